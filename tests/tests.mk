@@ -1,0 +1,14 @@
+# How the tests are built and run; included by the Makefile.
+
+CHECK_LIBS = $(shell pkg-config --libs check) $(shell pkg-config --libs libevent 2>/dev/null)
+
+support := $(BUILD)/libsupport.a
+$(support): $(call objects,tests/support)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/tests-%: $$(call objects,tests/$$*) $(support) $(library)
+	$(link) -rdynamic -o $@ $^ $(LDLIBS) $(CHECK_LIBS)
+
+check-unit: $(BUILD)/tests-unit
+	$(BUILD)/tests-unit

@@ -1,0 +1,1 @@
+/* CASE(module): a unit test file each, sorted. */
