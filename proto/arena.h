@@ -1,8 +1,9 @@
 /* arena: memory of one job, freed at once.
  *
  * A thin face on msgpack_zone. Everything that belongs to one call, one superstep or one
- * decoded message is allocated in one arena and goes with it; nothing in an arena is freed
- * alone. Memory starts zeroed. Out of memory ends the process (the supervisor restarts it). */
+ * decoded message is allocated in one arena and goes with it; nothing in an arena is
+ * freed alone. Memory starts zeroed. Out of memory ends the process (the supervisor
+ * restarts it). */
 #ifndef ARENA_H
 #define ARENA_H
 
@@ -14,14 +15,16 @@ struct arena;
 /* Returns a new, empty arena. */
 struct arena *arena_new(void);
 
-/* Takes *arena_p with all that was allocated in it, runs the finalizers (last added first)
- * and sets it to NULL; NULL is fine. */
+/* Takes *arena_p with all that was allocated in it, runs the finalizers (last added
+ * first) and sets it to NULL; NULL is fine. */
 void arena_destroy(struct arena **arena_p);
 
-/* Returns size zeroed bytes, aligned for any type, lent until the arena goes. size may be 0. */
+/* Returns size zeroed bytes, aligned for any type, lent until the arena goes. size may be
+ * 0. */
 void *arena_alloc(struct arena *arena, size_t size);
 
-/* Returns a copy of the size bytes at data with a NUL behind them, lent until the arena goes. */
+/* Returns a copy of the size bytes at data with a NUL behind them, lent until the arena
+ * goes. */
 char *arena_copy(struct arena *arena, const void *data, size_t size);
 char *arena_strdup(struct arena *arena, const char *text);
 

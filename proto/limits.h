@@ -1,65 +1,66 @@
 /* limits: every bound on what another process, a user or a provider can make us hold.
  *
- * One list, so that a bound is found, argued about and changed in one place. Subject first,
- * unit in the name. docs/protocol.md repeats those that a peer must know. */
+ * One list, so that a bound is found, argued about and changed in one place. Subject
+ * first, unit in the name. docs/protocol.md repeats those that a peer must know. */
 #ifndef LIMITS_H
 #define LIMITS_H
 
 /* The wire (docs/protocol.md). */
-#define HEADER_BYTES_MAX 4096u          /* a header frame */
-#define BODY_FRAMES_MAX 8u              /* body frames behind a header */
-#define BODY_BYTES_MAX (16u << 20)      /* one body frame; also ZMQ_MAXMSGSIZE */
-#define ID_BYTES_MAX 128u               /* run, thread and call ids, agent names */
-#define SERVICE_BYTES_MAX 96u           /* "tool:search" */
-#define SERVICES_MAX 256u               /* services one worker may announce */
-#define ANNOUNCED_CALLS_MAX 64u         /* calls in one ANNOUNCE */
-#define TOPIC_BYTES_MAX 192u            /* a topic of the status channel */
-#define PROTOCOL_ERRORS_MAX 10u         /* then a session is dropped */
+#define HEADER_BYTES_MAX 4096u     /* a header frame */
+#define BODY_FRAMES_MAX 8u         /* body frames behind a header */
+#define BODY_BYTES_MAX (16u << 20) /* one body frame; also ZMQ_MAXMSGSIZE */
+#define ID_BYTES_MAX 128u          /* run, thread and call ids, agent names */
+#define SERVICE_BYTES_MAX 96u      /* "tool:search" */
+#define SERVICES_MAX 256u          /* services one worker may announce */
+#define ANNOUNCED_CALLS_MAX 64u    /* calls in one ANNOUNCE */
+#define TOPIC_BYTES_MAX 192u       /* a topic of the status channel */
+#define PROTOCOL_ERRORS_MAX 10u    /* then a session is dropped */
 
 /* Values (proto/value.h). */
-#define VALUE_DEPTH_MAX 64u             /* nesting of arrays and maps, JSON and msgpack */
-#define VALUE_NODES_MAX (4u << 20)      /* values in one decoded document */
+#define VALUE_DEPTH_MAX 64u        /* nesting of arrays and maps, JSON and msgpack */
+#define VALUE_NODES_MAX (4u << 20) /* values in one decoded document */
 
 /* The broker. */
 #define SESSIONS_MAX 4096u
-#define QUEUE_CALLS_MAX 100000u         /* waiting calls of one service */
-#define CALLS_MAX 200000u               /* calls known at once */
-#define RESULTS_KEPT_MAX 20000u         /* finished, not yet acknowledged */
-#define CREDIT_MAX 100000u              /* slots a worker may grant */
+#define QUEUE_CALLS_MAX 100000u /* waiting calls of one service */
+#define CALLS_MAX 200000u       /* calls known at once */
+#define RESULTS_KEPT_MAX 20000u /* finished, not yet acknowledged */
+#define CREDIT_MAX 100000u      /* slots a worker may grant */
 
 /* Time, in milliseconds. */
-#define HEARTBEAT_MS 300u               /* how often a peer that is silent speaks */
-#define LIVENESS_MS 1500u               /* silent for longer is dead */
-#define RESEND_MS 1000u                 /* an unacknowledged CALL or RESULT is sent again */
-#define RECOVERY_MS 1000u               /* a new broker waits for announcements */
-#define CALL_DEADLINE_MS 600000u        /* of a call, when nobody says otherwise */
+#define HEARTBEAT_MS 300u        /* how often a peer that is silent speaks */
+#define LIVENESS_MS 1500u        /* silent for longer is dead */
+#define RESEND_MS 1000u          /* an unacknowledged CALL or RESULT is sent again */
+#define RECOVERY_MS 1000u        /* a new broker waits for announcements */
+#define CALL_DEADLINE_MS 600000u /* of a call, when nobody says otherwise */
 #define CALL_DEADLINE_MS_MAX 86400000u
-#define LEASE_MS 1500u                  /* a coordinator's lease on a shard */
-#define RENEW_MS 300u                   /* how often it is renewed */
-#define SERVED_WAIT_MS 10000u           /* how long a run waits for a tool nobody serves yet */
-#define CANCEL_WAIT_MS 5000u            /* how long a cancel waits for the workers' answers */
+#define LEASE_MS 1500u        /* a coordinator's lease on a shard */
+#define RENEW_MS 300u         /* how often it is renewed */
+#define SERVED_WAIT_MS 10000u /* how long a run waits for a tool nobody serves yet */
+#define CANCEL_WAIT_MS 5000u  /* how long a cancel waits for the workers' answers */
 
 /* Redis. */
 #define SHARDS 64u
-#define INBOX_BATCH 128u                /* submissions read at once */
+#define INBOX_BATCH 128u /* submissions read at once */
 #define REDIS_REPLY_BYTES_MAX (512u << 20)
 
 /* Agents. */
 #define SPEC_BYTES_MAX (1u << 20)
-#define MIDDLEWARE_MAX 64u              /* in one agent */
+#define MIDDLEWARE_MAX 64u /* in one agent */
 #define AGENT_TOOLS_MAX 256u
-#define TOOL_CALLS_MAX 128u             /* in one AI message */
-#define RECURSION_LIMIT 10000u          /* supersteps of a run, semantics.md 13.16 */
-#define INPUT_BYTES_MAX (8u << 20)      /* a submission's input */
+#define TOOL_CALLS_MAX 128u        /* in one AI message */
+#define RECURSION_LIMIT 10000u     /* supersteps of a run, semantics.md 13.16 */
+#define INPUT_BYTES_MAX (8u << 20) /* a submission's input */
 
 /* Providers and tools. */
 #define HTTP_BODY_BYTES_MAX (64u << 20)
 #define SSE_EVENT_BYTES_MAX (1u << 20)
-#define TOOL_OUTPUT_BYTES_MAX (1u << 20) /* stdout of a command tool, unless its file says less */
+#define TOOL_OUTPUT_BYTES_MAX                                                            \
+	(1u << 20) /* stdout of a command tool, unless its file says less */
 #define TOOL_STDERR_BYTES_MAX (64u << 10)
 
 /* A fiber's stack: virtual bytes; pages that are never touched cost nothing. */
 #define FIBER_STACK_BYTES (256u << 10)
-#define FIBERS_MAX 30000u               /* a guard page each: vm.max_map_count is 65530 */
+#define FIBERS_MAX 30000u /* a guard page each: vm.max_map_count is 65530 */
 
 #endif

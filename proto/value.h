@@ -1,10 +1,11 @@
 /* value: the one kind of data: messages, state, settings, schemas (design.md, section 7).
  *
- * A value is immutable and lives in an arena. "Changing" a map or array makes a new one that
- * shares the rest. The same data model in memory, on the wire and in Redis (msgpack), and at
- * the edges JSON and YAML. Integers are int64; larger ones become floats. Strings are UTF-8
- * with their size and also NUL-terminated (a NUL inside is possible: use size where it
- * matters). Map keys are strings, order is kept, no key twice.
+ * A value is immutable and lives in an arena. "Changing" a map or array makes a new one
+ * that shares the rest. The same data model in memory, on the wire and in Redis
+ * (msgpack), and at the edges JSON and YAML. Integers are int64; larger ones become
+ * floats. Strings are UTF-8 with their size and also NUL-terminated (a NUL inside is
+ * possible: use size where it matters). Map keys are strings, order is kept, no key
+ * twice.
  *
  * A value must not outlive its arena, nor point into an arena that goes before its own:
  * value_copy() moves it. All look-ups accept NULL and wrong types and answer "absent". */
@@ -37,16 +38,18 @@ struct value_pair {
 
 struct value {
 	enum value_type type;
-	uint32_t size; /* bytes of a string or binary, items of an array, pairs of a map */
+	uint32_t
+	    size; /* bytes of a string or binary, items of an array, pairs of a map */
 	union {
 		bool boolean;
 		int64_t integer;
 		double real;
-		const char *text;                 /* VALUE_STR (NUL-terminated) and VALUE_BIN */
+		const char *text; /* VALUE_STR (NUL-terminated) and VALUE_BIN */
 		const struct value *const *items; /* VALUE_ARRAY */
 		const struct value_pair *pairs;   /* VALUE_MAP */
 	};
-	const uint8_t *packed; /* its msgpack bytes when known (value_freeze, value_unpack), else NULL */
+	const uint8_t *packed; /* its msgpack bytes when known (value_freeze,
+				  value_unpack), else NULL */
 	uint32_t packed_size;
 };
 
@@ -67,12 +70,13 @@ const struct value *value_bin(struct arena *arena, const void *data, size_t size
 const struct value *value_printf(struct arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* value_map(arena, "type", t, "id", i, NULL): pairs up to the NULL; pairs whose value is NULL
- * are left out. Keys are copied, values shared. */
+/* value_map(arena, "type", t, "id", i, NULL): pairs up to the NULL; pairs whose value is
+ * NULL are left out. Keys are copied, values shared. */
 const struct value *value_map(struct arena *arena, ...);
 
 /* Returns an array that shares the count items. items is copied. */
-const struct value *value_array(struct arena *arena, const struct value *const *items, size_t count);
+const struct value *value_array(
+    struct arena *arena, const struct value *const *items, size_t count);
 
 /* A list under construction; zero it but for the arena, add, end. */
 struct value_list {
@@ -81,7 +85,8 @@ struct value_list {
 	size_t count, room;
 };
 void value_list_add(struct value_list *list, const struct value *item);
-void value_list_add_all(struct value_list *list, const struct value *array); /* NULL: none */
+void value_list_add_all(
+    struct value_list *list, const struct value *array); /* NULL: none */
 const struct value *value_list_end(struct value_list *list);
 
 /* A map under construction, as the list. A key set again replaces the value in place;
@@ -91,14 +96,15 @@ struct value_fields {
 	struct value_pair *pairs;
 	size_t count, room;
 };
-void value_fields_set(struct value_fields *fields, const char *key, const struct value *value);
+void value_fields_set(
+    struct value_fields *fields, const char *key, const struct value *value);
 const struct value *value_fields_end(struct value_fields *fields);
 
 /* --- changing: a new value that shares the rest ------------------------------------- */
 
 /* map may be NULL (as empty). value NULL removes the key. */
-const struct value *value_map_with(
-    struct arena *arena, const struct value *map, const char *key, const struct value *value);
+const struct value *value_map_with(struct arena *arena, const struct value *map,
+    const char *key, const struct value *value);
 /* b's pairs over a's; either may be NULL. */
 const struct value *value_map_merge(
     struct arena *arena, const struct value *a, const struct value *b);
@@ -114,7 +120,8 @@ const struct value *value_array_add(
 /* Returns a deep copy in arena, packed bytes included. */
 const struct value *value_copy(struct arena *arena, const struct value *value);
 
-/* --- looking: NULL and wrong types answer "absent" ------------------------------------ */
+/* --- looking: NULL and wrong types answer "absent" ------------------------------------
+ */
 
 bool value_is(const struct value *value, enum value_type type); /* false for NULL */
 bool value_is_nil(const struct value *value);                   /* true for NULL too */
@@ -123,25 +130,28 @@ bool value_is_number(const struct value *value);
 bool value_truthy(const struct value *value);
 /* Items of an array, pairs of a map, bytes of a string, else 0. */
 size_t value_size(const struct value *value);
-const struct value *value_at(const struct value *array, size_t index);        /* or NULL */
-const struct value *value_get(const struct value *map, const char *key);      /* or NULL */
+const struct value *value_at(const struct value *array, size_t index);   /* or NULL */
+const struct value *value_get(const struct value *map, const char *key); /* or NULL */
 bool value_has(const struct value *map, const char *key);
-const char *value_text(const struct value *value);                            /* or NULL */
+const char *value_text(const struct value *value); /* or NULL */
 bool value_text_is(const struct value *value, const char *text);
-const char *value_get_text(const struct value *map, const char *key);         /* or NULL */
+const char *value_get_text(const struct value *map, const char *key); /* or NULL */
 int64_t value_get_int(const struct value *map, const char *key, int64_t otherwise);
 double value_get_number(const struct value *map, const char *key, double otherwise);
 double value_number(const struct value *value, double otherwise);
 bool value_get_bool(const struct value *map, const char *key, bool otherwise);
-bool value_contains(const struct value *array, const char *text); /* a string among the items */
+bool value_contains(
+    const struct value *array, const char *text); /* a string among the items */
 /* Deep equality. Numbers compare by value (1 == 1.0); map order does not matter. */
 bool value_equal(const struct value *a, const struct value *b);
-const char *value_type_name(enum value_type type); /* JSON's names: "string", "integer", ... */
+const char *value_type_name(
+    enum value_type type); /* JSON's names: "string", "integer", ... */
 
-/* --- msgpack -------------------------------------------------------------------------- */
+/* --- msgpack --------------------------------------------------------------------------
+ */
 
-/* Bytes under construction (msgpack_sbuffer inside). bytes is the caller's to read until the
- * next append; packet_release frees. Zero-initialise. */
+/* Bytes under construction (msgpack_sbuffer inside). bytes is the caller's to read until
+ * the next append; packet_release frees. Zero-initialise. */
 struct packet {
 	char *data;
 	size_t size, room;
@@ -156,15 +166,15 @@ void value_pack_array(struct packet *packet, size_t count);
 void value_pack_map(struct packet *packet, size_t count);
 void value_pack_text(struct packet *packet, const char *text);
 
-/* Returns an equal value that knows its packed bytes (both in arena), so that packing it again
- * is a copy: for what travels more than once. */
+/* Returns an equal value that knows its packed bytes (both in arena), so that packing it
+ * again is a copy: for what travels more than once. */
 const struct value *value_freeze(struct arena *arena, const struct value *value);
 
-/* Decodes exactly one value that fills size bytes. Checks before it believes: counts against
- * the bytes left, depth against VALUE_DEPTH_MAX, nodes against VALUE_NODES_MAX, string keys
- * without repeats, valid UTF-8 in strings; ext types are refused. Arrays and maps at depth 0
- * and 1 remember their packed bytes (the bytes are copied into arena once). Returns 0, or -1
- * with a reason lent for ever. */
+/* Decodes exactly one value that fills size bytes. Checks before it believes: counts
+ * against the bytes left, depth against VALUE_DEPTH_MAX, nodes against VALUE_NODES_MAX,
+ * string keys without repeats, valid UTF-8 in strings; ext types are refused. Arrays and
+ * maps at depth 0 and 1 remember their packed bytes (the bytes are copied into arena
+ * once). Returns 0, or -1 with a reason lent for ever. */
 int value_unpack(struct arena *arena, const void *data, size_t size,
     const struct value **value_r, const char **error_r);
 

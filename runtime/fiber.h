@@ -1,9 +1,11 @@
-/* fiber: what waits in direct style. ucontext, reused stacks with a guard page, one thread.
+/* fiber: what waits in direct style. ucontext, reused stacks with a guard page, one
+ * thread.
  *
- * A fiber runs until it waits; the loop resumes it when it was woken. Everything a fiber can
- * wait for goes through fiber_wait, so that all of it can be cancelled: every waiting call
- * (redis_call, http_request, broker calls, fiber_sleep, ...) may return -1 because of it, and
- * every caller lets that through (fiber_cancelled() tells). ASan is told about each switch. */
+ * A fiber runs until it waits; the loop resumes it when it was woken. Everything a fiber
+ * can wait for goes through fiber_wait, so that all of it can be cancelled: every waiting
+ * call (redis_call, http_request, broker calls, fiber_sleep, ...) may return -1 because
+ * of it, and every caller lets that through (fiber_cancelled() tells). ASan is told about
+ * each switch. */
 #ifndef FIBER_H
 #define FIBER_H
 
@@ -15,17 +17,18 @@
 
 struct fiber;
 
-/* Starts fn(arg) on a new fiber; it first runs in the loop's next batch of ready fibers, not
- * inside this call. The fiber frees itself when fn returns. Returns it, lent until it ends, or
- * NULL when FIBERS_MAX are alive. */
-struct fiber *fiber_start(struct loop *loop, const char *name, void (*fn)(void *arg), void *arg);
+/* Starts fn(arg) on a new fiber; it first runs in the loop's next batch of ready fibers,
+ * not inside this call. The fiber frees itself when fn returns. Returns it, lent until it
+ * ends, or NULL when FIBERS_MAX are alive. */
+struct fiber *fiber_start(
+    struct loop *loop, const char *name, void (*fn)(void *arg), void *arg);
 
 /* The running fiber; NULL on the loop's own stack. */
 struct fiber *fiber_current(void);
 
-/* Suspends the running fiber until fiber_wake. Returns 0, or -1 when it was cancelled (at once
- * if the cancel came before). A wake that came before the wait is not lost. Callers loop on
- * their own condition: wakes may be spurious. */
+/* Suspends the running fiber until fiber_wake. Returns 0, or -1 when it was cancelled (at
+ * once if the cancel came before). A wake that came before the wait is not lost. Callers
+ * loop on their own condition: wakes may be spurious. */
 int fiber_wait(void);
 
 /* Makes fiber ready; from the loop or another fiber. Cheap; repeated wakes are one. */
@@ -44,8 +47,8 @@ int fiber_yield(void);
 void fiber_cancel(struct fiber *fiber);
 bool fiber_cancelled(void); /* of the running one; false on the loop's stack */
 
-/* Runs a bounded clean-up that must wait although the fiber is cancelled: between shield(true)
- * and shield(false) waits do not fail. */
+/* Runs a bounded clean-up that must wait although the fiber is cancelled: between
+ * shield(true) and shield(false) waits do not fail. */
 void fiber_shield(bool on);
 
 /* Gives and reads one pointer of the fiber's owner (its job). */

@@ -1,7 +1,7 @@
 /* http: an HTTP client for fibers over libcurl's multi_socket on our loop.
  *
- * It never retries by itself, not even curl's silent one on a reused connection (semantics.md
- * 13.12). One multi handle per upstream and per 1,000 transfers. */
+ * It never retries by itself, not even curl's silent one on a reused connection
+ * (semantics.md 13.12). One multi handle per upstream and per 1,000 transfers. */
 #ifndef HTTP_H
 #define HTTP_H
 
@@ -22,13 +22,15 @@ struct http_request {
 	const char *const *headers; /* "name: value" lines, NULL-ended, or NULL */
 	const void *body;
 	size_t body_size;
-	uint64_t connect_timeout_ms; /* 0: 10,000 */
+	uint64_t connect_timeout_ms;    /* 0: 10,000 */
 	uint64_t first_byte_timeout_ms; /* 0: none but timeout_ms */
-	uint64_t idle_timeout_ms; /* between two pieces of the body; 0: none but timeout_ms */
+	uint64_t
+	    idle_timeout_ms; /* between two pieces of the body; 0: none but timeout_ms */
 	uint64_t timeout_ms; /* in all; 0: none */
 	size_t body_bytes_max; /* of the response; 0: HTTP_BODY_BYTES_MAX */
-	/* Called on the requesting fiber for each piece of a 2xx body, in order; may wait.
-	 * Returns 0, or -1 to abort. NULL: the body is collected in the response. */
+	/* Called on the requesting fiber for each piece of a 2xx body, in order; may
+	 * wait. Returns 0, or -1 to abort. NULL: the body is collected in the response.
+	 */
 	int (*on_data)(void *arg, const char *data, size_t size);
 	void *arg;
 };
@@ -38,17 +40,19 @@ enum http_failure {
 	HTTP_CONNECTION, /* refused, reset, cut short, TLS, name resolution */
 	HTTP_TIMEOUT,
 	HTTP_TOO_LARGE,
-	HTTP_ABORTED,    /* on_data said so */
-	HTTP_CANCELLED,  /* the fiber was cancelled */
+	HTTP_ABORTED,   /* on_data said so */
+	HTTP_CANCELLED, /* the fiber was cancelled */
 };
 
 struct http_response {
 	enum http_failure failure;
 	const char *reason; /* of a failure, lent by the arena */
 	long status;
-	const char *body; /* NUL-terminated, in the arena; "" with on_data and a 2xx status */
+	const char
+	    *body; /* NUL-terminated, in the arena; "" with on_data and a 2xx status */
 	size_t body_size;
-	int64_t retry_after_ms; /* from Retry-After (seconds or date) or retry-after-ms; 0 none */
+	int64_t retry_after_ms; /* from Retry-After (seconds or date) or retry-after-ms; 0
+				   none */
 };
 
 /* Sends request and waits for the response, on a fiber. */

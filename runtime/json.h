@@ -4,9 +4,9 @@
 
 #include "value.h"
 
-/* Parses exactly one JSON document. Depth is bounded (VALUE_DEPTH_MAX), a repeated key is last
- * wins, integers outside int64 become floats. Returns the value in arena, or NULL with a
- * reason in arena that names line and column. */
+/* Parses exactly one JSON document. Depth is bounded (VALUE_DEPTH_MAX), a repeated key is
+ * last wins, integers outside int64 become floats. Returns the value in arena, or NULL
+ * with a reason in arena that names line and column. */
 const struct value *json_parse(
     struct arena *arena, const char *text, size_t size, const char **error_r);
 

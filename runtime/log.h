@@ -1,6 +1,6 @@
-/* log: one line an event to stderr: `name: event key=value ...`, with sd-daemon level prefixes
- * when stderr is a journal (JOURNAL_STREAM), plain level words else. Programs log, libraries
- * return errors. Never a prompt or tool body above debug; never a key. */
+/* log: one line an event to stderr: `name: event key=value ...`, with sd-daemon level
+ * prefixes when stderr is a journal (JOURNAL_STREAM), plain level words else. Programs
+ * log, libraries return errors. Never a prompt or tool body above debug; never a key. */
 #ifndef LOG_H
 #define LOG_H
 
@@ -12,10 +12,12 @@ void log_open(const char *name, enum log_level level);
 bool log_is_debug(void);
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));  /* adds errno */
+void log_warn(const char *format, ...)
+    __attribute__((format(printf, 1, 2))); /* adds errno */
 void log_warnx(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Say it and exit(1): the world is broken and a supervisor starts us again. */
-_Noreturn void fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));  /* adds errno */
+_Noreturn void fatal(const char *format, ...)
+    __attribute__((format(printf, 1, 2))); /* adds errno */
 _Noreturn void fatalx(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

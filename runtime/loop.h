@@ -1,9 +1,10 @@
 /* loop: the one event loop of a process: libuv, ZeroMQ beside it, and the fibers.
  *
- * One thread. Each turn: resume the fibers that are ready, drain sockets (bounded batch each),
- * let libuv handle what is due, run the flush hooks, sleep in zmq_poll over our ZeroMQ sockets
- * and libuv's backend descriptor. Signals are blocked in all threads before the first socket
- * and read by libuv. Callbacks run on the loop's own stack and must not block or wait. */
+ * One thread. Each turn: resume the fibers that are ready, drain sockets (bounded batch
+ * each), let libuv handle what is due, run the flush hooks, sleep in zmq_poll over our
+ * ZeroMQ sockets and libuv's backend descriptor. Signals are blocked in all threads
+ * before the first socket and read by libuv. Callbacks run on the loop's own stack and
+ * must not block or wait. */
 #ifndef LOOP_H
 #define LOOP_H
 
@@ -34,15 +35,17 @@ uv_loop_t *loop_uv(struct loop *loop);
 uint64_t loop_now_ms(const struct loop *loop);
 uint64_t loop_now_us(void);
 
-/* The last gap between two turns that was longer than 2 * HEARTBEAT_MS (we were stopped, or a
- * callback blocked): its end, in loop_now_ms; 0 never. Who expires peers gives grace after it. */
+/* The last gap between two turns that was longer than 2 * HEARTBEAT_MS (we were stopped,
+ * or a callback blocked): its end, in loop_now_ms; 0 never. Who expires peers gives grace
+ * after it. */
 uint64_t loop_gap_ms(const struct loop *loop);
 
-/* Returns new timer that calls fn(arg) after delay_ms, then every repeat_ms (0: once), re-armed
- * from now, never catching up. timer_stop frees it, takes *timer_p and sets it to NULL; safe
- * inside fn and on NULL. A one-shot timer that has fired still wants timer_stop. */
-struct timer *timer_start(
-    struct loop *loop, uint64_t delay_ms, uint64_t repeat_ms, void (*fn)(void *arg), void *arg);
+/* Returns new timer that calls fn(arg) after delay_ms, then every repeat_ms (0: once),
+ * re-armed from now, never catching up. timer_stop frees it, takes *timer_p and sets it
+ * to NULL; safe inside fn and on NULL. A one-shot timer that has fired still wants
+ * timer_stop. */
+struct timer *timer_start(struct loop *loop, uint64_t delay_ms, uint64_t repeat_ms,
+    void (*fn)(void *arg), void *arg);
 void timer_stop(struct timer **timer_p);
 
 /* Calls fn(arg) at the end of each turn, before sleeping: where batches are flushed.

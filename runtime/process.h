@@ -1,4 +1,5 @@
-/* process: child programs on the loop: their own process group, pipes, a deadline, limits. */
+/* process: child programs on the loop: their own process group, pipes, a deadline,
+ * limits. */
 #ifndef PROCESS_H
 #define PROCESS_H
 
@@ -10,12 +11,14 @@
 
 struct process_options {
 	const char *const *argv; /* argv[0] is looked up in PATH unless it has a slash */
-	const char *const *env;  /* "NAME=value" lines, NULL-ended: the whole environment */
-	const char *directory;   /* or NULL: ours */
-	const void *input;       /* written to stdin, then closed */
+	const char *const
+	    *env;              /* "NAME=value" lines, NULL-ended: the whole environment */
+	const char *directory; /* or NULL: ours */
+	const void *input;     /* written to stdin, then closed */
 	size_t input_size;
 	size_t output_bytes_max; /* of stdout; over it the child is killed */
-	size_t error_bytes_max;  /* of stderr; what is over it is dropped, the last bytes are kept */
+	size_t error_bytes_max;  /* of stderr; what is over it is dropped, the last bytes
+				    are kept */
 	uint64_t timeout_ms;     /* 0: none */
 };
 
@@ -24,7 +27,7 @@ enum process_end {
 	PROCESS_SIGNALLED, /* status is the signal */
 	PROCESS_TIMEOUT,
 	PROCESS_OUTPUT_LIMIT,
-	PROCESS_CANCELLED, /* the fiber was cancelled */
+	PROCESS_CANCELLED,   /* the fiber was cancelled */
 	PROCESS_NOT_STARTED, /* reason tells */
 };
 
@@ -34,15 +37,15 @@ struct process_result {
 	const char *reason;
 	const char *output; /* NUL-terminated, in arena */
 	size_t output_size;
-	const char *error;  /* stderr, NUL-terminated, in arena */
+	const char *error; /* stderr, NUL-terminated, in arena */
 	size_t error_size;
 };
 
-/* Runs a child to its end, on a fiber. When it is late, too loud or the fiber is cancelled its
- * whole process group gets SIGTERM, 200 ms later SIGKILL, and only then this returns: nothing
- * of it is left behind. A child that exits while grandchildren hold its pipes: the group is
- * killed after 200 ms. */
-void process_run(struct loop *loop, struct arena *arena, const struct process_options *options,
-    struct process_result *result_r);
+/* Runs a child to its end, on a fiber. When it is late, too loud or the fiber is
+ * cancelled its whole process group gets SIGTERM, 200 ms later SIGKILL, and only then
+ * this returns: nothing of it is left behind. A child that exits while grandchildren hold
+ * its pipes: the group is killed after 200 ms. */
+void process_run(struct loop *loop, struct arena *arena,
+    const struct process_options *options, struct process_result *result_r);
 
 #endif

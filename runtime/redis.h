@@ -1,7 +1,9 @@
-/* redis: commands from fibers over one pipelined connection, with one reconnect state machine.
+/* redis: commands from fibers over one pipelined connection, with one reconnect state
+ * machine.
  *
  * Commands of all fibers of one turn go out together and are answered together: under
- * `appendfsync always` they share one fsync (group commit). hiredis appears in no other file. */
+ * `appendfsync always` they share one fsync (group commit). hiredis appears in no other
+ * file. */
 #ifndef REDIS_H
 #define REDIS_H
 
@@ -12,10 +14,10 @@
 
 struct redis;
 
-/* Returns a new client that connects (and connects again, with back-off, for ever) to url:
- * "redis://[:password@]host[:port][/db]" or "unix:///path/to/socket". NULL with a reason when
- * url is none. library is the source of a Redis function library loaded (FUNCTION LOAD
- * REPLACE) after each connect, or NULL. */
+/* Returns a new client that connects (and connects again, with back-off, for ever) to
+ * url: "redis://[:password@]host[:port][/db]" or "unix:///path/to/socket". NULL with a
+ * reason when url is none. library is the source of a Redis function library loaded
+ * (FUNCTION LOAD REPLACE) after each connect, or NULL. */
 struct redis *redis_new(
     struct loop *loop, const char *url, const char *library, const char **error_r);
 
@@ -26,7 +28,8 @@ enum redis_status {
 	REDIS_OK,        /* reply_r is the answer */
 	REDIS_ERROR,     /* Redis refused: reply_r is the error text (string value) */
 	REDIS_LOST,      /* the connection went: whether it was done is unknown */
-	REDIS_CANCELLED, /* the fiber was cancelled while waiting; the command may be done */
+	REDIS_CANCELLED, /* the fiber was cancelled while waiting; the command may be done
+			  */
 };
 
 /* An argument, binary-safe. */
@@ -35,16 +38,17 @@ struct redis_arg {
 	size_t size;
 };
 
-/* Sends one command and waits for its answer, on a fiber. The answer is copied into arena:
- * arrays, strings (VALUE_BIN: bytes are bytes), integers, nil. While the connection is down,
- * or Redis says LOADING, MASTERDOWN, BUSY, TRYAGAIN, CLUSTERDOWN or MISCONF, OOM, NOREPLICAS,
- * READONLY, the command waits and is tried again up to wait_ms, then REDIS_LOST (or
- * REDIS_ERROR with what Redis said last). A command whose answer was lost is not repeated:
- * the caller knows whether it may be. */
+/* Sends one command and waits for its answer, on a fiber. The answer is copied into
+ * arena: arrays, strings (VALUE_BIN: bytes are bytes), integers, nil. While the
+ * connection is down, or Redis says LOADING, MASTERDOWN, BUSY, TRYAGAIN, CLUSTERDOWN or
+ * MISCONF, OOM, NOREPLICAS, READONLY, the command waits and is tried again up to wait_ms,
+ * then REDIS_LOST (or REDIS_ERROR with what Redis said last). A command whose answer was
+ * lost is not repeated: the caller knows whether it may be. */
 enum redis_status redis_call(struct redis *redis, struct arena *arena, uint64_t wait_ms,
     const struct redis_arg *args, size_t count, const struct value **reply_r);
 
-/* The same with printf-free text: redis_text(redis, arena, wait_ms, &reply, "HGET", key, f, NULL). */
+/* The same with printf-free text: redis_text(redis, arena, wait_ms, &reply, "HGET", key,
+ * f, NULL). */
 enum redis_status redis_text(struct redis *redis, struct arena *arena, uint64_t wait_ms,
     const struct value **reply_r, const char *command, ...) __attribute__((sentinel));
 

@@ -5,8 +5,8 @@
  *	main(int argc, char *argv[])
  *	{
  *		struct broker_settings settings;
- *		struct service *service = service_start("broker", broker_table, &settings, argc, argv);
- *		struct broker *broker = broker_new(service_loop(service), &settings);
+ *		struct service *service = service_start("broker", broker_table, &settings,
+ *argc, argv); struct broker *broker = broker_new(service_loop(service), &settings);
  *
  *		service_run(service, broker_drain, broker);
  *		broker_destroy(&broker);
@@ -26,33 +26,39 @@
 struct service;
 
 struct service_settings {
-	const char *name;      /* of this process, for people; default "<program>-<pid>" */
+	const char *name; /* of this process, for people; default "<program>-<pid>" */
 	const char *log_level; /* error, warn, info, debug */
 };
 
-#define SERVICE_SETTINGS                                                                  \
-	{ "name", SETTING_TEXT, offsetof(struct service_settings, name), NULL, 0, 0, NULL,        \
-	    "name of this process on the status channel and in logs (default: program-pid)", 0 }, \
-	{ "log-level", SETTING_TEXT, offsetof(struct service_settings, log_level), "info", 0, 0,  \
-	    NULL, "error, warn, info or debug", 0 }
+#define SERVICE_SETTINGS                                                                 \
+	{ "name", SETTING_TEXT, offsetof(struct service_settings, name), NULL, 0, 0,     \
+		NULL,                                                                    \
+		"name of this process on the status channel and in logs (default: "      \
+		"program-pid)",                                                          \
+		0 },                                                                     \
+	{                                                                                \
+		"log-level", SETTING_TEXT, offsetof(struct service_settings, log_level), \
+		    "info", 0, 0, NULL, "error, warn, info or debug", 0                  \
+	}
 
-/* Parses the settings, opens the log, blocks signals, makes the loop. settings' first member
- * is a struct service_settings. */
-struct service *service_start(
-    const char *program, const struct setting *table, void *settings, int argc, char **argv);
+/* Parses the settings, opens the log, blocks signals, makes the loop. settings' first
+ * member is a struct service_settings. */
+struct service *service_start(const char *program, const struct setting *table,
+    void *settings, int argc, char **argv);
 
 struct loop *service_loop(struct service *service);
 
-/* Says READY=1 (sd_notify) and runs until SIGTERM or SIGINT. Then calls drain(arg) once (may be
- * NULL): it starts the orderly end and calls service_end when done; a second signal, or
- * drain_ms (setting of the caller, default 60 s), ends at once. */
+/* Says READY=1 (sd_notify) and runs until SIGTERM or SIGINT. Then calls drain(arg) once
+ * (may be NULL): it starts the orderly end and calls service_end when done; a second
+ * signal, or drain_ms (setting of the caller, default 60 s), ends at once. */
 void service_run(struct service *service, void (*drain)(void *arg), void *arg);
 void service_end(struct service *service);
 
 /* Takes *service_p: closes loop and context, returns the exit status. */
 int service_stop(struct service **service_p);
 
-/* Returns 32 fresh hex digits (getrandom), lent by arena-less static storage of the caller. */
+/* Returns 32 fresh hex digits (getrandom), lent by arena-less static storage of the
+ * caller. */
 void service_session(char session[33]);
 
 #endif

@@ -1,7 +1,8 @@
-/* settings: a table a program, read by defaults, environment, flags, --help and docs alike.
+/* settings: a table a program, read by defaults, environment, flags, --help and docs
+ * alike.
  *
- * --broker tcp://... wins over FLOTILLA_BROKER wins over the default. A bad value is one clear
- * message on stderr with the flag, the value and what is allowed, exit status 2. */
+ * --broker tcp://... wins over FLOTILLA_BROKER wins over the default. A bad value is one
+ * clear message on stderr with the flag, the value and what is allowed, exit status 2. */
 #ifndef SETTINGS_H
 #define SETTINGS_H
 
@@ -11,11 +12,12 @@
 
 enum setting_type { SETTING_TEXT, SETTING_INTEGER, SETTING_BOOL, SETTING_LIST };
 
-/* One row. offset is that of the field in the program's own settings struct: const char * for
- * TEXT, int64_t for INTEGER, bool for BOOL (flag without a value), const char ** (NULL-ended,
- * flag repeatable, environment split at commas) for LIST. */
+/* One row. offset is that of the field in the program's own settings struct: const char *
+ * for TEXT, int64_t for INTEGER, bool for BOOL (flag without a value), const char **
+ * (NULL-ended, flag repeatable, environment split at commas) for LIST. */
 struct setting {
-	const char *name; /* "model-workers": flag --model-workers, FLOTILLA_MODEL_WORKERS */
+	const char
+	    *name; /* "model-workers": flag --model-workers, FLOTILLA_MODEL_WORKERS */
 	enum setting_type type;
 	size_t offset;
 	const char *otherwise; /* the default, as text; NULL: unset */
@@ -25,11 +27,19 @@ struct setting {
 	char letter;           /* short flag, or 0 */
 };
 
-/* Parses argv by table (ended by a row without name) into *settings. Positional arguments are
- * left in rest_r (NULL-ended, lent for ever). --help prints usage, summary and every row with
- * its default and variable, and exits 0; --version too. Text is lent for ever. */
-void settings_parse(const struct setting *table, void *settings, const char *program,
-    const char *usage, const char *summary, int argc, char **argv, const char *const **rest_r);
+/* What --help says around the table. */
+struct settings_help {
+	const char *program; /* "flotilla submit" */
+	const char *usage;   /* "AGENT [TEXT]" */
+	const char *summary; /* a paragraph */
+};
+
+/* Parses argv by table (ended by a row without name) into *settings. Positional arguments
+ * are left in rest_r (NULL-ended, lent for ever). --help prints usage, summary and every
+ * row with its default and variable, and exits 0; --version too. Text is lent for ever.
+ */
+void settings_parse(const struct setting *table, void *settings,
+    const struct settings_help *help, int argc, char **argv, const char *const **rest_r);
 
 /* Frees what the parse allocated (for LSan-clean exits). */
 void settings_release(const struct setting *table, void *settings);

@@ -1,8 +1,8 @@
 /* socket: ZeroMQ sockets on the loop.
  *
  * A message is `struct parts`: frames that are moved, never copied. Sending never blocks.
- * No routing ids of our own, MANDATORY on, HANDOVER off, ZMQ_MAXMSGSIZE set, linger bounded,
- * ZMTP heartbeats on. */
+ * No routing ids of our own, MANDATORY on, HANDOVER off, ZMQ_MAXMSGSIZE set, linger
+ * bounded, ZMTP heartbeats on. */
 #ifndef SOCKET_H
 #define SOCKET_H
 
@@ -34,28 +34,30 @@ int parts_add_frame(struct parts *parts, const struct parts *from, unsigned inde
 
 struct socket;
 
-/* Called on the loop's stack for each message; parts is lent and released after the call, the
- * callee may move frames out. Over-long messages (more than PARTS_MAX frames) arrive cut with
- * *truncated set. */
+/* Called on the loop's stack for each message; parts is lent and released after the call,
+ * the callee may move frames out. Over-long messages (more than PARTS_MAX frames) arrive
+ * cut with *truncated set. */
 typedef void socket_fn(void *arg, struct parts *parts, bool truncated);
 
-/* Each returns a new socket bound or connecting to endpoint (tcp:// or ipc://), or NULL with a
- * reason lent for ever. PUB never receives: fn NULL. SUB gets messages of the subscribed
- * prefixes. */
-struct socket *socket_router(
-    struct loop *loop, const char *endpoint, socket_fn *fn, void *arg, const char **error_r);
-struct socket *socket_dealer(
-    struct loop *loop, const char *endpoint, socket_fn *fn, void *arg, const char **error_r);
+/* Each returns a new socket bound or connecting to endpoint (tcp:// or ipc://), or NULL
+ * with a reason lent for ever. PUB never receives: fn NULL. SUB gets messages of the
+ * subscribed prefixes. */
+struct socket *socket_router(struct loop *loop, const char *endpoint, socket_fn *fn,
+    void *arg, const char **error_r);
+struct socket *socket_dealer(struct loop *loop, const char *endpoint, socket_fn *fn,
+    void *arg, const char **error_r);
 struct socket *socket_pub(struct loop *loop, const char *endpoint, const char **error_r);
-struct socket *socket_sub(
-    struct loop *loop, const char *endpoint, socket_fn *fn, void *arg, const char **error_r);
+struct socket *socket_sub(struct loop *loop, const char *endpoint, socket_fn *fn,
+    void *arg, const char **error_r);
 int socket_subscribe(struct socket *socket, const char *prefix);
 
-/* Takes *socket_p; what was sent last still goes out for up to linger_ms. NULL is fine. */
+/* Takes *socket_p; what was sent last still goes out for up to linger_ms. NULL is fine.
+ */
 void socket_close(struct socket **socket_p, int linger_ms);
 
-/* Sends parts' frames and empties it. Returns 0; -1 when it cannot go out now (EAGAIN: peer's
- * pipe is full; EHOSTUNREACH: no such peer; parts is emptied all the same). Never blocks. */
+/* Sends parts' frames and empties it. Returns 0; -1 when it cannot go out now (EAGAIN:
+ * peer's pipe is full; EHOSTUNREACH: no such peer; parts is emptied all the same). Never
+ * blocks. */
 int socket_send(struct socket *socket, struct parts *parts);
 
 /* Lends the endpoint really bound ("tcp://127.0.0.1:41234" for a port of 0). */
