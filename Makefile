@@ -12,7 +12,7 @@
 PREFIX   ?= /usr/local
 CFLAGS   ?= -O2 -g
 PROGRAMS := broker coordinator worker-model worker-tools flotilla
-SHARED   := proto runtime middleware agent store worker
+SHARED   := proto runtime middleware agent store peer
 PACKAGES := libczmq libzmq msgpack hiredis libcurl libuv yajl libfyaml libsystemd libpcre2-8
 DEBIAN   := gcc clang libclang-rt-14-dev make pkg-config libczmq-dev libzmq3-dev libmsgpack-dev \
             libhiredis-dev libcurl4-openssl-dev libuv1-dev libyajl-dev libfyaml-dev \

@@ -1,0 +1,58 @@
+/* caller: calls sent through the broker and watched until their outcome is stored.
+ *
+ * Owns each CALL until CALL_ACK or RESULT (sent again every RESEND_MS, and on every
+ * reconnect, flagged WIRE_RESEND, under the same id) and each RESULT until the caller
+ * says that it is stored (then RESULT_ACK, again whenever the RESULT comes again). */
+#ifndef CALLER_H
+#define CALLER_H
+
+#include "peer.h"
+
+struct caller;
+
+struct call_request {
+	const char *id; /* deterministic: run, step, index */
+	const char *run;
+	const char *service; /* "model:openai" */
+	uint64_t step, epoch;
+	uint64_t deadline_ms; /* from now */
+	uint64_t priority;
+	const char *tenant;
+	unsigned flags; /* WIRE_RESEND (a takeover: it may have been sent before), ONCE,
+			   STREAM ... */
+	const char *idempotency_key;
+	const struct value *profile; /* freeze it: its bytes are copied per call */
+	const struct value *request;
+};
+
+struct call_outcome {
+	enum wire_code code; /* CODE_OK: body is the worker's answer */
+	const char *reason;  /* for other codes */
+	const struct value *body;
+};
+
+/* Returns new; keeps peer. */
+struct caller *caller_new(struct loop *loop, struct peer *peer);
+void caller_destroy(struct caller **caller_p);
+
+/* The peer's events that concern calls: hand them on. caller_message answers true when
+ * the message was one of ours. */
+void caller_up(struct caller *caller);
+void caller_down(struct caller *caller);
+bool caller_message(
+    struct caller *caller, const struct header *header, struct parts *bodies);
+
+/* Sends request and waits, on a fiber. Returns 0 with the outcome decoded into arena, or
+ * -1 when the fiber was cancelled: a CANCEL has been sent and the call is forgotten after
+ * its outcome or CANCEL_WAIT_MS came. BUSY is waited out inside. */
+int caller_call(struct caller *caller, struct arena *arena,
+    const struct call_request *request, struct call_outcome *outcome_r);
+
+/* Says that the outcome of call id is stored (or that nobody wants it): the worker may
+ * forget. */
+void caller_stored(struct caller *caller, const char *id);
+
+/* Calls without outcome. */
+size_t caller_pending(const struct caller *caller);
+
+#endif

@@ -1,0 +1,56 @@
+/* peer: a session with a broker: HELLO and WELCOME, heartbeats both ways, reconnecting.
+ *
+ * What workers, coordinators and the command line have in common. Any frame counts as
+ * life; a broker silent for the negotiated liveness is left and greeted anew (a new
+ * DEALER socket: what the old one still held is dropped, owners send it again). After a
+ * gap of our own loop the broker gets grace. The session id is made once a process. */
+#ifndef PEER_H
+#define PEER_H
+
+#include <stdbool.h>
+
+#include "loop.h"
+#include "socket.h"
+#include "wire.h"
+
+struct peer;
+
+struct peer_options {
+	const char *endpoint; /* the broker's ROUTER */
+	enum wire_role role;
+	const char *name;
+	const struct wire_service *services; /* of a worker */
+	size_t service_count;
+	uint32_t capacity;           /* slots of a worker */
+	const struct value *catalog; /* body of HELLO, or NULL; kept */
+
+	/* On the loop's stack. The session is open (first or again): announce, send
+	 * again. */
+	void (*on_up)(void *arg);
+	/* The session is lost; nothing sent is sure to have arrived. */
+	void (*on_down)(void *arg, const char *reason);
+	/* Every message but WELCOME, PING, PONG. header and bodies are lent for the call;
+	 * bodies may be moved out of. */
+	void (*on_message)(void *arg, const struct header *header, struct parts *bodies);
+	/* Called before each PING: fills load, credit, capacity. May be NULL. */
+	void (*on_ping)(void *arg, struct header *header);
+	void *arg;
+};
+
+/* Returns new; connects at once and for ever. Copies the options' strings. */
+struct peer *peer_new(struct loop *loop, const struct peer_options *options);
+
+/* Says BYE, closes; takes *peer_p. */
+void peer_destroy(struct peer **peer_p);
+
+bool peer_is_up(const struct peer *peer);
+const char *peer_session(const struct peer *peer); /* 32 hex digits */
+
+/* Sends header and bodies (moved out, may be NULL). Returns 0, or -1 when it cannot go
+ * out now: who owns the message sends it again later. */
+int peer_send(struct peer *peer, const struct header *header, struct parts *bodies);
+
+/* Publishes value on the status channel (EVENT): droppable. */
+void peer_publish(struct peer *peer, const char *topic, const struct value *value);
+
+#endif

@@ -1,0 +1,67 @@
+/* worker: the worker's side of the fleet: takes calls, runs each on a fiber, keeps
+ * results until they are acknowledged, announces, drains. worker-model and worker-tools
+ * are this with a function that answers one call.
+ *
+ * A call id known already (running, or among the last finished) is not run again:
+ * CALL_ACK, and the kept RESULT once more. The rules are a pure state machine in
+ * peer/outbox.[ch]. */
+#ifndef WORKER_H
+#define WORKER_H
+
+#include "peer.h"
+
+struct worker;
+
+/* One call on its fiber. All of it is lent until the answer function returns. */
+struct worker_call {
+	const struct header *header;
+	struct arena *arena;
+	const struct value
+	    *profile; /* kept by its bytes: the same pointer for the same bytes */
+	const struct value *request;
+	struct worker *worker;
+	void *private;
+};
+
+/* Answers call: returns the RESULT's body (in call->arena). Runs on a fiber, may wait.
+ * When the call is cancelled or late its waits fail; return a fault then
+ * (fault_cancelled). */
+typedef const struct value *worker_answer_fn(void *arg, struct worker_call *call);
+
+struct worker_options {
+	const char *endpoint;
+	const char *name;
+	const struct wire_service *services;
+	size_t service_count;
+	uint32_t capacity;
+	const struct value *catalog;
+	worker_answer_fn *answer;
+	void *arg;
+};
+
+struct worker *worker_new(struct loop *loop, const struct worker_options *options);
+
+/* Takes *worker_p. Every call must have ended (see drain). */
+void worker_destroy(struct worker **worker_p);
+
+/* Publishes a PROGRESS of call under topic run.<run>.<kind>; numbered; droppable. */
+void worker_progress(
+    struct worker_call *call, const char *kind, const struct value *body);
+
+/* Makes a call through the broker from inside a call (a middleware's model call); as
+ * caller_call. */
+struct call_request;
+struct call_outcome;
+int worker_nested_call(struct worker_call *call, const struct call_request *request,
+    struct call_outcome *outcome_r);
+
+/* Starts the drain: DRAIN, no new calls, the running ones get drain_ms, the rest is given
+ * back (RELEASE), results are flushed; then done(arg). */
+void worker_drain(
+    struct worker *worker, uint64_t drain_ms, void (*done)(void *arg), void *arg);
+
+/* Changes what is served (a reload of tool files): HELLO is said anew. */
+void worker_set_services(struct worker *worker, const struct wire_service *services,
+    size_t service_count, const struct value *catalog);
+
+#endif
