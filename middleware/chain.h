@@ -1,0 +1,89 @@
+/* chain: runs the hooks of one agent: the model chain in worker-model, the tool chain in
+ * worker-tools, single node hooks in the coordinator. The runner traces name, result and
+ * time of each hook at log level debug through `trace`, so hooks do not log. */
+#ifndef CHAIN_H
+#define CHAIN_H
+
+#include "middleware.h"
+
+/* The uses of one agent, in list order. */
+struct chain {
+	const struct middleware_use *const *uses;
+	size_t count;
+	/* Called after each hook; may be NULL. failed: the hook gave a fault. */
+	void (*trace)(void *arg, const char *node, bool failed, uint64_t us);
+	void *trace_arg;
+};
+
+/* Makes a chain in arena from a profile's `middleware` ([{name, settings}]). Returns it,
+ * or NULL with a reason (a middleware this process does not have). */
+struct chain *chain_from_value(
+    struct arena *arena, const struct value *middleware, const char **error_r);
+
+/* --- worker-model: frames of a CALL in, body of the RESULT out
+ * ------------------------------ */
+
+/* Where the chain ends: the provider. */
+struct model_backend {
+	/* Sends request (after all wraps) to its model; a fiber call. tag: NULL, or for
+	 * calls that a middleware makes by itself its name. attempt counts the sends of
+	 * this call from 1. */
+	struct model_response *(*send)(
+	    void *arg, struct model_request *request, unsigned attempt, const char *tag);
+	void *arg;
+};
+
+/* Runs modify_model_request, the wrap_model_call chain and the backend. Checks after the
+ * wraps that tools added by them are known (semantics.md 3.4.2), sets the AI message's
+ * name, collects updates. Returns the RESULT body in arena: {messages,
+ * structured_response?, updates?} or {fault}. */
+const struct value *chain_model_call(struct arena *arena, const struct chain *chain,
+    const struct value *profile, const struct value *request,
+    const struct model_backend *backend);
+
+/* --- worker-tools
+ * ----------------------------------------------------------------------------- */
+
+struct tool_backend {
+	/* Runs the body of request's tool; a fiber call. Arguments are checked before.
+	 * Answers 0 with *result_r, or -1 when it has no tool of that name. */
+	int (*run)(
+	    void *arg, struct tool_request *request, struct tool_result **result_r);
+	/* The definition of a tool this worker has, or NULL. May be NULL. */
+	const struct value *(*find)(void *arg, const char *name);
+	/* Sends a model call through the broker; returns the RESULT body, NULL when
+	 * cancelled. */
+	const struct value *(*call_model)(
+	    void *arg, struct tool_request *request, const struct value *wish);
+	void *arg;
+};
+
+/* Runs the wrap_tool_call chain; innermost: look-up (unknown: an error message listing
+ * the valid names), argument check, tool. Returns the RESULT body in arena: {commands} or
+ * {fault}. A fault that no wrapper absorbed is returned as such; the coordinator applies
+ * tool_errors. A hook's own fault is marked fatal. */
+const struct value *chain_tool_call(struct arena *arena, const struct chain *chain,
+    const struct value *profile, const struct value *request, const char *idempotency_key,
+    const struct tool_backend *backend);
+
+/* --- coordinator
+ * ------------------------------------------------------------------------------ */
+
+/* What a node hook sees; filled by the coordinator, lent for the call. */
+struct turn {
+	struct arena *arena;
+	const struct middleware_use *use;
+	const struct value *messages;
+	const struct value *state; /* map of all other fields */
+	const struct value *context;
+	const char *run, *thread, *agent;
+	const struct value *(*call_model)(struct turn *turn, const struct value *request);
+	void *arg;           /* of call_model */
+	struct fault *fault; /* set by turn_fail */
+};
+
+/* Runs the node hook. Returns its update (NULL: none); turn->fault is set when it failed.
+ */
+const struct value *chain_node_hook(struct turn *turn, enum hook hook);
+
+#endif

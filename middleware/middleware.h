@@ -1,0 +1,305 @@
+/* middleware: what a middleware is. The contract for built-in ones and for shared
+ * objects.
+ *
+ * One file, one `const struct middleware`, linked (or loaded) into coordinator,
+ * worker-model, worker-tools and the command line; each process runs its slice. A
+ * middleware keeps nothing in memory: state is the run's. Hooks are written in direct
+ * style and may wait (model_next, turn_call_model, hook_sleep): they run on fibers and
+ * never block the process. A hook left NULL is skipped.
+ *
+ * Order (semantics.md, section 13): before_agent, before_model, modify_model_request in
+ * list order; after_model, after_agent in reverse; of wraps the first listed is the
+ * outermost.
+ *
+ * A shared object exports `const struct middleware *const flotilla_middleware[]`,
+ * NULL-ended; objects of another MIDDLEWARE_ABI are refused when loaded. */
+#ifndef MIDDLEWARE_H
+#define MIDDLEWARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "chat.h"
+#include "fault.h"
+#include "value.h"
+
+#define MIDDLEWARE_ABI 1u
+
+enum hook {
+	HOOK_BEFORE_AGENT,
+	HOOK_BEFORE_MODEL,
+	HOOK_AFTER_MODEL,
+	HOOK_AFTER_AGENT,
+	HOOK_MODIFY_MODEL_REQUEST,
+	HOOK_WRAP_MODEL_CALL,
+	HOOK_WRAP_TOOL_CALL,
+	HOOK_COUNT,
+};
+const char *hook_name(enum hook hook); /* "before_agent" */
+
+enum jump {
+	JUMP_NONE = 0,
+	JUMP_MODEL = 1,
+	JUMP_TOOLS = 2,
+	JUMP_END = 4,
+};
+/* "model", "tools", "end" and "__end__" to a jump; JUMP_NONE for what is none. */
+enum jump jump_from_name(const char *name);
+const char *jump_name(enum jump jump);
+
+/* --- declarations
+ * ------------------------------------------------------------------------ */
+
+enum option_type {
+	OPTION_ANY,
+	OPTION_BOOL,
+	OPTION_INTEGER,
+	OPTION_NUMBER,
+	OPTION_TEXT,
+	OPTION_TEXTS, /* a list of strings */
+	OPTION_LIST,
+	OPTION_MAP,
+};
+
+/* A setting of a middleware, named as LangChain's Python argument. Checked when a spec is
+ * loaded: type, limits, choices; the default is filled in. */
+struct option {
+	const char *name;
+	enum option_type type;
+	const char *otherwise; /* the default as JSON; NULL: absent */
+	bool required;
+	double min, max;            /* of numbers; both 0: any */
+	const char *const *choices; /* of texts, NULL-ended, or NULL */
+	bool nullable;
+	const char *text; /* a sentence for the docs */
+};
+
+enum reducer {
+	REDUCE_LAST,     /* one writer a superstep */
+	REDUCE_APPEND,   /* lists */
+	REDUCE_ADD,      /* numbers */
+	REDUCE_MERGE,    /* maps, key by key */
+	REDUCE_MESSAGES, /* add_messages; `messages` alone */
+};
+
+/* A state field (conformance/README.md, "A state field"). */
+struct field {
+	const char *name;
+	const char *type; /* integer number string array object boolean, or NULL: any */
+	const char *otherwise; /* default as JSON, or NULL: absent until written */
+	enum reducer reducer;
+	bool untracked;       /* kept for the run, never stored */
+	bool ephemeral;       /* gone after the next superstep */
+	bool omit_from_input; /* private: both */
+	bool omit_from_output;
+};
+
+/* One middleware of one agent: its type with its settings, what it really does there.
+ * Made when a spec is loaded, from the type's declarations; configure() may then narrow
+ * or widen it (a middleware whose hooks, fields, tools or name depend on its settings).
+ */
+struct middleware;
+struct middleware_use {
+	const struct middleware *type;
+	const char *name; /* unique in the agent; node names are "<name>.<hook>" */
+	const struct value *settings; /* checked, defaults filled in */
+	bool hooks[HOOK_COUNT];       /* active; only hooks the type has */
+	unsigned jumps[HOOK_COUNT];   /* enum jump bits each node hook declares */
+	const struct field *fields;
+	size_t field_count;
+	const struct value
+	    *tools; /* definitions of the tools it brings: [tool], proto/bodies.h */
+	const struct value
+	    *reads; /* [field name] its worker slices read; "messages" too */
+};
+
+/* --- coordinator: node hooks
+ * --------------------------------------------------------------- */
+
+struct turn; /* one hook's view of the run */
+
+struct arena *turn_arena(struct turn *turn);
+const struct value *turn_settings(struct turn *turn);
+const struct value *turn_messages(struct turn *turn);               /* [message] */
+const struct value *turn_get(struct turn *turn, const char *field); /* or NULL */
+const struct value *turn_state(struct turn *turn); /* all fields and messages, one map */
+const struct value *turn_context(
+    struct turn *turn); /* the run's static context, or NULL */
+const char *turn_run(struct turn *turn);
+const char *turn_thread(struct turn *turn);
+const char *turn_agent(struct turn *turn);
+const char *turn_middleware(struct turn *turn); /* the use's name */
+
+/* Ends the run with this fault; return its NULL from the hook. */
+const struct value *turn_fail(struct turn *turn, const char *type, const char *format,
+    ...) __attribute__((format(printf, 3, 4)));
+
+/* Asks a model, outside the user's token stream. request: {model?, system_prompt?,
+ * messages, tools?, tool_choice?, response_format?, model_settings?}; the agent's model
+ * by default. Returns the RESULT body ({messages} or {fault}), or NULL when the run was
+ * cancelled. The call's id is deterministic and its result stored like any other. */
+const struct value *turn_call_model(struct turn *turn, const struct value *request);
+
+/* --- worker-model
+ * --------------------------------------------------------------------------- */
+
+struct model_request; /* immutable */
+struct model_next;
+
+/* What a model call gives. fault set: it failed, and messages is NULL. */
+struct model_response {
+	const struct value *messages;            /* [AI message, tool messages ...] */
+	const struct value *structured_response; /* or NULL */
+	const struct value
+	    *update; /* state update of the layer that returns it, or NULL */
+	const struct fault *fault;
+};
+
+struct arena *model_arena(const struct model_request *request);
+const struct value *model_settings_of(
+    const struct model_request *request);                    /* the use's */
+const char *model_name(const struct model_request *request); /* "openai:gpt-4o" */
+const char *model_system_prompt(const struct model_request *request); /* or NULL */
+const struct value *model_messages(const struct model_request *request);
+const struct value *model_tools(const struct model_request *request);       /* [tool] */
+const struct value *model_tool_choice(const struct model_request *request); /* or NULL */
+const struct value *model_response_format(const struct model_request *request);
+const struct value *model_model_settings(
+    const struct model_request *request); /* {temperature} */
+const struct value *model_state(const struct model_request *request, const char *field);
+const struct value *model_context(const struct model_request *request);
+const char *model_run(const struct model_request *request);
+const char *model_thread(const struct model_request *request);
+const char *model_agent(const struct model_request *request);
+const char *model_middleware(const struct model_request *request);
+
+/* A request like request with one field replaced: "model", "system_prompt", "messages",
+ * "tools", "tool_choice", "response_format", "model_settings"; NULL value: none. */
+struct model_request *model_override(
+    struct model_request *request, const char *field, const struct value *value);
+
+/* The rest of the chain: never, once, often. Waits. Its response's update is NULL:
+ * updates of inner layers are collected by the runner, those of the last call count. */
+struct model_response *model_next(struct model_next *next, struct model_request *request);
+
+/* Responses in the request's arena. */
+struct model_response *model_answer(
+    struct model_request *request, const struct value *message);
+struct model_response *model_fail(
+    struct model_request *request, const struct fault *fault);
+
+/* Calls a model from a wrap, outside the chain and the token stream: {model?,
+ * system_prompt?, messages, ...} as turn_call_model's. */
+struct model_response *model_call(
+    struct model_request *request, const struct value *wish);
+
+/* --- worker-tools
+ * --------------------------------------------------------------------------- */
+
+struct tool_request; /* immutable */
+struct tool_next;
+
+/* What a tool call gives: commands [{update: {messages: [...], ...}, goto?}], or a fault.
+ */
+struct tool_result {
+	const struct value *commands;
+	const struct fault *fault;
+};
+
+struct arena *tool_arena(const struct tool_request *request);
+const struct value *tool_settings_of(const struct tool_request *request); /* the use's */
+const char *tool_name(const struct tool_request *request);
+const char *tool_call_id(const struct tool_request *request);
+const struct value *tool_args(const struct tool_request *request);
+const struct value *tool_definition(
+    const struct tool_request *request); /* or NULL: unknown */
+const struct value *tool_state(const struct tool_request *request, const char *field);
+const struct value *tool_context(const struct tool_request *request);
+const char *tool_run(const struct tool_request *request);
+const char *tool_thread(const struct tool_request *request);
+const char *tool_agent(const struct tool_request *request);
+const char *tool_middleware(const struct tool_request *request);
+/* Equal for every attempt of this call: give it to the outside world. */
+const char *tool_idempotency_key(const struct tool_request *request);
+
+/* A request like request with "args", "name" or "tool" replaced. */
+struct tool_request *tool_override(
+    struct tool_request *request, const char *field, const struct value *value);
+
+/* The rest of the chain: never, once, often. Waits. Bad arguments and unknown tools come
+ * back as an error tool message, an error of the tool's body as a fault. */
+struct tool_result *tool_next(struct tool_next *next, struct tool_request *request);
+
+/* Results in the request's arena: one tool message answering this call (status "success"
+ * or "error"), a command with more, a failure. */
+struct tool_result *tool_answer(
+    struct tool_request *request, const char *content, const char *status);
+struct tool_result *tool_command(
+    struct tool_request *request, const struct value *update);
+struct tool_result *tool_fail(struct tool_request *request, const struct fault *fault);
+/* The (first) tool message of result that answers this call, or NULL. */
+const struct value *tool_message_of(
+    const struct tool_request *request, const struct tool_result *result);
+/* Asks a model, through the broker; as turn_call_model. Returns the RESULT body or NULL.
+ */
+const struct value *tool_call_model(
+    struct tool_request *request, const struct value *wish);
+
+/* --- anywhere
+ * ------------------------------------------------------------------------------- */
+
+/* Waits on the fiber. Returns 0, -1 when the call or run was cancelled. */
+int hook_sleep(uint64_t ms);
+
+/* --- the struct
+ * ----------------------------------------------------------------------------- */
+
+/* A tool written in C. run answers one call: tool_answer, tool_command or tool_fail. args
+ * have been checked against parameters. It runs on a fiber: what blocks goes to
+ * process_run or the thread pool. */
+struct tool {
+	const char *name;
+	const char *description;
+	const char *parameters; /* JSON Schema */
+	bool return_direct;
+	bool once;           /* must not run twice for one call; default: idempotent */
+	uint64_t timeout_ms; /* 0: the call's deadline alone */
+	struct tool_result *(*run)(struct tool_request *request);
+};
+
+struct middleware {
+	unsigned abi;                    /* MIDDLEWARE_ABI */
+	const char *name;                /* as in the spec */
+	const char *summary;             /* one line, for the docs */
+	const struct option *options;    /* ended by a row without name, or NULL */
+	const struct field *fields;      /* ended by a row without name, or NULL */
+	const struct tool *const *tools; /* NULL-ended, or NULL */
+	unsigned jumps[HOOK_COUNT];
+	const char *const
+	    *reads; /* state fields the worker slices read, NULL-ended, or NULL */
+
+	/* Checks settings beyond the table and adapts use; both in arena. Returns 0, or
+	 * -1 with a reason in arena. May be NULL. Runs wherever the spec is loaded: no
+	 * side effects. */
+	int (*configure)(
+	    struct arena *arena, struct middleware_use *use, const char **error_r);
+
+	/* coordinator. Return an update (map; may hold "jump_to"), or NULL for none. */
+	const struct value *(*before_agent)(struct turn *turn);
+	const struct value *(*before_model)(struct turn *turn);
+	const struct value *(*after_model)(struct turn *turn);
+	const struct value *(*after_agent)(struct turn *turn);
+
+	/* worker-model */
+	struct model_request *(*modify_model_request)(struct model_request *request);
+	struct model_response *(*wrap_model_call)(
+	    struct model_request *request, struct model_next *next);
+
+	/* worker-tools */
+	struct tool_result *(*wrap_tool_call)(
+	    struct tool_request *request, struct tool_next *next);
+};
+
+#endif
