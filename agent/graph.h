@@ -1,0 +1,63 @@
+/* graph: nodes and routes of an agent, compiled from its spec (semantics.md, section 1
+ * with the decisions of section 13). One node per (middleware, node hook), `model`,
+ * `tools`, END.
+ *
+ * Pure: no state of a run is kept here, routing is a function of what the step left. */
+#ifndef GRAPH_H
+#define GRAPH_H
+
+#include "spec.h"
+
+enum node_kind { NODE_HOOK, NODE_MODEL, NODE_TOOLS, NODE_END };
+
+struct node {
+	const char *name; /* "todo_list.after_model", "model", "tools", "__end__" */
+	enum node_kind kind;
+	enum hook hook;                   /* of NODE_HOOK */
+	const struct middleware_use *use; /* of NODE_HOOK */
+	unsigned jumps;                   /* declared, enum jump bits */
+	size_t next; /* the static edge; of model, tools and the loop's
+			exit it is decided by graph_next */
+};
+
+struct graph {
+	const struct node *nodes;
+	size_t count;
+	size_t entry, loop_entry, loop_exit, exit; /* anchors of semantics.md 1.3 */
+	size_t model, tools, end; /* tools == end when there is no tools node */
+	bool has_tools;
+};
+
+/* Returns the graph in arena, or NULL with path and reason (a jump to tools without a
+ * tools node, an interrupt at a node that does not exist, with the nearest name). */
+struct graph *graph_compile(struct arena *arena, const struct spec *spec,
+    const char **path_r, const char **error_r);
+
+/* What a finished step left, for its outgoing edge. */
+struct step_outcome {
+	const struct value *messages; /* after the step */
+	bool has_structured_response;
+	bool all_direct;  /* tools: every executed call was return_direct and
+			     succeeded (semantics.md 13.9) */
+	const char *jump; /* jump_to of the update, or NULL */
+};
+
+/* Returns the index of the node to run after `node`. -1 with a reason in arena when the
+ * jump was not declared or is none: it names hook and target. */
+long graph_next(struct arena *arena, const struct graph *graph, const struct spec *spec,
+    size_t node, const struct step_outcome *outcome, const char **error_r);
+
+/* The calls a tools node must run: pending calls of the last AI message but those of
+ * structured-output tools. */
+const struct value *graph_tool_calls(
+    struct arena *arena, const struct spec *spec, const struct value *messages);
+
+/* Returns the node's index by name, or -1. */
+long graph_find(const struct graph *graph, const char *name);
+
+/* The graph as Mermaid text (solid: always, dotted: conditional), and as a value
+ * {nodes: [...], edges: [{from, to, conditional}]}. */
+const char *graph_mermaid(struct arena *arena, const struct graph *graph);
+const struct value *graph_value(struct arena *arena, const struct graph *graph);
+
+#endif

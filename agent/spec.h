@@ -1,0 +1,74 @@
+/* spec: an agent as its user wrote it, checked whole and made ready.
+ *
+ * The reference for users is docs/agents.md; the keys are those of conformance/README.md
+ * plus `name`, `description`, `model_settings`, `script` (of the scripted provider),
+ * `context` (JSON Schema of the run's static context). Loading checks everything that can
+ * be known without a fleet: unknown keys, types, middleware and their settings, state
+ * fields, jumps to nowhere, tool definitions, interrupts that name a node. */
+#ifndef SPEC_H
+#define SPEC_H
+
+#include "middleware.h"
+
+struct spec {
+	const char *name;    /* the agent's */
+	const char *version; /* 40 hex digits: SHA-1 of the packed source */
+	const struct value *source;
+	const char *model;                  /* "openai:gpt-4o" */
+	const char *provider;               /* "openai" */
+	const struct value *model_settings; /* map, maybe empty */
+	const char *system_prompt;          /* or NULL */
+	const struct value *tools; /* [name, or a schema-only definition {name, ...}] */
+	const struct middleware_use *const *uses; /* in list order */
+	size_t use_count;
+	const struct field
+	    *fields; /* all but messages: middleware's in list order, then `state`;
+			a later definition of a name wins; structured_response and
+			jump_to are built in and not among them */
+	size_t field_count;
+	const struct value *response_format; /* or NULL */
+	const struct value *script;          /* or NULL */
+	const struct value *context_schema;  /* or NULL */
+	bool raise_tool_errors;              /* tool_errors: raise */
+	int64_t recursion_limit;
+	const struct value *interrupt_before; /* [node name], maybe empty */
+	const struct value *interrupt_after;
+	const struct value
+	    *reads;       /* [field]: what worker slices read, all uses together */
+	bool wraps_tools; /* some use has wrap_tool_call */
+};
+
+/* Loads source (a map). name is used when source has none. Returns the spec in arena, or
+ * NULL with *path_r (JSON pointer of the offending node) and *error_r (one sentence, with
+ * the nearest right name where there is one), in arena. */
+struct spec *spec_load(struct arena *arena, const struct value *source, const char *name,
+    const char **path_r, const char **error_r);
+
+/* Loads every document of a YAML or JSON file. A document without a name is named after
+ * the file. Returns the count and fills *specs_r (array in arena), or -1 with
+ * "file:line:column: reason". */
+long spec_load_file(struct arena *arena, const char *path,
+    const struct spec *const **specs_r, const char **error_r);
+
+/* The tool names an agent needs a worker for: the plain names of `tools` (those that are
+ * neither schema-only nor brought by a middleware). */
+const struct value *spec_served_tools(struct arena *arena, const struct spec *spec);
+
+/* Returns the definition of tool name for spec: the catalog's (user tools win), a
+ * schema-only one, or a middleware's; NULL when there is none. catalog: map name -> tool
+ * definition. */
+const struct value *spec_tool(
+    const struct spec *spec, const struct value *catalog, const char *name);
+
+/* The tools offered to the model by default: middleware tools in middleware order, then
+ * `tools` in order; a later one of the same name wins and keeps the first's place. */
+const struct value *spec_offered_tools(
+    struct arena *arena, const struct spec *spec, const struct value *catalog);
+
+/* The profiles of CALL (proto/bodies.h), frozen; tools as offered. */
+const struct value *spec_model_profile(
+    struct arena *arena, const struct spec *spec, const struct value *catalog);
+const struct value *spec_tool_profile(
+    struct arena *arena, const struct spec *spec, const struct value *catalog);
+
+#endif

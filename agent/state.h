@@ -1,0 +1,83 @@
+/* state: the channels of one thread while a run advances them: messages and fields,
+ * reducers, what changed since the last commit.
+ *
+ * Owns its values in an arena of its own; what is applied is copied in, what is read is
+ * lent until the next state_apply, state_begin or state_compact. Rules: semantics.md,
+ * section 2. */
+#ifndef STATE_H
+#define STATE_H
+
+#include "spec.h"
+
+struct state;
+
+/* One writer's update in a superstep: the name is for error messages. */
+struct state_write {
+	const char *writer; /* "A.before_model", "tools:add" */
+	const struct value
+	    *update; /* map; unknown keys are dropped; jump_to is not for here */
+};
+
+/* Returns new: an empty thread of spec's fields; keeps spec. ids of messages without one
+ * are
+ * "<prefix>-<n>" with a prefix set by state_begin: deterministic, so that a step that is
+ * done again gives the same ids. */
+struct state *state_new(const struct spec *spec);
+void state_destroy(struct state **state_p);
+
+/* Fills a new state with what Redis holds: messages in order with their storage numbers,
+ * the map of stored fields, the next free number. Values are copied. */
+void state_restore(struct state *state, const struct value *messages,
+    const uint32_t *numbers, const struct value *fields, uint32_t next_number);
+
+/* Starts a run: fields that live a run (untracked, ephemeral, structured_response) are
+ * reset, defaults filled in, then input applied (fields of the input view only; messages
+ * brought into form). Returns 0, or -1 with a reason in arena that names the place. */
+int state_begin(struct state *state, struct arena *arena, const char *id_prefix,
+    const struct value *input, const char **error_r);
+
+/* Starts a superstep: message ids made from now on begin with id_prefix. */
+void state_step(struct state *state, const char *id_prefix);
+
+/* Applies the writes of one superstep, in order, all or nothing: reducers fold; two
+ * writes of a last-value field are an error naming field and writers; types are checked
+ * against the field's. Afterwards ephemeral fields that were not written are gone.
+ * Returns 0, or -1 with a reason in arena; then nothing has changed. */
+int state_apply(struct state *state, struct arena *arena,
+    const struct state_write *writes, size_t count, const char **error_r);
+
+/* Reading. */
+const struct value *state_messages(const struct state *state);
+const struct value *state_field(
+    const struct state *state, const char *name); /* or NULL */
+/* All fields as one map (without messages): what hooks see. */
+const struct value *state_fields(struct state *state, struct arena *arena);
+/* The fields named in names (array), for a worker's slice; NULL when none is set.
+ * "messages" among the names adds the messages. */
+const struct value *state_slice(
+    struct state *state, struct arena *arena, const struct value *names);
+/* The output view: fields but private and omitted ones, structured_response when set;
+ * without messages. */
+const struct value *state_output(struct state *state, struct arena *arena);
+
+/* What a commit must write, since the last state_committed. */
+struct state_changes {
+	const struct value
+	    *messages; /* [message] not stored yet, in the order of their numbers */
+	uint32_t first_number; /* the number of the first of them */
+	const struct value
+	    *order;         /* the thread's order as [[first, last], ...] of numbers */
+	bool order_changed; /* else the order is the old one */
+	const struct value *fields; /* {name: value, nil when it is gone}; {} when none */
+};
+/* Fills changes in arena; numbers are given to new messages at once (the same ones when
+ * asked again before state_committed). */
+void state_changes(
+    struct state *state, struct arena *arena, struct state_changes *changes_r);
+/* The changes last given are stored. */
+void state_committed(struct state *state);
+
+/* Frees the garbage of replaced values when it is more than what lives. */
+void state_compact(struct state *state);
+
+#endif
