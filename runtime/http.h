@@ -12,6 +12,7 @@
 #include "value.h"
 
 struct http;
+struct sockaddr;
 
 struct http *http_new(struct loop *loop);
 void http_destroy(struct http **http_p); /* after the last request has ended */
@@ -32,6 +33,10 @@ struct http_request {
 	 * wait. Returns 0, or -1 to abort. NULL: the body is collected in the response.
 	 */
 	int (*on_data)(void *arg, const char *data, size_t size);
+	/* Called on the loop's stack before each connection is opened, with the resolved
+	 * address; -1 refuses it (HTTP_CONNECTION). Sees what a name, a number or a rebound
+	 * DNS answer really became. Set, no proxy is used. NULL: all are fine. */
+	int (*on_address)(void *arg, const struct sockaddr *address);
 	void *arg;
 };
 
@@ -51,11 +56,14 @@ struct http_response {
 	const char
 	    *body; /* NUL-terminated, in the arena; "" with on_data and a 2xx status */
 	size_t body_size;
+	const char *content_type; /* in the arena, or NULL */
+	const char *location; /* where a redirect points, absolute, in the arena; or NULL:
+				 redirects are not followed */
 	int64_t retry_after_ms; /* from Retry-After (seconds or date) or retry-after-ms; 0
 				   none */
 };
 
-/* Sends request and waits for the response, on a fiber. */
+/* Sends request (http and https only) and waits for the response, on a fiber. */
 void http_send(struct http *http, struct arena *arena, const struct http_request *request,
     struct http_response *response_r);
 
