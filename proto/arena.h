@@ -40,4 +40,7 @@ void arena_on_destroy(struct arena *arena, void (*destroy)(void *data), void *da
 /* Returns the bytes handed out so far: what a caller compares to decide on compaction. */
 size_t arena_bytes(const struct arena *arena);
 
+/* Says so on stderr and ends the process: what follows a failed allocation everywhere. */
+_Noreturn void arena_exhausted(void);
+
 #endif

@@ -63,7 +63,8 @@ const struct value *value_empty_array(void);
 
 const struct value *value_int(struct arena *arena, int64_t integer);
 const struct value *value_float(struct arena *arena, double real);
-/* text is copied. NULL makes nil. */
+/* text is copied; a byte that is not UTF-8 becomes U+FFFD, so that no peer refuses what
+ * we made. NULL makes nil. */
 const struct value *value_str(struct arena *arena, const char *text);
 const struct value *value_strn(struct arena *arena, const char *text, size_t size);
 const struct value *value_bin(struct arena *arena, const void *data, size_t size);
@@ -90,14 +91,20 @@ void value_list_add_all(
 const struct value *value_list_end(struct value_list *list);
 
 /* A map under construction, as the list. A key set again replaces the value in place;
- * value NULL leaves the pair out. */
+ * value NULL changes nothing. Large maps are indexed: n pairs cost n. */
 struct value_fields {
 	struct arena *arena;
 	struct value_pair *pairs;
 	size_t count, room;
+	struct key_index *index;
 };
 void value_fields_set(
     struct value_fields *fields, const char *key, const struct value *value);
+/* Shares key, which is a string. */
+void value_fields_put(
+    struct value_fields *fields, const struct value *key, const struct value *value);
+void value_fields_put_all(
+    struct value_fields *fields, const struct value *map); /* NULL: none */
 const struct value *value_fields_end(struct value_fields *fields);
 
 /* --- changing: a new value that shares the rest ------------------------------------- */
@@ -150,8 +157,8 @@ const char *value_type_name(
 /* --- msgpack --------------------------------------------------------------------------
  */
 
-/* Bytes under construction (msgpack_sbuffer inside). bytes is the caller's to read until
- * the next append; packet_release frees. Zero-initialise. */
+/* Bytes under construction. data is the caller's to read until the next append;
+ * packet_release frees. Zero-initialise. */
 struct packet {
 	char *data;
 	size_t size, room;
@@ -173,8 +180,8 @@ const struct value *value_freeze(struct arena *arena, const struct value *value)
 /* Decodes exactly one value that fills size bytes. Checks before it believes: counts
  * against the bytes left, depth against VALUE_DEPTH_MAX, nodes against VALUE_NODES_MAX,
  * string keys without repeats, valid UTF-8 in strings; ext types are refused. Arrays and
- * maps at depth 0 and 1 remember their packed bytes (the bytes are copied into arena
- * once). Returns 0, or -1 with a reason lent for ever. */
+ * maps remember their packed bytes (the bytes are copied into arena once). Returns 0, or
+ * -1 with a reason lent for ever. */
 int value_unpack(struct arena *arena, const void *data, size_t size,
     const struct value **value_r, const char **error_r);
 

@@ -1,1 +1,4 @@
 /* CASE(module): a unit test file each, sorted. */
+CASE(arena)
+CASE(value)
+CASE(value_pack)

@@ -1,0 +1,97 @@
+#include "utf8.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define HIGH_BITS 0x8080808080808080u
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+#define REPLACEMENT_BYTES 3u
+
+/* Returns the bytes of the character at at, 0 when there is none. */
+static size_t
+character_bytes(const uint8_t *at, size_t left)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t size, i;
+	uint32_t code;
+
+	if (at[0] < 0x80)
+		return 1;
+	size = at[0] < 0xc0   ? 0
+	       : at[0] < 0xe0 ? 2
+	       : at[0] < 0xf0 ? 3
+	       : at[0] < 0xf8 ? 4
+			      : 0;
+	if (size == 0 || size > left)
+		return 0;
+	code = at[0] & (0x7fu >> size);
+	for (i = 1; i < size; i++) {
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (at[i] & 0x3fu);
+	}
+	if (code < least[size] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+		return 0;
+	return size;
+}
+
+/* Returns how many bytes from the start are UTF-8. */
+static size_t
+valid_bytes(const uint8_t *text, size_t size)
+{
+	uint64_t word;
+	size_t at = 0, step;
+
+	while (at < size) {
+		/* Most text is ASCII: eight at a time. */
+		if (size - at >= sizeof word) {
+			memcpy(&word, text + at, sizeof word);
+			if ((word & HIGH_BITS) == 0) {
+				at += sizeof word;
+				continue;
+			}
+		}
+		step = character_bytes(text + at, size - at);
+		if (step == 0)
+			break;
+		at += step;
+	}
+	return at;
+}
+
+bool
+utf8_valid(const char *text, size_t size)
+{
+	return valid_bytes((const uint8_t *)text, size) == size;
+}
+
+size_t
+utf8_prefix(const char *text, size_t size, size_t max)
+{
+	if (size <= max)
+		return size;
+	while (max > 0 && ((uint8_t)text[max] & 0xc0) == 0x80)
+		max--;
+	return max;
+}
+
+char *
+utf8_repair(struct arena *arena, const char *text, size_t size, size_t *size_r)
+{
+	char *repaired = arena_alloc(arena, size * REPLACEMENT_BYTES + 1);
+	size_t at = 0, out = 0, good;
+
+	while (at < size) {
+		good = valid_bytes((const uint8_t *)text + at, size - at);
+		memcpy(repaired + out, text + at, good);
+		at += good;
+		out += good;
+		if (at == size)
+			break;
+		memcpy(repaired + out, REPLACEMENT, REPLACEMENT_BYTES);
+		at++;
+		out += REPLACEMENT_BYTES;
+	}
+	*size_r = out;
+	return repaired;
+}

@@ -1,0 +1,22 @@
+/* utf8: what is text and what is not. */
+#ifndef UTF8_H
+#define UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "arena.h"
+
+/* True when the size bytes at text are UTF-8: no overlong forms, no surrogates, nothing
+ * above U+10FFFF. NUL is a character. */
+bool utf8_valid(const char *text, size_t size);
+
+/* Returns how many of the size bytes at text make whole characters within max bytes:
+ * where to cut. */
+size_t utf8_prefix(const char *text, size_t size, size_t max);
+
+/* Returns a NUL-terminated copy with U+FFFD for each byte that is not UTF-8, lent by
+ * arena, and its size. */
+char *utf8_repair(struct arena *arena, const char *text, size_t size, size_t *size_r);
+
+#endif
