@@ -34,8 +34,8 @@ struct http_request {
 	 */
 	int (*on_data)(void *arg, const char *data, size_t size);
 	/* Called on the loop's stack before each connection is opened, with the resolved
-	 * address; -1 refuses it (HTTP_CONNECTION). Sees what a name, a number or a rebound
-	 * DNS answer really became. Set, no proxy is used. NULL: all are fine. */
+	 * address; -1 refuses it (HTTP_CONNECTION). Sees what a name, a number or a
+	 * rebound DNS answer really became. Set, no proxy is used. NULL: all are fine. */
 	int (*on_address)(void *arg, const struct sockaddr *address);
 	void *arg;
 };
