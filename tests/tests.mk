@@ -12,3 +12,8 @@ $(BUILD)/tests-%: $$(call objects,tests/$$*) $(support) $(library)
 
 check-unit: $(BUILD)/tests-unit
 	$(BUILD)/tests-unit
+
+# Against the real programs, found through PATH.
+.PHONY: check-integration
+check-integration: binaries $(BUILD)/tests-integration
+	PATH=$(abspath $(BUILD))/bin:$$PATH $(BUILD)/tests-integration

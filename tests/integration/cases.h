@@ -1,0 +1,1 @@
+/* CASE(module): an integration test file each, sorted. */
