@@ -182,7 +182,7 @@ enum store_status store_runs(struct store *store, struct arena *arena, size_t li
 enum store_status store_events(struct store *store, struct arena *arena,
     const char *thread, const char *run, uint64_t after, uint64_t block_ms,
     const struct value **events_r);
-/* Counts: {queued, active, inbox} over all shards, for `top`. */
+/* Counts over all shards, for `top`: {inbox, live_threads, runs}. */
 enum store_status store_counts(
     struct store *store, struct arena *arena, const struct value **counts_r);
 

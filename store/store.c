@@ -1,0 +1,355 @@
+/* store: keys, commands, submitting. */
+#include "store_private.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FNV_OFFSET 2166136261u
+#define FNV_PRIME 16777619u
+
+extern const char _binary_store_fleet_lua_start[];
+extern const char _binary_store_fleet_lua_end[];
+
+const char *
+store_library(void)
+{
+	static char *library;
+	size_t size =
+	    (size_t)(_binary_store_fleet_lua_end - _binary_store_fleet_lua_start);
+
+	if (library == NULL) {
+		static char text[32768];
+
+		assert(size < sizeof text);
+		memcpy(text, _binary_store_fleet_lua_start, size);
+		library = text;
+	}
+	return library;
+}
+
+unsigned
+store_shard(const char *thread)
+{
+	uint32_t hash = FNV_OFFSET;
+
+	for (; *thread != '\0'; thread++)
+		hash = (hash ^ (unsigned char)*thread) * FNV_PRIME;
+	return hash % SHARDS;
+}
+
+const char *
+store_prefix(struct arena *arena, unsigned shard)
+{
+	return arena_printf(arena, "fl:{s%u}:", shard);
+}
+
+const char *
+store_thread_key(struct arena *arena, const char *thread)
+{
+	return arena_printf(arena, "fl:{s%u}:t:%s", store_shard(thread), thread);
+}
+
+const char *
+store_run_key(struct arena *arena, const char *thread, const char *run)
+{
+	return arena_printf(arena, "fl:{s%u}:r:%s", store_shard(thread), run);
+}
+
+struct store *
+store_new(struct redis *redis, uint64_t wait_ms)
+{
+	struct store *store = calloc(1, sizeof *store);
+
+	if (store == NULL)
+		abort();
+	store->redis = redis;
+	store->wait_ms = wait_ms;
+	return store;
+}
+
+void
+store_destroy(struct store **store_p)
+{
+	free(*store_p);
+	*store_p = NULL;
+}
+
+const char *
+store_error(const struct store *store)
+{
+	return store->error;
+}
+
+struct redis *
+store_redis(const struct store *store)
+{
+	return store->redis;
+}
+
+enum store_status
+store_fail(struct store *store, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(store->error, sizeof store->error, format, args);
+	va_end(args);
+	return STORE_FAILED;
+}
+
+/* --- commands --------------------------------------------------------------------------
+ */
+
+void
+command_add(struct command *command, const void *data, size_t size)
+{
+	if (command->count == command->room) {
+		size_t room = command->room == 0 ? 32 : 2 * command->room;
+		struct redis_arg *args = arena_alloc(command->arena, room * sizeof *args);
+
+		if (command->count > 0)
+			memcpy(args, command->args, command->count * sizeof *args);
+		command->args = args;
+		command->room = room;
+	}
+	command->args[command->count].data = size > 0 ? data : "";
+	command->args[command->count].size = size;
+	command->count++;
+}
+
+void
+command_text(struct command *command, const char *text)
+{
+	if (text == NULL)
+		text = "";
+	command_add(command, text, strlen(text));
+}
+
+void
+command_uint(struct command *command, uint64_t number)
+{
+	command_text(command, arena_printf(command->arena, "%" PRIu64, number));
+}
+
+void
+command_value(struct command *command, const struct value *value)
+{
+	if (value == NULL) {
+		command_add(command, "", 0);
+		return;
+	}
+	if (value->packed == NULL)
+		value = value_freeze(command->arena, value);
+	command_add(command, value->packed, value->packed_size);
+}
+
+void
+command_raw(struct command *command, const struct value *value)
+{
+	if (value_is(value, VALUE_STR) || value_is(value, VALUE_BIN))
+		command_add(command, value->text, value->size);
+	else
+		command_value(command, value);
+}
+
+void
+command_function(
+    struct command *command, const char *function, const char *key, unsigned shard)
+{
+	command_text(command, "FCALL");
+	command_text(command, function);
+	command_text(command, "1");
+	command_text(command, key);
+	command_text(command, store_prefix(command->arena, shard));
+}
+
+enum store_status
+store_send(struct store *store, const struct command *command,
+    const struct value **reply_r, bool *lost_r)
+{
+	if (lost_r != NULL)
+		*lost_r = false;
+	switch (redis_call(store->redis, command->arena, store->wait_ms, command->args,
+	    command->count, reply_r)) {
+	case REDIS_OK:
+		return STORE_OK;
+	case REDIS_CANCELLED:
+		return STORE_CANCELLED;
+	case REDIS_LOST:
+		if (lost_r != NULL)
+			*lost_r = true;
+		return store_fail(
+		    store, "Redis is gone: %s", redis_trouble(store->redis));
+	case REDIS_ERROR:
+	default:
+		return store_fail(store, "Redis refused %.*s: %s",
+		    (int)command->args[0].size, (const char *)command->args[0].data,
+		    redis_reply_text(*reply_r));
+	}
+}
+
+enum store_status
+store_read(
+    struct store *store, const struct command *command, const struct value **reply_r)
+{
+	bool lost;
+	enum store_status status = store_send(store, command, reply_r, &lost);
+
+	/* redis_call has waited wait_ms for the connection when it says lost before
+	 * sending; an answer lost on the way deserves one more try. */
+	if (status == STORE_FAILED && lost)
+		status = store_send(store, command, reply_r, &lost);
+	return status;
+}
+
+const struct value *
+store_decode(struct arena *arena, const struct value *bytes)
+{
+	const struct value *value;
+	const char *error;
+
+	if (!value_is(bytes, VALUE_BIN) || bytes->size == 0)
+		return NULL;
+	if (value_unpack(arena, bytes->text, bytes->size, &value, &error) == -1)
+		return NULL;
+	return value;
+}
+
+const struct value *
+store_pairs(struct arena *arena, const struct value *flat, bool decode)
+{
+	struct value_fields fields = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i + 1 < value_size(flat); i += 2) {
+		const struct value *value = value_at(flat, i + 1);
+
+		if (decode)
+			value = store_decode(arena, value);
+		value_fields_set(&fields, redis_reply_text(value_at(flat, i)), value);
+	}
+	return value_fields_end(&fields);
+}
+
+/* --- submitting ------------------------------------------------------------------------
+ */
+
+enum store_status
+store_bind_run(struct store *store, struct arena *arena, const char *run,
+    const char *thread, const char **other_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, "SET");
+	command_text(&command, arena_printf(arena, "fl:run:%s", run));
+	command_text(&command, thread);
+	command_text(&command, "NX");
+	command_text(&command, "GET");
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK || value_is_nil(reply))
+		return status;
+	if (strcmp(redis_reply_text(reply), thread) == 0)
+		return STORE_OK;
+	*other_r = redis_reply_text(reply);
+	return STORE_KNOWN;
+}
+
+enum store_status
+store_run_thread(
+    struct store *store, struct arena *arena, const char *run, const char **thread_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, "GET");
+	command_text(&command, arena_printf(arena, "fl:run:%s", run));
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	if (value_is_nil(reply))
+		return STORE_NONE;
+	*thread_r = redis_reply_text(reply);
+	return STORE_OK;
+}
+
+static void
+add_fields(struct command *command, const struct value *fields)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(fields); i++) {
+		command_raw(command, fields->pairs[i].key);
+		command_raw(command, fields->pairs[i].value);
+	}
+}
+
+enum store_status
+store_submit(struct store *store, struct arena *arena, const char *thread,
+    const char *run, const struct value *fields, int64_t *before_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_function(
+	    &command, "fl_submit", store_thread_key(arena, thread), store_shard(thread));
+	command_text(&command, thread);
+	command_text(&command, run);
+	add_fields(&command, fields);
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	if (strcmp(redis_reply_text(value_at(reply, 0)), "KNOWN") == 0)
+		return STORE_KNOWN;
+	*before_r = value_at(reply, 1)->integer;
+	return STORE_OK;
+}
+
+enum store_status
+store_refuse(struct store *store, struct arena *arena, const char *thread,
+    const char *run, const char *type, const char *reason, const struct value *fields)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_function(
+	    &command, "fl_refuse", store_thread_key(arena, thread), store_shard(thread));
+	command_text(&command, thread);
+	command_text(&command, run);
+	command_text(&command, type);
+	command_text(&command, reason);
+	add_fields(&command, fields);
+	status = store_read(store, &command, &reply);
+	if (status == STORE_OK &&
+	    strcmp(redis_reply_text(value_at(reply, 0)), "KNOWN") == 0)
+		return STORE_KNOWN;
+	return status;
+}
+
+enum store_status
+store_cancel(struct store *store, struct arena *arena, const char *thread,
+    const char *run, const char **answer_r, const char **status_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_function(
+	    &command, "fl_cancel", store_thread_key(arena, thread), store_shard(thread));
+	command_text(&command, thread);
+	command_text(&command, run);
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	*answer_r = redis_reply_text(value_at(reply, 0));
+	*status_r = redis_reply_text(value_at(reply, 1));
+	return STORE_OK;
+}

@@ -1,0 +1,51 @@
+/* store_private: what the files of store/ share. */
+#ifndef STORE_PRIVATE_H
+#define STORE_PRIVATE_H
+
+#include "store.h"
+
+struct store {
+	struct redis *redis;
+	uint64_t wait_ms;
+	char error[512];
+};
+
+/* A command under construction: binary-safe arguments that live in the arena. */
+struct command {
+	struct arena *arena;
+	struct redis_arg *args;
+	size_t count, room;
+};
+void command_add(struct command *command, const void *data, size_t size);
+void command_text(struct command *command, const char *text);
+void command_uint(struct command *command, uint64_t number);
+/* value's msgpack bytes; NULL: an empty argument. */
+void command_value(struct command *command, const struct value *value);
+/* A text or binary value as its bytes, any other packed. */
+void command_raw(struct command *command, const struct value *value);
+/* FCALL function 1 key, prefix of shard. */
+void command_function(
+    struct command *command, const char *function, const char *key, unsigned shard);
+
+/* Sends the command. Returns STORE_OK with the reply, STORE_CANCELLED or STORE_FAILED
+ * (the reason is kept for store_error). lost_r, if given, is set when the answer was
+ * lost. */
+enum store_status store_send(struct store *store, const struct command *command,
+    const struct value **reply_r, bool *lost_r);
+
+/* Sends a read: a lost answer is asked for again. */
+enum store_status store_read(
+    struct store *store, const struct command *command, const struct value **reply_r);
+
+enum store_status store_fail(struct store *store, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* [name, bytes, ...] as Redis answers HGETALL to a map; values stay VALUE_BIN, or are
+ * decoded. */
+const struct value *store_pairs(
+    struct arena *arena, const struct value *flat, bool decode);
+
+/* Decodes bytes of a reply; NULL when they are none of ours. */
+const struct value *store_decode(struct arena *arena, const struct value *bytes);
+
+#endif
