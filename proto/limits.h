@@ -20,6 +20,10 @@
 #define VALUE_DEPTH_MAX 64u        /* nesting of arrays and maps, JSON and msgpack */
 #define VALUE_NODES_MAX (4u << 20) /* values in one decoded document */
 
+#define JSON_BYTES_MAX (256u << 20) /* one JSON text */
+#define YAML_NODES_MAX                                                                   \
+	200000u /* values of a YAML file, aliases counted where they stand */
+
 /* The broker. */
 #define SESSIONS_MAX 4096u
 #define QUEUE_CALLS_MAX 100000u /* waiting calls of one service */

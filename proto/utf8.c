@@ -35,10 +35,10 @@ character_bytes(const uint8_t *at, size_t left)
 	return size;
 }
 
-/* Returns how many bytes from the start are UTF-8. */
-static size_t
-valid_bytes(const uint8_t *text, size_t size)
+size_t
+utf8_span(const char *data, size_t size)
 {
+	const uint8_t *text = (const uint8_t *)data;
 	uint64_t word;
 	size_t at = 0, step;
 
@@ -62,7 +62,7 @@ valid_bytes(const uint8_t *text, size_t size)
 bool
 utf8_valid(const char *text, size_t size)
 {
-	return valid_bytes((const uint8_t *)text, size) == size;
+	return utf8_span(text, size) == size;
 }
 
 size_t
@@ -82,7 +82,7 @@ utf8_repair(struct arena *arena, const char *text, size_t size, size_t *size_r)
 	size_t at = 0, out = 0, good;
 
 	while (at < size) {
-		good = valid_bytes((const uint8_t *)text + at, size - at);
+		good = utf8_span(text + at, size - at);
 		memcpy(repaired + out, text + at, good);
 		at += good;
 		out += good;

@@ -11,6 +11,9 @@
  * above U+10FFFF. NUL is a character. */
 bool utf8_valid(const char *text, size_t size);
 
+/* Returns how many bytes from the start are UTF-8: where what is not begins. */
+size_t utf8_span(const char *data, size_t size);
+
 /* Returns how many of the size bytes at text make whole characters within max bytes:
  * where to cut. */
 size_t utf8_prefix(const char *text, size_t size, size_t max);
