@@ -10,7 +10,7 @@
 #include <sanitizer/asan_interface.h>
 
 /* One page less malloc's own words: most calls need no second chunk. */
-#define CHUNK_BYTES (4096u - 32u)
+#define CHUNK_BYTES (8192u - 32u)
 #define ALIGNMENT _Alignof(max_align_t)
 
 /* Under AddressSanitizer a poisoned gap behind each piece makes overruns visible, which

@@ -9,27 +9,39 @@
 
 #define PACKET_BYTES_AT_FIRST 512u
 
-void
-packet_append(struct packet *packet, const void *data, size_t size)
+static void
+grow(struct packet *packet, size_t size)
 {
 	size_t room = packet->room == 0 ? PACKET_BYTES_AT_FIRST : packet->room;
 	char *grown;
 
-	if (size > packet->room - packet->size) {
-		while (room - packet->size < size) {
-			if (room > SIZE_MAX / 2)
-				arena_exhausted();
-			room *= 2;
-		}
-		grown = realloc(packet->data, room);
-		if (grown == NULL)
+	while (room - packet->size < size) {
+		if (room > SIZE_MAX / 2)
 			arena_exhausted();
-		packet->data = grown;
-		packet->room = room;
+		room *= 2;
 	}
+	grown = realloc(packet->data, room);
+	if (grown == NULL)
+		arena_exhausted();
+	packet->data = grown;
+	packet->room = room;
+}
+
+/* Small and inline: a message is a thousand of these. */
+static inline void
+append(struct packet *packet, const void *data, size_t size)
+{
+	if (size > packet->room - packet->size)
+		grow(packet, size);
 	if (size > 0)
 		memcpy(packet->data + packet->size, data, size);
 	packet->size += size;
+}
+
+void
+packet_append(struct packet *packet, const void *data, size_t size)
+{
+	append(packet, data, size);
 }
 
 void
@@ -42,7 +54,7 @@ packet_release(struct packet *packet)
 static int
 write_packet(void *packet, const char *data, size_t size)
 {
-	packet_append(packet, data, size);
+	append(packet, data, size);
 	return 0;
 }
 
