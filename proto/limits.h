@@ -62,6 +62,13 @@
 #define TOOL_OUTPUT_BYTES_MAX                                                            \
 	(1u << 20) /* stdout of a command tool, unless its file says less */
 #define TOOL_STDERR_BYTES_MAX (64u << 10)
+#define TOOL_TIMEOUT_MS 60000u  /* of a command tool, unless its file says otherwise */
+#define TOOL_NAME_BYTES_MAX 64u /* what providers accept */
+#define TOOL_COMMAND_ITEMS_MAX 256u
+#define TOOL_ARGUMENT_BYTES_MAX (100u << 10) /* in argv or environment; Linux: 128 KiB   \
+					      */
+#define TOOL_PARALLEL_MAX 10000u
+#define PROFILES_MAX 256u /* agent versions whose chains a tool worker keeps */
 
 /* A fiber's stack: virtual bytes; pages that are never touched cost nothing. */
 #define FIBER_STACK_BYTES (256u << 10)
