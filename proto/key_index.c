@@ -31,16 +31,19 @@ mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-static uint64_t
-hash(const struct value *key)
+uint64_t
+key_hash(const char *text, size_t size)
 {
-	uint64_t sum = secrets[0] ^ key->size, word;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	uint64_t sum, word;
 	size_t at, left;
 
-	for (at = 0; at < key->size; at += sizeof word) {
-		left = key->size - at;
+	pthread_once(&once, make_secrets);
+	sum = secrets[0] ^ size;
+	for (at = 0; at < size; at += sizeof word) {
+		left = size - at;
 		word = 0;
-		memcpy(&word, key->text + at, left < sizeof word ? left : sizeof word);
+		memcpy(&word, text + at, left < sizeof word ? left : sizeof word);
 		sum = mix(sum ^ word, secrets[1] | 1);
 	}
 	return mix(sum, secrets[0] | 1);
@@ -49,11 +52,9 @@ hash(const struct value *key)
 struct key_index *
 key_index_new(struct arena *arena, size_t room)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct key_index *index = arena_alloc(arena, sizeof *index);
 	size_t slots = 64;
 
-	pthread_once(&once, make_secrets);
 	while (slots < 2 * room)
 		slots *= 2;
 	index->mask = slots - 1;
@@ -66,7 +67,7 @@ long
 key_index_put(struct key_index *index, const struct value_pair *pairs,
     const struct value *key, size_t position)
 {
-	size_t slot = hash(key) & index->mask;
+	size_t slot = key_hash(key->text, key->size) & index->mask;
 	const struct value *other;
 
 	for (; index->slots[slot] != 0; slot = (slot + 1) & index->mask) {

@@ -15,6 +15,9 @@
 
 struct key_index;
 
+/* Returns the hash of size bytes of text: other in each process, equal within one. */
+uint64_t key_hash(const char *text, size_t size);
+
 /* Returns an empty index with room for room pairs, lent until arena goes. */
 struct key_index *key_index_new(struct arena *arena, size_t room);
 
