@@ -17,3 +17,7 @@ check-unit: $(BUILD)/tests-unit
 .PHONY: check-integration
 check-integration: binaries $(BUILD)/tests-integration
 	PATH=$(abspath $(BUILD))/bin:$$PATH $(BUILD)/tests-integration
+
+# An OpenAI-compatible server that plays a script (tests/support/scripted_server.h).
+$(BUILD)/scripted-server: $(BUILD)/tests/servers/scripted_server.o $(support) $(library)
+	$(link) -o $@ $^ $(LDLIBS) $(CHECK_LIBS)

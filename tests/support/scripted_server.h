@@ -1,0 +1,36 @@
+/* scripted_server: an OpenAI-compatible HTTP server that plays a script, for tests.
+ *
+ * Paths:
+ *   POST .../chat/completions  plays the next reply of the request's model; plain, or as
+ *                              server-sent events when the request says stream
+ *   PUT /script                {model: [reply]} (scripted_reply.h): from now on this,
+ * from the beginning GET /requests              [{path, authorization, body}], every chat
+ * request so far in order of arrival; body is its JSON DELETE /requests           forgets
+ * them A model that the script does not have, and a request behind its last reply, get a
+ * 400 that says so. The base URL for a model worker is "http://127.0.0.1:<port>/v1".
+ *
+ * tests/servers/scripted_server.c is the program. */
+#ifndef SCRIPTED_SERVER_H
+#define SCRIPTED_SERVER_H
+
+#include <stdint.h>
+
+#include "value.h"
+
+struct event_base;
+struct scripted_server;
+
+/* Returns a new server on 127.0.0.1:port (0: any), served by whoever runs base, or NULL
+ * when the port is taken. Keeps base. */
+struct scripted_server *scripted_server_new(struct event_base *base, uint16_t port);
+
+/* Takes *server_p; NULL is fine. */
+void scripted_server_destroy(struct scripted_server **server_p);
+
+uint16_t scripted_server_port(const struct scripted_server *server);
+
+/* Replaces the script: JSON text. Returns 0, or -1 with a reason in arena. */
+int scripted_server_load(struct scripted_server *server, struct arena *arena,
+    const char *text, size_t size, const char **error_r);
+
+#endif
