@@ -1,0 +1,325 @@
+#include "chat.h"
+
+#include <string.h>
+
+/* --- making ------------------------------------------------------------------------- */
+
+static const struct value *
+message(struct arena *arena, const char *type, const char *content)
+{
+	return value_map(arena, "type", value_str(arena, type), "content",
+	    value_str(arena, content == NULL ? "" : content), NULL);
+}
+
+const struct value *
+chat_human(struct arena *arena, const char *content)
+{
+	return message(arena, "human", content);
+}
+
+const struct value *
+chat_system(struct arena *arena, const char *content)
+{
+	return message(arena, "system", content);
+}
+
+const struct value *
+chat_ai(struct arena *arena, const char *content)
+{
+	return message(arena, "ai", content);
+}
+
+const struct value *
+chat_tool(struct arena *arena, const char *content, const char *tool_call_id,
+    const char *name, const char *status)
+{
+	return value_map(arena, "type", value_str(arena, "tool"), "content",
+	    value_str(arena, content == NULL ? "" : content), "tool_call_id",
+	    value_str(arena, tool_call_id), "name",
+	    name == NULL ? NULL : value_str(arena, name), "status",
+	    value_str(arena, status), NULL);
+}
+
+/* --- asking ------------------------------------------------------------------------- */
+
+bool
+chat_is(const struct value *message, const char *type)
+{
+	return value_text_is(value_get(message, "type"), type);
+}
+
+/* Returns the text of a content block, or NULL: a block may be a bare string. */
+static const char *
+block_text(const struct value *block)
+{
+	if (value_is(block, VALUE_STR))
+		return value_text(block);
+	if (value_text_is(value_get(block, "type"), "text"))
+		return value_get_text(block, "text");
+	return NULL;
+}
+
+const char *
+chat_text(struct arena *arena, const struct value *message)
+{
+	const struct value *content = value_get(message, "content");
+	struct packet joined = { 0 };
+	const char *text;
+	size_t i;
+
+	if (value_is(content, VALUE_STR))
+		return value_text(content);
+	if (!value_is(content, VALUE_ARRAY))
+		return "";
+	for (i = 0; i < value_size(content); i++) {
+		text = block_text(value_at(content, i));
+		if (text != NULL)
+			packet_append(&joined, text, strlen(text));
+	}
+	text = arena_copy(arena, joined.data, joined.size);
+	packet_release(&joined);
+	return text;
+}
+
+long
+chat_last_ai(const struct value *messages)
+{
+	long i = (long)value_size(messages) - 1;
+
+	while (i >= 0 && !chat_is(value_at(messages, (size_t)i), "ai"))
+		i--;
+	return i;
+}
+
+/* --- calls and their answers -------------------------------------------------------- */
+
+static bool
+has_call(const struct value *calls, const char *id)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(calls); i++)
+		if (value_text_is(value_get(value_at(calls, i), "id"), id))
+			return true;
+	return false;
+}
+
+static bool
+makes_call(const struct value *message, const char *id)
+{
+	return chat_is(message, "ai") &&
+	       (has_call(value_get(message, "tool_calls"), id) ||
+		   has_call(value_get(message, "invalid_tool_calls"), id));
+}
+
+/* True when a tool message behind position ai answers the call id. Some models use an id
+ * again; then what follows its next use answers that one. */
+static bool
+is_answered(const struct value *messages, size_t ai, const char *id)
+{
+	const struct value *next;
+	size_t i;
+
+	for (i = ai + 1; i < value_size(messages); i++) {
+		next = value_at(messages, i);
+		if (chat_is(next, "tool") &&
+		    value_text_is(value_get(next, "tool_call_id"), id))
+			return true;
+		if (makes_call(next, id))
+			return false;
+	}
+	return false;
+}
+
+const struct value *
+chat_pending_calls(struct arena *arena, const struct value *messages)
+{
+	struct value_list pending = { .arena = arena };
+	const struct value *calls, *call;
+	long ai = chat_last_ai(messages);
+	const char *id;
+	size_t i;
+
+	if (ai == -1)
+		return value_empty_array();
+	calls = value_get(value_at(messages, (size_t)ai), "tool_calls");
+	for (i = 0; i < value_size(calls); i++) {
+		call = value_at(calls, i);
+		id = value_get_text(call, "id");
+		if (id == NULL || !is_answered(messages, (size_t)ai, id))
+			value_list_add(&pending, call);
+	}
+	return value_list_end(&pending);
+}
+
+/* Adds an answer to repaired for each call of calls, made by the message at ai, that has
+ * none. A call without an id cannot be answered. */
+static void
+answer_calls(struct value_list *repaired, const struct value *messages, size_t ai,
+    const struct value *calls, const char *outcome)
+{
+	const struct value *call;
+	const char *id, *name;
+	size_t i;
+
+	for (i = 0; i < value_size(calls); i++) {
+		call = value_at(calls, i);
+		id = value_get_text(call, "id");
+		name = value_get_text(call, "name");
+		if (id == NULL || is_answered(messages, ai, id))
+			continue;
+		value_list_add(repaired,
+		    chat_tool(repaired->arena,
+			arena_printf(repaired->arena, "Tool call %s with id %s %s",
+			    name == NULL ? "without a name" : name, id, outcome),
+			id, name, "error"));
+	}
+}
+
+const struct value *
+chat_answer_dangling(struct arena *arena, const struct value *messages)
+{
+	struct value_list repaired = { .arena = arena };
+	const struct value *ai;
+	size_t i = 0, at;
+
+	while (i < value_size(messages)) {
+		at = i;
+		ai = value_at(messages, i++);
+		value_list_add(&repaired, ai);
+		if (!chat_is(ai, "ai"))
+			continue;
+		while (chat_is(value_at(messages, i), "tool"))
+			value_list_add(&repaired, value_at(messages, i++));
+		answer_calls(&repaired, messages, at, value_get(ai, "tool_calls"),
+		    "was cancelled: it did not finish before the conversation went on, "
+		    "and "
+		    "its result is not known.");
+		answer_calls(&repaired, messages, at, value_get(ai, "invalid_tool_calls"),
+		    "was not run: its arguments could not be read.");
+	}
+	if (repaired.count == value_size(messages))
+		return messages;
+	return value_list_end(&repaired);
+}
+
+/* --- add_messages ------------------------------------------------------------------- */
+
+static const struct value *
+id_of(const struct value *message)
+{
+	const struct value *id = value_get(message, "id");
+
+	return value_is(id, VALUE_STR) ? id : NULL;
+}
+
+/* Where messages from elsewhere get their ids. */
+struct ids {
+	struct arena *arena;
+	const struct value *(*fresh)(void *arg, struct arena *arena);
+	void *arg;
+};
+
+static const struct value *
+with_id(const struct ids *ids, const struct value *message)
+{
+	if (id_of(message) != NULL)
+		return message;
+	return value_map_with(
+	    ids->arena, message, "id", ids->fresh(ids->arg, ids->arena));
+}
+
+/* Returns the position behind the last marker that removes all, 0 when there is none. */
+static size_t
+start_of(const struct value *right)
+{
+	size_t i;
+
+	for (i = value_size(right); i > 0; i--)
+		if (chat_is(value_at(right, i - 1), "remove") &&
+		    value_text_is(value_get(value_at(right, i - 1), "id"), REMOVE_ALL))
+			break;
+	return i;
+}
+
+static bool
+all_are_new(const struct value *messages, size_t from)
+{
+	size_t i;
+
+	for (i = from; i < value_size(messages); i++)
+		if (id_of(value_at(messages, i)) != NULL ||
+		    chat_is(value_at(messages, i), "remove"))
+			return false;
+	return true;
+}
+
+/* Appends messages from position from on; nobody can have named their ids yet. */
+static const struct value *
+append_new(const struct ids *ids, const struct value *left, const struct value *right,
+    size_t from)
+{
+	struct value_list list = { .arena = ids->arena };
+
+	value_list_add_all(&list, left);
+	for (; from < value_size(right); from++)
+		value_list_add(&list, with_id(ids, value_at(right, from)));
+	return value_list_end(&list);
+}
+
+/* Lays right over left in fields, by id. A removal takes the place of what it removes,
+ * and a message set behind it takes the removal's: that keeps the old position. */
+static const char *
+lay_over(const struct ids *ids, struct value_fields *fields, const struct value *right,
+    size_t from)
+{
+	const struct value *message;
+	size_t before;
+
+	for (; from < value_size(right); from++) {
+		message = value_at(right, from);
+		if (chat_is(message, "remove") && id_of(message) == NULL)
+			return arena_printf(
+			    ids->arena, "messages[%zu]: a removal needs an id", from);
+		message = with_id(ids, message);
+		before = fields->count;
+		value_fields_put(fields, id_of(message), message);
+		if (chat_is(message, "remove") && fields->count > before)
+			return arena_printf(ids->arena,
+			    "messages[%zu]: there is no message with id %s to remove",
+			    from, value_text(id_of(message)));
+	}
+	return NULL;
+}
+
+const struct value *
+chat_add_messages(struct arena *arena, const struct value *left,
+    const struct value *right,
+    const struct value *(*fresh)(void *arg, struct arena *arena), void *arg,
+    const char **error_r)
+{
+	const struct ids ids = { arena, fresh, arg };
+	struct value_fields fields = { .arena = arena };
+	struct value_list list = { .arena = arena };
+	size_t from = start_of(right), i;
+	const char *error;
+
+	if (from > 0)
+		left = NULL;
+	if (all_are_new(right, from))
+		return append_new(&ids, left, right, from);
+	for (i = 0; i < value_size(left); i++) {
+		const struct value *message = with_id(&ids, value_at(left, i));
+
+		value_fields_put(&fields, id_of(message), message);
+	}
+	error = lay_over(&ids, &fields, right, from);
+	if (error != NULL) {
+		*error_r = error;
+		return NULL;
+	}
+	for (i = 0; i < fields.count; i++)
+		if (!chat_is(fields.pairs[i].value, "remove"))
+			value_list_add(&list, fields.pairs[i].value);
+	return value_list_end(&list);
+}
