@@ -1,0 +1,264 @@
+/* Values to JSON text. */
+#include "json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "utf8.h"
+
+/* Not yajl's generator: it looks at each byte by itself (five times slower here), prints
+ * doubles with all their noise and stops at its own depth. */
+struct writer {
+	struct packet *packet;
+	bool pretty;
+	unsigned depth;
+};
+
+static void write_value(struct writer *writer, const struct value *value);
+
+static void
+write_byte(struct writer *writer, char byte)
+{
+	struct packet *packet = writer->packet;
+
+	if (packet->size < packet->room)
+		packet->data[packet->size++] = byte;
+	else
+		packet_append(packet, &byte, 1);
+}
+
+static void
+write_text(struct writer *writer, const char *text)
+{
+	packet_append(writer->packet, text, strlen(text));
+}
+
+#define EACH_BYTE(byte) (0x0101010101010101u * (byte))
+
+/* Not zero when a byte of word is zero. */
+static uint64_t
+zero_byte(uint64_t word)
+{
+	return (word - EACH_BYTE(0x01)) & ~word & EACH_BYTE(0x80);
+}
+
+/* Returns how many bytes from the start stand for themselves in a string. */
+static size_t
+plain_bytes(const char *text, size_t size)
+{
+	size_t at = 0;
+	uint64_t word;
+
+	for (; size - at >= sizeof word; at += sizeof word) {
+		memcpy(&word, text + at, sizeof word);
+		if ((zero_byte(word ^ EACH_BYTE('"')) |
+			zero_byte(word ^ EACH_BYTE('\\')) |
+			zero_byte(word & EACH_BYTE(0xe0))) != 0)
+			break;
+	}
+	while (
+	    at < size && text[at] != '"' && text[at] != '\\' && (uint8_t)text[at] >= 0x20)
+		at++;
+	return at;
+}
+
+static void
+write_escape(struct writer *writer, char byte)
+{
+	static const char *const names[] = { ['"'] = "\\\"",
+		['\\'] = "\\\\",
+		['\n'] = "\\n",
+		['\r'] = "\\r",
+		['\t'] = "\\t",
+		['\b'] = "\\b",
+		['\f'] = "\\f" };
+	char unit[8];
+
+	if (names[(uint8_t)byte] != NULL) {
+		write_text(writer, names[(uint8_t)byte]);
+		return;
+	}
+	snprintf(unit, sizeof unit, "\\u%04x", (unsigned)byte);
+	write_text(writer, unit);
+}
+
+static void
+write_string(struct writer *writer, const char *text, size_t size)
+{
+	size_t plain;
+
+	write_byte(writer, '"');
+	for (;;) {
+		plain = plain_bytes(text, size);
+		packet_append(writer->packet, text, plain);
+		if (plain == size)
+			break;
+		write_escape(writer, text[plain]);
+		text += plain + 1;
+		size -= plain + 1;
+	}
+	write_byte(writer, '"');
+}
+
+static void
+write_binary(struct writer *writer, const struct value *value)
+{
+	struct arena *arena = arena_new();
+	size_t size;
+	const char *text = utf8_repair(arena, value->text, value->size, &size);
+
+	write_string(writer, text, size);
+	arena_destroy(&arena);
+}
+
+/* The fewest digits that read back as the same double. */
+static void
+write_float(struct writer *writer, double real)
+{
+	char text[40];
+	int digits;
+
+	if (!isfinite(real)) {
+		write_text(writer, "null");
+		return;
+	}
+	for (digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof text, "%.*g", digits, real);
+		if (strtod(text, NULL) == real)
+			break;
+	}
+	write_text(writer, text);
+	if (strpbrk(text, ".e") == NULL)
+		write_text(writer, ".0");
+}
+
+static void
+write_integer(struct writer *writer, int64_t integer)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%" PRId64, integer);
+	write_text(writer, text);
+}
+
+/* Goes to the next line, where items are on lines of their own. */
+static void
+write_break(struct writer *writer)
+{
+	unsigned i;
+
+	if (!writer->pretty)
+		return;
+	write_text(writer, "\n");
+	for (i = 0; i < writer->depth; i++)
+		write_text(writer, "  ");
+}
+
+static void
+write_array(struct writer *writer, const struct value *array)
+{
+	size_t i;
+
+	write_byte(writer, '[');
+	writer->depth++;
+	for (i = 0; i < array->size; i++) {
+		if (i > 0)
+			write_byte(writer, ',');
+		write_break(writer);
+		write_value(writer, array->items[i]);
+	}
+	writer->depth--;
+	if (array->size > 0)
+		write_break(writer);
+	write_byte(writer, ']');
+}
+
+static void
+write_map(struct writer *writer, const struct value *map)
+{
+	const struct value_pair *pair;
+	size_t i;
+
+	write_byte(writer, '{');
+	writer->depth++;
+	for (i = 0; i < map->size; i++) {
+		pair = &map->pairs[i];
+		if (i > 0)
+			write_byte(writer, ',');
+		write_break(writer);
+		write_string(writer, pair->key->text, pair->key->size);
+		write_text(writer, writer->pretty ? ": " : ":");
+		write_value(writer, pair->value);
+	}
+	writer->depth--;
+	if (map->size > 0)
+		write_break(writer);
+	write_byte(writer, '}');
+}
+
+static void
+write_value(struct writer *writer, const struct value *value)
+{
+	switch (value->type) {
+	case VALUE_NIL:
+		write_text(writer, "null");
+		break;
+	case VALUE_BOOL:
+		write_text(writer, value->boolean ? "true" : "false");
+		break;
+	case VALUE_INT:
+		write_integer(writer, value->integer);
+		break;
+	case VALUE_FLOAT:
+		write_float(writer, value->real);
+		break;
+	case VALUE_STR:
+		write_string(writer, value->text, value->size);
+		break;
+	case VALUE_BIN:
+		write_binary(writer, value);
+		break;
+	case VALUE_ARRAY:
+		write_array(writer, value);
+		break;
+	case VALUE_MAP:
+		write_map(writer, value);
+		break;
+	}
+}
+
+void
+json_write(struct packet *packet, const struct value *value)
+{
+	struct writer writer = { .packet = packet };
+
+	write_value(&writer, value == NULL ? value_nil() : value);
+}
+
+static const char *
+text_of(struct arena *arena, const struct value *value, bool pretty)
+{
+	struct packet packet = { 0 };
+	struct writer writer = { .packet = &packet, .pretty = pretty };
+	const char *text;
+
+	write_value(&writer, value == NULL ? value_nil() : value);
+	text = arena_copy(arena, packet.data, packet.size);
+	packet_release(&packet);
+	return text;
+}
+
+const char *
+json_text(struct arena *arena, const struct value *value)
+{
+	return text_of(arena, value, false);
+}
+
+const char *
+json_pretty(struct arena *arena, const struct value *value)
+{
+	return text_of(arena, value, true);
+}
