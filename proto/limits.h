@@ -6,7 +6,7 @@
 #define LIMITS_H
 
 /* The wire (docs/protocol.md). */
-#define HEADER_BYTES_MAX 4096u     /* a header frame */
+#define HEADER_BYTES_MAX 32768u    /* a header frame: SERVICES_MAX names fit a HELLO */
 #define BODY_FRAMES_MAX 8u         /* body frames behind a header */
 #define BODY_BYTES_MAX (16u << 20) /* one body frame; also ZMQ_MAXMSGSIZE */
 #define ID_BYTES_MAX 128u          /* run, thread and call ids, agent names */
@@ -26,17 +26,29 @@
 
 /* The broker. */
 #define SESSIONS_MAX 4096u
-#define QUEUE_CALLS_MAX 100000u /* waiting calls of one service */
-#define CALLS_MAX 200000u       /* calls known at once */
-#define RESULTS_KEPT_MAX 20000u /* finished, not yet acknowledged */
-#define CREDIT_MAX 100000u      /* slots a worker may grant */
+#define QUEUE_CALLS_MAX 100000u     /* waiting calls of one service */
+#define CALLS_MAX 200000u           /* calls known at once */
+#define RESULTS_KEPT_MAX 20000u     /* results whose requester is gone */
+#define CREDIT_MAX 100000u          /* slots a worker may grant */
+#define CALL_ATTEMPTS_MAX 5u        /* workers a call may lose, then it is poison */
+#define SETTLED_IDS_MAX 100000u     /* settled calls whose ids are remembered */
+#define BODIES_BYTES_MAX (1u << 30) /* held in bodies, then new calls get BUSY */
+#define AGEING_TURNS 16u /* every so many turns a queue's last priority goes first */
+
+/* A worker. */
+#define OUTBOX_RESULTS_MAX 10000u /* finished calls that wait for RESULT_ACK */
+#define WORKER_PROFILES_MAX 256u  /* decoded profiles kept for the next call */
 
 /* Time, in milliseconds. */
-#define HEARTBEAT_MS 300u        /* how often a peer that is silent speaks */
-#define LIVENESS_MS 1500u        /* silent for longer is dead */
-#define RESEND_MS 1000u          /* an unacknowledged CALL or RESULT is sent again */
-#define RECOVERY_MS 1000u        /* a new broker waits for announcements */
-#define CALL_DEADLINE_MS 600000u /* of a call, when nobody says otherwise */
+#define HEARTBEAT_MS 300u           /* how often a peer that is silent speaks */
+#define LIVENESS_MS 1500u           /* silent for longer is dead */
+#define RESEND_MS 1000u             /* an unacknowledged CALL or RESULT is sent again */
+#define RECOVERY_MS 1000u           /* a new broker waits for announcements */
+#define EXPIRE_GRACE_MS 2000u       /* a late worker's own answer is awaited so long */
+#define SETTLED_KEEP_MS 60000u      /* how long a settled call's id is remembered */
+#define RESULT_KEEP_MS 600000u      /* how long a result waits for somebody who asks */
+#define RESULT_RESEND_MS_MAX 30000u /* a worker sends a result again ever less often */
+#define CALL_DEADLINE_MS 600000u    /* of a call, when nobody says otherwise */
 #define CALL_DEADLINE_MS_MAX 86400000u
 #define LEASE_MS 1500u        /* a coordinator's lease on a shard */
 #define RENEW_MS 300u         /* how often it is renewed */
@@ -65,8 +77,9 @@
 #define TOOL_TIMEOUT_MS 60000u  /* of a command tool, unless its file says otherwise */
 #define TOOL_NAME_BYTES_MAX 64u /* what providers accept */
 #define TOOL_COMMAND_ITEMS_MAX 256u
-#define TOOL_ARGUMENT_BYTES_MAX (100u << 10) /* in argv or environment; Linux: 128 KiB   \
-					      */
+#define TOOL_ARGUMENT_BYTES_MAX                                                          \
+	(100u << 10) /* in argv or environment; Linux: 128 KiB                           \
+		      */
 #define TOOL_PARALLEL_MAX 10000u
 #define PROFILES_MAX 256u /* agent versions whose chains a tool worker keeps */
 
