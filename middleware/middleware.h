@@ -58,7 +58,7 @@ enum option_type {
 	OPTION_INTEGER,
 	OPTION_NUMBER,
 	OPTION_TEXT,
-	OPTION_TEXTS, /* a list of strings */
+	OPTION_TEXTS, /* a list of strings; a single one becomes a list of one */
 	OPTION_LIST,
 	OPTION_MAP,
 };
@@ -190,6 +190,10 @@ struct model_response *model_answer(
 struct model_response *model_fail(
     struct model_request *request, const struct fault *fault);
 
+/* Fails the call from modify_model_request: return its NULL from the hook. */
+struct model_request *model_refuse(
+    struct model_request *request, const struct fault *fault);
+
 /* Calls a model from a wrap, outside the chain and the token stream: {model?,
  * system_prompt?, messages, ...} as turn_call_model's. */
 struct model_response *model_call(
@@ -281,7 +285,9 @@ struct middleware {
 	    *reads; /* state fields the worker slices read, NULL-ended, or NULL */
 
 	/* Checks settings beyond the table and adapts use; both in arena. Returns 0, or
-	 * -1 with a reason in arena. May be NULL. Runs wherever the spec is loaded: no
+	 * -1 with a reason in arena, the place in the settings in front when there is
+	 * one ("/retry_on/1: must be ..."). May be NULL. Runs wherever the spec is
+	 * loaded, and again from the settings it leaves in the use, in each worker: no
 	 * side effects. */
 	int (*configure)(
 	    struct arena *arena, struct middleware_use *use, const char **error_r);

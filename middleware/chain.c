@@ -1,0 +1,101 @@
+#include "chain.h"
+
+#include <stdio.h>
+
+#include "chain_link.h"
+#include "limits.h"
+#include "loop.h"
+#include "registry.h"
+
+/* A message for a model: more names than these help nobody. */
+#define NAMES_SHOWN_MAX 64u
+
+static const struct middleware_use *
+use_from_value(struct arena *arena, const struct value *entry, const char **error_r)
+{
+	const char *name = value_get_text(entry, "name"), *path, *reason;
+	const struct middleware_use *use;
+
+	if (name == NULL) {
+		*error_r = "a middleware of the profile has no name";
+		return NULL;
+	}
+	use = registry_use(arena, name, value_get(entry, "settings"), &path, &reason);
+	if (use == NULL)
+		*error_r = arena_printf(arena, "middleware %s%s%s: %s", name,
+		    path[0] == '\0' ? "" : " ", path, reason);
+	return use;
+}
+
+struct chain *
+chain_from_value(
+    struct arena *arena, const struct value *middleware, const char **error_r)
+{
+	struct chain *chain = arena_alloc(arena, sizeof *chain);
+	size_t count = value_size(middleware), i;
+	const struct middleware_use **uses;
+
+	if (!value_is_nil(middleware) && !value_is(middleware, VALUE_ARRAY)) {
+		*error_r = "the profile's middleware is not a list";
+		return NULL;
+	}
+	if (count > MIDDLEWARE_MAX) {
+		*error_r = arena_printf(
+		    arena, "more than %u middleware in one agent", MIDDLEWARE_MAX);
+		return NULL;
+	}
+	uses = arena_alloc(arena, count * sizeof *uses);
+	for (i = 0; i < count; i++) {
+		uses[i] = use_from_value(arena, value_at(middleware, i), error_r);
+		if (uses[i] == NULL)
+			return NULL;
+	}
+	chain->uses = uses;
+	chain->count = count;
+	return chain;
+}
+
+size_t
+chain_next_use(const struct chain *chain, enum hook hook, size_t from)
+{
+	while (from < chain->count && !chain->uses[from]->hooks[hook])
+		from++;
+	return from;
+}
+
+void
+chain_trace_hook(const struct chain *chain, const struct middleware_use *use,
+    enum hook hook, bool failed, uint64_t started_us)
+{
+	char node[2 * ID_BYTES_MAX];
+
+	if (chain->trace == NULL)
+		return;
+	snprintf(node, sizeof node, "%s.%s", use->name, hook_name(hook));
+	chain->trace(chain->trace_arg, node, failed, loop_now_us() - started_us);
+}
+
+struct fault *
+chain_hook_fault(struct arena *arena, const struct middleware_use *use, enum hook hook,
+    const char *type, const char *reason)
+{
+	struct fault *fault =
+	    fault_new(arena, type, "%s.%s %s", use->name, hook_name(hook), reason);
+
+	fault->retryable = false;
+	fault->fatal = true;
+	return fault;
+}
+
+const char *
+chain_join(struct arena *arena, const struct value *names)
+{
+	size_t count = value_size(names), i;
+	const char *text = "";
+
+	for (i = 0; i < count && i < NAMES_SHOWN_MAX; i++) {
+		text = arena_printf(arena, "%s%s%s", text, i == 0 ? "" : ", ",
+		    value_text(value_at(names, i)));
+	}
+	return count <= NAMES_SHOWN_MAX ? text : arena_printf(arena, "%s, ...", text);
+}

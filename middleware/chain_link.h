@@ -1,0 +1,21 @@
+/* chain_link: what the runners of the two wrap chains share. For chain_*.c alone. */
+#ifndef CHAIN_LINK_H
+#define CHAIN_LINK_H
+
+#include "chain.h"
+
+/* The position of the next use from `from` on that has hook, or chain->count. */
+size_t chain_next_use(const struct chain *chain, enum hook hook, size_t from);
+
+/* Reports a hook that began at started_us to the chain's trace. */
+void chain_trace_hook(const struct chain *chain, const struct middleware_use *use,
+    enum hook hook, bool failed, uint64_t started_us);
+
+/* A fault of a hook itself: "<use>.<hook> <reason>", of type, which no retry mends. */
+struct fault *chain_hook_fault(struct arena *arena, const struct middleware_use *use,
+    enum hook hook, const char *type, const char *reason);
+
+/* Joins names (array of strings) with ", "; at most NAMES_SHOWN_MAX of them. */
+const char *chain_join(struct arena *arena, const struct value *names);
+
+#endif

@@ -1,0 +1,133 @@
+/* Node hooks, and what they may ask of the run. */
+#include "chain.h"
+
+#include <assert.h>
+#include <stdarg.h>
+
+#include "chain_link.h"
+#include "fiber.h"
+
+typedef const struct value *node_hook(struct turn *turn);
+
+static node_hook *
+find_hook(const struct middleware *type, enum hook hook)
+{
+	switch (hook) {
+	case HOOK_BEFORE_AGENT:
+		return type->before_agent;
+	case HOOK_BEFORE_MODEL:
+		return type->before_model;
+	case HOOK_AFTER_MODEL:
+		return type->after_model;
+	case HOOK_AFTER_AGENT:
+		return type->after_agent;
+	default:
+		return NULL;
+	}
+}
+
+const struct value *
+chain_node_hook(struct turn *turn, enum hook hook)
+{
+	node_hook *run = find_hook(turn->use->type, hook);
+	const struct value *update;
+
+	assert(run != NULL && turn->use->hooks[hook]);
+	turn->fault = NULL;
+	update = run(turn);
+	/* A cancelled run ends as cancelled whatever its hook made of that. */
+	if (fiber_cancelled() && (turn->fault == NULL || !turn->fault->control))
+		turn->fault = fault_cancelled(turn->arena);
+	if (turn->fault != NULL || value_is_nil(update))
+		return NULL;
+	if (!value_is(update, VALUE_MAP)) {
+		turn->fault = chain_hook_fault(turn->arena, turn->use, hook,
+		    "InvalidUpdateError", "gave an update that is not a map");
+		return NULL;
+	}
+	return update;
+}
+
+struct arena *
+turn_arena(struct turn *turn)
+{
+	return turn->arena;
+}
+
+const struct value *
+turn_settings(struct turn *turn)
+{
+	return turn->use->settings;
+}
+
+const struct value *
+turn_messages(struct turn *turn)
+{
+	return turn->messages;
+}
+
+const struct value *
+turn_get(struct turn *turn, const char *field)
+{
+	return value_get(turn->state, field);
+}
+
+const struct value *
+turn_state(struct turn *turn)
+{
+	return value_map_with(turn->arena, turn->state, "messages", turn->messages);
+}
+
+const struct value *
+turn_context(struct turn *turn)
+{
+	return turn->context;
+}
+
+const char *
+turn_run(struct turn *turn)
+{
+	return turn->run;
+}
+
+const char *
+turn_thread(struct turn *turn)
+{
+	return turn->thread;
+}
+
+const char *
+turn_agent(struct turn *turn)
+{
+	return turn->agent;
+}
+
+const char *
+turn_middleware(struct turn *turn)
+{
+	return turn->use->name;
+}
+
+const struct value *
+turn_fail(struct turn *turn, const char *type, const char *format, ...)
+{
+	const char *message;
+	va_list args;
+
+	va_start(args, format);
+	message = arena_vprintf(turn->arena, format, args);
+	va_end(args);
+	turn->fault = fault_new(turn->arena, type, "%s", message);
+	turn->fault->fatal = true;
+	return NULL;
+}
+
+const struct value *
+turn_call_model(struct turn *turn, const struct value *request)
+{
+	const struct value *body = turn->call_model(turn, request);
+
+	if (body == NULL)
+		turn->fault = fault_cancelled(turn->arena);
+	return body;
+}
