@@ -1,0 +1,167 @@
+#include "agents.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define CACHED_MAX 256u
+
+struct agents {
+	struct store *store;
+	zhashx_t *versions; /* version -> struct agent */
+};
+
+static void
+agent_free(void **item)
+{
+	struct agent *agent = *item;
+
+	arena_destroy(&agent->profile_arena);
+	arena_destroy(&agent->arena);
+	free(agent);
+	*item = NULL;
+}
+
+struct agents *
+agents_new(struct store *store)
+{
+	struct agents *agents = calloc(1, sizeof *agents);
+
+	if (agents == NULL)
+		abort();
+	agents->store = store;
+	agents->versions = zhashx_new();
+	zhashx_set_destructor(agents->versions, agent_free);
+	return agents;
+}
+
+void
+agents_destroy(struct agents **agents_p)
+{
+	if (*agents_p == NULL)
+		return;
+	zhashx_destroy(&(*agents_p)->versions);
+	free(*agents_p);
+	*agents_p = NULL;
+}
+
+/* Makes room: agents that no run uses go. */
+static void
+evict(struct agents *agents)
+{
+	struct agent *agent;
+	zlistx_t *keys;
+	const char *key;
+
+	if (zhashx_size(agents->versions) < CACHED_MAX)
+		return;
+	keys = zhashx_keys(agents->versions);
+	for (key = zlistx_first(keys); key != NULL; key = zlistx_next(keys)) {
+		agent = zhashx_lookup(agents->versions, key);
+		if (agent->refs == 0)
+			zhashx_delete(agents->versions, key);
+	}
+	zlistx_destroy(&keys);
+}
+
+static struct agent *
+compile(struct arena *own, const struct value *source, const char *name,
+    struct arena *arena, const char **error_r)
+{
+	const char *path = "", *error = NULL;
+	struct agent *agent;
+	const struct spec *spec =
+	    spec_load(own, value_copy(own, source), name, &path, &error);
+	const struct graph *graph = NULL;
+
+	if (spec != NULL)
+		graph = graph_compile(own, spec, &path, &error);
+	if (graph == NULL) {
+		*error_r = arena_printf(arena, "agent '%s': %s: %s", name, path, error);
+		return NULL;
+	}
+	agent = calloc(1, sizeof *agent);
+	if (agent == NULL)
+		abort();
+	agent->arena = own;
+	agent->spec = spec;
+	agent->graph = graph;
+	return agent;
+}
+
+struct agent *
+agents_get(struct agents *agents, struct arena *arena, const char *name,
+    const char *version, const char **error_r)
+{
+	struct agent *agent = zhashx_lookup(agents->versions, version);
+	const struct value *source;
+	struct arena *own;
+
+	if (agent == NULL) {
+		if (store_agent_source(agents->store, arena, version, &source) !=
+		    STORE_OK) {
+			*error_r = arena_printf(arena,
+			    "version %s of agent '%s' is not in Redis", version, name);
+			return NULL;
+		}
+		agent =
+		    zhashx_lookup(agents->versions, version); /* others ran meanwhile */
+	}
+	if (agent == NULL) {
+		own = arena_new();
+		agent = compile(own, source, name, arena, error_r);
+		if (agent == NULL) {
+			arena_destroy(&own);
+			return NULL;
+		}
+		evict(agents);
+		zhashx_update(agents->versions, version, agent);
+	}
+	agent->refs++;
+	return agent;
+}
+
+void
+agents_unref(struct agents *agents, struct agent **agent_p)
+{
+	(void)agents;
+	if (*agent_p == NULL)
+		return;
+	assert((*agent_p)->refs > 0);
+	(*agent_p)->refs--;
+	*agent_p = NULL;
+}
+
+/* The definitions of what the agent can execute, by name. */
+static const struct value *
+executable(struct arena *arena, const struct spec *spec, const struct value *catalog)
+{
+	const struct value *offered = spec_offered_tools(arena, spec, catalog);
+	struct value_fields fields = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(offered); i++) {
+		const struct value *tool = value_at(offered, i);
+
+		value_fields_set(&fields, value_get_text(tool, "name"), tool);
+	}
+	return value_fields_end(&fields);
+}
+
+void
+agent_refresh(struct agent *agent, const struct catalog *catalog)
+{
+	struct arena *arena;
+
+	if (agent->generation == catalog_generation(catalog))
+		return;
+	arena = arena_new();
+	agent->model_profile = value_copy(
+	    arena, spec_model_profile(arena, agent->spec, catalog_tools(catalog)));
+	agent->tool_profile = value_copy(
+	    arena, spec_tool_profile(arena, agent->spec, catalog_tools(catalog)));
+	agent->tools =
+	    value_copy(arena, executable(arena, agent->spec, catalog_tools(catalog)));
+	arena_destroy(&agent->profile_arena);
+	agent->profile_arena = arena;
+	agent->generation = catalog_generation(catalog);
+}

@@ -1,0 +1,40 @@
+/* catalog: what the live workers serve, as the broker OFFERs it.
+ *
+ * Definitions of tools stay known when their last worker goes (a call waits for the next
+ * one); the newest announcement of a name wins. What is new is also written to Redis,
+ * where the command line finds it. */
+#ifndef CATALOG_H
+#define CATALOG_H
+
+#include <czmq.h>
+
+#include "loop.h"
+#include "socket.h"
+#include "store.h"
+#include "wire.h"
+
+struct catalog;
+
+struct catalog *catalog_new(struct loop *loop, struct store *store);
+void catalog_destroy(struct catalog **catalog_p);
+
+/* OFFER and WITHDRAW of the broker; catalog_down: all sessions are gone with it. */
+void catalog_offer(
+    struct catalog *catalog, const struct header *header, struct parts *bodies);
+void catalog_withdraw(struct catalog *catalog, const struct header *header);
+void catalog_down(struct catalog *catalog);
+
+/* {name: definition} of every tool known, lent until the next offer. */
+const struct value *catalog_tools(const struct catalog *catalog);
+/* Changes whenever catalog_tools does. */
+uint64_t catalog_generation(const struct catalog *catalog);
+/* A live worker serves it. */
+bool catalog_serves(const struct catalog *catalog, const char *service);
+/* Waits, on a fiber, until service is served or its tool known, at most until deadline
+ * (in loop_now_ms). Returns 0, 1 when the time is over, -1 when cancelled. */
+int catalog_wait(struct catalog *catalog, const char *service, uint64_t deadline);
+/* The served name most like service, or NULL. */
+const char *catalog_nearest(
+    const struct catalog *catalog, struct arena *arena, const char *service);
+
+#endif

@@ -1,0 +1,330 @@
+#include "inbox.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "coordinator.h"
+#include "fiber.h"
+#include "log.h"
+#include "nearest.h"
+#include "submission.h"
+
+#define BLOCK_MS 1000u
+#define ORPHAN_MS                                                                        \
+	"3000" /* an entry its reader has not finished for so long is taken over */
+#define ORPHANS_EVERY_MS 1000u
+#define REFUSED_KEPT "10000"
+
+struct inbox {
+	struct coordinator *coordinator;
+	struct fiber *fiber;
+	bool stopping, ended;
+	uint64_t orphans_at; /* when to look for orphans next */
+};
+
+/* Entries of one reading, moved by a fiber each. */
+struct batch {
+	struct inbox *inbox;
+	struct arena *arena;
+	struct fiber *waiting;
+	size_t left;
+	struct value_list done; /* ids of entries that can be deleted */
+};
+
+struct entry {
+	struct batch *batch;
+	const char *id;
+	const struct value *fields; /* map of name -> VALUE_BIN */
+};
+
+/* --- one entry
+ * --------------------------------------------------------------------------- */
+
+static enum store_status
+keep_refused(struct store *store, struct arena *arena, const struct entry *entry,
+    const struct submission *submission, const char *reason)
+{
+	const struct value *agent = value_get(entry->fields, "agent");
+	const struct value *input = value_get(entry->fields, "input");
+	const struct value *reply;
+
+	if (redis_text(store_redis(store), arena, BLOCK_MS, &reply, "XADD", STORE_REFUSED,
+		"MAXLEN", "~", REFUSED_KEPT, "*", "entry", entry->id, "run",
+		submission->run, "reason", reason, "agent",
+		agent != NULL ? redis_reply_text(agent) : "", "input",
+		input != NULL && input->size < 4096 ? redis_reply_text(input) : "",
+		NULL) != REDIS_OK)
+		log_warnx(
+		    "run=%s refused, but not kept in " STORE_REFUSED, submission->run);
+	return STORE_OK;
+}
+
+static enum store_status
+refuse(struct store *store, struct arena *arena, const struct entry *entry,
+    const struct submission *submission, const char *reason)
+{
+	enum store_status status = store_refuse(store, arena, submission->thread,
+	    submission->run, "ValueError", reason,
+	    value_map(arena, "agent",
+		submission->agent != NULL ? value_str(arena, submission->agent) : NULL,
+		"entry", value_str(arena, entry->id), NULL));
+
+	log_info("run=%s refused: %s", submission->run, reason);
+	if (status == STORE_OK)
+		return keep_refused(store, arena, entry, submission, reason);
+	return status == STORE_KNOWN ? STORE_OK : status;
+}
+
+static const char *
+unknown_agent(struct store *store, struct arena *arena, const char *name)
+{
+	const struct value *agents;
+	const char **names, *near = NULL;
+	size_t i;
+
+	if (store_agents(store, arena, &agents) == STORE_OK) {
+		names = arena_alloc(arena, (value_size(agents) + 1) * sizeof *names);
+		for (i = 0; i < value_size(agents); i++)
+			names[i] = value_text(agents->pairs[i].key);
+		near = nearest_name(name, names, value_size(agents));
+	}
+	return arena_printf(arena,
+	    "agent '%s' is not known%s%s%s; see `flotilla agents list`", name,
+	    near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+	    near != NULL ? "'?" : "");
+}
+
+static enum store_status
+queue(struct store *store, struct arena *arena, const struct entry *entry,
+    const struct submission *submission, const char *version)
+{
+	const char *other = NULL;
+	int64_t before;
+	enum store_status status =
+	    store_bind_run(store, arena, submission->run, submission->thread, &other);
+
+	if (status == STORE_KNOWN) {
+		log_info("run=%s submitted again, for another thread", submission->run);
+		return STORE_OK;
+	}
+	if (status != STORE_OK)
+		return status;
+	return store_submit(store, arena, submission->thread, submission->run,
+	    value_map(arena, "agent", value_str(arena, submission->agent), "version",
+		value_str(arena, version), "input",
+		submission->input != NULL ? value_freeze(arena, submission->input) : NULL,
+		"options", value_freeze(arena, submission->options), "entry",
+		value_str(arena, entry->id), NULL),
+	    &before);
+}
+
+/* Returns STORE_OK when the entry is dealt with and may be deleted. */
+static enum store_status
+move(struct coordinator *coordinator, struct arena *arena, const struct entry *entry)
+{
+	struct store *store = coordinator->store;
+	struct submission submission;
+	const char *version;
+	enum store_status status;
+
+	submission_read(arena, entry->id, entry->fields, &submission);
+	if (submission.error != NULL) {
+		store_bind_run(store, arena, submission.run, submission.thread, &version);
+		return refuse(store, arena, entry, &submission, submission.error);
+	}
+	status = store_agent_version(store, arena, submission.agent, &version);
+	if (status == STORE_NONE) {
+		store_bind_run(store, arena, submission.run, submission.thread, &version);
+		return refuse(store, arena, entry, &submission,
+		    unknown_agent(store, arena, submission.agent));
+	}
+	if (status == STORE_OK)
+		status = queue(store, arena, entry, &submission, version);
+	if (status == STORE_OK)
+		coordinator_claim(coordinator, submission.thread);
+	return status == STORE_KNOWN ? STORE_OK : status;
+}
+
+static void
+entry_main(void *arg)
+{
+	struct entry *entry = arg;
+	struct batch *batch = entry->batch;
+	struct arena *arena = arena_new();
+
+	if (move(batch->inbox->coordinator, arena, entry) == STORE_OK)
+		value_list_add(&batch->done, value_str(batch->arena, entry->id));
+	else
+		log_warnx("entry=%s stays in the inbox: %s", entry->id,
+		    store_error(batch->inbox->coordinator->store));
+	arena_destroy(&arena);
+	batch->left--;
+	fiber_wake(batch->waiting);
+}
+
+/* --- batches
+ * ------------------------------------------------------------------------------ */
+
+static void
+delete_done(struct batch *batch)
+{
+	static const char *const verbs[2][3] = {
+		{ "XACK", STORE_INBOX, STORE_INBOX_GROUP }, { "XDEL", STORE_INBOX, NULL }
+	};
+	size_t count = batch->done.count, verb, i;
+
+	for (verb = 0; verb < 2 && count > 0; verb++) {
+		struct redis_arg *args =
+		    arena_alloc(batch->arena, (count + 3) * sizeof *args);
+		const struct value *reply;
+		size_t n = 0;
+
+		for (i = 0; i < 3 && verbs[verb][i] != NULL; i++)
+			args[n++] =
+			    (struct redis_arg){ verbs[verb][i], strlen(verbs[verb][i]) };
+		for (i = 0; i < count; i++)
+			args[n++] = (struct redis_arg){ batch->done.items[i]->text,
+				batch->done.items[i]->size };
+		redis_call(batch->inbox->coordinator->redis, batch->arena, BLOCK_MS, args,
+		    n, &reply);
+	}
+}
+
+/* Moves entries ([[id, [name, text, ...]], ...]); returns when all are dealt with. */
+static void
+move_all(struct inbox *inbox, struct arena *arena, const struct value *entries)
+{
+	struct batch batch = {
+		.inbox = inbox, .arena = arena, .waiting = fiber_current()
+	};
+	size_t count = value_size(entries), i, j;
+	struct entry *all = arena_alloc(arena, (count + 1) * sizeof *all);
+
+	batch.done.arena = arena;
+	for (i = 0; i < count; i++) {
+		const struct value *one = value_at(entries, i);
+		const struct value *flat = value_at(one, 1);
+		struct value_fields fields = { .arena = arena };
+
+		for (j = 0; j + 1 < value_size(flat); j += 2)
+			value_fields_set(&fields, redis_reply_text(value_at(flat, j)),
+			    value_at(flat, j + 1));
+		all[i] = (struct entry){ &batch, redis_reply_text(value_at(one, 0)),
+			value_fields_end(&fields) };
+		batch.left++;
+		if (fiber_start(inbox->coordinator->loop, "entry", entry_main, &all[i]) ==
+		    NULL)
+			batch.left--; /* it stays pending and is taken over later */
+	}
+	fiber_shield(true);
+	while (batch.left > 0)
+		fiber_wait();
+	delete_done(&batch);
+	fiber_shield(false);
+}
+
+static void
+make_group(struct inbox *inbox, struct arena *arena)
+{
+	const struct value *reply;
+
+	redis_text(inbox->coordinator->redis, arena, BLOCK_MS, &reply, "XGROUP", "CREATE",
+	    STORE_INBOX, STORE_INBOX_GROUP, "0", "MKSTREAM", NULL);
+}
+
+/* Entries whose reader died between reading and deleting. */
+static void
+take_orphans(struct inbox *inbox, struct arena *arena)
+{
+	struct coordinator *coordinator = inbox->coordinator;
+	const struct value *reply;
+
+	if (loop_now_ms(coordinator->loop) < inbox->orphans_at)
+		return;
+	inbox->orphans_at = loop_now_ms(coordinator->loop) + ORPHANS_EVERY_MS;
+	if (redis_text(coordinator->redis, arena, BLOCK_MS, &reply, "XAUTOCLAIM",
+		STORE_INBOX, STORE_INBOX_GROUP, coordinator->settings->common.name,
+		ORPHAN_MS, "0", "COUNT", "128", NULL) == REDIS_OK)
+		move_all(inbox, arena, value_at(reply, 1));
+}
+
+static void
+read_some(struct inbox *inbox, struct arena *arena)
+{
+	struct coordinator *coordinator = inbox->coordinator;
+	const struct value *reply;
+
+	switch (redis_text(coordinator->inbox_redis, arena, BLOCK_MS, &reply,
+	    "XREADGROUP", "GROUP", STORE_INBOX_GROUP, coordinator->settings->common.name,
+	    "COUNT", "128", "BLOCK", "1000", "STREAMS", STORE_INBOX, ">", NULL)) {
+	case REDIS_OK:
+		move_all(inbox, arena, value_at(value_at(reply, 0), 1));
+		break;
+	case REDIS_ERROR:
+		make_group(inbox, arena); /* a Redis that lost everything has no group */
+		fiber_sleep(100);
+		break;
+	default:
+		fiber_sleep(100);
+	}
+}
+
+static bool
+has_room(const struct coordinator *coordinator)
+{
+	return zhashx_size(coordinator->runs) < (size_t)coordinator->settings->slots;
+}
+
+static void
+inbox_main(void *arg)
+{
+	struct inbox *inbox = arg;
+	struct arena *arena = arena_new();
+
+	make_group(inbox, arena);
+	arena_destroy(&arena);
+	while (!inbox->stopping && !fiber_cancelled()) {
+		arena = arena_new();
+		if (has_room(inbox->coordinator)) {
+			take_orphans(inbox, arena);
+			read_some(inbox, arena);
+		} else {
+			fiber_sleep(20);
+		}
+		arena_destroy(&arena);
+	}
+	inbox->ended = true;
+}
+
+struct inbox *
+inbox_new(struct coordinator *coordinator)
+{
+	struct inbox *inbox = calloc(1, sizeof *inbox);
+
+	if (inbox == NULL)
+		abort();
+	inbox->coordinator = coordinator;
+	inbox->fiber = fiber_start(coordinator->loop, "inbox", inbox_main, inbox);
+	return inbox;
+}
+
+void
+inbox_stop(struct inbox *inbox)
+{
+	inbox->stopping = true;
+	if (!inbox->ended)
+		fiber_cancel(inbox->fiber);
+}
+
+int
+inbox_idle(const struct inbox *inbox)
+{
+	return inbox->ended;
+}
+
+void
+inbox_destroy(struct inbox **inbox_p)
+{
+	free(*inbox_p);
+	*inbox_p = NULL;
+}

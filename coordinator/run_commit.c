@@ -1,0 +1,189 @@
+/* run_commit: what a run writes to Redis, and the events that go with it. */
+#include "run.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#include "log.h"
+
+static int64_t
+wall_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void
+run_event(struct run *run, const char *kind, const struct value *fields)
+{
+	const struct value *head = value_map(run->batch, "kind",
+	    value_str(run->batch, kind), "at", value_int(run->batch, wall_ms()), "run",
+	    value_str(run->batch, run->id), NULL);
+
+	value_list_add(&run->events, value_map_merge(run->batch, head, fields));
+}
+
+static const struct value *
+make_head(struct run *run, const char *status)
+{
+	struct arena *arena = run->batch;
+	bool loaded = run->agent != NULL;
+
+	return value_map(arena, "run", value_str(arena, run->id), "status",
+	    value_str(arena, status), "step", value_int(arena, (int64_t)run->step),
+	    "first_step", value_int(arena, (int64_t)run->first_step), "agent",
+	    loaded ? value_str(arena, run->agent->spec->name) : NULL, "version",
+	    loaded ? value_str(arena, run->agent->spec->version) : NULL, "next",
+	    loaded ? value_str(arena, run_node(run)->name) : NULL, "paused",
+	    run->paused != NULL ? value_str(arena, run->paused) : NULL, NULL);
+}
+
+static const struct value *
+make_checkpoint(
+    struct run *run, const struct value *head, const struct state_changes *changes)
+{
+	struct arena *arena = run->batch;
+	const struct value *more = value_map(arena, "version",
+	    value_int(arena, (int64_t)run->version + 1), "at",
+	    value_int(arena, wall_ms()), "first", value_int(arena, changes->first_number),
+	    "count", value_int(arena, (int64_t)value_size(changes->messages)), "order",
+	    changes->order, "fields", changes->fields, NULL);
+
+	/* The agent's version is in head under a name that the checkpoint's own takes. */
+	return value_map_merge(
+	    arena, value_map_with(arena, head, "spec", value_get(head, "version")), more);
+}
+
+static void
+publish(struct run *run)
+{
+	size_t i;
+
+	for (i = 0; i < run->events.count; i++) {
+		const struct value *event = run->events.items[i];
+
+		run->seq++;
+		peer_publish(run->coordinator->peer,
+		    arena_printf(
+			run->batch, "run.%s.%s", run->id, value_get_text(event, "kind")),
+		    value_map_with(run->batch, event, "seq",
+			value_int(run->batch, (int64_t)run->seq)));
+	}
+}
+
+/* The commit is in Redis: what it covered can be forgotten everywhere. */
+static void
+committed(struct run *run, const struct store_committed *outcome)
+{
+	size_t i;
+
+	run->version = outcome->version;
+	run->dirty = false;
+	run->results_stored = false;
+	if (run->state != NULL)
+		state_committed(run->state);
+	for (i = 0; i < run->answered.count; i++)
+		caller_stored(
+		    run->coordinator->caller, value_text(run->answered.items[i]));
+	publish(run);
+	arena_destroy(&run->batch);
+	run->batch = arena_new();
+	run->events = (struct value_list){ .arena = run->batch };
+	run->answered = (struct value_list){ .arena = run->batch };
+	if (outcome->cancel_wanted)
+		run->cancel_wanted = true;
+}
+
+static enum go
+refused(struct run *run, enum store_status status)
+{
+	switch (status) {
+	case STORE_FENCED:
+		log_info("run=%s thread=%s fenced epoch=%" PRIu64, run->id, run->thread,
+		    run->epoch);
+		break;
+	case STORE_STALE:
+		log_warnx("run=%s thread=%s commit is stale version=%" PRIu64, run->id,
+		    run->thread, run->version);
+		break;
+	case STORE_FAILED:
+		log_warnx("run=%s thread=%s not committed: %s", run->id, run->thread,
+		    store_error(run->coordinator->store));
+		break;
+	default:
+		break;
+	}
+	return GO_DROP;
+}
+
+static enum go
+commit(struct run *run, const char *status, const struct value *run_fields)
+{
+	struct state_changes changes = { .fields = value_empty_map(),
+		.messages = value_empty_array() };
+	struct store_committed outcome = { 0 };
+	struct store_commit commit = {
+		.thread = run->thread,
+		.run = run->id,
+		.epoch = run->epoch,
+		.version = run->version,
+		.status = status,
+		.run_fields = run_fields != NULL ? run_fields : value_empty_map(),
+		.drop_results = run->results_stored,
+	};
+	enum store_status answer;
+
+	if (run->state != NULL)
+		state_changes(run->state, run->batch, &changes);
+	if (changes.order == NULL)
+		changes.order = value_empty_array();
+	commit.id = arena_printf(
+	    run->batch, "%s.%" PRIu64 ".%" PRIu64, run->id, run->epoch, ++run->commits);
+	commit.head = make_head(run, status);
+	commit.order = changes.order;
+	commit.messages = changes.messages;
+	commit.fields = changes.fields;
+	commit.checkpoint = make_checkpoint(run, commit.head, &changes);
+	commit.events = value_list_end(&run->events);
+	answer = store_commit(run->coordinator->store, run->batch, &commit, &outcome);
+	if (answer != STORE_OK)
+		return refused(run, answer);
+	committed(run, &outcome);
+	return GO_ON;
+}
+
+enum go
+run_commit(struct run *run)
+{
+	enum go go = GO_ON;
+
+	if (run->dirty)
+		go = commit(run, "running", NULL);
+	return run->cancel_wanted ? GO_DROP : go;
+}
+
+enum go
+run_commit_end(struct run *run, const char *status, const struct value *interrupts)
+{
+	struct arena *arena = run->batch;
+	const struct value *fault =
+	    run->fault != NULL ? fault_to_value(arena, run->fault) : NULL;
+	const struct value *output =
+	    run->state != NULL ? state_output(run->state, arena) : NULL;
+	const struct value *error =
+	    run->fault != NULL
+		? value_map(arena, "type", value_str(arena, run->fault->type), "message",
+		      value_str(arena, run->fault->message), NULL)
+		: NULL;
+
+	run_event(run, "finished",
+	    value_map(arena, "status", value_str(arena, status), "error", error, "steps",
+		value_int(arena, (int64_t)(run->step - run->first_step)), NULL));
+	if (commit(run, status,
+		value_map(arena, "fault", fault, "output", output, "interrupts",
+		    interrupts, NULL)) != GO_ON)
+		return GO_DROP;
+	return GO_END;
+}

@@ -1,0 +1,131 @@
+#include "shards.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "coordinator.h"
+#include "fiber.h"
+#include "log.h"
+#include "run.h"
+
+#define SWEEP_THREADS_MAX 200u
+
+struct shard {
+	struct shards *shards;
+	unsigned number;
+	struct fiber *fiber;
+};
+
+struct shards {
+	struct coordinator *coordinator;
+	struct shard shards[SHARDS];
+	unsigned running;
+	bool stopping;
+};
+
+/* Cancels the runs of ours that are wanted ended. */
+static void
+cancel_runs(struct coordinator *coordinator, const struct value *cancels)
+{
+	struct run *run;
+	size_t i;
+
+	for (i = 0; i < value_size(cancels); i++) {
+		const char *wanted = value_text(value_at(cancels, i));
+
+		for (run = zhashx_first(coordinator->runs); run != NULL;
+		     run = zhashx_next(coordinator->runs))
+			if (run->id != NULL && strcmp(run->id, wanted) == 0)
+				break;
+		if (run != NULL && !run->cancel_wanted)
+			run_cancel(run);
+	}
+}
+
+static void
+renew(struct shard *shard, struct arena *arena)
+{
+	struct coordinator *coordinator = shard->shards->coordinator;
+	const struct value *cancels;
+
+	if (store_renew(coordinator->store, arena, shard->number,
+		coordinator_owner(coordinator), LEASE_MS, &cancels) == STORE_OK)
+		cancel_runs(coordinator, cancels);
+}
+
+static void
+sweep(struct shard *shard, struct arena *arena)
+{
+	struct coordinator *coordinator = shard->shards->coordinator;
+	const struct value *threads;
+	size_t i;
+
+	if (store_sweep(coordinator->store, arena, shard->number, SWEEP_THREADS_MAX,
+		&threads) != STORE_OK)
+		return;
+	for (i = 0; i < value_size(threads); i++)
+		coordinator_claim(coordinator, value_text(value_at(threads, i)));
+}
+
+static void
+shard_main(void *arg)
+{
+	struct shard *shard = arg;
+	struct shards *shards = shard->shards;
+
+	/* Spread over the interval, so that the shards do not all knock at once. */
+	if (fiber_sleep(shard->number * RENEW_MS / SHARDS) == 0) {
+		do {
+			struct arena *arena = arena_new();
+
+			if (shards->coordinator->owned[shard->number] > 0)
+				renew(shard, arena);
+			if (!shards->coordinator->draining)
+				sweep(shard, arena);
+			arena_destroy(&arena);
+		} while (fiber_sleep(RENEW_MS) == 0);
+	}
+	shard->fiber = NULL;
+	shards->running--;
+}
+
+struct shards *
+shards_new(struct coordinator *coordinator)
+{
+	struct shards *shards = calloc(1, sizeof *shards);
+	unsigned i;
+
+	if (shards == NULL)
+		abort();
+	shards->coordinator = coordinator;
+	for (i = 0; i < SHARDS; i++) {
+		shards->shards[i] = (struct shard){ .shards = shards, .number = i };
+		shards->shards[i].fiber = fiber_start(
+		    coordinator->loop, "shard", shard_main, &shards->shards[i]);
+		shards->running++;
+	}
+	return shards;
+}
+
+void
+shards_stop(struct shards *shards)
+{
+	unsigned i;
+
+	for (i = 0; i < SHARDS; i++)
+		if (shards->shards[i].fiber != NULL)
+			fiber_cancel(shards->shards[i].fiber);
+}
+
+int
+shards_idle(const struct shards *shards)
+{
+	return shards->running == 0;
+}
+
+void
+shards_destroy(struct shards **shards_p)
+{
+	free(*shards_p);
+	*shards_p = NULL;
+}
