@@ -205,7 +205,8 @@ begin(struct run *run, const struct store_claim *claim)
 	const char *agent = record_text(run, "agent");
 	const char *version = record_text(run, "version");
 	const char *error = "no agent";
-	uint32_t *numbers;
+	const struct value *messages;
+	uint32_t *numbers = NULL;
 	bool resume = value_has(options, "resume");
 	bool continues =
 	    claim->recovered && value_text_is(value_get(head, "run"), run->id);
@@ -221,8 +222,9 @@ begin(struct run *run, const struct store_claim *claim)
 	run->context = value_get(options, "context");
 	run->stream = value_get_bool(options, "stream", false);
 	run->state = state_new(run->agent->spec);
-	state_restore(run->state, ordered_messages(run, claim, &numbers), numbers,
-	    claim->fields, (uint32_t)value_size(claim->messages));
+	messages = ordered_messages(run, claim, &numbers);
+	state_restore(run->state, messages, numbers, claim->fields,
+	    (uint32_t)value_size(claim->messages));
 	if (continues)
 		return begin_at_head(run, head);
 	run_event(run, "started",
