@@ -18,8 +18,9 @@
 struct fiber;
 
 /* Starts fn(arg) on a new fiber; it first runs in the loop's next batch of ready fibers,
- * not inside this call. The fiber frees itself when fn returns. Returns it, lent until it
- * ends, or NULL when FIBERS_MAX are alive. */
+ * not inside this call. The fiber frees itself when fn returns; fn runs even when it was
+ * cancelled before. Keeps name (for debuggers). Returns it, lent until it ends, or NULL
+ * when FIBERS_MAX are alive or the kernel gives no stack. */
 struct fiber *fiber_start(
     struct loop *loop, const char *name, void (*fn)(void *arg), void *arg);
 
@@ -31,7 +32,8 @@ struct fiber *fiber_current(void);
  * loop on their own condition: wakes may be spurious. */
 int fiber_wait(void);
 
-/* Makes fiber ready; from the loop or another fiber. Cheap; repeated wakes are one. */
+/* Makes fiber ready; from the loop or another fiber. Cheap; repeated wakes are one. It
+ * does not end a fiber_sleep, and is kept for the wait behind it. */
 void fiber_wake(struct fiber *fiber);
 
 /* As fiber_wait, for at most ms. Returns 0 woken, 1 time is over, -1 cancelled. */
@@ -45,7 +47,9 @@ int fiber_yield(void);
 
 /* Asks fiber to end: its present and all further waits return -1. */
 void fiber_cancel(struct fiber *fiber);
-bool fiber_cancelled(void); /* of the running one; false on the loop's stack */
+/* Of the running one: true when its waits fail. False in a shield and on the loop's
+ * stack. */
+bool fiber_cancelled(void);
 
 /* Runs a bounded clean-up that must wait although the fiber is cancelled: between
  * shield(true) and shield(false) waits do not fail. */
@@ -58,7 +62,19 @@ void *fiber_data(const struct fiber *fiber);
 /* Fibers alive. */
 size_t fiber_count(const struct loop *loop);
 
-/* Used by loop.c: resumes the ready fibers; true when some are ready still. */
+/* --- used by loop.c ----------------------------------------------------------------- */
+
+struct fibers;
+
+/* Returns new: the fibers of loop, none yet. */
+struct fibers *fibers_new(struct loop *loop);
+
+/* Takes *fibers_p; every fiber must have ended. libuv's loop closes what is left of them
+ * in its next run. */
+void fibers_destroy(struct fibers **fibers_p);
+
+/* Resumes the fibers that are ready; true when some are ready still. */
 bool fiber_run_ready(struct loop *loop);
+bool fibers_are_ready(const struct fibers *fibers);
 
 #endif

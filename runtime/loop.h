@@ -1,10 +1,11 @@
 /* loop: the one event loop of a process: libuv, ZeroMQ beside it, and the fibers.
  *
- * One thread. Each turn: resume the fibers that are ready, drain sockets (bounded batch
- * each), let libuv handle what is due, run the flush hooks, sleep in zmq_poll over our
- * ZeroMQ sockets and libuv's backend descriptor. Signals are blocked in all threads
- * before the first socket and read by libuv. Callbacks run on the loop's own stack and
- * must not block or wait. */
+ * One thread. Each turn: drain the sockets that are readable (a bounded batch each), let
+ * libuv handle what is due, resume the fibers that are ready, run the flush hooks, sleep
+ * in zmq_poll over our ZeroMQ sockets and libuv's backend descriptor. Sockets come before
+ * timers, so that a peer is heard before it is expired. Signals are taken by this thread
+ * alone, through libuv. Callbacks run on the loop's own stack and must not block or wait.
+ */
 #ifndef LOOP_H
 #define LOOP_H
 
@@ -15,21 +16,20 @@
 struct loop;
 struct timer;
 
-/* Returns a new loop; one a process. */
+/* Returns a new loop; one a process. Ignores SIGPIPE and unblocks all signals: what a
+ * supervisor or a shell had blocked for us would never arrive. */
 struct loop *loop_new(void);
 
 /* Takes *loop_p; every fiber must have ended and every socket, timer be closed. */
 void loop_destroy(struct loop **loop_p);
 
-/* Runs until loop_stop. */
+/* Runs until loop_stop; at once when that came before. Not from a callback. */
 void loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 
-/* Runs turns until done(arg) is true; for start-up, shutdown and tests. */
+/* Runs turns until done(arg) is true, asked before each sleep; for start-up, shutdown and
+ * tests. loop_stop does not end it. */
 void loop_run_until(struct loop *loop, bool (*done)(void *arg), void *arg);
-
-/* Lends libuv's loop, for runtime/ alone. */
-uv_loop_t *loop_uv(struct loop *loop);
 
 /* Milliseconds and microseconds of CLOCK_MONOTONIC; ms as of this turn. */
 uint64_t loop_now_ms(const struct loop *loop);
@@ -52,5 +52,23 @@ void timer_stop(struct timer **timer_p);
  * Removed by the same pair. */
 void loop_add_flush(struct loop *loop, void (*fn)(void *arg), void *arg);
 void loop_remove_flush(struct loop *loop, void (*fn)(void *arg), void *arg);
+
+/* --- for runtime/ alone ------------------------------------------------------------- */
+
+/* Lends libuv's loop. */
+uv_loop_t *loop_uv(struct loop *loop);
+
+/* Lends the fibers of this loop. */
+struct fibers *loop_fibers(const struct loop *loop);
+
+/* Calls drain(arg) in each turn in which socket has something to read. What it leaves
+ * unread comes again in the next turn. Both are safe inside drain. */
+void loop_add_reader(
+    struct loop *loop, void *socket, void (*drain)(void *arg), void *arg);
+void loop_remove_reader(struct loop *loop, void *socket);
+
+/* uv_timer_start, but the delay counts from now, not from the begin of the turn, and is
+ * at least 1 ms: a timer that arms itself again lets the turn end. */
+void loop_arm(uv_timer_t *timer, uint64_t delay_ms, uv_timer_cb fn);
 
 #endif

@@ -2,6 +2,8 @@
 CASE(arena)
 CASE(chat)
 CASE(fault)
+CASE(fiber)
 CASE(json)
+CASE(loop)
 CASE(value)
 CASE(value_pack)

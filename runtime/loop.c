@@ -1,0 +1,402 @@
+#include "loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <zmq.h>
+
+#include "fiber.h"
+#include "limits.h"
+#include "memory.h"
+
+#define SLEEP_MS_MAX 3600000 /* nobody's timer is hurt, and no sum overflows */
+#define GAP_MS (UINT64_C(2) * HEARTBEAT_MS)
+
+struct reader {
+	void *socket; /* NULL: removed, goes before the next sleep */
+	void (*drain)(void *arg);
+	void *arg;
+	bool is_ready;
+};
+
+struct flush {
+	void (*fn)(void *arg); /* NULL: removed */
+	void *arg;
+};
+
+struct loop {
+	uv_loop_t uv;
+	uv_prepare_t
+	    keeper; /* without any active handle libuv's timeout is 0: a busy loop */
+	struct fibers *fibers;
+	struct reader *readers;
+	zmq_pollitem_t *items; /* libuv's descriptor, then the readers' */
+	size_t reader_count;
+	struct flush *flushes;
+	size_t flush_count;
+	uint64_t due_ms; /* when the turn should have begun */
+	uint64_t gap_ms;
+	bool is_uv_ready;
+	bool is_running;
+	bool is_stopped;
+};
+
+struct timer {
+	uv_timer_t uv;
+	uint64_t repeat_ms;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static void
+on_prepare(uv_prepare_t *handle)
+{
+	(void)handle;
+}
+
+static void
+take_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+struct loop *
+loop_new(void)
+{
+	struct loop *loop = xcalloc(1, sizeof *loop);
+
+	take_signals();
+	if (uv_loop_init(&loop->uv) != 0) {
+		free(loop);
+		return NULL;
+	}
+	uv_prepare_init(&loop->uv, &loop->keeper);
+	uv_prepare_start(&loop->keeper, on_prepare);
+	loop->items = xcalloc(1, sizeof *loop->items);
+	loop->fibers = fibers_new(loop);
+	return loop;
+}
+
+static void
+assert_closing(uv_handle_t *handle, void *arg)
+{
+	(void)arg;
+	assert(uv_is_closing(handle)); /* somebody's handle outlives its owner */
+}
+
+static void
+close_uv(struct loop *loop)
+{
+	int left;
+
+	uv_close((uv_handle_t *)&loop->keeper, NULL);
+	uv_walk(&loop->uv, assert_closing, NULL);
+	uv_run(&loop->uv, UV_RUN_DEFAULT);
+	left = uv_loop_close(&loop->uv);
+	assert(left == 0);
+}
+
+void
+loop_destroy(struct loop **loop_p)
+{
+	struct loop *loop = *loop_p;
+
+	if (loop == NULL)
+		return;
+	assert(!loop->is_running);
+	for (size_t i = 0; i < loop->reader_count; i++)
+		assert(loop->readers[i].socket == NULL);
+	fibers_destroy(&loop->fibers);
+	close_uv(loop);
+	free(loop->readers);
+	free(loop->items);
+	free(loop->flushes);
+	free(loop);
+	*loop_p = NULL;
+}
+
+/* --- the turn ----------------------------------------------------------------------- */
+
+static void
+note_time(struct loop *loop)
+{
+	uint64_t now;
+
+	uv_update_time(&loop->uv);
+	now = uv_now(&loop->uv);
+	if (now > loop->due_ms + GAP_MS)
+		loop->gap_ms = now;
+}
+
+static void
+drain_readers(struct loop *loop)
+{
+	/* By index: a drain may add readers, and so move the array. */
+	for (size_t i = 0; i < loop->reader_count; i++) {
+		struct reader reader = loop->readers[i];
+
+		loop->readers[i].is_ready = false;
+		if (reader.socket != NULL && reader.is_ready)
+			reader.drain(reader.arg);
+	}
+}
+
+static void
+run_uv(struct loop *loop)
+{
+	/* Timers fire in here: who expires peers must know of a gap by now. */
+	note_time(loop);
+	if (loop->is_uv_ready || uv_backend_timeout(&loop->uv) == 0)
+		uv_run(&loop->uv, UV_RUN_NOWAIT);
+	loop->is_uv_ready = false;
+}
+
+static void
+run_flushes(struct loop *loop)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < loop->flush_count; i++) {
+		if (loop->flushes[i].fn != NULL)
+			loop->flushes[i].fn(loop->flushes[i].arg);
+	}
+	for (size_t i = 0; i < loop->flush_count; i++) {
+		if (loop->flushes[i].fn != NULL)
+			loop->flushes[kept++] = loop->flushes[i];
+	}
+	loop->flush_count = kept;
+}
+
+static void
+work(struct loop *loop)
+{
+	drain_readers(loop);
+	run_uv(loop);
+	fiber_run_ready(loop);
+	run_flushes(loop);
+	note_time(loop);
+}
+
+/* libuv answers 0 as well when it wants to tell the kernel of new descriptors. */
+static int
+sleep_ms(const struct loop *loop)
+{
+	int ms;
+
+	if (fibers_are_ready(loop->fibers))
+		return 0;
+	ms = uv_backend_timeout(&loop->uv);
+	return ms < 0 || ms > SLEEP_MS_MAX ? SLEEP_MS_MAX : ms;
+}
+
+static int
+list_items(struct loop *loop)
+{
+	size_t kept = 0;
+
+	loop->items[0] = (zmq_pollitem_t){
+		.fd = uv_backend_fd(&loop->uv),
+		.events = ZMQ_POLLIN,
+	};
+	for (size_t i = 0; i < loop->reader_count; i++) {
+		if (loop->readers[i].socket == NULL)
+			continue;
+		loop->readers[kept++] = loop->readers[i];
+		loop->items[kept] = (zmq_pollitem_t){
+			.socket = loop->readers[kept - 1].socket,
+			.events = ZMQ_POLLIN,
+		};
+	}
+	loop->reader_count = kept;
+	return (int)kept + 1;
+}
+
+static void
+sleep_until_ready(struct loop *loop)
+{
+	int ms = sleep_ms(loop);
+	int count = list_items(loop);
+	bool failed;
+
+	loop->due_ms = uv_now(&loop->uv) + (uint64_t)ms;
+	failed = zmq_poll(loop->items, count, ms) == -1;
+	/* A signal: libuv's handler wrote to its pipe, the next poll sees it. */
+	assert(!failed || errno == EINTR);
+	note_time(loop);
+	loop->is_uv_ready = !failed && loop->items[0].revents != 0;
+	for (size_t i = 0; i < loop->reader_count; i++)
+		loop->readers[i].is_ready = !failed && loop->items[i + 1].revents != 0;
+}
+
+void
+loop_run_until(struct loop *loop, bool (*done)(void *arg), void *arg)
+{
+	assert(!loop->is_running && fiber_current() == NULL);
+	loop->is_running = true;
+	uv_update_time(&loop->uv);
+	loop->due_ms = uv_now(&loop->uv);
+	while (!done(arg)) {
+		work(loop);
+		if (done(arg))
+			break;
+		sleep_until_ready(loop);
+	}
+	loop->is_running = false;
+}
+
+static bool
+is_stopped(void *arg)
+{
+	const struct loop *loop = arg;
+
+	return loop->is_stopped;
+}
+
+void
+loop_run(struct loop *loop)
+{
+	loop_run_until(loop, is_stopped, loop);
+	loop->is_stopped = false;
+}
+
+void
+loop_stop(struct loop *loop)
+{
+	loop->is_stopped = true;
+}
+
+/* --- time --------------------------------------------------------------------------- */
+
+uint64_t
+loop_now_ms(const struct loop *loop)
+{
+	return uv_now(&loop->uv);
+}
+
+uint64_t
+loop_now_us(void)
+{
+	return uv_hrtime() / 1000;
+}
+
+uint64_t
+loop_gap_ms(const struct loop *loop)
+{
+	return loop->gap_ms;
+}
+
+void
+loop_arm(uv_timer_t *timer, uint64_t delay_ms, uv_timer_cb fn)
+{
+	uint64_t now = uv_hrtime() / 1000000;
+	uint64_t turn = uv_now(timer->loop);
+	uint64_t behind = now > turn ? now - turn : 0;
+
+	if (delay_ms == 0)
+		delay_ms = 1;
+	if (delay_ms > UINT64_MAX / 2)
+		delay_ms = UINT64_MAX / 2;
+	uv_timer_start(timer, fn, delay_ms + behind, 0);
+}
+
+static void
+on_timer(uv_timer_t *uv)
+{
+	struct timer *timer = uv->data;
+
+	/* Before the call: fn may stop the timer. */
+	if (timer->repeat_ms != 0)
+		loop_arm(uv, timer->repeat_ms, on_timer);
+	timer->fn(timer->arg);
+}
+
+struct timer *
+timer_start(struct loop *loop, uint64_t delay_ms, uint64_t repeat_ms,
+    void (*fn)(void *arg), void *arg)
+{
+	struct timer *timer = xcalloc(1, sizeof *timer);
+
+	timer->repeat_ms = repeat_ms;
+	timer->fn = fn;
+	timer->arg = arg;
+	timer->uv.data = timer;
+	uv_timer_init(&loop->uv, &timer->uv);
+	loop_arm(&timer->uv, delay_ms, on_timer);
+	return timer;
+}
+
+static void
+on_timer_closed(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+void
+timer_stop(struct timer **timer_p)
+{
+	struct timer *timer = *timer_p;
+
+	if (timer == NULL)
+		return;
+	*timer_p = NULL;
+	uv_close((uv_handle_t *)&timer->uv, on_timer_closed);
+}
+
+/* --- what takes part in a turn ------------------------------------------------------ */
+
+void
+loop_add_flush(struct loop *loop, void (*fn)(void *arg), void *arg)
+{
+	loop->flushes =
+	    xreallocarray(loop->flushes, loop->flush_count + 1, sizeof *loop->flushes);
+	loop->flushes[loop->flush_count++] = (struct flush){ fn, arg };
+}
+
+void
+loop_remove_flush(struct loop *loop, void (*fn)(void *arg), void *arg)
+{
+	for (size_t i = 0; i < loop->flush_count; i++) {
+		if (loop->flushes[i].fn == fn && loop->flushes[i].arg == arg)
+			loop->flushes[i].fn = NULL;
+	}
+}
+
+uv_loop_t *
+loop_uv(struct loop *loop)
+{
+	return &loop->uv;
+}
+
+struct fibers *
+loop_fibers(const struct loop *loop)
+{
+	return loop->fibers;
+}
+
+void
+loop_add_reader(struct loop *loop, void *socket, void (*drain)(void *arg), void *arg)
+{
+	size_t count = loop->reader_count + 1;
+
+	loop->readers = xreallocarray(loop->readers, count, sizeof *loop->readers);
+	loop->items = xreallocarray(loop->items, count + 1, sizeof *loop->items);
+	loop->readers[loop->reader_count++] = (struct reader){
+		.socket = socket,
+		.drain = drain,
+		.arg = arg,
+	};
+}
+
+void
+loop_remove_reader(struct loop *loop, void *socket)
+{
+	for (size_t i = 0; i < loop->reader_count; i++) {
+		if (loop->readers[i].socket == socket)
+			loop->readers[i].socket = NULL;
+	}
+}
