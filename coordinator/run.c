@@ -225,6 +225,7 @@ begin(struct run *run, const struct store_claim *claim)
 	messages = ordered_messages(run, claim, &numbers);
 	state_restore(run->state, messages, numbers, claim->fields,
 	    (uint32_t)value_size(claim->messages));
+	run->numbered = (uint32_t)value_size(claim->messages);
 	if (continues)
 		return begin_at_head(run, head);
 	run_event(run, "started",
@@ -313,16 +314,19 @@ route(struct run *run, const struct step_result *result, const char **error_r)
 	    &outcome, error_r);
 }
 
-/* What the step's event tells: the fields it wrote but private ones, its new messages. */
+/* What the step's event tells: the fields it wrote but private ones, and the storage
+ * numbers of its new messages (they are stored once, in the thread). */
 static void
-step_event(struct run *run, const struct node *node, const struct step_result *result,
-    size_t messages_before)
+step_event(struct run *run, const struct node *node, const struct step_result *result)
 {
 	struct value_fields shown = { .arena = run->batch };
 	const struct value *output = state_output(run->state, run->scratch);
-	const struct value *messages = state_messages(run->state);
+	struct state_changes changes;
+	uint32_t end;
 	size_t i, j;
 
+	state_changes(run->state, run->scratch, &changes);
+	end = changes.first_number + (uint32_t)value_size(changes.messages);
 	for (i = 0; i < result->updates.count; i++) {
 		const struct value *update = result->updates.items[i];
 
@@ -338,11 +342,12 @@ step_event(struct run *run, const struct node *node, const struct step_result *r
 	run_event(run, "step",
 	    value_map(run->batch, "step", value_int(run->batch, (int64_t)run->step),
 		"node", value_str(run->batch, node->name), "first",
-		value_int(run->batch, (int64_t)messages_before), "messages",
-		value_int(run->batch, (int64_t)value_size(messages)), "fields",
+		value_int(run->batch, run->numbered), "count",
+		value_int(run->batch, end - run->numbered), "fields",
 		shown.count > 0 ? value_fields_end(&shown) : NULL, "notes",
 		result->notes != NULL ? value_copy(run->batch, result->notes) : NULL,
 		NULL));
+	run->numbered = end;
 }
 
 /* One superstep: execute, apply, route. */
@@ -355,7 +360,6 @@ superstep(struct run *run)
 		.updates = { .arena = run->scratch },
 	};
 	const char *error = NULL;
-	size_t before;
 	long next;
 	enum go go;
 
@@ -366,14 +370,13 @@ superstep(struct run *run)
 	go = execute(run, &result);
 	if (go != GO_ON)
 		return go;
-	before = value_size(state_messages(run->state));
 	go = apply(run, &result);
 	if (go != GO_ON)
 		return go;
 	next = route(run, &result, &error);
 	if (next == -1)
 		return run_fail(run, "ValueError", "%s", error);
-	step_event(run, node, &result, before);
+	step_event(run, node, &result);
 	run->at = (size_t)next;
 	run->passed_interrupt = false;
 	if (listed(run->agent->spec->interrupt_after, node))

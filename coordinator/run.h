@@ -54,7 +54,8 @@ struct run {
 	bool dirty;
 	bool results_stored; /* the next commit drops them */
 	uint64_t commits;
-	uint64_t seq; /* number of the last stored event */
+	uint32_t numbered; /* storage numbers of messages that events have told so far */
+	uint64_t seq;      /* number of the last stored event */
 	struct arena *batch;
 	struct value_list events;
 	struct value_list answered; /* call ids whose outcome the next commit stores */

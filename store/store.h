@@ -171,6 +171,10 @@ enum store_status store_run(struct store *store, struct arena *arena, const char
  * fields}. */
 enum store_status store_thread(struct store *store, struct arena *arena,
     const char *thread, const struct value **thread_r);
+/* The messages of a thread with the count storage numbers from first (what a step event
+ * names): [message]. */
+enum store_status store_messages(struct store *store, struct arena *arena,
+    const char *thread, uint64_t first, uint64_t count, const struct value **messages_r);
 /* The thread's checkpoints, oldest first: [{version, at, run, step, node, next, ...}]. */
 enum store_status store_history(struct store *store, struct arena *arena,
     const char *thread, const struct value **history_r);

@@ -165,6 +165,37 @@ store_thread(struct store *store, struct arena *arena, const char *thread,
 }
 
 enum store_status
+store_messages(struct store *store, struct arena *arena, const char *thread,
+    uint64_t first, uint64_t count, const struct value **messages_r)
+{
+	struct command command = { .arena = arena };
+	struct value_list list = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+	size_t i;
+
+	*messages_r = value_empty_array();
+	if (count == 0)
+		return STORE_OK;
+	command_text(&command, "LRANGE");
+	command_text(
+	    &command, arena_printf(arena, "%s:m", store_thread_key(arena, thread)));
+	command_uint(&command, first);
+	command_uint(&command, first + count - 1);
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	for (i = 0; i < value_size(reply); i++) {
+		const struct value *message = store_decode(arena, value_at(reply, i));
+
+		if (message != NULL)
+			value_list_add(&list, message);
+	}
+	*messages_r = value_list_end(&list);
+	return STORE_OK;
+}
+
+enum store_status
 store_history(struct store *store, struct arena *arena, const char *thread,
     const struct value **history_r)
 {
