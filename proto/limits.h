@@ -14,6 +14,10 @@
 #define SERVICES_MAX 256u          /* services one worker may announce */
 #define ANNOUNCED_CALLS_MAX 64u    /* calls in one ANNOUNCE */
 #define TOPIC_BYTES_MAX 192u       /* a topic of the status channel */
+#define REASON_BYTES_MAX 1024u     /* a sentence for people; longer ones are cut */
+#define KEY_BYTES_MAX 256u         /* an idempotency key */
+#define TRACEPARENT_BYTES_MAX 64u  /* W3C trace context, 55 in its first version */
+#define PRIORITY_MAX 4u            /* of a call; 0 goes first */
 #define PROTOCOL_ERRORS_MAX 10u    /* then a session is dropped */
 
 /* Values (proto/value.h). */
@@ -64,6 +68,8 @@
 #define SPEC_BYTES_MAX (1u << 20)
 #define MIDDLEWARE_MAX 64u /* in one agent */
 #define AGENT_TOOLS_MAX 256u
+#define STATE_FIELDS_MAX 1024u     /* of one agent, all middleware together */
+#define OUTPUT_SCHEMAS_MAX 32u     /* of one response_format */
 #define TOOL_CALLS_MAX 128u        /* in one AI message */
 #define RECURSION_LIMIT 10000u     /* supersteps of a run, semantics.md 13.16 */
 #define INPUT_BYTES_MAX (8u << 20) /* a submission's input */

@@ -172,6 +172,8 @@ void value_pack(struct packet *packet, const struct value *value);
 void value_pack_array(struct packet *packet, size_t count);
 void value_pack_map(struct packet *packet, size_t count);
 void value_pack_text(struct packet *packet, const char *text);
+void value_pack_textn(struct packet *packet, const char *text, size_t size);
+void value_pack_int(struct packet *packet, int64_t integer);
 
 /* Returns an equal value that knows its packed bytes (both in arena), so that packing it
  * again is a copy: for what travels more than once. */

@@ -152,9 +152,23 @@ value_pack_map(struct packet *packet, size_t count)
 void
 value_pack_text(struct packet *packet, const char *text)
 {
+	value_pack_textn(packet, text, strlen(text));
+}
+
+void
+value_pack_textn(struct packet *packet, const char *text, size_t size)
+{
 	msgpack_packer packer = { .data = packet, .callback = write_packet };
 
-	msgpack_pack_str_with_body(&packer, text, strlen(text));
+	msgpack_pack_str_with_body(&packer, text, size);
+}
+
+void
+value_pack_int(struct packet *packet, int64_t integer)
+{
+	msgpack_packer packer = { .data = packet, .callback = write_packet };
+
+	msgpack_pack_int64(&packer, integer);
 }
 
 const struct value *

@@ -2,7 +2,7 @@
  *
  * A message is a header frame and up to BODY_FRAMES_MAX body frames. The header is an
  * 8-byte preamble ("FL", version, type, flags, three zero bytes) and one msgpack map with
- * small integer keys (wire_keys below; docs/protocol.md has the table and test vectors).
+ * small integer keys (fields.def; docs/protocol.md has the table and test vectors).
  * Bodies are msgpack values that the broker forwards untouched.
  *
  * The decoder believes nothing: sizes, counts, depth, types, repeated keys and trailing
@@ -19,6 +19,7 @@
 #include "value.h"
 
 #define WIRE_VERSION 1u
+#define SESSION_BYTES 32u /* hex digits, small */
 
 enum message_type {
 #define MSG(name, number, way, text) MSG_##name = number,
@@ -64,7 +65,8 @@ struct wire_call {
 };
 
 /* A decoded header. Absent fields are zero or NULL. Strings are lent by the arena it was
- * decoded into. The number behind each field is its key on the wire. */
+ * decoded into. The number behind each field is its key on the wire; bounds are in
+ * fields.def, what a message cannot do without in requires.def. */
 struct header {
 	enum message_type type;
 	unsigned flags;          /* enum wire_flag */
@@ -100,7 +102,8 @@ struct header {
 	size_t call_count;
 };
 
-/* Appends header's bytes (preamble and map, only what is set) to packet. */
+/* Appends header's bytes (preamble and map, only what is set) to packet. A reason that is
+ * too long is cut; for the rest, fields out of bounds are refused by the receiver. */
 void wire_encode(struct packet *packet, const struct header *header);
 
 /* Decodes size bytes. Returns 0 and fills *header_r, or -1 with a code and a reason lent
