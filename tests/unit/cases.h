@@ -1,6 +1,7 @@
 /* CASE(module): a unit test file each, sorted. */
 CASE(arena)
 CASE(chat)
+CASE(chat_normalise)
 CASE(fault)
 CASE(fiber)
 CASE(json)
@@ -8,3 +9,4 @@ CASE(loop)
 CASE(value)
 CASE(value_pack)
 CASE(wire)
+CASE(wire_decode)
