@@ -1,0 +1,146 @@
+#include "chains.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "key_index.h"
+#include "limits.h"
+#include "memory.h"
+
+/* Known by the bytes of its profile: what a peer calls a version is only its word. */
+struct entry {
+	struct kept_chain kept; /* first: an entry is found from it */
+	struct arena *arena;
+	struct packet profile;
+	uint64_t hash;
+	unsigned users;
+	TAILQ_ENTRY(entry) link;
+};
+TAILQ_HEAD(entries, entry);
+
+struct chains {
+	struct entries entries; /* used last first */
+	size_t count;
+};
+
+static void
+entry_destroy(struct entry *entry)
+{
+	arena_destroy(&entry->arena);
+	packet_release(&entry->profile);
+	free(entry);
+}
+
+struct chains *
+chains_new(void)
+{
+	struct chains *chains = xcalloc(1, sizeof *chains);
+
+	TAILQ_INIT(&chains->entries);
+	return chains;
+}
+
+void
+chains_destroy(struct chains **chains_p)
+{
+	struct chains *chains = *chains_p;
+	struct entry *entry;
+
+	*chains_p = NULL;
+	if (chains == NULL)
+		return;
+	while ((entry = TAILQ_FIRST(&chains->entries)) != NULL) {
+		assert(entry->users == 0);
+		TAILQ_REMOVE(&chains->entries, entry, link);
+		entry_destroy(entry);
+	}
+	free(chains);
+}
+
+static struct entry *
+find(struct chains *chains, const struct packet *profile, uint64_t hash)
+{
+	struct entry *entry;
+
+	TAILQ_FOREACH(entry, &chains->entries, link)
+	if (entry->hash == hash && entry->profile.size == profile->size &&
+	    memcmp(entry->profile.data, profile->data, profile->size) == 0)
+		return entry;
+	return NULL;
+}
+
+/* Takes what packet holds. */
+static struct entry *
+entry_new(const struct value *profile, struct packet *packet, uint64_t hash,
+    struct arena *arena, const char **error_r)
+{
+	struct entry *entry = xcalloc(1, sizeof *entry);
+	const char *error;
+
+	entry->profile = *packet;
+	*packet = (struct packet){ 0 };
+	entry->hash = hash;
+	entry->arena = arena_new();
+	entry->kept.chain = chain_from_value(entry->arena,
+	    value_copy(entry->arena, value_get(profile, "middleware")), &error);
+	if (entry->kept.chain != NULL)
+		return entry;
+	*error_r = arena_strdup(arena, error);
+	entry_destroy(entry);
+	return NULL;
+}
+
+/* The version used longest ago goes, unless a call still uses it. */
+static void
+shrink(struct chains *chains)
+{
+	struct entry *entry = TAILQ_LAST(&chains->entries, entries), *before;
+
+	for (; entry != NULL && chains->count > PROFILES_MAX; entry = before) {
+		before = TAILQ_PREV(entry, entries, link);
+		if (entry->users > 0)
+			continue;
+		TAILQ_REMOVE(&chains->entries, entry, link);
+		chains->count--;
+		entry_destroy(entry);
+	}
+}
+
+struct kept_chain *
+chains_hold(struct chains *chains, const struct value *profile, struct arena *arena,
+    const char **error_r)
+{
+	struct packet packet = { 0 };
+	struct entry *entry;
+	uint64_t hash;
+
+	value_pack(&packet, profile);
+	hash = key_hash(packet.data, packet.size);
+	entry = find(chains, &packet, hash);
+	if (entry != NULL) {
+		TAILQ_REMOVE(&chains->entries, entry, link);
+	} else {
+		entry = entry_new(profile, &packet, hash, arena, error_r);
+		chains->count += entry != NULL;
+	}
+	packet_release(&packet);
+	if (entry == NULL)
+		return NULL;
+	TAILQ_INSERT_HEAD(&chains->entries, entry, link);
+	entry->users++;
+	shrink(chains);
+	return &entry->kept;
+}
+
+void
+chains_release(struct chains *chains, struct kept_chain **kept_p)
+{
+	struct entry *entry = (struct entry *)*kept_p;
+
+	*kept_p = NULL;
+	assert(entry->users > 0);
+	entry->users--;
+	shrink(chains);
+}

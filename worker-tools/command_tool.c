@@ -1,0 +1,214 @@
+#include "command_tool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+#include "process.h"
+#include "verdict.h"
+
+/* What a child is started with, under construction; in arena. */
+struct launch {
+	struct arena *arena;
+	const struct command_tool *tool;
+	struct tool_request *request;
+	const struct value *args;
+	const char **argv;
+	const char **env;
+	size_t env_count;
+	const char *input;
+	size_t input_size;
+	const char *error; /* why these arguments cannot be passed on */
+};
+
+/* The arguments the model left out get the schema's defaults, as it was told. */
+static const struct value *
+args_with_defaults(
+    struct arena *arena, const struct command_tool *tool, const struct value *args)
+{
+	struct value_fields fields = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(tool->properties); i++) {
+		const struct value_pair *pair = &tool->properties->pairs[i];
+
+		value_fields_set(
+		    &fields, pair->key->text, value_get(pair->value, "default"));
+	}
+	return value_map_merge(arena, value_fields_end(&fields), args);
+}
+
+/* --- command -------------------------------------------------------------------------
+ */
+
+static int
+fill_items(struct launch *launch)
+{
+	const struct command_tool *tool = launch->tool;
+	bool options_end = false;
+	size_t i, count = 0;
+
+	launch->argv =
+	    arena_alloc(launch->arena, (tool->item_count + 1) * sizeof *launch->argv);
+	for (i = 0; i < tool->item_count; i++) {
+		const char *text;
+
+		if (template_fill(launch->arena, &tool->items[i], launch->args,
+			options_end, &text, &launch->error) == -1)
+			return -1;
+		if (text == NULL)
+			continue;
+		launch->argv[count++] = text;
+		options_end = options_end || strcmp(text, "--") == 0;
+	}
+	return 0;
+}
+
+static int
+fill_command(struct launch *launch)
+{
+	const char *argv[] = { "/bin/sh", "-c", launch->tool->shell, launch->tool->name,
+		NULL };
+
+	if (launch->tool->items != NULL)
+		return fill_items(launch);
+	launch->argv = arena_alloc(launch->arena, sizeof argv);
+	memcpy(launch->argv, argv, sizeof argv);
+	return 0;
+}
+
+/* --- environment ---------------------------------------------------------------------
+ */
+
+static void
+add_variable(struct launch *launch, const char *name, const char *value)
+{
+	if (value != NULL)
+		launch->env[launch->env_count++] =
+		    arena_printf(launch->arena, "%s=%s", name, value);
+}
+
+static void
+add_listed_variables(struct launch *launch)
+{
+	const char *const *entry;
+
+	for (entry = launch->tool->environment; *entry != NULL; entry++)
+		if (strchr(*entry, '=') != NULL)
+			launch->env[launch->env_count++] = *entry;
+		else
+			add_variable(launch, *entry, getenv(*entry));
+}
+
+/* A shell command has its arguments as variables. */
+static int
+add_arguments(struct launch *launch)
+{
+	const struct value *properties = launch->tool->properties;
+	size_t i;
+
+	for (i = 0; launch->tool->shell != NULL && i < value_size(properties); i++) {
+		const char *name = properties->pairs[i].key->text;
+		const struct value *value = value_get(launch->args, name);
+		const char *text;
+
+		if (value_is_nil(value))
+			continue;
+		text = argument_text(launch->arena, name, value, &launch->error);
+		if (text == NULL)
+			return -1;
+		add_variable(launch, tool_file_variable(launch->arena, name), text);
+	}
+	return 0;
+}
+
+static bool
+has_variable(const struct launch *launch, const char *prefix)
+{
+	size_t i;
+
+	for (i = 0; i < launch->env_count; i++)
+		if (strncmp(launch->env[i], prefix, strlen(prefix)) == 0)
+			return true;
+	return false;
+}
+
+/* Nothing reaches a tool but what its file lists, PATH, and what identifies the call. */
+static int
+fill_environment(struct launch *launch)
+{
+	size_t own = 5, room = own + value_size(launch->tool->properties) + 1;
+	const char *const *entry;
+
+	for (entry = launch->tool->environment; *entry != NULL; entry++)
+		room++;
+	launch->env = arena_alloc(launch->arena, room * sizeof *launch->env);
+	add_listed_variables(launch);
+	if (!has_variable(launch, "PATH="))
+		add_variable(launch, "PATH", tool_file_path());
+	add_variable(launch, "FLOTILLA_TOOL", launch->tool->name);
+	add_variable(launch, "FLOTILLA_RUN", tool_run(launch->request));
+	add_variable(launch, "FLOTILLA_TOOL_CALL_ID", tool_call_id(launch->request));
+	add_variable(
+	    launch, "FLOTILLA_IDEMPOTENCY_KEY", tool_idempotency_key(launch->request));
+	return add_arguments(launch);
+}
+
+/* --- input ---------------------------------------------------------------------------
+ */
+
+static void
+fill_input(struct launch *launch)
+{
+	const struct value *value = launch->args;
+
+	launch->input = "";
+	if (launch->tool->input == TOOL_INPUT_NONE)
+		return;
+	if (launch->tool->input == TOOL_INPUT_ARGUMENT)
+		value = value_get(launch->args, launch->tool->input_argument);
+	if (value == NULL)
+		return;
+	launch->input =
+	    value_is(value, VALUE_STR) ? value->text : json_text(launch->arena, value);
+	launch->input_size =
+	    value_is(value, VALUE_STR) ? value->size : strlen(launch->input);
+}
+
+static int
+fill_launch(struct launch *launch)
+{
+	launch->args =
+	    args_with_defaults(launch->arena, launch->tool, tool_args(launch->request));
+	fill_input(launch);
+	return fill_command(launch) == -1 ? -1 : fill_environment(launch);
+}
+
+struct tool_result *
+command_tool_run(
+    struct loop *loop, const struct command_tool *tool, struct tool_request *request)
+{
+	struct arena *arena = tool_arena(request);
+	struct launch launch = { .arena = arena, .tool = tool, .request = request };
+	struct process_result result;
+	struct process_options options;
+	struct verdict verdict;
+
+	if (fill_launch(&launch) == -1)
+		return tool_fail(
+		    request, fault_new(arena, "ToolInvocationError", "%s", launch.error));
+	options = (struct process_options){
+		.argv = launch.argv,
+		.env = launch.env,
+		.directory = tool->directory,
+		.input = launch.input,
+		.input_size = launch.input_size,
+		.output_bytes_max = tool->output_bytes_max,
+		.error_bytes_max = TOOL_STDERR_BYTES_MAX,
+		.timeout_ms = tool->timeout_ms,
+	};
+	process_run(loop, arena, &options, &result);
+	verdict = verdict_of(arena, tool, &result);
+	return verdict.fault != NULL ? tool_fail(request, verdict.fault)
+				     : tool_answer(request, verdict.content, "success");
+}

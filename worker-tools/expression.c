@@ -1,0 +1,464 @@
+#include "expression.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nearest.h"
+
+#define ARGUMENTS_MAX 16u
+#define EXACT_MAX 1e15 /* whole doubles below are written without an exponent */
+
+struct number {
+	bool is_whole;
+	int64_t whole;
+	double real; /* also of a whole one */
+};
+
+/* A text while it is worked out, by recursive descent. */
+struct parser {
+	struct arena *arena;
+	const char *text;
+	const char *at;
+	unsigned depth;
+	const struct fault *fault; /* the first; then everything is 0 */
+};
+
+static struct number parse_sum(struct parser *parser);
+static struct number parse_signed(struct parser *parser);
+
+/* --- numbers -------------------------------------------------------------------------
+ */
+
+static struct number
+whole_number(int64_t whole)
+{
+	return (struct number){ true, whole, (double)whole };
+}
+
+static struct number
+fail_at(struct parser *parser, const char *at, const char *type, const char *reason)
+{
+	if (parser->fault == NULL)
+		parser->fault = fault_new(parser->arena, type, "%s (at character %td)",
+		    reason, at - parser->text + 1);
+	return whole_number(0);
+}
+
+/* Takes the result of an operation written at at. */
+static struct number
+real_number(struct parser *parser, const char *at, double real)
+{
+	if (isnan(real))
+		return fail_at(parser, at, "ValueError", "this has no real value");
+	if (isinf(real))
+		return fail_at(parser, at, "ArithmeticError", "the result is too large");
+	return (struct number){ false, 0, real };
+}
+
+static const char *
+number_text(struct arena *arena, struct number number)
+{
+	if (number.is_whole)
+		return arena_printf(arena, "%lld", (long long)number.whole);
+	if (number.real == 0)
+		return "0"; /* and not "-0" */
+	if (fabs(number.real) < EXACT_MAX && trunc(number.real) == number.real)
+		return arena_printf(arena, "%.0f", number.real);
+	return arena_printf(arena, "%.15g", number.real);
+}
+
+/* --- operators -----------------------------------------------------------------------
+ */
+
+static struct number
+add(struct parser *parser, const char *at, struct number a, struct number b)
+{
+	int64_t whole;
+
+	if (a.is_whole && b.is_whole && !__builtin_add_overflow(a.whole, b.whole, &whole))
+		return whole_number(whole);
+	return real_number(parser, at, a.real + b.real);
+}
+
+static struct number
+subtract(struct parser *parser, const char *at, struct number a, struct number b)
+{
+	int64_t whole;
+
+	if (a.is_whole && b.is_whole && !__builtin_sub_overflow(a.whole, b.whole, &whole))
+		return whole_number(whole);
+	return real_number(parser, at, a.real - b.real);
+}
+
+static struct number
+multiply(struct parser *parser, const char *at, struct number a, struct number b)
+{
+	int64_t whole;
+
+	if (a.is_whole && b.is_whole && !__builtin_mul_overflow(a.whole, b.whole, &whole))
+		return whole_number(whole);
+	return real_number(parser, at, a.real * b.real);
+}
+
+static struct number
+divide(struct parser *parser, const char *at, struct number a, struct number b)
+{
+	if (b.real == 0)
+		return fail_at(parser, at, "ZeroDivisionError", "division by zero");
+	/* INT64_MIN / -1 does not fit. */
+	if (a.is_whole && b.is_whole && b.whole != -1 && a.whole % b.whole == 0)
+		return whole_number(a.whole / b.whole);
+	return real_number(parser, at, a.real / b.real);
+}
+
+/* The remainder has the sign of the divisor, as in Python and in mathematics. */
+static struct number
+modulo(struct parser *parser, const char *at, struct number a, struct number b)
+{
+	if (b.real == 0)
+		return fail_at(
+		    parser, at, "ZeroDivisionError", "remainder of a division by zero");
+	if (a.is_whole && b.is_whole) {
+		int64_t rest = b.whole == -1 ? 0 : a.whole % b.whole;
+
+		return whole_number(
+		    rest != 0 && (rest < 0) != (b.whole < 0) ? rest + b.whole : rest);
+	}
+	return real_number(parser, at, a.real - b.real * floor(a.real / b.real));
+}
+
+/* Computes base^exponent by squaring. Returns false when it does not fit. */
+static bool
+whole_power(int64_t base, int64_t exponent, int64_t *power_r)
+{
+	int64_t power = 1;
+
+	for (;; exponent /= 2) {
+		if (exponent % 2 == 1 && __builtin_mul_overflow(power, base, &power))
+			return false;
+		if (exponent <= 1)
+			break;
+		if (__builtin_mul_overflow(base, base, &base))
+			return false;
+	}
+	*power_r = power;
+	return true;
+}
+
+static struct number
+raise(struct parser *parser, const char *at, struct number a, struct number b)
+{
+	int64_t whole;
+
+	if (a.real == 0 && b.real < 0)
+		return fail_at(
+		    parser, at, "ZeroDivisionError", "zero to a negative power");
+	if (a.is_whole && b.is_whole && b.whole >= 0 &&
+	    whole_power(a.whole, b.whole, &whole))
+		return whole_number(whole);
+	return real_number(parser, at, pow(a.real, b.real));
+}
+
+/* --- functions -----------------------------------------------------------------------
+ */
+
+static double
+smallest(const double *values, size_t count)
+{
+	double found = values[0];
+
+	while (count-- > 1)
+		found = fmin(found, values[count]);
+	return found;
+}
+
+static double
+largest(const double *values, size_t count)
+{
+	double found = values[0];
+
+	while (count-- > 1)
+		found = fmax(found, values[count]);
+	return found;
+}
+
+static const struct function {
+	const char *name;
+	double (*one)(double x); /* one of the three is set */
+	double (*two)(double x, double y);
+	double (*many)(const double *values, size_t count);
+} functions[] = {
+	{ "abs", .one = fabs },
+	{ "sqrt", .one = sqrt },
+	{ "cbrt", .one = cbrt },
+	{ "exp", .one = exp },
+	{ "ln", .one = log },
+	{ "log2", .one = log2 },
+	{ "log10", .one = log10 },
+	{ "sin", .one = sin },
+	{ "cos", .one = cos },
+	{ "tan", .one = tan },
+	{ "asin", .one = asin },
+	{ "acos", .one = acos },
+	{ "atan", .one = atan },
+	{ "atan2", .two = atan2 },
+	{ "hypot", .two = hypot },
+	{ "floor", .one = floor },
+	{ "ceil", .one = ceil },
+	{ "trunc", .one = trunc },
+	{ "round", .one = round },
+	{ "min", .many = smallest },
+	{ "max", .many = largest },
+};
+#define FUNCTION_COUNT (sizeof functions / sizeof functions[0])
+
+static const struct function *
+function_named(struct parser *parser, const char *at, const char *name)
+{
+	const char *names[FUNCTION_COUNT], *nearest;
+	size_t i;
+
+	for (i = 0; i < FUNCTION_COUNT; i++) {
+		if (strcmp(functions[i].name, name) == 0)
+			return &functions[i];
+		names[i] = functions[i].name;
+	}
+	nearest = strcmp(name, "log") == 0 ? "ln', 'log2' or 'log10"
+					   : nearest_name(name, names, FUNCTION_COUNT);
+	fail_at(parser, at, "ValueError",
+	    nearest == NULL
+		? arena_printf(parser->arena, "there is no function '%.60s'", name)
+		: arena_printf(parser->arena,
+		      "there is no function '%.60s'; did you mean '%s'?", name, nearest));
+	return NULL;
+}
+
+static struct number
+call(struct parser *parser, const char *at, const struct function *function,
+    const double *values, size_t count)
+{
+	size_t wanted = function->one != NULL ? 1 : function->two != NULL ? 2 : count;
+
+	if (count != wanted)
+		return fail_at(parser, at, "ValueError",
+		    arena_printf(parser->arena, "%s takes %zu argument%s, not %zu",
+			function->name, wanted, wanted == 1 ? "" : "s", count));
+	if (function->one != NULL)
+		return real_number(parser, at, function->one(values[0]));
+	if (function->two != NULL)
+		return real_number(parser, at, function->two(values[0], values[1]));
+	return real_number(parser, at, function->many(values, count));
+}
+
+/* --- grammar -------------------------------------------------------------------------
+ */
+
+/* Returns where the next symbol starts. */
+static const char *
+skip_space(struct parser *parser)
+{
+	while (isspace((unsigned char)*parser->at))
+		parser->at++;
+	return parser->at;
+}
+
+static bool
+accept(struct parser *parser, const char *symbol)
+{
+	if (strncmp(skip_space(parser), symbol, strlen(symbol)) != 0)
+		return false;
+	parser->at += strlen(symbol);
+	return true;
+}
+
+static struct number
+unexpected(struct parser *parser, const char *wanted)
+{
+	const char *at = skip_space(parser);
+	char found[4] = { '\'', *at, '\'', '\0' };
+
+	return fail_at(parser, at, "ValueError",
+	    arena_printf(parser->arena, "expected %s, found %s", wanted,
+		*at == '\0'                   ? "the end"
+		: isprint((unsigned char)*at) ? found
+					      : "another sign"));
+}
+
+/* number = digits ["." digits] ["e" ["+"|"-"] digits] */
+static struct number
+parse_number(struct parser *parser)
+{
+	const char *start = parser->at;
+	size_t digits = strspn(start, "0123456789");
+	const char *at = start + digits;
+	long long whole;
+
+	if (*at == '.')
+		at += 1 + strspn(at + 1, "0123456789");
+	if (at == start + 1 && digits == 0)
+		return unexpected(parser, "a number");
+	if (*at == 'e' || *at == 'E') {
+		const char *exponent = at + 1 + (at[1] == '+' || at[1] == '-');
+
+		if (isdigit((unsigned char)*exponent))
+			at = exponent + strspn(exponent, "0123456789");
+	}
+	parser->at = at;
+	errno = 0;
+	whole = strtoll(start, NULL, 10);
+	if (at == start + digits && errno == 0)
+		return whole_number(whole);
+	return real_number(parser, start, strtod(start, NULL));
+}
+
+static struct number
+parse_call(struct parser *parser, const char *at, const char *name)
+{
+	const struct function *function = function_named(parser, at, name);
+	double values[ARGUMENTS_MAX];
+	size_t count = 0;
+
+	if (function == NULL)
+		return whole_number(0);
+	do {
+		if (count == ARGUMENTS_MAX)
+			return fail_at(
+			    parser, parser->at, "ValueError", "too many arguments");
+		values[count++] = parse_sum(parser).real;
+	} while (parser->fault == NULL && accept(parser, ","));
+	if (!accept(parser, ")"))
+		return unexpected(parser, "',' or ')'");
+	return call(parser, at, function, values, count);
+}
+
+/* name = "pi" | "e" | function "(" sum {"," sum} ")" */
+static struct number
+parse_name(struct parser *parser)
+{
+	const char *at = parser->at, *name;
+
+	while (isalnum((unsigned char)*parser->at) || *parser->at == '_')
+		parser->at++;
+	name = arena_copy(parser->arena, at, (size_t)(parser->at - at));
+	if (accept(parser, "("))
+		return parse_call(parser, at, name);
+	if (strcmp(name, "pi") == 0)
+		return real_number(parser, at, M_PI);
+	if (strcmp(name, "e") == 0)
+		return real_number(parser, at, M_E);
+	return fail_at(parser, at, "ValueError",
+	    arena_printf(parser->arena,
+		"'%.60s' is no number; the names known alone are pi and e", name));
+}
+
+/* primary = number | name | "(" sum ")" */
+static struct number
+parse_primary(struct parser *parser)
+{
+	struct number number;
+	const char *at = skip_space(parser);
+
+	if (isdigit((unsigned char)*at) || *at == '.')
+		return parse_number(parser);
+	if (isalpha((unsigned char)*at))
+		return parse_name(parser);
+	if (!accept(parser, "("))
+		return unexpected(parser, "a number");
+	number = parse_sum(parser);
+	return accept(parser, ")") ? number : unexpected(parser, "')'");
+}
+
+/* power = primary ["^" signed]: from the right, and -2^2 is -4 */
+static struct number
+parse_power(struct parser *parser)
+{
+	struct number base = parse_primary(parser);
+	const char *at = skip_space(parser);
+
+	if (!accept(parser, "^") && !accept(parser, "**"))
+		return base;
+	return raise(parser, at, base, parse_signed(parser));
+}
+
+/* signed = ("-" | "+") signed | power; every way down passes here */
+static struct number
+parse_signed(struct parser *parser)
+{
+	struct number number = whole_number(0);
+	const char *at = skip_space(parser);
+
+	if (parser->fault != NULL)
+		return number;
+	if (++parser->depth > EXPRESSION_DEPTH_MAX)
+		fail_at(parser, at, "ValueError", "the expression is nested too deep");
+	else if (accept(parser, "-"))
+		number = subtract(parser, at, number, parse_signed(parser));
+	else if (accept(parser, "+"))
+		number = parse_signed(parser);
+	else
+		number = parse_power(parser);
+	parser->depth--;
+	return number;
+}
+
+/* product = signed {("*" | "/" | "%") signed} */
+static struct number
+parse_product(struct parser *parser)
+{
+	struct number number = parse_signed(parser);
+
+	for (;;) {
+		const char *at = skip_space(parser);
+
+		if (accept(parser, "*"))
+			number = multiply(parser, at, number, parse_signed(parser));
+		else if (accept(parser, "/"))
+			number = divide(parser, at, number, parse_signed(parser));
+		else if (accept(parser, "%"))
+			number = modulo(parser, at, number, parse_signed(parser));
+		else
+			return number;
+	}
+}
+
+/* sum = product {("+" | "-") product} */
+static struct number
+parse_sum(struct parser *parser)
+{
+	struct number number = parse_product(parser);
+
+	for (;;) {
+		const char *at = skip_space(parser);
+
+		if (accept(parser, "+"))
+			number = add(parser, at, number, parse_product(parser));
+		else if (accept(parser, "-"))
+			number = subtract(parser, at, number, parse_product(parser));
+		else
+			return number;
+	}
+}
+
+const char *
+expression_value(struct arena *arena, const char *text, const struct fault **fault_r)
+{
+	struct parser parser = { .arena = arena, .text = text, .at = text };
+	struct number number;
+
+	if (strlen(text) > EXPRESSION_BYTES_MAX) {
+		*fault_r = fault_new(arena, "ValueError",
+		    "the expression is longer than %u characters", EXPRESSION_BYTES_MAX);
+		return NULL;
+	}
+	number = parse_sum(&parser);
+	if (*skip_space(&parser) != '\0')
+		unexpected(&parser, "an operator or the end");
+	if (parser.fault != NULL) {
+		*fault_r = parser.fault;
+		return NULL;
+	}
+	return number_text(arena, number);
+}

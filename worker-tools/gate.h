@@ -1,0 +1,23 @@
+/* gate: lets a bounded number of fibers through at a time, first come, first served. */
+#ifndef GATE_H
+#define GATE_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+TAILQ_HEAD(gate_queue, gate_waiter);
+
+struct gate {
+	uint64_t room; /* 0: no bound */
+	uint64_t inside;
+	struct gate_queue waiting;
+};
+
+void gate_init(struct gate *gate, uint64_t room);
+
+/* Waits for a place, on a fiber. Returns 0, and gate_leave gives it back; -1 when the
+ * fiber was cancelled: no place is held. */
+int gate_enter(struct gate *gate);
+void gate_leave(struct gate *gate);
+
+#endif

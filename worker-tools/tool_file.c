@@ -1,0 +1,400 @@
+#include "tool_file.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "limits.h"
+#include "nearest.h"
+#include "schema.h"
+#include "tool_reading.h"
+
+/* --- refusing ------------------------------------------------------------------------
+ */
+
+int
+reading_refuse(struct reading *reading, const char *path, const char *format, ...)
+{
+	const char *reason;
+	va_list args;
+
+	va_start(args, format);
+	reason = arena_vprintf(reading->arena, format, args);
+	va_end(args);
+	reading->error = arena_printf(reading->arena, "%s: %s",
+	    yaml_place(reading->yaml, reading->arena, reading->index, path), reason);
+	return -1;
+}
+
+static const char *
+path_of(struct reading *reading, const char *key)
+{
+	return arena_printf(reading->arena, "/%s", key);
+}
+
+const char *
+reading_text(struct reading *reading, const char *key, const struct value *value)
+{
+	if (value_is(value, VALUE_STR) && value->size > 0 &&
+	    strlen(value->text) == value->size)
+		return value->text;
+	if (!value_is(value, VALUE_STR))
+		reading_refuse(reading, path_of(reading, key),
+		    "%s must be text, not %s; put it in quotes", key,
+		    value_type_name(value->type));
+	else
+		reading_refuse(reading, path_of(reading, key),
+		    "%s must not be empty or hold a NUL", key);
+	return NULL;
+}
+
+static int
+read_flag(struct reading *reading, const char *key, const struct value *value,
+    bool otherwise, bool *flag_r)
+{
+	if (value != NULL && !value_is(value, VALUE_BOOL))
+		return reading_refuse(reading, path_of(reading, key),
+		    "%s must be true or false, not %s", key,
+		    value_type_name(value->type));
+	*flag_r = value == NULL ? otherwise : value->boolean;
+	return 0;
+}
+
+/* Reads a whole number from min to max into *number_r, which holds the default. */
+static int
+read_number(struct reading *reading, const char *key, const struct value *value,
+    int64_t min, int64_t max, uint64_t *number_r)
+{
+	if (value == NULL)
+		return 0;
+	if (!value_is(value, VALUE_INT) || value->integer < min || value->integer > max)
+		return reading_refuse(reading, path_of(reading, key),
+		    "%s must be a whole number from %lld to %lld", key, (long long)min,
+		    (long long)max);
+	*number_r = (uint64_t)value->integer;
+	return 0;
+}
+
+/* --- the keys ------------------------------------------------------------------------
+ */
+
+static bool
+is_tool_name(const char *name)
+{
+	const char *at;
+
+	for (at = name; *at != '\0'; at++)
+		if (!isalnum((unsigned char)*at) && *at != '_' && *at != '-')
+			return false;
+	return at > name && at - name <= (ptrdiff_t)TOOL_NAME_BYTES_MAX;
+}
+
+static int
+read_name(struct reading *reading, const struct value *value)
+{
+	const char *name = reading_text(reading, "name", value);
+
+	if (name == NULL)
+		return -1;
+	if (!is_tool_name(name))
+		return reading_refuse(reading, "/name",
+		    "a tool's name has 1 to %u letters, digits, '_' and '-'; '%s' has "
+		    "not",
+		    TOOL_NAME_BYTES_MAX, name);
+	reading->tool->name = name;
+	return 0;
+}
+
+static int
+read_description(struct reading *reading, const struct value *value)
+{
+	return reading_text(reading, "description", value) == NULL ? -1 : 0;
+}
+
+/* A reason of the schema's begins with its place: "/properties/x: ...". */
+static int
+refuse_schema(struct reading *reading, const char *reason)
+{
+	size_t size = reason[0] == '/' ? strcspn(reason, ":") : 0;
+
+	return reading_refuse(reading,
+	    arena_printf(reading->arena, "/parameters%.*s", (int)size, reason),
+	    "parameters are no usable JSON Schema: %s", reason);
+}
+
+static int
+read_parameters(struct reading *reading, const struct value *value)
+{
+	const char *reason;
+
+	if (value == NULL)
+		return 0;
+	if (!value_is(value, VALUE_MAP))
+		return reading_refuse(reading, "/parameters",
+		    "parameters must be a JSON Schema, that is a map with type: object");
+	if (value_has(value, "type") &&
+	    !value_text_is(value_get(value, "type"), "object"))
+		return reading_refuse(reading, "/parameters/type",
+		    "the arguments of a tool are an object: parameters need type: "
+		    "object");
+	if (schema_usable(reading->arena, value, &reason) == -1)
+		return refuse_schema(reading, reason);
+	if (value_is(value_get(value, "properties"), VALUE_MAP))
+		reading->tool->properties = value_get(value, "properties");
+	return 0;
+}
+
+static int
+read_directory(struct reading *reading, const struct value *value)
+{
+	const char *given;
+	struct stat status;
+
+	reading->tool->directory = reading->folder;
+	if (value == NULL)
+		return 0;
+	given = reading_text(reading, "directory", value);
+	if (given == NULL)
+		return -1;
+	reading->tool->directory = given[0] == '/' ? given
+						   : arena_printf(reading->arena, "%s/%s",
+							 reading->folder, given);
+	if (stat(reading->tool->directory, &status) == -1 || !S_ISDIR(status.st_mode))
+		return reading_refuse(reading, "/directory",
+		    "there is no directory '%s'; create it, or correct its name",
+		    reading->tool->directory);
+	return 0;
+}
+
+static int
+read_output(struct reading *reading, const struct value *value)
+{
+	if (value != NULL && !value_text_is(value, "text") &&
+	    !value_text_is(value, "json"))
+		return reading_refuse(reading, "/output", "output must be text or json");
+	reading->tool->output =
+	    value_text_is(value, "json") ? TOOL_OUTPUT_JSON : TOOL_OUTPUT_TEXT;
+	return 0;
+}
+
+static int
+read_timeout(struct reading *reading, const struct value *value)
+{
+	return read_number(reading, "timeout_ms", value, 1, CALL_DEADLINE_MS_MAX,
+	    &reading->tool->timeout_ms);
+}
+
+static int
+read_output_bytes(struct reading *reading, const struct value *value)
+{
+	return read_number(reading, "output_bytes_max", value, 1, TOOL_OUTPUT_BYTES_MAX,
+	    &reading->tool->output_bytes_max);
+}
+
+static int
+read_parallel(struct reading *reading, const struct value *value)
+{
+	return read_number(reading, "max_parallel", value, 0, TOOL_PARALLEL_MAX,
+	    &reading->tool->max_parallel);
+}
+
+static int
+read_return_direct(struct reading *reading, const struct value *value)
+{
+	bool flag;
+
+	return read_flag(reading, "return_direct", value, false, &flag);
+}
+
+static int
+read_idempotent(struct reading *reading, const struct value *value)
+{
+	bool flag;
+
+	return read_flag(reading, "idempotent", value, true, &flag);
+}
+
+/* In the order in which they need each other. */
+static const struct key {
+	const char *name;
+	int (*read)(struct reading *reading, const struct value *value);
+	const char *why; /* it is required, or NULL */
+} keys[] = {
+	{ "name", read_name, "an agent asks for the tool by it" },
+	{ "description", read_description, "the model chooses the tool by it" },
+	{ "parameters", read_parameters, NULL },
+	{ "directory", read_directory, NULL },
+	{ "environment", read_environment, NULL },
+	{ "command", read_command, "it is what the tool runs" },
+	{ "input", read_input, NULL },
+	{ "output", read_output, NULL },
+	{ "timeout_ms", read_timeout, NULL },
+	{ "output_bytes_max", read_output_bytes, NULL },
+	{ "max_parallel", read_parallel, NULL },
+	{ "return_direct", read_return_direct, NULL },
+	{ "idempotent", read_idempotent, NULL },
+};
+#define KEY_COUNT (sizeof keys / sizeof keys[0])
+
+/* --- a document ----------------------------------------------------------------------
+ */
+
+static int
+check_key(struct reading *reading, const char *given)
+{
+	const char *names[KEY_COUNT], *nearest;
+	size_t i;
+
+	for (i = 0; i < KEY_COUNT; i++) {
+		if (strcmp(keys[i].name, given) == 0)
+			return 0;
+		names[i] = keys[i].name;
+	}
+	nearest = nearest_name(given, names, KEY_COUNT);
+	if (nearest != NULL)
+		return reading_refuse(reading, path_of(reading, given),
+		    "unknown key '%s'; did you mean '%s'?", given, nearest);
+	return reading_refuse(reading, path_of(reading, given),
+	    "unknown key '%s'; docs/tools.md lists the keys of a tool", given);
+}
+
+static int
+read_key(struct reading *reading, const struct key *key, const struct value *document)
+{
+	const struct value *value = value_get(document, key->name);
+
+	if (value == NULL && key->why != NULL)
+		return reading_refuse(
+		    reading, "", "key '%s' is missing: %s", key->name, key->why);
+	return key->read(reading, value);
+}
+
+static const struct value *
+empty_parameters(struct arena *arena)
+{
+	return value_map(arena, "type", value_str(arena, "object"), "properties",
+	    value_empty_map(), NULL);
+}
+
+static const struct value *
+definition_of(struct reading *reading, const struct value *document)
+{
+	struct arena *arena = reading->arena;
+	const struct value *parameters = value_get(document, "parameters");
+
+	if (parameters == NULL)
+		parameters = empty_parameters(arena);
+	return value_map(arena, "name", value_get(document, "name"), "description",
+	    value_get(document, "description"), "parameters",
+	    value_map_with(arena, parameters, "type", value_str(arena, "object")),
+	    "return_direct", value_bool(value_get_bool(document, "return_direct", false)),
+	    "idempotent", value_bool(value_get_bool(document, "idempotent", true)),
+	    "timeout_ms", value_int(arena, (int64_t)reading->tool->timeout_ms), NULL);
+}
+
+static int
+read_document(struct reading *reading)
+{
+	const struct value *document = yaml_root(reading->yaml, reading->index);
+	size_t i;
+
+	if (!value_is(document, VALUE_MAP))
+		return reading_refuse(reading, "",
+		    "a tool is a map with name, description and command, not %s",
+		    document == NULL ? "nothing" : value_type_name(document->type));
+	for (i = 0; i < document->size; i++)
+		if (check_key(reading, document->pairs[i].key->text) == -1)
+			return -1;
+	for (i = 0; i < KEY_COUNT; i++)
+		if (read_key(reading, &keys[i], document) == -1)
+			return -1;
+	reading->tool->definition = definition_of(reading, document);
+	return 0;
+}
+
+/* --- a file --------------------------------------------------------------------------
+ */
+
+/* Returns the absolute folder of the file at path. */
+static const char *
+folder_of(struct arena *arena, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *folder = slash == NULL ? "."
+			     : slash == path
+				 ? "/"
+				 : arena_copy(arena, path, (size_t)(slash - path));
+	char *real = realpath(folder, NULL);
+
+	if (real != NULL)
+		folder = arena_strdup(arena, real);
+	free(real);
+	return folder;
+}
+
+static struct command_tool *
+tool_new(struct reading *reading)
+{
+	struct command_tool *tool = arena_alloc(reading->arena, sizeof *tool);
+
+	tool->place = yaml_place(reading->yaml, reading->arena, reading->index, "");
+	tool->timeout_ms = TOOL_TIMEOUT_MS;
+	tool->output_bytes_max = TOOL_OUTPUT_BYTES_MAX;
+	return tool;
+}
+
+static const struct command_tool *const *
+read_documents(
+    struct arena *arena, const char *path, const struct yaml *yaml, const char **error_r)
+{
+	struct reading reading = { .arena = arena, .yaml = yaml };
+	size_t count = yaml_count(yaml);
+	const struct command_tool **tools =
+	    arena_alloc(arena, (count + 1) * sizeof *tools);
+
+	reading.folder = folder_of(arena, path);
+	for (; reading.index < count; reading.index++) {
+		reading.tool = tool_new(&reading);
+		if (read_document(&reading) == -1) {
+			*error_r = reading.error;
+			return NULL;
+		}
+		tools[reading.index] = reading.tool;
+	}
+	if (count == 0) {
+		*error_r =
+		    arena_printf(arena, "%s:1:1: there is no tool in this file", path);
+		return NULL;
+	}
+	return tools;
+}
+
+/* Takes yaml, which is NULL when it could not be read. */
+static const struct command_tool *const *
+read_yaml(struct arena *arena, const char *path, struct yaml *yaml, const char **error_r)
+{
+	const struct command_tool *const *tools;
+
+	if (yaml == NULL)
+		return NULL;
+	tools = read_documents(arena, path, yaml, error_r);
+	yaml_destroy(&yaml);
+	return tools;
+}
+
+const struct command_tool *const *
+tool_file_load(struct arena *arena, const char *path, const char **error_r)
+{
+	return read_yaml(arena, path, yaml_load(arena, path, error_r), error_r);
+}
+
+const struct command_tool *const *
+tool_file_parse(struct arena *arena, const char *path, const char *text, size_t size,
+    const char **error_r)
+{
+	return read_yaml(
+	    arena, path, yaml_parse(arena, path, text, size, error_r), error_r);
+}

@@ -1,0 +1,13 @@
+/* tool_paths: which files the paths of --tools mean. */
+#ifndef TOOL_PATHS_H
+#define TOOL_PATHS_H
+
+#include "arena.h"
+
+/* Returns the files that paths (NULL-ended, or NULL) name, NULL-ended, in arena: a folder
+ * stands for the .yaml and .yml files in it, sorted, hidden ones left out. Else NULL and
+ * a reason in arena. */
+const char *const *tool_paths_expand(
+    struct arena *arena, const char *const *paths, const char **error_r);
+
+#endif

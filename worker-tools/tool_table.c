@@ -1,0 +1,267 @@
+#include "tool_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bodies.h"
+#include "limits.h"
+#include "memory.h"
+#include "nearest.h"
+#include "registry.h"
+#include "tools.h"
+
+#define TOOLS_MAX (SERVICES_MAX - 1u) /* "tools" is a service as well */
+#define BUILTIN_MAX 64u
+/* Of the header that announces them: the rest of it, and around each name. */
+#define HEADER_REST_BYTES 512u
+#define SERVICE_AROUND_BYTES 9u
+
+struct tool_table {
+	struct arena *arena;
+	unsigned holders;
+	struct tool_entry entries[TOOLS_MAX];
+	size_t count;
+	const struct value *catalog;
+	const char *error; /* while it is made */
+};
+
+/* --- filling -------------------------------------------------------------------------
+ */
+
+static int
+refuse(struct tool_table *table, const char *error)
+{
+	table->error = error;
+	return -1;
+}
+
+static const char *
+place_of(const struct tool_entry *entry)
+{
+	return entry->command == NULL ? "the C tools" : entry->command->place;
+}
+
+static int
+add_entry(struct tool_table *table, const struct tool_entry *entry)
+{
+	struct tool_entry *other = tool_table_find(table, entry->name);
+
+	if (other != NULL)
+		return refuse(table,
+		    arena_printf(table->arena,
+			"%s: a tool named '%s' is in %s already; rename one of them",
+			place_of(entry), entry->name, place_of(other)));
+	if (registry_tool(entry->name) != NULL)
+		return refuse(table,
+		    arena_printf(table->arena,
+			"%s: a middleware brings a tool named '%s'; take another name",
+			place_of(entry), entry->name));
+	if (table->count == TOOLS_MAX)
+		return refuse(table,
+		    arena_printf(table->arena,
+			"%s: more than %u tools; give some of them to another worker",
+			place_of(entry), TOOLS_MAX));
+	table->entries[table->count++] = *entry;
+	return 0;
+}
+
+static int
+add_function(struct tool_table *table, const struct tool *function)
+{
+	struct tool_entry entry = { .name = function->name, .function = function };
+
+	entry.definition = tool_to_value(table->arena, function);
+	return add_entry(table, &entry);
+}
+
+static int
+add_function_named(struct tool_table *table, const char *name)
+{
+	const struct tool *const *all = tools_builtin();
+	const char *names[BUILTIN_MAX], *nearest;
+	size_t i;
+
+	for (i = 0; all[i] != NULL && i < BUILTIN_MAX; i++) {
+		if (strcmp(all[i]->name, name) == 0)
+			return add_function(table, all[i]);
+		names[i] = all[i]->name;
+	}
+	nearest = nearest_name(name, names, i);
+	return refuse(
+	    table, arena_printf(table->arena,
+		       "--builtin %s: there is no such C tool%s%s%s", name,
+		       nearest == NULL ? "; --builtin none offers none of them"
+				       : "; did you mean '",
+		       nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?"));
+}
+
+static int
+add_functions(struct tool_table *table, const char *const *names)
+{
+	const struct tool *const *function;
+
+	if (names != NULL && names[0] != NULL) {
+		if (strcmp(names[0], "none") == 0 && names[1] == NULL)
+			return 0;
+		for (; *names != NULL; names++)
+			if (add_function_named(table, *names) == -1)
+				return -1;
+		return 0;
+	}
+	for (function = tools_builtin(); *function != NULL; function++)
+		if (add_function(table, *function) == -1)
+			return -1;
+	return 0;
+}
+
+static int
+add_file(struct tool_table *table, const char *path)
+{
+	const struct command_tool *const *tools =
+	    tool_file_load(table->arena, path, &table->error);
+
+	for (; tools != NULL && *tools != NULL; tools++) {
+		struct tool_entry entry = { .name = (*tools)->name, .command = *tools };
+
+		entry.definition = (*tools)->definition;
+		if (add_entry(table, &entry) == -1)
+			return -1;
+	}
+	return tools == NULL ? -1 : 0;
+}
+
+/* All of them are announced in one header. */
+static int
+check_room(struct tool_table *table)
+{
+	size_t i, bytes = HEADER_REST_BYTES;
+
+	for (i = 0; i < table->count; i++)
+		bytes += strlen(SERVICE_TOOL_PREFIX) + strlen(table->entries[i].name) +
+			 SERVICE_AROUND_BYTES;
+	if (bytes <= HEADER_BYTES_MAX)
+		return 0;
+	return refuse(table,
+	    arena_printf(table->arena,
+		"the names of the %zu tools do not fit into one announcement (%u bytes); "
+		"give some of them to another worker",
+		table->count, HEADER_BYTES_MAX));
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	return strcmp(
+	    ((const struct tool_entry *)a)->name, ((const struct tool_entry *)b)->name);
+}
+
+static void
+finish(struct tool_table *table)
+{
+	struct value_list list = { .arena = table->arena };
+	size_t i;
+
+	qsort(table->entries, table->count, sizeof table->entries[0], by_name);
+	for (i = 0; i < table->count; i++) {
+		struct tool_entry *entry = &table->entries[i];
+
+		gate_init(&entry->gate,
+		    entry->command == NULL ? 0 : entry->command->max_parallel);
+		value_list_add(&list, entry->definition);
+	}
+	table->catalog = value_freeze(table->arena, value_list_end(&list));
+}
+
+static int
+fill(struct tool_table *table, const char *const *functions, const char *const *files)
+{
+	if (add_functions(table, functions) == -1)
+		return -1;
+	for (; *files != NULL; files++)
+		if (add_file(table, *files) == -1)
+			return -1;
+	return check_room(table);
+}
+
+/* --- the table -----------------------------------------------------------------------
+ */
+
+struct tool_table *
+tool_table_new(const char *const *functions, const char *const *files,
+    struct arena *arena, const char **error_r)
+{
+	struct tool_table *table = xcalloc(1, sizeof *table);
+
+	table->arena = arena_new();
+	table->holders = 1;
+	if (fill(table, functions, files) == -1) {
+		*error_r = arena_strdup(arena, table->error);
+		tool_table_release(&table);
+		return NULL;
+	}
+	finish(table);
+	return table;
+}
+
+struct tool_table *
+tool_table_hold(struct tool_table *table)
+{
+	table->holders++;
+	return table;
+}
+
+void
+tool_table_release(struct tool_table **table_p)
+{
+	struct tool_table *table = *table_p;
+
+	*table_p = NULL;
+	if (table == NULL || --table->holders > 0)
+		return;
+	arena_destroy(&table->arena);
+	free(table);
+}
+
+struct tool_entry *
+tool_table_find(struct tool_table *table, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < table->count; i++)
+		if (strcmp(table->entries[i].name, name) == 0)
+			return &table->entries[i];
+	return NULL;
+}
+
+struct tool_entry *
+tool_table_entries(struct tool_table *table, size_t *count_r)
+{
+	*count_r = table->count;
+	return table->entries;
+}
+
+const struct wire_service *
+tool_table_services(struct tool_table *table, uint32_t slots, size_t *count_r)
+{
+	struct wire_service *services =
+	    arena_alloc(table->arena, (table->count + 1) * sizeof *services);
+	size_t i;
+
+	for (i = 0; i < table->count; i++) {
+		const struct tool_entry *entry = &table->entries[i];
+		uint64_t room = entry->gate.room;
+
+		services[i].name =
+		    arena_printf(table->arena, SERVICE_TOOL_PREFIX "%s", entry->name);
+		services[i].credit = room > 0 && room < slots ? (uint32_t)room : slots;
+	}
+	services[table->count] = (struct wire_service){ SERVICE_TOOLS, slots };
+	*count_r = table->count + 1;
+	return services;
+}
+
+const struct value *
+tool_table_catalog(const struct tool_table *table)
+{
+	return table->catalog;
+}

@@ -1,0 +1,43 @@
+/* tool_table: the tools that this worker offers, by name: C functions and the programs of
+ * tool files. */
+#ifndef TOOL_TABLE_H
+#define TOOL_TABLE_H
+
+#include "gate.h"
+#include "middleware.h"
+#include "tool_file.h"
+#include "wire.h"
+
+struct tool_table;
+
+struct tool_entry {
+	const char *name;
+	const struct tool *function; /* one of the two is set */
+	const struct command_tool *command;
+	const struct value *definition;
+	struct gate gate; /* of max_parallel */
+};
+
+/* Returns a new table with the C tools named in functions (NULL-ended; NULL or empty:
+ * all; "none" alone: none) and the tools of files (NULL-ended). Else NULL, with the
+ * reason for the first refusal in arena: a bad file, a name twice or taken by a
+ * middleware, more tools than one worker can announce. */
+struct tool_table *tool_table_new(const char *const *functions, const char *const *files,
+    struct arena *arena, const char **error_r);
+
+/* A table stays until its last holder has let it go. tool_table_new's caller is one. */
+struct tool_table *tool_table_hold(struct tool_table *table);
+void tool_table_release(struct tool_table **table_p);
+
+struct tool_entry *tool_table_find(struct tool_table *table, const char *name);
+
+/* Lends the entries, sorted by name. */
+struct tool_entry *tool_table_entries(struct tool_table *table, size_t *count_r);
+
+/* Lends what a worker of slots announces: "tool:<name>" for each, and "tools"; the
+ * catalog to go with it. */
+const struct wire_service *tool_table_services(
+    struct tool_table *table, uint32_t slots, size_t *count_r);
+const struct value *tool_table_catalog(const struct tool_table *table);
+
+#endif
