@@ -25,6 +25,7 @@
 #define VALUE_NODES_MAX (4u << 20) /* values in one decoded document */
 
 #define JSON_BYTES_MAX (256u << 20) /* one JSON text */
+#define YAML_ANCHORS_MAX 256u       /* of one document */
 #define YAML_NODES_MAX                                                                   \
 	200000u /* values of a YAML file, aliases counted where they stand */
 
@@ -74,9 +75,16 @@
 #define RECURSION_LIMIT 10000u     /* supersteps of a run, semantics.md 13.16 */
 #define INPUT_BYTES_MAX (8u << 20) /* a submission's input */
 
+/* JSON Schema and regular expressions: of users, against what models write. */
+#define SCHEMA_STEPS_MAX 500000u /* (schema, value) pairs looked at in one check */
+#define SCHEMA_DEPTH_MAX 160u    /* nested; a fiber's stack bears it */
+#define PATTERN_STEPS_MAX 100000u
+#define PATTERN_HEAP_KIB_MAX 4096u
+
 /* Providers and tools. */
 #define HTTP_BODY_BYTES_MAX (64u << 20)
 #define SSE_EVENT_BYTES_MAX (1u << 20)
+#define ANSWER_BYTES_MAX (8u << 20) /* text and arguments of one model answer */
 #define TOOL_OUTPUT_BYTES_MAX                                                            \
 	(1u << 20) /* stdout of a command tool, unless its file says less */
 #define TOOL_STDERR_BYTES_MAX (64u << 10)
@@ -87,7 +95,7 @@
 	(100u << 10) /* in argv or environment; Linux: 128 KiB                           \
 		      */
 #define TOOL_PARALLEL_MAX 10000u
-#define PROFILES_MAX 256u /* agent versions whose chains a tool worker keeps */
+#define PROFILES_MAX 256u /* agent versions whose chains a worker keeps */
 
 /* A fiber's stack: virtual bytes; pages that are never touched cost nothing. */
 #define FIBER_STACK_BYTES (256u << 10)
