@@ -103,9 +103,17 @@ static struct token
 signed_integer(struct reader *reader, size_t size)
 {
 	uint64_t number = big_endian(reader, size);
-	unsigned unused_bits = 64 - 8 * (unsigned)size;
 
-	return integer((int64_t)(number << unused_bits) >> unused_bits);
+	switch (size) {
+	case 1:
+		return integer((int8_t)number);
+	case 2:
+		return integer((int16_t)number);
+	case 4:
+		return integer((int32_t)number);
+	default:
+		return integer((int64_t)number);
+	}
 }
 
 static struct token

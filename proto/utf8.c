@@ -4,8 +4,8 @@
 #include <string.h>
 
 #define HIGH_BITS 0x8080808080808080u
-#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
-#define REPLACEMENT_BYTES 3u
+
+static const unsigned char replacement[] = { 0xef, 0xbf, 0xbd }; /* U+FFFD */
 
 /* Returns the bytes of the character at at, 0 when there is none. */
 static size_t
@@ -78,7 +78,7 @@ utf8_prefix(const char *text, size_t size, size_t max)
 char *
 utf8_repair(struct arena *arena, const char *text, size_t size, size_t *size_r)
 {
-	char *repaired = arena_alloc(arena, size * REPLACEMENT_BYTES + 1);
+	char *repaired = arena_alloc(arena, size * sizeof replacement + 1);
 	size_t at = 0, out = 0, good;
 
 	while (at < size) {
@@ -88,9 +88,9 @@ utf8_repair(struct arena *arena, const char *text, size_t size, size_t *size_r)
 		out += good;
 		if (at == size)
 			break;
-		memcpy(repaired + out, REPLACEMENT, REPLACEMENT_BYTES);
+		memcpy(repaired + out, replacement, sizeof replacement);
 		at++;
-		out += REPLACEMENT_BYTES;
+		out += sizeof replacement;
 	}
 	*size_r = out;
 	return repaired;

@@ -308,7 +308,7 @@ static void
 copy_pairs(struct arena *arena, struct value *copy, const struct value *map,
     struct copied around)
 {
-	struct value *values = arena_alloc(arena, map->size * 2 * sizeof *values);
+	struct value *values = arena_alloc(arena, (size_t)map->size * 2 * sizeof *values);
 	struct value_pair *pairs = arena_alloc(arena, map->size * sizeof *pairs);
 	size_t i;
 

@@ -76,7 +76,7 @@ static char order[8];
 static void
 note(void *data)
 {
-	strcat(order, data);
+	order[strlen(order)] = *(const char *)data;
 }
 
 START_TEST(finalizers_run_last_added_first)

@@ -33,14 +33,13 @@ enum kind { UINT, ID, TEXT, SESSION_ID, SERVICES, CALLS };
 #define KIND_CALLS CALLS
 
 static const struct field {
-	unsigned key;
 	const char *name;
-	enum kind kind;
 	size_t offset;
 	uint64_t max;
+	enum kind kind;
 } fields[] = {
 #define FIELD(key, member, kind, max, text)                                              \
-	{ key, #member, KIND_##kind, offsetof(struct header, member), max },
+	{ #member, offsetof(struct header, member), max, KIND_##kind },
 #include "fields.def"
 #undef FIELD
 };
@@ -209,11 +208,12 @@ END_TEST
 
 START_TEST(reasons_too_long_or_not_utf8_are_cut)
 {
+	static const unsigned char euro[] = { 0xe2, 0x82, 0xac };
 	struct header header = { .type = MSG_ERROR, .code = CODE_DENIED };
 	char *reason = filler(REASON_BYTES_MAX + 100);
 	struct header back;
 
-	memcpy(reason + REASON_BYTES_MAX - 1, "\xe2\x82\xac", 3);
+	memcpy(reason + REASON_BYTES_MAX - 1, euro, sizeof euro);
 	header.reason = reason;
 	back = through_wire(&header);
 	ck_assert_uint_eq(strlen(back.reason), REASON_BYTES_MAX - 1);

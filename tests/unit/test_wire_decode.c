@@ -51,7 +51,7 @@ START_TEST(bad_preambles_are_refused)
 {
 	char *large = calloc(1, HEADER_BYTES_MAX + 1);
 
-	memcpy(large, PING, 8);
+	memcpy(large, PING, sizeof PING);
 	ck_assert_str_eq(refused(large, HEADER_BYTES_MAX + 1, CODE_TOO_LARGE),
 	    "the header is too large");
 	free(large);
@@ -154,6 +154,7 @@ START_TEST(bad_lists_are_refused)
 {
 	static const char extended[] = PING "\x81\x1b\x91\x93\xa1"
 					    "s\x05\x91\x01";
+	static const char service[] = { '\x92', '\xa1', 's', '\x01' };
 	char many[8 + 4 + (SERVICES_MAX + 1) * 4] = PING "\x81\x1b\xdc";
 	struct header header = { 0 };
 	size_t i;
@@ -182,7 +183,7 @@ START_TEST(bad_lists_are_refused)
 	many[11] = (char)((SERVICES_MAX + 1) >> 8);
 	many[12] = (char)((SERVICES_MAX + 1) & 0xff);
 	for (i = 13; i + 4 <= sizeof many; i += 4)
-		memcpy(many + i, "\x92\xa1s\x01", 4);
+		memcpy(many + i, service, sizeof service);
 	ck_assert_str_eq(
 	    refused(many, sizeof many, CODE_MALFORMED), OUT_OF_BOUNDS("services"));
 }
