@@ -325,6 +325,13 @@ START_TEST(a_call_id_used_again_is_another_call)
 
 	ck_assert_uint_eq(value_size(fixed), 5);
 	assert_repaired(value_at(fixed, 1), "call_0", "search");
+	fixed = chat_answer_dangling(
+	    arena, list(calling(one), human("a", "1"),
+		       value_map_with(arena, chat_ai(arena, ""), "invalid_tool_calls",
+			   list(malformed("call_0", "search"))),
+		       answer("call_0")));
+	ck_assert_uint_eq(value_size(fixed), 5);
+	assert_repaired(value_at(fixed, 1), "call_0", "search");
 }
 END_TEST
 

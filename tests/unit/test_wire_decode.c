@@ -117,6 +117,19 @@ START_TEST(numbers_out_of_bounds_are_refused)
 }
 END_TEST
 
+/* Our encoder cuts reasons: write a long one by hand. */
+static const char *
+refused_reason(size_t size)
+{
+	char *bytes = arena_alloc(arena, 13 + size);
+
+	memcpy(bytes, PING "\x81\x0f\xda", 11);
+	bytes[11] = (char)(size >> 8);
+	bytes[12] = (char)size;
+	memset(bytes + 13, 'x', size);
+	return refused(bytes, 13 + size, CODE_MALFORMED);
+}
+
 START_TEST(texts_out_of_bounds_are_refused)
 {
 	struct packet packet = { 0 };
@@ -140,6 +153,7 @@ START_TEST(texts_out_of_bounds_are_refused)
 			       "a",
 	    OUT_OF_BOUNDS("call_id"));
 	ck_assert_refused(PING "\x81\x0f\xa1\xff", OUT_OF_BOUNDS("reason"));
+	ck_assert_str_eq(refused_reason(REASON_BYTES_MAX + 1), OUT_OF_BOUNDS("reason"));
 	ck_assert_refused(PING "\x81\x11\xa2"
 			       "ab",
 	    OUT_OF_BOUNDS("session"));
@@ -155,7 +169,7 @@ START_TEST(bad_lists_are_refused)
 	static const char extended[] = PING "\x81\x1b\x91\x93\xa1"
 					    "s\x05\x91\x01";
 	static const char service[] = { '\x92', '\xa1', 's', '\x01' };
-	char many[8 + 4 + (SERVICES_MAX + 1) * 4] = PING "\x81\x1b\xdc";
+	char many[8 + 5 + (SERVICES_MAX + 1) * 4] = PING "\x81\x1b\xdc";
 	struct header header = { 0 };
 	size_t i;
 
