@@ -81,6 +81,15 @@ struct inspection {
 	size_t wipes;  /* removals of everything */
 };
 
+/* A tool message as users write it. */
+static bool
+is_tool_message(const struct value *message)
+{
+	return chat_is(message, "tool") ||
+	       (!value_has(message, "type") &&
+		   value_text_is(value_get(message, "role"), "tool"));
+}
+
 /* A tool message without a call id is the answer to this call. */
 static const struct value *
 adopted(const struct inspection *inspection, const struct value *message)
@@ -88,12 +97,12 @@ adopted(const struct inspection *inspection, const struct value *message)
 	const struct tool_request *request = inspection->request;
 	struct arena *arena = request->run->arena;
 
-	if (!chat_is(message, "tool"))
+	if (!is_tool_message(message))
 		return message;
 	if (value_is_nil(value_get(message, "tool_call_id")))
 		message = value_map_with(
 		    arena, message, "tool_call_id", value_str(arena, request->id));
-	if (!answers(request, message))
+	if (!value_text_is(value_get(message, "tool_call_id"), request->id))
 		return message;
 	if (value_is_nil(value_get(message, "status")))
 		message =
