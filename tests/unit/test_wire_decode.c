@@ -121,9 +121,11 @@ END_TEST
 static const char *
 refused_reason(size_t size)
 {
+	static const char head[] = { 'F', 'L', 1, MSG_PING, 0, 0, 0, 0, '\x81', 15,
+		'\xda' };
 	char *bytes = arena_alloc(arena, 13 + size);
 
-	memcpy(bytes, PING "\x81\x0f\xda", 11);
+	memcpy(bytes, head, sizeof head);
 	bytes[11] = (char)(size >> 8);
 	bytes[12] = (char)size;
 	memset(bytes + 13, 'x', size);
