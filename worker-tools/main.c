@@ -1,0 +1,34 @@
+/* worker-tools: runs the tools of agents. */
+#include "workbench.h"
+#include "worker_tools.h"
+
+static int
+serve(struct worker_tools_settings *settings, int argc, char *argv[])
+{
+	struct service *service =
+	    service_start("worker-tools", worker_tools_table, settings, argc, argv);
+	struct worker_tools *tools = worker_tools_new(service, settings);
+
+	service_run(service, worker_tools_drain, tools);
+	worker_tools_destroy(&tools);
+	return service_stop(&service);
+}
+
+int
+main(int argc, char *argv[])
+{
+	static struct worker_tools_settings settings;
+	const char *const *rest;
+	int status;
+
+	settings_parse(
+	    worker_tools_table, &settings, &worker_tools_help, argc, argv, &rest);
+	if (!settings.check && settings.call == NULL) {
+		settings_release(worker_tools_table, &settings);
+		return serve(&settings, argc, argv);
+	}
+	status = settings.check ? workbench_check(&settings, rest)
+				: workbench_call(&settings, rest);
+	settings_release(worker_tools_table, &settings);
+	return status;
+}

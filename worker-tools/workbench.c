@@ -1,0 +1,296 @@
+#include "workbench.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "chat.h"
+#include "fault.h"
+#include "fiber.h"
+#include "job.h"
+#include "json.h"
+#include "nearest.h"
+#include "tool_paths.h"
+#include "tools.h"
+
+#define WHO "by-hand" /* run, thread and agent of such a call */
+
+/* --- check ---------------------------------------------------------------------------
+ */
+
+static const char *
+command_text(struct arena *arena, const struct command_tool *tool)
+{
+	const char *text = tool->shell;
+	size_t i, j;
+
+	if (text != NULL)
+		return arena_printf(arena, "/bin/sh: %.*s%s", (int)strcspn(text, "\n"),
+		    text, strchr(text, '\n') == NULL ? "" : " ...");
+	text = "";
+	for (i = 0; i < tool->item_count; i++) {
+		const struct template *item = &tool->items[i];
+
+		text = arena_printf(arena, "%s%s", text, i == 0 ? "" : " ");
+		for (j = 0; j < item->count; j++)
+			text =
+			    item->parts[j].is_argument
+				? arena_printf(arena, "%s{%s}", text, item->parts[j].text)
+				: arena_printf(arena, "%s%s", text, item->parts[j].text);
+	}
+	return text;
+}
+
+static void
+print_tool(struct arena *arena, const struct command_tool *tool)
+{
+	const char *unset = tool_file_unset(tool);
+
+	printf("%-24s %s\n", tool->name, command_text(arena, tool));
+	printf("%-24s %s, timeout %llu ms, output %llu bytes", "", tool->place,
+	    (unsigned long long)tool->timeout_ms,
+	    (unsigned long long)tool->output_bytes_max);
+	if (tool->max_parallel > 0)
+		printf(", %llu at a time", (unsigned long long)tool->max_parallel);
+	if (!value_get_bool(tool->definition, "idempotent", true))
+		printf(", never run twice");
+	if (value_get_bool(tool->definition, "return_direct", false))
+		printf(", ends the run");
+	printf("\n");
+	if (unset != NULL)
+		printf("%-24s note: the variable %s is not set here\n", "", unset);
+}
+
+static int
+check_file(struct arena *arena, const char *path)
+{
+	const char *error;
+	const struct command_tool *const *tools = tool_file_load(arena, path, &error);
+
+	if (tools == NULL) {
+		fprintf(stderr, "%s\n", error);
+		return -1;
+	}
+	for (; *tools != NULL; tools++)
+		print_tool(arena, *tools);
+	return 0;
+}
+
+/* What no file shows alone: a name that is taken. */
+static int
+check_together(const struct worker_tools_settings *settings, struct arena *arena,
+    const char *const *files)
+{
+	const char *error;
+	struct tool_table *table =
+	    tool_table_new(settings->builtin, files, arena, &error);
+
+	if (table == NULL)
+		fprintf(stderr, "%s\n", error);
+	else
+		tool_table_release(&table);
+	return table == NULL ? -1 : 0;
+}
+
+int
+workbench_check(const struct worker_tools_settings *settings, const char *const *files)
+{
+	struct arena *arena = arena_new();
+	int failed = 0;
+	const char *error;
+	const char *const *path;
+
+	files =
+	    tool_paths_expand(arena, files[0] == NULL ? settings->tools : files, &error);
+	if (files == NULL) {
+		fprintf(stderr, "%s\n", error);
+		failed = -1;
+	} else if (files[0] == NULL) {
+		fprintf(stderr, "--check: name tool files, or folders of them\n");
+		failed = -1;
+	}
+	for (path = files; path != NULL && *path != NULL; path++)
+		if (check_file(arena, *path) == -1)
+			failed = -1;
+	if (failed == 0)
+		failed = check_together(settings, arena, files);
+	arena_destroy(&arena);
+	return failed == 0 ? WORKBENCH_OK : WORKBENCH_FAILED;
+}
+
+/* --- call ----------------------------------------------------------------------------
+ */
+
+struct bench {
+	struct arena *arena;
+	struct service *service;
+	struct fiber *fiber;
+	struct job_world world;
+	const struct value *args;
+	struct tool_entry *entry;
+	const struct value *body; /* what came */
+};
+
+static const char *
+read_all(struct arena *arena, FILE *file, size_t *size_r)
+{
+	struct packet packet = { 0 };
+	char buffer[4096];
+	const char *text;
+	size_t count;
+
+	while ((count = fread(buffer, 1, sizeof buffer, file)) > 0)
+		packet_append(&packet, buffer, count);
+	text = arena_copy(arena, packet.data, packet.size);
+	*size_r = packet.size;
+	packet_release(&packet);
+	return text;
+}
+
+/* Reads the one argument behind --call NAME; none is {}. */
+static int
+read_args(struct bench *bench, const char *const *rest)
+{
+	const char *text = rest[0] == NULL ? "{}" : rest[0], *error;
+	size_t size = strlen(text);
+
+	if (rest[0] != NULL && rest[1] != NULL) {
+		fprintf(stderr,
+		    "--call: one JSON object is wanted, and '%s' came after it; put the "
+		    "JSON in single quotes\n",
+		    rest[1]);
+		return -1;
+	}
+	if (strcmp(text, "-") == 0)
+		text = read_all(bench->arena, stdin, &size);
+	bench->args = json_parse(bench->arena, text, size, &error);
+	if (bench->args == NULL)
+		fprintf(stderr, "--call: the arguments are no JSON: %s\n", error);
+	else if (!value_is(bench->args, VALUE_MAP))
+		fprintf(stderr, "--call: the arguments must be a JSON object such as "
+				"'{\"text\": \"hello\"}'\n");
+	return value_is(bench->args, VALUE_MAP) ? 0 : -1;
+}
+
+static int
+find_entry(struct bench *bench, const char *name)
+{
+	size_t i, count;
+	struct tool_entry *entries = tool_table_entries(bench->world.table, &count);
+	const char **names = arena_alloc(bench->arena, count * sizeof *names);
+	const char *nearest;
+
+	bench->entry = tool_table_find(bench->world.table, name);
+	if (bench->entry != NULL)
+		return 0;
+	for (i = 0; i < count; i++)
+		names[i] = entries[i].name;
+	nearest = nearest_name(name, names, count);
+	fprintf(stderr, "--call: there is no tool '%s'%s%s%s; --tools names the files\n",
+	    name, nearest == NULL ? "" : ", did you mean '",
+	    nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
+	return -1;
+}
+
+static const struct value *
+tool_call_of(const struct bench *bench)
+{
+	struct arena *arena = bench->arena;
+
+	return value_map(arena, "name", value_str(arena, bench->entry->name), "args",
+	    bench->args, "id", value_str(arena, WHO), "type",
+	    value_str(arena, "tool_call"), NULL);
+}
+
+static void
+bench_main(void *arg)
+{
+	struct bench *bench = arg;
+	struct arena *arena = bench->arena;
+	const struct header header = { .type = MSG_CALL, .call_id = WHO, .attempt = 1 };
+	const struct value *name = value_str(arena, bench->entry->name);
+	struct worker_call call = {
+		.header = &header,
+		.arena = arena,
+		.profile = value_map(arena, "agent", value_str(arena, WHO), "tools",
+		    value_array(arena, &name, 1), "middleware", value_empty_array(),
+		    NULL),
+		.request = value_map(arena, "run", value_str(arena, WHO), "thread",
+		    value_str(arena, WHO), "tool_call", tool_call_of(bench), "tool",
+		    bench->entry->definition, NULL),
+	};
+
+	bench->body = job_answer(&bench->world, &call);
+	service_end(bench->service);
+}
+
+static void
+on_signal(void *arg)
+{
+	struct bench *bench = arg;
+
+	fiber_cancel(bench->fiber);
+}
+
+static int
+print_fault(struct arena *arena, const struct value *value)
+{
+	const struct fault *fault = fault_from_value(arena, value);
+
+	fprintf(stderr, "%s: %s\n", fault->type, fault->message);
+	return fault->control ? WORKBENCH_CANCELLED : WORKBENCH_FAILED;
+}
+
+/* Prints the tool message that answers the call. */
+static int
+print_body(const struct bench *bench)
+{
+	const struct value *fault = value_get(bench->body, "fault");
+	const struct value *command = value_at(value_get(bench->body, "commands"), 0);
+	const struct value *message =
+	    value_at(value_get(value_get(command, "update"), "messages"), 0);
+	bool failed = value_text_is(value_get(message, "status"), "error");
+
+	if (fault != NULL)
+		return print_fault(bench->arena, fault);
+	fprintf(failed ? stderr : stdout, "%s\n", chat_text(bench->arena, message));
+	return failed ? WORKBENCH_FAILED : WORKBENCH_OK;
+}
+
+/* A service without settings of its own: for the loop, and for Ctrl-C to reach a tool,
+ * which is in a process group of its own. */
+static int
+run(struct bench *bench, const struct worker_tools_settings *settings)
+{
+	static const struct setting table[] = { SERVICE_SETTINGS, { .name = NULL } };
+	static struct service_settings common;
+	char program[] = "worker-tools", level[] = "--log-level=warn";
+	char *argv[] = { program, level, NULL };
+
+	bench->service = service_start(program, table, &common, 2, argv);
+	bench->world.loop = service_loop(bench->service);
+	bench->world.chains = chains_new();
+	tools_open(bench->world.loop, settings->allow_private);
+	bench->fiber = fiber_start(bench->world.loop, "call", bench_main, bench);
+	service_run(bench->service, on_signal, bench);
+	tools_close();
+	chains_destroy(&bench->world.chains);
+	service_stop(&bench->service);
+	return print_body(bench);
+}
+
+int
+workbench_call(const struct worker_tools_settings *settings, const char *const *rest)
+{
+	struct bench bench = { .arena = arena_new() };
+	const char *error;
+	int status = WORKBENCH_USAGE;
+
+	bench.world.table = worker_tools_load(settings, bench.arena, &error);
+	if (bench.world.table == NULL)
+		fprintf(stderr, "%s\n", error);
+	else if (read_args(&bench, rest) == 0 && find_entry(&bench, settings->call) == 0)
+		status = run(&bench, settings);
+	tool_table_release(&bench.world.table);
+	arena_destroy(&bench.arena);
+	return status;
+}

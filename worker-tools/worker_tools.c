@@ -1,0 +1,182 @@
+#include "worker_tools.h"
+
+#include <stdlib.h>
+
+#include "job.h"
+#include "limits.h"
+#include "log.h"
+#include "memory.h"
+#include "registry.h"
+#include "tool_paths.h"
+#include "tools.h"
+
+/* Of the drain: to send results and give calls back when their time is over. */
+#define HAND_BACK_MS 2000
+
+struct worker_tools {
+	struct service *service;
+	const struct worker_tools_settings *settings;
+	struct worker *worker;
+	struct job_world world;
+};
+
+#define FIELD(name) offsetof(struct worker_tools_settings, name)
+const struct setting worker_tools_table[] = {
+	SERVICE_SETTINGS,
+	{ "broker", SETTING_TEXT, FIELD(broker), "tcp://127.0.0.1:7700", 0, 0, NULL,
+	    "the broker's endpoint", 0 },
+	{ "slots", SETTING_INTEGER, FIELD(slots), "64", 1, CREDIT_MAX, NULL,
+	    "calls at a time, all tools together", 0 },
+	{ "tools", SETTING_LIST, FIELD(tools), NULL, 0, 0, NULL,
+	    "a tool file, or a folder of them; may be given often", 0 },
+	{ "builtin", SETTING_LIST, FIELD(builtin), NULL, 0, 0, NULL,
+	    "a C tool to offer (calculate, http_get, now), or none; all when not given",
+	    0 },
+	{ "plugin", SETTING_LIST, FIELD(plugin), NULL, 0, 0, NULL,
+	    "a shared object with middleware; may be given often", 0 },
+	{ "allow-private", SETTING_BOOL, FIELD(allow_private), NULL, 0, 0, NULL,
+	    "let http_get open loopback, private and link-local addresses", 0 },
+	{ "drain-ms", SETTING_INTEGER, FIELD(drain_ms), "30000", 0, CALL_DEADLINE_MS_MAX,
+	    "ms", "how long running calls may take after SIGTERM", 0 },
+	{ "check", SETTING_BOOL, FIELD(check), NULL, 0, 0, NULL,
+	    "check the tool files given as arguments, list their tools and exit", 0 },
+	{ "call", SETTING_TEXT, FIELD(call), NULL, 0, 0, NULL,
+	    "run this tool once with the arguments given as JSON (- reads them from "
+	    "standard "
+	    "input), print what it answers and exit",
+	    0 },
+	{ NULL },
+};
+
+const struct settings_help worker_tools_help = {
+	.program = "worker-tools",
+	.usage = "[FILE... | JSON]",
+	.summary =
+	    "Runs tools for the agents of a fleet. With --check or --call it needs no "
+	    "fleet and helps to write tools: docs/tools.md.",
+};
+
+/* --- tools ---------------------------------------------------------------------------
+ */
+
+static struct tool_table *
+load_table(const struct worker_tools_settings *settings, struct arena *arena,
+    const char **error_r)
+{
+	const char *const *files = tool_paths_expand(arena, settings->tools, error_r);
+
+	if (files == NULL)
+		return NULL;
+	return tool_table_new(settings->builtin, files, arena, error_r);
+}
+
+struct tool_table *
+worker_tools_load(const struct worker_tools_settings *settings, struct arena *arena,
+    const char **error_r)
+{
+	const char *const *path = settings->plugin;
+
+	for (; path != NULL && *path != NULL; path++)
+		if (registry_load(*path, error_r) == -1)
+			return NULL;
+	return load_table(settings, arena, error_r);
+}
+
+static void
+log_tools(struct tool_table *table)
+{
+	size_t i, count;
+	const struct tool_entry *entries = tool_table_entries(table, &count);
+
+	log_info("tools count=%zu", count);
+	for (i = 0; i < count; i++) {
+		const struct command_tool *command = entries[i].command;
+		const char *unset = command == NULL ? NULL : tool_file_unset(command);
+
+		if (unset != NULL)
+			log_warnx("tool=%s variable %s is not set and will be missing",
+			    entries[i].name, unset);
+	}
+}
+
+/* --- the worker ----------------------------------------------------------------------
+ */
+
+static const struct value *
+on_call(void *arg, struct worker_call *call)
+{
+	struct worker_tools *tools = arg;
+
+	return job_answer(&tools->world, call);
+}
+
+static struct worker *
+start_worker(struct worker_tools *tools)
+{
+	struct worker_options options = {
+		.endpoint = tools->settings->broker,
+		.name = tools->settings->common.name,
+		.capacity = (uint32_t)tools->settings->slots,
+		.catalog = tool_table_catalog(tools->world.table),
+		.answer = on_call,
+		.arg = tools,
+	};
+
+	options.services = tool_table_services(
+	    tools->world.table, options.capacity, &options.service_count);
+	return worker_new(tools->world.loop, &options);
+}
+
+struct worker_tools *
+worker_tools_new(struct service *service, const struct worker_tools_settings *settings)
+{
+	struct worker_tools *tools = xcalloc(1, sizeof *tools);
+	struct arena *arena = arena_new();
+	const char *error;
+
+	tools->service = service;
+	tools->settings = settings;
+	tools->world.loop = service_loop(service);
+	tools->world.table = worker_tools_load(settings, arena, &error);
+	if (tools->world.table == NULL)
+		fatalx("%s", error);
+	arena_destroy(&arena);
+	log_tools(tools->world.table);
+	tools->world.chains = chains_new();
+	tools_open(tools->world.loop, settings->allow_private);
+	tools->worker = start_worker(tools);
+	return tools;
+}
+
+void
+worker_tools_destroy(struct worker_tools **tools_p)
+{
+	struct worker_tools *tools = *tools_p;
+
+	*tools_p = NULL;
+	if (tools == NULL)
+		return;
+	worker_destroy(&tools->worker);
+	tools_close();
+	chains_destroy(&tools->world.chains);
+	tool_table_release(&tools->world.table);
+	free(tools);
+}
+
+static void
+on_drained(void *arg)
+{
+	struct worker_tools *tools = arg;
+
+	service_end(tools->service);
+}
+
+void
+worker_tools_drain(void *arg)
+{
+	struct worker_tools *tools = arg;
+	int64_t drain_ms = tools->settings->drain_ms;
+
+	drain_ms = drain_ms > 2 * HAND_BACK_MS ? drain_ms - HAND_BACK_MS : drain_ms / 2;
+	worker_drain(tools->worker, (uint64_t)drain_ms, on_drained, tools);
+}
