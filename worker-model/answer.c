@@ -1,0 +1,117 @@
+#include "answer.h"
+
+#include <string.h>
+
+#include "json.h"
+#include "limits.h"
+#include "service.h"
+
+#define TOKENS_MAX ((int64_t)1 << 40)
+
+static bool
+has_id(const struct value_list *list, const char *id)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (value_text_is(value_get(list->items[i], "id"), id))
+			return true;
+	return false;
+}
+
+static const struct value *
+usable_id(struct answer *answer, const char *id)
+{
+	char fresh[33];
+
+	if (id != NULL && *id != '\0' && !has_id(&answer->calls, id) &&
+	    !has_id(&answer->invalid, id))
+		return value_str(answer->arena, id);
+	service_session(fresh);
+	return value_printf(answer->arena, "call_%.24s", fresh);
+}
+
+static bool
+is_blank(const char *text)
+{
+	return text[strspn(text, " \t\r\n")] == '\0';
+}
+
+/* Returns the arguments as a map, or NULL with a reason. */
+static const struct value *
+arguments(struct arena *arena, const struct value *args, const char **error_r)
+{
+	const struct value *parsed = args;
+
+	if (value_is(args, VALUE_STR)) {
+		if (is_blank(value_text(args)))
+			return value_empty_map();
+		parsed = json_parse(arena, value_text(args), value_size(args), error_r);
+		if (parsed == NULL)
+			return NULL;
+	}
+	if (value_is_nil(parsed))
+		return value_empty_map();
+	*error_r = "the arguments are not a JSON object";
+	return value_is(parsed, VALUE_MAP) ? parsed : NULL;
+}
+
+static const struct value *
+arguments_text(struct arena *arena, const struct value *args)
+{
+	return value_is(args, VALUE_STR) ? args
+					 : value_str(arena, json_text(arena, args));
+}
+
+int
+answer_call(
+    struct answer *answer, const char *id, const char *name, const struct value *args)
+{
+	struct arena *arena = answer->arena;
+	const struct value *call_id, *parsed;
+	const char *error;
+
+	if (answer->calls.count + answer->invalid.count >= TOOL_CALLS_MAX)
+		return -1;
+	answer->calls.arena = answer->invalid.arena = arena;
+	call_id = usable_id(answer, id);
+	parsed = arguments(arena, args, &error);
+	if (parsed != NULL)
+		value_list_add(&answer->calls,
+		    value_map(arena, "name", value_str(arena, name), "args", parsed, "id",
+			call_id, "type", value_str(arena, "tool_call"), NULL));
+	else
+		value_list_add(&answer->invalid,
+		    value_map(arena, "name", value_str(arena, name), "args",
+			arguments_text(arena, args), "id", call_id, "error",
+			value_str(arena, error), "type",
+			value_str(arena, "invalid_tool_call"), NULL));
+	return 0;
+}
+
+static const struct value *
+list_or_nothing(struct value_list *list)
+{
+	return list->count > 0 ? value_list_end(list) : NULL;
+}
+
+const struct value *
+answer_message(struct answer *answer)
+{
+	struct arena *arena = answer->arena;
+	const struct value *content = answer->content;
+
+	if (value_is_nil(content))
+		content = value_str(arena, "");
+	return value_map(arena, "type", value_str(arena, "ai"), "content", content,
+	    "tool_calls", list_or_nothing(&answer->calls), "invalid_tool_calls",
+	    list_or_nothing(&answer->invalid), "usage_metadata", answer->usage,
+	    "response_metadata", answer->metadata, "additional_kwargs", answer->extra,
+	    NULL);
+}
+
+int64_t
+answer_tokens(const struct value *map, const char *key, int64_t otherwise)
+{
+	int64_t count = value_get_int(map, key, otherwise);
+
+	return count >= 0 && count < TOKENS_MAX ? count : otherwise;
+}

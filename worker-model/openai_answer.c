@@ -1,0 +1,244 @@
+#include "openai_answer.h"
+
+#include <string.h>
+
+#include "answer.h"
+#include "json.h"
+#include "provider_fault.h"
+
+/* --- errors --------------------------------------------------------------------------
+ */
+
+/* What an error in the midst of a stream would have had as its status, by its code or its
+ * type. Numbers stand for themselves. */
+static const struct {
+	const char *name;
+	long status;
+} error_names[] = {
+	{ "invalid_request_error", 400 },
+	{ "context_length_exceeded", 400 },
+	{ "authentication_error", 401 },
+	{ "invalid_api_key", 401 },
+	{ "permission_error", 403 },
+	{ "not_found_error", 404 },
+	{ "rate_limit_error", 429 },
+	{ "rate_limit_exceeded", 429 },
+	{ "insufficient_quota", 429 },
+	{ "requests", 429 },
+	{ "tokens", 429 },
+	{ "api_error", 500 },
+	{ "internal_server_error", 500 },
+	{ "server_error", 500 },
+	{ "service_unavailable", 503 },
+	{ "overloaded_error", 529 },
+};
+
+static long
+status_of_name(const char *name)
+{
+	for (size_t i = 0; i < sizeof error_names / sizeof error_names[0]; i++)
+		if (strcmp(error_names[i].name, name) == 0)
+			return error_names[i].status;
+	return 0;
+}
+
+/* Returns the status that one of an error's fields stands for; 0: none. */
+static long
+status_of(const struct value *field)
+{
+	long status = 0;
+
+	if (value_is(field, VALUE_INT))
+		status = (long)field->integer;
+	else if (value_is(field, VALUE_STR))
+		status = status_of_name(value_text(field));
+	return status >= 400 && status < 600 ? status : 0;
+}
+
+static long
+status_of_error(const struct value *error)
+{
+	static const char *const fields[] = { "code", "status", "type" };
+
+	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+		long status = status_of(value_get(error, fields[i]));
+
+		if (status != 0)
+			return status;
+	}
+	return 0;
+}
+
+/* Servers that call themselves compatible put their reason in different places. */
+static const char *
+reason_in(struct arena *arena, const struct value *body)
+{
+	const struct value *error = value_get(body, "error");
+	const struct value *reason = value_get(error, "message");
+
+	if (reason == NULL)
+		reason = error;
+	if (value_is_nil(reason))
+		reason = value_get(body, "message");
+	if (value_is_nil(reason))
+		reason = value_get(body, "detail");
+	if (value_is_nil(reason))
+		return NULL;
+	return value_is(reason, VALUE_STR) ? value_text(reason)
+					   : json_text(arena, reason);
+}
+
+struct fault *
+openai_refusal(struct arena *arena, const char *endpoint, long status, const char *text,
+    int64_t retry_after_ms)
+{
+	const char *error, *reason;
+
+	reason = reason_in(arena, json_parse(arena, text, strlen(text), &error));
+	return provider_fault_status(
+	    arena, endpoint, status, reason == NULL ? text : reason, retry_after_ms);
+}
+
+struct fault *
+openai_hidden_error(struct arena *arena, const char *endpoint, const struct value *body)
+{
+	const struct value *error = value_get(body, "error");
+	const char *reason;
+	long status;
+
+	if (!value_truthy(error))
+		return NULL;
+	reason = reason_in(arena, body);
+	status = status_of_error(error);
+	if (status != 0)
+		return provider_fault_status(arena, endpoint, status, reason, 0);
+	return fault_new(
+	    arena, "APIError", "%s answered with an error: %s", endpoint, reason);
+}
+
+/* --- pieces --------------------------------------------------------------------------
+ */
+
+static const struct value *
+detail(struct arena *arena, const struct value *map, const char *key)
+{
+	return value_is(value_get(map, key), VALUE_INT)
+		   ? value_int(arena, answer_tokens(map, key, 0))
+		   : NULL;
+}
+
+static const struct value *
+unless_empty(const struct value *map)
+{
+	return value_size(map) > 0 ? map : NULL;
+}
+
+const struct value *
+openai_usage(struct arena *arena, const struct value *usage)
+{
+	const struct value *input = value_get(usage, "prompt_tokens_details");
+	const struct value *output = value_get(usage, "completion_tokens_details");
+	int64_t in = answer_tokens(usage, "prompt_tokens", 0);
+	int64_t out = answer_tokens(usage, "completion_tokens", 0);
+
+	if (!value_is(usage, VALUE_MAP))
+		return NULL;
+	return value_map(arena, "input_tokens", value_int(arena, in), "output_tokens",
+	    value_int(arena, out), "total_tokens",
+	    value_int(arena, answer_tokens(usage, "total_tokens", in + out)),
+	    "input_token_details",
+	    unless_empty(
+		value_map(arena, "cache_read", detail(arena, input, "cached_tokens"),
+		    "audio", detail(arena, input, "audio_tokens"), NULL)),
+	    "output_token_details",
+	    unless_empty(
+		value_map(arena, "reasoning", detail(arena, output, "reasoning_tokens"),
+		    "audio", detail(arena, output, "audio_tokens"), NULL)),
+	    NULL);
+}
+
+static const struct value *
+text_or_nothing(const struct value *map, const char *key)
+{
+	const struct value *text = value_get(map, key);
+
+	return value_is(text, VALUE_STR) ? text : NULL;
+}
+
+const struct value *
+openai_metadata(
+    struct arena *arena, const struct value *body, const struct value *finish_reason)
+{
+	return value_map(arena, "finish_reason",
+	    value_is(finish_reason, VALUE_STR) ? finish_reason : NULL, "model_name",
+	    text_or_nothing(body, "model"), "id", text_or_nothing(body, "id"),
+	    "system_fingerprint", text_or_nothing(body, "system_fingerprint"),
+	    "service_tier", text_or_nothing(body, "service_tier"), NULL);
+}
+
+const struct value *
+openai_extra(struct arena *arena, const struct value *refusal)
+{
+	if (value_size(refusal) == 0 || !value_is(refusal, VALUE_STR))
+		return NULL;
+	return value_map(arena, "refusal", refusal, NULL);
+}
+
+/* --- the whole -----------------------------------------------------------------------
+ */
+
+static int
+read_call(struct answer *answer, const struct value *call, const char **error_r)
+{
+	const struct value *function = value_get(call, "function");
+	const char *name = value_get_text(function, "name");
+
+	if (name == NULL || *name == '\0') {
+		*error_r = "a tool call names no function";
+		return -1;
+	}
+	if (answer_call(answer, value_get_text(call, "id"), name,
+		value_get(function, "arguments")) == 0)
+		return 0;
+	*error_r = "too many tool calls in one message";
+	return -1;
+}
+
+static int
+read_calls(struct answer *answer, const struct value *calls, const char **error_r)
+{
+	for (size_t i = 0; i < value_size(calls); i++)
+		if (read_call(answer, value_at(calls, i), error_r) == -1)
+			return -1;
+	return 0;
+}
+
+static bool
+is_content(const struct value *content)
+{
+	return value_is_nil(content) || value_is(content, VALUE_STR) ||
+	       value_is(content, VALUE_ARRAY);
+}
+
+const struct value *
+openai_answer(struct arena *arena, const struct value *body, const char **error_r)
+{
+	const struct value *choice = value_at(value_get(body, "choices"), 0);
+	const struct value *message = value_get(choice, "message");
+	struct answer answer = { .arena = arena,
+		.content = value_get(message, "content") };
+
+	*error_r = "it has no message";
+	if (!value_is(message, VALUE_MAP))
+		return NULL;
+	*error_r = "its content is neither text nor a list";
+	if (!is_content(answer.content))
+		return NULL;
+	if (read_calls(&answer, value_get(message, "tool_calls"), error_r) == -1)
+		return NULL;
+	answer.usage = openai_usage(arena, value_get(body, "usage"));
+	answer.metadata =
+	    openai_metadata(arena, body, value_get(choice, "finish_reason"));
+	answer.extra = openai_extra(arena, value_get(message, "refusal"));
+	return answer_message(&answer);
+}

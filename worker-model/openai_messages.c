@@ -1,0 +1,252 @@
+#include "openai_messages.h"
+
+#include <string.h>
+
+#include "chat.h"
+#include "json.h"
+#include "utf8.h"
+
+#define NAME_BYTES_MAX 64u /* of a participant, and the characters below */
+#define NAME_NEVER " \t\r\n<|\\/>"
+
+static const struct {
+	const char *type, *role;
+} roles[] = {
+	{ "human", "user" },
+	{ "ai", "assistant" },
+	{ "system", "system" },
+	{ "tool", "tool" },
+};
+
+static const char *
+role_of(const struct value *message)
+{
+	for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
+		if (chat_is(message, roles[i].type))
+			return roles[i].role;
+	return NULL;
+}
+
+/* --- content -------------------------------------------------------------------------
+ */
+
+static bool
+is_text(const struct value *block)
+{
+	return value_is(block, VALUE_STR) ||
+	       value_text_is(value_get(block, "type"), "text");
+}
+
+static bool
+is_all_text(const struct value *blocks)
+{
+	for (size_t i = 0; i < value_size(blocks); i++)
+		if (!is_text(value_at(blocks, i)))
+			return false;
+	return true;
+}
+
+/* LangChain's blocks keep the bytes as `base64` (`data` in its older form). */
+static const char *
+block_data(const struct value *block)
+{
+	const char *data = value_get_text(block, "base64");
+
+	return data != NULL ? data : value_get_text(block, "data");
+}
+
+static const char *
+data_url(struct arena *arena, const struct value *block, const char *otherwise)
+{
+	const char *mime = value_get_text(block, "mime_type");
+
+	return arena_printf(arena, "data:%s;base64,%s", mime == NULL ? otherwise : mime,
+	    block_data(block));
+}
+
+static const struct value *
+image_part(struct arena *arena, const struct value *block)
+{
+	const struct value *url = value_get(block, "url");
+
+	if (url == NULL && block_data(block) == NULL)
+		return block;
+	if (url == NULL)
+		url = value_str(arena, data_url(arena, block, "image/png"));
+	return value_map(arena, "type", value_str(arena, "image_url"), "image_url",
+	    value_map(arena, "url", url, "detail", value_get(block, "detail"), NULL),
+	    NULL);
+}
+
+static const struct value *
+audio_part(struct arena *arena, const struct value *block)
+{
+	const char *mime = value_get_text(block, "mime_type");
+	const char *format = mime == NULL ? NULL : strchr(mime, '/');
+	const struct value *audio;
+
+	if (block_data(block) == NULL)
+		return block;
+	audio = value_map(arena, "data", value_str(arena, block_data(block)), "format",
+	    value_str(arena, format == NULL ? "wav" : format + 1), NULL);
+	return value_map(
+	    arena, "type", value_str(arena, "input_audio"), "input_audio", audio, NULL);
+}
+
+static const struct value *
+file_part(struct arena *arena, const struct value *block)
+{
+	const struct value *file = NULL;
+
+	if (value_has(block, "file_id"))
+		file = value_map(arena, "file_id", value_get(block, "file_id"), NULL);
+	else if (block_data(block) != NULL)
+		file = value_map(arena, "file_data",
+		    value_str(arena, data_url(arena, block, "application/pdf")),
+		    "filename", value_get(block, "filename"), NULL);
+	if (file == NULL)
+		return block;
+	return value_map(arena, "type", value_str(arena, "file"), "file", file, NULL);
+}
+
+/* What else there is goes as it is: it may be the provider's own. */
+static const struct value *
+part_of(struct arena *arena, const struct value *block)
+{
+	const char *type = value_get_text(block, "type");
+
+	if (value_is(block, VALUE_STR))
+		return value_map(
+		    arena, "type", value_str(arena, "text"), "text", block, NULL);
+	if (type == NULL)
+		return block;
+	if (strcmp(type, "text") == 0)
+		return value_map(arena, "type", value_get(block, "type"), "text",
+		    value_get(block, "text"), NULL);
+	if (strcmp(type, "image") == 0)
+		return image_part(arena, block);
+	if (strcmp(type, "audio") == 0)
+		return audio_part(arena, block);
+	if (strcmp(type, "file") == 0)
+		return file_part(arena, block);
+	return block;
+}
+
+static const struct value *
+parts_of(struct arena *arena, const struct value *blocks)
+{
+	struct value_list parts = { .arena = arena };
+
+	for (size_t i = 0; i < value_size(blocks); i++)
+		value_list_add(&parts, part_of(arena, value_at(blocks, i)));
+	return value_list_end(&parts);
+}
+
+/* Text goes as one string, which every server takes. Of an AI message only text goes
+ * back: what else is in it (reasoning, calls once more) is for people. */
+static const struct value *
+content_of(struct arena *arena, const struct value *message)
+{
+	const struct value *content = value_get(message, "content");
+
+	if (value_is_nil(content))
+		return value_str(arena, "");
+	if (value_is(content, VALUE_STR))
+		return content;
+	if (!value_is(content, VALUE_ARRAY))
+		return value_str(arena, json_text(arena, content));
+	if (is_all_text(content) || chat_is(message, "ai"))
+		return value_str(arena, chat_text(arena, message));
+	return parts_of(arena, content);
+}
+
+/* --- calls ---------------------------------------------------------------------------
+ */
+
+/* args: a map, or the text of a call that was malformed, which goes back as it came. */
+static const struct value *
+call_of(struct arena *arena, const struct value *call)
+{
+	const struct value *args = value_get(call, "args");
+	const struct value *function;
+
+	if (!value_is(args, VALUE_STR))
+		args = value_str(arena,
+		    json_text(arena, value_is_nil(args) ? value_empty_map() : args));
+	function =
+	    value_map(arena, "name", value_get(call, "name"), "arguments", args, NULL);
+	return value_map(arena, "id", value_get(call, "id"), "type",
+	    value_str(arena, "function"), "function", function, NULL);
+}
+
+static const struct value *
+calls_of(struct arena *arena, const struct value *message)
+{
+	const struct value *calls = value_get(message, "tool_calls");
+	const struct value *invalid = value_get(message, "invalid_tool_calls");
+	struct value_list list = { .arena = arena };
+
+	for (size_t i = 0; i < value_size(calls); i++)
+		value_list_add(&list, call_of(arena, value_at(calls, i)));
+	for (size_t i = 0; i < value_size(invalid); i++)
+		value_list_add(&list, call_of(arena, value_at(invalid, i)));
+	return list.count > 0 ? value_list_end(&list) : NULL;
+}
+
+/* --- messages ------------------------------------------------------------------------
+ */
+
+/* A name that the provider would refuse, and the whole request with it, is mended. */
+static const struct value *
+name_of(struct arena *arena, const struct value *message)
+{
+	const char *name = value_get_text(message, "name");
+	size_t size = name == NULL ? 0 : strlen(name);
+	char *mended;
+
+	if (size == 0)
+		return NULL;
+	mended = arena_copy(arena, name, utf8_prefix(name, size, NAME_BYTES_MAX));
+	for (char *at = mended; (at = strpbrk(at, NAME_NEVER)) != NULL;)
+		*at = '_';
+	return value_str(arena, mended);
+}
+
+static const struct value *
+message_of(struct arena *arena, const struct value *message, const char *role)
+{
+	const struct value *calls = calls_of(arena, message);
+	const struct value *content = content_of(arena, message);
+	bool tool = chat_is(message, "tool");
+
+	if (calls != NULL && value_size(content) == 0)
+		content = value_nil();
+	return value_map(arena, "role", value_str(arena, role), "content", content,
+	    "name", tool ? NULL : name_of(arena, message), "tool_calls", calls,
+	    "tool_call_id", tool ? value_get(message, "tool_call_id") : NULL, NULL);
+}
+
+const struct value *
+openai_messages(struct arena *arena, const char *system_prompt,
+    const struct value *messages, const char **error_r)
+{
+	struct value_list list = { .arena = arena };
+
+	if (system_prompt != NULL && *system_prompt != '\0')
+		value_list_add(
+		    &list, value_map(arena, "role", value_str(arena, "system"), "content",
+			       value_str(arena, system_prompt), NULL));
+	for (size_t i = 0; i < value_size(messages); i++) {
+		const struct value *message = value_at(messages, i);
+		const char *role = role_of(message);
+
+		if (role == NULL) {
+			*error_r = arena_printf(arena,
+			    "messages[%zu].type: a model cannot be sent '%s'", i,
+			    value_get_text(message, "type"));
+			return NULL;
+		}
+		value_list_add(&list, message_of(arena, message, role));
+	}
+	return value_list_end(&list);
+}

@@ -1,0 +1,180 @@
+#include "openai_request.h"
+
+#include <string.h>
+
+#include "openai_messages.h"
+
+/* Settings that do not go out under their own name. All others go as they are. */
+static const struct {
+	const char *name;
+	const char *sent_as; /* NULL: not sent */
+} settings_table[] = {
+	{ "stop_sequences", "stop" },
+	/* ours: how the request is made, not what it says */
+	{ "timeout", NULL },
+	{ "request_timeout", NULL },
+	{ "max_retries", NULL },
+	{ "streaming", NULL },
+	{ "stream_usage", NULL },
+	{ "base_url", NULL },
+	{ "api_key", NULL },
+	/* the request's own */
+	{ "model", NULL },
+	{ "messages", NULL },
+	{ "tools", NULL },
+	{ "tool_choice", NULL },
+	{ "stream", NULL },
+	{ "stream_options", NULL },
+	{ "n", NULL },
+	/* maps of further settings */
+	{ "model_kwargs", NULL },
+	{ "extra_body", NULL },
+};
+
+/* --- tools ---------------------------------------------------------------------------
+ */
+
+static const struct value *
+any_object(struct arena *arena)
+{
+	return value_map(arena, "type", value_str(arena, "object"), "properties",
+	    value_empty_map(), NULL);
+}
+
+/* A map with a type that is no function is a tool of the provider's own. */
+static const struct value *
+tool_of(struct arena *arena, const struct value *tool)
+{
+	const struct value *parameters = value_get(tool, "parameters");
+	const struct value *function;
+
+	if (value_has(tool, "function") || !value_has(tool, "name"))
+		return tool;
+	if (!value_is(parameters, VALUE_MAP))
+		parameters = any_object(arena);
+	function = value_map(arena, "name", value_get(tool, "name"), "description",
+	    value_get(tool, "description"), "parameters", parameters, "strict",
+	    value_get(tool, "strict"), NULL);
+	return value_map(
+	    arena, "type", value_str(arena, "function"), "function", function, NULL);
+}
+
+static const struct value *
+tools_of(struct arena *arena, const struct value *tools)
+{
+	struct value_list list = { .arena = arena };
+
+	for (size_t i = 0; i < value_size(tools); i++)
+		value_list_add(&list, tool_of(arena, value_at(tools, i)));
+	return list.count > 0 ? value_list_end(&list) : NULL;
+}
+
+static const struct value *
+named_choice(struct arena *arena, const struct value *name)
+{
+	return value_map(arena, "type", value_str(arena, "function"), "function",
+	    value_map(arena, "name", name, NULL), NULL);
+}
+
+/* "any" (LangChain's "required"), "auto", "none", a tool's name, true, {name} or the
+ * provider's own form. */
+static const struct value *
+tool_choice_of(const struct ask *ask)
+{
+	struct arena *arena = ask->arena;
+	const struct value *choice = ask->tool_choice;
+
+	if (value_is_nil(choice))
+		choice = value_get(ask->settings, "tool_choice");
+	if (value_is(choice, VALUE_BOOL))
+		return choice->boolean ? value_str(arena, "required") : NULL;
+	if (value_is(choice, VALUE_MAP))
+		return value_has(choice, "name")
+			   ? named_choice(arena, value_get(choice, "name"))
+			   : choice;
+	if (!value_is(choice, VALUE_STR))
+		return NULL;
+	if (value_text_is(choice, "any") || value_text_is(choice, "required"))
+		return value_str(arena, "required");
+	if (value_text_is(choice, "auto") || value_text_is(choice, "none"))
+		return choice;
+	return named_choice(arena, choice);
+}
+
+/* --- settings ------------------------------------------------------------------------
+ */
+
+/* Returns the name a setting is sent under, or NULL. */
+static const char *
+sent_as(const char *name)
+{
+	for (size_t i = 0; i < sizeof settings_table / sizeof settings_table[0]; i++)
+		if (strcmp(settings_table[i].name, name) == 0)
+			return settings_table[i].sent_as;
+	return name;
+}
+
+static void
+add_settings(struct value_fields *fields, const struct value *settings)
+{
+	for (size_t i = 0; value_is(settings, VALUE_MAP) && i < settings->size; i++) {
+		const char *name = sent_as(value_text(settings->pairs[i].key));
+
+		if (name != NULL && !value_is_nil(settings->pairs[i].value))
+			value_fields_set(fields, name, settings->pairs[i].value);
+	}
+}
+
+uint64_t
+openai_timeout_ms(const struct value *settings, uint64_t otherwise_ms)
+{
+	double seconds = value_get_number(settings, "request_timeout", 0);
+
+	seconds = value_get_number(settings, "timeout", seconds);
+	return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1000) : otherwise_ms;
+}
+
+/* --- the whole -----------------------------------------------------------------------
+ */
+
+/* A response_format in the provider's form has a type; an agent's has a strategy. */
+static const struct value *
+response_format_of(const struct value *format)
+{
+	return value_is(value_get(format, "type"), VALUE_STR) ? format : NULL;
+}
+
+static void
+add_stream(struct value_fields *fields, const struct value *settings)
+{
+	value_fields_set(fields, "stream", value_bool(true));
+	if (value_get_bool(settings, "stream_usage", true))
+		value_fields_set(fields, "stream_options",
+		    value_map(fields->arena, "include_usage", value_bool(true), NULL));
+}
+
+const struct value *
+openai_request(const struct ask *ask, bool stream, const char **error_r)
+{
+	struct arena *arena = ask->arena;
+	struct value_fields fields = { .arena = arena };
+	const struct value *tools = tools_of(arena, ask->tools);
+	const struct value *messages =
+	    openai_messages(arena, ask->system_prompt, ask->messages, error_r);
+
+	if (messages == NULL)
+		return NULL;
+	value_fields_set(&fields, "model", value_str(arena, ask->model));
+	value_fields_set(&fields, "messages", messages);
+	value_fields_set(&fields, "tools", tools);
+	if (tools != NULL)
+		value_fields_set(&fields, "tool_choice", tool_choice_of(ask));
+	add_settings(&fields, ask->settings);
+	add_settings(&fields, value_get(ask->settings, "model_kwargs"));
+	add_settings(&fields, value_get(ask->settings, "extra_body"));
+	value_fields_set(
+	    &fields, "response_format", response_format_of(ask->response_format));
+	if (stream)
+		add_stream(&fields, ask->settings);
+	return value_fields_end(&fields);
+}

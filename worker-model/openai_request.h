@@ -1,0 +1,15 @@
+/* openai_request: a model request in the words of OpenAI's chat completions. */
+#ifndef OPENAI_REQUEST_H
+#define OPENAI_REQUEST_H
+
+#include "provider.h"
+
+/* Returns the request's body in ask->arena, or NULL with a reason there: a message that a
+ * model cannot be sent. */
+const struct value *openai_request(
+    const struct ask *ask, bool stream, const char **error_r);
+
+/* Returns how long the request may take in all: its own `timeout`, else otherwise_ms. */
+uint64_t openai_timeout_ms(const struct value *settings, uint64_t otherwise_ms);
+
+#endif

@@ -1,0 +1,53 @@
+/* provider: what answers a model call. One file a provider, one row in provider_table.c.
+ *
+ * A provider is the kind; an endpoint is one of them as this worker is set up: "openai",
+ * and under names of their own any other servers that speak the same. */
+#ifndef PROVIDER_H
+#define PROVIDER_H
+
+#include <stdint.h>
+
+#include "fault.h"
+#include "http.h"
+#include "tokens.h"
+#include "value.h"
+
+struct endpoint {
+	const char *name; /* "openai" of "openai:gpt-4o" */
+	const struct provider *provider;
+	const char *url; /* where requests go, or NULL */
+	const char *key; /* or NULL: none is sent. Never in a message, never in a log */
+	struct http *http;
+	uint64_t connect_timeout_ms;
+	uint64_t first_byte_timeout_ms; /* of a streamed answer */
+	uint64_t idle_timeout_ms;       /* of a streamed answer */
+	uint64_t answer_timeout_ms;     /* in all, unless the request says otherwise */
+};
+
+/* One attempt of one model call, after all wraps. Lent for the send. */
+struct ask {
+	struct arena *arena;
+	const char *model;                   /* "gpt-4o" */
+	const char *system_prompt;           /* or NULL */
+	const struct value *messages;        /* [message], proto/chat.h */
+	const struct value *tools;           /* [tool], proto/bodies.h */
+	const struct value *tool_choice;     /* or NULL */
+	const struct value *response_format; /* or NULL */
+	const struct value *settings;        /* {temperature, ...}, or NULL */
+	const struct value *script;          /* the agent's, or NULL */
+	unsigned attempt;                    /* of this call to this model, from 1 */
+	struct tokens *tokens; /* who shows the text as it comes; NULL: nobody */
+};
+
+struct provider {
+	const char *name;
+	/* Asks endpoint, on a fiber. Returns the AI message in ask->arena, or NULL and
+	 * why in *fault_r. Never retries: that is a middleware's. */
+	const struct value *(*send)(const struct endpoint *endpoint,
+	    const struct ask *ask, struct fault **fault_r);
+};
+
+extern const struct provider provider_openai;
+extern const struct provider provider_scripted;
+
+#endif

@@ -1,0 +1,117 @@
+#include "provider_fault.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "utf8.h"
+
+#define MESSAGE_BYTES_MAX 2000u
+#define KEY_PREFIX_BYTES 6u /* what tells a key from a word */
+
+static const struct {
+	long status;
+	const char *type;
+} types[] = {
+	{ 400, "BadRequestError" },
+	{ 401, "AuthenticationError" },
+	{ 403, "PermissionDeniedError" },
+	{ 404, "NotFoundError" },
+	{ 409, "ConflictError" },
+	{ 422, "UnprocessableEntityError" },
+	{ 429, "RateLimitError" },
+};
+
+static const char *
+type_of(long status)
+{
+	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+		if (types[i].status == status)
+			return types[i].type;
+	return status >= 500 ? "InternalServerError" : "APIStatusError";
+}
+
+/* A provider's page of HTML must not fill a message that a model may read. */
+static const char *
+shortened(struct arena *arena, const char *text)
+{
+	size_t size = strlen(text);
+
+	return arena_copy(arena, text, utf8_prefix(text, size, MESSAGE_BYTES_MAX));
+}
+
+struct fault *
+provider_fault_status(struct arena *arena, const char *endpoint, long status,
+    const char *message, int64_t retry_after_ms)
+{
+	struct fault *fault;
+
+	if (message == NULL || *message == '\0')
+		message = "no reason given";
+	fault = fault_new(arena, type_of(status), "%s answered with status %ld: %s",
+	    endpoint, status, shortened(arena, message));
+	fault->retry_after_ms = retry_after_ms;
+	return fault;
+}
+
+struct fault *
+provider_fault_unreadable(struct arena *arena, const char *endpoint, const char *reason)
+{
+	return fault_new(arena, "APIResponseError", "the answer of %s cannot be read: %s",
+	    endpoint, reason);
+}
+
+struct fault *
+provider_fault_http(struct arena *arena, const char *endpoint, enum http_failure failure,
+    const char *reason)
+{
+	if (reason == NULL)
+		reason = "no reason given";
+	if (failure == HTTP_CANCELLED)
+		return fault_cancelled(arena);
+	if (failure == HTTP_TIMEOUT)
+		return fault_new(arena, "APITimeoutError",
+		    "the request to %s timed out: %s", endpoint, reason);
+	if (failure == HTTP_TOO_LARGE)
+		return provider_fault_unreadable(arena, endpoint, reason);
+	return fault_new(arena, "APIConnectionError", "the connection to %s failed: %s",
+	    endpoint, reason);
+}
+
+/* --- keys ----------------------------------------------------------------------------
+ */
+
+static size_t
+key_span(const char *text)
+{
+	size_t span = 0;
+
+	while (isalnum((unsigned char)text[span]) ||
+	       (text[span] != '\0' && strchr("-_*.", text[span]) != NULL))
+		span++;
+	return span;
+}
+
+const char *
+without_key(struct arena *arena, const char *text, const char *key)
+{
+	size_t prefix = key == NULL ? 0 : strlen(key);
+	struct packet clean = { 0 };
+	const char *found;
+
+	if (prefix == 0)
+		return text;
+	if (prefix > KEY_PREFIX_BYTES)
+		prefix = KEY_PREFIX_BYTES;
+	key = arena_copy(arena, key, prefix);
+	while ((found = strstr(text, key)) != NULL) {
+		size_t span = key_span(found);
+
+		packet_append(&clean, text, (size_t)(found - text));
+		packet_append(&clean, "[key]", 5);
+		text = found + (span > prefix ? span : prefix);
+	}
+	packet_append(&clean, text, strlen(text) + 1);
+	text = arena_copy(arena, clean.data, clean.size);
+	packet_release(&clean);
+	return text;
+}

@@ -1,0 +1,26 @@
+/* provider_fault: what went wrong at a provider, typed as OpenAI's client types it, for
+ * `retry_on` (conformance/README.md). */
+#ifndef PROVIDER_FAULT_H
+#define PROVIDER_FAULT_H
+
+#include "fault.h"
+#include "http.h"
+
+/* The fault of an answer with that status, above 299. message is the provider's, or NULL.
+ */
+struct fault *provider_fault_status(struct arena *arena, const char *endpoint,
+    long status, const char *message, int64_t retry_after_ms);
+
+/* The fault of an exchange that gave no whole answer: failure is not HTTP_OK. */
+struct fault *provider_fault_http(struct arena *arena, const char *endpoint,
+    enum http_failure failure, const char *reason);
+
+/* The fault of an answer that cannot be read. */
+struct fault *provider_fault_unreadable(
+    struct arena *arena, const char *endpoint, const char *reason);
+
+/* Returns text, in arena, without key and without what looks like a part of it: providers
+ * repeat the key they refuse, with some of it blotted out. key may be NULL. */
+const char *without_key(struct arena *arena, const char *text, const char *key);
+
+#endif

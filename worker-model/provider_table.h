@@ -1,0 +1,31 @@
+/* provider_table: the providers this worker is set up for. */
+#ifndef PROVIDER_TABLE_H
+#define PROVIDER_TABLE_H
+
+#include <stddef.h>
+
+#include "provider.h"
+
+struct provider_table {
+	struct arena *arena;
+	struct endpoint *endpoints;
+	size_t count;
+	const char **names; /* of the endpoints, in their order */
+};
+
+/* Makes the table: "scripted" always; "openai" when openai_key or openai_url is given
+ * (NULL or "": not); and the given ones, NULL-ended: "name=base_url[,KEY_VARIABLE]" each,
+ * where a list split at its commas is fine too. Keys come from the environment alone.
+ * Every endpoint gets defaults' http and timeouts. Returns 0 and fills *table_r, or -1
+ * with the item that is wrong and what is allowed, lent for ever. */
+int provider_table_init(struct provider_table *table_r, const struct endpoint *defaults,
+    const char *openai_key, const char *openai_url, const char *const *given,
+    const char **item_r, const char **allowed_r);
+void provider_table_release(struct provider_table *table);
+
+/* Finds the endpoint of a model, "provider:name"; *model_r is what follows the colon.
+ * NULL: the reason is in *fault_r, in arena. */
+const struct endpoint *provider_table_find(const struct provider_table *table,
+    struct arena *arena, const char *name, const char **model_r, struct fault **fault_r);
+
+#endif

@@ -1,0 +1,174 @@
+#include "worker_model.h"
+
+#include <stdlib.h>
+
+#include "bodies.h"
+#include "limits.h"
+#include "log.h"
+#include "memory.h"
+#include "model_job.h"
+#include "registry.h"
+
+#define PROGRAM "worker-model"
+#define TIMEOUT_MS_MAX 86400000
+
+struct worker_model {
+	struct service *service;
+	const struct worker_model_settings *settings;
+	struct http *http;
+	struct provider_table providers;
+	struct wire_service *services; /* of the providers, in their order */
+	struct model_world world;
+	struct worker *worker;
+};
+
+#define SETTING(field) offsetof(struct worker_model_settings, field)
+const struct setting worker_model_table[] = {
+	SERVICE_SETTINGS,
+	{ "broker", SETTING_TEXT, SETTING(broker), "tcp://127.0.0.1:7700", 0, 0, NULL,
+	    "the broker's endpoint", 0 },
+	{ "slots", SETTING_INTEGER, SETTING(slots), "256", 1, FIBERS_MAX, NULL,
+	    "calls answered at the same time", 0 },
+	{ "plugin", SETTING_LIST, SETTING(plugins), NULL, 0, 0, NULL,
+	    "a shared object with middleware; may be given several times", 0 },
+	{ "provider", SETTING_LIST, SETTING(providers), NULL, 0, 0, NULL,
+	    "an OpenAI-compatible server: name=base_url[,KEY_VARIABLE], where "
+	    "KEY_VARIABLE "
+	    "names the environment variable with its key; may be given several times. "
+	    "`openai` itself is set up by OPENAI_API_KEY and OPENAI_BASE_URL",
+	    0 },
+	{ "connect-timeout-ms", SETTING_INTEGER, SETTING(connect_timeout_ms), "10000", 1,
+	    TIMEOUT_MS_MAX, "ms", "until a provider is connected", 0 },
+	{ "first-byte-timeout-ms", SETTING_INTEGER, SETTING(first_byte_timeout_ms),
+	    "120000", 1, TIMEOUT_MS_MAX, "ms", "until a streamed answer begins", 0 },
+	{ "idle-timeout-ms", SETTING_INTEGER, SETTING(idle_timeout_ms), "60000", 1,
+	    TIMEOUT_MS_MAX, "ms", "between two pieces of a streamed answer", 0 },
+	{ "answer-timeout-ms", SETTING_INTEGER, SETTING(answer_timeout_ms), "600000", 1,
+	    TIMEOUT_MS_MAX, "ms",
+	    "for a whole answer, unless the agent's model_settings have a timeout", 0 },
+	{ "drain-ms", SETTING_INTEGER, SETTING(drain_ms), "60000", 0, TIMEOUT_MS_MAX,
+	    "ms", "what running calls get when the process is told to end", 0 },
+	{ NULL, SETTING_TEXT, 0, NULL, 0, 0, NULL, NULL, 0 },
+};
+
+/* --- life ----------------------------------------------------------------------------
+ */
+
+static void
+load_plugins(const char *const *paths)
+{
+	const char *error;
+
+	for (; paths != NULL && *paths != NULL; paths++)
+		if (registry_load(*paths, &error) == -1)
+			settings_refuse(PROGRAM, "--plugin", *paths, error);
+}
+
+static void
+set_up_providers(struct worker_model *model)
+{
+	const struct worker_model_settings *settings = model->settings;
+	const struct endpoint defaults = {
+		.http = model->http,
+		.connect_timeout_ms = (uint64_t)settings->connect_timeout_ms,
+		.first_byte_timeout_ms = (uint64_t)settings->first_byte_timeout_ms,
+		.idle_timeout_ms = (uint64_t)settings->idle_timeout_ms,
+		.answer_timeout_ms = (uint64_t)settings->answer_timeout_ms,
+	};
+	const char *url = getenv("OPENAI_BASE_URL");
+	const char *item, *allowed;
+
+	if (provider_table_init(&model->providers, &defaults, getenv("OPENAI_API_KEY"),
+		url, settings->providers, &item, &allowed) == -1)
+		settings_refuse(PROGRAM, item == url ? "OPENAI_BASE_URL" : "--provider",
+		    item, allowed);
+}
+
+/* Fills the services, and says once what this worker can do. */
+static void
+list_services(struct worker_model *model)
+{
+	struct provider_table *providers = &model->providers;
+	uint32_t credit = (uint32_t)model->settings->slots;
+
+	model->services = xcalloc(providers->count, sizeof *model->services);
+	for (size_t i = 0; i < providers->count; i++) {
+		const struct endpoint *endpoint = &providers->endpoints[i];
+
+		model->services[i] = (struct wire_service){
+			.name = arena_printf(
+			    providers->arena, SERVICE_MODEL_PREFIX "%s", endpoint->name),
+			.credit = credit,
+		};
+		log_info("serves %s provider=%s key=%s", model->services[i].name,
+		    endpoint->provider->name, endpoint->key == NULL ? "no" : "yes");
+	}
+}
+
+static struct worker *
+start_worker(struct worker_model *model)
+{
+	const struct worker_options options = {
+		.endpoint = model->settings->broker,
+		.name = model->settings->common.name,
+		.services = model->services,
+		.service_count = model->providers.count,
+		.capacity = (uint32_t)model->settings->slots,
+		.answer = model_job_answer,
+		.arg = &model->world,
+	};
+
+	return worker_new(model->world.loop, &options);
+}
+
+struct worker_model *
+worker_model_new(struct service *service, const struct worker_model_settings *settings)
+{
+	struct worker_model *model = xcalloc(1, sizeof *model);
+	struct loop *loop = service_loop(service);
+
+	model->service = service;
+	model->settings = settings;
+	load_plugins(settings->plugins);
+	model->http = http_new(loop);
+	set_up_providers(model);
+	list_services(model);
+	model->world = (struct model_world){
+		.loop = loop, .providers = &model->providers, .chains = chains_new()
+	};
+	model->worker = start_worker(model);
+	return model;
+}
+
+void
+worker_model_destroy(struct worker_model **model_p)
+{
+	struct worker_model *model = *model_p;
+
+	if (model == NULL)
+		return;
+	worker_destroy(&model->worker);
+	chains_destroy(&model->world.chains);
+	http_destroy(&model->http);
+	provider_table_release(&model->providers);
+	free(model->services);
+	free(model);
+	*model_p = NULL;
+}
+
+static void
+on_drained(void *arg)
+{
+	struct worker_model *model = arg;
+
+	service_end(model->service);
+}
+
+void
+worker_model_drain(void *arg)
+{
+	struct worker_model *model = arg;
+
+	worker_drain(
+	    model->worker, (uint64_t)model->settings->drain_ms, on_drained, model);
+}
