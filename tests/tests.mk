@@ -7,8 +7,12 @@ $(support): $(call objects,tests/support)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
+# What the unit tests look at inside of programs: all but their main().
+UNIT_PROGRAM_OBJECTS = $(filter-out %/main.o,$(call objects,worker-tools))
+$(BUILD)/tests-unit: $$(UNIT_PROGRAM_OBJECTS)
+
 $(BUILD)/tests-%: $$(call objects,tests/$$*) $(support) $(library)
-	$(link) -rdynamic -o $@ $^ $(LDLIBS) $(CHECK_LIBS)
+	$(link) -rdynamic -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS) $(CHECK_LIBS)
 
 check-unit: $(BUILD)/tests-unit
 	$(BUILD)/tests-unit
