@@ -2,6 +2,7 @@
 #include "json.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "key_index.h"
 #include "limits.h"
 #include "memory.h"
+#include "place.h"
 #include "utf8.h"
 
 #define STACK_VALUES_AT_FIRST 256u
@@ -292,17 +294,10 @@ replace_surrogates(struct arena *arena, const char *text, size_t size)
 static const char *
 placed(struct arena *arena, const char *text, size_t offset, const char *reason)
 {
-	size_t line = 1, column = 1, i;
+	struct place place = place_of(text, offset);
 
-	for (i = 0; i < offset; i++) {
-		if (text[i] == '\n') {
-			line++;
-			column = 1;
-		} else if (((unsigned char)text[i] & 0xc0) != 0x80) {
-			column++;
-		}
-	}
-	return arena_printf(arena, "line %zu, column %zu: %s", line, column, reason);
+	return arena_printf(arena, "line %" PRIu32 ", column %" PRIu32 ": %s", place.line,
+	    place.column, reason);
 }
 
 /* Returns yajl's reason in arena, without its class ("parse error: ") and newline. */

@@ -1,7 +1,9 @@
 /* yaml: the YAML edge: libfyaml documents to values, with places for error messages.
  *
  * YAML 1.2 core schema: plain true/false/null/numbers are typed, quoted scalars are
- * strings. JSON is YAML. Anchors and merge keys work; repeated keys are an error. */
+ * strings. JSON is YAML. Anchors and merge keys work; repeated keys are an error. Keys
+ * are strings whatever they look like. Size, depth and values (an alias counts as what it
+ * names) are bounded. */
 #ifndef YAML_H
 #define YAML_H
 
@@ -24,6 +26,9 @@ const struct value *yaml_root(const struct yaml *yaml, size_t index);
 /* Returns "name:line:column" in arena of the node at path ("/middleware/0/model_retry")
  * of document index; of its nearest ancestor that exists when the node does not. */
 const char *yaml_place(
+    const struct yaml *yaml, struct arena *arena, size_t index, const char *path);
+/* The same of its key, where it has one: for keys that should not be there. */
+const char *yaml_key_place(
     const struct yaml *yaml, struct arena *arena, size_t index, const char *path);
 
 #endif

@@ -1,0 +1,479 @@
+#include "yaml_build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <libfyaml.h>
+
+#include "limits.h"
+#include "memory.h"
+#include "yaml_pairs.h"
+#include "yaml_scalar.h"
+
+#define STACK_NODES_AT_FIRST 64u
+
+/* An array or map that has not ended. */
+struct open {
+	enum value_type type;
+	struct place place;
+	size_t start;          /* of its nodes: items, or keys and values in turn */
+	struct anchor *anchor; /* or NULL */
+};
+
+struct anchor {
+	const char *name;
+	struct yaml_node node; /* without value until what it names has ended */
+};
+
+/* Not libfyaml's document tree: that resolves aliases by copying, so a few lines may grow
+ * to gigabytes. Here they share one value, and count as if they were copies. */
+struct builder {
+	struct arena *arena;
+	struct yaml_node *stack; /* nodes whose container has not ended */
+	size_t count, room;
+	struct open opens[VALUE_DEPTH_MAX];
+	size_t depth;
+	struct anchor anchors[YAML_ANCHORS_MAX]; /* of this document */
+	size_t anchor_count;
+	size_t nodes;       /* of all documents, aliases where they stand */
+	struct place place; /* of the event at hand */
+	const char *error;
+	struct yaml_node *documents;
+	size_t document_count;
+};
+
+static int
+refuse(struct builder *builder, const char *error)
+{
+	builder->error = error;
+	return -1;
+}
+
+static int
+refuse_at(struct builder *builder, struct place place, const char *error)
+{
+	builder->place = place;
+	return refuse(builder, error);
+}
+
+static int
+count_nodes(struct builder *builder, size_t nodes)
+{
+	builder->nodes += nodes;
+	if (builder->nodes > YAML_NODES_MAX)
+		return refuse(
+		    builder, "too many values (an alias counts as what it names)");
+	return 0;
+}
+
+/* --- the stack -----------------------------------------------------------------------
+ */
+
+/* True when the next node is a key of the innermost map (or, with is_value, the value of
+ * one). */
+static bool
+in_map(const struct builder *builder, bool is_value)
+{
+	const struct open *open;
+
+	if (builder->depth == 0)
+		return false;
+	open = &builder->opens[builder->depth - 1];
+	return open->type == VALUE_MAP && (builder->count - open->start) % 2 == is_value;
+}
+
+static int
+push(struct builder *builder, struct yaml_node node)
+{
+	if (in_map(builder, false) && !value_is(node.value, VALUE_STR))
+		return refuse_at(builder, node.place, "a key must be a string");
+	if (in_map(builder, true))
+		node.key = builder->stack[builder->count - 1].place;
+	if (builder->count == builder->room) {
+		builder->room *= 2;
+		builder->stack =
+		    xreallocarray(builder->stack, builder->room, sizeof *builder->stack);
+	}
+	builder->stack[builder->count++] = node;
+	return 0;
+}
+
+/* --- anchors -------------------------------------------------------------------------
+ */
+
+static const char *
+token_text(struct arena *arena, struct fy_token *token)
+{
+	const char *text;
+	size_t size;
+
+	if (token == NULL)
+		return NULL;
+	text = fy_token_get_text(token, &size);
+	return arena_copy(arena, text, text == NULL ? 0 : size);
+}
+
+/* Sets *anchor_r to the new anchor that token names; leaves it NULL without token. */
+static int
+add_anchor(struct builder *builder, struct fy_token *token, struct anchor **anchor_r)
+{
+	struct anchor *anchor;
+
+	if (token == NULL)
+		return 0;
+	if (builder->anchor_count == YAML_ANCHORS_MAX)
+		return refuse(builder, "too many anchors");
+	anchor = &builder->anchors[builder->anchor_count++];
+	*anchor = (struct anchor){ .name = token_text(builder->arena, token) };
+	*anchor_r = anchor;
+	return 0;
+}
+
+static void
+end_anchor(struct anchor *anchor, const struct yaml_node *node)
+{
+	if (anchor == NULL)
+		return;
+	anchor->node = *node;
+	anchor->node.is_merge = false;
+}
+
+static int
+on_alias(struct builder *builder, struct fy_event *event)
+{
+	const char *name = token_text(builder->arena, event->alias.anchor);
+	struct yaml_node node;
+	size_t i = builder->anchor_count;
+
+	while (i > 0 && strcmp(builder->anchors[i - 1].name, name) != 0)
+		i--;
+	if (i == 0)
+		return refuse(builder, "no anchor of this name before");
+	node = builder->anchors[i - 1].node;
+	if (node.value == NULL)
+		return refuse(builder, "an alias inside of what it names");
+	node.place = builder->place;
+	if (count_nodes(builder, node.size) == -1)
+		return -1;
+	return push(builder, node);
+}
+
+/* --- scalars -------------------------------------------------------------------------
+ */
+
+static int
+on_scalar(struct builder *builder, struct fy_event *event)
+{
+	bool is_key = in_map(builder, false);
+	bool is_plain = fy_token_scalar_style(event->scalar.value) == FYSS_PLAIN;
+	const char *tag = token_text(builder->arena, event->scalar.tag);
+	struct yaml_node node = { .place = builder->place, .size = 1 };
+	struct anchor *anchor = NULL;
+	const char *text, *copy;
+	size_t size;
+
+	if (count_nodes(builder, 1) == -1 ||
+	    add_anchor(builder, event->scalar.anchor, &anchor) == -1)
+		return -1;
+	text = fy_token_get_text(event->scalar.value, &size);
+	copy = arena_copy(builder->arena, text, text == NULL ? 0 : size);
+	if (is_key && tag == NULL)
+		node.value = value_strn(builder->arena, copy, size);
+	else
+		node.value = yaml_scalar(
+		    builder->arena, copy, size, is_plain, tag, &builder->error);
+	if (node.value == NULL)
+		return -1;
+	node.is_merge = is_key && is_plain && tag == NULL && strcmp(copy, "<<") == 0;
+	end_anchor(anchor, &node);
+	return push(builder, node);
+}
+
+/* --- arrays and maps -----------------------------------------------------------------
+ */
+
+static int
+start(struct builder *builder, enum value_type type, struct fy_token *tag,
+    struct fy_token *anchor)
+{
+	const char *wanted =
+	    type == VALUE_MAP ? "tag:yaml.org,2002:map" : "tag:yaml.org,2002:seq";
+	const char *name = token_text(builder->arena, tag);
+	struct open *open = &builder->opens[builder->depth];
+
+	if (builder->depth == VALUE_DEPTH_MAX)
+		return refuse(builder, "nested too deep");
+	if (name != NULL && strcmp(name, "!") != 0 && strcmp(name, wanted) != 0)
+		return refuse(
+		    builder, arena_printf(builder->arena, "unknown tag %s", name));
+	*open = (struct open){ type, builder->place, builder->count, NULL };
+	builder->depth++;
+	if (count_nodes(builder, 1) == -1)
+		return -1;
+	return add_anchor(builder, anchor, &open->anchor);
+}
+
+/* Returns the node of the container that ends, its value still to be set, and takes it
+ * and its count_r nodes from the stack. */
+static struct yaml_node
+end(struct builder *builder, const struct yaml_node **nodes_r, size_t *count_r)
+{
+	const struct open *open = &builder->opens[--builder->depth];
+	struct yaml_node node = { .place = open->place, .size = 1 };
+	size_t i;
+
+	*nodes_r = builder->stack + open->start;
+	*count_r = builder->count - open->start;
+	for (i = open->start; i < builder->count; i++)
+		node.size += builder->stack[i].size;
+	builder->count = open->start;
+	return node;
+}
+
+static int
+push_ended(struct builder *builder, const struct yaml_node *node)
+{
+	end_anchor(builder->opens[builder->depth].anchor, node);
+	return push(builder, *node);
+}
+
+static int
+on_sequence_end(struct builder *builder)
+{
+	const struct yaml_node *nodes;
+	struct value_list list = { .arena = builder->arena };
+	struct yaml_node node, *children;
+	size_t count, i;
+
+	node = end(builder, &nodes, &count);
+	children = arena_alloc(builder->arena, count * sizeof *children);
+	for (i = 0; i < count; i++) {
+		children[i] = nodes[i];
+		value_list_add(&list, nodes[i].value);
+	}
+	node.value = value_list_end(&list);
+	node.children = children;
+	return push_ended(builder, &node);
+}
+
+/* Adds the pairs that count keys and values may become at most to *room, and counts what
+ * is merged. */
+static int
+count_pairs(
+    struct builder *builder, const struct yaml_node *nodes, size_t count, size_t *room)
+{
+	const struct yaml_node *value;
+	long maps, map;
+	size_t i;
+
+	for (i = 0; i < count; i += 2) {
+		value = &nodes[i + 1];
+		if (!nodes[i].is_merge) {
+			++*room;
+			continue;
+		}
+		maps = yaml_merged_maps(value);
+		if (maps == -1)
+			return refuse_at(
+			    builder, value->place, "<< takes a map, or a list of maps");
+		if (count_nodes(builder, value->size) == -1)
+			return -1;
+		for (map = 0; map < maps; map++)
+			*room += yaml_merged_map(value, map)->value->size;
+	}
+	return 0;
+}
+
+/* Adds what is written here. */
+static int
+add_own(struct builder *builder, struct yaml_pairs *pairs, const struct yaml_node *nodes,
+    size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i += 2)
+		if (!nodes[i].is_merge &&
+		    !yaml_pairs_add(pairs, nodes[i].value, &nodes[i + 1]))
+			return refuse_at(builder, nodes[i].place,
+			    arena_printf(builder->arena, "key \"%s\" is there twice",
+				nodes[i].value->text));
+	return 0;
+}
+
+static int
+on_mapping_end(struct builder *builder)
+{
+	const struct yaml_node *nodes;
+	struct yaml_node node;
+	struct value *map;
+	struct yaml_pairs pairs;
+	size_t count, room = 0, i;
+
+	node = end(builder, &nodes, &count);
+	if (count_pairs(builder, nodes, count, &room) == -1)
+		return -1;
+	pairs = yaml_pairs_new(builder->arena, room);
+	if (add_own(builder, &pairs, nodes, count) == -1)
+		return -1;
+	for (i = 0; i < count; i += 2)
+		if (nodes[i].is_merge)
+			yaml_pairs_merge(&pairs, &nodes[i + 1]);
+	map = arena_alloc(builder->arena, sizeof *map);
+	map->type = VALUE_MAP;
+	map->size = (uint32_t)pairs.count;
+	map->pairs = pairs.pairs;
+	node.value = map;
+	node.children = pairs.children;
+	return push_ended(builder, &node);
+}
+
+/* --- documents -----------------------------------------------------------------------
+ */
+
+static int
+on_document_end(struct builder *builder)
+{
+	builder->documents = xreallocarray(
+	    builder->documents, builder->document_count + 1, sizeof *builder->documents);
+	builder->documents[builder->document_count++] = builder->stack[0];
+	builder->count = 0;
+	builder->anchor_count = 0;
+	return 0;
+}
+
+/* Notes where event is. What is written as nothing is where its key is. */
+static void
+take_place(struct builder *builder, struct fy_event *event)
+{
+	const struct fy_mark *mark = fy_event_start_mark(event);
+	enum fy_scalar_style style = FYSS_ANY;
+
+	if (mark == NULL)
+		return;
+	builder->place =
+	    (struct place){ (uint32_t)mark->line + 1, (uint32_t)mark->column + 1 };
+	if (event->type == FYET_SCALAR)
+		style = fy_token_scalar_style(event->scalar.value);
+	/* libfyaml's marks are behind the quote and behind the star. */
+	if (event->type == FYET_ALIAS || style == FYSS_SINGLE_QUOTED ||
+	    style == FYSS_DOUBLE_QUOTED)
+		builder->place.column--;
+}
+
+static int
+on_event(struct builder *builder, struct fy_event *event)
+{
+	take_place(builder, event);
+	switch (event->type) {
+	case FYET_SCALAR:
+		return on_scalar(builder, event);
+	case FYET_ALIAS:
+		return on_alias(builder, event);
+	case FYET_SEQUENCE_START:
+		return start(builder, VALUE_ARRAY, event->sequence_start.tag,
+		    event->sequence_start.anchor);
+	case FYET_SEQUENCE_END:
+		return on_sequence_end(builder);
+	case FYET_MAPPING_START:
+		return start(builder, VALUE_MAP, event->mapping_start.tag,
+		    event->mapping_start.anchor);
+	case FYET_MAPPING_END:
+		return on_mapping_end(builder);
+	case FYET_DOCUMENT_END:
+		return on_document_end(builder);
+	default:
+		return 0;
+	}
+}
+
+/* Takes the first complaint of libfyaml. */
+static void
+take_complaint(struct builder *builder, struct fy_diag *diag)
+{
+	const struct fy_diag_error *error;
+	void *at = NULL;
+
+	error = fy_diag_errors_iterate(diag, &at);
+	builder->error = "this is not YAML";
+	if (error == NULL)
+		return;
+	builder->error = arena_strdup(builder->arena, error->msg);
+	if (error->line > 0)
+		builder->place = (struct place){ (uint32_t)error->line,
+			error->column > 0 ? (uint32_t)error->column : 1 };
+}
+
+static int
+read_events(struct builder *builder, struct fy_parser *events, struct fy_diag *diag)
+{
+	struct fy_event *event;
+	int result = 0;
+
+	while (result == 0 && (event = fy_parser_parse(events)) != NULL) {
+		result = on_event(builder, event);
+		fy_parser_event_free(events, event);
+	}
+	if (result == 0 && fy_parser_get_stream_error(events)) {
+		take_complaint(builder, diag);
+		result = -1;
+	}
+	return result;
+}
+
+/* Complaints are collected; nothing is printed. */
+static struct fy_diag *
+silent_diag(void)
+{
+	struct fy_diag_cfg config;
+	struct fy_diag *diag;
+
+	fy_diag_cfg_default(&config);
+	config.fp = NULL;
+	config.colorize = false;
+	diag = fy_diag_create(&config);
+	if (diag == NULL)
+		arena_exhausted();
+	fy_diag_set_collect_errors(diag, true);
+	return diag;
+}
+
+static struct yaml_documents
+copy_documents(const struct builder *builder)
+{
+	size_t size = builder->document_count * sizeof *builder->documents;
+	struct yaml_node *nodes = arena_alloc(builder->arena, size);
+
+	if (size > 0)
+		memcpy(nodes, builder->documents, size);
+	return (struct yaml_documents){ nodes, builder->document_count };
+}
+
+int
+yaml_build(struct arena *arena, const char *text, size_t size,
+    struct yaml_documents *documents_r, struct place *place_r, const char **error_r)
+{
+	struct builder *builder = xcalloc(1, sizeof *builder);
+	struct fy_parse_cfg config = { .diag = silent_diag() };
+	struct fy_parser *events = fy_parser_create(&config);
+	int result;
+
+	if (events == NULL || fy_parser_set_string(events, text, size) == -1)
+		arena_exhausted();
+	builder->arena = arena;
+	builder->place = (struct place){ 1, 1 };
+	builder->room = STACK_NODES_AT_FIRST;
+	builder->stack = xcalloc(builder->room, sizeof *builder->stack);
+	result = read_events(builder, events, config.diag);
+	if (result == 0) {
+		*documents_r = copy_documents(builder);
+	} else {
+		*place_r = builder->place;
+		*error_r = builder->error;
+	}
+	fy_parser_destroy(events);
+	fy_diag_destroy(config.diag);
+	free(builder->documents);
+	free(builder->stack);
+	free(builder);
+	return result;
+}
