@@ -1,0 +1,212 @@
+/* answers: what workers say of calls: CALL_ACK, RESULT, BUSY, RELEASE, ANNOUNCE. */
+#include "memory.h"
+#include "tables.h"
+
+static bool
+runs_at(const struct call *call, const struct session *worker)
+{
+	return call != NULL && call->state == CALL_ASSIGNED && call->worker == worker;
+}
+
+/* Returns the call a worker speaks of, or NULL. */
+static struct call *
+named(const struct core *core, const struct message *message)
+{
+	return call_find(core, message->header->call_id);
+}
+
+void
+on_call_ack(struct core *core, struct message *message)
+{
+	struct call *call = named(core, message);
+
+	if (!runs_at(call, message->session))
+		return;
+	call_acknowledged(call);
+	session_rank(core, message->session);
+	call_arm(core, call);
+}
+
+/* A worker that was taken for lost came back and goes on with what now runs or has ended
+ * elsewhere. */
+static void
+tell_to_stop(struct core *core, struct session *worker, const char *id)
+{
+	const struct header header = {
+		.type = MSG_CANCEL, .call_id = id, .code = CODE_CANCELLED
+	};
+
+	send_to(core, worker, &header, NULL);
+}
+
+static void
+finish_with(struct core *core, struct call *call, struct message *message)
+{
+	COUNT(core, answered);
+	call_finish(core, call,
+	    (struct outcome){ .code = (enum wire_code)message->header->code,
+		.reason = xstrdup(message->header->reason),
+		.result = blob_take(message),
+		.from = message->session });
+}
+
+/* Of a call from before our time, or that was given up: it waits for somebody who asks.
+ */
+static void
+adopt_result(struct core *core, struct message *message)
+{
+	const struct header *header = message->header;
+	struct call *call;
+
+	if (settled_has(core->settled, header->call_id)) {
+		result_unneeded(core, message->session, header->call_id);
+	} else if (id_table_size(core->calls) < core->options.calls_max) {
+		call = call_new(core, header->call_id);
+		call_fill(call, header);
+		COUNT(core, adopted);
+		finish_with(core, call, message);
+	}
+	/* else the worker keeps it and sends it again */
+}
+
+/* From a worker that has the call no more, as far as we knew. A good answer is good from
+ * anybody; a failure is that worker's own, the call goes on where it is. */
+static void
+result_from_other(struct core *core, struct call *call, struct message *message)
+{
+	if (message->header->code != CODE_OK) {
+		result_unneeded(core, message->session, call->id);
+		return;
+	}
+	if (call->state == CALL_ASSIGNED) {
+		tell_to_stop(core, call->worker, call->id);
+		slot_forfeit(call);
+	}
+	finish_with(core, call, message);
+}
+
+static void
+result_again(struct core *core, struct call *call, struct session *worker)
+{
+	if (call->worker == NULL) {
+		call->worker = worker; /* it was lost meanwhile; it wants RESULT_ACK */
+		TAILQ_INSERT_TAIL(&worker->work, call, work_link);
+	} else if (call->worker != worker) {
+		result_unneeded(core, worker, call->id);
+	}
+}
+
+void
+on_result(struct core *core, struct message *message)
+{
+	struct call *call = named(core, message);
+
+	if (call == NULL)
+		adopt_result(core, message);
+	else if (call->state == CALL_KEPT)
+		result_again(core, call, message->session);
+	else if (runs_at(call, message->session))
+		finish_with(core, call, message);
+	else
+		result_from_other(core, call, message);
+}
+
+void
+on_busy(struct core *core, struct message *message)
+{
+	struct call *call = named(core, message);
+
+	if (!runs_at(call, message->session))
+		return;
+	COUNT(core, released);
+	call_requeue(core, call);
+	/* No more for it until it says that it has room. */
+	message->session->slots = message->session->taken;
+	session_rank(core, message->session);
+}
+
+void
+on_release(struct core *core, struct message *message)
+{
+	struct call *call = named(core, message);
+
+	if (!runs_at(call, message->session))
+		return;
+	COUNT(core, released);
+	call_requeue(core, call);
+}
+
+static void
+adopt_running(struct core *core, struct session *worker, const char *id)
+{
+	struct call *call;
+
+	if (settled_has(core->settled, id)) {
+		tell_to_stop(core, worker, id);
+		return;
+	}
+	if (id_table_size(core->calls) >= core->options.calls_max)
+		return;
+	call = call_new(core, id);
+	COUNT(core, adopted);
+	call_attach(core, call, worker, true);
+}
+
+static void
+announced_running(struct core *core, struct session *worker, const char *id)
+{
+	struct call *call = call_find(core, id);
+
+	if (call == NULL) {
+		adopt_running(core, worker, id);
+	} else if (runs_at(call, worker)) {
+		if (!call->known_there) {
+			worker->slots++; /* its report left this slot out */
+			call_acknowledged(call);
+		}
+		session_rank(core, worker);
+		call_arm(core, call);
+	} else if (call->state == CALL_HELD || call->state == CALL_QUEUED) {
+		call_leave(core, call);
+		if (call->capability == NULL)
+			call_bind(core, call);
+		call_attach(core, call, worker, true);
+	} else if (call->worker != worker) {
+		tell_to_stop(core, worker, id);
+	}
+}
+
+/* Its RESULT follows: until then it must not go to somebody else. */
+static void
+announced_finished(struct core *core, struct session *worker, const char *id)
+{
+	struct call *call = call_find(core, id);
+
+	if (call == NULL) {
+		if (settled_has(core->settled, id))
+			result_unneeded(core, worker, id);
+	} else if (call->state == CALL_HELD || call->state == CALL_QUEUED) {
+		call_leave(core, call);
+		if (call->capability == NULL)
+			call_bind(core, call);
+		call_attach(core, call, worker, false);
+	} else if (call->state == CALL_KEPT) {
+		result_again(core, call, worker);
+	}
+}
+
+void
+on_announce(struct core *core, struct message *message)
+{
+	const struct header *header = message->header;
+	size_t i;
+
+	for (i = 0; i < header->call_count; i++) {
+		if (header->calls[i].state == CALL_RUNNING)
+			announced_running(
+			    core, message->session, header->calls[i].call_id);
+		else
+			announced_finished(
+			    core, message->session, header->calls[i].call_id);
+	}
+}

@@ -1,0 +1,151 @@
+/* audit: everything the tables say twice, counted again. For tests and simulations. */
+#include <string.h>
+
+#include "tables.h"
+
+/* What a walk over all calls, by the lists they are in, adds up to. */
+struct sums {
+	size_t calls, asked, kept, assigned, orphans, bytes;
+	const char *wrong;
+};
+
+static void
+expect(struct sums *sums, bool holds, const char *wrong)
+{
+	if (!holds && sums->wrong == NULL)
+		sums->wrong = wrong;
+}
+
+static void
+audit_worker(struct sums *sums, const struct session *worker)
+{
+	const struct call *call;
+	const struct offer *offer;
+	uint32_t taken = 0, reported = 0;
+	size_t i;
+
+	TAILQ_FOREACH(call, &worker->work, work_link)
+	{
+		expect(
+		    sums, call->worker == worker, "a call is in another worker's list");
+		if (call->state == CALL_KEPT)
+			continue;
+		expect(sums, call->state == CALL_ASSIGNED, "a worker has a waiting call");
+		sums->assigned++;
+		taken += call->has_slot;
+		reported += call->has_slot && call->known_there;
+		expect(sums, call->asked || call->known_there,
+		    "a call that nobody sent is not known to its worker");
+	}
+	expect(sums, taken == worker->taken, "a worker's taken slots");
+	expect(sums, reported == worker->reported, "a worker's reported slots");
+	for (i = 0; i < worker->offer_count; i++) {
+		offer = &worker->offers[i];
+		expect(sums, offer->session == worker, "an offer of another worker");
+		expect(sums, offer->ready.place == 0 || session_room(worker) > 0,
+		    "a worker without room is ready");
+		expect(sums,
+		    offer->ready.place > 0 || session_room(worker) == 0 ||
+			(offer->limit > 0 && offer->running >= offer->limit),
+		    "a worker with room is not ready");
+	}
+	sums->bytes += worker->catalog.bytes;
+}
+
+static void
+audit_session(struct sums *sums, const struct session *session)
+{
+	const struct call *call;
+	size_t asked = 0;
+
+	TAILQ_FOREACH(call, &session->asked, asked_link)
+	{
+		expect(sums, call->requester == session, "a call asked for by another");
+		asked++;
+	}
+	expect(sums, asked == session->asked_count, "a session's asked calls");
+	audit_worker(sums, session);
+}
+
+/* Every call but those only a worker knows of has a timer. */
+static void
+audit_timed_call(const struct core *core, struct sums *sums, const struct call *call)
+{
+	expect(sums, call_find(core, call->id) == call, "a call is not in the table");
+	expect(sums,
+	    (call->capability != NULL) ==
+		(call->asked && call->state != CALL_KEPT && call->state != CALL_HELD),
+	    "a call's service");
+	expect(sums,
+	    (call->worker != NULL) == (call->state == CALL_ASSIGNED) ||
+		call->state == CALL_KEPT,
+	    "a call's worker");
+	expect(sums, call->state == CALL_ASSIGNED || !call->has_slot,
+	    "a slot without a worker");
+	sums->calls++;
+	sums->bytes += call->request.bytes + call->result.bytes;
+	sums->orphans += call->state == CALL_KEPT && call->requester == NULL;
+}
+
+static void
+audit_services(const struct core *core, struct sums *sums)
+{
+	const struct capability *capability;
+	size_t queued = 0;
+
+	TAILQ_FOREACH(capability, &core->capability_list, link)
+	{
+		queued += capability->queue.count;
+		expect(sums, capability->queue.count == 0 || capability->ready.count == 0,
+		    "calls wait although a worker has room");
+		expect(sums,
+		    capability->calls == capability->queue.count + capability->running,
+		    "a service's calls");
+		expect(sums, !capability->touched, "a service was left untended");
+	}
+	expect(sums, queued == core->states[CALL_QUEUED], "queued calls");
+}
+
+static void
+audit_sums(const struct core *core, struct sums *sums)
+{
+	const uint64_t *counters = core->counters;
+	size_t i, known = 0;
+
+	for (i = 0; i < CALL_STATES; i++)
+		known += core->states[i];
+	expect(sums, known == id_table_size(core->calls), "calls by state");
+	expect(sums, sums->assigned == core->states[CALL_ASSIGNED], "assigned calls");
+	expect(sums, sums->orphans == core->orphan_count, "orphans");
+	expect(sums, sums->bytes == core->bodies_bytes, "bytes of bodies");
+	expect(sums,
+	    counters[COUNTER_accepted] + counters[COUNTER_adopted] ==
+		known + counters[COUNTER_settled] + counters[COUNTER_dropped],
+	    "conservation: accepted + adopted = known + settled + dropped");
+	expect(sums,
+	    counters[COUNTER_finished] ==
+		counters[COUNTER_answered] + counters[COUNTER_expired] +
+		    counters[COUNTER_cancelled] + counters[COUNTER_lost] +
+		    counters[COUNTER_poisoned],
+	    "conservation: finished = answered + expired + cancelled + lost + poisoned");
+}
+
+int
+core_audit(const struct core *core, const char **error_r)
+{
+	struct sums sums = { 0 };
+	const struct session *session;
+	size_t i;
+
+	TAILQ_FOREACH(session, &core->heard, heard_link)
+	audit_session(&sums, session);
+	for (i = 0; i < core->timers.count; i++)
+		audit_timed_call(
+		    core, &sums, HEAP_ITEM(core->timers.nodes[i], struct call, timer));
+	audit_services(core, &sums);
+	audit_sums(core, &sums);
+	if (sums.wrong == NULL)
+		return 0;
+	*error_r = sums.wrong;
+	return -1;
+}

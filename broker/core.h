@@ -1,0 +1,133 @@
+/* core: the broker's tables as a pure state machine: event and time in, actions out.
+ *
+ * No socket, no clock, no randomness inside: the program (broker.c) and the simulator
+ *feed it alike, and the same events give the same actions. Peers are opaque numbers,
+ *bodies opaque pointers.
+ *
+ *	actions = core_step(core, &event, now_ms);
+ *	for (i = 0; i < actions.count; i++)
+ *		carry out actions.items[i], in this order;
+ *
+ * What the core promises, whatever comes in:
+ *  - a call it has acknowledged ends in exactly one outcome, which is sent to its latest
+ *    requester until that one acknowledges;
+ *  - a call is at one worker at a time, as far as the broker can know; one flagged
+ *    WIRE_ONCE is never given to a second worker;
+ *  - a worker holds no more calls than it granted slots for;
+ *  - memory is bounded by proto/limits.h.
+ * docs/internals/broker.md has the tables and what happens when each process dies. */
+#ifndef CORE_H
+#define CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "value.h"
+#include "wire.h"
+
+struct core;
+struct body; /* the program's; the core never looks inside */
+
+struct core_options {
+	const char *session; /* 32 hex digits, for WELCOME */
+	const char *name;
+	uint64_t seed; /* of the hash tables */
+	uint64_t heartbeat_ms, liveness_ms, resend_ms, recovery_ms;
+	size_t queue_calls_max; /* waiting calls of one service */
+	size_t calls_max;       /* calls known at once */
+	size_t kept_max;        /* results whose requester is gone */
+	size_t bodies_bytes_max;
+};
+
+/* proto/limits.h's numbers; session, name and seed are the caller's to fill. */
+extern const struct core_options core_defaults;
+
+enum event_type {
+	EVENT_MESSAGE,     /* peer, header, body */
+	EVENT_REFUSED,     /* a message of peer that could not be decoded: code, reason */
+	EVENT_UNREACHABLE, /* sending to peer failed for good: peer is gone */
+	EVENT_TICK,        /* at least every heartbeat_ms */
+	EVENT_LEAVE,       /* the broker goes: GOAWAY to all, no new calls from now on */
+};
+
+struct event {
+	enum event_type type;
+	uint64_t peer; /* not 0 */
+	const struct header
+	    *header;       /* as wire_decode gives it: in bounds, with all that its
+			      type requires; borrowed for the step and its actions */
+	struct body *body; /* taken, or NULL */
+	size_t body_bytes;
+	enum wire_code code;
+	const char *reason;
+};
+
+enum action_type {
+	ACTION_SEND,    /* header and body to peer */
+	ACTION_PUBLISH, /* body on the status channel under header.topic */
+	ACTION_NOTICE,  /* publish under worker.<header.name>.<header.topic> what the
+			   header  says of a worker: session, capacity, services, reason */
+	ACTION_STATS,   /* answer peer's STATS with core_stats */
+	ACTION_DROP,    /* body is nobody's any more: free it */
+};
+
+struct action {
+	enum action_type type;
+	uint64_t peer;
+	struct header header;
+	struct body *body; /* lent for this action but for DROP, which gives it back */
+};
+
+struct actions {
+	const struct action *items;
+	size_t count;
+};
+
+/* Returns a new core. now_ms: the recovery window begins. */
+struct core *core_new(const struct core_options *options, uint64_t now_ms);
+
+/* Takes *core_p; gives every body it holds to drop (which may be NULL). NULL is fine. */
+void core_destroy(struct core **core_p, void (*drop)(struct body *body));
+
+/* Moves on by one event. now_ms is monotonic; a leap of more than two heartbeats since
+ * the last event counts as a gap of our own, and all peers get grace. The actions and all
+ * that they point to are lent until the next step. */
+struct actions core_step(struct core *core, const struct event *event, uint64_t now_ms);
+
+/* Calls known, by where they are. */
+enum call_state {
+	CALL_HELD,     /* sent again after a restart: waits for announcements */
+	CALL_QUEUED,   /* waits for a worker with room */
+	CALL_ASSIGNED, /* at a worker */
+	CALL_KEPT,     /* has its outcome, which is not acknowledged yet */
+	CALL_STATES,
+};
+size_t core_calls(const struct core *core, enum call_state state);
+
+/* Sums since the start, counters.def. */
+enum core_counter {
+#define COUNTER(name, text) COUNTER_##name,
+#include "counters.def"
+#undef COUNTER
+	CORE_COUNTERS,
+};
+uint64_t core_count(const struct core *core, enum core_counter counter);
+
+/* Returns the tables as a value in arena, the body of STATS (keys: docs/protocol.md):
+ *   broker    {name, session, protocol, uptime_ms, recovering, leaving}
+ *   sessions  [{session, role, name, silent_ms, load, room, capacity, draining, services,
+ *             asked, errors}]; load, room, capacity, draining, services of workers only;
+ *             load: calls it runs; room: calls it could take now; asked: calls it waits
+ * for services  [{name, workers, queued, running, priority?}]; priority: of the next
+ * queued calls     {held, queued, assigned, kept} bodies    {bytes, bytes_max} counters
+ * {each of counters.def} At most STATS_ROWS_MAX sessions and services. */
+#define STATS_ROWS_MAX 1000u
+const struct value *core_stats(const struct core *core, struct arena *arena);
+
+/* Counts everything again: sums, lists, heaps, room, bytes. Returns 0, or -1 with what
+ * does not add up (lent for ever). For tests and simulations: it walks all tables. */
+int core_audit(const struct core *core, const char **error_r);
+
+#endif

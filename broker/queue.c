@@ -1,0 +1,156 @@
+#include "queue.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "id_table.h"
+#include "limits.h"
+#include "memory.h"
+#include "tables.h"
+
+/* A tenant's calls of one priority, and its place in the ring of those that have any. */
+struct queue_turn {
+	struct tenant *tenant;
+	unsigned priority;
+	struct call_list calls;
+	TAILQ_ENTRY(queue_turn) link;
+};
+
+/* Lives while it has calls here. */
+struct tenant {
+	struct id_key key;
+	size_t calls;
+	struct queue_turn turns[PRIORITIES];
+	char name[];
+};
+
+void
+queue_init(struct queue *queue, uint64_t seed)
+{
+	unsigned i;
+
+	*queue = (struct queue){ .tenants = id_table_new(seed) };
+	for (i = 0; i < PRIORITIES; i++) {
+		TAILQ_INIT(&queue->classes[i].urgent);
+		TAILQ_INIT(&queue->classes[i].ring);
+	}
+}
+
+void
+queue_release(struct queue *queue)
+{
+	assert(queue->count == 0);
+	id_table_destroy(&queue->tenants);
+}
+
+static struct tenant *
+tenant_get(struct queue *queue, const char *name)
+{
+	struct tenant *tenant = id_table_get(queue->tenants, name);
+	unsigned i;
+
+	if (tenant != NULL)
+		return tenant;
+	tenant = xcalloc(1, sizeof *tenant + strlen(name) + 1);
+	strcpy(tenant->name, name);
+	for (i = 0; i < PRIORITIES; i++) {
+		tenant->turns[i].tenant = tenant;
+		tenant->turns[i].priority = i;
+		TAILQ_INIT(&tenant->turns[i].calls);
+	}
+	id_table_put(queue->tenants, &tenant->key, tenant->name, tenant);
+	return tenant;
+}
+
+void
+queue_put(struct queue *queue, struct call *call, bool urgent)
+{
+	struct queue_class *class = &queue->classes[call->header.priority];
+	struct queue_turn *turn;
+	struct tenant *tenant;
+
+	queue->count++;
+	call->turn = NULL;
+	if (urgent) {
+		TAILQ_INSERT_TAIL(&class->urgent, call, waiting_link);
+		return;
+	}
+	tenant =
+	    tenant_get(queue, call->header.tenant == NULL ? "" : call->header.tenant);
+	turn = &tenant->turns[call->header.priority];
+	if (TAILQ_EMPTY(&turn->calls))
+		TAILQ_INSERT_TAIL(&class->ring, turn, link);
+	TAILQ_INSERT_TAIL(&turn->calls, call, waiting_link);
+	tenant->calls++;
+	call->turn = turn;
+}
+
+void
+queue_remove(struct queue *queue, struct call *call)
+{
+	struct queue_class *class = &queue->classes[call->header.priority];
+	struct queue_turn *turn = call->turn;
+
+	queue->count--;
+	call->turn = NULL;
+	if (turn == NULL) {
+		TAILQ_REMOVE(&class->urgent, call, waiting_link);
+		return;
+	}
+	TAILQ_REMOVE(&turn->calls, call, waiting_link);
+	if (TAILQ_EMPTY(&turn->calls))
+		TAILQ_REMOVE(&class->ring, turn, link);
+	if (--turn->tenant->calls > 0)
+		return;
+	id_table_remove(queue->tenants, &turn->tenant->key);
+	free(turn->tenant);
+}
+
+static bool
+class_is_empty(const struct queue_class *class)
+{
+	return TAILQ_EMPTY(&class->urgent) && TAILQ_EMPTY(&class->ring);
+}
+
+unsigned
+queue_priority(const struct queue *queue)
+{
+	unsigned i;
+
+	for (i = 0; i < PRIORITIES && class_is_empty(&queue->classes[i]); i++)
+		;
+	return i;
+}
+
+static unsigned
+last_priority(const struct queue *queue)
+{
+	unsigned i;
+
+	for (i = PRIORITIES - 1; i > 0 && class_is_empty(&queue->classes[i]); i--)
+		;
+	return i;
+}
+
+struct call *
+queue_take(struct queue *queue)
+{
+	bool ageing = ++queue->turns % AGEING_TURNS == 0;
+	struct queue_class *class;
+	struct queue_turn *turn;
+	struct call *call;
+
+	assert(queue->count > 0);
+	class = &queue->classes[ageing ? last_priority(queue) : queue_priority(queue)];
+	call = TAILQ_FIRST(&class->urgent);
+	if (call == NULL) {
+		turn = TAILQ_FIRST(&class->ring);
+		call = TAILQ_FIRST(&turn->calls);
+		/* The next tenant's turn. */
+		TAILQ_REMOVE(&class->ring, turn, link);
+		TAILQ_INSERT_TAIL(&class->ring, turn, link);
+	}
+	queue_remove(queue, call);
+	return call;
+}

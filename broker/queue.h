@@ -1,0 +1,48 @@
+/* queue: calls that wait for one service: urgent ones first, then by priority, then the
+ * tenants in turn, then first come.
+ *
+ * Priorities are strict, but every AGEING_TURNS-th call comes from the last priority that
+ * has any, so that none starves. */
+#ifndef QUEUE_H
+#define QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "limits.h"
+
+#define PRIORITIES (PRIORITY_MAX + 1u)
+
+struct call;
+struct queue_turn;
+struct id_table;
+
+struct queue {
+	struct queue_class {
+		TAILQ_HEAD(, call) urgent; /* come before all tenants' */
+		TAILQ_HEAD(, queue_turn)
+		ring; /* tenants that have calls; next one first */
+	} classes[PRIORITIES];
+	struct id_table *tenants;
+	size_t count;
+	unsigned turns;
+};
+
+void queue_init(struct queue *queue, uint64_t seed);
+void queue_release(struct queue *queue); /* it must be empty */
+
+/* Keeps call until it is taken or removed. urgent: before the others of its priority. */
+void queue_put(struct queue *queue, struct call *call, bool urgent);
+
+/* Returns the next call, taken out; the queue is not empty. */
+struct call *queue_take(struct queue *queue);
+
+/* Takes call out, wherever it stands. */
+void queue_remove(struct queue *queue, struct call *call);
+
+/* Returns the first priority that has calls; PRIORITIES when empty. */
+unsigned queue_priority(const struct queue *queue);
+
+#endif

@@ -1,0 +1,141 @@
+/* stats: the tables as a value, for STATS. */
+#include "tables.h"
+
+static const struct value *
+broker_value(const struct core *core, struct arena *arena)
+{
+	bool recovering = core->now_ms < core->started_ms + core->options.recovery_ms;
+
+	return value_map(arena, "name", value_str(arena, core->name), "session",
+	    value_str(arena, core->session), "protocol", value_int(arena, WIRE_VERSION),
+	    "uptime_ms", value_int(arena, (int64_t)(core->now_ms - core->started_ms)),
+	    "recovering", value_bool(recovering), "leaving", value_bool(core->leaving),
+	    NULL);
+}
+
+static const struct value *
+names_value(struct arena *arena, const struct session *worker)
+{
+	struct value_list names = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < worker->offer_count; i++)
+		value_list_add(&names, value_str(arena, worker->services[i].name));
+	return value_list_end(&names);
+}
+
+static const struct value *
+session_value(const struct core *core, struct arena *arena, const struct session *session)
+{
+	struct value_fields fields = { .arena = arena };
+	int64_t silent_ms = (int64_t)(core->now_ms - session->heard_ms);
+
+	value_fields_set(&fields, "session", value_str(arena, session->id));
+	value_fields_set(
+	    &fields, "role", value_str(arena, wire_role_name(session->role)));
+	value_fields_set(&fields, "name", value_str(arena, session->name));
+	value_fields_set(&fields, "silent_ms", value_int(arena, silent_ms));
+	value_fields_set(
+	    &fields, "asked", value_int(arena, (int64_t)session->asked_count));
+	value_fields_set(&fields, "errors", value_int(arena, session->errors));
+	if (session->role == ROLE_WORKER) {
+		value_fields_set(&fields, "load", value_int(arena, session->taken));
+		value_fields_set(
+		    &fields, "room", value_int(arena, session_room(session)));
+		value_fields_set(
+		    &fields, "capacity", value_int(arena, session->capacity));
+		value_fields_set(&fields, "draining", value_bool(session->draining));
+		value_fields_set(&fields, "services", names_value(arena, session));
+	}
+	return value_fields_end(&fields);
+}
+
+static const struct value *
+sessions_value(const struct core *core, struct arena *arena)
+{
+	struct value_list rows = { .arena = arena };
+	const struct session *session;
+
+	TAILQ_FOREACH(session, &core->heard, heard_link)
+	{
+		if (rows.count >= STATS_ROWS_MAX)
+			break;
+		value_list_add(&rows, session_value(core, arena, session));
+	}
+	return value_list_end(&rows);
+}
+
+static const struct value *
+service_value(struct arena *arena, const struct capability *capability)
+{
+	unsigned priority = queue_priority(&capability->queue);
+
+	return value_map(arena, "name", value_str(arena, capability->name), "workers",
+	    value_int(arena, (int64_t)capability->workers), "queued",
+	    value_int(arena, (int64_t)capability->queue.count), "running",
+	    value_int(arena, (int64_t)capability->running), "priority",
+	    priority < PRIORITIES ? value_int(arena, priority) : value_nil(), NULL);
+}
+
+static const struct value *
+services_value(const struct core *core, struct arena *arena)
+{
+	struct value_list rows = { .arena = arena };
+	const struct capability *capability;
+
+	TAILQ_FOREACH(capability, &core->capability_list, link)
+	{
+		if (rows.count >= STATS_ROWS_MAX)
+			break;
+		value_list_add(&rows, service_value(arena, capability));
+	}
+	return value_list_end(&rows);
+}
+
+static const struct value *
+states_value(const struct core *core, struct arena *arena)
+{
+	static const char *const names[CALL_STATES] = {
+		[CALL_HELD] = "held",
+		[CALL_QUEUED] = "queued",
+		[CALL_ASSIGNED] = "assigned",
+		[CALL_KEPT] = "kept",
+	};
+	struct value_fields fields = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < CALL_STATES; i++)
+		value_fields_set(
+		    &fields, names[i], value_int(arena, (int64_t)core->states[i]));
+	return value_fields_end(&fields);
+}
+
+static const struct value *
+counters_value(const struct core *core, struct arena *arena)
+{
+	static const char *const names[] = {
+#define COUNTER(name, text) #name,
+#include "counters.def"
+#undef COUNTER
+	};
+	struct value_fields fields = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < CORE_COUNTERS; i++)
+		value_fields_set(
+		    &fields, names[i], value_int(arena, (int64_t)core->counters[i]));
+	return value_fields_end(&fields);
+}
+
+const struct value *
+core_stats(const struct core *core, struct arena *arena)
+{
+	const struct value *bodies = value_map(arena, "bytes",
+	    value_int(arena, (int64_t)core->bodies_bytes), "bytes_max",
+	    value_int(arena, (int64_t)core->options.bodies_bytes_max), NULL);
+
+	return value_map(arena, "broker", broker_value(core, arena), "sessions",
+	    sessions_value(core, arena), "services", services_value(core, arena), "calls",
+	    states_value(core, arena), "bodies", bodies, "counters",
+	    counters_value(core, arena), NULL);
+}

@@ -1,0 +1,322 @@
+/* tables: what the broker knows, and the rules on it, file by file. Private to the core.
+ *
+ *	session ──offers──▶ capability ──queue──▶ calls that wait
+ *	   │ work: calls at this worker, or finished by it and not settled
+ *	   └ asked: calls whose outcome this session waits for
+ *
+ * A call is in exactly one state (enum call_state) and each state in exactly one place:
+ * HELD in timers only, QUEUED in its capability's queue, ASSIGNED in its worker's list,
+ * KEPT with a requester or among the orphans. What dies in a step is freed in the next,
+ * since the step's actions still point to it. */
+#ifndef TABLES_H
+#define TABLES_H
+
+#include <sys/queue.h>
+
+#include "core.h"
+#include "heap.h"
+#include "id_table.h"
+#include "queue.h"
+#include "settled.h"
+
+/* A message's bodies, ours until dropped. */
+struct blob {
+	struct body *body;
+	size_t bytes;
+};
+
+struct call {
+	struct id_key key;
+	enum call_state state;
+	struct header header; /* as its requester sent it; strings in text */
+	char *text;
+	bool asked;           /* a CALL came; else known from a worker only */
+	struct blob request;  /* CALL's bodies, until there is an outcome */
+	unsigned attempt;     /* from 1 */
+	uint64_t deadline_ms; /* absolute */
+
+	struct heap_node timer; /* in core->timers: when the call wants attention */
+	uint64_t resend_ms;     /* ASSIGNED: CALL or CANCEL again; KEPT: RESULT again */
+	uint64_t until_ms; /* HELD: end of the hold; KEPT: given up without requester;
+			      late: the worker's last chance */
+
+	struct session *requester;     /* NULL: gone, or never was */
+	TAILQ_ENTRY(call) asked_link;  /* of requester->asked */
+	struct session *worker;        /* ASSIGNED; KEPT: who wants RESULT_ACK, or NULL */
+	TAILQ_ENTRY(call) work_link;   /* of worker->work */
+	struct capability *capability; /* until there is an outcome; NULL while !asked */
+	struct offer *offer;           /* ASSIGNED: NULL when no longer offered */
+	struct queue_turn *turn;       /* QUEUED: its tenant's; NULL: among the urgent */
+	TAILQ_ENTRY(call)
+	waiting_link;       /* QUEUED: in its line; KEPT: among the orphans;
+			       dead: in core->dead_calls */
+	uint64_t queued_ms; /* since when it waits */
+	bool has_slot;      /* ASSIGNED: it takes one of the worker's slots */
+	bool known_there;   /* ASSIGNED: the worker has acknowledged or announced it */
+	bool cancelling;    /* ASSIGNED: the requester wants it stopped */
+	bool late;          /* ASSIGNED: its deadline has passed */
+
+	/* KEPT */
+	struct blob result;
+	enum wire_code code;
+	char *reason;
+	char id[];
+};
+TAILQ_HEAD(call_list, call);
+
+/* One worker's share in one capability. */
+struct offer {
+	struct session *session;
+	struct capability *capability;
+	struct heap_node ready; /* in capability->ready while it could take a call */
+	uint32_t limit;         /* at most so many at once; 0: as the session has room */
+	uint32_t running;
+};
+
+/* A service: who waits for it and who has room for it. Lives while somebody offers it or
+ * a call names it. */
+struct capability {
+	struct id_key key;
+	struct queue queue;
+	struct heap ready;  /* of offers: most room first, then least recently used */
+	size_t workers;     /* offers */
+	size_t calls;       /* that point here */
+	size_t running;     /* of these: at a worker */
+	uint64_t served_ms; /* when it last lost its last worker; 0: never had one */
+	uint64_t turn;      /* core->turns when it was served last */
+	bool touched;       /* in core->touched */
+	TAILQ_ENTRY(capability) link, touched_link;
+	char name[];
+};
+TAILQ_HEAD(capability_list, capability);
+
+struct session {
+	struct id_key key, peer_key;
+	uint64_t peer;
+	enum wire_role role;
+	char *name;
+	uint64_t heard_ms, spoke_ms;
+	unsigned errors;
+	struct call_list asked;
+	size_t asked_count;
+	TAILQ_ENTRY(session) heard_link, spoke_link, role_link;
+
+	/* Of a worker. Slots it grants in all, as of its last report: what it said was
+	   free then plus what it ran then. Calls under way to it are not known to it yet;
+	   that is why they are not subtracted from what it says is free. */
+	uint32_t slots;
+	uint32_t taken;    /* slots of calls assigned */
+	uint32_t reported; /* of these: the worker knows of them */
+	uint32_t capacity; /* as it says, for people */
+	uint64_t used;     /* core->turns when it got its last call */
+	bool draining;
+	bool touched; /* in core->touched_sessions */
+	TAILQ_ENTRY(session) touched_link;
+	struct offer *offers;
+	struct wire_service *services; /* the same, as OFFER tells them */
+	size_t offer_count;
+	struct blob catalog;
+	struct call_list work;
+	char id[SESSION_BYTES + 1];
+};
+TAILQ_HEAD(session_list, session);
+
+struct core {
+	struct core_options options;
+	char *session, *name;
+	uint64_t started_ms, now_ms;
+	uint64_t gap_ms; /* end of our last gap: nobody was silent before it */
+	bool leaving;
+
+	struct id_table *sessions; /* by session id */
+	struct id_table *peers;    /* the same, by routing id */
+	struct session_list heard; /* longest silent first */
+	struct session_list spoke; /* longest not spoken to first */
+	struct session_list workers, coordinators, clients;
+
+	struct id_table *calls;
+	size_t states[CALL_STATES];
+	struct heap timers;
+	struct call_list orphans; /* KEPT without requester, oldest first */
+	size_t orphan_count;
+	struct settled *settled;
+	size_t bodies_bytes;
+
+	struct id_table *capabilities;
+	struct capability_list capability_list;
+	uint64_t turns; /* calls handed out */
+
+	/* This step. */
+	struct action *actions;
+	size_t action_count, action_room;
+	struct capability_list touched;       /* have new work */
+	struct session_list touched_sessions; /* have new room */
+	struct call_list dead_calls;
+	struct session_list dead_sessions;
+
+	uint64_t counters[CORE_COUNTERS];
+};
+
+/* A message under way through the core. */
+struct message {
+	uint64_t peer;
+	struct session *session; /* NULL before HELLO */
+	const struct header *header;
+	struct blob blob; /* whoever keeps it takes it out; what is left is dropped */
+};
+
+#define COUNT(core, counter) ((core)->counters[COUNTER_##counter]++)
+
+/* --- actions.c ------------------------------------------------------------------------
+ */
+
+/* Each appends an action. header is copied, its strings are lent as the action is. */
+void send_to(struct core *core, struct session *session, const struct header *header,
+    struct body *body);
+void send_to_stranger(struct core *core, uint64_t peer, const struct header *header);
+void publish(struct core *core, const char *topic, struct body *body);
+void notice(struct core *core, const struct session *worker, const char *kind,
+    const char *reason);
+void ask_for_stats(struct core *core, const struct session *session);
+/* Takes *blob, which may be empty, and empties it. */
+void blob_drop(struct core *core, struct blob *blob);
+/* Takes message's blob out of it. */
+struct blob blob_take(struct message *message);
+
+/* --- calls.c: a call's life -----------------------------------------------------------
+ */
+
+struct call *call_find(const struct core *core, const char *id);
+
+/* Returns new, in the tables, in no state yet (call_place). */
+struct call *call_new(struct core *core, const char *id);
+
+/* Takes over what the CALL (or RESULT) says. */
+void call_fill(struct call *call, const struct header *header);
+
+/* Ties call to the service its header names, and unties it. */
+void call_bind(struct core *core, struct call *call);
+void call_unbind(struct core *core, struct call *call);
+
+/* Takes call out of its state's place. */
+void call_leave(struct core *core, struct call *call);
+
+/* Counts call in state; call_leave came before. */
+void call_place(struct core *core, struct call *call, enum call_state state);
+
+/* Makes session the one who gets the outcome; NULL: nobody. */
+void call_ask(struct core *core, struct call *call, struct session *session);
+
+/* Sets the timer by the call's state and times. */
+void call_arm(struct core *core, struct call *call);
+
+/* The timer rang. */
+void call_due(struct core *core, struct call *call);
+
+/* Out of all tables; freed in the next step. */
+void call_bury(struct core *core, struct call *call);
+void call_free(struct call *call);
+
+/* --- waiting.c: calls that wait -------------------------------------------------------
+ */
+
+/* Ends the hold: queues call, or ends it when it must not run twice. */
+void call_unhold(struct core *core, struct call *call);
+void call_hold(struct core *core, struct call *call, uint64_t until_ms);
+void call_queue(struct core *core, struct call *call, bool urgent);
+/* What happens to a call that left a worker without an outcome. */
+void call_requeue(struct core *core, struct call *call);
+/* The same, when the worker was lost. */
+void call_lost(struct core *core, struct call *call);
+/* Ends call, which no worker has had in time. */
+void call_expire(struct core *core, struct call *call);
+
+/* --- dispatch.c: who runs what --------------------------------------------------------
+ */
+
+/* Gives worker the call; has_slot: it takes one of its slots. */
+void call_assign(struct core *core, struct call *call, struct offer *offer);
+/* The same for a call that runs (or is finished) there already. */
+void call_attach(
+    struct core *core, struct call *call, struct session *worker, bool has_slot);
+/* The CALL of a call that only a worker knew came, and call_fill with it: ties both. */
+void call_identify(struct core *core, struct call *call);
+/* The worker says that it has the call. */
+void call_acknowledged(struct call *call);
+void call_unassign(struct core *core, struct call *call);
+/* The call is about to leave its worker, which still runs it: the slot is not ours to
+ * give until the worker reports it free. */
+void slot_forfeit(struct call *call);
+void call_send(struct core *core, struct call *call);
+/* Tells the worker to stop it, now and again until it answers. */
+void call_stop(struct core *core, struct call *call);
+/* Slots left. */
+uint32_t session_room(const struct session *session);
+/* The worker's report: free slots. */
+void session_report(struct core *core, struct session *session, uint64_t credit);
+/* Its place among the ready ones changed. */
+void session_rank(struct core *core, struct session *session);
+/* Once at the end of each step: work that waits meets room that came. */
+void hand_out(struct core *core);
+
+/* --- capabilities.c -------------------------------------------------------------------
+ */
+
+struct capability *capability_find(const struct core *core, const char *name);
+struct capability *capability_get(struct core *core, const char *name); /* or new */
+/* Frees it when nothing points to it. */
+void capability_unused(struct core *core, struct capability *capability);
+void capability_touch(struct core *core, struct capability *capability);
+void session_touch(struct core *core, struct session *session);
+/* Replaces what worker offers by what its HELLO says. */
+void offers_set(struct core *core, struct session *worker, const struct header *hello);
+/* Returns worker's offer of capability, or NULL (also for no capability). */
+struct offer *offer_find(struct session *worker, const struct capability *capability);
+void offers_release(struct core *core, struct session *worker);
+/* Whether any worker has served it since since_ms. */
+bool capability_served(const struct capability *capability, uint64_t since_ms);
+/* Returns the served name nearest to name, or NULL. */
+const char *capability_nearest(const struct core *core, const char *name);
+
+/* --- outcomes.c -----------------------------------------------------------------------
+ */
+
+struct outcome {
+	enum wire_code code;
+	char *reason;         /* malloced, or NULL */
+	struct blob result;   /* the worker's answer; empty in an outcome of ours */
+	struct session *from; /* the worker that wants RESULT_ACK for it, or NULL */
+};
+
+/* Ends call; takes what is in outcome. */
+void call_finish(struct core *core, struct call *call, struct outcome outcome);
+/* Sends the outcome to the requester, now and again until it acknowledges. */
+void result_send(struct core *core, struct call *call);
+/* The outcome is acknowledged or given up: tells the worker, forgets the call. */
+void call_settle(struct core *core, struct call *call, enum core_counter counter);
+/* Tells worker to forget a result we do not need. */
+void result_unneeded(struct core *core, struct session *worker, const char *id);
+
+/* --- sessions.c -----------------------------------------------------------------------
+ */
+
+struct session *session_of_peer(const struct core *core, uint64_t peer);
+/* It lives. */
+void session_heard(struct core *core, struct session *session);
+/* Ends it: its calls go elsewhere, its outcomes wait for the next who asks. */
+void session_end(struct core *core, struct session *session, const char *reason);
+void session_free(struct session *session);
+void sessions_expire(struct core *core);
+void sessions_ping(struct core *core);
+void sessions_goaway(struct core *core);
+
+/* --- handlers, one a message -------------------------------------------------------- */
+
+typedef void message_fn(struct core *core, struct message *message);
+
+message_fn on_hello, on_bye, on_drain, on_ping, on_pong, on_credit;  /* sessions.c */
+message_fn on_call, on_cancel, on_result_ack;                        /* requests.c */
+message_fn on_call_ack, on_result, on_busy, on_release, on_announce; /* answers.c */
+message_fn on_event, on_stats;                                       /* core.c */
+
+#endif

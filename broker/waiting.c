@@ -1,0 +1,133 @@
+/* waiting: calls without a worker: held after a restart, queued, queued again, too late.
+ */
+#include <stdio.h>
+
+#include "tables.h"
+
+/* Formats a reason on the heap: it lives as long as the call. */
+static char *format_reason(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static char *
+format_reason(const char *format, ...)
+{
+	char *reason;
+	va_list args;
+	int size;
+
+	va_start(args, format);
+	size = vasprintf(&reason, format, args);
+	va_end(args);
+	return size == -1 ? NULL : reason;
+}
+
+void
+call_hold(struct core *core, struct call *call, uint64_t until_ms)
+{
+	call->until_ms = until_ms;
+	call_place(core, call, CALL_HELD);
+	call_arm(core, call);
+}
+
+/* No worker has announced it. It may have run in one that is gone. */
+void
+call_unhold(struct core *core, struct call *call)
+{
+	call_leave(core, call);
+	if ((call->header.flags & WIRE_ONCE) == 0) {
+		call_queue(core, call, false);
+		return;
+	}
+	COUNT(core, lost);
+	call_finish(core, call,
+	    (struct outcome){ .code = CODE_WORKER_LOST,
+		.reason = format_reason(
+		    "%s was sent before, no worker knows of it: it may have run",
+		    call->header.service) });
+}
+
+void
+call_queue(struct core *core, struct call *call, bool urgent)
+{
+	if (call->capability == NULL)
+		call_bind(core, call);
+	call->queued_ms = core->now_ms;
+	call_place(core, call, CALL_QUEUED);
+	queue_put(&call->capability->queue, call, urgent);
+	capability_touch(core, call->capability);
+	call_arm(core, call);
+}
+
+void
+call_requeue(struct core *core, struct call *call)
+{
+	if (!call->asked) {
+		/* Known from the worker alone: there is nothing to send to another. */
+		COUNT(core, dropped);
+		call_bury(core, call);
+	} else if (call->cancelling) {
+		COUNT(core, cancelled);
+		call_finish(core, call, (struct outcome){ .code = CODE_CANCELLED });
+	} else if (call->late) {
+		call_expire(core, call);
+	} else {
+		call_leave(core, call);
+		call_queue(core, call, true);
+	}
+}
+
+void
+call_lost(struct core *core, struct call *call)
+{
+	COUNT(core, requeued);
+	if (call->asked && (call->header.flags & WIRE_ONCE) != 0) {
+		COUNT(core, lost);
+		call_finish(core, call,
+		    (struct outcome){ .code = CODE_WORKER_LOST,
+			.reason = format_reason("worker %s was lost while it ran %s",
+			    call->worker->name, call->header.service) });
+	} else if (call->asked && !call->cancelling && !call->late &&
+		   call->attempt >= CALL_ATTEMPTS_MAX) {
+		COUNT(core, poisoned);
+		call_finish(core, call,
+		    (struct outcome){ .code = CODE_POISON,
+			.reason = format_reason(
+			    "%s took %u workers down, the last was %s",
+			    call->header.service, call->attempt, call->worker->name) });
+	} else {
+		call->attempt++;
+		call_requeue(core, call);
+	}
+}
+
+static char *
+not_served_reason(const struct core *core, const char *service)
+{
+	const char *nearest = capability_nearest(core, service);
+
+	if (nearest == NULL)
+		return format_reason("no worker serves %s", service);
+	return format_reason(
+	    "no worker serves %s; the nearest that is served is %s", service, nearest);
+}
+
+void
+call_expire(struct core *core, struct call *call)
+{
+	const char *service = call->header.service;
+	struct outcome outcome = { .code = CODE_EXPIRED };
+
+	if (call->state == CALL_QUEUED &&
+	    !capability_served(call->capability, call->queued_ms)) {
+		outcome.code = CODE_NOT_SERVED;
+		outcome.reason = not_served_reason(core, service);
+	} else if (call->state == CALL_ASSIGNED) {
+		slot_forfeit(call);
+		outcome.reason = format_reason(
+		    "worker %s did not answer %s in time", call->worker->name, service);
+	} else {
+		outcome.reason =
+		    format_reason("no worker of %s had room in time", service);
+	}
+	COUNT(core, expired);
+	call_finish(core, call, outcome);
+}
