@@ -5,8 +5,9 @@
  *	main(int argc, char *argv[])
  *	{
  *		struct broker_settings settings;
- *		struct service *service = service_start("broker", broker_table, &settings,
- *argc, argv); struct broker *broker = broker_new(service_loop(service), &settings);
+ *		struct service *service =
+ *		    service_start("broker", broker_table, &settings, argc, argv);
+ *		struct broker *broker = broker_new(service_loop(service), &settings);
  *
  *		service_run(service, broker_drain, broker);
  *		broker_destroy(&broker);
@@ -18,6 +19,7 @@
 #ifndef SERVICE_H
 #define SERVICE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "loop.h"
@@ -41,24 +43,28 @@ struct service_settings {
 		    "info", 0, 0, NULL, "error, warn, info or debug", 0                  \
 	}
 
-/* Parses the settings, opens the log, blocks signals, makes the loop. settings' first
- * member is a struct service_settings. */
+/* Parses the settings, opens the log, makes the loop, takes SIGTERM and SIGINT. Keeps
+ * table and settings, whose first member is a struct service_settings. Until service_run
+ * a signal ends the process at once: there is nothing to drain yet. */
 struct service *service_start(const char *program, const struct setting *table,
     void *settings, int argc, char **argv);
 
 struct loop *service_loop(struct service *service);
 
 /* Says READY=1 (sd_notify) and runs until SIGTERM or SIGINT. Then calls drain(arg) once
- * (may be NULL): it starts the orderly end and calls service_end when done; a second
- * signal, or drain_ms (setting of the caller, default 60 s), ends at once. */
+ * (NULL: service_end): it starts the orderly end and calls service_end when done. A
+ * second signal, or 60 s (the table's "drain-ms", where it has that row), ends the
+ * process on the spot with status 1. */
 void service_run(struct service *service, void (*drain)(void *arg), void *arg);
 void service_end(struct service *service);
+
+/* True from the first signal on. */
+bool service_is_draining(const struct service *service);
 
 /* Takes *service_p: closes loop and context, returns the exit status. */
 int service_stop(struct service **service_p);
 
-/* Returns 32 fresh hex digits (getrandom), lent by arena-less static storage of the
- * caller. */
+/* Writes 32 fresh hex digits (getrandom) and a NUL. */
 void service_session(char session[33]);
 
 #endif
