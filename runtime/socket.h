@@ -35,8 +35,8 @@ int parts_add_frame(struct parts *parts, const struct parts *from, unsigned inde
 struct socket;
 
 /* Called on the loop's stack for each message; parts is lent and released after the call,
- * the callee may move frames out. Over-long messages (more than PARTS_MAX frames) arrive
- * cut with *truncated set. */
+ * the callee may move frames out, and may close the socket. Over-long messages (more than
+ * PARTS_MAX frames) arrive cut, with truncated true. */
 typedef void socket_fn(void *arg, struct parts *parts, bool truncated);
 
 /* Each returns a new socket bound or connecting to endpoint (tcp:// or ipc://), or NULL
@@ -56,14 +56,17 @@ int socket_subscribe(struct socket *socket, const char *prefix);
 void socket_close(struct socket **socket_p, int linger_ms);
 
 /* Sends parts' frames and empties it. Returns 0; -1 when it cannot go out now (EAGAIN:
- * peer's pipe is full; EHOSTUNREACH: no such peer; parts is emptied all the same). Never
- * blocks. */
+ * peer's pipe is full; EHOSTUNREACH: no such peer; EMSGSIZE: a frame is over
+ * BODY_BYTES_MAX, peers would hang up on it; parts is emptied all the same). All of a
+ * message goes or nothing. Never blocks. 0 means that libzmq took it, not that it
+ * arrives. */
 int socket_send(struct socket *socket, struct parts *parts);
 
 /* Lends the endpoint really bound ("tcp://127.0.0.1:41234" for a port of 0). */
 const char *socket_endpoint(const struct socket *socket);
 
-/* Ends the process's ZeroMQ context; after the last socket_close. */
+/* Ends the process's ZeroMQ context; after the last socket_close. Waits for what their
+ * linger still allows to go out. */
 void socket_shutdown(void);
 
 #endif

@@ -1,0 +1,356 @@
+#include "socket.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+#define BATCH 100u /* messages read from one socket in one turn */
+#define QUEUE_MESSAGES_MAX 10000
+#define HANDSHAKE_MS 5000
+#define CONNECT_MS 5000
+#define BACKLOG 1024
+#define ZMTP_HEARTBEAT_MS 2000
+#define ZMTP_TIMEOUT_MS 6000
+#define RECONNECT_MS 50
+#define RECONNECT_MS_MAX 1000
+#define ENDPOINT_BYTES_MAX 256
+
+struct socket {
+	struct loop *loop;
+	void *zmq;
+	socket_fn *fn;
+	void *arg;
+	bool is_draining;
+	bool is_closed; /* while draining: freed behind it */
+	char endpoint[ENDPOINT_BYTES_MAX];
+};
+
+static void *context; /* of the process; does not survive fork() */
+
+/* --- making ------------------------------------------------------------------------- */
+
+/* libzmq starts its threads with the first socket. They inherit our mask, and no signal
+ * may end up there: it would not interrupt the loop's sleep. */
+static void *
+open_socket(int type)
+{
+	sigset_t all, before;
+	void *zmq;
+
+	if (context == NULL)
+		context = zmq_ctx_new();
+	if (context == NULL)
+		return NULL;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	zmq = zmq_socket(context, type);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return zmq;
+}
+
+static int
+set_option(void *zmq, int option, int value)
+{
+	return zmq_setsockopt(zmq, option, &value, sizeof value);
+}
+
+static int
+set_options(void *zmq, int type, const char *endpoint)
+{
+	static const struct {
+		int option;
+		int value;
+	} options[] = {
+		{ ZMQ_LINGER, 0 },
+		{ ZMQ_SNDHWM, QUEUE_MESSAGES_MAX },
+		{ ZMQ_RCVHWM, QUEUE_MESSAGES_MAX },
+		{ ZMQ_BACKLOG, BACKLOG },
+		{ ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS },
+		{ ZMQ_CONNECT_TIMEOUT, CONNECT_MS },
+		{ ZMQ_HEARTBEAT_IVL, ZMTP_HEARTBEAT_MS },
+		{ ZMQ_HEARTBEAT_TIMEOUT, ZMTP_TIMEOUT_MS },
+		{ ZMQ_HEARTBEAT_TTL, ZMTP_TIMEOUT_MS },
+		{ ZMQ_RECONNECT_IVL, RECONNECT_MS },
+		{ ZMQ_RECONNECT_IVL_MAX, RECONNECT_MS_MAX },
+		{ ZMQ_IPV6, 0 },
+	};
+	int64_t bytes_max = BODY_BYTES_MAX;
+
+	for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+		if (set_option(zmq, options[i].option, options[i].value) == -1)
+			return -1;
+	}
+	if (zmq_setsockopt(zmq, ZMQ_MAXMSGSIZE, &bytes_max, sizeof bytes_max) == -1)
+		return -1;
+	/* Not always: where the kernel has no IPv6, it would break IPv4 as well. */
+	if (strchr(endpoint, '[') != NULL && set_option(zmq, ZMQ_IPV6, 1) == -1)
+		return -1;
+	if (type == ZMQ_ROUTER)
+		return set_option(zmq, ZMQ_ROUTER_MANDATORY, 1);
+	return 0;
+}
+
+static int
+attach(struct socket *socket, int type, const char *endpoint)
+{
+	bool binds = type == ZMQ_ROUTER || type == ZMQ_PUB;
+	size_t room = sizeof socket->endpoint;
+
+	if (!binds) {
+		snprintf(socket->endpoint, room, "%s", endpoint);
+		return zmq_connect(socket->zmq, endpoint);
+	}
+	if (zmq_bind(socket->zmq, endpoint) == -1)
+		return -1;
+	return zmq_getsockopt(socket->zmq, ZMQ_LAST_ENDPOINT, socket->endpoint, &room);
+}
+
+static void drain(void *arg);
+
+static struct socket *
+socket_new(struct loop *loop, int type, const char *endpoint, socket_fn *fn, void *arg,
+    const char **error_r)
+{
+	struct socket *socket = xcalloc(1, sizeof *socket);
+
+	socket->loop = loop;
+	socket->fn = fn;
+	socket->arg = arg;
+	socket->zmq = open_socket(type);
+	if (socket->zmq == NULL)
+		goto fail;
+	if (set_options(socket->zmq, type, endpoint) == -1)
+		goto fail;
+	if (attach(socket, type, endpoint) == -1)
+		goto fail;
+	/* PUB too: its subscriptions and lost peers are handled when it is polled. */
+	loop_add_reader(loop, socket->zmq, drain, socket);
+	return socket;
+
+fail:
+	*error_r = zmq_strerror(errno);
+	if (socket->zmq != NULL)
+		zmq_close(socket->zmq);
+	free(socket);
+	return NULL;
+}
+
+struct socket *
+socket_router(struct loop *loop, const char *endpoint, socket_fn *fn, void *arg,
+    const char **error_r)
+{
+	return socket_new(loop, ZMQ_ROUTER, endpoint, fn, arg, error_r);
+}
+
+struct socket *
+socket_dealer(struct loop *loop, const char *endpoint, socket_fn *fn, void *arg,
+    const char **error_r)
+{
+	return socket_new(loop, ZMQ_DEALER, endpoint, fn, arg, error_r);
+}
+
+struct socket *
+socket_pub(struct loop *loop, const char *endpoint, const char **error_r)
+{
+	return socket_new(loop, ZMQ_PUB, endpoint, NULL, NULL, error_r);
+}
+
+struct socket *
+socket_sub(struct loop *loop, const char *endpoint, socket_fn *fn, void *arg,
+    const char **error_r)
+{
+	return socket_new(loop, ZMQ_SUB, endpoint, fn, arg, error_r);
+}
+
+int
+socket_subscribe(struct socket *socket, const char *prefix)
+{
+	return zmq_setsockopt(socket->zmq, ZMQ_SUBSCRIBE, prefix, strlen(prefix));
+}
+
+void
+socket_close(struct socket **socket_p, int linger_ms)
+{
+	struct socket *socket = *socket_p;
+
+	if (socket == NULL)
+		return;
+	*socket_p = NULL;
+	loop_remove_reader(socket->loop, socket->zmq);
+	set_option(socket->zmq, ZMQ_LINGER, linger_ms);
+	zmq_close(socket->zmq);
+	if (socket->is_draining)
+		socket->is_closed = true;
+	else
+		free(socket);
+}
+
+const char *
+socket_endpoint(const struct socket *socket)
+{
+	return socket->endpoint;
+}
+
+void
+socket_shutdown(void)
+{
+	if (context == NULL)
+		return;
+	while (zmq_ctx_term(context) == -1 && errno == EINTR)
+		;
+	context = NULL;
+}
+
+/* --- receiving ---------------------------------------------------------------------- */
+
+/* A signal may interrupt libzmq's look at its own mailbox. */
+static int
+receive(void *zmq, zmq_msg_t *frame)
+{
+	int size;
+
+	do
+		size = zmq_msg_recv(frame, zmq, ZMQ_DONTWAIT);
+	while (size == -1 && errno == EINTR);
+	return size;
+}
+
+/* Returns 1 with a whole message, 0 when there is none. libzmq hands out a message only
+ * when all its frames are there. */
+static int
+receive_parts(void *zmq, struct parts *parts, bool *truncated)
+{
+	zmq_msg_t frame;
+	bool more = true;
+
+	*truncated = false;
+	while (more) {
+		zmq_msg_init(&frame);
+		if (receive(zmq, &frame) == -1) {
+			parts_release(parts);
+			return 0;
+		}
+		more = zmq_msg_more(&frame);
+		if (parts->count < PARTS_MAX) {
+			zmq_msg_init(&parts->frames[parts->count]);
+			zmq_msg_move(&parts->frames[parts->count++], &frame);
+		} else {
+			*truncated = true;
+		}
+		zmq_msg_close(&frame);
+	}
+	return 1;
+}
+
+static void
+drain(void *arg)
+{
+	struct socket *socket = arg;
+	struct parts parts = { .count = 0 };
+	bool truncated;
+
+	if (socket->fn == NULL)
+		return;
+	socket->is_draining = true;
+	for (unsigned i = 0; i < BATCH && !socket->is_closed; i++) {
+		if (receive_parts(socket->zmq, &parts, &truncated) == 0)
+			break;
+		socket->fn(socket->arg, &parts, truncated);
+		parts_release(&parts);
+	}
+	socket->is_draining = false;
+	if (socket->is_closed)
+		free(socket);
+}
+
+/* --- sending ------------------------------------------------------------------------ */
+
+static int
+send_frame(void *zmq, zmq_msg_t *frame, int flags)
+{
+	int size;
+
+	do
+		size = zmq_msg_send(frame, zmq, flags | ZMQ_DONTWAIT);
+	while (size == -1 && errno == EINTR);
+	return size == -1 ? -1 : 0;
+}
+
+/* libzmq sees that a peer has gone when it reads: make it look, that a full pipe to
+ * nobody is no longer one. */
+static void
+notice_lost_peers(void *zmq)
+{
+	int events;
+	size_t size = sizeof events;
+
+	zmq_getsockopt(zmq, ZMQ_EVENTS, &events, &size);
+}
+
+/* Only here can a message be refused. A ROUTER that refused the routing id would take the
+ * next frame for another. */
+static int
+send_first(void *zmq, struct parts *parts)
+{
+	int more = parts->count > 1 ? ZMQ_SNDMORE : 0;
+
+	if (send_frame(zmq, &parts->frames[0], more) == 0)
+		return 0;
+	if (errno != EAGAIN)
+		return -1;
+	notice_lost_peers(zmq);
+	return send_frame(zmq, &parts->frames[0], more);
+}
+
+/* The rest goes out even when the peer is lost in the middle: libzmq then drops frames up
+ * to the last, and it must be the last of this message. */
+static int
+send_rest(void *zmq, struct parts *parts)
+{
+	int result = 0;
+	int error = 0;
+
+	for (unsigned i = 1; i < parts->count; i++) {
+		int more = i + 1 < parts->count ? ZMQ_SNDMORE : 0;
+
+		if (send_frame(zmq, &parts->frames[i], more) == -1) {
+			result = -1;
+			error = errno;
+		}
+	}
+	if (result == -1)
+		errno = error;
+	return result;
+}
+
+static bool
+fits(const struct parts *parts)
+{
+	for (unsigned i = 0; i < parts->count; i++) {
+		if (parts_size(parts, i) > BODY_BYTES_MAX)
+			return false;
+	}
+	return true;
+}
+
+int
+socket_send(struct socket *socket, struct parts *parts)
+{
+	int result = -1;
+	int error;
+
+	assert(parts->count > 0);
+	if (!fits(parts))
+		errno = EMSGSIZE;
+	else if (send_first(socket->zmq, parts) == 0)
+		result = send_rest(socket->zmq, parts);
+	error = errno;
+	parts_release(parts); /* sent frames are empty by now */
+	errno = error;
+	return result;
+}
