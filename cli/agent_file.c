@@ -1,0 +1,124 @@
+#include "agent_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "graph.h"
+#include "nearest.h"
+#include "spec.h"
+
+bool
+agent_is_file(const char *text)
+{
+	static const char *const endings[] = { ".yaml", ".yml", ".json" };
+	size_t size = strlen(text), i;
+
+	for (i = 0; i < sizeof endings / sizeof *endings; i++) {
+		size_t ending = strlen(endings[i]);
+
+		if (size > ending && strcmp(text + size - ending, endings[i]) == 0)
+			return true;
+	}
+	return strchr(text, '/') != NULL;
+}
+
+/* A tool that no worker has announced yet is no error: it may come. But say it. */
+static void
+warn_unserved(struct session *session, const struct spec *spec)
+{
+	struct arena *arena = session_arena(session);
+	const struct value *names = spec_served_tools(arena, spec), *tools;
+	const char **known, *near;
+	size_t i;
+
+	if (store_tools(session_store(session), arena, &tools) != STORE_OK)
+		return;
+	known = arena_alloc(arena, (value_size(tools) + 1) * sizeof *known);
+	for (i = 0; i < value_size(tools); i++)
+		known[i] = value_text(tools->pairs[i].key);
+	for (i = 0; i < value_size(names); i++) {
+		const char *name = value_text(value_at(names, i));
+
+		if (value_has(tools, name))
+			continue;
+		near = nearest_name(name, known, value_size(tools));
+		complain("agent '%s': no worker has served tool '%s' so far%s%s%s",
+		    spec->name, name, near != NULL ? "; did you mean '" : "",
+		    near != NULL ? near : "", near != NULL ? "'?" : "");
+	}
+}
+
+static int
+apply_one(struct session *session, const char *path, const struct spec *spec, bool quiet)
+{
+	struct arena *arena = session_arena(session);
+	const char *place = "", *error = NULL;
+	enum store_status status;
+
+	if (graph_compile(arena, spec, &place, &error) == NULL) {
+		complain("%s: agent '%s': %s: %s", path, spec->name, place, error);
+		return STATUS_FAILED;
+	}
+	status = store_put_agent(
+	    session_store(session), arena, spec->name, spec->version, spec->source);
+	if (status != STORE_OK)
+		return session_store_failed(session, status);
+	if (!quiet)
+		printf("applied %s (version %.12s)\n", spec->name, spec->version);
+	warn_unserved(session, spec);
+	return STATUS_OK;
+}
+
+int
+agent_file_apply(
+    struct session *session, const char *path, bool quiet, const char **first_r)
+{
+	const struct spec *const *specs;
+	const char *error;
+	int result = STATUS_OK;
+	long count, i;
+
+	if (session_store(session) == NULL)
+		return STATUS_UNREACHABLE;
+	count = spec_load_file(session_arena(session), path, &specs, &error);
+	if (count == -1) {
+		complain("%s", error);
+		return STATUS_FAILED;
+	}
+	for (i = 0; i < count && result == STATUS_OK; i++)
+		result = apply_one(session, path, specs[i], quiet);
+	if (result == STATUS_OK && count > 0 && first_r != NULL)
+		*first_r = specs[0]->name;
+	return result;
+}
+
+int
+agent_version(struct session *session, const char *name, const char **version_r)
+{
+	struct arena *arena = session_arena(session);
+	struct store *store = session_store(session);
+	const struct value *agents;
+	const char **names, *near;
+	enum store_status status;
+	size_t i;
+
+	if (store == NULL)
+		return STATUS_UNREACHABLE;
+	status = store_agents(store, arena, &agents);
+	if (status != STORE_OK)
+		return session_store_failed(session, status);
+	*version_r = value_get_text(agents, name);
+	if (*version_r != NULL)
+		return STATUS_OK;
+	names = arena_alloc(arena, (value_size(agents) + 1) * sizeof *names);
+	for (i = 0; i < value_size(agents); i++)
+		names[i] = value_text(agents->pairs[i].key);
+	near = nearest_name(name, names, value_size(agents));
+	complain(
+	    "agent '%s' is not known%s%s%s; `flotilla agents list` shows those that are, "
+	    "`flotilla agents apply FILE` adds one",
+	    name, near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+	    near != NULL ? "'?" : "");
+	return STATUS_NOT_FOUND;
+}

@@ -1,0 +1,218 @@
+/* agents: `agents apply`, `agents list`, `graph`. */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent_file.h"
+#include "command.h"
+#include "graph.h"
+#include "json.h"
+#include "nearest.h"
+#include "registry.h"
+#include "show.h"
+#include "spec.h"
+
+struct agents_settings {
+	struct common_settings common;
+	const char **plugins;
+};
+static const struct setting agents_table[] = {
+	COMMON_SETTINGS,
+	{ "plugin", SETTING_LIST, offsetof(struct agents_settings, plugins), NULL, 0, 0,
+	    NULL, "a shared object with middleware; may be given several times", 0 },
+	SETTINGS_END,
+};
+
+static enum status
+load_plugins(const struct agents_settings *settings)
+{
+	const char *const *plugin = (const char *const *)settings->plugins;
+	const char *error;
+
+	for (; plugin != NULL && *plugin != NULL; plugin++) {
+		if (registry_load(*plugin, &error) == -1) {
+			complain("--plugin %s: %s", *plugin, error);
+			return STATUS_FAILED;
+		}
+	}
+	return STATUS_OK;
+}
+
+/* --- apply, list
+ * ---------------------------------------------------------------------------- */
+
+static enum status
+apply(struct session *session, const char *const *files)
+{
+	int status = STATUS_OK, worst = STATUS_OK;
+
+	if (*files == NULL) {
+		complain("which FILES?");
+		return STATUS_USAGE;
+	}
+	/* A bad file does not keep the others from being applied. */
+	for (; *files != NULL && status != STATUS_UNREACHABLE; files++) {
+		status = agent_file_apply(session, *files, session_json(session), NULL);
+		if (status != STATUS_OK)
+			worst = status;
+	}
+	return (enum status)worst;
+}
+
+static const struct value *
+describe(struct session *session, const char *name, const char *version)
+{
+	struct arena *arena = session_arena(session);
+	const struct value *source = NULL;
+
+	store_agent_source(session_store(session), arena, version, &source);
+	return value_map(arena, "name", value_str(arena, name), "version",
+	    value_str(arena, version), "model", value_get(source, "model"), "description",
+	    value_get(source, "description"), "tools", value_get(source, "tools"), NULL);
+}
+
+static enum status
+list(struct session *session)
+{
+	struct arena *arena = session_arena(session);
+	struct value_list all = { .arena = arena };
+	const struct value *agents;
+	enum store_status status;
+	size_t i;
+
+	if (session_store(session) == NULL)
+		return STATUS_UNREACHABLE;
+	status = store_agents(session_store(session), arena, &agents);
+	if (status != STORE_OK)
+		return (enum status)session_store_failed(session, status);
+	for (i = 0; i < value_size(agents); i++)
+		value_list_add(&all, describe(session, value_text(agents->pairs[i].key),
+					 value_text(agents->pairs[i].value)));
+	if (session_json(session)) {
+		printf("%s\n", json_text(arena, value_list_end(&all)));
+		return STATUS_OK;
+	}
+	printf("%-20s %-12s  %-24s %s\n", "AGENT", "VERSION", "MODEL", "DESCRIPTION");
+	for (i = 0; i < all.count; i++) {
+		const char *text = value_get_text(all.items[i], "description");
+		const char *model = value_get_text(all.items[i], "model");
+
+		printf("%-20s %.12s  %-24s %s\n", value_get_text(all.items[i], "name"),
+		    value_get_text(all.items[i], "version"), model != NULL ? model : "-",
+		    text != NULL ? show_line(arena, text, 80) : "");
+	}
+	return STATUS_OK;
+}
+
+static enum status
+run_agents(struct session *session, const void *settings, const char *const *rest)
+{
+	enum status status = load_plugins(settings);
+
+	if (status != STATUS_OK)
+		return status;
+	if (rest[0] != NULL && strcmp(rest[0], "apply") == 0)
+		return apply(session, rest + 1);
+	if (rest[0] == NULL || strcmp(rest[0], "list") == 0)
+		return list(session);
+	complain("agents knows no '%s'; there are: apply FILES, and list", rest[0]);
+	return STATUS_USAGE;
+}
+
+const struct command command_agents = {
+	.name = "agents",
+	.usage = "apply FILES... | list",
+	.summary = "checks and applies agent files; lists agents",
+	.text =
+	    "apply checks agent files whole and makes their agents the fleet's; runs "
+	    "that are "
+	    "under way keep the version they started with. list shows what is applied.",
+	.table = agents_table,
+	.settings_size = sizeof(struct agents_settings),
+	.run = run_agents,
+};
+
+/* --- graph
+ * ------------------------------------------------------------------------------------ */
+
+static const struct spec *
+load_named(struct session *session, const char *name, enum status *status_r)
+{
+	struct arena *arena = session_arena(session);
+	const char *version, *path = "", *error = NULL;
+	const struct value *source;
+	const struct spec *spec;
+	enum store_status stored;
+
+	*status_r = (enum status)agent_version(session, name, &version);
+	if (*status_r != STATUS_OK)
+		return NULL;
+	stored = store_agent_source(session_store(session), arena, version, &source);
+	if (stored != STORE_OK) {
+		*status_r = stored == STORE_NONE
+				? STATUS_NOT_FOUND
+				: (enum status)session_store_failed(session, stored);
+		return NULL;
+	}
+	spec = spec_load(arena, source, name, &path, &error);
+	if (spec == NULL) {
+		complain("agent '%s': %s: %s", name, path, error);
+		*status_r = STATUS_FAILED;
+	}
+	return spec;
+}
+
+static const struct spec *
+load_file(struct session *session, const char *path, enum status *status_r)
+{
+	const struct spec *const *specs;
+	const char *error;
+	long count = spec_load_file(session_arena(session), path, &specs, &error);
+
+	*status_r = count > 0 ? STATUS_OK : STATUS_FAILED;
+	if (count <= 0)
+		complain("%s", count == 0 ? "no agent in the file" : error);
+	return count > 0 ? specs[0] : NULL;
+}
+
+static enum status
+run_graph(struct session *session, const void *settings, const char *const *rest)
+{
+	struct arena *arena = session_arena(session);
+	enum status status = load_plugins(settings);
+	const char *path = "", *error = NULL;
+	const struct spec *spec;
+	const struct graph *graph;
+
+	if (status != STATUS_OK)
+		return status;
+	if (rest[0] == NULL) {
+		complain("which AGENT (or file)?");
+		return STATUS_USAGE;
+	}
+	spec = agent_is_file(rest[0]) ? load_file(session, rest[0], &status)
+				      : load_named(session, rest[0], &status);
+	if (spec == NULL)
+		return status;
+	graph = graph_compile(arena, spec, &path, &error);
+	if (graph == NULL) {
+		complain("agent '%s': %s: %s", spec->name, path, error);
+		return STATUS_FAILED;
+	}
+	if (session_json(session))
+		printf("%s\n", json_text(arena, graph_value(arena, graph)));
+	else
+		fputs(graph_mermaid(arena, graph), stdout);
+	return STATUS_OK;
+}
+
+const struct command command_graph = {
+	.name = "graph",
+	.usage = "AGENT",
+	.summary = "draws an agent's graph as Mermaid text",
+	.text = "Draws the graph of AGENT (a name, or a file, which needs no fleet): "
+		"nodes, edges, "
+		"conditional edges dotted.",
+	.table = agents_table,
+	.settings_size = sizeof(struct agents_settings),
+	.run = run_graph,
+};

@@ -1,0 +1,76 @@
+/* command: one verb of `flotilla`: a file each, listed in main.c.
+ *
+ * A command's run function is called on a fiber with its settings parsed; it may wait. It
+ * returns the exit status. Readable output on stdout for people, one JSON document (or
+ * one JSON line an item, when it streams) with --json; messages about failures on stderr.
+ */
+#ifndef COMMAND_H
+#define COMMAND_H
+
+#include "session.h"
+#include "settings.h"
+
+/* Exit statuses that scripts can use; docs/cli.md lists them. */
+enum status {
+	STATUS_OK = 0,
+	STATUS_FAILED = 1, /* the run failed, or the command did */
+	STATUS_USAGE = 2,
+	STATUS_NOT_FOUND = 3,   /* no such run, thread, agent */
+	STATUS_UNREACHABLE = 4, /* no Redis, no broker */
+	STATUS_INTERRUPTED = 5, /* the run waits for an answer */
+	STATUS_CANCELLED = 6,
+	STATUS_REFUSED = 7, /* the submission was refused */
+};
+
+/* Every command's settings begin with this. */
+struct common_settings {
+	const char *redis;
+	const char *broker;
+	const char *status;
+	bool json;
+};
+
+#define COMMON_SETTINGS                                                                  \
+	{ "redis", SETTING_TEXT, offsetof(struct common_settings, redis), NULL, 0, 0,    \
+		NULL,                                                                    \
+		"Redis: redis://host:port or unix:///path (default: the fleet of this "  \
+		"folder, "                                                               \
+		"else redis://127.0.0.1:6379)",                                          \
+		0 },                                                                     \
+	    { "broker", SETTING_TEXT, offsetof(struct common_settings, broker), NULL, 0, \
+		    0, NULL,                                                             \
+		    "the broker's endpoint (default: the fleet of this folder, else "    \
+		    "tcp://127.0.0.1:7700)",                                             \
+		    0 },                                                                 \
+	    { "status", SETTING_TEXT, offsetof(struct common_settings, status), NULL, 0, \
+		    0, NULL,                                                             \
+		    "the status channel (default: the fleet of this folder, else "       \
+		    "tcp://127.0.0.1:7701)",                                             \
+		    0 },                                                                 \
+	{                                                                                \
+		"json", SETTING_BOOL, offsetof(struct common_settings, json), NULL, 0,   \
+		    0, NULL, "print JSON, for programs", 0                               \
+	}
+
+#define SETTINGS_END                                                                     \
+	{                                                                                \
+		NULL, SETTING_TEXT, 0, NULL, 0, 0, NULL, NULL, 0                         \
+	}
+
+struct command {
+	const char *name;
+	const char *usage;   /* of its arguments: "AGENT [TEXT]" */
+	const char *summary; /* one line */
+	const char *text;    /* more, for --help; may be NULL */
+	const struct setting *table;
+	size_t settings_size;
+	/* rest: positional arguments, NULL-ended. */
+	enum status (*run)(
+	    struct session *session, const void *settings, const char *const *rest);
+};
+
+extern const struct command command_up, command_submit, command_watch, command_state,
+    command_history, command_runs, command_cancel, command_graph, command_agents,
+    command_top, command_resume;
+
+#endif

@@ -1,0 +1,30 @@
+/* fleet_file: where the fleet of this folder is, as `flotilla up` has written it. */
+#ifndef FLEET_FILE_H
+#define FLEET_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arena.h"
+
+#define FLEET_FOLDER ".flotilla"
+#define FLEET_FILE FLEET_FOLDER "/fleet.json"
+
+struct fleet_file {
+	const char *redis, *broker, *status;
+	int64_t pid; /* of `flotilla up`; 0: none */
+};
+
+/* Fills *file_r from the nearest fleet.json of this folder or one above it whose `up` is
+ * alive, else with the defaults. Texts are in arena. */
+void fleet_file_find(struct arena *arena, struct fleet_file *file_r);
+
+/* Reads the fleet.json of folder alone. Returns false when there is none or its `up` is
+ * gone. */
+bool fleet_file_read(struct arena *arena, const char *folder, struct fleet_file *file_r);
+
+/* Writes folder's fleet.json. Returns 0, -1 with errno. */
+int fleet_file_write(const char *folder, const struct fleet_file *file);
+void fleet_file_remove(const char *folder);
+
+#endif

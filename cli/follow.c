@@ -1,0 +1,171 @@
+#include "follow.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "fiber.h"
+#include "json.h"
+#include "show.h"
+
+#define BLOCK_MS 500u
+
+struct follow {
+	struct session *session;
+	const struct follow_options *options;
+	const char *thread, *run;
+	uint64_t seen;
+	const struct value *last;
+	bool token_open; /* a line of tokens is being written */
+};
+
+int
+follow_exit(const char *status)
+{
+	static const struct {
+		const char *status;
+		enum status exit;
+	} exits[] = { { "success", STATUS_OK }, { "interrupted", STATUS_INTERRUPTED },
+		{ "cancelled", STATUS_CANCELLED }, { "refused", STATUS_REFUSED } };
+	size_t i;
+
+	for (i = 0; i < sizeof exits / sizeof *exits; i++)
+		if (status != NULL && strcmp(exits[i].status, status) == 0)
+			return exits[i].exit;
+	return STATUS_FAILED;
+}
+
+/* --- tokens
+ * --------------------------------------------------------------------------------- */
+
+static void
+on_token(void *arg, struct parts *parts, bool truncated)
+{
+	struct follow *follow = arg;
+	struct arena *arena;
+	const struct value *body;
+	const char *error, *text;
+
+	if (truncated || parts->count < 2)
+		return;
+	arena = arena_new();
+	if (value_unpack(
+		arena, parts_data(parts, 1), parts_size(parts, 1), &body, &error) == 0) {
+		text = value_get_text(body, "content");
+		if (text != NULL) {
+			fputs(show_line(arena, text, strlen(text)), stdout);
+			fflush(stdout);
+			follow->token_open = true;
+		}
+	}
+	arena_destroy(&arena);
+}
+
+static struct socket *
+listen_tokens(struct follow *follow)
+{
+	struct arena *arena = session_arena(follow->session);
+	struct socket *socket;
+	const char *error;
+
+	if (!follow->options->tokens || follow->options->json)
+		return NULL;
+	socket = socket_sub(session_loop(follow->session),
+	    session_status(follow->session), on_token, follow, &error);
+	if (socket == NULL) {
+		complain("no tokens: %s: %s", session_status(follow->session), error);
+		return NULL;
+	}
+	socket_subscribe(socket, arena_printf(arena, "run.%s.token", follow->run));
+	return socket;
+}
+
+/* --- events
+ * --------------------------------------------------------------------------------- */
+
+static void
+tell(struct follow *follow, struct arena *arena, const struct value *event)
+{
+	const struct value *messages = value_empty_array();
+	int64_t count = value_get_int(event, "count", 0);
+
+	if (follow->options->quiet)
+		return;
+	if (count > 0)
+		store_messages(session_store(follow->session), arena, follow->thread,
+		    (uint64_t)value_get_int(event, "first", 0), (uint64_t)count,
+		    &messages);
+	if (follow->options->json) {
+		if (count > 0)
+			event = value_map_with(arena, event, "messages", messages);
+		printf("%s\n", json_text(arena, event));
+		fflush(stdout);
+		return;
+	}
+	if (follow->token_open)
+		putchar('\n');
+	follow->token_open = false;
+	show_event(arena, event, messages);
+}
+
+/* Reads what is new. Returns true when the run's end was among it. */
+static bool
+read_events(struct follow *follow, struct store *events_store, int *result)
+{
+	struct arena *arena = arena_new();
+	const struct value *events;
+	enum store_status status = store_events(events_store, arena, follow->thread,
+	    follow->run, follow->seen, BLOCK_MS, &events);
+	bool ended = false;
+	size_t i;
+
+	if (status != STORE_OK) {
+		*result = session_store_failed(follow->session, status);
+		arena_destroy(&arena);
+		return true;
+	}
+	for (i = 0; i < value_size(events); i++) {
+		const struct value *event = value_at(events, i);
+
+		follow->seen = (uint64_t)value_get_int(event, "seq", 0);
+		tell(follow, arena, event);
+		if (value_text_is(value_get(event, "kind"), "finished")) {
+			follow->last = value_copy(session_arena(follow->session), event);
+			*result = follow_exit(value_get_text(event, "status"));
+			ended = true;
+		}
+	}
+	arena_destroy(&arena);
+	return ended;
+}
+
+int
+follow_run(struct session *session, const char *thread, const char *run,
+    const struct follow_options *options, const struct value **last_r)
+{
+	struct follow follow = { .session = session,
+		.options = options,
+		.thread = thread,
+		.run = run,
+		.last = value_empty_map() };
+	struct store *events_store = session_events_store(session);
+	struct socket *tokens;
+	int result = STATUS_FAILED;
+
+	if (events_store == NULL || session_store(session) == NULL)
+		return STATUS_UNREACHABLE;
+	tokens = listen_tokens(&follow);
+	while (
+	    !session_interrupted(session) && !read_events(&follow, events_store, &result))
+		continue;
+	socket_close(&tokens, 0);
+	if (session_interrupted(session)) {
+		complain("no longer watching; the run goes on. `flotilla watch %s`, "
+			 "`flotilla cancel %s`",
+		    run, run);
+		result = STATUS_FAILED;
+	}
+	if (last_r != NULL)
+		*last_r = follow.last;
+	return result;
+}

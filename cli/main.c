@@ -1,0 +1,112 @@
+/* flotilla: the command line. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "fiber.h"
+#include "log.h"
+#include "nearest.h"
+
+static const struct command *const commands[] = { &command_up, &command_submit,
+	&command_watch, &command_state, &command_history, &command_runs, &command_resume,
+	&command_cancel, &command_graph, &command_agents, &command_top };
+#define COMMAND_COUNT (sizeof commands / sizeof *commands)
+
+static void
+print_help(FILE *out)
+{
+	size_t i;
+
+	fputs("Usage: flotilla COMMAND [OPTION...] [ARGUMENT...]\n"
+	      "Runs agents on a fleet of workers, and shows what they do.\n\n",
+	    out);
+	for (i = 0; i < COMMAND_COUNT; i++)
+		fprintf(out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+	fputs("\n`flotilla COMMAND --help` tells more. Exit statuses: 0 done, 1 failed, "
+	      "2 usage,\n"
+	      "3 not found, 4 unreachable, 5 interrupted, 6 cancelled, 7 refused.\n",
+	    out);
+}
+
+static const struct command *
+find_command(const char *name)
+{
+	const char *names[COMMAND_COUNT], *near;
+	size_t i;
+
+	for (i = 0; i < COMMAND_COUNT; i++) {
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+		names[i] = commands[i]->name;
+	}
+	near = nearest_name(name, names, COMMAND_COUNT);
+	complain("no command '%s'%s%s%s; `flotilla --help` lists them", name,
+	    near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+	    near != NULL ? "'?" : "");
+	return NULL;
+}
+
+struct invocation {
+	const struct command *command;
+	struct loop *loop;
+	void *settings;
+	const char *const *rest;
+	enum status status;
+};
+
+static void
+run_command(void *arg)
+{
+	struct invocation *invocation = arg;
+	struct session *session = session_new(invocation->loop, invocation->settings);
+
+	invocation->status =
+	    invocation->command->run(session, invocation->settings, invocation->rest);
+	session_destroy(&session);
+	loop_stop(invocation->loop);
+}
+
+static void
+parse(struct invocation *invocation, int argc, char **argv)
+{
+	const struct command *command = invocation->command;
+	char program[64];
+	struct settings_help help = { .program = program,
+		.usage = command->usage,
+		.summary = command->text != NULL ? command->text : command->summary };
+
+	snprintf(program, sizeof program, "flotilla %s", command->name);
+	invocation->settings = calloc(1, command->settings_size);
+	if (invocation->settings == NULL)
+		abort();
+	settings_parse(
+	    command->table, invocation->settings, &help, argc, argv, &invocation->rest);
+}
+
+int
+main(int argc, char *argv[])
+{
+	struct invocation invocation = { 0 };
+
+	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+		print_help(argc < 2 ? stderr : stdout);
+		return argc < 2 ? STATUS_USAGE : STATUS_OK;
+	}
+	invocation.command = find_command(argv[1]);
+	if (invocation.command == NULL)
+		return STATUS_USAGE;
+	log_open("flotilla", LOG_LEVEL_WARN);
+	signal(SIGPIPE, SIG_IGN);
+	parse(&invocation, argc - 1, argv + 1);
+	invocation.loop = loop_new();
+	if (fiber_start(invocation.loop, "command", run_command, &invocation) == NULL)
+		abort();
+	loop_run(invocation.loop);
+	loop_destroy(&invocation.loop);
+	socket_shutdown();
+	settings_release(invocation.command->table, invocation.settings);
+	free(invocation.settings);
+	return invocation.status;
+}

@@ -1,0 +1,49 @@
+/* session: a command's connections, made when first asked for.
+ *
+ * Where the fleet is: flags, then FLOTILLA_* variables, then `.flotilla/fleet.json` of
+ * this folder or one above it (written by `flotilla up`), then the defaults. */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include "loop.h"
+#include "socket.h"
+#include "store.h"
+#include "value.h"
+
+struct session;
+struct common_settings;
+
+struct session *session_new(struct loop *loop, const struct common_settings *settings);
+void session_destroy(struct session **session_p);
+
+struct loop *session_loop(struct session *session);
+/* Memory for the whole command. */
+struct arena *session_arena(struct session *session);
+bool session_json(const struct session *session);
+
+/* The store; waits up to 3 s for Redis. Says so on stderr and returns NULL when it is not
+ * there. */
+struct store *session_store(struct session *session);
+/* A second store on a connection of its own, for waiting reads. */
+struct store *session_events_store(struct session *session);
+
+/* Endpoints as resolved. */
+const char *session_redis(struct session *session);
+const char *session_broker(struct session *session);
+const char *session_status(struct session *session);
+
+/* For `up`: the fleet is the one it has started; later, lets go of its Redis. */
+struct fleet_file;
+void session_at(struct session *session, const struct fleet_file *fleet);
+void session_disconnect(struct session *session);
+
+/* True once Ctrl-C was pressed; the running fiber is cancelled too. */
+bool session_interrupted(const struct session *session);
+
+/* Prints "flotilla: ..." on stderr. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Says why a store step failed; returns the exit status for it. */
+int session_store_failed(struct session *session, enum store_status status);
+
+#endif

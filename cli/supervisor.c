@@ -1,0 +1,368 @@
+#include "supervisor.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "fiber.h"
+#include "memory.h"
+#include "session.h"
+
+#define RESTART_MS_MIN 100u
+#define RESTART_MS_MAX 5000u
+#define SETTLED_MS 10000u /* alive for so long: the next restart is quick again */
+
+extern char **environ;
+
+struct child {
+	struct child *next; /* the one started before */
+	struct supervisor *supervisor;
+	char *name;
+	char **argv;
+	uv_process_t process;
+	bool alive, ready, closing;
+	uint64_t started_ms, restart_ms;
+	struct timer *restart;
+};
+
+struct supervisor {
+	struct loop *loop;
+	struct child *children; /* newest first */
+	char *notify_path;
+	int notify_fd;
+	uv_poll_t notify;
+	struct fiber *waiting;
+	bool stopping;
+	size_t handles; /* open uv handles of ours */
+};
+
+/* --- readiness -------------------------------------------------------------------------
+ */
+
+static void
+mark_ready(struct supervisor *supervisor, pid_t pid)
+{
+	struct child *child;
+
+	for (child = supervisor->children; child != NULL; child = child->next)
+		if (child->alive && child->process.pid == pid)
+			child->ready = true;
+	if (supervisor->waiting != NULL)
+		fiber_wake(supervisor->waiting);
+}
+
+static void
+on_notify(uv_poll_t *handle, int status, int events)
+{
+	struct supervisor *supervisor = handle->data;
+	char text[4096], control[CMSG_SPACE(sizeof(struct ucred))];
+	struct iovec iov = { text, sizeof text - 1 };
+	struct msghdr message = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof control };
+	struct cmsghdr *header;
+	struct ucred who = { 0 };
+	ssize_t size = recvmsg(supervisor->notify_fd, &message, MSG_DONTWAIT);
+
+	(void)status;
+	(void)events;
+	if (size <= 0)
+		return;
+	text[size] = '\0';
+	for (header = CMSG_FIRSTHDR(&message); header != NULL;
+	     header = CMSG_NXTHDR(&message, header))
+		if (header->cmsg_level == SOL_SOCKET &&
+		    header->cmsg_type == SCM_CREDENTIALS)
+			memcpy(&who, CMSG_DATA(header), sizeof who);
+	if (strstr(text, "READY=1") != NULL)
+		mark_ready(supervisor, who.pid);
+}
+
+static int
+open_notify(struct supervisor *supervisor)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int on = 1;
+
+	if (strlen(supervisor->notify_path) >= sizeof address.sun_path) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	snprintf(
+	    address.sun_path, sizeof address.sun_path, "%s", supervisor->notify_path);
+	supervisor->notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (supervisor->notify_fd == -1 ||
+	    setsockopt(supervisor->notify_fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) ==
+		-1 ||
+	    bind(supervisor->notify_fd, (struct sockaddr *)&address, sizeof address) ==
+		-1)
+		return -1;
+	return 0;
+}
+
+struct supervisor *
+supervisor_new(struct loop *loop, const char *folder)
+{
+	struct supervisor *supervisor = xcalloc(1, sizeof *supervisor);
+
+	supervisor->loop = loop;
+	supervisor->notify_fd = -1;
+	if (asprintf(&supervisor->notify_path, "%s/notify", folder) == -1)
+		abort();
+	if (open_notify(supervisor) == -1) {
+		if (supervisor->notify_fd != -1)
+			close(supervisor->notify_fd);
+		free(supervisor->notify_path);
+		free(supervisor);
+		return NULL;
+	}
+	uv_poll_init(loop_uv(loop), &supervisor->notify, supervisor->notify_fd);
+	supervisor->notify.data = supervisor;
+	supervisor->handles++;
+	uv_poll_start(&supervisor->notify, UV_READABLE, on_notify);
+	return supervisor;
+}
+
+/* --- children
+ * --------------------------------------------------------------------------- */
+
+static void
+on_child_closed(uv_handle_t *handle)
+{
+	struct child *child = handle->data;
+
+	child->closing = false;
+	child->supervisor->handles--;
+	if (child->supervisor->waiting != NULL)
+		fiber_wake(child->supervisor->waiting);
+}
+
+static int spawn(struct child *child);
+
+static void
+on_restart(void *arg)
+{
+	struct child *child = arg;
+
+	timer_stop(&child->restart);
+	if (!child->supervisor->stopping && spawn(child) == -1)
+		child->restart = timer_start(
+		    child->supervisor->loop, RESTART_MS_MAX, 0, on_restart, child);
+}
+
+static void
+on_child_exit(uv_process_t *process, int64_t status, int signal_number)
+{
+	struct child *child = process->data;
+	struct supervisor *supervisor = child->supervisor;
+	uint64_t now = loop_now_ms(supervisor->loop);
+
+	child->alive = false;
+	child->closing = true;
+	uv_close((uv_handle_t *)process, on_child_closed);
+	if (supervisor->stopping)
+		return;
+	if (now - child->started_ms > SETTLED_MS)
+		child->restart_ms = RESTART_MS_MIN;
+	if (signal_number != 0)
+		complain("%s was killed by signal %d; it is started again", child->name,
+		    signal_number);
+	else
+		complain("%s ended with status %d; it is started again", child->name,
+		    (int)status);
+	child->restart =
+	    timer_start(supervisor->loop, child->restart_ms, 0, on_restart, child);
+	child->restart_ms = child->restart_ms * 2 > RESTART_MS_MAX
+				? RESTART_MS_MAX
+				: child->restart_ms * 2;
+}
+
+/* Our environment with the notify socket of ours in place of our own. */
+static char **
+child_environment(const struct supervisor *supervisor)
+{
+	size_t count = 0, n = 0, i;
+	char **lines;
+
+	while (environ[count] != NULL)
+		count++;
+	lines = xcalloc(count + 2, sizeof *lines);
+	for (i = 0; i < count; i++)
+		if (strncmp(environ[i], "NOTIFY_SOCKET=", 14) != 0)
+			lines[n++] = xstrdup(environ[i]);
+	if (asprintf(&lines[n], "NOTIFY_SOCKET=%s", supervisor->notify_path) == -1)
+		abort();
+	return lines;
+}
+
+static void
+free_lines(char **lines)
+{
+	size_t i;
+
+	for (i = 0; lines[i] != NULL; i++)
+		free(lines[i]);
+	free(lines);
+}
+
+static int
+spawn(struct child *child)
+{
+	struct supervisor *supervisor = child->supervisor;
+	uv_stdio_container_t stdio[3] = { { .flags = UV_IGNORE },
+		{ .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO },
+		{ .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO } };
+	uv_process_options_t options = { .exit_cb = on_child_exit,
+		.file = child->argv[0],
+		.args = child->argv,
+		.env = child_environment(supervisor),
+		.stdio = stdio,
+		.stdio_count = 3,
+		/* A session of its own: Ctrl-C is for us, we end the children in order.
+		 */
+		.flags = UV_PROCESS_DETACHED };
+	int error;
+
+	child->ready = false;
+	child->started_ms = loop_now_ms(supervisor->loop);
+	error = uv_spawn(loop_uv(supervisor->loop), &child->process, &options);
+	child->process.data = child;
+	supervisor->handles++;
+	free_lines(options.env);
+	if (error == 0) {
+		child->alive = true;
+		return 0;
+	}
+	complain("%s cannot be started: %s: %s", child->name, child->argv[0],
+	    uv_strerror(error));
+	child->closing = true;
+	uv_close((uv_handle_t *)&child->process, on_child_closed);
+	return -1;
+}
+
+/* setpriv sends the child SIGTERM when we die in a way we cannot clean up after. */
+static char **
+supervised(const char *const *argv)
+{
+	static const char *const prefix[] = { "setpriv", "--pdeathsig", "TERM" };
+	size_t count = 0, n = 0;
+	char **copy;
+
+	while (argv[count] != NULL)
+		count++;
+	copy = xcalloc(count + 4, sizeof *copy);
+	for (; n < 3; n++)
+		copy[n] = xstrdup(prefix[n]);
+	for (; *argv != NULL; argv++)
+		copy[n++] = xstrdup(*argv);
+	return copy;
+}
+
+int
+supervisor_start(struct supervisor *supervisor, const char *name, const char *const *argv,
+    uint64_t ready_ms)
+{
+	struct child *child = xcalloc(1, sizeof *child);
+	uint64_t deadline = loop_now_ms(supervisor->loop) + ready_ms;
+
+	child->supervisor = supervisor;
+	child->name = xstrdup(name);
+	child->argv = supervised(argv);
+	child->restart_ms = RESTART_MS_MIN;
+	child->next = supervisor->children;
+	supervisor->children = child;
+	if (spawn(child) == -1)
+		return -1;
+	supervisor->waiting = fiber_current();
+	while (!child->ready && child->alive && loop_now_ms(supervisor->loop) < deadline)
+		if (fiber_wait_ms(100) == -1)
+			break;
+	supervisor->waiting = NULL;
+	if (child->ready)
+		return 0;
+	if (!fiber_cancelled())
+		complain("%s did not become ready; its messages are above", name);
+	return -1;
+}
+
+/* --- the end
+ * ------------------------------------------------------------------------------ */
+
+static void
+wait_until(struct supervisor *supervisor, const struct child *child, uint64_t ms)
+{
+	uint64_t deadline = loop_now_ms(supervisor->loop) + ms;
+
+	while (
+	    (child->alive || child->closing) && loop_now_ms(supervisor->loop) < deadline)
+		fiber_wait_ms(50);
+}
+
+void
+supervisor_stop(struct supervisor *supervisor, uint64_t kill_ms)
+{
+	struct child *child;
+
+	fiber_shield(true);
+	supervisor->stopping = true;
+	supervisor->waiting = fiber_current();
+	for (child = supervisor->children; child != NULL; child = child->next) {
+		timer_stop(&child->restart);
+		if (child->alive)
+			uv_process_kill(&child->process, SIGTERM);
+		wait_until(supervisor, child, kill_ms);
+		if (child->alive) {
+			complain("%s does not end; killing it", child->name);
+			uv_process_kill(&child->process, SIGKILL);
+			wait_until(supervisor, child, kill_ms);
+		}
+	}
+	supervisor->waiting = NULL;
+	fiber_shield(false);
+}
+
+size_t
+supervisor_alive(const struct supervisor *supervisor)
+{
+	const struct child *child;
+	size_t count = 0;
+
+	for (child = supervisor->children; child != NULL; child = child->next)
+		count += child->alive;
+	return count;
+}
+
+static void
+on_notify_closed(uv_handle_t *handle)
+{
+	struct supervisor *supervisor = handle->data;
+
+	close(supervisor->notify_fd);
+	unlink(supervisor->notify_path);
+	free(supervisor->notify_path);
+	free(supervisor);
+}
+
+void
+supervisor_destroy(struct supervisor **supervisor_p)
+{
+	struct supervisor *supervisor = *supervisor_p;
+	struct child *child;
+
+	if (supervisor == NULL)
+		return;
+	*supervisor_p = NULL;
+	while ((child = supervisor->children) != NULL) {
+		supervisor->children = child->next;
+		free_lines(child->argv);
+		free(child->name);
+		free(child);
+	}
+	uv_close((uv_handle_t *)&supervisor->notify, on_notify_closed);
+}

@@ -1,0 +1,338 @@
+/* up: a whole fleet as children of one command. */
+#include <errno.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "agent_file.h"
+#include "command.h"
+#include "fiber.h"
+#include "fleet_file.h"
+#include "registry.h"
+#include "supervisor.h"
+
+#define READY_MS 20000u
+#define KILL_MS 15000u
+
+struct up_settings {
+	struct common_settings common;
+	int64_t model_workers, tool_workers, coordinators;
+	int64_t tool_slots, model_slots;
+	const char *folder;
+	const char *durability;
+	const char *log_level;
+	const char **tools, **agents, **plugins;
+};
+
+#define SETTING(field) offsetof(struct up_settings, field)
+static const struct setting up_table[] = {
+	COMMON_SETTINGS,
+	{ "model-workers", SETTING_INTEGER, SETTING(model_workers), "1", 0, 64, NULL,
+	    "how many worker-model processes", 0 },
+	{ "tool-workers", SETTING_INTEGER, SETTING(tool_workers), "1", 0, 64, NULL,
+	    "how many worker-tools processes", 0 },
+	{ "coordinators", SETTING_INTEGER, SETTING(coordinators), "1", 0, 64, NULL,
+	    "how many coordinator processes", 0 },
+	{ "model-slots", SETTING_INTEGER, SETTING(model_slots), "256", 1, 100000, NULL,
+	    "model calls at once, of each worker-model", 0 },
+	{ "tool-slots", SETTING_INTEGER, SETTING(tool_slots), "64", 1, 10000, NULL,
+	    "tool calls at once, of each worker-tools", 0 },
+	{ "folder", SETTING_TEXT, SETTING(folder), ".", 0, 0, NULL,
+	    "where .flotilla (Redis's data, fleet.json) is made", 'd' },
+	{ "durability", SETTING_TEXT, SETTING(durability), "always", 0, 0, NULL,
+	    "Redis's appendfsync: always, or everysec (faster, may lose a second)", 0 },
+	{ "log-level", SETTING_TEXT, SETTING(log_level), "warn", 0, 0, NULL,
+	    "of the children: error, warn, info, debug", 0 },
+	{ "tools", SETTING_LIST, SETTING(tools), NULL, 0, 0, NULL,
+	    "a tool file or a folder of them; may be given several times", 0 },
+	{ "agents", SETTING_LIST, SETTING(agents), NULL, 0, 0, NULL,
+	    "an agent file to apply; may be given several times", 0 },
+	{ "plugin", SETTING_LIST, SETTING(plugins), NULL, 0, 0, NULL,
+	    "a shared object with middleware, for every process", 0 },
+	SETTINGS_END,
+};
+
+struct up {
+	struct session *session;
+	const struct up_settings *settings;
+	struct arena *arena;
+	struct supervisor *supervisor;
+	const char *programs; /* the folder of our programs */
+	char sockets[32];     /* a short folder: ipc paths are limited to 107 bytes */
+	struct fleet_file fleet;
+	uv_signal_t terminate;
+};
+
+/* --- starting
+ * ---------------------------------------------------------------------------- */
+
+/* The programs lie beside us: build/bin/broker, or /usr/local/bin/flotilla-broker. */
+static const char *
+program(struct up *up, const char *name)
+{
+	const char *path = arena_printf(up->arena, "%s/flotilla-%s", up->programs, name);
+
+	if (access(path, X_OK) == 0)
+		return path;
+	return arena_printf(up->arena, "%s/%s", up->programs, name);
+}
+
+static int
+start_redis(struct up *up)
+{
+	const char *data =
+	    arena_printf(up->arena, "%s/" FLEET_FOLDER "/data", up->settings->folder);
+	const char *argv[] = { "redis-server", "--port", "0", "--unixsocket",
+		arena_printf(up->arena, "%s/redis", up->sockets), "--unixsocketperm",
+		"700", "--dir", data, "--appendonly", "yes", "--appendfsync",
+		up->settings->durability, "--save", "", "--maxmemory-policy",
+		"noeviction", "--supervised", "systemd", "--daemonize", "no", "--logfile",
+		"redis.log", NULL };
+
+	if (mkdir(data, 0700) == -1 && errno != EEXIST) {
+		complain("%s: %s", data, strerror(errno));
+		return -1;
+	}
+	return supervisor_start(up->supervisor, "redis", argv, READY_MS);
+}
+
+static void
+add_list(const char **argv, size_t *n, const char *flag, const char *const *list)
+{
+	for (; list != NULL && *list != NULL && *n < 200; list++) {
+		argv[(*n)++] = flag;
+		argv[(*n)++] = *list;
+	}
+}
+
+/* Starts one of ours with the flags that all have, its own, and its lists. */
+static int
+start_program(struct up *up, const char *kind, int64_t number, const char *flag,
+    const char *value, bool tools)
+{
+	const char *name =
+	    number > 0 ? arena_printf(up->arena, "%s-%d", kind, (int)number) : kind;
+	const char *argv[256] = { program(up, kind), "--name", name, "--log-level",
+		up->settings->log_level };
+	size_t n = 5;
+
+	if (strcmp(kind, "broker") != 0) {
+		argv[n++] = "--broker";
+		argv[n++] = up->fleet.broker;
+		add_list(
+		    argv, &n, "--plugin", (const char *const *)up->settings->plugins);
+	}
+	if (flag != NULL) {
+		argv[n++] = flag;
+		argv[n++] = value;
+	}
+	if (strcmp(kind, "broker") == 0) {
+		argv[n++] = "--status-bind";
+		argv[n++] = up->fleet.status;
+	}
+	if (tools)
+		add_list(argv, &n, "--tools", (const char *const *)up->settings->tools);
+	return supervisor_start(up->supervisor, name, argv, READY_MS);
+}
+
+static int
+start_many(struct up *up, const char *kind, int64_t count, const char *flag,
+    const char *value, bool tools)
+{
+	int64_t i;
+
+	for (i = 1; i <= count; i++)
+		if (start_program(up, kind, i, flag, value, tools) == -1)
+			return -1;
+	return 0;
+}
+
+static int
+start_fleet(struct up *up)
+{
+	const struct up_settings *settings = up->settings;
+	const char *model_slots =
+	    arena_printf(up->arena, "%d", (int)settings->model_slots);
+	const char *tool_slots = arena_printf(up->arena, "%d", (int)settings->tool_slots);
+
+	if (start_redis(up) == -1 ||
+	    start_program(up, "broker", 0, "--bind", up->fleet.broker, false) == -1 ||
+	    start_many(up, "worker-tools", settings->tool_workers, "--slots", tool_slots,
+		true) == -1 ||
+	    start_many(up, "worker-model", settings->model_workers, "--slots",
+		model_slots, false) == -1)
+		return -1;
+	return start_many(
+	    up, "coordinator", settings->coordinators, "--redis", up->fleet.redis, false);
+}
+
+static int
+apply_agents(struct up *up)
+{
+	const char *const *file = (const char *const *)up->settings->agents;
+	const char *const *plugin = (const char *const *)up->settings->plugins;
+	const char *error;
+
+	for (; plugin != NULL && *plugin != NULL; plugin++) {
+		if (registry_load(*plugin, &error) == -1) {
+			complain("--plugin %s: %s", *plugin, error);
+			return -1;
+		}
+	}
+	for (; file != NULL && *file != NULL; file++)
+		if (agent_file_apply(up->session, *file, false, NULL) != STATUS_OK)
+			return -1;
+	return 0;
+}
+
+/* --- life
+ * ---------------------------------------------------------------------------------- */
+
+static void
+tell(const struct up *up)
+{
+	const struct up_settings *settings = up->settings;
+
+	printf("the fleet is up: redis, broker, %d coordinator%s, %d worker-model, "
+	       "%d worker-tools\n"
+	       "redis   %s\nbroker  %s\nstatus  %s\n"
+	       "from this folder: flotilla submit AGENT TEXT --wait, flotilla top, "
+	       "flotilla watch. Ctrl-C ends it.\n",
+	    (int)settings->coordinators, settings->coordinators == 1 ? "" : "s",
+	    (int)settings->model_workers, (int)settings->tool_workers, up->fleet.redis,
+	    up->fleet.broker, up->fleet.status);
+	fflush(stdout);
+}
+
+static int
+make_folders(struct up *up)
+{
+	const char *folder =
+	    arena_printf(up->arena, "%s/" FLEET_FOLDER, up->settings->folder);
+	struct fleet_file other;
+	char path[4096];
+	ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
+
+	if (size <= 0) {
+		complain("/proc/self/exe: %s", strerror(errno));
+		return -1;
+	}
+	path[size] = '\0';
+	up->programs = arena_strdup(up->arena, dirname(path));
+	if (fleet_file_read(up->arena, up->settings->folder, &other)) {
+		complain(
+		    "a fleet is up in this folder already (process %d)", (int)other.pid);
+		return -1;
+	}
+	if (mkdir(folder, 0700) == -1 && errno != EEXIST) {
+		complain("%s: %s", folder, strerror(errno));
+		return -1;
+	}
+	snprintf(up->sockets, sizeof up->sockets, "/tmp/flotilla-XXXXXX");
+	if (mkdtemp(up->sockets) == NULL) {
+		complain("/tmp: %s", strerror(errno));
+		return -1;
+	}
+	up->fleet = (struct fleet_file){ .redis = arena_printf(
+					     up->arena, "unix://%s/redis", up->sockets),
+		.broker = arena_printf(up->arena, "ipc://%s/broker", up->sockets),
+		.status = arena_printf(up->arena, "ipc://%s/status", up->sockets),
+		.pid = getpid() };
+	return 0;
+}
+
+static void
+remove_sockets(struct up *up)
+{
+	static const char *const names[] = { "redis", "broker", "status", "notify" };
+	size_t i;
+
+	for (i = 0; i < sizeof names / sizeof *names; i++)
+		unlink(arena_printf(up->arena, "%s/%s", up->sockets, names[i]));
+	rmdir(up->sockets);
+}
+
+static void
+on_terminate(uv_signal_t *handle, int number)
+{
+	struct fiber *fiber = handle->data;
+
+	(void)number;
+	fiber_cancel(fiber);
+}
+
+static enum status
+serve(struct up *up)
+{
+	if (start_fleet(up) == -1)
+		return STATUS_FAILED;
+	if (fleet_file_write(up->settings->folder, &up->fleet) == -1) {
+		complain("%s/" FLEET_FILE ": %s", up->settings->folder, strerror(errno));
+		return STATUS_FAILED;
+	}
+	if (apply_agents(up) == -1)
+		return STATUS_FAILED;
+	tell(up);
+	sd_notify(0, "READY=1");
+	while (fiber_sleep(1000) == 0)
+		continue;
+	return STATUS_OK;
+}
+
+static enum status
+run_up(struct session *session, const void *given, const char *const *rest)
+{
+	struct up up = {
+		.session = session, .settings = given, .arena = session_arena(session)
+	};
+	enum status status;
+
+	if (rest[0] != NULL) {
+		complain("up takes no arguments, only options; '%s'?", rest[0]);
+		return STATUS_USAGE;
+	}
+	if (make_folders(&up) == -1)
+		return STATUS_FAILED;
+	up.supervisor = supervisor_new(session_loop(session), up.sockets);
+	if (up.supervisor == NULL) {
+		complain("%s: %s", up.sockets, strerror(errno));
+		return STATUS_FAILED;
+	}
+	uv_signal_init(loop_uv(session_loop(session)), &up.terminate);
+	up.terminate.data = fiber_current();
+	uv_signal_start(&up.terminate, on_terminate, SIGTERM);
+	session_at(session, &up.fleet);
+	status = serve(&up);
+	if (supervisor_alive(up.supervisor) > 0)
+		printf("ending the fleet\n");
+	session_disconnect(session);
+	supervisor_stop(up.supervisor, KILL_MS);
+	fleet_file_remove(up.settings->folder);
+	supervisor_destroy(&up.supervisor);
+	uv_close((uv_handle_t *)&up.terminate, NULL);
+	fiber_shield(true);
+	fiber_sleep(2); /* the loop closes the handle, which is on our stack */
+	fiber_shield(false);
+	remove_sockets(&up);
+	return status;
+}
+
+const struct command command_up = {
+	.name = "up",
+	.usage = "",
+	.summary = "starts a whole fleet here and runs until Ctrl-C",
+	.text = "Starts a private Redis on a socket, a broker, coordinators and workers "
+		"as child "
+		"processes; starts again what dies; ends them in order on Ctrl-C. "
+		"Redis's data "
+		"stay in .flotilla/data. Other commands in this folder find the fleet by "
+		"themselves.",
+	.table = up_table,
+	.settings_size = sizeof(struct up_settings),
+	.run = run_up,
+};
