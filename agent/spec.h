@@ -11,8 +11,10 @@
 #include "middleware.h"
 
 struct spec {
-	const char *name;    /* the agent's */
-	const char *version; /* 40 hex digits: SHA-1 of the packed source */
+	const char *name;        /* the agent's */
+	bool names_messages;     /* the source has a name: AI messages carry it */
+	const char *description; /* or NULL */
+	const char *version;     /* 40 hex digits: SHA-1 of the packed source */
 	const struct value *source;
 	const char *model;                  /* "openai:gpt-4o" */
 	const char *provider;               /* "openai" */
@@ -26,12 +28,16 @@ struct spec {
 			a later definition of a name wins; structured_response and
 			jump_to are built in and not among them */
 	size_t field_count;
-	const struct value *response_format; /* or NULL */
-	const struct value *script;          /* or NULL */
-	const struct value *context_schema;  /* or NULL */
-	bool raise_tool_errors;              /* tool_errors: raise */
+	const struct value
+	    *response_format;               /* or NULL; {strategy, schemas, handle_errors,
+					       tool_message_content?}, each schema with the title
+					       that is its output tool's name */
+	const struct value *script;         /* or NULL */
+	const struct value *context_schema; /* or NULL */
+	bool raise_tool_errors;             /* tool_errors: raise */
 	int64_t recursion_limit;
-	const struct value *interrupt_before; /* [node name], maybe empty */
+	const struct value *interrupt_before; /* [node name], maybe empty; "*" is
+						 spelled out */
 	const struct value *interrupt_after;
 	const struct value
 	    *reads;       /* [field]: what worker slices read, all uses together */
@@ -64,6 +70,19 @@ const struct value *spec_tool(
  * `tools` in order; a later one of the same name wins and keeps the first's place. */
 const struct value *spec_offered_tools(
     struct arena *arena, const struct spec *spec, const struct value *catalog);
+
+/* The names of the tools that can run: those of middleware and the plain names of
+ * `tools`; with a catalog only those that have a definition. */
+const struct value *spec_valid_tools(
+    struct arena *arena, const struct spec *spec, const struct value *catalog);
+
+/* True for each name in `tools` or brought by a middleware. */
+bool spec_has_tool(const struct spec *spec, const char *name);
+
+/* True when structured output may be asked for as a call of an output tool, and for the
+ * names of these tools. */
+bool spec_has_output_tools(const struct spec *spec);
+bool spec_is_output_tool(const struct spec *spec, const char *name);
 
 /* The profiles of CALL (proto/bodies.h), frozen; tools as offered. */
 const struct value *spec_model_profile(

@@ -1,0 +1,44 @@
+/* loader: a spec on its way from its source: what the files that check its parts share.
+ *
+ * A part's function returns 0, or -1 after loader_fail. given is NULL when the key is
+ * absent or null. Paths are JSON pointers into the source. */
+#ifndef LOADER_H
+#define LOADER_H
+
+#include "spec.h"
+
+struct loader {
+	struct arena *arena;
+	struct spec *spec;
+	const char *name; /* when the source has none */
+	const char *path, *error;
+};
+
+/* Notes where and why; returns -1. The first reason stays. */
+int loader_fail(struct loader *loader, const char *path, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* "; did you mean \"name\"?" with the name in the NULL-ended names that is nearest to
+ * given, or "". */
+const char *loader_hint(struct arena *arena, const char *given, const char *const *names);
+
+/* Fails when map has a key that is not among names: "what has no ..." */
+int loader_known_keys(struct loader *loader, const char *path, const struct value *map,
+    const char *const *names, const char *what);
+
+/* Fails when text is not a name: 1 to max bytes without control characters. */
+int loader_check_name(struct loader *loader, const char *path, const char *what,
+    const struct value *text, size_t max);
+
+/* The pointer of array item index. */
+const char *loader_item(struct arena *arena, const char *path, size_t index);
+
+/* Parts (spec_middleware.c, spec_tools.c, spec_state.c, spec_format.c, spec_script.c). */
+int load_middleware(struct loader *loader, const char *path, const struct value *given);
+int load_tools(struct loader *loader, const char *path, const struct value *given);
+int load_state(struct loader *loader, const char *path, const struct value *given);
+int load_response_format(
+    struct loader *loader, const char *path, const struct value *given);
+int load_script(struct loader *loader, const char *path, const struct value *given);
+
+#endif

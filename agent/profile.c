@@ -1,0 +1,60 @@
+/* The profiles of an agent's calls (proto/bodies.h): what is equal for all of them. */
+#include "spec.h"
+
+/* The uses that have one of two hooks, as [{name, settings}]: a worker makes its chain of
+ * them by the type's name. */
+static const struct value *
+slice(struct arena *arena, const struct spec *spec, enum hook one, enum hook other)
+{
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < spec->use_count; i++) {
+		const struct middleware_use *use = spec->uses[i];
+
+		if (use->hooks[one] || use->hooks[other])
+			value_list_add(&list,
+			    value_map(arena, "name", value_str(arena, use->type->name),
+				"settings", use->settings, NULL));
+	}
+	return value_list_end(&list);
+}
+
+const struct value *
+spec_model_profile(
+    struct arena *arena, const struct spec *spec, const struct value *catalog)
+{
+	struct value_fields fields = { .arena = arena };
+	const struct value *system = NULL, *settings = NULL, *name = NULL;
+
+	if (spec->system_prompt != NULL)
+		system = value_str(arena, spec->system_prompt);
+	if (value_size(spec->model_settings) > 0)
+		settings = spec->model_settings;
+	if (spec->names_messages)
+		name = value_str(arena, spec->name);
+	value_fields_set(&fields, "agent", value_str(arena, spec->name));
+	value_fields_set(&fields, "version", value_str(arena, spec->version));
+	value_fields_set(&fields, "model", value_str(arena, spec->model));
+	value_fields_set(&fields, "model_settings", settings);
+	value_fields_set(&fields, "system_prompt", system);
+	value_fields_set(&fields, "tools", spec_offered_tools(arena, spec, catalog));
+	value_fields_set(&fields, "middleware",
+	    slice(arena, spec, HOOK_MODIFY_MODEL_REQUEST, HOOK_WRAP_MODEL_CALL));
+	value_fields_set(&fields, "response_format", spec->response_format);
+	value_fields_set(&fields, "script", spec->script);
+	value_fields_set(&fields, "wraps_tools", value_bool(spec->wraps_tools));
+	value_fields_set(&fields, "name", name);
+	return value_freeze(arena, value_fields_end(&fields));
+}
+
+const struct value *
+spec_tool_profile(
+    struct arena *arena, const struct spec *spec, const struct value *catalog)
+{
+	return value_freeze(arena,
+	    value_map(arena, "agent", value_str(arena, spec->name), "version",
+		value_str(arena, spec->version), "tools",
+		spec_valid_tools(arena, spec, catalog), "middleware",
+		slice(arena, spec, HOOK_WRAP_TOOL_CALL, HOOK_WRAP_TOOL_CALL), NULL));
+}

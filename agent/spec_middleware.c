@@ -1,0 +1,116 @@
+/* `middleware`: the list of uses, in order. */
+#include <string.h>
+
+#include "limits.h"
+#include "loader.h"
+#include "options.h"
+#include "registry.h"
+
+static int
+refuse_entry(struct loader *loader, const char *path, const struct value *entry)
+{
+	if (value_is(entry, VALUE_MAP) && entry->size > 1)
+		return loader_fail(loader, path,
+		    "must be one middleware, not %u: give each an entry of its own and "
+		    "indent its settings below its name",
+		    entry->size);
+	return loader_fail(loader, path,
+	    "must be a middleware's name or a map of its name to its settings, not %s",
+	    value_is(entry, VALUE_MAP) ? "an empty map" : value_article_name(entry));
+}
+
+/* Two of one type are fine when their settings give them names of their own, as those of
+ * pii and tool_call_limit do. */
+static int
+refuse_twice(struct loader *loader, const char *path, const char *name, size_t first)
+{
+	return loader_fail(loader, path,
+	    "the middleware \"%s\" is there already, as /middleware/%zu: remove one of "
+	    "the two",
+	    name, first);
+}
+
+static const struct middleware_use *
+load_use(struct loader *loader, const char *path, const char *name,
+    const struct value *settings)
+{
+	struct middleware_use *use;
+	const char *within = "", *error = "";
+
+	if (registry_find(name) == NULL) {
+		loader_fail(loader, path, "there is no middleware \"%s\"%s", name,
+		    loader_hint(loader->arena, name, registry_names()));
+		return NULL;
+	}
+	use = registry_use(loader->arena, name, settings, &within, &error);
+	if (use == NULL)
+		loader_fail(loader, arena_printf(loader->arena, "%s%s", path, within),
+		    "%s", error);
+	return use;
+}
+
+static const struct middleware_use *
+load_entry(struct loader *loader, const char *path, const struct value *entry)
+{
+	if (value_is(entry, VALUE_STR))
+		return load_use(loader, path, entry->text, NULL);
+	if (value_is(entry, VALUE_MAP) && entry->size == 1)
+		return load_use(loader,
+		    pointer_add(loader->arena, path, entry->pairs[0].key->text),
+		    entry->pairs[0].key->text, entry->pairs[0].value);
+	refuse_entry(loader, path, entry);
+	return NULL;
+}
+
+/* What the worker slices of all uses read, each once. */
+static const struct value *
+all_reads(struct arena *arena, const struct spec *spec)
+{
+	struct value_list list = { .arena = arena };
+	struct value_fields seen = { .arena = arena };
+	const struct value *names;
+	size_t i;
+
+	for (i = 0; i < spec->use_count; i++) {
+		names = spec->uses[i]->reads;
+		for (size_t j = 0; j < value_size(names); j++)
+			value_fields_set(
+			    &seen, value_text(value_at(names, j)), value_nil());
+	}
+	names = value_fields_end(&seen);
+	for (i = 0; i < names->size; i++)
+		value_list_add(&list, names->pairs[i].key);
+	return value_list_end(&list);
+}
+
+int
+load_middleware(struct loader *loader, const char *path, const struct value *given)
+{
+	const struct middleware_use **uses;
+	struct spec *spec = loader->spec;
+	size_t i, j;
+
+	if (given != NULL && !value_is(given, VALUE_ARRAY))
+		return loader_fail(
+		    loader, path, "must be a list, not %s", value_article_name(given));
+	if (value_size(given) > MIDDLEWARE_MAX)
+		return loader_fail(
+		    loader, path, "more than %u middleware", MIDDLEWARE_MAX);
+	uses = arena_alloc(loader->arena, value_size(given) * sizeof *uses);
+	for (i = 0; i < value_size(given); i++) {
+		const char *at = loader_item(loader->arena, path, i);
+
+		uses[i] = load_entry(loader, at, value_at(given, i));
+		if (uses[i] == NULL)
+			return -1;
+		for (j = 0; j < i; j++) {
+			if (strcmp(uses[j]->name, uses[i]->name) == 0)
+				return refuse_twice(loader, at, uses[i]->name, j);
+		}
+		spec->wraps_tools |= uses[i]->hooks[HOOK_WRAP_TOOL_CALL];
+	}
+	spec->uses = uses;
+	spec->use_count = i;
+	spec->reads = all_reads(loader->arena, spec);
+	return 0;
+}
