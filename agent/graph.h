@@ -26,6 +26,10 @@ struct graph {
 	size_t entry, loop_entry, loop_exit, exit; /* anchors of semantics.md 1.3 */
 	size_t model, tools, end; /* tools == end when there is no tools node */
 	bool has_tools;
+	/* For the picture: what the model is offered, and whether a tool known to the
+	 * spec ends the run by itself (tools of workers say so only when they are there).
+	 */
+	bool offers_tools, has_output_tools, has_direct_tools;
 };
 
 /* Returns the graph in arena, or NULL with path and reason (a jump to tools without a
