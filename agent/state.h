@@ -19,20 +19,22 @@ struct state_write {
 };
 
 /* Returns new: an empty thread of spec's fields; keeps spec. ids of messages without one
- * are
- * "<prefix>-<n>" with a prefix set by state_begin: deterministic, so that a step that is
- * done again gives the same ids. */
+ * are "<prefix>-<n>" with a prefix set by state_begin and state_step: deterministic, so
+ * that a step that is done again gives the same ids. */
 struct state *state_new(const struct spec *spec);
 void state_destroy(struct state **state_p);
 
 /* Fills a new state with what Redis holds: messages in order with their storage numbers,
- * the map of stored fields, the next free number. Values are copied. */
+ * the map of stored fields, the next free number. Values are copied. Fields that are not
+ * among them get their defaults. */
 void state_restore(struct state *state, const struct value *messages,
     const uint32_t *numbers, const struct value *fields, uint32_t next_number);
 
 /* Starts a run: fields that live a run (untracked, ephemeral, structured_response) are
  * reset, defaults filled in, then input applied (fields of the input view only; messages
- * brought into form). Returns 0, or -1 with a reason in arena that names the place. */
+ * brought into form). input: a map, or NULL or nil. Returns 0, or -1 with a reason in
+ * arena that names the place ("messages[2].type: ..."); then fields and messages are what
+ * they were. */
 int state_begin(struct state *state, struct arena *arena, const char *id_prefix,
     const struct value *input, const char **error_r);
 
@@ -77,7 +79,12 @@ void state_changes(
 /* The changes last given are stored. */
 void state_committed(struct state *state);
 
-/* Frees the garbage of replaced values when it is more than what lives. */
+/* Frees what replaced values hold: copies what lives to a new arena when the old one has
+ * become twice of what lived the last time. So a state is at most about two thirds
+ * garbage, and one that only grows is copied as rarely as a growing array. */
 void state_compact(struct state *state);
+
+/* Bytes the state holds, garbage included. */
+size_t state_bytes(const struct state *state);
 
 #endif

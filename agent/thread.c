@@ -1,0 +1,372 @@
+#include "thread.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "key_index.h"
+#include "memory.h"
+#include "thread_private.h"
+
+#define ROOM_AT_FIRST 16u
+
+/* --- ids ---------------------------------------------------------------------------- */
+
+static size_t
+hash_id(const void *key)
+{
+	const struct value *id = key;
+
+	return (size_t)key_hash(id->text, id->size);
+}
+
+static int
+compare_ids(const void *one, const void *other)
+{
+	const struct value *a = one, *b = other;
+
+	return a->size == b->size ? memcmp(a->text, b->text, a->size) : 1;
+}
+
+zhashx_t *
+thread_index_new(void)
+{
+	zhashx_t *index = zhashx_new();
+
+	if (index == NULL)
+		arena_exhausted();
+	zhashx_set_key_duplicator(index, NULL);
+	zhashx_set_key_destructor(index, NULL);
+	zhashx_set_key_hasher(index, hash_id);
+	zhashx_set_key_comparator(index, compare_ids);
+	return index;
+}
+
+static const struct value *
+id_of(const struct value *message)
+{
+	const struct value *id = value_get(message, "id");
+
+	return value_is(id, VALUE_STR) ? id : NULL;
+}
+
+static void
+note_position(struct thread *thread, size_t position)
+{
+	const struct value *id = id_of(thread->items[position]);
+
+	if (id != NULL)
+		zhashx_update(thread->index, id, (void *)(uintptr_t)(position + 1));
+}
+
+static void
+index_all(struct thread *thread)
+{
+	size_t i;
+
+	zhashx_purge(thread->index);
+	for (i = 0; i < thread->count; i++)
+		note_position(thread, i);
+}
+
+long
+thread_find(const struct thread *thread, const struct value *id)
+{
+	return (long)(uintptr_t)zhashx_lookup(thread->index, id) - 1;
+}
+
+/* --- the row of messages ------------------------------------------------------------ */
+
+struct thread *
+thread_new(void)
+{
+	struct thread *thread = xcalloc(1, sizeof *thread);
+
+	thread->view.type = VALUE_ARRAY;
+	thread->index = thread_index_new();
+	thread->prefix = xstrdup("");
+	return thread;
+}
+
+void
+thread_destroy(struct thread **thread_p)
+{
+	struct thread *thread = *thread_p;
+
+	if (thread == NULL)
+		return;
+	zhashx_destroy(&thread->index);
+	free(thread->items);
+	free(thread->numbers);
+	free(thread->unsaved);
+	free(thread->ranges);
+	free(thread->prefix);
+	free(thread);
+	*thread_p = NULL;
+}
+
+void
+thread_prefix(struct thread *thread, const char *prefix)
+{
+	free(thread->prefix);
+	thread->prefix = xstrdup(prefix);
+	thread->fresh = 0;
+}
+
+const struct value *
+thread_messages(const struct thread *thread)
+{
+	return &thread->view;
+}
+
+/* Lets readers see what items has become. */
+static void
+show(struct thread *thread)
+{
+	thread->view.items = thread->items;
+	thread->view.size = (uint32_t)thread->count;
+}
+
+static void
+reserve(struct thread *thread, size_t count)
+{
+	size_t room = thread->room == 0 ? ROOM_AT_FIRST : thread->room;
+
+	if (count <= thread->room)
+		return;
+	assert(count < UINT32_MAX);
+	while (room < count)
+		room *= 2;
+	thread->items = xreallocarray(thread->items, room, sizeof *thread->items);
+	thread->numbers = xreallocarray(thread->numbers, room, sizeof *thread->numbers);
+	thread->room = room;
+}
+
+/* Returns a copy in arena that knows its packed bytes: a message is packed for each model
+ * call, and once for Redis. */
+static const struct value *
+settle(struct arena *arena, const struct value *message)
+{
+	return value_freeze(arena, value_copy(arena, message));
+}
+
+static void
+note_change(struct thread *thread)
+{
+	thread->changed = true;
+	thread->given = false;
+}
+
+void
+thread_append(struct thread *thread, struct arena *arena, const struct value *message)
+{
+	size_t at = thread->count;
+
+	reserve(thread, at + 1);
+	thread->items[at] = settle(arena, message);
+	thread->numbers[at] = NOT_NUMBERED;
+	thread->count++;
+	note_position(thread, at);
+	show(thread);
+	note_change(thread);
+}
+
+/* The order is to be made anew from the numbers. */
+static void
+disorder(struct thread *thread)
+{
+	thread->range_count = thread->ranged = 0;
+	note_change(thread);
+}
+
+void
+thread_replace(struct thread *thread, struct arena *arena, size_t position,
+    const struct value *message)
+{
+	thread->items[position] = settle(arena, message);
+	thread->numbers[position] = NOT_NUMBERED;
+	disorder(thread);
+}
+
+void
+thread_keep(struct thread *thread, const bool *keep)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < thread->count; i++) {
+		if (!keep[i])
+			continue;
+		thread->items[kept] = thread->items[i];
+		thread->numbers[kept++] = thread->numbers[i];
+	}
+	thread->count = kept;
+	index_all(thread);
+	show(thread);
+	disorder(thread);
+}
+
+void
+thread_compose(struct thread *thread, struct arena *arena, const long *positions,
+    const struct value *const *fresh, size_t count)
+{
+	const struct value **items = xcalloc(count + 1, sizeof *items);
+	uint32_t *numbers = xcalloc(count + 1, sizeof *numbers);
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (positions[i] == -1) {
+			items[i] = settle(arena, fresh[i]);
+			numbers[i] = NOT_NUMBERED;
+		} else {
+			items[i] = thread->items[positions[i]];
+			numbers[i] = thread->numbers[positions[i]];
+		}
+	}
+	free(thread->items);
+	free(thread->numbers);
+	thread->items = items;
+	thread->numbers = numbers;
+	thread->count = count;
+	thread->room = count + 1;
+	index_all(thread);
+	show(thread);
+	disorder(thread);
+}
+
+void
+thread_restore(struct thread *thread, struct arena *arena, const struct value *messages,
+    const uint32_t *numbers, uint32_t next_number)
+{
+	size_t i;
+
+	assert(thread->count == 0);
+	reserve(thread, value_size(messages));
+	for (i = 0; i < value_size(messages); i++) {
+		thread_append(thread, arena, value_at(messages, i));
+		thread->numbers[i] = numbers[i];
+	}
+	thread->next_number = next_number;
+	thread->changed = false;
+}
+
+/* --- storing ------------------------------------------------------------------------ */
+
+static void
+add_unsaved(struct thread *thread, const struct value *message)
+{
+	if (thread->unsaved_count == thread->unsaved_room) {
+		thread->unsaved_room = 2 * thread->unsaved_room + ROOM_AT_FIRST;
+		thread->unsaved = xreallocarray(
+		    thread->unsaved, thread->unsaved_room, sizeof *thread->unsaved);
+	}
+	thread->unsaved[thread->unsaved_count++] = message;
+}
+
+static void
+add_to_order(struct thread *thread, uint32_t number)
+{
+	size_t count = thread->range_count;
+
+	if (count > 0 && thread->ranges[count - 1].last + 1 == number) {
+		thread->ranges[count - 1].last = number;
+		return;
+	}
+	if (count == thread->range_room) {
+		thread->range_room = 2 * thread->range_room + ROOM_AT_FIRST;
+		thread->ranges = xreallocarray(
+		    thread->ranges, thread->range_room, sizeof *thread->ranges);
+	}
+	thread->ranges[thread->range_count++] = (struct range){ number, number };
+}
+
+/* Numbers what has no number yet and brings the order up to date. */
+static void
+number_messages(struct thread *thread)
+{
+	for (; thread->ranged < thread->count; thread->ranged++) {
+		uint32_t *number = &thread->numbers[thread->ranged];
+
+		if (*number == NOT_NUMBERED) {
+			assert(thread->next_number < NOT_NUMBERED);
+			*number = thread->next_number++;
+			add_unsaved(thread, thread->items[thread->ranged]);
+		}
+		add_to_order(thread, *number);
+	}
+}
+
+static const struct value *
+order_value(struct arena *arena, const struct thread *thread)
+{
+	struct value_list order = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < thread->range_count; i++) {
+		const struct value *ends[] = {
+			value_int(arena, thread->ranges[i].first),
+			value_int(arena, thread->ranges[i].last),
+		};
+
+		value_list_add(&order, value_array(arena, ends, 2));
+	}
+	return value_list_end(&order);
+}
+
+void
+thread_changes(
+    struct thread *thread, struct arena *arena, struct state_changes *changes_r)
+{
+	number_messages(thread);
+	changes_r->messages = value_array(arena, thread->unsaved, thread->unsaved_count);
+	changes_r->first_number = thread->next_number - (uint32_t)thread->unsaved_count;
+	changes_r->order = order_value(arena, thread);
+	changes_r->order_changed = thread->changed;
+	thread->given = true;
+}
+
+void
+thread_committed(struct thread *thread)
+{
+	/* What was edited since the changes were given has no number yet. */
+	thread->unsaved_count = 0;
+	if (thread->given)
+		thread->changed = false;
+}
+
+/* --- memory ------------------------------------------------------------------------- */
+
+size_t
+thread_bytes(const struct thread *thread)
+{
+	return thread->room * (sizeof *thread->items + sizeof *thread->numbers) +
+	       thread->unsaved_room * sizeof *thread->unsaved +
+	       thread->range_room * sizeof *thread->ranges;
+}
+
+/* A message may have been numbered and then replaced before its commit: it is stored all
+ * the same, so that numbers have no holes. */
+static void
+move_unsaved(struct thread *thread, struct arena *arena)
+{
+	uint32_t first = thread->next_number - (uint32_t)thread->unsaved_count;
+	size_t i;
+
+	for (i = 0; i < thread->unsaved_count; i++) {
+		long at = thread_find(thread, id_of(thread->unsaved[i]));
+
+		if (at != -1 && thread->numbers[at] == first + i)
+			thread->unsaved[i] = thread->items[at];
+		else
+			thread->unsaved[i] = value_copy(arena, thread->unsaved[i]);
+	}
+}
+
+void
+thread_move(struct thread *thread, struct arena *arena)
+{
+	size_t i;
+
+	for (i = 0; i < thread->count; i++)
+		thread->items[i] = settle(arena, thread->items[i]);
+	index_all(thread);
+	move_unsaved(thread, arena);
+}
