@@ -113,13 +113,13 @@ load_field(struct loader *loader, const char *path, const char *name,
 	const struct value *otherwise = value_get(map, "default");
 	const char *key, *flaw;
 
+	*field = (struct field){ .name = name };
 	if (!value_is(map, VALUE_MAP))
 		return loader_fail(loader, path,
 		    "must be a map, as in {type: integer, reducer: add}, not %s",
 		    value_article_name(map));
 	if (loader_known_keys(loader, path, map, keys, "a state field") == -1)
 		return -1;
-	*field = (struct field){ .name = name };
 	if (load_text(loader, path, map, "type", &field->type) == -1 ||
 	    load_reducer(loader, path, map, field) == -1 ||
 	    load_flags(loader, path, map, field) == -1)
@@ -156,7 +156,7 @@ load_state(struct loader *loader, const char *path, const struct value *given)
 {
 	struct spec *spec = loader->spec;
 	struct fields fields = { 0 };
-	struct field field = { 0 };
+	struct field field;
 	size_t i, room;
 
 	if (given == NULL)
