@@ -26,8 +26,7 @@
 
 #define JSON_BYTES_MAX (256u << 20) /* one JSON text */
 #define YAML_ANCHORS_MAX 256u       /* of one document */
-#define YAML_NODES_MAX                                                                   \
-	200000u /* values of a YAML file, aliases counted where they stand */
+#define YAML_NODES_MAX 200000u /* values of a file, aliases counted where they stand */
 
 /* The broker. */
 #define SESSIONS_MAX 4096u
@@ -85,15 +84,13 @@
 #define HTTP_BODY_BYTES_MAX (64u << 20)
 #define SSE_EVENT_BYTES_MAX (1u << 20)
 #define ANSWER_BYTES_MAX (8u << 20) /* text and arguments of one model answer */
-#define TOOL_OUTPUT_BYTES_MAX                                                            \
-	(1u << 20) /* stdout of a command tool, unless its file says less */
+/* stdout of a command tool, unless its file says less. */
+#define TOOL_OUTPUT_BYTES_MAX (1u << 20)
 #define TOOL_STDERR_BYTES_MAX (64u << 10)
 #define TOOL_TIMEOUT_MS 60000u  /* of a command tool, unless its file says otherwise */
 #define TOOL_NAME_BYTES_MAX 64u /* what providers accept */
 #define TOOL_COMMAND_ITEMS_MAX 256u
-#define TOOL_ARGUMENT_BYTES_MAX                                                          \
-	(100u << 10) /* in argv or environment; Linux: 128 KiB                           \
-		      */
+#define TOOL_ARGUMENT_BYTES_MAX (100u << 10) /* in argv or environment; Linux: 128 KiB */
 #define TOOL_PARALLEL_MAX 10000u
 #define PROFILES_MAX 256u /* agent versions whose chains a worker keeps */
 
