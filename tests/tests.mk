@@ -8,7 +8,7 @@ $(support): $(call objects,tests/support)
 	$(AR) rcs $@ $^
 
 # What the unit tests look at inside of programs: all but their main().
-UNIT_PROGRAM_OBJECTS = $(filter-out %/main.o,$(call objects,broker worker-tools))
+UNIT_PROGRAM_OBJECTS = $(filter-out %/main.o,$(call objects,broker worker-model worker-tools))
 $(BUILD)/tests-unit: $$(UNIT_PROGRAM_OBJECTS)
 
 $(BUILD)/tests-%: $$(call objects,tests/$$*) $(support) $(library)
