@@ -1,0 +1,31 @@
+/* broker: the program around the core: one ROUTER for everybody, one PUB for the status
+ * channel, the clock. Forwards body frames by reference, never opens one. */
+#ifndef BROKER_H
+#define BROKER_H
+
+#include "service.h"
+#include "settings.h"
+
+struct broker;
+
+struct broker_settings {
+	struct service_settings common;
+	const char *bind, *status_bind;
+	int64_t queue_calls_max;
+	int64_t bodies_bytes_max;
+};
+
+extern const struct setting broker_table[];
+
+/* Binds; ends the process with a clear message when it cannot. Keeps service. */
+struct broker *broker_new(
+    struct service *service, const struct broker_settings *settings);
+
+/* Takes *broker_p; what was sent last still goes out. NULL is fine. */
+void broker_destroy(struct broker **broker_p);
+
+/* For service_run: says GOAWAY to all and ends. Nothing is waited for: what is under way
+ * lives on in workers and coordinators, and the next broker learns it from them. */
+void broker_drain(void *broker);
+
+#endif
