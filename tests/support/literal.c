@@ -5,31 +5,27 @@
 
 #include "json.h"
 
-const char *
-literal_text(struct arena *arena, const char *text)
-{
-	char *copy = arena_strdup(arena, text);
-
-	for (char *at = copy; (at = strchr(at, '\'')) != NULL;)
-		*at = '"';
-	return copy;
-}
-
 const struct value *
 literal(struct arena *arena, const char *text)
 {
-	const char *error = NULL;
+	char *json = arena_strdup(arena, text), *at;
 	const struct value *value;
+	const char *error = NULL;
 
-	text = literal_text(arena, text);
-	value = json_parse(arena, text, strlen(text), &error);
-	ck_assert_msg(value != NULL, "%s: %s", error, text);
+	for (at = json; *at != '\0'; at++) {
+		if (*at == '\'')
+			*at = '"';
+	}
+	value = json_parse(arena, json, strlen(json), &error);
+	ck_assert_msg(value != NULL, "%s: %s", text, error);
 	return value;
 }
 
 void
-assert_literal(struct arena *arena, const struct value *value, const char *text)
+literal_assert(const char *file, int line, struct arena *arena, const struct value *value,
+    const char *text)
 {
-	ck_assert_msg(value_equal(value, literal(arena, text)), "is     %s\nwanted %s",
-	    json_text(arena, value), literal_text(arena, text));
+	ck_assert_msg(value != NULL && value_equal(value, literal(arena, text)),
+	    "%s:%d: is %s, expected %s", file, line,
+	    value == NULL ? "nothing" : json_text(arena, value), text);
 }

@@ -1,17 +1,16 @@
-/* literal: values written down in C, readable: ' stands for ". */
+/* literal: values in tests as JSON with ' for ", which needs no backslashes in C. */
 #ifndef LITERAL_H
 #define LITERAL_H
 
 #include "value.h"
 
-/* Returns the JSON text as a value in arena, with every ' taken for a ". Text that is no
- * JSON fails the test. */
+/* Returns the value that text writes, in arena; a mistake in it fails the test. */
 const struct value *literal(struct arena *arena, const char *text);
 
-/* Returns text with every ' taken for a ", in arena. */
-const char *literal_text(struct arena *arena, const char *text);
-
-/* Fails the test, showing both, unless value equals the JSON text (as for literal). */
-void assert_literal(struct arena *arena, const struct value *value, const char *text);
+/* Fails the test, showing both, unless value equals what text writes. */
+#define ck_assert_value(arena, value, text)                                              \
+	literal_assert(__FILE__, __LINE__, arena, value, text)
+void literal_assert(const char *file, int line, struct arena *arena,
+    const struct value *value, const char *text);
 
 #endif
