@@ -99,3 +99,23 @@ chain_join(struct arena *arena, const struct value *names)
 	}
 	return count <= NAMES_SHOWN_MAX ? text : arena_printf(arena, "%s, ...", text);
 }
+
+void
+chain_note(struct value_list *notes, const struct middleware_use *use, const char *format,
+    va_list args)
+{
+	struct arena *arena = notes->arena;
+
+	if (notes->count >= NOTES_MAX)
+		return;
+	value_list_add(
+	    notes, value_map(arena, "middleware",
+		       use != NULL ? value_str(arena, use->name) : NULL, "text",
+		       value_str(arena, arena_vprintf(arena, format, args)), NULL));
+}
+
+const struct value *
+chain_notes_end(struct value_list *notes)
+{
+	return notes->count > 0 ? value_list_end(notes) : NULL;
+}

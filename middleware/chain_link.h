@@ -2,6 +2,8 @@
 #ifndef CHAIN_LINK_H
 #define CHAIN_LINK_H
 
+#include <stdarg.h>
+
 #include "chain.h"
 
 /* The position of the next use from `from` on that has hook, or chain->count. */
@@ -14,6 +16,12 @@ void chain_trace_hook(const struct chain *chain, const struct middleware_use *us
 /* A fault of a hook itself: "<use>.<hook> <reason>", of type, which no retry mends. */
 struct fault *chain_hook_fault(struct arena *arena, const struct middleware_use *use,
     enum hook hook, const char *type, const char *reason);
+
+/* Adds a line of use (or of the tool itself: NULL) to a call's notes; past NOTES_MAX they
+ * are dropped. chain_notes_end: the notes as an array, NULL when there are none. */
+void chain_note(struct value_list *notes, const struct middleware_use *use,
+    const char *format, va_list args) __attribute__((format(printf, 3, 0)));
+const struct value *chain_notes_end(struct value_list *notes);
 
 /* Joins names (array of strings) with ", "; at most NAMES_SHOWN_MAX of them. */
 const char *chain_join(struct arena *arena, const struct value *names);

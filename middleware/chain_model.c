@@ -1,4 +1,5 @@
 /* The model chain: modify_model_request, the wraps, the provider. */
+#include <stdarg.h>
 #include <string.h>
 
 #include "chain_link.h"
@@ -297,6 +298,16 @@ model_call(struct model_request *request, const struct value *wish)
 	return ask_backend(run, wished, tag);
 }
 
+void
+model_note(struct model_request *request, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	chain_note(&request->run->notes, request->use, format, args);
+	va_end(args);
+}
+
 /* --- the whole call ----------------------------------------------------------------- */
 
 /* Returns the request after use's hook, or NULL with *fault_r. */
@@ -335,9 +346,10 @@ modify_all(struct model_run *run, const struct fault **fault_r)
 }
 
 static const struct value *
-fault_body(struct arena *arena, const struct fault *fault)
+fault_body(struct model_run *run, const struct fault *fault)
 {
-	return value_map(arena, "fault", fault_to_value(arena, fault), NULL);
+	return value_map(run->arena, "fault", fault_to_value(run->arena, fault), "notes",
+	    chain_notes_end(&run->notes), NULL);
 }
 
 const struct value *
@@ -349,19 +361,20 @@ chain_model_call(struct arena *arena, const struct chain *chain,
 		.chain = chain,
 		.profile = profile,
 		.request = request,
-		.backend = backend };
+		.backend = backend,
+		.notes = { .arena = arena } };
 	const struct fault *fault = NULL;
 	struct model_request *modified = modify_all(&run, &fault);
 	const struct value *updates = NULL;
 	struct model_response *response;
 
 	if (modified == NULL)
-		return fault_body(arena, fault);
+		return fault_body(&run, fault);
 	response = run_from(&run, 0, modified, &updates);
 	if (response->fault != NULL)
-		return fault_body(arena, response->fault);
+		return fault_body(&run, response->fault);
 	return value_map(arena, "messages", response->messages, "structured_response",
 	    value_is_nil(response->structured_response) ? NULL
 							: response->structured_response,
-	    "updates", updates, NULL);
+	    "updates", updates, "notes", chain_notes_end(&run.notes), NULL);
 }

@@ -1,4 +1,6 @@
 /* The tool chain: the wraps, look-up, argument check, the tool's body. */
+#include <stdarg.h>
+
 #include <string.h>
 
 #include "chain_link.h"
@@ -276,12 +278,23 @@ tool_call_model(struct tool_request *request, const struct value *wish)
 	return body;
 }
 
+void
+tool_note(struct tool_request *request, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	chain_note(&request->run->notes, request->use, format, args);
+	va_end(args);
+}
+
 /* --- the whole call ----------------------------------------------------------------- */
 
 static const struct value *
-fault_body(struct arena *arena, const struct fault *fault)
+fault_body(struct tool_run *run, const struct fault *fault)
 {
-	return value_map(arena, "fault", fault_to_value(arena, fault), NULL);
+	return value_map(run->arena, "fault", fault_to_value(run->arena, fault), "notes",
+	    chain_notes_end(&run->notes), NULL);
 }
 
 const struct value *
@@ -294,15 +307,17 @@ chain_tool_call(struct arena *arena, const struct chain *chain,
 		.profile = profile,
 		.request = request,
 		.key = idempotency_key,
-		.backend = backend };
+		.backend = backend,
+		.notes = { .arena = arena } };
 	struct tool_request *first = tool_request_new(&run);
 	struct tool_result *result;
 
 	if (first->name == NULL || first->id == NULL)
-		return fault_body(arena,
+		return fault_body(&run,
 		    fault_new(arena, "ValueError", "a tool call without name or id"));
 	result = run_from(&run, 0, first);
 	if (result->fault != NULL)
-		return fault_body(arena, result->fault);
-	return value_map(arena, "commands", result->commands, NULL);
+		return fault_body(&run, result->fault);
+	return value_map(arena, "commands", result->commands, "notes",
+	    chain_notes_end(&run.notes), NULL);
 }

@@ -194,6 +194,11 @@ struct model_response *model_fail(
 struct model_request *model_refuse(
     struct model_request *request, const struct fault *fault);
 
+/* Tells the run's watchers something in a line ("attempt 1 failed: ..."); it goes into the
+ * event of the step. */
+void model_note(struct model_request *request, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Calls a model from a wrap, outside the chain and the token stream: {model?,
  * system_prompt?, messages, ...} as turn_call_model's. */
 struct model_response *model_call(
@@ -243,6 +248,9 @@ struct tool_result *tool_answer(
 struct tool_result *tool_command(
     struct tool_request *request, const struct value *update);
 struct tool_result *tool_fail(struct tool_request *request, const struct fault *fault);
+/* As model_note. */
+void tool_note(struct tool_request *request, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* The (first) tool message of result that answers this call, or NULL. */
 const struct value *tool_message_of(
     const struct tool_request *request, const struct tool_result *result);

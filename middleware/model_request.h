@@ -22,6 +22,7 @@ struct model_run {
 	/* The last messages the runner has brought into form: not to be looked at again
 	 * by every layer they pass. */
 	const struct value *settled;
+	struct value_list notes; /* [{middleware, text}] */
 };
 
 struct model_request {

@@ -13,6 +13,8 @@ give_up(struct model_request *request, const struct retry_policy *policy,
 	struct arena *arena = model_arena(request);
 	const char *text = policy->message;
 
+	model_note(request, "gave up after attempt %u: %s: %s", attempts, fault->type,
+	    fault->message);
 	if (policy->end == RETRY_ERROR)
 		return model_fail(request, fault);
 	if (text == NULL)
@@ -36,6 +38,8 @@ wrap_model_call(struct model_request *request, struct model_next *next)
 			return response;
 		if (!retry_again(&policy, response->fault, attempt))
 			return give_up(request, &policy, response->fault, attempt);
+		model_note(request, "attempt %u failed with %s: %s; trying again",
+		    attempt, response->fault->type, response->fault->message);
 		if (retry_wait(&policy, response->fault, attempt) == -1)
 			return response;
 	}

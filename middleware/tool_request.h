@@ -29,6 +29,7 @@ struct tool_run {
 	 * they pass. */
 	const struct value *settled;
 	struct known_fault *known;
+	struct value_list notes; /* [{middleware, text}] */
 };
 
 struct tool_request {

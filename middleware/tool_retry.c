@@ -29,6 +29,8 @@ give_up(struct tool_request *request, const struct retry_policy *policy,
 	struct arena *arena = tool_arena(request);
 	const char *text = policy->message;
 
+	tool_note(request, "%s: gave up after attempt %u: %s: %s", tool_name(request),
+	    attempts, fault->type, fault->message);
 	if (policy->end == RETRY_ERROR)
 		return tool_fail(request, fatal(arena, fault));
 	if (text == NULL)
@@ -65,6 +67,9 @@ wrap_tool_call(struct tool_request *request, struct tool_next *next)
 			return result;
 		if (!retry_again(&policy, result->fault, attempt))
 			return give_up(request, &policy, result->fault, attempt);
+		tool_note(request, "%s: attempt %u failed with %s: %s; trying again",
+		    tool_name(request), attempt, result->fault->type,
+		    result->fault->message);
 		if (retry_wait(&policy, result->fault, attempt) == -1)
 			return result;
 	}

@@ -70,6 +70,7 @@
 #define AGENT_TOOLS_MAX 256u
 #define STATE_FIELDS_MAX 1024u     /* of one agent, all middleware together */
 #define OUTPUT_SCHEMAS_MAX 32u     /* of one response_format */
+#define NOTES_MAX 64u              /* lines for the watchers of one call */
 #define TOOL_CALLS_MAX 128u        /* in one AI message */
 #define RECURSION_LIMIT 10000u     /* supersteps of a run, semantics.md 13.16 */
 #define INPUT_BYTES_MAX (8u << 20) /* a submission's input */
