@@ -7,12 +7,19 @@ $(support): $(call objects,tests/support)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-# What the unit tests look at inside of programs: all but their main().
+# What the unit tests look at inside of programs: all but their main(). An archive, so that
+# only what is tested is linked; q: two programs may have files of one name.
 UNIT_PROGRAM_OBJECTS = $(filter-out %/main.o,$(call objects,broker worker-model worker-tools))
-$(BUILD)/tests-unit: $$(UNIT_PROGRAM_OBJECTS)
+programs := $(BUILD)/libprograms.a
+$(programs): $$(UNIT_PROGRAM_OBJECTS)
+	@rm -f $@
+	$(AR) qcs $@ $^
+
+$(BUILD)/tests-unit: $$(call objects,tests/unit) $(support) $(programs) $(library)
+	$(link) -rdynamic -o $@ $^ $(LDLIBS) $(CHECK_LIBS)
 
 $(BUILD)/tests-%: $$(call objects,tests/$$*) $(support) $(library)
-	$(link) -rdynamic -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS) $(CHECK_LIBS)
+	$(link) -rdynamic -o $@ $^ $(LDLIBS) $(CHECK_LIBS)
 
 check-unit: $(BUILD)/tests-unit
 	$(BUILD)/tests-unit
