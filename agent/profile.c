@@ -1,10 +1,24 @@
 /* The profiles of an agent's calls (proto/bodies.h): what is equal for all of them. */
 #include "spec.h"
 
-/* The uses that have one of two hooks, as [{name, settings}]: a worker makes its chain of
- * them by the type's name. */
+static bool
+in_model_worker(const struct middleware_use *use)
+{
+	return use->hooks[HOOK_MODIFY_MODEL_REQUEST] || use->hooks[HOOK_WRAP_MODEL_CALL];
+}
+
+/* The tools that a middleware brings run there too, with its settings. */
+static bool
+in_tool_worker(const struct middleware_use *use)
+{
+	return use->hooks[HOOK_WRAP_TOOL_CALL] || value_size(use->tools) > 0;
+}
+
+/* The uses that belong in a worker, as [{name, settings}]: it makes its chain of them by
+ * the type's name. */
 static const struct value *
-slice(struct arena *arena, const struct spec *spec, enum hook one, enum hook other)
+slice(struct arena *arena, const struct spec *spec,
+    bool (*belongs)(const struct middleware_use *use))
 {
 	struct value_list list = { .arena = arena };
 	size_t i;
@@ -12,7 +26,7 @@ slice(struct arena *arena, const struct spec *spec, enum hook one, enum hook oth
 	for (i = 0; i < spec->use_count; i++) {
 		const struct middleware_use *use = spec->uses[i];
 
-		if (use->hooks[one] || use->hooks[other])
+		if (belongs(use))
 			value_list_add(&list,
 			    value_map(arena, "name", value_str(arena, use->type->name),
 				"settings", use->settings, NULL));
@@ -39,8 +53,7 @@ spec_model_profile(
 	value_fields_set(&fields, "model_settings", settings);
 	value_fields_set(&fields, "system_prompt", system);
 	value_fields_set(&fields, "tools", spec_offered_tools(arena, spec, catalog));
-	value_fields_set(&fields, "middleware",
-	    slice(arena, spec, HOOK_MODIFY_MODEL_REQUEST, HOOK_WRAP_MODEL_CALL));
+	value_fields_set(&fields, "middleware", slice(arena, spec, in_model_worker));
 	value_fields_set(&fields, "response_format", spec->response_format);
 	value_fields_set(&fields, "script", spec->script);
 	value_fields_set(&fields, "wraps_tools", value_bool(spec->wraps_tools));
@@ -52,9 +65,9 @@ const struct value *
 spec_tool_profile(
     struct arena *arena, const struct spec *spec, const struct value *catalog)
 {
-	return value_freeze(arena,
-	    value_map(arena, "agent", value_str(arena, spec->name), "version",
-		value_str(arena, spec->version), "tools",
-		spec_valid_tools(arena, spec, catalog), "middleware",
-		slice(arena, spec, HOOK_WRAP_TOOL_CALL, HOOK_WRAP_TOOL_CALL), NULL));
+	return value_freeze(
+	    arena, value_map(arena, "agent", value_str(arena, spec->name), "version",
+		       value_str(arena, spec->version), "tools",
+		       spec_valid_tools(arena, spec, catalog), "middleware",
+		       slice(arena, spec, in_tool_worker), NULL));
 }
