@@ -1,0 +1,107 @@
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Interface under test */
+#include "spec.h"
+
+static struct arena *arena;
+static char folder[] = "/tmp/spec-XXXXXX";
+static char file[64];
+
+static void
+setup(void)
+{
+	arena = arena_new();
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(file, sizeof file, "%s/support.agent.yaml", folder);
+}
+
+static void
+teardown(void)
+{
+	unlink(file);
+	rmdir(folder);
+	arena_destroy(&arena);
+}
+
+static long
+load_file(const char *text, const struct spec *const **specs_r, const char **error_r)
+{
+	FILE *stream = fopen(file, "w");
+
+	ck_assert_ptr_nonnull(stream);
+	fputs(text, stream);
+	fclose(stream);
+	return spec_load_file(arena, file, specs_r, error_r);
+}
+
+START_TEST(a_file_may_hold_several_agents)
+{
+	const struct spec *const *specs = NULL;
+	const char *error = NULL;
+
+	ck_assert_int_eq(
+	    load_file("model: m:x\n---\nname: two\nmodel: m:y\n---\n", &specs, &error),
+	    2);
+	ck_assert_str_eq(specs[0]->name, "support.agent");
+	ck_assert_str_eq(specs[1]->name, "two");
+	ck_assert_str_eq(specs[1]->model, "m:y");
+	ck_assert_int_eq(
+	    load_file("{\"name\": \"j\", \"model\": \"m:x\"}", &specs, &error), 1);
+	ck_assert_str_eq(specs[0]->name, "j");
+}
+END_TEST
+
+static const struct {
+	const char *text, *at, *word;
+} bad_files[] = {
+	{ "model: m:x\ntools:\n- add\n- {nmae: a}\n", ":4:", "\"nmae\"" },
+	{ "model: m:x\n---\nmodel: m:y\nmidleware: []\n", ":4:", "middleware" },
+	{ "model: m:x\n---\nmodel: m:y\n", ":3:", "two agents \"support.agent\"" },
+	{ "name: a\n", ":1:", "needs a model" },
+	{ "model: [m\n", ":", "" },
+	{ "", ":1:1: ", "no agent" },
+	{ "# nothing\n---\n---\n", ":1:1: ", "no agent" },
+};
+
+START_TEST(a_wrong_file_is_refused_with_line_and_reason)
+{
+	const struct spec *const *specs = NULL;
+	const char *error = NULL;
+
+	ck_assert_int_eq(load_file(bad_files[_i].text, &specs, &error), -1);
+	ck_assert_ptr_null(specs);
+	ck_assert_msg(strncmp(error, file, strlen(file)) == 0 &&
+			  strncmp(error + strlen(file), bad_files[_i].at,
+			      strlen(bad_files[_i].at)) == 0,
+	    "%s", error);
+	ck_assert_msg(strstr(error, bad_files[_i].word) != NULL, "%s", error);
+}
+END_TEST
+
+START_TEST(a_file_that_is_not_there_is_an_error)
+{
+	const struct spec *const *specs;
+	const char *error = NULL;
+
+	ck_assert_int_eq(spec_load_file(arena, file, &specs, &error), -1);
+	ck_assert_ptr_nonnull(strstr(error, file));
+}
+END_TEST
+
+TCase *tcase_spec_file(void);
+TCase *
+tcase_spec_file(void)
+{
+	TCase *tcase = tcase_create("spec_file");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, a_file_may_hold_several_agents);
+	tcase_add_loop_test(tcase, a_wrong_file_is_refused_with_line_and_reason, 0,
+	    sizeof bad_files / sizeof bad_files[0]);
+	tcase_add_test(tcase, a_file_that_is_not_there_is_an_error);
+	return tcase;
+}
