@@ -37,11 +37,6 @@ load_use(struct loader *loader, const char *path, const char *name,
 	struct middleware_use *use;
 	const char *within = "", *error = "";
 
-	if (registry_find(name) == NULL) {
-		loader_fail(loader, path, "there is no middleware \"%s\"%s", name,
-		    loader_hint(loader->arena, name, registry_names()));
-		return NULL;
-	}
 	use = registry_use(loader->arena, name, settings, &within, &error);
 	if (use == NULL)
 		loader_fail(loader, arena_printf(loader->arena, "%s%s", path, within),
