@@ -3,21 +3,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/queue.h>
-#include <ucontext.h>
-#include <unistd.h>
 
 #include "limits.h"
 #include "memory.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define FIBER_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define FIBER_ASAN 1
-#endif
-#endif
+#include "stack.h"
 
 /* Ended fibers that keep their touched pages; those beyond give them back. */
 #define WARM_MAX 256u
@@ -41,10 +31,8 @@ struct fiber {
 	bool is_asleep; /* in fiber_sleep: a wake does not end it */
 	bool is_cancelled;
 	unsigned shields;
-	ucontext_t context;
-	char *stack; /* its lowest byte; the guard page is below */
+	struct stack stack;
 	uv_timer_t timer;
-	void *fake_stack; /* ASan's */
 };
 
 TAILQ_HEAD(fiber_queue, fiber);
@@ -55,142 +43,25 @@ struct fibers {
 	struct fiber_queue pool; /* warm ones first */
 	size_t alive;
 	size_t warm;
-	ucontext_t context; /* of the loop's own stack */
-	const void *stack;  /* the same for ASan: filled by the first switch */
-	size_t stack_bytes;
-	void *fake_stack;
+	struct stack stack; /* the loop's own */
 };
 
 static struct fiber *running; /* of the one thread; NULL on the loop's stack */
 
-/* --- what ASan and LSan must know -----------------------------------------------------
- */
-
-#ifdef FIBER_ASAN
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#include <sanitizer/lsan_interface.h>
-
-/* ASan's wrapper of swapcontext warns of itself and forgets the red zones of the whole
- * stack: these are its two halves. */
-static void
-switch_context(ucontext_t *from, const ucontext_t *to)
-{
-	volatile bool is_back = false;
-
-	getcontext(from);
-	if (is_back)
-		return;
-	is_back = true;
-	setcontext(to);
-}
-
-static void
-asan_before_resume(struct fiber *fiber)
-{
-	__sanitizer_start_switch_fiber(
-	    &fiber->fibers->fake_stack, fiber->stack, FIBER_STACK_BYTES);
-}
-
-static void
-asan_after_resume(struct fiber *fiber)
-{
-	__sanitizer_finish_switch_fiber(fiber->fibers->fake_stack, NULL, NULL);
-}
-
-static void
-asan_before_suspend(struct fiber *fiber)
-{
-	void **save = fiber->state == FIBER_ENDED ? NULL : &fiber->fake_stack;
-
-	__sanitizer_start_switch_fiber(
-	    save, fiber->fibers->stack, fiber->fibers->stack_bytes);
-}
-
-static void
-asan_arrived(struct fiber *fiber)
-{
-	__sanitizer_finish_switch_fiber(
-	    fiber->fake_stack, &fiber->fibers->stack, &fiber->fibers->stack_bytes);
-}
-
-/* The last frames of an ended fiber never returned: their red zones are still there. */
-static void
-asan_clean(struct fiber *fiber)
-{
-	fiber->fake_stack = NULL;
-	ASAN_UNPOISON_MEMORY_REGION(fiber->stack, FIBER_STACK_BYTES);
-}
-
-/* What only a suspended fiber points to is not leaked. */
-static void
-lsan_add_stack(const struct fiber *fiber)
-{
-	__lsan_register_root_region(fiber->stack, FIBER_STACK_BYTES);
-}
-
-static void
-lsan_remove_stack(const struct fiber *fiber)
-{
-	__lsan_unregister_root_region(fiber->stack, FIBER_STACK_BYTES);
-}
-#else
-#define switch_context(from, to) swapcontext(from, to)
-#define asan_before_resume(fiber) ((void)(fiber))
-#define asan_after_resume(fiber) ((void)(fiber))
-#define asan_before_suspend(fiber) ((void)(fiber))
-#define asan_arrived(fiber) ((void)(fiber))
-#define asan_clean(fiber) ((void)(fiber))
-#define lsan_add_stack(fiber) ((void)(fiber))
-#define lsan_remove_stack(fiber) ((void)(fiber))
-#endif
-
-/* --- stacks and the pool --------------------------------------------------------------
- */
-
-static size_t
-page_bytes(void)
-{
-	return (size_t)sysconf(_SC_PAGESIZE);
-}
-
-/* Returns the lowest byte above a guard page, or NULL. */
-static char *
-map_stack(void)
-{
-	size_t guard = page_bytes();
-	char *map = mmap(NULL, guard + FIBER_STACK_BYTES, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-
-	if (map == MAP_FAILED)
-		return NULL;
-	if (mprotect(map, guard, PROT_NONE) == -1) {
-		munmap(map, guard + FIBER_STACK_BYTES);
-		return NULL;
-	}
-	return map + guard;
-}
-
-static void
-unmap_stack(char *stack)
-{
-	munmap(stack - page_bytes(), page_bytes() + FIBER_STACK_BYTES);
-}
+/* --- the pool ----------------------------------------------------------------------- */
 
 static struct fiber *
 new_fiber(struct fibers *fibers)
 {
-	char *stack = map_stack();
-	struct fiber *fiber;
+	struct fiber *fiber = xcalloc(1, sizeof *fiber);
 
-	if (stack == NULL)
+	if (stack_map(&fiber->stack) == -1) {
+		free(fiber);
 		return NULL;
-	fiber = xcalloc(1, sizeof *fiber);
+	}
 	fiber->fibers = fibers;
-	fiber->stack = stack;
 	fiber->timer.data = fiber;
 	uv_timer_init(loop_uv(fibers->loop), &fiber->timer);
-	lsan_add_stack(fiber);
 	return fiber;
 }
 
@@ -211,14 +82,13 @@ take_fiber(struct fibers *fibers)
 static void
 put_fiber(struct fibers *fibers, struct fiber *fiber)
 {
-	asan_clean(fiber);
 	fibers->alive--;
 	if (fibers->warm < WARM_MAX) {
 		fibers->warm++;
 		TAILQ_INSERT_HEAD(&fibers->pool, fiber, entry);
 		return;
 	}
-	madvise(fiber->stack, FIBER_STACK_BYTES, MADV_DONTNEED);
+	stack_cool(&fiber->stack);
 	TAILQ_INSERT_TAIL(&fibers->pool, fiber, entry);
 }
 
@@ -248,25 +118,21 @@ fibers_destroy(struct fibers **fibers_p)
 	assert(fibers->alive == 0);
 	while ((fiber = TAILQ_FIRST(&fibers->pool)) != NULL) {
 		TAILQ_REMOVE(&fibers->pool, fiber, entry);
-		lsan_remove_stack(fiber);
-		unmap_stack(fiber->stack);
+		stack_unmap(&fiber->stack);
 		uv_close((uv_handle_t *)&fiber->timer, on_timer_closed);
 	}
 	free(fibers);
 	*fibers_p = NULL;
 }
 
-/* --- switching ------------------------------------------------------------------------
- */
+/* --- switching ------------------------------------------------------------------- */
 
 static void
 suspend(struct fiber *fiber)
 {
 	int saved = errno;
 
-	asan_before_suspend(fiber);
-	switch_context(&fiber->context, &fiber->fibers->context);
-	asan_arrived(fiber);
+	stack_switch(&fiber->stack, &fiber->fibers->stack, fiber->state == FIBER_ENDED);
 	errno = saved;
 }
 
@@ -277,9 +143,7 @@ resume(struct fiber *fiber)
 
 	fiber->state = FIBER_RUNNING;
 	running = fiber;
-	asan_before_resume(fiber);
-	switch_context(&fiber->fibers->context, &fiber->context);
-	asan_after_resume(fiber);
+	stack_switch(&fiber->fibers->stack, &fiber->stack, false);
 	running = NULL;
 	errno = saved;
 }
@@ -297,24 +161,13 @@ enter(void)
 {
 	struct fiber *fiber = running;
 
-	asan_arrived(fiber);
+	stack_arrive(&fiber->stack, &fiber->fibers->stack);
 	errno = 0;
 	fiber->fn(fiber->arg);
 	assert(fiber->shields == 0);
 	fiber->state = FIBER_ENDED;
 	suspend(fiber);
 	abort();
-}
-
-/* On its own: getcontext returns twice, for all the compiler knows. */
-static void
-lay_out(struct fiber *fiber)
-{
-	getcontext(&fiber->context);
-	fiber->context.uc_stack.ss_sp = fiber->stack;
-	fiber->context.uc_stack.ss_size = FIBER_STACK_BYTES;
-	fiber->context.uc_link = NULL;
-	makecontext(&fiber->context, enter, 0);
 }
 
 struct fiber *
@@ -331,7 +184,7 @@ fiber_start(struct loop *loop, const char *name, void (*fn)(void *arg), void *ar
 	fiber->arg = arg;
 	fiber->data = NULL;
 	fiber->is_woken = fiber->is_cancelled = false;
-	lay_out(fiber);
+	stack_begin(&fiber->stack, enter);
 	make_ready(fiber);
 	return fiber;
 }
@@ -360,8 +213,7 @@ fibers_are_ready(const struct fibers *fibers)
 	return !TAILQ_EMPTY(&fibers->ready);
 }
 
-/* --- waiting --------------------------------------------------------------------------
- */
+/* --- waiting --------------------------------------------------------------------- */
 
 static bool
 fails(const struct fiber *fiber)

@@ -1,0 +1,36 @@
+/* stack: where a fiber's frames live, and the switch from one stack to another. For
+ * fiber.c alone.
+ *
+ * A stack is FIBER_STACK_BYTES of mapped memory above a guard page, and the place in it
+ * where its code goes on. The thread's own stack is a zeroed struct. ASan and LSan know
+ * of all of it. */
+#ifndef STACK_H
+#define STACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <ucontext.h>
+
+struct stack {
+	ucontext_t context;
+	const void *bytes; /* the lowest; NULL: the thread's own, not left yet */
+	size_t size;
+	void *fake; /* ASan's */
+};
+
+/* Maps memory for a zeroed stack. Returns 0, or -1 when the kernel gives none. */
+int stack_map(struct stack *stack);
+void stack_unmap(struct stack *stack);
+
+/* Gives touched pages back to the kernel. */
+void stack_cool(struct stack *stack);
+
+/* The next switch to stack calls enter(), which calls stack_arrive first, never returns,
+ * and leaves for the last time with last true. What ran on stack before is forgotten. */
+void stack_begin(struct stack *stack, void (*enter)(void));
+void stack_arrive(struct stack *stack, struct stack *from);
+
+/* Leaves `from`, which is running, for `to`; returns when somebody switches back. */
+void stack_switch(struct stack *from, struct stack *to, bool last);
+
+#endif
