@@ -162,9 +162,9 @@ fill_input(struct launch *launch)
 {
 	const struct value *value = launch->args;
 
-	launch->input = "";
 	if (launch->tool->input == TOOL_INPUT_NONE)
 		return;
+	launch->input = "";
 	if (launch->tool->input == TOOL_INPUT_ARGUMENT)
 		value = value_get(launch->args, launch->tool->input_argument);
 	if (value == NULL)

@@ -1,0 +1,306 @@
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "children.h"
+#include "tool_trial.h"
+
+/* Interface under test */
+#include "../../worker-tools/command_tool.h"
+
+TCase *tcase_command_tool(void);
+
+#define HEAD "name: t\ndescription: d\n"
+
+static struct tool_trial trial;
+static struct arena *arena;
+static char *folder;
+
+static void
+set_up(void)
+{
+	tool_trial_open(&trial);
+	arena = trial.arena;
+	folder = folder_new();
+}
+
+static void
+tear_down(void)
+{
+	folder_remove(&folder);
+	tool_trial_close(&trial);
+}
+
+static const char *
+path_of(const char *name)
+{
+	return arena_printf(arena, "%s/%s", folder, name);
+}
+
+static struct tool_result *
+run_command(void *arg, struct tool_request *request)
+{
+	return command_tool_run(trial.loop, arg, request);
+}
+
+/* Calls the tool of the file text. */
+static void
+call(const char *text, const char *args)
+{
+	const char *error = NULL;
+	const struct command_tool *const *tools =
+	    tool_file_parse(arena, path_of("t.yaml"), text, strlen(text), &error);
+
+	ck_assert_msg(tools != NULL, "%s: %s", text, error);
+	trial.run = run_command;
+	trial.arg = (void *)tools[0];
+	tool_trial_call(&trial, tools[0]->definition, args);
+}
+
+static const char *
+content_of(const char *text, const char *args)
+{
+	call(text, args);
+	return tool_trial_answer(&trial, "success");
+}
+
+static const struct fault *
+fault_of(const char *text)
+{
+	call(text, "{}");
+	return tool_trial_fault(&trial);
+}
+
+static const struct {
+	const char *text, *args, *content;
+} results[] = {
+	{ HEAD "command: [cat]\n", "{\"a\": [1, \"x y\"]}", "{\"a\":[1,\"x y\"]}" },
+	{ HEAD "parameters: {properties: {n: {default: 5}, m: {default: 1}}}\n"
+	       "command: [cat]\n",
+	    "{\"m\": 2}", "{\"n\":5,\"m\":2}" },
+	{ HEAD "command: [cat]\ninput: none\n", "{\"a\": 1}", "" },
+	{ HEAD "parameters: {properties: {a: {}}}\ncommand: [cat]\ninput: \"{a}\"\n",
+	    "{\"a\": \"x\\ny\\n\\n\"}", "x\ny\n" },
+	{ HEAD "parameters: {properties: {a: {}}}\ncommand: [cat]\ninput: \"{a}\"\n",
+	    "{\"a\": [1]}", "[1]" },
+	{ HEAD "parameters: {properties: {a: {}}}\ncommand: [cat]\ninput: \"{a}\"\n",
+	    "{}", "" },
+	{ HEAD "parameters: {properties: {a: {}, b: {}, c: {default: 9}}}\n"
+	       "command: [printf, --, '<%s>', '{a}', '{b}', 'x{c}']\n",
+	    "{\"a\": \"$(id); `id` && *\"}", "<$(id); `id` && *><x9>" },
+	{ HEAD "parameters: {properties: {a: {}, b-c: {}, d: {}}}\n"
+	       "command: printf '<%s>' \"$ARG_A\" \"$ARG_B_C\" \"${ARG_D-none}\"\n",
+	    "{\"a\": \"'; id; \\\"\", \"b-c\": {\"x\": true}}",
+	    "<'; id; \"><{\"x\":true}><none>" },
+	{ HEAD "parameters: {properties: {a: {}}}\ncommand: env | grep ^ARG_ | sort\n",
+	    "{\"a\": 1, \"PATH\": \"/evil\", \"b\": 2}", "ARG_A=1" },
+	{ HEAD "command: pwd\ndirectory: /\n", "{}", "/" },
+	{ HEAD "command: echo $0 $FLOTILLA_TOOL $FLOTILLA_RUN $FLOTILLA_TOOL_CALL_ID "
+	       "$FLOTILLA_IDEMPOTENCY_KEY\n",
+	    "{}", "t t run_1 call_7 run_1/3/call_7" },
+	{ HEAD "command: [printf, '[1, 2]']\noutput: json\n", "{}", "[1,2]" },
+	{ HEAD "command: echo to stderr >&2; echo out\n", "{}", "out" },
+};
+
+START_TEST(gives_a_program_its_arguments_and_takes_its_output)
+{
+	ck_assert_str_eq(
+	    content_of(results[_i].text, results[_i].args), results[_i].content);
+}
+END_TEST
+
+START_TEST(shows_a_program_only_the_variables_its_file_lists)
+{
+	setenv("OPENAI_API_KEY", "secret", 1);
+	setenv("LISTED", "yes", 1);
+	setenv("PATH", "/usr/bin:/bin", 1);
+	unsetenv("UNSET");
+	ck_assert_str_eq(content_of(HEAD "environment: [LISTED, UNSET, GIVEN=a=b]\n"
+					 "command: [env]\n",
+			     "{}"),
+	    "LISTED=yes\nGIVEN=a=b\nPATH=/usr/bin:/bin\nFLOTILLA_TOOL=t\n"
+	    "FLOTILLA_RUN=run_1\nFLOTILLA_TOOL_CALL_ID=call_7\n"
+	    "FLOTILLA_IDEMPOTENCY_KEY=run_1/3/call_7");
+}
+END_TEST
+
+START_TEST(gives_a_program_none_of_our_descriptors)
+{
+	ck_assert_str_eq(content_of(HEAD "command: ls /proc/self/fd | wc -l\n", "{}"),
+	    "4"); /* 0, 1, 2 and that of the folder */
+}
+END_TEST
+
+START_TEST(runs_what_stands_beside_the_file)
+{
+	FILE *script = fopen(path_of("here.sh"), "w");
+
+	fputs("#!/bin/sh\ncat word\n", script);
+	fclose(script);
+	script = fopen(path_of("word"), "w");
+	fputs("beside\n", script);
+	fclose(script);
+	chmod(path_of("here.sh"), 0755);
+	ck_assert_str_eq(content_of(HEAD "command: [./here.sh]\n", "{}"), "beside");
+}
+END_TEST
+
+START_TEST(passes_megabytes_both_ways)
+{
+	char *args = arena_alloc(arena, 1000100);
+	size_t size = (size_t)sprintf(args, "{\"a\": \"");
+
+	memset(args + size, 'x', 1000000);
+	strcpy(args + size + 1000000, "\"}");
+	ck_assert_uint_eq(strlen(content_of(HEAD "parameters: {properties: {a: {}}}\n"
+						 "command: [cat]\ninput: \"{a}\"\n",
+			      args)),
+	    1000000);
+}
+END_TEST
+
+START_TEST(does_not_mind_a_program_that_ignores_its_input)
+{
+	char *args = arena_alloc(arena, 1000100);
+	size_t size = (size_t)sprintf(args, "{\"a\": \"");
+
+	memset(args + size, 'x', 1000000);
+	strcpy(args + size + 1000000, "\"}");
+	ck_assert_str_eq(content_of(HEAD "command: echo done\n", args), "done");
+}
+END_TEST
+
+static const struct {
+	const char *text, *type, *message;
+} failures[] = {
+	{ HEAD "command: |\n  echo 'OSError: [Errno 28] full' >&2; exit 1\n", "OSError",
+	    "[Errno 28] full" },
+	{ HEAD "command: exit 4\n", "ToolException",
+	    "exited with status 4 and wrote nothing to stderr" },
+	{ HEAD "command: kill -9 $$\n", "ToolException",
+	    "was ended by signal 9 (Killed)" },
+	{ HEAD "command: sleep 60\ntimeout_ms: 50\n", "TimeoutError",
+	    "took longer than its timeout_ms of 50 and was stopped" },
+	{ HEAD "command: [yes]\noutput_bytes_max: 1000\n", "ToolException",
+	    "wrote more than its output_bytes_max of 1000 bytes and was stopped" },
+	{ HEAD "command: echo '{'\noutput: json\n", "ToolException",
+	    "wrote no JSON although its output is json: " },
+};
+
+START_TEST(fails_in_the_programs_words)
+{
+	const struct fault *fault = fault_of(failures[_i].text);
+
+	ck_assert_str_eq(fault->type, failures[_i].type);
+	ck_assert_msg(strncmp(fault->message, failures[_i].message,
+			  strlen(failures[_i].message)) == 0,
+	    "%s", fault->message);
+	ck_assert(fault->retryable);
+	ck_assert(!fault->fatal);
+}
+END_TEST
+
+START_TEST(tells_the_model_what_it_must_not_pass)
+{
+	call(HEAD "parameters: {properties: {a: {}}}\ncommand: [cat, '{a}']\n",
+	    "{\"a\": \"-n\"}");
+	ck_assert_ptr_nonnull(
+	    strstr(tool_trial_answer(&trial, "error"), "begins with '-'"));
+	call(HEAD "parameters: {properties: {a: {}}}\ncommand: echo\n",
+	    "{\"a\": \"x\\u0000y\"}");
+	ck_assert_ptr_nonnull(strstr(tool_trial_answer(&trial, "error"), "NUL"));
+}
+END_TEST
+
+START_TEST(says_that_a_program_has_gone_since)
+{
+	const struct fault *fault;
+	FILE *script = fopen(path_of("here.sh"), "w");
+
+	fputs("#!/no/such/interpreter\n", script);
+	fclose(script);
+	chmod(path_of("here.sh"), 0755);
+	fault = fault_of(HEAD "command: [./here.sh]\n");
+	ck_assert_str_eq(fault->type, "ToolException");
+	ck_assert_ptr_nonnull(strstr(fault->message, "could not be started"));
+}
+END_TEST
+
+/* The process whose id the file holds is gone, or waits only to be reaped by init. */
+static void
+check_is_gone(const char *name)
+{
+	FILE *file = fopen(path_of(name), "r");
+	char state = 'X';
+	int pid = 0;
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(fscanf(file, "%d", &pid), 1);
+	fclose(file);
+	file = fopen(arena_printf(arena, "/proc/%d/stat", pid), "r");
+	if (file == NULL)
+		return;
+	if (fscanf(file, "%*d %*s %c", &state) == 1)
+		ck_assert_msg(state == 'Z' || state == 'X', "%d runs: %c", pid, state);
+	fclose(file);
+}
+
+/* A child that ignores SIGTERM, and a grandchild that does. */
+#define STUBBORN                                                                         \
+	"trap '' TERM; sh -c 'trap \"\" TERM; echo $$ > pid; > started; "                \
+	"while :; do sleep 1; done' & wait; while :; do sleep 1; done"
+
+START_TEST(leaves_no_grandchild_behind_when_it_is_late)
+{
+	const struct fault *fault =
+	    fault_of(HEAD "timeout_ms: 300\ncommand: |\n  " STUBBORN "\n");
+
+	ck_assert_str_eq(fault->type, "TimeoutError");
+	check_is_gone("pid");
+}
+END_TEST
+
+static bool
+has_started(void *arg)
+{
+	(void)arg;
+	return access(path_of("started"), F_OK) == 0;
+}
+
+START_TEST(leaves_no_grandchild_behind_when_it_is_cancelled)
+{
+	const struct fault *fault;
+
+	trial.cancels = has_started;
+	fault = fault_of(HEAD "command: |\n  " STUBBORN "\n");
+	ck_assert(fault->control);
+	ck_assert_str_eq(fault->type, "CancelledError");
+	check_is_gone("pid");
+}
+END_TEST
+
+TCase *
+tcase_command_tool(void)
+{
+	TCase *tcase = tcase_create("command_tool");
+
+	tcase_set_timeout(tcase, 30);
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_add_loop_test(tcase, gives_a_program_its_arguments_and_takes_its_output, 0,
+	    sizeof results / sizeof results[0]);
+	tcase_add_test(tcase, shows_a_program_only_the_variables_its_file_lists);
+	tcase_add_test(tcase, gives_a_program_none_of_our_descriptors);
+	tcase_add_test(tcase, runs_what_stands_beside_the_file);
+	tcase_add_test(tcase, passes_megabytes_both_ways);
+	tcase_add_test(tcase, does_not_mind_a_program_that_ignores_its_input);
+	tcase_add_loop_test(
+	    tcase, fails_in_the_programs_words, 0, sizeof failures / sizeof failures[0]);
+	tcase_add_test(tcase, tells_the_model_what_it_must_not_pass);
+	tcase_add_test(tcase, says_that_a_program_has_gone_since);
+	tcase_add_test(tcase, leaves_no_grandchild_behind_when_it_is_late);
+	tcase_add_test(tcase, leaves_no_grandchild_behind_when_it_is_cancelled);
+	return tcase;
+}
