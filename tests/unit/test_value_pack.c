@@ -197,6 +197,8 @@ START_TEST(malformed_bytes_are_refused)
 	ck_assert_refused("\xa1\xff", "a string is not UTF-8");
 	ck_assert_refused("\xa2\xc0\x80", "a string is not UTF-8");
 	ck_assert_refused("\xa3\xed\xa0\x80", "a string is not UTF-8");
+	/* One character's bytes in two strings. */
+	ck_assert_refused("\x92\xa1\xc3\xa1\xa9", "a string is not UTF-8");
 	ck_assert_refused("\xa4\xf4\x90\x80\x80", "a string is not UTF-8");
 	ck_assert_refused("\x81\x90\x01", "nested too deep, or a key is not a string");
 }
