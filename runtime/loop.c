@@ -2,8 +2,10 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <zmq.h>
 
 #include "fiber.h"
@@ -65,11 +67,26 @@ take_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+/* Else a socket of ours could become number 2 and get the log, and libuv stops us for it.
+ */
+static void
+fill_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd != -1 && fd <= STDERR_FILENO);
+	if (fd != -1)
+		close(fd);
+}
+
 struct loop *
 loop_new(void)
 {
 	struct loop *loop = xcalloc(1, sizeof *loop);
 
+	fill_standard_descriptors();
 	take_signals();
 	if (uv_loop_init(&loop->uv) != 0) {
 		free(loop);

@@ -17,7 +17,8 @@ struct loop;
 struct timer;
 
 /* Returns a new loop; one a process. Ignores SIGPIPE and unblocks all signals: what a
- * supervisor or a shell had blocked for us would never arrive. */
+ * supervisor or a shell had blocked for us would never arrive. Opens /dev/null for
+ * whichever of the descriptors 0, 1 and 2 is closed. */
 struct loop *loop_new(void);
 
 /* Takes *loop_p; every fiber must have ended and every socket, timer be closed. */

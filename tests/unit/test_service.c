@@ -1,0 +1,263 @@
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Interface under test */
+#include "service.h"
+
+struct fixture {
+	struct service_settings common;
+	int64_t drain_ms;
+};
+
+static const struct setting table[] = {
+	SERVICE_SETTINGS,
+	{ "drain-ms", SETTING_INTEGER, offsetof(struct fixture, drain_ms), "60000", 1,
+	    600000, "ms", "how long the orderly end may take", 0 },
+	{ .name = NULL },
+};
+
+/* The program in the child: which drain it has, and what else it does. */
+enum behaviour { DRAINS_SOON, DRAINS_NEVER, HAS_NO_DRAIN, WAITS_BEFORE_IT_RUNS };
+
+static enum behaviour behaviour;
+static struct service *service;
+static struct timer *timer;
+static int notify_fd; /* where the child says READY=1 */
+static struct sockaddr_un address = { .sun_family = AF_UNIX };
+static char folder[] = "/tmp/flotilla-service-XXXXXX";
+
+static void
+setup(void)
+{
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(address.sun_path, sizeof address.sun_path, "%s/notify", folder);
+	setenv("NOTIFY_SOCKET", address.sun_path, 1);
+	notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(
+	    bind(notify_fd, (const struct sockaddr *)&address, sizeof address), 0);
+}
+
+static void
+teardown(void)
+{
+	close(notify_fd);
+	unlink(address.sun_path);
+	ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static void
+wait_for(const char *expected)
+{
+	char text[100];
+	ssize_t size = recv(notify_fd, text, sizeof text - 1, 0);
+
+	ck_assert_int_ge(size, 0);
+	text[size] = '\0';
+	ck_assert_str_eq(text, expected);
+}
+
+static void
+end_service(void *arg)
+{
+	(void)arg;
+	ck_assert(service_is_draining(service));
+	service_end(service);
+}
+
+static void
+drain(void *arg)
+{
+	ck_assert_ptr_eq(arg, &behaviour);
+	if (behaviour == DRAINS_SOON)
+		timer = timer_start(service_loop(service), 1, 0, end_service, NULL);
+}
+
+static bool
+never(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+static int
+serve(const char *drain_ms)
+{
+	static struct fixture settings;
+	static char program[] = "broker", flag[] = "--drain-ms", number[16];
+	char *argv[] = { program, flag, number, NULL };
+
+	snprintf(number, sizeof number, "%s", drain_ms);
+	service = service_start("broker", table, &settings, 3, argv);
+	ck_assert(!service_is_draining(service));
+	if (behaviour == WAITS_BEFORE_IT_RUNS) {
+		kill(getppid(), SIGUSR1);
+		loop_run_until(service_loop(service), never, NULL);
+	}
+	service_run(service, behaviour == HAS_NO_DRAIN ? NULL : drain, &behaviour);
+	timer_stop(&timer);
+	return service_stop(&service);
+}
+
+static pid_t
+start(enum behaviour does, const char *drain_ms)
+{
+	pid_t child;
+
+	behaviour = does;
+	child = fork();
+	if (child == 0) {
+		sigset_t all; /* a supervisor may have had them blocked */
+
+		sigfillset(&all);
+		sigprocmask(SIG_BLOCK, &all, NULL);
+		close(STDERR_FILENO); /* nor left it a log to write to */
+		exit(serve(drain_ms));
+	}
+	return child;
+}
+
+static void
+check_exit(pid_t child, int expected)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == expected, "status %#x",
+	    (unsigned)status);
+}
+
+START_TEST(it_says_ready_drains_on_the_first_signal_and_ends_with_0)
+{
+	pid_t child = start(DRAINS_SOON, "60000");
+
+	wait_for("READY=1");
+	kill(child, _i == 0 ? SIGTERM : SIGINT);
+	wait_for("STOPPING=1");
+	check_exit(child, 0);
+}
+END_TEST
+
+START_TEST(without_a_drain_it_ends_on_the_first_signal)
+{
+	pid_t child = start(HAS_NO_DRAIN, "60000");
+
+	wait_for("READY=1");
+	kill(child, SIGTERM);
+	check_exit(child, 0);
+}
+END_TEST
+
+START_TEST(a_second_signal_ends_it_at_once_with_1)
+{
+	pid_t child = start(DRAINS_NEVER, "60000");
+
+	wait_for("READY=1");
+	kill(child, SIGTERM);
+	wait_for("STOPPING=1");
+	kill(child, SIGTERM);
+	check_exit(child, 1);
+}
+END_TEST
+
+START_TEST(a_drain_that_takes_too_long_ends_it_with_1)
+{
+	pid_t child = start(DRAINS_NEVER, "10");
+
+	wait_for("READY=1");
+	kill(child, SIGTERM);
+	check_exit(child, 1);
+}
+END_TEST
+
+START_TEST(a_signal_before_it_runs_ends_it_with_0)
+{
+	sigset_t usr1;
+	int number;
+	pid_t child;
+
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &usr1, NULL);
+	child = start(WAITS_BEFORE_IT_RUNS, "60000");
+	ck_assert_int_eq(sigwait(&usr1, &number), 0);
+	kill(child, SIGTERM);
+	check_exit(child, 0);
+}
+END_TEST
+
+START_TEST(its_name_is_that_of_the_program_and_the_process_unless_given)
+{
+	static char program[] = "broker", flag[] = "--name", name[] = "east-1";
+	static char quiet[] = "--log-level=error";
+	char *plain[] = { program, quiet, NULL };
+	char *named[] = { program, quiet, flag, name, NULL };
+	char expected[64];
+	struct fixture settings;
+
+	snprintf(expected, sizeof expected, "broker-%ld", (long)getpid());
+	service = service_start("broker", table, &settings, 2, plain);
+	ck_assert_str_eq(settings.common.name, expected);
+	ck_assert_int_eq(service_stop(&service), EXIT_SUCCESS);
+	ck_assert_ptr_null(service);
+	service = service_start("broker", table, &settings, 4, named);
+	ck_assert_str_eq(settings.common.name, "east-1");
+	ck_assert_int_eq(service_stop(&service), EXIT_SUCCESS);
+}
+END_TEST
+
+START_TEST(an_unknown_log_level_is_refused)
+{
+	static char program[] = "broker", flag[] = "--log-level=loud";
+	char *argv[] = { program, flag, NULL };
+	static struct fixture settings;
+	pid_t child = fork();
+
+	if (child == 0) {
+		close(STDERR_FILENO);
+		service_start("broker", table, &settings, 2, argv);
+		_exit(99);
+	}
+	check_exit(child, 2);
+}
+END_TEST
+
+START_TEST(sessions_are_32_hex_digits_and_never_the_same)
+{
+	char one[33], other[33];
+
+	service_session(one);
+	service_session(other);
+	ck_assert_uint_eq(strlen(one), 32);
+	ck_assert_uint_eq(strspn(one, "0123456789abcdef"), 32);
+	ck_assert_str_ne(one, other);
+}
+END_TEST
+
+TCase *tcase_service(void);
+
+TCase *
+tcase_service(void)
+{
+	TCase *tcase = tcase_create("service");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_loop_test(
+	    tcase, it_says_ready_drains_on_the_first_signal_and_ends_with_0, 0, 2);
+	tcase_add_test(tcase, without_a_drain_it_ends_on_the_first_signal);
+	tcase_add_test(tcase, a_second_signal_ends_it_at_once_with_1);
+	tcase_add_test(tcase, a_drain_that_takes_too_long_ends_it_with_1);
+	tcase_add_test(tcase, a_signal_before_it_runs_ends_it_with_0);
+	tcase_add_test(
+	    tcase, its_name_is_that_of_the_program_and_the_process_unless_given);
+	tcase_add_test(tcase, an_unknown_log_level_is_refused);
+	tcase_add_test(tcase, sessions_are_32_hex_digits_and_never_the_same);
+	return tcase;
+}
