@@ -67,7 +67,7 @@ $(BUILD)/%.o: %.c
 .SECONDEXPANSION:
 $(BUILD)/bin/flotilla: $$(call objects,cli) $(library)
 	@mkdir -p $(@D)
-	$(link) -rdynamic -o $@ $^ $(LDLIBS)
+	$(link) -rdynamic -Wl,--whole-archive $(library) -Wl,--no-whole-archive -o $@ $(filter-out $(library),$^) $(LDLIBS)
 
 $(BUILD)/bin/%: $$(call objects,$$*) $(library)
 	@mkdir -p $(@D)

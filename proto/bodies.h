@@ -25,7 +25,8 @@
  *     messages           [AI message, tool messages of structured output ...]
  *     structured_response?
  *     updates?           [{field: value}], of the wraps, inner first
- *   or fault             {type, message, ...} (proto/fault.h)
+ *     notes?             [{middleware?, text}], lines for the run's watchers
+ *   or fault             {type, message, ...} (proto/fault.h); notes? beside it
  *
  * CALL to `tool:<name>`, or to `tools` for what no worker serves by that name: tools that
  * a middleware brings, schema-only and unknown ones. Two frames.

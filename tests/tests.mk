@@ -32,3 +32,19 @@ check-integration: binaries $(BUILD)/tests-integration
 # An OpenAI-compatible server that plays a script (tests/support/scripted_server.h).
 $(BUILD)/scripted-server: $(BUILD)/tests/servers/scripted_server.o $(support) $(library)
 	$(link) -o $@ $^ $(LDLIBS) $(CHECK_LIBS)
+
+# The conformance harness and what it plays with: a tool worker with scripted outcomes, the probe
+# as the shared object a user would build.
+$(BUILD)/outcome-worker: $(BUILD)/tests/servers/outcome_worker.o $(support) $(library)
+	$(link) -rdynamic -Wl,--whole-archive $(library) -Wl,--no-whole-archive -o $@ $< $(support) $(LDLIBS) $(CHECK_LIBS)
+
+$(BUILD)/probe.so: $(BUILD)/tests/conformance/probe/probe.o $(BUILD)/tests/support/probe_log.o
+	$(link) -shared -o $@ $^
+
+SCENARIOS ?= tests/conformance/scenarios
+conformance_parts := $(BUILD)/tests-conformance $(BUILD)/scripted-server $(BUILD)/outcome-worker $(BUILD)/probe.so
+.PHONY: conformance-parts
+conformance-parts: binaries $(conformance_parts)
+conformance: deps
+	@$(MAKE) --no-print-directory conformance-parts
+	$(BUILD)/tests-conformance $(SCENARIOS) --only "$(ONLY)" --dump "$(DUMP)"
