@@ -92,9 +92,9 @@ answer_unknown(struct tool_request *request)
 	const char *near = nearest_tool(tools, request->name);
 
 	return tool_answer(request,
-	    arena_printf(arena, "Error: %s is not a valid tool%s%s%s. Use one of [%s].",
-		request->name, near == NULL ? "" : "; did you mean ",
-		near == NULL ? "" : near, near == NULL ? "" : "?",
+	    arena_printf(arena, "Error: %s is not a valid tool%s%s Use one of [%s].",
+		request->name, near == NULL ? "." : "; did you mean ",
+		near == NULL ? "" : arena_printf(arena, "%s?", near),
 		chain_join(arena, tools)),
 	    "error");
 }

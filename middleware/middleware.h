@@ -184,7 +184,7 @@ struct model_request *model_override(
  * updates of inner layers are collected by the runner, those of the last call count. */
 struct model_response *model_next(struct model_next *next, struct model_request *request);
 
-/* Responses in the request's arena. */
+/* Responses in the request's arena. message: an AI message, or its text. */
 struct model_response *model_answer(
     struct model_request *request, const struct value *message);
 struct model_response *model_fail(

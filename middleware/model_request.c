@@ -282,6 +282,8 @@ model_answer(struct model_request *request, const struct value *message)
 	struct arena *arena = request->run->arena;
 	struct model_response *response = arena_alloc(arena, sizeof *response);
 
+	if (value_is(message, VALUE_STR))
+		message = chat_ai(arena, message->text);
 	response->messages = value_array(arena, &message, 1);
 	return response;
 }
