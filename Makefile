@@ -77,7 +77,7 @@ $(BUILD)/bin/%: $$(call objects,$$*) $(library)
 -include bench/bench.mk
 
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-fuzz_sources = $(wildcard $(addsuffix /*.c,$(SHARED)))
+fuzz_sources = $(filter-out %/main.c,$(wildcard $(addsuffix /*.c,$(SHARED) worker-model)))
 $(BUILD)/fuzz/objects/%.o: %.c
 	@mkdir -p $(@D)
 	clang -std=c11 -D_GNU_SOURCE $(include_flags) -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -c -o $@ $<

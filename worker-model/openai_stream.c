@@ -228,15 +228,14 @@ on_event(void *arg, const char *event, const char *data, size_t size)
 /* --- the body ------------------------------------------------------------------------
  */
 
-/* No line of a stream begins so: a server that knows no streams. */
-static bool
-looks_whole(const char *data, size_t size)
+static size_t
+blank_span(const char *data, size_t size)
 {
-	while (size > 0 && strchr(" \t\r\n", *data) != NULL) {
-		data++;
-		size--;
-	}
-	return size > 0 && *data == '{';
+	size_t span = 0;
+
+	while (span < size && strchr(" \t\r\n", data[span]) != NULL && data[span] != '\0')
+		span++;
+	return span;
 }
 
 static int
@@ -258,15 +257,9 @@ gathered(const struct openai_stream *stream)
 	return size;
 }
 
-int
-openai_stream_feed(struct openai_stream *stream, const char *data, size_t size)
+static int
+feed_events(struct openai_stream *stream, const char *data, size_t size)
 {
-	if (!stream->begun && size > 0) {
-		stream->begun = true;
-		stream->is_whole = looks_whole(data, size);
-	}
-	if (stream->is_whole)
-		return feed_whole(stream, data, size);
 	if (sse_feed(&stream->sse, data, size) == -1)
 		return stream->fault != NULL
 			   ? -1
@@ -274,6 +267,21 @@ openai_stream_feed(struct openai_stream *stream, const char *data, size_t size)
 	if (gathered(stream) > ANSWER_BYTES_MAX)
 		return unreadable(stream, "it is too large");
 	return 0;
+}
+
+int
+openai_stream_feed(struct openai_stream *stream, const char *data, size_t size)
+{
+	if (!stream->begun) { /* blanks in front mean nothing in either form */
+		size_t blank = blank_span(data, size);
+
+		data += blank;
+		size -= blank;
+		stream->begun = size > 0;
+		stream->is_whole = size > 0 && *data == '{'; /* no line of events does */
+	}
+	return stream->is_whole ? feed_whole(stream, data, size)
+				: feed_events(stream, data, size);
 }
 
 static const struct value *

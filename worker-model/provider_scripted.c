@@ -14,6 +14,7 @@
 #include "answer.h"
 #include "chat.h"
 #include "fiber.h"
+#include "json.h"
 #include "provider.h"
 #include "provider_fault.h"
 
@@ -123,6 +124,41 @@ usage_of(struct arena *arena, const struct value *usage)
 	    value_int(arena, answer_tokens(usage, "total_tokens", input + output)), NULL);
 }
 
+static const struct value *
+wanted_tool(const struct ask *ask)
+{
+	const struct value *choice = ask->tool_choice;
+	const struct value *function = value_get(choice, "function");
+
+	if (value_is(choice, VALUE_MAP))
+		return value_get(function == NULL ? choice : function, "name");
+	for (size_t i = 0; i < value_size(ask->tools); i++) {
+		const struct value *name = value_get(value_at(ask->tools, i), "name");
+
+		if (value_is(choice, VALUE_STR) && value_equal(name, choice))
+			return name;
+	}
+	return value_get(value_at(ask->tools, 0), "name");
+}
+
+/* Turns {structured} into content or a call, as the request asks for it. */
+static const struct value *
+plain_entry(const struct ask *ask, const struct value *entry)
+{
+	struct arena *arena = ask->arena;
+	const struct value *structured = value_get(entry, "structured");
+	const struct value *call;
+
+	if (value_is_nil(structured))
+		return entry;
+	if (!value_is_nil(ask->response_format) || value_size(ask->tools) == 0)
+		return value_map_with(arena, entry, "content",
+		    value_str(arena, json_text(arena, structured)));
+	call = value_map(arena, "id", value_str(arena, "structured"), "name",
+	    wanted_tool(ask), "args", structured, NULL);
+	return value_map_with(arena, entry, "tool_calls", value_array(arena, &call, 1));
+}
+
 /* Returns the AI message of a reply, or NULL when its calls are none. */
 static const struct value *
 message_of(const struct ask *ask, const struct value *entry)
@@ -229,7 +265,7 @@ scripted_send(
 		*fault_r = fault_cancelled(arena);
 	else if (is_fault(entry))
 		*fault_r = fault_of(arena, endpoint->name, entry);
-	else if ((message = message_of(ask, entry)) == NULL)
+	else if ((message = message_of(ask, plain_entry(ask, entry))) == NULL)
 		*fault_r = mistake(arena,
 		    "a scripted reply has a tool call without a name, or too many");
 	return message;

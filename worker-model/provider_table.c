@@ -10,7 +10,6 @@
 
 #define OPENAI_URL "https://api.openai.com/v1"
 #define ENDPOINTS_MAX 64u
-#define ALLOWED "name=http(s)://base_url[,KEY_VARIABLE], each name once"
 
 /* --- making --------------------------------------------------------------------------
  */
@@ -129,25 +128,34 @@ add_openai(struct provider_table *table, const struct endpoint *defaults, const 
 	endpoint->key = is_given(key) ? arena_strdup(table->arena, key) : NULL;
 }
 
+static int
+add_all(struct provider_table *table, const struct endpoint *defaults,
+    const char *openai_key, const char *openai_url, const char *const *given,
+    const char **item_r)
+{
+	add(table, defaults, &provider_scripted, "scripted");
+	*item_r = openai_url;
+	if (is_given(openai_url) && !is_url(openai_url))
+		return -1;
+	if (is_given(openai_key) || is_given(openai_url))
+		add_openai(table, defaults, openai_key, openai_url);
+	return add_all_given(table, defaults, given, item_r);
+}
+
 int
 provider_table_init(struct provider_table *table_r, const struct endpoint *defaults,
     const char *openai_key, const char *openai_url, const char *const *given,
-    const char **item_r, const char **allowed_r)
+    const char **item_r)
 {
 	struct arena *arena = arena_new();
 
 	*table_r = (struct provider_table){ .arena = arena };
 	table_r->endpoints = arena_alloc(arena, ENDPOINTS_MAX * sizeof(struct endpoint));
 	table_r->names = arena_alloc(arena, ENDPOINTS_MAX * sizeof(const char *));
-	add(table_r, defaults, &provider_scripted, "scripted");
-	*item_r = openai_url;
-	*allowed_r = "an http:// or https:// URL";
-	if (is_given(openai_url) && !is_url(openai_url))
-		return -1;
-	if (is_given(openai_key) || is_given(openai_url))
-		add_openai(table_r, defaults, openai_key, openai_url);
-	*allowed_r = ALLOWED;
-	return add_all_given(table_r, defaults, given, item_r);
+	if (add_all(table_r, defaults, openai_key, openai_url, given, item_r) == 0)
+		return 0;
+	provider_table_release(table_r);
+	return -1;
 }
 
 void

@@ -13,14 +13,16 @@ struct provider_table {
 	const char **names; /* of the endpoints, in their order */
 };
 
+#define PROVIDER_FORM "name=http(s)://base_url[,KEY_VARIABLE], each name once"
+
 /* Makes the table: "scripted" always; "openai" when openai_key or openai_url is given
- * (NULL or "": not); and the given ones, NULL-ended: "name=base_url[,KEY_VARIABLE]" each,
- * where a list split at its commas is fine too. Keys come from the environment alone.
- * Every endpoint gets defaults' http and timeouts. Returns 0 and fills *table_r, or -1
- * with the item that is wrong and what is allowed, lent for ever. */
+ * (NULL or "": not); and the given ones, NULL-ended: PROVIDER_FORM each, where a list
+ * split at its commas is fine too. Keys come from the environment alone. Every endpoint
+ * gets defaults' http and timeouts. Returns 0 and fills *table_r, or -1 with the item that
+ * is wrong (openai_url or one of given). */
 int provider_table_init(struct provider_table *table_r, const struct endpoint *defaults,
     const char *openai_key, const char *openai_url, const char *const *given,
-    const char **item_r, const char **allowed_r);
+    const char **item_r);
 void provider_table_release(struct provider_table *table);
 
 /* Finds the endpoint of a model, "provider:name"; *model_r is what follows the colon.

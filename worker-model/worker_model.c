@@ -76,12 +76,14 @@ set_up_providers(struct worker_model *model)
 		.answer_timeout_ms = (uint64_t)settings->answer_timeout_ms,
 	};
 	const char *url = getenv("OPENAI_BASE_URL");
-	const char *item, *allowed;
+	const char *item;
 
 	if (provider_table_init(&model->providers, &defaults, getenv("OPENAI_API_KEY"),
-		url, settings->providers, &item, &allowed) == -1)
-		settings_refuse(PROGRAM, item == url ? "OPENAI_BASE_URL" : "--provider",
-		    item, allowed);
+		url, settings->providers, &item) == 0)
+		return;
+	if (item == url)
+		settings_refuse(PROGRAM, "OPENAI_BASE_URL", url, "an http(s):// URL");
+	settings_refuse(PROGRAM, "--provider", item, PROVIDER_FORM);
 }
 
 /* Fills the services, and says once what this worker can do. */

@@ -1,0 +1,318 @@
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Interface under test */
+#include "../../worker-model/openai_stream.h"
+
+#include "limits.h"
+#include "literal.h"
+
+static struct arena *arena;
+static char shown[256]; /* the text, "|" behind each piece */
+
+static void
+setup(void)
+{
+	arena = arena_new();
+}
+
+static void
+teardown(void)
+{
+	arena_destroy(&arena);
+}
+
+static void
+show(void *arg, const char *text, size_t size)
+{
+	size_t used = strlen(shown);
+
+	(void)arg;
+	snprintf(shown + used, sizeof shown - used, "%.*s|", (int)size, text);
+}
+
+/* Reads body in pieces of so many bytes, each a copy of its own size. */
+static const struct value *
+read_in_pieces(const char *body, size_t piece, struct fault **fault_r)
+{
+	struct openai_stream stream;
+	const struct value *message = NULL;
+	size_t left = strlen(body);
+	int fed = 0;
+
+	shown[0] = '\0';
+	openai_stream_init(&stream, arena, "openai");
+	stream.on_text = show;
+	while (left > 0 && fed == 0) {
+		size_t size = left < piece ? left : piece;
+		char *copy = malloc(size);
+
+		memcpy(copy, body, size);
+		fed = openai_stream_feed(&stream, copy, size);
+		free(copy);
+		body += size;
+		left -= size;
+	}
+	if (fed == 0)
+		message = openai_stream_end(&stream, fault_r);
+	else
+		*fault_r = stream.fault;
+	openai_stream_release(&stream);
+	return message;
+}
+
+/* Takes ' for " and ~ for the end of an event. */
+static const char *
+stream_text(const char *text)
+{
+	struct packet packet = { 0 };
+	const char *made;
+
+	for (; *text != '\0'; text++) {
+		const char *bytes = *text == '~' ? "\n\n" : *text == '\'' ? "\"" : text;
+
+		packet_append(&packet, bytes, *text == '~' ? 2 : 1);
+	}
+	made = arena_copy(arena, packet.data, packet.size);
+	packet_release(&packet);
+	return made;
+}
+
+#define DELTA(delta) "data: {'choices':[{'index':0,'delta':" delta "}]}~"
+#define FINISH(reason)                                                                   \
+	"data: {'choices':[{'index':0,'delta':{},'finish_reason':'" reason "'}]}~"
+#define CALL(call) DELTA("{'tool_calls':[" call "]}")
+#define DONE "data: [DONE]~"
+#define EMPTY                                                                            \
+	"'content':'','response_metadata':{'finish_reason':'tool_calls'},'type':'ai'"
+#define STOP "'response_metadata':{'finish_reason':'stop'},'type':'ai'}"
+
+static const struct {
+	const char *body, *message, *shown;
+} rows[] = {
+	{ DELTA("{'role':'assistant','content':''}") DELTA("{'content':'he'}")
+		DELTA("{'content':'llo'}") FINISH("stop") DONE,
+	    "{'content':'hello'," STOP, "he|llo|" },
+	{ DELTA("{'content':'帮我'}") FINISH("stop") DONE, "{'content':'帮我'," STOP,
+	    "帮我|" },
+	{ DELTA("{'content':null,'refusal':'n'}") DELTA("{'refusal':'o'}") FINISH("stop")
+		DONE,
+	    "{'content':'','additional_kwargs':{'refusal':'no'}," STOP, "" },
+	/* calls, as OpenAI has them */
+	{ CALL("{'index':0,'id':'c1','type':'function','function':{'name':'add','"
+	       "arguments':"
+	       "''}}") CALL("{'index':0,'function':{'arguments':'{\\'a\\''}}")
+		CALL("{'index':0,'function':{'arguments':':1}'}}") FINISH("tool_calls")
+		    DONE,
+	    "{'tool_calls':[{'name':'add','args':{'a':1},'id':'c1','type':'tool_call'}]"
+	    "," EMPTY "}",
+	    "" },
+	{ CALL("{'index':0,'id':'c1','function':{'name':'f','arguments':'{'}}")
+		CALL("{'index':1,'id':'c2','function':{'name':'g','arguments':'{'}}")
+		    CALL("{'index':0,'function':{'arguments':'}'}},"
+			 "{'index':1,'function':{'arguments':'}'}}") FINISH("tool_calls")
+			DONE,
+	    "{'tool_calls':[{'name':'f','args':{},'id':'c1','type':'tool_call'},{'name':'"
+	    "g',"
+	    "'args':{},'id':'c2','type':'tool_call'}]," EMPTY "}",
+	    "" },
+	/* calls without an index, and calls that all have the same */
+	{ CALL("{'id':'c1','function':{'name':'f','arguments':'{}'}}")
+		CALL("{'id':'c2','function':{'name':'g','arguments':'{'}}")
+		    CALL("{'function':{'arguments':'}'}}") FINISH("tool_calls") DONE,
+	    "{'tool_calls':[{'name':'f','args':{},'id':'c1','type':'tool_call'},{'name':'"
+	    "g',"
+	    "'args':{},'id':'c2','type':'tool_call'}]," EMPTY "}",
+	    "" },
+	{ CALL("{'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}}")
+		CALL("{'index':0,'id':'c2','function':{'name':'g','arguments':'{'}}")
+		    CALL("{'index':0,'function':{'arguments':'}'}}") FINISH("tool_calls")
+			DONE,
+	    "{'tool_calls':[{'name':'f','args':{},'id':'c1','type':'tool_call'},{'name':'"
+	    "g',"
+	    "'args':{},'id':'c2','type':'tool_call'}]," EMPTY "}",
+	    "" },
+	/* id and name with every piece; arguments as a map */
+	{ CALL("{'index':0,'id':'c1','function':{'name':'f','arguments':'{'}}")
+		CALL("{'index':0,'id':'c1','function':{'name':'f','arguments':'}'}}")
+		    FINISH("tool_calls") DONE,
+	    "{'tool_calls':[{'name':'f','args':{},'id':'c1','type':'tool_call'}]," EMPTY
+	    "}",
+	    "" },
+	{ CALL("{'index':0,'id':'c1','function':{'name':'f','arguments':{'a':1}}}")
+		FINISH("tool_calls") DONE,
+	    "{'tool_calls':[{'name':'f','args':{'a':1},'id':'c1','type':'tool_call'}]"
+	    "," EMPTY "}",
+	    "" },
+	/* head and usage */
+	{ "data: "
+	  "{'id':'x1','model':'m-7','choices':[{'index':0,'delta':{'content':'a'}}],"
+	  "'usage':null}~" FINISH(
+	      "stop") "data: {'choices':[],'usage':{'prompt_tokens':3,"
+		      "'completion_tokens':4}}~" DONE,
+	    "{'type':'ai','content':'a','usage_metadata':{'input_tokens':3,'output_"
+	    "tokens':4,"
+	    "'total_tokens':7},'response_metadata':{'model_name':'m-7','id':'x1',"
+	    "'finish_reason':'stop'}}",
+	    "a|" },
+	/* other choices are not ours */
+	{ "data: {'choices':[{'index':1,'delta':{'content':'no'}}]}~" DELTA(
+	      "{'content':'y'}") FINISH("stop") DONE,
+	    "{'content':'y'," STOP, "y|" },
+	/* the end, as servers say it */
+	{ DELTA("{'content':'a'}") FINISH("stop"), "{'content':'a'," STOP, "a|" },
+	{ DELTA("{'content':'a'}") DONE,
+	    "{'type':'ai','content':'a','response_metadata':{}}", "a|" },
+	{ DELTA("{'content':'a'}") FINISH("stop") "data: [DONE]", "{'content':'a'," STOP,
+	    "a|" },
+	{ DELTA("{'content':'a'}") FINISH("stop") DONE "data: rubbish~",
+	    "{'content':'a'," STOP, "a|" },
+	{ DELTA("{'content':'a'}") FINISH("stop") "data: {'choi", "{'content':'a'," STOP,
+	    "a|" },
+	/* a server that knows no streams */
+	{ " {'choices':[{'message':{'content':'whole'},'finish_reason':'stop'}]}",
+	    "{'content':'whole'," STOP, "whole|" },
+};
+
+START_TEST(an_answer_is_put_together_from_whatever_pieces)
+{
+	const char *body = stream_text(rows[_i].body);
+
+	for (size_t piece = 1; piece <= strlen(body); piece += piece < 8 ? 1 : 29) {
+		struct fault *fault = NULL;
+		const struct value *message = read_in_pieces(body, piece, &fault);
+
+		ck_assert_msg(fault == NULL, "%s", fault == NULL ? "" : fault->message);
+		ck_assert_value(arena, message, rows[_i].message);
+		ck_assert_str_eq(shown, rows[_i].shown);
+	}
+}
+END_TEST
+
+static const struct {
+	const char *body, *type, *message; /* contains */
+} faults[] = {
+	{ "", "APIConnectionError", "broke off" },
+	{ DONE, "APIConnectionError", "broke off" },
+	{ DELTA("{'content':'a'}"), "APIConnectionError", "broke off" },
+	{ DELTA("{'content':'a'}") "data: {'choi", "APIConnectionError", "broke off" },
+	{ ": ping~: ping~", "APIConnectionError", "broke off" },
+	{ DELTA("{'content':'a'}") "data: {'error':{'message':'too many','code':"
+				   "'rate_limit_exceeded'}}~",
+	    "RateLimitError", "too many" },
+	{ "event: error~data: {'error':{'type':'overloaded_error','message':'busy'}}~",
+	    "InternalServerError", "busy" },
+	{ "event: error\ndata: {'type':'server_error','message':'oh'}~",
+	    "InternalServerError", "oh" },
+	{ DELTA("{'content':'a'}") "data: {'error':{'message':'late'}}", "APIError",
+	    "late" },
+	{ "data: not json~", "APIResponseError", "no JSON object" },
+	{ "data: [1]~", "APIResponseError", "no JSON object" },
+	{ CALL("{'index':0,'id':'c1'}") FINISH("tool_calls") DONE, "APIResponseError",
+	    "names no function" },
+	{ "{'error':{'message':'whole','code':500}}", "InternalServerError", "whole" },
+	{ "{'choices':[]}", "APIResponseError", "no message" },
+	{ "{'choices':[", "APIResponseError", "cannot be read" },
+};
+
+START_TEST(a_stream_that_fails_says_how)
+{
+	const char *body = stream_text(faults[_i].body);
+
+	for (size_t piece = 1; piece <= strlen(body) + 1; piece += piece < 8 ? 1 : 29) {
+		struct fault *fault = NULL;
+
+		ck_assert_ptr_null(read_in_pieces(body, piece, &fault));
+		ck_assert_ptr_nonnull(fault);
+		ck_assert_str_eq(fault->type, faults[_i].type);
+		ck_assert_msg(strstr(fault->message, faults[_i].message) != NULL, "%s",
+		    fault->message);
+		ck_assert(fault->retryable);
+	}
+}
+END_TEST
+
+/* Feeds event until the stream refuses it, but not for more than bytes of it. */
+static struct fault *
+feed_until_refused(const char *event, size_t bytes)
+{
+	struct openai_stream stream;
+	struct fault *fault;
+	size_t size = strlen(event);
+
+	openai_stream_init(&stream, arena, "openai");
+	while (bytes > size && openai_stream_feed(&stream, event, size) == 0)
+		bytes -= size;
+	fault = stream.fault;
+	openai_stream_release(&stream);
+	return fault;
+}
+
+static char *
+padded_event(const char *before, size_t size, const char *behind)
+{
+	char *pad = arena_alloc(arena, size + 1);
+
+	memset(pad, 'x', size);
+	return arena_printf(
+	    arena, "%s%s%s", stream_text(before), pad, stream_text(behind));
+}
+
+START_TEST(an_answer_that_does_not_end_is_refused)
+{
+	const char *event =
+	    padded_event("data: {'choices':[{'delta':{'content':'", 100000, "'}}]}~");
+	struct fault *fault = feed_until_refused(event, 2 * ANSWER_BYTES_MAX);
+
+	ck_assert_str_eq(fault->type, "APIResponseError");
+	ck_assert_ptr_nonnull(strstr(fault->message, "too large"));
+	event = padded_event(
+	    "data: {'choices':[{'delta':{'tool_calls':[{'function':{'arguments':'",
+	    100000, "'}}]}}]}~");
+	ck_assert_ptr_nonnull(feed_until_refused(event, 2 * ANSWER_BYTES_MAX));
+	event = padded_event("{'choices':['", 100000, "");
+	ck_assert_ptr_nonnull(feed_until_refused(event, 2 * BODY_BYTES_MAX));
+}
+END_TEST
+
+START_TEST(more_calls_than_the_limit_are_refused)
+{
+	struct openai_stream stream;
+	int fed = 0;
+
+	openai_stream_init(&stream, arena, "openai");
+	for (unsigned i = 0; i <= TOOL_CALLS_MAX; i++) {
+		const char *event;
+
+		ck_assert_int_eq(fed, 0);
+		event = arena_printf(arena, "%s%u%s",
+		    stream_text("data: {'choices':[{'delta':{'tool_calls':[{'index':"), i,
+		    stream_text("}]}}]}~"));
+		fed = openai_stream_feed(&stream, event, strlen(event));
+	}
+	ck_assert_int_eq(fed, -1);
+	ck_assert_ptr_nonnull(strstr(stream.fault->message, "too many tool calls"));
+	openai_stream_release(&stream);
+}
+END_TEST
+
+#define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
+
+TCase *tcase_openai_stream(void);
+
+TCase *
+tcase_openai_stream(void)
+{
+	TCase *tcase = tcase_create("openai_stream");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_loop_test(
+	    tcase, an_answer_is_put_together_from_whatever_pieces, 0, COUNT(rows));
+	tcase_add_loop_test(tcase, a_stream_that_fails_says_how, 0, COUNT(faults));
+	tcase_add_test(tcase, an_answer_that_does_not_end_is_refused);
+	tcase_add_test(tcase, more_calls_than_the_limit_are_refused);
+	return tcase;
+}

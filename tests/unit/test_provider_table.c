@@ -1,0 +1,189 @@
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Interface under test */
+#include "../../worker-model/provider_table.h"
+
+static struct arena *arena;
+static struct provider_table table;
+static const struct endpoint defaults = { .idle_timeout_ms = 7 };
+
+static void
+setup(void)
+{
+	arena = arena_new();
+	setenv("WM_TEST_KEY", "secret", 1);
+	unsetenv("WM_TEST_NO_KEY");
+}
+
+static void
+teardown(void)
+{
+	provider_table_release(&table);
+	arena_destroy(&arena);
+}
+
+static int
+make(const char *key, const char *url, const char *const *given)
+{
+	const char *item;
+
+	return provider_table_init(&table, &defaults, key, url, given, &item);
+}
+
+static const struct endpoint *
+found(const char *name)
+{
+	const char *model = NULL;
+	struct fault *fault = NULL;
+
+	return provider_table_find(&table, arena, name, &model, &fault);
+}
+
+START_TEST(only_scripted_is_always_there)
+{
+	ck_assert_int_eq(make(NULL, NULL, NULL), 0);
+	ck_assert_uint_eq(table.count, 1);
+	ck_assert_ptr_eq(found("scripted:main")->provider, &provider_scripted);
+	provider_table_release(&table);
+	ck_assert_int_eq(make("", "", NULL), 0);
+	ck_assert_uint_eq(table.count, 1);
+}
+END_TEST
+
+START_TEST(a_key_or_a_url_sets_up_openai)
+{
+	const struct endpoint *openai;
+
+	ck_assert_int_eq(make("k", NULL, NULL), 0);
+	openai = found("openai:gpt-4o");
+	ck_assert_str_eq(openai->url, "https://api.openai.com/v1/chat/completions");
+	ck_assert_str_eq(openai->key, "k");
+	ck_assert_uint_eq(openai->idle_timeout_ms, 7);
+	provider_table_release(&table);
+	ck_assert_int_eq(make(NULL, "http://127.0.0.1:80/v1//", NULL), 0);
+	openai = found("openai:gpt-4o");
+	ck_assert_str_eq(openai->url, "http://127.0.0.1:80/v1/chat/completions");
+	ck_assert_ptr_null(openai->key);
+}
+END_TEST
+
+static const char *const one_item[] = { "a=http://a/v1,WM_TEST_KEY", "b=http://b",
+	"c=https://c/x=y,WM_TEST_NO_KEY", NULL };
+static const char *const split[] = { "a=http://a/v1", "WM_TEST_KEY", "b=http://b",
+	"c=https://c/x=y", "WM_TEST_NO_KEY", NULL };
+static const char *const *const lists[] = { one_item, split };
+
+START_TEST(others_are_named_with_url_and_key)
+{
+	ck_assert_int_eq(make(NULL, NULL, lists[_i]), 0);
+	ck_assert_uint_eq(table.count, 4);
+	ck_assert_str_eq(found("a:m")->url, "http://a/v1/chat/completions");
+	ck_assert_str_eq(found("a:m")->key, "secret");
+	ck_assert_ptr_null(found("b:m")->key);
+	ck_assert_str_eq(found("c:m")->url, "https://c/x=y/chat/completions");
+	ck_assert_ptr_null(found("c:m")->key);
+	ck_assert_ptr_eq(found("c:m")->provider, &provider_openai);
+}
+END_TEST
+
+static const char *const mistakes[] = {
+	"",
+	"a",
+	"KEY_ALONE",
+	"=http://a",
+	"a=",
+	"a=ftp://a",
+	"a=a.example.com",
+	"a:b=http://a",
+	"a b=http://a",
+	"scripted=http://a",
+	"a,b=http://a",
+};
+
+START_TEST(a_setting_that_makes_no_sense_is_named)
+{
+	const char *given[] = { "fine=http://fine", mistakes[_i], NULL };
+	const char *item;
+
+	/* Behind another item it would be that one's key variable. */
+	if (strchr(mistakes[_i], '=') == NULL) {
+		given[0] = mistakes[_i];
+		given[1] = NULL;
+	}
+	ck_assert_int_eq(
+	    provider_table_init(&table, &defaults, NULL, NULL, given, &item), -1);
+	ck_assert_str_eq(item, mistakes[_i]);
+}
+END_TEST
+
+START_TEST(an_openai_url_that_is_none_is_refused)
+{
+	const char *item;
+
+	ck_assert_int_eq(
+	    provider_table_init(&table, &defaults, "k", "localhost", NULL, &item), -1);
+	ck_assert_str_eq(item, "localhost");
+}
+END_TEST
+
+START_TEST(the_model_is_what_follows_the_first_colon)
+{
+	const char *model = NULL;
+	struct fault *fault = NULL;
+
+	ck_assert_int_eq(make("k", NULL, NULL), 0);
+	ck_assert_ptr_nonnull(
+	    provider_table_find(&table, arena, "openai:ft:gpt:me", &model, &fault));
+	ck_assert_str_eq(model, "ft:gpt:me");
+}
+END_TEST
+
+static const struct {
+	const char *name, *message;
+} unknown[] = {
+	{ "opnai:gpt-4o", "this model worker has no provider 'opnai'; it has: scripted, "
+			  "openai; did you mean 'openai'?" },
+	{ "mistral:large",
+	    "this model worker has no provider 'mistral'; it has: scripted, openai" },
+	{ "gpt-4o", "the model 'gpt-4o' is not of the form provider:name" },
+	{ "openai:", "the model 'openai:' is not of the form provider:name" },
+	{ NULL, "the model '' is not of the form provider:name" },
+};
+
+START_TEST(a_provider_that_is_not_there_is_named_with_those_that_are)
+{
+	const char *model = NULL;
+	struct fault *fault = NULL;
+
+	ck_assert_int_eq(make("k", NULL, NULL), 0);
+	ck_assert_ptr_null(
+	    provider_table_find(&table, arena, unknown[_i].name, &model, &fault));
+	ck_assert_str_eq(fault->type, "ValueError");
+	ck_assert_str_eq(fault->message, unknown[_i].message);
+	ck_assert(!fault->retryable);
+}
+END_TEST
+
+#define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
+
+TCase *tcase_provider_table(void);
+
+TCase *
+tcase_provider_table(void)
+{
+	TCase *tcase = tcase_create("provider_table");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, only_scripted_is_always_there);
+	tcase_add_test(tcase, a_key_or_a_url_sets_up_openai);
+	tcase_add_loop_test(tcase, others_are_named_with_url_and_key, 0, COUNT(lists));
+	tcase_add_loop_test(
+	    tcase, a_setting_that_makes_no_sense_is_named, 0, COUNT(mistakes));
+	tcase_add_test(tcase, an_openai_url_that_is_none_is_refused);
+	tcase_add_test(tcase, the_model_is_what_follows_the_first_colon);
+	tcase_add_loop_test(tcase,
+	    a_provider_that_is_not_there_is_named_with_those_that_are, 0, COUNT(unknown));
+	return tcase;
+}

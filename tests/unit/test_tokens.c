@@ -1,0 +1,138 @@
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Interface under test */
+#include "../../worker-model/tokens.h"
+
+#include "literal.h"
+
+static struct loop *loop;
+static struct arena *arena;
+static struct tokens tokens;
+static const struct value *shown[32]; /* bodies, in arena */
+static size_t shown_count;
+
+static void
+publish(void *arg, const char *kind, const struct value *body)
+{
+	ck_assert_ptr_eq(arg, &tokens);
+	ck_assert_str_eq(value_get_text(body, "kind"), kind);
+	ck_assert_uint_lt(shown_count, sizeof shown / sizeof shown[0]);
+	shown[shown_count++] = value_copy(arena, body);
+}
+
+static void
+setup(void)
+{
+	loop = loop_new();
+	arena = arena_new();
+	shown_count = 0;
+	tokens = (struct tokens){ .loop = loop,
+		.publish = publish,
+		.arg = &tokens,
+		.about = literal(arena, "{'run':'r1'}") };
+}
+
+static void
+teardown(void)
+{
+	tokens_release(&tokens);
+	loop_destroy(&loop);
+	arena_destroy(&arena);
+}
+
+static void
+add(const char *text)
+{
+	tokens_add(&tokens, text, strlen(text));
+}
+
+static bool
+is_shown(void *count)
+{
+	return shown_count >= *(size_t *)count;
+}
+
+START_TEST(the_first_text_is_shown_at_once_and_more_is_gathered)
+{
+	size_t wanted = 2;
+
+	tokens_begin(&tokens, "openai:m");
+	add("one ");
+	add("two ");
+	add("three");
+	ck_assert_uint_eq(shown_count, 1);
+	ck_assert_value(arena, shown[0],
+	    "{'run':'r1','kind':'token','model':'openai:m','content':'one ','index':0}");
+	loop_run_until(loop, is_shown, &wanted); /* nothing more is added */
+	ck_assert_value(arena, shown[1],
+	    "{'run':'r1','kind':'token','model':'openai:m','content':'two "
+	    "three','index':1}");
+}
+END_TEST
+
+START_TEST(much_text_does_not_wait)
+{
+	char piece[301];
+
+	memset(piece, 'x', 300);
+	piece[300] = '\0';
+	tokens_begin(&tokens, "m");
+	for (int i = 0; i < 5; i++)
+		add(piece);
+	ck_assert_uint_eq(shown_count, 2);
+	ck_assert_uint_eq(value_size(value_get(shown[1], "content")), 1200);
+}
+END_TEST
+
+START_TEST(a_flush_shows_the_rest_and_nothing_twice)
+{
+	tokens_begin(&tokens, "m");
+	add("a");
+	add("b");
+	tokens_flush(&tokens);
+	tokens_flush(&tokens);
+	ck_assert_uint_eq(shown_count, 2);
+	ck_assert_str_eq(value_get_text(shown[1], "content"), "b");
+}
+END_TEST
+
+START_TEST(another_attempt_takes_back_what_was_shown)
+{
+	tokens_begin(&tokens, "m");
+	add("shown");
+	add("gathered");
+	tokens_begin(&tokens, "n");
+	add("again");
+	ck_assert_uint_eq(shown_count, 3);
+	ck_assert_value(arena, shown[1], "{'run':'r1','kind':'restart','model':'n'}");
+	ck_assert_value(arena, shown[2],
+	    "{'run':'r1','kind':'token','model':'n','content':'again','index':0}");
+}
+END_TEST
+
+START_TEST(an_attempt_that_showed_nothing_needs_no_restart)
+{
+	tokens_begin(&tokens, "m");
+	tokens_begin(&tokens, "m");
+	tokens_flush(&tokens);
+	ck_assert_uint_eq(shown_count, 0);
+}
+END_TEST
+
+TCase *tcase_tokens(void);
+
+TCase *
+tcase_tokens(void)
+{
+	TCase *tcase = tcase_create("tokens");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, the_first_text_is_shown_at_once_and_more_is_gathered);
+	tcase_add_test(tcase, much_text_does_not_wait);
+	tcase_add_test(tcase, a_flush_shows_the_rest_and_nothing_twice);
+	tcase_add_test(tcase, another_attempt_takes_back_what_was_shown);
+	tcase_add_test(tcase, an_attempt_that_showed_nothing_needs_no_restart);
+	return tcase;
+}
