@@ -101,7 +101,10 @@ const struct value *
 play_tool(struct play *play, const struct chain *chain)
 {
 	const struct tool_backend backend = {
-		.run = on_run, .find = on_find, .arg = play
+		.run = on_run,
+		.find = on_find,
+		.call_model = play->call_model,
+		.arg = play,
 	};
 
 	return chain_tool_call(
