@@ -27,8 +27,9 @@ struct call_request {
 
 struct call_outcome {
 	enum wire_code code; /* CODE_OK: body is the worker's answer */
-	const char *reason;  /* for other codes */
-	const struct value *body;
+	const char *reason;  /* for other codes; may be NULL */
+	const struct value
+	    *body; /* with other codes: what the worker still said, or NULL */
 };
 
 /* Returns new; keeps peer. */
@@ -44,13 +45,20 @@ bool caller_message(
 
 /* Sends request and waits, on a fiber. Returns 0 with the outcome decoded into arena, or
  * -1 when the fiber was cancelled: a CANCEL has been sent and the call is forgotten after
- * its outcome or CANCEL_WAIT_MS came. BUSY is waited out inside. */
+ * its outcome or CANCEL_WAIT_MS came. -1 too when the call was forgotten, or called again
+ * by somebody else. BUSY is waited out inside. Every outcome is one's own until
+ * caller_stored or caller_forget. */
 int caller_call(struct caller *caller, struct arena *arena,
     const struct call_request *request, struct call_outcome *outcome_r);
 
 /* Says that the outcome of call id is stored (or that nobody wants it): the worker may
  * forget. */
 void caller_stored(struct caller *caller, const char *id);
+
+/* Forget call id, or all calls of run, without a word to the broker: another owner has
+ * them, and their outcomes are kept for it. Who waits gets -1. For a run that is FENCED. */
+void caller_forget(struct caller *caller, const char *id);
+void caller_disown(struct caller *caller, const char *run);
 
 /* Calls without outcome. */
 size_t caller_pending(const struct caller *caller);

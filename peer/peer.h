@@ -32,12 +32,14 @@ struct peer_options {
 	/* Every message but WELCOME, PING, PONG. header and bodies are lent for the call;
 	 * bodies may be moved out of. */
 	void (*on_message)(void *arg, const struct header *header, struct parts *bodies);
-	/* Called before each PING: fills load, credit, capacity. May be NULL. */
+	/* Called before each HELLO and PING: fills load, credit, capacity. May be NULL:
+	 * then credit and capacity are those above. */
 	void (*on_ping)(void *arg, struct header *header);
 	void *arg;
 };
 
-/* Returns new; connects at once and for ever. Copies the options' strings. */
+/* Returns new; connects at once and for ever. Copies the options' strings and services,
+ * keeps the catalog packed. NULL when endpoint is none. No callback comes from inside. */
 struct peer *peer_new(struct loop *loop, const struct peer_options *options);
 
 /* Says BYE, closes; takes *peer_p. */
@@ -49,6 +51,10 @@ const char *peer_session(const struct peer *peer); /* 32 hex digits */
 /* Sends header and bodies (moved out, may be NULL). Returns 0, or -1 when it cannot go
  * out now: who owns the message sends it again later. */
 int peer_send(struct peer *peer, const struct header *header, struct parts *bodies);
+
+/* Changes what HELLO says; says it anew when the session is open. */
+void peer_set_services(struct peer *peer, const struct wire_service *services,
+    size_t service_count, const struct value *catalog);
 
 /* Publishes value on the status channel (EVENT): droppable. */
 void peer_publish(struct peer *peer, const char *topic, const struct value *value);

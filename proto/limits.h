@@ -41,16 +41,21 @@
 
 /* A worker. */
 #define OUTBOX_RESULTS_MAX 10000u /* finished calls that wait for RESULT_ACK */
+#define OUTBOX_SETTLED_MAX 10000u /* ids of calls that must not run twice, remembered */
 #define WORKER_PROFILES_MAX 256u  /* decoded profiles kept for the next call */
 
 /* Time, in milliseconds. */
-#define HEARTBEAT_MS 300u           /* how often a peer that is silent speaks */
-#define LIVENESS_MS 1500u           /* silent for longer is dead */
-#define RESEND_MS 1000u             /* an unacknowledged CALL or RESULT is sent again */
-#define RECOVERY_MS 1000u           /* a new broker waits for announcements */
-#define EXPIRE_GRACE_MS 2000u       /* a late worker's own answer is awaited so long */
-#define SETTLED_KEEP_MS 60000u      /* how long a settled call's id is remembered */
-#define RESULT_KEEP_MS 600000u      /* how long a result waits for somebody who asks */
+#define HEARTBEAT_MS 300u      /* how often a peer that is silent speaks */
+#define LIVENESS_MS 1500u      /* silent for longer is dead */
+#define RESEND_MS 1000u        /* an unacknowledged CALL or RESULT is sent again */
+#define RECOVERY_MS 1000u      /* a new broker waits for announcements */
+#define EXPIRE_GRACE_MS 2000u  /* a late worker's own answer is awaited so long */
+#define SETTLED_KEEP_MS 60000u /* how long a settled call's id is remembered */
+#define RESULT_KEEP_MS 600000u /* how long a result waits for somebody who asks */
+#define OUTBOX_FLUSH_MS                                                                  \
+	5000u /* a draining worker waits so long for its last RESULT_ACK */
+#define HELLO_WAIT_MS_MAX                                                                \
+	5000u /* a peer greets again after ever longer waits up to this */
 #define RESULT_RESEND_MS_MAX 30000u /* a worker sends a result again ever less often */
 #define CALL_DEADLINE_MS 600000u    /* of a call, when nobody says otherwise */
 #define CALL_DEADLINE_MS_MAX 86400000u

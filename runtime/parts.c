@@ -90,3 +90,15 @@ parts_add_frame(struct parts *parts, const struct parts *from, unsigned index)
 	check_memory(zmq_msg_copy(frame, frame_of(from, index)));
 	return 0;
 }
+
+void
+parts_move(struct parts *to, struct parts *from, unsigned first)
+{
+	zmq_msg_t *frame;
+
+	for (; first < from->count && to->count < PARTS_MAX; first++) {
+		frame = &to->frames[to->count++];
+		zmq_msg_init(frame);
+		zmq_msg_move(frame, &from->frames[first]);
+	}
+}

@@ -32,6 +32,9 @@ int parts_add_packet(struct parts *parts, struct packet *packet);
 /* Appends another reference to from's frame (shared bytes, no copy of large ones). */
 int parts_add_frame(struct parts *parts, const struct parts *from, unsigned index);
 
+/* Moves from's frames, from the first'th on, behind to's, as many as there is room for. */
+void parts_move(struct parts *to, struct parts *from, unsigned first);
+
 struct socket;
 
 /* Called on the loop's stack for each message; parts is lent and released after the call,

@@ -1,0 +1,522 @@
+#include "outbox.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "heap.h"
+#include "id_table.h"
+#include "memory.h"
+#include "settled.h"
+
+enum stop_cause {
+	STOP_NONE,
+	STOP_CANCELLED,
+	STOP_EXPIRED,
+	STOP_RELEASED, /* the drain's time is over */
+};
+
+struct entry {
+	struct id_key key;
+	bool finished;
+	unsigned flags;
+	char *run;
+	uint64_t step, epoch, attempt;
+	struct heap_node timer;  /* running: its deadline; finished: RESULT again */
+	TAILQ_ENTRY(entry) link; /* of running or finished; dead: of dead */
+	enum stop_cause cause;   /* running: it was told to stop */
+	/* finished */
+	struct parcel *parcel;
+	enum wire_code code;
+	uint64_t resend_ms; /* the next pause */
+	char id[];
+};
+TAILQ_HEAD(entry_list, entry);
+
+struct outbox {
+	uint32_t capacity;
+	struct id_table *entries;
+	struct entry_list running, finished; /* oldest first */
+	size_t running_count, finished_count;
+	struct settled *once; /* ids that must not run again */
+	struct heap timers;
+	uint64_t now_ms, lost;
+	bool draining, drained;
+	uint64_t drain_end_ms; /* then running calls are stopped */
+	uint64_t flush_end_ms; /* then results are waited for no more; 0: calls run */
+
+	struct outbox_action *actions;
+	size_t action_count, action_room;
+	struct wire_call *announced; /* the last ANNOUNCEs point into it */
+	struct entry_list dead;      /* the actions point to them */
+};
+
+/* --- actions -------------------------------------------------------------------------- */
+
+static struct outbox_action *
+append(struct outbox *outbox, enum outbox_action_type type)
+{
+	struct outbox_action *action;
+
+	if (outbox->action_count == outbox->action_room) {
+		outbox->action_room =
+		    outbox->action_room == 0 ? 16 : 2 * outbox->action_room;
+		outbox->actions = xreallocarray(
+		    outbox->actions, outbox->action_room, sizeof *outbox->actions);
+	}
+	action = &outbox->actions[outbox->action_count++];
+	*action = (struct outbox_action){ .type = type };
+	return action;
+}
+
+static void
+send_plain(struct outbox *outbox, enum message_type type, const char *id)
+{
+	append(outbox, OUTBOX_SEND)->header =
+	    (struct header){ .type = type, .call_id = id };
+}
+
+static void
+send_busy(struct outbox *outbox, const char *id)
+{
+	append(outbox, OUTBOX_SEND)->header = (struct header){ .type = MSG_BUSY,
+		.call_id = id,
+		.code = CODE_BUSY,
+		.retry_after_ms = RESEND_MS };
+}
+
+static void
+send_code(struct outbox *outbox, const char *id, enum wire_code code)
+{
+	append(outbox, OUTBOX_SEND)->header =
+	    (struct header){ .type = MSG_RESULT, .call_id = id, .code = code };
+}
+
+static void
+send_result(struct outbox *outbox, struct entry *entry)
+{
+	struct outbox_action *action = append(outbox, OUTBOX_SEND);
+
+	action->header = (struct header){
+		.type = MSG_RESULT,
+		.call_id = entry->id,
+		.run = entry->run,
+		.step = entry->step,
+		.epoch = entry->epoch,
+		.attempt = entry->attempt,
+		.code = entry->code,
+	};
+	action->parcel = entry->parcel;
+	heap_put(&outbox->timers, &entry->timer, outbox->now_ms + entry->resend_ms);
+	entry->resend_ms *= 2;
+	if (entry->resend_ms > RESULT_RESEND_MS_MAX)
+		entry->resend_ms = RESULT_RESEND_MS_MAX;
+}
+
+static void
+free_parcel(struct outbox *outbox, struct parcel *parcel)
+{
+	if (parcel != NULL)
+		append(outbox, OUTBOX_FREE)->parcel = parcel;
+}
+
+/* --- entries -------------------------------------------------------------------------- */
+
+static struct entry *
+entry_new(struct outbox *outbox, const struct header *call)
+{
+	size_t size = strlen(call->call_id) + 1;
+	struct entry *entry = xcalloc(1, sizeof *entry + size);
+
+	memcpy(entry->id, call->call_id, size);
+	entry->flags = call->flags;
+	entry->run = xstrdup(call->run);
+	entry->step = call->step;
+	id_table_put(outbox->entries, &entry->key, entry->id, entry);
+	TAILQ_INSERT_TAIL(&outbox->running, entry, link);
+	outbox->running_count++;
+	return entry;
+}
+
+static void
+entry_free(struct entry *entry)
+{
+	free(entry->run);
+	free(entry);
+}
+
+static void
+forget(struct outbox *outbox, struct entry *entry)
+{
+	if ((entry->flags & WIRE_ONCE) != 0 && entry->finished)
+		settled_add(outbox->once, entry->id, outbox->now_ms);
+	heap_remove(&outbox->timers, &entry->timer);
+	id_table_remove(outbox->entries, &entry->key);
+	if (entry->finished) {
+		TAILQ_REMOVE(&outbox->finished, entry, link);
+		outbox->finished_count--;
+	} else {
+		TAILQ_REMOVE(&outbox->running, entry, link);
+		outbox->running_count--;
+	}
+	free_parcel(outbox, entry->parcel);
+	TAILQ_INSERT_TAIL(&outbox->dead, entry, link);
+}
+
+struct outbox *
+outbox_new(uint32_t capacity, uint64_t seed)
+{
+	struct outbox *outbox = xcalloc(1, sizeof *outbox);
+
+	outbox->capacity = capacity;
+	outbox->entries = id_table_new(seed);
+	outbox->once = settled_new(seed, OUTBOX_SETTLED_MAX, RESULT_KEEP_MS);
+	TAILQ_INIT(&outbox->running);
+	TAILQ_INIT(&outbox->finished);
+	TAILQ_INIT(&outbox->dead);
+	return outbox;
+}
+
+static void
+free_the_dead(struct outbox *outbox)
+{
+	struct entry *entry;
+
+	while ((entry = TAILQ_FIRST(&outbox->dead)) != NULL) {
+		TAILQ_REMOVE(&outbox->dead, entry, link);
+		entry_free(entry);
+	}
+}
+
+void
+outbox_destroy(struct outbox **outbox_p, void (*drop)(struct parcel *parcel))
+{
+	struct outbox *outbox = *outbox_p;
+	size_t i;
+
+	if (outbox == NULL)
+		return;
+	outbox->action_count = 0;
+	while (!TAILQ_EMPTY(&outbox->running))
+		forget(outbox, TAILQ_FIRST(&outbox->running));
+	while (!TAILQ_EMPTY(&outbox->finished))
+		forget(outbox, TAILQ_FIRST(&outbox->finished));
+	for (i = 0; i < outbox->action_count && drop != NULL; i++)
+		drop(outbox->actions[i].parcel);
+	free_the_dead(outbox);
+	id_table_destroy(&outbox->entries);
+	settled_destroy(&outbox->once);
+	heap_release(&outbox->timers);
+	free(outbox->actions);
+	free(outbox->announced);
+	free(outbox);
+	*outbox_p = NULL;
+}
+
+/* --- calls ---------------------------------------------------------------------------- */
+
+/* The broker's number counts: it may have given the call to another and back. */
+static void
+take_over(struct entry *entry, const struct header *call)
+{
+	entry->attempt = call->attempt;
+	entry->epoch = call->epoch;
+}
+
+static void
+start(struct outbox *outbox, const struct header *call)
+{
+	struct entry *entry = entry_new(outbox, call);
+
+	take_over(entry, call);
+	if (call->deadline_ms > 0)
+		heap_put(
+		    &outbox->timers, &entry->timer, outbox->now_ms + call->deadline_ms);
+	send_plain(outbox, MSG_CALL_ACK, entry->id);
+	append(outbox, OUTBOX_START)->header.call_id = entry->id;
+}
+
+static void
+on_call(struct outbox *outbox, const struct header *call)
+{
+	struct entry *entry = id_table_get(outbox->entries, call->call_id);
+
+	if (entry != NULL) {
+		take_over(entry, call);
+		send_plain(outbox, MSG_CALL_ACK, entry->id);
+		if (entry->finished)
+			send_result(outbox, entry);
+	} else if ((call->flags & WIRE_ONCE) != 0 &&
+		   settled_has(outbox->once, call->call_id)) {
+		send_code(outbox, call->call_id, CODE_WORKER_LOST);
+	} else if (outbox->draining || outbox->running_count >= outbox->capacity) {
+		send_busy(outbox, call->call_id);
+	} else {
+		start(outbox, call);
+	}
+}
+
+static void
+stop(struct outbox *outbox, struct entry *entry, enum stop_cause cause)
+{
+	if (entry->cause != STOP_NONE)
+		return;
+	entry->cause = cause;
+	heap_remove(&outbox->timers, &entry->timer);
+	append(outbox, OUTBOX_STOP)->header.call_id = entry->id;
+}
+
+static void
+on_cancel(struct outbox *outbox, const struct header *cancel)
+{
+	struct entry *entry = id_table_get(outbox->entries, cancel->call_id);
+
+	if (entry == NULL)
+		send_code(outbox, cancel->call_id, CODE_CANCELLED);
+	else if (entry->finished)
+		send_result(outbox, entry);
+	else
+		stop(outbox, entry,
+		    cancel->code == CODE_EXPIRED ? STOP_EXPIRED : STOP_CANCELLED);
+}
+
+static void
+on_result_ack(struct outbox *outbox, const struct header *ack)
+{
+	struct entry *entry = id_table_get(outbox->entries, ack->call_id);
+
+	if (entry != NULL && entry->finished)
+		forget(outbox, entry);
+}
+
+static void
+on_message(struct outbox *outbox, const struct header *header)
+{
+	if (header->type == MSG_CALL)
+		on_call(outbox, header);
+	else if (header->type == MSG_CANCEL)
+		on_cancel(outbox, header);
+	else if (header->type == MSG_RESULT_ACK)
+		on_result_ack(outbox, header);
+}
+
+/* --- ends ----------------------------------------------------------------------------- */
+
+static void
+finish(struct outbox *outbox, struct entry *entry, enum wire_code code,
+    struct parcel *parcel)
+{
+	TAILQ_REMOVE(&outbox->running, entry, link);
+	outbox->running_count--;
+	TAILQ_INSERT_TAIL(&outbox->finished, entry, link);
+	outbox->finished_count++;
+	entry->finished = true;
+	entry->code = code;
+	entry->parcel = parcel;
+	entry->resend_ms = RESEND_MS;
+	send_result(outbox, entry);
+	if (outbox->finished_count > OUTBOX_RESULTS_MAX) {
+		outbox->lost++;
+		forget(outbox, TAILQ_FIRST(&outbox->finished));
+	}
+}
+
+static enum wire_code
+code_of(const struct entry *entry, bool interrupted)
+{
+	if (!interrupted)
+		return CODE_OK;
+	if (entry->cause == STOP_RELEASED)
+		return CODE_WORKER_LOST; /* begun, stopped, and not to be begun again */
+	return entry->cause == STOP_EXPIRED ? CODE_EXPIRED : CODE_CANCELLED;
+}
+
+static void
+on_ended(struct outbox *outbox, const struct outbox_event *event)
+{
+	struct entry *entry = id_table_get(outbox->entries, event->call_id);
+
+	assert(entry != NULL && !entry->finished);
+	if (event->interrupted && entry->cause == STOP_RELEASED &&
+	    (entry->flags & WIRE_ONCE) == 0) {
+		send_plain(outbox, MSG_RELEASE, entry->id);
+		free_parcel(outbox, event->parcel);
+		forget(outbox, entry);
+	} else {
+		finish(outbox, entry, code_of(entry, event->interrupted), event->parcel);
+	}
+}
+
+static void
+on_not_started(struct outbox *outbox, const char *id)
+{
+	struct entry *entry = id_table_get(outbox->entries, id);
+
+	assert(entry != NULL && !entry->finished);
+	send_busy(outbox, entry->id);
+	forget(outbox, entry);
+}
+
+/* --- sessions ------------------------------------------------------------------------- */
+
+/* Running and finished calls, in one array that the ANNOUNCEs share. */
+static size_t
+list_calls(struct outbox *outbox)
+{
+	struct wire_call *list;
+	struct entry *entry;
+	size_t count = 0;
+
+	free(outbox->announced);
+	outbox->announced = list =
+	    xcalloc(outbox->running_count + outbox->finished_count + 1, sizeof *list);
+	TAILQ_FOREACH(entry, &outbox->running, link)
+	list[count++] = (struct wire_call){ entry->id, CALL_RUNNING };
+	TAILQ_FOREACH(entry, &outbox->finished, link)
+	list[count++] = (struct wire_call){ entry->id, CALL_FINISHED };
+	return count;
+}
+
+static void
+announce(struct outbox *outbox)
+{
+	size_t count = list_calls(outbox), at, some;
+
+	for (at = 0; at < count; at += some) {
+		some =
+		    count - at < ANNOUNCED_CALLS_MAX ? count - at : ANNOUNCED_CALLS_MAX;
+		append(outbox, OUTBOX_SEND)->header =
+		    (struct header){ .type = MSG_ANNOUNCE,
+			    .calls = outbox->announced + at,
+			    .call_count = some };
+	}
+}
+
+static void
+on_up(struct outbox *outbox)
+{
+	struct entry *entry;
+
+	announce(outbox);
+	TAILQ_FOREACH(entry, &outbox->finished, link)
+	{
+		entry->resend_ms = RESEND_MS;
+		send_result(outbox, entry);
+	}
+	if (outbox->draining)
+		append(outbox, OUTBOX_SEND)->header.type = MSG_DRAIN;
+}
+
+/* --- time ----------------------------------------------------------------------------- */
+
+static void
+ring(struct outbox *outbox, struct entry *entry)
+{
+	if (entry->finished)
+		send_result(outbox, entry);
+	else
+		stop(outbox, entry, STOP_EXPIRED);
+}
+
+static void
+on_tick(struct outbox *outbox)
+{
+	struct heap_node *node;
+	struct entry *entry;
+
+	while (
+	    (node = heap_first(&outbox->timers)) != NULL && node->rank <= outbox->now_ms)
+		ring(outbox, HEAP_ITEM(node, struct entry, timer));
+	settled_expire(outbox->once, outbox->now_ms);
+	if (!outbox->draining || outbox->now_ms < outbox->drain_end_ms)
+		return;
+	TAILQ_FOREACH(entry, &outbox->running, link)
+	stop(outbox, entry, STOP_RELEASED);
+}
+
+static void
+on_drain(struct outbox *outbox, uint64_t drain_ms)
+{
+	if (outbox->draining)
+		return;
+	outbox->draining = true;
+	outbox->drain_end_ms = outbox->now_ms + drain_ms;
+	append(outbox, OUTBOX_SEND)->header.type = MSG_DRAIN;
+}
+
+/* After every event: is a drain at its end? A result that nobody acknowledges is not waited
+ * for longer than OUTBOX_FLUSH_MS: the broker has it by then, or there is none. */
+static void
+check_drained(struct outbox *outbox)
+{
+	if (!outbox->draining || outbox->drained || outbox->running_count > 0)
+		return;
+	if (outbox->flush_end_ms == 0)
+		outbox->flush_end_ms = outbox->now_ms + OUTBOX_FLUSH_MS;
+	if (outbox->finished_count > 0 && outbox->now_ms < outbox->flush_end_ms)
+		return;
+	outbox->drained = true;
+	append(outbox, OUTBOX_DRAINED);
+}
+
+struct outbox_actions
+outbox_step(struct outbox *outbox, const struct outbox_event *event, uint64_t now_ms)
+{
+	free_the_dead(outbox);
+	outbox->action_count = 0;
+	if (now_ms > outbox->now_ms)
+		outbox->now_ms = now_ms;
+	switch (event->type) {
+	case OUTBOX_MESSAGE:
+		on_message(outbox, event->header);
+		break;
+	case OUTBOX_ENDED:
+		on_ended(outbox, event);
+		break;
+	case OUTBOX_NOT_STARTED:
+		on_not_started(outbox, event->call_id);
+		break;
+	case OUTBOX_UP:
+		on_up(outbox);
+		break;
+	case OUTBOX_TICK:
+		on_tick(outbox);
+		break;
+	case OUTBOX_DRAIN:
+		on_drain(outbox, event->drain_ms);
+		break;
+	}
+	check_drained(outbox);
+	return (struct outbox_actions){ outbox->actions, outbox->action_count };
+}
+
+/* --- questions ------------------------------------------------------------------------ */
+
+void
+outbox_report(const struct outbox *outbox, struct header *header)
+{
+	bool full = outbox->draining || outbox->running_count >= outbox->capacity;
+
+	header->load = outbox->running_count;
+	header->capacity = outbox->capacity;
+	header->credit = full ? 0 : outbox->capacity - outbox->running_count;
+}
+
+size_t
+outbox_running(const struct outbox *outbox)
+{
+	return outbox->running_count;
+}
+
+size_t
+outbox_finished(const struct outbox *outbox)
+{
+	return outbox->finished_count;
+}
+
+uint64_t
+outbox_lost(const struct outbox *outbox)
+{
+	return outbox->lost;
+}

@@ -1,0 +1,340 @@
+#include "peer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "service.h"
+
+#define CHECKS_PER_HEARTBEAT 3u
+#define LINGER_MS 1000
+#define ARENA_BYTES_MAX (256u << 10)
+
+struct peer {
+	struct loop *loop;
+	struct peer_options options; /* strings, services and catalog are ours */
+	struct wire_service *services;
+	struct packet catalog; /* packed; empty: none */
+	char session[SESSION_BYTES + 1];
+	struct socket *socket;
+	struct timer *timer;
+	struct arena *arena; /* of decoded headers; made anew when it has grown */
+	bool up;
+	uint64_t heartbeat_ms, liveness_ms;
+	uint64_t heard_ms;
+	uint64_t pinged_ms;
+	uint64_t greeted_ms,
+	    greet_wait_ms; /* HELLO was said; how long we wait for WELCOME */
+};
+
+/* --- sending -------------------------------------------------------------------------- */
+
+/* Moves bodies' frames behind the header. */
+static int
+send_message(struct peer *peer, const struct header *header, struct parts *bodies)
+{
+	struct parts parts = { .count = 0 };
+	struct packet packet = { 0 };
+
+	wire_encode(&packet, header);
+	parts_add_packet(&parts, &packet);
+	if (bodies != NULL) {
+		parts_move(&parts, bodies, 0);
+		parts_release(bodies);
+	}
+	return socket_send(peer->socket, &parts);
+}
+
+int
+peer_send(struct peer *peer, const struct header *header, struct parts *bodies)
+{
+	if (peer->up)
+		return send_message(peer, header, bodies);
+	if (bodies != NULL)
+		parts_release(bodies);
+	return -1;
+}
+
+void
+peer_publish(struct peer *peer, const char *topic, const struct value *value)
+{
+	const struct header header = { .type = MSG_EVENT, .topic = topic };
+	struct parts bodies = { .count = 0 };
+	struct packet packet = { 0 };
+
+	if (!peer->up)
+		return;
+	value_pack(&packet, value);
+	parts_add_packet(&bodies, &packet);
+	peer_send(peer, &header, &bodies);
+}
+
+static void
+fill_report(struct peer *peer, struct header *header)
+{
+	header->capacity = header->credit = peer->options.capacity;
+	if (peer->options.on_ping != NULL)
+		peer->options.on_ping(peer->options.arg, header);
+}
+
+static void
+say_hello(struct peer *peer)
+{
+	struct header header = {
+		.type = MSG_HELLO,
+		.session = peer->session,
+		.name = peer->options.name,
+		.role = peer->options.role,
+		.protocol_min = WIRE_VERSION,
+		.protocol_max = WIRE_VERSION,
+		.services = peer->services,
+		.service_count = peer->options.service_count,
+	};
+	struct parts bodies = { .count = 0 };
+
+	fill_report(peer, &header);
+	if (peer->catalog.size > 0)
+		parts_add(&bodies, peer->catalog.data, peer->catalog.size);
+	send_message(peer, &header, &bodies);
+	peer->greeted_ms = loop_now_ms(peer->loop);
+}
+
+static void
+say(struct peer *peer, enum message_type type)
+{
+	struct header header = { .type = type };
+
+	if (type == MSG_PING)
+		fill_report(peer, &header);
+	send_message(peer, &header, NULL);
+}
+
+/* --- the session ---------------------------------------------------------------------- */
+
+static void on_socket(void *arg, struct parts *parts, bool truncated);
+
+/* A new socket: whatever the old one still held belongs to a session that is over. */
+static int
+connect_anew(struct peer *peer)
+{
+	const char *error;
+
+	socket_close(&peer->socket, 0);
+	peer->socket =
+	    socket_dealer(peer->loop, peer->options.endpoint, on_socket, peer, &error);
+	if (peer->socket == NULL)
+		return -1;
+	say_hello(peer);
+	return 0;
+}
+
+/* There was such a socket before: that it cannot be made now is want of descriptors. The
+ * next check tries again. */
+static void
+leave(struct peer *peer, const char *reason)
+{
+	bool was_up = peer->up;
+
+	peer->up = false;
+	peer->greet_wait_ms = 2 * HEARTBEAT_MS;
+	if (was_up && peer->options.on_down != NULL)
+		peer->options.on_down(peer->options.arg, reason);
+	connect_anew(peer);
+}
+
+static void
+on_welcome(struct peer *peer, const struct header *header)
+{
+	if (peer->up)
+		return; /* the answer to a HELLO said anew */
+	peer->up = true;
+	peer->heartbeat_ms = header->heartbeat_ms;
+	peer->liveness_ms = header->liveness_ms;
+	peer->pinged_ms = loop_now_ms(peer->loop);
+	if (peer->options.on_up != NULL)
+		peer->options.on_up(peer->options.arg);
+}
+
+static void
+hand_on(struct peer *peer, const struct header *header, struct parts *parts)
+{
+	struct parts bodies = { .count = 0 };
+
+	if (peer->options.on_message == NULL)
+		return;
+	parts_move(&bodies, parts, 1);
+	peer->options.on_message(peer->options.arg, header, &bodies);
+	parts_release(&bodies);
+}
+
+static void
+dispatch(struct peer *peer, const struct header *header, struct parts *parts)
+{
+	bool forgotten = header->type == MSG_ERROR && header->code == CODE_NO_SESSION;
+
+	if (header->type == MSG_WELCOME)
+		on_welcome(peer, header);
+	else if (header->type == MSG_PING)
+		say(peer, MSG_PONG);
+	else if (header->type == MSG_PONG)
+		return;
+	else if (header->type == MSG_GOAWAY)
+		leave(peer, "the broker is leaving");
+	else if (forgotten && peer->up)
+		leave(peer, "the broker does not know us");
+	else if (peer->up || header->type == MSG_ERROR)
+		hand_on(peer, header, parts);
+}
+
+/* What cannot be decoded is no life sign and nothing else: the broker is not trusted to be
+ * one. */
+static void
+on_socket(void *arg, struct parts *parts, bool truncated)
+{
+	struct peer *peer = arg;
+	struct header header;
+	enum wire_code code;
+	const char *reason;
+
+	if (truncated || wire_decode(peer->arena, parts_data(parts, 0),
+			     parts_size(parts, 0), &header, &code, &reason) == -1)
+		return;
+	peer->heard_ms = loop_now_ms(peer->loop);
+	dispatch(peer, &header, parts);
+	if (arena_bytes(peer->arena) > ARENA_BYTES_MAX) {
+		arena_destroy(&peer->arena);
+		peer->arena = arena_new();
+	}
+}
+
+/* --- time ----------------------------------------------------------------------------- */
+
+static void
+check_up(struct peer *peer, uint64_t now_ms)
+{
+	uint64_t since_ms = peer->heard_ms, gap_ms = loop_gap_ms(peer->loop);
+
+	if (gap_ms > since_ms)
+		since_ms = gap_ms;
+	if (now_ms > since_ms + peer->liveness_ms) {
+		leave(peer, "the broker is silent");
+	} else if (now_ms >= peer->pinged_ms + peer->heartbeat_ms) {
+		peer->pinged_ms = now_ms;
+		say(peer, MSG_PING);
+	}
+}
+
+static void
+on_check(void *arg)
+{
+	struct peer *peer = arg;
+	uint64_t now_ms = loop_now_ms(peer->loop);
+
+	if (peer->up) {
+		check_up(peer, now_ms);
+	} else if (now_ms >= peer->greeted_ms + peer->greet_wait_ms) {
+		peer->greet_wait_ms *= 2;
+		if (peer->greet_wait_ms > HELLO_WAIT_MS_MAX)
+			peer->greet_wait_ms = HELLO_WAIT_MS_MAX;
+		connect_anew(peer);
+	}
+}
+
+/* --- life ----------------------------------------------------------------------------- */
+
+static void
+services_release(struct peer *peer)
+{
+	size_t i;
+
+	for (i = 0; i < peer->options.service_count; i++)
+		free((char *)peer->services[i].name);
+	free(peer->services);
+	peer->services = NULL;
+	packet_release(&peer->catalog);
+}
+
+static void
+services_copy(struct peer *peer, const struct wire_service *services, size_t count,
+    const struct value *catalog)
+{
+	size_t i;
+
+	peer->services = xcalloc(count + 1, sizeof *peer->services);
+	for (i = 0; i < count; i++) {
+		peer->services[i] = services[i];
+		peer->services[i].name = xstrdup(services[i].name);
+	}
+	peer->options.service_count = count;
+	if (catalog != NULL)
+		value_pack(&peer->catalog, catalog);
+}
+
+static void
+peer_free(struct peer *peer)
+{
+	services_release(peer);
+	arena_destroy(&peer->arena);
+	free((char *)peer->options.endpoint);
+	free((char *)peer->options.name);
+	free(peer);
+}
+
+struct peer *
+peer_new(struct loop *loop, const struct peer_options *options)
+{
+	struct peer *peer = xcalloc(1, sizeof *peer);
+
+	peer->loop = loop;
+	peer->options = *options;
+	peer->options.endpoint = xstrdup(options->endpoint);
+	peer->options.name = xstrdup(options->name);
+	services_copy(peer, options->services, options->service_count, options->catalog);
+	service_session(peer->session);
+	peer->arena = arena_new();
+	peer->greet_wait_ms = 2 * HEARTBEAT_MS;
+	if (connect_anew(peer) == -1) {
+		peer_free(peer);
+		return NULL;
+	}
+	peer->timer = timer_start(loop, HEARTBEAT_MS / CHECKS_PER_HEARTBEAT,
+	    HEARTBEAT_MS / CHECKS_PER_HEARTBEAT, on_check, peer);
+	return peer;
+}
+
+void
+peer_destroy(struct peer **peer_p)
+{
+	struct peer *peer = *peer_p;
+
+	if (peer == NULL)
+		return;
+	timer_stop(&peer->timer);
+	if (peer->up)
+		say(peer, MSG_BYE);
+	socket_close(&peer->socket, peer->up ? LINGER_MS : 0);
+	peer_free(peer);
+	*peer_p = NULL;
+}
+
+bool
+peer_is_up(const struct peer *peer)
+{
+	return peer->up;
+}
+
+const char *
+peer_session(const struct peer *peer)
+{
+	return peer->session;
+}
+
+void
+peer_set_services(struct peer *peer, const struct wire_service *services,
+    size_t service_count, const struct value *catalog)
+{
+	services_release(peer);
+	services_copy(peer, services, service_count, catalog);
+	if (peer->up)
+		say_hello(peer);
+}

@@ -1,0 +1,465 @@
+#include "worker.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "bodies.h"
+#include "caller.h"
+#include "fault.h"
+#include "fiber.h"
+#include "id_table.h"
+#include "log.h"
+#include "memory.h"
+#include "outbox.h"
+#include "profiles.h"
+
+#define TICK_MS 100
+
+/* A RESULT's body, shared by each time it is sent. */
+struct parcel {
+	zmq_msg_t frame;
+};
+
+/* An id of a call this call has made; kept at the broker until this call has ended, so that
+ * who runs this call again after our death finds the answer. */
+struct nested {
+	struct nested *next;
+	const char *id;
+};
+
+struct job {
+	struct worker_call call; /* first: what the answer function gets */
+	struct header header;    /* strings in the arena */
+	struct parts bodies;     /* until they are decoded */
+	struct profile *profile;
+	struct nested *nested;
+	struct fiber *fiber;
+	uint64_t seq; /* of PROGRESS */
+	struct id_key key;
+};
+
+struct worker {
+	struct loop *loop;
+	struct worker_options options;
+	struct peer *peer;
+	struct caller *caller;
+	struct outbox *outbox;
+	struct profiles *profiles;
+	struct timer *timer;
+	struct id_table *jobs;
+	const struct header *incoming; /* the message under way, for START */
+	struct parts *incoming_bodies;
+	struct job *unstarted; /* there was no fiber for it */
+	bool is_drained;
+	void (*drained)(void *arg);
+	void *drained_arg;
+};
+
+static void feed(struct worker *worker, const struct outbox_event *event);
+
+/* --- one call ------------------------------------------------------------------------- */
+
+static struct header
+header_copy(struct arena *arena, const struct header *header)
+{
+	struct header copy = *header;
+	const char **const texts[] = { &copy.call_id, &copy.run, &copy.service,
+		&copy.tenant, &copy.traceparent, &copy.idempotency_key };
+	size_t i;
+
+	for (i = 0; i < sizeof texts / sizeof texts[0]; i++)
+		if (*texts[i] != NULL)
+			*texts[i] = arena_strdup(arena, *texts[i]);
+	copy.topic = copy.reason = copy.session = copy.name = NULL;
+	copy.services = NULL;
+	copy.calls = NULL;
+	copy.service_count = copy.call_count = 0;
+	return copy;
+}
+
+static const struct value *
+failed(struct arena *arena, const struct fault *fault)
+{
+	return value_map(arena, "fault", fault_to_value(arena, fault), NULL);
+}
+
+/* Decodes the bodies, gives them back. Returns NULL, or what is wrong with them. */
+static const char *
+decode_bodies(struct job *job)
+{
+	struct worker *worker = job->call.worker;
+	const char *error = NULL;
+
+	if (job->bodies.count <= BODY_REQUEST)
+		return "it has no profile and request";
+	job->profile =
+	    profile_get(worker->profiles, parts_data(&job->bodies, BODY_PROFILE),
+		parts_size(&job->bodies, BODY_PROFILE), &error);
+	if (job->profile == NULL)
+		return error;
+	job->call.profile = profile_value(job->profile);
+	value_unpack(job->call.arena, parts_data(&job->bodies, BODY_REQUEST),
+	    parts_size(&job->bodies, BODY_REQUEST), &job->call.request, &error);
+	parts_release(&job->bodies);
+	return error;
+}
+
+static const struct value *
+answer(struct job *job)
+{
+	struct worker *worker = job->call.worker;
+	struct arena *arena = job->call.arena;
+	const char *error;
+
+	if (fiber_cancelled())
+		return failed(arena, fault_cancelled(arena));
+	error = decode_bodies(job);
+	if (error != NULL)
+		return failed(arena,
+		    fault_new(arena, "ValueError", "the call cannot be read: %s", error));
+	return worker->options.answer(worker->options.arg, &job->call);
+}
+
+static struct parcel *
+parcel_new(struct arena *arena, const struct value *body)
+{
+	struct parcel *parcel = xcalloc(1, sizeof *parcel);
+	struct packet packet = { 0 };
+	struct parts parts = { .count = 0 };
+
+	value_pack(&packet, body);
+	if (packet.size > BODY_BYTES_MAX) {
+		packet_release(&packet);
+		value_pack(&packet,
+		    failed(arena,
+			fault_new(arena, "RuntimeError",
+			    "the answer is larger than %u bytes", BODY_BYTES_MAX)));
+	}
+	parts_add_packet(&parts, &packet);
+	zmq_msg_init(&parcel->frame);
+	zmq_msg_move(&parcel->frame, &parts.frames[0]);
+	parts_release(&parts);
+	return parcel;
+}
+
+static void
+parcel_free(struct parcel *parcel)
+{
+	zmq_msg_close(&parcel->frame);
+	free(parcel);
+}
+
+static void
+job_free(struct worker *worker, struct job *job)
+{
+	struct arena *arena = job->call.arena;
+
+	id_table_remove(worker->jobs, &job->key);
+	parts_release(&job->bodies);
+	profile_release(worker->profiles, &job->profile);
+	free(job);
+	arena_destroy(&arena);
+}
+
+/* Stopped in the middle, and it says so; a call that was stopped too late has a good
+ * answer. */
+static bool
+was_interrupted(const struct value *body)
+{
+	return fiber_cancelled() &&
+	       (value_is_nil(body) ||
+		   value_get_bool(value_get(body, "fault"), "control", false));
+}
+
+/* On the call's fiber. */
+static void
+job_main(void *arg)
+{
+	struct job *job = arg;
+	struct worker *worker = job->call.worker;
+	const struct value *body = answer(job);
+	struct outbox_event event = { .type = OUTBOX_ENDED,
+		.call_id = job->header.call_id,
+		.interrupted = was_interrupted(body) };
+	const struct nested *nested;
+
+	event.parcel = parcel_new(job->call.arena, body);
+	job->fiber = NULL;
+	feed(worker, &event);
+	/* Behind the RESULT: when the broker hears this it has that. */
+	for (nested = job->nested; nested != NULL; nested = nested->next)
+		caller_stored(worker->caller, nested->id);
+	job_free(worker, job);
+}
+
+static void
+start_job(struct worker *worker)
+{
+	struct arena *arena = arena_new();
+	struct job *job = xcalloc(1, sizeof *job);
+
+	job->header = header_copy(arena, worker->incoming);
+	job->call = (struct worker_call){
+		.header = &job->header, .arena = arena, .worker = worker
+	};
+	parts_move(&job->bodies, worker->incoming_bodies, 0);
+	id_table_put(worker->jobs, &job->key, job->header.call_id, job);
+	job->fiber = fiber_start(worker->loop, "call", job_main, job);
+	if (job->fiber == NULL)
+		worker->unstarted = job;
+}
+
+static void
+stop_job(struct worker *worker, const char *id)
+{
+	struct job *job = id_table_get(worker->jobs, id);
+
+	if (job != NULL && job->fiber != NULL)
+		fiber_cancel(job->fiber);
+}
+
+/* --- the outbox ----------------------------------------------------------------------- */
+
+static void
+send_with_parcel(
+    struct worker *worker, const struct header *header, struct parcel *parcel)
+{
+	struct parts bodies = { .count = 0 };
+
+	if (parcel != NULL) {
+		zmq_msg_init(&bodies.frames[0]);
+		zmq_msg_copy(&bodies.frames[0], &parcel->frame);
+		bodies.count = 1;
+	}
+	peer_send(worker->peer, header, &bodies);
+}
+
+static void
+perform(struct worker *worker, const struct outbox_action *action)
+{
+	switch (action->type) {
+	case OUTBOX_SEND:
+		send_with_parcel(worker, &action->header, action->parcel);
+		break;
+	case OUTBOX_START:
+		start_job(worker);
+		break;
+	case OUTBOX_STOP:
+		stop_job(worker, action->header.call_id);
+		break;
+	case OUTBOX_FREE:
+		parcel_free(action->parcel);
+		break;
+	case OUTBOX_DRAINED:
+		worker->is_drained = true;
+		break;
+	}
+}
+
+static void
+step(struct worker *worker, const struct outbox_event *event)
+{
+	struct outbox_actions actions =
+	    outbox_step(worker->outbox, event, loop_now_ms(worker->loop));
+	size_t i;
+
+	for (i = 0; i < actions.count; i++)
+		perform(worker, &actions.items[i]);
+}
+
+/* What the actions bring about is told to the outbox when all are done. */
+static void
+feed(struct worker *worker, const struct outbox_event *event)
+{
+	bool was_drained = worker->is_drained;
+	struct job *job;
+
+	step(worker, event);
+	job = worker->unstarted;
+	if (job != NULL) {
+		worker->unstarted = NULL;
+		step(worker, &(struct outbox_event){ .type = OUTBOX_NOT_STARTED,
+				 .call_id = job->header.call_id });
+		job_free(worker, job);
+	}
+	if (worker->is_drained && !was_drained)
+		worker->drained(worker->drained_arg);
+}
+
+static void
+on_tick(void *arg)
+{
+	feed(arg, &(struct outbox_event){ .type = OUTBOX_TICK });
+}
+
+/* --- the peer's events ---------------------------------------------------------------- */
+
+static void
+on_up(void *arg)
+{
+	struct worker *worker = arg;
+
+	feed(worker, &(struct outbox_event){ .type = OUTBOX_UP });
+	caller_up(worker->caller);
+}
+
+static void
+on_down(void *arg, const char *reason)
+{
+	struct worker *worker = arg;
+
+	log_warnx("broker lost: %s", reason);
+	caller_down(worker->caller);
+}
+
+static void
+on_message(void *arg, const struct header *header, struct parts *bodies)
+{
+	struct worker *worker = arg;
+
+	if (header->type == MSG_ERROR) {
+		log_warnx("broker refused: %s", header->reason != NULL
+						    ? header->reason
+						    : wire_code_text(header->code));
+	} else if (!caller_message(worker->caller, header, bodies)) {
+		worker->incoming = header;
+		worker->incoming_bodies = bodies;
+		feed(worker,
+		    &(struct outbox_event){ .type = OUTBOX_MESSAGE, .header = header });
+	}
+}
+
+static void
+on_ping(void *arg, struct header *header)
+{
+	struct worker *worker = arg;
+
+	outbox_report(worker->outbox, header);
+}
+
+/* --- life ----------------------------------------------------------------------------- */
+
+static struct peer *
+connect_peer(struct worker *worker)
+{
+	const struct worker_options *options = &worker->options;
+	const struct peer_options peer_options = {
+		.endpoint = options->endpoint,
+		.role = ROLE_WORKER,
+		.name = options->name,
+		.services = options->services,
+		.service_count = options->service_count,
+		.capacity = options->capacity,
+		.catalog = options->catalog,
+		.on_up = on_up,
+		.on_down = on_down,
+		.on_message = on_message,
+		.on_ping = on_ping,
+		.arg = worker,
+	};
+
+	return peer_new(worker->loop, &peer_options);
+}
+
+struct worker *
+worker_new(struct loop *loop, const struct worker_options *options)
+{
+	struct worker *worker = xcalloc(1, sizeof *worker);
+	uint64_t seed = 0;
+
+	if (getentropy(&seed, sizeof seed) == -1)
+		seed = loop_now_us();
+	worker->loop = loop;
+	worker->options = *options;
+	worker->jobs = id_table_new(seed);
+	worker->outbox = outbox_new(options->capacity, seed);
+	worker->profiles = profiles_new(seed, WORKER_PROFILES_MAX);
+	worker->peer = connect_peer(worker);
+	if (worker->peer == NULL)
+		goto fail;
+	worker->caller = caller_new(loop, worker->peer);
+	worker->timer = timer_start(loop, TICK_MS, TICK_MS, on_tick, worker);
+	return worker;
+
+fail:
+	worker_destroy(&worker);
+	return NULL;
+}
+
+void
+worker_destroy(struct worker **worker_p)
+{
+	struct worker *worker = *worker_p;
+
+	if (worker == NULL)
+		return;
+	assert(id_table_size(worker->jobs) == 0);
+	timer_stop(&worker->timer);
+	caller_destroy(&worker->caller);
+	peer_destroy(&worker->peer);
+	outbox_destroy(&worker->outbox, parcel_free);
+	profiles_destroy(&worker->profiles);
+	id_table_destroy(&worker->jobs);
+	free(worker);
+	*worker_p = NULL;
+}
+
+void
+worker_drain(struct worker *worker, uint64_t drain_ms, void (*done)(void *arg), void *arg)
+{
+	worker->drained = done;
+	worker->drained_arg = arg;
+	feed(
+	    worker, &(struct outbox_event){ .type = OUTBOX_DRAIN, .drain_ms = drain_ms });
+}
+
+void
+worker_set_services(struct worker *worker, const struct wire_service *services,
+    size_t service_count, const struct value *catalog)
+{
+	peer_set_services(worker->peer, services, service_count, catalog);
+}
+
+/* --- from inside a call --------------------------------------------------------------- */
+
+/* The call stands first in its job. */
+static struct job *
+job_of(struct worker_call *call)
+{
+	return (struct job *)(void *)call;
+}
+
+void
+worker_progress(struct worker_call *call, const char *kind, const struct value *body)
+{
+	struct job *job = job_of(call);
+	const struct header header = {
+		.type = MSG_PROGRESS,
+		.call_id = call->header->call_id,
+		.run = call->header->run,
+		.seq = ++job->seq,
+		.topic = arena_printf(call->arena, "run.%s.%s",
+		    call->header->run == NULL ? "-" : call->header->run, kind),
+	};
+	struct parts bodies = { .count = 0 };
+	struct packet packet = { 0 };
+
+	value_pack(&packet, body);
+	parts_add_packet(&bodies, &packet);
+	peer_send(call->worker->peer, &header, &bodies);
+}
+
+int
+worker_nested_call(struct worker_call *call, const struct call_request *request,
+    struct call_outcome *outcome_r)
+{
+	struct job *job = job_of(call);
+	struct nested *nested = arena_alloc(call->arena, sizeof *nested);
+
+	nested->id = arena_strdup(call->arena, request->id);
+	nested->next = job->nested;
+	job->nested = nested;
+	return caller_call(call->worker->caller, call->arena, request, outcome_r);
+}
