@@ -10,6 +10,7 @@
 #define HEADERS_MAX 32
 #define BODY_BYTES_USUAL 100000
 #define BODY_BYTES_LARGEST 1000000
+#define BODY_BYTES_READ (8u << 20) /* of an answer that is cut, or an error's page */
 #define GET_TIMEOUT_MS 30000u
 #define TEXT(number) #number
 #define DIGITS(number) TEXT(number)
@@ -169,28 +170,34 @@ body_text(struct fetch *fetch, const struct http_response *response)
 		return "";
 	if (memchr(bytes, '\0', size) != NULL)
 		return "[the body is not text]";
-	size = utf8_prefix(bytes, size, fetch->bytes_max);
-	bytes = utf8_repair(fetch->arena, bytes, size, &size);
+	bytes =
+	    arena_copy(fetch->arena, bytes, utf8_prefix(bytes, size, fetch->bytes_max));
 	return !is_long ? bytes
 			: arena_printf(fetch->arena, "%s\n[cut after %zu bytes]", bytes,
 			      fetch->bytes_max);
 }
 
+/* Whatever the server sent, in its headers too, comes out as text. */
+static const char *
+answer_text(struct fetch *fetch, const struct http_response *response)
+{
+	const char *type = response->content_type, *location = response->location;
+	const char *text = arena_printf(fetch->arena, "HTTP %ld%s%s%s%s\n\n%s",
+	    response->status, type == NULL ? "" : " ", type == NULL ? "" : type,
+	    location == NULL ? "" : "\nLocation (not followed): ",
+	    location == NULL ? "" : location, body_text(fetch, response));
+	size_t size;
+
+	return utf8_repair(fetch->arena, text, strlen(text), &size);
+}
+
 static struct tool_result *
 answer_of(struct fetch *fetch, const struct http_response *response)
 {
-	bool has_location = response->location != NULL;
-
 	if (response->failure != HTTP_OK && !is_cut(fetch) &&
 	    (response->failure != HTTP_TOO_LARGE || response->status == 0))
 		return tool_fail(fetch->request, fault_of(fetch, response));
-	return tool_answer(fetch->request,
-	    arena_printf(fetch->arena, "HTTP %ld%s%s%s%s\n\n%s", response->status,
-		response->content_type == NULL ? "" : " ",
-		response->content_type == NULL ? "" : response->content_type,
-		has_location ? "\nLocation (not followed): " : "",
-		has_location ? response->location : "", body_text(fetch, response)),
-	    "success");
+	return tool_answer(fetch->request, answer_text(fetch, response), "success");
 }
 
 static struct tool_result *
@@ -201,7 +208,7 @@ fetch_run(struct fetch *fetch, const char *url, const char *const *headers)
 		.url = url,
 		.headers = headers,
 		.timeout_ms = GET_TIMEOUT_MS,
-		.body_bytes_max = BODY_BYTES_LARGEST,
+		.body_bytes_max = BODY_BYTES_READ,
 		.on_data = on_data,
 		.on_address = on_address,
 		.arg = fetch,

@@ -20,9 +20,10 @@ static const char *
 offset_setting(struct arena *arena, const char *zone)
 {
 	unsigned hours, minutes = 0;
+	char sign = zone[0];
 	int end = 0;
 
-	if (zone[0] != '+' && zone[0] != '-')
+	if (sign != '+' && sign != '-')
 		return NULL;
 	if (!isdigit((unsigned char)zone[1]) || strlen(zone) > strlen("+02:00"))
 		return NULL;
@@ -33,9 +34,10 @@ offset_setting(struct arena *arena, const char *zone)
 	if (*zone != '\0' && (strlen(zone) != 2 || strspn(zone, "0123456789") != 2 ||
 				 sscanf(zone, "%2u", &minutes) != 1))
 		return NULL;
-	return hours > OFFSET_HOURS_MAX || minutes > 59
-		   ? NULL
-		   : arena_printf(arena, "%02u:%02u", hours, minutes);
+	if (hours > OFFSET_HOURS_MAX || minutes > 59)
+		return NULL;
+	return arena_printf(arena, "<%c%02u%02u>%c%02u:%02u", sign, hours, minutes,
+	    sign == '+' ? '-' : '+', hours, minutes);
 }
 
 static bool
@@ -58,8 +60,7 @@ zone_setting(struct arena *arena, const char *zone)
 	const char *offset = offset_setting(arena, zone);
 
 	if (offset != NULL)
-		return arena_printf(arena, "<%c%s>%c%s", zone[0], offset,
-		    zone[0] == '+' ? '-' : '+', offset);
+		return offset;
 	if (strcmp(zone, "UTC") == 0 || strcmp(zone, "Z") == 0)
 		return "UTC0";
 	if (is_zone_name(zone) &&
