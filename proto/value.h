@@ -180,7 +180,7 @@ void value_pack_int(struct packet *packet, int64_t integer);
 const struct value *value_freeze(struct arena *arena, const struct value *value);
 
 /* Decodes exactly one value that fills size bytes. Checks before it believes: counts
- * against the bytes left, depth against VALUE_DEPTH_MAX, nodes against VALUE_NODES_MAX,
+ * against the bytes left, depth against PACKED_DEPTH_MAX, nodes against VALUE_NODES_MAX,
  * string keys without repeats, valid UTF-8 in strings; ext types are refused. Arrays and
  * maps remember their packed bytes (the bytes are copied into arena once). Returns 0, or
  * -1 with a reason lent for ever. */

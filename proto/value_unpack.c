@@ -156,7 +156,7 @@ value_unpack(struct arena *arena, const void *data, size_t size,
 	unpacker.texts = texts = arena_alloc(arena, size);
 	reader_start(&unpacker.reader, arena_copy(arena, data, size), size);
 	value = arena_alloc(arena, sizeof *value);
-	unpack(&unpacker, value, VALUE_DEPTH_MAX);
+	unpack(&unpacker, value, PACKED_DEPTH_MAX);
 	/* All at once is quicker; the NULs between them keep characters apart. */
 	if (!utf8_valid(texts, (size_t)(unpacker.texts - texts)))
 		reader_fail(&unpacker.reader, "a string is not UTF-8");

@@ -228,14 +228,14 @@ nested(char *bytes, size_t depth)
 
 START_TEST(depth_is_bounded)
 {
-	char bytes[VALUE_DEPTH_MAX + 2];
+	char bytes[PACKED_DEPTH_MAX + 2];
 	const struct value *value;
 	const char *error;
 	size_t size;
 
-	size = nested(bytes, VALUE_DEPTH_MAX);
+	size = nested(bytes, PACKED_DEPTH_MAX);
 	ck_assert_int_eq(value_unpack(arena, bytes, size, &value, &error), 0);
-	size = nested(bytes, VALUE_DEPTH_MAX + 1);
+	size = nested(bytes, PACKED_DEPTH_MAX + 1);
 	ck_assert_str_eq(
 	    refused(bytes, size), "nested too deep, or a key is not a string");
 }
