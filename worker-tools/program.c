@@ -60,6 +60,8 @@ program_find(struct arena *arena, const char *program, const char *directory,
 			    program, path, program);
 		return found;
 	}
+	if (strncmp(program, "./", 2) == 0)
+		program += 2;
 	if (program[0] != '/')
 		program = arena_printf(arena, "%s/%s", directory, program);
 	if (is_executable(program))

@@ -38,7 +38,23 @@ refuse(struct tool_table *table, const char *error)
 static const char *
 place_of(const struct tool_entry *entry)
 {
-	return entry->command == NULL ? "the C tools" : entry->command->place;
+	return entry->command == NULL ? "--builtin" : entry->command->place;
+}
+
+static int
+refuse_name(struct tool_table *table, const struct tool_entry *entry,
+    const struct tool_entry *other)
+{
+	if (other->command == NULL)
+		return refuse(table, arena_printf(table->arena,
+					 "%s: there is a C tool named '%s'; rename this "
+					 "one, or name the C "
+					 "tools to offer with --builtin",
+					 place_of(entry), entry->name));
+	return refuse(
+	    table, arena_printf(table->arena,
+		       "%s: a tool named '%s' is in %s already; rename one of them",
+		       place_of(entry), entry->name, place_of(other)));
 }
 
 static int
@@ -47,10 +63,7 @@ add_entry(struct tool_table *table, const struct tool_entry *entry)
 	struct tool_entry *other = tool_table_find(table, entry->name);
 
 	if (other != NULL)
-		return refuse(table,
-		    arena_printf(table->arena,
-			"%s: a tool named '%s' is in %s already; rename one of them",
-			place_of(entry), entry->name, place_of(other)));
+		return refuse_name(table, entry, other);
 	if (registry_tool(entry->name) != NULL)
 		return refuse(table,
 		    arena_printf(table->arena,

@@ -84,37 +84,44 @@ check_together(const struct worker_tools_settings *settings, struct arena *arena
 	struct tool_table *table =
 	    tool_table_new(settings->builtin, files, arena, &error);
 
-	if (table == NULL)
+	if (table == NULL) {
 		fprintf(stderr, "%s\n", error);
-	else
-		tool_table_release(&table);
-	return table == NULL ? -1 : 0;
+		return -1;
+	}
+	tool_table_release(&table);
+	return 0;
+}
+
+static int
+check_files(const struct worker_tools_settings *settings, struct arena *arena,
+    const char *const *files)
+{
+	const char *const *path;
+	int failed = 0;
+
+	for (path = files; *path != NULL; path++)
+		if (check_file(arena, *path) == -1)
+			failed = -1;
+	if (failed == 0)
+		failed = check_together(settings, arena, files);
+	return failed == 0 ? WORKBENCH_OK : WORKBENCH_FAILED;
 }
 
 int
 workbench_check(const struct worker_tools_settings *settings, const char *const *files)
 {
 	struct arena *arena = arena_new();
-	int failed = 0;
-	const char *error;
-	const char *const *path;
+	const char *error = "--check: name tool files, or folders of them";
+	int status = WORKBENCH_USAGE;
 
 	files =
 	    tool_paths_expand(arena, files[0] == NULL ? settings->tools : files, &error);
-	if (files == NULL) {
+	if (files == NULL || files[0] == NULL)
 		fprintf(stderr, "%s\n", error);
-		failed = -1;
-	} else if (files[0] == NULL) {
-		fprintf(stderr, "--check: name tool files, or folders of them\n");
-		failed = -1;
-	}
-	for (path = files; path != NULL && *path != NULL; path++)
-		if (check_file(arena, *path) == -1)
-			failed = -1;
-	if (failed == 0)
-		failed = check_together(settings, arena, files);
+	else
+		status = check_files(settings, arena, files);
 	arena_destroy(&arena);
-	return failed == 0 ? WORKBENCH_OK : WORKBENCH_FAILED;
+	return status;
 }
 
 /* --- call ----------------------------------------------------------------------------
