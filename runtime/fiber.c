@@ -12,6 +12,9 @@
 /* Ended fibers that keep their touched pages; those beyond give them back. */
 #define WARM_MAX 256u
 
+/* Fibers resumed in one turn: when thousands wake at once, heartbeats go on between. */
+#define BATCH 256u
+
 enum fiber_state {
 	FIBER_READY, /* in the ready queue, or in the batch being run */
 	FIBER_RUNNING,
@@ -196,14 +199,16 @@ fiber_run_ready(struct loop *loop)
 	struct fiber_queue batch = TAILQ_HEAD_INITIALIZER(batch);
 	struct fiber *fiber;
 
-	/* Who becomes ready meanwhile runs in the next turn, behind the sockets. */
 	TAILQ_CONCAT(&batch, &fibers->ready, entry);
-	while ((fiber = TAILQ_FIRST(&batch)) != NULL) {
+	for (unsigned i = 0; i < BATCH && (fiber = TAILQ_FIRST(&batch)) != NULL; i++) {
 		TAILQ_REMOVE(&batch, fiber, entry);
 		resume(fiber);
 		if (fiber->state == FIBER_ENDED)
 			put_fiber(fibers, fiber);
 	}
+	/* Who became ready meanwhile goes behind the rest, into the next turn. */
+	TAILQ_CONCAT(&batch, &fibers->ready, entry);
+	TAILQ_CONCAT(&fibers->ready, &batch, entry);
 	return fibers_are_ready(fibers);
 }
 

@@ -73,7 +73,7 @@ struct fibers *fibers_new(struct loop *loop);
  * in its next run. */
 void fibers_destroy(struct fibers **fibers_p);
 
-/* Resumes the fibers that are ready; true when some are ready still. */
+/* Resumes fibers that are ready, up to a batch; true when some are ready still. */
 bool fiber_run_ready(struct loop *loop);
 bool fibers_are_ready(const struct fibers *fibers);
 

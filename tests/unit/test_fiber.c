@@ -448,6 +448,28 @@ do_nothing(void *arg)
 	(void)arg;
 }
 
+static void
+note_turn(void *arg)
+{
+	size_t *left = arg;
+
+	ck_assert_uint_le(*left - fiber_count(loop), 256);
+	*left = fiber_count(loop);
+}
+
+START_TEST(a_crowd_that_wakes_at_once_leaves_turns_to_others)
+{
+	size_t left = CROWD;
+
+	for (int i = 0; i < CROWD; i++)
+		fiber_start(loop, "crowd", do_nothing, NULL);
+	loop_add_flush(loop, note_turn, &left);
+	run();
+	loop_remove_flush(loop, note_turn, &left);
+	ck_assert_uint_eq(left, 0);
+}
+END_TEST
+
 START_TEST(no_more_fibers_than_the_limit_are_alive)
 {
 	for (size_t i = 0; i < FIBERS_MAX; i++)
@@ -540,6 +562,7 @@ tcase_fiber(void)
 	tcase_add_test(tcase, errno_stays_with_its_fiber);
 	tcase_add_test(tcase, the_running_fiber_knows_itself_and_its_data);
 	tcase_add_test(tcase, a_thousand_fibers_are_started_cancelled_and_ended);
+	tcase_add_test(tcase, a_crowd_that_wakes_at_once_leaves_turns_to_others);
 	tcase_add_test(tcase, no_more_fibers_than_the_limit_are_alive);
 #ifdef __SANITIZE_ADDRESS__ /* it catches SIGSEGV, reports and exits */
 	tcase_add_exit_test(tcase, a_stack_overflow_hits_the_guard_page, 1);
