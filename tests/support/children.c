@@ -1,6 +1,6 @@
 #include "children.h"
 
-#include <check.h>
+#include <stdarg.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -24,6 +24,21 @@ struct child {
 	char *program;
 };
 
+/* Ends the test. abort() and not check's own macros: harnesses without check use this, too. */
+static void __attribute__((format(printf, 2, 3)))
+must(bool holds, const char *format, ...)
+{
+	va_list args;
+
+	if (holds)
+		return;
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	abort();
+}
+
 static long
 now_ms(void)
 {
@@ -38,7 +53,7 @@ folder_new(void)
 {
 	char *path = strdup("/tmp/fl-XXXXXX");
 
-	ck_assert_msg(mkdtemp(path) != NULL, "mkdtemp: %s", strerror(errno));
+	must(mkdtemp(path) != NULL, "mkdtemp: %s", strerror(errno));
 	return path;
 }
 
@@ -68,9 +83,9 @@ notify_open(struct child *child, struct sockaddr_un *address)
 	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	snprintf(address->sun_path, sizeof address->sun_path, "%s/notify", child->folder);
 	child->notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	ck_assert_int_ge(child->notify_fd, 0);
-	ck_assert_int_eq(
-	    bind(child->notify_fd, (struct sockaddr *)address, sizeof *address), 0);
+	must(child->notify_fd >= 0, "socket: %s", strerror(errno));
+	must(bind(child->notify_fd, (struct sockaddr *)address, sizeof *address) == 0,
+	    "bind: %s", strerror(errno));
 }
 
 /* The test may have blocked signals (loop_new does): the program starts with none
@@ -105,7 +120,7 @@ child_spawn(const char *const argv[], const char *const env[])
 	child->program = strdup(argv[0]);
 	notify_open(child, &address);
 	child->pid = fork();
-	ck_assert_msg(child->pid != -1, "fork: %s", strerror(errno));
+	must(child->pid != -1, "fork: %s", strerror(errno));
 	if (child->pid == 0)
 		become(argv, env, address.sun_path, parent);
 	return child;
@@ -146,9 +161,9 @@ child_ready(struct child *child)
 
 	while (!notified(child, 50)) {
 		if (waitpid(child->pid, &status, WNOHANG) == child->pid)
-			ck_abort_msg("%s ended before it was ready, status 0x%x",
+			must(false, "%s ended before it was ready, status 0x%x",
 			    child->program, (unsigned)status);
-		ck_assert_msg(now_ms() < end_ms, "%s never said READY=1", child->program);
+		must(now_ms() < end_ms, "%s never said READY=1", child->program);
 	}
 }
 
@@ -180,7 +195,7 @@ wait_or_kill(struct child *child)
 		if (now_ms() > end_ms) {
 			kill(child->pid, SIGKILL);
 			waitpid(child->pid, &status, 0);
-			ck_abort_msg("%s (pid %d) did not end in %d ms", child->program,
+			must(false, "%s (pid %d) did not end in %d ms", child->program,
 			    (int)child->pid, CHILD_WAIT_MS);
 		}
 		nanosleep(&pause, NULL);
@@ -207,7 +222,7 @@ child_stop(struct child **child_p)
 		return;
 	kill(child->pid, SIGTERM);
 	status = wait_or_kill(child);
-	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+	must(WIFEXITED(status) && WEXITSTATUS(status) == 0,
 	    "%s (pid %d) ended with status 0x%x after SIGTERM", child->program,
 	    (int)child->pid, (unsigned)status);
 	child_release(child_p);
