@@ -23,6 +23,9 @@ struct service {
 	char default_name[NAME_BYTES_MAX];
 	uv_signal_t terminate;
 	uv_signal_t interrupt;
+	uv_signal_t hangup;
+	void (*reload)(void *arg);
+	void *reload_arg;
 	void (*drain)(void *arg);
 	void *arg;
 	struct timer *deadline;
@@ -106,11 +109,21 @@ on_signal(uv_signal_t *handle, int number)
 }
 
 static void
-catch_signal(struct service *service, uv_signal_t *handle, int number)
+on_hangup(uv_signal_t *handle, int number)
+{
+	struct service *service = handle->data;
+
+	log_info("signal %s", strsignal(number));
+	service->reload(service->reload_arg);
+}
+
+static void
+catch_signal(
+    struct service *service, uv_signal_t *handle, int number, uv_signal_cb on_caught)
 {
 	uv_signal_init(loop_uv(service->loop), handle);
 	handle->data = service;
-	if (uv_signal_start(handle, on_signal, number) != 0)
+	if (uv_signal_start(handle, on_caught, number) != 0)
 		fatalx("signal %d cannot be caught", number);
 }
 
@@ -144,8 +157,8 @@ service_start(const char *program, const struct setting *table, void *settings, 
 	service->loop = loop_new();
 	if (service->loop == NULL)
 		fatal("no event loop");
-	catch_signal(service, &service->terminate, SIGTERM);
-	catch_signal(service, &service->interrupt, SIGINT);
+	catch_signal(service, &service->terminate, SIGTERM, on_signal);
+	catch_signal(service, &service->interrupt, SIGINT, on_signal);
 	return service;
 }
 
@@ -153,6 +166,15 @@ struct loop *
 service_loop(struct service *service)
 {
 	return service->loop;
+}
+
+void
+service_on_reload(struct service *service, void (*reload)(void *arg), void *arg)
+{
+	assert(service->reload == NULL);
+	service->reload = reload;
+	service->reload_arg = arg;
+	catch_signal(service, &service->hangup, SIGHUP, on_hangup);
 }
 
 bool
@@ -186,6 +208,8 @@ service_stop(struct service **service_p)
 	timer_stop(&service->deadline);
 	uv_close((uv_handle_t *)&service->terminate, NULL);
 	uv_close((uv_handle_t *)&service->interrupt, NULL);
+	if (service->reload != NULL)
+		uv_close((uv_handle_t *)&service->hangup, NULL);
 	socket_shutdown();
 	loop_destroy(&service->loop);
 	settings_release(service->table, service->settings);

@@ -58,6 +58,9 @@ struct loop *service_loop(struct service *service);
 void service_run(struct service *service, void (*drain)(void *arg), void *arg);
 void service_end(struct service *service);
 
+/* From now on SIGHUP calls reload(arg), on the loop's stack; else it ends the process. */
+void service_on_reload(struct service *service, void (*reload)(void *arg), void *arg);
+
 /* True from the first signal on. */
 bool service_is_draining(const struct service *service);
 
