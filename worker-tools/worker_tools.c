@@ -127,6 +127,33 @@ start_worker(struct worker_tools *tools)
 	return worker_new(tools->world.loop, &options);
 }
 
+/* SIGHUP: the tool files as they are now. Calls that run keep the tools they began with.
+ */
+static void
+on_reload(void *arg)
+{
+	struct worker_tools *tools = arg;
+	struct arena *arena = arena_new();
+	const char *error = "the worker is draining";
+	struct tool_table *table = load_table(tools->settings, arena, &error);
+	const struct wire_service *services;
+	size_t count;
+
+	if (table == NULL || service_is_draining(tools->service)) {
+		tool_table_release(&table);
+		log_warnx("the tools stay as they were: %s", error);
+	} else {
+		services =
+		    tool_table_services(table, (uint32_t)tools->settings->slots, &count);
+		worker_set_services(
+		    tools->worker, services, count, tool_table_catalog(table));
+		tool_table_release(&tools->world.table);
+		tools->world.table = table;
+		log_tools(table);
+	}
+	arena_destroy(&arena);
+}
+
 struct worker_tools *
 worker_tools_new(struct service *service, const struct worker_tools_settings *settings)
 {
@@ -145,6 +172,11 @@ worker_tools_new(struct service *service, const struct worker_tools_settings *se
 	tools->world.chains = chains_new();
 	tools_open(tools->world.loop, settings->allow_private);
 	tools->worker = start_worker(tools);
+	if (tools->worker == NULL)
+		fatalx("--broker '%s' is no endpoint; it must be tcp://host:port or "
+		       "ipc://path",
+		    settings->broker);
+	service_on_reload(service, on_reload, tools);
 	return tools;
 }
 
