@@ -190,6 +190,9 @@ static const struct {
 	    CALLING(CALL("c1", "R") "," CALL("c2", "add")) "," TOOL("c1", "R") "," TOOL(
 		"c2", "add"),
 	    TO_EXIT },
+	{ OUTPUT_TOOLS, true, false,
+	    CALLING(CALL("c1", "R") "," CALL("c2", "add")) "," TOOL("c1", "R"),
+	    TO_MODEL },
 	/* The output tool's name alone does not end a run (langchain#40422). */
 	{ OUTPUT_TOOLS, false, false,
 	    CALLING(CALL("c1", "R") "," CALL("c2", "add")) "," FAILED("c1", "R") "," TOOL(
