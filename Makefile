@@ -73,6 +73,10 @@ $(BUILD)/bin/%: $$(call objects,$$*) $(library)
 	@mkdir -p $(@D)
 	$(link) -rdynamic -Wl,--whole-archive $(library) -Wl,--no-whole-archive -o $@ $(filter-out $(library),$^) $(LDLIBS)
 
+# Needs nothing before it: installs, builds, starts a fleet, runs an agent, ends the fleet.
+demo: all
+	examples/demo.sh $(BUILD)/bin $(BUILD)/demo
+
 -include tests/tests.mk
 -include bench/bench.mk
 

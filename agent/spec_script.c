@@ -1,11 +1,12 @@
-/* `script`: what the scripted provider answers; model name -> replies, in order. The
- * shape is that of conformance scenarios. */
+/* `script`: what the scripted provider answers (worker-model/provider_scripted.c says how it
+ * plays it); model name -> replies and faults, in order. */
 #include "limits.h"
 #include "loader.h"
 #include "options.h"
 
 static const char *const reply_keys[] = { "content", "tool_calls", "usage", "http_error",
-	"message", "retry_after", "drop", "structured", "sleep_ms", NULL };
+	"message", "retry_after", "drop", "timeout", "error", "error_type", "structured",
+	"delay_ms", NULL };
 static const char *const call_keys[] = { "id", "name", "args", NULL };
 
 /* What a key of a reply or call may hold; types that are not listed are fine. */
@@ -20,7 +21,10 @@ static const struct {
 	{ "http_error", { VALUE_INT, VALUE_INT }, "an HTTP status" },
 	{ "message", { VALUE_STR, VALUE_STR }, "a string" },
 	{ "drop", { VALUE_BOOL, VALUE_BOOL }, "true or false" },
-	{ "sleep_ms", { VALUE_INT, VALUE_INT }, "an integer" },
+	{ "timeout", { VALUE_BOOL, VALUE_BOOL }, "true or false" },
+	{ "error", { VALUE_STR, VALUE_STR }, "a string" },
+	{ "error_type", { VALUE_STR, VALUE_STR }, "a string" },
+	{ "delay_ms", { VALUE_INT, VALUE_INT }, "an integer" },
 	{ "id", { VALUE_STR, VALUE_STR }, "a string" },
 	{ "name", { VALUE_STR, VALUE_STR }, "a string" },
 	{ "args", { VALUE_MAP, VALUE_STR }, "a map, or a string that is sent as it is" },
