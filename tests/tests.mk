@@ -21,7 +21,14 @@ $(BUILD)/tests-unit: $$(call objects,tests/unit) $(support) $(programs) $(librar
 $(BUILD)/tests-%: $$(call objects,tests/$$*) $(support) $(library)
 	$(link) -rdynamic -o $@ $^ $(LDLIBS) $(CHECK_LIBS)
 
-check-unit: $(BUILD)/tests-unit
+# Shared objects that the registry's tests load, good and bad: the good one is the example's.
+plugins := $(patsubst %.c,$(BUILD)/plugins/%.so,$(notdir $(wildcard tests/plugins/*.c examples/plugin/*.c)))
+vpath %.c tests/plugins examples/plugin
+$(BUILD)/plugins/%.so: %.c
+	@mkdir -p $(@D)
+	$(compile) -shared -o $@ $<
+
+check-unit: $(BUILD)/tests-unit $(plugins)
 	$(BUILD)/tests-unit
 
 # Against the real programs, found through PATH.
