@@ -88,6 +88,7 @@ tell(struct follow *follow, struct arena *arena, const struct value *event)
 {
 	const struct value *messages = value_empty_array();
 	int64_t count = value_get_int(event, "count", 0);
+	bool streamed = follow->token_open;
 
 	if (follow->options->quiet)
 		return;
@@ -102,10 +103,10 @@ tell(struct follow *follow, struct arena *arena, const struct value *event)
 		fflush(stdout);
 		return;
 	}
-	if (follow->token_open)
+	if (streamed)
 		putchar('\n');
 	follow->token_open = false;
-	show_event(arena, event, messages);
+	show_event(arena, event, messages, streamed);
 }
 
 /* Reads what is new. Returns true when the run's end was among it. */

@@ -225,7 +225,8 @@ event_headline(struct arena *arena, const struct value *event)
 }
 
 void
-show_event(struct arena *arena, const struct value *event, const struct value *messages)
+show_event(struct arena *arena, const struct value *event, const struct value *messages,
+    bool streamed)
 {
 	size_t i;
 
@@ -233,8 +234,14 @@ show_event(struct arena *arena, const struct value *event, const struct value *m
 	    paint(arena, GREY, show_time(arena, value_get_int(event, "at", 0))),
 	    event_headline(arena, event));
 	show_notes(arena, value_get(event, "notes"));
-	for (i = 0; i < value_size(messages); i++)
-		show_message(arena, value_at(messages, i), INDENT);
+	for (i = 0; i < value_size(messages); i++) {
+		const struct value *message = value_at(messages, i);
+
+		if (streamed && chat_is(message, "ai"))
+			show_calls(arena, value_get(message, "tool_calls"), INDENT);
+		else
+			show_message(arena, message, INDENT);
+	}
 	show_fields(arena, value_get(event, "fields"));
 	fflush(stdout);
 }

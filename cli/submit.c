@@ -143,7 +143,7 @@ submit_entry(struct session *session, const struct submit_settings *settings,
 	}
 	status = (enum status)follow_run(session, thread, run, &options, &last);
 	if (value_size(last) > 0)
-		print_end(session, thread, run, last, settings->wait || settings->follow);
+		print_end(session, thread, run, last, !settings->follow);
 	return status;
 }
 

@@ -196,6 +196,34 @@ begin_resume(struct run *run, const struct value *head)
 	return GO_ON;
 }
 
+/* The storage numbers of messages that no event has told yet, as first and count. */
+static const struct value *
+untold_messages(struct run *run)
+{
+	struct state_changes changes;
+	uint32_t first = run->numbered;
+
+	state_changes(run->state, run->batch, &changes);
+	run->numbered = changes.first_number + (uint32_t)value_size(changes.messages);
+	return value_map(run->batch, "first", value_int(run->batch, first), "count",
+	    value_int(run->batch, run->numbered - first), NULL);
+}
+
+static void
+started_event(struct run *run)
+{
+	struct arena *batch = run->batch;
+	const struct spec *spec = run->agent->spec;
+
+	run_event(run, "started",
+	    value_map_merge(batch,
+		value_map(batch, "agent", value_str(batch, spec->name), "version",
+		    value_str(batch, spec->version), "thread",
+		    value_str(batch, run->thread), "coordinator",
+		    value_str(batch, run->coordinator->settings->common.name), NULL),
+		untold_messages(run)));
+}
+
 /* Loads agent and state. The run is then ready to advance at run->at. */
 static enum go
 begin(struct run *run, const struct store_claim *claim)
@@ -208,6 +236,7 @@ begin(struct run *run, const struct store_claim *claim)
 	const struct value *messages;
 	uint32_t *numbers = NULL;
 	bool resume = value_has(options, "resume");
+	enum go go;
 	bool continues =
 	    claim->recovered && value_text_is(value_get(head, "run"), run->id);
 
@@ -228,12 +257,9 @@ begin(struct run *run, const struct store_claim *claim)
 	run->numbered = (uint32_t)value_size(claim->messages);
 	if (continues)
 		return begin_at_head(run, head);
-	run_event(run, "started",
-	    value_map(run->batch, "agent", value_str(run->batch, agent), "version",
-		value_str(run->batch, version), "thread",
-		value_str(run->batch, run->thread), "coordinator",
-		value_str(run->batch, run->coordinator->settings->common.name), NULL));
-	return resume ? begin_resume(run, head) : begin_new(run);
+	go = resume ? begin_resume(run, head) : begin_new(run);
+	started_event(run);
+	return go;
 }
 
 /* --- advancing
@@ -321,12 +347,8 @@ step_event(struct run *run, const struct node *node, const struct step_result *r
 {
 	struct value_fields shown = { .arena = run->batch };
 	const struct value *output = state_output(run->state, run->scratch);
-	struct state_changes changes;
-	uint32_t end;
 	size_t i, j;
 
-	state_changes(run->state, run->scratch, &changes);
-	end = changes.first_number + (uint32_t)value_size(changes.messages);
 	for (i = 0; i < result->updates.count; i++) {
 		const struct value *update = result->updates.items[i];
 
@@ -340,14 +362,13 @@ step_event(struct run *run, const struct node *node, const struct step_result *r
 		}
 	}
 	run_event(run, "step",
-	    value_map(run->batch, "step", value_int(run->batch, (int64_t)run->step),
-		"node", value_str(run->batch, node->name), "first",
-		value_int(run->batch, run->numbered), "count",
-		value_int(run->batch, end - run->numbered), "fields",
-		shown.count > 0 ? value_fields_end(&shown) : NULL, "notes",
-		result->notes != NULL ? value_copy(run->batch, result->notes) : NULL,
-		NULL));
-	run->numbered = end;
+	    value_map_merge(run->batch,
+		value_map(run->batch, "step", value_int(run->batch, (int64_t)run->step),
+		    "node", value_str(run->batch, node->name), "fields",
+		    shown.count > 0 ? value_fields_end(&shown) : NULL, "notes",
+		    result->notes != NULL ? value_copy(run->batch, result->notes) : NULL,
+		    NULL),
+		untold_messages(run)));
 }
 
 /* One superstep: execute, apply, route. */
@@ -496,6 +517,8 @@ run_next(struct run *run)
 	run->record = claim.record;
 	run->results = claim.results;
 	run->commits = 0;
+	run->at = 0;
+	run->step = run->first_step = 0;
 	run->results_stored = value_size(claim.results) > 0;
 	run->seq = (uint64_t)strtoull(record_text(run, "events"), NULL, 10);
 	if (claim.recovered)
