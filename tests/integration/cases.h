@@ -1,1 +1,2 @@
 /* CASE(module): an integration test file each, sorted. */
+CASE(tool_worker)
