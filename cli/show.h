@@ -15,9 +15,10 @@ const char *show_line(struct arena *arena, const char *text, size_t width);
 /* A message as its lines, each begun with indent. */
 void show_message(struct arena *arena, const struct value *message, const char *indent);
 
-/* A stored event of a run; messages: those it names, or NULL. */
-void show_event(
-    struct arena *arena, const struct value *event, const struct value *messages);
+/* A stored event of a run; messages: those it names, or NULL. streamed: what the model said
+ * was shown already, token by token. */
+void show_event(struct arena *arena, const struct value *event,
+    const struct value *messages, bool streamed);
 
 /* A todo list as a checklist. */
 void show_todos(struct arena *arena, const struct value *todos, const char *indent);
