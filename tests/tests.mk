@@ -33,8 +33,8 @@ check-unit: $(BUILD)/tests-unit $(plugins)
 
 # Against the real programs, found through PATH.
 .PHONY: check-integration
-check-integration: binaries $(BUILD)/tests-integration
-	PATH=$(abspath $(BUILD))/bin:$$PATH $(BUILD)/tests-integration
+check-integration: binaries $(BUILD)/scripted-server $(BUILD)/tests-integration
+	PATH=$(abspath $(BUILD))/bin:$(abspath $(BUILD)):$$PATH $(BUILD)/tests-integration
 
 # An OpenAI-compatible server that plays a script (tests/support/scripted_server.h).
 $(BUILD)/scripted-server: $(BUILD)/tests/servers/scripted_server.o $(support) $(library)
@@ -55,3 +55,11 @@ conformance-parts: binaries $(conformance_parts)
 conformance: deps
 	@$(MAKE) --no-print-directory conformance-parts
 	$(BUILD)/tests-conformance $(SCENARIOS) --only "$(ONLY)" --dump "$(DUMP)"
+
+# The groups that are whole; `make conformance` plays all of them.
+WHOLE_GROUPS := core-loop,hooks-order,wrap-model,wrap-tool,retries,todo,jumps,state
+test: deps
+	@$(MAKE) --no-print-directory -j2 binaries $(BUILD)/tests-unit $(BUILD)/tests-integration $(BUILD)/tests-kill conformance-parts
+	@$(MAKE) --no-print-directory check-unit check-integration
+	@$(MAKE) --no-print-directory conformance ONLY=$(WHOLE_GROUPS)
+	@$(MAKE) --no-print-directory check-kill
