@@ -1,2 +1,4 @@
 /* CASE(module): an integration test file each, sorted. */
+CASE(model_worker)
+CASE(model_worker_timeouts)
 CASE(tool_worker)

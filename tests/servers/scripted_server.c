@@ -2,7 +2,7 @@
  *
  *	scripted-server [-p port] [-s script.json] [-f file]
  *
- * Prints its port on stdout, writes it to file, says READY=1, serves until SIGTERM. */
+ * Writes its port to file (else to stdout), says READY=1, serves until SIGTERM. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,10 +48,11 @@ tell_port(uint16_t port, const char *path)
 {
 	FILE *file;
 
-	printf("%u\n", port);
-	fflush(stdout);
-	if (path == NULL)
+	if (path == NULL) {
+		printf("%u\n", port);
+		fflush(stdout);
 		return;
+	}
 	file = fopen(path, "we");
 	if (file == NULL || fprintf(file, "%u\n", port) < 0 || fclose(file) != 0)
 		fail(path, "cannot write");

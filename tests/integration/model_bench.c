@@ -1,0 +1,317 @@
+#include "model_bench.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fiber.h"
+#include "json.h"
+#include "literal.h"
+#include "socket.h"
+
+#define DEADLINE_MS 30000u
+#define MARK_MS 10u
+
+/* --- the caller's side --------------------------------------------------------------- */
+
+static void
+on_up(void *arg)
+{
+	caller_up(((struct model_bench *)arg)->caller);
+}
+
+static void
+on_down(void *arg, const char *reason)
+{
+	(void)reason;
+	caller_down(((struct model_bench *)arg)->caller);
+}
+
+static void
+on_message(void *arg, const struct header *header, struct parts *bodies)
+{
+	caller_message(((struct model_bench *)arg)->caller, header, bodies);
+}
+
+static void
+on_status(void *arg, struct parts *parts, bool truncated)
+{
+	struct model_bench *bench = arg;
+	const struct value *body;
+	const char *error;
+
+	ck_assert(!truncated);
+	ck_assert_uint_eq(parts->count, 2);
+	ck_assert_int_eq(value_unpack(bench->arena, parts_data(parts, 1),
+			     parts_size(parts, 1), &body, &error),
+	    0);
+	if (value_text_is(value_get(body, "kind"), "mark"))
+		bench->is_subscribed = true;
+	else
+		value_list_add(&bench->events, body);
+}
+
+static void
+publish_mark(void *arg)
+{
+	struct model_bench *bench = arg;
+
+	peer_publish(bench->peer, "run.r.mark",
+	    value_map(bench->arena, "kind", value_str(bench->arena, "mark"), NULL));
+}
+
+static bool
+is_marked(void *arg)
+{
+	return ((struct model_bench *)arg)->is_subscribed;
+}
+
+/* Publishes marks until one comes back: what was published before has come, too. */
+static void
+await_mark(struct model_bench *bench)
+{
+	struct timer *timer = timer_start(bench->loop, 1, MARK_MS, publish_mark, bench);
+
+	bench->is_subscribed = false;
+	loop_run_until(bench->loop, is_marked, bench);
+	timer_stop(&timer);
+}
+
+static void
+open_peer(struct model_bench *bench, const char *broker, const char *status)
+{
+	const struct peer_options options = { .endpoint = broker,
+		.role = ROLE_COORDINATOR,
+		.name = "bench",
+		.on_up = on_up,
+		.on_down = on_down,
+		.on_message = on_message,
+		.arg = bench };
+	const char *error;
+
+	bench->peer = peer_new(bench->loop, &options);
+	bench->caller = caller_new(bench->loop, bench->peer);
+	bench->status = socket_sub(bench->loop, status, on_status, bench, &error);
+	ck_assert_ptr_nonnull(bench->status);
+	socket_subscribe(bench->status, "run.");
+	await_mark(bench);
+}
+
+/* --- start and stop ------------------------------------------------------------------ */
+
+static const char *
+read_line(struct arena *arena, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char line[32] = "";
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_ptr_nonnull(fgets(line, sizeof line, file));
+	fclose(file);
+	line[strcspn(line, "\n")] = '\0';
+	return arena_strdup(arena, line);
+}
+
+static void
+start_provider(struct model_bench *bench)
+{
+	const char *file = arena_printf(bench->arena, "%s/port", bench->folder);
+
+	bench->provider =
+	    child_start((const char *[]){ "scripted-server", "-f", file, NULL }, NULL);
+	bench->provider_url = arena_printf(
+	    bench->arena, "http://127.0.0.1:%s", read_line(bench->arena, file));
+}
+
+static void
+start_worker(struct model_bench *bench, const char *broker, const char *const flags[])
+{
+	const char *argv[16] = { "worker-model", "--broker", broker, "--log-level",
+		"warn" };
+	const char *base =
+	    arena_printf(bench->arena, "OPENAI_BASE_URL=%s/v1", bench->provider_url);
+
+	for (size_t i = 0; flags != NULL && flags[i] != NULL; i++)
+		argv[5 + i] = flags[i];
+	bench->worker = child_start(
+	    argv, (const char *[]){ base, "OPENAI_API_KEY=" MODEL_BENCH_KEY, NULL });
+}
+
+void
+model_bench_start(struct model_bench *bench, const char *const flags[])
+{
+	const char *broker, *status;
+
+	*bench = (struct model_bench){
+		.loop = loop_new(), .arena = arena_new(), .folder = folder_new()
+	};
+	bench->events.arena = bench->arena;
+	bench->http = http_new(bench->loop);
+	broker = arena_printf(bench->arena, "ipc://%s/broker", bench->folder);
+	status = arena_printf(bench->arena, "ipc://%s/status", bench->folder);
+	bench->broker =
+	    child_start((const char *[]){ "broker", "--bind", broker, "--status-bind",
+			    status, "--log-level", "warn", NULL },
+		NULL);
+	start_provider(bench);
+	start_worker(bench, broker, flags);
+	open_peer(bench, broker, status);
+}
+
+void
+model_bench_stop(struct model_bench *bench)
+{
+	caller_destroy(&bench->caller);
+	peer_destroy(&bench->peer);
+	socket_close(&bench->status, 0);
+	http_destroy(&bench->http);
+	child_stop(&bench->worker);
+	child_stop(&bench->provider);
+	child_stop(&bench->broker);
+	loop_destroy(&bench->loop);
+	socket_shutdown();
+	folder_remove(&bench->folder);
+	arena_destroy(&bench->arena);
+}
+
+/* --- the provider -------------------------------------------------------------------- */
+
+struct control {
+	struct model_bench *bench;
+	struct http_request request;
+	struct http_response response;
+	bool ended;
+};
+
+static void
+run_control(void *arg)
+{
+	struct control *control = arg;
+
+	http_send(control->bench->http, control->bench->arena, &control->request,
+	    &control->response);
+	control->ended = true;
+}
+
+static bool
+control_ended(void *arg)
+{
+	return ((struct control *)arg)->ended;
+}
+
+/* Returns the body of the provider's answer. */
+static const char *
+control(struct model_bench *bench, const char *method, const char *path, const char *body)
+{
+	struct control control = { .bench = bench,
+		.request = { .method = method,
+		    .url = arena_printf(bench->arena, "%s%s", bench->provider_url, path),
+		    .body = body,
+		    .body_size = body == NULL ? 0 : strlen(body),
+		    .timeout_ms = DEADLINE_MS } };
+
+	fiber_start(bench->loop, "control", run_control, &control);
+	loop_run_until(bench->loop, control_ended, &control);
+	ck_assert_msg(
+	    control.response.failure == HTTP_OK && control.response.status == 200,
+	    "%s %s: %s", method, path, control.response.reason);
+	return control.response.body;
+}
+
+void
+model_bench_script(struct model_bench *bench, const char *script)
+{
+	control(bench, "PUT", "/script",
+	    json_text(bench->arena, literal(bench->arena, script)));
+}
+
+const struct value *
+model_bench_requests(struct model_bench *bench)
+{
+	const char *text = control(bench, "GET", "/requests", NULL);
+	const char *error;
+
+	return json_parse(bench->arena, text, strlen(text), &error);
+}
+
+void
+model_bench_await_requests(struct model_bench *bench, size_t count)
+{
+	while (value_size(model_bench_requests(bench)) < count)
+		;
+}
+
+/* --- calls --------------------------------------------------------------------------- */
+
+static void
+run_call(void *arg)
+{
+	struct model_call *call = arg;
+
+	call->result = caller_call(
+	    call->bench->caller, call->bench->arena, &call->request, &call->outcome);
+	call->fiber = NULL;
+}
+
+static bool
+call_ended(void *arg)
+{
+	return ((struct model_call *)arg)->fiber == NULL;
+}
+
+void
+model_bench_begin(struct model_bench *bench, struct model_call *call, unsigned flags,
+    const char *profile, const char *request)
+{
+	struct arena *arena = bench->arena;
+	const struct value *base =
+	    literal(arena, "{'agent':'a','version':'1','model':'openai:main','tools':[],'"
+			   "middleware':[]}");
+	const struct value *ask = literal(arena,
+	    "{'run':'r','thread':'t','messages':[{'type':'human','content':'hi'}]}");
+
+	*call = (struct model_call){ .bench = bench,
+		.request = { .id = arena_printf(arena, "r/%u", ++bench->calls),
+		    .run = "r",
+		    .service = "model:openai",
+		    .deadline_ms = DEADLINE_MS,
+		    .flags = flags,
+		    .profile = value_map_merge(arena, base, literal(arena, profile)),
+		    .request = value_map_merge(arena, ask, literal(arena, request)) } };
+	call->fiber = fiber_start(bench->loop, "call", run_call, call);
+}
+
+void
+model_bench_end(struct model_bench *bench, struct model_call *call)
+{
+	loop_run_until(bench->loop, call_ended, call);
+	if (call->result == 0)
+		caller_stored(bench->caller, call->request.id);
+}
+
+const struct value *
+model_bench_call(
+    struct model_bench *bench, unsigned flags, const char *profile, const char *request)
+{
+	struct model_call call;
+
+	model_bench_begin(bench, &call, flags, profile, request);
+	model_bench_end(bench, &call);
+	ck_assert_int_eq(call.result, 0);
+	ck_assert_msg(call.outcome.code == CODE_OK, "%s: %s",
+	    wire_code_name(call.outcome.code), call.outcome.reason);
+	return call.outcome.body;
+}
+
+const struct value *
+model_bench_events(struct model_bench *bench, const char *kind)
+{
+	struct value_list list = { .arena = bench->arena };
+
+	await_mark(bench);
+	for (size_t i = 0; i < bench->events.count; i++)
+		if (value_text_is(value_get(bench->events.items[i], "kind"), kind))
+			value_list_add(&list, bench->events.items[i]);
+	return value_list_end(&list);
+}

@@ -1,0 +1,358 @@
+/* The model worker against a provider that answers as told. */
+#include <check.h>
+#include <signal.h>
+#include <string.h>
+
+#include "fiber.h"
+#include "literal.h"
+#include "model_bench.h"
+
+static struct model_bench bench;
+
+static void
+setup(void)
+{
+	model_bench_start(&bench, NULL);
+}
+
+/* For answers that never come: all others must not be measured by this. */
+static void
+setup_hasty(void)
+{
+	model_bench_start(&bench, (const char *[]){ "--first-byte-timeout-ms", "300",
+				      "--idle-timeout-ms", "300", NULL });
+}
+
+static void
+teardown(void)
+{
+	model_bench_stop(&bench);
+}
+
+static const struct value *
+fault_of(const struct value *body, const char *type)
+{
+	const struct value *fault = value_get(body, "fault");
+
+	ck_assert_str_eq(value_get_text(fault, "type"), type);
+	return fault;
+}
+
+static void
+assert_contains(const struct value *fault, const char *text)
+{
+	const char *message = value_get_text(fault, "message");
+
+	ck_assert_msg(strstr(message, text) != NULL, "'%s' is not in: %s", text, message);
+}
+
+static const char *
+content_of(const struct value *body)
+{
+	return value_get_text(value_at(value_get(body, "messages"), 0), "content");
+}
+
+/* Returns the text that was shown from the index of event `from` on. */
+static const char *
+shown(const struct value *tokens, size_t from)
+{
+	const char *text = "";
+
+	for (size_t i = from; i < value_size(tokens); i++) {
+		const struct value *token = value_at(tokens, i);
+
+		ck_assert_int_eq(value_get_int(token, "index", -1), (int64_t)(i - from));
+		ck_assert_str_eq(value_get_text(token, "run"), "r");
+		ck_assert_str_eq(value_get_text(token, "thread"), "t");
+		text = arena_printf(
+		    bench.arena, "%s%s", text, value_get_text(token, "content"));
+	}
+	return text;
+}
+
+/* --- answers ------------------------------------------------------------------------- */
+
+START_TEST(a_call_is_answered_by_the_provider)
+{
+	const struct value *body, *request;
+
+	model_bench_script(&bench, "{'main':[{'content':'hello','usage':{'input_tokens':"
+				   "3,'output_tokens':1}}]}");
+	body = model_bench_call(&bench, 0,
+	    "{'system_prompt':'Be "
+	    "kind.','model_settings':{'temperature':0.5},'name':'ann'}",
+	    "{}");
+	ck_assert_value(bench.arena, value_get(body, "messages"),
+	    "[{'type':'ai','content':'hello','name':'ann','usage_metadata':{'input_"
+	    "tokens':3,"
+	    "'output_tokens':1,'total_tokens':4},'response_metadata':{'finish_reason':'"
+	    "stop',"
+	    "'model_name':'main','id':'chatcmpl-scripted'}}]");
+	request = value_at(model_bench_requests(&bench), 0);
+	ck_assert_str_eq(value_get_text(request, "path"), "/v1/chat/completions");
+	ck_assert_str_eq(
+	    value_get_text(request, "authorization"), "Bearer " MODEL_BENCH_KEY);
+	ck_assert_value(bench.arena, value_get(request, "body"),
+	    "{'model':'main','temperature':0.5,'messages':[{'role':'system','content':"
+	    "'Be kind.'},{'role':'user','content':'hi'}]}");
+	ck_assert_uint_eq(value_size(model_bench_events(&bench, "token")), 0);
+}
+END_TEST
+
+START_TEST(a_streamed_answer_is_shown_as_it_comes)
+{
+	const struct value *body, *request;
+
+	model_bench_script(&bench,
+	    "{'main':[{'content':'one two three 四','usage':{'input_tokens':3,"
+	    "'output_tokens':1},'tool_calls':[{'id':'c1','name':'f','args':{'a':'é'}}],"
+	    "'piece_bytes':7,'piece_delay_ms':1}]}");
+	body = model_bench_call(&bench, WIRE_STREAM, "{}", "{}");
+	ck_assert_value(bench.arena, value_get(body, "messages"),
+	    "[{'type':'ai','content':'one two three "
+	    "四','tool_calls':[{'name':'f','args':{"
+	    "'a':'é'},'id':'c1','type':'tool_call'}],'usage_metadata':{'input_tokens':3,"
+	    "'output_tokens':1,'total_tokens':4},'response_metadata':{'model_name':'main'"
+	    ","
+	    "'id':'chatcmpl-scripted','finish_reason':'tool_calls'}}]");
+	ck_assert_str_eq(
+	    shown(model_bench_events(&bench, "token"), 0), "one two three 四");
+	request = value_get(value_at(model_bench_requests(&bench), 0), "body");
+	ck_assert(value_get_bool(request, "stream", false));
+}
+END_TEST
+
+START_TEST(a_middlewares_own_call_is_not_shown)
+{
+	model_bench_script(&bench, "{'main':[{'content':'secret summary'}]}");
+	model_bench_call(&bench, WIRE_STREAM | WIRE_INTERNAL, "{}", "{}");
+	ck_assert_uint_eq(value_size(model_bench_events(&bench, "token")), 0);
+}
+END_TEST
+
+START_TEST(malformed_arguments_travel_as_an_invalid_call)
+{
+	const struct value *body;
+
+	model_bench_script(&bench, "{'main':[{'content':'','tool_calls':[{'id':'c1','"
+				   "name':'f','args':'{oops'}]}]}");
+	body = model_bench_call(&bench, 0, "{}", "{}");
+	body = value_get(value_at(value_get(body, "messages"), 0), "invalid_tool_calls");
+	ck_assert_str_eq(value_get_text(value_at(body, 0), "args"), "{oops");
+}
+END_TEST
+
+/* --- faults -------------------------------------------------------------------------- */
+
+static const struct {
+	const char *reply;
+	unsigned flags;
+	const char *type, *message; /* contains */
+	int64_t retry_after_ms;
+} faults[] = {
+	{ "{'http_error':429,'message':'slow down','retry_after':'2'}", 0,
+	    "RateLimitError", "slow down", 2000 },
+	{ "{'http_error':429,'message':'slow down','retry_after':'2'}", WIRE_STREAM,
+	    "RateLimitError", "slow down", 2000 },
+	{ "{'http_error':500,'message':'boom 77'}", 0, "InternalServerError", "boom 77",
+	    0 },
+	{ "{'http_error':500,'message':'boom 77'}", WIRE_STREAM, "InternalServerError",
+	    "boom 77", 0 },
+	{ "{'drop':true}", 0, "APIConnectionError", "openai", 0 },
+	{ "{'drop':true}", WIRE_STREAM, "APIConnectionError", "openai", 0 },
+	{ "{'content':'cut in the middle','cut_after':50}", 0, "APIConnectionError",
+	    "openai", 0 },
+	{ "{'content':'cut in the middle','cut_after':-200}", WIRE_STREAM,
+	    "APIConnectionError", "openai", 0 },
+	{ "{'content':'no end','open_end':true}", WIRE_STREAM, "APIConnectionError",
+	    "before its end", 0 },
+	{ "{'content':'a','stream_error':{'message':'busy','type':'overloaded_error'}}",
+	    WIRE_STREAM, "InternalServerError", "busy", 0 },
+	{ "{'raw':'<html>','content_type':'text/html'}", 0, "APIResponseError",
+	    "cannot be read", 0 },
+	{ "{'raw':'{}'}", 0, "APIResponseError", "no message", 0 },
+};
+
+START_TEST(a_failure_is_typed_and_not_tried_again)
+{
+	const char *script = arena_printf(
+	    bench.arena, "{'main':[%s,{'content':'never'}]}", faults[_i].reply);
+	const struct value *fault;
+
+	model_bench_script(&bench, script);
+	fault = fault_of(
+	    model_bench_call(&bench, faults[_i].flags, "{}", "{}"), faults[_i].type);
+	assert_contains(fault, faults[_i].message);
+	ck_assert_int_eq(
+	    value_get_int(fault, "retry_after_ms", 0), faults[_i].retry_after_ms);
+	ck_assert_uint_eq(value_size(model_bench_requests(&bench)), 1);
+}
+END_TEST
+
+START_TEST(a_key_that_is_refused_is_not_repeated)
+{
+	const struct value *fault;
+
+	model_bench_script(&bench,
+	    "{'main':[{'http_error':401,'message':'Incorrect API key: " MODEL_BENCH_KEY
+	    ", or sk-test-****cdef'}]}");
+	fault = fault_of(model_bench_call(&bench, 0, "{}", "{}"), "AuthenticationError");
+	ck_assert_str_eq(value_get_text(fault, "message"),
+	    "openai answered with status 401: Incorrect API key: [key], or [key]");
+}
+END_TEST
+
+static const char *const silences[] = {
+	"{'main':[{'hang':true}]}",
+	"{'main':[{'content':'a b c d e f','piece_bytes':200,'piece_delay_ms':20000}]}",
+};
+
+START_TEST(a_streamed_answer_may_not_be_silent_for_long)
+{
+	const struct value *fault;
+
+	model_bench_script(&bench, silences[_i]);
+	fault = fault_of(
+	    model_bench_call(&bench, WIRE_STREAM, "{}", "{}"), "APITimeoutError");
+	assert_contains(fault, "timed out");
+	ck_assert_uint_eq(value_size(model_bench_requests(&bench)), 1);
+}
+END_TEST
+
+START_TEST(a_timeout_of_the_request_ends_a_plain_call)
+{
+	model_bench_script(&bench, "{'main':[{'hang':true}]}");
+	fault_of(model_bench_call(&bench, 0, "{'model_settings':{'timeout':0.2}}", "{}"),
+	    "APITimeoutError");
+}
+END_TEST
+
+START_TEST(a_provider_that_is_not_there_is_named)
+{
+	const struct value *fault = fault_of(
+	    model_bench_call(&bench, 0, "{'model':'opnai:gpt-4o'}", "{}"), "ValueError");
+
+	assert_contains(fault, "'opnai'");
+	assert_contains(fault, "did you mean 'openai'?");
+}
+END_TEST
+
+START_TEST(a_middleware_that_is_not_there_is_named)
+{
+	const struct value *fault =
+	    fault_of(model_bench_call(
+			 &bench, 0, "{'middleware':[{'name':'no_such_thing'}]}", "{}"),
+		"RuntimeError");
+
+	assert_contains(fault, "no_such_thing");
+}
+END_TEST
+
+/* --- the chain ----------------------------------------------------------------------- */
+
+#define RETRY                                                                            \
+	"{'middleware':[{'name':'model_retry','settings':{'max_retries':2,"              \
+	"'initial_delay':0,'jitter':false}}]}"
+
+START_TEST(a_retry_takes_back_what_was_shown)
+{
+	const struct value *tokens, *restarts;
+
+	model_bench_script(&bench, "{'main':[{'content':'half "
+				   "an','open_end':true},{'content':'whole answer'}]}");
+	ck_assert_str_eq(content_of(model_bench_call(&bench, WIRE_STREAM, RETRY, "{}")),
+	    "whole answer");
+	ck_assert_uint_eq(value_size(model_bench_requests(&bench)), 2);
+	restarts = model_bench_events(&bench, "restart");
+	ck_assert_uint_eq(value_size(restarts), 1);
+	tokens = model_bench_events(&bench, "token");
+	ck_assert_str_eq(value_get_text(value_at(tokens, 0), "content"), "half ");
+	ck_assert_str_eq(shown(tokens, value_size(tokens) - 2), "whole answer");
+}
+END_TEST
+
+START_TEST(a_script_in_the_spec_needs_no_provider)
+{
+	const struct value *body = model_bench_call(&bench, 0,
+	    "{'model':'scripted:m','script':{'m':[{'drop':true},{'content':'from the "
+	    "script'}]},'middleware':[{'name':'model_retry','settings':{'initial_delay':"
+	    "0}}]}",
+	    "{}");
+
+	ck_assert_str_eq(content_of(body), "from the script");
+	ck_assert_uint_eq(value_size(model_bench_requests(&bench)), 0);
+}
+END_TEST
+
+/* --- cancel and drain ---------------------------------------------------------------- */
+
+START_TEST(a_cancelled_call_leaves_the_provider)
+{
+	struct model_call call;
+
+	model_bench_script(&bench, "{'main':[{'hang':true},{'content':'next'}]}");
+	model_bench_begin(&bench, &call, 0, "{}", "{}");
+	model_bench_await_requests(&bench, 1);
+	fiber_cancel(call.fiber);
+	model_bench_end(&bench, &call);
+	ck_assert_int_eq(call.result, -1);
+	ck_assert_str_eq(content_of(model_bench_call(&bench, 0, "{}", "{}")), "next");
+}
+END_TEST
+
+START_TEST(a_worker_told_to_end_finishes_its_call_first)
+{
+	struct model_call call;
+
+	model_bench_script(&bench, "{'main':[{'content':'in time','delay_ms':300}]}");
+	model_bench_begin(&bench, &call, 0, "{}", "{}");
+	model_bench_await_requests(&bench, 1);
+	kill(child_pid(bench.worker), SIGTERM);
+	model_bench_end(&bench, &call);
+	ck_assert_int_eq(call.result, 0);
+	ck_assert_str_eq(content_of(call.outcome.body), "in time");
+	ck_assert_int_eq(child_wait(&bench.worker), 0);
+}
+END_TEST
+
+#define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
+
+TCase *tcase_model_worker_timeouts(void);
+
+TCase *
+tcase_model_worker_timeouts(void)
+{
+	TCase *tcase = tcase_create("model_worker_timeouts");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, setup_hasty, teardown);
+	tcase_add_loop_test(
+	    tcase, a_streamed_answer_may_not_be_silent_for_long, 0, COUNT(silences));
+	return tcase;
+}
+
+TCase *tcase_model_worker(void);
+
+TCase *
+tcase_model_worker(void)
+{
+	TCase *tcase = tcase_create("model_worker");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, a_call_is_answered_by_the_provider);
+	tcase_add_test(tcase, a_streamed_answer_is_shown_as_it_comes);
+	tcase_add_test(tcase, a_middlewares_own_call_is_not_shown);
+	tcase_add_test(tcase, malformed_arguments_travel_as_an_invalid_call);
+	tcase_add_loop_test(
+	    tcase, a_failure_is_typed_and_not_tried_again, 0, COUNT(faults));
+	tcase_add_test(tcase, a_key_that_is_refused_is_not_repeated);
+	tcase_add_test(tcase, a_timeout_of_the_request_ends_a_plain_call);
+	tcase_add_test(tcase, a_provider_that_is_not_there_is_named);
+	tcase_add_test(tcase, a_middleware_that_is_not_there_is_named);
+	tcase_add_test(tcase, a_retry_takes_back_what_was_shown);
+	tcase_add_test(tcase, a_script_in_the_spec_needs_no_provider);
+	tcase_add_test(tcase, a_cancelled_call_leaves_the_provider);
+	tcase_add_test(tcase, a_worker_told_to_end_finishes_its_call_first);
+	return tcase;
+}
