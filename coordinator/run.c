@@ -35,6 +35,14 @@ run_fail(struct run *run, const char *type, const char *format, ...)
 	return GO_FAIL;
 }
 
+enum go
+run_stopped_by(struct run *run, const struct fault *fault)
+{
+	if (run->cancel_wanted || run->releasing || fiber_cancelled())
+		return GO_DROP;
+	return run_fail_with(run, fault);
+}
+
 void
 run_cancel(struct run *run)
 {
@@ -47,6 +55,9 @@ void
 run_release(struct run *run)
 {
 	run->releasing = true;
+	/* Its calls go on: who takes the run over asks for them under the same ids. */
+	if (run->id != NULL)
+		caller_disown(run->coordinator->caller, run->id);
 	if (run->fiber != NULL)
 		fiber_cancel(run->fiber);
 }
@@ -459,6 +470,8 @@ end(struct run *run, enum go go)
 		    run->fault->type, run->fault->message);
 		go = run_commit_end(run, "error", NULL);
 	}
+	if (go == GO_DROP)
+		caller_disown(run->coordinator->caller, run->id);
 	if (go == GO_DROP && run->releasing)
 		store_release(
 		    run->coordinator->store, run->arena, run->thread, run->epoch);
@@ -475,7 +488,7 @@ forget(struct run *run)
 	arena_destroy(&run->arena);
 	run->record = run->context = run->results = NULL;
 	run->fault = NULL;
-	run->paused = NULL;
+	run->id = run->paused = NULL;
 	run->recovered = run->stream = run->passed_interrupt = run->dirty = false;
 }
 

@@ -84,6 +84,10 @@ enum go run_fail(struct run *run, const char *type, const char *format, ...)
 /* The same with a fault at hand (copied). */
 enum go run_fail_with(struct run *run, const struct fault *fault);
 
+/* A control fault came out of a call or hook: GO_DROP when it is ours to end, else the call was
+ * stopped by somebody else and the run fails with it. */
+enum go run_stopped_by(struct run *run, const struct fault *fault);
+
 /* Adds an event to the next commit: fields as for value_map, ended by NULL. */
 void run_event(struct run *run, const char *kind, const struct value *fields);
 

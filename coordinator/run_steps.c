@@ -171,7 +171,8 @@ run_hook_node(struct run *run, struct step_result *result)
 	const struct value *update = chain_node_hook(&turn, node->hook);
 
 	if (turn.fault != NULL)
-		return turn.fault->control ? GO_DROP : run_fail_with(run, turn.fault);
+		return turn.fault->control ? run_stopped_by(run, turn.fault)
+					   : run_fail_with(run, turn.fault);
 	if (fiber_cancelled())
 		return GO_DROP;
 	if (value_is_nil(update))
@@ -323,7 +324,8 @@ run_model_node(struct run *run, struct step_result *result)
 		    ? fault_from_value(arena, value_get(body, "fault"))
 		    : NULL;
 	if (fault != NULL)
-		return fault->control ? GO_DROP : run_fail_with(run, fault);
+		return fault->control ? run_stopped_by(run, fault)
+				      : run_fail_with(run, fault);
 	model_writes(run, body, result);
 	return GO_ON;
 }

@@ -233,7 +233,7 @@ collect_one(struct run *run, struct step_result *result, struct tool_call *call,
 						       : NULL;
 
 	if (fault != NULL && fault->control)
-		return GO_DROP;
+		return run_stopped_by(run, fault);
 	if (fault != NULL && fails_run(run, body))
 		return run_fail_with(run, fault);
 	if (fault != NULL) {
@@ -246,7 +246,6 @@ collect_one(struct run *run, struct step_result *result, struct tool_call *call,
 	    !succeeded(commands, value_get_text(tool_call, "id")))
 		result->all_direct = false;
 	add_commands(run, result, tool_call, commands);
-	value_list_add(&run->answered, value_str(run->batch, call->call.id));
 	return GO_ON;
 }
 
@@ -259,6 +258,10 @@ collect(struct tool_calls *round, const struct value *pending, struct step_resul
 	enum go go = GO_ON, one;
 	size_t i;
 
+	for (i = 0; i < round->count; i++)
+		if (round->calls[i].go == GO_ON)
+			value_list_add(&round->run->answered,
+			    value_str(round->run->batch, round->calls[i].call.id));
 	for (i = 0; i < round->count; i++) {
 		struct tool_call *call = &round->calls[i];
 
