@@ -24,11 +24,12 @@ name_of(struct arena *arena, const char *path)
 					  : arena_copy(arena, base, (size_t)(dot - base));
 }
 
+/* A key says where better than its value, which may begin on another line. */
 static const char *
 reason_at(struct file *file, size_t index, const char *path, const char *error)
 {
 	return arena_printf(file->arena, "%s: %s",
-	    yaml_place(file->yaml, file->arena, index, path), error);
+	    yaml_key_place(file->yaml, file->arena, index, path), error);
 }
 
 static const char *

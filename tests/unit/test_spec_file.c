@@ -59,8 +59,9 @@ static const struct {
 	const char *text, *at, *word;
 } bad_files[] = {
 	{ "model: m:x\ntools:\n- add\n- {nmae: a}\n", ":4:", "\"nmae\"" },
-	{ "model: m:x\n---\nmodel: m:y\nmidleware: []\n", ":4:", "middleware" },
+	{ "model: m:x\n---\nmodel: m:y\nmidleware: []\n", ":4:1: ", "middleware" },
 	{ "model: m:x\n---\nmodel: m:y\n", ":3:", "two agents \"support.agent\"" },
+	{ "model: m:x\nstate:\n  a:\n    type: sting\n", ":4:5: ", "\"string\"" },
 	{ "name: a\n", ":1:", "needs a model" },
 	{ "model: [m\n", ":", "" },
 	{ "", ":1:1: ", "no agent" },
