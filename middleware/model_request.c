@@ -199,7 +199,7 @@ set_field(struct model_request *request, const char *field, const struct value *
 			return true;
 		run->broken = fault_new(run->arena, "TypeError",
 		    "%s overrides \"%s\" of a model request with a value of type %s", who,
-		    field, value_type_name(value->type));
+		    field, value_type_name(value == NULL ? VALUE_NIL : value->type));
 		return false;
 	}
 	run->broken = fault_new(run->arena, "ValueError",

@@ -62,12 +62,8 @@ value_article_name(const struct value *value)
 const char *
 pointer_add(struct arena *arena, const char *path, const char *name)
 {
-	size_t size = strlen(path);
-	char *pointer = arena_alloc(arena, size + 2 * strlen(name) + 2), *at;
+	char *escaped = arena_alloc(arena, 2 * strlen(name) + 1), *at = escaped;
 
-	memcpy(pointer, path, size);
-	at = pointer + size;
-	*at++ = '/';
 	for (; *name != '\0'; name++) {
 		if (*name == '~' || *name == '/') {
 			*at++ = '~';
@@ -76,7 +72,7 @@ pointer_add(struct arena *arena, const char *path, const char *name)
 			*at++ = *name;
 		}
 	}
-	return pointer;
+	return arena_printf(arena, "%s/%s", path, escaped);
 }
 
 /* --- one value ---------------------------------------------------------------------- */

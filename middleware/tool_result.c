@@ -150,6 +150,7 @@ settle_command(
 {
 	struct arena *arena = inspection->request->run->arena;
 	const struct value *update = value_get(command, "update"), *messages;
+	const char *error = NULL;
 
 	if (!value_is(command, VALUE_MAP)) {
 		*error_r = "gave a command that is not a map";
@@ -164,10 +165,9 @@ settle_command(
 	if (value_is_nil(value_get(update, "messages")))
 		return command;
 	messages = chat_normalise(
-	    arena, adopt_all(inspection, value_get(update, "messages")), error_r);
+	    arena, adopt_all(inspection, value_get(update, "messages")), &error);
 	if (messages == NULL) {
-		*error_r =
-		    arena_printf(arena, "gave a message that is none: %s", *error_r);
+		*error_r = arena_printf(arena, "gave a message that is none: %s", error);
 		return NULL;
 	}
 	count_messages(inspection, messages);
@@ -202,14 +202,14 @@ tool_result_settle(
 	struct inspection inspection = { .request = request, .of_body = of_body };
 	struct value_list list = { .arena = request->run->arena };
 	const struct value *commands = result->commands;
-	const char *flaw;
+	const char *flaw = NULL;
 	size_t i;
 
 	if (commands != NULL && commands == request->run->settled)
 		return NULL;
 	if (value_is(commands, VALUE_MAP))
 		commands = value_array(request->run->arena, &commands, 1);
-	if (!value_is(commands, VALUE_ARRAY))
+	if (commands == NULL || commands->type != VALUE_ARRAY)
 		return "gave neither a command nor a fault";
 	for (i = 0; i < commands->size; i++) {
 		const struct value *command =

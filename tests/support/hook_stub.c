@@ -108,15 +108,15 @@ wrap_model_call(struct model_request *request, struct model_next *next)
 	const struct value *raise = value_get(settings, "raise");
 	int64_t calls = value_get_int(settings, "calls", 1);
 	const char *name = model_middleware(request);
-	struct model_response *response = NULL;
+	struct model_response *response;
 
 	log_hook(name, ">");
 	if (raise != NULL)
 		return model_fail(request, raised(model_arena(request), raise));
 	request = override_all(request, value_get(settings, "override"));
-	if (calls == 0)
-		response = model_answer(request, value_get(settings, "response"));
-	for (; calls > 0; calls--)
+	response = calls == 0 ? model_answer(request, value_get(settings, "response"))
+			      : model_next(next, request);
+	for (; calls > 1; calls--)
 		response = model_next(next, request);
 	response = model_finish(request, response);
 	log_hook(name, "<");
@@ -155,7 +155,7 @@ wrap_tool_call(struct tool_request *request, struct tool_next *next)
 	const struct value *raise = value_get(settings, "raise"), *list;
 	int64_t calls = value_get_int(settings, "calls", 1);
 	const char *name = tool_middleware(request);
-	struct tool_result *result = NULL;
+	struct tool_result *result;
 	size_t i;
 
 	log_hook(name, ">");
