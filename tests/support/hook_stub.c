@@ -169,7 +169,7 @@ wrap_tool_call(struct tool_request *request, struct tool_next *next)
 	if (calls == 0)
 		result =
 		    tool_answer(request, value_get_text(settings, "response"), "success");
-	for (; calls > 0; calls--)
+	for (; calls > 1; calls--)
 		result = tool_next(next, request);
 	result = tool_finish(request, result);
 	log_hook(name, "<");
