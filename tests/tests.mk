@@ -33,7 +33,7 @@ check-unit: $(BUILD)/tests-unit $(plugins)
 
 # Against the real programs, found through PATH.
 .PHONY: check-integration
-check-integration: binaries $(BUILD)/scripted-server $(BUILD)/tests-integration
+check-integration: binaries $(BUILD)/scripted-server $(BUILD)/tests-integration $(plugins)
 	PATH=$(abspath $(BUILD))/bin:$(abspath $(BUILD)):$$PATH $(BUILD)/tests-integration
 
 # An OpenAI-compatible server that plays a script (tests/support/scripted_server.h).

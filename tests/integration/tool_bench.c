@@ -29,6 +29,19 @@ tool_bench_endpoint(struct tool_bench *bench)
 	return arena_printf(bench->arena, "ipc://%s/b", bench->folder);
 }
 
+const char *
+tool_bench_plugin(struct tool_bench *bench, const char *name)
+{
+	char *program = realpath("/proc/self/exe", NULL);
+	const char *path;
+
+	ck_assert_ptr_nonnull(program);
+	path = arena_printf(bench->arena, "%.*s/plugins/%s",
+	    (int)(strrchr(program, '/') - program), program, name);
+	free(program);
+	return path;
+}
+
 void
 tool_bench_write(struct tool_bench *bench, const char *name, const char *text)
 {

@@ -40,6 +40,8 @@ void tool_bench_worker(struct tool_bench *bench, size_t index, const char *more)
 
 const char *tool_bench_path(struct tool_bench *bench, const char *name);
 const char *tool_bench_endpoint(struct tool_bench *bench);
+/* The path of a plugin, which lies beside the program that runs the tests. */
+const char *tool_bench_plugin(struct tool_bench *bench, const char *name);
 /* Files in the folder. text: of a small one. is_gone: the process whose id it holds is
  * gone, or waits to be reaped. */
 void tool_bench_write(struct tool_bench *bench, const char *name, const char *text);
