@@ -166,9 +166,9 @@ wrap_tool_call(struct tool_request *request, struct tool_next *next)
 		request =
 		    tool_override(request, value_text(value_at(value_at(list, i), 0)),
 			value_at(value_at(list, i), 1));
-	if (calls == 0)
-		result =
-		    tool_answer(request, value_get_text(settings, "response"), "success");
+	result = calls == 0 ? tool_answer(request, value_get_text(settings, "response"),
+				  "success")
+			    : tool_next(next, request);
 	for (; calls > 1; calls--)
 		result = tool_next(next, request);
 	result = tool_finish(request, result);
