@@ -3,3 +3,19 @@
 # The provider of the benchmarks: 140,000 answers a second and core (bench/model_server.c).
 $(BUILD)/model-server: $(BUILD)/bench/model_server.o
 	$(link) -o $@ $^ $(shell pkg-config --libs libsystemd)
+
+bench_objects := $(addprefix $(BUILD)/,$(addprefix bench/,bench.o load.o rig.o) tests/support/children.o)
+$(BUILD)/bench-fleet: $(bench_objects) $(library)
+	$(link) -o $@ $^ $(LDLIBS)
+
+# RUNS=3000 INFLIGHT=1,16,64,256 FSYNC=everysec,always LATENCY=0 ROUNDS=3 WAITING=1000
+comma := ,
+bench_list = $(foreach item,$(subst $(comma), ,$(2)),--$(1)=$(item))
+bench_options = $(call bench_list,runs,$(RUNS)) $(call bench_list,in-flight,$(INFLIGHT)) \
+  $(call bench_list,fsync,$(FSYNC)) $(call bench_list,latency-ms,$(LATENCY)) \
+  $(call bench_list,rounds,$(ROUNDS)) $(call bench_list,waiting,$(WAITING))
+.PHONY: bench-parts
+bench-parts: binaries $(BUILD)/bench-fleet $(BUILD)/model-server
+bench: deps
+	@$(MAKE) --no-print-directory bench-parts
+	@$(BUILD)/bench-fleet $(bench_options)

@@ -1,12 +1,14 @@
 /* model_server: an OpenAI-compatible server that costs next to nothing, for measuring a
  * fleet and not its provider.
  *
- *	model-server [-p port] [-l latency_ms] [-r rounds] [-n tool]
+ *	model-server [-p port] [-f port_file] [-l latency_ms] [-r rounds] [-n tool]
+ *	    [-a arguments]
  *
  * The number of assistant messages in the request decides: the first `rounds` (3) answers
- * call `tool` (lookup), all later ones are the final text. Streams when asked to. One
- * thread, epoll, keep-alive; a request costs one read and one write. Prints its port, says
- * READY=1, serves until SIGTERM. */
+ * call `tool` (lookup) with `arguments` (a JSON object), all later ones are the final
+ * text. Streams when asked to. One thread, epoll, keep-alive; a request costs one read and
+ * one write. Prints its port (to port_file, if given), says READY=1, serves until SIGTERM.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
@@ -42,7 +44,8 @@ struct reply {
 
 /* One client; what it sends is gathered in `in`. */
 struct connection {
-	TAILQ_ENTRY(connection) entries; /* in the queue of those that wait */
+	TAILQ_ENTRY(connection) entries;
+	TAILQ_ENTRY(connection) queue; /* of those that wait */
 	int fd;
 	char *in;
 	size_t size, room;
@@ -58,6 +61,7 @@ struct server {
 	struct reply calls[2][ROUNDS_MAX]; /* plain, streamed; by round */
 	struct reply final[2];
 	struct reply health, refusal;
+	struct connections open;
 	struct connections waiting; /* the one due first is first: latency is constant */
 };
 
@@ -77,7 +81,7 @@ now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* --- replies, made once -------------------------------------------------------------- */
+/* --- replies, made once ------------------------------------------------------------ */
 
 static struct reply
 reply_new(const char *status, const char *type, const char *body)
@@ -125,18 +129,37 @@ stream_reply(const char *delta, const char *finish)
 	return reply_new("200 OK", "text/event-stream", body);
 }
 
+/* Writes text as it stands inside a JSON string. */
 static void
-make_replies(struct server *server, const char *tool)
+escape(char *to, size_t room, const char *text)
+{
+	size_t size = 0;
+
+	for (; *text != '\0' && size + 3 < room; text++) {
+		if (*text == '"' || *text == '\\')
+			to[size++] = '\\';
+		to[size++] = *text;
+	}
+	if (*text != '\0') {
+		errno = E2BIG;
+		fail("arguments");
+	}
+	to[size] = '\0';
+}
+
+static void
+make_replies(struct server *server, const char *tool, const char *arguments)
 {
 	const char *text = "\"content\":\"All looked up: this is the final answer.\"";
-	char call[REPLY_BYTES_MAX / 2];
+	char call[REPLY_BYTES_MAX / 2], escaped[REPLY_BYTES_MAX / 4];
 
+	escape(escaped, sizeof escaped, arguments);
 	for (unsigned i = 0; i < server->rounds; i++) {
 		snprintf(call, sizeof call,
 		    "\"content\":\"\",\"tool_calls\":[{\"index\":0,\"id\":\"call_%u\","
 		    "\"type\":\"function\",\"function\":{\"name\":\"%s\",\"arguments\":"
-		    "\"{\\\"q\\\":\\\"question %u\\\"}\"}}]",
-		    i, tool, i);
+		    "\"%s\"}}]",
+		    i, tool, escaped);
 		server->calls[0][i] = plain_reply(call, "tool_calls");
 		server->calls[1][i] = stream_reply(call, "tool_calls");
 	}
@@ -160,7 +183,7 @@ free_replies(struct server *server)
 	free(server->refusal.bytes);
 }
 
-/* --- requests ------------------------------------------------------------------------ */
+/* --- requests ---------------------------------------------------------------------- */
 
 /* How often needle stands in the size bytes at text, up to max. */
 static unsigned
@@ -234,13 +257,14 @@ whole_request(
 	return head_size + length;
 }
 
-/* --- connections --------------------------------------------------------------------- */
+/* --- connections ------------------------------------------------------------------- */
 
 static void
 connection_close(struct server *server, struct connection *c)
 {
 	if (c->reply != NULL)
-		TAILQ_REMOVE(&server->waiting, c, entries);
+		TAILQ_REMOVE(&server->waiting, c, queue);
+	TAILQ_REMOVE(&server->open, c, entries);
 	close(c->fd);
 	free(c->in);
 	free(c);
@@ -268,7 +292,7 @@ serve_gathered(struct server *server, struct connection *c)
 		if (server->latency_ms > 0) {
 			c->reply = reply;
 			c->due_ms = now_ms() + server->latency_ms;
-			TAILQ_INSERT_TAIL(&server->waiting, c, entries);
+			TAILQ_INSERT_TAIL(&server->waiting, c, queue);
 		} else if (send_reply(c, reply) == -1) {
 			return -1;
 		}
@@ -327,13 +351,14 @@ on_connect(struct server *server)
 		if (c == NULL)
 			fail("memory");
 		c->fd = fd;
+		TAILQ_INSERT_TAIL(&server->open, c, entries);
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
 		if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) == -1)
 			fail("epoll_ctl");
 	}
 }
 
-/* --- the loop ------------------------------------------------------------------------ */
+/* --- the loop ---------------------------------------------------------------------- */
 
 /* Sends what is due. Returns how long to sleep. */
 static int
@@ -345,7 +370,7 @@ send_due(struct server *server)
 	while ((c = TAILQ_FIRST(&server->waiting)) != NULL && c->due_ms <= now) {
 		const struct reply *reply = c->reply;
 
-		TAILQ_REMOVE(&server->waiting, c, entries);
+		TAILQ_REMOVE(&server->waiting, c, queue);
 		c->reply = NULL;
 		if (send_reply(c, reply) == -1 || serve_gathered(server, c) == -1)
 			connection_close(server, c);
@@ -414,10 +439,22 @@ raise_file_limit(void)
 }
 
 static void
-open_server(struct server *server, uint16_t port)
+tell_port(uint16_t port, const char *port_file)
+{
+	FILE *file = port_file == NULL ? stdout : fopen(port_file, "we");
+
+	if (file == NULL || fprintf(file, "%u\n", port) < 0 || fflush(file) == EOF)
+		fail("port");
+	if (file != stdout)
+		fclose(file);
+}
+
+static void
+open_server(struct server *server, uint16_t port, const char *port_file)
 {
 	sigset_t ends;
 
+	TAILQ_INIT(&server->open);
 	TAILQ_INIT(&server->waiting);
 	raise_file_limit();
 	sigemptyset(&ends);
@@ -430,9 +467,20 @@ open_server(struct server *server, uint16_t port)
 	port = listen_on(server, port);
 	watch(server, server->signal_fd, &server->signal_fd);
 	watch(server, server->listen_fd, &server->listen_fd);
-	printf("%u\n", port);
-	fflush(stdout);
+	tell_port(port, port_file);
 	sd_notify(0, "READY=1");
+}
+
+static void
+close_server(struct server *server)
+{
+	struct connection *c, *next;
+
+	for (c = TAILQ_FIRST(&server->open); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, entries);
+		connection_close(server, c);
+	}
+	free_replies(server);
 }
 
 /* Reads a number of an option, 0 to max. */
@@ -455,11 +503,12 @@ int
 main(int argc, char *argv[])
 {
 	static struct server server = { .rounds = 3 };
-	const char *tool = "lookup";
+	const char *tool = "lookup", *arguments = "{\"q\": \"question\"}",
+		   *port_file = NULL;
 	uint16_t port = 0;
 	int option;
 
-	while ((option = getopt(argc, argv, "p:l:r:n:")) != -1) {
+	while ((option = getopt(argc, argv, "p:f:l:r:n:a:")) != -1) {
 		if (option == 'p')
 			port = (uint16_t)number(optarg, UINT16_MAX);
 		else if (option == 'l')
@@ -468,12 +517,16 @@ main(int argc, char *argv[])
 			server.rounds = (unsigned)number(optarg, ROUNDS_MAX);
 		else if (option == 'n')
 			tool = optarg;
+		else if (option == 'a')
+			arguments = optarg;
+		else if (option == 'f')
+			port_file = optarg;
 		else
 			return EXIT_FAILURE;
 	}
-	make_replies(&server, tool);
-	open_server(&server, port);
+	make_replies(&server, tool, arguments);
+	open_server(&server, port, port_file);
 	serve(&server);
-	free_replies(&server);
+	close_server(&server);
 	return EXIT_SUCCESS;
 }
