@@ -57,7 +57,7 @@ struct coordinator *coordinator_new(
 void coordinator_destroy(struct coordinator **coordinator_p);
 
 /* The orderly end: takes nothing new, gives runs back, ends the service. */
-void coordinator_drain(void *coordinator);
+void coordinator_drain(void *arg);
 
 /* Claims thread on a fiber of its own, unless it is held here already or there is no
  * room. */

@@ -67,7 +67,7 @@ struct run {
 
 /* Claims thread and runs what waits on it, until nothing does; then leaves the table.
  * Started by coordinator_claim. */
-void run_main(void *run);
+void run_main(void *arg);
 
 /* Wants the run to end as cancelled, or to be given back. */
 void run_cancel(struct run *run);
