@@ -67,7 +67,7 @@ answer_call(
 {
 	struct arena *arena = answer->arena;
 	const struct value *call_id, *parsed;
-	const char *error;
+	const char *error = NULL;
 
 	if (answer->calls.count + answer->invalid.count >= TOOL_CALLS_MAX)
 		return -1;

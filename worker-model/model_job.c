@@ -21,8 +21,7 @@ struct model_job {
 	struct sends *sends;
 };
 
-/* --- tokens --------------------------------------------------------------------------
- */
+/* --- tokens ------------------------------------------------------------------------ */
 
 static void
 publish(void *arg, const char *kind, const struct value *body)
@@ -45,8 +44,7 @@ begin_tokens(struct model_job *job)
 		    value_get(call->profile, "agent"), NULL) };
 }
 
-/* --- the end of the chain ------------------------------------------------------------
- */
+/* --- the end of the chain ---------------------------------------------------------- */
 
 /* Returns which send of this call to that model the next one is, from 1. */
 static unsigned
@@ -131,8 +129,7 @@ on_send(void *arg, struct model_request *request, unsigned attempt, const char *
 	return send_ask(job, request, endpoint, &ask);
 }
 
-/* --- the whole -----------------------------------------------------------------------
- */
+/* --- the whole --------------------------------------------------------------------- */
 
 static const struct value *
 fault_body(struct arena *arena, const char *reason)

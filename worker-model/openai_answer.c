@@ -6,8 +6,7 @@
 #include "json.h"
 #include "provider_fault.h"
 
-/* --- errors --------------------------------------------------------------------------
- */
+/* --- errors ------------------------------------------------------------------------ */
 
 /* What an error in the midst of a stream would have had as its status, by its code or its
  * type. Numbers stand for themselves. */
@@ -116,8 +115,7 @@ openai_hidden_error(struct arena *arena, const char *endpoint, const struct valu
 	    arena, "APIError", "%s answered with an error: %s", endpoint, reason);
 }
 
-/* --- pieces --------------------------------------------------------------------------
- */
+/* --- pieces ------------------------------------------------------------------------ */
 
 static const struct value *
 detail(struct arena *arena, const struct value *map, const char *key)
@@ -184,8 +182,7 @@ openai_extra(struct arena *arena, const struct value *refusal)
 	return value_map(arena, "refusal", refusal, NULL);
 }
 
-/* --- the whole -----------------------------------------------------------------------
- */
+/* --- the whole --------------------------------------------------------------------- */
 
 static int
 read_call(struct answer *answer, const struct value *call, const char **error_r)

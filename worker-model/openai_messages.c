@@ -27,8 +27,7 @@ role_of(const struct value *message)
 	return NULL;
 }
 
-/* --- content -------------------------------------------------------------------------
- */
+/* --- content ----------------------------------------------------------------------- */
 
 static bool
 is_text(const struct value *block)
@@ -160,8 +159,7 @@ content_of(struct arena *arena, const struct value *message)
 	return parts_of(arena, content);
 }
 
-/* --- calls ---------------------------------------------------------------------------
- */
+/* --- calls ------------------------------------------------------------------------- */
 
 /* args: a map, or the text of a call that was malformed, which goes back as it came. */
 static const struct value *
@@ -193,8 +191,7 @@ calls_of(struct arena *arena, const struct value *message)
 	return list.count > 0 ? value_list_end(&list) : NULL;
 }
 
-/* --- messages ------------------------------------------------------------------------
- */
+/* --- messages ---------------------------------------------------------------------- */
 
 /* A name that the provider would refuse, and the whole request with it, is mended. */
 static const struct value *

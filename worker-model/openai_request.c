@@ -31,8 +31,7 @@ static const struct {
 	{ "extra_body", NULL },
 };
 
-/* --- tools ---------------------------------------------------------------------------
- */
+/* --- tools ------------------------------------------------------------------------- */
 
 static const struct value *
 any_object(struct arena *arena)
@@ -101,8 +100,7 @@ tool_choice_of(const struct ask *ask)
 	return named_choice(arena, choice);
 }
 
-/* --- settings ------------------------------------------------------------------------
- */
+/* --- settings ---------------------------------------------------------------------- */
 
 /* Returns the name a setting is sent under, or NULL. */
 static const char *
@@ -134,8 +132,7 @@ openai_timeout_ms(const struct value *settings, uint64_t otherwise_ms)
 	return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1000) : otherwise_ms;
 }
 
-/* --- the whole -----------------------------------------------------------------------
- */
+/* --- the whole --------------------------------------------------------------------- */
 
 /* A response_format in the provider's form has a type; an agent's has a strategy. */
 static const struct value *

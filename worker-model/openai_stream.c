@@ -51,8 +51,7 @@ unreadable(struct openai_stream *stream, const char *reason)
 	return -1;
 }
 
-/* --- deltas --------------------------------------------------------------------------
- */
+/* --- deltas ------------------------------------------------------------------------ */
 
 /* Appends text (a string; others count as nothing). */
 static void
@@ -180,8 +179,7 @@ take_chunk(struct openai_stream *stream, const struct value *chunk)
 	return 0;
 }
 
-/* --- events --------------------------------------------------------------------------
- */
+/* --- events ------------------------------------------------------------------------ */
 
 /* An error event may hold its reason with or without an `error` around it. */
 static int
@@ -225,8 +223,7 @@ on_event(void *arg, const char *event, const char *data, size_t size)
 	return result;
 }
 
-/* --- the body ------------------------------------------------------------------------
- */
+/* --- the body ---------------------------------------------------------------------- */
 
 static size_t
 blank_span(const char *data, size_t size)

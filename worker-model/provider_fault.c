@@ -77,8 +77,7 @@ provider_fault_http(struct arena *arena, const char *endpoint, enum http_failure
 	    endpoint, reason);
 }
 
-/* --- keys ----------------------------------------------------------------------------
- */
+/* --- keys -------------------------------------------------------------------------- */
 
 static size_t
 key_span(const char *text)

@@ -40,8 +40,7 @@ fill_request(struct http_request *request, const char *headers[],
 	};
 }
 
-/* --- plain ---------------------------------------------------------------------------
- */
+/* --- plain ------------------------------------------------------------------------- */
 
 static const struct value *
 read_answer(const struct endpoint *endpoint, const struct ask *ask,
@@ -91,8 +90,7 @@ send_plain(const struct endpoint *endpoint, const struct ask *ask,
 	return read_answer(endpoint, ask, &response, fault_r);
 }
 
-/* --- streamed ------------------------------------------------------------------------
- */
+/* --- streamed ---------------------------------------------------------------------- */
 
 static void
 on_text(void *arg, const char *text, size_t size)

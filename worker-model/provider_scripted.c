@@ -76,8 +76,7 @@ entry_for(const struct value *entries, size_t n, unsigned attempt)
 	return value_at(entries, at);
 }
 
-/* --- playing -------------------------------------------------------------------------
- */
+/* --- playing ----------------------------------------------------------------------- */
 
 static int64_t
 retry_after_ms(const struct value *entry)

@@ -11,8 +11,7 @@
 #define OPENAI_URL "https://api.openai.com/v1"
 #define ENDPOINTS_MAX 64u
 
-/* --- making --------------------------------------------------------------------------
- */
+/* --- making ------------------------------------------------------------------------ */
 
 static bool
 is_given(const char *text)
@@ -165,8 +164,7 @@ provider_table_release(struct provider_table *table)
 	table->count = 0;
 }
 
-/* --- finding -------------------------------------------------------------------------
- */
+/* --- finding ----------------------------------------------------------------------- */
 
 static const char *
 names_text(const struct provider_table *table, struct arena *arena)

@@ -51,8 +51,7 @@ const struct setting worker_model_table[] = {
 	{ NULL, SETTING_TEXT, 0, NULL, 0, 0, NULL, NULL, 0 },
 };
 
-/* --- life ----------------------------------------------------------------------------
- */
+/* --- life -------------------------------------------------------------------------- */
 
 static void
 load_plugins(const char *const *paths)

@@ -30,7 +30,7 @@ struct worker_model *worker_model_new(
     struct service *service, const struct worker_model_settings *settings);
 void worker_model_destroy(struct worker_model **model_p);
 
-/* For service_run: no new calls, the running ones get drain_ms, then service_end. */
-void worker_model_drain(void *model);
+/* For service_run, arg is the model worker: no new calls, the running ones get drain_ms, then service_end. */
+void worker_model_drain(void *arg);
 
 #endif

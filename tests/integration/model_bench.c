@@ -13,7 +13,7 @@
 #define DEADLINE_MS 30000u
 #define MARK_MS 10u
 
-/* --- the caller's side --------------------------------------------------------------- */
+/* --- the caller's side ------------------------------------------------------------- */
 
 static void
 on_up(void *arg)
@@ -98,7 +98,7 @@ open_peer(struct model_bench *bench, const char *broker, const char *status)
 	await_mark(bench);
 }
 
-/* --- start and stop ------------------------------------------------------------------ */
+/* --- start and stop ---------------------------------------------------------------- */
 
 static const char *
 read_line(struct arena *arena, const char *path)
@@ -175,7 +175,7 @@ model_bench_stop(struct model_bench *bench)
 	arena_destroy(&bench->arena);
 }
 
-/* --- the provider -------------------------------------------------------------------- */
+/* --- the provider ------------------------------------------------------------------ */
 
 struct control {
 	struct model_bench *bench;
@@ -242,7 +242,7 @@ model_bench_await_requests(struct model_bench *bench, size_t count)
 		;
 }
 
-/* --- calls --------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------- */
 
 static void
 run_call(void *arg)

@@ -70,7 +70,7 @@ shown(const struct value *tokens, size_t from)
 	return text;
 }
 
-/* --- answers ------------------------------------------------------------------------- */
+/* --- answers ----------------------------------------------------------------------- */
 
 START_TEST(a_call_is_answered_by_the_provider)
 {
@@ -142,7 +142,7 @@ START_TEST(malformed_arguments_travel_as_an_invalid_call)
 }
 END_TEST
 
-/* --- faults -------------------------------------------------------------------------- */
+/* --- faults ------------------------------------------------------------------------ */
 
 static const struct {
 	const char *reply;
@@ -248,7 +248,7 @@ START_TEST(a_middleware_that_is_not_there_is_named)
 }
 END_TEST
 
-/* --- the chain ----------------------------------------------------------------------- */
+/* --- the chain --------------------------------------------------------------------- */
 
 #define RETRY                                                                            \
 	"{'middleware':[{'name':'model_retry','settings':{'max_retries':2,"              \
@@ -284,7 +284,7 @@ START_TEST(a_script_in_the_spec_needs_no_provider)
 }
 END_TEST
 
-/* --- cancel and drain ---------------------------------------------------------------- */
+/* --- cancel and drain -------------------------------------------------------------- */
 
 START_TEST(a_cancelled_call_leaves_the_provider)
 {

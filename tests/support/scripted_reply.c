@@ -8,8 +8,7 @@
 
 #define ARGUMENT_PIECE_BYTES 7u /* so that no piece of arguments is JSON by itself */
 
-/* --- what both forms say -------------------------------------------------------------
- */
+/* --- what both forms say ----------------------------------------------------------- */
 
 static const char *
 arguments_text(struct arena *arena, const struct value *args)
@@ -88,8 +87,7 @@ envelope(struct arena *arena, const char *object, const struct value *request,
 	    value_get(request, "model"), "choices", choices, "usage", usage, NULL);
 }
 
-/* --- the plain form ------------------------------------------------------------------
- */
+/* --- the plain form ---------------------------------------------------------------- */
 
 static const struct value *
 tool_calls_of(struct arena *arena, const struct value *entry)
@@ -126,8 +124,7 @@ plain_body(struct arena *arena, const struct value *entry, const struct value *r
 		       value_array(arena, &choice, 1), usage_of(arena, entry)));
 }
 
-/* --- the streamed form ---------------------------------------------------------------
- */
+/* --- the streamed form ------------------------------------------------------------- */
 
 struct stream {
 	struct arena *arena;
@@ -253,8 +250,7 @@ stream_body(struct arena *arena, const struct value *entry, const struct value *
 	return body;
 }
 
-/* --- the whole -----------------------------------------------------------------------
- */
+/* --- the whole --------------------------------------------------------------------- */
 
 static void
 set_body(struct scripted_reply *reply, int status, const char *type, const char *body)

@@ -45,8 +45,7 @@ struct scripted_server {
 	struct value_list log;
 };
 
-/* --- playing a reply -----------------------------------------------------------------
- */
+/* --- playing a reply --------------------------------------------------------------- */
 
 static void
 play_free(struct play *play)
@@ -171,8 +170,7 @@ play_new(struct scripted_server *server, struct evhttp_request *request)
 	return play;
 }
 
-/* --- requests ------------------------------------------------------------------------
- */
+/* --- requests ---------------------------------------------------------------------- */
 
 static struct packet
 body_of(struct evhttp_request *request)
@@ -332,19 +330,19 @@ on_request(struct evhttp_request *request, void *arg)
 		answer(request, 404, "{\"error\":{\"message\":\"no such path\"}}");
 }
 
-/* --- the server ----------------------------------------------------------------------
- */
+/* --- the server -------------------------------------------------------------------- */
 
 int
 scripted_server_load(struct scripted_server *server, struct arena *arena,
     const char *text, size_t size, const char **error_r)
 {
 	struct arena *script_arena = arena_new();
-	const struct value *script = json_parse(script_arena, text, size, error_r);
+	const char *error = NULL;
+	const struct value *script = json_parse(script_arena, text, size, &error);
 
-	if (script == NULL || !value_is(script, VALUE_MAP)) {
+	if (!value_is(script, VALUE_MAP)) {
 		*error_r = arena_strdup(
-		    arena, script == NULL ? *error_r : "the script is no object");
+		    arena, error == NULL ? "the script is no object" : error);
 		arena_destroy(&script_arena);
 		return -1;
 	}
@@ -358,7 +356,7 @@ scripted_server_load(struct scripted_server *server, struct arena *arena,
 static uint16_t
 bound_port(struct evhttp_bound_socket *bound)
 {
-	struct sockaddr_in address;
+	struct sockaddr_in address = { 0 };
 	socklen_t size = sizeof address;
 
 	if (getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&address,
@@ -394,12 +392,14 @@ void
 scripted_server_destroy(struct scripted_server **server_p)
 {
 	struct scripted_server *server = *server_p;
-	struct play *play;
+	struct play *play, *next;
 
 	if (server == NULL)
 		return;
-	while ((play = TAILQ_FIRST(&server->plays)) != NULL)
+	for (play = TAILQ_FIRST(&server->plays); play != NULL; play = next) {
+		next = TAILQ_NEXT(play, entries);
 		play_close(play);
+	}
 	evhttp_free(server->http);
 	arena_destroy(&server->script_arena);
 	arena_destroy(&server->log_arena);

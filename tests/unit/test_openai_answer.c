@@ -31,7 +31,7 @@ body_with(const char *message)
 	    NULL);
 }
 
-/* --- answers ------------------------------------------------------------------------- */
+/* --- answers ----------------------------------------------------------------------- */
 
 /* `message` of the answer and the AI message it becomes, type and response_metadata
  * apart. */
@@ -218,7 +218,7 @@ START_TEST(more_calls_than_the_limit_are_refused)
 }
 END_TEST
 
-/* --- refusals ------------------------------------------------------------------------ */
+/* --- refusals ---------------------------------------------------------------------- */
 
 static const struct {
 	long status;
@@ -284,7 +284,7 @@ START_TEST(a_page_for_a_reason_is_shortened)
 }
 END_TEST
 
-/* --- errors that came with a status of 200 ------------------------------------------- */
+/* --- errors that came with a status of 200 ----------------------------------------- */
 
 static const struct {
 	const char *body, *type; /* NULL: no error */
@@ -320,7 +320,7 @@ START_TEST(an_error_with_status_200_is_one_all_the_same)
 }
 END_TEST
 
-/* --- keys ---------------------------------------------------------------------------- */
+/* --- keys -------------------------------------------------------------------------- */
 
 static const struct {
 	const char *key, *text, *clean;

@@ -34,7 +34,7 @@ ask_from(const struct value *given)
 	};
 }
 
-/* --- messages ------------------------------------------------------------------------ */
+/* --- messages ---------------------------------------------------------------------- */
 
 /* The system prompt is "S" where one is given; sent is the request's `messages`. */
 static const struct {
@@ -108,7 +108,7 @@ START_TEST(messages_go_out_in_the_roles_of_the_provider)
 }
 END_TEST
 
-/* --- everything else ----------------------------------------------------------------- */
+/* --- everything else --------------------------------------------------------------- */
 
 /* Besides model and messages. */
 static const struct {

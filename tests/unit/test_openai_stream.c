@@ -264,16 +264,16 @@ START_TEST(an_answer_that_does_not_end_is_refused)
 {
 	const char *event =
 	    padded_event("data: {'choices':[{'delta':{'content':'", 100000, "'}}]}~");
-	struct fault *fault = feed_until_refused(event, 2 * ANSWER_BYTES_MAX);
+	struct fault *fault = feed_until_refused(event, (size_t)2 * ANSWER_BYTES_MAX);
 
 	ck_assert_str_eq(fault->type, "APIResponseError");
 	ck_assert_ptr_nonnull(strstr(fault->message, "too large"));
 	event = padded_event(
 	    "data: {'choices':[{'delta':{'tool_calls':[{'function':{'arguments':'",
 	    100000, "'}}]}}]}~");
-	ck_assert_ptr_nonnull(feed_until_refused(event, 2 * ANSWER_BYTES_MAX));
+	ck_assert_ptr_nonnull(feed_until_refused(event, (size_t)2 * ANSWER_BYTES_MAX));
 	event = padded_event("{'choices':['", 100000, "");
-	ck_assert_ptr_nonnull(feed_until_refused(event, 2 * BODY_BYTES_MAX));
+	ck_assert_ptr_nonnull(feed_until_refused(event, (size_t)2 * BODY_BYTES_MAX));
 }
 END_TEST
 

@@ -58,7 +58,7 @@ ask(const char *script, unsigned ai_count, unsigned attempt, struct fault **faul
 	return provider_scripted.send(&endpoint, &given, fault_r);
 }
 
-/* --- which entry --------------------------------------------------------------------- */
+/* --- which entry ------------------------------------------------------------------- */
 
 #define SCRIPT                                                                           \
 	"[{'content':'r0'},{'http_error':500,'message':'f1a'},"                          \
@@ -123,7 +123,7 @@ START_TEST(a_model_without_a_script_is_named)
 }
 END_TEST
 
-/* --- what is in it ------------------------------------------------------------------- */
+/* --- what is in it ----------------------------------------------------------------- */
 
 static const struct {
 	const char *entry, *message;
@@ -208,7 +208,7 @@ START_TEST(a_fault_is_played)
 }
 END_TEST
 
-/* --- time and tokens ----------------------------------------------------------------- */
+/* --- time and tokens --------------------------------------------------------------- */
 
 struct play {
 	struct ask ask;

@@ -162,7 +162,7 @@ START_TEST(a_stream_may_be_longer_than_an_event)
 
 	sse_init(&sse, count, &size);
 	ck_assert_int_eq(feed_repeatedly(&sse, "data: 12345678\n\n: ping\n\n",
-			     4 * SSE_EVENT_BYTES_MAX),
+			     (size_t)4 * SSE_EVENT_BYTES_MAX),
 	    0);
 	ck_assert_uint_gt(size, SSE_EVENT_BYTES_MAX);
 	sse_release(&sse);
