@@ -81,7 +81,7 @@ demo: all
 -include bench/bench.mk
 
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-fuzz_sources = $(filter-out %/main.c,$(wildcard $(addsuffix /*.c,$(SHARED) worker-model)))
+fuzz_sources = $(filter-out %/main.c,$(wildcard $(addsuffix /*.c,$(SHARED) worker-model worker-tools)))
 $(BUILD)/fuzz/objects/%.o: %.c
 	@mkdir -p $(@D)
 	clang -std=c11 -D_GNU_SOURCE $(include_flags) -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -c -o $@ $<
@@ -107,7 +107,7 @@ lint: deps
 	git ls-files '*.c' | xargs -I{} -P2 clang-tidy --quiet {} -- $(tidy_flags)
 	git ls-files '*.sh' .ci/run | xargs -r shellcheck
 
-install: all
+install: binaries
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include/flotilla $(DESTDIR)$(PREFIX)/share/flotilla
 	install $(BUILD)/bin/flotilla $(DESTDIR)$(PREFIX)/bin/flotilla
 	for p in broker coordinator worker-model worker-tools; do \

@@ -20,7 +20,7 @@ static const struct setting table[] = {
 	{ "thread", SETTING_TEXT, SETTING(thread), NULL, 0, 0, NULL,
 	    "the conversation to go on with (default: a new one, named like the run)",
 	    't' },
-	{ "run", SETTING_TEXT, SETTING(run), NULL, 0, 0, NULL,
+	{ "run-id", SETTING_TEXT, SETTING(run), NULL, 0, 0, NULL,
 	    "the run's id; submitting the same id twice runs once (default: a fresh one)",
 	    0 },
 	{ "input", SETTING_TEXT, SETTING(input), NULL, 0, 0, NULL,
