@@ -16,6 +16,17 @@ expect(struct sums *sums, bool holds, const char *wrong)
 		sums->wrong = wrong;
 }
 
+static uint32_t
+runs_for(const struct offer *offer)
+{
+	const struct call *call;
+	uint32_t count = 0;
+
+	TAILQ_FOREACH(call, &offer->session->work, work_link)
+	count += call->has_slot && call->capability == offer->capability;
+	return count;
+}
+
 static void
 audit_worker(struct sums *sums, const struct session *worker)
 {
@@ -41,6 +52,8 @@ audit_worker(struct sums *sums, const struct session *worker)
 	expect(sums, reported == worker->reported, "a worker's reported slots");
 	for (i = 0; i < worker->offer_count; i++) {
 		offer = &worker->offers[i];
+		expect(
+		    sums, offer->running == runs_for(offer), "an offer's running calls");
 		expect(sums, offer->session == worker, "an offer of another worker");
 		expect(sums, offer->ready.place == 0 || session_room(worker) > 0,
 		    "a worker without room is ready");

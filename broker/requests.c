@@ -42,6 +42,7 @@ meet(struct core *core, struct call *call, struct message *message)
 {
 	call_fill(call, message->header);
 	call->asked = true;
+	call->asked_ms = core->now_ms;
 	if (call->state == CALL_KEPT)
 		return; /* it has its outcome: nothing will be sent to a worker */
 	call->request = blob_take(message);
@@ -72,8 +73,7 @@ join(struct core *core, struct call *call, struct message *message)
 		result_send(core, call);
 		return;
 	}
-	if (!call->late)
-		call->deadline_ms = deadline_of(core, header);
+	call->deadline_ms = deadline_of(core, header);
 	call_arm(core, call);
 	acknowledge(core, message->session, call->id);
 }
@@ -115,9 +115,9 @@ accept_call(struct core *core, struct message *message)
 	uint64_t until = hold_until(core, header);
 
 	COUNT(core, accepted);
-	settled_remove(core->settled, call->id);
 	call_fill(call, header);
 	call->asked = true;
+	call->asked_ms = core->now_ms;
 	call->request = blob_take(message);
 	call->deadline_ms = deadline_of(core, header);
 	call_ask(core, call, message->session);

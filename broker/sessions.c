@@ -107,7 +107,6 @@ tell_withdrawn(struct core *core, struct session *worker, const char *reason)
 void
 session_end(struct core *core, struct session *session, const char *reason)
 {
-	session->draining = true; /* no room from here on */
 	offers_release(core, session);
 	session_leave_calls(core, session);
 	if (session->touched)

@@ -31,6 +31,7 @@ struct call {
 	struct header header; /* as its requester sent it; strings in text */
 	char *text;
 	bool asked;           /* a CALL came; else known from a worker only */
+	uint64_t asked_ms;    /* when that was first */
 	struct blob request;  /* CALL's bodies, until there is an outcome */
 	unsigned attempt;     /* from 1 */
 	uint64_t deadline_ms; /* absolute */
@@ -48,13 +49,12 @@ struct call {
 	struct offer *offer;           /* ASSIGNED: NULL when no longer offered */
 	struct queue_turn *turn;       /* QUEUED: its tenant's; NULL: among the urgent */
 	TAILQ_ENTRY(call)
-	waiting_link;       /* QUEUED: in its line; KEPT: among the orphans;
+	waiting_link;     /* QUEUED: in its line; KEPT: among the orphans;
 			       dead: in core->dead_calls */
-	uint64_t queued_ms; /* since when it waits */
-	bool has_slot;      /* ASSIGNED: it takes one of the worker's slots */
-	bool known_there;   /* ASSIGNED: the worker has acknowledged or announced it */
-	bool cancelling;    /* ASSIGNED: the requester wants it stopped */
-	bool late;          /* ASSIGNED: its deadline has passed */
+	bool has_slot;    /* ASSIGNED: it takes one of the worker's slots */
+	bool known_there; /* ASSIGNED: the worker has acknowledged or announced it */
+	bool cancelling;  /* ASSIGNED: the requester wants it stopped */
+	bool late;        /* ASSIGNED: its deadline has passed */
 
 	/* KEPT */
 	struct blob result;

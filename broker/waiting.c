@@ -50,7 +50,6 @@ call_queue(struct core *core, struct call *call, bool urgent)
 {
 	if (call->capability == NULL)
 		call_bind(core, call);
-	call->queued_ms = core->now_ms;
 	call_place(core, call, CALL_QUEUED);
 	queue_put(&call->capability->queue, call, urgent);
 	capability_touch(core, call->capability);
@@ -117,7 +116,7 @@ call_expire(struct core *core, struct call *call)
 	struct outcome outcome = { .code = CODE_EXPIRED };
 
 	if (call->state == CALL_QUEUED &&
-	    !capability_served(call->capability, call->queued_ms)) {
+	    !capability_served(call->capability, call->asked_ms)) {
 		outcome.code = CODE_NOT_SERVED;
 		outcome.reason = not_served_reason(core, service);
 	} else if (call->state == CALL_ASSIGNED) {

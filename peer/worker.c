@@ -434,18 +434,20 @@ job_of(struct worker_call *call)
 void
 worker_progress(struct worker_call *call, const char *kind, const struct value *body)
 {
-	struct job *job = job_of(call);
-	const struct header header = {
+	const char *run = call->header->run;
+	struct header header = {
 		.type = MSG_PROGRESS,
 		.call_id = call->header->call_id,
-		.run = call->header->run,
-		.seq = ++job->seq,
-		.topic = arena_printf(call->arena, "run.%s.%s",
-		    call->header->run == NULL ? "-" : call->header->run, kind),
+		.run = run,
 	};
 	struct parts bodies = { .count = 0 };
 	struct packet packet = { 0 };
 
+	if (call->worker == NULL)
+		return;
+	header.seq = ++job_of(call)->seq;
+	header.topic =
+	    arena_printf(call->arena, "run.%s.%s", run == NULL ? "-" : run, kind);
 	value_pack(&packet, body);
 	parts_add_packet(&bodies, &packet);
 	peer_send(call->worker->peer, &header, &bodies);
@@ -455,11 +457,14 @@ int
 worker_nested_call(struct worker_call *call, const struct call_request *request,
     struct call_outcome *outcome_r)
 {
-	struct job *job = job_of(call);
 	struct nested *nested = arena_alloc(call->arena, sizeof *nested);
 
+	if (call->worker == NULL) {
+		*outcome_r = (struct call_outcome){ .code = CODE_NOT_SERVED };
+		return 0;
+	}
 	nested->id = arena_strdup(call->arena, request->id);
-	nested->next = job->nested;
-	job->nested = nested;
+	nested->next = job_of(call)->nested;
+	job_of(call)->nested = nested;
 	return caller_call(call->worker->caller, call->arena, request, outcome_r);
 }

@@ -19,7 +19,8 @@ struct worker_call {
 	const struct value
 	    *profile; /* kept by its bytes: the same pointer for the same bytes */
 	const struct value *request;
-	struct worker *worker;
+	struct worker *worker; /* NULL outside of a worker (a workbench, a test): progress
+				  is dropped, nested calls end as NOT_SERVED */
 	void *private;
 };
 

@@ -1,0 +1,66 @@
+/* broker_bench: a broker's core on a bench: messages in by hand, actions looked at, time
+ * moved by hand. After every step the core is audited, and bodies are counted. */
+#ifndef BROKER_BENCH_H
+#define BROKER_BENCH_H
+
+#include "../../broker/core.h"
+
+#define ACTIONS_MAX 512u
+
+struct bench {
+	struct core *core;
+	uint64_t now_ms;
+	struct actions actions; /* of the last step (or steps, see bench_tick) */
+	long bodies;            /* given to the core and not dropped */
+	struct arena *kept;     /* strings of the actions */
+};
+
+/* The recovery window is over unless bench_start is told otherwise. */
+void bench_start(struct bench *bench);
+void bench_start_with(struct bench *bench, const struct core_options *options);
+void bench_end(struct bench *bench); /* every body came back */
+
+/* Peers are numbers of the test's choice. */
+void bench_coordinator(struct bench *bench, uint64_t peer);
+/* services: "tool:a tool:b". Its name is "w<peer>". */
+void bench_worker(
+    struct bench *bench, uint64_t peer, const char *services, uint64_t credit);
+
+/* The same process on a new connection. */
+void bench_worker_as(struct bench *bench, uint64_t peer, uint64_t as,
+    const char *services, uint64_t credit);
+
+/* Feeds a message; with a body when its type has one. */
+void bench_send(struct bench *bench, uint64_t peer, struct header header);
+
+/* Short forms. */
+void bench_call(struct bench *bench, uint64_t peer, const char *id, const char *service);
+void bench_about(
+    struct bench *bench, uint64_t peer, enum message_type type, const char *id);
+void bench_announce(
+    struct bench *bench, uint64_t peer, const char *id, enum wire_call_state state);
+
+void bench_unreachable(struct bench *bench, uint64_t peer);
+void bench_refused(struct bench *bench, uint64_t peer);
+
+/* Lets ms pass in ticks of 100 ms, during which the peers 1 to 20 that the test has opened
+ * and not silenced say PONG. The actions are those of all ticks. */
+void bench_pass(struct bench *bench, uint64_t ms);
+void bench_silence(struct bench *bench, uint64_t peer);
+/* One tick after ms of our own stillness. */
+void bench_leap(struct bench *bench, uint64_t ms);
+
+/* Returns the last action that sends type to peer (0: to anybody), or NULL; for id when
+ * that is not NULL. */
+const struct action *bench_sent(
+    const struct bench *bench, uint64_t peer, enum message_type type, const char *id);
+size_t bench_sent_count(
+    const struct bench *bench, uint64_t peer, enum message_type type, const char *id);
+/* The same, and fails the test when there is none. */
+const struct action *bench_expect(
+    const struct bench *bench, uint64_t peer, enum message_type type, const char *id);
+
+/* Fails unless the call is in that many of this state. */
+void bench_expect_calls(const struct bench *bench, enum call_state state, size_t count);
+
+#endif

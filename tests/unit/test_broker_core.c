@@ -1,0 +1,626 @@
+/* The broker's rules on calls, one test a rule. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "broker_bench.h"
+
+#define C 1 /* coordinators */
+#define C2 2
+#define W 11 /* workers */
+#define W2 12
+#define W3 13
+
+static struct bench bench;
+
+static void
+setup(void)
+{
+	bench_start(&bench);
+	bench_coordinator(&bench, C);
+}
+
+static void
+teardown(void)
+{
+	bench_end(&bench);
+}
+
+static void
+send_flagged(uint64_t peer, const char *id, const char *service, unsigned flags)
+{
+	bench_send(&bench, peer,
+	    (struct header){ .type = MSG_CALL,
+		.flags = flags,
+		.call_id = id,
+		.service = service,
+		.deadline_ms = 60000 });
+}
+
+static void
+send_owned(uint64_t peer, const char *id, uint64_t epoch)
+{
+	bench_send(&bench, peer,
+	    (struct header){ .type = MSG_CALL,
+		.flags = WIRE_RESEND,
+		.call_id = id,
+		.service = "tool:a",
+		.epoch = epoch,
+		.deadline_ms = 60000 });
+}
+
+static void
+expect_outcome(uint64_t peer, const char *id, enum wire_code code)
+{
+	const struct action *result = bench_expect(&bench, peer, MSG_RESULT, id);
+
+	ck_assert_str_eq(
+	    wire_code_name((unsigned)result->header.code), wire_code_name(code));
+}
+
+/* --- the usual way -------------------------------------------------------------------- */
+
+START_TEST(a_call_goes_to_a_worker_and_its_result_comes_back)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_expect(&bench, C, MSG_CALL_ACK, "c1");
+	ck_assert_uint_eq(bench_expect(&bench, W, MSG_CALL, "c1")->header.attempt, 1);
+	ck_assert_ptr_nonnull(bench_sent(&bench, W, MSG_CALL, "c1")->body);
+	bench_about(&bench, W, MSG_CALL_ACK, "c1");
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	expect_outcome(C, "c1", CODE_OK);
+	ck_assert_ptr_nonnull(bench_sent(&bench, C, MSG_RESULT, "c1")->body);
+	bench_about(&bench, C, MSG_RESULT_ACK, "c1");
+	bench_expect(&bench, W, MSG_RESULT_ACK, "c1");
+	ck_assert_uint_eq(core_count(bench.core, COUNTER_settled), 1);
+	ck_assert_int_eq(bench.bodies, 1); /* the catalog */
+}
+END_TEST
+
+START_TEST(a_worker_never_gets_more_than_its_free_slots)
+{
+	char id[16];
+	int i;
+
+	bench_worker(&bench, W, "tool:a", 2);
+	for (i = 0; i < 5; i++) {
+		snprintf(id, sizeof id, "c%d", i);
+		bench_call(&bench, C, id, "tool:a");
+	}
+	bench_expect_calls(&bench, CALL_ASSIGNED, 2);
+	bench_expect_calls(&bench, CALL_QUEUED, 3);
+	bench_about(&bench, W, MSG_CALL_ACK, "c0");
+	bench_about(&bench, W, MSG_RESULT, "c0");
+	ck_assert_uint_eq(bench_sent_count(&bench, W, MSG_CALL, NULL), 1);
+	bench_expect(&bench, W, MSG_CALL, "c2");
+	bench_expect_calls(&bench, CALL_ASSIGNED, 2);
+}
+END_TEST
+
+START_TEST(credit_counts_what_is_under_way_to_the_worker)
+{
+	bench_worker(&bench, W, "tool:a", 2);
+	bench_call(&bench, C, "c1", "tool:a");
+	/* Written before c1 arrived there: it says 2, one of which is c1's. */
+	bench_send(
+	    &bench, W, (struct header){ .type = MSG_CREDIT, .credit = 2, .capacity = 2 });
+	bench_call(&bench, C, "c2", "tool:a");
+	bench_call(&bench, C, "c3", "tool:a");
+	bench_expect_calls(&bench, CALL_ASSIGNED, 2);
+	bench_expect_calls(&bench, CALL_QUEUED, 1);
+}
+END_TEST
+
+START_TEST(a_report_of_more_room_lets_waiting_calls_out)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_call(&bench, C, "c2", "tool:a");
+	bench_about(&bench, W, MSG_CALL_ACK, "c1");
+	bench_send(&bench, W, (struct header){ .type = MSG_PING, .credit = 1 });
+	bench_expect(&bench, W, MSG_PONG, NULL);
+	bench_expect(&bench, W, MSG_CALL, "c2");
+}
+END_TEST
+
+START_TEST(the_worker_with_most_room_is_next_and_equals_take_turns)
+{
+	bench_worker(&bench, W, "tool:a", 3);
+	bench_worker(&bench, W2, "tool:a", 2);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_expect(&bench, W, MSG_CALL, "c1"); /* 3 against 2 */
+	bench_call(&bench, C, "c2", "tool:a");
+	bench_expect(&bench, W2, MSG_CALL, "c2"); /* 2 against 2, W was used last */
+	bench_call(&bench, C, "c3", "tool:a");
+	bench_expect(&bench, W, MSG_CALL, "c3"); /* 2 against 1 */
+	bench_call(&bench, C, "c4", "tool:a");
+	bench_expect(&bench, W2, MSG_CALL, "c4"); /* 1 against 1 */
+	bench_call(&bench, C, "c5", "tool:a");
+	bench_expect(&bench, W, MSG_CALL, "c5");
+}
+END_TEST
+
+START_TEST(a_service_may_have_fewer_slots_than_its_worker)
+{
+	struct wire_service services[] = { { "tool:browser", 1 }, { "tool:b", 0 } };
+	struct header hello = { .type = MSG_HELLO,
+		.session = "00000000000000000000000000000abc",
+		.name = "w",
+		.role = ROLE_WORKER,
+		.protocol_min = 1,
+		.protocol_max = 1,
+		.credit = 3,
+		.services = services,
+		.service_count = 2 };
+
+	bench_send(&bench, W, hello);
+	bench_call(&bench, C, "c1", "tool:browser");
+	bench_call(&bench, C, "c2", "tool:browser");
+	bench_call(&bench, C, "c3", "tool:b");
+	bench_expect(&bench, W, MSG_CALL, "c3");
+	bench_expect_calls(&bench, CALL_QUEUED, 1);
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_expect(&bench, W, MSG_CALL, "c2");
+}
+END_TEST
+
+START_TEST(a_worker_with_room_serves_its_services_in_turn)
+{
+	bench_call(&bench, C, "a1", "tool:a");
+	bench_call(&bench, C, "a2", "tool:a");
+	bench_call(&bench, C, "b1", "tool:b");
+	bench_call(&bench, C, "b2", "tool:b");
+	bench_worker(&bench, W, "tool:a tool:b", 2);
+	bench_expect(&bench, W, MSG_CALL, "a1");
+	bench_expect(&bench, W, MSG_CALL, "b1");
+}
+END_TEST
+
+/* --- queues --------------------------------------------------------------------------- */
+
+static void
+send_for(const char *id, const char *tenant, uint64_t priority)
+{
+	bench_send(&bench, C,
+	    (struct header){ .type = MSG_CALL,
+		.call_id = id,
+		.service = "tool:a",
+		.tenant = tenant,
+		.priority = priority,
+		.deadline_ms = 60000 });
+}
+
+/* W takes one call after the other; fails unless they are those of order. */
+static void
+expect_order(const char *order)
+{
+	char ids[256], *id, *rest = ids;
+
+	snprintf(ids, sizeof ids, "%s", order);
+	bench_worker(&bench, W, "tool:a", 1);
+	while ((id = strtok_r(rest, " ", &rest)) != NULL) {
+		bench_expect(&bench, W, MSG_CALL, id);
+		bench_about(&bench, W, MSG_RESULT, id);
+	}
+	bench_expect_calls(&bench, CALL_QUEUED, 0);
+}
+
+START_TEST(the_first_priority_goes_first)
+{
+	send_for("late", NULL, 4);
+	send_for("usual", NULL, 2);
+	send_for("first", NULL, 0);
+	expect_order("first usual late");
+}
+END_TEST
+
+START_TEST(tenants_take_turns_whatever_their_backlog)
+{
+	send_for("a1", "a", 2);
+	send_for("a2", "a", 2);
+	send_for("a3", "a", 2);
+	send_for("b1", "b", 2);
+	send_for("c1", "c", 2);
+	send_for("c2", "c", 2);
+	expect_order("a1 b1 c1 a2 c2 a3");
+}
+END_TEST
+
+START_TEST(the_last_priority_is_served_every_sixteenth_time)
+{
+	char id[16];
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		snprintf(id, sizeof id, "f%d", i);
+		send_for(id, NULL, 0);
+	}
+	send_for("last", NULL, 4);
+	expect_order("f0 f1 f2 f3 f4 f5 f6 f7 f8 f9 f10 f11 f12 f13 f14 last f15 f16 f17 "
+		     "f18 f19");
+}
+END_TEST
+
+START_TEST(a_full_queue_answers_busy_and_takes_the_call_later)
+{
+	struct core_options options = core_defaults;
+
+	bench_end(&bench);
+	options.session = "f";
+	options.name = "b";
+	options.queue_calls_max = 2;
+	bench_start_with(&bench, &options);
+	bench_coordinator(&bench, C);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_call(&bench, C, "c2", "tool:a");
+	bench_call(&bench, C, "c3", "tool:a");
+	ck_assert_uint_eq(
+	    bench_expect(&bench, C, MSG_BUSY, "c3")->header.code, CODE_BUSY);
+	ck_assert_uint_gt(
+	    bench_sent(&bench, C, MSG_BUSY, "c3")->header.retry_after_ms, 0);
+	ck_assert_ptr_null(bench_sent(&bench, C, MSG_CALL_ACK, "c3"));
+	ck_assert_uint_eq(core_count(bench.core, COUNTER_busy), 1);
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_call(&bench, C, "c3", "tool:a");
+	bench_expect(&bench, C, MSG_CALL_ACK, "c3");
+}
+END_TEST
+
+START_TEST(too_many_bytes_in_bodies_answer_busy)
+{
+	struct core_options options = core_defaults;
+
+	bench_end(&bench);
+	options.session = "f";
+	options.name = "b";
+	options.bodies_bytes_max = 250; /* a body is 100 here */
+	bench_start_with(&bench, &options);
+	bench_coordinator(&bench, C);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_call(&bench, C, "c2", "tool:a");
+	bench_call(&bench, C, "c3", "tool:a");
+	ck_assert_uint_eq(
+	    bench_expect(&bench, C, MSG_BUSY, "c3")->header.code, CODE_LIMIT);
+}
+END_TEST
+
+/* --- deadlines ------------------------------------------------------------------------ */
+
+START_TEST(a_call_nobody_serves_waits_for_its_deadline_and_names_the_nearest)
+{
+	const struct action *result;
+
+	bench_worker(&bench, W, "tool:search", 1);
+	bench_call(&bench, C, "c1", "tool:serach");
+	bench_pass(&bench, 59000);
+	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, "c1"));
+	bench_pass(&bench, 1100);
+	expect_outcome(C, "c1", CODE_NOT_SERVED);
+	result = bench_sent(&bench, C, MSG_RESULT, "c1");
+	ck_assert_ptr_nonnull(strstr(result->header.reason, "tool:serach"));
+	ck_assert_ptr_nonnull(strstr(result->header.reason, "tool:search"));
+}
+END_TEST
+
+START_TEST(a_call_whose_workers_had_no_room_in_time_expires)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	send_flagged(C, "c0", "tool:a", 0);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_unreachable(&bench, W); /* c0 goes back to the queue, before c1 */
+	bench_pass(&bench, 60100);
+	expect_outcome(C, "c0", CODE_EXPIRED);
+	expect_outcome(C, "c1", CODE_EXPIRED);
+}
+END_TEST
+
+START_TEST(a_call_that_waits_is_given_to_the_worker_that_comes)
+{
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_pass(&bench, 30000);
+	bench_worker(&bench, W, "tool:a", 1);
+	/* The worker is told what is left. */
+	ck_assert_uint_le(
+	    bench_expect(&bench, W, MSG_CALL, "c1")->header.deadline_ms, 30000);
+}
+END_TEST
+
+START_TEST(a_late_call_is_cancelled_and_expires_when_its_worker_stays_silent_on_it)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_about(&bench, W, MSG_CALL_ACK, "c1");
+	bench_pass(&bench, 60000);
+	ck_assert_uint_eq(
+	    bench_expect(&bench, W, MSG_CANCEL, "c1")->header.code, CODE_EXPIRED);
+	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, "c1"));
+	bench_pass(&bench, EXPIRE_GRACE_MS + 100);
+	expect_outcome(C, "c1", CODE_EXPIRED);
+	/* Its slot is not free until the worker says so. */
+	bench_call(&bench, C, "c2", "tool:a");
+	bench_expect_calls(&bench, CALL_QUEUED, 1);
+	/* When it answers at last, it is told to forget as soon as the outcome is settled. */
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_about(&bench, C, MSG_RESULT_ACK, "c1");
+	bench_expect(&bench, W, MSG_RESULT_ACK, "c1");
+	bench_send(&bench, W, (struct header){ .type = MSG_CREDIT, .credit = 1 });
+	bench_expect(&bench, W, MSG_CALL, "c2");
+}
+END_TEST
+
+START_TEST(a_late_answer_within_the_grace_is_the_outcome)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_pass(&bench, 60100);
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	expect_outcome(C, "c1", CODE_OK);
+}
+END_TEST
+
+/* --- sent again ----------------------------------------------------------------------- */
+
+START_TEST(a_call_is_sent_to_its_worker_until_it_is_acknowledged)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_pass(&bench, 2 * RESEND_MS + 200);
+	ck_assert_uint_eq(bench_sent_count(&bench, W, MSG_CALL, "c1"), 2);
+	bench_about(&bench, W, MSG_CALL_ACK, "c1");
+	bench_pass(&bench, 2 * RESEND_MS + 200);
+	ck_assert_uint_eq(bench_sent_count(&bench, W, MSG_CALL, "c1"), 0);
+}
+END_TEST
+
+START_TEST(a_result_is_sent_until_it_is_acknowledged)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_pass(&bench, 2 * RESEND_MS + 200);
+	ck_assert_uint_eq(bench_sent_count(&bench, C, MSG_RESULT, "c1"), 2);
+	bench_about(&bench, C, MSG_RESULT_ACK, "c1");
+	bench_pass(&bench, 2 * RESEND_MS + 200);
+	ck_assert_uint_eq(bench_sent_count(&bench, C, MSG_RESULT, "c1"), 0);
+}
+END_TEST
+
+START_TEST(a_call_sent_again_is_not_run_again)
+{
+	bench_worker(&bench, W, "tool:a", 2);
+	bench_call(&bench, C, "c1", "tool:a");
+	send_flagged(C, "c1", "tool:a", WIRE_RESEND);
+	bench_expect(&bench, C, MSG_CALL_ACK, "c1");
+	ck_assert_ptr_null(bench_sent(&bench, W, MSG_CALL, NULL));
+	ck_assert_uint_eq(core_count(bench.core, COUNTER_repeated), 1);
+}
+END_TEST
+
+START_TEST(a_late_copy_of_a_settled_call_is_dropped)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_about(&bench, C, MSG_RESULT_ACK, "c1");
+	bench_call(&bench, C, "c1", "tool:a");
+	ck_assert_ptr_null(bench_sent(&bench, 0, MSG_CALL, NULL));
+	ck_assert_ptr_null(bench_sent(&bench, 0, MSG_CALL_ACK, NULL));
+}
+END_TEST
+
+START_TEST(a_settled_call_that_is_meant_again_runs_again)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_about(&bench, C, MSG_RESULT_ACK, "c1");
+	send_flagged(C, "c1", "tool:a", WIRE_RESEND);
+	bench_expect(&bench, W, MSG_CALL, "c1");
+}
+END_TEST
+
+START_TEST(a_result_that_was_settled_is_acknowledged_again)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_about(&bench, C, MSG_RESULT_ACK, "c1");
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_expect(&bench, W, MSG_RESULT_ACK, "c1");
+	ck_assert_uint_eq(core_count(bench.core, COUNTER_adopted), 0);
+}
+END_TEST
+
+/* --- who asks ------------------------------------------------------------------------- */
+
+START_TEST(the_next_owner_of_a_running_call_gets_its_result)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	send_owned(C, "c1", 1);
+	bench_coordinator(&bench, C2);
+	send_owned(C2, "c1", 2);
+	bench_expect(&bench, C2, MSG_CALL_ACK, "c1");
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	expect_outcome(C2, "c1", CODE_OK);
+	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, NULL));
+	ck_assert_uint_eq(bench_sent(&bench, C2, MSG_RESULT, "c1")->header.epoch, 2);
+	ck_assert_uint_eq(core_count(bench.core, COUNTER_joined), 1);
+}
+END_TEST
+
+START_TEST(the_result_of_a_vanished_requester_is_kept_for_the_next)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	send_owned(C, "c1", 1);
+	bench_unreachable(&bench, C);
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_expect_calls(&bench, CALL_KEPT, 1);
+	bench_pass(&bench, 30000);
+	bench_coordinator(&bench, C2);
+	send_owned(C2, "c1", 2);
+	expect_outcome(C2, "c1", CODE_OK);
+	bench_about(&bench, C2, MSG_RESULT_ACK, "c1");
+	bench_expect(&bench, W, MSG_RESULT_ACK, "c1");
+}
+END_TEST
+
+START_TEST(a_result_whose_requester_vanishes_before_it_acknowledges_is_kept_too)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	send_owned(C, "c1", 1);
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_unreachable(&bench, C);
+	bench_pass(&bench, 30000);
+	bench_coordinator(&bench, C2);
+	send_owned(C2, "c1", 2);
+	expect_outcome(C2, "c1", CODE_OK);
+}
+END_TEST
+
+START_TEST(an_owner_of_the_past_cannot_draw_the_result_away)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_coordinator(&bench, C2);
+	send_owned(C2, "c1", 7);
+	send_owned(C, "c1", 6);
+	bench_expect(&bench, C, MSG_CALL_ACK, "c1"); /* be quiet */
+	bench_send(&bench, C,
+	    (struct header){ .type = MSG_CANCEL, .call_id = "c1", .epoch = 6 });
+	ck_assert_ptr_null(bench_sent(&bench, W, MSG_CANCEL, NULL));
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	expect_outcome(C2, "c1", CODE_OK);
+	bench_send(&bench, C,
+	    (struct header){ .type = MSG_RESULT_ACK, .call_id = "c1", .epoch = 6 });
+	bench_expect_calls(&bench, CALL_KEPT, 1);
+}
+END_TEST
+
+START_TEST(a_result_nobody_asks_for_is_given_up_in_the_end)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_unreachable(&bench, C);
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_leap(&bench, 500);
+	bench_expect_calls(&bench, CALL_KEPT, 1);
+	bench_leap(&bench, RESULT_KEEP_MS);
+	bench_expect_calls(&bench, CALL_KEPT, 0);
+	bench_expect(&bench, W, MSG_RESULT_ACK, "c1");
+	ck_assert_uint_eq(core_count(bench.core, COUNTER_dropped), 1);
+}
+END_TEST
+
+START_TEST(results_nobody_asks_for_are_bounded)
+{
+	struct core_options options = core_defaults;
+
+	bench_end(&bench);
+	options.session = "f";
+	options.name = "b";
+	options.kept_max = 2;
+	bench_start_with(&bench, &options);
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_about(&bench, W, MSG_RESULT, "c2");
+	bench_about(&bench, W, MSG_RESULT, "c3");
+	bench_expect(&bench, W, MSG_RESULT_ACK, "c1"); /* the oldest */
+	bench_expect_calls(&bench, CALL_KEPT, 2);
+}
+END_TEST
+
+/* --- cancelling ----------------------------------------------------------------------- */
+
+START_TEST(a_waiting_call_is_cancelled_by_the_broker)
+{
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_about(&bench, C, MSG_CANCEL, "c1");
+	expect_outcome(C, "c1", CODE_CANCELLED);
+	bench_worker(&bench, W, "tool:a", 1);
+	ck_assert_ptr_null(bench_sent(&bench, W, MSG_CALL, NULL));
+}
+END_TEST
+
+START_TEST(the_cancel_of_a_running_call_is_sent_until_its_result_comes)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_about(&bench, W, MSG_CALL_ACK, "c1");
+	bench_about(&bench, C, MSG_CANCEL, "c1");
+	bench_expect(&bench, W, MSG_CANCEL, "c1");
+	bench_pass(&bench, 2 * RESEND_MS + 200);
+	ck_assert_uint_eq(bench_sent_count(&bench, W, MSG_CANCEL, "c1"), 2);
+	bench_send(&bench, W,
+	    (struct header){
+		.type = MSG_RESULT, .call_id = "c1", .code = CODE_CANCELLED });
+	expect_outcome(C, "c1", CODE_CANCELLED);
+	bench_pass(&bench, RESEND_MS - 200);
+	ck_assert_ptr_null(bench_sent(&bench, W, MSG_CANCEL, NULL));
+}
+END_TEST
+
+START_TEST(a_cancelled_call_is_not_run_elsewhere_when_its_worker_is_lost)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_worker(&bench, W2, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_about(&bench, C, MSG_CANCEL, "c1");
+	bench_unreachable(&bench, W);
+	expect_outcome(C, "c1", CODE_CANCELLED);
+	ck_assert_ptr_null(bench_sent(&bench, W2, MSG_CALL, NULL));
+}
+END_TEST
+
+START_TEST(the_cancel_of_an_unknown_call_is_answered)
+{
+	bench_about(&bench, C, MSG_CANCEL, "never");
+	expect_outcome(C, "never", CODE_UNKNOWN_CALL);
+}
+END_TEST
+
+TCase *
+tcase_broker_core(void)
+{
+	TCase *tcase = tcase_create("broker_core");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, a_call_goes_to_a_worker_and_its_result_comes_back);
+	tcase_add_test(tcase, a_worker_never_gets_more_than_its_free_slots);
+	tcase_add_test(tcase, credit_counts_what_is_under_way_to_the_worker);
+	tcase_add_test(tcase, a_report_of_more_room_lets_waiting_calls_out);
+	tcase_add_test(tcase, the_worker_with_most_room_is_next_and_equals_take_turns);
+	tcase_add_test(tcase, a_service_may_have_fewer_slots_than_its_worker);
+	tcase_add_test(tcase, a_worker_with_room_serves_its_services_in_turn);
+	tcase_add_test(tcase, the_first_priority_goes_first);
+	tcase_add_test(tcase, tenants_take_turns_whatever_their_backlog);
+	tcase_add_test(tcase, the_last_priority_is_served_every_sixteenth_time);
+	tcase_add_test(tcase, a_full_queue_answers_busy_and_takes_the_call_later);
+	tcase_add_test(tcase, too_many_bytes_in_bodies_answer_busy);
+	tcase_add_test(
+	    tcase, a_call_nobody_serves_waits_for_its_deadline_and_names_the_nearest);
+	tcase_add_test(tcase, a_call_whose_workers_had_no_room_in_time_expires);
+	tcase_add_test(tcase, a_call_that_waits_is_given_to_the_worker_that_comes);
+	tcase_add_test(tcase,
+	    a_late_call_is_cancelled_and_expires_when_its_worker_stays_silent_on_it);
+	tcase_add_test(tcase, a_late_answer_within_the_grace_is_the_outcome);
+	tcase_add_test(tcase, a_call_is_sent_to_its_worker_until_it_is_acknowledged);
+	tcase_add_test(tcase, a_result_is_sent_until_it_is_acknowledged);
+	tcase_add_test(tcase, a_call_sent_again_is_not_run_again);
+	tcase_add_test(tcase, a_late_copy_of_a_settled_call_is_dropped);
+	tcase_add_test(tcase, a_settled_call_that_is_meant_again_runs_again);
+	tcase_add_test(tcase, a_result_that_was_settled_is_acknowledged_again);
+	tcase_add_test(tcase, the_next_owner_of_a_running_call_gets_its_result);
+	tcase_add_test(tcase, the_result_of_a_vanished_requester_is_kept_for_the_next);
+	tcase_add_test(
+	    tcase, a_result_whose_requester_vanishes_before_it_acknowledges_is_kept_too);
+	tcase_add_test(tcase, an_owner_of_the_past_cannot_draw_the_result_away);
+	tcase_add_test(tcase, a_result_nobody_asks_for_is_given_up_in_the_end);
+	tcase_add_test(tcase, results_nobody_asks_for_are_bounded);
+	tcase_add_test(tcase, a_waiting_call_is_cancelled_by_the_broker);
+	tcase_add_test(
+	    tcase, the_cancel_of_a_running_call_is_sent_until_its_result_comes);
+	tcase_add_test(
+	    tcase, a_cancelled_call_is_not_run_elsewhere_when_its_worker_is_lost);
+	tcase_add_test(tcase, the_cancel_of_an_unknown_call_is_answered);
+	return tcase;
+}
