@@ -88,6 +88,7 @@
 #define PATTERN_HEAP_KIB_MAX 4096u
 
 /* Providers and tools. */
+#define HTTP_HEAD_BYTES_MAX (64u << 10) /* of a response */
 #define HTTP_BODY_BYTES_MAX (64u << 20)
 #define SSE_EVENT_BYTES_MAX (1u << 20)
 #define ANSWER_BYTES_MAX (8u << 20) /* text and arguments of one model answer */

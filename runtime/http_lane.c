@@ -1,0 +1,217 @@
+#include "http_lane.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+/* Idle connections kept; else curl keeps four for each transfer at the moment, and closes
+ * most when a burst is over. */
+#define CONNECTIONS_KEPT 256L
+
+struct http_lane {
+	CURLM *multi;
+	uv_loop_t *uv;
+	uv_timer_t timer;
+	char *origin;
+	size_t count;
+	http_ended_fn *on_ended;
+};
+
+/* A socket curl wants to hear of. */
+struct watch {
+	uv_poll_t poll;
+	struct http_lane *lane;
+	curl_socket_t fd;
+};
+
+static void
+take_ended(struct http_lane *lane)
+{
+	CURLMsg *message;
+	CURLcode code;
+	CURL *easy;
+	void *arg;
+	int left;
+
+	while ((message = curl_multi_info_read(lane->multi, &left)) != NULL) {
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		easy = message->easy_handle;
+		code = message->data.result;
+		curl_easy_getinfo(easy, CURLINFO_PRIVATE, &arg);
+		http_lane_remove(lane, easy); /* frees message */
+		lane->on_ended(arg, code);
+	}
+}
+
+static void
+act(struct http_lane *lane, curl_socket_t fd, int events)
+{
+	int running;
+
+	curl_multi_socket_action(lane->multi, fd, events, &running);
+	take_ended(lane);
+}
+
+static void
+on_poll(uv_poll_t *poll, int status, int events)
+{
+	const struct watch *watch = poll->data;
+	int flags = 0;
+
+	if (status < 0) /* libuv has stopped the poll: curl must find out why */
+		flags = CURL_CSELECT_ERR;
+	if (events & UV_READABLE)
+		flags |= CURL_CSELECT_IN;
+	if (events & UV_WRITABLE)
+		flags |= CURL_CSELECT_OUT;
+	act(watch->lane, watch->fd, flags);
+}
+
+static void
+on_poll_closed(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+static struct watch *
+watch_new(struct http_lane *lane, curl_socket_t fd)
+{
+	struct watch *watch = xcalloc(1, sizeof *watch);
+
+	if (uv_poll_init(lane->uv, &watch->poll, fd) != 0) {
+		free(watch);
+		return NULL;
+	}
+	watch->poll.data = watch;
+	watch->lane = lane;
+	watch->fd = fd;
+	return watch;
+}
+
+static int
+on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
+{
+	struct http_lane *lane = arg;
+	struct watch *watch = socket_arg;
+	int events = 0;
+
+	(void)easy;
+	if (what == CURL_POLL_REMOVE) {
+		if (watch != NULL)
+			uv_close((uv_handle_t *)&watch->poll, on_poll_closed);
+		return 0;
+	}
+	if (watch == NULL) {
+		watch = watch_new(lane, fd);
+		if (watch == NULL)
+			return -1;
+		curl_multi_assign(lane->multi, fd, watch);
+	}
+	if (what & CURL_POLL_IN)
+		events |= UV_READABLE;
+	if (what & CURL_POLL_OUT)
+		events |= UV_WRITABLE;
+	return uv_poll_start(&watch->poll, events, on_poll) == 0 ? 0 : -1;
+}
+
+static void
+on_time(uv_timer_t *timer)
+{
+	act(timer->data, CURL_SOCKET_TIMEOUT, 0);
+}
+
+/* curl calls this from inside of itself: even 0 ms must only be noted. */
+static int
+on_timeout(CURLM *multi, long timeout_ms, void *arg)
+{
+	struct http_lane *lane = arg;
+
+	(void)multi;
+	if (timeout_ms < 0)
+		uv_timer_stop(&lane->timer);
+	else if (timeout_ms == 0)
+		uv_timer_start(&lane->timer, on_time, 0, 0);
+	else
+		loop_arm(&lane->timer, (uint64_t)timeout_ms, on_time);
+	return 0;
+}
+
+struct http_lane *
+http_lane_new(struct loop *loop, const char *origin, http_ended_fn *on_ended)
+{
+	struct http_lane *lane = xcalloc(1, sizeof *lane);
+
+	lane->uv = loop_uv(loop);
+	lane->origin = xstrdup(origin);
+	lane->on_ended = on_ended;
+	lane->timer.data = lane;
+	uv_timer_init(lane->uv, &lane->timer);
+	lane->multi = curl_multi_init();
+	assert(lane->multi != NULL); /* out of memory */
+	curl_multi_setopt(lane->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+	curl_multi_setopt(lane->multi, CURLMOPT_SOCKETDATA, lane);
+	curl_multi_setopt(lane->multi, CURLMOPT_TIMERFUNCTION, on_timeout);
+	curl_multi_setopt(lane->multi, CURLMOPT_TIMERDATA, lane);
+	curl_multi_setopt(lane->multi, CURLMOPT_MAXCONNECTS, CONNECTIONS_KEPT);
+	return lane;
+}
+
+static void
+on_timer_closed(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+void
+http_lane_destroy(struct http_lane **lane_p)
+{
+	struct http_lane *lane = *lane_p;
+
+	if (lane == NULL)
+		return;
+	assert(lane->count == 0);
+	curl_multi_cleanup(lane->multi);
+	free(lane->origin);
+	uv_close((uv_handle_t *)&lane->timer, on_timer_closed);
+	*lane_p = NULL;
+}
+
+bool
+http_lane_serves(const struct http_lane *lane, const char *origin)
+{
+	return strcmp(lane->origin, origin) == 0;
+}
+
+size_t
+http_lane_count(const struct http_lane *lane)
+{
+	return lane->count;
+}
+
+void
+http_lane_add(struct http_lane *lane, CURL *easy)
+{
+	CURLMcode code = curl_multi_add_handle(lane->multi, easy);
+
+	assert(code == CURLM_OK);
+	lane->count++;
+}
+
+void
+http_lane_remove(struct http_lane *lane, CURL *easy)
+{
+	CURLMcode code = curl_multi_remove_handle(lane->multi, easy);
+
+	assert(code == CURLM_OK);
+	lane->count--;
+}
+
+void
+http_lane_nudge(struct http_lane *lane)
+{
+	if (lane->count > 0)
+		act(lane, CURL_SOCKET_TIMEOUT, 0);
+}

@@ -1,0 +1,44 @@
+/* http_lane: one curl multi handle on libuv: the transfers of one upstream, LANE_TRANSFERS
+ * at most (a multi looks at each connection of the host for each new transfer). Part of
+ * http. */
+#ifndef HTTP_LANE_H
+#define HTTP_LANE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <curl/curl.h>
+
+#include "loop.h"
+
+#define LANE_TRANSFERS_MAX 1000u
+
+struct http_lane;
+
+/* Called on the loop's stack, never inside of curl, when a transfer has ended by itself;
+ * easy is out of the lane by then. arg is its CURLOPT_PRIVATE. */
+typedef void http_ended_fn(void *arg, CURLcode code);
+
+/* Returns a new lane to origin ("https://api.example.com:443"). */
+struct http_lane *http_lane_new(
+    struct loop *loop, const char *origin, http_ended_fn *on_ended);
+
+/* Takes *lane_p and closes its connections; it has no transfers. */
+void http_lane_destroy(struct http_lane **lane_p);
+
+/* True when the lane goes to origin. */
+bool http_lane_serves(const struct http_lane *lane, const char *origin);
+
+/* Transfers under way. */
+size_t http_lane_count(const struct http_lane *lane);
+
+/* Starts and stops easy's transfer; not from inside of curl. A transfer stopped under way
+ * closes its connection. */
+void http_lane_add(struct http_lane *lane, CURL *easy);
+void http_lane_remove(struct http_lane *lane, CURL *easy);
+
+/* Lets curl do what is due: should it ever forget to tell us of a time (7.87 and 8.10 did),
+ * nothing hangs for long. */
+void http_lane_nudge(struct http_lane *lane);
+
+#endif
