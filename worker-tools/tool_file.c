@@ -15,6 +15,13 @@
 /* --- refusing ------------------------------------------------------------------------
  */
 
+static int
+refuse_at(struct reading *reading, const char *place, const char *reason)
+{
+	reading->error = arena_printf(reading->arena, "%s: %s", place, reason);
+	return -1;
+}
+
 int
 reading_refuse(struct reading *reading, const char *path, const char *format, ...)
 {
@@ -24,9 +31,8 @@ reading_refuse(struct reading *reading, const char *path, const char *format, ..
 	va_start(args, format);
 	reason = arena_vprintf(reading->arena, format, args);
 	va_end(args);
-	reading->error = arena_printf(reading->arena, "%s: %s",
+	return refuse_at(reading,
 	    yaml_place(reading->yaml, reading->arena, reading->index, path), reason);
-	return -1;
 }
 
 static const char *
@@ -254,11 +260,14 @@ check_key(struct reading *reading, const char *given)
 		names[i] = keys[i].name;
 	}
 	nearest = nearest_name(given, names, KEY_COUNT);
-	if (nearest != NULL)
-		return reading_refuse(reading, path_of(reading, given),
-		    "unknown key '%s'; did you mean '%s'?", given, nearest);
-	return reading_refuse(reading, path_of(reading, given),
-	    "unknown key '%s'; docs/tools.md lists the keys of a tool", given);
+	return refuse_at(reading,
+	    yaml_key_place(
+		reading->yaml, reading->arena, reading->index, path_of(reading, given)),
+	    nearest != NULL
+		? arena_printf(reading->arena, "unknown key '%s'; did you mean '%s'?",
+		      given, nearest)
+		: arena_printf(reading->arena,
+		      "unknown key '%s'; docs/tools.md lists the keys of a tool", given));
 }
 
 static int

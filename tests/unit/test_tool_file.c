@@ -246,7 +246,7 @@ static const struct {
 	{ "name: [\n", "", "" },
 	{ HEAD "command: a\nnmae: b\n",
 	    "4:", "unknown key 'nmae'; did you mean 'name'?" },
-	{ HEAD "command: a\nxyzzy: 1\n", "4:", "unknown key 'xyzzy'" },
+	{ HEAD "command: a\nxyzzy: 1\n", "4:1:", "unknown key 'xyzzy'" },
 	{ "description: d\ncommand: a\n", "1:1", "'name' is missing" },
 	{ "name: t\ncommand: a\n", "1:1", "'description' is missing" },
 	{ HEAD, "1:1", "'command' is missing" },

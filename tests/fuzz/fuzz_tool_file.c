@@ -1,0 +1,81 @@
+/* A tool file is refused with its place, or gives tools whose commands can be filled in. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../worker-tools/tool_file.h"
+#include "json.h"
+#include "schema.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+const char *__lsan_default_suppressions(void);
+
+/* libfyaml 0.7.12 forgets a buffer when a quoted scalar is wrong. */
+const char *
+__lsan_default_suppressions(void)
+{
+	return "leak:libfyaml.so";
+}
+
+/* An argument of each property: a hostile text, or the property's own schema. */
+static const struct value *
+args_for(struct arena *arena, const struct value *properties)
+{
+	struct value_fields fields = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(properties); i++)
+		value_fields_set(&fields, properties->pairs[i].key->text,
+		    i % 2 == 0 ? value_str(arena, "-x; $(id) \"'\n")
+			       : properties->pairs[i].value);
+	return value_fields_end(&fields);
+}
+
+static void
+fill_items(struct arena *arena, const struct command_tool *tool)
+{
+	const struct value *args = args_for(arena, tool->properties);
+	const char *text, *error;
+	size_t i;
+
+	for (i = 0; i < tool->item_count; i++) {
+		error = NULL;
+		if (template_fill(
+			arena, &tool->items[i], args, i % 2 == 0, &text, &error) == -1 &&
+		    error == NULL)
+			abort();
+	}
+}
+
+static void
+check_tool(struct arena *arena, const struct command_tool *tool)
+{
+	const char *reason;
+
+	if (tool->name == NULL || tool->environment == NULL || tool->directory == NULL ||
+	    (tool->items == NULL) == (tool->shell == NULL))
+		abort();
+	if (tool->items != NULL && tool->items[0].parts[0].text[0] != '/')
+		abort();
+	if (schema_usable(arena, value_get(tool->definition, "parameters"), &reason) ==
+	    -1)
+		abort();
+	fill_items(arena, tool);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct arena *arena = arena_new();
+	const char *error = NULL;
+	const struct command_tool *const *tools =
+	    tool_file_parse(arena, "/fuzz", (const char *)data, size, &error);
+
+	if (tools == NULL && strncmp(error, "/fuzz:", 6) != 0)
+		abort();
+	for (; tools != NULL && *tools != NULL; tools++)
+		check_tool(arena, *tools);
+	arena_destroy(&arena);
+	return 0;
+}
