@@ -60,8 +60,8 @@ sweep(struct shard *shard, struct arena *arena)
 	const struct value *threads;
 	size_t i;
 
-	if (store_sweep(coordinator->store, arena, shard->number, SWEEP_THREADS_MAX,
-		&threads) != STORE_OK)
+	if (store_sweep(coordinator->store, arena, shard->number,
+		coordinator_owner(coordinator), SWEEP_THREADS_MAX, &threads) != STORE_OK)
 		return;
 	for (i = 0; i < value_size(threads); i++)
 		coordinator_claim(coordinator, value_text(value_at(threads, i)));

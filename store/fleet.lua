@@ -76,7 +76,8 @@ local function submit(keys, args)
 end
 
 -- claim(thread key; prefix, thread, owner, lease_ms)
--- Takes the thread's active run when its owner's lease is gone, else the first waiting one.
+-- Takes the thread's active run when its owner's lease is gone, or when the owner is the one who
+-- asks (the answer to its first claim was lost), else the first waiting one.
 -- Raises the epoch: whoever owned the thread before is fenced.
 -- Returns {"OK", run, epoch, version, recovered, thread hash, run hash, fields, messages,
 -- pending writes}, or {"BUSY"}, {"NONE"}, {"QUARANTINED", run}.
@@ -88,7 +89,7 @@ local function claim(keys, args)
   local recovered = 1
   if run and run ~= '' then
     local holder = redis.call('HGET', thread_key, 'owner')
-    if lease_alive(prefix, holder, now) then
+    if holder ~= owner and lease_alive(prefix, holder, now) then
       return { 'BUSY' }
     end
     local attempts = tonumber(redis.call('HGET', run_key(prefix, run), 'attempts') or 0)
@@ -236,18 +237,22 @@ local function renew(_, args)
   return redis.call('SMEMBERS', args[1] .. 'cancels')
 end
 
--- sweep(due key; prefix, limit): the threads of the shard that somebody should claim now:
--- waiting ones, and those whose owner's lease is gone. Recovered ones come first.
+-- sweep(due key; prefix, owner, limit): the threads of the shard that owner should claim now:
+-- those whose owner's lease is gone, those it owns (it passes over what it really holds, so that
+-- nothing it has lost sight of stays unfound), and waiting ones. Recovered ones come first.
 local function sweep(keys, args)
   local prefix, now = args[1], now_ms()
   local found, waiting = {}, {}
-  local due = redis.call('ZRANGEBYSCORE', keys[1], '-inf', now, 'LIMIT', 0, args[2])
+  local due = redis.call('ZRANGEBYSCORE', keys[1], '-inf', now, 'LIMIT', 0, args[3])
   for _, thread in ipairs(due) do
     local head = redis.call('HMGET', prefix .. 't:' .. thread, 'run', 'owner')
     if not head[1] or head[1] == '' then
       waiting[#waiting + 1] = thread
     elseif lease_alive(prefix, head[2], now) then
       redis.call('ZADD', keys[1], redis.call('HGET', prefix .. 'leases', head[2]), thread)
+      if head[2] == args[2] then
+        found[#found + 1] = thread
+      end
     else
       found[#found + 1] = thread
     end

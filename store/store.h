@@ -136,9 +136,9 @@ enum store_status store_release(
 enum store_status store_renew(struct store *store, struct arena *arena, unsigned shard,
     const char *owner, uint64_t lease_ms, const struct value **cancels_r);
 
-/* threads_r: [thread id] to claim, recovered ones first. */
+/* threads_r: [thread id] that owner should claim if it does not hold them, recovered ones first. */
 enum store_status store_sweep(struct store *store, struct arena *arena, unsigned shard,
-    unsigned limit, const struct value **threads_r);
+    const char *owner, unsigned limit, const struct value **threads_r);
 
 /* --- agents and tools
  * ----------------------------------------------------------------------- */

@@ -20,6 +20,22 @@ number_at(const struct value *reply, size_t index)
 	return value_is(number, VALUE_INT) ? (uint64_t)number->integer : 0;
 }
 
+/* Sends a step that may be repeated (a commit by its id, a claim by its owner) until its answer
+ * is known: whether a step whose answer was lost was done, nobody knows. */
+static enum store_status
+send_until_answered(
+    struct store *store, const struct command *command, const struct value **reply_r)
+{
+	uint64_t deadline_us = loop_now_us() + store->wait_ms * 1000;
+	enum store_status status;
+	bool lost;
+
+	do {
+		status = store_send(store, command, reply_r, &lost);
+	} while (status == STORE_FAILED && lost && loop_now_us() < deadline_us);
+	return status;
+}
+
 static const struct value *
 decode_all(struct arena *arena, const struct value *array)
 {
@@ -47,7 +63,7 @@ store_claim(struct store *store, struct arena *arena, const char *thread,
 	command_text(&command, thread);
 	command_text(&command, owner);
 	command_uint(&command, lease_ms);
-	status = store_send(store, &command, &reply, NULL);
+	status = send_until_answered(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
 	if (answers(reply, "BUSY"))
@@ -123,15 +139,9 @@ store_commit(struct store *store, struct arena *arena, const struct store_commit
 	struct command command = { .arena = arena };
 	const struct value *reply;
 	enum store_status status;
-	bool lost;
 
 	build_commit(&command, commit);
-	/* The outcome of a lost answer is unknown: the same commit id makes asking again
-	 * safe. redis_call waits wait_ms for the connection each time, so this is bounded
-	 * by Redis being reachable and answering, not by a count. */
-	do {
-		status = store_send(store, &command, &reply, &lost);
-	} while (status == STORE_FAILED && lost && redis_is_up(store->redis));
+	status = send_until_answered(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
 	if (answers(reply, "FENCED"))
@@ -222,13 +232,14 @@ store_renew(struct store *store, struct arena *arena, unsigned shard, const char
 }
 
 enum store_status
-store_sweep(struct store *store, struct arena *arena, unsigned shard, unsigned limit,
-    const struct value **threads_r)
+store_sweep(struct store *store, struct arena *arena, unsigned shard, const char *owner,
+    unsigned limit, const struct value **threads_r)
 {
 	struct command command = { .arena = arena };
 
 	command_function(&command, "fl_sweep",
 	    arena_printf(arena, "%sdue", store_prefix(arena, shard)), shard);
+	command_text(&command, owner);
 	command_uint(&command, limit);
 	return call_shard(store, &command, threads_r);
 }
