@@ -180,9 +180,10 @@ rig_start(const struct rig_options *options)
 	find_build(rig);
 	start_redis(rig, options->fsync);
 	start_server(rig, options->latency_ms);
-	rig->server_files = open_files(rig, RIG_SERVER);
 	start_fleet(rig);
 	apply_agent(rig);
+	/* Only now: the socket it said READY=1 on is closed after that. */
+	rig->server_files = open_files(rig, RIG_SERVER);
 	return rig;
 }
 
