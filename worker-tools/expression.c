@@ -58,6 +58,12 @@ real_number(struct parser *parser, const char *at, double real)
 	return (struct number){ false, 0, real };
 }
 
+static bool
+is_zero(struct number number)
+{
+	return number.is_whole ? number.whole == 0 : number.real == 0;
+}
+
 static const char *
 number_text(struct arena *arena, struct number number)
 {
@@ -106,7 +112,7 @@ multiply(struct parser *parser, const char *at, struct number a, struct number b
 static struct number
 divide(struct parser *parser, const char *at, struct number a, struct number b)
 {
-	if (b.real == 0)
+	if (is_zero(b))
 		return fail_at(parser, at, "ZeroDivisionError", "division by zero");
 	/* INT64_MIN / -1 does not fit. */
 	if (a.is_whole && b.is_whole && b.whole != -1 && a.whole % b.whole == 0)
@@ -118,7 +124,7 @@ divide(struct parser *parser, const char *at, struct number a, struct number b)
 static struct number
 modulo(struct parser *parser, const char *at, struct number a, struct number b)
 {
-	if (b.real == 0)
+	if (is_zero(b))
 		return fail_at(
 		    parser, at, "ZeroDivisionError", "remainder of a division by zero");
 	if (a.is_whole && b.is_whole) {
@@ -153,7 +159,7 @@ raise(struct parser *parser, const char *at, struct number a, struct number b)
 {
 	int64_t whole;
 
-	if (a.real == 0 && b.real < 0)
+	if (is_zero(a) && b.real < 0)
 		return fail_at(
 		    parser, at, "ZeroDivisionError", "zero to a negative power");
 	if (a.is_whole && b.is_whole && b.whole >= 0 &&

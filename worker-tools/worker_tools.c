@@ -11,7 +11,7 @@
 #include "tools.h"
 
 /* Of the drain: to send results and give calls back when their time is over. */
-#define HAND_BACK_MS 2000
+#define HAND_BACK_MS INT64_C(2000)
 
 struct worker_tools {
 	struct service *service;

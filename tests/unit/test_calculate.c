@@ -122,12 +122,10 @@ END_TEST
 static const char *
 repeated(const char *piece, size_t count, const char *end)
 {
-	char *text = arena_alloc(arena, count * strlen(piece) + strlen(end) + 1);
-	size_t i;
+	const char *text = end;
 
-	for (i = 0; i < count; i++)
-		memcpy(text + i * strlen(piece), piece, strlen(piece));
-	memcpy(text + count * strlen(piece), end, strlen(end));
+	while (count-- > 0)
+		text = arena_printf(arena, "%s%s", piece, text);
 	return text;
 }
 

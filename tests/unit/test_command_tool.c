@@ -148,28 +148,28 @@ START_TEST(runs_what_stands_beside_the_file)
 }
 END_TEST
 
+/* Returns {"a": "xxx..."} of a million x. */
+static const char *
+megabyte(void)
+{
+	char *text = arena_alloc(arena, 1000001);
+
+	memset(text, 'x', 1000000);
+	return arena_printf(arena, "{\"a\": \"%s\"}", text);
+}
+
 START_TEST(passes_megabytes_both_ways)
 {
-	char *args = arena_alloc(arena, 1000100);
-	size_t size = (size_t)sprintf(args, "{\"a\": \"");
-
-	memset(args + size, 'x', 1000000);
-	strcpy(args + size + 1000000, "\"}");
 	ck_assert_uint_eq(strlen(content_of(HEAD "parameters: {properties: {a: {}}}\n"
 						 "command: [cat]\ninput: \"{a}\"\n",
-			      args)),
+			      megabyte())),
 	    1000000);
 }
 END_TEST
 
 START_TEST(does_not_mind_a_program_that_ignores_its_input)
 {
-	char *args = arena_alloc(arena, 1000100);
-	size_t size = (size_t)sprintf(args, "{\"a\": \"");
-
-	memset(args + size, 'x', 1000000);
-	strcpy(args + size + 1000000, "\"}");
-	ck_assert_str_eq(content_of(HEAD "command: echo done\n", args), "done");
+	ck_assert_str_eq(content_of(HEAD "command: echo done\n", megabyte()), "done");
 }
 END_TEST
 

@@ -1,14 +1,10 @@
-#include <arpa/inet.h>
 #include <check.h>
-#include <netinet/in.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "registry.h"
+#include "tiny_http.h"
 #include "tool_trial.h"
 
 /* Interface under test */
@@ -18,80 +14,7 @@ TCase *tcase_http_get(void);
 
 static struct tool_trial trial;
 
-/* A server for one test: answers every request with reply. */
-static struct {
-	pthread_t thread;
-	int listener;
-	unsigned port;
-	const char *reply;
-	size_t reply_size;
-	char request[8192]; /* the last one */
-	_Atomic unsigned connections;
-	bool holds; /* the connection, until the client closes it */
-} server;
-
-static void
-answer_one(int connection)
-{
-	size_t size = 0;
-	ssize_t got;
-
-	server.connections++;
-	do {
-		got = read(
-		    connection, server.request + size, sizeof server.request - 1 - size);
-		if (got <= 0)
-			break;
-		size += (size_t)got;
-		server.request[size] = '\0';
-	} while (strstr(server.request, "\r\n\r\n") == NULL);
-	for (size = 0; size < server.reply_size; size += (size_t)got) {
-		got = send(connection, server.reply + size, server.reply_size - size,
-		    MSG_NOSIGNAL);
-		if (got <= 0)
-			break;
-	}
-	while (server.holds && read(connection, server.request, 1) > 0)
-		;
-	close(connection);
-}
-
-static void *
-serve(void *arg)
-{
-	int connection;
-
-	while ((connection = accept(server.listener, NULL, NULL)) != -1)
-		answer_one(connection);
-	return arg;
-}
-
-static void
-start_server(void)
-{
-	/* Both families, so that only the tool's own judgement keeps it away. */
-	struct sockaddr_in6 address = { .sin6_family = AF_INET6,
-		.sin6_addr = IN6ADDR_ANY_INIT };
-	socklen_t size = sizeof address;
-	int off = 0;
-
-	server.listener = socket(AF_INET6, SOCK_STREAM, 0);
-	setsockopt(server.listener, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-	ck_assert_int_eq(
-	    bind(server.listener, (struct sockaddr *)&address, sizeof address), 0);
-	ck_assert_int_eq(listen(server.listener, 8), 0);
-	getsockname(server.listener, (struct sockaddr *)&address, &size);
-	server.port = ntohs(address.sin6_port);
-	ck_assert_int_eq(pthread_create(&server.thread, NULL, serve, NULL), 0);
-}
-
-static void
-stop_server(void)
-{
-	shutdown(server.listener, SHUT_RDWR);
-	pthread_join(server.thread, NULL);
-	close(server.listener);
-}
+static struct tiny_http *server;
 
 static struct tool_result *
 run_tool(void *arg, struct tool_request *request)
@@ -103,7 +26,7 @@ run_tool(void *arg, struct tool_request *request)
 static void
 set_up(void)
 {
-	start_server();
+	server = tiny_http_new();
 	tool_trial_open(&trial);
 	trial.run = run_tool;
 }
@@ -113,7 +36,7 @@ tear_down(void)
 {
 	tools_close();
 	tool_trial_close(&trial);
-	stop_server();
+	tiny_http_destroy(&server);
 }
 
 /* Fetches url, in which %u is the server's port, with more arguments behind it. */
@@ -126,8 +49,8 @@ fetch(const char *url, const char *more, bool allow_private)
 	if (port == NULL)
 		snprintf(at, sizeof at, "%s", url);
 	else
-		snprintf(at, sizeof at, "%.*s%u%s", (int)(port - url), url, server.port,
-		    port + 2);
+		snprintf(at, sizeof at, "%.*s%u%s", (int)(port - url), url,
+		    tiny_http_port(server), port + 2);
 	snprintf(args, sizeof args, "{\"url\": \"%s\"%s}", at, more);
 	tools_open(trial.loop, allow_private);
 	tool_trial_call(&trial, tool_to_value(trial.arena, &tool_http_get), args);
@@ -136,8 +59,7 @@ fetch(const char *url, const char *more, bool allow_private)
 static void
 reply_with(const char *reply)
 {
-	server.reply = reply;
-	server.reply_size = strlen(reply);
+	tiny_http_add(server, &(struct tiny_answer){ reply, 0, TINY_CLOSE });
 }
 
 static const char *
@@ -171,14 +93,14 @@ START_TEST(does_not_open_what_is_not_public_however_it_is_spelt)
 	text = tool_trial_answer(&trial, "error");
 	ck_assert_msg(
 	    strstr(text, "private or reserved") != NULL, "%s: %s", private[_i], text);
-	ck_assert_uint_eq(server.connections, 0);
+	ck_assert_uint_eq(tiny_http_accepted(server), 0);
 }
 END_TEST
 
 START_TEST(opens_it_when_allowed)
 {
 	ck_assert_str_eq(page(PAGE "hello", ""), "HTTP 200 text/plain\n\nhello");
-	ck_assert_ptr_nonnull(strstr(server.request, "GET /page HTTP/1.1\r\n"));
+	ck_assert_uint_eq(tiny_http_requests(server), 1);
 }
 END_TEST
 
@@ -186,13 +108,13 @@ START_TEST(no_proxy_is_asked_in_its_place)
 {
 	char proxy[64];
 
-	snprintf(proxy, sizeof proxy, "http://127.0.0.1:%u", server.port);
+	snprintf(proxy, sizeof proxy, "http://127.0.0.1:%u", tiny_http_port(server));
 	setenv("http_proxy", proxy, 1);
 	setenv("ALL_PROXY", proxy, 1);
 	reply_with(PAGE "through the proxy");
 	fetch("http://10.255.255.1/", "", false);
 	tool_trial_answer(&trial, "error");
-	ck_assert_uint_eq(server.connections, 0);
+	ck_assert_uint_eq(tiny_http_accepted(server), 0);
 }
 END_TEST
 
@@ -205,7 +127,7 @@ START_TEST(tells_where_a_redirect_points_and_does_not_follow_it)
 	ck_assert_ptr_nonnull(strstr(text, "HTTP 302"));
 	ck_assert_ptr_nonnull(strstr(text, "Location (not followed): http://127.0.0.1:"));
 	ck_assert_ptr_nonnull(strstr(text, "/else?a=b"));
-	ck_assert_uint_eq(server.connections, 1);
+	ck_assert_uint_eq(tiny_http_accepted(server), 1);
 }
 END_TEST
 
@@ -221,7 +143,7 @@ START_TEST(cuts_a_long_page_between_characters)
 {
 	ck_assert_str_eq(page(PAGE "abc\xc3\xa9xyz", ", \"max_bytes\": 4"),
 	    "HTTP 200 text/plain\n\nabc\n[cut after 4 bytes]");
-	ck_assert_uint_eq(server.connections, 1);
+	ck_assert_uint_eq(tiny_http_accepted(server), 1);
 }
 END_TEST
 
@@ -242,12 +164,11 @@ END_TEST
 
 START_TEST(shows_the_start_of_a_page_without_end)
 {
-	size_t size = 3000000;
-	char *reply = arena_alloc(trial.arena, size + 1);
+	char *text = arena_alloc(trial.arena, 3000001);
 
-	memset(reply, 'x', size);
-	memcpy(reply, PAGE, strlen(PAGE));
-	ck_assert_uint_lt(strlen(page(reply, "")), 101000);
+	memset(text, 'x', 3000000);
+	ck_assert_uint_lt(
+	    strlen(page(arena_printf(trial.arena, PAGE "%s", text), "")), 101000);
 }
 END_TEST
 
@@ -266,8 +187,8 @@ START_TEST(does_not_show_what_is_no_text)
 	static const char reply[] =
 	    "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 3\r\n\r\na\0b";
 
-	server.reply = reply;
-	server.reply_size = sizeof reply - 1;
+	tiny_http_add(
+	    server, &(struct tiny_answer){ reply, sizeof reply - 1, TINY_CLOSE });
 	fetch("http://127.0.0.1:%u/", "", true);
 	ck_assert_str_eq(tool_trial_answer(&trial, "success"),
 	    "HTTP 200 image/png\n\n[the body is not text]");
@@ -276,9 +197,15 @@ END_TEST
 
 START_TEST(sends_headers)
 {
-	page(PAGE "x", ", \"headers\": {\"X-One\": \"1\", \"Accept\": \"text/html\"}");
-	ck_assert_ptr_nonnull(strstr(server.request, "X-One: 1\r\n"));
-	ck_assert_ptr_nonnull(strstr(server.request, "Accept: text/html\r\n"));
+	const char *text;
+
+	/* Without another reply the server sends back what it got. */
+	fetch("http://127.0.0.1:%u/page",
+	    ", \"headers\": {\"X-One\": \"1\", \"Accept\": \"text/html\"}", true);
+	text = tool_trial_answer(&trial, "success");
+	ck_assert_ptr_nonnull(strstr(text, "GET /page HTTP/1.1\r\n"));
+	ck_assert_ptr_nonnull(strstr(text, "X-One: 1\r\n"));
+	ck_assert_ptr_nonnull(strstr(text, "Accept: text/html\r\n"));
 }
 END_TEST
 
@@ -297,7 +224,7 @@ START_TEST(refuses_headers_that_would_change_the_request)
 	reply_with(PAGE "x");
 	fetch("http://127.0.0.1:%u/", more, true);
 	tool_trial_answer(&trial, "error");
-	ck_assert_uint_eq(server.connections, 0);
+	ck_assert_uint_eq(tiny_http_accepted(server), 0);
 }
 END_TEST
 
@@ -312,13 +239,13 @@ START_TEST(refuses_what_is_no_web_address)
 	fetch(bad_urls[_i], "", true);
 	ck_assert_ptr_nonnull(
 	    strstr(tool_trial_answer(&trial, "error"), "http:// or https://"));
-	ck_assert_uint_eq(server.connections, 0);
+	ck_assert_uint_eq(tiny_http_accepted(server), 0);
 }
 END_TEST
 
 START_TEST(fails_as_a_connection_does)
 {
-	reply_with("");
+	tiny_http_add(server, &(struct tiny_answer){ "", 0, TINY_RESET });
 	fetch("http://127.0.0.1:%u/", "", true);
 	ck_assert_str_eq(tool_trial_fault(&trial)->type, "ConnectionError");
 	tools_close();
@@ -332,14 +259,13 @@ static bool
 has_asked(void *arg)
 {
 	(void)arg;
-	return server.connections > 0;
+	return tiny_http_requests(server) > 0;
 }
 
 START_TEST(ends_at_once_when_cancelled)
 {
 	trial.cancels = has_asked;
-	server.holds = true;
-	reply_with("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf");
+	tiny_http_add(server, &(struct tiny_answer){ PAGE "half", 0, TINY_HANG });
 	fetch("http://127.0.0.1:%u/", "", true);
 	ck_assert(tool_trial_fault(&trial)->control);
 }

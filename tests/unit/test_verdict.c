@@ -82,17 +82,15 @@ END_TEST
 
 START_TEST(shows_the_end_of_a_long_stderr_by_whole_lines)
 {
-	char *error = arena_alloc(arena, 5000);
+	char *line = arena_alloc(arena, 4001);
 	struct verdict verdict;
 
-	memset(error, 'x', 4000);
-	strcpy(error + 4000, "\nthe last line\nand one more");
-	verdict = verdict_for(PROCESS_EXITED, 1, "", error);
+	memset(line, 'x', 4000);
+	verdict = verdict_for(PROCESS_EXITED, 1, "",
+	    arena_printf(arena, "%s\nthe last line\nand one more", line));
 	ck_assert_str_eq(
 	    verdict.fault->message, "exited with status 1: the last line\nand one more");
-	memset(error, 'x', 4000);
-	error[4000] = '\0';
-	verdict = verdict_for(PROCESS_EXITED, 1, "", error);
+	verdict = verdict_for(PROCESS_EXITED, 1, "", line);
 	ck_assert_uint_lt(strlen(verdict.fault->message), 700);
 }
 END_TEST
