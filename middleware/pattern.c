@@ -16,6 +16,7 @@ struct pattern {
 	pcre2_code *code;
 	pcre2_match_data *match;
 	pcre2_match_context *limits;
+	bool is_anchored; /* can match at one place only */
 };
 
 static pcre2_code *
@@ -37,6 +38,7 @@ pattern_new(struct arena *arena, const char *text, size_t size, const char **err
 {
 	PCRE2_UCHAR message[128];
 	struct pattern *pattern;
+	uint32_t options = 0;
 	PCRE2_SIZE offset;
 	pcre2_code *code;
 	int error;
@@ -56,10 +58,22 @@ pattern_new(struct arena *arena, const char *text, size_t size, const char **err
 	pattern->limits = pcre2_match_context_create(NULL);
 	if (pattern->match == NULL || pattern->limits == NULL)
 		arena_exhausted();
-	pcre2_set_match_limit(pattern->limits, PATTERN_STEPS_MAX);
-	pcre2_set_depth_limit(pattern->limits, PATTERN_STEPS_MAX);
 	pcre2_set_heap_limit(pattern->limits, PATTERN_HEAP_KIB_MAX);
+	pcre2_pattern_info(code, PCRE2_INFO_ALLOPTIONS, &options);
+	pattern->is_anchored = (options & PCRE2_ANCHORED) != 0;
 	return pattern;
+}
+
+/* PCRE2 counts anew at each place where a match may begin: what is allowed in all is
+ * divided among them. */
+static uint32_t
+steps_allowed(const struct pattern *pattern, size_t size)
+{
+	size_t steps = PATTERN_STEPS_MAX;
+
+	if (!pattern->is_anchored)
+		steps /= size + 1;
+	return steps < PATTERN_STEPS_MIN ? PATTERN_STEPS_MIN : (uint32_t)steps;
 }
 
 void
@@ -85,6 +99,7 @@ pattern_find(const struct pattern *pattern, const char *text, size_t size, size_
 
 	if (offset > size)
 		return 0;
+	pcre2_set_match_limit(pattern->limits, steps_allowed(pattern, size - offset));
 	found = pcre2_match(pattern->code, (PCRE2_SPTR)text, size, offset, 0,
 	    pattern->match, pattern->limits);
 	if (found < 0)

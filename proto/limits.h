@@ -82,10 +82,11 @@
 #define INPUT_BYTES_MAX (8u << 20) /* a submission's input */
 
 /* JSON Schema and regular expressions: of users, against what models write. */
-#define SCHEMA_STEPS_MAX 500000u /* (schema, value) pairs looked at in one check */
-#define SCHEMA_DEPTH_MAX 160u    /* nested; a fiber's stack bears it */
-#define PATTERN_STEPS_MAX 100000u
-#define PATTERN_HEAP_KIB_MAX 4096u
+#define SCHEMA_STEPS_MAX 500000u   /* (schema, value) pairs looked at in one check */
+#define SCHEMA_DEPTH_MAX 160u      /* nested; a fiber's stack bears it */
+#define PATTERN_STEPS_MAX 2000000u /* of one match, over all places it may begin at */
+#define PATTERN_STEPS_MIN 1000u    /* at each of them, however many */
+#define PATTERN_HEAP_KIB_MAX 32768u
 
 /* Providers and tools. */
 #define HTTP_HEAD_BYTES_MAX (64u << 10) /* of a response */

@@ -238,6 +238,26 @@ START_TEST(a_pattern_that_explodes_is_given_up)
 }
 END_TEST
 
+START_TEST(a_pattern_on_a_long_text_is_not_mistaken_for_one_that_explodes)
+{
+	char *text = arena_alloc(arena, 60001);
+	const char *reason = "";
+	size_t i;
+
+	for (i = 0; i < 60000; i++)
+		text[i] = i % 6 == 5 ? ' ' : 'w';
+	ck_assert_int_eq(
+	    schema_check(arena, literal(arena, "{'pattern': '^(\\\\w+ ?)*$'}"),
+		value_str(arena, text), &reason),
+	    0);
+	text[59999] = '!';
+	ck_assert_int_eq(schema_check(arena, literal(arena, "{'pattern': '[a-v]+!$'}"),
+			     value_str(arena, text), &reason),
+	    -1);
+	ck_assert_has(reason, "must match the pattern");
+}
+END_TEST
+
 /* --- bounds ------------------------------------------------------------------------- */
 
 START_TEST(a_ref_to_itself_ends)
@@ -429,6 +449,8 @@ tcase_schema(void)
 	tcase_add_test(tcase, lengths_count_characters);
 	tcase_add_test(tcase, patterns_are_read_as_in_javascript);
 	tcase_add_test(tcase, a_pattern_that_explodes_is_given_up);
+	tcase_add_test(
+	    tcase, a_pattern_on_a_long_text_is_not_mistaken_for_one_that_explodes);
 	tcase_add_test(tcase, a_ref_to_itself_ends);
 	tcase_add_test(tcase, a_recursive_schema_follows_its_instance);
 	tcase_add_test(tcase, work_that_multiplies_is_given_up);
