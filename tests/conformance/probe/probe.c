@@ -253,12 +253,13 @@ call_model_rest(
     struct model_request *request, struct model_next *next, const struct value *action)
 {
 	int64_t calls = value_get_int(action, "calls", 1);
-	struct model_response *response = NULL;
+	struct model_response *response;
 
-	if (calls == 0)
+	if (calls <= 0)
 		return answer_with(request, value_get(action, "response"));
-	while (calls-- > 0)
+	do {
 		response = model_next(next, request);
+	} while (--calls > 0);
 	if (response->fault != NULL && !response->fault->control &&
 	    value_has(action, "catch"))
 		return answer_with(request, value_get(action, "catch"));
@@ -309,12 +310,13 @@ call_tool_rest(
     struct tool_request *request, struct tool_next *next, const struct value *action)
 {
 	int64_t calls = value_get_int(action, "calls", 1);
-	struct tool_result *result = NULL;
+	struct tool_result *result;
 
-	if (calls == 0)
+	if (calls <= 0)
 		return tool_answer_with(request, value_get(action, "response"));
-	while (calls-- > 0)
+	do {
 		result = tool_next(next, request);
+	} while (--calls > 0);
 	if (result->fault != NULL && !result->fault->control &&
 	    value_has(action, "catch"))
 		return tool_answer_with(request, value_get(action, "catch"));
