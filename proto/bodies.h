@@ -33,7 +33,8 @@
  *   profile:
  *     agent, version
  *     tools              [name], the valid ones: for the "not a valid tool" message
- *     middleware         [{name, settings}], those with a tool slice, in list order
+ *     middleware         [{name, settings}], those with wrap_tool_call or tools, in list
+ *                        order
  *   request:
  *     run, thread
  *     tool_call          {name, args, id, type}
