@@ -1,0 +1,62 @@
+/* storm: 50 runs in flight on a real fleet, something that goes wrong meanwhile, and what
+ * must hold afterwards whatever it was (verdict.h). */
+#ifndef STORM_H
+#define STORM_H
+
+#include "fleet_client.h"
+#include "fleet_kit.h"
+
+#define STORM_RUNS 50u
+/* How long anything is waited for before the test has failed; nothing is measured by it. */
+#define STORM_WAIT_MS 60000u
+
+struct storm {
+	struct fleet_kit *kit;
+	struct fleet_client *client;
+	struct arena *arena;
+	const struct storm_plan *plan;
+	unsigned
+	    runs; /* submitted so far: their ids are r1, r2, ..., on threads t1, ... */
+	const char
+	    *ledger; /* file: a line "call-id worker-pid" for each start of a tool */
+};
+
+struct storm_plan {
+	unsigned tools, models, coordinators; /* how many processes */
+	bool once_tools; /* the tools are not idempotent: a lost call ends as an error */
+	bool each_once;  /* nothing that happens is a reason to start a call twice */
+	/* What goes wrong. All runs are in flight when it begins. */
+	void (*happen)(struct storm *storm);
+};
+
+/* Starts the fleet, submits the runs, lets it happen, waits for the ends, checks, stops the
+ * fleet: each process must end with status 0. */
+void storm_play(const struct storm_plan *plan);
+
+const char *storm_run(struct storm *storm, unsigned number);
+const char *storm_thread(struct storm *storm, unsigned number);
+
+/* --- for what happens ------------------------------------------------------------------- */
+
+/* Waits until the runs have got that far: per cent of all the events of their logs. */
+void storm_wait(struct storm *storm, unsigned per_cent);
+
+/* Submits count runs more; they are checked like the others. */
+void storm_submit(struct storm *storm, unsigned count);
+
+/* SIGKILL, and at once another of its name. */
+void storm_replace(struct storm *storm, enum kit_kind kind, unsigned index);
+
+/* Waits until a tool runs at worker index. */
+void storm_wait_tool(struct storm *storm, unsigned index);
+
+/* The coordinator that has begun most of the runs that go on: there is one. */
+unsigned storm_busiest(struct storm *storm);
+
+/* What the coordinator signs its leases with; it has begun a run. */
+const char *storm_owner(struct storm *storm, unsigned index);
+
+/* Waits until owner holds no run any more. */
+void storm_wait_taken(struct storm *storm, const char *owner);
+
+#endif

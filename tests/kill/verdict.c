@@ -1,0 +1,289 @@
+#include "verdict.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+#include "literal.h"
+
+/* Of the tools' answers only the first words are given: a call that must not run twice may
+ * have been lost, and its answer says so. */
+static const char expected_messages[] =
+    "[{'type': 'human'},"
+    " {'type': 'ai', 'content': 'Two notes first.', 'tool_calls': ["
+    "  {'id': 'a', 'name': 'note', 'args': {'text': 'alpha', 'seconds': 0.4}},"
+    "  {'id': 'b', 'name': 'note', 'args': {'text': 'beta', 'seconds': 0.2}}]},"
+    " {'type': 'tool', 'tool_call_id': 'a', 'name': 'note', 'content': 'noted alpha'},"
+    " {'type': 'tool', 'tool_call_id': 'b', 'name': 'note', 'content': 'noted beta'},"
+    " {'type': 'ai', 'content': '', 'tool_calls': ["
+    "  {'id': 'c', 'name': 'note', 'args': {'text': 'gamma', 'seconds': 0.3}},"
+    "  {'id': 'd', 'name': 'note', 'args': {'text': 'delta', 'seconds': 0.1}}]},"
+    " {'type': 'tool', 'tool_call_id': 'c', 'name': 'note', 'content': 'noted gamma'},"
+    " {'type': 'tool', 'tool_call_id': 'd', 'name': 'note', 'content': 'noted delta'},"
+    " {'type': 'ai', 'content': 'All is noted.'}]";
+
+static const char *const expected_nodes[] = { "model", "tools", "model", "tools",
+	"model" };
+#define NODE_COUNT (sizeof expected_nodes / sizeof *expected_nodes)
+
+const char *
+verdict_input(struct arena *arena, unsigned number)
+{
+	return arena_printf(arena, "Take notes, %u.", number);
+}
+
+/* --- messages --------------------------------------------------------------------------- */
+
+static void
+check_calls(unsigned number, const struct value *expected, const struct value *calls)
+{
+	size_t i;
+
+	ck_assert_msg(value_size(calls) == value_size(expected),
+	    "run %u: %zu tool calls instead of %zu", number, value_size(calls),
+	    value_size(expected));
+	for (i = 0; i < value_size(expected); i++) {
+		const struct value *call = value_at(calls, i),
+				   *one = value_at(expected, i);
+
+		ck_assert_msg(
+		    value_equal(value_get(call, "id"), value_get(one, "id")) &&
+			value_equal(value_get(call, "name"), value_get(one, "name")) &&
+			value_equal(value_get(call, "args"), value_get(one, "args")),
+		    "run %u: call %zu is another", number, i);
+	}
+}
+
+/* A lost call of a tool that must not run twice is told to the model, and nothing is made
+ * up. */
+static bool
+is_told_lost(const struct value *message)
+{
+	const char *text = value_get_text(message, "content");
+
+	return value_text_is(value_get(message, "status"), "error") && text != NULL &&
+	       strstr(text, "WorkerLostError") != NULL;
+}
+
+static void
+check_message(struct storm *storm, unsigned number, const struct value *expected,
+    const struct value *message)
+{
+	static const char *const fields[] = { "type", "content", "tool_call_id", "name" };
+	bool lost = storm->plan->once_tools && is_told_lost(message);
+	size_t i;
+
+	for (i = 0; i < sizeof fields / sizeof *fields; i++)
+		ck_assert_msg(value_get(expected, fields[i]) == NULL ||
+				  (lost && strcmp(fields[i], "content") == 0) ||
+				  value_equal(value_get(message, fields[i]),
+				      value_get(expected, fields[i])),
+		    "run %u: a message is %s", number, json_text(storm->arena, message));
+	check_calls(
+	    number, value_get(expected, "tool_calls"), value_get(message, "tool_calls"));
+	if (value_has(expected, "tool_call_id") && !lost)
+		ck_assert_msg(value_text_is(value_get(message, "status"), "success"),
+		    "run %u: a tool message is %s", number,
+		    json_text(storm->arena, message));
+}
+
+static void
+check_messages(struct storm *storm, unsigned number, const struct value *messages)
+{
+	const struct value *expected = literal(storm->arena, expected_messages);
+	size_t i;
+
+	ck_assert_msg(value_size(messages) == value_size(expected),
+	    "run %u: the messages are %s", number, json_text(storm->arena, messages));
+	ck_assert_str_eq(value_get_text(value_at(messages, 0), "content"),
+	    verdict_input(storm->arena, number));
+	for (i = 0; i < value_size(expected); i++)
+		check_message(
+		    storm, number, value_at(expected, i), value_at(messages, i));
+}
+
+/* --- events and checkpoints --------------------------------------------------------------- */
+
+static void
+check_step(unsigned number, const struct value *event, size_t step)
+{
+	ck_assert_msg(value_get_int(event, "step", -1) == (int64_t)step + 1 &&
+			  value_text_is(value_get(event, "node"), expected_nodes[step]),
+	    "run %u: superstep %zu is told as %s of step %d", number, step + 1,
+	    value_get_text(event, "node"), (int)value_get_int(event, "step", -1));
+}
+
+static void
+check_events(struct storm *storm, unsigned number)
+{
+	static const char *const kinds[VERDICT_EVENTS] = { "queued", "started", "step",
+		"step", "step", "step", "step", "finished" };
+	const struct value *events = NULL;
+	size_t i;
+
+	ck_assert_int_eq(
+	    store_events(storm->client->store, storm->arena, storm_thread(storm, number),
+		storm_run(storm, number), 0, 0, &events),
+	    STORE_OK);
+	ck_assert_msg(value_size(events) == VERDICT_EVENTS, "run %u: events are %s",
+	    number, json_text(storm->arena, events));
+	for (i = 0; i < VERDICT_EVENTS; i++) {
+		const struct value *event = value_at(events, i);
+
+		ck_assert_int_eq(value_get_int(event, "seq", 0), (int64_t)i + 1);
+		ck_assert_str_eq(value_get_text(event, "kind"), kinds[i]);
+		if (strcmp(kinds[i], "step") == 0)
+			check_step(number, event, i - 2);
+	}
+}
+
+/* All messages are in the checkpoints, once, and each checkpoint begins where the one before
+ * it ended. */
+static void
+check_history(struct storm *storm, unsigned number, const struct value *thread)
+{
+	const struct value *history = NULL;
+	int64_t stored = 0;
+	size_t i;
+
+	ck_assert_int_eq(store_history(storm->client->store, storm->arena,
+			     storm_thread(storm, number), &history),
+	    STORE_OK);
+	for (i = 0; i < value_size(history); i++) {
+		const struct value *checkpoint = value_at(history, i);
+
+		ck_assert_int_eq(value_get_int(checkpoint, "version", 0), (int64_t)i + 1);
+		if (value_get_int(checkpoint, "count", 0) > 0)
+			ck_assert_int_eq(value_get_int(checkpoint, "first", -1), stored);
+		stored += value_get_int(checkpoint, "count", 0);
+	}
+	ck_assert_int_eq(
+	    value_get_int(thread, "version", 0), (int64_t)value_size(history));
+	ck_assert_int_eq(stored, (int64_t)value_size(value_get(thread, "messages")));
+}
+
+static void
+check_run(struct storm *storm, unsigned number)
+{
+	struct store *store = storm->client->store;
+	const char *run = storm_run(storm, number), *thread = storm_thread(storm, number);
+	const struct value *record = NULL, *state = NULL;
+
+	ck_assert_int_eq(store_run(store, storm->arena, thread, run, &record), STORE_OK);
+	ck_assert_int_eq(store_thread(store, storm->arena, thread, &state), STORE_OK);
+	ck_assert_msg(value_text_is(value_get(record, "status"), "success"),
+	    "run %u: %s %s", number, value_get_text(record, "status"),
+	    json_text(storm->arena, value_get(record, "fault")));
+	ck_assert_str_eq(value_get_text(state, "run"), "");
+	check_messages(storm, number, value_get(state, "messages"));
+	check_events(storm, number);
+	check_history(storm, number, state);
+}
+
+/* --- leftovers ---------------------------------------------------------------------------- */
+
+static const struct value *
+ask(struct storm *storm, const char *verb, const char *key)
+{
+	const struct value *reply = NULL;
+
+	ck_assert_int_eq(redis_text(storm->client->redis, storm->arena, STORM_WAIT_MS,
+			     &reply, verb, key, NULL),
+	    REDIS_OK);
+	return reply;
+}
+
+/* Entries are deleted and leases run out a moment after the runs have ended. */
+static bool
+is_tidy(void *arg)
+{
+	struct storm *storm = arg;
+	const struct value *pending = NULL;
+	unsigned shard;
+
+	if (ask(storm, "XLEN", STORE_INBOX)->integer != 0)
+		return false;
+	redis_text(storm->client->redis, storm->arena, STORM_WAIT_MS, &pending,
+	    "XPENDING", STORE_INBOX, STORE_INBOX_GROUP, NULL);
+	if (value_at(pending, 0)->integer != 0)
+		return false;
+	for (shard = 0; shard < SHARDS; shard++) {
+		const char *prefix = store_prefix(storm->arena, shard);
+		const char *due = arena_printf(storm->arena, "%sdue", prefix);
+		const char *leases = arena_printf(storm->arena, "%sleases", prefix);
+
+		if (ask(storm, "ZCARD", due)->integer != 0 ||
+		    ask(storm, "HLEN", leases)->integer != 0)
+			return false;
+	}
+	return true;
+}
+
+static void
+check_leftovers(struct storm *storm)
+{
+	const struct value *keys;
+	size_t i;
+
+	ck_assert_msg(client_wait(storm->client, is_tidy, storm, STORM_WAIT_MS),
+	    "the inbox, due or leases are never empty");
+	keys = ask(storm, "KEYS", "fl:*");
+	for (i = 0; i < value_size(keys); i++) {
+		const char *key = redis_reply_text(value_at(keys, i));
+		size_t size = strlen(key);
+
+		ck_assert_msg(strcmp(key + size - 2, ":w") != 0 &&
+				  strcmp(key + size - 2, ":q") != 0 &&
+				  strstr(key, "cancels") == NULL,
+		    "%s is left behind", key);
+	}
+}
+
+/* --- calls ---------------------------------------------------------------------------------- */
+
+static int
+compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Every call of a tool has started, and none that must not has started twice. */
+static void
+check_ledger(struct storm *storm)
+{
+	size_t room = 16u * storm->runs, count = 0, different = 0, i;
+	const char **calls = arena_alloc(storm->arena, room * sizeof *calls);
+	FILE *file = fopen(storm->ledger, "re");
+	char line[256];
+
+	ck_assert_ptr_nonnull(file);
+	while (count < room && fgets(line, sizeof line, file) != NULL) {
+		line[strcspn(line, " ")] = '\0';
+		calls[count++] = arena_strdup(storm->arena, line);
+	}
+	fclose(file);
+	qsort(calls, count, sizeof *calls, compare_texts);
+	for (i = 0; i < count; i++) {
+		bool again = i > 0 && strcmp(calls[i - 1], calls[i]) == 0;
+
+		different += again ? 0 : 1;
+		ck_assert_msg(
+		    !again || !(storm->plan->each_once || storm->plan->once_tools),
+		    "call %s has started twice", calls[i]);
+	}
+	if (!storm->plan->once_tools)
+		ck_assert_uint_eq(different, 4u * storm->runs);
+}
+
+void
+verdict_check(struct storm *storm)
+{
+	unsigned i;
+
+	for (i = 1; i <= storm->runs; i++)
+		check_run(storm, i);
+	check_ledger(storm);
+	check_leftovers(storm);
+}

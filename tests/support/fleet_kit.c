@@ -1,0 +1,288 @@
+#include "fleet_kit.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "children.h"
+#include "memory.h"
+
+#define ARGUMENTS_MAX 64u
+#define EXTRAS_MAX 16u
+
+struct extras {
+	const char *items[EXTRAS_MAX + 1]; /* NULL-ended */
+	size_t count;
+};
+
+struct fleet_kit {
+	struct arena *arena;
+	char *folder;
+	const char *build; /* the folder the test lies in */
+	const char *redis, *broker, *status;
+	struct child *children[KIT_KINDS][KIT_INDEX_MAX];
+	struct extras flags[KIT_KINDS], env[KIT_KINDS];
+};
+
+static const char *const programs[KIT_KINDS] = { "redis-server", "broker", "worker-tools",
+	"worker-model", "coordinator" };
+
+/* --- names -------------------------------------------------------------------------------- */
+
+const char *
+kit_path(struct fleet_kit *kit, const char *name)
+{
+	return arena_printf(kit->arena, "%s/%s", kit->folder, name);
+}
+
+const char *
+kit_built(struct fleet_kit *kit, const char *name)
+{
+	return arena_printf(kit->arena, "%s/%s", kit->build, name);
+}
+
+const char *
+kit_program(struct fleet_kit *kit, const char *name)
+{
+	return arena_printf(kit->arena, "%s/bin/%s", kit->build, name);
+}
+
+const char *
+kit_name(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
+{
+	return arena_printf(kit->arena, "%s-%u", programs[kind], index);
+}
+
+const char *
+kit_redis(const struct fleet_kit *kit)
+{
+	return kit->redis;
+}
+
+const char *
+kit_broker(const struct fleet_kit *kit)
+{
+	return kit->broker;
+}
+
+const char *
+kit_status(const struct fleet_kit *kit)
+{
+	return kit->status;
+}
+
+const char *
+kit_write(struct fleet_kit *kit, const char *name, const char *text)
+{
+	const char *path = kit_path(kit, name);
+	FILE *file = fopen(path, "we");
+
+	if (file == NULL || fputs(text, file) == EOF || fclose(file) != 0) {
+		perror(path);
+		abort();
+	}
+	return path;
+}
+
+/* --- starting ------------------------------------------------------------------------------- */
+
+static void
+add(struct fleet_kit *kit, struct extras *extras, const char *text)
+{
+	assert(extras->count < EXTRAS_MAX);
+	extras->items[extras->count++] = arena_strdup(kit->arena, text);
+}
+
+void
+kit_flag(struct fleet_kit *kit, enum kit_kind kind, const char *flag, const char *value)
+{
+	add(kit, &kit->flags[kind], flag);
+	add(kit, &kit->flags[kind], value);
+}
+
+void
+kit_env(struct fleet_kit *kit, enum kit_kind kind, const char *line)
+{
+	add(kit, &kit->env[kind], line);
+}
+
+struct arguments {
+	const char *items[ARGUMENTS_MAX]; /* NULL-ended */
+	size_t count;
+};
+
+static void
+append(struct arguments *arguments, const char *const *items)
+{
+	for (; *items != NULL; items++) {
+		assert(arguments->count < ARGUMENTS_MAX - 1);
+		arguments->items[arguments->count++] = *items;
+	}
+}
+
+/* As `flotilla up` starts it: every write is on disk before it is answered. */
+static void
+redis_arguments(struct fleet_kit *kit, struct arguments *arguments)
+{
+	append(arguments,
+	    (const char *[]){ programs[KIT_REDIS], "--port", "0", "--unixsocket",
+		kit_path(kit, "redis"), "--dir", kit->folder, "--appendonly", "yes",
+		"--appendfsync", "always", "--save", "", "--maxmemory-policy",
+		"noeviction", "--supervised", "systemd", "--daemonize", "no", "--logfile",
+		kit_path(kit, "redis.log"), NULL });
+}
+
+static void
+our_arguments(struct fleet_kit *kit, struct arguments *arguments, enum kit_kind kind,
+    unsigned index)
+{
+	append(arguments, (const char *[]){ kit_program(kit, programs[kind]), "--name",
+			      kit_name(kit, kind, index), "--log-level", "warn", NULL });
+	if (kind == KIT_BROKER)
+		append(arguments, (const char *[]){ "--bind", kit->broker,
+				      "--status-bind", kit->status, NULL });
+	else
+		append(arguments, (const char *[]){ "--broker", kit->broker, NULL });
+	if (kind == KIT_COORDINATOR)
+		append(arguments, (const char *[]){ "--redis", kit->redis, NULL });
+}
+
+static void
+spawn(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
+{
+	struct arguments arguments = { .count = 0 };
+
+	assert(index < KIT_INDEX_MAX && kit->children[kind][index] == NULL);
+	if (kind == KIT_REDIS)
+		redis_arguments(kit, &arguments);
+	else
+		our_arguments(kit, &arguments, kind, index);
+	append(&arguments, kit->flags[kind].items);
+	kit->children[kind][index] = child_spawn(arguments.items, kit->env[kind].items);
+}
+
+void
+kit_start(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
+{
+	spawn(kit, kind, index);
+	child_ready(kit->children[kind][index]);
+}
+
+void
+kit_start_all(
+    struct fleet_kit *kit, unsigned tools, unsigned models, unsigned coordinators)
+{
+	const unsigned counts[KIT_KINDS] = { 1, 1, tools, models, coordinators };
+	unsigned kind, i;
+
+	for (kind = 0; kind < KIT_KINDS; kind++)
+		for (i = 0; i < counts[kind]; i++)
+			spawn(kit, (enum kit_kind)kind, i);
+	for (kind = 0; kind < KIT_KINDS; kind++)
+		for (i = 0; i < counts[kind]; i++)
+			child_ready(kit->children[kind][i]);
+}
+
+/* --- while they run ------------------------------------------------------------------------- */
+
+void
+kit_stop(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
+{
+	child_stop(&kit->children[kind][index]);
+}
+
+void
+kit_kill(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
+{
+	assert(kit->children[kind][index] != NULL);
+	child_kill(&kit->children[kind][index]);
+}
+
+pid_t
+kit_pid(const struct fleet_kit *kit, enum kit_kind kind, unsigned index)
+{
+	assert(kit->children[kind][index] != NULL);
+	return child_pid(kit->children[kind][index]);
+}
+
+void
+kit_signal(struct fleet_kit *kit, enum kit_kind kind, unsigned index, int number)
+{
+	kill(kit_pid(kit, kind, index), number);
+}
+
+void
+kit_flotilla(struct fleet_kit *kit, const char *argument, ...)
+{
+	struct arguments arguments = { .count = 0 };
+	struct child *child;
+	va_list list;
+	int status;
+
+	append(&arguments, (const char *[]){ kit_program(kit, "flotilla"), NULL });
+	va_start(list, argument);
+	for (; argument != NULL; argument = va_arg(list, const char *))
+		append(&arguments, (const char *[]){ argument, NULL });
+	va_end(list);
+	append(&arguments, (const char *[]){ "--redis", kit->redis, NULL });
+	child = child_spawn(arguments.items, NULL);
+	status = child_wait(&child);
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+		fprintf(stderr, "flotilla %s: status 0x%x\n", arguments.items[1],
+		    (unsigned)status);
+		abort();
+	}
+}
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+static const char *
+own_folder(struct arena *arena)
+{
+	char path[4096], *slash;
+	ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
+
+	if (size <= 0) {
+		perror("/proc/self/exe");
+		abort();
+	}
+	path[size] = '\0';
+	slash = strrchr(path, '/');
+	*slash = '\0';
+	return arena_strdup(arena, path);
+}
+
+struct fleet_kit *
+kit_new(void)
+{
+	struct fleet_kit *kit = xcalloc(1, sizeof *kit);
+
+	kit->arena = arena_new();
+	kit->build = own_folder(kit->arena);
+	kit->folder = folder_new();
+	kit->redis = arena_printf(kit->arena, "unix://%s/redis", kit->folder);
+	kit->broker = arena_printf(kit->arena, "ipc://%s/broker", kit->folder);
+	kit->status = arena_printf(kit->arena, "ipc://%s/status", kit->folder);
+	return kit;
+}
+
+void
+kit_destroy(struct fleet_kit **kit_p)
+{
+	struct fleet_kit *kit = *kit_p;
+	unsigned kind, i;
+
+	for (kind = KIT_KINDS; kind-- > 0;)
+		for (i = 0; i < KIT_INDEX_MAX; i++)
+			child_stop(&kit->children[kind][i]);
+	folder_remove(&kit->folder);
+	arena_destroy(&kit->arena);
+	free(kit);
+	*kit_p = NULL;
+}

@@ -1,0 +1,60 @@
+/* fleet_kit: a fleet of real processes on sockets in a folder of its own: Redis with its
+ * data on disk, brokers, workers, coordinators; each can be killed, stopped, started again.
+ *
+ * The programs are those of the build folder the test itself lies in. What goes wrong ends
+ * the test with a message (children.h). */
+#ifndef FLEET_KIT_H
+#define FLEET_KIT_H
+
+#include <sys/types.h>
+
+struct fleet_kit;
+
+enum kit_kind { KIT_REDIS, KIT_BROKER, KIT_TOOLS, KIT_MODEL, KIT_COORDINATOR, KIT_KINDS };
+#define KIT_INDEX_MAX 4 /* processes of one kind */
+
+/* Returns a new kit with its folder; nothing runs yet. */
+struct fleet_kit *kit_new(void);
+
+/* Takes *kit_p: SIGTERM to all that run, who calls before who is called; requires status 0
+ * of each. Removes the folder. */
+void kit_destroy(struct fleet_kit **kit_p);
+
+/* What processes of kind get beyond the usual from now on: a flag with its value, or a
+ * "NAME=value" of the environment. Texts are copied. */
+void kit_flag(
+    struct fleet_kit *kit, enum kit_kind kind, const char *flag, const char *value);
+void kit_env(struct fleet_kit *kit, enum kit_kind kind, const char *line);
+
+/* Starts one that does not run, and returns when it is ready. */
+void kit_start(struct fleet_kit *kit, enum kit_kind kind, unsigned index);
+/* Redis and one broker, then so many of each, at the same time. */
+void kit_start_all(
+    struct fleet_kit *kit, unsigned tools, unsigned models, unsigned coordinators);
+
+/* SIGTERM, and its end with status 0 is awaited. */
+void kit_stop(struct fleet_kit *kit, enum kit_kind kind, unsigned index);
+/* SIGKILL; it is gone when this returns. */
+void kit_kill(struct fleet_kit *kit, enum kit_kind kind, unsigned index);
+void kit_signal(struct fleet_kit *kit, enum kit_kind kind, unsigned index, int number);
+pid_t kit_pid(const struct fleet_kit *kit, enum kit_kind kind, unsigned index);
+
+/* "coordinator-1": the --name of the process, of index 1. */
+const char *kit_name(struct fleet_kit *kit, enum kit_kind kind, unsigned index);
+
+/* Runs `flotilla ARGUMENT...` on this fleet (NULL-ended) and requires status 0. */
+void kit_flotilla(struct fleet_kit *kit, const char *argument, ...)
+    __attribute__((sentinel));
+
+/* Writes a text file into the folder; returns its path. */
+const char *kit_write(struct fleet_kit *kit, const char *name, const char *text);
+
+/* Texts that live as long as the kit. */
+const char *kit_path(struct fleet_kit *kit, const char *name);    /* in the folder */
+const char *kit_program(struct fleet_kit *kit, const char *name); /* bin/name */
+const char *kit_built(struct fleet_kit *kit, const char *name);   /* beside bin */
+const char *kit_redis(const struct fleet_kit *kit);               /* "unix://..." */
+const char *kit_broker(const struct fleet_kit *kit);              /* "ipc://..." */
+const char *kit_status(const struct fleet_kit *kit);
+
+#endif
