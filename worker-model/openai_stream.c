@@ -238,7 +238,7 @@ blank_span(const char *data, size_t size)
 static int
 feed_whole(struct openai_stream *stream, const char *data, size_t size)
 {
-	if (stream->whole.size + size > BODY_BYTES_MAX)
+	if (stream->whole.size + size > ANSWER_BYTES_MAX)
 		return unreadable(stream, "it is too large");
 	packet_append(&stream->whole, data, size);
 	return 0;

@@ -1,7 +1,5 @@
 /* provider_openai: OpenAI's chat completions, and the many servers that speak the same.
  */
-#include <string.h>
-
 #include "json.h"
 #include "limits.h"
 #include "openai_answer.h"
@@ -12,12 +10,31 @@
 
 #define HEADERS_MAX 4u
 
-/* The request as it goes out. */
-static void
-fill_request(struct http_request *request, const char *headers[],
-    const struct endpoint *endpoint, const struct ask *ask, const struct value *body)
+/* Writes the request's JSON. What it is made of is gone when this returns: the call may
+ * wait for minutes, and holds only these bytes then. Returns 0, or -1 with *fault_r. */
+static int
+write_body(const struct ask *ask, struct packet *body, struct fault **fault_r)
 {
-	const char *text = json_text(ask->arena, body);
+	struct ask scratch = *ask;
+	const struct value *request;
+	const char *error = NULL;
+
+	scratch.arena = arena_new();
+	request = openai_request(&scratch, ask->tokens != NULL, &error);
+	if (request != NULL) {
+		json_write(body, request);
+	} else {
+		*fault_r = fault_new(ask->arena, "ValueError", "%s", error);
+		(*fault_r)->retryable = false;
+	}
+	arena_destroy(&scratch.arena);
+	return request == NULL ? -1 : 0;
+}
+
+static void
+fill_headers(
+    const char *headers[], const struct endpoint *endpoint, const struct ask *ask)
+{
 	size_t count = 0;
 
 	headers[count++] = "Content-Type: application/json";
@@ -27,17 +44,6 @@ fill_request(struct http_request *request, const char *headers[],
 		headers[count++] =
 		    arena_printf(ask->arena, "Authorization: Bearer %s", endpoint->key);
 	headers[count] = NULL;
-	*request = (struct http_request){
-		.method = "POST",
-		.url = endpoint->url,
-		.headers = headers,
-		.body = text,
-		.body_size = strlen(text),
-		.connect_timeout_ms = endpoint->connect_timeout_ms,
-		.timeout_ms =
-		    openai_timeout_ms(ask->settings, endpoint->answer_timeout_ms),
-		.body_bytes_max = BODY_BYTES_MAX,
-	};
 }
 
 /* --- plain ------------------------------------------------------------------------- */
@@ -145,25 +151,37 @@ send_streamed(const struct endpoint *endpoint, const struct ask *ask,
 }
 
 static const struct value *
+send_body(const struct endpoint *endpoint, const struct ask *ask,
+    const struct packet *body, struct fault **fault_r)
+{
+	const char *headers[HEADERS_MAX];
+	struct http_request request = {
+		.method = "POST",
+		.url = endpoint->url,
+		.headers = headers,
+		.body = body->data,
+		.body_size = body->size,
+		.connect_timeout_ms = endpoint->connect_timeout_ms,
+		.timeout_ms =
+		    openai_timeout_ms(ask->settings, endpoint->answer_timeout_ms),
+		.body_bytes_max = ANSWER_BYTES_MAX,
+	};
+
+	fill_headers(headers, endpoint, ask);
+	return ask->tokens == NULL ? send_plain(endpoint, ask, &request, fault_r)
+				   : send_streamed(endpoint, ask, &request, fault_r);
+}
+
+static const struct value *
 openai_send(
     const struct endpoint *endpoint, const struct ask *ask, struct fault **fault_r)
 {
-	const char *headers[HEADERS_MAX];
-	struct http_request request;
-	const struct value *message;
-	const char *error;
-	const struct value *body = openai_request(ask, ask->tokens != NULL, &error);
+	const struct value *message = NULL;
+	struct packet body = { 0 };
 
-	if (body == NULL) {
-		*fault_r = fault_new(ask->arena, "ValueError", "%s", error);
-		(*fault_r)->retryable = false;
-		return NULL;
-	}
-	fill_request(&request, headers, endpoint, ask, body);
-	if (ask->tokens == NULL)
-		message = send_plain(endpoint, ask, &request, fault_r);
-	else
-		message = send_streamed(endpoint, ask, &request, fault_r);
+	if (write_body(ask, &body, fault_r) == 0)
+		message = send_body(endpoint, ask, &body, fault_r);
+	packet_release(&body);
 	if (message == NULL)
 		(*fault_r)->message =
 		    without_key(ask->arena, (*fault_r)->message, endpoint->key);

@@ -106,7 +106,7 @@ list_services(struct worker_model *model)
 	}
 }
 
-static struct worker *
+static void
 start_worker(struct worker_model *model)
 {
 	const struct worker_options options = {
@@ -119,7 +119,10 @@ start_worker(struct worker_model *model)
 		.arg = &model->world,
 	};
 
-	return worker_new(model->world.loop, &options);
+	model->worker = worker_new(model->world.loop, &options);
+	if (model->worker == NULL)
+		settings_refuse(PROGRAM, "--broker", options.endpoint,
+		    "an endpoint: tcp://host:port or ipc://path");
 }
 
 struct worker_model *
@@ -137,7 +140,7 @@ worker_model_new(struct service *service, const struct worker_model_settings *se
 	model->world = (struct model_world){
 		.loop = loop, .providers = &model->providers, .chains = chains_new()
 	};
-	model->worker = start_worker(model);
+	start_worker(model);
 	return model;
 }
 

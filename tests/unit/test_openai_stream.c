@@ -273,7 +273,7 @@ START_TEST(an_answer_that_does_not_end_is_refused)
 	    100000, "'}}]}}]}~");
 	ck_assert_ptr_nonnull(feed_until_refused(event, (size_t)2 * ANSWER_BYTES_MAX));
 	event = padded_event("{'choices':['", 100000, "");
-	ck_assert_ptr_nonnull(feed_until_refused(event, (size_t)2 * BODY_BYTES_MAX));
+	ck_assert_ptr_nonnull(feed_until_refused(event, (size_t)2 * ANSWER_BYTES_MAX));
 }
 END_TEST
 
