@@ -43,8 +43,9 @@ struct outbox {
 	struct heap timers;
 	uint64_t now_ms, lost;
 	bool draining, drained;
-	uint64_t drain_end_ms; /* then running calls are stopped */
-	uint64_t flush_end_ms; /* then results are waited for no more; 0: calls run */
+	uint64_t drain_end_ms; /* then running calls are stopped and given back */
+	uint64_t flush_end_ms; /* then results are waited for no more */
+	uint64_t idle_ms; /* since when nothing runs in the drain; 0: something does */
 
 	struct outbox_action *actions;
 	size_t action_count, action_room;
@@ -435,13 +436,19 @@ on_tick(struct outbox *outbox)
 	stop(outbox, entry, STOP_RELEASED);
 }
 
+/* Running calls get most of the time; what is kept back is for stopping them, giving them
+ * back, and for the last acknowledgements. */
 static void
 on_drain(struct outbox *outbox, uint64_t drain_ms)
 {
+	uint64_t reserve_ms =
+	    drain_ms / 2 < OUTBOX_FLUSH_MS ? drain_ms / 2 : OUTBOX_FLUSH_MS;
+
 	if (outbox->draining)
 		return;
 	outbox->draining = true;
-	outbox->drain_end_ms = outbox->now_ms + drain_ms;
+	outbox->drain_end_ms = outbox->now_ms + drain_ms - reserve_ms;
+	outbox->flush_end_ms = outbox->now_ms + drain_ms - reserve_ms / 4;
 	append(outbox, OUTBOX_SEND)->header.type = MSG_DRAIN;
 }
 
@@ -452,9 +459,10 @@ check_drained(struct outbox *outbox)
 {
 	if (!outbox->draining || outbox->drained || outbox->running_count > 0)
 		return;
-	if (outbox->flush_end_ms == 0)
-		outbox->flush_end_ms = outbox->now_ms + OUTBOX_FLUSH_MS;
-	if (outbox->finished_count > 0 && outbox->now_ms < outbox->flush_end_ms)
+	if (outbox->idle_ms == 0)
+		outbox->idle_ms = outbox->now_ms;
+	if (outbox->finished_count > 0 && outbox->now_ms < outbox->flush_end_ms &&
+	    outbox->now_ms < outbox->idle_ms + OUTBOX_FLUSH_MS)
 		return;
 	outbox->drained = true;
 	append(outbox, OUTBOX_DRAINED);

@@ -24,7 +24,7 @@ enum outbox_event_type {
 	OUTBOX_NOT_STARTED, /* call_id: the START before this could not be done */
 	OUTBOX_UP,          /* the session is open, for the first time or again */
 	OUTBOX_TICK,
-	OUTBOX_DRAIN, /* no more calls; running ones get drain_ms */
+	OUTBOX_DRAIN, /* no more calls; DRAINED follows within drain_ms */
 };
 
 struct outbox_event {

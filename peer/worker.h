@@ -56,8 +56,9 @@ struct call_outcome;
 int worker_nested_call(struct worker_call *call, const struct call_request *request,
     struct call_outcome *outcome_r);
 
-/* Starts the drain: DRAIN, no new calls, the running ones get drain_ms, the rest is given
- * back (RELEASE), results are flushed; then done(arg). */
+/* Starts the drain: DRAIN, no new calls; running ones may finish, the rest is stopped and
+ * given back (RELEASE), results are flushed; then done(arg). All of it within drain_ms, of
+ * which up to OUTBOX_FLUSH_MS are kept back for the end. */
 void worker_drain(
     struct worker *worker, uint64_t drain_ms, void (*done)(void *arg), void *arg);
 

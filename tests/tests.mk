@@ -33,12 +33,16 @@ check-unit: $(BUILD)/tests-unit $(plugins)
 
 # Against the real programs, found through PATH.
 .PHONY: check-integration
-check-integration: binaries $(BUILD)/scripted-server $(BUILD)/tests-integration $(plugins)
+check-integration: binaries $(BUILD)/scripted-server $(BUILD)/small-worker $(BUILD)/tests-integration $(plugins)
 	PATH=$(abspath $(BUILD))/bin:$(abspath $(BUILD)):$$PATH $(BUILD)/tests-integration
 
 # An OpenAI-compatible server that plays a script (tests/support/scripted_server.h).
 $(BUILD)/scripted-server: $(BUILD)/tests/servers/scripted_server.o $(support) $(library)
 	$(link) -o $@ $^ $(LDLIBS) $(CHECK_LIBS)
+
+# A worker whose calls do what the wire's tests want.
+$(BUILD)/small-worker: $(BUILD)/tests/servers/small_worker.o $(library)
+	$(link) -o $@ $^ $(LDLIBS)
 
 # The conformance harness and what it plays with: a tool worker with scripted outcomes, the probe
 # as the shared object a user would build.

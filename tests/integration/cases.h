@@ -2,3 +2,4 @@
 CASE(model_worker)
 CASE(model_worker_timeouts)
 CASE(tool_worker)
+CASE(wire)

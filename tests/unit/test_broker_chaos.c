@@ -6,6 +6,8 @@
 
 #include "broker_bench.h"
 
+TCase *tcase_broker_chaos(void);
+
 #define STEPS 20000
 #define SEEDS 6
 #define IDS 12

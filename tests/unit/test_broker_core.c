@@ -5,6 +5,8 @@
 
 #include "broker_bench.h"
 
+TCase *tcase_broker_core(void);
+
 #define C 1 /* coordinators */
 #define C2 2
 #define W 11 /* workers */

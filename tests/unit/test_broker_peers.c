@@ -5,6 +5,8 @@
 
 #include "broker_bench.h"
 
+TCase *tcase_broker_peers(void);
+
 #define C 1 /* coordinators */
 #define C2 2
 #define L 5  /* a client */

@@ -3,6 +3,8 @@
 
 #include "heap.h"
 
+TCase *tcase_heap(void);
+
 #define NODES 500
 
 static struct heap heap;

@@ -6,6 +6,8 @@
 
 #include "outbox.h"
 
+TCase *tcase_outbox(void);
+
 #define CAPACITY 2u
 
 struct parcel {
@@ -375,8 +377,8 @@ END_TEST
 START_TEST(what_still_runs_when_the_drain_ends_is_stopped_and_given_back)
 {
 	call("c1", 0);
-	drain(1000);
-	tick(900);
+	drain(60000);
+	tick(60000 - OUTBOX_FLUSH_MS - 100);
 	ck_assert(!stopped("c1"));
 	tick(100);
 	ck_assert(stopped("c1"));
@@ -390,8 +392,8 @@ END_TEST
 START_TEST(a_begun_call_that_must_not_run_twice_is_not_given_back)
 {
 	call("c1", WIRE_ONCE);
-	drain(0);
-	tick(0);
+	drain(1000);
+	tick(500);
 	ck_assert(stopped("c1"));
 	end("c1", true);
 	ck_assert_ptr_null(sent(MSG_RELEASE, NULL));
@@ -404,11 +406,26 @@ END_TEST
 START_TEST(results_that_nobody_acknowledges_do_not_hold_the_drain_for_ever)
 {
 	call("c1", 0);
-	drain(1000);
+	drain(60000);
 	end("c1", false);
 	tick(OUTBOX_FLUSH_MS - 100);
 	ck_assert(!drained());
 	tick(200);
+	ck_assert(drained());
+}
+END_TEST
+
+START_TEST(a_drain_ends_in_its_time)
+{
+	call("c1", 0);
+	call("c2", 0);
+	drain(1000);
+	tick(500);
+	ck_assert(stopped("c1"));
+	end("c1", true);
+	end("c2", false);
+	ck_assert(!drained());
+	tick(499);
 	ck_assert(drained());
 }
 END_TEST
@@ -471,6 +488,7 @@ tcase_outbox(void)
 	tcase_add_test(tcase, a_begun_call_that_must_not_run_twice_is_not_given_back);
 	tcase_add_test(
 	    tcase, results_that_nobody_acknowledges_do_not_hold_the_drain_for_ever);
+	tcase_add_test(tcase, a_drain_ends_in_its_time);
 	tcase_add_test(tcase, a_new_connection_hears_of_the_drain_too);
 	tcase_add_test(tcase, unacknowledged_results_are_bounded_the_oldest_goes);
 	return tcase;

@@ -3,6 +3,8 @@
 
 #include "profiles.h"
 
+TCase *tcase_profiles(void);
+
 static struct profiles *profiles;
 static struct packet packet;
 

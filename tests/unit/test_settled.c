@@ -3,6 +3,8 @@
 
 #include "settled.h"
 
+TCase *tcase_settled(void);
+
 static struct settled *settled;
 
 static void
