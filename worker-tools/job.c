@@ -36,8 +36,8 @@ run_entry(struct job *job, struct tool_entry *entry, struct tool_request *reques
 	return result;
 }
 
-/* A tool that the request's middleware brings comes before one of ours that has its name
- * by chance. */
+/* The coordinator says whose tool is meant: tool:<name> is ours, which the agent lists; for
+ * `tools`, one that the agent's middleware brings comes before ours of the same name. */
 static int
 on_run(void *arg, struct tool_request *request, struct tool_result **result_r)
 {
@@ -47,7 +47,9 @@ on_run(void *arg, struct tool_request *request, struct tool_result **result_r)
 	    tool_middleware(request) == NULL ? NULL : registry_tool(name);
 	struct tool_entry *entry = tool_table_find(job->table, name);
 
-	if (brought != NULL)
+	bool ours = strcmp(job->call->header->service, SERVICE_TOOLS) != 0;
+
+	if (brought != NULL && !(ours && entry != NULL))
 		*result_r = function_tool_run(job->world->loop, brought, request);
 	else if (entry != NULL)
 		*result_r = run_entry(job, entry, request);
