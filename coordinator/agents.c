@@ -15,7 +15,7 @@ agent_free(void **item)
 {
 	struct agent *agent = *item;
 
-	arena_destroy(&agent->profile_arena);
+	agent_profiles_unref(&agent->profiles);
 	arena_destroy(&agent->arena);
 	free(agent);
 	*item = NULL;
@@ -94,15 +94,17 @@ agents_get(struct agents *agents, struct arena *arena, const char *name,
 {
 	struct agent *agent = zhashx_lookup(agents->versions, version);
 	const struct value *source;
+	enum store_status status;
 	struct arena *own;
 
 	if (agent == NULL) {
-		if (store_agent_source(agents->store, arena, version, &source) !=
-		    STORE_OK) {
+		*error_r = NULL;
+		status = store_agent_source(agents->store, arena, version, &source);
+		if (status == STORE_NONE)
 			*error_r = arena_printf(arena,
 			    "version %s of agent '%s' is not in Redis", version, name);
+		if (status != STORE_OK)
 			return NULL;
-		}
 		agent =
 		    zhashx_lookup(agents->versions, version); /* others ran meanwhile */
 	}
@@ -147,21 +149,47 @@ executable(struct arena *arena, const struct spec *spec, const struct value *cat
 	return value_fields_end(&fields);
 }
 
-void
-agent_refresh(struct agent *agent, const struct catalog *catalog)
+static struct agent_profiles *
+profiles_new(const struct spec *spec, const struct catalog *catalog)
 {
-	struct arena *arena;
+	struct agent_profiles *profiles = calloc(1, sizeof *profiles);
+	const struct value *tools = catalog_tools(catalog);
+	struct arena *arena = arena_new();
 
-	if (agent->generation == catalog_generation(catalog))
+	if (profiles == NULL)
+		abort();
+	profiles->arena = arena;
+	profiles->refs = 1;
+	profiles->generation = catalog_generation(catalog);
+	profiles->model = value_copy(arena, spec_model_profile(arena, spec, tools));
+	profiles->tool = value_copy(arena, spec_tool_profile(arena, spec, tools));
+	profiles->tools = value_copy(arena, executable(arena, spec, tools));
+	return profiles;
+}
+
+struct agent_profiles *
+agent_profiles(struct agent *agent, const struct catalog *catalog)
+{
+	if (agent->profiles == NULL ||
+	    agent->profiles->generation != catalog_generation(catalog)) {
+		agent_profiles_unref(&agent->profiles);
+		agent->profiles = profiles_new(agent->spec, catalog);
+	}
+	agent->profiles->refs++;
+	return agent->profiles;
+}
+
+void
+agent_profiles_unref(struct agent_profiles **profiles_p)
+{
+	struct agent_profiles *profiles = *profiles_p;
+
+	if (profiles == NULL)
 		return;
-	arena = arena_new();
-	agent->model_profile = value_copy(
-	    arena, spec_model_profile(arena, agent->spec, catalog_tools(catalog)));
-	agent->tool_profile = value_copy(
-	    arena, spec_tool_profile(arena, agent->spec, catalog_tools(catalog)));
-	agent->tools =
-	    value_copy(arena, executable(arena, agent->spec, catalog_tools(catalog)));
-	arena_destroy(&agent->profile_arena);
-	agent->profile_arena = arena;
-	agent->generation = catalog_generation(catalog);
+	*profiles_p = NULL;
+	assert(profiles->refs > 0);
+	if (--profiles->refs > 0)
+		return;
+	arena_destroy(&profiles->arena);
+	free(profiles);
 }

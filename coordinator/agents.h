@@ -18,24 +18,32 @@ struct agent {
 	const struct graph *graph;
 	size_t refs;
 
-	struct arena *profile_arena; /* made again when the catalog has changed */
-	uint64_t generation;
-	const struct value *model_profile;
-	const struct value *tool_profile;
+	struct agent_profiles *profiles; /* made anew when the catalog has changed */
+};
+
+/* What the workers are told of an agent. Outlives its replacement as long as somebody holds
+ * a reference: a round of tool calls begins in several turns of the loop. */
+struct agent_profiles {
+	struct arena *arena;
+	size_t refs;
+	uint64_t generation; /* of the catalog */
+	const struct value *model;
+	const struct value *tool;
 	const struct value *tools; /* {name: definition} the agent can execute */
 };
 
 struct agents *agents_new(struct store *store);
 void agents_destroy(struct agents **agents_p);
 
-/* Returns the compiled agent of version, with a reference for the caller, or NULL with a
- * reason in arena (unknown version, a spec this process cannot load, Redis gone, or
- * cancelled). Waits for Redis when it is not cached. */
+/* Returns the compiled agent of version, with a reference for the caller. NULL with a reason
+ * in arena: an unknown version, or a spec this process cannot load; with *error_r NULL:
+ * nothing can be said now (Redis gone, or cancelled). Waits for Redis when it is not cached. */
 struct agent *agents_get(struct agents *agents, struct arena *arena, const char *name,
     const char *version, const char **error_r);
 void agents_unref(struct agents *agents, struct agent **agent_p);
 
-/* Brings the profiles up to date with catalog. */
-void agent_refresh(struct agent *agent, const struct catalog *catalog);
+/* Returns the agent's profiles, up to date with catalog, with a reference for the caller. */
+struct agent_profiles *agent_profiles(struct agent *agent, const struct catalog *catalog);
+void agent_profiles_unref(struct agent_profiles **profiles_p);
 
 #endif

@@ -296,6 +296,7 @@ run_model_node(struct run *run, struct step_result *result)
 {
 	struct arena *arena = run->scratch;
 	const struct spec *spec = run->agent->spec;
+	struct agent_profiles *profiles;
 	const struct value *body;
 	const struct fault *fault;
 	struct run_call call;
@@ -307,15 +308,16 @@ run_model_node(struct run *run, struct step_result *result)
 	run->step++;
 	if (go != GO_ON)
 		return go;
-	agent_refresh(run->agent, run->coordinator->catalog);
+	profiles = agent_profiles(run->agent, run->coordinator->catalog);
 	call = (struct run_call){
 		.id = arena_printf(arena, "%s.%" PRIu64 ".0", run->id, run->step),
 		.service = arena_printf(arena, SERVICE_MODEL_PREFIX "%s", spec->provider),
 		.flags = run->stream ? WIRE_STREAM : 0,
-		.profile = run->agent->model_profile,
+		.profile = profiles->model,
 		.request = model_request(run),
 	};
 	go = run_call(run, arena, &call, &body);
+	agent_profiles_unref(&profiles);
 	if (go != GO_ON)
 		return go;
 	value_list_add(&run->answered, value_str(run->batch, call.id));

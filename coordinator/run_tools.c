@@ -24,6 +24,7 @@ struct tool_call {
 
 struct tool_calls {
 	struct run *run;
+	struct agent_profiles *profiles;
 	struct fiber *waiting; /* the run's */
 	struct tool_call *calls;
 	size_t count;
@@ -149,18 +150,18 @@ prepare(struct tool_call *call, const struct value *tool_call)
 	const char *name = value_get_text(tool_call, "name");
 	bool served;
 
-	call->tool = value_get(run->agent->tools, name);
-	if (call->tool != NULL)
-		call->tool = value_copy(arena, call->tool);
-	served = value_has(catalog_tools(run->coordinator->catalog), name) &&
-		 call->tool != NULL;
+	call->tool = value_get(call->round->profiles->tools, name);
+	/* A worker's tool is meant when the agent lists it; one of the same name that a
+	 * middleware brings is run by any tool worker. */
+	served = value_contains(run->agent->spec->tools, name) &&
+		 value_has(catalog_tools(run->coordinator->catalog), name);
 	call->call = (struct run_call){
 		.id = arena_printf(
 		    arena, "%s.%" PRIu64 ".%zu", run->id, run->step, call->index),
 		.service = served ? arena_printf(arena, SERVICE_TOOL_PREFIX "%s", name)
 				  : SERVICE_TOOLS,
 		.flags = value_get_bool(call->tool, "idempotent", true) ? 0 : WIRE_ONCE,
-		.profile = run->agent->tool_profile,
+		.profile = call->round->profiles->tool,
 		.request = tool_request_body(run, arena, tool_call, call->tool),
 	};
 }
@@ -292,6 +293,7 @@ release(struct tool_calls *round)
 
 	for (i = 0; i < round->count; i++)
 		arena_destroy(&round->calls[i].arena);
+	agent_profiles_unref(&round->profiles);
 }
 
 enum go
@@ -308,7 +310,7 @@ run_tools_node(struct run *run, struct step_result *result)
 	run->step++;
 	if (go != GO_ON)
 		return go;
-	agent_refresh(run->agent, run->coordinator->catalog);
+	round.profiles = agent_profiles(run->agent, run->coordinator->catalog);
 	round.calls = arena_alloc(run->scratch, (round.count + 1) * sizeof *round.calls);
 	for (i = 0; i < round.count; i++) {
 		round.calls[i].round = &round;
