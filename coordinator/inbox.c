@@ -168,9 +168,10 @@ entry_main(void *arg)
 static void
 delete_done(struct batch *batch)
 {
-	static const char *const verbs[2][3] = {
-		{ "XACK", STORE_INBOX, STORE_INBOX_GROUP }, { "XDEL", STORE_INBOX, NULL }
-	};
+	/* Whoever dies between the two leaves an entry that is pending and gone: XAUTOCLAIM
+	 * drops it. The other way round it would lie in the stream for ever. */
+	static const char *const verbs[2][3] = { { "XDEL", STORE_INBOX, NULL },
+		{ "XACK", STORE_INBOX, STORE_INBOX_GROUP } };
 	size_t count = batch->done.count, verb, i;
 
 	for (verb = 0; verb < 2 && count > 0; verb++) {
