@@ -60,7 +60,7 @@ load_plugins(const char *const *paths)
 
 	for (; paths != NULL && *paths != NULL; paths++)
 		if (registry_load(*paths, &error) == -1)
-			settings_refuse(PROGRAM, "--plugin", *paths, error);
+			fatalx("plugin %s: %s", *paths, error);
 }
 
 static void
