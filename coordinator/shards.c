@@ -42,15 +42,65 @@ cancel_runs(struct coordinator *coordinator, const struct value *cancels)
 	}
 }
 
+/* A run held here, as it was before a wait. */
+struct held {
+	const char *thread, *run;
+	uint64_t epoch;
+};
+
+static struct held *
+list_held(const struct shard *shard, struct arena *arena, size_t *count_r)
+{
+	const struct coordinator *coordinator = shard->shards->coordinator;
+	struct held *held =
+	    arena_alloc(arena, (zhashx_size(coordinator->runs) + 1) * sizeof *held);
+	struct run *run;
+	size_t count = 0;
+
+	for (run = zhashx_first(coordinator->runs); run != NULL;
+	     run = zhashx_next(coordinator->runs))
+		if (run->shard == shard->number && run->id != NULL)
+			held[count++] = (struct held){ arena_strdup(arena, run->thread),
+				arena_strdup(arena, run->id), run->epoch };
+	*count_r = count;
+	return held;
+}
+
+/* Our lease had run out: this process slept, or Redis was gone. A run that another has
+ * claimed since may wait here for a call whose outcome goes to its new owner: it would wait
+ * for ever, and keep us from claiming the thread again. */
+static void
+drop_lost(const struct shard *shard, struct arena *arena)
+{
+	struct coordinator *coordinator = shard->shards->coordinator;
+	size_t count, i;
+	const struct held *held = list_held(shard, arena, &count);
+
+	for (i = 0; i < count; i++) {
+		enum store_status status = store_results(coordinator->store, arena,
+		    held[i].thread, held[i].run, held[i].epoch, value_empty_map());
+		const struct run *run = zhashx_lookup(coordinator->runs, held[i].thread);
+
+		if (status != STORE_FENCED || run == NULL || run->epoch != held[i].epoch)
+			continue;
+		log_info("run=%s thread=%s lost while the lease had run out", held[i].run,
+		    held[i].thread);
+		caller_disown(coordinator->caller, held[i].run);
+	}
+}
+
 static void
 renew(struct shard *shard, struct arena *arena)
 {
 	struct coordinator *coordinator = shard->shards->coordinator;
-	const struct value *cancels;
+	struct store_renewed renewed;
 
 	if (store_renew(coordinator->store, arena, shard->number,
-		coordinator_owner(coordinator), LEASE_MS, &cancels) == STORE_OK)
-		cancel_runs(coordinator, cancels);
+		coordinator_owner(coordinator), LEASE_MS, &renewed) != STORE_OK)
+		return;
+	if (renewed.lapsed)
+		drop_lost(shard, arena);
+	cancel_runs(coordinator, renewed.cancels);
 }
 
 static void

@@ -227,14 +227,18 @@ local function release(keys, args)
 end
 
 -- renew(due key; prefix, owner, lease_ms): prolongs owner's lease on the shard; lease_ms 0 ends it.
--- Returns the runs of the shard that somebody wants cancelled.
+-- Returns {"KEPT" or "LAPSED", runs of the shard that somebody wants cancelled...}. LAPSED: there
+-- was no lease any more, so that others may have claimed what owner holds.
 local function renew(_, args)
+  local now = now_ms()
+  local answer = redis.call('SMEMBERS', args[1] .. 'cancels')
+  table.insert(answer, 1, lease_alive(args[1], args[2], now) and 'KEPT' or 'LAPSED')
   if tonumber(args[3]) == 0 then
     redis.call('HDEL', args[1] .. 'leases', args[2])
   else
-    redis.call('HSET', args[1] .. 'leases', args[2], now_ms() + tonumber(args[3]))
+    redis.call('HSET', args[1] .. 'leases', args[2], now + tonumber(args[3]))
   end
-  return redis.call('SMEMBERS', args[1] .. 'cancels')
+  return answer
 end
 
 -- sweep(due key; prefix, owner, limit): the threads of the shard that owner should claim now:
@@ -260,11 +264,9 @@ local function sweep(keys, args)
   for _, thread in ipairs(waiting) do
     found[#found + 1] = thread
   end
-  if #due > 0 then
-    for _, owner in ipairs(redis.call('HKEYS', prefix .. 'leases')) do
-      if not lease_alive(prefix, owner, now - 60000) then
-        redis.call('HDEL', prefix .. 'leases', owner)
-      end
+  for _, owner in ipairs(redis.call('HKEYS', prefix .. 'leases')) do
+    if not lease_alive(prefix, owner, now) then
+      redis.call('HDEL', prefix .. 'leases', owner)
     end
   end
   return found

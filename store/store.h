@@ -125,16 +125,21 @@ struct store_committed {
 enum store_status store_commit(struct store *store, struct arena *arena,
     const struct store_commit *commit, struct store_committed *committed_r);
 
-/* Stores outcomes {call id: value} of a superstep that is not complete. */
+/* Stores outcomes {call id: value} of a superstep that is not complete. With none it only
+ * asks whether epoch still owns the thread. */
 enum store_status store_results(struct store *store, struct arena *arena,
     const char *thread, const char *run, uint64_t epoch, const struct value *outcomes);
 
 enum store_status store_release(
     struct store *store, struct arena *arena, const char *thread, uint64_t epoch);
 
-/* lease_ms 0 gives the lease up. cancels_r: [run id]. */
+struct store_renewed {
+	bool lapsed; /* there was no lease: others may have claimed what owner holds */
+	const struct value *cancels; /* [run id] that somebody wants cancelled */
+};
+/* lease_ms 0 gives the lease up. */
 enum store_status store_renew(struct store *store, struct arena *arena, unsigned shard,
-    const char *owner, uint64_t lease_ms, const struct value **cancels_r);
+    const char *owner, uint64_t lease_ms, struct store_renewed *renewed_r);
 
 /* threads_r: [thread id] that owner should claim if it does not hold them, recovered ones first. */
 enum store_status store_sweep(struct store *store, struct arena *arena, unsigned shard,

@@ -220,15 +220,22 @@ call_shard(struct store *store, struct command *command, const struct value **te
 
 enum store_status
 store_renew(struct store *store, struct arena *arena, unsigned shard, const char *owner,
-    uint64_t lease_ms, const struct value **cancels_r)
+    uint64_t lease_ms, struct store_renewed *renewed_r)
 {
 	struct command command = { .arena = arena };
+	const struct value *words;
+	enum store_status status;
 
 	command_function(&command, "fl_renew",
 	    arena_printf(arena, "%sdue", store_prefix(arena, shard)), shard);
 	command_text(&command, owner);
 	command_uint(&command, lease_ms);
-	return call_shard(store, &command, cancels_r);
+	status = call_shard(store, &command, &words);
+	if (status != STORE_OK)
+		return status;
+	renewed_r->lapsed = value_text_is(value_at(words, 0), "LAPSED");
+	renewed_r->cancels = value_array_slice(arena, words, 1, value_size(words));
+	return STORE_OK;
 }
 
 enum store_status
