@@ -1,339 +1,91 @@
 #include "redis.h"
 
 #include <assert.h>
-#include <hiredis/async.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <stdio.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <sys/random.h>
-#include <sys/socket.h>
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#pragma GCC diagnostic ignored "-Wpedantic"
-#pragma GCC diagnostic ignored "-Wstrict-prototypes"
-#include <hiredis/adapters/libuv.h>
-#pragma GCC diagnostic pop
 
 #include "fiber.h"
 #include "memory.h"
-#include "redis_url.h"
+#include "redis_reply.h"
+#include "redis_session.h"
 
-#define BACKOFF_MS_MIN 50u
-#define BACKOFF_MS_MAX 1000u
-#define CONNECT_MS 5000u /* a connection not set up by then is given up */
-#define TRY_AGAIN_MS 50u /* after an answer such as LOADING */
-#define TEXT_ARGS_MAX 32u
-
-enum state {
-	STATE_DOWN,  /* nothing; the timer will connect */
-	STATE_SETUP, /* connecting, AUTH, SELECT, FUNCTION LOAD */
-	STATE_UP,
+/* A command that was sent. Its fiber may leave before the answer comes. */
+struct request {
+	struct fiber *fiber; /* NULL: left */
+	struct arena *arena;
+	const struct value *reply; /* NULL: lost */
+	bool is_error;
+	bool is_answered;
 };
 
-/* A fiber that waits for the connection. Lives on its stack. */
-struct waiter {
+/* A redis_call under way; on its fiber's stack. */
+struct call {
+	TAILQ_ENTRY(call) entry;
+	struct redis *redis; /* NULL: destroyed meanwhile */
 	struct fiber *fiber;
-	TAILQ_ENTRY(waiter) entry;
+	struct arena *arena;
+	uint64_t until_ms;
+	unsigned refusals;
+	const struct value *reply; /* the last */
 };
 
 struct redis {
 	struct loop *loop;
-	struct redis_url url;
-	char *library;
-	enum state state;
-	unsigned setup_step;
-	redisAsyncContext *context; /* hiredis frees it when the connection ends */
-	struct timer *timer;        /* to connect again, or to give up setting up */
-	uint64_t backoff_ms;
-	bool is_closing;
-	char trouble[256];
-	TAILQ_HEAD(, waiter) waiters;
+	struct redis_session *session;
+	TAILQ_HEAD(, call) calls;
 };
 
-/* One command under way. Outlives a cancelled fiber: the reply is dropped then. */
-struct request {
-	struct fiber *fiber; /* NULL: nobody waits any more */
-	struct arena *arena;
-	bool done;
-	enum redis_status status;
-	const struct value *reply;
-};
+/* --- what the session tells ----------------------------------------------------------- */
 
-static void connect_now(void *arg);
-static void next_setup_step(struct redis *redis);
-
-/* --- replies ---------------------------------------------------------------------------- */
-
-static const struct value *
-reply_value(struct arena *arena, const redisReply *reply)
+static void
+on_up(void *arg)
 {
-	const struct value **items;
-	size_t i;
+	struct redis *redis = arg;
+	struct call *call;
 
-	switch (reply->type) {
-	case REDIS_REPLY_INTEGER:
-		return value_int(arena, reply->integer);
-	case REDIS_REPLY_ARRAY:
-		items = arena_alloc(arena, (reply->elements + 1) * sizeof *items);
-		for (i = 0; i < reply->elements; i++)
-			items[i] = reply_value(arena, reply->element[i]);
-		return value_array(arena, items, reply->elements);
-	case REDIS_REPLY_NIL:
-		return value_nil();
-	default:
-		return value_bin(arena, reply->str, (size_t)reply->len);
+	TAILQ_FOREACH(call, &redis->calls, entry)
+	{
+		fiber_wake(call->fiber);
 	}
 }
 
-const char *
-redis_reply_text(const struct value *reply)
-{
-	if (value_is(reply, VALUE_BIN) || value_is(reply, VALUE_STR))
-		return reply->text;
-	return NULL;
-}
-
 static void
-on_reply(redisAsyncContext *context, void *answer, void *data)
+on_reply(void *arg, void *token, const struct redisReply *reply)
 {
-	struct request *request = data;
-	const redisReply *reply = answer;
+	struct request *request = token;
 
-	(void)context;
+	(void)arg;
 	if (request->fiber == NULL) {
 		free(request);
 		return;
 	}
-	request->done = true;
-	if (reply == NULL) {
-		request->status = REDIS_LOST;
-	} else {
-		request->status =
-		    reply->type == REDIS_REPLY_ERROR ? REDIS_ERROR : REDIS_OK;
-		request->reply = reply_value(request->arena, reply);
+	request->is_answered = true;
+	if (reply != NULL) {
+		request->reply = redis_reply_value(request->arena, reply);
+		request->is_error = redis_reply_is_error(reply);
 	}
 	fiber_wake(request->fiber);
 }
 
-/* --- the connection ----------------------------------------------------------------------- */
-
-static void
-set_trouble(struct redis *redis, const char *what, const char *why)
-{
-	snprintf(redis->trouble, sizeof redis->trouble, "%s: %s", what, why);
-}
-
-static uint64_t
-jittered(uint64_t ms)
-{
-	uint32_t random = 0;
-
-	if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
-		random = 0;
-	return ms / 2 + random % (ms / 2 + 1);
-}
-
-static void
-connect_later(struct redis *redis)
-{
-	redis->state = STATE_DOWN;
-	redis->context = NULL;
-	timer_stop(&redis->timer);
-	if (redis->is_closing)
-		return;
-	redis->timer =
-	    timer_start(redis->loop, jittered(redis->backoff_ms), 0, connect_now, redis);
-	redis->backoff_ms = redis->backoff_ms * 2 > BACKOFF_MS_MAX
-				? BACKOFF_MS_MAX
-				: redis->backoff_ms * 2;
-}
-
-/* Ends the connection from the loop's stack, outside of hiredis's callbacks: it answers every
- * command under way with "lost", and calls on_disconnect unless it was never connected. */
-static void
-drop_connection(void *arg)
-{
-	struct redis *redis = arg;
-	redisAsyncContext *context = redis->context;
-
-	redis->context = NULL;
-	if (context != NULL)
-		redisAsyncFree(context);
-	connect_later(redis);
-}
-
-static void
-drop_soon(struct redis *redis)
-{
-	timer_stop(&redis->timer);
-	redis->state = STATE_DOWN;
-	redis->timer = timer_start(redis->loop, 0, 0, drop_connection, redis);
-}
-
-static void
-give_up_setup(void *arg)
-{
-	struct redis *redis = arg;
-
-	set_trouble(redis, "no answer", "the connection was not set up in time");
-	drop_connection(redis);
-}
-
-static void
-tune_socket(const struct redis *redis)
-{
-	int fd = redis->context->c.fd, on = 1, idle = 15, interval = 5, count = 3;
-	unsigned timeout = 10000;
-
-	if (redis->url.path != NULL)
-		return;
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof timeout);
-}
-
-static void
-on_connect(const redisAsyncContext *context, int status)
-{
-	struct redis *redis = context->data;
-
-	if (status == REDIS_OK || redis->is_closing)
-		return;
-	/* hiredis frees the context after this callback. */
-	set_trouble(redis, redis->url.path != NULL ? redis->url.path : redis->url.host,
-	    context->errstr);
-	connect_later(redis);
-}
-
-static void
-on_disconnect(const redisAsyncContext *context, int status)
-{
-	struct redis *redis = context->data;
-
-	if (redis->is_closing || redis->context != context)
-		return;
-	set_trouble(
-	    redis, "connection lost", status == REDIS_OK ? "closed" : context->errstr);
-	connect_later(redis);
-}
-
-static void
-connect_now(void *arg)
-{
-	struct redis *redis = arg;
-	redisAsyncContext *context;
-
-	timer_stop(&redis->timer);
-	context = redis->url.path != NULL
-		      ? redisAsyncConnectUnix(redis->url.path)
-		      : redisAsyncConnect(redis->url.host, redis->url.port);
-	if (context == NULL)
-		abort();
-	if (context->err != 0) {
-		set_trouble(redis,
-		    redis->url.path != NULL ? redis->url.path : redis->url.host,
-		    context->errstr);
-		redisAsyncFree(context);
-		connect_later(redis);
-		return;
-	}
-	redis->context = context;
-	context->data = redis;
-	context->c.reader->maxbuf = 0; /* keep a large reply's buffer */
-	redisLibuvAttach(context, loop_uv(redis->loop));
-	redisAsyncSetConnectCallback(context, on_connect);
-	redisAsyncSetDisconnectCallback(context, on_disconnect);
-	tune_socket(redis);
-	redis->state = STATE_SETUP;
-	redis->setup_step = 0;
-	redis->timer = timer_start(redis->loop, CONNECT_MS, 0, give_up_setup, redis);
-	next_setup_step(redis);
-}
-
-/* --- setting up: AUTH, SELECT, FUNCTION LOAD --------------------------------------------------- */
-
-static void
-is_up(struct redis *redis)
-{
-	struct waiter *waiter;
-
-	timer_stop(&redis->timer);
-	redis->state = STATE_UP;
-	redis->backoff_ms = BACKOFF_MS_MIN;
-	redis->trouble[0] = '\0';
-	TAILQ_FOREACH(waiter, &redis->waiters, entry)
-	{
-		fiber_wake(waiter->fiber);
-	}
-}
-
-static void
-on_setup(redisAsyncContext *context, void *answer, void *data)
-{
-	struct redis *redis = data;
-	const redisReply *reply = answer;
-
-	(void)context;
-	if (reply == NULL || redis->is_closing || redis->state != STATE_SETUP)
-		return;
-	if (reply->type != REDIS_REPLY_ERROR) {
-		redis->setup_step++;
-		next_setup_step(redis);
-		return;
-	}
-	set_trouble(redis, "Redis refused the connection", reply->str);
-	drop_soon(redis);
-}
-
-static void
-next_setup_step(struct redis *redis)
-{
-	redisAsyncContext *context = redis->context;
-	const struct redis_url *url = &redis->url;
-
-	if (redis->setup_step == 0) {
-		if (url->user != NULL)
-			redisAsyncCommand(context, on_setup, redis, "AUTH %s %s",
-			    url->user, url->password);
-		else if (url->password != NULL)
-			redisAsyncCommand(
-			    context, on_setup, redis, "AUTH %s", url->password);
-		else
-			redisAsyncCommand(context, on_setup, redis, "PING");
-	} else if (redis->setup_step == 1) {
-		redisAsyncCommand(context, on_setup, redis, "SELECT %d", url->db);
-	} else if (redis->setup_step == 2 && redis->library != NULL) {
-		redisAsyncCommand(
-		    context, on_setup, redis, "FUNCTION LOAD REPLACE %s", redis->library);
-	} else {
-		is_up(redis);
-	}
-}
-
-/* --- life ---------------------------------------------------------------------------------------- */
+static const struct redis_session_events events = {
+	.on_up = on_up,
+	.on_reply = on_reply,
+};
 
 struct redis *
 redis_new(struct loop *loop, const char *url, const char *library, const char **error_r)
 {
 	struct redis *redis = xcalloc(1, sizeof *redis);
 
-	if (redis_url_parse(&redis->url, url, error_r) == -1) {
+	redis->loop = loop;
+	TAILQ_INIT(&redis->calls);
+	redis->session = redis_session_new(loop, url, library, &events, redis, error_r);
+	if (redis->session == NULL) {
 		free(redis);
 		return NULL;
 	}
-	redis->loop = loop;
-	redis->library = library != NULL ? xstrdup(library) : NULL;
-	redis->backoff_ms = BACKOFF_MS_MIN;
-	snprintf(redis->trouble, sizeof redis->trouble, "connecting");
-	TAILQ_INIT(&redis->waiters);
-	connect_now(redis);
 	return redis;
 }
 
@@ -341,135 +93,190 @@ void
 redis_destroy(struct redis **redis_p)
 {
 	struct redis *redis = *redis_p;
+	struct call *call;
 
 	if (redis == NULL)
 		return;
-	assert(TAILQ_EMPTY(&redis->waiters));
-	*redis_p = NULL;
-	redis->is_closing = true;
-	timer_stop(&redis->timer);
-	if (redis->context != NULL)
-		redisAsyncFree(redis->context);
-	redis_url_release(&redis->url);
-	free(redis->library);
-	free(redis);
-}
-
-bool
-redis_is_up(const struct redis *redis)
-{
-	return redis->state == STATE_UP;
-}
-
-const char *
-redis_trouble(const struct redis *redis)
-{
-	return redis->trouble;
-}
-
-/* --- commands --------------------------------------------------------------------------------------- */
-
-/* Waits until the connection is up, at most until deadline. */
-static enum redis_status
-wait_up(struct redis *redis, uint64_t deadline)
-{
-	struct waiter waiter = { .fiber = fiber_current() };
-	enum redis_status status = REDIS_OK;
-
-	TAILQ_INSERT_TAIL(&redis->waiters, &waiter, entry);
-	while (redis->state != STATE_UP && status == REDIS_OK) {
-		uint64_t now = loop_now_ms(redis->loop);
-
-		if (now >= deadline)
-			status = REDIS_LOST;
-		else if (fiber_wait_ms(deadline - now) == -1)
-			status = REDIS_CANCELLED;
+	TAILQ_FOREACH(call, &redis->calls, entry)
+	{
+		call->redis = NULL;
+		fiber_wake(call->fiber);
 	}
-	TAILQ_REMOVE(&redis->waiters, &waiter, entry);
-	return status;
+	redis_session_destroy(&redis->session);
+	free(redis);
+	*redis_p = NULL;
 }
 
+/* --- waiting -------------------------------------------------------------------------- */
+
+/* Returns what there is left of the call's time. */
+static uint64_t
+left_ms(const struct call *call)
+{
+	uint64_t now_ms = loop_now_ms(call->redis->loop);
+
+	return call->until_ms > now_ms ? call->until_ms - now_ms : 0;
+}
+
+/* What a call ends with that could not be done in its time. */
 static enum redis_status
-send_once(struct redis *redis, struct arena *arena, const struct redis_arg *args,
-    size_t count, const struct value **reply_r)
+time_over(const struct call *call)
+{
+	return call->reply != NULL ? REDIS_ERROR : REDIS_LOST;
+}
+
+/* Returns REDIS_OK once the connection is up. */
+static enum redis_status
+wait_until_up(struct call *call)
+{
+	while (call->redis != NULL && !redis_session_is_up(call->redis->session)) {
+		if (left_ms(call) == 0)
+			return time_over(call);
+		if (fiber_wait_ms(left_ms(call)) == -1)
+			return REDIS_CANCELLED;
+	}
+	return call->redis != NULL ? REDIS_OK : REDIS_LOST;
+}
+
+/* Waits a while after a refusal. Returns REDIS_OK when there is time to try again. */
+static enum redis_status
+wait_for_better_times(struct call *call)
+{
+	uint64_t ms = redis_backoff_ms(++call->refusals);
+
+	if (left_ms(call) == 0)
+		return REDIS_ERROR;
+	if (fiber_wait_ms(ms < left_ms(call) ? ms : left_ms(call)) == -1)
+		return REDIS_CANCELLED;
+	return call->redis != NULL ? REDIS_OK : REDIS_LOST;
+}
+
+/* --- calling -------------------------------------------------------------------------- */
+
+/* Sends the command and waits for what comes of it. */
+static enum redis_status
+exchange(struct call *call, const struct redis_arg *args, size_t count)
 {
 	struct request *request = xcalloc(1, sizeof *request);
-	const char **argv = arena_alloc(arena, count * sizeof *argv);
-	size_t *sizes = arena_alloc(arena, count * sizeof *sizes);
 	enum redis_status status;
-	size_t i;
 
-	for (i = 0; i < count; i++) {
-		argv[i] = args[i].data;
-		sizes[i] = args[i].size;
-	}
-	request->fiber = fiber_current();
-	request->arena = arena;
-	if (redisAsyncCommandArgv(
-		redis->context, on_reply, request, (int)count, argv, sizes) != 0) {
-		free(request);
-		return REDIS_LOST;
-	}
-	while (!request->done) {
-		if (fiber_wait() == -1 && !request->done) {
-			request->fiber = NULL; /* on_reply frees it */
+	request->fiber = call->fiber;
+	request->arena = call->arena;
+	redis_session_send(call->redis->session, args, count, request);
+	while (!request->is_answered) {
+		if (fiber_wait() == -1 && !request->is_answered) {
+			request->fiber = NULL; /* who frees it when the answer comes */
 			return REDIS_CANCELLED;
 		}
 	}
-	status = request->status;
-	*reply_r = request->reply;
+	status = request->reply == NULL ? REDIS_LOST
+		 : request->is_error    ? REDIS_ERROR
+					: REDIS_OK;
+	if (request->reply != NULL)
+		call->reply = request->reply;
 	free(request);
 	return status;
 }
 
-/* Answers of a Redis that will do later (reliability.md 2.5). */
-static bool
-is_passing(const char *error)
+/* Does what the refusal asks for. Returns REDIS_OK when the command is to be sent again. */
+static enum redis_status
+heed(struct call *call)
 {
-	static const char *const codes[] = { "LOADING", "MASTERDOWN", "BUSY ", "TRYAGAIN",
-		"CLUSTERDOWN", "MISCONF", "OOM", "NOREPLICAS", "READONLY", "UNBLOCKED" };
-	size_t i;
+	const char *error = value_text(call->reply);
 
-	for (i = 0; error != NULL && i < sizeof codes / sizeof *codes; i++)
-		if (strncmp(error, codes[i], strlen(codes[i])) == 0)
-			return true;
-	return false;
+	switch (redis_reply_verdict(error)) {
+	case REDIS_ELSEWHERE:
+		redis_session_leave(call->redis->session, error);
+		break;
+	case REDIS_LIBRARY:
+		redis_session_load(call->redis->session);
+		break;
+	case REDIS_AGAIN:
+		break;
+	case REDIS_FINAL:
+		return REDIS_ERROR;
+	}
+	return wait_for_better_times(call);
+}
+
+static enum redis_status
+run(struct call *call, const struct redis_arg *args, size_t count)
+{
+	enum redis_status status = REDIS_OK;
+
+	if (fiber_cancelled())
+		return REDIS_CANCELLED;
+	while (status == REDIS_OK) {
+		status = wait_until_up(call);
+		if (status != REDIS_OK)
+			break;
+		status = exchange(call, args, count);
+		if (status != REDIS_ERROR || call->redis == NULL)
+			break;
+		status = heed(call);
+	}
+	return status;
 }
 
 enum redis_status
 redis_call(struct redis *redis, struct arena *arena, uint64_t wait_ms,
     const struct redis_arg *args, size_t count, const struct value **reply_r)
 {
-	uint64_t deadline = loop_now_ms(redis->loop) + wait_ms;
+	struct call call = {
+		.redis = redis,
+		.fiber = fiber_current(),
+		.arena = arena,
+		.until_ms = loop_now_ms(redis->loop) + wait_ms,
+	};
 	enum redis_status status;
 
-	assert(fiber_current() != NULL && count > 0);
-	for (;;) {
-		status = wait_up(redis, deadline);
-		if (status != REDIS_OK)
-			return status;
-		status = send_once(redis, arena, args, count, reply_r);
-		if (status != REDIS_ERROR || !is_passing(redis_reply_text(*reply_r)) ||
-		    loop_now_ms(redis->loop) >= deadline)
-			return status;
-		if (fiber_sleep(TRY_AGAIN_MS) == -1)
-			return REDIS_CANCELLED;
-	}
+	assert(call.fiber != NULL && count > 0);
+	TAILQ_INSERT_TAIL(&redis->calls, &call, entry);
+	status = run(&call, args, count);
+	if (call.redis != NULL)
+		TAILQ_REMOVE(&redis->calls, &call, entry);
+	if (status == REDIS_OK || status == REDIS_ERROR)
+		*reply_r = call.reply;
+	return status;
 }
 
 enum redis_status
 redis_text(struct redis *redis, struct arena *arena, uint64_t wait_ms,
     const struct value **reply_r, const char *command, ...)
 {
-	struct redis_arg args[TEXT_ARGS_MAX];
-	size_t count = 0;
+	size_t count = 1, i;
+	struct redis_arg *args;
 	va_list list;
 
 	va_start(list, command);
-	for (; command != NULL; command = va_arg(list, const char *)) {
-		assert(count < TEXT_ARGS_MAX);
-		args[count++] = (struct redis_arg){ command, strlen(command) };
+	while (va_arg(list, const char *) != NULL)
+		count++;
+	va_end(list);
+	args = arena_alloc(arena, count * sizeof *args);
+	args[0] = (struct redis_arg){ command, strlen(command) };
+	va_start(list, command);
+	for (i = 1; i < count; i++) {
+		args[i].data = va_arg(list, const char *);
+		args[i].size = strlen(args[i].data);
 	}
 	va_end(list);
 	return redis_call(redis, arena, wait_ms, args, count, reply_r);
+}
+
+bool
+redis_is_up(const struct redis *redis)
+{
+	return redis_session_is_up(redis->session);
+}
+
+const char *
+redis_trouble(const struct redis *redis)
+{
+	return redis_session_trouble(redis->session);
+}
+
+void
+redis_allow_silence(struct redis *redis, uint64_t ms)
+{
+	redis_session_allow(redis->session, ms);
 }

@@ -7,7 +7,9 @@
 #ifndef REDIS_H
 #define REDIS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "loop.h"
 #include "value.h"
@@ -15,7 +17,7 @@
 struct redis;
 
 /* Returns a new client that connects (and connects again, with back-off, for ever) to
- * url: "redis://[:password@]host[:port][/db]" or "unix:///path/to/socket". NULL with a
+ * url: "redis://[[user]:password@]host[:port][/db]" or "unix:///path/to/socket". NULL with a
  * reason when url is none. library is the source of a Redis function library loaded
  * (FUNCTION LOAD REPLACE) after each connect, or NULL. */
 struct redis *redis_new(
@@ -41,9 +43,12 @@ struct redis_arg {
 /* Sends one command and waits for its answer, on a fiber. The answer is copied into
  * arena: arrays, strings (VALUE_BIN: bytes are bytes), integers, nil. While the
  * connection is down, or Redis says LOADING, MASTERDOWN, BUSY, TRYAGAIN, CLUSTERDOWN or
- * MISCONF, OOM, NOREPLICAS, READONLY, the command waits and is tried again up to wait_ms,
- * then REDIS_LOST (or REDIS_ERROR with what Redis said last). A command whose answer was
- * lost is not repeated: the caller knows whether it may be. */
+ * MISCONF, OOM, NOREPLICAS, READONLY, UNBLOCKED, or misses a function of the library, the
+ * command waits and is tried again up to wait_ms, then REDIS_LOST (or REDIS_ERROR with what
+ * Redis said last). A command whose answer was lost is not repeated: the caller knows
+ * whether it may be. reply_r is set for REDIS_OK and REDIS_ERROR.
+ *
+ * A blocking command holds up those behind it: it wants a struct redis of its own. */
 enum redis_status redis_call(struct redis *redis, struct arena *arena, uint64_t wait_ms,
     const struct redis_arg *args, size_t count, const struct value **reply_r);
 
@@ -52,10 +57,15 @@ enum redis_status redis_call(struct redis *redis, struct arena *arena, uint64_t 
 enum redis_status redis_text(struct redis *redis, struct arena *arena, uint64_t wait_ms,
     const struct value **reply_r, const char *command, ...) __attribute__((sentinel));
 
+/* How long an answer may take, 10,000 ms unless said: a connection that owes one for longer
+ * is given up. For blocking commands, more than they block. */
+void redis_allow_silence(struct redis *redis, uint64_t ms);
+
 /* True while connected and the library is loaded. */
 bool redis_is_up(const struct redis *redis);
 
-/* Lends a line that says what is wrong while it is not ("connection refused: ..."). */
+/* Lends a line that says what is wrong while it is not ("10.0.0.1:6379: Connection
+ * refused"), until the next turn; "" while it is up. */
 const char *redis_trouble(const struct redis *redis);
 
 /* Lends the bytes of a reply string as text, or NULL. (Replies are VALUE_BIN.) */

@@ -1,0 +1,412 @@
+#include "redis_session.h"
+
+#include <assert.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "redis_address.h"
+#include "redis_link.h"
+#include "redis_reply.h"
+
+#define BACKOFF_MS 50u
+#define BACKOFF_MS_MAX 1000u
+#define GREETING_MS_MAX 5000u
+#define SILENCE_MS_MAX 10000u /* with commands under way */
+#define IDLE_MS 5000u         /* without: then we ask */
+#define TICK_MS 500u
+
+enum state { OFF, FINDING, GREETING, UP, LEAVING, DESTROYED };
+
+struct redis_session {
+	struct arena *arena; /* of address */
+	struct redis_address address;
+	char *library; /* or NULL */
+	struct loop *loop;
+	const struct redis_session_events *events;
+	void *arg;
+	enum state state;
+	uint64_t since_ms;
+	uint64_t silence_ms_max;
+	struct redis_link *link; /* NULL: none */
+	struct lookup *lookup;   /* NULL: none */
+	size_t unanswered;       /* of the greeting */
+	unsigned failures;       /* in a row */
+	struct timer *retry, *tick;
+	char trouble[320];
+};
+
+/* A search for the host's addresses; it ends when libuv says so. */
+struct lookup {
+	uv_getaddrinfo_t uv;
+	struct redis_session *session; /* NULL: gone */
+};
+
+static void connect_to(struct redis_session *session, const char *ip);
+
+static void
+enter(struct redis_session *session, enum state state)
+{
+	session->state = state;
+	session->since_ms = loop_now_ms(session->loop);
+}
+
+static void
+say_trouble(struct redis_session *session, const char *reason)
+{
+	snprintf(session->trouble, sizeof session->trouble, "%s: %s",
+	    session->address.name, reason);
+}
+
+/* --- OFF ------------------------------------------------------------------------------ */
+
+uint64_t
+redis_backoff_ms(unsigned failures)
+{
+	uint64_t ms = BACKOFF_MS;
+
+	for (; failures > 1 && ms < BACKOFF_MS_MAX; failures--)
+		ms *= 2;
+	if (ms > BACKOFF_MS_MAX)
+		ms = BACKOFF_MS_MAX;
+	return ms / 2 + arc4random_uniform((uint32_t)(ms / 2) + 1);
+}
+
+static void find(struct redis_session *session);
+
+static void
+on_retry(void *arg)
+{
+	struct redis_session *session = arg;
+
+	timer_stop(&session->retry);
+	find(session);
+}
+
+static void
+go_off(struct redis_session *session, const char *reason)
+{
+	enter(session, OFF);
+	say_trouble(session, reason);
+	session->failures++;
+	session->retry = timer_start(
+	    session->loop, redis_backoff_ms(session->failures), 0, on_retry, session);
+}
+
+/* --- FINDING -------------------------------------------------------------------------- */
+
+/* Returns the address to try now: each in its turn, since the first may be one nobody
+ * listens on (::1). */
+static const struct addrinfo *
+choose(const struct addrinfo *info, unsigned failures)
+{
+	const struct addrinfo *at = info;
+
+	for (; at != NULL && failures > 0; failures--)
+		at = at->ai_next != NULL ? at->ai_next : info;
+	return at;
+}
+
+static void
+on_found(struct redis_session *session, int status, const struct addrinfo *info)
+{
+	char ip[NI_MAXHOST];
+
+	info = choose(info, session->failures);
+	if (info != NULL && getnameinfo(info->ai_addr, info->ai_addrlen, ip, sizeof ip,
+				NULL, 0, NI_NUMERICHOST) == 0)
+		connect_to(session, ip);
+	else
+		go_off(session, status == 0 ? "no address" : uv_strerror(status));
+}
+
+static void
+on_lookup(uv_getaddrinfo_t *uv, int status, struct addrinfo *info)
+{
+	struct lookup *lookup = uv->data;
+
+	if (lookup->session != NULL) {
+		lookup->session->lookup = NULL;
+		on_found(lookup->session, status, info);
+	}
+	uv_freeaddrinfo(info);
+	free(lookup);
+}
+
+static void
+look_up(struct redis_session *session)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	struct lookup *lookup = xcalloc(1, sizeof *lookup);
+	int status;
+
+	lookup->uv.data = lookup;
+	lookup->session = session;
+	status = uv_getaddrinfo(loop_uv(session->loop), &lookup->uv, on_lookup,
+	    session->address.host, NULL, &hints);
+	if (status == 0) {
+		session->lookup = lookup;
+		return;
+	}
+	free(lookup);
+	go_off(session, uv_strerror(status));
+}
+
+static void
+find(struct redis_session *session)
+{
+	enter(session, FINDING);
+	if (session->address.path != NULL || session->address.is_number)
+		connect_to(session, session->address.host);
+	else
+		look_up(session);
+}
+
+/* --- GREETING ------------------------------------------------------------------------- */
+
+/* Sends our own command: without a token. */
+static void
+send_own(struct redis_session *session, const char *const *words)
+{
+	struct redis_arg args[4];
+	size_t count;
+
+	for (count = 0; count < 4 && words[count] != NULL; count++)
+		args[count] = (struct redis_arg){ words[count], strlen(words[count]) };
+	redis_link_send(session->link, args, count, NULL);
+	session->unanswered++;
+}
+
+static void
+send_library(struct redis_session *session)
+{
+	send_own(session,
+	    (const char *const[]){ "FUNCTION", "LOAD", "REPLACE", session->library });
+}
+
+static void
+greet(struct redis_session *session)
+{
+	const struct redis_address *address = &session->address;
+
+	session->unanswered = 0;
+	if (address->user != NULL && address->password != NULL)
+		send_own(session, (const char *const[]){
+				      "AUTH", address->user, address->password, NULL });
+	else if (address->password != NULL)
+		send_own(
+		    session, (const char *const[]){ "AUTH", address->password, NULL });
+	if (address->database != NULL)
+		send_own(
+		    session, (const char *const[]){ "SELECT", address->database, NULL });
+	if (session->library != NULL)
+		send_library(session);
+	send_own(session, (const char *const[]){ "PING", NULL });
+}
+
+static void
+go_up(struct redis_session *session)
+{
+	enter(session, UP);
+	session->failures = 0;
+	session->trouble[0] = '\0';
+	session->events->on_up(session->arg);
+}
+
+/* --- what comes ----------------------------------------------------------------------- */
+
+static void
+on_own_reply(struct redis_session *session, const struct redisReply *reply)
+{
+	struct arena *arena;
+
+	session->unanswered--;
+	if (reply == NULL || session->state != GREETING)
+		return;
+	if (redis_reply_is_error(reply)) {
+		arena = arena_new();
+		redis_link_close(
+		    session->link, value_text(redis_reply_value(arena, reply)));
+		arena_destroy(&arena);
+	} else if (session->unanswered == 0) {
+		go_up(session);
+	}
+}
+
+static void
+on_reply(void *arg, void *token, const struct redisReply *reply)
+{
+	struct redis_session *session = arg;
+
+	if (token != NULL)
+		session->events->on_reply(session->arg, token, reply);
+	else
+		on_own_reply(session, reply);
+	if (session->state == LEAVING && reply != NULL &&
+	    redis_link_pending(session->link) == 0)
+		redis_link_close(session->link, "connecting again");
+}
+
+static void
+on_closed(void *arg, const char *reason)
+{
+	struct redis_session *session = arg;
+
+	session->link = NULL;
+	if (session->state != DESTROYED)
+		go_off(session, reason);
+}
+
+static const struct redis_link_events link_events = {
+	.on_reply = on_reply,
+	.on_closed = on_closed,
+};
+
+static void
+connect_to(struct redis_session *session, const char *ip)
+{
+	const struct redis_address *address = &session->address;
+	const char *error;
+
+	session->link = redis_link_open(session->loop, address->path, ip, address->port,
+	    &link_events, session, &error);
+	if (session->link == NULL) {
+		go_off(session, error);
+		return;
+	}
+	enter(session, GREETING);
+	greet(session);
+}
+
+/* --- watching ------------------------------------------------------------------------- */
+
+static void
+ping(struct redis_session *session)
+{
+	send_own(session, (const char *const[]){ "PING", NULL });
+}
+
+static void
+on_tick(void *arg)
+{
+	struct redis_session *session = arg;
+	uint64_t now_ms = loop_now_ms(session->loop), silent_ms;
+	/* After a gap of our own Redis gets its time again. */
+	uint64_t heard_ms = loop_gap_ms(session->loop);
+
+	if (session->link == NULL)
+		return;
+	if (redis_link_heard_ms(session->link) > heard_ms)
+		heard_ms = redis_link_heard_ms(session->link);
+	silent_ms = now_ms - heard_ms;
+	if (session->state == GREETING && silent_ms > GREETING_MS_MAX)
+		redis_link_close(session->link, "no answer");
+	else if (redis_link_pending(session->link) > 0 &&
+		 silent_ms > session->silence_ms_max)
+		redis_link_close(session->link, "no answer any more");
+	else if (session->state == UP && redis_link_pending(session->link) == 0 &&
+		 silent_ms > IDLE_MS)
+		ping(session);
+}
+
+static void
+on_flush(void *arg)
+{
+	struct redis_session *session = arg;
+
+	if (session->link != NULL)
+		redis_link_flush(session->link);
+}
+
+/* --- for redis.c ---------------------------------------------------------------------- */
+
+struct redis_session *
+redis_session_new(struct loop *loop, const char *url, const char *library,
+    const struct redis_session_events *events, void *arg, const char **error_r)
+{
+	struct redis_session *session = xcalloc(1, sizeof *session);
+
+	session->arena = arena_new();
+	if (redis_address_parse(session->arena, url, &session->address, error_r) == -1) {
+		arena_destroy(&session->arena);
+		free(session);
+		return NULL;
+	}
+	session->library = xstrdup(library);
+	session->loop = loop;
+	session->events = events;
+	session->arg = arg;
+	session->silence_ms_max = SILENCE_MS_MAX;
+	session->tick = timer_start(loop, TICK_MS, TICK_MS, on_tick, session);
+	loop_add_flush(loop, on_flush, session);
+	say_trouble(session, "not connected yet");
+	find(session);
+	return session;
+}
+
+void
+redis_session_destroy(struct redis_session **session_p)
+{
+	struct redis_session *session = *session_p;
+
+	session->state = DESTROYED;
+	if (session->link != NULL)
+		redis_link_close(session->link, "destroyed");
+	if (session->lookup != NULL) {
+		session->lookup->session = NULL;
+		uv_cancel((uv_req_t *)&session->lookup->uv);
+	}
+	timer_stop(&session->retry);
+	timer_stop(&session->tick);
+	loop_remove_flush(session->loop, on_flush, session);
+	arena_destroy(&session->arena);
+	free(session->library);
+	free(session);
+	*session_p = NULL;
+}
+
+bool
+redis_session_is_up(const struct redis_session *session)
+{
+	return session->state == UP;
+}
+
+const char *
+redis_session_trouble(const struct redis_session *session)
+{
+	return session->trouble;
+}
+
+void
+redis_session_send(struct redis_session *session, const struct redis_arg *args,
+    size_t count, void *token)
+{
+	assert(session->state == UP);
+	redis_link_send(session->link, args, count, token);
+}
+
+void
+redis_session_load(struct redis_session *session)
+{
+	if (session->state == UP && session->library != NULL)
+		send_library(session);
+}
+
+void
+redis_session_leave(struct redis_session *session, const char *reason)
+{
+	if (session->state != UP)
+		return;
+	enter(session, LEAVING);
+	say_trouble(session, reason);
+	if (redis_link_pending(session->link) == 0)
+		redis_link_close(session->link, "connecting again");
+}
+
+void
+redis_session_allow(struct redis_session *session, uint64_t ms)
+{
+	session->silence_ms_max = ms;
+}
