@@ -35,7 +35,7 @@ struct run {
 	struct arena *arena;
 	const char *id;
 	uint64_t epoch, version;
-	bool recovered; /* calls may have been sent before */
+	bool recovered; /* this superstep's calls may have been sent before */
 	const struct value *record;
 	const struct value *context; /* or NULL */
 	bool stream;
@@ -78,6 +78,13 @@ void run_release(struct run *run);
 
 const struct node *run_node(const struct run *run);
 
+/* A text of the run's record, or NULL. */
+const char *run_record_text(const struct run *run, const char *name);
+
+/* Loads agent and state from what the claim answered, and waits until the agent's model and
+ * tools are served. The run is then ready to advance at run->at. */
+enum go run_begin(struct run *run, const struct store_claim *claim);
+
 /* Sets run->fault. Returns GO_FAIL. */
 enum go run_fail(struct run *run, const char *type, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -90,6 +97,9 @@ enum go run_stopped_by(struct run *run, const struct fault *fault);
 
 /* Adds an event to the next commit: fields as for value_map, ended by NULL. */
 void run_event(struct run *run, const char *kind, const struct value *fields);
+
+/* The storage numbers of messages that no event has told yet, as first and count. */
+const struct value *run_untold_messages(struct run *run);
 
 /* Commits what changed, with the node at run->at as the next one. Does nothing when
  * nothing changed since the last. */

@@ -25,6 +25,18 @@ run_event(struct run *run, const char *kind, const struct value *fields)
 	value_list_add(&run->events, value_map_merge(run->batch, head, fields));
 }
 
+const struct value *
+run_untold_messages(struct run *run)
+{
+	struct state_changes changes;
+	uint32_t first = run->numbered;
+
+	state_changes(run->state, run->batch, &changes);
+	run->numbered = changes.first_number + (uint32_t)value_size(changes.messages);
+	return value_map(run->batch, "first", value_int(run->batch, first), "count",
+	    value_int(run->batch, run->numbered - first), NULL);
+}
+
 static const struct value *
 make_head(struct run *run, const char *status)
 {
