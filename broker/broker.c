@@ -267,17 +267,18 @@ feed(struct broker *broker, const struct event *event)
 /* --- events --------------------------------------------------------------------------- */
 
 static void
-feed_message(struct broker *broker, struct event *event, struct parts *parts)
+feed_message(struct broker *broker, uint64_t peer, struct parts *parts)
 {
+	struct event event = { .type = EVENT_REFUSED, .peer = peer };
 	struct header header;
 
 	if (wire_decode(broker->arena, parts_data(parts, 1), parts_size(parts, 1),
-		&header, &event->code, &event->reason) == 0) {
-		event->type = EVENT_MESSAGE;
-		event->header = &header;
-		event->body = body_take(parts, 2, &event->body_bytes);
+		&header, &event.code, &event.reason) == 0) {
+		event.type = EVENT_MESSAGE;
+		event.header = &header;
+		event.body = body_take(parts, 2, &event.body_bytes);
 	}
-	feed(broker, event);
+	feed(broker, &event);
 	if (arena_bytes(broker->arena) > ARENA_BYTES_MAX) {
 		arena_destroy(&broker->arena);
 		broker->arena = arena_new();
@@ -285,20 +286,28 @@ feed_message(struct broker *broker, struct event *event, struct parts *parts)
 }
 
 static void
+refuse(struct broker *broker, uint64_t peer, enum wire_code code, const char *reason)
+{
+	feed(broker, &(struct event){ .type = EVENT_REFUSED,
+			 .peer = peer,
+			 .code = code,
+			 .reason = reason });
+}
+
+static void
 on_message(void *arg, struct parts *parts, bool truncated)
 {
 	struct broker *broker = arg;
-	struct event event = { .type = EVENT_REFUSED, .peer = peer_of(parts) };
+	uint64_t peer = peer_of(parts);
 
-	if (event.peer == 0) {
+	if (peer == 0)
 		log_debug("dropped a message of a peer with a routing id of its own");
-	} else if (truncated || parts->count < 2) {
-		event.code = truncated ? CODE_TOO_LARGE : CODE_MALFORMED;
-		event.reason = truncated ? "too many frames" : "a message has a header";
-		feed(broker, &event);
-	} else {
-		feed_message(broker, &event, parts);
-	}
+	else if (truncated)
+		refuse(broker, peer, CODE_TOO_LARGE, "too many frames");
+	else if (parts->count < 2)
+		refuse(broker, peer, CODE_MALFORMED, "a message has a header");
+	else
+		feed_message(broker, peer, parts);
 }
 
 static void

@@ -24,8 +24,8 @@ struct broker *broker_new(
 /* Takes *broker_p; what was sent last still goes out. NULL is fine. */
 void broker_destroy(struct broker **broker_p);
 
-/* For service_run: says GOAWAY to all and ends. Nothing is waited for: what is under way
+/* For service_run, arg is the broker: says GOAWAY to all and ends. Nothing is waited for: what is under way
  * lives on in workers and coordinators, and the next broker learns it from them. */
-void broker_drain(void *broker);
+void broker_drain(void *arg);
 
 #endif

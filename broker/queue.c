@@ -48,12 +48,13 @@ static struct tenant *
 tenant_get(struct queue *queue, const char *name)
 {
 	struct tenant *tenant = id_table_get(queue->tenants, name);
+	size_t size = strlen(name) + 1;
 	unsigned i;
 
 	if (tenant != NULL)
 		return tenant;
-	tenant = xcalloc(1, sizeof *tenant + strlen(name) + 1);
-	strcpy(tenant->name, name);
+	tenant = xcalloc(1, sizeof *tenant + size);
+	memcpy(tenant->name, name, size);
 	for (i = 0; i < PRIORITIES; i++) {
 		tenant->turns[i].tenant = tenant;
 		tenant->turns[i].priority = i;

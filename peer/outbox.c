@@ -2,168 +2,11 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/queue.h>
 
-#include "heap.h"
-#include "id_table.h"
 #include "memory.h"
-#include "settled.h"
+#include "outbox_table.h"
 
-enum stop_cause {
-	STOP_NONE,
-	STOP_CANCELLED,
-	STOP_EXPIRED,
-	STOP_RELEASED, /* the drain's time is over */
-};
-
-struct entry {
-	struct id_key key;
-	bool finished;
-	unsigned flags;
-	char *run;
-	uint64_t step, epoch, attempt;
-	struct heap_node timer;  /* running: its deadline; finished: RESULT again */
-	TAILQ_ENTRY(entry) link; /* of running or finished; dead: of dead */
-	enum stop_cause cause;   /* running: it was told to stop */
-	/* finished */
-	struct parcel *parcel;
-	enum wire_code code;
-	uint64_t resend_ms; /* the next pause */
-	char id[];
-};
-TAILQ_HEAD(entry_list, entry);
-
-struct outbox {
-	uint32_t capacity;
-	struct id_table *entries;
-	struct entry_list running, finished; /* oldest first */
-	size_t running_count, finished_count;
-	struct settled *once; /* ids that must not run again */
-	struct heap timers;
-	uint64_t now_ms, lost;
-	bool draining, drained;
-	uint64_t drain_end_ms; /* then running calls are stopped and given back */
-	uint64_t flush_end_ms; /* then results are waited for no more */
-	uint64_t idle_ms; /* since when nothing runs in the drain; 0: something does */
-
-	struct outbox_action *actions;
-	size_t action_count, action_room;
-	struct wire_call *announced; /* the last ANNOUNCEs point into it */
-	struct entry_list dead;      /* the actions point to them */
-};
-
-/* --- actions -------------------------------------------------------------------------- */
-
-static struct outbox_action *
-append(struct outbox *outbox, enum outbox_action_type type)
-{
-	struct outbox_action *action;
-
-	if (outbox->action_count == outbox->action_room) {
-		outbox->action_room =
-		    outbox->action_room == 0 ? 16 : 2 * outbox->action_room;
-		outbox->actions = xreallocarray(
-		    outbox->actions, outbox->action_room, sizeof *outbox->actions);
-	}
-	action = &outbox->actions[outbox->action_count++];
-	*action = (struct outbox_action){ .type = type };
-	return action;
-}
-
-static void
-send_plain(struct outbox *outbox, enum message_type type, const char *id)
-{
-	append(outbox, OUTBOX_SEND)->header =
-	    (struct header){ .type = type, .call_id = id };
-}
-
-static void
-send_busy(struct outbox *outbox, const char *id)
-{
-	append(outbox, OUTBOX_SEND)->header = (struct header){ .type = MSG_BUSY,
-		.call_id = id,
-		.code = CODE_BUSY,
-		.retry_after_ms = RESEND_MS };
-}
-
-static void
-send_code(struct outbox *outbox, const char *id, enum wire_code code)
-{
-	append(outbox, OUTBOX_SEND)->header =
-	    (struct header){ .type = MSG_RESULT, .call_id = id, .code = code };
-}
-
-static void
-send_result(struct outbox *outbox, struct entry *entry)
-{
-	struct outbox_action *action = append(outbox, OUTBOX_SEND);
-
-	action->header = (struct header){
-		.type = MSG_RESULT,
-		.call_id = entry->id,
-		.run = entry->run,
-		.step = entry->step,
-		.epoch = entry->epoch,
-		.attempt = entry->attempt,
-		.code = entry->code,
-	};
-	action->parcel = entry->parcel;
-	heap_put(&outbox->timers, &entry->timer, outbox->now_ms + entry->resend_ms);
-	entry->resend_ms *= 2;
-	if (entry->resend_ms > RESULT_RESEND_MS_MAX)
-		entry->resend_ms = RESULT_RESEND_MS_MAX;
-}
-
-static void
-free_parcel(struct outbox *outbox, struct parcel *parcel)
-{
-	if (parcel != NULL)
-		append(outbox, OUTBOX_FREE)->parcel = parcel;
-}
-
-/* --- entries -------------------------------------------------------------------------- */
-
-static struct entry *
-entry_new(struct outbox *outbox, const struct header *call)
-{
-	size_t size = strlen(call->call_id) + 1;
-	struct entry *entry = xcalloc(1, sizeof *entry + size);
-
-	memcpy(entry->id, call->call_id, size);
-	entry->flags = call->flags;
-	entry->run = xstrdup(call->run);
-	entry->step = call->step;
-	id_table_put(outbox->entries, &entry->key, entry->id, entry);
-	TAILQ_INSERT_TAIL(&outbox->running, entry, link);
-	outbox->running_count++;
-	return entry;
-}
-
-static void
-entry_free(struct entry *entry)
-{
-	free(entry->run);
-	free(entry);
-}
-
-static void
-forget(struct outbox *outbox, struct entry *entry)
-{
-	if ((entry->flags & WIRE_ONCE) != 0 && entry->finished)
-		settled_add(outbox->once, entry->id, outbox->now_ms);
-	heap_remove(&outbox->timers, &entry->timer);
-	id_table_remove(outbox->entries, &entry->key);
-	if (entry->finished) {
-		TAILQ_REMOVE(&outbox->finished, entry, link);
-		outbox->finished_count--;
-	} else {
-		TAILQ_REMOVE(&outbox->running, entry, link);
-		outbox->running_count--;
-	}
-	free_parcel(outbox, entry->parcel);
-	TAILQ_INSERT_TAIL(&outbox->dead, entry, link);
-}
+/* --- life ------------------------------------------------------------------------- */
 
 struct outbox *
 outbox_new(uint32_t capacity, uint64_t seed)
@@ -179,17 +22,6 @@ outbox_new(uint32_t capacity, uint64_t seed)
 	return outbox;
 }
 
-static void
-free_the_dead(struct outbox *outbox)
-{
-	struct entry *entry;
-
-	while ((entry = TAILQ_FIRST(&outbox->dead)) != NULL) {
-		TAILQ_REMOVE(&outbox->dead, entry, link);
-		entry_free(entry);
-	}
-}
-
 void
 outbox_destroy(struct outbox **outbox_p, void (*drop)(struct parcel *parcel))
 {
@@ -200,12 +32,12 @@ outbox_destroy(struct outbox **outbox_p, void (*drop)(struct parcel *parcel))
 		return;
 	outbox->action_count = 0;
 	while (!TAILQ_EMPTY(&outbox->running))
-		forget(outbox, TAILQ_FIRST(&outbox->running));
+		outbox_entry_forget(outbox, TAILQ_FIRST(&outbox->running));
 	while (!TAILQ_EMPTY(&outbox->finished))
-		forget(outbox, TAILQ_FIRST(&outbox->finished));
+		outbox_entry_forget(outbox, TAILQ_FIRST(&outbox->finished));
 	for (i = 0; i < outbox->action_count && drop != NULL; i++)
 		drop(outbox->actions[i].parcel);
-	free_the_dead(outbox);
+	outbox_free_dead(outbox);
 	id_table_destroy(&outbox->entries);
 	settled_destroy(&outbox->once);
 	heap_release(&outbox->timers);
@@ -228,14 +60,14 @@ take_over(struct entry *entry, const struct header *call)
 static void
 start(struct outbox *outbox, const struct header *call)
 {
-	struct entry *entry = entry_new(outbox, call);
+	struct entry *entry = outbox_entry_new(outbox, call);
 
 	take_over(entry, call);
 	if (call->deadline_ms > 0)
 		heap_put(
 		    &outbox->timers, &entry->timer, outbox->now_ms + call->deadline_ms);
-	send_plain(outbox, MSG_CALL_ACK, entry->id);
-	append(outbox, OUTBOX_START)->header.call_id = entry->id;
+	outbox_send(outbox, MSG_CALL_ACK, entry->id);
+	outbox_act(outbox, OUTBOX_START)->header.call_id = entry->id;
 }
 
 static void
@@ -245,14 +77,14 @@ on_call(struct outbox *outbox, const struct header *call)
 
 	if (entry != NULL) {
 		take_over(entry, call);
-		send_plain(outbox, MSG_CALL_ACK, entry->id);
+		outbox_send(outbox, MSG_CALL_ACK, entry->id);
 		if (entry->finished)
-			send_result(outbox, entry);
+			outbox_send_result(outbox, entry);
 	} else if ((call->flags & WIRE_ONCE) != 0 &&
 		   settled_has(outbox->once, call->call_id)) {
-		send_code(outbox, call->call_id, CODE_WORKER_LOST);
+		outbox_send_code(outbox, call->call_id, CODE_WORKER_LOST);
 	} else if (outbox->draining || outbox->running_count >= outbox->capacity) {
-		send_busy(outbox, call->call_id);
+		outbox_send_busy(outbox, call->call_id);
 	} else {
 		start(outbox, call);
 	}
@@ -265,7 +97,7 @@ stop(struct outbox *outbox, struct entry *entry, enum stop_cause cause)
 		return;
 	entry->cause = cause;
 	heap_remove(&outbox->timers, &entry->timer);
-	append(outbox, OUTBOX_STOP)->header.call_id = entry->id;
+	outbox_act(outbox, OUTBOX_STOP)->header.call_id = entry->id;
 }
 
 static void
@@ -274,9 +106,9 @@ on_cancel(struct outbox *outbox, const struct header *cancel)
 	struct entry *entry = id_table_get(outbox->entries, cancel->call_id);
 
 	if (entry == NULL)
-		send_code(outbox, cancel->call_id, CODE_CANCELLED);
+		outbox_send_code(outbox, cancel->call_id, CODE_CANCELLED);
 	else if (entry->finished)
-		send_result(outbox, entry);
+		outbox_send_result(outbox, entry);
 	else
 		stop(outbox, entry,
 		    cancel->code == CODE_EXPIRED ? STOP_EXPIRED : STOP_CANCELLED);
@@ -288,7 +120,7 @@ on_result_ack(struct outbox *outbox, const struct header *ack)
 	struct entry *entry = id_table_get(outbox->entries, ack->call_id);
 
 	if (entry != NULL && entry->finished)
-		forget(outbox, entry);
+		outbox_entry_forget(outbox, entry);
 }
 
 static void
@@ -308,18 +140,11 @@ static void
 finish(struct outbox *outbox, struct entry *entry, enum wire_code code,
     struct parcel *parcel)
 {
-	TAILQ_REMOVE(&outbox->running, entry, link);
-	outbox->running_count--;
-	TAILQ_INSERT_TAIL(&outbox->finished, entry, link);
-	outbox->finished_count++;
-	entry->finished = true;
-	entry->code = code;
-	entry->parcel = parcel;
-	entry->resend_ms = RESEND_MS;
-	send_result(outbox, entry);
+	outbox_entry_finish(outbox, entry, code, parcel);
+	outbox_send_result(outbox, entry);
 	if (outbox->finished_count > OUTBOX_RESULTS_MAX) {
 		outbox->lost++;
-		forget(outbox, TAILQ_FIRST(&outbox->finished));
+		outbox_entry_forget(outbox, TAILQ_FIRST(&outbox->finished));
 	}
 }
 
@@ -341,9 +166,9 @@ on_ended(struct outbox *outbox, const struct outbox_event *event)
 	assert(entry != NULL && !entry->finished);
 	if (event->interrupted && entry->cause == STOP_RELEASED &&
 	    (entry->flags & WIRE_ONCE) == 0) {
-		send_plain(outbox, MSG_RELEASE, entry->id);
-		free_parcel(outbox, event->parcel);
-		forget(outbox, entry);
+		outbox_send(outbox, MSG_RELEASE, entry->id);
+		outbox_free_parcel(outbox, event->parcel);
+		outbox_entry_forget(outbox, entry);
 	} else {
 		finish(outbox, entry, code_of(entry, event->interrupted), event->parcel);
 	}
@@ -355,8 +180,8 @@ on_not_started(struct outbox *outbox, const char *id)
 	struct entry *entry = id_table_get(outbox->entries, id);
 
 	assert(entry != NULL && !entry->finished);
-	send_busy(outbox, entry->id);
-	forget(outbox, entry);
+	outbox_send_busy(outbox, entry->id);
+	outbox_entry_forget(outbox, entry);
 }
 
 /* --- sessions ------------------------------------------------------------------------- */
@@ -387,7 +212,7 @@ announce(struct outbox *outbox)
 	for (at = 0; at < count; at += some) {
 		some =
 		    count - at < ANNOUNCED_CALLS_MAX ? count - at : ANNOUNCED_CALLS_MAX;
-		append(outbox, OUTBOX_SEND)->header =
+		outbox_act(outbox, OUTBOX_SEND)->header =
 		    (struct header){ .type = MSG_ANNOUNCE,
 			    .calls = outbox->announced + at,
 			    .call_count = some };
@@ -403,10 +228,10 @@ on_up(struct outbox *outbox)
 	TAILQ_FOREACH(entry, &outbox->finished, link)
 	{
 		entry->resend_ms = RESEND_MS;
-		send_result(outbox, entry);
+		outbox_send_result(outbox, entry);
 	}
 	if (outbox->draining)
-		append(outbox, OUTBOX_SEND)->header.type = MSG_DRAIN;
+		outbox_act(outbox, OUTBOX_SEND)->header.type = MSG_DRAIN;
 }
 
 /* --- time ----------------------------------------------------------------------------- */
@@ -415,7 +240,7 @@ static void
 ring(struct outbox *outbox, struct entry *entry)
 {
 	if (entry->finished)
-		send_result(outbox, entry);
+		outbox_send_result(outbox, entry);
 	else
 		stop(outbox, entry, STOP_EXPIRED);
 }
@@ -449,7 +274,7 @@ on_drain(struct outbox *outbox, uint64_t drain_ms)
 	outbox->draining = true;
 	outbox->drain_end_ms = outbox->now_ms + drain_ms - reserve_ms;
 	outbox->flush_end_ms = outbox->now_ms + drain_ms - reserve_ms / 4;
-	append(outbox, OUTBOX_SEND)->header.type = MSG_DRAIN;
+	outbox_act(outbox, OUTBOX_SEND)->header.type = MSG_DRAIN;
 }
 
 /* After every event: is a drain at its end? A result that nobody acknowledges is not waited
@@ -465,13 +290,13 @@ check_drained(struct outbox *outbox)
 	    outbox->now_ms < outbox->idle_ms + OUTBOX_FLUSH_MS)
 		return;
 	outbox->drained = true;
-	append(outbox, OUTBOX_DRAINED);
+	outbox_act(outbox, OUTBOX_DRAINED);
 }
 
 struct outbox_actions
 outbox_step(struct outbox *outbox, const struct outbox_event *event, uint64_t now_ms)
 {
-	free_the_dead(outbox);
+	outbox_free_dead(outbox);
 	outbox->action_count = 0;
 	if (now_ms > outbox->now_ms)
 		outbox->now_ms = now_ms;

@@ -7,6 +7,7 @@
 #include "service.h"
 
 #define CHECKS_PER_HEARTBEAT 3u
+#define GREET_WAIT_MS UINT64_C(600) /* for WELCOME, at first */
 #define LINGER_MS 1000
 #define ARENA_BYTES_MAX (256u << 10)
 
@@ -136,7 +137,7 @@ leave(struct peer *peer, const char *reason)
 	bool was_up = peer->up;
 
 	peer->up = false;
-	peer->greet_wait_ms = 2 * HEARTBEAT_MS;
+	peer->greet_wait_ms = GREET_WAIT_MS;
 	if (was_up && peer->options.on_down != NULL)
 		peer->options.on_down(peer->options.arg, reason);
 	connect_anew(peer);
@@ -292,7 +293,7 @@ peer_new(struct loop *loop, const struct peer_options *options)
 	services_copy(peer, options->services, options->service_count, options->catalog);
 	service_session(peer->session);
 	peer->arena = arena_new();
-	peer->greet_wait_ms = 2 * HEARTBEAT_MS;
+	peer->greet_wait_ms = GREET_WAIT_MS;
 	if (connect_anew(peer) == -1) {
 		peer_free(peer);
 		return NULL;

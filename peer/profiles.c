@@ -46,11 +46,14 @@ void
 profiles_destroy(struct profiles **profiles_p)
 {
 	struct profiles *profiles = *profiles_p;
+	struct profile *profile, *next;
 
 	if (profiles == NULL)
 		return;
-	while (!TAILQ_EMPTY(&profiles->recent))
-		profile_free(profiles, TAILQ_FIRST(&profiles->recent));
+	for (profile = TAILQ_FIRST(&profiles->recent); profile != NULL; profile = next) {
+		next = TAILQ_NEXT(profile, link);
+		profile_free(profiles, profile);
+	}
 	id_table_destroy(&profiles->table);
 	free(profiles);
 	*profiles_p = NULL;

@@ -48,8 +48,7 @@ settled_destroy(struct settled **settled_p)
 
 	if (settled == NULL)
 		return;
-	while (!TAILQ_EMPTY(&settled->oldest))
-		forget(settled, TAILQ_FIRST(&settled->oldest));
+	settled_expire(settled, UINT64_MAX);
 	id_table_destroy(&settled->ids);
 	free(settled);
 	*settled_p = NULL;
@@ -89,9 +88,11 @@ settled_remove(struct settled *settled, const char *id)
 void
 settled_expire(struct settled *settled, uint64_t now_ms)
 {
-	struct entry *entry;
+	struct entry *entry, *next;
 
-	while (
-	    (entry = TAILQ_FIRST(&settled->oldest)) != NULL && entry->until_ms <= now_ms)
+	for (entry = TAILQ_FIRST(&settled->oldest);
+	     entry != NULL && entry->until_ms <= now_ms; entry = next) {
+		next = TAILQ_NEXT(entry, link);
 		forget(settled, entry);
+	}
 }

@@ -181,6 +181,17 @@ bench_call(struct bench *bench, uint64_t peer, const char *id, const char *servi
 }
 
 void
+bench_flagged(struct bench *bench, uint64_t peer, const char *id, unsigned flags)
+{
+	bench_send(bench, peer,
+	    (struct header){ .type = MSG_CALL,
+		.flags = flags,
+		.call_id = id,
+		.service = "tool:a",
+		.deadline_ms = 60000 });
+}
+
+void
 bench_about(struct bench *bench, uint64_t peer, enum message_type type, const char *id)
 {
 	bench_send(bench, peer, (struct header){ .type = type, .call_id = id });
@@ -295,6 +306,16 @@ bench_expect(
 	ck_assert_msg(action != NULL, "no %s to %u about %s", wire_message_name(type),
 	    (unsigned)peer, id == NULL ? "anything" : id);
 	return action;
+}
+
+void
+bench_expect_outcome(
+    const struct bench *bench, uint64_t peer, const char *id, enum wire_code code)
+{
+	const struct action *result = bench_expect(bench, peer, MSG_RESULT, id);
+
+	ck_assert_str_eq(
+	    wire_code_name((unsigned)result->header.code), wire_code_name(code));
 }
 
 void

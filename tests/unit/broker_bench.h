@@ -35,6 +35,8 @@ void bench_send(struct bench *bench, uint64_t peer, struct header header);
 
 /* Short forms. */
 void bench_call(struct bench *bench, uint64_t peer, const char *id, const char *service);
+/* For "tool:a", with flags. */
+void bench_flagged(struct bench *bench, uint64_t peer, const char *id, unsigned flags);
 void bench_about(
     struct bench *bench, uint64_t peer, enum message_type type, const char *id);
 void bench_announce(
@@ -60,7 +62,11 @@ size_t bench_sent_count(
 const struct action *bench_expect(
     const struct bench *bench, uint64_t peer, enum message_type type, const char *id);
 
-/* Fails unless the call is in that many of this state. */
+/* The same for a RESULT with this code. */
+void bench_expect_outcome(
+    const struct bench *bench, uint64_t peer, const char *id, enum wire_code code);
+
+/* Fails unless so many calls are in this state. */
 void bench_expect_calls(const struct bench *bench, enum call_state state, size_t count);
 
 #endif

@@ -1,17 +1,16 @@
-/* The broker's rules on calls, one test a rule. */
+/* The broker's rules on who gets which call and when, one test a rule. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "broker_bench.h"
 
-TCase *tcase_broker_core(void);
-
 #define C 1 /* coordinators */
 #define C2 2
 #define W 11 /* workers */
 #define W2 12
-#define W3 13
+
+TCase *tcase_broker_core(void);
 
 static struct bench bench;
 
@@ -28,38 +27,6 @@ teardown(void)
 	bench_end(&bench);
 }
 
-static void
-send_flagged(uint64_t peer, const char *id, const char *service, unsigned flags)
-{
-	bench_send(&bench, peer,
-	    (struct header){ .type = MSG_CALL,
-		.flags = flags,
-		.call_id = id,
-		.service = service,
-		.deadline_ms = 60000 });
-}
-
-static void
-send_owned(uint64_t peer, const char *id, uint64_t epoch)
-{
-	bench_send(&bench, peer,
-	    (struct header){ .type = MSG_CALL,
-		.flags = WIRE_RESEND,
-		.call_id = id,
-		.service = "tool:a",
-		.epoch = epoch,
-		.deadline_ms = 60000 });
-}
-
-static void
-expect_outcome(uint64_t peer, const char *id, enum wire_code code)
-{
-	const struct action *result = bench_expect(&bench, peer, MSG_RESULT, id);
-
-	ck_assert_str_eq(
-	    wire_code_name((unsigned)result->header.code), wire_code_name(code));
-}
-
 /* --- the usual way -------------------------------------------------------------------- */
 
 START_TEST(a_call_goes_to_a_worker_and_its_result_comes_back)
@@ -71,7 +38,7 @@ START_TEST(a_call_goes_to_a_worker_and_its_result_comes_back)
 	ck_assert_ptr_nonnull(bench_sent(&bench, W, MSG_CALL, "c1")->body);
 	bench_about(&bench, W, MSG_CALL_ACK, "c1");
 	bench_about(&bench, W, MSG_RESULT, "c1");
-	expect_outcome(C, "c1", CODE_OK);
+	bench_expect_outcome(&bench, C, "c1", CODE_OK);
 	ck_assert_ptr_nonnull(bench_sent(&bench, C, MSG_RESULT, "c1")->body);
 	bench_about(&bench, C, MSG_RESULT_ACK, "c1");
 	bench_expect(&bench, W, MSG_RESULT_ACK, "c1");
@@ -298,7 +265,7 @@ START_TEST(a_call_nobody_serves_waits_for_its_deadline_and_names_the_nearest)
 	bench_pass(&bench, 59000);
 	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, "c1"));
 	bench_pass(&bench, 1100);
-	expect_outcome(C, "c1", CODE_NOT_SERVED);
+	bench_expect_outcome(&bench, C, "c1", CODE_NOT_SERVED);
 	result = bench_sent(&bench, C, MSG_RESULT, "c1");
 	ck_assert_ptr_nonnull(strstr(result->header.reason, "tool:serach"));
 	ck_assert_ptr_nonnull(strstr(result->header.reason, "tool:search"));
@@ -308,12 +275,12 @@ END_TEST
 START_TEST(a_call_whose_workers_had_no_room_in_time_expires)
 {
 	bench_worker(&bench, W, "tool:a", 1);
-	send_flagged(C, "c0", "tool:a", 0);
+	bench_flagged(&bench, C, "c0", 0);
 	bench_call(&bench, C, "c1", "tool:a");
 	bench_unreachable(&bench, W); /* c0 goes back to the queue, before c1 */
 	bench_pass(&bench, 60100);
-	expect_outcome(C, "c0", CODE_EXPIRED);
-	expect_outcome(C, "c1", CODE_EXPIRED);
+	bench_expect_outcome(&bench, C, "c0", CODE_EXPIRED);
+	bench_expect_outcome(&bench, C, "c1", CODE_EXPIRED);
 }
 END_TEST
 
@@ -338,7 +305,7 @@ START_TEST(a_late_call_is_cancelled_and_expires_when_its_worker_stays_silent_on_
 	    bench_expect(&bench, W, MSG_CANCEL, "c1")->header.code, CODE_EXPIRED);
 	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, "c1"));
 	bench_pass(&bench, EXPIRE_GRACE_MS + 100);
-	expect_outcome(C, "c1", CODE_EXPIRED);
+	bench_expect_outcome(&bench, C, "c1", CODE_EXPIRED);
 	/* Its slot is not free until the worker says so. */
 	bench_call(&bench, C, "c2", "tool:a");
 	bench_expect_calls(&bench, CALL_QUEUED, 1);
@@ -357,226 +324,7 @@ START_TEST(a_late_answer_within_the_grace_is_the_outcome)
 	bench_call(&bench, C, "c1", "tool:a");
 	bench_pass(&bench, 60100);
 	bench_about(&bench, W, MSG_RESULT, "c1");
-	expect_outcome(C, "c1", CODE_OK);
-}
-END_TEST
-
-/* --- sent again ----------------------------------------------------------------------- */
-
-START_TEST(a_call_is_sent_to_its_worker_until_it_is_acknowledged)
-{
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_call(&bench, C, "c1", "tool:a");
-	bench_pass(&bench, 2 * RESEND_MS + 200);
-	ck_assert_uint_eq(bench_sent_count(&bench, W, MSG_CALL, "c1"), 2);
-	bench_about(&bench, W, MSG_CALL_ACK, "c1");
-	bench_pass(&bench, 2 * RESEND_MS + 200);
-	ck_assert_uint_eq(bench_sent_count(&bench, W, MSG_CALL, "c1"), 0);
-}
-END_TEST
-
-START_TEST(a_result_is_sent_until_it_is_acknowledged)
-{
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_call(&bench, C, "c1", "tool:a");
-	bench_about(&bench, W, MSG_RESULT, "c1");
-	bench_pass(&bench, 2 * RESEND_MS + 200);
-	ck_assert_uint_eq(bench_sent_count(&bench, C, MSG_RESULT, "c1"), 2);
-	bench_about(&bench, C, MSG_RESULT_ACK, "c1");
-	bench_pass(&bench, 2 * RESEND_MS + 200);
-	ck_assert_uint_eq(bench_sent_count(&bench, C, MSG_RESULT, "c1"), 0);
-}
-END_TEST
-
-START_TEST(a_call_sent_again_is_not_run_again)
-{
-	bench_worker(&bench, W, "tool:a", 2);
-	bench_call(&bench, C, "c1", "tool:a");
-	send_flagged(C, "c1", "tool:a", WIRE_RESEND);
-	bench_expect(&bench, C, MSG_CALL_ACK, "c1");
-	ck_assert_ptr_null(bench_sent(&bench, W, MSG_CALL, NULL));
-	ck_assert_uint_eq(core_count(bench.core, COUNTER_repeated), 1);
-}
-END_TEST
-
-START_TEST(a_late_copy_of_a_settled_call_is_dropped)
-{
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_call(&bench, C, "c1", "tool:a");
-	bench_about(&bench, W, MSG_RESULT, "c1");
-	bench_about(&bench, C, MSG_RESULT_ACK, "c1");
-	bench_call(&bench, C, "c1", "tool:a");
-	ck_assert_ptr_null(bench_sent(&bench, 0, MSG_CALL, NULL));
-	ck_assert_ptr_null(bench_sent(&bench, 0, MSG_CALL_ACK, NULL));
-}
-END_TEST
-
-START_TEST(a_settled_call_that_is_meant_again_runs_again)
-{
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_call(&bench, C, "c1", "tool:a");
-	bench_about(&bench, W, MSG_RESULT, "c1");
-	bench_about(&bench, C, MSG_RESULT_ACK, "c1");
-	send_flagged(C, "c1", "tool:a", WIRE_RESEND);
-	bench_expect(&bench, W, MSG_CALL, "c1");
-}
-END_TEST
-
-START_TEST(a_result_that_was_settled_is_acknowledged_again)
-{
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_call(&bench, C, "c1", "tool:a");
-	bench_about(&bench, W, MSG_RESULT, "c1");
-	bench_about(&bench, C, MSG_RESULT_ACK, "c1");
-	bench_about(&bench, W, MSG_RESULT, "c1");
-	bench_expect(&bench, W, MSG_RESULT_ACK, "c1");
-	ck_assert_uint_eq(core_count(bench.core, COUNTER_adopted), 0);
-}
-END_TEST
-
-/* --- who asks ------------------------------------------------------------------------- */
-
-START_TEST(the_next_owner_of_a_running_call_gets_its_result)
-{
-	bench_worker(&bench, W, "tool:a", 1);
-	send_owned(C, "c1", 1);
-	bench_coordinator(&bench, C2);
-	send_owned(C2, "c1", 2);
-	bench_expect(&bench, C2, MSG_CALL_ACK, "c1");
-	bench_about(&bench, W, MSG_RESULT, "c1");
-	expect_outcome(C2, "c1", CODE_OK);
-	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, NULL));
-	ck_assert_uint_eq(bench_sent(&bench, C2, MSG_RESULT, "c1")->header.epoch, 2);
-	ck_assert_uint_eq(core_count(bench.core, COUNTER_joined), 1);
-}
-END_TEST
-
-START_TEST(the_result_of_a_vanished_requester_is_kept_for_the_next)
-{
-	bench_worker(&bench, W, "tool:a", 1);
-	send_owned(C, "c1", 1);
-	bench_unreachable(&bench, C);
-	bench_about(&bench, W, MSG_RESULT, "c1");
-	bench_expect_calls(&bench, CALL_KEPT, 1);
-	bench_pass(&bench, 30000);
-	bench_coordinator(&bench, C2);
-	send_owned(C2, "c1", 2);
-	expect_outcome(C2, "c1", CODE_OK);
-	bench_about(&bench, C2, MSG_RESULT_ACK, "c1");
-	bench_expect(&bench, W, MSG_RESULT_ACK, "c1");
-}
-END_TEST
-
-START_TEST(a_result_whose_requester_vanishes_before_it_acknowledges_is_kept_too)
-{
-	bench_worker(&bench, W, "tool:a", 1);
-	send_owned(C, "c1", 1);
-	bench_about(&bench, W, MSG_RESULT, "c1");
-	bench_unreachable(&bench, C);
-	bench_pass(&bench, 30000);
-	bench_coordinator(&bench, C2);
-	send_owned(C2, "c1", 2);
-	expect_outcome(C2, "c1", CODE_OK);
-}
-END_TEST
-
-START_TEST(an_owner_of_the_past_cannot_draw_the_result_away)
-{
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_coordinator(&bench, C2);
-	send_owned(C2, "c1", 7);
-	send_owned(C, "c1", 6);
-	bench_expect(&bench, C, MSG_CALL_ACK, "c1"); /* be quiet */
-	bench_send(&bench, C,
-	    (struct header){ .type = MSG_CANCEL, .call_id = "c1", .epoch = 6 });
-	ck_assert_ptr_null(bench_sent(&bench, W, MSG_CANCEL, NULL));
-	bench_about(&bench, W, MSG_RESULT, "c1");
-	expect_outcome(C2, "c1", CODE_OK);
-	bench_send(&bench, C,
-	    (struct header){ .type = MSG_RESULT_ACK, .call_id = "c1", .epoch = 6 });
-	bench_expect_calls(&bench, CALL_KEPT, 1);
-}
-END_TEST
-
-START_TEST(a_result_nobody_asks_for_is_given_up_in_the_end)
-{
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_call(&bench, C, "c1", "tool:a");
-	bench_unreachable(&bench, C);
-	bench_about(&bench, W, MSG_RESULT, "c1");
-	bench_leap(&bench, 500);
-	bench_expect_calls(&bench, CALL_KEPT, 1);
-	bench_leap(&bench, RESULT_KEEP_MS);
-	bench_expect_calls(&bench, CALL_KEPT, 0);
-	bench_expect(&bench, W, MSG_RESULT_ACK, "c1");
-	ck_assert_uint_eq(core_count(bench.core, COUNTER_dropped), 1);
-}
-END_TEST
-
-START_TEST(results_nobody_asks_for_are_bounded)
-{
-	struct core_options options = core_defaults;
-
-	bench_end(&bench);
-	options.session = "f";
-	options.name = "b";
-	options.kept_max = 2;
-	bench_start_with(&bench, &options);
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_about(&bench, W, MSG_RESULT, "c1");
-	bench_about(&bench, W, MSG_RESULT, "c2");
-	bench_about(&bench, W, MSG_RESULT, "c3");
-	bench_expect(&bench, W, MSG_RESULT_ACK, "c1"); /* the oldest */
-	bench_expect_calls(&bench, CALL_KEPT, 2);
-}
-END_TEST
-
-/* --- cancelling ----------------------------------------------------------------------- */
-
-START_TEST(a_waiting_call_is_cancelled_by_the_broker)
-{
-	bench_call(&bench, C, "c1", "tool:a");
-	bench_about(&bench, C, MSG_CANCEL, "c1");
-	expect_outcome(C, "c1", CODE_CANCELLED);
-	bench_worker(&bench, W, "tool:a", 1);
-	ck_assert_ptr_null(bench_sent(&bench, W, MSG_CALL, NULL));
-}
-END_TEST
-
-START_TEST(the_cancel_of_a_running_call_is_sent_until_its_result_comes)
-{
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_call(&bench, C, "c1", "tool:a");
-	bench_about(&bench, W, MSG_CALL_ACK, "c1");
-	bench_about(&bench, C, MSG_CANCEL, "c1");
-	bench_expect(&bench, W, MSG_CANCEL, "c1");
-	bench_pass(&bench, 2 * RESEND_MS + 200);
-	ck_assert_uint_eq(bench_sent_count(&bench, W, MSG_CANCEL, "c1"), 2);
-	bench_send(&bench, W,
-	    (struct header){
-		.type = MSG_RESULT, .call_id = "c1", .code = CODE_CANCELLED });
-	expect_outcome(C, "c1", CODE_CANCELLED);
-	bench_pass(&bench, RESEND_MS - 200);
-	ck_assert_ptr_null(bench_sent(&bench, W, MSG_CANCEL, NULL));
-}
-END_TEST
-
-START_TEST(a_cancelled_call_is_not_run_elsewhere_when_its_worker_is_lost)
-{
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_worker(&bench, W2, "tool:a", 1);
-	bench_call(&bench, C, "c1", "tool:a");
-	bench_about(&bench, C, MSG_CANCEL, "c1");
-	bench_unreachable(&bench, W);
-	expect_outcome(C, "c1", CODE_CANCELLED);
-	ck_assert_ptr_null(bench_sent(&bench, W2, MSG_CALL, NULL));
-}
-END_TEST
-
-START_TEST(the_cancel_of_an_unknown_call_is_answered)
-{
-	bench_about(&bench, C, MSG_CANCEL, "never");
-	expect_outcome(C, "never", CODE_UNKNOWN_CALL);
+	bench_expect_outcome(&bench, C, "c1", CODE_OK);
 }
 END_TEST
 
@@ -605,24 +353,5 @@ tcase_broker_core(void)
 	tcase_add_test(tcase,
 	    a_late_call_is_cancelled_and_expires_when_its_worker_stays_silent_on_it);
 	tcase_add_test(tcase, a_late_answer_within_the_grace_is_the_outcome);
-	tcase_add_test(tcase, a_call_is_sent_to_its_worker_until_it_is_acknowledged);
-	tcase_add_test(tcase, a_result_is_sent_until_it_is_acknowledged);
-	tcase_add_test(tcase, a_call_sent_again_is_not_run_again);
-	tcase_add_test(tcase, a_late_copy_of_a_settled_call_is_dropped);
-	tcase_add_test(tcase, a_settled_call_that_is_meant_again_runs_again);
-	tcase_add_test(tcase, a_result_that_was_settled_is_acknowledged_again);
-	tcase_add_test(tcase, the_next_owner_of_a_running_call_gets_its_result);
-	tcase_add_test(tcase, the_result_of_a_vanished_requester_is_kept_for_the_next);
-	tcase_add_test(
-	    tcase, a_result_whose_requester_vanishes_before_it_acknowledges_is_kept_too);
-	tcase_add_test(tcase, an_owner_of_the_past_cannot_draw_the_result_away);
-	tcase_add_test(tcase, a_result_nobody_asks_for_is_given_up_in_the_end);
-	tcase_add_test(tcase, results_nobody_asks_for_are_bounded);
-	tcase_add_test(tcase, a_waiting_call_is_cancelled_by_the_broker);
-	tcase_add_test(
-	    tcase, the_cancel_of_a_running_call_is_sent_until_its_result_comes);
-	tcase_add_test(
-	    tcase, a_cancelled_call_is_not_run_elsewhere_when_its_worker_is_lost);
-	tcase_add_test(tcase, the_cancel_of_an_unknown_call_is_answered);
 	return tcase;
 }

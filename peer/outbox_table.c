@@ -1,0 +1,143 @@
+#include "outbox_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+/* --- actions -------------------------------------------------------------------------- */
+
+struct outbox_action *
+outbox_act(struct outbox *outbox, enum outbox_action_type type)
+{
+	struct outbox_action *action;
+
+	if (outbox->action_count == outbox->action_room) {
+		outbox->action_room =
+		    outbox->action_room == 0 ? 16 : 2 * outbox->action_room;
+		outbox->actions = xreallocarray(
+		    outbox->actions, outbox->action_room, sizeof *outbox->actions);
+	}
+	action = &outbox->actions[outbox->action_count++];
+	*action = (struct outbox_action){ .type = type };
+	return action;
+}
+
+void
+outbox_send(struct outbox *outbox, enum message_type type, const char *id)
+{
+	outbox_act(outbox, OUTBOX_SEND)->header =
+	    (struct header){ .type = type, .call_id = id };
+}
+
+void
+outbox_send_busy(struct outbox *outbox, const char *id)
+{
+	outbox_act(outbox, OUTBOX_SEND)->header = (struct header){ .type = MSG_BUSY,
+		.call_id = id,
+		.code = CODE_BUSY,
+		.retry_after_ms = RESEND_MS };
+}
+
+void
+outbox_send_code(struct outbox *outbox, const char *id, enum wire_code code)
+{
+	outbox_act(outbox, OUTBOX_SEND)->header =
+	    (struct header){ .type = MSG_RESULT, .call_id = id, .code = code };
+}
+
+void
+outbox_send_result(struct outbox *outbox, struct entry *entry)
+{
+	struct outbox_action *action = outbox_act(outbox, OUTBOX_SEND);
+
+	action->header = (struct header){
+		.type = MSG_RESULT,
+		.call_id = entry->id,
+		.run = entry->run,
+		.step = entry->step,
+		.epoch = entry->epoch,
+		.attempt = entry->attempt,
+		.code = entry->code,
+	};
+	action->parcel = entry->parcel;
+	heap_put(&outbox->timers, &entry->timer, outbox->now_ms + entry->resend_ms);
+	entry->resend_ms *= 2;
+	if (entry->resend_ms > RESULT_RESEND_MS_MAX)
+		entry->resend_ms = RESULT_RESEND_MS_MAX;
+}
+
+void
+outbox_free_parcel(struct outbox *outbox, struct parcel *parcel)
+{
+	if (parcel != NULL)
+		outbox_act(outbox, OUTBOX_FREE)->parcel = parcel;
+}
+
+/* --- entries -------------------------------------------------------------------------- */
+
+struct entry *
+outbox_entry_new(struct outbox *outbox, const struct header *call)
+{
+	size_t size = strlen(call->call_id) + 1;
+	struct entry *entry = xcalloc(1, sizeof *entry + size);
+
+	memcpy(entry->id, call->call_id, size);
+	entry->flags = call->flags;
+	entry->run = xstrdup(call->run);
+	entry->step = call->step;
+	id_table_put(outbox->entries, &entry->key, entry->id, entry);
+	TAILQ_INSERT_TAIL(&outbox->running, entry, link);
+	outbox->running_count++;
+	return entry;
+}
+
+static void
+entry_free(struct entry *entry)
+{
+	free(entry->run);
+	free(entry);
+}
+
+void
+outbox_entry_forget(struct outbox *outbox, struct entry *entry)
+{
+	if ((entry->flags & WIRE_ONCE) != 0 && entry->finished)
+		settled_add(outbox->once, entry->id, outbox->now_ms);
+	heap_remove(&outbox->timers, &entry->timer);
+	id_table_remove(outbox->entries, &entry->key);
+	if (entry->finished) {
+		TAILQ_REMOVE(&outbox->finished, entry, link);
+		outbox->finished_count--;
+	} else {
+		TAILQ_REMOVE(&outbox->running, entry, link);
+		outbox->running_count--;
+	}
+	outbox_free_parcel(outbox, entry->parcel);
+	TAILQ_INSERT_TAIL(&outbox->dead, entry, link);
+}
+
+void
+outbox_free_dead(struct outbox *outbox)
+{
+	struct entry *entry;
+
+	while ((entry = TAILQ_FIRST(&outbox->dead)) != NULL) {
+		TAILQ_REMOVE(&outbox->dead, entry, link);
+		entry_free(entry);
+	}
+}
+
+void
+outbox_entry_finish(struct outbox *outbox, struct entry *entry, enum wire_code code,
+    struct parcel *parcel)
+{
+	TAILQ_REMOVE(&outbox->running, entry, link);
+	outbox->running_count--;
+	TAILQ_INSERT_TAIL(&outbox->finished, entry, link);
+	outbox->finished_count++;
+	entry->finished = true;
+	entry->code = code;
+	entry->parcel = parcel;
+	entry->resend_ms = RESEND_MS;
+}
