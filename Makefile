@@ -81,10 +81,10 @@ demo: all
 -include bench/bench.mk
 
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-fuzz_sources = $(filter-out %/main.c,$(wildcard $(addsuffix /*.c,$(SHARED) worker-model worker-tools)))
+fuzz_sources = $(filter-out %/main.c,$(wildcard $(addsuffix /*.c,$(SHARED) worker-model worker-tools) coordinator/submission.c))
 $(BUILD)/fuzz/objects/%.o: %.c
 	@mkdir -p $(@D)
-	clang -std=c11 -D_GNU_SOURCE $(include_flags) -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -c -o $@ $<
+	clang -std=c11 -D_GNU_SOURCE $(include_flags) -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -MMD -MP -c -o $@ $<
 $(BUILD)/fuzz/libfuzzed.a: $$(patsubst %.c,$(BUILD)/fuzz/objects/%.o,$$(fuzz_sources)) $(BUILD)/store/fleet.lua.o
 	@rm -f $@
 	$(AR) rcs $@ $^
@@ -93,7 +93,7 @@ $(BUILD)/fuzz/fuzz_%: $(BUILD)/fuzz/objects/tests/fuzz/fuzz_%.o $(BUILD)/fuzz/li
 
 SECONDS_EACH ?= 10
 fuzz: deps
-	@$(MAKE) --no-print-directory $(FUZZERS)
+	@$(MAKE) --no-print-directory -j2 $(FUZZERS)
 	@for f in $(notdir $(FUZZERS)); do \
 	  mkdir -p $(BUILD)/fuzz/found/$$f; \
 	  echo "fuzz: $$f"; \
