@@ -36,6 +36,12 @@ check-unit: $(BUILD)/tests-unit $(plugins)
 check-integration: binaries $(BUILD)/scripted-server $(BUILD)/small-worker $(BUILD)/tests-integration $(plugins)
 	PATH=$(abspath $(BUILD))/bin:$(abspath $(BUILD)):$$PATH $(BUILD)/tests-integration
 
+# Processes that die with 50 runs in flight; three cases at a time, since most of it is waiting.
+.PHONY: check-kill
+check-kill: binaries $(BUILD)/tests-kill
+	@sed -n 's/^CASE(\(.*\))/\1/p' tests/kill/cases.h | xargs -P 3 -I{} sh -c \
+	  'said=$$(CK_RUN_CASE={} $(BUILD)/tests-kill 2>&1); status=$$?; echo "$$said"; exit $$status'
+
 # An OpenAI-compatible server that plays a script (tests/support/scripted_server.h).
 $(BUILD)/scripted-server: $(BUILD)/tests/servers/scripted_server.o $(support) $(library)
 	$(link) -o $@ $^ $(LDLIBS) $(CHECK_LIBS)

@@ -54,8 +54,7 @@ busiest_sleeps(struct storm *storm)
 	kit_signal(storm->kit, KIT_COORDINATOR, sleeper, SIGSTOP);
 	storm_wait_taken(storm, owner);
 	kit_signal(storm->kit, KIT_COORDINATOR, sleeper, SIGCONT);
-	storm_wait(storm, 60);
-	/* Now the one that was fenced must take everything back. */
+	/* Now the one that was fenced must take everything back, and what is new. */
 	kit_kill(storm->kit, KIT_COORDINATOR, other);
 	storm_submit(storm, 10);
 }
