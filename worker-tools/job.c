@@ -15,6 +15,7 @@ struct job {
 	struct job_world *world;
 	struct tool_table *table; /* as it was when the job began */
 	struct worker_call *call;
+	bool is_for_ours; /* it came by way of tool:<name> */
 	uint64_t end_ms;
 	unsigned model_calls;
 };
@@ -43,16 +44,14 @@ on_run(void *arg, struct tool_request *request, struct tool_result **result_r)
 {
 	struct job *job = arg;
 	const char *name = tool_name(request);
+	struct tool_entry *entry = tool_table_find(job->table, name);
 	const struct tool *brought =
 	    tool_middleware(request) == NULL ? NULL : registry_tool(name);
-	struct tool_entry *entry = tool_table_find(job->table, name);
 
-	bool ours = strcmp(job->call->header->service, SERVICE_TOOLS) != 0;
-
-	if (brought != NULL && !(ours && entry != NULL))
-		*result_r = function_tool_run(job->world->loop, brought, request);
-	else if (entry != NULL)
+	if (entry != NULL && (brought == NULL || job->is_for_ours))
 		*result_r = run_entry(job, entry, request);
+	else if (brought != NULL)
+		*result_r = function_tool_run(job->world->loop, brought, request);
 	else
 		return -1;
 	return 0;
@@ -142,6 +141,8 @@ job_answer(struct job_world *world, struct worker_call *call)
 		return without_chain(call, reason);
 	job.end_ms = loop_now_ms(world->loop) +
 		     (deadline_ms == 0 ? CALL_DEADLINE_MS : deadline_ms);
+	job.is_for_ours = call->header->service != NULL &&
+			  strcmp(call->header->service, SERVICE_TOOLS) != 0;
 	job.table = tool_table_hold(world->table);
 	body = run_chain(&job, kept->chain);
 	tool_table_release(&job.table);

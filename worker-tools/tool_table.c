@@ -64,11 +64,6 @@ add_entry(struct tool_table *table, const struct tool_entry *entry)
 
 	if (other != NULL)
 		return refuse_name(table, entry, other);
-	if (registry_tool(entry->name) != NULL)
-		return refuse(table,
-		    arena_printf(table->arena,
-			"%s: a middleware brings a tool named '%s'; take another name",
-			place_of(entry), entry->name));
 	if (table->count == TOOLS_MAX)
 		return refuse(table,
 		    arena_printf(table->arena,

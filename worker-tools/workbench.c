@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bodies.h"
 #include "chat.h"
 #include "fault.h"
 #include "fiber.h"
@@ -213,7 +214,13 @@ bench_main(void *arg)
 {
 	struct bench *bench = arg;
 	struct arena *arena = bench->arena;
-	const struct header header = { .type = MSG_CALL, .call_id = WHO, .attempt = 1 };
+	const struct header header = {
+		.type = MSG_CALL,
+		.call_id = WHO,
+		.service =
+		    arena_printf(arena, SERVICE_TOOL_PREFIX "%s", bench->entry->name),
+		.attempt = 1,
+	};
 	const struct value *name = value_str(arena, bench->entry->name);
 	struct worker_call call = {
 		.header = &header,

@@ -223,6 +223,23 @@ START_TEST(the_tool_of_a_middleware_runs_for_service_tools)
 }
 END_TEST
 
+START_TEST(the_service_says_whose_tool_of_a_name_is_meant)
+{
+	static const char todo_list[] = "[{\"name\": \"todo_list\", \"settings\": {}}]";
+	const struct tool_call *theirs, *ours;
+
+	offer("command: [cat]\n");
+	tool_bench_write(&bench, "tools/write_todos.yaml",
+	    "name: write_todos\ndescription: d\ncommand: echo ours\n");
+	start_worker(0, NULL);
+	ours = called_of("tool:write_todos", "write_todos", "{\"todos\": []}", todo_list);
+	ck_assert_str_eq(content_of(ours, "success"), "ours");
+	theirs = called_of("tools", "write_todos", "{\"todos\": []}", todo_list);
+	ck_assert_ptr_nonnull(
+	    strstr(json_text(bench.arena, theirs->outcome.body), "\"todos\":[]"));
+}
+END_TEST
+
 START_TEST(a_retry_around_a_tool_runs_it_again)
 {
 	const struct tool_call *call;
@@ -458,6 +475,7 @@ tcase_tool_worker(void)
 	tcase_add_test(tcase, bad_arguments_are_told_to_the_model);
 	tcase_add_test(tcase, an_unknown_tool_is_told_to_the_model);
 	tcase_add_test(tcase, the_tool_of_a_middleware_runs_for_service_tools);
+	tcase_add_test(tcase, the_service_says_whose_tool_of_a_name_is_meant);
 	tcase_add_test(tcase, a_retry_around_a_tool_runs_it_again);
 	tcase_add_test(tcase, a_middleware_it_has_not_got_ends_the_run_and_is_named);
 	tcase_add_test(tcase, a_middleware_asks_a_model_in_the_name_of_its_call);

@@ -162,8 +162,6 @@ START_TEST(check_finds_a_name_that_is_taken)
 	write_file("b.yaml", "name: now\ndescription: d\ncommand: 'true'\n");
 	expect("--check .", 1, "--builtin");
 	expect("--builtin none --check .", 0, "now");
-	write_file("b.yaml", "name: write_todos\ndescription: d\ncommand: 'true'\n");
-	expect("--check .", 1, "a middleware brings a tool named 'write_todos'");
 }
 END_TEST
 
