@@ -46,8 +46,14 @@ struct step_outcome {
 	const char *jump; /* jump_to of the update, or NULL */
 };
 
-/* Returns the index of the node to run after `node`. -1 with a reason in arena when the
- * jump was not declared or is none: it names hook and target. */
+/* Whether `node` may jump to `jump` (NULL: it does not jump): 0, or -1 with a reason in arena
+ * that names hook and target. To be asked before the step is applied, which cannot be taken
+ * back. */
+int graph_check_jump(struct arena *arena, const struct graph *graph, size_t node,
+    const char *jump, const char **error_r);
+
+/* Returns the index of the node to run after `node`. -1 with a reason in arena when
+ * graph_check_jump refuses the jump. */
 long graph_next(struct arena *arena, const struct graph *graph, const struct spec *spec,
     size_t node, const struct step_outcome *outcome, const char **error_r);
 

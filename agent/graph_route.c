@@ -10,7 +10,6 @@ struct route {
 	const struct graph *graph;
 	const struct spec *spec;
 	const struct step_outcome *outcome;
-	const char *error;
 };
 
 /* --- what the messages say ---------------------------------------------------------- */
@@ -102,35 +101,39 @@ jumps_text(struct arena *arena, unsigned jumps)
 	return text[0] == '\0' ? "none" : text;
 }
 
-static long
-refuse_jump(struct route *route, const struct node *node, enum jump jump)
+int
+graph_check_jump(struct arena *arena, const struct graph *graph, size_t index,
+    const char *name, const char **error_r)
 {
+	const struct node *node = &graph->nodes[index];
+	enum jump jump = name == NULL ? JUMP_NONE : jump_from_name(name);
+
+	if (name == NULL || (node->jumps & (unsigned)jump) != 0)
+		return 0;
 	if (jump == JUMP_NONE)
-		route->error = arena_printf(route->arena,
+		*error_r = arena_printf(arena,
 		    "%s jumped to \"%s\": a jump goes to model, tools or end", node->name,
-		    route->outcome->jump);
+		    name);
 	else
-		route->error = arena_printf(route->arena,
+		*error_r = arena_printf(arena,
 		    "%s jumped to \"%s\", but the jumps it declares are: %s", node->name,
-		    route->outcome->jump, jumps_text(route->arena, node->jumps));
+		    name, jumps_text(arena, node->jumps));
 	return -1;
 }
 
-static long
-follow_jump(struct route *route, const struct node *node)
+static size_t
+follow_jump(const struct route *route, const struct node *node)
 {
 	enum jump jump = jump_from_name(route->outcome->jump);
 	const struct graph *graph = route->graph;
 
-	if (jump == JUMP_NONE || (node->jumps & (unsigned)jump) == 0)
-		return refuse_jump(route, node, jump);
 	if (jump == JUMP_MODEL)
-		return (long)graph->loop_entry;
+		return graph->loop_entry;
 	/* A tools node that has nothing to run gives its turn to the model. */
 	if (jump == JUMP_TOOLS)
-		return (long)(has_pending(route) ? graph->tools : graph->loop_entry);
+		return has_pending(route) ? graph->tools : graph->loop_entry;
 	/* Behind the loop "end" can only mean to go on. */
-	return (long)(node->hook == HOOK_AFTER_AGENT ? node->next : graph->exit);
+	return node->hook == HOOK_AFTER_AGENT ? node->next : graph->exit;
 }
 
 /* --- the loop ----------------------------------------------------------------------- */
@@ -193,18 +196,15 @@ graph_next(struct arena *arena, const struct graph *graph, const struct spec *sp
 		.spec = spec,
 		.outcome = outcome,
 	};
-	long next;
 
 	assert(node < graph->count && node != graph->end);
+	if (graph_check_jump(arena, graph, node, outcome->jump, error_r) == -1)
+		return -1;
 	if (outcome->jump != NULL)
-		next = follow_jump(&route, &graph->nodes[node]);
-	else if (node == graph->loop_exit)
-		next = (long)leave_loop(&route);
-	else if (graph->nodes[node].kind == NODE_TOOLS)
-		next = (long)leave_tools(&route);
-	else
-		next = (long)graph->nodes[node].next;
-	if (next == -1)
-		*error_r = route.error;
-	return next;
+		return (long)follow_jump(&route, &graph->nodes[node]);
+	if (node == graph->loop_exit)
+		return (long)leave_loop(&route);
+	if (graph->nodes[node].kind == NODE_TOOLS)
+		return (long)leave_tools(&route);
+	return (long)graph->nodes[node].next;
 }

@@ -48,6 +48,12 @@ void state_step(struct state *state, const char *id_prefix);
 int state_apply(struct state *state, struct arena *arena,
     const struct state_write *writes, size_t count, const char **error_r);
 
+/* Lays messages over the thread in the middle of a superstep, before what it calls sees them:
+ * fields stay as they are, ephemeral ones as well. Returns 0, or -1 with a reason in arena;
+ * then nothing has changed. */
+int state_mend(struct state *state, struct arena *arena, const struct value *messages,
+    const char **error_r);
+
 /* Reading. */
 const struct value *state_messages(const struct state *state);
 const struct value *state_field(

@@ -192,6 +192,19 @@ state_apply(struct state *state, struct arena *arena, const struct state_write *
 	return 0;
 }
 
+int
+state_mend(struct state *state, struct arena *arena, const struct value *messages,
+    const char **error_r)
+{
+	struct step step;
+
+	start(&step, state, arena);
+	if (write_messages(&step, messages) == -1)
+		return give_up(&step, error_r);
+	settle(&step);
+	return 0;
+}
+
 /* --- a run's beginning -------------------------------------------------------------- */
 
 /* Fields that live a run, or less. */

@@ -7,7 +7,7 @@
 
 struct agents {
 	struct store *store;
-	zhashx_t *versions; /* version -> struct agent */
+	zhashx_t *compiled; /* "<version> <name>" -> struct agent */
 };
 
 static void
@@ -29,8 +29,8 @@ agents_new(struct store *store)
 	if (agents == NULL)
 		abort();
 	agents->store = store;
-	agents->versions = zhashx_new();
-	zhashx_set_destructor(agents->versions, agent_free);
+	agents->compiled = zhashx_new();
+	zhashx_set_destructor(agents->compiled, agent_free);
 	return agents;
 }
 
@@ -39,9 +39,17 @@ agents_destroy(struct agents **agents_p)
 {
 	if (*agents_p == NULL)
 		return;
-	zhashx_destroy(&(*agents_p)->versions);
+	zhashx_destroy(&(*agents_p)->compiled);
 	free(*agents_p);
 	*agents_p = NULL;
+}
+
+/* The name is part of what is compiled, and need not be in the source: two agents may share
+ * a version. */
+static const char *
+key_of(struct arena *arena, const char *name, const char *version)
+{
+	return arena_printf(arena, "%s %s", version, name);
 }
 
 /* Makes room: agents that no run uses go. */
@@ -52,13 +60,13 @@ evict(struct agents *agents)
 	zlistx_t *keys;
 	const char *key;
 
-	if (zhashx_size(agents->versions) < CACHED_MAX)
+	if (zhashx_size(agents->compiled) < CACHED_MAX)
 		return;
-	keys = zhashx_keys(agents->versions);
+	keys = zhashx_keys(agents->compiled);
 	for (key = zlistx_first(keys); key != NULL; key = zlistx_next(keys)) {
-		agent = zhashx_lookup(agents->versions, key);
+		agent = zhashx_lookup(agents->compiled, key);
 		if (agent->refs == 0)
-			zhashx_delete(agents->versions, key);
+			zhashx_delete(agents->compiled, key);
 	}
 	zlistx_destroy(&keys);
 }
@@ -92,7 +100,8 @@ struct agent *
 agents_get(struct agents *agents, struct arena *arena, const char *name,
     const char *version, const char **error_r)
 {
-	struct agent *agent = zhashx_lookup(agents->versions, version);
+	const char *key = key_of(arena, name, version);
+	struct agent *agent = zhashx_lookup(agents->compiled, key);
 	const struct value *source;
 	enum store_status status;
 	struct arena *own;
@@ -105,8 +114,7 @@ agents_get(struct agents *agents, struct arena *arena, const char *name,
 			    "version %s of agent '%s' is not in Redis", version, name);
 		if (status != STORE_OK)
 			return NULL;
-		agent =
-		    zhashx_lookup(agents->versions, version); /* others ran meanwhile */
+		agent = zhashx_lookup(agents->compiled, key); /* others ran meanwhile */
 	}
 	if (agent == NULL) {
 		own = arena_new();
@@ -116,7 +124,7 @@ agents_get(struct agents *agents, struct arena *arena, const char *name,
 			return NULL;
 		}
 		evict(agents);
-		zhashx_update(agents->versions, version, agent);
+		zhashx_update(agents->compiled, key, agent);
 	}
 	agent->refs++;
 	return agent;

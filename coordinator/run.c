@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -115,8 +116,26 @@ apply(struct run *run, const struct step_result *result)
 	return GO_ON;
 }
 
-static long
-route(struct run *run, const struct step_result *result, const char **error_r)
+/* Whether the step may lead where it wants to: asked before it is applied, so that a run which
+ * fails of it ends with the state before. */
+static enum go
+check_route(struct run *run, const struct step_result *result)
+{
+	const struct agent *agent = run->agent;
+	const char *error;
+
+	if (result->go_to != NULL && graph_find(agent->graph, result->go_to) == -1)
+		return run_fail(run, "ValueError",
+		    "a tool's command goes to '%s', which is no node of agent '%s'",
+		    result->go_to, agent->spec->name);
+	if (graph_check_jump(run->scratch, agent->graph, run->at, result->jump, &error) ==
+	    -1)
+		return run_fail(run, "ValueError", "%s", error);
+	return GO_ON;
+}
+
+static size_t
+route(struct run *run, const struct step_result *result)
 {
 	struct step_outcome outcome = {
 		.messages = state_messages(run->state),
@@ -125,19 +144,14 @@ route(struct run *run, const struct step_result *result, const char **error_r)
 		.all_direct = result->all_direct,
 		.jump = result->jump,
 	};
-	long next;
+	const char *error;
+	long next = result->go_to != NULL
+			? graph_find(run->agent->graph, result->go_to)
+			: graph_next(run->scratch, run->agent->graph, run->agent->spec,
+			      run->at, &outcome, &error);
 
-	if (result->go_to != NULL) {
-		next = graph_find(run->agent->graph, result->go_to);
-		if (next == -1)
-			*error_r = arena_printf(run->scratch,
-			    "a tool's command goes to '%s', which is no node of agent "
-			    "'%s'",
-			    result->go_to, run->agent->spec->name);
-		return next;
-	}
-	return graph_next(run->scratch, run->agent->graph, run->agent->spec, run->at,
-	    &outcome, error_r);
+	assert(next != -1); /* check_route */
+	return (size_t)next;
 }
 
 /* What the step's event tells: the fields it wrote but private ones, and the storage
@@ -180,8 +194,6 @@ superstep(struct run *run)
 		.writers = { .arena = run->scratch },
 		.updates = { .arena = run->scratch },
 	};
-	const char *error = NULL;
-	long next;
 	enum go go;
 
 	run->step++;
@@ -191,14 +203,13 @@ superstep(struct run *run)
 	go = execute(run, &result);
 	if (go != GO_ON)
 		return go;
-	go = apply(run, &result);
+	go = check_route(run, &result);
+	if (go == GO_ON)
+		go = apply(run, &result);
 	if (go != GO_ON)
 		return go;
-	next = route(run, &result, &error);
-	if (next == -1)
-		return run_fail(run, "ValueError", "%s", error);
 	step_event(run, node, &result);
-	run->at = (size_t)next;
+	run->at = route(run, &result);
 	run->passed_interrupt = false;
 	run->recovered = false; /* what the owner before us sent is answered */
 	if (listed(run->agent->spec->interrupt_after, node))
@@ -253,7 +264,7 @@ end(struct run *run, enum go go)
 	if (go == GO_DROP && run->cancel_wanted && !run->releasing) {
 		run_fail(run, "CancelledError", "cancelled");
 		if (run->state != NULL)
-			run_repair(run, run->arena, "cancel");
+			run_repair(run, run->arena);
 		go = run_commit_end(run, "cancelled", NULL);
 	} else if (go == GO_FAIL) {
 		log_info("run=%s thread=%s error=%s: %s", run->id, run->thread,

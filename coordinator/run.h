@@ -110,7 +110,7 @@ enum go run_commit_end(
 
 /* Answers every open call with a synthesised error tool message: no model call sees a
  * dangling one (semantics.md 13.5). */
-enum go run_repair(struct run *run, struct arena *arena, const char *writer);
+enum go run_repair(struct run *run, struct arena *arena);
 
 /* What executing a node gave. */
 struct step_result {

@@ -102,7 +102,7 @@ begin_new(struct run *run)
 	/* An input that brings tool messages may answer the open calls itself; what is
 	 * still open then is answered before the model call. */
 	if (!has_tool_message(value_get(input, "messages")))
-		go = run_repair(run, run->arena, "input");
+		go = run_repair(run, run->arena);
 	if (go != GO_ON)
 		return go;
 	if (state_begin(run->state, run->arena, arena_printf(run->arena, "%s-0", run->id),

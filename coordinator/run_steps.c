@@ -244,9 +244,9 @@ model_writes(struct run *run, const struct value *body, struct step_result *resu
 	result->notes = value_get(body, "notes");
 }
 
-/* The update that turns messages into repaired: appended where it can be. */
+/* What turns messages into repaired: appended where it can be. */
 static const struct value *
-repair_update(
+mended_messages(
     struct arena *arena, const struct value *messages, const struct value *repaired)
 {
 	struct value_list list = { .arena = arena };
@@ -260,21 +260,20 @@ repair_update(
 					  "id", value_str(arena, REMOVE_ALL), NULL));
 		value_list_add_all(&list, repaired);
 	}
-	return value_map(arena, "messages", value_list_end(&list), NULL);
+	return value_list_end(&list);
 }
 
 enum go
-run_repair(struct run *run, struct arena *arena, const char *writer)
+run_repair(struct run *run, struct arena *arena)
 {
 	const struct value *messages = state_messages(run->state);
 	const struct value *repaired = chat_answer_dangling(arena, messages);
-	struct state_write write = { .writer = writer };
 	const char *error;
 
 	if (repaired == messages)
 		return GO_ON;
-	write.update = repair_update(arena, messages, repaired);
-	if (state_apply(run->state, arena, &write, 1, &error) == -1)
+	if (state_mend(run->state, arena, mended_messages(arena, messages, repaired),
+		&error) == -1)
 		return run_fail(run, "InvalidUpdateError", "%s", error);
 	run->dirty = true;
 	return GO_ON;
@@ -300,7 +299,7 @@ run_model_node(struct run *run, struct step_result *result)
 	const struct value *body;
 	const struct fault *fault;
 	struct run_call call;
-	enum go go = run_repair(run, arena, "model");
+	enum go go = run_repair(run, arena);
 
 	run->step--;
 	if (go == GO_ON)

@@ -299,6 +299,23 @@ START_TEST(a_declared_jump_is_taken)
 }
 END_TEST
 
+START_TEST(a_jump_can_be_checked_before_the_step_is_applied)
+{
+	const struct graph *graph;
+	const char *error = NULL;
+	size_t node;
+
+	equip_jumpers(JUMP_MODEL);
+	graph = compile();
+	node = (size_t)graph_find(graph, "B.before_agent");
+	ck_assert_int_eq(graph_check_jump(arena, graph, node, NULL, &error), 0);
+	ck_assert_int_eq(graph_check_jump(arena, graph, node, "model", &error), 0);
+	ck_assert_ptr_null(error);
+	ck_assert_int_eq(graph_check_jump(arena, graph, node, "end", &error), -1);
+	ck_assert_ptr_nonnull(strstr(error, "B.before_agent"));
+}
+END_TEST
+
 START_TEST(another_jump_is_an_error_that_names_hook_and_target)
 {
 	struct step_outcome outcome = { .messages = messages(HUMAN), .jump = "end" };
@@ -406,6 +423,7 @@ tcase_graph_route(void)
 	tcase_add_test(tcase, tool_calls_are_the_pending_ones_but_output_tools);
 	tcase_add_loop_test(
 	    tcase, a_declared_jump_is_taken, 0, sizeof jumps / sizeof jumps[0]);
+	tcase_add_test(tcase, a_jump_can_be_checked_before_the_step_is_applied);
 	tcase_add_test(tcase, another_jump_is_an_error_that_names_hook_and_target);
 	tcase_add_loop_test(tcase, hooks_run_in_order_before_and_in_reverse_after, 0, 4);
 	tcase_add_test(tcase, each_chain_has_those_that_have_the_hook);

@@ -222,6 +222,28 @@ START_TEST(an_ephemeral_field_lives_one_step)
 }
 END_TEST
 
+START_TEST(to_mend_the_messages_is_no_step_and_ends_no_ephemeral_field)
+{
+	const char *error = NULL;
+
+	open_state("flash: {ephemeral: true}, mood: {type: string}");
+	begin("{'messages': [{'type': 'human', 'content': 'Hi', 'id': 'h'}]}");
+	ck_assert_step("{'flash': 1, 'mood': 'calm'}", NULL, NULL);
+	ck_assert_int_eq(
+	    state_mend(state, arena,
+		literal(arena, "[{'type': 'ai', 'content': 'Ho', 'id': 'a'}]"), &error),
+	    0);
+	ck_assert_uint_eq(value_size(state_messages(state)), 2);
+	ck_assert_value(arena, state_field(state, "flash"), "1");
+	ck_assert_value(arena, state_field(state, "mood"), "'calm'");
+	ck_assert_int_eq(state_mend(state, arena, literal(arena, "[5]"), &error), -1);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_uint_eq(value_size(state_messages(state)), 2);
+	ck_assert_step("{'mood': 'busy'}", NULL, NULL);
+	ck_assert_ptr_null(state_field(state, "flash"));
+}
+END_TEST
+
 START_TEST(an_untracked_field_lives_one_run)
 {
 	open_state("temp: {untracked: true}, count: {untracked: true, default: 0,"
@@ -373,6 +395,8 @@ tcase_state(void)
 	tcase_add_test(tcase, an_update_is_a_map);
 	tcase_add_test(tcase, a_step_is_applied_as_a_whole_or_not_at_all);
 	tcase_add_test(tcase, an_ephemeral_field_lives_one_step);
+	tcase_add_test(
+	    tcase, to_mend_the_messages_is_no_step_and_ends_no_ephemeral_field);
 	tcase_add_test(tcase, an_untracked_field_lives_one_run);
 	tcase_add_test(tcase, a_default_is_there_from_the_start_and_only_once);
 	tcase_add_test(tcase, a_structured_response_is_the_runs);
