@@ -19,9 +19,9 @@ struct tool_entry {
 };
 
 /* Returns a new table with the C tools named in functions (NULL-ended; NULL or empty:
- * all; "none" alone: none) and the tools of files (NULL-ended). Else NULL, with the
- * reason for the first refusal in arena: a bad file, a name twice or taken by a
- * middleware, more tools than one worker can announce. */
+ * all; "none" alone: none) and the tools of files (NULL-ended). Else NULL, with the reason
+ * for the first refusal in arena: a bad file, a name twice, more tools than one worker can
+ * announce. */
 struct tool_table *tool_table_new(const char *const *functions, const char *const *files,
     struct arena *arena, const char **error_r);
 
