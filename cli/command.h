@@ -69,6 +69,9 @@ struct command {
 	    struct session *session, const void *settings, const char *const *rest);
 };
 
+/* For commands without settings of their own. */
+extern const struct setting command_common_table[];
+
 extern const struct command command_up, command_submit, command_watch, command_state,
     command_history, command_runs, command_cancel, command_graph, command_agents,
     command_top, command_resume;

@@ -9,6 +9,8 @@
 #include "log.h"
 #include "nearest.h"
 
+const struct setting command_common_table[] = { COMMON_SETTINGS, SETTINGS_END };
+
 static const struct command *const commands[] = { &command_up, &command_submit,
 	&command_watch, &command_state, &command_history, &command_runs, &command_resume,
 	&command_cancel, &command_graph, &command_agents, &command_top };

@@ -1,0 +1,19 @@
+/* find: what an argument names: the thread of a run, a thread's record; said on stderr when it
+ * is missing or not known. */
+#ifndef FIND_H
+#define FIND_H
+
+#include "command.h"
+
+/* Returns STATUS_OK when the argument is there, else says which one is missing. */
+enum status find_argument(const char *argument, const char *what);
+
+/* The thread of run. */
+enum status find_thread_of(
+    struct session *session, const char *run, const char **thread_r);
+
+/* The exit status for a read of thread that ended with status. */
+enum status find_outcome(
+    struct session *session, enum store_status status, const char *thread);
+
+#endif

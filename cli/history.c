@@ -1,0 +1,69 @@
+/* history: a thread's checkpoints. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "command.h"
+#include "find.h"
+#include "json.h"
+#include "show.h"
+
+static void
+print_checkpoint(struct arena *arena, const struct value *checkpoint)
+{
+	const struct value *fields = value_get(checkpoint, "fields");
+	struct packet names = { 0 };
+	size_t i;
+
+	for (i = 0; i < value_size(fields); i++) {
+		packet_append(&names, " ", 1);
+		packet_append(
+		    &names, fields->pairs[i].key->text, fields->pairs[i].key->size);
+	}
+	packet_append(&names, "", 1);
+	printf("%4" PRId64 "  %s  %-20s step %-4" PRId64 " %-11s next %-24s +%" PRId64
+	       " messages%s%s\n",
+	    value_get_int(checkpoint, "version", 0),
+	    show_time(arena, value_get_int(checkpoint, "at", 0)),
+	    value_get_text(checkpoint, "run"), value_get_int(checkpoint, "step", 0),
+	    value_get_text(checkpoint, "status"),
+	    value_get_text(checkpoint, "next") != NULL
+		? value_get_text(checkpoint, "next")
+		: "-",
+	    value_get_int(checkpoint, "count", 0),
+	    value_size(fields) > 0 ? ", fields" : "", names.data);
+	packet_release(&names);
+}
+
+static enum status
+run_history(struct session *session, const void *settings, const char *const *rest)
+{
+	struct arena *arena = session_arena(session);
+	const struct value *history;
+	enum store_status status;
+	size_t i;
+
+	(void)settings;
+	if (find_argument(rest[0], "THREAD") != STATUS_OK)
+		return STATUS_USAGE;
+	if (session_store(session) == NULL)
+		return STATUS_UNREACHABLE;
+	status = store_history(session_store(session), arena, rest[0], &history);
+	if (status != STORE_OK)
+		return find_outcome(session, status, rest[0]);
+	if (session_json(session)) {
+		printf("%s\n", json_text(arena, history));
+		return STATUS_OK;
+	}
+	for (i = 0; i < value_size(history); i++)
+		print_checkpoint(arena, value_at(history, i));
+	return STATUS_OK;
+}
+
+const struct command command_history = {
+	.name = "history",
+	.usage = "THREAD",
+	.summary = "lists a thread's checkpoints, oldest first",
+	.table = command_common_table,
+	.settings_size = sizeof(struct common_settings),
+	.run = run_history,
+};

@@ -1,0 +1,73 @@
+/* state: a thread's messages and fields. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "find.h"
+#include "json.h"
+#include "show.h"
+
+static void
+print_thread(struct arena *arena, const struct value *thread)
+{
+	const struct value *head = value_get(thread, "head");
+	const struct value *messages = value_get(thread, "messages");
+	const struct value *fields = value_get(thread, "fields");
+	const char *active = value_get_text(thread, "run");
+	const char *status = value_get_text(head, "status");
+	size_t i;
+
+	printf("thread %s: %s, %zu messages, %" PRId64 " commits\n",
+	    value_get_text(thread, "thread"),
+	    active != NULL && *active != '\0' ? "running"
+	    : status != NULL                  ? status
+					      : "new",
+	    value_size(messages), value_get_int(thread, "version", 0));
+	if (value_get_text(head, "paused") != NULL)
+		printf("paused: %s %s; `flotilla resume %s` goes on\n",
+		    value_get_text(head, "paused"), value_get_text(head, "next"),
+		    value_get_text(thread, "thread"));
+	for (i = 0; i < value_size(messages); i++)
+		show_message(arena, value_at(messages, i), "  ");
+	for (i = 0; i < value_size(fields); i++) {
+		const char *name = value_text(fields->pairs[i].key);
+
+		printf("%s:\n", name);
+		if (strcmp(name, "todos") == 0)
+			show_todos(arena, fields->pairs[i].value, "  ");
+		else
+			printf("  %s\n", json_text(arena, fields->pairs[i].value));
+	}
+}
+
+static enum status
+run_state(struct session *session, const void *settings, const char *const *rest)
+{
+	struct arena *arena = session_arena(session);
+	const struct value *thread;
+	enum store_status status;
+
+	(void)settings;
+	if (find_argument(rest[0], "THREAD") != STATUS_OK)
+		return STATUS_USAGE;
+	if (session_store(session) == NULL)
+		return STATUS_UNREACHABLE;
+	status = store_thread(session_store(session), arena, rest[0], &thread);
+	if (status != STORE_OK)
+		return find_outcome(session, status, rest[0]);
+	if (session_json(session))
+		printf("%s\n", json_text(arena, thread));
+	else
+		print_thread(arena, thread);
+	return STATUS_OK;
+}
+
+const struct command command_state = {
+	.name = "state",
+	.usage = "THREAD",
+	.summary = "shows a thread's messages and fields",
+	.table = command_common_table,
+	.settings_size = sizeof(struct common_settings),
+	.run = run_state,
+};
