@@ -24,7 +24,7 @@ struct storm {
 struct storm_plan {
 	unsigned tools, models, coordinators; /* how many processes */
 	bool once_tools; /* the tools are not idempotent: a lost call ends as an error */
-	bool each_once;  /* no tool worker dies: no call starts twice, and none is lost */
+	bool each_once; /* no worker or broker dies: no call starts twice, none is lost */
 	/* What goes wrong. All runs are in flight when it begins. */
 	void (*happen)(struct storm *storm);
 };

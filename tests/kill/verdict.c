@@ -276,6 +276,8 @@ check_ledger(struct storm *storm)
 	}
 	if (storm->plan->each_once || !storm->plan->once_tools)
 		ck_assert_uint_eq(different, 4u * storm->runs);
+	else
+		ck_assert_uint_ge(different, 2u * storm->runs); /* a few are lost */
 }
 
 void

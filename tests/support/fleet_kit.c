@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "children.h"
+#include "cli.h"
 #include "memory.h"
 
 #define ARGUMENTS_MAX 64u
@@ -143,7 +143,7 @@ our_arguments(struct fleet_kit *kit, struct arguments *arguments, enum kit_kind 
     unsigned index)
 {
 	append(arguments, (const char *[]){ kit_program(kit, programs[kind]), "--name",
-			      kit_name(kit, kind, index), "--log-level", "warn", NULL });
+			      kit_name(kit, kind, index), "--log-level", "error", NULL });
 	if (kind == KIT_BROKER)
 		append(arguments, (const char *[]){ "--bind", kit->broker,
 				      "--status-bind", kit->status, NULL });
@@ -220,24 +220,23 @@ kit_signal(struct fleet_kit *kit, enum kit_kind kind, unsigned index, int number
 void
 kit_flotilla(struct fleet_kit *kit, const char *argument, ...)
 {
+	const struct cli flotilla = { .program = kit_program(kit, "flotilla"),
+		.arena = kit->arena };
 	struct arguments arguments = { .count = 0 };
-	struct child *child;
+	struct said said;
 	va_list list;
-	int status;
 
-	append(&arguments, (const char *[]){ kit_program(kit, "flotilla"), NULL });
 	va_start(list, argument);
 	for (; argument != NULL; argument = va_arg(list, const char *))
 		append(&arguments, (const char *[]){ argument, NULL });
 	va_end(list);
 	append(&arguments, (const char *[]){ "--redis", kit->redis, NULL });
-	child = child_spawn(arguments.items, NULL);
-	status = child_wait(&child);
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-		fprintf(stderr, "flotilla %s: status 0x%x\n", arguments.items[1],
-		    (unsigned)status);
-		abort();
-	}
+	said = cli_run(&flotilla, NULL, arguments.items);
+	if (said.status == 0)
+		return;
+	fprintf(stderr, "flotilla %s: status %d: %s\n", arguments.items[0], said.status,
+	    said.err);
+	abort();
 }
 
 /* --- life ----------------------------------------------------------------------------------- */
