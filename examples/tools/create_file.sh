@@ -2,6 +2,7 @@
 # create_file.sh -- PATH: writes standard input to PATH within $WORKSPACE. The file is there
 # whole or not at all, and writing it twice is writing it once.
 set -eu
+# shellcheck source=examples/tools/workspace.sh
 . ./workspace.sh
 path=$2
 target=$(inside "$path")

@@ -1,6 +1,7 @@
 #!/bin/sh
 # read_file.sh -- PATH FIRST_LINE LINE_COUNT: prints lines of a file within $WORKSPACE.
 set -eu
+# shellcheck source=examples/tools/workspace.sh
 . ./workspace.sh
 path=$2
 target=$(inside "$path")
