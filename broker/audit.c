@@ -23,7 +23,7 @@ runs_for(const struct offer *offer)
 	uint32_t count = 0;
 
 	TAILQ_FOREACH(call, &offer->session->work, work_link)
-	count += call->has_slot && call->capability == offer->capability;
+		count += call->has_slot && call->capability == offer->capability;
 	return count;
 }
 
@@ -35,8 +35,7 @@ audit_worker(struct sums *sums, const struct session *worker)
 	uint32_t taken = 0, reported = 0;
 	size_t i;
 
-	TAILQ_FOREACH(call, &worker->work, work_link)
-	{
+	TAILQ_FOREACH(call, &worker->work, work_link) {
 		expect(
 		    sums, call->worker == worker, "a call is in another worker's list");
 		if (call->state == CALL_KEPT)
@@ -71,8 +70,7 @@ audit_session(struct sums *sums, const struct session *session)
 	const struct call *call;
 	size_t asked = 0;
 
-	TAILQ_FOREACH(call, &session->asked, asked_link)
-	{
+	TAILQ_FOREACH(call, &session->asked, asked_link) {
 		expect(sums, call->requester == session, "a call asked for by another");
 		asked++;
 	}
@@ -106,8 +104,7 @@ audit_services(const struct core *core, struct sums *sums)
 	const struct capability *capability;
 	size_t queued = 0;
 
-	TAILQ_FOREACH(capability, &core->capability_list, link)
-	{
+	TAILQ_FOREACH(capability, &core->capability_list, link) {
 		queued += capability->queue.count;
 		expect(sums, capability->queue.count == 0 || capability->ready.count == 0,
 		    "calls wait although a worker has room");
@@ -151,7 +148,7 @@ core_audit(const struct core *core, const char **error_r)
 	size_t i;
 
 	TAILQ_FOREACH(session, &core->heard, heard_link)
-	audit_session(&sums, session);
+		audit_session(&sums, session);
 	for (i = 0; i < core->timers.count; i++)
 		audit_timed_call(
 		    core, &sums, HEAP_ITEM(core->timers.nodes[i], struct call, timer));

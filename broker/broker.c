@@ -288,10 +288,9 @@ feed_message(struct broker *broker, uint64_t peer, struct parts *parts)
 static void
 refuse(struct broker *broker, uint64_t peer, enum wire_code code, const char *reason)
 {
-	feed(broker, &(struct event){ .type = EVENT_REFUSED,
-			 .peer = peer,
-			 .code = code,
-			 .reason = reason });
+	feed(broker,
+	    &(struct event){
+		.type = EVENT_REFUSED, .peer = peer, .code = code, .reason = reason });
 }
 
 static void

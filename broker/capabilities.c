@@ -115,7 +115,7 @@ offers_release(struct core *core, struct session *worker)
 	size_t i;
 
 	TAILQ_FOREACH(call, &worker->work, work_link)
-	call->offer = NULL;
+		call->offer = NULL;
 	for (i = 0; i < worker->offer_count; i++) {
 		offer = &worker->offers[i];
 		heap_remove(&offer->capability->ready, &offer->ready);
@@ -152,8 +152,7 @@ offers_set(struct core *core, struct session *worker, const struct header *hello
 	for (i = 0; i < worker->offer_count; i++)
 		offer_init(core, worker, i);
 	/* What runs there already counts against the new offers. */
-	TAILQ_FOREACH(call, &worker->work, work_link)
-	{
+	TAILQ_FOREACH(call, &worker->work, work_link) {
 		call->offer = call->state == CALL_ASSIGNED
 				  ? offer_find(worker, call->capability)
 				  : NULL;
@@ -176,8 +175,7 @@ capability_nearest(const struct core *core, const char *name)
 	struct capability *capability;
 	size_t count = 0;
 
-	TAILQ_FOREACH(capability, &core->capability_list, link)
-	{
+	TAILQ_FOREACH(capability, &core->capability_list, link) {
 		if (capability->workers > 0 && count < STATS_ROWS_MAX)
 			names[count++] = capability->name;
 	}

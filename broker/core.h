@@ -14,7 +14,7 @@
  *  - a call is at one worker at a time, as far as the broker can know; one flagged
  *    WIRE_ONCE is never given to a second worker;
  *  - a worker holds no more calls than it granted slots for;
- *  - memory is bounded by proto/limits.h.
+ *  - memory is bounded by proto/bounds.h.
  * docs/internals/broker.md has the tables and what happens when each process dies. */
 #ifndef CORE_H
 #define CORE_H
@@ -41,7 +41,7 @@ struct core_options {
 	size_t bodies_bytes_max;
 };
 
-/* proto/limits.h's numbers; session, name and seed are the caller's to fill. */
+/* proto/bounds.h's numbers; session, name and seed are the caller's to fill. */
 extern const struct core_options core_defaults;
 
 enum event_type {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "id_table.h"
-#include "limits.h"
+#include "bounds.h"
 #include "memory.h"
 #include "tables.h"
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "limits.h"
+#include "bounds.h"
 
 #define PRIORITIES (PRIORITY_MAX + 1u)
 

@@ -100,7 +100,7 @@ tell_withdrawn(struct core *core, struct session *worker, const char *reason)
 	struct session *coordinator;
 
 	TAILQ_FOREACH(coordinator, &core->coordinators, role_link)
-	send_to(core, coordinator, &header, NULL);
+		send_to(core, coordinator, &header, NULL);
 	notice(core, worker, "down", reason);
 }
 
@@ -167,7 +167,7 @@ worker_hello(struct core *core, struct session *worker, struct message *message)
 	offers_set(core, worker, hello);
 	session_report(core, worker, hello->credit);
 	TAILQ_FOREACH(coordinator, &core->coordinators, role_link)
-	send_offer(core, coordinator, worker);
+		send_offer(core, coordinator, worker);
 }
 
 static void
@@ -176,7 +176,7 @@ coordinator_hello(struct core *core, struct session *coordinator)
 	struct session *worker;
 
 	TAILQ_FOREACH(worker, &core->workers, role_link)
-	send_offer(core, coordinator, worker);
+		send_offer(core, coordinator, worker);
 }
 
 static void
@@ -316,5 +316,5 @@ sessions_goaway(struct core *core)
 	struct session *session;
 
 	TAILQ_FOREACH(session, &core->heard, heard_link)
-	send_to(core, session, &header, NULL);
+		send_to(core, session, &header, NULL);
 }

@@ -56,8 +56,7 @@ sessions_value(const struct core *core, struct arena *arena)
 	struct value_list rows = { .arena = arena };
 	const struct session *session;
 
-	TAILQ_FOREACH(session, &core->heard, heard_link)
-	{
+	TAILQ_FOREACH(session, &core->heard, heard_link) {
 		if (rows.count >= STATS_ROWS_MAX)
 			break;
 		value_list_add(&rows, session_value(core, arena, session));
@@ -83,8 +82,7 @@ services_value(const struct core *core, struct arena *arena)
 	struct value_list rows = { .arena = arena };
 	const struct capability *capability;
 
-	TAILQ_FOREACH(capability, &core->capability_list, link)
-	{
+	TAILQ_FOREACH(capability, &core->capability_list, link) {
 		if (rows.count >= STATS_ROWS_MAX)
 			break;
 		value_list_add(&rows, service_value(arena, capability));

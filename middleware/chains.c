@@ -6,7 +6,7 @@
 #include <sys/queue.h>
 
 #include "key_index.h"
-#include "limits.h"
+#include "bounds.h"
 #include "memory.h"
 
 /* Known by the bytes of its profile: what a peer calls a version is only its word. */
@@ -65,9 +65,9 @@ find(struct chains *chains, const struct packet *profile, uint64_t hash)
 	struct entry *entry;
 
 	TAILQ_FOREACH(entry, &chains->entries, link)
-	if (entry->hash == hash && entry->profile.size == profile->size &&
-	    memcmp(entry->profile.data, profile->data, profile->size) == 0)
-		return entry;
+		if (entry->hash == hash && entry->profile.size == profile->size &&
+		    memcmp(entry->profile.data, profile->data, profile->size) == 0)
+			return entry;
 	return NULL;
 }
 

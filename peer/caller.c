@@ -168,7 +168,7 @@ caller_pending(const struct caller *caller)
 	size_t count = 0;
 
 	TAILQ_FOREACH(entry, &caller->entries, link)
-	count += entry->state != ENTRY_ANSWERED;
+		count += entry->state != ENTRY_ANSWERED;
 	return count;
 }
 
@@ -213,8 +213,7 @@ caller_up(struct caller *caller)
 {
 	struct entry *entry;
 
-	TAILQ_FOREACH(entry, &caller->entries, link)
-	{
+	TAILQ_FOREACH(entry, &caller->entries, link) {
 		if (entry->state == ENTRY_LEAVING) {
 			send_about(caller, MSG_CANCEL, &entry->header);
 		} else if (entry->wait != NULL) {
@@ -230,8 +229,7 @@ caller_down(struct caller *caller)
 {
 	struct entry *entry;
 
-	TAILQ_FOREACH(entry, &caller->entries, link)
-	{
+	TAILQ_FOREACH(entry, &caller->entries, link) {
 		entry->unsure = entry->unsure || entry->sent;
 		entry->sent = entry->acked = false;
 	}

@@ -198,9 +198,9 @@ list_calls(struct outbox *outbox)
 	outbox->announced = list =
 	    xcalloc(outbox->running_count + outbox->finished_count + 1, sizeof *list);
 	TAILQ_FOREACH(entry, &outbox->running, link)
-	list[count++] = (struct wire_call){ entry->id, CALL_RUNNING };
+		list[count++] = (struct wire_call){ entry->id, CALL_RUNNING };
 	TAILQ_FOREACH(entry, &outbox->finished, link)
-	list[count++] = (struct wire_call){ entry->id, CALL_FINISHED };
+		list[count++] = (struct wire_call){ entry->id, CALL_FINISHED };
 	return count;
 }
 
@@ -225,8 +225,7 @@ on_up(struct outbox *outbox)
 	struct entry *entry;
 
 	announce(outbox);
-	TAILQ_FOREACH(entry, &outbox->finished, link)
-	{
+	TAILQ_FOREACH(entry, &outbox->finished, link) {
 		entry->resend_ms = RESEND_MS;
 		outbox_send_result(outbox, entry);
 	}
@@ -258,7 +257,7 @@ on_tick(struct outbox *outbox)
 	if (!outbox->draining || outbox->now_ms < outbox->drain_end_ms)
 		return;
 	TAILQ_FOREACH(entry, &outbox->running, link)
-	stop(outbox, entry, STOP_RELEASED);
+		stop(outbox, entry, STOP_RELEASED);
 }
 
 /* Running calls get most of the time; what is kept back is for stopping them, giving them

@@ -45,8 +45,7 @@ on_up(void *arg)
 	struct redis *redis = arg;
 	struct call *call;
 
-	TAILQ_FOREACH(call, &redis->calls, entry)
-	{
+	TAILQ_FOREACH(call, &redis->calls, entry) {
 		fiber_wake(call->fiber);
 	}
 }
@@ -97,8 +96,7 @@ redis_destroy(struct redis **redis_p)
 
 	if (redis == NULL)
 		return;
-	TAILQ_FOREACH(call, &redis->calls, entry)
-	{
+	TAILQ_FOREACH(call, &redis->calls, entry) {
 		call->redis = NULL;
 		fiber_wake(call->fiber);
 	}

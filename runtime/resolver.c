@@ -132,8 +132,7 @@ wake_waiters(struct name *name)
 {
 	struct waiter *waiter;
 
-	TAILQ_FOREACH(waiter, &name->waiters, entry)
-	{
+	TAILQ_FOREACH(waiter, &name->waiters, entry) {
 		waiter->has_ended = true;
 		fiber_wake(waiter->fiber);
 	}
@@ -199,8 +198,7 @@ find_name(struct resolver *resolver, const char *host)
 {
 	struct name *name;
 
-	TAILQ_FOREACH(name, &resolver->names, entry)
-	{
+	TAILQ_FOREACH(name, &resolver->names, entry) {
 		if (strcasecmp(name->host, host) == 0)
 			break;
 	}
