@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
-#include "limits.h"
+#include "bounds.h"
 #include "memory.h"
 #include "stack.h"
 

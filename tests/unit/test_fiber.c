@@ -10,7 +10,7 @@
 /* Interface under test */
 #include "fiber.h"
 
-#include "limits.h"
+#include "bounds.h"
 
 static struct loop *loop;
 static char trace[256];
