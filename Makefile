@@ -27,7 +27,7 @@ override BUILD := $(BUILD)/san
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
 
-# Our headers are found by quotes only: proto/limits.h must not hide <limits.h>.
+# Our headers are found by quotes only; none may have the name of a system header.
 include_flags = $(addprefix -iquote ,$(SHARED) tests/support) \
                 $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(PACKAGES)))
 compile  = $(CC) -std=c11 -D_GNU_SOURCE -fPIC $(include_flags) $(WARNINGS) $(CFLAGS) $(SANITIZE) -MMD -MP

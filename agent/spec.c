@@ -8,7 +8,7 @@
 
 #include "bodies.h"
 #include "graph.h"
-#include "limits.h"
+#include "bounds.h"
 #include "loader.h"
 #include "nearest.h"
 #include "options.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "limits.h"
+#include "bounds.h"
 #include "loader.h"
 #include "options.h"
 #include "schema.h"

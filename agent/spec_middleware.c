@@ -1,7 +1,7 @@
 /* `middleware`: the list of uses, in order. */
 #include <string.h>
 
-#include "limits.h"
+#include "bounds.h"
 #include "loader.h"
 #include "options.h"
 #include "registry.h"

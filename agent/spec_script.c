@@ -1,6 +1,6 @@
 /* `script`: what the scripted provider answers (worker-model/provider_scripted.c says how it
  * plays it); model name -> replies and faults, in order. */
-#include "limits.h"
+#include "bounds.h"
 #include "loader.h"
 #include "options.h"
 

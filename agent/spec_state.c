@@ -3,7 +3,7 @@
 
 #include "field.h"
 #include "json.h"
-#include "limits.h"
+#include "bounds.h"
 #include "loader.h"
 #include "options.h"
 

@@ -2,7 +2,7 @@
  * tools an agent has, all kinds together. */
 #include <string.h>
 
-#include "limits.h"
+#include "bounds.h"
 #include "loader.h"
 #include "options.h"
 #include "schema.h"

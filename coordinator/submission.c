@@ -4,7 +4,7 @@
 
 #include "chat.h"
 #include "json.h"
-#include "limits.h"
+#include "bounds.h"
 #include "nearest.h"
 #include "redis.h"
 #include "wire.h"

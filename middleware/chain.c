@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "chain_link.h"
-#include "limits.h"
+#include "bounds.h"
 #include "loop.h"
 #include "registry.h"
 

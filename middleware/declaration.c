@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "json.h"
-#include "limits.h"
+#include "bounds.h"
 #include "options.h"
 #include "schema.h"
 

@@ -5,7 +5,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include "limits.h"
+#include "bounds.h"
 
 /* Without UCP \d, \w and \s are ASCII and $ is the very end, as in ECMA 262. */
 #define OPTIONS                                                                          \

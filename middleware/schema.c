@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "json.h"
-#include "limits.h"
+#include "bounds.h"
 #include "options.h"
 #include "schema_check.h"
 #include "utf8.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "key_index.h"
-#include "limits.h"
+#include "bounds.h"
 #include "reader.h"
 #include "utf8.h"
 #include "value.h"

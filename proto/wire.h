@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "arena.h"
-#include "limits.h"
+#include "bounds.h"
 #include "value.h"
 
 #define WIRE_VERSION 1u

@@ -2,7 +2,7 @@
 
 #include "fiber.h"
 #include "http_transfer.h"
-#include "limits.h"
+#include "bounds.h"
 
 void
 http_fail(struct transfer *transfer, enum http_failure failure, const char *reason)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "limits.h"
+#include "bounds.h"
 
 static const char *
 curl_reason(const struct transfer *transfer)

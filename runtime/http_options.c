@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "fiber.h"
-#include "limits.h"
+#include "bounds.h"
 
 #define CONNECT_TIMEOUT_MS 10000u
 /* Body that a fiber has not taken yet: beyond it curl stops reading. */

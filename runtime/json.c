@@ -10,7 +10,7 @@
 #include <yajl/yajl_parse.h>
 
 #include "key_index.h"
-#include "limits.h"
+#include "bounds.h"
 #include "memory.h"
 #include "place.h"
 #include "utf8.h"

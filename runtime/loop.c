@@ -9,7 +9,7 @@
 #include <zmq.h>
 
 #include "fiber.h"
-#include "limits.h"
+#include "bounds.h"
 #include "memory.h"
 
 #define SLEEP_MS_MAX 3600000 /* nobody's timer is hurt, and no sum overflows */

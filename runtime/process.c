@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fiber.h"
-#include "limits.h"
+#include "bounds.h"
 
 #define GRACE_MS 200
 #define CHUNK_BYTES 65536

@@ -10,7 +10,7 @@
 
 #include <hiredis/async.h>
 
-#include "limits.h"
+#include "bounds.h"
 #include "memory.h"
 
 #define KEEPALIVE_IDLE_S 15

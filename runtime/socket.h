@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <zmq.h>
 
-#include "limits.h"
+#include "bounds.h"
 #include "loop.h"
 #include "value.h"
 

@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "limits.h"
+#include "bounds.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define STACK_ASAN 1

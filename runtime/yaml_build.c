@@ -5,7 +5,7 @@
 
 #include <libfyaml.h>
 
-#include "limits.h"
+#include "bounds.h"
 #include "memory.h"
 #include "yaml_pairs.h"
 #include "yaml_scalar.h"

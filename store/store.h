@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "limits.h"
+#include "bounds.h"
 #include "redis.h"
 #include "value.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "json.h"
-#include "limits.h"
+#include "bounds.h"
 #include "service.h"
 
 #define TOKENS_MAX ((int64_t)1 << 40)

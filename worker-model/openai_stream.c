@@ -5,7 +5,7 @@
 
 #include "answer.h"
 #include "json.h"
-#include "limits.h"
+#include "bounds.h"
 #include "memory.h"
 #include "openai_answer.h"
 #include "provider_fault.h"

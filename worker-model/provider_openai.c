@@ -1,7 +1,7 @@
 /* provider_openai: OpenAI's chat completions, and the many servers that speak the same.
  */
 #include "json.h"
-#include "limits.h"
+#include "bounds.h"
 #include "openai_answer.h"
 #include "openai_request.h"
 #include "openai_stream.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "limits.h"
+#include "bounds.h"
 
 #define BOM "\xef\xbb\xbf"
 

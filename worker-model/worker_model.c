@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "bodies.h"
-#include "limits.h"
+#include "bounds.h"
 #include "log.h"
 #include "memory.h"
 #include "model_job.h"

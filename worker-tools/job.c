@@ -6,7 +6,7 @@
 #include "bodies.h"
 #include "command_tool.h"
 #include "function_tool.h"
-#include "limits.h"
+#include "bounds.h"
 #include "log.h"
 #include "model_wish.h"
 #include "registry.h"

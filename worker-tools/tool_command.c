@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "json.h"
-#include "limits.h"
+#include "bounds.h"
 #include "program.h"
 
 #define VARIABLE_PREFIX "ARG_"

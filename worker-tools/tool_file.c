@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "limits.h"
+#include "bounds.h"
 #include "nearest.h"
 #include "schema.h"
 #include "tool_reading.h"

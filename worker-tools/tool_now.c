@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "limits.h"
+#include "bounds.h"
 #include "process.h"
 #include "tool_file.h"
 #include "tools.h"

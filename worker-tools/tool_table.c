@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bodies.h"
-#include "limits.h"
+#include "bounds.h"
 #include "memory.h"
 #include "nearest.h"
 #include "registry.h"

@@ -10,7 +10,7 @@
 
 #include "chat.h"
 #include "json.h"
-#include "limits.h"
+#include "bounds.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

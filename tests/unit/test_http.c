@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "fiber.h"
-#include "limits.h"
+#include "bounds.h"
 #include "tiny_http.h"
 
 /* Interface under test */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "limits.h"
+#include "bounds.h"
 
 /* Interface under test */
 #include "json.h"

@@ -7,7 +7,7 @@
 #include "loop.h"
 
 #include "fiber.h"
-#include "limits.h"
+#include "bounds.h"
 
 #define GAP_MS (UINT64_C(2) * HEARTBEAT_MS)
 

@@ -5,7 +5,7 @@
 #include "../../worker-model/openai_answer.h"
 #include "../../worker-model/provider_fault.h"
 
-#include "limits.h"
+#include "bounds.h"
 #include "literal.h"
 
 static struct arena *arena;

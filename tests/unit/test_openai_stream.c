@@ -6,7 +6,7 @@
 /* Interface under test */
 #include "../../worker-model/openai_stream.h"
 
-#include "limits.h"
+#include "bounds.h"
 #include "literal.h"
 
 static struct arena *arena;

@@ -4,7 +4,7 @@
 
 #include "fiber.h"
 #include "json.h"
-#include "limits.h"
+#include "bounds.h"
 #include "literal.h"
 
 /* Interface under test */

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "limits.h"
+#include "bounds.h"
 #include "literal.h"
 #include "sample_spec.h"
 

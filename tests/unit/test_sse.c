@@ -6,7 +6,7 @@
 /* Interface under test */
 #include "../../worker-model/sse.h"
 
-#include "limits.h"
+#include "bounds.h"
 
 static char seen[512]; /* "event=data;" of all events */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "json.h"
-#include "limits.h"
+#include "bounds.h"
 
 /* Interface under test */
 #include "../../worker-tools/template.h"

@@ -7,7 +7,7 @@
 
 #include "children.h"
 #include "json.h"
-#include "limits.h"
+#include "bounds.h"
 
 /* Interface under test */
 #include "../../worker-tools/tool_file.h"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "json.h"
-#include "limits.h"
+#include "bounds.h"
 
 /* Interface under test */
 #include "yaml.h"

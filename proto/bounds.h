@@ -1,9 +1,9 @@
-/* limits: every bound on what another process, a user or a provider can make us hold.
+/* bounds: every bound on what another process, a user or a provider can make us hold.
  *
  * One list, so that a bound is found, argued about and changed in one place. Subject
  * first, unit in the name. docs/protocol.md repeats those that a peer must know. */
-#ifndef LIMITS_H
-#define LIMITS_H
+#ifndef BOUNDS_H
+#define BOUNDS_H
 
 /* The wire (docs/protocol.md). */
 #define HEADER_BYTES_MAX 32768u    /* a header frame: SERVICES_MAX names fit a HELLO */
