@@ -98,14 +98,15 @@ audit_timed_call(const struct core *core, struct sums *sums, const struct call *
 	sums->orphans += call->state == CALL_KEPT && call->requester == NULL;
 }
 
-static void
-audit_services(const struct core *core, struct sums *sums)
+static size_t
+audit_services(struct sums *sums, const struct capability_list *list, bool served)
 {
 	const struct capability *capability;
 	size_t queued = 0;
 
-	TAILQ_FOREACH(capability, &core->capability_list, link) {
+	TAILQ_FOREACH(capability, list, link) {
 		queued += capability->queue.count;
+		expect(sums, served == (capability->workers > 0), "a service's workers");
 		expect(sums, capability->queue.count == 0 || capability->ready.count == 0,
 		    "calls wait although a worker has room");
 		expect(sums,
@@ -113,7 +114,7 @@ audit_services(const struct core *core, struct sums *sums)
 		    "a service's calls");
 		expect(sums, !capability->touched, "a service was left untended");
 	}
-	expect(sums, queued == core->states[CALL_QUEUED], "queued calls");
+	return queued;
 }
 
 static void
@@ -145,14 +146,16 @@ core_audit(const struct core *core, const char **error_r)
 {
 	struct sums sums = { 0 };
 	const struct session *session;
-	size_t i;
+	size_t i, queued;
 
 	TAILQ_FOREACH(session, &core->heard, heard_link)
 		audit_session(&sums, session);
 	for (i = 0; i < core->timers.count; i++)
 		audit_timed_call(
 		    core, &sums, HEAP_ITEM(core->timers.nodes[i], struct call, timer));
-	audit_services(core, &sums);
+	queued = audit_services(&sums, &core->served, true) +
+		 audit_services(&sums, &core->unserved, false);
+	expect(&sums, queued == core->states[CALL_QUEUED], "queued calls");
 	audit_sums(core, &sums);
 	if (sums.wrong == NULL)
 		return 0;

@@ -7,6 +7,9 @@
 #include "nearest.h"
 #include "tables.h"
 
+#define NEAREST_NAMES_MAX 500u
+#define NEAREST_LOOKUPS_MAX 50u /* in one step: many calls may expire in one */
+
 struct capability *
 capability_find(const struct core *core, const char *name)
 {
@@ -25,8 +28,28 @@ capability_get(struct core *core, const char *name)
 	memcpy(capability->name, name, size);
 	queue_init(&capability->queue, core->options.seed);
 	id_table_put(core->capabilities, &capability->key, capability->name, capability);
-	TAILQ_INSERT_TAIL(&core->capability_list, capability, link);
+	TAILQ_INSERT_TAIL(&core->unserved, capability, link);
 	return capability;
+}
+
+/* One worker more or less offers it. */
+static void
+count_worker(struct core *core, struct capability *capability, int more)
+{
+	bool was_served = capability->workers > 0;
+
+	capability->workers += (size_t)more;
+	if (was_served == (capability->workers > 0))
+		return;
+	core->fleet++;
+	if (was_served) {
+		capability->served_ms = core->now_ms;
+		TAILQ_REMOVE(&core->served, capability, link);
+		TAILQ_INSERT_TAIL(&core->unserved, capability, link);
+	} else {
+		TAILQ_REMOVE(&core->unserved, capability, link);
+		TAILQ_INSERT_TAIL(&core->served, capability, link);
+	}
 }
 
 void
@@ -37,7 +60,7 @@ capability_unused(struct core *core, struct capability *capability)
 	assert(capability->ready.count == 0 && capability->running == 0);
 	if (capability->touched)
 		TAILQ_REMOVE(&core->touched, capability, touched_link);
-	TAILQ_REMOVE(&core->capability_list, capability, link);
+	TAILQ_REMOVE(&core->unserved, capability, link);
 	id_table_remove(core->capabilities, &capability->key);
 	queue_release(&capability->queue);
 	heap_release(&capability->ready);
@@ -119,8 +142,7 @@ offers_release(struct core *core, struct session *worker)
 	for (i = 0; i < worker->offer_count; i++) {
 		offer = &worker->offers[i];
 		heap_remove(&offer->capability->ready, &offer->ready);
-		if (--offer->capability->workers == 0)
-			offer->capability->served_ms = core->now_ms;
+		count_worker(core, offer->capability, -1);
 		capability_unused(core, offer->capability);
 	}
 	free(worker->offers);
@@ -136,7 +158,7 @@ offer_init(struct core *core, struct session *worker, size_t i)
 	offer->session = worker;
 	offer->capability = capability_get(core, worker->services[i].name);
 	offer->limit = worker->services[i].credit;
-	offer->capability->workers++;
+	count_worker(core, offer->capability, 1);
 }
 
 void
@@ -168,16 +190,30 @@ capability_served(const struct capability *capability, uint64_t since_ms)
 	return capability->workers > 0 || capability->served_ms >= since_ms;
 }
 
-const char *
-capability_nearest(const struct core *core, const char *name)
+static const char *
+look_up_nearest(const struct core *core, const char *name)
 {
-	const char *names[STATS_ROWS_MAX];
-	struct capability *capability;
+	const char *names[NEAREST_NAMES_MAX];
+	const struct capability *capability;
 	size_t count = 0;
 
-	TAILQ_FOREACH(capability, &core->capability_list, link) {
-		if (capability->workers > 0 && count < STATS_ROWS_MAX)
-			names[count++] = capability->name;
+	TAILQ_FOREACH(capability, &core->served, link) {
+		if (count == NEAREST_NAMES_MAX)
+			break;
+		names[count++] = capability->name;
 	}
 	return nearest_name(name, names, count);
+}
+
+const char *
+capability_nearest(struct core *core, struct capability *capability)
+{
+	if (capability->nearest_of == core->fleet)
+		return capability->nearest;
+	if (core->lookups >= NEAREST_LOOKUPS_MAX)
+		return NULL;
+	core->lookups++;
+	capability->nearest = look_up_nearest(core, capability->name);
+	capability->nearest_of = core->fleet;
+	return capability->nearest;
 }

@@ -66,7 +66,9 @@ core_new(const struct core_options *options, uint64_t now_ms)
 	TAILQ_INIT(&core->coordinators);
 	TAILQ_INIT(&core->clients);
 	TAILQ_INIT(&core->orphans);
-	TAILQ_INIT(&core->capability_list);
+	TAILQ_INIT(&core->served);
+	TAILQ_INIT(&core->unserved);
+	core->fleet = 1;
 	TAILQ_INIT(&core->touched);
 	TAILQ_INIT(&core->touched_sessions);
 	TAILQ_INIT(&core->dead_calls);
@@ -212,6 +214,7 @@ begin_step(struct core *core, uint64_t now_ms)
 {
 	free_the_dead(core);
 	core->action_count = 0;
+	core->lookups = 0;
 	if (now_ms > core->now_ms + 2 * core->options.heartbeat_ms)
 		core->gap_ms = now_ms;
 	if (now_ms > core->now_ms)

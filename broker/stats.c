@@ -76,17 +76,25 @@ service_value(struct arena *arena, const struct capability *capability)
 	    priority < PRIORITIES ? value_int(arena, priority) : value_nil(), NULL);
 }
 
+static void
+add_services(struct value_list *rows, const struct capability_list *list)
+{
+	const struct capability *capability;
+
+	TAILQ_FOREACH(capability, list, link) {
+		if (rows->count >= STATS_ROWS_MAX)
+			break;
+		value_list_add(rows, service_value(rows->arena, capability));
+	}
+}
+
 static const struct value *
 services_value(const struct core *core, struct arena *arena)
 {
 	struct value_list rows = { .arena = arena };
-	const struct capability *capability;
 
-	TAILQ_FOREACH(capability, &core->capability_list, link) {
-		if (rows.count >= STATS_ROWS_MAX)
-			break;
-		value_list_add(&rows, service_value(arena, capability));
-	}
+	add_services(&rows, &core->served);
+	add_services(&rows, &core->unserved);
 	return value_list_end(&rows);
 }
 

@@ -78,13 +78,15 @@ struct offer {
 struct capability {
 	struct id_key key;
 	struct queue queue;
-	struct heap ready;  /* of offers: most room first, then least recently used */
-	size_t workers;     /* offers */
-	size_t calls;       /* that point here */
-	size_t running;     /* of these: at a worker */
-	uint64_t served_ms; /* when it last lost its last worker; 0: never had one */
-	uint64_t turn;      /* core->turns when it was served last */
-	bool touched;       /* in core->touched */
+	struct heap ready;   /* of offers: most room first, then least recently used */
+	size_t workers;      /* offers */
+	size_t calls;        /* that point here */
+	size_t running;      /* of these: at a worker */
+	uint64_t served_ms;  /* when it last lost its last worker; 0: never had one */
+	uint64_t turn;       /* core->turns when it was served last */
+	bool touched;        /* in core->touched */
+	const char *nearest; /* the served name nearest to its own, or NULL */
+	uint64_t nearest_of; /* core->fleet when that was looked up */
 	TAILQ_ENTRY(capability) link, touched_link;
 	char name[];
 };
@@ -143,10 +145,12 @@ struct core {
 	size_t bodies_bytes;
 
 	struct id_table *capabilities;
-	struct capability_list capability_list;
+	struct capability_list served, unserved; /* each is in one of them */
+	uint64_t fleet; /* from 1: counts how often these two changed */
 	uint64_t turns; /* calls handed out */
 
 	/* This step. */
+	unsigned lookups; /* of nearest names */
 	struct action *actions;
 	size_t action_count, action_room;
 	struct capability_list touched;       /* have new work */
@@ -275,8 +279,9 @@ struct offer *offer_find(struct session *worker, const struct capability *capabi
 void offers_release(struct core *core, struct session *worker);
 /* Whether any worker has served it since since_ms. */
 bool capability_served(const struct capability *capability, uint64_t since_ms);
-/* Returns the served name nearest to name, or NULL. */
-const char *capability_nearest(const struct core *core, const char *name);
+/* Returns the served name nearest to capability's, lent for the step, or NULL. Costs much:
+ * remembered, and refused when a step has looked for too many. */
+const char *capability_nearest(struct core *core, struct capability *capability);
 
 /* --- outcomes.c -----------------------------------------------------------------------
  */

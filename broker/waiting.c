@@ -99,14 +99,14 @@ call_lost(struct core *core, struct call *call)
 }
 
 static char *
-not_served_reason(const struct core *core, const char *service)
+not_served_reason(struct core *core, struct capability *capability)
 {
-	const char *nearest = capability_nearest(core, service);
+	const char *nearest = capability_nearest(core, capability);
 
 	if (nearest == NULL)
-		return format_reason("no worker serves %s", service);
-	return format_reason(
-	    "no worker serves %s; the nearest that is served is %s", service, nearest);
+		return format_reason("no worker serves %s", capability->name);
+	return format_reason("no worker serves %s; the nearest that is served is %s",
+	    capability->name, nearest);
 }
 
 void
@@ -118,7 +118,7 @@ call_expire(struct core *core, struct call *call)
 	if (call->state == CALL_QUEUED &&
 	    !capability_served(call->capability, call->asked_ms)) {
 		outcome.code = CODE_NOT_SERVED;
-		outcome.reason = not_served_reason(core, service);
+		outcome.reason = not_served_reason(core, call->capability);
 	} else if (call->state == CALL_ASSIGNED) {
 		slot_forfeit(call);
 		outcome.reason = format_reason(
