@@ -1,0 +1,297 @@
+/* How a client comes up and how it leaves. */
+#include <arpa/inet.h>
+#include <check.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "children.h"
+#include "fiber.h"
+#include "redis_trial.h"
+
+/* Interface under test */
+#include "redis.h"
+
+TCase *tcase_redis_session(void);
+
+/* --- greetings --------------------------------------------------------------------------- */
+
+static const char library[] = "#!lua name=test\n"
+			      "redis.register_function('double', function(keys, args)\n"
+			      "  return args[1] * 2\n"
+			      "end)\n";
+
+START_TEST(the_library_is_there_and_comes_back)
+{
+	struct redis *own = redis_trial_client(redis_trial.url, library);
+	struct redis_question twice = { .redis = own,
+		.words = { "FCALL", "double", "0", "21" } };
+
+	ck_assert_int_eq(redis_trial_ask(twice)->integer, 42);
+	ASK("FUNCTION", "FLUSH");
+	ck_assert_int_eq(redis_trial_ask(twice)->integer, 42);
+	child_kill(&redis_trial.server);
+	redis_trial_run_until(redis_trial_is_down, own);
+	redis_trial_start("0");
+	ck_assert_int_eq(redis_trial_ask(twice)->integer, 42);
+	redis_destroy(&own);
+}
+END_TEST
+
+START_TEST(a_function_nobody_has_is_an_error_in_the_end)
+{
+	struct redis *own = redis_trial_client(redis_trial.url, library);
+	struct redis_question question = {
+		.redis = own, .wait_ms = 120, .words = { "FCALL", "triple", "0" }
+	};
+
+	redis_trial_ask((struct redis_question){ .redis = own, .words = { "PING" } });
+	redis_trial_begin(&question);
+	redis_trial_run();
+	ck_assert_int_eq(question.status, REDIS_ERROR);
+	ck_assert_str_eq(redis_reply_text(question.reply), "ERR Function not found");
+	redis_destroy(&own);
+}
+END_TEST
+
+START_TEST(a_bad_library_is_trouble)
+{
+	redis_destroy(&redis_trial.redis);
+	redis_trial.redis =
+	    redis_trial_client(redis_trial.url, "#!lua name=bad\nthis is no Lua");
+	redis_trial_run_until_trouble("ERR Error compiling function");
+}
+END_TEST
+
+/* Returns a port nobody listens on. */
+static const char *
+free_port(void)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	socklen_t size = sizeof address;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, size), 0);
+	getsockname(fd, (struct sockaddr *)&address, &size);
+	close(fd);
+	return arena_printf(redis_trial.arena, "%u", ntohs(address.sin_port));
+}
+
+static const char *const hosts[] = { "127.0.0.1", "localhost" };
+
+START_TEST(a_refused_connection_is_tried_again)
+{
+	const char *port = free_port();
+
+	child_kill(&redis_trial.server);
+	redis_destroy(&redis_trial.redis);
+	redis_trial.redis = redis_trial_client(
+	    arena_printf(redis_trial.arena, "redis://%s:%s", hosts[_i], port), NULL);
+	redis_trial_run_until_trouble("refused");
+	redis_trial_start(port);
+	redis_trial_check(ASK("PING"), "PONG");
+}
+END_TEST
+
+START_TEST(gives_its_name_and_chooses_its_database)
+{
+	const char *port = free_port();
+
+	child_kill(&redis_trial.server);
+	redis_trial_start(port);
+	ASK("ACL", "SETUSER", "me", "on", ">pa:ss", "~*", "+@all");
+	ASK("CONFIG", "SET", "requirepass", "p@ss");
+	redis_destroy(&redis_trial.redis);
+	redis_trial.redis = redis_trial_client(
+	    arena_printf(redis_trial.arena, "redis://:p%%40ss@localhost:%s/3", port),
+	    NULL);
+	ck_assert_ptr_nonnull(strstr(redis_reply_text(ASK("CLIENT", "INFO")), " db=3 "));
+	redis_destroy(&redis_trial.redis);
+	redis_trial.redis = redis_trial_client(
+	    arena_printf(redis_trial.arena, "redis://me:pa%%3ass@127.0.0.1:%s", port),
+	    NULL);
+	redis_trial_check(ASK("ACL", "WHOAMI"), "me");
+	redis_destroy(&redis_trial.redis);
+	redis_trial.redis = redis_trial_client(
+	    arena_printf(redis_trial.arena, "redis://:wrong@127.0.0.1:%s", port), NULL);
+	redis_trial_run_until_trouble("WRONGPASS");
+	ck_assert_ptr_null(strstr(redis_trouble(redis_trial.redis), ":wrong"));
+	redis_destroy(&redis_trial.redis);
+	redis_trial.redis = redis_trial_client(redis_trial.url, NULL);
+	redis_trial_run_until_trouble("NOAUTH");
+}
+END_TEST
+
+START_TEST(an_unknown_host_is_trouble)
+{
+	redis_destroy(&redis_trial.redis);
+	redis_trial.redis = redis_trial_client("redis://a..b", NULL);
+	redis_trial_run_until_trouble("a..b:6379: ");
+}
+END_TEST
+
+static const char *const no_urls[] = { "", "nothing", "http://h", "rediss://h",
+	"unix://relative", "unix://", "redis://h/x", "redis://h:99999", "redis://h/1x" };
+
+START_TEST(is_no_url_of_a_redis)
+{
+	const char *error = NULL;
+
+	ck_assert_ptr_null(redis_new(redis_trial.loop, no_urls[_i], NULL, &error));
+	ck_assert_ptr_nonnull(error);
+}
+END_TEST
+
+/* --- leaving ----------------------------------------------------------------------------- */
+
+START_TEST(a_cancelled_call_leaves_and_its_answer_goes_to_nobody)
+{
+	struct redis_question question = { .words = { "BLPOP", "list", "0" } };
+	struct redis *own;
+
+	fiber_cancel(redis_trial_begin_blocking(&question, &own));
+	redis_trial_run();
+	ck_assert_int_eq(question.status, REDIS_CANCELLED);
+	ASK("RPUSH", "list", "item");
+	redis_trial_check(redis_trial_ask((struct redis_question){
+			      .redis = own, .words = { "ECHO", "mine" } }),
+	    "mine");
+	redis_destroy(&own);
+}
+END_TEST
+
+START_TEST(a_cancelled_fiber_sends_nothing)
+{
+	struct redis_question question = { .words = { "INCR", "n" } };
+
+	ASK("PING");
+	fiber_cancel(redis_trial_begin(&question));
+	redis_trial_run();
+	ck_assert_int_eq(question.status, REDIS_CANCELLED);
+	ck_assert(value_is_nil(ASK("GET", "n")));
+}
+END_TEST
+
+START_TEST(a_cancelled_call_does_not_wait_for_the_server)
+{
+	struct redis_question question = { .words = { "PING" } };
+	struct fiber *fiber;
+
+	child_kill(&redis_trial.server);
+	redis_trial_run_until(redis_trial_is_down, redis_trial.redis);
+	fiber = redis_trial_begin(&question);
+	redis_trial_run_until_trouble(redis_trial.path);
+	fiber_cancel(fiber);
+	redis_trial_run();
+	ck_assert_int_eq(question.status, REDIS_CANCELLED);
+}
+END_TEST
+
+START_TEST(what_is_under_way_is_lost_at_the_end)
+{
+	struct redis_question question = { .words = { "BLPOP", "list", "0" } };
+	struct redis *own;
+
+	redis_trial_begin_blocking(&question, &own);
+	redis_destroy(&own);
+	ck_assert_ptr_null(own);
+	redis_trial_run();
+	ck_assert_int_eq(question.status, REDIS_LOST);
+}
+END_TEST
+
+START_TEST(an_answer_nobody_waits_for_may_never_come)
+{
+	struct redis_question question = { .words = { "BLPOP", "list", "0" } };
+	struct redis *own;
+
+	fiber_cancel(redis_trial_begin_blocking(&question, &own));
+	redis_trial_run();
+	redis_destroy(&own);
+}
+END_TEST
+
+START_TEST(who_waits_for_a_server_is_lost_at_the_end)
+{
+	struct redis_question question = { .words = { "PING" } };
+
+	redis_destroy(&redis_trial.redis);
+	redis_trial.redis = redis_trial_client("unix:///nowhere/redis", NULL);
+	redis_trial_begin(&question);
+	redis_trial_run_a_little();
+	ck_assert(!question.has_ended);
+	redis_destroy(&redis_trial.redis);
+	redis_trial_run();
+	ck_assert_int_eq(question.status, REDIS_LOST);
+}
+END_TEST
+
+START_TEST(who_waits_for_better_times_is_lost_at_the_end)
+{
+	struct redis_question question = { .words = { "SET", "k", "v" } };
+	struct redis *own;
+
+	ASK("CONFIG", "SET", "maxmemory", "1");
+	redis_trial_begin_refused(&question, &own, "OOM");
+	redis_destroy(&own);
+	redis_trial_run();
+	ck_assert_int_eq(question.status, REDIS_LOST);
+}
+END_TEST
+
+static const char *const anywhere[] = { NULL, "unix:///nowhere/redis",
+	"redis://127.0.0.1:1", "redis://localhost:1", "redis://a..b" };
+
+START_TEST(a_client_may_go_at_any_time)
+{
+	const char *to = anywhere[_i] == NULL ? redis_trial.url : anywhere[_i];
+	struct redis *own = redis_trial_client(to, library);
+
+	redis_destroy(&own);
+	own = redis_trial_client(to, library);
+	redis_trial_run_a_little();
+	redis_destroy(&own);
+	own = redis_trial_client(to, library);
+	ASK("PING");
+	redis_trial_run_a_little();
+	redis_destroy(&own);
+	redis_destroy(&own);
+}
+END_TEST
+
+static void
+add_greetings(TCase *tcase)
+{
+	tcase_add_test(tcase, the_library_is_there_and_comes_back);
+	tcase_add_test(tcase, a_function_nobody_has_is_an_error_in_the_end);
+	tcase_add_test(tcase, a_bad_library_is_trouble);
+	tcase_add_loop_test(tcase, a_refused_connection_is_tried_again, 0,
+	    sizeof hosts / sizeof hosts[0]);
+	tcase_add_test(tcase, gives_its_name_and_chooses_its_database);
+	tcase_add_test(tcase, an_unknown_host_is_trouble);
+	tcase_add_loop_test(
+	    tcase, is_no_url_of_a_redis, 0, sizeof no_urls / sizeof no_urls[0]);
+}
+
+TCase *
+tcase_redis_session(void)
+{
+	TCase *tcase = tcase_create("redis_session");
+
+	tcase_set_timeout(tcase, 30);
+	tcase_add_checked_fixture(tcase, redis_trial_open, redis_trial_close);
+	add_greetings(tcase);
+	tcase_add_test(tcase, a_cancelled_call_leaves_and_its_answer_goes_to_nobody);
+	tcase_add_test(tcase, a_cancelled_fiber_sends_nothing);
+	tcase_add_test(tcase, a_cancelled_call_does_not_wait_for_the_server);
+	tcase_add_test(tcase, what_is_under_way_is_lost_at_the_end);
+	tcase_add_test(tcase, an_answer_nobody_waits_for_may_never_come);
+	tcase_add_test(tcase, who_waits_for_a_server_is_lost_at_the_end);
+	tcase_add_test(tcase, who_waits_for_better_times_is_lost_at_the_end);
+	tcase_add_loop_test(
+	    tcase, a_client_may_go_at_any_time, 0, sizeof anywhere / sizeof anywhere[0]);
+	return tcase;
+}
