@@ -6,6 +6,15 @@
 -- calls on a shard; ARGV[1] is the shard's prefix, "fl:{s17}:".
 
 local QUARANTINE_AFTER = 5
+local ARGUMENTS_MAX = 1000 -- of one command, even: Lua's stack is short
+
+-- Every command a function calls costs 2 microseconds on top of its work, and a line in the
+-- append-only file: what can be one command is one.
+local function call_with(verb, key, args, first, last)
+  for from = first, last, ARGUMENTS_MAX do
+    redis.call(verb, key, unpack(args, from, math.min(from + ARGUMENTS_MAX - 1, last)))
+  end
+end
 
 local function now_ms()
   local time = redis.call('TIME')
@@ -14,6 +23,15 @@ end
 
 local function run_key(prefix, run)
   return prefix .. 'r:' .. run
+end
+
+-- The value of name in what HGETALL answered, or nil.
+local function field_of(flat, name)
+  for i = 1, #flat, 2 do
+    if flat[i] == name then
+      return flat[i + 1]
+    end
+  end
 end
 
 local function log_event(prefix, run, event)
@@ -55,17 +73,16 @@ local function submit(keys, args)
   if status then
     return { 'KNOWN', status }
   end
+  local head = redis.call('HMGET', thread_key, 'created', 'run')
   local now = now_ms()
   redis.call('HSET', key, 'status', 'queued', 'thread', thread, 'created', now, 'attempts', 0)
-  for i = 4, #args - 1, 2 do
-    redis.call('HSET', key, args[i], args[i + 1])
+  call_with('HSET', key, args, 4, #args)
+  if not head[1] then
+    redis.call('HSET', thread_key, 'created', now)
   end
-  redis.call('HSETNX', thread_key, 'created', now)
   redis.call('ZADD', prefix .. 'runs', now, run)
-  local length = redis.call('RPUSH', thread_key .. ':q', run)
-  local active = redis.call('HGET', thread_key, 'run')
-  local before = length - 1
-  if active and active ~= '' then
+  local before = redis.call('RPUSH', thread_key .. ':q', run) - 1
+  if head[2] and head[2] ~= '' then
     before = before + 1
   else
     redis.call('ZADD', prefix .. 'due', 'NX', now, thread)
@@ -79,16 +96,17 @@ end
 -- Takes the thread's active run when its owner's lease is gone, or when the owner is the one who
 -- asks (the answer to its first claim was lost), else the first waiting one.
 -- Raises the epoch: whoever owned the thread before is fenced.
--- Returns {"OK", run, epoch, version, recovered, thread hash, run hash, fields, messages,
--- pending writes}, or {"BUSY"}, {"NONE"}, {"QUARANTINED", run}.
+-- Returns {"OK", run, epoch, version, recovered, thread hash, run hash (both as they were), fields,
+-- messages, pending writes}, or {"BUSY"}, {"NONE"}, {"QUARANTINED", run}.
 local function claim(keys, args)
   local thread_key, prefix, thread, owner = keys[1], args[1], args[2], args[3]
+  local head = redis.call('HGETALL', thread_key)
   local now = now_ms()
   local lease = now + tonumber(args[4])
-  local run = redis.call('HGET', thread_key, 'run')
+  local run = field_of(head, 'run')
   local recovered = 1
   if run and run ~= '' then
-    local holder = redis.call('HGET', thread_key, 'owner')
+    local holder = field_of(head, 'owner')
     if holder ~= owner and lease_alive(prefix, holder, now) then
       return { 'BUSY' }
     end
@@ -110,59 +128,82 @@ local function claim(keys, args)
     end
   end
   local key = run_key(prefix, run)
-  local epoch = redis.call('HINCRBY', thread_key, 'epoch', 1)
-  redis.call('HSET', thread_key, 'run', run, 'owner', owner)
-  redis.call('HSET', key, 'status', 'running', 'owner', owner)
-  redis.call('HSETNX', key, 'started', now)
-  redis.call('HINCRBY', key, 'attempts', 1)
+  local record = redis.call('HGETALL', key)
+  local epoch = tonumber(field_of(head, 'epoch') or 0) + 1
+  local version = tonumber(field_of(head, 'version') or 0)
+  redis.call('HSET', thread_key, 'run', run, 'owner', owner, 'epoch', epoch)
+  redis.call('HSET', key, 'status', 'running', 'owner', owner,
+    'attempts', tonumber(field_of(record, 'attempts') or 0) + 1,
+    'started', field_of(record, 'started') or now)
   redis.call('HSET', prefix .. 'leases', owner, lease)
   redis.call('ZADD', prefix .. 'due', lease, thread)
-  return { 'OK', run, epoch, tonumber(redis.call('HGET', thread_key, 'version') or 0), recovered,
-    redis.call('HGETALL', thread_key), redis.call('HGETALL', key),
-    redis.call('HGETALL', thread_key .. ':f'), redis.call('LRANGE', thread_key .. ':m', 0, -1),
-    redis.call('HGETALL', key .. ':w') }
+  local fields, messages, results = {}, {}, {}
+  if version > 0 then
+    fields = redis.call('HGETALL', thread_key .. ':f')
+    messages = redis.call('LRANGE', thread_key .. ':m', 0, -1)
+  end
+  if recovered == 1 then
+    results = redis.call('HGETALL', key .. ':w')
+  end
+  return { 'OK', run, epoch, version, recovered, head, record, fields, messages, results }
 end
 
--- What a commit changes besides the thread's head.
+-- What a commit changes besides the thread's head. Returns where the events begin.
 local function write_changes(thread_key, args, at)
-  local count = tonumber(args[at])
-  for i = at + 1, at + count do
-    redis.call('RPUSH', thread_key .. ':m', args[i])
-  end
-  at = at + count + 1
-  count = tonumber(args[at])
-  for i = at + 1, at + 2 * count, 2 do
+  local last = at + tonumber(args[at])
+  call_with('RPUSH', thread_key .. ':m', args, at + 1, last)
+  at = last + 1
+  last = at + 2 * tonumber(args[at])
+  local kept, gone = {}, {}
+  for i = at + 1, last, 2 do
     if args[i + 1] == '' then
-      redis.call('HDEL', thread_key .. ':f', args[i])
+      gone[#gone + 1] = args[i]
     else
-      redis.call('HSET', thread_key .. ':f', args[i], args[i + 1])
+      kept[#kept + 1] = args[i]
+      kept[#kept + 1] = args[i + 1]
     end
   end
-  return at + 2 * count + 1
+  call_with('HDEL', thread_key .. ':f', gone, 1, #gone)
+  call_with('HSET', thread_key .. ':f', kept, 1, #kept)
+  return last + 1
 end
 
-local function write_events(key, args, at)
-  local count = tonumber(args[at])
-  for i = at + 1, at + count do
-    local seq = redis.call('HINCRBY', key, 'events', 1)
+-- Appends events behind the one numbered seq. Returns where the run's fields begin, and the number
+-- of the last event.
+local function write_events(key, args, at, seq)
+  local last = at + tonumber(args[at])
+  for i = at + 1, last do
+    seq = seq + 1
     redis.call('XADD', key .. ':e', seq .. '-0', 'd', args[i])
   end
-  return at + count + 1
+  return last + 1, seq
+end
+
+-- Gives the thread of a run that has ended free. Returns how many runs wait for it.
+local function leave_thread(thread_key, prefix, thread, now)
+  local waiting = redis.call('LLEN', thread_key .. ':q')
+  if waiting > 0 then
+    redis.call('ZADD', prefix .. 'due', now, thread)
+  else
+    redis.call('ZREM', prefix .. 'due', thread)
+  end
+  return waiting
 end
 
 -- commit(thread key; prefix, thread, epoch, version, commit id, run, head, order, checkpoint,
 --        status, drop calls, messages..., fields..., events..., run fields...)
 -- The four lists each begin with their count (fields and run fields count pairs). status is
 -- "running", or how the run ended; drop is "1" when the superstep's stored results are used up.
--- Returns {"OK", version, cancel wanted, runs waiting}, {"FENCED"} (another owner), or
--- {"STALE", version}.
+-- Returns {"OK", version, cancel wanted, runs waiting (once the run has ended)}, {"FENCED"}
+-- (another owner), or {"STALE", version}.
 local function commit(keys, args)
   local thread_key, prefix, thread = keys[1], args[1], args[2]
   local run, status = args[6], args[10]
   local head = redis.call('HMGET', thread_key, 'epoch', 'version', 'last_commit', 'run')
   local key = run_key(prefix, run)
+  local record = redis.call('HMGET', key, 'events', 'cancelling')
   if head[3] == args[5] then
-    return { 'OK', tonumber(head[2]), redis.call('SISMEMBER', prefix .. 'cancels', run),
+    return { 'OK', tonumber(head[2]), record[2] and 1 or 0,
       redis.call('LLEN', thread_key .. ':q') }
   end
   if head[1] ~= args[3] or head[4] ~= run then
@@ -171,33 +212,31 @@ local function commit(keys, args)
   if (head[2] or '0') ~= args[4] then
     return { 'STALE', tonumber(head[2] or 0) }
   end
-  local at = write_changes(thread_key, args, 12)
-  at = write_events(key, args, at)
-  for i = at + 1, at + 2 * tonumber(args[at]), 2 do
-    redis.call('HSET', key, args[i], args[i + 1])
+  local version = tonumber(head[2] or 0) + 1
+  local new_head = { 'version', version, 'last_commit', args[5], 'head', args[7], 'order', args[8] }
+  local at, seq = write_events(key, args, write_changes(thread_key, args, 12),
+    tonumber(record[1] or 0))
+  local new_record = { 'events', seq }
+  for i = at + 1, at + 2 * tonumber(args[at]) do
+    new_record[#new_record + 1] = args[i]
   end
   redis.call('RPUSH', thread_key .. ':c', args[9])
-  local version = redis.call('HINCRBY', thread_key, 'version', 1)
-  redis.call('HSET', thread_key, 'last_commit', args[5], 'head', args[7], 'order', args[8])
   if args[11] == '1' then
     redis.call('DEL', key .. ':w')
   end
-  local waiting = redis.call('LLEN', thread_key .. ':q')
   if status == 'running' then
-    redis.call('HSET', key, 'attempts', 1)
-    return { 'OK', version, redis.call('SISMEMBER', prefix .. 'cancels', run), waiting }
+    redis.call('HSET', thread_key, unpack(new_head))
+    redis.call('HSET', key, 'attempts', 1, unpack(new_record))
+    return { 'OK', version, record[2] and 1 or 0, 0 }
   end
   local now = now_ms()
-  redis.call('HSET', key, 'status', status, 'ended', now)
+  redis.call('HSET', thread_key, 'run', '', 'owner', '', unpack(new_head))
+  redis.call('HSET', key, 'status', status, 'ended', now, unpack(new_record))
   redis.call('DEL', key .. ':w')
-  redis.call('SREM', prefix .. 'cancels', run)
-  redis.call('HSET', thread_key, 'run', '', 'owner', '')
-  if waiting > 0 then
-    redis.call('ZADD', prefix .. 'due', now, thread)
-  else
-    redis.call('ZREM', prefix .. 'due', thread)
+  if record[2] then
+    redis.call('SREM', prefix .. 'cancels', run)
   end
-  return { 'OK', version, 0, waiting }
+  return { 'OK', version, 0, leave_thread(thread_key, prefix, thread, now) }
 end
 
 -- result(thread key; prefix, epoch, run, call id, bytes, ...pairs)
@@ -207,9 +246,7 @@ local function result(keys, args)
   if head[1] ~= args[2] or head[2] ~= args[3] then
     return { 'FENCED' }
   end
-  for i = 4, #args - 1, 2 do
-    redis.call('HSET', run_key(args[1], args[3]) .. ':w', args[i], args[i + 1])
-  end
+  call_with('HSET', run_key(args[1], args[3]) .. ':w', args, 4, #args)
   return { 'OK' }
 end
 
@@ -290,6 +327,7 @@ local function cancel(keys, args)
     return { 'ENDED', status }
   end
   redis.call('SADD', prefix .. 'cancels', run)
+  redis.call('HSET', run_key(prefix, run), 'cancelling', 1)
   return { 'CANCELLING' }
 end
 
@@ -303,9 +341,7 @@ local function refuse(_, args)
     return { 'KNOWN', status }
   end
   redis.call('HSET', key, 'status', 'refused', 'thread', args[2], 'created', now_ms())
-  for i = 6, #args - 1, 2 do
-    redis.call('HSET', key, args[i], args[i + 1])
-  end
+  call_with('HSET', key, args, 6, #args)
   redis.call('ZADD', prefix .. 'runs', now_ms(), run)
   end_run(prefix, run, 'refused', args[4], args[5])
   return { 'REFUSED' }

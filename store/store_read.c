@@ -25,6 +25,7 @@ static const struct {
 	{ "attempts", KEPT_NUMBER },
 	{ "events", KEPT_NUMBER },
 	{ "last_commit", KEPT_INSIDE },
+	{ "cancelling", KEPT_INSIDE },
 };
 
 static const struct value *
