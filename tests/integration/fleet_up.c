@@ -1,0 +1,232 @@
+#include "fleet_up.h"
+
+#include <check.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "children.h"
+#include "json.h"
+
+#define WAIT_MS 30000
+#define POLL_MS 10
+
+static const char agents_text[] =
+    "name: quick\n"
+    "description: answers at once\n"
+    "model: scripted:m\n"
+    "script:\n"
+    "  m: [{content: First.}, {content: Second.}, {content: Third.}, {content: "
+    "Fourth.}]\n"
+    "---\n"
+    "name: slow\n"
+    "model: scripted:m\n"
+    "script:\n"
+    "  m: [{content: Late., delay_ms: 600000}]\n"
+    "---\n"
+    "name: steady\n"
+    "description: takes a moment for each answer\n"
+    "model: scripted:m\n"
+    "script:\n"
+    "  m: [{content: '1', delay_ms: 150}, {content: '2', delay_ms: 150},\n"
+    "      {content: '3', delay_ms: 150}, {content: '4', delay_ms: 150}]\n"
+    "---\n"
+    "name: hanger\n"
+    "model: scripted:m\n"
+    "tools: [hang]\n"
+    "script:\n"
+    "  m:\n"
+    "    - {content: '', tool_calls: [{id: h, name: hang, args: {}}]}\n"
+    "    - {content: Never.}\n"
+    "---\n"
+    "name: careful\n"
+    "model: scripted:m\n"
+    "tools: [note]\n"
+    "interrupt_before: [tools]\n"
+    "script:\n"
+    "  m:\n"
+    "    - {content: May I?, tool_calls: [{id: n, name: note, args: {text: hello}}]}\n"
+    "    - {content: Thank you.}\n"
+    "---\n"
+    "name: broken\n"
+    "model: scripted:m\n"
+    "script:\n"
+    "  m: [{http_error: 401, message: no such key}]\n";
+
+/* hang leaves a child of its own behind it, as a build or a browser would. */
+static const char tools_text[] =
+    "name: note\n"
+    "description: notes a text\n"
+    "parameters: {properties: {text: {type: string}}}\n"
+    "input: none\n"
+    "command: echo \"noted $ARG_TEXT\"\n"
+    "---\n"
+    "name: hang\n"
+    "description: never ends\n"
+    "input: none\n"
+    "command: |\n"
+    "  sleep 600 &\n"
+    "  echo $! > %s/child.tmp && mv %s/child.tmp %s/child\n"
+    "  echo $$ > %s/parent.tmp && mv %s/parent.tmp %s/parent\n"
+    "  wait\n";
+
+static void
+write_file(struct fleet_up *fleet, const char *name, const char *text)
+{
+	FILE *file =
+	    fopen(arena_printf(fleet->arena, "%s/%s", fleet->folder, name), "we");
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_ge(fputs(text, file), 0);
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+static const char *
+find_program(struct arena *arena)
+{
+	char path[4096];
+	ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
+
+	ck_assert_int_gt(size, 0);
+	path[size] = '\0';
+	*strrchr(path, '/') = '\0';
+	return arena_printf(arena, "%s/bin/flotilla", path);
+}
+
+void
+fleet_up_start(struct fleet_up *fleet, const char *coordinators)
+{
+	const char *f;
+	struct said said;
+
+	*fleet = (struct fleet_up){ .arena = arena_new(), .folder = folder_new() };
+	f = fleet->folder;
+	fleet->flotilla = (struct cli){ find_program(fleet->arena), f, fleet->arena };
+	write_file(fleet, "agents.yaml", agents_text);
+	write_file(fleet, "tools.yaml",
+	    arena_printf(fleet->arena, tools_text, f, f, f, f, f, f));
+	fleet->up = child_start(
+	    (const char *[]){ fleet->flotilla.program, "up", "--folder", f, "--agents",
+		arena_printf(fleet->arena, "%s/agents.yaml", f), "--tools",
+		arena_printf(fleet->arena, "%s/tools.yaml", f), "--coordinators",
+		coordinators, "--log-level", "error", NULL },
+	    NULL);
+	said = cli_run(&(struct cli){ "cat", f, fleet->arena }, NULL,
+	    (const char *const[]){ ".flotilla/fleet.json", NULL });
+	fleet->redis = value_get_text(fleet_up_json(fleet, said.out), "redis");
+	ck_assert_ptr_nonnull(fleet->redis);
+}
+
+void
+fleet_up_stop(struct fleet_up *fleet)
+{
+	child_stop(&fleet->up);
+	folder_remove(&fleet->folder);
+	arena_destroy(&fleet->arena);
+}
+
+const struct value *
+fleet_up_json(struct fleet_up *fleet, const char *text)
+{
+	const char *error;
+	const struct value *value = json_parse(fleet->arena, text, strlen(text), &error);
+
+	ck_assert_msg(value != NULL, "%s: %s", error, text);
+	return value;
+}
+
+static void
+pause_a_little(void)
+{
+	const struct timespec pause = { .tv_nsec = POLL_MS * 1000000 };
+
+	nanosleep(&pause, NULL);
+}
+
+void
+fleet_up_wait(struct fleet_up *fleet, const char *const argv[],
+    int (*holds)(const struct value *said, void *arg), void *arg)
+{
+	struct said said = { .out = "" };
+	int tries;
+
+	for (tries = 0; tries < WAIT_MS / POLL_MS; tries++) {
+		said = cli_run(&fleet->flotilla, NULL, argv);
+		if (said.status == 0 && holds(fleet_up_json(fleet, said.out), arg))
+			return;
+		pause_a_little();
+	}
+	ck_abort_msg("%s %s says %s%s for ever", argv[0], argv[1], said.out, said.err);
+}
+
+/* --- processes ---------------------------------------------------------------------------- */
+
+static const char *
+read_small(struct arena *arena, const char *path)
+{
+	char text[4096];
+	FILE *file = fopen(path, "re");
+	size_t size;
+
+	if (file == NULL)
+		return NULL;
+	size = fread(text, 1, sizeof text - 1, file);
+	fclose(file);
+	return arena_copy(arena, text, size);
+}
+
+size_t
+fleet_up_children(struct fleet_up *fleet, pid_t *pids, size_t max)
+{
+	int up = (int)child_pid(fleet->up);
+	const char *list = read_small(fleet->arena,
+	    arena_printf(fleet->arena, "/proc/%d/task/%d/children", up, up));
+	size_t count = 0;
+	char *end;
+
+	ck_assert_ptr_nonnull(list);
+	while (count < max) {
+		long pid = strtol(list, &end, 10);
+
+		if (end == list)
+			break;
+		pids[count++] = (pid_t)pid;
+		list = end;
+	}
+	return count;
+}
+
+int
+process_is_gone(pid_t pid)
+{
+	struct arena *arena = arena_new();
+	const char *stat =
+	    read_small(arena, arena_printf(arena, "/proc/%d/stat", (int)pid));
+	const char *state = stat != NULL ? strrchr(stat, ')') : NULL;
+	int gone = state == NULL || strncmp(state, ") Z", 3) == 0;
+
+	arena_destroy(&arena);
+	return gone;
+}
+
+pid_t
+fleet_up_pid_in(struct fleet_up *fleet, const char *name)
+{
+	const char *path = arena_printf(fleet->arena, "%s/%s", fleet->folder, name);
+	int tries;
+
+	for (tries = 0; tries < WAIT_MS / POLL_MS; tries++) {
+		const char *text = read_small(fleet->arena, path);
+
+		if (text != NULL && isdigit((unsigned char)*text)) {
+			unlink(path);
+			return (pid_t)strtol(text, NULL, 10);
+		}
+		pause_a_little();
+	}
+	ck_abort_msg("%s was never written", path);
+	return 0;
+}
