@@ -262,6 +262,8 @@ end(struct run *run, enum go go)
 {
 	fiber_shield(true);
 	if (go == GO_DROP && run->cancel_wanted && !run->releasing) {
+		/* Who asked for it hears of the end when nothing of the run is left. */
+		caller_wait_left(run->coordinator->caller, run->id);
 		run_fail(run, "CancelledError", "cancelled");
 		if (run->state != NULL)
 			run_repair(run, run->arena);

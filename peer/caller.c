@@ -49,11 +49,18 @@ struct entry {
 	char id[];
 };
 
+/* Who waits for cancelled calls to end; on its fiber's stack. */
+struct leaver {
+	struct fiber *fiber;
+	TAILQ_ENTRY(leaver) link;
+};
+
 struct caller {
 	struct loop *loop;
 	struct peer *peer;
 	struct id_table *ids;
 	TAILQ_HEAD(, entry) entries;
+	TAILQ_HEAD(, leaver) leavers;
 	struct settled *forgotten; /* their outcomes are for somebody else */
 	struct timer *timer;       /* for those LEAVING */
 };
@@ -109,8 +116,19 @@ entry_new(struct caller *caller, const struct call_request *request)
 }
 
 static void
+wake_leavers(struct caller *caller)
+{
+	struct leaver *leaver;
+
+	TAILQ_FOREACH(leaver, &caller->leavers, link)
+		fiber_wake(leaver->fiber);
+}
+
+static void
 entry_destroy(struct caller *caller, struct entry *entry)
 {
+	if (entry->state == ENTRY_LEAVING)
+		wake_leavers(caller);
 	if (entry->wait != NULL) {
 		entry->wait->entry = NULL;
 		fiber_wake(entry->wait->fiber);
@@ -140,6 +158,7 @@ caller_new(struct loop *loop, struct peer *peer)
 	caller->ids = id_table_new(seed);
 	caller->forgotten = settled_new(seed, FORGOTTEN_MAX, SETTLED_KEEP_MS);
 	TAILQ_INIT(&caller->entries);
+	TAILQ_INIT(&caller->leavers);
 	return caller;
 }
 
@@ -447,6 +466,31 @@ caller_call(struct caller *caller, struct arena *arena,
 	if (wait.entry != NULL)
 		leave(caller, wait.entry);
 	return -1;
+}
+
+static bool
+is_leaving(const struct caller *caller, const char *run)
+{
+	const struct entry *entry;
+
+	TAILQ_FOREACH(entry, &caller->entries, link)
+		if (entry->state == ENTRY_LEAVING && entry->run != NULL &&
+		    strcmp(entry->run, run) == 0)
+			return true;
+	return false;
+}
+
+int
+caller_wait_left(struct caller *caller, const char *run)
+{
+	struct leaver leaver = { .fiber = fiber_current() };
+	int result = 0;
+
+	TAILQ_INSERT_TAIL(&caller->leavers, &leaver, link);
+	while (result == 0 && is_leaving(caller, run))
+		result = fiber_wait();
+	TAILQ_REMOVE(&caller->leavers, &leaver, link);
+	return result;
 }
 
 void

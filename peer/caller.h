@@ -51,6 +51,10 @@ bool caller_message(
 int caller_call(struct caller *caller, struct arena *arena,
     const struct call_request *request, struct call_outcome *outcome_r);
 
+/* Waits, on a fiber, until none of run's cancelled calls is under way any more: each has
+ * ended at its worker, or CANCEL_WAIT_MS are over. Returns 0, or -1 when cancelled. */
+int caller_wait_left(struct caller *caller, const char *run);
+
 /* Says that the outcome of call id is stored (or that nobody wants it): the worker may
  * forget. */
 void caller_stored(struct caller *caller, const char *id);
