@@ -1,7 +1,10 @@
 /* http: an HTTP client for fibers over libcurl's multi_socket on our loop.
  *
  * It never retries by itself, not even curl's silent one on a reused connection
- * (semantics.md 13.12). One multi handle per upstream and per 1,000 transfers. */
+ * (semantics.md 13.12). One multi handle per upstream and per 1,000 transfers. HTTP/1.1,
+ * connections are kept. Proxies come from the environment (http_proxy, https_proxy,
+ * all_proxy, no_proxy) but never for ourselves (loopback); certificates are checked against
+ * the system's, or those in SSL_CERT_FILE. */
 #ifndef HTTP_H
 #define HTTP_H
 
@@ -24,7 +27,7 @@ struct http_request {
 	const void *body;
 	size_t body_size;
 	uint64_t connect_timeout_ms;    /* 0: 10,000 */
-	uint64_t first_byte_timeout_ms; /* 0: none but timeout_ms */
+	uint64_t first_byte_timeout_ms; /* of the body; 0: none but timeout_ms */
 	uint64_t
 	    idle_timeout_ms; /* between two pieces of the body; 0: none but timeout_ms */
 	uint64_t timeout_ms; /* in all; 0: none */
