@@ -89,9 +89,11 @@ on_ping(void *arg, struct header *header)
 void
 coordinator_claim(struct coordinator *coordinator, const char *thread)
 {
-	struct run *run;
+	struct run *run = zhashx_lookup(coordinator->runs, thread);
 
-	if (coordinator->draining || zhashx_lookup(coordinator->runs, thread) != NULL ||
+	if (run != NULL)
+		run->more_wait = true;
+	if (run != NULL || coordinator->draining ||
 	    zhashx_size(coordinator->runs) >= (size_t)coordinator->settings->slots)
 		return;
 	run = calloc(1, sizeof *run);

@@ -314,6 +314,7 @@ run_next(struct run *run)
 	enum go go;
 
 	run->arena = arena_new();
+	run->more_wait = false;
 	status = store_claim(coordinator->store, run->arena, run->thread,
 	    coordinator_owner(coordinator), LEASE_MS, &claim);
 	if (status == STORE_FAILED)
@@ -345,7 +346,8 @@ run_next(struct run *run)
 		go = advance(run);
 	end(run, go);
 	forget(run);
-	return go == GO_END || go == GO_FAIL || run->cancel_wanted;
+	/* The commit of the end has told what waits; what has come since has set it, too. */
+	return go == GO_END ? run->more_wait : go == GO_FAIL || run->cancel_wanted;
 }
 
 void

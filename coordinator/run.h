@@ -30,6 +30,7 @@ struct run {
 	struct fiber *fiber;
 	bool cancel_wanted; /* a user wants it cancelled */
 	bool releasing;     /* this process leaves: give it back */
+	bool more_wait;     /* another run waits on the thread, or may */
 
 	/* Of the run under way; made by claim, gone with its arena. */
 	struct arena *arena;

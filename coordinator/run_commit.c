@@ -106,6 +106,8 @@ committed(struct run *run, const struct store_committed *outcome)
 	run->answered = (struct value_list){ .arena = run->batch };
 	if (outcome->cancel_wanted)
 		run->cancel_wanted = true;
+	if (outcome->waiting > 0)
+		run->more_wait = true;
 }
 
 static enum go
