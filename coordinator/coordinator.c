@@ -200,7 +200,7 @@ release_runs(struct coordinator *coordinator)
 			run_release(run);
 }
 
-/* Gives runs back, then leases, then ends. */
+/* Gives runs back, then leases, then ends. The wait for each is bounded: Redis may be gone. */
 static void
 drain_main(void *arg)
 {
@@ -216,8 +216,11 @@ drain_main(void *arg)
 	       loop_now_ms(coordinator->loop) < deadline)
 		fiber_sleep(DRAIN_CHECK_MS);
 	shards_stop(coordinator->shards);
-	while (!shards_idle(coordinator->shards))
+	while (fiber_count(coordinator->loop) > 1) { /* this one */
+		if (loop_now_ms(coordinator->loop) >= deadline)
+			service_give_up("Redis does not take the runs back");
 		fiber_sleep(DRAIN_CHECK_MS);
+	}
 	service_end(coordinator->service);
 }
 

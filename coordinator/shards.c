@@ -19,7 +19,6 @@ struct shard {
 struct shards {
 	struct coordinator *coordinator;
 	struct shard shards[SHARDS];
-	unsigned running;
 	bool stopping;
 };
 
@@ -136,7 +135,6 @@ shard_main(void *arg)
 		} while (fiber_sleep(RENEW_MS) == 0);
 	}
 	shard->fiber = NULL;
-	shards->running--;
 }
 
 struct shards *
@@ -152,7 +150,6 @@ shards_new(struct coordinator *coordinator)
 		shards->shards[i] = (struct shard){ .shards = shards, .number = i };
 		shards->shards[i].fiber = fiber_start(
 		    coordinator->loop, "shard", shard_main, &shards->shards[i]);
-		shards->running++;
 	}
 	return shards;
 }
@@ -165,12 +162,6 @@ shards_stop(struct shards *shards)
 	for (i = 0; i < SHARDS; i++)
 		if (shards->shards[i].fiber != NULL)
 			fiber_cancel(shards->shards[i].fiber);
-}
-
-int
-shards_idle(const struct shards *shards)
-{
-	return shards->running == 0;
 }
 
 void

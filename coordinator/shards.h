@@ -7,9 +7,8 @@ struct coordinator;
 struct shards;
 
 struct shards *shards_new(struct coordinator *coordinator);
-/* Ends the fibers; the loop must run until shards_idle. */
+/* Ends the fibers; the loop must run until they have ended. */
 void shards_stop(struct shards *shards);
-int shards_idle(const struct shards *shards);
 void shards_destroy(struct shards **shards_p);
 
 #endif

@@ -66,10 +66,8 @@ drain_ms(const struct service *service)
 
 /* --- the end ------------------------------------------------------------------------ */
 
-/* What is under way is lost to this process, not to the fleet: others take it over. There
- * is no way to unwind it, so nothing is freed. */
-_Noreturn static void
-end_now(const char *why)
+_Noreturn void
+service_give_up(const char *why)
 {
 	log_warnx("ends at once: %s", why);
 	_exit(EXIT_FAILURE);
@@ -79,7 +77,7 @@ static void
 on_deadline(void *arg)
 {
 	(void)arg;
-	end_now("the drain took too long");
+	service_give_up("the drain took too long");
 }
 
 static void
@@ -104,7 +102,7 @@ on_signal(uv_signal_t *handle, int number)
 	if (!service->is_running)
 		_exit(EXIT_SUCCESS);
 	if (service->is_draining)
-		end_now("a second signal");
+		service_give_up("a second signal");
 	start_drain(service);
 }
 

@@ -58,6 +58,11 @@ struct loop *service_loop(struct service *service);
 void service_run(struct service *service, void (*drain)(void *arg), void *arg);
 void service_end(struct service *service);
 
+/* Ends the process on the spot with status 1, when a drain cannot come to its end. What is
+ * under way is lost to this process, not to the fleet: others take it over. There is no way
+ * to unwind it, so nothing is freed. */
+_Noreturn void service_give_up(const char *why);
+
 /* From now on SIGHUP calls reload(arg), on the loop's stack; else it ends the process. */
 void service_on_reload(struct service *service, void (*reload)(void *arg), void *arg);
 
