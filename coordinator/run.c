@@ -39,9 +39,15 @@ run_fail(struct run *run, const char *type, const char *format, ...)
 enum go
 run_stopped_by(struct run *run, const struct fault *fault)
 {
-	if (run->cancel_wanted || run->releasing || fiber_cancelled())
+	if (run_must_stop(run) || fiber_cancelled())
 		return GO_DROP;
 	return run_fail_with(run, fault);
+}
+
+bool
+run_must_stop(const struct run *run)
+{
+	return run->cancel_wanted || run->releasing;
 }
 
 void
@@ -112,7 +118,7 @@ apply(struct run *run, const struct step_result *result)
 	}
 	if (state_apply(run->state, run->scratch, writes, count, &error) == -1)
 		return run_fail(run, "InvalidUpdateError", "%s", error);
-	run->dirty = true;
+	run->dirty = run->applied = true;
 	return GO_ON;
 }
 
@@ -223,7 +229,7 @@ advance_once(struct run *run)
 	const struct spec *spec = run->agent->spec;
 	const struct node *node = run_node(run);
 
-	if (run->cancel_wanted || run->releasing)
+	if (run_must_stop(run))
 		return GO_DROP;
 	if (run->step - run->first_step >= (uint64_t)spec->recursion_limit)
 		return run_fail(run, "GraphRecursionError",
@@ -289,7 +295,7 @@ forget(struct run *run)
 	arena_destroy(&run->scratch);
 	arena_destroy(&run->batch);
 	arena_destroy(&run->arena);
-	run->record = run->context = run->results = NULL;
+	run->record = run->head = run->order = run->context = run->results = NULL;
 	run->fault = NULL;
 	run->id = run->paused = NULL;
 	run->recovered = run->stream = run->passed_interrupt = run->dirty = false;
@@ -332,6 +338,9 @@ run_next(struct run *run)
 	run->version = claim.version;
 	run->recovered = claim.recovered;
 	run->record = claim.record;
+	run->head = claim.head;
+	run->order = claim.order;
+	run->applied = false;
 	run->results = claim.results;
 	run->commits = 0;
 	run->at = 0;

@@ -38,6 +38,8 @@ struct run {
 	uint64_t epoch, version;
 	bool recovered; /* this superstep's calls may have been sent before */
 	const struct value *record;
+	const struct value *head, *order; /* the thread's when it was claimed, or NULL */
+	bool applied; /* the thread has taken something of this run: head is history */
 	const struct value *context; /* or NULL */
 	bool stream;
 	struct agent *agent;
@@ -95,6 +97,9 @@ enum go run_fail_with(struct run *run, const struct fault *fault);
 /* A control fault came out of a call or hook: GO_DROP when it is ours to end, else the call was
  * stopped by somebody else and the run fails with it. */
 enum go run_stopped_by(struct run *run, const struct fault *fault);
+
+/* Somebody wants the run ended, or given back: nothing new is begun. */
+bool run_must_stop(const struct run *run);
 
 /* Adds an event to the next commit: fields as for value_map, ended by NULL. */
 void run_event(struct run *run, const char *kind, const struct value *fields);

@@ -110,7 +110,7 @@ begin_new(struct run *run)
 		return run_fail(run, "ValueError", "input: %s", error);
 	run->at = run->agent->graph->entry;
 	run->step = run->first_step = 0;
-	run->dirty = true;
+	run->dirty = run->applied = true;
 	return GO_ON;
 }
 
@@ -138,6 +138,10 @@ begin_resume(struct run *run, const struct value *head)
 		return run_fail(run, "ValueError",
 		    "thread '%s' waits for nothing: there is no interrupt to resume",
 		    run->thread);
+	if (!value_text_is(value_get(head, "agent"), run_record_text(run, "agent")))
+		return run_fail(run, "ValueError",
+		    "thread '%s' waits in agent '%s', not in '%s'", run->thread,
+		    value_get_text(head, "agent"), run_record_text(run, "agent"));
 	run->passed_interrupt =
 	    value_text_is(value_get(head, "paused"), "interrupt_before");
 	if (begin_at_head(run, head) != GO_ON)
@@ -194,9 +198,15 @@ load(struct run *run, const struct store_claim *claim)
 	state_restore(run->state, messages, numbers, claim->fields,
 	    (uint32_t)value_size(claim->messages));
 	run->numbered = (uint32_t)value_size(claim->messages);
-	if (continues)
+	if (continues) {
+		/* The node that a running head names was entered before. */
+		run->applied = run->passed_interrupt = true;
 		return begin_at_head(run, head);
+	}
 	go = resume ? begin_resume(run, head) : begin_new(run);
+	/* What a beginning that failed has changed already is not stored. */
+	if (go != GO_ON)
+		state_destroy(&run->state);
 	started_event(run);
 	return go;
 }

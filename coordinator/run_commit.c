@@ -31,8 +31,11 @@ run_untold_messages(struct run *run)
 	struct state_changes changes;
 	uint32_t first = run->numbered;
 
-	state_changes(run->state, run->batch, &changes);
-	run->numbered = changes.first_number + (uint32_t)value_size(changes.messages);
+	if (run->state != NULL) {
+		state_changes(run->state, run->batch, &changes);
+		run->numbered =
+		    changes.first_number + (uint32_t)value_size(changes.messages);
+	}
 	return value_map(run->batch, "first", value_int(run->batch, first), "count",
 	    value_int(run->batch, run->numbered - first), NULL);
 }
@@ -43,6 +46,10 @@ make_head(struct run *run, const char *status)
 	struct arena *arena = run->batch;
 	bool loaded = run->agent != NULL;
 
+	/* A run that ended before it changed anything leaves the thread where it was: at an
+	 * interrupt that still waits for its answer, maybe. */
+	if (run->fault != NULL && !run->applied && run->head != NULL)
+		return run->head;
 	return value_map(arena, "run", value_str(arena, run->id), "status",
 	    value_str(arena, status), "step", value_int(arena, (int64_t)run->step),
 	    "first_step", value_int(arena, (int64_t)run->first_step), "agent",
@@ -57,8 +64,8 @@ make_checkpoint(
     struct run *run, const struct value *head, const struct state_changes *changes)
 {
 	struct arena *arena = run->batch;
-	const struct value *more = value_map(arena, "version",
-	    value_int(arena, (int64_t)run->version + 1), "at",
+	const struct value *more = value_map(arena, "run", value_str(arena, run->id),
+	    "version", value_int(arena, (int64_t)run->version + 1), "at",
 	    value_int(arena, wall_ms()), "first", value_int(arena, changes->first_number),
 	    "count", value_int(arena, (int64_t)value_size(changes->messages)), "order",
 	    changes->order, "fields", changes->fields, NULL);
@@ -152,7 +159,7 @@ commit(struct run *run, const char *status, const struct value *run_fields)
 	if (run->state != NULL)
 		state_changes(run->state, run->batch, &changes);
 	if (changes.order == NULL)
-		changes.order = value_empty_array();
+		changes.order = run->order != NULL ? run->order : value_empty_array();
 	commit.id = arena_printf(
 	    run->batch, "%s.%" PRIu64 ".%" PRIu64, run->id, run->epoch, ++run->commits);
 	commit.head = make_head(run, status);
@@ -161,7 +168,11 @@ commit(struct run *run, const char *status, const struct value *run_fields)
 	commit.fields = changes.fields;
 	commit.checkpoint = make_checkpoint(run, commit.head, &changes);
 	commit.events = value_list_end(&run->events);
+	/* Cancelled half-way, nobody would know whether it was done, and the commit of the end
+	 * would build on the wrong version. */
+	fiber_shield(true);
 	answer = store_commit(run->coordinator->store, run->batch, &commit, &outcome);
+	fiber_shield(false);
 	if (answer != STORE_OK)
 		return refused(run, answer);
 	committed(run, &outcome);
@@ -173,9 +184,12 @@ run_commit(struct run *run)
 {
 	enum go go = GO_ON;
 
+	if (run_must_stop(run))
+		return GO_DROP;
+	run->applied = true; /* it is about to call somebody */
 	if (run->dirty)
 		go = commit(run, "running", NULL);
-	return run->cancel_wanted ? GO_DROP : go;
+	return run_must_stop(run) ? GO_DROP : go;
 }
 
 enum go

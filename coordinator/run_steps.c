@@ -69,6 +69,10 @@ run_call(struct run *run, struct arena *arena, const struct run_call *call,
 	};
 	struct call_outcome outcome;
 
+	/* A fiber of a round may come here after the run was told to stop, and must not send
+	 * what the run's next owner would find cancelled. */
+	if (run_must_stop(run))
+		return GO_DROP;
 	*body_r = value_get(run->results, call->id);
 	if (*body_r != NULL)
 		return GO_ON;
@@ -145,8 +149,11 @@ hook_call_model(struct turn *turn, const struct value *wish)
 	if (run_call(run, arena, &call, &body) != GO_ON)
 		return NULL;
 	if (store_results(run->coordinator->store, arena, run->thread, run->id,
-		run->epoch, value_map(arena, call.id, body, NULL)) != STORE_OK)
+		run->epoch, value_map(arena, call.id, body, NULL)) != STORE_OK) {
+		/* If the run is ours to end, its end settles the call. */
+		value_list_add(&run->answered, value_str(run->batch, call.id));
 		return NULL;
+	}
 	run->results_stored = true;
 	caller_stored(run->coordinator->caller, call.id);
 	return body;

@@ -60,6 +60,8 @@ store_outcome(struct tool_call *call)
 		caller_stored(run->coordinator->caller, call->call.id);
 		break;
 	case STORE_FENCED:
+		/* The others of the round are the new owner's: not ours to cancel. */
+		caller_disown(run->coordinator->caller, run->id);
 		call->go = GO_DROP;
 		break;
 	default:
@@ -124,7 +126,7 @@ run_all(struct tool_calls *round)
 	}
 	if (stopped)
 		fiber_shield(false);
-	if (fiber_cancelled() || run->cancel_wanted || run->releasing)
+	if (fiber_cancelled() || run_must_stop(run))
 		return GO_DROP;
 	return GO_ON;
 }
@@ -250,6 +252,19 @@ collect_one(struct run *run, struct step_result *result, struct tool_call *call,
 	return GO_ON;
 }
 
+/* The next commit settles what was answered, be it the run's end. */
+static void
+note_answered(const struct tool_calls *round)
+{
+	struct run *run = round->run;
+	size_t i;
+
+	for (i = 0; i < round->count; i++)
+		if (round->calls[i].body != NULL)
+			value_list_add(&run->answered,
+			    value_str(run->batch, round->calls[i].call.id));
+}
+
 /* Brings the outcomes in call order into the step's result. A failure counts before a
  * drop: the others were cancelled because of it. */
 static enum go
@@ -259,10 +274,6 @@ collect(struct tool_calls *round, const struct value *pending, struct step_resul
 	enum go go = GO_ON, one;
 	size_t i;
 
-	for (i = 0; i < round->count; i++)
-		if (round->calls[i].go == GO_ON)
-			value_list_add(&round->run->answered,
-			    value_str(round->run->batch, round->calls[i].call.id));
 	for (i = 0; i < round->count; i++) {
 		struct tool_call *call = &round->calls[i];
 
@@ -319,6 +330,7 @@ run_tools_node(struct run *run, struct step_result *result)
 		prepare(&round.calls[i], value_at(pending, i));
 	}
 	go = run_all(&round);
+	note_answered(&round);
 	result->all_direct = round.count > 0;
 	if (go == GO_ON || round.stop)
 		go = collect(&round, pending, result);

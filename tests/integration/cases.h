@@ -1,8 +1,10 @@
 /* CASE(module): an integration test file each, sorted. */
+CASE(bad_input)
 CASE(cli)
 CASE(fleet)
 CASE(model_worker)
 CASE(model_worker_timeouts)
+CASE(runs)
 CASE(tool_worker)
 CASE(wire)
 CASE(workbench)
