@@ -114,6 +114,25 @@ add_entry(struct session *session, const struct value *fields)
 	return STATUS_UNREACHABLE;
 }
 
+/* A run belongs to one thread for ever: under another it would be dropped, and its end
+ * waited for in vain. */
+static enum status
+check_thread(struct session *session, const char *run, const char *thread)
+{
+	const char *other;
+	enum store_status status =
+	    store_run_thread(session_store(session), session_arena(session), run, &other);
+
+	if (status == STORE_NONE || (status == STORE_OK && strcmp(other, thread) == 0))
+		return STATUS_OK;
+	if (status != STORE_OK)
+		return (enum status)session_store_failed(session, status);
+	complain("run '%s' belongs to thread '%s' already; give the new one another id, "
+		 "or none",
+	    run, other);
+	return STATUS_REFUSED;
+}
+
 enum status
 submit_entry(struct session *session, const struct submit_settings *settings,
     const char *run, const char *thread, const struct value *fields)
@@ -126,7 +145,9 @@ submit_entry(struct session *session, const struct submit_settings *settings,
 
 	if (session_store(session) == NULL)
 		return STATUS_UNREACHABLE;
-	status = add_entry(session, fields);
+	status = settings->run != NULL ? check_thread(session, run, thread) : STATUS_OK;
+	if (status == STATUS_OK)
+		status = add_entry(session, fields);
 	if (status != STATUS_OK)
 		return status;
 	if (!settings->wait && !settings->follow) {

@@ -53,25 +53,32 @@ keep_refused(struct store *store, struct arena *arena, const struct entry *entry
 		submission->run, "reason", reason, "agent",
 		agent != NULL ? redis_reply_text(agent) : "", "input",
 		input != NULL && input->size < 4096 ? redis_reply_text(input) : "",
-		NULL) != REDIS_OK)
-		log_warnx(
-		    "run=%s refused, but not kept in " STORE_REFUSED, submission->run);
-	return STORE_OK;
+		NULL) == REDIS_OK)
+		return STORE_OK;
+	log_warnx("run=%s refused, but not yet kept in " STORE_REFUSED, submission->run);
+	return STORE_FAILED;
 }
 
 static enum store_status
 refuse(struct store *store, struct arena *arena, const struct entry *entry,
     const struct submission *submission, const char *reason)
 {
-	enum store_status status = store_refuse(store, arena, submission->thread,
-	    submission->run, "ValueError", reason,
-	    value_map(arena, "agent",
-		submission->agent != NULL ? value_str(arena, submission->agent) : NULL,
-		"entry", value_str(arena, entry->id), NULL));
+	/* Kept before it is answered: who dies in between does both again, and an entry that
+	 * is kept twice is better than one that is lost. */
+	enum store_status status = keep_refused(store, arena, entry, submission, reason);
+	const char *other;
 
 	log_info("run=%s refused: %s", submission->run, reason);
 	if (status == STORE_OK)
-		return keep_refused(store, arena, entry, submission, reason);
+		status = store_bind_run(
+		    store, arena, submission->run, submission->thread, &other);
+	if (status == STORE_OK)
+		status = store_refuse(store, arena, submission->thread, submission->run,
+		    "ValueError", reason,
+		    value_map(arena, "agent",
+			submission->agent != NULL ? value_str(arena, submission->agent)
+						  : NULL,
+			"entry", value_str(arena, entry->id), NULL));
 	return status == STORE_KNOWN ? STORE_OK : status;
 }
 
@@ -103,10 +110,11 @@ queue(struct store *store, struct arena *arena, const struct entry *entry,
 	enum store_status status =
 	    store_bind_run(store, arena, submission->run, submission->thread, &other);
 
-	if (status == STORE_KNOWN) {
-		log_info("run=%s submitted again, for another thread", submission->run);
-		return STORE_OK;
-	}
+	/* The run's record is the other's: only fl:refused can tell. */
+	if (status == STORE_KNOWN)
+		return keep_refused(store, arena, entry, submission,
+		    arena_printf(arena, "run '%s' belongs to thread '%s' already",
+			submission->run, other));
 	if (status != STORE_OK)
 		return status;
 	return store_submit(store, arena, submission->thread, submission->run,
@@ -128,16 +136,12 @@ move(struct coordinator *coordinator, struct arena *arena, const struct entry *e
 	enum store_status status;
 
 	submission_read(arena, entry->id, entry->fields, &submission);
-	if (submission.error != NULL) {
-		store_bind_run(store, arena, submission.run, submission.thread, &version);
+	if (submission.error != NULL)
 		return refuse(store, arena, entry, &submission, submission.error);
-	}
 	status = store_agent_version(store, arena, submission.agent, &version);
-	if (status == STORE_NONE) {
-		store_bind_run(store, arena, submission.run, submission.thread, &version);
+	if (status == STORE_NONE)
 		return refuse(store, arena, entry, &submission,
 		    unknown_agent(store, arena, submission.agent));
-	}
 	if (status == STORE_OK)
 		status = queue(store, arena, entry, &submission, version);
 	if (status == STORE_OK)
