@@ -16,7 +16,8 @@ struct follow {
 	const char *thread, *run;
 	uint64_t seen;
 	const struct value *last;
-	bool token_open; /* a line of tokens is being written */
+	bool speaking; /* an answer is being written, token by token */
+	struct show_flow flow;
 };
 
 int
@@ -39,25 +40,56 @@ follow_exit(const char *status)
  * --------------------------------------------------------------------------------- */
 
 static void
+end_answer(struct follow *follow)
+{
+	if (follow->speaking)
+		putchar('\n');
+	follow->speaking = false;
+}
+
+static void
+begin_answer(struct follow *follow, struct arena *arena)
+{
+	printf("%s  answering\n", show_now(arena));
+	follow->flow = show_speaker(arena, "ai:", SHOW_INDENT);
+	follow->speaking = true;
+}
+
+static void
+write_token(struct follow *follow, struct arena *arena, const struct value *body)
+{
+	const char *text = value_get_text(body, "content");
+
+	if (text == NULL)
+		return;
+	if (!follow->speaking)
+		begin_answer(follow, arena);
+	show_flow(&follow->flow, text);
+	fflush(stdout);
+}
+
+/* run.<id>.token, or .restart: what was said so far is void, the answer begins again. */
+static void
 on_token(void *arg, struct parts *parts, bool truncated)
 {
+	static const char ending[] = ".restart";
 	struct follow *follow = arg;
 	struct arena *arena;
 	const struct value *body;
-	const char *error, *text;
+	const char *error;
+	size_t size;
 
 	if (truncated || parts->count < 2)
 		return;
 	arena = arena_new();
-	if (value_unpack(
-		arena, parts_data(parts, 1), parts_size(parts, 1), &body, &error) == 0) {
-		text = value_get_text(body, "content");
-		if (text != NULL) {
-			fputs(show_line(arena, text, strlen(text)), stdout);
-			fflush(stdout);
-			follow->token_open = true;
-		}
-	}
+	size = parts_size(parts, 0);
+	if (size > strlen(ending) &&
+	    memcmp((const char *)parts_data(parts, 0) + size - strlen(ending), ending,
+		strlen(ending)) == 0)
+		end_answer(follow);
+	else if (value_unpack(arena, parts_data(parts, 1), parts_size(parts, 1), &body,
+		     &error) == 0)
+		write_token(follow, arena, body);
 	arena_destroy(&arena);
 }
 
@@ -77,6 +109,7 @@ listen_tokens(struct follow *follow)
 		return NULL;
 	}
 	socket_subscribe(socket, arena_printf(arena, "run.%s.token", follow->run));
+	socket_subscribe(socket, arena_printf(arena, "run.%s.restart", follow->run));
 	return socket;
 }
 
@@ -88,7 +121,7 @@ tell(struct follow *follow, struct arena *arena, const struct value *event)
 {
 	const struct value *messages = value_empty_array();
 	int64_t count = value_get_int(event, "count", 0);
-	bool streamed = follow->token_open;
+	bool streamed = follow->speaking;
 
 	if (follow->options->quiet)
 		return;
@@ -103,9 +136,7 @@ tell(struct follow *follow, struct arena *arena, const struct value *event)
 		fflush(stdout);
 		return;
 	}
-	if (streamed)
-		putchar('\n');
-	follow->token_open = false;
+	end_answer(follow);
 	show_event(arena, event, messages, streamed);
 }
 
@@ -160,6 +191,7 @@ follow_run(struct session *session, const char *thread, const char *run,
 	    !session_interrupted(session) && !read_events(&follow, events_store, &result))
 		continue;
 	socket_close(&tokens, 0);
+	end_answer(&follow);
 	if (session_interrupted(session)) {
 		complain("no longer watching; the run goes on. `flotilla watch %s`, "
 			 "`flotilla cancel %s`",

@@ -1,6 +1,7 @@
 /* history: a thread's checkpoints. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "command.h"
 #include "find.h"
@@ -11,6 +12,8 @@ static void
 print_checkpoint(struct arena *arena, const struct value *checkpoint)
 {
 	const struct value *fields = value_get(checkpoint, "fields");
+	const char *next = value_get_text(checkpoint, "next");
+	int64_t count = value_get_int(checkpoint, "count", 0);
 	struct packet names = { 0 };
 	size_t i;
 
@@ -20,16 +23,15 @@ print_checkpoint(struct arena *arena, const struct value *checkpoint)
 		    &names, fields->pairs[i].key->text, fields->pairs[i].key->size);
 	}
 	packet_append(&names, "", 1);
-	printf("%4" PRId64 "  %s  %-20s step %-4" PRId64 " %-11s next %-24s +%" PRId64
-	       " messages%s%s\n",
+	next = next == NULL || strcmp(next, "__end__") == 0
+		   ? ""
+		   : arena_printf(arena, "next %s", next);
+	printf("%4" PRId64 "  %s  %-20s step %-4" PRId64 " %-11s %-28s +%" PRId64
+	       " message%s%s%s\n",
 	    value_get_int(checkpoint, "version", 0),
 	    show_time(arena, value_get_int(checkpoint, "at", 0)),
 	    value_get_text(checkpoint, "run"), value_get_int(checkpoint, "step", 0),
-	    value_get_text(checkpoint, "status"),
-	    value_get_text(checkpoint, "next") != NULL
-		? value_get_text(checkpoint, "next")
-		: "-",
-	    value_get_int(checkpoint, "count", 0),
+	    value_get_text(checkpoint, "status"), next, count, count == 1 ? "" : "s",
 	    value_size(fields) > 0 ? ", fields" : "", names.data);
 	packet_release(&names);
 }

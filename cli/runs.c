@@ -1,9 +1,11 @@
 /* runs: the newest runs of all threads. */
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "command.h"
 #include "json.h"
+#include "nearest.h"
 #include "show.h"
 
 static int64_t
@@ -31,25 +33,85 @@ static const struct setting runs_table[] = {
 	SETTINGS_END,
 };
 
+static const char *const states[] = { "queued", "running", "success", "error",
+	"interrupted", "cancelled", "refused" };
+#define STATE_COUNT (sizeof states / sizeof *states)
+
+static enum status
+check_state(const char *state)
+{
+	const char *near;
+	size_t i;
+
+	if (state == NULL)
+		return STATUS_OK;
+	for (i = 0; i < STATE_COUNT; i++)
+		if (strcmp(states[i], state) == 0)
+			return STATUS_OK;
+	near = nearest_name(state, states, STATE_COUNT);
+	complain("--state '%s': no run is ever that%s%s%s; `flotilla runs --help` lists "
+		 "the states",
+	    state, near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+	    near != NULL ? "'?" : "");
+	return STATUS_USAGE;
+}
+
+static const char *
+text_or_dash(const struct value *run, const char *key)
+{
+	const char *text = value_get_text(run, key);
+
+	return text != NULL ? text : "-";
+}
+
+/* The widest of a column, so that a table is no wider than what is in it. */
+static int
+column_width(const struct value *runs, const char *key, const char *title)
+{
+	size_t width = strlen(title), i;
+
+	for (i = 0; i < value_size(runs); i++) {
+		size_t size = strlen(text_or_dash(value_at(runs, i), key));
+
+		width = size > width ? size : width;
+	}
+	return (int)width;
+}
+
 static void
-print_run(struct arena *arena, const struct value *run)
+print_run(struct arena *arena, const struct value *run, int id_width, int agent_width)
 {
 	int64_t started = value_get_int(run, "started", 0);
 	int64_t ended = value_get_int(run, "ended", 0);
 	const struct value *fault = value_get(run, "fault");
-	const char *took = "-";
+	const char *thread = text_or_dash(run, "thread"), *id = text_or_dash(run, "run");
+	const char *took = "-", *type = value_get_text(fault, "type");
 
 	if (started > 0)
 		took = show_duration(arena, (ended > 0 ? ended : wall_ms()) - started);
-	printf("%-26s %-11s %-16s %-26s %s  %8s%s%s\n", value_get_text(run, "run"),
-	    value_get_text(run, "status"),
-	    value_get_text(run, "agent") != NULL ? value_get_text(run, "agent") : "-",
-	    value_get_text(run, "thread"),
-	    show_time(arena, value_get_int(run, "created", 0)), took,
-	    value_is(fault, VALUE_MAP) ? "  " : "",
-	    value_is(fault, VALUE_MAP)
-		? show_line(arena, value_get_text(fault, "message"), 60)
-		: "");
+	printf("%-*s  %-11s  %-12s  %9s  %-*s  %s\n", id_width, id,
+	    text_or_dash(run, "status"),
+	    show_date(arena, value_get_int(run, "created", 0)), took, agent_width,
+	    text_or_dash(run, "agent"), strcmp(thread, id) == 0 ? "=" : thread);
+	if (value_is(fault, VALUE_MAP))
+		printf("    %s\n",
+		    show_line(arena,
+			arena_printf(arena, "%s%s%s", type != NULL ? type : "",
+			    type != NULL ? ": " : "", text_or_dash(fault, "message")),
+			show_rest(4)));
+}
+
+static void
+print_runs(struct arena *arena, const struct value *runs)
+{
+	int id_width = column_width(runs, "run", "RUN");
+	int agent_width = column_width(runs, "agent", "AGENT");
+	size_t i;
+
+	printf("%-*s  %-11s  %-12s  %9s  %-*s  %s\n", id_width, "RUN", "STATUS",
+	    "SUBMITTED", "TOOK", agent_width, "AGENT", "THREAD (=: as the run)");
+	for (i = 0; i < value_size(runs); i++)
+		print_run(arena, value_at(runs, i), id_width, agent_width);
 }
 
 static enum status
@@ -59,9 +121,10 @@ run_runs(struct session *session, const void *given, const char *const *rest)
 	struct arena *arena = session_arena(session);
 	const struct value *runs;
 	enum store_status status;
-	size_t i;
 
 	(void)rest;
+	if (check_state(settings->state) != STATUS_OK)
+		return STATUS_USAGE;
 	if (session_store(session) == NULL)
 		return STATUS_UNREACHABLE;
 	status = store_runs(session_store(session), arena, (size_t)settings->limit,
@@ -72,10 +135,7 @@ run_runs(struct session *session, const void *given, const char *const *rest)
 		printf("%s\n", json_text(arena, runs));
 		return STATUS_OK;
 	}
-	printf("%-26s %-11s %-16s %-26s %-12s  %8s\n", "RUN", "STATUS", "AGENT", "THREAD",
-	    "SUBMITTED", "TOOK");
-	for (i = 0; i < value_size(runs); i++)
-		print_run(arena, value_at(runs, i));
+	print_runs(arena, runs);
 	return STATUS_OK;
 }
 

@@ -3,13 +3,17 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "chat.h"
 #include "json.h"
 
-#define LINE_WIDTH 110u
+#define WIDTH_UNKNOWN 120u /* no terminal: a file, a pipe */
+#define WIDTH_MIN 40u
+#define REST_MIN 20u
+#define NAME_WIDTH 64u
 
 #define RED "31"
 #define GREEN "32"
@@ -34,24 +38,98 @@ paint(struct arena *arena, const char *colour, const char *text)
 			     : text;
 }
 
+size_t
+show_width(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == -1 || size.ws_col == 0)
+		return WIDTH_UNKNOWN;
+	return size.ws_col > WIDTH_MIN ? size.ws_col : WIDTH_MIN;
+}
+
+size_t
+show_rest(size_t used)
+{
+	size_t width = show_width();
+
+	return width > used + REST_MIN ? width - used : REST_MIN;
+}
+
+/* What a model or tool says must not drive the terminal: C0 and DEL, and C1, which is
+ * 0xc2 0x80 to 0x9f in UTF-8. */
+static bool
+is_control(const unsigned char *at)
+{
+	return *at < 0x20 || *at == 0x7f ||
+	       (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0);
+}
+
+/* The bytes of the character at at, which is valid UTF-8 or at least ends with a NUL. */
+static size_t
+character_size(const char *at)
+{
+	size_t size = 1;
+
+	while (((unsigned char)at[size] & 0xc0) == 0x80)
+		size++;
+	return size;
+}
+
 const char *
 show_line(struct arena *arena, const char *text, size_t width)
 {
-	size_t size = strlen(text), i;
-	bool cut = size > width;
-	char *line;
+	struct packet line = { 0 };
+	size_t column = 0;
+	const char *copy;
 
-	if (cut) {
-		size = width;
-		while (size > 0 && ((unsigned char)text[size] & 0xc0) == 0x80)
-			size--;
+	for (; *text != '\0' && column < width; column++) {
+		size_t size = character_size(text);
+
+		/* The last column is for the mark that something is missing. */
+		if (column + 1 == width && text[size] != '\0')
+			packet_append(&line, "…", strlen("…"));
+		else if (is_control((const unsigned char *)text))
+			packet_append(&line, " ", 1);
+		else
+			packet_append(&line, text, size);
+		text += size;
 	}
-	line = arena_copy(arena, text, size);
-	/* What a model or tool says must not drive the terminal. */
-	for (i = 0; i < size; i++)
-		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
-			line[i] = ' ';
-	return cut ? arena_printf(arena, "%s…", line) : line;
+	copy = arena_copy(arena, line.size > 0 ? line.data : "", line.size);
+	packet_release(&line);
+	return copy;
+}
+
+/* --- text that flows -------------------------------------------------------------------- */
+
+#define WORD_ROOM 12u /* so near the edge, the next space ends the line */
+
+static void
+break_line(struct show_flow *flow)
+{
+	printf("\n%*s", (int)flow->indent, "");
+	flow->column = flow->indent;
+}
+
+void
+show_flow(struct show_flow *flow, const char *text)
+{
+	size_t width = isatty(STDOUT_FILENO) ? show_width() : SIZE_MAX, size;
+
+	for (; *text != '\0'; text += size) {
+		size = character_size(text);
+		if (*text == '\n' || (*text == ' ' && flow->column + WORD_ROOM > width)) {
+			break_line(flow);
+			continue;
+		}
+		if (flow->column >= width)
+			break_line(flow);
+		if (is_control((const unsigned char *)text))
+			putchar(' ');
+		else
+			fwrite(text, 1, size, stdout);
+		flow->column++;
+	}
 }
 
 const char *
@@ -67,14 +145,44 @@ show_time(struct arena *arena, int64_t ms)
 }
 
 const char *
+show_now(struct arena *arena)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return paint(arena, GREY,
+	    show_time(arena, (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000));
+}
+
+const char *
+show_date(struct arena *arena, int64_t ms)
+{
+	time_t seconds = (time_t)(ms / 1000), now = time(NULL);
+	struct tm tm, today;
+	char text[24];
+
+	localtime_r(&seconds, &tm);
+	localtime_r(&now, &today);
+	strftime(text, sizeof text,
+	    tm.tm_yday == today.tm_yday && tm.tm_year == today.tm_year ? "%H:%M:%S"
+	    : tm.tm_year == today.tm_year                              ? "%b %e %H:%M"
+								       : "%Y-%m-%d",
+	    &tm);
+	return arena_copy(arena, text, strlen(text));
+}
+
+const char *
 show_duration(struct arena *arena, int64_t ms)
 {
 	if (ms < 1000)
 		return arena_printf(arena, "%" PRId64 " ms", ms);
 	if (ms < 60000)
 		return arena_printf(arena, "%.1f s", (double)ms / 1000);
+	if (ms < 3600000)
+		return arena_printf(
+		    arena, "%" PRId64 " m %" PRId64 " s", ms / 60000, ms / 1000 % 60);
 	return arena_printf(
-	    arena, "%" PRId64 " m %" PRId64 " s", ms / 60000, ms / 1000 % 60);
+	    arena, "%" PRId64 " h %" PRId64 " m", ms / 3600000, ms / 60000 % 60);
 }
 
 /* --- messages
@@ -88,12 +196,14 @@ show_calls(struct arena *arena, const struct value *calls, const char *indent)
 	for (i = 0; i < value_size(calls); i++) {
 		const struct value *call = value_at(calls, i);
 		const char *name = value_get_text(call, "name");
+		size_t used;
 
-		printf("%s%s %s %s\n", indent, paint(arena, YELLOW, "→ calls"),
-		    name != NULL ? show_line(arena, name, LINE_WIDTH) : "?",
+		name = name != NULL ? show_line(arena, name, NAME_WIDTH) : "?";
+		used = strlen(indent) + strlen("> calls ") + strlen(name) + 1;
+		printf("%s%s %s %s\n", indent, paint(arena, YELLOW, "→ calls"), name,
 		    paint(arena, GREY,
 			show_line(arena, json_text(arena, value_get(call, "args")),
-			    LINE_WIDTH)));
+			    show_rest(used))));
 	}
 }
 
@@ -103,10 +213,28 @@ show_tool(struct arena *arena, const struct value *message, const char *indent)
 	bool failed = value_text_is(value_get(message, "status"), "error");
 	const char *name = value_get_text(message, "name");
 
+	name = name != NULL ? show_line(arena, name, NAME_WIDTH) : "tool";
 	printf("%s%s %s: %s\n", indent,
-	    failed ? paint(arena, RED, "✗") : paint(arena, GREEN, "✓"),
-	    name != NULL ? show_line(arena, name, LINE_WIDTH) : "tool",
-	    show_line(arena, chat_text(arena, message), LINE_WIDTH));
+	    failed ? paint(arena, RED, "✗") : paint(arena, GREEN, "✓"), name,
+	    show_line(arena, chat_text(arena, message),
+		show_rest(strlen(indent) + strlen("x ") + strlen(name) + strlen(": "))));
+}
+
+struct show_flow
+show_speaker(struct arena *arena, const char *speaker, const char *indent)
+{
+	printf("%s%s ", indent, paint(arena, BOLD, speaker));
+	return (struct show_flow){ .indent = strlen(indent) + 2,
+		.column = strlen(indent) + strlen(speaker) + 1 };
+}
+
+static void
+show_said(struct arena *arena, const char *speaker, const char *text, const char *indent)
+{
+	struct show_flow flow = show_speaker(arena, speaker, indent);
+
+	show_flow(&flow, text);
+	putchar('\n');
 }
 
 void
@@ -119,12 +247,11 @@ show_message(struct arena *arena, const struct value *message, const char *inden
 		return;
 	}
 	if (*text != '\0')
-		printf("%s%s %s\n", indent,
-		    paint(arena, BOLD,
-			chat_is(message, "human")    ? "human:"
-			: chat_is(message, "system") ? "system:"
-						     : "ai:"),
-		    show_line(arena, text, 2000));
+		show_said(arena,
+		    chat_is(message, "human")    ? "human:"
+		    : chat_is(message, "system") ? "system:"
+						 : "ai:",
+		    text, indent);
 	show_calls(arena, value_get(message, "tool_calls"), indent);
 	show_calls(arena, value_get(message, "invalid_tool_calls"), indent);
 }
@@ -144,14 +271,16 @@ show_todos(struct arena *arena, const struct value *todos, const char *indent)
 							   : "[ ]";
 
 		printf("%s%s %s\n", indent, mark,
-		    content != NULL ? show_line(arena, content, LINE_WIDTH) : "");
+		    content != NULL
+			? show_line(arena, content, show_rest(strlen(indent) + 4))
+			: "");
 	}
 }
 
 /* --- events
  * -------------------------------------------------------------------------------- */
 
-#define INDENT "                 "
+#define INDENT SHOW_INDENT
 
 static void
 show_notes(struct arena *arena, const struct value *notes)
@@ -162,11 +291,13 @@ show_notes(struct arena *arena, const struct value *notes)
 		const struct value *note = value_at(notes, i);
 		const char *from = value_get_text(note, "middleware");
 		const char *text = value_get_text(note, "text");
+		struct show_flow flow = { .indent = strlen(INDENT) + 2 };
 
-		printf(INDENT "%s %s\n",
-		    paint(arena, BLUE,
-			arena_printf(arena, "%s:", from != NULL ? from : "note")),
-		    text != NULL ? show_line(arena, text, LINE_WIDTH) : "");
+		from = arena_printf(arena, "%s:", from != NULL ? from : "note");
+		printf(INDENT "%s ", paint(arena, BLUE, from));
+		flow.column = strlen(INDENT) + strlen(from) + 1;
+		show_flow(&flow, text != NULL ? text : "");
+		putchar('\n');
 	}
 }
 
@@ -184,13 +315,14 @@ show_fields(struct arena *arena, const struct value *fields)
 			show_todos(arena, value, INDENT "  ");
 		} else {
 			printf(INDENT "%s = %s\n", name,
-			    show_line(arena, json_text(arena, value), LINE_WIDTH));
+			    show_line(arena, json_text(arena, value),
+				show_rest(strlen(INDENT) + strlen(name) + 3)));
 		}
 	}
 }
 
-static const char *
-event_headline(struct arena *arena, const struct value *event)
+const char *
+show_headline(struct arena *arena, const struct value *event)
 {
 	const char *kind = value_get_text(event, "kind");
 	const char *status = value_get_text(event, "status");
@@ -232,7 +364,7 @@ show_event(struct arena *arena, const struct value *event, const struct value *m
 
 	printf("%s  %s\n",
 	    paint(arena, GREY, show_time(arena, value_get_int(event, "at", 0))),
-	    event_headline(arena, event));
+	    show_headline(arena, event));
 	show_notes(arena, value_get(event, "notes"));
 	for (i = 0; i < value_size(messages); i++) {
 		const struct value *message = value_at(messages, i);
