@@ -27,13 +27,14 @@ on_call_ack(struct core *core, struct message *message)
 	call_arm(core, call);
 }
 
-/* A worker that was taken for lost came back and goes on with what now runs or has ended
- * elsewhere. */
+/* A worker goes on with what now runs or has ended elsewhere: it was taken for lost and came
+ * back. Not CANCELLED, since nobody wants the call to end so: a result that said that could
+ * reach its requester through the next broker. */
 static void
 tell_to_stop(struct core *core, struct session *worker, const char *id)
 {
 	const struct header header = {
-		.type = MSG_CANCEL, .call_id = id, .code = CODE_CANCELLED
+		.type = MSG_CANCEL, .call_id = id, .code = CODE_WORKER_LOST
 	};
 
 	send_to(core, worker, &header, NULL);

@@ -100,18 +100,25 @@ stop(struct outbox *outbox, struct entry *entry, enum stop_cause cause)
 	outbox_act(outbox, OUTBOX_STOP)->header.call_id = entry->id;
 }
 
+static enum stop_cause
+cause_of(const struct header *cancel)
+{
+	if (cancel->code == CODE_EXPIRED)
+		return STOP_EXPIRED;
+	return cancel->code == CODE_WORKER_LOST ? STOP_RELEASED : STOP_CANCELLED;
+}
+
 static void
 on_cancel(struct outbox *outbox, const struct header *cancel)
 {
 	struct entry *entry = id_table_get(outbox->entries, cancel->call_id);
 
-	if (entry == NULL)
-		outbox_send_code(outbox, cancel->call_id, CODE_CANCELLED);
-	else if (entry->finished)
+	if (entry != NULL && entry->finished)
 		outbox_send_result(outbox, entry);
-	else
-		stop(outbox, entry,
-		    cancel->code == CODE_EXPIRED ? STOP_EXPIRED : STOP_CANCELLED);
+	else if (entry != NULL)
+		stop(outbox, entry, cause_of(cancel));
+	else if (cause_of(cancel) != STOP_RELEASED)
+		outbox_send_code(outbox, cancel->call_id, CODE_CANCELLED);
 }
 
 static void

@@ -13,7 +13,7 @@ enum stop_cause {
 	STOP_NONE,
 	STOP_CANCELLED,
 	STOP_EXPIRED,
-	STOP_RELEASED, /* the drain's time is over */
+	STOP_RELEASED, /* taken away by the broker, or the drain's time is over */
 };
 
 struct entry {

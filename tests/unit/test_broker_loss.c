@@ -157,7 +157,8 @@ START_TEST(a_worker_taken_for_dead_that_comes_back_is_told_to_stop)
 	bench_expect(&bench, W2, MSG_CALL, "c1");
 	bench_worker(&bench, W, "tool:a", 0);
 	bench_announce(&bench, W, "c1", CALL_RUNNING);
-	bench_expect(&bench, W, MSG_CANCEL, "c1");
+	ck_assert_uint_eq(
+	    bench_expect(&bench, W, MSG_CANCEL, "c1")->header.code, CODE_WORKER_LOST);
 	/* Its failure is its own; the call goes on where it is. */
 	bench_send(&bench, W,
 	    (struct header){

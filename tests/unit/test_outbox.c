@@ -318,6 +318,27 @@ START_TEST(the_cancel_of_what_is_not_here_is_answered)
 }
 END_TEST
 
+START_TEST(a_call_that_was_taken_away_is_given_back_not_cancelled)
+{
+	const struct header taken = {
+		.type = MSG_CANCEL, .call_id = "c1", .code = CODE_WORKER_LOST
+	};
+
+	call("c1", 0);
+	message(taken);
+	ck_assert(stopped("c1"));
+	end("c1", true);
+	ck_assert_ptr_nonnull(sent(MSG_RELEASE, "c1"));
+	ck_assert_ptr_null(sent(MSG_RESULT, NULL));
+	message(taken);
+	ck_assert_uint_eq(actions.count, 0);
+	call("c1", WIRE_ONCE);
+	message(taken);
+	end("c1", true);
+	ck_assert_uint_eq(sent(MSG_RESULT, "c1")->header.code, CODE_WORKER_LOST);
+}
+END_TEST
+
 START_TEST(a_call_is_stopped_at_its_deadline)
 {
 	call("c1", 0);
@@ -479,6 +500,7 @@ tcase_outbox(void)
 	tcase_add_test(
 	    tcase, a_call_that_ended_well_before_it_noticed_the_cancel_is_a_good_one);
 	tcase_add_test(tcase, the_cancel_of_what_is_not_here_is_answered);
+	tcase_add_test(tcase, a_call_that_was_taken_away_is_given_back_not_cancelled);
 	tcase_add_test(tcase, a_call_is_stopped_at_its_deadline);
 	tcase_add_test(tcase, an_idle_worker_is_drained_at_once);
 	tcase_add_test(
