@@ -1,36 +1,33 @@
 #include "fleet.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "children.h"
+#include "fleet_kit.h"
 #include "json.h"
 #include "memory.h"
 #include "probe_log.h"
 
 struct fleet {
 	struct arena *arena;
-	char *folder;
-	const char *programs; /* folder of build/bin */
-	const char *build;    /* folder above it */
-	const char *broker, *redis_url, *server_url, *probe, *log;
-	struct child *redis, *broker_process, *server, *model, *coordinator, *tools;
+	struct fleet_kit *kit;
+	const char *server_url, *probe, *log;
+	struct child *server, *tools;
 	unsigned workers; /* started so far */
 };
 
 const char *
 fleet_redis(const struct fleet *fleet)
 {
-	return fleet->redis_url;
+	return kit_redis(fleet->kit);
 }
 
 const char *
 fleet_folder(const struct fleet *fleet)
 {
-	return fleet->folder;
+	return kit_path(fleet->kit, ".");
 }
 
 const char *
@@ -42,38 +39,13 @@ fleet_probe(const struct fleet *fleet)
 const char *
 fleet_cli(const struct fleet *fleet)
 {
-	return arena_printf(fleet->arena, "%s/flotilla", fleet->programs);
+	return kit_program(fleet->kit, "flotilla");
 }
 
 const char *
 fleet_server(const struct fleet *fleet)
 {
 	return fleet->server_url;
-}
-
-static const char *
-in(struct fleet *fleet, const char *name)
-{
-	return arena_printf(fleet->arena, "%s/%s", fleet->folder, name);
-}
-
-/* The harness lies in the build folder beside bin/. */
-static void
-find_build(struct fleet *fleet)
-{
-	char path[4096], *slash;
-	ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
-
-	if (size <= 0) {
-		perror("/proc/self/exe");
-		exit(EXIT_FAILURE);
-	}
-	path[size] = '\0';
-	slash = strrchr(path, '/');
-	*slash = '\0';
-	fleet->build = arena_strdup(fleet->arena, path);
-	fleet->programs = arena_printf(fleet->arena, "%s/bin", fleet->build);
-	fleet->probe = arena_printf(fleet->arena, "%s/probe.so", fleet->build);
 }
 
 static const char *
@@ -92,51 +64,35 @@ read_port(const char *path)
 }
 
 static void
-start_servers(struct fleet *fleet)
+start_server(struct fleet *fleet)
 {
-	const char *port_file = in(fleet, "port");
+	const char *port_file = kit_path(fleet->kit, "port");
 
-	fleet->redis =
-	    child_start((const char *[]){ "redis-server", "--port", "0", "--unixsocket",
-			    in(fleet, "redis"), "--save", "", "--maxmemory-policy",
-			    "noeviction", "--supervised", "systemd", "--daemonize", "no",
-			    "--logfile", in(fleet, "redis.log"), NULL },
+	fleet->server =
+	    child_start((const char *[]){ kit_built(fleet->kit, "scripted-server"), "-f",
+			    port_file, NULL },
 		NULL);
-	fleet->server = child_start(
-	    (const char *[]){
-		arena_printf(fleet->arena, "%s/scripted-server", fleet->build), "-f",
-		port_file, NULL },
-	    NULL);
 	fleet->server_url =
 	    arena_printf(fleet->arena, "http://127.0.0.1:%s", read_port(port_file));
-	fleet->broker_process = child_start(
-	    (const char *[]){ arena_printf(fleet->arena, "%s/broker", fleet->programs),
-		"--bind", fleet->broker, "--status-bind",
-		arena_printf(fleet->arena, "ipc://%s", in(fleet, "status")),
-		"--log-level", "warn", NULL },
-	    NULL);
 }
 
-static void
-start_workers(struct fleet *fleet)
+static const char *
+log_variable(const struct fleet *fleet)
 {
-	const char *base =
-	    arena_printf(fleet->arena, "OPENAI_BASE_URL=%s/v1", fleet->server_url);
-	const char *log =
-	    arena_printf(fleet->arena, PROBE_LOG_VARIABLE "=%s", fleet->log);
+	return arena_printf(fleet->arena, PROBE_LOG_VARIABLE "=%s", fleet->log);
+}
 
-	fleet->model = child_start(
-	    (const char *[]){
-		arena_printf(fleet->arena, "%s/worker-model", fleet->programs),
-		"--broker", fleet->broker, "--plugin", fleet->probe, "--log-level",
-		"warn", NULL },
-	    (const char *[]){ base, "OPENAI_API_KEY=test", log, NULL });
-	fleet->coordinator = child_start(
-	    (const char *[]){
-		arena_printf(fleet->arena, "%s/coordinator", fleet->programs), "--broker",
-		fleet->broker, "--redis", fleet->redis_url, "--plugin", fleet->probe,
-		"--log-level", "error", NULL },
-	    (const char *[]){ log, NULL });
+/* The probe is loaded where its hooks run, and writes to one log everywhere. */
+static void
+prepare(struct fleet *fleet)
+{
+	kit_flag(fleet->kit, KIT_MODEL, "--plugin", fleet->probe);
+	kit_flag(fleet->kit, KIT_COORDINATOR, "--plugin", fleet->probe);
+	kit_env(fleet->kit, KIT_MODEL, log_variable(fleet));
+	kit_env(fleet->kit, KIT_COORDINATOR, log_variable(fleet));
+	kit_env(fleet->kit, KIT_MODEL, "OPENAI_API_KEY=test");
+	kit_env(fleet->kit, KIT_MODEL,
+	    arena_printf(fleet->arena, "OPENAI_BASE_URL=%s/v1", fleet->server_url));
 }
 
 struct fleet *
@@ -145,13 +101,12 @@ fleet_start(void)
 	struct fleet *fleet = xcalloc(1, sizeof *fleet);
 
 	fleet->arena = arena_new();
-	find_build(fleet);
-	fleet->folder = folder_new();
-	fleet->broker = arena_printf(fleet->arena, "ipc://%s", in(fleet, "broker"));
-	fleet->redis_url = arena_printf(fleet->arena, "unix://%s", in(fleet, "redis"));
-	fleet->log = in(fleet, "probe.log");
-	start_servers(fleet);
-	start_workers(fleet);
+	fleet->kit = kit_new();
+	fleet->probe = kit_built(fleet->kit, "probe.so");
+	fleet->log = kit_path(fleet->kit, "probe.log");
+	start_server(fleet);
+	prepare(fleet);
+	kit_start_all(fleet->kit, 0, 1, 1);
 	return fleet;
 }
 
@@ -160,45 +115,30 @@ fleet_stop(struct fleet **fleet_p)
 {
 	struct fleet *fleet = *fleet_p;
 
-	child_stop(&fleet->coordinator);
-	child_stop(&fleet->model);
+	kit_stop(fleet->kit, KIT_COORDINATOR, 0);
 	child_stop(&fleet->tools);
-	child_stop(&fleet->broker_process);
+	kit_destroy(&fleet->kit);
 	child_stop(&fleet->server);
-	child_stop(&fleet->redis);
-	folder_remove(&fleet->folder);
 	arena_destroy(&fleet->arena);
 	free(fleet);
 	*fleet_p = NULL;
-}
-
-static void
-write_text(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "we");
-
-	if (file == NULL || fputs(text, file) == EOF || fclose(file) != 0) {
-		perror(path);
-		exit(EXIT_FAILURE);
-	}
 }
 
 void
 fleet_play_tools(struct fleet *fleet, struct arena *arena, const struct value *offered,
     const struct value *hidden)
 {
-	const char *file = arena_printf(arena, "%s/outcomes.json", fleet->folder);
 	const char *name = arena_printf(arena, "outcomes-%u", ++fleet->workers);
+	const char *file = kit_write(fleet->kit, "outcomes.json",
+	    json_text(
+		arena, value_map(arena, "offered", offered, "hidden", hidden, NULL)));
 
-	write_text(file, json_text(arena, value_map(arena, "offered", offered, "hidden",
-					      hidden, NULL)));
 	child_stop(&fleet->tools);
 	fleet->tools = child_start(
-	    (const char *[]){ arena_printf(arena, "%s/outcome-worker", fleet->build),
-		"--broker", fleet->broker, "--outcomes", file, "--plugin", fleet->probe,
+	    (const char *[]){ kit_built(fleet->kit, "outcome-worker"), "--broker",
+		kit_broker(fleet->kit), "--outcomes", file, "--plugin", fleet->probe,
 		"--name", name, "--log-level", "warn", NULL },
-	    (const char *[]){
-		arena_printf(arena, PROBE_LOG_VARIABLE "=%s", fleet->log), NULL });
+	    (const char *[]){ log_variable(fleet), NULL });
 }
 
 /* --- the probe's log ----------------------------------------------------------------------- */

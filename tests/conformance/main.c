@@ -10,11 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fiber.h"
 #include "json.h"
 #include "match.h"
 #include "play.h"
-#include "socket.h"
 
 struct harness {
 	const char *scenarios, *only, *dump;
@@ -194,28 +192,14 @@ play_all(struct harness *harness)
 /* --- life ----------------------------------------------------------------------------------------- */
 
 static void
-harness_main(void *arg)
+harness_main(struct fleet_client *client, void *arg)
 {
 	struct harness *harness = arg;
-	struct player *player = &harness->player;
-	const char *error;
-	struct redis *redis =
-	    redis_new(player->loop, fleet_redis(player->fleet), store_library(), &error);
 
-	player->waiting =
-	    redis_new(player->loop, fleet_redis(player->fleet), NULL, &error);
-	player->store = store_new(redis, 5000);
-	player->waiting_store = store_new(player->waiting, 5000);
-	player->http = http_new(player->loop);
-	while (!redis_is_up(redis) || !redis_is_up(player->waiting))
-		fiber_sleep(2);
+	harness->player.client = client;
+	harness->player.http = http_new(client->loop);
 	play_all(harness);
-	http_destroy(&player->http);
-	store_destroy(&player->store);
-	store_destroy(&player->waiting_store);
-	redis_destroy(&redis);
-	redis_destroy(&player->waiting);
-	loop_stop(player->loop);
+	http_destroy(&harness->player.http);
 }
 
 static void
@@ -252,12 +236,7 @@ main(int argc, char *argv[])
 
 	read_arguments(&harness, argc, argv);
 	harness.player.fleet = fleet_start();
-	harness.player.loop = loop_new();
-	if (fiber_start(harness.player.loop, "harness", harness_main, &harness) == NULL)
-		abort();
-	loop_run(harness.player.loop);
-	loop_destroy(&harness.player.loop);
-	socket_shutdown();
+	client_run(fleet_redis(harness.player.fleet), harness_main, &harness);
 	fleet_stop(&harness.player.fleet);
 	printf("%u passed, %u failed\n", harness.passed, harness.failed);
 	return harness.failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -69,14 +69,14 @@ knows(const struct value *known, const struct value *tools)
 static void
 wait_known(struct player *player, const struct value *tools)
 {
-	uint64_t deadline = loop_now_ms(player->loop) + KNOWN_MS;
+	uint64_t deadline = loop_now_ms(player->client->loop) + KNOWN_MS;
 	bool done = false;
 
-	while (!done && loop_now_ms(player->loop) < deadline) {
+	while (!done && loop_now_ms(player->client->loop) < deadline) {
 		struct arena *arena = arena_new();
 		const struct value *known;
 
-		done = store_tools(player->store, arena, &known) == STORE_OK &&
+		done = store_tools(player->client->store, arena, &known) == STORE_OK &&
 		       knows(known, tools);
 		arena_destroy(&arena);
 		if (!done)
@@ -108,7 +108,7 @@ apply_agent(struct player *player, struct arena *arena, const struct value *agen
 	}
 	fputs(json_text(arena, agent), file);
 	fclose(file);
-	process_run(player->loop, arena, &options, &result);
+	process_run(player->client->loop, arena, &options, &result);
 	if (result.end == PROCESS_EXITED && result.status == 0)
 		return NULL;
 	return result.error_size > 0 ? result.error
@@ -121,44 +121,16 @@ static void
 submit(struct player *player, struct arena *arena, const char *agent, const char *run,
     const char *thread, const struct value *scenario, const struct value *step)
 {
-	const struct value *context = value_get(scenario, "context"), *reply;
+	const struct value *context = value_get(scenario, "context");
 	bool resumes = value_has(step, "resume") && !value_has(step, "input");
 	const char *field = resumes ? "resume" : "input";
 
-	if (redis_text(store_redis(player->store), arena, 5000, &reply, "XADD",
-		STORE_INBOX, "*", "agent", agent, "run", run, "thread", thread, field,
-		json_text(arena, value_get(step, field)),
-		context != NULL ? "context" : "stream",
-		context != NULL ? json_text(arena, context) : "0", NULL) != REDIS_OK) {
-		fprintf(stderr, "not submitted\n");
-		exit(EXIT_FAILURE);
-	}
-}
-
-static bool
-wait_end(struct player *player, const char *thread, const char *run)
-{
-	uint64_t deadline = loop_now_ms(player->loop) + STEP_MS, seen = 0;
-	bool ended = false;
-	size_t i;
-
-	while (!ended && loop_now_ms(player->loop) < deadline) {
-		struct arena *arena = arena_new();
-		const struct value *events = value_empty_array();
-
-		if (store_events(player->waiting_store, arena, thread, run, seen, 500,
-			&events) != STORE_OK)
-			fiber_sleep(10);
-		for (i = 0; i < value_size(events); i++) {
-			const struct value *event = value_at(events, i);
-
-			seen = (uint64_t)value_get_int(event, "seq", 0);
-			ended =
-			    ended || value_text_is(value_get(event, "kind"), "finished");
-		}
-		arena_destroy(&arena);
-	}
-	return ended;
+	client_submit(player->client, arena,
+	    value_map(arena, "agent", value_str(arena, agent), "run",
+		value_str(arena, run), "thread", value_str(arena, thread), field,
+		value_str(arena, json_text(arena, value_get(step, field))), "context",
+		context != NULL ? value_str(arena, json_text(arena, context)) : NULL,
+		NULL));
 }
 
 /* --- what happened ---------------------------------------------------------------------------------- */
@@ -269,9 +241,9 @@ play_step(struct player *player, struct arena *arena, const char *name, const ch
 
 	submit(player, arena, agent, run, thread, scenario,
 	    value_at(value_get(scenario, "steps"), index));
-	ended = wait_end(player, thread, run);
-	store_run(player->store, arena, thread, run, &record);
-	store_thread(player->store, arena, thread, &state);
+	ended = client_wait_end(player->client, thread, run, STEP_MS);
+	store_run(player->client->store, arena, thread, run, &record);
+	store_thread(player->client->store, arena, thread, &state);
 	log = fleet_log(player->fleet, arena, log_from);
 	output = value_get(record, "output");
 	fault = value_get(record, "fault");

@@ -3,16 +3,13 @@
 #define PLAY_H
 
 #include "fleet.h"
+#include "fleet_client.h"
 #include "http.h"
-#include "store.h"
 
 struct player {
-	struct loop *loop;
 	struct fleet *fleet;
-	struct store *store;
+	struct fleet_client *client;
 	struct http *http;
-	struct redis *waiting; /* for blocking reads */
-	struct store *waiting_store;
 	unsigned number; /* of the scenario, for unique names */
 };
 
