@@ -9,8 +9,10 @@
 #include <msgpack/zone.h>
 #include <sanitizer/asan_interface.h>
 
-/* One page less malloc's own words: most calls need no second chunk. */
-#define CHUNK_BYTES (8192u - 32u)
+/* A waiting run has five arenas, most of them nearly empty: chunks begin small (glibc keeps
+ * such at hand by the thread) and grow with what is asked for. */
+#define CHUNK_BYTES_MIN 1000u
+#define CHUNK_BYTES_MAX (8192u - 32u)
 #define ALIGNMENT _Alignof(max_align_t)
 
 /* Under AddressSanitizer a poisoned gap behind each piece makes overruns visible, which
@@ -43,7 +45,7 @@ arena_new(void)
 {
 	struct arena *arena = calloc(1, sizeof *arena);
 
-	if (arena == NULL || !msgpack_zone_init(&arena->zone, CHUNK_BYTES))
+	if (arena == NULL || !msgpack_zone_init(&arena->zone, CHUNK_BYTES_MIN))
 		arena_exhausted();
 	return arena;
 }
@@ -58,6 +60,14 @@ arena_destroy(struct arena **arena_p)
 	*arena_p = NULL;
 }
 
+static void
+grow_chunks(struct arena *arena)
+{
+	arena->zone.chunk_size *= 4;
+	if (arena->zone.chunk_size > CHUNK_BYTES_MAX)
+		arena->zone.chunk_size = CHUNK_BYTES_MAX;
+}
+
 /* Returns size bytes behind a gap of skip bytes. */
 static char *
 take(struct arena *arena, size_t skip, size_t size)
@@ -66,6 +76,8 @@ take(struct arena *arena, size_t skip, size_t size)
 
 	if (size > SIZE_MAX / 2)
 		arena_exhausted();
+	if (arena->zone.chunk_list.free < skip + size + GAP_BYTES)
+		grow_chunks(arena);
 	piece = msgpack_zone_malloc_no_align(&arena->zone, skip + size + GAP_BYTES);
 	if (piece == NULL)
 		arena_exhausted();
