@@ -4,9 +4,13 @@
 #include <string.h>
 
 #include "command.h"
+#include "fiber.h"
 #include "graph.h"
 #include "nearest.h"
 #include "spec.h"
+
+#define ANNOUNCE_WAIT_MS 1500u
+#define ANNOUNCE_POLL_MS 50u
 
 bool
 agent_is_file(const char *text)
@@ -23,6 +27,36 @@ agent_is_file(const char *text)
 	return strchr(text, '/') != NULL;
 }
 
+static bool
+all_served(const struct value *names, const struct value *tools)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(names); i++)
+		if (!value_has(tools, value_text(value_at(names, i))))
+			return false;
+	return true;
+}
+
+/* The tools that workers have announced. A fleet that has just come up is still telling: it
+ * has some time to name what is missing. Returns 0, or -1. */
+static int
+announced_tools(
+    struct session *session, const struct value *names, const struct value **tools_r)
+{
+	struct loop *loop = session_loop(session);
+	uint64_t deadline = loop_now_ms(loop) + ANNOUNCE_WAIT_MS;
+
+	do {
+		if (store_tools(session_store(session), session_arena(session),
+			tools_r) != STORE_OK)
+			return -1;
+		if (all_served(names, *tools_r))
+			return 0;
+	} while (loop_now_ms(loop) < deadline && fiber_sleep(ANNOUNCE_POLL_MS) == 0);
+	return 0;
+}
+
 /* A tool that no worker has announced yet is no error: it may come. But say it. */
 static void
 warn_unserved(struct session *session, const struct spec *spec)
@@ -32,7 +66,7 @@ warn_unserved(struct session *session, const struct spec *spec)
 	const char **known, *near;
 	size_t i;
 
-	if (store_tools(session_store(session), arena, &tools) != STORE_OK)
+	if (announced_tools(session, names, &tools) == -1)
 		return;
 	known = arena_alloc(arena, (value_size(tools) + 1) * sizeof *known);
 	for (i = 0; i < value_size(tools); i++)
@@ -116,9 +150,9 @@ agent_version(struct session *session, const char *name, const char **version_r)
 		names[i] = value_text(agents->pairs[i].key);
 	near = nearest_name(name, names, value_size(agents));
 	complain(
-	    "agent '%s' is not known%s%s%s; `flotilla agents list` shows those that are, "
+	    "agent '%s' is not known%s%s%s `flotilla agents list` shows those that are, "
 	    "`flotilla agents apply FILE` adds one",
 	    name, near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
-	    near != NULL ? "'?" : "");
+	    near != NULL ? "'?" : ";");
 	return STATUS_NOT_FOUND;
 }

@@ -128,6 +128,7 @@ const struct command command_agents = {
 	    "under way keep the version they started with. list shows what is applied.",
 	.table = agents_table,
 	.settings_size = sizeof(struct agents_settings),
+	.arguments_max = ARGUMENTS_ANY,
 	.run = run_agents,
 };
 
@@ -214,5 +215,6 @@ const struct command command_graph = {
 		"conditional edges dotted.",
 	.table = agents_table,
 	.settings_size = sizeof(struct agents_settings),
+	.arguments_max = 1,
 	.run = run_graph,
 };

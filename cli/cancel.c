@@ -49,5 +49,6 @@ const struct command command_cancel = {
 	.summary = "cancels a run and waits until it has ended",
 	.table = command_common_table,
 	.settings_size = sizeof(struct common_settings),
+	.arguments_max = 1,
 	.run = run_cancel_command,
 };

@@ -57,6 +57,8 @@ struct common_settings {
 		NULL, SETTING_TEXT, 0, NULL, 0, 0, NULL, NULL, 0                         \
 	}
 
+#define ARGUMENTS_ANY SIZE_MAX /* of command.arguments_max */
+
 struct command {
 	const char *name;
 	const char *usage;   /* of its arguments: "AGENT [TEXT]" */
@@ -64,6 +66,7 @@ struct command {
 	const char *text;    /* more, for --help; may be NULL */
 	const struct setting *table;
 	size_t settings_size;
+	size_t arguments_max; /* positional; more are refused */
 	/* rest: positional arguments, NULL-ended. */
 	enum status (*run)(
 	    struct session *session, const void *settings, const char *const *rest);

@@ -1,7 +1,7 @@
 #include "fleet_file.h"
 
 #include <errno.h>
-#include <signal.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +10,49 @@
 #include "json.h"
 
 #define FILE_BYTES_MAX 65536u
+#define FLEET_LOCK FLEET_FOLDER "/lock"
 
 static char *
 file_name(struct arena *arena, const char *folder)
 {
 	return arena_printf(arena, "%s/%s", folder, FLEET_FILE);
+}
+
+static char *
+lock_name(struct arena *arena, const char *folder)
+{
+	return arena_printf(arena, "%s/%s", folder, FLEET_LOCK);
+}
+
+int
+fleet_file_lock(const char *folder)
+{
+	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	struct arena *arena = arena_new();
+	int fd = open(lock_name(arena, folder), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int error;
+
+	arena_destroy(&arena);
+	if (fd == -1 || fcntl(fd, F_OFD_SETLK, &whole) == 0)
+		return fd;
+	error = errno == EACCES ? EAGAIN : errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+/* Asks without taking it: an `up` that starts right now shall not find it taken. */
+static bool
+is_locked(struct arena *arena, const char *folder)
+{
+	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int fd = open(lock_name(arena, folder), O_RDONLY | O_CLOEXEC);
+	bool locked =
+	    fd != -1 && fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+
+	if (fd != -1)
+		close(fd);
+	return locked;
 }
 
 bool
@@ -32,7 +70,7 @@ fleet_file_read(struct arena *arena, const char *folder, struct fleet_file *file
 	fclose(in);
 	map = json_parse(arena, text, size, &error);
 	file_r->pid = value_get_int(map, "pid", 0);
-	if (file_r->pid <= 0 || (kill((pid_t)file_r->pid, 0) == -1 && errno == ESRCH))
+	if (!is_locked(arena, folder))
 		return false;
 	file_r->redis = value_get_text(map, "redis");
 	file_r->broker = value_get_text(map, "broker");

@@ -23,6 +23,11 @@ void fleet_file_find(struct arena *arena, struct fleet_file *file_r);
  * gone. */
 bool fleet_file_read(struct arena *arena, const char *folder, struct fleet_file *file_r);
 
+/* Makes this process the one whose fleet is up in folder, until the descriptor that is
+ * returned is closed or the process ends, in whatever way. -1 with errno; EAGAIN: another
+ * is. (A pid in a file is no such thing: after a restart somebody else may have it.) */
+int fleet_file_lock(const char *folder);
+
 /* Writes folder's fleet.json. Returns 0, -1 with errno. */
 int fleet_file_write(const char *folder, const struct fleet_file *file);
 void fleet_file_remove(const char *folder);

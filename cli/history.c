@@ -26,14 +26,30 @@ print_checkpoint(struct arena *arena, const struct value *checkpoint)
 	next = next == NULL || strcmp(next, "__end__") == 0
 		   ? ""
 		   : arena_printf(arena, "next %s", next);
-	printf("%4" PRId64 "  %s  %-20s step %-4" PRId64 " %-11s %-28s +%" PRId64
+	printf("%4" PRId64 "  %s  step %-4" PRId64 " %-11s %-28s +%" PRId64
 	       " message%s%s%s\n",
 	    value_get_int(checkpoint, "version", 0),
 	    show_time(arena, value_get_int(checkpoint, "at", 0)),
-	    value_get_text(checkpoint, "run"), value_get_int(checkpoint, "step", 0),
-	    value_get_text(checkpoint, "status"), next, count, count == 1 ? "" : "s",
-	    value_size(fields) > 0 ? ", fields" : "", names.data);
+	    value_get_int(checkpoint, "step", 0), value_get_text(checkpoint, "status"),
+	    next, count, count == 1 ? "" : "s", value_size(fields) > 0 ? ", fields" : "",
+	    names.data);
 	packet_release(&names);
+}
+
+/* Checkpoints stand below their runs. */
+static void
+print_history(struct arena *arena, const struct value *history)
+{
+	const char *before = "";
+	size_t i;
+
+	for (i = 0; i < value_size(history); i++) {
+		const char *run = value_get_text(value_at(history, i), "run");
+
+		if (run != NULL && strcmp(run, before) != 0)
+			printf("run %s\n", before = run);
+		print_checkpoint(arena, value_at(history, i));
+	}
 }
 
 static enum status
@@ -42,7 +58,6 @@ run_history(struct session *session, const void *settings, const char *const *re
 	struct arena *arena = session_arena(session);
 	const struct value *history;
 	enum store_status status;
-	size_t i;
 
 	(void)settings;
 	if (find_argument(rest[0], "THREAD") != STATUS_OK)
@@ -56,8 +71,7 @@ run_history(struct session *session, const void *settings, const char *const *re
 		printf("%s\n", json_text(arena, history));
 		return STATUS_OK;
 	}
-	for (i = 0; i < value_size(history); i++)
-		print_checkpoint(arena, value_at(history, i));
+	print_history(arena, history);
 	return STATUS_OK;
 }
 
@@ -67,5 +81,6 @@ const struct command command_history = {
 	.summary = "lists a thread's checkpoints, oldest first",
 	.table = command_common_table,
 	.settings_size = sizeof(struct common_settings),
+	.arguments_max = 1,
 	.run = run_history,
 };

@@ -44,10 +44,24 @@ find_command(const char *name)
 		names[i] = commands[i]->name;
 	}
 	near = nearest_name(name, names, COMMAND_COUNT);
-	complain("no command '%s'%s%s%s; `flotilla --help` lists them", name,
+	complain("no command '%s'%s%s%s `flotilla --help` lists them", name,
 	    near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
-	    near != NULL ? "'?" : "");
+	    near != NULL ? "'?" : ";");
 	return NULL;
+}
+
+static enum status
+check_arguments(const struct command *command, const char *const *rest)
+{
+	size_t count = 0;
+
+	while (rest[count] != NULL && count <= command->arguments_max)
+		count++;
+	if (count <= command->arguments_max)
+		return STATUS_OK;
+	complain("'%s' is one argument too many; usage: flotilla %s [OPTION...] %s",
+	    rest[count - 1], command->name, command->usage);
+	return STATUS_USAGE;
 }
 
 struct invocation {
@@ -96,12 +110,21 @@ main(int argc, char *argv[])
 		print_help(argc < 2 ? stderr : stdout);
 		return argc < 2 ? STATUS_USAGE : STATUS_OK;
 	}
+	if (strcmp(argv[1], "--version") == 0) {
+		puts("flotilla " FLOTILLA_VERSION);
+		return STATUS_OK;
+	}
 	invocation.command = find_command(argv[1]);
 	if (invocation.command == NULL)
 		return STATUS_USAGE;
 	log_open("flotilla", LOG_LEVEL_WARN);
 	signal(SIGPIPE, SIG_IGN);
 	parse(&invocation, argc - 1, argv + 1);
+	if (check_arguments(invocation.command, invocation.rest) != STATUS_OK) {
+		settings_release(invocation.command->table, invocation.settings);
+		free(invocation.settings);
+		return STATUS_USAGE;
+	}
 	invocation.loop = loop_new();
 	if (fiber_start(invocation.loop, "command", run_command, &invocation) == NULL)
 		abort();

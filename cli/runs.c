@@ -92,7 +92,7 @@ print_run(struct arena *arena, const struct value *run, int id_width, int agent_
 	printf("%-*s  %-11s  %-12s  %9s  %-*s  %s\n", id_width, id,
 	    text_or_dash(run, "status"),
 	    show_date(arena, value_get_int(run, "created", 0)), took, agent_width,
-	    text_or_dash(run, "agent"), strcmp(thread, id) == 0 ? "=" : thread);
+	    text_or_dash(run, "agent"), strcmp(thread, id) == 0 ? "(same id)" : thread);
 	if (value_is(fault, VALUE_MAP))
 		printf("    %s\n",
 		    show_line(arena,
@@ -109,7 +109,7 @@ print_runs(struct arena *arena, const struct value *runs)
 	size_t i;
 
 	printf("%-*s  %-11s  %-12s  %9s  %-*s  %s\n", id_width, "RUN", "STATUS",
-	    "SUBMITTED", "TOOK", agent_width, "AGENT", "THREAD (=: as the run)");
+	    "SUBMITTED", "TOOK", agent_width, "AGENT", "THREAD");
 	for (i = 0; i < value_size(runs); i++)
 		print_run(arena, value_at(runs, i), id_width, agent_width);
 }
@@ -145,5 +145,6 @@ const struct command command_runs = {
 	.summary = "lists the newest runs",
 	.table = runs_table,
 	.settings_size = sizeof(struct runs_settings),
+	.arguments_max = 0,
 	.run = run_runs,
 };

@@ -321,6 +321,16 @@ show_fields(struct arena *arena, const struct value *fields)
 	}
 }
 
+static const char *
+started_headline(struct arena *arena, const struct value *event)
+{
+	const char *thread = value_get_text(event, "thread");
+	bool own = thread == NULL || value_text_is(value_get(event, "run"), thread);
+
+	return arena_printf(arena, "started  agent %s%s%s",
+	    value_get_text(event, "agent"), own ? "" : " on thread ", own ? "" : thread);
+}
+
 const char *
 show_headline(struct arena *arena, const struct value *event)
 {
@@ -348,8 +358,7 @@ show_headline(struct arena *arena, const struct value *event)
 		return arena_printf(arena, "finished %s", status);
 	}
 	if (strcmp(kind, "started") == 0)
-		return arena_printf(arena, "started  agent %s on thread %s",
-		    value_get_text(event, "agent"), value_get_text(event, "thread"));
+		return started_headline(arena, event);
 	if (strcmp(kind, "interrupted") == 0)
 		return arena_printf(arena, "paused   %s %s",
 		    value_get_text(event, "when"), value_get_text(event, "node"));

@@ -69,5 +69,6 @@ const struct command command_state = {
 	.summary = "shows a thread's messages and fields",
 	.table = command_common_table,
 	.settings_size = sizeof(struct common_settings),
+	.arguments_max = 1,
 	.run = run_state,
 };

@@ -11,8 +11,12 @@
 #include "json.h"
 #include "service.h"
 #include "show.h"
+#include "wire.h"
 
 #define ACCEPT_WAIT_MS 3000u
+#define RUN_ID_BYTES_MAX                                                                 \
+	96u /* as coordinator/submission.c has it; its answer would be
+			      * stored under the id that is none */
 
 #define SETTING(field) offsetof(struct submit_settings, field)
 static const struct setting table[] = {
@@ -114,6 +118,18 @@ add_entry(struct session *session, const struct value *fields)
 	return STATUS_UNREACHABLE;
 }
 
+static bool
+check_id(const char *flag, const char *id)
+{
+	if (id == NULL ||
+	    (wire_is_id(id, RUN_ID_BYTES_MAX) && strpbrk(id, "{}*?[]\\") == NULL))
+		return true;
+	complain("%s '%s': an id is 1 to %u printable ASCII characters without spaces "
+		 "and without any of {}*?[]\\",
+	    flag, id, RUN_ID_BYTES_MAX);
+	return false;
+}
+
 /* A run belongs to one thread for ever: under another it would be dropped, and its end
  * waited for in vain. */
 static enum status
@@ -198,7 +214,11 @@ read_input(struct session *session, const struct submit_settings *settings,
 		while (packet.size > 0 && packet.data[packet.size - 1] == '\n')
 			packet.size--;
 	}
-	text = packet.size > 0 ? arena_copy(arena, packet.data, packet.size) : "";
+	if (packet.size == 0) {
+		complain("nothing to submit: the text is empty");
+		return NULL;
+	}
+	text = arena_copy(arena, packet.data, packet.size);
 	packet_release(&packet);
 	/* An input that is JSON already (an object with messages) goes as it is. */
 	if (*text == '{') {
@@ -226,6 +246,9 @@ run_submit(struct session *session, const void *given, const char *const *rest)
 		complain("which AGENT? `flotilla agents list` shows them");
 		return STATUS_USAGE;
 	}
+	if (!check_id("--thread", settings->thread) ||
+	    !check_id("--run-id", settings->run))
+		return STATUS_USAGE;
 	input = read_input(session, settings, rest + 1);
 	if (input == NULL)
 		return STATUS_USAGE;
@@ -254,6 +277,7 @@ const struct command command_submit = {
 		"from stdin. Prints the run's id, or with --wait its answer.",
 	.table = table,
 	.settings_size = sizeof(struct submit_settings),
+	.arguments_max = ARGUMENTS_ANY,
 	.run = run_submit,
 };
 
@@ -273,6 +297,8 @@ run_resume(struct session *session, const void *given, const char *const *rest)
 		complain("which THREAD?");
 		return STATUS_USAGE;
 	}
+	if (!check_id("--run-id", settings->run))
+		return STATUS_USAGE;
 	if (rest[1] != NULL) {
 		answer = rest[1];
 		if (json_parse(arena, answer, strlen(answer), &error) == NULL)
@@ -309,5 +335,6 @@ const struct command command_resume = {
 		"what it asked.",
 	.table = table,
 	.settings_size = sizeof(struct submit_settings),
+	.arguments_max = 2,
 	.run = run_resume,
 };

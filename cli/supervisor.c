@@ -26,6 +26,7 @@ struct child {
 	char **argv;
 	uv_process_t process;
 	bool alive, ready, closing;
+	bool was_ready; /* once, since it was first started */
 	uint64_t started_ms, restart_ms;
 	struct timer *restart;
 };
@@ -51,7 +52,7 @@ mark_ready(struct supervisor *supervisor, pid_t pid)
 
 	for (child = supervisor->children; child != NULL; child = child->next)
 		if (child->alive && child->process.pid == pid)
-			child->ready = true;
+			child->ready = child->was_ready = true;
 	if (supervisor->waiting != NULL)
 		fiber_wake(supervisor->waiting);
 }
@@ -162,20 +163,23 @@ on_child_exit(uv_process_t *process, int64_t status, int signal_number)
 	struct child *child = process->data;
 	struct supervisor *supervisor = child->supervisor;
 	uint64_t now = loop_now_ms(supervisor->loop);
+	const char *again;
 
 	child->alive = false;
 	child->closing = true;
 	uv_close((uv_handle_t *)process, on_child_closed);
 	if (supervisor->stopping)
 		return;
+	again = child->was_ready ? "; it is started again" : "";
+	if (signal_number != 0)
+		complain(
+		    "%s was killed by signal %d%s", child->name, signal_number, again);
+	else
+		complain("%s ended with status %d%s", child->name, (int)status, again);
+	if (!child->was_ready)
+		return; /* supervisor_start gives up on it */
 	if (now - child->started_ms > SETTLED_MS)
 		child->restart_ms = RESTART_MS_MIN;
-	if (signal_number != 0)
-		complain("%s was killed by signal %d; it is started again", child->name,
-		    signal_number);
-	else
-		complain("%s ended with status %d; it is started again", child->name,
-		    (int)status);
 	child->restart =
 	    timer_start(supervisor->loop, child->restart_ms, 0, on_restart, child);
 	child->restart_ms = child->restart_ms * 2 > RESTART_MS_MAX
@@ -287,7 +291,8 @@ supervisor_start(struct supervisor *supervisor, const char *name, const char *co
 	if (child->ready)
 		return 0;
 	if (!fiber_cancelled())
-		complain("%s did not become ready; its messages are above", name);
+		complain("%s did not become ready%s", name,
+		    child->alive ? "" : "; what it said is above");
 	return -1;
 }
 

@@ -14,6 +14,7 @@
 
 #define ANSWER_WAIT_MS 3000u
 #define REFRESH_MS 1000u
+#define SERVES_COLUMN 67u /* where the list of services begins */
 
 struct top_settings {
 	struct common_settings common;
@@ -110,57 +111,71 @@ rate(const struct top *top, const char *counter)
 	const struct value *before = value_get(top->before.stats, "counters");
 	uint64_t ms = top->now.at_ms - top->before.at_ms;
 
+	double more;
+
 	if (before == NULL || ms == 0)
 		return 0;
-	return (value_get_number(now, counter, 0) -
-		   value_get_number(before, counter, 0)) *
-	       1000 / (double)ms;
+	more = value_get_number(now, counter, 0) - value_get_number(before, counter, 0);
+	return more > 0 ? more * 1000 / (double)ms : 0; /* a new broker counts from 0 */
 }
 
+/* "tool:a tool:b model:c" as "tool:a b model:c": the kind is said once. */
 static const char *
-serves(struct arena *arena, const struct value *services)
+serves(struct arena *arena, const struct value *services, const char *first)
 {
 	struct packet packet = { 0 };
-	const char *text;
-	size_t i;
+	const char *text, *kind = "";
+	size_t kind_size = 0, i;
 
+	packet_append(&packet, first, strlen(first));
 	for (i = 0; i < value_size(services); i++) {
 		const char *name = value_text(value_at(services, i));
+		const char *colon = strchr(name, ':');
+		size_t size = colon != NULL ? (size_t)(colon - name) + 1 : 0;
 
 		if (i > 0)
 			packet_append(&packet, " ", 1);
+		if (size > 0 && size == kind_size && memcmp(name, kind, size) == 0)
+			name += size;
+		else
+			kind = name;
+		kind_size = size;
 		packet_append(&packet, name, strlen(name));
 	}
 	text = arena_copy(arena, packet.data != NULL ? packet.data : "", packet.size);
 	packet_release(&packet);
-	return show_line(arena, text, 70);
+	return show_line(arena, text, show_rest(SERVES_COLUMN));
 }
 
+static void
+print_session(struct arena *arena, const struct value *one)
+{
+	const char *name = value_get_text(one, "name");
+	const char *text = value_get_bool(one, "draining", false) ? "draining; " : "";
+
+	printf("%-22s %-11s ", name != NULL ? show_line(arena, name, 22) : "-",
+	    value_get_text(one, "role"));
+	if (value_text_is(value_get(one, "role"), "worker"))
+		printf("%6" PRId64 " %6" PRId64 " %6" PRId64,
+		    value_get_int(one, "load", 0), value_get_int(one, "room", 0),
+		    value_get_int(one, "capacity", 0));
+	else
+		printf("%6" PRId64 " %6s %6s", value_get_int(one, "asked", 0), "-", "-");
+	printf(" %6" PRId64 " ms  %s\n", value_get_int(one, "silent_ms", 0),
+	    serves(arena, value_get(one, "services"), text));
+}
+
+/* Whoever looks (this command, say) is connected as well, but is no part of the fleet. */
 static void
 print_sessions(struct arena *arena, const struct value *sessions)
 {
 	size_t i;
 
-	printf("\n%-22s %-12s %6s %6s %6s %8s  %s\n", "PROCESS", "ROLE", "LOAD", "ROOM",
-	    "SLOTS", "SILENT", "SERVES");
-	for (i = 0; i < value_size(sessions); i++) {
-		const struct value *one = value_at(sessions, i);
-		bool worker = value_text_is(value_get(one, "role"), "worker");
-		const char *name = value_get_text(one, "name");
-
-		printf("%-22s %-12s ", name != NULL ? show_line(arena, name, 22) : "-",
-		    value_get_text(one, "role"));
-		if (worker)
-			printf("%6" PRId64 " %6" PRId64 " %6" PRId64,
-			    value_get_int(one, "load", 0), value_get_int(one, "room", 0),
-			    value_get_int(one, "capacity", 0));
-		else
-			printf("%6" PRId64 " %6s %6s", value_get_int(one, "asked", 0),
-			    "-", "-");
-		printf(" %5" PRId64 " ms  %s%s\n", value_get_int(one, "silent_ms", 0),
-		    value_get_bool(one, "draining", false) ? "(draining) " : "",
-		    serves(arena, value_get(one, "services")));
-	}
+	printf("\n%-22s %-11s %6s %6s %6s %9s  %s\n", "PROCESS", "ROLE", "CALLS", "ROOM",
+	    "SLOTS", "HEARD AGO", "SERVES");
+	for (i = 0; i < value_size(sessions); i++)
+		if (!value_text_is(value_get(value_at(sessions, i), "role"), "client"))
+			print_session(arena, value_at(sessions, i));
 }
 
 static void
@@ -179,32 +194,39 @@ print_services(struct arena *arena, const struct value *services)
 	}
 }
 
+/* A rate needs two looks. */
+static void
+print_rates(const struct top *top)
+{
+	if (top->before.stats == NULL)
+		return;
+	printf("a second  %.1f calls, %.1f answers, %.1f requeued, %.1f refused as busy, "
+	       "%.1f events\n",
+	    rate(top, "accepted"), rate(top, "answered"), rate(top, "requeued"),
+	    rate(top, "busy"), rate(top, "published"));
+}
+
 static void
 print_screen(const struct top *top)
 {
 	struct arena *arena = top->now.arena;
 	const struct value *broker = value_get(top->now.stats, "broker");
 	const struct value *calls = value_get(top->now.stats, "calls");
-	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	printf("flotilla %s   broker up %s%s\n",
-	    show_time(arena, (int64_t)now.tv_sec * 1000),
+	    show_date(arena, (int64_t)time(NULL) * 1000),
 	    show_duration(arena, value_get_int(broker, "uptime_ms", 0)),
 	    value_get_bool(broker, "recovering", false) ? ", recovering" : "");
-	printf("runs     %" PRId64 " in all, %" PRId64 " threads live, %" PRId64
+	printf("runs      %" PRId64 " in all, %" PRId64 " threads live, %" PRId64
 	       " in the inbox\n",
 	    value_get_int(top->now.counts, "runs", 0),
 	    value_get_int(top->now.counts, "live_threads", 0),
 	    value_get_int(top->now.counts, "inbox", 0));
-	printf("calls    %" PRId64 " queued, %" PRId64 " running, %" PRId64
+	printf("calls     %" PRId64 " queued, %" PRId64 " running, %" PRId64
 	       " kept until stored\n",
 	    value_get_int(calls, "queued", 0) + value_get_int(calls, "held", 0),
 	    value_get_int(calls, "assigned", 0), value_get_int(calls, "kept", 0));
-	printf("a second %.1f calls, %.1f answers, %.1f sent again, %.1f busy, %.1f "
-	       "events\n",
-	    rate(top, "accepted"), rate(top, "answered"), rate(top, "requeued"),
-	    rate(top, "busy"), rate(top, "published"));
+	print_rates(top);
 	print_sessions(arena, value_get(top->now.stats, "sessions"));
 	print_services(arena, value_get(top->now.stats, "services"));
 	fflush(stdout);
@@ -230,18 +252,24 @@ show(const struct top *top, bool live)
 static enum status
 watch(struct top *top, bool live)
 {
+	bool seen = false;
+
 	do {
-		if (look(top) == -1) {
-			if (session_interrupted(top->session))
-				return STATUS_OK;
-			complain("no broker at %s; is the fleet up?",
-			    session_broker(top->session));
-			return STATUS_UNREACHABLE;
+		if (look(top) == 0) {
+			seen = true;
+			show(top, live);
+			arena_destroy(&top->before.arena);
+			top->before = top->now;
+			top->now.arena = NULL;
+			continue;
 		}
-		show(top, live);
-		arena_destroy(&top->before.arena);
-		top->before = top->now;
-		top->now.arena = NULL;
+		arena_destroy(&top->now.arena);
+		if (session_interrupted(top->session))
+			return STATUS_OK;
+		complain("no broker answers at %s; is the fleet up?",
+		    session_broker(top->session));
+		if (!seen)
+			return STATUS_UNREACHABLE;
 	} while (live && fiber_sleep(REFRESH_MS) == 0);
 	return STATUS_OK;
 }
@@ -281,5 +309,6 @@ const struct command command_top = {
 	.summary = "shows workers, load, queues and rates, live",
 	.table = top_table,
 	.settings_size = sizeof(struct top_settings),
+	.arguments_max = 0,
 	.run = run_top,
 };

@@ -64,6 +64,7 @@ struct up {
 	struct supervisor *supervisor;
 	const char *programs; /* the folder of our programs */
 	char sockets[32];     /* a short folder: ipc paths are limited to 107 bytes */
+	int lock;
 	struct fleet_file fleet;
 	uv_signal_t terminate;
 };
@@ -198,15 +199,35 @@ tell(const struct up *up)
 {
 	const struct up_settings *settings = up->settings;
 
-	printf("the fleet is up: redis, broker, %d coordinator%s, %d worker-model, "
-	       "%d worker-tools\n"
-	       "redis   %s\nbroker  %s\nstatus  %s\n"
-	       "from this folder: flotilla submit AGENT TEXT --wait, flotilla top, "
-	       "flotilla watch. Ctrl-C ends it.\n",
-	    (int)settings->coordinators, settings->coordinators == 1 ? "" : "s",
-	    (int)settings->model_workers, (int)settings->tool_workers, up->fleet.redis,
-	    up->fleet.broker, up->fleet.status);
+	printf(
+	    "the fleet is up: redis, broker, %d coordinator, %d worker-model, "
+	    "%d worker-tools\n"
+	    "  redis   %s\n  broker  %s\n  status  %s\n"
+	    "In this folder: flotilla submit AGENT TEXT --follow, flotilla top, flotilla "
+	    "watch.\n"
+	    "Ctrl-C ends it.\n",
+	    (int)settings->coordinators, (int)settings->model_workers,
+	    (int)settings->tool_workers, up->fleet.redis, up->fleet.broker,
+	    up->fleet.status);
 	fflush(stdout);
+}
+
+static int
+lock_folder(struct up *up, const char *folder)
+{
+	struct fleet_file other = { .pid = 0 };
+
+	up->lock = fleet_file_lock(up->settings->folder);
+	if (up->lock != -1)
+		return 0;
+	if (errno != EAGAIN)
+		complain("%s: %s", folder, strerror(errno));
+	else if (fleet_file_read(up->arena, up->settings->folder, &other))
+		complain(
+		    "a fleet is up in this folder already (process %d)", (int)other.pid);
+	else
+		complain("a fleet is up in this folder already");
+	return -1;
 }
 
 static int
@@ -214,7 +235,6 @@ make_folders(struct up *up)
 {
 	const char *folder =
 	    arena_printf(up->arena, "%s/" FLEET_FOLDER, up->settings->folder);
-	struct fleet_file other;
 	char path[4096];
 	ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
 
@@ -224,15 +244,12 @@ make_folders(struct up *up)
 	}
 	path[size] = '\0';
 	up->programs = arena_strdup(up->arena, dirname(path));
-	if (fleet_file_read(up->arena, up->settings->folder, &other)) {
-		complain(
-		    "a fleet is up in this folder already (process %d)", (int)other.pid);
-		return -1;
-	}
 	if (mkdir(folder, 0700) == -1 && errno != EEXIST) {
 		complain("%s: %s", folder, strerror(errno));
 		return -1;
 	}
+	if (lock_folder(up, folder) == -1)
+		return -1;
 	snprintf(up->sockets, sizeof up->sockets, "/tmp/flotilla-XXXXXX");
 	if (mkdtemp(up->sockets) == NULL) {
 		complain("/tmp: %s", strerror(errno));
@@ -266,6 +283,29 @@ on_terminate(uv_signal_t *handle, int number)
 	fiber_cancel(fiber);
 }
 
+/* What children would refuse one after the other, with less clear words. */
+static enum status
+check_settings(const struct up_settings *settings)
+{
+	static const char *const levels[] = { "error", "warn", "info", "debug" };
+	size_t i = 0;
+
+	if (strcmp(settings->durability, "always") != 0 &&
+	    strcmp(settings->durability, "everysec") != 0) {
+		complain("--durability '%s': must be always or everysec",
+		    settings->durability);
+		return STATUS_USAGE;
+	}
+	while (i < 4 && strcmp(settings->log_level, levels[i]) != 0)
+		i++;
+	if (i == 4) {
+		complain("--log-level '%s': must be error, warn, info or debug",
+		    settings->log_level);
+		return STATUS_USAGE;
+	}
+	return STATUS_OK;
+}
+
 static enum status
 serve(struct up *up)
 {
@@ -292,10 +332,9 @@ run_up(struct session *session, const void *given, const char *const *rest)
 	};
 	enum status status;
 
-	if (rest[0] != NULL) {
-		complain("up takes no arguments, only options; '%s'?", rest[0]);
+	(void)rest;
+	if (check_settings(up.settings) != STATUS_OK)
 		return STATUS_USAGE;
-	}
 	if (make_folders(&up) == -1)
 		return STATUS_FAILED;
 	up.supervisor = supervisor_new(session_loop(session), up.sockets);
@@ -313,6 +352,7 @@ run_up(struct session *session, const void *given, const char *const *rest)
 	session_disconnect(session);
 	supervisor_stop(up.supervisor, KILL_MS);
 	fleet_file_remove(up.settings->folder);
+	close(up.lock);
 	supervisor_destroy(&up.supervisor);
 	uv_close((uv_handle_t *)&up.terminate, NULL);
 	fiber_shield(true);
@@ -334,5 +374,6 @@ const struct command command_up = {
 		"themselves.",
 	.table = up_table,
 	.settings_size = sizeof(struct up_settings),
+	.arguments_max = 0,
 	.run = run_up,
 };

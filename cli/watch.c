@@ -32,5 +32,6 @@ const struct command command_watch = {
 		"until Ctrl-C.",
 	.table = command_common_table,
 	.settings_size = sizeof(struct common_settings),
+	.arguments_max = 1,
 	.run = run_watch,
 };

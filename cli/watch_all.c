@@ -9,29 +9,61 @@
 #include "json.h"
 #include "show.h"
 
+#define QUIET_MS 3000u /* without a word: say so */
+
 struct watch {
 	struct session *session;
 	uint64_t count;
 };
 
+/* What the columns before say already. */
+static const struct value *
+details(struct arena *arena, const struct value *body, bool token)
+{
+	static const char *const said[] = { "at", "kind", "run", "seq", "first", "count",
+		"step", "node", "thread", "agent", "model", "index", "worker", "status" };
+	size_t i;
+
+	for (i = 0; i < sizeof said / sizeof *said; i++)
+		body = value_map_with(arena, body, said[i], NULL);
+	return token ? value_get(body, "content") : body;
+}
+
+/* "run.<id>.step": a time, the id, what happened, and the rest of the body as JSON. */
+static void
+print_line(struct arena *arena, const char *topic, const struct value *body)
+{
+	const char *first = strchr(topic, '.'), *last = strrchr(topic, '.');
+	const char *kind = last != NULL ? last + 1 : topic, *id = topic, *headline = kind;
+	bool token = strcmp(kind, "token") == 0;
+	int64_t at = value_get_int(body, "at", 0);
+	const struct value *more = details(arena, body, token);
+	int used;
+
+	if (first != NULL && last > first)
+		id = arena_copy(arena, first + 1, (size_t)(last - first - 1));
+	if (strncmp(topic, "run.", 4) == 0 && !token)
+		headline = show_headline(
+		    arena, value_map_with(arena, body, "kind", value_str(arena, kind)));
+	printf("%s  ", at > 0 ? show_time(arena, at) : show_now(arena));
+	used = printf("%-20s  ", show_line(arena, id, 40));
+	used += printf("%s", headline);
+	if (value_size(more) > 0)
+		printf(" %s", show_line(arena, json_text(arena, more),
+				  show_rest((size_t)used + 16)));
+	putchar('\n');
+}
+
 static void
 print_topic(
     struct watch *watch, struct arena *arena, const char *topic, const struct value *body)
 {
-	struct arena *memory = arena;
-	int64_t at = value_get_int(body, "at", 0);
-
-	if (session_json(watch->session)) {
+	if (session_json(watch->session))
 		printf("%s\n",
-		    json_text(memory, value_map(memory, "topic", value_str(memory, topic),
-					  "body", body, NULL)));
-	} else {
-		body = value_map_with(memory, body, "at", NULL);
-		body = value_map_with(memory, body, "kind", NULL);
-		printf("%s  %-40s %s\n", at > 0 ? show_time(memory, at) : "            ",
-		    show_line(memory, topic, 60),
-		    show_line(memory, json_text(memory, body), 140));
-	}
+		    json_text(arena, value_map(arena, "topic", value_str(arena, topic),
+					 "body", body, NULL)));
+	else
+		print_line(arena, show_line(arena, topic, 200), body);
 	fflush(stdout);
 }
 
@@ -71,6 +103,9 @@ watch_all(struct session *session)
 	if (!session_json(session))
 		printf("watching %s; Ctrl-C ends\n", session_status(session));
 	fflush(stdout);
+	if (fiber_sleep(QUIET_MS) == 0 && watch.count == 0)
+		complain("nothing was heard in %u s: the fleet is idle, or not there",
+		    QUIET_MS / 1000);
 	while (!session_interrupted(session) && fiber_sleep(1000) == 0)
 		continue;
 	socket_close(&socket, 0);
