@@ -47,7 +47,7 @@ ask_at_gate(const char *service)
 	struct ask *ask = wire_ask(&bench, service, "wait");
 	char line[64];
 
-	wire_set(&bench, ask, "path", gate);
+	wire_set(ask, "path", gate);
 	snprintf(line, sizeof line, "began %s ", ask->id);
 	wire_wait_logged(&bench, line);
 	return ask;
@@ -96,7 +96,7 @@ START_TEST(a_call_may_call)
 	struct child *inner = wire_worker(&bench, "inner", "model:inner", 1, 10000);
 	struct ask *ask = wire_ask(&bench, "tool:outer", "ask");
 
-	wire_set(&bench, ask, "service", "model:inner");
+	wire_set(ask, "service", "model:inner");
 	wire_wait(&bench, ask);
 	expect_text(wire_answer(ask), "worker", "inner");
 	expect_text(wire_answer(ask), "id", "c0/1");
@@ -293,7 +293,7 @@ START_TEST(a_call_that_ends_while_there_is_no_broker_is_answered_once)
 
 	ask->request.flags =
 	    WIRE_ONCE; /* the hardest kind: it must not be sent out again */
-	wire_set(&bench, ask, "path", gate);
+	wire_set(ask, "path", gate);
 	wire_wait_logged(&bench, "began c0");
 	child_kill(&bench.broker);
 	open_gate();

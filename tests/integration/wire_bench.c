@@ -218,9 +218,8 @@ wire_ask(struct wire_bench *bench, const char *service, const char *what)
 }
 
 void
-wire_set(struct wire_bench *bench, struct ask *ask, const char *key, const char *text)
+wire_set(struct ask *ask, const char *key, const char *text)
 {
-	(void)bench;
 	ask->request.request = value_map_with(
 	    ask->arena, ask->request.request, key, value_str(ask->arena, text));
 }

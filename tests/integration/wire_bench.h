@@ -56,8 +56,7 @@ void wire_served(struct wire_bench *bench, const char *service, unsigned workers
 /* Starts a call with the request {do: what, path, service}; more of it can be set in the
  * ask before the loop turns. */
 struct ask *wire_ask(struct wire_bench *bench, const char *service, const char *what);
-void wire_set(
-    struct wire_bench *bench, struct ask *ask, const char *key, const char *text);
+void wire_set(struct ask *ask, const char *key, const char *text);
 
 /* Runs the loop until ask, all asks, or done(arg) is through. Fails the test after
  * WIRE_WAIT_MS. */

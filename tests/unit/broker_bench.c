@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PEERS_MAX 21u
 #define TICK_MS 100u
 
 /* Where a body is so that nobody confuses it with another. */
@@ -14,16 +13,10 @@ struct body {
 	char mark;
 };
 
-/* Of the bench that runs; a test has one. */
-static bool talks[PEERS_MAX];
-static struct action collected[ACTIONS_MAX];
-static size_t collected_count;
-
 void
 bench_start_with(struct bench *bench, const struct core_options *options)
 {
 	*bench = (struct bench){ .now_ms = 1000000 };
-	memset(talks, 0, sizeof talks);
 	bench->core = core_new(options, bench->now_ms);
 	bench->kept = arena_new();
 }
@@ -83,21 +76,22 @@ collect(struct bench *bench, struct actions actions)
 	size_t i;
 
 	for (i = 0; i < actions.count; i++) {
-		ck_assert_uint_lt(collected_count, ACTIONS_MAX);
-		collected[collected_count++] = keep(bench, actions.items[i]);
+		ck_assert_uint_lt(bench->collected_count, ACTIONS_MAX);
+		bench->collected[bench->collected_count++] =
+		    keep(bench, actions.items[i]);
 		if (actions.items[i].type == ACTION_DROP)
 			drop(actions.items[i].body);
 		else if (actions.items[i].body != NULL)
 			ck_assert_int_eq(actions.items[i].body->mark, 'b');
 	}
-	bench->actions = (struct actions){ collected, collected_count };
+	bench->actions = (struct actions){ bench->collected, bench->collected_count };
 	audit(bench);
 }
 
 static void
 feed(struct bench *bench, const struct event *event)
 {
-	collected_count = 0;
+	bench->collected_count = 0;
 	collect(bench, core_step(bench->core, event, bench->now_ms));
 }
 
@@ -135,7 +129,7 @@ hello(struct bench *bench, uint64_t peer, uint64_t as, struct header header)
 	header.name = name;
 	header.protocol_min = header.protocol_max = WIRE_VERSION;
 	if (peer < PEERS_MAX)
-		talks[peer] = true;
+		bench->talks[peer] = true;
 	bench_send(bench, peer, header);
 }
 
@@ -226,8 +220,7 @@ bench_refused(struct bench *bench, uint64_t peer)
 void
 bench_silence(struct bench *bench, uint64_t peer)
 {
-	(void)bench;
-	talks[peer] = false;
+	bench->talks[peer] = false;
 }
 
 static void
@@ -237,7 +230,7 @@ let_all_talk(struct bench *bench)
 	uint64_t peer;
 
 	for (peer = 1; peer < PEERS_MAX; peer++)
-		if (talks[peer])
+		if (bench->talks[peer])
 			core_step(bench->core,
 			    &(struct event){
 				.type = EVENT_MESSAGE, .peer = peer, .header = &pong },
@@ -250,7 +243,7 @@ bench_pass(struct bench *bench, uint64_t ms)
 	const struct event tick = { .type = EVENT_TICK };
 	uint64_t left;
 
-	collected_count = 0;
+	bench->collected_count = 0;
 	for (left = ms; left > 0; left -= left < TICK_MS ? left : TICK_MS) {
 		bench->now_ms += left < TICK_MS ? left : TICK_MS;
 		let_all_talk(bench);

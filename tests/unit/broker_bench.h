@@ -6,6 +6,7 @@
 #include "../../broker/core.h"
 
 #define ACTIONS_MAX 512u
+#define PEERS_MAX 21u
 
 struct bench {
 	struct core *core;
@@ -13,6 +14,9 @@ struct bench {
 	struct actions actions; /* of the last step (or steps, see bench_tick) */
 	long bodies;            /* given to the core and not dropped */
 	struct arena *kept;     /* strings of the actions */
+	struct action collected[ACTIONS_MAX];
+	size_t collected_count;
+	bool talks[PEERS_MAX]; /* by number: was opened and not silenced */
 };
 
 /* The recovery window is over unless bench_start is told otherwise. */
