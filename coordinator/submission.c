@@ -39,7 +39,7 @@ unknown_field(struct arena *arena, const struct value *fields)
 		if (is_known(name))
 			continue;
 		near = nearest_name(name, known_fields, KNOWN_COUNT);
-		return arena_printf(arena, "unknown field '%s'%s%s%s", name,
+		return arena_printf(arena, "unknown field '%.64s'%s%s%s", name,
 		    near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
 		    near != NULL ? "'?" : "");
 	}
@@ -50,6 +50,19 @@ static const char *
 text_of(const struct value *fields, const char *name)
 {
 	return redis_reply_text(value_get(fields, name));
+}
+
+/* A name that no agent can have is not kept either: it may be of any size. */
+static const char *
+take_agent(const struct value *fields, struct submission *submission)
+{
+	const char *agent = text_of(fields, "agent");
+
+	if (agent == NULL || strlen(agent) <= ID_BYTES_MAX)
+		return agent;
+	if (submission->error == NULL)
+		submission->error = "agent: longer than any agent's name";
+	return NULL;
 }
 
 /* Takes the id in field name, or the one otherwise. */
@@ -153,7 +166,7 @@ submission_read(struct arena *arena, const char *id, const struct value *fields,
 	submission->run = take_id(arena, fields, "run", made, submission);
 	submission->thread =
 	    take_id(arena, fields, "thread", submission->run, submission);
-	submission->agent = text_of(fields, "agent");
+	submission->agent = take_agent(fields, submission);
 	if (submission->error == NULL)
 		submission->error = unknown_field(arena, fields);
 	if (submission->error == NULL &&

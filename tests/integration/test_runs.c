@@ -3,6 +3,8 @@
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "cli.h"
@@ -261,6 +263,23 @@ play_unloadable(struct scene *scene)
 	ck_assert_uint_gt(messages_of(scene, "t"), 8);
 }
 
+static void
+play_long_name(struct scene *scene)
+{
+	char name[4096] = "";
+
+	memset(name, 'n', sizeof name - 1);
+	ck_assert_str_eq(play_run(scene, name, "r1", "t", "input", "\"hi\""), "refused");
+	ck_assert_ptr_nonnull(strstr(error_of(scene, "r1", "t"), "longer"));
+	ck_assert(!value_has(record(scene, "r1", "t"), "agent"));
+}
+
+START_TEST(a_name_that_no_agent_can_have_is_refused_and_not_kept)
+{
+	act(play_long_name, 1);
+}
+END_TEST
+
 START_TEST(a_run_that_cannot_be_loaded_takes_nothing_from_its_thread)
 {
 	act(play_unloadable, 1);
@@ -411,17 +430,48 @@ START_TEST(cancelled_anywhere_a_run_ends_and_leaves_no_call_behind)
 }
 END_TEST
 
+/* --- the folder of a fleet ------------------------------------------------------------ */
+
+START_TEST(a_fleet_json_whose_up_is_gone_is_no_fleet_though_its_pid_lives)
+{
+	struct arena *arena = arena_new();
+	struct fleet_kit *kit = kit_new();
+	const struct cli cli = { .program = kit_program(kit, "flotilla"),
+		.folder = kit_path(kit, "."),
+		.arena = arena };
+	struct said said;
+
+	ck_assert_int_eq(mkdir(kit_path(kit, ".flotilla"), 0700), 0);
+	kit_write(kit, ".flotilla/fleet.json",
+	    arena_printf(arena,
+		"{\"pid\": %ld, \"redis\": \"unix:///stale/redis\", \"broker\": "
+		"\"ipc:///stale/broker\", \"status\": \"ipc:///stale/status\"}",
+		(long)getpid()));
+	said = CLI(&cli, "runs");
+	ck_assert_ptr_null(strstr(said.err, "/stale/"));
+	said = CLI(&cli, "up", "--agents", "none.yaml");
+	ck_assert_int_eq(said.status, 1);
+	ck_assert_ptr_null(strstr(said.err, "already"));
+	ck_assert_ptr_nonnull(strstr(said.err, "none.yaml"));
+	kit_destroy(&kit);
+	arena_destroy(&arena);
+}
+END_TEST
+
 TCase *
 tcase_runs(void)
 {
 	TCase *tcase = tcase_create("runs");
 
 	tcase_set_timeout(tcase, 180);
+	tcase_add_test(tcase, a_name_that_no_agent_can_have_is_refused_and_not_kept);
 	tcase_add_test(tcase, a_run_that_cannot_be_loaded_takes_nothing_from_its_thread);
 	tcase_add_test(tcase, a_pause_outlives_runs_that_fail_before_they_begin);
 	tcase_add_test(
 	    tcase, a_node_that_was_resumed_does_not_pause_again_after_a_takeover);
 	tcase_add_test(tcase, a_drained_coordinators_calls_go_on_for_the_next_owner);
 	tcase_add_test(tcase, cancelled_anywhere_a_run_ends_and_leaves_no_call_behind);
+	tcase_add_test(
+	    tcase, a_fleet_json_whose_up_is_gone_is_no_fleet_though_its_pid_lives);
 	return tcase;
 }
