@@ -293,6 +293,7 @@ sessions_expire(struct core *core)
 		if (core->now_ms - since_ms <= core->options.liveness_ms)
 			break;
 		COUNT(core, sessions_lost);
+		session->fell_silent = true;
 		session_end(core, session, "silent for too long");
 	}
 }

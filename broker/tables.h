@@ -112,7 +112,8 @@ struct session {
 	uint32_t capacity; /* as it says, for people */
 	uint64_t used;     /* core->turns when it got its last call */
 	bool draining;
-	bool touched; /* in core->touched_sessions */
+	bool fell_silent; /* why it ended: its ONCE calls wait for it */
+	bool touched;     /* in core->touched_sessions */
 	TAILQ_ENTRY(session) touched_link;
 	struct offer *offers;
 	struct wire_service *services; /* the same, as OFFER tells them */

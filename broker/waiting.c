@@ -74,11 +74,25 @@ call_requeue(struct core *core, struct call *call)
 	}
 }
 
+/* A worker that only fell silent may be frozen, or its machine too busy: what must not run
+ * twice waits for it to come back and announce it, since nobody else may run it anyway. */
+static bool
+may_come_back(const struct core *core, const struct call *call)
+{
+	return call->asked && (call->header.flags & WIRE_ONCE) != 0 &&
+	       call->worker->fell_silent && !call->cancelling && !call->late &&
+	       core->now_ms < call->deadline_ms;
+}
+
 void
 call_lost(struct core *core, struct call *call)
 {
 	COUNT(core, requeued);
-	if (call->asked && (call->header.flags & WIRE_ONCE) != 0) {
+	if (may_come_back(core, call)) {
+		call_leave(core, call);
+		call_unbind(core, call);
+		call_hold(core, call, core->now_ms + SUSPECT_MS);
+	} else if (call->asked && (call->header.flags & WIRE_ONCE) != 0) {
 		COUNT(core, lost);
 		call_finish(core, call,
 		    (struct outcome){ .code = CODE_WORKER_LOST,

@@ -48,6 +48,7 @@
 /* Time, in milliseconds. */
 #define HEARTBEAT_MS 300u      /* how often a peer that is silent speaks */
 #define LIVENESS_MS 1500u      /* silent for longer is dead */
+#define SUSPECT_MS 5000u       /* a ONCE call waits for its silent worker to come back */
 #define RESEND_MS 1000u        /* an unacknowledged CALL or RESULT is sent again */
 #define RECOVERY_MS 1000u      /* a new broker waits for announcements */
 #define EXPIRE_GRACE_MS 2000u  /* a late worker's own answer is awaited so long */

@@ -131,6 +131,36 @@ START_TEST(a_call_that_must_not_run_twice_ends_with_its_worker)
 }
 END_TEST
 
+START_TEST(a_call_that_must_not_run_twice_waits_for_a_worker_that_fell_silent)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_worker(&bench, W2, "tool:a", 1);
+	bench_flagged(&bench, C, "c1", WIRE_ONCE);
+	bench_silence(&bench, W);
+	bench_pass(&bench, LIVENESS_MS + 200);
+	ck_assert_ptr_nonnull(noticed("down"));
+	bench_pass(&bench, SUSPECT_MS - 1000);
+	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, "c1"));
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_announce(&bench, W, "c1", CALL_RUNNING);
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_expect_outcome(&bench, C, "c1", CODE_OK);
+	ck_assert_ptr_null(bench_sent(&bench, W2, MSG_CALL, NULL));
+}
+END_TEST
+
+START_TEST(a_call_that_must_not_run_twice_ends_when_its_silent_worker_stays_away)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_worker(&bench, W2, "tool:a", 1);
+	bench_flagged(&bench, C, "c1", WIRE_ONCE);
+	bench_silence(&bench, W);
+	bench_pass(&bench, LIVENESS_MS + SUSPECT_MS + 500);
+	bench_expect_outcome(&bench, C, "c1", CODE_WORKER_LOST);
+	ck_assert_ptr_null(bench_sent(&bench, W2, MSG_CALL, NULL));
+}
+END_TEST
+
 START_TEST(a_call_that_takes_five_workers_down_is_poison)
 {
 	uint64_t peer;
@@ -367,6 +397,10 @@ tcase_broker_loss(void)
 	tcase_add_test(tcase, the_broker_speaks_when_it_was_silent);
 	tcase_add_test(tcase, an_unreachable_worker_is_lost_at_once);
 	tcase_add_test(tcase, a_call_that_must_not_run_twice_ends_with_its_worker);
+	tcase_add_test(
+	    tcase, a_call_that_must_not_run_twice_waits_for_a_worker_that_fell_silent);
+	tcase_add_test(
+	    tcase, a_call_that_must_not_run_twice_ends_when_its_silent_worker_stays_away);
 	tcase_add_test(tcase, a_call_that_takes_five_workers_down_is_poison);
 	tcase_add_test(tcase, a_worker_taken_for_dead_that_comes_back_is_told_to_stop);
 	tcase_add_test(tcase, a_worker_that_comes_back_takes_its_call_out_of_the_queue);
