@@ -145,12 +145,20 @@ service_start(const char *program, const struct setting *table, void *settings, 
     char **argv)
 {
 	const struct settings_help help = { .program = program };
+
+	return service_start_as(&help, table, settings, argc, argv);
+}
+
+struct service *
+service_start_as(const struct settings_help *help, const struct setting *table,
+    void *settings, int argc, char **argv)
+{
 	struct service *service = xcalloc(1, sizeof *service);
 
 	service->table = table;
 	service->settings = settings;
-	settings_parse(table, settings, &help, argc, argv, NULL);
-	open_log(service, program);
+	settings_parse(table, settings, help, argc, argv, NULL);
+	open_log(service, help->program);
 	zsys_handler_set(NULL); /* czmq would take the signals for itself */
 	service->loop = loop_new();
 	if (service->loop == NULL)

@@ -48,6 +48,9 @@ struct service_settings {
  * a signal ends the process at once: there is nothing to drain yet. */
 struct service *service_start(const char *program, const struct setting *table,
     void *settings, int argc, char **argv);
+/* The same, with more to say in --help than the program's name. */
+struct service *service_start_as(const struct settings_help *help,
+    const struct setting *table, void *settings, int argc, char **argv);
 
 struct loop *service_loop(struct service *service);
 

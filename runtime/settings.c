@@ -11,6 +11,7 @@
 
 #include "log.h"
 #include "memory.h"
+#include "nearest.h"
 
 #define EXIT_USAGE 2
 #define LONG_KEY 0x1000 /* argp's key of a row without letter: this plus its index */
@@ -294,6 +295,66 @@ on_argument(int key, char *value, struct argp_state *state)
 	return 0;
 }
 
+/* The row that a long flag of size bytes names, whole or by its beginning, as getopt has it;
+ * or NULL. */
+static const struct setting *
+row_of_flag(const struct setting *table, const char *flag, size_t size)
+{
+	const struct setting *row;
+
+	for (row = table; row->name != NULL; row++)
+		if (strncmp(row->name, flag, size) == 0)
+			return row;
+	return NULL;
+}
+
+_Noreturn static void
+refuse_flag(const struct parse *parse, const char *flag)
+{
+	size_t length = table_length(parse->table);
+	const char **names = xcalloc(length + 1, sizeof *names);
+	const char *near;
+
+	for (size_t i = 0; i < length; i++)
+		names[i] = parse->table[i].name;
+	near = nearest_name(flag, names, length);
+	fprintf(stderr, "%s: unrecognized option '--%s'%s%s%s `%s --help` lists them\n",
+	    parse->help->program, flag, near != NULL ? ", did you mean '--" : "",
+	    near != NULL ? near : "", near != NULL ? "'?" : ";", parse->help->program);
+	free(names);
+	exit(EXIT_USAGE);
+}
+
+/* Finds mistyped flags before argp does, which would not say what is near. */
+static void
+check_flags(const struct parse *parse, int argc, char **argv)
+{
+	static const struct setting own[] = { { .name = "help", .type = SETTING_BOOL },
+		{ .name = "usage", .type = SETTING_BOOL },
+		{ .name = "version", .type = SETTING_BOOL }, { .name = NULL } };
+	const struct setting *row;
+
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		char *flag = argv[i] + 2;
+		size_t size = strncmp(argv[i], "--", 2) == 0 ? strcspn(flag, "=") : 0;
+		long index = argv[i][0] == '-' && strlen(argv[i]) == 2
+				 ? row_of_key(parse->table, argv[i][1])
+				 : -1;
+
+		row = index != -1 ? &parse->table[index] : NULL;
+		if (size > 0) {
+			row = row_of_flag(parse->table, flag, size);
+			if (row == NULL && row_of_flag(own, flag, size) == NULL) {
+				flag[size] = '\0';
+				refuse_flag(parse, flag);
+			}
+		}
+		if (row != NULL && row->type != SETTING_BOOL &&
+		    (size == 0 || flag[size] == '\0'))
+			i++; /* its value */
+	}
+}
+
 static void
 read_argv(struct parse *parse, int argc, char **argv)
 {
@@ -311,6 +372,7 @@ read_argv(struct parse *parse, int argc, char **argv)
 	    version, sizeof version, "%s %s", parse->help->program, FLOTILLA_VERSION);
 	argp_program_version = version;
 	argp_err_exit_status = EXIT_USAGE;
+	check_flags(parse, argc, argv);
 	argv[0] = (char *)parse->help->program; /* argp says it, only */
 	argp_parse(&argp, argc, argv, 0, NULL, parse);
 	argv[0] = name;

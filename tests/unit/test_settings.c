@@ -214,6 +214,9 @@ static const struct {
 	{ "--tool-slots 99999999999999999999", "'99999999999999999999': must be" },
 	{ "--tool-slots", "requires an argument" },
 	{ "--slots 3", "flotilla submit: unrecognized option '--slots'" },
+	{ "--tool-slot=3 --tol-slots 3",
+	    "unrecognized option '--tol-slots', did you mean "
+	    "'--tool-slots'?" },
 	{ "-z", "invalid option" },
 };
 
