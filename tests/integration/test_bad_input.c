@@ -404,6 +404,8 @@ END_TEST
 /* On a fleet of its own: what a test starts ends with it. */
 START_TEST(a_redis_that_is_gone_is_told_and_nothing_is_lost)
 {
+	struct fleet_kit *others = kit;
+	struct arena *others_arena = arena;
 	struct cli_job *job;
 	struct said said;
 
@@ -425,6 +427,8 @@ START_TEST(a_redis_that_is_gone_is_told_and_nothing_is_lost)
 	assert_says(said.out, "Done.");
 	assert_runs_go_on();
 	stop_fleet();
+	kit = others;
+	arena = others_arena;
 }
 END_TEST
 

@@ -347,7 +347,7 @@ static const struct {
 	{ STATUS_NOT_FOUND, "'nobody'", { "resume", "nobody" } },
 	{ STATUS_UNREACHABLE, "no Redis at unix:///nowhere",
 	    { "runs", "--redis", "unix:///nowhere" } },
-	{ STATUS_UNREACHABLE, "no broker at ipc:///nowhere",
+	{ STATUS_UNREACHABLE, "at ipc:///nowhere",
 	    { "top", "--once", "--broker", "ipc:///nowhere" } },
 	{ STATUS_REFUSED, "context is not valid JSON",
 	    { "submit", "quick", "Hi", "--context", "{oops", "--wait" } },
