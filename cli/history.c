@@ -14,6 +14,7 @@ print_checkpoint(struct arena *arena, const struct value *checkpoint)
 	const struct value *fields = value_get(checkpoint, "fields");
 	const char *next = value_get_text(checkpoint, "next");
 	int64_t count = value_get_int(checkpoint, "count", 0);
+	const char *messages;
 	struct packet names = { 0 };
 	size_t i;
 
@@ -23,16 +24,17 @@ print_checkpoint(struct arena *arena, const struct value *checkpoint)
 		    &names, fields->pairs[i].key->text, fields->pairs[i].key->size);
 	}
 	packet_append(&names, "", 1);
+	messages = count > 0 ? arena_printf(arena, "+%" PRId64 " message%s", count,
+				   count == 1 ? "" : "s")
+			     : "";
 	next = next == NULL || strcmp(next, "__end__") == 0
 		   ? ""
 		   : arena_printf(arena, "next %s", next);
-	printf("%4" PRId64 "  %s  step %-4" PRId64 " %-11s %-28s +%" PRId64
-	       " message%s%s%s\n",
+	printf("%4" PRId64 "  %s  step %-4" PRId64 " %-11s %-28s %s%s%s\n",
 	    value_get_int(checkpoint, "version", 0),
 	    show_time(arena, value_get_int(checkpoint, "at", 0)),
 	    value_get_int(checkpoint, "step", 0), value_get_text(checkpoint, "status"),
-	    next, count, count == 1 ? "" : "s", value_size(fields) > 0 ? ", fields" : "",
-	    names.data);
+	    next, messages, value_size(fields) > 0 ? "  fields" : "", names.data);
 	packet_release(&names);
 }
 

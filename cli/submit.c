@@ -85,6 +85,9 @@ print_end(struct session *session, const char *thread, const char *run,
 	} else if (answer) {
 		print_answer(session, state);
 	}
+	if (value_text_is(value_get(last, "status"), "interrupted"))
+		complain(
+		    "run %s is interrupted; `flotilla resume %s` goes on", run, thread);
 }
 
 /* --- submitting
