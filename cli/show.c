@@ -12,7 +12,7 @@
 
 #define WIDTH_UNKNOWN 120u /* no terminal: a file, a pipe */
 #define WIDTH_MIN 40u
-#define REST_MIN 20u
+#define REST_MIN 10u
 #define NAME_WIDTH 64u
 
 #define RED "31"

@@ -21,7 +21,8 @@ static const struct value *
 details(struct arena *arena, const struct value *body, bool token)
 {
 	static const char *const said[] = { "at", "kind", "run", "seq", "first", "count",
-		"step", "node", "thread", "agent", "model", "index", "worker", "status" };
+		"step", "node", "thread", "agent", "model", "index", "worker", "status",
+		"version" };
 	size_t i;
 
 	for (i = 0; i < sizeof said / sizeof *said; i++)
