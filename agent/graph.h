@@ -46,11 +46,11 @@ struct step_outcome {
 	const char *jump; /* jump_to of the update, or NULL */
 };
 
-/* Whether `node` may jump to `jump` (NULL: it does not jump): 0, or -1 with a reason in arena
+/* Whether the node at index may jump to the target `name` (NULL: it does not jump): 0, or -1 with a reason in arena
  * that names hook and target. To be asked before the step is applied, which cannot be taken
  * back. */
-int graph_check_jump(struct arena *arena, const struct graph *graph, size_t node,
-    const char *jump, const char **error_r);
+int graph_check_jump(struct arena *arena, const struct graph *graph, size_t index,
+    const char *name, const char **error_r);
 
 /* Returns the index of the node to run after `node`. -1 with a reason in arena when
  * graph_check_jump refuses the jump. */

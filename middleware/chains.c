@@ -46,14 +46,14 @@ void
 chains_destroy(struct chains **chains_p)
 {
 	struct chains *chains = *chains_p;
-	struct entry *entry;
+	struct entry *entry, *next;
 
 	*chains_p = NULL;
 	if (chains == NULL)
 		return;
-	while ((entry = TAILQ_FIRST(&chains->entries)) != NULL) {
+	for (entry = TAILQ_FIRST(&chains->entries); entry != NULL; entry = next) {
+		next = TAILQ_NEXT(entry, link);
 		assert(entry->users == 0);
-		TAILQ_REMOVE(&chains->entries, entry, link);
 		entry_destroy(entry);
 	}
 	free(chains);

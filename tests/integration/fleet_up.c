@@ -141,7 +141,7 @@ fleet_up_json(struct fleet_up *fleet, const char *text)
 static void
 pause_a_little(void)
 {
-	const struct timespec pause = { .tv_nsec = POLL_MS * 1000000 };
+	const struct timespec pause = { .tv_nsec = POLL_MS * 1000000L };
 
 	nanosleep(&pause, NULL);
 }

@@ -325,7 +325,7 @@ shout_at(const char *endpoint)
 	for (i = 0; i < sizeof noise; i++)
 		noise[i] = (char)(i * 31 + i / 7);
 	ck_assert_uint_lt(strlen(path), sizeof address.sun_path);
-	strcpy(address.sun_path, path);
+	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
 	for (i = 0; i < 16; i++)
 		send(fd, noise, sizeof noise, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -383,7 +383,7 @@ START_TEST(garbage_on_the_brokers_ports_hurts_nobody)
 	char *oversized = calloc(1, HEADER_BYTES_MAX + 1);
 	struct said said;
 
-	memcpy(oversized, "FL\1\1", 4);
+	snprintf(oversized, HEADER_BYTES_MAX, "FL\1\1");
 	assert_told(context, "no header", 9, CODE_MALFORMED);
 	assert_told(context, "FL\1\3\0\0\0\0\x80", 9, CODE_NO_SESSION); /* PING */
 	assert_told(context, oversized, HEADER_BYTES_MAX + 1, CODE_TOO_LARGE);

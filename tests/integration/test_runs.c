@@ -368,7 +368,7 @@ play_drain(struct scene *scene)
 		ck_assert_uint_eq(messages_of(scene, nth(scene, "t", i)), 8);
 		check_events(scene, nth(scene, "r", i), nth(scene, "t", i));
 	}
-	ck_assert_uint_eq(check_ledger(scene), 4 * DRAINED_RUNS);
+	ck_assert_uint_eq(check_ledger(scene), (size_t)4 * DRAINED_RUNS);
 	check_idle(scene);
 }
 

@@ -254,7 +254,7 @@ compare_texts(const void *a, const void *b)
 static void
 check_ledger(struct storm *storm)
 {
-	size_t room = 16u * storm->runs, count = 0, different = 0, i;
+	size_t room = (size_t)16 * storm->runs, count = 0, different = 0, i;
 	const char **calls = arena_alloc(storm->arena, room * sizeof *calls);
 	FILE *file = fopen(storm->ledger, "re");
 	char line[256];
@@ -275,9 +275,10 @@ check_ledger(struct storm *storm)
 		    "call %s has started twice", calls[i]);
 	}
 	if (storm->plan->each_once || !storm->plan->once_tools)
-		ck_assert_uint_eq(different, 4u * storm->runs);
+		ck_assert_uint_eq(different, (size_t)4 * storm->runs);
 	else
-		ck_assert_uint_ge(different, 2u * storm->runs); /* a few are lost */
+		ck_assert_uint_ge(
+		    different, (size_t)2 * storm->runs); /* a few are lost */
 }
 
 void
