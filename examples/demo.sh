@@ -13,7 +13,9 @@ WORKSPACE=$folder/workspace
 export WORKSPACE
 agent=$here/agents/login_register.yaml
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+bold= plain=
+[ ! -t 1 ] || { bold=$(printf '\033[1m') plain=$(printf '\033[0m'); }
+say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 
 if [ -n "${OPENAI_API_KEY:-}${OPENAI_BASE_URL:-}" ]; then
 	model=openai:${OPENAI_MODEL:-gpt-4o-mini}
