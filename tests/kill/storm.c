@@ -9,13 +9,14 @@
 
 /* Two rounds of tools at once; the first call of a round takes longer, so that results do not
  * arrive in call order. A run takes about two seconds. */
+#define FIRST_MS 400u
 static const char agent_text[] =
     "name: clerk\n"
     "model: scripted:clerk\n"
     "tools: [note]\n"
     "script:\n"
     "  clerk:\n"
-    "    - delay_ms: 400\n"
+    "    - delay_ms: %u\n"
     "      content: Two notes first.\n"
     "      tool_calls:\n"
     "        - {id: a, name: note, args: {text: alpha, seconds: 0.4}}\n"
@@ -284,7 +285,9 @@ write_files(struct storm *storm)
 	/* Fewer than there are calls: some wait at the broker. A hundred processes at once would
 	 * also keep a busy machine from hearing anybody's heartbeats. */
 	kit_flag(storm->kit, KIT_TOOLS, "--slots", "16");
-	kit_write(storm->kit, "clerk.yaml", agent_text);
+	kit_write(storm->kit, "clerk.yaml",
+	    arena_printf(storm->arena, agent_text,
+		storm->plan->first_ms > 0 ? storm->plan->first_ms : FIRST_MS));
 }
 
 void

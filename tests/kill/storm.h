@@ -23,6 +23,7 @@ struct storm {
 
 struct storm_plan {
 	unsigned tools, models, coordinators; /* how many processes */
+	unsigned first_ms; /* how long the first model call takes; 0: not long */
 	bool once_tools; /* the tools are not idempotent: a lost call ends as an error */
 	bool each_once; /* no worker or broker dies: no call starts twice, none is lost */
 	/* What goes wrong. All runs are in flight when it begins. */

@@ -44,18 +44,27 @@ START_TEST(the_only_coordinators_runs_are_taken_over_by_the_next)
 }
 END_TEST
 
-/* It wakes up in the belief that all is as before, while others have its runs. */
-static void
-busiest_sleeps(struct storm *storm)
+static unsigned
+send_busiest_to_sleep(struct storm *storm)
 {
-	unsigned sleeper = storm_busiest(storm), other = 1 - sleeper;
+	unsigned sleeper = storm_busiest(storm);
 	const char *owner = storm_owner(storm, sleeper);
 
 	kit_signal(storm->kit, KIT_COORDINATOR, sleeper, SIGSTOP);
 	storm_wait_taken(storm, owner);
+	return sleeper;
+}
+
+/* It wakes up in the belief that all is as before: its calls were answered while it slept,
+ * and it wants to commit what another has committed. */
+static void
+busiest_sleeps(struct storm *storm)
+{
+	unsigned sleeper = send_busiest_to_sleep(storm);
+
 	kit_signal(storm->kit, KIT_COORDINATOR, sleeper, SIGCONT);
-	/* Now the one that was fenced must take everything back, and what is new. */
-	kit_kill(storm->kit, KIT_COORDINATOR, other);
+	storm_wait(storm, 50);
+	kit_stop(storm->kit, KIT_COORDINATOR, 1 - sleeper);
 	storm_submit(storm, 10);
 }
 
@@ -71,6 +80,29 @@ START_TEST(one_that_slept_longer_than_its_lease_is_fenced_and_goes_on_working)
 }
 END_TEST
 
+/* It waits for answers that go to another by now, and that one dies. */
+static void
+busiest_sleeps_and_the_other_dies(struct storm *storm)
+{
+	unsigned sleeper = send_busiest_to_sleep(storm);
+
+	kit_signal(storm->kit, KIT_COORDINATOR, sleeper, SIGCONT);
+	kit_kill(storm->kit, KIT_COORDINATOR, 1 - sleeper);
+}
+
+START_TEST(one_that_lost_its_runs_takes_them_back_when_their_owner_dies)
+{
+	const struct storm_plan plan = { .tools = 1,
+		.models = 1,
+		.coordinators = 2,
+		.first_ms = 5000,
+		.each_once = true,
+		.happen = busiest_sleeps_and_the_other_dies };
+
+	storm_play(&plan);
+}
+END_TEST
+
 TCase *
 tcase_coordinator(void)
 {
@@ -81,5 +113,7 @@ tcase_coordinator(void)
 	tcase_add_test(tcase, the_only_coordinators_runs_are_taken_over_by_the_next);
 	tcase_add_test(
 	    tcase, one_that_slept_longer_than_its_lease_is_fenced_and_goes_on_working);
+	tcase_add_test(
+	    tcase, one_that_lost_its_runs_takes_them_back_when_their_owner_dies);
 	return tcase;
 }
