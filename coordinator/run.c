@@ -39,6 +39,11 @@ run_fail(struct run *run, const char *type, const char *format, ...)
 enum go
 run_stopped_by(struct run *run, const struct fault *fault)
 {
+	/* An owner before us was told that the run is to be cancelled, and cancelled its calls;
+	 * we may find them so before we are told. */
+	if (!run_must_stop(run) && store_cancel_wanted(run->coordinator->store,
+				       run->arena, run->thread, run->id))
+		run->cancel_wanted = true;
 	if (run_must_stop(run) || fiber_cancelled())
 		return GO_DROP;
 	return run_fail_with(run, fault);

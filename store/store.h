@@ -141,6 +141,10 @@ struct store_renewed {
 enum store_status store_renew(struct store *store, struct arena *arena, unsigned shard,
     const char *owner, uint64_t lease_ms, struct store_renewed *renewed_r);
 
+/* Whether somebody has asked for run to be cancelled; false when nothing can be said. */
+bool store_cancel_wanted(
+    struct store *store, struct arena *arena, const char *thread, const char *run);
+
 /* threads_r: [thread id] that owner should claim if it does not hold them, recovered ones first. */
 enum store_status store_sweep(struct store *store, struct arena *arena, unsigned shard,
     const char *owner, unsigned limit, const struct value **threads_r);

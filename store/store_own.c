@@ -195,6 +195,20 @@ store_release(
 	return status;
 }
 
+bool
+store_cancel_wanted(
+    struct store *store, struct arena *arena, const char *thread, const char *run)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+
+	command_text(&command, "HEXISTS");
+	command_text(&command, store_run_key(arena, thread, run));
+	command_text(&command, "cancelling");
+	return store_read(store, &command, &reply) == STORE_OK &&
+	       value_is(reply, VALUE_INT) && reply->integer == 1;
+}
+
 static const struct value *
 texts(struct arena *arena, const struct value *reply)
 {
