@@ -147,7 +147,7 @@ session_status(struct session *session)
 bool
 session_interrupted(const struct session *session)
 {
-	return session->interrupted;
+	return session->interrupted || ferror(stdout);
 }
 
 static struct store *

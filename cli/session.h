@@ -37,7 +37,8 @@ struct fleet_file;
 void session_at(struct session *session, const struct fleet_file *fleet);
 void session_disconnect(struct session *session);
 
-/* True once Ctrl-C was pressed; the running fiber is cancelled too. */
+/* True once Ctrl-C was pressed, and the running fiber cancelled; or when nobody reads stdout
+ * any more. */
 bool session_interrupted(const struct session *session);
 
 /* Prints "flotilla: ..." on stderr. */

@@ -13,7 +13,7 @@ WORKSPACE=$folder/workspace
 export WORKSPACE
 agent=$here/agents/login_register.yaml
 
-bold= plain=
+bold='' plain=''
 [ ! -t 1 ] || { bold=$(printf '\033[1m') plain=$(printf '\033[0m'); }
 say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 
