@@ -18,8 +18,8 @@ struct redis;
 
 /* Returns a new client that connects (and connects again, with back-off, for ever) to
  * url: "redis://[[user]:password@]host[:port][/db]" or "unix:///path/to/socket". NULL with a
- * reason when url is none. library is the source of a Redis function library loaded
- * (FUNCTION LOAD REPLACE) after each connect, or NULL. */
+ * reason, lent until the next one, when url is none. library is the source of a Redis function
+ * library loaded (FUNCTION LOAD REPLACE) after each connect, or NULL. */
 struct redis *redis_new(
     struct loop *loop, const char *url, const char *library, const char **error_r);
 

@@ -326,10 +326,13 @@ struct redis_session *
 redis_session_new(struct loop *loop, const char *url, const char *library,
     const struct redis_session_events *events, void *arg, const char **error_r)
 {
+	static char reason[160]; /* outlives the arena it is written in */
 	struct redis_session *session = xcalloc(1, sizeof *session);
 
 	session->arena = arena_new();
 	if (redis_address_parse(session->arena, url, &session->address, error_r) == -1) {
+		snprintf(reason, sizeof reason, "%s", *error_r);
+		*error_r = reason;
 		arena_destroy(&session->arena);
 		free(session);
 		return NULL;

@@ -142,6 +142,7 @@ START_TEST(is_no_url_of_a_redis)
 
 	ck_assert_ptr_null(redis_new(redis_trial.loop, no_urls[_i], NULL, &error));
 	ck_assert_ptr_nonnull(error);
+	ck_assert_uint_gt(strlen(error), 0); /* its text is still there */
 }
 END_TEST
 
