@@ -11,6 +11,7 @@
 #include "socket.h"
 
 #define TICK_MS 50
+#define LOST_MS 250
 #define LINGER_MS 1000
 #define ROUTING_ID_BYTES 5u
 #define ARENA_BYTES_MAX (256u << 10)
@@ -28,8 +29,9 @@ struct broker {
 	struct timer *tick;
 	struct core *core;
 	struct arena *arena; /* of decoded headers; made anew when it has grown */
-	uint64_t *lost;      /* peers that could not be sent to in this step */
+	uint64_t *lost;      /* peers that cannot be sent to any more */
 	size_t lost_count, lost_room;
+	uint64_t lost_ms; /* when the first of them was noted */
 };
 
 #define OFFSET(member) offsetof(struct broker_settings, member)
@@ -126,9 +128,13 @@ is_unowned(enum message_type type)
 	return type == MSG_OFFER || type == MSG_WITHDRAW;
 }
 
+/* It is gone, but what it said last may be unread yet: a result, or that it gives its calls
+ * back. Until that is read it counts as alive. */
 static void
 note_lost(struct broker *broker, uint64_t peer)
 {
+	if (broker->lost_count == 0)
+		broker->lost_ms = loop_now_ms(broker->loop);
 	if (broker->lost_count == broker->lost_room) {
 		broker->lost_room = broker->lost_room == 0 ? 16 : 2 * broker->lost_room;
 		broker->lost =
@@ -237,7 +243,7 @@ do_drop(struct broker *broker, const struct action *action)
 }
 
 static void
-step(struct broker *broker, const struct event *event)
+feed(struct broker *broker, const struct event *event)
 {
 	static void (*const performers[])(struct broker *, const struct action *) = {
 		[ACTION_SEND] = do_send,
@@ -254,14 +260,24 @@ step(struct broker *broker, const struct event *event)
 		performers[actions.items[i].type](broker, &actions.items[i]);
 }
 
-/* A step may find peers gone; that is an event each, which may find more. */
+/* At the end of each turn. Sockets are fair: on a busy one a lost peer's words are read long
+ * before LOST_MS. */
 static void
-feed(struct broker *broker, const struct event *event)
+end_lost_sessions(void *arg)
 {
-	step(broker, event);
-	while (broker->lost_count > 0)
-		step(broker, &(struct event){ .type = EVENT_UNREACHABLE,
-				 .peer = broker->lost[--broker->lost_count] });
+	struct broker *broker = arg;
+	size_t i, count = broker->lost_count;
+
+	if (count == 0 || (socket_has_input(broker->router) &&
+			      loop_now_ms(broker->loop) < broker->lost_ms + LOST_MS))
+		return;
+	for (i = 0; i < count; i++)
+		feed(broker, &(struct event){
+				 .type = EVENT_UNREACHABLE, .peer = broker->lost[i] });
+	/* These steps may have found more. */
+	broker->lost_count -= count;
+	memmove(broker->lost, broker->lost + count,
+	    broker->lost_count * sizeof *broker->lost);
 }
 
 /* --- events --------------------------------------------------------------------------- */
@@ -357,6 +373,7 @@ broker_new(struct service *service, const struct broker_settings *settings)
 	    socket_router(broker->loop, settings->bind, on_message, broker, &error);
 	check_bound(broker->router, settings->bind, error);
 	broker->tick = timer_start(broker->loop, TICK_MS, TICK_MS, on_tick, broker);
+	loop_add_flush(broker->loop, end_lost_sessions, broker);
 	return broker;
 }
 
@@ -368,6 +385,7 @@ broker_destroy(struct broker **broker_p)
 	if (broker == NULL)
 		return;
 	timer_stop(&broker->tick);
+	loop_remove_flush(broker->loop, end_lost_sessions, broker);
 	socket_close(&broker->router, LINGER_MS);
 	socket_close(&broker->status, LINGER_MS);
 	core_destroy(&broker->core, body_free);

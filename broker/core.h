@@ -47,7 +47,8 @@ extern const struct core_options core_defaults;
 enum event_type {
 	EVENT_MESSAGE,     /* peer, header, body */
 	EVENT_REFUSED,     /* a message of peer that could not be decoded: code, reason */
-	EVENT_UNREACHABLE, /* sending to peer failed for good: peer is gone */
+	EVENT_UNREACHABLE, /* sending to peer failed for good, and all that it ever sent was
+			      fed: peer is gone */
 	EVENT_TICK,        /* at least every heartbeat_ms */
 	EVENT_LEAVE,       /* the broker goes: GOAWAY to all, no new calls from now on */
 };

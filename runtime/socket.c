@@ -206,6 +206,23 @@ socket_shutdown(void)
 	context = NULL;
 }
 
+/* Handles what has come for libzmq meanwhile, new and lost peers among it. */
+static int
+events_of(void *zmq)
+{
+	int events = 0;
+	size_t size = sizeof events;
+
+	zmq_getsockopt(zmq, ZMQ_EVENTS, &events, &size);
+	return events;
+}
+
+bool
+socket_has_input(const struct socket *socket)
+{
+	return (events_of(socket->zmq) & ZMQ_POLLIN) != 0;
+}
+
 /* --- receiving ---------------------------------------------------------------------- */
 
 /* A signal may interrupt libzmq's look at its own mailbox. */
@@ -286,10 +303,7 @@ send_frame(void *zmq, zmq_msg_t *frame, int flags)
 static void
 notice_lost_peers(void *zmq)
 {
-	int events;
-	size_t size = sizeof events;
-
-	zmq_getsockopt(zmq, ZMQ_EVENTS, &events, &size);
+	events_of(zmq);
 }
 
 /* Only here can a message be refused. A ROUTER that refused the routing id would take the

@@ -86,6 +86,7 @@ act(void (*play)(struct scene *scene), unsigned coordinators)
 	    kit_write(
 		scene.kit, "note.yaml", arena_printf(scene.arena, note, scene.ledger)));
 	kit_flag(scene.kit, KIT_TOOLS, "--slots", "200");
+	kit_flag(scene.kit, KIT_COORDINATOR, "--served-wait-ms", "2000");
 	kit_start_all(scene.kit, 1, 1, coordinators);
 	kit_flotilla(scene.kit, "agents", "apply",
 	    kit_write(scene.kit, "agents.yaml", agents), NULL);
@@ -378,6 +379,26 @@ START_TEST(a_drained_coordinators_calls_go_on_for_the_next_owner)
 }
 END_TEST
 
+/* Much longer than a coordinator waits for a worker it has heard nothing of. */
+#define BROKER_AWAY_MS 3000u
+
+static void
+play_without_broker(struct scene *scene)
+{
+	kit_kill(scene->kit, KIT_BROKER, 0);
+	fiber_sleep(BROKER_AWAY_MS);
+	submit(scene, "clerk", "r1", "t", "input", "\"hi\"");
+	fiber_sleep(BROKER_AWAY_MS);
+	kit_start(scene->kit, KIT_BROKER, 0);
+	ck_assert_str_eq(wait_status(scene, "r1", "t"), "success");
+}
+
+START_TEST(a_run_that_begins_while_the_broker_is_away_waits_for_it)
+{
+	act(play_without_broker, 1);
+}
+END_TEST
+
 /* --- cancels ------------------------------------------------------------------------ */
 
 static void
@@ -470,6 +491,7 @@ tcase_runs(void)
 	tcase_add_test(
 	    tcase, a_node_that_was_resumed_does_not_pause_again_after_a_takeover);
 	tcase_add_test(tcase, a_drained_coordinators_calls_go_on_for_the_next_owner);
+	tcase_add_test(tcase, a_run_that_begins_while_the_broker_is_away_waits_for_it);
 	tcase_add_test(tcase, cancelled_anywhere_a_run_ends_and_leaves_no_call_behind);
 	tcase_add_test(
 	    tcase, a_fleet_json_whose_up_is_gone_is_no_fleet_though_its_pid_lives);

@@ -7,6 +7,22 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Every line of it with a line's end before. */
+static void
+read_log(struct wire_bench *bench)
+{
+	int fd = open(bench->log, O_RDONLY | O_CLOEXEC);
+	ssize_t size = 0;
+
+	if (fd != -1) {
+		size = read(fd, bench->log_text + 1, sizeof bench->log_text - 2);
+		close(fd);
+	}
+	ck_assert_int_ge(size, 0);
+	bench->log_text[0] = '\n';
+	bench->log_text[1 + size] = '\0';
+}
+
 /* --- waiting -------------------------------------------------------------------------- */
 
 struct until {
@@ -31,7 +47,10 @@ wire_until(struct wire_bench *bench, bool (*done)(void *arg), void *arg, const c
 		bench->loop };
 
 	loop_run_until(bench->loop, is_through, &until);
-	ck_assert_msg(done(arg), "waited in vain for: %s", what);
+	if (!done(arg)) {
+		read_log(bench);
+		ck_abort_msg("waited in vain for: %s; logged:%s", what, bench->log_text);
+	}
 }
 
 static void
@@ -190,7 +209,8 @@ ask_main(void *arg)
 
 	ask->result =
 	    caller_call(bench->caller, ask->arena, &ask->request, &ask->outcome);
-	caller_stored(bench->caller, ask->id);
+	if (ask->result == 0)
+		caller_stored(bench->caller, ask->request.id);
 	ask->ended = true;
 }
 
@@ -261,18 +281,10 @@ wire_answer(const struct ask *ask)
 unsigned
 wire_logged(struct wire_bench *bench, const char *line)
 {
-	int fd = open(bench->log, O_RDONLY | O_CLOEXEC);
-	ssize_t size = 0;
 	unsigned count = 0;
 	const char *at;
 
-	if (fd != -1) {
-		size = read(fd, bench->log_text + 1, sizeof bench->log_text - 2);
-		close(fd);
-	}
-	ck_assert_int_ge(size, 0);
-	bench->log_text[0] = '\n';
-	bench->log_text[1 + size] = '\0';
+	read_log(bench);
 	for (at = bench->log_text; (at = strstr(at, line)) != NULL; at++)
 		count += at[-1] == '\n';
 	return count;
