@@ -25,6 +25,8 @@ struct catalog {
 	struct arena *arena;
 	const struct value *tools;
 	uint64_t generation;
+	bool is_up;
+	uint64_t up_ms;   /* since when */
 	unsigned storing; /* fibers that write to Redis */
 };
 
@@ -100,8 +102,16 @@ catalog_withdraw(struct catalog *catalog, const struct header *header)
 }
 
 void
+catalog_up(struct catalog *catalog)
+{
+	catalog->is_up = true;
+	catalog->up_ms = loop_now_ms(catalog->loop);
+}
+
+void
 catalog_down(struct catalog *catalog)
 {
+	catalog->is_up = false;
 	zhashx_purge(catalog->offers);
 	zhashx_purge(catalog->services);
 }
@@ -243,8 +253,17 @@ catalog_serves(const struct catalog *catalog, const char *service)
 	return zhashx_lookup(catalog->services, service) != NULL;
 }
 
+static bool
+is_over(const struct catalog *catalog, uint64_t since, uint64_t wait_ms)
+{
+	uint64_t from = since > catalog->up_ms ? since : catalog->up_ms;
+
+	return catalog->is_up && loop_now_ms(catalog->loop) >= from + wait_ms;
+}
+
 int
-catalog_wait(struct catalog *catalog, const char *service, uint64_t deadline)
+catalog_wait(
+    struct catalog *catalog, const char *service, uint64_t since, uint64_t wait_ms)
 {
 	size_t prefix = strlen(SERVICE_TOOL_PREFIX);
 	const char *tool =
@@ -252,7 +271,7 @@ catalog_wait(struct catalog *catalog, const char *service, uint64_t deadline)
 
 	while (!catalog_serves(catalog, service) &&
 	       (tool == NULL || !value_has(catalog->tools, tool))) {
-		if (loop_now_ms(catalog->loop) >= deadline)
+		if (is_over(catalog, since, wait_ms))
 			return 1;
 		if (fiber_sleep(WAIT_STEP_MS) == -1)
 			return -1;

@@ -18,7 +18,8 @@ struct catalog;
 struct catalog *catalog_new(struct loop *loop, struct store *store);
 void catalog_destroy(struct catalog **catalog_p);
 
-/* OFFER and WITHDRAW of the broker; catalog_down: all sessions are gone with it. */
+/* The broker is there, or gone and all sessions with it; its OFFER and WITHDRAW. */
+void catalog_up(struct catalog *catalog);
 void catalog_offer(
     struct catalog *catalog, const struct header *header, struct parts *bodies);
 void catalog_withdraw(struct catalog *catalog, const struct header *header);
@@ -30,9 +31,11 @@ const struct value *catalog_tools(const struct catalog *catalog);
 uint64_t catalog_generation(const struct catalog *catalog);
 /* A live worker serves it. */
 bool catalog_serves(const struct catalog *catalog, const char *service);
-/* Waits, on a fiber, until service is served or its tool known, at most until deadline
- * (in loop_now_ms). Returns 0, 1 when the time is over, -1 when cancelled. */
-int catalog_wait(struct catalog *catalog, const char *service, uint64_t deadline);
+/* Waits, on a fiber, until service is served or its tool known, at most wait_ms from since
+ * (in loop_now_ms), or from when the broker came: while it is away nobody can tell who serves
+ * what. Returns 0, 1 when the time is over, -1 when cancelled. */
+int catalog_wait(
+    struct catalog *catalog, const char *service, uint64_t since, uint64_t wait_ms);
 /* The served name most like service, or NULL. */
 const char *catalog_nearest(
     const struct catalog *catalog, struct arena *arena, const char *service);

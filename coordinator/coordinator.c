@@ -44,6 +44,7 @@ on_up(void *arg)
 	struct coordinator *coordinator = arg;
 
 	log_info("broker connected");
+	catalog_up(coordinator->catalog);
 	caller_up(coordinator->caller);
 }
 

@@ -53,8 +53,7 @@ wait_served(struct run *run)
 	struct coordinator *coordinator = run->coordinator;
 	const struct spec *spec = run->agent->spec;
 	const struct value *tools = spec_served_tools(run->arena, spec);
-	uint64_t deadline = loop_now_ms(coordinator->loop) +
-			    (uint64_t)coordinator->settings->served_wait_ms;
+	uint64_t since = loop_now_ms(coordinator->loop);
 	size_t i;
 
 	for (i = 0; i <= value_size(tools); i++) {
@@ -64,7 +63,8 @@ wait_served(struct run *run)
 			   : arena_printf(run->arena, SERVICE_TOOL_PREFIX "%s",
 				 value_text(value_at(tools, i - 1)));
 		const char *nearest;
-		int waited = catalog_wait(coordinator->catalog, service, deadline);
+		int waited = catalog_wait(coordinator->catalog, service, since,
+		    (uint64_t)coordinator->settings->served_wait_ms);
 
 		if (waited == -1)
 			return GO_DROP;
