@@ -49,6 +49,16 @@ show_width(void)
 }
 
 size_t
+show_height(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == -1 || size.ws_row == 0)
+		return SIZE_MAX / 2;
+	return size.ws_row;
+}
+
+size_t
 show_rest(size_t used)
 {
 	size_t width = show_width();

@@ -11,6 +11,8 @@ bool show_colour(void);
 
 /* Columns of the terminal, or a usual width when stdout is none. */
 size_t show_width(void);
+/* Rows of the terminal, or more than anybody needs. */
+size_t show_height(void);
 /* Columns that are left in a line behind used ones; some are, always. */
 size_t show_rest(size_t used);
 

@@ -14,6 +14,8 @@
 
 #define ANSWER_WAIT_MS 3000u
 #define REFRESH_MS 1000u
+#define ROWS_AROUND 9u /* lines beside those of sessions and services */
+#define ROWS_MIN 3u
 #define SERVES_COLUMN 67u /* where the list of services begins */
 
 struct top_settings {
@@ -178,20 +180,41 @@ print_sessions(struct arena *arena, const struct value *sessions)
 			print_session(arena, value_at(sessions, i));
 }
 
-static void
-print_services(struct arena *arena, const struct value *services)
+static bool
+is_busy(const struct value *service)
 {
-	size_t i;
+	return value_get_int(service, "queued", 0) +
+		   value_get_int(service, "running", 0) >
+	       0;
+}
+
+static void
+print_service(struct arena *arena, const struct value *one)
+{
+	printf("%-34s %8" PRId64 " %8" PRId64 " %8" PRId64 "\n",
+	    show_line(arena, value_get_text(one, "name"), 34),
+	    value_get_int(one, "workers", 0), value_get_int(one, "queued", 0),
+	    value_get_int(one, "running", 0));
+}
+
+/* As many as there are rows left, those with work first. */
+static void
+print_services(struct arena *arena, const struct value *services, size_t rows)
+{
+	size_t count = value_size(services), shown = 0, i;
+	int rest;
 
 	printf("\n%-34s %8s %8s %8s\n", "SERVICE", "WORKERS", "QUEUED", "RUNNING");
-	for (i = 0; i < value_size(services); i++) {
-		const struct value *one = value_at(services, i);
-
-		printf("%-34s %8" PRId64 " %8" PRId64 " %8" PRId64 "\n",
-		    show_line(arena, value_get_text(one, "name"), 34),
-		    value_get_int(one, "workers", 0), value_get_int(one, "queued", 0),
-		    value_get_int(one, "running", 0));
+	for (rest = 0; rest < 2; rest++) {
+		for (i = 0; i < count && shown < rows; i++) {
+			if (is_busy(value_at(services, i)) == (rest == 0)) {
+				print_service(arena, value_at(services, i));
+				shown++;
+			}
+		}
 	}
+	if (shown < count)
+		printf("... and %zu more\n", count - shown);
 }
 
 /* A rate needs two looks. */
@@ -212,6 +235,7 @@ print_screen(const struct top *top)
 	struct arena *arena = top->now.arena;
 	const struct value *broker = value_get(top->now.stats, "broker");
 	const struct value *calls = value_get(top->now.stats, "calls");
+	size_t rows = show_height(), used = ROWS_AROUND;
 
 	printf("flotilla %s   broker up %s%s\n",
 	    show_date(arena, (int64_t)time(NULL) * 1000),
@@ -228,7 +252,9 @@ print_screen(const struct top *top)
 	    value_get_int(calls, "assigned", 0), value_get_int(calls, "kept", 0));
 	print_rates(top);
 	print_sessions(arena, value_get(top->now.stats, "sessions"));
-	print_services(arena, value_get(top->now.stats, "services"));
+	used += value_size(value_get(top->now.stats, "sessions"));
+	print_services(arena, value_get(top->now.stats, "services"),
+	    rows > used + ROWS_MIN ? rows - used : ROWS_MIN);
 	fflush(stdout);
 }
 

@@ -200,12 +200,11 @@ tell(const struct up *up)
 	const struct up_settings *settings = up->settings;
 
 	printf(
-	    "the fleet is up: redis, broker, %d coordinator, %d worker-model, "
+	    "the fleet is up: redis, broker, %d x coordinator, %d x worker-model, "
 	    "%d worker-tools\n"
 	    "  redis   %s\n  broker  %s\n  status  %s\n"
-	    "In this folder: flotilla submit AGENT TEXT --follow, flotilla top, flotilla "
-	    "watch.\n"
-	    "Ctrl-C ends it.\n",
+	    "In this folder now: flotilla submit, flotilla watch, flotilla top. Ctrl-C "
+	    "ends it.\n",
 	    (int)settings->coordinators, (int)settings->model_workers,
 	    (int)settings->tool_workers, up->fleet.redis, up->fleet.broker,
 	    up->fleet.status);
