@@ -181,12 +181,13 @@ follow_run(struct session *session, const char *thread, const char *run,
 		.run = run,
 		.last = value_empty_map() };
 	struct store *events_store = session_events_store(session);
+	bool there = events_store != NULL && session_store(session) != NULL;
 	struct socket *tokens;
 	int result = STATUS_FAILED;
 
-	if (events_store == NULL || session_store(session) == NULL)
+	if (!there && !session_interrupted(session))
 		return STATUS_UNREACHABLE;
-	tokens = listen_tokens(&follow);
+	tokens = there ? listen_tokens(&follow) : NULL;
 	while (
 	    !session_interrupted(session) && !read_events(&follow, events_store, &result))
 		continue;

@@ -80,6 +80,8 @@ run_command(void *arg)
 
 	invocation->status =
 	    invocation->command->run(session, invocation->settings, invocation->rest);
+	if (invocation->status == STATUS_UNREACHABLE && session_interrupted(session))
+		invocation->status = STATUS_FAILED;
 	session_destroy(&session);
 	loop_stop(invocation->loop);
 }

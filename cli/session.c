@@ -163,7 +163,9 @@ connect_store(struct session *session, struct redis **redis_p)
 		return NULL;
 	}
 	while (!redis_is_up(*redis_p)) {
-		if (loop_now_ms(session->loop) > deadline || fiber_sleep(5) == -1) {
+		if (fiber_sleep(5) == -1)
+			return NULL; /* Ctrl-C: whoever pressed it knows */
+		if (loop_now_ms(session->loop) > deadline) {
 			complain("no Redis at %s (%s); is the fleet up? `flotilla up` "
 				 "starts one",
 			    session->fleet.redis, redis_trouble(*redis_p));

@@ -115,6 +115,10 @@ add_entry(struct session *session, const struct value *fields)
 	    store_redis(session_store(session)), arena, ACCEPT_WAIT_MS, args, n, &reply);
 	if (status == REDIS_OK)
 		return STATUS_OK;
+	if (status == REDIS_CANCELLED) {
+		complain("interrupted; `flotilla runs` tells whether it was submitted");
+		return STATUS_FAILED;
+	}
 	complain("not submitted: %s",
 	    status == REDIS_ERROR ? redis_reply_text(reply)
 				  : redis_trouble(store_redis(session_store(session))));
