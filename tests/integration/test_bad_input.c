@@ -55,6 +55,7 @@ start_fleet(void)
 static void
 stop_fleet(void)
 {
+	unsetenv("FLOTILLA_REDIS"); /* the other cases run in this process, too */
 	kit_destroy(&kit);
 	arena_destroy(&arena);
 }
