@@ -287,8 +287,8 @@ end(struct run *run, enum go go)
 	if (go == GO_DROP)
 		caller_disown(run->coordinator->caller, run->id);
 	if (go == GO_DROP && run->releasing)
-		store_release(
-		    run->coordinator->store, run->arena, run->thread, run->epoch);
+		store_release(run->coordinator->store, run->arena, run->thread,
+		    run->epoch, run->recovered ? NULL : value_list_end(&run->sent));
 	fiber_shield(false);
 }
 
@@ -312,6 +312,7 @@ start_batch(struct run *run)
 	run->batch = arena_new();
 	run->events = (struct value_list){ .arena = run->batch };
 	run->answered = (struct value_list){ .arena = run->batch };
+	run->sent = (struct value_list){ .arena = run->batch };
 }
 
 /* Claims what waits on the thread. Returns true when a run was advanced and there may be

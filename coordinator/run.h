@@ -36,7 +36,8 @@ struct run {
 	struct arena *arena;
 	const char *id;
 	uint64_t epoch, version;
-	bool recovered; /* this superstep's calls may have been sent before */
+	bool recovered; /* this superstep's calls may have been sent before: */
+	const struct value *sent_before; /* [call id], those that were; NULL: any */
 	const struct value *record;
 	const struct value *head, *order; /* the thread's when it was claimed, or NULL */
 	bool applied; /* the thread has taken something of this run: head is history */
@@ -61,6 +62,7 @@ struct run {
 	uint64_t seq;      /* number of the last stored event */
 	struct arena *batch;
 	struct value_list events;
+	struct value_list sent;     /* ids of calls since then */
 	struct value_list answered; /* call ids whose outcome the next commit stores */
 
 	/* Of the superstep under way. */

@@ -191,6 +191,7 @@ load(struct run *run, const struct store_claim *claim)
 		return error == NULL ? GO_DROP : run_fail(run, "ValueError", "%s", error);
 	/* Calls follow a commit: without one nobody has sent any. */
 	run->recovered = continues;
+	run->sent_before = record_value(run, "sent");
 	run->context = value_get(options, "context");
 	run->stream = value_get_bool(options, "stream", false);
 	run->state = state_new(run->agent->spec);

@@ -111,6 +111,7 @@ committed(struct run *run, const struct store_committed *outcome)
 	run->batch = arena_new();
 	run->events = (struct value_list){ .arena = run->batch };
 	run->answered = (struct value_list){ .arena = run->batch };
+	run->sent = (struct value_list){ .arena = run->batch };
 	if (outcome->cancel_wanted)
 		run->cancel_wanted = true;
 	if (outcome->waiting > 0)

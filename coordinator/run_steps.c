@@ -47,6 +47,14 @@ outcome_body(
 	    fault_to_value(arena, run_code_fault(arena, call, outcome)), NULL);
 }
 
+/* Somebody may have sent it before us. */
+static bool
+may_be_known(const struct run *run, const char *id)
+{
+	return run->recovered &&
+	       (run->sent_before == NULL || value_contains(run->sent_before, id));
+}
+
 enum go
 run_call(struct run *run, struct arena *arena, const struct run_call *call,
     const struct value **body_r)
@@ -62,7 +70,7 @@ run_call(struct run *run, struct arena *arena, const struct run_call *call,
 				   ? call->deadline_ms
 				   : (uint64_t)settings->call_deadline_ms,
 		.priority = 2,
-		.flags = call->flags | (run->recovered ? WIRE_RESEND : 0u),
+		.flags = call->flags | (may_be_known(run, call->id) ? WIRE_RESEND : 0u),
 		.idempotency_key = call->id,
 		.profile = call->profile,
 		.request = call->request,
@@ -76,6 +84,7 @@ run_call(struct run *run, struct arena *arena, const struct run_call *call,
 	*body_r = value_get(run->results, call->id);
 	if (*body_r != NULL)
 		return GO_ON;
+	value_list_add(&run->sent, value_str(run->batch, call->id));
 	if (caller_call(run->coordinator->caller, arena, &request, &outcome) == -1)
 		return GO_DROP;
 	*body_r = outcome_body(arena, call, &outcome);
@@ -116,6 +125,7 @@ hook_call_model(struct turn *turn, const struct value *wish)
 	struct agent *agent = run->agent;
 	const char *model = value_get_text(wish, "model");
 	const struct value *profile, *body;
+	enum store_status stored;
 	struct run_call call;
 	enum go go;
 
@@ -148,8 +158,11 @@ hook_call_model(struct turn *turn, const struct value *wish)
 	};
 	if (run_call(run, arena, &call, &body) != GO_ON)
 		return NULL;
-	if (store_results(run->coordinator->store, arena, run->thread, run->id,
-		run->epoch, value_map(arena, call.id, body, NULL)) != STORE_OK) {
+	fiber_shield(true); /* as for tools' outcomes */
+	stored = store_results(run->coordinator->store, arena, run->thread, run->id,
+	    run->epoch, value_map(arena, call.id, body, NULL));
+	fiber_shield(false);
+	if (stored != STORE_OK) {
 		/* If the run is ours to end, its end settles the call. */
 		value_list_add(&run->answered, value_str(run->batch, call.id));
 		return NULL;

@@ -50,11 +50,17 @@ static void
 store_outcome(struct tool_call *call)
 {
 	struct run *run = call->round->run;
+	enum store_status status;
 
 	if (call->round->left == 1 || value_get(run->results, call->call.id) != NULL)
 		return;
-	switch (store_results(run->coordinator->store, call->arena, run->thread, run->id,
-	    run->epoch, value_map(call->arena, call->call.id, call->body, NULL))) {
+	/* Whoever finds it stored does not ask for it again: who stored it must know so,
+	 * to acknowledge it. */
+	fiber_shield(true);
+	status = store_results(run->coordinator->store, call->arena, run->thread, run->id,
+	    run->epoch, value_map(call->arena, call->call.id, call->body, NULL));
+	fiber_shield(false);
+	switch (status) {
 	case STORE_OK:
 		run->results_stored = true;
 		caller_stored(run->coordinator->caller, call->call.id);

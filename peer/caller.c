@@ -498,7 +498,12 @@ caller_stored(struct caller *caller, const char *id)
 {
 	struct entry *entry = id_table_get(caller->ids, id);
 
-	if (entry == NULL || entry->state != ENTRY_ANSWERED)
+	if (entry == NULL) {
+		/* Disowned while it was being stored: it is stored all the same. */
+		send_about(caller, MSG_RESULT_ACK, &(struct header){ .call_id = id });
+		return;
+	}
+	if (entry->state != ENTRY_ANSWERED)
 		return;
 	send_about(caller, MSG_RESULT_ACK, &entry->header);
 	entry_destroy(caller, entry);

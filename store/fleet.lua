@@ -144,6 +144,7 @@ local function claim(keys, args)
   end
   if recovered == 1 then
     results = redis.call('HGETALL', key .. ':w')
+    redis.call('HDEL', key, 'sent') -- the next one cannot be sure of what this one sends
   end
   return { 'OK', run, epoch, version, recovered, head, record, fields, messages, results }
 end
@@ -250,7 +251,8 @@ local function result(keys, args)
   return { 'OK' }
 end
 
--- release(thread key; prefix, thread, epoch): gives a run back unfinished (drain); costs no attempt.
+-- release(thread key; prefix, thread, epoch, sent): gives a run back unfinished (drain); costs no
+-- attempt. sent: the packed ids of the superstep's calls that were sent; "" when that is not sure.
 local function release(keys, args)
   local head = redis.call('HMGET', keys[1], 'epoch', 'run')
   if head[1] ~= args[3] or not head[2] or head[2] == '' then
@@ -259,6 +261,9 @@ local function release(keys, args)
   local key = run_key(args[1], head[2])
   redis.call('HSET', keys[1], 'owner', '')
   redis.call('HINCRBY', key, 'attempts', -1)
+  if args[4] ~= '' then
+    redis.call('HSET', key, 'sent', args[4])
+  end
   redis.call('ZADD', args[1] .. 'due', now_ms(), args[2])
   return { 'OK' }
 end

@@ -130,8 +130,10 @@ enum store_status store_commit(struct store *store, struct arena *arena,
 enum store_status store_results(struct store *store, struct arena *arena,
     const char *thread, const char *run, uint64_t epoch, const struct value *outcomes);
 
-enum store_status store_release(
-    struct store *store, struct arena *arena, const char *thread, uint64_t epoch);
+/* Gives the run back. sent: [call id] of the superstep's calls that were sent, for the next
+ * owner (the record's `sent`); NULL when that is not sure. */
+enum store_status store_release(struct store *store, struct arena *arena,
+    const char *thread, uint64_t epoch, const struct value *sent);
 
 struct store_renewed {
 	bool lapsed; /* there was no lease: others may have claimed what owner holds */

@@ -178,8 +178,8 @@ store_results(struct store *store, struct arena *arena, const char *thread,
 }
 
 enum store_status
-store_release(
-    struct store *store, struct arena *arena, const char *thread, uint64_t epoch)
+store_release(struct store *store, struct arena *arena, const char *thread,
+    uint64_t epoch, const struct value *sent)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply;
@@ -189,6 +189,7 @@ store_release(
 	    &command, "fl_release", store_thread_key(arena, thread), store_shard(thread));
 	command_text(&command, thread);
 	command_uint(&command, epoch);
+	command_value(&command, sent);
 	status = store_read(store, &command, &reply);
 	if (status == STORE_OK && answers(reply, "FENCED"))
 		return STORE_FENCED;
