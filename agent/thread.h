@@ -25,8 +25,7 @@ const struct value *thread_messages(const struct thread *thread);
 /* Messages without an id get "<prefix>-<n>" from now on, n from 1. */
 void thread_prefix(struct thread *thread, const char *prefix);
 
-/* --- editing: planned as a whole, then done ------------------------------------------
- */
+/* --- editing: planned as a whole, then done ----------------------------------------- */
 
 /* The messages one superstep writes, on top of a thread that stays as it is until
  * thread_edit_apply. */
@@ -46,16 +45,14 @@ int thread_edit_add(
  * it was keeps its number. */
 void thread_edit_apply(struct thread_edit *edit, struct arena *arena);
 
-/* --- storing --------------------------------------------------------------------------
- */
+/* --- storing ------------------------------------------------------------------------ */
 
 /* Fills the messages' part of changes; see state_changes. */
 void thread_changes(
     struct thread *thread, struct arena *arena, struct state_changes *changes_r);
 void thread_committed(struct thread *thread);
 
-/* --- memory ---------------------------------------------------------------------------
- */
+/* --- memory ------------------------------------------------------------------------- */
 
 /* Bytes held outside the arena. */
 size_t thread_bytes(const struct thread *thread);

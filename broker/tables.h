@@ -172,8 +172,7 @@ struct message {
 
 #define COUNT(core, counter) ((core)->counters[COUNTER_##counter]++)
 
-/* --- actions.c ------------------------------------------------------------------------
- */
+/* --- actions.c ---------------------------------------------------------------------- */
 
 /* Each appends an action. header is copied, its strings are lent as the action is. */
 void send_to(struct core *core, struct session *session, const struct header *header,
@@ -188,8 +187,7 @@ void blob_drop(struct core *core, struct blob *blob);
 /* Takes message's blob out of it. */
 struct blob blob_take(struct message *message);
 
-/* --- calls.c: a call's life -----------------------------------------------------------
- */
+/* --- calls.c: a call's life --------------------------------------------------------- */
 
 struct call *call_find(const struct core *core, const char *id);
 
@@ -222,8 +220,7 @@ void call_due(struct core *core, struct call *call);
 void call_bury(struct core *core, struct call *call);
 void call_free(struct call *call);
 
-/* --- waiting.c: calls that wait -------------------------------------------------------
- */
+/* --- waiting.c: calls that wait ----------------------------------------------------- */
 
 /* Ends the hold: queues call, or ends it when it must not run twice. */
 void call_unhold(struct core *core, struct call *call);
@@ -236,8 +233,7 @@ void call_lost(struct core *core, struct call *call);
 /* Ends call, which no worker has had in time. */
 void call_expire(struct core *core, struct call *call);
 
-/* --- dispatch.c: who runs what --------------------------------------------------------
- */
+/* --- dispatch.c: who runs what ------------------------------------------------------ */
 
 /* Gives worker the call; has_slot: it takes one of its slots. */
 void call_assign(struct core *core, struct call *call, struct offer *offer);
@@ -264,8 +260,7 @@ void session_rank(struct core *core, struct session *session);
 /* Once at the end of each step: work that waits meets room that came. */
 void hand_out(struct core *core);
 
-/* --- capabilities.c -------------------------------------------------------------------
- */
+/* --- capabilities.c ----------------------------------------------------------------- */
 
 struct capability *capability_find(const struct core *core, const char *name);
 struct capability *capability_get(struct core *core, const char *name); /* or new */
@@ -284,8 +279,7 @@ bool capability_served(const struct capability *capability, uint64_t since_ms);
  * remembered, and refused when a step has looked for too many. */
 const char *capability_nearest(struct core *core, struct capability *capability);
 
-/* --- outcomes.c -----------------------------------------------------------------------
- */
+/* --- outcomes.c --------------------------------------------------------------------- */
 
 struct outcome {
 	enum wire_code code;
@@ -303,8 +297,7 @@ void call_settle(struct core *core, struct call *call, enum core_counter counter
 /* Tells worker to forget a result we do not need. */
 void result_unneeded(struct core *core, struct session *worker, const char *id);
 
-/* --- sessions.c -----------------------------------------------------------------------
- */
+/* --- sessions.c --------------------------------------------------------------------- */
 
 struct session *session_of_peer(const struct core *core, uint64_t peer);
 /* It lives. */

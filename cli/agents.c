@@ -37,8 +37,7 @@ load_plugins(const struct agents_settings *settings)
 	return STATUS_OK;
 }
 
-/* --- apply, list
- * ---------------------------------------------------------------------------- */
+/* --- apply, list -------------------------------------------------------------------- */
 
 static enum status
 apply(struct session *session, const char *const *files)
@@ -132,8 +131,7 @@ const struct command command_agents = {
 	.run = run_agents,
 };
 
-/* --- graph
- * ------------------------------------------------------------------------------------ */
+/* --- graph -------------------------------------------------------------------------- */
 
 static const struct spec *
 load_named(struct session *session, const char *name, enum status *status_r)

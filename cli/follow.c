@@ -36,8 +36,7 @@ follow_exit(const char *status)
 	return STATUS_FAILED;
 }
 
-/* --- tokens
- * --------------------------------------------------------------------------------- */
+/* --- tokens ------------------------------------------------------------------------- */
 
 static void
 end_answer(struct follow *follow)
@@ -113,8 +112,7 @@ listen_tokens(struct follow *follow)
 	return socket;
 }
 
-/* --- events
- * --------------------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------------------- */
 
 static void
 tell(struct follow *follow, struct arena *arena, const struct value *event)

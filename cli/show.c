@@ -195,8 +195,7 @@ show_duration(struct arena *arena, int64_t ms)
 	    arena, "%" PRId64 " h %" PRId64 " m", ms / 3600000, ms / 60000 % 60);
 }
 
-/* --- messages
- * ------------------------------------------------------------------------------ */
+/* --- messages ----------------------------------------------------------------------- */
 
 static void
 show_calls(struct arena *arena, const struct value *calls, const char *indent)
@@ -287,8 +286,7 @@ show_todos(struct arena *arena, const struct value *todos, const char *indent)
 	}
 }
 
-/* --- events
- * -------------------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------------------- */
 
 #define INDENT SHOW_INDENT
 

@@ -47,8 +47,7 @@ submit_run_id(struct arena *arena)
 	return arena_printf(arena, "run-%.16s", session);
 }
 
-/* --- after the end
- * --------------------------------------------------------------------------- */
+/* --- after the end ------------------------------------------------------------------ */
 
 static void
 print_answer(struct session *session, const struct value *thread)
@@ -90,8 +89,7 @@ print_end(struct session *session, const char *thread, const char *run,
 		    "run %s is interrupted; `flotilla resume %s` goes on", run, thread);
 }
 
-/* --- submitting
- * ------------------------------------------------------------------------------- */
+/* --- submitting --------------------------------------------------------------------- */
 
 static enum status
 add_entry(struct session *session, const struct value *fields)
@@ -288,8 +286,7 @@ const struct command command_submit = {
 	.run = run_submit,
 };
 
-/* --- resume
- * ------------------------------------------------------------------------------------ */
+/* --- resume ------------------------------------------------------------------------- */
 
 static enum status
 run_resume(struct session *session, const void *given, const char *const *rest)

@@ -42,8 +42,7 @@ struct supervisor {
 	size_t handles; /* open uv handles of ours */
 };
 
-/* --- readiness -------------------------------------------------------------------------
- */
+/* --- readiness ---------------------------------------------------------------------- */
 
 static void
 mark_ready(struct supervisor *supervisor, pid_t pid)
@@ -130,8 +129,7 @@ supervisor_new(struct loop *loop, const char *folder)
 	return supervisor;
 }
 
-/* --- children
- * --------------------------------------------------------------------------- */
+/* --- children ----------------------------------------------------------------------- */
 
 static void
 on_child_closed(uv_handle_t *handle)
@@ -296,8 +294,7 @@ supervisor_start(struct supervisor *supervisor, const char *name, const char *co
 	return -1;
 }
 
-/* --- the end
- * ------------------------------------------------------------------------------ */
+/* --- the end ------------------------------------------------------------------------ */
 
 static void
 wait_until(struct supervisor *supervisor, const struct child *child, uint64_t ms)

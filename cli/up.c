@@ -69,8 +69,7 @@ struct up {
 	uv_signal_t terminate;
 };
 
-/* --- starting
- * ---------------------------------------------------------------------------- */
+/* --- starting ----------------------------------------------------------------------- */
 
 /* The programs lie beside us: build/bin/broker, or /usr/local/bin/flotilla-broker. */
 static const char *
@@ -191,8 +190,7 @@ apply_agents(struct up *up)
 	return 0;
 }
 
-/* --- life
- * ---------------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------------- */
 
 static void
 tell(const struct up *up)

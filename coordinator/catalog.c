@@ -116,8 +116,7 @@ catalog_down(struct catalog *catalog)
 	zhashx_purge(catalog->services);
 }
 
-/* --- definitions
- * ------------------------------------------------------------------------- */
+/* --- definitions -------------------------------------------------------------------- */
 
 struct storing {
 	struct catalog *catalog;
@@ -232,8 +231,7 @@ catalog_offer(struct catalog *catalog, const struct header *header, struct parts
 		learn_body(catalog, header, bodies);
 }
 
-/* --- questions
- * --------------------------------------------------------------------------- */
+/* --- questions ---------------------------------------------------------------------- */
 
 const struct value *
 catalog_tools(const struct catalog *catalog)

@@ -35,8 +35,7 @@ const struct setting coordinator_table[] = {
 	{ NULL, SETTING_TEXT, 0, NULL, 0, 0, NULL, NULL, 0 },
 };
 
-/* --- the broker
- * --------------------------------------------------------------------------- */
+/* --- the broker --------------------------------------------------------------------- */
 
 static void
 on_up(void *arg)
@@ -84,8 +83,7 @@ on_ping(void *arg, struct header *header)
 	header->capacity = (uint64_t)coordinator->settings->slots;
 }
 
-/* --- claiming
- * ----------------------------------------------------------------------------- */
+/* --- claiming ----------------------------------------------------------------------- */
 
 void
 coordinator_claim(struct coordinator *coordinator, const char *thread)
@@ -118,8 +116,7 @@ coordinator_owner(const struct coordinator *coordinator)
 	return peer_session(coordinator->peer);
 }
 
-/* --- life
- * ---------------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------------- */
 
 static void
 load_plugins(const char *const *plugins)
@@ -187,8 +184,7 @@ coordinator_new(struct service *service, const struct coordinator_settings *sett
 	return coordinator;
 }
 
-/* --- draining
- * ------------------------------------------------------------------------------ */
+/* --- draining ----------------------------------------------------------------------- */
 
 static void
 release_runs(struct coordinator *coordinator)

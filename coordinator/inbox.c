@@ -37,8 +37,7 @@ struct entry {
 	const struct value *fields; /* map of name -> VALUE_BIN */
 };
 
-/* --- one entry
- * --------------------------------------------------------------------------- */
+/* --- one entry ---------------------------------------------------------------------- */
 
 static enum store_status
 keep_refused(struct store *store, struct arena *arena, const struct entry *entry,
@@ -166,8 +165,7 @@ entry_main(void *arg)
 	fiber_wake(batch->waiting);
 }
 
-/* --- batches
- * ------------------------------------------------------------------------------ */
+/* --- batches ------------------------------------------------------------------------ */
 
 static void
 delete_done(struct batch *batch)

@@ -74,8 +74,7 @@ run_release(struct run *run)
 		fiber_cancel(run->fiber);
 }
 
-/* --- advancing
- * --------------------------------------------------------------------------- */
+/* --- advancing ---------------------------------------------------------------------- */
 
 static bool
 listed(const struct value *names, const struct node *node)
@@ -263,8 +262,7 @@ advance(struct run *run)
 	return go;
 }
 
-/* --- ending
- * ------------------------------------------------------------------------------ */
+/* --- ending ------------------------------------------------------------------------- */
 
 /* Ends a run that failed, was cancelled, or is given back. The fiber may be cancelled:
  * what is left is bounded and must be done all the same. */
@@ -301,6 +299,7 @@ forget(struct run *run)
 	arena_destroy(&run->batch);
 	arena_destroy(&run->arena);
 	run->record = run->head = run->order = run->context = run->results = NULL;
+	run->sent_before = NULL;
 	run->fault = NULL;
 	run->id = run->paused = NULL;
 	run->recovered = run->stream = run->passed_interrupt = run->dirty = false;

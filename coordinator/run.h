@@ -78,8 +78,7 @@ void run_main(void *arg);
 void run_cancel(struct run *run);
 void run_release(struct run *run);
 
-/* --- between the files of a run
- * ------------------------------------------------------------ */
+/* --- between the files of a run ----------------------------------------------------- */
 
 const struct node *run_node(const struct run *run);
 

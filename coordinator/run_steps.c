@@ -7,8 +7,7 @@
 #include "bodies.h"
 #include "chain.h"
 
-/* --- calls
- * ------------------------------------------------------------------------------- */
+/* --- calls -------------------------------------------------------------------------- */
 
 struct fault *
 run_code_fault(
@@ -91,8 +90,7 @@ run_call(struct run *run, struct arena *arena, const struct run_call *call,
 	return GO_ON;
 }
 
-/* --- results
- * ----------------------------------------------------------------------------- */
+/* --- results ------------------------------------------------------------------------ */
 
 static void
 add_write(struct step_result *result, const char *writer, const struct value *update)
@@ -103,8 +101,7 @@ add_write(struct step_result *result, const char *writer, const struct value *up
 	value_list_add(&result->updates, update);
 }
 
-/* --- node hooks
- * -------------------------------------------------------------------------- */
+/* --- node hooks --------------------------------------------------------------------- */
 
 static const char *
 provider_of(struct arena *arena, const char *model)
@@ -203,8 +200,7 @@ run_hook_node(struct run *run, struct step_result *result)
 	return GO_ON;
 }
 
-/* --- the model node
- * ---------------------------------------------------------------------- */
+/* --- the model node ----------------------------------------------------------------- */
 
 /* Answers the calls that could not be parsed, so that the loop goes on
  * (semantics.md 13.7). */

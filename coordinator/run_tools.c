@@ -41,8 +41,7 @@ fails_run(const struct run *run, const struct value *body)
 						 value_get_bool(fault, "fatal", false));
 }
 
-/* --- one call
- * ---------------------------------------------------------------------------- */
+/* --- one call ----------------------------------------------------------------------- */
 
 /* Stores an outcome that others of the round still wait behind. The last one needs no
  * write of its own: the next commit has it, and until then the worker keeps it. */
@@ -137,8 +136,7 @@ run_all(struct tool_calls *round)
 	return GO_ON;
 }
 
-/* --- the round
- * --------------------------------------------------------------------------- */
+/* --- the round ---------------------------------------------------------------------- */
 
 static const struct value *
 tool_request_body(struct run *run, struct arena *arena, const struct value *tool_call,

@@ -20,8 +20,7 @@ struct chain {
 struct chain *chain_from_value(
     struct arena *arena, const struct value *middleware, const char **error_r);
 
-/* --- worker-model: frames of a CALL in, body of the RESULT out
- * ------------------------------ */
+/* --- worker-model: frames of a CALL in, body of the RESULT out ---------------------- */
 
 /* Where the chain ends: the provider. */
 struct model_backend {
@@ -41,8 +40,7 @@ const struct value *chain_model_call(struct arena *arena, const struct chain *ch
     const struct value *profile, const struct value *request,
     const struct model_backend *backend);
 
-/* --- worker-tools
- * ----------------------------------------------------------------------------- */
+/* --- worker-tools ------------------------------------------------------------------- */
 
 struct tool_backend {
 	/* Runs the body of request's tool; a fiber call. Arguments are checked before.
@@ -66,8 +64,7 @@ const struct value *chain_tool_call(struct arena *arena, const struct chain *cha
     const struct value *profile, const struct value *request, const char *idempotency_key,
     const struct tool_backend *backend);
 
-/* --- coordinator
- * ------------------------------------------------------------------------------ */
+/* --- coordinator -------------------------------------------------------------------- */
 
 /* What a node hook sees; filled by the coordinator, lent for the call. */
 struct turn {

@@ -49,8 +49,7 @@ enum jump {
 enum jump jump_from_name(const char *name);
 const char *jump_name(enum jump jump);
 
-/* --- declarations
- * ------------------------------------------------------------------------ */
+/* --- declarations ------------------------------------------------------------------- */
 
 enum option_type {
 	OPTION_ANY,
@@ -115,8 +114,7 @@ struct middleware_use {
 	    *reads; /* [field name] its worker slices read; "messages" too */
 };
 
-/* --- coordinator: node hooks
- * --------------------------------------------------------------- */
+/* --- coordinator: node hooks -------------------------------------------------------- */
 
 struct turn; /* one hook's view of the run */
 
@@ -142,8 +140,7 @@ const struct value *turn_fail(struct turn *turn, const char *type, const char *f
  * cancelled. The call's id is deterministic and its result stored like any other. */
 const struct value *turn_call_model(struct turn *turn, const struct value *request);
 
-/* --- worker-model
- * --------------------------------------------------------------------------- */
+/* --- worker-model ------------------------------------------------------------------- */
 
 struct model_request; /* immutable */
 struct model_next;
@@ -204,8 +201,7 @@ void model_note(struct model_request *request, const char *format, ...)
 struct model_response *model_call(
     struct model_request *request, const struct value *wish);
 
-/* --- worker-tools
- * --------------------------------------------------------------------------- */
+/* --- worker-tools ------------------------------------------------------------------- */
 
 struct tool_request; /* immutable */
 struct tool_next;
@@ -259,14 +255,12 @@ const struct value *tool_message_of(
 const struct value *tool_call_model(
     struct tool_request *request, const struct value *wish);
 
-/* --- anywhere
- * ------------------------------------------------------------------------------- */
+/* --- anywhere ----------------------------------------------------------------------- */
 
 /* Waits on the fiber. Returns 0, -1 when the call or run was cancelled. */
 int hook_sleep(uint64_t ms);
 
-/* --- the struct
- * ----------------------------------------------------------------------------- */
+/* --- the struct --------------------------------------------------------------------- */
 
 /* A tool written in C. run answers one call: tool_answer, tool_command or tool_fail. args
  * have been checked against parameters. It runs on a fiber: what blocks goes to

@@ -127,8 +127,7 @@ const struct value *value_array_add(
 /* Returns a deep copy in arena, packed bytes included. */
 const struct value *value_copy(struct arena *arena, const struct value *value);
 
-/* --- looking: NULL and wrong types answer "absent" ------------------------------------
- */
+/* --- looking: NULL and wrong types answer "absent" ---------------------------------- */
 
 bool value_is(const struct value *value, enum value_type type); /* false for NULL */
 bool value_is_nil(const struct value *value);                   /* true for NULL too */
@@ -154,8 +153,7 @@ bool value_equal(const struct value *a, const struct value *b);
 const char *value_type_name(
     enum value_type type); /* JSON's names: "string", "integer", ... */
 
-/* --- msgpack --------------------------------------------------------------------------
- */
+/* --- msgpack ------------------------------------------------------------------------ */
 
 /* Bytes under construction. data is the caller's to read until the next append;
  * packet_release frees. Zero-initialise. */

@@ -118,8 +118,7 @@ yaml_root(const struct yaml *yaml, size_t index)
 	return index < yaml->documents.count ? yaml->documents.nodes[index].value : NULL;
 }
 
-/* --- places --------------------------------------------------------------------------
- */
+/* --- places ------------------------------------------------------------------------- */
 
 /* Returns true when key is the step of size bytes, with ~1 for a slash and ~0 for ~. */
 static bool

@@ -66,8 +66,7 @@ count_nodes(struct builder *builder, size_t nodes)
 	return 0;
 }
 
-/* --- the stack -----------------------------------------------------------------------
- */
+/* --- the stack ---------------------------------------------------------------------- */
 
 /* True when the next node is a key of the innermost map (or, with is_value, the value of
  * one). */
@@ -98,8 +97,7 @@ push(struct builder *builder, struct yaml_node node)
 	return 0;
 }
 
-/* --- anchors -------------------------------------------------------------------------
- */
+/* --- anchors ------------------------------------------------------------------------ */
 
 static const char *
 token_text(struct arena *arena, struct fy_token *token)
@@ -158,8 +156,7 @@ on_alias(struct builder *builder, struct fy_event *event)
 	return push(builder, node);
 }
 
-/* --- scalars -------------------------------------------------------------------------
- */
+/* --- scalars ------------------------------------------------------------------------ */
 
 static int
 on_scalar(struct builder *builder, struct fy_event *event)
@@ -189,8 +186,7 @@ on_scalar(struct builder *builder, struct fy_event *event)
 	return push(builder, node);
 }
 
-/* --- arrays and maps -----------------------------------------------------------------
- */
+/* --- arrays and maps ---------------------------------------------------------------- */
 
 static int
 start(struct builder *builder, enum value_type type, struct fy_token *tag,
@@ -327,8 +323,7 @@ on_mapping_end(struct builder *builder)
 	return push_ended(builder, &node);
 }
 
-/* --- documents -----------------------------------------------------------------------
- */
+/* --- documents ---------------------------------------------------------------------- */
 
 static int
 on_document_end(struct builder *builder)

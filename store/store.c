@@ -101,8 +101,7 @@ store_fail(struct store *store, const char *format, ...)
 	return STORE_FAILED;
 }
 
-/* --- commands --------------------------------------------------------------------------
- */
+/* --- commands ----------------------------------------------------------------------- */
 
 void
 command_add(struct command *command, const void *data, size_t size)
@@ -235,8 +234,7 @@ store_pairs(struct arena *arena, const struct value *flat, bool decode)
 	return value_fields_end(&fields);
 }
 
-/* --- submitting ------------------------------------------------------------------------
- */
+/* --- submitting --------------------------------------------------------------------- */
 
 enum store_status
 store_bind_run(struct store *store, struct arena *arena, const char *run,

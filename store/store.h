@@ -55,8 +55,7 @@ void store_destroy(struct store **store_p);
 const char *store_error(const struct store *store);
 struct redis *store_redis(const struct store *store);
 
-/* --- submitting
- * -------------------------------------------------------------------------- */
+/* --- submitting --------------------------------------------------------------------- */
 
 /* Remembers that run belongs to thread. Returns STORE_OK, or STORE_KNOWN with the thread
  * it belongs to when that is another. */
@@ -80,8 +79,7 @@ enum store_status store_refuse(struct store *store, struct arena *arena,
 enum store_status store_cancel(struct store *store, struct arena *arena,
     const char *thread, const char *run, const char **answer_r, const char **status_r);
 
-/* --- owning
- * ------------------------------------------------------------------------------- */
+/* --- owning ------------------------------------------------------------------------- */
 
 struct store_claim {
 	const char *run;
@@ -151,8 +149,7 @@ bool store_cancel_wanted(
 enum store_status store_sweep(struct store *store, struct arena *arena, unsigned shard,
     const char *owner, unsigned limit, const struct value **threads_r);
 
-/* --- agents and tools
- * ----------------------------------------------------------------------- */
+/* --- agents and tools --------------------------------------------------------------- */
 
 /* Stores an agent's source under its version and makes it the name's current one. */
 enum store_status store_put_agent(struct store *store, struct arena *arena,
@@ -171,8 +168,7 @@ enum store_status store_tools(
 enum store_status store_put_tools(
     struct store *store, struct arena *arena, const struct value *tools);
 
-/* --- reading
- * ---------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------ */
 
 /* A run's record as a value: {run, thread, agent, version, status, created, started,
  * ended, attempts, input, fault?, output?, ...}. */

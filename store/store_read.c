@@ -218,8 +218,7 @@ store_history(struct store *store, struct arena *arena, const char *thread,
 	return value_size(*history_r) > 0 ? STORE_OK : STORE_NONE;
 }
 
-/* --- runs of all shards
- * ------------------------------------------------------------------ */
+/* --- runs of all shards ------------------------------------------------------------- */
 
 struct found_run {
 	const char *run;
@@ -306,8 +305,7 @@ store_runs(struct store *store, struct arena *arena, size_t limit, const char *s
 	return STORE_OK;
 }
 
-/* --- events
- * ------------------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------------------- */
 
 /* One stream entry [id, [name, bytes]] as the event with its number. */
 static const struct value *
@@ -359,8 +357,7 @@ store_events(struct store *store, struct arena *arena, const char *thread,
 	return STORE_OK;
 }
 
-/* --- counts
- * ------------------------------------------------------------------------------- */
+/* --- counts ------------------------------------------------------------------------- */
 
 static enum store_status
 count(struct store *store, struct arena *arena, const char *verb, const char *key,

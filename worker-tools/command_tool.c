@@ -39,8 +39,7 @@ args_with_defaults(
 	return value_map_merge(arena, value_fields_end(&fields), args);
 }
 
-/* --- command -------------------------------------------------------------------------
- */
+/* --- command ------------------------------------------------------------------------ */
 
 static int
 fill_items(struct launch *launch)
@@ -78,8 +77,7 @@ fill_command(struct launch *launch)
 	return 0;
 }
 
-/* --- environment ---------------------------------------------------------------------
- */
+/* --- environment -------------------------------------------------------------------- */
 
 static void
 add_variable(struct launch *launch, const char *name, const char *value)
@@ -155,8 +153,7 @@ fill_environment(struct launch *launch)
 	return add_arguments(launch);
 }
 
-/* --- input ---------------------------------------------------------------------------
- */
+/* --- input -------------------------------------------------------------------------- */
 
 static void
 fill_input(struct launch *launch)

@@ -29,8 +29,7 @@ struct parser {
 static struct number parse_sum(struct parser *parser);
 static struct number parse_signed(struct parser *parser);
 
-/* --- numbers -------------------------------------------------------------------------
- */
+/* --- numbers ------------------------------------------------------------------------ */
 
 static struct number
 whole_number(int64_t whole)
@@ -76,8 +75,7 @@ number_text(struct arena *arena, struct number number)
 	return arena_printf(arena, "%.15g", number.real);
 }
 
-/* --- operators -----------------------------------------------------------------------
- */
+/* --- operators ---------------------------------------------------------------------- */
 
 static struct number
 add(struct parser *parser, const char *at, struct number a, struct number b)
@@ -168,8 +166,7 @@ raise(struct parser *parser, const char *at, struct number a, struct number b)
 	return real_number(parser, at, pow(a.real, b.real));
 }
 
-/* --- functions -----------------------------------------------------------------------
- */
+/* --- functions ---------------------------------------------------------------------- */
 
 static double
 smallest(const double *values, size_t count)
@@ -259,8 +256,7 @@ call(struct parser *parser, const char *at, const struct function *function,
 	return real_number(parser, at, function->many(values, count));
 }
 
-/* --- grammar -------------------------------------------------------------------------
- */
+/* --- grammar ------------------------------------------------------------------------ */
 
 /* Returns where the next symbol starts. */
 static const char *

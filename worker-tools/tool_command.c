@@ -12,8 +12,7 @@
 #define VARIABLE_PREFIX "ARG_"
 #define OWN_PREFIX "FLOTILLA_"
 
-/* --- environment ---------------------------------------------------------------------
- */
+/* --- environment -------------------------------------------------------------------- */
 
 const char *
 tool_file_path(void)
@@ -107,8 +106,7 @@ tool_file_unset(const struct command_tool *tool)
 	return NULL;
 }
 
-/* --- a command of items --------------------------------------------------------------
- */
+/* --- a command of items ------------------------------------------------------------- */
 
 /* [grep, {pattern}] without quotes is a map to YAML. */
 static int
@@ -192,8 +190,7 @@ read_items(struct reading *reading, const struct value *value)
 	return read_program(reading, &items[0]);
 }
 
-/* --- a command for the shell ---------------------------------------------------------
- */
+/* --- a command for the shell -------------------------------------------------------- */
 
 const char *
 tool_file_variable(struct arena *arena, const char *name)
@@ -299,8 +296,7 @@ read_command(struct reading *reading, const struct value *value)
 	    "command must be a list (a program and its arguments) or text for /bin/sh");
 }
 
-/* --- standard input ------------------------------------------------------------------
- */
+/* --- standard input ----------------------------------------------------------------- */
 
 static int
 read_input_argument(struct reading *reading, const char *text)

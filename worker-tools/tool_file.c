@@ -12,8 +12,7 @@
 #include "schema.h"
 #include "tool_reading.h"
 
-/* --- refusing ------------------------------------------------------------------------
- */
+/* --- refusing ----------------------------------------------------------------------- */
 
 static int
 refuse_at(struct reading *reading, const char *place, const char *reason)
@@ -84,8 +83,7 @@ read_number(struct reading *reading, const char *key, const struct value *value,
 	return 0;
 }
 
-/* --- the keys ------------------------------------------------------------------------
- */
+/* --- the keys ----------------------------------------------------------------------- */
 
 static bool
 is_tool_name(const char *name)
@@ -245,8 +243,7 @@ static const struct key {
 };
 #define KEY_COUNT (sizeof keys / sizeof keys[0])
 
-/* --- a document ----------------------------------------------------------------------
- */
+/* --- a document --------------------------------------------------------------------- */
 
 static int
 check_key(struct reading *reading, const char *given)
@@ -324,8 +321,7 @@ read_document(struct reading *reading)
 	return 0;
 }
 
-/* --- a file --------------------------------------------------------------------------
- */
+/* --- a file ------------------------------------------------------------------------- */
 
 /* Returns the absolute folder of the file at path. */
 static const char *

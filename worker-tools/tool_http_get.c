@@ -24,8 +24,7 @@ struct fetch {
 	char refused[ADDRESS_TEXT_BYTES]; /* the address that was not opened, or "" */
 };
 
-/* --- what is asked -------------------------------------------------------------------
- */
+/* --- what is asked ------------------------------------------------------------------ */
 
 static bool
 is_web_url(const char *url)
@@ -107,8 +106,7 @@ header_lines(struct arena *arena, const struct value *headers, const char **erro
 	return lines;
 }
 
-/* --- what comes ----------------------------------------------------------------------
- */
+/* --- what comes --------------------------------------------------------------------- */
 
 static int
 on_address(void *arg, const struct sockaddr *address)

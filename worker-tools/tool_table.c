@@ -25,8 +25,7 @@ struct tool_table {
 	const char *error; /* while it is made */
 };
 
-/* --- filling -------------------------------------------------------------------------
- */
+/* --- filling ------------------------------------------------------------------------ */
 
 static int
 refuse(struct tool_table *table, const char *error)
@@ -191,8 +190,7 @@ fill(struct tool_table *table, const char *const *functions, const char *const *
 	return check_room(table);
 }
 
-/* --- the table -----------------------------------------------------------------------
- */
+/* --- the table ---------------------------------------------------------------------- */
 
 struct tool_table *
 tool_table_new(const char *const *functions, const char *const *files,

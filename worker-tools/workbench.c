@@ -15,8 +15,7 @@
 
 #define WHO "by-hand" /* run, thread and agent of such a call */
 
-/* --- check ---------------------------------------------------------------------------
- */
+/* --- check -------------------------------------------------------------------------- */
 
 static const char *
 command_text(struct arena *arena, const struct command_tool *tool)
@@ -125,8 +124,7 @@ workbench_check(const struct worker_tools_settings *settings, const char *const 
 	return status;
 }
 
-/* --- call ----------------------------------------------------------------------------
- */
+/* --- call --------------------------------------------------------------------------- */
 
 struct bench {
 	struct arena *arena;

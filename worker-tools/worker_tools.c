@@ -56,8 +56,7 @@ const struct settings_help worker_tools_help = {
 	    "fleet and helps to write tools: docs/tools.md.",
 };
 
-/* --- tools ---------------------------------------------------------------------------
- */
+/* --- tools -------------------------------------------------------------------------- */
 
 static struct tool_table *
 load_table(const struct worker_tools_settings *settings, struct arena *arena,
@@ -99,8 +98,7 @@ log_tools(struct tool_table *table)
 	}
 }
 
-/* --- the worker ----------------------------------------------------------------------
- */
+/* --- the worker --------------------------------------------------------------------- */
 
 static const struct value *
 on_call(void *arg, struct worker_call *call)
