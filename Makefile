@@ -1,23 +1,31 @@
 # make               the programs, in build/bin
 # make demo          a fleet plays the login/register story from start to end
-# make test          unit, integration, conformance and kill tests
+# make test          unit, integration, conformance and kill tests, simulated schedules
+# make sim           a million simulated schedules [SCHEDULES=n SEED=s]
+# make model         the protocol's model, and it without each of its rules, by Spin [MODEL=large]
+# make sim-planted   every planted bug must be found by the simulator
 # make conformance   LangChain's behaviour, scenario by scenario [SCENARIOS=dir ONLY=group/name DUMP=dir]
+# make chaos         the fleet under faults at random [MINUTES=2 SEED=s]; chaos-takeover [KILLS=200] measures
 # make bench         runs per second, latency, CPU and memory of a fleet
-# make lint          formatting, clang-tidy, shell scripts
+# make lint          formatting, clang-tidy (TIDY=product: not of the tests), shell scripts
 # make fuzz          every fuzzer for SECONDS_EACH=10 seconds (clang)
+# make compose-test  docker-compose.yml brought up for real, and killed (root; not part of test)
 # make install       to $(DESTDIR)$(PREFIX)
 # make deps          installs the Debian packages that are missing; the others call it
-# Any of them with SAN=1: address, undefined-behaviour and leak sanitizers, in build/san.
+# Any of them with SAN=1: address, undefined-behaviour and leak sanitizers, in build/san; with TSAN=1:
+# data races, in build/tsan.
 
 PREFIX   ?= /usr/local
 CFLAGS   ?= -O2 -g
 PROGRAMS := broker coordinator worker-model worker-tools flotilla
 SHARED   := proto runtime middleware agent store peer
-PACKAGES := libczmq libzmq msgpack hiredis libcurl libuv yajl libfyaml libsystemd libpcre2-8
+PACKAGES := libczmq libzmq msgpack hiredis libcurl libuv yajl libfyaml libsystemd libpcre2-8 lua5.4 \
+            libsodium
 DEBIAN   := gcc clang libclang-rt-14-dev make pkg-config libczmq-dev libzmq3-dev libmsgpack-dev \
             libhiredis-dev libcurl4-openssl-dev libuv1-dev libyajl-dev libfyaml-dev \
-            libsystemd-dev libpcre2-dev libevent-dev check redis-server redis-tools \
-            json-schema-test-suite clang-format clang-tidy shellcheck
+            libsystemd-dev libpcre2-dev liblua5.4-dev libsodium-dev libevent-dev check redis-server redis-tools \
+            json-schema-test-suite libluajit-5.1-dev iproute2 iptables clang-format clang-tidy \
+            shellcheck python3-zmq python3-msgpack $(if $(shell command -v node && command -v npm),,nodejs npm)
 WARNINGS := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wundef -Wvla -Wformat=2 \
             -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wpointer-arith
 
@@ -25,6 +33,12 @@ BUILD ?= build
 ifdef SAN
 override BUILD := $(BUILD)/san
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+endif
+ifdef TSAN
+override BUILD := $(BUILD)/tsan
+SANITIZE := -fsanitize=thread -fno-omit-frame-pointer
+export TSAN_OPTIONS := suppressions=$(CURDIR)/tests/tsan.supp:history_size=4
+export CK_TIMEOUT_MULTIPLIER ?= 6
 endif
 
 # Our headers are found by quotes only; none may have the name of a system header.
@@ -51,12 +65,15 @@ deps:
 	done; [ -z "$$missing" ] || { echo "installing$$missing"; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; }
 
-$(library): $(call objects,$(SHARED)) $(BUILD)/store/fleet.lua.o
+# The Redis function library travels inside the programs: these files, one behind the other
+# (store/store.c).
+LUA_OBJECTS = $(patsubst %,$(BUILD)/store/%.lua.o,fleet items threads webhooks agents)
+
+$(library): $(call objects,$(SHARED)) $(LUA_OBJECTS)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-# The Redis function library travels inside the programs.
-$(BUILD)/store/fleet.lua.o: store/fleet.lua
+$(BUILD)/store/%.lua.o: store/%.lua
 	@mkdir -p $(@D)
 	ld -r -b binary -z noexecstack -o $@ $<
 
@@ -80,40 +97,36 @@ demo: all
 -include tests/tests.mk
 -include bench/bench.mk
 
-FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-fuzz_sources = $(filter-out %/main.c,$(wildcard $(addsuffix /*.c,$(SHARED) worker-model worker-tools) coordinator/submission.c))
-$(BUILD)/fuzz/objects/%.o: %.c
-	@mkdir -p $(@D)
-	clang -std=c11 -D_GNU_SOURCE $(include_flags) -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -MMD -MP -c -o $@ $<
-$(BUILD)/fuzz/libfuzzed.a: $$(patsubst %.c,$(BUILD)/fuzz/objects/%.o,$$(fuzz_sources)) $(BUILD)/store/fleet.lua.o
-	@rm -f $@
-	$(AR) rcs $@ $^
-$(BUILD)/fuzz/fuzz_%: $(BUILD)/fuzz/objects/tests/fuzz/fuzz_%.o $(BUILD)/fuzz/libfuzzed.a
-	clang -fsanitize=fuzzer,address,undefined -o $@ $^ $(LDLIBS)
-
-SECONDS_EACH ?= 10
-fuzz: deps
-	@$(MAKE) --no-print-directory -j2 $(FUZZERS)
-	@for f in $(notdir $(FUZZERS)); do \
-	  mkdir -p $(BUILD)/fuzz/found/$$f; \
-	  echo "fuzz: $$f"; \
-	  $(BUILD)/fuzz/$$f -max_total_time=$(SECONDS_EACH) -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 -verbosity=0 \
-	    -artifact_prefix=$(BUILD)/fuzz/found/$$f- $(BUILD)/fuzz/found/$$f $$(ls -d tests/fuzz/corpus/$$f 2>/dev/null) || exit 1; \
-	done; echo "fuzz: $(words $(FUZZERS)) fuzzers, nothing found"
+-include tests/fuzz/fuzz.mk
 
 tidy_flags = -std=c11 -D_GNU_SOURCE $(include_flags)
+TIDY ?= all
 lint: deps
 	clang-format --dry-run -Werror $$(git ls-files '*.[ch]')
-	git ls-files '*.c' | xargs -I{} -P2 clang-tidy --quiet {} -- $(tidy_flags)
+	git ls-files '*.c' $(if $(filter product,$(TIDY)),':!tests' ':!bench') | xargs -I{} -P2 clang-tidy --quiet {} -- $(tidy_flags)
 	git ls-files '*.sh' .ci/run | xargs -r shellcheck
 
+# The fleet of docker-compose.yml, brought up for real, and killed: needs root, a quarter of an hour the
+# first time, and no registry.
+.PHONY: compose-test
+compose-test: all
+	tests/compose/run.sh $(BUILD)/bin $(BUILD)/compose
+
+# What a middleware of a user's own may include (docs/middleware.md); its symbols are in the programs.
+PUBLIC_HEADERS := middleware/middleware.h $(patsubst %,proto/%.h,arena chat fault utf8 value)
+middleware_abi  = $(shell sed -n 's/^\#define MIDDLEWARE_ABI \([0-9]*\)u$$/\1/p' middleware/middleware.h)
 install: binaries
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include/flotilla $(DESTDIR)$(PREFIX)/share/flotilla
 	install $(BUILD)/bin/flotilla $(DESTDIR)$(PREFIX)/bin/flotilla
 	for p in broker coordinator worker-model worker-tools; do \
 	  install $(BUILD)/bin/$$p $(DESTDIR)$(PREFIX)/bin/flotilla-$$p; done
-	install -m 644 proto/*.h proto/*.def middleware/*.h $(DESTDIR)$(PREFIX)/include/flotilla
+	install -m 644 $(PUBLIC_HEADERS) $(DESTDIR)$(PREFIX)/include/flotilla
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include/flotilla' 'abi=$(middleware_abi)' '' \
+	  'Name: flotilla' 'Description: what a shared object with middleware for Flotilla includes' \
+	  'Version: $(middleware_abi)' 'Cflags: -I$${includedir}' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/flotilla.pc
 	cp -r examples $(DESTDIR)$(PREFIX)/share/flotilla/
+	rm -rf $(DESTDIR)$(PREFIX)/share/flotilla/examples/workers/javascript/node_modules
 
 clean:
 	rm -rf build

@@ -33,12 +33,19 @@ int loader_check_name(struct loader *loader, const char *path, const char *what,
 /* The pointer of array item index. */
 const char *loader_item(struct arena *arena, const char *path, size_t index);
 
-/* Parts (spec_middleware.c, spec_tools.c, spec_state.c, spec_format.c, spec_script.c). */
+/* Parts (spec_middleware.c, spec_tools.c, spec_state.c, spec_format.c, spec_run.c, spec_script.c). */
 int load_middleware(struct loader *loader, const char *path, const struct value *given);
 int load_tools(struct loader *loader, const char *path, const struct value *given);
 int load_state(struct loader *loader, const char *path, const struct value *given);
 int load_response_format(
     struct loader *loader, const char *path, const struct value *given);
+int load_cache(struct loader *loader, const char *path, const struct value *given);
+int load_debug(struct loader *loader, const char *path, const struct value *given);
 int load_script(struct loader *loader, const char *path, const struct value *given);
+
+/* Returns source, which is of the file at path, with the code in place of the files that its
+ * middleware name; NULL with the place within it and the reason, in arena (spec_code.c). */
+const struct value *load_code(struct arena *arena, const struct value *source,
+    const char *path, const char **at_r, const char **error_r);
 
 #endif

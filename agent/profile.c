@@ -51,6 +51,7 @@ spec_model_profile(
 	value_fields_set(&fields, "version", value_str(arena, spec->version));
 	value_fields_set(&fields, "model", value_str(arena, spec->model));
 	value_fields_set(&fields, "model_settings", settings);
+	value_fields_set(&fields, "model_profile", spec->model_profile);
 	value_fields_set(&fields, "system_prompt", system);
 	value_fields_set(&fields, "tools", spec_offered_tools(arena, spec, catalog));
 	value_fields_set(&fields, "middleware", slice(arena, spec, in_model_worker));

@@ -10,6 +10,7 @@
 #include "graph.h"
 #include "bounds.h"
 #include "loader.h"
+#include "model_profile.h"
 #include "nearest.h"
 #include "options.h"
 #include "schema.h"
@@ -154,6 +155,22 @@ load_model_settings(struct loader *loader, const char *path, const struct value 
 }
 
 static int
+load_model_profile(struct loader *loader, const char *path, const struct value *given)
+{
+	const char *flaw, *key;
+
+	if (given == NULL)
+		return 0;
+	flaw = model_profile_flaw(loader->arena, given, &key);
+	if (flaw != NULL)
+		return loader_fail(loader,
+		    *key == '\0' ? path : pointer_add(loader->arena, path, key), "%s",
+		    flaw);
+	loader->spec->model_profile = given;
+	return 0;
+}
+
+static int
 load_system_prompt(struct loader *loader, const char *path, const struct value *given)
 {
 	if (given != NULL && !value_is(given, VALUE_STR))
@@ -263,6 +280,7 @@ static const struct {
 	{ "description", load_description },
 	{ "model", load_model },
 	{ "model_settings", load_model_settings },
+	{ "model_profile", load_model_profile },
 	{ "system_prompt", load_system_prompt },
 	{ "middleware", load_middleware },
 	{ "tools", load_tools },
@@ -273,6 +291,8 @@ static const struct {
 	{ "recursion_limit", load_recursion_limit },
 	{ "interrupt_before", load_interrupt_before },
 	{ "interrupt_after", load_interrupt_after },
+	{ "cache", load_cache },
+	{ "debug", load_debug },
 	{ "script", load_script },
 };
 #define PARTS (sizeof parts / sizeof *parts)

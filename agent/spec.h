@@ -1,7 +1,7 @@
 /* spec: an agent as its user wrote it, checked whole and made ready.
  *
  * The reference for users is docs/agents.md; the keys are those of conformance/README.md
- * plus `name`, `description`, `model_settings`, `script` (of the scripted provider),
+ * plus `name`, `description`, `model_settings`, `model_profile`, `script` (of the scripted provider),
  * `context` (JSON Schema of the run's static context). Loading checks everything that can
  * be known without a fleet: unknown keys, types, middleware and their settings, state
  * fields, jumps to nowhere, tool definitions, interrupts that name a node. */
@@ -19,6 +19,7 @@ struct spec {
 	const char *model;                  /* "openai:gpt-4o" */
 	const char *provider;               /* "openai" */
 	const struct value *model_settings; /* map, maybe empty */
+	const struct value *model_profile;  /* or NULL; middleware/model_profile.h */
 	const char *system_prompt;          /* or NULL */
 	const struct value *tools; /* [name, or a schema-only definition {name, ...}] */
 	const struct middleware_use *const *uses; /* in list order */
@@ -29,12 +30,13 @@ struct spec {
 			jump_to are built in and not among them */
 	size_t field_count;
 	const struct value
-	    *response_format;               /* or NULL; {strategy, schemas, handle_errors,
-					       tool_message_content?}, each schema with the title
-					       that is its output tool's name */
-	const struct value *script;         /* or NULL */
+	    *response_format;       /* or NULL; in its one form: middleware/output.h */
+	const struct value *script; /* or NULL */
 	const struct value *context_schema; /* or NULL */
 	bool raise_tool_errors;             /* tool_errors: raise */
+	bool caches;          /* equal model calls are answered from a cache */
+	int64_t cache_ttl_ms; /* for so long; 0: for ever */
+	bool debugs;          /* each step tells all it wrote, private fields too */
 	int64_t recursion_limit;
 	const struct value *interrupt_before; /* [node name], maybe empty; "*" is
 						 spelled out */

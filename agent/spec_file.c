@@ -1,12 +1,13 @@
 /* Agents of a YAML or JSON file, one a document. */
 #include <string.h>
 
-#include "spec.h"
+#include "loader.h"
 #include "yaml.h"
 
 struct file {
 	struct arena *arena;
 	struct yaml *yaml;
+	const char *path;
 	const char *name; /* agents without a name have the file's */
 	const struct spec **specs;
 	size_t count;
@@ -36,10 +37,13 @@ static const char *
 load_document(struct file *file, size_t index)
 {
 	const char *path, *error;
-	struct spec *spec = spec_load(
-	    file->arena, yaml_root(file->yaml, index), file->name, &path, &error);
+	const struct value *source = load_code(
+	    file->arena, yaml_root(file->yaml, index), file->path, &path, &error);
+	struct spec *spec = NULL;
 	size_t i;
 
+	if (source != NULL)
+		spec = spec_load(file->arena, source, file->name, &path, &error);
 	if (spec == NULL)
 		return reason_at(file, index, path, error);
 	for (i = 0; i < file->count; i++) {
@@ -74,7 +78,7 @@ long
 spec_load_file(struct arena *arena, const char *path, const struct spec *const **specs_r,
     const char **error_r)
 {
-	struct file file = { .arena = arena, .name = name_of(arena, path) };
+	struct file file = { .arena = arena, .path = path, .name = name_of(arena, path) };
 	const char *error;
 
 	file.yaml = yaml_load(arena, path, error_r);

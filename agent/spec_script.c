@@ -1,5 +1,7 @@
 /* `script`: what the scripted provider answers (worker-model/provider_scripted.c says how it
  * plays it); model name -> replies and faults, in order. */
+#include <string.h>
+
 #include "bounds.h"
 #include "loader.h"
 #include "options.h"
@@ -101,13 +103,28 @@ check_replies(struct loader *loader, const char *path, const struct value *repli
 	return 0;
 }
 
+/* Without replies the model could only fail, in every run. */
+static int
+check_model(struct loader *loader, const struct value *script)
+{
+	static const char prefix[] = "scripted:";
+	const char *model = loader->spec->model;
+
+	if (strncmp(model, prefix, sizeof prefix - 1) != 0 ||
+	    value_has(script, model + sizeof prefix - 1))
+		return 0;
+	return loader_fail(loader, "/model",
+	    "'%s' is a scripted model, and script has no replies of '%s'", model,
+	    model + sizeof prefix - 1);
+}
+
 int
 load_script(struct loader *loader, const char *path, const struct value *given)
 {
 	size_t i;
 
 	if (given == NULL)
-		return 0;
+		return check_model(loader, NULL);
 	if (!value_is(given, VALUE_MAP))
 		return loader_fail(loader, path,
 		    "must be a map of model names to their replies, not %s",
@@ -119,5 +136,5 @@ load_script(struct loader *loader, const char *path, const struct value *given)
 			return -1;
 	}
 	loader->spec->script = given;
-	return 0;
+	return check_model(loader, given);
 }

@@ -108,6 +108,35 @@ state_restore(struct state *state, const struct value *messages, const uint32_t 
 	state->lived = arena_bytes(state->values);
 }
 
+const struct value *
+state_ephemeral(const struct state *state, struct arena *arena)
+{
+	struct value_fields fields = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < state->count; i++) {
+		const struct channel *channel = &state->channels[i];
+
+		if (channel->field->ephemeral)
+			value_fields_set(&fields, channel->field->name, channel->value);
+	}
+	return fields.count == 0 ? NULL : value_fields_end(&fields);
+}
+
+void
+state_recall(struct state *state, const struct value *ephemeral)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(ephemeral); i++) {
+		const struct value_pair *pair = &ephemeral->pairs[i];
+		struct channel *channel = state_channel(state, pair->key->text);
+
+		if (channel != NULL && channel->field->ephemeral)
+			channel->value = value_copy(state->values, pair->value);
+	}
+}
+
 void
 state_step(struct state *state, const char *id_prefix)
 {

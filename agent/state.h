@@ -30,6 +30,12 @@ void state_destroy(struct state **state_p);
 void state_restore(struct state *state, const struct value *messages,
     const uint32_t *numbers, const struct value *fields, uint32_t next_number);
 
+/* Lends the values of ephemeral fields, which the next step is to see, as a map; NULL: none. They
+ * are no part of what is stored: who stops in front of that step keeps them, and gives them
+ * back behind state_restore. */
+const struct value *state_ephemeral(const struct state *state, struct arena *arena);
+void state_recall(struct state *state, const struct value *ephemeral);
+
 /* Starts a run: fields that live a run (untracked, ephemeral, structured_response) are
  * reset, defaults filled in, then input applied (fields of the input view only; messages
  * brought into form). input: a map, or NULL or nil. Returns 0, or -1 with a reason in

@@ -8,6 +8,23 @@ bench_objects := $(addprefix $(BUILD)/,$(addprefix bench/,bench.o load.o rig.o) 
 $(BUILD)/bench-fleet: $(bench_objects) $(library)
 	$(link) -o $@ $^ $(LDLIBS)
 
+# What layers of middleware that do nothing cost, beside LangChain JS: a table (bench/layers.sh).
+$(BUILD)/bench-layers: $(BUILD)/bench/layers.o $(library)
+	$(link) -rdynamic -o $@ $^ $(LDLIBS)
+.PHONY: bench-layers
+bench-layers: $(BUILD)/bench-layers
+	@bench/layers.sh $(abspath $(BUILD))
+
+# What a turn more costs on a long thread, beside LangChain JS and its Postgres checkpointer: a table
+# (bench/threads.sh) [TURNS=3 REPEAT=2].
+$(BUILD)/bench-threads: $(addprefix $(BUILD)/,$(addprefix bench/,threads.o load.o rig.o) tests/support/children.o) $(library)
+	$(link) -o $@ $^ $(LDLIBS)
+$(BUILD)/bench-commits: $(BUILD)/bench/commits.o $(BUILD)/tests/support/children.o $(library)
+	$(link) -o $@ $^ $(LDLIBS)
+.PHONY: bench-threads
+bench-threads: binaries $(BUILD)/bench-threads $(BUILD)/bench-commits $(BUILD)/model-server
+	@bench/threads.sh $(abspath $(BUILD)) $(or $(TURNS),3) $(or $(REPEAT),2)
+
 # RUNS=3000 INFLIGHT=1,16,64,256 FSYNC=everysec,always LATENCY=0 ROUNDS=3 WAITING=1000
 comma := ,
 bench_list = $(foreach item,$(subst $(comma), ,$(2)),--$(1)=$(item))
@@ -19,3 +36,5 @@ bench-parts: binaries $(BUILD)/bench-fleet $(BUILD)/model-server
 bench: deps
 	@$(MAKE) --no-print-directory bench-parts
 	@$(BUILD)/bench-fleet $(bench_options)
+	@$(MAKE) --no-print-directory bench-layers
+	@$(MAKE) --no-print-directory bench-threads

@@ -32,9 +32,10 @@ struct load {
 	struct store *store;
 	struct socket *events;
 
-	unsigned round; /* counts load_runs: part of the runs' ids */
+	const char *thread, *input; /* NULL: a thread of its own, INPUT */
+	unsigned round;             /* counts load_runs: part of the runs' ids */
 	struct order *orders;
-	size_t count, next, workers, unheard, wrong;
+	size_t count, next, workers, unheard, wrong, messages;
 	void (*work)(struct load *load, size_t order);
 };
 
@@ -42,6 +43,12 @@ static void
 run_id(const struct load *load, size_t order, char id[RUN_ID_BYTES])
 {
 	snprintf(id, RUN_ID_BYTES, "bench%u-%zu", load->round, order);
+}
+
+static const char *
+thread_of(const struct load *load, const char *id)
+{
+	return load->thread != NULL ? load->thread : id;
 }
 
 /* --- events -------------------------------------------------------------------------- */
@@ -89,7 +96,7 @@ look_up(struct load *load, size_t number)
 	char id[RUN_ID_BYTES];
 
 	run_id(load, number, id);
-	if (store_run(load->store, arena, id, id, &record) == STORE_OK &&
+	if (store_run(load->store, arena, thread_of(load, id), id, &record) == STORE_OK &&
 	    value_has(record, "ended") && !load->orders[number].ended) {
 		load->unheard++;
 		end_order(load, number);
@@ -140,7 +147,8 @@ submit(struct load *load, size_t number)
 	run_id(load, number, id);
 	load->orders[number].begin_us = loop_now_us();
 	if (redis_text(load->redis, arena, REDIS_WAIT_MS, &reply, "XADD", STORE_INBOX,
-		"*", "agent", "bench", "run", id, "input", INPUT, NULL) != REDIS_OK)
+		"*", "agent", "bench", "run", id, "thread", thread_of(load, id), "input",
+		load->input != NULL ? load->input : INPUT, NULL) != REDIS_OK)
 		errx(EXIT_FAILURE, "run %s is not submitted: %s", id,
 		    redis_trouble(load->redis));
 	arena_destroy(&arena);
@@ -193,6 +201,20 @@ load_run(struct load *load, size_t runs, size_t in_flight, struct load_result *r
 	qsort(result_r->latencies_ms, runs, sizeof *result_r->latencies_ms, by_size);
 }
 
+double
+load_turn(struct load *load, const char *thread, const char *input)
+{
+	double latency_ms;
+
+	load->thread = thread;
+	load->input = input;
+	new_orders(load, 1);
+	work_all(load, 1, submit_and_wait);
+	latency_ms = load->orders[0].latency_ms;
+	load->input = NULL;
+	return latency_ms;
+}
+
 void
 load_submit(struct load *load, size_t runs)
 {
@@ -231,9 +253,9 @@ check(struct load *load, size_t number)
 	char id[RUN_ID_BYTES];
 
 	run_id(load, number, id);
-	if (store_run(load->store, arena, id, id, &record) != STORE_OK ||
+	if (store_run(load->store, arena, thread_of(load, id), id, &record) != STORE_OK ||
 	    !value_text_is(value_get(record, "status"), "success") ||
-	    store_thread(load->store, arena, id, &thread) != STORE_OK ||
+	    store_thread(load->store, arena, thread_of(load, id), &thread) != STORE_OK ||
 	    !is_right(value_get(thread, "messages"))) {
 		load->wrong++;
 		warnx("run %s has not ended as it must", id);
@@ -247,6 +269,30 @@ load_check(struct load *load)
 	load->wrong = 0;
 	work_all(load, CHECKERS, check);
 	return load->wrong;
+}
+
+static void
+count_messages(struct load *load, size_t number)
+{
+	struct arena *arena = arena_new();
+	const struct value *record, *thread;
+	char id[RUN_ID_BYTES];
+
+	run_id(load, number, id);
+	load->messages = 0;
+	if (store_run(load->store, arena, load->thread, id, &record) == STORE_OK &&
+	    value_text_is(value_get(record, "status"), "success") &&
+	    store_thread(load->store, arena, load->thread, &thread) == STORE_OK)
+		load->messages = value_size(value_get(thread, "messages"));
+	arena_destroy(&arena);
+}
+
+size_t
+load_messages(struct load *load)
+{
+	work_all(load, 1, count_messages);
+	load->thread = NULL;
+	return load->messages;
 }
 
 /* --- life ---------------------------------------------------------------------------- */

@@ -34,6 +34,14 @@ void load_run(
  * with exactly the messages they must have. */
 size_t load_check(struct load *load);
 
+/* Submits one run of input (JSON) on thread (lent until load_messages) and waits for its end.
+ * Returns how long it took, in milliseconds. */
+double load_turn(struct load *load, const char *thread, const char *input);
+
+/* After each load_turn: how many messages its thread has now; 0 when the run has not
+ * succeeded. */
+size_t load_messages(struct load *load);
+
 /* Submits runs without waiting for their ends: returns when Redis has them. */
 void load_submit(struct load *load, size_t runs);
 

@@ -248,6 +248,28 @@ rig_resident_bytes(const struct rig *rig, enum rig_part part)
 	return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+const char *
+rig_log(const struct rig *rig)
+{
+	return in(rig, "appendonlydir/appendonly.aof.1.incr.aof");
+}
+
+uint64_t
+rig_asked_bytes(const struct rig *rig)
+{
+	char path[64];
+	unsigned long long bytes;
+	FILE *file;
+
+	snprintf(
+	    path, sizeof path, "/proc/%d/io", (int)child_pid(rig->parts[RIG_SERVER]));
+	file = fopen(path, "re");
+	if (file == NULL || fscanf(file, "rchar: %llu", &bytes) != 1)
+		err(EXIT_FAILURE, "%s", path);
+	fclose(file);
+	return bytes;
+}
+
 size_t
 rig_connections(const struct rig *rig)
 {

@@ -52,6 +52,12 @@ double rig_cpu_us(const struct rig *rig, enum rig_part part);
 /* The memory of the part's process that is resident now, in bytes. */
 size_t rig_resident_bytes(const struct rig *rig, enum rig_part part);
 
+/* The append-only file that Redis writes; lent until the rig goes. Nothing rewrites it. */
+const char *rig_log(const struct rig *rig);
+
+/* What the model server has read so far, in bytes: the requests, heads and bodies. */
+uint64_t rig_asked_bytes(const struct rig *rig);
+
 /* Connections to the model server: as many as there are calls it has not answered, or
  * more. */
 size_t rig_connections(const struct rig *rig);

@@ -51,18 +51,20 @@ publish(struct core *core, const char *topic, struct body *body)
 }
 
 void
-notice(
-    struct core *core, const struct session *worker, const char *kind, const char *reason)
+notice(struct core *core, const struct session *session, const char *kind,
+    const char *reason)
 {
 	struct action *action = append(core, ACTION_NOTICE);
 
 	action->header = (struct header){
 		.topic = kind,
-		.name = worker->name,
-		.session = worker->id,
-		.capacity = worker->capacity,
-		.services = worker->services,
-		.service_count = worker->offer_count,
+		.role = session->role,
+		.name = session->name,
+		.session = session->id,
+		.restarts = session->report.restarts,
+		.capacity = session->capacity,
+		.services = session->services,
+		.service_count = session->offer_count,
 		.reason = reason,
 	};
 }
@@ -71,6 +73,12 @@ void
 ask_for_stats(struct core *core, const struct session *session)
 {
 	append(core, ACTION_STATS)->peer = session->peer;
+}
+
+void
+act_left(struct core *core)
+{
+	append(core, ACTION_LEFT);
 }
 
 void

@@ -1,5 +1,6 @@
 /* answers: what workers say of calls: CALL_ACK, RESULT, BUSY, RELEASE, ANNOUNCE. */
 #include "memory.h"
+#include "planted.h"
 #include "tables.h"
 
 static bool
@@ -27,9 +28,9 @@ on_call_ack(struct core *core, struct message *message)
 	call_arm(core, call);
 }
 
-/* A worker goes on with what now runs or has ended elsewhere: it was taken for lost and came
- * back. Not CANCELLED, since nobody wants the call to end so: a result that said that could
- * reach its requester through the next broker. */
+/* A worker goes on with what now runs or has ended elsewhere. Not CANCELLED, since nobody
+ * wants the call to end so: a result that said that could reach its requester through
+ * another broker. */
 static void
 tell_to_stop(struct core *core, struct session *worker, const char *id)
 {
@@ -40,10 +41,19 @@ tell_to_stop(struct core *core, struct session *worker, const char *id)
 	send_to(core, worker, &header, NULL);
 }
 
+void
+call_stop_unwanted(struct core *core, struct call *call)
+{
+	tell_to_stop(core, call->worker, call->id);
+	slot_forfeit(call);
+}
+
 static void
 finish_with(struct core *core, struct call *call, struct message *message)
 {
 	COUNT(core, answered);
+	if (!call->asked)
+		teller_note(call, message->session);
 	call_finish(core, call,
 	    (struct outcome){ .code = (enum wire_code)message->header->code,
 		.reason = xstrdup(message->header->reason),
@@ -61,7 +71,8 @@ adopt_result(struct core *core, struct message *message)
 
 	if (settled_has(core->settled, header->call_id)) {
 		result_unneeded(core, message->session, header->call_id);
-	} else if (id_table_size(core->calls) < core->options.calls_max) {
+	} else if (id_table_size(core->calls) < core->options.calls_max &&
+		   core->bodies_bytes <= core->options.bodies_bytes_max) {
 		call = call_new(core, header->call_id);
 		call_fill(call, header);
 		COUNT(core, adopted);
@@ -79,10 +90,8 @@ result_from_other(struct core *core, struct call *call, struct message *message)
 		result_unneeded(core, message->session, call->id);
 		return;
 	}
-	if (call->state == CALL_ASSIGNED) {
-		tell_to_stop(core, call->worker, call->id);
-		slot_forfeit(call);
-	}
+	if (call->state == CALL_ASSIGNED)
+		call_stop_unwanted(core, call);
 	finish_with(core, call, message);
 }
 
@@ -104,6 +113,8 @@ on_result(struct core *core, struct message *message)
 
 	if (call == NULL)
 		adopt_result(core, message);
+	else if (!permit_answer(core, message->session, call))
+		result_unneeded(core, message->session, call->id);
 	else if (call->state == CALL_KEPT)
 		result_again(core, call, message->session);
 	else if (runs_at(call, message->session))
@@ -134,6 +145,7 @@ on_release(struct core *core, struct message *message)
 	if (!runs_at(call, message->session))
 		return;
 	COUNT(core, released);
+	call->attempt += PLANTED(RELEASE_COUNTS_CALL);
 	call_requeue(core, call);
 }
 
@@ -149,6 +161,7 @@ adopt_running(struct core *core, struct session *worker, const char *id)
 	if (id_table_size(core->calls) >= core->options.calls_max)
 		return;
 	call = call_new(core, id);
+	teller_note(call, worker);
 	COUNT(core, adopted);
 	call_attach(core, call, worker, true);
 }
@@ -160,7 +173,13 @@ announced_running(struct core *core, struct session *worker, const char *id)
 
 	if (call == NULL) {
 		adopt_running(core, worker, id);
-	} else if (runs_at(call, worker)) {
+		return;
+	}
+	if (!permit_answer(core, worker, call)) {
+		tell_to_stop(core, worker, id);
+		return;
+	}
+	if (runs_at(call, worker)) {
 		if (!call->known_there) {
 			worker->slots++; /* its report left this slot out */
 			call_acknowledged(call);
@@ -186,6 +205,8 @@ announced_finished(struct core *core, struct session *worker, const char *id)
 	if (call == NULL) {
 		if (settled_has(core->settled, id))
 			result_unneeded(core, worker, id);
+	} else if (!permit_answer(core, worker, call)) {
+		result_unneeded(core, worker, id);
 	} else if (call->state == CALL_HELD || call->state == CALL_QUEUED) {
 		call_leave(core, call);
 		if (call->capability == NULL)

@@ -32,7 +32,7 @@ audit_worker(struct sums *sums, const struct session *worker)
 {
 	const struct call *call;
 	const struct offer *offer;
-	uint32_t taken = 0, reported = 0;
+	uint32_t taken = 0, reported = 0, suspects = 0;
 	size_t i;
 
 	TAILQ_FOREACH(call, &worker->work, work_link) {
@@ -42,11 +42,13 @@ audit_worker(struct sums *sums, const struct session *worker)
 			continue;
 		expect(sums, call->state == CALL_ASSIGNED, "a worker has a waiting call");
 		sums->assigned++;
+		suspects += call->watched;
 		taken += call->has_slot;
 		reported += call->has_slot && call->known_there;
 		expect(sums, call->asked || call->known_there,
 		    "a call that nobody sent is not known to its worker");
 	}
+	expect(sums, suspects == worker->suspects, "a worker's suspects");
 	expect(sums, taken == worker->taken, "a worker's taken slots");
 	expect(sums, reported == worker->reported, "a worker's reported slots");
 	for (i = 0; i < worker->offer_count; i++) {
@@ -78,6 +80,21 @@ audit_session(struct sums *sums, const struct session *session)
 	audit_worker(sums, session);
 }
 
+static void
+audit_held(const struct core *core, struct sums *sums)
+{
+	const struct call *call;
+	size_t held = 0, unsought = 0;
+
+	TAILQ_FOREACH(call, &core->held, waiting_link) {
+		expect(sums, call->state == CALL_HELD, "a held call is not");
+		held++;
+		unsought += !call->sought;
+	}
+	expect(sums, held == core->states[CALL_HELD], "held calls");
+	expect(sums, unsought == core->unsought, "calls not looked for yet");
+}
+
 /* Every call but those only a worker knows of has a timer. */
 static void
 audit_timed_call(const struct core *core, struct sums *sums, const struct call *call)
@@ -105,12 +122,16 @@ audit_services(struct sums *sums, const struct capability_list *list, bool serve
 	size_t queued = 0;
 
 	TAILQ_FOREACH(capability, list, link) {
-		queued += capability->queue.count;
+		queued += capability->queue.count + capability->suspect_count;
+		expect(sums, suspects_are_served(capability),
+		    "a suspect waits although a worker without one has room");
 		expect(sums, served == (capability->workers > 0), "a service's workers");
 		expect(sums, capability->queue.count == 0 || capability->ready.count == 0,
 		    "calls wait although a worker has room");
 		expect(sums,
-		    capability->calls == capability->queue.count + capability->running,
+		    capability->calls == capability->queue.count +
+					     capability->suspect_count +
+					     capability->running,
 		    "a service's calls");
 		expect(sums, !capability->touched, "a service was left untended");
 	}
@@ -131,8 +152,9 @@ audit_sums(const struct core *core, struct sums *sums)
 	expect(sums, sums->bytes == core->bodies_bytes, "bytes of bodies");
 	expect(sums,
 	    counters[COUNTER_accepted] + counters[COUNTER_adopted] ==
-		known + counters[COUNTER_settled] + counters[COUNTER_dropped],
-	    "conservation: accepted + adopted = known + settled + dropped");
+		known + counters[COUNTER_settled] + counters[COUNTER_dropped] +
+		    counters[COUNTER_returned],
+	    "conservation: accepted + adopted = known + settled + dropped + returned");
 	expect(sums,
 	    counters[COUNTER_finished] ==
 		counters[COUNTER_answered] + counters[COUNTER_expired] +
@@ -156,6 +178,7 @@ core_audit(const struct core *core, const char **error_r)
 	queued = audit_services(&sums, &core->served, true) +
 		 audit_services(&sums, &core->unserved, false);
 	expect(&sums, queued == core->states[CALL_QUEUED], "queued calls");
+	audit_held(core, &sums);
 	audit_sums(core, &sums);
 	if (sums.wrong == NULL)
 		return 0;

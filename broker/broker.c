@@ -5,10 +5,14 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "allow.h"
 #include "core.h"
 #include "log.h"
 #include "memory.h"
+#include "notice.h"
+#include "notify.h"
 #include "socket.h"
+#include "status.h"
 
 #define TICK_MS 50
 #define LOST_MS 250
@@ -25,14 +29,24 @@ struct body {
 struct broker {
 	struct service *service;
 	struct loop *loop;
-	struct socket *router, *status;
+	struct socket *router;
+	struct status *status;
+	struct allow *allow; /* NULL: there are no keys */
 	struct timer *tick;
 	struct core *core;
 	struct arena *arena; /* of decoded headers; made anew when it has grown */
 	uint64_t *lost;      /* peers that cannot be sent to any more */
 	size_t lost_count, lost_room;
 	uint64_t lost_ms; /* when the first of them was noted */
+	uint64_t drain_ms;
 };
+
+/* The service ends us at drain-ms, come what may: some of it is for the last words. */
+static uint64_t
+core_drain_ms(uint64_t drain_ms)
+{
+	return drain_ms - drain_ms / 10;
+}
 
 #define OFFSET(member) offsetof(struct broker_settings, member)
 const struct setting broker_table[] = {
@@ -41,11 +55,26 @@ const struct setting broker_table[] = {
 	    "where workers, coordinators and the command line connect", 'b' },
 	{ "status-bind", SETTING_TEXT, OFFSET(status_bind), "tcp://127.0.0.1:7701", 0, 0,
 	    NULL, "where the status channel is published", 's' },
+	{ "allow", SETTING_TEXT, OFFSET(allow), NULL, 0, 0, NULL,
+	    "file with the keys that may connect, and what each may do (flotilla keys "
+	    "allow); "
+	    "goes with --key",
+	    0 },
 	{ "queue-calls-max", SETTING_INTEGER, OFFSET(queue_calls_max), "100000", 1,
 	    QUEUE_CALLS_MAX, NULL, "calls that may wait for one service", 0 },
+	{ "drain-ms", SETTING_INTEGER, OFFSET(drain_ms), "10000", 100, 600000, "ms",
+	    "how long calls under way may end before the broker leaves", 0 },
 	{ "bodies-bytes-max", SETTING_INTEGER, OFFSET(bodies_bytes_max), "1073741824",
 	    1 << 20, INT64_C(1) << 40, "bytes",
 	    "bodies held in memory before new calls are refused", 0 },
+	{ "probe-ms", SETTING_INTEGER, OFFSET(probe_ms), "5000", 0, 3600000, "ms",
+	    "how often a worker is asked through the way its calls go; 0: never", 0 },
+	{ "probe-wait-ms", SETTING_INTEGER, OFFSET(probe_wait_ms), "5000", 100, 3600000,
+	    "ms", "a worker that leaves that unanswered for so long gets no new calls",
+	    0 },
+	{ "probe-drop-ms", SETTING_INTEGER, OFFSET(probe_drop_ms), "30000", 100, 3600000,
+	    "ms", "for so long: its calls go elsewhere and it is told to start again",
+	    0 },
 	{ .name = NULL },
 };
 
@@ -180,42 +209,26 @@ do_publish(struct broker *broker, const struct action *action)
 
 	parts_add(&parts, action->header.topic, strlen(action->header.topic));
 	parts_add_body(&parts, action->body);
-	socket_send(broker->status, &parts);
-}
-
-static const struct value *
-notice_value(struct arena *arena, const struct header *header)
-{
-	struct value_list services = { .arena = arena };
-	size_t i;
-
-	for (i = 0; i < header->service_count; i++)
-		value_list_add(&services, value_str(arena, header->services[i].name));
-	return value_map(arena, "kind", value_str(arena, header->topic), "worker",
-	    value_str(arena, header->name), "session", value_str(arena, header->session),
-	    "capacity", value_int(arena, (int64_t)header->capacity), "services",
-	    value_list_end(&services), "reason",
-	    header->reason == NULL ? NULL : value_str(arena, header->reason), NULL);
+	status_send(broker->status, &parts);
 }
 
 static void
 do_notice(struct broker *broker, const struct action *action)
 {
-	const struct header *header = &action->header;
-	struct arena *arena = arena_new();
-	struct parts parts = { .count = 0 };
-	struct packet packet = { 0 };
-	const char *topic =
-	    arena_printf(arena, "worker.%s.%s", header->name, header->topic);
+	notice_send(broker->status, &action->header);
+}
 
-	log_info("worker %s name=%s session=%s services=%zu reason=\"%s\"", header->topic,
-	    header->name, header->session, header->service_count,
-	    header->reason == NULL ? "" : header->reason);
-	value_pack(&packet, notice_value(arena, header));
-	parts_add(&parts, topic, strlen(topic));
-	parts_add_packet(&parts, &packet);
-	socket_send(broker->status, &parts);
-	arena_destroy(&arena);
+/* The core's tables, and what it does not know: its own loop. */
+static const struct value *
+stats_value(const struct broker *broker, struct arena *arena)
+{
+	const struct value *tables = core_stats(broker->core, arena);
+	const struct value *self = value_map_with(arena, value_get(tables, "broker"),
+	    "lag_ms", value_int(arena, (int64_t)loop_lag_ms(broker->loop)));
+
+	self = value_map_with(
+	    arena, self, "restarts", value_int(arena, (int64_t)notify_restarts()));
+	return value_map_with(arena, tables, "broker", self);
 }
 
 static void
@@ -223,11 +236,12 @@ do_stats(struct broker *broker, const struct action *action)
 {
 	const struct header header = { .type = MSG_STATS };
 	struct arena *arena = arena_new();
+	const struct value *tables = stats_value(broker, arena);
 	struct parts parts = { .count = 0 };
 	struct packet head = { 0 }, body = { 0 };
 
 	wire_encode(&head, &header);
-	value_pack(&body, core_stats(broker->core, arena));
+	value_pack(&body, tables);
 	parts_add_peer(&parts, action->peer);
 	parts_add_packet(&parts, &head);
 	parts_add_packet(&parts, &body);
@@ -243,6 +257,14 @@ do_drop(struct broker *broker, const struct action *action)
 }
 
 static void
+do_left(struct broker *broker, const struct action *action)
+{
+	(void)action;
+	log_info("left");
+	service_end(broker->service);
+}
+
+static void
 feed(struct broker *broker, const struct event *event)
 {
 	static void (*const performers[])(struct broker *, const struct action *) = {
@@ -250,6 +272,7 @@ feed(struct broker *broker, const struct event *event)
 		[ACTION_PUBLISH] = do_publish,
 		[ACTION_NOTICE] = do_notice,
 		[ACTION_STATS] = do_stats,
+		[ACTION_LEFT] = do_left,
 		[ACTION_DROP] = do_drop,
 	};
 	struct actions actions =
@@ -292,6 +315,8 @@ feed_message(struct broker *broker, uint64_t peer, struct parts *parts)
 		&header, &event.code, &event.reason) == 0) {
 		event.type = EVENT_MESSAGE;
 		event.header = &header;
+		/* Not of the routing id's frame, which libzmq may leave without. */
+		event.key = broker->allow == NULL ? NULL : parts_sender_key(parts, 1);
 		event.body = body_take(parts, 2, &event.body_bytes);
 	}
 	feed(broker, &event);
@@ -334,11 +359,63 @@ on_tick(void *arg)
 /* --- life ----------------------------------------------------------------------------- */
 
 static void
-check_bound(const struct socket *socket, const char *endpoint, const char *error)
+check_bound(const void *bound, const char *endpoint, const char *error)
 {
-	if (socket == NULL)
+	if (bound == NULL)
 		fatalx("cannot bind %s: %s", endpoint, error);
-	log_info("bound endpoint=%s", socket_endpoint(socket));
+}
+
+static void
+bind_sockets(struct broker *broker, const struct broker_settings *settings)
+{
+	const char *error = NULL;
+
+	broker->status = status_new(broker->loop, settings->status_bind, &error);
+	check_bound(broker->status, settings->status_bind, error);
+	log_info("bound endpoint=%s", status_endpoint(broker->status));
+	broker->router =
+	    socket_router(broker->loop, settings->bind, on_message, broker, &error);
+	check_bound(broker->router, settings->bind, error);
+	log_info("bound endpoint=%s", socket_endpoint(broker->router));
+}
+
+static void
+on_rights(void *arg, struct rights_book *book, bool watcher_lost)
+{
+	struct broker *broker = arg;
+
+	feed(broker, &(struct event){ .type = EVENT_RIGHTS, .book = book });
+	if (watcher_lost && broker->status != NULL)
+		status_renew(broker->status);
+}
+
+static void
+on_reload(void *arg)
+{
+	struct broker *broker = arg;
+
+	allow_reload(broker->allow);
+}
+
+/* A key without a list would let every key in, a list without a key means nothing. */
+static void
+open_allow_list(struct broker *broker, const struct broker_settings *settings)
+{
+	const char *error = NULL;
+
+	if (settings->allow == NULL && settings->common.key == NULL)
+		return;
+	if (settings->allow == NULL)
+		settings_refuse("broker", "--key", settings->common.key,
+		    "given together with --allow FILE, the keys that may connect");
+	if (settings->common.key == NULL)
+		settings_refuse("broker", "--allow", settings->allow,
+		    "given together with --key FILE, the broker's own pair");
+	broker->allow = allow_new(
+	    broker->loop, settings->allow, on_rights, broker, broker->arena, &error);
+	if (broker->allow == NULL)
+		fatalx("%s", error);
+	service_on_reload(broker->service, on_reload, broker);
 }
 
 static struct core *
@@ -352,6 +429,9 @@ make_core(const struct broker_settings *settings, uint64_t now_ms)
 	options.name = settings->common.name;
 	options.queue_calls_max = (size_t)settings->queue_calls_max;
 	options.bodies_bytes_max = (size_t)settings->bodies_bytes_max;
+	options.probe_ms = (uint64_t)settings->probe_ms;
+	options.probe_wait_ms = (uint64_t)settings->probe_wait_ms;
+	options.probe_drop_ms = (uint64_t)settings->probe_drop_ms;
 	if (getentropy(&options.seed, sizeof options.seed) == -1)
 		fatal("getentropy");
 	return core_new(&options, now_ms);
@@ -361,17 +441,14 @@ struct broker *
 broker_new(struct service *service, const struct broker_settings *settings)
 {
 	struct broker *broker = xcalloc(1, sizeof *broker);
-	const char *error = NULL;
 
 	broker->service = service;
+	broker->drain_ms = core_drain_ms((uint64_t)settings->drain_ms);
 	broker->loop = service_loop(service);
 	broker->arena = arena_new();
 	broker->core = make_core(settings, loop_now_ms(broker->loop));
-	broker->status = socket_pub(broker->loop, settings->status_bind, &error);
-	check_bound(broker->status, settings->status_bind, error);
-	broker->router =
-	    socket_router(broker->loop, settings->bind, on_message, broker, &error);
-	check_bound(broker->router, settings->bind, error);
+	open_allow_list(broker, settings);
+	bind_sockets(broker, settings);
 	broker->tick = timer_start(broker->loop, TICK_MS, TICK_MS, on_tick, broker);
 	loop_add_flush(broker->loop, end_lost_sessions, broker);
 	return broker;
@@ -387,8 +464,9 @@ broker_destroy(struct broker **broker_p)
 	timer_stop(&broker->tick);
 	loop_remove_flush(broker->loop, end_lost_sessions, broker);
 	socket_close(&broker->router, LINGER_MS);
-	socket_close(&broker->status, LINGER_MS);
+	status_destroy(&broker->status);
 	core_destroy(&broker->core, body_free);
+	allow_destroy(&broker->allow);
 	arena_destroy(&broker->arena);
 	free(broker->lost);
 	free(broker);
@@ -400,6 +478,9 @@ broker_drain(void *arg)
 {
 	struct broker *broker = arg;
 
-	feed(broker, &(struct event){ .type = EVENT_LEAVE });
-	service_end(broker->service);
+	log_info("leaving assigned=%zu queued=%zu",
+	    core_calls(broker->core, CALL_ASSIGNED),
+	    core_calls(broker->core, CALL_QUEUED));
+	feed(
+	    broker, &(struct event){ .type = EVENT_LEAVE, .drain_ms = broker->drain_ms });
 }

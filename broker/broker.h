@@ -11,8 +11,11 @@ struct broker;
 struct broker_settings {
 	struct service_settings common;
 	const char *bind, *status_bind;
+	const char *allow; /* a file, or NULL: no keys */
 	int64_t queue_calls_max;
 	int64_t bodies_bytes_max;
+	int64_t probe_ms, probe_wait_ms, probe_drop_ms;
+	int64_t drain_ms;
 };
 
 extern const struct setting broker_table[];
@@ -24,8 +27,9 @@ struct broker *broker_new(
 /* Takes *broker_p; what was sent last still goes out. NULL is fine. */
 void broker_destroy(struct broker **broker_p);
 
-/* For service_run, arg is the broker: says GOAWAY to all and ends. Nothing is waited for: what is under way
- * lives on in workers and coordinators, and the next broker learns it from them. */
+/* For service_run, arg is the broker: warns all, gives back what no worker has, and ends when
+ * what runs has ended, or drain-ms are over. The rest lives on in workers and coordinators;
+ * other brokers, or the next one here, learn it from them. */
 void broker_drain(void *arg);
 
 #endif

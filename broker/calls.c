@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "planted.h"
 #include "tables.h"
 
 struct call *
@@ -114,7 +115,8 @@ call_leave(struct core *core, struct call *call)
 {
 	switch (call->state) {
 	case CALL_QUEUED:
-		queue_remove(&call->capability->queue, call);
+		if (!suspect_unqueue(call))
+			queue_remove(&call->capability->queue, call);
 		break;
 	case CALL_ASSIGNED:
 		call_unassign(core, call);
@@ -123,6 +125,8 @@ call_leave(struct core *core, struct call *call)
 		leave_kept(core, call);
 		break;
 	case CALL_HELD:
+		TAILQ_REMOVE(&core->held, call, waiting_link);
+		core->unsought -= !call->sought;
 		break;
 	case CALL_STATES:
 		return;
@@ -222,6 +226,9 @@ assigned_is_due(struct core *core, struct call *call)
 		call_stop(core, call);
 	} else if (call->cancelling || call->late) {
 		call_stop(core, call);
+	} else if (PLANTED(CALL_SENT_ONCE)) {
+		call->resend_ms = UINT64_MAX;
+		call_arm(core, call);
 	} else {
 		call_send(core, call);
 	}

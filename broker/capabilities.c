@@ -27,6 +27,7 @@ capability_get(struct core *core, const char *name)
 	capability = xcalloc(1, sizeof *capability + size);
 	memcpy(capability->name, name, size);
 	queue_init(&capability->queue, core->options.seed);
+	TAILQ_INIT(&capability->suspects);
 	id_table_put(core->capabilities, &capability->key, capability->name, capability);
 	TAILQ_INSERT_TAIL(&core->unserved, capability, link);
 	return capability;

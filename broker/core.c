@@ -12,6 +12,10 @@ const struct core_options core_defaults = {
 	.liveness_ms = LIVENESS_MS,
 	.resend_ms = RESEND_MS,
 	.recovery_ms = RECOVERY_MS,
+	.seek_ms = SEEK_MS,
+	.probe_ms = PROBE_MS,
+	.probe_wait_ms = PROBE_WAIT_MS,
+	.probe_drop_ms = PROBE_DROP_MS,
 	.queue_calls_max = QUEUE_CALLS_MAX,
 	.calls_max = CALLS_MAX,
 	.kept_max = RESULTS_KEPT_MAX,
@@ -32,13 +36,14 @@ static const struct handler {
 	[MSG_PING] = { on_ping, FROM_ALL },
 	[MSG_PONG] = { on_pong, FROM_ALL },
 	[MSG_EVENT] = { on_event, FROM_ALL },
-	[MSG_STATS] = { on_stats, FROM_ALL },
+	[MSG_STATS] = { on_stats, FROM(ROLE_COORDINATOR) | FROM(ROLE_CLIENT) },
+	[MSG_PROBE] = { on_probe, FROM(ROLE_WORKER) | FROM(ROLE_CLIENT) },
 	[MSG_CALL] = { on_call, FROM_CALLERS },
 	[MSG_CANCEL] = { on_cancel, FROM_CALLERS },
 	[MSG_RESULT_ACK] = { on_result_ack, FROM_CALLERS },
 	[MSG_CREDIT] = { on_credit, FROM(ROLE_WORKER) },
 	[MSG_CALL_ACK] = { on_call_ack, FROM(ROLE_WORKER) },
-	[MSG_PROGRESS] = { on_event, FROM(ROLE_WORKER) },
+	[MSG_PROGRESS] = { on_progress, FROM(ROLE_WORKER) },
 	[MSG_RESULT] = { on_result, FROM(ROLE_WORKER) },
 	[MSG_BUSY] = { on_busy, FROM(ROLE_WORKER) },
 	[MSG_ANNOUNCE] = { on_announce, FROM(ROLE_WORKER) },
@@ -65,6 +70,7 @@ core_new(const struct core_options *options, uint64_t now_ms)
 	TAILQ_INIT(&core->workers);
 	TAILQ_INIT(&core->coordinators);
 	TAILQ_INIT(&core->clients);
+	TAILQ_INIT(&core->held);
 	TAILQ_INIT(&core->orphans);
 	TAILQ_INIT(&core->served);
 	TAILQ_INIT(&core->unserved);
@@ -73,6 +79,7 @@ core_new(const struct core_options *options, uint64_t now_ms)
 	TAILQ_INIT(&core->touched_sessions);
 	TAILQ_INIT(&core->dead_calls);
 	TAILQ_INIT(&core->dead_sessions);
+	SLIST_INIT(&core->sought);
 	return core;
 }
 
@@ -81,8 +88,13 @@ static void
 free_the_dead(struct core *core)
 {
 	struct session *session;
+	struct sought *sought;
 	struct call *call;
 
+	while ((sought = SLIST_FIRST(&core->sought)) != NULL) {
+		SLIST_REMOVE_HEAD(&core->sought, next);
+		free(sought);
+	}
 	while ((call = TAILQ_FIRST(&core->dead_calls)) != NULL) {
 		TAILQ_REMOVE(&core->dead_calls, call, waiting_link);
 		call_free(call);
@@ -169,6 +181,13 @@ refuse(struct core *core, uint64_t peer, const char *call_id, enum wire_code cod
 	session_end(core, session, "too many protocol errors");
 }
 
+void
+refuse_message(struct core *core, const struct message *message, enum wire_code code,
+    const char *reason)
+{
+	refuse(core, message->peer, message->header->call_id, code, reason);
+}
+
 static void
 handle_message(struct core *core, struct message *message)
 {
@@ -180,8 +199,8 @@ handle_message(struct core *core, struct message *message)
 	if (message->session != NULL)
 		session_heard(core, message->session);
 	if (handler == NULL || handler->handle == NULL) {
-		refuse(core, message->peer, header->call_id, CODE_MALFORMED,
-		    "not a message for a broker");
+		refuse_message(
+		    core, message, CODE_MALFORMED, "not a message for a broker");
 		return;
 	}
 	if (message->session == NULL && header->type != MSG_HELLO) {
@@ -190,8 +209,7 @@ handle_message(struct core *core, struct message *message)
 	}
 	if (message->session != NULL &&
 	    (handler->roles & FROM(message->session->role)) == 0) {
-		refuse(core, message->peer, header->call_id, CODE_DENIED,
-		    "not a message for this role");
+		refuse_message(core, message, CODE_DENIED, "not a message for this role");
 		return;
 	}
 	handler->handle(core, message);
@@ -203,10 +221,13 @@ tick(struct core *core)
 	struct heap_node *node;
 
 	sessions_expire(core);
+	probes_check(core);
 	while ((node = heap_first(&core->timers)) != NULL && node->rank <= core->now_ms)
 		call_due(core, HEAP_ITEM(node, struct call, timer));
 	settled_expire(core->settled, core->now_ms);
+	seek_new(core);
 	sessions_ping(core);
+	leave_check(core);
 }
 
 static void
@@ -228,6 +249,7 @@ step_message(struct core *core, const struct event *event)
 		.peer = event->peer,
 		.session = session_of_peer(core, event->peer),
 		.header = event->header,
+		.key = event->key,
 		.blob = { event->body, event->body_bytes },
 	};
 
@@ -265,8 +287,10 @@ core_step(struct core *core, const struct event *event, uint64_t now_ms)
 		tick(core);
 		break;
 	case EVENT_LEAVE:
-		core->leaving = true;
-		sessions_goaway(core);
+		leave_begin(core, event->drain_ms);
+		break;
+	case EVENT_RIGHTS:
+		rights_change(core, event->book);
 		break;
 	}
 	hand_out(core);
@@ -276,7 +300,26 @@ core_step(struct core *core, const struct event *event, uint64_t now_ms)
 void
 on_event(struct core *core, struct message *message)
 {
-	publish(core, message->header->topic, message->blob.body);
+	const char *topic = message->header->topic;
+	const char *reason = permit_event(core, message->session, topic);
+
+	if (reason != NULL)
+		refuse_message(core, message, CODE_DENIED, reason);
+	else
+		publish(core, topic, message->blob.body);
+}
+
+/* Of a call that went elsewhere meanwhile it is too late, and no mistake. */
+void
+on_progress(struct core *core, struct message *message)
+{
+	const struct call *call = call_find(core, message->header->call_id);
+	const char *topic = message->header->topic;
+
+	if (permit_progress(message->session, call, topic))
+		publish(core, topic, message->blob.body);
+	else
+		COUNT(core, denied);
 }
 
 void

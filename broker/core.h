@@ -14,6 +14,7 @@
  *  - a call is at one worker at a time, as far as the broker can know; one flagged
  *    WIRE_ONCE is never given to a second worker;
  *  - a worker holds no more calls than it granted slots for;
+ *  - where there is an allow list, nobody does what its key does not allow (permits.c);
  *  - memory is bounded by proto/bounds.h.
  * docs/internals/broker.md has the tables and what happens when each process dies. */
 #ifndef CORE_H
@@ -29,12 +30,15 @@
 
 struct core;
 struct body; /* the program's; the core never looks inside */
+struct rights_book;
 
 struct core_options {
 	const char *session; /* 32 hex digits, for WELCOME */
 	const char *name;
 	uint64_t seed; /* of the hash tables */
-	uint64_t heartbeat_ms, liveness_ms, resend_ms, recovery_ms;
+	uint64_t heartbeat_ms, liveness_ms, resend_ms, recovery_ms, seek_ms;
+	uint64_t probe_ms; /* 0: no probes but those a client asks for */
+	uint64_t probe_wait_ms, probe_drop_ms;
 	size_t queue_calls_max; /* waiting calls of one service */
 	size_t calls_max;       /* calls known at once */
 	size_t kept_max;        /* results whose requester is gone */
@@ -50,28 +54,35 @@ enum event_type {
 	EVENT_UNREACHABLE, /* sending to peer failed for good, and all that it ever sent was
 			      fed: peer is gone */
 	EVENT_TICK,        /* at least every heartbeat_ms */
-	EVENT_LEAVE,       /* the broker goes: GOAWAY to all, no new calls from now on */
+	EVENT_LEAVE,       /* the broker goes: no new calls; LEFT within drain_ms */
+	EVENT_RIGHTS, /* book: from now on each peer may do what it says of its key; all
+			 that it no longer admits are dropped */
 };
 
 struct event {
 	enum event_type type;
 	uint64_t peer; /* not 0 */
 	const struct header
-	    *header;       /* as wire_decode gives it: in bounds, with all that its
+	    *header;              /* as wire_decode gives it: in bounds, with all that its
 			      type requires; borrowed for the step and its actions */
-	struct body *body; /* taken, or NULL */
+	const char *key;          /* of MESSAGE: the peer's public key as Z85, or NULL */
+	struct rights_book *book; /* lent until the next EVENT_RIGHTS, or to the end */
+	struct body *body;        /* taken, or NULL */
 	size_t body_bytes;
 	enum wire_code code;
 	const char *reason;
+	uint64_t drain_ms;
 };
 
 enum action_type {
 	ACTION_SEND,    /* header and body to peer */
 	ACTION_PUBLISH, /* body on the status channel under header.topic */
-	ACTION_NOTICE,  /* publish under worker.<header.name>.<header.topic> what the
-			   header  says of a worker: session, capacity, services, reason */
-	ACTION_STATS,   /* answer peer's STATS with core_stats */
-	ACTION_DROP,    /* body is nobody's any more: free it */
+	ACTION_NOTICE, /* publish under <header.role>.<header.name>.<header.topic> what the
+			   header says of a worker (session, capacity, services, reason) or
+			   coordinator (session, reason) */
+	ACTION_STATS,  /* answer peer's STATS with core_stats */
+	ACTION_LEFT,   /* nobody waits for anything here: the program may end */
+	ACTION_DROP,   /* body is nobody's any more: free it */
 };
 
 struct action {
@@ -99,7 +110,7 @@ struct actions core_step(struct core *core, const struct event *event, uint64_t 
 
 /* Calls known, by where they are. */
 enum call_state {
-	CALL_HELD,     /* sent again after a restart: waits for announcements */
+	CALL_HELD,     /* sent before, by whom we do not know: a worker may have it */
 	CALL_QUEUED,   /* waits for a worker with room */
 	CALL_ASSIGNED, /* at a worker */
 	CALL_KEPT,     /* has its outcome, which is not acknowledged yet */
@@ -118,12 +129,16 @@ uint64_t core_count(const struct core *core, enum core_counter counter);
 
 /* Returns the tables as a value in arena, the body of STATS (keys: docs/protocol.md):
  *   broker    {name, session, protocol, uptime_ms, recovering, leaving}
- *   sessions  [{session, role, name, silent_ms, load, room, capacity, draining, services,
- *             asked, errors}]; load, room, capacity, draining, services of workers only;
- *             load: calls it runs; room: calls it could take now; asked: calls it waits
- * for services  [{name, workers, queued, running, priority?}]; priority: of the next
- * queued calls     {held, queued, assigned, kept} bodies    {bytes, bytes_max} counters
- * {each of counters.def} At most STATS_ROWS_MAX sessions and services. */
+ *   sessions  [{session, role, name, silent_ms, opened_ms, asked, errors, lag_ms,
+ *             uptime_ms, restarts, trouble?, load, room, capacity, draining, services,
+ *             oldest_ms, probe, probed_ms}]; the last eight of workers only; asked: calls
+ *             it waits for; load: calls it runs; room: calls it could take now
+ *   services  [{name, workers, queued, running, priority?, oldest_ms?}]; the last two of
+ *             the next queued call and of the one that waits longest
+ *   calls     {held, queued, assigned, kept}
+ *   bodies    {bytes, bytes_max}
+ *   counters  {each of counters.def}
+ * At most STATS_ROWS_MAX sessions and services. */
 #define STATS_ROWS_MAX 1000u
 const struct value *core_stats(const struct core *core, struct arena *arena);
 

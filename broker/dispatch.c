@@ -7,7 +7,7 @@
 uint32_t
 session_room(const struct session *session)
 {
-	if (session->draining || session->taken >= session->slots)
+	if (session->draining || session->probe.stuck || session->taken >= session->slots)
 		return 0;
 	return session->slots - session->taken;
 }
@@ -58,9 +58,13 @@ session_rank(struct core *core, struct session *session)
 void
 session_report(struct core *core, struct session *session, uint64_t credit)
 {
+	uint32_t slots_max = session->capacity > 0 ? session->capacity : CREDIT_MAX;
+
+	/* A call that has ended there while its RESULT is still to be sent, as behind a lost
+	 * connection, is in both. */
 	session->slots = (uint32_t)credit + session->reported;
-	if (session->slots > CREDIT_MAX)
-		session->slots = CREDIT_MAX;
+	if (session->slots > slots_max)
+		session->slots = slots_max;
 	session_rank(core, session);
 }
 
@@ -70,8 +74,9 @@ place_at(struct core *core, struct call *call, struct session *worker, bool has_
 {
 	call->worker = worker;
 	call->has_slot = has_slot;
-	call->cancelling = call->late = false;
+	call->late = false;
 	TAILQ_INSERT_TAIL(&worker->work, call, work_link);
+	suspect_arrives(call);
 	call_place(core, call, CALL_ASSIGNED);
 	if (call->capability != NULL)
 		call->capability->running++;
@@ -90,6 +95,7 @@ call_assign(struct core *core, struct call *call, struct offer *offer)
 	assert(offer_room(offer) > 0 && call->capability == offer->capability);
 	call->offer = offer;
 	call->known_there = false;
+	holder_note(call, worker);
 	place_at(core, call, worker, true);
 	worker->used = call->capability->turn = ++core->turns;
 	COUNT(core, dispatched);
@@ -109,7 +115,10 @@ call_attach(struct core *core, struct call *call, struct session *worker, bool h
 		worker->slots++;
 	}
 	session_rank(core, worker);
-	call_arm(core, call);
+	if (call->cancelling)
+		call_stop(core, call);
+	else
+		call_arm(core, call);
 }
 
 void
@@ -141,6 +150,7 @@ call_unassign(struct core *core, struct call *call)
 	struct session *worker = call->worker;
 
 	TAILQ_REMOVE(&worker->work, call, work_link);
+	suspect_leaves(call);
 	call->worker = NULL;
 	if (call->capability != NULL)
 		call->capability->running--;
@@ -206,6 +216,7 @@ serve_capability(struct core *core, struct capability *capability)
 {
 	struct heap_node *best;
 
+	suspects_serve(core, capability);
 	while (capability->queue.count > 0 &&
 	       (best = heap_first(&capability->ready)) != NULL)
 		call_assign(
@@ -241,6 +252,7 @@ serve_with(struct core *core, struct session *worker)
 {
 	struct offer *offer;
 
+	suspects_serve_with(core, worker);
 	while (core->states[CALL_QUEUED] > 0 && session_room(worker) > 0 &&
 	       (offer = neediest(worker)) != NULL)
 		call_assign(core, take(core, offer->capability), offer);

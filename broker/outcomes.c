@@ -27,7 +27,7 @@ call_finish(struct core *core, struct call *call, struct outcome outcome)
 }
 
 void
-result_send(struct core *core, struct call *call)
+result_show(struct core *core, const struct call *call, struct session *session)
 {
 	const struct header header = {
 		.type = MSG_RESULT,
@@ -42,7 +42,13 @@ result_send(struct core *core, struct call *call)
 		.reason = call->reason,
 	};
 
-	send_to(core, call->requester, &header, call->result.body);
+	send_to(core, session, &header, call->result.body);
+}
+
+void
+result_send(struct core *core, struct call *call)
+{
+	result_show(core, call, call->requester);
 	call->resend_ms = core->now_ms + core->options.resend_ms;
 	call_arm(core, call);
 }
@@ -61,6 +67,6 @@ call_settle(struct core *core, struct call *call, enum core_counter counter)
 	core->counters[counter]++;
 	if (call->worker != NULL)
 		result_unneeded(core, call->worker, call->id);
-	settled_add(core->settled, call->id, core->now_ms);
+	settled_add_by(core->settled, call->id, call->header.epoch, core->now_ms);
 	call_bury(core, call);
 }

@@ -124,6 +124,30 @@ queue_priority(const struct queue *queue)
 	return i;
 }
 
+static void
+take_older(const struct call **oldest, const struct call *call)
+{
+	if (call != NULL && (*oldest == NULL || call->asked_ms < (*oldest)->asked_ms))
+		*oldest = call;
+}
+
+/* Each line is first come, first served, but for calls that were given back: these are
+ * urgent, and stand in order among themselves near enough. */
+const struct call *
+queue_oldest(const struct queue *queue)
+{
+	const struct call *oldest = NULL;
+	const struct queue_turn *turn;
+	unsigned i;
+
+	for (i = 0; i < PRIORITIES; i++) {
+		take_older(&oldest, TAILQ_FIRST(&queue->classes[i].urgent));
+		TAILQ_FOREACH(turn, &queue->classes[i].ring, link)
+			take_older(&oldest, TAILQ_FIRST(&turn->calls));
+	}
+	return oldest;
+}
+
 static unsigned
 last_priority(const struct queue *queue)
 {

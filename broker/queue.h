@@ -42,6 +42,10 @@ struct call *queue_take(struct queue *queue);
 /* Takes call out, wherever it stands. */
 void queue_remove(struct queue *queue, struct call *call);
 
+/* Lends the call that was asked for first; NULL when empty. Walks over priorities and
+ * tenants. */
+const struct call *queue_oldest(const struct queue *queue);
+
 /* Returns the first priority that has calls; PRIORITIES when empty. */
 unsigned queue_priority(const struct queue *queue);
 

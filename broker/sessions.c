@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "planted.h"
 #include "tables.h"
 
 struct session *
@@ -33,20 +34,22 @@ session_bind(struct core *core, struct session *session, uint64_t peer)
 }
 
 static struct session *
-session_new(struct core *core, const struct header *hello)
+session_new(struct core *core, const struct header *hello, const char *key)
 {
 	struct session *session = xcalloc(1, sizeof *session);
 
 	memcpy(session->id, hello->session, SESSION_BYTES);
 	session->role = (enum wire_role)hello->role;
 	session->name = xstrdup(hello->name);
+	session->report.restarts = hello->restarts;
 	TAILQ_INIT(&session->asked);
 	TAILQ_INIT(&session->work);
 	id_table_put(core->sessions, &session->key, session->id, session);
 	TAILQ_INSERT_TAIL(list_of_role(core, session->role), session, role_link);
-	session->heard_ms = session->spoke_ms = core->now_ms;
+	session->heard_ms = session->spoke_ms = session->opened_ms = core->now_ms;
 	TAILQ_INSERT_TAIL(&core->heard, session, heard_link);
 	TAILQ_INSERT_TAIL(&core->spoke, session, spoke_link);
+	rights_take(core, session, key);
 	COUNT(core, sessions_opened);
 	return session;
 }
@@ -55,6 +58,7 @@ void
 session_free(struct session *session)
 {
 	free(session->name);
+	free(session->report.trouble);
 	free(session->offers);
 	free(session->services);
 	free(session);
@@ -77,7 +81,10 @@ session_leave_calls(struct core *core, struct session *session)
 	while ((call = TAILQ_FIRST(&session->asked)) != NULL) {
 		call_ask(core, call, NULL);
 		call_arm(core, call);
+		if (PLANTED(RESULT_DROPPED) && call->state == CALL_KEPT)
+			call_settle(core, call, COUNTER_dropped);
 	}
+	suspect_judge(session);
 	while ((call = TAILQ_FIRST(&session->work)) != NULL) {
 		if (call->state == CALL_ASSIGNED) {
 			call_lost(core, call);
@@ -101,7 +108,6 @@ tell_withdrawn(struct core *core, struct session *worker, const char *reason)
 
 	TAILQ_FOREACH(coordinator, &core->coordinators, role_link)
 		send_to(core, coordinator, &header, NULL);
-	notice(core, worker, "down", reason);
 }
 
 void
@@ -116,8 +122,11 @@ session_end(struct core *core, struct session *session, const char *reason)
 	TAILQ_REMOVE(&core->spoke, session, spoke_link);
 	id_table_remove(core->peers, &session->peer_key);
 	id_table_remove(core->sessions, &session->key);
+	rights_give_back(session);
 	if (session->role == ROLE_WORKER)
 		tell_withdrawn(core, session, reason);
+	if (session->role != ROLE_CLIENT)
+		notice(core, session, "down", reason);
 	blob_drop(core, &session->catalog);
 	TAILQ_INSERT_TAIL(&core->dead_sessions, session, role_link);
 }
@@ -166,8 +175,10 @@ worker_hello(struct core *core, struct session *worker, struct message *message)
 	worker->draining = false;
 	offers_set(core, worker, hello);
 	session_report(core, worker, hello->credit);
+	probes_hello(core, worker, hello);
 	TAILQ_FOREACH(coordinator, &core->coordinators, role_link)
 		send_offer(core, coordinator, worker);
+	seek_at(core, worker);
 }
 
 static void
@@ -201,6 +212,8 @@ session_open(struct core *core, struct message *message)
 {
 	const struct header *hello = message->header;
 	struct session *session = id_table_get(core->sessions, hello->session);
+	enum wire_code code;
+	const char *reason;
 
 	if (hello->protocol_min > WIRE_VERSION || hello->protocol_max < WIRE_VERSION) {
 		turn_away(
@@ -212,6 +225,11 @@ session_open(struct core *core, struct message *message)
 		    core, message->peer, CODE_DENIED, "this session has another role");
 		return NULL;
 	}
+	reason = permit_hello(core, message, session, &code);
+	if (reason != NULL) {
+		turn_away(core, message->peer, code, reason);
+		return NULL;
+	}
 	if (session == NULL && id_table_size(core->sessions) >= SESSIONS_MAX) {
 		turn_away(core, message->peer, CODE_LIMIT, "too many sessions");
 		return NULL;
@@ -219,18 +237,39 @@ session_open(struct core *core, struct message *message)
 	/* One connection, one session: the process behind it began anew. */
 	if (message->session != NULL && message->session != session)
 		session_end(core, message->session, "replaced by another session");
-	return session != NULL ? session : session_new(core, hello);
+	return session != NULL ? session : session_new(core, hello, message->key);
+}
+
+/* It comes on a new connection and announces what it has. What we know from it alone, and it
+ * does not announce again, was settled by way of another broker while we could not be told. */
+static void
+forget_announced(struct core *core, struct session *worker)
+{
+	struct call *call, *next;
+
+	for (call = TAILQ_FIRST(&worker->work); call != NULL; call = next) {
+		next = TAILQ_NEXT(call, work_link);
+		if (call->state != CALL_ASSIGNED || call->asked)
+			continue;
+		COUNT(core, dropped);
+		call_bury(core, call);
+	}
 }
 
 void
 on_hello(struct core *core, struct message *message)
 {
-	struct session *session = session_open(core, message);
+	struct session *session;
 	bool is_new;
 
+	if (core->left)
+		return; /* it finds the next broker here */
+	session = session_open(core, message);
 	if (session == NULL)
 		return;
 	is_new = session->peer == 0;
+	if (session->peer != message->peer && !PLANTED(ANNOUNCED_KEPT))
+		forget_announced(core, session);
 	session_bind(core, session, message->peer);
 	session_heard(core, session);
 	welcome(core, session);
@@ -238,8 +277,10 @@ on_hello(struct core *core, struct message *message)
 		worker_hello(core, session, message);
 	else if (session->role == ROLE_COORDINATOR)
 		coordinator_hello(core, session);
-	if (is_new && session->role == ROLE_WORKER)
+	if (is_new && session->role != ROLE_CLIENT)
 		notice(core, session, "up", NULL);
+	session_says(core, session, message->header);
+	leave_greet(core, session);
 }
 
 void
@@ -258,9 +299,9 @@ on_drain(struct core *core, struct message *message)
 void
 on_credit(struct core *core, struct message *message)
 {
-	session_report(core, message->session, message->header->credit);
 	if (message->header->capacity > 0)
 		message->session->capacity = (uint32_t)message->header->capacity;
+	session_report(core, message->session, message->header->credit);
 }
 
 void
@@ -270,6 +311,7 @@ on_ping(struct core *core, struct message *message)
 
 	if (message->session->role == ROLE_WORKER)
 		on_credit(core, message);
+	session_says(core, message->session, message->header);
 	send_to(core, message->session, &header, NULL);
 }
 
@@ -306,16 +348,5 @@ sessions_ping(struct core *core)
 
 	while ((session = TAILQ_FIRST(&core->spoke)) != NULL &&
 	       core->now_ms - session->spoke_ms >= core->options.heartbeat_ms)
-		send_to(core, session, &header, NULL);
-}
-
-void
-sessions_goaway(struct core *core)
-{
-	const struct header header = { .type = MSG_GOAWAY,
-		.reason = "the broker is leaving" };
-	struct session *session;
-
-	TAILQ_FOREACH(session, &core->heard, heard_link)
 		send_to(core, session, &header, NULL);
 }

@@ -24,6 +24,49 @@ names_value(struct arena *arena, const struct session *worker)
 	return value_list_end(&names);
 }
 
+static void
+add_report(struct value_fields *fields, const struct report *report)
+{
+	struct arena *arena = fields->arena;
+
+	value_fields_set(fields, "lag_ms", value_int(arena, (int64_t)report->lag_ms));
+	value_fields_set(
+	    fields, "uptime_ms", value_int(arena, (int64_t)report->uptime_ms));
+	value_fields_set(fields, "restarts", value_int(arena, (int64_t)report->restarts));
+	if (report->trouble != NULL)
+		value_fields_set(fields, "trouble", value_str(arena, report->trouble));
+}
+
+static const char *
+probe_state(const struct probe *probe)
+{
+	if (!probe->wanted)
+		return "none";
+	if (probe->stuck)
+		return "stuck";
+	return probe->answered ? "ok" : "unknown";
+}
+
+static void
+add_worker(
+    const struct core *core, struct value_fields *fields, const struct session *worker)
+{
+	struct arena *arena = fields->arena;
+	const struct probe *probe = &worker->probe;
+	uint64_t since_ms = probe->answered ? probe->answered_ms : worker->opened_ms;
+
+	value_fields_set(fields, "load", value_int(arena, worker->taken));
+	value_fields_set(fields, "room", value_int(arena, session_room(worker)));
+	value_fields_set(fields, "capacity", value_int(arena, worker->capacity));
+	value_fields_set(fields, "draining", value_bool(worker->draining));
+	value_fields_set(fields, "services", names_value(arena, worker));
+	value_fields_set(
+	    fields, "oldest_ms", value_int(arena, (int64_t)worker->report.oldest_ms));
+	value_fields_set(fields, "probe", value_str(arena, probe_state(probe)));
+	value_fields_set(
+	    fields, "probed_ms", value_int(arena, (int64_t)(core->now_ms - since_ms)));
+}
+
 static const struct value *
 session_value(const struct core *core, struct arena *arena, const struct session *session)
 {
@@ -35,18 +78,14 @@ session_value(const struct core *core, struct arena *arena, const struct session
 	    &fields, "role", value_str(arena, wire_role_name(session->role)));
 	value_fields_set(&fields, "name", value_str(arena, session->name));
 	value_fields_set(&fields, "silent_ms", value_int(arena, silent_ms));
+	value_fields_set(&fields, "opened_ms",
+	    value_int(arena, (int64_t)(core->now_ms - session->opened_ms)));
 	value_fields_set(
 	    &fields, "asked", value_int(arena, (int64_t)session->asked_count));
 	value_fields_set(&fields, "errors", value_int(arena, session->errors));
-	if (session->role == ROLE_WORKER) {
-		value_fields_set(&fields, "load", value_int(arena, session->taken));
-		value_fields_set(
-		    &fields, "room", value_int(arena, session_room(session)));
-		value_fields_set(
-		    &fields, "capacity", value_int(arena, session->capacity));
-		value_fields_set(&fields, "draining", value_bool(session->draining));
-		value_fields_set(&fields, "services", names_value(arena, session));
-	}
+	add_report(&fields, &session->report);
+	if (session->role == ROLE_WORKER)
+		add_worker(core, &fields, session);
 	return value_fields_end(&fields);
 }
 
@@ -65,26 +104,33 @@ sessions_value(const struct core *core, struct arena *arena)
 }
 
 static const struct value *
-service_value(struct arena *arena, const struct capability *capability)
+service_value(
+    const struct core *core, struct arena *arena, const struct capability *capability)
 {
 	unsigned priority = queue_priority(&capability->queue);
+	const struct call *oldest = capability_oldest(capability);
 
 	return value_map(arena, "name", value_str(arena, capability->name), "workers",
 	    value_int(arena, (int64_t)capability->workers), "queued",
-	    value_int(arena, (int64_t)capability->queue.count), "running",
-	    value_int(arena, (int64_t)capability->running), "priority",
-	    priority < PRIORITIES ? value_int(arena, priority) : value_nil(), NULL);
+	    value_int(
+		arena, (int64_t)(capability->queue.count + capability->suspect_count)),
+	    "running", value_int(arena, (int64_t)capability->running), "priority",
+	    priority < PRIORITIES ? value_int(arena, priority) : value_nil(), "oldest_ms",
+	    oldest == NULL ? NULL
+			   : value_int(arena, (int64_t)(core->now_ms - oldest->asked_ms)),
+	    NULL);
 }
 
 static void
-add_services(struct value_list *rows, const struct capability_list *list)
+add_services(
+    const struct core *core, struct value_list *rows, const struct capability_list *list)
 {
 	const struct capability *capability;
 
 	TAILQ_FOREACH(capability, list, link) {
 		if (rows->count >= STATS_ROWS_MAX)
 			break;
-		value_list_add(rows, service_value(rows->arena, capability));
+		value_list_add(rows, service_value(core, rows->arena, capability));
 	}
 }
 
@@ -93,8 +139,8 @@ services_value(const struct core *core, struct arena *arena)
 {
 	struct value_list rows = { .arena = arena };
 
-	add_services(&rows, &core->served);
-	add_services(&rows, &core->unserved);
+	add_services(core, &rows, &core->served);
+	add_services(core, &rows, &core->unserved);
 	return value_list_end(&rows);
 }
 

@@ -5,7 +5,7 @@
  *	   └ asked: calls whose outcome this session waits for
  *
  * A call is in exactly one state (enum call_state) and each state in exactly one place:
- * HELD in timers only, QUEUED in its capability's queue, ASSIGNED in its worker's list,
+ * HELD in core->held, QUEUED in its capability's queue, ASSIGNED in its worker's list,
  * KEPT with a requester or among the orphans. What dies in a step is freed in the next,
  * since the step's actions still point to it. */
 #ifndef TABLES_H
@@ -17,6 +17,7 @@
 #include "heap.h"
 #include "id_table.h"
 #include "queue.h"
+#include "rights.h"
 #include "settled.h"
 
 /* A message's bodies, ours until dropped. */
@@ -24,6 +25,8 @@ struct blob {
 	struct body *body;
 	size_t bytes;
 };
+
+#define CALL_HOLDERS_MAX 8u
 
 struct call {
 	struct id_key key;
@@ -34,6 +37,7 @@ struct call {
 	uint64_t asked_ms;    /* when that was first */
 	struct blob request;  /* CALL's bodies, until there is an outcome */
 	unsigned attempt;     /* from 1 */
+	unsigned losses;      /* workers that were lost, perhaps because of it */
 	uint64_t deadline_ms; /* absolute */
 
 	struct heap_node timer; /* in core->timers: when the call wants attention */
@@ -49,12 +53,21 @@ struct call {
 	struct offer *offer;           /* ASSIGNED: NULL when no longer offered */
 	struct queue_turn *turn;       /* QUEUED: its tenant's; NULL: among the urgent */
 	TAILQ_ENTRY(call)
-	waiting_link;     /* QUEUED: in its line; KEPT: among the orphans;
-			       dead: in core->dead_calls */
+	waiting_link;     /* HELD: in core->held; QUEUED: in its line; KEPT: among the
+			       orphans; dead: in core->dead_calls */
+	bool sought;      /* HELD: the workers were asked for it */
+	bool apart;       /* QUEUED: among its service's suspects */
+	bool watched;     /* ASSIGNED: counts as its worker's suspect */
 	bool has_slot;    /* ASSIGNED: it takes one of the worker's slots */
 	bool known_there; /* ASSIGNED: the worker has acknowledged or announced it */
-	bool cancelling;  /* ASSIGNED: the requester wants it stopped */
+	bool cancelling;  /* ASSIGNED, HELD: the requester wants it stopped */
 	bool late;        /* ASSIGNED: its deadline has passed */
+
+	/* Who may answer it (permits.c). */
+	bool fresh; /* it came to us first, unflagged: nobody but these has had it */
+	uint64_t holders[CALL_HOLDERS_MAX]; /* workers, by their ids */
+	unsigned holder_count;
+	char teller[KEY_TEXT_BYTES]; /* not asked: key of the worker that told us of it */
 
 	/* KEPT */
 	struct blob result;
@@ -78,6 +91,8 @@ struct offer {
 struct capability {
 	struct id_key key;
 	struct queue queue;
+	struct call_list suspects; /* wait for workers that have none (suspects.c) */
+	size_t suspect_count;
 	struct heap ready;   /* of offers: most room first, then least recently used */
 	size_t workers;      /* offers */
 	size_t calls;        /* that point here */
@@ -92,13 +107,34 @@ struct capability {
 };
 TAILQ_HEAD(capability_list, capability);
 
+/* Whether a worker's calls move: a call of ours that touches nothing, now and then. */
+struct probe {
+	bool wanted;          /* the worker answers probes */
+	bool asked;           /* one is under way: id */
+	bool answered;        /* some time: answered_ms */
+	bool stuck;           /* unanswered for too long: it gets no calls */
+	uint64_t asked_ms;    /* when that one, or the one before, was sent first */
+	uint64_t sent_ms;     /* and last */
+	uint64_t answered_ms; /* the last answer came */
+	char id[32];
+};
+
+/* What a peer says of itself, for people. */
+struct report {
+	uint64_t lag_ms, oldest_ms, uptime_ms, restarts;
+	char *trouble; /* why it cannot work although it is alive, or NULL */
+};
+
 struct session {
 	struct id_key key, peer_key;
 	uint64_t peer;
 	enum wire_role role;
 	char *name;
 	uint64_t heard_ms, spoke_ms;
+	uint64_t opened_ms;
 	unsigned errors;
+	struct rights *rights; /* of its key; NULL: there are no keys */
+	struct report report;
 	struct call_list asked;
 	size_t asked_count;
 	TAILQ_ENTRY(session) heard_link, spoke_link, role_link;
@@ -111,6 +147,7 @@ struct session {
 	uint32_t reported; /* of these: the worker knows of them */
 	uint32_t capacity; /* as it says, for people */
 	uint64_t used;     /* core->turns when it got its last call */
+	struct probe probe;
 	bool draining;
 	bool fell_silent; /* why it ended: its ONCE calls wait for it */
 	bool touched;     /* in core->touched_sessions */
@@ -120,9 +157,17 @@ struct session {
 	size_t offer_count;
 	struct blob catalog;
 	struct call_list work;
+	unsigned suspects; /* of these */
+	bool blamed;       /* it was lost, and had some */
 	char id[SESSION_BYTES + 1];
 };
 TAILQ_HEAD(session_list, session);
+
+/* What the SEEKs of a step point into. */
+struct sought {
+	SLIST_ENTRY(sought) next;
+	struct wire_call calls[];
+};
 
 struct core {
 	struct core_options options;
@@ -130,6 +175,9 @@ struct core {
 	uint64_t started_ms, now_ms;
 	uint64_t gap_ms; /* end of our last gap: nobody was silent before it */
 	bool leaving;
+	struct rights_book *book; /* lent; NULL: everybody may do everything */
+	uint64_t leave_ms;        /* leaving: the latest end */
+	bool left;                /* leaving: there is nothing left to do */
 
 	struct id_table *sessions; /* by session id */
 	struct id_table *peers;    /* the same, by routing id */
@@ -140,6 +188,8 @@ struct core {
 	struct id_table *calls;
 	size_t states[CALL_STATES];
 	struct heap timers;
+	struct call_list held;
+	size_t unsought;          /* of these: not looked for yet */
 	struct call_list orphans; /* KEPT without requester, oldest first */
 	size_t orphan_count;
 	struct settled *settled;
@@ -147,17 +197,20 @@ struct core {
 
 	struct id_table *capabilities;
 	struct capability_list served, unserved; /* each is in one of them */
-	uint64_t fleet; /* from 1: counts how often these two changed */
-	uint64_t turns; /* calls handed out */
+	uint64_t fleet;  /* from 1: counts how often these two changed */
+	uint64_t turns;  /* calls handed out */
+	uint64_t probes; /* sent so far */
 
 	/* This step. */
-	unsigned lookups; /* of nearest names */
+	unsigned lookups;              /* of nearest names */
+	char denied[REASON_BYTES_MAX]; /* why something was */
 	struct action *actions;
 	size_t action_count, action_room;
 	struct capability_list touched;       /* have new work */
 	struct session_list touched_sessions; /* have new room */
 	struct call_list dead_calls;
 	struct session_list dead_sessions;
+	SLIST_HEAD(, sought) sought;
 
 	uint64_t counters[CORE_COUNTERS];
 };
@@ -167,6 +220,7 @@ struct message {
 	uint64_t peer;
 	struct session *session; /* NULL before HELLO */
 	const struct header *header;
+	const char *key;  /* the peer's, or NULL */
 	struct blob blob; /* whoever keeps it takes it out; what is left is dropped */
 };
 
@@ -179,9 +233,10 @@ void send_to(struct core *core, struct session *session, const struct header *he
     struct body *body);
 void send_to_stranger(struct core *core, uint64_t peer, const struct header *header);
 void publish(struct core *core, const char *topic, struct body *body);
-void notice(struct core *core, const struct session *worker, const char *kind,
+void notice(struct core *core, const struct session *session, const char *kind,
     const char *reason);
 void ask_for_stats(struct core *core, const struct session *session);
+void act_left(struct core *core);
 /* Takes *blob, which may be empty, and empties it. */
 void blob_drop(struct core *core, struct blob *blob);
 /* Takes message's blob out of it. */
@@ -222,6 +277,9 @@ void call_free(struct call *call);
 
 /* --- waiting.c: calls that wait ----------------------------------------------------- */
 
+/* A held call is not wanted any more: it ends as CANCELLED when the hold does, which is not before
+ * known_ms, unless a worker announces it; that one is told to stop it. */
+void call_hold_cancelled(struct core *core, struct call *call, uint64_t known_ms);
 /* Ends the hold: queues call, or ends it when it must not run twice. */
 void call_unhold(struct core *core, struct call *call);
 void call_hold(struct core *core, struct call *call, uint64_t until_ms);
@@ -251,6 +309,8 @@ void slot_forfeit(struct call *call);
 void call_send(struct core *core, struct call *call);
 /* Tells the worker to stop it, now and again until it answers. */
 void call_stop(struct core *core, struct call *call);
+/* Tells the worker to stop what is wanted of it no more, for it ended elsewhere. */
+void call_stop_unwanted(struct core *core, struct call *call); /* answers.c */
 /* Slots left. */
 uint32_t session_room(const struct session *session);
 /* The worker's report: free slots. */
@@ -259,6 +319,30 @@ void session_report(struct core *core, struct session *session, uint64_t credit)
 void session_rank(struct core *core, struct session *session);
 /* Once at the end of each step: work that waits meets room that came. */
 void hand_out(struct core *core);
+
+/* --- suspects.c --------------------------------------------------------------------- */
+
+/* Puts call among its service's suspects, and takes it out, if it is one. Each answers whether
+ * it was. */
+bool suspect_queue(struct call *call);
+bool suspect_unqueue(struct call *call);
+
+/* Of every call that a worker gets, and that leaves it. */
+void suspect_arrives(struct call *call);
+void suspect_leaves(struct call *call);
+
+/* worker is lost with the calls it has: who is to blame? */
+void suspect_judge(struct session *worker);
+/* Counts the loss of its worker. Returns true when call has lost too many. */
+bool suspect_charge(struct call *call);
+
+/* Hands out what suspects wait. */
+void suspects_serve(struct core *core, struct capability *capability);
+void suspects_serve_with(struct core *core, struct session *worker);
+bool suspects_are_served(const struct capability *capability);
+
+/* Lends the call waiting for the service that was asked for first, or NULL. */
+const struct call *capability_oldest(const struct capability *capability);
 
 /* --- capabilities.c ----------------------------------------------------------------- */
 
@@ -290,6 +374,8 @@ struct outcome {
 
 /* Ends call; takes what is in outcome. */
 void call_finish(struct core *core, struct call *call, struct outcome outcome);
+/* Sends the outcome to session once; whose it is does not change. */
+void result_show(struct core *core, const struct call *call, struct session *session);
 /* Sends the outcome to the requester, now and again until it acknowledges. */
 void result_send(struct core *core, struct call *call);
 /* The outcome is acknowledged or given up: tells the worker, forgets the call. */
@@ -307,15 +393,83 @@ void session_end(struct core *core, struct session *session, const char *reason)
 void session_free(struct session *session);
 void sessions_expire(struct core *core);
 void sessions_ping(struct core *core);
-void sessions_goaway(struct core *core);
+
+/* --- seeking.c ---------------------------------------------------------------------- */
+
+/* Asks all workers for the calls that are held and were not looked for yet. */
+void seek_new(struct core *core);
+/* Asks a worker that has just come for all that are held. */
+void seek_at(struct core *core, struct session *worker);
+
+/* --- leaving.c ---------------------------------------------------------------------- */
+
+void leave_begin(struct core *core, uint64_t drain_ms);
+/* Is it time to go? */
+void leave_check(struct core *core);
+/* Tells a session that came meanwhile. */
+void leave_greet(struct core *core, struct session *session);
+/* Gives back to its requester a call that is nowhere and goes nowhere any more. */
+void call_return(struct core *core, struct call *call);
+
+/* --- permits.c ---------------------------------------------------------------------- */
+
+/* Reasons are lent for the step; NULL: it is allowed. What is not is counted. */
+
+/* session: the one that is known by the id, or NULL. code_r: for the refusal. */
+const char *permit_hello(struct core *core, const struct message *message,
+    const struct session *session, enum wire_code *code_r);
+/* Gives a new session the rights of the key that permit_hello has looked at, and back. */
+void rights_take(struct core *core, struct session *session, const char *key);
+void rights_give_back(struct session *session);
+/* Another list: sessions that it does not admit end, their workers' calls go to others. */
+void rights_change(struct core *core, struct rights_book *book);
+
+/* Whether message's sender may make this CALL; call: the known one of that id, or NULL. */
+const char *permit_call(
+    struct core *core, const struct message *message, const struct call *call);
+/* Whether session may say what becomes of the call of this id, as who asked for it. */
+bool permit_asker(struct core *core, const struct session *session,
+    const struct call *call, const char *id);
+/* To whom a CALL counts: what it says, else the key's. */
+const char *rights_tenant(const struct session *session, const struct header *header);
+
+/* Whether worker may answer call, or claim to have it; and who has had it. */
+bool permit_answer(
+    struct core *core, const struct session *worker, const struct call *call);
+void holder_note(struct call *call, const struct session *worker);
+/* Of a call that nobody has asked for yet: who told of it, and whether that one may serve
+ * what it turns out to be. */
+void teller_note(struct call *call, const struct session *worker);
+bool permit_teller(struct core *core, const struct call *call, const char *service);
+
+const char *permit_event(
+    struct core *core, const struct session *session, const char *topic);
+bool permit_progress(
+    const struct session *worker, const struct call *call, const char *topic);
+
+/* --- probes.c ----------------------------------------------------------------------- */
+
+/* A worker's HELLO came: the first probe follows at once. */
+void probes_hello(struct core *core, struct session *worker, const struct header *hello);
+/* Sends the probes that are due; those unanswered for too long have their consequences. */
+void probes_check(struct core *core);
+/* Keeps what HELLO or PING says of its sender. */
+void session_says(
+    struct core *core, struct session *session, const struct header *header);
 
 /* --- handlers, one a message -------------------------------------------------------- */
 
 typedef void message_fn(struct core *core, struct message *message);
 
+/* Tells message's sender what was wrong; one that is wrong too often is dropped, so that
+ * message->session may be gone behind this. */
+void refuse_message(struct core *core, const struct message *message, enum wire_code code,
+    const char *reason);
+
 message_fn on_hello, on_bye, on_drain, on_ping, on_pong, on_credit;  /* sessions.c */
 message_fn on_call, on_cancel, on_result_ack;                        /* requests.c */
 message_fn on_call_ack, on_result, on_busy, on_release, on_announce; /* answers.c */
-message_fn on_event, on_stats;                                       /* core.c */
+message_fn on_probe;                                                 /* probes.c */
+message_fn on_event, on_progress, on_stats;                          /* core.c */
 
 #endif

@@ -2,6 +2,7 @@
  */
 #include <stdio.h>
 
+#include "planted.h"
 #include "tables.h"
 
 /* Formats a reason on the heap: it lives as long as the call. */
@@ -24,7 +25,19 @@ void
 call_hold(struct core *core, struct call *call, uint64_t until_ms)
 {
 	call->until_ms = until_ms;
+	call->sought = false;
+	core->unsought++;
+	TAILQ_INSERT_TAIL(&core->held, call, waiting_link);
 	call_place(core, call, CALL_HELD);
+	call_arm(core, call);
+}
+
+void
+call_hold_cancelled(struct core *core, struct call *call, uint64_t known_ms)
+{
+	call->cancelling = true;
+	if (call->until_ms < known_ms)
+		call->until_ms = known_ms;
 	call_arm(core, call);
 }
 
@@ -32,6 +45,11 @@ call_hold(struct core *core, struct call *call, uint64_t until_ms)
 void
 call_unhold(struct core *core, struct call *call)
 {
+	if (call->cancelling) {
+		COUNT(core, cancelled);
+		call_finish(core, call, (struct outcome){ .code = CODE_CANCELLED });
+		return;
+	}
 	call_leave(core, call);
 	if ((call->header.flags & WIRE_ONCE) == 0) {
 		call_queue(core, call, false);
@@ -48,10 +66,15 @@ call_unhold(struct core *core, struct call *call)
 void
 call_queue(struct core *core, struct call *call, bool urgent)
 {
+	if (core->leaving) {
+		call_return(core, call);
+		return;
+	}
 	if (call->capability == NULL)
 		call_bind(core, call);
 	call_place(core, call, CALL_QUEUED);
-	queue_put(&call->capability->queue, call, urgent);
+	if (!suspect_queue(call))
+		queue_put(&call->capability->queue, call, urgent);
 	capability_touch(core, call->capability);
 	call_arm(core, call);
 }
@@ -87,25 +110,27 @@ may_come_back(const struct core *core, const struct call *call)
 void
 call_lost(struct core *core, struct call *call)
 {
+	bool poison = suspect_charge(call);
+
 	COUNT(core, requeued);
 	if (may_come_back(core, call)) {
 		call_leave(core, call);
 		call_unbind(core, call);
 		call_hold(core, call, core->now_ms + SUSPECT_MS);
-	} else if (call->asked && (call->header.flags & WIRE_ONCE) != 0) {
+	} else if (call->asked && (call->header.flags & WIRE_ONCE) != 0 &&
+		   !PLANTED(ONCE_REPEATED)) {
 		COUNT(core, lost);
 		call_finish(core, call,
 		    (struct outcome){ .code = CODE_WORKER_LOST,
 			.reason = format_reason("worker %s was lost while it ran %s",
 			    call->worker->name, call->header.service) });
-	} else if (call->asked && !call->cancelling && !call->late &&
-		   call->attempt >= CALL_ATTEMPTS_MAX) {
+	} else if (call->asked && !call->cancelling && !call->late && poison) {
 		COUNT(core, poisoned);
 		call_finish(core, call,
 		    (struct outcome){ .code = CODE_POISON,
 			.reason = format_reason(
 			    "%s took %u workers down, the last was %s",
-			    call->header.service, call->attempt, call->worker->name) });
+			    call->header.service, call->losses, call->worker->name) });
 	} else {
 		call->attempt++;
 		call_requeue(core, call);
@@ -123,11 +148,21 @@ not_served_reason(struct core *core, struct capability *capability)
 	    capability->name, nearest);
 }
 
+/* A worker has it that does not answer, or may have had it: that its time is over says nothing
+ * about what it did. */
+static enum wire_code
+expiry_of(const struct call *call)
+{
+	return (call->header.flags & WIRE_ONCE) != 0 && call->state != CALL_QUEUED
+		   ? CODE_WORKER_LOST
+		   : CODE_EXPIRED;
+}
+
 void
 call_expire(struct core *core, struct call *call)
 {
 	const char *service = call->header.service;
-	struct outcome outcome = { .code = CODE_EXPIRED };
+	struct outcome outcome = { .code = expiry_of(call) };
 
 	if (call->state == CALL_QUEUED &&
 	    !capability_served(call->capability, call->asked_ms)) {

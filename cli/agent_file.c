@@ -1,13 +1,17 @@
 #include "agent_file.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "fiber.h"
 #include "graph.h"
 #include "nearest.h"
 #include "spec.h"
+#include "yaml_paths.h"
 
 #define ANNOUNCE_WAIT_MS 1500u
 #define ANNOUNCE_POLL_MS 50u
@@ -83,48 +87,91 @@ warn_unserved(struct session *session, const struct spec *spec)
 	}
 }
 
+const char *
+agent_applied_by(struct arena *arena)
+{
+	const char *user = getenv("USER");
+	char host[256] = "";
+
+	gethostname(host, sizeof host - 1);
+	return arena_printf(
+	    arena, "%s@%s", user != NULL && *user != '\0' ? user : "?", host);
+}
+
 static int
-apply_one(struct session *session, const char *path, const struct spec *spec, bool quiet)
+apply_one(struct session *session, const char *path, const struct spec *spec,
+    const char *comment, bool quiet)
 {
 	struct arena *arena = session_arena(session);
+	const struct store_apply apply = { .name = spec->name,
+		.version = spec->version,
+		.source = spec->source,
+		.by = agent_applied_by(arena),
+		.comment = comment,
+		.expected = -1 };
 	const char *place = "", *error = NULL;
+	uint64_t number = 0;
 	enum store_status status;
 
 	if (graph_compile(arena, spec, &place, &error) == NULL) {
 		complain("%s: agent '%s': %s: %s", path, spec->name, place, error);
 		return STATUS_FAILED;
 	}
-	status = store_put_agent(
-	    session_store(session), arena, spec->name, spec->version, spec->source);
-	if (status != STORE_OK)
+	status = store_apply_agent(session_store(session), arena, &apply, &number);
+	if (status != STORE_OK && status != STORE_KNOWN)
 		return session_store_failed(session, status);
 	if (!quiet)
-		printf("applied %s (version %.12s)\n", spec->name, spec->version);
+		printf("applied %s (version %.12s, %s %" PRIu64 ")\n", spec->name,
+		    spec->version, status == STORE_OK ? "number" : "still number",
+		    number);
 	warn_unserved(session, spec);
 	return STATUS_OK;
 }
 
-int
-agent_file_apply(
-    struct session *session, const char *path, bool quiet, const char **first_r)
+static int
+apply_file(struct session *session, const char *path, const char *comment, bool quiet,
+    const char **first_r)
 {
 	const struct spec *const *specs;
 	const char *error;
 	int result = STATUS_OK;
-	long count, i;
+	long count = spec_load_file(session_arena(session), path, &specs, &error), i;
 
-	if (session_store(session) == NULL)
-		return STATUS_UNREACHABLE;
-	count = spec_load_file(session_arena(session), path, &specs, &error);
 	if (count == -1) {
 		complain("%s", error);
 		return STATUS_FAILED;
 	}
 	for (i = 0; i < count && result == STATUS_OK; i++)
-		result = apply_one(session, path, specs[i], quiet);
-	if (result == STATUS_OK && count > 0 && first_r != NULL)
+		result = apply_one(session, path, specs[i], comment, quiet);
+	if (result == STATUS_OK && count > 0 && first_r != NULL && *first_r == NULL)
 		*first_r = specs[0]->name;
 	return result;
+}
+
+int
+agent_file_apply(struct session *session, const char *path, const char *comment,
+    bool quiet, const char **first_r)
+{
+	const char *const paths[] = { path, NULL }, *const * files;
+	const char *error;
+	int result = STATUS_OK, worst = STATUS_OK;
+
+	if (first_r != NULL)
+		*first_r = NULL;
+	if (session_store(session) == NULL)
+		return STATUS_UNREACHABLE;
+	files = yaml_paths_expand(session_arena(session), paths, &error);
+	if (files == NULL) {
+		complain("%s", error);
+		return STATUS_FAILED;
+	}
+	/* A bad file does not keep the others from being applied. */
+	for (; *files != NULL && result != STATUS_UNREACHABLE; files++) {
+		result = apply_file(session, *files, comment, quiet, first_r);
+		if (result != STATUS_OK)
+			worst = result;
+	}
+	return worst;
 }
 
 int

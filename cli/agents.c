@@ -1,8 +1,9 @@
-/* agents: `agents apply`, `agents list`, `graph`. */
+/* agents: `agents VERB` (agent_history.c has those about versions), and `graph`. */
 #include <stdio.h>
 #include <string.h>
 
 #include "agent_file.h"
+#include "agents.h"
 #include "command.h"
 #include "graph.h"
 #include "json.h"
@@ -11,11 +12,15 @@
 #include "show.h"
 #include "spec.h"
 
-struct agents_settings {
-	struct common_settings common;
-	const char **plugins;
-};
 static const struct setting agents_table[] = {
+	COMMON_SETTINGS,
+	{ "plugin", SETTING_LIST, offsetof(struct agents_settings, plugins), NULL, 0, 0,
+	    NULL, "a shared object with middleware; may be given several times", 0 },
+	{ "comment", SETTING_TEXT, offsetof(struct agents_settings, comment), NULL, 0, 0,
+	    NULL, "why, for the agent's history", 0 },
+	SETTINGS_END,
+};
+static const struct setting graph_table[] = {
 	COMMON_SETTINGS,
 	{ "plugin", SETTING_LIST, offsetof(struct agents_settings, plugins), NULL, 0, 0,
 	    NULL, "a shared object with middleware; may be given several times", 0 },
@@ -40,7 +45,8 @@ load_plugins(const struct agents_settings *settings)
 /* --- apply, list -------------------------------------------------------------------- */
 
 static enum status
-apply(struct session *session, const char *const *files)
+apply(struct session *session, const struct agents_settings *settings,
+    const char *const *files)
 {
 	int status = STATUS_OK, worst = STATUS_OK;
 
@@ -50,7 +56,8 @@ apply(struct session *session, const char *const *files)
 	}
 	/* A bad file does not keep the others from being applied. */
 	for (; *files != NULL && status != STATUS_UNREACHABLE; files++) {
-		status = agent_file_apply(session, *files, session_json(session), NULL);
+		status = agent_file_apply(
+		    session, *files, settings->comment, session_json(session), NULL);
 		if (status != STATUS_OK)
 			worst = status;
 	}
@@ -61,16 +68,20 @@ static const struct value *
 describe(struct session *session, const char *name, const char *version)
 {
 	struct arena *arena = session_arena(session);
-	const struct value *source = NULL;
+	const struct value *source = NULL, *log = NULL;
 
 	store_agent_source(session_store(session), arena, version, &source);
+	store_agent_log(session_store(session), arena, name, &log);
 	return value_map(arena, "name", value_str(arena, name), "version",
-	    value_str(arena, version), "model", value_get(source, "model"), "description",
+	    value_str(arena, version), "number",
+	    value_size(log) > 0 ? value_int(arena, (int64_t)value_size(log)) : NULL,
+	    "model", value_get(source, "model"), "description",
 	    value_get(source, "description"), "tools", value_get(source, "tools"), NULL);
 }
 
 static enum status
-list(struct session *session)
+list(struct session *session, const struct agents_settings *settings,
+    const char *const *rest)
 {
 	struct arena *arena = session_arena(session);
 	struct value_list all = { .arena = arena };
@@ -78,6 +89,11 @@ list(struct session *session)
 	enum store_status status;
 	size_t i;
 
+	(void)settings;
+	if (rest[0] != NULL) {
+		complain("usage: flotilla agents list");
+		return STATUS_USAGE;
+	}
 	if (session_store(session) == NULL)
 		return STATUS_UNREACHABLE;
 	status = store_agents(session_store(session), arena, &agents);
@@ -90,41 +106,73 @@ list(struct session *session)
 		printf("%s\n", json_text(arena, value_list_end(&all)));
 		return STATUS_OK;
 	}
-	printf("%-20s %-12s  %-24s %s\n", "AGENT", "VERSION", "MODEL", "DESCRIPTION");
+	printf("%-20s %6s  %-12s  %-24s %s\n", "AGENT", "NUMBER", "VERSION", "MODEL",
+	    "DESCRIPTION");
 	for (i = 0; i < all.count; i++) {
 		const char *text = value_get_text(all.items[i], "description");
 		const char *model = value_get_text(all.items[i], "model");
 
-		printf("%-20s %.12s  %-24s %s\n", value_get_text(all.items[i], "name"),
+		printf("%-20s %6d  %.12s  %-24s %s\n",
+		    value_get_text(all.items[i], "name"),
+		    (int)value_get_int(all.items[i], "number", 1),
 		    value_get_text(all.items[i], "version"), model != NULL ? model : "-",
 		    text != NULL ? show_line(arena, text, 80) : "");
 	}
 	return STATUS_OK;
 }
 
+static const struct verb {
+	const char *name;
+	enum status (*run)(struct session *session,
+	    const struct agents_settings *settings, const char *const *rest);
+} verbs[] = {
+	{ "apply", apply },
+	{ "list", list },
+	{ "show", agents_show },
+	{ "history", agents_history },
+	{ "diff", agents_diff },
+	{ "rollback", agents_rollback },
+	{ "delete", agents_delete },
+};
+#define VERB_COUNT (sizeof verbs / sizeof *verbs)
+
 static enum status
 run_agents(struct session *session, const void *settings, const char *const *rest)
 {
+	static const char *const none[] = { NULL };
 	enum status status = load_plugins(settings);
+	const char *names[VERB_COUNT], *near;
+	size_t i;
 
 	if (status != STATUS_OK)
 		return status;
-	if (rest[0] != NULL && strcmp(rest[0], "apply") == 0)
-		return apply(session, rest + 1);
-	if (rest[0] == NULL || strcmp(rest[0], "list") == 0)
-		return list(session);
-	complain("agents knows no '%s'; there are: apply FILES, and list", rest[0]);
+	if (rest[0] == NULL)
+		return list(session, settings, none);
+	for (i = 0; i < VERB_COUNT; i++) {
+		if (strcmp(rest[0], verbs[i].name) == 0)
+			return verbs[i].run(session, settings, rest + 1);
+		names[i] = verbs[i].name;
+	}
+	near = nearest_name(rest[0], names, VERB_COUNT);
+	complain(
+	    "agents knows no '%s'%s%s%s there are: apply FILES, list, show, history, "
+	    "diff, rollback, delete",
+	    rest[0], near != NULL ? "; did you mean '" : ";", near != NULL ? near : "",
+	    near != NULL ? "'?" : "");
 	return STATUS_USAGE;
 }
 
 const struct command command_agents = {
 	.name = "agents",
-	.usage = "apply FILES... | list",
-	.summary = "checks and applies agent files; lists agents",
+	.usage = "apply FILES... | list | show NAME[@VERSION] | history NAME | diff "
+		 "NAME[@VERSION] [VERSION] | rollback NAME [VERSION] | delete NAME",
+	.summary = "checks and applies agent files; lists, compares, takes back versions",
 	.text =
 	    "apply checks agent files whole and makes their agents the fleet's; runs "
-	    "that are "
-	    "under way keep the version they started with. list shows what is applied.",
+	    "that are under way keep the version they started with. Each version has a "
+	    "number, and its beginning names it, too. diff compares with the version "
+	    "before, or NAME@VERSION with the newest or another. rollback goes back to "
+	    "the version before, or to another; that is a number of its own.",
 	.table = agents_table,
 	.settings_size = sizeof(struct agents_settings),
 	.arguments_max = ARGUMENTS_ANY,
@@ -211,7 +259,7 @@ const struct command command_graph = {
 	.text = "Draws the graph of AGENT (a name, or a file, which needs no fleet): "
 		"nodes, edges, "
 		"conditional edges dotted.",
-	.table = agents_table,
+	.table = graph_table,
 	.settings_size = sizeof(struct agents_settings),
 	.arguments_max = 1,
 	.run = run_graph,

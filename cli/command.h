@@ -25,8 +25,10 @@ enum status {
 /* Every command's settings begin with this. */
 struct common_settings {
 	const char *redis;
-	const char *broker;
-	const char *status;
+	const char **brokers;
+	const char **statuses;
+	const char *key;        /* the file of our key pair, or NULL */
+	const char *broker_key; /* the brokers' public key, or a file with it, or NULL */
 	bool json;
 };
 
@@ -37,16 +39,24 @@ struct common_settings {
 		"folder, "                                                               \
 		"else redis://127.0.0.1:6379)",                                          \
 		0 },                                                                     \
-	    { "broker", SETTING_TEXT, offsetof(struct common_settings, broker), NULL, 0, \
-		    0, NULL,                                                             \
-		    "the broker's endpoint (default: the fleet of this folder, else "    \
-		    "tcp://127.0.0.1:7700)",                                             \
+	    { "broker", SETTING_LIST, offsetof(struct common_settings, brokers), NULL,   \
+		    0, 0, NULL,                                                          \
+		    "a broker's endpoint; give each of several (default: the fleet of "  \
+		    "this folder, else tcp://127.0.0.1:7700)",                           \
 		    0 },                                                                 \
-	    { "status", SETTING_TEXT, offsetof(struct common_settings, status), NULL, 0, \
-		    0, NULL,                                                             \
-		    "the status channel (default: the fleet of this folder, else "       \
-		    "tcp://127.0.0.1:7701)",                                             \
+	    { "status", SETTING_LIST, offsetof(struct common_settings, statuses), NULL,  \
+		    0, 0, NULL,                                                          \
+		    "the status channel of a broker, in the order of --broker "          \
+		    "(default: "                                                         \
+		    "the fleet of this folder, else tcp://127.0.0.1:7701)",              \
 		    0 },                                                                 \
+	    { "key", SETTING_TEXT, offsetof(struct common_settings, key), NULL, 0, 0,    \
+		    NULL,                                                                \
+		    "file with our key pair, where the broker wants keys (default: "     \
+		    "that of the fleet of this folder)",                                 \
+		    0 },                                                                 \
+	    { "broker-key", SETTING_TEXT, offsetof(struct common_settings, broker_key),  \
+		    NULL, 0, 0, NULL, "the brokers' public key, or a file with it", 0 }, \
 	{                                                                                \
 		"json", SETTING_BOOL, offsetof(struct common_settings, json), NULL, 0,   \
 		    0, NULL, "print JSON, for programs", 0                               \
@@ -67,6 +77,7 @@ struct command {
 	const struct setting *table;
 	size_t settings_size;
 	size_t arguments_max; /* positional; more are refused */
+	bool keyless;         /* never speaks with a broker */
 	/* rest: positional arguments, NULL-ended. */
 	enum status (*run)(
 	    struct session *session, const void *settings, const char *const *rest);
@@ -75,8 +86,8 @@ struct command {
 /* For commands without settings of their own. */
 extern const struct setting command_common_table[];
 
-extern const struct command command_up, command_submit, command_watch, command_state,
-    command_history, command_runs, command_cancel, command_graph, command_agents,
-    command_top, command_resume;
+#define COMMAND(name) extern const struct command command_##name;
+#include "commands.def"
+#undef COMMAND
 
 #endif

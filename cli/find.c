@@ -1,5 +1,7 @@
 #include "find.h"
 
+#include <inttypes.h>
+
 enum status
 find_argument(const char *argument, const char *what)
 {
@@ -35,4 +37,35 @@ find_outcome(struct session *session, enum store_status status, const char *thre
 		return (enum status)session_store_failed(session, status);
 	complain("thread '%s' is not known", thread);
 	return STATUS_NOT_FOUND;
+}
+
+enum status
+find_no_checkpoint(const char *thread, int64_t at)
+{
+	complain("thread '%s' has no checkpoint %" PRId64
+		 "; `flotilla history %s` lists those it has",
+	    thread, at, thread);
+	return STATUS_NOT_FOUND;
+}
+
+enum status
+find_checkpoint(
+    struct session *session, const char *thread, int64_t at, struct store_past *past_r)
+{
+	struct arena *arena = session_arena(session);
+	const struct value *history = NULL;
+	enum status status = STATUS_UNREACHABLE;
+
+	if (session_store(session) != NULL)
+		status = find_outcome(session,
+		    store_history(session_store(session), arena, thread, &history),
+		    thread);
+	if (status != STATUS_OK)
+		return status;
+	if (at == 0)
+		at = value_get_int(
+		    value_at(history, value_size(history) - 1), "version", 0);
+	if (at > 0 && store_past_of(arena, history, (uint64_t)at, past_r) == 0)
+		return STATUS_OK;
+	return find_no_checkpoint(thread, at);
 }

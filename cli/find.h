@@ -4,6 +4,7 @@
 #define FIND_H
 
 #include "command.h"
+#include "store.h"
 
 /* Returns STATUS_OK when the argument is there, else says which one is missing. */
 enum status find_argument(const char *argument, const char *what);
@@ -11,6 +12,13 @@ enum status find_argument(const char *argument, const char *what);
 /* The thread of run. */
 enum status find_thread_of(
     struct session *session, const char *run, const char **thread_r);
+
+/* Says that thread has no checkpoint at. Returns STATUS_NOT_FOUND. */
+enum status find_no_checkpoint(const char *thread, int64_t at);
+
+/* The thread's checkpoint at, 0: the newest. */
+enum status find_checkpoint(
+    struct session *session, const char *thread, int64_t at, struct store_past *past_r);
 
 /* The exit status for a read of thread that ended with status. */
 enum status find_outcome(

@@ -55,6 +55,24 @@ is_locked(struct arena *arena, const char *folder)
 	return locked;
 }
 
+/* The texts of a list, NULL-ended; or the one that an older `up` has written. NULL: none. */
+static const char *const *
+texts(struct arena *arena, const struct value *map, const char *many, const char *one)
+{
+	const struct value *list = value_get(map, many);
+	const char *alone = value_get_text(map, one);
+	size_t count = value_size(list), i, n = 0;
+	const char **result = arena_alloc(arena, (count + 2) * sizeof *result);
+
+	for (i = 0; i < count; i++)
+		if (value_is(value_at(list, i), VALUE_STR))
+			result[n++] = value_text(value_at(list, i));
+	if (n == 0 && alone != NULL)
+		result[n++] = alone;
+	result[n] = NULL;
+	return n > 0 ? result : NULL;
+}
+
 bool
 fleet_file_read(struct arena *arena, const char *folder, struct fleet_file *file_r)
 {
@@ -73,14 +91,18 @@ fleet_file_read(struct arena *arena, const char *folder, struct fleet_file *file
 	if (!is_locked(arena, folder))
 		return false;
 	file_r->redis = value_get_text(map, "redis");
-	file_r->broker = value_get_text(map, "broker");
-	file_r->status = value_get_text(map, "status");
-	return file_r->redis != NULL && file_r->broker != NULL && file_r->status != NULL;
+	file_r->brokers = texts(arena, map, "brokers", "broker");
+	file_r->statuses = texts(arena, map, "statuses", "status");
+	file_r->key = value_get_text(map, "key");
+	return file_r->redis != NULL && file_r->brokers != NULL &&
+	       file_r->statuses != NULL;
 }
 
 void
 fleet_file_find(struct arena *arena, struct fleet_file *file_r)
 {
+	static const char *const brokers[] = { "tcp://127.0.0.1:7700", NULL };
+	static const char *const statuses[] = { "tcp://127.0.0.1:7701", NULL };
 	char *folder = getcwd(NULL, 0), *slash;
 	bool found = false;
 
@@ -94,18 +116,28 @@ fleet_file_find(struct arena *arena, struct fleet_file *file_r)
 	free(folder);
 	if (!found)
 		*file_r = (struct fleet_file){ .redis = "redis://127.0.0.1:6379",
-			.broker = "tcp://127.0.0.1:7700",
-			.status = "tcp://127.0.0.1:7701" };
+			.brokers = brokers,
+			.statuses = statuses };
+}
+
+static const struct value *
+list(struct arena *arena, const char *const *texts_of)
+{
+	struct value_list values = { .arena = arena };
+
+	for (; *texts_of != NULL; texts_of++)
+		value_list_add(&values, value_str(arena, *texts_of));
+	return value_list_end(&values);
 }
 
 int
 fleet_file_write(const char *folder, const struct fleet_file *file)
 {
 	struct arena *arena = arena_new();
-	const struct value *map =
-	    value_map(arena, "pid", value_int(arena, file->pid), "redis",
-		value_str(arena, file->redis), "broker", value_str(arena, file->broker),
-		"status", value_str(arena, file->status), NULL);
+	const struct value *map = value_map(arena, "pid", value_int(arena, file->pid),
+	    "redis", value_str(arena, file->redis), "brokers", list(arena, file->brokers),
+	    "statuses", list(arena, file->statuses), "key",
+	    file->key == NULL ? NULL : value_str(arena, file->key), NULL);
 	FILE *out = fopen(file_name(arena, folder), "we");
 	int result = -1;
 

@@ -11,8 +11,10 @@
 #define FLEET_FILE FLEET_FOLDER "/fleet.json"
 
 struct fleet_file {
-	const char *redis, *broker, *status;
-	int64_t pid; /* of `flotilla up`; 0: none */
+	const char *redis;
+	const char *const *brokers, *const *statuses; /* of each broker; NULL-ended */
+	const char *key; /* the file of the pair that all of it have, or NULL */
+	int64_t pid;     /* of `flotilla up`; 0: none */
 };
 
 /* Fills *file_r from the nearest fleet.json of this folder or one above it whose `up` is

@@ -6,6 +6,7 @@
 #include "command.h"
 #include "fiber.h"
 #include "json.h"
+#include "listeners.h"
 #include "show.h"
 
 #define BLOCK_MS 500u
@@ -92,24 +93,21 @@ on_token(void *arg, struct parts *parts, bool truncated)
 	arena_destroy(&arena);
 }
 
-static struct socket *
+static struct listeners *
 listen_tokens(struct follow *follow)
 {
 	struct arena *arena = session_arena(follow->session);
-	struct socket *socket;
-	const char *error;
+	struct listeners *listeners;
 
 	if (!follow->options->tokens || follow->options->json)
 		return NULL;
-	socket = socket_sub(session_loop(follow->session),
-	    session_status(follow->session), on_token, follow, &error);
-	if (socket == NULL) {
-		complain("no tokens: %s: %s", session_status(follow->session), error);
-		return NULL;
-	}
-	socket_subscribe(socket, arena_printf(arena, "run.%s.token", follow->run));
-	socket_subscribe(socket, arena_printf(arena, "run.%s.restart", follow->run));
-	return socket;
+	listeners = listeners_new(follow->session, on_token, follow);
+	if (listeners == NULL)
+		return NULL; /* the events tell all but the tokens */
+	listeners_subscribe(listeners, arena_printf(arena, "run.%s.token", follow->run));
+	listeners_subscribe(
+	    listeners, arena_printf(arena, "run.%s.restart", follow->run));
+	return listeners;
 }
 
 /* --- events ------------------------------------------------------------------------- */
@@ -180,7 +178,7 @@ follow_run(struct session *session, const char *thread, const char *run,
 		.last = value_empty_map() };
 	struct store *events_store = session_events_store(session);
 	bool there = events_store != NULL && session_store(session) != NULL;
-	struct socket *tokens;
+	struct listeners *tokens;
 	int result = STATUS_FAILED;
 
 	if (!there && !session_interrupted(session))
@@ -189,7 +187,7 @@ follow_run(struct session *session, const char *thread, const char *run,
 	while (
 	    !session_interrupted(session) && !read_events(&follow, events_store, &result))
 		continue;
-	socket_close(&tokens, 0);
+	listeners_destroy(&tokens);
 	end_answer(&follow);
 	if (session_interrupted(session)) {
 		complain("no longer watching; the run goes on. `flotilla watch %s`, "

@@ -2,40 +2,71 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "find.h"
 #include "json.h"
 #include "show.h"
 
+struct history_settings {
+	struct common_settings common;
+	int64_t limit, before;
+};
+
+static const struct setting table[] = {
+	COMMON_SETTINGS,
+	{ "limit", SETTING_INTEGER, offsetof(struct history_settings, limit), "0", 0,
+	    INT64_MAX, NULL, "only so many, the newest (0: all)", 'n' },
+	{ "before", SETTING_INTEGER, offsetof(struct history_settings, before), "0", 0,
+	    INT64_MAX, NULL, "only those before this version", 0 },
+	SETTINGS_END,
+};
+
+static const char *
+text_or(const struct value *checkpoint, const char *name, const char *otherwise)
+{
+	const char *text = value_get_text(checkpoint, name);
+
+	return text != NULL ? text : otherwise;
+}
+
+/* The version that it went back to; "" when it follows the one before it. */
+static const char *
+origin(struct arena *arena, const struct value *checkpoint)
+{
+	int64_t version = value_get_int(checkpoint, "version", 0);
+	int64_t parent = value_get_int(checkpoint, "parent", 0);
+
+	return parent == version - 1 ? ""
+				     : arena_printf(arena, "  from %" PRId64, parent);
+}
+
 static void
 print_checkpoint(struct arena *arena, const struct value *checkpoint)
 {
-	const struct value *fields = value_get(checkpoint, "fields");
-	const char *next = value_get_text(checkpoint, "next");
+	const char *next = text_or(checkpoint, "next", "?");
 	int64_t count = value_get_int(checkpoint, "count", 0);
-	const char *messages;
-	struct packet names = { 0 };
-	size_t i;
+	const char *messages = count == 0
+				   ? ""
+				   : arena_printf(arena, "  +%" PRId64 " message%s",
+					 count, count == 1 ? "" : "s");
+	const char *line;
 
-	for (i = 0; i < value_size(fields); i++) {
-		packet_append(&names, " ", 1);
-		packet_append(
-		    &names, fields->pairs[i].key->text, fields->pairs[i].key->size);
-	}
-	packet_append(&names, "", 1);
-	messages = count > 0 ? arena_printf(arena, "+%" PRId64 " message%s", count,
-				   count == 1 ? "" : "s")
-			     : "";
-	next = next == NULL || strcmp(next, "__end__") == 0
-		   ? ""
-		   : arena_printf(arena, "next %s", next);
-	printf("%4" PRId64 "  %s  step %-4" PRId64 " %-11s %-28s %s%s%s\n",
+	if (strcmp(next, "__end__") == 0)
+		next = "end";
+	line = arena_printf(arena,
+	    "%4" PRId64 "  %s  %-6s %-11s step %-3" PRId64 " %s -> %s%s%s%s",
 	    value_get_int(checkpoint, "version", 0),
 	    show_time(arena, value_get_int(checkpoint, "at", 0)),
-	    value_get_int(checkpoint, "step", 0), value_get_text(checkpoint, "status"),
-	    next, messages, value_size(fields) > 0 ? "  fields" : "", names.data);
-	packet_release(&names);
+	    text_or(checkpoint, "source", "?"), text_or(checkpoint, "status", "?"),
+	    value_get_int(checkpoint, "step", 0), text_or(checkpoint, "node", "start"),
+	    next, messages,
+	    value_size(value_get(checkpoint, "fields")) > 0 ? "  fields" : "",
+	    origin(arena, checkpoint));
+	/* A file or a pipe has room for all of it. */
+	printf("%s\n",
+	    show_line(arena, line, isatty(STDOUT_FILENO) ? show_width() : SIZE_MAX));
 }
 
 /* Checkpoints stand below their runs. */
@@ -54,14 +85,28 @@ print_history(struct arena *arena, const struct value *history)
 	}
 }
 
+static const struct value *
+chosen(struct arena *arena, const struct value *history,
+    const struct history_settings *settings)
+{
+	size_t to = value_size(history), from;
+
+	while (settings->before > 0 && to > 0 &&
+	       value_get_int(value_at(history, to - 1), "version", 0) >= settings->before)
+		to--;
+	from = settings->limit > 0 && (uint64_t)settings->limit < to
+		   ? to - (size_t)settings->limit
+		   : 0;
+	return value_array_slice(arena, history, from, to);
+}
+
 static enum status
-run_history(struct session *session, const void *settings, const char *const *rest)
+run_history(struct session *session, const void *given, const char *const *rest)
 {
 	struct arena *arena = session_arena(session);
 	const struct value *history;
 	enum store_status status;
 
-	(void)settings;
 	if (find_argument(rest[0], "THREAD") != STATUS_OK)
 		return STATUS_USAGE;
 	if (session_store(session) == NULL)
@@ -69,6 +114,7 @@ run_history(struct session *session, const void *settings, const char *const *re
 	status = store_history(session_store(session), arena, rest[0], &history);
 	if (status != STORE_OK)
 		return find_outcome(session, status, rest[0]);
+	history = chosen(arena, history, given);
 	if (session_json(session)) {
 		printf("%s\n", json_text(arena, history));
 		return STATUS_OK;
@@ -81,8 +127,8 @@ const struct command command_history = {
 	.name = "history",
 	.usage = "THREAD",
 	.summary = "lists a thread's checkpoints, oldest first",
-	.table = command_common_table,
-	.settings_size = sizeof(struct common_settings),
+	.table = table,
+	.settings_size = sizeof(struct history_settings),
 	.arguments_max = 1,
 	.run = run_history,
 };

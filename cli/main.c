@@ -1,19 +1,25 @@
 /* flotilla: the command line. */
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
+#include "curve.h"
 #include "fiber.h"
 #include "log.h"
 #include "nearest.h"
+#include "secrecy.h"
 
 const struct setting command_common_table[] = { COMMON_SETTINGS, SETTINGS_END };
 
-static const struct command *const commands[] = { &command_up, &command_submit,
-	&command_watch, &command_state, &command_history, &command_runs, &command_resume,
-	&command_cancel, &command_graph, &command_agents, &command_top };
+static const struct command *const commands[] = {
+#define COMMAND(name) &command_##name,
+#include "commands.def"
+#undef COMMAND
+};
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
 static void
@@ -78,8 +84,11 @@ run_command(void *arg)
 	struct invocation *invocation = arg;
 	struct session *session = session_new(invocation->loop, invocation->settings);
 
-	invocation->status =
-	    invocation->command->run(session, invocation->settings, invocation->rest);
+	invocation->status = STATUS_USAGE;
+	if (invocation->command->keyless ||
+	    session_open_keys(session, invocation->settings) == 0)
+		invocation->status = invocation->command->run(
+		    session, invocation->settings, invocation->rest);
 	if (invocation->status == STATUS_UNREACHABLE && session_interrupted(session))
 		invocation->status = STATUS_FAILED;
 	session_destroy(&session);
@@ -103,6 +112,23 @@ parse(struct invocation *invocation, int argc, char **argv)
 	    command->table, invocation->settings, &help, argc, argv, &invocation->rest);
 }
 
+/* On a full disk a file is not what its reader will take it for. Whoever closed our pipe has
+ * read what he wanted. */
+static enum status
+check_output(enum status status)
+{
+	struct pollfd out = { .fd = STDOUT_FILENO };
+	bool is_lost = ferror(stdout) != 0;
+
+	is_lost = fflush(stdout) == EOF || is_lost;
+	if (!is_lost || status != STATUS_OK ||
+	    (poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0))
+		return status;
+	complain("not everything could be written to the standard output: is its disk "
+		 "full?");
+	return STATUS_FAILED;
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -120,6 +146,7 @@ main(int argc, char *argv[])
 	if (invocation.command == NULL)
 		return STATUS_USAGE;
 	log_open("flotilla", LOG_LEVEL_WARN);
+	secrecy_begin(false);
 	signal(SIGPIPE, SIG_IGN);
 	parse(&invocation, argc - 1, argv + 1);
 	if (check_arguments(invocation.command, invocation.rest) != STATUS_OK) {
@@ -133,7 +160,8 @@ main(int argc, char *argv[])
 	loop_run(invocation.loop);
 	loop_destroy(&invocation.loop);
 	socket_shutdown();
+	curve_close();
 	settings_release(invocation.command->table, invocation.settings);
 	free(invocation.settings);
-	return invocation.status;
+	return check_output(invocation.status);
 }

@@ -2,11 +2,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "asks.h"
 #include "command.h"
 #include "json.h"
 #include "nearest.h"
 #include "show.h"
+#include "submit_options.h"
 
 static int64_t
 wall_ms(void)
@@ -20,20 +23,28 @@ wall_ms(void)
 struct runs_settings {
 	struct common_settings common;
 	int64_t limit;
-	const char *state;
+	const char *state, *tenant;
+	const char **metadata; /* "name=text" */
+	bool dead;
 };
 static const struct setting runs_table[] = {
 	COMMON_SETTINGS,
 	{ "limit", SETTING_INTEGER, offsetof(struct runs_settings, limit), "20", 1, 10000,
 	    NULL, "how many", 'n' },
 	{ "state", SETTING_TEXT, offsetof(struct runs_settings, state), NULL, 0, 0, NULL,
-	    "only those queued, running, success, error, interrupted, cancelled or "
-	    "refused",
+	    "only those delayed, queued, running, success, error, interrupted, cancelled "
+	    "or refused",
 	    0 },
+	{ "tenant", SETTING_TEXT, offsetof(struct runs_settings, tenant), NULL, 0, 0,
+	    NULL, "only this tenant's", 0 },
+	{ "metadata", SETTING_LIST, offsetof(struct runs_settings, metadata), NULL, 0, 0,
+	    NULL, "only those with NAME=TEXT; may be given several times", 0 },
+	{ "dead", SETTING_BOOL, offsetof(struct runs_settings, dead), NULL, 0, 0, NULL,
+	    "only dead letters: runs that were given up, and why", 0 },
 	SETTINGS_END,
 };
 
-static const char *const states[] = { "queued", "running", "success", "error",
+static const char *const states[] = { "delayed", "queued", "running", "success", "error",
 	"interrupted", "cancelled", "refused" };
 #define STATE_COUNT (sizeof states / sizeof *states)
 
@@ -54,6 +65,28 @@ check_state(const char *state)
 	    state, near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
 	    near != NULL ? "'?" : "");
 	return STATUS_USAGE;
+}
+
+/* What looks like a filter is an address here, as in every command. */
+static enum status
+check_filters(const struct runs_settings *settings)
+{
+	const char *const *list = (const char *const *)settings->common.statuses;
+	const char *status = list != NULL ? *list : NULL;
+
+	if (status != NULL && strstr(status, "://") == NULL) {
+		complain(
+		    "--status is the address of the status channel, and '%s' is none; "
+		    "the filter is --state %s",
+		    status, status);
+		return STATUS_USAGE;
+	}
+	if (settings->dead && (settings->state != NULL || settings->tenant != NULL ||
+				  *settings->metadata != NULL)) {
+		complain("--dead and --state, --tenant, --metadata exclude each other");
+		return STATUS_USAGE;
+	}
+	return check_state(settings->state);
 }
 
 static const char *
@@ -78,9 +111,57 @@ column_width(const struct value *runs, const char *key, const char *title)
 	return (int)width;
 }
 
+/* What its submission said beside the usual. */
 static void
-print_run(struct arena *arena, const struct value *run, int id_width, int agent_width)
+print_more(struct arena *arena, const struct value *run)
 {
+	const struct value *metadata = value_get(run, "metadata");
+	const char *tenant = value_get_text(run, "tenant"), *text = "";
+	int64_t priority = value_get_int(run, "priority", PRIORITY_USUAL);
+	size_t i;
+
+	if (value_text_is(value_get(run, "status"), "delayed"))
+		text = arena_printf(
+		    arena, " starts %s", show_date(arena, value_get_int(run, "at", 0)));
+	if (priority != PRIORITY_USUAL)
+		text = arena_printf(arena, "%s priority=%d", text, (int)priority);
+	if (tenant != NULL)
+		text = arena_printf(arena, "%s tenant=%s", text, tenant);
+	for (i = 0; i < value_size(metadata); i++) {
+		const struct value *value = metadata->pairs[i].value;
+
+		text = arena_printf(arena, "%s %s=%s", text, metadata->pairs[i].key->text,
+		    value_is(value, VALUE_STR) ? value->text : json_text(arena, value));
+	}
+	if (value_has(run, "webhook_state"))
+		text = arena_printf(arena, "%s webhook %s%s%s", text,
+		    value_get_text(run, "webhook_state"),
+		    value_has(run, "webhook_said") ? ": " : "",
+		    value_has(run, "webhook_said") ? value_get_text(run, "webhook_said")
+						   : "");
+	if (*text != '\0')
+		printf("   %s\n", show_line(arena, text, show_rest(3)));
+}
+
+/* What it asks, while nobody has answered all of it or left it behind. */
+static void
+print_asks(struct session *session, const struct value *run)
+{
+	struct arena *arena = session_arena(session);
+	const char *thread = value_get_text(run, "thread"),
+		   *id = text_or_dash(run, "run");
+	const struct value *head;
+
+	if (thread != NULL && value_size(value_get(run, "interrupts")) > 0 &&
+	    store_head(session_store(session), arena, thread, &head) == STORE_OK &&
+	    value_text_is(value_get(head, "run"), id))
+		show_asks(arena, asks_of(arena, head), "    ");
+}
+
+static void
+print_run(struct session *session, const struct value *run, int id_width, int agent_width)
+{
+	struct arena *arena = session_arena(session);
 	int64_t started = value_get_int(run, "started", 0);
 	int64_t ended = value_get_int(run, "ended", 0);
 	const struct value *fault = value_get(run, "fault");
@@ -93,6 +174,8 @@ print_run(struct arena *arena, const struct value *run, int id_width, int agent_
 	    text_or_dash(run, "status"),
 	    show_date(arena, value_get_int(run, "created", 0)), took, agent_width,
 	    text_or_dash(run, "agent"), strcmp(thread, id) == 0 ? "(same id)" : thread);
+	print_more(arena, run);
+	print_asks(session, run);
 	if (value_is(fault, VALUE_MAP))
 		printf("    %s\n",
 		    show_line(arena,
@@ -102,7 +185,7 @@ print_run(struct arena *arena, const struct value *run, int id_width, int agent_
 }
 
 static void
-print_runs(struct arena *arena, const struct value *runs)
+print_runs(struct session *session, const struct value *runs)
 {
 	int id_width = column_width(runs, "run", "RUN");
 	int agent_width = column_width(runs, "agent", "AGENT");
@@ -111,7 +194,36 @@ print_runs(struct arena *arena, const struct value *runs)
 	printf("%-*s  %-11s  %-12s  %9s  %-*s  %s\n", id_width, "RUN", "STATUS",
 	    "SUBMITTED", "TOOK", agent_width, "AGENT", "THREAD");
 	for (i = 0; i < value_size(runs); i++)
-		print_run(arena, value_at(runs, i), id_width, agent_width);
+		print_run(session, value_at(runs, i), id_width, agent_width);
+}
+
+/* --- dead letters ------------------------------------------------------------------- */
+
+static void
+print_dead(struct arena *arena, const struct value *runs)
+{
+	int id_width = column_width(runs, "run", "RUN");
+	int agent_width = column_width(runs, "agent", "AGENT");
+	int by_width = column_width(runs, "coordinator", "LAST AT");
+	size_t i;
+
+	printf("%-*s  %-12s  %8s  %-*s  %-*s  %s\n", id_width, "RUN", "GIVEN UP",
+	    "ATTEMPTS", by_width, "LAST AT", agent_width, "AGENT", "THREAD");
+	for (i = 0; i < value_size(runs); i++) {
+		const struct value *run = value_at(runs, i);
+
+		printf("%-*s  %-12s  %8d  %-*s  %-*s  %s\n", id_width,
+		    text_or_dash(run, "run"),
+		    show_date(arena, value_get_int(run, "ended", 0)),
+		    (int)value_get_int(run, "attempts", 0), by_width,
+		    text_or_dash(run, "coordinator"), agent_width,
+		    text_or_dash(run, "agent"), text_or_dash(run, "thread"));
+		printf("    %s\n",
+		    show_line(arena, text_or_dash(run, "dead"), show_rest(4)));
+	}
+	if (value_size(runs) > 0 && isatty(STDOUT_FILENO))
+		printf("`flotilla retry RUN` submits one again, `flotilla discard RUN` "
+		       "forgets it\n");
 }
 
 static enum status
@@ -119,23 +231,32 @@ run_runs(struct session *session, const void *given, const char *const *rest)
 {
 	const struct runs_settings *settings = given;
 	struct arena *arena = session_arena(session);
+	struct run_filter filter = { settings->state, settings->tenant, NULL };
 	const struct value *runs;
 	enum store_status status;
 
 	(void)rest;
-	if (check_state(settings->state) != STATUS_OK)
+	if (check_filters(settings) != STATUS_OK)
+		return STATUS_USAGE;
+	filter.metadata = submit_metadata(arena, (const char *const *)settings->metadata);
+	if (filter.metadata == NULL)
 		return STATUS_USAGE;
 	if (session_store(session) == NULL)
 		return STATUS_UNREACHABLE;
-	status = store_runs(session_store(session), arena, (size_t)settings->limit,
-	    settings->state, &runs);
+	status = settings->dead ? store_dead(session_store(session), arena,
+				      (size_t)settings->limit, &runs)
+				: store_find_runs(session_store(session), arena,
+				      (size_t)settings->limit, &filter, &runs);
 	if (status != STORE_OK)
 		return (enum status)session_store_failed(session, status);
 	if (session_json(session)) {
 		printf("%s\n", json_text(arena, runs));
 		return STATUS_OK;
 	}
-	print_runs(arena, runs);
+	if (settings->dead)
+		print_dead(arena, runs);
+	else
+		print_runs(session, runs);
 	return STATUS_OK;
 }
 

@@ -6,8 +6,11 @@
 #include <stdlib.h>
 
 #include "command.h"
+#include "curve.h"
 #include "fiber.h"
 #include "fleet_file.h"
+#include "log.h"
+#include "redis_address.h"
 
 #define CONNECT_WAIT_MS 3000u
 
@@ -23,17 +26,34 @@ struct session {
 	bool interrupted;
 };
 
+/* What is complained of may be a tool's or a model's word: it must not drive the terminal. */
+static void
+tame(char *text)
+{
+	unsigned char *at = (unsigned char *)text;
+
+	for (; *at != '\0'; at++) {
+		if ((*at < 0x20 && *at != '\n' && *at != '\t') || *at == 0x7f)
+			*at = ' ';
+		else if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
+			at[0] = at[1] = ' ';
+	}
+}
+
 void
 complain(const char *format, ...)
 {
 	va_list args;
+	char *text;
 
 	fflush(stdout);
-	fputs("flotilla: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	if (vasprintf(&text, format, args) == -1)
+		fatal("no memory");
 	va_end(args);
-	fputc('\n', stderr);
+	tame(text);
+	fprintf(stderr, "flotilla: %s\n", text);
+	free(text);
 }
 
 static void
@@ -61,15 +81,37 @@ session_new(struct loop *loop, const struct common_settings *settings)
 	fleet_file_find(session->arena, &session->fleet);
 	if (settings->redis != NULL)
 		session->fleet.redis = settings->redis;
-	if (settings->broker != NULL)
-		session->fleet.broker = settings->broker;
-	if (settings->status != NULL)
-		session->fleet.status = settings->status;
+	if (settings->brokers != NULL && settings->brokers[0] != NULL)
+		session->fleet.brokers = (const char *const *)settings->brokers;
+	if (settings->statuses != NULL && settings->statuses[0] != NULL)
+		session->fleet.statuses = (const char *const *)settings->statuses;
 	uv_signal_init(loop_uv(loop), &session->interrupt);
 	session->interrupt.data = session;
 	uv_signal_start(&session->interrupt, on_interrupt, SIGINT);
 	uv_unref((uv_handle_t *)&session->interrupt);
 	return session;
+}
+
+int
+session_open_keys(struct session *session, const struct common_settings *settings)
+{
+	const char *key = settings->key, *broker_key = settings->broker_key, *error;
+
+	if (key == NULL && broker_key == NULL)
+		key = broker_key = session->fleet.key;
+	if (key == NULL && broker_key == NULL)
+		return 0;
+	if (key == NULL || broker_key == NULL) {
+		complain("--%s goes together with --%s",
+		    key == NULL ? "broker-key" : "key",
+		    key == NULL ? "key FILE, our own pair"
+				: "broker-key, the broker's public key");
+		return -1;
+	}
+	if (curve_open(key, broker_key, &error) == 0)
+		return 0;
+	complain("%s", error);
+	return -1;
 }
 
 static void
@@ -133,15 +175,31 @@ session_redis(struct session *session)
 }
 
 const char *
-session_broker(struct session *session)
+session_redis_shown(struct session *session)
 {
-	return session->fleet.broker;
+	return redis_addresses_shown(session->arena, session->fleet.redis);
+}
+
+const char *const *
+session_brokers(struct session *session)
+{
+	return session->fleet.brokers;
+}
+
+const char *const *
+session_statuses(struct session *session)
+{
+	return session->fleet.statuses;
 }
 
 const char *
-session_status(struct session *session)
+session_join(struct session *session, const char *const *endpoints)
 {
-	return session->fleet.status;
+	const char *text = *endpoints;
+
+	for (endpoints++; *endpoints != NULL; endpoints++)
+		text = arena_printf(session->arena, "%s, %s", text, *endpoints);
+	return text;
 }
 
 bool
@@ -159,16 +217,23 @@ connect_store(struct session *session, struct redis **redis_p)
 	*redis_p =
 	    redis_new(session->loop, session->fleet.redis, store_library(), &error);
 	if (*redis_p == NULL) {
-		complain("--redis %s: %s", session->fleet.redis, error);
+		complain("--redis %s: %s", session_redis_shown(session), error);
 		return NULL;
 	}
 	while (!redis_is_up(*redis_p)) {
 		if (fiber_sleep(5) == -1)
 			return NULL; /* Ctrl-C: whoever pressed it knows */
+		if (redis_is_denied(*redis_p)) {
+			complain(
+			    "Redis does not let us in (%s): the password belongs into "
+			    "--redis, redis://[user]:password@host",
+			    redis_trouble(*redis_p));
+			return NULL;
+		}
 		if (loop_now_ms(session->loop) > deadline) {
 			complain("no Redis at %s (%s); is the fleet up? `flotilla up` "
 				 "starts one",
-			    session->fleet.redis, redis_trouble(*redis_p));
+			    session_redis_shown(session), redis_trouble(*redis_p));
 			return NULL;
 		}
 	}

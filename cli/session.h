@@ -16,6 +16,10 @@ struct common_settings;
 struct session *session_new(struct loop *loop, const struct common_settings *settings);
 void session_destroy(struct session **session_p);
 
+/* Switches keys on, those of the settings or of the fleet of this folder, where there are
+ * any. Returns 0, or -1 after saying why not. */
+int session_open_keys(struct session *session, const struct common_settings *settings);
+
 struct loop *session_loop(struct session *session);
 /* Memory for the whole command. */
 struct arena *session_arena(struct session *session);
@@ -29,8 +33,12 @@ struct store *session_events_store(struct session *session);
 
 /* Endpoints as resolved. */
 const char *session_redis(struct session *session);
-const char *session_broker(struct session *session);
-const char *session_status(struct session *session);
+/* The same for messages: without its password. */
+const char *session_redis_shown(struct session *session);
+const char *const *session_brokers(struct session *session);  /* NULL-ended */
+const char *const *session_statuses(struct session *session); /* NULL-ended */
+/* The same in one text, for people. */
+const char *session_join(struct session *session, const char *const *endpoints);
 
 /* For `up`: the fleet is the one it has started; later, lets go of its Redis. */
 struct fleet_file;

@@ -339,6 +339,18 @@ started_headline(struct arena *arena, const struct value *event)
 	    value_get_text(event, "agent"), own ? "" : " on thread ", own ? "" : thread);
 }
 
+static const char *
+uncertain_headline(struct arena *arena, const struct value *event)
+{
+	const char *tool = value_get_text(event, "tool");
+	const char *then = value_get_text(event, "then");
+	const char *reason = value_get_text(event, "reason");
+
+	return arena_printf(arena, "%s %s (%s): %s", paint(arena, RED, "uncertain"),
+	    tool != NULL ? tool : "?", then != NULL ? then : "?",
+	    reason != NULL ? show_line(arena, reason, 1000) : "?");
+}
+
 const char *
 show_headline(struct arena *arena, const struct value *event)
 {
@@ -367,10 +379,40 @@ show_headline(struct arena *arena, const struct value *event)
 	}
 	if (strcmp(kind, "started") == 0)
 		return started_headline(arena, event);
+	if (strcmp(kind, "delayed") == 0)
+		return arena_printf(arena, "delayed  until %s",
+		    show_date(arena, value_get_int(event, "start", 0)));
+	if (strcmp(kind, "webhook") == 0)
+		return arena_printf(arena, "webhook  %s: %s",
+		    value_get_text(event, "status"), value_get_text(event, "text"));
 	if (strcmp(kind, "interrupted") == 0)
 		return arena_printf(arena, "paused   %s %s",
 		    value_get_text(event, "when"), value_get_text(event, "node"));
+	if (strcmp(kind, "uncertain") == 0)
+		return uncertain_headline(arena, event);
+	if (strcmp(kind, "decided") == 0)
+		return arena_printf(arena, "answered %s: %s",
+		    value_get_text(event, "call"),
+		    show_line(arena, json_text(arena, value_get(event, "answer")), 60));
 	return kind;
+}
+
+void
+show_asks(struct arena *arena, const struct value *interrupts, const char *indent)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(interrupts); i++) {
+		const struct value *one = value_at(interrupts, i);
+		const struct value *value = value_get(one, "value");
+		const char *id = value_get_text(one, "id");
+
+		printf("%s%s asks: %s\n", indent, id != NULL ? id : "?",
+		    show_line(
+			arena, json_text(arena, value), show_rest(strlen(indent) + 40)));
+		if (value_text_is(value_get(value, "type"), "uncertain"))
+			printf("%sanswer: repeat, fail or {\"respond\": TEXT}\n", indent);
+	}
 }
 
 void
@@ -392,5 +434,6 @@ show_event(struct arena *arena, const struct value *event, const struct value *m
 			show_message(arena, message, INDENT);
 	}
 	show_fields(arena, value_get(event, "fields"));
+	show_asks(arena, value_get(event, "interrupts"), INDENT);
 	fflush(stdout);
 }

@@ -46,6 +46,9 @@ const char *show_headline(struct arena *arena, const struct value *event);
 void show_event(struct arena *arena, const struct value *event,
     const struct value *messages, bool streamed);
 
+/* What is asked ([{id, value, ...}]), and how each is answered, behind indent. */
+void show_asks(struct arena *arena, const struct value *interrupts, const char *indent);
+
 /* A todo list as a checklist. */
 void show_todos(struct arena *arena, const struct value *todos, const char *indent);
 

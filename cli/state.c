@@ -3,10 +3,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "asks.h"
 #include "command.h"
 #include "find.h"
 #include "json.h"
 #include "show.h"
+
+struct state_settings {
+	struct common_settings common;
+	int64_t at;
+};
+
+static const struct setting table[] = {
+	COMMON_SETTINGS,
+	{ "at", SETTING_INTEGER, offsetof(struct state_settings, at), "0", 0, INT64_MAX,
+	    NULL, "as it was at this version, which `flotilla history` shows", 0 },
+	SETTINGS_END,
+};
 
 static void
 print_thread(struct arena *arena, const struct value *thread)
@@ -18,16 +31,18 @@ print_thread(struct arena *arena, const struct value *thread)
 	const char *status = value_get_text(head, "status");
 	size_t i;
 
-	printf("thread %s: %s, %zu messages, %" PRId64 " commits\n",
+	printf("thread %s: %s, %zu messages, version %" PRId64 "\n",
 	    value_get_text(thread, "thread"),
-	    active != NULL && *active != '\0' ? "running"
-	    : status != NULL                  ? status
-					      : "new",
+	    value_has(thread, "checkpoint")     ? "as it was"
+	    : active != NULL && *active != '\0' ? "running"
+	    : status != NULL                    ? status
+						: "new",
 	    value_size(messages), value_get_int(thread, "version", 0));
-	if (value_get_text(head, "paused") != NULL)
+	if (value_get_text(head, "paused") != NULL && !value_has(thread, "checkpoint"))
 		printf("paused: %s %s; `flotilla resume %s` goes on\n",
 		    value_get_text(head, "paused"), value_get_text(head, "next"),
 		    value_get_text(thread, "thread"));
+	show_asks(arena, asks_of(arena, head), "  ");
 	for (i = 0; i < value_size(messages); i++)
 		show_message(arena, value_at(messages, i), "  ");
 	for (i = 0; i < value_size(fields); i++) {
@@ -42,18 +57,23 @@ print_thread(struct arena *arena, const struct value *thread)
 }
 
 static enum status
-run_state(struct session *session, const void *settings, const char *const *rest)
+run_state(struct session *session, const void *given, const char *const *rest)
 {
 	struct arena *arena = session_arena(session);
+	const struct state_settings *settings = given;
 	const struct value *thread;
 	enum store_status status;
 
-	(void)settings;
 	if (find_argument(rest[0], "THREAD") != STATUS_OK)
 		return STATUS_USAGE;
 	if (session_store(session) == NULL)
 		return STATUS_UNREACHABLE;
-	status = store_thread(session_store(session), arena, rest[0], &thread);
+	status = settings->at > 0
+		     ? store_thread_at(session_store(session), arena, rest[0],
+			   (uint64_t)settings->at, &thread)
+		     : store_thread(session_store(session), arena, rest[0], &thread);
+	if (status == STORE_NONE && settings->at > 0)
+		return find_no_checkpoint(rest[0], settings->at);
 	if (status != STORE_OK)
 		return find_outcome(session, status, rest[0]);
 	if (session_json(session))
@@ -66,9 +86,9 @@ run_state(struct session *session, const void *settings, const char *const *rest
 const struct command command_state = {
 	.name = "state",
 	.usage = "THREAD",
-	.summary = "shows a thread's messages and fields",
-	.table = command_common_table,
-	.settings_size = sizeof(struct common_settings),
+	.summary = "shows a thread's messages and fields, also of the past",
+	.table = table,
+	.settings_size = sizeof(struct state_settings),
 	.arguments_max = 1,
 	.run = run_state,
 };

@@ -1,22 +1,23 @@
 #include "submit.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "agent_file.h"
+#include "asks.h"
+#include "bounds.h"
 #include "chat.h"
 #include "follow.h"
 #include "json.h"
+#include "nearest.h"
 #include "service.h"
 #include "show.h"
 #include "wire.h"
 
 #define ACCEPT_WAIT_MS 3000u
-#define RUN_ID_BYTES_MAX                                                                 \
-	96u /* as coordinator/submission.c has it; its answer would be
-			      * stored under the id that is none */
 
 #define SETTING(field) offsetof(struct submit_settings, field)
 static const struct setting table[] = {
@@ -27,10 +28,41 @@ static const struct setting table[] = {
 	{ "run-id", SETTING_TEXT, SETTING(run), NULL, 0, 0, NULL,
 	    "the run's id; submitting the same id twice runs once (default: a fresh one)",
 	    0 },
+	{ "parent", SETTING_TEXT, SETTING(parent), NULL, 0, 0, NULL,
+	    "the run it belongs to, and is cancelled with", 0 },
 	{ "input", SETTING_TEXT, SETTING(input), NULL, 0, 0, NULL,
 	    "the whole input as JSON: {\"messages\": [...], field: value}", 0 },
 	{ "context", SETTING_TEXT, SETTING(context), NULL, 0, 0, NULL,
 	    "the run's static context as JSON", 0 },
+	{ "after", SETTING_TEXT, SETTING(options.after), NULL, 0, 0, NULL,
+	    "start it so much later: 500ms, 90s, 10m, 8h, 7d", 0 },
+	{ "at", SETTING_TEXT, SETTING(options.at), NULL, 0, 0, NULL,
+	    "start it at a time: 2030-01-31T09:30:00Z, or ms since 1970", 0 },
+	{ "deadline", SETTING_TEXT, SETTING(options.deadline), NULL, 0, 0, NULL,
+	    "end it with an error when it takes longer, counted from its start", 0 },
+	{ "priority", SETTING_INTEGER, SETTING(options.priority), "2", 0, PRIORITY_MAX,
+	    NULL, "0 goes first", 0 },
+	{ "tenant", SETTING_TEXT, SETTING(options.tenant), NULL, 0, 0, NULL,
+	    "whom it is for; workers are shared fairly between tenants", 0 },
+	{ "webhook", SETTING_TEXT, SETTING(options.webhook), NULL, 0, 0, NULL,
+	    "a URL that is told of its end", 0 },
+	{ "metadata", SETTING_LIST, SETTING(options.metadata), NULL, 0, 0, NULL,
+	    "NAME=TEXT, kept with its record; may be given several times", 0 },
+	{ "multitask", SETTING_TEXT, SETTING(multitask), NULL, 0, 0, NULL,
+	    "what to do when the thread is not free: enqueue waits (the default), "
+	    "interrupt ends what goes on and keeps what it did, rollback undoes it as "
+	    "well, reject refuses",
+	    0 },
+	{ "checkpoint", SETTING_INTEGER, SETTING(checkpoint), "0", 0, INT64_MAX, NULL,
+	    "begin at this version of the thread, as `flotilla history` shows it "
+	    "(default: the newest)",
+	    0 },
+	{ "ttl", SETTING_TEXT, SETTING(ttl), NULL, 0, 0, NULL,
+	    "how long the thread is kept after its last run: 90s, 8h, 7d; 0s: for ever "
+	    "(default: as before)",
+	    0 },
+	{ "ttl-action", SETTING_TEXT, SETTING(ttl_action), NULL, 0, 0, NULL,
+	    "what is done with it then: delete (the default) or keep_latest", 0 },
 	{ "wait", SETTING_BOOL, SETTING(wait), NULL, 0, 0, NULL,
 	    "wait for the end and print the answer", 'w' },
 	{ "follow", SETTING_BOOL, SETTING(follow), NULL, 0, 0, NULL,
@@ -49,20 +81,29 @@ submit_run_id(struct arena *arena)
 
 /* --- after the end ------------------------------------------------------------------ */
 
+/* A structured response is the answer, where there is one. */
 static void
-print_answer(struct session *session, const struct value *thread)
+print_answer(
+    struct session *session, const struct value *thread, const struct value *output)
 {
 	struct arena *arena = session_arena(session);
+	const struct value *structured = value_get(output, "structured_response");
 	const struct value *messages = value_get(thread, "messages");
 	const struct value *last = value_at(messages, value_size(messages) - 1);
 
-	if (value_size(messages) > 0)
+	if (structured != NULL)
+		printf("%s\n", json_text(arena, structured));
+	/* Of a run that paused, what the model said besides its calls, if anything. */
+	else if (value_size(messages) > 0 &&
+		 (!value_text_is(
+		      value_get(value_get(thread, "head"), "status"), "interrupted") ||
+		     (chat_is(last, "ai") && *chat_text(arena, last) != '\0')))
 		printf("%s\n", chat_text(arena, last));
 }
 
 static void
 print_end(struct session *session, const char *thread, const char *run,
-    const struct value *last, bool answer)
+    const struct value *last, const struct submit_settings *settings)
 {
 	struct arena *arena = session_arena(session);
 	const struct value *error = value_get(last, "error"), *state = NULL,
@@ -70,7 +111,7 @@ print_end(struct session *session, const char *thread, const char *run,
 
 	store_thread(session_store(session), arena, thread, &state);
 	store_run(session_store(session), arena, thread, run, &record);
-	if (session_json(session)) {
+	if (session_json(session) && !settings->silent) {
 		printf("%s\n",
 		    json_text(arena,
 			value_map(arena, "run", value_str(arena, run), "thread",
@@ -81,15 +122,33 @@ print_end(struct session *session, const char *thread, const char *run,
 	} else if (value_is(error, VALUE_MAP)) {
 		complain("run %s %s: %s: %s", run, value_get_text(last, "status"),
 		    value_get_text(error, "type"), value_get_text(error, "message"));
-	} else if (answer) {
-		print_answer(session, state);
+	} else if (!settings->follow && !settings->silent) {
+		print_answer(session, state, value_get(record, "output"));
 	}
-	if (value_text_is(value_get(last, "status"), "interrupted"))
+	if (value_text_is(value_get(last, "status"), "interrupted")) {
 		complain(
 		    "run %s is interrupted; `flotilla resume %s` goes on", run, thread);
+		asks_say(arena, value_get(record, "interrupts"));
+	}
 }
 
 /* --- submitting --------------------------------------------------------------------- */
+
+static void
+explain_refusal(const char *error)
+{
+	if (strncmp(error, "OOM", 3) == 0)
+		complain(
+		    "not submitted: Redis is full and takes nothing new until there is "
+		    "room (raise its maxmemory, or delete what is old): %s",
+		    error);
+	else if (strncmp(error, "MISCONF", 7) == 0)
+		complain(
+		    "not submitted: Redis cannot write to its disk (is it full?): %s",
+		    error);
+	else
+		complain("not submitted: %s", error);
+}
 
 static enum status
 add_entry(struct session *session, const struct value *fields)
@@ -97,6 +156,7 @@ add_entry(struct session *session, const struct value *fields)
 	struct arena *arena = session_arena(session);
 	size_t count = value_size(fields), n = 0, i;
 	struct redis_arg *args = arena_alloc(arena, (3 + 2 * count) * sizeof *args);
+	uint64_t deadline = loop_now_ms(session_loop(session)) + ACCEPT_WAIT_MS;
 	const struct value *reply;
 	enum redis_status status;
 
@@ -109,29 +169,31 @@ add_entry(struct session *session, const struct value *fields)
 		args[n++] = (struct redis_arg){ pair->key->text, pair->key->size };
 		args[n++] = (struct redis_arg){ pair->value->text, pair->value->size };
 	}
-	status = redis_call(
-	    store_redis(session_store(session)), arena, ACCEPT_WAIT_MS, args, n, &reply);
+	/* The run has an id: submitted twice it runs once. */
+	do {
+		status = redis_call(store_redis(session_store(session)), arena,
+		    ACCEPT_WAIT_MS, args, n, &reply);
+	} while (status == REDIS_LOST && loop_now_ms(session_loop(session)) < deadline);
 	if (status == REDIS_OK)
 		return STATUS_OK;
 	if (status == REDIS_CANCELLED) {
 		complain("interrupted; `flotilla runs` tells whether it was submitted");
 		return STATUS_FAILED;
 	}
-	complain("not submitted: %s",
-	    status == REDIS_ERROR ? redis_reply_text(reply)
-				  : redis_trouble(store_redis(session_store(session))));
+	if (status == REDIS_ERROR)
+		explain_refusal(redis_reply_text(reply));
+	else
+		complain("not submitted, as far as can be told: %s",
+		    redis_trouble(store_redis(session_store(session))));
 	return STATUS_UNREACHABLE;
 }
 
-static bool
-check_id(const char *flag, const char *id)
+bool
+submit_check_id(const char *flag, const char *id)
 {
-	if (id == NULL ||
-	    (wire_is_id(id, RUN_ID_BYTES_MAX) && strpbrk(id, "{}*?[]\\") == NULL))
+	if (id == NULL || wire_is_run_id(id))
 		return true;
-	complain("%s '%s': an id is 1 to %u printable ASCII characters without spaces "
-		 "and without any of {}*?[]\\",
-	    flag, id, RUN_ID_BYTES_MAX);
+	complain("%s '%s': " RUN_ID_RULE, flag, id, RUN_ID_BYTES_MAX);
 	return false;
 }
 
@@ -171,7 +233,7 @@ submit_entry(struct session *session, const struct submit_settings *settings,
 		status = add_entry(session, fields);
 	if (status != STATUS_OK)
 		return status;
-	if (!settings->wait && !settings->follow) {
+	if (!settings->wait && !settings->follow && !settings->silent) {
 		struct arena *arena = session_arena(session);
 
 		if (session_json(session))
@@ -185,7 +247,7 @@ submit_entry(struct session *session, const struct submit_settings *settings,
 	}
 	status = (enum status)follow_run(session, thread, run, &options, &last);
 	if (value_size(last) > 0)
-		print_end(session, thread, run, last, !settings->follow);
+		print_end(session, thread, run, last, settings);
 	return status;
 }
 
@@ -239,36 +301,106 @@ read_input(struct session *session, const struct submit_settings *settings,
 		NULL));
 }
 
+static bool
+check_multitask(const char *multitask)
+{
+	static const char *const strategies[] = { "enqueue", "interrupt", "rollback",
+		"reject" };
+	const size_t count = sizeof strategies / sizeof *strategies;
+	const char *near;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (multitask == NULL || strcmp(strategies[i], multitask) == 0)
+			return true;
+	near = nearest_name(multitask, strategies, count);
+	complain("--multitask '%s': enqueue, interrupt, rollback or reject%s%s%s",
+	    multitask, near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+	    near != NULL ? "'?" : "");
+	return false;
+}
+
+/* Says what is wrong of the flags that no table can check; else gives the thread's time. */
+static bool
+check_thread_flags(
+    struct arena *arena, const struct submit_settings *settings, const char **ttl_r)
+{
+	const char *action = settings->ttl_action;
+
+	*ttl_r = NULL;
+	if (!check_multitask(settings->multitask))
+		return false;
+	if (action != NULL && strcmp(action, "delete") != 0 &&
+	    strcmp(action, "keep_latest") != 0)
+		complain("--ttl-action '%s': delete or keep_latest", action);
+	else if (action != NULL && settings->ttl == NULL)
+		complain("--ttl-action goes with --ttl");
+	else if (settings->ttl == NULL)
+		return true;
+	else
+		*ttl_r = submit_duration(arena, "--ttl", settings->ttl);
+	return *ttl_r != NULL;
+}
+
+/* What submission says of its thread. */
+static const struct value *
+thread_fields(
+    struct arena *arena, const struct submit_settings *settings, const char *ttl)
+{
+	return value_map(arena, "multitask",
+	    settings->multitask != NULL ? value_str(arena, settings->multitask) : NULL,
+	    "checkpoint", submit_version(arena, settings->checkpoint), "ttl_ms",
+	    ttl != NULL ? value_str(arena, ttl) : NULL, "ttl_action",
+	    settings->ttl_action != NULL ? value_str(arena, settings->ttl_action) : NULL,
+	    NULL);
+}
+
+const struct value *
+submit_version(struct arena *arena, int64_t version)
+{
+	return version > 0 ? value_printf(arena, "%" PRId64, version) : NULL;
+}
+
 static enum status
 run_submit(struct session *session, const void *given, const char *const *rest)
 {
 	const struct submit_settings *settings = given;
 	struct arena *arena = session_arena(session);
-	const char *agent = rest[0], *input, *run, *thread, *version;
+	const char *agent = rest[0], *input, *run, *thread, *version, *ttl;
+	const struct value *options, *fields;
 	int status;
 
 	if (agent == NULL) {
 		complain("which AGENT? `flotilla agents list` shows them");
 		return STATUS_USAGE;
 	}
-	if (!check_id("--thread", settings->thread) ||
-	    !check_id("--run-id", settings->run))
+	if (!submit_check_id("--thread", settings->thread) ||
+	    !submit_check_id("--run-id", settings->run) ||
+	    !submit_check_id("--parent", settings->parent) ||
+	    !check_thread_flags(arena, settings, &ttl))
+		return STATUS_USAGE;
+	options = submit_options_fields(arena, &settings->options);
+	if (options == NULL)
 		return STATUS_USAGE;
 	input = read_input(session, settings, rest + 1);
 	if (input == NULL)
 		return STATUS_USAGE;
-	status = agent_is_file(agent) ? agent_file_apply(session, agent, true, &agent)
-				      : agent_version(session, agent, &version);
+	status = agent_is_file(agent)
+		     ? agent_file_apply(session, agent, NULL, true, &agent)
+		     : agent_version(session, agent, &version);
 	if (status != STATUS_OK)
 		return (enum status)status;
 	run = settings->run != NULL ? settings->run : submit_run_id(arena);
 	thread = settings->thread != NULL ? settings->thread : run;
+	fields = value_map(arena, "agent", value_str(arena, agent), "run",
+	    value_str(arena, run), "thread", value_str(arena, thread), "parent",
+	    settings->parent != NULL ? value_str(arena, settings->parent) : NULL, "input",
+	    value_str(arena, input), "context",
+	    settings->context != NULL ? value_str(arena, settings->context) : NULL,
+	    "stream", settings->follow ? value_str(arena, "1") : NULL, NULL);
 	return submit_entry(session, settings, run, thread,
-	    value_map(arena, "agent", value_str(arena, agent), "run",
-		value_str(arena, run), "thread", value_str(arena, thread), "input",
-		value_str(arena, input), "context",
-		settings->context != NULL ? value_str(arena, settings->context) : NULL,
-		"stream", settings->follow ? value_str(arena, "1") : NULL, NULL));
+	    value_map_merge(arena, value_map_merge(arena, fields, options),
+		thread_fields(arena, settings, ttl)));
 }
 
 const struct command command_submit = {
@@ -284,61 +416,4 @@ const struct command command_submit = {
 	.settings_size = sizeof(struct submit_settings),
 	.arguments_max = ARGUMENTS_ANY,
 	.run = run_submit,
-};
-
-/* --- resume ------------------------------------------------------------------------- */
-
-static enum status
-run_resume(struct session *session, const void *given, const char *const *rest)
-{
-	const struct submit_settings *settings = given;
-	struct arena *arena = session_arena(session);
-	const struct value *state, *head;
-	const char *answer = "null", *run, *error;
-	enum store_status found;
-
-	if (rest[0] == NULL) {
-		complain("which THREAD?");
-		return STATUS_USAGE;
-	}
-	if (!check_id("--run-id", settings->run))
-		return STATUS_USAGE;
-	if (rest[1] != NULL) {
-		answer = rest[1];
-		if (json_parse(arena, answer, strlen(answer), &error) == NULL)
-			answer = json_text(arena, value_str(arena, answer));
-	}
-	if (session_store(session) == NULL)
-		return STATUS_UNREACHABLE;
-	found = store_thread(session_store(session), arena, rest[0], &state);
-	if (found == STORE_NONE) {
-		complain("thread '%s' is not known", rest[0]);
-		return STATUS_NOT_FOUND;
-	}
-	if (found != STORE_OK)
-		return (enum status)session_store_failed(session, found);
-	head = value_get(state, "head");
-	if (!value_text_is(value_get(head, "status"), "interrupted")) {
-		complain("thread '%s' waits for nothing", rest[0]);
-		return STATUS_FAILED;
-	}
-	run = settings->run != NULL ? settings->run : submit_run_id(arena);
-	return submit_entry(session, settings, run, rest[0],
-	    value_map(arena, "agent", value_get(head, "agent"), "run",
-		value_str(arena, run), "thread", value_str(arena, rest[0]), "resume",
-		value_str(arena, answer), "stream",
-		settings->follow ? value_str(arena, "1") : NULL, NULL));
-}
-
-const struct command command_resume = {
-	.name = "resume",
-	.usage = "THREAD [ANSWER]",
-	.summary = "goes on with a thread that is interrupted",
-	.text = "Goes on with THREAD where it is interrupted; ANSWER (JSON, or a text) "
-		"answers "
-		"what it asked.",
-	.table = table,
-	.settings_size = sizeof(struct submit_settings),
-	.arguments_max = 2,
-	.run = run_resume,
 };

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,14 @@
 #include "fiber.h"
 #include "memory.h"
 #include "session.h"
+#include "watchdog.h"
 
 #define RESTART_MS_MIN 100u
 #define RESTART_MS_MAX 5000u
 #define SETTLED_MS 10000u /* alive for so long: the next restart is quick again */
+#define CRASHES_MAX 5u    /* so often in a row without that: only now and then */
+#define RESTART_MS_SLOW 30000u
+#define CHECK_MS 250u /* that the children move */
 
 extern char **environ;
 
@@ -23,11 +28,18 @@ struct child {
 	struct child *next; /* the one started before */
 	struct supervisor *supervisor;
 	char *name;
+	char *log; /* or NULL */
 	char **argv;
 	uv_process_t process;
 	bool alive, ready, closing;
 	bool was_ready; /* once, since it was first started */
 	uint64_t started_ms, restart_ms;
+	uint64_t stuck_ms, ready_ms; /* see supervisor_program */
+	uint64_t heard_ms;           /* READY=1 or WATCHDOG=1 came, or it was started */
+	bool given_up;               /* killed: it has not ended yet */
+	int keep;
+	unsigned restarts;
+	unsigned crashes; /* in a row, each soon after its start */
 	struct timer *restart;
 };
 
@@ -39,21 +51,64 @@ struct supervisor {
 	uv_poll_t notify;
 	struct fiber *waiting;
 	bool stopping;
+	struct timer *check;
 	size_t handles; /* open uv handles of ours */
 };
 
-/* --- readiness ---------------------------------------------------------------------- */
+/* --- readiness and life --------------------------------------------------------------- */
 
 static void
-mark_ready(struct supervisor *supervisor, pid_t pid)
+hear(struct supervisor *supervisor, pid_t pid, const char *text)
 {
+	bool ready = strstr(text, "READY=1") != NULL;
 	struct child *child;
 
-	for (child = supervisor->children; child != NULL; child = child->next)
-		if (child->alive && child->process.pid == pid)
+	if (!ready && strstr(text, "WATCHDOG=1") == NULL)
+		return;
+	for (child = supervisor->children; child != NULL; child = child->next) {
+		if (!child->alive || child->process.pid != pid)
+			continue;
+		child->heard_ms = loop_now_ms(supervisor->loop);
+		if (ready)
 			child->ready = child->was_ready = true;
-	if (supervisor->waiting != NULL)
+	}
+	if (ready && supervisor->waiting != NULL)
 		fiber_wake(supervisor->waiting);
+}
+
+/* One that is stopped, or waits for ever for something. While we stood still ourselves
+ * nobody could tell us anything. */
+static void
+check_child(struct supervisor *supervisor, struct child *child)
+{
+	uint64_t since = child->heard_ms, gap = loop_gap_ms(supervisor->loop);
+	uint64_t most_ms = child->stuck_ms;
+
+	/* The first time supervisor_start waits for it. */
+	if (!child->alive || !child->was_ready || child->given_up || most_ms == 0)
+		return;
+	if (!child->ready && most_ms < child->ready_ms)
+		most_ms = child->ready_ms;
+	if (gap > since)
+		since = gap;
+	if (loop_now_ms(supervisor->loop) < since + most_ms)
+		return;
+	complain("%s does not move: no sign of life for %.1f s; killing it", child->name,
+	    (double)most_ms / 1000);
+	child->given_up = true;
+	uv_process_kill(&child->process, SIGKILL);
+}
+
+static void
+on_check(void *arg)
+{
+	struct supervisor *supervisor = arg;
+	struct child *child;
+
+	if (supervisor->stopping)
+		return; /* supervisor_stop has its own time for each */
+	for (child = supervisor->children; child != NULL; child = child->next)
+		check_child(supervisor, child);
 }
 
 static void
@@ -80,8 +135,7 @@ on_notify(uv_poll_t *handle, int status, int events)
 		if (header->cmsg_level == SOL_SOCKET &&
 		    header->cmsg_type == SCM_CREDENTIALS)
 			memcpy(&who, CMSG_DATA(header), sizeof who);
-	if (strstr(text, "READY=1") != NULL)
-		mark_ready(supervisor, who.pid);
+	hear(supervisor, who.pid, text);
 }
 
 static int
@@ -126,6 +180,7 @@ supervisor_new(struct loop *loop, const char *folder)
 	supervisor->notify.data = supervisor;
 	supervisor->handles++;
 	uv_poll_start(&supervisor->notify, UV_READABLE, on_notify);
+	supervisor->check = timer_start(loop, CHECK_MS, CHECK_MS, on_check, supervisor);
 	return supervisor;
 }
 
@@ -150,9 +205,43 @@ on_restart(void *arg)
 	struct child *child = arg;
 
 	timer_stop(&child->restart);
+	child->restarts++;
 	if (!child->supervisor->stopping && spawn(child) == -1)
 		child->restart = timer_start(
 		    child->supervisor->loop, RESTART_MS_MAX, 0, on_restart, child);
+}
+
+/* How long to wait before the next start. */
+static uint64_t
+pause_ms(struct child *child)
+{
+	uint64_t now = loop_now_ms(child->supervisor->loop), pause = child->restart_ms;
+
+	if (now - child->started_ms > SETTLED_MS) {
+		pause = RESTART_MS_MIN;
+		child->crashes = 0;
+	}
+	child->restart_ms = pause * 2 > RESTART_MS_MAX ? RESTART_MS_MAX : pause * 2;
+	return ++child->crashes < CRASHES_MAX ? pause : RESTART_MS_SLOW;
+}
+
+static const char *
+said_where(const struct child *child)
+{
+	return child->log != NULL ? child->log : "what it said above";
+}
+
+static void
+say_end(const struct child *child, int status, int signal_number)
+{
+	if (signal_number != 0)
+		complain("%s was killed by signal %d (%s)", child->name, signal_number,
+		    strsignal(signal_number));
+	else if (status == WATCHDOG_STATUS)
+		complain(
+		    "%s ended itself: it did not move (status %d)", child->name, status);
+	else
+		complain("%s ended with status %d", child->name, status);
 }
 
 static void
@@ -160,46 +249,75 @@ on_child_exit(uv_process_t *process, int64_t status, int signal_number)
 {
 	struct child *child = process->data;
 	struct supervisor *supervisor = child->supervisor;
-	uint64_t now = loop_now_ms(supervisor->loop);
-	const char *again;
+	uint64_t pause;
 
 	child->alive = false;
 	child->closing = true;
 	uv_close((uv_handle_t *)process, on_child_closed);
 	if (supervisor->stopping)
 		return;
-	again = child->was_ready ? "; it is started again" : "";
-	if (signal_number != 0)
-		complain(
-		    "%s was killed by signal %d%s", child->name, signal_number, again);
-	else
-		complain("%s ended with status %d%s", child->name, (int)status, again);
+	say_end(child, (int)status, signal_number);
 	if (!child->was_ready)
 		return; /* supervisor_start gives up on it */
-	if (now - child->started_ms > SETTLED_MS)
-		child->restart_ms = RESTART_MS_MIN;
-	child->restart =
-	    timer_start(supervisor->loop, child->restart_ms, 0, on_restart, child);
-	child->restart_ms = child->restart_ms * 2 > RESTART_MS_MAX
-				? RESTART_MS_MAX
-				: child->restart_ms * 2;
+	pause = pause_ms(child);
+	if (child->crashes >= CRASHES_MAX)
+		complain("%s has ended %u times in a row soon after its start, see %s; "
+			 "next try in %u s",
+		    child->name, child->crashes, said_where(child),
+		    (unsigned)(pause / 1000));
+	else
+		complain("%s is started again", child->name);
+	child->restart = timer_start(supervisor->loop, pause, 0, on_restart, child);
 }
 
-/* Our environment with the notify socket of ours in place of our own. */
+/* What is ours to say to the child, and what our own supervisor has said to us. */
+static bool
+is_ours(const char *line)
+{
+	static const char *const names[] = {
+		"NOTIFY_SOCKET=", "WATCHDOG_USEC=", "WATCHDOG_PID=", "FLOTILLA_RESTARTS="
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (strncmp(line, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+static char *line_new(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static char *
+line_new(const char *format, ...)
+{
+	va_list args;
+	char *line;
+
+	va_start(args, format);
+	if (vasprintf(&line, format, args) == -1)
+		abort();
+	va_end(args);
+	return line;
+}
+
+/* Our environment with what a supervisor says. */
 static char **
-child_environment(const struct supervisor *supervisor)
+child_environment(const struct child *child)
 {
 	size_t count = 0, n = 0, i;
 	char **lines;
 
 	while (environ[count] != NULL)
 		count++;
-	lines = xcalloc(count + 2, sizeof *lines);
+	lines = xcalloc(count + 4, sizeof *lines);
 	for (i = 0; i < count; i++)
-		if (strncmp(environ[i], "NOTIFY_SOCKET=", 14) != 0)
+		if (!is_ours(environ[i]))
 			lines[n++] = xstrdup(environ[i]);
-	if (asprintf(&lines[n], "NOTIFY_SOCKET=%s", supervisor->notify_path) == -1)
-		abort();
+	lines[n++] = line_new("NOTIFY_SOCKET=%s", child->supervisor->notify_path);
+	lines[n++] = line_new("FLOTILLA_RESTARTS=%u", child->restarts);
+	if (child->stuck_ms > 0)
+		lines[n++] = line_new(
+		    "WATCHDOG_USEC=%llu", (unsigned long long)child->stuck_ms * 1000);
 	return lines;
 }
 
@@ -217,22 +335,23 @@ static int
 spawn(struct child *child)
 {
 	struct supervisor *supervisor = child->supervisor;
-	uv_stdio_container_t stdio[3] = { { .flags = UV_IGNORE },
+	uv_stdio_container_t stdio[4] = { { .flags = UV_IGNORE },
 		{ .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO },
-		{ .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO } };
+		{ .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO },
+		{ .flags = UV_INHERIT_FD, .data.fd = child->keep } };
 	uv_process_options_t options = { .exit_cb = on_child_exit,
 		.file = child->argv[0],
 		.args = child->argv,
-		.env = child_environment(supervisor),
+		.env = child_environment(child),
 		.stdio = stdio,
-		.stdio_count = 3,
+		.stdio_count = child->keep == -1 ? 3 : 4,
 		/* A session of its own: Ctrl-C is for us, we end the children in order.
 		 */
 		.flags = UV_PROCESS_DETACHED };
 	int error;
 
-	child->ready = false;
-	child->started_ms = loop_now_ms(supervisor->loop);
+	child->ready = child->given_up = false;
+	child->started_ms = child->heard_ms = loop_now_ms(supervisor->loop);
 	error = uv_spawn(loop_uv(supervisor->loop), &child->process, &options);
 	child->process.data = child;
 	supervisor->handles++;
@@ -267,15 +386,18 @@ supervised(const char *const *argv)
 }
 
 int
-supervisor_start(struct supervisor *supervisor, const char *name, const char *const *argv,
-    uint64_t ready_ms)
+supervisor_start(struct supervisor *supervisor, const struct supervisor_program *program)
 {
 	struct child *child = xcalloc(1, sizeof *child);
-	uint64_t deadline = loop_now_ms(supervisor->loop) + ready_ms;
+	uint64_t deadline = loop_now_ms(supervisor->loop) + program->ready_ms;
 
 	child->supervisor = supervisor;
-	child->name = xstrdup(name);
-	child->argv = supervised(argv);
+	child->name = xstrdup(program->name);
+	child->log = program->log == NULL ? NULL : xstrdup(program->log);
+	child->argv = supervised(program->argv);
+	child->stuck_ms = program->stuck_ms;
+	child->ready_ms = program->ready_ms;
+	child->keep = program->keep;
 	child->restart_ms = RESTART_MS_MIN;
 	child->next = supervisor->children;
 	supervisor->children = child;
@@ -289,8 +411,8 @@ supervisor_start(struct supervisor *supervisor, const char *name, const char *co
 	if (child->ready)
 		return 0;
 	if (!fiber_cancelled())
-		complain("%s did not become ready%s", name,
-		    child->alive ? "" : "; what it said is above");
+		complain("%s did not become ready%s%s", child->name,
+		    child->alive ? "" : "; see ", child->alive ? "" : said_where(child));
 	return -1;
 }
 
@@ -364,7 +486,9 @@ supervisor_destroy(struct supervisor **supervisor_p)
 		supervisor->children = child->next;
 		free_lines(child->argv);
 		free(child->name);
+		free(child->log);
 		free(child);
 	}
+	timer_stop(&supervisor->check);
 	uv_close((uv_handle_t *)&supervisor->notify, on_notify_closed);
 }

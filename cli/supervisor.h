@@ -1,6 +1,6 @@
 /* supervisor: the child programs of `flotilla up`: started in order, ready by sd_notify,
- * started again when they die, ended in reverse order. Children get SIGTERM when we are
- * killed. */
+ * started again when they die or do not move, ended in reverse order. Children get SIGTERM
+ * when we are killed. */
 #ifndef SUPERVISOR_H
 #define SUPERVISOR_H
 
@@ -15,10 +15,21 @@ struct supervisor *supervisor_new(struct loop *loop, const char *folder);
 /* Every child must have ended (supervisor_stop). */
 void supervisor_destroy(struct supervisor **supervisor_p);
 
-/* Starts a program and waits, on a fiber, until it says READY=1, at most ready_ms. argv
- * (NULL- ended) is copied; argv[0] is a path. Returns 0, or -1 after saying why. */
-int supervisor_start(struct supervisor *supervisor, const char *name,
-    const char *const *argv, uint64_t ready_ms);
+struct supervisor_program {
+	const char *name;        /* for people */
+	const char *const *argv; /* NULL-ended, copied; argv[0] is a path */
+	uint64_t ready_ms;       /* READY=1 is waited for so long */
+	uint64_t stuck_ms; /* without WATCHDOG=1 for so long it is stuck: it is killed and
+			      started again; 0: it says no such thing */
+	const char *log;   /* file that it writes its log to, copied; NULL: our stderr */
+	int keep; /* a descriptor that the program keeps open as its number 3, or -1 */
+};
+
+/* Starts a program and waits, on a fiber, until it is ready. Returns 0, or -1 after saying
+ * why. From then on it is started again whenever it ends, at once at first, ever later when it
+ * ends soon after its start; FLOTILLA_RESTARTS tells it how often that was. */
+int supervisor_start(
+    struct supervisor *supervisor, const struct supervisor_program *program);
 
 /* Ends all, last started first: SIGTERM, and SIGKILL after kill_ms. Waits on a fiber,
  * even a cancelled one. */

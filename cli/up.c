@@ -14,24 +14,33 @@
 #include "fiber.h"
 #include "fleet_file.h"
 #include "registry.h"
+#include "run_folder.h"
 #include "supervisor.h"
+#include "redis_start.h"
 
 #define READY_MS 20000u
 #define KILL_MS 15000u
+#define LOCK_WAIT_MS 10000u
+#define LOCK_POLL_MS 50u
 
 struct up_settings {
 	struct common_settings common;
-	int64_t model_workers, tool_workers, coordinators;
+	int64_t brokers, model_workers, tool_workers, coordinators;
 	int64_t tool_slots, model_slots;
+	int64_t stuck_ms;
 	const char *folder;
 	const char *durability;
 	const char *log_level;
+	const char *allow;
+	const char *webhooks;
 	const char **tools, **agents, **plugins;
 };
 
 #define SETTING(field) offsetof(struct up_settings, field)
 static const struct setting up_table[] = {
 	COMMON_SETTINGS,
+	{ "brokers", SETTING_INTEGER, SETTING(brokers), "1", 1, BROKERS_MAX, NULL,
+	    "how many brokers; with two the fleet outlives one", 0 },
 	{ "model-workers", SETTING_INTEGER, SETTING(model_workers), "1", 0, 64, NULL,
 	    "how many worker-model processes", 0 },
 	{ "tool-workers", SETTING_INTEGER, SETTING(tool_workers), "1", 0, 64, NULL,
@@ -48,10 +57,23 @@ static const struct setting up_table[] = {
 	    "Redis's appendfsync: always, or everysec (faster, may lose a second)", 0 },
 	{ "log-level", SETTING_TEXT, SETTING(log_level), "warn", 0, 0, NULL,
 	    "of the children: error, warn, info, debug", 0 },
+	{ "stuck-ms", SETTING_INTEGER, SETTING(stuck_ms), "15000", 0, 3600000, "ms",
+	    "a child that stands still for so long ends itself, one that gives no sign "
+	    "of life for twice that is killed; both start again; 0: never",
+	    0 },
+	{ "allow", SETTING_TEXT, SETTING(allow), NULL, 0, 0, NULL,
+	    "the broker's allow list; goes with --key, the pair that all of this fleet "
+	    "then have",
+	    0 },
+	{ "webhooks", SETTING_TEXT, SETTING(webhooks), NULL, 0, 0, NULL,
+	    "whether tool workers post webhooks: off, public, or any address (default: "
+	    "public; with --allow: off)",
+	    0 },
 	{ "tools", SETTING_LIST, SETTING(tools), NULL, 0, 0, NULL,
 	    "a tool file or a folder of them; may be given several times", 0 },
 	{ "agents", SETTING_LIST, SETTING(agents), NULL, 0, 0, NULL,
-	    "an agent file to apply; may be given several times", 0 },
+	    "an agent file to apply, or a folder of them; may be given several times",
+	    0 },
 	{ "plugin", SETTING_LIST, SETTING(plugins), NULL, 0, 0, NULL,
 	    "a shared object with middleware, for every process", 0 },
 	SETTINGS_END,
@@ -63,7 +85,7 @@ struct up {
 	struct arena *arena;
 	struct supervisor *supervisor;
 	const char *programs; /* the folder of our programs */
-	char sockets[32];     /* a short folder: ipc paths are limited to 107 bytes */
+	struct run_folder sockets;
 	int lock;
 	struct fleet_file fleet;
 	uv_signal_t terminate;
@@ -87,8 +109,9 @@ start_redis(struct up *up)
 {
 	const char *data =
 	    arena_printf(up->arena, "%s/" FLEET_FOLDER "/data", up->settings->folder);
-	const char *argv[] = { "redis-server", "--port", "0", "--unixsocket",
-		arena_printf(up->arena, "%s/redis", up->sockets), "--unixsocketperm",
+	const char *argv[] = { "/bin/sh", "-c", REDIS_START_SCRIPT, "redis-server", data,
+		"--port", "0", "--unixsocket",
+		arena_printf(up->arena, "%s/redis", up->sockets.path), "--unixsocketperm",
 		"700", "--dir", data, "--appendonly", "yes", "--appendfsync",
 		up->settings->durability, "--save", "", "--maxmemory-policy",
 		"noeviction", "--supervised", "systemd", "--daemonize", "no", "--logfile",
@@ -98,7 +121,16 @@ start_redis(struct up *up)
 		complain("%s: %s", data, strerror(errno));
 		return -1;
 	}
-	return supervisor_start(up->supervisor, "redis", argv, READY_MS);
+	/* The next `up` in this folder waits for the end of our Redis, should we be killed:
+	 * two must not write to the same files. */
+	return supervisor_start(
+	    up->supervisor, &(struct supervisor_program){
+				.name = "redis",
+				.argv = argv,
+				.ready_ms = READY_MS,
+				.log = arena_printf(up->arena, "%s/redis.log", data),
+				.keep = up->lock,
+			    });
 }
 
 static void
@@ -110,6 +142,27 @@ add_list(const char **argv, size_t *n, const char *flag, const char *const *list
 	}
 }
 
+/* The broker's public key is in the pair that all have. */
+static void
+add_keys(const struct up *up, const char **argv, size_t *n, bool is_broker)
+{
+	if (up->fleet.key == NULL)
+		return;
+	argv[(*n)++] = "--key";
+	argv[(*n)++] = up->fleet.key;
+	argv[(*n)++] = is_broker ? "--allow" : "--broker-key";
+	argv[(*n)++] = is_broker ? up->settings->allow : up->fleet.key;
+}
+
+/* A user's allow list need not let tool workers serve `webhook`. */
+static const char *
+webhooks_of(const struct up_settings *settings)
+{
+	if (settings->webhooks != NULL)
+		return settings->webhooks;
+	return settings->allow != NULL ? "off" : "public";
+}
+
 /* Starts one of ours with the flags that all have, its own, and its lists. */
 static int
 start_program(struct up *up, const char *kind, int64_t number, const char *flag,
@@ -117,15 +170,16 @@ start_program(struct up *up, const char *kind, int64_t number, const char *flag,
 {
 	const char *name =
 	    number > 0 ? arena_printf(up->arena, "%s-%d", kind, (int)number) : kind;
+	const struct up_settings *settings = up->settings;
 	const char *argv[256] = { program(up, kind), "--name", name, "--log-level",
-		up->settings->log_level };
-	size_t n = 5;
+		settings->log_level, "--stuck-ms",
+		arena_printf(up->arena, "%d", (int)settings->stuck_ms) };
+	size_t n = 7;
 
+	add_keys(up, argv, &n, strcmp(kind, "broker") == 0);
 	if (strcmp(kind, "broker") != 0) {
-		argv[n++] = "--broker";
-		argv[n++] = up->fleet.broker;
-		add_list(
-		    argv, &n, "--plugin", (const char *const *)up->settings->plugins);
+		add_list(argv, &n, "--broker", up->fleet.brokers);
+		add_list(argv, &n, "--plugin", (const char *const *)settings->plugins);
 	}
 	if (flag != NULL) {
 		argv[n++] = flag;
@@ -133,11 +187,22 @@ start_program(struct up *up, const char *kind, int64_t number, const char *flag,
 	}
 	if (strcmp(kind, "broker") == 0) {
 		argv[n++] = "--status-bind";
-		argv[n++] = up->fleet.status;
+		argv[n++] = up->fleet.statuses[number > 0 ? number - 1 : 0];
 	}
 	if (tools)
-		add_list(argv, &n, "--tools", (const char *const *)up->settings->tools);
-	return supervisor_start(up->supervisor, name, argv, READY_MS);
+		add_list(argv, &n, "--tools", (const char *const *)settings->tools);
+	if (strcmp(kind, "worker-tools") == 0) {
+		argv[n++] = "--webhooks";
+		argv[n++] = webhooks_of(settings);
+	}
+	return supervisor_start(
+	    up->supervisor, &(struct supervisor_program){
+				.name = name,
+				.argv = argv,
+				.ready_ms = READY_MS,
+				.stuck_ms = 2 * (uint64_t)settings->stuck_ms,
+				.keep = -1,
+			    });
 }
 
 static int
@@ -152,6 +217,19 @@ start_many(struct up *up, const char *kind, int64_t count, const char *flag,
 	return 0;
 }
 
+/* The only one has no number. */
+static int
+start_brokers(struct up *up)
+{
+	int64_t count = up->settings->brokers, i;
+
+	for (i = 0; i < count; i++)
+		if (start_program(up, "broker", count > 1 ? i + 1 : 0, "--bind",
+			up->fleet.brokers[i], false) == -1)
+			return -1;
+	return 0;
+}
+
 static int
 start_fleet(struct up *up)
 {
@@ -160,8 +238,7 @@ start_fleet(struct up *up)
 	    arena_printf(up->arena, "%d", (int)settings->model_slots);
 	const char *tool_slots = arena_printf(up->arena, "%d", (int)settings->tool_slots);
 
-	if (start_redis(up) == -1 ||
-	    start_program(up, "broker", 0, "--bind", up->fleet.broker, false) == -1 ||
+	if (start_redis(up) == -1 || start_brokers(up) == -1 ||
 	    start_many(up, "worker-tools", settings->tool_workers, "--slots", tool_slots,
 		true) == -1 ||
 	    start_many(up, "worker-model", settings->model_workers, "--slots",
@@ -185,7 +262,7 @@ apply_agents(struct up *up)
 		}
 	}
 	for (; file != NULL && *file != NULL; file++)
-		if (agent_file_apply(up->session, *file, false, NULL) != STATUS_OK)
+		if (agent_file_apply(up->session, *file, NULL, false, NULL) != STATUS_OK)
 			return -1;
 	return 0;
 }
@@ -198,15 +275,38 @@ tell(const struct up *up)
 	const struct up_settings *settings = up->settings;
 
 	printf(
-	    "the fleet is up: redis, broker, %d x coordinator, %d x worker-model, "
-	    "%d worker-tools\n"
+	    "the fleet is up: redis, %d x broker, %d x coordinator, %d x worker-model, "
+	    "%d x worker-tools\n"
 	    "  redis   %s\n  broker  %s\n  status  %s\n"
 	    "In this folder now: flotilla submit, flotilla watch, flotilla top. Ctrl-C "
 	    "ends it.\n",
-	    (int)settings->coordinators, (int)settings->model_workers,
-	    (int)settings->tool_workers, up->fleet.redis, up->fleet.broker,
-	    up->fleet.status);
+	    (int)settings->brokers, (int)settings->coordinators,
+	    (int)settings->model_workers, (int)settings->tool_workers, up->fleet.redis,
+	    session_join(up->session, up->fleet.brokers),
+	    session_join(up->session, up->fleet.statuses));
 	fflush(stdout);
+}
+
+/* After an `up` that was killed its Redis may take a moment to end. */
+static int
+take_lock(struct up *up)
+{
+	struct loop *loop = session_loop(up->session);
+	uint64_t deadline = loop_now_ms(loop) + LOCK_WAIT_MS;
+	struct fleet_file other;
+
+	for (;;) {
+		up->lock = fleet_file_lock(up->settings->folder);
+		if (up->lock != -1 || errno != EAGAIN)
+			return up->lock;
+		if (fleet_file_read(up->arena, up->settings->folder, &other) &&
+		    kill((pid_t)other.pid, 0) == 0)
+			break; /* it lives, or a stranger with its number */
+		if (loop_now_ms(loop) >= deadline || fiber_sleep(LOCK_POLL_MS) == -1)
+			break;
+	}
+	errno = EAGAIN;
+	return -1;
 }
 
 static int
@@ -214,17 +314,50 @@ lock_folder(struct up *up, const char *folder)
 {
 	struct fleet_file other = { .pid = 0 };
 
-	up->lock = fleet_file_lock(up->settings->folder);
-	if (up->lock != -1)
+	if (take_lock(up) != -1)
 		return 0;
 	if (errno != EAGAIN)
 		complain("%s: %s", folder, strerror(errno));
-	else if (fleet_file_read(up->arena, up->settings->folder, &other))
+	else if (!fleet_file_read(up->arena, up->settings->folder, &other))
+		complain("a fleet is up in this folder already");
+	else if (kill((pid_t)other.pid, 0) == 0)
 		complain(
 		    "a fleet is up in this folder already (process %d)", (int)other.pid);
 	else
-		complain("a fleet is up in this folder already");
+		complain("the fleet of process %d was killed, and its Redis has not "
+			 "ended yet",
+		    (int)other.pid);
 	return -1;
+}
+
+/* Commands in folders below find it, too. */
+static const char *
+key_path(const struct up *up)
+{
+	const char *given = up->settings->common.key;
+	char *path = given == NULL ? NULL : realpath(given, NULL);
+
+	if (path == NULL)
+		return given;
+	given = arena_strdup(up->arena, path);
+	free(path);
+	return given;
+}
+
+/* One for each broker, NULL-ended: ".../broker", or ".../broker-1", ".../broker-2", ... */
+static const char *const *
+endpoints(const struct up *up, const char *name)
+{
+	size_t count = (size_t)up->settings->brokers, i;
+	const char **list = arena_alloc(up->arena, (count + 1) * sizeof *list);
+
+	for (i = 0; i < count; i++)
+		list[i] = count == 1 ? arena_printf(up->arena, "ipc://%s/%s",
+					   up->sockets.path, name)
+				     : arena_printf(up->arena, "ipc://%s/%s-%zu",
+					   up->sockets.path, name, i + 1);
+	list[count] = NULL;
+	return list;
 }
 
 static int
@@ -247,28 +380,17 @@ make_folders(struct up *up)
 	}
 	if (lock_folder(up, folder) == -1)
 		return -1;
-	snprintf(up->sockets, sizeof up->sockets, "/tmp/flotilla-XXXXXX");
-	if (mkdtemp(up->sockets) == NULL) {
+	if (run_folder_new(&up->sockets) == -1) {
 		complain("/tmp: %s", strerror(errno));
 		return -1;
 	}
-	up->fleet = (struct fleet_file){ .redis = arena_printf(
-					     up->arena, "unix://%s/redis", up->sockets),
-		.broker = arena_printf(up->arena, "ipc://%s/broker", up->sockets),
-		.status = arena_printf(up->arena, "ipc://%s/status", up->sockets),
+	up->fleet = (struct fleet_file){ .redis = arena_printf(up->arena,
+					     "unix://%s/redis", up->sockets.path),
+		.brokers = endpoints(up, "broker"),
+		.statuses = endpoints(up, "status"),
+		.key = key_path(up),
 		.pid = getpid() };
 	return 0;
-}
-
-static void
-remove_sockets(struct up *up)
-{
-	static const char *const names[] = { "redis", "broker", "status", "notify" };
-	size_t i;
-
-	for (i = 0; i < sizeof names / sizeof *names; i++)
-		unlink(arena_printf(up->arena, "%s/%s", up->sockets, names[i]));
-	rmdir(up->sockets);
 }
 
 static void
@@ -295,6 +417,11 @@ check_settings(const struct up_settings *settings)
 	}
 	while (i < 4 && strcmp(settings->log_level, levels[i]) != 0)
 		i++;
+	if ((settings->common.key == NULL) != (settings->allow == NULL)) {
+		complain("--key, the pair of all this fleet's processes, goes together "
+			 "with --allow, the broker's list");
+		return STATUS_USAGE;
+	}
 	if (i == 4) {
 		complain("--log-level '%s': must be error, warn, info or debug",
 		    settings->log_level);
@@ -334,9 +461,9 @@ run_up(struct session *session, const void *given, const char *const *rest)
 		return STATUS_USAGE;
 	if (make_folders(&up) == -1)
 		return STATUS_FAILED;
-	up.supervisor = supervisor_new(session_loop(session), up.sockets);
+	up.supervisor = supervisor_new(session_loop(session), up.sockets.path);
 	if (up.supervisor == NULL) {
-		complain("%s: %s", up.sockets, strerror(errno));
+		complain("%s: %s", up.sockets.path, strerror(errno));
 		return STATUS_FAILED;
 	}
 	uv_signal_init(loop_uv(session_loop(session)), &up.terminate);
@@ -355,7 +482,7 @@ run_up(struct session *session, const void *given, const char *const *rest)
 	fiber_shield(true);
 	fiber_sleep(2); /* the loop closes the handle, which is on our stack */
 	fiber_shield(false);
-	remove_sockets(&up);
+	run_folder_remove(&up.sockets);
 	return status;
 }
 
@@ -363,7 +490,7 @@ const struct command command_up = {
 	.name = "up",
 	.usage = "",
 	.summary = "starts a whole fleet here and runs until Ctrl-C",
-	.text = "Starts a private Redis on a socket, a broker, coordinators and workers "
+	.text = "Starts a private Redis on a socket, brokers, coordinators and workers "
 		"as child "
 		"processes; starts again what dies; ends them in order on Ctrl-C. "
 		"Redis's data "
@@ -372,5 +499,6 @@ const struct command command_up = {
 	.table = up_table,
 	.settings_size = sizeof(struct up_settings),
 	.arguments_max = 0,
+	.keyless = true, /* its children have them */
 	.run = run_up,
 };

@@ -7,6 +7,7 @@
 #include "command.h"
 #include "fiber.h"
 #include "json.h"
+#include "listeners.h"
 #include "show.h"
 
 #define QUIET_MS 3000u /* without a word: say so */
@@ -21,8 +22,8 @@ static const struct value *
 details(struct arena *arena, const struct value *body, bool token)
 {
 	static const char *const said[] = { "at", "kind", "run", "seq", "first", "count",
-		"step", "node", "thread", "agent", "model", "index", "worker", "status",
-		"version" };
+		"step", "node", "thread", "agent", "model", "index", "worker",
+		"coordinator", "status", "version" };
 	size_t i;
 
 	for (i = 0; i < sizeof said / sizeof *said; i++)
@@ -91,24 +92,20 @@ enum status
 watch_all(struct session *session)
 {
 	struct watch watch = { .session = session };
-	struct socket *socket;
-	const char *error;
+	struct listeners *listeners = listeners_new(session, on_status, &watch);
 
-	socket = socket_sub(
-	    session_loop(session), session_status(session), on_status, &watch, &error);
-	if (socket == NULL) {
-		complain("--status %s: %s", session_status(session), error);
+	if (listeners == NULL)
 		return STATUS_UNREACHABLE;
-	}
-	socket_subscribe(socket, "");
+	listeners_subscribe(listeners, "");
 	if (!session_json(session))
-		printf("watching %s; Ctrl-C ends\n", session_status(session));
+		printf("watching %s; Ctrl-C ends\n",
+		    session_join(session, session_statuses(session)));
 	fflush(stdout);
 	if (fiber_sleep(QUIET_MS) == 0 && watch.count == 0)
 		complain("nothing was heard in %u s: the fleet is idle, or not there",
 		    QUIET_MS / 1000);
 	while (!session_interrupted(session) && fiber_sleep(1000) == 0)
 		continue;
-	socket_close(&socket, 0);
+	listeners_destroy(&listeners);
 	return STATUS_OK;
 }

@@ -10,8 +10,9 @@
 
 #define WAIT_STEP_MS 100u
 
-/* One worker's session and what it serves. */
+/* One worker's session at one broker, and what it serves. */
 struct offer {
+	uint32_t link;
 	size_t count;
 	char *services[];
 };
@@ -19,14 +20,13 @@ struct offer {
 struct catalog {
 	struct loop *loop;
 	struct store *store;
-	zhashx_t *offers; /* session -> struct offer */
-	zhashx_t
-	    *services; /* service -> count of live sessions, as a pointer-sized number */
+	zhashx_t *offers;   /* "<link>/<session>" -> struct offer */
+	zhashx_t *services; /* service -> count of offers, as a pointer-sized number */
 	struct arena *arena;
 	const struct value *tools;
 	uint64_t generation;
-	bool is_up;
-	uint64_t up_ms;   /* since when */
+	link_set up;
+	uint64_t up_ms;   /* since when any is */
 	unsigned storing; /* fibers that write to Redis */
 };
 
@@ -85,35 +85,61 @@ count_service(struct catalog *catalog, const char *service, int change)
 		zhashx_delete(catalog->services, service);
 }
 
-void
-catalog_withdraw(struct catalog *catalog, const struct header *header)
+#define OFFER_KEY_BYTES (SESSION_BYTES + 12u)
+
+static void
+format_key(char key[OFFER_KEY_BYTES], uint32_t link, const char *session)
 {
-	struct offer *offer;
+	snprintf(key, OFFER_KEY_BYTES, "%u/%s", link, session);
+}
+
+/* Takes the offer under key away, if there is one. */
+static void
+withdraw(struct catalog *catalog, const char *key)
+{
+	struct offer *offer = zhashx_lookup(catalog->offers, key);
 	size_t i;
 
-	if (header->session == NULL)
-		return;
-	offer = zhashx_lookup(catalog->offers, header->session);
 	if (offer == NULL)
 		return;
 	for (i = 0; i < offer->count; i++)
 		count_service(catalog, offer->services[i], -1);
-	zhashx_delete(catalog->offers, header->session);
+	zhashx_delete(catalog->offers, key);
 }
 
 void
-catalog_up(struct catalog *catalog)
+catalog_withdraw(struct catalog *catalog, uint32_t link, const struct header *header)
 {
-	catalog->is_up = true;
-	catalog->up_ms = loop_now_ms(catalog->loop);
+	char key[OFFER_KEY_BYTES];
+
+	if (header->session == NULL)
+		return;
+	format_key(key, link, header->session);
+	withdraw(catalog, key);
 }
 
 void
-catalog_down(struct catalog *catalog)
+catalog_up(struct catalog *catalog, uint32_t link)
 {
-	catalog->is_up = false;
-	zhashx_purge(catalog->offers);
-	zhashx_purge(catalog->services);
+	if (catalog->up == 0)
+		catalog->up_ms = loop_now_ms(catalog->loop);
+	catalog->up |= LINK_BIT(link);
+}
+
+void
+catalog_down(struct catalog *catalog, uint32_t link)
+{
+	zlistx_t *keys = zhashx_keys(catalog->offers);
+	const struct offer *offer;
+	const char *key;
+
+	catalog->up &= ~LINK_BIT(link);
+	for (key = zlistx_first(keys); key != NULL; key = zlistx_next(keys)) {
+		offer = zhashx_lookup(catalog->offers, key);
+		if (offer->link == link)
+			withdraw(catalog, key);
+	}
+	zlistx_destroy(&keys);
 }
 
 /* --- definitions -------------------------------------------------------------------- */
@@ -211,22 +237,26 @@ learn_body(struct catalog *catalog, const struct header *header, struct parts *b
 }
 
 void
-catalog_offer(struct catalog *catalog, const struct header *header, struct parts *bodies)
+catalog_offer(struct catalog *catalog, uint32_t link, const struct header *header,
+    struct parts *bodies)
 {
+	char key[OFFER_KEY_BYTES];
 	struct offer *offer;
 	size_t i;
 
 	if (header->session == NULL)
 		return;
-	catalog_withdraw(catalog, header);
+	format_key(key, link, header->session);
+	withdraw(catalog, key);
 	offer = calloc(1, sizeof *offer + header->service_count * sizeof(char *));
 	if (offer == NULL)
 		abort();
+	offer->link = link;
 	for (i = 0; i < header->service_count; i++) {
 		offer->services[offer->count++] = strdup(header->services[i].name);
 		count_service(catalog, header->services[i].name, 1);
 	}
-	zhashx_update(catalog->offers, header->session, offer);
+	zhashx_update(catalog->offers, key, offer);
 	if (bodies != NULL && bodies->count > 0)
 		learn_body(catalog, header, bodies);
 }
@@ -251,12 +281,40 @@ catalog_serves(const struct catalog *catalog, const char *service)
 	return zhashx_lookup(catalog->services, service) != NULL;
 }
 
+static int
+compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const struct value *
+catalog_providers(const struct catalog *catalog, struct arena *arena)
+{
+	const char **names =
+	    arena_alloc(arena, (zhashx_size(catalog->services) + 1) * sizeof *names);
+	struct value_list list = { .arena = arena };
+	size_t prefix = strlen(SERVICE_MODEL_PREFIX), count = 0, i;
+	const char *service;
+	void *item;
+
+	for (item = zhashx_first(catalog->services); item != NULL;
+	     item = zhashx_next(catalog->services)) {
+		service = zhashx_cursor(catalog->services);
+		if (strncmp(service, SERVICE_MODEL_PREFIX, prefix) == 0)
+			names[count++] = service + prefix;
+	}
+	qsort(names, count, sizeof *names, compare_names);
+	for (i = 0; i < count; i++)
+		value_list_add(&list, value_str(arena, names[i]));
+	return value_list_end(&list);
+}
+
 static bool
 is_over(const struct catalog *catalog, uint64_t since, uint64_t wait_ms)
 {
 	uint64_t from = since > catalog->up_ms ? since : catalog->up_ms;
 
-	return catalog->is_up && loop_now_ms(catalog->loop) >= from + wait_ms;
+	return catalog->up != 0 && loop_now_ms(catalog->loop) >= from + wait_ms;
 }
 
 int

@@ -1,4 +1,5 @@
-/* catalog: what the live workers serve, as the broker OFFERs it.
+/* catalog: what the live workers serve, as the brokers OFFER it. A worker is offered by each
+ * broker that it is connected to, and served as long as one of them offers it.
  *
  * Definitions of tools stay known when their last worker goes (a call waits for the next
  * one); the newest announcement of a name wins. What is new is also written to Redis,
@@ -9,6 +10,7 @@
 #include <czmq.h>
 
 #include "loop.h"
+#include "rendezvous.h"
 #include "socket.h"
 #include "store.h"
 #include "wire.h"
@@ -18,12 +20,13 @@ struct catalog;
 struct catalog *catalog_new(struct loop *loop, struct store *store);
 void catalog_destroy(struct catalog **catalog_p);
 
-/* The broker is there, or gone and all sessions with it; its OFFER and WITHDRAW. */
-void catalog_up(struct catalog *catalog);
-void catalog_offer(
-    struct catalog *catalog, const struct header *header, struct parts *bodies);
-void catalog_withdraw(struct catalog *catalog, const struct header *header);
-void catalog_down(struct catalog *catalog);
+/* The broker of link is there, or gone and all its view with it; its OFFER and WITHDRAW. */
+void catalog_up(struct catalog *catalog, uint32_t link);
+void catalog_offer(struct catalog *catalog, uint32_t link, const struct header *header,
+    struct parts *bodies);
+void catalog_withdraw(
+    struct catalog *catalog, uint32_t link, const struct header *header);
+void catalog_down(struct catalog *catalog, uint32_t link);
 
 /* {name: definition} of every tool known, lent until the next offer. */
 const struct value *catalog_tools(const struct catalog *catalog);
@@ -31,9 +34,11 @@ const struct value *catalog_tools(const struct catalog *catalog);
 uint64_t catalog_generation(const struct catalog *catalog);
 /* A live worker serves it. */
 bool catalog_serves(const struct catalog *catalog, const char *service);
+/* The providers that live workers serve models of, "openai", in arena, sorted. */
+const struct value *catalog_providers(const struct catalog *catalog, struct arena *arena);
 /* Waits, on a fiber, until service is served or its tool known, at most wait_ms from since
- * (in loop_now_ms), or from when the broker came: while it is away nobody can tell who serves
- * what. Returns 0, 1 when the time is over, -1 when cancelled. */
+ * (in loop_now_ms), or from when a broker came: while none is there nobody can tell who
+ * serves what. Returns 0, 1 when the time is over, -1 when cancelled. */
 int catalog_wait(
     struct catalog *catalog, const char *service, uint64_t since, uint64_t wait_ms);
 /* The served name most like service, or NULL. */

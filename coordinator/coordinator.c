@@ -4,25 +4,39 @@
 #include <string.h>
 
 #include "fiber.h"
+#include "guard.h"
 #include "inbox.h"
 #include "log.h"
 #include "registry.h"
 #include "run.h"
 #include "shards.h"
+#include "store_service.h"
+#include "submission.h"
+#include "redis_address.h"
 
-/* How long a step on Redis waits for it to come back before the run is dropped for
- * another coordinator to find. */
-#define REDIS_WAIT_MS 600000u
 #define DRAIN_CHECK_MS 20u
 #define DRAIN_MS_MAX 10000u
 
 #define SETTING(field) offsetof(struct coordinator_settings, field)
 const struct setting coordinator_table[] = {
 	SERVICE_SETTINGS,
-	{ "broker", SETTING_TEXT, SETTING(broker), "tcp://127.0.0.1:7700", 0, 0, NULL,
-	    "the broker's endpoint", 0 },
+	{ "broker", SETTING_LIST, SETTING(brokers), "tcp://127.0.0.1:7700", 0, 0, NULL,
+	    "a broker's endpoint; give each of several", 0 },
 	{ "redis", SETTING_TEXT, SETTING(redis), "redis://127.0.0.1:6379", 0, 0, NULL,
-	    "where Redis is: redis://[:password@]host[:port][/db] or unix:///path", 0 },
+	    "where Redis is: redis://[:password@]host[:port][/db] or unix:///path; "
+	    "several "
+	    "with commas: the one that is primary is used",
+	    0 },
+	{ "redis-wait-ms", SETTING_INTEGER, SETTING(redis_wait_ms), "600000", 100,
+	    86400000, "ms",
+	    "how long a step waits for a Redis that is gone; then the run is dropped, "
+	    "and "
+	    "found again when it is back",
+	    0 },
+	{ "wait-replicas", SETTING_INTEGER, SETTING(wait_replicas), "0", 0, 8, NULL,
+	    "replicas that must have a commit before the run goes on", 0 },
+	{ "wait-ms", SETTING_INTEGER, SETTING(wait_ms), "200", 10, 1000, "ms",
+	    "how long one question for them may hold up Redis", 0 },
 	{ "slots", SETTING_INTEGER, SETTING(slots), "10000", 1, 25000, NULL,
 	    "runs this process holds at most", 0 },
 	{ "call-deadline-ms", SETTING_INTEGER, SETTING(call_deadline_ms), "600000", 100,
@@ -30,48 +44,86 @@ const struct setting coordinator_table[] = {
 	{ "served-wait-ms", SETTING_INTEGER, SETTING(served_wait_ms), "10000", 0, 3600000,
 	    "ms", "how long a run waits for a worker that serves its model and tools",
 	    0 },
+	{ "webhook-attempts", SETTING_INTEGER, SETTING(webhook_attempts), "10", 1, 100,
+	    NULL, "how often a webhook is tried before it is given up", 0 },
+	{ "webhook-wait-ms", SETTING_INTEGER, SETTING(webhook_wait_ms), "1000", 1,
+	    WEBHOOK_WAIT_MS_MAX, "ms",
+	    "between the first two tries; doubles from one to the next, up to 10 minutes",
+	    0 },
+	{ "thread-ttl-ms", SETTING_INTEGER, SETTING(thread_ttl_ms), "0", 0,
+	    (int64_t)TTL_MS_MAX, "ms",
+	    "how long a thread is kept after its last run, unless its submissions say "
+	    "otherwise (0: for ever)",
+	    0 },
+	{ "thread-ttl-action", SETTING_TEXT, SETTING(thread_ttl_action), "delete", 0, 0,
+	    NULL, "what is done with it then: delete, or keep_latest", 0 },
 	{ "plugin", SETTING_LIST, SETTING(plugins), NULL, 0, 0, NULL,
 	    "a shared object with middleware; may be given several times", 0 },
 	{ NULL, SETTING_TEXT, 0, NULL, 0, 0, NULL, NULL, 0 },
 };
 
-/* --- the broker --------------------------------------------------------------------- */
+/* --- the brokers -------------------------------------------------------------------- */
 
 static void
-on_up(void *arg)
+on_up(void *arg, uint32_t link)
 {
 	struct coordinator *coordinator = arg;
 
-	log_info("broker connected");
-	catalog_up(coordinator->catalog);
-	caller_up(coordinator->caller);
+	log_info(
+	    "broker connected endpoint=%s", links_endpoint(coordinator->links, link));
+	catalog_up(coordinator->catalog, link);
+	caller_up(coordinator->caller, link);
 }
 
 static void
-on_down(void *arg, const char *reason)
+on_leaving(void *arg, uint32_t link, uint64_t ms)
 {
 	struct coordinator *coordinator = arg;
 
-	log_warnx("broker lost: %s", reason);
-	catalog_down(coordinator->catalog);
-	caller_down(coordinator->caller);
+	log_info("broker leaves endpoint=%s ms=%llu",
+	    links_endpoint(coordinator->links, link), (unsigned long long)ms);
+	caller_leaving(coordinator->caller, link);
 }
 
 static void
-on_message(void *arg, const struct header *header, struct parts *bodies)
+on_down(void *arg, uint32_t link, const char *reason)
+{
+	struct coordinator *coordinator = arg;
+
+	log_warnx("broker lost: %s endpoint=%s", reason,
+	    links_endpoint(coordinator->links, link));
+	catalog_down(coordinator->catalog, link);
+	caller_down(coordinator->caller, link);
+}
+
+static void
+on_message(void *arg, uint32_t link, const struct header *header, struct parts *bodies)
 {
 	struct coordinator *coordinator = arg;
 
 	if (header->type == MSG_OFFER)
-		catalog_offer(coordinator->catalog, header, bodies);
+		catalog_offer(coordinator->catalog, link, header, bodies);
 	else if (header->type == MSG_WITHDRAW)
-		catalog_withdraw(coordinator->catalog, header);
+		catalog_withdraw(coordinator->catalog, link, header);
 	else if (header->type == MSG_ERROR)
 		log_warnx("broker refused: %s", header->reason != NULL
 						    ? header->reason
 						    : wire_code_text(header->code));
-	else if (!caller_message(coordinator->caller, header, bodies))
+	else if (!caller_message(coordinator->caller, link, header, bodies))
 		log_debug("ignored %s", wire_message_name(header->type));
+}
+
+/* Alive, and still not at work: fills coordinator->trouble. */
+static bool
+has_trouble(struct coordinator *coordinator)
+{
+	char *text = coordinator->trouble;
+	size_t size = sizeof coordinator->trouble;
+
+	if (coordinator->guard != NULL && guard_trouble(coordinator->guard, text, size))
+		return true;
+	return coordinator->shards != NULL &&
+	       shards_trouble(coordinator->shards, text, size);
 }
 
 static void
@@ -81,6 +133,8 @@ on_ping(void *arg, struct header *header)
 
 	header->load = zhashx_size(coordinator->runs);
 	header->capacity = (uint64_t)coordinator->settings->slots;
+	if (has_trouble(coordinator))
+		header->reason = coordinator->trouble;
 }
 
 /* --- claiming ----------------------------------------------------------------------- */
@@ -110,12 +164,6 @@ coordinator_claim(struct coordinator *coordinator, const char *thread)
 	coordinator->owned[run->shard]++;
 }
 
-const char *
-coordinator_owner(const struct coordinator *coordinator)
-{
-	return peer_session(coordinator->peer);
-}
-
 /* --- life --------------------------------------------------------------------------- */
 
 static void
@@ -136,38 +184,45 @@ connect_redis(struct coordinator *coordinator, const char *library)
 	    redis_new(coordinator->loop, coordinator->settings->redis, library, &error);
 
 	if (redis == NULL)
-		fatalx("--redis %s: %s", coordinator->settings->redis, error);
+		fatalx("--redis %s: %s",
+		    redis_addresses_shown(arena_new(), coordinator->settings->redis),
+		    error);
 	return redis;
 }
 
 static void
-connect_broker(struct coordinator *coordinator)
+connect_brokers(struct coordinator *coordinator)
 {
-	struct peer_options options = {
-		.endpoint = coordinator->settings->broker,
+	const struct links_options options = {
+		.endpoints = (const char *const *)coordinator->settings->brokers,
 		.role = ROLE_COORDINATOR,
 		.name = coordinator->settings->common.name,
 		.on_up = on_up,
 		.on_down = on_down,
+		.on_leaving = on_leaving,
 		.on_message = on_message,
 		.on_ping = on_ping,
 		.arg = coordinator,
 	};
+	const char *wrong, *allowed;
 
-	coordinator->peer = peer_new(coordinator->loop, &options);
-	if (coordinator->peer == NULL)
-		fatalx(
-		    "--broker %s: no endpoint of ZeroMQ", coordinator->settings->broker);
-	coordinator->caller = caller_new(coordinator->loop, coordinator->peer);
+	coordinator->links = links_new(coordinator->loop, &options, &wrong, &allowed);
+	if (coordinator->links == NULL)
+		settings_refuse("coordinator", "--broker", wrong, allowed);
+	coordinator->caller = caller_new(coordinator->loop, coordinator->links);
 }
 
 struct coordinator *
 coordinator_new(struct service *service, const struct coordinator_settings *settings)
 {
 	struct coordinator *coordinator = calloc(1, sizeof *coordinator);
+	char session[33];
 
 	if (coordinator == NULL)
 		abort();
+	if (!submission_is_ttl_action(settings->thread_ttl_action))
+		settings_refuse("coordinator", "--thread-ttl-action",
+		    settings->thread_ttl_action, "delete or keep_latest");
 	coordinator->service = service;
 	coordinator->loop = service_loop(service);
 	coordinator->settings = settings;
@@ -175,12 +230,20 @@ coordinator_new(struct service *service, const struct coordinator_settings *sett
 	coordinator->runs = zhashx_new();
 	coordinator->redis = connect_redis(coordinator, store_library());
 	coordinator->inbox_redis = connect_redis(coordinator, NULL);
-	coordinator->store = store_new(coordinator->redis, REDIS_WAIT_MS);
+	coordinator->store =
+	    store_new(coordinator->redis, (uint64_t)settings->redis_wait_ms);
+	store_want_replicas(coordinator->store, (unsigned)settings->wait_replicas,
+	    (uint64_t)settings->wait_ms);
+	service_session(session);
+	store_act_as(coordinator->store, session, settings->common.name);
 	coordinator->catalog = catalog_new(coordinator->loop, coordinator->store);
 	coordinator->agents = agents_new(coordinator->store);
-	connect_broker(coordinator);
+	connect_brokers(coordinator);
+	coordinator->guard = guard_new(coordinator);
 	coordinator->shards = shards_new(coordinator);
 	coordinator->inbox = inbox_new(coordinator);
+	coordinator->store_service = store_service_new(coordinator);
+	guard_wait(coordinator->guard);
 	return coordinator;
 }
 
@@ -197,6 +260,14 @@ release_runs(struct coordinator *coordinator)
 			run_release(run);
 }
 
+static void
+on_store_drained(void *arg)
+{
+	struct coordinator *coordinator = arg;
+
+	coordinator->store_drained = true;
+}
+
 /* Gives runs back, then leases, then ends. The wait for each is bounded: Redis may be gone. */
 static void
 drain_main(void *arg)
@@ -204,6 +275,8 @@ drain_main(void *arg)
 	struct coordinator *coordinator = arg;
 	uint64_t deadline = loop_now_ms(coordinator->loop) + DRAIN_MS_MAX;
 
+	guard_stop(coordinator->guard);
+	store_service_drain(coordinator->store_service, on_store_drained, coordinator);
 	inbox_stop(coordinator->inbox);
 	while (
 	    !inbox_idle(coordinator->inbox) && loop_now_ms(coordinator->loop) < deadline)
@@ -211,6 +284,8 @@ drain_main(void *arg)
 	release_runs(coordinator);
 	while (zhashx_size(coordinator->runs) > 0 &&
 	       loop_now_ms(coordinator->loop) < deadline)
+		fiber_sleep(DRAIN_CHECK_MS);
+	while (!coordinator->store_drained && loop_now_ms(coordinator->loop) < deadline)
 		fiber_sleep(DRAIN_CHECK_MS);
 	shards_stop(coordinator->shards);
 	while (fiber_count(coordinator->loop) > 1) { /* this one */
@@ -239,10 +314,12 @@ coordinator_destroy(struct coordinator **coordinator_p)
 
 	if (coordinator == NULL)
 		return;
+	store_service_destroy(&coordinator->store_service);
 	inbox_destroy(&coordinator->inbox);
 	shards_destroy(&coordinator->shards);
+	guard_destroy(&coordinator->guard);
 	caller_destroy(&coordinator->caller);
-	peer_destroy(&coordinator->peer);
+	links_destroy(&coordinator->links);
 	agents_destroy(&coordinator->agents);
 	catalog_destroy(&coordinator->catalog);
 	store_destroy(&coordinator->store);

@@ -11,24 +11,31 @@
 #include "agents.h"
 #include "caller.h"
 #include "catalog.h"
-#include "peer.h"
+#include "links.h"
 #include "service.h"
 #include "store.h"
 
 struct coordinator_settings {
 	struct service_settings common;
-	const char *broker;
+	const char **brokers;
 	const char *redis;
 	int64_t slots;
 	int64_t call_deadline_ms;
 	int64_t served_wait_ms;
+	int64_t redis_wait_ms;
+	int64_t wait_replicas, wait_ms;
+	int64_t thread_ttl_ms; /* 0: for ever */
+	const char *thread_ttl_action;
 	const char **plugins;
+	int64_t webhook_attempts, webhook_wait_ms;
 };
 extern const struct setting coordinator_table[];
 
 struct run;
+struct guard;
 struct inbox;
 struct shards;
+struct store_service;
 
 struct coordinator {
 	struct service *service;
@@ -37,15 +44,20 @@ struct coordinator {
 	struct redis *redis;
 	struct redis *inbox_redis;
 	struct store *store;
-	struct peer *peer;
+	struct links *links;
 	struct caller *caller;
 	struct catalog *catalog;
 	struct agents *agents;
+	struct guard *guard;
 	struct inbox *inbox;
 	struct shards *shards;
+	struct store_service *store_service;
+	bool store_drained;
 	zhashx_t *runs;         /* thread id -> struct run, this process's */
 	unsigned owned[SHARDS]; /* runs held, by shard */
+	size_t webhooks;        /* attempts under way */
 	bool draining;
+	char trouble[256]; /* what the last PING said of it */
 };
 
 /* Connects to everything; ends the process with a clear message when a setting is wrong.
@@ -62,8 +74,5 @@ void coordinator_drain(void *arg);
 /* Claims thread on a fiber of its own, unless it is held here already or there is no
  * room. */
 void coordinator_claim(struct coordinator *coordinator, const char *thread);
-
-/* The name this process signs leases with. */
-const char *coordinator_owner(const struct coordinator *coordinator);
 
 #endif

@@ -1,25 +1,37 @@
 #include "inbox.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "children.h"
 #include "coordinator.h"
 #include "fiber.h"
+#include "guard.h"
 #include "log.h"
 #include "nearest.h"
+#include "retention.h"
 #include "submission.h"
 
 #define BLOCK_MS 1000u
 #define ORPHAN_MS                                                                        \
 	"3000" /* an entry its reader has not finished for so long is taken over */
 #define ORPHANS_EVERY_MS 1000u
+#define READER_IDLE_MS 60000u /* a reader that is silent for longer is forgotten */
+#define TIDY_EVERY_MS 30000u
+#define CLOSED_MS 20u
+#define FULL_MS 300u /* without room for runs, what others have left is read so often */
 #define REFUSED_KEPT "10000"
 
 struct inbox {
 	struct coordinator *coordinator;
 	struct fiber *fiber;
 	bool stopping, ended;
+	bool holds_own;      /* entries that were read and are not moved yet */
 	uint64_t orphans_at; /* when to look for orphans next */
+	uint64_t tidy_at;
+	uint64_t full_at;      /* when to read although there is no room */
+	char orphans_from[48]; /* entry id */
 };
 
 /* Entries of one reading, moved by a fiber each. */
@@ -101,9 +113,11 @@ unknown_agent(struct store *store, struct arena *arena, const char *name)
 }
 
 static enum store_status
-queue(struct store *store, struct arena *arena, const struct entry *entry,
+queue(struct coordinator *coordinator, struct arena *arena, const struct entry *entry,
     const struct submission *submission, const char *version)
 {
+	struct store *store = coordinator->store;
+	const struct value *fields;
 	const char *other = NULL;
 	int64_t before;
 	enum store_status status =
@@ -116,13 +130,55 @@ queue(struct store *store, struct arena *arena, const struct entry *entry,
 			submission->run, other));
 	if (status != STORE_OK)
 		return status;
+	fields = value_map(arena, "agent", value_str(arena, submission->agent), "version",
+	    value_str(arena, version), "multitask",
+	    submission->multitask != NULL ? value_str(arena, submission->multitask)
+					  : NULL,
+	    "ttl", submission->ttl != NULL ? value_str(arena, submission->ttl) : NULL,
+	    "usual_ttl", retention_usual(coordinator, arena), "parent",
+	    submission->parent != NULL ? value_str(arena, submission->parent) : NULL,
+	    "input",
+	    submission->input != NULL ? value_freeze(arena, submission->input) : NULL,
+	    "options", value_freeze(arena, submission->options), "entry",
+	    value_str(arena, entry->id), NULL);
 	return store_submit(store, arena, submission->thread, submission->run,
-	    value_map(arena, "agent", value_str(arena, submission->agent), "version",
-		value_str(arena, version), "input",
-		submission->input != NULL ? value_freeze(arena, submission->input) : NULL,
-		"options", value_freeze(arena, submission->options), "entry",
-		value_str(arena, entry->id), NULL),
+	    value_map_merge(arena, fields, run_options_record(arena, &submission->more)),
 	    &before);
+}
+
+/* Whether submission names a parent that nobody knows. */
+static bool
+lacks_parent(struct store *store, struct arena *arena,
+    const struct submission *submission, enum store_status *status)
+{
+	const char *thread;
+
+	if (*status != STORE_OK || submission->parent == NULL)
+		return false;
+	*status = store_run_thread(store, arena, submission->parent, &thread);
+	return *status == STORE_NONE;
+}
+
+/* The parent learns of a run that is queued. One that was known before may be so from a time
+ * without that parent: then it has none now. */
+static enum store_status
+adopt(struct coordinator *coordinator, struct arena *arena,
+    const struct submission *submission, enum store_status queued)
+{
+	const struct value *record = NULL;
+	enum store_status status = queued;
+
+	if (submission->parent == NULL || (queued != STORE_OK && queued != STORE_KNOWN))
+		return queued;
+	if (queued == STORE_KNOWN) {
+		status = store_run(coordinator->store, arena, submission->thread,
+		    submission->run, &record);
+		if (status != STORE_OK ||
+		    !value_text_is(value_get(record, "parent"), submission->parent))
+			return status;
+	}
+	return children_adopt(
+	    coordinator, arena, submission->parent, submission->run, submission->thread);
 }
 
 /* Returns STORE_OK when the entry is dealt with and may be deleted. */
@@ -141,8 +197,18 @@ move(struct coordinator *coordinator, struct arena *arena, const struct entry *e
 	if (status == STORE_NONE)
 		return refuse(store, arena, entry, &submission,
 		    unknown_agent(store, arena, submission.agent));
+	if (lacks_parent(store, arena, &submission, &status))
+		return refuse(store, arena, entry, &submission,
+		    arena_printf(
+			arena, "parent: run '%s' is not known", submission.parent));
 	if (status == STORE_OK)
-		status = queue(store, arena, entry, &submission, version);
+		status = queue(coordinator, arena, entry, &submission, version);
+	if (status == STORE_REJECTED) {
+		log_info("run=%s refused: %s", submission.run, store_error(store));
+		return keep_refused(store, arena, entry, &submission,
+		    arena_strdup(arena, store_error(store)));
+	}
+	status = adopt(coordinator, arena, &submission, status);
 	if (status == STORE_OK)
 		coordinator_claim(coordinator, submission.thread);
 	return status == STORE_KNOWN ? STORE_OK : status;
@@ -171,7 +237,8 @@ static void
 delete_done(struct batch *batch)
 {
 	/* Whoever dies between the two leaves an entry that is pending and gone: XAUTOCLAIM
-	 * drops it. The other way round it would lie in the stream for ever. */
+	 * drops it. The other way round it would lie in the stream for ever; so nothing is
+	 * acknowledged that may not be deleted, and it is moved again, which does no harm. */
 	static const char *const verbs[2][3] = { { "XDEL", STORE_INBOX, NULL },
 		{ "XACK", STORE_INBOX, STORE_INBOX_GROUP } };
 	size_t count = batch->done.count, verb, i;
@@ -188,8 +255,9 @@ delete_done(struct batch *batch)
 		for (i = 0; i < count; i++)
 			args[n++] = (struct redis_arg){ batch->done.items[i]->text,
 				batch->done.items[i]->size };
-		redis_call(batch->inbox->coordinator->redis, batch->arena, BLOCK_MS, args,
-		    n, &reply);
+		if (redis_call(batch->inbox->coordinator->redis, batch->arena, BLOCK_MS,
+			args, n, &reply) != REDIS_OK)
+			return;
 	}
 }
 
@@ -209,6 +277,10 @@ move_all(struct inbox *inbox, struct arena *arena, const struct value *entries)
 		const struct value *flat = value_at(one, 1);
 		struct value_fields fields = { .arena = arena };
 
+		if (value_is_nil(flat)) { /* deleted, but not acknowledged */
+			value_list_add(&batch.done, value_at(one, 0));
+			continue;
+		}
 		for (j = 0; j + 1 < value_size(flat); j += 2)
 			value_fields_set(&fields, redis_reply_text(value_at(flat, j)),
 			    value_at(flat, j + 1));
@@ -247,21 +319,77 @@ take_orphans(struct inbox *inbox, struct arena *arena)
 	inbox->orphans_at = loop_now_ms(coordinator->loop) + ORPHANS_EVERY_MS;
 	if (redis_text(coordinator->redis, arena, BLOCK_MS, &reply, "XAUTOCLAIM",
 		STORE_INBOX, STORE_INBOX_GROUP, coordinator->settings->common.name,
-		ORPHAN_MS, "0", "COUNT", "128", NULL) == REDIS_OK)
-		move_all(inbox, arena, value_at(reply, 1));
+		ORPHAN_MS, inbox->orphans_from, "COUNT", "128", NULL) != REDIS_OK)
+		return;
+	/* A call looks at a part of what is pending: the next one goes on behind it. */
+	snprintf(inbox->orphans_from, sizeof inbox->orphans_from, "%s",
+	    redis_reply_text(value_at(reply, 0)));
+	move_all(inbox, arena, value_at(reply, 1));
 }
 
+/* Entries that were read under our name and never finished: by us, or by a process of that name
+ * before us. */
 static void
-read_some(struct inbox *inbox, struct arena *arena)
+finish_own(struct inbox *inbox, struct arena *arena)
+{
+	struct coordinator *coordinator = inbox->coordinator;
+	const struct value *reply;
+
+	if (redis_text(coordinator->redis, arena, BLOCK_MS, &reply, "XREADGROUP", "GROUP",
+		STORE_INBOX_GROUP, coordinator->settings->common.name, "COUNT", "128",
+		"STREAMS", STORE_INBOX, "0", NULL) != REDIS_OK)
+		return;
+	inbox->holds_own = false;
+	move_all(inbox, arena, value_at(value_at(reply, 0), 1));
+}
+
+/* Forgets readers that have gone. */
+static void
+tidy(struct inbox *inbox, struct arena *arena)
+{
+	uint64_t now_ms = loop_now_ms(inbox->coordinator->loop);
+
+	if (now_ms < inbox->tidy_at)
+		return;
+	inbox->tidy_at = now_ms + TIDY_EVERY_MS;
+	store_tidy_inbox(inbox->coordinator->store, arena, "", READER_IDLE_MS);
+}
+
+/* Leaves nothing behind. The connection goes first: a read that blocks in it could still be given
+ * an entry. */
+static void
+leave(struct inbox *inbox)
+{
+	struct coordinator *coordinator = inbox->coordinator;
+	struct arena *arena = arena_new();
+
+	redis_destroy(&coordinator->inbox_redis);
+	fiber_shield(true);
+	if (redis_is_up(coordinator->redis) &&
+	    redis_refusal(coordinator->redis) == NULL) {
+		finish_own(inbox, arena);
+		store_tidy_inbox(coordinator->store, arena,
+		    coordinator->settings->common.name, READER_IDLE_MS);
+	}
+	fiber_shield(false);
+	arena_destroy(&arena);
+}
+
+/* block: how long Redis may wait for entries, "1" at least: ms as text. */
+static void
+read_some(struct inbox *inbox, struct arena *arena, const char *block)
 {
 	struct coordinator *coordinator = inbox->coordinator;
 	const struct value *reply;
 
 	switch (redis_text(coordinator->inbox_redis, arena, BLOCK_MS, &reply,
 	    "XREADGROUP", "GROUP", STORE_INBOX_GROUP, coordinator->settings->common.name,
-	    "COUNT", "128", "BLOCK", "1000", "STREAMS", STORE_INBOX, ">", NULL)) {
+	    "COUNT", "128", "BLOCK", block, "STREAMS", STORE_INBOX, ">", NULL)) {
 	case REDIS_OK:
-		move_all(inbox, arena, value_at(value_at(reply, 0), 1));
+		/* A read that was under way when the inbox was closed has got something. */
+		inbox->holds_own = !guard_admits(coordinator->guard);
+		if (!inbox->holds_own)
+			move_all(inbox, arena, value_at(value_at(reply, 0), 1));
 		break;
 	case REDIS_ERROR:
 		make_group(inbox, arena); /* a Redis that lost everything has no group */
@@ -278,24 +406,47 @@ has_room(const struct coordinator *coordinator)
 	return zhashx_size(coordinator->runs) < (size_t)coordinator->settings->slots;
 }
 
+/* Runs that wait are in the order of their priorities; those in the inbox are not. So it is read
+ * without room for runs, too, but leaves those who have some the time to be first. */
+static bool
+reads_when_full(struct inbox *inbox)
+{
+	uint64_t now_ms = loop_now_ms(inbox->coordinator->loop);
+
+	if (now_ms < inbox->full_at)
+		return false;
+	inbox->full_at = now_ms + FULL_MS;
+	return true;
+}
+
 static void
 inbox_main(void *arg)
 {
 	struct inbox *inbox = arg;
 	struct arena *arena = arena_new();
+	bool room;
 
+	while (!guard_admits(inbox->coordinator->guard) && fiber_sleep(CLOSED_MS) == 0)
+		continue;
 	make_group(inbox, arena);
+	finish_own(inbox, arena);
 	arena_destroy(&arena);
 	while (!inbox->stopping && !fiber_cancelled()) {
 		arena = arena_new();
-		if (has_room(inbox->coordinator)) {
+		room = has_room(inbox->coordinator);
+		if (guard_admits(inbox->coordinator->guard) &&
+		    (room || reads_when_full(inbox))) {
+			if (inbox->holds_own)
+				finish_own(inbox, arena);
 			take_orphans(inbox, arena);
-			read_some(inbox, arena);
+			tidy(inbox, arena);
+			read_some(inbox, arena, room ? "1000" : "1");
 		} else {
-			fiber_sleep(20);
+			fiber_sleep(CLOSED_MS);
 		}
 		arena_destroy(&arena);
 	}
+	leave(inbox);
 	inbox->ended = true;
 }
 
@@ -307,6 +458,7 @@ inbox_new(struct coordinator *coordinator)
 	if (inbox == NULL)
 		abort();
 	inbox->coordinator = coordinator;
+	strcpy(inbox->orphans_from, "0-0");
 	inbox->fiber = fiber_start(coordinator->loop, "inbox", inbox_main, inbox);
 	return inbox;
 }

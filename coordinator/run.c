@@ -8,7 +8,9 @@
 #include <time.h>
 
 #include "bodies.h"
+#include "children.h"
 #include "log.h"
+#include "webhooks.h"
 
 const struct node *
 run_node(const struct run *run)
@@ -61,6 +63,28 @@ run_cancel(struct run *run)
 	run->cancel_wanted = true;
 	if (run->fiber != NULL)
 		fiber_cancel(run->fiber);
+}
+
+static void
+on_deadline(void *arg)
+{
+	struct run *run = arg;
+
+	if (run_must_stop(run))
+		return;
+	run->is_late = true;
+	run_cancel(run);
+}
+
+void
+run_watch_deadline(struct run *run)
+{
+	uint64_t now_ms = loop_now_ms(run->coordinator->loop);
+
+	if (run->last_ms != 0)
+		run->deadline = timer_start(run->coordinator->loop,
+		    run->last_ms > now_ms ? run->last_ms - now_ms : 0, 0, on_deadline,
+		    run);
 }
 
 void
@@ -134,10 +158,6 @@ check_route(struct run *run, const struct step_result *result)
 	const struct agent *agent = run->agent;
 	const char *error;
 
-	if (result->go_to != NULL && graph_find(agent->graph, result->go_to) == -1)
-		return run_fail(run, "ValueError",
-		    "a tool's command goes to '%s', which is no node of agent '%s'",
-		    result->go_to, agent->spec->name);
 	if (graph_check_jump(run->scratch, agent->graph, run->at, result->jump, &error) ==
 	    -1)
 		return run_fail(run, "ValueError", "%s", error);
@@ -195,6 +215,28 @@ step_event(struct run *run, const struct node *node, const struct step_result *r
 		run_untold_messages(run)));
 }
 
+/* With `debug`: all that was written, by whom. Step events keep private fields to themselves. */
+static void
+debug_event(struct run *run, const struct node *node, const struct step_result *result)
+{
+	struct value_list writes = { .arena = run->batch };
+	size_t i;
+
+	if (!run->agent->spec->debugs)
+		return;
+	for (i = 0; i < result->updates.count; i++)
+		value_list_add(&writes,
+		    value_map(run->batch, "writer",
+			value_copy(run->batch, result->writers.items[i]), "update",
+			value_copy(run->batch, result->updates.items[i]), NULL));
+	run_event(run, "debug",
+	    value_map(run->batch, "step", value_int(run->batch, (int64_t)run->step),
+		"node", value_str(run->batch, node->name), "writes",
+		value_list_end(&writes), "jump_to",
+		result->jump != NULL ? value_str(run->batch, result->jump) : NULL, "next",
+		value_str(run->batch, run_node(run)->name), NULL));
+}
+
 /* One superstep: execute, apply, route. */
 static enum go
 superstep(struct run *run)
@@ -219,9 +261,12 @@ superstep(struct run *run)
 	if (go != GO_ON)
 		return go;
 	step_event(run, node, &result);
+	run->node = node->name;
 	run->at = route(run, &result);
+	debug_event(run, node, &result);
 	run->passed_interrupt = false;
 	run->recovered = false; /* what the owner before us sent is answered */
+	run->round = NULL;
 	if (listed(run->agent->spec->interrupt_after, node))
 		return interrupt_at(run, "interrupt_after", node->name);
 	return GO_ON;
@@ -264,6 +309,25 @@ advance(struct run *run)
 
 /* --- ending ------------------------------------------------------------------------- */
 
+/* Ends a run that is to be cancelled, or that took too long. Who asked for it hears of the end
+ * when nothing of the run is left. */
+static enum go
+end_early(struct run *run)
+{
+	children_end(run->coordinator, run->thread, run->id);
+	caller_wait_left(
+	    run->coordinator->caller, run->batch, run->id, &run->unconfirmed);
+	if (run->is_late)
+		run_fail(run, "TimeoutError",
+		    "the run was not done at its deadline, %s ms after its start",
+		    run_record_text(run, "deadline_ms"));
+	else
+		run_fail(run, "CancelledError", "cancelled");
+	if (run->state != NULL)
+		run_repair(run, run->arena);
+	return run_commit_end(run, run->is_late ? "error" : "cancelled", NULL);
+}
+
 /* Ends a run that failed, was cancelled, or is given back. The fiber may be cancelled:
  * what is left is bounded and must be done all the same. */
 static void
@@ -271,12 +335,7 @@ end(struct run *run, enum go go)
 {
 	fiber_shield(true);
 	if (go == GO_DROP && run->cancel_wanted && !run->releasing) {
-		/* Who asked for it hears of the end when nothing of the run is left. */
-		caller_wait_left(run->coordinator->caller, run->id);
-		run_fail(run, "CancelledError", "cancelled");
-		if (run->state != NULL)
-			run_repair(run, run->arena);
-		go = run_commit_end(run, "cancelled", NULL);
+		go = end_early(run);
 	} else if (go == GO_FAIL) {
 		log_info("run=%s thread=%s error=%s: %s", run->id, run->thread,
 		    run->fault->type, run->fault->message);
@@ -293,15 +352,18 @@ end(struct run *run, enum go go)
 static void
 forget(struct run *run)
 {
+	timer_stop(&run->deadline);
 	state_destroy(&run->state);
 	agents_unref(run->coordinator->agents, &run->agent);
 	arena_destroy(&run->scratch);
 	arena_destroy(&run->batch);
 	arena_destroy(&run->arena);
 	run->record = run->head = run->order = run->context = run->results = NULL;
+	run->round = run->unconfirmed = run->rest = NULL;
 	run->sent_before = NULL;
+	run->tenant = NULL;
 	run->fault = NULL;
-	run->id = run->paused = NULL;
+	run->id = run->paused = run->source = run->node = NULL;
 	run->recovered = run->stream = run->passed_interrupt = run->dirty = false;
 }
 
@@ -312,6 +374,15 @@ start_batch(struct run *run)
 	run->events = (struct value_list){ .arena = run->batch };
 	run->answered = (struct value_list){ .arena = run->batch };
 	run->sent = (struct value_list){ .arena = run->batch };
+}
+
+/* A record that is damaged has none: the run fails with it, the process does not. */
+static uint64_t
+events_so_far(const struct run *run)
+{
+	const char *text = run_record_text(run, "events");
+
+	return text != NULL ? (uint64_t)strtoull(text, NULL, 10) : 0;
 }
 
 /* Claims what waits on the thread. Returns true when a run was advanced and there may be
@@ -326,8 +397,9 @@ run_next(struct run *run)
 
 	run->arena = arena_new();
 	run->more_wait = false;
-	status = store_claim(coordinator->store, run->arena, run->thread,
-	    coordinator_owner(coordinator), LEASE_MS, &claim);
+	run->owned_ms = loop_now_ms(coordinator->loop);
+	status =
+	    store_claim(coordinator->store, run->arena, run->thread, LEASE_MS, &claim);
 	if (status == STORE_FAILED)
 		log_warnx("thread=%s not claimed: %s", run->thread,
 		    store_error(coordinator->store));
@@ -341,17 +413,21 @@ run_next(struct run *run)
 	run->id = claim.run;
 	run->epoch = claim.epoch;
 	run->version = claim.version;
+	run->last_ms = claim.left_ms >= 0
+			   ? loop_now_ms(coordinator->loop) + (uint64_t)claim.left_ms
+			   : 0;
 	run->recovered = claim.recovered;
 	run->record = claim.record;
 	run->head = claim.head;
 	run->order = claim.order;
 	run->applied = false;
+	run->past = run->undone = (struct run_past){ .version = -1 };
 	run->results = claim.results;
 	run->commits = 0;
 	run->at = 0;
 	run->step = run->first_step = 0;
 	run->results_stored = value_size(claim.results) > 0;
-	run->seq = (uint64_t)strtoull(run_record_text(run, "events"), NULL, 10);
+	run->seq = events_so_far(run);
 	if (claim.recovered)
 		log_info("run=%s thread=%s taken over epoch=%" PRIu64, run->id,
 		    run->thread, run->epoch);
@@ -359,6 +435,8 @@ run_next(struct run *run)
 	if (go == GO_ON)
 		go = advance(run);
 	end(run, go);
+	if (value_has(run->record, "webhook"))
+		webhooks_wake(coordinator, run->shard);
 	forget(run);
 	/* The commit of the end has told what waits; what has come since has set it, too. */
 	return go == GO_END ? run->more_wait : go == GO_FAIL || run->cancel_wanted;

@@ -28,31 +28,56 @@ struct run {
 	char *thread;
 	unsigned shard;
 	struct fiber *fiber;
-	bool cancel_wanted; /* a user wants it cancelled */
-	bool releasing;     /* this process leaves: give it back */
-	bool more_wait;     /* another run waits on the thread, or may */
+	bool cancel_wanted; /* a user wants it cancelled, or its deadline has come: */
+	bool is_late;
+	bool releasing; /* this process leaves: give it back */
+	bool more_wait; /* another run waits on the thread, or may */
 
 	/* Of the run under way; made by claim, gone with its arena. */
 	struct arena *arena;
 	const char *id;
 	uint64_t epoch, version;
+	uint64_t
+	    owned_ms;   /* when Redis was last asked something that only an owner may do,
+			      and did it */
 	bool recovered; /* this superstep's calls may have been sent before: */
 	const struct value *sent_before; /* [call id], those that were; NULL: any */
 	const struct value *record;
 	const struct value *head, *order; /* the thread's when it was claimed, or NULL */
+	/* Where it begins when that is not the thread's newest version, until the first commit
+	 * (run_past.c). */
+	struct run_past {
+		int64_t version; /* the checkpoint's, 0: an empty thread; -1: none */
+		const struct value
+		    *fields; /* what differs from the stored ones, nil: gone */
+	} past,
+	    undone; /* past: what it begins with; undone: if nothing of it is applied */
+	const struct value
+	    *rest; /* head of the next commit instead of one of its own, or NULL */
+	const char *source; /* of the next checkpoint: "input", "fork", "update",
+			       "copy"; NULL: "loop" */
+	const char *node;   /* that ran last, or NULL */
 	bool applied; /* the thread has taken something of this run: head is history */
 	const struct value *context; /* or NULL */
 	bool stream;
+	uint64_t priority;  /* of its calls */
+	const char *tenant; /* theirs; or NULL */
+	uint64_t last_ms;   /* its deadline, in loop_now_ms; 0: none */
+	struct timer *deadline;
 	struct agent *agent;
 	struct state *state;
-	size_t at; /* index of the node to run next */
+	const struct value *round; /* of the node at `at`: what a pause has kept */
+	size_t at;                 /* index of the node to run next */
 	uint64_t step;
 	uint64_t first_step;   /* where this run began to count its recursion limit */
 	bool passed_interrupt; /* going on after an interrupt_before at `at` */
-	const char *paused;    /* why it is interrupted: "interrupt_before", ... */
+	const char
+	    *paused; /* why it is interrupted: "interrupt_before", "interrupt_after",
+			       "interrupt", "uncertain" */
 	const struct value
 	    *results; /* stored outcomes of this superstep, from the claim */
 	struct fault *fault;
+	const struct value *unconfirmed; /* cancelled calls that may still run, or NULL */
 
 	/* Since the last commit. */
 	bool dirty;
@@ -89,6 +114,28 @@ const char *run_record_text(const struct run *run, const char *name);
  * tools are served. The run is then ready to advance at run->at. */
 enum go run_begin(struct run *run, const struct store_claim *claim);
 
+/* Ends the run when its deadline comes, from now on. */
+void run_watch_deadline(struct run *run);
+
+/* --- beginning in the past (run_past.c) ---------------------------------------------- */
+
+/* Makes of claim, a copy, what it would have been at the checkpoint where the run is to begin: that
+ * of a rollback, where the thread stays also when the run cannot begin; then the one that options
+ * name, if any. */
+enum go run_past_begin(
+    struct run *run, struct store_claim *claim, const struct value *options);
+
+/* --- runs that only change their thread ------------------------------------------------- */
+
+/* Writes update as the node `as` would, in the state that is loaded, and ends the run: head (or NULL)
+ * is the thread's. GO_FAIL when there is no such node or field, or the state does not take it. */
+enum go run_update(
+    struct run *run, const struct value *head, const struct value *options);
+
+/* Fills the thread, which nobody has used, with another one up to a checkpoint, and ends the run. */
+enum go run_copy(
+    struct run *run, const struct store_claim *claim, const struct value *options);
+
 /* Sets run->fault. Returns GO_FAIL. */
 enum go run_fail(struct run *run, const char *type, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -101,6 +148,12 @@ enum go run_stopped_by(struct run *run, const struct fault *fault);
 
 /* Somebody wants the run ended, or given back: nothing new is begun. */
 bool run_must_stop(const struct run *run);
+
+/* Stores outcomes of the superstep under way, or, without any, asks whether the run is still ours
+ * as we believe. To store is not cut short by a cancel. When Redis says that it is not (FENCED, STALE), its
+ * calls are disowned: who waits for them is told to drop it. */
+enum store_status run_store(
+    struct run *run, struct arena *arena, const struct value *outcomes);
 
 /* Adds an event to the next commit: fields as for value_map, ended by NULL. */
 void run_event(struct run *run, const char *kind, const struct value *fields);
@@ -124,7 +177,8 @@ struct step_result {
 	struct value_list writers; /* strings */
 	struct value_list updates; /* maps, one for each writer */
 	const char *jump;          /* jump_to, or NULL */
-	const char *go_to;         /* a tool's command, or NULL */
+	const char *go_to;         /* the node that tools' commands go to, or NULL */
+	const char *go_to_by;      /* the first tool that does */
 	bool all_direct;
 	const struct value *notes; /* what middleware reported, for the event; or NULL */
 };
@@ -139,6 +193,8 @@ enum go run_tools_node(struct run *run, struct step_result *result);
 struct run_call {
 	const char *id;
 	const char *service;
+	const char *key; /* the idempotency key; NULL: id */
+	bool is_new;     /* nobody can have sent this id before */
 	unsigned flags;
 	uint64_t deadline_ms; /* 0: the setting */
 	const struct value *profile;
@@ -146,8 +202,75 @@ struct run_call {
 };
 enum go run_call(struct run *run, struct arena *arena, const struct run_call *call,
     const struct value **body_r);
-/* The outcome's code as a fault, when no worker answered. */
+/* The model node's call: answered from the agent's cache where it has one (run_cache.c). Else as
+ * run_call. */
+enum go run_model_call(struct run *run, struct arena *arena, const struct run_call *call,
+    const struct value **body_r);
+/* The body of a ONCE call whose fate is unknown has `lost`: the reason.
+ *
+ * The outcome's code as a fault, when no worker answered. */
 struct fault *run_code_fault(
     struct arena *arena, const struct run_call *call, const struct call_outcome *outcome);
+
+/* --- calls that must not run twice (run_effect.c) ------------------------------------ */
+
+/* One call of a round of tools. Its outcome, as it is stored, is a RESULT's body, or {ask} for
+ * one that a human decides; with `lost` [{call, reason}] and `then`, the policy, when the
+ * worker was lost on the way.
+ *
+ * A model's call and a node hook are one, too, where they pause: a round of one. */
+struct effect {
+	const struct value *tool_call, *tool; /* tool: its definition, or NULL */
+	const struct value *name; /* in a pause: the tool call's id, the node */
+	struct run_call call;
+	const struct value *known;   /* its outcome from before a pause, or NULL */
+	const struct value *answers; /* [value], to what it asked so far, or NULL */
+	const char *last_id;         /* of the last that was sent of it */
+};
+
+/* Sends the call until its fate is known, or its tool's policy says what becomes of it.
+ * Returns as run_call; the outcome is in arena. */
+enum go run_effect(struct run *run, struct arena *arena, struct effect *effect,
+    const struct value **outcome_r);
+
+/* Adds the events about an outcome to the next commit. */
+void run_effect_events(
+    struct run *run, const struct effect *effect, const struct value *outcome);
+
+/* --- what tool calls answer (run_command.c) ------------------------------------------- */
+
+/* What is wrong with commands as the answer to tool_call, as an error of the tool's, in arena;
+ * or NULL. */
+const struct fault *run_command_flaw(
+    struct arena *arena, const struct value *tool_call, const struct value *commands);
+
+/* The call's tool message says whether it succeeded. */
+bool run_command_succeeded(const struct value *tool_call, const struct value *commands);
+
+/* Adds them to result. GO_FAIL: they go where nobody can. */
+enum go run_command_apply(struct run *run, struct step_result *result,
+    const struct value *tool_call, const struct value *commands);
+
+/* --- rounds that pause (run_round.c, run_answer.c) ----------------------------------- */
+
+/* Prepares effect, which is call index of the round, with what is known from before a pause:
+ * call.key, known, answers. Its name is set. */
+void run_round_recall(struct run *run, size_t index, struct effect *effect);
+
+/* Whether outcome asks a human: an interrupt, or a call whose fate is unknown. */
+bool run_round_asks(const struct value *outcome);
+
+/* Ends the run as interrupted: count outcomes are kept, those that ask are asked for. Or
+ * GO_FAIL: what they ask cannot be kept. */
+enum go run_round_pause(struct run *run, const struct effect *effects,
+    const struct value *const *outcomes, size_t count);
+
+/* Whether somebody is asked in round, which a pause has kept. */
+bool run_answer_wanted(const struct value *round);
+
+/* Applies answer to what round asks: a value to the only question, or a map of their ids to
+ * answers; what is left out stays asked. Returns GO_ON with run->round, or GO_FAIL. */
+enum go run_answer(
+    struct run *run, const struct value *round, const struct value *answer);
 
 #endif

@@ -1,9 +1,11 @@
 /* run_begin: what a claim answered becomes a run that is ready to advance. */
 #include "run.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "bodies.h"
+#include "schema.h"
 
 const char *
 run_record_text(const struct run *run, const char *name)
@@ -45,6 +47,19 @@ ordered_messages(struct run *run, const struct store_claim *claim, uint32_t **nu
 	return value_list_end(&list);
 }
 
+/* Returns the index of the first message that nobody of ours has stored, or -1: a disk, a hand or
+ * a restore may have damaged one, and everybody relies on their form. */
+static long
+find_damaged(const struct value *messages)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(messages); i++)
+		if (!chat_is_sound(value_at(messages, i)))
+			return (long)i;
+	return -1;
+}
+
 /* Waits until somebody serves the model and the tools that the agent names, so that a
  * fleet that is starting is no error, and a name that nobody serves is a clear one. */
 static enum go
@@ -70,6 +85,11 @@ wait_served(struct run *run)
 			return GO_DROP;
 		if (waited == 0)
 			continue;
+		if (strcmp(service, SERVICE_MODEL_PREFIX "openai") == 0)
+			return run_fail(run, "ValueError",
+			    "agent '%s': no worker serves 'model:openai'; a worker-model "
+			    "does when OPENAI_API_KEY is in its environment",
+			    spec->name);
 		nearest = catalog_nearest(coordinator->catalog, run->arena, service);
 		return run_fail(run, "ValueError",
 		    "agent '%s': no worker serves '%s'%s%s%s; start one that does, or "
@@ -111,6 +131,7 @@ begin_new(struct run *run)
 	run->at = run->agent->graph->entry;
 	run->step = run->first_step = 0;
 	run->dirty = run->applied = true;
+	run->source = "input";
 	return GO_ON;
 }
 
@@ -128,27 +149,70 @@ begin_at_head(struct run *run, const struct value *head)
 	run->at = (size_t)at;
 	run->step = (uint64_t)value_get_int(head, "step", 0);
 	run->first_step = (uint64_t)value_get_int(head, "first_step", 0);
+	run->round = value_get(head, "round");
+	state_recall(run->state, value_get(head, "ephemeral"));
 	return GO_ON;
 }
 
+/* Whether head is of the agent that the run is to be of. */
 static enum go
-begin_resume(struct run *run, const struct value *head)
+check_agent(struct run *run, const struct value *head, const char *stands)
+{
+	if (value_text_is(value_get(head, "agent"), run_record_text(run, "agent")))
+		return GO_ON;
+	return run_fail(run, "ValueError", "thread '%s' %s in agent '%s', not in '%s'",
+	    run->thread, stands, value_get_text(head, "agent"),
+	    run_record_text(run, "agent"));
+}
+
+/* Runs once more what followed a checkpoint. */
+static enum go
+begin_replay(struct run *run, const struct value *head)
+{
+	enum go go = check_agent(run, head, "was");
+
+	if (go == GO_ON)
+		go = begin_at_head(run, head);
+	run->passed_interrupt = go == GO_ON && run_answer_wanted(run->round);
+	run->first_step = run->step;
+	run->dirty = true;
+	run->source = "fork";
+	return go;
+}
+
+/* Applies answer to what the pause asks; one of interrupt_before or _after asks nothing. */
+static enum go
+take_answer(struct run *run, const struct value *head, const struct value *answer)
+{
+	const char *node = value_get_text(head, "next");
+
+	if (run_answer_wanted(run->round))
+		return run_answer(run, run->round, answer);
+	if (value_is_nil(answer))
+		return GO_ON;
+	return run_fail(run, "ValueError",
+	    "thread '%s' is paused at '%s' and asks nothing: resume it with null",
+	    run->thread, node != NULL ? node : "?");
+}
+
+static enum go
+begin_resume(struct run *run, const struct value *head, const struct value *answer)
 {
 	if (head == NULL || !value_text_is(value_get(head, "status"), "interrupted"))
 		return run_fail(run, "ValueError",
 		    "thread '%s' waits for nothing: there is no interrupt to resume",
 		    run->thread);
-	if (!value_text_is(value_get(head, "agent"), run_record_text(run, "agent")))
-		return run_fail(run, "ValueError",
-		    "thread '%s' waits in agent '%s', not in '%s'", run->thread,
-		    value_get_text(head, "agent"), run_record_text(run, "agent"));
-	run->passed_interrupt =
-	    value_text_is(value_get(head, "paused"), "interrupt_before");
+	if (check_agent(run, head, "waits") != GO_ON)
+		return GO_FAIL;
 	if (begin_at_head(run, head) != GO_ON)
 		return GO_FAIL;
+	/* A node that asks was entered before. */
+	run->passed_interrupt =
+	    value_text_is(value_get(head, "paused"), "interrupt_before") ||
+	    run_answer_wanted(run->round);
 	run->first_step = run->step;
 	run->dirty = true;
-	return GO_ON;
+	return take_answer(run, head, answer);
 }
 
 static void
@@ -166,24 +230,87 @@ started_event(struct run *run)
 		run_untold_messages(run)));
 }
 
+/* One that is no priority, after a hand was at the record, is the usual one. */
+static uint64_t
+priority_of(const struct run *run)
+{
+	const char *text = run_record_text(run, "priority");
+	char *end = NULL;
+	unsigned long number = text != NULL ? strtoul(text, &end, 10) : 0;
+
+	return end != NULL && end != text && number <= PRIORITY_MAX ? number
+								    : PRIORITY_USUAL;
+}
+
+/* The agent's version is pinned with the run that made head, where its nodes go on. */
+static const char *
+version_of(const struct run *run, const struct value *head)
+{
+	bool goes_on = !value_has(run->record, "input");
+
+	return goes_on && value_get_text(head, "version") != NULL
+		   ? value_get_text(head, "version")
+		   : run_record_text(run, "version");
+}
+
+static enum go
+begin_update(struct run *run, const struct value *head, const struct value *options)
+{
+	enum go go = head != NULL ? check_agent(run, head, "stands") : GO_ON;
+
+	started_event(run);
+	return go == GO_ON ? run_update(run, head, options) : go;
+}
+
+/* Where it begins, in a state that is loaded. */
+static enum go
+begin(struct run *run, const struct value *options, const struct value *head)
+{
+	if (value_has(options, "update"))
+		return begin_update(run, head, options);
+	if (value_has(options, "resume"))
+		return begin_resume(run, head, value_get(options, "resume"));
+	if (value_has(options, "checkpoint") && !value_has(run->record, "input"))
+		return begin_replay(run, head);
+	return begin_new(run);
+}
+
+/* A context that is not what the agent says it must be. */
+static enum go
+check_context(struct run *run)
+{
+	const struct value *schema = run->agent->spec->context_schema;
+	const char *reason;
+
+	if (schema == NULL ||
+	    schema_check(run->arena, schema,
+		run->context != NULL ? run->context : value_empty_map(), &reason) == 0)
+		return GO_ON;
+	return run_fail(run, "ValueError", "context: %s", reason);
+}
+
 /* Loads agent and state. */
 static enum go
-load(struct run *run, const struct store_claim *claim)
+load(struct run *run, struct store_claim *claim)
 {
 	const struct value *options = record_value(run, "options");
-	const struct value *head = claim->head;
+	const struct value *head;
 	const char *agent = run_record_text(run, "agent");
-	const char *version = run_record_text(run, "version");
-	const char *error = "no agent";
+	const char *version, *error = "no agent";
 	const struct value *messages;
 	uint32_t *numbers = NULL;
-	bool resume = value_has(options, "resume");
-	enum go go;
+	enum go go = GO_ON;
 	bool continues =
-	    claim->recovered && value_text_is(value_get(head, "run"), run->id);
+	    claim->recovered && value_text_is(value_get(claim->head, "run"), run->id);
 
-	if (resume && value_get_text(head, "version") != NULL)
-		version = value_get_text(head, "version"); /* pinned with the first run */
+	if (value_has(options, "copy_of"))
+		return run_copy(run, claim, options);
+	if (!continues)
+		go = run_past_begin(run, claim, options);
+	if (go != GO_ON)
+		return go;
+	head = claim->head;
+	version = version_of(run, head);
 	if (agent != NULL && version != NULL)
 		run->agent = agents_get(
 		    run->coordinator->agents, run->arena, agent, version, &error);
@@ -194,8 +321,16 @@ load(struct run *run, const struct store_claim *claim)
 	run->sent_before = record_value(run, "sent");
 	run->context = value_get(options, "context");
 	run->stream = value_get_bool(options, "stream", false);
-	run->state = state_new(run->agent->spec);
+	run->tenant = run_record_text(run, "tenant");
+	run->priority = priority_of(run);
 	messages = ordered_messages(run, claim, &numbers);
+	if (find_damaged(messages) != -1)
+		return run_fail(run, "RuntimeError",
+		    "message %ld of thread '%s' is damaged in Redis: restore its list "
+		    "%s:m",
+		    find_damaged(messages), run->thread,
+		    store_thread_key(run->arena, run->thread));
+	run->state = state_new(run->agent->spec);
 	state_restore(run->state, messages, numbers, claim->fields,
 	    (uint32_t)value_size(claim->messages));
 	run->numbered = (uint32_t)value_size(claim->messages);
@@ -204,18 +339,24 @@ load(struct run *run, const struct store_claim *claim)
 		run->applied = run->passed_interrupt = true;
 		return begin_at_head(run, head);
 	}
-	go = resume ? begin_resume(run, head) : begin_new(run);
+	go = check_context(run);
+	if (go == GO_ON)
+		go = begin(run, options, head);
 	/* What a beginning that failed has changed already is not stored. */
 	if (go != GO_ON)
 		state_destroy(&run->state);
-	started_event(run);
+	if (!value_has(options, "update"))
+		started_event(run);
 	return go;
 }
 
 enum go
 run_begin(struct run *run, const struct store_claim *claim)
 {
-	enum go go = load(run, claim);
+	struct store_claim there = *claim;
+	enum go go = load(run, &there);
 
+	if (go == GO_ON)
+		run_watch_deadline(run);
 	return go == GO_ON ? wait_served(run) : go;
 }

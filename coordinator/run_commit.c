@@ -2,6 +2,7 @@
 #include "run.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 
 #include "log.h"
@@ -40,6 +41,13 @@ run_untold_messages(struct run *run)
 	    value_int(run->batch, run->numbered - first), NULL);
 }
 
+/* It ends, and the thread takes nothing of it. */
+static bool
+leaves_nothing(const struct run *run)
+{
+	return run->fault != NULL && !run->applied;
+}
+
 static const struct value *
 make_head(struct run *run, const char *status)
 {
@@ -48,15 +56,28 @@ make_head(struct run *run, const char *status)
 
 	/* A run that ended before it changed anything leaves the thread where it was: at an
 	 * interrupt that still waits for its answer, maybe. */
-	if (run->fault != NULL && !run->applied && run->head != NULL)
+	if (leaves_nothing(run) && run->head != NULL)
 		return run->head;
+	if (run->rest != NULL && run->fault == NULL)
+		return run->rest;
 	return value_map(arena, "run", value_str(arena, run->id), "status",
 	    value_str(arena, status), "step", value_int(arena, (int64_t)run->step),
 	    "first_step", value_int(arena, (int64_t)run->first_step), "agent",
 	    loaded ? value_str(arena, run->agent->spec->name) : NULL, "version",
 	    loaded ? value_str(arena, run->agent->spec->version) : NULL, "next",
 	    loaded ? value_str(arena, run_node(run)->name) : NULL, "paused",
-	    run->paused != NULL ? value_str(arena, run->paused) : NULL, NULL);
+	    run->paused != NULL ? value_str(arena, run->paused) : NULL, "round",
+	    run->fault == NULL ? run->round : NULL, "ephemeral",
+	    run->state != NULL ? state_ephemeral(run->state, arena) : NULL, NULL);
+}
+
+/* The version a checkpoint builds on. */
+static int64_t
+parent_of(const struct run *run)
+{
+	const struct run_past *past = leaves_nothing(run) ? &run->undone : &run->past;
+
+	return past->version >= 0 ? past->version : (int64_t)run->version;
 }
 
 static const struct value *
@@ -64,11 +85,15 @@ make_checkpoint(
     struct run *run, const struct value *head, const struct state_changes *changes)
 {
 	struct arena *arena = run->batch;
+	int64_t parent = parent_of(run);
 	const struct value *more = value_map(arena, "run", value_str(arena, run->id),
 	    "version", value_int(arena, (int64_t)run->version + 1), "at",
 	    value_int(arena, wall_ms()), "first", value_int(arena, changes->first_number),
 	    "count", value_int(arena, (int64_t)value_size(changes->messages)), "order",
-	    changes->order, "fields", changes->fields, NULL);
+	    changes->order, "fields", changes->fields, "parent",
+	    parent > 0 ? value_int(arena, parent) : NULL, "source",
+	    value_str(arena, run->source != NULL ? run->source : "loop"), "node",
+	    run->node != NULL ? value_str(arena, run->node) : NULL, NULL);
 
 	/* The agent's version is in head under a name that the checkpoint's own takes. */
 	return value_map_merge(
@@ -84,7 +109,7 @@ publish(struct run *run)
 		const struct value *event = run->events.items[i];
 
 		run->seq++;
-		peer_publish(run->coordinator->peer,
+		links_publish(run->coordinator->links, run->id,
 		    arena_printf(
 			run->batch, "run.%s.%s", run->id, value_get_text(event, "kind")),
 		    value_map_with(run->batch, event, "seq",
@@ -101,6 +126,9 @@ committed(struct run *run, const struct store_committed *outcome)
 	run->version = outcome->version;
 	run->dirty = false;
 	run->results_stored = false;
+	run->past = run->undone = (struct run_past){ .version = -1 };
+	run->source = NULL;
+	run->rest = NULL;
 	if (run->state != NULL)
 		state_committed(run->state);
 	for (i = 0; i < run->answered.count; i++)
@@ -118,8 +146,8 @@ committed(struct run *run, const struct store_committed *outcome)
 		run->more_wait = true;
 }
 
-static enum go
-refused(struct run *run, enum store_status status)
+static void
+log_refusal(const struct run *run, enum store_status status, const char *what)
 {
 	switch (status) {
 	case STORE_FENCED:
@@ -127,24 +155,58 @@ refused(struct run *run, enum store_status status)
 		    run->epoch);
 		break;
 	case STORE_STALE:
-		log_warnx("run=%s thread=%s commit is stale version=%" PRIu64, run->id,
-		    run->thread, run->version);
+		log_warnx("run=%s thread=%s %s is stale version=%" PRIu64, run->id,
+		    run->thread, what, run->version);
 		break;
 	case STORE_FAILED:
-		log_warnx("run=%s thread=%s not committed: %s", run->id, run->thread,
-		    store_error(run->coordinator->store));
+		log_warnx("run=%s thread=%s %s not stored: %s", run->id, run->thread,
+		    what, store_error(run->coordinator->store));
 		break;
 	default:
 		break;
 	}
-	return GO_DROP;
+}
+
+enum store_status
+run_store(struct run *run, struct arena *arena, const struct value *outcomes)
+{
+	const struct store_hold hold = { run->thread, run->id, run->epoch, run->version };
+	bool stores = value_size(outcomes) > 0;
+	enum store_status status;
+
+	/* Whoever finds it stored does not ask for it again: who stored it must know so,
+	 * to acknowledge it. */
+	if (stores)
+		fiber_shield(true);
+	status = store_results(run->coordinator->store, arena, &hold, outcomes);
+	if (stores)
+		fiber_shield(false);
+	log_refusal(run, status, "outcome");
+	if (status == STORE_FENCED || status == STORE_STALE)
+		caller_disown(run->coordinator->caller, run->id);
+	return status;
+}
+
+/* What the thread takes with a commit. */
+static void
+collect(struct run *run, struct state_changes *changes)
+{
+	bool nothing = run->state == NULL || leaves_nothing(run);
+
+	*changes = (struct state_changes){ .fields = value_empty_map(),
+		.messages = value_empty_array() };
+	if (!nothing)
+		state_changes(run->state, run->batch, changes);
+	if (changes->order == NULL)
+		changes->order = run->order != NULL ? run->order : value_empty_array();
+	changes->fields = value_map_merge(
+	    run->batch, nothing ? run->undone.fields : run->past.fields, changes->fields);
 }
 
 static enum go
 commit(struct run *run, const char *status, const struct value *run_fields)
 {
-	struct state_changes changes = { .fields = value_empty_map(),
-		.messages = value_empty_array() };
+	struct state_changes changes;
 	struct store_committed outcome = { 0 };
 	struct store_commit commit = {
 		.thread = run->thread,
@@ -155,12 +217,10 @@ commit(struct run *run, const char *status, const struct value *run_fields)
 		.run_fields = run_fields != NULL ? run_fields : value_empty_map(),
 		.drop_results = run->results_stored,
 	};
+	uint64_t asked_ms;
 	enum store_status answer;
 
-	if (run->state != NULL)
-		state_changes(run->state, run->batch, &changes);
-	if (changes.order == NULL)
-		changes.order = run->order != NULL ? run->order : value_empty_array();
+	collect(run, &changes);
 	commit.id = arena_printf(
 	    run->batch, "%s.%" PRIu64 ".%" PRIu64, run->id, run->epoch, ++run->commits);
 	commit.head = make_head(run, status);
@@ -172,10 +232,14 @@ commit(struct run *run, const char *status, const struct value *run_fields)
 	/* Cancelled half-way, nobody would know whether it was done, and the commit of the end
 	 * would build on the wrong version. */
 	fiber_shield(true);
+	asked_ms = loop_now_ms(run->coordinator->loop);
 	answer = store_commit(run->coordinator->store, run->batch, &commit, &outcome);
 	fiber_shield(false);
-	if (answer != STORE_OK)
-		return refused(run, answer);
+	if (answer != STORE_OK) {
+		log_refusal(run, answer, "commit");
+		return GO_DROP;
+	}
+	run->owned_ms = asked_ms;
 	committed(run, &outcome);
 	return GO_ON;
 }
@@ -193,6 +257,16 @@ run_commit(struct run *run)
 	return run_must_stop(run) ? GO_DROP : go;
 }
 
+/* A run that must not simply be tried again is kept among the dead letters, with the reason. */
+static const struct value *
+dead_reason(const struct run *run)
+{
+	return run->fault != NULL && run->fault->fatal &&
+		       strcmp(run->fault->type, "PoisonError") == 0
+		   ? value_str(run->batch, run->fault->message)
+		   : NULL;
+}
+
 enum go
 run_commit_end(struct run *run, const char *status, const struct value *interrupts)
 {
@@ -206,13 +280,17 @@ run_commit_end(struct run *run, const char *status, const struct value *interrup
 		? value_map(arena, "type", value_str(arena, run->fault->type), "message",
 		      value_str(arena, run->fault->message), NULL)
 		: NULL;
+	const struct value *unconfirmed =
+	    value_size(run->unconfirmed) > 0 ? run->unconfirmed : NULL;
 
 	run_event(run, "finished",
 	    value_map(arena, "status", value_str(arena, status), "error", error, "steps",
-		value_int(arena, (int64_t)(run->step - run->first_step)), NULL));
+		value_int(arena, (int64_t)(run->step - run->first_step)), "unconfirmed",
+		unconfirmed, NULL));
 	if (commit(run, status,
 		value_map(arena, "fault", fault, "output", output, "interrupts",
-		    interrupts, NULL)) != GO_ON)
+		    interrupts, "dead", dead_reason(run), "unconfirmed", unconfirmed,
+		    NULL)) != GO_ON)
 		return GO_DROP;
 	return GO_END;
 }

@@ -6,8 +6,25 @@
 
 #include "bodies.h"
 #include "chain.h"
+#include "items.h"
+
+#define AFTER_DEADLINE_MS 1000u /* a call may last beyond its run's deadline */
 
 /* --- calls -------------------------------------------------------------------------- */
+
+static const char *
+type_of(enum wire_code code)
+{
+	switch (code) {
+	case CODE_EXPIRED:
+	case CODE_NOT_SERVED:
+		return "TimeoutError";
+	case CODE_POISON:
+		return "PoisonError";
+	default:
+		return "WorkerLostError";
+	}
+}
 
 struct fault *
 run_code_fault(
@@ -19,13 +36,23 @@ run_code_fault(
 
 	if (outcome->code == CODE_CANCELLED)
 		return fault_cancelled(arena);
-	fault = fault_new(arena,
-	    outcome->code == CODE_EXPIRED || outcome->code == CODE_NOT_SERVED
-		? "TimeoutError"
-		: "WorkerLostError",
-	    "%s: %s", call->service, reason);
+	fault = fault_new(arena, type_of(outcome->code), "%s: %s", call->service, reason);
 	fault->retryable = wire_code_retry(outcome->code);
+	fault->fatal = outcome->code == CODE_POISON;
 	return fault;
+}
+
+/* A RESULT's body without the keys that only we add to it (struct effect). */
+static const struct value *
+workers_own(struct arena *arena, const struct value *body)
+{
+	static const char *const ours[] = { "ask", "lost", "then" };
+	size_t i;
+
+	for (i = 0; i < sizeof ours / sizeof *ours; i++)
+		if (value_has(body, ours[i]))
+			body = value_map_with(arena, body, ours[i], NULL);
+	return body;
 }
 
 /* An outcome that the broker made instead of a worker, as a RESULT body. */
@@ -34,7 +61,7 @@ outcome_body(
     struct arena *arena, const struct run_call *call, const struct call_outcome *outcome)
 {
 	if (outcome->code == CODE_OK && value_is(outcome->body, VALUE_MAP))
-		return outcome->body;
+		return workers_own(arena, outcome->body);
 	if (outcome->code == CODE_OK)
 		return value_map(arena, "fault",
 		    fault_to_value(
@@ -43,7 +70,13 @@ outcome_body(
 				   call->service)),
 		    NULL);
 	return value_map(arena, "fault",
-	    fault_to_value(arena, run_code_fault(arena, call, outcome)), NULL);
+	    fault_to_value(arena, run_code_fault(arena, call, outcome)), "lost",
+	    outcome->code == CODE_WORKER_LOST && (call->flags & WIRE_ONCE) != 0
+		? value_str(arena, outcome->reason != NULL
+				       ? outcome->reason
+				       : wire_code_text(outcome->code))
+		: NULL,
+	    NULL);
 }
 
 /* Somebody may have sent it before us. */
@@ -54,23 +87,61 @@ may_be_known(const struct run *run, const char *id)
 	       (run->sent_before == NULL || value_contains(run->sent_before, id));
 }
 
+/* A process that was frozen behind its commit finds it done, while the run has another owner
+ * by now who has given the call up as uncertain: what must not run twice is not begun on the
+ * word of a lease that is over. */
+static bool
+may_begin(struct run *run, struct arena *arena, unsigned flags)
+{
+	struct coordinator *coordinator = run->coordinator;
+	uint64_t now_ms = loop_now_ms(coordinator->loop);
+	enum store_status status;
+
+	if ((flags & WIRE_ONCE) == 0 || (flags & WIRE_RESEND) != 0 ||
+	    now_ms < run->owned_ms + LEASE_MS)
+		return true;
+	status = run_store(run, arena, value_empty_map());
+	if (status == STORE_OK)
+		run->owned_ms = now_ms;
+	else
+		caller_disown(coordinator->caller, run->id);
+	return status == STORE_OK && !run_must_stop(run);
+}
+
+/* How long a call may take: not much longer than its run. The run ends first, so that it does not
+ * see a call end for its own reason. */
+static uint64_t
+call_deadline(const struct run *run, const struct run_call *call)
+{
+	const struct coordinator *coordinator = run->coordinator;
+	uint64_t ms = call->deadline_ms != 0
+			  ? call->deadline_ms
+			  : (uint64_t)coordinator->settings->call_deadline_ms;
+	uint64_t now_ms = loop_now_ms(coordinator->loop), left_ms;
+
+	if (run->last_ms == 0)
+		return ms;
+	left_ms = (run->last_ms > now_ms ? run->last_ms - now_ms : 0) + AFTER_DEADLINE_MS;
+	return left_ms < ms ? left_ms : ms;
+}
+
 enum go
 run_call(struct run *run, struct arena *arena, const struct run_call *call,
     const struct value **body_r)
 {
-	const struct coordinator_settings *settings = run->coordinator->settings;
 	struct call_request request = {
 		.id = call->id,
 		.run = run->id,
 		.service = call->service,
 		.step = run->step,
 		.epoch = run->epoch,
-		.deadline_ms = call->deadline_ms != 0
-				   ? call->deadline_ms
-				   : (uint64_t)settings->call_deadline_ms,
-		.priority = 2,
-		.flags = call->flags | (may_be_known(run, call->id) ? WIRE_RESEND : 0u),
-		.idempotency_key = call->id,
+		.deadline_ms = call_deadline(run, call),
+		.priority = run->priority,
+		.tenant = run->tenant,
+		.flags =
+		    call->flags |
+		    (!call->is_new && may_be_known(run, call->id) ? WIRE_RESEND : 0u),
+		.idempotency_key = call->key != NULL ? call->key : call->id,
 		.profile = call->profile,
 		.request = call->request,
 	};
@@ -83,6 +154,8 @@ run_call(struct run *run, struct arena *arena, const struct run_call *call,
 	*body_r = value_get(run->results, call->id);
 	if (*body_r != NULL)
 		return GO_ON;
+	if (!may_begin(run, arena, request.flags))
+		return GO_DROP;
 	value_list_add(&run->sent, value_str(run->batch, call->id));
 	if (caller_call(run->coordinator->caller, arena, &request, &outcome) == -1)
 		return GO_DROP;
@@ -155,10 +228,7 @@ hook_call_model(struct turn *turn, const struct value *wish)
 	};
 	if (run_call(run, arena, &call, &body) != GO_ON)
 		return NULL;
-	fiber_shield(true); /* as for tools' outcomes */
-	stored = store_results(run->coordinator->store, arena, run->thread, run->id,
-	    run->epoch, value_map(arena, call.id, body, NULL));
-	fiber_shield(false);
+	stored = run_store(run, arena, value_map(arena, call.id, body, NULL));
 	if (stored != STORE_OK) {
 		/* If the run is ours to end, its end settles the call. */
 		value_list_add(&run->answered, value_str(run->batch, call.id));
@@ -167,6 +237,38 @@ hook_call_model(struct turn *turn, const struct value *wish)
 	run->results_stored = true;
 	caller_stored(run->coordinator->caller, call.id);
 	return body;
+}
+
+/* What a pause keeps of a node that is one call. */
+static struct effect
+one_effect(struct run *run, const char *id)
+{
+	struct arena *arena = run->scratch;
+	struct effect effect = {
+		.name = value_str(arena, run_node(run)->name),
+		.call = { .id = arena_printf(
+			      arena, "%s.%" PRIu64 ".%s", run->id, run->step, id) },
+	};
+
+	run_round_recall(run, 0, &effect);
+	return effect;
+}
+
+static enum go
+pause_hook(struct run *run, const struct value *asked)
+{
+	const struct effect effect = one_effect(run, "hook");
+	const struct value *outcome = value_map(run->scratch, "interrupt", asked, NULL);
+
+	return run_round_pause(run, &effect, &outcome, 1);
+}
+
+static const struct value *
+hook_store(struct turn *turn, const struct value *op)
+{
+	struct run *run = turn->arg;
+
+	return items_do(run->coordinator->store, turn->arena, op);
 }
 
 enum go
@@ -183,15 +285,23 @@ run_hook_node(struct run *run, struct step_result *result)
 		.thread = run->thread,
 		.agent = run->agent->spec->name,
 		.call_model = hook_call_model,
+		.store = hook_store,
 		.arg = run,
+		.interrupts = { .answers = run->round != NULL
+					       ? one_effect(run, "hook").answers
+					       : NULL },
 	};
 	const struct value *update = chain_node_hook(&turn, node->hook);
 
+	if (turn.notes.count > 0)
+		result->notes = value_list_end(&turn.notes);
 	if (turn.fault != NULL)
 		return turn.fault->control ? run_stopped_by(run, turn.fault)
 					   : run_fail_with(run, turn.fault);
 	if (fiber_cancelled())
 		return GO_DROP;
+	if (turn.interrupts.asked != NULL)
+		return pause_hook(run, turn.interrupts.asked);
 	if (value_is_nil(update))
 		return GO_ON;
 	result->jump = value_get_text(update, "jump_to");
@@ -202,11 +312,23 @@ run_hook_node(struct run *run, struct step_result *result)
 
 /* --- the model node ----------------------------------------------------------------- */
 
-/* Answers the calls that could not be parsed, so that the loop goes on
- * (semantics.md 13.7). */
+static bool
+is_answered(const struct value *messages, const struct value *id)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(messages); i++)
+		if (chat_is(value_at(messages, i), "tool") &&
+		    value_equal(value_get(value_at(messages, i), "tool_call_id"), id))
+			return true;
+	return false;
+}
+
+/* Answers the calls of message, among messages, that could not be parsed, so that the loop
+ * goes on (semantics.md 13.7). Those of output tools have their answer. */
 static void
-answer_malformed(
-    struct arena *arena, const struct value *message, struct value_list *list)
+answer_malformed(struct arena *arena, const struct value *message,
+    const struct value *messages, struct value_list *list)
 {
 	const struct value *invalid = value_get(message, "invalid_tool_calls");
 	size_t i;
@@ -216,6 +338,8 @@ answer_malformed(
 		const char *name = value_get_text(call, "name");
 		const char *error = value_get_text(call, "error");
 
+		if (is_answered(messages, value_get(call, "id")))
+			continue;
 		value_list_add(list,
 		    chat_tool(arena,
 			arena_printf(arena,
@@ -238,7 +362,7 @@ new_messages(struct arena *arena, const struct value *body)
 	for (i = 0; i < value_size(messages); i++) {
 		value_list_add(&list, value_at(messages, i));
 		if (chat_is(value_at(messages, i), "ai"))
-			answer_malformed(arena, value_at(messages, i), &list);
+			answer_malformed(arena, value_at(messages, i), messages, &list);
 	}
 	return value_list_end(&list);
 }
@@ -248,15 +372,19 @@ model_writes(struct run *run, const struct value *body, struct step_result *resu
 {
 	struct arena *arena = run->scratch;
 	const struct value *updates = value_get(body, "updates");
+	const struct value *writers = value_get(body, "writers");
 	size_t i;
 
 	add_write(result, "model",
 	    value_map(arena, "messages", new_messages(arena, body), "structured_response",
 		value_get(body, "structured_response"), NULL));
-	for (i = 0; i < value_size(updates); i++)
+	for (i = 0; i < value_size(updates); i++) {
+		const char *name = value_text(value_at(writers, i));
+
 		add_write(result,
-		    arena_printf(arena, "wrap_model_call update %zu", i + 1),
+		    arena_printf(arena, "%s.wrap_model_call", name != NULL ? name : "a"),
 		    value_at(updates, i));
+	}
 	result->notes = value_get(body, "notes");
 }
 
@@ -295,15 +423,24 @@ run_repair(struct run *run, struct arena *arena)
 	return GO_ON;
 }
 
+/* For middleware that may send the request to another provider's model. */
 static const struct value *
-model_request(struct run *run)
+providers(struct run *run, const struct value *profile)
+{
+	return value_size(value_get(profile, "middleware")) == 0
+		   ? NULL
+		   : catalog_providers(run->coordinator->catalog, run->scratch);
+}
+
+static const struct value *
+model_request(struct run *run, const struct value *profile, const struct value *answers)
 {
 	struct arena *arena = run->scratch;
 
 	return value_map(arena, "run", value_str(arena, run->id), "thread",
 	    value_str(arena, run->thread), "messages", state_messages(run->state),
 	    "state", state_slice(run->state, arena, run->agent->spec->reads), "context",
-	    run->context, NULL);
+	    run->context, "answers", answers, "providers", providers(run, profile), NULL);
 }
 
 enum go
@@ -314,7 +451,7 @@ run_model_node(struct run *run, struct step_result *result)
 	struct agent_profiles *profiles;
 	const struct value *body;
 	const struct fault *fault;
-	struct run_call call;
+	struct effect effect;
 	enum go go = run_repair(run, arena);
 
 	run->step--;
@@ -324,18 +461,17 @@ run_model_node(struct run *run, struct step_result *result)
 	if (go != GO_ON)
 		return go;
 	profiles = agent_profiles(run->agent, run->coordinator->catalog);
-	call = (struct run_call){
-		.id = arena_printf(arena, "%s.%" PRIu64 ".0", run->id, run->step),
-		.service = arena_printf(arena, SERVICE_MODEL_PREFIX "%s", spec->provider),
-		.flags = run->stream ? WIRE_STREAM : 0,
-		.profile = profiles->model,
-		.request = model_request(run),
-	};
-	go = run_call(run, arena, &call, &body);
+	effect = one_effect(run, "0");
+	effect.call.service =
+	    arena_printf(arena, SERVICE_MODEL_PREFIX "%s", spec->provider);
+	effect.call.flags = run->stream ? WIRE_STREAM : 0;
+	effect.call.profile = profiles->model;
+	effect.call.request = model_request(run, profiles->model, effect.answers);
+	go = run_model_call(run, arena, &effect.call, &body);
 	agent_profiles_unref(&profiles);
 	if (go != GO_ON)
 		return go;
-	value_list_add(&run->answered, value_str(run->batch, call.id));
+	value_list_add(&run->answered, value_str(run->batch, effect.call.id));
 	run->dirty = true;
 	fault = value_has(body, "fault")
 		    ? fault_from_value(arena, value_get(body, "fault"))
@@ -343,6 +479,8 @@ run_model_node(struct run *run, struct step_result *result)
 	if (fault != NULL)
 		return fault->control ? run_stopped_by(run, fault)
 				      : run_fail_with(run, fault);
+	if (run_round_asks(body))
+		return run_round_pause(run, &effect, &body, 1);
 	model_writes(run, body, result);
 	return GO_ON;
 }

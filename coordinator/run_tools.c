@@ -15,9 +15,8 @@ struct tool_call {
 	struct arena *arena;
 	struct fiber *fiber; /* while it waits */
 	size_t index;
-	struct run_call call;
-	const struct value *tool; /* its definition, or NULL */
-	const struct value *body;
+	struct effect *effect;
+	const struct value *body; /* its outcome */
 	enum go go;
 	bool ended;
 };
@@ -27,18 +26,25 @@ struct tool_calls {
 	struct agent_profiles *profiles;
 	struct fiber *waiting; /* the run's */
 	struct tool_call *calls;
+	struct effect *effects; /* of the calls, by index */
 	size_t count;
 	size_t left;
 	bool stop; /* one failed for good: the others are cancelled */
 };
 
 static bool
-fails_run(const struct run *run, const struct value *body)
+fails_run(const struct run *run, const struct fault *fault)
 {
-	const struct value *fault = value_get(body, "fault");
+	return run->agent->spec->raise_tool_errors || fault->fatal;
+}
 
-	return value_is(fault, VALUE_MAP) && (run->agent->spec->raise_tool_errors ||
-						 value_get_bool(fault, "fatal", false));
+static bool
+body_fails_run(const struct tool_call *call)
+{
+	const struct value *fault = value_get(call->body, "fault");
+
+	return value_is(fault, VALUE_MAP) &&
+	       fails_run(call->round->run, fault_from_value(call->arena, fault));
 }
 
 /* --- one call ----------------------------------------------------------------------- */
@@ -49,24 +55,22 @@ static void
 store_outcome(struct tool_call *call)
 {
 	struct run *run = call->round->run;
+	const char *id = call->effect->call.id;
 	enum store_status status;
 
-	if (call->round->left == 1 || value_get(run->results, call->call.id) != NULL)
+	if (call->round->left == 1 || call->body == call->effect->known ||
+	    call->body == value_get(run->results, id))
 		return;
-	/* Whoever finds it stored does not ask for it again: who stored it must know so,
-	 * to acknowledge it. */
-	fiber_shield(true);
-	status = store_results(run->coordinator->store, call->arena, run->thread, run->id,
-	    run->epoch, value_map(call->arena, call->call.id, call->body, NULL));
-	fiber_shield(false);
+	status =
+	    run_store(run, call->arena, value_map(call->arena, id, call->body, NULL));
 	switch (status) {
 	case STORE_OK:
 		run->results_stored = true;
-		caller_stored(run->coordinator->caller, call->call.id);
+		caller_stored(run->coordinator->caller, call->effect->last_id);
 		break;
 	case STORE_FENCED:
-		/* The others of the round are the new owner's: not ours to cancel. */
-		caller_disown(run->coordinator->caller, run->id);
+	case STORE_STALE:
+		/* The others of the round are the next owner's: not ours to cancel. */
 		call->go = GO_DROP;
 		break;
 	default:
@@ -80,11 +84,10 @@ run_one(void *arg)
 	struct tool_call *call = arg;
 	struct tool_calls *round = call->round;
 
-	call->go = run_call(round->run, call->arena, &call->call, &call->body);
+	call->go = run_effect(round->run, call->arena, call->effect, &call->body);
 	if (call->go == GO_ON)
 		store_outcome(call);
-	if (call->go == GO_DROP ||
-	    (call->go == GO_ON && fails_run(round->run, call->body)))
+	if (call->go == GO_DROP || (call->go == GO_ON && body_fails_run(call)))
 		round->stop = true;
 	call->ended = true;
 	call->fiber = NULL;
@@ -139,13 +142,35 @@ run_all(struct tool_calls *round)
 /* --- the round ---------------------------------------------------------------------- */
 
 static const struct value *
-tool_request_body(struct run *run, struct arena *arena, const struct value *tool_call,
-    const struct value *tool)
+tool_request_body(struct run *run, struct arena *arena, const struct effect *effect)
 {
 	return value_map(arena, "run", value_str(arena, run->id), "thread",
-	    value_str(arena, run->thread), "tool_call", tool_call, "tool", tool, "state",
+	    value_str(arena, run->thread), "tool_call", effect->tool_call, "tool",
+	    effect->tool, "state",
 	    state_slice(run->state, arena, run->agent->spec->reads), "context",
-	    run->context, NULL);
+	    run->context, "answers", effect->answers, NULL);
+}
+
+/* Who is asked. A worker's tool is meant when the agent lists it; one of the same name that a
+ * middleware brings is run by any tool worker. A tool that is neither may be known to a wrap, which
+ * can run it only where it is. A plain tool's worker is called beneath one that runs the middleware. */
+static const char *
+service_of(struct run *run, struct arena *arena, const char *name,
+    const struct value *middleware)
+{
+	const struct catalog *catalog = run->coordinator->catalog;
+	const struct spec *spec = run->agent->spec;
+	const char *service = arena_printf(arena, SERVICE_TOOL_PREFIX "%s", name);
+
+	if (value_size(middleware) > 0 &&
+	    value_get_bool(value_get(catalog_tools(catalog), name), "plain", false))
+		return SERVICE_TOOLS;
+	if (value_contains(spec->tools, name))
+		return value_has(catalog_tools(catalog), name) ? service : SERVICE_TOOLS;
+	if (spec->wraps_tools && !spec_has_tool(spec, name) &&
+	    catalog_serves(catalog, service))
+		return service;
+	return SERVICE_TOOLS;
 }
 
 static void
@@ -153,23 +178,25 @@ prepare(struct tool_call *call, const struct value *tool_call)
 {
 	struct run *run = call->round->run;
 	struct arena *arena = call->arena;
+	struct effect *effect = call->effect;
 	const char *name = value_get_text(tool_call, "name");
-	bool served;
+	const struct value *profile = call->round->profiles->tool, *definition;
 
-	call->tool = value_get(call->round->profiles->tools, name);
-	/* A worker's tool is meant when the agent lists it; one of the same name that a
-	 * middleware brings is run by any tool worker. */
-	served = value_contains(run->agent->spec->tools, name) &&
-		 value_has(catalog_tools(run->coordinator->catalog), name);
-	call->call = (struct run_call){
+	effect->tool_call = tool_call;
+	effect->name = value_get(tool_call, "id");
+	effect->tool = definition = value_get(call->round->profiles->tools, name);
+	/* What a wrap runs must not run twice either. */
+	if (definition == NULL)
+		definition = value_get(catalog_tools(run->coordinator->catalog), name);
+	effect->call = (struct run_call){
 		.id = arena_printf(
 		    arena, "%s.%" PRIu64 ".%zu", run->id, run->step, call->index),
-		.service = served ? arena_printf(arena, SERVICE_TOOL_PREFIX "%s", name)
-				  : SERVICE_TOOLS,
-		.flags = value_get_bool(call->tool, "idempotent", true) ? 0 : WIRE_ONCE,
-		.profile = call->round->profiles->tool,
-		.request = tool_request_body(run, arena, tool_call, call->tool),
+		.service = service_of(run, arena, name, value_get(profile, "middleware")),
+		.flags = value_get_bool(definition, "idempotent", true) ? 0 : WIRE_ONCE,
+		.profile = profile,
 	};
+	run_round_recall(run, call->index, effect);
+	effect->call.request = tool_request_body(run, arena, effect);
 }
 
 /* An error of the tool's body that no wrapper absorbed: the model is told. */
@@ -186,62 +213,20 @@ error_command(
 	    value_map(arena, "messages", value_array(arena, &message, 1), NULL), NULL);
 }
 
-static void
-add_commands(struct run *run, struct step_result *result, const struct value *tool_call,
-    const struct value *commands)
-{
-	struct arena *arena = run->scratch;
-	const char *writer =
-	    arena_printf(arena, "tools:%s", value_get_text(tool_call, "name"));
-	size_t i;
-
-	for (i = 0; i < value_size(commands); i++) {
-		const struct value *command = value_at(commands, i);
-		const char *go_to = value_get_text(command, "goto");
-
-		value_list_add(&result->writers, value_str(arena, writer));
-		value_list_add(&result->updates,
-		    value_copy(arena, value_get(command, "update") != NULL
-					  ? value_get(command, "update")
-					  : value_empty_map()));
-		if (go_to != NULL)
-			result->go_to = arena_strdup(arena, go_to);
-	}
-}
-
-/* The call's tool message says whether it succeeded. */
-static bool
-succeeded(const struct value *commands, const char *id)
-{
-	size_t i, j;
-
-	for (i = 0; i < value_size(commands); i++) {
-		const struct value *messages =
-		    value_get(value_get(value_at(commands, i), "update"), "messages");
-
-		for (j = 0; j < value_size(messages); j++) {
-			const struct value *message = value_at(messages, j);
-
-			if (value_text_is(value_get(message, "tool_call_id"), id))
-				return !value_text_is(
-				    value_get(message, "status"), "error");
-		}
-	}
-	return false;
-}
-
 static enum go
-collect_one(struct run *run, struct step_result *result, struct tool_call *call,
-    const struct value *tool_call)
+collect_one(struct run *run, struct step_result *result, struct tool_call *call)
 {
 	const struct value *body = call->body, *commands = value_get(body, "commands");
-	struct fault *fault = value_has(body, "fault") ? fault_from_value(run->scratch,
-							     value_get(body, "fault"))
-						       : NULL;
+	const struct value *tool_call = call->effect->tool_call;
+	const struct fault *fault = NULL;
 
+	if (value_has(body, "fault"))
+		fault = fault_from_value(run->scratch, value_get(body, "fault"));
+	else if (!run_round_asks(body))
+		fault = run_command_flaw(run->scratch, tool_call, commands);
 	if (fault != NULL && fault->control)
 		return run_stopped_by(run, fault);
-	if (fault != NULL && fails_run(run, body))
+	if (fault != NULL && fails_run(run, fault))
 		return run_fail_with(run, fault);
 	if (fault != NULL) {
 		const struct value *command =
@@ -249,11 +234,11 @@ collect_one(struct run *run, struct step_result *result, struct tool_call *call,
 
 		commands = value_array(run->scratch, &command, 1);
 	}
-	if (!value_get_bool(call->tool, "return_direct", false) ||
-	    !succeeded(commands, value_get_text(tool_call, "id")))
+	run_effect_events(run, call->effect, body);
+	if (!value_get_bool(call->effect->tool, "return_direct", false) ||
+	    !run_command_succeeded(tool_call, commands))
 		result->all_direct = false;
-	add_commands(run, result, tool_call, commands);
-	return GO_ON;
+	return run_command_apply(run, result, tool_call, commands);
 }
 
 /* The next commit settles what was answered, be it the run's end. */
@@ -264,15 +249,15 @@ note_answered(const struct tool_calls *round)
 	size_t i;
 
 	for (i = 0; i < round->count; i++)
-		if (round->calls[i].body != NULL)
+		if (round->calls[i].body != NULL && round->effects[i].known == NULL)
 			value_list_add(&run->answered,
-			    value_str(run->batch, round->calls[i].call.id));
+			    value_str(run->batch, round->effects[i].last_id));
 }
 
 /* Brings the outcomes in call order into the step's result. A failure counts before a
  * drop: the others were cancelled because of it. */
 static enum go
-collect(struct tool_calls *round, const struct value *pending, struct step_result *result)
+collect(struct tool_calls *round, struct step_result *result)
 {
 	struct value_list notes = { .arena = round->run->scratch };
 	enum go go = GO_ON, one;
@@ -282,7 +267,7 @@ collect(struct tool_calls *round, const struct value *pending, struct step_resul
 		struct tool_call *call = &round->calls[i];
 
 		if (call->go == GO_ON && call->body != NULL) {
-			one = collect_one(round->run, result, call, value_at(pending, i));
+			one = collect_one(round->run, result, call);
 			value_list_add_all(
 			    &notes, value_copy(round->run->scratch,
 					value_get(call->body, "notes") != NULL
@@ -299,6 +284,30 @@ collect(struct tool_calls *round, const struct value *pending, struct step_resul
 	if (notes.count > 0)
 		result->notes = value_list_end(&notes);
 	return go;
+}
+
+/* A human is to answer a call: the others keep what they have. */
+static bool
+asks(const struct tool_calls *round)
+{
+	size_t i;
+
+	for (i = 0; i < round->count; i++)
+		if (run_round_asks(round->calls[i].body))
+			return true;
+	return false;
+}
+
+static enum go
+pause_round(struct tool_calls *round)
+{
+	const struct value **outcomes =
+	    arena_alloc(round->run->scratch, (round->count + 1) * sizeof *outcomes);
+	size_t i;
+
+	for (i = 0; i < round->count; i++)
+		outcomes[i] = round->calls[i].body;
+	return run_round_pause(round->run, round->effects, outcomes, round->count);
 }
 
 static void
@@ -327,19 +336,24 @@ run_tools_node(struct run *run, struct step_result *result)
 		return go;
 	round.profiles = agent_profiles(run->agent, run->coordinator->catalog);
 	round.calls = arena_alloc(run->scratch, (round.count + 1) * sizeof *round.calls);
+	round.effects =
+	    arena_alloc(run->scratch, (round.count + 1) * sizeof *round.effects);
 	for (i = 0; i < round.count; i++) {
 		round.calls[i].round = &round;
 		round.calls[i].arena = arena_new();
 		round.calls[i].index = i;
+		round.calls[i].effect = &round.effects[i];
 		prepare(&round.calls[i], value_at(pending, i));
 	}
 	go = run_all(&round);
 	note_answered(&round);
 	result->all_direct = round.count > 0;
 	if (go == GO_ON || round.stop)
-		go = collect(&round, pending, result);
+		go = collect(&round, result);
 	if (round.count > 0)
 		run->dirty = true;
+	if (go == GO_ON && asks(&round))
+		go = pause_round(&round);
 	release(&round);
 	return go;
 }

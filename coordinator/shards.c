@@ -1,25 +1,39 @@
 #include "shards.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "children.h"
 #include "coordinator.h"
 #include "fiber.h"
+#include "guard.h"
+#include "items.h"
 #include "log.h"
+#include "retention.h"
 #include "run.h"
+#include "webhooks.h"
 
 #define SWEEP_THREADS_MAX 200u
+#define ORPHANS_EVERY_MS 1000u /* children of runs that have ended are looked for */
+#define EXPIRED_EVERY_MS 3000u
+#define STILL_MS_MAX 10000u /* a shard where nothing was done for longer is trouble */
 
 struct shard {
 	struct shards *shards;
 	unsigned number;
+	uint64_t moved_ms; /* when Redis has last done what was to do, or nothing was */
 	struct fiber *fiber;
+	uint64_t orphans_ms; /* when to look for orphans next */
+	uint64_t expired_ms; /* when to look for threads whose time is over next */
+	uint64_t renewed_ms; /* when our lease was last prolonged, or we held nothing */
 };
 
 struct shards {
 	struct coordinator *coordinator;
 	struct shard shards[SHARDS];
-	bool stopping;
+	unsigned connects;      /* of Redis, as last seen */
+	uint64_t sweep_from_ms; /* no sweep before: others may be on their way back */
 };
 
 /* Cancels the runs of ours that are wanted ended. */
@@ -41,17 +55,12 @@ cancel_runs(struct coordinator *coordinator, const struct value *cancels)
 	}
 }
 
-/* A run held here, as it was before a wait. */
-struct held {
-	const char *thread, *run;
-	uint64_t epoch;
-};
-
-static struct held *
+/* The runs held here, as they are before a wait: one may commit meanwhile. */
+static struct store_hold *
 list_held(const struct shard *shard, struct arena *arena, size_t *count_r)
 {
 	const struct coordinator *coordinator = shard->shards->coordinator;
-	struct held *held =
+	struct store_hold *held =
 	    arena_alloc(arena, (zhashx_size(coordinator->runs) + 1) * sizeof *held);
 	struct run *run;
 	size_t count = 0;
@@ -59,8 +68,10 @@ list_held(const struct shard *shard, struct arena *arena, size_t *count_r)
 	for (run = zhashx_first(coordinator->runs); run != NULL;
 	     run = zhashx_next(coordinator->runs))
 		if (run->shard == shard->number && run->id != NULL)
-			held[count++] = (struct held){ arena_strdup(arena, run->thread),
-				arena_strdup(arena, run->id), run->epoch };
+			held[count++] =
+			    (struct store_hold){ arena_strdup(arena, run->thread),
+				    arena_strdup(arena, run->id), run->epoch,
+				    STORE_ANY_VERSION };
 	*count_r = count;
 	return held;
 }
@@ -73,11 +84,11 @@ drop_lost(const struct shard *shard, struct arena *arena)
 {
 	struct coordinator *coordinator = shard->shards->coordinator;
 	size_t count, i;
-	const struct held *held = list_held(shard, arena, &count);
+	const struct store_hold *held = list_held(shard, arena, &count);
 
 	for (i = 0; i < count; i++) {
-		enum store_status status = store_results(coordinator->store, arena,
-		    held[i].thread, held[i].run, held[i].epoch, value_empty_map());
+		enum store_status status =
+		    store_results(coordinator->store, arena, &held[i], value_empty_map());
 		const struct run *run = zhashx_lookup(coordinator->runs, held[i].thread);
 
 		if (status != STORE_FENCED || run == NULL || run->epoch != held[i].epoch)
@@ -93,27 +104,84 @@ renew(struct shard *shard, struct arena *arena)
 {
 	struct coordinator *coordinator = shard->shards->coordinator;
 	struct store_renewed renewed;
+	uint64_t now_ms = loop_now_ms(coordinator->loop);
+	/* A claim of ours may have prolonged a lease that had lapsed, before this could see it: so
+	 * the time between two renewals counts, whatever Redis says. */
+	bool is_late = now_ms - shard->renewed_ms > LEASE_MS - RENEW_MS;
 
-	if (store_renew(coordinator->store, arena, shard->number,
-		coordinator_owner(coordinator), LEASE_MS, &renewed) != STORE_OK)
+	if (store_renew(coordinator->store, arena, shard->number, LEASE_MS, &renewed) !=
+	    STORE_OK)
 		return;
-	if (renewed.lapsed)
+	shard->renewed_ms = now_ms;
+	shard->moved_ms = loop_now_ms(coordinator->loop);
+	if (renewed.lapsed || is_late)
 		drop_lost(shard, arena);
 	cancel_runs(coordinator, renewed.cancels);
+}
+
+/* When Redis was away, or refused to write, all leases have run out: those who come back get the
+ * time to renew them before their runs are taken from them. */
+static bool
+may_sweep(struct shards *shards)
+{
+	uint64_t now_ms = loop_now_ms(shards->coordinator->loop);
+	unsigned connects = redis_connects(shards->coordinator->redis);
+	bool refuses = !guard_claims(shards->coordinator->guard);
+
+	if (shards->connects != 0 && (refuses || connects != shards->connects))
+		shards->sweep_from_ms = now_ms + LEASE_MS;
+	shards->connects = connects;
+	return !refuses && now_ms >= shards->sweep_from_ms;
 }
 
 static void
 sweep(struct shard *shard, struct arena *arena)
 {
 	struct coordinator *coordinator = shard->shards->coordinator;
+	size_t held = zhashx_size(coordinator->runs);
+	size_t room = (size_t)coordinator->settings->slots;
 	const struct value *threads;
 	size_t i;
 
-	if (store_sweep(coordinator->store, arena, shard->number,
-		coordinator_owner(coordinator), SWEEP_THREADS_MAX, &threads) != STORE_OK)
+	room = room > held ? room - held : 0;
+	if (room == 0 && coordinator->owned[shard->number] == 0)
+		shard->moved_ms = loop_now_ms(coordinator->loop);
+	if (!may_sweep(shard->shards) || room == 0)
 		return;
+	if (store_sweep(coordinator->store, arena, shard->number,
+		room < SWEEP_THREADS_MAX ? (unsigned)room : SWEEP_THREADS_MAX,
+		&threads) != STORE_OK)
+		return;
+	shard->moved_ms = loop_now_ms(coordinator->loop);
 	for (i = 0; i < value_size(threads); i++)
 		coordinator_claim(coordinator, value_text(value_at(threads, i)));
+}
+
+static void
+sweep_orphans(struct shard *shard, struct arena *arena)
+{
+	struct coordinator *coordinator = shard->shards->coordinator;
+	uint64_t now_ms = loop_now_ms(coordinator->loop);
+
+	if (now_ms < shard->orphans_ms)
+		return;
+	shard->orphans_ms = now_ms + ORPHANS_EVERY_MS;
+	children_sweep(coordinator, arena, shard->number);
+	if (!coordinator->draining)
+		items_sweep(coordinator->store, arena, shard->number);
+	webhooks_sweep(coordinator, shard->number);
+}
+
+static void
+sweep_expired(struct shard *shard, struct arena *arena)
+{
+	struct coordinator *coordinator = shard->shards->coordinator;
+	uint64_t now_ms = loop_now_ms(coordinator->loop);
+
+	if (coordinator->draining || now_ms < shard->expired_ms)
+		return;
+	shard->expired_ms = now_ms + EXPIRED_EVERY_MS;
+	retention_sweep(coordinator, arena, shard->number);
 }
 
 static void
@@ -129,8 +197,13 @@ shard_main(void *arg)
 
 			if (shards->coordinator->owned[shard->number] > 0)
 				renew(shard, arena);
+			else
+				shard->renewed_ms =
+				    loop_now_ms(shards->coordinator->loop);
 			if (!shards->coordinator->draining)
 				sweep(shard, arena);
+			sweep_orphans(shard, arena);
+			sweep_expired(shard, arena);
 			arena_destroy(&arena);
 		} while (fiber_sleep(RENEW_MS) == 0);
 	}
@@ -147,11 +220,39 @@ shards_new(struct coordinator *coordinator)
 		abort();
 	shards->coordinator = coordinator;
 	for (i = 0; i < SHARDS; i++) {
-		shards->shards[i] = (struct shard){ .shards = shards, .number = i };
+		shards->shards[i] = (struct shard){ .shards = shards,
+			.number = i,
+			.renewed_ms = loop_now_ms(coordinator->loop),
+			.moved_ms = loop_now_ms(coordinator->loop) };
 		shards->shards[i].fiber = fiber_start(
 		    coordinator->loop, "shard", shard_main, &shards->shards[i]);
 	}
 	return shards;
+}
+
+bool
+shards_trouble(const struct shards *shards, char *text, size_t size)
+{
+	const struct coordinator *coordinator = shards->coordinator;
+	const struct shard *oldest = &shards->shards[0];
+	uint64_t now = loop_now_ms(coordinator->loop), since;
+	const char *why;
+	unsigned i;
+
+	for (i = 1; i < SHARDS; i++)
+		if (shards->shards[i].moved_ms < oldest->moved_ms)
+			oldest = &shards->shards[i];
+	/* While we stood still nobody could sweep. */
+	since = oldest->moved_ms;
+	if (loop_gap_ms(coordinator->loop) > since)
+		since = loop_gap_ms(coordinator->loop);
+	if (coordinator->draining || now < since + STILL_MS_MAX)
+		return false;
+	why = redis_trouble(coordinator->redis);
+	snprintf(text, size, "Redis has done nothing in shard %u for %llu s (%s)",
+	    oldest->number, (unsigned long long)(now - oldest->moved_ms) / 1000,
+	    *why == '\0' ? "it is connected" : why);
+	return true;
 }
 
 void

@@ -3,12 +3,18 @@
 #ifndef SHARDS_H
 #define SHARDS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 struct coordinator;
 struct shards;
 
 struct shards *shards_new(struct coordinator *coordinator);
 /* Ends the fibers; the loop must run until they have ended. */
 void shards_stop(struct shards *shards);
+/* True when Redis has done nothing in some shard for 10 s, that is, when this process is alive
+ * and no use; fills text with which, for how long, and what Redis says. */
+bool shards_trouble(const struct shards *shards, char *text, size_t size);
 void shards_destroy(struct shards **shards_p);
 
 #endif

@@ -1,5 +1,8 @@
 #include "submission.h"
 
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "chat.h"
@@ -9,12 +12,10 @@
 #include "redis.h"
 #include "wire.h"
 
-/* Ids of runs and threads become part of keys, call ids ("<run>.<step>.<n>") and topics.
- */
-#define RUN_ID_BYTES_MAX 96u
-
-static const char *const known_fields[] = { "agent", "input", "run", "thread", "context",
-	"resume", "stream", "tenant", "priority" };
+static const char *const known_fields[] = { "agent", "input", "run", "thread", "parent",
+	"context", "resume", "stream", "after_ms", "at", "deadline_ms", "priority",
+	"tenant", "metadata", "webhook", "multitask", "checkpoint", "update", "as",
+	"copy_of", "ttl_ms", "ttl_action" };
 #define KNOWN_COUNT (sizeof known_fields / sizeof *known_fields)
 
 static bool
@@ -74,12 +75,10 @@ take_id(struct arena *arena, const struct value *fields, const char *name,
 
 	if (id == NULL || *id == '\0')
 		return otherwise;
-	if (wire_is_id(id, RUN_ID_BYTES_MAX) && strpbrk(id, "{}*?[]\\") == NULL)
+	if (wire_is_run_id(id))
 		return id;
-	submission->error = arena_printf(arena,
-	    "%s: an id is 1 to %u printable ASCII characters without spaces and without "
-	    "any of {}*?[]\\",
-	    name, RUN_ID_BYTES_MAX);
+	submission->error =
+	    arena_printf(arena, "%s: " RUN_ID_RULE, name, RUN_ID_BYTES_MAX);
 	return otherwise;
 }
 
@@ -103,6 +102,49 @@ take_json(struct arena *arena, const struct value *fields, const char *name,
 		submission->error =
 		    arena_printf(arena, "%s is not valid JSON: %s", name, error);
 	return value;
+}
+
+static const char *
+take_multitask(
+    struct arena *arena, const struct value *fields, struct submission *submission)
+{
+	static const char *const strategies[] = { "enqueue", "interrupt", "rollback",
+		"reject" };
+	const char *multitask = text_of(fields, "multitask");
+	size_t i;
+
+	if (multitask == NULL || *multitask == '\0')
+		return NULL;
+	for (i = 0; i < sizeof strategies / sizeof *strategies; i++)
+		if (strcmp(strategies[i], multitask) == 0)
+			return strategies[i];
+	if (submission->error == NULL)
+		submission->error = arena_printf(arena,
+		    "multitask: '%.32s' is none of enqueue, interrupt, rollback, reject",
+		    multitask);
+	return NULL;
+}
+
+/* The number of a checkpoint, or NULL. */
+static const struct value *
+take_checkpoint(
+    struct arena *arena, const struct value *fields, struct submission *submission)
+{
+	const char *text = text_of(fields, "checkpoint");
+	char *end;
+	long long version;
+
+	if (text == NULL || *text == '\0')
+		return NULL;
+	version = strtoll(text, &end, 10);
+	if (*end == '\0' && *text >= '0' && *text <= '9' && version > 0 &&
+	    version < INT64_MAX)
+		return value_int(arena, version);
+	if (submission->error == NULL)
+		submission->error = arena_printf(arena,
+		    "checkpoint: '%.32s' is no version that `flotilla history` shows",
+		    text);
+	return NULL;
 }
 
 /* A text or a list of messages stands for {messages: ...}. */
@@ -135,6 +177,45 @@ take_input(struct arena *arena, const struct value *fields, struct submission *s
 	submission->input = input;
 }
 
+/* What a run writes as a node, which does nothing else. */
+static void
+take_update(struct arena *arena, const struct value *fields, struct value_fields *options,
+    struct submission *submission)
+{
+	const struct value *update = take_json(arena, fields, "update", submission);
+	const char *as = text_of(fields, "as"), *error = NULL;
+
+	if (update == NULL && as == NULL)
+		return;
+	if (update == NULL)
+		error = "as: goes with update, what to write as that node";
+	else if (!value_is(update, VALUE_MAP))
+		error = "update: must be a JSON object of messages and state fields";
+	else if (as == NULL || *as == '\0')
+		error = "as is missing: the node whose update it is";
+	else if (strlen(as) > ID_BYTES_MAX)
+		error = "as: longer than any node's name";
+	if (submission->error == NULL)
+		submission->error = error;
+	if (error != NULL)
+		return;
+	value_fields_set(options, "update", update);
+	value_fields_set(options, "as", value_str(arena, as));
+}
+
+static void
+take_copy_of(struct arena *arena, const struct value *fields,
+    struct value_fields *options, struct submission *submission)
+{
+	const char *source = take_id(arena, fields, "copy_of", NULL, submission);
+
+	if (source == NULL)
+		return;
+	if (strcmp(source, submission->thread) == 0 && submission->error == NULL)
+		submission->error = "copy_of: a thread cannot be copied into itself";
+	value_fields_set(options, "copy_of", value_str(arena, source));
+}
+
 static void
 take_options(
     struct arena *arena, const struct value *fields, struct submission *submission)
@@ -142,18 +223,82 @@ take_options(
 	struct value_fields options = { .arena = arena };
 	const struct value *resume = take_json(arena, fields, "resume", submission);
 	const struct value *context = take_json(arena, fields, "context", submission);
+	const struct value *checkpoint = take_checkpoint(arena, fields, submission);
 	const char *stream = text_of(fields, "stream");
 
 	if (resume != NULL)
 		value_fields_set(&options, "resume", resume);
 	if (context != NULL)
 		value_fields_set(&options, "context", context);
+	if (checkpoint != NULL)
+		value_fields_set(&options, "checkpoint", checkpoint);
 	if (stream != NULL && strcmp(stream, "0") != 0 && strcmp(stream, "false") != 0)
 		value_fields_set(&options, "stream", value_bool(true));
-	if (text_of(fields, "tenant") != NULL)
-		value_fields_set(
-		    &options, "tenant", value_str(arena, text_of(fields, "tenant")));
+	take_update(arena, fields, &options, submission);
+	take_copy_of(arena, fields, &options, submission);
 	submission->options = value_fields_end(&options);
+}
+
+/* Entry ids begin with Redis's time: what is moved again is due when it was. */
+static void
+take_more(struct arena *arena, const char *id, const struct value *fields,
+    struct submission *submission)
+{
+	const char *error =
+	    run_options_read(arena, fields, strtoll(id, NULL, 10), &submission->more);
+
+	if (submission->error == NULL)
+		submission->error = error;
+}
+
+/* "ms action" of the thread, or NULL. */
+static const char *
+take_ttl(struct arena *arena, const struct value *fields, struct submission *submission)
+{
+	const char *ms = text_of(fields, "ttl_ms"),
+		   *action = text_of(fields, "ttl_action");
+	const char *error = NULL;
+
+	if (ms == NULL && action == NULL)
+		return NULL;
+	if (ms == NULL)
+		error = "ttl_action: goes with ttl_ms";
+	else if (*ms == '\0' || ms[strspn(ms, "0123456789")] != '\0' ||
+		 strtoull(ms, NULL, 10) > TTL_MS_MAX)
+		error = arena_printf(
+		    arena, "ttl_ms: must be 0 (for ever) to %" PRIu64, TTL_MS_MAX);
+	else if (action != NULL && !submission_is_ttl_action(action))
+		error = "ttl_action: must be delete or keep_latest";
+	if (submission->error == NULL)
+		submission->error = error;
+	return error != NULL ? NULL
+			     : arena_printf(arena, "%" PRIu64 " %s",
+				   (uint64_t)strtoull(ms, NULL, 10),
+				   action != NULL ? action : "delete");
+}
+
+bool
+submission_is_ttl_action(const char *text)
+{
+	return strcmp(text, "delete") == 0 || strcmp(text, "keep_latest") == 0;
+}
+
+/* Whether it changes a thread without running anything. */
+static bool
+is_edit(const struct submission *submission)
+{
+	return value_has(submission->options, "update") ||
+	       value_has(submission->options, "copy_of");
+}
+
+/* Whether it says what to do by itself: another is a conversation's next input. */
+static bool
+needs_input(const struct submission *submission, const struct value *fields)
+{
+	if (value_has(submission->options, "resume") || is_edit(submission))
+		return false;
+	return !value_has(submission->options, "checkpoint") ||
+	       value_has(fields, "input");
 }
 
 void
@@ -166,6 +311,10 @@ submission_read(struct arena *arena, const char *id, const struct value *fields,
 	submission->run = take_id(arena, fields, "run", made, submission);
 	submission->thread =
 	    take_id(arena, fields, "thread", submission->run, submission);
+	submission->parent = take_id(arena, fields, "parent", NULL, submission);
+	if (submission->parent != NULL &&
+	    strcmp(submission->parent, submission->run) == 0)
+		submission->error = "parent: a run cannot be its own";
 	submission->agent = take_agent(fields, submission);
 	if (submission->error == NULL)
 		submission->error = unknown_field(arena, fields);
@@ -174,6 +323,11 @@ submission_read(struct arena *arena, const char *id, const struct value *fields,
 		submission->error = "agent is missing: the name of an agent that "
 				    "`flotilla agents list` shows";
 	take_options(arena, fields, submission);
-	if (submission->error == NULL && !value_has(submission->options, "resume"))
+	take_more(arena, id, fields, submission);
+	submission->multitask = take_multitask(arena, fields, submission);
+	submission->ttl = take_ttl(arena, fields, submission);
+	if (submission->multitask == NULL && is_edit(submission))
+		submission->multitask = "reject";
+	if (submission->error == NULL && needs_input(submission, fields))
 		take_input(arena, fields, submission);
 }

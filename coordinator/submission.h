@@ -5,17 +5,28 @@
 #ifndef SUBMISSION_H
 #define SUBMISSION_H
 
+#include "run_options.h"
 #include "value.h"
 
 struct submission {
 	const char *agent;
 	const char *run;           /* given, or made from the entry's id */
 	const char *thread;        /* given, or the run's id */
-	const struct value *input; /* {messages, field: value}; NULL for a resume */
-	const struct value
-	    *options;      /* {context?, stream?, resume?, tenant?, priority?} */
+	const char *parent;        /* the run it belongs to, or NULL */
+	const char *multitask;     /* what becomes of the thread's other runs; or NULL */
+	const struct value *input; /* {messages, field: value}; NULL: resume or replay */
+	const struct value *options; /* {context?, stream?, resume?, checkpoint?,
+				       update? as?, copy_of?} */
+	struct run_options more;     /* when, how urgent, ... */
+	const char *ttl; /* of its thread, "ms action", as fl_submit takes it; or NULL */
 	const char *error; /* set when it is refused: the reason, with its place */
 };
+
+/* Ten years: what a thread may be kept for, at most. */
+#define TTL_MS_MAX ((uint64_t)10 * 366 * 86400 * 1000)
+
+/* "delete" or "keep_latest". */
+bool submission_is_ttl_action(const char *text);
 
 /* Reads entry (id and [name, text, ...] as Redis gives them) into *submission_r,
  * everything in arena. run and thread are usable even when it is refused. */

@@ -119,3 +119,12 @@ chain_notes_end(struct value_list *notes)
 {
 	return notes->count > 0 ? value_list_end(notes) : NULL;
 }
+
+const struct value *
+chain_no_store(struct arena *arena)
+{
+	return value_map(arena, "fault",
+	    fault_to_value(arena, fault_new(arena, "NotImplementedError",
+				      "this process does not reach the store")),
+	    NULL);
+}

@@ -4,6 +4,7 @@
 #ifndef CHAIN_H
 #define CHAIN_H
 
+#include "interrupts.h"
 #include "middleware.h"
 
 /* The uses of one agent, in list order. */
@@ -29,13 +30,18 @@ struct model_backend {
 	 * this call from 1. */
 	struct model_response *(*send)(
 	    void *arg, struct model_request *request, unsigned attempt, const char *tag);
+	/* True when model ("provider:name") is known to give structured output by itself,
+	 * with_tools: beside tools. May be NULL: none is. */
+	bool (*gives_structured_output)(void *arg, const char *model, bool with_tools);
+	/* Reaches long-term memory: model_store. NULL when cancelled. May be NULL. */
+	const struct value *(*store)(void *arg, const struct value *op);
 	void *arg;
 };
 
 /* Runs modify_model_request, the wrap_model_call chain and the backend. Checks after the
- * wraps that tools added by them are known (semantics.md 3.4.2), sets the AI message's
- * name, collects updates. Returns the RESULT body in arena: {messages,
- * structured_response?, updates?} or {fault}. */
+ * wraps that tools added by them are known (semantics.md 3.4.2), asks for structured
+ * output and reads it (output.h), sets the AI message's name, collects updates. Returns the
+ * RESULT body in arena: {messages, structured_response?, updates?}, {interrupt} or {fault}. */
 const struct value *chain_model_call(struct arena *arena, const struct chain *chain,
     const struct value *profile, const struct value *request,
     const struct model_backend *backend);
@@ -53,16 +59,22 @@ struct tool_backend {
 	 * cancelled. */
 	const struct value *(*call_model)(
 	    void *arg, struct tool_request *request, const struct value *wish);
+	/* Reaches long-term memory: tool_store. NULL when cancelled. May be NULL. */
+	const struct value *(*store)(void *arg, const struct value *op);
 	void *arg;
 };
 
 /* Runs the wrap_tool_call chain; innermost: look-up (unknown: an error message listing
- * the valid names), argument check, tool. Returns the RESULT body in arena: {commands} or
- * {fault}. A fault that no wrapper absorbed is returned as such; the coordinator applies
+ * the valid names), argument check, tool. Returns the RESULT body in arena: {commands},
+ * {interrupt} or {fault}. A fault that no wrapper absorbed is returned as such; the coordinator applies
  * tool_errors. A hook's own fault is marked fatal. */
 const struct value *chain_tool_call(struct arena *arena, const struct chain *chain,
     const struct value *profile, const struct value *request, const char *idempotency_key,
     const struct tool_backend *backend);
+
+/* A result that is these commands, a worker's. */
+struct tool_result *tool_commands(
+    struct tool_request *request, const struct value *commands);
 
 /* --- coordinator -------------------------------------------------------------------- */
 
@@ -75,12 +87,15 @@ struct turn {
 	const struct value *context;
 	const char *run, *thread, *agent;
 	const struct value *(*call_model)(struct turn *turn, const struct value *request);
-	void *arg;           /* of call_model */
+	const struct value *(*store)(struct turn *turn, const struct value *op);
+	void *arg;           /* of these two */
 	struct fault *fault; /* set by turn_fail */
+	struct interrupts interrupts;
+	struct value_list notes; /* [{middleware, text}]; its arena is the turn's */
 };
 
-/* Runs the node hook. Returns its update (NULL: none); turn->fault is set when it failed.
- */
+/* Runs the node hook. Returns its update (NULL: none); turn->fault is set when it failed,
+ * turn->interrupts.asked when it waits for an answer. */
 const struct value *chain_node_hook(struct turn *turn, enum hook hook);
 
 #endif

@@ -23,6 +23,9 @@ void chain_note(struct value_list *notes, const struct middleware_use *use,
     const char *format, va_list args) __attribute__((format(printf, 3, 0)));
 const struct value *chain_notes_end(struct value_list *notes);
 
+/* The answer of a store that this process does not reach: a {fault}. */
+const struct value *chain_no_store(struct arena *arena);
+
 /* Joins names (array of strings) with ", "; at most NAMES_SHOWN_MAX of them. */
 const char *chain_join(struct arena *arena, const struct value *names);
 

@@ -6,12 +6,14 @@
 #include "fiber.h"
 #include "loop.h"
 #include "model_request.h"
+#include "output.h"
 
 /* The rest of the chain as one layer sees it. */
 struct model_next {
 	struct model_run *run;
 	size_t from; /* position in the chain of the first use behind this layer */
-	/* What the layers behind it returned beside the last response, inner first. */
+	/* What the layers behind it returned beside the last response, [{by, update}], inner
+	 * first. */
 	const struct value *updates;
 };
 
@@ -129,10 +131,15 @@ watch_control(struct model_run *run, const struct model_response *response)
 static struct model_response *
 ask_backend(struct model_run *run, struct model_request *request, const char *tag)
 {
-	unsigned attempt = tag == NULL ? ++run->sends : ++run->own_sends;
-	struct model_response *response =
-	    run->backend->send(run->backend->arg, request, attempt, tag);
+	const struct fault *fault = NULL;
+	struct model_response *response;
+	unsigned attempt;
 
+	request = output_request(request, &fault);
+	if (request == NULL)
+		return model_response_failed(run->arena, fault);
+	attempt = tag == NULL ? ++run->sends : ++run->own_sends;
+	response = run->backend->send(run->backend->arg, request, attempt, tag);
 	watch_control(run, response);
 	if (run->control != NULL)
 		return model_response_failed(run->arena, run->control);
@@ -140,7 +147,7 @@ ask_backend(struct model_run *run, struct model_request *request, const char *ta
 		return model_response_failed(
 		    run->arena, fault_new(run->arena, "APIResponseError",
 				    "no answer to %s", request->model));
-	return response;
+	return response->fault != NULL ? response : output_response(request, response);
 }
 
 static struct model_response *
@@ -183,6 +190,8 @@ settle(struct model_run *run, struct model_response *response)
 
 	if (!value_is_nil(response->update) && !value_is(response->update, VALUE_MAP))
 		return "gave an update that is not a map";
+	if (value_has(response->update, "jump_to"))
+		return "gave an update with jump_to: only node hooks jump";
 	if (response->messages == run->settled && run->settled != NULL)
 		return NULL;
 	if (response->messages == NULL)
@@ -240,7 +249,8 @@ run_layer(struct model_run *run, size_t at, struct model_request *request,
 	if (!value_is_nil(response->update))
 		*updates_r = value_array_add(run->arena,
 		    next.updates == NULL ? value_empty_array() : next.updates,
-		    response->update);
+		    value_map(run->arena, "by", value_str(run->arena, use->name),
+			"update", response->update, NULL));
 	return response;
 }
 
@@ -298,6 +308,72 @@ model_call(struct model_request *request, const struct value *wish)
 	return ask_backend(run, wished, tag);
 }
 
+/* The first key of command that a model's wrap cannot have, or NULL. */
+static const char *
+unfit_key(const struct value *command)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(command); i++)
+		if (strcmp(value_text(command->pairs[i].key), "update") != 0 &&
+		    !value_is_nil(command->pairs[i].value))
+			return value_text(command->pairs[i].key);
+	return NULL;
+}
+
+struct model_response *
+model_command(struct model_request *request, struct model_response *response,
+    const struct value *command)
+{
+	struct model_run *run = request->run;
+	const char *key = NULL, *reason = NULL;
+
+	if (!value_is(command, VALUE_MAP))
+		reason = "gave a command that is not a map";
+	else if ((key = unfit_key(command)) != NULL)
+		reason = arena_printf(run->arena,
+		    "gave a command with %s: around a model call only update counts; a "
+		    "node hook may jump",
+		    key);
+	if (reason != NULL && request->use != NULL)
+		run->broken =
+		    chain_hook_fault(run->arena, request->use, HOOK_WRAP_MODEL_CALL,
+			key != NULL ? "NotImplementedError" : "TypeError", reason);
+	else
+		response->update = value_get(command, "update");
+	return response;
+}
+
+const struct value *
+model_store(struct model_request *request, const struct value *op)
+{
+	struct model_run *run = request->run;
+	const struct value *answer;
+
+	if (run->control != NULL)
+		return NULL;
+	if (run->backend->store == NULL)
+		return chain_no_store(run->arena);
+	answer = run->backend->store(run->backend->arg, op);
+	if (answer == NULL)
+		run->control = fault_cancelled(run->arena);
+	return answer;
+}
+
+const struct value *
+model_interrupt(struct model_request *request, const struct value *value)
+{
+	struct model_run *run = request->run;
+	const struct value *answer;
+
+	if (run->control != NULL)
+		return NULL;
+	answer = interrupts_take(&run->interrupts, value);
+	if (answer == NULL)
+		run->control = interrupts_fault(run->arena);
+	return answer;
+}
+
 void
 model_note(struct model_request *request, const char *format, ...)
 {
@@ -348,8 +424,23 @@ modify_all(struct model_run *run, const struct fault **fault_r)
 static const struct value *
 fault_body(struct model_run *run, const struct fault *fault)
 {
+	if (run->interrupts.asked != NULL && fault == run->control)
+		return value_map(run->arena, "interrupt", run->interrupts.asked, "notes",
+		    chain_notes_end(&run->notes), NULL);
 	return value_map(run->arena, "fault", fault_to_value(run->arena, fault), "notes",
 	    chain_notes_end(&run->notes), NULL);
+}
+
+/* One value of each row, or NULL when there are no rows. */
+static const struct value *
+column(struct arena *arena, const struct value *rows, const char *key)
+{
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(rows); i++)
+		value_list_add(&list, value_get(value_at(rows, i), key));
+	return list.count == 0 ? NULL : value_list_end(&list);
 }
 
 const struct value *
@@ -362,6 +453,7 @@ chain_model_call(struct arena *arena, const struct chain *chain,
 		.profile = profile,
 		.request = request,
 		.backend = backend,
+		.interrupts = { .answers = value_get(request, "answers") },
 		.notes = { .arena = arena } };
 	const struct fault *fault = NULL;
 	struct model_request *modified = modify_all(&run, &fault);
@@ -376,5 +468,6 @@ chain_model_call(struct arena *arena, const struct chain *chain,
 	return value_map(arena, "messages", response->messages, "structured_response",
 	    value_is_nil(response->structured_response) ? NULL
 							: response->structured_response,
-	    "updates", updates, "notes", chain_notes_end(&run.notes), NULL);
+	    "updates", column(arena, updates, "update"), "writers",
+	    column(arena, updates, "by"), "notes", chain_notes_end(&run.notes), NULL);
 }

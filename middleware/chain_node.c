@@ -38,7 +38,10 @@ chain_node_hook(struct turn *turn, enum hook hook)
 	/* A cancelled run ends as cancelled whatever its hook made of that. */
 	if (fiber_cancelled() && (turn->fault == NULL || !turn->fault->control))
 		turn->fault = fault_cancelled(turn->arena);
-	if (turn->fault != NULL || value_is_nil(update))
+	/* One that asks is not done: what else it made counts when it runs again. */
+	else if (turn->interrupts.asked != NULL)
+		turn->fault = NULL;
+	if (turn->fault != NULL || turn->interrupts.asked != NULL || value_is_nil(update))
 		return NULL;
 	if (!value_is(update, VALUE_MAP)) {
 		turn->fault = chain_hook_fault(turn->arena, turn->use, hook,
@@ -122,12 +125,45 @@ turn_fail(struct turn *turn, const char *type, const char *format, ...)
 	return NULL;
 }
 
+void
+turn_note(struct turn *turn, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	turn->notes.arena = turn->arena;
+	chain_note(&turn->notes, turn->use, format, args);
+	va_end(args);
+}
+
 const struct value *
 turn_call_model(struct turn *turn, const struct value *request)
 {
-	const struct value *body = turn->call_model(turn, request);
+	const struct value *body;
 
+	if (turn->interrupts.asked != NULL)
+		return NULL;
+	body = turn->call_model(turn, request);
 	if (body == NULL)
 		turn->fault = fault_cancelled(turn->arena);
 	return body;
+}
+
+const struct value *
+turn_store(struct turn *turn, const struct value *op)
+{
+	const struct value *answer;
+
+	if (turn->interrupts.asked != NULL)
+		return NULL;
+	answer = turn->store(turn, op);
+	if (answer == NULL)
+		turn->fault = fault_cancelled(turn->arena);
+	return answer;
+}
+
+const struct value *
+turn_interrupt(struct turn *turn, const struct value *value)
+{
+	return interrupts_take(&turn->interrupts, value);
 }

@@ -278,6 +278,50 @@ tool_call_model(struct tool_request *request, const struct value *wish)
 	return body;
 }
 
+const struct value *
+tool_store(struct tool_request *request, const struct value *op)
+{
+	struct tool_run *run = request->run;
+	const struct value *answer;
+
+	if (run->control != NULL)
+		return NULL;
+	if (run->backend->store == NULL)
+		return chain_no_store(run->arena);
+	answer = run->backend->store(run->backend->arg, op);
+	if (answer == NULL)
+		run->control = fault_cancelled(run->arena);
+	return answer;
+}
+
+const struct value *
+tool_interrupt(struct tool_request *request, const struct value *value)
+{
+	struct tool_run *run = request->run;
+	const struct value *answer;
+
+	if (run->control != NULL)
+		return NULL;
+	answer = interrupts_take(&run->interrupts, value);
+	if (answer == NULL)
+		run->control = interrupts_fault(run->arena);
+	return answer;
+}
+
+const struct value *
+tool_answers(struct tool_request *request)
+{
+	struct tool_run *run = request->run;
+	struct interrupts *interrupts = &run->interrupts;
+	size_t from = interrupts->taken;
+
+	if (chain_next_use(run->chain, HOOK_WRAP_TOOL_CALL, 0) < run->chain->count)
+		return value_empty_array();
+	interrupts->taken = value_size(interrupts->answers);
+	return value_array_slice(
+	    run->arena, interrupts->answers, from, interrupts->taken);
+}
+
 void
 tool_note(struct tool_request *request, const char *format, ...)
 {
@@ -293,6 +337,9 @@ tool_note(struct tool_request *request, const char *format, ...)
 static const struct value *
 fault_body(struct tool_run *run, const struct fault *fault)
 {
+	if (run->interrupts.asked != NULL && fault == run->control)
+		return value_map(run->arena, "interrupt", run->interrupts.asked, "notes",
+		    chain_notes_end(&run->notes), NULL);
 	return value_map(run->arena, "fault", fault_to_value(run->arena, fault), "notes",
 	    chain_notes_end(&run->notes), NULL);
 }
@@ -308,6 +355,7 @@ chain_tool_call(struct arena *arena, const struct chain *chain,
 		.request = request,
 		.key = idempotency_key,
 		.backend = backend,
+		.interrupts = { .answers = value_get(request, "answers") },
 		.notes = { .arena = arena } };
 	struct tool_request *first = tool_request_new(&run);
 	struct tool_result *result;

@@ -7,6 +7,7 @@
 #include "bounds.h"
 #include "options.h"
 #include "schema.h"
+#include "uncertain.h"
 
 #define ROWS_MAX 64u
 
@@ -86,6 +87,12 @@ tool_flaw(struct arena *arena, const struct tool *tool)
 	if (tool->description == NULL || tool->run == NULL)
 		return arena_printf(
 		    arena, "tool %s needs a description and a body", tool->name);
+	if (tool->uncertain != NULL &&
+	    (!tool->once || !uncertain_parse(tool->uncertain, NULL)))
+		return arena_printf(arena,
+		    "tool %s: uncertain is tell_model, interrupt or repeat, for a tool "
+		    "with once",
+		    tool->name);
 	if (tool->parameters == NULL)
 		return NULL;
 	parameters =

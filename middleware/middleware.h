@@ -25,7 +25,7 @@
 #include "fault.h"
 #include "value.h"
 
-#define MIDDLEWARE_ABI 1u
+#define MIDDLEWARE_ABI 3u
 
 enum hook {
 	HOOK_BEFORE_AGENT,
@@ -134,11 +134,28 @@ const char *turn_middleware(struct turn *turn); /* the use's name */
 const struct value *turn_fail(struct turn *turn, const char *type, const char *format,
     ...) __attribute__((format(printf, 3, 4)));
 
+/* As model_note, in the event of the hook's step. */
+void turn_note(struct turn *turn, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Asks a model, outside the user's token stream. request: {model?, system_prompt?,
  * messages, tools?, tool_choice?, response_format?, model_settings?}; the agent's model
  * by default. Returns the RESULT body ({messages} or {fault}), or NULL when the run was
  * cancelled. The call's id is deterministic and its result stored like any other. */
 const struct value *turn_call_model(struct turn *turn, const struct value *request);
+
+/* Reaches long-term memory: op is {op: "put"|"get"|"delete"|"search"|"namespaces", namespace: [label],
+ * ...} as store/items.h and docs/store.md have it. Returns its answer, {fault} among them, or
+ * NULL when the run was cancelled. A hook may run again after a crash: what it puts must not
+ * depend on what it has put. */
+const struct value *turn_store(struct turn *turn, const struct value *op);
+
+/* Asks a human: value (any; in the turn's arena) is what the run's record shows. Returns the
+ * answer, or NULL: there is none yet. Then return NULL from the hook at once: the run pauses, holds
+ * no process, and survives every restart. When it is resumed the hook runs again from its first
+ * line, and this call returns the answer (nil is one), so what stands before it must bear to
+ * run twice. Several in one hook are matched by their order. docs/interrupts.md. */
+const struct value *turn_interrupt(struct turn *turn, const struct value *value);
 
 /* --- worker-model ------------------------------------------------------------------- */
 
@@ -187,6 +204,11 @@ struct model_response *model_answer(
 struct model_response *model_fail(
     struct model_request *request, const struct fault *fault);
 
+/* Returns response with the update of command ({update}) as this layer's. A command that says
+ * more (goto: only tools may) fails the call. */
+struct model_response *model_command(struct model_request *request,
+    struct model_response *response, const struct value *command);
+
 /* Fails the call from modify_model_request: return its NULL from the hook. */
 struct model_request *model_refuse(
     struct model_request *request, const struct fault *fault);
@@ -195,6 +217,15 @@ struct model_request *model_refuse(
  * event of the step. */
 void model_note(struct model_request *request, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* As turn_interrupt, from modify_model_request and wrap_model_call: on NULL return NULL at once.
+ * No layer can catch it, and the whole call runs again with the answers. All hooks of one
+ * call share them, in the order in which they ask. */
+const struct value *model_interrupt(
+    struct model_request *request, const struct value *value);
+
+/* As turn_store; asked of a coordinator, through the broker. */
+const struct value *model_store(struct model_request *request, const struct value *op);
 
 /* Calls a model from a wrap, outside the chain and the token stream: {model?,
  * system_prompt?, messages, ...} as turn_call_model's. */
@@ -244,12 +275,29 @@ struct tool_result *tool_answer(
 struct tool_result *tool_command(
     struct tool_request *request, const struct value *update);
 struct tool_result *tool_fail(struct tool_request *request, const struct fault *fault);
+/* A command that also says where the run goes on: the name of a node, "end" as the jump does. All
+ * commands of a step must agree. docs/middleware.md. */
+struct tool_result *tool_goto(
+    struct tool_request *request, const struct value *update, const char *node);
 /* As model_note. */
 void tool_note(struct tool_request *request, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The (first) tool message of result that answers this call, or NULL. */
 const struct value *tool_message_of(
     const struct tool_request *request, const struct tool_result *result);
+/* As turn_interrupt, from wrap_tool_call and from a tool's body: on NULL return NULL at once.
+ * No layer can catch it, and the whole call runs again with the answers, under the same
+ * idempotency key; what other calls of the round gave is kept. All hooks of one call and its
+ * tool share the answers, in the order in which they ask. A tool that must not run twice
+ * (`once`) asks before its effect. */
+const struct value *tool_interrupt(
+    struct tool_request *request, const struct value *value);
+/* For a tool that runs anew for each answer, such as a program: takes the answers that are
+ * there and certainly its own, [value]. None when the agent has a wrap_tool_call, which may
+ * have asked, too: then tool_interrupt gives them one by one. */
+const struct value *tool_answers(struct tool_request *request);
+/* As model_store. */
+const struct value *tool_store(struct tool_request *request, const struct value *op);
 /* Asks a model, through the broker; as turn_call_model. Returns the RESULT body or NULL.
  */
 const struct value *tool_call_model(
@@ -270,8 +318,10 @@ struct tool {
 	const char *description;
 	const char *parameters; /* JSON Schema */
 	bool return_direct;
-	bool once;           /* must not run twice for one call; default: idempotent */
-	uint64_t timeout_ms; /* 0: the call's deadline alone */
+	bool once;             /* must not run twice for one call; default: idempotent */
+	const char *uncertain; /* with once: what becomes of a call whose fate is unknown:
+				  "tell_model" (the default, NULL), "interrupt", "repeat" */
+	uint64_t timeout_ms;   /* 0: the call's deadline alone */
 	struct tool_result *(*run)(struct tool_request *request);
 };
 

@@ -220,6 +220,8 @@ model_request_new(struct model_run *run)
 	request->system_prompt = value_get_text(profile, "system_prompt");
 	set_messages(request, value_get(run->request, "messages"));
 	set_tools(request, value_get(profile, "tools"));
+	/* Of a call that a middleware makes by itself. */
+	request->tool_choice = value_get(profile, "tool_choice");
 	request->response_format = value_get(profile, "response_format");
 	set_model_settings(request, value_get(profile, "model_settings"));
 	return request;

@@ -14,8 +14,10 @@ struct model_run {
 	const struct model_backend *backend;
 	unsigned sends, own_sends; /* to the backend: of the chain, of model_call */
 
-	/* Cancellation: once seen, every layer returns it whatever its hook answers. */
+	/* Cancellation or interrupt: once seen, every layer returns it whatever its hook
+	 * answers. */
 	const struct fault *control;
+	struct interrupts interrupts;
 	/* A hook misused an accessor, or refused in modify_model_request: taken by the
 	 * runner when that hook has returned. */
 	const struct fault *broken;

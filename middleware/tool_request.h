@@ -23,6 +23,7 @@ struct tool_run {
 	/* Cancellation or interrupt: once seen, every layer returns it whatever its hook
 	 * answers. */
 	const struct fault *control;
+	struct interrupts interrupts;
 	/* A hook misused an accessor: taken by the runner when that hook has returned. */
 	const struct fault *broken;
 	/* The last commands brought into form: not to be looked at again by every layer

@@ -32,6 +32,28 @@ tool_command(struct tool_request *request, const struct value *update)
 }
 
 struct tool_result *
+tool_goto(struct tool_request *request, const struct value *update, const char *node)
+{
+	struct arena *arena = request->run->arena;
+	struct tool_result *result = arena_alloc(arena, sizeof *result);
+	const struct value *command =
+	    value_map(arena, "update", update, "goto", value_str(arena, node), NULL);
+
+	result->commands = value_array(arena, &command, 1);
+	return result;
+}
+
+struct tool_result *
+tool_commands(struct tool_request *request, const struct value *commands)
+{
+	struct arena *arena = request->run->arena;
+	struct tool_result *result = arena_alloc(arena, sizeof *result);
+
+	result->commands = commands;
+	return result;
+}
+
+struct tool_result *
 tool_answer(struct tool_request *request, const char *content, const char *status)
 {
 	struct arena *arena = request->run->arena;

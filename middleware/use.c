@@ -21,7 +21,9 @@ tool_to_value(struct arena *arena, const struct tool *tool)
 	return value_map(arena, "name", value_str(arena, tool->name), "description",
 	    value_str(arena, tool->description), "parameters", parameters,
 	    "return_direct", tool->return_direct ? value_bool(true) : NULL, "idempotent",
-	    value_bool(!tool->once), "timeout_ms",
+	    value_bool(!tool->once), "uncertain",
+	    tool->uncertain == NULL ? NULL : value_str(arena, tool->uncertain),
+	    "timeout_ms",
 	    tool->timeout_ms == 0 ? NULL : value_int(arena, (int64_t)tool->timeout_ms),
 	    NULL);
 }

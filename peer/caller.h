@@ -1,12 +1,13 @@
 /* caller: calls sent through the broker and watched until their outcome is stored.
  *
- * Owns each CALL until CALL_ACK or RESULT (sent again every RESEND_MS, and on every
- * reconnect, flagged WIRE_RESEND, under the same id) and each RESULT until the caller
- * says that it is stored (then RESULT_ACK, again whenever the RESULT comes again). */
+ * Owns each CALL until CALL_ACK or RESULT (sent again every RESEND_MS, and by another link
+ * when its own goes down, flagged WIRE_RESEND, under the same id) and each RESULT until the
+ * caller says that it is stored (then RESULT_ACK, again whenever the RESULT comes again).
+ * The rules are a pure state machine in ledger.[ch]. */
 #ifndef CALLER_H
 #define CALLER_H
 
-#include "peer.h"
+#include "links.h"
 
 struct caller;
 
@@ -32,16 +33,17 @@ struct call_outcome {
 	    *body; /* with other codes: what the worker still said, or NULL */
 };
 
-/* Returns new; keeps peer. */
-struct caller *caller_new(struct loop *loop, struct peer *peer);
+/* Returns new; keeps links. */
+struct caller *caller_new(struct loop *loop, struct links *links);
 void caller_destroy(struct caller **caller_p);
 
-/* The peer's events that concern calls: hand them on. caller_message answers true when
+/* The links' events that concern calls: hand them on. caller_message answers true when
  * the message was one of ours. */
-void caller_up(struct caller *caller);
-void caller_down(struct caller *caller);
-bool caller_message(
-    struct caller *caller, const struct header *header, struct parts *bodies);
+void caller_up(struct caller *caller, uint32_t link);
+void caller_leaving(struct caller *caller, uint32_t link);
+void caller_down(struct caller *caller, uint32_t link);
+bool caller_message(struct caller *caller, uint32_t link, const struct header *header,
+    struct parts *bodies);
 
 /* Sends request and waits, on a fiber. Returns 0 with the outcome decoded into arena, or
  * -1 when the fiber was cancelled: a CANCEL has been sent and the call is forgotten after
@@ -52,8 +54,10 @@ int caller_call(struct caller *caller, struct arena *arena,
     const struct call_request *request, struct call_outcome *outcome_r);
 
 /* Waits, on a fiber, until none of run's cancelled calls is under way any more: each has
- * ended at its worker, or CANCEL_WAIT_MS are over. Returns 0, or -1 when cancelled. */
-int caller_wait_left(struct caller *caller, const char *run);
+ * ended at its worker, or CANCEL_WAIT_MS are over. Returns 0, or -1 when cancelled.
+ * given_up_r: the ids of those that nobody has said to have ended, in arena. */
+int caller_wait_left(struct caller *caller, struct arena *arena, const char *run,
+    const struct value **given_up_r);
 
 /* Says that the outcome of call id is stored (or that nobody wants it): the worker may
  * forget. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "memory.h"
+#include "planted.h"
 #include "outbox_table.h"
 
 /* --- life ------------------------------------------------------------------------- */
@@ -16,9 +17,11 @@ outbox_new(uint32_t capacity, uint64_t seed)
 	outbox->capacity = capacity;
 	outbox->entries = id_table_new(seed);
 	outbox->once = settled_new(seed, OUTBOX_SETTLED_MAX, RESULT_KEEP_MS);
+	outbox->sought = settled_new(seed, OUTBOX_SETTLED_MAX, SETTLED_KEEP_MS);
 	TAILQ_INIT(&outbox->running);
 	TAILQ_INIT(&outbox->finished);
 	TAILQ_INIT(&outbox->dead);
+	SLIST_INIT(&outbox->announced);
 	return outbox;
 }
 
@@ -36,13 +39,14 @@ outbox_destroy(struct outbox **outbox_p, void (*drop)(struct parcel *parcel))
 	while (!TAILQ_EMPTY(&outbox->finished))
 		outbox_entry_forget(outbox, TAILQ_FIRST(&outbox->finished));
 	for (i = 0; i < outbox->action_count && drop != NULL; i++)
-		drop(outbox->actions[i].parcel);
+		if (outbox->actions[i].type == OUTBOX_FREE)
+			drop(outbox->actions[i].parcel);
 	outbox_free_dead(outbox);
 	id_table_destroy(&outbox->entries);
 	settled_destroy(&outbox->once);
+	settled_destroy(&outbox->sought);
 	heap_release(&outbox->timers);
 	free(outbox->actions);
-	free(outbox->announced);
 	free(outbox);
 	*outbox_p = NULL;
 }
@@ -57,36 +61,47 @@ take_over(struct entry *entry, const struct header *call)
 	entry->epoch = call->epoch;
 }
 
+/* A broker that has looked for it just now did so in vain: the CALL was under way. */
 static void
-start(struct outbox *outbox, const struct header *call)
+start(struct outbox *outbox, uint32_t link, const struct header *call)
 {
 	struct entry *entry = outbox_entry_new(outbox, call);
 
+	entry->known = LINK_BIT(link);
 	take_over(entry, call);
 	if (call->deadline_ms > 0)
 		heap_put(
 		    &outbox->timers, &entry->timer, outbox->now_ms + call->deadline_ms);
-	outbox_send(outbox, MSG_CALL_ACK, entry->id);
+	outbox_send_about(outbox, LINK_BIT(link), MSG_CALL_ACK, entry->id);
 	outbox_act(outbox, OUTBOX_START)->header.call_id = entry->id;
+	if (settled_has(outbox->sought, entry->id))
+		outbox_announce_call(outbox, entry);
 }
 
 static void
-on_call(struct outbox *outbox, const struct header *call)
+on_call(struct outbox *outbox, uint32_t link, const struct header *call)
 {
 	struct entry *entry = id_table_get(outbox->entries, call->call_id);
+	link_set from = LINK_BIT(link);
 
+	if (PLANTED(WORKER_RUNS_AGAIN) && entry != NULL && entry->finished) {
+		outbox_entry_forget(outbox, entry);
+		entry = NULL;
+	}
 	if (entry != NULL) {
 		take_over(entry, call);
-		outbox_send(outbox, MSG_CALL_ACK, entry->id);
+		entry->known |= from;
+		entry->unwanted &= ~from;
+		outbox_send_about(outbox, from, MSG_CALL_ACK, entry->id);
 		if (entry->finished)
-			outbox_send_result(outbox, entry);
+			outbox_send_result(outbox, from, entry);
 	} else if ((call->flags & WIRE_ONCE) != 0 &&
 		   settled_has(outbox->once, call->call_id)) {
-		outbox_send_code(outbox, call->call_id, CODE_WORKER_LOST);
+		outbox_send_code(outbox, from, call->call_id, CODE_WORKER_LOST);
 	} else if (outbox->draining || outbox->running_count >= outbox->capacity) {
-		outbox_send_busy(outbox, call->call_id);
+		outbox_send_busy(outbox, from, call->call_id);
 	} else {
-		start(outbox, call);
+		start(outbox, link, call);
 	}
 }
 
@@ -108,37 +123,71 @@ cause_of(const struct header *cancel)
 	return cancel->code == CODE_WORKER_LOST ? STOP_RELEASED : STOP_CANCELLED;
 }
 
+/* A broker that has the call elsewhere speaks for itself alone: while another one counts on
+ * it here, it goes on. */
 static void
-on_cancel(struct outbox *outbox, const struct header *cancel)
+stop_for(struct outbox *outbox, link_set from, struct entry *entry, enum stop_cause cause)
 {
-	struct entry *entry = id_table_get(outbox->entries, cancel->call_id);
-
-	if (entry != NULL && entry->finished)
-		outbox_send_result(outbox, entry);
-	else if (entry != NULL)
-		stop(outbox, entry, cause_of(cancel));
-	else if (cause_of(cancel) != STOP_RELEASED)
-		outbox_send_code(outbox, cancel->call_id, CODE_CANCELLED);
+	if (cause == STOP_RELEASED) {
+		entry->unwanted |= from;
+		if ((entry->known & outbox->up & ~entry->unwanted) != 0)
+			return;
+	}
+	stop(outbox, entry, cause);
 }
 
 static void
-on_result_ack(struct outbox *outbox, const struct header *ack)
+on_cancel(struct outbox *outbox, uint32_t link, const struct header *cancel)
+{
+	struct entry *entry = id_table_get(outbox->entries, cancel->call_id);
+	enum stop_cause cause = cause_of(cancel);
+
+	if (entry != NULL)
+		entry->known |= LINK_BIT(link);
+	if (entry != NULL && entry->finished)
+		outbox_send_result(outbox, LINK_BIT(link), entry);
+	else if (entry != NULL)
+		stop_for(outbox, LINK_BIT(link), entry, cause);
+	else if (cause != STOP_RELEASED)
+		outbox_send_code(outbox, LINK_BIT(link), cancel->call_id,
+		    cause == STOP_EXPIRED ? CODE_EXPIRED : CODE_CANCELLED);
+}
+
+/* The other brokers that know the call have no other way to hear that it is settled. */
+static void
+on_result_ack(struct outbox *outbox, uint32_t link, const struct header *ack)
 {
 	struct entry *entry = id_table_get(outbox->entries, ack->call_id);
 
-	if (entry != NULL && entry->finished)
-		outbox_entry_forget(outbox, entry);
+	if (entry == NULL || !entry->finished)
+		return;
+	outbox_send_about(
+	    outbox, entry->known & ~LINK_BIT(link), MSG_RESULT_ACK, entry->id);
+	outbox_entry_forget(outbox, entry);
 }
 
 static void
-on_message(struct outbox *outbox, const struct header *header)
+start_probe(struct outbox *outbox, uint32_t link, const struct header *probe)
+{
+	struct outbox_action *action = outbox_act(outbox, OUTBOX_START_PROBE);
+
+	action->link = link;
+	action->header = *probe;
+}
+
+static void
+on_message(struct outbox *outbox, uint32_t link, const struct header *header)
 {
 	if (header->type == MSG_CALL)
-		on_call(outbox, header);
+		on_call(outbox, link, header);
 	else if (header->type == MSG_CANCEL)
-		on_cancel(outbox, header);
+		on_cancel(outbox, link, header);
 	else if (header->type == MSG_RESULT_ACK)
-		on_result_ack(outbox, header);
+		on_result_ack(outbox, link, header);
+	else if (header->type == MSG_SEEK)
+		outbox_announce_sought(outbox, link, header);
+	else if (header->type == MSG_PROBE)
+		start_probe(outbox, link, header);
 }
 
 /* --- ends ----------------------------------------------------------------------------- */
@@ -148,21 +197,27 @@ finish(struct outbox *outbox, struct entry *entry, enum wire_code code,
     struct parcel *parcel)
 {
 	outbox_entry_finish(outbox, entry, code, parcel);
-	outbox_send_result(outbox, entry);
+	outbox_resend_result(outbox, entry);
 	if (outbox->finished_count > OUTBOX_RESULTS_MAX) {
 		outbox->lost++;
 		outbox_entry_forget(outbox, TAILQ_FIRST(&outbox->finished));
 	}
 }
 
+/* Of a call that must not run twice nobody knows how far it came: not even that it was late may
+ * be taken for leave to ask for it again. Who cancels does not ask again. */
 static enum wire_code
-code_of(const struct entry *entry, bool interrupted)
+code_of(const struct entry *entry, bool interrupted, bool lost)
 {
+	if (lost)
+		return CODE_WORKER_LOST;
 	if (!interrupted)
 		return CODE_OK;
 	if (entry->cause == STOP_RELEASED)
-		return CODE_WORKER_LOST; /* begun, stopped, and not to be begun again */
-	return entry->cause == STOP_EXPIRED ? CODE_EXPIRED : CODE_CANCELLED;
+		return CODE_WORKER_LOST;
+	if (entry->cause == STOP_EXPIRED)
+		return (entry->flags & WIRE_ONCE) != 0 ? CODE_WORKER_LOST : CODE_EXPIRED;
+	return CODE_CANCELLED;
 }
 
 static void
@@ -171,13 +226,15 @@ on_ended(struct outbox *outbox, const struct outbox_event *event)
 	struct entry *entry = id_table_get(outbox->entries, event->call_id);
 
 	assert(entry != NULL && !entry->finished);
-	if (event->interrupted && entry->cause == STOP_RELEASED &&
+	outbox->credit_due = true;
+	if (event->interrupted && !event->lost && entry->cause == STOP_RELEASED &&
 	    (entry->flags & WIRE_ONCE) == 0) {
-		outbox_send(outbox, MSG_RELEASE, entry->id);
+		outbox_send_about(outbox, entry->known, MSG_RELEASE, entry->id);
 		outbox_free_parcel(outbox, event->parcel);
 		outbox_entry_forget(outbox, entry);
 	} else {
-		finish(outbox, entry, code_of(entry, event->interrupted), event->parcel);
+		finish(outbox, entry, code_of(entry, event->interrupted, event->lost),
+		    event->parcel);
 	}
 }
 
@@ -187,57 +244,46 @@ on_not_started(struct outbox *outbox, const char *id)
 	struct entry *entry = id_table_get(outbox->entries, id);
 
 	assert(entry != NULL && !entry->finished);
-	outbox_send_busy(outbox, entry->id);
+	outbox_send_busy(outbox, entry->known, entry->id);
 	outbox_entry_forget(outbox, entry);
 }
 
 /* --- sessions ------------------------------------------------------------------------- */
 
-/* Running and finished calls, in one array that the ANNOUNCEs share. */
-static size_t
-list_calls(struct outbox *outbox)
-{
-	struct wire_call *list;
-	struct entry *entry;
-	size_t count = 0;
-
-	free(outbox->announced);
-	outbox->announced = list =
-	    xcalloc(outbox->running_count + outbox->finished_count + 1, sizeof *list);
-	TAILQ_FOREACH(entry, &outbox->running, link)
-		list[count++] = (struct wire_call){ entry->id, CALL_RUNNING };
-	TAILQ_FOREACH(entry, &outbox->finished, link)
-		list[count++] = (struct wire_call){ entry->id, CALL_FINISHED };
-	return count;
-}
-
 static void
-announce(struct outbox *outbox)
+on_up(struct outbox *outbox, uint32_t link)
 {
-	size_t count = list_calls(outbox), at, some;
+	const struct header drain = { .type = MSG_DRAIN };
 
-	for (at = 0; at < count; at += some) {
-		some =
-		    count - at < ANNOUNCED_CALLS_MAX ? count - at : ANNOUNCED_CALLS_MAX;
-		outbox_act(outbox, OUTBOX_SEND)->header =
-		    (struct header){ .type = MSG_ANNOUNCE,
-			    .calls = outbox->announced + at,
-			    .call_count = some };
-	}
-}
-
-static void
-on_up(struct outbox *outbox)
-{
-	struct entry *entry;
-
-	announce(outbox);
-	TAILQ_FOREACH(entry, &outbox->finished, link) {
-		entry->resend_ms = RESEND_MS;
-		outbox_send_result(outbox, entry);
-	}
+	outbox->up |= LINK_BIT(link);
+	outbox_announce_up(outbox, link);
 	if (outbox->draining)
-		outbox_act(outbox, OUTBOX_SEND)->header.type = MSG_DRAIN;
+		outbox_send(outbox, LINK_BIT(link), &drain, NULL);
+}
+
+static void
+on_down(struct outbox *outbox, uint32_t link)
+{
+	outbox->up &= ~LINK_BIT(link);
+	outbox_announce_down(outbox, link);
+}
+
+/* A broker sees the slots that its own calls free; those that others' calls free it is told
+ * of, for it may have calls that wait. */
+static void
+tell_credit(struct outbox *outbox)
+{
+	struct header header = { .type = MSG_CREDIT };
+
+	if (!outbox->credit_due || outbox->draining ||
+	    outbox->now_ms < outbox->credit_ms + CREDIT_PAUSE_MS)
+		return;
+	outbox->credit_due = false;
+	outbox->credit_ms = outbox->now_ms;
+	if ((outbox->up & (outbox->up - 1)) == 0)
+		return; /* there is but one */
+	outbox_report(outbox, &header);
+	outbox_send(outbox, outbox->up, &header, NULL);
 }
 
 /* --- time ----------------------------------------------------------------------------- */
@@ -245,8 +291,10 @@ on_up(struct outbox *outbox)
 static void
 ring(struct outbox *outbox, struct entry *entry)
 {
-	if (entry->finished)
-		outbox_send_result(outbox, entry);
+	if (entry->finished && PLANTED(RESULT_NOT_RESENT))
+		heap_remove(&outbox->timers, &entry->timer);
+	else if (entry->finished)
+		outbox_resend_result(outbox, entry);
 	else
 		stop(outbox, entry, STOP_EXPIRED);
 }
@@ -261,6 +309,7 @@ on_tick(struct outbox *outbox)
 	    (node = heap_first(&outbox->timers)) != NULL && node->rank <= outbox->now_ms)
 		ring(outbox, HEAP_ITEM(node, struct entry, timer));
 	settled_expire(outbox->once, outbox->now_ms);
+	settled_expire(outbox->sought, outbox->now_ms);
 	if (!outbox->draining || outbox->now_ms < outbox->drain_end_ms)
 		return;
 	TAILQ_FOREACH(entry, &outbox->running, link)
@@ -272,6 +321,7 @@ on_tick(struct outbox *outbox)
 static void
 on_drain(struct outbox *outbox, uint64_t drain_ms)
 {
+	const struct header header = { .type = MSG_DRAIN };
 	uint64_t reserve_ms =
 	    drain_ms / 2 < OUTBOX_FLUSH_MS ? drain_ms / 2 : OUTBOX_FLUSH_MS;
 
@@ -280,7 +330,7 @@ on_drain(struct outbox *outbox, uint64_t drain_ms)
 	outbox->draining = true;
 	outbox->drain_end_ms = outbox->now_ms + drain_ms - reserve_ms;
 	outbox->flush_end_ms = outbox->now_ms + drain_ms - reserve_ms / 4;
-	outbox_act(outbox, OUTBOX_SEND)->header.type = MSG_DRAIN;
+	outbox_send(outbox, outbox->up, &header, NULL);
 }
 
 /* After every event: is a drain at its end? A result that nobody acknowledges is not waited
@@ -308,16 +358,23 @@ outbox_step(struct outbox *outbox, const struct outbox_event *event, uint64_t no
 		outbox->now_ms = now_ms;
 	switch (event->type) {
 	case OUTBOX_MESSAGE:
-		on_message(outbox, event->header);
+		on_message(outbox, event->link, event->header);
 		break;
 	case OUTBOX_ENDED:
 		on_ended(outbox, event);
+		break;
+	case OUTBOX_PROBED:
+		outbox_send_about(
+		    outbox, LINK_BIT(event->link), MSG_PROBE, event->call_id);
 		break;
 	case OUTBOX_NOT_STARTED:
 		on_not_started(outbox, event->call_id);
 		break;
 	case OUTBOX_UP:
-		on_up(outbox);
+		on_up(outbox, event->link);
+		break;
+	case OUTBOX_DOWN:
+		on_down(outbox, event->link);
 		break;
 	case OUTBOX_TICK:
 		on_tick(outbox);
@@ -326,6 +383,7 @@ outbox_step(struct outbox *outbox, const struct outbox_event *event, uint64_t no
 		on_drain(outbox, event->drain_ms);
 		break;
 	}
+	tell_credit(outbox);
 	check_drained(outbox);
 	return (struct outbox_actions){ outbox->actions, outbox->action_count };
 }
@@ -336,9 +394,13 @@ void
 outbox_report(const struct outbox *outbox, struct header *header)
 {
 	bool full = outbox->draining || outbox->running_count >= outbox->capacity;
+	const struct entry *oldest = TAILQ_FIRST(&outbox->running);
+	uint64_t oldest_ms = oldest == NULL ? 0 : outbox->now_ms - oldest->started_ms;
 
 	header->load = outbox->running_count;
 	header->capacity = outbox->capacity;
+	header->oldest_ms =
+	    oldest_ms < CALL_DEADLINE_MS_MAX ? oldest_ms : CALL_DEADLINE_MS_MAX;
 	header->credit = full ? 0 : outbox->capacity - outbox->running_count;
 }
 

@@ -19,39 +19,61 @@ outbox_act(struct outbox *outbox, enum outbox_action_type type)
 		    outbox->actions, outbox->action_room, sizeof *outbox->actions);
 	}
 	action = &outbox->actions[outbox->action_count++];
-	*action = (struct outbox_action){ .type = type };
+	*action = (struct outbox_action){ .type = type, .link = LINK_NONE };
 	return action;
 }
 
 void
-outbox_send(struct outbox *outbox, enum message_type type, const char *id)
+outbox_send(struct outbox *outbox, link_set links, const struct header *header,
+    struct parcel *parcel)
 {
-	outbox_act(outbox, OUTBOX_SEND)->header =
-	    (struct header){ .type = type, .call_id = id };
+	struct outbox_action *action;
+	uint32_t link;
+
+	links &= outbox->up;
+	for (link = 0; links >> link != 0; link++) {
+		if ((links & LINK_BIT(link)) == 0)
+			continue;
+		action = outbox_act(outbox, OUTBOX_SEND);
+		action->link = link;
+		action->header = *header;
+		action->parcel = parcel;
+	}
 }
 
 void
-outbox_send_busy(struct outbox *outbox, const char *id)
+outbox_send_about(
+    struct outbox *outbox, link_set links, enum message_type type, const char *id)
 {
-	outbox_act(outbox, OUTBOX_SEND)->header = (struct header){ .type = MSG_BUSY,
+	const struct header header = { .type = type, .call_id = id };
+
+	outbox_send(outbox, links, &header, NULL);
+}
+
+void
+outbox_send_busy(struct outbox *outbox, link_set links, const char *id)
+{
+	const struct header header = { .type = MSG_BUSY,
 		.call_id = id,
 		.code = CODE_BUSY,
 		.retry_after_ms = RESEND_MS };
+
+	outbox_send(outbox, links, &header, NULL);
 }
 
 void
-outbox_send_code(struct outbox *outbox, const char *id, enum wire_code code)
+outbox_send_code(
+    struct outbox *outbox, link_set links, const char *id, enum wire_code code)
 {
-	outbox_act(outbox, OUTBOX_SEND)->header =
-	    (struct header){ .type = MSG_RESULT, .call_id = id, .code = code };
+	const struct header header = { .type = MSG_RESULT, .call_id = id, .code = code };
+
+	outbox_send(outbox, links, &header, NULL);
 }
 
 void
-outbox_send_result(struct outbox *outbox, struct entry *entry)
+outbox_send_result(struct outbox *outbox, link_set links, struct entry *entry)
 {
-	struct outbox_action *action = outbox_act(outbox, OUTBOX_SEND);
-
-	action->header = (struct header){
+	const struct header header = {
 		.type = MSG_RESULT,
 		.call_id = entry->id,
 		.run = entry->run,
@@ -60,7 +82,14 @@ outbox_send_result(struct outbox *outbox, struct entry *entry)
 		.attempt = entry->attempt,
 		.code = entry->code,
 	};
-	action->parcel = entry->parcel;
+
+	outbox_send(outbox, links, &header, entry->parcel);
+}
+
+void
+outbox_resend_result(struct outbox *outbox, struct entry *entry)
+{
+	outbox_send_result(outbox, entry->known, entry);
 	heap_put(&outbox->timers, &entry->timer, outbox->now_ms + entry->resend_ms);
 	entry->resend_ms *= 2;
 	if (entry->resend_ms > RESULT_RESEND_MS_MAX)
@@ -86,6 +115,7 @@ outbox_entry_new(struct outbox *outbox, const struct header *call)
 	entry->flags = call->flags;
 	entry->run = xstrdup(call->run);
 	entry->step = call->step;
+	entry->started_ms = outbox->now_ms;
 	id_table_put(outbox->entries, &entry->key, entry->id, entry);
 	TAILQ_INSERT_TAIL(&outbox->running, entry, link);
 	outbox->running_count++;
@@ -120,11 +150,16 @@ outbox_entry_forget(struct outbox *outbox, struct entry *entry)
 void
 outbox_free_dead(struct outbox *outbox)
 {
+	struct announced *announced;
 	struct entry *entry;
 
 	while ((entry = TAILQ_FIRST(&outbox->dead)) != NULL) {
 		TAILQ_REMOVE(&outbox->dead, entry, link);
 		entry_free(entry);
+	}
+	while ((announced = SLIST_FIRST(&outbox->announced)) != NULL) {
+		SLIST_REMOVE_HEAD(&outbox->announced, next);
+		free(announced);
 	}
 }
 

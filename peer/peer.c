@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "notify.h"
 #include "service.h"
 
 #define CHECKS_PER_HEARTBEAT 3u
@@ -21,6 +22,8 @@ struct peer {
 	struct timer *timer;
 	struct arena *arena; /* of decoded headers; made anew when it has grown */
 	bool up;
+	uint64_t started_ms,
+	    restarts; /* of the process: its one session begins with it */
 	uint64_t heartbeat_ms, liveness_ms;
 	uint64_t heard_ms;
 	uint64_t pinged_ms;
@@ -74,6 +77,11 @@ static void
 fill_report(struct peer *peer, struct header *header)
 {
 	header->capacity = header->credit = peer->options.capacity;
+	header->lag_ms = loop_lag_ms(peer->loop);
+	if (header->lag_ms > CALL_DEADLINE_MS_MAX)
+		header->lag_ms = CALL_DEADLINE_MS_MAX; /* stopped for days, and back */
+	header->uptime_ms = loop_now_ms(peer->loop) - peer->started_ms;
+	header->restarts = peer->restarts;
 	if (peer->options.on_ping != NULL)
 		peer->options.on_ping(peer->options.arg, header);
 }
@@ -156,6 +164,16 @@ on_welcome(struct peer *peer, const struct header *header)
 		peer->options.on_up(peer->options.arg);
 }
 
+/* With a time it is a warning: until then the broker brings to an end what it has. */
+static void
+on_goaway(struct peer *peer, const struct header *header)
+{
+	if (header->deadline_ms == 0 || !peer->up)
+		leave(peer, "the broker is leaving");
+	else if (peer->options.on_leaving != NULL)
+		peer->options.on_leaving(peer->options.arg, header->deadline_ms);
+}
+
 static void
 hand_on(struct peer *peer, const struct header *header, struct parts *parts)
 {
@@ -180,7 +198,7 @@ dispatch(struct peer *peer, const struct header *header, struct parts *parts)
 	else if (header->type == MSG_PONG)
 		return;
 	else if (header->type == MSG_GOAWAY)
-		leave(peer, "the broker is leaving");
+		on_goaway(peer, header);
 	else if (forgotten && peer->up)
 		leave(peer, "the broker does not know us");
 	else if (peer->up || header->type == MSG_ERROR)
@@ -287,11 +305,16 @@ peer_new(struct loop *loop, const struct peer_options *options)
 	struct peer *peer = xcalloc(1, sizeof *peer);
 
 	peer->loop = loop;
+	peer->started_ms = loop_now_ms(loop);
+	peer->restarts = notify_restarts();
 	peer->options = *options;
 	peer->options.endpoint = xstrdup(options->endpoint);
 	peer->options.name = xstrdup(options->name);
 	services_copy(peer, options->services, options->service_count, options->catalog);
-	service_session(peer->session);
+	if (options->session != NULL)
+		memcpy(peer->session, options->session, SESSION_BYTES);
+	else
+		service_session(peer->session);
 	peer->arena = arena_new();
 	peer->greet_wait_ms = GREET_WAIT_MS;
 	if (connect_anew(peer) == -1) {
@@ -322,12 +345,6 @@ bool
 peer_is_up(const struct peer *peer)
 {
 	return peer->up;
-}
-
-const char *
-peer_session(const struct peer *peer)
-{
-	return peer->session;
 }
 
 void

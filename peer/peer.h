@@ -3,7 +3,8 @@
  * What workers, coordinators and the command line have in common. Any frame counts as
  * life; a broker silent for the negotiated liveness is left and greeted anew (a new
  * DEALER socket: what the old one still held is dropped, owners send it again). After a
- * gap of our own loop the broker gets grace. The session id is made once a process. */
+ * gap of our own loop the broker gets grace. The session id is made once a process.
+ * A process has one of these for each broker: links.h. */
 #ifndef PEER_H
 #define PEER_H
 
@@ -17,6 +18,7 @@ struct peer;
 
 struct peer_options {
 	const char *endpoint; /* the broker's ROUTER */
+	const char *session;  /* 32 hex digits; NULL: new ones */
 	enum wire_role role;
 	const char *name;
 	const struct wire_service *services; /* of a worker */
@@ -29,6 +31,8 @@ struct peer_options {
 	void (*on_up)(void *arg);
 	/* The session is lost; nothing sent is sure to have arrived. */
 	void (*on_down)(void *arg, const char *reason);
+	/* The broker goes within ms: no new calls, what it has still comes; then on_down. */
+	void (*on_leaving)(void *arg, uint64_t ms);
 	/* Every message but WELCOME, PING, PONG. header and bodies are lent for the call;
 	 * bodies may be moved out of. */
 	void (*on_message)(void *arg, const struct header *header, struct parts *bodies);
@@ -46,7 +50,6 @@ struct peer *peer_new(struct loop *loop, const struct peer_options *options);
 void peer_destroy(struct peer **peer_p);
 
 bool peer_is_up(const struct peer *peer);
-const char *peer_session(const struct peer *peer); /* 32 hex digits */
 
 /* Sends header and bodies (moved out, may be NULL). Returns 0, or -1 when it cannot go
  * out now: who owns the message sends it again later. */

@@ -1,6 +1,7 @@
 #include "worker.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -13,14 +14,11 @@
 #include "log.h"
 #include "memory.h"
 #include "outbox.h"
+#include "parcel.h"
 #include "profiles.h"
+#include "watchdog.h"
 
 #define TICK_MS 100
-
-/* A RESULT's body, shared by each time it is sent. */
-struct parcel {
-	zmq_msg_t frame;
-};
 
 /* An id of a call this call has made; kept at the broker until this call has ended, so that
  * who runs this call again after our death finds the answer. */
@@ -43,7 +41,7 @@ struct job {
 struct worker {
 	struct loop *loop;
 	struct worker_options options;
-	struct peer *peer;
+	struct links *links;
 	struct caller *caller;
 	struct outbox *outbox;
 	struct profiles *profiles;
@@ -52,7 +50,10 @@ struct worker {
 	const struct header *incoming; /* the message under way, for START */
 	struct parts *incoming_bodies;
 	struct job *unstarted; /* there was no fiber for it */
-	bool is_drained;
+	bool is_probing;       /* a fiber is on its way with the probes */
+	link_set probing;      /* who asked */
+	char probes[BROKERS_MAX][ID_BYTES_MAX + 1];
+	bool is_drained, was_told;
 	void (*drained)(void *arg);
 	void *drained_arg;
 };
@@ -77,12 +78,6 @@ header_copy(struct arena *arena, const struct header *header)
 	copy.calls = NULL;
 	copy.service_count = copy.call_count = 0;
 	return copy;
-}
-
-static const struct value *
-failed(struct arena *arena, const struct fault *fault)
-{
-	return value_map(arena, "fault", fault_to_value(arena, fault), NULL);
 }
 
 /* Decodes the bodies, gives them back. Returns NULL, or what is wrong with them. */
@@ -113,42 +108,14 @@ answer(struct job *job)
 	struct arena *arena = job->call.arena;
 	const char *error;
 
+	fiber_note(job->header.service, job->header.call_id);
 	if (fiber_cancelled())
-		return failed(arena, fault_cancelled(arena));
+		return parcel_failed(arena, fault_cancelled(arena));
 	error = decode_bodies(job);
 	if (error != NULL)
-		return failed(arena,
+		return parcel_failed(arena,
 		    fault_new(arena, "ValueError", "the call cannot be read: %s", error));
 	return worker->options.answer(worker->options.arg, &job->call);
-}
-
-static struct parcel *
-parcel_new(struct arena *arena, const struct value *body)
-{
-	struct parcel *parcel = xcalloc(1, sizeof *parcel);
-	struct packet packet = { 0 };
-	struct parts parts = { .count = 0 };
-
-	value_pack(&packet, body);
-	if (packet.size > BODY_BYTES_MAX) {
-		packet_release(&packet);
-		value_pack(&packet,
-		    failed(arena,
-			fault_new(arena, "RuntimeError",
-			    "the answer is larger than %u bytes", BODY_BYTES_MAX)));
-	}
-	parts_add_packet(&parts, &packet);
-	zmq_msg_init(&parcel->frame);
-	zmq_msg_move(&parcel->frame, &parts.frames[0]);
-	parts_release(&parts);
-	return parcel;
-}
-
-static void
-parcel_free(struct parcel *parcel)
-{
-	zmq_msg_close(&parcel->frame);
-	free(parcel);
 }
 
 static void
@@ -182,7 +149,8 @@ job_main(void *arg)
 	const struct value *body = answer(job);
 	struct outbox_event event = { .type = OUTBOX_ENDED,
 		.call_id = job->header.call_id,
-		.interrupted = was_interrupted(body) };
+		.interrupted = was_interrupted(body),
+		.lost = job->call.lost };
 	const struct nested *nested;
 
 	event.parcel = parcel_new(job->call.arena, body);
@@ -220,20 +188,48 @@ stop_job(struct worker *worker, const char *id)
 		fiber_cancel(job->fiber);
 }
 
+/* --- the probe ------------------------------------------------------------------------ */
+
+/* As job_main, with nothing to do. */
+static void
+probe_main(void *arg)
+{
+	struct worker *worker = arg;
+	link_set probing = worker->probing;
+	uint32_t link;
+
+	worker->is_probing = false;
+	worker->probing = 0;
+	for (link = 0; probing >> link != 0; link++)
+		if ((probing & LINK_BIT(link)) != 0)
+			feed(worker, &(struct outbox_event){ .type = OUTBOX_PROBED,
+					 .link = link,
+					 .call_id = worker->probes[link] });
+}
+
+/* Without a fiber there is no answer, and that is the answer. A second probe of a broker
+ * that overtakes the first takes its place. */
+static void
+start_probe(struct worker *worker, uint32_t link, const char *id)
+{
+	snprintf(worker->probes[link], sizeof worker->probes[link], "%s", id);
+	worker->probing |= LINK_BIT(link);
+	if (!worker->is_probing && !worker->is_drained)
+		worker->is_probing =
+		    fiber_start(worker->loop, "probe", probe_main, worker) != NULL;
+}
+
 /* --- the outbox ----------------------------------------------------------------------- */
 
 static void
-send_with_parcel(
-    struct worker *worker, const struct header *header, struct parcel *parcel)
+send_with_parcel(struct worker *worker, uint32_t link, const struct header *header,
+    struct parcel *parcel)
 {
 	struct parts bodies = { .count = 0 };
 
-	if (parcel != NULL) {
-		zmq_msg_init(&bodies.frames[0]);
-		zmq_msg_copy(&bodies.frames[0], &parcel->frame);
-		bodies.count = 1;
-	}
-	peer_send(worker->peer, header, &bodies);
+	if (parcel != NULL)
+		parcel_add(parcel, &bodies);
+	links_send(worker->links, link, header, &bodies);
 }
 
 static void
@@ -241,10 +237,13 @@ perform(struct worker *worker, const struct outbox_action *action)
 {
 	switch (action->type) {
 	case OUTBOX_SEND:
-		send_with_parcel(worker, &action->header, action->parcel);
+		send_with_parcel(worker, action->link, &action->header, action->parcel);
 		break;
 	case OUTBOX_START:
 		start_job(worker);
+		break;
+	case OUTBOX_START_PROBE:
+		start_probe(worker, action->link, action->header.call_id);
 		break;
 	case OUTBOX_STOP:
 		stop_job(worker, action->header.call_id);
@@ -273,7 +272,6 @@ step(struct worker *worker, const struct outbox_event *event)
 static void
 feed(struct worker *worker, const struct outbox_event *event)
 {
-	bool was_drained = worker->is_drained;
 	struct job *job;
 
 	step(worker, event);
@@ -284,8 +282,10 @@ feed(struct worker *worker, const struct outbox_event *event)
 				 .call_id = job->header.call_id });
 		job_free(worker, job);
 	}
-	if (worker->is_drained && !was_drained)
+	if (worker->is_drained && !worker->is_probing && !worker->was_told) {
+		worker->was_told = true;
 		worker->drained(worker->drained_arg);
+	}
 }
 
 static void
@@ -294,40 +294,55 @@ on_tick(void *arg)
 	feed(arg, &(struct outbox_event){ .type = OUTBOX_TICK });
 }
 
-/* --- the peer's events ---------------------------------------------------------------- */
+/* --- the links' events ---------------------------------------------------------------- */
 
 static void
-on_up(void *arg)
+on_up(void *arg, uint32_t link)
 {
 	struct worker *worker = arg;
 
-	feed(worker, &(struct outbox_event){ .type = OUTBOX_UP });
-	caller_up(worker->caller);
+	feed(worker, &(struct outbox_event){ .type = OUTBOX_UP, .link = link });
+	caller_up(worker->caller, link);
 }
 
 static void
-on_down(void *arg, const char *reason)
+on_leaving(void *arg, uint32_t link, uint64_t ms)
 {
 	struct worker *worker = arg;
 
-	log_warnx("broker lost: %s", reason);
-	caller_down(worker->caller);
+	(void)ms;
+	log_info("broker leaves endpoint=%s", links_endpoint(worker->links, link));
+	caller_leaving(worker->caller, link);
 }
 
 static void
-on_message(void *arg, const struct header *header, struct parts *bodies)
+on_down(void *arg, uint32_t link, const char *reason)
 {
 	struct worker *worker = arg;
 
+	log_warnx(
+	    "broker lost: %s endpoint=%s", reason, links_endpoint(worker->links, link));
+	feed(worker, &(struct outbox_event){ .type = OUTBOX_DOWN, .link = link });
+	caller_down(worker->caller, link);
+}
+
+static void
+on_message(void *arg, uint32_t link, const struct header *header, struct parts *bodies)
+{
+	struct worker *worker = arg;
+
+	if (header->type == MSG_ERROR && header->code == CODE_STUCK)
+		watchdog_end("the broker says that our calls do not move");
 	if (header->type == MSG_ERROR) {
 		log_warnx("broker refused: %s", header->reason != NULL
 						    ? header->reason
 						    : wire_code_text(header->code));
-	} else if (!caller_message(worker->caller, header, bodies)) {
+	} else if (!caller_message(worker->caller, link, header, bodies)) {
 		worker->incoming = header;
 		worker->incoming_bodies = bodies;
-		feed(worker,
-		    &(struct outbox_event){ .type = OUTBOX_MESSAGE, .header = header });
+		feed(
+		    worker, &(struct outbox_event){
+				.type = OUTBOX_MESSAGE, .link = link, .header = header });
 	}
 }
 
@@ -337,16 +352,17 @@ on_ping(void *arg, struct header *header)
 	struct worker *worker = arg;
 
 	outbox_report(worker->outbox, header);
+	header->probes = header->type == MSG_HELLO;
 }
 
 /* --- life ----------------------------------------------------------------------------- */
 
-static struct peer *
-connect_peer(struct worker *worker)
+static struct links *
+connect_links(struct worker *worker, const char **wrong_r, const char **allowed_r)
 {
 	const struct worker_options *options = &worker->options;
-	const struct peer_options peer_options = {
-		.endpoint = options->endpoint,
+	const struct links_options links_options = {
+		.endpoints = options->endpoints,
 		.role = ROLE_WORKER,
 		.name = options->name,
 		.services = options->services,
@@ -355,16 +371,18 @@ connect_peer(struct worker *worker)
 		.catalog = options->catalog,
 		.on_up = on_up,
 		.on_down = on_down,
+		.on_leaving = on_leaving,
 		.on_message = on_message,
 		.on_ping = on_ping,
 		.arg = worker,
 	};
 
-	return peer_new(worker->loop, &peer_options);
+	return links_new(worker->loop, &links_options, wrong_r, allowed_r);
 }
 
 struct worker *
-worker_new(struct loop *loop, const struct worker_options *options)
+worker_new(struct loop *loop, const struct worker_options *options, const char **wrong_r,
+    const char **allowed_r)
 {
 	struct worker *worker = xcalloc(1, sizeof *worker);
 	uint64_t seed = 0;
@@ -376,10 +394,10 @@ worker_new(struct loop *loop, const struct worker_options *options)
 	worker->jobs = id_table_new(seed);
 	worker->outbox = outbox_new(options->capacity, seed);
 	worker->profiles = profiles_new(seed, WORKER_PROFILES_MAX);
-	worker->peer = connect_peer(worker);
-	if (worker->peer == NULL)
+	worker->links = connect_links(worker, wrong_r, allowed_r);
+	if (worker->links == NULL)
 		goto fail;
-	worker->caller = caller_new(loop, worker->peer);
+	worker->caller = caller_new(loop, worker->links);
 	worker->timer = timer_start(loop, TICK_MS, TICK_MS, on_tick, worker);
 	return worker;
 
@@ -398,7 +416,7 @@ worker_destroy(struct worker **worker_p)
 	assert(id_table_size(worker->jobs) == 0);
 	timer_stop(&worker->timer);
 	caller_destroy(&worker->caller);
-	peer_destroy(&worker->peer);
+	links_destroy(&worker->links);
 	outbox_destroy(&worker->outbox, parcel_free);
 	profiles_destroy(&worker->profiles);
 	id_table_destroy(&worker->jobs);
@@ -419,7 +437,7 @@ void
 worker_set_services(struct worker *worker, const struct wire_service *services,
     size_t service_count, const struct value *catalog)
 {
-	peer_set_services(worker->peer, services, service_count, catalog);
+	links_set_services(worker->links, services, service_count, catalog);
 }
 
 /* --- from inside a call --------------------------------------------------------------- */
@@ -450,7 +468,8 @@ worker_progress(struct worker_call *call, const char *kind, const struct value *
 	    arena_printf(call->arena, "run.%s.%s", run == NULL ? "-" : run, kind);
 	value_pack(&packet, body);
 	parts_add_packet(&bodies, &packet);
-	peer_send(call->worker->peer, &header, &bodies);
+	links_send(call->worker->links, links_of_run(call->worker->links, run), &header,
+	    &bodies);
 }
 
 int

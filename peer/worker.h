@@ -1,5 +1,5 @@
-/* worker: the worker's side of the fleet: takes calls, runs each on a fiber, keeps
- * results until they are acknowledged, announces, drains. worker-model and worker-tools
+/* worker: the worker's side of the fleet: takes calls of all brokers, runs each on a fiber,
+ * keeps results until they are acknowledged, announces, drains. worker-model and worker-tools
  * are this with a function that answers one call.
  *
  * A call id known already (running, or among the last finished) is not run again:
@@ -8,7 +8,7 @@
 #ifndef WORKER_H
 #define WORKER_H
 
-#include "peer.h"
+#include "links.h"
 
 struct worker;
 
@@ -22,6 +22,9 @@ struct worker_call {
 	struct worker *worker; /* NULL outside of a worker (a workbench, a test): progress
 				  is dropped, nested calls end as NOT_SERVED */
 	void *private;
+	bool
+	    lost; /* set by the answer function: nobody knows whether this call, which must not
+		      run twice, took effect. The RESULT's code says so */
 };
 
 /* Answers call: returns the RESULT's body (in call->arena). Runs on a fiber, may wait.
@@ -30,7 +33,7 @@ struct worker_call {
 typedef const struct value *worker_answer_fn(void *arg, struct worker_call *call);
 
 struct worker_options {
-	const char *endpoint;
+	const char *const *endpoints; /* of the brokers, NULL-ended */
 	const char *name;
 	const struct wire_service *services;
 	size_t service_count;
@@ -40,7 +43,9 @@ struct worker_options {
 	void *arg;
 };
 
-struct worker *worker_new(struct loop *loop, const struct worker_options *options);
+/* Returns new, or NULL when the list of endpoints is wrong: as links_new. */
+struct worker *worker_new(struct loop *loop, const struct worker_options *options,
+    const char **wrong_r, const char **allowed_r);
 
 /* Takes *worker_p. Every call must have ended (see drain). */
 void worker_destroy(struct worker **worker_p);

@@ -9,10 +9,12 @@
  *     agent, version     name and content hash
  *     model              "provider:name"
  *     model_settings?    {temperature, max_tokens, ...}
+ *     model_profile?     {structured_output, except_with_tools?}: of this model
  *     system_prompt?     text
  *     tools              [tool], all the agent offers by default
  *     middleware         [{name, settings}], those with a model slice, in list order
- *     response_format?   {strategy, schemas, ...}
+ *     response_format?   {strategy, schemas, ...}, middleware/output.h
+ *     tool_choice?       of calls that a middleware makes by itself
  *     script?            of the scripted provider: model name -> entries
  *     wraps_tools        true when some middleware implements wrap_tool_call
  *     name?              set as the AI messages' name
@@ -21,12 +23,18 @@
  *     messages           [message], without the system message
  *     state?             the fields the slices read
  *     context?           the run's static context
+ *     providers?         [name], those whose models some worker serves: for middleware that
+ *                        sends the request to another model
+ *     answers?           [value], to the interrupts of this call so far, in their order
  * RESULT: one frame:
  *     messages           [AI message, tool messages of structured output ...]
  *     structured_response?
  *     updates?           [{field: value}], of the wraps, inner first
+ *     writers?           [middleware], whose they are
  *     notes?             [{middleware?, text}], lines for the run's watchers
  *   or fault             {type, message, ...} (proto/fault.h); notes? beside it
+ *   or interrupt         any value: a human is to answer it, then the call is made again with
+ *                        one answer more; notes? beside it
  *
  * CALL to `tool:<name>`, or to `tools` for what no worker serves by that name: tools that
  * a middleware brings, schema-only and unknown ones. Two frames.
@@ -40,12 +48,16 @@
  *     tool_call          {name, args, id, type}
  *     tool?              the tool's definition; absent for unknown ones
  *     state?, context?   as above; state.messages only when a slice reads "messages"
+ *     answers?           as above
  * RESULT: one frame:
  *     commands           [{update: {messages: [tool message ...], field: value}, goto?}]
- *   or fault
+ *   or fault, or interrupt, as above
+ *
+ * CALL to `store`, of a worker inside of a call it has: two frames, a nil and the operation, as
+ * store/items.h has it. RESULT: its answer.
  *
  * tool: {name, description, parameters (JSON Schema), return_direct?, idempotent?,
- *   timeout_ms?}
+ *   uncertain?, timeout_ms?, plain?}; plain: its worker runs no middleware
  * The catalog (body of a worker's HELLO and of OFFER): [tool], those behind its tool:
  * services.
  *
@@ -60,7 +72,9 @@
 
 #define SERVICE_MODEL_PREFIX "model:"
 #define SERVICE_TOOL_PREFIX "tool:"
-#define SERVICE_TOOLS "tools" /* every tool worker that runs wrap chains serves it */
+#define SERVICE_STORE "store"     /* long-term memory: every coordinator serves it */
+#define SERVICE_WEBHOOK "webhook" /* posts what became of a run */
+#define SERVICE_TOOLS "tools"     /* every tool worker that runs wrap chains serves it */
 
 #define BODY_PROFILE 0u /* index of the frame behind the header */
 #define BODY_REQUEST 1u

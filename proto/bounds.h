@@ -10,6 +10,7 @@
 #define BODY_FRAMES_MAX 8u         /* body frames behind a header */
 #define BODY_BYTES_MAX (16u << 20) /* one body frame; also ZMQ_MAXMSGSIZE */
 #define ID_BYTES_MAX 128u          /* run, thread and call ids, agent names */
+#define RUN_ID_BYTES_MAX 96u       /* a run's or thread's: call ids are longer */
 #define SERVICE_BYTES_MAX 96u      /* "tool:search" */
 #define SERVICES_MAX 256u          /* services one worker may announce */
 #define ANNOUNCED_CALLS_MAX 64u    /* calls in one ANNOUNCE */
@@ -18,6 +19,7 @@
 #define KEY_BYTES_MAX 256u         /* an idempotency key */
 #define TRACEPARENT_BYTES_MAX 64u  /* W3C trace context, 55 in its first version */
 #define PRIORITY_MAX 4u            /* of a call; 0 goes first */
+#define PRIORITY_USUAL 2u          /* unless it says otherwise */
 #define PROTOCOL_ERRORS_MAX 10u    /* then a session is dropped */
 
 /* Values (proto/value.h). */
@@ -29,13 +31,27 @@
 #define YAML_ANCHORS_MAX 256u       /* of one document */
 #define YAML_NODES_MAX 200000u /* values of a file, aliases counted where they stand */
 
+#define ENDPOINT_BYTES_MAX 256u /* "tcp://..." */
+
+/* Long-term memory (store/items.h). */
+#define ITEM_LABELS_MAX 16u
+#define ITEM_LABEL_BYTES_MAX 128u
+#define ITEM_KEY_BYTES_MAX 256u
+#define ITEM_VALUE_BYTES_MAX (1u << 20) /* packed */
+#define ITEMS_LIMIT_MAX 1000u           /* of one search */
+#define ITEMS_SCANNED_MAX 100000u       /* looked at by one search with a filter */
+
 /* The broker. */
 #define SESSIONS_MAX 4096u
+#define ALLOWED_KEYS_MAX 4096u /* on an allow list */
+#define KEY_SESSIONS_MAX                                                                 \
+	1024u /* sessions at once of one key, unless its entry says else */
 #define QUEUE_CALLS_MAX 100000u     /* waiting calls of one service */
 #define CALLS_MAX 200000u           /* calls known at once */
 #define RESULTS_KEPT_MAX 20000u     /* results whose requester is gone */
 #define CREDIT_MAX 100000u          /* slots a worker may grant */
 #define CALL_ATTEMPTS_MAX 5u        /* workers a call may lose, then it is poison */
+#define CALL_SUSPECT_LOSSES 2u      /* from then on it is at a worker without its like */
 #define SETTLED_IDS_MAX 100000u     /* settled calls whose ids are remembered */
 #define BODIES_BYTES_MAX (1u << 30) /* held in bodies, then new calls get BUSY */
 #define AGEING_TURNS 16u /* every so many turns a queue's last priority goes first */
@@ -43,7 +59,14 @@
 /* A worker. */
 #define OUTBOX_RESULTS_MAX 10000u /* finished calls that wait for RESULT_ACK */
 #define OUTBOX_SETTLED_MAX 10000u /* ids of calls that must not run twice, remembered */
-#define WORKER_PROFILES_MAX 256u  /* decoded profiles kept for the next call */
+#define CREDIT_PAUSE_MS 20u /* free slots are told to other brokers so often at most */
+#define WORKER_PROFILES_MAX 256u /* decoded profiles kept for the next call */
+
+/* Calls of ours (peer/ledger.h). */
+#define BROKERS_MAX 16u             /* one process has sessions with at once */
+#define LEDGER_FORGOTTEN_MAX 10000u /* ids of another owner's calls, remembered */
+#define LEDGER_OWED_MAX 10000u      /* settled calls that brokers away do not know of */
+#define LEDGER_DOUBTED_MAX 10000u /* settled calls that a broker may not have heard of */
 
 /* Time, in milliseconds. */
 #define HEARTBEAT_MS 300u      /* how often a peer that is silent speaks */
@@ -51,6 +74,7 @@
 #define SUSPECT_MS 5000u       /* a ONCE call waits for its silent worker to come back */
 #define RESEND_MS 1000u        /* an unacknowledged CALL or RESULT is sent again */
 #define RECOVERY_MS 1000u      /* a new broker waits for announcements */
+#define SEEK_MS 200u           /* a broker waits for the workers it asks for a call */
 #define EXPIRE_GRACE_MS 2000u  /* a late worker's own answer is awaited so long */
 #define SETTLED_KEEP_MS 60000u /* how long a settled call's id is remembered */
 #define RESULT_KEEP_MS 600000u /* how long a result waits for somebody who asks */
@@ -65,11 +89,16 @@
 #define RENEW_MS 300u         /* how often it is renewed */
 #define SERVED_WAIT_MS 10000u /* how long a run waits for a tool nobody serves yet */
 #define CANCEL_WAIT_MS 5000u  /* how long a cancel waits for the workers' answers */
+#define PROBE_MS 5000u        /* how often a worker is probed */
+#define PROBE_WAIT_MS 5000u   /* unanswered for so long: it gets no new calls */
+#define PROBE_DROP_MS 30000u  /* for so long: its session ends */
+#define STUCK_MS 15000u       /* a loop that has not turned for so long is at its end */
 
 /* Redis. */
 #define SHARDS 64u
 #define INBOX_BATCH 128u /* submissions read at once */
 #define REDIS_REPLY_BYTES_MAX (512u << 20)
+#define REDIS_REPLY_ELEMENTS_MAX (1u << 20) /* of one array in a reply */
 
 /* Agents. */
 #define SPEC_BYTES_MAX (1u << 20)
@@ -81,6 +110,20 @@
 #define TOOL_CALLS_MAX 128u        /* in one AI message */
 #define RECURSION_LIMIT 10000u     /* supersteps of a run, semantics.md 13.16 */
 #define INPUT_BYTES_MAX (8u << 20) /* a submission's input */
+
+/* What a submission says of its run, besides. */
+#define METADATA_BYTES_MAX 16384u /* as JSON */
+#define AFTER_MS_MAX INT64_C(31536000000)
+#define AT_MS_MAX INT64_C(9999999999999) /* the year 2286 */
+#define RUN_DEADLINE_MS_MAX INT64_C(31536000000)
+#define WEBHOOK_URL_BYTES_MAX 2048u
+
+/* Webhooks. */
+#define WEBHOOK_BYTES_MAX (8u << 20) /* told of a run; its output is left out first */
+#define WEBHOOK_CALL_MS 15000u       /* of one attempt */
+#define WEBHOOK_LEASE_MS 20000u      /* then another coordinator makes the attempt */
+#define WEBHOOK_WAIT_MS_MAX 600000u  /* between two attempts, unless they ask for more: */
+#define WEBHOOK_RETRY_AFTER_MS_MAX 3600000u
 
 /* JSON Schema and regular expressions: of users, against what models write. */
 #define SCHEMA_STEPS_MAX 500000u   /* (schema, value) pairs looked at in one check */
@@ -97,7 +140,16 @@
 /* stdout of a command tool, unless its file says less. */
 #define TOOL_OUTPUT_BYTES_MAX (1u << 20)
 #define TOOL_STDERR_BYTES_MAX (64u << 10)
-#define TOOL_TIMEOUT_MS 60000u  /* of a command tool, unless its file says otherwise */
+#define TOOL_TIMEOUT_MS 60000u /* of a command tool, unless its file says otherwise */
+/* From SIGTERM to SIGKILL, unless its file says otherwise; a cancel waits for it. */
+#define TOOL_GRACE_MS 200u
+#define TOOL_EXIT_ASKS 75 /* of a tool with interrupts: it asks a human (EX_TEMPFAIL) */
+#define TOOL_GRACE_MS_MAX 4000u
+/* What the program of a command tool may use, unless its file says otherwise. */
+#define TOOL_MEMORY_BYTES (UINT64_C(4) << 30) /* each process of it, of its own data */
+#define TOOL_FILE_BYTES (UINT64_C(1) << 30)   /* each file it writes */
+#define TOOL_OPEN_FILES 1024u
+#define TOOL_PROCESSES 4096u    /* of its user, all that he has counted */
 #define TOOL_NAME_BYTES_MAX 64u /* what providers accept */
 #define TOOL_COMMAND_ITEMS_MAX 256u
 #define TOOL_ARGUMENT_BYTES_MAX (100u << 10) /* in argv or environment; Linux: 128 KiB */
@@ -106,6 +158,10 @@
 
 /* A fiber's stack: virtual bytes; pages that are never touched cost nothing. */
 #define FIBER_STACK_BYTES (256u << 10)
+#ifdef __SANITIZE_THREAD__
+#define FIBERS_MAX 4000u /* TSan has mappings of its own for each */
+#else
 #define FIBERS_MAX 30000u /* a guard page each: vm.max_map_count is 65530 */
+#endif
 
 #endif

@@ -48,6 +48,40 @@ chat_is(const struct value *message, const char *type)
 	return value_text_is(value_get(message, "type"), type);
 }
 
+static bool
+is_sound_call(const struct value *call, bool valid)
+{
+	const struct value *id = value_get(call, "id");
+
+	return value_is(call, VALUE_MAP) &&
+	       (value_is_nil(id) || value_is(id, VALUE_STR)) &&
+	       (!valid || (value_get_text(call, "name") != NULL &&
+			      value_is(value_get(call, "args"), VALUE_MAP)));
+}
+
+static bool
+are_sound(const struct value *calls, bool valid)
+{
+	size_t i;
+
+	if (!value_is_nil(calls) && !value_is(calls, VALUE_ARRAY))
+		return false;
+	for (i = 0; i < value_size(calls); i++)
+		if (!is_sound_call(value_at(calls, i), valid))
+			return false;
+	return true;
+}
+
+bool
+chat_is_sound(const struct value *message)
+{
+	if (chat_is(message, "ai"))
+		return are_sound(value_get(message, "tool_calls"), true) &&
+		       are_sound(value_get(message, "invalid_tool_calls"), false);
+	return chat_is(message, "human") || chat_is(message, "system") ||
+	       chat_is(message, "tool");
+}
+
 /* Returns the text of a content block, or NULL: a block may be a bare string. */
 static const char *
 block_text(const struct value *block)

@@ -21,6 +21,11 @@ const struct value *chat_tool(struct arena *arena, const char *content,
 
 bool chat_is(const struct value *message, const char *type);
 
+/* True when message has the form above as far as others rely on it: a type, and calls that have
+ * names and arguments. chat_normalise makes such ones; what comes from elsewhere is
+ * asked. */
+bool chat_is_sound(const struct value *message);
+
 /* Returns message's text: the content string, or the text blocks joined; "" when none. */
 const char *chat_text(struct arena *arena, const struct value *message);
 

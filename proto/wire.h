@@ -100,6 +100,11 @@ struct header {
 	size_t service_count;
 	const struct wire_call *calls; /* 28: array of [call id, state] */
 	size_t call_count;
+	uint64_t lag_ms;    /* 29: the loop's longest turn of the last seconds */
+	uint64_t oldest_ms; /* 30: age of the oldest running call */
+	uint64_t uptime_ms; /* 31: of the process */
+	uint64_t restarts;  /* 32: of the process, by its supervisor */
+	uint64_t probes;    /* 33: 1: HELLO of a worker that answers PROBE */
 };
 
 /* Appends header's bytes (preamble and map, only what is set) to packet. A reason that is
@@ -123,5 +128,13 @@ const char *wire_role_name(unsigned role);
 /* True when text is 1 to max bytes of printable ASCII without space: ids, services,
  * names. */
 bool wire_is_id(const char *text, size_t max);
+
+/* True when text can be the id of a run or thread: it becomes part of Redis keys, call ids
+ * and topics. */
+bool wire_is_run_id(const char *text);
+/* That in words, with RUN_ID_BYTES_MAX for %u. */
+#define RUN_ID_RULE                                                                      \
+	"an id is 1 to %u printable ASCII characters without spaces and without any of " \
+	"{}*?[]\\"
 
 #endif

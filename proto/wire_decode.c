@@ -37,6 +37,12 @@ wire_is_id(const char *text, size_t max)
 	return text != NULL && is_id(text, strnlen(text, max + 1), max);
 }
 
+bool
+wire_is_run_id(const char *text)
+{
+	return wire_is_id(text, RUN_ID_BYTES_MAX) && strpbrk(text, "{}*?[]\\") == NULL;
+}
+
 static bool
 is_session(const char *text, size_t size)
 {

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/queue.h>
 
@@ -25,7 +26,8 @@ enum fiber_state {
 struct fiber {
 	TAILQ_ENTRY(fiber) entry; /* of the ready queue or the pool */
 	struct fibers *fibers;
-	const char *name;
+	_Atomic(const char *) name;
+	_Atomic char note[FIBER_NOTE_BYTES]; /* the watchdog may read it at any time */
 	void (*fn)(void *arg);
 	void *arg;
 	void *data;
@@ -58,7 +60,7 @@ new_fiber(struct fibers *fibers)
 {
 	struct fiber *fiber = xcalloc(1, sizeof *fiber);
 
-	if (stack_map(&fiber->stack) == -1) {
+	if (stack_map(&fiber->stack, FIBER_STACK_BYTES) == -1) {
 		free(fiber);
 		return NULL;
 	}
@@ -142,11 +144,14 @@ suspend(struct fiber *fiber)
 static void
 resume(struct fiber *fiber)
 {
+	_Atomic(struct fiber *) *pulse = &loop_pulse(fiber->fibers->loop)->fiber;
 	int saved = errno;
 
 	fiber->state = FIBER_RUNNING;
 	running = fiber;
+	atomic_store_explicit(pulse, fiber, memory_order_release);
 	stack_switch(&fiber->fibers->stack, &fiber->stack, false);
+	atomic_store_explicit(pulse, NULL, memory_order_relaxed);
 	running = NULL;
 	errno = saved;
 }
@@ -182,7 +187,8 @@ fiber_start(struct loop *loop, const char *name, void (*fn)(void *arg), void *ar
 	if (fiber == NULL)
 		return NULL;
 	fibers->alive++;
-	fiber->name = name;
+	atomic_store_explicit(&fiber->name, name, memory_order_relaxed);
+	atomic_store_explicit(&fiber->note[0], '\0', memory_order_relaxed);
 	fiber->fn = fn;
 	fiber->arg = arg;
 	fiber->data = NULL;
@@ -361,6 +367,38 @@ struct fiber *
 fiber_current(void)
 {
 	return running;
+}
+
+void
+fiber_note(const char *what, const char *which)
+{
+	struct fiber *fiber = self();
+	char note[FIBER_NOTE_BYTES];
+	size_t i = 0;
+
+	snprintf(note, sizeof note, "%s %s", what == NULL ? "-" : what,
+	    which == NULL ? "" : which);
+	do
+		atomic_store_explicit(&fiber->note[i], note[i], memory_order_relaxed);
+	while (note[i++] != '\0');
+}
+
+/* The note may be half of one and half of another: it is for people, and for a fiber that
+ * stands still. */
+void
+fiber_describe(const struct fiber *fiber, char *text, size_t size)
+{
+	char note[FIBER_NOTE_BYTES] = "";
+	size_t i;
+
+	for (i = 0; i + 1 < FIBER_NOTE_BYTES; i++) {
+		note[i] = atomic_load_explicit(&fiber->note[i], memory_order_relaxed);
+		if (note[i] == '\0')
+			break;
+	}
+	snprintf(text, size, "%s%s%s",
+	    atomic_load_explicit(&fiber->name, memory_order_relaxed),
+	    note[0] == '\0' ? "" : " ", note);
 }
 
 void

@@ -19,7 +19,7 @@ struct fiber;
 
 /* Starts fn(arg) on a new fiber; it first runs in the loop's next batch of ready fibers,
  * not inside this call. The fiber frees itself when fn returns; fn runs even when it was
- * cancelled before. Keeps name (for debuggers). Returns it, lent until it ends, or NULL
+ * cancelled before. name is lent for ever: debuggers and the watchdog show it. Returns it, lent until it ends, or NULL
  * when FIBERS_MAX are alive or the kernel gives no stack. */
 struct fiber *fiber_start(
     struct loop *loop, const char *name, void (*fn)(void *arg), void *arg);
@@ -55,12 +55,23 @@ bool fiber_cancelled(void);
  * shield(true) and shield(false) waits do not fail. */
 void fiber_shield(bool on);
 
+/* Says what the running fiber works on ("tool:search", "r1.2.0"), for the watchdog's last
+ * words. Both are copied, cut to FIBER_NOTE_BYTES together; either may be NULL. */
+#define FIBER_NOTE_BYTES 96u
+void fiber_note(const char *what, const char *which);
+
 /* Gives and reads one pointer of the fiber's owner (its job). */
 void fiber_set_data(struct fiber *fiber, void *data);
 void *fiber_data(const struct fiber *fiber);
 
 /* Fibers alive. */
 size_t fiber_count(const struct loop *loop);
+
+/* --- used by watchdog.c ------------------------------------------------------------- */
+
+/* Writes name and note of fiber to text, from any thread, also while it runs: "call
+ * tool:search r1.2.0". The fibers of the loop must not be destroyed meanwhile. */
+void fiber_describe(const struct fiber *fiber, char *text, size_t size);
 
 /* --- used by loop.c ----------------------------------------------------------------- */
 

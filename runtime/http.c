@@ -1,5 +1,7 @@
 #include "http.h"
 
+#include <assert.h>
+
 #include "fiber.h"
 #include "http_transfer.h"
 #include "bounds.h"
@@ -34,7 +36,12 @@ begin(struct transfer *transfer)
 	}
 	if (http_prepare(transfer) == -1)
 		return -1;
-	transfer->easy = http_pool_take(transfer->http);
+	/* A new one each time, though curl would let us keep them: until its 8.1 (Debian 12 has
+	 * 7.88) a handle that is used again remembers the last header of the answer before,
+	 * freed long ago, and appends a first header that begins with a space to it.
+	 * Connections, names and TLS sessions are kept elsewhere. */
+	transfer->easy = curl_easy_init();
+	assert(transfer->easy != NULL); /* out of memory */
 	http_set_options(transfer);
 	origin = arena_printf(
 	    transfer->arena, "%s://%s:%u", url->scheme, url->host, url->port);
@@ -141,7 +148,7 @@ end(struct transfer *transfer)
 	if (transfer->lane != NULL)
 		http_lane_remove(transfer->lane, transfer->easy);
 	http_take_answer(transfer);
-	http_pool_put(transfer->http, transfer->easy);
+	curl_easy_cleanup(transfer->easy);
 }
 
 void

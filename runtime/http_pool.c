@@ -7,7 +7,6 @@
 #include "memory.h"
 
 #define LANES_MAX 32u /* then idle ones go, the longest unused first */
-#define EASIES_KEPT 256u
 #define TICK_MS 1000u
 
 /* True when the environment names a proxy, as curl looks for them: HTTP_PROXY in capitals
@@ -38,7 +37,6 @@ http_new(struct loop *loop)
 	http->ca_file = getenv("SSL_CERT_FILE");
 	if (!has_proxy())
 		http->resolver = resolver_new(loop);
-	http->easies = xcalloc(EASIES_KEPT, sizeof(CURL *));
 	http->share = curl_share_init();
 	assert(http->share != NULL); /* out of memory */
 	curl_share_setopt(http->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS);
@@ -54,14 +52,11 @@ http_destroy(struct http **http_p)
 
 	if (http == NULL)
 		return;
-	for (i = 0; i < http->easy_count; i++)
-		curl_easy_cleanup(http->easies[i]);
 	for (i = 0; i < http->lane_count; i++)
 		http_lane_destroy(&http->lanes[i]);
 	curl_share_cleanup(http->share);
 	timer_stop(&http->tick);
 	resolver_destroy(&http->resolver);
-	free(http->easies);
 	free(http->lanes);
 	free(http);
 	curl_global_cleanup();
@@ -138,29 +133,4 @@ http_pool_lane(struct http *http, const char *origin, http_ended_fn *on_ended)
 	if (http->tick == NULL)
 		http->tick = timer_start(http->loop, TICK_MS, TICK_MS, on_tick, http);
 	return lane;
-}
-
-/* --- easy handles -------------------------------------------------------------------- */
-
-CURL *
-http_pool_take(struct http *http)
-{
-	CURL *easy;
-
-	if (http->easy_count > 0)
-		return http->easies[--http->easy_count];
-	easy = curl_easy_init();
-	assert(easy != NULL); /* out of memory */
-	return easy;
-}
-
-void
-http_pool_put(struct http *http, CURL *easy)
-{
-	if (http->easy_count == EASIES_KEPT) {
-		curl_easy_cleanup(easy);
-		return;
-	}
-	curl_easy_reset(easy); /* lets go of what the request lent */
-	http->easies[http->easy_count++] = easy;
 }

@@ -1,5 +1,4 @@
-/* http_pool: what the requests of one process share: lanes, easy handles, names, TLS
- * sessions. Part of http. */
+/* http_pool: what the requests of one process share: lanes, names, TLS sessions. Part of http. */
 #ifndef HTTP_POOL_H
 #define HTTP_POOL_H
 
@@ -14,8 +13,6 @@ struct http {
 	CURLSH *share;
 	struct http_lane **lanes; /* last used last */
 	size_t lane_count;
-	CURL **easies; /* reset, for the next requests */
-	size_t easy_count;
 	struct timer *tick; /* while transfers are under way */
 };
 
@@ -23,11 +20,5 @@ struct http {
  * lanes. */
 struct http_lane *http_pool_lane(
     struct http *http, const char *origin, http_ended_fn *on_ended);
-
-/* Returns a reset easy handle, now the caller's. */
-CURL *http_pool_take(struct http *http);
-
-/* Takes easy, which is in no lane. */
-void http_pool_put(struct http *http, CURL *easy);
 
 #endif

@@ -165,6 +165,16 @@ log_warnx(const char *format, ...)
 }
 
 void
+log_error(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(LOG_LEVEL_ERROR, 0, format, args);
+	va_end(args);
+}
+
+void
 fatal(const char *format, ...)
 {
 	va_list args;

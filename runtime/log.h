@@ -15,6 +15,7 @@ void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *format, ...)
     __attribute__((format(printf, 1, 2))); /* adds errno */
 void log_warnx(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Say it and exit(1): the world is broken and a supervisor starts us again. */
 _Noreturn void fatal(const char *format, ...)
     __attribute__((format(printf, 1, 2))); /* adds errno */

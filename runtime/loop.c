@@ -14,6 +14,7 @@
 
 #define SLEEP_MS_MAX 3600000 /* nobody's timer is hurt, and no sum overflows */
 #define GAP_MS (UINT64_C(2) * HEARTBEAT_MS)
+#define LAG_WINDOW_MS 5000u
 
 struct reader {
 	void *socket; /* NULL: removed, goes before the next sleep */
@@ -37,7 +38,10 @@ struct loop {
 	size_t reader_count;
 	struct flush *flushes;
 	size_t flush_count;
-	uint64_t due_ms; /* when the turn should have begun */
+	uint64_t due_ms;                /* when the turn should have begun */
+	uint64_t lag_ms, lag_before_ms; /* the longest turn of this window and the last */
+	uint64_t lag_since_ms;          /* when this window began */
+	struct loop_pulse pulse;
 	uint64_t gap_ms;
 	bool is_uv_ready;
 	bool is_running;
@@ -190,13 +194,51 @@ run_flushes(struct loop *loop)
 }
 
 static void
+note_lag(struct loop *loop, uint64_t lag_ms)
+{
+	uint64_t now = uv_now(&loop->uv);
+
+	if (now >= loop->lag_since_ms + LAG_WINDOW_MS) {
+		loop->lag_before_ms =
+		    now < loop->lag_since_ms + UINT64_C(2) * LAG_WINDOW_MS ? loop->lag_ms
+									   : 0;
+		loop->lag_ms = 0;
+		loop->lag_since_ms = now;
+	}
+	if (lag_ms > loop->lag_ms)
+		loop->lag_ms = lag_ms;
+}
+
+static void
+begin(struct loop *loop, const char *part)
+{
+	atomic_store_explicit(&loop->pulse.doing, part, memory_order_relaxed);
+}
+
+static void
+beat(struct loop *loop)
+{
+	atomic_fetch_add_explicit(&loop->pulse.turns, 1, memory_order_relaxed);
+}
+
+static void
 work(struct loop *loop)
 {
+	uint64_t now = uv_now(&loop->uv), due = loop->due_ms;
+	uint64_t begun_ms = now < due ? now : due;
+
+	beat(loop);
+	begin(loop, "sockets");
 	drain_readers(loop);
+	begin(loop, "timers and descriptors");
 	run_uv(loop);
+	begin(loop, "fibers");
 	fiber_run_ready(loop);
+	begin(loop, "what is flushed");
 	run_flushes(loop);
 	note_time(loop);
+	note_lag(loop, uv_now(&loop->uv) - begun_ms);
+	beat(loop);
 }
 
 /* libuv answers 0 as well when it wants to tell the kernel of new descriptors. */
@@ -256,7 +298,7 @@ loop_run_until(struct loop *loop, bool (*done)(void *arg), void *arg)
 	assert(!loop->is_running && fiber_current() == NULL);
 	loop->is_running = true;
 	uv_update_time(&loop->uv);
-	loop->due_ms = uv_now(&loop->uv);
+	loop->due_ms = loop->lag_since_ms = uv_now(&loop->uv);
 	while (!done(arg)) {
 		work(loop);
 		if (done(arg))
@@ -305,6 +347,18 @@ uint64_t
 loop_gap_ms(const struct loop *loop)
 {
 	return loop->gap_ms;
+}
+
+uint64_t
+loop_lag_ms(const struct loop *loop)
+{
+	return loop->lag_ms > loop->lag_before_ms ? loop->lag_ms : loop->lag_before_ms;
+}
+
+struct loop_pulse *
+loop_pulse(struct loop *loop)
+{
+	return &loop->pulse;
 }
 
 void

@@ -9,6 +9,7 @@
 #ifndef LOOP_H
 #define LOOP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <uv.h>
@@ -41,6 +42,10 @@ uint64_t loop_now_us(void);
  * after it. */
 uint64_t loop_gap_ms(const struct loop *loop);
 
+/* The longest turn of the last 5 to 10 seconds, and how late it began: what everything that
+ * waits for this loop may have waited longer than it had to. */
+uint64_t loop_lag_ms(const struct loop *loop);
+
 /* Returns new timer that calls fn(arg) after delay_ms, then every repeat_ms (0: once),
  * re-armed from now, never catching up. timer_stop frees it, takes *timer_p and sets it
  * to NULL; safe inside fn and on NULL. A one-shot timer that has fired still wants
@@ -55,6 +60,14 @@ void loop_add_flush(struct loop *loop, void (*fn)(void *arg), void *arg);
 void loop_remove_flush(struct loop *loop, void (*fn)(void *arg), void *arg);
 
 /* --- for runtime/ alone ------------------------------------------------------------- */
+
+/* What another thread (the watchdog's) may read of the loop while that lives. */
+struct loop_pulse {
+	atomic_uint_least64_t turns;   /* odd while a turn goes on, even in the sleep */
+	_Atomic(const char *) doing;   /* for ever lent: what part of the turn */
+	_Atomic(struct fiber *) fiber; /* that runs, or NULL; see fiber_describe */
+};
+struct loop_pulse *loop_pulse(struct loop *loop);
 
 /* Lends libuv's loop. */
 uv_loop_t *loop_uv(struct loop *loop);

@@ -102,3 +102,10 @@ parts_move(struct parts *to, struct parts *from, unsigned first)
 		zmq_msg_move(frame, &from->frames[first]);
 	}
 }
+
+const char *
+parts_sender_key(struct parts *parts, unsigned index)
+{
+	return index < parts->count ? zmq_msg_gets(&parts->frames[index], "User-Id")
+				    : NULL;
+}

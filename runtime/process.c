@@ -3,14 +3,17 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
+#include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "fiber.h"
 #include "bounds.h"
+#include "launch.h"
+#include "minder.h"
 
-#define GRACE_MS 200
+#define START_AGAIN_MS 2u /* the starter has too much to do */
 #define CHUNK_BYTES 65536
 
 enum { INPUT, OUTPUT, ERRORS, PIPES };
@@ -19,7 +22,8 @@ struct child {
 	struct loop *loop;
 	struct fiber *fiber;
 	const struct process_options *options;
-	uv_process_t process;
+	uv_pipe_t control;      /* to its minder */
+	struct packet news;     /* its records: MINDER_BEGINS, and how the child ended */
 	uv_pipe_t pipes[PIPES]; /* our ends */
 	uv_write_t write;
 	struct packet output;
@@ -28,12 +32,12 @@ struct child {
 	struct timer *grace;
 	unsigned handles; /* not closed by libuv yet */
 	unsigned readers; /* of the two pipes we read, those not at their end yet */
-	int64_t status;
-	int signal;
-	enum process_end why; /* it was stopped */
-	bool has_exited;
+	struct minder_record ended; /* how, once has_ended */
+	enum process_end why;       /* it was stopped */
+	bool has_ended;
 	bool is_stopped; /* the group was asked to end */
 	bool is_killed;
+	bool is_gone; /* with all that it ever started */
 };
 
 /* --- handles ------------------------------------------------------------------------ */
@@ -63,14 +67,37 @@ close_reader(struct child *child, uv_pipe_t *pipe)
 	close_handle(pipe);
 }
 
+/* Hands a descriptor over to libuv, which closes it. */
+static void
+open_handle(struct child *child, uv_pipe_t *handle, int descriptor)
+{
+	int failure;
+
+	uv_pipe_init(loop_uv(child->loop), handle, 0);
+	handle->data = child;
+	failure = uv_pipe_open(handle, descriptor);
+	assert(failure == 0); /* a fresh one of ours */
+	child->handles++;
+}
+
 /* --- the end of it ------------------------------------------------------------------ */
 
-/* The group is named by the child's id, and its name is not given away while anyone is
- * left in it. */
-static bool
-signal_group(const struct child *child, int number)
+static void
+tell_minder(struct child *child, char word)
 {
-	return kill(-child->process.pid, number) == 0;
+	uv_os_fd_t control;
+
+	/* Should the minder be gone, so is the child. */
+	if (!child->is_gone && uv_fileno((uv_handle_t *)&child->control, &control) == 0)
+		send(control, &word, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void
+kill_all(struct child *child)
+{
+	if (!child->is_killed)
+		tell_minder(child, MINDER_KILL);
+	child->is_killed = true;
 }
 
 static void
@@ -78,15 +105,11 @@ on_grace(void *arg)
 {
 	struct child *child = arg;
 
-	fiber_wake(child->fiber);
 	timer_stop(&child->grace);
-	if (!child->is_killed) {
-		child->is_killed = true;
-		signal_group(child, SIGKILL);
-		child->grace = timer_start(child->loop, GRACE_MS, 0, on_grace, child);
+	kill_all(child);
+	if (!child->is_gone)
 		return;
-	}
-	/* Only one who left the group can hold the pipes now. */
+	/* Somebody who is none of its own holds the pipes. */
 	close_reader(child, &child->pipes[OUTPUT]);
 	close_reader(child, &child->pipes[ERRORS]);
 }
@@ -95,7 +118,8 @@ static void
 start_grace(struct child *child)
 {
 	timer_stop(&child->grace);
-	child->grace = timer_start(child->loop, GRACE_MS, 0, on_grace, child);
+	child->grace =
+	    timer_start(child->loop, child->options->grace_ms, 0, on_grace, child);
 }
 
 static void
@@ -105,7 +129,7 @@ stop(struct child *child, enum process_end why)
 		return;
 	child->is_stopped = true;
 	child->why = why;
-	signal_group(child, SIGTERM);
+	tell_minder(child, MINDER_ASK_TO_END);
 	start_grace(child);
 }
 
@@ -116,25 +140,27 @@ on_deadline(void *arg)
 }
 
 static void
-on_exit_of(uv_process_t *process, int64_t status, int number)
+on_ended(struct child *child, const struct minder_record *record)
 {
-	struct child *child = process->data;
-
-	child->has_exited = true;
-	child->status = status;
-	child->signal = number;
+	child->has_ended = true;
+	child->ended = *record;
 	timer_stop(&child->deadline); /* it was in time; what follows is our grace */
 	if (!child->is_stopped)
 		start_grace(child);
 	fiber_wake(child->fiber);
 }
 
-static bool
-is_over(const struct child *child)
+static void
+on_gone(struct child *child)
 {
-	if (!child->has_exited || child->readers > 0)
-		return false;
-	return !child->is_stopped || child->is_killed || !signal_group(child, 0);
+	static const struct minder_record unseen = { MINDER_SIGNALLED, SIGKILL };
+
+	close_handle(&child->control);
+	child->is_gone = true;
+	if (!child->has_ended) /* its minder was killed, and the child with it */
+		on_ended(child, &unseen);
+	start_grace(child);
+	fiber_wake(child->fiber);
 }
 
 /* --- pipes -------------------------------------------------------------------------- */
@@ -190,6 +216,23 @@ on_errors(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 		keep_last(&child->errors, bytes_max);
 }
 
+static void
+on_news(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
+{
+	struct child *child = stream->data;
+	struct minder_record record;
+
+	if (size < 0) {
+		on_gone(child);
+		return;
+	}
+	packet_append(&child->news, buf->base, (size_t)size);
+	if (child->has_ended || child->news.size < 2 * sizeof record)
+		return;
+	memcpy(&record, child->news.data + sizeof record, sizeof record);
+	on_ended(child, &record);
+}
+
 /* A child need not read its input: no failure of ours. */
 static void
 on_written(uv_write_t *write, int status)
@@ -212,15 +255,19 @@ close_ends(int ends[PIPES])
 	}
 }
 
-/* Pipes, not libuv's socket pairs: a script may open /dev/stderr. */
+/* Pipes, not socket pairs: a script may open /dev/stderr. */
 static int
 open_ends(const struct child *child, int ours[PIPES], int theirs[PIPES])
 {
 	for (unsigned i = 0; i < PIPES; i++) {
 		int ends[2];
 
-		if (i == INPUT && child->options->input == NULL)
+		if (i == INPUT && child->options->input == NULL) {
+			theirs[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+			if (theirs[i] == -1)
+				return -errno;
 			continue;
+		}
 		if (pipe2(ends, O_CLOEXEC) == -1)
 			return -errno;
 		ours[i] = ends[i == INPUT ? 1 : 0];
@@ -229,56 +276,12 @@ open_ends(const struct child *child, int ours[PIPES], int theirs[PIPES])
 	return 0;
 }
 
-/* Libraries open descriptors without O_CLOEXEC: a tool must not find our connections. */
-static void
-keep_descriptors_ours(void)
-{
-	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == -1)
-		uv_disable_stdio_inheritance();
-}
-
-static int
-spawn(struct child *child, const int theirs[PIPES])
-{
-	static char *const empty[] = { NULL };
-	const struct process_options *options = child->options;
-	uv_stdio_container_t stdio[PIPES];
-	uv_process_options_t uv = {
-		.exit_cb = on_exit_of,
-		.file = options->argv[0],
-		.args = (char **)options->argv,
-		.env =
-		    (char **)(options->env == NULL ? (const void *)empty : options->env),
-		.cwd = options->directory,
-		.flags = UV_PROCESS_DETACHED, /* a session, and so a group, of its own */
-		.stdio_count = PIPES,
-		.stdio = stdio,
-	};
-
-	for (unsigned i = 0; i < PIPES; i++) {
-		stdio[i].flags = theirs[i] == -1 ? UV_IGNORE : UV_INHERIT_FD;
-		stdio[i].data.fd = theirs[i];
-	}
-	keep_descriptors_ours();
-	child->process.data = child;
-	child->handles++;
-	return uv_spawn(loop_uv(child->loop), &child->process, &uv);
-}
-
-/* Hands the ends over to libuv, which closes them. */
 static void
 open_pipes(struct child *child, int ours[PIPES])
 {
 	for (unsigned i = 0; i < PIPES; i++) {
-		int failure;
-
-		if (ours[i] == -1)
-			continue;
-		uv_pipe_init(loop_uv(child->loop), &child->pipes[i], 0);
-		child->pipes[i].data = child;
-		failure = uv_pipe_open(&child->pipes[i], ours[i]);
-		assert(failure == 0); /* a fresh pipe of ours */
-		child->handles++;
+		if (ours[i] != -1)
+			open_handle(child, &child->pipes[i], ours[i]);
 		ours[i] = -1;
 	}
 	child->readers = 2;
@@ -300,16 +303,31 @@ write_input(struct child *child)
 		close_handle(&child->pipes[INPUT]);
 }
 
+/* Returns our end of the control, or minus an errno; -ECANCELED when the fiber was. */
+static int
+launch_in_turn(const struct process_options *options, const int theirs[PIPES])
+{
+	int control;
+
+	while ((control = launch(options, theirs)) == -EAGAIN)
+		if (fiber_sleep(START_AGAIN_MS) == -1)
+			return -ECANCELED;
+	return control;
+}
+
+/* Returns 0, or minus an errno. */
 static int
 start(struct child *child)
 {
 	int ours[PIPES] = { -1, -1, -1 }, theirs[PIPES] = { -1, -1, -1 };
-	int failure = open_ends(child, ours, theirs);
+	int failure = open_ends(child, ours, theirs), control = -1;
 
 	if (failure == 0)
-		failure = spawn(child, theirs);
+		control = launch_in_turn(child->options, theirs);
 	close_ends(theirs);
-	if (failure == 0) {
+	if (control >= 0) {
+		open_handle(child, &child->control, control);
+		uv_read_start((uv_stream_t *)&child->control, on_alloc, on_news);
 		open_pipes(child, ours);
 		write_input(child);
 		if (child->options->timeout_ms != 0)
@@ -317,10 +335,20 @@ start(struct child *child)
 			    child->options->timeout_ms, 0, on_deadline, child);
 	}
 	close_ends(ours);
-	return failure;
+	return failure != 0 ? failure : control >= 0 ? 0 : control;
 }
 
 /* --- waiting ------------------------------------------------------------------------ */
+
+/* Nothing is left of it, and all it said has been read. Who ended by himself has no need for
+ * whom he left behind. */
+static bool
+is_over(struct child *child)
+{
+	if (child->has_ended && child->readers == 0 && !child->is_stopped)
+		kill_all(child);
+	return child->is_gone && child->readers == 0;
+}
 
 /* Once cancelled the waits behind it must not fail: the child has to be gone first. */
 static void
@@ -337,24 +365,11 @@ wait_for_end(struct child *child)
 	}
 }
 
-/* Whoever is left of the group dies, and has died when this returns; but where nobody
- * reaps orphans their zombies stay, and would keep us for ever. */
-static void
-sweep(struct child *child)
-{
-	fiber_shield(true);
-	for (unsigned ms = 0; ms < GRACE_MS && signal_group(child, SIGKILL); ms++)
-		fiber_sleep(1);
-	fiber_shield(false);
-}
-
 static void
 close_all(struct child *child)
 {
 	timer_stop(&child->deadline);
 	timer_stop(&child->grace);
-	if (child->process.data != NULL)
-		close_handle(&child->process);
 	for (unsigned i = 0; i < PIPES; i++) {
 		if (child->pipes[i].data != NULL)
 			close_handle(&child->pipes[i]);
@@ -375,18 +390,31 @@ move_text(struct arena *arena, struct packet *packet)
 	return text;
 }
 
+static const char *
+tell(struct arena *arena, const struct process_options *options, int failure)
+{
+	if (options->directory == NULL)
+		return arena_printf(
+		    arena, "cannot run %s: %s", options->argv[0], uv_strerror(failure));
+	return arena_printf(arena, "cannot run %s in %s: %s", options->argv[0],
+	    options->directory, uv_strerror(failure));
+}
+
 static void
 fill_result(struct child *child, struct arena *arena, struct process_result *result)
 {
+	static const enum process_end ends[] = {
+		[MINDER_NOT_STARTED] = PROCESS_NOT_STARTED,
+		[MINDER_EXITED] = PROCESS_EXITED,
+		[MINDER_SIGNALLED] = PROCESS_SIGNALLED,
+	};
+
 	keep_last(&child->errors, child->options->error_bytes_max);
-	if (child->is_stopped)
-		result->end = child->why;
-	else
-		result->end = child->signal != 0 ? PROCESS_SIGNALLED : PROCESS_EXITED;
-	if (result->end == PROCESS_EXITED)
-		result->status = (int)child->status;
-	if (result->end == PROCESS_SIGNALLED)
-		result->status = child->signal;
+	result->end = child->is_stopped ? child->why : ends[child->ended.word];
+	if (result->end == PROCESS_NOT_STARTED)
+		result->reason = tell(arena, child->options, -child->ended.number);
+	else if (!child->is_stopped)
+		result->status = child->ended.number;
 	result->output_size = child->output.size;
 	result->output = move_text(arena, &child->output);
 	result->error_size = child->errors.size;
@@ -402,17 +430,36 @@ with_defaults(const struct process_options *given)
 		options.output_bytes_max = TOOL_OUTPUT_BYTES_MAX;
 	if (options.error_bytes_max == 0)
 		options.error_bytes_max = TOOL_STDERR_BYTES_MAX;
+	if (options.grace_ms == 0)
+		options.grace_ms = TOOL_GRACE_MS;
 	return options;
 }
 
-static const char *
-tell(struct arena *arena, const struct process_options *options, int failure)
+/* Returns false when the starter was killed before it had begun. */
+static bool
+run_once(struct loop *loop, struct arena *arena, const struct process_options *options,
+    struct process_result *result)
 {
-	if (options->directory == NULL)
-		return arena_printf(
-		    arena, "cannot run %s: %s", options->argv[0], uv_strerror(failure));
-	return arena_printf(arena, "cannot run %s in %s: %s", options->argv[0],
-	    options->directory, uv_strerror(failure));
+	struct child child = {
+		.loop = loop,
+		.fiber = fiber_current(),
+		.options = options,
+	};
+	int failure = start(&child);
+	bool has_begun;
+
+	if (failure == 0)
+		wait_for_end(&child);
+	close_all(&child);
+	has_begun = failure != 0 || child.is_stopped || child.news.size > 0;
+	packet_release(&child.news);
+	if (failure == 0) {
+		fill_result(&child, arena, result);
+	} else if (failure != -ECANCELED) {
+		result->end = PROCESS_NOT_STARTED;
+		result->reason = tell(arena, options, failure);
+	}
+	return has_begun;
 }
 
 void
@@ -420,27 +467,14 @@ process_run(struct loop *loop, struct arena *arena, const struct process_options
     struct process_result *result_r)
 {
 	const struct process_options bounded = with_defaults(options);
-	struct child child = {
-		.loop = loop,
-		.fiber = fiber_current(),
-		.options = &bounded,
-	};
-	int failure;
+	bool has_begun = false;
 
-	*result_r = (struct process_result){ .reason = "", .output = "", .error = "" };
-	result_r->end = PROCESS_CANCELLED;
-	if (fiber_cancelled())
-		return;
-	failure = start(&child);
-	if (failure == 0) {
-		wait_for_end(&child);
-		sweep(&child);
+	while (!has_begun) {
+		*result_r = (struct process_result){
+			.end = PROCESS_CANCELLED, .reason = "", .output = "", .error = ""
+		};
+		if (fiber_cancelled())
+			return;
+		has_begun = run_once(loop, arena, &bounded, result_r);
 	}
-	close_all(&child);
-	if (failure == 0) {
-		fill_result(&child, arena, result_r);
-		return;
-	}
-	result_r->end = PROCESS_NOT_STARTED;
-	result_r->reason = tell(arena, &bounded, failure);
 }

@@ -1,13 +1,25 @@
 /* process: child programs on the loop: their own process group, pipes, a deadline,
- * limits. */
+ * limits, and an end that leaves nothing behind. */
 #ifndef PROCESS_H
 #define PROCESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "loop.h"
 #include "value.h"
+
+/* What a child may use. 0: as much as we may. All that it starts has the same limits. */
+struct process_limits {
+	uint64_t memory_bytes; /* of its own data (RLIMIT_DATA), each process */
+	uint64_t cpu_seconds;  /* each process */
+	uint64_t file_bytes;   /* each file it writes */
+	uint64_t open_files;
+	uint64_t processes;       /* of our user, all counted; root has no such limit */
+	bool may_gain_privileges; /* by programs that are set-user-id; else they run as
+				     they are called */
+};
 
 struct process_options {
 	const char *const *argv; /* argv[0] is looked up in env's PATH (/bin and /usr/bin
@@ -21,7 +33,9 @@ struct process_options {
 				    TOOL_OUTPUT_BYTES_MAX */
 	size_t error_bytes_max;  /* of stderr; what is over it is dropped, the last bytes
 				    are kept. 0: TOOL_STDERR_BYTES_MAX */
-	uint64_t timeout_ms;     /* 0: none */
+	struct process_limits limits;
+	uint64_t timeout_ms; /* 0: none */
+	uint64_t grace_ms;   /* between SIGTERM and SIGKILL. 0: TOOL_GRACE_MS */
 };
 
 enum process_end {
@@ -43,14 +57,21 @@ struct process_result {
 	size_t error_size;
 };
 
-/* Runs a child to its end, on a fiber. When it is late, too loud or the fiber is
- * cancelled its whole process group gets SIGTERM, 200 ms later SIGKILL, and only then
- * this returns: nothing of it is left behind. A child that exits while grandchildren hold
- * its pipes: the group is killed after 200 ms; whoever of it is left behind without them
- * is killed at once. (A grandchild that left the group by setsid is not found.) The child
- * gets no descriptor of ours but 0, 1 and 2, which are pipes, no blocked and no ignored
- * signal. */
+/* Runs a child to its end, on a fiber. When it is late, too loud or the fiber is cancelled
+ * its process group gets SIGTERM, grace_ms later all that it ever started gets SIGKILL, be
+ * it in a session of its own or not, and only then this returns: nothing of it is left
+ * behind. A child that exits while others hold its pipes: they are killed after grace_ms;
+ * whoever is left behind without them is killed at once. When this process dies, however
+ * it does, its children and what they started are killed. (This needs /proc; without it
+ * only the group is found.) The child gets no descriptor of ours but 0, 1 and 2, which are
+ * pipes, no blocked and no ignored signal, and no right to leave a core file. */
 void process_run(struct loop *loop, struct arena *arena,
     const struct process_options *options, struct process_result *result_r);
+
+/* Children are started by a small process of ours (minder.h), which the first of them
+ * brings about, or this, cheaper while the program is young: call it before it has much
+ * memory. */
+void process_open(void);
+void process_close(void); /* ends it; safe without it */
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -35,6 +36,8 @@ struct redis {
 	struct loop *loop;
 	struct redis_session *session;
 	TAILQ_HEAD(, call) calls;
+	char refusal[160]; /* "": none */
+	uint64_t refused_ms;
 };
 
 /* --- what the session tells ----------------------------------------------------------- */
@@ -68,8 +71,18 @@ on_reply(void *arg, void *token, const struct redisReply *reply)
 	fiber_wake(request->fiber);
 }
 
+static void
+on_refused(void *arg, const char *error)
+{
+	struct redis *redis = arg;
+
+	snprintf(redis->refusal, sizeof redis->refusal, "%s", error);
+	redis->refused_ms = loop_now_ms(redis->loop);
+}
+
 static const struct redis_session_events events = {
 	.on_up = on_up,
+	.on_refused = on_refused,
 	.on_reply = on_reply,
 };
 
@@ -136,6 +149,8 @@ wait_until_up(struct call *call)
 	return call->redis != NULL ? REDIS_OK : REDIS_LOST;
 }
 
+#define SLOWLY 4u /* steps of the back-off that what somebody must mend begins at */
+
 /* Waits a while after a refusal. Returns REDIS_OK when there is time to try again. */
 static enum redis_status
 wait_for_better_times(struct call *call)
@@ -189,6 +204,11 @@ heed(struct call *call)
 	case REDIS_LIBRARY:
 		redis_session_load(call->redis->session);
 		break;
+	case REDIS_REFUSED:
+		on_refused(call->redis, error);
+		if (call->refusals < SLOWLY)
+			call->refusals = SLOWLY;
+		break;
 	case REDIS_AGAIN:
 		break;
 	case REDIS_FINAL:
@@ -209,6 +229,8 @@ run(struct call *call, const struct redis_arg *args, size_t count)
 		if (status != REDIS_OK)
 			break;
 		status = exchange(call, args, count);
+		if (status == REDIS_OK && call->refusals > 0 && call->redis != NULL)
+			call->redis->refusal[0] = '\0'; /* it does what it refused */
 		if (status != REDIS_ERROR || call->redis == NULL)
 			break;
 		status = heed(call);
@@ -265,6 +287,26 @@ bool
 redis_is_up(const struct redis *redis)
 {
 	return redis_session_is_up(redis->session);
+}
+
+unsigned
+redis_connects(const struct redis *redis)
+{
+	return redis_session_connects(redis->session);
+}
+
+bool
+redis_is_denied(const struct redis *redis)
+{
+	return redis_session_is_denied(redis->session);
+}
+
+const char *
+redis_refusal(const struct redis *redis)
+{
+	bool is_old = loop_now_ms(redis->loop) - redis->refused_ms > REFUSAL_MS;
+
+	return redis->refusal[0] != '\0' && !is_old ? redis->refusal : NULL;
 }
 
 const char *

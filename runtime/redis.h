@@ -17,9 +17,11 @@
 struct redis;
 
 /* Returns a new client that connects (and connects again, with back-off, for ever) to
- * url: "redis://[[user]:password@]host[:port][/db]" or "unix:///path/to/socket". NULL with a
- * reason, lent until the next one, when url is none. library is the source of a Redis function
- * library loaded (FUNCTION LOAD REPLACE) after each connect, or NULL. */
+ * url: "redis://[[user]:password@]host[:port][/db]" or "unix:///path/to/socket", or several of
+ * them with commas between: of those the one is used that is primary, so that a failover is a
+ * matter of connecting again. NULL with a reason, lent until the next one, when url is none.
+ * library is the source of a Redis function library loaded (FUNCTION LOAD REPLACE) after each
+ * connect, or NULL. */
 struct redis *redis_new(
     struct loop *loop, const char *url, const char *library, const char **error_r);
 
@@ -42,10 +44,15 @@ struct redis_arg {
 
 /* Sends one command and waits for its answer, on a fiber. The answer is copied into
  * arena: arrays, strings (VALUE_BIN: bytes are bytes), integers, nil. While the
- * connection is down, or Redis says LOADING, MASTERDOWN, BUSY, TRYAGAIN, CLUSTERDOWN or
- * MISCONF, OOM, NOREPLICAS, READONLY, UNBLOCKED, or misses a function of the library, the
- * command waits and is tried again up to wait_ms, then REDIS_LOST (or REDIS_ERROR with what
- * Redis said last). A command whose answer was lost is not repeated: the caller knows
+ * connection is down, or Redis gives a passing refusal, the command waits and is tried again up
+ * to wait_ms, then REDIS_LOST (or REDIS_ERROR with what Redis said last):
+ *
+ *	LOADING BUSY TRYAGAIN CLUSTERDOWN              again, with back-off
+ *	MISCONF OOM NOREPLICAS NOPERM                  again, slowly; see redis_refusal
+ *	READONLY MASTERDOWN UNBLOCKED NOAUTH WRONGPASS on a new connection
+ *	ERR Function not found                         after the library was loaded
+ *
+ * Redis refuses before it does anything, so trying again does nothing twice. A command whose answer was lost is not repeated: the caller knows
  * whether it may be. reply_r is set for REDIS_OK and REDIS_ERROR.
  *
  * A blocking command holds up those behind it: it wants a struct redis of its own. */
@@ -63,6 +70,17 @@ void redis_allow_silence(struct redis *redis, uint64_t ms);
 
 /* True while connected and the library is loaded. */
 bool redis_is_up(const struct redis *redis);
+
+/* How often it came up: another number means another connection, to another server maybe. */
+unsigned redis_connects(const struct redis *redis);
+
+/* True while it is down because Redis does not let us in: a wrong password, or none. */
+bool redis_is_denied(const struct redis *redis);
+
+/* Lends what Redis says ("OOM command not allowed ...") while it refuses to write, by what the last
+ * commands were told; NULL when it does not, or when nobody has asked for REFUSAL_MS. */
+#define REFUSAL_MS 3000u
+const char *redis_refusal(const struct redis *redis);
 
 /* Lends a line that says what is wrong while it is not ("10.0.0.1:6379: Connection
  * refused"), until the next turn; "" while it is up. */

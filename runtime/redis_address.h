@@ -18,8 +18,20 @@ struct redis_address {
 	const char *name;     /* for people, without the password */
 };
 
-/* Parses url; all in arena. Returns 0, or -1 with a reason. */
-int redis_address_parse(struct arena *arena, const char *url,
-    struct redis_address *address_r, const char **error_r);
+/* Returns urls as people may see them: without whatever could be a password. */
+const char *redis_addresses_shown(struct arena *arena, const char *urls);
+
+#define REDIS_ADDRESSES_MAX 8u /* of one fleet's Redis: a primary and its replicas */
+
+struct redis_addresses {
+	struct redis_address items[REDIS_ADDRESSES_MAX];
+	size_t count; /* 1 at least */
+};
+
+/* Parses urls: one, or several with commas between them, all in arena. What the later ones leave
+ * out (scheme, user and password) is the first one's, and the database the last one's:
+ * "redis://:secret@a:6379,b:6379/2". Returns 0, or -1 with a reason. */
+int redis_addresses_parse(struct arena *arena, const char *urls,
+    struct redis_addresses *addresses_r, const char **error_r);
 
 #endif

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "redis_reply.h" /* before hiredis */
+
 #include <hiredis/async.h>
 
 #include "bounds.h"
@@ -36,6 +38,33 @@ struct redis_link {
 	size_t room;
 };
 
+/* --- what nobody asked for ------------------------------------------------------------ */
+
+#define UNASKED "the server says what nobody asked for"
+
+/* hiredis takes a reply without a command for a mistake of ours and aborts, but for errors, which
+ * a server may begin with ("-DENIED ..."). While no command is under way only these, or the
+ * end, may come. */
+static bool
+is_unasked(const struct redis_link *link)
+{
+	char first;
+
+	return link->pending == 0 && (link->hiredis->c.flags & REDIS_CONNECTED) &&
+	       recv(link->hiredis->c.fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1 &&
+	       first != '-';
+}
+
+/* The same, of what lies behind the reply to the last command. */
+static bool
+has_surplus(const struct redis_link *link)
+{
+	const redisReader *reader = link->hiredis->c.reader;
+
+	return link->pending == 0 && reader->pos < reader->len &&
+	       !(link->hiredis->c.flags & REDIS_FREEING);
+}
+
 /* --- libuv's side --------------------------------------------------------------------- */
 
 static void
@@ -49,7 +78,10 @@ on_poll(uv_poll_t *poll, int status, int events)
 	}
 	if (link->hiredis != NULL && (events & UV_READABLE)) {
 		link->heard_ms = loop_now_ms(link->loop);
-		redisAsyncHandleRead(link->hiredis);
+		if (is_unasked(link))
+			redis_link_close(link, UNASKED);
+		else
+			redisAsyncHandleRead(link->hiredis);
 	}
 	if (link->hiredis != NULL && (events & UV_WRITABLE))
 		redisAsyncHandleWrite(link->hiredis);
@@ -141,6 +173,8 @@ on_reply(redisAsyncContext *hiredis, void *reply, void *token)
 
 	link->pending--;
 	link->events->on_reply(link->arg, token, reply);
+	if (has_surplus(link))
+		redis_link_close(link, UNASKED);
 }
 
 /* --- connections ---------------------------------------------------------------------- */
@@ -171,6 +205,7 @@ attach(struct redis_link *link, redisAsyncContext *hiredis)
 {
 	link->hiredis = hiredis;
 	hiredis->c.reader->maxbuf = BUFFER_KEPT;
+	redis_reply_bound(hiredis->c.reader);
 	hiredis->ev.data = link;
 	hiredis->ev.addRead = add_read;
 	hiredis->ev.delRead = del_read;

@@ -4,6 +4,31 @@
 
 #include <hiredis/hiredis.h>
 
+#include "bounds.h"
+
+static void *(*create_array)(const redisReadTask *, int);
+
+static void *
+create_bounded_array(const redisReadTask *task, int elements)
+{
+	if (elements > (int)REDIS_REPLY_ELEMENTS_MAX)
+		return NULL;
+	return create_array(task, elements);
+}
+
+void
+redis_reply_bound(struct redisReader *reader)
+{
+	static redisReplyObjectFunctions functions;
+
+	if (create_array == NULL) {
+		functions = *reader->fn;
+		create_array = functions.createArray;
+		functions.createArray = create_bounded_array;
+	}
+	reader->fn = &functions;
+}
+
 static const struct value *
 array_of(struct arena *arena, const struct redisReply *reply)
 {
@@ -66,9 +91,12 @@ redis_reply_verdict(const char *error)
 		{ "BUSY", REDIS_AGAIN },
 		{ "TRYAGAIN", REDIS_AGAIN },
 		{ "CLUSTERDOWN", REDIS_AGAIN },
-		{ "MISCONF", REDIS_AGAIN },
-		{ "OOM", REDIS_AGAIN },
-		{ "NOREPLICAS", REDIS_AGAIN },
+		{ "MISCONF", REDIS_REFUSED },    /* a full or broken disk */
+		{ "OOM", REDIS_REFUSED },        /* maxmemory is reached */
+		{ "NOREPLICAS", REDIS_REFUSED }, /* fewer than min-replicas-to-write */
+		{ "NOPERM", REDIS_REFUSED },     /* an ACL forbids it */
+		{ "NOAUTH", REDIS_ELSEWHERE },
+		{ "WRONGPASS", REDIS_ELSEWHERE },
 		{ "MASTERDOWN", REDIS_ELSEWHERE },
 		{ "READONLY", REDIS_ELSEWHERE },
 		{ "UNBLOCKED", REDIS_ELSEWHERE },

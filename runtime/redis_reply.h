@@ -8,19 +8,26 @@
 #include "redis.h" /* before hiredis.h, whose macros REDIS_OK and the like would hide ours */
 #include "value.h"
 
-struct redisReply; /* hiredis' */
+struct redisReader; /* hiredis' */
+struct redisReply;
 
 /* Returns a copy of reply in arena: strings and statuses VALUE_BIN, errors VALUE_STR, also
  * those inside of arrays. */
 const struct value *redis_reply_value(
     struct arena *arena, const struct redisReply *reply);
 
+/* Has reader refuse, as REDIS_ERR_OOM, an array of more than REDIS_REPLY_ELEMENTS_MAX: hiredis
+ * takes the room for what an array's head promises before an element has come. Called before
+ * the reader is fed. */
+void redis_reply_bound(struct redisReader *reader);
+
 bool redis_reply_is_error(const struct redisReply *reply);
 
 enum redis_verdict {
 	REDIS_FINAL,     /* the answer is the answer */
 	REDIS_AGAIN,     /* nothing was done; the same may do later */
-	REDIS_ELSEWHERE, /* nothing was done; this server is no primary: connect again */
+	REDIS_REFUSED,   /* nothing was done, until somebody mends something */
+	REDIS_ELSEWHERE, /* nothing was done; not on this connection: connect again */
 	REDIS_LIBRARY,   /* the function library is missing */
 };
 

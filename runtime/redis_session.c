@@ -8,21 +8,25 @@
 
 #include "memory.h"
 #include "redis_address.h"
+#include "redis_greeting.h"
 #include "redis_link.h"
 #include "redis_reply.h"
 
 #define BACKOFF_MS 50u
 #define BACKOFF_MS_MAX 1000u
+#define DENIED_MS 2000u /* nobody mends a password in less */
 #define GREETING_MS_MAX 5000u
 #define SILENCE_MS_MAX 10000u /* with commands under way */
 #define IDLE_MS 5000u         /* without: then we ask */
 #define TICK_MS 500u
+#define OWN_MAX 8u /* commands of our own under way */
 
 enum state { OFF, FINDING, GREETING, UP, LEAVING, DESTROYED };
 
 struct redis_session {
-	struct arena *arena; /* of address */
-	struct redis_address address;
+	struct arena *arena; /* of the addresses */
+	struct redis_addresses addresses;
+	size_t at;     /* index of the one in use, or to try next */
 	char *library; /* or NULL */
 	struct loop *loop;
 	const struct redis_session_events *events;
@@ -32,8 +36,13 @@ struct redis_session {
 	uint64_t silence_ms_max;
 	struct redis_link *link; /* NULL: none */
 	struct lookup *lookup;   /* NULL: none */
-	size_t unanswered;       /* of the greeting */
-	unsigned failures;       /* in a row */
+	/* Our own commands without an answer, in order. */
+	enum redis_own own[OWN_MAX];
+	size_t own_count;
+	bool is_loading;   /* the library, while up */
+	bool is_denied;    /* the last greeting ended so */
+	unsigned failures; /* in a row */
+	unsigned connects;
 	struct timer *retry, *tick;
 	char trouble[320];
 };
@@ -53,11 +62,17 @@ enter(struct redis_session *session, enum state state)
 	session->since_ms = loop_now_ms(session->loop);
 }
 
+static const struct redis_address *
+address_of(const struct redis_session *session)
+{
+	return &session->addresses.items[session->at];
+}
+
 static void
 say_trouble(struct redis_session *session, const char *reason)
 {
 	snprintf(session->trouble, sizeof session->trouble, "%s: %s",
-	    session->address.name, reason);
+	    address_of(session)->name, reason);
 }
 
 /* --- OFF ------------------------------------------------------------------------------ */
@@ -85,14 +100,26 @@ on_retry(void *arg)
 	find(session);
 }
 
+/* How often every address has been tried in vain. */
+static unsigned
+rounds(const struct redis_session *session)
+{
+	return session->failures / (unsigned)session->addresses.count;
+}
+
 static void
 go_off(struct redis_session *session, const char *reason)
 {
+	uint64_t ms;
+
 	enter(session, OFF);
 	say_trouble(session, reason);
+	session->at = (session->at + 1) % session->addresses.count;
 	session->failures++;
-	session->retry = timer_start(
-	    session->loop, redis_backoff_ms(session->failures), 0, on_retry, session);
+	ms = redis_backoff_ms(rounds(session));
+	if (session->is_denied)
+		ms += DENIED_MS;
+	session->retry = timer_start(session->loop, ms, 0, on_retry, session);
 }
 
 /* --- FINDING -------------------------------------------------------------------------- */
@@ -114,7 +141,7 @@ on_found(struct redis_session *session, int status, const struct addrinfo *info)
 {
 	char ip[NI_MAXHOST];
 
-	info = choose(info, session->failures);
+	info = choose(info, rounds(session));
 	if (info != NULL && getnameinfo(info->ai_addr, info->ai_addrlen, ip, sizeof ip,
 				NULL, 0, NI_NUMERICHOST) == 0)
 		connect_to(session, ip);
@@ -145,7 +172,7 @@ look_up(struct redis_session *session)
 	lookup->uv.data = lookup;
 	lookup->session = session;
 	status = uv_getaddrinfo(loop_uv(session->loop), &lookup->uv, on_lookup,
-	    session->address.host, NULL, &hints);
+	    address_of(session)->host, NULL, &hints);
 	if (status == 0) {
 		session->lookup = lookup;
 		return;
@@ -158,8 +185,8 @@ static void
 find(struct redis_session *session)
 {
 	enter(session, FINDING);
-	if (session->address.path != NULL || session->address.is_number)
-		connect_to(session, session->address.host);
+	if (address_of(session)->path != NULL || address_of(session)->is_number)
+		connect_to(session, address_of(session)->host);
 	else
 		look_up(session);
 }
@@ -168,42 +195,53 @@ find(struct redis_session *session)
 
 /* Sends our own command: without a token. */
 static void
-send_own(struct redis_session *session, const char *const *words)
+send_own(struct redis_session *session, enum redis_own own, const char *const *words)
 {
 	struct redis_arg args[4];
 	size_t count;
 
+	assert(session->own_count < OWN_MAX);
 	for (count = 0; count < 4 && words[count] != NULL; count++)
 		args[count] = (struct redis_arg){ words[count], strlen(words[count]) };
+	session->own[session->own_count++] = own;
 	redis_link_send(session->link, args, count, NULL);
-	session->unanswered++;
 }
 
 static void
 send_library(struct redis_session *session)
 {
-	send_own(session,
+	send_own(session, OWN_LIBRARY,
 	    (const char *const[]){ "FUNCTION", "LOAD", "REPLACE", session->library });
+}
+
+static void
+send_password(struct redis_session *session, const struct redis_address *address)
+{
+	if (address->user != NULL)
+		send_own(session, OWN_AUTH,
+		    (const char *const[]){
+			"AUTH", address->user, address->password, NULL });
+	else
+		send_own(session, OWN_AUTH,
+		    (const char *const[]){ "AUTH", address->password, NULL });
 }
 
 static void
 greet(struct redis_session *session)
 {
-	const struct redis_address *address = &session->address;
+	const struct redis_address *address = address_of(session);
 
-	session->unanswered = 0;
-	if (address->user != NULL && address->password != NULL)
-		send_own(session, (const char *const[]){
-				      "AUTH", address->user, address->password, NULL });
-	else if (address->password != NULL)
-		send_own(
-		    session, (const char *const[]){ "AUTH", address->password, NULL });
+	session->own_count = 0;
+	session->is_loading = session->is_denied = false;
+	if (address->password != NULL)
+		send_password(session, address);
 	if (address->database != NULL)
-		send_own(
-		    session, (const char *const[]){ "SELECT", address->database, NULL });
+		send_own(session, OWN_SELECT,
+		    (const char *const[]){ "SELECT", address->database, NULL });
+	send_own(session, OWN_ROLE, (const char *const[]){ "ROLE", NULL });
 	if (session->library != NULL)
 		send_library(session);
-	send_own(session, (const char *const[]){ "PING", NULL });
+	send_own(session, OWN_PING, (const char *const[]){ "PING", NULL });
 }
 
 static void
@@ -211,28 +249,57 @@ go_up(struct redis_session *session)
 {
 	enter(session, UP);
 	session->failures = 0;
+	session->connects++;
 	session->trouble[0] = '\0';
 	session->events->on_up(session->arg);
 }
 
 /* --- what comes ----------------------------------------------------------------------- */
 
+static enum redis_own
+take_own(struct redis_session *session)
+{
+	enum redis_own own = session->own[0];
+
+	session->own_count--;
+	memmove(session->own, session->own + 1, session->own_count * sizeof own);
+	return own;
+}
+
+/* Whether what Redis answered in the greeting will do; closes the link when it will not. */
+static bool
+will_do(struct redis_session *session, enum redis_own own, const struct redisReply *reply)
+{
+	struct arena *arena = arena_new();
+	const char *reason = NULL;
+	enum redis_greeted greeted = redis_greeting_judge(arena, own,
+	    redis_reply_value(arena, reply), redis_reply_is_error(reply), &reason);
+
+	if (greeted == GREETED_REFUSED)
+		session->events->on_refused(session->arg, reason);
+	session->is_denied = greeted == GREETED_DENIED;
+	if (greeted == GREETED_DENIED || greeted == GREETED_BADLY)
+		redis_link_close(session->link, reason);
+	arena_destroy(&arena);
+	return greeted == GREETED_WELL || greeted == GREETED_REFUSED;
+}
+
 static void
 on_own_reply(struct redis_session *session, const struct redisReply *reply)
 {
-	struct arena *arena;
+	enum redis_own own;
 
-	session->unanswered--;
+	if (session->own_count == 0)
+		return; /* of a greeting that has failed */
+	own = take_own(session);
+	if (own == OWN_LIBRARY)
+		session->is_loading = false;
 	if (reply == NULL || session->state != GREETING)
 		return;
-	if (redis_reply_is_error(reply)) {
-		arena = arena_new();
-		redis_link_close(
-		    session->link, value_text(redis_reply_value(arena, reply)));
-		arena_destroy(&arena);
-	} else if (session->unanswered == 0) {
+	if (!will_do(session, own, reply))
+		session->own_count = 0;
+	else if (own == OWN_PING)
 		go_up(session);
-	}
 }
 
 static void
@@ -267,7 +334,7 @@ static const struct redis_link_events link_events = {
 static void
 connect_to(struct redis_session *session, const char *ip)
 {
-	const struct redis_address *address = &session->address;
+	const struct redis_address *address = address_of(session);
 	const char *error;
 
 	session->link = redis_link_open(session->loop, address->path, ip, address->port,
@@ -285,7 +352,7 @@ connect_to(struct redis_session *session, const char *ip)
 static void
 ping(struct redis_session *session)
 {
-	send_own(session, (const char *const[]){ "PING", NULL });
+	send_own(session, OWN_PING, (const char *const[]){ "PING", NULL });
 }
 
 static void
@@ -330,7 +397,8 @@ redis_session_new(struct loop *loop, const char *url, const char *library,
 	struct redis_session *session = xcalloc(1, sizeof *session);
 
 	session->arena = arena_new();
-	if (redis_address_parse(session->arena, url, &session->address, error_r) == -1) {
+	if (redis_addresses_parse(session->arena, url, &session->addresses, error_r) ==
+	    -1) {
 		snprintf(reason, sizeof reason, "%s", *error_r);
 		*error_r = reason;
 		arena_destroy(&session->arena);
@@ -376,6 +444,18 @@ redis_session_is_up(const struct redis_session *session)
 	return session->state == UP;
 }
 
+unsigned
+redis_session_connects(const struct redis_session *session)
+{
+	return session->connects;
+}
+
+bool
+redis_session_is_denied(const struct redis_session *session)
+{
+	return session->is_denied && session->state != UP;
+}
+
 const char *
 redis_session_trouble(const struct redis_session *session)
 {
@@ -393,8 +473,10 @@ redis_session_send(struct redis_session *session, const struct redis_arg *args,
 void
 redis_session_load(struct redis_session *session)
 {
-	if (session->state == UP && session->library != NULL)
-		send_library(session);
+	if (session->state != UP || session->library == NULL || session->is_loading)
+		return;
+	session->is_loading = true;
+	send_library(session);
 }
 
 void

@@ -4,9 +4,10 @@
  *	 ▲                │                   │                       │         │
  *	 └── back-off ────┴───────────────────┴── the link closed ────┴─────────┘
  *
- * Whatever goes wrong ends in OFF, and OFF ends in a new connection: AUTH, SELECT, the
- * function library, PING, and only then up. LEAVING takes no more commands and closes once
- * those under way are answered. */
+ * Whatever goes wrong ends in OFF, and OFF ends in a new connection, to the next address in
+ * turn: AUTH, SELECT, ROLE, the function library, PING, and only then up. A replica is no
+ * Redis for us: with several addresses the one that is primary is found so. LEAVING takes no
+ * more commands and closes once those under way are answered. */
 #ifndef REDIS_SESSION_H
 #define REDIS_SESSION_H
 
@@ -22,6 +23,8 @@ struct redisReply; /* hiredis' */
 /* Both are called on the loop's stack. */
 struct redis_session_events {
 	void (*on_up)(void *arg);
+	/* Redis refuses writes for now, it said in the greeting. */
+	void (*on_refused)(void *arg, const char *error);
 	/* As of redis_link. */
 	void (*on_reply)(void *arg, void *token, const struct redisReply *reply);
 };
@@ -35,6 +38,9 @@ struct redis_session *redis_session_new(struct loop *loop, const char *url,
 void redis_session_destroy(struct redis_session **session_p);
 
 bool redis_session_is_up(const struct redis_session *session);
+/* As redis_connects and redis_is_denied. */
+unsigned redis_session_connects(const struct redis_session *session);
+bool redis_session_is_denied(const struct redis_session *session);
 const char *redis_session_trouble(const struct redis_session *session);
 
 /* Sends a command with a token, while up. */

@@ -2,18 +2,25 @@
 
 #include <assert.h>
 #include <czmq.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "curve.h"
 #include "log.h"
 #include "memory.h"
+#include "notify.h"
+#include "secrecy.h"
 #include "socket.h"
+#include "watchdog.h"
 
 #define DRAIN_MS 60000
+#define HOST_BYTES_MAX 32 /* what people need to tell machines apart */
 #define NAME_BYTES_MAX 64
 
 struct service {
@@ -29,6 +36,7 @@ struct service {
 	void (*drain)(void *arg);
 	void *arg;
 	struct timer *deadline;
+	struct timer *sign_of_life;
 	bool is_running;
 	bool is_draining;
 };
@@ -50,18 +58,27 @@ read_log_level(const char *program, const char *text)
 	settings_refuse(program, "--log-level", text, "error, warn, info or debug");
 }
 
-static uint64_t
-drain_ms(const struct service *service)
+/* Returns the table's row of that name, or NULL. */
+static const struct setting *
+find_row(const struct setting *table, const char *name)
 {
 	const struct setting *row;
 
-	for (row = service->table; row->name != NULL; row++) {
-		if (strcmp(row->name, "drain-ms") == 0 && row->type == SETTING_INTEGER)
-			return (uint64_t) *
-			       (const int64_t *)((const char *)service->settings +
-						 row->offset);
-	}
-	return DRAIN_MS;
+	for (row = table; row->name != NULL; row++)
+		if (strcmp(row->name, name) == 0)
+			return row;
+	return NULL;
+}
+
+static uint64_t
+drain_ms(const struct service *service)
+{
+	const struct setting *row = find_row(service->table, "drain-ms");
+
+	if (row == NULL || row->type != SETTING_INTEGER)
+		return DRAIN_MS;
+	return (uint64_t) *
+	       (const int64_t *)((const char *)service->settings + row->offset);
 }
 
 /* --- the end ------------------------------------------------------------------------ */
@@ -86,7 +103,7 @@ start_drain(struct service *service)
 	service->is_draining = true;
 	service->deadline =
 	    timer_start(service->loop, drain_ms(service), 0, on_deadline, service);
-	sd_notify(0, "STOPPING=1");
+	notify("STOPPING=1");
 	if (service->drain != NULL)
 		service->drain(service->arg);
 	else
@@ -127,17 +144,65 @@ catch_signal(
 
 /* --- the life of a process ---------------------------------------------------------- */
 
+/* Process ids alone do not tell machines or containers apart: in each of these they begin
+ * at 1. Only the first label, since a dot divides topics of the status channel. */
+static void
+name_after_place(char *name, size_t size, const char *program)
+{
+	char host[HOST_BYTES_MAX + 1] = "";
+
+	if (gethostname(host, sizeof host - 1) == -1 && errno != ENAMETOOLONG)
+		host[0] = '\0';
+	host[strcspn(host, ".")] = '\0';
+	snprintf(name, size, "%s-%s%s%ld", program, host, *host != '\0' ? "-" : "",
+	    (long)getpid());
+}
+
 static void
 open_log(struct service *service, const char *program)
 {
 	struct service_settings *common = service->settings;
 
 	if (common->name == NULL || *common->name == '\0') {
-		snprintf(service->default_name, sizeof service->default_name, "%s-%ld",
-		    program, (long)getpid());
+		name_after_place(
+		    service->default_name, sizeof service->default_name, program);
 		common->name = service->default_name;
 	}
 	log_open(common->name, read_log_level(program, common->log_level));
+}
+
+/* Who connects to brokers has to know theirs, or anybody could be one. */
+static void
+open_keys(const struct service *service, const char *program)
+{
+	const struct service_settings *common = service->settings;
+	bool connects = find_row(service->table, "broker") != NULL;
+	const char *error;
+
+	if (common->key == NULL && common->broker_key != NULL && connects)
+		settings_refuse(program, "--broker-key", common->broker_key,
+		    "given together with --key FILE, this process's own pair");
+	if (common->key == NULL)
+		return;
+	if (common->broker_key == NULL && connects)
+		settings_refuse(program, "--key", common->key,
+		    "given together with --broker-key, the broker's public key");
+	if (curve_open(common->key, connects ? common->broker_key : NULL, &error) == -1)
+		fatalx("%s", error);
+	log_info("keys on public=%s", curve_public_key());
+}
+
+/* A connection is a descriptor, and the soft limit is a thousand for old programs' sake.
+ * Strangers at the door take some, until their handshake is over. */
+static void
+take_all_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 struct service *
@@ -159,6 +224,9 @@ service_start_as(const struct settings_help *help, const struct setting *table,
 	service->settings = settings;
 	settings_parse(table, settings, help, argc, argv, NULL);
 	open_log(service, help->program);
+	take_all_descriptors();
+	secrecy_begin(((struct service_settings *)settings)->core_dumps);
+	open_keys(service, help->program);
 	zsys_handler_set(NULL); /* czmq would take the signals for itself */
 	service->loop = loop_new();
 	if (service->loop == NULL)
@@ -189,6 +257,33 @@ service_is_draining(const struct service *service)
 	return service->is_draining;
 }
 
+/* A loop that stands still says nothing, and the supervisor notices. */
+static void
+on_sign_of_life(void *arg)
+{
+	(void)arg;
+	notify("WATCHDOG=1");
+}
+
+static void
+run_watched(struct service *service)
+{
+	const struct service_settings *common = service->settings;
+	uint64_t life_ms = notify_watchdog_ms();
+	struct watchdog *watchdog = NULL;
+
+	if (common->stuck_ms > 0) {
+		watchdog = watchdog_start(service->loop, (uint64_t)common->stuck_ms);
+		if (watchdog == NULL)
+			log_warn("there is no watchdog");
+	}
+	if (life_ms > 0)
+		service->sign_of_life =
+		    timer_start(service->loop, 0, life_ms, on_sign_of_life, NULL);
+	loop_run(service->loop);
+	watchdog_stop(&watchdog);
+}
+
 void
 service_run(struct service *service, void (*drain)(void *arg), void *arg)
 {
@@ -197,7 +292,7 @@ service_run(struct service *service, void (*drain)(void *arg), void *arg)
 	service->is_running = true;
 	sd_notify(0, "READY=1");
 	log_info("ready");
-	loop_run(service->loop);
+	run_watched(service);
 }
 
 void
@@ -212,11 +307,13 @@ service_stop(struct service **service_p)
 	struct service *service = *service_p;
 
 	timer_stop(&service->deadline);
+	timer_stop(&service->sign_of_life);
 	uv_close((uv_handle_t *)&service->terminate, NULL);
 	uv_close((uv_handle_t *)&service->interrupt, NULL);
 	if (service->reload != NULL)
 		uv_close((uv_handle_t *)&service->hangup, NULL);
 	socket_shutdown();
+	curve_close();
 	loop_destroy(&service->loop);
 	settings_release(service->table, service->settings);
 	free(service);

@@ -28,22 +28,43 @@
 struct service;
 
 struct service_settings {
-	const char *name; /* of this process, for people; default "<program>-<pid>" */
-	const char *log_level; /* error, warn, info, debug */
+	const char
+	    *name; /* of this process, for people; default "<program>-<host>-<pid>" */
+	const char *log_level;  /* error, warn, info, debug */
+	const char *key;        /* the file of this process's key pair, or NULL */
+	const char *broker_key; /* the brokers' public key, or a file with it, or NULL */
+	bool core_dumps;
+	int64_t stuck_ms; /* see watchdog.h; 0: no watchdog */
 };
 
 #define SERVICE_SETTINGS                                                                 \
 	{ "name", SETTING_TEXT, offsetof(struct service_settings, name), NULL, 0, 0,     \
 		NULL,                                                                    \
 		"name of this process on the status channel and in logs (default: "      \
-		"program-pid)",                                                          \
+		"program-host-pid)",                                                     \
 		0 },                                                                     \
+	    { "log-level", SETTING_TEXT, offsetof(struct service_settings, log_level),   \
+		    "info", 0, 0, NULL, "error, warn, info or debug", 0 },               \
+	    { "key", SETTING_TEXT, offsetof(struct service_settings, key), NULL, 0, 0,   \
+		    NULL,                                                                \
+		    "file with this process's key pair (flotilla keys new); with it "    \
+		    "all connections to the broker are encrypted and checked",           \
+		    0 },                                                                 \
+	    { "broker-key", SETTING_TEXT, offsetof(struct service_settings, broker_key), \
+		    NULL, 0, 0, NULL, "the brokers' public key, or a file with it", 0 }, \
+	    { "stuck-ms", SETTING_INTEGER, offsetof(struct service_settings, stuck_ms),  \
+		    "15000", 0, 3600000, "ms",                                           \
+		    "a process that stands still for so long ends itself with status "   \
+		    "70; 0: never",                                                      \
+		    0 },                                                                 \
 	{                                                                                \
-		"log-level", SETTING_TEXT, offsetof(struct service_settings, log_level), \
-		    "info", 0, 0, NULL, "error, warn, info or debug", 0                  \
+		"core-dumps", SETTING_BOOL,                                              \
+		    offsetof(struct service_settings, core_dumps), NULL, 0, 0, NULL,     \
+		    "let a crash leave a core file, which has keys in it", 0             \
 	}
 
-/* Parses the settings, opens the log, makes the loop, takes SIGTERM and SIGINT. Keeps
+/* Parses the settings, opens the log, switches CURVE on where there is a key, keeps what is
+ * in memory to ourselves (secrecy.h), makes the loop, takes SIGTERM and SIGINT. Keeps
  * table and settings, whose first member is a struct service_settings. Until service_run
  * a signal ends the process at once: there is nothing to drain yet. */
 struct service *service_start(const char *program, const struct setting *table,
@@ -54,9 +75,10 @@ struct service *service_start_as(const struct settings_help *help,
 
 struct loop *service_loop(struct service *service);
 
-/* Says READY=1 (sd_notify) and runs until SIGTERM or SIGINT. Then calls drain(arg) once
- * (NULL: service_end): it starts the orderly end and calls service_end when done. A
- * second signal, or 60 s (the table's "drain-ms", where it has that row), ends the
+/* Says READY=1 (sd_notify) and runs until SIGTERM or SIGINT, with a watchdog beside the loop;
+ * to a supervisor that wants to hear it (WATCHDOG_USEC) the loop says WATCHDOG=1. Then calls
+ * drain(arg) once (NULL: service_end): it starts the orderly end and calls service_end when
+ * done. A second signal, or 60 s (the table's "drain-ms", where it has that row), ends the
  * process on the spot with status 1. */
 void service_run(struct service *service, void (*drain)(void *arg), void *arg);
 void service_end(struct service *service);

@@ -9,7 +9,8 @@
 
 struct entry {
 	struct id_key key;
-	uint64_t until_ms;
+	uint64_t until_ms, epoch;
+	uint64_t asked_ms; /* for the first time by an earlier epoch; 0: not yet */
 	TAILQ_ENTRY(entry) link;
 	char id[];
 };
@@ -57,6 +58,12 @@ settled_destroy(struct settled **settled_p)
 void
 settled_add(struct settled *settled, const char *id, uint64_t now_ms)
 {
+	settled_add_by(settled, id, 0, now_ms);
+}
+
+void
+settled_add_by(struct settled *settled, const char *id, uint64_t epoch, uint64_t now_ms)
+{
 	struct entry *entry;
 	size_t size = strlen(id) + 1;
 
@@ -66,8 +73,22 @@ settled_add(struct settled *settled, const char *id, uint64_t now_ms)
 	entry = xcalloc(1, sizeof *entry + size);
 	memcpy(entry->id, id, size);
 	entry->until_ms = now_ms + settled->keep_ms;
+	entry->epoch = epoch;
 	TAILQ_INSERT_TAIL(&settled->oldest, entry, link);
 	id_table_put(settled->ids, &entry->key, entry->id, entry);
+}
+
+bool
+settled_refuses(struct settled *settled, const char *id, uint64_t epoch, uint64_t now_ms,
+    uint64_t patience_ms)
+{
+	struct entry *entry = id_table_get(settled->ids, id);
+
+	if (entry == NULL || entry->epoch <= epoch)
+		return false;
+	if (entry->asked_ms == 0)
+		entry->asked_ms = now_ms;
+	return now_ms < entry->asked_ms + patience_ms;
 }
 
 bool

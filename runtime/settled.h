@@ -16,6 +16,15 @@ void settled_destroy(struct settled **settled_p); /* NULL is fine */
 /* Notes id; again: its time begins anew. */
 void settled_add(struct settled *settled, const char *id, uint64_t now_ms);
 
+/* The same, with the epoch of who settled it. */
+void settled_add_by(
+    struct settled *settled, const char *id, uint64_t epoch, uint64_t now_ms);
+
+/* True when id was noted by a later epoch than this, and somebody has not asked this for patience_ms
+ * already: the first who does begins that time. */
+bool settled_refuses(struct settled *settled, const char *id, uint64_t epoch,
+    uint64_t now_ms, uint64_t patience_ms);
+
 /* True when id was noted and not forgotten. */
 bool settled_has(const struct settled *settled, const char *id);
 

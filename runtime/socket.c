@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "curve.h"
 #include "memory.h"
+#include "socket_watch.h"
 
 #define BATCH 100u /* messages read from one socket in one turn */
 #define QUEUE_MESSAGES_MAX 10000
@@ -17,20 +19,24 @@
 #define ZMTP_HEARTBEAT_MS 2000
 #define ZMTP_TIMEOUT_MS 6000
 #define RECONNECT_MS 50
-#define RECONNECT_MS_MAX 1000
-#define ENDPOINT_BYTES_MAX 256
+#define RECONNECT_MS_MAX                                                                 \
+	250 /* far below RECOVERY_MS: who lives is back in a new broker's window */
+#define DOMAIN_OF_ROUTER "calls" /* what a ZAP handler is asked for */
+#define DOMAIN_OF_PUB "status"
 
 struct socket {
 	struct loop *loop;
 	void *zmq;
 	socket_fn *fn;
 	void *arg;
+	struct socket_watch *watch; /* of one that connects */
 	bool is_draining;
 	bool is_closed; /* while draining: freed behind it */
 	char endpoint[ENDPOINT_BYTES_MAX];
 };
 
 static void *context; /* of the process; does not survive fork() */
+static bool has_zap;  /* somebody decides which keys come in */
 
 /* --- making ------------------------------------------------------------------------- */
 
@@ -95,13 +101,34 @@ set_options(void *zmq, int type, const char *endpoint)
 	return 0;
 }
 
+static bool
+binds(int type)
+{
+	return type == ZMQ_ROUTER || type == ZMQ_PUB || type == ZMQ_REP;
+}
+
+/* Inside of the process there is nobody to hide from. Where nobody decides, libzmq would let
+ * every key in. */
+static int
+secure(void *zmq, int type)
+{
+	if (type == ZMQ_REP)
+		return 0;
+	if (binds(type) && curve_is_on() && !has_zap) {
+		errno = EACCES;
+		return -1;
+	}
+	if (!binds(type))
+		return curve_secure(zmq, NULL);
+	return curve_secure(zmq, type == ZMQ_ROUTER ? DOMAIN_OF_ROUTER : DOMAIN_OF_PUB);
+}
+
 static int
 attach(struct socket *socket, int type, const char *endpoint)
 {
-	bool binds = type == ZMQ_ROUTER || type == ZMQ_PUB;
 	size_t room = sizeof socket->endpoint;
 
-	if (!binds) {
+	if (!binds(type)) {
 		snprintf(socket->endpoint, room, "%s", endpoint);
 		return zmq_connect(socket->zmq, endpoint);
 	}
@@ -124,8 +151,11 @@ socket_new(struct loop *loop, int type, const char *endpoint, socket_fn *fn, voi
 	socket->zmq = open_socket(type);
 	if (socket->zmq == NULL)
 		goto fail;
-	if (set_options(socket->zmq, type, endpoint) == -1)
+	if (set_options(socket->zmq, type, endpoint) == -1 ||
+	    secure(socket->zmq, type) == -1)
 		goto fail;
+	if (!binds(type))
+		socket->watch = socket_watch_new(loop, context, socket->zmq, endpoint);
 	if (attach(socket, type, endpoint) == -1)
 		goto fail;
 	/* PUB too: its subscriptions and lost peers are handled when it is polled. */
@@ -133,7 +163,9 @@ socket_new(struct loop *loop, int type, const char *endpoint, socket_fn *fn, voi
 	return socket;
 
 fail:
-	*error_r = zmq_strerror(errno);
+	*error_r =
+	    errno == ENOKEY ? "--key is given, and no --broker-key" : zmq_strerror(errno);
+	socket_watch_destroy(&socket->watch);
 	if (socket->zmq != NULL)
 		zmq_close(socket->zmq);
 	free(socket);
@@ -167,6 +199,16 @@ socket_sub(struct loop *loop, const char *endpoint, socket_fn *fn, void *arg,
 	return socket_new(loop, ZMQ_SUB, endpoint, fn, arg, error_r);
 }
 
+struct socket *
+socket_zap(struct loop *loop, const char *endpoint, socket_fn *fn, void *arg,
+    const char **error_r)
+{
+	struct socket *socket = socket_new(loop, ZMQ_REP, endpoint, fn, arg, error_r);
+
+	has_zap = socket != NULL;
+	return socket;
+}
+
 int
 socket_subscribe(struct socket *socket, const char *prefix)
 {
@@ -182,6 +224,7 @@ socket_close(struct socket **socket_p, int linger_ms)
 		return;
 	*socket_p = NULL;
 	loop_remove_reader(socket->loop, socket->zmq);
+	socket_watch_destroy(&socket->watch);
 	set_option(socket->zmq, ZMQ_LINGER, linger_ms);
 	zmq_close(socket->zmq);
 	if (socket->is_draining)

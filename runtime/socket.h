@@ -2,7 +2,8 @@
  *
  * A message is `struct parts`: frames that are moved, never copied. Sending never blocks.
  * No routing ids of our own, MANDATORY on, HANDOVER off, ZMQ_MAXMSGSIZE set, linger
- * bounded, ZMTP heartbeats on. */
+ * bounded, ZMTP heartbeats on. With keys (curve.h) each speaks CURVE; one that connects and
+ * is not let in says so in the log. */
 #ifndef SOCKET_H
 #define SOCKET_H
 
@@ -42,6 +43,11 @@ struct socket;
  * PARTS_MAX frames) arrive cut, with truncated true. */
 typedef void socket_fn(void *arg, struct parts *parts, bool truncated);
 
+/* Returns what libzmq knows of who sent frame index, which must be no routing id (those of
+ * the first message have none): with CURVE its public key as Z85, lent as long as the frame
+ * lives; else NULL. */
+const char *parts_sender_key(struct parts *parts, unsigned index);
+
 /* Each returns a new socket bound or connecting to endpoint (tcp:// or ipc://), or NULL
  * with a reason lent for ever. PUB never receives: fn NULL. SUB gets messages of the
  * subscribed prefixes. */
@@ -53,6 +59,10 @@ struct socket *socket_pub(struct loop *loop, const char *endpoint, const char **
 struct socket *socket_sub(struct loop *loop, const char *endpoint, socket_fn *fn,
     void *arg, const char **error_r);
 int socket_subscribe(struct socket *socket, const char *prefix);
+/* For zap alone: a REP inside of the process; each message wants one answer at once. With
+ * keys there must be one before any socket binds, and until the last of these is closed. */
+struct socket *socket_zap(struct loop *loop, const char *endpoint, socket_fn *fn,
+    void *arg, const char **error_r);
 
 /* Takes *socket_p; what was sent last still goes out for up to linger_ms. NULL is fine.
  */

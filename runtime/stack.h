@@ -1,25 +1,29 @@
 /* stack: where a fiber's frames live, and the switch from one stack to another. For
- * fiber.c alone.
+ * fiber.c, and for what needs more of it for a moment (middleware/lua_vm.c).
  *
- * A stack is FIBER_STACK_BYTES of mapped memory above a guard page, and the place in it
- * where its code goes on. The thread's own stack is a zeroed struct. ASan and LSan know
- * of all of it. */
+ * A stack is mapped memory above a guard page, and the place in it where its code goes
+ * on. The thread's own stack is a zeroed struct. ASan and LSan know of all of it; TSan
+ * takes each stack for a fiber of its own. */
 #ifndef STACK_H
 #define STACK_H
 
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <ucontext.h>
 
 struct stack {
 	ucontext_t context;
+	jmp_buf jump;      /* where it goes on, once it has been left */
+	bool is_new;       /* it has not been entered yet */
 	const void *bytes; /* the lowest; NULL: the thread's own, not left yet */
 	size_t size;
-	void *fake; /* ASan's */
+	void *fake;  /* ASan's */
+	void *fiber; /* TSan's */
 };
 
-/* Maps memory for a zeroed stack. Returns 0, or -1 when the kernel gives none. */
-int stack_map(struct stack *stack);
+/* Maps bytes (whole pages) for a zeroed stack. Returns 0, or -1 when the kernel gives none. */
+int stack_map(struct stack *stack, size_t bytes);
 void stack_unmap(struct stack *stack);
 
 /* Gives touched pages back to the kernel. */

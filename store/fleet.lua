@@ -6,7 +6,21 @@
 -- calls on a shard; ARGV[1] is the shard's prefix, "fl:{s17}:".
 
 local QUARANTINE_AFTER = 5
+local KEPT_BY_RETRY = { 'agent', 'input', 'options', 'deadline_ms', 'priority', 'tenant',
+  'metadata', 'webhook' }
 local ARGUMENTS_MAX = 1000 -- of one command, even: Lua's stack is short
+-- Added to the score in `due` of threads on which runs only wait, so that all that have an active
+-- run stand before them, whatever waits.
+local WAITING = 10000000000000
+-- Runs of a priority come before those of the next one that were queued up to so many ms earlier:
+-- none waits for ever.
+local PRIORITY_STEP = 600000
+local PRIORITY_USUAL = 2
+local SWEEP_ROUNDS = 10
+local EPOCH_MAX = 9007199254740991 -- above it a Lua number has gaps
+-- TIME is a wall clock. What is due later than so many ms from now, a long time for a lease, was
+-- written before somebody set it back.
+local CLOCK_SET_BACK = 10000
 
 -- Every command a function calls costs 2 microseconds on top of its work, and a line in the
 -- append-only file: what can be one command is one.
@@ -25,9 +39,9 @@ local function run_key(prefix, run)
   return prefix .. 'r:' .. run
 end
 
--- The value of name in what HGETALL answered, or nil.
-local function field_of(flat, name)
-  for i = 1, #flat, 2 do
+-- The value of name in what HGETALL answered, or in arguments from index first on, or nil.
+local function field_of(flat, name, first)
+  for i = first or 1, #flat, 2 do
     if flat[i] == name then
       return flat[i + 1]
     end
@@ -44,12 +58,74 @@ local function log_event(prefix, run, event)
   return seq
 end
 
+-- A lease is kept as "until length". One that would last for more than twice its length was made
+-- before the clock was set back: it is over, or its owner's death would be noticed only when the
+-- clock has caught up. An owner that is alive makes a new one soon.
+local function make_lease(prefix, owner, now, length)
+  redis.call('HSET', prefix .. 'leases', owner, string.format('%.0f %.0f', now + length, length))
+end
+
+-- Until when lease is good, or nil.
+local function lease_end(lease, now)
+  local last, length = string.match(lease or '', '^(%d+) (%d+)$')
+  last, length = tonumber(last), tonumber(length)
+  if last and last > now and last - now <= 2 * length then
+    return last
+  end
+end
+
 local function lease_alive(prefix, owner, now)
   if not owner or owner == '' then
     return false
   end
-  local expires = redis.call('HGET', prefix .. 'leases', owner)
-  return expires and tonumber(expires) > now
+  return lease_end(redis.call('HGET', prefix .. 'leases', owner), now) ~= nil
+end
+
+-- Returns a number that no claim of the thread has had, also when this server has forgotten some:
+-- a replica that took over may lack the last ones. Microseconds of TIME go on while claims are
+-- forgotten; floor, the highest epoch that the owner has seen, makes it sure that no owner gets
+-- one twice, whatever the clocks do. Exact in a Lua number until the year 2255.
+local function next_epoch(old, floor)
+  local time = redis.call('TIME')
+  return math.max(tonumber(old or 0) + 1, tonumber(floor) + 1, time[1] * 1000000 + time[2])
+end
+
+local function owns(head, owner, epoch, run)
+  return head[1] == owner and head[2] == epoch and head[3] == run
+end
+
+-- The score in `due` of a thread on which a run of priority waits.
+local function waiting_score(priority, now)
+  return WAITING + now + (tonumber(priority or nil) or PRIORITY_USUAL) * PRIORITY_STEP
+end
+
+-- Puts a thread without an active run where it belongs. Returns how many runs wait for it.
+local function leave_thread(thread_key, prefix, thread, now)
+  local waiting = redis.call('LLEN', thread_key .. ':q')
+  if waiting > 0 then
+    local run = redis.call('LINDEX', thread_key .. ':q', 0)
+    local priority = redis.call('HGET', run_key(prefix, run), 'priority')
+    redis.call('ZADD', prefix .. 'due', waiting_score(priority, now), thread)
+  else
+    redis.call('ZREM', prefix .. 'due', thread)
+  end
+  return waiting
+end
+
+-- Whoever looks at the shard next cancels the children of a run that has ended so; children: the
+-- field of its hash.
+local function leave_children(prefix, run, status, children)
+  if children and status ~= 'success' and status ~= 'interrupted' then
+    redis.call('SADD', prefix .. 'bereft', run)
+  end
+end
+
+-- Whoever looks at the shard next tells the run's webhook; webhook: the field of its hash.
+local function note_end(prefix, run, webhook, now)
+  if webhook then
+    redis.call('HSET', run_key(prefix, run), 'webhook_state', 'waiting')
+    redis.call('ZADD', prefix .. 'hooks', now, run)
+  end
 end
 
 -- Ends a run without an owner (cancelled in the queue, quarantined).
@@ -59,51 +135,207 @@ local function end_run(prefix, run, status, kind, reason)
   redis.call('HSET', key, 'status', status, 'fault', fault, 'ended', now_ms())
   redis.call('DEL', key .. ':w')
   redis.call('SREM', prefix .. 'cancels', run)
+  local record = redis.call('HMGET', key, 'children', 'webhook')
+  leave_children(prefix, run, status, record[1])
+  note_end(prefix, run, record[2], now_ms())
   log_event(prefix, run, { kind = 'finished', status = status,
     error = { type = kind, message = reason } })
 end
 
--- submit(thread key; prefix, thread, run, field, value, ...)
--- Queues run on thread; known runs are left as they are.
--- Returns {"QUEUED", runs before it} or {"KNOWN", status}.
-local function submit(keys, args)
-  local thread_key, prefix, thread, run = keys[1], args[1], args[2], args[3]
-  local key = run_key(prefix, run)
-  local status = redis.call('HGET', key, 'status')
-  if status then
-    return { 'KNOWN', status }
+-- Says when a thread's time is over; ttl is "ms action", the one of its hash, ms 0: never.
+local function keep_until(prefix, thread, ttl, now)
+  local ms = tonumber(string.match(ttl, '^(%d+) ') or 0)
+  if ms > 0 then
+    redis.call('ZADD', prefix .. 'ttl', now + ms, thread)
+  else
+    redis.call('ZREM', prefix .. 'ttl', thread)
   end
-  local head = redis.call('HMGET', thread_key, 'created', 'run')
-  local now = now_ms()
-  redis.call('HSET', key, 'status', 'queued', 'thread', thread, 'created', now, 'attempts', 0)
-  call_with('HSET', key, args, 4, #args)
+end
+
+-- Puts run, whose record is there, behind those that wait for thread. Returns how many are before it.
+local function line_up(thread_key, prefix, thread, run, now)
+  local head = redis.call('HMGET', thread_key, 'created', 'run', 'ttl')
+  local record = redis.call('HMGET', run_key(prefix, run), 'agent', 'priority', 'ttl', 'usual_ttl')
+  local ttl = record[3] or head[3] or record[4]
   if not head[1] then
     redis.call('HSET', thread_key, 'created', now)
   end
-  redis.call('ZADD', prefix .. 'runs', now, run)
+  if ttl then
+    redis.call('HSET', thread_key, 'ttl', ttl)
+    keep_until(prefix, thread, ttl, now)
+  end
   local before = redis.call('RPUSH', thread_key .. ':q', run) - 1
   if head[2] and head[2] ~= '' then
     before = before + 1
   else
-    redis.call('ZADD', prefix .. 'due', 'NX', now, thread)
+    redis.call('ZADD', prefix .. 'due', 'LT', waiting_score(record[2], now), thread)
   end
-  log_event(prefix, run, { kind = 'queued', thread = thread,
-    agent = redis.call('HGET', key, 'agent') })
-  return { 'QUEUED', before }
+  log_event(prefix, run, { kind = 'queued', thread = thread, agent = record[1] })
+  return before
 end
 
--- claim(thread key; prefix, thread, owner, lease_ms)
+-- Makes run's record; args from index first on are its fields.
+local function record_run(prefix, thread, run, status, now, args, first)
+  local key = run_key(prefix, run)
+  redis.call('HSET', key, 'status', status, 'thread', thread, 'created', now, 'attempts', 0)
+  call_with('HSET', key, args, first, #args)
+  redis.call('ZADD', prefix .. 'runs', now, run)
+  redis.call('RPUSH', prefix .. 't:' .. thread .. ':r', run)
+end
+
+-- Queues run on thread; args from index first on are its fields. Returns how many are before it.
+local function enqueue(thread_key, prefix, thread, run, args, first)
+  local now = now_ms()
+  record_run(prefix, thread, run, 'queued', now, args, first)
+  return line_up(thread_key, prefix, thread, run, now)
+end
+
+-- The run that thread is busy with, going on or the first that waits; or nil.
+local function busy_with(thread_key)
+  local run = redis.call('HGET', thread_key, 'run')
+  if run and run ~= '' then
+    return run
+  end
+  return redis.call('LRANGE', thread_key .. ':q', 0, 0)[1]
+end
+
+-- Ends what waits on thread, and asks for the end of what goes on there, so that run is next.
+-- By "rollback" the thread is to be put back to what it was before the active run: the head's
+-- `rollback` is that version, `rolled` the run. Whoever begins the next one does it, and its first
+-- commit strikes both out (commit): it is decided here, and a death forgets nothing of it.
+local function make_way(thread_key, prefix, run, strategy)
+  local reason = "run '" .. run .. "' took its place (multitask: " .. strategy .. ')'
+  for _, waiting in ipairs(redis.call('LRANGE', thread_key .. ':q', 0, -1)) do
+    if redis.call('HGET', run_key(prefix, waiting), 'status') == 'queued' then
+      redis.call('HSET', run_key(prefix, waiting), 'replaced_by', run)
+      end_run(prefix, waiting, 'cancelled', 'CancelledError', reason)
+    end
+  end
+  redis.call('DEL', thread_key .. ':q')
+  local head = redis.call('HMGET', thread_key, 'run', 'rollback', 'version')
+  local active = head[1]
+  if not active or active == '' then
+    return
+  end
+  local key = run_key(prefix, active)
+  redis.call('SADD', prefix .. 'cancels', active)
+  redis.call('HSET', key, 'cancelling', 1, 'replaced_by', run)
+  if strategy == 'rollback' then
+    local base = head[2] or redis.call('HGET', key, 'base') or head[3] or 0
+    redis.call('HSET', thread_key, 'rollback', base, 'rolled', active)
+  end
+end
+
+-- Lines run up where its time has come. Its field `multitask` says what becomes of a thread that is
+-- not free: "enqueue" (or none) waits, "reject" refuses run, "interrupt" and "rollback" end what
+-- goes on and what waits. Returns runs before it, or nil and why it is refused.
+local function take_place(thread_key, prefix, thread, run, strategy, now)
+  if strategy == 'reject' then
+    local other = busy_with(thread_key)
+    if other then
+      local reason = "thread '" .. thread .. "' is busy with run '" .. other ..
+        "': wait for its end, or submit with multitask enqueue, interrupt or rollback"
+      redis.call('HSET', run_key(prefix, run), 'rejected', reason)
+      end_run(prefix, run, 'refused', 'ThreadBusyError', reason)
+      return nil, reason
+    end
+  elseif strategy == 'interrupt' or strategy == 'rollback' then
+    make_way(thread_key, prefix, run, strategy)
+  end
+  return line_up(thread_key, prefix, thread, run, now)
+end
+
+-- submit(thread key; prefix, thread, run, field, value, ...)
+-- Queues run on thread (take_place), or notes it until its field `at` (ms); known runs are left as
+-- they are.
+-- Returns {"QUEUED", runs before it}, {"DELAYED"}, {"KNOWN", status} or {"REJECTED", reason}.
+local function submit(keys, args)
+  local prefix, thread, run = args[1], args[2], args[3]
+  local record = redis.call('HMGET', run_key(prefix, run), 'status', 'rejected')
+  if record[2] then
+    return { 'REJECTED', record[2] }
+  end
+  if record[1] then
+    return { 'KNOWN', record[1] }
+  end
+  local at, now = tonumber(field_of(args, 'at', 4) or nil), now_ms()
+  if not at or at <= now then
+    record_run(prefix, thread, run, 'queued', now, args, 4)
+    local before, reason = take_place(keys[1], prefix, thread, run,
+      field_of(args, 'multitask', 4), now)
+    return before and { 'QUEUED', before } or { 'REJECTED', reason }
+  end
+  record_run(prefix, thread, run, 'delayed', now, args, 4)
+  redis.call('ZADD', prefix .. 'later', at, run)
+  log_event(prefix, run, { kind = 'delayed', thread = thread, start = at,
+    agent = field_of(args, 'agent', 4) })
+  return { 'DELAYED' }
+end
+
+-- Queues the delayed runs of the shard that are due, at most limit.
+local function queue_delayed(prefix, limit, now)
+  local key = prefix .. 'later'
+  for _, run in ipairs(redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, limit)) do
+    local record = redis.call('HMGET', run_key(prefix, run), 'status', 'thread', 'multitask')
+    redis.call('ZREM', key, run)
+    if record[1] == 'delayed' and record[2] then
+      redis.call('HSET', run_key(prefix, run), 'status', 'queued')
+      take_place(prefix .. 't:' .. record[2], prefix, record[2], run, record[3], now)
+    end
+  end
+end
+
+-- Takes the next run that waits for the thread; one whose record is gone was deleted by hand.
+local function pop_waiting(thread_key, prefix)
+  local run
+  repeat
+    run = redis.call('LPOP', thread_key .. ':q')
+  until not run or redis.call('HGET', run_key(prefix, run), 'status') == 'queued'
+  return run
+end
+
+-- Ends a run that took too many owners down, and keeps it among the dead letters.
+local function quarantine(thread_key, prefix, thread, run, attempts, epoch)
+  local now = now_ms()
+  local reason = 'the run took ' .. attempts .. ' coordinators down without making progress'
+  redis.call('HSET', run_key(prefix, run), 'dead', cmsgpack.pack(reason))
+  redis.call('ZADD', prefix .. 'dead', now, run)
+  end_run(prefix, run, 'error', 'Quarantined', reason)
+  redis.call('HSET', thread_key, 'run', '', 'owner', '', 'epoch', epoch)
+  leave_thread(thread_key, prefix, thread, now)
+end
+
+-- The deadline of a run counts from its first claim. Returns how many ms are left, or -1.
+local function take_deadline(key, record, now)
+  local length = tonumber(field_of(record, 'deadline_ms') or nil)
+  if not length then
+    return -1
+  end
+  local last = tonumber(field_of(record, 'deadline') or nil)
+  if not last then
+    last = now + length
+    redis.call('HSET', key, 'deadline', string.format('%.0f', last))
+  end
+  return math.max(0, math.min(last - now, length))
+end
+
+-- claim(thread key; prefix, thread, owner, lease_ms, floor, name)
 -- Takes the thread's active run when its owner's lease is gone, or when the owner is the one who
 -- asks (the answer to its first claim was lost), else the first waiting one.
--- Raises the epoch: whoever owned the thread before is fenced.
+-- Raises the epoch: whoever owned the thread before is fenced. name is the owner's, for people.
 -- Returns {"OK", run, epoch, version, recovered, thread hash, run hash (both as they were), fields,
--- messages, pending writes}, or {"BUSY"}, {"NONE"}, {"QUARANTINED", run}.
+-- messages, pending writes, ms until its deadline or -1}, or {"BUSY"}, {"NONE"}, {"QUARANTINED", run}.
 local function claim(keys, args)
   local thread_key, prefix, thread, owner = keys[1], args[1], args[2], args[3]
   local head = redis.call('HGETALL', thread_key)
   local now = now_ms()
   local lease = now + tonumber(args[4])
   local run = field_of(head, 'run')
+  local number = next_epoch(field_of(head, 'epoch'), args[5])
+  if number > EPOCH_MAX then
+    return redis.error_reply('ERR the clock of this Redis stands beyond the year 2255')
+  end
+  local epoch = string.format('%.0f', number)
   local recovered = 1
   if run and run ~= '' then
     local holder = field_of(head, 'owner')
@@ -112,15 +344,11 @@ local function claim(keys, args)
     end
     local attempts = tonumber(redis.call('HGET', run_key(prefix, run), 'attempts') or 0)
     if attempts >= QUARANTINE_AFTER then
-      end_run(prefix, run, 'error', 'Quarantined', 'the run took ' .. attempts ..
-        ' coordinators down without making progress')
-      redis.call('HINCRBY', thread_key, 'epoch', 1)
-      redis.call('HSET', thread_key, 'run', '', 'owner', '')
-      redis.call('ZADD', prefix .. 'due', now, thread)
+      quarantine(thread_key, prefix, thread, run, attempts, epoch)
       return { 'QUARANTINED', run }
     end
   else
-    run = redis.call('LPOP', thread_key .. ':q')
+    run = pop_waiting(thread_key, prefix)
     recovered = 0
     if not run then
       redis.call('ZREM', prefix .. 'due', thread)
@@ -129,13 +357,15 @@ local function claim(keys, args)
   end
   local key = run_key(prefix, run)
   local record = redis.call('HGETALL', key)
-  local epoch = tonumber(field_of(head, 'epoch') or 0) + 1
+  local left = take_deadline(key, record, now)
   local version = tonumber(field_of(head, 'version') or 0)
   redis.call('HSET', thread_key, 'run', run, 'owner', owner, 'epoch', epoch)
-  redis.call('HSET', key, 'status', 'running', 'owner', owner,
+  -- base: the version that a rollback of the run leads to.
+  redis.call('HSET', key, 'status', 'running', 'owner', owner, 'coordinator', args[6],
+    'base', field_of(record, 'base') or field_of(head, 'rollback') or version,
     'attempts', tonumber(field_of(record, 'attempts') or 0) + 1,
     'started', field_of(record, 'started') or now)
-  redis.call('HSET', prefix .. 'leases', owner, lease)
+  make_lease(prefix, owner, now, tonumber(args[4]))
   redis.call('ZADD', prefix .. 'due', lease, thread)
   local fields, messages, results = {}, {}, {}
   if version > 0 then
@@ -146,7 +376,7 @@ local function claim(keys, args)
     results = redis.call('HGETALL', key .. ':w')
     redis.call('HDEL', key, 'sent') -- the next one cannot be sure of what this one sends
   end
-  return { 'OK', run, epoch, version, recovered, head, record, fields, messages, results }
+  return { 'OK', run, number, version, recovered, head, record, fields, messages, results, left }
 end
 
 -- What a commit changes besides the thread's head. Returns where the events begin.
@@ -180,49 +410,50 @@ local function write_events(key, args, at, seq)
   return last + 1, seq
 end
 
--- Gives the thread of a run that has ended free. Returns how many runs wait for it.
-local function leave_thread(thread_key, prefix, thread, now)
-  local waiting = redis.call('LLEN', thread_key .. ':q')
-  if waiting > 0 then
-    redis.call('ZADD', prefix .. 'due', now, thread)
-  else
-    redis.call('ZREM', prefix .. 'due', thread)
-  end
-  return waiting
-end
-
--- commit(thread key; prefix, thread, epoch, version, commit id, run, head, order, checkpoint,
+-- commit(thread key; prefix, thread, owner, epoch, version, commit id, run, head, order, checkpoint,
 --        status, drop calls, messages..., fields..., events..., run fields...)
 -- The four lists each begin with their count (fields and run fields count pairs). status is
--- "running", or how the run ended; drop is "1" when the superstep's stored results are used up.
+-- "running", or how the run ended; drop is "1" when the superstep's stored results are used up. A
+-- run that ends with a field `dead`, the reason, is kept among the dead letters.
 -- Returns {"OK", version, cancel wanted, runs waiting (once the run has ended)}, {"FENCED"}
 -- (another owner), or {"STALE", version}.
 local function commit(keys, args)
   local thread_key, prefix, thread = keys[1], args[1], args[2]
-  local run, status = args[6], args[10]
-  local head = redis.call('HMGET', thread_key, 'epoch', 'version', 'last_commit', 'run')
+  local run, status = args[7], args[11]
+  local head = redis.call('HMGET', thread_key, 'owner', 'epoch', 'run', 'version', 'last_commit',
+    'rolled', 'ttl')
+  local is_owner = owns(head, args[3], args[4], run)
   local key = run_key(prefix, run)
-  local record = redis.call('HMGET', key, 'events', 'cancelling')
-  if head[3] == args[5] then
-    return { 'OK', tonumber(head[2]), record[2] and 1 or 0,
+  local record = redis.call('HMGET', key, 'events', 'cancelling', 'children', 'webhook')
+  -- Done before, and its answer was lost. An end left the thread to others; but who was to go on
+  -- and has lost the run meanwhile must not.
+  if head[5] == args[6] and (is_owner or status ~= 'running') then
+    -- Written again, so that a WAIT behind it waits for the first time's replicas.
+    redis.call('HSET', thread_key, 'last_commit', args[6])
+    return { 'OK', tonumber(head[4]), record[2] and 1 or 0,
       redis.call('LLEN', thread_key .. ':q') }
   end
-  if head[1] ~= args[3] or head[4] ~= run then
+  if not is_owner then
     return { 'FENCED' }
   end
-  if (head[2] or '0') ~= args[4] then
-    return { 'STALE', tonumber(head[2] or 0) }
+  if (head[4] or '0') ~= args[5] then
+    return { 'STALE', tonumber(head[4] or 0) }
   end
-  local version = tonumber(head[2] or 0) + 1
-  local new_head = { 'version', version, 'last_commit', args[5], 'head', args[7], 'order', args[8] }
-  local at, seq = write_events(key, args, write_changes(thread_key, args, 12),
+  local version = tonumber(head[4] or 0) + 1
+  local new_head = { 'version', version, 'last_commit', args[6], 'head', args[8], 'order', args[9] }
+  local at, seq = write_events(key, args, write_changes(thread_key, args, 13),
     tonumber(record[1] or 0))
-  local new_record = { 'events', seq }
-  for i = at + 1, at + 2 * tonumber(args[at]) do
+  local new_record, is_dead = { 'events', seq }, false
+  for i = at + 1, at + 2 * tonumber(args[at]), 2 do
     new_record[#new_record + 1] = args[i]
+    new_record[#new_record + 1] = args[i + 1]
+    is_dead = is_dead or args[i] == 'dead'
   end
-  redis.call('RPUSH', thread_key .. ':c', args[9])
-  if args[11] == '1' then
+  redis.call('RPUSH', thread_key .. ':c', args[10])
+  if head[6] and head[6] ~= run then
+    redis.call('HDEL', thread_key, 'rollback', 'rolled') -- run began there
+  end
+  if args[12] == '1' then
     redis.call('DEL', key .. ':w')
   end
   if status == 'running' then
@@ -237,32 +468,50 @@ local function commit(keys, args)
   if record[2] then
     redis.call('SREM', prefix .. 'cancels', run)
   end
+  if is_dead then
+    redis.call('ZADD', prefix .. 'dead', now, run)
+  end
+  leave_children(prefix, run, status, record[3])
+  note_end(prefix, run, record[4], now)
+  if head[7] then
+    keep_until(prefix, thread, head[7], now)
+  end
   return { 'OK', version, 0, leave_thread(thread_key, prefix, thread, now) }
 end
 
--- result(thread key; prefix, epoch, run, call id, bytes, ...pairs)
--- Stores outcomes of calls before the superstep is complete.
+-- result(thread key; prefix, owner, epoch, run, version, call id, bytes, ...pairs)
+-- Stores outcomes of calls before the superstep is complete: progress, like a commit. version: the
+-- thread's, as its owner believes; "" asks for owner and epoch alone.
+-- Returns {"OK"}, {"FENCED"}, or {"STALE", version}: the next commit would be, and drop them.
 local function result(keys, args)
-  local head = redis.call('HMGET', keys[1], 'epoch', 'run')
-  if head[1] ~= args[2] or head[2] ~= args[3] then
+  local head = redis.call('HMGET', keys[1], 'owner', 'epoch', 'run', 'version')
+  if not owns(head, args[2], args[3], args[4]) then
     return { 'FENCED' }
   end
-  call_with('HSET', run_key(args[1], args[3]) .. ':w', args, 4, #args)
+  if args[5] ~= '' and (head[4] or '0') ~= args[5] then
+    return { 'STALE', tonumber(head[4] or 0) }
+  end
+  if #args > 5 then
+    local key = run_key(args[1], args[4])
+    call_with('HSET', key .. ':w', args, 6, #args)
+    redis.call('HSET', key, 'attempts', 1)
+  end
   return { 'OK' }
 end
 
--- release(thread key; prefix, thread, epoch, sent): gives a run back unfinished (drain); costs no
--- attempt. sent: the packed ids of the superstep's calls that were sent; "" when that is not sure.
+-- release(thread key; prefix, thread, owner, epoch, sent): gives a run back unfinished (drain);
+-- costs no attempt. sent: the packed ids of the superstep's calls that were sent; "" when that is
+-- not sure.
 local function release(keys, args)
-  local head = redis.call('HMGET', keys[1], 'epoch', 'run')
-  if head[1] ~= args[3] or not head[2] or head[2] == '' then
+  local head = redis.call('HMGET', keys[1], 'owner', 'epoch', 'run')
+  if not head[3] or head[3] == '' or not owns(head, args[3], args[4], head[3]) then
     return { 'FENCED' }
   end
-  local key = run_key(args[1], head[2])
+  local key = run_key(args[1], head[3])
   redis.call('HSET', keys[1], 'owner', '')
   redis.call('HINCRBY', key, 'attempts', -1)
-  if args[4] ~= '' then
-    redis.call('HSET', key, 'sent', args[4])
+  if args[5] ~= '' then
+    redis.call('HSET', key, 'sent', args[5])
   end
   redis.call('ZADD', args[1] .. 'due', now_ms(), args[2])
   return { 'OK' }
@@ -278,37 +527,64 @@ local function renew(_, args)
   if tonumber(args[3]) == 0 then
     redis.call('HDEL', args[1] .. 'leases', args[2])
   else
-    redis.call('HSET', args[1] .. 'leases', args[2], now + tonumber(args[3]))
+    make_lease(args[1], args[2], now, tonumber(args[3]))
   end
   return answer
 end
 
--- sweep(due key; prefix, owner, limit): the threads of the shard that owner should claim now:
--- those whose owner's lease is gone, those it owns (it passes over what it really holds, so that
--- nothing it has lost sight of stays unfound), and waiting ones. Recovered ones come first.
-local function sweep(keys, args)
-  local prefix, now = args[1], now_ms()
-  local found, waiting = {}, {}
-  local due = redis.call('ZRANGEBYSCORE', keys[1], '-inf', now, 'LIMIT', 0, args[3])
-  for _, thread in ipairs(due) do
-    local head = redis.call('HMGET', prefix .. 't:' .. thread, 'run', 'owner')
-    if not head[1] or head[1] == '' then
-      waiting[#waiting + 1] = thread
-    elseif lease_alive(prefix, head[2], now) then
-      redis.call('ZADD', keys[1], redis.call('HGET', prefix .. 'leases', head[2]), thread)
-      if head[2] == args[2] then
-        found[#found + 1] = thread
-      end
-    else
-      found[#found + 1] = thread
+-- The leases of the shard that are alive, {owner: until}; the others are dropped.
+local function live_leases(prefix, now)
+  local leases = {}
+  local flat = redis.call('HGETALL', prefix .. 'leases')
+  for i = 1, #flat, 2 do
+    leases[flat[i]] = lease_end(flat[i + 1], now)
+    if not leases[flat[i]] then
+      redis.call('HDEL', prefix .. 'leases', flat[i])
     end
   end
-  for _, thread in ipairs(waiting) do
-    found[#found + 1] = thread
+  return leases
+end
+
+-- sweep(due key; prefix, owner, limit): queues delayed runs that are due, and returns the threads
+-- of the shard that owner should claim now: those whose owner's lease is gone, those it owns (it passes over what it really holds, so that
+-- nothing it has lost sight of stays unfound), then, if there is room, waiting ones.
+local function sweep(keys, args)
+  local prefix, owner, limit, now = args[1], args[2], tonumber(args[3]), now_ms()
+  local leases = live_leases(prefix, now)
+  local found, kept, rounds = {}, 0, 0
+  queue_delayed(prefix, limit, now)
+  local function look_at(due)
+    for _, thread in ipairs(due) do
+      local thread_key = prefix .. 't:' .. thread
+      local head = redis.pcall('HMGET', thread_key, 'run', 'owner')
+      if head.err then
+        redis.call('ZREM', keys[1], thread) -- no thread of ours; the others go on
+      elseif not head[1] or head[1] == '' then
+        leave_thread(thread_key, prefix, thread, now)
+      elseif leases[head[2]] then
+        redis.call('ZADD', keys[1], leases[head[2]], thread)
+        if head[2] == owner then
+          found[#found + 1] = thread
+        end
+      else
+        found[#found + 1] = thread
+        kept = kept + 1
+      end
+    end
   end
-  for _, owner in ipairs(redis.call('HKEYS', prefix .. 'leases')) do
-    if not lease_alive(prefix, owner, now) then
-      redis.call('HDEL', prefix .. 'leases', owner)
+  look_at(redis.call('ZRANGEBYSCORE', keys[1], now + CLOCK_SET_BACK, '(' .. WAITING, 'LIMIT', 0,
+    limit))
+  kept = 0
+  repeat
+    -- A thread in good hands is looked at again when its lease ends; the others keep their places.
+    local due = redis.call('ZRANGEBYSCORE', keys[1], '-inf', now, 'LIMIT', kept, limit)
+    look_at(due)
+    rounds = rounds + 1
+  until #due < limit or #found >= limit or rounds == SWEEP_ROUNDS
+  if #found < limit then
+    for _, thread in ipairs(redis.call('ZRANGEBYSCORE', keys[1], WAITING, '+inf', 'LIMIT', 0,
+      limit - #found)) do
+      found[#found + 1] = thread
     end
   end
   return found
@@ -318,14 +594,18 @@ end
 -- Returns {"CANCELLED"} when it waited, {"CANCELLING"} when its owner must act, {"ENDED", status},
 -- {"UNKNOWN"}.
 local function cancel(keys, args)
-  local thread_key, prefix, run = keys[1], args[1], args[3]
+  local thread_key, prefix, thread, run = keys[1], args[1], args[2], args[3]
   local status = redis.call('HGET', run_key(prefix, run), 'status')
   if not status then
     return { 'UNKNOWN' }
   end
-  if status == 'queued' then
+  if status == 'queued' or status == 'delayed' then
     redis.call('LREM', thread_key .. ':q', 0, run)
+    redis.call('ZREM', prefix .. 'later', run)
     end_run(prefix, run, 'cancelled', 'CancelledError', 'cancelled before it started')
+    if (redis.call('HGET', thread_key, 'run') or '') == '' then
+      leave_thread(thread_key, prefix, thread, now_ms())
+    end
     return { 'CANCELLED' }
   end
   if status ~= 'running' then
@@ -334,6 +614,33 @@ local function cancel(keys, args)
   redis.call('SADD', prefix .. 'cancels', run)
   redis.call('HSET', run_key(prefix, run), 'cancelling', 1)
   return { 'CANCELLING' }
+end
+
+-- adopt(parent's thread key; prefix, parent, child, child's thread): the parent's end by error or
+-- cancel is the child's, too. Returns {"OK"}, {"LATE"} (the child is to be cancelled: the parent
+-- has ended so, or is about to), {"UNKNOWN"}.
+local function adopt(_, args)
+  local key = run_key(args[1], args[2])
+  local parent = redis.call('HMGET', key, 'status', 'cancelling')
+  if not parent[1] then
+    return { 'UNKNOWN' }
+  end
+  redis.call('HSET', key .. ':k', args[3], args[4])
+  redis.call('HSET', key, 'children', 1)
+  if parent[2] or (parent[1] ~= 'queued' and parent[1] ~= 'delayed' and
+      parent[1] ~= 'running' and parent[1] ~= 'success' and parent[1] ~= 'interrupted') then
+    return { 'LATE' }
+  end
+  return { 'OK' }
+end
+
+-- orphans(due key; prefix, done...): takes done out of the shard's runs whose children are to be
+-- cancelled, and returns those that are left.
+local function orphans(_, args)
+  for i = 2, #args do
+    redis.call('SREM', args[1] .. 'bereft', args[i])
+  end
+  return redis.call('SMEMBERS', args[1] .. 'bereft')
 end
 
 -- refuse(thread key; prefix, thread, run, type, reason, field, value, ...)
@@ -348,16 +655,85 @@ local function refuse(_, args)
   redis.call('HSET', key, 'status', 'refused', 'thread', args[2], 'created', now_ms())
   call_with('HSET', key, args, 6, #args)
   redis.call('ZADD', prefix .. 'runs', now_ms(), run)
+  redis.call('RPUSH', prefix .. 't:' .. args[2] .. ':r', run)
   end_run(prefix, run, 'refused', args[4], args[5])
   return { 'REFUSED' }
 end
 
-redis.register_function('fl_submit', submit)
-redis.register_function('fl_claim', claim)
-redis.register_function('fl_commit', commit)
-redis.register_function('fl_result', result)
-redis.register_function('fl_release', release)
-redis.register_function('fl_renew', renew)
-redis.register_function('fl_sweep', sweep)
-redis.register_function('fl_cancel', cancel)
-redis.register_function('fl_refuse', refuse)
+-- retry(thread key; prefix, thread, run, new run, version): queues what a dead letter was to do as
+-- a new run, with that version of its agent; the old one leaves the index and names the new one.
+-- Returns {"QUEUED", runs before it}, {"KNOWN", status} (the new id is taken), {"NOT_DEAD", status,
+-- the run that took its place or ""}, or {"UNKNOWN"}.
+local function retry(keys, args)
+  local prefix, thread, run, new_run = args[1], args[2], args[3], args[4]
+  local key = run_key(prefix, run)
+  local record = redis.call('HMGET', key, 'status', 'retried', unpack(KEPT_BY_RETRY))
+  if not record[1] then
+    return { 'UNKNOWN' }
+  end
+  if not redis.call('ZSCORE', prefix .. 'dead', run) then
+    return { 'NOT_DEAD', record[1], record[2] or '' }
+  end
+  local status = redis.call('HGET', run_key(prefix, new_run), 'status')
+  if status then
+    return { 'KNOWN', status }
+  end
+  local fields = { 'version', args[5], 'retry_of', run }
+  for i, name in ipairs(KEPT_BY_RETRY) do
+    if record[i + 2] then
+      fields[#fields + 1] = name
+      fields[#fields + 1] = record[i + 2]
+    end
+  end
+  redis.call('ZREM', prefix .. 'dead', run)
+  redis.call('HSET', key, 'retried', new_run)
+  return { 'QUEUED', enqueue(keys[1], prefix, thread, new_run, fields, 1) }
+end
+
+-- discard(thread key; prefix, run): takes a run out of the dead letters; its record stays.
+-- Returns {"DISCARDED"} or {"NOT_DEAD"}.
+local function discard(_, args)
+  if redis.call('ZREM', args[1] .. 'dead', args[2]) == 0 then
+    return { 'NOT_DEAD' }
+  end
+  redis.call('HSET', run_key(args[1], args[2]), 'discarded', now_ms())
+  return { 'DISCARDED' }
+end
+
+-- tidy(inbox; group, idle_ms, name): forgets readers of the inbox who have left nothing behind: the
+-- one of that name, who leaves, and all who have not read for idle_ms. (Redis keeps a reader for
+-- ever, and forgets what was left with one that is deleted.) Returns how many.
+local function tidy(keys, args)
+  local readers = redis.pcall('XINFO', 'CONSUMERS', keys[1], args[1])
+  local gone = 0
+  for _, reader in ipairs(readers) do
+    local name = field_of(reader, 'name')
+    if field_of(reader, 'pending') == 0 and
+      (name == args[3] or field_of(reader, 'idle') > tonumber(args[2])) then
+      redis.call('XGROUP', 'DELCONSUMER', keys[1], args[1], name)
+      gone = gone + 1
+    end
+  end
+  return gone
+end
+
+-- At maxmemory Redis refuses every function but those that must go on: leases, and what frees.
+local function register(name, callback, goes_on)
+  redis.register_function{ function_name = name, callback = callback,
+    flags = goes_on and { 'allow-oom' } or {} }
+end
+
+register('fl_submit', submit)
+register('fl_claim', claim)
+register('fl_commit', commit)
+register('fl_result', result)
+register('fl_release', release, true)
+register('fl_renew', renew, true)
+register('fl_sweep', sweep, true)
+register('fl_cancel', cancel, true)
+register('fl_adopt', adopt)
+register('fl_orphans', orphans, true)
+register('fl_refuse', refuse)
+register('fl_retry', retry)
+register('fl_discard', discard, true)
+register('fl_tidy', tidy, true)

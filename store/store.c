@@ -1,33 +1,51 @@
 /* store: keys, commands, submitting. */
 #include "store_private.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
+
 #define FNV_OFFSET 2166136261u
 #define FNV_PRIME 16777619u
 
-extern const char _binary_store_fleet_lua_start[];
-extern const char _binary_store_fleet_lua_end[];
+extern const char _binary_store_fleet_lua_start[], _binary_store_fleet_lua_end[];
+extern const char _binary_store_items_lua_start[], _binary_store_items_lua_end[];
+extern const char _binary_store_webhooks_lua_start[], _binary_store_webhooks_lua_end[];
+extern const char _binary_store_agents_lua_start[], _binary_store_agents_lua_end[];
+extern const char _binary_store_threads_lua_start[], _binary_store_threads_lua_end[];
 
 const char *
 store_library(void)
 {
+	/* fleet.lua begins the library, and says what the others use. */
+	static const struct {
+		const char *begin, *end;
+	} parts[] = {
+		{ _binary_store_fleet_lua_start, _binary_store_fleet_lua_end },
+		{ _binary_store_items_lua_start, _binary_store_items_lua_end },
+		{ _binary_store_webhooks_lua_start, _binary_store_webhooks_lua_end },
+		{ _binary_store_agents_lua_start, _binary_store_agents_lua_end },
+		{ _binary_store_threads_lua_start, _binary_store_threads_lua_end },
+	};
 	static char *library;
-	size_t size =
-	    (size_t)(_binary_store_fleet_lua_end - _binary_store_fleet_lua_start);
+	size_t size = 1, i;
+	char *at;
 
-	if (library == NULL) {
-		static char text[32768];
-
-		assert(size < sizeof text);
-		memcpy(text, _binary_store_fleet_lua_start, size);
-		library = text;
+	if (library != NULL)
+		return library;
+	for (i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		size += (size_t)(parts[i].end - parts[i].begin);
+	at = library = xcalloc(1, size);
+	for (i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+		size = (size_t)(parts[i].end - parts[i].begin);
+		memcpy(at, parts[i].begin, size);
+		at += size;
 	}
+	*at = '\0';
 	return library;
 }
 
@@ -62,10 +80,8 @@ store_run_key(struct arena *arena, const char *thread, const char *run)
 struct store *
 store_new(struct redis *redis, uint64_t wait_ms)
 {
-	struct store *store = calloc(1, sizeof *store);
+	struct store *store = xcalloc(1, sizeof *store);
 
-	if (store == NULL)
-		abort();
 	store->redis = redis;
 	store->wait_ms = wait_ms;
 	return store;
@@ -74,8 +90,19 @@ store_new(struct redis *redis, uint64_t wait_ms)
 void
 store_destroy(struct store **store_p)
 {
+	free((*store_p)->session);
+	free((*store_p)->name);
 	free(*store_p);
 	*store_p = NULL;
+}
+
+void
+store_act_as(struct store *store, const char *session, const char *name)
+{
+	free(store->session);
+	free(store->name);
+	store->session = xstrdup(session);
+	store->name = xstrdup(name);
 }
 
 const char *
@@ -88,6 +115,19 @@ struct redis *
 store_redis(const struct store *store)
 {
 	return store->redis;
+}
+
+void
+store_want_replicas(struct store *store, unsigned replicas, uint64_t ms)
+{
+	store->replicas = replicas;
+	store->replicas_ms = ms;
+}
+
+bool
+store_lacks_replicas(const struct store *store)
+{
+	return store->lacking > 0;
 }
 
 enum store_status
@@ -229,9 +269,43 @@ store_pairs(struct arena *arena, const struct value *flat, bool decode)
 
 		if (decode)
 			value = store_decode(arena, value);
-		value_fields_set(&fields, redis_reply_text(value_at(flat, i)), value);
+		if (store_text_at(flat, i) != NULL)
+			value_fields_set(&fields, store_text_at(flat, i), value);
 	}
 	return value_fields_end(&fields);
+}
+
+bool
+store_answers(const struct value *reply, const char *word)
+{
+	const char *text = store_text_at(reply, 0);
+
+	return text != NULL && strcmp(text, word) == 0;
+}
+
+int64_t
+store_number_at(const struct value *reply, size_t index)
+{
+	const struct value *number = value_at(reply, index);
+
+	return value_is(number, VALUE_INT) ? number->integer : 0;
+}
+
+const char *
+store_text_at(const struct value *reply, size_t index)
+{
+	return redis_reply_text(value_at(reply, index));
+}
+
+enum store_status
+store_odd(struct store *store, const struct value *reply)
+{
+	const char *text = redis_reply_text(reply);
+
+	if (text == NULL)
+		text = store_text_at(reply, 0);
+	return store_fail(store, "Redis answered what makes no sense here: %.64s",
+	    text != NULL ? text : "no text");
 }
 
 /* --- submitting --------------------------------------------------------------------- */
@@ -252,6 +326,8 @@ store_bind_run(struct store *store, struct arena *arena, const char *run,
 	status = store_read(store, &command, &reply);
 	if (status != STORE_OK || value_is_nil(reply))
 		return status;
+	if (redis_reply_text(reply) == NULL)
+		return store_odd(store, reply);
 	if (strcmp(redis_reply_text(reply), thread) == 0)
 		return STORE_OK;
 	*other_r = redis_reply_text(reply);
@@ -273,6 +349,8 @@ store_run_thread(
 		return status;
 	if (value_is_nil(reply))
 		return STORE_NONE;
+	if (redis_reply_text(reply) == NULL)
+		return store_odd(store, reply);
 	*thread_r = redis_reply_text(reply);
 	return STORE_OK;
 }
@@ -304,9 +382,17 @@ store_submit(struct store *store, struct arena *arena, const char *thread,
 	status = store_read(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
-	if (strcmp(redis_reply_text(value_at(reply, 0)), "KNOWN") == 0)
+	if (store_answers(reply, "KNOWN"))
 		return STORE_KNOWN;
-	*before_r = value_at(reply, 1)->integer;
+	if (store_answers(reply, "REJECTED")) {
+		const char *reason = store_text_at(reply, 1);
+
+		store_fail(store, "%s", reason != NULL ? reason : "the thread is busy");
+		return STORE_REJECTED;
+	}
+	if (!store_answers(reply, "QUEUED") && !store_answers(reply, "DELAYED"))
+		return store_odd(store, reply);
+	*before_r = store_number_at(reply, 1);
 	return STORE_OK;
 }
 
@@ -326,10 +412,26 @@ store_refuse(struct store *store, struct arena *arena, const char *thread,
 	command_text(&command, reason);
 	add_fields(&command, fields);
 	status = store_read(store, &command, &reply);
-	if (status == STORE_OK &&
-	    strcmp(redis_reply_text(value_at(reply, 0)), "KNOWN") == 0)
-		return STORE_KNOWN;
-	return status;
+	if (status != STORE_OK || store_answers(reply, "REFUSED"))
+		return status;
+	return store_answers(reply, "KNOWN") ? STORE_KNOWN : store_odd(store, reply);
+}
+
+enum store_status
+store_tidy_inbox(
+    struct store *store, struct arena *arena, const char *name, uint64_t idle_ms)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+
+	command_text(&command, "FCALL");
+	command_text(&command, "fl_tidy");
+	command_text(&command, "1");
+	command_text(&command, STORE_INBOX);
+	command_text(&command, STORE_INBOX_GROUP);
+	command_uint(&command, idle_ms);
+	command_text(&command, name);
+	return store_read(store, &command, &reply);
 }
 
 enum store_status
@@ -347,7 +449,9 @@ store_cancel(struct store *store, struct arena *arena, const char *thread,
 	status = store_read(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
-	*answer_r = redis_reply_text(value_at(reply, 0));
-	*status_r = redis_reply_text(value_at(reply, 1));
+	if (store_text_at(reply, 0) == NULL)
+		return store_odd(store, reply);
+	*answer_r = store_text_at(reply, 0);
+	*status_r = store_text_at(reply, 1);
 	return STORE_OK;
 }

@@ -37,10 +37,12 @@ const char *store_run_key(struct arena *arena, const char *thread, const char *r
 enum store_status {
 	STORE_OK,
 	STORE_FENCED, /* another owner: drop the run at once */
-	STORE_STALE,  /* an old version: a bug, or a commit that was done */
-	STORE_NONE,   /* nothing to claim; no such thread or run */
-	STORE_BUSY,   /* its owner is alive */
-	STORE_KNOWN,  /* the run exists already */
+	STORE_STALE, /* another version: Redis has forgotten commits; drop the run, claim it again */
+	STORE_NONE,     /* nothing to claim; no such thread or run */
+	STORE_BUSY,     /* its owner is alive */
+	STORE_KNOWN,    /* the run exists already */
+	STORE_REJECTED, /* its thread is busy, and it does not wait */
+	STORE_WAITS,    /* the thread waits for an answer */
 	STORE_QUARANTINED,
 	STORE_CANCELLED, /* the fiber was cancelled: outcome unknown */
 	STORE_FAILED,    /* Redis refused or is gone for longer than wait_ms */
@@ -51,9 +53,18 @@ struct store;
 /* Returns new; keeps redis. wait_ms: how long a step waits for Redis to come back. */
 struct store *store_new(struct redis *redis, uint64_t wait_ms);
 void store_destroy(struct store **store_p);
-/* Lends what went wrong in the last STORE_FAILED. */
+/* Lends what went wrong in the last STORE_FAILED or STORE_REJECTED. */
 const char *store_error(const struct store *store);
 struct redis *store_redis(const struct store *store);
+
+/* Who this process is, for claims: session is of this start alone, name is for people. Copied. */
+void store_act_as(struct store *store, const char *session, const char *name);
+
+/* From now on a commit, an outcome too, is done when so many replicas have it, which are asked for ms at a time until
+ * wait_ms is over. */
+void store_want_replicas(struct store *store, unsigned replicas, uint64_t ms);
+/* Whether a commit waits because fewer have it. */
+bool store_lacks_replicas(const struct store *store);
 
 /* --- submitting --------------------------------------------------------------------- */
 
@@ -65,9 +76,10 @@ enum store_status store_bind_run(struct store *store, struct arena *arena,
 enum store_status store_run_thread(
     struct store *store, struct arena *arena, const char *run, const char **thread_r);
 
-/* Queues run on its thread. fields: text or packed values kept with it ("agent",
+/* Queues run on its thread, or notes it until its field `at`. fields: text or packed values kept with it ("agent",
  * "version", "input", "options", ...): a map of name to string or binary. before_r: runs
- * before it. */
+ * before it. `multitask` among them is what becomes of the thread's other runs (docs/submit.md);
+ * STORE_REJECTED: the run is kept as refused. */
 enum store_status store_submit(struct store *store, struct arena *arena,
     const char *thread, const char *run, const struct value *fields, int64_t *before_r);
 
@@ -75,16 +87,24 @@ enum store_status store_refuse(struct store *store, struct arena *arena,
     const char *thread, const char *run, const char *type, const char *reason,
     const struct value *fields);
 
+/* Forgets readers of the inbox who have left nothing behind: the one called name, and all that
+ * have not read for idle_ms. */
+enum store_status store_tidy_inbox(
+    struct store *store, struct arena *arena, const char *name, uint64_t idle_ms);
+
 /* answer_r: "CANCELLED", "CANCELLING", "ENDED", "UNKNOWN"; status_r: of an ended run. */
 enum store_status store_cancel(struct store *store, struct arena *arena,
     const char *thread, const char *run, const char **answer_r, const char **status_r);
 
-/* --- owning ------------------------------------------------------------------------- */
+/* --- owning: by a store that acts as somebody ---------------------------------------- */
 
 struct store_claim {
 	const char *run;
 	uint64_t epoch, version;
 	bool recovered; /* its owner died with it */
+	/* The version that the thread is to be put back to before run begins, 0: nothing; -1: it
+	 * stays as it is. */
+	int64_t rollback;
 	const struct value
 	    *head; /* the thread's checkpoint head, or NULL for a new thread */
 	const struct value *order;    /* [[first, last], ...], or NULL */
@@ -92,11 +112,11 @@ struct store_claim {
 	const struct value *fields;   /* the thread's fields, decoded: {name: value} */
 	const struct value *messages; /* [message], all that are stored, by number */
 	const struct value
-	    *results; /* stored outcomes of this superstep: {call id: value} */
+	    *results;    /* stored outcomes of this superstep: {call id: value} */
+	int64_t left_ms; /* until the run's deadline; -1: it has none */
 };
 enum store_status store_claim(struct store *store, struct arena *arena,
-    const char *thread, const char *owner, uint64_t lease_ms,
-    struct store_claim *claim_r);
+    const char *thread, uint64_t lease_ms, struct store_claim *claim_r);
 
 struct store_commit {
 	const char *thread, *run;
@@ -110,8 +130,10 @@ struct store_commit {
 	const struct value *messages;   /* [message], appended */
 	const struct value *fields;     /* {name: value, nil: gone} */
 	const struct value *events;     /* [event] */
-	const struct value *run_fields; /* {name: value}, packed; or NULL */
-	bool drop_results;              /* the superstep is complete */
+	/* {name: value}, packed; or NULL. With `dead`, the reason, a run that ends is kept
+	 * among the dead letters. */
+	const struct value *run_fields;
+	bool drop_results; /* the superstep is complete */
 };
 struct store_committed {
 	uint64_t version;
@@ -123,10 +145,17 @@ struct store_committed {
 enum store_status store_commit(struct store *store, struct arena *arena,
     const struct store_commit *commit, struct store_committed *committed_r);
 
+/* A run as its owner believes to hold it. */
+struct store_hold {
+	const char *thread, *run;
+	uint64_t epoch, version; /* version: of its last commit, or STORE_ANY_VERSION */
+};
+#define STORE_ANY_VERSION UINT64_MAX
+
 /* Stores outcomes {call id: value} of a superstep that is not complete. With none it only
- * asks whether epoch still owns the thread. */
+ * asks whether hold is true: STORE_FENCED, STORE_STALE. */
 enum store_status store_results(struct store *store, struct arena *arena,
-    const char *thread, const char *run, uint64_t epoch, const struct value *outcomes);
+    const struct store_hold *hold, const struct value *outcomes);
 
 /* Gives the run back. sent: [call id] of the superstep's calls that were sent, for the next
  * owner (the record's `sent`); NULL when that is not sure. */
@@ -139,21 +168,128 @@ struct store_renewed {
 };
 /* lease_ms 0 gives the lease up. */
 enum store_status store_renew(struct store *store, struct arena *arena, unsigned shard,
-    const char *owner, uint64_t lease_ms, struct store_renewed *renewed_r);
+    uint64_t lease_ms, struct store_renewed *renewed_r);
 
 /* Whether somebody has asked for run to be cancelled; false when nothing can be said. */
 bool store_cancel_wanted(
     struct store *store, struct arena *arena, const char *thread, const char *run);
 
-/* threads_r: [thread id] that owner should claim if it does not hold them, recovered ones first. */
+/* threads_r: [thread id], limit at most, that we should claim if we do not hold them; recovered ones
+ * first, whatever waits. */
 enum store_status store_sweep(struct store *store, struct arena *arena, unsigned shard,
-    const char *owner, unsigned limit, const struct value **threads_r);
+    unsigned limit, const struct value **threads_r);
+
+/* --- threads as a whole --------------------------------------------------------------- */
+
+/* What another thread has stored up to a checkpoint. */
+struct store_copy {
+	const char *source;
+	const struct value *history; /* its checkpoints, as of store_history */
+	uint64_t version;
+};
+/* Fills thread, which run owns and nobody has used, with the copy's messages and checkpoints. Fields,
+ * order and head are the commit's that follows, on that version. May be repeated. STORE_BUSY: thread
+ * is used; STORE_STALE: somebody else filled it at the same time; STORE_NONE: no such version. */
+enum store_status store_fill(struct store *store, const char *thread, const char *run,
+    uint64_t epoch, const struct store_copy *copy);
+
+struct store_pruned {
+	uint64_t checkpoints, messages, runs; /* that are gone */
+	const char
+	    *busy; /* with STORE_BUSY: the run that goes on, waits, or is to start */
+};
+/* Drops all but the newest keep checkpoints (at least one), the messages that only the others name,
+ * and the runs that ended before the oldest that is left, with their event logs. force: also of a
+ * thread that waits for an answer, else STORE_WAITS. STORE_STALE: the thread changed meanwhile,
+ * ask again; STORE_NONE: no such thread. */
+enum store_status store_prune(struct store *store, struct arena *arena,
+    const char *thread, uint64_t keep, bool force, struct store_pruned *pruned_r);
+/* Deletes a thread with all its runs; as store_prune. */
+enum store_status store_erase(struct store *store, struct arena *arena,
+    const char *thread, bool force, struct store_pruned *pruned_r);
+
+/* Deletes the shard's threads whose time is over; threads_r: [thread], limit at most, that are to be
+ * pruned instead. */
+enum store_status store_expire(struct store *store, struct arena *arena, unsigned shard,
+    unsigned limit, const struct value **threads_r);
+/* Finishes what the deletion of runs has left: the strings that name their threads. */
+enum store_status store_forget_gone(
+    struct store *store, struct arena *arena, unsigned shard, unsigned limit);
+
+/* --- children ----------------------------------------------------------------------- */
+
+/* Notes child, which is queued on its thread, as one of parent's. *late_r: it is to be cancelled,
+ * since the parent has ended by error or cancel, or is about to. STORE_NONE: no such parent. */
+enum store_status store_adopt(struct store *store, struct arena *arena,
+    const char *parent_thread, const char *parent, const char *child,
+    const char *child_thread, bool *late_r);
+
+/* children_r: {run: thread}, all that run ever had. */
+enum store_status store_children(struct store *store, struct arena *arena,
+    const char *thread, const char *run, const struct value **children_r);
+
+/* The shard's runs that have ended by error or cancel and whose children are to be cancelled:
+ * [run]. done (or NULL) is one of which that was done. */
+enum store_status store_orphans(struct store *store, struct arena *arena, unsigned shard,
+    const char *done, const struct value **runs_r);
+
+/* --- webhooks ----------------------------------------------------------------------- */
+
+/* Ends of the shard's runs that are to be told now, which nobody else gets for lease_ms:
+ * [TIME in ms, run, number of the attempt, run, number, ...], at most limit of them. */
+enum store_status store_take_webhooks(struct store *store, struct arena *arena,
+    unsigned shard, uint64_t lease_ms, unsigned limit, const struct value **taken_r);
+
+struct store_told {
+	const char *thread, *run;
+	uint64_t attempt;
+	const char *outcome; /* "delivered", "failed", "again", "later" (no attempt) */
+	uint64_t wait_ms;    /* after the last two: until the next one */
+	const char *text;    /* for people */
+};
+/* What became of an attempt. seq_r: the number of the event that says so, or 0. STORE_NONE:
+ * somebody else has told it meanwhile. */
+enum store_status store_end_webhook(struct store *store, struct arena *arena,
+    const struct store_told *told, uint64_t *seq_r);
+
+/* --- dead letters ------------------------------------------------------------------- */
+
+/* Runs that were given up (quarantined, or ended by a call that takes workers down) and that nobody
+ * has retried or discarded, of all shards, newest first: records as of store_run, with `dead` (the
+ * reason), `coordinator` (the last), `attempts`. limit 0: all. */
+enum store_status store_dead(
+    struct store *store, struct arena *arena, size_t limit, const struct value **runs_r);
+
+/* Queues what dead run was to do as new_run, on the same thread, with that version of its agent.
+ * STORE_KNOWN: new_run is taken; STORE_NONE: run is not dead; instead_r is the one that was
+ * retried in its place, or "". */
+enum store_status store_retry(struct store *store, struct arena *arena,
+    const char *thread, const char *run, const char *new_run, const char *version,
+    const char **instead_r);
+
+/* Takes run out of the dead letters; its record stays. STORE_NONE: it is not among them. */
+enum store_status store_discard(
+    struct store *store, struct arena *arena, const char *thread, const char *run);
 
 /* --- agents and tools --------------------------------------------------------------- */
 
-/* Stores an agent's source under its version and makes it the name's current one. */
-enum store_status store_put_agent(struct store *store, struct arena *arena,
-    const char *name, const char *version, const struct value *source);
+struct store_apply {
+	const char *name;
+	const char *version; /* becomes the current one; "": the agent is deleted */
+	const struct value *source; /* stored under version; NULL: it is there */
+	const char *by, *comment;   /* for people; comment may be NULL */
+	uint64_t back_to;           /* the number it goes back to, or 0 */
+	int64_t expected;           /* how many numbers there must be; -1: any */
+};
+/* Makes a version the name's current one, in one step with its line in the agent's log, and
+ * numbers it (1, 2, ...). STORE_KNOWN: it is the current one already, with its number;
+ * STORE_NONE: there is no agent to delete; STORE_STALE: there are not `expected` numbers. */
+enum store_status store_apply_agent(struct store *store, struct arena *arena,
+    const struct store_apply *apply, uint64_t *number_r);
+/* log_r: [{version, at (0: not known), by?, comment?, back_to?}], number n at n - 1; version ""
+ * where it was deleted. Empty for an agent of a time without logs, and for none. */
+enum store_status store_agent_log(struct store *store, struct arena *arena,
+    const char *name, const struct value **log_r);
 /* version_r: of the name's current spec. STORE_NONE: no such agent. */
 enum store_status store_agent_version(
     struct store *store, struct arena *arena, const char *name, const char **version_r);
@@ -168,12 +304,24 @@ enum store_status store_tools(
 enum store_status store_put_tools(
     struct store *store, struct arena *arena, const struct value *tools);
 
+/* --- cache -------------------------------------------------------------------------- */
+
+/* Keeps value, a map, under key, for ttl_ms (0: until somebody deletes it). */
+enum store_status store_cache(struct store *store, struct arena *arena, const char *key,
+    const struct value *value, uint64_t ttl_ms);
+/* STORE_NONE: nothing is kept under key. */
+enum store_status store_cached(struct store *store, struct arena *arena, const char *key,
+    const struct value **value_r);
+
 /* --- reading ------------------------------------------------------------------------ */
 
 /* A run's record as a value: {run, thread, agent, version, status, created, started,
  * ended, attempts, input, fault?, output?, ...}. */
 enum store_status store_run(struct store *store, struct arena *arena, const char *thread,
     const char *run, const struct value **record_r);
+/* The head of thread's last commit ({run, status, next, round, ...}); STORE_NONE: it has none. */
+enum store_status store_head(struct store *store, struct arena *arena, const char *thread,
+    const struct value **head_r);
 /* A thread as a value: {thread, run, queue: [run], epoch, version, head, messages,
  * fields}. */
 enum store_status store_thread(struct store *store, struct arena *arena,
@@ -185,15 +333,59 @@ enum store_status store_messages(struct store *store, struct arena *arena,
 /* The thread's checkpoints, oldest first: [{version, at, run, step, node, next, ...}]. */
 enum store_status store_history(struct store *store, struct arena *arena,
     const char *thread, const struct value **history_r);
+/* A thread as a checkpoint left it. */
+struct store_past {
+	uint64_t version;
+	const struct value
+	    *checkpoint;            /* its record; NULL for version 0, an empty thread */
+	const struct value *head;   /* what a claim would have given as head, or NULL */
+	const struct value *order;  /* [[first, last], ...] */
+	const struct value *fields; /* {name: value} */
+};
+/* Makes it out of history, a thread's checkpoints as of store_history: a checkpoint has the fields
+ * that it changed, the first one there is all of them. version 0 is the empty thread. Pure. Returns
+ * 0, or -1: there is no such checkpoint. */
+int store_past_of(struct arena *arena, const struct value *history, uint64_t version,
+    struct store_past *past_r);
+/* The same from Redis. STORE_NONE: no such checkpoint. */
+enum store_status store_past(struct store *store, struct arena *arena, const char *thread,
+    uint64_t version, struct store_past *past_r);
+/* As store_thread, at a checkpoint: {thread, version, head, messages, fields, checkpoint}. */
+enum store_status store_thread_at(struct store *store, struct arena *arena,
+    const char *thread, uint64_t version, const struct value **thread_r);
+
 /* The newest runs of all shards, at most limit, newest first; status NULL: all. */
 enum store_status store_runs(struct store *store, struct arena *arena, size_t limit,
     const char *status, const struct value **runs_r);
+/* The same of those that are like it in all that is set. */
+struct run_filter {
+	const char *status, *tenant;
+	const struct value *metadata; /* {name: text}: numbers and bools as their JSON */
+};
+enum store_status store_find_runs(struct store *store, struct arena *arena, size_t limit,
+    const struct run_filter *filter, const struct value **runs_r);
 /* Events of a run with seq > after: [{seq, kind, at, ...}]; waits up to block_ms for one
  * (use a store on a redis of its own then). */
 enum store_status store_events(struct store *store, struct arena *arena,
     const char *thread, const char *run, uint64_t after, uint64_t block_ms,
     const struct value **events_r);
-/* Counts over all shards, for `top`: {inbox, live_threads, runs}. */
+struct store_health {
+	uint64_t used, max; /* bytes that count against maxmemory; max 0: no limit */
+	const char *policy; /* maxmemory-policy; NULL: we may not ask */
+	bool is_logged;     /* appendonly */
+	bool is_log_broken; /* its last write failed: the disk is full, say */
+};
+/* Asks Redis, for at most wait_ms. */
+enum store_status store_health(struct store *store, struct arena *arena, uint64_t wait_ms,
+    struct store_health *health_r);
+/* Of max, in per cent; 0 without a limit. */
+unsigned store_fullness(const struct store_health *health);
+/* From here on new submissions wait in the inbox, until it is below STORE_ROOM_AGAIN. */
+#define STORE_FULL 80u
+#define STORE_ROOM_AGAIN 75u
+
+/* Counts over all shards, for `top`: {inbox, live_threads, runs, dead}, and how full Redis is:
+ * {bytes, bytes_max (0: no limit), full (per cent)}. */
 enum store_status store_counts(
     struct store *store, struct arena *arena, const struct value **counts_r);
 

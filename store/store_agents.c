@@ -1,32 +1,93 @@
 /* store_agents: agents as versions, and the tools workers have announced. */
 #include "store_private.h"
 
+#include <inttypes.h>
+
 static const char *
 source_key(struct arena *arena, const char *version)
 {
 	return arena_printf(arena, "fl:agent:%s", version);
 }
 
-enum store_status
-store_put_agent(struct store *store, struct arena *arena, const char *name,
-    const char *version, const struct value *source)
+static const char *
+log_key(struct arena *arena, const char *name)
+{
+	return arena_printf(arena, "fl:agents:log:%s", name);
+}
+
+static enum store_status
+put_source(struct store *store, struct arena *arena, const struct store_apply *apply)
 {
 	struct command command = { .arena = arena };
-	struct command point = { .arena = arena };
 	const struct value *reply;
-	enum store_status status;
 
 	command_text(&command, "SET");
-	command_text(&command, source_key(arena, version));
-	command_value(&command, source);
+	command_text(&command, source_key(arena, apply->version));
+	command_value(&command, apply->source);
+	return store_read(store, &command, &reply);
+}
+
+enum store_status
+store_apply_agent(struct store *store, struct arena *arena,
+    const struct store_apply *apply, uint64_t *number_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status = STORE_OK;
+
+	if (apply->source != NULL)
+		status = put_source(store, arena, apply);
+	if (status != STORE_OK)
+		return status;
+	command_text(&command, "FCALL");
+	command_text(&command, "fl_agent_apply");
+	command_text(&command, "2");
+	command_text(&command, STORE_AGENTS);
+	command_text(&command, log_key(arena, apply->name));
+	command_text(&command, apply->name);
+	command_text(&command, apply->version);
+	command_text(&command, apply->by);
+	command_text(&command, apply->comment);
+	command_uint(&command, apply->back_to);
+	command_text(&command, arena_printf(arena, "%" PRId64, apply->expected));
+	status = store_send(store, &command, &reply, NULL);
+	if (status != STORE_OK)
+		return status;
+	*number_r = (uint64_t)store_number_at(reply, 1);
+	if (store_answers(reply, "SAME"))
+		return STORE_KNOWN;
+	if (store_answers(reply, "NONE"))
+		return STORE_NONE;
+	if (store_answers(reply, "MOVED"))
+		return STORE_STALE;
+	return store_answers(reply, "OK") ? STORE_OK : store_odd(store, reply);
+}
+
+enum store_status
+store_agent_log(struct store *store, struct arena *arena, const char *name,
+    const struct value **log_r)
+{
+	struct command command = { .arena = arena };
+	struct value_list list = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+	size_t i;
+
+	command_text(&command, "LRANGE");
+	command_text(&command, log_key(arena, name));
+	command_text(&command, "0");
+	command_text(&command, "-1");
 	status = store_read(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
-	command_text(&point, "HSET");
-	command_text(&point, STORE_AGENTS);
-	command_text(&point, name);
-	command_text(&point, version);
-	return store_read(store, &point, &reply);
+	for (i = 0; i < value_size(reply); i++) {
+		const struct value *entry = store_decode(arena, value_at(reply, i));
+
+		value_list_add(
+		    &list, value_is(entry, VALUE_MAP) ? entry : value_empty_map());
+	}
+	*log_r = value_list_end(&list);
+	return STORE_OK;
 }
 
 enum store_status
@@ -45,6 +106,8 @@ store_agent_version(
 		return status;
 	if (value_is_nil(reply))
 		return STORE_NONE;
+	if (redis_reply_text(reply) == NULL)
+		return store_odd(store, reply);
 	*version_r = redis_reply_text(reply);
 	return STORE_OK;
 }

@@ -2,23 +2,10 @@
 #include "store_private.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
-static bool
-answers(const struct value *reply, const char *word)
-{
-	const char *text = redis_reply_text(value_at(reply, 0));
-
-	return text != NULL && strcmp(text, word) == 0;
-}
-
-static uint64_t
-number_at(const struct value *reply, size_t index)
-{
-	const struct value *number = value_at(reply, index);
-
-	return value_is(number, VALUE_INT) ? (uint64_t)number->integer : 0;
-}
+#include "wire.h"
 
 /* Sends a step that may be repeated (a commit by its id, a claim by its owner) until its answer
  * is known: whether a step whose answer was lost was done, nobody knows. */
@@ -50,9 +37,21 @@ decode_all(struct arena *arena, const struct value *array)
 	return value_list_end(&list);
 }
 
+/* The run that is rolled back itself goes on where it is, to its end. */
+static int64_t
+rollback_for(const struct value *head, const char *run)
+{
+	const char *version = redis_reply_text(value_get(head, "rollback"));
+	const char *rolled = redis_reply_text(value_get(head, "rolled"));
+
+	if (version == NULL || rolled == NULL || strcmp(rolled, run) == 0)
+		return -1;
+	return strtoll(version, NULL, 10);
+}
+
 enum store_status
 store_claim(struct store *store, struct arena *arena, const char *thread,
-    const char *owner, uint64_t lease_ms, struct store_claim *claim_r)
+    uint64_t lease_ms, struct store_claim *claim_r)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply, *head;
@@ -61,28 +60,38 @@ store_claim(struct store *store, struct arena *arena, const char *thread,
 	command_function(
 	    &command, "fl_claim", store_thread_key(arena, thread), store_shard(thread));
 	command_text(&command, thread);
-	command_text(&command, owner);
+	command_text(&command, store->session);
 	command_uint(&command, lease_ms);
+	command_uint(&command, store->epoch_newest);
+	command_text(&command, store->name);
 	status = send_until_answered(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
-	if (answers(reply, "BUSY"))
+	if (store_answers(reply, "BUSY"))
 		return STORE_BUSY;
-	if (answers(reply, "NONE"))
+	if (store_answers(reply, "NONE"))
 		return STORE_NONE;
-	claim_r->run = redis_reply_text(value_at(reply, 1));
-	if (answers(reply, "QUARANTINED"))
+	claim_r->run = store_text_at(reply, 1);
+	if (claim_r->run == NULL || !wire_is_id(claim_r->run, ID_BYTES_MAX))
+		return store_odd(store, reply);
+	if (store_answers(reply, "QUARANTINED"))
 		return STORE_QUARANTINED;
-	claim_r->epoch = number_at(reply, 2);
-	claim_r->version = number_at(reply, 3);
-	claim_r->recovered = number_at(reply, 4) != 0;
+	if (!store_answers(reply, "OK"))
+		return store_odd(store, reply);
+	claim_r->epoch = (uint64_t)store_number_at(reply, 2);
+	if (claim_r->epoch > store->epoch_newest)
+		store->epoch_newest = claim_r->epoch;
+	claim_r->version = (uint64_t)store_number_at(reply, 3);
+	claim_r->recovered = store_number_at(reply, 4) != 0;
 	head = store_pairs(arena, value_at(reply, 5), false);
+	claim_r->rollback = rollback_for(head, claim_r->run);
 	claim_r->head = store_decode(arena, value_get(head, "head"));
 	claim_r->order = store_decode(arena, value_get(head, "order"));
 	claim_r->record = store_pairs(arena, value_at(reply, 6), false);
 	claim_r->fields = store_pairs(arena, value_at(reply, 7), true);
 	claim_r->messages = decode_all(arena, value_at(reply, 8));
 	claim_r->results = store_pairs(arena, value_at(reply, 9), true);
+	claim_r->left_ms = value_size(reply) > 10 ? store_number_at(reply, 10) : -1;
 	return STORE_OK;
 }
 
@@ -111,12 +120,14 @@ add_map(struct command *command, const struct value *map, bool nil_is_gone)
 }
 
 static void
-build_commit(struct command *command, const struct store_commit *commit)
+build_commit(
+    struct command *command, const char *owner, const struct store_commit *commit)
 {
 	command_function(command, "fl_commit",
 	    store_thread_key(command->arena, commit->thread),
 	    store_shard(commit->thread));
 	command_text(command, commit->thread);
+	command_text(command, owner);
 	command_uint(command, commit->epoch);
 	command_uint(command, commit->version);
 	command_text(command, commit->id);
@@ -132,6 +143,64 @@ build_commit(struct command *command, const struct store_commit *commit)
 	add_map(command, commit->run_fields, false);
 }
 
+/* Waits until so many replicas as are wanted have what this connection has written. */
+static enum store_status
+wait_for_replicas(struct store *store, struct arena *arena, bool *lost_r)
+{
+	uint64_t deadline_us = loop_now_us() + store->wait_ms * 1000;
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+	bool lacks = false;
+
+	command_text(&command, "WAIT");
+	command_uint(&command, store->replicas);
+	command_uint(&command, store->replicas_ms);
+	do {
+		status = store_send(store, &command, &reply, lost_r);
+		store->lacking -= lacks ? 1 : 0;
+		if (status != STORE_OK)
+			return status;
+		lacks = !value_is(reply, VALUE_INT) ||
+			reply->integer < (int64_t)store->replicas;
+		store->lacking += lacks ? 1 : 0;
+	} while (lacks && loop_now_us() < deadline_us);
+	store->lacking -= lacks ? 1 : 0;
+	if (lacks)
+		return store_fail(
+		    store, "fewer than %u replicas have the commit", store->replicas);
+	return STORE_OK;
+}
+
+/* Sends a commit, or outcomes, until the answer is known and replicas have it. When the connection is lost
+ * between the two, another server may answer the next, who has not got it: it is sent again. */
+static enum store_status
+send_commit(
+    struct store *store, const struct command *command, const struct value **reply_r)
+{
+	enum store_status status;
+	bool lost = false;
+
+	do {
+		status = send_until_answered(store, command, reply_r);
+		if (status != STORE_OK || store->replicas == 0 ||
+		    !store_answers(*reply_r, "OK"))
+			return status;
+		status = wait_for_replicas(store, command->arena, &lost);
+	} while (status == STORE_FAILED && lost);
+	return status;
+}
+
+static enum store_status
+refused(struct store *store, const struct value *reply)
+{
+	if (store_answers(reply, "FENCED"))
+		return STORE_FENCED;
+	if (store_answers(reply, "STALE"))
+		return STORE_STALE;
+	return store_odd(store, reply);
+}
+
 enum store_status
 store_commit(struct store *store, struct arena *arena, const struct store_commit *commit,
     struct store_committed *committed_r)
@@ -140,41 +209,45 @@ store_commit(struct store *store, struct arena *arena, const struct store_commit
 	const struct value *reply;
 	enum store_status status;
 
-	build_commit(&command, commit);
-	status = send_until_answered(store, &command, &reply);
+	build_commit(&command, store->session, commit);
+	status = send_commit(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
-	if (answers(reply, "FENCED"))
-		return STORE_FENCED;
-	if (answers(reply, "STALE"))
-		return STORE_STALE;
-	committed_r->version = number_at(reply, 1);
-	committed_r->cancel_wanted = number_at(reply, 2) != 0;
-	committed_r->waiting = number_at(reply, 3);
+	if (!store_answers(reply, "OK"))
+		return refused(store, reply);
+	committed_r->version = (uint64_t)store_number_at(reply, 1);
+	committed_r->cancel_wanted = store_number_at(reply, 2) != 0;
+	committed_r->waiting = (uint64_t)store_number_at(reply, 3);
 	return STORE_OK;
 }
 
 enum store_status
-store_results(struct store *store, struct arena *arena, const char *thread,
-    const char *run, uint64_t epoch, const struct value *outcomes)
+store_results(struct store *store, struct arena *arena, const struct store_hold *hold,
+    const struct value *outcomes)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply;
 	enum store_status status;
 	size_t i;
 
-	command_function(
-	    &command, "fl_result", store_thread_key(arena, thread), store_shard(thread));
-	command_uint(&command, epoch);
-	command_text(&command, run);
+	command_function(&command, "fl_result", store_thread_key(arena, hold->thread),
+	    store_shard(hold->thread));
+	command_text(&command, store->session);
+	command_uint(&command, hold->epoch);
+	command_text(&command, hold->run);
+	if (hold->version == STORE_ANY_VERSION)
+		command_text(&command, "");
+	else
+		command_uint(&command, hold->version);
 	for (i = 0; i < value_size(outcomes); i++) {
 		command_raw(&command, outcomes->pairs[i].key);
 		command_value(&command, outcomes->pairs[i].value);
 	}
-	status = store_read(store, &command, &reply);
-	if (status == STORE_OK && answers(reply, "FENCED"))
-		return STORE_FENCED;
-	return status;
+	status = value_size(outcomes) > 0 ? send_commit(store, &command, &reply)
+					  : store_read(store, &command, &reply);
+	if (status != STORE_OK || store_answers(reply, "OK"))
+		return status;
+	return refused(store, reply);
 }
 
 enum store_status
@@ -188,12 +261,13 @@ store_release(struct store *store, struct arena *arena, const char *thread,
 	command_function(
 	    &command, "fl_release", store_thread_key(arena, thread), store_shard(thread));
 	command_text(&command, thread);
+	command_text(&command, store->session);
 	command_uint(&command, epoch);
 	command_value(&command, sent);
 	status = store_read(store, &command, &reply);
-	if (status == STORE_OK && answers(reply, "FENCED"))
-		return STORE_FENCED;
-	return status;
+	if (status != STORE_OK || store_answers(reply, "OK"))
+		return status;
+	return store_answers(reply, "FENCED") ? STORE_FENCED : store_odd(store, reply);
 }
 
 bool
@@ -234,8 +308,8 @@ call_shard(struct store *store, struct command *command, const struct value **te
 }
 
 enum store_status
-store_renew(struct store *store, struct arena *arena, unsigned shard, const char *owner,
-    uint64_t lease_ms, struct store_renewed *renewed_r)
+store_renew(struct store *store, struct arena *arena, unsigned shard, uint64_t lease_ms,
+    struct store_renewed *renewed_r)
 {
 	struct command command = { .arena = arena };
 	const struct value *words;
@@ -243,7 +317,7 @@ store_renew(struct store *store, struct arena *arena, unsigned shard, const char
 
 	command_function(&command, "fl_renew",
 	    arena_printf(arena, "%sdue", store_prefix(arena, shard)), shard);
-	command_text(&command, owner);
+	command_text(&command, store->session);
 	command_uint(&command, lease_ms);
 	status = call_shard(store, &command, &words);
 	if (status != STORE_OK)
@@ -254,14 +328,14 @@ store_renew(struct store *store, struct arena *arena, unsigned shard, const char
 }
 
 enum store_status
-store_sweep(struct store *store, struct arena *arena, unsigned shard, const char *owner,
-    unsigned limit, const struct value **threads_r)
+store_sweep(struct store *store, struct arena *arena, unsigned shard, unsigned limit,
+    const struct value **threads_r)
 {
 	struct command command = { .arena = arena };
 
 	command_function(&command, "fl_sweep",
 	    arena_printf(arena, "%sdue", store_prefix(arena, shard)), shard);
-	command_text(&command, owner);
+	command_text(&command, store->session);
 	command_uint(&command, limit);
 	return call_shard(store, &command, threads_r);
 }

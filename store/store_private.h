@@ -7,6 +7,11 @@
 struct store {
 	struct redis *redis;
 	uint64_t wait_ms;
+	char *session, *name;  /* whom claims are for; or NULL */
+	uint64_t epoch_newest; /* of our claims */
+	unsigned replicas;     /* that must have a commit; 0: none */
+	uint64_t replicas_ms;
+	unsigned lacking; /* commits that wait for more of them */
 	char error[512];
 };
 
@@ -44,6 +49,19 @@ enum store_status store_fail(struct store *store, const char *format, ...)
  * decoded. */
 const struct value *store_pairs(
     struct arena *arena, const struct value *flat, bool decode);
+
+/* A run's or thread's hash, as HGETALL answers it, to a map of typed values. */
+const struct value *store_record(struct arena *arena, const struct value *flat);
+
+/* True when a function's answer, an array, begins with word. */
+bool store_answers(const struct value *reply, const char *word);
+/* The number or text at index of an answer; 0 or NULL when it is none. */
+int64_t store_number_at(const struct value *reply, size_t index);
+const char *store_text_at(const struct value *reply, size_t index);
+
+/* Fails with what Redis answered: a reply that none of our functions gives, from a damaged
+ * key or another library. Nothing may be concluded from it. */
+enum store_status store_odd(struct store *store, const struct value *reply);
 
 /* Decodes bytes of a reply; NULL when they are none of ours. */
 const struct value *store_decode(struct arena *arena, const struct value *bytes);

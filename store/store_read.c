@@ -17,6 +17,25 @@ static const struct {
 	{ "agent", KEPT_TEXT },
 	{ "version", KEPT_TEXT },
 	{ "owner", KEPT_TEXT },
+	{ "coordinator", KEPT_TEXT },
+	{ "retried", KEPT_TEXT },
+	{ "retry_of", KEPT_TEXT },
+	{ "entry", KEPT_TEXT },
+	{ "tenant", KEPT_TEXT },
+	{ "priority", KEPT_NUMBER },
+	{ "at", KEPT_NUMBER },
+	{ "deadline_ms", KEPT_NUMBER },
+	{ "deadline", KEPT_NUMBER },
+	{ "multitask", KEPT_TEXT },
+	{ "ttl", KEPT_TEXT },
+	{ "usual_ttl", KEPT_INSIDE },
+	{ "replaced_by", KEPT_TEXT },
+	{ "base", KEPT_NUMBER },
+	{ "webhook", KEPT_TEXT },
+	{ "webhook_state", KEPT_TEXT },
+	{ "webhook_said", KEPT_TEXT },
+	{ "webhook_tries", KEPT_NUMBER },
+	{ "discarded", KEPT_NUMBER },
 	{ "run", KEPT_TEXT },
 	{ "epoch", KEPT_NUMBER },
 	{ "created", KEPT_NUMBER },
@@ -26,6 +45,7 @@ static const struct {
 	{ "events", KEPT_NUMBER },
 	{ "last_commit", KEPT_INSIDE },
 	{ "cancelling", KEPT_INSIDE },
+	{ "rejected", KEPT_INSIDE },
 };
 
 static const struct value *
@@ -53,9 +73,8 @@ kept_value(struct arena *arena, const char *name, const struct value *bytes)
 	return store_decode(arena, bytes);
 }
 
-/* A hash as HGETALL answers it, to a map of typed values. */
-static const struct value *
-record(struct arena *arena, const struct value *flat)
+const struct value *
+store_record(struct arena *arena, const struct value *flat)
 {
 	struct value_fields fields = { .arena = arena };
 	size_t i;
@@ -63,8 +82,9 @@ record(struct arena *arena, const struct value *flat)
 	for (i = 0; i + 1 < value_size(flat); i += 2) {
 		const char *name = redis_reply_text(value_at(flat, i));
 
-		value_fields_set(
-		    &fields, name, kept_value(arena, name, value_at(flat, i + 1)));
+		if (name != NULL)
+			value_fields_set(&fields, name,
+			    kept_value(arena, name, value_at(flat, i + 1)));
 	}
 	return value_fields_end(&fields);
 }
@@ -96,9 +116,27 @@ store_run(struct store *store, struct arena *arena, const char *thread, const ch
 		return status;
 	if (value_size(reply) == 0)
 		return STORE_NONE;
-	*record_r =
-	    value_map_with(arena, record(arena, reply), "run", value_str(arena, run));
+	*record_r = value_map_with(
+	    arena, store_record(arena, reply), "run", value_str(arena, run));
 	return STORE_OK;
+}
+
+enum store_status
+store_head(struct store *store, struct arena *arena, const char *thread,
+    const struct value **head_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, "HGET");
+	command_text(&command, store_thread_key(arena, thread));
+	command_text(&command, "head");
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	*head_r = store_decode(arena, reply);
+	return value_is(*head_r, VALUE_MAP) ? STORE_OK : STORE_NONE;
 }
 
 /* The messages of a thread in order: order is [[first, last], ...] of numbers. */
@@ -106,16 +144,17 @@ static const struct value *
 in_order(struct arena *arena, const struct value *stored, const struct value *order)
 {
 	struct value_list list = { .arena = arena };
+	int64_t left = (int64_t)value_size(stored); /* each is in it once at most */
 	size_t i;
-	int64_t n;
 
 	for (i = 0; i < value_size(order); i++) {
-		const struct value *first = value_at(value_at(order, i), 0);
-		const struct value *last = value_at(value_at(order, i), 1);
+		const struct value *range = value_at(order, i);
+		int64_t n = value_is(value_at(range, 0), VALUE_INT)
+				? store_number_at(range, 0)
+				: -1;
+		int64_t last = store_number_at(range, 1);
 
-		if (!value_is(first, VALUE_INT) || !value_is(last, VALUE_INT))
-			continue;
-		for (n = first->integer; n <= last->integer; n++) {
+		for (; n >= 0 && n <= last && left > 0; n++, left--) {
 			const struct value *message =
 			    store_decode(arena, value_at(stored, (size_t)n));
 
@@ -127,15 +166,20 @@ in_order(struct arena *arena, const struct value *stored, const struct value *or
 	return value_list_end(&list);
 }
 
-enum store_status
-store_thread(struct store *store, struct arena *arena, const char *thread,
-    const struct value **thread_r)
+/* A thread's hash, and the keys beside it. */
+struct stored {
+	const struct value *head; /* {name: bytes} */
+	const struct value *messages, *queue;
+	const struct value *order, *state, *fields; /* state: the checkpoint head */
+};
+
+static enum store_status
+read_stored(
+    struct store *store, struct arena *arena, const char *thread, struct stored *stored)
 {
 	const char *key = store_thread_key(arena, thread);
-	const struct value *head, *fields, *messages, *queue, *map;
+	const struct value *head, *fields;
 	enum store_status status = get(store, arena, "HGETALL", key, &head);
-	struct value_list waiting = { .arena = arena };
-	size_t i;
 
 	if (status == STORE_OK && value_size(head) == 0)
 		return STORE_NONE;
@@ -143,26 +187,97 @@ store_thread(struct store *store, struct arena *arena, const char *thread,
 		status = get(
 		    store, arena, "HGETALL", arena_printf(arena, "%s:f", key), &fields);
 	if (status == STORE_OK)
-		status = get(
-		    store, arena, "LRANGE", arena_printf(arena, "%s:m", key), &messages);
+		status = get(store, arena, "LRANGE", arena_printf(arena, "%s:m", key),
+		    &stored->messages);
 	if (status == STORE_OK)
-		status =
-		    get(store, arena, "LRANGE", arena_printf(arena, "%s:q", key), &queue);
+		status = get(store, arena, "LRANGE", arena_printf(arena, "%s:q", key),
+		    &stored->queue);
 	if (status != STORE_OK)
 		return status;
-	for (i = 0; i < value_size(queue); i++)
-		value_list_add(
-		    &waiting, value_str(arena, redis_reply_text(value_at(queue, i))));
-	map = store_pairs(arena, head, false);
-	*thread_r = value_map(arena, "thread", value_str(arena, thread), "run",
-	    value_str(arena, redis_reply_text(value_get(map, "run"))), "epoch",
-	    number(arena, value_get(map, "epoch")), "version",
-	    number(arena, value_get(map, "version")), "head",
-	    store_decode(arena, value_get(map, "head")), "queue",
-	    value_list_end(&waiting), "messages",
-	    in_order(arena, messages, store_decode(arena, value_get(map, "order"))),
-	    "fields", store_pairs(arena, fields, true), NULL);
+	stored->head = store_pairs(arena, head, false);
+	stored->state = store_decode(arena, value_get(stored->head, "head"));
+	stored->order = store_decode(arena, value_get(stored->head, "order"));
+	stored->fields = store_pairs(arena, fields, true);
 	return STORE_OK;
+}
+
+/* The thread is as a checkpoint left it. */
+static enum store_status
+set_back(struct store *store, struct arena *arena, const char *thread, uint64_t version,
+    struct stored *stored, struct store_past *past)
+{
+	enum store_status status = store_past(store, arena, thread, version, past);
+
+	if (status != STORE_OK)
+		return status;
+	stored->state = past->head;
+	stored->order = past->order;
+	stored->fields = past->fields;
+	return STORE_OK;
+}
+
+static const struct value *
+thread_value(struct arena *arena, const char *thread, const struct stored *stored,
+    const struct value *version)
+{
+	struct value_list waiting = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(stored->queue); i++)
+		value_list_add(&waiting,
+		    value_str(arena, redis_reply_text(value_at(stored->queue, i))));
+	return value_map(arena, "thread", value_str(arena, thread), "run",
+	    value_str(arena, redis_reply_text(value_get(stored->head, "run"))), "epoch",
+	    number(arena, value_get(stored->head, "epoch")), "version", version, "head",
+	    stored->state, "queue", value_list_end(&waiting), "messages",
+	    in_order(arena, stored->messages, stored->order), "fields", stored->fields,
+	    NULL);
+}
+
+/* Whether a rollback is decided that nobody has done yet, though the run that it undoes is over. */
+static bool
+is_rolled_back(const struct value *head)
+{
+	const char *run = redis_reply_text(value_get(head, "run"));
+	const char *rolled = redis_reply_text(value_get(head, "rolled"));
+
+	return rolled != NULL && (run == NULL || strcmp(rolled, run) != 0);
+}
+
+enum store_status
+store_thread(struct store *store, struct arena *arena, const char *thread,
+    const struct value **thread_r)
+{
+	struct stored stored = { 0 };
+	struct store_past past;
+	enum store_status status = read_stored(store, arena, thread, &stored);
+
+	if (status == STORE_OK && is_rolled_back(stored.head))
+		status = set_back(store, arena, thread,
+		    (uint64_t)number(arena, value_get(stored.head, "rollback"))->integer,
+		    &stored, &past);
+	if (status == STORE_OK)
+		*thread_r = thread_value(arena, thread, &stored,
+		    number(arena, value_get(stored.head, "version")));
+	return status;
+}
+
+enum store_status
+store_thread_at(struct store *store, struct arena *arena, const char *thread,
+    uint64_t version, const struct value **thread_r)
+{
+	struct stored stored = { 0 };
+	struct store_past past;
+	enum store_status status = read_stored(store, arena, thread, &stored);
+
+	if (status == STORE_OK)
+		status = set_back(store, arena, thread, version, &stored, &past);
+	if (status == STORE_OK)
+		*thread_r = value_map_merge(arena,
+		    thread_value(
+			arena, thread, &stored, value_int(arena, (int64_t)version)),
+		    value_map(arena, "checkpoint", past.checkpoint, NULL));
+	return status;
 }
 
 enum store_status
@@ -218,93 +333,6 @@ store_history(struct store *store, struct arena *arena, const char *thread,
 	return value_size(*history_r) > 0 ? STORE_OK : STORE_NONE;
 }
 
-/* --- runs of all shards ------------------------------------------------------------- */
-
-struct found_run {
-	const char *run;
-	double created;
-	unsigned shard;
-};
-
-static int
-newest_first(const void *a, const void *b)
-{
-	const struct found_run *left = a, *right = b;
-
-	if (left->created != right->created)
-		return left->created < right->created ? 1 : -1;
-	return strcmp(right->run, left->run);
-}
-
-static enum store_status
-find_runs(struct store *store, struct arena *arena, unsigned shard, size_t limit,
-    struct found_run *found, size_t *count)
-{
-	struct command command = { .arena = arena };
-	const struct value *reply;
-	enum store_status status;
-	size_t i;
-
-	command_text(&command, "ZREVRANGE");
-	command_text(&command, arena_printf(arena, "%sruns", store_prefix(arena, shard)));
-	command_text(&command, "0");
-	command_uint(&command, limit > 0 ? limit - 1 : 0);
-	command_text(&command, "WITHSCORES");
-	status = store_read(store, &command, &reply);
-	if (status != STORE_OK)
-		return status;
-	for (i = 0; i + 1 < value_size(reply) && i / 2 < limit; i += 2) {
-		found[*count].run = redis_reply_text(value_at(reply, i));
-		found[*count].created =
-		    strtod(redis_reply_text(value_at(reply, i + 1)), NULL);
-		found[(*count)++].shard = shard;
-	}
-	return STORE_OK;
-}
-
-static const struct value *
-found_record(struct store *store, struct arena *arena, const struct found_run *found)
-{
-	const struct value *reply;
-	const char *key =
-	    arena_printf(arena, "%sr:%s", store_prefix(arena, found->shard), found->run);
-
-	if (get(store, arena, "HGETALL", key, &reply) != STORE_OK ||
-	    value_size(reply) == 0)
-		return NULL;
-	return value_map_with(
-	    arena, record(arena, reply), "run", value_str(arena, found->run));
-}
-
-enum store_status
-store_runs(struct store *store, struct arena *arena, size_t limit, const char *status,
-    const struct value **runs_r)
-{
-	/* A filter looks further back than what it shows. */
-	size_t depth = status != NULL ? 20 * limit : limit, count = 0, i;
-	struct found_run *found = arena_alloc(arena, SHARDS * depth * sizeof *found);
-	struct value_list list = { .arena = arena };
-	unsigned shard;
-
-	for (shard = 0; shard < SHARDS; shard++) {
-		enum store_status answer =
-		    find_runs(store, arena, shard, depth, found, &count);
-
-		if (answer != STORE_OK)
-			return answer;
-	}
-	qsort(found, count, sizeof *found, newest_first);
-	for (i = 0; i < count && list.count < limit; i++) {
-		const struct value *run = found_record(store, arena, &found[i]);
-
-		if (run != NULL &&
-		    (status == NULL || value_text_is(value_get(run, "status"), status)))
-			value_list_add(&list, run);
-	}
-	*runs_r = value_list_end(&list);
-	return STORE_OK;
-}
-
 /* --- events ------------------------------------------------------------------------- */
 
 /* One stream entry [id, [name, bytes]] as the event with its number. */
@@ -354,42 +382,5 @@ store_events(struct store *store, struct arena *arena, const char *thread,
 			value_list_add(&list, one);
 	}
 	*events_r = value_list_end(&list);
-	return STORE_OK;
-}
-
-/* --- counts ------------------------------------------------------------------------- */
-
-static enum store_status
-count(struct store *store, struct arena *arena, const char *verb, const char *key,
-    int64_t *total)
-{
-	const struct value *reply;
-	enum store_status status = get(store, arena, verb, key, &reply);
-
-	if (status == STORE_OK && value_is(reply, VALUE_INT))
-		*total += reply->integer;
-	return status;
-}
-
-enum store_status
-store_counts(struct store *store, struct arena *arena, const struct value **counts_r)
-{
-	int64_t live = 0, runs = 0, inbox = 0;
-	enum store_status status = count(store, arena, "XLEN", STORE_INBOX, &inbox);
-	unsigned shard;
-
-	for (shard = 0; shard < SHARDS && status == STORE_OK; shard++) {
-		const char *prefix = store_prefix(arena, shard);
-
-		status = count(
-		    store, arena, "ZCARD", arena_printf(arena, "%sdue", prefix), &live);
-		if (status == STORE_OK)
-			status = count(store, arena, "ZCARD",
-			    arena_printf(arena, "%sruns", prefix), &runs);
-	}
-	if (status != STORE_OK)
-		return status;
-	*counts_r = value_map(arena, "inbox", value_int(arena, inbox), "live_threads",
-	    value_int(arena, live), "runs", value_int(arena, runs), NULL);
 	return STORE_OK;
 }

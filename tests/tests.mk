@@ -9,7 +9,7 @@ $(support): $(call objects,tests/support)
 
 # What the unit tests look at inside of programs: all but their main(). An archive, so that
 # only what is tested is linked; q: two programs may have files of one name.
-UNIT_PROGRAM_OBJECTS = $(filter-out %/main.o,$(call objects,broker worker-model worker-tools))
+UNIT_PROGRAM_OBJECTS = $(filter-out %/main.o,$(call objects,broker coordinator worker-model worker-tools cli))
 programs := $(BUILD)/libprograms.a
 $(programs): $$(UNIT_PROGRAM_OBJECTS)
 	@rm -f $@
@@ -22,8 +22,8 @@ $(BUILD)/tests-%: $$(call objects,tests/$$*) $(support) $(library)
 	$(link) -rdynamic -o $@ $^ $(LDLIBS) $(CHECK_LIBS)
 
 # Shared objects that the registry's tests load, good and bad: the good one is the example's.
-plugins := $(patsubst %.c,$(BUILD)/plugins/%.so,$(notdir $(wildcard tests/plugins/*.c examples/plugin/*.c)))
-vpath %.c tests/plugins examples/plugin
+plugins := $(patsubst %.c,$(BUILD)/plugins/%.so,$(notdir $(wildcard tests/plugins/*.c examples/plugin/*.c examples/middleware/c/*.c)))
+vpath %.c tests/plugins examples/plugin examples/middleware/c
 $(BUILD)/plugins/%.so: %.c
 	@mkdir -p $(@D)
 	$(compile) -shared -o $@ $<
@@ -31,20 +31,118 @@ $(BUILD)/plugins/%.so: %.c
 check-unit: $(BUILD)/tests-unit $(plugins)
 	$(BUILD)/tests-unit
 
+# What the JavaScript worker of the examples imports.
+node_worker  := examples/workers/javascript
+node_modules := $(node_worker)/node_modules/.package-lock.json
+$(node_modules): $(node_worker)/package-lock.json
+	@npm ci --prefix $(node_worker) --ignore-scripts --no-audit --no-fund --loglevel error || { \
+	  echo "npm ci in $(node_worker) failed: the tests of the JavaScript worker need npm's registry" >&2; exit 1; }
+	@touch $@
+
+# $(call each_case,N,kill): the cases of a suite, N at a time: most of it is waiting. Of a case that
+# passes the last line is shown, of one that fails all it said.
+define each_case
+sed -n 's/^CASE(\(.*\))/\1/p' tests/$2/cases.h | \
+  PATH=$(abspath $(BUILD))/bin:$(abspath $(BUILD)):$$PATH xargs -P $1 -I{} sh -c \
+  'said=$$(CK_RUN_CASE={} $(BUILD)/tests-$2 2>&1); status=$$?; \
+   if [ $$status = 0 ]; then printf "%s: {}\n" "$$(echo "$$said" | grep -a ^100%)"; else echo "$$said"; fi; exit $$status'
+endef
+
 # Against the real programs, found through PATH.
 .PHONY: check-integration
-check-integration: binaries $(BUILD)/scripted-server $(BUILD)/small-worker $(BUILD)/tests-integration $(plugins)
-	PATH=$(abspath $(BUILD))/bin:$(abspath $(BUILD)):$$PATH $(BUILD)/tests-integration
+check-integration: binaries $(BUILD)/scripted-server $(BUILD)/small-worker $(BUILD)/tests-integration $(plugins) $(node_modules)
+	@$(call each_case,2,integration)
 
 # Processes that die with 50 runs in flight; three cases at a time, since most of it is waiting.
 .PHONY: check-kill
 check-kill: binaries $(BUILD)/tests-kill
-	@sed -n 's/^CASE(\(.*\))/\1/p' tests/kill/cases.h | xargs -P 3 -I{} sh -c \
-	  'said=$$(CK_RUN_CASE={} $(BUILD)/tests-kill 2>&1); status=$$?; echo "$$said"; exit $$status'
+	@$(call each_case,3,kill)
+
+# As a user has it: installed, and middleware built against what was installed.
+.PHONY: check-install
+check-install: binaries
+	tests/install/run.sh $(abspath $(BUILD)) $(if $(SAN),SAN=1) $(if $(TSAN),TSAN=1)
+
+# The simulator: the pure state machines, built with the planted bugs' places in them, and fleet.lua
+# in an embedded Lua (tests/sim/world.h, docs/internals/testing.md).
+SIM_FOLDERS := broker peer tests/sim
+sim_sources  = $(filter-out broker/main.c broker/broker.c $(addprefix peer/,caller.c links.c model_wish.c parcel.c peer.c worker.c profiles.c), \
+                 $(wildcard $(addsuffix /*.c,$(SIM_FOLDERS))))
+sim_objects  = $(patsubst %.c,$(BUILD)/sim/%.o,$(sim_sources))
+$(BUILD)/sim/%.o: %.c
+	@mkdir -p $(@D)
+	$(compile) -DFLOTILLA_PLANTED -c -o $@ $<
+
+# LuaJIT's functions have the names of Lua's, whose library stays out of this one.
+$(BUILD)/tests-sim: $$(sim_objects) $(library)
+	$(link) -o $@ $^ $(filter-out -llua5.4,$(LDLIBS)) $(shell pkg-config --libs luajit)
+
+# Part of make test; fewer under the sanitizers, which make each ten times as slow.
+CHECK_SCHEDULES = $(if $(SAN),5000,100000)
+PLANTED_SCHEDULES ?= 40000
+.PHONY: check-sim sim sim-planted
+check-sim: $(BUILD)/tests-sim
+	$(BUILD)/tests-sim --failed-once
+	$(BUILD)/tests-sim --schedules $(CHECK_SCHEDULES)
+
+SCHEDULES ?= 1000000
+SEED ?= 1
+sim: deps
+	@$(MAKE) --no-print-directory $(BUILD)/tests-sim
+	$(BUILD)/tests-sim --schedules $(SCHEDULES) --seed $(SEED)
+
+sim-planted: deps
+	@$(MAKE) --no-print-directory $(BUILD)/tests-sim
+	$(BUILD)/tests-sim --planted all --schedules $(PLANTED_SCHEDULES)
+
+# The protocol's model: right as it is, wrong with any rule left out. MODEL=large: one fault more.
+.PHONY: model
+model:
+	@$(MAKE) --no-print-directory deps DEBIAN=spin
+	tests/model/run.sh $(abspath $(BUILD))/model $(if $(filter large,$(MODEL)),3,2)
+
+# Where there are threads beside the loop's (libzmq's, the watchdog's, the resolver's), and processes
+# that talk: to be run with TSAN=1. Kill tests and the rest go with TSAN=1 as well, on a machine with time.
+RACE_UNITS := broker_core curve fiber http http_failures loop outbox process redis redis_session resolver \
+              secrecy service socket watchdog
+RACE_RUNS  := fleet wire
+.PHONY: check-races
+check-races: binaries $(BUILD)/small-worker $(BUILD)/tests-unit $(BUILD)/tests-integration $(plugins)
+	@for case in $(RACE_UNITS); do CK_RUN_CASE=$$case $(BUILD)/tests-unit || exit 1; done
+	@for case in $(RACE_RUNS); do \
+	  CK_RUN_CASE=$$case PATH=$(abspath $(BUILD))/bin:$(abspath $(BUILD)):$$PATH $(BUILD)/tests-integration || exit 1; \
+	done
 
 # An OpenAI-compatible server that plays a script (tests/support/scripted_server.h).
 $(BUILD)/scripted-server: $(BUILD)/tests/servers/scripted_server.o $(support) $(library)
 	$(link) -o $@ $^ $(LDLIBS) $(CHECK_LIBS)
+
+# The real fleet under random faults, from a seed (docs/reliability.md, "Under attack").
+chaos_parts := $(addprefix $(BUILD)/,tests-chaos chaos-proxy chaos-effect chaos-shim.so model-server)
+$(BUILD)/tests-chaos: $$(call objects,tests/chaos) $(support) $(library)
+	$(link) -o $@ $^ $(LDLIBS) $(CHECK_LIBS)
+$(BUILD)/chaos-proxy: $(BUILD)/tests/chaos/parts/proxy.o $(BUILD)/tests/chaos/parts/link.o
+	$(link) -o $@ $^ $(shell pkg-config --libs libsystemd)
+$(BUILD)/chaos-effect: tests/chaos/parts/effect.c
+	$(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) $(CFLAGS) -o $@ $<
+# Preloaded into programs that are not ours: no sanitizers.
+$(BUILD)/chaos-shim.so: tests/chaos/parts/shim.c tests/chaos/parts/shim.h
+	$(CC) -std=c11 -D_GNU_SOURCE -fPIC -shared $(WARNINGS) $(CFLAGS) -o $@ $< -ldl
+
+# make chaos MINUTES=20 SEED=7 REPORT=file; SEED=0 is a new one each time. make chaos-takeover
+# KILLS=200 kills one by one and measures how soon others go on.
+MINUTES ?= 2
+KILLS   ?= 200
+# The simulator has a seed of its own that is always the same.
+chaos_seed = $(if $(filter command environment,$(firstword $(origin SEED))),$(SEED),0)
+chaos_report = $(if $(REPORT),--report $(REPORT))
+.PHONY: chaos chaos-takeover chaos-parts check-chaos
+chaos-parts: binaries $(chaos_parts)
+chaos chaos-takeover: deps
+	@$(MAKE) --no-print-directory chaos-parts
+	$(BUILD)/tests-chaos --seed $(chaos_seed) $(chaos_report) $(if $(SAN),--plain) \
+	  $(if $(filter %takeover,$@),--takeover $(KILLS) --rate 60,--minutes $(MINUTES))
+check-chaos: chaos
 
 # A worker whose calls do what the wire's tests want.
 $(BUILD)/small-worker: $(BUILD)/tests/servers/small_worker.o $(library)
@@ -67,9 +165,22 @@ conformance: deps
 	$(BUILD)/tests-conformance $(SCENARIOS) --only "$(ONLY)" --dump "$(DUMP)"
 
 # The groups that are whole; `make conformance` plays all of them.
-WHOLE_GROUPS := core-loop,hooks-order,wrap-model,wrap-tool,retries,todo,jumps,state
+WHOLE_GROUPS := core-loop,hooks-order,wrap-model,wrap-tool,retries,todo,jumps,state,structured-output
+# All of them built, as for what then runs several at once.
+test_programs := binaries $(BUILD)/tests-unit $(BUILD)/tests-integration $(BUILD)/tests-kill $(BUILD)/tests-sim \
+                 $(BUILD)/small-worker $(plugins) $(node_modules) conformance-parts
+.PHONY: built
+built: deps
+	@$(MAKE) --no-print-directory -j2 $(test_programs) chaos-parts
+
 test: deps
-	@$(MAKE) --no-print-directory -j2 binaries $(BUILD)/tests-unit $(BUILD)/tests-integration $(BUILD)/tests-kill conformance-parts
+	@$(MAKE) --no-print-directory -j2 $(test_programs)
 	@$(MAKE) --no-print-directory check-unit check-integration
 	@$(MAKE) --no-print-directory conformance ONLY=$(WHOLE_GROUPS)
-	@$(MAKE) --no-print-directory check-kill
+	@$(MAKE) --no-print-directory check-install check-kill check-sim
+
+# What finds most with SAN=1: all but LangChain's behaviour and the simulator, which run the same code.
+.PHONY: sanitized
+sanitized: deps
+	@$(MAKE) --no-print-directory -j2 binaries $(BUILD)/tests-unit $(BUILD)/tests-integration $(BUILD)/tests-kill
+	@$(MAKE) --no-print-directory check-unit check-integration check-kill

@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "bodies.h"
+#include "bounds.h"
 #include "log.h"
+#include "model_wish.h"
+#include "store_wish.h"
 
 /* How often this call was sent to one model. A fallback's model begins at one again. */
 struct sends {
@@ -19,6 +22,9 @@ struct model_job {
 	struct tokens tokens;
 	bool streams;
 	struct sends *sends;
+	unsigned nested; /* calls to workers of other providers */
+	uint64_t end_ms;
+	unsigned store_calls;
 };
 
 /* --- tokens ------------------------------------------------------------------------ */
@@ -109,6 +115,80 @@ send_ask(struct model_job *job, struct model_request *request,
 	return model_answer(request, message);
 }
 
+/* --- models of other workers ------------------------------------------------------- */
+
+static bool
+is_served_elsewhere(const struct model_job *job, const char *model)
+{
+	const char *provider = arena_copy(job->call->arena, model, strcspn(model, ":"));
+
+	return strchr(model, ':') != NULL &&
+	       value_contains(value_get(job->call->request, "providers"), provider);
+}
+
+/* Says of a provider that is not here whom else the fleet has. */
+static const struct fault *
+with_providers(const struct model_job *job, struct fault *fault)
+{
+	const struct value *names = value_get(job->call->request, "providers");
+	size_t i;
+
+	if (value_size(names) == 0)
+		return fault;
+	fault->message = arena_printf(
+	    job->call->arena, "%s. The fleet's workers have: ", fault->message);
+	for (i = 0; i < value_size(names); i++)
+		fault->message = arena_printf(job->call->arena, "%s%s%s", fault->message,
+		    i == 0 ? "" : ", ", value_text(value_at(names, i)));
+	return fault;
+}
+
+/* Output tools are among the tools already, and their calls are read here. */
+static const struct value *
+wish_of(struct arena *arena, const struct model_request *request)
+{
+	const struct value *format = model_response_format(request);
+	const char *system = model_system_prompt(request);
+
+	if (value_text_is(value_get(format, "strategy"), "tool"))
+		format = NULL;
+	return value_map(arena, "model", value_str(arena, model_name(request)),
+	    "system_prompt", system == NULL ? NULL : value_str(arena, system), "messages",
+	    model_messages(request), "tools", model_tools(request), "tool_choice",
+	    model_tool_choice(request), "response_format", format, "model_settings",
+	    model_model_settings(request), NULL);
+}
+
+static struct model_response *
+send_elsewhere(struct model_job *job, struct model_request *request, const char *tag)
+{
+	uint64_t now_ms = loop_now_ms(job->world->loop);
+	struct arena *arena = model_arena(request);
+	bool shows = job->streams && tag == NULL;
+	struct model_response *response;
+	const struct value *body;
+
+	if (shows)
+		tokens_begin(&job->tokens, model_name(request));
+	body = model_wish_send(job->call, wish_of(arena, request), ++job->nested,
+	    now_ms < job->end_ms ? job->end_ms - now_ms : 1,
+	    shows ? WIRE_STREAM : WIRE_INTERNAL);
+	if (shows)
+		tokens_shown_elsewhere(&job->tokens);
+	if (body == NULL)
+		return model_fail(request, fault_cancelled(arena));
+	if (value_has(body, "fault"))
+		return fail(
+		    job, request, fault_from_value(arena, value_get(body, "fault")));
+	if (value_size(value_get(body, "messages")) == 0)
+		return fail(job, request,
+		    fault_new(arena, "APIResponseError",
+			"the worker of %s gave no messages", model_name(request)));
+	response = model_answer(request, value_str(arena, ""));
+	response->messages = value_get(body, "messages");
+	return response;
+}
+
 static struct model_response *
 on_send(void *arg, struct model_request *request, unsigned attempt, const char *tag)
 {
@@ -121,12 +201,22 @@ on_send(void *arg, struct model_request *request, unsigned attempt, const char *
 	(void)attempt; /* counts over all models: see struct sends */
 	endpoint = provider_table_find(job->world->providers, model_arena(request),
 	    model_name(request), &model, &fault);
+	if (endpoint == NULL && is_served_elsewhere(job, model_name(request)))
+		return send_elsewhere(job, request, tag);
 	if (endpoint == NULL)
-		return fail(job, request, fault);
+		return fail(job, request, with_providers(job, fault));
 	ask = ask_of(job, request, model);
 	ask.attempt = count_send(job, model_name(request), tag != NULL);
 	ask.tokens = job->streams && tag == NULL ? &job->tokens : NULL;
 	return send_ask(job, request, endpoint, &ask);
+}
+
+static bool
+on_gives_structured_output(void *arg, const char *model, bool with_tools)
+{
+	struct model_job *job = arg;
+
+	return models_give_output(job->world->models, model, with_tools);
 }
 
 /* --- the whole --------------------------------------------------------------------- */
@@ -140,16 +230,32 @@ fault_body(struct arena *arena, const char *reason)
 	return value_map(arena, "fault", fault_to_value(arena, fault), NULL);
 }
 
+static const struct value *
+on_store(void *arg, const struct value *op)
+{
+	struct model_job *job = arg;
+	uint64_t now_ms = loop_now_ms(job->world->loop);
+
+	return store_wish_send(job->call, op, ++job->store_calls,
+	    now_ms < job->end_ms ? job->end_ms - now_ms : 1);
+}
+
 const struct value *
 model_job_answer(void *world_arg, struct worker_call *call)
 {
 	const struct model_world *world = world_arg;
 	struct model_job job = { .world = world, .call = call };
-	struct model_backend backend = { .send = on_send, .arg = &job };
+	struct model_backend backend = { .send = on_send,
+		.gives_structured_output = on_gives_structured_output,
+		.store = on_store,
+		.arg = &job };
 	const struct value *body;
 	struct kept_chain *kept;
 	const char *reason;
 
+	job.end_ms = loop_now_ms(world->loop) + (call->header->deadline_ms == 0
+							? CALL_DEADLINE_MS
+							: call->header->deadline_ms);
 	kept = chains_hold(world->chains, call->profile, call->arena, &reason);
 	if (kept == NULL)
 		return fault_body(call->arena, reason);

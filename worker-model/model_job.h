@@ -3,6 +3,7 @@
 #define MODEL_JOB_H
 
 #include "chains.h"
+#include "models.h"
 #include "provider_table.h"
 #include "worker.h"
 
@@ -10,6 +11,7 @@
 struct model_world {
 	struct loop *loop;
 	const struct provider_table *providers;
+	const struct models *models;
 	struct chains *chains;
 };
 

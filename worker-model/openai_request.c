@@ -1,8 +1,11 @@
 #include "openai_request.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "openai_messages.h"
+
+#define SCHEMA_NAME_BYTES_MAX 64u
 
 /* Settings that do not go out under their own name. All others go as they are. */
 static const struct {
@@ -134,11 +137,38 @@ openai_timeout_ms(const struct value *settings, uint64_t otherwise_ms)
 
 /* --- the whole --------------------------------------------------------------------- */
 
-/* A response_format in the provider's form has a type; an agent's has a strategy. */
+/* What they take as a schema's name. */
 static const struct value *
-response_format_of(const struct value *format)
+schema_name(struct arena *arena, const char *title)
 {
-	return value_is(value_get(format, "type"), VALUE_STR) ? format : NULL;
+	size_t size = strnlen(title, SCHEMA_NAME_BYTES_MAX), i;
+	char *name = arena_alloc(arena, size + 1);
+
+	for (i = 0; i < size; i++)
+		name[i] =
+		    isalnum((unsigned char)title[i]) || title[i] == '-' ? title[i] : '_';
+	name[size] = '\0';
+	return value_str(arena, name);
+}
+
+/* A response_format in the provider's own form has a type; an agent's a strategy, of which
+ * only one is the provider's to do. */
+static const struct value *
+response_format_of(struct arena *arena, const struct value *format)
+{
+	const struct value *schema = value_at(value_get(format, "schemas"), 0);
+	const char *title = value_get_text(schema, "title");
+	const struct value *named;
+
+	if (value_is(value_get(format, "type"), VALUE_STR))
+		return format;
+	if (!value_text_is(value_get(format, "strategy"), "provider") || title == NULL)
+		return NULL;
+	named = value_map(arena, "name", schema_name(arena, title), "description",
+	    value_get(schema, "description"), "schema", schema, "strict",
+	    value_get(format, "strict"), NULL);
+	return value_map(
+	    arena, "type", value_str(arena, "json_schema"), "json_schema", named, NULL);
 }
 
 static void
@@ -170,7 +200,7 @@ openai_request(const struct ask *ask, bool stream, const char **error_r)
 	add_settings(&fields, value_get(ask->settings, "model_kwargs"));
 	add_settings(&fields, value_get(ask->settings, "extra_body"));
 	value_fields_set(
-	    &fields, "response_format", response_format_of(ask->response_format));
+	    &fields, "response_format", response_format_of(arena, ask->response_format));
 	if (stream)
 		add_stream(&fields, ask->settings);
 	return value_fields_end(&fields);

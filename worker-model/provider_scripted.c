@@ -123,6 +123,12 @@ usage_of(struct arena *arena, const struct value *usage)
 	    value_int(arena, answer_tokens(usage, "total_tokens", input + output)), NULL);
 }
 
+static bool
+wants_output_tool(const struct ask *ask)
+{
+	return value_text_is(value_get(ask->response_format, "strategy"), "tool");
+}
+
 static const struct value *
 wanted_tool(const struct ask *ask)
 {
@@ -131,6 +137,9 @@ wanted_tool(const struct ask *ask)
 
 	if (value_is(choice, VALUE_MAP))
 		return value_get(function == NULL ? choice : function, "name");
+	if (wants_output_tool(ask))
+		return value_get(
+		    value_at(value_get(ask->response_format, "schemas"), 0), "title");
 	for (size_t i = 0; i < value_size(ask->tools); i++) {
 		const struct value *name = value_get(value_at(ask->tools, i), "name");
 
@@ -150,7 +159,8 @@ plain_entry(const struct ask *ask, const struct value *entry)
 
 	if (value_is_nil(structured))
 		return entry;
-	if (!value_is_nil(ask->response_format) || value_size(ask->tools) == 0)
+	if ((!value_is_nil(ask->response_format) && !wants_output_tool(ask)) ||
+	    value_size(ask->tools) == 0)
 		return value_map_with(arena, entry, "content",
 		    value_str(arena, json_text(arena, structured)));
 	call = value_map(arena, "id", value_str(arena, "structured"), "name",

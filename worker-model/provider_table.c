@@ -160,6 +160,10 @@ provider_table_init(struct provider_table *table_r, const struct endpoint *defau
 void
 provider_table_release(struct provider_table *table)
 {
+	for (size_t i = 0; table->arena != NULL && i < table->count; i++)
+		if (table->endpoints[i].key != NULL)
+			explicit_bzero((char *)table->endpoints[i].key,
+			    strlen(table->endpoints[i].key));
 	arena_destroy(&table->arena);
 	table->count = 0;
 }

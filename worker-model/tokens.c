@@ -61,6 +61,13 @@ tokens_begin(struct tokens *tokens, const char *model)
 }
 
 void
+tokens_shown_elsewhere(struct tokens *tokens)
+{
+	if (tokens->index == 0)
+		tokens->index = 1;
+}
+
+void
 tokens_add(struct tokens *tokens, const char *text, size_t size)
 {
 	uint64_t silent_ms = loop_now_ms(tokens->loop) - tokens->shown_ms;

@@ -28,6 +28,9 @@ struct tokens {
 /* Begins an answer of model (kept). Says "restart" when a part of another was shown. */
 void tokens_begin(struct tokens *tokens, const char *model);
 
+/* Some of an answer may have been shown by somebody else, who was to give it. */
+void tokens_shown_elsewhere(struct tokens *tokens);
+
 void tokens_add(struct tokens *tokens, const char *text, size_t size);
 
 /* Shows what is gathered. */

@@ -17,6 +17,7 @@ struct worker_model {
 	const struct worker_model_settings *settings;
 	struct http *http;
 	struct provider_table providers;
+	struct models models;
 	struct wire_service *services; /* of the providers, in their order */
 	struct model_world world;
 	struct worker *worker;
@@ -25,8 +26,8 @@ struct worker_model {
 #define SETTING(field) offsetof(struct worker_model_settings, field)
 const struct setting worker_model_table[] = {
 	SERVICE_SETTINGS,
-	{ "broker", SETTING_TEXT, SETTING(broker), "tcp://127.0.0.1:7700", 0, 0, NULL,
-	    "the broker's endpoint", 0 },
+	{ "broker", SETTING_LIST, SETTING(brokers), "tcp://127.0.0.1:7700", 0, 0, NULL,
+	    "a broker's endpoint; give each of several", 0 },
 	{ "slots", SETTING_INTEGER, SETTING(slots), "256", 1, FIBERS_MAX, NULL,
 	    "calls answered at the same time", 0 },
 	{ "plugin", SETTING_LIST, SETTING(plugins), NULL, 0, 0, NULL,
@@ -36,6 +37,10 @@ const struct setting worker_model_table[] = {
 	    "KEY_VARIABLE "
 	    "names the environment variable with its key; may be given several times. "
 	    "`openai` itself is set up by OPENAI_API_KEY and OPENAI_BASE_URL",
+	    0 },
+	{ "models", SETTING_TEXT, SETTING(models), NULL, 0, 0, NULL,
+	    "a YAML file that says which models give structured output by themselves: "
+	    "\"name*\": {structured_output: true}; it comes before the built-in table",
 	    0 },
 	{ "connect-timeout-ms", SETTING_INTEGER, SETTING(connect_timeout_ms), "10000", 1,
 	    TIMEOUT_MS_MAX, "ms", "until a provider is connected", 0 },
@@ -85,6 +90,17 @@ set_up_providers(struct worker_model *model)
 	settings_refuse(PROGRAM, "--provider", item, PROVIDER_FORM);
 }
 
+static void
+load_models(struct worker_model *model)
+{
+	struct arena *arena = arena_new();
+	const char *error;
+
+	if (models_init(&model->models, model->settings->models, arena, &error) == -1)
+		fatalx("--models %s", error);
+	arena_destroy(&arena);
+}
+
 /* Fills the services, and says once what this worker can do. */
 static void
 list_services(struct worker_model *model)
@@ -110,7 +126,7 @@ static void
 start_worker(struct worker_model *model)
 {
 	const struct worker_options options = {
-		.endpoint = model->settings->broker,
+		.endpoints = (const char *const *)model->settings->brokers,
 		.name = model->settings->common.name,
 		.services = model->services,
 		.service_count = model->providers.count,
@@ -118,11 +134,11 @@ start_worker(struct worker_model *model)
 		.answer = model_job_answer,
 		.arg = &model->world,
 	};
+	const char *wrong, *allowed;
 
-	model->worker = worker_new(model->world.loop, &options);
+	model->worker = worker_new(model->world.loop, &options, &wrong, &allowed);
 	if (model->worker == NULL)
-		settings_refuse(PROGRAM, "--broker", options.endpoint,
-		    "an endpoint: tcp://host:port or ipc://path");
+		settings_refuse(PROGRAM, "--broker", wrong, allowed);
 }
 
 struct worker_model *
@@ -134,11 +150,15 @@ worker_model_new(struct service *service, const struct worker_model_settings *se
 	model->service = service;
 	model->settings = settings;
 	load_plugins(settings->plugins);
+	load_models(model);
 	model->http = http_new(loop);
 	set_up_providers(model);
 	list_services(model);
 	model->world = (struct model_world){
-		.loop = loop, .providers = &model->providers, .chains = chains_new()
+		.loop = loop,
+		.providers = &model->providers,
+		.models = &model->models,
+		.chains = chains_new(),
 	};
 	start_worker(model);
 	return model;
@@ -155,6 +175,7 @@ worker_model_destroy(struct worker_model **model_p)
 	chains_destroy(&model->world.chains);
 	http_destroy(&model->http);
 	provider_table_release(&model->providers);
+	models_release(&model->models);
 	free(model->services);
 	free(model);
 	*model_p = NULL;

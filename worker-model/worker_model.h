@@ -9,10 +9,11 @@
 
 struct worker_model_settings {
 	struct service_settings common; /* first */
-	const char *broker;
+	const char **brokers;
 	int64_t slots;
 	const char **plugins;
 	const char **providers;
+	const char *models;
 	int64_t connect_timeout_ms;
 	int64_t first_byte_timeout_ms;
 	int64_t idle_timeout_ms;

@@ -19,7 +19,8 @@ struct launch {
 	size_t env_count;
 	const char *input;
 	size_t input_size;
-	const char *error; /* why these arguments cannot be passed on */
+	const struct value *answers; /* of a tool with interrupts, so far */
+	const char *error;           /* why these arguments cannot be passed on */
 };
 
 /* The arguments the model left out get the schema's defaults, as it was told. */
@@ -132,11 +133,34 @@ has_variable(const struct launch *launch, const char *prefix)
 	return false;
 }
 
+/* Of a tool with interrupts: all answers so far, and the last one. */
+static int
+add_answers(struct launch *launch)
+{
+	size_t count = value_size(launch->answers);
+	const char *all, *last;
+
+	if (!launch->tool->interrupts)
+		return 0;
+	all = argument_text(launch->arena, "FLOTILLA_ANSWERS",
+	    value_str(launch->arena, json_text(launch->arena, launch->answers)),
+	    &launch->error);
+	if (all == NULL)
+		return -1;
+	add_variable(launch, "FLOTILLA_ANSWERS", all);
+	if (count == 0)
+		return 0;
+	last = argument_text(launch->arena, "FLOTILLA_ANSWER",
+	    value_at(launch->answers, count - 1), &launch->error);
+	add_variable(launch, "FLOTILLA_ANSWER", last);
+	return last == NULL ? -1 : 0;
+}
+
 /* Nothing reaches a tool but what its file lists, PATH, and what identifies the call. */
 static int
 fill_environment(struct launch *launch)
 {
-	size_t own = 5, room = own + value_size(launch->tool->properties) + 1;
+	size_t own = 7, room = own + value_size(launch->tool->properties) + 1;
 	const char *const *entry;
 
 	for (entry = launch->tool->environment; *entry != NULL; entry++)
@@ -150,7 +174,7 @@ fill_environment(struct launch *launch)
 	add_variable(launch, "FLOTILLA_TOOL_CALL_ID", tool_call_id(launch->request));
 	add_variable(
 	    launch, "FLOTILLA_IDEMPOTENCY_KEY", tool_idempotency_key(launch->request));
-	return add_arguments(launch);
+	return add_answers(launch) == -1 ? -1 : add_arguments(launch);
 }
 
 /* --- input -------------------------------------------------------------------------- */
@@ -182,19 +206,21 @@ fill_launch(struct launch *launch)
 	return fill_command(launch) == -1 ? -1 : fill_environment(launch);
 }
 
-struct tool_result *
-command_tool_run(
-    struct loop *loop, const struct command_tool *tool, struct tool_request *request)
+/* Runs the program once. */
+static struct verdict
+run_program(struct loop *loop, const struct command_tool *tool,
+    struct tool_request *request, const struct value *answers)
 {
 	struct arena *arena = tool_arena(request);
-	struct launch launch = { .arena = arena, .tool = tool, .request = request };
+	struct launch launch = {
+		.arena = arena, .tool = tool, .request = request, .answers = answers
+	};
 	struct process_result result;
 	struct process_options options;
-	struct verdict verdict;
 
 	if (fill_launch(&launch) == -1)
-		return tool_fail(
-		    request, fault_new(arena, "ToolInvocationError", "%s", launch.error));
+		return (struct verdict){ .fault = fault_new(arena, "ToolInvocationError",
+					     "%s", launch.error) };
 	options = (struct process_options){
 		.argv = launch.argv,
 		.env = launch.env,
@@ -204,9 +230,32 @@ command_tool_run(
 		.output_bytes_max = tool->output_bytes_max,
 		.error_bytes_max = TOOL_STDERR_BYTES_MAX,
 		.timeout_ms = tool->timeout_ms,
+		.grace_ms = tool->grace_ms,
+		.limits = tool->limits,
 	};
 	process_run(loop, arena, &options, &result);
-	verdict = verdict_of(arena, tool, &result);
+	return verdict_of(arena, tool, &result);
+}
+
+/* A program that asks begins anew with the answer, when there is one. */
+struct tool_result *
+command_tool_run(
+    struct loop *loop, const struct command_tool *tool, struct tool_request *request)
+{
+	const struct value *answers = NULL, *answer;
+	struct verdict verdict;
+
+	if (tool->interrupts)
+		answers = tool_answers(request);
+	for (;;) {
+		verdict = run_program(loop, tool, request, answers);
+		if (verdict.asked == NULL)
+			break;
+		answer = tool_interrupt(request, verdict.asked);
+		if (answer == NULL)
+			return NULL;
+		answers = value_array_add(tool_arena(request), answers, answer);
+	}
 	return verdict.fault != NULL ? tool_fail(request, verdict.fault)
 				     : tool_answer(request, verdict.content, "success");
 }

@@ -10,6 +10,8 @@
 #include "log.h"
 #include "model_wish.h"
 #include "registry.h"
+#include "remote_tool.h"
+#include "store_wish.h"
 
 struct job {
 	struct job_world *world;
@@ -17,8 +19,16 @@ struct job {
 	struct worker_call *call;
 	bool is_for_ours; /* it came by way of tool:<name> */
 	uint64_t end_ms;
-	unsigned model_calls;
+	unsigned model_calls, store_calls, tool_calls;
 };
+
+static uint64_t
+left_ms(const struct job *job)
+{
+	uint64_t now_ms = loop_now_ms(job->world->loop);
+
+	return now_ms < job->end_ms ? job->end_ms - now_ms : 1;
+}
 
 /* A middleware that wraps the tool may call it more than once: the place in the gate is
  * taken for each. */
@@ -52,6 +62,9 @@ on_run(void *arg, struct tool_request *request, struct tool_result **result_r)
 		*result_r = run_entry(job, entry, request);
 	else if (brought != NULL)
 		*result_r = function_tool_run(job->world->loop, brought, request);
+	else if (remote_tool_is(job->call, name))
+		*result_r =
+		    remote_tool_run(job->call, request, left_ms(job), &job->tool_calls);
 	else
 		return -1;
 	return 0;
@@ -70,11 +83,18 @@ static const struct value *
 on_call_model(void *arg, struct tool_request *request, const struct value *wish)
 {
 	struct job *job = arg;
-	uint64_t now_ms = loop_now_ms(job->world->loop);
 
 	(void)request;
-	return model_wish_send(job->call, wish, ++job->model_calls,
-	    now_ms < job->end_ms ? job->end_ms - now_ms : 1);
+	return model_wish_send(
+	    job->call, wish, ++job->model_calls, left_ms(job), WIRE_INTERNAL);
+}
+
+static const struct value *
+on_store(void *arg, const struct value *op)
+{
+	struct job *job = arg;
+
+	return store_wish_send(job->call, op, ++job->store_calls, left_ms(job));
 }
 
 static void
@@ -91,7 +111,7 @@ run_chain(struct job *job, const struct chain *shared)
 {
 	struct worker_call *call = job->call;
 	const struct header *header = call->header;
-	struct tool_backend backend = { on_run, on_find, on_call_model, job };
+	struct tool_backend backend = { on_run, on_find, on_call_model, on_store, job };
 	struct chain chain = *shared;
 
 	chain.trace = log_is_debug() ? on_hook : NULL;

@@ -1,16 +1,20 @@
 /* worker-tools: runs the tools of agents. */
+#include "process.h"
 #include "workbench.h"
 #include "worker_tools.h"
 
 static int
 serve(struct worker_tools_settings *settings, int argc, char *argv[])
 {
-	struct service *service =
-	    service_start("worker-tools", worker_tools_table, settings, argc, argv);
-	struct worker_tools *tools = worker_tools_new(service, settings);
+	struct service *service;
+	struct worker_tools *tools;
 
+	process_open();
+	service = service_start("worker-tools", worker_tools_table, settings, argc, argv);
+	tools = worker_tools_new(service, settings);
 	service_run(service, worker_tools_drain, tools);
 	worker_tools_destroy(&tools);
+	process_close();
 	return service_stop(&service);
 }
 

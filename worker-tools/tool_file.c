@@ -11,6 +11,7 @@
 #include "nearest.h"
 #include "schema.h"
 #include "tool_reading.h"
+#include "uncertain.h"
 
 /* --- refusing ----------------------------------------------------------------------- */
 
@@ -192,6 +193,13 @@ read_timeout(struct reading *reading, const struct value *value)
 }
 
 static int
+read_grace(struct reading *reading, const struct value *value)
+{
+	return read_number(
+	    reading, "grace_ms", value, 1, TOOL_GRACE_MS_MAX, &reading->tool->grace_ms);
+}
+
+static int
 read_output_bytes(struct reading *reading, const struct value *value)
 {
 	return read_number(reading, "output_bytes_max", value, 1, TOOL_OUTPUT_BYTES_MAX,
@@ -216,9 +224,30 @@ read_return_direct(struct reading *reading, const struct value *value)
 static int
 read_idempotent(struct reading *reading, const struct value *value)
 {
-	bool flag;
+	return read_flag(reading, "idempotent", value, true, &reading->tool->idempotent);
+}
 
-	return read_flag(reading, "idempotent", value, true, &flag);
+static int
+read_interrupts(struct reading *reading, const struct value *value)
+{
+	return read_flag(reading, "interrupts", value, false, &reading->tool->interrupts);
+}
+
+static int
+read_uncertain(struct reading *reading, const struct value *value)
+{
+	const char *text = value_text(value);
+
+	if (value == NULL)
+		return 0;
+	if (text == NULL || !uncertain_parse(text, NULL))
+		return reading_refuse(reading, "/uncertain",
+		    "uncertain must be tell_model, interrupt or repeat");
+	if (reading->tool->idempotent)
+		return reading_refuse(reading, "/uncertain",
+		    "uncertain is for a tool that must not run twice; add idempotent: "
+		    "false, or leave it out");
+	return 0;
 }
 
 /* In the order in which they need each other. */
@@ -236,10 +265,14 @@ static const struct key {
 	{ "input", read_input, NULL },
 	{ "output", read_output, NULL },
 	{ "timeout_ms", read_timeout, NULL },
+	{ "grace_ms", read_grace, NULL },
 	{ "output_bytes_max", read_output_bytes, NULL },
+	{ "limits", read_limits, NULL },
 	{ "max_parallel", read_parallel, NULL },
 	{ "return_direct", read_return_direct, NULL },
 	{ "idempotent", read_idempotent, NULL },
+	{ "uncertain", read_uncertain, NULL },
+	{ "interrupts", read_interrupts, NULL },
 };
 #define KEY_COUNT (sizeof keys / sizeof keys[0])
 
@@ -297,8 +330,9 @@ definition_of(struct reading *reading, const struct value *document)
 	    value_get(document, "description"), "parameters",
 	    value_map_with(arena, parameters, "type", value_str(arena, "object")),
 	    "return_direct", value_bool(value_get_bool(document, "return_direct", false)),
-	    "idempotent", value_bool(value_get_bool(document, "idempotent", true)),
-	    "timeout_ms", value_int(arena, (int64_t)reading->tool->timeout_ms), NULL);
+	    "idempotent", value_bool(reading->tool->idempotent), "uncertain",
+	    value_get(document, "uncertain"), "timeout_ms",
+	    value_int(arena, (int64_t)reading->tool->timeout_ms), NULL);
 }
 
 static int
@@ -347,7 +381,9 @@ tool_new(struct reading *reading)
 
 	tool->place = yaml_place(reading->yaml, reading->arena, reading->index, "");
 	tool->timeout_ms = TOOL_TIMEOUT_MS;
+	tool->grace_ms = TOOL_GRACE_MS;
 	tool->output_bytes_max = TOOL_OUTPUT_BYTES_MAX;
+	tool->limits = tool_limits_default;
 	return tool;
 }
 

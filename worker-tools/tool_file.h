@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "process.h"
 #include "template.h"
 #include "value.h"
 
@@ -42,8 +43,12 @@ struct command_tool {
 	const char *input_argument; /* of TOOL_INPUT_ARGUMENT */
 	enum tool_output output;
 	uint64_t timeout_ms;
+	uint64_t grace_ms; /* from SIGTERM to SIGKILL */
 	uint64_t output_bytes_max;
+	struct process_limits limits;
 	uint64_t max_parallel; /* 0: as many as the worker has slots */
+	bool idempotent;
+	bool interrupts; /* exit status TOOL_EXIT_ASKS: a human is asked what it wrote */
 };
 
 /* Reads the tools of the file at path, one a document. Returns them in arena, NULL-ended;

@@ -24,6 +24,11 @@ int reading_refuse(struct reading *reading, const char *path, const char *format
 const char *reading_text(
     struct reading *reading, const char *key, const struct value *value);
 
+/* Reads the key limits (NULL: absent), after timeout_ms. Returns 0, or -1 when it refused. */
+int read_limits(struct reading *reading, const struct value *value);
+extern const struct process_limits tool_limits_default;
+#define TOOL_PRIVILEGES "gain_privileges"
+
 /* The keys that say what runs. Each takes the key's value (NULL: absent) and returns 0,
  * or -1 when it refused. Parameters, directory and environment are read before command.
  */

@@ -1,8 +1,10 @@
 #include "verdict.h"
 
 #include <ctype.h>
+#include <signal.h>
 #include <string.h>
 
+#include "bounds.h"
 #include "json.h"
 #include "utf8.h"
 
@@ -113,11 +115,20 @@ fault_of_exit(struct arena *arena, const struct process_result *result)
 }
 
 static const struct fault *
-fault_of_signal(struct arena *arena, const struct process_result *result)
+fault_of_signal(struct arena *arena, const struct command_tool *tool,
+    const struct process_result *result)
 {
 	const char *tail =
 	    tail_of(arena, clean_text(arena, result->error, result->error_size));
 
+	if (result->status == SIGXCPU)
+		return fault_new(arena, "ToolException",
+		    "used more than its cpu_seconds of %llu and was stopped",
+		    (unsigned long long)tool->limits.cpu_seconds);
+	if (result->status == SIGXFSZ)
+		return fault_new(arena, "ToolException",
+		    "wrote a file of more than its file_bytes of %llu and was stopped",
+		    (unsigned long long)tool->limits.file_bytes);
 	return fault_new(arena, "ToolException", "was ended by signal %d (%s)%s%s",
 	    result->status, strsignal(result->status), *tail == '\0' ? "" : ": ", tail);
 }
@@ -130,12 +141,13 @@ json_verdict(struct arena *arena, const char *text, size_t size)
 
 	value = json_parse(arena, text, size, &reason);
 	if (value == NULL)
-		return (struct verdict){ NULL,
-			fault_new(arena, "ToolException",
-			    "wrote no JSON although its output is json: %s", reason) };
+		return (struct verdict){ .fault = fault_new(arena, "ToolException",
+					     "wrote no JSON although its output is json: "
+					     "%s",
+					     reason) };
 	if (!value_is(value, VALUE_STR))
-		return (struct verdict){ json_text(arena, value), NULL };
-	return (struct verdict){ clean_text(arena, value->text, value->size), NULL };
+		return (struct verdict){ .content = json_text(arena, value) };
+	return (struct verdict){ .content = clean_text(arena, value->text, value->size) };
 }
 
 static struct verdict
@@ -148,23 +160,40 @@ verdict_of_output(struct arena *arena, const struct command_tool *tool,
 		return json_verdict(arena, result->output, size);
 	if (size > 0 && result->output[size - 1] == '\n')
 		size--;
-	return (struct verdict){ clean_text(arena, result->output, size), NULL };
+	return (struct verdict){ .content = clean_text(arena, result->output, size) };
+}
+
+static struct verdict
+verdict_of_asking(struct arena *arena, const struct process_result *result)
+{
+	struct verdict verdict = { 0 };
+	const char *reason;
+
+	verdict.asked = json_parse(arena, result->output, result->output_size, &reason);
+	if (verdict.asked == NULL)
+		verdict.fault = fault_new(arena, "ToolException",
+		    "exited with status %d to ask a human, and wrote no JSON to stdout: "
+		    "%s",
+		    TOOL_EXIT_ASKS, reason);
+	return verdict;
 }
 
 struct verdict
 verdict_of(struct arena *arena, const struct command_tool *tool,
     const struct process_result *result)
 {
-	struct verdict verdict = { NULL, NULL };
+	struct verdict verdict = { 0 };
 
 	switch (result->end) {
 	case PROCESS_EXITED:
 		if (result->status == 0)
 			return verdict_of_output(arena, tool, result);
+		if (tool->interrupts && result->status == TOOL_EXIT_ASKS)
+			return verdict_of_asking(arena, result);
 		verdict.fault = fault_of_exit(arena, result);
 		break;
 	case PROCESS_SIGNALLED:
-		verdict.fault = fault_of_signal(arena, result);
+		verdict.fault = fault_of_signal(arena, tool, result);
 		break;
 	case PROCESS_TIMEOUT:
 		verdict.fault = fault_new(arena, "TimeoutError",

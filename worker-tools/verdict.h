@@ -1,5 +1,5 @@
-/* verdict: what the end of a child means for its call: content for the model, or a fault
- * in the words of the child. */
+/* verdict: what the end of a child means for its call: content for the model, a fault in the
+ * words of the child, or a question to a human. */
 #ifndef VERDICT_H
 #define VERDICT_H
 
@@ -7,9 +7,10 @@
 #include "process.h"
 #include "tool_file.h"
 
-struct verdict {
-	const char *content; /* NULL with a fault */
+struct verdict { /* one of them */
+	const char *content;
 	const struct fault *fault;
+	const struct value *asked;
 };
 
 /* Judges the end of tool's child. All in arena. */

@@ -10,8 +10,9 @@
 #include "job.h"
 #include "json.h"
 #include "nearest.h"
-#include "tool_paths.h"
+#include "yaml_paths.h"
 #include "tools.h"
+#include "uncertain.h"
 
 #define WHO "by-hand" /* run, thread and agent of such a call */
 
@@ -52,7 +53,8 @@ print_tool(struct arena *arena, const struct command_tool *tool)
 	if (tool->max_parallel > 0)
 		printf(", %llu at a time", (unsigned long long)tool->max_parallel);
 	if (!value_get_bool(tool->definition, "idempotent", true))
-		printf(", never run twice");
+		printf(", never run twice, uncertain: %s",
+		    uncertain_name(uncertain_of(tool->definition)));
 	if (value_get_bool(tool->definition, "return_direct", false))
 		printf(", ends the run");
 	printf("\n");
@@ -115,7 +117,7 @@ workbench_check(const struct worker_tools_settings *settings, const char *const 
 	int status = WORKBENCH_USAGE;
 
 	files =
-	    tool_paths_expand(arena, files[0] == NULL ? settings->tools : files, &error);
+	    yaml_paths_expand(arena, files[0] == NULL ? settings->tools : files, &error);
 	if (files == NULL || files[0] == NULL)
 		fprintf(stderr, "%s\n", error);
 	else
@@ -131,7 +133,7 @@ struct bench {
 	struct service *service;
 	struct fiber *fiber;
 	struct job_world world;
-	const struct value *args;
+	const struct value *args, *answers;
 	struct tool_entry *entry;
 	const struct value *body; /* what came */
 };
@@ -175,6 +177,21 @@ read_args(struct bench *bench, const char *const *rest)
 		fprintf(stderr, "--call: the arguments must be a JSON object such as "
 				"'{\"text\": \"hello\"}'\n");
 	return value_is(bench->args, VALUE_MAP) ? 0 : -1;
+}
+
+static const struct value *
+read_answers(struct arena *arena, const char *const *answers)
+{
+	struct value_list list = { .arena = arena };
+	const struct value *answer;
+	const char *error;
+
+	for (; *answers != NULL; answers++) {
+		answer = json_parse(arena, *answers, strlen(*answers), &error);
+		value_list_add(
+		    &list, answer != NULL ? answer : value_str(arena, *answers));
+	}
+	return value_list_end(&list);
 }
 
 static int
@@ -228,7 +245,7 @@ bench_main(void *arg)
 		    NULL),
 		.request = value_map(arena, "run", value_str(arena, WHO), "thread",
 		    value_str(arena, WHO), "tool_call", tool_call_of(bench), "tool",
-		    bench->entry->definition, NULL),
+		    bench->entry->definition, "answers", bench->answers, NULL),
 	};
 
 	bench->body = job_answer(&bench->world, &call);
@@ -260,8 +277,13 @@ print_body(const struct bench *bench)
 	const struct value *command = value_at(value_get(bench->body, "commands"), 0);
 	const struct value *message =
 	    value_at(value_get(value_get(command, "update"), "messages"), 0);
+	const struct value *asked = value_get(bench->body, "interrupt");
 	bool failed = value_text_is(value_get(message, "status"), "error");
 
+	if (asked != NULL) {
+		fprintf(stderr, "asks: %s\n", json_text(bench->arena, asked));
+		return WORKBENCH_ASKS;
+	}
 	if (fault != NULL)
 		return print_fault(bench->arena, fault);
 	fprintf(failed ? stderr : stdout, "%s\n", chat_text(bench->arena, message));
@@ -298,6 +320,7 @@ workbench_call(const struct worker_tools_settings *settings, const char *const *
 	int status = WORKBENCH_USAGE;
 
 	bench.world.table = worker_tools_load(settings, bench.arena, &error);
+	bench.answers = read_answers(bench.arena, settings->answer);
 	if (bench.world.table == NULL)
 		fprintf(stderr, "%s\n", error);
 	else if (read_args(&bench, rest) == 0 && find_entry(&bench, settings->call) == 0)

@@ -2,6 +2,7 @@
 #ifndef WORKBENCH_H
 #define WORKBENCH_H
 
+#include "bounds.h"
 #include "worker_tools.h"
 
 /* Exit statuses, for scripts. */
@@ -10,6 +11,7 @@ enum {
 	WORKBENCH_FAILED = 1, /* the tool failed; a file is bad */
 	WORKBENCH_USAGE =
 	    2, /* no such tool, arguments that are no JSON, bad tool files */
+	WORKBENCH_ASKS = TOOL_EXIT_ASKS, /* a human is asked, and --answer has no more */
 	WORKBENCH_CANCELLED = 130,
 };
 

@@ -1,14 +1,17 @@
 #include "worker_tools.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "bodies.h"
 #include "job.h"
 #include "bounds.h"
 #include "log.h"
 #include "memory.h"
 #include "registry.h"
-#include "tool_paths.h"
+#include "yaml_paths.h"
 #include "tools.h"
+#include "webhook.h"
 
 /* Of the drain: to send results and give calls back when their time is over. */
 #define HAND_BACK_MS INT64_C(2000)
@@ -18,13 +21,14 @@ struct worker_tools {
 	const struct worker_tools_settings *settings;
 	struct worker *worker;
 	struct job_world world;
+	struct webhook webhook;
 };
 
 #define FIELD(name) offsetof(struct worker_tools_settings, name)
 const struct setting worker_tools_table[] = {
 	SERVICE_SETTINGS,
-	{ "broker", SETTING_TEXT, FIELD(broker), "tcp://127.0.0.1:7700", 0, 0, NULL,
-	    "the broker's endpoint", 0 },
+	{ "broker", SETTING_LIST, FIELD(brokers), "tcp://127.0.0.1:7700", 0, 0, NULL,
+	    "a broker's endpoint; give each of several", 0 },
 	{ "slots", SETTING_INTEGER, FIELD(slots), "64", 1, CREDIT_MAX, NULL,
 	    "calls at a time, all tools together", 0 },
 	{ "tools", SETTING_LIST, FIELD(tools), NULL, 0, 0, NULL,
@@ -36,6 +40,10 @@ const struct setting worker_tools_table[] = {
 	    "a shared object with middleware; may be given often", 0 },
 	{ "allow-private", SETTING_BOOL, FIELD(allow_private), NULL, 0, 0, NULL,
 	    "let http_get open loopback, private and link-local addresses", 0 },
+	{ "webhooks", SETTING_TEXT, FIELD(webhooks), "off", 0, 0, NULL,
+	    "post the ends of runs to those who want to be told: off, public, or any: "
+	    "loopback and private addresses, too",
+	    0 },
 	{ "drain-ms", SETTING_INTEGER, FIELD(drain_ms), "30000", 0, CALL_DEADLINE_MS_MAX,
 	    "ms", "how long running calls may take after SIGTERM", 0 },
 	{ "check", SETTING_BOOL, FIELD(check), NULL, 0, 0, NULL,
@@ -44,6 +52,11 @@ const struct setting worker_tools_table[] = {
 	    "run this tool once with the arguments given as JSON (- reads them from "
 	    "standard "
 	    "input), print what it answers and exit",
+	    0 },
+	{ "answer", SETTING_LIST, FIELD(answer), NULL, 0, 0, NULL,
+	    "with --call: what a human answers when the tool asks, JSON or a text; again "
+	    "for "
+	    "its next question",
 	    0 },
 	{ NULL },
 };
@@ -62,7 +75,7 @@ static struct tool_table *
 load_table(const struct worker_tools_settings *settings, struct arena *arena,
     const char **error_r)
 {
-	const char *const *files = tool_paths_expand(arena, settings->tools, error_r);
+	const char *const *files = yaml_paths_expand(arena, settings->tools, error_r);
 
 	if (files == NULL)
 		return NULL;
@@ -104,25 +117,64 @@ static const struct value *
 on_call(void *arg, struct worker_call *call)
 {
 	struct worker_tools *tools = arg;
+	const char *service = call->header->service;
 
+	if (service != NULL && strcmp(service, SERVICE_WEBHOOK) == 0)
+		return webhook_answer(&tools->webhook, call);
 	return job_answer(&tools->world, call);
+}
+
+/* What its tools are, and `webhook` where it posts. In the arena. */
+static const struct wire_service *
+services_of(struct worker_tools *tools, struct tool_table *table, struct arena *arena,
+    size_t *count_r)
+{
+	uint32_t slots = (uint32_t)tools->settings->slots;
+	const struct wire_service *services = tool_table_services(table, slots, count_r);
+	struct wire_service *all = arena_alloc(arena, (*count_r + 1) * sizeof *all);
+
+	memcpy(all, services, *count_r * sizeof *all);
+	if (strcmp(tools->settings->webhooks, "off") != 0)
+		all[(*count_r)++] = (struct wire_service){ SERVICE_WEBHOOK, slots };
+	return all;
+}
+
+static void
+open_webhook(struct worker_tools *tools)
+{
+	const char *setting = tools->settings->webhooks;
+	const char *secret = getenv("FLOTILLA_WEBHOOK_SECRET");
+
+	if (!webhook_is_setting(setting))
+		settings_refuse(
+		    "worker-tools", "--webhooks", setting, "off, public or any");
+	tools->webhook = (struct webhook){ .http = tools_world()->http,
+		.any = strcmp(setting, "any") == 0,
+		.secret = secret != NULL && *secret != '\0' ? secret : NULL };
 }
 
 static struct worker *
 start_worker(struct worker_tools *tools)
 {
 	struct worker_options options = {
-		.endpoint = tools->settings->broker,
+		.endpoints = (const char *const *)tools->settings->brokers,
 		.name = tools->settings->common.name,
 		.capacity = (uint32_t)tools->settings->slots,
 		.catalog = tool_table_catalog(tools->world.table),
 		.answer = on_call,
 		.arg = tools,
 	};
+	struct arena *arena = arena_new();
+	const char *wrong, *allowed;
+	struct worker *worker;
 
-	options.services = tool_table_services(
-	    tools->world.table, options.capacity, &options.service_count);
-	return worker_new(tools->world.loop, &options);
+	options.services =
+	    services_of(tools, tools->world.table, arena, &options.service_count);
+	worker = worker_new(tools->world.loop, &options, &wrong, &allowed);
+	if (worker == NULL)
+		settings_refuse("worker-tools", "--broker", wrong, allowed);
+	arena_destroy(&arena);
+	return worker;
 }
 
 /* SIGHUP: the tool files as they are now. Calls that run keep the tools they began with.
@@ -141,8 +193,7 @@ on_reload(void *arg)
 		tool_table_release(&table);
 		log_warnx("the tools stay as they were: %s", error);
 	} else {
-		services =
-		    tool_table_services(table, (uint32_t)tools->settings->slots, &count);
+		services = services_of(tools, table, arena, &count);
 		worker_set_services(
 		    tools->worker, services, count, tool_table_catalog(table));
 		tool_table_release(&tools->world.table);
@@ -169,11 +220,8 @@ worker_tools_new(struct service *service, const struct worker_tools_settings *se
 	log_tools(tools->world.table);
 	tools->world.chains = chains_new();
 	tools_open(tools->world.loop, settings->allow_private);
+	open_webhook(tools);
 	tools->worker = start_worker(tools);
-	if (tools->worker == NULL)
-		fatalx("--broker '%s' is no endpoint; it must be tcp://host:port or "
-		       "ipc://path",
-		    settings->broker);
 	service_on_reload(service, on_reload, tools);
 	return tools;
 }

@@ -6,15 +6,17 @@
 
 struct worker_tools_settings {
 	struct service_settings common;
-	const char *broker;
+	const char **brokers;
 	int64_t slots;
 	const char **tools;
 	const char **builtin;
 	const char **plugin;
 	bool allow_private;
+	const char *webhooks; /* "off", "public", "any" */
 	int64_t drain_ms;
 	bool check;
 	const char *call;
+	const char **answer;
 };
 
 extern const struct setting worker_tools_table[];

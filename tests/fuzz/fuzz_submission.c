@@ -47,8 +47,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(wire_is_id(submission.thread, ID_BYTES_MAX));
 	if (submission.error == NULL) {
 		assert(submission.agent != NULL);
-		assert(
-		    submission.input != NULL || value_has(submission.options, "resume"));
+		assert(submission.input != NULL ||
+		       value_has(submission.options, "resume") ||
+		       value_has(submission.options, "checkpoint") ||
+		       value_has(submission.options, "update") ||
+		       value_has(submission.options, "copy_of"));
 	}
 	arena_destroy(&arena);
 	return 0;

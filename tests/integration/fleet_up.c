@@ -13,6 +13,8 @@
 
 #define WAIT_MS 30000
 #define POLL_MS 10
+#define ARGUMENTS_MAX 40u
+#define LOG_BYTES_MAX 16384u
 
 static const char agents_text[] =
     "name: quick\n"
@@ -33,6 +35,14 @@ static const char agents_text[] =
     "script:\n"
     "  m: [{content: '1', delay_ms: 150}, {content: '2', delay_ms: 150},\n"
     "      {content: '3', delay_ms: 150}, {content: '4', delay_ms: 150}]\n"
+    "---\n"
+    "name: unlucky\n"
+    "model: scripted:m\n"
+    "tools: [hang_once]\n"
+    "script:\n"
+    "  m:\n"
+    "    - {content: '', tool_calls: [{id: h, name: hang_once, args: {}}]}\n"
+    "    - {content: Somebody else did it.}\n"
     "---\n"
     "name: hanger\n"
     "model: scripted:m\n"
@@ -64,6 +74,11 @@ static const char tools_text[] =
     "input: none\n"
     "command: echo \"noted $ARG_TEXT\"\n"
     "---\n"
+    "name: hang_once\n"
+    "description: does not end the first time\n"
+    "input: none\n"
+    "command: mkdir %s/begun 2>%s/why && sleep 600; echo done\n"
+    "---\n"
     "name: hang\n"
     "description: never ends\n"
     "input: none\n"
@@ -73,8 +88,8 @@ static const char tools_text[] =
     "  echo $$ > %s/parent.tmp && mv %s/parent.tmp %s/parent\n"
     "  wait\n";
 
-static void
-write_file(struct fleet_up *fleet, const char *name, const char *text)
+void
+fleet_up_write(struct fleet_up *fleet, const char *name, const char *text)
 {
 	FILE *file =
 	    fopen(arena_printf(fleet->arena, "%s/%s", fleet->folder, name), "we");
@@ -96,24 +111,40 @@ find_program(struct arena *arena)
 	return arena_printf(arena, "%s/bin/flotilla", path);
 }
 
-void
-fleet_up_start(struct fleet_up *fleet, const char *coordinators)
+static void
+add_flags(const char **argv, size_t *count, const char *const *flags)
 {
-	const char *f;
+	for (; flags != NULL && *flags != NULL; flags++) {
+		ck_assert_uint_lt(*count, ARGUMENTS_MAX);
+		argv[(*count)++] = *flags;
+	}
+}
+
+void
+fleet_up_start_with(
+    struct fleet_up *fleet, const char *coordinators, const char *const *flags)
+{
+	const char *argv[ARGUMENTS_MAX + 1] = { NULL }, *f;
+	size_t count = 0;
 	struct said said;
 
 	*fleet = (struct fleet_up){ .arena = arena_new(), .folder = folder_new() };
 	f = fleet->folder;
 	fleet->flotilla = (struct cli){ find_program(fleet->arena), f, fleet->arena };
-	write_file(fleet, "agents.yaml", agents_text);
-	write_file(fleet, "tools.yaml",
-	    arena_printf(fleet->arena, tools_text, f, f, f, f, f, f));
-	fleet->up = child_start(
-	    (const char *[]){ fleet->flotilla.program, "up", "--folder", f, "--agents",
+	fleet_up_write(fleet, "agents.yaml", agents_text);
+	fleet_up_write(fleet, "tools.yaml",
+	    arena_printf(fleet->arena, tools_text, f, f, f, f, f, f, f, f));
+	/* What it says is kept; the shell is no more when `up` runs. */
+	add_flags(argv, &count,
+	    (const char *const[]){ "sh", "-c", "exec \"$0\" \"$@\" 2>\"$LOG\"",
+		fleet->flotilla.program, "up", "--folder", f, "--agents",
 		arena_printf(fleet->arena, "%s/agents.yaml", f), "--tools",
 		arena_printf(fleet->arena, "%s/tools.yaml", f), "--coordinators",
-		coordinators, "--log-level", "error", NULL },
-	    NULL);
+		coordinators, "--log-level", "error", NULL });
+	add_flags(argv, &count, flags);
+	fleet->up =
+	    child_start(argv, (const char *const[]){
+				  arena_printf(fleet->arena, "LOG=%s/up.log", f), NULL });
 	said = cli_run(&(struct cli){ "cat", f, fleet->arena }, NULL,
 	    (const char *const[]){ ".flotilla/fleet.json", NULL });
 	fleet->redis = value_get_text(fleet_up_json(fleet, said.out), "redis");
@@ -121,9 +152,16 @@ fleet_up_start(struct fleet_up *fleet, const char *coordinators)
 }
 
 void
+fleet_up_start(struct fleet_up *fleet, const char *coordinators)
+{
+	fleet_up_start_with(fleet, coordinators, NULL);
+}
+
+void
 fleet_up_stop(struct fleet_up *fleet)
 {
 	child_stop(&fleet->up);
+	fputs(fleet_up_said(fleet), stderr); /* for who looks why a test has failed */
 	folder_remove(&fleet->folder);
 	arena_destroy(&fleet->arena);
 }
@@ -199,6 +237,28 @@ fleet_up_children(struct fleet_up *fleet, pid_t *pids, size_t max)
 	return count;
 }
 
+pid_t
+fleet_up_pid_of(struct fleet_up *fleet, const char *name)
+{
+	pid_t pids[32];
+	size_t count = fleet_up_children(fleet, pids, 32), i, at;
+
+	for (i = 0; i < count; i++) {
+		char line[4096] = "";
+		FILE *file = fopen(
+		    arena_printf(fleet->arena, "/proc/%d/cmdline", (int)pids[i]), "re");
+		size_t size = file == NULL ? 0 : fread(line, 1, sizeof line - 1, file);
+
+		if (file != NULL)
+			fclose(file);
+		for (at = 0; at < size; at += strlen(line + at) + 1)
+			if (strcmp(line + at, "--name") == 0 &&
+			    strcmp(line + at + sizeof "--name", name) == 0)
+				return pids[i];
+	}
+	return 0;
+}
+
 int
 process_is_gone(pid_t pid)
 {
@@ -229,4 +289,33 @@ fleet_up_pid_in(struct fleet_up *fleet, const char *name)
 	}
 	ck_abort_msg("%s was never written", path);
 	return 0;
+}
+
+const char *
+fleet_up_said(struct fleet_up *fleet)
+{
+	const char *path = arena_printf(fleet->arena, "%s/up.log", fleet->folder);
+	FILE *file = fopen(path, "re");
+	char *text;
+	size_t size;
+
+	ck_assert_ptr_nonnull(file);
+	text = arena_alloc(fleet->arena, LOG_BYTES_MAX + 1);
+	size = fread(text, 1, LOG_BYTES_MAX, file);
+	text[size] = '\0';
+	fclose(file);
+	return text;
+}
+
+void
+fleet_up_wait_said(struct fleet_up *fleet, const char *text)
+{
+	int tries;
+
+	for (tries = 0; tries < WAIT_MS / POLL_MS; tries++) {
+		if (strstr(fleet_up_said(fleet), text) != NULL)
+			return;
+		pause_a_little();
+	}
+	ck_abort_msg("'%s' was never said, but: %s", text, fleet_up_said(fleet));
 }

@@ -17,6 +17,13 @@ struct fleet_up {
 
 /* Writes the files and runs `flotilla up` on them; returns when it is ready. */
 void fleet_up_start(struct fleet_up *fleet, const char *coordinators);
+/* The same with these flags more (NULL-ended). */
+void fleet_up_start_with(
+    struct fleet_up *fleet, const char *coordinators, const char *const *flags);
+/* What `up` and its children have said on stderr so far. */
+const char *fleet_up_said(struct fleet_up *fleet);
+/* Waits until they have said text. */
+void fleet_up_wait_said(struct fleet_up *fleet, const char *text);
 /* SIGTERM; status 0 is required. */
 void fleet_up_stop(struct fleet_up *fleet);
 
@@ -30,6 +37,12 @@ void fleet_up_wait(struct fleet_up *fleet, const char *const argv[],
 
 /* The pids of the children of `up`, at most max; returns how many there are. */
 size_t fleet_up_children(struct fleet_up *fleet, pid_t *pids, size_t max);
+
+/* The child with that --name, or 0. */
+pid_t fleet_up_pid_of(struct fleet_up *fleet, const char *name);
+
+/* Writes a text file into the folder. */
+void fleet_up_write(struct fleet_up *fleet, const char *name, const char *text);
 
 /* True when the process is no more, or a zombie that nobody collects. */
 int process_is_gone(pid_t pid);

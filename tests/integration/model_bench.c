@@ -16,22 +16,22 @@
 /* --- the caller's side ------------------------------------------------------------- */
 
 static void
-on_up(void *arg)
+on_up(void *arg, uint32_t link)
 {
-	caller_up(((struct model_bench *)arg)->caller);
+	caller_up(((struct model_bench *)arg)->caller, link);
 }
 
 static void
-on_down(void *arg, const char *reason)
+on_down(void *arg, uint32_t link, const char *reason)
 {
 	(void)reason;
-	caller_down(((struct model_bench *)arg)->caller);
+	caller_down(((struct model_bench *)arg)->caller, link);
 }
 
 static void
-on_message(void *arg, const struct header *header, struct parts *bodies)
+on_message(void *arg, uint32_t link, const struct header *header, struct parts *bodies)
 {
-	caller_message(((struct model_bench *)arg)->caller, header, bodies);
+	caller_message(((struct model_bench *)arg)->caller, link, header, bodies);
 }
 
 static void
@@ -57,7 +57,7 @@ publish_mark(void *arg)
 {
 	struct model_bench *bench = arg;
 
-	peer_publish(bench->peer, "run.r.mark",
+	links_publish(bench->links, NULL, "run.r.mark",
 	    value_map(bench->arena, "kind", value_str(bench->arena, "mark"), NULL));
 }
 
@@ -81,17 +81,18 @@ await_mark(struct model_bench *bench)
 static void
 open_peer(struct model_bench *bench, const char *broker, const char *status)
 {
-	const struct peer_options options = { .endpoint = broker,
+	const char *const endpoints[] = { broker, NULL };
+	const struct links_options options = { .endpoints = endpoints,
 		.role = ROLE_COORDINATOR,
 		.name = "bench",
 		.on_up = on_up,
 		.on_down = on_down,
 		.on_message = on_message,
 		.arg = bench };
-	const char *error;
+	const char *error, *wrong, *allowed;
 
-	bench->peer = peer_new(bench->loop, &options);
-	bench->caller = caller_new(bench->loop, bench->peer);
+	bench->links = links_new(bench->loop, &options, &wrong, &allowed);
+	bench->caller = caller_new(bench->loop, bench->links);
 	bench->status = socket_sub(bench->loop, status, on_status, bench, &error);
 	ck_assert_ptr_nonnull(bench->status);
 	socket_subscribe(bench->status, "run.");
@@ -163,7 +164,7 @@ void
 model_bench_stop(struct model_bench *bench)
 {
 	caller_destroy(&bench->caller);
-	peer_destroy(&bench->peer);
+	links_destroy(&bench->links);
 	socket_close(&bench->status, 0);
 	http_destroy(&bench->http);
 	child_stop(&bench->worker);

@@ -17,7 +17,7 @@ struct model_bench {
 	struct child *broker, *provider, *worker;
 	const char *provider_url;
 	struct http *http;
-	struct peer *peer;
+	struct links *links;
 	struct caller *caller;
 	struct socket *status;
 	struct value_list events; /* bodies of what came on the status channel */

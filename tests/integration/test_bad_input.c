@@ -298,6 +298,17 @@ START_TEST(an_unknown_tool_is_told_when_the_agent_is_applied_and_when_it_runs)
 }
 END_TEST
 
+START_TEST(who_serves_openai_is_told_when_nobody_does)
+{
+	struct said said;
+
+	kit_write(kit, "keyless.yaml", "{name: keyless, model: 'openai:m'}\n");
+	said = CLI(&flotilla, "submit", "keyless.yaml", "Hi", "--wait");
+	ck_assert_int_eq(said.status, 1);
+	assert_says(said.err, "when OPENAI_API_KEY is in its environment");
+}
+END_TEST
+
 START_TEST(an_unknown_provider_is_told_when_the_agent_runs)
 {
 	struct said said;
@@ -452,6 +463,7 @@ tcase_bad_input(void)
 	tcase_add_test(tcase, a_bad_file_does_not_keep_a_good_one_from_being_applied);
 	tcase_add_test(
 	    tcase, an_unknown_tool_is_told_when_the_agent_is_applied_and_when_it_runs);
+	tcase_add_test(tcase, who_serves_openai_is_told_when_nobody_does);
 	tcase_add_test(tcase, an_unknown_provider_is_told_when_the_agent_runs);
 	tcase_add_test(tcase, garbage_on_the_brokers_ports_hurts_nobody);
 	tcase_add_test(tcase, a_redis_that_is_gone_is_told_and_nothing_is_lost);

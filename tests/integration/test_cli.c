@@ -48,6 +48,22 @@ content_at(const struct value *thread, size_t index)
 	return text;
 }
 
+START_TEST(what_could_not_be_printed_is_no_success)
+{
+	const struct cli shell = { "/bin/sh", NULL, fleet.arena };
+	struct said said = CLI(&shell, "-c", "exec \"$0\" keys redis-acl >/dev/full",
+	    fleet.flotilla.program);
+
+	ck_assert_int_eq(said.status, STATUS_FAILED);
+	assert_says(said.err, "could be written to the standard output");
+	/* Who has read enough is no failure. */
+	said = CLI(&shell, "-c",
+	    "{ \"$0\" keys redis-acl; echo status $? >&2; } | exec true",
+	    fleet.flotilla.program);
+	assert_says(said.err, "status 0\n");
+}
+END_TEST
+
 /* --- submit ------------------------------------------------------------------------------- */
 
 START_TEST(submit_waits_for_the_answer_and_prints_it)
@@ -277,12 +293,23 @@ START_TEST(agents_are_listed_and_applied)
 	const struct value *agents = fleet_up_json(&fleet, said.out);
 
 	ck_assert_int_eq(said.status, STATUS_OK);
-	ck_assert_uint_eq(value_size(agents), 6);
+	ck_assert_uint_eq(value_size(agents), 7);
 	said = CLI(flotilla, "agents", "list");
 	assert_says(said.out, "answers at once");
 	said = CLI(flotilla, "agents", "apply", "agents.yaml");
 	ck_assert_int_eq(said.status, STATUS_OK);
 	assert_says(said.out, "applied careful (version ");
+	ck_assert_int_eq(
+	    mkdir(arena_printf(fleet.arena, "%s/some", fleet.folder), 0700), 0);
+	ck_assert_int_eq(symlink("../agents.yaml",
+			     arena_printf(fleet.arena, "%s/some/a.yaml", fleet.folder)),
+	    0);
+	said = CLI(flotilla, "agents", "apply", "some");
+	ck_assert_int_eq(said.status, STATUS_OK);
+	assert_says(said.out, "applied careful (version ");
+	said = CLI(flotilla, "agents", "apply", "/proc/self/fdinfo");
+	ck_assert_int_eq(said.status, STATUS_FAILED);
+	assert_says(said.err, "/proc/self/fdinfo: this folder has no .yaml file");
 	said = CLI(flotilla, "agents", "apply", "missing.yaml");
 	ck_assert_int_eq(said.status, STATUS_FAILED);
 	assert_says(said.err, "missing.yaml");
@@ -340,11 +367,21 @@ static const struct {
 	{ STATUS_USAGE, "did you mean 'submit'", { "sumbit", "quick" } },
 	{ STATUS_USAGE, "", { "submit", "--wiat", "quick", "Hi" } },
 	{ STATUS_NOT_FOUND, "did you mean 'quick'", { "submit", "qiuck", "Hi" } },
+	{ STATUS_NOT_FOUND, "'no [31m body'",
+	    { "watch", "no\x1b[31m\x7f"
+		       "body" } },
 	{ STATUS_NOT_FOUND, "'nobody'", { "watch", "nobody" } },
 	{ STATUS_NOT_FOUND, "'nobody'", { "state", "nobody" } },
 	{ STATUS_NOT_FOUND, "'nobody'", { "history", "nobody" } },
 	{ STATUS_NOT_FOUND, "'nobody'", { "cancel", "nobody" } },
 	{ STATUS_NOT_FOUND, "'nobody'", { "resume", "nobody" } },
+	{ STATUS_USAGE, "the filter is --state error", { "runs", "--status", "error" } },
+	{ STATUS_USAGE, "exclude each other", { "runs", "--dead", "--state", "error" } },
+	{ STATUS_USAGE, "which RUN", { "retry" } },
+	{ STATUS_USAGE, "name no RUN", { "retry", "--all-dead", "nobody" } },
+	{ STATUS_USAGE, "names one run", { "retry", "--run-id", "a", "b", "c" } },
+	{ STATUS_NOT_FOUND, "'nobody'", { "retry", "nobody" } },
+	{ STATUS_NOT_FOUND, "'nobody'", { "discard", "nobody" } },
 	{ STATUS_UNREACHABLE, "no Redis at unix:///nowhere",
 	    { "runs", "--redis", "unix:///nowhere" } },
 	{ STATUS_UNREACHABLE, "at ipc:///nowhere",
@@ -373,6 +410,7 @@ tcase_cli(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_unchecked_fixture(tcase, start_fleet, stop_fleet);
+	tcase_add_test(tcase, what_could_not_be_printed_is_no_success);
 	tcase_add_test(tcase, submit_waits_for_the_answer_and_prints_it);
 	tcase_add_test(tcase, submit_reads_the_message_from_stdin);
 	tcase_add_test(tcase, submit_reads_a_whole_input_from_stdin);

@@ -2,8 +2,10 @@
  * coordinators share it. */
 #include <check.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "children.h"
 #include "fiber.h"
@@ -70,6 +72,103 @@ START_TEST(up_keeps_what_it_had_when_it_comes_again)
 }
 END_TEST
 
+static const char *
+redis_file(struct fleet_up *own)
+{
+	return arena_printf(own->arena,
+	    "%s/.flotilla/data/appendonlydir/appendonly.aof.1.incr.aof", own->folder);
+}
+
+/* What a SIGKILL leaves in the middle of a write: a transaction without its end. */
+static void
+tear_redis_file(struct fleet_up *own)
+{
+	static const char torn[] =
+	    "*1\r\n$5\r\nMULTI\r\n"
+	    "*3\r\n$3\r\nSET\r\n$14\r\nfl:s:runs:torn\r\n$1\r\n1\r\n"
+	    "*3\r\n$3\r\nSET\r\n$5\r\nothe";
+	FILE *file = fopen(redis_file(own), "ae");
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_ne(fputs(torn, file), EOF);
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(a_transaction_that_was_cut_short_is_never_carried_out)
+{
+	struct fleet_up own;
+	struct cli grep = { .program = "grep" };
+	struct said said;
+
+	fleet_up_start(&own, "1");
+	child_stop(&own.up);
+	tear_redis_file(&own);
+	own.up = child_start(
+	    (const char *[]){ own.flotilla.program, "up", "--folder", own.folder, NULL },
+	    NULL);
+	said = CLI(&own.flotilla, "submit", "quick", "Hi", "--wait");
+	ck_assert_str_eq(said.out, "First.\n");
+	/* Left in the file, it would be carried out with the next transaction when Redis reads
+	 * the file once more. */
+	grep.arena = own.arena;
+	said = CLI(&grep, "-a", "-c", "fl:s:runs:torn", redis_file(&own));
+	ck_assert_str_eq(said.out, "0\n");
+	fleet_up_stop(&own);
+}
+END_TEST
+
+static const char *
+redis_says(struct fleet_up *own, const char *const words[])
+{
+	const struct cli redis_cli = { .program = "redis-cli", .arena = own->arena };
+	const char *argv[16] = { "-s", own->redis + strlen("unix://") };
+	size_t n = 2;
+
+	for (; *words != NULL; words++)
+		argv[n++] = *words;
+	return cli_run(&redis_cli, NULL, argv).out;
+}
+#define REDIS(own, ...) redis_says(own, (const char *const[]){ __VA_ARGS__, NULL })
+
+/* How often the first pending entry of the inbox was given to a reader. */
+static int
+deliveries(struct fleet_up *own)
+{
+	int count = 0;
+
+	sscanf(REDIS(own, "XPENDING", "fl:inbox", "coordinators", "-", "+", "1"),
+	    "%*s %*s %*s %d", &count);
+	return count;
+}
+
+static void
+wait_a_little(unsigned *tries, const char *what)
+{
+	ck_assert_msg(++*tries < 300, "%s", what);
+	nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+}
+
+/* As when Redis is gone for the first of the two and back for the second: the entry was moved,
+ * and deleting it failed. It must stay somebody's, or nobody ever deletes it. */
+START_TEST(an_entry_that_could_not_be_deleted_does_not_stay_in_the_inbox)
+{
+	struct fleet_up own;
+	struct said said;
+	unsigned tries = 0;
+
+	fleet_up_start(&own, "1");
+	ck_assert_str_eq(REDIS(&own, "ACL", "SETUSER", "default", "-xdel"), "OK\n");
+	said = CLI(&own.flotilla, "submit", "quick", "Hi", "--wait");
+	ck_assert_str_eq(said.out, "First.\n");
+	while (deliveries(&own) < 2)
+		wait_a_little(&tries, "the entry is nobody's any more");
+	ck_assert_str_eq(REDIS(&own, "ACL", "SETUSER", "default", "+xdel"), "OK\n");
+	while (strcmp(REDIS(&own, "XLEN", "fl:inbox"), "0\n") != 0)
+		wait_a_little(&tries, "the entry is never deleted");
+	fleet_up_stop(&own);
+}
+END_TEST
+
 START_TEST(a_second_up_in_the_same_folder_is_refused)
 {
 	struct said said = CLI(&fleet.flotilla, "up");
@@ -101,10 +200,58 @@ START_TEST(up_starts_again_what_dies)
 		kill(pids[i], SIGKILL);
 	ck_assert_str_eq(
 	    CLI(&own.flotilla, "submit", "quick", "Hi", "--wait").out, "First.\n");
-	sessions = 4; /* tools, model, coordinator, and the one who asks */
+	sessions = 5; /* tools, model, coordinator and its store, and the one who asks */
 	fleet_up_wait(&own, (const char *const[]){ "top", "--once", "--json", NULL },
 	    are_so_many, &sessions);
 	fleet_up_stop(&own);
+}
+END_TEST
+
+/* One of them stands still: the runs that take it go on by the other one. */
+START_TEST(up_with_two_brokers_does_without_one)
+{
+	static const char *const flags[] = { "--brokers", "2", NULL };
+	struct fleet_up own;
+	pid_t pids[16], broker;
+	unsigned i;
+
+	fleet_up_start_with(&own, "1", flags);
+	ck_assert_uint_eq(fleet_up_children(&own, pids, 16), 6);
+	broker = fleet_up_pid_of(&own, "broker-1");
+	ck_assert_int_gt(broker, 0);
+	kill(broker, SIGSTOP);
+	for (i = 0; i < 8; i++) /* one in 256 that none of them would take it */
+		ck_assert_str_eq(
+		    CLI(&own.flotilla, "submit", "quick", "Hi", "--wait").out,
+		    "First.\n");
+	kill(broker, SIGCONT);
+	fleet_up_stop(&own);
+}
+END_TEST
+
+START_TEST(a_fleet_json_of_before_is_read)
+{
+	const char *path =
+	    arena_printf(fleet.arena, "%s/.flotilla/fleet.json", fleet.folder);
+	const struct value *now;
+	char text[4096] = "";
+	FILE *file = fopen(path, "r");
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_uint_gt(fread(text, 1, sizeof text - 1, file), 0);
+	fclose(file);
+	now = fleet_up_json(&fleet, text);
+	fleet_up_write(&fleet, ".flotilla/fleet.json",
+	    arena_printf(fleet.arena,
+		"{\"pid\": %ld, \"redis\": \"%s\", \"broker\": \"%s\", \"status\": "
+		"\"%s\"}",
+		(long)value_get_int(now, "pid", 0), fleet.redis,
+		value_text(value_at(value_get(now, "brokers"), 0)),
+		value_text(value_at(value_get(now, "statuses"), 0))));
+	ck_assert_int_eq(CLI(&fleet.flotilla, "top", "--once").status, 0);
+	ck_assert_str_eq(
+	    CLI(&fleet.flotilla, "submit", "quick", "Hi", "--wait").out, "First.\n");
+	fleet_up_write(&fleet, ".flotilla/fleet.json", text);
 }
 END_TEST
 
@@ -250,8 +397,13 @@ tcase_fleet(void)
 	tcase_add_unchecked_fixture(tcase, start_fleet, stop_fleet);
 	tcase_add_test(tcase, up_ends_all_its_children_and_itself_with_status_0);
 	tcase_add_test(tcase, up_keeps_what_it_had_when_it_comes_again);
+	tcase_add_test(tcase, a_transaction_that_was_cut_short_is_never_carried_out);
+	tcase_add_test(
+	    tcase, an_entry_that_could_not_be_deleted_does_not_stay_in_the_inbox);
 	tcase_add_test(tcase, a_second_up_in_the_same_folder_is_refused);
 	tcase_add_test(tcase, up_starts_again_what_dies);
+	tcase_add_test(tcase, up_with_two_brokers_does_without_one);
+	tcase_add_test(tcase, a_fleet_json_of_before_is_read);
 	tcase_add_test(tcase, a_plain_xadd_from_outside_submits_a_run);
 	tcase_add_test(tcase, the_same_run_id_twice_runs_once);
 	tcase_add_test(tcase, runs_on_one_thread_wait_for_each_other_in_order);

@@ -237,6 +237,42 @@ START_TEST(a_provider_that_is_not_there_is_named)
 }
 END_TEST
 
+START_TEST(a_model_of_another_worker_is_called_through_the_broker)
+{
+	const char *broker = arena_printf(bench.arena, "ipc://%s/broker", bench.folder);
+	const char *provider =
+	    arena_printf(bench.arena, "other=%s/v1", bench.provider_url);
+	struct child *other =
+	    child_start((const char *[]){ "worker-model", "--broker", broker,
+			    "--provider", provider, "--log-level", "warn", NULL },
+		(const char *[]){ "OPENAI_BASE_URL=", "OPENAI_API_KEY=", NULL });
+	const char *profile =
+	    "{'model':'other:x','name':'ann','system_prompt':'Be "
+	    "brief.','tools':[{'name':"
+	    "'f','description':'','parameters':{}}],'response_format':{'strategy':'tool',"
+	    "'schemas':[{'title':'W','required':['c']}],'handle_errors':true}}";
+	const struct value *body;
+
+	model_bench_script(&bench,
+	    "{'x':[{'content':'from afar','tool_calls':[{'id':'c1','name':'W','args':{'c'"
+	    ":1}}]},{'http_error':429,'message':'slow down'}]}");
+	body = model_bench_call(
+	    &bench, WIRE_STREAM, profile, "{'providers':['openai','other']}");
+	ck_assert_str_eq(content_of(body), "from afar");
+	ck_assert_str_eq(
+	    value_get_text(value_at(value_get(body, "messages"), 0), "name"), "ann");
+	ck_assert_value(bench.arena, value_get(body, "structured_response"), "{'c':1}");
+	ck_assert_uint_eq(value_size(value_get(body, "messages")), 2);
+	ck_assert_str_eq(shown(model_bench_events(&bench, "token"), 0), "from afar");
+	body = value_get(value_at(model_bench_requests(&bench), 0), "body");
+	ck_assert_uint_eq(value_size(value_get(body, "tools")), 2);
+	ck_assert_str_eq(value_get_text(body, "tool_choice"), "required");
+	fault_of(model_bench_call(&bench, 0, profile, "{'providers':['openai','other']}"),
+	    "RateLimitError");
+	child_stop(&other);
+}
+END_TEST
+
 START_TEST(a_middleware_that_is_not_there_is_named)
 {
 	const struct value *fault =
@@ -245,6 +281,59 @@ START_TEST(a_middleware_that_is_not_there_is_named)
 		"RuntimeError");
 
 	assert_contains(fault, "no_such_thing");
+}
+END_TEST
+
+/* --- structured output ------------------------------------------------------------- */
+
+#define FORMAT(strategy)                                                                 \
+	"{'response_format':{'strategy':'" strategy                                      \
+	"','schemas':[{'title':'W','required':['c']}],'handle_errors':true}}"
+
+START_TEST(structured_output_is_the_same_streamed_or_not)
+{
+	unsigned flags = _i == 0 ? 0 : WIRE_STREAM;
+	const struct value *body, *sent;
+
+	model_bench_script(&bench,
+	    "{'main':[{'tool_calls':[{'id':'c1','name':'W','args':{'c':1}}],"
+	    "'piece_bytes':3},{'content':'{\\u0022c\\u0022: 2}','piece_bytes':3},"
+	    "{'content':'It is two.'},{'tool_calls':[{'id':'c1','name':'W','args':"
+	    "'{\\u0022c'}]}]}");
+	body = model_bench_call(&bench, flags, FORMAT("tool"), "{}");
+	ck_assert_value(bench.arena, value_get(body, "structured_response"), "{'c':1}");
+	body = model_bench_call(&bench, flags, FORMAT("provider"), "{}");
+	ck_assert_value(bench.arena, value_get(body, "structured_response"), "{'c':2}");
+	sent = value_get(value_at(model_bench_requests(&bench), 1), "body");
+	ck_assert_value(bench.arena, value_get(sent, "response_format"),
+	    "{'type':'json_schema','json_schema':{'name':'W','schema':{'title':'W',"
+	    "'required':['c']}}}");
+	assert_contains(
+	    fault_of(model_bench_call(&bench, flags, FORMAT("provider"), "{}"),
+		"StructuredOutputValidationError"),
+	    "'W'");
+	/* Arguments that are no JSON: told of as what they were to be. */
+	body = model_bench_call(&bench, flags, FORMAT("tool"), "{}");
+	ck_assert_str_eq(
+	    value_get_text(value_at(value_get(body, "messages"), 1), "name"), "W");
+}
+END_TEST
+
+/* auto asks the built-in table. */
+START_TEST(auto_knows_models_by_their_names)
+{
+	const struct value *requests;
+
+	model_bench_script(
+	    &bench, "{'gpt-4o':[{'content':'{}'}],'main':[{'content':''}]}");
+	model_bench_call(&bench, 0,
+	    "{'model':'openai:gpt-4o','response_format':{'title':'W','type':'object'}}",
+	    "{}");
+	model_bench_call(
+	    &bench, 0, "{'response_format':{'title':'W','type':'object'}}", "{}");
+	requests = model_bench_requests(&bench);
+	ck_assert(value_has(value_get(value_at(requests, 0), "body"), "response_format"));
+	ck_assert(value_has(value_get(value_at(requests, 1), "body"), "tools"));
 }
 END_TEST
 
@@ -349,7 +438,10 @@ tcase_model_worker(void)
 	tcase_add_test(tcase, a_key_that_is_refused_is_not_repeated);
 	tcase_add_test(tcase, a_timeout_of_the_request_ends_a_plain_call);
 	tcase_add_test(tcase, a_provider_that_is_not_there_is_named);
+	tcase_add_test(tcase, a_model_of_another_worker_is_called_through_the_broker);
 	tcase_add_test(tcase, a_middleware_that_is_not_there_is_named);
+	tcase_add_loop_test(tcase, structured_output_is_the_same_streamed_or_not, 0, 2);
+	tcase_add_test(tcase, auto_knows_models_by_their_names);
 	tcase_add_test(tcase, a_retry_takes_back_what_was_shown);
 	tcase_add_test(tcase, a_script_in_the_spec_needs_no_provider);
 	tcase_add_test(tcase, a_cancelled_call_leaves_the_provider);

@@ -309,15 +309,18 @@ static const struct tool_call *
 called_with_model(const char *middleware)
 {
 	const struct wire_service service = { "model:fake", 4 };
+	const char *const endpoints[] = { tool_bench_endpoint(&bench), NULL };
+	const char *wrong, *allowed;
 	const struct tool_call *call;
 
-	model = worker_new(
-	    bench.loop, &(struct worker_options){ .endpoint = tool_bench_endpoint(&bench),
-			    .name = "model",
-			    .services = &service,
-			    .service_count = 1,
-			    .capacity = 4,
-			    .answer = answer_as_model });
+	model = worker_new(bench.loop,
+	    &(struct worker_options){ .endpoints = endpoints,
+		.name = "model",
+		.services = &service,
+		.service_count = 1,
+		.capacity = 4,
+		.answer = answer_as_model },
+	    &wrong, &allowed);
 	start_worker(0, arena_printf(bench.arena, "--plugin=%s",
 			    tool_bench_plugin(&bench, "asks_model.so")));
 	call = called_of("tool:t", "t", "{}", middleware);
@@ -349,16 +352,26 @@ END_TEST
 
 /* --- a worker comes and goes ------------------------------------------------------------ */
 
+static bool
+are_gone(struct tool_bench *the_bench)
+{
+	return tool_bench_is_gone(the_bench, "pid") &&
+	       tool_bench_is_gone(the_bench, "daemon");
+}
+
 START_TEST(a_killed_workers_call_runs_again_elsewhere)
 {
 	const struct tool_call *call;
 	size_t dead;
-	int left;
 
 	offer("command: |\n"
 	      "  echo $FLOTILLA_IDEMPOTENCY_KEY >> \"$HERE/keys\"\n"
 	      "  mkdir \"$HERE/first\" 2>/dev/null || { echo again; exit; }\n"
-	      "  echo $$ > \"$HERE/pid\"; echo $PPID > \"$HERE/worker\"\n"
+	      "  echo $$ > \"$HERE/pid\"\n"
+	      "  setsid sh -c 'echo $$ > \"$HERE/daemon\"; exec sleep 600' &\n"
+	      "  starter=$(cut -d ' ' -f 4 /proc/$PPID/stat)\n"
+	      "  cut -d ' ' -f 4 /proc/$starter/stat > \"$HERE/worker\"\n"
+	      "  while ! [ -s \"$HERE/daemon\" ]; do sleep 0.01; done\n"
 	      "  : > \"$HERE/started\"; exec sleep 600\n");
 	start_worker(0, NULL);
 	start_worker(1, NULL);
@@ -372,8 +385,8 @@ START_TEST(a_killed_workers_call_runs_again_elsewhere)
 	tool_bench_await_all(&bench);
 	ck_assert_str_eq(content_of(call, "success"), "again");
 	ck_assert_str_eq(tool_bench_text(&bench, "keys"), "run_1/2/1\nrun_1/2/1\n");
-	left = atoi(tool_bench_text(&bench, "pid")); /* nobody was there to end it */
-	kill(left, SIGKILL);
+	/* Its minder was there to end them. */
+	tool_bench_await(&bench, are_gone);
 }
 END_TEST
 

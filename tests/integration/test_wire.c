@@ -124,7 +124,7 @@ on_status(void *arg, struct parts *parts, bool truncated)
 	ck_assert_int_eq(value_unpack(listener->arena, parts_data(parts, 1),
 			     parts_size(parts, 1), &body, &error),
 	    0);
-	listener->hellos += strcmp(topic, "test.hello") == 0;
+	listener->hellos += strcmp(topic, "run.test.hello") == 0;
 	listener->ups += strcmp(topic, "worker.talker.up") == 0 &&
 			 value_text_is(value_get(body, "worker"), "talker") &&
 			 value_size(value_get(body, "services")) == 1;
@@ -142,7 +142,7 @@ is_listening(void *arg)
 	struct listener *listener = arg;
 
 	if (listener->hellos == 0)
-		peer_publish(bench.peer, "test.hello", value_nil());
+		links_publish(bench.links, NULL, "run.test.hello", value_nil());
 	return listener->hellos > 0;
 }
 

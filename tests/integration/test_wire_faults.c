@@ -114,7 +114,7 @@ has_kept_result(void *arg)
 	(void)arg;
 	if (value_get_int(value_get(bench.stats, "calls"), "kept", 0) == 1)
 		return true;
-	peer_send(bench.peer, &header, NULL);
+	links_send(bench.links, 0, &header, NULL);
 	return false;
 }
 

@@ -97,33 +97,35 @@ tool_bench_offer(struct tool_bench *bench, const char *text)
 /* --- processes -------------------------------------------------------------------------- */
 
 static void
-on_up(void *arg)
+on_up(void *arg, uint32_t link)
 {
 	struct tool_bench *bench = arg;
 
-	caller_up(bench->caller);
+	caller_up(bench->caller, link);
 }
 
 static void
-on_down(void *arg, const char *reason)
+on_down(void *arg, uint32_t link, const char *reason)
 {
 	struct tool_bench *bench = arg;
 
 	(void)reason;
-	caller_down(bench->caller);
+	caller_down(bench->caller, link);
 }
 
 static void
-on_message(void *arg, const struct header *header, struct parts *bodies)
+on_message(void *arg, uint32_t link, const struct header *header, struct parts *bodies)
 {
 	struct tool_bench *bench = arg;
 
-	caller_message(bench->caller, header, bodies);
+	caller_message(bench->caller, link, header, bodies);
 }
 
 void
 tool_bench_start(struct tool_bench *bench)
 {
+	const char *endpoints[2] = { NULL }, *wrong, *allowed;
+
 	*bench = (struct tool_bench){ .arena = arena_new(), .folder = folder_new() };
 	ck_assert_int_eq(mkdir(tool_bench_path(bench, "tools"), 0755), 0);
 	bench->broker = child_start(
@@ -132,16 +134,18 @@ tool_bench_start(struct tool_bench *bench)
 		NULL },
 	    NULL);
 	bench->loop = loop_new();
-	bench->peer = peer_new(
-	    bench->loop, &(struct peer_options){ .endpoint = tool_bench_endpoint(bench),
-			     .role = ROLE_COORDINATOR,
-			     .name = "test",
-			     .on_up = on_up,
-			     .on_down = on_down,
-			     .on_message = on_message,
-			     .arg = bench });
-	ck_assert_ptr_nonnull(bench->peer);
-	bench->caller = caller_new(bench->loop, bench->peer);
+	endpoints[0] = tool_bench_endpoint(bench);
+	bench->links = links_new(bench->loop,
+	    &(struct links_options){ .endpoints = endpoints,
+		.role = ROLE_COORDINATOR,
+		.name = "test",
+		.on_up = on_up,
+		.on_down = on_down,
+		.on_message = on_message,
+		.arg = bench },
+	    &wrong, &allowed);
+	ck_assert_ptr_nonnull(bench->links);
+	bench->caller = caller_new(bench->loop, bench->links);
 }
 
 static void
@@ -160,7 +164,7 @@ tool_bench_stop(struct tool_bench *bench)
 
 	say_stored(bench);
 	caller_destroy(&bench->caller);
-	peer_destroy(&bench->peer);
+	links_destroy(&bench->links);
 	loop_destroy(&bench->loop);
 	for (i = 0; i < TOOL_BENCH_WORKERS; i++)
 		child_stop(&bench->workers[i]);

@@ -24,7 +24,7 @@ struct tool_bench {
 	struct loop *loop;
 	char *folder; /* the tools of its folder "tools" find it in $HERE */
 	struct child *broker, *workers[TOOL_BENCH_WORKERS];
-	struct peer *peer;
+	struct links *links;
 	struct caller *caller;
 	struct tool_call calls[TOOL_BENCH_CALLS];
 	size_t call_count;

@@ -62,23 +62,23 @@ turn(void *arg)
 /* --- the caller ----------------------------------------------------------------------- */
 
 static void
-on_up(void *arg)
+on_up(void *arg, uint32_t link)
 {
 	struct wire_bench *bench = arg;
 
 	bench->up = true;
 	bench->ups++;
-	caller_up(bench->caller);
+	caller_up(bench->caller, link);
 }
 
 static void
-on_down(void *arg, const char *reason)
+on_down(void *arg, uint32_t link, const char *reason)
 {
 	struct wire_bench *bench = arg;
 
 	(void)reason;
 	bench->up = false;
-	caller_down(bench->caller);
+	caller_down(bench->caller, link);
 }
 
 static void
@@ -93,14 +93,14 @@ keep_stats(struct wire_bench *bench, const struct parts *bodies)
 }
 
 static void
-on_message(void *arg, const struct header *header, struct parts *bodies)
+on_message(void *arg, uint32_t link, const struct header *header, struct parts *bodies)
 {
 	struct wire_bench *bench = arg;
 
 	if (header->type == MSG_STATS)
 		keep_stats(bench, bodies);
 	else
-		caller_message(bench->caller, header, bodies);
+		caller_message(bench->caller, link, header, bodies);
 }
 
 static bool
@@ -112,8 +112,9 @@ is_up(void *arg)
 static void
 connect_caller(struct wire_bench *bench)
 {
-	const struct peer_options options = {
-		.endpoint = bench->endpoint,
+	const char *const endpoints[] = { bench->endpoint, NULL };
+	const struct links_options options = {
+		.endpoints = endpoints,
 		.role = ROLE_COORDINATOR,
 		.name = "test",
 		.on_up = on_up,
@@ -121,10 +122,11 @@ connect_caller(struct wire_bench *bench)
 		.on_message = on_message,
 		.arg = bench,
 	};
+	const char *wrong, *allowed;
 
-	bench->peer = peer_new(bench->loop, &options);
-	ck_assert_ptr_nonnull(bench->peer);
-	bench->caller = caller_new(bench->loop, bench->peer);
+	bench->links = links_new(bench->loop, &options, &wrong, &allowed);
+	ck_assert_ptr_nonnull(bench->links);
+	bench->caller = caller_new(bench->loop, bench->links);
 	wire_until(bench, is_up, bench, "the session");
 }
 
@@ -188,7 +190,7 @@ wire_stop(struct wire_bench *bench)
 			fiber_cancel(bench->asks[i].fiber);
 	wire_until(bench, has_no_fibers, bench->loop, "the fibers' ends");
 	caller_destroy(&bench->caller);
-	peer_destroy(&bench->peer);
+	links_destroy(&bench->links);
 	timer_stop(&bench->turns);
 	socket_shutdown();
 	loop_destroy(&bench->loop);
@@ -323,7 +325,7 @@ wire_stats(struct wire_bench *bench)
 	const struct header header = { .type = MSG_STATS };
 
 	bench->stats = NULL;
-	ck_assert_int_eq(peer_send(bench->peer, &header, NULL), 0);
+	ck_assert_int_eq(links_send(bench->links, 0, &header, NULL), 0);
 	wire_until(bench, has_stats, bench, "STATS");
 	return bench->stats;
 }
@@ -357,7 +359,7 @@ is_served(void *arg)
 	if (wanted->bench->stats != NULL &&
 	    workers_of(wanted->bench->stats, wanted->text) == (int64_t)wanted->workers)
 		return true;
-	peer_send(wanted->bench->peer, &header, NULL);
+	links_send(wanted->bench->links, 0, &header, NULL);
 	return false;
 }
 

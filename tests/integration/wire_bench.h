@@ -5,7 +5,7 @@
 #include "caller.h"
 #include "children.h"
 #include "fiber.h"
-#include "peer.h"
+#include "links.h"
 #include "socket.h"
 
 #define ASKS_MAX 128u
@@ -30,7 +30,7 @@ struct wire_bench {
 	struct child *broker;
 	struct loop *loop;
 	struct timer *turns; /* the loop turns though nothing happens */
-	struct peer *peer;
+	struct links *links;
 	struct caller *caller;
 	bool up;
 	unsigned ups;

@@ -1,6 +1,11 @@
 /* CASE(module): a file of kill tests each, sorted. */
 CASE(broker)
+CASE(cancel)
 CASE(coordinator)
+CASE(dead)
+CASE(effects)
 CASE(everything)
+CASE(links)
 CASE(redis)
+CASE(rolling)
 CASE(workers)

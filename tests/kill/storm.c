@@ -3,6 +3,7 @@
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fiber.h"
 #include "verdict.h"
@@ -38,7 +39,9 @@ static const char tool_text[] =
     "idempotent: %s\n"
     "input: none\n"
     "command: |\n"
-    "  echo \"$FLOTILLA_IDEMPOTENCY_KEY $PPID\" >> %s\n"
+    "  starter=$(cut -d ' ' -f 4 /proc/$PPID/stat)\n"
+    "  worker=$(cut -d ' ' -f 4 /proc/$starter/stat)\n"
+    "  echo \"$FLOTILLA_IDEMPOTENCY_KEY $worker\" >> %s\n"
     "  sleep \"$ARG_SECONDS\"\n"
     "  echo \"noted $ARG_TEXT\"\n";
 
@@ -232,6 +235,13 @@ storm_replace(struct storm *storm, enum kit_kind kind, unsigned index)
 	kit_start(storm->kit, kind, index);
 }
 
+void
+storm_roll(struct storm *storm, enum kit_kind kind, unsigned index)
+{
+	kit_stop(storm->kit, kind, index);
+	kit_start(storm->kit, kind, index);
+}
+
 static bool
 all_begun(void *arg)
 {
@@ -290,12 +300,33 @@ write_files(struct storm *storm)
 		storm->plan->first_ms > 0 ? storm->plan->first_ms : FIRST_MS));
 }
 
+/* A Redis and its replica, which gets what it gets from now on. */
+static void
+start_replicated(struct fleet_kit *kit)
+{
+	kit_start(kit, KIT_REDIS, 0);
+	kit_start(kit, KIT_REDIS, 1);
+	while (strstr(kit_redis_cli(kit, 0, "INFO", "replication", NULL),
+		   "state=online") == NULL)
+		usleep(1000);
+}
+
 void
 storm_play(const struct storm_plan *plan)
 {
 	struct storm storm = { .plan = plan, .arena = arena_new(), .kit = kit_new() };
 
 	write_files(&storm);
+	if (plan->replica)
+		kit_have_replica(storm.kit);
+	if (plan->everysec)
+		kit_flag(storm.kit, KIT_REDIS, "--appendfsync", "everysec");
+	if (plan->coordinator_flag != NULL)
+		kit_flag(storm.kit, KIT_COORDINATOR, plan->coordinator_flag,
+		    plan->coordinator_value);
+	if (plan->replica)
+		start_replicated(storm.kit);
+	kit_set_brokers(storm.kit, plan->brokers > 0 ? plan->brokers : 1);
 	kit_start_all(storm.kit, plan->tools, plan->models, plan->coordinators);
 	kit_flotilla(
 	    storm.kit, "agents", "apply", kit_path(storm.kit, "clerk.yaml"), NULL);

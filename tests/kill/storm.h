@@ -19,13 +19,21 @@ struct storm {
 	    runs; /* submitted so far: their ids are r1, r2, ..., on threads t1, ... */
 	const char
 	    *ledger; /* file: a line "call-id worker-pid" for each start of a tool */
+	struct value_list
+	    told; /* ids of calls whose fate the model was told to be unknown */
 };
 
 struct storm_plan {
 	unsigned tools, models, coordinators; /* how many processes */
+	unsigned brokers;                     /* 0: one */
 	unsigned first_ms; /* how long the first model call takes; 0: not long */
 	bool once_tools; /* the tools are not idempotent: a lost call ends as an error */
 	bool each_once; /* no worker or broker dies: no call starts twice, none is lost */
+	bool unsent;    /* but those that a coordinator was to send when it was killed */
+	bool replica;   /* Redis has one, which gets all that it gets */
+	bool everysec;  /* Redis' appendfsync; else always */
+	const char *coordinator_flag, *coordinator_value; /* one more, or NULL */
+	bool brokers_empty; /* no coordinator dies: at the end no broker knows a call */
 	/* What goes wrong. All runs are in flight when it begins. */
 	void (*happen)(struct storm *storm);
 };
@@ -47,6 +55,9 @@ void storm_submit(struct storm *storm, unsigned count);
 
 /* SIGKILL, and at once another of its name. */
 void storm_replace(struct storm *storm, enum kit_kind kind, unsigned index);
+
+/* SIGTERM, its end in good order, and then another of its name. */
+void storm_roll(struct storm *storm, enum kit_kind kind, unsigned index);
 
 /* Waits until a tool runs at worker index. */
 void storm_wait_tool(struct storm *storm, unsigned index);

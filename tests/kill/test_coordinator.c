@@ -37,6 +37,7 @@ START_TEST(the_only_coordinators_runs_are_taken_over_by_the_next)
 		.models = 1,
 		.coordinators = 1,
 		.each_once = true,
+		.unsent = true,
 		.once_tools = true,
 		.happen = only_one_dies };
 

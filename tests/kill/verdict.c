@@ -7,6 +7,7 @@
 
 #include "json.h"
 #include "literal.h"
+#include "patience.h"
 
 /* Of the tools' answers only the first words are given: a call that must not run twice may
  * have been lost, and its answer says so. */
@@ -57,14 +58,18 @@ check_calls(unsigned number, const struct value *expected, const struct value *c
 }
 
 /* A lost call of a tool that must not run twice is told to the model, and nothing is made
- * up. */
+ * up. Notes it. */
 static bool
-is_told_lost(const struct value *message)
+is_told_lost(struct storm *storm, const struct value *message)
 {
-	const char *text = value_get_text(message, "content");
+	const struct value *artifact = value_get(message, "artifact");
 
-	return value_text_is(value_get(message, "status"), "error") && text != NULL &&
-	       strstr(text, "WorkerLostError") != NULL;
+	if (!storm->plan->once_tools ||
+	    !value_text_is(value_get(message, "status"), "error") ||
+	    !value_get_bool(artifact, "uncertain", false))
+		return false;
+	value_list_add(&storm->told, value_get(artifact, "call"));
+	return true;
 }
 
 static void
@@ -72,8 +77,7 @@ check_message(struct storm *storm, unsigned number, const struct value *expected
     const struct value *message)
 {
 	static const char *const fields[] = { "type", "content", "tool_call_id", "name" };
-	bool lost =
-	    storm->plan->once_tools && !storm->plan->each_once && is_told_lost(message);
+	bool lost = is_told_lost(storm, message);
 	size_t i;
 
 	for (i = 0; i < sizeof fields / sizeof *fields; i++)
@@ -116,28 +120,37 @@ check_step(unsigned number, const struct value *event, size_t step)
 	    value_get_text(event, "node"), (int)value_get_int(event, "step", -1));
 }
 
+/* told: how many of its calls the model was told to be lost. */
 static void
-check_events(struct storm *storm, unsigned number)
+check_events(struct storm *storm, unsigned number, size_t told)
 {
 	static const char *const kinds[VERDICT_EVENTS] = { "queued", "started", "step",
 		"step", "step", "step", "step", "finished" };
 	const struct value *events = NULL;
-	size_t i;
+	size_t i, at = 0;
 
 	ck_assert_int_eq(
 	    store_events(storm->client->store, storm->arena, storm_thread(storm, number),
 		storm_run(storm, number), 0, 0, &events),
 	    STORE_OK);
-	ck_assert_msg(value_size(events) == VERDICT_EVENTS, "run %u: events are %s",
-	    number, json_text(storm->arena, events));
-	for (i = 0; i < VERDICT_EVENTS; i++) {
+	for (i = 0; i < value_size(events); i++) {
 		const struct value *event = value_at(events, i);
 
 		ck_assert_int_eq(value_get_int(event, "seq", 0), (int64_t)i + 1);
-		ck_assert_str_eq(value_get_text(event, "kind"), kinds[i]);
-		if (strcmp(kinds[i], "step") == 0)
-			check_step(number, event, i - 2);
+		/* A lost call is told to those who watch, too. */
+		if (told > 0 && value_text_is(value_get(event, "kind"), "uncertain")) {
+			told--;
+			continue;
+		}
+		ck_assert_msg(at < VERDICT_EVENTS &&
+				  value_text_is(value_get(event, "kind"), kinds[at]),
+		    "run %u: events are %s", number, json_text(storm->arena, events));
+		if (strcmp(kinds[at], "step") == 0)
+			check_step(number, event, at - 2);
+		at++;
 	}
+	ck_assert_msg(at == VERDICT_EVENTS && told == 0, "run %u: events are %s", number,
+	    json_text(storm->arena, events));
 }
 
 /* All messages are in the checkpoints, once, and each checkpoint begins where the one before
@@ -171,6 +184,7 @@ check_run(struct storm *storm, unsigned number)
 	struct store *store = storm->client->store;
 	const char *run = storm_run(storm, number), *thread = storm_thread(storm, number);
 	const struct value *record = NULL, *state = NULL;
+	size_t told = storm->told.count;
 
 	ck_assert_int_eq(store_run(store, storm->arena, thread, run, &record), STORE_OK);
 	ck_assert_int_eq(store_thread(store, storm->arena, thread, &state), STORE_OK);
@@ -179,7 +193,7 @@ check_run(struct storm *storm, unsigned number)
 	    json_text(storm->arena, value_get(record, "fault")));
 	ck_assert_str_eq(value_get_text(state, "run"), "");
 	check_messages(storm, number, value_get(state, "messages"));
-	check_events(storm, number);
+	check_events(storm, number, storm->told.count - told);
 	check_history(storm, number, state);
 }
 
@@ -222,24 +236,52 @@ is_tidy(void *arg)
 	return true;
 }
 
+static bool
+ends_with(const char *text, const char *end)
+{
+	size_t size = strlen(text), end_size = strlen(end);
+
+	return size >= end_size && strcmp(text + size - end_size, end) == 0;
+}
+
+/* Whether a key is one of those that stay when nothing runs: history, agents, tools, the inbox. */
+static bool
+is_to_stay(const char *key)
+{
+	static const char *const names[] = { "fl:inbox", "fl:agents", "fl:tools",
+		"fl:refused" };
+	const char *rest = strchr(key, '}');
+	size_t i;
+
+	for (i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(key, names[i]) == 0)
+			return true;
+	if (rest == NULL)
+		return strncmp(key, "fl:run:", 7) == 0 ||
+		       strncmp(key, "fl:agent:", 9) == 0 ||
+		       strncmp(key, "fl:agents:", 10) == 0;
+	if (strcmp(rest, "}:runs") == 0)
+		return true;
+	return (strncmp(rest, "}:t:", 4) == 0 || strncmp(rest, "}:r:", 4) == 0) &&
+	       !ends_with(rest, ":w") && !ends_with(rest, ":q");
+}
+
 static void
 check_leftovers(struct storm *storm)
 {
-	const struct value *keys;
+	const struct value *keys, *readers = NULL;
 	size_t i;
 
 	ck_assert_msg(client_wait(storm->client, is_tidy, storm, STORM_WAIT_MS),
 	    "the inbox, due or leases are never empty");
-	keys = ask(storm, "KEYS", "fl:*");
-	for (i = 0; i < value_size(keys); i++) {
-		const char *key = redis_reply_text(value_at(keys, i));
-		size_t size = strlen(key);
-
-		ck_assert_msg(strcmp(key + size - 2, ":w") != 0 &&
-				  strcmp(key + size - 2, ":q") != 0 &&
-				  strstr(key, "cancels") == NULL,
-		    "%s is left behind", key);
-	}
+	keys = ask(storm, "KEYS", "*");
+	for (i = 0; i < value_size(keys); i++)
+		ck_assert_msg(is_to_stay(redis_reply_text(value_at(keys, i))),
+		    "%s is left behind", redis_reply_text(value_at(keys, i)));
+	redis_text(storm->client->redis, storm->arena, STORM_WAIT_MS, &readers, "XINFO",
+	    "CONSUMERS", STORE_INBOX, STORE_INBOX_GROUP, NULL);
+	ck_assert_msg(value_size(readers) <= storm->plan->coordinators,
+	    "the inbox has %zu readers", value_size(readers));
 }
 
 /* --- calls ---------------------------------------------------------------------------------- */
@@ -250,9 +292,9 @@ compare_texts(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Every call of a tool has started, and none that must not has started twice. */
-static void
-check_ledger(struct storm *storm)
+/* The calls that have started, each once, sorted; *count_r of them. */
+static const char **
+read_ledger(struct storm *storm, size_t *count_r)
 {
 	size_t room = (size_t)16 * storm->runs, count = 0, different = 0, i;
 	const char **calls = arena_alloc(storm->arena, room * sizeof *calls);
@@ -267,18 +309,45 @@ check_ledger(struct storm *storm)
 	fclose(file);
 	qsort(calls, count, sizeof *calls, compare_texts);
 	for (i = 0; i < count; i++) {
-		bool again = i > 0 && strcmp(calls[i - 1], calls[i]) == 0;
-
-		different += again ? 0 : 1;
-		ck_assert_msg(
-		    !again || !(storm->plan->each_once || storm->plan->once_tools),
-		    "call %s has started twice", calls[i]);
+		if (different == 0 || strcmp(calls[different - 1], calls[i]) != 0)
+			calls[different++] = calls[i];
+		else
+			ck_assert_msg(!storm->plan->each_once && !storm->plan->once_tools,
+			    "call %s has started twice", calls[i]);
 	}
-	if (storm->plan->each_once || !storm->plan->once_tools)
-		ck_assert_uint_eq(different, (size_t)4 * storm->runs);
-	else
-		ck_assert_uint_ge(
-		    different, (size_t)2 * storm->runs); /* a few are lost */
+	*count_r = different;
+	return calls;
+}
+
+/* How many calls may never have started, at most: where one dies who was to send them, a few; most of them
+ * where everything is slow (ThreadSanitizer). */
+static size_t
+lost_max(const struct storm *storm)
+{
+	if (storm->plan->each_once && !storm->plan->unsent)
+		return 0;
+	return (size_t)(PATIENCE > 1 ? 4 : 2) * storm->runs;
+}
+
+/* Every call of a tool has started, or the model was told that it may have not; while no worker
+ * dies, one of the two. */
+static void
+check_ledger(struct storm *storm)
+{
+	size_t count, unstarted = 0, i;
+	const char **calls = read_ledger(storm, &count);
+
+	for (i = 0; i < storm->told.count; i++) {
+		const char *call = value_text(storm->told.items[i]);
+
+		if (bsearch(&call, calls, count, sizeof *calls, compare_texts) == NULL)
+			unstarted++;
+		else
+			ck_assert_msg(!storm->plan->each_once,
+			    "call %s has started, and is told as lost", call);
+	}
+	ck_assert_uint_eq(count + unstarted, (size_t)4 * storm->runs);
+	ck_assert_uint_le(unstarted, lost_max(storm));
 }
 
 void
@@ -286,8 +355,11 @@ verdict_check(struct storm *storm)
 {
 	unsigned i;
 
+	storm->told = (struct value_list){ .arena = storm->arena };
 	for (i = 1; i <= storm->runs; i++)
 		check_run(storm, i);
 	check_ledger(storm);
 	check_leftovers(storm);
+	if (storm->plan->brokers_empty)
+		verdict_brokers(storm);
 }

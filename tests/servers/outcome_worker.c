@@ -22,15 +22,15 @@
 
 struct outcome_settings {
 	struct service_settings common;
-	const char *broker;
+	const char **brokers;
 	const char *outcomes;
 	const char **plugins;
 };
 
 static const struct setting table[] = {
 	SERVICE_SETTINGS,
-	{ "broker", SETTING_TEXT, offsetof(struct outcome_settings, broker), NULL, 0, 0,
-	    NULL, "the broker's endpoint", 0 },
+	{ "broker", SETTING_LIST, offsetof(struct outcome_settings, brokers), NULL, 0, 0,
+	    NULL, "a broker's endpoint", 0 },
 	{ "outcomes", SETTING_TEXT, offsetof(struct outcome_settings, outcomes), NULL, 0,
 	    0, NULL, "the file with tools and outcomes", 0 },
 	{ "plugin", SETTING_LIST, offsetof(struct outcome_settings, plugins), NULL, 0, 0,
@@ -266,7 +266,7 @@ main(int argc, char *argv[])
 	static struct outcome_settings settings;
 	struct outcomes outcomes = { 0 };
 	const char *const *plugin;
-	const char *error;
+	const char *error, *wrong, *allowed;
 
 	outcomes.service = service_start("outcome_worker", table, &settings, argc, argv);
 	for (plugin = (const char *const *)settings.plugins;
@@ -276,14 +276,17 @@ main(int argc, char *argv[])
 	outcomes.arena = arena_new();
 	load(&outcomes, settings.outcomes);
 	outcomes.worker = worker_new(service_loop(outcomes.service),
-	    &(struct worker_options){ .endpoint = settings.broker,
+	    &(struct worker_options){ .endpoints = (const char *const *)settings.brokers,
 		.name = settings.common.name,
 		.services = outcomes.services,
 		.service_count = value_size(outcomes.catalog) + 1,
 		.capacity = 64,
 		.catalog = outcomes.catalog,
 		.answer = answer,
-		.arg = &outcomes });
+		.arg = &outcomes },
+	    &wrong, &allowed);
+	if (outcomes.worker == NULL)
+		settings_refuse("outcome_worker", "--broker", wrong, allowed);
 	service_run(outcomes.service, drain, &outcomes);
 	worker_destroy(&outcomes.worker);
 	arena_destroy(&outcomes.arena);

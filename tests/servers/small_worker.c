@@ -5,6 +5,8 @@
  *	    "first_hangs" hangs on the first attempt, answers on others
  *	    "ask"         calls `service` with {do: "answer"} and answers with its answer
  *	    "tell"        publishes three PROGRESS, then answers
+ *	    "hog"         on the first attempt takes all fibers there are and keeps them: from
+ *	                  then on no call can start; answers on others
  *
  * Each beginning and each interruption is a line in the log: "began c1 <worker> <attempt>". */
 #include <fcntl.h>
@@ -22,7 +24,7 @@
 
 struct small_settings {
 	struct service_settings common;
-	const char *broker, *log;
+	const char **brokers, *log;
 	const char **serves;
 	int64_t slots, drain_ms;
 };
@@ -30,7 +32,7 @@ struct small_settings {
 #define OFFSET(member) offsetof(struct small_settings, member)
 static const struct setting table[] = {
 	SERVICE_SETTINGS,
-	{ "broker", SETTING_TEXT, OFFSET(broker), NULL, 0, 0, NULL, "its endpoint", 0 },
+	{ "broker", SETTING_LIST, OFFSET(brokers), NULL, 0, 0, NULL, "an endpoint", 0 },
 	{ "log", SETTING_TEXT, OFFSET(log), NULL, 0, 0, NULL, "file of began lines", 0 },
 	{ "serves", SETTING_LIST, OFFSET(serves), NULL, 0, 0, NULL, "services", 0 },
 	{ "slots", SETTING_INTEGER, OFFSET(slots), "4", 1, 1000, NULL, "at once", 0 },
@@ -89,6 +91,32 @@ first_hangs(struct worker_call *call)
 	return NULL;
 }
 
+static struct loop *loop;
+
+static void
+wait_for_ever(void *arg)
+{
+	(void)arg;
+	while (fiber_wait() == 0)
+		;
+}
+
+static const struct value *
+hog(struct worker_call *call)
+{
+	unsigned count = 0;
+
+	if (call->header->attempt > 1)
+		return say(call);
+	/* Its heart beats on meanwhile. */
+	for (; fiber_start(loop, "hog", wait_for_ever, NULL) != NULL; count++)
+		if (count % 100 == 0)
+			fiber_yield();
+	note("hogs", call->header);
+	wait_for_ever(NULL);
+	return NULL;
+}
+
 static const struct value *
 ask(struct worker_call *call)
 {
@@ -133,6 +161,7 @@ answer(void *arg, struct worker_call *call)
 		{ "first_hangs", first_hangs },
 		{ "ask", ask },
 		{ "tell", tell },
+		{ "hog", hog },
 	};
 	const struct value *body = NULL;
 	size_t i;
@@ -171,11 +200,13 @@ drain(void *arg)
 }
 
 static struct worker *
-start(struct loop *loop)
+start(void)
 {
 	struct wire_service services[16];
+	const char *wrong, *allowed;
+	struct worker *worker;
 	struct worker_options options = {
-		.endpoint = settings.broker,
+		.endpoints = (const char *const *)settings.brokers,
 		.name = settings.common.name,
 		.services = services,
 		.capacity = (uint32_t)settings.slots,
@@ -188,7 +219,10 @@ start(struct loop *loop)
 					       settings.serves[options.service_count] };
 		options.service_count++;
 	}
-	return worker_new(loop, &options);
+	worker = worker_new(loop, &options, &wrong, &allowed);
+	if (worker == NULL)
+		settings_refuse("small-worker", "--broker", wrong, allowed);
+	return worker;
 }
 
 int
@@ -197,7 +231,8 @@ main(int argc, char *argv[])
 	struct program program;
 
 	program.service = service_start("small-worker", table, &settings, argc, argv);
-	program.worker = start(service_loop(program.service));
+	loop = service_loop(program.service);
+	program.worker = start();
 	if (program.worker == NULL)
 		return EXIT_FAILURE;
 	service_run(program.service, drain, &program);

@@ -43,19 +43,39 @@ on_send(void *arg, struct model_request *sent, unsigned attempt, const char *tag
 		return NULL;
 	if (outcome[0] == '!')
 		return model_fail(sent, fault_of(arena, outcome));
-	return model_answer(sent, value_str(arena, outcome));
+	return model_answer(sent, outcome[0] == '{' && outcome[1] == '\''
+				      ? literal(arena, outcome)
+				      : value_str(arena, outcome));
+}
+
+static bool
+on_gives_structured_output(void *arg, const char *model, bool with_tools)
+{
+	const struct play *play = arg;
+
+	return play->capable != NULL && strcmp(play->capable, model) == 0 && !with_tools;
 }
 
 const struct value *
 play_model(struct play *play, const struct chain *chain)
 {
-	const struct model_backend backend = { .send = on_send, .arg = play };
+	const struct model_backend backend = { .send = on_send,
+		.gives_structured_output = on_gives_structured_output,
+		.arg = play };
 
 	return chain_model_call(
 	    play->arena, chain, play->profile, play->request, &backend);
 }
 
 /* --- tools -------------------------------------------------------------------------- */
+
+static struct tool_result *
+asked(struct tool_request *call, const struct value *question)
+{
+	const struct value *answer = tool_interrupt(call, question);
+
+	return answer == NULL ? NULL : tool_answer(call, value_text(answer), "success");
+}
 
 static struct tool_result *
 result_of(struct play *play, struct tool_request *call, const char *outcome)
@@ -70,6 +90,8 @@ result_of(struct play *play, struct tool_request *call, const char *outcome)
 		return tool_fail(call, fault_of(arena, outcome));
 	if (outcome[0] == '-')
 		return NULL;
+	if (outcome[0] == '?')
+		return asked(call, value_str(arena, outcome + 1));
 	return tool_command(call, literal(arena, outcome));
 }
 

@@ -8,8 +8,10 @@
 #define PLAY_OUTCOMES_MAX 16u
 
 /* The end of a chain, call by call. NULL: of a model "ok", of a tool its argument `a`.
- * "!Type text" is a fault, "-" nothing at all, "none" (tools) that there is no such tool;
- * else the text of a model's message, the update of a tool's command (a literal). */
+ * "!Type text" is a fault, "-" nothing at all, "?text" (tools) asks a human and answers with the
+ * answer, "none" (tools) that there is no such tool;
+ * else the text of a model's message or ("{...") a literal of one, the update of a tool's
+ * command (a literal). */
 struct play {
 	struct arena *arena;
 	const struct value *profile, *request;
@@ -18,6 +20,8 @@ struct play {
 	/* What tools get for their calls of models; may be NULL. */
 	const struct value *(*call_model)(
 	    void *arg, struct tool_request *request, const struct value *wish);
+	/* The one that gives structured output by itself, though not beside tools. */
+	const char *capable;
 	/* The last call. */
 	const struct value *seen; /* models: every field of the request */
 	const char *tag;

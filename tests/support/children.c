@@ -167,6 +167,21 @@ child_ready(struct child *child)
 	}
 }
 
+bool
+child_said_ready(struct child *child)
+{
+	return notified(child, 0);
+}
+
+bool
+child_has_ended(struct child **child_p, int *status_r)
+{
+	if (waitpid((*child_p)->pid, status_r, WNOHANG) != (*child_p)->pid)
+		return false;
+	child_release(child_p);
+	return true;
+}
+
 struct child *
 child_start(const char *const argv[], const char *const env[])
 {
@@ -195,7 +210,7 @@ wait_or_kill(struct child *child)
 		if (now_ms() > end_ms) {
 			kill(child->pid, SIGKILL);
 			waitpid(child->pid, &status, 0);
-			must(false, "%s (pid %d) did not end in %d ms", child->program,
+			must(false, "%s (pid %d) did not end in %ld ms", child->program,
 			    (int)child->pid, CHILD_WAIT_MS);
 		}
 		nanosleep(&pause, NULL);

@@ -7,9 +7,13 @@
 #ifndef CHILDREN_H
 #define CHILDREN_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
-#define CHILD_WAIT_MS 20000 /* for READY, and for the end after SIGTERM: ASan is slow */
+#include "patience.h"
+
+/* For READY, and for the end after SIGTERM: ASan is slow. */
+#define CHILD_WAIT_MS (20000L * PATIENCE)
 
 struct child;
 
@@ -23,6 +27,14 @@ struct child *child_spawn(const char *const argv[], const char *const env[]);
 
 /* Waits for READY=1 of a child_spawn that will say it: to start several at once. */
 void child_ready(struct child *child);
+
+/* Of a child_spawn, without waiting: true once READY=1 has come. Asks once; after true it is
+ * not to be asked again. */
+bool child_said_ready(struct child *child);
+
+/* Without waiting: when the child has ended, takes *child_p, fills *status_r as waitpid does
+ * and returns true. */
+bool child_has_ended(struct child **child_p, int *status_r);
 
 pid_t child_pid(const struct child *child);
 

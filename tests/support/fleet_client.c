@@ -4,9 +4,10 @@
 #include <stdlib.h>
 
 #include "fiber.h"
+#include "patience.h"
 #include "socket.h"
 
-#define REDIS_WAIT_MS 30000u
+#define REDIS_WAIT_MS (UINT64_C(30000) * PATIENCE)
 #define POLL_MS 5u
 #define BLOCK_MS 500u
 #define SUBMIT_TRIES 3u
@@ -117,7 +118,7 @@ bool
 client_wait_end(
     struct fleet_client *client, const char *thread, const char *run, uint64_t wait_ms)
 {
-	uint64_t deadline = loop_now_ms(client->loop) + wait_ms, seen = 0;
+	uint64_t deadline = loop_now_ms(client->loop) + PATIENCE * wait_ms, seen = 0;
 	bool ended = false;
 
 	while (!ended && loop_now_ms(client->loop) < deadline)
@@ -129,7 +130,7 @@ bool
 client_wait(
     struct fleet_client *client, bool (*holds)(void *arg), void *arg, uint64_t wait_ms)
 {
-	uint64_t deadline = loop_now_ms(client->loop) + wait_ms;
+	uint64_t deadline = loop_now_ms(client->loop) + PATIENCE * wait_ms;
 
 	while (!holds(arg)) {
 		if (loop_now_ms(client->loop) >= deadline)

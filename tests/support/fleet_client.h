@@ -25,11 +25,12 @@ void client_run(
 void client_submit(
     struct fleet_client *client, struct arena *arena, const struct value *fields);
 
-/* Waits until run has ended, at most wait_ms; false when it has not. */
+/* Waits until run has ended, at most wait_ms (times PATIENCE); false when it has not. */
 bool client_wait_end(
     struct fleet_client *client, const char *thread, const char *run, uint64_t wait_ms);
 
-/* Calls holds(arg) now and then until it is true, at most wait_ms; returns the last answer. */
+/* Calls holds(arg) now and then until it is true, at most wait_ms (times PATIENCE); returns the
+ * last answer. */
 bool client_wait(
     struct fleet_client *client, bool (*holds)(void *arg), void *arg, uint64_t wait_ms);
 

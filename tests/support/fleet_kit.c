@@ -1,11 +1,16 @@
 #include "fleet_kit.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -14,7 +19,7 @@
 #include "memory.h"
 
 #define ARGUMENTS_MAX 64u
-#define EXTRAS_MAX 16u
+#define EXTRAS_MAX 40u
 
 struct extras {
 	const char *items[EXTRAS_MAX + 1]; /* NULL-ended */
@@ -26,6 +31,8 @@ struct fleet_kit {
 	char *folder;
 	const char *build; /* the folder the test lies in */
 	const char *redis, *broker, *status;
+	const char *ports[KIT_INDEX_MAX]; /* of each Redis, for its replica; "0": none */
+	unsigned brokers;
 	struct child *children[KIT_KINDS][KIT_INDEX_MAX];
 	struct extras flags[KIT_KINDS], env[KIT_KINDS];
 };
@@ -78,6 +85,29 @@ kit_status(const struct fleet_kit *kit)
 }
 
 const char *
+kit_broker_at(struct fleet_kit *kit, unsigned index)
+{
+	if (index == 0)
+		return kit->broker;
+	return arena_printf(kit->arena, "%s-%u", kit->broker, index);
+}
+
+const char *
+kit_status_at(struct fleet_kit *kit, unsigned index)
+{
+	if (index == 0)
+		return kit->status;
+	return arena_printf(kit->arena, "%s-%u", kit->status, index);
+}
+
+void
+kit_set_brokers(struct fleet_kit *kit, unsigned count)
+{
+	assert(count > 0 && count <= KIT_INDEX_MAX);
+	kit->brokers = count;
+}
+
+const char *
 kit_write(struct fleet_kit *kit, const char *name, const char *text)
 {
 	const char *path = kit_path(kit, name);
@@ -91,6 +121,15 @@ kit_write(struct fleet_kit *kit, const char *name, const char *text)
 }
 
 /* --- starting ------------------------------------------------------------------------------- */
+
+/* KIT_LOG=debug in the environment, for who looks why a test fails. */
+static const char *
+log_level(void)
+{
+	const char *level = getenv("KIT_LOG");
+
+	return level != NULL ? level : "error";
+}
 
 static void
 add(struct fleet_kit *kit, struct extras *extras, const char *text)
@@ -126,29 +165,50 @@ append(struct arguments *arguments, const char *const *items)
 	}
 }
 
+static const char *
+redis_path(struct fleet_kit *kit, unsigned index)
+{
+	return index == 0 ? kit_path(kit, "redis")
+			  : arena_printf(kit->arena, "%s/replica%u", kit->folder, index);
+}
+
 /* As `flotilla up` starts it: every write is on disk before it is answered. */
 static void
-redis_arguments(struct fleet_kit *kit, struct arguments *arguments)
+redis_arguments(struct fleet_kit *kit, struct arguments *arguments, unsigned index)
 {
+	const char *folder = arena_printf(kit->arena, "%s.d", redis_path(kit, index));
+
+	mkdir(folder, 0700);
 	append(arguments,
-	    (const char *[]){ programs[KIT_REDIS], "--port", "0", "--unixsocket",
-		kit_path(kit, "redis"), "--dir", kit->folder, "--appendonly", "yes",
-		"--appendfsync", "always", "--save", "", "--maxmemory-policy",
-		"noeviction", "--supervised", "systemd", "--daemonize", "no", "--logfile",
-		kit_path(kit, "redis.log"), NULL });
+	    (const char *[]){ programs[KIT_REDIS], "--port", kit->ports[index], "--bind",
+		"127.0.0.1", "--repl-diskless-sync-delay", "0", NULL });
+	if (index > 0)
+		append(arguments, (const char *[]){ "--replicaof", "127.0.0.1",
+				      kit->ports[index - 1], NULL });
+	append(arguments,
+	    (const char *[]){ "--unixsocket", redis_path(kit, index), "--dir", folder,
+		"--appendonly", "yes", "--appendfsync", "always", "--save", "",
+		"--maxmemory-policy", "noeviction", "--supervised", "systemd",
+		"--daemonize", "no", "--logfile",
+		arena_printf(kit->arena, "%s.log", redis_path(kit, index)), NULL });
 }
 
 static void
 our_arguments(struct fleet_kit *kit, struct arguments *arguments, enum kit_kind kind,
     unsigned index)
 {
-	append(arguments, (const char *[]){ kit_program(kit, programs[kind]), "--name",
-			      kit_name(kit, kind, index), "--log-level", "error", NULL });
+	unsigned i;
+
+	append(arguments,
+	    (const char *[]){ kit_program(kit, programs[kind]), "--name",
+		kit_name(kit, kind, index), "--log-level", log_level(), NULL });
 	if (kind == KIT_BROKER)
-		append(arguments, (const char *[]){ "--bind", kit->broker,
-				      "--status-bind", kit->status, NULL });
+		append(arguments, (const char *[]){ "--bind", kit_broker_at(kit, index),
+				      "--status-bind", kit_status_at(kit, index), NULL });
 	else
-		append(arguments, (const char *[]){ "--broker", kit->broker, NULL });
+		for (i = 0; i < kit->brokers; i++)
+			append(arguments,
+			    (const char *[]){ "--broker", kit_broker_at(kit, i), NULL });
 	if (kind == KIT_COORDINATOR)
 		append(arguments, (const char *[]){ "--redis", kit->redis, NULL });
 }
@@ -160,11 +220,22 @@ spawn(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
 
 	assert(index < KIT_INDEX_MAX && kit->children[kind][index] == NULL);
 	if (kind == KIT_REDIS)
-		redis_arguments(kit, &arguments);
+		redis_arguments(kit, &arguments, index);
 	else
 		our_arguments(kit, &arguments, kind, index);
 	append(&arguments, kit->flags[kind].items);
 	kit->children[kind][index] = child_spawn(arguments.items, kit->env[kind].items);
+}
+
+/* A replica says that it is ready before it has what its primary has. */
+static void
+await_sync(struct fleet_kit *kit, unsigned index)
+{
+	const struct timespec a_little = { .tv_nsec = 20000000 };
+
+	while (strstr(kit_redis_cli(kit, index, "INFO", "replication", NULL),
+		   "master_link_status:up") == NULL)
+		nanosleep(&a_little, NULL);
 }
 
 void
@@ -172,20 +243,25 @@ kit_start(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
 {
 	spawn(kit, kind, index);
 	child_ready(kit->children[kind][index]);
+	if (kind == KIT_REDIS && index > 0)
+		await_sync(kit, index);
 }
 
 void
 kit_start_all(
     struct fleet_kit *kit, unsigned tools, unsigned models, unsigned coordinators)
 {
-	const unsigned counts[KIT_KINDS] = { 1, 1, tools, models, coordinators };
+	const unsigned counts[KIT_KINDS] = { 1, kit->brokers, tools, models,
+		coordinators };
 	unsigned kind, i;
 
+	bool runs[KIT_KINDS] = { kit->children[KIT_REDIS][0] != NULL };
+
 	for (kind = 0; kind < KIT_KINDS; kind++)
-		for (i = 0; i < counts[kind]; i++)
+		for (i = 0; i < counts[kind] && !runs[kind]; i++)
 			spawn(kit, (enum kit_kind)kind, i);
 	for (kind = 0; kind < KIT_KINDS; kind++)
-		for (i = 0; i < counts[kind]; i++)
+		for (i = 0; i < counts[kind] && !runs[kind]; i++)
 			child_ready(kit->children[kind][i]);
 }
 
@@ -198,10 +274,35 @@ kit_stop(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
 }
 
 void
+kit_await_end(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
+{
+	int status = child_wait(&kit->children[kind][index]);
+
+	if (status == 0)
+		return;
+	fprintf(stderr, "%s ended with status %#x\n", kit_name(kit, kind, index),
+	    (unsigned)status);
+	abort();
+}
+
+void
 kit_kill(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
 {
 	assert(kit->children[kind][index] != NULL);
 	child_kill(&kit->children[kind][index]);
+}
+
+void
+kit_wait(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
+{
+	assert(kit->children[kind][index] != NULL);
+	child_wait(&kit->children[kind][index]);
+}
+
+bool
+kit_runs(const struct fleet_kit *kit, enum kit_kind kind, unsigned index)
+{
+	return kit->children[kind][index] != NULL;
 }
 
 pid_t
@@ -217,7 +318,29 @@ kit_signal(struct fleet_kit *kit, enum kit_kind kind, unsigned index, int number
 	kill(kit_pid(kit, kind, index), number);
 }
 
-void
+const char *
+kit_redis_cli(struct fleet_kit *kit, unsigned index, const char *word, ...)
+{
+	const struct cli redis_cli = { .program = "redis-cli", .arena = kit->arena };
+	struct arguments arguments = { .count = 0 };
+	struct said said;
+	va_list list;
+
+	append(&arguments, (const char *[]){ "-s", redis_path(kit, index), NULL });
+	va_start(list, word);
+	for (; word != NULL; word = va_arg(list, const char *))
+		append(&arguments, (const char *[]){ word, NULL });
+	va_end(list);
+	said = cli_run(&redis_cli, NULL, arguments.items);
+	if (said.status != 0) {
+		fprintf(stderr, "redis-cli %s: status %d: %s\n", arguments.items[2],
+		    said.status, said.err);
+		abort();
+	}
+	return said.out;
+}
+
+const char *
 kit_flotilla(struct fleet_kit *kit, const char *argument, ...)
 {
 	const struct cli flotilla = { .program = kit_program(kit, "flotilla"),
@@ -233,7 +356,7 @@ kit_flotilla(struct fleet_kit *kit, const char *argument, ...)
 	append(&arguments, (const char *[]){ "--redis", kit->redis, NULL });
 	said = cli_run(&flotilla, NULL, arguments.items);
 	if (said.status == 0)
-		return;
+		return said.out;
 	fprintf(stderr, "flotilla %s: status %d: %s\n", arguments.items[0], said.status,
 	    said.err);
 	abort();
@@ -257,14 +380,49 @@ own_folder(struct arena *arena)
 	return arena_strdup(arena, path);
 }
 
+/* Returns a port nobody listens on. */
+static const char *
+free_port(struct arena *arena)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	socklen_t size = sizeof address;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (bind(fd, (struct sockaddr *)&address, size) == -1 ||
+	    getsockname(fd, (struct sockaddr *)&address, &size) == -1) {
+		perror("a free port");
+		abort();
+	}
+	close(fd);
+	return arena_printf(arena, "%u", ntohs(address.sin_port));
+}
+
+void
+kit_have_replica(struct fleet_kit *kit)
+{
+	unsigned i;
+
+	for (i = 0; i < KIT_INDEX_MAX; i++)
+		kit->ports[i] = free_port(kit->arena);
+	kit->redis = arena_printf(
+	    kit->arena, "unix://%s,unix://%s", redis_path(kit, 0), redis_path(kit, 1));
+}
+
 struct fleet_kit *
 kit_new(void)
 {
 	struct fleet_kit *kit = xcalloc(1, sizeof *kit);
+	unsigned i;
 
 	kit->arena = arena_new();
+	kit->brokers = 1;
 	kit->build = own_folder(kit->arena);
 	kit->folder = folder_new();
+	for (i = 0; i < KIT_INDEX_MAX; i++)
+		kit->ports[i] = "0";
 	kit->redis = arena_printf(kit->arena, "unix://%s/redis", kit->folder);
 	kit->broker = arena_printf(kit->arena, "ipc://%s/broker", kit->folder);
 	kit->status = arena_printf(kit->arena, "ipc://%s/status", kit->folder);

@@ -53,6 +53,15 @@ with_suffix(struct arena *arena, const struct value *message, const char *suffix
 	    value_printf(arena, "%s%s", value_get_text(message, "content"), suffix));
 }
 
+static void
+log_answer(const char *name, const struct value *answer)
+{
+	char text[64];
+
+	snprintf(text, sizeof text, "=%s", value_text(answer));
+	log_hook(name, text);
+}
+
 /* --- worker-model ------------------------------------------------------------------- */
 
 static struct model_request *
@@ -69,6 +78,22 @@ override_all(struct model_request *request, const struct value *list)
 	return request;
 }
 
+/* Whether every question of the list has an answer. */
+static bool
+model_knows(struct model_request *request, const struct value *questions)
+{
+	const struct value *answer;
+	size_t i;
+
+	for (i = 0; i < value_size(questions); i++) {
+		answer = model_interrupt(request, value_at(questions, i));
+		if (answer == NULL)
+			return false;
+		log_answer(model_middleware(request), answer);
+	}
+	return true;
+}
+
 static struct model_request *
 modify_model_request(struct model_request *request)
 {
@@ -76,6 +101,8 @@ modify_model_request(struct model_request *request)
 	const struct value *raise = value_get(settings, "raise");
 
 	log_hook(model_middleware(request), "*");
+	if (!model_knows(request, value_get(settings, "asks")))
+		return NULL;
 	if (raise != NULL)
 		return model_refuse(request, raised(model_arena(request), raise));
 	if (value_get_bool(settings, "nothing", false))
@@ -98,6 +125,8 @@ model_finish(struct model_request *request, struct model_response *response)
 		response->messages = value_array(arena, &message, 1);
 	}
 	response->update = value_get(settings, "update");
+	if (value_has(settings, "command"))
+		return model_command(request, response, value_get(settings, "command"));
 	return response;
 }
 
@@ -111,6 +140,8 @@ wrap_model_call(struct model_request *request, struct model_next *next)
 	struct model_response *response;
 
 	log_hook(name, ">");
+	if (!model_knows(request, value_get(settings, "asks")))
+		return NULL;
 	if (raise != NULL)
 		return model_fail(request, raised(model_arena(request), raise));
 	request = override_all(request, value_get(settings, "override"));
@@ -118,12 +149,29 @@ wrap_model_call(struct model_request *request, struct model_next *next)
 			      : model_next(next, request);
 	for (; calls > 1; calls--)
 		response = model_next(next, request);
+	if (!model_knows(request, value_get(settings, "asks_after")))
+		return NULL;
 	response = model_finish(request, response);
 	log_hook(name, "<");
 	return value_get_bool(settings, "nothing", false) ? NULL : response;
 }
 
 /* --- worker-tools ------------------------------------------------------------------- */
+
+static bool
+tool_knows(struct tool_request *request, const struct value *questions)
+{
+	const struct value *answer;
+	size_t i;
+
+	for (i = 0; i < value_size(questions); i++) {
+		answer = tool_interrupt(request, value_at(questions, i));
+		if (answer == NULL)
+			return false;
+		log_answer(tool_middleware(request), answer);
+	}
+	return true;
+}
 
 static struct tool_result *
 tool_finish(struct tool_request *request, struct tool_result *result)
@@ -143,6 +191,9 @@ tool_finish(struct tool_request *request, struct tool_result *result)
 			with_suffix(arena, tool_message_of(request, result), suffix),
 			"content"),
 		    "success");
+	if (value_has(settings, "goto"))
+		return tool_goto(request, value_get(settings, "update"),
+		    value_get_text(settings, "goto"));
 	if (value_has(settings, "update"))
 		return tool_command(request, value_get(settings, "update"));
 	return result;
@@ -159,6 +210,8 @@ wrap_tool_call(struct tool_request *request, struct tool_next *next)
 	size_t i;
 
 	log_hook(name, ">");
+	if (!tool_knows(request, value_get(settings, "asks")))
+		return NULL;
 	if (raise != NULL)
 		return tool_fail(request, raised(tool_arena(request), raise));
 	list = value_get(settings, "override");
@@ -171,6 +224,8 @@ wrap_tool_call(struct tool_request *request, struct tool_next *next)
 			    : tool_next(next, request);
 	for (; calls > 1; calls--)
 		result = tool_next(next, request);
+	if (!tool_knows(request, value_get(settings, "asks_after")))
+		return NULL;
 	result = tool_finish(request, result);
 	log_hook(name, "<");
 	return value_get_bool(settings, "nothing", false) ? NULL : result;

@@ -5,7 +5,8 @@
  * text: the answer when calls is 0), catch (the answer when the rest fails), raise
  * {type, message} (fails itself, first), remake (true: answers a fault with a fault of
  * its own), suffix (behind the content), update, override ([[field, value], ...]),
- * nothing (true: returns NULL). */
+ * nothing (true: returns NULL), command (of a model's wrap), goto (with update, of a tool's), asks, asks_after ([question], in front of the rest and behind it;
+ * the log tells the answers). */
 #ifndef HOOK_STUB_H
 #define HOOK_STUB_H
 

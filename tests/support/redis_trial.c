@@ -15,8 +15,8 @@ redis_trial_start(const char *port)
 	const char *const argv[] = { "redis-server", "--port", port, "--bind",
 		"127.0.0.1", "--unixsocket", redis_trial.path, "--save", "",
 		"--supervised", "systemd", "--dir", redis_trial.folder,
-		"--busy-reply-threshold", "20", "--loglevel", "warning", "--logfile",
-		"/dev/null", NULL };
+		"--busy-reply-threshold", "20", "--enable-protected-configs", "yes",
+		"--loglevel", "warning", "--logfile", "/dev/null", NULL };
 
 	redis_trial.server = child_start(argv, NULL);
 }

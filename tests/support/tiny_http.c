@@ -29,6 +29,7 @@ struct tiny_http {
 	struct tiny_answer answers[ANSWERS_MAX];
 	unsigned answer_count, answered; /* the last one given */
 	unsigned requests, accepted, open;
+	char *kept[TINY_KEPT_MAX];
 };
 
 struct connection {
@@ -90,13 +91,37 @@ next_answer(struct tiny_http *server)
 	return answer;
 }
 
+static void
+keep_request(struct tiny_http *server, struct evbuffer *input, size_t size)
+{
+	pthread_mutex_lock(&server->mutex);
+	if (server->requests < TINY_KEPT_MAX)
+		server->kept[server->requests] =
+		    strndup((const char *)evbuffer_pullup(input, (ssize_t)size), size);
+	pthread_mutex_unlock(&server->mutex);
+}
+
+char *
+tiny_http_request(struct tiny_http *server, unsigned index)
+{
+	char *copy = NULL;
+
+	pthread_mutex_lock(&server->mutex);
+	if (index < TINY_KEPT_MAX && server->kept[index] != NULL)
+		copy = strdup(server->kept[index]);
+	pthread_mutex_unlock(&server->mutex);
+	return copy;
+}
+
 /* Answers a request of size bytes. Returns false when the connection is gone. */
 static bool
 answer_request(struct connection *connection, struct evbuffer *input, size_t size)
 {
 	struct evbuffer *output = bufferevent_get_output(connection->stream);
-	const struct tiny_answer *answer = next_answer(connection->server);
+	const struct tiny_answer *answer;
 
+	keep_request(connection->server, input, size);
+	answer = next_answer(connection->server);
 	if (answer == NULL) {
 		echo(input, size, output);
 		return true;
@@ -264,6 +289,8 @@ tiny_http_destroy(struct tiny_http **server_p)
 	close(server->stop_pipe[0]);
 	for (i = 0; i < server->answer_count; i++)
 		free((char *)server->answers[i].bytes);
+	for (i = 0; i < TINY_KEPT_MAX; i++)
+		free(server->kept[i]);
 	pthread_mutex_destroy(&server->mutex);
 	free(server);
 	*server_p = NULL;

@@ -54,7 +54,7 @@ trial_main(void *arg)
 	trial->body = chain_tool_call(arena, &chain, value_empty_map(),
 	    value_map(arena, "run", value_str(arena, "run_1"), "thread",
 		value_str(arena, "thread_1"), "tool_call", call_of(trial), "tool",
-		trial->definition, NULL),
+		trial->definition, "answers", trial->answers, NULL),
 	    "run_1/3/call_7", &backend);
 	trial->fiber = NULL;
 }

@@ -19,7 +19,8 @@ struct tool_trial {
 	bool (*cancels)(void *arg);
 
 	const struct value *definition, *args;
-	const struct value *body; /* of the RESULT */
+	const struct value *answers; /* to what it asks a human; NULL: none */
+	const struct value *body;    /* of the RESULT */
 };
 
 /* Fills trial with a loop and an arena; tool_trial_close ends both. */

@@ -62,11 +62,18 @@ keep(struct bench *bench, struct action action)
 	const char **const texts[] = { &action.header.call_id, &action.header.run,
 		&action.header.service, &action.header.reason, &action.header.topic,
 		&action.header.name, &action.header.session };
+	struct wire_call *calls;
 	size_t i;
 
 	for (i = 0; i < sizeof texts / sizeof texts[0]; i++)
 		if (*texts[i] != NULL)
 			*texts[i] = arena_strdup(bench->kept, *texts[i]);
+	calls = arena_alloc(bench->kept, (action.header.call_count + 1) * sizeof *calls);
+	for (i = 0; i < action.header.call_count; i++) {
+		calls[i] = action.header.calls[i];
+		calls[i].call_id = arena_strdup(bench->kept, calls[i].call_id);
+	}
+	action.header.calls = calls;
 	return action;
 }
 
@@ -107,6 +114,8 @@ bench_send(struct bench *bench, uint64_t peer, struct header header)
 {
 	struct event event = { .type = EVENT_MESSAGE, .peer = peer, .header = &header };
 
+	if (peer < PEERS_MAX)
+		event.key = bench->keys[peer];
 	if (has_body(header.type)) {
 		event.body = calloc(1, sizeof *event.body);
 		event.body->count = &bench->bodies;
@@ -145,9 +154,9 @@ bench_worker(struct bench *bench, uint64_t peer, const char *services, uint64_t 
 	bench_worker_as(bench, peer, peer, services, credit);
 }
 
-void
-bench_worker_as(struct bench *bench, uint64_t peer, uint64_t as, const char *services,
-    uint64_t credit)
+static void
+worker_hello(struct bench *bench, uint64_t peer, uint64_t as, const char *services,
+    struct header header)
 {
 	struct wire_service list[16];
 	char names[256], *name, *rest = names;
@@ -156,12 +165,26 @@ bench_worker_as(struct bench *bench, uint64_t peer, uint64_t as, const char *ser
 	snprintf(names, sizeof names, "%s", services);
 	while ((name = strtok_r(rest, " ", &rest)) != NULL)
 		list[count++] = (struct wire_service){ .name = name };
-	hello(bench, peer, as,
-	    (struct header){ .role = ROLE_WORKER,
-		.services = list,
-		.service_count = count,
-		.credit = credit,
-		.capacity = credit });
+	header.role = ROLE_WORKER;
+	header.services = list;
+	header.service_count = count;
+	hello(bench, peer, as, header);
+}
+
+void
+bench_worker_as(struct bench *bench, uint64_t peer, uint64_t as, const char *services,
+    uint64_t credit)
+{
+	worker_hello(bench, peer, as, services,
+	    (struct header){ .credit = credit, .capacity = peer == as ? credit : 0 });
+}
+
+void
+bench_probed_worker(
+    struct bench *bench, uint64_t peer, const char *services, uint64_t credit)
+{
+	worker_hello(bench, peer, peer, services,
+	    (struct header){ .credit = credit, .capacity = credit, .probes = 1 });
 }
 
 void
@@ -199,6 +222,29 @@ bench_announce(
 
 	bench_send(bench, peer,
 	    (struct header){ .type = MSG_ANNOUNCE, .calls = &call, .call_count = 1 });
+}
+
+void
+bench_rights(struct bench *bench, struct rights_book *book)
+{
+	feed(bench, &(struct event){ .type = EVENT_RIGHTS, .book = book });
+}
+
+void
+bench_leave(struct bench *bench, uint64_t drain_ms)
+{
+	feed(bench, &(struct event){ .type = EVENT_LEAVE, .drain_ms = drain_ms });
+}
+
+bool
+bench_has_left(const struct bench *bench)
+{
+	size_t i;
+
+	for (i = 0; i < bench->actions.count; i++)
+		if (bench->actions.items[i].type == ACTION_LEFT)
+			return true;
+	return false;
 }
 
 void

@@ -4,6 +4,7 @@
 #define BROKER_BENCH_H
 
 #include "../../broker/core.h"
+#include "../../broker/rights.h"
 
 #define ACTIONS_MAX 512u
 #define PEERS_MAX 21u
@@ -16,7 +17,8 @@ struct bench {
 	struct arena *kept;     /* strings of the actions */
 	struct action collected[ACTIONS_MAX];
 	size_t collected_count;
-	bool talks[PEERS_MAX]; /* by number: was opened and not silenced */
+	const char *keys[PEERS_MAX]; /* by number: what the peer's connection has */
+	bool talks[PEERS_MAX];       /* by number: was opened and not silenced */
 };
 
 /* The recovery window is over unless bench_start is told otherwise. */
@@ -30,9 +32,13 @@ void bench_coordinator(struct bench *bench, uint64_t peer);
 void bench_worker(
     struct bench *bench, uint64_t peer, const char *services, uint64_t credit);
 
-/* The same process on a new connection. */
+/* The same process on a new connection; says nothing of its capacity. */
 void bench_worker_as(struct bench *bench, uint64_t peer, uint64_t as,
     const char *services, uint64_t credit);
+
+/* One that says it answers probes; the test does that for it. */
+void bench_probed_worker(
+    struct bench *bench, uint64_t peer, const char *services, uint64_t credit);
 
 /* Feeds a message; with a body when its type has one. */
 void bench_send(struct bench *bench, uint64_t peer, struct header header);
@@ -45,6 +51,12 @@ void bench_about(
     struct bench *bench, uint64_t peer, enum message_type type, const char *id);
 void bench_announce(
     struct bench *bench, uint64_t peer, const char *id, enum wire_call_state state);
+
+/* From now on this list is in force. */
+void bench_rights(struct bench *bench, struct rights_book *book);
+void bench_leave(struct bench *bench, uint64_t drain_ms);
+/* In the last step (or steps). */
+bool bench_has_left(const struct bench *bench);
 
 void bench_unreachable(struct bench *bench, uint64_t peer);
 void bench_refused(struct bench *bench, uint64_t peer);

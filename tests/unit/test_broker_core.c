@@ -87,7 +87,8 @@ START_TEST(a_report_of_more_room_lets_waiting_calls_out)
 	bench_call(&bench, C, "c1", "tool:a");
 	bench_call(&bench, C, "c2", "tool:a");
 	bench_about(&bench, W, MSG_CALL_ACK, "c1");
-	bench_send(&bench, W, (struct header){ .type = MSG_PING, .credit = 1 });
+	bench_send(
+	    &bench, W, (struct header){ .type = MSG_PING, .credit = 1, .capacity = 2 });
 	bench_expect(&bench, W, MSG_PONG, NULL);
 	bench_expect(&bench, W, MSG_CALL, "c2");
 }
@@ -254,6 +255,32 @@ START_TEST(too_many_bytes_in_bodies_answer_busy)
 }
 END_TEST
 
+/* Nor are results that nobody asked for a way to fill the memory. Their worker keeps them. */
+START_TEST(too_many_bytes_in_bodies_adopt_no_result)
+{
+	struct core_options options = core_defaults;
+
+	bench_end(&bench);
+	options.session = "f";
+	options.name = "b";
+	options.bodies_bytes_max = 250; /* a body is 100 here */
+	bench_start_with(&bench, &options);
+	bench_coordinator(&bench, C);
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_about(&bench, W, MSG_RESULT, "c2");
+	bench_about(&bench, W, MSG_RESULT, "c3");
+	ck_assert_ptr_null(bench_sent(&bench, W, MSG_RESULT_ACK, "c3"));
+	ck_assert_uint_lt(core_calls(bench.core, CALL_KEPT), 3);
+	bench_flagged(&bench, C, "c1", WIRE_RESEND);
+	bench_expect_outcome(&bench, C, "c1", CODE_OK);
+	bench_about(&bench, C, MSG_RESULT_ACK, "c1");
+	bench_about(&bench, W, MSG_RESULT, "c3"); /* again: there is room by now */
+	bench_flagged(&bench, C, "c3", WIRE_RESEND);
+	bench_expect_outcome(&bench, C, "c3", CODE_OK);
+}
+END_TEST
+
 /* --- deadlines ------------------------------------------------------------------------ */
 
 START_TEST(a_call_nobody_serves_waits_for_its_deadline_and_names_the_nearest)
@@ -346,6 +373,7 @@ tcase_broker_core(void)
 	tcase_add_test(tcase, the_last_priority_is_served_every_sixteenth_time);
 	tcase_add_test(tcase, a_full_queue_answers_busy_and_takes_the_call_later);
 	tcase_add_test(tcase, too_many_bytes_in_bodies_answer_busy);
+	tcase_add_test(tcase, too_many_bytes_in_bodies_adopt_no_result);
 	tcase_add_test(
 	    tcase, a_call_nobody_serves_waits_for_its_deadline_and_names_the_nearest);
 	tcase_add_test(tcase, a_call_whose_workers_had_no_room_in_time_expires);

@@ -54,6 +54,18 @@ restart(void)
 
 /* --- liveness ------------------------------------------------------------------------- */
 
+/* Its time is over, but what it did meanwhile nobody knows. */
+START_TEST(a_call_that_must_not_run_twice_is_lost_when_its_worker_stays_silent_on_it)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_flagged(&bench, C, "c1", WIRE_ONCE);
+	bench_about(&bench, W, MSG_CALL_ACK, "c1");
+	bench_pass(&bench, 60000);
+	bench_pass(&bench, EXPIRE_GRACE_MS + 100);
+	bench_expect_outcome(&bench, C, "c1", CODE_WORKER_LOST);
+}
+END_TEST
+
 START_TEST(a_silent_worker_is_dead_and_its_calls_run_elsewhere_first)
 {
 	bench_worker(&bench, W, "tool:a", 1);
@@ -178,6 +190,63 @@ START_TEST(a_call_that_takes_five_workers_down_is_poison)
 }
 END_TEST
 
+/* c1 takes its workers down, c2 and c3 are beside it. From the third worker on suspects run one
+ * at a time, and who is no suspect loses nothing by it. */
+START_TEST(what_runs_beside_poison_is_told_from_it)
+{
+	uint64_t peer;
+
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_call(&bench, C, "c2", "tool:a");
+	for (peer = 11; peer < 11 + CALL_SUSPECT_LOSSES; peer++) {
+		bench_worker(&bench, peer, "tool:a", 3);
+		bench_expect(&bench, peer, MSG_CALL, "c1");
+		bench_expect(&bench, peer, MSG_CALL, "c2");
+		bench_unreachable(&bench, peer);
+	}
+	bench_call(&bench, C, "c3", "tool:a");
+	bench_worker(&bench, 13, "tool:a", 3);
+	bench_expect(&bench, 13, MSG_CALL, "c1");
+	bench_expect(&bench, 13, MSG_CALL, "c3");
+	ck_assert_ptr_null(bench_sent(&bench, 13, MSG_CALL, "c2"));
+	bench_expect_calls(&bench, CALL_QUEUED, 1);
+	bench_unreachable(&bench, 13);
+
+	bench_worker(&bench, 14, "tool:a", 3);
+	bench_expect(&bench, 14, MSG_CALL, "c2");
+	ck_assert_ptr_null(bench_sent(&bench, 14, MSG_CALL, "c1"));
+	bench_about(&bench, 14, MSG_RESULT, "c2");
+	bench_expect_outcome(&bench, C, "c2", CODE_OK);
+	bench_expect(&bench, 14, MSG_CALL, "c1");
+	bench_unreachable(&bench, 14);
+	bench_worker(&bench, 15, "tool:a", 3);
+	bench_expect(&bench, 15, MSG_CALL, "c1");
+	bench_unreachable(&bench, 15);
+	bench_expect_outcome(&bench, C, "c1", CODE_POISON);
+	bench_worker(&bench, 16, "tool:a", 3);
+	bench_expect(&bench, 16, MSG_CALL, "c3");
+	bench_about(&bench, 16, MSG_RESULT, "c3");
+	bench_expect_outcome(&bench, C, "c3", CODE_OK);
+}
+END_TEST
+
+/* It waits apart from the queue; cancel and deadline find it there. */
+START_TEST(a_suspect_that_waits_can_be_cancelled)
+{
+	uint64_t peer;
+
+	bench_call(&bench, C, "c1", "tool:a");
+	for (peer = 11; peer < 11 + CALL_SUSPECT_LOSSES; peer++) {
+		bench_worker(&bench, peer, "tool:a", 1);
+		bench_unreachable(&bench, peer);
+	}
+	bench_expect_calls(&bench, CALL_QUEUED, 1);
+	bench_about(&bench, C, MSG_CANCEL, "c1");
+	bench_expect_outcome(&bench, C, "c1", CODE_CANCELLED);
+	bench_expect_calls(&bench, CALL_QUEUED, 0);
+}
+END_TEST
+
 START_TEST(a_worker_taken_for_dead_that_comes_back_is_told_to_stop)
 {
 	bench_worker(&bench, W, "tool:a", 1);
@@ -284,11 +353,15 @@ START_TEST(a_held_call_that_must_not_run_twice_and_is_known_nowhere_is_lost)
 }
 END_TEST
 
-START_TEST(a_flagged_call_that_must_not_run_twice_is_lost_at_once_later_on)
+START_TEST(a_flagged_call_that_must_not_run_twice_is_lost_when_no_worker_has_it)
 {
 	bench_worker(&bench, W, "tool:a", 1);
 	bench_flagged(&bench, C, "c1", WIRE_RESEND | WIRE_ONCE);
+	bench_pass(&bench, RECOVERY_MS + LIVENESS_MS - 100);
+	bench_expect_calls(&bench, CALL_HELD, 1);
+	bench_pass(&bench, 100);
 	bench_expect_outcome(&bench, C, "c1", CODE_WORKER_LOST);
+	ck_assert_uint_eq(core_count(bench.core, COUNTER_dispatched), 0);
 }
 END_TEST
 
@@ -391,6 +464,8 @@ tcase_broker_loss(void)
 	TCase *tcase = tcase_create("broker_loss");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase,
+	    a_call_that_must_not_run_twice_is_lost_when_its_worker_stays_silent_on_it);
 	tcase_add_test(tcase, a_silent_worker_is_dead_and_its_calls_run_elsewhere_first);
 	tcase_add_test(tcase, any_frame_counts_as_life);
 	tcase_add_test(tcase, after_a_gap_of_our_own_everybody_gets_grace);
@@ -402,6 +477,8 @@ tcase_broker_loss(void)
 	tcase_add_test(
 	    tcase, a_call_that_must_not_run_twice_ends_when_its_silent_worker_stays_away);
 	tcase_add_test(tcase, a_call_that_takes_five_workers_down_is_poison);
+	tcase_add_test(tcase, what_runs_beside_poison_is_told_from_it);
+	tcase_add_test(tcase, a_suspect_that_waits_can_be_cancelled);
 	tcase_add_test(tcase, a_worker_taken_for_dead_that_comes_back_is_told_to_stop);
 	tcase_add_test(tcase, a_worker_that_comes_back_takes_its_call_out_of_the_queue);
 	tcase_add_test(tcase, a_good_answer_is_good_from_whom_it_may_come);
@@ -412,7 +489,7 @@ tcase_broker_loss(void)
 	tcase_add_test(
 	    tcase, a_held_call_that_must_not_run_twice_and_is_known_nowhere_is_lost);
 	tcase_add_test(
-	    tcase, a_flagged_call_that_must_not_run_twice_is_lost_at_once_later_on);
+	    tcase, a_flagged_call_that_must_not_run_twice_is_lost_when_no_worker_has_it);
 	tcase_add_test(tcase, an_announced_call_is_met_by_its_call_later);
 	tcase_add_test(tcase,
 	    an_announced_call_that_was_asked_for_runs_elsewhere_when_its_worker_dies);

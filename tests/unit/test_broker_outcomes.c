@@ -96,6 +96,7 @@ START_TEST(a_settled_call_that_is_meant_again_runs_again)
 	bench_about(&bench, W, MSG_RESULT, "c1");
 	bench_about(&bench, C, MSG_RESULT_ACK, "c1");
 	bench_flagged(&bench, C, "c1", WIRE_RESEND);
+	bench_pass(&bench, SEEK_MS);
 	bench_expect(&bench, W, MSG_CALL, "c1");
 }
 END_TEST
@@ -121,6 +122,9 @@ START_TEST(the_next_owner_of_a_running_call_gets_its_result)
 	bench_coordinator(&bench, C2);
 	send_owned(C2, "c1", 2);
 	bench_expect(&bench, C2, MSG_CALL_ACK, "c1");
+	/* Takes the former owner's CALL_ACK back, and says that the call may run. */
+	ck_assert_uint_eq(
+	    bench_expect(&bench, C, MSG_BUSY, "c1")->header.flags, WIRE_RESEND);
 	bench_about(&bench, W, MSG_RESULT, "c1");
 	bench_expect_outcome(&bench, C2, "c1", CODE_OK);
 	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, NULL));
@@ -164,7 +168,9 @@ START_TEST(an_owner_of_the_past_cannot_draw_the_result_away)
 	bench_coordinator(&bench, C2);
 	send_owned(C2, "c1", 7);
 	send_owned(C, "c1", 6);
-	bench_expect(&bench, C, MSG_CALL_ACK, "c1"); /* be quiet */
+	/* No CALL_ACK: that is a promise of the outcome, and it is the owner's. */
+	ck_assert_uint_eq(
+	    bench_expect(&bench, C, MSG_BUSY, "c1")->header.flags, WIRE_RESEND);
 	bench_send(&bench, C,
 	    (struct header){ .type = MSG_CANCEL, .call_id = "c1", .epoch = 6 });
 	ck_assert_ptr_null(bench_sent(&bench, W, MSG_CANCEL, NULL));
@@ -173,6 +179,28 @@ START_TEST(an_owner_of_the_past_cannot_draw_the_result_away)
 	bench_send(&bench, C,
 	    (struct header){ .type = MSG_RESULT_ACK, .call_id = "c1", .epoch = 6 });
 	bench_expect_calls(&bench, CALL_KEPT, 1);
+}
+END_TEST
+
+/* After a failover, with a clock that was set back, the owner may have the lower epoch. */
+START_TEST(an_owner_of_the_past_is_shown_the_result_once_there_is_one)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_coordinator(&bench, C2);
+	send_owned(C2, "c1", 7);
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_expect_outcome(&bench, C2, "c1", CODE_OK);
+	send_owned(C, "c1", 6);
+	bench_expect_outcome(&bench, C, "c1", CODE_OK);
+	ck_assert_ptr_null(bench_sent(&bench, C, MSG_BUSY, NULL));
+	/* It stays whose it was: the broker sends it there again until it is acknowledged. */
+	bench_send(&bench, C,
+	    (struct header){ .type = MSG_RESULT_ACK, .call_id = "c1", .epoch = 6 });
+	bench_expect_calls(&bench, CALL_KEPT, 1);
+	bench_send(&bench, C2,
+	    (struct header){ .type = MSG_RESULT_ACK, .call_id = "c1", .epoch = 7 });
+	bench_expect_calls(&bench, CALL_KEPT, 0);
+	bench_expect(&bench, W, MSG_RESULT_ACK, "c1");
 }
 END_TEST
 
@@ -258,12 +286,75 @@ START_TEST(the_cancel_of_an_unknown_call_is_answered)
 }
 END_TEST
 
+/* A coordinator that slept asks for what the next owner of its run has settled. */
+START_TEST(what_a_later_owner_has_settled_does_not_run_again)
+{
+	bench_coordinator(&bench, C2);
+	bench_worker(&bench, W, "tool:a", 2);
+	send_owned(C2, "c1", 6);
+	bench_pass(&bench, SEEK_MS + 1);
+	bench_expect(&bench, W, MSG_CALL, "c1");
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_about(&bench, C2, MSG_RESULT_ACK, "c1");
+	send_owned(C, "c1", 5);
+	bench_expect(&bench, C, MSG_BUSY, "c1");
+	ck_assert_ptr_null(bench_sent(&bench, W, MSG_CALL, "c1"));
+	bench_pass(&bench, SEEK_MS + 1);
+	ck_assert_ptr_null(bench_sent(&bench, W, MSG_CALL, "c1"));
+	/* Its own, meant again, runs again. */
+	send_owned(C2, "c1", 6);
+	bench_pass(&bench, SEEK_MS + 1);
+	bench_expect(&bench, W, MSG_CALL, "c1");
+}
+END_TEST
+
+/* A held call is wanted no more, and a worker that comes late has it: it is told to stop. */
+START_TEST(a_held_call_is_not_cancelled_before_its_worker_could_come)
+{
+	send_owned(C, "c1", 5);
+	bench_expect_calls(&bench, CALL_HELD, 1);
+	bench_send(&bench, C,
+	    (struct header){ .type = MSG_CANCEL, .call_id = "c1", .epoch = 5 });
+	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, "c1"));
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_announce(&bench, W, "c1", CALL_RUNNING);
+	bench_expect(&bench, W, MSG_CANCEL, "c1");
+	send_owned(C, "c2", 5);
+	bench_send(&bench, C,
+	    (struct header){ .type = MSG_CANCEL, .call_id = "c2", .epoch = 5 });
+	bench_pass(&bench, SEEK_MS + 1);
+	bench_expect_outcome(&bench, C, "c2", CODE_CANCELLED);
+}
+END_TEST
+
+/* A worker that lives may not have come yet with the call. */
+START_TEST(a_new_broker_does_not_say_that_a_call_is_unknown)
+{
+	struct core_options options = core_defaults;
+
+	teardown();
+	options.session = "0123456789abcdef0123456789abcdef";
+	options.name = "broker-1";
+	bench_start_with(&bench, &options);
+	bench_coordinator(&bench, C);
+	bench_pass(&bench, options.recovery_ms + options.liveness_ms - 1);
+	bench_about(&bench, C, MSG_CANCEL, "c1");
+	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, "c1"));
+	bench_pass(&bench, 1);
+	bench_about(&bench, C, MSG_CANCEL, "c1");
+	bench_expect_outcome(&bench, C, "c1", CODE_UNKNOWN_CALL);
+}
+END_TEST
+
 TCase *
 tcase_broker_outcomes(void)
 {
 	TCase *tcase = tcase_create("broker_outcomes");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, what_a_later_owner_has_settled_does_not_run_again);
+	tcase_add_test(tcase, a_held_call_is_not_cancelled_before_its_worker_could_come);
+	tcase_add_test(tcase, a_new_broker_does_not_say_that_a_call_is_unknown);
 	tcase_add_test(tcase, a_call_is_sent_to_its_worker_until_it_is_acknowledged);
 	tcase_add_test(tcase, a_result_is_sent_until_it_is_acknowledged);
 	tcase_add_test(tcase, a_call_sent_again_is_not_run_again);
@@ -275,6 +366,7 @@ tcase_broker_outcomes(void)
 	tcase_add_test(
 	    tcase, a_result_whose_requester_vanishes_before_it_acknowledges_is_kept_too);
 	tcase_add_test(tcase, an_owner_of_the_past_cannot_draw_the_result_away);
+	tcase_add_test(tcase, an_owner_of_the_past_is_shown_the_result_once_there_is_one);
 	tcase_add_test(tcase, a_result_nobody_asks_for_is_given_up_in_the_end);
 	tcase_add_test(tcase, results_nobody_asks_for_are_bounded);
 	tcase_add_test(tcase, a_waiting_call_is_cancelled_by_the_broker);

@@ -156,11 +156,12 @@ END_TEST
 
 START_TEST(updates_are_collected_inner_first)
 {
-	ck_assert_value(arena,
-	    value_get(call(stub_chain(arena, use("A", "{'update': {'a': 1}}"),
-			  use("B", "{}"), use("C", "{'update': {'c': 3}}"), NULL)),
-		"updates"),
-	    "[{'c': 3}, {'a': 1}]");
+	const struct value *body =
+	    call(stub_chain(arena, use("A", "{'update': {'a': 1}}"), use("B", "{}"),
+		use("C", "{'update': {'c': 3}}"), NULL));
+
+	ck_assert_value(arena, value_get(body, "updates"), "[{'c': 3}, {'a': 1}]");
+	ck_assert_value(arena, value_get(body, "writers"), "['C', 'A']");
 }
 END_TEST
 
@@ -210,6 +211,9 @@ static const struct {
 	    "messages[0].type: must be one of human, ai, system, tool, remove" },
 	{ "{'update': [1]}",
 	    "fault: TypeError: A.wrap_model_call gave an update that is not a map" },
+	{ "{'update': {'jump_to': 'end'}}",
+	    "fault: TypeError: A.wrap_model_call gave an update with jump_to: only node "
+	    "hooks jump" },
 	{ "{'override': [['modle', 'x']]}",
 	    "fault: ValueError: A overrides \"modle\", which a model request has not; it "
 	    "has model, system_prompt, messages, tools, tool_choice, response_format and "
@@ -311,6 +315,25 @@ END_TEST
 
 /* --- the trace ---------------------------------------------------------------------- */
 
+START_TEST(a_command_of_a_wrap_updates_and_goes_nowhere)
+{
+	const struct value *body = call(stub_chain(
+	    arena, use("A", "{'command': {'update': {'n': 1}, 'goto': null}}"), NULL));
+
+	ck_assert_value(arena, value_get(body, "updates"), "[{'n': 1}]");
+	ck_assert_str_eq(
+	    outcome(stub_chain(arena, use("B", "{'catch': 'caught'}"),
+		use("A", "{'command': {'update': {}, 'goto': 'model'}}"), NULL)),
+	    "caught");
+	ck_assert_str_eq(
+	    outcome(stub_chain(arena, use("A", "{'command': {'goto': 'tools'}}"), NULL)),
+	    "fault: NotImplementedError: A.wrap_model_call gave a command with goto: "
+	    "around a model call only update counts; a node hook may jump");
+	ck_assert_str_eq(outcome(stub_chain(arena, use("A", "{'command': 1}"), NULL)),
+	    "fault: TypeError: A.wrap_model_call gave a command that is not a map");
+}
+END_TEST
+
 static void
 on_hook(void *arg, const char *node, bool failed, uint64_t us)
 {
@@ -358,6 +381,7 @@ tcase_chain_model(void)
 	tcase_add_test(tcase, a_provider_that_gives_nothing_is_a_failure);
 	tcase_add_test(tcase, no_wrap_absorbs_cancellation);
 	tcase_add_test(tcase, a_hook_that_sleeps_is_woken_by_cancellation);
+	tcase_add_test(tcase, a_command_of_a_wrap_updates_and_goes_nowhere);
 	tcase_add_test(tcase, the_runner_traces_each_hook);
 	return tcase;
 }

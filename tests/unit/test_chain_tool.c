@@ -418,6 +418,24 @@ START_TEST(a_wrap_asks_a_model)
 }
 END_TEST
 
+START_TEST(a_command_goes_to_a_node_and_needs_the_answer)
+{
+	ck_assert_value(arena,
+	    call(stub_chain(arena,
+		use("A", "{'goto': 'end', 'update': {'n': 1, 'messages': [{'type': "
+			 "'tool', 'content': 'x'}]}}"),
+		NULL)),
+	    "{'commands': [{'update': {'n': 1, 'messages': [{'type': 'tool', 'content': "
+	    "'x', 'tool_call_id': 'c1', 'status': 'success', 'name': 'add'}]}, 'goto': "
+	    "'end'}]}");
+	ck_assert_has(
+	    outcome(stub_chain(arena, use("A", "{'goto': 'end', 'update': {}}"), NULL)),
+	    "gave a command without a tool message that answers the call c1");
+	ck_assert_has(outcome(stub_chain(arena, use("A", "{'goto': 'end'}"), NULL)),
+	    "without a tool message");
+}
+END_TEST
+
 START_TEST(a_call_without_name_or_id_is_refused)
 {
 	play.request = literal(arena, "{'tool_call': {'name': 'add'}}");
@@ -458,6 +476,7 @@ tcase_chain_tool(void)
 	    tcase, a_hooks_mistake_is_fatal_and_names_it, 0, COUNT(misuses));
 	tcase_add_test(tcase, a_tool_of_a_middleware_sees_its_settings);
 	tcase_add_test(tcase, a_wrap_asks_a_model);
+	tcase_add_test(tcase, a_command_goes_to_a_node_and_needs_the_answer);
 	tcase_add_test(tcase, a_call_without_name_or_id_is_refused);
 	return tcase;
 }

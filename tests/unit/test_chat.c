@@ -4,6 +4,7 @@
 
 /* Interface under test */
 #include "chat.h"
+#include "literal.h"
 
 #include "sample_messages.h"
 
@@ -346,6 +347,32 @@ START_TEST(calls_without_an_id_do_not_stop_the_repair)
 }
 END_TEST
 
+/* What Redis gives back may be anything. */
+START_TEST(a_message_is_sound_when_others_can_rely_on_it)
+{
+	static const char *const sound[] = { "{'type': 'human', 'content': 'x'}",
+		"{'type': 'ai', 'content': '', 'tool_calls': [{'name': 'n', 'args': "
+		"{}}]}",
+		"{'type': 'ai', 'invalid_tool_calls': [{'args': '{'}]}",
+		"{'type': 'tool', 'content': 'x'}", "{'type': 'system'}" };
+	static const char *const damaged[] = { "null", "7", "{}", "{'type': 7}",
+		"{'type': 'robot'}", "{'type': 'ai', 'tool_calls': 1}",
+		"{'type': 'ai', 'tool_calls': [null]}",
+		"{'type': 'ai', 'tool_calls': [{'name': 7, 'args': {}}]}",
+		"{'type': 'ai', 'tool_calls': [{'name': 'n', 'args': []}]}",
+		"{'type': 'ai', 'tool_calls': [{'name': 'n', 'args': {}, 'id': 7}]}",
+		"{'type': 'ai', 'invalid_tool_calls': [7]}" };
+	size_t i;
+
+	for (i = 0; i < sizeof sound / sizeof *sound; i++)
+		ck_assert_msg(chat_is_sound(literal(arena, sound[i])), "%s", sound[i]);
+	for (i = 0; i < sizeof damaged / sizeof *damaged; i++)
+		ck_assert_msg(
+		    !chat_is_sound(literal(arena, damaged[i])), "%s", damaged[i]);
+	ck_assert(!chat_is_sound(NULL));
+}
+END_TEST
+
 TCase *tcase_chat(void);
 TCase *
 tcase_chat(void)
@@ -370,5 +397,6 @@ tcase_chat(void)
 	tcase_add_test(tcase, malformed_calls_are_answered_too);
 	tcase_add_test(tcase, a_call_id_used_again_is_another_call);
 	tcase_add_test(tcase, calls_without_an_id_do_not_stop_the_repair);
+	tcase_add_test(tcase, a_message_is_sound_when_others_can_rely_on_it);
 	return tcase;
 }

@@ -5,7 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bounds.h"
 #include "children.h"
+#include "json.h"
+#include "literal.h"
 #include "tool_trial.h"
 
 /* Interface under test */
@@ -134,6 +137,28 @@ START_TEST(gives_a_program_none_of_our_descriptors)
 }
 END_TEST
 
+START_TEST(gives_a_program_its_limits_and_no_new_privileges)
+{
+	const char *ask =
+	    "command: |\n  ulimit -c -S; ulimit -c -H; ulimit -d; ulimit -t\n"
+	    "  ulimit -f; ulimit -n; ulimit -p\n"
+	    "  sed -n 's/NoNewPrivs:.//p' /proc/self/status\n";
+
+	/* Kilobytes and blocks of 512 bytes, as sh counts. */
+	ck_assert_str_eq(
+	    content_of(arena_printf(arena, HEAD "timeout_ms: 30000\n%s", ask), "{}"),
+	    "0\n0\n4194304\n120\n2097152\n1024\n4096\n1");
+	ck_assert_str_eq(
+	    content_of(arena_printf(arena,
+			   HEAD "limits: {memory_bytes: 33554432, cpu_seconds: 7, "
+				"file_bytes: 1048576, open_files: 32, processes: 900, "
+				"gain_privileges: true}\n%s",
+			   ask),
+		"{}"),
+	    "0\n0\n32768\n7\n2048\n32\n900\n0");
+}
+END_TEST
+
 START_TEST(runs_what_stands_beside_the_file)
 {
 	FILE *script = fopen(path_of("here.sh"), "w");
@@ -186,6 +211,16 @@ static const struct {
 	    "took longer than its timeout_ms of 50 and was stopped" },
 	{ HEAD "command: [yes]\noutput_bytes_max: 1000\n", "ToolException",
 	    "wrote more than its output_bytes_max of 1000 bytes and was stopped" },
+	/* Programs that try. */
+	{ HEAD "limits: {cpu_seconds: 1}\ncommand: while :; do :; done\n",
+	    "ToolException", "used more than its cpu_seconds of 1 and was stopped" },
+	{ HEAD "limits: {file_bytes: 1000000}\n"
+	       "command: exec head -c 1000001 /dev/zero > big\n",
+	    "ToolException",
+	    "wrote a file of more than its file_bytes of 1000000 and was stopped" },
+	{ HEAD "limits: {memory_bytes: 16777216}\n"
+	       "command: head -c 100000000 /dev/zero | tail -n 1 > /dev/null\n",
+	    "ToolException", "exited with status 1: tail: memory exhausted" },
 	{ HEAD "command: echo '{'\noutput: json\n", "ToolException",
 	    "wrote no JSON although its output is json: " },
 };
@@ -270,6 +305,16 @@ has_started(void *arg)
 	return access(path_of("started"), F_OK) == 0;
 }
 
+/* It takes longer to end than a tool usually may. */
+START_TEST(gives_a_late_program_the_grace_that_its_file_says)
+{
+	fault_of(HEAD "timeout_ms: 100\ngrace_ms: 4000\ncommand: |\n"
+		      "  trap 'sleep 0.5; : > ended; exit' TERM\n"
+		      "  while :; do sleep 0.01; done\n");
+	ck_assert_int_eq(access(arena_printf(arena, "%s/ended", folder), F_OK), 0);
+}
+END_TEST
+
 START_TEST(leaves_no_grandchild_behind_when_it_is_cancelled)
 {
 	const struct fault *fault;
@@ -279,6 +324,51 @@ START_TEST(leaves_no_grandchild_behind_when_it_is_cancelled)
 	ck_assert(fault->control);
 	ck_assert_str_eq(fault->type, "CancelledError");
 	check_is_gone("pid");
+}
+END_TEST
+
+static const char careful[] =
+    HEAD "interrupts: true\ninput: none\ncommand: |\n"
+	 "  echo \"$FLOTILLA_ANSWERS ${FLOTILLA_ANSWER-none}\" >> ran\n"
+	 "  case ${FLOTILLA_ANSWER-} in\n"
+	 "    yes) echo paid; exit 0 ;;\n"
+	 "    '') echo '{\"pay\": 3}' ;;\n"
+	 "    *) echo '\"sure?\"' ;;\n"
+	 "  esac\n"
+	 "  exit 75\n";
+
+static const char *
+question_of(const char *answers)
+{
+	trial.answers = answers == NULL ? NULL : literal(arena, answers);
+	call(careful, "{}");
+	return json_text(arena, value_get(trial.body, "interrupt"));
+}
+
+START_TEST(asks_a_human_and_goes_on_with_the_answers)
+{
+	ck_assert_str_eq(question_of(NULL), "{\"pay\":3}");
+	ck_assert_str_eq(question_of("[{'n': 1}]"), "\"sure?\"");
+	trial.answers = literal(arena, "['no', 'yes']");
+	ck_assert_str_eq(content_of(careful, "{}"), "paid");
+	ck_assert_str_eq(content_of(HEAD "directory: .\ncommand: cat ran\n", "{}"),
+	    "[] none\n[{\"n\":1}] {\"n\":1}\n[\"no\",\"yes\"] yes");
+	/* Nobody else is told of answers. */
+	ck_assert_str_eq(
+	    content_of(HEAD "command: echo ${FLOTILLA_ANSWERS-none}\n", "{}"), "none");
+}
+END_TEST
+
+START_TEST(cannot_be_given_an_answer_that_no_variable_holds)
+{
+	char *long_text = arena_alloc(arena, TOOL_ARGUMENT_BYTES_MAX + 2);
+
+	memset(long_text, 'x', TOOL_ARGUMENT_BYTES_MAX + 1);
+	trial.answers =
+	    value_array_add(arena, value_empty_array(), value_str(arena, long_text));
+	call(careful, "{}");
+	ck_assert_ptr_nonnull(
+	    strstr(tool_trial_answer(&trial, "error"), "FLOTILLA_ANSWERS"));
 }
 END_TEST
 
@@ -293,6 +383,7 @@ tcase_command_tool(void)
 	    sizeof results / sizeof results[0]);
 	tcase_add_test(tcase, shows_a_program_only_the_variables_its_file_lists);
 	tcase_add_test(tcase, gives_a_program_none_of_our_descriptors);
+	tcase_add_test(tcase, gives_a_program_its_limits_and_no_new_privileges);
 	tcase_add_test(tcase, runs_what_stands_beside_the_file);
 	tcase_add_test(tcase, passes_megabytes_both_ways);
 	tcase_add_test(tcase, does_not_mind_a_program_that_ignores_its_input);
@@ -301,6 +392,9 @@ tcase_command_tool(void)
 	tcase_add_test(tcase, tells_the_model_what_it_must_not_pass);
 	tcase_add_test(tcase, says_that_a_program_has_gone_since);
 	tcase_add_test(tcase, leaves_no_grandchild_behind_when_it_is_late);
+	tcase_add_test(tcase, gives_a_late_program_the_grace_that_its_file_says);
 	tcase_add_test(tcase, leaves_no_grandchild_behind_when_it_is_cancelled);
+	tcase_add_test(tcase, asks_a_human_and_goes_on_with_the_answers);
+	tcase_add_test(tcase, cannot_be_given_an_answer_that_no_variable_holds);
 	return tcase;
 }

@@ -9,7 +9,7 @@
 
 /* Under test: examples/agents, found from the repository's root, with the tools of
  * examples/tools and those of the worker itself */
-#include "../../worker-tools/tool_paths.h"
+#include "yaml_paths.h"
 #include "../../worker-tools/tool_table.h"
 
 TCase *tcase_example_agents(void);
@@ -28,7 +28,7 @@ set_up(void)
 
 	arena = arena_new();
 	setenv("WORKSPACE", "/tmp", 1);
-	paths = tool_paths_expand(arena, folders, &error);
+	paths = yaml_paths_expand(arena, folders, &error);
 	ck_assert_msg(paths != NULL, "%s", error);
 	table = tool_table_new(all, paths, arena, &error);
 	ck_assert_msg(table != NULL, "%s", error);

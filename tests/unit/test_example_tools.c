@@ -10,7 +10,7 @@
 
 /* Under test: examples/tools, found from the repository's root */
 #include "../../worker-tools/command_tool.h"
-#include "../../worker-tools/tool_paths.h"
+#include "yaml_paths.h"
 
 TCase *tcase_example_tools(void);
 
@@ -108,7 +108,7 @@ START_TEST(each_is_a_good_tool_file_named_as_its_tool)
 {
 	static const char *const folder[] = { TOOLS, NULL };
 	const char *error = NULL;
-	const char *const *path = tool_paths_expand(trial.arena, folder, &error);
+	const char *const *path = yaml_paths_expand(trial.arena, folder, &error);
 	size_t count;
 
 	ck_assert_msg(path != NULL, "%s", error);

@@ -566,6 +566,8 @@ tcase_fiber(void)
 	tcase_add_test(tcase, no_more_fibers_than_the_limit_are_alive);
 #ifdef __SANITIZE_ADDRESS__ /* it catches SIGSEGV, reports and exits */
 	tcase_add_exit_test(tcase, a_stack_overflow_hits_the_guard_page, 1);
+#elif defined(__SANITIZE_THREAD__) /* so does this one */
+	tcase_add_exit_test(tcase, a_stack_overflow_hits_the_guard_page, 66);
 #else
 	tcase_add_test_raise_signal(tcase, a_stack_overflow_hits_the_guard_page, SIGSEGV);
 #endif

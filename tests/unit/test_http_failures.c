@@ -104,6 +104,19 @@ START_TEST(a_broken_answer_is_no_answer)
 }
 END_TEST
 
+/* The line goes on with a header that is not there. With SAN=1 this finds a curl that takes the one of
+ * the answer before, which is freed. */
+START_TEST(an_answer_that_begins_in_the_middle_of_a_header_is_none)
+{
+	http_trial_answer(HELLO, TINY_KEEP);
+	http_trial_answer("HTTP/1.1 200 OK\r\n folded: x\r\n\r\n", TINY_CLOSE);
+	http_trial_ask(&(struct http_request){ 0 });
+	ck_assert_str_eq(http_trial.response.body, "hello");
+	http_trial_ask(&(struct http_request){ 0 });
+	http_trial_check_failure(HTTP_CONNECTION, "");
+}
+END_TEST
+
 START_TEST(nobody_listens)
 {
 	tiny_http_destroy(&http_trial.server);
@@ -311,6 +324,7 @@ tcase_http_failures(void)
 	tcase_add_test(tcase, never_sends_a_request_twice_with_connections_to_spare);
 	tcase_add_loop_test(
 	    tcase, a_broken_answer_is_no_answer, 0, sizeof broken / sizeof broken[0]);
+	tcase_add_test(tcase, an_answer_that_begins_in_the_middle_of_a_header_is_none);
 	tcase_add_test(tcase, nobody_listens);
 	tcase_add_test(tcase, nobody_speaks_tls);
 	tcase_add_loop_test(

@@ -162,6 +162,17 @@ START_TEST(a_blocked_loop_notices_its_gap)
 }
 END_TEST
 
+START_TEST(a_long_turn_is_seen_as_lag)
+{
+	unsigned ms = 50;
+
+	timer = timer_start(loop, 1, 0, block, &ms);
+	other = timer_start(loop, 2, 0, stop, NULL);
+	loop_run(loop);
+	ck_assert_uint_ge(loop_lag_ms(loop), 49);
+}
+END_TEST
+
 static void
 block_for_arg(void *arg)
 {
@@ -413,6 +424,7 @@ tcase_loop(void)
 	tcase_add_test(tcase, a_repeating_timer_does_not_catch_up);
 	tcase_add_test(tcase, a_delay_counts_from_now_and_not_from_the_begin_of_the_turn);
 	tcase_add_test(tcase, a_blocked_loop_notices_its_gap);
+	tcase_add_test(tcase, a_long_turn_is_seen_as_lag);
 	tcase_add_test(tcase, a_gap_is_known_before_the_timers_that_it_delayed);
 	tcase_add_test(tcase, a_long_sleep_is_no_gap);
 	tcase_add_test(tcase, a_process_that_was_stopped_notices_its_gap);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "literal.h"
+#include "lua_kit.h"
 #include "options.h"
 
 /* Interface under test */
@@ -134,13 +136,14 @@ END_TEST
 
 /* --- the example -------------------------------------------------------------------- */
 
-START_TEST(the_code_in_the_guide_is_the_examples)
+/* Every block of C in the page is in the source. Returns how many there are. */
+static size_t
+count_code(const char *page, const char *source)
 {
-	const char *code = read_text("examples/plugin/token_budget.c");
-	const char *at = read_text("docs/middleware.md"), *end;
+	const char *code = read_text(source), *at = read_text(page), *end;
 	size_t blocks = 0;
 
-	while ((at = strstr(at, "```c\n")) != NULL) {
+	for (; (at = strstr(at, "```c\n")) != NULL; blocks++) {
 		at += strlen("```c\n");
 		end = strstr(at, "```");
 		ck_assert_ptr_nonnull(end);
@@ -148,6 +151,105 @@ START_TEST(the_code_in_the_guide_is_the_examples)
 		    strstr(code, arena_copy(arena, at, (size_t)(end - at))) != NULL,
 		    "not in the example:\n%.*s", (int)(end - at), at);
 		at = end + 3;
+	}
+	return blocks;
+}
+
+START_TEST(the_code_in_the_guides_is_the_examples)
+{
+	ck_assert_uint_ge(
+	    count_code("docs/middleware.md", "examples/plugin/token_budget.c"), 6);
+	ck_assert_uint_ge(
+	    count_code("docs/interrupts.md", "examples/plugin/ask_first.c"), 1);
+}
+END_TEST
+
+/* The next block of that language behind *at_p, which goes on behind it; NULL: none. */
+static const char *
+next_block(const char **at_p, const char *language)
+{
+	const char *fence = arena_printf(arena, "```%s\n", language);
+	const char *at = strstr(*at_p, fence), *end;
+
+	if (at == NULL)
+		return NULL;
+	at += strlen(fence);
+	end = strstr(at, "```");
+	ck_assert_ptr_nonnull(end);
+	*at_p = end + 3;
+	return arena_copy(arena, at, (size_t)(end - at));
+}
+
+/* Of the page of examples: each block is a part of its file. */
+START_TEST(the_code_of_the_examples_page_is_the_examples)
+{
+	static const char *const languages[] = { "c", "lua", "yaml" };
+	static const char *const names[] = { "early_exit", "logging", "latency",
+		"cached_response", "retry", "fallback", "transform", "call_tracker",
+		"dynamic_prompt" };
+	size_t kind, i;
+
+	for (kind = 0; kind < sizeof languages / sizeof *languages; kind++) {
+		const char *at = read_text("docs/middleware-examples.md"), *block;
+
+		for (i = 0; i < sizeof names / sizeof *names; i++) {
+			const char *path =
+			    arena_printf(arena, "examples/middleware/%s/%s.%s",
+				kind == 0 ? "c" : "lua", names[i], languages[kind]);
+
+			block = next_block(&at, languages[kind]);
+			ck_assert_msg(
+			    block != NULL && strstr(read_text(path), block) != NULL,
+			    "%s is another one than on the page:\n%s", path, block);
+		}
+		ck_assert_ptr_null(next_block(&at, languages[kind]));
+	}
+}
+END_TEST
+
+static const struct value *
+answer_no(struct turn *turn, const struct value *request)
+{
+	(void)request;
+	return value_map(turn->arena, "messages",
+	    literal(turn->arena, "[{'type': 'ai', 'content': 'No.'}]"), NULL);
+}
+
+/* Runs each hook that it has on something usual. */
+static void
+run_block(const char *block)
+{
+	const struct middleware_use *use = lua_use(arena, block,
+	    "{'state': {'calls': {'type': 'integer', 'default': 0, 'reducer': 'add'}}}");
+	const struct chain *chain = stub_chain(arena, use, NULL);
+	struct turn turn = { .arena = arena, .use = use, .call_model = answer_no };
+	struct play play = { .arena = arena };
+	int hook;
+
+	turn.messages = literal(arena, "[{'type': 'ai', 'content': 'Hm.'}]");
+	turn.state = literal(arena, "{'calls': 1}");
+	play.profile = literal(arena, "{'model': 'm:x', 'tools': ['add']}");
+	play.request = literal(arena,
+	    "{'messages': [], 'state': {'calls': 9}, 'tool': {'name': 'add'}, "
+	    "'tool_call': {'name': 'add', 'id': 'c', 'args': {'a': 1}}}");
+	for (hook = HOOK_BEFORE_AGENT; hook <= HOOK_AFTER_AGENT; hook++) {
+		if (use->hooks[hook])
+			chain_node_hook(&turn, (enum hook)hook);
+		ck_assert_msg(turn.fault == NULL, "%s\n%s", block,
+		    turn.fault == NULL ? "" : turn.fault->message);
+	}
+	ck_assert_ptr_null(
+	    strstr(stub_outcome(arena, play_model(&play, chain)), "fault"));
+	ck_assert_ptr_null(strstr(stub_outcome(arena, play_tool(&play, chain)), "fault"));
+}
+
+START_TEST(the_code_of_the_lua_page_runs)
+{
+	const char *at = read_text("docs/middleware-lua.md"), *block;
+	size_t blocks = 0;
+
+	while ((block = next_block(&at, "lua")) != NULL) {
+		run_block(block);
 		blocks++;
 	}
 	ck_assert_uint_ge(blocks, 6);
@@ -159,9 +261,12 @@ START_TEST(the_guide_names_every_hook)
 	const char *page = read_text("docs/middleware.md");
 	int hook;
 
-	for (hook = 0; hook < HOOK_COUNT; hook++)
+	for (hook = 0; hook < HOOK_COUNT; hook++) {
 		ck_assert_ptr_nonnull(strstr(
 		    page, arena_printf(arena, "| `%s` |", hook_name((enum hook)hook))));
+		ck_assert_ptr_nonnull(strstr(read_text("docs/middleware-lua.md"),
+		    arena_printf(arena, "`%s`", hook_name((enum hook)hook))));
+	}
 }
 END_TEST
 
@@ -173,7 +278,9 @@ tcase_middleware_docs(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, every_middlewares_page_has_its_table_of_settings);
-	tcase_add_test(tcase, the_code_in_the_guide_is_the_examples);
+	tcase_add_test(tcase, the_code_in_the_guides_is_the_examples);
+	tcase_add_test(tcase, the_code_of_the_examples_page_is_the_examples);
+	tcase_add_test(tcase, the_code_of_the_lua_page_runs);
 	tcase_add_test(tcase, the_guide_names_every_hook);
 	return tcase;
 }

@@ -60,12 +60,12 @@ START_TEST(every_field_of_a_request_can_be_replaced)
 	    use("A",
 		"{'override': [['model', 'x:y'], ['system_prompt', 's'], ['messages', "
 		"[]], ['tools', [{'name': 'mul'}]], ['tool_choice', {'name': 'mul'}], "
-		"['response_format', {'strategy': 'tool'}], ['model_settings', {'n': "
+		"['response_format', {'type': 'json_object'}], ['model_settings', {'n': "
 		"2}]]}"),
 	    NULL));
 	ck_assert_value(arena, play.seen,
 	    "{'model': 'x:y', 'system': 's', 'messages': [], 'tools': [{'name': 'mul'}], "
-	    "'choice': {'name': 'mul'}, 'format': {'strategy': 'tool'}, 'settings': "
+	    "'choice': {'name': 'mul'}, 'format': {'type': 'json_object'}, 'settings': "
 	    "{'n': "
 	    "2}}");
 }

@@ -174,7 +174,16 @@ static const struct {
 	  "}}}",
 	    "{'response_format':{'type':'json_schema','json_schema':{'name':'W','schema':"
 	    "{}}}}" },
-	{ "{'response_format':{'strategy':'tool','schema':{}}}", "{}" },
+	{ "{'response_format':{'strategy':'tool','schemas':[{'title':'W'}]}}", "{}" },
+	{ "{'response_format':{'strategy':'provider','schemas':[{'title':'The W.1',"
+	  "'description':'d','type':'object'}],'handle_errors':true}}",
+	    "{'response_format':{'type':'json_schema','json_schema':{'name':'The_W_1',"
+	    "'description':'d','schema':{'title':'The W.1','description':'d','type':"
+	    "'object'}}}}" },
+	{ "{'response_format':{'strategy':'provider','schemas':[{'title':'W'}],"
+	  "'strict':true}}",
+	    "{'response_format':{'type':'json_schema','json_schema':{'name':'W',"
+	    "'schema':{'title':'W'},'strict':true}}}" },
 	{ "{'response_format':{'type':'text'},'settings':{'response_format':{'type':"
 	  "'json_object'}}}",
 	    "{'response_format':{'type':'text'}}" },

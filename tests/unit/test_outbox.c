@@ -27,21 +27,6 @@ drop(struct parcel *parcel)
 }
 
 static void
-setup(void)
-{
-	now_ms = 5000;
-	parcels = 0;
-	outbox = outbox_new(CAPACITY, 0);
-}
-
-static void
-teardown(void)
-{
-	outbox_destroy(&outbox, drop);
-	ck_assert_int_eq(parcels, 0);
-}
-
-static void
 step(struct outbox_event event)
 {
 	size_t i;
@@ -50,6 +35,28 @@ step(struct outbox_event event)
 	for (i = 0; i < actions.count; i++)
 		if (actions.items[i].type == OUTBOX_FREE)
 			drop(actions.items[i].parcel);
+}
+
+static void
+up(uint32_t link)
+{
+	step((struct outbox_event){ .type = OUTBOX_UP, .link = link });
+}
+
+static void
+setup(void)
+{
+	now_ms = 5000;
+	parcels = 0;
+	outbox = outbox_new(CAPACITY, 0);
+	up(0);
+}
+
+static void
+teardown(void)
+{
+	outbox_destroy(&outbox, drop);
+	ck_assert_int_eq(parcels, 0);
 }
 
 static void
@@ -250,7 +257,7 @@ START_TEST(on_every_connection_all_is_announced_and_results_follow)
 	call("c1", 0);
 	call("c2", 0);
 	end("c2", false);
-	step((struct outbox_event){ .type = OUTBOX_UP });
+	up(0);
 	announce = sent(MSG_ANNOUNCE, NULL);
 	ck_assert_uint_eq(announce->header.call_count, 2);
 	ck_assert_str_eq(announce->header.calls[0].call_id, "c1");
@@ -268,11 +275,12 @@ START_TEST(many_calls_are_announced_in_several_messages)
 
 	outbox_destroy(&outbox, drop);
 	outbox = outbox_new(1000, 0);
+	up(0);
 	for (i = 0; i < 200; i++) {
 		snprintf(id, sizeof id, "c%zu", i);
 		call(id, 0);
 	}
-	step((struct outbox_event){ .type = OUTBOX_UP });
+	up(0);
 	for (i = 0; i < actions.count; i++) {
 		ck_assert_uint_le(
 		    actions.items[i].header.call_count, ANNOUNCED_CALLS_MAX);
@@ -284,7 +292,7 @@ END_TEST
 
 START_TEST(nothing_is_announced_when_there_is_nothing)
 {
-	step((struct outbox_event){ .type = OUTBOX_UP });
+	up(0);
 	ck_assert_uint_eq(actions.count, 0);
 }
 END_TEST
@@ -315,6 +323,17 @@ START_TEST(the_cancel_of_what_is_not_here_is_answered)
 	about(MSG_CANCEL, "c1");
 	ck_assert_uint_eq(sent(MSG_RESULT, "c1")->header.code, CODE_CANCELLED);
 	ck_assert_uint_eq(outbox_finished(outbox), 0);
+}
+END_TEST
+
+START_TEST(a_late_call_that_never_came_is_answered_as_expired)
+{
+	const struct header late = {
+		.type = MSG_CANCEL, .call_id = "c1", .code = CODE_EXPIRED
+	};
+
+	message(late);
+	ck_assert_uint_eq(sent(MSG_RESULT, "c1")->header.code, CODE_EXPIRED);
 }
 END_TEST
 
@@ -350,6 +369,34 @@ START_TEST(a_call_is_stopped_at_its_deadline)
 	ck_assert(!stopped("c1"));
 	end("c1", true);
 	ck_assert_uint_eq(sent(MSG_RESULT, "c1")->header.code, CODE_EXPIRED);
+}
+END_TEST
+
+/* Begun, and cut short: who is told that it was late might ask for it once more. */
+START_TEST(a_late_call_that_must_not_run_twice_is_uncertain)
+{
+	call("c1", WIRE_ONCE);
+	tick(60000);
+	ck_assert(stopped("c1"));
+	end("c1", true);
+	ck_assert_uint_eq(sent(MSG_RESULT, "c1")->header.code, CODE_WORKER_LOST);
+	call("c2", WIRE_ONCE);
+	message(
+	    (struct header){ .type = MSG_CANCEL, .call_id = "c2", .code = CODE_EXPIRED });
+	end("c2", true);
+	ck_assert_uint_eq(sent(MSG_RESULT, "c2")->header.code, CODE_WORKER_LOST);
+}
+END_TEST
+
+/* A call of its own ended so. */
+START_TEST(a_call_beneath_which_one_was_lost_is_uncertain)
+{
+	call("c1", WIRE_ONCE);
+	step(
+	    (struct outbox_event){ .type = OUTBOX_ENDED, .call_id = "c1", .lost = true });
+	ck_assert_uint_eq(sent(MSG_RESULT, "c1")->header.code, CODE_WORKER_LOST);
+	call("c1", WIRE_ONCE);
+	ck_assert(!started("c1"));
 }
 END_TEST
 
@@ -455,7 +502,7 @@ START_TEST(a_new_connection_hears_of_the_drain_too)
 {
 	call("c1", 0);
 	drain(60000);
-	step((struct outbox_event){ .type = OUTBOX_UP });
+	up(0);
 	ck_assert_ptr_nonnull(sent(MSG_DRAIN, NULL));
 }
 END_TEST
@@ -474,6 +521,41 @@ START_TEST(unacknowledged_results_are_bounded_the_oldest_goes)
 	ck_assert_uint_eq(outbox_lost(outbox), 1);
 	call("c0", 0);
 	ck_assert(started("c0"));
+}
+END_TEST
+
+START_TEST(a_probe_is_answered_the_way_calls_go_and_takes_no_slot)
+{
+	struct header report = { .type = MSG_PING };
+
+	call("c1", 0);
+	call("c2", 0);
+	about(MSG_PROBE, "p1");
+	ck_assert_ptr_nonnull(find(OUTBOX_START_PROBE, MSG_PROBE, "p1"));
+	ck_assert_ptr_null(sent(MSG_BUSY, NULL));
+	ck_assert_ptr_null(sent(MSG_PROBE, NULL));
+	outbox_report(outbox, &report);
+	ck_assert_uint_eq(report.load, 2);
+	step((struct outbox_event){ .type = OUTBOX_PROBED, .call_id = "p1" });
+	ck_assert_ptr_nonnull(sent(MSG_PROBE, "p1"));
+}
+END_TEST
+
+START_TEST(the_age_of_the_oldest_running_call_is_reported)
+{
+	struct header report = { .type = MSG_PING };
+
+	outbox_report(outbox, &report);
+	ck_assert_uint_eq(report.oldest_ms, 0);
+	call("c1", 0);
+	tick(300);
+	call("c2", 0);
+	tick(200);
+	outbox_report(outbox, &report);
+	ck_assert_uint_eq(report.oldest_ms, 500);
+	end("c1", false);
+	outbox_report(outbox, &report);
+	ck_assert_uint_eq(report.oldest_ms, 200);
 }
 END_TEST
 
@@ -500,8 +582,11 @@ tcase_outbox(void)
 	tcase_add_test(
 	    tcase, a_call_that_ended_well_before_it_noticed_the_cancel_is_a_good_one);
 	tcase_add_test(tcase, the_cancel_of_what_is_not_here_is_answered);
+	tcase_add_test(tcase, a_late_call_that_never_came_is_answered_as_expired);
 	tcase_add_test(tcase, a_call_that_was_taken_away_is_given_back_not_cancelled);
 	tcase_add_test(tcase, a_call_is_stopped_at_its_deadline);
+	tcase_add_test(tcase, a_late_call_that_must_not_run_twice_is_uncertain);
+	tcase_add_test(tcase, a_call_beneath_which_one_was_lost_is_uncertain);
 	tcase_add_test(tcase, an_idle_worker_is_drained_at_once);
 	tcase_add_test(
 	    tcase, a_draining_worker_takes_no_calls_and_is_done_when_results_are_settled);
@@ -513,5 +598,7 @@ tcase_outbox(void)
 	tcase_add_test(tcase, a_drain_ends_in_its_time);
 	tcase_add_test(tcase, a_new_connection_hears_of_the_drain_too);
 	tcase_add_test(tcase, unacknowledged_results_are_bounded_the_oldest_goes);
+	tcase_add_test(tcase, a_probe_is_answered_the_way_calls_go_and_takes_no_slot);
+	tcase_add_test(tcase, the_age_of_the_oldest_running_call_is_reported);
 	return tcase;
 }

@@ -5,13 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Interface under test */
 #include "process.h"
 
 #include "fiber.h"
+
+#define NOBODY 65534
 
 static struct loop *loop;
 static struct arena *arena;
@@ -43,6 +48,7 @@ teardown(void)
 	ck_assert_int_eq(rmdir(marker), 0);
 	arena_destroy(&arena);
 	loop_destroy(&loop);
+	process_close();
 }
 
 static bool
@@ -368,6 +374,8 @@ static const char *const long_scripts[] = {
 	"sleep 600 & echo $! > child; touch ready; wait",
 	/* that neither holds the pipes nor minds SIGTERM */
 	"(trap '' TERM; exec sleep 600) >/dev/null 2>&1 & echo $! >child; >ready; wait",
+	/* a daemon, which has a session of its own and lost its parent */
+	"setsid sh -c 'sh -c \"echo \\$\\$ >child; >ready; exec sleep 600\" &'; sleep 9",
 };
 
 START_TEST(a_cancel_ends_the_whole_group_before_it_returns)
@@ -411,20 +419,96 @@ START_TEST(grandchildren_that_do_not_are_ended_too)
 }
 END_TEST
 
-/* Nobody can find it then; but it must not hold us up. */
-START_TEST(a_grandchild_that_left_the_group_does_not_keep_us_waiting)
+START_TEST(a_grandchild_that_left_the_group_is_ended_too)
 {
-	FILE *file;
-	int pid;
-
 	run_shell("setsid sh -c 'echo $$ > child; exec sleep 600' & "
 		  "while ! [ -s child ]; do sleep 0.01; done; echo done");
 	ck_assert_int_eq(result.end, PROCESS_EXITED);
 	ck_assert_str_eq(result.output, "done\n");
-	file = fopen("child", "r");
-	ck_assert_int_eq(fscanf(file, "%d", &pid), 1);
-	fclose(file);
-	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	check_is_gone("child");
+}
+END_TEST
+
+static int
+id_in(const char *file)
+{
+	FILE *from = fopen(file, "r");
+	int pid;
+
+	ck_assert_ptr_nonnull(from);
+	ck_assert_int_eq(fscanf(from, "%d", &pid), 1);
+	fclose(from);
+	return pid;
+}
+
+static bool
+ended_is_gone(void *arg)
+{
+	(void)arg;
+	return kill(id_in("ended"), 0) == -1;
+}
+
+/* The kernel ends the child, the starter what that had started. */
+START_TEST(a_child_without_its_minder_is_ended_and_so_is_what_it_started)
+{
+	struct timer *tick = timer_start(loop, 1, 1, nothing, NULL);
+
+	run_shell_until(
+	    "setsid sleep 600 & echo $! >ended; echo $$ >child; echo $PPID >new; "
+	    "mv new ready; exec sleep 600",
+	    "ready");
+	ck_assert_int_eq(kill(id_in("ready"), SIGKILL), 0);
+	finish();
+	ck_assert_int_eq(result.end, PROCESS_SIGNALLED);
+	ck_assert_int_eq(result.status, SIGKILL);
+	check_is_gone("child");
+	loop_run_until(loop, ended_is_gone, NULL);
+	timer_stop(&tick);
+}
+END_TEST
+
+START_TEST(another_starter_takes_the_place_of_one_that_was_killed)
+{
+	/* The shell's parent is the minder, the minder's the starter. */
+	run_shell("cut -d ' ' -f 4 /proc/$PPID/stat >child");
+	ck_assert_int_eq(kill(id_in("child"), SIGKILL), 0);
+	run_shell("echo again");
+	ck_assert_int_eq(result.end, PROCESS_EXITED);
+	ck_assert_str_eq(result.output, "again\n");
+}
+END_TEST
+
+/* Not as root, for whom the limit is none. */
+static _Noreturn void
+run_without_forks(void)
+{
+	const struct rlimit none = { 0, 0 };
+
+	if (geteuid() == 0)
+		ck_assert_int_eq(setresuid(NOBODY, NOBODY, NOBODY), 0);
+	loop = loop_new();
+	run_shell("cut -d ' ' -f 4 /proc/$PPID/stat >child");
+	ck_assert_int_eq(prlimit(id_in("child"), RLIMIT_NPROC, &none, NULL), 0);
+	run_shell("echo never");
+	ck_assert_int_eq(result.end, PROCESS_NOT_STARTED);
+	ck_assert_str_eq(
+	    result.reason, "cannot run sh: resource temporarily unavailable");
+	_exit(EXIT_SUCCESS);
+}
+
+/* What never began must not look as if it had ended: it may be started again. */
+START_TEST(a_starter_that_cannot_fork_says_so)
+{
+	pid_t pid;
+	int status;
+
+	ck_assert_int_eq(chmod(".", 0777), 0);
+	pid = fork();
+	ck_assert_int_ne(pid, -1);
+	if (pid == 0)
+		run_without_forks();
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
 }
 END_TEST
 
@@ -484,7 +568,11 @@ tcase_process(void)
 	tcase_add_test(tcase, a_fiber_cancelled_before_starts_nothing);
 	tcase_add_test(tcase, grandchildren_that_hold_the_pipes_are_ended);
 	tcase_add_test(tcase, grandchildren_that_do_not_are_ended_too);
-	tcase_add_test(tcase, a_grandchild_that_left_the_group_does_not_keep_us_waiting);
+	tcase_add_test(tcase, a_grandchild_that_left_the_group_is_ended_too);
+	tcase_add_test(
+	    tcase, a_child_without_its_minder_is_ended_and_so_is_what_it_started);
+	tcase_add_test(tcase, another_starter_takes_the_place_of_one_that_was_killed);
+	tcase_add_test(tcase, a_starter_that_cannot_fork_says_so);
 	tcase_add_test(tcase, many_children_run_side_by_side);
 	return tcase;
 }

@@ -150,6 +150,9 @@ START_TEST(limits_and_times_are_those_of_the_code)
 	LIMIT(EXPIRE_GRACE_MS);
 	LIMIT(CALL_DEADLINE_MS);
 	LIMIT(CALL_ATTEMPTS_MAX);
+	LIMIT(PROBE_MS);
+	LIMIT(PROBE_WAIT_MS);
+	LIMIT(PROBE_DROP_MS);
 #undef LIMIT
 }
 END_TEST
@@ -394,10 +397,26 @@ result(void)
 	    value_array_add(arena, NULL, value_map(arena, "update", update, NULL)), NULL);
 }
 
+static const struct value *
+interrupt(void)
+{
+	return value_map(arena, "interrupt",
+	    value_map(arena, "question", value_str(arena, "Add 1 and -200?"), NULL),
+	    NULL);
+}
+
+static const struct value *
+answered(void)
+{
+	return value_map_with(arena, request(), "answers",
+	    value_array_add(arena, NULL, value_str(arena, "yes")));
+}
+
 static const struct {
 	const char *name;
 	const struct value *(*make)(void);
-} bodies[] = { { "catalog", catalog }, { "request", request }, { "result", result } };
+} bodies[] = { { "catalog", catalog }, { "request", request }, { "result", result },
+	{ "interrupt", interrupt }, { "answered", answered } };
 #define BODIES (sizeof bodies / sizeof bodies[0])
 
 START_TEST(body_vectors_are_what_we_write_and_read)

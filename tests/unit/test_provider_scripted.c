@@ -175,6 +175,18 @@ START_TEST(a_structured_reply_calls_the_tool_that_is_asked_for)
 	ck_assert_value(arena,
 	    value_get(provider_scripted.send(&endpoint, &given, &fault), "tool_calls"),
 	    "[{'name':'pick','args':{'a':1},'id':'structured','type':'tool_call'}]");
+	/* An output tool is there to be called for just this. */
+	given.tool_choice = literal(arena, "'any'");
+	given.response_format =
+	    literal(arena, "{'strategy':'tool','schemas':[{'title':'pick'}]}");
+	ck_assert_value(arena,
+	    value_get(provider_scripted.send(&endpoint, &given, &fault), "tool_calls"),
+	    "[{'name':'pick','args':{'a':1},'id':'structured','type':'tool_call'}]");
+	given.response_format =
+	    literal(arena, "{'strategy':'provider','schemas':[{'title':'pick'}]}");
+	ck_assert_str_eq(
+	    value_get_text(provider_scripted.send(&endpoint, &given, &fault), "content"),
+	    "{\"a\":1}");
 }
 END_TEST
 

@@ -194,7 +194,7 @@ END_TEST
 static const struct {
 	const char *name, *reason;
 } refused[] = {
-	{ "old_abi", "is made for middleware ABI 2, this is ABI 1" },
+	{ "old_abi", "is made for middleware ABI 4, this is ABI 3" },
 	{ "no_symbol", "has no symbol flotilla_middleware" },
 	{ "taken_name", "the name \"todo_list\" is taken" },
 	{ "same_twice", "brings \"one\" twice" },

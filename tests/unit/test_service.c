@@ -1,4 +1,5 @@
 #include <check.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Interface under test */
+#include "watchdog.h"
+
+/* Interfaces under test */
+#include "notify.h"
 #include "service.h"
 
 struct fixture {
@@ -154,6 +158,87 @@ START_TEST(without_a_drain_it_ends_on_the_first_signal)
 }
 END_TEST
 
+START_TEST(a_supervisor_that_wants_signs_of_life_gets_them)
+{
+	pid_t child;
+
+	setenv("WATCHDOG_USEC", "60000", 1);
+	child = start(HAS_NO_DRAIN, "60000");
+	unsetenv("WATCHDOG_USEC");
+	wait_for("READY=1");
+	wait_for("WATCHDOG=1");
+	wait_for("WATCHDOG=1");
+	kill(child, SIGTERM);
+	check_exit(child, 0);
+}
+END_TEST
+
+START_TEST(a_supervisor_that_does_not_read_holds_nobody_up)
+{
+	int sent = 0;
+
+	while (notify("WATCHDOG=1") == 0)
+		sent++;
+	ck_assert_int_gt(sent, 0);
+	ck_assert_int_eq(errno, EAGAIN);
+}
+END_TEST
+
+START_TEST(without_a_supervisor_nothing_is_said)
+{
+	unsetenv("NOTIFY_SOCKET");
+	ck_assert_int_eq(notify("WATCHDOG=1"), -1);
+	ck_assert_uint_eq(notify_watchdog_ms(), 0);
+	setenv("WATCHDOG_USEC", "30000000", 1);
+	ck_assert_uint_eq(notify_watchdog_ms(), 10000);
+	unsetenv("WATCHDOG_USEC");
+}
+END_TEST
+
+START_TEST(restarts_are_what_the_supervisor_says)
+{
+	static const struct {
+		const char *text;
+		uint64_t count;
+	} rows[] = { { "3", 3 }, { "", 0 }, { "-1", 0 }, { "many", 0 },
+		{ "99999999999999", 0 } };
+	size_t i;
+
+	ck_assert_uint_eq(notify_restarts(), 0);
+	for (i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		setenv("FLOTILLA_RESTARTS", rows[i].text, 1);
+		ck_assert_uint_eq(notify_restarts(), rows[i].count);
+	}
+	unsetenv("FLOTILLA_RESTARTS");
+}
+END_TEST
+
+static void
+stand_still(void *arg)
+{
+	(void)arg;
+	for (;;)
+		pause();
+}
+
+START_TEST(one_that_stands_still_ends_itself)
+{
+	static char program[] = "broker", flag[] = "--stuck-ms=100";
+	char *argv[] = { program, flag, NULL };
+	static struct fixture settings;
+	pid_t child = fork();
+
+	if (child == 0) {
+		close(STDERR_FILENO);
+		service = service_start("broker", table, &settings, 2, argv);
+		timer_start(service_loop(service), 1, 0, stand_still, NULL);
+		service_run(service, NULL, NULL);
+		_exit(99);
+	}
+	check_exit(child, WATCHDOG_STATUS);
+}
+END_TEST
+
 START_TEST(a_second_signal_ends_it_at_once_with_1)
 {
 	pid_t child = start(DRAINS_NEVER, "60000");
@@ -192,16 +277,18 @@ START_TEST(a_signal_before_it_runs_ends_it_with_0)
 }
 END_TEST
 
-START_TEST(its_name_is_that_of_the_program_and_the_process_unless_given)
+START_TEST(its_name_tells_program_machine_and_process_unless_given)
 {
 	static char program[] = "broker", flag[] = "--name", name[] = "east-1";
 	static char quiet[] = "--log-level=error";
 	char *plain[] = { program, quiet, NULL };
 	char *named[] = { program, quiet, flag, name, NULL };
-	char expected[64];
+	char host[33] = "", expected[64];
 	struct fixture settings;
 
-	snprintf(expected, sizeof expected, "broker-%ld", (long)getpid());
+	gethostname(host, sizeof host - 1);
+	host[strcspn(host, ".")] = '\0';
+	snprintf(expected, sizeof expected, "broker-%s-%ld", host, (long)getpid());
 	service = service_start("broker", table, &settings, 2, plain);
 	ck_assert_str_eq(settings.common.name, expected);
 	ck_assert_int_eq(service_stop(&service), EXIT_SUCCESS);
@@ -252,11 +339,15 @@ tcase_service(void)
 	tcase_add_loop_test(
 	    tcase, it_says_ready_drains_on_the_first_signal_and_ends_with_0, 0, 2);
 	tcase_add_test(tcase, without_a_drain_it_ends_on_the_first_signal);
+	tcase_add_test(tcase, a_supervisor_that_wants_signs_of_life_gets_them);
+	tcase_add_test(tcase, a_supervisor_that_does_not_read_holds_nobody_up);
+	tcase_add_test(tcase, without_a_supervisor_nothing_is_said);
+	tcase_add_test(tcase, restarts_are_what_the_supervisor_says);
+	tcase_add_test(tcase, one_that_stands_still_ends_itself);
 	tcase_add_test(tcase, a_second_signal_ends_it_at_once_with_1);
 	tcase_add_test(tcase, a_drain_that_takes_too_long_ends_it_with_1);
 	tcase_add_test(tcase, a_signal_before_it_runs_ends_it_with_0);
-	tcase_add_test(
-	    tcase, its_name_is_that_of_the_program_and_the_process_unless_given);
+	tcase_add_test(tcase, its_name_tells_program_machine_and_process_unless_given);
 	tcase_add_test(tcase, an_unknown_log_level_is_refused);
 	tcase_add_test(tcase, sessions_are_32_hex_digits_and_never_the_same);
 	return tcase;

@@ -57,6 +57,11 @@ static const struct {
 	{ "context: {type: objekt}", "/context", { "JSON Schema" } },
 	{ "tool_errors: rise", "/tool_errors", { "message", "\"raise\"?" } },
 	{ "tool_errors: true", "/tool_errors", { "raise", "a boolean" } },
+	{ "cache: often", "/cache", { "true, or {ttl: seconds}" } },
+	{ "cache: {tll: 1}", "/cache/tll", { "did you mean \"ttl\"" } },
+	{ "cache: {ttl: 0}", "/cache/ttl", { "from 0.001" } },
+	{ "cache: {ttl: long}", "/cache/ttl", { "must be seconds" } },
+	{ "debug: maybe", "/debug", { "true or false" } },
 	{ "recursion_limit: 0", "/recursion_limit", { "at least 1" } },
 	{ "recursion_limit: ten", "/recursion_limit", { "an integer" } },
 
@@ -149,6 +154,23 @@ static const struct {
 	    "/response_format/handle_errors/0", { "error type" } },
 	{ "response_format: {schema: {title: A}, tool_message_content: 1}",
 	    "/response_format/tool_message_content", { "a string" } },
+	{ "response_format: {schema: {title: A}, strict: 1}", "/response_format/strict",
+	    { "true or false" } },
+	{ "response_format: {schema: {title: 1}}", "/response_format/schema/title",
+	    { "a text" } },
+	{ "response_format: {title: A, handle_errors: true}", "/response_format/title",
+	    { "no key \"title\"" } },
+	{ "response_format: {handle_errors: true, schem: {}}", "/response_format/schem",
+	    { "did you mean \"schema\"?" } },
+	{ "response_format: {title: A, type: array}", "/response_format/type",
+	    { "\"object\"" } },
+	{ "tools: [A]\nresponse_format: {title: A, type: object}",
+	    "/response_format/title", { "a tool \"A\"" } },
+	{ "model_profile: true", "/model_profile", { "a map" } },
+	{ "model_profile: {structured_outpt: true}", "/model_profile/structured_outpt",
+	    { "did you mean \"structured_output\"?" } },
+	{ "model_profile: {structured_output: 1}", "/model_profile/structured_output",
+	    { "true or false" } },
 	{ "tools: [A]\nresponse_format: {schema: {title: A}}",
 	    "/response_format/schema/title", { "a tool \"A\"" } },
 
@@ -164,6 +186,8 @@ static const struct {
 
 	/* script */
 	{ "script: [hello]", "/script", { "a map" } },
+	{ "!model: scripted:a", "/model", { "scripted", "'a'" } },
+	{ "!model: scripted:a\nscript: {b: []}", "/model", { "no replies of 'a'" } },
 	{ "script: {x: hello}", "/script/x", { "list of replies" } },
 	{ "script: {x: [hello]}", "/script/x/0", { "a reply" } },
 	{ "script: {x: [{contents: hello}]}", "/script/x/0/contents",
@@ -377,6 +401,30 @@ START_TEST(the_response_format_has_one_form)
 }
 END_TEST
 
+START_TEST(a_bare_schema_stands_for_auto)
+{
+	const struct spec *spec =
+	    load("model: m:x\nresponse_format: {title: A, type: object}\n");
+
+	ck_assert_value(arena, spec->response_format,
+	    "{'strategy': 'auto', 'schemas': [{'title': 'A', 'type': 'object'}],"
+	    " 'handle_errors': true}");
+	spec = load("model: m:x\nresponse_format: {oneOf: [{title: A}, {title: B}]}\n");
+	ck_assert(spec_is_output_tool(spec, "A") && spec_is_output_tool(spec, "B"));
+}
+END_TEST
+
+START_TEST(the_model_profile_travels_with_the_model)
+{
+	const struct spec *spec =
+	    load("model: m:x\nmodel_profile: {structured_output: true}\n");
+
+	ck_assert_value(arena,
+	    value_get(spec_model_profile(arena, spec, NULL), "model_profile"),
+	    "{'structured_output': true}");
+}
+END_TEST
+
 START_TEST(one_of_at_the_top_is_a_union)
 {
 	const struct spec *spec = load("model: m:x\nresponse_format: {strategy: tool,"
@@ -433,6 +481,8 @@ tcase_spec(void)
 	tcase_add_test(
 	    tcase, fields_are_those_of_middleware_then_state_and_later_ones_win);
 	tcase_add_test(tcase, the_response_format_has_one_form);
+	tcase_add_test(tcase, a_bare_schema_stands_for_auto);
+	tcase_add_test(tcase, the_model_profile_travels_with_the_model);
 	tcase_add_test(tcase, one_of_at_the_top_is_a_union);
 	tcase_add_test(tcase, a_schema_without_title_gets_one_of_its_own);
 	tcase_add_test(tcase, the_provider_strategy_has_no_output_tools);

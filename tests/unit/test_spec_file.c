@@ -55,6 +55,33 @@ START_TEST(a_file_may_hold_several_agents)
 }
 END_TEST
 
+/* A file of code beside the agent's is read with it, and the agent keeps its text. */
+START_TEST(code_beside_the_file_becomes_part_of_the_agent)
+{
+	static const char agent[] = "model: m:x\nmiddleware:\n- model_retry\n"
+				    "- lua: {file: limit.lua}\n";
+	const struct spec *const *specs = NULL;
+	const char *error = NULL, *code = arena_printf(arena, "%s/limit.lua", folder);
+	const struct value *settings;
+	FILE *stream = fopen(code, "w");
+
+	ck_assert_ptr_nonnull(stream);
+	fputs("\nfunction before_model() end\n", stream);
+	fclose(stream);
+	ck_assert_msg(load_file(agent, &specs, &error) == 1, "%s", error);
+	ck_assert_str_eq(specs[0]->uses[1]->name, "limit");
+	settings =
+	    value_get(value_at(value_get(specs[0]->source, "middleware"), 1), "lua");
+	ck_assert_str_eq(value_get_text(settings, "file"), "limit.lua");
+	ck_assert_str_eq(
+	    value_get_text(settings, "code"), "\nfunction before_model() end\n");
+	unlink(code);
+	ck_assert_int_eq(load_file(agent, &specs, &error), -1);
+	ck_assert_ptr_nonnull(strstr(error, "support.agent.yaml:4:9: "));
+	ck_assert_ptr_nonnull(strstr(error, "limit.lua: No such file or directory"));
+}
+END_TEST
+
 static const struct {
 	const char *text, *at, *word;
 } bad_files[] = {
@@ -100,6 +127,7 @@ tcase_spec_file(void)
 	TCase *tcase = tcase_create("spec_file");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, code_beside_the_file_becomes_part_of_the_agent);
 	tcase_add_test(tcase, a_file_may_hold_several_agents);
 	tcase_add_loop_test(tcase, a_wrong_file_is_refused_with_line_and_reason, 0,
 	    sizeof bad_files / sizeof bad_files[0]);

@@ -222,6 +222,31 @@ START_TEST(an_ephemeral_field_lives_one_step)
 }
 END_TEST
 
+START_TEST(an_ephemeral_field_can_be_kept_in_front_of_the_step_that_sees_it)
+{
+	const struct value *kept;
+
+	open_state("flash: {ephemeral: true}, mood: {type: string}");
+	begin("{}");
+	ck_assert_ptr_null(state_ephemeral(state, arena));
+	ck_assert_step("{'flash': 1, 'mood': 'calm'}", NULL, NULL);
+	kept = value_copy(arena, state_ephemeral(state, arena));
+	ck_assert_value(arena, kept, "{'flash': 1}");
+	open_state("flash: {ephemeral: true}, mood: {type: string}");
+	state_restore(
+	    state, value_empty_array(), NULL, literal(arena, "{'mood': 'calm'}"), 0);
+	ck_assert_ptr_null(state_field(state, "flash"));
+	/* What is no ephemeral field, by now or ever, stays as it was stored. */
+	state_recall(state,
+	    value_map_merge(arena, kept, literal(arena, "{'mood': 'x', 'gone': 1}")));
+	ck_assert_value(
+	    arena, state_fields(state, arena), "{'flash': 1, 'mood': 'calm'}");
+	ck_assert_step("{'mood': 'busy'}", NULL, NULL);
+	ck_assert_ptr_null(state_field(state, "flash"));
+	ck_assert_ptr_null(state_ephemeral(state, arena));
+}
+END_TEST
+
 START_TEST(to_mend_the_messages_is_no_step_and_ends_no_ephemeral_field)
 {
 	const char *error = NULL;
@@ -395,6 +420,8 @@ tcase_state(void)
 	tcase_add_test(tcase, an_update_is_a_map);
 	tcase_add_test(tcase, a_step_is_applied_as_a_whole_or_not_at_all);
 	tcase_add_test(tcase, an_ephemeral_field_lives_one_step);
+	tcase_add_test(
+	    tcase, an_ephemeral_field_can_be_kept_in_front_of_the_step_that_sees_it);
 	tcase_add_test(
 	    tcase, to_mend_the_messages_is_no_step_and_ends_no_ephemeral_field);
 	tcase_add_test(tcase, an_untracked_field_lives_one_run);

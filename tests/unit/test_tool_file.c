@@ -103,8 +103,13 @@ START_TEST(reads_every_key)
 						  "timeout_ms: 250\n"
 						  "output_bytes_max: 10\n"
 						  "max_parallel: 2\n"
+						  "limits: {memory_bytes: 1048576, "
+						  "cpu_seconds: none, processes: 3, "
+						  "gain_privileges: true}\n"
 						  "return_direct: true\n"
-						  "idempotent: false\n");
+						  "idempotent: false\n"
+						  "uncertain: interrupt\n"
+						  "interrupts: true\n");
 
 	ck_assert_str_eq(tool->name, "find-file_2");
 	ck_assert_str_eq(tool->place, arena_printf(arena, "%s/tools.yaml:1:1", folder));
@@ -121,11 +126,18 @@ START_TEST(reads_every_key)
 	ck_assert_uint_eq(tool->timeout_ms, 250);
 	ck_assert_uint_eq(tool->output_bytes_max, 10);
 	ck_assert_uint_eq(tool->max_parallel, 2);
+	ck_assert_uint_eq(tool->limits.memory_bytes, 1048576);
+	ck_assert_uint_eq(tool->limits.cpu_seconds, 0);
+	ck_assert_uint_eq(tool->limits.processes, 3);
+	ck_assert_uint_eq(tool->limits.file_bytes, TOOL_FILE_BYTES);
+	ck_assert(tool->limits.may_gain_privileges);
+	ck_assert(tool->interrupts);
 	ck_assert_str_eq(json_text(arena, tool->definition),
 	    "{\"name\":\"find-file_2\",\"description\":\"Finds.\",\"parameters\":{"
 	    "\"type\":"
 	    "\"object\",\"properties\":{\"path\":{\"type\":\"string\"}},\"required\":["
-	    "\"path\"]},\"return_direct\":true,\"idempotent\":false,\"timeout_ms\":250}");
+	    "\"path\"]},\"return_direct\":true,\"idempotent\":false,\"uncertain\":"
+	    "\"interrupt\",\"timeout_ms\":250}");
 }
 END_TEST
 
@@ -142,6 +154,9 @@ START_TEST(fills_in_what_is_left_out)
 	ck_assert_uint_eq(tool->timeout_ms, TOOL_TIMEOUT_MS);
 	ck_assert_uint_eq(tool->output_bytes_max, TOOL_OUTPUT_BYTES_MAX);
 	ck_assert_uint_eq(tool->max_parallel, 0);
+	ck_assert_uint_eq(tool->limits.memory_bytes, TOOL_MEMORY_BYTES);
+	ck_assert_uint_eq(tool->limits.cpu_seconds, 240);
+	ck_assert(!tool->limits.may_gain_privileges);
 	ck_assert_str_eq(json_text(arena, value_get(tool->definition, "parameters")),
 	    "{\"type\":\"object\",\"properties\":{}}");
 	ck_assert(value_get_bool(tool->definition, "idempotent", false));
@@ -293,9 +308,19 @@ static const struct {
 	{ HEAD "command: a\ntimeout_ms: 10s\n", "4:", "a whole number" },
 	{ HEAD "command: a\ntimeout_ms: 1.5\n", "4:", "a whole number" },
 	{ HEAD "command: a\noutput_bytes_max: 9000000000\n", "4:", "from 1 to 1048576" },
+	{ HEAD "command: a\ngrace_ms: 5000\n", "4:", "from 1 to 4000" },
 	{ HEAD "command: a\nmax_parallel: -1\n", "4:", "from 0 to" },
+	{ HEAD "command: a\nlimits: 5\n", "4:9", "limits is a map" },
+	{ HEAD "command: a\nlimits: {memory_byte: 5}\n",
+	    "4:", "did you mean 'memory_bytes'" },
+	{ HEAD "command: a\nlimits: {memory_bytes: 5}\n", "4:24", "from 1048576 to" },
+	{ HEAD "command: a\nlimits: {cpu_seconds: many}\n", "4:23", "must be none, or" },
+	{ HEAD "command: a\nlimits: {gain_privileges: 1}\n", "4:27", "true or false" },
 	{ HEAD "command: a\nreturn_direct: 1\n", "4:", "true or false" },
 	{ HEAD "command: a\nidempotent: 'no'\n", "4:", "true or false" },
+	{ HEAD "command: a\nidempotent: false\nuncertain: maybe\n",
+	    "5:", "tell_model, interrupt or repeat" },
+	{ HEAD "command: a\nuncertain: repeat\n", "4:", "add idempotent: false" },
 	{ HEAD "command: a\n---\nname: u\n", "5:1", "'description' is missing" },
 };
 

@@ -181,6 +181,25 @@ START_TEST(says_why_nothing_started)
 }
 END_TEST
 
+START_TEST(a_question_is_json)
+{
+	struct verdict verdict = verdict_for(PROCESS_EXITED, 75, "{\"a\": 1}\n", "why");
+
+	ck_assert_str_eq(verdict.fault->message, "exited with status 75: why");
+	tool.interrupts = true;
+	verdict = verdict_for(PROCESS_EXITED, 75, "{\"a\": 1}\n", "why");
+	ck_assert(verdict.fault == NULL && verdict.content == NULL);
+	ck_assert_int_eq(value_get_int(verdict.asked, "a", 0), 1);
+	verdict = verdict_for(PROCESS_EXITED, 75, "null", "");
+	ck_assert(value_is(verdict.asked, VALUE_NIL));
+	verdict = verdict_for(PROCESS_EXITED, 75, "pay?", "");
+	ck_assert_str_eq(verdict.fault->type, "ToolException");
+	ck_assert_ptr_nonnull(strstr(verdict.fault->message, "wrote no JSON"));
+	verdict = verdict_for(PROCESS_EXITED, 74, "{}", "");
+	ck_assert_ptr_null(verdict.asked);
+}
+END_TEST
+
 TCase *
 tcase_verdict(void)
 {
@@ -194,6 +213,7 @@ tcase_verdict(void)
 	    tcase, takes_stdout_as_the_result, 0, sizeof texts / sizeof texts[0]);
 	tcase_add_test(tcase, keeps_a_nul_from_cutting_the_result);
 	tcase_add_test(tcase, checks_json);
+	tcase_add_test(tcase, a_question_is_json);
 	tcase_add_test(tcase, names_the_limit_that_was_hit);
 	tcase_add_test(tcase, names_the_signal);
 	tcase_add_test(tcase, lets_a_cancellation_through);

@@ -1,0 +1,37 @@
+/* stats: the tables of the brokers, asked for with a real message on a session of ours. */
+#ifndef STATS_H
+#define STATS_H
+
+#include "session.h"
+
+struct stats;
+
+/* Returns new: connects to every broker of the session. NULL after saying why. */
+struct stats *stats_new(struct session *session);
+
+/* Takes *stats_p. NULL is fine. */
+void stats_destroy(struct stats **stats_p);
+
+size_t stats_brokers(const struct stats *stats);
+const char *stats_endpoint(const struct stats *stats, size_t broker);
+
+/* Asks every broker and waits, on a fiber, until all have answered, at most wait_ms. Returns
+ * how many did, or -1 when it was interrupted. The answers are in arena. */
+int stats_ask(struct stats *stats, struct arena *arena, uint64_t wait_ms);
+
+/* The tables (docs/protocol.md, "Tables of the broker") that broker has answered the last
+ * stats_ask with; NULL: it did not answer. */
+const struct value *stats_tables(const struct stats *stats, size_t broker);
+
+/* The answers as the tables of one broker, in arena: sessions that a process has with several
+ * brokers are one row, sums are added up, `broker` is the first's. NULL when none answered. */
+const struct value *stats_merged(const struct stats *stats, struct arena *arena);
+
+/* Two brokers' tables as one, in arena. */
+const struct value *stats_merge(
+    struct arena *arena, const struct value *one, const struct value *other);
+
+/* Asks every broker that has answered to probe its workers now. */
+void stats_probe(struct stats *stats);
+
+#endif

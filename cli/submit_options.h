@@ -1,0 +1,24 @@
+/* submit_options: what flags of `submit` say of a run besides what it is to do, as fields of
+ * its entry in the inbox. */
+#ifndef SUBMIT_OPTIONS_H
+#define SUBMIT_OPTIONS_H
+
+#include "command.h"
+
+struct submit_options {
+	const char *after, *at, *deadline, *tenant, *webhook;
+	int64_t priority;
+	const char **metadata; /* "name=text" */
+};
+
+/* "90s", given as flag, as milliseconds in text, or NULL after saying why not. */
+const char *submit_duration(struct arena *arena, const char *flag, const char *text);
+
+/* {name: text} of pairs "name=text" (NULL-ended); NULL after saying which is none. */
+const struct value *submit_metadata(struct arena *arena, const char *const *pairs);
+
+/* Returns the fields in arena, or NULL after saying on stderr what is wrong. */
+const struct value *submit_options_fields(
+    struct arena *arena, const struct submit_options *options);
+
+#endif

@@ -1,0 +1,16 @@
+/* retention: threads whose time is over. */
+#ifndef RETENTION_H
+#define RETENTION_H
+
+#include "coordinator.h"
+
+/* What fl_submit is told of threads whose submissions say nothing of it, by --thread-ttl-ms and
+ * --thread-ttl-action; NULL: they are kept for ever. */
+const struct value *retention_usual(
+    const struct coordinator *coordinator, struct arena *arena);
+
+/* Deletes or prunes what is due in shard, and finishes deletions that somebody began. */
+void retention_sweep(
+    struct coordinator *coordinator, struct arena *arena, unsigned shard);
+
+#endif

@@ -1,0 +1,256 @@
+/* run_answer: what a resume answers of what a pause asks (run_round.c). */
+#include "run.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "chat.h"
+#include "json.h"
+
+#define SHOWN_BYTES 60
+
+static const char *
+ask_id(const struct value *kept)
+{
+	return value_get_text(value_get(kept, "ask"), "id");
+}
+
+static const struct value *
+ask_call(const struct value *kept)
+{
+	return value_get(value_get(value_get(kept, "ask"), "value"), "tool_call");
+}
+
+/* --- which answer is for which question ----------------------------------------------- */
+
+/* The ids that are asked for, as a text. */
+static const char *
+ask_ids(struct arena *arena, const struct value *round, size_t *count_r)
+{
+	const char *text = "";
+	size_t i;
+
+	*count_r = 0;
+	for (i = 0; i < value_size(round); i++) {
+		const char *id = ask_id(round->pairs[i].value);
+
+		if (id != NULL)
+			text = arena_printf(
+			    arena, "%s%s'%s'", text, (*count_r)++ > 0 ? ", " : "", id);
+	}
+	return text;
+}
+
+bool
+run_answer_wanted(const struct value *round)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(round); i++)
+		if (ask_id(round->pairs[i].value) != NULL)
+			return true;
+	return false;
+}
+
+static bool
+is_asked(const struct value *round, const char *id)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(round); i++)
+		if (ask_id(round->pairs[i].value) != NULL &&
+		    strcmp(ask_id(round->pairs[i].value), id) == 0)
+			return true;
+	return false;
+}
+
+/* "r1.2.0", "r1.2.0~1", "r1.2.0:1": what we make is never meant as an answer. */
+static bool
+looks_like_id(const char *key)
+{
+	const char *last = strrchr(key, '.'), *at = last;
+
+	if (last == NULL)
+		return false;
+	while (at > key && isdigit((unsigned char)at[-1]))
+		at--;
+	if (at == last || at <= key + 1 || at[-1] != '.')
+		return false;
+	at = last + 1 + strspn(last + 1, "0123456789abcdefghijklmnopqrstuvwxyz");
+	if (at > last + 1 && (*at == '~' || *at == ':') && isdigit((unsigned char)at[1]))
+		at += 1 + strspn(at + 1, "0123456789");
+	return at > last + 1 && *at == '\0';
+}
+
+/* The first key of answer that is no id asked for, or NULL. */
+static const char *
+unasked(const struct value *round, const struct value *answer)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(answer); i++)
+		if (!is_asked(round, value_text(answer->pairs[i].key)))
+			return value_text(answer->pairs[i].key);
+	return NULL;
+}
+
+/* It answers by id: one key of it is an id that is asked, or all look like one. */
+static bool
+is_by_id(const struct value *round, const struct value *answer)
+{
+	size_t ids = 0, i;
+
+	for (i = 0; value_is(answer, VALUE_MAP) && i < answer->size; i++) {
+		if (is_asked(round, value_text(answer->pairs[i].key)))
+			return true;
+		ids += looks_like_id(value_text(answer->pairs[i].key));
+	}
+	return ids > 0 && ids == answer->size;
+}
+
+static enum go
+wrong_id(struct run *run, const struct value *round, const char *id)
+{
+	size_t count;
+	const char *ids = ask_ids(run->arena, round, &count);
+
+	return run_fail(run, "ValueError",
+	    "resume: no interrupt '%s' waits on thread '%s'; %s: %s", id, run->thread,
+	    count == 1 ? "this one does" : "these do", ids);
+}
+
+static const struct value *
+to_the_only_one(struct run *run, const struct value *round, const struct value *answer)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(round); i++)
+		if (ask_id(round->pairs[i].value) != NULL)
+			return value_map(
+			    run->arena, ask_id(round->pairs[i].value), answer, NULL);
+	return value_empty_map();
+}
+
+/* The answers by id: answer itself when it is a map of them, or to the only one. */
+static enum go
+by_id(struct run *run, const struct value *round, const struct value *answer,
+    const struct value **answers_r)
+{
+	size_t count;
+	const char *ids = ask_ids(run->arena, round, &count);
+
+	if (value_is_nil(answer))
+		return run_fail(run, "ValueError",
+		    "resume: thread '%s' waits for an answer to %s, and null is none",
+		    run->thread, ids);
+	if (is_by_id(round, answer)) {
+		*answers_r = answer;
+		return unasked(round, answer) == NULL
+			   ? GO_ON
+			   : wrong_id(run, round, unasked(round, answer));
+	}
+	if (count != 1)
+		return run_fail(run, "ValueError",
+		    "resume: %zu interrupts wait for an answer, so it must be a map of "
+		    "their ids to answers, and no others: %s",
+		    count, ids);
+	*answers_r = to_the_only_one(run, round, answer);
+	return GO_ON;
+}
+
+/* --- what an answer does --------------------------------------------------------------- */
+
+static enum go
+refuse_answer(struct run *run, const char *id, const struct value *answer)
+{
+	return run_fail(run, "ValueError",
+	    "resume: the answer to '%s' must be \"repeat\", \"fail\" or {\"respond\": "
+	    "\"text\"}, not %.*s",
+	    id, SHOWN_BYTES, json_text(run->arena, answer));
+}
+
+static const struct value *
+responded(struct run *run, const struct value *tool_call, const char *text)
+{
+	struct arena *arena = run->arena;
+	const struct value *message =
+	    chat_tool(arena, text, value_get_text(tool_call, "id"),
+		value_get_text(tool_call, "name"), "success");
+	const struct value *command = value_map(arena, "update",
+	    value_map(arena, "messages", value_array(arena, &message, 1), NULL), NULL);
+
+	return value_map(arena, "commands", value_array(arena, &command, 1), NULL);
+}
+
+static void
+decided_event(
+    struct run *run, const struct value *kept, const char *id, const struct value *answer)
+{
+	run_event(run, "decided",
+	    value_map(run->batch, "call", value_str(run->batch, id), "tool",
+		value_copy(run->batch, value_get(ask_call(kept), "name")), "answer",
+		value_copy(run->batch, answer), NULL));
+}
+
+/* A call whose fate is unknown. */
+static enum go
+decide(struct run *run, const struct value *kept, const struct value *answer,
+    const struct value **kept_r)
+{
+	const char *id = ask_id(kept), *text = value_get_text(answer, "respond");
+	const struct value *call = ask_call(kept);
+	const char *name = value_get_text(call, "name");
+
+	*kept_r = value_map_with(run->arena, kept, "ask", NULL);
+	if (value_text_is(answer, "fail")) {
+		run->applied = true; /* the pause is over, too */
+		return run_fail(run, "UncertainError",
+		    "nobody knows whether call '%s' of tool '%s' took effect, and the "
+		    "answer was to give up",
+		    id, name != NULL ? name : "?");
+	}
+	if (value_is(answer, VALUE_MAP) && value_size(answer) == 1 && text != NULL)
+		*kept_r = value_map_with(
+		    run->arena, *kept_r, "outcome", responded(run, call, text));
+	else if (!value_text_is(answer, "repeat"))
+		return refuse_answer(run, id, answer);
+	decided_event(run, kept, id, answer);
+	return GO_ON;
+}
+
+/* A call that asked itself: it runs again, with one answer more. */
+static const struct value *
+answered(struct run *run, const struct value *kept, const struct value *answer)
+{
+	struct arena *arena = run->arena;
+	const struct value *answers = value_get(kept, "answers");
+
+	decided_event(run, kept, ask_id(kept), answer);
+	answers = value_array_add(
+	    arena, answers != NULL ? answers : value_empty_array(), answer);
+	kept = value_map_with(arena, kept, "answers", answers);
+	kept = value_map_with(arena, kept, "interrupt", NULL);
+	return value_map_with(arena, kept, "ask", NULL);
+}
+
+enum go
+run_answer(struct run *run, const struct value *round, const struct value *answer)
+{
+	struct value_fields decided = { .arena = run->arena };
+	const struct value *answers = NULL, *kept, *one;
+	enum go go = by_id(run, round, answer, &answers);
+	size_t i;
+
+	for (i = 0; go == GO_ON && i < value_size(round); i++) {
+		kept = round->pairs[i].value;
+		one = ask_id(kept) != NULL ? value_get(answers, ask_id(kept)) : NULL;
+		if (one != NULL && value_get_bool(kept, "interrupt", false))
+			kept = answered(run, kept, one);
+		else if (one != NULL)
+			go = decide(run, kept, one, &kept);
+		value_fields_set(&decided, value_text(round->pairs[i].key), kept);
+	}
+	if (go == GO_ON)
+		run->round = value_fields_end(&decided);
+	return go;
+}

@@ -1,0 +1,209 @@
+/* run_command: what tool calls answered, as writes of the step and as the node to go on at. The
+ * worker may be anybody's: what its commands must be is checked here (semantics.md 4.2.7). */
+#include "run.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "chat.h"
+
+static const char *
+tool_of(const struct value *tool_call)
+{
+	const char *name = value_get_text(tool_call, "name");
+
+	return name != NULL ? name : "?";
+}
+
+/* --- the tool message that answers --------------------------------------------------- */
+
+struct answers {
+	const struct value *first; /* the message, or NULL */
+	size_t count, others;
+	bool wiped; /* all messages are removed: nothing is left to answer */
+};
+
+static void
+count_message(struct answers *answers, const struct value *message, const char *id)
+{
+	if (chat_is(message, "tool") && id != NULL &&
+	    value_text_is(value_get(message, "tool_call_id"), id)) {
+		answers->first = answers->count == 0 ? message : answers->first;
+		answers->count++;
+	} else if (value_text_is(value_get(message, "id"), REMOVE_ALL)) {
+		answers->wiped = true;
+	} else {
+		answers->others++;
+	}
+}
+
+static struct answers
+answers_of(const struct value *tool_call, const struct value *commands)
+{
+	const char *id = value_get_text(tool_call, "id");
+	struct answers answers = { 0 };
+	size_t i, j;
+
+	for (i = 0; i < value_size(commands); i++) {
+		const struct value *messages =
+		    value_get(value_get(value_at(commands, i), "update"), "messages");
+
+		if (value_is(messages, VALUE_MAP))
+			count_message(&answers, messages, id);
+		for (j = 0; value_is(messages, VALUE_ARRAY) && j < messages->size; j++)
+			count_message(&answers, messages->items[j], id);
+	}
+	return answers;
+}
+
+bool
+run_command_succeeded(const struct value *tool_call, const struct value *commands)
+{
+	struct answers answers = answers_of(tool_call, commands);
+
+	return answers.first != NULL &&
+	       !value_text_is(value_get(answers.first, "status"), "error");
+}
+
+/* --- form --------------------------------------------------------------------------- */
+
+static const struct fault *
+flaw(struct arena *arena, const struct value *tool_call, const char *format, ...)
+{
+	struct fault *fault;
+	va_list args;
+
+	va_start(args, format);
+	fault = fault_new(arena, "ValueError", "tool %s %s", tool_of(tool_call),
+	    arena_vprintf(arena, format, args));
+	va_end(args);
+	fault->retryable = false;
+	return fault;
+}
+
+static const struct fault *
+command_flaw(
+    struct arena *arena, const struct value *tool_call, const struct value *command)
+{
+	const struct value *update = value_get(command, "update");
+	size_t i;
+
+	if (!value_is(command, VALUE_MAP))
+		return flaw(arena, tool_call, "gave a command that is not a map");
+	if (!value_is_nil(update) && !value_is(update, VALUE_MAP))
+		return flaw(arena, tool_call, "gave a command whose update is not a map");
+	for (i = 0; i < command->size; i++) {
+		const char *key = value_text(command->pairs[i].key);
+
+		if (strcmp(key, "update") != 0 && strcmp(key, "goto") != 0 &&
+		    !value_is_nil(command->pairs[i].value))
+			return flaw(arena, tool_call,
+			    "gave a command with '%s'; it may have update and goto", key);
+	}
+	return NULL;
+}
+
+const struct fault *
+run_command_flaw(
+    struct arena *arena, const struct value *tool_call, const struct value *commands)
+{
+	struct answers answers = answers_of(tool_call, commands);
+	const struct fault *fault = NULL;
+	size_t i;
+
+	if (!value_is(commands, VALUE_ARRAY))
+		return flaw(arena, tool_call, "gave no list of commands");
+	for (i = 0; i < commands->size && fault == NULL; i++)
+		fault = command_flaw(arena, tool_call, commands->items[i]);
+	if (fault != NULL || answers.count == 1 ||
+	    (answers.count == 0 && answers.others == 0 && answers.wiped))
+		return fault;
+	if (answers.count == 0)
+		return flaw(arena, tool_call,
+		    "gave no tool message that answers the call %s",
+		    value_get_text(tool_call, "id"));
+	return flaw(arena, tool_call,
+	    "gave %zu tool messages that answer the call %s: it takes one", answers.count,
+	    value_get_text(tool_call, "id"));
+}
+
+/* --- where to ----------------------------------------------------------------------- */
+
+static const char *
+node_called(const struct run *run, const char *name)
+{
+	const struct graph *graph = run->agent->graph;
+
+	/* As the jump of that name: through the after_agent hooks. */
+	if (jump_from_name(name) == JUMP_END)
+		return graph->nodes[graph->exit].name;
+	return name;
+}
+
+/* At most one node runs at a time: all commands of a step must agree. */
+static enum go
+go_to(struct run *run, struct step_result *result, const struct value *tool_call,
+    const struct value *target)
+{
+	const char *node;
+
+	if (!value_is(target, VALUE_STR))
+		return run_fail(run, "ValueError",
+		    "tool %s goes to %s: goto takes the name of a node, or a list with "
+		    "one",
+		    tool_of(tool_call),
+		    target->type == VALUE_MAP ? "a Send" : "what is no text");
+	node = node_called(run, target->text);
+	if (graph_find(run->agent->graph, node) == -1)
+		return run_fail(run, "ValueError",
+		    "tool %s goes to '%s', which is no node of agent '%s'",
+		    tool_of(tool_call), target->text, run->agent->spec->name);
+	if (result->go_to != NULL && strcmp(result->go_to, node) != 0)
+		return run_fail(run, "ValueError",
+		    "tool %s goes to '%s' and tool %s to '%s' in one step: at most one "
+		    "node runs at a time",
+		    result->go_to_by, result->go_to, tool_of(tool_call), node);
+	result->go_to = node;
+	result->go_to_by = arena_strdup(run->scratch, tool_of(tool_call));
+	return GO_ON;
+}
+
+static enum go
+go_to_all(struct run *run, struct step_result *result, const struct value *tool_call,
+    const struct value *targets)
+{
+	enum go go = GO_ON;
+	size_t i;
+
+	if (value_is_nil(targets))
+		return GO_ON;
+	if (!value_is(targets, VALUE_ARRAY))
+		return go_to(run, result, tool_call, targets);
+	for (i = 0; i < targets->size && go == GO_ON; i++)
+		go = go_to(run, result, tool_call, targets->items[i]);
+	return go;
+}
+
+enum go
+run_command_apply(struct run *run, struct step_result *result,
+    const struct value *tool_call, const struct value *commands)
+{
+	struct arena *arena = run->scratch;
+	const char *id = value_get_text(tool_call, "id");
+	const struct value *writer = value_printf(
+	    arena, "tools:%s (%s)", tool_of(tool_call), id != NULL ? id : "?");
+	enum go go = GO_ON;
+	size_t i;
+
+	for (i = 0; i < value_size(commands) && go == GO_ON; i++) {
+		const struct value *command = value_at(commands, i);
+		const struct value *update = value_get(command, "update");
+
+		value_list_add(&result->writers, writer);
+		value_list_add(&result->updates,
+		    value_is_nil(update) ? value_empty_map() : value_copy(arena, update));
+		go = go_to_all(run, result, tool_call,
+		    value_copy(arena, value_get(command, "goto")));
+	}
+	return go;
+}

@@ -1,0 +1,140 @@
+/* run_round: a step that pauses until a human has answered: a round of tool calls, of which the
+ * others are done, a model's call, a node hook. What it has so far is kept in the thread's
+ * head, as `round`:
+ *
+ *	{<index>: {id, key, answers?, outcome | ask | (neither: to be sent), interrupt?}, ...}
+ *
+ * id is the tool call's (or the node's name), key the idempotency key, ask {id, value, node,
+ * tool_call_id?} what is asked: by the call itself, when `interrupt` is true, else by us, since
+ * the call's fate is unknown. answers are those to the call's interrupts so far, in order. The
+ * run that resumes takes it from there: what has an outcome is not run again, what runs again
+ * keeps its key under the new run's call id. */
+#include "run.h"
+
+#include <stdio.h>
+
+#include "bounds.h"
+
+/* What the head, a record and an event put around it. */
+#define DEPTH_AROUND 8u
+
+void
+run_round_recall(struct run *run, size_t index, struct effect *effect)
+{
+	char text[32];
+	const struct value *kept, *ask;
+
+	snprintf(text, sizeof text, "%zu", index);
+	kept = value_get(run->round, text);
+	if (kept == NULL || !value_equal(value_get(kept, "id"), effect->name))
+		return;
+	ask = value_get(kept, "ask");
+	effect->call.key = value_get_text(kept, "key");
+	effect->answers = value_get(kept, "answers");
+	if (value_has(kept, "outcome"))
+		effect->known = value_get(kept, "outcome");
+	else if (ask != NULL && value_get_bool(kept, "interrupt", false))
+		effect->known =
+		    value_map(run->scratch, "interrupt", value_get(ask, "value"), NULL);
+	else if (ask != NULL)
+		effect->known = value_map(run->scratch, "ask", ask, NULL);
+}
+
+static bool
+is_interrupt(const struct value *outcome)
+{
+	return value_has(outcome, "interrupt") && !value_has(outcome, "fault");
+}
+
+bool
+run_round_asks(const struct value *outcome)
+{
+	return value_has(outcome, "ask") || is_interrupt(outcome);
+}
+
+/* The same until it is answered: the call's key, and how many answers it has had. */
+static const struct value *
+interrupt_ask(struct run *run, const struct effect *effect, const char *key,
+    const struct value *outcome)
+{
+	struct arena *arena = run->arena;
+
+	return value_map(arena, "id",
+	    value_printf(arena, "%s:%zu", key, value_size(effect->answers) + 1), "value",
+	    value_copy(arena, value_get(outcome, "interrupt")), "node",
+	    value_str(arena, run_node(run)->name), "tool_call_id",
+	    effect->tool_call != NULL ? value_copy(arena, effect->name) : NULL, NULL);
+}
+
+static const struct value *
+kept_call(struct run *run, const struct effect *effect, const struct value *outcome)
+{
+	struct arena *arena = run->arena;
+	const char *key = effect->call.key != NULL ? effect->call.key : effect->call.id;
+	const struct value *ask = value_get(outcome, "ask");
+	bool interrupt = is_interrupt(outcome);
+
+	if (interrupt)
+		ask = interrupt_ask(run, effect, key, outcome);
+	else if (ask != NULL)
+		ask = value_copy(arena, ask);
+	else /* What was lost on the way is told already. */
+		outcome = value_map_with(
+		    arena, value_map_with(arena, outcome, "lost", NULL), "then", NULL);
+	return value_map(arena, "id", value_copy(arena, effect->name), "key",
+	    value_str(arena, key), "answers",
+	    effect->answers != NULL ? value_copy(arena, effect->answers) : NULL, "ask",
+	    ask, "interrupt", interrupt ? value_bool(true) : NULL, "outcome",
+	    ask == NULL ? value_copy(arena, outcome) : NULL, NULL);
+}
+
+/* Nesting of value, counted as far as it is allowed. */
+static unsigned
+depth_of(const struct value *value, unsigned most)
+{
+	bool map = value_is(value, VALUE_MAP);
+	unsigned deepest = 0, one;
+	size_t i;
+
+	if (most == 0 || (!map && !value_is(value, VALUE_ARRAY)))
+		return 0;
+	for (i = 0; i < value->size; i++) {
+		one = depth_of(map ? value->pairs[i].value : value->items[i], most - 1);
+		deepest = one > deepest ? one : deepest;
+	}
+	return deepest + 1;
+}
+
+enum go
+run_round_pause(struct run *run, const struct effect *effects,
+    const struct value *const *outcomes, size_t count)
+{
+	struct value_fields round = { .arena = run->arena };
+	struct value_list asks = { .arena = run->batch };
+	const struct value *interrupts, *kept;
+	bool interrupt = false;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		kept = kept_call(run, &effects[i], outcomes[i]);
+		value_fields_set(&round, arena_printf(run->arena, "%zu", i), kept);
+		interrupt = interrupt || value_has(kept, "interrupt");
+		if (value_has(kept, "ask"))
+			value_list_add(
+			    &asks, value_copy(run->batch, value_get(kept, "ask")));
+	}
+	kept = value_fields_end(&round);
+	if (depth_of(kept, PACKED_DEPTH_MAX) > PACKED_DEPTH_MAX - DEPTH_AROUND)
+		return run_fail(run, "ValueError",
+		    "%s pauses with values nested too deep to be kept: more than %u",
+		    run_node(run)->name, PACKED_DEPTH_MAX - DEPTH_AROUND);
+	run->round = kept;
+	run->paused = interrupt ? "interrupt" : "uncertain";
+	run->step--; /* the head names the step before: this one is not done */
+	interrupts = value_list_end(&asks);
+	run_event(run, "interrupted",
+	    value_map(run->batch, "when", value_str(run->batch, run->paused), "node",
+		value_str(run->batch, run_node(run)->name), "interrupts", interrupts,
+		NULL));
+	return run_commit_end(run, "interrupted", interrupts);
+}

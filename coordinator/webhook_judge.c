@@ -1,0 +1,89 @@
+/* webhook_judge: what is told of a run, and what follows of the answer. */
+#include <inttypes.h>
+
+#include "webhooks.h"
+
+#include "bodies.h"
+#include "bounds.h"
+#include "caller.h"
+#include "fault.h"
+
+#define LATER_MS 2000u /* after what was no attempt: no worker, or it was lost */
+
+const struct value *
+webhook_body(struct arena *arena, const struct value *record)
+{
+	static const char *const told[] = { "run", "thread", "agent", "version", "status",
+		"created", "started", "ended", "parent", "retry_of", "tenant", "priority",
+		"metadata", "fault", "interrupts", "unconfirmed" };
+	struct value_fields fields = { .arena = arena };
+	const struct value *output = value_get(record, "output"), *frozen;
+	size_t i;
+
+	for (i = 0; i < sizeof told / sizeof *told; i++)
+		value_fields_set(&fields, told[i], value_get(record, told[i]));
+	if (output == NULL)
+		return value_fields_end(&fields);
+	frozen = value_freeze(arena, output);
+	if (frozen->packed_size <= WEBHOOK_BYTES_MAX)
+		value_fields_set(&fields, "output", frozen);
+	else
+		value_fields_set(&fields, "output_omitted", value_bool(true));
+	return value_fields_end(&fields);
+}
+
+static uint64_t
+back_off(uint64_t attempt, uint64_t first_ms)
+{
+	uint64_t ms = first_ms;
+
+	for (; attempt > 1 && ms < WEBHOOK_WAIT_MS_MAX; attempt--)
+		ms *= 2;
+	return ms < WEBHOOK_WAIT_MS_MAX ? ms : WEBHOOK_WAIT_MS_MAX;
+}
+
+/* Another try may help. */
+static bool
+is_passing(int64_t status)
+{
+	return status == 408 || status == 425 || status == 429 || status >= 500;
+}
+
+struct webhook_verdict
+webhook_judge(struct arena *arena, const struct call_outcome *outcome, uint64_t attempt,
+    uint64_t attempts, uint64_t first_wait_ms)
+{
+	struct webhook_verdict verdict = { .outcome = "again" };
+	int64_t status = value_get_int(outcome->body, "status", 0);
+	int64_t asked_ms = value_get_int(outcome->body, "retry_after_ms", 0);
+	const struct value *fault = value_get(outcome->body, "fault");
+
+	if (outcome->code != CODE_OK || (status == 0 && !value_is(fault, VALUE_MAP)) ||
+	    value_get_bool(fault, "control", false)) {
+		verdict.outcome = "later";
+		verdict.wait_ms = LATER_MS;
+		verdict.text =
+		    outcome->reason != NULL ? outcome->reason : "no worker could try";
+		return verdict;
+	}
+	verdict.text = status != 0
+			   ? arena_printf(arena, "HTTP %" PRId64 "%s", status,
+				 status >= 300 && status < 400 ? ", and redirects are "
+								 "not followed"
+							       : "")
+			   : value_get_text(fault, "message");
+	if (verdict.text == NULL)
+		verdict.text = "no answer";
+	if (status >= 200 && status < 300)
+		verdict.outcome = "delivered";
+	else if (attempt >= attempts ||
+		 (status != 0 ? !is_passing(status)
+			      : !value_get_bool(fault, "retryable", true)))
+		verdict.outcome = "failed";
+	verdict.wait_ms = back_off(attempt, first_wait_ms);
+	if (asked_ms > (int64_t)verdict.wait_ms)
+		verdict.wait_ms = asked_ms < (int64_t)WEBHOOK_RETRY_AFTER_MS_MAX
+				      ? (uint64_t)asked_ms
+				      : WEBHOOK_RETRY_AFTER_MS_MAX;
+	return verdict;
+}

@@ -1,0 +1,196 @@
+#include "webhooks.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bodies.h"
+#include "coordinator.h"
+#include "fiber.h"
+#include "log.h"
+
+#define TAKEN_MAX 32u       /* of a shard at once */
+#define UNDER_WAY_MAX 1000u /* of this process */
+
+/* One attempt, on its fiber. */
+struct attempt {
+	struct coordinator *coordinator;
+	struct arena *arena;
+	const char *run, *thread;
+	uint64_t number;
+	int64_t epoch; /* TIME when it was taken: who takes it later comes before us */
+	const struct value *record;
+};
+
+/* --- telling ------------------------------------------------------------------------- */
+
+static void
+publish(
+    const struct attempt *attempt, const char *outcome, const char *text, uint64_t seq)
+{
+	struct arena *arena = attempt->arena;
+
+	links_publish(attempt->coordinator->links, attempt->run,
+	    arena_printf(arena, "run.%s.webhook", attempt->run),
+	    value_map(arena, "kind", value_str(arena, "webhook"), "run",
+		value_str(arena, attempt->run), "seq", value_int(arena, (int64_t)seq),
+		"status", value_str(arena, outcome), "attempts",
+		value_int(arena, (int64_t)attempt->number), "text",
+		value_str(arena, text), NULL));
+}
+
+static void
+settle(struct attempt *attempt, const struct webhook_verdict *verdict)
+{
+	struct store_told told = { .thread = attempt->thread,
+		.run = attempt->run,
+		.attempt = attempt->number,
+		.outcome = verdict->outcome,
+		.wait_ms = verdict->wait_ms,
+		.text = verdict->text };
+	uint64_t seq = 0;
+
+	if (store_end_webhook(attempt->coordinator->store, attempt->arena, &told, &seq) !=
+	    STORE_OK)
+		return; /* it is told once more */
+	if (seq > 0)
+		publish(attempt, verdict->outcome, verdict->text, seq);
+	if (strcmp(verdict->outcome, "failed") == 0)
+		log_warnx("run=%s webhook given up after %" PRIu64 " attempts: %s",
+		    attempt->run, attempt->number, verdict->text);
+}
+
+static const struct value *
+request_of(const struct attempt *attempt)
+{
+	struct arena *arena = attempt->arena;
+
+	return value_map(arena, "url", value_get(attempt->record, "webhook"), "run",
+	    value_str(arena, attempt->run), "attempt",
+	    value_int(arena, (int64_t)attempt->number), "record",
+	    webhook_body(arena, attempt->record), NULL);
+}
+
+static void
+tell(struct attempt *attempt)
+{
+	const struct coordinator_settings *settings = attempt->coordinator->settings;
+	struct arena *arena = attempt->arena;
+	struct caller *caller = attempt->coordinator->caller;
+	struct call_request request = {
+		.id = arena_printf(
+		    arena, "%s.webhook.%" PRIu64, attempt->run, attempt->number),
+		.run = attempt->run,
+		.service = SERVICE_WEBHOOK,
+		.epoch = (uint64_t)attempt->epoch,
+		.deadline_ms = WEBHOOK_CALL_MS,
+		.priority = PRIORITY_USUAL,
+		.tenant = value_get_text(attempt->record, "tenant"),
+		.flags = WIRE_INTERNAL,
+		.idempotency_key = arena_printf(
+		    arena, "%s.webhook.%" PRIu64, attempt->run, attempt->number),
+		.profile = value_freeze(arena, value_empty_map()),
+		.request = request_of(attempt),
+	};
+	struct call_outcome outcome;
+	struct webhook_verdict verdict;
+
+	if (caller_call(caller, arena, &request, &outcome) == -1)
+		return; /* we leave, or are late: another one makes the attempt */
+	verdict = webhook_judge(arena, &outcome, attempt->number,
+	    (uint64_t)settings->webhook_attempts, (uint64_t)settings->webhook_wait_ms);
+	fiber_shield(true);
+	settle(attempt, &verdict);
+	fiber_shield(false);
+	caller_stored(caller, request.id);
+}
+
+static void
+attempt_main(void *arg)
+{
+	struct attempt *attempt = arg;
+	struct coordinator *coordinator = attempt->coordinator;
+	struct store *store = coordinator->store;
+	struct arena *arena = attempt->arena; /* attempt lies in it */
+	const struct webhook_verdict unserved = { "later", 5000,
+		"no worker serves `webhook`; start a worker-tools with --webhooks" };
+
+	if (store_run_thread(store, attempt->arena, attempt->run, &attempt->thread) ==
+		STORE_OK &&
+	    store_run(store, attempt->arena, attempt->thread, attempt->run,
+		&attempt->record) == STORE_OK) {
+		if (catalog_serves(coordinator->catalog, SERVICE_WEBHOOK))
+			tell(attempt);
+		else
+			settle(attempt, &unserved);
+	}
+	coordinator->webhooks--;
+	arena_destroy(&arena);
+}
+
+/* --- finding ------------------------------------------------------------------------- */
+
+static void
+start(struct coordinator *coordinator, const char *run, uint64_t number, int64_t epoch)
+{
+	struct arena *arena = arena_new();
+	struct attempt *attempt = arena_alloc(arena, sizeof *attempt);
+
+	*attempt = (struct attempt){ .coordinator = coordinator,
+		.arena = arena,
+		.run = arena_strdup(arena, run),
+		.number = number,
+		.epoch = epoch };
+	coordinator->webhooks++;
+	if (fiber_start(coordinator->loop, "webhook", attempt_main, attempt) != NULL)
+		return;
+	coordinator->webhooks--;
+	arena_destroy(&arena);
+}
+
+void
+webhooks_sweep(struct coordinator *coordinator, unsigned shard)
+{
+	struct arena *arena = arena_new();
+	const struct value *taken = NULL;
+	size_t i;
+
+	if (!coordinator->draining && coordinator->webhooks < UNDER_WAY_MAX &&
+	    store_take_webhooks(coordinator->store, arena, shard, WEBHOOK_LEASE_MS,
+		TAKEN_MAX, &taken) == STORE_OK)
+		for (i = 1; i + 1 < value_size(taken); i += 2) {
+			const char *run = redis_reply_text(value_at(taken, i));
+
+			if (run != NULL)
+				start(coordinator, run,
+				    (uint64_t)value_number(value_at(taken, i + 1), 0),
+				    (int64_t)value_number(value_at(taken, 0), 0));
+		}
+	arena_destroy(&arena);
+}
+
+struct errand {
+	struct coordinator *coordinator;
+	unsigned shard;
+};
+
+static void
+errand_main(void *arg)
+{
+	struct errand *errand = arg;
+
+	webhooks_sweep(errand->coordinator, errand->shard);
+	free(errand);
+}
+
+void
+webhooks_wake(struct coordinator *coordinator, unsigned shard)
+{
+	struct errand *errand = calloc(1, sizeof *errand);
+
+	if (errand == NULL)
+		abort();
+	*errand = (struct errand){ coordinator, shard };
+	if (fiber_start(coordinator->loop, "webhooks", errand_main, errand) == NULL)
+		free(errand); /* the shard's own sweep finds it */
+}

@@ -1,0 +1,23 @@
+/* interrupts: what the hooks of one call, or one node hook, ask of a human. A hook that asks
+ * runs again from its first line with the answers so far: they are matched by their order.
+ * For chain_*.c alone. */
+#ifndef INTERRUPTS_H
+#define INTERRUPTS_H
+
+#include "fault.h"
+
+struct interrupts {
+	const struct value *answers; /* [value], those given so far, or NULL */
+	size_t taken;
+	const struct value *asked; /* what has no answer yet, or NULL */
+};
+
+/* Returns the next answer, or NULL: then value is asked. NULL, too, when something was asked
+ * before. value NULL asks nil. */
+const struct value *interrupts_take(
+    struct interrupts *interrupts, const struct value *value);
+
+/* The control fault of a call that asks: type "GraphInterrupt". */
+struct fault *interrupts_fault(struct arena *arena);
+
+#endif

@@ -1,0 +1,104 @@
+#include "model_wish.h"
+
+#include <string.h>
+
+#include "bodies.h"
+#include "caller.h"
+#include "fault.h"
+#include "middleware.h"
+
+static const struct value *
+failed(struct arena *arena, const struct fault *fault)
+{
+	return value_map(arena, "fault", fault_to_value(arena, fault), NULL);
+}
+
+/* What the agent's profile would say, were it asked this. */
+static const struct value *
+profile_of(struct worker_call *call, const char *model, const struct value *wish)
+{
+	struct arena *arena = call->arena;
+	const struct value *tools = value_get(wish, "tools");
+
+	return value_freeze(arena,
+	    value_map(arena, "agent", value_get(call->profile, "agent"), "version",
+		value_get(call->profile, "version"), "model", value_str(arena, model),
+		"system_prompt", value_get(wish, "system_prompt"), "model_settings",
+		value_get(wish, "model_settings"), "tools",
+		tools != NULL ? tools : value_empty_array(), "tool_choice",
+		value_get(wish, "tool_choice"), "response_format",
+		value_get(wish, "response_format"), "middleware", value_empty_array(),
+		"wraps_tools", value_bool(true), "script",
+		value_get(call->profile, "script"), NULL));
+}
+
+static const struct value *
+request_of(struct worker_call *call, const struct value *wish)
+{
+	return value_map(call->arena, "run", value_get(call->request, "run"), "thread",
+	    value_get(call->request, "thread"), "messages", value_get(wish, "messages"),
+	    "context", value_get(call->request, "context"), NULL);
+}
+
+/* An outcome without a worker's answer, as the client of a model would see it. */
+static const struct value *
+failed_outcome(struct arena *arena, const struct call_outcome *outcome)
+{
+	const char *type = "APIConnectionError";
+
+	if (outcome->code == CODE_CANCELLED)
+		return NULL;
+	if (outcome->code == CODE_EXPIRED || outcome->code == CODE_NOT_SERVED)
+		type = "APITimeoutError";
+	else if (outcome->code == CODE_WORKER_LOST || outcome->code == CODE_POISON)
+		type = "WorkerLostError";
+	return failed(
+	    arena, fault_new(arena, type, "the model call was not answered: %s",
+		       outcome->reason != NULL ? outcome->reason
+					       : wire_code_text(outcome->code)));
+}
+
+static const struct value *
+ask(struct worker_call *call, const struct call_request *request)
+{
+	struct call_outcome outcome;
+
+	if (worker_nested_call(call, request, &outcome) == -1)
+		return NULL;
+	return outcome.code == CODE_OK ? outcome.body
+				       : failed_outcome(call->arena, &outcome);
+}
+
+const struct value *
+model_wish_send(struct worker_call *call, const struct value *wish, unsigned number,
+    uint64_t left_ms, unsigned flags)
+{
+	struct arena *arena = call->arena;
+	const char *model = value_get_text(wish, "model");
+	struct call_request request = {
+		/* Equal each time this call runs, wherever: the first answer may still
+		 * be there. */
+		.id = arena_printf(arena, "%s/m%u", call->header->call_id, number),
+		.run = call->header->run,
+		.step = call->header->step,
+		.epoch = call->header->epoch,
+		.deadline_ms = left_ms,
+		.priority = call->header->priority,
+		.tenant = call->header->tenant,
+		/* The worker that died with this call may have asked already. */
+		.flags = flags | (call->header->attempt > 1 ? WIRE_RESEND : 0),
+	};
+
+	if (model == NULL)
+		model = value_get_text(call->profile, "model");
+	if (model == NULL || strchr(model, ':') == NULL)
+		return failed(arena, fault_new(arena, "ValueError",
+					 "a middleware asked for a model and named none; "
+					 "its settings need "
+					 "model: provider:name"));
+	request.service = arena_printf(
+	    arena, SERVICE_MODEL_PREFIX "%.*s", (int)strcspn(model, ":"), model);
+	request.profile = profile_of(call, model, wish);
+	request.request = request_of(call, wish);
+	return ask(call, &request);
+}

@@ -1,0 +1,235 @@
+#include "key_file.h"
+
+#include <assert.h>
+#include <czmq.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_BYTES_MAX 4096
+#define PATH_BYTES_MAX 4096
+#define REASON_BYTES_MAX 512
+#define KEY_BYTES 32
+
+static char reason[REASON_BYTES_MAX];
+
+static int refuse(const char **error_r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static int
+refuse(const char **error_r, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(reason, sizeof reason, format, args);
+	va_end(args);
+	*error_r = reason;
+	return -1;
+}
+
+bool
+key_is_text(const char *text)
+{
+	uint8_t bytes[KEY_BYTES];
+	bool is_key =
+	    strlen(text) == KEY_TEXT_BYTES - 1 && zmq_z85_decode(bytes, text) != NULL;
+
+	explicit_bzero(bytes, sizeof bytes);
+	return is_key;
+}
+
+/* --- reading -------------------------------------------------------------------------- */
+
+/* Returns how many bytes of the file are in text, which ends with a NUL, or -1. */
+static ssize_t
+read_text(int fd, char text[FILE_BYTES_MAX])
+{
+	ssize_t size = 0, got;
+
+	while ((got = read(fd, text + size, (size_t)(FILE_BYTES_MAX - 1 - size))) > 0)
+		size += got;
+	if (got == -1)
+		return -1;
+	text[size] = '\0';
+	return size;
+}
+
+/* Copies the value of the line `name = "value"`. Returns 1, or 0 when there is none. */
+static int
+find_key(const char *text, const char *name, char key_r[KEY_TEXT_BYTES])
+{
+	const char *line = text;
+
+	while (line != NULL) {
+		const char *at = line + strspn(line, " \t");
+		size_t size = strlen(name);
+
+		line = strchr(at, '\n');
+		if (line != NULL)
+			line++;
+		if (strncmp(at, name, size) != 0)
+			continue;
+		at += size;
+		at += strspn(at, " \t");
+		if (*at++ != '=')
+			continue;
+		at += strspn(at, " \t");
+		if (*at++ != '"' || strcspn(at, "\"\n") != KEY_TEXT_BYTES - 1)
+			continue;
+		memcpy(key_r, at, KEY_TEXT_BYTES - 1);
+		key_r[KEY_TEXT_BYTES - 1] = '\0';
+		return key_is_text(key_r);
+	}
+	return 0;
+}
+
+static int
+check_secrecy(const char *path, int fd, const char **error_r)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) == -1)
+		return refuse(error_r, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(status.st_mode))
+		return refuse(error_r, "%s is not a file", path);
+	if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+		return refuse(error_r,
+		    "%s has a secret key and can be read by others (mode %03o); make it "
+		    "yours with: chmod 600 %s",
+		    path, (unsigned)(status.st_mode & 0777), path);
+	return 0;
+}
+
+static int
+read_pair(const char *path, const char *text, struct key_pair *pair, const char **error_r)
+{
+	char derived[KEY_TEXT_BYTES];
+
+	if (find_key(text, "public-key", pair->public_key) == 0)
+		return refuse(error_r,
+		    "%s is no key file: it has no line public-key = \"...\" with 40 "
+		    "characters; `flotilla keys new FILE` makes one",
+		    path);
+	if (find_key(text, "secret-key", pair->secret_key) == 0)
+		return refuse(error_r,
+		    "%s has no line secret-key = \"...\" with 40 characters: is it the "
+		    "public half? The other one is the file without .pub",
+		    path);
+	if (zmq_curve_public(derived, pair->secret_key) == -1 ||
+	    strcmp(derived, pair->public_key) != 0)
+		return refuse(error_r,
+		    "%s: its two keys do not belong together; make new ones with "
+		    "`flotilla keys new`",
+		    path);
+	return 0;
+}
+
+int
+key_file_load(const char *path, struct key_pair *pair_r, const char **error_r)
+{
+	char text[FILE_BYTES_MAX];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), result = -1;
+
+	memset(pair_r, 0, sizeof *pair_r);
+	if (fd == -1)
+		return refuse(error_r, "%s: %s", path, strerror(errno));
+	if (check_secrecy(path, fd, error_r) == 0) {
+		if (read_text(fd, text) == -1)
+			refuse(error_r, "%s: %s", path, strerror(errno));
+		else
+			result = read_pair(path, text, pair_r, error_r);
+	}
+	close(fd);
+	explicit_bzero(text, sizeof text);
+	if (result == -1)
+		explicit_bzero(pair_r, sizeof *pair_r);
+	return result;
+}
+
+int
+key_public(
+    const char *key_or_path, char public_key_r[KEY_TEXT_BYTES], const char **error_r)
+{
+	char text[FILE_BYTES_MAX];
+	int fd, found;
+
+	if (key_is_text(key_or_path)) {
+		memcpy(public_key_r, key_or_path, KEY_TEXT_BYTES);
+		return 0;
+	}
+	fd = open(key_or_path, O_RDONLY | O_CLOEXEC);
+	if (fd == -1)
+		return refuse(error_r,
+		    "'%s' is neither a public key (40 characters of Z85) nor a file with "
+		    "one: %s",
+		    key_or_path, strerror(errno));
+	found = read_text(fd, text) != -1 && find_key(text, "public-key", public_key_r);
+	close(fd);
+	explicit_bzero(text, sizeof text);
+	if (!found)
+		return refuse(error_r,
+		    "%s is no key file: it has no line public-key = \"...\" with 40 "
+		    "characters",
+		    key_or_path);
+	return 0;
+}
+
+/* --- making --------------------------------------------------------------------------- */
+
+/* Claims the name: what is there is never written over. */
+static int
+claim(const char *path, mode_t mode, const char **error_r)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+
+	if (fd == -1 && errno == EEXIST)
+		return refuse(error_r,
+		    "%s is there already and was not touched; remove it, or take another "
+		    "name",
+		    path);
+	if (fd == -1)
+		return refuse(error_r, "%s: %s", path, strerror(errno));
+	close(fd);
+	return 0;
+}
+
+static int
+save(zcert_t *cert, const char *path, const char *pub_path, const char **error_r)
+{
+	if (claim(path, 0600, error_r) == -1)
+		return -1;
+	if (claim(pub_path, 0644, error_r) == -1) {
+		unlink(path);
+		return -1;
+	}
+	/* Both exist by now, so their modes stay. */
+	if (zcert_save_secret(cert, path) == 0 &&
+	    zcert_save_public(cert, pub_path) == 0 && chmod(path, 0600) == 0 &&
+	    chmod(pub_path, 0644) == 0)
+		return 0;
+	refuse(error_r, "%s cannot be written: %s", path, strerror(errno));
+	unlink(path);
+	unlink(pub_path);
+	return -1;
+}
+
+int
+key_file_create(const char *path, char public_key_r[KEY_TEXT_BYTES], const char **error_r)
+{
+	char pub_path[PATH_BYTES_MAX];
+	zcert_t *cert = zcert_new();
+	int result;
+
+	if (cert == NULL)
+		return refuse(error_r, "ZeroMQ was built without CURVE");
+	snprintf(pub_path, sizeof pub_path, "%s.pub", path);
+	result = save(cert, path, pub_path, error_r);
+	memcpy(public_key_r, zcert_public_txt(cert), KEY_TEXT_BYTES);
+	zcert_destroy(&cert);
+	return result;
+}

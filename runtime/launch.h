@@ -1,0 +1,12 @@
+/* launch: hands a child program over to the starter (runtime/minder.h). */
+#ifndef LAUNCH_H
+#define LAUNCH_H
+
+#include "process.h"
+
+/* Has a child started as options say, with stdio as its 0, 1 and 2 (lent). Returns our end
+ * of its control, not blocking and close-on-exec; or minus an errno. Whether the program
+ * could be run comes over the control. -EAGAIN: the starter has too much to do, ask again. */
+int launch(const struct process_options *options, const int stdio[3]);
+
+#endif

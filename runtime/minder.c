@@ -1,0 +1,490 @@
+#include "minder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Everything here runs in a fork of a process that may have had threads: system calls and
+ * the stack, nothing that could wait for a lock. And _Fork, not fork: libuv has a handler for
+ * forks that closes descriptors by numbers which are ours by now. */
+
+#define CHILDREN_BYTES 4096 /* of a list of ids; who has more children is asked again */
+#define CANNOT_EXEC 127
+
+/* --- children ----------------------------------------------------------------------- */
+
+/* Calls visit for each child of this process; zombies count. Returns how many there were. */
+static size_t
+each_child(void (*visit)(pid_t child, void *arg), void *arg)
+{
+	char path[64], text[CHILDREN_BYTES + 1], *at = text, *end;
+	size_t count = 0;
+	ssize_t size;
+	int file;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	if (file == -1)
+		return 0;
+	size = read(file, text, CHILDREN_BYTES);
+	close(file);
+	text[size > 0 ? size : 0] = '\0';
+	/* Each id ends with a space: one that was cut off is left for the next time. */
+	while ((end = strchr(at, ' ')) != NULL) {
+		visit((pid_t)strtol(at, NULL, 10), arg);
+		at = end + 1;
+		count++;
+	}
+	return count;
+}
+
+/* --- the child ---------------------------------------------------------------------- */
+
+static void
+default_signals(void)
+{
+	struct sigaction action = { .sa_handler = SIG_DFL };
+	sigset_t none;
+	int number;
+
+	for (number = 1; number < NSIG; number++)
+		sigaction(number, &action, NULL); /* it refuses a few */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int
+take_descriptors(const int given[LAUNCH_DESCRIPTORS])
+{
+	int i;
+
+	for (i = 0; i < 3; i++)
+		if (dup2(given[LAUNCH_STDIN + i], i) == -1)
+			return -1;
+	return close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+}
+
+/* Points into the texts of an image. Returns behind the last. */
+static char *
+list_texts(char *text, uint32_t count, char **list)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		list[i] = text;
+		text += strlen(text) + 1;
+	}
+	list[count] = NULL;
+	return text;
+}
+
+/* Returns the image in memory, or NULL with errno. */
+static struct launch_image *
+map_image(int file)
+{
+	off_t size = lseek(file, 0, SEEK_END);
+	void *image;
+
+	if (size < (off_t)sizeof(struct launch_image))
+		return NULL;
+	image = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+	return image == MAP_FAILED ? NULL : image;
+}
+
+/* After SIGXCPU a program has a moment to say what it was at. */
+#define CPU_GRACE_SECONDS 2u
+
+static int
+limit(__rlimit_resource_t resource, uint64_t most, uint64_t more)
+{
+	struct rlimit limits;
+
+	if (most == 0)
+		return 0;
+	if (getrlimit(resource, &limits) == -1)
+		return -1;
+	if (most > limits.rlim_max)
+		return 0; /* ours is less, and only root could lift it */
+	limits.rlim_cur = most;
+	if (most + more < limits.rlim_max)
+		limits.rlim_max = most + more;
+	return setrlimit(resource, &limits);
+}
+
+static int
+take_limits(const struct process_limits *limits)
+{
+	const struct rlimit none = { 0, 0 };
+
+	if (!limits->may_gain_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1)
+		return -1;
+	if (setrlimit(RLIMIT_CORE, &none) == -1 ||
+	    limit(RLIMIT_DATA, limits->memory_bytes, 0) == -1 ||
+	    limit(RLIMIT_CPU, limits->cpu_seconds, CPU_GRACE_SECONDS) == -1 ||
+	    limit(RLIMIT_FSIZE, limits->file_bytes, 0) == -1 ||
+	    limit(RLIMIT_NOFILE, limits->open_files, 0) == -1)
+		return -1;
+	return limit(RLIMIT_NPROC, limits->processes, 0);
+}
+
+/* Runs the program. Returns only if that is not possible, with errno. */
+static void
+run_image(struct launch_image *image)
+{
+	size_t words = (size_t)image->arguments + image->variables + 2;
+	char *directory = (char *)(image + 1), *text;
+	char **list = mmap(NULL, words * sizeof *list, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (list == MAP_FAILED)
+		return;
+	text = list_texts(directory + strlen(directory) + 1, image->arguments, list);
+	environ = list + image->arguments + 1;
+	list_texts(text, image->variables, environ);
+	if (*directory != '\0' && chdir(directory) == -1)
+		return;
+	if (take_limits(&image->limits) == 0 && list[0] != NULL)
+		execvp(list[0], list); /* by the PATH of the new environment */
+}
+
+static void
+become(pid_t minder, const int given[LAUNCH_DESCRIPTORS], int failed)
+{
+	struct launch_image *image = map_image(given[LAUNCH_IMAGE]);
+	int failure;
+
+	setsid();
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != minder)
+		_exit(CANNOT_EXEC);
+	if (image != NULL && take_descriptors(given) == 0) {
+		default_signals();
+		run_image(image);
+	}
+	failure = errno;
+	while (write(failed, &failure, sizeof failure) == -1 && errno == EINTR)
+		;
+	_exit(CANNOT_EXEC);
+}
+
+/* --- the minder --------------------------------------------------------------------- */
+
+struct minder {
+	pid_t child; /* a zombie from its end until ours: its group keeps its name */
+	int control;
+	int signals; /* SIGCHLD */
+	bool has_exited;
+	bool is_killing;
+};
+
+static void
+tell(int control, enum minder_word word, int number)
+{
+	struct minder_record record = { .word = word, .number = number };
+
+	send(control, &record, sizeof record, MSG_NOSIGNAL);
+}
+
+static int
+open_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static void
+drain_signals(int signals)
+{
+	struct signalfd_siginfo info;
+
+	while (read(signals, &info, sizeof info) > 0)
+		;
+}
+
+/* Starts the child. Returns 0, or the errno of why it could not be. */
+static int
+start_child(struct minder *minder, const int given[LAUNCH_DESCRIPTORS])
+{
+	pid_t self = getpid();
+	int failed[2], failure = 0;
+
+	if (pipe2(failed, O_CLOEXEC) == -1)
+		return errno;
+	minder->child = _Fork();
+	if (minder->child == 0)
+		become(self, given, failed[1]);
+	if (minder->child == -1)
+		failure = errno;
+	close(failed[1]);
+	/* Ends without a word when the program has taken over. */
+	while (minder->child != -1 && read(failed[0], &failure, sizeof failure) == -1 &&
+	       errno == EINTR)
+		;
+	close(failed[0]);
+	return failure;
+}
+
+static void
+visit_to_reap(pid_t child, void *arg)
+{
+	const struct minder *minder = arg;
+
+	if (child != minder->child)
+		waitpid(child, NULL, WNOHANG);
+}
+
+static void
+visit_to_kill(pid_t child, void *arg)
+{
+	(void)arg;
+	kill(child, SIGKILL);
+}
+
+static void
+visit_to_count(pid_t child, void *arg)
+{
+	(void)child;
+	(void)arg;
+}
+
+static void
+look_at_child(struct minder *minder)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	if (minder->has_exited ||
+	    waitid(P_PID, (id_t)minder->child, &info, WEXITED | WNOHANG | WNOWAIT) ==
+		-1 ||
+	    info.si_pid == 0)
+		return;
+	minder->has_exited = true;
+	if (info.si_code == CLD_EXITED)
+		tell(minder->control, MINDER_EXITED, info.si_status);
+	else
+		tell(minder->control, MINDER_SIGNALLED, info.si_status);
+}
+
+static void
+obey(struct minder *minder)
+{
+	char words[16];
+	ssize_t size = recv(minder->control, words, sizeof words, MSG_DONTWAIT), i;
+
+	if (size == 0 || (size == -1 && errno != EAGAIN && errno != EINTR))
+		minder->is_killing = true; /* whom we work for is gone */
+	for (i = 0; i < size; i++) {
+		if (words[i] == MINDER_KILL)
+			minder->is_killing = true;
+		else
+			kill(-minder->child, SIGTERM);
+	}
+}
+
+/* Until the child's zombie is all that is left. Whoever is killed makes his children ours
+ * before we hear of it, so that the last SIGCHLD finds nobody else. */
+static void
+watch(struct minder *minder)
+{
+	struct pollfd news[] = {
+		{ .fd = minder->control, .events = POLLIN },
+		{ .fd = minder->signals, .events = POLLIN },
+	};
+
+	for (;;) {
+		look_at_child(minder);
+		each_child(visit_to_reap, minder);
+		if (minder->has_exited && each_child(visit_to_count, NULL) <= 1)
+			return;
+		if (minder->is_killing) {
+			kill(-minder->child, SIGKILL);
+			each_child(visit_to_kill, NULL);
+			news[0].fd = -1;
+		}
+		poll(news, 2, -1);
+		if (news[0].revents != 0)
+			obey(minder);
+		drain_signals(minder->signals);
+	}
+}
+
+static void
+mind(const int given[LAUNCH_DESCRIPTORS])
+{
+	struct minder minder = { .control = given[LAUNCH_CONTROL] };
+	int failure, i;
+
+	prctl(PR_SET_NAME, "minder");
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	tell(minder.control, MINDER_BEGINS, 0);
+	minder.signals = open_signals();
+	failure = minder.signals == -1 ? errno : start_child(&minder, given);
+	if (failure != 0) {
+		tell(minder.control, MINDER_NOT_STARTED, failure);
+		_exit(0);
+	}
+	for (i = LAUNCH_IMAGE; i < LAUNCH_DESCRIPTORS; i++)
+		close(given[i]);
+	watch(&minder);
+	_exit(0);
+}
+
+/* --- the starter -------------------------------------------------------------------- */
+
+/* Minders are of our group; their children have groups of their own. */
+static void
+visit_to_kill_strays(pid_t child, void *arg)
+{
+	(void)arg;
+	if (getpgid(child) != getpgrp())
+		kill(child, SIGKILL);
+}
+
+/* A minder that was killed leaves what its child had started to us. */
+static void
+reap(void)
+{
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	each_child(visit_to_kill_strays, NULL);
+}
+
+/* Receives a launch. Returns 1, 0 when there is none, -1 at the end. */
+static int
+receive(int from, int given[LAUNCH_DESCRIPTORS])
+{
+	char byte, space[CMSG_SPACE(LAUNCH_DESCRIPTORS * sizeof(int))] = { 0 };
+	struct iovec vector = { &byte, 1 };
+	struct msghdr message = {
+		.msg_iov = &vector,
+		.msg_iovlen = 1,
+		.msg_control = space,
+		.msg_controllen = sizeof space,
+	};
+	ssize_t size = recvmsg(from, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+
+	if (size == -1)
+		return errno == EAGAIN || errno == EINTR || errno == EMFILE ? 0 : -1;
+	if (size == 0 || head == NULL ||
+	    head->cmsg_len != CMSG_LEN(LAUNCH_DESCRIPTORS * sizeof(int)))
+		return -1;
+	memcpy(given, CMSG_DATA(head), LAUNCH_DESCRIPTORS * sizeof(int));
+	return 1;
+}
+
+static void
+launch(int from, int signals, const int given[LAUNCH_DESCRIPTORS])
+{
+	pid_t minder = _Fork();
+	int failure, i;
+
+	if (minder == 0) {
+		/* Else nobody would notice that the starter is gone. */
+		close(from);
+		close(signals);
+		mind(given);
+	}
+	if (minder == -1) {
+		failure = errno;
+		tell(given[LAUNCH_CONTROL], MINDER_BEGINS, 0); /* in its place */
+		tell(given[LAUNCH_CONTROL], MINDER_NOT_STARTED, failure);
+	}
+	for (i = 0; i < LAUNCH_DESCRIPTORS; i++)
+		close(given[i]);
+}
+
+/* A terminal's Ctrl-C and a group's SIGTERM are for whom we work for: we end with it. */
+static void
+settle(void)
+{
+	static const int ours[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,
+		SIGPIPE };
+	sigset_t set;
+	size_t i;
+
+	prctl(PR_SET_NAME, "starter");
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	setsid();
+	for (i = 0; i < sizeof ours / sizeof ours[0]; i++)
+		signal(ours[i], SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+}
+
+/* Nothing of whom we work for stays open here but stderr. */
+static void
+keep_only(int socket)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	if (socket > 3)
+		close_range(3, (unsigned)socket - 1, 0);
+	close_range((unsigned)socket + 1, ~0U, 0);
+}
+
+static void
+start_on_demand(int from)
+{
+	struct pollfd news[] = {
+		{ .fd = from, .events = POLLIN },
+		{ .events = POLLIN },
+	};
+	int given[LAUNCH_DESCRIPTORS], received = 0;
+
+	keep_only(from);
+	news[1].fd = open_signals();
+	while (received != -1) {
+		poll(news, 2, -1);
+		while ((received = receive(from, given)) == 1)
+			launch(from, news[1].fd, given);
+		drain_signals(news[1].fd);
+		reap();
+	}
+	_exit(0);
+}
+
+int
+minder_fork_starter(struct starter *starter_r)
+{
+	int ends[2];
+	sigset_t all, before;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) ==
+	    -1)
+		return -1;
+	/* A handler of ours must not run over there. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid = _Fork();
+	if (pid == 0) {
+		settle();
+		start_on_demand(ends[1]);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	close(ends[1]);
+	*starter_r = (struct starter){ .pid = pid, .socket = ends[0] };
+	if (pid != -1)
+		return 0;
+	close(ends[0]);
+	return -1;
+}

@@ -1,0 +1,46 @@
+#include "redis_greeting.h"
+
+#include <string.h>
+
+#include "redis_reply.h"
+
+/* ROLE answers ["master", ...] or ["slave", host, port, ...]. */
+static enum redis_greeted
+judge_role(struct arena *arena, const struct value *role, const char **reason_r)
+{
+	const char *word = redis_reply_text(value_at(role, 0));
+	const char *host = redis_reply_text(value_at(role, 1));
+
+	if (word == NULL || strcmp(word, "slave") != 0)
+		return GREETED_WELL;
+	*reason_r =
+	    arena_printf(arena, "is a replica (of %s)", host != NULL ? host : "nobody");
+	return GREETED_BADLY;
+}
+
+static enum redis_greeted
+judge_error(enum redis_own own, const char *error)
+{
+	enum redis_verdict verdict = redis_reply_verdict(error);
+
+	if (own == OWN_AUTH || strncmp(error, "NOAUTH", 6) == 0)
+		return GREETED_DENIED;
+	/* Who may not ask for the role finds out by READONLY; who may not load the library
+	 * may find it loaded. */
+	if (own == OWN_ROLE && verdict != REDIS_AGAIN)
+		return GREETED_WELL;
+	if (verdict == REDIS_REFUSED)
+		return own == OWN_SELECT ? GREETED_BADLY : GREETED_REFUSED;
+	return GREETED_BADLY;
+}
+
+enum redis_greeted
+redis_greeting_judge(struct arena *arena, enum redis_own own, const struct value *reply,
+    bool is_error, const char **reason_r)
+{
+	if (is_error) {
+		*reason_r = value_text(reply);
+		return judge_error(own, *reason_r);
+	}
+	return own == OWN_ROLE ? judge_role(arena, reply, reason_r) : GREETED_WELL;
+}

@@ -1,0 +1,30 @@
+/* items: long-term memory: what agents know beyond a thread, as values under namespaces.
+ *
+ * An item is {namespace, key, value (a map), created_at, updated_at, expires_at?}, times in ms of
+ * Redis' clock. Items are in the shard of their namespace's first label; a search over all
+ * shards asks each. Reached by hooks in the coordinator, by everybody else as the service
+ * `store` (proto/bodies.h), by `flotilla store`. Waits, so it runs on a fiber. */
+#ifndef ITEMS_H
+#define ITEMS_H
+
+#include "store.h"
+
+/* Does what op asks: {op, namespace, ...}, with op
+ *
+ *	put          key, value, ttl_ms?          {item}
+ *	get          key                          {item}, or {} when there is none
+ *	delete       key                          {deleted: 0 or 1}
+ *	search       filter?, limit?, offset?     {items: [item]}, in the order of namespace and key
+ *	namespaces   max_depth?, limit?, offset?  {namespaces: [[label]]}
+ *
+ * namespace is a prefix for the last two, which may be absent or empty; limit is 10 by default,
+ * ITEMS_LIMIT_MAX at most. Returns the answer in arena: what stands above, or {fault}, of type
+ * ValueError for a wrong op, ConnectionError (retryable) while Redis cannot be asked. NULL when the fiber
+ * was cancelled. Doing a put or delete twice is doing it once. */
+const struct value *items_do(
+    struct store *store, struct arena *arena, const struct value *op);
+
+/* Forgets items of the shard whose time is over. */
+void items_sweep(struct store *store, struct arena *arena, unsigned shard);
+
+#endif

@@ -1,0 +1,109 @@
+
+-- Long-term memory: items under namespaces (store/items.h). A shard's items are found by the first
+-- label of their namespace. One member stands for an item, everywhere: its labels, each ended by
+-- the byte 31, then 30 and its key, so that the order of bytes keeps a namespace and all below it
+-- together. KEYS[1] is `items`, the members; `item` has what they hold: "created updated expires"
+-- in ms (expires 0: never), a line feed, the packed value.
+
+local function item_times(bytes)
+  local created, updated, expires = string.match(bytes or '', '^(%d+) (%d+) (%d+)\n')
+  return tonumber(created), tonumber(updated), tonumber(expires)
+end
+
+local function item_is_over(bytes, now)
+  local _, _, expires = item_times(bytes)
+  return not expires or (expires > 0 and expires <= now)
+end
+
+local function drop_items(prefix, members)
+  call_with('HDEL', prefix .. 'item', members, 1, #members)
+  call_with('ZREM', prefix .. 'items', members, 1, #members)
+  call_with('ZREM', prefix .. 'item-ends', members, 1, #members)
+end
+
+-- item_put(items; prefix, member, packed value, ttl_ms (0: for ever)). Returns {created, updated,
+-- expires}.
+local function item_put(keys, args)
+  local prefix, member, ttl = args[1], args[2], tonumber(args[4])
+  local now = now_ms()
+  local old = redis.call('HGET', prefix .. 'item', member)
+  local created, expires = now, 0
+  if old and not item_is_over(old, now) then
+    created = item_times(old)
+  end
+  if ttl > 0 then
+    expires = now + ttl
+    redis.call('ZADD', prefix .. 'item-ends', expires, member)
+  else
+    redis.call('ZREM', prefix .. 'item-ends', member)
+  end
+  redis.call('HSET', prefix .. 'item', member,
+    string.format('%.0f %.0f %.0f\n', created, now, expires) .. args[3])
+  redis.call('ZADD', keys[1], 0, member)
+  return { created, now, expires }
+end
+
+-- item_get(items; prefix, member): {what it holds}, or {} for none.
+local function item_get(_, args)
+  local bytes = redis.call('HGET', args[1] .. 'item', args[2])
+  if not bytes or item_is_over(bytes, now_ms()) then
+    return {}
+  end
+  return { bytes }
+end
+
+-- item_delete(items; prefix, member): how many there were.
+local function item_delete(_, args)
+  local had = redis.call('HEXISTS', args[1] .. 'item', args[2])
+  drop_items(args[1], { args[2] })
+  return had
+end
+
+-- item_page(items; prefix, from, below, count): members of the range in order, at most count, each
+-- with what it holds; "" for one that is over. from and below as ZRANGEBYLEX has them.
+local function item_page(keys, args)
+  local members = redis.call('ZRANGEBYLEX', keys[1], args[2], args[3], 'LIMIT', 0, args[4])
+  local now, page = now_ms(), {}
+  for i, member in ipairs(members) do
+    local bytes = redis.call('HGET', args[1] .. 'item', member)
+    page[2 * i - 1] = member
+    page[2 * i] = item_is_over(bytes, now) and '' or bytes
+  end
+  return page
+end
+
+-- item_spaces(items; prefix, from, below, count): the namespaces of the range that hold items, in
+-- order, at most count, as members without a key.
+local function item_spaces(keys, args)
+  local spaces, from = {}, args[2]
+  while #spaces < tonumber(args[4]) do
+    local member = redis.call('ZRANGEBYLEX', keys[1], from, args[3], 'LIMIT', 0, 1)[1]
+    if not member then
+      break
+    end
+    local space = string.match(member, '^(.*\31)\30')
+    if not space then -- none of ours
+      from = '(' .. member
+    else
+      spaces[#spaces + 1] = space
+      from = '[' .. space .. '\31' -- behind all of its keys, before what is below it
+    end
+  end
+  return spaces
+end
+
+-- item_sweep(items; prefix, limit): forgets items whose time is over. Returns how many.
+local function item_sweep(_, args)
+  local over = redis.call('ZRANGEBYSCORE', args[1] .. 'item-ends', 1, now_ms(), 'LIMIT', 0, args[2])
+  if #over > 0 then
+    drop_items(args[1], over)
+  end
+  return #over
+end
+
+register('fl_item_put', item_put)
+register('fl_item_get', item_get, true)
+register('fl_item_delete', item_delete, true)
+register('fl_item_page', item_page, true)
+register('fl_item_spaces', item_spaces, true)
+register('fl_item_sweep', item_sweep, true)

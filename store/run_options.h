@@ -1,0 +1,30 @@
+/* run_options: what a submission may say of its run besides what it is to do: when, for how
+ * long, how urgent, for whom, and who hears of its end. docs/runs.md.
+ *
+ * Read from texts, as any client XADDs them; the command line reads its flags by the same
+ * rules, so that both refuse with the same words. Pure. */
+#ifndef RUN_OPTIONS_H
+#define RUN_OPTIONS_H
+
+#include "value.h"
+
+struct run_options {
+	int64_t at_ms;       /* not before, ms since 1970 by Redis's clock; 0: now */
+	int64_t deadline_ms; /* from its start to its end at most; 0: none */
+	int64_t priority;    /* 0 goes first, to PRIORITY_MAX */
+	const char *tenant;  /* or NULL */
+	const char *webhook; /* URL, or NULL */
+	const struct value *metadata; /* {name: text, number or bool}, or NULL */
+};
+
+/* Reads what of fields ({name: text or bytes}) is its. now_ms is the time of the submission,
+ * from which `after_ms` counts. Everything in arena. Returns NULL, or the reason why it is
+ * refused, with the field's name. */
+const char *run_options_read(struct arena *arena, const struct value *fields,
+    int64_t now_ms, struct run_options *options_r);
+
+/* The fields of the run's record, {name: text or packed bytes}, for store_submit. */
+const struct value *run_options_record(
+    struct arena *arena, const struct run_options *options);
+
+#endif

@@ -1,0 +1,286 @@
+/* store_fleet: what lies in all shards: the newest runs, the dead letters, counts. */
+#include "store_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+
+struct found_run {
+	const char *run;
+	double at;
+	unsigned shard;
+};
+
+struct found {
+	struct store *store;
+	struct arena *arena;
+	struct found_run *runs;
+	size_t count, room;
+};
+
+static int
+newest_first(const void *a, const void *b)
+{
+	const struct found_run *left = a, *right = b;
+
+	if (left->at != right->at)
+		return left->at < right->at ? 1 : -1;
+	return strcmp(right->run, left->run);
+}
+
+static void
+add(struct found *found, struct found_run run)
+{
+	if (found->count == found->room) {
+		size_t room = found->room == 0 ? 256 : 2 * found->room;
+		struct found_run *runs = arena_alloc(found->arena, room * sizeof *runs);
+
+		if (found->count > 0)
+			memcpy(runs, found->runs, found->count * sizeof *runs);
+		found->runs = runs;
+		found->room = room;
+	}
+	found->runs[found->count++] = run;
+}
+
+/* Adds the depth newest of a shard's index ("runs", "dead"). depth 0: all. */
+static enum store_status
+look_in(struct found *found, const char *index, unsigned shard, size_t depth)
+{
+	struct arena *arena = found->arena;
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+	size_t i;
+
+	command_text(&command, "ZREVRANGE");
+	command_text(
+	    &command, arena_printf(arena, "%s%s", store_prefix(arena, shard), index));
+	command_text(&command, "0");
+	if (depth == 0)
+		command_text(&command, "-1");
+	else
+		command_uint(&command, depth - 1);
+	command_text(&command, "WITHSCORES");
+	status = store_read(found->store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	for (i = 0; i + 1 < value_size(reply); i += 2) {
+		const char *run = store_text_at(reply, i);
+		const char *score = store_text_at(reply, i + 1);
+
+		if (run != NULL && score != NULL)
+			add(found, (struct found_run){ run, strtod(score, NULL), shard });
+	}
+	return STORE_OK;
+}
+
+/* The depth newest of each shard's index, newest first. */
+static enum store_status
+look_everywhere(struct found *found, const char *index, size_t depth)
+{
+	unsigned shard;
+
+	for (shard = 0; shard < SHARDS; shard++) {
+		enum store_status status = look_in(found, index, shard, depth);
+
+		if (status != STORE_OK)
+			return status;
+	}
+	if (found->count > 0)
+		qsort(found->runs, found->count, sizeof *found->runs, newest_first);
+	return STORE_OK;
+}
+
+static const struct value *
+read_record(const struct found *found, const struct found_run *run)
+{
+	struct arena *arena = found->arena;
+	struct command command = { .arena = arena };
+	const struct value *reply;
+
+	command_text(&command, "HGETALL");
+	command_text(&command,
+	    arena_printf(arena, "%sr:%s", store_prefix(arena, run->shard), run->run));
+	if (store_read(found->store, &command, &reply) != STORE_OK ||
+	    value_size(reply) == 0)
+		return NULL;
+	return value_map_with(
+	    arena, store_record(arena, reply), "run", value_str(arena, run->run));
+}
+
+static bool
+is_text(const struct value *run, const char *name, const char *wanted)
+{
+	return wanted == NULL || value_text_is(value_get(run, name), wanted);
+}
+
+static bool
+is_like(struct arena *arena, const struct value *run, const struct run_filter *filter)
+{
+	const struct value *metadata = value_get(run, "metadata");
+	const struct value *wanted = filter->metadata;
+	size_t i;
+
+	for (i = 0; wanted != NULL && i < value_size(wanted); i++) {
+		const struct value_pair *pair = &wanted->pairs[i];
+		const struct value *there = value_get(metadata, pair->key->text);
+		const char *text;
+
+		if (there == NULL)
+			return false;
+		text = value_is(there, VALUE_STR) ? there->text : json_text(arena, there);
+		if (!value_text_is(pair->value, text))
+			return false;
+	}
+	return is_text(run, "status", filter->status) &&
+	       is_text(run, "tenant", filter->tenant);
+}
+
+/* The records of what was found, at most limit (0: all), that are like filter. */
+static const struct value *
+read_records(const struct found *found, size_t limit, const struct run_filter *filter)
+{
+	struct value_list list = { .arena = found->arena };
+	size_t i;
+
+	for (i = 0; i < found->count && (limit == 0 || list.count < limit); i++) {
+		const struct value *run = read_record(found, &found->runs[i]);
+
+		if (run != NULL && is_like(found->arena, run, filter))
+			value_list_add(&list, run);
+	}
+	return value_list_end(&list);
+}
+
+enum store_status
+store_find_runs(struct store *store, struct arena *arena, size_t limit,
+    const struct run_filter *filter, const struct value **runs_r)
+{
+	struct found found = { .store = store, .arena = arena };
+	bool is_open = filter->status == NULL && filter->tenant == NULL &&
+		       value_size(filter->metadata) == 0;
+	/* A filter looks further back than what it shows. */
+	enum store_status answer =
+	    look_everywhere(&found, "runs", is_open ? limit : 20 * limit);
+
+	if (answer == STORE_OK)
+		*runs_r = read_records(&found, limit, filter);
+	return answer;
+}
+
+enum store_status
+store_runs(struct store *store, struct arena *arena, size_t limit, const char *status,
+    const struct value **runs_r)
+{
+	const struct run_filter filter = { .status = status };
+
+	return store_find_runs(store, arena, limit, &filter, runs_r);
+}
+
+/* --- dead letters ------------------------------------------------------------------- */
+
+enum store_status
+store_dead(
+    struct store *store, struct arena *arena, size_t limit, const struct value **runs_r)
+{
+	struct found found = { .store = store, .arena = arena };
+	const struct run_filter all = { 0 };
+	enum store_status status = look_everywhere(&found, "dead", limit);
+
+	if (status == STORE_OK)
+		*runs_r = read_records(&found, limit, &all);
+	return status;
+}
+
+enum store_status
+store_retry(struct store *store, struct arena *arena, const char *thread, const char *run,
+    const char *new_run, const char *version, const char **instead_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	const char *other = NULL;
+	enum store_status status = store_bind_run(store, arena, new_run, thread, &other);
+
+	*instead_r = "";
+	if (status != STORE_OK)
+		return status;
+	command_function(
+	    &command, "fl_retry", store_thread_key(arena, thread), store_shard(thread));
+	command_text(&command, thread);
+	command_text(&command, run);
+	command_text(&command, new_run);
+	command_text(&command, version);
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK || store_answers(reply, "QUEUED"))
+		return status;
+	if (store_answers(reply, "KNOWN"))
+		return STORE_KNOWN;
+	if (store_answers(reply, "NOT_DEAD") && store_text_at(reply, 2) != NULL)
+		*instead_r = store_text_at(reply, 2);
+	/* Our own, when the answer to the first try was lost. */
+	return strcmp(*instead_r, new_run) == 0 ? STORE_OK : STORE_NONE;
+}
+
+enum store_status
+store_discard(
+    struct store *store, struct arena *arena, const char *thread, const char *run)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_function(
+	    &command, "fl_discard", store_thread_key(arena, thread), store_shard(thread));
+	command_text(&command, run);
+	status = store_read(store, &command, &reply);
+	if (status == STORE_OK && store_answers(reply, "NOT_DEAD"))
+		return STORE_NONE;
+	return status;
+}
+
+/* --- counts ------------------------------------------------------------------------- */
+
+static enum store_status
+count(struct store *store, struct arena *arena, const char *verb, const char *key,
+    int64_t *total)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, verb);
+	command_text(&command, key);
+	status = store_read(store, &command, &reply);
+	if (status == STORE_OK && value_is(reply, VALUE_INT))
+		*total += reply->integer;
+	return status;
+}
+
+enum store_status
+store_counts(struct store *store, struct arena *arena, const struct value **counts_r)
+{
+	static const char *const indexes[] = { "due", "runs", "dead" };
+	int64_t totals[3] = { 0 }, inbox = 0;
+	enum store_status status = count(store, arena, "XLEN", STORE_INBOX, &inbox);
+	struct store_health health;
+	unsigned shard, i;
+
+	for (shard = 0; shard < SHARDS; shard++)
+		for (i = 0; i < 3 && status == STORE_OK; i++)
+			status = count(store, arena, "ZCARD",
+			    arena_printf(
+				arena, "%s%s", store_prefix(arena, shard), indexes[i]),
+			    &totals[i]);
+	if (status == STORE_OK)
+		status = store_health(store, arena, 0, &health);
+	if (status != STORE_OK)
+		return status;
+	*counts_r = value_map(arena, "inbox", value_int(arena, inbox), "live_threads",
+	    value_int(arena, totals[0]), "runs", value_int(arena, totals[1]), "dead",
+	    value_int(arena, totals[2]), "bytes", value_int(arena, (int64_t)health.used),
+	    "bytes_max", value_int(arena, (int64_t)health.max), "full",
+	    value_int(arena, store_fullness(&health)), NULL);
+	return STORE_OK;
+}

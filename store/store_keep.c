@@ -1,0 +1,326 @@
+/* store_keep: threads as a whole: filled from another, pruned, deleted, expired. */
+#include "store_private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_ITEMS 200u /* of a list, at a time */
+
+static enum store_status
+ask_range(struct store *store, struct arena *arena, const char *key, uint64_t first,
+    uint64_t count, const struct value **reply_r)
+{
+	struct command command = { .arena = arena };
+
+	command_text(&command, "LRANGE");
+	command_text(&command, key);
+	command_uint(&command, first);
+	command_text(&command, arena_printf(arena, "%" PRIi64,
+				   count == 0 ? -1 : (int64_t)(first + count - 1)));
+	return store_read(store, &command, reply_r);
+}
+
+/* --- filling ------------------------------------------------------------------------- */
+
+struct filling {
+	struct store *store;
+	const char *thread, *run, *source;
+	uint64_t epoch;
+};
+
+static enum store_status
+fill_chunk(const struct filling *filling, struct arena *arena, const char *list,
+    uint64_t at, const struct value *items, const char *version)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+	size_t i;
+
+	command_function(&command, "fl_fill", store_thread_key(arena, filling->thread),
+	    store_shard(filling->thread));
+	command_text(&command, filling->store->session);
+	command_uint(&command, filling->epoch);
+	command_text(&command, filling->run);
+	command_text(&command, list);
+	command_uint(&command, at);
+	command_text(&command, version);
+	for (i = 0; i < value_size(items); i++)
+		command_raw(&command, value_at(items, i));
+	status = store_read(filling->store, &command, &reply);
+	if (status != STORE_OK || store_answers(reply, "OK"))
+		return status;
+	if (store_answers(reply, "FENCED"))
+		return STORE_FENCED;
+	if (store_answers(reply, "STALE"))
+		return STORE_STALE;
+	return store_answers(reply, "USED") ? STORE_BUSY
+					    : store_odd(filling->store, reply);
+}
+
+/* Copies the first count items of source's list. */
+static enum store_status
+fill_list(
+    const struct filling *filling, const char *list, uint64_t count, const char *version)
+{
+	enum store_status status = STORE_OK;
+	uint64_t at = 0;
+
+	do {
+		struct arena *arena = arena_new();
+		uint64_t some = count - at < CHUNK_ITEMS ? count - at : CHUNK_ITEMS;
+		const char *key = arena_printf(
+		    arena, "%s:%s", store_thread_key(arena, filling->source), list);
+		const struct value *items = value_empty_array();
+
+		if (some > 0)
+			status = ask_range(filling->store, arena, key, at, some, &items);
+		if (status == STORE_OK && value_size(items) < some)
+			status = store_fail(filling->store,
+			    "thread '%s' lacks what its checkpoints name",
+			    filling->source);
+		if (status == STORE_OK)
+			status = fill_chunk(filling, arena, list, at, items,
+			    at + some == count ? version : "");
+		arena_destroy(&arena);
+		at += some;
+	} while (status == STORE_OK && at < count);
+	return status;
+}
+
+/* How many messages a thread had stored at its checkpoint number index. */
+static uint64_t
+stored_by(const struct value *history, size_t index)
+{
+	int64_t most = 0;
+	size_t i;
+
+	for (i = 0; i <= index; i++) {
+		const struct value *checkpoint = value_at(history, i);
+		int64_t end = value_get_int(checkpoint, "first", 0) +
+			      value_get_int(checkpoint, "count", 0);
+
+		most = end > most ? end : most;
+	}
+	return (uint64_t)most;
+}
+
+enum store_status
+store_fill(struct store *store, const char *thread, const char *run, uint64_t epoch,
+    const struct store_copy *copy)
+{
+	struct filling filling = { store, thread, run, copy->source, epoch };
+	const struct value *history = copy->history;
+	char version[24];
+	size_t last = 0;
+	enum store_status status;
+
+	while (last < value_size(history) && value_get_int(value_at(history, last),
+						 "version", 0) != (int64_t)copy->version)
+		last++;
+	if (last == value_size(history))
+		return STORE_NONE;
+	snprintf(version, sizeof version, "%" PRIu64, copy->version);
+	status = fill_list(&filling, "m", stored_by(history, last), "");
+	return status == STORE_OK ? fill_list(&filling, "c", last + 1, version) : status;
+}
+
+/* --- pruning ------------------------------------------------------------------------- */
+
+static void
+mark(bool *kept, size_t count, const struct value *order)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(order); i++) {
+		int64_t n = store_number_at(value_at(order, i), 0);
+		int64_t last = store_number_at(value_at(order, i), 1);
+
+		for (; n >= 0 && n <= last && (size_t)n < count; n++)
+			kept[n] = true;
+	}
+}
+
+/* The numbers of stored messages that no checkpoint from index first on names. */
+static const struct value *
+unnamed(struct arena *arena, const struct value *history, size_t first,
+    const struct value *messages)
+{
+	struct value_list numbers = { .arena = arena };
+	size_t count = value_size(messages), i;
+	bool *kept = arena_alloc(arena, count + 1);
+
+	memset(kept, 0, count + 1);
+	for (i = first; i < value_size(history); i++)
+		mark(kept, count, value_get(value_at(history, i), "order"));
+	for (i = 0; i < count; i++)
+		if (!kept[i] && value_at(messages, i)->size > 0)
+			value_list_add(&numbers, value_int(arena, (int64_t)i));
+	return value_list_end(&numbers);
+}
+
+/* The oldest checkpoint that is left has all fields from now on. */
+static const struct value *
+whole(struct arena *arena, const struct value *history, size_t index)
+{
+	const struct value *checkpoint = value_at(history, index);
+	struct store_past past;
+
+	if (store_past_of(arena, history,
+		(uint64_t)value_get_int(checkpoint, "version", 0), &past) == -1)
+		return checkpoint;
+	return value_map_with(arena, checkpoint, "fields", past.fields);
+}
+
+static enum store_status
+refused(struct store *store, const struct value *reply, struct store_pruned *pruned)
+{
+	pruned->busy = store_text_at(reply, 1);
+	if (store_answers(reply, "BUSY"))
+		return STORE_BUSY;
+	if (store_answers(reply, "WAITS"))
+		return STORE_WAITS;
+	if (store_answers(reply, "STALE"))
+		return STORE_STALE;
+	return store_answers(reply, "UNKNOWN") ? STORE_NONE : store_odd(store, reply);
+}
+
+struct cut {
+	const char *thread;
+	const struct value *history, *messages;
+	uint64_t keep;
+	bool force;
+};
+
+static enum store_status
+prune(struct store *store, struct arena *arena, const struct cut *cut,
+    struct store_pruned *pruned)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply, *gone, *history = cut->history;
+	size_t count = value_size(history), i;
+	size_t first = count > cut->keep ? count - (size_t)cut->keep : 0;
+	enum store_status status;
+
+	gone = unnamed(arena, history, first, cut->messages);
+	command_function(&command, "fl_prune", store_thread_key(arena, cut->thread),
+	    store_shard(cut->thread));
+	command_text(&command, cut->thread);
+	command_uint(&command,
+	    (uint64_t)value_get_int(value_at(history, count - 1), "version", 0));
+	command_text(&command, cut->force ? "1" : "0");
+	command_uint(&command, first);
+	command_value(&command, whole(arena, history, first));
+	command_uint(
+	    &command, (uint64_t)value_get_int(value_at(history, first), "at", 0));
+	command_uint(&command, value_size(gone));
+	for (i = 0; i < value_size(gone); i++)
+		command_uint(&command, (uint64_t)value_at(gone, i)->integer);
+	for (i = first; i < count; i++)
+		command_text(&command, value_get_text(value_at(history, i), "run"));
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	if (!store_answers(reply, "PRUNED"))
+		return refused(store, reply, pruned);
+	*pruned = (struct store_pruned){ first, value_size(gone),
+		(uint64_t)store_number_at(reply, 1), NULL };
+	return STORE_OK;
+}
+
+enum store_status
+store_prune(struct store *store, struct arena *arena, const char *thread, uint64_t keep,
+    bool force, struct store_pruned *pruned_r)
+{
+	struct cut cut = {
+		.thread = thread, .keep = keep > 0 ? keep : 1, .force = force
+	};
+	enum store_status status = store_history(store, arena, thread, &cut.history);
+
+	*pruned_r = (struct store_pruned){ 0 };
+	if (status == STORE_OK)
+		status = ask_range(store, arena,
+		    arena_printf(arena, "%s:m", store_thread_key(arena, thread)), 0, 0,
+		    &cut.messages);
+	return status == STORE_OK ? prune(store, arena, &cut, pruned_r) : status;
+}
+
+enum store_status
+store_erase(struct store *store, struct arena *arena, const char *thread, bool force,
+    struct store_pruned *pruned_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	*pruned_r = (struct store_pruned){ 0 };
+	command_function(
+	    &command, "fl_erase", store_thread_key(arena, thread), store_shard(thread));
+	command_text(&command, thread);
+	command_text(&command, force ? "1" : "0");
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	if (!store_answers(reply, "ERASED"))
+		return refused(store, reply, pruned_r);
+	pruned_r->runs = (uint64_t)store_number_at(reply, 1);
+	return STORE_OK;
+}
+
+/* --- time ---------------------------------------------------------------------------- */
+
+static enum store_status
+ask_shard(struct store *store, struct arena *arena, const char *function, unsigned shard,
+    unsigned limit, const struct value *done, const struct value **names_r)
+{
+	struct command command = { .arena = arena };
+	struct value_list names = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+	size_t i;
+
+	command_function(&command, function,
+	    arena_printf(arena, "%sdue", store_prefix(arena, shard)), shard);
+	command_uint(&command, limit);
+	for (i = 0; i < value_size(done); i++)
+		command_raw(&command, value_at(done, i));
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	for (i = 0; i < value_size(reply); i++)
+		if (store_text_at(reply, i) != NULL)
+			value_list_add(&names, value_str(arena, store_text_at(reply, i)));
+	*names_r = value_list_end(&names);
+	return STORE_OK;
+}
+
+enum store_status
+store_expire(struct store *store, struct arena *arena, unsigned shard, unsigned limit,
+    const struct value **threads_r)
+{
+	return ask_shard(store, arena, "fl_expire", shard, limit, NULL, threads_r);
+}
+
+enum store_status
+store_forget_gone(
+    struct store *store, struct arena *arena, unsigned shard, unsigned limit)
+{
+	const struct value *runs = value_empty_array(), *reply;
+	enum store_status status =
+	    ask_shard(store, arena, "fl_gone", shard, limit, NULL, &runs);
+	size_t i;
+
+	for (i = 0; i < value_size(runs) && status == STORE_OK; i++) {
+		struct command command = { .arena = arena };
+
+		command_text(&command, "DEL");
+		command_text(&command,
+		    arena_printf(arena, "fl:run:%s", value_text(value_at(runs, i))));
+		status = store_read(store, &command, &reply);
+	}
+	if (status == STORE_OK && value_size(runs) > 0)
+		status = ask_shard(store, arena, "fl_gone", shard, 0, runs, &runs);
+	return status;
+}

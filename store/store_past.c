@@ -1,0 +1,85 @@
+/* store_past: a thread as it was at a checkpoint. */
+#include "store_private.h"
+
+/* What a checkpoint's record has beside the head that was stored with it. */
+static const char *const own_names[] = { "spec", "run", "version", "at", "first", "count",
+	"order", "fields", "parent", "source", "node" };
+
+/* A head's `version` is the agent's: the record keeps it as `spec`, since its own is another. */
+static const struct value *
+head_of(struct arena *arena, const struct value *checkpoint)
+{
+	const struct value *head = checkpoint;
+	size_t i;
+
+	for (i = 0; i < sizeof own_names / sizeof *own_names; i++)
+		head = value_map_with(arena, head, own_names[i], NULL);
+	return value_map_merge(arena, head,
+	    value_map(arena, "version", value_get(checkpoint, "spec"), "run",
+		value_get(checkpoint, "run"), NULL));
+}
+
+static void
+fold(struct value_fields *fields, const struct value *changes)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(changes); i++)
+		value_fields_put(fields, changes->pairs[i].key, changes->pairs[i].value);
+}
+
+/* Fields that are gone were written as nil. */
+static const struct value *
+without_gone(struct arena *arena, const struct value *fields)
+{
+	struct value_fields left = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(fields); i++)
+		if (!value_is_nil(fields->pairs[i].value))
+			value_fields_put(
+			    &left, fields->pairs[i].key, fields->pairs[i].value);
+	return value_fields_end(&left);
+}
+
+int
+store_past_of(struct arena *arena, const struct value *history, uint64_t version,
+    struct store_past *past_r)
+{
+	struct value_fields fields = { .arena = arena };
+	size_t i;
+
+	*past_r = (struct store_past){ .version = version,
+		.order = value_empty_array(),
+		.fields = value_empty_map() };
+	if (version == 0)
+		return 0;
+	for (i = 0; i < value_size(history); i++) {
+		const struct value *checkpoint = value_at(history, i);
+
+		fold(&fields, value_get(checkpoint, "fields"));
+		if (value_get_int(checkpoint, "version", -1) != (int64_t)version)
+			continue;
+		past_r->checkpoint = checkpoint;
+		past_r->head = head_of(arena, checkpoint);
+		if (value_is(value_get(checkpoint, "order"), VALUE_ARRAY))
+			past_r->order = value_get(checkpoint, "order");
+		past_r->fields = without_gone(arena, value_fields_end(&fields));
+		return 0;
+	}
+	return -1;
+}
+
+enum store_status
+store_past(struct store *store, struct arena *arena, const char *thread, uint64_t version,
+    struct store_past *past_r)
+{
+	const struct value *history = value_empty_array();
+	enum store_status status =
+	    version > 0 ? store_history(store, arena, thread, &history) : STORE_OK;
+
+	if (status != STORE_OK)
+		return status;
+	return store_past_of(arena, history, version, past_r) == 0 ? STORE_OK
+								   : STORE_NONE;
+}

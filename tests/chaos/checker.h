@@ -1,0 +1,68 @@
+/* checker: what must hold after an attack, whatever it was. All of it runs on a fiber, on a
+ * fleet that is healed and whose runs have had their time to end.
+ *
+ *	checker_runs.c     runs, their event logs and messages, streams  1 2 3 7 8 13 14
+ *	checker_effects.c  the tools' log                                 6
+ *	checker_history.c  Redis's append-only file, write by write       3 4 5 10 13
+ *	checker_rest.c     what is left: Redis, brokers, memory           9 11 15 */
+#ifndef CHECKER_H
+#define CHECKER_H
+
+#include "load.h"
+#include "nemesis.h"
+#include "stream.h"
+#include "tally.h"
+#include "watch.h"
+
+/* Durations, for the report; zero-initialise, free with times_release. */
+struct times {
+	int64_t *ms;
+	size_t count, room;
+};
+void times_add(struct times *times, int64_t ms);
+/* The per_cent'th percentile, -1 without any. */
+int64_t times_at(struct times *times, unsigned per_cent);
+void times_release(struct times *times);
+
+struct check {
+	struct fleet *fleet;
+	struct load *load;
+	struct nemesis *nemesis;
+	struct watch *watch;
+	struct stream *stream;
+	struct tally *tally;
+	struct arena *arena;
+	struct effects *effects;
+	unsigned long ended[8]; /* runs by status, enum end */
+	unsigned long claims, takeovers, commits, uncertain, asked, resubmitted;
+	unsigned long tool_starts, tool_repeats;
+	struct times takeover, elsewhere;
+};
+
+enum end {
+	END_SUCCESS,
+	END_CANCELLED,
+	END_ERROR,
+	END_QUARANTINED,
+	END_POISON,
+	END_OTHER,
+	ENDS
+};
+
+void check_runs(struct check *check);
+void check_effects(struct check *check);
+void check_history(struct check *check);
+void check_rest(struct check *check);
+
+/* --- between checkers --------------------------------------------------------------------- */
+
+/* CANCELLED: a later run of the thread, or a cancelled one at its end, has closed the call. */
+enum told { TOLD_NOTHING, TOLD_SUCCESS, TOLD_LOST, TOLD_CANCELLED, TOLD_OTHER };
+
+/* What the model was told about the call of that id in a run: checker_runs notes it,
+ * checker_effects compares it with the world. */
+void effects_told(
+    struct check *check, const char *run, const struct sort_call *call, enum told told);
+void effects_release(struct check *check);
+
+#endif

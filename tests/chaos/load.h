@@ -1,0 +1,62 @@
+/* load: a user who submits runs at a steady rate through a network that fails, and what that
+ * user knows: which submissions were acknowledged, which cancels.
+ *
+ * An outcome that is unknown is asked for again under the same run id until Redis answers. */
+#ifndef LOAD_H
+#define LOAD_H
+
+#include "fleet.h"
+#include "random.h"
+#include "redis.h"
+#include "sorts.h"
+#include "store.h"
+
+struct load_run {
+	const char *id, *thread;
+	const struct sort *sort;
+	unsigned turn;  /* of its thread, as submitted */
+	unsigned tries; /* submissions; all but the last had no known outcome */
+	bool acknowledged;
+	bool cancel_asked;         /* a cancel went out, heard or not */
+	const char *cancel_answer; /* "CANCELLED", "CANCELLING", "ENDED", or NULL */
+	bool thread_cancelled;     /* a cancel went out to a run of its thread */
+	const char
+	    *last; /* the run it ends with: its own id, or that of the last answer */
+	unsigned answers; /* that a human gave: a call's fate was unknown */
+	bool ended;
+};
+
+struct load {
+	struct fleet *fleet;
+	struct arena *arena;
+	struct random random;
+	struct redis *redis; /* through the proxy */
+	struct store *store;
+	struct redis *direct_redis;
+	struct store *direct; /* past the proxy: for who looks on */
+	uint64_t interval_ms;
+	unsigned live_max; /* more threads than this, and it waits */
+	struct load_run **runs;
+	size_t count, room;
+	int64_t live; /* threads that go on, as last seen */
+	bool submitting, watching;
+	unsigned busy; /* fibers that have something to finish */
+};
+
+/* Keeps fleet, which has been started; on a fiber. Connects. */
+struct load *load_new(struct fleet *fleet, uint64_t seed, double runs_per_second);
+void load_destroy(struct load **load_p);
+
+/* Applies the agents. False, with a reason said, when that fails. */
+bool load_prepare(struct load *load);
+
+/* Between the two a fiber submits. load_stop returns when every submission and cancel has its
+ * answer, or wait_ms are over: then false. */
+void load_begin(struct load *load);
+bool load_stop(struct load *load, uint64_t wait_ms);
+
+/* Waits until every run has ended, at most wait_ms; returns how many have not. Runs that ask
+ * a human get an answer. */
+size_t load_wait_ends(struct load *load, uint64_t wait_ms);
+
+#endif

@@ -1,0 +1,173 @@
+#include "sorts.h"
+
+#include <string.h>
+
+static const char agents_text[] =
+    "name: clerk\n"
+    "model: scripted:clerk\n"
+    "tools: [note]\n"
+    "middleware:\n"
+    "  - model_retry: {max_retries: 3, initial_delay: 0.1}\n"
+    "script:\n"
+    "  clerk:\n"
+    "    - delay_ms: 200\n"
+    "      content: Two notes first.\n"
+    "      tool_calls:\n"
+    "        - {id: a, name: note, args: {name: alpha, ms: 300}}\n"
+    "        - {id: b, name: note, args: {name: beta, ms: 100}}\n"
+    "    - {http_error: 503, message: come back}\n"
+    "    - delay_ms: 200\n"
+    "      content: ''\n"
+    "      tool_calls:\n"
+    "        - {id: c, name: note, args: {name: gamma, ms: 200}}\n"
+    "        - {id: d, name: note, args: {name: delta, ms: 50}}\n"
+    "    - delay_ms: 200\n"
+    "      content: All is noted.\n"
+    "---\n"
+    "name: payer\n"
+    "model: scripted:payer\n"
+    "tools: [note, pay, mail]\n"
+    "script:\n"
+    "  payer:\n"
+    "    - delay_ms: 150\n"
+    "      content: Pays.\n"
+    "      tool_calls:\n"
+    "        - {id: p, name: pay, args: {name: rent, ms: 300}}\n"
+    "        - {id: n, name: note, args: {name: receipt, ms: 100}}\n"
+    "        - {id: q, name: pay, args: {name: power, ms: 100}}\n"
+    "        - {id: m, name: mail, args: {name: letter, ms: 100}}\n"
+    "    - delay_ms: 150\n"
+    "      content: All is paid.\n"
+    "---\n"
+    "name: asker\n"
+    "model: scripted:asker\n"
+    "tools: [transfer]\n"
+    "script:\n"
+    "  asker:\n"
+    "    - delay_ms: 150\n"
+    "      content: Transfers.\n"
+    "      tool_calls: [{id: x, name: transfer, args: {name: sum, ms: 300}}]\n"
+    "    - {delay_ms: 150, content: It is transferred.}\n"
+    "---\n"
+    "name: talker\n"
+    "model: scripted:talker\n"
+    "tools: [note]\n"
+    "script:\n"
+    "  talker:\n"
+    "    - delay_ms: 250\n"
+    "      content: The first of three turns begins with a note.\n"
+    "      tool_calls: [{id: s, name: note, args: {name: one, ms: 100}}]\n"
+    "    - {delay_ms: 250, content: The first turn ends here and now.}\n"
+    "    - {delay_ms: 250, content: The second turn has nothing to note at all.}\n"
+    "    - delay_ms: 250\n"
+    "      content: The third turn begins with a note again.\n"
+    "      tool_calls: [{id: u, name: note, args: {name: three, ms: 100}}]\n"
+    "    - {delay_ms: 250, content: The third turn ends the talk.}\n"
+    "---\n"
+    "name: caller\n"
+    "model: distant:bench\n"
+    "tools: [note]\n"
+    "middleware:\n"
+    "  - model_retry:\n"
+    "      {max_retries: 1000, initial_delay: 0.2, max_delay: 1.0, on_failure: error,\n"
+    "       retry_on: [Exception]}\n";
+
+static const char tool_text[] =
+    "---\n"
+    "name: %s\n"
+    "description: notes a name, after a while\n"
+    "parameters:\n"
+    "  properties: {name: {type: string}, ms: {type: integer}}\n"
+    "  required: [name, ms]\n"
+    "%s"
+    "input: none\n"
+    "environment: [CHAOS_PARTY]\n"
+    "command: [%s, %s, \"{name}\", \"{ms}\"]\n";
+
+static const struct sort_turn clerk[] = { {
+    .rounds = { { { "a", "note", "alpha" }, { "b", "note", "beta" } },
+	{ { "c", "note", "gamma" }, { "d", "note", "delta" } } },
+    .answer = "All is noted.",
+} };
+static const struct sort_turn payer[] = { {
+    .rounds = { {
+	{ "p", "pay", "rent" },
+	{ "n", "note", "receipt" },
+	{ "q", "pay", "power" },
+	{ "m", "mail", "letter" },
+    } },
+    .answer = "All is paid.",
+} };
+static const struct sort_turn asker[] = { {
+    .rounds = { { { "x", "transfer", "sum" } } },
+    .answer = "It is transferred.",
+} };
+static const struct sort_turn talker[] = {
+	{
+	    .rounds = { { { "s", "note", "one" } } },
+	    .answer = "The first turn ends here and now.",
+	},
+	{
+	    .answer = "The second turn has nothing to note at all.",
+	},
+	{
+	    .rounds = { { { "u", "note", "three" } } },
+	    .answer = "The third turn ends the talk.",
+	},
+};
+/* What bench/model_server.c answers. */
+static const struct sort_turn caller[] = {
+	{
+	    .rounds = { { { "call_0", "note", "distant" } } },
+	    .answer = "All looked up: this is the final answer.",
+	},
+	{
+	    .answer = "All looked up: this is the final answer.",
+	},
+};
+
+const struct sort sorts[] = {
+	{ "clerk", 300, 1, false, clerk },
+	{ "payer", 200, 1, false, payer },
+	{ "asker", 150, 1, false, asker },
+	{ "talker", 200, 3, true, talker },
+	{ "caller", 150, 2, true, caller },
+};
+const size_t sort_count = sizeof sorts / sizeof *sorts;
+
+const char *
+sort_tools(struct arena *arena, const char *program, const char *log)
+{
+	static const char *const tools[][2] = {
+		{ "note", "" },
+		{ "pay", "idempotent: false\n" },
+		{ "mail", "idempotent: false\nuncertain: repeat\n" },
+		{ "transfer", "idempotent: false\nuncertain: interrupt\n" },
+	};
+	const char *text = "";
+	size_t i;
+
+	for (i = 0; i < sizeof tools / sizeof *tools; i++)
+		text = arena_printf(arena, "%s%s", text,
+		    arena_printf(
+			arena, tool_text, tools[i][0], tools[i][1], program, log));
+	return text;
+}
+
+const char *
+sort_agents(void)
+{
+	return agents_text;
+}
+
+const struct sort_call *
+sort_find(const struct sort_turn *turn, const char *id)
+{
+	unsigned round, i;
+
+	for (round = 0; round < SORT_ROUNDS_MAX; round++)
+		for (i = 0; i < SORT_CALLS_MAX && turn->rounds[round][i].id != NULL; i++)
+			if (strcmp(turn->rounds[round][i].id, id) == 0)
+				return &turn->rounds[round][i];
+	return NULL;
+}

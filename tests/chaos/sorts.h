@@ -1,0 +1,43 @@
+/* sorts: the kinds of runs that the load is made of, and what each must look like in the end:
+ * the agents' and tools' files, and for every turn of a thread the tools that are called. */
+#ifndef SORTS_H
+#define SORTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "arena.h"
+
+#define SORT_ROUNDS_MAX 3u
+#define SORT_CALLS_MAX 4u
+
+/* One tool call: the id the model gives it, and the tool. name is what the tool notes. */
+struct sort_call {
+	const char *id, *tool, *name;
+};
+
+struct sort_turn {
+	struct sort_call rounds[SORT_ROUNDS_MAX][SORT_CALLS_MAX]; /* ended by id NULL */
+	const char *answer;
+};
+
+struct sort {
+	const char *agent;
+	unsigned per_mille; /* of the threads */
+	unsigned turns;     /* runs of a thread, queued at once */
+	bool stream;
+	const struct sort_turn *turn; /* turns of them */
+};
+
+extern const struct sort sorts[];
+extern const size_t sort_count;
+
+/* The tools' file; program is chaos-effect, log its log. */
+const char *sort_tools(struct arena *arena, const char *program, const char *log);
+/* The agents' file. */
+const char *sort_agents(void);
+
+/* The call of that id in a turn, or NULL. */
+const struct sort_call *sort_find(const struct sort_turn *turn, const char *id);
+
+#endif

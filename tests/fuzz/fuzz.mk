@@ -1,0 +1,45 @@
+# How the fuzzers are built and run; included by the Makefile. One file fuzz_<what>.c each, with a corpus
+# and perhaps a dictionary of its own; what two of them need is in the other files here.
+#
+#   make fuzz                                      each for SECONDS_EACH=10 seconds, two at a time
+#   make fuzz FUZZ="fuzz_json fuzz_url" SECONDS_EACH=600
+#   make fuzz-corpus FUZZ=fuzz_json                adds what was found, as little as covers as much
+
+fuzz_names = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ      ?= $(fuzz_names)
+SECONDS_EACH ?= 10
+
+fuzz_objects := $(BUILD)/fuzz/objects
+fuzz_archive := $(BUILD)/fuzz/libfuzzed.a
+fuzz_sanitize := address,undefined
+# All of ours but the programs' main(); q: two programs may have files of one name.
+fuzz_sources = $(filter-out %/main.c,$(wildcard $(addsuffix /*.c,$(SHARED) broker coordinator worker-model worker-tools cli)))
+
+$(fuzz_objects)/%.o: %.c
+	@mkdir -p $(@D)
+	$(FUZZ_CC) -std=c11 -D_GNU_SOURCE $(include_flags) -g -O1 \
+	  -fsanitize=fuzzer-no-link,$(fuzz_sanitize) -fno-sanitize-recover=undefined -MMD -MP -c -o $@ $<
+FUZZ_CC ?= clang
+
+$(fuzz_archive): $$(patsubst %.c,$(fuzz_objects)/%.o,$$(fuzz_sources)) $(LUA_OBJECTS)
+	@rm -f $@
+	$(AR) qcs $@ $^
+
+fuzz_helpers = $(patsubst %.c,$(fuzz_objects)/%.o,$(filter-out tests/fuzz/fuzz_%,$(wildcard tests/fuzz/*.c)))
+$(BUILD)/fuzz/fuzz_%: $(fuzz_objects)/tests/fuzz/fuzz_%.o $$(fuzz_helpers) $(fuzz_archive)
+	$(FUZZ_CC) -fsanitize=fuzzer,$(fuzz_sanitize) $(fuzz_link) -o $@ $^ $(LDLIBS)
+
+# What the store asks Redis is answered by the fuzzer.
+$(BUILD)/fuzz/fuzz_store $(BUILD)/fuzz/fuzz_catalog: fuzz_link = -Wl,--wrap=redis_call,--wrap=redis_trouble
+
+# It runs on no fiber: a sleep ends at once, or is cancelled.
+$(BUILD)/fuzz/fuzz_lua: fuzz_link = -Wl,--wrap=hook_sleep
+
+.PHONY: fuzzers fuzz-corpus
+fuzzers: $(addprefix $(BUILD)/fuzz/,$(FUZZ))
+fuzz: deps
+	@$(MAKE) --no-print-directory -j2 fuzzers
+	tests/fuzz/run.sh $(BUILD)/fuzz $(SECONDS_EACH) $(FUZZ)
+
+fuzz-corpus: fuzzers
+	tests/fuzz/merge.sh $(BUILD)/fuzz $(FUZZ)

@@ -1,0 +1,176 @@
+/* What pages of docs/ show, as a reader would try it: the graphs of graph.md, the commands and the
+ * receiver of runs.md. Run from the project's folder. */
+#include <check.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "arena.h"
+#include "cli.h"
+#include "fleet_kit.h"
+#include "json.h"
+
+TCase *tcase_pages(void);
+
+#define PAGE_BYTES_MAX (1 << 17)
+
+static struct arena *arena;
+static struct fleet_kit *kit;
+
+static void
+setup(void)
+{
+	arena = arena_new();
+	kit = kit_new();
+}
+
+static void
+teardown(void)
+{
+	kit_destroy(&kit);
+	arena_destroy(&arena);
+}
+
+static const char *
+read_page(const char *path)
+{
+	char *text = arena_alloc(arena, PAGE_BYTES_MAX);
+	FILE *file = fopen(path, "re");
+	size_t size;
+
+	ck_assert_msg(file != NULL, "%s is not there", path);
+	size = fread(text, 1, PAGE_BYTES_MAX - 1, file);
+	fclose(file);
+	ck_assert_uint_lt(size, PAGE_BYTES_MAX - 1);
+	text[size] = '\0';
+	return text;
+}
+
+/* The next block of that kind behind *at_p, which goes behind it; NULL when there is none. */
+static const char *
+next_block(const char **at_p, const char *kind)
+{
+	const char *fence = arena_printf(arena, "\n```%s\n", kind);
+	const char *begin = strstr(*at_p, fence), *end;
+
+	if (begin == NULL)
+		return NULL;
+	begin += strlen(fence);
+	end = strstr(begin, "\n```\n");
+	ck_assert_ptr_nonnull(end);
+	*at_p = end;
+	return arena_copy(arena, begin, (size_t)(end + 1 - begin));
+}
+
+/* --- graph.md ------------------------------------------------------------------------ */
+
+START_TEST(the_graphs_are_what_the_command_draws)
+{
+	const struct cli cli = { .program = kit_program(kit, "flotilla"),
+		.arena = arena };
+	const char *at = read_page("docs/graph.md"), *source, *file = NULL;
+	struct said said;
+	unsigned count = 0;
+
+	while ((source = next_block(&at, "yaml")) != NULL) {
+		const char *drawn = next_block(&at, "mermaid");
+
+		file = kit_write(kit, arena_printf(arena, "%u.yaml", count++), source);
+		said = CLI(&cli, "graph", file);
+		ck_assert_msg(said.status == 0, "%s", said.err);
+		ck_assert_str_eq(said.out, drawn);
+	}
+	ck_assert_uint_eq(count, 2);
+	said = CLI(&cli, "graph", kit_path(kit, "0.yaml"), "--json");
+	ck_assert_str_eq(said.out, next_block(&at, "json"));
+}
+END_TEST
+
+/* --- runs.md ------------------------------------------------------------------------- */
+
+static const char greeter[] = "name: greeter\n"
+			      "model: scripted:s\n"
+			      "script:\n"
+			      "  s:\n"
+			      "    - content: Hello.\n";
+
+static void
+run_line(const char *line)
+{
+	const struct cli cli = { .program = "/bin/sh", .arena = arena };
+	const struct said said = CLI(&cli, "-c",
+	    arena_printf(arena,
+		"export FLOTILLA_REDIS='%s' FLOTILLA_BROKER='%s' FLOTILLA_STATUS='%s'; "
+		"PATH=${0%%/*}:$PATH; %s",
+		kit_redis(kit), kit_broker(kit), kit_status(kit), line),
+	    kit_program(kit, "flotilla"));
+
+	ck_assert_msg(said.status == 0, "%s\n%s%s", line, said.out, said.err);
+}
+
+START_TEST(the_commands_of_runs_work)
+{
+	const char *at = read_page("docs/runs.md");
+	unsigned count = 0;
+
+	kit_start_all(kit, 1, 1, 1);
+	kit_flotilla(
+	    kit, "agents", "apply", kit_write(kit, "greeter.yaml", greeter), NULL);
+	while ((at = strstr(at, "\n    flotilla ")) != NULL) {
+		const char *end = strchr(at + 1, '\n');
+
+		ck_assert_ptr_nonnull(end);
+		run_line(arena_copy(arena, at + 5, (size_t)(end - at - 5)));
+		at = end;
+		count++;
+	}
+	ck_assert_uint_ge(count, 7);
+}
+END_TEST
+
+/* A receiver's `is_ours` against what we send. */
+START_TEST(the_signature_is_checked_as_runs_says)
+{
+	static const char secret[] = "quite secret", body[] = "{\"run\": \"r\"}";
+	const struct cli cli = { .program = "python3", .arena = arena };
+	const char *at = read_page("docs/runs.md"), *code = next_block(&at, "python");
+	const char *text =
+	    arena_printf(arena, "%" PRId64 ".%s", (int64_t)time(NULL), body);
+	unsigned char hash[crypto_auth_hmacsha256_BYTES];
+	crypto_auth_hmacsha256_state state;
+	char hex[2 * sizeof hash + 1];
+	struct said said;
+
+	crypto_auth_hmacsha256_init(
+	    &state, (const unsigned char *)secret, strlen(secret));
+	crypto_auth_hmacsha256_update(&state, (const unsigned char *)text, strlen(text));
+	crypto_auth_hmacsha256_final(&state, hash);
+	sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
+	said = CLI(&cli, "-c",
+	    arena_printf(arena,
+		"%s\n"
+		"signature = 't=%.*s,v1=%s'\n"
+		"assert is_ours(b'%s', signature, b'%s')\n"
+		"assert not is_ours(b'%s', signature, b'{}')\n"
+		"assert not is_ours(b'other', signature, b'%s')\n",
+		code, (int)(strchr(text, '.') - text), text, hex, secret, body, secret,
+		body));
+	ck_assert_msg(said.status == 0, "%s", said.err);
+}
+END_TEST
+
+TCase *
+tcase_pages(void)
+{
+	TCase *tcase = tcase_create("pages");
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, the_graphs_are_what_the_command_draws);
+	tcase_add_test(tcase, the_commands_of_runs_work);
+	tcase_add_test(tcase, the_signature_is_checked_as_runs_says);
+	return tcase;
+}

@@ -1,0 +1,119 @@
+/* What flags of `flotilla submit` say of a run: shown and found again, or refused. */
+#include <check.h>
+#include <string.h>
+
+#include "arena.h"
+#include "cli.h"
+#include "fleet_client.h"
+#include "fleet_kit.h"
+
+TCase *tcase_submit_flags(void);
+
+#define WAIT_MS 60000u
+
+static const char agents[] = "name: echo\n"
+			     "model: scripted:s\n"
+			     "script:\n"
+			     "  s:\n"
+			     "    - content: Done.\n";
+
+static bool
+is_delayed(void *arg)
+{
+	struct fleet_client *client = arg;
+	struct arena *arena = arena_new();
+	const struct value *run = NULL;
+	bool is;
+
+	store_run(client->store, arena, "r3", "r3", &run);
+	is = value_text_is(value_get(run, "status"), "delayed");
+	arena_destroy(&arena);
+	return is;
+}
+
+static void
+play_shown(struct fleet_client *client, void *arg)
+{
+	struct fleet_kit *kit = arg;
+	const char *said;
+
+	kit_flotilla(kit, "submit", "echo", "hi", "--wait", "--run-id", "r1",
+	    "--metadata", "customer=c 17", "--metadata", "order=7", "--tenant", "acme",
+	    "--priority", "1", "--deadline", "10m", NULL);
+	kit_flotilla(kit, "submit", "echo", "hi", "--wait", "--run-id", "r2", NULL);
+	kit_flotilla(
+	    kit, "submit", "echo", "hi", "--run-id", "r3", "--after", "2h", NULL);
+	ck_assert_msg(
+	    client_wait(client, is_delayed, client, WAIT_MS), "r3 was never delayed");
+	said = kit_flotilla(kit, "runs", NULL);
+	ck_assert_ptr_nonnull(
+	    strstr(said, "priority=1 tenant=acme customer=c 17 order=7"));
+	ck_assert_ptr_nonnull(strstr(said, "starts "));
+	said = kit_flotilla(kit, "runs", "--metadata", "customer=c 17", NULL);
+	ck_assert_ptr_nonnull(strstr(said, "r1"));
+	ck_assert_ptr_null(strstr(said, "r2"));
+	said = kit_flotilla(kit, "runs", "--tenant", "acme", NULL);
+	ck_assert_ptr_nonnull(strstr(said, "r1"));
+	ck_assert_ptr_null(strstr(said, "r2"));
+	said = kit_flotilla(kit, "runs", "--state", "delayed", NULL);
+	ck_assert_ptr_nonnull(strstr(said, "r3"));
+	ck_assert_ptr_null(strstr(said, "r2"));
+	said = kit_flotilla(kit, "runs", "--metadata", "customer=other", NULL);
+	ck_assert_ptr_null(strstr(said, "r1"));
+}
+
+START_TEST(what_a_submission_says_is_shown_and_found)
+{
+	struct fleet_kit *kit = kit_new();
+
+	kit_start_all(kit, 1, 1, 1);
+	kit_flotilla(kit, "agents", "apply", kit_write(kit, "agents.yaml", agents), NULL);
+	client_run(kit_redis(kit), play_shown, kit);
+	kit_destroy(&kit);
+}
+END_TEST
+
+static const struct {
+	const char *flag, *value, *said;
+} wrong[] = {
+	{ "--after", "soon", "--after 'soon': must be a number with its unit" },
+	{ "--after", "90", "with its unit" },
+	{ "--after", "9000d", "after_ms" },
+	{ "--at", "tomorrow", "at 'tomorrow': must be a time such as" },
+	{ "--deadline", "0s", "deadline_ms '0'" },
+	{ "--priority", "9", "0 to 4" },
+	{ "--tenant", "a b", "tenant: must be" },
+	{ "--webhook", "example.com", "webhook: must be a URL" },
+	{ "--metadata", "alone", "--metadata 'alone': must be NAME=TEXT" },
+};
+
+START_TEST(a_wrong_flag_is_one_message)
+{
+	struct arena *arena = arena_new();
+	struct fleet_kit *kit = kit_new();
+	const struct cli cli = {
+		.program = kit_program(kit, "flotilla"),
+		.arena = arena,
+	};
+	const struct said said =
+	    CLI(&cli, "submit", "echo", "hi", wrong[_i].flag, wrong[_i].value);
+
+	ck_assert_int_eq(said.status, 2);
+	ck_assert_msg(strstr(said.err, wrong[_i].said) != NULL, "%s", said.err);
+	ck_assert_ptr_eq(strchr(said.err, '\n'), strrchr(said.err, '\n'));
+	kit_destroy(&kit);
+	arena_destroy(&arena);
+}
+END_TEST
+
+TCase *
+tcase_submit_flags(void)
+{
+	TCase *tcase = tcase_create("submit_flags");
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_test(tcase, what_a_submission_says_is_shown_and_found);
+	tcase_add_loop_test(
+	    tcase, a_wrong_flag_is_one_message, 0, (int)(sizeof wrong / sizeof *wrong));
+	return tcase;
+}

@@ -1,0 +1,19 @@
+// Tools that ask, and that must not run twice, for the tests of the JavaScript worker.
+import { Worker } from "../../examples/workers/javascript/flotilla_worker.js";
+
+const worker = new Worker();
+
+worker.tool({ name: "ask", description: "Asks for a name and a colour.", parameters: {} },
+  (_, call) => [call.interrupt("your name?"), call.interrupt({ choose: ["red", "blue"] })]);
+
+worker.tool({ name: "pay", description: "Pays.", parameters: {}, idempotent: false },
+  (_, call) => new Promise((done, fail) => call.signal.addEventListener("abort", () => fail(new Error("stopped")))));
+
+worker.tool({ name: "odd", description: "Answers and asks what msgpack cannot write.", parameters: { properties: { kind: { type: "string" } } } },
+  ({ kind }, call) => {
+    if (kind === "asks") call.interrupt(10n ** 30n);
+    if (kind === "raises") throw new Error("\ud800");
+    return { toJSON() { return 10n; } };
+  });
+
+worker.run();

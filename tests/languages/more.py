@@ -1,0 +1,34 @@
+#!/usr/bin/python3
+"""Tools that ask, and that must not run twice, for the tests of the Python worker."""
+import pathlib, sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "examples/workers/python"))
+from flotilla_worker import Worker
+
+worker = Worker()
+
+
+@worker.tool("Asks for a name and a colour.", {})
+def ask(call):
+    try:
+        return [call.interrupt("your name?"), call.interrupt({"choose": ["red", "blue"]})]
+    except Exception:
+        return "caught"
+
+
+@worker.tool("Pays.", {}, idempotent=False)
+def pay(call):
+    call.cancelled.wait()
+    raise RuntimeError("stopped")
+
+
+@worker.tool("Answers and asks what msgpack cannot write.", {"properties": {"kind": {"type": "string"}}})
+def odd(call, kind):
+    if kind == "asks":
+        call.interrupt(object())
+    if kind == "raises":
+        raise ValueError("\ud800")
+    return "\ud800"
+
+
+worker.run()

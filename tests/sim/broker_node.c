@@ -1,0 +1,136 @@
+/* broker_node: a broker: the core that ships, its actions carried out on the simulated net. */
+#include "world.h"
+
+#define AUDIT_STEPS 32u
+#define LEAVE_MS 4000u
+
+static void
+perform(struct broker_node *broker, const struct action *action)
+{
+	struct world *world = broker->process.world;
+
+	switch (action->type) {
+	case ACTION_SEND:
+		router_send(broker, action->peer, &action->header,
+		    (struct payload *)(void *)action->body);
+		break;
+	case ACTION_DROP:
+		payload_unref(world, (struct payload *)(void *)action->body);
+		break;
+	case ACTION_LEFT:
+		broker->left = true;
+		break;
+	default:
+		break; /* the status channel, and tables for people */
+	}
+}
+
+/* Only the loss of a worker makes a further attempt. */
+static void
+check_attempt(struct broker_node *broker, const struct header *header)
+{
+	uint64_t losses = core_count(broker->core, COUNTER_requeued);
+	bool is_call = header->type == MSG_CALL && header->attempt > 1 + losses;
+	bool is_poison = header->type == MSG_RESULT && header->code == CODE_POISON &&
+			 losses < CALL_ATTEMPTS_MAX - 1;
+
+	if (is_call || is_poison)
+		violate(broker->process.world,
+		    "13: %s is at attempt %llu, and workers were lost %llu times",
+		    header->call_id, (unsigned long long)header->attempt,
+		    (unsigned long long)losses);
+}
+
+static void
+feed(struct broker_node *broker, const struct event *event)
+{
+	struct world *world = broker->process.world;
+	struct actions actions = core_step(broker->core, event, world->now_ms);
+	size_t i;
+
+	for (i = 0; i < actions.count; i++) {
+		if (actions.items[i].type == ACTION_SEND)
+			check_attempt(broker, &actions.items[i].header);
+		perform(broker, &actions.items[i]);
+	}
+	if (++broker->steps % AUDIT_STEPS == 0)
+		check_broker(broker);
+	if (broker->left)
+		broker_stop(broker);
+}
+
+void
+broker_receive(struct broker_node *broker, uint64_t peer, struct message *message)
+{
+	struct event event = {
+		.type = EVENT_MESSAGE,
+		.peer = peer,
+		.header = &message->header,
+		.body = (struct body *)(void *)payload_ref(message->payload),
+		.body_bytes = message->payload == NULL ? 0 : 100,
+	};
+
+	feed(broker, &event);
+}
+
+void
+broker_lost_peer(struct broker_node *broker, uint64_t peer)
+{
+	feed(broker, &(struct event){ .type = EVENT_UNREACHABLE, .peer = peer });
+}
+
+static void
+on_tick(struct task *task)
+{
+	struct broker_node *broker = task->arg;
+
+	if (!process_turn(&broker->process, task))
+		return;
+	world_after(broker->process.world, task, broker->process.tick_every_ms);
+	feed(broker, &(struct event){ .type = EVENT_TICK });
+}
+
+void
+broker_start(struct broker_node *broker)
+{
+	struct world *world = broker->process.world;
+	struct core_options options = core_defaults;
+
+	process_begin(&broker->process);
+	options.session = broker->process.session;
+	options.name = broker->process.name;
+	options.seed = 1;
+	options.heartbeat_ms = world->plan.heartbeat_ms;
+	broker->core = core_new(&options, world->now_ms);
+	broker->leaving = broker->left = false;
+	broker->process.tick = (struct task){ .run = on_tick, .arg = broker };
+	world_after(world, &broker->process.tick, broker->process.tick_every_ms);
+}
+
+static struct world *dropping;
+
+static void
+drop_payload(struct body *body)
+{
+	payload_unref(dropping, (struct payload *)(void *)body);
+}
+
+void
+broker_stop(struct broker_node *broker)
+{
+	if (!broker->process.up)
+		return;
+	TRACE(broker->process.world, "%s is gone", broker->process.name);
+	broker->process.up = false;
+	task_cancel(broker->process.world, &broker->process.tick);
+	net_broker_gone(broker);
+	dropping = broker->process.world;
+	core_destroy(&broker->core, drop_payload);
+}
+
+void
+broker_leave(struct broker_node *broker)
+{
+	broker->leaving = true;
+	feed(broker, &(struct event){ .type = EVENT_LEAVE, .drain_ms = LEAVE_MS });
+}

@@ -1,0 +1,96 @@
+#include "bugs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum planted planted_bug;
+
+static const char *const names[] = {
+	"NOTHING",
+#define BUG(name, text) #name,
+#include "planted.def"
+#undef BUG
+};
+
+static const struct {
+	enum planted bug;
+	const char *line, *instead;
+} lua_bugs[] = {
+	{ PLANTED_NO_FENCING, "  if not is_owner then", "  if false then" },
+	{ PLANTED_NO_VERSION, "\n  if (head[4] or '0') ~= args[5] then",
+	    "\n  if false then" },
+	{ PLANTED_NO_COMMIT_ID,
+	    "  if head[5] == args[6] and (is_owner or status ~= 'running') then",
+	    "  if false then" },
+	{ PLANTED_RESULT_NOT_FENCED,
+	    "  if not owns(head, args[2], args[3], args[4]) then", "  if false then" },
+	{ PLANTED_RESULT_NO_VERSION,
+	    "  if args[5] ~= '' and (head[4] or '0') ~= args[5] then",
+	    "  if false then" },
+	{ PLANTED_EPOCH_NOT_RAISED,
+	    "  return math.max(tonumber(old or 0) + 1, tonumber(floor) + 1,",
+	    "  return math.max(tonumber(old or 1), 0 *" },
+	{ PLANTED_EPOCH_REUSED,
+	    "  return math.max(tonumber(old or 0) + 1, tonumber(floor) + 1,",
+	    "  return math.max(tonumber(old or 0) + 1, 0 *" },
+	{ PLANTED_LEASE_FOREVER,
+	    "  return lease_end(redis.call('HGET', prefix .. 'leases', owner), now) ~= "
+	    "nil",
+	    "  return redis.call('HGET', prefix .. 'leases', owner) ~= nil" },
+	{ PLANTED_LEASE_IGNORED,
+	    "    if holder ~= owner and lease_alive(prefix, holder, now) then",
+	    "    if false then" },
+	{ PLANTED_SWEEP_BLIND,
+	    "        found[#found + 1] = thread\n        kept = kept + 1",
+	    "        kept = kept + 1" },
+	{ PLANTED_RELEASE_COUNTS_RUN, "  redis.call('HINCRBY', key, 'attempts', -1)",
+	    "" },
+	{ PLANTED_RESULTS_LEFT,
+	    "'ended', now, unpack(new_record))\n  redis.call('DEL', key .. ':w')",
+	    "'ended', now, unpack(new_record))" },
+	{ PLANTED_DUE_FORGOTTEN,
+	    "    redis.call('ZADD', prefix .. 'due', 'LT', waiting_score(record[2], "
+	    "now), thread)",
+	    "" },
+	{ PLANTED_CANCELS_LEFT,
+	    "  if record[2] then\n    redis.call('SREM', prefix .. 'cancels', run)\n  "
+	    "end",
+	    "" },
+};
+
+const char *
+planted_name(enum planted bug)
+{
+	return names[bug];
+}
+
+static char *
+replace(const char *text, const char *line, const char *instead)
+{
+	const char *at = strstr(text, line);
+	size_t size = strlen(text) + strlen(instead) + 1;
+	char *copy = malloc(size);
+
+	if (at == NULL || strstr(at + 1, line) != NULL || copy == NULL) {
+		fprintf(stderr,
+		    "sim: store/fleet.lua has not exactly one line \"%s\": the bug %s "
+		    "cannot be planted, mend tests/sim/bugs.c\n",
+		    line, planted_name(planted_bug));
+		exit(2);
+	}
+	snprintf(
+	    copy, size, "%.*s%s%s", (int)(at - text), text, instead, at + strlen(line));
+	return copy;
+}
+
+char *
+planted_library(const char *library)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof lua_bugs / sizeof lua_bugs[0]; i++)
+		if (lua_bugs[i].bug == planted_bug)
+			return replace(library, lua_bugs[i].line, lua_bugs[i].instead);
+	return strdup(library);
+}

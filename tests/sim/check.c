@@ -1,0 +1,391 @@
+/* check: the invariants of a fleet that loses nothing. Redis carries out one function after the
+ * other: what it does, in this order, is the history that is checked, and each step of it at once.
+ * The numbers are those of docs/reliability.md's list. */
+#include <stdlib.h>
+
+#include "world.h"
+
+#define QUARANTINE_AFTER 5u /* fleet.lua */
+#define LONG_DEADLINE_MS 100000u
+
+static bool
+answers(const struct reply *reply, const char *word)
+{
+	return reply->count > 0 && reply->items[0].type == REPLY_TEXT &&
+	       strcmp(reply->items[0].text, word) == 0;
+}
+
+static struct thread_fact *
+thread_of(struct world *world, const char *id)
+{
+	return &world->threads[id[1] - '0'];
+}
+
+static uint64_t
+number(const char *text)
+{
+	return strtoull(text, NULL, 10);
+}
+
+/* --- effects and outcomes ------------------------------------------------------------- */
+
+/* What was begun before may have its effect later: a call that does not stop at its deadline is
+ * uncertain for that very reason. With a long deadline check_lost holds that against the broker. */
+void
+check_begin(struct world *world, struct call_fact *call)
+{
+	call->executions++;
+	if (call->once && call->given_up && !world->workers_hurt && !world->failed_over)
+		violate(world,
+		    "6: %s is begun after its run was told that it is uncertain",
+		    call->id);
+}
+
+void
+check_effect(struct world *world, struct call_fact *call)
+{
+	call->effects++;
+	TRACE(world, "        effect %u of %s%s", call->effects, call->id,
+	    call->once ? ", which must happen once" : "");
+	/* What was acknowledged and is lost with its Redis is done again; docs/operations.md. */
+	if (call->once && call->effects > 1 && !world->failed_over)
+		violate(world, "6: %s must not run twice, and had its effect %u times",
+		    call->id, call->effects);
+}
+
+/* A call that a worker runs, whom nothing has happened to, is not lost, whatever became of the
+ * broker: that worker has announced it. */
+static void
+check_lost(struct world *world, const struct call_fact *call)
+{
+	unsigned i, j;
+
+	for (i = 0; i < world->plan.workers && !world->workers_hurt; i++)
+		for (j = 0; j < JOBS; j++) {
+			const struct job *job = &world->workers[i].jobs[j];
+
+			if (job->used && !job->stopped && job->call == call)
+				violate(world, "6: %s is taken for lost while %s runs it",
+				    call->id, world->workers[i].peer.process.name);
+		}
+}
+
+void
+check_outcome(struct world *world, struct call_fact *call, enum wire_code code)
+{
+	if (code == CODE_OK)
+		return;
+	call->failed = true;
+	if (code == CODE_WORKER_LOST && !call->once)
+		violate(world, "13: %s may be repeated, and was given up", call->id);
+	if (code == CODE_WORKER_LOST && world->plan.deadline_ms >= LONG_DEADLINE_MS)
+		check_lost(world, call);
+	/* An owner that a failover has deposed may wait for what goes to another. */
+	if ((code == CODE_EXPIRED || code == CODE_NOT_SERVED) && !world->failed_over &&
+	    world->plan.deadline_ms >= LONG_DEADLINE_MS)
+		violate(world, "16: %s ended as %s", call->id, wire_code_name(code));
+}
+
+/* A worker keeps what cannot be had again until it is in Redis. */
+void
+check_forgotten(struct world *world, const char *call_id)
+{
+	const struct call_fact *call = call_fact_of(world, call_id);
+
+	if (call->was_stored || call->run->was_over || !call->run->known ||
+	    call->failed || call->run->was_cancelled || call->good == 0 ||
+	    call->good > 1 || world->plan.deadline_ms < LONG_DEADLINE_MS)
+		return;
+	violate(world,
+	    "9: the worker of %s was told to forget its result, and Redis has none",
+	    call_id);
+}
+
+void
+check_broker(struct broker_node *broker)
+{
+	const char *error;
+
+	if (core_audit(broker->core, &error) == -1)
+		violate(broker->process.world, "11: %s does not add up: %s",
+		    broker->process.name, error);
+}
+
+/* --- ownership ------------------------------------------------------------------------- */
+
+static void
+check_lease(struct world *world, const struct thread_fact *thread, const char *owner)
+{
+	const char *until;
+
+	if (thread->owner == NULL || strcmp(thread->owner, owner) == 0)
+		return;
+	until =
+	    redis_memory_field(world->redis.memory, SIM_PREFIX "leases", thread->owner);
+	/* One that ends in a far future was written before the clock was set back. */
+	if (until != NULL && number(until) > redis_clock_ms(world) &&
+	    number(until) <= redis_clock_ms(world) + UINT64_C(2) * LEASE_MS)
+		violate(world, "5: %s was claimed by %.4s while the lease of %.4s lasts",
+		    thread->id, owner, thread->owner);
+}
+
+/* fl_claim key; prefix, thread, owner, lease, floor, name */
+static void
+on_claim(
+    struct world *world, const struct redis_request *request, const struct reply *reply)
+{
+	struct thread_fact *thread = thread_of(world, request->args[2]);
+	struct run_fact *run;
+	uint64_t epoch;
+	unsigned i;
+
+	if (answers(reply, "QUARANTINED")) {
+		run = run_fact_of(world, reply->items[1].text);
+		if (run->claims < QUARANTINE_AFTER)
+			violate(world, "13: %s was quarantined after %u claims", run->id,
+			    run->claims);
+		run->over = run->was_over = true;
+		thread->owner = NULL;
+	}
+	if (!answers(reply, "OK"))
+		return;
+	run = run_fact_of(world, reply->items[1].text);
+	epoch = (uint64_t)reply->items[2].integer;
+	check_lease(world, thread, request->args[3]);
+	/* A replica that lacks some may give an epoch to another owner, never to the same once
+	 * that one has it; the answer to its claim may have been lost with the claim. */
+	for (i = 0; i < thread->claim_count; i++)
+		if (world->failed_over
+			? thread->epochs[i] == epoch &&
+			      request->coordinator->newest_epoch >= epoch &&
+			      strcmp(thread->owners[i], request->args[3]) == 0
+			: thread->epochs[i] >= epoch)
+			violate(world, "4: epoch %llu of %s after %llu",
+			    (unsigned long long)epoch, thread->id,
+			    (unsigned long long)thread->epochs[i]);
+	if (thread->claim_count < CLAIMS) {
+		thread->owners[thread->claim_count] = request->args[3];
+		thread->epochs[thread->claim_count++] = epoch;
+	}
+	thread->owner = request->args[3];
+	thread->epoch = epoch;
+	run->claims++;
+	if (run->over)
+		violate(world, "3: %s was claimed after its end", run->id);
+}
+
+/* --- commits --------------------------------------------------------------------------- */
+
+/* "r0.2.1=3:0": of call r0.2.1, execution 3, code 0. */
+static void
+check_message(struct world *world, struct run_fact *run, unsigned index, const char *text)
+{
+	struct call_fact *call = &run->calls[run->next_step][index];
+	size_t length = strlen(call->id);
+	const char *colon = strchr(text, ':');
+	unsigned value;
+
+	if (strncmp(text, call->id, length) != 0 || text[length] != '=' ||
+	    colon == NULL) {
+		violate(
+		    world, "7: %s commits %s where %s belongs", run->id, text, call->id);
+		return;
+	}
+	value = (unsigned)strtoul(text + length + 1, NULL, 10);
+	if (call->stored && call->value != value)
+		violate(world, "7: %s was stored as %u and committed as %u", call->id,
+		    call->value, value);
+	call->stored = call->was_stored = true;
+	call->value = value;
+	call->given_up = strtoul(colon + 1, NULL, 10) == CODE_WORKER_LOST;
+	if (strtoul(colon + 1, NULL, 10) == CODE_OK && call->effects == 0)
+		violate(world, "6: %s succeeded without its effect", call->id);
+}
+
+/* args[13] is the number of messages: none of a run that ends where it stood, else those of the
+ * superstep that comes next. */
+static void
+check_messages(struct world *world, struct run_fact *run, struct thread_fact *thread,
+    const struct redis_request *request)
+{
+	unsigned count = (unsigned)number(request->args[13]), i;
+	bool is_end = strcmp(request->args[11], "running") != 0;
+
+	thread->messages += count;
+	if (count == 0 && is_end)
+		return;
+	if (run->next_step == 0 && count == 1 &&
+	    strstr(request->args[14], ".in") != NULL) {
+		run->next_step = 1;
+		return;
+	}
+	if (run->next_step == 0 || run->next_step > run_steps(run) ||
+	    count != step_calls(run, run->next_step)) {
+		violate(world, "3: %s commits %u messages (%s) where step %u is next",
+		    run->id, count, count > 0 ? request->args[14] : "", run->next_step);
+		return;
+	}
+	for (i = 0; i < count; i++)
+		check_message(world, run, i, request->args[14 + i]);
+	run->next_step++;
+}
+
+static void
+check_cancel(struct world *world, struct run_fact *run, uint64_t epoch)
+{
+	if (!run->cancel_asked)
+		return;
+	if (run->cancel_epoch == epoch)
+		violate(world, "14: %s goes on although it is cancelled", run->id);
+	run->cancel_epoch = epoch;
+}
+
+/* One that was lost and came late finds others there; nobody hears of it. And an owner whose
+ * claim a replica has, but not its commits, learns of that here. */
+static void
+check_stale(struct world *world, const struct redis_request *request,
+    const struct reply *reply, const struct run_fact *run)
+{
+	if (answers(reply, "STALE") && !request->lost && !world->failed_over)
+		violate(world, "3: the owner of %s is at another version", run->id);
+}
+
+/* fl_commit key; prefix, thread, owner, epoch, version, commit id, run, head, order, checkpoint,
+ * status, drop, messages..., fields..., events..., run fields... */
+static void
+on_commit(
+    struct world *world, const struct redis_request *request, const struct reply *reply)
+{
+	struct thread_fact *thread = thread_of(world, request->args[2]);
+	struct run_fact *run = run_fact_of(world, request->args[7]);
+	uint64_t epoch = number(request->args[4]);
+	bool is_end = strcmp(request->args[11], "running") != 0;
+
+	check_stale(world, request, reply, run);
+	if (!answers(reply, "OK"))
+		return;
+	if (thread->last_commit != NULL &&
+	    strcmp(thread->last_commit, request->args[6]) == 0)
+		return; /* its answer was lost */
+	if (thread->epoch != epoch || thread->owner == NULL ||
+	    strcmp(thread->owner, request->args[3]) != 0)
+		violate(world,
+		    "4: %s is committed by %.4s, epoch %llu, who does not own it",
+		    run->id, request->args[3], (unsigned long long)epoch);
+	if ((uint64_t)reply->items[1].integer != thread->version + 1)
+		violate(world, "3: version %lld of %s after %llu",
+		    (long long)reply->items[1].integer, thread->id,
+		    (unsigned long long)thread->version);
+	if (run->over)
+		violate(world, "3: %s is committed after its end", run->id);
+	thread->version++;
+	thread->last_commit = request->args[6];
+	check_messages(world, run, thread, request);
+	run->claims = 1;
+	if (!is_end) {
+		check_cancel(world, run, epoch);
+		return;
+	}
+	run->over = run->was_over = true;
+	thread->owner = NULL;
+	if (strcmp(request->args[11], "success") == 0 &&
+	    run->next_step != run_steps(run) + 1)
+		violate(world, "3: %s succeeded before step %u", run->id, run->next_step);
+}
+
+/* fl_result key; prefix, owner, epoch, run, version, call, "value:code" */
+static void
+on_result(
+    struct world *world, const struct redis_request *request, const struct reply *reply)
+{
+	struct run_fact *run = run_fact_of(world, request->args[4]);
+	struct thread_fact *thread = &world->threads[run->thread];
+	struct call_fact *call;
+	unsigned value;
+
+	check_stale(world, request, reply, run);
+	if (!answers(reply, "OK"))
+		return;
+	if (thread->epoch != number(request->args[3]))
+		violate(world, "4: a result of %s is stored by a former owner", run->id);
+	if (request->count < 8)
+		return;
+	call = call_fact_of(world, request->args[6]);
+	if (call->step != run->next_step) {
+		violate(world, "3: %s is stored where step %u is next", call->id,
+		    run->next_step);
+		return;
+	}
+	value = (unsigned)number(request->args[7]);
+	if (call->stored && call->value != value)
+		violate(world, "7: %s is stored as %u, and was as %u", call->id, value,
+		    call->value);
+	call->stored = call->was_stored = true;
+	call->value = value;
+	run->claims = 1;
+}
+
+static void
+on_release(
+    struct world *world, const struct redis_request *request, const struct reply *reply)
+{
+	struct thread_fact *thread = thread_of(world, request->args[2]);
+	const char *attempts;
+	unsigned i;
+
+	if (!answers(reply, "OK"))
+		return;
+	thread->owner = NULL;
+	for (i = 0; i < world->plan.runs; i++) {
+		struct run_fact *run = &world->runs[i];
+
+		if (run->thread != (unsigned)(thread - world->threads) || run->over ||
+		    run->claims == 0)
+			continue;
+		attempts = redis_memory_field(world->redis.memory,
+		    world_text(world, SIM_PREFIX "r:%s", run->id), "attempts");
+		run->claims--;
+		if (attempts != NULL && number(attempts) > run->claims)
+			violate(world,
+			    "13: %s was given back, and that counts as attempt", run->id);
+	}
+}
+
+static void
+on_submit(
+    struct world *world, const struct redis_request *request, const struct reply *reply)
+{
+	if (answers(reply, "QUEUED"))
+		run_fact_of(world, request->args[3])->known = true;
+}
+
+void
+check_step(
+    struct world *world, const struct redis_request *request, const struct reply *reply)
+{
+	static const struct {
+		const char *function;
+		void (*check)(struct world *world, const struct redis_request *request,
+		    const struct reply *reply);
+	} checks[] = {
+		{ "fl_claim", on_claim },
+		{ "fl_commit", on_commit },
+		{ "fl_result", on_result },
+		{ "fl_release", on_release },
+		{ "fl_submit", on_submit },
+	};
+	size_t i;
+
+	TRACE(world, "%s redis %s %s %s: %s", request->coordinator->peer.process.name,
+	    request->function, request->args[0],
+	    request->count > 11 ? request->args[8] : "",
+	    reply->type == REPLY_ERROR ? reply->text
+	    : reply->count > 0 && reply->items[0].type == REPLY_TEXT
+		? reply->items[0].text
+		: "");
+	if (reply->type == REPLY_ERROR)
+		violate(world, "%s fails: %s", request->function, reply->text);
+	for (i = 0; i < sizeof checks / sizeof checks[0]; i++)
+		if (strcmp(checks[i].function, request->function) == 0)
+			checks[i].check(world, request, reply);
+}

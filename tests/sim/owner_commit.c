@@ -1,0 +1,122 @@
+/* owner_commit: after coordinator/run_commit.c. */
+#include "owner_private.h"
+#include "planted.h"
+
+static void on_committed(struct redis_request *request, const struct reply *reply);
+
+/* The messages of the superstep that was applied last, one a call. */
+static void
+add_messages(struct held_run *run)
+{
+	struct world *world = world_of(run);
+	size_t *count = &run->commit_arg_count;
+	unsigned i;
+
+	if (!run->dirty) {
+		run->commit_args[(*count)++] = "0";
+		return;
+	}
+	if (run->step == 0) {
+		run->commit_args[(*count)++] = "1";
+		run->commit_args[(*count)++] = world_text(world, "%s.in", run->fact->id);
+		return;
+	}
+	run->commit_args[(*count)++] = world_text(world, "%u", run->answered_count);
+	for (i = 0; i < run->answered_count; i++)
+		run->commit_args[(*count)++] =
+		    world_text(world, "%s=%u:%u", run->answered[i].fact->id,
+			run->answered[i].value, (unsigned)run->answered[i].code);
+}
+
+/* commit(): the same arguments however often it is sent. */
+void
+owner_commit(struct held_run *run)
+{
+	struct world *world = world_of(run);
+	const char *status = run->state == RUN_ENDING ? run->status : "running";
+	const char *const head[] = {
+		thread_of(run)->key,
+		SIM_PREFIX,
+		thread_of(run)->id,
+		owner_name(run),
+		world_text(world, "%llu", (unsigned long long)run->epoch),
+		world_text(world, "%llu", (unsigned long long)run->version),
+		world_text(world, "%s.%llu.%u", run->fact->id,
+		    (unsigned long long)run->epoch, ++run->commits),
+		run->fact->id,
+		world_text(world, "%s/%u", run->fact->id, run->step),
+		"order",
+		"checkpoint",
+		status,
+		run->results_stored ? "1" : "0",
+	};
+
+	memcpy(run->commit_args, head, sizeof head);
+	run->commit_arg_count = sizeof head / sizeof head[0];
+	add_messages(run);
+	run->commit_args[run->commit_arg_count++] = "0"; /* fields */
+	run->commit_args[run->commit_arg_count++] = "1"; /* events */
+	run->commit_args[run->commit_arg_count++] = "event";
+	run->commit_args[run->commit_arg_count++] = "0"; /* run fields */
+	if (PLANTED(ACKNOWLEDGE_EARLY)) {
+		unsigned i;
+
+		for (i = 0; i < run->answered_count; i++)
+			tell_ledger(run, LEDGER_STORED, run->answered[i].fact->id);
+	}
+	run->asked_ms = world->now_ms;
+	ask(run, "fl_commit", run->commit_args, run->commit_arg_count, on_committed, run);
+}
+
+/* committed() */
+static void
+committed(struct held_run *run, const struct reply *reply)
+{
+	unsigned i;
+
+	run->version = (uint64_t)reply->items[1].integer;
+	run->owned_ms = run->asked_ms;
+	run->dirty = run->results_stored = false;
+	for (i = 0; i < run->answered_count; i++)
+		tell_ledger(run, LEDGER_STORED, run->answered[i].fact->id);
+	run->answered_count = 0;
+	memset(run->sent, 0, sizeof run->sent);
+	if (reply->items[2].integer != 0)
+		run->cancel_wanted = true;
+	if (reply->items[3].integer > 0)
+		run->more_wait = true;
+}
+
+static void
+on_committed(struct redis_request *request, const struct reply *reply)
+{
+	struct held_run *run = request->arg;
+	bool ended = run->state == RUN_ENDING;
+
+	if (request->arg_life != run->life)
+		return;
+	if (reply == NULL) { /* nobody knows: again, under the same id */
+		if (PLANTED(COMMIT_ID_NEW))
+			run->commit_args[6] =
+			    world_text(world_of(run), "%s.%llu.%u", run->fact->id,
+				(unsigned long long)run->epoch, ++run->commits);
+		ask(run, "fl_commit", run->commit_args, run->commit_arg_count,
+		    on_committed, run);
+		return;
+	}
+	if (strcmp(reply->items[0].text, "OK") != 0) {
+		if (PLANTED(FENCED_KEEPS) && !ended) {
+			owner_call(run);
+			return;
+		}
+		owner_drop(run);
+		return;
+	}
+	committed(run, reply);
+	if (ended)
+		owner_leave(run, false);
+	else if (must_stop(run))
+		owner_stop(run);
+	else
+		owner_call(run);
+}

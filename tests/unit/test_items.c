@@ -1,0 +1,330 @@
+/* Long-term memory, against a real Redis, and its filter. */
+#include <check.h>
+#include <string.h>
+
+#include "literal.h"
+#include "store_trial.h"
+
+/* Interface under test */
+#include "item_filter.h"
+#include "item_key.h"
+#include "items.h"
+
+TCase *tcase_items(void);
+
+static const struct value *
+run_op(const char *op)
+{
+	const struct value *answer =
+	    items_do(trial.a, trial.arena, literal(trial.arena, op));
+
+	ck_assert_ptr_nonnull(answer);
+	return answer;
+}
+
+static const struct value *
+item(const char *op)
+{
+	return value_get(run_op(op), "item");
+}
+
+static const char *
+refused(const char *op)
+{
+	const struct value *fault = value_get(run_op(op), "fault");
+
+	ck_assert_str_eq(value_get_text(fault, "type"), "ValueError");
+	return value_get_text(fault, "message");
+}
+
+/* The keys that a search gives, in order. */
+static const char *
+keys_of(const char *op)
+{
+	const struct value *items = value_get(run_op(op), "items");
+	const char *text = "";
+	size_t i;
+
+	ck_assert_msg(items != NULL, "%s", op);
+	for (i = 0; i < value_size(items); i++)
+		text = arena_printf(
+		    trial.arena, "%s%s", text, value_get_text(value_at(items, i), "key"));
+	return text;
+}
+
+/* --- one item ------------------------------------------------------------------------- */
+
+static void
+play_one(void)
+{
+	const struct value *first, *again;
+
+	ck_assert_uint_eq(
+	    value_size(run_op("{'op': 'get', 'namespace': ['u', '7'], 'key': 'k'}")), 0);
+	first = item("{'op': 'put', 'namespace': ['u', '7'], 'key': 'k',"
+		     " 'value': {'likes': ['tea', {}], 'n': null}}");
+	ck_assert_value(trial.arena, value_get(first, "namespace"), "['u', '7']");
+	ck_assert_ptr_null(value_get(first, "expires_at"));
+	ck_assert(value_equal(
+	    first, item("{'op': 'get', 'namespace': ['u', '7'], 'key': 'k'}")));
+	again =
+	    item("{'op': 'put', 'namespace': ['u', '7'], 'key': 'k', 'value': {'x': 1}}");
+	ck_assert(
+	    value_equal(value_get(again, "created_at"), value_get(first, "created_at")));
+	ck_assert_int_ge(
+	    value_get_int(again, "updated_at", 0), value_get_int(first, "updated_at", 0));
+	/* Neither the namespace above nor the one below has it. */
+	ck_assert_ptr_null(item("{'op': 'get', 'namespace': ['u'], 'key': 'k'}"));
+	ck_assert_ptr_null(
+	    item("{'op': 'get', 'namespace': ['u', '7', 'k'], 'key': 'k'}"));
+	ck_assert_int_eq(
+	    value_get_int(run_op("{'op': 'delete', 'namespace': ['u', '7'], 'key': 'k'}"),
+		"deleted", 9),
+	    1);
+	ck_assert_int_eq(
+	    value_get_int(run_op("{'op': 'delete', 'namespace': ['u', '7'], 'key': 'k'}"),
+		"deleted", 9),
+	    0);
+	ck_assert_ptr_null(item("{'op': 'get', 'namespace': ['u', '7'], 'key': 'k'}"));
+	ck_assert_str_eq(keys_of("{'op': 'search'}"), "");
+}
+
+START_TEST(an_item_is_put_got_and_deleted)
+{
+	trial_play(play_one);
+}
+END_TEST
+
+/* What is over is not there, though nobody has swept; then its room is free as well. */
+static void
+play_ttl(void)
+{
+	const struct value *put = item("{'op': 'put', 'namespace': ['u'], 'key': 'k',"
+				       " 'value': {}, 'ttl_ms': 3600000}");
+
+	ck_assert_int_eq(value_get_int(put, "expires_at", 0),
+	    value_get_int(put, "updated_at", 0) + 3600000);
+	ck_assert_str_eq(keys_of("{'op': 'search', 'namespace': ['u']}"), "k");
+	trial_ask("HSET", arena_printf(trial.arena, "fl:{s%u}:item", item_shard("u\37")),
+	    "u\37\36k", "1 1 2\n\200");
+	ck_assert_ptr_null(item("{'op': 'get', 'namespace': ['u'], 'key': 'k'}"));
+	ck_assert_str_eq(keys_of("{'op': 'search', 'namespace': ['u']}"), "");
+	trial_ask("ZADD",
+	    arena_printf(trial.arena, "fl:{s%u}:item-ends", item_shard("u\37")), "2",
+	    "u\37\36k");
+	items_sweep(trial.a, trial.arena, item_shard("u\37"));
+	ck_assert_int_eq(
+	    trial_ask("EXISTS",
+		arena_printf(trial.arena, "fl:{s%u}:items", item_shard("u\37")),
+		arena_printf(trial.arena, "fl:{s%u}:item", item_shard("u\37")))
+		->integer,
+	    0);
+	/* What is put for ever after it was put for a while stays. */
+	item("{'op': 'put', 'namespace': ['u'], 'key': 'k', 'value': {}, 'ttl_ms': 1}");
+	item("{'op': 'put', 'namespace': ['u'], 'key': 'k', 'value': {}}");
+	items_sweep(trial.a, trial.arena, item_shard("u\37"));
+	ck_assert_str_eq(keys_of("{'op': 'search', 'namespace': ['u']}"), "k");
+}
+
+START_TEST(an_item_ends_with_its_time)
+{
+	trial_play(play_ttl);
+}
+END_TEST
+
+/* --- searching ------------------------------------------------------------------------ */
+
+static void
+put_some(void)
+{
+	item("{'op': 'put', 'namespace': ['u', '7'], 'key': 'a', 'value': {'n': 1}}");
+	item("{'op': 'put', 'namespace': ['u', '7', 'x'], 'key': 'b', 'value': {'n': "
+	     "2}}");
+	item("{'op': 'put', 'namespace': ['u', '70'], 'key': 'c', 'value': {'n': 3}}");
+	item("{'op': 'put', 'namespace': ['u'], 'key': 'd', 'value': {'n': 4.5}}");
+	item("{'op': 'put', 'namespace': ['v'], 'key': 'e', 'value': {'t': 'x'}}");
+}
+
+static const struct {
+	const char *op, *keys;
+} searches[] = {
+	{ "{'op': 'search'}", "dabce" },
+	{ "{'op': 'search', 'namespace': ['u']}", "dabc" },
+	{ "{'op': 'search', 'namespace': ['u', '7']}", "ab" },
+	{ "{'op': 'search', 'namespace': ['u', '']}", NULL },
+	{ "{'op': 'search', 'namespace': ['none']}", "" },
+	{ "{'op': 'search', 'limit': 2}", "da" },
+	{ "{'op': 'search', 'limit': 2, 'offset': 3}", "ce" },
+	{ "{'op': 'search', 'offset': 9}", "" },
+	{ "{'op': 'search', 'filter': {'n': 2}}", "b" },
+	{ "{'op': 'search', 'filter': {'n': {'$gt': 1, '$lte': 3}}}", "bc" },
+	{ "{'op': 'search', 'filter': {'n': {'$ne': 1}, 't': {'$eq': null}}}", "dbc" },
+	{ "{'op': 'search', 'filter': {'t': {'$gte': 'x'}}}", "e" },
+};
+#define SEARCHES (int)(sizeof searches / sizeof searches[0])
+
+static void
+play_searches(void)
+{
+	int i;
+
+	put_some();
+	for (i = 0; i < SEARCHES; i++)
+		if (searches[i].keys != NULL)
+			ck_assert_msg(
+			    strcmp(keys_of(searches[i].op), searches[i].keys) == 0,
+			    "%s: %s", searches[i].op, keys_of(searches[i].op));
+		else
+			ck_assert_ptr_nonnull(
+			    strstr(refused(searches[i].op), "namespace[1]"));
+}
+
+START_TEST(a_search_finds_what_is_below_a_prefix)
+{
+	trial_play(play_searches);
+}
+END_TEST
+
+/* More than a page, with a filter that lets the last through. */
+static void
+play_pages(void)
+{
+	int i;
+
+	for (i = 0; i < 450; i++)
+		item(arena_printf(trial.arena,
+		    "{'op': 'put', 'namespace': ['p', 'n%d'], 'key': 'k', 'value': {'i': "
+		    "%d}}",
+		    i, i));
+	ck_assert_uint_eq(
+	    value_size(value_get(
+		run_op("{'op': 'search', 'namespace': ['p'], 'limit': 1000}"), "items")),
+	    450);
+	ck_assert_uint_eq(
+	    value_size(value_get(run_op("{'op': 'search', 'namespace': ['p'], 'filter': "
+					"{'i': {'$gte': 440}}}"),
+		"items")),
+	    10);
+	ck_assert_uint_eq(
+	    value_size(value_get(
+		run_op("{'op': 'namespaces', 'namespace': ['p'], 'limit': 1000}"),
+		"namespaces")),
+	    450);
+	ck_assert_value(trial.arena,
+	    value_get(run_op("{'op': 'namespaces', 'max_depth': 1}"), "namespaces"),
+	    "[['p']]");
+}
+
+/* The caller's arena gets what was found, not what was looked at. */
+static void
+play_scan(void)
+{
+	struct arena *arena = arena_new();
+	const struct value *answer;
+	size_t began;
+	int i;
+
+	for (i = 0; i < 300; i++)
+		run_op(arena_printf(trial.arena,
+		    "{'op': 'put', 'namespace': ['p'], 'key': '%d', 'value': {'i': %d, "
+		    "'text': '%0999d'}}",
+		    i, i, i));
+	began = arena_bytes(arena);
+	answer = items_do(
+	    trial.a, arena, literal(trial.arena, "{'op': 'search', 'filter': {'i': 7}}"));
+	ck_assert_uint_eq(value_size(value_get(answer, "items")), 1);
+	ck_assert_uint_lt(arena_bytes(arena) - began, 100000);
+	arena_destroy(&arena);
+}
+
+START_TEST(a_search_leaves_nothing_but_its_answer)
+{
+	trial_play(play_scan);
+}
+END_TEST
+
+START_TEST(a_search_goes_on_behind_a_page)
+{
+	trial_play(play_pages);
+}
+END_TEST
+
+static void
+play_namespaces(void)
+{
+	put_some();
+	ck_assert_value(trial.arena,
+	    value_get(run_op("{'op': 'namespaces'}"), "namespaces"),
+	    "[['u'], ['u', '7'], ['u', '7', 'x'], ['u', '70'], ['v']]");
+	ck_assert_value(trial.arena,
+	    value_get(run_op("{'op': 'namespaces', 'namespace': ['u'], 'max_depth': 2,"
+			     " 'limit': 2, 'offset': 1}"),
+		"namespaces"),
+	    "[['u', '7'], ['u', '70']]");
+}
+
+START_TEST(namespaces_are_listed_once)
+{
+	trial_play(play_namespaces);
+}
+END_TEST
+
+/* --- what is wrong -------------------------------------------------------------------- */
+
+static const struct {
+	const char *op, *words;
+} mistakes[] = {
+	{ "{}", "there are put, get" },
+	{ "{'op': 'take'}", "there are put, get" },
+	{ "{'op': 'get', 'key': 'k'}", "namespace: must be a list" },
+	{ "{'op': 'get', 'namespace': [], 'key': 'k'}", "namespace: must be a list" },
+	{ "{'op': 'get', 'namespace': 'u', 'key': 'k'}", "namespace: must be a list" },
+	{ "{'op': 'get', 'namespace': ['u', 7], 'key': 'k'}", "namespace[1]" },
+	{ "{'op': 'get', 'namespace': ['a\\u001fb'], 'key': 'k'}", "namespace[0]" },
+	{ "{'op': 'get', 'namespace': ['u']}", "key: must be" },
+	{ "{'op': 'get', 'namespace': ['u'], 'key': ''}", "key: must be" },
+	{ "{'op': 'get', 'namespace': ['u'], 'keys': 'k'}", "did you mean 'key'" },
+	{ "{'op': 'put', 'namespace': ['u'], 'key': 'k'}", "value: must be a map" },
+	{ "{'op': 'put', 'namespace': ['u'], 'key': 'k', 'value': 3}", "value: must" },
+	{ "{'op': 'put', 'namespace': ['u'], 'key': 'k', 'value': {}, 'ttl_ms': 0}",
+	    "ttl_ms: must" },
+	{ "{'op': 'search', 'limit': 0}", "limit: must" },
+	{ "{'op': 'search', 'limit': 1001}", "from 1 to 1000" },
+	{ "{'op': 'search', 'offset': -1}", "offset: must" },
+	{ "{'op': 'search', 'filter': []}", "filter: must" },
+	{ "{'op': 'search', 'filter': {'n': {'$gr': 1}}}", "'$gr' is no operator" },
+	{ "{'op': 'namespaces', 'max_depth': 0}", "max_depth: must" },
+};
+#define MISTAKES (int)(sizeof mistakes / sizeof mistakes[0])
+
+static void
+play_mistakes(void)
+{
+	int i;
+
+	for (i = 0; i < MISTAKES; i++)
+		ck_assert_msg(strstr(refused(mistakes[i].op), mistakes[i].words) != NULL,
+		    "%s: %s", mistakes[i].op, refused(mistakes[i].op));
+}
+
+START_TEST(a_wrong_operation_is_refused_with_its_place)
+{
+	trial_play(play_mistakes);
+}
+END_TEST
+
+TCase *
+tcase_items(void)
+{
+	TCase *tc = tcase_create("items");
+
+	tcase_add_checked_fixture(tc, trial_open, trial_close);
+	tcase_add_test(tc, an_item_is_put_got_and_deleted);
+	tcase_add_test(tc, an_item_ends_with_its_time);
+	tcase_add_test(tc, a_search_finds_what_is_below_a_prefix);
+	tcase_add_test(tc, a_search_goes_on_behind_a_page);
+	tcase_add_test(tc, a_search_leaves_nothing_but_its_answer);
+	tcase_add_test(tc, namespaces_are_listed_once);
+	tcase_add_test(tc, a_wrong_operation_is_refused_with_its_place);
+	return tc;
+}

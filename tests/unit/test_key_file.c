@@ -1,0 +1,177 @@
+/* Key files: what they are, and what is refused with which words. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "children.h"
+
+/* Interface under test */
+#include "key_file.h"
+
+TCase *tcase_key_file(void);
+
+static char *folder;
+static char path[256], pub_path[264];
+static char public_key[KEY_TEXT_BYTES];
+static struct key_pair pair;
+static const char *error;
+
+static void
+setup(void)
+{
+	folder = folder_new();
+	snprintf(path, sizeof path, "%s/tools.key", folder);
+	snprintf(pub_path, sizeof pub_path, "%s.pub", path);
+	error = "";
+	ck_assert_int_eq(key_file_create(path, public_key, &error), 0);
+}
+
+static void
+teardown(void)
+{
+	folder_remove(&folder);
+}
+
+static unsigned
+mode_of(const char *file)
+{
+	struct stat status;
+
+	ck_assert_int_eq(stat(file, &status), 0);
+	return status.st_mode & 0777;
+}
+
+static void
+write_file(const char *text)
+{
+	FILE *out = fopen(path, "w");
+
+	ck_assert_ptr_nonnull(out);
+	fputs(text, out);
+	fclose(out);
+}
+
+static void
+expect_refusal(const char *words)
+{
+	ck_assert_int_eq(key_file_load(path, &pair, &error), -1);
+	ck_assert_msg(strstr(error, words) != NULL, "'%s' is not in: %s", words, error);
+	ck_assert_ptr_nonnull(strstr(error, path));
+	for (size_t i = 0; i < sizeof pair; i++)
+		ck_assert_int_eq(((const char *)&pair)[i], 0);
+}
+
+START_TEST(a_new_pair_is_read_again)
+{
+	ck_assert_int_eq(key_file_load(path, &pair, &error), 0);
+	ck_assert_str_eq(pair.public_key, public_key);
+	ck_assert(key_is_text(pair.secret_key));
+	ck_assert_str_ne(pair.secret_key, public_key);
+}
+END_TEST
+
+START_TEST(the_secret_is_its_owners_and_the_public_half_has_none)
+{
+	char text[4096] = "";
+	FILE *in = fopen(pub_path, "r");
+
+	ck_assert_uint_eq(mode_of(path), 0600);
+	ck_assert_uint_eq(mode_of(pub_path), 0644);
+	ck_assert_uint_gt(fread(text, 1, sizeof text - 1, in), 0);
+	fclose(in);
+	ck_assert_ptr_nonnull(strstr(text, public_key));
+	ck_assert_ptr_null(strstr(text, "secret-key"));
+}
+END_TEST
+
+START_TEST(what_is_there_is_never_written_over)
+{
+	char other[KEY_TEXT_BYTES];
+
+	ck_assert_int_eq(key_file_create(path, other, &error), -1);
+	ck_assert_ptr_nonnull(strstr(error, "is there already"));
+	ck_assert_int_eq(key_file_load(path, &pair, &error), 0);
+	ck_assert_str_eq(pair.public_key, public_key);
+	unlink(path);
+	ck_assert_int_eq(
+	    key_file_create(path, other, &error), -1); /* the .pub is there */
+	ck_assert_int_eq(access(path, F_OK), -1);
+}
+END_TEST
+
+START_TEST(one_that_others_can_read_is_refused)
+{
+	chmod(path, 0640);
+	expect_refusal("chmod 600");
+}
+END_TEST
+
+START_TEST(garbage_halves_and_mixed_pairs_are_refused)
+{
+	char other[256], other_key[KEY_TEXT_BYTES], text[1024];
+	struct key_pair second;
+
+	write_file("");
+	expect_refusal("public-key");
+	write_file("public-key = \"tooshort\"\n");
+	expect_refusal("public-key");
+	write_file("\x01\x02\xff");
+	expect_refusal("public-key");
+	snprintf(text, sizeof text, "curve\n    public-key = \"%s\"\n", public_key);
+	write_file(text);
+	expect_refusal("secret-key");
+	/* Backslashes are no Z85. */
+	snprintf(text, sizeof text, "public-key = \"%s\"\nsecret-key = \"%.39s\\\"\n",
+	    public_key, public_key);
+	write_file(text);
+	expect_refusal("secret-key");
+	snprintf(other, sizeof other, "%s/other.key", folder);
+	ck_assert_int_eq(key_file_create(other, other_key, &error), 0);
+	ck_assert_int_eq(key_file_load(other, &second, &error), 0);
+	snprintf(text, sizeof text, "public-key = \"%s\"\nsecret-key = \"%s\"\n",
+	    public_key, second.secret_key);
+	write_file(text);
+	expect_refusal("do not belong together");
+}
+END_TEST
+
+START_TEST(a_file_that_is_none_is_named)
+{
+	unlink(path);
+	expect_refusal("No such file");
+}
+END_TEST
+
+START_TEST(a_public_key_comes_from_text_or_either_file)
+{
+	char found[KEY_TEXT_BYTES];
+
+	ck_assert_int_eq(key_public(public_key, found, &error), 0);
+	ck_assert_str_eq(found, public_key);
+	ck_assert_int_eq(key_public(pub_path, found, &error), 0);
+	ck_assert_str_eq(found, public_key);
+	ck_assert_int_eq(key_public(path, found, &error), 0);
+	ck_assert_str_eq(found, public_key);
+	ck_assert_int_eq(key_public("nonsense", found, &error), -1);
+	ck_assert_ptr_nonnull(strstr(error, "neither a public key"));
+}
+END_TEST
+
+TCase *
+tcase_key_file(void)
+{
+	TCase *tcase = tcase_create("key_file");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, a_new_pair_is_read_again);
+	tcase_add_test(tcase, the_secret_is_its_owners_and_the_public_half_has_none);
+	tcase_add_test(tcase, what_is_there_is_never_written_over);
+	tcase_add_test(tcase, one_that_others_can_read_is_refused);
+	tcase_add_test(tcase, garbage_halves_and_mixed_pairs_are_refused);
+	tcase_add_test(tcase, a_file_that_is_none_is_named);
+	tcase_add_test(tcase, a_public_key_comes_from_text_or_either_file);
+	return tcase;
+}

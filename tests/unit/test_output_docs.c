@@ -1,0 +1,136 @@
+/* docs/structured-output.md: its examples load, its table is the one in use. Run from the
+ * project's folder. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "children.h"
+#include "spec.h"
+#include "yaml.h"
+#include "../../worker-model/models.h"
+
+#define PAGE "docs/structured-output.md"
+#define PAGE_BYTES_MAX (1u << 17)
+
+static struct arena *arena;
+static const char *page;
+
+static void
+setup(void)
+{
+	FILE *file = fopen(PAGE, "re");
+	char *text;
+
+	arena = arena_new();
+	text = arena_alloc(arena, PAGE_BYTES_MAX);
+	ck_assert_ptr_nonnull(file);
+	ck_assert_uint_lt(fread(text, 1, PAGE_BYTES_MAX - 1, file), PAGE_BYTES_MAX - 1);
+	fclose(file);
+	page = text;
+}
+
+static void
+teardown(void)
+{
+	arena_destroy(&arena);
+}
+
+static void
+check_agent(const char *text)
+{
+	const char *error = "", *path = "";
+	struct yaml *yaml = yaml_parse(arena, PAGE, text, strlen(text), &error);
+	const struct spec *spec;
+
+	ck_assert_msg(yaml != NULL, "%s", error);
+	spec = spec_load(arena, yaml_root(yaml, 0), NULL, &path, &error);
+	ck_assert_msg(spec != NULL, "%s: %s in:\n%s", path, error, text);
+	ck_assert_ptr_nonnull(spec->response_format);
+	yaml_destroy(&yaml);
+}
+
+static void
+check_models(const char *text)
+{
+	char *folder = folder_new();
+	const char *path = arena_printf(arena, "%s/models.yaml", folder), *error = "";
+	FILE *file = fopen(path, "we");
+	struct models models;
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_ge(fputs(text, file), 0);
+	ck_assert_int_eq(fclose(file), 0);
+	ck_assert_msg(models_init(&models, path, arena, &error) == 0, "%s", error);
+	ck_assert(models_give_output(&models, "my:qwen3-8b", true));
+	ck_assert(!models_give_output(&models, "local:llama3", true));
+	models_release(&models);
+	folder_remove(&folder);
+}
+
+START_TEST(every_example_loads)
+{
+	size_t agents = 0, tables = 0;
+	const char *at = page, *end;
+
+	while ((at = strstr(at, "```yaml\n")) != NULL) {
+		const char *text;
+
+		at += strlen("```yaml\n");
+		end = strstr(at, "```");
+		ck_assert_ptr_nonnull(end);
+		text = arena_copy(arena, at, (size_t)(end - at));
+		if (strncmp(text, "# models.yaml", 13) == 0) {
+			check_models(text);
+			tables++;
+		} else {
+			check_agent(text);
+			agents++;
+		}
+		at = end + 3;
+	}
+	ck_assert_uint_eq(agents, 4);
+	ck_assert_uint_eq(tables, 1);
+}
+END_TEST
+
+static const struct {
+	const char *pattern;
+	bool structured_output, except_with_tools;
+} table[] = {
+#define MODEL(pattern, structured_output, except_with_tools)                             \
+	{ pattern, structured_output, except_with_tools },
+#include "../../worker-model/models.def"
+#undef MODEL
+};
+
+START_TEST(the_table_of_models_is_the_one_in_use)
+{
+	const char *rows = "| pattern | gives structured output by itself |\n"
+			   "| --- | --- |\n";
+	size_t i;
+
+	for (i = 0; i < sizeof table / sizeof table[0]; i++) {
+		const char *word = !table[i].structured_output ? "no"
+				   : table[i].except_with_tools
+				       ? "yes, but not beside tools"
+				       : "yes";
+
+		rows = arena_printf(
+		    arena, "%s| `%s` | %s |\n", rows, table[i].pattern, word);
+	}
+	ck_assert_msg(strstr(page, arena_printf(arena, "%s\n", rows)) != NULL,
+	    PAGE " has not this table:\n%s", rows);
+}
+END_TEST
+
+TCase *tcase_output_docs(void);
+TCase *
+tcase_output_docs(void)
+{
+	TCase *tcase = tcase_create("output_docs");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, every_example_loads);
+	tcase_add_test(tcase, the_table_of_models_is_the_one_in_use);
+	return tcase;
+}

@@ -1,0 +1,119 @@
+#include <check.h>
+#include <string.h>
+
+/* Interface under test */
+#include "redis_address.h"
+
+TCase *tcase_redis_address(void);
+
+static struct arena *arena;
+static struct redis_addresses addresses;
+
+static void
+set_up(void)
+{
+	arena = arena_new();
+}
+
+static void
+tear_down(void)
+{
+	arena_destroy(&arena);
+}
+
+static const struct redis_address *
+parsed(const char *urls, size_t count, size_t index)
+{
+	const char *error = NULL;
+
+	ck_assert_msg(redis_addresses_parse(arena, urls, &addresses, &error) == 0,
+	    "%s: %s", urls, error);
+	ck_assert_uint_eq(addresses.count, count);
+	return &addresses.items[index];
+}
+
+START_TEST(no_password_is_shown)
+{
+	static const char *const urls[][2] = {
+		{ "redis://h:7000/2", "redis://h:7000/2" },
+		{ "redis://me:pass@h:7000", "redis://***@h:7000" },
+		{ "unix://me:pass@/run/redis", "unix://***@/run/redis" },
+		{ "redis://me:pa,ss@a,redis://me:pa@ss@b", "redis://***@b" },
+		{ "me:pass@h", "***@h" },
+		{ "pa://ss@h", "***@h" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof urls / sizeof urls[0]; i++)
+		ck_assert_str_eq(redis_addresses_shown(arena, urls[i][0]), urls[i][1]);
+}
+END_TEST
+
+START_TEST(one_is_one)
+{
+	ck_assert_str_eq(parsed("redis://h:7000", 1, 0)->name, "h:7000");
+	ck_assert_str_eq(parsed("unix:///a/b", 1, 0)->path, "/a/b");
+	ck_assert_ptr_null(parsed("unix:///a/b@c", 1, 0)->user);
+	ck_assert_str_eq(parsed("unix://me:s%40cret@/a/b", 1, 0)->path, "/a/b");
+	ck_assert_str_eq(parsed("unix://me:s%40cret@/a/b", 1, 0)->user, "me");
+	ck_assert_str_eq(parsed("unix://me:s%40cret@/a/b", 1, 0)->password, "s@cret");
+	ck_assert_str_eq(parsed("unix://me:s%40cret@/a/b", 1, 0)->name, "/a/b");
+	ck_assert_uint_eq(parsed("redis://h", 1, 0)->port, 6379);
+}
+END_TEST
+
+START_TEST(several_share_what_is_said_once)
+{
+	static const char urls[] = "redis://me:se%2Ccret@a:1,b,[::1]:3/2";
+	static const char *const names[] = { "a:1", "b:6379", "::1:3" };
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		const struct redis_address *address = parsed(urls, 3, i);
+
+		ck_assert_str_eq(address->name, names[i]);
+		ck_assert_str_eq(address->user, "me");
+		ck_assert_str_eq(address->password, "se,cret");
+		ck_assert_str_eq(address->database, "2");
+	}
+}
+END_TEST
+
+START_TEST(each_may_say_it_all)
+{
+	static const char urls[] = "redis://:x@a/1,redis://:y@b/2,unix:///c";
+
+	ck_assert_str_eq(parsed(urls, 3, 0)->password, "x");
+	ck_assert_str_eq(parsed(urls, 3, 0)->database, "1");
+	ck_assert_str_eq(parsed(urls, 3, 1)->password, "y");
+	ck_assert_str_eq(parsed(urls, 3, 1)->database, "2");
+	ck_assert_str_eq(parsed(urls, 3, 2)->path, "/c");
+}
+END_TEST
+
+static const char *const bad[] = { "", ",", "redis://a,,b", "redis://a,http://b",
+	"redis://a,b/x", "redis://a,b:99999", "unix:///a,unix://b",
+	"redis://1,2,3,4,5,6,7,8,9" };
+
+START_TEST(a_bad_one_spoils_all)
+{
+	const char *error = NULL;
+
+	ck_assert_int_eq(redis_addresses_parse(arena, bad[_i], &addresses, &error), -1);
+	ck_assert_ptr_nonnull(error);
+}
+END_TEST
+
+TCase *
+tcase_redis_address(void)
+{
+	TCase *tcase = tcase_create("redis_address");
+
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_add_test(tcase, no_password_is_shown);
+	tcase_add_test(tcase, one_is_one);
+	tcase_add_test(tcase, several_share_what_is_said_once);
+	tcase_add_test(tcase, each_may_say_it_all);
+	tcase_add_loop_test(tcase, a_bad_one_spoils_all, 0, sizeof bad / sizeof *bad);
+	return tcase;
+}

@@ -1,0 +1,122 @@
+#include "remote_tool.h"
+
+#include <string.h>
+
+#include "bodies.h"
+#include "caller.h"
+#include "chain.h"
+#include "fault.h"
+
+bool
+remote_tool_is(const struct worker_call *call, const char *name)
+{
+	const struct value *tool = value_get(call->request, "tool");
+
+	return call->header->service != NULL &&
+	       strcmp(call->header->service, SERVICE_TOOLS) == 0 &&
+	       value_get_bool(tool, "plain", false) &&
+	       value_text_is(value_get(tool, "name"), name);
+}
+
+static const struct value *
+profile_of(struct worker_call *call)
+{
+	return value_freeze(call->arena, value_map_with(call->arena, call->profile,
+					     "middleware", value_empty_array()));
+}
+
+/* What the wraps have made of the call. */
+static const struct value *
+request_of(struct worker_call *call, const struct tool_request *request,
+    const struct value *answers)
+{
+	struct arena *arena = call->arena;
+	const struct value *tool_call = value_map_with(
+	    arena, value_get(call->request, "tool_call"), "args", tool_args(request));
+
+	return value_map(arena, "run", value_get(call->request, "run"), "thread",
+	    value_get(call->request, "thread"), "tool_call", tool_call, "tool",
+	    value_get(call->request, "tool"), "context",
+	    value_get(call->request, "context"), "answers",
+	    value_size(answers) > 0 ? answers : NULL, NULL);
+}
+
+static struct tool_result *
+without_answer(struct worker_call *call, struct tool_request *request,
+    const struct call_outcome *outcome)
+{
+	const char *reason =
+	    outcome->reason != NULL ? outcome->reason : wire_code_text(outcome->code);
+	const char *type = "WorkerLostError";
+	struct fault *fault;
+
+	call->lost =
+	    outcome->code == CODE_WORKER_LOST && (call->header->flags & WIRE_ONCE) != 0;
+	/* No wrap may try again what may have happened. */
+	if (outcome->code == CODE_CANCELLED || call->lost)
+		return tool_fail(request, fault_cancelled(call->arena));
+	if (outcome->code == CODE_EXPIRED || outcome->code == CODE_NOT_SERVED)
+		type = "TimeoutError";
+	else if (outcome->code == CODE_POISON)
+		type = "PoisonError";
+	fault = fault_new(call->arena, type, "tool:%s: %s", tool_name(request), reason);
+	fault->fatal = outcome->code == CODE_POISON;
+	return tool_fail(request, fault);
+}
+
+static struct tool_result *
+call_once(struct worker_call *call, struct tool_request *request,
+    const struct value *answers, uint64_t left_ms, unsigned number,
+    const struct value **asked_r)
+{
+	struct arena *arena = call->arena;
+	const struct header *header = call->header;
+	const struct call_request inner = {
+		/* Equal each time this call runs, wherever. */
+		.id = arena_printf(arena, "%s/t%u", header->call_id, number),
+		.run = header->run,
+		.service =
+		    arena_printf(arena, SERVICE_TOOL_PREFIX "%s", tool_name(request)),
+		.step = header->step,
+		.epoch = header->epoch,
+		.deadline_ms = left_ms,
+		.priority = header->priority,
+		.tenant = header->tenant,
+		.flags = (header->flags & WIRE_ONCE) |
+			 (header->attempt > 1 ? WIRE_RESEND : 0u),
+		.idempotency_key = tool_idempotency_key(request),
+		.profile = profile_of(call),
+		.request = request_of(call, request, answers),
+	};
+	struct call_outcome outcome;
+
+	if (worker_nested_call(call, &inner, &outcome) == -1)
+		return tool_fail(request, fault_cancelled(arena));
+	if (outcome.code != CODE_OK)
+		return without_answer(call, request, &outcome);
+	if (value_has(outcome.body, "fault"))
+		return tool_fail(
+		    request, fault_from_value(arena, value_get(outcome.body, "fault")));
+	*asked_r = value_has(outcome.body, "interrupt") ? outcome.body : NULL;
+	return tool_commands(request, value_get(outcome.body, "commands"));
+}
+
+/* One that asks begins anew with the answer, when there is one. */
+struct tool_result *
+remote_tool_run(struct worker_call *call, struct tool_request *request, uint64_t left_ms,
+    unsigned *count)
+{
+	const struct value *answers = tool_answers(request), *asked, *answer;
+	struct tool_result *result;
+
+	for (;;) {
+		asked = NULL;
+		result = call_once(call, request, answers, left_ms, ++*count, &asked);
+		if (asked == NULL)
+			return result;
+		answer = tool_interrupt(request, value_get(asked, "interrupt"));
+		if (answer == NULL)
+			return NULL;
+		answers = value_array_add(call->arena, answers, answer);
+	}
+}
