@@ -135,6 +135,6 @@ bool wire_is_run_id(const char *text);
 /* That in words, with RUN_ID_BYTES_MAX for %u. */
 #define RUN_ID_RULE                                                                      \
 	"an id is 1 to %u printable ASCII characters without spaces and without any of " \
-	"{}*?[]\\"
+	"{}*?[]\\, and does not end in a colon and a small letter"
 
 #endif

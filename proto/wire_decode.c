@@ -37,10 +37,22 @@ wire_is_id(const char *text, size_t max)
 	return text != NULL && is_id(text, strnlen(text, max + 1), max);
 }
 
+/* Redis has a run's events under its own key and ":e", and so on (docs/redis.md): an id that ends
+ * so would be the key of another's part. */
+static bool
+names_a_part(const char *id)
+{
+	size_t size = strlen(id);
+
+	return size >= 2 && id[size - 2] == ':' && id[size - 1] >= 'a' &&
+	       id[size - 1] <= 'z';
+}
+
 bool
 wire_is_run_id(const char *text)
 {
-	return wire_is_id(text, RUN_ID_BYTES_MAX) && strpbrk(text, "{}*?[]\\") == NULL;
+	return wire_is_id(text, RUN_ID_BYTES_MAX) && strpbrk(text, "{}*?[]\\") == NULL &&
+	       !names_a_part(text);
 }
 
 static bool

@@ -100,6 +100,8 @@ static const struct {
 	    "context is not valid JSON" },
 	{ { "agent", "quick", "input", INPUT, "thread", "no spaces here" },
 	    "thread: an id is 1 to" },
+	{ { "agent", "quick", "input", INPUT, "thread", "acme:m" },
+	    "does not end in a colon and a small letter" },
 };
 
 struct refusal {

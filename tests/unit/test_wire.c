@@ -326,6 +326,26 @@ START_TEST(ids_are_printable_ascii_of_bounded_length)
 }
 END_TEST
 
+/* Redis has what belongs to run r under r:e, r:w, ...: a run of such a name would lie there. */
+START_TEST(no_id_names_a_part_of_another)
+{
+	static const char *const good[] = { "a", "run-17-0", "user:42", "acme:user:b2",
+		"a:E", "e", ":", "a:", "a:ee", "r.1.0:1" };
+	char id[] = "acme:?";
+	size_t i;
+
+	for (i = 0; i < sizeof good / sizeof good[0]; i++)
+		ck_assert_msg(wire_is_run_id(good[i]), "%s", good[i]);
+	for (id[5] = 'a'; id[5] <= 'z'; id[5]++) {
+		ck_assert_msg(!wire_is_run_id(id), "%s", id);
+		ck_assert_msg(!wire_is_run_id(id + 4), "%s", id + 4);
+	}
+	ck_assert(!wire_is_run_id("a{b}"));
+	ck_assert(!wire_is_run_id(NULL));
+	ck_assert(!wire_is_run_id(""));
+}
+END_TEST
+
 TCase *tcase_wire(void);
 TCase *
 tcase_wire(void)
@@ -343,5 +363,6 @@ tcase_wire(void)
 	tcase_add_test(tcase, whatever_is_cut_off_is_noticed);
 	tcase_add_test(tcase, names_are_those_of_the_tables);
 	tcase_add_test(tcase, ids_are_printable_ascii_of_bounded_length);
+	tcase_add_test(tcase, no_id_names_a_part_of_another);
 	return tcase;
 }
