@@ -53,8 +53,8 @@
  *     commands           [{update: {messages: [tool message ...], field: value}, goto?}]
  *   or fault, or interrupt, as above
  *
- * CALL to `store`, of a worker inside of a call it has: two frames, a nil and the operation, as
- * store/items.h has it. RESULT: its answer.
+ * CALL to `store`, of a worker inside of a call it has: two frames, an empty map and the operation,
+ * as store/items.h has it. RESULT: its answer. CALL to `webhook`: docs/protocol.md.
  *
  * tool: {name, description, parameters (JSON Schema), return_direct?, idempotent?,
  *   uncertain?, timeout_ms?, plain?}; plain: its worker runs no middleware
