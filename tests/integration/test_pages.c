@@ -1,5 +1,5 @@
 /* What pages of docs/ show, as a reader would try it: the graphs of graph.md, the commands and the
- * receiver of runs.md. Run from the project's folder. */
+ * receiver of runs.md, the table of cli.md. Run from the project's folder. */
 #include <check.h>
 #include <inttypes.h>
 #include <sodium.h>
@@ -89,6 +89,96 @@ START_TEST(the_graphs_are_what_the_command_draws)
 }
 END_TEST
 
+/* --- cli.md -------------------------------------------------------------------------- */
+
+/* Flags that every command has are told above the table. */
+static bool
+is_common(const char *flag)
+{
+	static const char *const common[] = { "--redis", "--broker", "--status", "--key",
+		"--broker-key", "--json", "--help", "--usage", "--version" };
+	size_t i;
+
+	for (i = 0; i < sizeof common / sizeof *common; i++)
+		if (strcmp(common[i], flag) == 0)
+			return true;
+	return false;
+}
+
+/* All rows of the page's table that are of command, one behind the other. */
+static const char *
+rows_of(const char *page, const char *command)
+{
+	const char *begin = arena_printf(arena, "\n| `%s", command), *rows = "", *end;
+
+	while ((page = strstr(page, begin)) != NULL) {
+		end = strchr(page + 1, '\n');
+		ck_assert_ptr_nonnull(end);
+		if (strchr(" `", page[strlen(begin)]) != NULL)
+			rows =
+			    arena_printf(arena, "%s%.*s", rows, (int)(end - page), page);
+		page = end;
+	}
+	return rows;
+}
+
+/* Whether rows have flag, and not only one that begins like it. */
+static bool
+names_flag(const char *rows, const char *flag)
+{
+	while ((rows = strstr(rows, flag)) != NULL) {
+		rows += strlen(flag);
+		if (strchr(" `,", *rows) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* Each flag stands first in a line of the help, behind its letter maybe. */
+static void
+check_flags(const char *command, const char *help, const char *rows)
+{
+	const char *line, *flag, *next;
+
+	for (line = help; line != NULL; line = next) {
+		next = strchr(line, '\n');
+		next += next != NULL;
+		line += strspn(line, " ");
+		if (line[0] == '-' && line[1] != '-' && line[2] == ',')
+			line += 4;
+		if (strncmp(line, "--", 2) != 0)
+			continue;
+		flag = arena_copy(arena, line, strcspn(line, "= ,[\n"));
+		ck_assert_msg(is_common(flag) || names_flag(rows, flag),
+		    "docs/cli.md does not name %s of `%s`", flag, command);
+	}
+}
+
+START_TEST(the_table_of_commands_has_each_with_its_flags)
+{
+	const struct cli cli = { .program = kit_program(kit, "flotilla"),
+		.arena = arena };
+	const char *page = read_page("docs/cli.md");
+	const char *at = CLI(&cli, "--help").out;
+	unsigned count = 0;
+
+	while ((at = strstr(at, "\n  ")) != NULL) {
+		const char *command, *rows;
+		struct said said;
+
+		at += 3;
+		command = arena_copy(arena, at, strcspn(at, " "));
+		rows = rows_of(page, command);
+		ck_assert_msg(*rows != '\0', "docs/cli.md has no row of `%s`", command);
+		said = CLI(&cli, command, "--help");
+		ck_assert_int_eq(said.status, 0);
+		check_flags(command, said.out, rows);
+		count++;
+	}
+	ck_assert_uint_ge(count, 20);
+}
+END_TEST
+
 /* --- runs.md ------------------------------------------------------------------------- */
 
 static const char greeter[] = "name: greeter\n"
@@ -170,6 +260,7 @@ tcase_pages(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, the_graphs_are_what_the_command_draws);
+	tcase_add_test(tcase, the_table_of_commands_has_each_with_its_flags);
 	tcase_add_test(tcase, the_commands_of_runs_work);
 	tcase_add_test(tcase, the_signature_is_checked_as_runs_says);
 	return tcase;

@@ -1,0 +1,118 @@
+/* Holds docs/redis.md to the library: each function has its row, and no row is of one that is not
+ * there. Run from the project's folder. */
+#include <check.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arena.h"
+
+/* Interface under test */
+#include "store.h"
+
+#define PAGE "docs/redis.md"
+#define PAGE_BYTES_MAX (1 << 17)
+
+static struct arena *arena;
+
+static void
+setup(void)
+{
+	arena = arena_new();
+}
+
+static void
+teardown(void)
+{
+	arena_destroy(&arena);
+}
+
+static const char *
+read_page(void)
+{
+	char *text = arena_alloc(arena, PAGE_BYTES_MAX);
+	FILE *file = fopen(PAGE, "re");
+	size_t size;
+
+	ck_assert_msg(file != NULL, "%s is not there", PAGE);
+	size = fread(text, 1, PAGE_BYTES_MAX - 1, file);
+	ck_assert_uint_lt(size, PAGE_BYTES_MAX - 1);
+	fclose(file);
+	text[size] = '\0';
+	return text;
+}
+
+/* The next name behind *at_p that stands behind mark, or NULL; *at_p goes behind it. */
+static const char *
+next_name(const char **at_p, const char *mark)
+{
+	const char *at = strstr(*at_p, mark), *end;
+
+	if (at == NULL)
+		return NULL;
+	at += strlen(mark);
+	for (end = at; islower((unsigned char)*end) || *end == '_'; end++)
+		;
+	*at_p = end;
+	return arena_copy(arena, at, (size_t)(end - at));
+}
+
+START_TEST(each_function_of_the_library_is_on_the_page)
+{
+	const char *page = read_page(), *at = store_library(), *name;
+	unsigned count = 0;
+
+	while ((name = next_name(&at, "\nregister('")) != NULL) {
+		ck_assert_msg(strstr(page, arena_printf(arena, "`%s`", name)) != NULL,
+		    PAGE " does not have %s", name);
+		count++;
+	}
+	ck_assert_uint_gt(count, 20);
+}
+END_TEST
+
+START_TEST(each_function_of_the_page_is_in_the_library)
+{
+	const char *at = read_page(), *library = store_library(), *name;
+
+	while ((name = next_name(&at, "`fl_")) != NULL)
+		ck_assert_msg(strstr(library, arena_printf(arena, "\nregister('fl_%s'",
+						  name)) != NULL,
+		    PAGE " has fl_%s, which the library has not", name);
+}
+END_TEST
+
+/* At maxmemory: those with a true, by name or as all but one of the store's. */
+START_TEST(the_page_says_which_go_on_at_maxmemory)
+{
+	const char *page = read_page(), *at = store_library(), *name, *begin, *end;
+
+	begin = strstr(page, "\n`fl_renew`, `fl_sweep`");
+	ck_assert_ptr_nonnull(begin);
+	end = strstr(begin, "work at `maxmemory` too");
+	ck_assert_ptr_nonnull(end);
+	begin = arena_copy(arena, begin, (size_t)(end - begin));
+	while ((name = next_name(&at, "\nregister('")) != NULL) {
+		size_t line = strcspn(at, "\n");
+		bool goes_on = memmem(at, line, ", true)", 7) != NULL;
+		bool is_item = strncmp(name, "fl_item_", 8) == 0;
+		bool is_named = strstr(begin, arena_printf(arena, "`%s`", name)) != NULL;
+
+		ck_assert_msg(goes_on == (is_item ? !is_named : is_named),
+		    PAGE " is wrong of %s at maxmemory", name);
+	}
+}
+END_TEST
+
+TCase *tcase_redis_docs(void);
+TCase *
+tcase_redis_docs(void)
+{
+	TCase *tcase = tcase_create("redis_docs");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, each_function_of_the_library_is_on_the_page);
+	tcase_add_test(tcase, each_function_of_the_page_is_in_the_library);
+	tcase_add_test(tcase, the_page_says_which_go_on_at_maxmemory);
+	return tcase;
+}
