@@ -7,6 +7,7 @@
 #include "bodies.h"
 #include "chain.h"
 #include "items.h"
+#include "model_wish.h"
 
 #define AFTER_DEADLINE_MS 1000u /* a call may last beyond its run's deadline */
 
@@ -21,6 +22,9 @@ type_of(enum wire_code code)
 		return "TimeoutError";
 	case CODE_POISON:
 		return "PoisonError";
+	case CODE_MALFORMED:
+	case CODE_TOO_LARGE:
+		return "RuntimeError";
 	default:
 		return "WorkerLostError";
 	}
@@ -38,7 +42,7 @@ run_code_fault(
 		return fault_cancelled(arena);
 	fault = fault_new(arena, type_of(outcome->code), "%s: %s", call->service, reason);
 	fault->retryable = wire_code_retry(outcome->code);
-	fault->fatal = outcome->code == CODE_POISON;
+	fault->fatal = outcome->code == CODE_POISON || outcome->code == CODE_TOO_LARGE;
 	return fault;
 }
 
@@ -176,12 +180,19 @@ add_write(struct step_result *result, const char *writer, const struct value *up
 
 /* --- node hooks --------------------------------------------------------------------- */
 
-static const char *
-provider_of(struct arena *arena, const char *model)
+/* Stores the answer of a hook's call; false when it could not be. */
+static bool
+keep_answer(
+    struct run *run, struct arena *arena, const char *id, const struct value *body)
 {
-	const char *colon = strchr(model, ':');
-
-	return colon != NULL ? arena_copy(arena, model, (size_t)(colon - model)) : model;
+	if (run_store(run, arena, value_map(arena, id, body, NULL)) != STORE_OK) {
+		/* If the run is ours to end, its end settles the call. */
+		value_list_add(&run->answered, value_str(run->batch, id));
+		return false;
+	}
+	run->results_stored = true;
+	caller_stored(run->coordinator->caller, id);
+	return true;
 }
 
 /* turn_call_model: a model call of a hook. What the run knows so far is committed with
@@ -193,19 +204,21 @@ hook_call_model(struct turn *turn, const struct value *wish)
 	struct run *run = turn->arg;
 	struct arena *arena = run->scratch;
 	struct agent *agent = run->agent;
-	const char *model = value_get_text(wish, "model");
+	const char *model = value_get_text(wish, "model"), *service;
 	const struct value *profile, *body;
-	enum store_status stored;
 	struct run_call call;
 	enum go go;
 
+	if (model == NULL)
+		model = agent->spec->model;
+	service = model_wish_service(arena, model);
+	if (service == NULL)
+		return model_wish_refused(arena, model);
 	run->step--; /* the head names the step before this one */
 	go = run_commit(run);
 	run->step++;
 	if (go != GO_ON)
 		return NULL;
-	if (model == NULL)
-		model = agent->spec->model;
 	profile = value_map(arena, "agent", value_str(arena, agent->spec->name),
 	    "version", value_str(arena, agent->spec->version), "model",
 	    value_str(arena, model), "system_prompt", value_get(wish, "system_prompt"),
@@ -218,24 +231,16 @@ hook_call_model(struct turn *turn, const struct value *wish)
 	call = (struct run_call){
 		.id = arena_printf(
 		    arena, "%s.%" PRIu64 ".h%u", run->id, run->step, run->hook_calls++),
-		.service = arena_printf(
-		    arena, SERVICE_MODEL_PREFIX "%s", provider_of(arena, model)),
+		.service = service,
 		.flags = WIRE_INTERNAL,
 		.profile = profile,
 		.request = value_map(arena, "run", value_str(arena, run->id), "thread",
 		    value_str(arena, run->thread), "messages",
 		    value_get(wish, "messages"), NULL),
 	};
-	if (run_call(run, arena, &call, &body) != GO_ON)
+	if (run_call(run, arena, &call, &body) != GO_ON ||
+	    !keep_answer(run, arena, call.id, body))
 		return NULL;
-	stored = run_store(run, arena, value_map(arena, call.id, body, NULL));
-	if (stored != STORE_OK) {
-		/* If the run is ours to end, its end settles the call. */
-		value_list_add(&run->answered, value_str(run->batch, call.id));
-		return NULL;
-	}
-	run->results_stored = true;
-	caller_stored(run->coordinator->caller, call.id);
 	return body;
 }
 

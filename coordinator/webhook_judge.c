@@ -58,6 +58,11 @@ webhook_judge(struct arena *arena, const struct call_outcome *outcome, uint64_t 
 	int64_t asked_ms = value_get_int(outcome->body, "retry_after_ms", 0);
 	const struct value *fault = value_get(outcome->body, "fault");
 
+	if (outcome->code == CODE_TOO_LARGE) {
+		verdict.outcome = "failed";
+		verdict.text = outcome->reason;
+		return verdict;
+	}
 	if (outcome->code != CODE_OK || (status == 0 && !value_is(fault, VALUE_MAP)) ||
 	    value_get_bool(fault, "control", false)) {
 		verdict.outcome = "later";

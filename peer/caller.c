@@ -272,11 +272,10 @@ add_body(struct parts *parts, const struct value *value)
 	parts_add_packet(parts, &packet);
 }
 
-static void
-begin(struct caller *caller, const struct call_request *request, struct waiter *waiter)
+static struct header
+header_of(const struct call_request *request)
 {
-	struct cargo *cargo = xcalloc(1, sizeof *cargo);
-	const struct header header = {
+	return (struct header){
 		.type = MSG_CALL,
 		.flags = request->flags,
 		.call_id = request->id,
@@ -289,13 +288,70 @@ begin(struct caller *caller, const struct call_request *request, struct waiter *
 		.tenant = request->tenant,
 		.idempotency_key = request->idempotency_key,
 	};
+}
 
+/* A header that no broker can read is refused without its call's id: the call would be sent
+ * until its deadline, and the broker would end the session, with all calls of others. */
+static bool
+is_readable(
+    struct arena *arena, const struct header *header, struct call_outcome *outcome_r)
+{
+	struct packet packet = { 0 };
+	struct header read;
+	enum wire_code code;
+	const char *reason;
+	int result;
+
+	wire_encode(&packet, header);
+	result = wire_decode(arena, packet.data, packet.size, &read, &code, &reason);
+	packet_release(&packet);
+	if (result == -1)
+		*outcome_r = (struct call_outcome){ .code = code, .reason = reason };
+	return result == 0;
+}
+
+/* What no socket takes. */
+static bool
+fits(struct arena *arena, const struct parts *bodies, struct call_outcome *outcome_r)
+{
+	unsigned i;
+
+	for (i = 0; i < bodies->count; i++) {
+		if (parts_size(bodies, i) <= BODY_BYTES_MAX)
+			continue;
+		*outcome_r = (struct call_outcome){
+			.code = CODE_TOO_LARGE,
+			.reason = arena_printf(arena,
+			    "the call's %s has %zu bytes; a message holds %u",
+			    i == BODY_PROFILE ? "profile" : "request",
+			    parts_size(bodies, i), BODY_BYTES_MAX),
+		};
+		return false;
+	}
+	return true;
+}
+
+/* Returns false, with an outcome, for a call that cannot be sent. */
+static bool
+begin(struct caller *caller, const struct call_request *request, struct waiter *waiter)
+{
+	const struct header header = header_of(request);
+	struct cargo *cargo;
+
+	if (!is_readable(waiter->arena, &header, &waiter->outcome))
+		return false;
+	cargo = xcalloc(1, sizeof *cargo);
 	add_body(&cargo->bodies, request->profile);
 	add_body(&cargo->bodies, request->request);
+	if (!fits(waiter->arena, &cargo->bodies, &waiter->outcome)) {
+		cargo_free(cargo);
+		return false;
+	}
 	feed(caller, &(struct ledger_event){ .type = LEDGER_CALL,
 			 .header = &header,
 			 .waiter = waiter,
 			 .cargo = cargo });
+	return true;
 }
 
 int
@@ -308,7 +364,10 @@ caller_call(struct caller *caller, struct arena *arena,
 	assert(waiter.fiber != NULL);
 	if (fiber_cancelled())
 		return -1;
-	begin(caller, request, &waiter);
+	if (!begin(caller, request, &waiter)) {
+		*outcome_r = waiter.outcome;
+		return 0;
+	}
 	while (result == 0 && !waiter.answered && !waiter.revoked)
 		result = fiber_wait();
 	if (waiter.revoked)

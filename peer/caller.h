@@ -48,8 +48,9 @@ bool caller_message(struct caller *caller, uint32_t link, const struct header *h
 /* Sends request and waits, on a fiber. Returns 0 with the outcome decoded into arena, or
  * -1 when the fiber was cancelled: a CANCEL has been sent and the call is forgotten after
  * its outcome or CANCEL_WAIT_MS came. -1 too when the call was forgotten, or called again
- * by somebody else. BUSY is waited out inside. Every outcome is one's own until
- * caller_stored or caller_forget. */
+ * by somebody else. BUSY is waited out inside. What no broker would take ends at once, unsent:
+ * MALFORMED for a field that is out of bounds (fields.def), TOO_LARGE for a body. Every outcome
+ * is one's own until caller_stored or caller_forget. */
 int caller_call(struct caller *caller, struct arena *arena,
     const struct call_request *request, struct call_outcome *outcome_r);
 

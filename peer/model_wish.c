@@ -6,11 +6,44 @@
 #include "caller.h"
 #include "fault.h"
 #include "middleware.h"
+#include "utf8.h"
+
+#define SHOWN_BYTES_MAX 80u /* of what is no model's name, in a message */
 
 static const struct value *
 failed(struct arena *arena, const struct fault *fault)
 {
 	return value_map(arena, "fault", fault_to_value(arena, fault), NULL);
+}
+
+const char *
+model_wish_service(struct arena *arena, const char *model)
+{
+	const char *colon = model != NULL ? strchr(model, ':') : NULL, *service;
+
+	if (colon == NULL || colon == model)
+		return NULL;
+	service =
+	    arena_printf(arena, SERVICE_MODEL_PREFIX "%.*s", (int)(colon - model), model);
+	return wire_is_id(service, SERVICE_BYTES_MAX) ? service : NULL;
+}
+
+const struct value *
+model_wish_refused(struct arena *arena, const char *model)
+{
+	size_t shown;
+
+	if (model == NULL)
+		return failed(arena, fault_new(arena, "ValueError",
+					 "a middleware asked for a model and named none; "
+					 "its settings need model: provider:name"));
+	shown = utf8_prefix(model, strlen(model), SHOWN_BYTES_MAX);
+	return failed(arena,
+	    fault_new(arena, "ValueError",
+		"a middleware asked for the model \"%.*s%s\"; a model is provider:name, "
+		"the provider at most %zu printable ASCII characters without spaces",
+		(int)shown, model, model[shown] != '\0' ? "..." : "",
+		SERVICE_BYTES_MAX - strlen(SERVICE_MODEL_PREFIX)));
 }
 
 /* What the agent's profile would say, were it asked this. */
@@ -45,6 +78,7 @@ static const struct value *
 failed_outcome(struct arena *arena, const struct call_outcome *outcome)
 {
 	const char *type = "APIConnectionError";
+	struct fault *fault;
 
 	if (outcome->code == CODE_CANCELLED)
 		return NULL;
@@ -52,10 +86,13 @@ failed_outcome(struct arena *arena, const struct call_outcome *outcome)
 		type = "APITimeoutError";
 	else if (outcome->code == CODE_WORKER_LOST || outcome->code == CODE_POISON)
 		type = "WorkerLostError";
-	return failed(
-	    arena, fault_new(arena, type, "the model call was not answered: %s",
-		       outcome->reason != NULL ? outcome->reason
-					       : wire_code_text(outcome->code)));
+	else if (outcome->code == CODE_TOO_LARGE || outcome->code == CODE_MALFORMED)
+		type = "RuntimeError";
+	fault = fault_new(arena, type, "the model call was not answered: %s",
+	    outcome->reason != NULL ? outcome->reason : wire_code_text(outcome->code));
+	if (outcome->code == CODE_TOO_LARGE || outcome->code == CODE_MALFORMED)
+		fault->retryable = false;
+	return failed(arena, fault);
 }
 
 static const struct value *
@@ -91,13 +128,9 @@ model_wish_send(struct worker_call *call, const struct value *wish, unsigned num
 
 	if (model == NULL)
 		model = value_get_text(call->profile, "model");
-	if (model == NULL || strchr(model, ':') == NULL)
-		return failed(arena, fault_new(arena, "ValueError",
-					 "a middleware asked for a model and named none; "
-					 "its settings need "
-					 "model: provider:name"));
-	request.service = arena_printf(
-	    arena, SERVICE_MODEL_PREFIX "%.*s", (int)strcspn(model, ":"), model);
+	request.service = model_wish_service(arena, model);
+	if (request.service == NULL)
+		return model_wish_refused(arena, model);
 	request.profile = profile_of(call, model, wish);
 	request.request = request_of(call, wish);
 	return ask(call, &request);

@@ -5,6 +5,12 @@
 
 #include "worker.h"
 
+/* Returns the service that has model ("openai:gpt-4o" has "model:openai"), in arena, or NULL when
+ * model is not provider:name with a provider that can be part of a service's name. NULL is none. */
+const char *model_wish_service(struct arena *arena, const char *model);
+/* Returns a RESULT's body: the fault of a middleware that asked for such a model. */
+const struct value *model_wish_refused(struct arena *arena, const char *model);
+
 /* Makes the call for wish (turn_call_model's) from inside call, as its number-th, and
  * waits. call's profile fills in what the wish leaves open. left_ms: what is left of call's
  * deadline. flags: WIRE_INTERNAL, or WIRE_STREAM for the run's own answer. Returns the

@@ -13,7 +13,8 @@ not_answered(struct arena *arena, const struct call_outcome *outcome)
 	    "the store did not answer: %s",
 	    outcome->reason != NULL ? outcome->reason : wire_code_text(outcome->code));
 
-	fault->retryable = true;
+	fault->retryable =
+	    outcome->code != CODE_TOO_LARGE && outcome->code != CODE_MALFORMED;
 	return value_map(arena, "fault", fault_to_value(arena, fault), NULL);
 }
 

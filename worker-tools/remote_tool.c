@@ -59,8 +59,12 @@ without_answer(struct worker_call *call, struct tool_request *request,
 		type = "TimeoutError";
 	else if (outcome->code == CODE_POISON)
 		type = "PoisonError";
+	else if (outcome->code == CODE_TOO_LARGE || outcome->code == CODE_MALFORMED)
+		type = "RuntimeError";
 	fault = fault_new(call->arena, type, "tool:%s: %s", tool_name(request), reason);
-	fault->fatal = outcome->code == CODE_POISON;
+	if (outcome->code == CODE_TOO_LARGE || outcome->code == CODE_MALFORMED)
+		fault->retryable = false;
+	fault->fatal = outcome->code == CODE_POISON || outcome->code == CODE_TOO_LARGE;
 	return tool_fail(request, fault);
 }
 

@@ -58,6 +58,15 @@ expect_text(const struct value *answer, const char *key, const char *text)
 	ck_assert_str_eq(value_get_text(answer, key), text);
 }
 
+static struct ask *
+asked(const char *service)
+{
+	struct ask *ask = wire_ask(&bench, service, "answer");
+
+	wire_wait(&bench, ask);
+	return ask;
+}
+
 /* --- what goes wrong ------------------------------------------------------------------ */
 
 /* A broker that the test starts with one more flag. */
@@ -245,6 +254,57 @@ START_TEST(garbage_and_oversized_frames_hurt_nobody_else)
 }
 END_TEST
 
+static void
+expect_refusal(struct ask *ask, enum wire_code code, const char *reason)
+{
+	wire_wait(&bench, ask);
+	ck_assert_int_eq(ask->result, 0);
+	ck_assert_uint_eq(ask->outcome.code, code);
+	ck_assert_ptr_nonnull(ask->outcome.reason);
+	ck_assert_ptr_nonnull(strstr(ask->outcome.reason, reason));
+}
+
+/* One caller's wish must not end the session that the calls of all others have. */
+START_TEST(a_call_that_no_broker_could_read_ends_unsent)
+{
+	struct child *worker = wire_worker(&bench, "w", "tool:a", 1, 10000);
+	static char longer[SERVICE_BYTES_MAX + 2];
+	size_t i;
+
+	memset(longer, 'a', sizeof longer - 1);
+	for (i = 0; i < PROTOCOL_ERRORS_MAX; i++)
+		expect_refusal(
+		    wire_ask(&bench, "model:a b", "answer"), CODE_MALFORMED, "service");
+	expect_refusal(wire_ask(&bench, longer, "answer"), CODE_MALFORMED, "service");
+	expect_refusal(
+	    wire_ask(&bench, "model:\xc3\xa4", "answer"), CODE_MALFORMED, "service");
+	wire_answer(asked("tool:a"));
+	ck_assert_int_eq(wire_counter(&bench, "protocol_errors"), 0);
+	ck_assert_uint_eq(bench.ups, 1);
+	child_stop(&worker);
+}
+END_TEST
+
+START_TEST(a_call_that_no_message_holds_ends_unsent)
+{
+	struct child *worker = wire_worker(&bench, "w", "tool:a", 1, 10000);
+	struct ask *ask = wire_ask(&bench, "tool:a", "answer");
+	char *text = malloc(BODY_BYTES_MAX + 1u);
+
+	ck_assert_ptr_nonnull(text);
+	memset(text, 'a', BODY_BYTES_MAX);
+	text[BODY_BYTES_MAX] = '\0';
+	wire_set(ask, "more", text);
+	expect_refusal(ask, CODE_TOO_LARGE, "request has 167772");
+	ask = wire_ask(&bench, "tool:a", "answer");
+	ask->request.profile = value_str(ask->arena, text);
+	expect_refusal(ask, CODE_TOO_LARGE, "profile has 167772");
+	free(text);
+	wire_answer(asked("tool:a"));
+	child_stop(&worker);
+}
+END_TEST
+
 TCase *
 tcase_wire_faults(void)
 {
@@ -259,5 +319,7 @@ tcase_wire_faults(void)
 	tcase_add_test(tcase, a_late_call_is_stopped_at_its_worker_and_expires);
 	tcase_add_test(tcase, a_call_that_nobody_serves_says_so);
 	tcase_add_test(tcase, garbage_and_oversized_frames_hurt_nobody_else);
+	tcase_add_test(tcase, a_call_that_no_broker_could_read_ends_unsent);
+	tcase_add_test(tcase, a_call_that_no_message_holds_ends_unsent);
 	return tcase;
 }

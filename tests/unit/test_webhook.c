@@ -82,6 +82,18 @@ START_TEST(the_waits_double_up_to_a_bound_and_an_end)
 }
 END_TEST
 
+/* It would be as large the next time. */
+START_TEST(what_no_message_holds_is_given_up_at_once)
+{
+	const struct call_outcome outcome = { .code = CODE_TOO_LARGE,
+		.reason = "too much" };
+	struct webhook_verdict verdict = webhook_judge(arena, &outcome, 1, 10, 1000);
+
+	ck_assert_str_eq(verdict.outcome, "failed");
+	ck_assert_str_eq(verdict.text, "too much");
+}
+END_TEST
+
 START_TEST(a_receiver_may_ask_for_a_longer_wait)
 {
 	ck_assert_uint_eq(judge(429, 5000, 1).wait_ms, 5000);
@@ -191,6 +203,7 @@ tcase_webhook(void)
 	tcase_add_loop_test(tcase, a_status_says_whether_to_come_again, 0,
 	    (int)(sizeof judged / sizeof *judged));
 	tcase_add_test(tcase, the_waits_double_up_to_a_bound_and_an_end);
+	tcase_add_test(tcase, what_no_message_holds_is_given_up_at_once);
 	tcase_add_test(tcase, a_receiver_may_ask_for_a_longer_wait);
 	tcase_add_test(tcase, no_answer_is_tried_again_unless_the_address_is_forbidden);
 	tcase_add_test(tcase, what_was_no_attempt_does_not_count);
