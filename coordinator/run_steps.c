@@ -180,12 +180,14 @@ add_write(struct step_result *result, const char *writer, const struct value *up
 
 /* --- node hooks --------------------------------------------------------------------- */
 
-/* Stores the answer of a hook's call; false when it could not be. */
+/* Stores the answer of a hook's call; false when it could not be. One that was found stored is
+ * no progress of this owner. */
 static bool
 keep_answer(
     struct run *run, struct arena *arena, const char *id, const struct value *body)
 {
-	if (run_store(run, arena, value_map(arena, id, body, NULL)) != STORE_OK) {
+	if (body != value_get(run->results, id) &&
+	    run_store(run, arena, value_map(arena, id, body, NULL)) != STORE_OK) {
 		/* If the run is ours to end, its end settles the call. */
 		value_list_add(&run->answered, value_str(run->batch, id));
 		return false;

@@ -21,11 +21,31 @@ static const char mended_agent[] = "name: clerk\n"
 				   "  clerk:\n"
 				   "    - {content: Said at last.}\n";
 
+/* The first call's answer is stored; the second one's never comes. */
+static const char asking_agent[] =
+    "name: clerk\n"
+    "model: scripted:clerk\n"
+    "middleware:\n"
+    "  - lua:\n"
+    "      code: |\n"
+    "        function before_agent(state, runtime)\n"
+    "          runtime.call_model{messages = 'One?', model = 'scripted:quick'}\n"
+    "          runtime.call_model{messages = 'Two?', model = 'scripted:slow'}\n"
+    "        end\n"
+    "script:\n"
+    "  quick:\n"
+    "    - {content: One.}\n"
+    "  slow:\n"
+    "    - {delay_ms: 600000, content: Never said.}\n"
+    "  clerk:\n"
+    "    - {content: Never asked.}\n";
+
 struct trouble {
 	struct fleet_kit *kit;
 	struct fleet_client *client;
 	struct arena *arena;
 	int64_t attempts;
+	bool hook; /* it is one that asks */
 };
 
 static const struct value *
@@ -49,6 +69,17 @@ has_been_claimed(void *arg)
 	       value_get_int(record(trouble, "r"), "attempts", 0) >= trouble->attempts;
 }
 
+static bool
+has_stored(void *arg)
+{
+	const struct trouble *trouble = arg;
+	const struct value *keys = NULL;
+
+	return redis_text(trouble->client->redis, trouble->arena, WAIT_MS, &keys, "KEYS",
+		   "*:r:r:w", NULL) == REDIS_OK &&
+	       value_size(keys) == 1;
+}
+
 static void
 play_main(struct fleet_client *client, void *arg)
 {
@@ -64,6 +95,8 @@ play_main(struct fleet_client *client, void *arg)
 	for (trouble->attempts = 1; trouble->attempts <= OWNERS; trouble->attempts++) {
 		ck_assert_msg(client_wait(client, has_been_claimed, trouble, WAIT_MS),
 		    "never claimed for the %d. time", (int)trouble->attempts);
+		ck_assert(
+		    !trouble->hook || client_wait(client, has_stored, trouble, WAIT_MS));
 		kit_kill(trouble->kit, KIT_COORDINATOR, 0);
 		kit_start(trouble->kit, KIT_COORDINATOR, 0);
 	}
@@ -108,6 +141,24 @@ START_TEST(a_run_that_takes_coordinators_down_is_given_up_and_tried_again_by_han
 }
 END_TEST
 
+/* What it asked before is found stored by each owner, and is no progress of his. */
+START_TEST(a_hook_that_asks_a_model_and_takes_coordinators_down_is_given_up)
+{
+	struct trouble trouble = { .kit = kit_new(), .arena = arena_new(), .hook = true };
+
+	kit_start_all(trouble.kit, 0, 1, 1);
+	kit_flotilla(trouble.kit, "agents", "apply",
+	    kit_write(trouble.kit, "clerk.yaml", asking_agent), NULL);
+	client_run(kit_redis(trouble.kit), play_main, &trouble);
+	ck_assert_ptr_nonnull(strstr(
+	    kit_flotilla(trouble.kit, "runs", "--dead", NULL), "took 5 coordinators"));
+	/* As above. */
+	kit_kill(trouble.kit, KIT_MODEL, 0);
+	kit_destroy(&trouble.kit);
+	arena_destroy(&trouble.arena);
+}
+END_TEST
+
 TCase *
 tcase_dead(void)
 {
@@ -116,5 +167,7 @@ tcase_dead(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase,
 	    a_run_that_takes_coordinators_down_is_given_up_and_tried_again_by_hand);
+	tcase_add_test(
+	    tcase, a_hook_that_asks_a_model_and_takes_coordinators_down_is_given_up);
 	return tcase;
 }
