@@ -67,7 +67,7 @@ deps:
 
 # The Redis function library travels inside the programs: these files, one behind the other
 # (store/store.c).
-LUA_OBJECTS = $(patsubst %,$(BUILD)/store/%.lua.o,fleet items threads webhooks agents)
+LUA_OBJECTS = $(patsubst %,$(BUILD)/store/%.lua.o,fleet items threads webhooks chores agents)
 
 $(library): $(call objects,$(SHARED)) $(LUA_OBJECTS)
 	@rm -f $@

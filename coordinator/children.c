@@ -6,6 +6,7 @@
 #include "log.h"
 
 #define CHECK_MS 50u
+#define ORPHANS_MAX 100u /* parents, at a time */
 
 /* *left_r: those that have not ended yet. */
 static enum store_status
@@ -57,23 +58,45 @@ children_end(struct coordinator *coordinator, const char *thread, const char *ru
 		log_warnx("run=%s ends before %zu of its children", run, left);
 }
 
+/* Cancels the children of run, if there are any to be found. */
+static enum store_status
+cancel_orphans(struct coordinator *coordinator, const char *run)
+{
+	struct arena *arena = arena_new();
+	const char *thread;
+	enum store_status status =
+	    store_run_thread(coordinator->store, arena, run, &thread);
+
+	if (status == STORE_OK)
+		status = children_cancel(coordinator, arena, thread, run);
+	arena_destroy(&arena);
+	return status == STORE_NONE ? STORE_OK : status;
+}
+
 void
-children_sweep(struct coordinator *coordinator, struct arena *arena, unsigned shard)
+children_sweep(struct coordinator *coordinator, unsigned shard)
 {
 	struct store *store = coordinator->store;
-	const struct value *runs = NULL, *rest;
-	const char *thread;
-	enum store_status status = store_orphans(store, arena, shard, NULL, &runs);
-	size_t i;
+	enum store_status status = STORE_OK;
+	size_t found = ORPHANS_MAX, i;
 
-	for (i = 0; status == STORE_OK && i < value_size(runs); i++) {
-		const char *run = value_text(value_at(runs, i));
+	while (status == STORE_OK && found == ORPHANS_MAX && !fiber_cancelled()) {
+		struct arena *arena = arena_new();
+		struct value_list done = { .arena = arena };
+		const struct value *runs = value_empty_array(), *rest;
 
-		status = store_run_thread(store, arena, run, &thread);
-		if (status == STORE_OK)
-			status = children_cancel(coordinator, arena, thread, run);
-		if (status == STORE_OK || status == STORE_NONE)
-			status = store_orphans(store, arena, shard, run, &rest);
+		status = store_orphans(store, arena, shard, ORPHANS_MAX, NULL, &runs);
+		found = value_size(runs);
+		for (i = 0; status == STORE_OK && i < found; i++) {
+			status =
+			    cancel_orphans(coordinator, value_text(value_at(runs, i)));
+			if (status == STORE_OK)
+				value_list_add(&done, value_at(runs, i));
+		}
+		if (done.count > 0)
+			store_orphans(
+			    store, arena, shard, 0, value_list_end(&done), &rest);
+		arena_destroy(&arena);
 	}
 }
 

@@ -17,7 +17,7 @@ enum store_status children_cancel(struct coordinator *coordinator, struct arena 
 void children_end(struct coordinator *coordinator, const char *thread, const char *run);
 
 /* Cancels the children that the ended runs of shard have left. */
-void children_sweep(struct coordinator *coordinator, struct arena *arena, unsigned shard);
+void children_sweep(struct coordinator *coordinator, unsigned shard);
 
 /* Notes that child, which is queued, is parent's; cancels it when it comes too late. */
 enum store_status children_adopt(struct coordinator *coordinator, struct arena *arena,

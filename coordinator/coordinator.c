@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chores.h"
 #include "fiber.h"
 #include "guard.h"
 #include "inbox.h"
@@ -241,6 +242,7 @@ coordinator_new(struct service *service, const struct coordinator_settings *sett
 	connect_brokers(coordinator);
 	coordinator->guard = guard_new(coordinator);
 	coordinator->shards = shards_new(coordinator);
+	coordinator->chores = chores_new(coordinator);
 	coordinator->inbox = inbox_new(coordinator);
 	coordinator->store_service = store_service_new(coordinator);
 	guard_wait(coordinator->guard);
@@ -287,6 +289,7 @@ drain_main(void *arg)
 		fiber_sleep(DRAIN_CHECK_MS);
 	while (!coordinator->store_drained && loop_now_ms(coordinator->loop) < deadline)
 		fiber_sleep(DRAIN_CHECK_MS);
+	chores_stop(coordinator->chores);
 	shards_stop(coordinator->shards);
 	while (fiber_count(coordinator->loop) > 1) { /* this one */
 		if (loop_now_ms(coordinator->loop) >= deadline)
@@ -316,6 +319,7 @@ coordinator_destroy(struct coordinator **coordinator_p)
 		return;
 	store_service_destroy(&coordinator->store_service);
 	inbox_destroy(&coordinator->inbox);
+	chores_destroy(&coordinator->chores);
 	shards_destroy(&coordinator->shards);
 	guard_destroy(&coordinator->guard);
 	caller_destroy(&coordinator->caller);

@@ -35,6 +35,7 @@ struct run;
 struct guard;
 struct inbox;
 struct shards;
+struct chores;
 struct store_service;
 
 struct coordinator {
@@ -51,6 +52,7 @@ struct coordinator {
 	struct guard *guard;
 	struct inbox *inbox;
 	struct shards *shards;
+	struct chores *chores;
 	struct store_service *store_service;
 	bool store_drained;
 	zhashx_t *runs;         /* thread id -> struct run, this process's */

@@ -18,25 +18,33 @@ retention_usual(const struct coordinator *coordinator, struct arena *arena)
 		   : NULL;
 }
 
-void
-retention_sweep(struct coordinator *coordinator, struct arena *arena, unsigned shard)
+/* A thread at a time is in memory. One that is in use again has its time before it; one that changed
+ * comes back in a minute. */
+static void
+prune(struct coordinator *coordinator, const char *thread)
 {
-	struct store *store = coordinator->store;
-	const struct value *threads = value_empty_array();
+	struct arena *arena = arena_new();
 	struct store_pruned pruned;
+
+	if (store_prune(coordinator->store, arena, thread, 1, false, &pruned) == STORE_OK)
+		log_info("thread=%s pruned checkpoints=%" PRIu64 " messages=%" PRIu64
+			 " runs=%" PRIu64,
+		    thread, pruned.checkpoints, pruned.messages, pruned.runs);
+	arena_destroy(&arena);
+}
+
+void
+retention_sweep(struct coordinator *coordinator, unsigned shard)
+{
+	struct arena *arena = arena_new();
+	const struct value *threads = value_empty_array();
+	enum store_status status =
+	    store_expire(coordinator->store, arena, shard, EXPIRED_MAX, &threads);
 	size_t i;
 
-	if (store_expire(store, arena, shard, EXPIRED_MAX, &threads) != STORE_OK)
-		return;
-	for (i = 0; i < value_size(threads); i++) {
-		const char *thread = value_text(value_at(threads, i));
-
-		/* One that is in use again has its time before it; one that changed comes
-		 * back in a minute. */
-		if (store_prune(store, arena, thread, 1, false, &pruned) == STORE_OK)
-			log_info("thread=%s pruned checkpoints=%" PRIu64
-				 " messages=%" PRIu64 " runs=%" PRIu64,
-			    thread, pruned.checkpoints, pruned.messages, pruned.runs);
-	}
-	store_forget_gone(store, arena, shard, GONE_MAX);
+	for (i = 0; i < value_size(threads) && !coordinator->draining; i++)
+		prune(coordinator, value_text(value_at(threads, i)));
+	if (status == STORE_OK && !coordinator->draining)
+		store_forget_gone(coordinator->store, arena, shard, GONE_MAX);
+	arena_destroy(&arena);
 }

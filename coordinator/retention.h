@@ -10,7 +10,6 @@ const struct value *retention_usual(
     const struct coordinator *coordinator, struct arena *arena);
 
 /* Deletes or prunes what is due in shard, and finishes deletions that somebody began. */
-void retention_sweep(
-    struct coordinator *coordinator, struct arena *arena, unsigned shard);
+void retention_sweep(struct coordinator *coordinator, unsigned shard);
 
 #endif

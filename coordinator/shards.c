@@ -4,19 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "children.h"
 #include "coordinator.h"
 #include "fiber.h"
 #include "guard.h"
-#include "items.h"
 #include "log.h"
-#include "retention.h"
 #include "run.h"
-#include "webhooks.h"
 
 #define SWEEP_THREADS_MAX 200u
-#define ORPHANS_EVERY_MS 1000u /* children of runs that have ended are looked for */
-#define EXPIRED_EVERY_MS 3000u
 #define STILL_MS_MAX 10000u /* a shard where nothing was done for longer is trouble */
 
 struct shard {
@@ -24,8 +18,6 @@ struct shard {
 	unsigned number;
 	uint64_t moved_ms; /* when Redis has last done what was to do, or nothing was */
 	struct fiber *fiber;
-	uint64_t orphans_ms; /* when to look for orphans next */
-	uint64_t expired_ms; /* when to look for threads whose time is over next */
 	uint64_t renewed_ms; /* when our lease was last prolonged, or we held nothing */
 };
 
@@ -158,33 +150,6 @@ sweep(struct shard *shard, struct arena *arena)
 }
 
 static void
-sweep_orphans(struct shard *shard, struct arena *arena)
-{
-	struct coordinator *coordinator = shard->shards->coordinator;
-	uint64_t now_ms = loop_now_ms(coordinator->loop);
-
-	if (now_ms < shard->orphans_ms)
-		return;
-	shard->orphans_ms = now_ms + ORPHANS_EVERY_MS;
-	children_sweep(coordinator, arena, shard->number);
-	if (!coordinator->draining)
-		items_sweep(coordinator->store, arena, shard->number);
-	webhooks_sweep(coordinator, shard->number);
-}
-
-static void
-sweep_expired(struct shard *shard, struct arena *arena)
-{
-	struct coordinator *coordinator = shard->shards->coordinator;
-	uint64_t now_ms = loop_now_ms(coordinator->loop);
-
-	if (coordinator->draining || now_ms < shard->expired_ms)
-		return;
-	shard->expired_ms = now_ms + EXPIRED_EVERY_MS;
-	retention_sweep(coordinator, arena, shard->number);
-}
-
-static void
 shard_main(void *arg)
 {
 	struct shard *shard = arg;
@@ -202,8 +167,6 @@ shard_main(void *arg)
 				    loop_now_ms(shards->coordinator->loop);
 			if (!shards->coordinator->draining)
 				sweep(shard, arena);
-			sweep_orphans(shard, arena);
-			sweep_expired(shard, arena);
 			arena_destroy(&arena);
 		} while (fiber_sleep(RENEW_MS) == 0);
 	}

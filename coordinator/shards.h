@@ -1,5 +1,6 @@
 /* shards: a fiber for each shard: renews our lease where we hold runs, hears who wants a
- * run cancelled, and sweeps for threads that somebody should claim. */
+ * run cancelled, and sweeps for threads that somebody should claim. Nothing else: a lease must not
+ * wait (chores.h has the rest). */
 #ifndef SHARDS_H
 #define SHARDS_H
 

@@ -634,13 +634,13 @@ local function adopt(_, args)
   return { 'OK' }
 end
 
--- orphans(due key; prefix, done...): takes done out of the shard's runs whose children are to be
--- cancelled, and returns those that are left.
+-- orphans(due key; prefix, limit, done...): takes done out of the shard's runs whose children are to
+-- be cancelled, and returns some of those that are left, whichever: one that cannot be done stands
+-- in nobody's way.
 local function orphans(_, args)
-  for i = 2, #args do
-    redis.call('SREM', args[1] .. 'bereft', args[i])
-  end
-  return redis.call('SMEMBERS', args[1] .. 'bereft')
+  local key, limit = args[1] .. 'bereft', tonumber(args[2])
+  call_with('SREM', key, args, 3, #args)
+  return limit > 0 and redis.call('SRANDMEMBER', key, limit) or {}
 end
 
 -- refuse(thread key; prefix, thread, run, type, reason, field, value, ...)

@@ -15,6 +15,7 @@
 extern const char _binary_store_fleet_lua_start[], _binary_store_fleet_lua_end[];
 extern const char _binary_store_items_lua_start[], _binary_store_items_lua_end[];
 extern const char _binary_store_webhooks_lua_start[], _binary_store_webhooks_lua_end[];
+extern const char _binary_store_chores_lua_start[], _binary_store_chores_lua_end[];
 extern const char _binary_store_agents_lua_start[], _binary_store_agents_lua_end[];
 extern const char _binary_store_threads_lua_start[], _binary_store_threads_lua_end[];
 
@@ -30,6 +31,7 @@ store_library(void)
 		{ _binary_store_webhooks_lua_start, _binary_store_webhooks_lua_end },
 		{ _binary_store_agents_lua_start, _binary_store_agents_lua_end },
 		{ _binary_store_threads_lua_start, _binary_store_threads_lua_end },
+		{ _binary_store_chores_lua_start, _binary_store_chores_lua_end },
 	};
 	static char *library;
 	size_t size = 1, i;

@@ -216,6 +216,15 @@ enum store_status store_expire(struct store *store, struct arena *arena, unsigne
 enum store_status store_forget_gone(
     struct store *store, struct arena *arena, unsigned shard, unsigned limit);
 
+/* What is to be done in a shard. */
+struct store_chores {
+	bool orphans, webhooks,
+	    items;          /* store_orphans, store_take_webhooks, items_sweep */
+	bool threads, gone; /* store_expire, store_forget_gone */
+};
+enum store_status store_chores(struct store *store, struct arena *arena, unsigned shard,
+    struct store_chores *chores_r);
+
 /* --- children ----------------------------------------------------------------------- */
 
 /* Notes child, which is queued on its thread, as one of parent's. *late_r: it is to be cancelled,
@@ -228,10 +237,10 @@ enum store_status store_adopt(struct store *store, struct arena *arena,
 enum store_status store_children(struct store *store, struct arena *arena,
     const char *thread, const char *run, const struct value **children_r);
 
-/* The shard's runs that have ended by error or cancel and whose children are to be cancelled:
- * [run]. done (or NULL) is one of which that was done. */
+/* Some of the shard's runs that have ended by error or cancel and whose children are to be
+ * cancelled: [run], at most limit. done (or NULL): those of which that was done. */
 enum store_status store_orphans(struct store *store, struct arena *arena, unsigned shard,
-    const char *done, const struct value **runs_r);
+    unsigned limit, const struct value *done, const struct value **runs_r);
 
 /* --- webhooks ----------------------------------------------------------------------- */
 

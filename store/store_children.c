@@ -46,27 +46,3 @@ store_children(struct store *store, struct arena *arena, const char *thread,
 	*children_r = value_fields_end(&children);
 	return STORE_OK;
 }
-
-enum store_status
-store_orphans(struct store *store, struct arena *arena, unsigned shard, const char *done,
-    const struct value **runs_r)
-{
-	struct command command = { .arena = arena };
-	struct value_list runs = { .arena = arena };
-	const struct value *reply;
-	enum store_status status;
-	size_t i;
-
-	command_function(&command, "fl_orphans",
-	    arena_printf(arena, "%sdue", store_prefix(arena, shard)), shard);
-	if (done != NULL)
-		command_text(&command, done);
-	status = store_read(store, &command, &reply);
-	if (status != STORE_OK)
-		return status;
-	for (i = 0; i < value_size(reply); i++)
-		value_list_add(
-		    &runs, value_str(arena, redis_reply_text(value_at(reply, i))));
-	*runs_r = value_list_end(&runs);
-	return STORE_OK;
-}

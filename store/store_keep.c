@@ -1,4 +1,4 @@
-/* store_keep: threads as a whole: filled from another, pruned, deleted, expired. */
+/* store_keep: threads as a whole: filled from another, pruned, deleted. */
 #include "store_private.h"
 
 #include <inttypes.h>
@@ -267,60 +267,4 @@ store_erase(struct store *store, struct arena *arena, const char *thread, bool f
 		return refused(store, reply, pruned_r);
 	pruned_r->runs = (uint64_t)store_number_at(reply, 1);
 	return STORE_OK;
-}
-
-/* --- time ---------------------------------------------------------------------------- */
-
-static enum store_status
-ask_shard(struct store *store, struct arena *arena, const char *function, unsigned shard,
-    unsigned limit, const struct value *done, const struct value **names_r)
-{
-	struct command command = { .arena = arena };
-	struct value_list names = { .arena = arena };
-	const struct value *reply;
-	enum store_status status;
-	size_t i;
-
-	command_function(&command, function,
-	    arena_printf(arena, "%sdue", store_prefix(arena, shard)), shard);
-	command_uint(&command, limit);
-	for (i = 0; i < value_size(done); i++)
-		command_raw(&command, value_at(done, i));
-	status = store_read(store, &command, &reply);
-	if (status != STORE_OK)
-		return status;
-	for (i = 0; i < value_size(reply); i++)
-		if (store_text_at(reply, i) != NULL)
-			value_list_add(&names, value_str(arena, store_text_at(reply, i)));
-	*names_r = value_list_end(&names);
-	return STORE_OK;
-}
-
-enum store_status
-store_expire(struct store *store, struct arena *arena, unsigned shard, unsigned limit,
-    const struct value **threads_r)
-{
-	return ask_shard(store, arena, "fl_expire", shard, limit, NULL, threads_r);
-}
-
-enum store_status
-store_forget_gone(
-    struct store *store, struct arena *arena, unsigned shard, unsigned limit)
-{
-	const struct value *runs = value_empty_array(), *reply;
-	enum store_status status =
-	    ask_shard(store, arena, "fl_gone", shard, limit, NULL, &runs);
-	size_t i;
-
-	for (i = 0; i < value_size(runs) && status == STORE_OK; i++) {
-		struct command command = { .arena = arena };
-
-		command_text(&command, "DEL");
-		command_text(&command,
-		    arena_printf(arena, "fl:run:%s", value_text(value_at(runs, i))));
-		status = store_read(store, &command, &reply);
-	}
-	if (status == STORE_OK && value_size(runs) > 0)
-		status = ask_shard(store, arena, "fl_gone", shard, 0, runs, &runs);
-	return status;
 }

@@ -2,6 +2,7 @@
 CASE(agent_options)
 CASE(agents)
 CASE(bad_input)
+CASE(chores)
 CASE(cli)
 CASE(damage)
 CASE(fleet)

@@ -1,0 +1,18 @@
+/* chores: what is to be done in the shards besides their runs: children of runs that ended badly,
+ * webhooks, items and threads whose time is over. None of it may hold up a lease: it has fibers of
+ * its own. One goes round all shards and asks each once whether there is anything; a shard with
+ * something gets a fiber for what is short, and one fiber takes the threads, one after another.
+ *
+ * Every coordinator does this for all shards; each thing may be done twice. */
+#ifndef CHORES_H
+#define CHORES_H
+
+struct coordinator;
+struct chores;
+
+struct chores *chores_new(struct coordinator *coordinator);
+/* Ends the fibers; the loop must run until they have ended. */
+void chores_stop(struct chores *chores);
+void chores_destroy(struct chores **chores_p);
+
+#endif
