@@ -37,9 +37,12 @@
 #define ITEM_LABELS_MAX 16u
 #define ITEM_LABEL_BYTES_MAX 128u
 #define ITEM_KEY_BYTES_MAX 256u
-#define ITEM_VALUE_BYTES_MAX (1u << 20) /* packed */
-#define ITEMS_LIMIT_MAX 1000u           /* of one search */
-#define ITEMS_SCANNED_MAX 100000u       /* looked at by one search with a filter */
+#define ITEM_VALUE_BYTES_MAX (1u << 20)       /* packed */
+#define ITEMS_LIMIT_MAX 1000u                 /* of one search */
+#define ITEM_TTL_MS_MAX INT64_C(316224000000) /* ten years */
+#define ITEMS_SCANNED_MAX 100000u             /* looked at by one search with a filter */
+#define ITEMS_SCANNED_BYTES_MAX (256u << 20)
+#define ITEMS_FOUND_BYTES_MAX (16u << 20) /* held by one search at once */
 
 /* The broker. */
 #define SESSIONS_MAX 4096u

@@ -7,25 +7,16 @@
 #include "fault.h"
 #include "item_filter.h"
 #include "item_key.h"
+#include "item_op.h"
 #include "nearest.h"
-#include "store_private.h"
 
 #define LIMIT_DEFAULT 10
-#define PAGE_ITEMS 200u
-
-/* One operation under way. */
-struct item_op {
-	struct store *store;
-	struct arena *arena;
-	const struct value *op;
-	const char *space, *member; /* member of put, get, delete alone */
-	uint64_t limit, offset;     /* of search and namespaces */
-};
+#define SWEEP_ITEMS 200u
 
 /* --- answers -------------------------------------------------------------------------- */
 
-static const struct value *
-refuse(const struct item_op *at, const char *reason)
+const struct value *
+item_refuse(const struct item_op *at, const char *reason)
 {
 	const char *name = value_get_text(at->op, "op");
 
@@ -35,9 +26,8 @@ refuse(const struct item_op *at, const char *reason)
 	    NULL);
 }
 
-/* What a step that did not answer gives. */
-static const struct value *
-failed(const struct item_op *at, enum store_status status)
+const struct value *
+item_failed(const struct item_op *at, enum store_status status)
 {
 	struct fault *fault;
 
@@ -64,9 +54,9 @@ make_item(struct arena *arena, const char *member, const int64_t times[3],
 	    times[2] > 0 ? value_int(arena, times[2]) : NULL, NULL);
 }
 
-/* "created updated expires", a line feed, the packed value. NULL for what is none of ours. */
-static const struct value *
-read_item(struct arena *arena, const char *member, const struct value *bytes)
+/* "created updated expires", a line feed, the packed value. */
+const struct value *
+item_read(struct arena *arena, const char *member, const struct value *bytes)
 {
 	const char *text = redis_reply_text(bytes), *end;
 	const struct value *value;
@@ -87,33 +77,36 @@ read_item(struct arena *arena, const char *member, const struct value *bytes)
 
 /* --- one item ------------------------------------------------------------------------- */
 
-static struct command
-begin(const struct item_op *at, const char *function, unsigned shard)
+struct command
+item_command(struct arena *arena, const char *function, unsigned shard)
 {
-	struct command command = { .arena = at->arena };
+	struct command command = { .arena = arena };
 
 	command_function(&command, function,
-	    arena_printf(at->arena, "%sitems", store_prefix(at->arena, shard)), shard);
+	    arena_printf(arena, "%sitems", store_prefix(arena, shard)), shard);
 	return command;
+}
+
+static struct command
+begin(const struct item_op *at, const char *function)
+{
+	return item_command(at->arena, function, item_shard(at->space));
 }
 
 static const struct value *
 put(const struct item_op *at)
 {
-	struct command command = begin(at, "fl_item_put", item_shard(at->space));
+	struct command command = begin(at, "fl_item_put");
 	const struct value *value = value_get(at->op, "value"), *reply;
 	int64_t ttl_ms = value_get_int(at->op, "ttl_ms", 0), times[3];
 	enum store_status status;
 	size_t i;
 
 	if (!value_is(value, VALUE_MAP))
-		return refuse(at, "value: must be a map; delete takes an item away");
-	if (value_has(at->op, "ttl_ms") &&
-	    (ttl_ms < 1 || !value_is(value_get(at->op, "ttl_ms"), VALUE_INT)))
-		return refuse(at, "ttl_ms: must be a whole number from 1 on");
+		return item_refuse(at, "value: must be a map; delete takes an item away");
 	value = value_freeze(at->arena, value);
 	if (value->packed_size > ITEM_VALUE_BYTES_MAX)
-		return refuse(at,
+		return item_refuse(at,
 		    arena_printf(at->arena, "value: %u bytes are too many; %u at most",
 			value->packed_size, ITEM_VALUE_BYTES_MAX));
 	command_text(&command, at->member);
@@ -121,7 +114,7 @@ put(const struct item_op *at)
 	command_uint(&command, (uint64_t)ttl_ms);
 	status = store_read(at->store, &command, &reply);
 	if (status != STORE_OK)
-		return failed(at, status);
+		return item_failed(at, status);
 	for (i = 0; i < 3; i++)
 		times[i] = store_number_at(reply, i);
 	return value_map(
@@ -131,209 +124,32 @@ put(const struct item_op *at)
 static const struct value *
 get(const struct item_op *at)
 {
-	struct command command = begin(at, "fl_item_get", item_shard(at->space));
+	struct command command = begin(at, "fl_item_get");
 	const struct value *reply;
 	enum store_status status;
 
 	command_text(&command, at->member);
 	status = store_read(at->store, &command, &reply);
 	if (status != STORE_OK)
-		return failed(at, status);
+		return item_failed(at, status);
 	return value_map(at->arena, "item",
-	    value_size(reply) > 0 ? read_item(at->arena, at->member, value_at(reply, 0))
+	    value_size(reply) > 0 ? item_read(at->arena, at->member, value_at(reply, 0))
 				  : NULL,
 	    NULL);
 }
 
 static const struct value *delete (const struct item_op *at)
 {
-	struct command command = begin(at, "fl_item_delete", item_shard(at->space));
+	struct command command = begin(at, "fl_item_delete");
 	const struct value *reply;
 	enum store_status status;
 
 	command_text(&command, at->member);
 	status = store_read(at->store, &command, &reply);
 	if (status != STORE_OK)
-		return failed(at, status);
+		return item_failed(at, status);
 	return value_map(at->arena, "deleted",
 	    value_int(at->arena, value_is(reply, VALUE_INT) ? reply->integer : 0), NULL);
-}
-
-/* --- searching ------------------------------------------------------------------------ */
-
-/* What was found, by member, over one shard or all. */
-struct finds {
-	const struct item_op *at;
-	struct find {
-		const char *member;
-		const struct value *found;
-	} * all;
-	size_t count, room;
-	uint64_t scanned;
-};
-
-static void
-add_find(struct finds *finds, const char *member, const struct value *found)
-{
-	if (finds->count == finds->room) {
-		size_t room = finds->room == 0 ? 64 : 2 * finds->room;
-		struct find *all = arena_alloc(finds->at->arena, room * sizeof *all);
-
-		if (finds->count > 0)
-			memcpy(all, finds->all, finds->count * sizeof *all);
-		finds->all = all;
-		finds->room = room;
-	}
-	finds->all[finds->count++] = (struct find){ member, found };
-}
-
-static int
-by_member(const void *a, const void *b)
-{
-	return strcmp(((const struct find *)a)->member, ((const struct find *)b)->member);
-}
-
-/* The range of all members that begin with space, which ends with ITEM_LABEL_END or is empty. */
-static const char *
-range_begin(const struct item_op *at)
-{
-	return *at->space == '\0' ? "-" : arena_printf(at->arena, "[%s", at->space);
-}
-
-static const char *
-range_end(const struct item_op *at)
-{
-	return *at->space == '\0'
-		   ? "+"
-		   : arena_printf(at->arena, "(%.*s%c", (int)strlen(at->space) - 1,
-			 at->space, ITEM_LABEL_END + 1);
-}
-
-static enum store_status
-ask_page(const struct item_op *at, const char *function, unsigned shard, const char *from,
-    uint64_t count, const struct value **page_r)
-{
-	struct command command = begin(at, function, shard);
-
-	command_text(&command, from);
-	command_text(&command, range_end(at));
-	command_uint(&command, count);
-	return store_read(at->store, &command, page_r);
-}
-
-/* Adds the shard's items that the filter lets through: the first offset + limit of them. */
-static enum store_status
-search_shard(struct finds *finds, unsigned shard)
-{
-	const struct item_op *at = finds->at;
-	const struct value *filter = value_get(at->op, "filter"), *page;
-	const char *from = range_begin(at);
-	uint64_t found = 0;
-	size_t i;
-
-	while (found < at->offset + at->limit && finds->scanned < ITEMS_SCANNED_MAX) {
-		enum store_status status =
-		    ask_page(at, "fl_item_page", shard, from, PAGE_ITEMS, &page);
-
-		if (status != STORE_OK)
-			return status;
-		for (i = 0; i + 1 < value_size(page); i += 2) {
-			const char *member = store_text_at(page, i);
-			const struct value *item =
-			    member != NULL
-				? read_item(at->arena, member, value_at(page, i + 1))
-				: NULL;
-
-			finds->scanned++;
-			if (item == NULL ||
-			    !item_filter_matches(filter, value_get(item, "value")))
-				continue;
-			add_find(finds, member, item);
-			found++;
-		}
-		if (i < (size_t)2 * PAGE_ITEMS || store_text_at(page, i - 2) == NULL)
-			break;
-		from = arena_printf(at->arena, "(%s", store_text_at(page, i - 2));
-	}
-	return STORE_OK;
-}
-
-/* Adds the shard's namespaces, cut to max_depth labels, each once. */
-static enum store_status
-spaces_of_shard(struct finds *finds, unsigned shard)
-{
-	const struct item_op *at = finds->at;
-	int64_t depth = value_get_int(at->op, "max_depth", ITEM_LABELS_MAX);
-	const char *from = range_begin(at), *last = NULL, *key;
-	const struct value *page;
-	uint64_t found = 0;
-	size_t i;
-
-	do {
-		enum store_status status =
-		    ask_page(at, "fl_item_spaces", shard, from, PAGE_ITEMS, &page);
-
-		if (status != STORE_OK)
-			return status;
-		for (i = 0; i < value_size(page); i++) {
-			const struct value *labels =
-			    item_labels(at->arena, store_text_at(page, i), &key);
-			const char *space, *error;
-
-			labels = value_array_slice(at->arena, labels, 0, (size_t)depth);
-			space = item_space(at->arena, labels, true, &error);
-			if (space == NULL || (last != NULL && strcmp(last, space) == 0))
-				continue;
-			add_find(finds, last = space, labels);
-			found++;
-		}
-		finds->scanned += i;
-		if (i > 0)
-			from = arena_printf(at->arena, "[%s%c",
-			    store_text_at(page, i - 1), ITEM_LABEL_END);
-	} while (i == PAGE_ITEMS && found < at->offset + at->limit &&
-		 finds->scanned < ITEMS_SCANNED_MAX);
-	return STORE_OK;
-}
-
-static const struct value *
-gather(const struct item_op *at, const char *name,
-    enum store_status (*of_shard)(struct finds *finds, unsigned shard))
-{
-	struct finds finds = { .at = at };
-	struct value_list list = { .arena = at->arena };
-	bool is_everywhere = *at->space == '\0';
-	unsigned shard = is_everywhere ? 0 : item_shard(at->space);
-	unsigned end = is_everywhere ? SHARDS : shard + 1;
-	enum store_status status = STORE_OK;
-	size_t i;
-
-	for (; shard < end && status == STORE_OK; shard++)
-		status = of_shard(&finds, shard);
-	if (status != STORE_OK)
-		return failed(at, status);
-	if (finds.scanned >= ITEMS_SCANNED_MAX)
-		return refuse(at, arena_printf(at->arena,
-				      "more than %u items had to be looked at: narrow "
-				      "the namespace",
-				      ITEMS_SCANNED_MAX));
-	if (finds.count > 0)
-		qsort(finds.all, finds.count, sizeof *finds.all, by_member);
-	for (i = at->offset; i < finds.count && list.count < at->limit; i++)
-		value_list_add(&list, finds.all[i].found);
-	return value_map(at->arena, name, value_list_end(&list), NULL);
-}
-
-static const struct value *
-search(const struct item_op *at)
-{
-	return gather(at, "items", search_shard);
-}
-
-static const struct value *
-namespaces(const struct item_op *at)
-{
-	return gather(at, "namespaces", spaces_of_shard);
 }
 
 /* --- checking ------------------------------------------------------------------------- */
@@ -349,9 +165,9 @@ static const struct item_kind {
 	{ "put", { "namespace", "key", "value", "ttl_ms" }, true, put },
 	{ "get", { "namespace", "key" }, true, get },
 	{ "delete", { "namespace", "key" }, true, delete },
-	{ "search", { "namespace", "filter", "limit", "offset" }, false, search },
+	{ "search", { "namespace", "filter", "limit", "offset" }, false, item_search },
 	{ "namespaces", { "namespace", "max_depth", "limit", "offset" }, false,
-	    namespaces },
+	    item_namespaces },
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
@@ -413,6 +229,7 @@ check(struct item_op *at, const struct item_kind *kind, const char **error_r)
 	    check_number(at, "limit", 1, ITEMS_LIMIT_MAX, error_r) == -1 ||
 	    check_number(at, "offset", 0, ITEMS_SCANNED_MAX, error_r) == -1 ||
 	    check_number(at, "max_depth", 1, ITEM_LABELS_MAX, error_r) == -1 ||
+	    check_number(at, "ttl_ms", 1, ITEM_TTL_MS_MAX, error_r) == -1 ||
 	    item_filter_check(at->arena, value_get(at->op, "filter"), error_r) == -1)
 		return -1;
 	at->limit = (uint64_t)value_get_int(at->op, "limit", LIMIT_DEFAULT);
@@ -434,9 +251,9 @@ do_op(struct store *store, struct arena *arena, const struct value *op)
 	const char *error;
 
 	if (kind == NULL)
-		return refuse(&at, "there are put, get, delete, search, namespaces");
+		return item_refuse(&at, "there are put, get, delete, search, namespaces");
 	if (check(&at, kind, &error) == -1)
-		return refuse(&at, error);
+		return item_refuse(&at, error);
 	return kind->run(&at);
 }
 
@@ -456,10 +273,9 @@ items_do(struct store *store, struct arena *arena, const struct value *op)
 void
 items_sweep(struct store *store, struct arena *arena, unsigned shard)
 {
-	const struct item_op at = { .store = store, .arena = arena };
-	struct command command = begin(&at, "fl_item_sweep", shard);
+	struct command command = item_command(arena, "fl_item_sweep", shard);
 	const struct value *reply;
 
-	command_uint(&command, PAGE_ITEMS);
+	command_uint(&command, SWEEP_ITEMS);
 	store_send(store, &command, &reply, NULL);
 }

@@ -59,15 +59,21 @@ local function item_delete(_, args)
   return had
 end
 
--- item_page(items; prefix, from, below, count): members of the range in order, at most count, each
--- with what it holds; "" for one that is over. from and below as ZRANGEBYLEX has them.
+-- item_page(items; prefix, from, below, count, bytes): members of the range in order, at most count,
+-- each with what it holds; "" for one that is over. The one that goes beyond so many bytes is the
+-- last, and "more" follows when there are others. from and below as ZRANGEBYLEX has them.
 local function item_page(keys, args)
   local members = redis.call('ZRANGEBYLEX', keys[1], args[2], args[3], 'LIMIT', 0, args[4])
-  local now, page = now_ms(), {}
+  local now, left, page = now_ms(), tonumber(args[5] or math.huge), {}
   for i, member in ipairs(members) do
     local bytes = redis.call('HGET', args[1] .. 'item', member)
     page[2 * i - 1] = member
     page[2 * i] = item_is_over(bytes, now) and '' or bytes
+    left = left - #page[2 * i]
+    if left < 0 and i < #members then
+      page[2 * i + 1] = 'more'
+      break
+    end
   end
   return page
 end

@@ -237,6 +237,88 @@ play_scan(void)
 	arena_destroy(&arena);
 }
 
+/* Items of 1 MiB in namespace p, as put would store them. */
+static void
+put_large(int count)
+{
+	trial_ask("EVAL",
+	    "local value = '1 1 0\\n\\129\\161x\\198\\0\\16\\0\\0' .. string.rep('y', "
+	    "1048576)\n"
+	    "for i = 1, ARGV[1] do\n"
+	    "  local member = string.format('p\\31\\30%04d', i)\n"
+	    "  redis.call('HSET', KEYS[1], member, value)\n"
+	    "  redis.call('ZADD', KEYS[2], 0, member)\n"
+	    "end\n"
+	    "return 1",
+	    "2", arena_printf(trial.arena, "fl:{s%u}:item", item_shard("p\37")),
+	    arena_printf(trial.arena, "fl:{s%u}:items", item_shard("p\37")),
+	    arena_printf(trial.arena, "%d", count));
+}
+
+/* However large items are, a search holds few of them, and says why it gives no more. */
+static void
+play_large(void)
+{
+	const char *const by_bytes[] = { "FCALL", "fl_item_page", "1",
+		arena_printf(trial.arena, "fl:{s%u}:items", item_shard("p\37")),
+		store_prefix(trial.arena, item_shard("p\37")), "-", "+", "200",
+		"2097152" };
+
+	put_large(260);
+	ck_assert_uint_eq(
+	    value_size(trial_ask_words(by_bytes, sizeof by_bytes / sizeof *by_bytes)),
+	    2 * 2 + 1);
+	ck_assert_str_eq(
+	    keys_of("{'op': 'search', 'namespace': ['p'], 'limit': 3}"), "000100020003");
+	ck_assert_str_eq(
+	    keys_of("{'op': 'search', 'namespace': ['p'], 'limit': 2, 'offset': 100}"),
+	    "01010102");
+	ck_assert_str_eq(
+	    keys_of("{'op': 'search', 'limit': 2, 'offset': 3}"), "00040005");
+	ck_assert_ptr_nonnull(strstr(
+	    refused("{'op': 'search', 'namespace': ['p'], 'limit': 20}"), "with limit"));
+	ck_assert_ptr_nonnull(
+	    strstr(refused("{'op': 'search', 'limit': 20}"), "with limit"));
+	ck_assert_ptr_nonnull(
+	    strstr(refused("{'op': 'search', 'namespace': ['p'], 'filter': {'x': 'n'}}"),
+		"more than 256 MiB"));
+}
+
+START_TEST(a_search_of_large_items_is_bounded)
+{
+	trial_play(play_large);
+}
+END_TEST
+
+/* In the order of members, whichever shards they are in, and whichever of them come first. */
+static void
+play_everywhere(void)
+{
+	const char *all = "";
+	int i;
+
+	for (i = 0; i < 300; i++) {
+		item(arena_printf(trial.arena,
+		    "{'op': 'put', 'namespace': ['n%03d'], 'key': '%03d ', 'value': {}}",
+		    i, i));
+		all = arena_printf(trial.arena, "%s%03d ", all, i);
+	}
+	ck_assert_str_eq(keys_of("{'op': 'search', 'limit': 1000}"), all);
+	ck_assert_str_eq(
+	    keys_of("{'op': 'search', 'limit': 3, 'offset': 250}"), "250 251 252 ");
+	ck_assert_str_eq(keys_of("{'op': 'search', 'limit': 1}"), "000 ");
+	ck_assert_value(trial.arena,
+	    value_get(
+		run_op("{'op': 'namespaces', 'limit': 2, 'offset': 150}"), "namespaces"),
+	    "[['n150'], ['n151']]");
+}
+
+START_TEST(a_search_everywhere_gives_one_order)
+{
+	trial_play(play_everywhere);
+}
+END_TEST
+
 START_TEST(a_search_leaves_nothing_but_its_answer)
 {
 	trial_play(play_scan);
@@ -288,6 +370,9 @@ static const struct {
 	{ "{'op': 'put', 'namespace': ['u'], 'key': 'k', 'value': 3}", "value: must" },
 	{ "{'op': 'put', 'namespace': ['u'], 'key': 'k', 'value': {}, 'ttl_ms': 0}",
 	    "ttl_ms: must" },
+	{ "{'op': 'put', 'namespace': ['u'], 'key': 'k', 'value': {}, 'ttl_ms':"
+	  " 9223372036854775807}",
+	    "ttl_ms: must be a whole number from 1 to 316224000000" },
 	{ "{'op': 'search', 'limit': 0}", "limit: must" },
 	{ "{'op': 'search', 'limit': 1001}", "from 1 to 1000" },
 	{ "{'op': 'search', 'offset': -1}", "offset: must" },
@@ -324,6 +409,8 @@ tcase_items(void)
 	tcase_add_test(tc, a_search_finds_what_is_below_a_prefix);
 	tcase_add_test(tc, a_search_goes_on_behind_a_page);
 	tcase_add_test(tc, a_search_leaves_nothing_but_its_answer);
+	tcase_add_test(tc, a_search_of_large_items_is_bounded);
+	tcase_add_test(tc, a_search_everywhere_gives_one_order);
 	tcase_add_test(tc, namespaces_are_listed_once);
 	tcase_add_test(tc, a_wrong_operation_is_refused_with_its_place);
 	return tc;
