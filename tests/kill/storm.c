@@ -300,17 +300,6 @@ write_files(struct storm *storm)
 		storm->plan->first_ms > 0 ? storm->plan->first_ms : FIRST_MS));
 }
 
-/* A Redis and its replica, which gets what it gets from now on. */
-static void
-start_replicated(struct fleet_kit *kit)
-{
-	kit_start(kit, KIT_REDIS, 0);
-	kit_start(kit, KIT_REDIS, 1);
-	while (strstr(kit_redis_cli(kit, 0, "INFO", "replication", NULL),
-		   "state=online") == NULL)
-		usleep(1000);
-}
-
 void
 storm_play(const struct storm_plan *plan)
 {
@@ -324,8 +313,10 @@ storm_play(const struct storm_plan *plan)
 	if (plan->coordinator_flag != NULL)
 		kit_flag(storm.kit, KIT_COORDINATOR, plan->coordinator_flag,
 		    plan->coordinator_value);
-	if (plan->replica)
-		start_replicated(storm.kit);
+	if (plan->replica) {
+		kit_start(storm.kit, KIT_REDIS, 0);
+		kit_start(storm.kit, KIT_REDIS, 1);
+	}
 	kit_set_brokers(storm.kit, plan->brokers > 0 ? plan->brokers : 1);
 	kit_start_all(storm.kit, plan->tools, plan->models, plan->coordinators);
 	kit_flotilla(

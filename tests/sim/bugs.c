@@ -17,7 +17,9 @@ static const struct {
 	enum planted bug;
 	const char *line, *instead;
 } lua_bugs[] = {
-	{ PLANTED_NO_FENCING, "  if not is_owner then", "  if false then" },
+	{ PLANTED_NO_FENCING,
+	    "  if not is_owner then\n    return { 'FENCED' }\n  end\n  if (head[4]",
+	    "  if (head[4]" },
 	{ PLANTED_NO_VERSION, "\n  if (head[4] or '0') ~= args[5] then",
 	    "\n  if false then" },
 	{ PLANTED_NO_COMMIT_ID,

@@ -227,15 +227,17 @@ spawn(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
 	kit->children[kind][index] = child_spawn(arguments.items, kit->env[kind].items);
 }
 
-/* A replica says that it is ready before it has what its primary has. */
+/* A replica is ready before it has what its primary has, and linked before the primary, which first
+ * waits for its word, sends it anything: what comes through shows that all later writes will. */
 static void
 await_sync(struct fleet_kit *kit, unsigned index)
 {
 	const struct timespec a_little = { .tv_nsec = 20000000 };
 
-	while (strstr(kit_redis_cli(kit, index, "INFO", "replication", NULL),
-		   "master_link_status:up") == NULL)
+	kit_redis_cli(kit, index - 1, "SET", "kit:sync", "1", NULL);
+	while (kit_redis_cli(kit, index, "GET", "kit:sync", NULL)[0] != '1')
 		nanosleep(&a_little, NULL);
+	kit_redis_cli(kit, index - 1, "DEL", "kit:sync", NULL);
 }
 
 void
