@@ -330,6 +330,22 @@ permit_event(struct core *core, const struct session *session, const char *topic
 	return deny(core, "the topic %s is not for this peer", topic);
 }
 
+/* A worker's word must not look like its run's coordinator's. */
+static bool
+is_coordinators(const char *topic)
+{
+	static const char *const kinds[] = { "started", "step", "debug", "interrupted",
+		"decided", "uncertain", "copied", "finished", "webhook", "queued",
+		"delayed" };
+	const char *kind = strrchr(topic, '.') + 1;
+	size_t i;
+
+	for (i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (strcmp(kind, kinds[i]) == 0)
+			return true;
+	return false;
+}
+
 bool
 permit_progress(const struct session *worker, const struct call *call, const char *topic)
 {
@@ -337,5 +353,6 @@ permit_progress(const struct session *worker, const struct call *call, const cha
 
 	return call != NULL && call->asked && call->state == CALL_ASSIGNED &&
 	       call->worker == worker && begins_with(&at, "run") &&
-	       begins_with(&at, call->header.run == NULL ? "-" : call->header.run);
+	       begins_with(&at, call->header.run == NULL ? "-" : call->header.run) &&
+	       !is_coordinators(topic);
 }

@@ -14,6 +14,7 @@
 #define WIDTH_MIN 40u
 #define REST_MIN 10u
 #define NAME_WIDTH 64u
+#define WORD_WIDTH 1000u /* of a text that others cut */
 
 #define RED "31"
 #define GREEN "32"
@@ -108,6 +109,34 @@ show_line(struct arena *arena, const char *text, size_t width)
 	copy = arena_copy(arena, line.size > 0 ? line.data : "", line.size);
 	packet_release(&line);
 	return copy;
+}
+
+const char *
+show_text(struct arena *arena, const char *text)
+{
+	char *copy;
+	unsigned char *at;
+
+	if (!isatty(STDOUT_FILENO))
+		return text;
+	copy = arena_strdup(arena, text);
+	for (at = (unsigned char *)copy; *at != '\0'; at++) {
+		if (!is_control(at) || *at == '\n' || *at == '\t')
+			continue;
+		if (*at == 0xc2)
+			*at++ = ' ';
+		*at = ' ';
+	}
+	return copy;
+}
+
+/* A text of map on one line, or "?". */
+static const char *
+word(struct arena *arena, const struct value *map, const char *key)
+{
+	const char *text = value_get_text(map, key);
+
+	return text != NULL ? show_line(arena, text, WORD_WIDTH) : "?";
 }
 
 /* --- text that flows -------------------------------------------------------------------- */
@@ -301,7 +330,8 @@ show_notes(struct arena *arena, const struct value *notes)
 		const char *text = value_get_text(note, "text");
 		struct show_flow flow = { .indent = strlen(INDENT) + 2 };
 
-		from = arena_printf(arena, "%s:", from != NULL ? from : "note");
+		from = arena_printf(arena,
+		    "%s:", from != NULL ? show_line(arena, from, NAME_WIDTH) : "note");
 		printf(INDENT "%s ", paint(arena, BLUE, from));
 		flow.column = strlen(INDENT) + strlen(from) + 1;
 		show_flow(&flow, text != NULL ? text : "");
@@ -315,7 +345,8 @@ show_fields(struct arena *arena, const struct value *fields)
 	size_t i;
 
 	for (i = 0; i < value_size(fields); i++) {
-		const char *name = value_text(fields->pairs[i].key);
+		const char *name =
+		    show_line(arena, value_text(fields->pairs[i].key), NAME_WIDTH);
 		const struct value *value = fields->pairs[i].value;
 
 		if (strcmp(name, "todos") == 0) {
@@ -335,48 +366,42 @@ started_headline(struct arena *arena, const struct value *event)
 	const char *thread = value_get_text(event, "thread");
 	bool own = thread == NULL || value_text_is(value_get(event, "run"), thread);
 
-	return arena_printf(arena, "started  agent %s%s%s",
-	    value_get_text(event, "agent"), own ? "" : " on thread ", own ? "" : thread);
+	return arena_printf(arena, "started  agent %s%s%s", word(arena, event, "agent"),
+	    own ? "" : " on thread ", own ? "" : word(arena, event, "thread"));
 }
 
 static const char *
 uncertain_headline(struct arena *arena, const struct value *event)
 {
-	const char *tool = value_get_text(event, "tool");
-	const char *then = value_get_text(event, "then");
-	const char *reason = value_get_text(event, "reason");
-
 	return arena_printf(arena, "%s %s (%s): %s", paint(arena, RED, "uncertain"),
-	    tool != NULL ? tool : "?", then != NULL ? then : "?",
-	    reason != NULL ? show_line(arena, reason, 1000) : "?");
+	    word(arena, event, "tool"), word(arena, event, "then"),
+	    word(arena, event, "reason"));
+}
+
+static const char *
+finished_headline(struct arena *arena, const struct value *event)
+{
+	const struct value *error = value_get(event, "error");
+	const char *status = word(arena, event, "status");
+
+	status = paint(arena, strcmp(status, "success") == 0 ? GREEN : RED, status);
+	if (!value_is(error, VALUE_MAP))
+		return arena_printf(arena, "finished %s", status);
+	return arena_printf(arena, "finished %s: %s: %s", status,
+	    word(arena, error, "type"), word(arena, error, "message"));
 }
 
 const char *
 show_headline(struct arena *arena, const struct value *event)
 {
-	const char *kind = value_get_text(event, "kind");
-	const char *status = value_get_text(event, "status");
-	const struct value *error = value_get(event, "error");
+	const char *kind = word(arena, event, "kind");
 
-	if (kind == NULL)
-		return "?";
 	if (strcmp(kind, "step") == 0)
 		return arena_printf(arena, "step %-3" PRId64 " %s",
 		    value_get_int(event, "step", 0),
-		    paint(arena, BOLD,
-			value_get_text(event, "node") != NULL
-			    ? value_get_text(event, "node")
-			    : "?"));
-	if (strcmp(kind, "finished") == 0 && status != NULL) {
-		const char *colour = strcmp(status, "success") == 0 ? GREEN : RED;
-
-		status = paint(arena, colour, status);
-		if (value_is(error, VALUE_MAP))
-			return arena_printf(arena, "finished %s: %s: %s", status,
-			    value_get_text(error, "type"),
-			    show_line(arena, value_get_text(error, "message"), 1000));
-		return arena_printf(arena, "finished %s", status);
-	}
+		    paint(arena, BOLD, word(arena, event, "node")));
+	if (strcmp(kind, "finished") == 0)
+		return finished_headline(arena, event);
 	if (strcmp(kind, "started") == 0)
 		return started_headline(arena, event);
 	if (strcmp(kind, "delayed") == 0)
@@ -384,15 +409,14 @@ show_headline(struct arena *arena, const struct value *event)
 		    show_date(arena, value_get_int(event, "start", 0)));
 	if (strcmp(kind, "webhook") == 0)
 		return arena_printf(arena, "webhook  %s: %s",
-		    value_get_text(event, "status"), value_get_text(event, "text"));
+		    word(arena, event, "status"), word(arena, event, "text"));
 	if (strcmp(kind, "interrupted") == 0)
-		return arena_printf(arena, "paused   %s %s",
-		    value_get_text(event, "when"), value_get_text(event, "node"));
+		return arena_printf(arena, "paused   %s %s", word(arena, event, "when"),
+		    word(arena, event, "node"));
 	if (strcmp(kind, "uncertain") == 0)
 		return uncertain_headline(arena, event);
 	if (strcmp(kind, "decided") == 0)
-		return arena_printf(arena, "answered %s: %s",
-		    value_get_text(event, "call"),
+		return arena_printf(arena, "answered %s: %s", word(arena, event, "call"),
 		    show_line(arena, json_text(arena, value_get(event, "answer")), 60));
 	return kind;
 }
@@ -405,9 +429,8 @@ show_asks(struct arena *arena, const struct value *interrupts, const char *inden
 	for (i = 0; i < value_size(interrupts); i++) {
 		const struct value *one = value_at(interrupts, i);
 		const struct value *value = value_get(one, "value");
-		const char *id = value_get_text(one, "id");
 
-		printf("%s%s asks: %s\n", indent, id != NULL ? id : "?",
+		printf("%s%s asks: %s\n", indent, word(arena, one, "id"),
 		    show_line(
 			arena, json_text(arena, value), show_rest(strlen(indent) + 40)));
 		if (value_text_is(value_get(value, "type"), "uncertain"))

@@ -20,6 +20,10 @@ size_t show_rest(size_t used);
  * shown as spaces; a text that is cut ends with "…". */
 const char *show_line(struct arena *arena, const char *text, size_t width);
 
+/* The same text, or for a terminal one in which all that could drive it but line breaks and tabs
+ * is a space. */
+const char *show_text(struct arena *arena, const char *text);
+
 /* Text that flows through as many lines as it needs, each behind indent columns, broken near
  * the terminal's edge; it may come in pieces. Writes no last line break. */
 struct show_flow {

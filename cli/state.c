@@ -31,13 +31,14 @@ print_thread(struct arena *arena, const struct value *thread)
 	const char *status = value_get_text(head, "status");
 	size_t i;
 
-	printf("thread %s: %s, %zu messages, version %" PRId64 "\n",
+	printf("thread %s: %s, %zu message%s, version %" PRId64 "\n",
 	    value_get_text(thread, "thread"),
 	    value_has(thread, "checkpoint")     ? "as it was"
 	    : active != NULL && *active != '\0' ? "running"
 	    : status != NULL                    ? status
 						: "new",
-	    value_size(messages), value_get_int(thread, "version", 0));
+	    value_size(messages), value_size(messages) == 1 ? "" : "s",
+	    value_get_int(thread, "version", 0));
 	if (value_get_text(head, "paused") != NULL && !value_has(thread, "checkpoint"))
 		printf("paused: %s %s; `flotilla resume %s` goes on\n",
 		    value_get_text(head, "paused"), value_get_text(head, "next"),
@@ -48,7 +49,7 @@ print_thread(struct arena *arena, const struct value *thread)
 	for (i = 0; i < value_size(fields); i++) {
 		const char *name = value_text(fields->pairs[i].key);
 
-		printf("%s:\n", name);
+		printf("%s:\n", show_line(arena, name, show_rest(1)));
 		if (strcmp(name, "todos") == 0)
 			show_todos(arena, fields->pairs[i].value, "  ");
 		else

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bounds.h"
 #include "command.h"
 #include "items.h"
 #include "json.h"
@@ -106,14 +107,14 @@ path_of(struct arena *arena, const struct value *labels)
 	for (i = 0; i < value_size(labels); i++)
 		path = arena_printf(arena, "%s%s%s", path, i > 0 ? "/" : "",
 		    value_text(value_at(labels, i)));
-	return path;
+	return show_line(arena, path, ITEM_LABELS_MAX * (ITEM_LABEL_BYTES_MAX + 1));
 }
 
 static void
 show_item(struct arena *arena, const struct value *item)
 {
 	printf("%s  %s  %s\n", path_of(arena, value_get(item, "namespace")),
-	    value_get_text(item, "key"),
+	    show_line(arena, value_get_text(item, "key"), ITEM_KEY_BYTES_MAX),
 	    show_line(arena, json_text(arena, value_get(item, "value")), SHOWN_BYTES));
 }
 

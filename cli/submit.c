@@ -98,7 +98,7 @@ print_answer(
 		 (!value_text_is(
 		      value_get(value_get(thread, "head"), "status"), "interrupted") ||
 		     (chat_is(last, "ai") && *chat_text(arena, last) != '\0')))
-		printf("%s\n", chat_text(arena, last));
+		printf("%s\n", show_text(arena, chat_text(arena, last)));
 }
 
 static void

@@ -10,8 +10,8 @@
 const struct value *json_parse(
     struct arena *arena, const char *text, size_t size, const char **error_r);
 
-/* Returns value as compact JSON in arena (UTF-8, non-ASCII kept, NUL-terminated). NULL is
- * null. Floats keep a ".0" when they are whole; NaN and infinities become null; binary
+/* Returns value as compact JSON in arena (UTF-8, NUL-terminated). Characters stand for
+ * themselves, but those that drive a terminal. NULL is null. Floats keep a ".0" when they are whole; NaN and infinities become null; binary
  * becomes a string with invalid bytes replaced. */
 const char *json_text(struct arena *arena, const struct value *value);
 /* The same, indented by two spaces. */

@@ -45,28 +45,47 @@ zero_byte(uint64_t word)
 	return (word - EACH_BYTE(0x01)) & ~word & EACH_BYTE(0x80);
 }
 
+#define C1_BEGIN 0xc2u /* the first byte of U+0080 to U+00bf */
+
+/* What JSON wants escaped, and what else drives a terminal, where a text may be shown: DEL, and
+ * U+0080 to U+009f. */
+static bool
+is_special(const char *text, size_t size)
+{
+	const uint8_t *byte = (const uint8_t *)text;
+
+	return *byte == '"' || *byte == '\\' || *byte < 0x20 || *byte == 0x7f ||
+	       (*byte == C1_BEGIN && size > 1 && byte[1] >= 0x80 && byte[1] < 0xa0);
+}
+
 /* Returns how many bytes from the start stand for themselves in a string. */
 static size_t
 plain_bytes(const char *text, size_t size)
 {
-	size_t at = 0;
+	size_t at = 0, end;
 	uint64_t word;
 
-	for (; size - at >= sizeof word; at += sizeof word) {
-		memcpy(&word, text + at, sizeof word);
-		if ((zero_byte(word ^ EACH_BYTE('"')) |
-			zero_byte(word ^ EACH_BYTE('\\')) |
-			zero_byte(word & EACH_BYTE(0xe0))) != 0)
-			break;
+	while (at < size) {
+		for (; size - at >= sizeof word; at += sizeof word) {
+			memcpy(&word, text + at, sizeof word);
+			if ((zero_byte(word ^ EACH_BYTE('"')) |
+				zero_byte(word ^ EACH_BYTE('\\')) |
+				zero_byte(word & EACH_BYTE(0xe0)) |
+				zero_byte(word ^ EACH_BYTE(0x7f)) |
+				zero_byte(word ^ EACH_BYTE(C1_BEGIN))) != 0)
+				break;
+		}
+		end = size - at > sizeof word ? at + sizeof word : size;
+		for (; at < end; at++)
+			if (is_special(text + at, size - at))
+				return at;
 	}
-	while (
-	    at < size && text[at] != '"' && text[at] != '\\' && (uint8_t)text[at] >= 0x20)
-		at++;
 	return at;
 }
 
-static void
-write_escape(struct writer *writer, char byte)
+/* Returns how many bytes it has written. */
+static size_t
+write_escape(struct writer *writer, const char *text)
 {
 	static const char *const names[] = { ['"'] = "\\\"",
 		['\\'] = "\\\\",
@@ -75,20 +94,23 @@ write_escape(struct writer *writer, char byte)
 		['\t'] = "\\t",
 		['\b'] = "\\b",
 		['\f'] = "\\f" };
+	const uint8_t byte = (uint8_t)*text;
+	bool is_c1 = byte == C1_BEGIN;
 	char unit[8];
 
-	if (names[(uint8_t)byte] != NULL) {
-		write_text(writer, names[(uint8_t)byte]);
-		return;
+	if (byte < sizeof names / sizeof *names && names[byte] != NULL) {
+		write_text(writer, names[byte]);
+		return 1;
 	}
-	snprintf(unit, sizeof unit, "\\u%04x", (unsigned)byte);
+	snprintf(unit, sizeof unit, "\\u%04x", is_c1 ? (uint8_t)text[1] : byte);
 	write_text(writer, unit);
+	return is_c1 ? 2 : 1;
 }
 
 static void
 write_string(struct writer *writer, const char *text, size_t size)
 {
-	size_t plain;
+	size_t plain, escaped;
 
 	write_byte(writer, '"');
 	for (;;) {
@@ -96,9 +118,9 @@ write_string(struct writer *writer, const char *text, size_t size)
 		packet_append(writer->packet, text, plain);
 		if (plain == size)
 			break;
-		write_escape(writer, text[plain]);
-		text += plain + 1;
-		size -= plain + 1;
+		escaped = write_escape(writer, text + plain);
+		text += plain + escaped;
+		size -= plain + escaped;
 	}
 	write_byte(writer, '"');
 }

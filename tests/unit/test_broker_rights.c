@@ -467,6 +467,11 @@ START_TEST(progress_is_of_a_call_at_hand_and_of_its_run)
 	ck_assert_str_eq(published(), "");
 	progress(W, "c2", "run.r1.token");
 	ck_assert_str_eq(published(), "");
+	progress(W, "c1", "run.r1.finished");
+	progress(W, "c1", "run.r1.more.finished");
+	ck_assert_str_eq(published(), "");
+	progress(W, "c1", "run.r1.finishing");
+	ck_assert_str_eq(published(), "run.r1.finishing");
 	bench_worker(&bench, W2, "tool:a", 2);
 	progress(W2, "c1", "run.r1.token");
 	ck_assert_str_eq(published(), "");

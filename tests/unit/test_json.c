@@ -70,7 +70,9 @@ static const struct {
 	{ "\"caf\xc3\xa9 \xf0\x9f\x98\x80\"", "\"caf\xc3\xa9 \xf0\x9f\x98\x80\"" },
 	{ "\"\\u00e9\\ud83d\\ude00\"", "\"\xc3\xa9\xf0\x9f\x98\x80\"" },
 	{ "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\\u007f\"",
-	    "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\"" },
+	    "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\\u007f\"" },
+	{ "\"\\u0080\\u009f\\u00a0 \xc2\x9b[2J\"",
+	    "\"\\u0080\\u009f\xc2\xa0 \\u009b[2J\"" },
 	{ "[]", "[]" },
 	{ "{}", "{}" },
 	{ "[ 1, [ ], { } ]", "[1,[],{}]" },
@@ -328,20 +330,31 @@ START_TEST(what_json_lacks_becomes_the_nearest)
 }
 END_TEST
 
-START_TEST(escapes_wherever_the_byte_stands)
+static const struct {
+	const char *given, *written;
+} characters[] = {
+	{ "\n", "\\n" },
+	{ "\x7f", "\\u007f" },
+	{ "\xc2\x80", "\\u0080" },
+	{ "\xc2\x9f", "\\u009f" },
+	{ "\xc2\xa0", "\xc2\xa0" },
+	{ "\xc3\x82", "\xc3\x82" },
+};
+
+START_TEST(escapes_wherever_the_character_stands)
 {
-	char text[32], expected[40];
+	static const char rest[] = "~~~~~~~~~~~~~~~~~~~";
+	char text[64], expected[64];
 	int length, at;
 
-	for (length = 1; length < 20; length++) {
-		for (at = 0; at < length; at++) {
-			memset(text, '~', (size_t)length);
-			text[at] = '\n';
-			snprintf(expected, sizeof expected, "\"%.*s\\n%.*s\"", at, text,
-			    length - at - 1, text + at + 1);
+	for (length = 0; length < 20; length++) {
+		for (at = 0; at <= length; at++) {
+			snprintf(text, sizeof text, "%.*s%s%.*s", at, rest,
+			    characters[_i].given, length - at, rest);
+			snprintf(expected, sizeof expected, "\"%.*s%s%.*s\"", at, rest,
+			    characters[_i].written, length - at, rest);
 			ck_assert_str_eq(
-			    json_text(arena, value_strn(arena, text, (size_t)length)),
-			    expected);
+			    json_text(arena, value_str(arena, text)), expected);
 		}
 	}
 }
@@ -400,7 +413,8 @@ tcase_json(void)
 	tcase_add_test(tcase, reads_numbers_of_any_length);
 	tcase_add_test(tcase, every_double_comes_back_the_same);
 	tcase_add_test(tcase, what_json_lacks_becomes_the_nearest);
-	tcase_add_test(tcase, escapes_wherever_the_byte_stands);
+	tcase_add_loop_test(tcase, escapes_wherever_the_character_stands, 0,
+	    sizeof characters / sizeof *characters);
 	tcase_add_test(tcase, pretty_has_a_line_an_item);
 	tcase_add_test(tcase, write_appends);
 	return tcase;
