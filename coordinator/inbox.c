@@ -90,6 +90,9 @@ refuse(struct store *store, struct arena *arena, const struct entry *entry,
 			submission->agent != NULL ? value_str(arena, submission->agent)
 						  : NULL,
 			"entry", value_str(arena, entry->id), NULL));
+	if (status == STORE_NONE)
+		status =
+		    store_unbind_run(store, arena, submission->run, submission->thread);
 	return status == STORE_KNOWN ? STORE_OK : status;
 }
 
@@ -203,6 +206,9 @@ move(struct coordinator *coordinator, struct arena *arena, const struct entry *e
 			arena, "parent: run '%s' is not known", submission.parent));
 	if (status == STORE_OK)
 		status = queue(coordinator, arena, entry, &submission, version);
+	/* Nothing is left of the run: neither is the name it was just given. */
+	if (status == STORE_NONE)
+		return store_unbind_run(store, arena, submission.run, submission.thread);
 	if (status == STORE_REJECTED) {
 		log_info("run=%s refused: %s", submission.run, store_error(store));
 		return keep_refused(store, arena, entry, &submission,

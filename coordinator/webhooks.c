@@ -16,7 +16,8 @@
 struct attempt {
 	struct coordinator *coordinator;
 	struct arena *arena;
-	const char *run, *thread;
+	unsigned shard;
+	const char *run;
 	uint64_t number;
 	int64_t epoch; /* TIME when it was taken: who takes it later comes before us */
 	const struct value *record;
@@ -42,7 +43,7 @@ publish(
 static void
 settle(struct attempt *attempt, const struct webhook_verdict *verdict)
 {
-	struct store_told told = { .thread = attempt->thread,
+	struct store_told told = { .shard = attempt->shard,
 		.run = attempt->run,
 		.attempt = attempt->number,
 		.outcome = verdict->outcome,
@@ -115,10 +116,9 @@ attempt_main(void *arg)
 	const struct webhook_verdict unserved = { "later", 5000,
 		"no worker serves `webhook`; start a worker-tools with --webhooks" };
 
-	if (store_run_thread(store, attempt->arena, attempt->run, &attempt->thread) ==
-		STORE_OK &&
-	    store_run(store, attempt->arena, attempt->thread, attempt->run,
-		&attempt->record) == STORE_OK) {
+	/* One without a record is struck out when it is taken again. */
+	if (store_run_in(store, arena, attempt->shard, attempt->run, &attempt->record) ==
+	    STORE_OK) {
 		if (catalog_serves(coordinator->catalog, SERVICE_WEBHOOK))
 			tell(attempt);
 		else
@@ -131,13 +131,15 @@ attempt_main(void *arg)
 /* --- finding ------------------------------------------------------------------------- */
 
 static void
-start(struct coordinator *coordinator, const char *run, uint64_t number, int64_t epoch)
+start(struct coordinator *coordinator, unsigned shard, const char *run, uint64_t number,
+    int64_t epoch)
 {
 	struct arena *arena = arena_new();
 	struct attempt *attempt = arena_alloc(arena, sizeof *attempt);
 
 	*attempt = (struct attempt){ .coordinator = coordinator,
 		.arena = arena,
+		.shard = shard,
 		.run = arena_strdup(arena, run),
 		.number = number,
 		.epoch = epoch };
@@ -162,7 +164,7 @@ webhooks_sweep(struct coordinator *coordinator, unsigned shard)
 			const char *run = redis_reply_text(value_at(taken, i));
 
 			if (run != NULL)
-				start(coordinator, run,
+				start(coordinator, shard, run,
 				    (uint64_t)value_number(value_at(taken, i + 1), 0),
 				    (int64_t)value_number(value_at(taken, 0), 0));
 		}

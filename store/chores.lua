@@ -9,7 +9,38 @@ local function chores(_, args)
     redis.call('ZCOUNT', prefix .. 'hooks', '-inf', now),
     redis.call('ZCOUNT', prefix .. 'item-ends', 1, now),
     redis.call('ZCOUNT', prefix .. 'ttl', '-inf', now),
-    redis.call('SCARD', prefix .. 'gone') }
+    redis.call('HLEN', prefix .. 'forgotten') }
 end
 
+-- gone(due key; prefix, limit, {run, note, "1" or "0"}...): strikes out runs that were forgotten, if
+-- nothing has happened to them since they were listed so, and returns some of the others, at most
+-- limit: {{run, note, "1": its id is in use again, the thread of that}, ...}. note, "entry thread",
+-- is what is known of it: "-", that of no entry.
+local function gone(_, args)
+  local prefix, key, limit, found = args[1], args[1] .. 'forgotten', tonumber(args[2]), {}
+  for i = 3, #args, 3 do
+    local lives = redis.call('EXISTS', run_key(prefix, args[i])) == 1 and '1' or '0'
+    if redis.call('HGET', key, args[i]) == args[i + 1] and lives == args[i + 2] then
+      redis.call('HDEL', key, args[i])
+    end
+  end
+  local some = limit > 0 and redis.call('HRANDFIELD', key, limit, 'WITHVALUES') or {}
+  for i = 1, #some, 2 do
+    local thread = redis.call('HGET', run_key(prefix, some[i]), 'thread')
+    found[#found + 1] = { some[i], some[i + 1], thread and '1' or '0', thread or '' }
+  end
+  return found
+end
+
+-- unname(fl:run:<run>; prefix, thread): forgets which thread the run belongs to, if it is that one.
+-- The key is in a slot of its own.
+local function unname(keys, args)
+  if redis.call('GET', keys[1]) == args[2] then
+    return redis.call('DEL', keys[1])
+  end
+  return 0
+end
+
+register('fl_gone', gone, true)
+register('fl_unname', unname, true)
 register('fl_chores', chores, true)

@@ -245,12 +245,23 @@ local function take_place(thread_key, prefix, thread, run, strategy, now)
   return line_up(thread_key, prefix, thread, run, now)
 end
 
+-- Whether run came by this entry of the inbox, ended, and was deleted: who was to delete the entry
+-- died, and nobody has done it since (chores.lua).
+local function is_forgotten(prefix, run, entry)
+  local note = entry and redis.call('HGET', prefix .. 'forgotten', run)
+  return note and string.match(note, '^[^ ]+') == entry
+end
+
 -- submit(thread key; prefix, thread, run, field, value, ...)
 -- Queues run on thread (take_place), or notes it until its field `at` (ms); known runs are left as
 -- they are.
--- Returns {"QUEUED", runs before it}, {"DELAYED"}, {"KNOWN", status} or {"REJECTED", reason}.
+-- Returns {"QUEUED", runs before it}, {"DELAYED"}, {"KNOWN", status}, {"REJECTED", reason}, or
+-- {"FORGOTTEN"}.
 local function submit(keys, args)
   local prefix, thread, run = args[1], args[2], args[3]
+  if is_forgotten(prefix, run, field_of(args, 'entry', 4)) then
+    return { 'FORGOTTEN' }
+  end
   local record = redis.call('HMGET', run_key(prefix, run), 'status', 'rejected')
   if record[2] then
     return { 'REJECTED', record[2] }
@@ -645,8 +656,12 @@ end
 
 -- refuse(thread key; prefix, thread, run, type, reason, field, value, ...)
 -- Keeps a submission that cannot run, with its reason, under its run id.
+-- Returns {"REFUSED"}, {"KNOWN", status} or {"FORGOTTEN"}.
 local function refuse(_, args)
   local prefix, run = args[1], args[3]
+  if is_forgotten(prefix, run, field_of(args, 'entry', 6)) then
+    return { 'FORGOTTEN' }
+  end
   local key = run_key(prefix, run)
   local status = redis.call('HGET', key, 'status')
   if status then

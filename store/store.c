@@ -337,6 +337,19 @@ store_bind_run(struct store *store, struct arena *arena, const char *run,
 }
 
 enum store_status
+store_unbind_run(
+    struct store *store, struct arena *arena, const char *run, const char *thread)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+
+	command_function(&command, "fl_unname", arena_printf(arena, "fl:run:%s", run),
+	    store_shard(thread));
+	command_text(&command, thread);
+	return store_read(store, &command, &reply);
+}
+
+enum store_status
 store_run_thread(
     struct store *store, struct arena *arena, const char *run, const char **thread_r)
 {
@@ -386,6 +399,8 @@ store_submit(struct store *store, struct arena *arena, const char *thread,
 		return status;
 	if (store_answers(reply, "KNOWN"))
 		return STORE_KNOWN;
+	if (store_answers(reply, "FORGOTTEN"))
+		return STORE_NONE;
 	if (store_answers(reply, "REJECTED")) {
 		const char *reason = store_text_at(reply, 1);
 
@@ -416,6 +431,8 @@ store_refuse(struct store *store, struct arena *arena, const char *thread,
 	status = store_read(store, &command, &reply);
 	if (status != STORE_OK || store_answers(reply, "REFUSED"))
 		return status;
+	if (store_answers(reply, "FORGOTTEN"))
+		return STORE_NONE;
 	return store_answers(reply, "KNOWN") ? STORE_KNOWN : store_odd(store, reply);
 }
 

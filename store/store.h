@@ -72,6 +72,9 @@ bool store_lacks_replicas(const struct store *store);
  * it belongs to when that is another. */
 enum store_status store_bind_run(struct store *store, struct arena *arena,
     const char *run, const char *thread, const char **other_r);
+/* Forgets it, if it is that thread. */
+enum store_status store_unbind_run(
+    struct store *store, struct arena *arena, const char *run, const char *thread);
 /* STORE_NONE when the run is not known. */
 enum store_status store_run_thread(
     struct store *store, struct arena *arena, const char *run, const char **thread_r);
@@ -79,10 +82,12 @@ enum store_status store_run_thread(
 /* Queues run on its thread, or notes it until its field `at`. fields: text or packed values kept with it ("agent",
  * "version", "input", "options", ...): a map of name to string or binary. before_r: runs
  * before it. `multitask` among them is what becomes of the thread's other runs (docs/submit.md);
- * STORE_REJECTED: the run is kept as refused. */
+ * STORE_REJECTED: the run is kept as refused; STORE_NONE: it came by that `entry` before, has ended
+ * and was deleted. */
 enum store_status store_submit(struct store *store, struct arena *arena,
     const char *thread, const char *run, const struct value *fields, int64_t *before_r);
 
+/* STORE_KNOWN, STORE_NONE: as store_submit. */
 enum store_status store_refuse(struct store *store, struct arena *arena,
     const char *thread, const char *run, const char *type, const char *reason,
     const struct value *fields);
@@ -212,7 +217,9 @@ enum store_status store_erase(struct store *store, struct arena *arena,
  * pruned instead. */
 enum store_status store_expire(struct store *store, struct arena *arena, unsigned shard,
     unsigned limit, const struct value **threads_r);
-/* Finishes what the deletion of runs has left: the strings that name their threads. */
+/* Finishes what the deletion of at most limit runs has left: the strings that name their threads,
+ * entries of the inbox that nobody deleted. May be done twice, and at the same time as a submission
+ * under one of their ids. */
 enum store_status store_forget_gone(
     struct store *store, struct arena *arena, unsigned shard, unsigned limit);
 
@@ -250,7 +257,8 @@ enum store_status store_take_webhooks(struct store *store, struct arena *arena,
     unsigned shard, uint64_t lease_ms, unsigned limit, const struct value **taken_r);
 
 struct store_told {
-	const char *thread, *run;
+	unsigned shard;
+	const char *run;
 	uint64_t attempt;
 	const char *outcome; /* "delivered", "failed", "again", "later" (no attempt) */
 	uint64_t wait_ms;    /* after the last two: until the next one */
@@ -327,6 +335,9 @@ enum store_status store_cached(struct store *store, struct arena *arena, const c
 /* A run's record as a value: {run, thread, agent, version, status, created, started,
  * ended, attempts, input, fault?, output?, ...}. */
 enum store_status store_run(struct store *store, struct arena *arena, const char *thread,
+    const char *run, const struct value **record_r);
+/* The same of a run of that shard: its name need not be there. */
+enum store_status store_run_in(struct store *store, struct arena *arena, unsigned shard,
     const char *run, const struct value **record_r);
 /* The head of thread's last commit ({run, status, next, round, ...}); STORE_NONE: it has none. */
 enum store_status store_head(struct store *store, struct arena *arena, const char *thread,

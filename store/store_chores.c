@@ -1,6 +1,8 @@
 /* store_chores: what is to be done in a shard besides its runs. */
 #include "store_private.h"
 
+#include <string.h>
+
 static void
 begin(struct command *command, const char *function, unsigned shard)
 {
@@ -75,24 +77,135 @@ store_expire(struct store *store, struct arena *arena, unsigned shard, unsigned 
 	return ask_shard(store, arena, "fl_expire", shard, limit, NULL, threads_r);
 }
 
+/* --- what forgotten runs have left elsewhere -------------------------------------------- */
+
+/* A run of fl_gone's answer. */
+struct gone {
+	const char *run, *note;
+	const char *entry, *thread; /* of the note; entry "": none */
+	const char *lives;          /* "1": its id is in use again, on thread now */
+	const char *now;
+};
+
+/* "1700000000000-0" */
+static bool
+is_entry(const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (digits == 0 || text[digits] != '-')
+		return false;
+	text += digits + 1;
+	digits = strspn(text, "0123456789");
+	return digits > 0 && text[digits] == '\0';
+}
+
+/* False: the answer is none of ours. */
+static bool
+read_gone(struct arena *arena, const struct value *one, struct gone *gone)
+{
+	const char *space;
+
+	*gone = (struct gone){ .run = store_text_at(one, 0),
+		.note = store_text_at(one, 1),
+		.lives = store_text_at(one, 2),
+		.now = store_text_at(one, 3) };
+	if (gone->run == NULL || gone->note == NULL || gone->lives == NULL ||
+	    gone->now == NULL)
+		return false;
+	space = strchr(gone->note, ' ');
+	gone->thread = space != NULL ? space + 1 : "";
+	gone->entry = space != NULL ? arena_printf(arena, "%.*s",
+					  (int)(space - gone->note), gone->note)
+				    : "";
+	if (!is_entry(gone->entry))
+		gone->entry = "";
+	return true;
+}
+
+/* Their entries in the inbox, if whoever moved them died before he could delete them: moved again
+ * they would be new runs. */
+static enum store_status
+delete_entries(
+    struct store *store, struct arena *arena, const struct gone *all, size_t count)
+{
+	static const char *const verbs[2][3] = { { "XDEL", STORE_INBOX, NULL },
+		{ "XACK", STORE_INBOX, STORE_INBOX_GROUP } };
+	enum store_status status = STORE_OK;
+	size_t verb, i;
+
+	for (verb = 0; verb < 2 && status == STORE_OK; verb++) {
+		struct command command = { .arena = arena };
+		const struct value *reply;
+		size_t begun;
+
+		for (i = 0; i < 3 && verbs[verb][i] != NULL; i++)
+			command_text(&command, verbs[verb][i]);
+		begun = command.count;
+		for (i = 0; i < count; i++)
+			if (*all[i].entry != '\0')
+				command_text(&command, all[i].entry);
+		if (command.count > begun)
+			status = store_read(store, &command, &reply);
+	}
+	return status;
+}
+
+/* The string that names its thread goes; that of a run that lives again stays, or comes back. */
+static enum store_status
+settle_name(struct store *store, struct arena *arena, const struct gone *gone)
+{
+	const char *other;
+	enum store_status status;
+
+	if (strcmp(gone->lives, "1") != 0)
+		return store_unbind_run(store, arena, gone->run, gone->thread);
+	status = store_bind_run(store, arena, gone->run, gone->now, &other);
+	return status == STORE_KNOWN ? STORE_OK : status;
+}
+
+static enum store_status
+strike_out(struct store *store, struct arena *arena, unsigned shard,
+    const struct gone *all, size_t count)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	size_t i;
+
+	begin(&command, "fl_gone", shard);
+	command_uint(&command, 0);
+	for (i = 0; i < count; i++) {
+		command_text(&command, all[i].run);
+		command_text(&command, all[i].note);
+		command_text(&command, all[i].lives);
+	}
+	return store_read(store, &command, &reply);
+}
+
 enum store_status
 store_forget_gone(
     struct store *store, struct arena *arena, unsigned shard, unsigned limit)
 {
-	const struct value *runs = value_empty_array(), *reply;
-	enum store_status status =
-	    ask_shard(store, arena, "fl_gone", shard, limit, NULL, &runs);
-	size_t i;
+	struct command command = { .arena = arena };
+	struct gone *all = arena_alloc(arena, (limit + 1) * sizeof *all);
+	const struct value *reply;
+	enum store_status status;
+	size_t count = 0, i;
 
-	for (i = 0; i < value_size(runs) && status == STORE_OK; i++) {
-		struct command command = { .arena = arena };
-
-		command_text(&command, "DEL");
-		command_text(&command,
-		    arena_printf(arena, "fl:run:%s", value_text(value_at(runs, i))));
-		status = store_read(store, &command, &reply);
-	}
-	if (status == STORE_OK && value_size(runs) > 0)
-		status = ask_shard(store, arena, "fl_gone", shard, 0, runs, &runs);
+	begin(&command, "fl_gone", shard);
+	command_uint(&command, limit);
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	for (i = 0; i < value_size(reply) && count < limit; i++)
+		if (read_gone(arena, value_at(reply, i), &all[count]))
+			count++;
+	status = delete_entries(store, arena, all, count);
+	for (i = 0; i < count && status == STORE_OK; i++)
+		status = settle_name(store, arena, &all[i]);
+	/* Whose state has changed meanwhile is left for the next time: its name may have gone though
+	 * it lives. */
+	if (status == STORE_OK && count > 0)
+		status = strike_out(store, arena, shard, all, count);
 	return status;
 }

@@ -108,9 +108,16 @@ enum store_status
 store_run(struct store *store, struct arena *arena, const char *thread, const char *run,
     const struct value **record_r)
 {
+	return store_run_in(store, arena, store_shard(thread), run, record_r);
+}
+
+enum store_status
+store_run_in(struct store *store, struct arena *arena, unsigned shard, const char *run,
+    const struct value **record_r)
+{
 	const struct value *reply;
-	enum store_status status =
-	    get(store, arena, "HGETALL", store_run_key(arena, thread, run), &reply);
+	enum store_status status = get(store, arena, "HGETALL",
+	    arena_printf(arena, "%sr:%s", store_prefix(arena, shard), run), &reply);
 
 	if (status != STORE_OK)
 		return status;

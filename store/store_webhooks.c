@@ -23,12 +23,12 @@ enum store_status
 store_end_webhook(struct store *store, struct arena *arena, const struct store_told *told,
     uint64_t *seq_r)
 {
-	unsigned shard = store_shard(told->thread);
 	struct command command = { .arena = arena };
 	const struct value *reply;
 	enum store_status status;
 
-	command_function(&command, "fl_hooks_end", hooks_key(arena, shard), shard);
+	command_function(
+	    &command, "fl_hooks_end", hooks_key(arena, told->shard), told->shard);
 	command_text(&command, told->run);
 	command_uint(&command, told->attempt);
 	command_text(&command, told->outcome);

@@ -60,13 +60,14 @@ local function refusal(thread_key, prefix, head, force)
   return waits(head) and force ~= '1' and { 'WAITS' } or nil
 end
 
--- What a run has left. Its place in `gone` has the string that names its thread deleted, too.
+-- What a run has left. Its place in `forgotten` has what lies elsewhere deleted, too (chores.lua).
 local function forget_run(prefix, run)
   local key = run_key(prefix, run)
+  local record = redis.call('HMGET', key, 'entry', 'thread')
+  redis.call('HSET', prefix .. 'forgotten', run, (record[1] or '-') .. ' ' .. (record[2] or ''))
   redis.call('DEL', key, key .. ':e', key .. ':w', key .. ':k')
   redis.call('ZREM', prefix .. 'runs', run)
   redis.call('ZREM', prefix .. 'dead', run)
-  redis.call('SADD', prefix .. 'gone', run)
 end
 
 local function forget_thread(thread_key, prefix, thread)
@@ -169,25 +170,7 @@ local function expire(_, args)
   return found
 end
 
--- gone(due key; prefix, limit, done...): strikes out done of the shard's runs that were deleted, and
--- returns others whose thread's name is to be deleted; one that was submitted again is none.
-local function gone(_, args)
-  local key, found = args[1] .. 'gone', {}
-  for i = 3, #args do
-    redis.call('SREM', key, args[i])
-  end
-  for _, run in ipairs(redis.call('SMEMBERS', key)) do
-    if redis.call('HGET', run_key(args[1], run), 'status') then
-      redis.call('SREM', key, run)
-    elseif #found < tonumber(args[2]) then
-      found[#found + 1] = run
-    end
-  end
-  return found
-end
-
 register('fl_fill', fill)
 register('fl_erase', erase, true)
 register('fl_prune', prune, true)
 register('fl_expire', expire, true)
-register('fl_gone', gone, true)

@@ -238,6 +238,28 @@ START_TEST(the_end_of_a_run_that_never_began_is_told)
 }
 END_TEST
 
+/* What is to be told is in the run's shard: nobody has to find it by its name, which is elsewhere. */
+static void
+play_nameless(struct scene *scene)
+{
+	const char *answer, *status;
+
+	answer_with(scene, TAKEN);
+	submit(scene, "r", "3600000");
+	wait_text(scene, "r", "status", "delayed");
+	kit_redis_cli(scene->kit, 0, "DEL", "fl:run:r", NULL);
+	ck_assert_int_eq(
+	    store_cancel(scene->client->store, scene->arena, "r", "r", &answer, &status),
+	    STORE_OK);
+	wait_text(scene, "r", "webhook_state", "delivered");
+}
+
+START_TEST(the_end_of_a_run_without_its_name_is_told)
+{
+	act(play_nameless, "any");
+}
+END_TEST
+
 /* --- given up ------------------------------------------------------------------------ */
 
 /* The event log ends with it. */
@@ -390,6 +412,7 @@ tcase_webhook(void)
 	tcase_set_timeout(tcase, 180);
 	tcase_add_test(tcase, a_receiver_that_fails_is_told_again);
 	tcase_add_test(tcase, the_end_of_a_run_that_never_began_is_told);
+	tcase_add_test(tcase, the_end_of_a_run_without_its_name_is_told);
 	tcase_add_test(tcase, after_so_many_attempts_it_is_given_up_and_shown);
 	tcase_add_test(tcase, a_receiver_that_does_not_want_it_is_told_once);
 	tcase_add_test(tcase, a_redirect_is_not_followed);

@@ -251,7 +251,8 @@ END_TEST
 static void
 play_erase(void)
 {
-	static const char *const rest[] = { "gone", "fl:run:r1", "fl:run:r2", "leases" };
+	static const char *const rest[] = { "forgotten", "fl:run:r1", "fl:run:r2",
+		"leases" };
 	static const char *const leases[] = { "leases" };
 	struct store_claim claim;
 	struct store_pruned pruned;
@@ -281,6 +282,109 @@ play_erase(void)
 START_TEST(of_a_deleted_thread_nothing_is_left)
 {
 	trial_play(play_erase);
+}
+END_TEST
+
+static void
+forget_gone(void)
+{
+	ck_assert_int_eq(
+	    store_forget_gone(trial.a, trial.arena, store_shard("t"), 10), STORE_OK);
+}
+
+static void
+erase(void)
+{
+	struct store_pruned pruned;
+
+	ck_assert_int_eq(
+	    store_erase(trial.a, trial.arena, "t", false, &pruned), STORE_OK);
+}
+
+static void
+check_name(const char *run, const char *thread)
+{
+	const char *named;
+
+	ck_assert_int_eq(store_run_thread(trial.a, trial.arena, run, &named), STORE_OK);
+	ck_assert_str_eq(named, thread);
+}
+
+/* Somebody has deleted its name, and died before he could strike the run out. */
+static void
+play_name_elsewhere(void)
+{
+	play_run("r1", 1, "success");
+	erase();
+	trial_ask("DEL", "fl:run:r1");
+	trial_submit("elsewhere", "r1");
+	forget_gone();
+	check_name("r1", "elsewhere");
+}
+
+START_TEST(a_name_that_is_another_threads_by_now_stays)
+{
+	trial_play(play_name_elsewhere);
+}
+END_TEST
+
+/* Somebody deleted the name between the two steps of a submission on the same thread. */
+static void
+play_name_again(void)
+{
+	struct store_claim claim;
+
+	play_run("r1", 1, "success");
+	erase();
+	trial_submit("t", "r1");
+	trial_ask("DEL", "fl:run:r1");
+	forget_gone();
+	check_name("r1", "t");
+	trial_claim(trial.a, "t", LONG, &claim);
+	commit(&claim, "success", "success");
+	forget_gone();
+	check_name("r1", "t");
+}
+
+START_TEST(a_run_that_lives_again_gets_its_name_back)
+{
+	trial_play(play_name_again);
+}
+END_TEST
+
+/* Who moved the entry died before he could delete it; the run has ended and is deleted. */
+static void
+play_entry(void)
+{
+	static const char *const rest[] = { "leases", "fl:inbox" };
+	struct store_claim claim;
+
+	trial_ask("XGROUP", "CREATE", STORE_INBOX, STORE_INBOX_GROUP, "0", "MKSTREAM");
+	trial_ask("XADD", STORE_INBOX, "7-1", "run", "r1");
+	trial_ask("XREADGROUP", "GROUP", STORE_INBOX_GROUP, "dead", "STREAMS",
+	    STORE_INBOX, ">");
+	ck_assert_int_eq(submit_with("r1", "entry", "7-1"), STORE_OK);
+	trial_claim(trial.a, "t", LONG, &claim);
+	commit(&claim, "success", "success");
+	erase();
+	ck_assert_int_eq(submit_with("r1", "entry", "7-1"), STORE_NONE);
+	ck_assert_int_eq(
+	    store_refuse(trial.a, trial.arena, "t", "r1", "ValueError", "no",
+		value_map(trial.arena, "entry", value_str(trial.arena, "7-1"), NULL)),
+	    STORE_NONE);
+	forget_gone();
+	ck_assert_int_eq(trial_ask("XLEN", STORE_INBOX)->integer, 0);
+	ck_assert_int_eq(
+	    value_at(trial_ask("XPENDING", STORE_INBOX, STORE_INBOX_GROUP), 0)->integer,
+	    0);
+	trial_check_keys(rest, 2);
+	/* Another entry is another run. */
+	ck_assert_int_eq(submit_with("r1", "entry", "7-2"), STORE_OK);
+}
+
+START_TEST(an_entry_whose_run_was_deleted_is_none_any_more)
+{
+	trial_play(play_entry);
 }
 END_TEST
 
@@ -390,6 +494,9 @@ tcase_store_keep(void)
 	tcase_add_test(tcase, a_state_of_the_past_has_what_was_written_until_then);
 	tcase_add_test(tcase, pruned_again_nothing_more_goes);
 	tcase_add_test(tcase, of_a_deleted_thread_nothing_is_left);
+	tcase_add_test(tcase, a_name_that_is_another_threads_by_now_stays);
+	tcase_add_test(tcase, a_run_that_lives_again_gets_its_name_back);
+	tcase_add_test(tcase, an_entry_whose_run_was_deleted_is_none_any_more);
 	tcase_add_test(tcase, a_copy_goes_on_after_a_death);
 	tcase_add_test(tcase, who_waits_for_an_answer_does_not_expire);
 	return tcase;

@@ -56,7 +56,7 @@ take(struct store *store, uint64_t lease_ms)
 static enum store_status
 told(uint64_t attempt, const char *outcome, uint64_t wait_ms, uint64_t *seq_r)
 {
-	const struct store_told told = { .thread = "t",
+	const struct store_told told = { .shard = store_shard("t"),
 		.run = "r",
 		.attempt = attempt,
 		.outcome = outcome,
