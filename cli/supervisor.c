@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "child_env.h"
 #include "fiber.h"
 #include "memory.h"
 #include "session.h"
@@ -22,14 +22,13 @@
 #define RESTART_MS_SLOW 30000u
 #define CHECK_MS 250u /* that the children move */
 
-extern char **environ;
-
 struct child {
 	struct child *next; /* the one started before */
 	struct supervisor *supervisor;
 	char *name;
 	char *log; /* or NULL */
 	char **argv;
+	char **withheld; /* or NULL */
 	uv_process_t process;
 	bool alive, ready, closing;
 	bool was_ready; /* once, since it was first started */
@@ -270,71 +269,13 @@ on_child_exit(uv_process_t *process, int64_t status, int signal_number)
 	child->restart = timer_start(supervisor->loop, pause, 0, on_restart, child);
 }
 
-/* What is ours to say to the child, and what our own supervisor has said to us. */
-static bool
-is_ours(const char *line)
-{
-	static const char *const names[] = {
-		"NOTIFY_SOCKET=", "WATCHDOG_USEC=", "WATCHDOG_PID=", "FLOTILLA_RESTARTS="
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (strncmp(line, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
-}
-
-static char *line_new(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static char *
-line_new(const char *format, ...)
-{
-	va_list args;
-	char *line;
-
-	va_start(args, format);
-	if (vasprintf(&line, format, args) == -1)
-		abort();
-	va_end(args);
-	return line;
-}
-
-/* Our environment with what a supervisor says. */
-static char **
-child_environment(const struct child *child)
-{
-	size_t count = 0, n = 0, i;
-	char **lines;
-
-	while (environ[count] != NULL)
-		count++;
-	lines = xcalloc(count + 4, sizeof *lines);
-	for (i = 0; i < count; i++)
-		if (!is_ours(environ[i]))
-			lines[n++] = xstrdup(environ[i]);
-	lines[n++] = line_new("NOTIFY_SOCKET=%s", child->supervisor->notify_path);
-	lines[n++] = line_new("FLOTILLA_RESTARTS=%u", child->restarts);
-	if (child->stuck_ms > 0)
-		lines[n++] = line_new(
-		    "WATCHDOG_USEC=%llu", (unsigned long long)child->stuck_ms * 1000);
-	return lines;
-}
-
-static void
-free_lines(char **lines)
-{
-	size_t i;
-
-	for (i = 0; lines[i] != NULL; i++)
-		free(lines[i]);
-	free(lines);
-}
-
 static int
 spawn(struct child *child)
 {
 	struct supervisor *supervisor = child->supervisor;
+	const struct child_said said = { .notify_path = supervisor->notify_path,
+		.restarts = child->restarts,
+		.watchdog_us = (uint64_t)child->stuck_ms * 1000 };
 	uv_stdio_container_t stdio[4] = { { .flags = UV_IGNORE },
 		{ .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO },
 		{ .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO },
@@ -342,7 +283,7 @@ spawn(struct child *child)
 	uv_process_options_t options = { .exit_cb = on_child_exit,
 		.file = child->argv[0],
 		.args = child->argv,
-		.env = child_environment(child),
+		.env = child_env_new(child->withheld, &said),
 		.stdio = stdio,
 		.stdio_count = child->keep == -1 ? 3 : 4,
 		/* A session of its own: Ctrl-C is for us, we end the children in order.
@@ -355,7 +296,7 @@ spawn(struct child *child)
 	error = uv_spawn(loop_uv(supervisor->loop), &child->process, &options);
 	child->process.data = child;
 	supervisor->handles++;
-	free_lines(options.env);
+	child_env_free(options.env);
 	if (error == 0) {
 		child->alive = true;
 		return 0;
@@ -365,6 +306,32 @@ spawn(struct child *child)
 	child->closing = true;
 	uv_close((uv_handle_t *)&child->process, on_child_closed);
 	return -1;
+}
+
+static char **
+copy_words(const char *const *words)
+{
+	size_t count = 0, n;
+	char **copy;
+
+	if (words == NULL)
+		return NULL;
+	while (words[count] != NULL)
+		count++;
+	copy = xcalloc(count + 1, sizeof *copy);
+	for (n = 0; n < count; n++)
+		copy[n] = xstrdup(words[n]);
+	return copy;
+}
+
+static void
+free_words(char **words)
+{
+	char **word;
+
+	for (word = words; word != NULL && *word != NULL; word++)
+		free(*word);
+	free(words);
 }
 
 /* setpriv sends the child SIGTERM when we die in a way we cannot clean up after. */
@@ -395,6 +362,7 @@ supervisor_start(struct supervisor *supervisor, const struct supervisor_program 
 	child->name = xstrdup(program->name);
 	child->log = program->log == NULL ? NULL : xstrdup(program->log);
 	child->argv = supervised(program->argv);
+	child->withheld = copy_words(program->withheld);
 	child->stuck_ms = program->stuck_ms;
 	child->ready_ms = program->ready_ms;
 	child->keep = program->keep;
@@ -484,7 +452,8 @@ supervisor_destroy(struct supervisor **supervisor_p)
 	*supervisor_p = NULL;
 	while ((child = supervisor->children) != NULL) {
 		supervisor->children = child->next;
-		free_lines(child->argv);
+		free_words(child->argv);
+		free_words(child->withheld);
 		free(child->name);
 		free(child->log);
 		free(child);

@@ -22,6 +22,9 @@ struct supervisor_program {
 	uint64_t stuck_ms; /* without WATCHDOG=1 for so long it is stuck: it is killed and
 			      started again; 0: it says no such thing */
 	const char *log;   /* file that it writes its log to, copied; NULL: our stderr */
+	const char *const
+	    *withheld; /* variables of our environment that it does not get: names,
+					NULL-ended, copied; or NULL */
 	int keep; /* a descriptor that the program keeps open as its number 3, or -1 */
 };
 

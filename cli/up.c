@@ -16,6 +16,7 @@
 #include "registry.h"
 #include "run_folder.h"
 #include "supervisor.h"
+#include "up_secrets.h"
 #include "redis_start.h"
 
 #define READY_MS 20000u
@@ -123,14 +124,15 @@ start_redis(struct up *up)
 	}
 	/* The next `up` in this folder waits for the end of our Redis, should we be killed:
 	 * two must not write to the same files. */
-	return supervisor_start(
-	    up->supervisor, &(struct supervisor_program){
-				.name = "redis",
-				.argv = argv,
-				.ready_ms = READY_MS,
-				.log = arena_printf(up->arena, "%s/redis.log", data),
-				.keep = up->lock,
-			    });
+	return supervisor_start(up->supervisor,
+	    &(struct supervisor_program){
+		.name = "redis",
+		.argv = argv,
+		.ready_ms = READY_MS,
+		.log = arena_printf(up->arena, "%s/redis.log", data),
+		.withheld = up_secrets(up->arena, "redis", getenv("FLOTILLA_PROVIDER")),
+		.keep = up->lock,
+	    });
 }
 
 static void
@@ -195,14 +197,15 @@ start_program(struct up *up, const char *kind, int64_t number, const char *flag,
 		argv[n++] = "--webhooks";
 		argv[n++] = webhooks_of(settings);
 	}
-	return supervisor_start(
-	    up->supervisor, &(struct supervisor_program){
-				.name = name,
-				.argv = argv,
-				.ready_ms = READY_MS,
-				.stuck_ms = 2 * (uint64_t)settings->stuck_ms,
-				.keep = -1,
-			    });
+	return supervisor_start(up->supervisor,
+	    &(struct supervisor_program){
+		.name = name,
+		.argv = argv,
+		.ready_ms = READY_MS,
+		.stuck_ms = 2 * (uint64_t)settings->stuck_ms,
+		.withheld = up_secrets(up->arena, kind, getenv("FLOTILLA_PROVIDER")),
+		.keep = -1,
+	    });
 }
 
 static int

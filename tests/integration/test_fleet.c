@@ -3,6 +3,7 @@
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -208,6 +209,55 @@ START_TEST(up_starts_again_what_dies)
 END_TEST
 
 /* One of them stands still: the runs that take it go on by the other one. */
+/* The variable's text in the environment of the child with that name, or NULL. */
+static const char *
+variable_of(struct fleet_up *up, const char *child, const char *variable)
+{
+	const char *path =
+	    arena_printf(up->arena, "/proc/%d/environ", (int)fleet_up_pid_of(up, child));
+	size_t size = strlen(variable), capacity = 0;
+	FILE *file = fopen(path, "re");
+	const char *found = NULL;
+	char *line = NULL;
+
+	ck_assert_ptr_nonnull(file);
+	while (found == NULL && getdelim(&line, &capacity, '\0', file) != -1)
+		if (strncmp(line, variable, size) == 0 && line[size] == '=')
+			found = arena_strdup(up->arena, line + size + 1);
+	free(line);
+	fclose(file);
+	return found;
+}
+
+START_TEST(up_gives_provider_keys_to_model_workers_alone)
+{
+	static const char *const secrets[] = { "OPENAI_API_KEY", "MINE_KEY",
+		"OTHER_KEY" };
+	static const char *const others[] = { "coordinator-1", "worker-tools-1",
+		"broker" };
+	struct fleet_up own;
+	size_t i, k;
+
+	for (i = 0; i < 3; i++)
+		setenv(secrets[i], "sk-secret", 1);
+	setenv("FLOTILLA_PROVIDER",
+	    "mine=http://127.0.0.1:9/v1,MINE_KEY,other=http://127.0.0.1:9,OTHER_KEY", 1);
+	setenv("FLOTILLA_REDIS", "redis://:secret@127.0.0.1:9", 1);
+	fleet_up_start(&own, "1");
+	for (i = 0; i < 3; i++) {
+		ck_assert_pstr_eq(
+		    variable_of(&own, "worker-model-1", secrets[i]), "sk-secret");
+		for (k = 0; k < 3; k++)
+			ck_assert_ptr_null(variable_of(&own, others[k], secrets[i]));
+	}
+	for (k = 0; k < 3; k++)
+		ck_assert_ptr_null(variable_of(&own, others[k], "FLOTILLA_REDIS"));
+	ck_assert_ptr_nonnull(variable_of(&own, "worker-tools-1", "PATH"));
+	unsetenv("FLOTILLA_REDIS");
+	fleet_up_stop(&own);
+}
+END_TEST
+
 START_TEST(up_with_two_brokers_does_without_one)
 {
 	static const char *const flags[] = { "--brokers", "2", NULL };
@@ -402,6 +452,7 @@ tcase_fleet(void)
 	    tcase, an_entry_that_could_not_be_deleted_does_not_stay_in_the_inbox);
 	tcase_add_test(tcase, a_second_up_in_the_same_folder_is_refused);
 	tcase_add_test(tcase, up_starts_again_what_dies);
+	tcase_add_test(tcase, up_gives_provider_keys_to_model_workers_alone);
 	tcase_add_test(tcase, up_with_two_brokers_does_without_one);
 	tcase_add_test(tcase, a_fleet_json_of_before_is_read);
 	tcase_add_test(tcase, a_plain_xadd_from_outside_submits_a_run);

@@ -1,0 +1,49 @@
+#include "up_secrets.h"
+
+#include <string.h>
+
+/* A list "name=base_url[,KEY_VARIABLE],..." names a variable wherever a piece has no "=". */
+static void
+add_key_variables(
+    struct arena *arena, const char *providers, const char **names, size_t *n)
+{
+	const char *piece = providers;
+
+	while (*piece != '\0') {
+		size_t size = strcspn(piece, ",");
+
+		if (size > 0 && memchr(piece, '=', size) == NULL)
+			names[(*n)++] = arena_copy(arena, piece, size);
+		piece += size + (piece[size] == ',');
+	}
+}
+
+static size_t
+count_pieces(const char *list)
+{
+	size_t count = 1;
+
+	while ((list = strchr(list, ',')) != NULL) {
+		list++;
+		count++;
+	}
+	return count;
+}
+
+const char *const *
+up_secrets(struct arena *arena, const char *kind, const char *providers)
+{
+	const char **names;
+	size_t n = 0;
+
+	if (providers == NULL)
+		providers = "";
+	names = arena_alloc(arena, (count_pieces(providers) + 3) * sizeof *names);
+	names[n++] = "FLOTILLA_REDIS"; /* a coordinator is told by a flag */
+	if (strcmp(kind, "worker-model") != 0) {
+		names[n++] = "OPENAI_API_KEY";
+		add_key_variables(arena, providers, names, &n);
+	}
+	names[n] = NULL;
+	return names;
+}
