@@ -1,8 +1,9 @@
 /* run_cache: model calls that are answered with what an equal one gave before (the agent's `cache`).
  *
  * Equal is what the worker would see: the profile, messages without their ids, the state that
- * slices read, the context. What failed or asked a human is not kept. A hit sends no call and
- * streams no tokens. */
+ * slices read, the context. What failed or asked a human is not kept, nor what writes messages: it
+ * may name some by their ids, which each thread has of its own. A hit sends no call and streams no
+ * tokens. */
 #include "run.h"
 
 #include <stdio.h>
@@ -50,12 +51,25 @@ key_of(struct arena *arena, const struct run_call *call)
 	return key;
 }
 
+static bool
+writes_messages(const struct value *body)
+{
+	const struct value *updates = value_get(body, "updates");
+	size_t i;
+
+	for (i = 0; i < value_size(updates); i++)
+		if (value_has(value_at(updates, i), "messages"))
+			return true;
+	return false;
+}
+
 static const struct value *
 find(struct run *run, struct arena *arena, const char *key)
 {
 	const struct value *body = NULL;
 
-	if (store_cached(run->coordinator->store, arena, key, &body) != STORE_OK)
+	if (store_cached(run->coordinator->store, arena, key, &body) != STORE_OK ||
+	    writes_messages(body))
 		return NULL;
 	/* Each run's messages have ids of their own. */
 	body = value_map_with(
@@ -69,7 +83,8 @@ find(struct run *run, struct arena *arena, const char *key)
 static void
 keep(struct run *run, struct arena *arena, const char *key, const struct value *body)
 {
-	if (value_has(body, "fault") || value_has(body, "interrupt"))
+	if (value_has(body, "fault") || value_has(body, "interrupt") ||
+	    writes_messages(body))
 		return;
 	if (store_cache(run->coordinator->store, arena, key,
 		value_map_with(arena, body, "notes", NULL),

@@ -12,19 +12,34 @@
 
 TCase *tcase_agent_options(void);
 
-static const char agents[] = "name: parrot\n"
-			     "model: scripted:s\n"
-			     "cache: {ttl: 3600}\n"
-			     "context:\n"
-			     "  properties: {user: {type: string}}\n"
-			     "  required: [user]\n"
-			     "script: {s: [{content: First.}, {content: Second.}]}\n"
-			     "---\n"
-			     "name: chatty\n"
-			     "model: scripted:s\n"
-			     "middleware: [todo_list]\n"
-			     "debug: true\n"
-			     "script: {s: [{content: Done.}]}\n";
+static const char agents[] =
+    "name: parrot\n"
+    "model: scripted:s\n"
+    "cache: {ttl: 3600}\n"
+    "context:\n"
+    "  properties: {user: {type: string}}\n"
+    "  required: [user]\n"
+    "script: {s: [{content: First.}, {content: Second.}]}\n"
+    "---\n"
+    "name: tidy\n"
+    "model: scripted:s\n"
+    "cache: true\n"
+    "middleware:\n"
+    "  - lua:\n"
+    "      code: |\n"
+    "        function wrap_model_call(request, handler)\n"
+    "          local response = handler(request)\n"
+    "          local first = request.messages[1].id\n"
+    "          response.update = {messages = {{remove = first}}}\n"
+    "          return response\n"
+    "        end\n"
+    "script: {s: [{content: First.}, {content: Second.}]}\n"
+    "---\n"
+    "name: chatty\n"
+    "model: scripted:s\n"
+    "middleware: [todo_list]\n"
+    "debug: true\n"
+    "script: {s: [{content: Done.}]}\n";
 
 static struct fleet_kit *kit;
 static struct arena *arena;
@@ -68,6 +83,23 @@ START_TEST(an_equal_call_is_answered_from_the_cache)
 	ck_assert_str_eq(answer("t3", "Hi", "{\"user\": \"bob\"}"), "First.\n");
 	ck_assert_ptr_nonnull(
 	    strstr(kit_flotilla(kit, "state", "t2", NULL), "thread t2: success, 4"));
+}
+END_TEST
+
+/* It names messages by the ids of its thread, and a cached answer is another's, too. */
+START_TEST(what_writes_messages_is_not_cached)
+{
+	const char *thread;
+	char name[] = "u1";
+
+	for (; name[1] <= '2'; name[1]++) {
+		ck_assert_str_eq(kit_flotilla(kit, "submit", "tidy", "Hi", "--thread",
+				     name, "--wait", NULL),
+		    "First.\n");
+		thread = kit_flotilla(kit, "state", name, NULL);
+		ck_assert_msg(
+		    strstr(thread, "success, 1 messages") != NULL, "%s", thread);
+	}
 }
 END_TEST
 
@@ -117,6 +149,7 @@ tcase_agent_options(void)
 
 	tcase_add_checked_fixture(tc, open_fleet, close_fleet);
 	tcase_add_test(tc, an_equal_call_is_answered_from_the_cache);
+	tcase_add_test(tc, what_writes_messages_is_not_cached);
 	tcase_add_test(tc, a_context_that_does_not_fit_ends_the_run);
 	tcase_add_test(tc, debug_tells_what_each_step_wrote);
 	tcase_set_timeout(tc, 120);
