@@ -239,7 +239,7 @@ run_answer(struct run *run, const struct value *round, const struct value *answe
 	struct value_fields decided = { .arena = run->arena };
 	const struct value *answers = NULL, *kept, *one;
 	enum go go = by_id(run, round, answer, &answers);
-	size_t i;
+	size_t told = run->events.count, i;
 
 	for (i = 0; go == GO_ON && i < value_size(round); i++) {
 		kept = round->pairs[i].value;
@@ -252,5 +252,7 @@ run_answer(struct run *run, const struct value *round, const struct value *answe
 	}
 	if (go == GO_ON)
 		run->round = value_fields_end(&decided);
+	else if (!run->applied)
+		run->events.count = told; /* refused as a whole */
 	return go;
 }

@@ -25,6 +25,16 @@ static const char agent[] = "name: clerk\n"
 			    "        - {id: b, name: note, args: {}}\n"
 			    "    - content: All is done.\n"
 			    "---\n"
+			    "name: asker\n"
+			    "model: scripted:asker\n"
+			    "tools: [wonder, pay]\n"
+			    "script:\n"
+			    "  asker:\n"
+			    "    - content: ''\n"
+			    "      tool_calls:\n"
+			    "        - {id: w, name: wonder, args: {}}\n"
+			    "        - {id: a, name: pay, args: {}}\n"
+			    "---\n"
 			    "name: doomed\n"
 			    "model: scripted:doomed\n"
 			    "tools: [deadly]\n"
@@ -58,6 +68,14 @@ static const char tools[] =
     "  while ! [ -e %s ]; do sleep 0.01; done\n"
     "  echo \"note $FLOTILLA_IDEMPOTENCY_KEY 0\" >> %s\n"
     "  echo noted\n"
+    "---\n"
+    "name: wonder\n"
+    "description: asks\n"
+    "input: none\n"
+    "interrupts: true\n"
+    "command: |\n"
+    "  echo '\"really?\"'\n"
+    "  exit 75\n"
     "---\n"
     "name: deadly\n"
     "description: kills its worker\n"
@@ -413,16 +431,23 @@ restart_all(struct scene *scene)
 }
 
 static void
-check_refused(struct scene *scene, const char *run, const char *answer, const char *says)
+check_refused_of(struct scene *scene, const char *agent_name, const char *run,
+    const char *answer, const char *says)
 {
 	const struct value *record;
 
-	submit(scene, run, "resume", answer);
+	submit_to(scene, agent_name, run, "resume", answer);
 	record = wait_end(scene, run);
 	ck_assert_msg(value_text_is(value_get(record, "status"), "error"), "%s",
 	    json_text(scene->arena, record));
 	ck_assert_ptr_nonnull(
 	    strstr(value_get_text(value_get(record, "fault"), "message"), says));
+}
+
+static void
+check_refused(struct scene *scene, const char *run, const char *answer, const char *says)
+{
+	check_refused_of(scene, "clerk", run, answer, says);
 }
 
 static void
@@ -506,6 +531,39 @@ START_TEST(the_command_line_resumes_by_run_too)
 }
 END_TEST
 
+/* What an answer has decided is told once all of the answers have been taken. */
+static void
+play_half_an_answer(struct scene *scene)
+{
+	struct arena *arena = scene->arena;
+	const struct value *asks, *events = NULL;
+	const char *answer, *wonder, *pay;
+	size_t i;
+
+	submit_to(scene, "asker", "r1", "input", "\"hi\"");
+	kit_kill(scene->kit, KIT_TOOLS, wait_paying(scene, 1));
+	asks = value_get(wait_end(scene, "r1"), "interrupts");
+	ck_assert_uint_eq(value_size(asks), 2);
+	wonder = value_get_text(value_at(asks, 0), "id");
+	pay = value_get_text(value_at(asks, 1), "id");
+	answer =
+	    arena_printf(arena, "{\"%s\": \"yes\", \"%s\": \"perhaps\"}", wonder, pay);
+	check_refused_of(scene, "asker", "r2", answer, "must be \"repeat\"");
+	ck_assert_int_eq(
+	    store_events(scene->client->store, arena, "t", "r2", 0, 0, &events),
+	    STORE_OK);
+	for (i = 0; i < value_size(events); i++)
+		ck_assert_msg(
+		    !value_text_is(value_get(value_at(events, i), "kind"), "decided"),
+		    "%s", json_text(arena, events));
+}
+
+START_TEST(a_refused_answer_has_decided_nothing)
+{
+	act("interrupt", play_half_an_answer);
+}
+END_TEST
+
 /* --- poison ------------------------------------------------------------------------- */
 
 static bool
@@ -571,6 +629,7 @@ tcase_effects(void)
 	tcase_add_test(tcase, a_human_may_answer_for_it);
 	tcase_add_test(tcase, a_human_may_give_up);
 	tcase_add_test(tcase, the_command_line_resumes_by_run_too);
+	tcase_add_test(tcase, a_refused_answer_has_decided_nothing);
 	tcase_add_test(tcase, a_call_that_kills_its_workers_ends_the_run_for_good);
 	return tcase;
 }
