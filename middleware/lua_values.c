@@ -9,7 +9,7 @@
 #include "lua_vm.h"
 
 /* Keys in the registry and, value_key, in tables that are not filled yet. */
-static const char array_key, lazy_array_key, lazy_map_key, fault_key, value_key;
+static const char array_key, lazy_array_key, lazy_map_key, value_key;
 
 static void
 set_metatable(lua_State *L, const char *key)
@@ -265,9 +265,6 @@ take_map(struct taker *taker, int index)
 	pairs = arena_alloc(taker->arena, count * sizeof *pairs);
 	count = 0;
 	for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
-		/* Of a caught fault: what it came from. */
-		if (lua_type(L, -2) == LUA_TLIGHTUSERDATA)
-			continue;
 		if (lua_type(L, -2) != LUA_TSTRING)
 			refuse(taker, "has a table whose names are not all texts");
 		key = lua_tolstring(L, -2, &size);
@@ -356,78 +353,6 @@ values_take_list(lua_State *L, int index, const char *what)
 							      : value;
 }
 
-/* --- faults ------------------------------------------------------------------------- */
-
-void
-values_push_fault(lua_State *L, const struct fault *fault)
-{
-	luaL_checkstack(L, 4, NULL);
-	lua_createtable(L, 0, 5);
-	lua_pushstring(L, fault->type);
-	lua_setfield(L, -2, "type");
-	lua_pushstring(L, fault->message);
-	lua_setfield(L, -2, "message");
-	lua_pushboolean(L, fault->retryable);
-	lua_setfield(L, -2, "retryable");
-	lua_pushinteger(L, fault->retry_after_ms);
-	lua_setfield(L, -2, "retry_after_ms");
-	lua_pushlightuserdata(L, (void *)fault);
-	lua_rawsetp(L, -2, &fault_key);
-	set_metatable(L, &fault_key);
-}
-
-/* Of the table at index, without metamethods; NULL: not a text. */
-static const char *
-raw_text(lua_State *L, int index, const char *name, struct arena *arena)
-{
-	const char *text = NULL;
-
-	lua_pushnil(L);
-	while (lua_next(L, index) != 0) {
-		if (lua_type(L, -2) == LUA_TSTRING && lua_type(L, -1) == LUA_TSTRING &&
-		    strcmp(lua_tostring(L, -2), name) == 0)
-			text = arena_strdup(arena, lua_tostring(L, -1));
-		lua_pop(L, 1);
-	}
-	return text;
-}
-
-const struct fault *
-values_fault(lua_State *L, int index, struct arena *arena)
-{
-	const struct fault *fault = NULL;
-	const char *type, *message;
-
-	if (lua_type(L, index) != LUA_TTABLE || !lua_checkstack(L, 8))
-		return NULL;
-	index = lua_absindex(L, index);
-	type = raw_text(L, index, "type", arena);
-	message = raw_text(L, index, "message", arena);
-	if (type == NULL || message == NULL)
-		return NULL;
-	if (lua_rawgetp(L, index, &fault_key) == LUA_TLIGHTUSERDATA)
-		fault = lua_touserdata(L, -1);
-	lua_pop(L, 1);
-	if (fault != NULL && strcmp(fault->type, type) == 0 &&
-	    strcmp(fault->message, message) == 0)
-		return fault;
-	return fault_new(arena, type, "%s", message);
-}
-
-static int
-on_fault_text(lua_State *L)
-{
-	lua_settop(L, 1);
-	lua_getfield(L, 1, "type");
-	luaL_tolstring(L, 2, NULL);
-	lua_pushliteral(L, ": ");
-	lua_getfield(L, 1, "message");
-	luaL_tolstring(L, -1, NULL);
-	lua_remove(L, -2);
-	lua_concat(L, 3);
-	return 1;
-}
-
 /* --- what all states have ----------------------------------------------------------- */
 
 static int
@@ -483,10 +408,6 @@ values_open(lua_State *L)
 	lua_pop(L, 1);
 	new_metatable(L, &lazy_map_key, "map");
 	luaL_setfuncs(L, lazy_functions, 0);
-	lua_pop(L, 1);
-	new_metatable(L, &fault_key, "fault");
-	lua_pushcfunction(L, on_fault_text);
-	lua_setfield(L, -2, "__tostring");
 	lua_pop(L, 1);
 	/* The metatable of all light userdata, of which a chunk sees null alone. */
 	lua_pushlightuserdata(L, NULL);

@@ -34,10 +34,13 @@ int values_next(lua_State *L);
 /* null, array: sets them as fields of the table on top. */
 void values_globals(lua_State *L);
 
+/* --- lua_faults.c ------------------------------------------------------------------- */
+
 /* Pushes fault as an error: {type, message, retryable, retry_after_ms}. */
 void values_push_fault(lua_State *L, const struct fault *fault);
 /* Returns the fault that the error at index is: the very one that was pushed, or one made
- * of a table with type and message; NULL when it is none. Raises nothing. */
+ * of a table with type (of FAULT_TYPE_BYTES_MAX) and message; NULL when it is none. Raises
+ * nothing. */
 const struct fault *values_fault(lua_State *L, int index, struct arena *arena);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bounds.h"
 #include "log.h"
 #include "lua_library.h"
 #include "lua_values.h"
@@ -429,8 +430,8 @@ vm_fault(const struct vm *vm)
 		return lua_fault(vm, lua_tostring(L, -1));
 	return lua_fault(vm, arena_printf(vm->arena,
 				 "%s: raised a %s; errors are texts or {type = \"...\", "
-				 "message = \"...\"}",
-				 vm->name, luaL_typename(L, -1)));
+				 "message = \"...\"}, the type of at most %u bytes",
+				 vm->name, luaL_typename(L, -1), FAULT_TYPE_BYTES_MAX));
 }
 
 /* --- from within -------------------------------------------------------------------- */

@@ -16,6 +16,7 @@
 #define ANNOUNCED_CALLS_MAX 64u    /* calls in one ANNOUNCE */
 #define TOPIC_BYTES_MAX 192u       /* a topic of the status channel */
 #define REASON_BYTES_MAX 1024u     /* a sentence for people; longer ones are cut */
+#define FAULT_TYPE_BYTES_MAX 100u  /* that a tool or a chunk of Lua invents */
 #define KEY_BYTES_MAX 256u         /* an idempotency key */
 #define TRACEPARENT_BYTES_MAX 64u  /* W3C trace context, 55 in its first version */
 #define PRIORITY_MAX 4u            /* of a call; 0 goes first */

@@ -9,7 +9,6 @@
 #include "utf8.h"
 
 #define TAIL_BYTES_MAX 600u /* of stderr in a message: enough to see what went wrong */
-#define TYPE_BYTES_MAX 100u
 
 /* Returns the bytes as text for a message: valid UTF-8, no NUL. */
 static char *
@@ -72,7 +71,7 @@ fault_from_line(struct arena *arena, const char *line)
 	for (at = line; isalnum((unsigned char)*at) || *at == '_' || *at == '.'; at++)
 		if (*at == '.')
 			type = at + 1;
-	if (at == type || (size_t)(at - type) > TYPE_BYTES_MAX ||
+	if (at == type || (size_t)(at - type) > FAULT_TYPE_BYTES_MAX ||
 	    isdigit((unsigned char)*type))
 		return NULL;
 	if (*at != '\0' && strncmp(at, ": ", 2) != 0)

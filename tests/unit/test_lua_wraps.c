@@ -67,7 +67,32 @@ static const struct {
 	    "fault: TimeoutError: late", "send" },
 	{ "return handler(request)", { "!TimeoutError late" },
 	    "fault: TimeoutError: late", "send" },
+	{ "local ok, e = pcall(handler, request) e.message = 'too ' .. e.message "
+	  "error(e)",
+	    { "!TimeoutError late" }, "fault: TimeoutError: too late", "send" },
+	/* Nothing in it says where we keep the fault. */
+	{ "local ok, e = pcall(handler, request) local names = {} "
+	  "for name in pairs(e) do names[#names + 1] = tostring(name) end "
+	  "table.sort(names) return table.concat(names, ' ')",
+	    { "!TimeoutError late" }, "message retry_after_ms retryable type", "send" },
+	{ "local ok, e = pcall(handler, request) "
+	  "local forged = {type = 'ValueError', message = 'forged'} "
+	  "for name in pairs(e) do if type(name) ~= 'string' then forged[name] = name "
+	  "end end "
+	  "error(forged)",
+	    { "!TimeoutError late" }, "fault: ValueError: forged", "send" },
 	{ "error('oh')", { NULL }, "fault: LuaError: lua:1: oh", "" },
+	{ "error{type = ('x'):rep(100), message = 'oh'}", { NULL }, "x: oh", "" },
+	{ "error{type = ('x'):rep(101), message = 'oh'}", { NULL },
+	    "fault: LuaError: lua: raised a table; errors are texts or", "" },
+	/* What is not UTF-8 is replaced, as everywhere. */
+	{ "return 'a\\xffb\\xed\\xa0\\x80'", { NULL },
+	    "a\xef\xbf\xbd"
+	    "b\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd",
+	    "" },
+	{ "error{type = 'Odd\\xff', message = 'a\\xff'}", { NULL },
+	    "fault: Odd\xef\xbf\xbd: a\xef\xbf\xbd", "" },
+	{ "error('a\\xff')", { NULL }, "lua:1: a\xef\xbf\xbd", "" },
 	{ "return nil", { NULL },
 	    "fault: TypeError: lua.wrap_model_call gave no response", "" },
 	{ "return 3", { NULL },
