@@ -3,6 +3,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "json.h"
 #include "lua_pattern.h"
@@ -10,6 +11,8 @@
 #include "lua_vm.h"
 
 #define SORT_STEPS 20u /* of each item: comparisons and swaps */
+#define TEXT_STEP 64u  /* bytes of a text that are looked at in a step */
+#define JSON_STEP 32u  /* bytes of JSON that are written in a step */
 
 /* --- functions whose work grows with their arguments -------------------------------- */
 
@@ -45,17 +48,68 @@ table_remove(lua_State *L)
 	return call_original(L);
 }
 
-static int
-table_all(lua_State *L)
+/* The steps from argument `first` to argument `last`, 1 to the length when they are not given:
+ * what __index promises has no end either. */
+static uint64_t
+count_range(lua_State *L, int first, int last)
 {
-	spend_items(L, 1);
+	lua_Integer from, end;
+
+	spend_items(L, 0);
+	from = luaL_optinteger(L, first, 1);
+	end = luaL_optinteger(L, last, (lua_Integer)lua_rawlen(L, 1));
+	return end < from ? 0 : (uint64_t)end - (uint64_t)from;
+}
+
+static int
+table_concat(lua_State *L)
+{
+	vm_spend(L, count_range(L, 3, 4));
 	return call_original(L);
+}
+
+/* liblua refuses at once what does not fit on its stack. */
+static int
+table_unpack(lua_State *L)
+{
+	uint64_t count = count_range(L, 2, 3);
+
+	vm_spend(L, count < LUAI_MAXSTACK ? count : 0);
+	return call_original(L);
+}
+
+static void
+spend_text(lua_State *L, int index)
+{
+	if (lua_type(L, index) == LUA_TSTRING)
+		vm_spend(L, lua_rawlen(L, index) / TEXT_STEP);
+}
+
+/* Upvalue 1: the chunk's own comparison, or nil. Many items may be one long text. */
+static int
+compare(lua_State *L)
+{
+	lua_settop(L, 2);
+	spend_text(L, 1);
+	spend_text(L, 2);
+	if (lua_isnil(L, lua_upvalueindex(1))) {
+		lua_pushboolean(L, lua_compare(L, 1, 2, LUA_OPLT));
+		return 1;
+	}
+	lua_pushvalue(L, lua_upvalueindex(1));
+	lua_insert(L, 1);
+	lua_call(L, 2, 1);
+	return 1;
 }
 
 static int
 table_sort(lua_State *L)
 {
 	spend_items(L, SORT_STEPS);
+	lua_settop(L, 2);
+	if (!lua_isnil(L, 2))
+		luaL_checktype(L, 2, LUA_TFUNCTION);
+	lua_pushcclosure(L, compare, 1);
 	return call_original(L);
 }
 
@@ -83,22 +137,10 @@ string_rep(lua_State *L)
 	}
 	if (count > INT32_MAX)
 		return luaL_error(L, "resulting string too large");
-	vm_spend(L, (uint64_t)count / 4 + (uint64_t)count * ((size + between) / 64));
+	vm_spend(
+	    L, (uint64_t)count / 4 + (uint64_t)count * ((size + between) / TEXT_STEP));
 	return call_original(L);
 }
-
-static const struct {
-	const char *library, *name;
-	lua_CFunction guard;
-} guards[] = {
-	{ "table", "insert", table_insert },
-	{ "table", "remove", table_remove },
-	{ "table", "concat", table_all },
-	{ "table", "unpack", table_all },
-	{ "table", "sort", table_sort },
-	{ "table", "move", table_move },
-	{ "string", "rep", string_rep },
-};
 
 /* --- functions of the base library -------------------------------------------------- */
 
@@ -141,6 +183,30 @@ base_setmetatable(lua_State *L)
 	return 1;
 }
 
+/* Upvalue 1: the chunk's own message handler. The error of a call that must not go on is
+ * raised by a hook, while there are no hooks: nothing would end a handler then. */
+static int
+handle_message(lua_State *L)
+{
+	if (vm_is_exhausted(L))
+		return 1;
+	lua_pushvalue(L, lua_upvalueindex(1));
+	lua_insert(L, 1);
+	lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+	return lua_gettop(L);
+}
+
+/* Upvalue 1: liblua's function. */
+static int
+base_xpcall(lua_State *L)
+{
+	luaL_checktype(L, 2, LUA_TFUNCTION);
+	lua_pushvalue(L, 2);
+	lua_pushcclosure(L, handle_message, 1);
+	lua_replace(L, 2);
+	return call_original(L);
+}
+
 static const char *const base_names[] = { "assert", "error", "getmetatable", "ipairs",
 	"pairs", "pcall", "rawequal", "select", "tonumber", "tostring", "type",
 	"xpcall" };
@@ -162,6 +228,7 @@ json_encode(lua_State *L)
 	const char *text = json_text(vm_arena(L), value == NULL ? value_nil() : value);
 
 	vm_check_memory(L);
+	vm_spend(L, strlen(text) / JSON_STEP);
 	lua_pushstring(L, text);
 	return 1;
 }
@@ -221,6 +288,20 @@ remove_names(lua_State *L, const char *const *names)
 	}
 }
 
+static const struct {
+	const char *library, *name;
+	lua_CFunction guard;
+} guards[] = {
+	{ "table", "insert", table_insert },
+	{ "table", "remove", table_remove },
+	{ "table", "concat", table_concat },
+	{ "table", "unpack", table_unpack },
+	{ "table", "sort", table_sort },
+	{ "table", "move", table_move },
+	{ "string", "rep", string_rep },
+	{ "base", "xpcall", base_xpcall },
+};
+
 static void
 put_guards(lua_State *L, const char *library)
 {
@@ -265,12 +346,16 @@ open_base(lua_State *L)
 	}
 	lua_pop(L, 1);
 	luaL_setfuncs(L, base_functions, 0);
+	put_guards(L, "base");
 	values_globals(L);
 }
 
 void
 library_open(lua_State *L)
 {
+	/* The next call would draw from what this one has seeded. */
+	static const char *const no_math[] = { "randomseed", NULL };
+
 	lua_newtable(L);
 	lua_newtable(L);
 	open_base(L);
@@ -282,6 +367,7 @@ library_open(lua_State *L)
 	make_read_only(L);
 	lua_setfield(L, -2, "table");
 	luaL_requiref(L, "math", luaopen_math, 0);
+	remove_names(L, no_math);
 	make_read_only(L);
 	lua_setfield(L, -2, "math");
 	luaL_requiref(L, "utf8", luaopen_utf8, 0);

@@ -2,9 +2,9 @@
  * nothing outside and whose work is bounded. For middleware/lua*.c.
  *
  * assert error getmetatable ipairs next pairs pcall rawequal rawget rawlen select
- * setmetatable tonumber tostring type xpcall; math, string (without dump, pack, unpack),
- * table, utf8; json.encode and json.decode, null, array. Nobody can change what all calls
- * share: libraries are read-only, __gc is refused. */
+ * setmetatable tonumber tostring type xpcall; math (without randomseed), string (without
+ * dump, pack, unpack), table, utf8; json.encode and json.decode, null, array. Nobody can
+ * change what all calls share: libraries are read-only, __gc is refused. */
 #ifndef LUA_LIBRARY_H
 #define LUA_LIBRARY_H
 

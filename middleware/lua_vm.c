@@ -87,6 +87,15 @@ vm_of(lua_State *L)
 	return vm;
 }
 
+/* From now on each instruction raises an error, so that no pcall gets around this one. Before
+ * anything is made of Lua's: that fails as well when its memory is full. */
+static void
+exhaust(struct vm *vm, const char *reason)
+{
+	vm->exhausted = reason;
+	look_in(vm, 1);
+}
+
 void
 vm_check_memory(lua_State *L)
 {
@@ -94,10 +103,16 @@ vm_check_memory(lua_State *L)
 
 	if (arena_bytes(vm->arena) - vm->arena_began <= vm->memory_bytes)
 		return;
-	vm->exhausted = arena_printf(vm->arena,
-	    "%s: what it made takes more than memory_limit_bytes, %zu", vm->name,
-	    vm->memory_bytes);
+	exhaust(vm, arena_printf(vm->arena,
+			"%s: what it made takes more than memory_limit_bytes, %zu",
+			vm->name, vm->memory_bytes));
 	luaL_error(L, "%s", vm->exhausted);
+}
+
+bool
+vm_is_exhausted(lua_State *L)
+{
+	return vm_of(L)->exhausted != NULL;
 }
 
 /* --- instructions ------------------------------------------------------------------- */
@@ -111,29 +126,39 @@ clock_ms(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+/* "limit.lua:3: ", or the chunk's name alone: of the running function or of who called it. */
+static const char *
+place(lua_State *L, struct vm *vm)
+{
+	lua_Debug at;
+	int level;
+
+	for (level = 0; level <= 1 && lua_getstack(L, level, &at); level++) {
+		lua_getinfo(L, "Sl", &at);
+		if (at.currentline > 0)
+			return arena_printf(
+			    vm->arena, "%s:%d: ", at.short_src, at.currentline);
+	}
+	return arena_printf(vm->arena, "%s: ", vm->name);
+}
+
 static void
-note_exhausted(lua_State *L, struct vm *vm)
+run_out(lua_State *L, struct vm *vm)
 {
 	const char *where;
 
-	if (vm->exhausted != NULL)
+	if (vm->exhausted != NULL) {
+		look_in(vm, 1);
 		return;
-	luaL_where(L, 0);
-	if (lua_tostring(L, -1)[0] == '\0') {
-		lua_pop(L, 1);
-		luaL_where(L, 1);
 	}
-	where = lua_tostring(L, -1);
-	if (where[0] == '\0')
-		where = arena_printf(vm->arena, "%s: ", vm->name);
-	vm->exhausted =
-	    vm->left <= 0
-		? arena_printf(vm->arena,
-		      "%sran longer than instruction_limit, %llu, allows", where,
-		      (unsigned long long)vm->instructions)
-		: arena_printf(vm->arena, "%sheld the process up for more than %u ms",
-		      where, LUA_SLICE_MS_MAX);
-	lua_pop(L, 1);
+	where = place(L, vm);
+	exhaust(
+	    vm, vm->left <= 0
+		    ? arena_printf(vm->arena,
+			  "%sran longer than instruction_limit, %llu, allows", where,
+			  (unsigned long long)vm->instructions)
+		    : arena_printf(vm->arena, "%sheld the process up for more than %u ms",
+			  where, LUA_SLICE_MS_MAX));
 }
 
 /* A process that was stopped meanwhile has not used the processor: that is no loop. */
@@ -171,8 +196,7 @@ on_count(lua_State *L, lua_Debug *at)
 		look_again(vm);
 		return;
 	}
-	note_exhausted(L, vm);
-	look_in(vm, 1);
+	run_out(L, vm);
 	if (lua_isyieldable(L))
 		lua_yield(L, 0);
 	else
@@ -184,13 +208,14 @@ vm_spend(lua_State *L, uint64_t steps)
 {
 	struct vm *vm = vm_of(L);
 
+	if (steps == 0)
+		steps = 1;
 	vm->left = steps > INT64_MAX / 2 ? 0 : vm->left - (int64_t)steps;
 	vm->spent += steps;
 	if (vm->left > 0 && vm->exhausted == NULL &&
 	    (vm->spent < SPENT_MAX || !is_late(vm)))
 		return;
-	note_exhausted(L, vm);
-	look_in(vm, 1);
+	run_out(L, vm);
 	luaL_error(L, "%s", vm->exhausted);
 }
 

@@ -14,6 +14,7 @@
 #define LUA_VM_H
 
 #include <lua.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -65,9 +66,12 @@ struct arena *vm_arena(lua_State *L);
 /* Ends this slice: vm_start or vm_go_on returns VM_WAITS. resume goes on behind it. */
 int vm_wait(lua_State *L, lua_KFunction resume);
 
-/* Takes steps from the call's instructions; raises an error when there are none left. For
- * C functions whose work grows with their arguments. */
+/* Takes steps, at least one, from the call's instructions; raises an error when there are
+ * none left. For C functions whose work grows with their arguments. */
 void vm_spend(lua_State *L, uint64_t steps);
+
+/* True when the call must not go on: what is raised is no business of the chunk's. */
+bool vm_is_exhausted(lua_State *L);
 
 /* Raises an error when what the call has made in its arena is more than its memory. */
 void vm_check_memory(lua_State *L);

@@ -37,7 +37,8 @@ text_of(const char *code)
 static const char *const absent[] = { "io", "os", "debug", "package", "require", "load",
 	"loadfile", "dofile", "loadstring", "collectgarbage", "coroutine", "print", "_G",
 	"rawset", "string.dump", "string.pack", "string.unpack", "getmetatable('')",
-	"getmetatable(state)", "getmetatable(runtime).__index", "warn" };
+	"getmetatable(state)", "getmetatable(runtime).__index", "warn",
+	"math.randomseed" };
 
 START_TEST(nothing_reaches_outside)
 {
@@ -63,6 +64,28 @@ static const struct {
 	{ "while true do pcall(function() while true do end end) end", INSTRUCTIONS },
 	{ "local function f() pcall(f) while true do end end f()", INSTRUCTIONS },
 	{ "xpcall(function() while true do end end, function() while true do end end)",
+	    INSTRUCTIONS },
+	{ "xpcall(error, function() while true do end end)", INSTRUCTIONS },
+	{ "while true do xpcall(error, function() while true do end end) end",
+	    INSTRUCTIONS },
+	{ "xpcall(function() ('x'):gsub('x', function() while true do end end) end, "
+	  "function() while true do end end)",
+	    INSTRUCTIONS },
+	{ "local function spin() while true do end end "
+	  "xpcall(table.sort, function() xpcall(error, spin) end, {2, 1}, spin)",
+	    INSTRUCTIONS },
+	{ "return {x = select(2, xpcall(error, function(e) return e .. '!' end, 'oh'))}",
+	    "oh!" },
+	{ "return {x = select(2, xpcall(function(...) return ... end, error, 'given'))}",
+	    "given" },
+	{ "xpcall(error, {})", "bad argument #2 to 'xpcall' (function expected" },
+	/* Where no memory is left for the place of a message. */
+	{ "local t, a, n = {}, {}, 0 for i = 0, 255 do a[i] = string.char(i) end "
+	  "for i = 1, 20000 do t[i] = false end "
+	  "local function fill() while true do n = n + 1 "
+	  "t[n] = a[n & 255] .. a[n >> 8 & 255] end end "
+	  "local function spin() while true do end end "
+	  "for i = 1, 9 do pcall(fill) end while true do pcall(spin) end",
 	    INSTRUCTIONS },
 	{ "local t = setmetatable({}, {__index = function(t, k) return t[k + 1] end}) "
 	  "return t[1]",
@@ -96,7 +119,23 @@ static const struct {
 	    "a table with __len cannot be used here" },
 	{ "table.concat(setmetatable({}, {__len = function() return 1 << 40 end}))",
 	    "a table with __len cannot be used here" },
-	{ "table.concat({}, '', 1, 1 << 60)", "invalid value (nil) at index 1" },
+	{ "table.concat({}, '', 1, 1 << 60)", INSTRUCTIONS },
+	{ "table.concat({}, '', math.mininteger, math.maxinteger)", INSTRUCTIONS },
+	{ "table.concat(setmetatable({}, {__index = table.concat}), '', 1, "
+	  "math.maxinteger)",
+	    INSTRUCTIONS },
+	{ "table.concat({}, '', 1, 3)", "invalid value (nil) at index 1" },
+	{ "return {x = table.concat({'a', 'b', 'c'}, '-', 2) .. table.concat({}, '', 2, "
+	  "1)}",
+	    "b-c" },
+	{ "return {x = table.unpack({'a', 'b'}, 2)}", "b" },
+	{ "local t = {3, 'x', 1} table.sort(t)", "attempt to compare" },
+	{ "local t = {3, 10, 1} table.sort(t) return {x = table.concat(t, ' ')}",
+	    "1 3 10" },
+	{ "local t = {3, 10, 1} table.sort(t, function(a, b) return a > b end) "
+	  "return {x = table.concat(t, ' ')}",
+	    "10 3 1" },
+	{ "table.sort({1, 2}, 3)", "bad argument #2 to 'sort' (function expected" },
 	{ "local t = {} for i = 1, 1000 do t[i] = i end while true do table.sort(t) end",
 	    INSTRUCTIONS },
 	{ "local t = {} for i = 1, 10000 do table.insert(t, 1, i) end", INSTRUCTIONS },
@@ -106,6 +145,7 @@ static const struct {
 	{ "local t = {} for i = 1, 3e5 do t = {t} end return {x = t}", MEMORY },
 	{ "local t = {} for i = 1, 100 do t = {t} end return {x = t}",
 	    "nested too deep" },
+	{ "return {x = {[null] = 1}}", "names are not all texts" },
 	{ "local m = {('x'):rep(500000)} while true do json.encode(m) end",
 	    "memory_limit_bytes, 1000000" },
 	{ "local s = '[' .. ('1,'):rep(100000) .. '1]' while true do json.decode(s) end",
@@ -144,6 +184,10 @@ static const char *const slow[] = {
 	"local t = {} for i = 1, 3e5 do t['k' .. i] = i end for k in pairs(t) do t[k] = "
 	"nil end while true do next(t) end",
 	"while true do pcall(table.unpack, {}, 1, 200000) end",
+	"local s = 'x' for i = 1, 22 do s = s .. s end local t = {} for i = 1, 10000 do "
+	"t[i] = s end table.sort(t)",
+	"local s = 'x' for i = 1, 22 do s = s .. s end local t = {} for i = 1, 10000 do "
+	"t[i] = s end table.sort(t, string.upper)",
 	"while true do end",
 };
 
