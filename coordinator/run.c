@@ -344,8 +344,10 @@ end(struct run *run, enum go go)
 	if (go == GO_DROP)
 		caller_disown(run->coordinator->caller, run->id);
 	if (go == GO_DROP && run->releasing)
-		store_release(run->coordinator->store, run->arena, run->thread,
-		    run->epoch, run->recovered ? NULL : value_list_end(&run->sent));
+		store_release(run->coordinator->store, run->arena,
+		    &(struct store_hold){
+			run->thread, run->id, run->epoch, run->version },
+		    run->recovered ? NULL : value_list_end(&run->sent));
 	fiber_shield(false);
 }
 

@@ -510,18 +510,18 @@ local function result(keys, args)
   return { 'OK' }
 end
 
--- release(thread key; prefix, thread, owner, epoch, sent): gives a run back unfinished (drain);
--- costs no attempt. sent: the packed ids of the superstep's calls that were sent; "" when that is
--- not sure.
+-- release(thread key; prefix, thread, owner, epoch, sent, version): gives a run back unfinished
+-- (drain); costs no attempt. sent: the packed ids of the calls that were sent in the superstep behind
+-- version; "" when that is not sure, as it is not when Redis has forgotten that version.
 local function release(keys, args)
-  local head = redis.call('HMGET', keys[1], 'owner', 'epoch', 'run')
+  local head = redis.call('HMGET', keys[1], 'owner', 'epoch', 'run', 'version')
   if not head[3] or head[3] == '' or not owns(head, args[3], args[4], head[3]) then
     return { 'FENCED' }
   end
   local key = run_key(args[1], head[3])
   redis.call('HSET', keys[1], 'owner', '')
   redis.call('HINCRBY', key, 'attempts', -1)
-  if args[5] ~= '' then
+  if args[5] ~= '' and (head[4] or '0') == (args[6] or head[4] or '0') then
     redis.call('HSET', key, 'sent', args[5])
   end
   redis.call('ZADD', args[1] .. 'due', now_ms(), args[2])

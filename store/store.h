@@ -163,9 +163,9 @@ enum store_status store_results(struct store *store, struct arena *arena,
     const struct store_hold *hold, const struct value *outcomes);
 
 /* Gives the run back. sent: [call id] of the superstep's calls that were sent, for the next
- * owner (the record's `sent`); NULL when that is not sure. */
+ * owner (the record's `sent`, if the thread is at hold's version); NULL when that is not sure. */
 enum store_status store_release(struct store *store, struct arena *arena,
-    const char *thread, uint64_t epoch, const struct value *sent);
+    const struct store_hold *hold, const struct value *sent);
 
 struct store_renewed {
 	bool lapsed; /* there was no lease: others may have claimed what owner holds */

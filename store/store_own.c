@@ -251,19 +251,20 @@ store_results(struct store *store, struct arena *arena, const struct store_hold 
 }
 
 enum store_status
-store_release(struct store *store, struct arena *arena, const char *thread,
-    uint64_t epoch, const struct value *sent)
+store_release(struct store *store, struct arena *arena, const struct store_hold *hold,
+    const struct value *sent)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply;
 	enum store_status status;
 
-	command_function(
-	    &command, "fl_release", store_thread_key(arena, thread), store_shard(thread));
-	command_text(&command, thread);
+	command_function(&command, "fl_release", store_thread_key(arena, hold->thread),
+	    store_shard(hold->thread));
+	command_text(&command, hold->thread);
 	command_text(&command, store->session);
-	command_uint(&command, epoch);
+	command_uint(&command, hold->epoch);
 	command_value(&command, sent);
+	command_uint(&command, hold->version);
 	status = store_read(store, &command, &reply);
 	if (status != STORE_OK || store_answers(reply, "OK"))
 		return status;

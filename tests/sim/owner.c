@@ -52,8 +52,9 @@ give_back(struct held_run *run)
 	    (const char *const[]){ thread_of(run)->key, SIM_PREFIX, thread_of(run)->id,
 		owner_name(run),
 		world_text(world, "%llu", (unsigned long long)run->epoch),
-		run->recovered ? "" : sent },
-	    6, on_released, run);
+		run->recovered ? "" : sent,
+		world_text(world, "%llu", (unsigned long long)run->version) },
+	    7, on_released, run);
 }
 
 /* store_release asks twice at most. */
