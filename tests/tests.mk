@@ -55,7 +55,7 @@ check-integration: binaries $(BUILD)/scripted-server $(BUILD)/small-worker $(BUI
 
 # Processes that die with 50 runs in flight; three cases at a time, since most of it is waiting.
 .PHONY: check-kill
-check-kill: binaries $(BUILD)/tests-kill
+check-kill: binaries $(BUILD)/tests-kill $(plugins)
 	@$(call each_case,3,kill)
 
 # As a user has it: installed, and middleware built against what was installed.

@@ -48,7 +48,8 @@ static const char tool_text[] =
 const char *
 storm_run(struct storm *storm, unsigned number)
 {
-	return arena_printf(storm->arena, "r%u", number);
+	return arena_printf(
+	    storm->arena, "%s%u", storm->prefix != NULL ? storm->prefix : "r", number);
 }
 
 const char *

@@ -17,6 +17,7 @@ struct storm {
 	const struct storm_plan *plan;
 	unsigned
 	    runs; /* submitted so far: their ids are r1, r2, ..., on threads t1, ... */
+	const char *prefix; /* of the runs looked at, ids and all; NULL: "r" */
 	const char
 	    *ledger; /* file: a line "call-id worker-pid" for each start of a tool */
 	struct value_list

@@ -8,6 +8,7 @@
 #include "fleet_client.h"
 #include "fleet_kit.h"
 #include "json.h"
+#include "ledger.h"
 
 TCase *tcase_effects(void);
 
@@ -127,21 +128,6 @@ act(const char *policy, void (*play)(struct scene *scene))
 
 /* --- what is known ------------------------------------------------------------------ */
 
-/* Calls visit for each line "tool key worker". */
-static void
-read_ledger(const struct scene *scene,
-    void (*visit)(const char *tool, const char *key, int worker, void *arg), void *arg)
-{
-	FILE *file = fopen(scene->ledger, "re");
-	char tool[32], key[256];
-	int worker;
-
-	while (file != NULL && fscanf(file, "%31s %255s %d", tool, key, &worker) == 3)
-		visit(tool, key, worker, arg);
-	if (file != NULL)
-		fclose(file);
-}
-
 struct count {
 	const struct scene *scene;
 	const char *tool;
@@ -169,7 +155,7 @@ count_calls(const struct scene *scene, const char *tool)
 {
 	struct count count = { .scene = scene, .tool = tool };
 
-	read_ledger(scene, visit_to_count, &count);
+	ledger_read(scene->ledger, visit_to_count, &count);
 	return count;
 }
 

@@ -155,8 +155,8 @@ check_events(struct storm *storm, unsigned number, size_t told)
 
 /* All messages are in the checkpoints, once, and each checkpoint begins where the one before
  * it ended. */
-static void
-check_history(struct storm *storm, unsigned number, const struct value *thread)
+void
+verdict_history(struct storm *storm, unsigned number, const struct value *thread)
 {
 	const struct value *history = NULL;
 	int64_t stored = 0;
@@ -194,7 +194,7 @@ check_run(struct storm *storm, unsigned number)
 	ck_assert_str_eq(value_get_text(state, "run"), "");
 	check_messages(storm, number, value_get(state, "messages"));
 	check_events(storm, number, storm->told.count - told);
-	check_history(storm, number, state);
+	verdict_history(storm, number, state);
 }
 
 /* --- leftovers ---------------------------------------------------------------------------- */
@@ -266,8 +266,8 @@ is_to_stay(const char *key)
 	       !ends_with(rest, ":w") && !ends_with(rest, ":q");
 }
 
-static void
-check_leftovers(struct storm *storm)
+void
+verdict_leftovers(struct storm *storm)
 {
 	const struct value *keys, *readers = NULL;
 	size_t i;
@@ -359,7 +359,7 @@ verdict_check(struct storm *storm)
 	for (i = 1; i <= storm->runs; i++)
 		check_run(storm, i);
 	check_ledger(storm);
-	check_leftovers(storm);
+	verdict_leftovers(storm);
 	if (storm->plan->brokers_empty)
 		verdict_brokers(storm);
 }

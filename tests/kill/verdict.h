@@ -22,6 +22,11 @@ const char *verdict_input(struct arena *arena, unsigned number);
 /* Fails the test unless all of it holds. */
 void verdict_check(struct storm *storm);
 
+/* Parts of it, for storms of other runs: the checkpoints of the thread, which is as store_thread
+ * gives it; and what Redis keeps. */
+void verdict_history(struct storm *storm, unsigned number, const struct value *thread);
+void verdict_leftovers(struct storm *storm);
+
 /* Waits until no broker that runs knows of any call: nothing was left behind at one when its
  * calls went on by another. */
 void verdict_brokers(struct storm *storm);
