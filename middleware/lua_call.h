@@ -41,6 +41,8 @@ struct lua_call {
 	const struct fault *failure; /* raised as an error when Lua goes on */
 	bool ended;
 
+	unsigned lines; /* that it has logged */
+
 	/* What take made of it. */
 	const struct value *update;
 	const void *request;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bounds.h"
 #include "log.h"
 #include "lua_call.h"
 #include "lua_values.h"
@@ -286,11 +287,15 @@ static int
 runtime_log(lua_State *L)
 {
 	struct lua_call *call = vm_data(L);
-	const char *text = joined(L);
+	const char *text, *run;
 
+	if (call->lines > HOOK_LINES_MAX)
+		return 0;
+	text = call->lines++ < HOOK_LINES_MAX ? joined(L)
+					      : "what else this call logs is left out";
 	push_run(L, call);
-	log_info("lua %s.%s run=%s: %s", call->use->name, call->function,
-	    lua_isnil(L, -1) ? "" : lua_tostring(L, -1), text);
+	run = lua_isnil(L, -1) ? "" : lua_tostring(L, -1);
+	log_info("lua %s.%s run=%s: %s", call->use->name, call->function, run, text);
 	return 0;
 }
 

@@ -312,6 +312,7 @@ static const struct value *
 take(struct taker *taker, int index)
 {
 	lua_State *L = taker->L;
+	const struct value *value;
 	const char *text;
 	size_t size;
 
@@ -323,7 +324,10 @@ take(struct taker *taker, int index)
 	case LUA_TSTRING:
 		text = lua_tolstring(L, index, &size);
 		vm_spend(L, size / 64);
-		return value_strn(taker->arena, text, size);
+		value = value_strn(taker->arena, text, size);
+		/* In Lua it may be there once and stand in many places. */
+		vm_check_memory(L);
+		return value;
 	case LUA_TTABLE:
 		return take_table(taker, index);
 	case LUA_TLIGHTUSERDATA:

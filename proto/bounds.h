@@ -111,6 +111,7 @@
 #define STATE_FIELDS_MAX 1024u     /* of one agent, all middleware together */
 #define OUTPUT_SCHEMAS_MAX 32u     /* of one response_format */
 #define NOTES_MAX 64u              /* lines for the watchers of one call */
+#define HOOK_LINES_MAX 100u        /* in the log of a process, of one call of a hook */
 #define TOOL_CALLS_MAX 128u        /* in one AI message */
 #define RECURSION_LIMIT 10000u     /* supersteps of a run, semantics.md 13.16 */
 #define INPUT_BYTES_MAX (8u << 20) /* a submission's input */

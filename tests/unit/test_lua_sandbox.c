@@ -1,5 +1,7 @@
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "literal.h"
 #include "lua_kit.h"
@@ -175,6 +177,48 @@ START_TEST(what_would_never_end_ends_with_a_reason)
 }
 END_TEST
 
+START_TEST(what_stands_in_many_places_is_not_copied_for_all_of_them)
+{
+	const char *text = text_of("local s = ('x'):rep(100000) local t = {} "
+				   "for i = 1, 600 do t[i] = s end json.encode(t)");
+
+	ck_assert_msg(text != NULL && strstr(text, MEMORY) != NULL, "%s", text);
+	ck_assert_uint_lt(arena_bytes(arena), 4000000);
+}
+END_TEST
+
+static size_t
+count_lines(FILE *file, const char *text)
+{
+	char line[4096];
+	size_t count = 0;
+
+	rewind(file);
+	while (fgets(line, sizeof line, file) != NULL)
+		count += strstr(line, text) != NULL;
+	return count;
+}
+
+START_TEST(a_call_logs_so_many_lines_and_says_that_there_were_more)
+{
+	int saved = dup(STDERR_FILENO);
+	FILE *file = tmpfile();
+
+	dup2(fileno(file), STDERR_FILENO);
+	ck_assert_str_eq(
+	    text_of("for i = 1, 300 do runtime.log('line', i) end return {x = 'fine'}"),
+	    "fine");
+	ck_assert_str_eq(text_of("runtime.log('anew') return {x = 'fine'}"), "fine");
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	ck_assert_uint_eq(count_lines(file, "line "), 100);
+	ck_assert_uint_eq(count_lines(file, "line 100"), 1);
+	ck_assert_uint_eq(count_lines(file, "what else this call logs is left out"), 1);
+	ck_assert_uint_eq(count_lines(file, "anew"), 1);
+	fclose(file);
+}
+END_TEST
+
 /* What one instruction may take long over: much memory is there to walk through. */
 static const char *const slow[] = {
 	"local s = 'x' for i = 1, 22 do s = s .. s end while true do local a = s .. 'y' "
@@ -343,6 +387,8 @@ tcase_lua_sandbox(void)
 	    tcase, nothing_reaches_outside, 0, sizeof absent / sizeof *absent);
 	tcase_add_loop_test(tcase, what_would_never_end_ends_with_a_reason, 0,
 	    sizeof bombs / sizeof *bombs);
+	tcase_add_test(tcase, what_stands_in_many_places_is_not_copied_for_all_of_them);
+	tcase_add_test(tcase, a_call_logs_so_many_lines_and_says_that_there_were_more);
 	tcase_add_loop_test(
 	    tcase, nothing_holds_the_process_up, 0, sizeof slow / sizeof *slow);
 	tcase_add_loop_test(
