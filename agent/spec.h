@@ -35,7 +35,7 @@ struct spec {
 	const struct value *context_schema; /* or NULL */
 	bool raise_tool_errors;             /* tool_errors: raise */
 	bool caches;          /* equal model calls are answered from a cache */
-	int64_t cache_ttl_ms; /* for so long; 0: for ever */
+	int64_t cache_ttl_ms; /* for so long */
 	bool debugs;          /* each step tells all it wrote, private fields too */
 	int64_t recursion_limit;
 	const struct value *interrupt_before; /* [node name], maybe empty; "*" is

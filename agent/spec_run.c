@@ -1,6 +1,7 @@
 /* spec_run: what a spec says of how its runs go: cache, debug. */
 #include <math.h>
 
+#include "bounds.h"
 #include "options.h"
 #include "loader.h"
 
@@ -25,6 +26,7 @@ load_cache(struct loader *loader, const char *path, const struct value *given)
 {
 	static const char *const names[] = { "ttl", NULL };
 
+	loader->spec->cache_ttl_ms = CACHE_TTL_MS_USUAL;
 	if (given == NULL)
 		return 0;
 	if (value_is(given, VALUE_BOOL)) {

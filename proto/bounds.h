@@ -89,8 +89,9 @@
 #define RESULT_RESEND_MS_MAX 30000u /* a worker sends a result again ever less often */
 #define CALL_DEADLINE_MS 600000u    /* of a call, when nobody says otherwise */
 #define CALL_DEADLINE_MS_MAX 86400000u
-#define LEASE_MS 1500u        /* a coordinator's lease on a shard */
-#define RENEW_MS 300u         /* how often it is renewed */
+#define CACHE_TTL_MS_USUAL INT64_C(604800000) /* an answer is kept for a week */
+#define LEASE_MS 1500u                        /* a coordinator's lease on a shard */
+#define RENEW_MS 300u                         /* how often it is renewed */
 #define SERVED_WAIT_MS 10000u /* how long a run waits for a tool nobody serves yet */
 #define CANCEL_WAIT_MS 5000u  /* how long a cancel waits for the workers' answers */
 #define PROBE_MS 5000u        /* how often a worker is probed */

@@ -1,6 +1,7 @@
 /* What an agent says of its runs: cache, context, debug; on a fleet of real processes. */
 #include <check.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "arena.h"
@@ -103,6 +104,23 @@ START_TEST(what_writes_messages_is_not_cached)
 }
 END_TEST
 
+/* No answer is kept for ever. */
+START_TEST(a_cache_without_ttl_has_one_all_the_same)
+{
+	const char *found;
+
+	kit_flotilla(kit, "agents", "apply",
+	    kit_write(kit, "plain.yaml",
+		"name: plain\nmodel: scripted:s\ncache: true\n"
+		"script: {s: [{content: Done.}]}\n"),
+	    NULL);
+	kit_flotilla(kit, "submit", "plain", "Hi", "--wait", NULL);
+	found = kit_redis_cli(kit, 0, "EVAL",
+	    "return redis.call('PTTL', redis.call('KEYS', 'fl:cache:*')[1])", "0", NULL);
+	ck_assert_msg(atoll(found) > 0, "%s", found);
+}
+END_TEST
+
 START_TEST(a_context_that_does_not_fit_ends_the_run)
 {
 	const struct cli flotilla = { kit_program(kit, "flotilla"), NULL, arena };
@@ -150,6 +168,7 @@ tcase_agent_options(void)
 	tcase_add_checked_fixture(tc, open_fleet, close_fleet);
 	tcase_add_test(tc, an_equal_call_is_answered_from_the_cache);
 	tcase_add_test(tc, what_writes_messages_is_not_cached);
+	tcase_add_test(tc, a_cache_without_ttl_has_one_all_the_same);
 	tcase_add_test(tc, a_context_that_does_not_fit_ends_the_run);
 	tcase_add_test(tc, debug_tells_what_each_step_wrote);
 	tcase_set_timeout(tc, 120);
