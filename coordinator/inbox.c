@@ -71,9 +71,10 @@ keep_refused(struct store *store, struct arena *arena, const struct entry *entry
 }
 
 static enum store_status
-refuse(struct store *store, struct arena *arena, const struct entry *entry,
+refuse(struct coordinator *coordinator, struct arena *arena, const struct entry *entry,
     const struct submission *submission, const char *reason)
 {
+	struct store *store = coordinator->store;
 	/* Kept before it is answered: who dies in between does both again, and an entry that
 	 * is kept twice is better than one that is lost. */
 	enum store_status status = keep_refused(store, arena, entry, submission, reason);
@@ -89,7 +90,8 @@ refuse(struct store *store, struct arena *arena, const struct entry *entry,
 		    value_map(arena, "agent",
 			submission->agent != NULL ? value_str(arena, submission->agent)
 						  : NULL,
-			"entry", value_str(arena, entry->id), NULL));
+			"entry", value_str(arena, entry->id), "usual_ttl",
+			retention_usual(coordinator, arena), NULL));
 	if (status == STORE_NONE)
 		status =
 		    store_unbind_run(store, arena, submission->run, submission->thread);
@@ -195,13 +197,13 @@ move(struct coordinator *coordinator, struct arena *arena, const struct entry *e
 
 	submission_read(arena, entry->id, entry->fields, &submission);
 	if (submission.error != NULL)
-		return refuse(store, arena, entry, &submission, submission.error);
+		return refuse(coordinator, arena, entry, &submission, submission.error);
 	status = store_agent_version(store, arena, submission.agent, &version);
 	if (status == STORE_NONE)
-		return refuse(store, arena, entry, &submission,
+		return refuse(coordinator, arena, entry, &submission,
 		    unknown_agent(store, arena, submission.agent));
 	if (lacks_parent(store, arena, &submission, &status))
-		return refuse(store, arena, entry, &submission,
+		return refuse(coordinator, arena, entry, &submission,
 		    arena_printf(
 			arena, "parent: run '%s' is not known", submission.parent));
 	if (status == STORE_OK)

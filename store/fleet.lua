@@ -152,6 +152,17 @@ local function keep_until(prefix, thread, ttl, now)
   end
 end
 
+-- Says how long a thread is kept that is not lined up for: by what its submission says (args from
+-- index first on are fields), what was said before, or what is usual.
+local function note_ttl(thread_key, prefix, thread, args, first, now)
+  local ttl = field_of(args, 'ttl', first) or redis.call('HGET', thread_key, 'ttl') or
+    field_of(args, 'usual_ttl', first)
+  if ttl then
+    redis.call('HSET', thread_key, 'ttl', ttl)
+    keep_until(prefix, thread, ttl, now)
+  end
+end
+
 -- Puts run, whose record is there, behind those that wait for thread. Returns how many are before it.
 local function line_up(thread_key, prefix, thread, run, now)
   local head = redis.call('HMGET', thread_key, 'created', 'run', 'ttl')
@@ -277,6 +288,7 @@ local function submit(keys, args)
     return before and { 'QUEUED', before } or { 'REJECTED', reason }
   end
   record_run(prefix, thread, run, 'delayed', now, args, 4)
+  note_ttl(keys[1], prefix, thread, args, 4, now)
   redis.call('ZADD', prefix .. 'later', at, run)
   log_event(prefix, run, { kind = 'delayed', thread = thread, start = at,
     agent = field_of(args, 'agent', 4) })
@@ -657,7 +669,7 @@ end
 -- refuse(thread key; prefix, thread, run, type, reason, field, value, ...)
 -- Keeps a submission that cannot run, with its reason, under its run id.
 -- Returns {"REFUSED"}, {"KNOWN", status} or {"FORGOTTEN"}.
-local function refuse(_, args)
+local function refuse(keys, args)
   local prefix, run = args[1], args[3]
   if is_forgotten(prefix, run, field_of(args, 'entry', 6)) then
     return { 'FORGOTTEN' }
@@ -671,6 +683,7 @@ local function refuse(_, args)
   call_with('HSET', key, args, 6, #args)
   redis.call('ZADD', prefix .. 'runs', now_ms(), run)
   redis.call('RPUSH', prefix .. 't:' .. args[2] .. ':r', run)
+  note_ttl(keys[1], prefix, args[2], args, 6, now_ms())
   end_run(prefix, run, 'refused', args[4], args[5])
   return { 'REFUSED' }
 end

@@ -188,7 +188,9 @@ read_stored(
 	const struct value *head, *fields;
 	enum store_status status = get(store, arena, "HGETALL", key, &head);
 
-	if (status == STORE_OK && value_size(head) == 0)
+	/* One on which runs were refused or are delayed is none yet: it only has `ttl`. */
+	if (status == STORE_OK && value_size(head) <= 2 &&
+	    !value_has(store_pairs(arena, head, false), "created"))
 		return STORE_NONE;
 	if (status == STORE_OK)
 		status = get(

@@ -154,13 +154,13 @@ local function expire(_, args)
   local prefix, key, now, found = args[1], args[1] .. 'ttl', now_ms(), {}
   for _, thread in ipairs(redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, args[2])) do
     local thread_key = prefix .. 't:' .. thread
-    local head = redis.call('HMGET', thread_key, 'head', 'ttl')
+    local head = redis.call('HMGET', thread_key, 'head', 'ttl', 'version')
     local ms, action = string.match(head[2] or '', '^(%d+) ([%a_]+)$')
     if not ms or ms == '0' then
       redis.call('ZREM', key, thread)
     elseif refusal(thread_key, prefix, head[1], '0') then
       redis.call('ZADD', key, now + tonumber(ms), thread)
-    elseif action == 'delete' then
+    elseif action == 'delete' or not head[3] then -- nothing to keep: no run has ever begun there
       forget_thread(thread_key, prefix, thread)
     else
       redis.call('ZADD', key, now + 60000, thread)
