@@ -99,7 +99,7 @@ START_TEST(what_writes_messages_is_not_cached)
 		    "First.\n");
 		thread = kit_flotilla(kit, "state", name, NULL);
 		ck_assert_msg(
-		    strstr(thread, "success, 1 messages") != NULL, "%s", thread);
+		    strstr(thread, "success, 1 message,") != NULL, "%s", thread);
 	}
 }
 END_TEST
