@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "json.h"
 
 #define FILE_BYTES_MAX 65536u
-#define FLEET_LOCK FLEET_FOLDER "/lock"
+#define FILE_NAME "fleet.json" /* both are in FLEET_FOLDER */
+#define LOCK_NAME "lock"
 
 static char *
 file_name(struct arena *arena, const char *folder)
@@ -21,7 +23,7 @@ file_name(struct arena *arena, const char *folder)
 static char *
 lock_name(struct arena *arena, const char *folder)
 {
-	return arena_printf(arena, "%s/%s", folder, FLEET_LOCK);
+	return arena_printf(arena, "%s/" FLEET_FOLDER "/" LOCK_NAME, folder);
 }
 
 int
@@ -41,12 +43,48 @@ fleet_file_lock(const char *folder)
 	return -1;
 }
 
+/* Who can write it says which Redis and which broker our commands talk to. */
+static bool
+is_ours(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 &&
+	       (status.st_uid == geteuid() || status.st_uid == 0) &&
+	       (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/* Returns folder's FLEET_FOLDER, or -1 when there is none of ours. */
+static int
+open_ours(const char *folder)
+{
+	struct arena *arena = arena_new();
+	int fd = open(arena_printf(arena, "%s/" FLEET_FOLDER, folder),
+	    O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	arena_destroy(&arena);
+	if (fd == -1 || is_ours(fd))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+bool
+fleet_file_is_ours(const char *folder)
+{
+	int fd = open_ours(folder);
+
+	if (fd != -1)
+		close(fd);
+	return fd != -1;
+}
+
 /* Asks without taking it: an `up` that starts right now shall not find it taken. */
 static bool
-is_locked(struct arena *arena, const char *folder)
+is_locked(int folder)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	int fd = open(lock_name(arena, folder), O_RDONLY | O_CLOEXEC);
+	int fd = openat(folder, LOCK_NAME, O_RDONLY | O_CLOEXEC);
 	bool locked =
 	    fd != -1 && fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
 
@@ -73,22 +111,44 @@ texts(struct arena *arena, const struct value *map, const char *many, const char
 	return n > 0 ? result : NULL;
 }
 
-bool
-fleet_file_read(struct arena *arena, const char *folder, struct fleet_file *file_r)
+/* Returns the text of folder's fleet.json, or NULL. */
+static const char *
+read_ours(struct arena *arena, int folder, size_t *size_r)
 {
-	FILE *in = fopen(file_name(arena, folder), "re");
-	char *text = arena_alloc(arena, FILE_BYTES_MAX);
-	const struct value *map;
-	const char *error;
-	size_t size;
+	int fd = openat(folder, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	FILE *in = fd != -1 && is_ours(fd) ? fdopen(fd, "r") : NULL;
+	char *text;
 
-	if (in == NULL)
-		return false;
-	size = fread(text, 1, FILE_BYTES_MAX, in);
+	if (in == NULL) {
+		if (fd != -1)
+			close(fd);
+		return NULL;
+	}
+	text = arena_alloc(arena, FILE_BYTES_MAX);
+	*size_r = fread(text, 1, FILE_BYTES_MAX, in);
 	fclose(in);
+	return text;
+}
+
+bool
+fleet_file_read(struct arena *arena, const char *path, struct fleet_file *file_r)
+{
+	int folder = open_ours(path);
+	const struct value *map;
+	const char *error, *text = NULL;
+	bool locked = false;
+	size_t size = 0;
+
+	if (folder != -1) {
+		text = read_ours(arena, folder, &size);
+		locked = is_locked(folder);
+		close(folder);
+	}
+	if (text == NULL)
+		return false;
 	map = json_parse(arena, text, size, &error);
 	file_r->pid = value_get_int(map, "pid", 0);
-	if (!is_locked(arena, folder))
+	if (!locked)
 		return false;
 	file_r->redis = value_get_text(map, "redis");
 	file_r->brokers = texts(arena, map, "brokers", "broker");
@@ -138,9 +198,15 @@ fleet_file_write(const char *folder, const struct fleet_file *file)
 	    "redis", value_str(arena, file->redis), "brokers", list(arena, file->brokers),
 	    "statuses", list(arena, file->statuses), "key",
 	    file->key == NULL ? NULL : value_str(arena, file->key), NULL);
-	FILE *out = fopen(file_name(arena, folder), "we");
-	int result = -1;
+	const char *path = file_name(arena, folder);
+	FILE *out = NULL;
+	int result = -1, fd;
 
+	/* One that is left of an `up` that was killed keeps its mode. */
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd != -1)
+		out = fdopen(fd, "w");
 	if (out != NULL) {
 		fprintf(out, "%s\n", json_pretty(arena, map));
 		result = fclose(out) == 0 ? 0 : -1;

@@ -17,12 +17,15 @@ struct fleet_file {
 	int64_t pid;     /* of `flotilla up`; 0: none */
 };
 
-/* Fills *file_r from the nearest fleet.json of this folder or one above it whose `up` is
- * alive, else with the defaults. Texts are in arena. */
+/* True when folder has a FLEET_FOLDER that nobody but us and root can write to. */
+bool fleet_file_is_ours(const char *folder);
+
+/* Fills *file_r from the nearest fleet.json of this folder or one above it that is ours and
+ * whose `up` is alive, else with the defaults. Texts are in arena. */
 void fleet_file_find(struct arena *arena, struct fleet_file *file_r);
 
-/* Reads the fleet.json of folder alone. Returns false when there is none or its `up` is
- * gone. */
+/* Reads the fleet.json of folder alone. Returns false when there is none, or one that others
+ * can write to, or its `up` is gone. */
 bool fleet_file_read(struct arena *arena, const char *folder, struct fleet_file *file_r);
 
 /* Makes this process the one whose fleet is up in folder, until the descriptor that is
