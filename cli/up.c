@@ -17,68 +17,14 @@
 #include "run_folder.h"
 #include "supervisor.h"
 #include "up_secrets.h"
+#include "up_settings.h"
 #include "redis_start.h"
 
 #define READY_MS 20000u
 #define KILL_MS 15000u
 #define LOCK_WAIT_MS 10000u
 #define LOCK_POLL_MS 50u
-
-struct up_settings {
-	struct common_settings common;
-	int64_t brokers, model_workers, tool_workers, coordinators;
-	int64_t tool_slots, model_slots;
-	int64_t stuck_ms;
-	const char *folder;
-	const char *durability;
-	const char *log_level;
-	const char *allow;
-	const char *webhooks;
-	const char **tools, **agents, **plugins;
-};
-
-#define SETTING(field) offsetof(struct up_settings, field)
-static const struct setting up_table[] = {
-	COMMON_SETTINGS,
-	{ "brokers", SETTING_INTEGER, SETTING(brokers), "1", 1, BROKERS_MAX, NULL,
-	    "how many brokers; with two the fleet outlives one", 0 },
-	{ "model-workers", SETTING_INTEGER, SETTING(model_workers), "1", 0, 64, NULL,
-	    "how many worker-model processes", 0 },
-	{ "tool-workers", SETTING_INTEGER, SETTING(tool_workers), "1", 0, 64, NULL,
-	    "how many worker-tools processes", 0 },
-	{ "coordinators", SETTING_INTEGER, SETTING(coordinators), "1", 0, 64, NULL,
-	    "how many coordinator processes", 0 },
-	{ "model-slots", SETTING_INTEGER, SETTING(model_slots), "256", 1, 100000, NULL,
-	    "model calls at once, of each worker-model", 0 },
-	{ "tool-slots", SETTING_INTEGER, SETTING(tool_slots), "64", 1, 10000, NULL,
-	    "tool calls at once, of each worker-tools", 0 },
-	{ "folder", SETTING_TEXT, SETTING(folder), ".", 0, 0, NULL,
-	    "where .flotilla (Redis's data, fleet.json) is made", 'd' },
-	{ "durability", SETTING_TEXT, SETTING(durability), "always", 0, 0, NULL,
-	    "Redis's appendfsync: always, or everysec (faster, may lose a second)", 0 },
-	{ "log-level", SETTING_TEXT, SETTING(log_level), "warn", 0, 0, NULL,
-	    "of the children: error, warn, info, debug", 0 },
-	{ "stuck-ms", SETTING_INTEGER, SETTING(stuck_ms), "15000", 0, 3600000, "ms",
-	    "a child that stands still for so long ends itself, one that gives no sign "
-	    "of life for twice that is killed; both start again; 0: never",
-	    0 },
-	{ "allow", SETTING_TEXT, SETTING(allow), NULL, 0, 0, NULL,
-	    "the broker's allow list; goes with --key, the pair that all of this fleet "
-	    "then have",
-	    0 },
-	{ "webhooks", SETTING_TEXT, SETTING(webhooks), NULL, 0, 0, NULL,
-	    "whether tool workers post webhooks: off, public, or any address (default: "
-	    "public; with --allow: off)",
-	    0 },
-	{ "tools", SETTING_LIST, SETTING(tools), NULL, 0, 0, NULL,
-	    "a tool file or a folder of them; may be given several times", 0 },
-	{ "agents", SETTING_LIST, SETTING(agents), NULL, 0, 0, NULL,
-	    "an agent file to apply, or a folder of them; may be given several times",
-	    0 },
-	{ "plugin", SETTING_LIST, SETTING(plugins), NULL, 0, 0, NULL,
-	    "a shared object with middleware, for every process", 0 },
-	SETTINGS_END,
-};
+#define OWN_WORDS_MAX 24u /* of a child, but its lists */
 
 struct up {
 	struct session *session;
@@ -135,10 +81,20 @@ start_redis(struct up *up)
 	    });
 }
 
+static size_t
+length(const char *const *list)
+{
+	size_t count = 0;
+
+	while (list != NULL && list[count] != NULL)
+		count++;
+	return count;
+}
+
 static void
 add_list(const char **argv, size_t *n, const char *flag, const char *const *list)
 {
-	for (; list != NULL && *list != NULL && *n < 200; list++) {
+	for (; list != NULL && *list != NULL; list++) {
 		argv[(*n)++] = flag;
 		argv[(*n)++] = *list;
 	}
@@ -165,6 +121,26 @@ webhooks_of(const struct up_settings *settings)
 	return settings->allow != NULL ? "off" : "public";
 }
 
+/* Room for a child's words, with those that all have. n_r: how many these are. */
+static const char **
+usual_words(struct up *up, const char *kind, const char *name, size_t *n_r)
+{
+	const struct up_settings *settings = up->settings;
+	const char *const usual[] = { program(up, kind), "--name", name, "--log-level",
+		settings->log_level, "--stuck-ms",
+		arena_printf(up->arena, "%d", (int)settings->stuck_ms) };
+	size_t lists = length(up->fleet.brokers) +
+		       length((const char *const *)settings->plugins) +
+		       length((const char *const *)settings->tools);
+	const char **argv =
+	    arena_alloc(up->arena, (OWN_WORDS_MAX + 2 * lists) * sizeof *argv);
+
+	memcpy(argv, usual, sizeof usual);
+	*n_r = sizeof usual / sizeof *usual;
+	add_keys(up, argv, n_r, strcmp(kind, "broker") == 0);
+	return argv;
+}
+
 /* Starts one of ours with the flags that all have, its own, and its lists. */
 static int
 start_program(struct up *up, const char *kind, int64_t number, const char *flag,
@@ -173,12 +149,9 @@ start_program(struct up *up, const char *kind, int64_t number, const char *flag,
 	const char *name =
 	    number > 0 ? arena_printf(up->arena, "%s-%d", kind, (int)number) : kind;
 	const struct up_settings *settings = up->settings;
-	const char *argv[256] = { program(up, kind), "--name", name, "--log-level",
-		settings->log_level, "--stuck-ms",
-		arena_printf(up->arena, "%d", (int)settings->stuck_ms) };
-	size_t n = 7;
+	size_t n;
+	const char **argv = usual_words(up, kind, name, &n);
 
-	add_keys(up, argv, &n, strcmp(kind, "broker") == 0);
 	if (strcmp(kind, "broker") != 0) {
 		add_list(argv, &n, "--broker", up->fleet.brokers);
 		add_list(argv, &n, "--plugin", (const char *const *)settings->plugins);
@@ -197,6 +170,7 @@ start_program(struct up *up, const char *kind, int64_t number, const char *flag,
 		argv[n++] = "--webhooks";
 		argv[n++] = webhooks_of(settings);
 	}
+	argv[n] = NULL;
 	return supervisor_start(up->supervisor,
 	    &(struct supervisor_program){
 		.name = name,
@@ -381,6 +355,12 @@ make_folders(struct up *up)
 		complain("%s: %s", folder, strerror(errno));
 		return -1;
 	}
+	if (!fleet_file_is_ours(up->settings->folder)) {
+		complain("%s: it must be yours, and nobody else's to write (`chmod 700 "
+			 "%s`): who can write it says where your commands go",
+		    folder, folder);
+		return -1;
+	}
 	if (lock_folder(up, folder) == -1)
 		return -1;
 	if (run_folder_new(&up->sockets) == -1) {
@@ -403,34 +383,6 @@ on_terminate(uv_signal_t *handle, int number)
 
 	(void)number;
 	fiber_cancel(fiber);
-}
-
-/* What children would refuse one after the other, with less clear words. */
-static enum status
-check_settings(const struct up_settings *settings)
-{
-	static const char *const levels[] = { "error", "warn", "info", "debug" };
-	size_t i = 0;
-
-	if (strcmp(settings->durability, "always") != 0 &&
-	    strcmp(settings->durability, "everysec") != 0) {
-		complain("--durability '%s': must be always or everysec",
-		    settings->durability);
-		return STATUS_USAGE;
-	}
-	while (i < 4 && strcmp(settings->log_level, levels[i]) != 0)
-		i++;
-	if ((settings->common.key == NULL) != (settings->allow == NULL)) {
-		complain("--key, the pair of all this fleet's processes, goes together "
-			 "with --allow, the broker's list");
-		return STATUS_USAGE;
-	}
-	if (i == 4) {
-		complain("--log-level '%s': must be error, warn, info or debug",
-		    settings->log_level);
-		return STATUS_USAGE;
-	}
-	return STATUS_OK;
 }
 
 static enum status
@@ -460,8 +412,9 @@ run_up(struct session *session, const void *given, const char *const *rest)
 	enum status status;
 
 	(void)rest;
-	if (check_settings(up.settings) != STATUS_OK)
-		return STATUS_USAGE;
+	status = up_settings_check(up.arena, up.settings);
+	if (status != STATUS_OK)
+		return status;
 	if (make_folders(&up) == -1)
 		return STATUS_FAILED;
 	up.supervisor = supervisor_new(session_loop(session), up.sockets.path);

@@ -99,8 +99,8 @@ fleet_up_write(struct fleet_up *fleet, const char *name, const char *text)
 	ck_assert_int_eq(fclose(file), 0);
 }
 
-static const char *
-find_program(struct arena *arena)
+const char *
+fleet_up_program(struct arena *arena)
 {
 	char path[4096];
 	ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -130,7 +130,7 @@ fleet_up_start_with(
 
 	*fleet = (struct fleet_up){ .arena = arena_new(), .folder = folder_new() };
 	f = fleet->folder;
-	fleet->flotilla = (struct cli){ find_program(fleet->arena), f, fleet->arena };
+	fleet->flotilla = (struct cli){ fleet_up_program(fleet->arena), f, fleet->arena };
 	fleet_up_write(fleet, "agents.yaml", agents_text);
 	fleet_up_write(fleet, "tools.yaml",
 	    arena_printf(fleet->arena, tools_text, f, f, f, f, f, f, f, f));

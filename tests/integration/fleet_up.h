@@ -27,6 +27,9 @@ void fleet_up_wait_said(struct fleet_up *fleet, const char *text);
 /* SIGTERM; status 0 is required. */
 void fleet_up_stop(struct fleet_up *fleet);
 
+/* The path of `flotilla`, beside the test. */
+const char *fleet_up_program(struct arena *arena);
+
 /* Parses what a command printed with --json; fails the test when it is none. */
 const struct value *fleet_up_json(struct fleet_up *fleet, const char *text);
 

@@ -1,0 +1,153 @@
+/* `flotilla up`: what it is given, and what it refuses. */
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "../../cli/command.h"
+#include "children.h"
+#include "fleet_up.h"
+
+TCase *tcase_up(void);
+
+#define TOOLS 120u
+#define POLL_MS 20
+
+/* Not up yet: only its folder, its arena and its command are used. */
+static struct fleet_up fleet;
+static const struct cli *const flotilla = &fleet.flotilla;
+
+static void
+setup(void)
+{
+	fleet = (struct fleet_up){ .arena = arena_new(), .folder = folder_new() };
+	fleet.flotilla =
+	    (struct cli){ fleet_up_program(fleet.arena), fleet.folder, fleet.arena };
+}
+
+static void
+teardown(void)
+{
+	folder_remove(&fleet.folder);
+	arena_destroy(&fleet.arena);
+}
+
+static void
+assert_says(const char *text, const char *part)
+{
+	ck_assert_msg(strstr(text, part) != NULL, "no '%s' in: %s", part, text);
+}
+
+/* --- keys ------------------------------------------------------------------------------- */
+
+static struct said
+up_with_keys(void)
+{
+	return CLI(flotilla, "up", "--key", "fleet.key", "--allow", "allow.yaml");
+}
+
+START_TEST(up_refuses_a_key_that_its_own_list_does_not_have)
+{
+	struct said said;
+
+	CLI(flotilla, "keys", "new", "fleet.key");
+	CLI(flotilla, "keys", "new", "other.key");
+	said = CLI(flotilla, "keys", "allow", "other.key", "--allow", "allow.yaml",
+	    "--role", "worker,coordinator", "--service", "*");
+	ck_assert_msg(said.status == STATUS_OK, "%s", said.err);
+	said = up_with_keys();
+	ck_assert_int_eq(said.status, STATUS_FAILED);
+	assert_says(said.err, "allow.yaml does not have the key of fleet.key");
+	ck_assert_str_eq(said.out, "");
+	said = CLI(flotilla, "keys", "allow", "fleet.key", "--allow", "allow.yaml",
+	    "--role", "client");
+	ck_assert_msg(said.status == STATUS_OK, "%s", said.err);
+	said = up_with_keys();
+	ck_assert_int_eq(said.status, STATUS_FAILED);
+	assert_says(said.err, "has not the roles worker and coordinator for");
+	said = CLI(flotilla, "up", "--key", "fleet.key", "--allow", "none.yaml");
+	ck_assert_int_eq(said.status, STATUS_FAILED);
+	assert_says(said.err, "none.yaml");
+}
+END_TEST
+
+/* --- lists ------------------------------------------------------------------------------ */
+
+static void
+write_tools(void)
+{
+	size_t i;
+
+	ck_assert_int_eq(
+	    mkdir(arena_printf(fleet.arena, "%s/tools", fleet.folder), 0700), 0);
+	for (i = 0; i < TOOLS; i++)
+		fleet_up_write(&fleet, arena_printf(fleet.arena, "tools/t%zu.yaml", i),
+		    arena_printf(fleet.arena,
+			"name: t%zu\ndescription: one of many\ninput: none\n"
+			"command: [\"true\"]\n",
+			i));
+}
+
+static int
+serves_the_last(const struct value *said, void *arg)
+{
+	const struct value *services = value_get(value_get(said, "broker"), "services");
+	size_t i;
+
+	(void)arg;
+	for (i = 0; i < value_size(services); i++)
+		if (value_text_is(value_get(value_at(services, i), "name"), "tool:t119"))
+			return 1;
+	return 0;
+}
+
+START_TEST(up_hands_on_each_of_many_files)
+{
+	const struct cli shell = { "/bin/sh", fleet.folder, fleet.arena };
+	struct cli_job *job;
+	struct said said;
+
+	write_tools();
+	job = CLI_START(&shell, "-c",
+	    "i=0; while [ $i -lt 120 ]; do set -- \"$@\" --tools tools/t$i.yaml; "
+	    "i=$((i + 1)); done; exec \"$0\" up --coordinators 0 --model-workers 0 "
+	    "--log-level error \"$@\"",
+	    fleet.flotilla.program);
+	while (strstr(cli_out(job), "the fleet is up") == NULL)
+		nanosleep(
+		    &(const struct timespec){ .tv_nsec = POLL_MS * 1000000L }, NULL);
+	fleet_up_wait(&fleet, (const char *const[]){ "top", "--once", "--json", NULL },
+	    serves_the_last, NULL);
+	cli_signal(job, SIGTERM);
+	said = cli_end(&job);
+	ck_assert_msg(said.status == STATUS_OK, "%d %s", said.status, said.err);
+}
+END_TEST
+
+START_TEST(up_refuses_a_folder_that_others_can_write)
+{
+	const char *path = arena_printf(fleet.arena, "%s/.flotilla", fleet.folder);
+	struct said said;
+
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	ck_assert_int_eq(chmod(path, 0770), 0);
+	said = CLI(flotilla, "up");
+	ck_assert_int_eq(said.status, STATUS_FAILED);
+	assert_says(said.err, "nobody else's to write");
+}
+END_TEST
+
+TCase *
+tcase_up(void)
+{
+	TCase *tcase = tcase_create("up");
+
+	tcase_set_timeout(tcase, 90);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, up_refuses_a_key_that_its_own_list_does_not_have);
+	tcase_add_test(tcase, up_hands_on_each_of_many_files);
+	tcase_add_test(tcase, up_refuses_a_folder_that_others_can_write);
+	return tcase;
+}
