@@ -6,6 +6,7 @@
 #include "chain.h"
 #include "lua_call.h"
 #include "lua_pool.h"
+#include "lua_share.h"
 #include "lua_values.h"
 #include "lua_vm.h"
 #include "model_request.h"
@@ -65,6 +66,19 @@ body(lua_State *L)
 	return returned(L, LUA_OK, 0);
 }
 
+/* Before Lua runs, first and behind each wait: one that was answered at once is no wait for
+ * the others. */
+static void
+let_others_run(struct lua_call *call)
+{
+	if (share_wait() == 0)
+		return;
+	call->ended = true;
+	call->failure = NULL;
+	call->response = NULL;
+	call->result = NULL;
+}
+
 const struct fault *
 lua_call_run(struct lua_call *call)
 {
@@ -75,6 +89,9 @@ lua_call_run(struct lua_call *call)
 	const char *error;
 	struct vm *vm;
 
+	let_others_run(call);
+	if (call->ended)
+		return NULL;
 	vm = pool_take(&chunk, call->arena, &from, &error);
 	if (vm == NULL) {
 		struct fault *made = fault_new(call->arena, "LuaError", "%s", error);
@@ -85,6 +102,8 @@ lua_call_run(struct lua_call *call)
 	status = vm_start(vm, call->arena, call->body != NULL ? call->body : body, call);
 	while (status == VM_WAITS) {
 		call->wait(call);
+		if (!call->ended)
+			let_others_run(call);
 		if (call->ended)
 			break;
 		status = vm_go_on(vm);

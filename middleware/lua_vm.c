@@ -10,6 +10,7 @@
 #include "bounds.h"
 #include "log.h"
 #include "lua_library.h"
+#include "lua_share.h"
 #include "lua_values.h"
 #include "memory.h"
 #include "stack.h"
@@ -384,6 +385,7 @@ work_resume(struct vm *vm)
 	if (status == LUA_OK || status == LUA_YIELD)
 		lua_pop(vm->thread, results);
 	vm->arguments = 0;
+	share_took(clock_ms(CLOCK_MONOTONIC) - vm->slice_began_ms);
 }
 
 /* body(L) with the globals, which the chunk's main function has filled. */

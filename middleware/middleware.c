@@ -60,7 +60,8 @@ jump_name(enum jump jump)
 int
 hook_sleep(uint64_t ms)
 {
-	if (fiber_cancelled())
-		return -1;
-	return ms == 0 ? 0 : fiber_sleep(ms);
+	/* Off fibers nobody else could run. */
+	if (ms == 0 && fiber_current() == NULL)
+		return 0;
+	return fiber_sleep(ms);
 }

@@ -305,7 +305,8 @@ const struct value *tool_call_model(
 
 /* --- anywhere ----------------------------------------------------------------------- */
 
-/* Waits on the fiber. Returns 0, -1 when the call or run was cancelled. */
+/* Waits on the fiber, for 0 ms until the others have had their turn. Returns 0, -1 when the call
+ * or run was cancelled. */
 int hook_sleep(uint64_t ms);
 
 /* --- the struct --------------------------------------------------------------------- */

@@ -327,6 +327,18 @@ fiber_yield(void)
 	return fails(fiber) ? -1 : 0;
 }
 
+uint64_t
+fiber_turn(void)
+{
+	struct loop_pulse *pulse;
+
+	if (running == NULL)
+		return 0;
+	pulse = loop_pulse(running->fibers->loop);
+	/* Two for each turn, odd while it goes on. */
+	return (atomic_load_explicit(&pulse->turns, memory_order_relaxed) + 1) / 2;
+}
+
 void
 fiber_wake(struct fiber *fiber)
 {

@@ -45,6 +45,9 @@ int fiber_sleep(uint64_t ms);
 /* Lets others run. Returns 0, -1 when cancelled. */
 int fiber_yield(void);
 
+/* The number of the loop's turn in which the running fiber runs; 0 on the loop's own stack. */
+uint64_t fiber_turn(void);
+
 /* Asks fiber to end: its present and all further waits return -1. */
 void fiber_cancel(struct fiber *fiber);
 /* Of the running one: true when its waits fail. False in a shield and on the loop's
