@@ -1,9 +1,8 @@
 /* What a worker says to which of several brokers, one test a rule. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "outbox.h"
+#include "outbox_bench.h"
 
 TCase *tcase_outbox_links(void);
 
@@ -12,66 +11,23 @@ TCase *tcase_outbox_links(void);
 #define B 1u
 #define D 2u
 
-struct parcel {
-	char mark;
-};
-
-static struct outbox *outbox;
-static struct outbox_actions actions;
-static uint64_t now_ms;
-static long parcels; /* given and not freed */
-
-static void
-drop(struct parcel *parcel)
-{
-	parcels--;
-	free(parcel);
-}
-
-static void
-step(struct outbox_event event)
-{
-	size_t i;
-
-	actions = outbox_step(outbox, &event, now_ms);
-	for (i = 0; i < actions.count; i++)
-		if (actions.items[i].type == OUTBOX_FREE)
-			drop(actions.items[i].parcel);
-}
-
-static void
-up(uint32_t link)
-{
-	step((struct outbox_event){ .type = OUTBOX_UP, .link = link });
-}
-
 static void
 down(uint32_t link)
 {
-	step((struct outbox_event){ .type = OUTBOX_DOWN, .link = link });
+	ob_step((struct outbox_event){ .type = OUTBOX_DOWN, .link = link });
 }
 
 static void
 setup(void)
 {
-	now_ms = 5000;
-	parcels = 0;
-	outbox = outbox_new(CAPACITY, 0);
-	up(A);
-	up(B);
-}
-
-static void
-teardown(void)
-{
-	outbox_destroy(&outbox, drop);
-	ck_assert_int_eq(parcels, 0);
+	ob_open(CAPACITY);
+	ob_up(B);
 }
 
 static void
 message(uint32_t link, struct header header)
 {
-	step((struct outbox_event){
+	ob_step((struct outbox_event){
 	    .type = OUTBOX_MESSAGE, .link = link, .header = &header });
 }
 
@@ -108,26 +64,6 @@ seek(uint32_t link, const char *id)
 	    link, (struct header){ .type = MSG_SEEK, .calls = calls, .call_count = 2 });
 }
 
-static void
-end(const char *id, bool interrupted)
-{
-	struct parcel *parcel = malloc(sizeof *parcel);
-
-	parcel->mark = 'p';
-	parcels++;
-	step((struct outbox_event){ .type = OUTBOX_ENDED,
-	    .call_id = id,
-	    .interrupted = interrupted,
-	    .parcel = parcel });
-}
-
-static void
-tick(uint64_t ms)
-{
-	now_ms += ms;
-	step((struct outbox_event){ .type = OUTBOX_TICK });
-}
-
 /* The links that got a message of type (about id) in the last step, once each. */
 static link_set
 told(enum message_type type, const char *id)
@@ -136,8 +72,8 @@ told(enum message_type type, const char *id)
 	link_set links = 0;
 	size_t i;
 
-	for (i = 0; i < actions.count; i++) {
-		action = &actions.items[i];
+	for (i = 0; i < ob.actions.count; i++) {
+		action = &ob.actions.items[i];
 		if (action->type == OUTBOX_SEND && action->header.type == type &&
 		    (id == NULL || strcmp(action->header.call_id, id) == 0)) {
 			ck_assert_uint_eq(links & LINK_BIT(action->link), 0);
@@ -155,8 +91,8 @@ announced(const char *id, enum wire_call_state state)
 	link_set links = 0;
 	size_t i, j;
 
-	for (i = 0; i < actions.count; i++) {
-		action = &actions.items[i];
+	for (i = 0; i < ob.actions.count; i++) {
+		action = &ob.actions.items[i];
 		if (action->type != OUTBOX_SEND || action->header.type != MSG_ANNOUNCE)
 			continue;
 		for (j = 0; j < action->header.call_count; j++)
@@ -173,8 +109,8 @@ did(enum outbox_action_type type)
 {
 	size_t i;
 
-	for (i = 0; i < actions.count; i++)
-		if (actions.items[i].type == type)
+	for (i = 0; i < ob.actions.count; i++)
+		if (ob.actions.items[i].type == type)
 			return true;
 	return false;
 }
@@ -185,11 +121,11 @@ START_TEST(a_result_goes_to_the_broker_that_gave_the_call)
 {
 	call(B, "c1");
 	ck_assert_uint_eq(told(MSG_CALL_ACK, "c1"), LINK_BIT(B));
-	end("c1", false);
+	ob_end("c1", false);
 	ck_assert_uint_eq(told(MSG_RESULT, "c1"), LINK_BIT(B));
 	about(B, MSG_RESULT_ACK, "c1");
 	ck_assert_uint_eq(told(MSG_RESULT_ACK, "c1"), 0);
-	ck_assert_uint_eq(outbox_finished(outbox), 0);
+	ck_assert_uint_eq(outbox_finished(ob.outbox), 0);
 }
 END_TEST
 
@@ -199,7 +135,7 @@ START_TEST(a_call_that_comes_by_two_brokers_runs_once_and_is_answered_to_both)
 	call(B, "c1");
 	ck_assert(!did(OUTBOX_START));
 	ck_assert_uint_eq(told(MSG_CALL_ACK, "c1"), LINK_BIT(B));
-	end("c1", false);
+	ob_end("c1", false);
 	ck_assert_uint_eq(told(MSG_RESULT, "c1"), LINK_BIT(A) | LINK_BIT(B));
 }
 END_TEST
@@ -208,11 +144,11 @@ START_TEST(the_first_acknowledgement_settles_and_the_others_are_told)
 {
 	call(A, "c1");
 	call(B, "c1");
-	end("c1", false);
+	ob_end("c1", false);
 	about(A, MSG_RESULT_ACK, "c1");
 	ck_assert_uint_eq(told(MSG_RESULT_ACK, "c1"), LINK_BIT(B));
-	ck_assert_uint_eq(outbox_finished(outbox), 0);
-	tick(60000);
+	ck_assert_uint_eq(outbox_finished(ob.outbox), 0);
+	ob_tick(60000);
 	ck_assert_uint_eq(told(MSG_RESULT, "c1"), 0);
 }
 END_TEST
@@ -222,12 +158,12 @@ START_TEST(a_result_goes_by_another_broker_when_its_own_is_down)
 	call(A, "c1");
 	down(A);
 	ck_assert_uint_eq(announced("c1", CALL_RUNNING), LINK_BIT(B));
-	end("c1", false);
+	ob_end("c1", false);
 	ck_assert_uint_eq(told(MSG_RESULT, "c1"), LINK_BIT(B));
-	up(A);
+	ob_up(A);
 	ck_assert_uint_eq(announced("c1", CALL_FINISHED), LINK_BIT(A));
 	ck_assert_uint_eq(told(MSG_RESULT, "c1"), LINK_BIT(A));
-	tick(RESEND_MS);
+	ob_tick(RESEND_MS);
 	ck_assert_uint_eq(told(MSG_RESULT, "c1"), LINK_BIT(A) | LINK_BIT(B));
 }
 END_TEST
@@ -237,9 +173,9 @@ START_TEST(with_all_brokers_down_a_result_waits_for_the_first_that_is_up)
 	call(A, "c1");
 	down(A);
 	down(B);
-	end("c1", false);
+	ob_end("c1", false);
 	ck_assert_uint_eq(told(MSG_RESULT, "c1"), 0);
-	up(D);
+	ob_up(D);
 	ck_assert_uint_eq(announced("c1", CALL_FINISHED), LINK_BIT(D));
 	ck_assert_uint_eq(told(MSG_RESULT, "c1"), LINK_BIT(D));
 }
@@ -251,9 +187,9 @@ START_TEST(a_lost_broker_s_calls_are_announced_to_all_others)
 {
 	call(A, "c1");
 	call(B, "c2");
-	up(D);
+	ob_up(D);
 	call(A, "c3");
-	end("c3", false);
+	ob_end("c3", false);
 	down(A);
 	ck_assert_uint_eq(announced("c1", CALL_RUNNING), LINK_BIT(B) | LINK_BIT(D));
 	ck_assert_uint_eq(announced("c3", CALL_FINISHED), LINK_BIT(B) | LINK_BIT(D));
@@ -265,10 +201,10 @@ END_TEST
 START_TEST(a_broker_that_comes_is_told_of_what_concerns_it)
 {
 	call(A, "c1");
-	up(D);
+	ob_up(D);
 	ck_assert_uint_eq(announced("c1", CALL_RUNNING), 0); /* A knows it */
 	down(A);
-	up(A);
+	ob_up(A);
 	ck_assert_uint_eq(announced("c1", CALL_RUNNING), LINK_BIT(A));
 }
 END_TEST
@@ -279,7 +215,7 @@ START_TEST(a_call_that_is_sought_is_announced_to_who_seeks_it)
 	seek(B, "c1");
 	ck_assert_uint_eq(announced("c1", CALL_RUNNING), LINK_BIT(B));
 	ck_assert_uint_eq(announced("unheard-of", CALL_RUNNING), 0);
-	end("c1", false);
+	ob_end("c1", false);
 	ck_assert_uint_eq(told(MSG_RESULT, "c1"), LINK_BIT(A) | LINK_BIT(B));
 	seek(B, "c1");
 	ck_assert_uint_eq(announced("c1", CALL_FINISHED), LINK_BIT(B));
@@ -290,7 +226,7 @@ END_TEST
 START_TEST(who_has_nothing_of_what_is_sought_is_silent)
 {
 	seek(B, "c1");
-	ck_assert_uint_eq(actions.count, 0);
+	ck_assert_uint_eq(ob.actions.count, 0);
 }
 END_TEST
 
@@ -315,7 +251,7 @@ START_TEST(a_call_that_one_broker_has_elsewhere_goes_on_for_the_other)
 	ck_assert(!did(OUTBOX_STOP));
 	unwanted(B, "c1");
 	ck_assert(did(OUTBOX_STOP));
-	end("c1", true);
+	ob_end("c1", true);
 	ck_assert_uint_eq(told(MSG_RELEASE, "c1"), LINK_BIT(A) | LINK_BIT(B));
 }
 END_TEST
@@ -346,7 +282,7 @@ START_TEST(a_cancel_of_any_broker_stops_the_call)
 	call(A, "c1");
 	about(B, MSG_CANCEL, "c1");
 	ck_assert(did(OUTBOX_STOP));
-	end("c1", true);
+	ob_end("c1", true);
 	ck_assert_uint_eq(told(MSG_RESULT, "c1"), LINK_BIT(A) | LINK_BIT(B));
 }
 END_TEST
@@ -369,14 +305,15 @@ START_TEST(slots_that_become_free_are_told_but_not_too_often)
 {
 	call(A, "c1");
 	call(A, "c2");
-	end("c1", false);
+	ob_end("c1", false);
 	ck_assert_uint_eq(told(MSG_CREDIT, NULL), LINK_BIT(A) | LINK_BIT(B));
-	ck_assert_uint_eq(actions.items[actions.count - 1].header.credit, CAPACITY - 1);
-	end("c2", false);
+	ck_assert_uint_eq(
+	    ob.actions.items[ob.actions.count - 1].header.credit, CAPACITY - 1);
+	ob_end("c2", false);
 	ck_assert_uint_eq(told(MSG_CREDIT, NULL), 0);
-	tick(CREDIT_PAUSE_MS);
+	ob_tick(CREDIT_PAUSE_MS);
 	ck_assert_uint_eq(told(MSG_CREDIT, NULL), LINK_BIT(A) | LINK_BIT(B));
-	tick(CREDIT_PAUSE_MS);
+	ob_tick(CREDIT_PAUSE_MS);
 	ck_assert_uint_eq(told(MSG_CREDIT, NULL), 0);
 }
 END_TEST
@@ -385,7 +322,7 @@ START_TEST(an_only_broker_sees_its_slots_by_itself)
 {
 	down(B);
 	call(A, "c1");
-	end("c1", false);
+	ob_end("c1", false);
 	ck_assert_uint_eq(told(MSG_CREDIT, NULL), 0);
 }
 END_TEST
@@ -393,11 +330,11 @@ END_TEST
 START_TEST(a_drain_is_said_to_all_and_to_who_comes_later)
 {
 	call(A, "c1");
-	step((struct outbox_event){ .type = OUTBOX_DRAIN, .drain_ms = 60000 });
+	ob_step((struct outbox_event){ .type = OUTBOX_DRAIN, .drain_ms = 60000 });
 	ck_assert_uint_eq(told(MSG_DRAIN, NULL), LINK_BIT(A) | LINK_BIT(B));
-	up(D);
+	ob_up(D);
 	ck_assert_uint_eq(told(MSG_DRAIN, NULL), LINK_BIT(D));
-	end("c1", false);
+	ob_end("c1", false);
 	ck_assert(!did(OUTBOX_DRAINED));
 	about(A, MSG_RESULT_ACK, "c1");
 	ck_assert(did(OUTBOX_DRAINED));
@@ -408,7 +345,8 @@ START_TEST(a_probe_is_answered_to_who_asked)
 {
 	about(B, MSG_PROBE, "p1");
 	ck_assert(did(OUTBOX_START_PROBE));
-	step((struct outbox_event){ .type = OUTBOX_PROBED, .link = B, .call_id = "p1" });
+	ob_step(
+	    (struct outbox_event){ .type = OUTBOX_PROBED, .link = B, .call_id = "p1" });
 	ck_assert_uint_eq(told(MSG_PROBE, "p1"), LINK_BIT(B));
 }
 END_TEST
@@ -418,7 +356,7 @@ tcase_outbox_links(void)
 {
 	TCase *tcase = tcase_create("outbox_links");
 
-	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_checked_fixture(tcase, setup, ob_close);
 	tcase_add_test(tcase, a_result_goes_to_the_broker_that_gave_the_call);
 	tcase_add_test(
 	    tcase, a_call_that_comes_by_two_brokers_runs_once_and_is_answered_to_both);
