@@ -338,7 +338,8 @@ check_thread_flags(
 	else if (settings->ttl == NULL)
 		return true;
 	else
-		*ttl_r = submit_duration(arena, "--ttl", settings->ttl);
+		*ttl_r = submit_duration(
+		    arena, "--ttl", settings->ttl, 0, (int64_t)TTL_MS_MAX);
 	return *ttl_r != NULL;
 }
 

@@ -17,8 +17,20 @@ static const struct unit {
 	{ "d", 86400000 } };
 #define UNIT_COUNT (sizeof units / sizeof *units)
 
+/* In the largest unit that has it as a whole number. */
+static const char *
+duration_text(struct arena *arena, int64_t ms)
+{
+	size_t i = UNIT_COUNT - 1;
+
+	while (i > 0 && ms % units[i].ms != 0)
+		i--;
+	return arena_printf(arena, "%" PRId64 "%s", ms / units[i].ms, units[i].name);
+}
+
 const char *
-submit_duration(struct arena *arena, const char *flag, const char *text)
+submit_duration(struct arena *arena, const char *flag, const char *text, int64_t min_ms,
+    int64_t max_ms)
 {
 	char *end = NULL;
 	int64_t number;
@@ -26,9 +38,19 @@ submit_duration(struct arena *arena, const char *flag, const char *text)
 
 	errno = 0;
 	number = isdigit((unsigned char)*text) ? strtoll(text, &end, 10) : -1;
-	for (i = 0; i < UNIT_COUNT && end != NULL && errno == 0; i++)
-		if (strcmp(end, units[i].name) == 0 && number <= INT64_MAX / units[i].ms)
+	for (i = 0; i < UNIT_COUNT && end != NULL; i++) {
+		if (strcmp(end, units[i].name) != 0)
+			continue;
+		if (errno != 0 || number > max_ms / units[i].ms)
+			complain("%s '%s': must be at most %s", flag, text,
+			    duration_text(arena, max_ms));
+		else if (number * units[i].ms < min_ms)
+			complain("%s '%s': must be at least %s", flag, text,
+			    duration_text(arena, min_ms));
+		else
 			return arena_printf(arena, "%" PRId64, number * units[i].ms);
+		return NULL;
+	}
 	complain("%s '%s': must be a number with its unit: 500ms, 90s, 10m, 8h or 7d",
 	    flag, text);
 	return NULL;
@@ -77,13 +99,18 @@ make_fields(struct arena *arena, const struct submit_options *options)
 	const char *after = options->after, *deadline = options->deadline;
 	const struct value *metadata;
 
+	if (after != NULL && options->at != NULL) {
+		complain("--after and --at exclude each other");
+		return NULL;
+	}
 	if (after != NULL) {
-		after = submit_duration(arena, "--after", after);
+		after = submit_duration(arena, "--after", after, 0, AFTER_MS_MAX);
 		if (after == NULL)
 			return NULL;
 	}
 	if (deadline != NULL) {
-		deadline = submit_duration(arena, "--deadline", deadline);
+		deadline = submit_duration(
+		    arena, "--deadline", deadline, 1, RUN_DEADLINE_MS_MAX);
 		if (deadline == NULL)
 			return NULL;
 	}

@@ -11,8 +11,10 @@ struct submit_options {
 	const char **metadata; /* "name=text" */
 };
 
-/* "90s", given as flag, as milliseconds in text, or NULL after saying why not. */
-const char *submit_duration(struct arena *arena, const char *flag, const char *text);
+/* "90s", given as flag, as milliseconds in text, or NULL after saying why not: it may be min_ms to
+ * max_ms. */
+const char *submit_duration(struct arena *arena, const char *flag, const char *text,
+    int64_t min_ms, int64_t max_ms);
 
 /* {name: text} of pairs "name=text" (NULL-ended); NULL after saying which is none. */
 const struct value *submit_metadata(struct arena *arena, const char *const *pairs);

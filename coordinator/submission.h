@@ -22,9 +22,6 @@ struct submission {
 	const char *error; /* set when it is refused: the reason, with its place */
 };
 
-/* Ten years: what a thread may be kept for, at most. */
-#define TTL_MS_MAX ((uint64_t)10 * 366 * 86400 * 1000)
-
 /* "delete" or "keep_latest". */
 bool submission_is_ttl_action(const char *text);
 

@@ -123,6 +123,7 @@
 #define AT_MS_MAX INT64_C(9999999999999) /* the year 2286 */
 #define RUN_DEADLINE_MS_MAX INT64_C(31536000000)
 #define WEBHOOK_URL_BYTES_MAX 2048u
+#define TTL_MS_MAX UINT64_C(316224000000) /* of a thread; ten years */
 
 /* Webhooks. */
 #define WEBHOOK_BYTES_MAX (8u << 20) /* told of a run; its output is left out first */

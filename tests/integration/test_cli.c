@@ -382,6 +382,8 @@ static const struct {
 	{ STATUS_USAGE, "names one run", { "retry", "--run-id", "a", "b", "c" } },
 	{ STATUS_NOT_FOUND, "'nobody'", { "retry", "nobody" } },
 	{ STATUS_NOT_FOUND, "'nobody'", { "discard", "nobody" } },
+	{ STATUS_USAGE, "--after and --at exclude each other",
+	    { "submit", "quick", "Hi", "--after", "1s", "--at", "1" } },
 	{ STATUS_UNREACHABLE, "no Redis at unix:///nowhere",
 	    { "runs", "--redis", "unix:///nowhere" } },
 	{ STATUS_UNREACHABLE, "at ipc:///nowhere",

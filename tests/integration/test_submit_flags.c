@@ -78,9 +78,11 @@ static const struct {
 } wrong[] = {
 	{ "--after", "soon", "--after 'soon': must be a number with its unit" },
 	{ "--after", "90", "with its unit" },
-	{ "--after", "9000d", "after_ms" },
+	{ "--after", "9000d", "--after '9000d': must be at most 365d" },
+	{ "--after", "99999999999999999999d", "must be at most 365d" },
+	{ "--ttl", "3661d", "--ttl '3661d': must be at most 3660d" },
 	{ "--at", "tomorrow", "at 'tomorrow': must be a time such as" },
-	{ "--deadline", "0s", "deadline_ms '0'" },
+	{ "--deadline", "0s", "--deadline '0s': must be at least 1ms" },
 	{ "--priority", "9", "0 to 4" },
 	{ "--tenant", "a b", "tenant: must be" },
 	{ "--webhook", "example.com", "webhook: must be a URL" },
