@@ -49,8 +49,8 @@ print_checkpoint(struct arena *arena, const struct value *checkpoint)
 	int64_t count = value_get_int(checkpoint, "count", 0);
 	const char *messages = count == 0
 				   ? ""
-				   : arena_printf(arena, "  +%" PRId64 " message%s",
-					 count, count == 1 ? "" : "s");
+				   : arena_printf(arena, "  +%s",
+					 show_count(arena, (uint64_t)count, "message"));
 	const char *line;
 
 	if (strcmp(next, "__end__") == 0)

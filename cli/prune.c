@@ -5,6 +5,7 @@
 #include "command.h"
 #include "find.h"
 #include "json.h"
+#include "show.h"
 
 #define TRIES_MAX 5 /* when the thread changes at the same time */
 
@@ -67,11 +68,13 @@ tell(struct session *session, const struct prune_settings *settings, const char 
 			    value_int(arena, (int64_t)pruned->messages), "runs",
 			    value_int(arena, (int64_t)pruned->runs), NULL)));
 	else if (settings->all)
-		printf("%s deleted, %" PRIu64 " runs\n", thread, pruned->runs);
+		printf(
+		    "%s deleted, %s\n", thread, show_count(arena, pruned->runs, "run"));
 	else
-		printf("%s: %" PRIu64 " checkpoints, %" PRIu64 " messages, %" PRIu64
-		       " runs pruned\n",
-		    thread, pruned->checkpoints, pruned->messages, pruned->runs);
+		printf("%s: %s, %s, %s pruned\n", thread,
+		    show_count(arena, pruned->checkpoints, "checkpoint"),
+		    show_count(arena, pruned->messages, "message"),
+		    show_count(arena, pruned->runs, "run"));
 }
 
 static enum status

@@ -76,9 +76,8 @@ is_control(const unsigned char *at)
 	       (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0);
 }
 
-/* The bytes of the character at at, which is valid UTF-8 or at least ends with a NUL. */
-static size_t
-character_size(const char *at)
+size_t
+show_character(const char *at)
 {
 	size_t size = 1;
 
@@ -95,7 +94,7 @@ show_line(struct arena *arena, const char *text, size_t width)
 	const char *copy;
 
 	for (; *text != '\0' && column < width; column++) {
-		size_t size = character_size(text);
+		size_t size = show_character(text);
 
 		/* The last column is for the mark that something is missing. */
 		if (column + 1 == width && text[size] != '\0')
@@ -156,7 +155,7 @@ show_flow(struct show_flow *flow, const char *text)
 	size_t width = isatty(STDOUT_FILENO) ? show_width() : SIZE_MAX, size;
 
 	for (; *text != '\0'; text += size) {
-		size = character_size(text);
+		size = show_character(text);
 		if (*text == '\n' || (*text == ' ' && flow->column + WORD_ROOM > width)) {
 			break_line(flow);
 			continue;
@@ -208,6 +207,13 @@ show_date(struct arena *arena, int64_t ms)
 								       : "%Y-%m-%d",
 	    &tm);
 	return arena_copy(arena, text, strlen(text));
+}
+
+const char *
+show_count(struct arena *arena, uint64_t count, const char *what)
+{
+	return arena_printf(
+	    arena, "%" PRIu64 " %s%s", count, what, count == 1 ? "" : "s");
 }
 
 const char *
@@ -360,6 +366,24 @@ show_fields(struct arena *arena, const struct value *fields)
 	}
 }
 
+/* Of an agent that says `debug`: all that a step wrote, by whom. */
+static void
+show_writes(struct arena *arena, const struct value *writes)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(writes); i++) {
+		const char *writer = word(arena, value_at(writes, i), "writer");
+		const char *update =
+		    json_text(arena, value_get(value_at(writes, i), "update"));
+
+		printf(INDENT "%s %s\n",
+		    paint(arena, BLUE, arena_printf(arena, "%s:", writer)),
+		    show_line(arena, update,
+			show_rest(strlen(INDENT) + strlen(writer) + strlen(": "))));
+	}
+}
+
 static const char *
 started_headline(struct arena *arena, const struct value *event)
 {
@@ -404,6 +428,9 @@ show_headline(struct arena *arena, const struct value *event)
 		return finished_headline(arena, event);
 	if (strcmp(kind, "started") == 0)
 		return started_headline(arena, event);
+	if (strcmp(kind, "debug") == 0)
+		return arena_printf(arena, "debug    %s -> %s",
+		    word(arena, event, "node"), word(arena, event, "next"));
 	if (strcmp(kind, "delayed") == 0)
 		return arena_printf(arena, "delayed  until %s",
 		    show_date(arena, value_get_int(event, "start", 0)));
@@ -457,6 +484,7 @@ show_event(struct arena *arena, const struct value *event, const struct value *m
 			show_message(arena, message, INDENT);
 	}
 	show_fields(arena, value_get(event, "fields"));
+	show_writes(arena, value_get(event, "writes"));
 	show_asks(arena, value_get(event, "interrupts"), INDENT);
 	fflush(stdout);
 }

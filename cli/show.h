@@ -16,6 +16,9 @@ size_t show_height(void);
 /* Columns that are left in a line behind used ones; some are, always. */
 size_t show_rest(size_t used);
 
+/* The bytes of the character at at, which is valid UTF-8 or at least ends with a NUL. */
+size_t show_character(const char *at);
+
 /* One line of at most width characters, with line breaks and all that could drive a terminal
  * shown as spaces; a text that is cut ends with "…". */
 const char *show_line(struct arena *arena, const char *text, size_t width);
@@ -62,6 +65,8 @@ const char *show_time(struct arena *arena, int64_t ms);
 const char *show_now(struct arena *arena);
 /* "14:03:07" of today, else "Nov  3 14:03" or "2024-11-03". */
 const char *show_date(struct arena *arena, int64_t ms);
+/* "1 message", "2 messages" */
+const char *show_count(struct arena *arena, uint64_t count, const char *what);
 /* "1.2 s", "3 m 20 s", "2 h 5 m" */
 const char *show_duration(struct arena *arena, int64_t ms);
 

@@ -31,13 +31,13 @@ print_thread(struct arena *arena, const struct value *thread)
 	const char *status = value_get_text(head, "status");
 	size_t i;
 
-	printf("thread %s: %s, %zu message%s, version %" PRId64 "\n",
+	printf("thread %s: %s, %s, version %" PRId64 "\n",
 	    value_get_text(thread, "thread"),
 	    value_has(thread, "checkpoint")     ? "as it was"
 	    : active != NULL && *active != '\0' ? "running"
 	    : status != NULL                    ? status
 						: "new",
-	    value_size(messages), value_size(messages) == 1 ? "" : "s",
+	    show_count(arena, value_size(messages), "message"),
 	    value_get_int(thread, "version", 0));
 	if (value_get_text(head, "paused") != NULL && !value_has(thread, "checkpoint"))
 		printf("paused: %s %s; `flotilla resume %s` goes on\n",

@@ -10,6 +10,9 @@
 #include "listeners.h"
 #include "show.h"
 
+#define TIME_WIDTH 14u /* "14:03:07.120" and what parts it from the rest */
+#define ID_WIDTH 20u   /* of an id; long ones have a third of the line */
+#define ID_SHARE 3u
 #define QUIET_MS 3000u /* without a word: say so */
 
 struct watch {
@@ -31,29 +34,52 @@ details(struct arena *arena, const struct value *body, bool token)
 	return token ? value_get(body, "content") : body;
 }
 
-/* "run.<id>.step": a time, the id, what happened, and the rest of the body as JSON. */
-static void
-print_line(struct arena *arena, const char *topic, const struct value *body)
+/* text cut to width columns, with the colours in it, which take none. There is nothing else in it
+ * that drives a terminal. */
+static const char *
+fit(struct arena *arena, const char *text, size_t width)
+{
+	size_t columns = 0, size;
+	const char *at, *cut = NULL;
+
+	for (at = text; *at != '\0'; at += size) {
+		size = *at == '\033' ? strcspn(at, "m") + 1 : show_character(at);
+		if (*at == '\033')
+			continue;
+		/* The last column is for the mark that something is missing. */
+		if (++columns == width)
+			cut = at;
+		if (columns > width)
+			return arena_printf(arena, "%.*s…%s", (int)(cut - text), text,
+			    show_colour() ? "\033[0m" : "");
+	}
+	return text;
+}
+
+const char *
+watch_line(struct arena *arena, const char *topic, const struct value *body)
 {
 	const char *first = strchr(topic, '.'), *last = strrchr(topic, '.');
 	const char *kind = last != NULL ? last + 1 : topic, *id = topic, *headline = kind;
 	bool token = strcmp(kind, "token") == 0;
 	int64_t at = value_get_int(body, "at", 0);
 	const struct value *more = details(arena, body, token);
-	int used;
+	size_t id_width = show_width() / ID_SHARE;
+	int padding;
 
 	if (first != NULL && last > first)
 		id = arena_copy(arena, first + 1, (size_t)(last - first - 1));
 	if (strncmp(topic, "run.", 4) == 0 && !token)
 		headline = show_headline(
 		    arena, value_map_with(arena, body, "kind", value_str(arena, kind)));
-	printf("%s  ", at > 0 ? show_time(arena, at) : show_now(arena));
-	used = printf("%-20s  ", show_line(arena, id, 40));
-	used += printf("%s", headline);
+	id = show_line(arena, id, id_width > ID_WIDTH ? id_width : ID_WIDTH);
+	padding = strlen(id) < ID_WIDTH ? (int)(ID_WIDTH - strlen(id)) : 0;
 	if (value_size(more) > 0)
-		printf(" %s", show_line(arena, json_text(arena, more),
-				  show_rest((size_t)used + 16)));
-	putchar('\n');
+		headline = arena_printf(arena, "%s %s", headline, json_text(arena, more));
+	return arena_printf(arena, "%s  %s",
+	    at > 0 ? show_time(arena, at) : show_now(arena),
+	    fit(arena, arena_printf(arena, "%s%*s  %s", id, padding, "", headline),
+		show_rest(TIME_WIDTH)));
 }
 
 static void
@@ -65,7 +91,7 @@ print_topic(
 		    json_text(arena, value_map(arena, "topic", value_str(arena, topic),
 					 "body", body, NULL)));
 	else
-		print_line(arena, show_line(arena, topic, 200), body);
+		printf("%s\n", watch_line(arena, show_line(arena, topic, 200), body));
 	fflush(stdout);
 }
 
@@ -99,7 +125,9 @@ watch_all(struct session *session)
 	listeners_subscribe(listeners, "");
 	if (!session_json(session))
 		printf("watching %s; Ctrl-C ends\n",
-		    session_join(session, session_statuses(session)));
+		    show_line(session_arena(session),
+			session_join(session, session_statuses(session)),
+			show_rest(strlen("watching ; Ctrl-C ends"))));
 	fflush(stdout);
 	if (fiber_sleep(QUIET_MS) == 0 && watch.count == 0)
 		complain("nothing was heard in %u s: the fleet is idle, or not there",

@@ -2,7 +2,9 @@
 #include <check.h>
 #include <pty.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +12,7 @@
 
 /* Interface under test */
 #include "../../cli/show.h"
+#include "../../cli/watch_all.h"
 
 TCase *tcase_show(void);
 
@@ -70,28 +73,143 @@ START_TEST(a_headline_has_no_text_that_drives_a_terminal)
 }
 END_TEST
 
-#define ANSWER "one\n\ttwo \x1b]52;c;aGk=\x07 \xc2\x9b[2J\x7f \xc3\xa9"
-
-START_TEST(an_answer_is_tame_on_a_terminal)
+START_TEST(one_of_them_is_not_many)
 {
-	char said[256] = "";
+	ck_assert_str_eq(show_count(arena, 0, "message"), "0 messages");
+	ck_assert_str_eq(show_count(arena, 1, "message"), "1 message");
+	ck_assert_str_eq(show_count(arena, 2, "message"), "2 messages");
+}
+END_TEST
+
+/* --- on a terminal of 80 columns ------------------------------------------------------- */
+
+#define COLUMNS 80
+#define SAID_BYTES_MAX 8192u
+
+static const char *
+on_terminal(void (*say)(void))
+{
+	const struct winsize size = { .ws_row = 24, .ws_col = COLUMNS };
+	char *said = arena_alloc(arena, SAID_BYTES_MAX);
+	size_t used = 0;
+	ssize_t more;
 	int terminal;
-	pid_t child = forkpty(&terminal, NULL, NULL, NULL);
-	FILE *in;
+	pid_t child = forkpty(&terminal, NULL, NULL, &size);
 
 	ck_assert_int_ne(child, -1);
 	if (child == 0) {
-		printf("%s\n", show_text(arena, ANSWER));
+		say();
 		fflush(stdout);
 		_exit(0);
 	}
-	in = fdopen(terminal, "r");
-	ck_assert_ptr_nonnull(fgets(said, sizeof said, in));
-	ck_assert_ptr_nonnull(
-	    fgets(said + strlen(said), (int)(sizeof said - strlen(said)), in));
-	fclose(in);
+	/* A terminal that nobody has any more is an error to read from. */
+	while ((more = read(terminal, said + used, SAID_BYTES_MAX - 1 - used)) > 0)
+		used += (size_t)more;
+	said[used] = '\0';
+	close(terminal);
 	ck_assert_int_eq(waitpid(child, NULL, 0), child);
-	ck_assert_str_eq(said, "one\r\n\ttwo  ]52;c;aGk=    [2J  \xc3\xa9\r\n");
+	return said;
+}
+
+#define ANSWER "one\n\ttwo \x1b]52;c;aGk=\x07 \xc2\x9b[2J\x7f \xc3\xa9"
+
+static void
+say_answer(void)
+{
+	printf("%s\n", show_text(arena, ANSWER));
+}
+
+START_TEST(an_answer_is_tame_on_a_terminal)
+{
+	ck_assert_str_eq(
+	    on_terminal(say_answer), "one\r\n\ttwo  ]52;c;aGk=    [2J  \xc3\xa9\r\n");
+}
+END_TEST
+
+static const struct value *
+parsed(const char *text)
+{
+	const char *error;
+
+	return json_parse(arena, text, strlen(text), &error);
+}
+
+static void
+say_debug(void)
+{
+	setenv("NO_COLOR", "1", 1);
+	show_event(arena,
+	    parsed("{\"kind\":\"debug\",\"node\":\"model\",\"next\":\"tools\","
+		   "\"writes\":[{\"writer\":\"model\",\"update\":{\"messages\":[]}},"
+		   "{\"update\":{\"count\":1}}]}"),
+	    NULL, false);
+}
+
+START_TEST(a_debug_event_tells_what_was_written)
+{
+	const char *said = on_terminal(say_debug);
+
+	ck_assert_ptr_nonnull(strstr(said, "debug    model -> tools\r\n"));
+	ck_assert_ptr_nonnull(strstr(said, " model: {\"messages\":[]}\r\n"));
+	ck_assert_ptr_nonnull(strstr(said, " ?: {\"count\":1}\r\n"));
+}
+END_TEST
+
+/* Topics and bodies of what watch shows. */
+static const struct {
+	const char *topic, *body;
+} published[] = {
+	{ "run.run-0123456789abcdef.started",
+	    "{\"at\":1,\"agent\":\"an-agent-with-a-name-that-is-rather-long\","
+	    "\"thread\":\"a-thread-with-a-name-that-is-rather-long\","
+	    "\"more\":\"and yet more of what there is to be told\"}" },
+	{ "run.a-run-with-an-id-that-is-very-long-indeed-as-people-have-them.step",
+	    "{\"at\":1,\"step\":12,\"node\":\"a_node_with_a_name_of_some_length\","
+	    "\"fields\":{\"topic\":\"\u00e9\u00e9\u00e9\u00e9\u00e9 boats\"}}" },
+	{ "run.r.finished",
+	    "{\"status\":\"error\",\"error\":{\"type\":\"RuntimeError\",\"message\":"
+	    "\"something went wrong, and this text tells at some length what\"}}" },
+	{ "run.r.token",
+	    "{\"at\":1,\"content\":\"a piece of a text that is longer than any line "
+	    "that the terminal has room for\"}" },
+	{ "worker.worker-tools-1.up", "{\"services\":[\"tool:a\",\"tool:b\",\"tool:c\","
+				      "\"tool:d\",\"tool:e\",\"tool:f\",\"tool:g\"]}" },
+};
+
+static size_t at_published;
+
+static void
+say_line(void)
+{
+	setenv("TERM", "xterm", 1);
+	unsetenv("NO_COLOR");
+	printf("%s", watch_line(arena, published[at_published].topic,
+			 parsed(published[at_published].body)));
+}
+
+/* Characters; colours are none. */
+static size_t
+columns(const char *line)
+{
+	size_t count = 0;
+
+	for (; *line != '\0'; line++) {
+		if (*line == '\033')
+			line += strcspn(line, "m");
+		else
+			count += ((unsigned char)*line & 0xc0) != 0x80;
+	}
+	return count;
+}
+
+START_TEST(what_is_watched_fits_the_terminal)
+{
+	const char *line;
+
+	at_published = (size_t)_i;
+	line = on_terminal(say_line);
+	ck_assert_msg(columns(line) == COLUMNS, "%zu: %s", columns(line), line);
+	ck_assert_ptr_nonnull(strstr(line, "…"));
 }
 END_TEST
 
@@ -103,6 +221,10 @@ tcase_show(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, a_headline_has_no_text_that_drives_a_terminal, 0,
 	    sizeof headlines / sizeof *headlines);
+	tcase_add_test(tcase, one_of_them_is_not_many);
 	tcase_add_test(tcase, an_answer_is_tame_on_a_terminal);
+	tcase_add_test(tcase, a_debug_event_tells_what_was_written);
+	tcase_add_loop_test(tcase, what_is_watched_fits_the_terminal, 0,
+	    sizeof published / sizeof *published);
 	return tcase;
 }
