@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK_ITEMS 200u /* of a list, at a time */
+#define CHUNK_ITEMS 200u   /* of a list, at a time */
+#define MESSAGES_MAX 1000u /* dropped at a time: that of threads.lua */
 
 static enum store_status
 ask_range(struct store *store, struct arena *arena, const char *key, uint64_t first,
@@ -189,35 +190,73 @@ refused(struct store *store, const struct value *reply, struct store_pruned *pru
 
 struct cut {
 	const char *thread;
+	const char *stamp; /* "version created", as of before the rest was read */
 	const struct value *history, *messages;
 	uint64_t keep;
 	bool force;
 };
 
 static enum store_status
-prune(struct store *store, struct arena *arena, const struct cut *cut,
-    struct store_pruned *pruned)
+read_stamp(struct store *store, struct arena *arena, struct cut *cut)
 {
 	struct command command = { .arena = arena };
-	const struct value *reply, *gone, *history = cut->history;
-	size_t count = value_size(history), i;
-	size_t first = count > cut->keep ? count - (size_t)cut->keep : 0;
+	const struct value *reply;
 	enum store_status status;
 
-	gone = unnamed(arena, history, first, cut->messages);
-	command_function(&command, "fl_prune", store_thread_key(arena, cut->thread),
+	command_text(&command, "HMGET");
+	command_text(&command, store_thread_key(arena, cut->thread));
+	command_text(&command, "version");
+	command_text(&command, "created");
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	if (store_text_at(reply, 0) == NULL)
+		return STORE_NONE;
+	cut->stamp = arena_printf(arena, "%s %s", store_text_at(reply, 0),
+	    store_text_at(reply, 1) != NULL ? store_text_at(reply, 1) : "");
+	return STORE_OK;
+}
+
+static void
+begin_prune(struct command *command, const char *function, const struct cut *cut)
+{
+	command_function(command, function, store_thread_key(command->arena, cut->thread),
 	    store_shard(cut->thread));
-	command_text(&command, cut->thread);
-	command_uint(&command,
-	    (uint64_t)value_get_int(value_at(history, count - 1), "version", 0));
-	command_text(&command, cut->force ? "1" : "0");
+	command_text(command, cut->thread);
+	command_text(command, cut->stamp);
+	command_text(command, cut->force ? "1" : "0");
+}
+
+/* Adds the numbers of gone from index on, at most MESSAGES_MAX. Returns how many. */
+static size_t
+add_numbers(struct command *command, const struct value *gone, size_t index)
+{
+	size_t count = 0;
+
+	for (; index < value_size(gone) && count < MESSAGES_MAX; index++, count++)
+		command_uint(command, (uint64_t)value_at(gone, index)->integer);
+	return count;
+}
+
+/* Drops the checkpoints and the first of the messages that are gone. */
+static enum store_status
+prune_first(struct store *store, struct arena *arena, const struct cut *cut,
+    const struct value *gone, struct store_pruned *pruned)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply, *history = cut->history;
+	size_t count = value_size(history), i;
+	size_t first = count > cut->keep ? count - (size_t)cut->keep : 0;
+	size_t some = value_size(gone) < MESSAGES_MAX ? value_size(gone) : MESSAGES_MAX;
+	enum store_status status;
+
+	begin_prune(&command, "fl_prune", cut);
 	command_uint(&command, first);
 	command_value(&command, whole(arena, history, first));
 	command_uint(
 	    &command, (uint64_t)value_get_int(value_at(history, first), "at", 0));
-	command_uint(&command, value_size(gone));
-	for (i = 0; i < value_size(gone); i++)
-		command_uint(&command, (uint64_t)value_at(gone, i)->integer);
+	command_uint(&command, some);
+	add_numbers(&command, gone, 0);
 	for (i = first; i < count; i++)
 		command_text(&command, value_get_text(value_at(history, i), "run"));
 	status = store_read(store, &command, &reply);
@@ -225,9 +264,53 @@ prune(struct store *store, struct arena *arena, const struct cut *cut,
 		return status;
 	if (!store_answers(reply, "PRUNED"))
 		return refused(store, reply, pruned);
-	*pruned = (struct store_pruned){ first, value_size(gone),
-		(uint64_t)store_number_at(reply, 1), NULL };
+	*pruned = (struct store_pruned){ first, some, (uint64_t)store_number_at(reply, 1),
+		NULL };
 	return STORE_OK;
+}
+
+/* Drops the others, and tells by a chunk that is not full that there are no more. What is left when
+ * the thread is used again is dropped the next time. */
+static enum store_status
+prune_rest(struct store *store, const struct cut *cut, const struct value *gone,
+    struct store_pruned *pruned)
+{
+	enum store_status status = STORE_OK;
+	size_t some = MESSAGES_MAX;
+
+	while (status == STORE_OK && some == MESSAGES_MAX) {
+		struct arena *arena = arena_new();
+		struct command command = { .arena = arena };
+		const struct value *reply;
+
+		begin_prune(&command, "fl_prune_rest", cut);
+		some = add_numbers(&command, gone, (size_t)pruned->messages);
+		status = store_read(store, &command, &reply);
+		if (status == STORE_OK && store_answers(reply, "PRUNED"))
+			pruned->messages += some;
+		else
+			some = 0;
+		arena_destroy(&arena);
+	}
+	return status;
+}
+
+static enum store_status
+prune(struct store *store, struct arena *arena, const struct cut *cut,
+    struct store_pruned *pruned)
+{
+	size_t count = value_size(cut->history);
+	const struct value *gone;
+	enum store_status status;
+
+	if (count == 0)
+		return STORE_NONE;
+	gone = unnamed(arena, cut->history,
+	    count > cut->keep ? count - (size_t)cut->keep : 0, cut->messages);
+	status = prune_first(store, arena, cut, gone, pruned);
+	if (status == STORE_OK && pruned->messages == MESSAGES_MAX)
+		status = prune_rest(store, cut, gone, pruned);
+	return status;
 }
 
 enum store_status
@@ -237,9 +320,11 @@ store_prune(struct store *store, struct arena *arena, const char *thread, uint64
 	struct cut cut = {
 		.thread = thread, .keep = keep > 0 ? keep : 1, .force = force
 	};
-	enum store_status status = store_history(store, arena, thread, &cut.history);
+	enum store_status status = read_stamp(store, arena, &cut);
 
 	*pruned_r = (struct store_pruned){ 0 };
+	if (status == STORE_OK)
+		status = store_history(store, arena, thread, &cut.history);
 	if (status == STORE_OK)
 		status = ask_range(store, arena,
 		    arena_printf(arena, "%s:m", store_thread_key(arena, thread)), 0, 0,

@@ -2,6 +2,10 @@
 -- Threads as a whole: copied, pruned, deleted, expired (store/store_keep.c says how these steps
 -- follow each other).
 
+local MESSAGES_MAX = 1000 -- that are dropped in one call
+local FORGOTTEN_MAX = 1000 -- runs; behind so many no other thread is deleted in the call
+local LATER_MS = 60000
+
 -- fill(thread key; prefix, owner, epoch, run, list, at, version, item, ...)
 -- Fills the list ":m" or ":c" of a thread that nobody has used, from place at on; the same again
 -- is done once. version, when it is not "": the thread's, now that all is there.
@@ -31,24 +35,41 @@ local function fill(keys, args)
   return { 'OK' }
 end
 
--- The run that a thread is not free because of: that goes on, waits, is to start later, or whose
--- end is still to be told (webhooks.lua); or nil.
+-- The first of list that is a member of key; verb asks for many at once.
+local function first_in(verb, key, list)
+  for from = 1, #list, ARGUMENTS_MAX do
+    local last = math.min(from + ARGUMENTS_MAX - 1, #list)
+    for i, answer in ipairs(redis.call(verb, key, unpack(list, from, last))) do
+      if answer and answer ~= 0 then
+        return list[from + i - 1]
+      end
+    end
+  end
+end
+
+-- The run that a thread is not free because of: that goes on, waits, is to start later, whose end is
+-- still to be told (webhooks.lua), or whose children are still to be cancelled; or nil.
 local function claimed_by(thread_key, prefix)
   local run = busy_with(thread_key)
   if run then
     return run
   end
-  for _, one in ipairs(redis.call('LRANGE', thread_key .. ':r', 0, -1)) do
-    if redis.call('HGET', run_key(prefix, one), 'status') == 'delayed' or
-      redis.call('ZSCORE', prefix .. 'hooks', one) then
-      return one
-    end
+  local later, hooks, bereft = prefix .. 'later', prefix .. 'hooks', prefix .. 'bereft'
+  if redis.call('EXISTS', later, hooks, bereft) == 0 then
+    return nil
   end
+  local runs = redis.call('LRANGE', thread_key .. ':r', 0, -1)
+  return first_in('ZMSCORE', later, runs) or first_in('ZMSCORE', hooks, runs) or
+    first_in('SMISMEMBER', bereft, runs)
 end
 
--- Whether a thread with that head waits for an answer.
+-- Whether a thread with that head waits for an answer. What cannot be read might.
 local function waits(head)
-  return head and cmsgpack.unpack(head).status == 'interrupted'
+  if not head then
+    return false
+  end
+  local is_read, state = pcall(cmsgpack.unpack, head)
+  return not is_read or type(state) ~= 'table' or state.status == 'interrupted'
 end
 
 -- Why a thread may not be cut, as an answer; or nil.
@@ -111,27 +132,55 @@ local function forget_ended(thread_key, prefix, since, kept)
   return #runs - #left
 end
 
--- prune(thread key; prefix, thread, version, force, checkpoints to drop, the oldest that is left, its
---       time, count of messages, number..., run that is kept...)
--- Drops the oldest checkpoints, the messages that only they name, and runs that ended before the
--- oldest that is left, which from now on has all of the fields. version is the thread's, as the
--- caller knows it.
--- Returns {"PRUNED", runs}, {"STALE"}, {"BUSY", run}, {"WAITS"}, {"UNKNOWN"}.
-local function prune(keys, args)
-  local head = redis.call('HMGET', keys[1], 'version', 'head', 'rolled')
+-- Why a thread is not to be pruned, as an answer, or nil. stamp: the caller's, "version created";
+-- one of that version may be another of the same name by now.
+local function not_pruned(thread_key, prefix, stamp, force)
+  local head = redis.call('HMGET', thread_key, 'version', 'head', 'rolled', 'created')
   if not head[1] then
     return { 'UNKNOWN' }
   end
-  local refused = refusal(keys[1], args[1], head[2], args[4])
+  local refused = refusal(thread_key, prefix, head[2], force)
   if refused then
     return refused
   end
   if head[3] then
     return { 'BUSY', head[3] }
   end
-  local length = redis.call('LLEN', keys[1] .. ':c')
+  return stamp ~= head[1] .. ' ' .. (head[4] or '') and { 'STALE' } or nil
+end
+
+-- Whether args from first to last are numbers of messages that the thread has.
+local function has_messages(thread_key, args, first, last)
+  local count = redis.call('LLEN', thread_key .. ':m')
+  for i = first, last do
+    local number = tonumber(args[i])
+    if not number or number < 0 or number >= count then
+      return false
+    end
+  end
+  return true
+end
+
+local function drop_messages(thread_key, args, first, last)
+  for i = first, last do
+    redis.call('LSET', thread_key .. ':m', args[i], '')
+  end
+end
+
+-- prune(thread key; prefix, thread, stamp, force, checkpoints to drop, the oldest that is left, its
+--       time, count of messages, number..., run that is kept...)
+-- Drops the oldest checkpoints, the messages that only they name, and runs that ended before the
+-- oldest that is left, which from now on has all of the fields. With MESSAGES_MAX messages there are
+-- more: prune_rest follows, and until then the thread is found again when its time is over.
+-- Returns {"PRUNED", runs}, {"STALE"}, {"BUSY", run}, {"WAITS"}, {"UNKNOWN"}.
+local function prune(keys, args)
+  local refused = not_pruned(keys[1], args[1], args[3], args[4])
+  if refused then
+    return refused
+  end
   local last = 8 + tonumber(args[8])
-  if head[1] ~= args[3] or length <= tonumber(args[5]) then
+  if redis.call('LLEN', keys[1] .. ':c') <= tonumber(args[5]) or
+    not has_messages(keys[1], args, 9, last) then
     return { 'STALE' }
   end
   local kept = {}
@@ -140,31 +189,64 @@ local function prune(keys, args)
   end
   redis.call('LTRIM', keys[1] .. ':c', args[5], -1)
   redis.call('LSET', keys[1] .. ':c', 0, args[6])
-  for i = 9, last do
-    redis.call('LSET', keys[1] .. ':m', args[i], '')
+  drop_messages(keys[1], args, 9, last)
+  if last - 8 < MESSAGES_MAX then
+    redis.call('ZREM', args[1] .. 'ttl', args[2])
   end
-  redis.call('ZREM', args[1] .. 'ttl', args[2])
   return { 'PRUNED', forget_ended(keys[1], args[1], tonumber(args[7]), kept) }
+end
+
+-- prune_rest(thread key; prefix, thread, stamp, force, number...): the same for more messages; the
+-- last ones are less than MESSAGES_MAX. Answers as prune, 0 runs.
+local function prune_rest(keys, args)
+  local refused = not_pruned(keys[1], args[1], args[3], args[4])
+  if refused then
+    return refused
+  end
+  if not has_messages(keys[1], args, 5, #args) then
+    return { 'STALE' }
+  end
+  drop_messages(keys[1], args, 5, #args)
+  if #args - 4 < MESSAGES_MAX then
+    redis.call('ZREM', args[1] .. 'ttl', args[2])
+  end
+  return { 'PRUNED', 0 }
+end
+
+-- What becomes of a thread whose time is over: "prune", or nil, and how many runs were deleted.
+local function end_of_time(prefix, thread, now)
+  local thread_key = prefix .. 't:' .. thread
+  local head = redis.call('HMGET', thread_key, 'head', 'ttl', 'version')
+  local ms, action = string.match(head[2] or '', '^(%d+) ([%a_]+)$')
+  if not ms or ms == '0' then
+    redis.call('ZREM', prefix .. 'ttl', thread)
+  elseif refusal(thread_key, prefix, head[1], '0') then
+    redis.call('ZADD', prefix .. 'ttl', now + tonumber(ms), thread)
+  elseif action == 'delete' or not head[3] then -- nothing to keep: no run has ever begun there
+    return nil, forget_thread(thread_key, prefix, thread)
+  else
+    redis.call('ZADD', prefix .. 'ttl', now + LATER_MS, thread)
+    return 'prune', 0
+  end
+  return nil, 0
 end
 
 -- expire(due key; prefix, limit): threads whose time is over: those to be deleted are, those to be
 -- pruned are returned, and found again in a minute. One that is not free, or waits for an answer,
--- stays for its time once more.
+-- stays for its time once more; one that is damaged, for a minute, and the others go on.
 local function expire(_, args)
-  local prefix, key, now, found = args[1], args[1] .. 'ttl', now_ms(), {}
-  for _, thread in ipairs(redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, args[2])) do
-    local thread_key = prefix .. 't:' .. thread
-    local head = redis.call('HMGET', thread_key, 'head', 'ttl', 'version')
-    local ms, action = string.match(head[2] or '', '^(%d+) ([%a_]+)$')
-    if not ms or ms == '0' then
-      redis.call('ZREM', key, thread)
-    elseif refusal(thread_key, prefix, head[1], '0') then
-      redis.call('ZADD', key, now + tonumber(ms), thread)
-    elseif action == 'delete' or not head[3] then -- nothing to keep: no run has ever begun there
-      forget_thread(thread_key, prefix, thread)
+  local prefix, now, found, forgotten = args[1], now_ms(), {}, 0
+  local over = redis.call('ZRANGEBYSCORE', prefix .. 'ttl', '-inf', now, 'LIMIT', 0, args[2])
+  for _, thread in ipairs(over) do
+    local is_sound, action, runs = pcall(end_of_time, prefix, thread, now)
+    if not is_sound then
+      redis.call('ZADD', prefix .. 'ttl', now + LATER_MS, thread)
     else
-      redis.call('ZADD', key, now + 60000, thread)
-      found[#found + 1] = thread
+      found[#found + 1] = action == 'prune' and thread or nil
+      forgotten = forgotten + runs
+    end
+    if forgotten >= FORGOTTEN_MAX then
+      break
     end
   end
   return found
@@ -173,4 +255,5 @@ end
 register('fl_fill', fill)
 register('fl_erase', erase, true)
 register('fl_prune', prune, true)
+register('fl_prune_rest', prune_rest, true)
 register('fl_expire', expire, true)

@@ -220,8 +220,12 @@ do_del(struct redis_memory *memory, lua_State *lua)
 static int
 do_exists(struct redis_memory *memory, lua_State *lua)
 {
-	return memory_answer_integer(
-	    lua, memory_place_of(&memory->now, &memory->args[1])->kind != KIND_NONE);
+	size_t i, there = 0;
+
+	for (i = 1; i < memory->arg_count; i++)
+		there +=
+		    memory_place_of(&memory->now, &memory->args[i])->kind != KIND_NONE;
+	return memory_answer_integer(lua, there);
 }
 
 static int

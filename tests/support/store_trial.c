@@ -126,11 +126,11 @@ trial_results(struct store *store, const struct store_claim *claim)
 const struct value *
 trial_ask_words(const char *const *words, size_t count)
 {
-	struct redis_arg args[12];
+	struct redis_arg args[16];
 	const struct value *reply = NULL;
 	size_t i;
 
-	ck_assert_uint_le(count, 12);
+	ck_assert_uint_le(count, 16);
 	for (i = 0; i < count; i++)
 		args[i] = (struct redis_arg){ words[i], strlen(words[i]) };
 	ck_assert_msg(redis_call(trial.redis, trial.arena, REDIS_TRIAL_MS, args, count,

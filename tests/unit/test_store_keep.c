@@ -439,16 +439,6 @@ make_due(void)
 	    "1", "t");
 }
 
-/* The same, if it has any. */
-static void
-make_due_if_kept(void)
-{
-	trial_ask("ZADD",
-	    arena_printf(
-		trial.arena, "%sttl", store_prefix(trial.arena, store_shard("t"))),
-	    "XX", "1", "t");
-}
-
 static void
 play_expiry(void)
 {
@@ -491,50 +481,6 @@ START_TEST(who_waits_for_an_answer_does_not_expire)
 }
 END_TEST
 
-/* Where nothing ever ran. */
-static void
-play_expiry_of_nothing(void)
-{
-	static const char *const rest[] = { "forgotten" };
-	static const char *const fields[] = { "delete", "keep_latest" };
-	const char *answer, *ended;
-	const struct value *state;
-	size_t i;
-
-	for (i = 0; i < 2; i++) {
-		const char *usual = arena_printf(trial.arena, "1000 %s", fields[i]);
-
-		ck_assert_int_eq(
-		    store_refuse(trial.a, trial.arena, "t", "r1", "ValueError", "no",
-			value_map(trial.arena, "usual_ttl", value_str(trial.arena, usual),
-			    NULL)),
-		    STORE_OK);
-		ck_assert_int_eq(store_submit(trial.a, trial.arena, "t", "r2",
-				     value_map(trial.arena, "at",
-					 value_str(trial.arena, "99999999999999"), "ttl",
-					 value_str(trial.arena, usual), NULL),
-				     &(int64_t){ 0 }),
-		    STORE_OK);
-		ck_assert_int_eq(
-		    store_thread(trial.a, trial.arena, "t", &state), STORE_NONE);
-		make_due_if_kept();
-		ck_assert_uint_eq(expire(), 0);
-		ck_assert_str_eq(status_of("r2"), "delayed");
-		ck_assert_int_eq(
-		    store_cancel(trial.a, trial.arena, "t", "r2", &answer, &ended),
-		    STORE_OK);
-		make_due_if_kept();
-		ck_assert_uint_eq(expire(), 0);
-		trial_check_keys(rest, 1);
-	}
-}
-
-START_TEST(a_thread_on_which_nothing_ran_expires_too)
-{
-	trial_play(play_expiry_of_nothing);
-}
-END_TEST
-
 TCase *
 tcase_store_keep(void)
 {
@@ -553,6 +499,5 @@ tcase_store_keep(void)
 	tcase_add_test(tcase, an_entry_whose_run_was_deleted_is_none_any_more);
 	tcase_add_test(tcase, a_copy_goes_on_after_a_death);
 	tcase_add_test(tcase, who_waits_for_an_answer_does_not_expire);
-	tcase_add_test(tcase, a_thread_on_which_nothing_ran_expires_too);
 	return tcase;
 }

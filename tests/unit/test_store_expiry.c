@@ -1,0 +1,280 @@
+/* Threads whose time is over: what keeps one, what stands in nobody's way, and how much is done in one
+ * call; against a real Redis. */
+#include <check.h>
+#include <string.h>
+
+#include "store_trial.h"
+
+/* Interface under test */
+#include "store.h"
+
+TCase *tcase_store_expiry(void);
+
+#define LONG 60000u
+#define MANY "2500"
+
+static const char *
+key(const char *name)
+{
+	return arena_printf(
+	    trial.arena, "%s%s", store_prefix(trial.arena, store_shard("t")), name);
+}
+
+/* Its run was the last one, and its time is over. */
+static void
+make_due(const char *action)
+{
+	trial_hset("t:t", "ttl", arena_printf(trial.arena, "1000 %s", action));
+	trial_ask("ZADD", key("ttl"), "1", "t");
+}
+
+static const struct value *
+expire(void)
+{
+	const struct value *threads = NULL;
+
+	ck_assert_int_eq(
+	    store_expire(trial.a, trial.arena, store_shard("t"), 10, &threads), STORE_OK);
+	return threads;
+}
+
+static bool
+is_there(void)
+{
+	const struct value *state;
+
+	return store_thread(trial.a, trial.arena, "t", &state) == STORE_OK;
+}
+
+static void
+end_run(const char *status)
+{
+	struct store_claim claim;
+
+	trial_claim(trial.a, "t", LONG, &claim);
+	ck_assert_int_eq(trial_commit(trial.a, &claim, claim.run, status), STORE_OK);
+}
+
+/* --- what keeps a thread ------------------------------------------------------------------ */
+
+/* Nobody could find the children without what the parent has left. */
+static void
+play_parent(void)
+{
+	struct arena *arena = trial.arena;
+	const struct value *runs;
+	struct store_pruned pruned;
+	bool is_late = true;
+
+	trial_submit("t", "r");
+	ck_assert_int_eq(
+	    store_adopt(trial.a, arena, "t", "r", "child", "elsewhere", &is_late),
+	    STORE_OK);
+	ck_assert(!is_late);
+	end_run("error");
+	make_due("delete");
+	ck_assert_uint_eq(value_size(expire()), 0);
+	ck_assert(is_there());
+	ck_assert_int_eq(store_erase(trial.a, arena, "t", true, &pruned), STORE_BUSY);
+	ck_assert_str_eq(pruned.busy, "r");
+	ck_assert_int_eq(
+	    store_orphans(trial.a, arena, store_shard("t"), 10, NULL, &runs), STORE_OK);
+	ck_assert_uint_eq(value_size(runs), 1);
+	ck_assert_int_eq(
+	    store_orphans(trial.a, arena, store_shard("t"), 0, runs, &runs), STORE_OK);
+	ck_assert_uint_eq(value_size(runs), 0);
+	make_due("delete");
+	expire();
+	ck_assert(!is_there());
+}
+
+START_TEST(a_parent_stays_until_its_children_are_cancelled)
+{
+	trial_play(play_parent);
+}
+END_TEST
+
+/* Of many runs it is one in the middle. */
+static void
+play_many_runs(void)
+{
+	struct store_pruned pruned;
+	const char *answer, *ended;
+
+	trial_submit("t", "r");
+	end_run("success");
+	trial_ask("EVAL",
+	    "for i = 1, " MANY " do redis.call('RPUSH', KEYS[1], 'x' .. i) "
+	    "redis.call('ZADD', KEYS[2], '99999999999999', 'y' .. i) end "
+	    "redis.call('RPUSH', KEYS[1], 'late') redis.call('RPUSH', KEYS[1], 'x0') "
+	    "redis.call('ZADD', KEYS[2], '99999999999999', 'late') "
+	    "redis.call('HSET', KEYS[3], 'status', 'delayed', 'thread', 't')",
+	    "3", key("t:t:r"), key("later"), key("r:late"));
+	ck_assert_int_eq(
+	    store_erase(trial.a, trial.arena, "t", false, &pruned), STORE_BUSY);
+	ck_assert_str_eq(pruned.busy, "late");
+	ck_assert_int_eq(
+	    store_cancel(trial.a, trial.arena, "t", "late", &answer, &ended), STORE_OK);
+	ck_assert_int_eq(
+	    store_erase(trial.a, trial.arena, "t", false, &pruned), STORE_OK);
+	ck_assert_uint_eq(pruned.runs, 2503);
+}
+
+START_TEST(one_run_of_many_keeps_a_thread)
+{
+	trial_play(play_many_runs);
+}
+END_TEST
+
+/* Where nothing ever ran. */
+static void
+play_expiry_of_nothing(void)
+{
+	static const char *const rest[] = { "forgotten" };
+	static const char *const fields[] = { "delete", "keep_latest" };
+	const char *answer, *ended;
+	const struct value *state;
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		const char *usual = arena_printf(trial.arena, "1000 %s", fields[i]);
+
+		ck_assert_int_eq(
+		    store_refuse(trial.a, trial.arena, "t", "r1", "ValueError", "no",
+			value_map(trial.arena, "usual_ttl", value_str(trial.arena, usual),
+			    NULL)),
+		    STORE_OK);
+		ck_assert_int_eq(store_submit(trial.a, trial.arena, "t", "r2",
+				     value_map(trial.arena, "at",
+					 value_str(trial.arena, "99999999999999"), "ttl",
+					 value_str(trial.arena, usual), NULL),
+				     &(int64_t){ 0 }),
+		    STORE_OK);
+		ck_assert_int_eq(
+		    store_thread(trial.a, trial.arena, "t", &state), STORE_NONE);
+		trial_ask("ZADD", key("ttl"), "XX", "1", "t");
+		ck_assert_uint_eq(value_size(expire()), 0);
+		ck_assert_int_eq(trial_ask("EXISTS", key("r:r2"))->integer, 1);
+		ck_assert_int_eq(
+		    store_cancel(trial.a, trial.arena, "t", "r2", &answer, &ended),
+		    STORE_OK);
+		trial_ask("ZADD", key("ttl"), "XX", "1", "t");
+		ck_assert_uint_eq(value_size(expire()), 0);
+		trial_check_keys(rest, 1);
+	}
+}
+
+START_TEST(a_thread_on_which_nothing_ran_expires_too)
+{
+	trial_play(play_expiry_of_nothing);
+}
+END_TEST
+
+/* --- what stands in nobody's way ---------------------------------------------------------- */
+
+static void
+play_damaged(void)
+{
+	trial_submit("t", "r");
+	end_run("success");
+	make_due("delete");
+	trial_ask("SET", key("t:bad"), "no hash");
+	trial_hset("t:worse", "ttl", "1000 delete");
+	trial_hset("t:worse", "head", "\xc1");
+	trial_ask("ZADD", key("ttl"), "0", "bad", "0", "worse");
+	ck_assert_uint_eq(value_size(expire()), 0);
+	ck_assert(!is_there());
+	/* Somebody should look at them; they are not deleted unseen. */
+	ck_assert_int_eq(trial_ask("EXISTS", key("t:bad"), key("t:worse"))->integer, 2);
+	ck_assert_uint_eq(value_size(expire()), 0);
+}
+
+START_TEST(a_damaged_thread_keeps_no_other)
+{
+	trial_play(play_damaged);
+}
+END_TEST
+
+/* --- pruning ------------------------------------------------------------------------------ */
+
+static void
+play_long(void)
+{
+	struct store_pruned pruned;
+
+	trial_submit("t", "r1");
+	end_run("success");
+	trial_ask("EVAL",
+	    "for i = 1, " MANY " do redis.call('RPUSH', KEYS[1], 'unnamed') end", "1",
+	    key("t:t:m"));
+	make_due("keep_latest");
+	ck_assert_uint_eq(value_size(expire()), 1);
+	ck_assert_int_eq(
+	    store_prune(trial.a, trial.arena, "t", 1, false, &pruned), STORE_OK);
+	ck_assert_uint_ge(pruned.messages, 2500);
+	ck_assert_int_eq(
+	    trial_ask("EVAL",
+		"local count = 0 for _, one in ipairs(redis.call('LRANGE', KEYS[1], 0, "
+		"-1)) do if one == 'unnamed' then count = count + 1 end end return count",
+		"1", key("t:t:m"))
+		->integer,
+	    0);
+	ck_assert(value_is_nil(trial_ask("ZSCORE", key("ttl"), "t")));
+}
+
+START_TEST(a_long_thread_is_pruned_in_steps)
+{
+	trial_play(play_long);
+}
+END_TEST
+
+static const char *
+prune_at(const char *stamp, const char *number)
+{
+	return redis_reply_text(
+	    value_at(trial_ask("FCALL", "fl_prune", "1", key("t:t"), key(""), "t", stamp,
+			 "0", "0", "checkpoint", "0", "1", number),
+		0));
+}
+
+/* The thread that was read may be deleted by now, and another of its name be at that version; and what
+ * was read may be damaged. Nothing is done by half. */
+static void
+play_stamp(void)
+{
+	const char *created, *stamp;
+
+	trial_submit("t", "r");
+	end_run("success");
+	created = redis_reply_text(trial_ask("HGET", key("t:t"), "created"));
+	stamp = arena_printf(trial.arena, "1 %s", created);
+	ck_assert_str_eq(prune_at("1 7", "0"), "STALE");
+	ck_assert_str_eq(prune_at("1", "0"), "STALE");
+	ck_assert_str_eq(prune_at(stamp, "99"), "STALE");
+	ck_assert_str_ne(
+	    redis_reply_text(trial_ask("LINDEX", key("t:t:c"), "0")), "checkpoint");
+	trial_ask("RPUSH", key("t:t:m"), "message");
+	ck_assert_str_eq(prune_at(stamp, "0"), "PRUNED");
+}
+
+START_TEST(another_thread_of_that_name_is_not_pruned)
+{
+	trial_play(play_stamp);
+}
+END_TEST
+
+TCase *
+tcase_store_expiry(void)
+{
+	TCase *tcase = tcase_create("store_expiry");
+
+	tcase_set_timeout(tcase, 30);
+	tcase_add_checked_fixture(tcase, trial_open, trial_close);
+	tcase_add_test(tcase, a_parent_stays_until_its_children_are_cancelled);
+	tcase_add_test(tcase, one_run_of_many_keeps_a_thread);
+	tcase_add_test(tcase, a_thread_on_which_nothing_ran_expires_too);
+	tcase_add_test(tcase, a_damaged_thread_keeps_no_other);
+	tcase_add_test(tcase, a_long_thread_is_pruned_in_steps);
+	tcase_add_test(tcase, another_thread_of_that_name_is_not_pruned);
+	return tcase;
+}
