@@ -19,16 +19,7 @@
 bool
 agent_is_file(const char *text)
 {
-	static const char *const endings[] = { ".yaml", ".yml", ".json" };
-	size_t size = strlen(text), i;
-
-	for (i = 0; i < sizeof endings / sizeof *endings; i++) {
-		size_t ending = strlen(endings[i]);
-
-		if (size > ending && strcmp(text + size - ending, endings[i]) == 0)
-			return true;
-	}
-	return strchr(text, '/') != NULL;
+	return yaml_paths_fits(text, yaml_json_endings) || strchr(text, '/') != NULL;
 }
 
 static bool
@@ -160,7 +151,8 @@ agent_file_apply(struct session *session, const char *path, const char *comment,
 		*first_r = NULL;
 	if (session_store(session) == NULL)
 		return STATUS_UNREACHABLE;
-	files = yaml_paths_expand(session_arena(session), paths, &error);
+	files =
+	    yaml_paths_expand(session_arena(session), paths, yaml_json_endings, &error);
 	if (files == NULL) {
 		complain("%s", error);
 		return STATUS_FAILED;

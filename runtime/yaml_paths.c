@@ -8,6 +8,7 @@
 
 struct files {
 	struct arena *arena;
+	const char *const *endings;
 	const char **paths;
 	size_t count, room;
 };
@@ -29,20 +30,47 @@ files_add(struct files *files, const char *path)
 		files->paths[files->count++] = path;
 }
 
-static int
-is_yaml_file(const struct dirent *entry)
-{
-	const char *dot = strrchr(entry->d_name, '.');
+const char *const yaml_endings[] = { ".yaml", ".yml", NULL };
+const char *const yaml_json_endings[] = { ".yaml", ".yml", ".json", NULL };
 
-	return entry->d_name[0] != '.' && dot != NULL &&
-	       (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+bool
+yaml_paths_fits(const char *name, const char *const *endings)
+{
+	size_t size = strlen(name);
+
+	for (; *endings != NULL; endings++) {
+		size_t ending = strlen(*endings);
+
+		if (size > ending && strcmp(name + size - ending, *endings) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int
+is_shown(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+/* ".yaml, .yml or .json" */
+static const char *
+list_of(struct arena *arena, const char *const *endings)
+{
+	const char *text = *endings++;
+
+	for (; *endings != NULL; endings++)
+		text = arena_printf(
+		    arena, "%s%s%s", text, endings[1] == NULL ? " or " : ", ", *endings);
+	return text;
 }
 
 static int
 add_folder(struct files *files, const char *path, const char **error_r)
 {
+	size_t before = files->count;
 	struct dirent **found;
-	int i, count = scandir(path, &found, is_yaml_file, alphasort);
+	int i, count = scandir(path, &found, is_shown, alphasort);
 
 	if (count == -1) {
 		*error_r = arena_printf(
@@ -50,15 +78,17 @@ add_folder(struct files *files, const char *path, const char **error_r)
 		return -1;
 	}
 	for (i = 0; i < count; i++) {
-		files_add(
-		    files, arena_printf(files->arena, "%s/%s", path, found[i]->d_name));
+		if (yaml_paths_fits(found[i]->d_name, files->endings))
+			files_add(files,
+			    arena_printf(files->arena, "%s/%s", path, found[i]->d_name));
 		free(found[i]);
 	}
 	free(found);
-	if (count > 0)
+	if (files->count > before)
 		return 0;
 	*error_r = arena_printf(files->arena,
-	    "%s: this folder has no .yaml file; put one into it, or name another", path);
+	    "%s: this folder has no %s file; put one into it, or name another", path,
+	    list_of(files->arena, files->endings));
 	return -1;
 }
 
@@ -78,9 +108,10 @@ add_path(struct files *files, const char *path, const char **error_r)
 }
 
 const char *const *
-yaml_paths_expand(struct arena *arena, const char *const *paths, const char **error_r)
+yaml_paths_expand(struct arena *arena, const char *const *paths,
+    const char *const *endings, const char **error_r)
 {
-	struct files files = { .arena = arena };
+	struct files files = { .arena = arena, .endings = endings };
 
 	files_add(&files, NULL);
 	for (; paths != NULL && *paths != NULL; paths++)

@@ -116,8 +116,8 @@ workbench_check(const struct worker_tools_settings *settings, const char *const 
 	const char *error = "--check: name tool files, or folders of them";
 	int status = WORKBENCH_USAGE;
 
-	files =
-	    yaml_paths_expand(arena, files[0] == NULL ? settings->tools : files, &error);
+	files = yaml_paths_expand(
+	    arena, files[0] == NULL ? settings->tools : files, yaml_endings, &error);
 	if (files == NULL || files[0] == NULL)
 		fprintf(stderr, "%s\n", error);
 	else

@@ -75,7 +75,8 @@ static struct tool_table *
 load_table(const struct worker_tools_settings *settings, struct arena *arena,
     const char **error_r)
 {
-	const char *const *files = yaml_paths_expand(arena, settings->tools, error_r);
+	const char *const *files =
+	    yaml_paths_expand(arena, settings->tools, yaml_endings, error_r);
 
 	if (files == NULL)
 		return NULL;

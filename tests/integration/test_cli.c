@@ -304,12 +304,19 @@ START_TEST(agents_are_listed_and_applied)
 	ck_assert_int_eq(symlink("../agents.yaml",
 			     arena_printf(fleet.arena, "%s/some/a.yaml", fleet.folder)),
 	    0);
+	fleet_up_write(&fleet, "some/jay.json",
+	    "{\"name\": \"jay\", \"model\": \"scripted:m\", "
+	    "\"script\": {\"m\": [{\"content\": \"Hi.\"}]}}");
+	fleet_up_write(&fleet, "some/.hidden.yaml", "not: an agent\n");
+	fleet_up_write(&fleet, "some/notes.txt", "not an agent\n");
 	said = CLI(flotilla, "agents", "apply", "some");
-	ck_assert_int_eq(said.status, STATUS_OK);
+	ck_assert_msg(said.status == STATUS_OK, "%s", said.err);
 	assert_says(said.out, "applied careful (version ");
+	assert_says(said.out, "applied jay (version ");
 	said = CLI(flotilla, "agents", "apply", "/proc/self/fdinfo");
 	ck_assert_int_eq(said.status, STATUS_FAILED);
-	assert_says(said.err, "/proc/self/fdinfo: this folder has no .yaml file");
+	assert_says(
+	    said.err, "/proc/self/fdinfo: this folder has no .yaml, .yml or .json file");
 	said = CLI(flotilla, "agents", "apply", "missing.yaml");
 	ck_assert_int_eq(said.status, STATUS_FAILED);
 	assert_says(said.err, "missing.yaml");

@@ -169,7 +169,7 @@ START_TEST(check_wants_files)
 {
 	expect("--check", 2, "name tool files");
 	expect("--check nowhere", 2, "nowhere");
-	expect("--check .", 2, "no .yaml file");
+	expect("--check .", 2, "no .yaml or .yml file");
 }
 END_TEST
 

@@ -28,7 +28,7 @@ set_up(void)
 
 	arena = arena_new();
 	setenv("WORKSPACE", "/tmp", 1);
-	paths = yaml_paths_expand(arena, folders, &error);
+	paths = yaml_paths_expand(arena, folders, yaml_endings, &error);
 	ck_assert_msg(paths != NULL, "%s", error);
 	table = tool_table_new(all, paths, arena, &error);
 	ck_assert_msg(table != NULL, "%s", error);

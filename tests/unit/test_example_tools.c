@@ -108,7 +108,8 @@ START_TEST(each_is_a_good_tool_file_named_as_its_tool)
 {
 	static const char *const folder[] = { TOOLS, NULL };
 	const char *error = NULL;
-	const char *const *path = yaml_paths_expand(trial.arena, folder, &error);
+	const char *const *path =
+	    yaml_paths_expand(trial.arena, folder, yaml_endings, &error);
 	size_t count;
 
 	ck_assert_msg(path != NULL, "%s", error);
