@@ -13,6 +13,7 @@
 #include "shards.h"
 #include "store_service.h"
 #include "submission.h"
+#include "webhooks.h"
 #include "redis_address.h"
 
 #define DRAIN_CHECK_MS 20u
@@ -229,6 +230,7 @@ coordinator_new(struct service *service, const struct coordinator_settings *sett
 	coordinator->settings = settings;
 	load_plugins((const char *const *)settings->plugins);
 	coordinator->runs = zhashx_new();
+	TAILQ_INIT(&coordinator->attempts);
 	coordinator->redis = connect_redis(coordinator, store_library());
 	coordinator->inbox_redis = connect_redis(coordinator, NULL);
 	coordinator->store =
@@ -294,6 +296,7 @@ drain_main(void *arg)
 	while (fiber_count(coordinator->loop) > 1) { /* this one */
 		if (loop_now_ms(coordinator->loop) >= deadline)
 			service_give_up("Redis does not take the runs back");
+		webhooks_leave(coordinator);
 		fiber_sleep(DRAIN_CHECK_MS);
 	}
 	service_end(coordinator->service);

@@ -8,6 +8,8 @@
 #ifndef COORDINATOR_H
 #define COORDINATOR_H
 
+#include <sys/queue.h>
+
 #include "agents.h"
 #include "caller.h"
 #include "catalog.h"
@@ -31,6 +33,7 @@ struct coordinator_settings {
 };
 extern const struct setting coordinator_table[];
 
+struct attempt;
 struct run;
 struct guard;
 struct inbox;
@@ -55,9 +58,10 @@ struct coordinator {
 	struct chores *chores;
 	struct store_service *store_service;
 	bool store_drained;
-	zhashx_t *runs;         /* thread id -> struct run, this process's */
-	unsigned owned[SHARDS]; /* runs held, by shard */
-	size_t webhooks;        /* attempts under way */
+	zhashx_t *runs;                 /* thread id -> struct run, this process's */
+	unsigned owned[SHARDS];         /* runs held, by shard */
+	TAILQ_HEAD(, attempt) attempts; /* to tell webhooks, under way */
+	size_t webhooks;                /* how many */
 	bool draining;
 	char trouble[256]; /* what the last PING said of it */
 };

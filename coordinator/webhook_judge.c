@@ -10,25 +10,38 @@
 
 #define LATER_MS 2000u /* after what was no attempt: no worker, or it was lost */
 
+/* What may be large, in the order of what a receiver needs first: each is told if it fits, and
+ * <name>_omitted says that it did not. */
+static const char *const larges[] = { "fault", "metadata", "unconfirmed", "interrupts",
+	"output" };
+
 const struct value *
 webhook_body(struct arena *arena, const struct value *record)
 {
 	static const char *const told[] = { "run", "thread", "agent", "version", "status",
-		"created", "started", "ended", "parent", "retry_of", "tenant", "priority",
-		"metadata", "fault", "interrupts", "unconfirmed" };
+		"created", "started", "ended", "parent", "retry_of", "tenant",
+		"priority" };
 	struct value_fields fields = { .arena = arena };
-	const struct value *output = value_get(record, "output"), *frozen;
-	size_t i;
+	size_t left = WEBHOOK_BYTES_MAX, i;
 
 	for (i = 0; i < sizeof told / sizeof *told; i++)
 		value_fields_set(&fields, told[i], value_get(record, told[i]));
-	if (output == NULL)
-		return value_fields_end(&fields);
-	frozen = value_freeze(arena, output);
-	if (frozen->packed_size <= WEBHOOK_BYTES_MAX)
-		value_fields_set(&fields, "output", frozen);
-	else
-		value_fields_set(&fields, "output_omitted", value_bool(true));
+	for (i = 0; i < sizeof larges / sizeof *larges; i++) {
+		const struct value *large = value_get(record, larges[i]);
+
+		if (large == NULL)
+			continue;
+		if (large->packed == NULL)
+			large = value_freeze(arena, large);
+		if (large->packed_size > left) {
+			value_fields_set(&fields,
+			    arena_printf(arena, "%s_omitted", larges[i]),
+			    value_bool(true));
+			continue;
+		}
+		value_fields_set(&fields, larges[i], large);
+		left -= large->packed_size;
+	}
 	return value_fields_end(&fields);
 }
 

@@ -14,6 +14,7 @@
 
 /* One attempt, on its fiber. */
 struct attempt {
+	TAILQ_ENTRY(attempt) link;
 	struct coordinator *coordinator;
 	struct arena *arena;
 	unsigned shard;
@@ -107,6 +108,13 @@ tell(struct attempt *attempt)
 }
 
 static void
+forget(struct attempt *attempt)
+{
+	TAILQ_REMOVE(&attempt->coordinator->attempts, attempt, link);
+	attempt->coordinator->webhooks--;
+}
+
+static void
 attempt_main(void *arg)
 {
 	struct attempt *attempt = arg;
@@ -119,12 +127,12 @@ attempt_main(void *arg)
 	/* One without a record is struck out when it is taken again. */
 	if (store_run_in(store, arena, attempt->shard, attempt->run, &attempt->record) ==
 	    STORE_OK) {
-		if (catalog_serves(coordinator->catalog, SERVICE_WEBHOOK))
-			tell(attempt);
-		else
+		if (!catalog_serves(coordinator->catalog, SERVICE_WEBHOOK))
 			settle(attempt, &unserved);
+		else if (!coordinator->draining)
+			tell(attempt);
 	}
-	coordinator->webhooks--;
+	forget(attempt);
 	arena_destroy(&arena);
 }
 
@@ -143,11 +151,21 @@ start(struct coordinator *coordinator, unsigned shard, const char *run, uint64_t
 		.run = arena_strdup(arena, run),
 		.number = number,
 		.epoch = epoch };
+	TAILQ_INSERT_TAIL(&coordinator->attempts, attempt, link);
 	coordinator->webhooks++;
 	if (fiber_start(coordinator->loop, "webhook", attempt_main, attempt) != NULL)
 		return;
-	coordinator->webhooks--;
+	forget(attempt);
 	arena_destroy(&arena);
+}
+
+void
+webhooks_leave(struct coordinator *coordinator)
+{
+	const struct attempt *attempt;
+
+	TAILQ_FOREACH(attempt, &coordinator->attempts, link)
+		caller_disown(coordinator->caller, attempt->run);
 }
 
 void

@@ -15,9 +15,13 @@ void webhooks_sweep(struct coordinator *coordinator, unsigned shard);
 /* The same on a fiber of its own, now. */
 void webhooks_wake(struct coordinator *coordinator, unsigned shard);
 
+/* Lets go of the attempts that wait for an answer: we leave, and another coordinator makes the same
+ * call when its time comes. */
+void webhooks_leave(struct coordinator *coordinator);
+
 /* What is told of a run, in arena: its record without what its submission brought (input,
- * context) and what is ours (owner, URL). Without `output` when it is larger than
- * WEBHOOK_BYTES_MAX; `output_omitted` says so. */
+ * context) and what is ours (owner, URL). What would make it larger than WEBHOOK_BYTES_MAX is left
+ * out, `output` first; `output_omitted` says so, and the like. */
 const struct value *webhook_body(struct arena *arena, const struct value *record);
 
 /* What follows of an attempt. */

@@ -404,6 +404,26 @@ START_TEST(an_attempt_that_died_under_way_is_made_again)
 }
 END_TEST
 
+/* An attempt may last longer than a drain does: the coordinator leaves it to the next one, at once and
+ * in order. */
+static void
+play_drain(struct scene *scene)
+{
+	tiny_http_add(
+	    scene->server, &(struct tiny_answer){ .bytes = "", .end = TINY_HANG });
+	submit(scene, "r", "0");
+	ck_assert(client_wait(scene->client, is_asked, scene, WAIT_MS));
+	kit_stop(scene->kit, KIT_COORDINATOR, 0);
+	ck_assert_str_eq(value_get_text(record(scene, "r"), "webhook_state"), "waiting");
+	kit_kill(scene->kit, KIT_TOOLS, 0);
+}
+
+START_TEST(an_attempt_under_way_keeps_nobody_from_leaving)
+{
+	act(play_drain, "any");
+}
+END_TEST
+
 TCase *
 tcase_webhook(void)
 {
@@ -419,5 +439,6 @@ tcase_webhook(void)
 	tcase_add_test(tcase, a_private_address_is_not_opened);
 	tcase_add_test(tcase, what_is_to_be_told_outlives_every_process);
 	tcase_add_test(tcase, an_attempt_that_died_under_way_is_made_again);
+	tcase_add_test(tcase, an_attempt_under_way_keeps_nobody_from_leaving);
 	return tcase;
 }

@@ -174,6 +174,36 @@ START_TEST(an_output_that_is_too_large_is_left_out)
 }
 END_TEST
 
+/* Each of them would fit. */
+START_TEST(a_body_that_is_too_large_in_all_is_told_in_part)
+{
+	char *large = arena_alloc(arena, WEBHOOK_BYTES_MAX);
+	const struct value *text, *body;
+
+	memset(large, 'x', WEBHOOK_BYTES_MAX / 2);
+	large[WEBHOOK_BYTES_MAX / 2] = '\0';
+	text = value_str(arena, large);
+	body = webhook_body(
+	    arena, value_map(arena, "run", value_str(arena, "r"), "interrupts",
+		       value_array_add(arena, value_empty_array(), text), "metadata",
+		       value_map(arena, "note", value_str(arena, "short"), NULL),
+		       "output", text, NULL));
+	ck_assert(value_has(body, "metadata"));
+	ck_assert(value_has(body, "interrupts"));
+	ck_assert(!value_has(body, "interrupts_omitted"));
+	ck_assert(!value_has(body, "output"));
+	ck_assert(value_get_bool(body, "output_omitted", false));
+	body = webhook_body(
+	    arena, value_map(arena, "run", value_str(arena, "r"), "metadata", text,
+		       "interrupts", value_array_add(arena, value_empty_array(), text),
+		       "output", value_str(arena, "short"), NULL));
+	ck_assert(value_get_bool(body, "interrupts_omitted", false));
+	ck_assert_str_eq(value_get_text(body, "output"), "short");
+	ck_assert_uint_le(
+	    value_freeze(arena, body)->packed_size, WEBHOOK_BYTES_MAX + 1024);
+}
+END_TEST
+
 /* Computed with `openssl dgst -sha256 -hmac`. */
 START_TEST(the_signature_is_an_hmac_of_time_and_body)
 {
@@ -209,6 +239,7 @@ tcase_webhook(void)
 	tcase_add_test(tcase, what_was_no_attempt_does_not_count);
 	tcase_add_test(tcase, the_body_has_the_end_and_not_the_beginning);
 	tcase_add_test(tcase, an_output_that_is_too_large_is_left_out);
+	tcase_add_test(tcase, a_body_that_is_too_large_in_all_is_told_in_part);
 	tcase_add_test(tcase, the_signature_is_an_hmac_of_time_and_body);
 	tcase_add_test(tcase, the_setting_is_one_of_three);
 	return tcase;
