@@ -107,7 +107,8 @@ path_of(struct arena *arena, const struct value *labels)
 	for (i = 0; i < value_size(labels); i++)
 		path = arena_printf(arena, "%s%s%s", path, i > 0 ? "/" : "",
 		    value_text(value_at(labels, i)));
-	return show_line(arena, path, ITEM_LABELS_MAX * (ITEM_LABEL_BYTES_MAX + 1));
+	return show_line(
+	    arena, path, (size_t)ITEM_LABELS_MAX * (ITEM_LABEL_BYTES_MAX + 1));
 }
 
 static void

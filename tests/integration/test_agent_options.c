@@ -73,9 +73,8 @@ START_TEST(an_equal_call_is_answered_from_the_cache)
 {
 	ck_assert_str_eq(answer("t1", "Hi", "{\"user\": \"ann\"}"), "First.\n");
 	ck_assert_str_eq(answer("t1", "Hi", "{\"user\": \"ann\"}"), "Second.\n");
-	/* Nobody is left who could answer a call. */
-	kit_kill(kit, KIT_COORDINATOR, 0);
-	kit_start(kit, KIT_COORDINATOR, 0);
+	/* What is in Redis outlives everybody; and nobody is left who could answer a call. */
+	kit_restart_all(kit);
 	kit_signal(kit, KIT_MODEL, 0, SIGSTOP);
 	ck_assert_str_eq(answer("t2", "Hi", "{\"user\": \"ann\"}"), "First.\n");
 	ck_assert_str_eq(answer("t2", "Hi", "{\"user\": \"ann\"}"), "Second.\n");

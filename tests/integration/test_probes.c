@@ -26,7 +26,7 @@ on_status(void *arg, struct parts *parts, bool truncated)
 	if (used + size + 2 > sizeof heard)
 		return;
 	memcpy(heard + used, parts_data(parts, 0), size);
-	strcpy(heard + used + size, "\n");
+	memcpy(heard + used + size, "\n", 2);
 }
 
 static void

@@ -224,18 +224,6 @@ check_idle(struct scene *scene)
 	    client_wait(scene->client, no_call_left, scene, WAIT_MS), "calls are left");
 }
 
-/* SIGKILL to all, then all of them anew. */
-static void
-restart_all(struct scene *scene)
-{
-	kit_kill(scene->kit, KIT_COORDINATOR, 0);
-	kit_kill(scene->kit, KIT_BROKER, 0);
-	kit_kill(scene->kit, KIT_TOOLS, 0);
-	kit_kill(scene->kit, KIT_MODEL, 0);
-	kit_kill(scene->kit, KIT_REDIS, 0);
-	kit_start_all(scene->kit, 1, 1, 1);
-}
-
 /* --- delays -------------------------------------------------------------------------- */
 
 static const char *
@@ -254,7 +242,7 @@ play_delay(struct scene *scene)
 	wait_status(scene, "late", "t", "delayed");
 	submit(scene, "echo", "early", "t", "tenant", "acme");
 	ck_assert_str_eq(wait_end(scene, "early", "t"), "success");
-	restart_all(scene);
+	kit_restart_all(scene->kit);
 	submit(scene, "echo", "other", "t", "tenant", "acme");
 	ck_assert_str_eq(wait_end(scene, "other", "t"), "success");
 	ck_assert_str_eq(status_of(scene, "late", "t"), "delayed");
@@ -339,7 +327,7 @@ play_deadline_restart(struct scene *scene)
 	wait_begun(scene);
 	deadline = value_get_int(record(scene, "r", "t"), "deadline", 0);
 	ck_assert_int_gt(deadline, 0);
-	restart_all(scene);
+	kit_restart_all(scene->kit);
 	check_late(scene, "r", "t");
 	ck_assert_int_eq(value_get_int(record(scene, "r", "t"), "deadline", 0), deadline);
 	ck_assert_int_ge(value_get_int(record(scene, "r", "t"), "ended", 0), deadline);

@@ -122,17 +122,6 @@ response_of(const struct value *said)
 	return value_get(value_get(said, "state"), "structured_response");
 }
 
-static void
-restart_all(void)
-{
-	kit_stop(kit, KIT_COORDINATOR, 0);
-	kit_stop(kit, KIT_MODEL, 0);
-	kit_stop(kit, KIT_TOOLS, 0);
-	kit_stop(kit, KIT_BROKER, 0);
-	kit_stop(kit, KIT_REDIS, 0);
-	kit_start_all(kit, 1, 1, 1);
-}
-
 START_TEST(a_response_is_its_runs_and_other_calls_run_first)
 {
 	const struct value *said = run("beside", "t"), *messages;
@@ -144,7 +133,7 @@ START_TEST(a_response_is_its_runs_and_other_calls_run_first)
 	ck_assert_str_eq(value_get_text(value_at(messages, 3), "name"), "note");
 	ck_assert_ptr_nonnull(
 	    strstr(value_get_text(value_at(messages, 3), "content"), "noted hello"));
-	restart_all();
+	kit_restart_all(kit);
 	said = run("beside", "t");
 	ck_assert_ptr_null(response_of(said));
 	ck_assert_uint_eq(value_size(value_get(said, "messages")), 6);

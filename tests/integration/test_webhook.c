@@ -343,17 +343,6 @@ END_TEST
 
 /* --- whatever dies -------------------------------------------------------------------- */
 
-static void
-restart_all(struct scene *scene)
-{
-	kit_kill(scene->kit, KIT_COORDINATOR, 0);
-	kit_kill(scene->kit, KIT_BROKER, 0);
-	kit_kill(scene->kit, KIT_TOOLS, 0);
-	kit_kill(scene->kit, KIT_MODEL, 0);
-	kit_kill(scene->kit, KIT_REDIS, 0);
-	kit_start_all(scene->kit, 1, 1, 1);
-}
-
 /* No worker posts until all processes have been killed. */
 static void
 play_restart(struct scene *scene)
@@ -363,7 +352,7 @@ play_restart(struct scene *scene)
 	wait_text(scene, "r", "webhook_said", "no worker serves");
 	ck_assert_str_eq(value_get_text(record(scene, "r"), "webhook_state"), "waiting");
 	kit_flag(scene->kit, KIT_TOOLS, "--webhooks", "any");
-	restart_all(scene);
+	kit_restart_all(scene->kit);
 	wait_text(scene, "r", "webhook_state", "delivered");
 	ck_assert_str_eq(
 	    value_get_text(body_of(scene, request(scene, 0)), "status"), "success");
@@ -393,7 +382,7 @@ play_hanging(struct scene *scene)
 	submit(scene, "r", "0");
 	ck_assert(client_wait(scene->client, is_asked, scene, WAIT_MS));
 	answer_with(scene, TAKEN);
-	restart_all(scene);
+	kit_restart_all(scene->kit);
 	wait_text(scene, "r", "webhook_state", "delivered");
 	ck_assert_ptr_nonnull(strstr(request(scene, 1), "\r\nFlotilla-Attempt: 1\r\n"));
 }

@@ -244,14 +244,8 @@ bench_act(void (*play)(struct scene *scene), bool restarts)
 void
 bench_halfway(struct scene *scene)
 {
-	enum kit_kind kind;
-
-	if (!scene->restarts)
-		return;
-	for (kind = KIT_REDIS; kind < KIT_KINDS; kind++)
-		kit_kill(scene->kit, kind, 0);
-	for (kind = KIT_REDIS; kind < KIT_KINDS; kind++)
-		kit_start(scene->kit, kind, 0);
+	if (scene->restarts)
+		kit_restart_all(scene->kit);
 }
 
 struct said

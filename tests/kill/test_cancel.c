@@ -390,6 +390,24 @@ START_TEST(a_cancel_outlives_the_broker)
 }
 END_TEST
 
+static void
+play_everything_dies(struct scene *scene)
+{
+	submit(scene, "clerk", "r1", NULL);
+	wait_hanging(scene, 2);
+	ask(scene, "r1");
+	kit_restart_all(scene->kit);
+	check_status(scene, "r1", "cancelled");
+	wait_gone(scene);
+	check_next_run(scene, "r1");
+}
+
+START_TEST(a_cancel_outlives_every_process)
+{
+	act(_i == 0 ? "true" : "false", play_everything_dies);
+}
+END_TEST
+
 /* --- child runs --------------------------------------------------------------------- */
 
 /* r1, its child r2, and r3 of r2; all of them hang. */
@@ -477,6 +495,7 @@ tcase_cancel(void)
 	tcase_add_loop_test(tcase, a_cancel_outlives_the_coordinator, 0, 2);
 	tcase_add_loop_test(tcase, a_cancel_outlives_the_tool_worker, 0, 2);
 	tcase_add_loop_test(tcase, a_cancel_outlives_the_broker, 0, 2);
+	tcase_add_loop_test(tcase, a_cancel_outlives_every_process, 0, 2);
 	tcase_add_test(tcase, a_cancel_ends_child_runs_and_theirs);
 	tcase_add_test(tcase, the_cancel_of_child_runs_outlives_the_coordinator);
 	tcase_add_test(tcase, a_parent_that_fails_takes_its_child_runs_along);

@@ -295,6 +295,25 @@ kit_kill(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
 }
 
 void
+kit_restart_all(struct fleet_kit *kit)
+{
+	bool ran[KIT_KINDS][KIT_INDEX_MAX] = { { false } };
+	unsigned kind, i;
+
+	for (kind = 0; kind < KIT_KINDS; kind++) {
+		for (i = 0; i < KIT_INDEX_MAX; i++) {
+			ran[kind][i] = kit->children[kind][i] != NULL;
+			if (ran[kind][i])
+				child_kill(&kit->children[kind][i]);
+		}
+	}
+	for (kind = 0; kind < KIT_KINDS; kind++)
+		for (i = 0; i < KIT_INDEX_MAX; i++)
+			if (ran[kind][i])
+				kit_start(kit, (enum kit_kind)kind, i);
+}
+
+void
 kit_wait(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
 {
 	assert(kit->children[kind][index] != NULL);

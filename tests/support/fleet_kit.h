@@ -50,6 +50,9 @@ void kit_stop(struct fleet_kit *kit, enum kit_kind kind, unsigned index);
 void kit_await_end(struct fleet_kit *kit, enum kit_kind kind, unsigned index);
 /* SIGKILL; it is gone when this returns. */
 void kit_kill(struct fleet_kit *kit, enum kit_kind kind, unsigned index);
+/* SIGKILL to all that run, then all of them anew; returns when they are ready. Nothing is left but
+ * what lies in Redis's file. */
+void kit_restart_all(struct fleet_kit *kit);
 /* Waits for the end of one that ends by itself, however. */
 void kit_wait(struct fleet_kit *kit, enum kit_kind kind, unsigned index);
 void kit_signal(struct fleet_kit *kit, enum kit_kind kind, unsigned index, int number);

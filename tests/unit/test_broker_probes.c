@@ -1,5 +1,6 @@
 /* The broker's rules on workers that are alive and do not move, one test a rule. */
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "broker_bench.h"
@@ -76,7 +77,8 @@ START_TEST(a_worker_is_probed_when_it_comes_and_again_and_again)
 	char first[64];
 
 	bench_probed_worker(&bench, W, "tool:a", 1);
-	strcpy(first, bench_expect(&bench, W, MSG_PROBE, NULL)->header.call_id);
+	snprintf(first, sizeof first, "%s",
+	    bench_expect(&bench, W, MSG_PROBE, NULL)->header.call_id);
 	bench_about(&bench, W, MSG_PROBE, first);
 	ck_assert_str_eq(value_get_text(row_of("w11"), "probe"), "ok");
 	bench_pass(&bench, PROBE_MS - 200);
@@ -182,7 +184,7 @@ END_TEST
 START_TEST(a_gap_of_our_own_is_nobody_s_fault)
 {
 	bench_probed_worker(&bench, W, "tool:a", 1);
-	bench_leap(&bench, 10 * PROBE_DROP_MS);
+	bench_leap(&bench, UINT64_C(10) * PROBE_DROP_MS);
 	ck_assert_ptr_null(noticed("stuck"));
 	ck_assert_ptr_null(noticed("down"));
 	bench_pass(&bench, PROBE_WAIT_MS - 100);

@@ -351,8 +351,8 @@ END_TEST
 START_TEST(a_message_is_sound_when_others_can_rely_on_it)
 {
 	static const char *const sound[] = { "{'type': 'human', 'content': 'x'}",
-		"{'type': 'ai', 'content': '', 'tool_calls': [{'name': 'n', 'args': "
-		"{}}]}",
+		("{'type': 'ai', 'content': '', 'tool_calls': [{'name': 'n', 'args': "
+		 "{}}]}"),
 		"{'type': 'ai', 'invalid_tool_calls': [{'args': '{'}]}",
 		"{'type': 'tool', 'content': 'x'}", "{'type': 'system'}" };
 	static const char *const damaged[] = { "null", "7", "{}", "{'type': 7}",
