@@ -6,8 +6,9 @@
 
 #include "chat.h"
 #include "json.h"
+#include "utf8.h"
 
-#define SHOWN_BYTES 60
+#define SHOWN_BYTES 60u
 
 static const char *
 ask_id(const struct value *kept)
@@ -163,10 +164,12 @@ by_id(struct run *run, const struct value *round, const struct value *answer,
 static enum go
 refuse_answer(struct run *run, const char *id, const struct value *answer)
 {
+	const char *text = json_text(run->arena, answer);
+
 	return run_fail(run, "ValueError",
 	    "resume: the answer to '%s' must be \"repeat\", \"fail\" or {\"respond\": "
 	    "\"text\"}, not %.*s",
-	    id, SHOWN_BYTES, json_text(run->arena, answer));
+	    id, (int)utf8_prefix(text, strlen(text), SHOWN_BYTES), text);
 }
 
 static const struct value *

@@ -32,6 +32,12 @@ $(BUILD)/fuzz/fuzz_%: $(fuzz_objects)/tests/fuzz/fuzz_%.o $$(fuzz_helpers) $(fuz
 # What the store asks Redis is answered by the fuzzer.
 $(BUILD)/fuzz/fuzz_store $(BUILD)/fuzz/fuzz_catalog: fuzz_link = -Wl,--wrap=redis_call,--wrap=redis_trouble
 
+# What a user is told is not shown.
+$(BUILD)/fuzz/fuzz_answer: fuzz_link = -Wl,--wrap=complain
+
+# The other worker is the fuzzer.
+$(BUILD)/fuzz/fuzz_remote_tool: fuzz_link = -Wl,--wrap=worker_nested_call
+
 # It runs on no fiber: a sleep ends at once, or is cancelled.
 $(BUILD)/fuzz/fuzz_lua: fuzz_link = -Wl,--wrap=hook_sleep
 

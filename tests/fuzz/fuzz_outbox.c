@@ -24,6 +24,8 @@ struct world {
 	uint64_t now_ms;
 	char running[JOBS_MAX][ID_BYTES_MAX + 1]; /* "": free */
 	char started[ID_BYTES_MAX + 1];           /* in the step under way */
+	const char
+	    *lost; /* ends in the step under way, and nobody knows what it did; or NULL */
 };
 
 static void
@@ -61,6 +63,17 @@ start(struct world *world, const char *id)
 	snprintf(world->started, ID_BYTES_MAX + 1, "%s", id);
 }
 
+/* Who asked is told so, and not given the call back. */
+static void
+check_lost(const struct world *world, const struct header *header)
+{
+	if (world->lost == NULL || header->call_id == NULL ||
+	    strcmp(header->call_id, world->lost) != 0)
+		return;
+	require(header->type != MSG_RELEASE);
+	require(header->type != MSG_RESULT || header->code == CODE_WORKER_LOST);
+}
+
 static void
 perform(struct world *world, const struct outbox_action *action, const char *incoming)
 {
@@ -69,6 +82,7 @@ perform(struct world *world, const struct outbox_action *action, const char *inc
 		require(action->parcel == NULL || action->parcel->mark == 'p');
 		require(action->link < LINKS);
 		check_sendable(&action->header);
+		check_lost(world, &action->header);
 		break;
 	case OUTBOX_START:
 		require(incoming != NULL);
@@ -103,7 +117,7 @@ step(struct world *world, const struct outbox_event *event)
 }
 
 static void
-end(struct world *world, char *running, bool interrupted)
+end(struct world *world, char *running, bool interrupted, bool lost)
 {
 	char id[ID_BYTES_MAX + 1];
 	struct parcel *parcel = malloc(sizeof *parcel);
@@ -111,10 +125,13 @@ end(struct world *world, char *running, bool interrupted)
 	parcel->mark = 'p';
 	snprintf(id, ID_BYTES_MAX + 1, "%s", running);
 	*running = '\0';
+	world->lost = lost ? id : NULL;
 	step(world, &(struct outbox_event){ .type = OUTBOX_ENDED,
 			.call_id = id,
 			.interrupted = interrupted,
+			.lost = lost,
 			.parcel = parcel });
+	world->lost = NULL;
 }
 
 /* There was no fiber for the call of the step before. */
@@ -136,6 +153,7 @@ any_step(struct world *world, struct bytes *bytes, struct arena *arena)
 	static const enum outbox_event_type others[] = { OUTBOX_UP, OUTBOX_DOWN,
 		OUTBOX_TICK, OUTBOX_DRAIN };
 	const struct header *header;
+	uint64_t how;
 	char *running;
 
 	switch (bytes_number(bytes, 8)) {
@@ -148,8 +166,10 @@ any_step(struct world *world, struct bytes *bytes, struct arena *arena)
 	case 1:
 	case 2:
 		running = world->running[bytes_number(bytes, JOBS_MAX)];
-		if (*running != '\0')
-			end(world, running, bytes_number(bytes, 2) == 1);
+		if (*running == '\0')
+			break;
+		how = bytes_number(bytes, 4);
+		end(world, running, (how & 1) != 0, (how & 2) != 0);
 		break;
 	default:
 		header = bytes_message_of(bytes, arena, types);
