@@ -14,6 +14,7 @@
 
 #define WAIT_MS 30000
 #define POLL_MS 20
+#define NODE_MODULES "examples/workers/javascript/node_modules"
 #define HOSTILE "tests/languages/hostile.py"
 #define HOSTILE_ROUNDS "25"
 
@@ -117,6 +118,16 @@ parse(const char *text)
 	return value;
 }
 
+/* Without them the worker ends before it serves anything, and its calls would wait for ever. */
+static void
+require_modules(const struct language *language)
+{
+	ck_assert_msg(
+	    strcmp(language->program, "node") != 0 || access(NODE_MODULES, F_OK) == 0,
+	    NODE_MODULES " is missing: `make check-integration` installs it, or `npm ci "
+			 "--prefix examples/workers/javascript`");
+}
+
 static void
 start_worker(struct child **worker_r, const struct language *language, const char *name)
 {
@@ -124,6 +135,7 @@ start_worker(struct child **worker_r, const struct language *language, const cha
 	const char *const env[] = { arena_printf(arena, "FLOTILLA_BROKER=%s", brokers),
 		arena_printf(arena, "FLOTILLA_NAME=%s", name), NULL };
 
+	require_modules(language);
 	middleware = language->middleware;
 	*worker_r = child_spawn(argv, env);
 }
@@ -390,9 +402,11 @@ START_TEST(nonsense_does_not_end_them)
 {
 	const struct language *language = &languages[_i];
 	const struct cli hostile = { HOSTILE, NULL, arena };
-	struct said said = CLI(&hostile, HOSTILE_ROUNDS, "1", language->tool,
-	    language->args, language->answer, language->program, language->file);
+	struct said said;
 
+	require_modules(language);
+	said = CLI(&hostile, HOSTILE_ROUNDS, "1", language->tool, language->args,
+	    language->answer, language->program, language->file);
 	ck_assert_msg(said.status == 0, "%s", said.err);
 }
 END_TEST
@@ -404,6 +418,7 @@ START_TEST(they_come_in_with_a_key)
 	struct secure_kit secure;
 	struct child *worker;
 
+	require_modules(language);
 	secure_start(&secure);
 	worker = child_spawn(argv,
 	    (const char *const[]){

@@ -102,6 +102,12 @@ cli_out(const struct cli_job *job)
 	return contents(job->arena, job->files[1]);
 }
 
+const char *
+cli_err(const struct cli_job *job)
+{
+	return contents(job->arena, job->files[2]);
+}
+
 void
 cli_signal(const struct cli_job *job, int number)
 {

@@ -27,8 +27,9 @@ struct cli_job *cli_start(
     const struct cli *cli, const char *input, const char *const argv[]);
 #define CLI_START(cli, ...)                                                              \
 	cli_start(cli, NULL, (const char *const[]){ __VA_ARGS__, NULL })
-/* What it has said on stdout so far, in the cli's arena. */
+/* What it has said on stdout and on stderr so far, in the cli's arena. */
 const char *cli_out(const struct cli_job *job);
+const char *cli_err(const struct cli_job *job);
 void cli_signal(const struct cli_job *job, int number);
 /* Takes *job_p: waits for the end. */
 struct said cli_end(struct cli_job **job_p);

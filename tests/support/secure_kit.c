@@ -61,6 +61,17 @@ secure_wait_log(struct secure_kit *secure, const char *words)
 }
 
 void
+secure_wait_err(const struct cli_job *job, const char *words)
+{
+	for (int ms = 0; ms < WAIT_MS; ms += POLL_MS) {
+		if (strstr(cli_err(job), words) != NULL)
+			return;
+		pause_a_moment();
+	}
+	ck_abort_msg("a command never said '%s' but '%s'", words, cli_err(job));
+}
+
+void
 secure_wait_file(const char *path)
 {
 	for (int ms = 0; ms < WAIT_MS; ms += POLL_MS) {

@@ -48,6 +48,8 @@ const char *secure_ask(struct secure_kit *secure, const char *const argv[]);
 const char *secure_log(struct secure_kit *secure);
 /* Waits until words are in it; fails the test when they never come. */
 void secure_wait_log(struct secure_kit *secure, const char *words);
+/* The same of what a command says on stderr that runs beside the test. */
+void secure_wait_err(const struct cli_job *job, const char *words);
 /* Waits until there is a file of that path. */
 void secure_wait_file(const char *path);
 
