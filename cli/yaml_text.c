@@ -67,20 +67,16 @@ put_spaces(struct packet *out, unsigned count)
 		put(out, " ");
 }
 
-/* A scalar that is not plain: as JSON, with escapes for what JSON allows and YAML does not print:
- * U+007F to U+009F, U+FEFF, U+FFFE, U+FFFF. */
+/* A scalar that is not plain: as JSON, with escapes for what ours has as it is and YAML does not
+ * print: U+FEFF, U+FFFE, U+FFFF. */
 static void
 put_json(struct arena *arena, struct packet *out, const struct value *value)
 {
 	const unsigned char *at = (const unsigned char *)json_text(arena, value);
 
 	for (; *at != '\0'; at++) {
-		if (*at == 0x7f) {
-			put(out, "\\u007f");
-		} else if (*at == 0xc2 && at[1] < 0xa0) {
-			put(out, arena_printf(arena, "\\u%04x", *++at));
-		} else if (*at == 0xef && ((at[1] == 0xbb && at[2] == 0xbf) ||
-					      (at[1] == 0xbf && at[2] >= 0xbe))) {
+		if (*at == 0xef && ((at[1] == 0xbb && at[2] == 0xbf) ||
+				       (at[1] == 0xbf && at[2] >= 0xbe))) {
 			put(out, at[1] == 0xbb   ? "\\ufeff"
 				 : at[2] == 0xbe ? "\\ufffe"
 						 : "\\uffff");
