@@ -393,8 +393,8 @@ START_TEST(an_attempt_that_died_under_way_is_made_again)
 }
 END_TEST
 
-/* An attempt may last longer than a drain does: the coordinator leaves it to the next one, at once and
- * in order. */
+/* An attempt may last longer than a drain does: the coordinator does not wait what becomes of it, and
+ * leaves it to the next one. */
 static void
 play_drain(struct scene *scene)
 {
@@ -404,6 +404,7 @@ play_drain(struct scene *scene)
 	ck_assert(client_wait(scene->client, is_asked, scene, WAIT_MS));
 	kit_stop(scene->kit, KIT_COORDINATOR, 0);
 	ck_assert_str_eq(value_get_text(record(scene, "r"), "webhook_state"), "waiting");
+	ck_assert(!value_has(record(scene, "r"), "webhook_said"));
 	kit_kill(scene->kit, KIT_TOOLS, 0);
 }
 
