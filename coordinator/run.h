@@ -132,9 +132,8 @@ enum go run_past_begin(
 enum go run_update(
     struct run *run, const struct value *head, const struct value *options);
 
-/* Fills the thread, which nobody has used, with another one up to a checkpoint, and ends the run. */
-enum go run_copy(
-    struct run *run, const struct store_claim *claim, const struct value *options);
+/* Fills the thread, unless it is_used, with another one up to a checkpoint, and ends the run. */
+enum go run_copy(struct run *run, bool is_used, const struct value *options);
 
 /* Sets run->fault. Returns GO_FAIL. */
 enum go run_fail(struct run *run, const char *type, const char *format, ...)

@@ -302,13 +302,15 @@ load(struct run *run, struct store_claim *claim)
 	enum go go = GO_ON;
 	bool continues =
 	    claim->recovered && value_text_is(value_get(claim->head, "run"), run->id);
+	bool is_used =
+	    claim->head != NULL; /* the thread, also when all of it is undone */
 
-	if (value_has(options, "copy_of"))
-		return run_copy(run, claim, options);
 	if (!continues)
 		go = run_past_begin(run, claim, options);
 	if (go != GO_ON)
 		return go;
+	if (value_has(options, "copy_of"))
+		return run_copy(run, is_used, options);
 	head = claim->head;
 	version = version_of(run, head);
 	if (agent != NULL && version != NULL)

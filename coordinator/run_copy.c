@@ -42,7 +42,7 @@ filled(struct run *run, const struct store_past *past, const char *source)
 }
 
 enum go
-run_copy(struct run *run, const struct store_claim *claim, const struct value *options)
+run_copy(struct run *run, bool is_used, const struct value *options)
 {
 	struct store *store = run->coordinator->store;
 	const char *source = value_get_text(options, "copy_of");
@@ -51,7 +51,7 @@ run_copy(struct run *run, const struct store_claim *claim, const struct value *o
 	struct store_past past;
 	enum store_status status;
 
-	if (claim->head != NULL)
+	if (is_used)
 		return run_fail(run, "ValueError",
 		    "thread '%s' is in use: a copy needs a name that no thread has",
 		    run->thread);

@@ -54,7 +54,9 @@ enum go
 run_past_begin(struct run *run, struct store_claim *claim, const struct value *options)
 {
 	const struct value *stored = claim->fields;
-	int64_t version = value_get_int(options, "checkpoint", 0);
+	/* A copy's is the other thread's. */
+	int64_t version =
+	    value_has(options, "copy_of") ? 0 : value_get_int(options, "checkpoint", 0);
 	enum go go = GO_ON;
 
 	if (claim->rollback >= 0) {

@@ -103,6 +103,26 @@ play_rollback_decided(struct scene *scene)
 	bench_wait_talk(scene, "r1 One. r4 - noted a -");
 }
 
+/* A copy takes the place of a run, too, though it cannot be made there. */
+static void
+play_rollback_by_copy(struct scene *scene)
+{
+	struct arena *arena = scene->arena;
+
+	bench_begin_long(scene);
+	client_submit(scene->client, arena,
+	    value_map(arena, "agent", value_str(arena, "clerk"), "run",
+		value_str(arena, "copy"), "thread", value_str(arena, "t"), "copy_of",
+		value_str(arena, "elsewhere"), "checkpoint", value_str(arena, "2"),
+		"multitask", value_str(arena, "rollback"), NULL));
+	bench_halfway(scene);
+	ck_assert_str_eq(bench_wait(scene, "copy"), "error");
+	ck_assert_ptr_nonnull(strstr(bench_error(scene, "copy"), "in use"));
+	ck_assert_str_eq(bench_wait(scene, "r2"), "cancelled");
+	ck_assert_str_eq(bench_talk(scene, bench_thread(scene)), "r1 One.");
+	ck_assert_int_eq(bench_count(bench_thread(scene)), 1);
+}
+
 static void
 play_reject(struct scene *scene)
 {
@@ -125,6 +145,7 @@ BOTH(enqueued_runs_wait_for_their_turn, play_enqueue)
 BOTH(an_interrupted_run_keeps_what_it_did, play_interrupt)
 BOTH(a_run_that_is_rolled_back_leaves_nothing, play_rollback)
 BOTH(a_rollback_is_decided_before_it_is_done, play_rollback_decided)
+BOTH(a_copy_that_is_refused_rolls_back_all_the_same, play_rollback_by_copy)
 BOTH(a_run_that_does_not_wait_is_refused, play_reject)
 
 TCase *
@@ -137,6 +158,7 @@ tcase_threads(void)
 	tcase_add_loop_test(tcase, an_interrupted_run_keeps_what_it_did, 0, 2);
 	tcase_add_loop_test(tcase, a_run_that_is_rolled_back_leaves_nothing, 0, 2);
 	tcase_add_loop_test(tcase, a_rollback_is_decided_before_it_is_done, 0, 2);
+	tcase_add_loop_test(tcase, a_copy_that_is_refused_rolls_back_all_the_same, 0, 2);
 	tcase_add_loop_test(tcase, a_run_that_does_not_wait_is_refused, 0, 2);
 	return tcase;
 }
