@@ -7,10 +7,10 @@
 
 /* What fleet.lua does: a function runs with the rights of who calls it. */
 #define FUNCTIONS                                                                        \
-	"+fcall +time +del +hdel +hget +hgetall +hincrby +hmget +hset +lindex +llen "    \
-	"+lpop +lrange +lrem +lset +ltrim +rpush +sadd +smembers +srem +xadd "           \
-	"+xgroup|delconsumer "                                                           \
-	"+xinfo|consumers +zadd +zrangebylex +zrangebyscore +zrem +zscore"
+	"+fcall +time +del +exists +hdel +hget +hgetall +hincrby +hlen +hmget "          \
+	"+hrandfield +hset +lindex +llen +lpop +lrange +lrem +lset +ltrim +rpush "       \
+	"+sadd +scard +smembers +srandmember +srem +xadd +xgroup|delconsumer "           \
+	"+xinfo|consumers +zadd +zcount +zrangebylex +zrangebyscore +zrem +zscore"
 /* What we ask beside that. */
 #define READS "+get +set +hexists +xlen +xread +zcard +zrevrange"
 #define HEALTH "+ping +role +select +wait +info +config|get"
