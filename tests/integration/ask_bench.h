@@ -1,0 +1,65 @@
+/* ask_bench: a fleet of real processes, one of each kind, with hooks, wraps and tools that ask a human
+ * (tests/plugins/asks_human.c, examples/plugin/ask_first.c), for tests of what is asked and answered. */
+#ifndef ASK_BENCH_H
+#define ASK_BENCH_H
+
+#include "fleet_client.h"
+#include "fleet_kit.h"
+
+struct scene {
+	struct arena *arena;
+	struct fleet_kit *kit;
+	struct fleet_client *client;
+	const char *ledger, *hold;
+	void (*play)(struct scene *scene);
+};
+
+/* Plays with a fleet of its own. The agents are one of the name of each place, which asks there,
+ * "parallel", with a round of three calls of which two ask, and "stops", which pauses before and
+ * behind its tools. The tools are note and pay, which writes a line into the ledger when it begins,
+ * ends not while the file hold is there, and asks before it pays. */
+void ask_act(void (*play)(struct scene *scene));
+/* With other agents, in YAML. */
+void ask_act_with(void (*play)(struct scene *scene), const char *agents);
+/* And other tools, a path; NULL: the same as above. */
+void ask_act_tools(
+    void (*play)(struct scene *scene), const char *agents, const char *more_tools);
+
+/* The hooks that can ask. */
+#define ASK_PLACES 7u
+extern const char *const ask_places[ASK_PLACES];
+
+/* Kills every process, Redis too, and starts them all. */
+void ask_restart_everything(struct scene *scene);
+
+/* Submits a run of agent with a field `what`, input or resume, of JSON. */
+void ask_submit(struct scene *scene, const char *agent, const char *run,
+    const char *thread, const char *what, const char *text);
+/* Waits for its end; returns its record. */
+const struct value *ask_wait_end(
+    struct scene *scene, const char *run, const char *thread);
+/* Both. */
+const struct value *ask_run(struct scene *scene, const char *agent, const char *run,
+    const char *thread, const char *what, const char *text);
+
+void ask_check_status(
+    struct scene *scene, const struct value *record, const char *status);
+/* A resume that is refused, and leaves the pause as it is. */
+void ask_check_refused(struct scene *scene, const char *agent, const char *run,
+    const char *thread, const char *answer, const char *says);
+
+const struct value *ask_state_of(struct scene *scene, const char *thread);
+/* Of a record: the question of that index; its id. */
+const struct value *ask_interrupt_of(const struct value *record, size_t index);
+const char *ask_id_of(const struct value *record, size_t index);
+/* What the thread's tool messages say, in their order. */
+const char *ask_tool_answers_of(struct scene *scene, const char *thread);
+
+/* The ledger's lines that begin with what. */
+struct lines {
+	size_t count;
+	bool same_key;
+};
+struct lines ask_lines_of(const struct scene *scene, const char *what);
+
+#endif

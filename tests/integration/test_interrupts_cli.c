@@ -1,0 +1,169 @@
+/* Who is asked, from the command line, and what docs/interrupts.md and the example say of it. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask_bench.h"
+#include "cli.h"
+#include "literal.h"
+
+TCase *tcase_interrupts_cli(void);
+
+/* --- the command line ----------------------------------------------------------------- */
+
+#define WORDS_MAX 6
+
+static const struct {
+	int status;
+	const char *says;
+	const char *words[WORDS_MAX]; /* behind "resume t" */
+} resumes[] = {
+	{ 2, "an answer is wanted", { NULL } },
+	{ 2, "r1.2.2:1 asks: {\"really\":[1,2]}", { "--answer", "r1=x" } },
+	{ 2, "exclude each other", { "yes", "--file", "-" } },
+	{ 2, "exclude each other", { "--answer", "r1.2.2:1=x", "--file", "-" } },
+	{ 2, "No such file", { "--file", "/nowhere" } },
+	{ 2, "no JSON", { "--file", "/dev/null" } },
+	{ 2, "begins like JSON and is none", { "{\"r1.2.2:1\": " } },
+	{ 2, "begins like JSON and is none", { "--answer", "r1.2.2:1=[so" } },
+	{ 2, "is answered twice",
+	    { "--answer", "r1.2.2:1=so", "--answer", "r1.2.2:1=no" } },
+	{ 1, "2 interrupts wait", { "yes", "--wait" } },
+	{ 5, "r1.2.0:1 asks", { "--answer", "r1.2.2:1=so", "--wait" } },
+	{ 2, "ID=ANSWER", { "--answer", "r1.2.2:1=so" } },
+	{ 0, "All is done.", { "--file", "-", "--wait" } }, /* "yes", by id */
+	{ 1, "waits for nothing", { "yes" } },
+};
+
+static void
+play_resumes(struct scene *scene)
+{
+	const struct cli cli = { .program = kit_program(scene->kit, "flotilla"),
+		.arena = scene->arena };
+	size_t i, j, n;
+
+	ask_check_status(scene, ask_run(scene, "parallel", "r1", "t", "input", "\"hi\""),
+	    "interrupted");
+	ck_assert_ptr_nonnull(strstr(
+	    kit_flotilla(scene->kit, "runs", NULL), "r1.2.2:1 asks: {\"really\":[1,2]}"));
+	for (i = 0; i < sizeof resumes / sizeof *resumes; i++) {
+		const char *argv[WORDS_MAX + 7] = { "resume", "--redis",
+			kit_redis(scene->kit), "--broker", kit_broker(scene->kit), "t" };
+		struct said said;
+
+		for (j = 0, n = 6; resumes[i].words[j] != NULL; j++)
+			argv[n++] = resumes[i].words[j];
+		said = cli_run(&cli, "{\"r1.2.0:1\": \"yes\"}", argv);
+		ck_assert_msg(said.status == resumes[i].status &&
+				  (strstr(said.err, resumes[i].says) != NULL ||
+				      strstr(said.out, resumes[i].says) != NULL),
+		    "case %zu: %d %s%s", i, said.status, said.out, said.err);
+	}
+	ck_assert_str_eq(
+	    ask_tool_answers_of(scene, "t"), "a=paid: [\"yes\"];b=noted;c=so;");
+	/* It waits no more. */
+	ck_assert_ptr_null(strstr(
+	    kit_flotilla(scene->kit, "runs", "--state", "interrupted", NULL), "asks"));
+}
+
+START_TEST(the_command_line_answers_by_id_and_from_a_file)
+{
+	ask_act(play_resumes);
+}
+END_TEST
+
+/* --- docs/interrupts.md --------------------------------------------------------------- */
+
+/* Runs each "$ command" of the page's console blocks: it must say what the page says. */
+static void
+check_console(struct scene *scene, const char *line)
+{
+	while (strncmp(line, "```", 3) != 0) {
+		const char *end = strchr(line, '\n'), *from;
+		char said[8192];
+		FILE *shell;
+
+		ck_assert_msg(strncmp(line, "$ ", 2) == 0, "no command: %.60s", line);
+		from = end + 1;
+		shell = popen(
+		    arena_printf(scene->arena, "PATH=%s:$PATH; { %.*s; } 2>&1",
+			kit_program(scene->kit, ""), (int)(end - line - 2), line + 2),
+		    "r");
+		ck_assert_ptr_nonnull(shell);
+		said[fread(said, 1, sizeof said - 1, shell)] = '\0';
+		pclose(shell);
+		ck_assert_msg(strncmp(from, said, strlen(said)) == 0,
+		    "'%.*s' says\n%snot\n%.400s", (int)(end - line), line, said, from);
+		line = from + strlen(said);
+	}
+}
+
+static void
+play_page(struct scene *scene)
+{
+	char *page = arena_alloc(scene->arena, 32768);
+	FILE *file = fopen("docs/interrupts.md", "re");
+	const char *at = page, *begin = "\n```console\n";
+	unsigned blocks = 0;
+
+	ck_assert_ptr_nonnull(file);
+	page[fread(page, 1, 32767, file)] = '\0';
+	fclose(file);
+	setenv("FLOTILLA_REDIS", kit_redis(scene->kit), 1);
+	setenv("FLOTILLA_BROKER", kit_broker(scene->kit), 1);
+	for (; (at = strstr(at, begin)) != NULL; blocks++) {
+		at += strlen(begin);
+		check_console(scene, at);
+	}
+	ck_assert_uint_ge(blocks, 4);
+}
+
+START_TEST(the_page_on_interrupts_is_true)
+{
+	ask_act_tools(play_page, NULL, "examples/tools/pay.yaml");
+}
+END_TEST
+
+static void
+play_ask_first(struct scene *scene)
+{
+	const struct value *record =
+	    ask_run(scene, "first", "r1", "t", "input", "\"hi\"");
+
+	ask_check_status(scene, record, "interrupted");
+	ck_assert_value(scene->arena, value_get(ask_interrupt_of(record, 0), "value"),
+	    "{'tool': 'note', 'args': {'text': 'one'}}");
+	record = ask_run(scene, "first", "r2", "t", "resume", "\"no\"");
+	ask_check_status(scene, record, "interrupted");
+	ck_assert_uint_eq(ask_lines_of(scene, "one").count, 0);
+	record = ask_run(scene, "first", "r3", "t", "resume", "\"yes\"");
+	ask_check_status(scene, record, "success");
+	ck_assert_str_eq(
+	    ask_tool_answers_of(scene, "t"), "a=A human does not want that.;b=noted;");
+	ck_assert_uint_eq(ask_lines_of(scene, "two").count, 1);
+}
+
+START_TEST(the_example_asks_before_certain_tools)
+{
+	ask_act_with(play_ask_first,
+	    "name: first\nmodel: scripted:m\ntools: [note]\n"
+	    "middleware: [ask_first: {tools: note}]\n"
+	    "script:\n  m:\n"
+	    "    - tool_calls: [{id: a, name: note, args: {text: one}}]\n"
+	    "    - tool_calls: [{id: b, name: note, args: {text: two}}]\n"
+	    "    - content: Done.\n");
+}
+END_TEST
+
+TCase *
+tcase_interrupts_cli(void)
+{
+	TCase *tcase = tcase_create("interrupts_cli");
+
+	tcase_set_timeout(tcase, 240);
+	tcase_add_test(tcase, the_command_line_answers_by_id_and_from_a_file);
+	tcase_add_test(tcase, the_page_on_interrupts_is_true);
+	tcase_add_test(tcase, the_example_asks_before_certain_tools);
+	return tcase;
+}
