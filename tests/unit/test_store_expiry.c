@@ -170,6 +170,47 @@ START_TEST(a_thread_on_which_nothing_ran_expires_too)
 }
 END_TEST
 
+/* --- what there is to do ------------------------------------------------------------------- */
+
+static struct store_chores
+look(void)
+{
+	struct store_chores chores = { .orphans = true };
+
+	ck_assert_int_eq(
+	    store_chores(trial.a, trial.arena, store_shard("t"), &chores), STORE_OK);
+	return chores;
+}
+
+static void
+play_look(void)
+{
+	struct store_chores chores = look();
+
+	ck_assert(!chores.orphans && !chores.webhooks && !chores.items &&
+		  !chores.threads && !chores.gone);
+	trial_ask("SADD", key("bereft"), "r");
+	trial_ask("ZADD", key("hooks"), "99999999999999", "r");
+	trial_ask("ZADD", key("item-ends"), "99999999999999", "i");
+	trial_ask("ZADD", key("ttl"), "99999999999999", "t");
+	chores = look();
+	ck_assert(chores.orphans && !chores.webhooks && !chores.items &&
+		  !chores.threads && !chores.gone);
+	trial_ask("ZADD", key("hooks"), "1", "r");
+	trial_ask("ZADD", key("item-ends"), "1", "i");
+	trial_ask("ZADD", key("ttl"), "1", "t");
+	trial_ask("HSET", key("forgotten"), "r", "- t");
+	chores = look();
+	ck_assert(chores.orphans && chores.webhooks && chores.items && chores.threads &&
+		  chores.gone);
+}
+
+START_TEST(one_look_tells_what_is_due)
+{
+	trial_play(play_look);
+}
+END_TEST
+
 /* --- what stands in nobody's way ---------------------------------------------------------- */
 
 static void
@@ -273,6 +314,7 @@ tcase_store_expiry(void)
 	tcase_add_test(tcase, a_parent_stays_until_its_children_are_cancelled);
 	tcase_add_test(tcase, one_run_of_many_keeps_a_thread);
 	tcase_add_test(tcase, a_thread_on_which_nothing_ran_expires_too);
+	tcase_add_test(tcase, one_look_tells_what_is_due);
 	tcase_add_test(tcase, a_damaged_thread_keeps_no_other);
 	tcase_add_test(tcase, a_long_thread_is_pruned_in_steps);
 	tcase_add_test(tcase, another_thread_of_that_name_is_not_pruned);
