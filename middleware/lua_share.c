@@ -3,25 +3,34 @@
 #include "fiber.h"
 
 static struct {
-	uint64_t turn; /* the last one with Lua in it */
-	uint64_t ms;   /* that Lua took in it */
+	uint64_t turn;          /* the last one with Lua in it */
+	uint64_t ms;            /* that Lua took in it */
+	uint64_t rest_until_ms; /* when it took its share */
 } share;
+
+static uint64_t
+now_ms(void)
+{
+	return loop_now_us() / 1000;
+}
 
 int
 share_wait(void)
 {
-	uint64_t turn;
+	uint64_t now, turn;
+	int status = 0;
 
-	while (fiber_current() != NULL && share.ms >= LUA_TURN_MS_MAX) {
+	while (status == 0 && fiber_current() != NULL && share.ms >= LUA_TURN_MS_MAX) {
+		now = now_ms();
 		turn = fiber_turn();
-		/* What is begun by timers and sockets in the turn behind a long one gets the
-		 * whole of that turn. */
-		if (turn != share.turn && turn != share.turn + 1)
+		if (now < share.rest_until_ms)
+			status = fiber_sleep(share.rest_until_ms - now);
+		else if (turn == share.turn || turn == share.turn + 1)
+			status = fiber_yield();
+		else
 			break;
-		if (fiber_yield() == -1)
-			return -1;
 	}
-	return 0;
+	return status;
 }
 
 void
@@ -33,4 +42,6 @@ share_took(uint64_t ms)
 		share.ms = 0;
 	share.turn = turn;
 	share.ms += ms;
+	if (share.ms >= LUA_TURN_MS_MAX)
+		share.rest_until_ms = now_ms() + share.ms / LUA_REST_PART;
 }

@@ -131,6 +131,39 @@ START_TEST(who_is_cancelled_while_it_lets_others_run_ends_so)
 }
 END_TEST
 
+static int waited;
+
+static void
+wait_for_share(void *arg)
+{
+	(void)arg;
+	share_took(400000);
+	waited = share_wait();
+}
+
+/* As one whose work is some round trips. */
+static void
+make_trips(void *arg)
+{
+	int i;
+
+	for (i = 0; i < 5; i++)
+		ck_assert_int_eq(fiber_sleep(1), 0);
+	fiber_cancel(arg);
+}
+
+START_TEST(lua_rests_for_longer_when_it_took_longer)
+{
+	fiber_start(
+	    loop, "trips", make_trips, fiber_start(loop, "lua", wait_for_share, NULL));
+	waited = 0;
+	loop_run_until(loop, all_ended, NULL);
+	ck_assert_int_eq(waited, -1);
+	/* Another turn. */
+	share_took(0);
+}
+END_TEST
+
 TCase *tcase_lua_turns(void);
 TCase *
 tcase_lua_turns(void)
@@ -143,6 +176,7 @@ tcase_lua_turns(void)
 	    tcase, hooks_that_compute_for_long_have_a_turn_each_and_one_is_free_between);
 	tcase_add_test(tcase, a_sleep_of_0_lets_the_others_run);
 	tcase_add_test(tcase, what_is_answered_at_once_is_no_wait_for_the_others);
+	tcase_add_test(tcase, lua_rests_for_longer_when_it_took_longer);
 	tcase_add_test(tcase, who_is_cancelled_while_it_lets_others_run_ends_so);
 	return tcase;
 }
