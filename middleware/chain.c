@@ -121,10 +121,21 @@ chain_notes_end(struct value_list *notes)
 }
 
 const struct value *
-chain_no_store(struct arena *arena)
+chain_ask_store(struct arena *arena,
+    const struct value *(*store)(void *arg, const struct value *op), void *arg,
+    const struct value *op, const struct fault **control)
 {
-	return value_map(arena, "fault",
-	    fault_to_value(arena, fault_new(arena, "NotImplementedError",
-				      "this process does not reach the store")),
-	    NULL);
+	const struct value *answer;
+
+	if (*control != NULL)
+		return NULL;
+	if (store == NULL)
+		return value_map(arena, "fault",
+		    fault_to_value(arena, fault_new(arena, "NotImplementedError",
+					      "this process does not reach the store")),
+		    NULL);
+	answer = store(arg, op);
+	if (answer == NULL)
+		*control = fault_cancelled(arena);
+	return answer;
 }

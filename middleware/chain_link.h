@@ -23,8 +23,11 @@ void chain_note(struct value_list *notes, const struct middleware_use *use,
     const char *format, va_list args) __attribute__((format(printf, 3, 0)));
 const struct value *chain_notes_end(struct value_list *notes);
 
-/* The answer of a store that this process does not reach: a {fault}. */
-const struct value *chain_no_store(struct arena *arena);
+/* Returns store(arg, op) inside of a call, which *control ends once it is set: NULL then, and when
+ * the store was cancelled, which sets it. store NULL: a {fault}, this process does not reach it. */
+const struct value *chain_ask_store(struct arena *arena,
+    const struct value *(*store)(void *arg, const struct value *op), void *arg,
+    const struct value *op, const struct fault **control);
 
 /* Joins names (array of strings) with ", "; at most NAMES_SHOWN_MAX of them. */
 const char *chain_join(struct arena *arena, const struct value *names);

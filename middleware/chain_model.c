@@ -348,30 +348,17 @@ const struct value *
 model_store(struct model_request *request, const struct value *op)
 {
 	struct model_run *run = request->run;
-	const struct value *answer;
 
-	if (run->control != NULL)
-		return NULL;
-	if (run->backend->store == NULL)
-		return chain_no_store(run->arena);
-	answer = run->backend->store(run->backend->arg, op);
-	if (answer == NULL)
-		run->control = fault_cancelled(run->arena);
-	return answer;
+	return chain_ask_store(
+	    run->arena, run->backend->store, run->backend->arg, op, &run->control);
 }
 
 const struct value *
 model_interrupt(struct model_request *request, const struct value *value)
 {
 	struct model_run *run = request->run;
-	const struct value *answer;
 
-	if (run->control != NULL)
-		return NULL;
-	answer = interrupts_take(&run->interrupts, value);
-	if (answer == NULL)
-		run->control = interrupts_fault(run->arena);
-	return answer;
+	return interrupts_ask(&run->interrupts, run->arena, value, &run->control);
 }
 
 void

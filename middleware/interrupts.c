@@ -15,8 +15,16 @@ interrupts_take(struct interrupts *interrupts, const struct value *value)
 	return answer;
 }
 
-struct fault *
-interrupts_fault(struct arena *arena)
+const struct value *
+interrupts_ask(struct interrupts *interrupts, struct arena *arena,
+    const struct value *value, const struct fault **control)
 {
-	return fault_new(arena, "GraphInterrupt", "waits for an answer");
+	const struct value *answer;
+
+	if (*control != NULL)
+		return NULL;
+	answer = interrupts_take(interrupts, value);
+	if (answer == NULL)
+		*control = fault_new(arena, "GraphInterrupt", "waits for an answer");
+	return answer;
 }

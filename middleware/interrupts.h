@@ -17,7 +17,9 @@ struct interrupts {
 const struct value *interrupts_take(
     struct interrupts *interrupts, const struct value *value);
 
-/* The control fault of a call that asks: type "GraphInterrupt". */
-struct fault *interrupts_fault(struct arena *arena);
+/* The same inside of a call, which *control ends once it is set: nothing is asked then, and a
+ * question sets it, to a fault of type "GraphInterrupt". */
+const struct value *interrupts_ask(struct interrupts *interrupts, struct arena *arena,
+    const struct value *value, const struct fault **control);
 
 #endif
