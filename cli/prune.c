@@ -35,8 +35,8 @@ refused(struct session *session, enum store_status status, const char *thread,
 	case STORE_BUSY:
 		complain(
 		    "thread '%s' is not free: run '%s' goes on, waits, or has an end "
-		    "that a webhook is still to tell; cancel it, or "
-		    "wait for its end",
+		    "that a webhook is still to tell or children that are still to be "
+		    "cancelled; cancel it, or wait",
 		    thread, pruned->busy);
 		return STATUS_REFUSED;
 	case STORE_WAITS:
