@@ -104,7 +104,7 @@ model:
 # Where there are threads beside the loop's (libzmq's, the watchdog's, the resolver's), and processes
 # that talk: to be run with TSAN=1. Kill tests and the rest go with TSAN=1 as well, on a machine with time.
 RACE_UNITS := broker_core curve fiber fiber_limits http http_failures loop outbox process process_group redis \
-              redis_session resolver secrecy service socket watchdog
+              redis_session resolver secrecy service socket socket_signals watchdog
 RACE_RUNS  := fleet wire
 .PHONY: check-races
 check-races: binaries $(BUILD)/small-worker $(BUILD)/tests-unit $(BUILD)/tests-integration $(plugins)

@@ -1,12 +1,8 @@
 #include <check.h>
-#include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
-#include <unistd.h>
 
 /* Interface under test */
 #include "socket.h"
@@ -454,71 +450,6 @@ START_TEST(an_endpoint_that_cannot_be_is_refused_with_a_reason)
 }
 END_TEST
 
-static void
-on_alarm(int number)
-{
-	(void)number;
-}
-
-START_TEST(signals_lose_no_message)
-{
-	struct sigaction action = { .sa_handler = on_alarm };
-	struct itimerval often = { { 0, 100 }, { 0, 100 } },
-			 never = { { 0, 0 }, { 0, 0 } };
-
-	sigaction(SIGALRM, &action, NULL);
-	connect_dealer();
-	setitimer(ITIMER_REAL, &often, NULL);
-	answers = true;
-	ck_assert_int_eq(send_text(dealer, "ping"), 0);
-	run_until_come(2 * MANY);
-	setitimer(ITIMER_REAL, &never, NULL);
-	ck_assert_uint_eq(answers_failed, 0);
-	ck_assert_str_eq(last_text, "ping");
-}
-END_TEST
-
-/* Returns the mask of a thread's blocked signals. */
-static unsigned long long
-blocked_signals(const char *task)
-{
-	char path[300], line[256];
-	unsigned long long blocked = 0;
-	FILE *file;
-
-	snprintf(path, sizeof path, "/proc/self/task/%s/status", task);
-	file = fopen(path, "r");
-	ck_assert_ptr_nonnull(file);
-	while (fgets(line, sizeof line, file) != NULL) {
-		if (strncmp(line, "SigBlk:", 7) == 0)
-			blocked = strtoull(line + 7, NULL, 16);
-	}
-	fclose(file);
-	return blocked;
-}
-
-START_TEST(only_the_main_thread_takes_signals)
-{
-	unsigned long long term = 1ULL << (SIGTERM - 1);
-	DIR *tasks = opendir("/proc/self/task");
-	struct dirent *task;
-	unsigned others = 0;
-
-	while ((task = readdir(tasks)) != NULL) {
-		if (task->d_name[0] == '.')
-			continue;
-		if (atol(task->d_name) == (long)getpid()) {
-			ck_assert_uint_eq(blocked_signals(task->d_name) & term, 0);
-			continue;
-		}
-		ck_assert_uint_ne(blocked_signals(task->d_name) & term, 0);
-		others++;
-	}
-	closedir(tasks);
-	ck_assert_uint_ge(others, 2); /* ZeroMQ's reaper and I/O thread */
-}
-END_TEST
-
 TCase *tcase_socket(void);
 
 TCase *
@@ -545,7 +476,5 @@ tcase_socket(void)
 	tcase_add_test(tcase, a_subscriber_gets_its_prefixes_alone);
 	tcase_add_loop_test(
 	    tcase, an_endpoint_that_cannot_be_is_refused_with_a_reason, 0, 4);
-	tcase_add_test(tcase, signals_lose_no_message);
-	tcase_add_test(tcase, only_the_main_thread_takes_signals);
 	return tcase;
 }
