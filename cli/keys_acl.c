@@ -10,9 +10,10 @@
 	"+fcall +time +del +exists +hdel +hget +hgetall +hincrby +hlen +hmget "          \
 	"+hrandfield +hset +lindex +llen +lpop +lrange +lrem +lset +ltrim +rpush "       \
 	"+sadd +scard +smembers +srandmember +srem +xadd +xgroup|delconsumer "           \
-	"+xinfo|consumers +zadd +zcount +zrangebylex +zrangebyscore +zrem +zscore"
+	"+xinfo|consumers +zadd +zcard +zcount +zrangebylex +zrangebyscore +zrem "       \
+	"+zscore"
 /* What we ask beside that. */
-#define READS "+get +set +hexists +xlen +xread +zcard +zrevrange"
+#define READS "+get +set +hexists +xlen +xread +zrevrange"
 #define HEALTH "+ping +role +select +wait +info +config|get"
 
 /* The library is code that coordinators trust: they alone may load it. */

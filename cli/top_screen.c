@@ -91,6 +91,29 @@ print_title(struct screen *screen)
 	    screen->now->counts != NULL ? "up" : "away");
 }
 
+static const char *
+counted(struct arena *arena, int64_t count, const char *what)
+{
+	return arena_printf(
+	    arena, "%" PRId64 " %s%s", count, what, count == 1 ? "" : "s");
+}
+
+/* What waits outside of the fleet. */
+static void
+print_waiting(struct screen *screen, const struct value *counts)
+{
+	struct arena *arena = screen->arena;
+	int64_t asks = sum(counts, "asks");
+	const char *oldest = asks == 0
+				 ? ""
+				 : arena_printf(arena, " (oldest %s)",
+				       top_age(arena, sum(counts, "asks_oldest_ms")));
+
+	line(screen, "waiting   %s for a human%s, %s to be told",
+	    counted(arena, asks, "thread"), oldest,
+	    counted(arena, sum(counts, "webhooks"), "webhook"));
+}
+
 /* Of the services the call that waits longest. */
 static int64_t
 oldest_ms(const struct value *services)
@@ -122,6 +145,8 @@ print_sums(struct screen *screen)
 		    " in the inbox, %" PRId64 " dead",
 		    sum(counts, "runs"), sum(counts, "live_threads"),
 		    sum(counts, "inbox"), sum(counts, "dead"));
+	if (counts != NULL)
+		print_waiting(screen, counts);
 	if (counts != NULL && sum(counts, "bytes_max") > 0)
 		line(screen,
 		    "redis     %" PRId64 " MB of %" PRId64 " MB, %" PRId64 " %%%s",

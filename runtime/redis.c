@@ -283,6 +283,12 @@ redis_text(struct redis *redis, struct arena *arena, uint64_t wait_ms,
 	return redis_call(redis, arena, wait_ms, args, count, reply_r);
 }
 
+struct loop *
+redis_loop(const struct redis *redis)
+{
+	return redis->loop;
+}
+
 bool
 redis_is_up(const struct redis *redis)
 {

@@ -68,6 +68,9 @@ enum redis_status redis_text(struct redis *redis, struct arena *arena, uint64_t 
  * is given up. For blocking commands, more than they block. */
 void redis_allow_silence(struct redis *redis, uint64_t ms);
 
+/* The loop that it is on. */
+struct loop *redis_loop(const struct redis *redis);
+
 /* True while connected and the library is loaded. */
 bool redis_is_up(const struct redis *redis);
 

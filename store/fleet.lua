@@ -163,6 +163,23 @@ local function note_ttl(thread_key, prefix, thread, args, first, now)
   end
 end
 
+-- Whether a thread with that head waits for a human. What nobody can read does not.
+local function is_asking(head)
+  local is_read, fields = pcall(cmsgpack.unpack, head or '')
+  return is_read and type(fields) == 'table' and fields.status == 'interrupted'
+end
+
+-- A run of thread is over, and head is what it left. since: when the thread began to wait, if it
+-- does; had: it has waited before, and has the field `asked` of that.
+local function note_wait(thread_key, prefix, thread, head, since, had)
+  if is_asking(head) then
+    redis.call('HSET', thread_key, 'asked', since)
+    redis.call('ZADD', prefix .. 'asks', since, thread)
+  elseif had then
+    redis.call('HDEL', thread_key, 'asked')
+  end
+end
+
 -- Puts run, whose record is there, behind those that wait for thread. Returns how many are before it.
 local function line_up(thread_key, prefix, thread, run, now)
   local head = redis.call('HMGET', thread_key, 'created', 'run', 'ttl')
@@ -324,7 +341,9 @@ local function quarantine(thread_key, prefix, thread, run, attempts, epoch)
   redis.call('HSET', run_key(prefix, run), 'dead', cmsgpack.pack(reason))
   redis.call('ZADD', prefix .. 'dead', now, run)
   end_run(prefix, run, 'error', 'Quarantined', reason)
+  local head = redis.call('HMGET', thread_key, 'head', 'asked')
   redis.call('HSET', thread_key, 'run', '', 'owner', '', 'epoch', epoch)
+  note_wait(thread_key, prefix, thread, head[1], head[2] or now, head[2])
   leave_thread(thread_key, prefix, thread, now)
 end
 
@@ -390,6 +409,9 @@ local function claim(keys, args)
     'started', field_of(record, 'started') or now)
   make_lease(prefix, owner, now, tonumber(args[4]))
   redis.call('ZADD', prefix .. 'due', lease, thread)
+  if field_of(head, 'asked') then
+    redis.call('ZREM', prefix .. 'asks', thread)
+  end
   local fields, messages, results = {}, {}, {}
   if version > 0 then
     fields = redis.call('HGETALL', thread_key .. ':f')
@@ -444,7 +466,7 @@ local function commit(keys, args)
   local thread_key, prefix, thread = keys[1], args[1], args[2]
   local run, status = args[7], args[11]
   local head = redis.call('HMGET', thread_key, 'owner', 'epoch', 'run', 'version', 'last_commit',
-    'rolled', 'ttl')
+    'rolled', 'ttl', 'asked')
   local is_owner = owns(head, args[3], args[4], run)
   local key = run_key(prefix, run)
   local record = redis.call('HMGET', key, 'events', 'cancelling', 'children', 'webhook')
@@ -496,6 +518,7 @@ local function commit(keys, args)
   end
   leave_children(prefix, run, status, record[3])
   note_end(prefix, run, record[4], now)
+  note_wait(thread_key, prefix, thread, args[8], status ~= 'interrupted' and head[8] or now, head[8])
   if head[7] then
     keep_until(prefix, thread, head[7], now)
   end

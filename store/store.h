@@ -404,8 +404,10 @@ unsigned store_fullness(const struct store_health *health);
 #define STORE_FULL 80u
 #define STORE_ROOM_AGAIN 75u
 
-/* Counts over all shards, for `top`: {inbox, live_threads, runs, dead}, and how full Redis is:
- * {bytes, bytes_max (0: no limit), full (per cent)}. */
+/* Counts over all shards, for `top`: {inbox, live_threads, runs, dead, asks (threads that wait for a
+ * human), asks_oldest_ms (for how long the first of them has; absent without one), webhooks (that
+ * are still to be told)}, and how full Redis is: {bytes, bytes_max (0: no limit), full (per
+ * cent)}. */
 enum store_status store_counts(
     struct store *store, struct arena *arena, const struct value **counts_r);
 

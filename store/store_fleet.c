@@ -1,4 +1,4 @@
-/* store_fleet: what lies in all shards: the newest runs, the dead letters, counts. */
+/* store_fleet: what lies in all shards: the newest runs, the dead letters. */
 #include "store_private.h"
 
 #include <stdlib.h>
@@ -238,49 +238,4 @@ store_discard(
 	if (status == STORE_OK && store_answers(reply, "NOT_DEAD"))
 		return STORE_NONE;
 	return status;
-}
-
-/* --- counts ------------------------------------------------------------------------- */
-
-static enum store_status
-count(struct store *store, struct arena *arena, const char *verb, const char *key,
-    int64_t *total)
-{
-	struct command command = { .arena = arena };
-	const struct value *reply;
-	enum store_status status;
-
-	command_text(&command, verb);
-	command_text(&command, key);
-	status = store_read(store, &command, &reply);
-	if (status == STORE_OK && value_is(reply, VALUE_INT))
-		*total += reply->integer;
-	return status;
-}
-
-enum store_status
-store_counts(struct store *store, struct arena *arena, const struct value **counts_r)
-{
-	static const char *const indexes[] = { "due", "runs", "dead" };
-	int64_t totals[3] = { 0 }, inbox = 0;
-	enum store_status status = count(store, arena, "XLEN", STORE_INBOX, &inbox);
-	struct store_health health;
-	unsigned shard, i;
-
-	for (shard = 0; shard < SHARDS; shard++)
-		for (i = 0; i < 3 && status == STORE_OK; i++)
-			status = count(store, arena, "ZCARD",
-			    arena_printf(
-				arena, "%s%s", store_prefix(arena, shard), indexes[i]),
-			    &totals[i]);
-	if (status == STORE_OK)
-		status = store_health(store, arena, 0, &health);
-	if (status != STORE_OK)
-		return status;
-	*counts_r = value_map(arena, "inbox", value_int(arena, inbox), "live_threads",
-	    value_int(arena, totals[0]), "runs", value_int(arena, totals[1]), "dead",
-	    value_int(arena, totals[2]), "bytes", value_int(arena, (int64_t)health.used),
-	    "bytes_max", value_int(arena, (int64_t)health.max), "full",
-	    value_int(arena, store_fullness(&health)), NULL);
-	return STORE_OK;
 }

@@ -100,6 +100,7 @@ local function forget_thread(thread_key, prefix, thread)
     thread_key .. ':q', thread_key .. ':r')
   redis.call('ZREM', prefix .. 'due', thread)
   redis.call('ZREM', prefix .. 'ttl', thread)
+  redis.call('ZREM', prefix .. 'asks', thread)
   return #runs
 end
 

@@ -58,9 +58,12 @@ find_leftover(struct check *check)
 		const char *prefix = store_prefix(check->arena, shard);
 		const char *due = arena_printf(check->arena, "%sdue", prefix);
 		const char *leases = arena_printf(check->arena, "%sleases", prefix);
+		const char *asks = arena_printf(check->arena, "%sasks", prefix);
 
 		if (size_of(check, "ZCARD", due) != 0)
 			return due;
+		if (size_of(check, "ZCARD", asks) != 0) /* no run of ours asks */
+			return asks;
 		if (size_of(check, "HLEN", leases) != 0)
 			return leases;
 	}

@@ -6,6 +6,7 @@
 
 #include "ask_bench.h"
 #include "cli.h"
+#include "json.h"
 #include "literal.h"
 
 TCase *tcase_interrupts_cli(void);
@@ -70,6 +71,60 @@ play_resumes(struct scene *scene)
 START_TEST(the_command_line_answers_by_id_and_from_a_file)
 {
 	ask_act(play_resumes);
+}
+END_TEST
+
+/* --- how many wait -------------------------------------------------------------------- */
+
+/* What `flotilla top` says of Redis. */
+static const struct value *
+top(struct scene *scene)
+{
+	const char *error, *said = kit_flotilla(scene->kit, "top", "--once", "--json",
+			       "--broker", kit_broker(scene->kit), NULL);
+	const struct value *shown = json_parse(scene->arena, said, strlen(said), &error);
+
+	ck_assert_msg(shown != NULL, "%s: %s", error, said);
+	return value_get(shown, "redis");
+}
+
+static void
+check_waiting(struct scene *scene, int64_t threads)
+{
+	const struct value *counts = top(scene);
+
+	ck_assert_msg(value_get_int(counts, "asks", -1) == threads &&
+			  value_has(counts, "asks_oldest_ms") == (threads > 0),
+	    "not %d: %s", (int)threads, json_text(scene->arena, counts));
+}
+
+/* In part, whole, by a restart of everything, by what answers nothing, to the end. */
+static void
+play_waiting(struct scene *scene)
+{
+	check_waiting(scene, 0);
+	ask_run(scene, "parallel", "r1", "t", "input", "\"hi\"");
+	ask_run(scene, "stops", "s1", "other", "input", "\"hi\"");
+	check_waiting(scene, 2);
+	ask_restart_everything(scene);
+	check_waiting(scene, 2);
+	ask_run(scene, "parallel", "r2", "t", "resume", "null");
+	check_waiting(scene, 2);
+	ask_run(scene, "parallel", "r3", "t", "resume", "{\"r1.2.2:1\": \"so\"}");
+	check_waiting(scene, 2);
+	ask_check_status(
+	    scene, ask_run(scene, "parallel", "r4", "t", "resume", "\"yes\""), "success");
+	check_waiting(scene, 1);
+	ck_assert_ptr_nonnull(strstr(kit_flotilla(scene->kit, "top", "--once", "--broker",
+					 kit_broker(scene->kit), NULL),
+	    "waiting   1 thread for a human (oldest "));
+	kit_flotilla(scene->kit, "prune", "other", "--delete", "--force", NULL);
+	check_waiting(scene, 0);
+}
+
+START_TEST(top_shows_who_waits_for_a_human)
+{
+	ask_act(play_waiting);
 }
 END_TEST
 
@@ -163,6 +218,7 @@ tcase_interrupts_cli(void)
 
 	tcase_set_timeout(tcase, 240);
 	tcase_add_test(tcase, the_command_line_answers_by_id_and_from_a_file);
+	tcase_add_test(tcase, top_shows_who_waits_for_a_human);
 	tcase_add_test(tcase, the_page_on_interrupts_is_true);
 	tcase_add_test(tcase, the_example_asks_before_certain_tools);
 	return tcase;

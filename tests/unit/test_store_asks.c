@@ -1,0 +1,167 @@
+/* Threads that wait for a human, as `flotilla top` counts them; against a real Redis. */
+#include <check.h>
+#include <string.h>
+
+#include "store_trial.h"
+
+/* Interface under test */
+#include "store.h"
+
+TCase *tcase_store_asks(void);
+
+#define NOT_LONG 0u
+#define LONG 60000u
+
+static int64_t
+count(const char *name)
+{
+	const struct value *counts = NULL;
+
+	ck_assert_int_eq(store_counts(trial.a, trial.arena, &counts), STORE_OK);
+	ck_assert(value_has(counts, "asks_oldest_ms") ==
+		  (value_get_int(counts, "asks", 0) > 0));
+	return value_get_int(counts, name, -1);
+}
+
+/* Since when "t" waits, or NULL. */
+static const char *
+waits_since(void)
+{
+	const struct value *score = trial_ask("ZSCORE",
+	    arena_printf(
+		trial.arena, "%sasks", store_prefix(trial.arena, store_shard("t"))),
+	    "t");
+
+	return redis_reply_text(score);
+}
+
+/* Runs run on "t" to its end, which leaves a head of that status. */
+static void
+end_run(const char *run, const char *status, const char *head_status)
+{
+	struct arena *arena = trial.arena;
+	struct store_committed committed;
+	struct store_claim claim;
+
+	trial_submit("t", run);
+	trial_claim(trial.a, "t", LONG, &claim);
+	ck_assert_ptr_null(waits_since());
+	ck_assert_int_eq(store_commit(trial.a, arena,
+			     &(struct store_commit){ .thread = "t",
+				 .run = run,
+				 .epoch = claim.epoch,
+				 .version = claim.version,
+				 .id = run,
+				 .status = status,
+				 .head = head_status == NULL
+					     ? NULL
+					     : value_map(arena, "status",
+						   value_str(arena, head_status), NULL),
+				 .order = value_empty_array(),
+				 .checkpoint = value_empty_map(),
+				 .messages = value_empty_array(),
+				 .fields = value_empty_map(),
+				 .events = value_empty_array() },
+			     &committed),
+	    STORE_OK);
+}
+
+/* It is the head that a run leaves, not how it ended: a resume that is refused leaves the question. */
+static void
+play_life(void)
+{
+	const char *since;
+
+	ck_assert_int_eq(count("asks"), 0);
+	end_run("r1", "interrupted", "interrupted");
+	ck_assert_int_eq(count("asks"), 1);
+	since = waits_since();
+	trial_hset("t:t", "asked", "1000"); /* as if it were longer ago */
+	end_run("r2", "error", "interrupted");
+	ck_assert_str_eq(waits_since(), "1000");
+	ck_assert_int_gt(count("asks_oldest_ms"), 1000000);
+	end_run("r3", "interrupted", "interrupted");
+	ck_assert_int_ge(strcmp(waits_since(), since), 0);
+	end_run("r4", "success", "success");
+	ck_assert_int_eq(count("asks"), 0);
+	end_run("r5", "error", NULL);
+	ck_assert_int_eq(count("asks"), 0);
+	/* A copy of a thread that waits. */
+	end_run("r6", "success", "interrupted");
+	ck_assert_int_eq(count("asks"), 1);
+}
+
+START_TEST(a_thread_waits_while_its_head_does)
+{
+	trial_play(play_life);
+}
+END_TEST
+
+static void
+play_quarantine(void)
+{
+	struct store_claim claim;
+	int i;
+
+	end_run("r1", "interrupted", "interrupted");
+	trial_hset("t:t", "asked", "1000");
+	trial_submit("t", "r2");
+	for (i = 0; i < 5; i++)
+		trial_claim(trial.a, "t", NOT_LONG, &claim);
+	ck_assert_int_eq(count("asks"), 0);
+	ck_assert_int_eq(
+	    store_claim(trial.b, trial.arena, "t", LONG, &claim), STORE_QUARANTINED);
+	ck_assert_str_eq(waits_since(), "1000");
+}
+
+START_TEST(who_resumes_and_dies_leaves_the_question)
+{
+	trial_play(play_quarantine);
+}
+END_TEST
+
+static void
+play_erase(void)
+{
+	struct store_pruned pruned;
+
+	end_run("r1", "interrupted", "interrupted");
+	ck_assert_int_eq(
+	    store_erase(trial.a, trial.arena, "t", false, &pruned), STORE_WAITS);
+	ck_assert_int_eq(count("asks"), 1);
+	ck_assert_int_eq(store_erase(trial.a, trial.arena, "t", true, &pruned), STORE_OK);
+	ck_assert_int_eq(count("asks"), 0);
+}
+
+START_TEST(who_is_erased_waits_no_more)
+{
+	trial_play(play_erase);
+}
+END_TEST
+
+static void
+play_webhooks(void)
+{
+	trial_zadd("hooks", "1", "r");
+	ck_assert_int_eq(count("webhooks"), 1);
+	ck_assert_int_eq(count("runs"), 0);
+}
+
+START_TEST(webhooks_that_are_to_be_told_are_counted)
+{
+	trial_play(play_webhooks);
+}
+END_TEST
+
+TCase *
+tcase_store_asks(void)
+{
+	TCase *tc = tcase_create("store_asks");
+
+	tcase_add_checked_fixture(tc, trial_open, trial_close);
+	tcase_add_test(tc, a_thread_waits_while_its_head_does);
+	tcase_add_test(tc, who_resumes_and_dies_leaves_the_question);
+	tcase_add_test(tc, who_is_erased_waits_no_more);
+	tcase_add_test(tc, webhooks_that_are_to_be_told_are_counted);
+	return tc;
+}
