@@ -1,7 +1,7 @@
 # How the benchmarks are built and run; included by the Makefile.
 
 # The provider of the benchmarks: 140,000 answers a second and core (bench/model_server.c).
-$(BUILD)/model-server: $(BUILD)/bench/model_server.o
+$(BUILD)/model-server: $(addprefix $(BUILD)/bench/,model_server.o model_replies.o)
 	$(link) -o $@ $^ $(shell pkg-config --libs libsystemd)
 
 bench_objects := $(addprefix $(BUILD)/,$(addprefix bench/,bench.o load.o rig.o) tests/support/children.o)

@@ -10,12 +10,12 @@
  * one write. Prints its port (to port_file, if given), says READY=1, serves until SIGTERM.
  */
 #include <arpa/inet.h>
+#include <err.h>
 #include <errno.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,16 +31,11 @@
 
 #include <systemd/sd-daemon.h>
 
+#include "model_replies.h"
+
 #define EVENTS_MAX 256
 #define REQUEST_BYTES_MAX ((size_t)64 << 20)
 #define READ_BYTES ((size_t)16 << 10)
-#define REPLY_BYTES_MAX 2048
-#define ROUNDS_MAX 64
-
-struct reply {
-	char *bytes;
-	size_t size;
-};
 
 /* One client; what it sends is gathered in `in`. */
 struct connection {
@@ -57,20 +52,10 @@ TAILQ_HEAD(connections, connection);
 struct server {
 	int epoll_fd, listen_fd, signal_fd;
 	uint64_t latency_ms;
-	unsigned rounds;
-	struct reply calls[2][ROUNDS_MAX]; /* plain, streamed; by round */
-	struct reply final[2];
-	struct reply health, refusal;
+	struct replies replies;
 	struct connections open;
 	struct connections waiting; /* the one due first is first: latency is constant */
 };
-
-_Noreturn static void
-fail(const char *what)
-{
-	fprintf(stderr, "model-server: %s: %s\n", what, strerror(errno));
-	exit(EXIT_FAILURE);
-}
 
 static uint64_t
 now_ms(void)
@@ -81,149 +66,7 @@ now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* --- replies, made once ------------------------------------------------------------ */
-
-static struct reply
-reply_new(const char *status, const char *type, const char *body)
-{
-	struct reply reply;
-	int size = asprintf(&reply.bytes,
-	    "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n%s", status,
-	    type, strlen(body), body);
-
-	if (size == -1)
-		fail("reply");
-	reply.size = (size_t)size;
-	return reply;
-}
-
-static struct reply
-plain_reply(const char *message, const char *finish)
-{
-	char body[REPLY_BYTES_MAX];
-
-	snprintf(body, sizeof body,
-	    "{\"id\":\"chatcmpl-bench\",\"object\":\"chat.completion\",\"created\":1,"
-	    "\"model\":\"bench\",\"choices\":[{\"index\":0,\"message\":{\"role\":"
-	    "\"assistant\",%s},\"finish_reason\":\"%s\"}],\"usage\":{\"prompt_tokens\":"
-	    "100,"
-	    "\"completion_tokens\":20,\"total_tokens\":120}}",
-	    message, finish);
-	return reply_new("200 OK", "application/json", body);
-}
-
-static struct reply
-stream_reply(const char *delta, const char *finish)
-{
-	char body[REPLY_BYTES_MAX];
-
-	snprintf(body, sizeof body,
-	    "data: "
-	    "{\"id\":\"chatcmpl-bench\",\"model\":\"bench\",\"choices\":[{\"index\":0,"
-	    "\"delta\":{\"role\":\"assistant\",%s},\"finish_reason\":null}]}\n\n"
-	    "data: "
-	    "{\"id\":\"chatcmpl-bench\",\"model\":\"bench\",\"choices\":[{\"index\":0,"
-	    "\"delta\":{},\"finish_reason\":\"%s\"}]}\n\n"
-	    "data: [DONE]\n\n",
-	    delta, finish);
-	return reply_new("200 OK", "text/event-stream", body);
-}
-
-/* Writes text as it stands inside a JSON string. */
-static void
-escape(char *to, size_t room, const char *text)
-{
-	size_t size = 0;
-
-	for (; *text != '\0' && size + 3 < room; text++) {
-		if (*text == '"' || *text == '\\')
-			to[size++] = '\\';
-		to[size++] = *text;
-	}
-	if (*text != '\0') {
-		errno = E2BIG;
-		fail("arguments");
-	}
-	to[size] = '\0';
-}
-
-static void
-make_replies(struct server *server, const char *tool, const char *arguments)
-{
-	const char *text = "\"content\":\"All looked up: this is the final answer.\"";
-	char call[REPLY_BYTES_MAX / 2], escaped[REPLY_BYTES_MAX / 4];
-
-	escape(escaped, sizeof escaped, arguments);
-	for (unsigned i = 0; i < server->rounds; i++) {
-		snprintf(call, sizeof call,
-		    "\"content\":\"\",\"tool_calls\":[{\"index\":0,\"id\":\"call_%u\","
-		    "\"type\":\"function\",\"function\":{\"name\":\"%s\",\"arguments\":"
-		    "\"%s\"}}]",
-		    i, tool, escaped);
-		server->calls[0][i] = plain_reply(call, "tool_calls");
-		server->calls[1][i] = stream_reply(call, "tool_calls");
-	}
-	server->final[0] = plain_reply(text, "stop");
-	server->final[1] = stream_reply(text, "stop");
-	server->health = reply_new("200 OK", "text/plain", "ok\n");
-	server->refusal = reply_new("404 Not Found", "application/json",
-	    "{\"error\":{\"message\":\"POST to .../chat/completions\"}}");
-}
-
-static void
-free_replies(struct server *server)
-{
-	for (unsigned i = 0; i < server->rounds; i++) {
-		free(server->calls[0][i].bytes);
-		free(server->calls[1][i].bytes);
-	}
-	free(server->final[0].bytes);
-	free(server->final[1].bytes);
-	free(server->health.bytes);
-	free(server->refusal.bytes);
-}
-
 /* --- requests ---------------------------------------------------------------------- */
-
-/* How often needle stands in the size bytes at text, up to max. */
-static unsigned
-count(const char *text, size_t size, const char *needle, unsigned max)
-{
-	size_t needle_size = strlen(needle);
-	const char *end = text + size, *found;
-	unsigned found_count = 0;
-
-	while (found_count < max && (found = memmem(text, (size_t)(end - text), needle,
-					 needle_size)) != NULL) {
-		text = found + needle_size;
-		found_count++;
-	}
-	return found_count;
-}
-
-/* A role is the only string that is just "assistant"; in content its quotes are escaped. */
-static const struct reply *
-chat_reply(const struct server *server, const char *body, size_t size)
-{
-	bool streamed = count(body, size, "\"stream\":true", 1) > 0 ||
-			count(body, size, "\"stream\": true", 1) > 0;
-	unsigned turn = count(body, size, "\"assistant\"", server->rounds);
-
-	return turn < server->rounds ? &server->calls[streamed][turn]
-				     : &server->final[streamed];
-}
-
-static const struct reply *
-reply_for(const struct server *server, const char *head, size_t head_size,
-    const char *body, size_t body_size)
-{
-	if (strncmp(head, "GET ", 4) == 0)
-		return &server->health;
-	if (strncmp(head, "POST ", 5) == 0 &&
-	    memmem(head, head_size, "/chat/completions ", 18) != NULL)
-		return chat_reply(server, body, body_size);
-	return &server->refusal;
-}
 
 /* Returns the length of the body that head announces. */
 static size_t
@@ -253,7 +96,8 @@ whole_request(
 	length = body_length(c->in, end + 2);
 	if (length > REQUEST_BYTES_MAX || c->size < head_size + length)
 		return 0;
-	*reply_r = reply_for(server, c->in, head_size, c->in + head_size, length);
+	*reply_r =
+	    replies_for(&server->replies, c->in, head_size, c->in + head_size, length);
 	return head_size + length;
 }
 
@@ -312,7 +156,7 @@ make_room(struct connection *c)
 	c->room = c->room * 2 + READ_BYTES;
 	in = realloc(c->in, c->room + 1);
 	if (in == NULL)
-		fail("memory");
+		err(EXIT_FAILURE, "memory");
 	c->in = in;
 	return 0;
 }
@@ -349,12 +193,12 @@ on_connect(struct server *server)
 		struct epoll_event event = { .events = EPOLLIN, .data.ptr = c };
 
 		if (c == NULL)
-			fail("memory");
+			err(EXIT_FAILURE, "memory");
 		c->fd = fd;
 		TAILQ_INSERT_TAIL(&server->open, c, entries);
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
 		if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) == -1)
-			fail("epoll_ctl");
+			err(EXIT_FAILURE, "epoll_ctl");
 	}
 }
 
@@ -404,7 +248,7 @@ watch(const struct server *server, int fd, void *which)
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = which };
 
 	if (fd == -1 || epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) == -1)
-		fail("epoll");
+		err(EXIT_FAILURE, "epoll");
 }
 
 static uint16_t
@@ -421,7 +265,7 @@ listen_on(struct server *server, uint16_t port)
 	if (bind(server->listen_fd, (struct sockaddr *)&address, sizeof address) == -1 ||
 	    listen(server->listen_fd, SOMAXCONN) == -1 ||
 	    getsockname(server->listen_fd, (struct sockaddr *)&address, &size) == -1)
-		fail("bind");
+		err(EXIT_FAILURE, "bind");
 	return ntohs(address.sin_port);
 }
 
@@ -432,10 +276,10 @@ raise_file_limit(void)
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
-		fail("getrlimit");
+		err(EXIT_FAILURE, "getrlimit");
 	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit) == -1)
-		fail("setrlimit");
+		err(EXIT_FAILURE, "setrlimit");
 }
 
 static void
@@ -444,7 +288,7 @@ tell_port(uint16_t port, const char *port_file)
 	FILE *file = port_file == NULL ? stdout : fopen(port_file, "we");
 
 	if (file == NULL || fprintf(file, "%u\n", port) < 0 || fflush(file) == EOF)
-		fail("port");
+		err(EXIT_FAILURE, "port");
 	if (file != stdout)
 		fclose(file);
 }
@@ -480,7 +324,7 @@ close_server(struct server *server)
 		next = TAILQ_NEXT(c, entries);
 		connection_close(server, c);
 	}
-	free_replies(server);
+	replies_free(&server->replies);
 }
 
 /* Reads a number of an option, 0 to max. */
@@ -495,14 +339,14 @@ number(const char *text, unsigned long max)
 	if (*end != '\0' || end == text || value > max)
 		errno = ERANGE;
 	if (errno != 0)
-		fail(text);
+		err(EXIT_FAILURE, "%s", text);
 	return value;
 }
 
 int
 main(int argc, char *argv[])
 {
-	static struct server server = { .rounds = 3 };
+	static struct server server = { .replies.rounds = 3 };
 	const char *tool = "lookup", *arguments = "{\"q\": \"question\"}",
 		   *port_file = NULL;
 	uint16_t port = 0;
@@ -514,7 +358,7 @@ main(int argc, char *argv[])
 		else if (option == 'l')
 			server.latency_ms = number(optarg, INT_MAX);
 		else if (option == 'r')
-			server.rounds = (unsigned)number(optarg, ROUNDS_MAX);
+			server.replies.rounds = (unsigned)number(optarg, ROUNDS_MAX);
 		else if (option == 'n')
 			tool = optarg;
 		else if (option == 'a')
@@ -524,7 +368,7 @@ main(int argc, char *argv[])
 		else
 			return EXIT_FAILURE;
 	}
-	make_replies(&server, tool, arguments);
+	replies_make(&server.replies, tool, arguments);
 	open_server(&server, port, port_file);
 	serve(&server);
 	close_server(&server);
