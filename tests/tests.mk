@@ -153,7 +153,7 @@ $(BUILD)/small-worker: $(BUILD)/tests/servers/small_worker.o $(library)
 $(BUILD)/outcome-worker: $(BUILD)/tests/servers/outcome_worker.o $(support) $(library)
 	$(link) -rdynamic -Wl,--whole-archive $(library) -Wl,--no-whole-archive -o $@ $< $(support) $(LDLIBS) $(CHECK_LIBS)
 
-$(BUILD)/probe.so: $(BUILD)/tests/conformance/probe/probe.o $(BUILD)/tests/support/probe_log.o
+$(BUILD)/probe.so: $$(call objects,tests/conformance/probe) $(BUILD)/tests/support/probe_log.o
 	$(link) -shared -o $@ $^
 
 SCENARIOS ?= tests/conformance/scenarios
