@@ -45,21 +45,6 @@ local function unname(keys, args)
   return 0
 end
 
--- counts(due key; prefix): what people are shown of the shard: {threads with a live or waiting run,
--- runs, dead letters, ends that are to be told, threads that wait for a human, for how many ms the
--- one that has waited longest}.
-local function counts(keys, args)
-  local prefix, found = args[1], { redis.call('ZCARD', keys[1]) }
-  for _, name in ipairs({ 'runs', 'dead', 'hooks', 'asks' }) do
-    found[#found + 1] = redis.call('ZCARD', prefix .. name)
-  end
-  local first = redis.call('ZRANGEBYSCORE', prefix .. 'asks', '-inf', '+inf', 'WITHSCORES',
-    'LIMIT', 0, 1)
-  found[#found + 1] = first[2] and math.max(0, now_ms() - tonumber(first[2])) or 0
-  return found
-end
-
-register('fl_counts', counts, true)
 register('fl_gone', gone, true)
 register('fl_unname', unname, true)
 register('fl_chores', chores, true)

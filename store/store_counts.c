@@ -1,9 +1,12 @@
-/* store_counts: how much there is of what, over all shards: one command each, all of them on their
- * way at once. */
+/* store_counts: how much there is of what, over all shards, which are asked at once. Plain commands:
+ * whoever looks may not load the library, and looks where nobody has. */
+#include <stdlib.h>
+
 #include "fiber.h"
 #include "store_private.h"
 
-enum { LIVE, RUNS, DEAD, WEBHOOKS, ASKS, OLDEST_MS, NUMBERS }; /* as fl_counts has them */
+enum { LIVE, RUNS, DEAD, WEBHOOKS, ASKS, INDEXES };
+static const char *const indexes[INDEXES] = { "due", "runs", "dead", "hooks", "asks" };
 
 struct counting {
 	struct store *store;
@@ -15,31 +18,53 @@ struct counting {
 		unsigned shard;
 	} shards[SHARDS];
 	unsigned asking;
-	int64_t numbers[NUMBERS]; /* sums, of OLDEST_MS the most */
+	int64_t numbers[INDEXES]; /* sums */
+	int64_t first_ask;        /* ms; 0: none */
 	enum store_status status;
 };
 
+/* Adds how many there are in a shard's index. */
 static enum store_status
-ask(struct counting *counting, unsigned shard, const struct value **reply_r)
+add_size(struct counting *counting, unsigned shard, size_t index)
 {
-	struct command command = { .arena = counting->arena };
+	struct arena *arena = counting->arena;
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
 
-	command_function(&command, "fl_counts",
-	    arena_printf(counting->arena, "%sdue", store_prefix(counting->arena, shard)),
-	    shard);
-	return store_read(counting->store, &command, reply_r);
+	command_text(&command, "ZCARD");
+	command_text(&command,
+	    arena_printf(arena, "%s%s", store_prefix(arena, shard), indexes[index]));
+	status = store_read(counting->store, &command, &reply);
+	if (status == STORE_OK && value_is(reply, VALUE_INT))
+		counting->numbers[index] += reply->integer;
+	return status;
 }
 
-static void
-add(struct counting *counting, const struct value *reply)
+/* Looks at the thread of a shard that has waited longest. */
+static enum store_status
+add_first_ask(struct counting *counting, unsigned shard)
 {
-	int64_t oldest = store_number_at(reply, OLDEST_MS);
+	static const char *const range[] = { "-inf", "+inf", "WITHSCORES", "LIMIT", "0",
+		"1" };
+	struct arena *arena = counting->arena;
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+	int64_t since;
 	size_t i;
 
-	for (i = 0; i < OLDEST_MS; i++)
-		counting->numbers[i] += store_number_at(reply, i);
-	if (oldest > counting->numbers[OLDEST_MS])
-		counting->numbers[OLDEST_MS] = oldest;
+	command_text(&command, "ZRANGEBYSCORE");
+	command_text(&command, arena_printf(arena, "%sasks", store_prefix(arena, shard)));
+	for (i = 0; i < sizeof range / sizeof range[0]; i++)
+		command_text(&command, range[i]);
+	status = store_read(counting->store, &command, &reply);
+	if (status != STORE_OK || store_text_at(reply, 1) == NULL)
+		return status;
+	since = strtoll(store_text_at(reply, 1), NULL, 10);
+	if (counting->first_ask == 0 || since < counting->first_ask)
+		counting->first_ask = since;
+	return status;
 }
 
 static void
@@ -47,12 +72,14 @@ count_main(void *arg)
 {
 	struct shard_count *count = arg;
 	struct counting *counting = count->counting;
-	const struct value *reply;
-	enum store_status status = ask(counting, count->shard, &reply);
+	enum store_status status = STORE_OK;
+	size_t i;
 
+	for (i = 0; i < INDEXES && status == STORE_OK; i++)
+		status = add_size(counting, count->shard, i);
 	if (status == STORE_OK)
-		add(counting, reply);
-	else
+		status = add_first_ask(counting, count->shard);
+	if (status != STORE_OK)
 		counting->status = status;
 	count->fiber = NULL;
 	counting->asking--;
@@ -100,6 +127,47 @@ count_shards(struct counting *counting)
 	return counting->status;
 }
 
+/* Redis' clock, which the times are of; 0 when it does not say. */
+static enum store_status
+ask_now(struct store *store, struct arena *arena, int64_t *now_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+	const char *seconds;
+
+	command_text(&command, "TIME");
+	status = store_read(store, &command, &reply);
+	seconds = status == STORE_OK ? store_text_at(reply, 0) : NULL;
+	*now_r = seconds != NULL ? strtoll(seconds, NULL, 10) * 1000 : 0;
+	return status;
+}
+
+static enum store_status
+ask_inbox(struct store *store, struct arena *arena, int64_t *size_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, "XLEN");
+	command_text(&command, STORE_INBOX);
+	status = store_read(store, &command, &reply);
+	*size_r = status == STORE_OK && value_is(reply, VALUE_INT) ? reply->integer : 0;
+	return status;
+}
+
+/* For how long the first has waited, or NULL. */
+static const struct value *
+oldest(const struct counting *counting, int64_t now)
+{
+	int64_t ms = now - counting->first_ask;
+
+	if (counting->first_ask == 0)
+		return NULL;
+	return value_int(counting->arena, ms > 0 ? ms : 0);
+}
+
 enum store_status
 store_counts(struct store *store, struct arena *arena, const struct value **counts_r)
 {
@@ -108,27 +176,23 @@ store_counts(struct store *store, struct arena *arena, const struct value **coun
 		.waiter = fiber_current(),
 		.status = STORE_OK };
 	const int64_t *numbers = counting.numbers;
-	struct command command = { .arena = arena };
-	enum store_status status;
+	int64_t inbox, now = 0;
+	enum store_status status = ask_inbox(store, arena, &inbox);
 	struct store_health health;
-	const struct value *inbox;
 
-	command_text(&command, "XLEN");
-	command_text(&command, STORE_INBOX);
-	status = store_read(store, &command, &inbox);
 	if (status == STORE_OK)
 		status = count_shards(&counting);
+	if (status == STORE_OK)
+		status = ask_now(store, arena, &now);
 	if (status == STORE_OK)
 		status = store_health(store, arena, 0, &health);
 	if (status != STORE_OK)
 		return status;
-	*counts_r = value_map(arena, "inbox",
-	    value_int(arena, value_is(inbox, VALUE_INT) ? inbox->integer : 0),
-	    "live_threads", value_int(arena, numbers[LIVE]), "runs",
-	    value_int(arena, numbers[RUNS]), "dead", value_int(arena, numbers[DEAD]),
-	    "asks", value_int(arena, numbers[ASKS]), "asks_oldest_ms",
-	    numbers[ASKS] > 0 ? value_int(arena, numbers[OLDEST_MS]) : NULL, "webhooks",
-	    value_int(arena, numbers[WEBHOOKS]), "bytes",
+	*counts_r = value_map(arena, "inbox", value_int(arena, inbox), "live_threads",
+	    value_int(arena, numbers[LIVE]), "runs", value_int(arena, numbers[RUNS]),
+	    "dead", value_int(arena, numbers[DEAD]), "asks",
+	    value_int(arena, numbers[ASKS]), "asks_oldest_ms", oldest(&counting, now),
+	    "webhooks", value_int(arena, numbers[WEBHOOKS]), "bytes",
 	    value_int(arena, (int64_t)health.used), "bytes_max",
 	    value_int(arena, (int64_t)health.max), "full",
 	    value_int(arena, store_fullness(&health)), NULL);
