@@ -7,13 +7,16 @@
 
 /* What fleet.lua does: a function runs with the rights of who calls it. */
 #define FUNCTIONS                                                                        \
-	"+fcall +time +del +exists +hdel +hget +hgetall +hincrby +hlen +hmget "          \
+	"+fcall +time +del +exists +get +hdel +hexists +hget +hgetall +hincrby +hlen "   \
+	"+hmget "                                                                        \
 	"+hrandfield +hset +lindex +llen +lpop +lrange +lrem +lset +ltrim +rpush "       \
-	"+sadd +scard +smembers +srandmember +srem +xadd +xgroup|delconsumer "           \
-	"+xinfo|consumers +zadd +zcard +zcount +zrangebylex +zrangebyscore +zrem "       \
+	"+sadd +scard +smembers +smismember +srandmember +srem +xadd "                   \
+	"+xgroup|delconsumer "                                                           \
+	"+xinfo|consumers +zadd +zcard +zcount +zmscore +zrangebylex +zrangebyscore "    \
+	"+zrem "                                                                         \
 	"+zscore"
 /* What we ask beside that. */
-#define READS "+get +set +hexists +xlen +xread +zrevrange"
+#define READS "+set +xlen +xread +zrevrange"
 #define HEALTH "+ping +role +select +wait +info +config|get"
 
 /* The library is code that coordinators trust: they alone may load it. */
@@ -32,6 +35,12 @@ static const struct user {
 	    "programs of yours that submit runs (docs/submit.md)" },
 };
 #define USERS (sizeof users / sizeof users[0])
+
+const char *
+keys_acl_functions(void)
+{
+	return FUNCTIONS;
+}
 
 void
 keys_acl_print(void)

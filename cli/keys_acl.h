@@ -5,4 +5,7 @@
 /* Prints an ACL file with new passwords on stdout, and how to use it on stderr. */
 void keys_acl_print(void);
 
+/* The rights for what the library does ("+fcall +time ..."), which those who call it have. */
+const char *keys_acl_functions(void);
+
 #endif

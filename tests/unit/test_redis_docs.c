@@ -1,5 +1,5 @@
 /* Holds docs/redis.md to the library: each function has its row, and no row is of one that is not
- * there. Run from the project's folder. */
+ * there; and the rights of `flotilla keys redis-acl`. Run from the project's folder. */
 #include <check.h>
 #include <ctype.h>
 #include <stdio.h>
@@ -7,7 +7,8 @@
 
 #include "arena.h"
 
-/* Interface under test */
+/* Interfaces under test */
+#include "../../cli/keys_acl.h"
 #include "store.h"
 
 #define PAGE "docs/redis.md"
@@ -104,6 +105,31 @@ START_TEST(the_page_says_which_go_on_at_maxmemory)
 }
 END_TEST
 
+/* A function runs with the rights of who calls it. */
+START_TEST(each_command_of_the_library_may_be_called)
+{
+	const char *rights = arena_printf(arena, "%s ", keys_acl_functions());
+	const char *at = store_library();
+	unsigned count = 0;
+
+	while ((at = strstr(at, "('")) != NULL) {
+		size_t size = strspn(at += 2, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"), i;
+		char *verb = arena_copy(arena, at, size);
+
+		if (size < 3 || at[size] != '\'')
+			continue;
+		for (i = 0; i < size; i++)
+			verb[i] = (char)tolower((unsigned char)verb[i]);
+		ck_assert_msg(
+		    strstr(rights, arena_printf(arena, "+%s ", verb)) != NULL ||
+			strstr(rights, arena_printf(arena, "+%s|", verb)) != NULL,
+		    "keys redis-acl does not give +%s", verb);
+		count++;
+	}
+	ck_assert_uint_gt(count, 100);
+}
+END_TEST
+
 TCase *tcase_redis_docs(void);
 TCase *
 tcase_redis_docs(void)
@@ -113,6 +139,7 @@ tcase_redis_docs(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, each_function_of_the_library_is_on_the_page);
 	tcase_add_test(tcase, each_function_of_the_page_is_in_the_library);
+	tcase_add_test(tcase, each_command_of_the_library_may_be_called);
 	tcase_add_test(tcase, the_page_says_which_go_on_at_maxmemory);
 	return tcase;
 }
