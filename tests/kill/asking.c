@@ -397,6 +397,10 @@ note_effect(const char *tool, const char *key, int worker, void *arg)
 	(void)worker;
 	ck_assert_int_eq(sscanf(key, "%*[ra]%u.", &number), 1);
 	ck_assert(number >= 1 && number <= STORM_RUNS);
+	/* Of the run that first wanted it. */
+	ck_assert_msg(
+	    key[0] == (strcmp(kind_of(number)->name, "before") == 0 ? 'a' : 'r'),
+	    "run %u: %s has the key %s", number, tool, key);
 	effect = &effects->of[number];
 	ck_assert_msg(effect->times == 0 || strcmp(effect->key, key) == 0,
 	    "run %u: %s has the keys %s and %s", number, tool, effect->key, key);
