@@ -468,9 +468,9 @@ store_cancel(struct store *store, struct arena *arena, const char *thread,
 	status = store_read(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
-	if (store_text_at(reply, 0) == NULL)
-		return store_odd(store, reply);
 	*answer_r = store_text_at(reply, 0);
+	if (*answer_r == NULL || strlen(*answer_r) == 0)
+		return store_odd(store, reply);
 	*status_r = store_text_at(reply, 1);
 	return STORE_OK;
 }

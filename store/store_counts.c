@@ -23,6 +23,16 @@ struct counting {
 	enum store_status status;
 };
 
+/* A number of Redis's, between 0 and what can be summed and subtracted: beyond that it makes no sense
+ * anyway. */
+static int64_t
+bounded(int64_t number)
+{
+	const int64_t most = INT64_C(1000000000000000);
+
+	return number < 0 ? 0 : number < most ? number : most;
+}
+
 /* Adds how many there are in a shard's index. */
 static enum store_status
 add_size(struct counting *counting, unsigned shard, size_t index)
@@ -37,7 +47,7 @@ add_size(struct counting *counting, unsigned shard, size_t index)
 	    arena_printf(arena, "%s%s", store_prefix(arena, shard), indexes[index]));
 	status = store_read(counting->store, &command, &reply);
 	if (status == STORE_OK && value_is(reply, VALUE_INT))
-		counting->numbers[index] += reply->integer;
+		counting->numbers[index] += bounded(reply->integer);
 	return status;
 }
 
@@ -61,7 +71,7 @@ add_first_ask(struct counting *counting, unsigned shard)
 	status = store_read(counting->store, &command, &reply);
 	if (status != STORE_OK || store_text_at(reply, 1) == NULL)
 		return status;
-	since = strtoll(store_text_at(reply, 1), NULL, 10);
+	since = bounded(strtoll(store_text_at(reply, 1), NULL, 10));
 	if (counting->first_ask == 0 || since < counting->first_ask)
 		counting->first_ask = since;
 	return status;
@@ -139,7 +149,7 @@ ask_now(struct store *store, struct arena *arena, int64_t *now_r)
 	command_text(&command, "TIME");
 	status = store_read(store, &command, &reply);
 	seconds = status == STORE_OK ? store_text_at(reply, 0) : NULL;
-	*now_r = seconds != NULL ? strtoll(seconds, NULL, 10) * 1000 : 0;
+	*now_r = seconds != NULL ? bounded(strtoll(seconds, NULL, 10)) * 1000 : 0;
 	return status;
 }
 

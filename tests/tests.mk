@@ -180,7 +180,9 @@ test: deps
 	@$(MAKE) --no-print-directory check-install check-kill check-sim
 
 # What finds most with SAN=1: all but LangChain's behaviour and the simulator, which run the same code.
+# Unit tests wait as much as the others do.
 .PHONY: sanitized
 sanitized: deps
 	@$(MAKE) --no-print-directory -j2 binaries $(BUILD)/tests-unit $(BUILD)/tests-integration $(BUILD)/tests-kill
-	@$(MAKE) --no-print-directory check-unit check-integration check-kill
+	@$(MAKE) --no-print-directory -j2 -Otarget check-unit check-integration
+	@$(MAKE) --no-print-directory check-kill

@@ -30,7 +30,8 @@ $(BUILD)/fuzz/fuzz_%: $(fuzz_objects)/tests/fuzz/fuzz_%.o $$(fuzz_helpers) $(fuz
 	$(FUZZ_CC) -fsanitize=fuzzer,$(fuzz_sanitize) $(fuzz_link) -o $@ $^ $(LDLIBS)
 
 # What the store asks Redis is answered by the fuzzer.
-$(BUILD)/fuzz/fuzz_store $(BUILD)/fuzz/fuzz_catalog: fuzz_link = -Wl,--wrap=redis_call,--wrap=redis_trouble
+$(BUILD)/fuzz/fuzz_catalog: fuzz_link = -Wl,--wrap=redis_call,--wrap=redis_trouble
+$(BUILD)/fuzz/fuzz_store: fuzz_link = -Wl,--wrap=redis_call,--wrap=redis_trouble,--wrap=redis_loop
 
 # What a user is told is not shown.
 $(BUILD)/fuzz/fuzz_answer: fuzz_link = -Wl,--wrap=complain

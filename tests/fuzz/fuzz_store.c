@@ -14,7 +14,9 @@
 
 #include "../../cli/show.h"
 #include "chat.h"
+#include "fiber.h"
 #include "json.h"
+#include "loop.h"
 #include "state.h"
 #include "store.h"
 
@@ -27,6 +29,7 @@ enum redis_status __wrap_redis_call(struct redis *redis, struct arena *arena,
     uint64_t wait_ms, const struct redis_arg *args, size_t count,
     const struct value **reply_r);
 const char *__wrap_redis_trouble(const struct redis *redis);
+struct loop *__wrap_redis_loop(const struct redis *redis);
 const char *__lsan_default_suppressions(void);
 
 /* libfyaml 0.7.12 forgets a buffer when a quoted scalar is wrong. */
@@ -37,6 +40,8 @@ __lsan_default_suppressions(void)
 }
 
 static redisReader *reader;
+
+static struct loop *loop; /* kept: a fiber's stack is, too */
 
 /* --- Redis, as far as the store sees it ----------------------------------------------- */
 
@@ -66,6 +71,13 @@ __wrap_redis_trouble(const struct redis *redis)
 {
 	(void)redis;
 	return "gone";
+}
+
+struct loop *
+__wrap_redis_loop(const struct redis *redis)
+{
+	(void)redis;
+	return loop;
 }
 
 /* --- what is made of it --------------------------------------------------------------- */
@@ -238,13 +250,39 @@ read_agents(struct store *store, struct arena *arena)
 		look_at(arena, tools);
 }
 
+struct question {
+	struct store *store;
+	struct arena *arena;
+};
+
+static void
+counts_main(void *arg)
+{
+	const struct question *question = arg;
+	const struct value *counts;
+
+	if (store_counts(question->store, question->arena, &counts) == STORE_OK)
+		look_at(question->arena, counts);
+}
+
+static bool
+is_quiet(void *arg)
+{
+	(void)arg;
+	return fiber_count(loop) == 0;
+}
+
+/* Asks all shards at once, each on a fiber. */
 static void
 read_counts(struct store *store, struct arena *arena)
 {
-	const struct value *counts;
+	struct question question = { store, arena };
 
-	if (store_counts(store, arena, &counts) == STORE_OK)
-		look_at(arena, counts);
+	if (loop == NULL)
+		loop = loop_new();
+	if (fiber_start(loop, "counts", counts_main, &question) == NULL)
+		abort();
+	loop_run_until(loop, is_quiet, NULL);
 }
 
 static void

@@ -404,6 +404,7 @@ tcase_items(void)
 	TCase *tc = tcase_create("items");
 
 	tcase_add_checked_fixture(tc, trial_open, trial_close);
+	tcase_set_timeout(tc, 120); /* 260 MB of items, with the sanitizers, too */
 	tcase_add_test(tc, an_item_is_put_got_and_deleted);
 	tcase_add_test(tc, an_item_ends_with_its_time);
 	tcase_add_test(tc, a_search_finds_what_is_below_a_prefix);
