@@ -19,7 +19,7 @@ if [ ! -d "$build/peer/node_modules/langchain" ]; then
 fi
 if [ -d "$build/peer/node_modules/langchain" ]; then
 	# shellcheck disable=SC2086
-	node "$build/peer/layers.mjs" $((calls / 200)) 3 $counts | sed 's/^/js-/' >>"$out"
+	node "$build/peer/layers.mjs" $((calls / 200)) "$rounds" $counts | sed 's/^/js-/' >>"$out"
 	peer=$(sed -n 's/.*"version": *"\(.*\)".*/langchain \1/p' "$build/peer/node_modules/langchain/package.json")
 else
 	peer='no npm: not measured'
