@@ -255,6 +255,16 @@ bench_unreachable(struct bench *bench, uint64_t peer)
 }
 
 void
+bench_call_moves(struct bench *bench, uint64_t asker, uint64_t from, uint64_t to)
+{
+	bench_worker(bench, from, "tool:a", 1);
+	bench_call(bench, asker, "c1", "tool:a");
+	bench_unreachable(bench, from);
+	bench_worker(bench, to, "tool:a", 1);
+	bench_expect(bench, to, MSG_CALL, "c1");
+}
+
+void
 bench_refused(struct bench *bench, uint64_t peer)
 {
 	feed(bench, &(struct event){ .type = EVENT_REFUSED,

@@ -59,6 +59,8 @@ void bench_leave(struct bench *bench, uint64_t drain_ms);
 bool bench_has_left(const struct bench *bench);
 
 void bench_unreachable(struct bench *bench, uint64_t peer);
+/* The worker from is given asker's call "c1" of tool:a and falls away; the worker to has it now. */
+void bench_call_moves(struct bench *bench, uint64_t asker, uint64_t from, uint64_t to);
 void bench_refused(struct bench *bench, uint64_t peer);
 
 /* Lets ms pass in ticks of 100 ms, during which the peers 1 to 20 that the test has opened

@@ -249,11 +249,7 @@ END_TEST
 
 START_TEST(a_worker_taken_for_dead_that_comes_back_is_told_to_stop)
 {
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_call(&bench, C, "c1", "tool:a");
-	bench_unreachable(&bench, W);
-	bench_worker(&bench, W2, "tool:a", 1);
-	bench_expect(&bench, W2, MSG_CALL, "c1");
+	bench_call_moves(&bench, C, W, W2);
 	bench_worker(&bench, W, "tool:a", 0);
 	bench_announce(&bench, W, "c1", CALL_RUNNING);
 	ck_assert_uint_eq(
@@ -285,11 +281,7 @@ END_TEST
 
 START_TEST(a_good_answer_is_good_from_whom_it_may_come)
 {
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_call(&bench, C, "c1", "tool:a");
-	bench_unreachable(&bench, W);
-	bench_worker(&bench, W2, "tool:a", 1);
-	bench_expect(&bench, W2, MSG_CALL, "c1");
+	bench_call_moves(&bench, C, W, W2);
 	bench_worker(&bench, W, "tool:a", 1);
 	bench_about(&bench, W, MSG_RESULT, "c1");
 	bench_expect_outcome(&bench, C, "c1", CODE_OK);

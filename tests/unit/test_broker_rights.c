@@ -137,11 +137,7 @@ END_TEST
 
 START_TEST(who_had_the_call_before_may_still_answer)
 {
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_call(&bench, C, "c1", "tool:a");
-	bench_unreachable(&bench, W);
-	bench_worker(&bench, W2, "tool:a", 1);
-	bench_expect(&bench, W2, MSG_CALL, "c1");
+	bench_call_moves(&bench, C, W, W2);
 	bench_worker(&bench, W, "tool:a", 1);
 	bench_about(&bench, W, MSG_RESULT, "c1");
 	bench_expect_outcome(&bench, C, "c1", CODE_OK);
