@@ -4,7 +4,7 @@
 $(BUILD)/model-server: $(addprefix $(BUILD)/bench/,model_server.o model_replies.o)
 	$(link) -o $@ $^ $(shell pkg-config --libs libsystemd)
 
-bench_objects := $(addprefix $(BUILD)/,$(addprefix bench/,bench.o load.o rig.o) tests/support/children.o)
+bench_objects := $(addprefix $(BUILD)/,$(addprefix bench/,bench.o load.o rig.o process.o) tests/support/children.o)
 $(BUILD)/bench-fleet: $(bench_objects) $(library)
 	$(link) -o $@ $^ $(LDLIBS)
 
@@ -17,7 +17,7 @@ bench-layers: $(BUILD)/bench-layers
 
 # What a turn more costs on a long thread, beside LangChain JS and its Postgres checkpointer: a table
 # (bench/threads.sh) [TURNS=3 REPEAT=2].
-$(BUILD)/bench-threads: $(addprefix $(BUILD)/,$(addprefix bench/,threads.o load.o rig.o) tests/support/children.o) $(library)
+$(BUILD)/bench-threads: $(addprefix $(BUILD)/,$(addprefix bench/,threads.o load.o rig.o process.o) tests/support/children.o) $(library)
 	$(link) -o $@ $^ $(LDLIBS)
 $(BUILD)/bench-commits: $(BUILD)/bench/commits.o $(BUILD)/tests/support/children.o $(library)
 	$(link) -o $@ $^ $(LDLIBS)

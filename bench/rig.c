@@ -1,17 +1,16 @@
 #include "rig.h"
 
-#include <dirent.h>
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "children.h"
 #include "memory.h"
+#include "process.h"
 
 #define AGENT_FILE "bench/agent.yaml"
 #define TOOL "calculate"
@@ -152,18 +151,7 @@ apply_agent(const struct rig *rig)
 static size_t
 open_files(const struct rig *rig, enum rig_part part)
 {
-	char path[64];
-	DIR *folder;
-	size_t count = 0;
-
-	snprintf(path, sizeof path, "/proc/%d/fd", (int)child_pid(rig->parts[part]));
-	folder = opendir(path);
-	if (folder == NULL)
-		err(EXIT_FAILURE, "%s", path);
-	while (readdir(folder) != NULL)
-		count++;
-	closedir(folder);
-	return count;
+	return process_open_files(child_pid(rig->parts[part]));
 }
 
 struct rig *
@@ -224,28 +212,13 @@ rig_kill(struct rig **rig_p)
 double
 rig_cpu_us(const struct rig *rig, enum rig_part part)
 {
-	struct timespec used;
-	clockid_t clock;
-
-	if (clock_getcpuclockid(child_pid(rig->parts[part]), &clock) != 0 ||
-	    clock_gettime(clock, &used) == -1)
-		errx(EXIT_FAILURE, "the CPU time of %s is not known", part_names[part]);
-	return (double)used.tv_sec * 1e6 + (double)used.tv_nsec / 1e3;
+	return process_cpu_us(child_pid(rig->parts[part]));
 }
 
 size_t
 rig_resident_bytes(const struct rig *rig, enum rig_part part)
 {
-	char path[64];
-	unsigned long pages;
-	FILE *file;
-
-	snprintf(path, sizeof path, "/proc/%d/statm", (int)child_pid(rig->parts[part]));
-	file = fopen(path, "re");
-	if (file == NULL || fscanf(file, "%*u %lu", &pages) != 1)
-		err(EXIT_FAILURE, "%s", path);
-	fclose(file);
-	return pages * (size_t)sysconf(_SC_PAGESIZE);
+	return process_resident_bytes(child_pid(rig->parts[part]));
 }
 
 const char *

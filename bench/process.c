@@ -1,0 +1,51 @@
+#include "process.h"
+
+#include <dirent.h>
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+double
+process_cpu_us(pid_t pid)
+{
+	struct timespec used;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) == -1)
+		errx(EXIT_FAILURE, "the CPU time of process %d is not known", (int)pid);
+	return (double)used.tv_sec * 1e6 + (double)used.tv_nsec / 1e3;
+}
+
+size_t
+process_resident_bytes(pid_t pid)
+{
+	char path[64];
+	unsigned long pages;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+	file = fopen(path, "re");
+	if (file == NULL || fscanf(file, "%*u %lu", &pages) != 1)
+		err(EXIT_FAILURE, "%s", path);
+	fclose(file);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+size_t
+process_open_files(pid_t pid)
+{
+	char path[64];
+	size_t count = 0;
+	DIR *folder;
+
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	folder = opendir(path);
+	if (folder == NULL)
+		err(EXIT_FAILURE, "%s", path);
+	while (readdir(folder) != NULL)
+		count++;
+	closedir(folder);
+	return count;
+}

@@ -1,0 +1,18 @@
+/* process: what the system knows of a process: its CPU time, its memory, its files. What it
+ * does not know ends the benchmark. */
+#ifndef PROCESS_H
+#define PROCESS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* The CPU time so far, all threads, in microseconds. */
+double process_cpu_us(pid_t pid);
+
+/* The memory that is resident now, in bytes. */
+size_t process_resident_bytes(pid_t pid);
+
+/* How many files are open. */
+size_t process_open_files(pid_t pid);
+
+#endif
