@@ -124,7 +124,8 @@ measure(const struct bench *bench, const char *fsync, size_t in_flight, struct r
 		.calls = in_flight < 64 ? 64 : in_flight,
 	};
 	struct rig *rig = rig_start(&options);
-	struct load *load = load_new(bench->loop, rig_redis(rig), rig_status(rig));
+	struct load *load =
+	    load_new(bench->loop, rig_redis(rig), rig_status(rig), &load_usual);
 
 	measure_load(rig, load, runs, in_flight, row);
 	load_destroy(&load);
@@ -224,7 +225,8 @@ measure_memory(const struct bench *bench, size_t runs)
 		.fsync = "everysec", .latency_ms = SLOW_MS, .calls = runs + 1
 	};
 	struct rig *rig = rig_start(&options);
-	struct load *load = load_new(bench->loop, rig_redis(rig), rig_status(rig));
+	struct load *load =
+	    load_new(bench->loop, rig_redis(rig), rig_status(rig), &load_usual);
 	double before[RIG_FLEET], all = 0;
 	int part;
 

@@ -8,6 +8,11 @@ bench_objects := $(addprefix $(BUILD)/,$(addprefix bench/,bench.o load.o rig.o p
 $(BUILD)/bench-fleet: $(bench_objects) $(library)
 	$(link) -o $@ $^ $(LDLIBS)
 
+# What agents of the benchmarks have beside the programs' own: layers and a tool.
+$(BUILD)/plugins/bench_layer.so: bench/plugin/bench_layer.c
+	@mkdir -p $(@D)
+	$(compile) -shared -o $@ $<
+
 # What layers of middleware that do nothing cost, beside LangChain JS: a table (bench/layers.sh).
 $(BUILD)/bench-layers: $(BUILD)/bench/layers.o $(library)
 	$(link) -rdynamic -o $@ $^ $(LDLIBS)
@@ -32,7 +37,7 @@ bench_options = $(call bench_list,runs,$(RUNS)) $(call bench_list,in-flight,$(IN
   $(call bench_list,fsync,$(FSYNC)) $(call bench_list,latency-ms,$(LATENCY)) \
   $(call bench_list,rounds,$(ROUNDS)) $(call bench_list,waiting,$(WAITING))
 .PHONY: bench-parts
-bench-parts: binaries $(BUILD)/bench-fleet $(BUILD)/model-server
+bench-parts: binaries $(BUILD)/bench-fleet $(BUILD)/model-server $(BUILD)/plugins/bench_layer.so
 bench: deps
 	@$(MAKE) --no-print-directory bench-parts
 	@$(BUILD)/bench-fleet $(bench_options)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bounds.h"
 #include "chat.h"
 #include "fiber.h"
 #include "memory.h"
@@ -16,6 +17,8 @@
 #define REDIS_WAIT_MS 10000u
 #define LOOK_UP_MS 2000u /* a run silent for so long is looked up */
 #define CHECKERS 32u     /* fibers that read the runs back */
+#define COMPLAINTS_MAX 5u
+#define PACE_MS 2u
 #define RUN_ID_BYTES 48u
 #define INPUT "\"What is three times seventeen? Work it out, then check it twice.\""
 
@@ -30,13 +33,24 @@ struct load {
 	struct loop *loop;
 	struct redis *redis;
 	struct store *store;
-	struct socket *events;
+	struct socket *events[BROKERS_MAX];
+	size_t brokers;
+	struct load_kind kind;
+	char *question; /* the input of every run, JSON */
 
-	const char *thread, *input; /* NULL: a thread of its own, INPUT */
+	const char *thread, *input; /* NULL: a thread of its own, the question */
 	unsigned round;             /* counts load_runs: part of the runs' ids */
 	struct order *orders;
-	size_t count, next, workers, unheard, wrong, messages;
+	size_t count, next, started, workers, unheard, wrong, messages, tokens;
 	void (*work)(struct load *load, size_t order);
+
+	struct timer *pace;
+	double runs_per_s;
+	uint64_t began_us;
+};
+
+const struct load_kind load_usual = {
+	.rounds = RIG_ROUNDS, .parallel = 1, .answer = RIG_TOOL_ANSWER
 };
 
 static void
@@ -66,6 +80,14 @@ end_order(struct load *load, size_t number)
 		fiber_wake(order->fiber);
 }
 
+static bool
+ends_with(const char *topic, size_t size, const char *kind)
+{
+	size_t length = strlen(kind);
+
+	return size > length && memcmp(topic + size - length, kind, length) == 0;
+}
+
 /* Only the topic is looked at: "run.bench<round>-<order>.finished". */
 static void
 on_event(void *arg, struct parts *parts, bool truncated)
@@ -80,7 +102,9 @@ on_event(void *arg, struct parts *parts, bool truncated)
 		return;
 	memcpy(topic, parts_data(parts, 0), size);
 	topic[size] = '\0';
-	if (size < 9 || strcmp(topic + size - 9, ".finished") != 0)
+	if (ends_with(topic, size, ".token"))
+		load->tokens++;
+	if (!ends_with(topic, size, ".finished"))
 		return;
 	if (sscanf(topic, "run.bench%u-%zu.finished%n", &round, &number, &read) == 2 &&
 	    (size_t)read == size && round == load->round && number < load->count)
@@ -147,8 +171,9 @@ submit(struct load *load, size_t number)
 	run_id(load, number, id);
 	load->orders[number].begin_us = loop_now_us();
 	if (redis_text(load->redis, arena, REDIS_WAIT_MS, &reply, "XADD", STORE_INBOX,
-		"*", "agent", "bench", "run", id, "thread", thread_of(load, id), "input",
-		load->input != NULL ? load->input : INPUT, NULL) != REDIS_OK)
+		"*", "agent", "bench", "run", id, "thread", thread_of(load, id), "stream",
+		load->kind.stream ? "1" : "0", "input",
+		load->input != NULL ? load->input : load->question, NULL) != REDIS_OK)
 		errx(EXIT_FAILURE, "run %s is not submitted: %s", id,
 		    redis_trouble(load->redis));
 	arena_destroy(&arena);
@@ -174,7 +199,8 @@ new_orders(struct load *load, size_t count)
 	free(load->orders);
 	load->orders = xcalloc(count, sizeof *load->orders);
 	load->count = count;
-	load->unheard = 0;
+	load->unheard = load->tokens = load->wrong = 0;
+	load->began_us = loop_now_us();
 }
 
 static int
@@ -185,20 +211,28 @@ by_size(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
+static void
+sum_up(const struct load *load, struct load_result *result_r)
+{
+	size_t i;
+
+	*result_r = (struct load_result){
+		.runs = load->count, .unheard = load->unheard, .tokens = load->tokens
+	};
+	result_r->seconds = (double)(loop_now_us() - load->began_us) / 1e6;
+	result_r->latencies_ms = xcalloc(load->count, sizeof *result_r->latencies_ms);
+	for (i = 0; i < load->count; i++)
+		result_r->latencies_ms[i] = load->orders[i].latency_ms;
+	qsort(
+	    result_r->latencies_ms, load->count, sizeof *result_r->latencies_ms, by_size);
+}
+
 void
 load_run(struct load *load, size_t runs, size_t in_flight, struct load_result *result_r)
 {
-	uint64_t begin_us = loop_now_us();
-	size_t i;
-
 	new_orders(load, runs);
 	work_all(load, in_flight, submit_and_wait);
-	*result_r = (struct load_result){ .runs = runs, .unheard = load->unheard };
-	result_r->seconds = (double)(loop_now_us() - begin_us) / 1e6;
-	result_r->latencies_ms = xcalloc(runs, sizeof *result_r->latencies_ms);
-	for (i = 0; i < runs; i++)
-		result_r->latencies_ms[i] = load->orders[i].latency_ms;
-	qsort(result_r->latencies_ms, runs, sizeof *result_r->latencies_ms, by_size);
+	sum_up(load, result_r);
 }
 
 double
@@ -225,21 +259,45 @@ load_submit(struct load *load, size_t runs)
 /* --- checking ------------------------------------------------------------------------ */
 
 static bool
-is_right(const struct value *messages)
+has_bytes(const struct value *message, size_t bytes)
 {
-	static const char *const types[] = { "human", "ai", "tool", "ai", "tool", "ai",
-		"tool", "ai" };
-	size_t count = sizeof types / sizeof *types, i;
+	const struct value *content = value_get(message, "content");
 
-	if (value_size(messages) != count)
+	return value_is(content, VALUE_STR) && content->size == bytes;
+}
+
+static bool
+is_answer(const struct load_kind *kind, const struct value *message)
+{
+	return chat_is(message, "ai") &&
+	       (kind->content_bytes == 0 || has_bytes(message, kind->content_bytes));
+}
+
+static bool
+is_tool_answer(const struct load_kind *kind, const struct value *message)
+{
+	if (!chat_is(message, "tool"))
 		return false;
-	for (i = 0; i < count; i++) {
+	return kind->answer != NULL
+		   ? value_text_is(value_get(message, "content"), kind->answer)
+		   : has_bytes(message, kind->content_bytes);
+}
+
+/* A question, in each round a message of the model and its tool calls' answers, at last the
+ * model's answer. */
+static bool
+is_right(const struct load_kind *kind, const struct value *messages)
+{
+	size_t round_size = 1 + kind->parallel, i;
+
+	if (value_size(messages) != 2 + kind->rounds * round_size ||
+	    !chat_is(value_at(messages, 0), "human"))
+		return false;
+	for (i = 1; i < value_size(messages); i++) {
 		const struct value *message = value_at(messages, i);
 
-		if (!chat_is(message, types[i]))
-			return false;
-		if (chat_is(message, "tool") &&
-		    !value_text_is(value_get(message, "content"), RIG_TOOL_ANSWER))
+		if ((i - 1) % round_size == 0 ? !is_answer(kind, message)
+					      : !is_tool_answer(kind, message))
 			return false;
 	}
 	return true;
@@ -256,9 +314,9 @@ check(struct load *load, size_t number)
 	if (store_run(load->store, arena, thread_of(load, id), id, &record) != STORE_OK ||
 	    !value_text_is(value_get(record, "status"), "success") ||
 	    store_thread(load->store, arena, thread_of(load, id), &thread) != STORE_OK ||
-	    !is_right(value_get(thread, "messages"))) {
-		load->wrong++;
-		warnx("run %s has not ended as it must", id);
+	    !is_right(&load->kind, value_get(thread, "messages"))) {
+		if (load->wrong++ < COMPLAINTS_MAX)
+			warnx("run %s has not ended as it must", id);
 	}
 	arena_destroy(&arena);
 }
@@ -268,6 +326,12 @@ load_check(struct load *load)
 {
 	load->wrong = 0;
 	work_all(load, CHECKERS, check);
+	return load->wrong;
+}
+
+size_t
+load_wrong(const struct load *load)
+{
 	return load->wrong;
 }
 
@@ -295,20 +359,93 @@ load_messages(struct load *load)
 	return load->messages;
 }
 
+/* --- so many a second ------------------------------------------------------------------ */
+
+static void
+paced_main(void *arg)
+{
+	struct load *load = arg;
+	size_t number = load->next++;
+
+	submit_and_wait(load, number);
+	check(load, number);
+	load->workers--;
+}
+
+/* Starts what is due by now: a pause of ours is caught up with. */
+static void
+on_pace(void *arg)
+{
+	struct load *load = arg;
+	double seconds = (double)(loop_now_us() - load->began_us) / 1e6;
+	size_t due = (size_t)(seconds * load->runs_per_s) + 1;
+
+	if (due > load->count)
+		due = load->count;
+	for (; load->started < due; load->started++, load->workers++)
+		if (fiber_start(load->loop, "run", paced_main, load) == NULL)
+			errx(EXIT_FAILURE, "%zu runs are in flight, too many",
+			    load->workers);
+}
+
+static bool
+all_paced(void *arg)
+{
+	const struct load *load = arg;
+
+	return load->started == load->count && load->workers == 0;
+}
+
+void
+load_pace(struct load *load, size_t runs, double runs_per_s, struct load_result *result_r)
+{
+	new_orders(load, runs);
+	load->next = load->started = load->workers = 0;
+	load->runs_per_s = runs_per_s;
+	load->pace = timer_start(load->loop, 1, PACE_MS, on_pace, load);
+	loop_run_until(load->loop, all_paced, load);
+	timer_stop(&load->pace);
+	sum_up(load, result_r);
+}
+
 /* --- life ---------------------------------------------------------------------------- */
 
+/* A text of so many bytes, as JSON. */
+static char *
+question_of(size_t bytes)
+{
+	char *question;
+	size_t i;
+
+	if (bytes == 0)
+		return xstrdup(INPUT);
+	question = xcalloc(bytes + 3, 1);
+	question[0] = question[bytes + 1] = '"';
+	for (i = 1; i <= bytes; i++)
+		question[i] = i % 6 == 0 ? ' ' : (char)('a' + i % 25);
+	return question;
+}
+
 struct load *
-load_new(struct loop *loop, const char *redis_url, const char *status)
+load_new(struct loop *loop, const char *redis_url, const char *const status[],
+    const struct load_kind *kind)
 {
 	struct load *load = xcalloc(1, sizeof *load);
 	const char *error = NULL;
 
 	load->loop = loop;
+	load->kind = *kind;
+	load->question = question_of(kind->input_bytes);
 	load->redis = redis_new(loop, redis_url, NULL, &error);
-	load->events = socket_sub(loop, status, on_event, load, &error);
-	if (load->redis == NULL || load->events == NULL ||
-	    socket_subscribe(load->events, "run.") == -1)
+	if (load->redis == NULL)
 		errx(EXIT_FAILURE, "%s", error);
+	for (; *status != NULL; status++) {
+		struct socket *events = socket_sub(loop, *status, on_event, load, &error);
+
+		if (events == NULL || socket_subscribe(events, "run.") == -1)
+			errx(EXIT_FAILURE, "%s", error);
+		load->events[load->brokers++] = events;
+	}
 	load->store = store_new(load->redis, REDIS_WAIT_MS);
 	return load;
 }
@@ -318,10 +455,12 @@ load_destroy(struct load **load_p)
 {
 	struct load *load = *load_p;
 
-	socket_close(&load->events, 0);
+	while (load->brokers > 0)
+		socket_close(&load->events[--load->brokers], 0);
 	store_destroy(&load->store);
 	redis_destroy(&load->redis);
 	free(load->orders);
+	free(load->question);
 	free(load);
 	*load_p = NULL;
 }

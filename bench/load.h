@@ -1,5 +1,5 @@
-/* load: submits runs to a fleet, keeps so many in flight, and takes the time of each from
- * the XADD to the event that says it has finished.
+/* load: submits runs to a fleet, keeps so many in flight or so many a second, and takes the
+ * time of each from the XADD to the event that says it has finished.
  *
  * Events come by the status channel, one subscription for all. It may drop: what is
  * silent for long is looked up in Redis. */
@@ -12,8 +12,23 @@
 
 struct load;
 
-/* Returns new: a client of the fleet behind the two endpoints, connected. */
-struct load *load_new(struct loop *loop, const char *redis_url, const char *status);
+/* What every run is, and what it must have become. */
+struct load_kind {
+	bool stream;          /* its tokens go to the status channel */
+	size_t input_bytes;   /* 0: a question */
+	size_t rounds;        /* of tool calls */
+	size_t parallel;      /* tool calls in each */
+	size_t content_bytes; /* of each of the model's messages; 0: any */
+	const char *answer;   /* of the tool; NULL: content_bytes of any */
+};
+
+/* That of bench/agent.yaml with the model server's own answers. */
+extern const struct load_kind load_usual;
+
+/* Returns new: a client of the fleet behind Redis and the status endpoints (NULL-ended),
+ * connected. kind is copied. */
+struct load *load_new(struct loop *loop, const char *redis_url,
+    const char *const status[], const struct load_kind *kind);
 
 /* Takes *load_p; the rig may be gone. */
 void load_destroy(struct load **load_p);
@@ -23,6 +38,7 @@ struct load_result {
 	double *latencies_ms; /* of each run, in ascending order; free() it */
 	size_t runs;
 	size_t unheard; /* ends that the status channel dropped */
+	size_t tokens;  /* that it brought */
 };
 
 /* Submits runs, of which in_flight are under way at any time, and returns when all have
@@ -30,8 +46,14 @@ struct load_result {
 void load_run(
     struct load *load, size_t runs, size_t in_flight, struct load_result *result_r);
 
+/* As load_run, with so many runs a second, however many that are in flight. Each is read
+ * back when it has ended: load_wrong says how many have not ended as they must. */
+void load_pace(
+    struct load *load, size_t runs, double runs_per_s, struct load_result *result_r);
+size_t load_wrong(const struct load *load);
+
 /* Reads every run of the last load_run from Redis. Returns how many have not succeeded
- * with exactly the messages they must have. */
+ * with exactly the messages they must have, and says of some what they have. */
 size_t load_check(struct load *load);
 
 /* Submits one run of input (JSON) on thread (lent until load_messages) and waits for its end.

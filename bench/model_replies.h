@@ -5,15 +5,26 @@
 
 #include <stddef.h>
 
-#define ROUNDS_MAX 64
+#define ROUNDS_MAX 64u
+#define TOOL_CALLS_MAX 128u
+#define PIECES_MAX 65536u
+#define CONTENT_BYTES_MAX ((size_t)8 << 20)
 
 struct reply {
 	char *bytes; /* an HTTP response */
 	size_t size;
+	size_t *ends; /* of its parts, as they go out when they are to go one by one */
+	size_t count;
 };
 
 struct replies {
-	unsigned rounds; /* that call the tool; set before replies_make */
+	/* Set before replies_make. */
+	unsigned rounds;   /* that call the tool */
+	unsigned parallel; /* calls of it in each; 0: 1 */
+	size_t
+	    content_bytes; /* of the text in every answer; 0: none beside calls, a sentence at the end */
+	unsigned pieces; /* events the text has when it is streamed; 0: 1 */
+
 	struct reply calls[2][ROUNDS_MAX]; /* plain, streamed; by round */
 	struct reply final[2];
 	struct reply health, refusal;

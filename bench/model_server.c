@@ -2,12 +2,14 @@
  * fleet and not its provider.
  *
  *	model-server [-p port] [-f port_file] [-l latency_ms] [-r rounds] [-n tool]
- *	    [-a arguments]
+ *	    [-a arguments] [-c calls] [-b bytes] [-t tokens] [-g gap_ms]
  *
  * The number of assistant messages in the request decides: the first `rounds` (3) answers
- * call `tool` (lookup) with `arguments` (a JSON object), all later ones are the final
- * text. Streams when asked to. One thread, epoll, keep-alive; a request costs one read and
- * one write. Prints its port (to port_file, if given), says READY=1, serves until SIGTERM.
+ * call `tool` (lookup) `calls` times (1) with `arguments` (a JSON object), all later ones
+ * are the final text. Each has a text of `bytes`. Streams when asked to: the text in
+ * `tokens` events, in one write, or each in its own, `gap_ms` behind the one before. One
+ * thread, epoll, keep-alive; a small request costs one read and one write. Prints its port (to
+ * port_file, if given), says READY=1, serves until SIGTERM.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -16,6 +18,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +40,8 @@
 #define REQUEST_BYTES_MAX ((size_t)64 << 20)
 #define READ_BYTES ((size_t)16 << 10)
 
+TAILQ_HEAD(connections, connection);
+
 /* One client; what it sends is gathered in `in`. */
 struct connection {
 	TAILQ_ENTRY(connection) entries;
@@ -44,17 +49,22 @@ struct connection {
 	int fd;
 	char *in;
 	size_t size, room;
-	const struct reply *reply; /* on its way; NULL: none */
+	const struct reply *reply;    /* on its way; NULL: none */
+	size_t sent;                  /* bytes of it, */
+	size_t begun;                 /* and parts */
+	struct connections *queue_in; /* NULL: none */
+	bool is_full;                 /* until it can be written to */
 	uint64_t due_ms;
 };
-TAILQ_HEAD(connections, connection);
 
 struct server {
 	int epoll_fd, listen_fd, signal_fd;
-	uint64_t latency_ms;
+	uint64_t latency_ms, gap_ms;
 	struct replies replies;
 	struct connections open;
-	struct connections waiting; /* the one due first is first: latency is constant */
+	/* In both the one due first is first: what they wait for is constant. */
+	struct connections waiting; /* for the first byte: latency_ms */
+	struct connections pausing; /* between two parts: gap_ms */
 };
 
 static uint64_t
@@ -104,23 +114,69 @@ whole_request(
 /* --- connections ------------------------------------------------------------------- */
 
 static void
+queue_leave(struct connection *c)
+{
+	if (c->queue_in != NULL)
+		TAILQ_REMOVE(c->queue_in, c, queue);
+	c->queue_in = NULL;
+}
+
+static void
+queue_join(struct connection *c, struct connections *queue, uint64_t wait_ms)
+{
+	c->due_ms = now_ms() + wait_ms;
+	c->queue_in = queue;
+	TAILQ_INSERT_TAIL(queue, c, queue);
+}
+
+static void
 connection_close(struct server *server, struct connection *c)
 {
-	if (c->reply != NULL)
-		TAILQ_REMOVE(&server->waiting, c, queue);
+	queue_leave(c);
 	TAILQ_REMOVE(&server->open, c, entries);
 	close(c->fd);
 	free(c->in);
 	free(c);
 }
 
-/* Replies are smaller than an empty socket's buffer, and a client waits for one before it
- * sends more: a write that is cut short is a client that does not read. Returns 0, or -1
- * when the connection is no good. */
-static int
-send_reply(const struct connection *c, const struct reply *reply)
+/* To be told when c can be read, and, while is_full, when it can be written to. */
+static void
+set_full(const struct server *server, struct connection *c, bool is_full)
 {
-	return write(c->fd, reply->bytes, reply->size) == (ssize_t)reply->size ? 0 : -1;
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = c };
+
+	if (c->is_full == is_full)
+		return;
+	c->is_full = is_full;
+	if (is_full)
+		event.events |= EPOLLOUT;
+	if (epoll_ctl(server->epoll_fd, EPOLL_CTL_MOD, c->fd, &event) == -1)
+		err(EXIT_FAILURE, "epoll_ctl");
+}
+
+/* Sends of the reply what is to go out now and what the socket takes. Returns 0, or -1 when
+ * the connection is no good. */
+static int
+send_reply(struct server *server, struct connection *c)
+{
+	const struct reply *reply = c->reply;
+	size_t end = reply->size;
+	ssize_t sent;
+
+	if (server->gap_ms > 0)
+		end = reply->ends[c->begun];
+	sent = write(c->fd, reply->bytes + c->sent, end - c->sent);
+	if (sent == -1 && errno != EAGAIN && errno != EINTR)
+		return -1;
+	c->sent += sent > 0 ? (size_t)sent : 0;
+	set_full(server, c, c->sent < end);
+	if (c->sent == reply->size)
+		c->reply = NULL;
+	else if (c->sent == end) {
+		c->begun++;
+		queue_join(c, &server->pausing, server->gap_ms);
+	}
+	return 0;
 }
 
 /* Answers the requests gathered, or puts the answer in the queue. Returns 0 or -1. */
@@ -133,15 +189,22 @@ serve_gathered(struct server *server, struct connection *c)
 	while (c->reply == NULL && (used = whole_request(server, c, &reply)) > 0) {
 		c->size -= used;
 		memmove(c->in, c->in + used, c->size);
-		if (server->latency_ms > 0) {
-			c->reply = reply;
-			c->due_ms = now_ms() + server->latency_ms;
-			TAILQ_INSERT_TAIL(&server->waiting, c, queue);
-		} else if (send_reply(c, reply) == -1) {
+		c->reply = reply;
+		c->sent = c->begun = 0;
+		if (server->latency_ms > 0)
+			queue_join(c, &server->waiting, server->latency_ms);
+		else if (send_reply(server, c) == -1)
 			return -1;
-		}
 	}
 	return 0;
+}
+
+/* Sends more of the reply, then serves what was asked meanwhile. */
+static void
+go_on(struct server *server, struct connection *c)
+{
+	if (send_reply(server, c) == -1 || serve_gathered(server, c) == -1)
+		connection_close(server, c);
 }
 
 static int
@@ -204,22 +267,38 @@ on_connect(struct server *server)
 
 /* --- the loop ---------------------------------------------------------------------- */
 
-/* Sends what is due. Returns how long to sleep. */
+/* Sends what is due in queue. Returns how long to sleep, -1: for ever. */
 static int
-send_due(struct server *server)
+send_due(struct server *server, struct connections *queue)
 {
 	struct connection *c;
 	uint64_t now = now_ms();
 
-	while ((c = TAILQ_FIRST(&server->waiting)) != NULL && c->due_ms <= now) {
-		const struct reply *reply = c->reply;
-
-		TAILQ_REMOVE(&server->waiting, c, queue);
-		c->reply = NULL;
-		if (send_reply(c, reply) == -1 || serve_gathered(server, c) == -1)
-			connection_close(server, c);
+	while ((c = TAILQ_FIRST(queue)) != NULL && c->due_ms <= now) {
+		queue_leave(c);
+		go_on(server, c);
 	}
 	return c == NULL ? -1 : (int)(c->due_ms - now);
+}
+
+static int
+send_all_due(struct server *server)
+{
+	int first = send_due(server, &server->waiting);
+	int next = server->gap_ms > 0 ? send_due(server, &server->pausing) : -1;
+
+	return first == -1 || (next != -1 && next < first) ? next : first;
+}
+
+static void
+on_event(struct server *server, const struct epoll_event *event)
+{
+	struct connection *c = event->data.ptr;
+
+	if ((event->events & EPOLLOUT) != 0 && c->is_full)
+		go_on(server, c);
+	else
+		on_readable(server, c);
 }
 
 static void
@@ -228,8 +307,8 @@ serve(struct server *server)
 	struct epoll_event events[EVENTS_MAX];
 
 	for (;;) {
-		int ready =
-		    epoll_wait(server->epoll_fd, events, EVENTS_MAX, send_due(server));
+		int ready = epoll_wait(
+		    server->epoll_fd, events, EVENTS_MAX, send_all_due(server));
 
 		for (int i = 0; i < ready; i++) {
 			if (events[i].data.ptr == &server->signal_fd)
@@ -237,7 +316,7 @@ serve(struct server *server)
 			if (events[i].data.ptr == &server->listen_fd)
 				on_connect(server);
 			else
-				on_readable(server, events[i].data.ptr);
+				on_event(server, &events[i]);
 		}
 	}
 }
@@ -300,6 +379,7 @@ open_server(struct server *server, uint16_t port, const char *port_file)
 
 	TAILQ_INIT(&server->open);
 	TAILQ_INIT(&server->waiting);
+	TAILQ_INIT(&server->pausing);
 	raise_file_limit();
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGTERM);
@@ -343,6 +423,28 @@ number(const char *text, unsigned long max)
 	return value;
 }
 
+/* What a letter of the command line sets, and up to where. */
+static void
+set_number(struct server *server, int option, const char *text)
+{
+	struct replies *replies = &server->replies;
+
+	if (option == 'l')
+		server->latency_ms = number(text, INT_MAX);
+	else if (option == 'g')
+		server->gap_ms = number(text, INT_MAX);
+	else if (option == 'r')
+		replies->rounds = (unsigned)number(text, ROUNDS_MAX);
+	else if (option == 'c')
+		replies->parallel = (unsigned)number(text, TOOL_CALLS_MAX);
+	else if (option == 'b')
+		replies->content_bytes = number(text, CONTENT_BYTES_MAX);
+	else if (option == 't')
+		replies->pieces = (unsigned)number(text, PIECES_MAX);
+	else
+		exit(EXIT_FAILURE);
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -352,13 +454,9 @@ main(int argc, char *argv[])
 	uint16_t port = 0;
 	int option;
 
-	while ((option = getopt(argc, argv, "p:f:l:r:n:a:")) != -1) {
+	while ((option = getopt(argc, argv, "p:f:l:r:n:a:c:b:t:g:")) != -1) {
 		if (option == 'p')
 			port = (uint16_t)number(optarg, UINT16_MAX);
-		else if (option == 'l')
-			server.latency_ms = number(optarg, INT_MAX);
-		else if (option == 'r')
-			server.replies.rounds = (unsigned)number(optarg, ROUNDS_MAX);
 		else if (option == 'n')
 			tool = optarg;
 		else if (option == 'a')
@@ -366,7 +464,7 @@ main(int argc, char *argv[])
 		else if (option == 'f')
 			port_file = optarg;
 		else
-			return EXIT_FAILURE;
+			set_number(&server, option, optarg);
 	}
 	replies_make(&server.replies, tool, arguments);
 	open_server(&server, port, port_file);

@@ -34,6 +34,35 @@ process_resident_bytes(pid_t pid)
 }
 
 size_t
+process_peak_bytes(pid_t pid)
+{
+	unsigned long kib = 0;
+	char path[64], line[128];
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		err(EXIT_FAILURE, "%s", path);
+	while (kib == 0 && fgets(line, sizeof line, file) != NULL)
+		sscanf(line, "VmHWM: %lu kB", &kib);
+	fclose(file);
+	return kib * 1024;
+}
+
+void
+process_forget_peak(pid_t pid)
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/%d/clear_refs", (int)pid);
+	file = fopen(path, "we");
+	if (file == NULL || fputs("5", file) == EOF || fclose(file) == EOF)
+		err(EXIT_FAILURE, "%s", path);
+}
+
+size_t
 process_open_files(pid_t pid)
 {
 	char path[64];

@@ -12,6 +12,10 @@ double process_cpu_us(pid_t pid);
 /* The memory that is resident now, in bytes. */
 size_t process_resident_bytes(pid_t pid);
 
+/* The most that was resident since the process began, or process_forget_peak. */
+size_t process_peak_bytes(pid_t pid);
+void process_forget_peak(pid_t pid);
+
 /* How many files are open. */
 size_t process_open_files(pid_t pid);
 

@@ -20,8 +20,12 @@ struct rig {
 	struct arena *arena;
 	char *folder;
 	const char *build; /* where the programs are, in bin/ */
-	const char *redis, *broker, *status, *slots;
-	struct child *parts[RIG_PARTS];
+	struct rig_options options;
+	const char *redis, *slots, *plugin;
+	const char *brokers[RIG_COPIES_MAX + 1], *status[RIG_COPIES_MAX + 1];
+	unsigned port;
+	struct child *children[RIG_PARTS][RIG_COPIES_MAX];
+	unsigned copies[RIG_PARTS];
 	size_t server_files; /* open without a connection */
 };
 
@@ -40,10 +44,16 @@ rig_redis(const struct rig *rig)
 	return rig->redis;
 }
 
-const char *
+const char *const *
 rig_status(const struct rig *rig)
 {
-	return rig->status;
+	return (const char *const *)rig->status;
+}
+
+unsigned
+rig_port(const struct rig *rig)
+{
+	return rig->port;
 }
 
 /* --- starting ------------------------------------------------------------------------ */
@@ -86,72 +96,271 @@ read_line(const struct rig *rig, const char *path)
 	return arena_strdup(rig->arena, line);
 }
 
-/* No rewrite of the append-only file falls into a measurement by chance. */
+/* The words of one program's command line. */
+struct words {
+	const char *list[64];
+	size_t count;
+};
+
 static void
-start_redis(struct rig *rig, const char *fsync)
+add_word(struct words *words, const char *word)
 {
-	rig->parts[RIG_REDIS] = child_start(
-	    (const char *[]){ "redis-server", "--port", "0", "--unixsocket",
-		in(rig, "redis"), "--dir", rig->folder, "--save", "", "--appendonly",
-		"yes", "--appendfsync", fsync, "--auto-aof-rewrite-percentage", "0",
-		"--maxmemory-policy", "noeviction", "--supervised", "systemd",
-		"--daemonize", "no", "--logfile", in(rig, "redis.log"), NULL },
-	    NULL);
+	if (words->count + 1 == sizeof words->list / sizeof *words->list)
+		errx(EXIT_FAILURE, "a command line is too long");
+	words->list[words->count++] = word;
 }
 
 static void
-start_server(struct rig *rig, int64_t latency_ms)
+add_pair(struct words *words, const char *flag, const char *value)
 {
-	rig->parts[RIG_SERVER] = child_start(
-	    (const char *[]){ arena_printf(rig->arena, "%s/model-server", rig->build),
-		"-f", in(rig, "port"), "-l",
-		arena_printf(rig->arena, "%lld", (long long)latency_ms), "-n", TOOL, "-a",
-		TOOL_ARGUMENTS, NULL },
-	    NULL);
+	add_word(words, flag);
+	add_word(words, value);
+}
+
+static void
+start(struct rig *rig, enum rig_part part, const struct words *words,
+    const char *const env[])
+{
+	rig->children[part][rig->copies[part]++] = child_start(words->list, env);
+}
+
+static const char *
+number(const struct rig *rig, uint64_t value)
+{
+	return arena_printf(rig->arena, "%llu", (unsigned long long)value);
+}
+
+/* Unless it is asked for no rewrite of the append-only file falls into a measurement by
+ * chance. */
+static void
+start_redis(struct rig *rig)
+{
+	struct words words = { { "redis-server", "--port", "0", "--save", "",
+				   "--appendonly", "yes", "--maxmemory-policy",
+				   "noeviction", "--supervised", "systemd", "--daemonize",
+				   "no" },
+		13 };
+
+	add_pair(&words, "--unixsocket", in(rig, "redis"));
+	add_pair(&words, "--dir", rig->folder);
+	add_pair(&words, "--appendfsync", rig->options.fsync);
+	add_pair(&words, "--logfile", in(rig, "redis.log"));
+	add_pair(
+	    &words, "--auto-aof-rewrite-percentage", rig->options.rewrites ? "100" : "0");
+	start(rig, RIG_REDIS, &words, NULL);
+}
+
+/* Bodies come from a tool that is told how large they are to be. */
+static void
+start_server(struct rig *rig)
+{
+	const struct rig_script *script = &rig->options.script;
+	struct words words = { { 0 }, 0 };
+
+	add_pair(&words, arena_printf(rig->arena, "%s/model-server", rig->build), "-f");
+	add_pair(&words, in(rig, "port"), "-n");
+	if (script->bytes > 0)
+		add_pair(&words, "recite", "-a");
+	else
+		add_pair(&words, TOOL, "-a");
+	add_word(&words, script->bytes > 0
+			     ? arena_printf(rig->arena, "{\"bytes\": %zu}", script->bytes)
+			     : TOOL_ARGUMENTS);
+	add_pair(&words, "-l", number(rig, (uint64_t)rig->options.latency_ms));
+	add_pair(&words, "-r", number(rig, script->rounds));
+	add_pair(&words, "-c", number(rig, script->parallel));
+	add_pair(&words, "-b", number(rig, script->bytes));
+	add_pair(&words, "-t", number(rig, script->tokens));
+	add_pair(&words, "-g", number(rig, script->gap_ms));
+	start(rig, RIG_SERVER, &words, NULL);
+	rig->port = (unsigned)strtoul(read_line(rig, in(rig, "port")), NULL, 10);
+}
+
+/* The words that every one of our programs has. */
+static struct words
+program_words(const struct rig *rig, const char *name)
+{
+	struct words words = { { 0 }, 0 };
+
+	add_word(&words, program(rig, name));
+	add_pair(&words, "--log-level", "warn");
+	return words;
+}
+
+static void
+add_brokers(const struct rig *rig, struct words *words)
+{
+	const char *const *broker = (const char *const *)rig->brokers;
+
+	for (; *broker != NULL; broker++)
+		add_pair(words, "--broker", *broker);
+	if (rig->plugin != NULL)
+		add_pair(words, "--plugin", rig->plugin);
+}
+
+static void
+start_broker(struct rig *rig, unsigned copy)
+{
+	struct words words = program_words(rig, "broker");
+
+	add_pair(&words, "--bind", rig->brokers[copy]);
+	add_pair(&words, "--status-bind", rig->status[copy]);
+	start(rig, RIG_BROKER, &words, NULL);
+}
+
+static void
+start_model(struct rig *rig)
+{
+	const char *const env[] = { arena_printf(rig->arena,
+					"OPENAI_BASE_URL=http://127.0.0.1:%u/v1",
+					rig->port),
+		"OPENAI_API_KEY=bench", NULL };
+	struct words words = program_words(rig, "worker-model");
+
+	add_brokers(rig, &words);
+	add_pair(&words, "--slots", rig->slots);
+	start(rig, RIG_MODEL, &words, env);
+}
+
+static void
+start_tools(struct rig *rig)
+{
+	struct words words = program_words(rig, "worker-tools");
+
+	add_brokers(rig, &words);
+	add_pair(&words, "--builtin", TOOL);
+	add_pair(&words, "--slots", rig->slots);
+	start(rig, RIG_TOOLS, &words, NULL);
+}
+
+static void
+start_coordinator(struct rig *rig)
+{
+	struct words words = program_words(rig, "coordinator");
+
+	add_brokers(rig, &words);
+	add_pair(&words, "--redis", rig->redis);
+	add_pair(&words, "--thread-ttl-ms", number(rig, (uint64_t)rig->options.keep_ms));
+	start(rig, RIG_COORDINATOR, &words, NULL);
 }
 
 static void
 start_fleet(struct rig *rig)
 {
-	const char *base = arena_printf(rig->arena,
-	    "OPENAI_BASE_URL=http://127.0.0.1:%s/v1", read_line(rig, in(rig, "port")));
+	const struct rig_options *options = &rig->options;
+	unsigned i;
 
-	rig->parts[RIG_BROKER] =
-	    child_start((const char *[]){ program(rig, "broker"), "--bind", rig->broker,
-			    "--status-bind", rig->status, "--log-level", "warn", NULL },
-		NULL);
-	rig->parts[RIG_MODEL] = child_start(
-	    (const char *[]){ program(rig, "worker-model"), "--broker", rig->broker,
-		"--slots", rig->slots, "--log-level", "warn", NULL },
-	    (const char *[]){ base, "OPENAI_API_KEY=bench", NULL });
-	rig->parts[RIG_TOOLS] = child_start(
-	    (const char *[]){ program(rig, "worker-tools"), "--broker", rig->broker,
-		"--builtin", TOOL, "--slots", rig->slots, "--log-level", "warn", NULL },
-	    NULL);
-	rig->parts[RIG_COORDINATOR] = child_start(
-	    (const char *[]){ program(rig, "coordinator"), "--broker", rig->broker,
-		"--redis", rig->redis, "--log-level", "warn", NULL },
-	    NULL);
+	for (i = 0; i < options->brokers; i++)
+		start_broker(rig, i);
+	for (i = 0; i < options->models; i++)
+		start_model(rig);
+	for (i = 0; i < options->tools; i++)
+		start_tools(rig);
+	for (i = 0; i < options->coordinators; i++)
+		start_coordinator(rig);
+}
+
+/* --- the agent ----------------------------------------------------------------------- */
+
+static void
+write_layer(FILE *file, enum rig_layer layer, unsigned count)
+{
+	static const char wrap[] =
+	    "function wrap_model_call(request, handler) return handler(request) end";
+	static const char node[] = "function before_model(state, runtime) end";
+
+	if (layer == RIG_C_WRAP || layer == RIG_C_NODE)
+		fprintf(file, "  - bench_layer: {number: %u, %s: true}\n", count,
+		    layer == RIG_C_WRAP ? "wrap" : "node");
+	else
+		fprintf(file, "  - lua: {name: layer%u, code: \"%s\"}\n", count,
+		    layer == RIG_LUA_WRAP ? wrap : node);
+}
+
+/* Returns the agent's file: that of the bench, or one of the folder with what is asked for. */
+static const char *
+agent_file(const struct rig *rig)
+{
+	const struct rig_options *options = &rig->options;
+	const char *path = in(rig, "agent.yaml");
+	unsigned i;
+	FILE *file;
+
+	if (rig->plugin == NULL)
+		return AGENT_FILE;
+	file = fopen(path, "we");
+	if (file == NULL)
+		err(EXIT_FAILURE, "%s", path);
+	fputs(
+	    "name: bench\nmodel: openai:bench\nsystem_prompt: You answer questions, and "
+	    "work numbers out with calculate.\n",
+	    file);
+	if (options->script.bytes == 0)
+		fputs("tools: [" TOOL "]\n", file);
+	fputs("middleware:\n", file);
+	if (options->script.bytes > 0)
+		fputs("  - bench_recite\n", file);
+	for (i = 1; i <= options->layers; i++)
+		write_layer(file, options->layer, i);
+	if (fclose(file) == EOF)
+		err(EXIT_FAILURE, "%s", path);
+	return path;
 }
 
 static void
 apply_agent(const struct rig *rig)
 {
-	struct child *apply =
-	    child_spawn((const char *[]){ program(rig, "flotilla"), "agents", "--redis",
-			    rig->redis, "--json", "apply", AGENT_FILE, NULL },
-		NULL);
-	int status = child_wait(&apply);
+	const char *path = agent_file(rig);
+	struct words words = program_words(rig, "flotilla");
+	struct child *apply;
+	int status;
 
+	words.count = 1; /* no log level */
+	add_word(&words, "agents");
+	add_pair(&words, "--redis", rig->redis);
+	if (rig->plugin != NULL)
+		add_pair(&words, "--plugin", rig->plugin);
+	add_word(&words, "--json");
+	add_pair(&words, "apply", path);
+	words.list[words.count] = NULL;
+	apply = child_spawn(words.list, NULL);
+	status = child_wait(&apply);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		errx(EXIT_FAILURE, "the agent of %s was not applied", AGENT_FILE);
+		errx(EXIT_FAILURE, "the agent of %s was not applied", path);
 }
 
-/* Files the part has open. */
-static size_t
-open_files(const struct rig *rig, enum rig_part part)
+static unsigned
+or_one(unsigned count)
 {
-	return process_open_files(child_pid(rig->parts[part]));
+	if (count > RIG_COPIES_MAX)
+		errx(EXIT_FAILURE, "at most %u processes of a kind", RIG_COPIES_MAX);
+	return count == 0 ? 1 : count;
+}
+
+static void
+fill_in(struct rig *rig, const struct rig_options *asked)
+{
+	struct rig_options *options = &rig->options;
+	unsigned i;
+
+	*options = *asked;
+	options->brokers = or_one(asked->brokers);
+	options->coordinators = or_one(asked->coordinators);
+	options->models = or_one(asked->models);
+	options->tools = or_one(asked->tools);
+	if (options->script.rounds == 0)
+		options->script.rounds = RIG_ROUNDS;
+	rig->redis = arena_printf(rig->arena, "unix://%s", in(rig, "redis"));
+	for (i = 0; i < options->brokers; i++) {
+		rig->brokers[i] =
+		    arena_printf(rig->arena, "ipc://%s/broker%u", rig->folder, i);
+		rig->status[i] =
+		    arena_printf(rig->arena, "ipc://%s/status%u", rig->folder, i);
+	}
+	rig->slots = number(rig, options->calls);
+	if (options->layers > 0 || options->script.bytes > 0)
+		rig->plugin =
+		    arena_printf(rig->arena, "%s/plugins/bench_layer.so", rig->build);
 }
 
 struct rig *
@@ -161,17 +370,14 @@ rig_start(const struct rig_options *options)
 
 	rig->arena = arena_new();
 	rig->folder = folder_new();
-	rig->redis = arena_printf(rig->arena, "unix://%s", in(rig, "redis"));
-	rig->broker = arena_printf(rig->arena, "ipc://%s", in(rig, "broker"));
-	rig->status = arena_printf(rig->arena, "ipc://%s", in(rig, "status"));
-	rig->slots = arena_printf(rig->arena, "%zu", options->calls);
 	find_build(rig);
-	start_redis(rig, options->fsync);
-	start_server(rig, options->latency_ms);
+	fill_in(rig, options);
+	start_redis(rig);
+	start_server(rig);
 	start_fleet(rig);
 	apply_agent(rig);
 	/* Only now: the socket it said READY=1 on is closed after that. */
-	rig->server_files = open_files(rig, RIG_SERVER);
+	rig->server_files = process_open_files(child_pid(rig->children[RIG_SERVER][0]));
 	return rig;
 }
 
@@ -185,10 +391,11 @@ static void
 end(struct rig **rig_p, void end_child(struct child **child_p))
 {
 	struct rig *rig = *rig_p;
-	size_t i;
+	unsigned i, copy;
 
 	for (i = 0; i < sizeof ending / sizeof *ending; i++)
-		end_child(&rig->parts[ending[i]]);
+		for (copy = 0; copy < rig->copies[ending[i]]; copy++)
+			end_child(&rig->children[ending[i]][copy]);
 	folder_remove(&rig->folder);
 	arena_destroy(&rig->arena);
 	free(rig);
@@ -212,13 +419,44 @@ rig_kill(struct rig **rig_p)
 double
 rig_cpu_us(const struct rig *rig, enum rig_part part)
 {
-	return process_cpu_us(child_pid(rig->parts[part]));
+	double sum = 0;
+	unsigned i;
+
+	for (i = 0; i < rig->copies[part]; i++)
+		sum += process_cpu_us(child_pid(rig->children[part][i]));
+	return sum;
 }
 
 size_t
 rig_resident_bytes(const struct rig *rig, enum rig_part part)
 {
-	return process_resident_bytes(child_pid(rig->parts[part]));
+	size_t sum = 0;
+	unsigned i;
+
+	for (i = 0; i < rig->copies[part]; i++)
+		sum += process_resident_bytes(child_pid(rig->children[part][i]));
+	return sum;
+}
+
+size_t
+rig_peak_bytes(const struct rig *rig, enum rig_part part)
+{
+	size_t sum = 0;
+	unsigned i;
+
+	for (i = 0; i < rig->copies[part]; i++)
+		sum += process_peak_bytes(child_pid(rig->children[part][i]));
+	return sum;
+}
+
+void
+rig_forget_peaks(const struct rig *rig)
+{
+	unsigned part, i;
+
+	for (part = 0; part < RIG_FLEET; part++)
+		for (i = 0; i < rig->copies[part]; i++)
+			process_forget_peak(child_pid(rig->children[part][i]));
 }
 
 const char *
@@ -234,8 +472,8 @@ rig_asked_bytes(const struct rig *rig)
 	unsigned long long bytes;
 	FILE *file;
 
-	snprintf(
-	    path, sizeof path, "/proc/%d/io", (int)child_pid(rig->parts[RIG_SERVER]));
+	snprintf(path, sizeof path, "/proc/%d/io",
+	    (int)child_pid(rig->children[RIG_SERVER][0]));
 	file = fopen(path, "re");
 	if (file == NULL || fscanf(file, "rchar: %llu", &bytes) != 1)
 		err(EXIT_FAILURE, "%s", path);
@@ -246,5 +484,6 @@ rig_asked_bytes(const struct rig *rig)
 size_t
 rig_connections(const struct rig *rig)
 {
-	return open_files(rig, RIG_SERVER) - rig->server_files;
+	return process_open_files(child_pid(rig->children[RIG_SERVER][0])) -
+	       rig->server_files;
 }

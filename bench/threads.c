@@ -305,7 +305,8 @@ main(int argc, char *argv[])
 		errx(2, "%s: more than 8 MiB", argv[2]);
 	bench.loop = loop_new();
 	bench.rig = rig_start(&options);
-	bench.load = load_new(bench.loop, rig_redis(bench.rig), rig_status(bench.rig));
+	bench.load = load_new(
+	    bench.loop, rig_redis(bench.rig), rig_status(bench.rig), &load_usual);
 	bench.redis = redis_new(bench.loop, rig_redis(bench.rig), NULL, &error);
 	if (bench.redis == NULL)
 		errx(EXIT_FAILURE, "%s", error);
