@@ -1,256 +1,210 @@
 /* bench: what a run of a whole fleet costs. bench/README.md says what is measured, what
- * is not, and has the last figures.
+ * is not, and has the last figures; scenarios.c has the rows.
  *
- *	make bench [RUNS=3000] [INFLIGHT=1,16,64,256] [FSYNC=everysec,always] [LATENCY=0]
- *	    [ROUNDS=3] [WAITING=1000]
+ *	make bench [ROUNDS=3] [SECONDS=3]               the short list
+ *	make bench-full [ROUNDS=3] [SECONDS=3]          all
+ *	make bench ONLY=bodies,tools-8                  what begins so
+ *	make bench RUNS=3000 INFLIGHT=1,64 [FSYNC=always] [LATENCY=50] [WAITING=1000]   of your own
  */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
-#include "load.h"
 #include "loop.h"
+#include "measure.h"
 #include "memory.h"
-#include "rig.h"
+#include "results.h"
+#include "scenarios.h"
 #include "settings.h"
 #include "socket.h"
 
-#define WARM_UP_RUNS 200u
 #define ROUNDS_MAX 99
 #define IN_FLIGHT_MAX 10000
+#define ROWS_MAX 128u
 #define SLOW_MS 120000 /* of a model that is waited for */
-#define SETTLE_MS 20u
-#define SETTLE_TURNS_MAX 3000u
+#define NAME_BYTES 64u
 
 struct bench {
-	int64_t runs, latency_ms, rounds, waiting;
-	const char **in_flight, **fsync;
+	int64_t runs, latency_ms, rounds, waiting, seconds;
+	const char **in_flight, **fsync, **only, *out;
+	bool full, list;
 	struct loop *loop;
+	struct results *results;
+	const struct scenario *rows; /* what is measured */
+	struct figures figures[ROWS_MAX];
+	size_t count;
 };
 
 #define FIELD(field) offsetof(struct bench, field)
 static const struct setting table[] = {
-	{ "runs", SETTING_INTEGER, FIELD(runs), "3000", 10, 1000000, NULL,
-	    "runs of one measurement; with one in flight a tenth of it", 0 },
-	{ "in-flight", SETTING_LIST, FIELD(in_flight), "1,16,64,256", 0, 0, NULL,
-	    "runs in flight, a row each", 0 },
-	{ "fsync", SETTING_LIST, FIELD(fsync), "everysec,always", 0, 0, NULL,
-	    "Redis's appendfsync, a table each", 0 },
-	{ "latency-ms", SETTING_INTEGER, FIELD(latency_ms), "0", 0, 60000, "ms",
-	    "how long the model takes", 0 },
+	{ "full", SETTING_BOOL, FIELD(full), NULL, 0, 0, NULL,
+	    "all scenarios, not only the short list", 0 },
+	{ "only", SETTING_LIST, FIELD(only), NULL, 0, 0, NULL,
+	    "scenarios whose names begin so", 0 },
+	{ "list", SETTING_BOOL, FIELD(list), NULL, 0, 0, NULL, "names them, and ends",
+	    0 },
 	{ "rounds", SETTING_INTEGER, FIELD(rounds), "3", 1, ROUNDS_MAX, NULL,
 	    "measurements of which a row shows the middle one", 0 },
-	{ "waiting", SETTING_INTEGER, FIELD(waiting), "1000", 0, IN_FLIGHT_MAX, NULL,
-	    "runs that wait for a slow model while memory is measured; 0: none", 0 },
+	{ "seconds", SETTING_INTEGER, FIELD(seconds), "3", 1, 3600, "s",
+	    "that one measurement is to take, about", 0 },
+	{ "runs", SETTING_INTEGER, FIELD(runs), "0", 0, 1000000, NULL,
+	    "runs of one measurement; with one in flight a tenth of it; 0: by seconds",
+	    0 },
+	{ "out", SETTING_TEXT, FIELD(out), NULL, 0, 0, NULL,
+	    "a file that gets a line for each row", 0 },
+	{ "in-flight", SETTING_LIST, FIELD(in_flight), NULL, 0, 0, NULL,
+	    "instead of scenarios: runs in flight, a row each", 0 },
+	{ "fsync", SETTING_LIST, FIELD(fsync), NULL, 0, 0, NULL,
+	    "with it: Redis's appendfsync, a table each (everysec, always)", 0 },
+	{ "latency-ms", SETTING_INTEGER, FIELD(latency_ms), "0", 0, 60000, "ms",
+	    "with it: how long the model takes", 0 },
+	{ "waiting", SETTING_INTEGER, FIELD(waiting), "0", 0, IN_FLIGHT_MAX, NULL,
+	    "instead of scenarios: runs that wait for a slow model while memory is "
+	    "measured",
+	    0 },
 	{ NULL, SETTING_TEXT, 0, NULL, 0, 0, NULL, NULL, 0 },
 };
-
-/* One measurement. */
-struct row {
-	double runs_per_s, p50_ms, p99_ms;
-	double cpu_us[RIG_PARTS + 1]; /* a run; behind the parts, our own */
-	size_t unheard;
-};
-
-/* --- one row ------------------------------------------------------------------------- */
-
-static double
-own_cpu_us(void)
-{
-	struct timespec used;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-	return (double)used.tv_sec * 1e6 + (double)used.tv_nsec / 1e3;
-}
-
-static void
-read_cpu(const struct rig *rig, double cpu_us[RIG_PARTS + 1])
-{
-	int part;
-
-	for (part = 0; part < RIG_PARTS; part++)
-		cpu_us[part] = rig_cpu_us(rig, (enum rig_part)part);
-	cpu_us[RIG_PARTS] = own_cpu_us();
-}
-
-/* The value under which the share of the runs lies. */
-static double
-percentile(const struct load_result *result, double share)
-{
-	return result->latencies_ms[(size_t)(share * (double)(result->runs - 1) + 0.5)];
-}
-
-static void
-check_all(struct load *load)
-{
-	size_t wrong = load_check(load);
-
-	if (wrong > 0)
-		errx(EXIT_FAILURE, "%zu runs have not ended as they must", wrong);
-}
-
-static void
-measure_load(const struct rig *rig, struct load *load, size_t runs, size_t in_flight,
-    struct row *row)
-{
-	double before_us[RIG_PARTS + 1];
-	struct load_result result;
-	int i;
-
-	load_run(load, WARM_UP_RUNS, in_flight, &result);
-	free(result.latencies_ms);
-	read_cpu(rig, before_us);
-	load_run(load, runs, in_flight, &result);
-	read_cpu(rig, row->cpu_us);
-	for (i = 0; i <= RIG_PARTS; i++)
-		row->cpu_us[i] = (row->cpu_us[i] - before_us[i]) / (double)runs;
-	row->runs_per_s = (double)runs / result.seconds;
-	row->p50_ms = percentile(&result, 0.50);
-	row->p99_ms = percentile(&result, 0.99);
-	row->unheard = result.unheard;
-	free(result.latencies_ms);
-	check_all(load);
-}
-
-static void
-measure(const struct bench *bench, const char *fsync, size_t in_flight, struct row *row)
-{
-	size_t runs = (size_t)bench->runs / (in_flight == 1 ? 10 : 1);
-	const struct rig_options options = {
-		.fsync = fsync,
-		.latency_ms = bench->latency_ms,
-		.calls = in_flight < 64 ? 64 : in_flight,
-	};
-	struct rig *rig = rig_start(&options);
-	struct load *load =
-	    load_new(bench->loop, rig_redis(rig), rig_status(rig), &load_usual);
-
-	measure_load(rig, load, runs, in_flight, row);
-	load_destroy(&load);
-	rig_stop(&rig);
-}
 
 /* --- tables -------------------------------------------------------------------------- */
 
 static void
-print_head(const struct bench *bench, const char *fsync)
+print_head(const struct scenario *row)
 {
-	printf("\nappendfsync %s, model latency %lld ms\n\n", fsync,
-	    (long long)bench->latency_ms);
-	printf("%9s %8s %8s %8s   CPU of a run, us: all =%7s +%7s +%12s +%13s +%13s%15s"
-	       "%8s\n",
-	    "in flight", "runs/s", "p50 ms", "p99 ms", rig_part_name(RIG_REDIS),
+	printf("\n%s\n\n", row->group);
+	if (row->measure == MEASURE_WAITING)
+		return;
+	printf("%-24s %8s %8s %8s   CPU of a run, us: all =%7s +%7s +%12s +%13s +%13s%15s"
+	       "%8s %8s\n",
+	    "", "runs/s", "p50 ms", "p99 ms", rig_part_name(RIG_REDIS),
 	    rig_part_name(RIG_BROKER), rig_part_name(RIG_COORDINATOR),
-	    rig_part_name(RIG_MODEL), rig_part_name(RIG_TOOLS), "| model-server",
-	    "bench");
+	    rig_part_name(RIG_MODEL), rig_part_name(RIG_TOOLS), "| model-server", "bench",
+	    "peak MB");
+}
+
+static const struct figures *
+figures_of(const struct bench *bench, const char *name)
+{
+	size_t i;
+
+	for (i = 0; name != NULL && i < bench->count; i++)
+		if (strcmp(bench->rows[i].name, name) == 0 && bench->figures[i].runs > 0)
+			return &bench->figures[i];
+	return NULL;
+}
+
+/* What follows from a row's figures. */
+static void
+print_notes(
+    const struct bench *bench, const struct scenario *row, const struct figures *figures)
+{
+	const struct figures *base = figures_of(bench, row->base);
+	double pace_s = scenario_pace_ms(row) / 1e3;
+
+	if (base != NULL)
+		printf("  %.2f us a layer and call",
+		    (measure_all(figures->cpu_us) - measure_all(base->cpu_us)) /
+			row->rig.layers / scenario_calls(row));
+	if (pace_s > 0 && figures->runs == row->in_flight)
+		printf("  %.2f s, of which %.2f s are the model's", figures->seconds,
+		    pace_s);
+	if (figures->tokens > 0)
+		printf("  %.0f token events a run", figures->tokens);
+	if (figures->unheard > 0)
+		printf("  (%zu ends unheard)", figures->unheard);
 }
 
 static void
-print_row(size_t in_flight, const struct row *row)
+print_runs(
+    const struct bench *bench, const struct scenario *row, const struct figures *figures)
 {
-	const double *cpu_us = row->cpu_us;
-	double fleet_us = 0;
+	const double *cpu_us = figures->cpu_us;
+
+	printf("%-24s %8.0f %8.2f %8.2f %23.0f  %7.0f  %7.0f  %12.0f  %13.0f  %13.0f"
+	       "%15.0f%8.0f %8.1f",
+	    row->name, figures->runs_per_s, figures->p50_ms, figures->p99_ms,
+	    measure_all(cpu_us), cpu_us[RIG_REDIS], cpu_us[RIG_BROKER],
+	    cpu_us[RIG_COORDINATOR], cpu_us[RIG_MODEL], cpu_us[RIG_TOOLS],
+	    cpu_us[RIG_SERVER], cpu_us[RIG_PARTS],
+	    measure_all(figures->memory_kb) / 1024);
+	print_notes(bench, row, figures);
+	putchar('\n');
+}
+
+static void
+print_waiting(const struct scenario *row, const struct figures *figures)
+{
 	int part;
 
+	printf("%-24s KB a run:", row->name);
 	for (part = 0; part < RIG_FLEET; part++)
-		fleet_us += cpu_us[part];
-	printf("%9zu %8.0f %8.2f %8.2f %23.0f  %7.0f  %7.0f  %12.0f  %13.0f  %13.0f"
-	       "%15.0f%8.0f",
-	    in_flight, row->runs_per_s, row->p50_ms, row->p99_ms, fleet_us,
-	    cpu_us[RIG_REDIS], cpu_us[RIG_BROKER], cpu_us[RIG_COORDINATOR],
-	    cpu_us[RIG_MODEL], cpu_us[RIG_TOOLS], cpu_us[RIG_SERVER], cpu_us[RIG_PARTS]);
-	if (row->unheard > 0)
-		printf("  (%zu ends unheard)", row->unheard);
-	putchar('\n');
+		printf(" %s %.1f,", rig_part_name((enum rig_part)part),
+		    figures->memory_kb[part]);
+	printf(" all %.1f\n", measure_all(figures->memory_kb));
+}
+
+/* The middle one of them: by speed, or by memory. */
+static int
+by_rank(const void *a, const void *b)
+{
+	const struct figures *left = a, *right = b;
+	double left_kb = measure_all(left->memory_kb),
+	       right_kb = measure_all(right->memory_kb);
+
+	if (left->runs_per_s > 0)
+		return (left->runs_per_s > right->runs_per_s) -
+		       (left->runs_per_s < right->runs_per_s);
+	return (left_kb > right_kb) - (left_kb < right_kb);
+}
+
+static void
+measure_row(struct bench *bench, size_t number)
+{
+	const struct scenario *row = &bench->rows[number];
+	struct figures all[ROUNDS_MAX], *figures = &bench->figures[number];
+	size_t rounds = row->is_long ? 1 : (size_t)bench->rounds, i;
+	size_t runs = (size_t)bench->runs / (row->in_flight == 1 ? 10 : 1);
+
+	for (i = 0; i < rounds; i++)
+		measure_scenario(bench->loop, row, runs, (double)bench->seconds, &all[i]);
+	qsort(all, rounds, sizeof *all, by_rank);
+	*figures = all[rounds / 2];
+	results_add(bench->results, row, figures);
+	if (row->measure == MEASURE_WAITING)
+		print_waiting(row, figures);
+	else
+		print_runs(bench, row, figures);
 	fflush(stdout);
 }
 
-static int
-by_speed(const void *a, const void *b)
-{
-	const struct row *left = a, *right = b;
-
-	return (left->runs_per_s > right->runs_per_s) -
-	       (left->runs_per_s < right->runs_per_s);
-}
-
-static void
-table_row(const struct bench *bench, const char *fsync, size_t in_flight)
-{
-	struct row rows[ROUNDS_MAX];
-	size_t rounds = (size_t)bench->rounds, i;
-
-	for (i = 0; i < rounds; i++)
-		measure(bench, fsync, in_flight, &rows[i]);
-	qsort(rows, rounds, sizeof *rows, by_speed);
-	print_row(in_flight, &rows[rounds / 2]);
-}
-
-/* --- memory -------------------------------------------------------------------------- */
-
-struct waiting {
-	const struct rig *rig;
-	size_t calls;
-};
+/* --- what is measured ---------------------------------------------------------------- */
 
 static bool
-all_wait(void *arg)
+is_asked_for(const struct bench *bench, const struct scenario *scenario)
 {
-	const struct waiting *waiting = arg;
+	const char **only;
 
-	return rig_connections(waiting->rig) >= waiting->calls;
+	if (bench->only[0] == NULL)
+		return bench->full || scenario->is_short;
+	for (only = bench->only; *only != NULL; only++)
+		if (strncmp(scenario->name, *only, strlen(*only)) == 0)
+			return true;
+	return false;
 }
 
-/* Waits until the model server has a call of every run. */
-static void
-let_settle(const struct rig *rig, size_t calls)
+static struct scenario *
+chosen(const struct bench *bench, size_t *count_r)
 {
-	const struct timespec pause = { .tv_nsec = SETTLE_MS * 1000000L };
-	struct waiting waiting = { rig, calls };
-	unsigned turns;
+	struct scenario *list = scenarios_new(count_r);
+	size_t i, kept = 0;
 
-	for (turns = 0; !all_wait(&waiting) && turns < SETTLE_TURNS_MAX; turns++)
-		nanosleep(&pause, NULL);
-	if (turns == SETTLE_TURNS_MAX)
-		errx(EXIT_FAILURE, "%zu calls never came to the model", calls);
-	nanosleep(&pause, NULL);
+	for (i = 0; i < *count_r; i++)
+		if (is_asked_for(bench, &list[i]))
+			list[kept++] = list[i];
+	*count_r = kept;
+	return list;
 }
-
-static void
-measure_memory(const struct bench *bench, size_t runs)
-{
-	const struct rig_options options = {
-		.fsync = "everysec", .latency_ms = SLOW_MS, .calls = runs + 1
-	};
-	struct rig *rig = rig_start(&options);
-	struct load *load =
-	    load_new(bench->loop, rig_redis(rig), rig_status(rig), &load_usual);
-	double before[RIG_FLEET], all = 0;
-	int part;
-
-	load_submit(load, 1); /* what every process makes once */
-	let_settle(rig, 1);
-	for (part = 0; part < RIG_FLEET; part++)
-		before[part] = (double)rig_resident_bytes(rig, (enum rig_part)part);
-	load_submit(load, runs);
-	let_settle(rig, runs + 1);
-	printf("\nmemory of a run that waits for a model, KB, %zu waiting:\n\n", runs);
-	for (part = 0; part < RIG_FLEET; part++) {
-		double grown =
-		    (double)rig_resident_bytes(rig, (enum rig_part)part) - before[part];
-
-		all += grown;
-		printf("%s %.1f, ", rig_part_name((enum rig_part)part),
-		    grown / (double)runs / 1024);
-	}
-	printf("all %.1f\n", all / (double)runs / 1024);
-	load_destroy(&load);
-	rig_kill(&rig);
-}
-
-/* --- life ---------------------------------------------------------------------------- */
 
 static size_t
 number(const char *text)
@@ -262,6 +216,70 @@ number(const char *text)
 		settings_refuse("bench", "--in-flight", text, "numbers from 1 to 10000");
 	return value;
 }
+
+static struct scenario
+row_of(const struct bench *bench, const char *fsync, const char *in_flight)
+{
+	static char names[ROWS_MAX][NAME_BYTES], groups[ROWS_MAX][NAME_BYTES];
+	static size_t count;
+	struct scenario row = { .name = names[count],
+		.group = groups[count],
+		.in_flight = number(in_flight),
+		.rig = { .fsync = fsync, .latency_ms = bench->latency_ms } };
+
+	snprintf(names[count], NAME_BYTES, "in-flight-%s", in_flight);
+	snprintf(groups[count++], NAME_BYTES, "appendfsync %s, model latency %lld ms",
+	    fsync, (long long)bench->latency_ms);
+	return row;
+}
+
+/* Rows of the flags alone. */
+static struct scenario *
+own_rows(const struct bench *bench, size_t *count_r)
+{
+	static const char *const in_flights[] = { "1", "16", "64", "256", NULL };
+	static const char *const fsyncs[] = { "everysec", "always", NULL };
+	const char *const *first = (const char *const *)bench->in_flight, *const *
+									      in_flight;
+	const char *const *fsync = (const char *const *)bench->fsync;
+	struct scenario *list = xcalloc(ROWS_MAX + 1, sizeof *list);
+	size_t count = 0;
+
+	if (*first == NULL && (*fsync != NULL || bench->waiting == 0))
+		first = in_flights;
+	if (*fsync == NULL)
+		fsync = fsyncs;
+	for (; *fsync != NULL; fsync++)
+		for (in_flight = first; *in_flight != NULL && count + 1 < ROWS_MAX;
+		     in_flight++)
+			list[count++] = row_of(bench, *fsync, *in_flight);
+	if (bench->waiting > 0)
+		list[count++] = (struct scenario){ .name = "waiting",
+			.group = "memory of a run that waits for a model",
+			.measure = MEASURE_WAITING,
+			.in_flight = (size_t)bench->waiting,
+			.rig = { .fsync = "everysec", .latency_ms = SLOW_MS } };
+	*count_r = count;
+	return list;
+}
+
+static void
+measure_rows(struct bench *bench)
+{
+	size_t i;
+
+	for (i = 0; i < bench->count; i++) {
+		if (bench->list) {
+			printf("%-24s %s\n", bench->rows[i].name, bench->rows[i].group);
+			continue;
+		}
+		if (i == 0 || strcmp(bench->rows[i].group, bench->rows[i - 1].group) != 0)
+			print_head(&bench->rows[i]);
+		measure_row(bench, i);
+	}
+}
+
+/* --- life ---------------------------------------------------------------------------- */
 
 /* A connection a call. */
 static void
@@ -281,21 +299,26 @@ main(int argc, char *argv[])
 {
 	static const struct settings_help help = { "bench", "",
 		"Measures what a run of 4 model calls and 3 tool calls costs a fleet." };
-	struct bench bench;
-	const char **fsync, **in_flight;
+	static struct bench bench;
+	struct scenario *rows;
+	bool is_own;
 
 	settings_parse(table, &bench, &help, argc, argv, NULL);
+	is_own =
+	    bench.in_flight[0] != NULL || bench.fsync[0] != NULL || bench.waiting > 0;
+	rows = is_own ? own_rows(&bench, &bench.count) : chosen(&bench, &bench.count);
+	if (bench.count == 0 || bench.count > ROWS_MAX)
+		errx(2, "%zu scenarios are asked for; --list --full names them",
+		    bench.count);
 	raise_file_limit();
+	bench.rows = rows;
 	bench.loop = loop_new();
-	for (fsync = bench.fsync; *fsync != NULL; fsync++) {
-		print_head(&bench, *fsync);
-		for (in_flight = bench.in_flight; *in_flight != NULL; in_flight++)
-			table_row(&bench, *fsync, number(*in_flight));
-	}
-	if (bench.waiting > 0)
-		measure_memory(&bench, (size_t)bench.waiting);
+	bench.results = results_open(bench.out);
+	measure_rows(&bench);
+	results_close(&bench.results);
 	loop_destroy(&bench.loop);
 	socket_shutdown();
 	settings_release(table, &bench);
+	free(rows);
 	return EXIT_SUCCESS;
 }

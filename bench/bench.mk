@@ -4,8 +4,9 @@
 $(BUILD)/model-server: $(addprefix $(BUILD)/bench/,model_server.o model_replies.o)
 	$(link) -o $@ $^ $(shell pkg-config --libs libsystemd)
 
-bench_objects := $(addprefix $(BUILD)/,$(addprefix bench/,bench.o load.o rig.o process.o) tests/support/children.o)
-$(BUILD)/bench-fleet: $(bench_objects) $(library)
+# What a whole fleet costs, scenario by scenario; and an hour of it.
+bench_rig := $(addprefix $(BUILD)/,$(addprefix bench/,load.o rig.o process.o) tests/support/children.o) $(library)
+$(BUILD)/bench-fleet: $(addprefix $(BUILD)/bench/,bench.o scenarios.o measure.o results.o) $(bench_rig)
 	$(link) -o $@ $^ $(LDLIBS)
 
 # What agents of the benchmarks have beside the programs' own: layers and a tool.
@@ -22,7 +23,7 @@ bench-layers: $(BUILD)/bench-layers
 
 # What a turn more costs on a long thread, beside LangChain JS and its Postgres checkpointer: a table
 # (bench/threads.sh) [TURNS=3 REPEAT=2].
-$(BUILD)/bench-threads: $(addprefix $(BUILD)/,$(addprefix bench/,threads.o load.o rig.o process.o) tests/support/children.o) $(library)
+$(BUILD)/bench-threads: $(BUILD)/bench/threads.o $(bench_rig)
 	$(link) -o $@ $^ $(LDLIBS)
 $(BUILD)/bench-commits: $(BUILD)/bench/commits.o $(BUILD)/tests/support/children.o $(library)
 	$(link) -o $@ $^ $(LDLIBS)
@@ -30,16 +31,24 @@ $(BUILD)/bench-commits: $(BUILD)/bench/commits.o $(BUILD)/tests/support/children
 bench-threads: binaries $(BUILD)/bench-threads $(BUILD)/bench-commits $(BUILD)/model-server
 	@bench/threads.sh $(abspath $(BUILD)) $(or $(TURNS),3) $(or $(REPEAT),2)
 
-# RUNS=3000 INFLIGHT=1,16,64,256 FSYNC=everysec,always LATENCY=0 ROUNDS=3 WAITING=1000
+# The short list of scenarios, or ONLY=... of all of them, or rows of your own:
+# RUNS=3000 INFLIGHT=1,16,64,256 FSYNC=everysec,always LATENCY=0 WAITING=1000; ROUNDS=3 SECONDS=3
 comma := ,
 bench_list = $(foreach item,$(subst $(comma), ,$(2)),--$(1)=$(item))
-bench_options = $(call bench_list,runs,$(RUNS)) $(call bench_list,in-flight,$(INFLIGHT)) \
+bench_options = $(call bench_list,only,$(ONLY)) $(call bench_list,seconds,$(SECONDS)) \
+  $(call bench_list,runs,$(RUNS)) $(call bench_list,in-flight,$(INFLIGHT)) \
   $(call bench_list,fsync,$(FSYNC)) $(call bench_list,latency-ms,$(LATENCY)) \
-  $(call bench_list,rounds,$(ROUNDS)) $(call bench_list,waiting,$(WAITING))
-.PHONY: bench-parts
+  $(call bench_list,rounds,$(ROUNDS)) $(call bench_list,waiting,$(WAITING)) \
+  --out=$(BUILD)/bench/fleet.tsv
+.PHONY: bench-parts bench-full
 bench-parts: binaries $(BUILD)/bench-fleet $(BUILD)/model-server $(BUILD)/plugins/bench_layer.so
 bench: deps
 	@$(MAKE) --no-print-directory bench-parts
 	@$(BUILD)/bench-fleet $(bench_options)
 	@$(MAKE) --no-print-directory bench-layers
 	@$(MAKE) --no-print-directory bench-threads
+bench-full: deps
+	@$(MAKE) --no-print-directory bench-parts
+	@$(BUILD)/bench-fleet --full $(bench_options)
+	@$(MAKE) --no-print-directory bench-layers
+	@$(MAKE) --no-print-directory bench-threads TURNS=5 REPEAT=5

@@ -19,6 +19,7 @@ struct scenario {
 	const char *group; /* the table it is a row of: a sentence */
 	enum measure measure;
 	bool is_short; /* is in `make bench`, too */
+	bool is_long;  /* takes half a minute: is measured once, however many rounds */
 	size_t in_flight;
 	size_t runs; /* 0: what takes some seconds */
 	struct rig_options rig;

@@ -1,0 +1,153 @@
+#include "measure.h"
+
+#include <err.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define WARM_UP_RUNS_MAX 200u
+#define SLOTS_MIN 64u
+#define SETTLE_MS 20u
+#define SETTLE_TURNS_MAX 3000u
+
+double
+measure_all(const double values[])
+{
+	double sum = 0;
+	int part;
+
+	for (part = 0; part < RIG_FLEET; part++)
+		sum += values[part];
+	return sum;
+}
+
+static double
+own_cpu_us(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	return (double)used.tv_sec * 1e6 + (double)used.tv_nsec / 1e3;
+}
+
+static void
+read_cpu(const struct rig *rig, double cpu_us[RIG_PARTS + 1])
+{
+	int part;
+
+	for (part = 0; part < RIG_PARTS; part++)
+		cpu_us[part] = rig_cpu_us(rig, (enum rig_part)part);
+	cpu_us[RIG_PARTS] = own_cpu_us();
+}
+
+/* The value under which the share of the runs lies. */
+static double
+percentile(const struct load_result *result, double share)
+{
+	return result->latencies_ms[(size_t)(share * (double)(result->runs - 1) + 0.5)];
+}
+
+static void
+check_all(struct load *load)
+{
+	size_t wrong = load_check(load);
+
+	if (wrong > 0)
+		errx(EXIT_FAILURE, "%zu runs have not ended as they must", wrong);
+}
+
+static void
+measure_load(
+    const struct rig *rig, struct load *load, size_t in_flight, struct figures *figures)
+{
+	double before_us[RIG_PARTS + 1];
+	struct load_result result;
+	size_t runs = figures->runs, warm_up = runs / 5 + 1;
+	int i;
+
+	load_run(load, warm_up < WARM_UP_RUNS_MAX ? warm_up : WARM_UP_RUNS_MAX, in_flight,
+	    &result);
+	free(result.latencies_ms);
+	rig_forget_peaks(rig);
+	read_cpu(rig, before_us);
+	load_run(load, runs, in_flight, &result);
+	read_cpu(rig, figures->cpu_us);
+	for (i = 0; i <= RIG_PARTS; i++)
+		figures->cpu_us[i] = (figures->cpu_us[i] - before_us[i]) / (double)runs;
+	for (i = 0; i < RIG_FLEET; i++)
+		figures->memory_kb[i] =
+		    (double)rig_peak_bytes(rig, (enum rig_part)i) / 1024;
+	figures->seconds = result.seconds;
+	figures->runs_per_s = (double)runs / result.seconds;
+	figures->p50_ms = percentile(&result, 0.50);
+	figures->p99_ms = percentile(&result, 0.99);
+	figures->tokens = (double)result.tokens / (double)runs;
+	figures->unheard = result.unheard;
+	free(result.latencies_ms);
+	check_all(load);
+}
+
+/* --- runs that wait ------------------------------------------------------------------ */
+
+/* Waits until the model server has a call of every run. */
+static void
+let_settle(const struct rig *rig, size_t calls)
+{
+	const struct timespec pause = { .tv_nsec = SETTLE_MS * 1000000L };
+	unsigned turns;
+
+	for (turns = 0; rig_connections(rig) < calls && turns < SETTLE_TURNS_MAX; turns++)
+		nanosleep(&pause, NULL);
+	if (turns == SETTLE_TURNS_MAX)
+		errx(EXIT_FAILURE, "%zu calls never came to the model", calls);
+	nanosleep(&pause, NULL);
+}
+
+static void
+measure_waiting(const struct rig *rig, struct load *load, struct figures *figures)
+{
+	int part;
+
+	load_submit(load, 1); /* what every process makes once */
+	let_settle(rig, 1);
+	for (part = 0; part < RIG_FLEET; part++)
+		figures->memory_kb[part] =
+		    -(double)rig_resident_bytes(rig, (enum rig_part)part);
+	load_submit(load, figures->runs);
+	let_settle(rig, figures->runs + 1);
+	for (part = 0; part < RIG_FLEET; part++) {
+		figures->memory_kb[part] +=
+		    (double)rig_resident_bytes(rig, (enum rig_part)part);
+		figures->memory_kb[part] /= 1024 * (double)figures->runs;
+	}
+}
+
+/* --- both ---------------------------------------------------------------------------- */
+
+void
+measure_scenario(struct loop *loop, const struct scenario *scenario, size_t runs,
+    double seconds, struct figures *figures_r)
+{
+	bool is_waiting = scenario->measure == MEASURE_WAITING;
+	struct load_kind kind = scenario_kind(scenario);
+	struct rig_options options = scenario->rig;
+	struct rig *rig;
+	struct load *load;
+
+	*figures_r = (struct figures){ .runs = scenario->in_flight };
+	if (!is_waiting)
+		figures_r->runs = runs > 0 ? runs : scenario_runs(scenario, seconds);
+	options.calls = scenario->in_flight * kind.parallel + 1;
+	if (options.calls < SLOTS_MIN)
+		options.calls = SLOTS_MIN;
+	rig = rig_start(&options);
+	load = load_new(loop, rig_redis(rig), rig_status(rig), &kind);
+	if (is_waiting)
+		measure_waiting(rig, load, figures_r);
+	else
+		measure_load(rig, load, scenario->in_flight, figures_r);
+	load_destroy(&load);
+	if (is_waiting)
+		rig_kill(&rig); /* nobody waits for that model */
+	else
+		rig_stop(&rig);
+}
