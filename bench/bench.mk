@@ -1,5 +1,7 @@
 # How the benchmarks are built and run; included by the Makefile.
 
+-include bench/peers.mk
+
 # The provider of the benchmarks: 140,000 answers a second and core (bench/model_server.c).
 $(BUILD)/model-server: $(addprefix $(BUILD)/bench/,model_server.o model_replies.o)
 	$(link) -o $@ $^ $(shell pkg-config --libs libsystemd)

@@ -1,0 +1,306 @@
+/* bench-floor: one measurement of the floor (floor.h) as a line (../line.h).
+ *
+ *	bench-floor [--fsync everysec] [--in-flight 64] [--runs 8000] [--waiting 0]
+ *
+ * The process itself is the coordinator, and begins the runs: there is no inbox. With --waiting
+ * nothing is run: the line says what the memory of all processes grows by when so many runs wait. */
+#include <err.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "children.h"
+#include "coordinator.h"
+#include "floor.h"
+#include "../line.h"
+#include "memory.h"
+#include "../process.h"
+#include "settings.h"
+
+#define WARM_UP_RUNS 400u
+#define SLOW_MS "120000" /* of a model that is waited for */
+#define SETTLE_MS 50u
+#define SETTLE_TURNS_MAX 1000u
+#define PARTS_BYTES 256u
+
+struct options {
+	const char *fsync;
+	int64_t in_flight, runs, waiting;
+};
+
+#define FIELD(field) offsetof(struct options, field)
+static const struct setting table[] = {
+	{ "fsync", SETTING_TEXT, FIELD(fsync), "everysec", 0, 0, NULL,
+	    "Redis's appendfsync", 0 },
+	{ "in-flight", SETTING_INTEGER, FIELD(in_flight), "64", 1, 10000, NULL,
+	    "runs in flight", 0 },
+	{ "runs", SETTING_INTEGER, FIELD(runs), "8000", 1, 1000000, NULL, "runs", 0 },
+	{ "waiting", SETTING_INTEGER, FIELD(waiting), "0", 0, 10000, NULL,
+	    "runs that wait for a slow model while memory is measured; 0: none", 0 },
+	{ NULL, SETTING_TEXT, 0, NULL, 0, 0, NULL, NULL, 0 },
+};
+
+enum part { REDIS, BROKER, COORDINATOR, MODEL, TOOLS, PARTS };
+static const char *const part_names[PARTS] = { "redis", "broker", "coordinator",
+	"worker-model", "worker-tools" };
+
+struct floor {
+	struct arena *arena;
+	char *folder;
+	const char *self, *build, *endpoint;
+	struct child *parts[PARTS], *server; /* no child: ourselves */
+	struct coordinator *coordinator;
+};
+
+/* --- life ------------------------------------------------------------------------------ */
+
+static const char *
+in(const struct floor *floor, const char *name)
+{
+	return arena_printf(floor->arena, "%s/%s", floor->folder, name);
+}
+
+static void
+find_build(struct floor *floor)
+{
+	char path[4096];
+	ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
+
+	if (size <= 0)
+		err(EXIT_FAILURE, "/proc/self/exe");
+	path[size] = '\0';
+	floor->self = arena_strdup(floor->arena, path);
+	*strrchr(path, '/') = '\0';
+	floor->build = arena_strdup(floor->arena, path);
+}
+
+/* As rig.c starts it. */
+static void
+start_redis(struct floor *floor, const char *fsync)
+{
+	floor->parts[REDIS] = child_start(
+	    (const char *[]){ "redis-server", "--port", "0", "--unixsocket",
+		in(floor, "redis"), "--dir", floor->folder, "--save", "", "--appendonly",
+		"yes", "--appendfsync", fsync, "--auto-aof-rewrite-percentage", "0",
+		"--maxmemory-policy", "noeviction", "--supervised", "systemd",
+		"--daemonize", "no", "--logfile", in(floor, "redis.log"), NULL },
+	    NULL);
+}
+
+static const char *
+start_server(struct floor *floor, const char *latency_ms)
+{
+	unsigned port;
+	FILE *file;
+
+	floor->server = child_start(
+	    (const char *[]){ arena_printf(floor->arena, "%s/model-server", floor->build),
+		"-f", in(floor, "port"), "-l", latency_ms, "-n", "calculate", "-a",
+		"{\"expression\": \"17 * 3\"}", NULL },
+	    NULL);
+	file = fopen(in(floor, "port"), "re");
+	if (file == NULL || fscanf(file, "%u", &port) != 1)
+		err(EXIT_FAILURE, "port");
+	fclose(file);
+	return arena_printf(
+	    floor->arena, "http://127.0.0.1:%u/v1/chat/completions", port);
+}
+
+static struct floor *
+floor_start(const struct options *options)
+{
+	struct floor *floor = xcalloc(1, sizeof *floor);
+	const char *url;
+
+	floor->arena = arena_new();
+	floor->folder = folder_new();
+	find_build(floor);
+	floor->endpoint = arena_printf(floor->arena, "ipc://%s", in(floor, "broker"));
+	start_redis(floor, options->fsync);
+	url = start_server(floor, options->waiting > 0 ? SLOW_MS : "0");
+	floor->parts[BROKER] = child_start(
+	    (const char *[]){ floor->self, "broker", floor->endpoint, NULL }, NULL);
+	floor->parts[MODEL] = child_start(
+	    (const char *[]){ floor->self, "model", floor->endpoint, url, NULL }, NULL);
+	floor->parts[TOOLS] = child_start(
+	    (const char *[]){ floor->self, "tools", floor->endpoint, NULL }, NULL);
+	floor->coordinator = coordinator_new(in(floor, "redis"), floor->endpoint);
+	return floor;
+}
+
+static void
+floor_stop(struct floor **floor_p)
+{
+	struct floor *floor = *floor_p;
+	int part;
+
+	coordinator_destroy(&floor->coordinator);
+	for (part = BROKER; part < PARTS; part++)
+		child_kill(&floor->parts[part]);
+	child_kill(&floor->server);
+	child_stop(&floor->parts[REDIS]);
+	folder_remove(&floor->folder);
+	arena_destroy(&floor->arena);
+	free(floor);
+	*floor_p = NULL;
+}
+
+/* --- measuring --------------------------------------------------------------------------- */
+
+static pid_t
+pid_of(const struct floor *floor, int part)
+{
+	return part == COORDINATOR ? getpid() : child_pid(floor->parts[part]);
+}
+
+static void
+read_all(const struct floor *floor, double values[PARTS], bool memory)
+{
+	int part;
+
+	for (part = 0; part < PARTS; part++)
+		values[part] =
+		    memory ? (double)process_resident_bytes(pid_of(floor, part)) / 1024
+			   : process_cpu_us(pid_of(floor, part));
+}
+
+/* What it has grown by since before, of one of count; text: of each part. Returns the sum. */
+static double
+growth(const struct floor *floor, const double before[PARTS], bool memory, double count,
+    char text[PARTS_BYTES])
+{
+	double now[PARTS], all = 0;
+	size_t used = 0;
+	int part;
+
+	read_all(floor, now, memory);
+	for (part = 0; part < PARTS; part++) {
+		double one = (now[part] - before[part]) / count;
+
+		all += one;
+		used += (size_t)snprintf(text + used, PARTS_BYTES - used, "%s%s=%.1f",
+		    part == 0 ? "" : " ", part_names[part], one);
+	}
+	return all;
+}
+
+static void
+measure_runs(const struct floor *floor, const struct options *options)
+{
+	size_t runs = (size_t)options->runs, in_flight = (size_t)options->in_flight,
+	       wrong;
+	double *latencies_ms = xcalloc(runs, sizeof *latencies_ms), before[PARTS],
+	       seconds;
+	struct line line = { .measure = "run",
+		.system = "floor",
+		.stored = options->fsync,
+		.in_flight = in_flight,
+		.count = runs };
+	char parts[PARTS_BYTES];
+
+	coordinator_run(floor->coordinator, WARM_UP_RUNS, in_flight, NULL);
+	read_all(floor, before, false);
+	seconds = coordinator_run(floor->coordinator, runs, in_flight, latencies_ms);
+	line.cpu_us = growth(floor, before, false, (double)runs, parts);
+	wrong = coordinator_check(floor->coordinator);
+	if (wrong > 0)
+		errx(EXIT_FAILURE, "%zu runs have not ended as they must", wrong);
+	qsort(latencies_ms, runs, sizeof *latencies_ms, line_by_size);
+	line.per_s = (double)runs / seconds;
+	line.p50_ms = line_percentile(latencies_ms, runs, 0.50);
+	line.p99_ms = line_percentile(latencies_ms, runs, 0.99);
+	line.parts = parts;
+	line_print(&line);
+	free(latencies_ms);
+}
+
+/* Waits until the model server has a connection of each. */
+static void
+let_settle(const struct floor *floor, size_t connections)
+{
+	const struct timespec pause = { .tv_nsec = SETTLE_MS * 1000000L };
+	unsigned turns;
+
+	for (turns = 0; process_open_files(child_pid(floor->server)) < connections &&
+			turns < SETTLE_TURNS_MAX;
+	     turns++)
+		nanosleep(&pause, NULL);
+	if (turns == SETTLE_TURNS_MAX)
+		errx(EXIT_FAILURE, "%zu calls never came to the model", connections);
+	nanosleep(&pause, NULL);
+}
+
+static void
+measure_memory(const struct floor *floor, const struct options *options)
+{
+	size_t runs = (size_t)options->waiting;
+	size_t files = process_open_files(child_pid(floor->server));
+	struct line line = { .measure = "waiting",
+		.system = "floor",
+		.stored = options->fsync,
+		.in_flight = runs,
+		.count = runs };
+	char parts[PARTS_BYTES];
+	double before[PARTS];
+
+	coordinator_begin(floor->coordinator, 1); /* what every process makes once */
+	let_settle(floor, files + 1);
+	read_all(floor, before, true);
+	coordinator_begin(floor->coordinator, runs);
+	let_settle(floor, files + 1 + runs);
+	line.memory_kb = growth(floor, before, true, (double)runs, parts);
+	line.parts = parts;
+	line_print(&line);
+}
+
+/* --- main -------------------------------------------------------------------------------- */
+
+/* The floor's other programs are this one, too. */
+static void
+be_part(int argc, char *argv[])
+{
+	if (argc == 3 && strcmp(argv[1], "broker") == 0)
+		exit(floor_broker(argv[2]));
+	if (argc == 4 && strcmp(argv[1], "model") == 0)
+		exit(floor_model_worker(argv[2], argv[3]));
+	if (argc == 3 && strcmp(argv[1], "tools") == 0)
+		exit(floor_tool_worker(argv[2]));
+}
+
+static void
+raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
+		err(EXIT_FAILURE, "getrlimit");
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) == -1)
+		err(EXIT_FAILURE, "setrlimit");
+}
+
+int
+main(int argc, char *argv[])
+{
+	static const struct settings_help help = { "bench-floor", "",
+		"Measures what a run costs a fleet that does nothing but pass it on." };
+	struct options options;
+	struct floor *floor;
+
+	be_part(argc, argv);
+	settings_parse(table, &options, &help, argc, argv, NULL);
+	raise_file_limit();
+	floor = floor_start(&options);
+	if (options.waiting > 0)
+		measure_memory(floor, &options);
+	else
+		measure_runs(floor, &options);
+	floor_stop(&floor);
+	settings_release(table, &options);
+	return EXIT_SUCCESS;
+}
