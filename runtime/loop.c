@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -16,13 +17,6 @@
 #define GAP_MS (UINT64_C(2) * HEARTBEAT_MS)
 #define LAG_WINDOW_MS 5000u
 
-struct reader {
-	void *socket; /* NULL: removed, goes before the next sleep */
-	void (*drain)(void *arg);
-	void *arg;
-	bool is_ready;
-};
-
 struct flush {
 	void (*fn)(void *arg); /* NULL: removed */
 	void *arg;
@@ -33,8 +27,8 @@ struct loop {
 	uv_prepare_t
 	    keeper; /* without any active handle libuv's timeout is 0: a busy loop */
 	struct fibers *fibers;
-	struct reader *readers;
-	zmq_pollitem_t *items; /* libuv's descriptor, then the readers' */
+	struct loop_reader **readers; /* NULL: removed, goes before the next sleep */
+	struct pollfd *items;         /* libuv's descriptor, then the readers' */
 	size_t reader_count;
 	struct flush *flushes;
 	size_t flush_count;
@@ -131,7 +125,7 @@ loop_destroy(struct loop **loop_p)
 		return;
 	assert(!loop->is_running);
 	for (size_t i = 0; i < loop->reader_count; i++)
-		assert(loop->readers[i].socket == NULL);
+		assert(loop->readers[i] == NULL);
 	fibers_destroy(&loop->fibers);
 	close_uv(loop);
 	free(loop->readers);
@@ -159,11 +153,12 @@ drain_readers(struct loop *loop)
 {
 	/* By index: a drain may add readers, and so move the array. */
 	for (size_t i = 0; i < loop->reader_count; i++) {
-		struct reader reader = loop->readers[i];
+		struct loop_reader *reader = loop->readers[i];
 
-		loop->readers[i].is_ready = false;
-		if (reader.socket != NULL && reader.is_ready)
-			reader.drain(reader.arg);
+		if (reader == NULL || !reader->is_ready)
+			continue;
+		reader->is_ready = false;
+		reader->drain(reader->arg);
 	}
 }
 
@@ -253,43 +248,63 @@ sleep_ms(const struct loop *loop)
 	return ms < 0 || ms > SLEEP_MS_MAX ? SLEEP_MS_MAX : ms;
 }
 
-static int
+/* libzmq's descriptor says once that something has happened, and every call on the socket
+ * may be the one that takes notice of it, a send as well: after any of them it must be asked
+ * before we sleep. Asking costs two system calls, so nobody is asked without need. */
+static bool
+has_input(struct loop_reader *reader)
+{
+	int events = 0;
+	size_t size = sizeof events;
+
+	if (reader->is_touched && !reader->is_ready) {
+		zmq_getsockopt(reader->socket, ZMQ_EVENTS, &events, &size);
+		reader->is_ready = (events & ZMQ_POLLIN) != 0;
+	}
+	reader->is_touched = false;
+	return reader->is_ready;
+}
+
+/* Returns whether some reader is ready without any sleep. */
+static bool
 list_items(struct loop *loop)
 {
+	bool is_ready = false;
 	size_t kept = 0;
 
-	loop->items[0] = (zmq_pollitem_t){
+	loop->items[0] = (struct pollfd){
 		.fd = uv_backend_fd(&loop->uv),
-		.events = ZMQ_POLLIN,
+		.events = POLLIN,
 	};
 	for (size_t i = 0; i < loop->reader_count; i++) {
-		if (loop->readers[i].socket == NULL)
+		struct loop_reader *reader = loop->readers[i];
+
+		if (reader == NULL)
 			continue;
-		loop->readers[kept++] = loop->readers[i];
-		loop->items[kept] = (zmq_pollitem_t){
-			.socket = loop->readers[kept - 1].socket,
-			.events = ZMQ_POLLIN,
-		};
+		loop->readers[kept++] = reader;
+		loop->items[kept] = (struct pollfd){ .fd = reader->fd, .events = POLLIN };
+		is_ready = has_input(reader) || is_ready;
 	}
 	loop->reader_count = kept;
-	return (int)kept + 1;
+	return is_ready;
 }
 
 static void
 sleep_until_ready(struct loop *loop)
 {
-	int ms = sleep_ms(loop);
-	int count = list_items(loop);
+	int ms = list_items(loop) ? 0 : sleep_ms(loop);
 	bool failed;
 
 	loop->due_ms = uv_now(&loop->uv) + (uint64_t)ms;
-	failed = zmq_poll(loop->items, count, ms) == -1;
+	failed = poll(loop->items, loop->reader_count + 1, ms) == -1;
 	/* A signal: libuv's handler wrote to its pipe, the next poll sees it. */
 	assert(!failed || errno == EINTR);
 	note_time(loop);
 	loop->is_uv_ready = !failed && loop->items[0].revents != 0;
-	for (size_t i = 0; i < loop->reader_count; i++)
-		loop->readers[i].is_ready = !failed && loop->items[i + 1].revents != 0;
+	for (size_t i = 0; i < loop->reader_count; i++) {
+		if (!failed && loop->items[i + 1].revents != 0)
+			loop->readers[i]->is_ready = true;
+	}
 }
 
 void
@@ -450,24 +465,24 @@ loop_fibers(const struct loop *loop)
 }
 
 void
-loop_add_reader(struct loop *loop, void *socket, void (*drain)(void *arg), void *arg)
+loop_add_reader(struct loop *loop, struct loop_reader *reader)
 {
-	size_t count = loop->reader_count + 1;
+	size_t count = loop->reader_count + 1, size = sizeof reader->fd;
 
+	/* Of an open socket it cannot fail. */
+	zmq_getsockopt(reader->socket, ZMQ_FD, &reader->fd, &size);
+	reader->is_ready = false;
+	reader->is_touched = true;
 	loop->readers = xreallocarray(loop->readers, count, sizeof *loop->readers);
 	loop->items = xreallocarray(loop->items, count + 1, sizeof *loop->items);
-	loop->readers[loop->reader_count++] = (struct reader){
-		.socket = socket,
-		.drain = drain,
-		.arg = arg,
-	};
+	loop->readers[loop->reader_count++] = reader;
 }
 
 void
-loop_remove_reader(struct loop *loop, void *socket)
+loop_remove_reader(struct loop *loop, const struct loop_reader *reader)
 {
 	for (size_t i = 0; i < loop->reader_count; i++) {
-		if (loop->readers[i].socket == socket)
-			loop->readers[i].socket = NULL;
+		if (loop->readers[i] == reader)
+			loop->readers[i] = NULL;
 	}
 }

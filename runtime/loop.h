@@ -2,7 +2,7 @@
  *
  * One thread. Each turn: drain the sockets that are readable (a bounded batch each), let
  * libuv handle what is due, resume the fibers that are ready, run the flush hooks, sleep
- * in zmq_poll over our ZeroMQ sockets and libuv's backend descriptor. Sockets come before
+ * in poll() over our ZeroMQ sockets' descriptors and libuv's. Sockets come before
  * timers, so that a peer is heard before it is expired. Signals are taken by this thread
  * alone, through libuv. Callbacks run on the loop's own stack and must not block or wait.
  */
@@ -75,11 +75,23 @@ uv_loop_t *loop_uv(struct loop *loop);
 /* Lends the fibers of this loop. */
 struct fibers *loop_fibers(const struct loop *loop);
 
-/* Calls drain(arg) in each turn in which socket has something to read. What it leaves
- * unread comes again in the next turn. Both are safe inside drain. */
-void loop_add_reader(
-    struct loop *loop, void *socket, void (*drain)(void *arg), void *arg);
-void loop_remove_reader(struct loop *loop, void *socket);
+/* A ZeroMQ socket on the loop, a member of its owner. */
+struct loop_reader {
+	void *socket;
+	void (*drain)(void *arg); /* reads until there is nothing, or for long enough */
+	void *arg;
+	bool is_touched; /* set by the owner: see loop_add_reader */
+	bool is_ready;   /* the loop's own, as is fd */
+	int fd;
+};
+
+/* Calls reader->drain(arg) in each turn in which its socket may have something to read.
+ * libzmq tells of it once, to whichever call on the socket comes first: who sends, leaves
+ * something unread, or asks for ZMQ_EVENTS sets is_touched, and is called again if there is
+ * more. reader is lent, with socket, drain and arg set, until it is removed. Both are safe
+ * inside drain. */
+void loop_add_reader(struct loop *loop, struct loop_reader *reader);
+void loop_remove_reader(struct loop *loop, const struct loop_reader *reader);
 
 /* uv_timer_start, but the delay counts from now, not from the begin of the turn, and is
  * at least 1 ms: a timer that arms itself again lets the turn end. */

@@ -27,6 +27,7 @@
 struct socket {
 	struct loop *loop;
 	void *zmq;
+	struct loop_reader reader;
 	socket_fn *fn;
 	void *arg;
 	struct socket_watch *watch; /* of one that connects */
@@ -158,8 +159,11 @@ socket_new(struct loop *loop, int type, const char *endpoint, socket_fn *fn, voi
 		socket->watch = socket_watch_new(loop, context, socket->zmq, endpoint);
 	if (attach(socket, type, endpoint) == -1)
 		goto fail;
-	/* PUB too: its subscriptions and lost peers are handled when it is polled. */
-	loop_add_reader(loop, socket->zmq, drain, socket);
+	/* PUB too: its subscriptions and lost peers are handled when it is read. */
+	socket->reader.socket = socket->zmq;
+	socket->reader.drain = drain;
+	socket->reader.arg = socket;
+	loop_add_reader(loop, &socket->reader);
 	return socket;
 
 fail:
@@ -223,7 +227,7 @@ socket_close(struct socket **socket_p, int linger_ms)
 	if (socket == NULL)
 		return;
 	*socket_p = NULL;
-	loop_remove_reader(socket->loop, socket->zmq);
+	loop_remove_reader(socket->loop, &socket->reader);
 	socket_watch_destroy(&socket->watch);
 	set_option(socket->zmq, ZMQ_LINGER, linger_ms);
 	zmq_close(socket->zmq);
@@ -261,8 +265,9 @@ events_of(void *zmq)
 }
 
 bool
-socket_has_input(const struct socket *socket)
+socket_has_input(struct socket *socket)
 {
+	socket->reader.is_touched = true;
 	return (events_of(socket->zmq) & ZMQ_POLLIN) != 0;
 }
 
@@ -314,10 +319,16 @@ drain(void *arg)
 	struct parts parts = { .count = 0 };
 	bool truncated;
 
-	if (socket->fn == NULL)
+	if (socket->fn == NULL) {
+		events_of(socket->zmq);
 		return;
+	}
 	socket->is_draining = true;
-	for (unsigned i = 0; i < BATCH && !socket->is_closed; i++) {
+	for (unsigned i = 0; !socket->is_closed; i++) {
+		if (i == BATCH) {
+			socket->reader.is_touched = true;
+			break;
+		}
 		if (receive_parts(socket->zmq, &parts, &truncated) == 0)
 			break;
 		socket->fn(socket->arg, &parts, truncated);
@@ -402,6 +413,7 @@ socket_send(struct socket *socket, struct parts *parts)
 	int error;
 
 	assert(parts->count > 0);
+	socket->reader.is_touched = socket->fn != NULL;
 	if (!fits(parts))
 		errno = EMSGSIZE;
 	else if (send_first(socket->zmq, parts) == 0)

@@ -77,7 +77,7 @@ int socket_send(struct socket *socket, struct parts *parts);
 
 /* True when there is something to read right now. Asks libzmq: what a lost peer had sent
  * before it was lost is counted. */
-bool socket_has_input(const struct socket *socket);
+bool socket_has_input(struct socket *socket);
 
 /* Lends the endpoint really bound ("tcp://127.0.0.1:41234" for a port of 0). */
 const char *socket_endpoint(const struct socket *socket);

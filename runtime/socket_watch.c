@@ -32,6 +32,7 @@ struct socket_watch {
 	struct loop *loop;
 	void *zmq;
 	void *monitor;
+	struct loop_reader reader;
 	struct history *history;
 };
 
@@ -169,7 +170,10 @@ socket_watch_new(struct loop *loop, void *context, void *zmq, const char *endpoi
 	zmq_setsockopt(watch->monitor, ZMQ_LINGER, &none, sizeof none);
 	if (zmq_connect(watch->monitor, name) == -1)
 		goto fail;
-	loop_add_reader(loop, watch->monitor, drain, watch);
+	watch->reader.socket = watch->monitor;
+	watch->reader.drain = drain;
+	watch->reader.arg = watch;
+	loop_add_reader(loop, &watch->reader);
 	return watch;
 
 fail:
@@ -187,7 +191,7 @@ socket_watch_destroy(struct socket_watch **watch_p)
 	if (watch == NULL)
 		return;
 	*watch_p = NULL;
-	loop_remove_reader(watch->loop, watch->monitor);
+	loop_remove_reader(watch->loop, &watch->reader);
 	zmq_socket_monitor(watch->zmq, NULL, 0);
 	zmq_close(watch->monitor);
 	free(watch);

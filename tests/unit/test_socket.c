@@ -381,6 +381,20 @@ has_closed(void *arg)
 	return router == NULL;
 }
 
+/* libzmq tells of a message once, and here it has told somebody else. */
+START_TEST(what_another_call_has_noticed_is_not_slept_over)
+{
+	connect_dealer();
+	send_text(dealer, "first");
+	run_until_come(1);
+	send_text(dealer, "second");
+	while (!socket_has_input(router))
+		;
+	run_until_come(2);
+	ck_assert_str_eq(last_text, "second");
+}
+END_TEST
+
 START_TEST(a_socket_may_be_closed_by_its_own_message)
 {
 	closes = true;
@@ -471,6 +485,7 @@ tcase_socket(void)
 	tcase_add_loop_test(tcase, a_peer_that_has_gone_becomes_unreachable, 0, 2);
 	tcase_add_test(tcase, a_peer_that_has_gone_is_noticed_by_one_who_only_sends);
 	tcase_add_test(tcase, a_flood_is_read_in_bounded_batches);
+	tcase_add_test(tcase, what_another_call_has_noticed_is_not_slept_over);
 	tcase_add_test(tcase, a_socket_may_be_closed_by_its_own_message);
 	tcase_add_test(tcase, what_was_sent_last_goes_out_behind_a_close_with_linger);
 	tcase_add_test(tcase, a_subscriber_gets_its_prefixes_alone);
