@@ -11,6 +11,9 @@ bench_rig := $(addprefix $(BUILD)/,$(addprefix bench/,load.o rig.o process.o) te
 $(BUILD)/bench-fleet: $(addprefix $(BUILD)/bench/,bench.o scenarios.o measure.o results.o) $(bench_rig)
 	$(link) -o $@ $^ $(LDLIBS)
 
+$(BUILD)/bench-soak: $(BUILD)/bench/soak.o $(bench_rig)
+	$(link) -o $@ $^ $(LDLIBS)
+
 # What agents of the benchmarks have beside the programs' own: layers and a tool.
 $(BUILD)/plugins/bench_layer.so: bench/plugin/bench_layer.c
 	@mkdir -p $(@D)
@@ -54,3 +57,10 @@ bench-full: deps
 	@$(BUILD)/bench-fleet --full $(bench_options)
 	@$(MAKE) --no-print-directory bench-layers
 	@$(MAKE) --no-print-directory bench-threads TURNS=5 REPEAT=5
+
+# MINUTES=60 RATE=(half of what the fleet does with 64 in flight) FSYNC=everysec SAMPLE=60 KEEP=30
+.PHONY: bench-soak
+bench-soak: binaries $(BUILD)/bench-soak $(BUILD)/model-server
+	@$(BUILD)/bench-soak $(call bench_list,minutes,$(MINUTES)) $(call bench_list,rate,$(RATE)) \
+	  $(call bench_list,fsync,$(FSYNC)) $(call bench_list,sample-s,$(SAMPLE)) \
+	  $(call bench_list,keep-s,$(KEEP)) --out=$(BUILD)/bench/soak.tsv
