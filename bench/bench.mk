@@ -28,7 +28,7 @@ bench-layers: $(BUILD)/bench-layers
 
 # What a turn more costs on a long thread, beside LangChain JS and its Postgres checkpointer: a table
 # (bench/threads.sh) [TURNS=3 REPEAT=2].
-$(BUILD)/bench-threads: $(BUILD)/bench/threads.o $(bench_rig)
+$(BUILD)/bench-threads: $(addprefix $(BUILD)/bench/,threads.o bare.o) $(bench_rig)
 	$(link) -o $@ $^ $(LDLIBS)
 $(BUILD)/bench-commits: $(BUILD)/bench/commits.o $(BUILD)/tests/support/children.o $(library)
 	$(link) -o $@ $^ $(LDLIBS)

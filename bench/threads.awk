@@ -24,14 +24,16 @@ END {
 		who = names[w]
 		if (!lines[who, sizes[1]])
 			continue
-		printf "\n%-8s %9s %8s %11s %9s %11s %9s %14s\n", who, "messages", who == "fleet" ? "commits" : "steps",
+		printf "\n%-8s %9s %8s %11s %9s %11s %9s", who, "messages", who == "fleet" ? "commits" : "steps",
 		    who == "fleet" ? "B a commit" : "B a step", "B a turn", who == "fleet" ? "us a commit" : "us a put",
-		    "ms a turn", who == "fleet" ? "B of requests" : ""
+		    "ms a turn"
+		printf who == "fleet" ? " %14s %9s %9s\n" : "\n", "B of requests", "bare ms", "ms without"
 		for (s = 1; s <= count; s++) {
 			size = sizes[s]
 			printf "%-8s %9d %8d %11.0f %9.0f %11.0f %9.2f", "", size, middle(who, size, 3), middle(who, size, 4),
 			    middle(who, size, 5), middle(who, size, 6), middle(who, size, 7)
-			printf who == "fleet" ? " %14.0f\n" : "\n", middle(who, size, 8)
+			printf who == "fleet" ? " %14.0f %9.2f %9.2f\n" : "\n", middle(who, size, 8), middle(who, size, 9),
+			    middle(who, size, 10)
 		}
 	}
 	last = sizes[count]
@@ -41,10 +43,11 @@ END {
 			printf " %s: %.1f", sizes[s], middle("alone", sizes[s], 3)
 		printf " (%.2f x)\n", middle("alone", last, 3) / middle("alone", sizes[1], 3)
 	}
-	printf "\n%s messages by %s: fleet %.2f x the bytes a commit, %.2f x us a commit, %.2f x ms a turn", last, sizes[1],
+	printf "\n%s messages by %s: fleet %.2f x the bytes a commit, %.2f x us a commit, %.2f x ms a turn (%.2f x without the bare request)", last, sizes[1],
 	    middle("fleet", last, 4) / middle("fleet", sizes[1], 4),
 	    middle("fleet", last, 6) / middle("fleet", sizes[1], 6),
-	    middle("fleet", last, 7) / middle("fleet", sizes[1], 7)
+	    middle("fleet", last, 7) / middle("fleet", sizes[1], 7),
+	    middle("fleet", last, 10) / middle("fleet", sizes[1], 10)
 	if (lines["peer", last])
 		printf "; peer %.2f x, %.2f x, %.2f x", middle("peer", last, 4) / middle("peer", sizes[1], 4),
 		    middle("peer", last, 6) / middle("peer", sizes[1], 6),

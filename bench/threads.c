@@ -4,9 +4,11 @@
  *
  *	bench-threads MESSAGES FILE TURNS      FILE: a JSON list of one message less, or "-"
  *
- * Each turn has a thread of its own, filled with FILE by a run before it, whose answer is the
- * last message; with "-" by as many turns as that takes (MESSAGES is even then). Prints a line a turn: "fleet MESSAGES COMMITS BYTES_A_COMMIT BYTES_A_TURN
- * US_A_COMMIT MS_A_TURN REQUEST_BYTES".
+ * A thread is filled with FILE by one run, whose answer is the last message; with "-" by as many
+ * turns as that takes (MESSAGES is even then). Then come the turns, one behind the other, as in a
+ * conversation: the first is a warm-up. Prints a line for each of the others: "fleet MESSAGES COMMITS
+ * BYTES_A_COMMIT BYTES_A_TURN US_A_COMMIT MS_A_TURN REQUEST_BYTES BARE_MS MS_WITHOUT", the last two
+ * of them a request of as many bytes to the model server without a fleet, and the turn without that.
  */
 #include <err.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@
 #include <strings.h>
 
 #include "arena.h"
+#include "bare.h"
 #include "fiber.h"
 #include "load.h"
 #include "loop.h"
@@ -39,7 +42,7 @@ struct sample {
 	size_t commits, commit_bytes, turn_bytes;
 	int64_t commit_us; /* in Redis, all commits */
 	size_t timed;      /* commits in it */
-	double ms;
+	double ms, bare_ms;
 	uint64_t asked;
 };
 
@@ -48,6 +51,7 @@ struct bench {
 	struct rig *rig;
 	struct load *load;
 	struct redis *redis;
+	struct bare *bare;
 	const char *const *words; /* what tell() sends */
 	struct sample *sample;    /* what it adds to, or NULL */
 	bool told;
@@ -235,8 +239,9 @@ fill(struct bench *bench, const char *thread, const char *filling, size_t messag
 	} while (load_messages(bench->load) < messages);
 }
 
+/* One turn on the thread, which has so many messages then. */
 static struct sample
-measure(struct bench *bench, const char *thread, const char *filling, size_t messages)
+measure(struct bench *bench, const char *thread, size_t messages)
 {
 	static const char *const reset[4] = { "SLOWLOG", "RESET" };
 	static const char *const get[4] = { "SLOWLOG", "GET", SLOW_LOG_ENTRIES };
@@ -245,13 +250,13 @@ measure(struct bench *bench, const char *thread, const char *filling, size_t mes
 	struct bytes log;
 	long began;
 
-	fill(bench, thread, filling, messages);
 	tell(bench, reset, NULL);
 	began = size_of(path);
 	sample.asked = rig_asked_bytes(bench->rig);
 	sample.ms = load_turn(bench->load, thread, QUESTION);
 	sample.asked = rig_asked_bytes(bench->rig) - sample.asked;
-	expect(bench, messages + 2);
+	sample.bare_ms = bare_ms(bench->bare, sample.asked);
+	expect(bench, messages);
 	log = read_from(path, began);
 	count_commits(log, &sample);
 	free(log.data);
@@ -265,20 +270,20 @@ measure(struct bench *bench, const char *thread, const char *filling, size_t mes
 static void
 measure_all(struct bench *bench, size_t messages, const char *filling, unsigned turns)
 {
-	char thread[32];
+	static const char thread[] = "thread";
 	unsigned i;
 
+	fill(bench, thread, filling, messages);
 	for (i = 0; i <= turns; i++) {
-		struct sample sample;
+		struct sample sample = measure(bench, thread, messages + 2 * (i + 1));
 
-		snprintf(thread, sizeof thread, "thread%02u", i);
-		sample = measure(bench, thread, filling, messages);
 		if (i == 0)
 			continue; /* a warm-up */
-		printf("fleet %zu %zu %.1f %zu %.1f %.3f %llu\n", messages,
+		printf("fleet %zu %zu %.1f %zu %.1f %.3f %llu %.3f %.3f\n", messages,
 		    sample.commits, (double)sample.commit_bytes / (double)sample.commits,
 		    sample.turn_bytes, (double)sample.commit_us / (double)sample.commits,
-		    sample.ms, (unsigned long long)sample.asked);
+		    sample.ms, (unsigned long long)sample.asked, sample.bare_ms,
+		    sample.ms - sample.bare_ms);
 	}
 }
 
@@ -310,9 +315,11 @@ main(int argc, char *argv[])
 	bench.redis = redis_new(bench.loop, rig_redis(bench.rig), NULL, &error);
 	if (bench.redis == NULL)
 		errx(EXIT_FAILURE, "%s", error);
+	bench.bare = bare_new(rig_port(bench.rig));
 	tell(&bench, log_room, NULL);
 	tell(&bench, log_all, NULL);
 	measure_all(&bench, messages, filling.data, (unsigned)turns);
+	bare_destroy(&bench.bare);
 	redis_destroy(&bench.redis);
 	load_destroy(&bench.load);
 	rig_stop(&bench.rig);
