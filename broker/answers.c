@@ -217,18 +217,32 @@ announced_finished(struct core *core, struct session *worker, const char *id)
 	}
 }
 
+/* Of what it had when it was asked, which is what it has acknowledged: a CALL that was sent since is
+ * still under way. */
+static void
+announced_absent(struct core *core, struct session *worker, const char *id)
+{
+	struct call *call = call_find(core, id);
+
+	if (runs_at(call, worker) && call->known_there)
+		call_missed(core, call);
+}
+
 void
 on_announce(struct core *core, struct message *message)
 {
 	const struct header *header = message->header;
+	struct session *worker = message->session;
 	size_t i;
 
 	for (i = 0; i < header->call_count; i++) {
+		const char *id = header->calls[i].call_id;
+
 		if (header->calls[i].state == CALL_RUNNING)
-			announced_running(
-			    core, message->session, header->calls[i].call_id);
+			announced_running(core, worker, id);
+		else if (header->calls[i].state == CALL_FINISHED)
+			announced_finished(core, worker, id);
 		else
-			announced_finished(
-			    core, message->session, header->calls[i].call_id);
+			announced_absent(core, worker, id);
 	}
 }

@@ -133,25 +133,6 @@ has_room_for(const struct core *core, const struct header *header, enum wire_cod
 	       capability->queue.count < core->options.queue_calls_max;
 }
 
-/* Sent before, says its sender, and we do not know it: it may have been to another broker,
- * or to the one before us, and a worker may have it. Workers that are here answer at once
- * when they are asked for it; after our own start they must come first. What must not run
- * twice waits until every worker that lives has had the time to notice that its broker was
- * gone, and to come. docs/internals/broker.md weighs this. */
-static uint64_t
-hold_until(const struct core *core, const struct header *header)
-{
-	const struct core_options *options = &core->options;
-	uint64_t seek_end = core->now_ms + options->seek_ms;
-	uint64_t recovery_end = core->started_ms + options->recovery_ms;
-
-	if (PLANTED(NO_RECOVERY_WINDOW))
-		return 0;
-	if ((header->flags & WIRE_ONCE) != 0)
-		return core->now_ms + options->recovery_ms + options->liveness_ms;
-	return seek_end > recovery_end ? seek_end : recovery_end;
-}
-
 static void
 accept_call(struct core *core, struct message *message)
 {
@@ -169,7 +150,7 @@ accept_call(struct core *core, struct message *message)
 	call_ask(core, call, message->session);
 	acknowledge(core, message->session, call->id);
 	if ((header->flags & WIRE_RESEND) != 0)
-		call_hold(core, call, hold_until(core, header));
+		call_hold(core, call, hold_end(core, header->flags));
 	else
 		call_queue(core, call, false);
 }
@@ -324,8 +305,7 @@ settled_elsewhere(struct core *core, struct call *call)
 static bool
 is_later(const struct call *call, const struct header *header)
 {
-	return call->header.epoch > 0 && header->epoch > call->header.epoch &&
-	       !PLANTED(LATER_ACK_IGNORED);
+	return call->header.epoch > 0 && header->epoch > call->header.epoch;
 }
 
 void

@@ -1,9 +1,17 @@
-/* seeking: calls that are held are looked for at the workers. Their broker before us told us
- * nothing, but a worker knows what it runs, whichever broker gave it the call. */
+/* seeking: workers are asked for calls. Those that are held are looked for at all of them: their
+ * broker before us told us nothing, but a worker knows what it runs, whichever broker gave it the
+ * call. A worker that comes back is asked for those that it had. */
 #include "memory.h"
 #include "tables.h"
 
-/* The ids of up to ANNOUNCED_CALLS_MAX calls, in the step's memory. */
+/* To one worker or to all, in as many messages as it takes. */
+struct question {
+	struct session *worker; /* NULL: all */
+	unsigned flags;
+	struct wire_call *calls; /* ANNOUNCED_CALLS_MAX, in the step's memory */
+	size_t count;
+};
+
 static struct wire_call *
 new_list(struct core *core)
 {
@@ -15,33 +23,42 @@ new_list(struct core *core)
 }
 
 static void
-ask(struct core *core, struct session *worker, const struct wire_call *calls,
-    size_t count)
+ask(struct core *core, struct question *question)
 {
 	const struct header header = {
-		.type = MSG_SEEK, .calls = calls, .call_count = count
+		.type = MSG_SEEK,
+		.flags = question->flags,
+		.calls = question->calls,
+		.call_count = question->count,
 	};
+	struct session *worker;
 
-	send_to(core, worker, &header, NULL);
+	if (question->count == 0)
+		return;
+	question->count = 0;
+	if (question->worker != NULL) {
+		send_to(core, question->worker, &header, NULL);
+		return;
+	}
+	TAILQ_FOREACH(worker, &core->workers, role_link)
+		send_to(core, worker, &header, NULL);
 }
 
 static void
-ask_all(struct core *core, const struct wire_call *calls, size_t count)
+ask_for(struct core *core, struct question *question, const struct call *call)
 {
-	struct session *worker;
-
-	if (count == 0)
-		return;
-	TAILQ_FOREACH(worker, &core->workers, role_link)
-		ask(core, worker, calls, count);
+	if (question->count == 0)
+		question->calls = new_list(core);
+	question->calls[question->count++] = (struct wire_call){ call->id, CALL_RUNNING };
+	if (question->count == ANNOUNCED_CALLS_MAX)
+		ask(core, question);
 }
 
 void
 seek_new(struct core *core)
 {
-	struct wire_call *calls = NULL;
+	struct question question = { .worker = NULL };
 	struct call *call;
-	size_t count = 0;
 
 	if (core->unsought == 0)
 		return;
@@ -49,34 +66,31 @@ seek_new(struct core *core)
 		if (call->sought)
 			continue;
 		call->sought = true;
-		if (count == 0)
-			calls = new_list(core);
-		calls[count++] = (struct wire_call){ call->id, CALL_RUNNING };
-		if (count == ANNOUNCED_CALLS_MAX) {
-			ask_all(core, calls, count);
-			count = 0;
-		}
+		ask_for(core, &question, call);
 	}
-	ask_all(core, calls, count);
+	ask(core, &question);
 	core->unsought = 0;
 }
 
 void
 seek_at(struct core *core, struct session *worker)
 {
-	struct wire_call *calls = NULL;
+	struct question question = { .worker = worker };
 	struct call *call;
-	size_t count = 0;
 
-	TAILQ_FOREACH(call, &core->held, waiting_link) {
-		if (count == 0)
-			calls = new_list(core);
-		calls[count++] = (struct wire_call){ call->id, CALL_RUNNING };
-		if (count == ANNOUNCED_CALLS_MAX) {
-			ask(core, worker, calls, count);
-			count = 0;
-		}
-	}
-	if (count > 0)
-		ask(core, worker, calls, count);
+	TAILQ_FOREACH(call, &core->held, waiting_link)
+		ask_for(core, &question, call);
+	ask(core, &question);
+}
+
+void
+seek_again(struct core *core, struct session *worker)
+{
+	struct question question = { .worker = worker, .flags = WIRE_RESEND };
+	struct call *call;
+
+	TAILQ_FOREACH(call, &worker->work, work_link)
+		if (call->state == CALL_ASSIGNED && call->known_there)
+			ask_for(core, &question, call);
+	ask(core, &question);
 }

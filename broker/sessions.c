@@ -179,6 +179,8 @@ worker_hello(struct core *core, struct session *worker, struct message *message)
 	TAILQ_FOREACH(coordinator, &core->coordinators, role_link)
 		send_offer(core, coordinator, worker);
 	seek_at(core, worker);
+	if (!PLANTED(ABSENT_KEPT))
+		seek_again(core, worker);
 }
 
 static void
@@ -240,22 +242,6 @@ session_open(struct core *core, struct message *message)
 	return session != NULL ? session : session_new(core, hello, message->key);
 }
 
-/* It comes on a new connection and announces what it has. What we know from it alone, and it
- * does not announce again, was settled by way of another broker while we could not be told. */
-static void
-forget_announced(struct core *core, struct session *worker)
-{
-	struct call *call, *next;
-
-	for (call = TAILQ_FIRST(&worker->work); call != NULL; call = next) {
-		next = TAILQ_NEXT(call, work_link);
-		if (call->state != CALL_ASSIGNED || call->asked)
-			continue;
-		COUNT(core, dropped);
-		call_bury(core, call);
-	}
-}
-
 void
 on_hello(struct core *core, struct message *message)
 {
@@ -268,8 +254,6 @@ on_hello(struct core *core, struct message *message)
 	if (session == NULL)
 		return;
 	is_new = session->peer == 0;
-	if (session->peer != message->peer && !PLANTED(ANNOUNCED_KEPT))
-		forget_announced(core, session);
 	session_bind(core, session, message->peer);
 	session_heard(core, session);
 	welcome(core, session);

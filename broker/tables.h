@@ -284,6 +284,10 @@ void call_hold_cancelled(struct core *core, struct call *call, uint64_t known_ms
 void call_unhold(struct core *core, struct call *call);
 void call_hold(struct core *core, struct call *call, uint64_t until_ms);
 void call_queue(struct core *core, struct call *call, bool urgent);
+/* How long a call that was sent before waits for a worker that has it. */
+uint64_t hold_end(const struct core *core, unsigned flags);
+/* Its worker has it no more, and does not say why. */
+void call_missed(struct core *core, struct call *call);
 /* What happens to a call that left a worker without an outcome. */
 void call_requeue(struct core *core, struct call *call);
 /* The same, when the worker was lost. */
@@ -400,6 +404,9 @@ void sessions_ping(struct core *core);
 void seek_new(struct core *core);
 /* Asks a worker that has just come for all that are held. */
 void seek_at(struct core *core, struct session *worker);
+/* Asks one that has come back what became of the calls that it had acknowledged. While we could
+ * not hear it, another broker may have settled them. */
+void seek_again(struct core *core, struct session *worker);
 
 /* --- leaving.c ---------------------------------------------------------------------- */
 

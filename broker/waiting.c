@@ -21,6 +21,25 @@ format_reason(const char *format, ...)
 	return size == -1 ? NULL : reason;
 }
 
+/* Sent before, and we do not know where it is: it may have been to another broker, or to the one
+ * before us, and a worker may have it. Workers that are here answer at once when they are asked for
+ * it; after our own start they must come first. What must not run twice waits until every worker
+ * that lives has had the time to notice that its broker was gone, and to come.
+ * docs/internals/broker.md weighs this. */
+uint64_t
+hold_end(const struct core *core, unsigned flags)
+{
+	const struct core_options *options = &core->options;
+	uint64_t seek_end = core->now_ms + options->seek_ms;
+	uint64_t recovery_end = core->started_ms + options->recovery_ms;
+
+	if (PLANTED(NO_RECOVERY_WINDOW))
+		return 0;
+	if ((flags & WIRE_ONCE) != 0)
+		return core->now_ms + options->recovery_ms + options->liveness_ms;
+	return seek_end > recovery_end ? seek_end : recovery_end;
+}
+
 void
 call_hold(struct core *core, struct call *call, uint64_t until_ms)
 {
@@ -94,6 +113,28 @@ call_requeue(struct core *core, struct call *call)
 	} else {
 		call_leave(core, call);
 		call_queue(core, call, true);
+	}
+}
+
+/* It has ended there: another broker settled it, or the worker gave it back and we did not hear
+ * that. Who waits for it will say in a moment that it has the outcome, if it has; so it is not queued
+ * at once. */
+void
+call_missed(struct core *core, struct call *call)
+{
+	slot_forfeit(call); /* the worker's report counts it among the free ones */
+	if (call->requester == NULL) {
+		call_leave(core, call);
+		call_settle(core, call, COUNTER_settled);
+	} else if (call->cancelling || call->late) {
+		call_requeue(core, call);
+	} else {
+		call_leave(core, call);
+		call_unbind(core, call);
+		if (PLANTED(ABSENT_REPEATED))
+			call_queue(core, call, true);
+		else
+			call_hold(core, call, hold_end(core, call->header.flags));
 	}
 }
 

@@ -53,7 +53,7 @@ end(struct outbox *outbox, const struct listing *listing, uint32_t link)
 	}
 	for (at = 0; at < listing->count; at++) {
 		entry = id_table_get(outbox->entries, listing->list->calls[at].call_id);
-		if (entry->finished && !PLANTED(RESULT_NOT_RESENT))
+		if (entry != NULL && entry->finished && !PLANTED(RESULT_NOT_RESENT))
 			outbox_send_result(outbox, LINK_BIT(link), entry);
 	}
 }
@@ -125,6 +125,18 @@ outbox_announce_call(struct outbox *outbox, struct entry *entry)
 	}
 }
 
+/* Flagged: its broker believes it to be here. Else it may be under way to us. */
+static void
+say_absent(struct outbox *outbox, struct listing *listing, const struct header *seek,
+    const char *id)
+{
+	if ((seek->flags & WIRE_RESEND) != 0)
+		listing->list->calls[listing->count++] =
+		    (struct wire_call){ id, CALL_ABSENT };
+	else
+		settled_add(outbox->sought, id, outbox->now_ms);
+}
+
 void
 outbox_announce_sought(struct outbox *outbox, uint32_t link, const struct header *seek)
 {
@@ -137,8 +149,7 @@ outbox_announce_sought(struct outbox *outbox, uint32_t link, const struct header
 		if (entry != NULL)
 			add(&listing, entry, link);
 		else
-			settled_add(
-			    outbox->sought, seek->calls[i].call_id, outbox->now_ms);
+			say_absent(outbox, &listing, seek, seek->calls[i].call_id);
 	}
 	end(outbox, &listing, link);
 }

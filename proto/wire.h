@@ -57,6 +57,7 @@ struct wire_service {
 enum wire_call_state {
 	CALL_RUNNING = 1,
 	CALL_FINISHED = 2, /* its RESULT follows */
+	CALL_ABSENT = 3,   /* the worker has had it, and has it no more: see SEEK */
 };
 
 struct wire_call {

@@ -166,7 +166,7 @@ decode_calls(struct decoder *decoder, const struct wire_field *field)
 
 	for (i = 0; i < count && decoder->reader.error == NULL; i++) {
 		calls[i].call_id = decode_pair(
-		    decoder, field, &wire_fields[KEY_call_id], CALL_FINISHED, &state);
+		    decoder, field, &wire_fields[KEY_call_id], CALL_ABSENT, &state);
 		if (state < CALL_RUNNING)
 			reader_fail(&decoder->reader, field->refusal);
 		calls[i].state = (enum wire_call_state)state;

@@ -77,7 +77,7 @@ add_lists(struct bytes *bytes, struct arena *arena, struct header *header)
 	for (i = 0; i < header->call_count; i++) {
 		calls[i].call_id = bytes_id(bytes);
 		calls[i].state =
-		    bytes_number(bytes, 2) == 0 ? CALL_RUNNING : CALL_FINISHED;
+		    (enum wire_call_state)(CALL_RUNNING + bytes_number(bytes, 3));
 	}
 	header->services = services;
 	header->calls = calls;

@@ -2,6 +2,7 @@
 CASE(address)
 CASE(allow_list)
 CASE(arena)
+CASE(broker_back)
 CASE(broker_chaos)
 CASE(broker_core)
 CASE(broker_elsewhere)

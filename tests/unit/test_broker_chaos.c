@@ -142,7 +142,7 @@ any_step(void)
 		break;
 	case 10:
 		bench_announce(&bench, 4 + pick(6), any_id(),
-		    pick(2) == 0 ? CALL_RUNNING : CALL_FINISHED);
+		    (enum wire_call_state)(CALL_RUNNING + pick(3)));
 		break;
 	case 11:
 		any_session_message(peer);

@@ -191,18 +191,6 @@ START_TEST(who_waits_for_such_a_result_still_gets_it)
 }
 END_TEST
 
-START_TEST(what_a_worker_that_is_back_announces_no_more_is_forgotten)
-{
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_announce(&bench, W, "c1", CALL_RUNNING);
-	bench_expect_calls(&bench, CALL_ASSIGNED, 1);
-	bench_worker(&bench, W, "tool:a", 1); /* other services, say: no announcement */
-	bench_expect_calls(&bench, CALL_ASSIGNED, 1);
-	bench_worker_as(&bench, W2, W, "tool:a", 1);
-	bench_expect_calls(&bench, CALL_ASSIGNED, 0);
-}
-END_TEST
-
 START_TEST(a_later_owner_that_had_the_outcome_elsewhere_settles_the_call)
 {
 	bench_worker(&bench, W, "tool:a", 1);
@@ -433,7 +421,6 @@ tcase_broker_elsewhere(void)
 	tcase_add_test(
 	    tcase, a_result_that_its_worker_has_settled_elsewhere_is_kept_for_nobody);
 	tcase_add_test(tcase, who_waits_for_such_a_result_still_gets_it);
-	tcase_add_test(tcase, what_a_worker_that_is_back_announces_no_more_is_forgotten);
 	tcase_add_test(
 	    tcase, a_later_owner_that_had_the_outcome_elsewhere_settles_the_call);
 	tcase_add_test(tcase, who_waits_for_a_call_that_a_later_owner_settles_asks_again);

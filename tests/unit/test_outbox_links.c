@@ -55,13 +55,20 @@ unwanted(uint32_t link, const char *id)
 }
 
 static void
-seek(uint32_t link, const char *id)
+seek_flagged(uint32_t link, const char *id, unsigned flags)
 {
 	const struct wire_call calls[] = { { id, CALL_RUNNING },
 		{ "unheard-of", CALL_RUNNING } };
 
-	message(
-	    link, (struct header){ .type = MSG_SEEK, .calls = calls, .call_count = 2 });
+	message(link,
+	    (struct header){
+		.type = MSG_SEEK, .flags = flags, .calls = calls, .call_count = 2 });
+}
+
+static void
+seek(uint32_t link, const char *id)
+{
+	seek_flagged(link, id, 0);
 }
 
 /* The links that got a message of type (about id) in the last step, once each. */
@@ -241,6 +248,23 @@ START_TEST(a_call_under_way_while_it_was_sought_is_announced_when_it_comes)
 }
 END_TEST
 
+/* A former call of the broker that seeks it. */
+START_TEST(who_seeks_what_it_had_given_is_told_what_is_here_no_more)
+{
+	call(A, "c1");
+	seek_flagged(A, "c1", WIRE_RESEND);
+	ck_assert_uint_eq(announced("c1", CALL_RUNNING), LINK_BIT(A));
+	ck_assert_uint_eq(announced("unheard-of", CALL_ABSENT), LINK_BIT(A));
+	ob_end("c1", false);
+	about(A, MSG_RESULT_ACK, "c1");
+	seek_flagged(A, "c1", WIRE_RESEND);
+	ck_assert_uint_eq(announced("c1", CALL_ABSENT), LINK_BIT(A));
+	ck_assert_uint_eq(told(MSG_RESULT, "c1"), 0);
+	call(B, "c1"); /* it was not under way to us */
+	ck_assert_uint_eq(told(MSG_ANNOUNCE, NULL), 0);
+}
+END_TEST
+
 /* --- stopping ------------------------------------------------------------------------- */
 
 START_TEST(a_call_that_one_broker_has_elsewhere_goes_on_for_the_other)
@@ -370,6 +394,7 @@ tcase_outbox_links(void)
 	tcase_add_test(tcase, who_has_nothing_of_what_is_sought_is_silent);
 	tcase_add_test(
 	    tcase, a_call_under_way_while_it_was_sought_is_announced_when_it_comes);
+	tcase_add_test(tcase, who_seeks_what_it_had_given_is_told_what_is_here_no_more);
 	tcase_add_test(tcase, a_call_that_one_broker_has_elsewhere_goes_on_for_the_other);
 	tcase_add_test(tcase, it_does_not_go_on_for_a_broker_that_is_down);
 	tcase_add_test(tcase, who_gives_a_call_again_wants_it_again);

@@ -79,7 +79,7 @@ set_calls(struct header *header, size_t count)
 
 	for (i = 0; i < count; i++) {
 		calls[i].call_id = filler(ID_BYTES_MAX);
-		calls[i].state = i % 2 == 0 ? CALL_RUNNING : CALL_FINISHED;
+		calls[i].state = (enum wire_call_state)(CALL_RUNNING + i % 3);
 	}
 	header->calls = calls;
 	header->call_count = count;

@@ -187,7 +187,7 @@ START_TEST(bad_lists_are_refused)
 	ck_assert_refused(
 	    PING "\x81\x1b\xdd\x7f\xff\xff\xff", "a count is larger than what follows");
 	ck_assert_refused(PING "\x81\x1c\x91\x92\xa1"
-			       "c\x03",
+			       "c\x04",
 	    OUT_OF_BOUNDS("calls"));
 	ck_assert_refused(PING "\x81\x1c\x91\x92\xa1"
 			       "c\x00",

@@ -7,7 +7,7 @@ import { Dealer } from "zeromq";
 
 const [HELLO, WELCOME, PING, PONG, CREDIT, CALL, CALL_ACK, , RESULT, RESULT_ACK, BUSY, CANCEL, ANNOUNCE, RELEASE,
   DRAIN, GOAWAY, BYE, ERROR, PROBE, , , , , SEEK] = Array.from({ length: 24 }, (_, i) => i + 1);
-const ONCE = 2; // a flag
+const RESEND = 1, ONCE = 2; // flags
 const NO_SESSION = 4, EXPIRED = 6, CANCELLED = 8, WORKER_LOST = 9, STUCK = 14;
 const RESEND_MS = 1000, RESEND_MS_MAX = 30000, LIVENESS_MS = 1500, DEADLINE_MS = 600000;
 const KEPT_MAX = 4096, DONE_MS = 600000;
@@ -91,7 +91,7 @@ function decode(frame) {
     head[name] = map[key];
   }
   for (const name of REQUIRED[frame[3]] ?? []) if (head[name] === undefined) throw new Error(`no ${name}`);
-  return { kind: frame[3], once: Boolean(frame[4] & ONCE), ...head };
+  return { kind: frame[3], once: Boolean(frame[4] & ONCE), again: Boolean(frame[4] & RESEND), ...head };
 }
 
 // Required arguments and their types, not deeper.
@@ -270,10 +270,11 @@ export class Worker {
     }
   }
 
-  onSeek(broker, { calls = [] }) {
-    const ids = calls.map(([id]) => id);
+  onSeek(broker, { calls = [], again }) {
+    const ids = calls.map(([id]) => id), absent = ids.filter((id) => !this.find(id));
     this.announce(broker, ids);
-    this.sought = new Map(ids.filter((id) => !this.find(id)).map((id) => [id, broker])); // may be under way to us
+    if (again) broker.send(ANNOUNCE, { calls: absent.map((id) => [id, 3]) }); // we have had them
+    else this.sought = new Map(absent.map((id) => [id, broker])); // they may be under way to us
   }
 
   onError(broker, { code, reason = "" }) {

@@ -12,7 +12,7 @@ import msgpack, zmq, zmq.asyncio
 
 (HELLO, WELCOME, PING, PONG, CREDIT, CALL, CALL_ACK, PROGRESS, RESULT, RESULT_ACK, BUSY, CANCEL, ANNOUNCE,
  RELEASE, DRAIN, GOAWAY, BYE, ERROR, PROBE, OFFER, WITHDRAW, EVENT, STATS, SEEK) = range(1, 25)
-ONCE = 2  # a flag
+RESEND, ONCE = 1, 2  # flags
 NO_SESSION, EXPIRED, CANCELLED, WORKER_LOST, STUCK = 4, 6, 8, 9, 14
 RESEND_S, RESEND_S_MAX, LIVENESS_S, DEADLINE_MS, KEPT_MAX, DONE_S = 1, 30, 1.5, 600000, 4096, 600
 FIELDS = {  # those of the header that a worker reads or writes: key, type
@@ -257,10 +257,14 @@ class Worker:
             if call.result:
                 broker.send(RESULT, *call.result[1], **call.result[0])
 
-    def on_seek(self, broker, head, *_):
+    def on_seek(self, broker, head, flags, *_):
         ids = [item[0] for item in head.get("calls", ())]
+        absent = [id for id in ids if not self.find(id)]
         self.announce(broker, ids)
-        self.sought = {id: broker for id in ids if not self.find(id)}  # they may be under way to us
+        if flags & RESEND:  # we have had them
+            broker.send(ANNOUNCE, calls=[[id, 3] for id in absent])
+        else:
+            self.sought = dict.fromkeys(absent, broker)  # they may be under way to us
 
     def on_ping(self, broker, *_):
         broker.send(PONG)
