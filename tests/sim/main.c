@@ -15,7 +15,9 @@
 
 #define LIVENESS_LIMIT_MS 90000u /* after healing: every run has ended by then */
 #define REST_MS 4000u /* until all tables are empty, if nobody died with an answer */
-#define KEPT_REST_MS 20000u /* the same, once what is kept for the dead is given up */
+/* The same, once what is kept for the dead is given up. An outcome that a deposed owner got in its sleep
+ * it leaves to others, and has it settled when it comes again after SETTLED_KEEP_MS. */
+#define KEPT_REST_MS (SETTLED_KEEP_MS + UINT64_C(20000))
 #define EVENTS_MAX 2000000u
 
 struct options {
