@@ -4,11 +4,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "chat.h"
 #include "fiber.h"
 #include "json.h"
 #include "tool_bench.h"
-#include "worker.h"
 
 TCase *tcase_tool_worker(void);
 
@@ -268,88 +266,6 @@ START_TEST(a_middleware_it_has_not_got_ends_the_run_and_is_named)
 }
 END_TEST
 
-/* --- a middleware of the worker asks a model -------------------------------------------- */
-
-static struct worker *model;
-static bool model_has_ended;
-
-/* Answers with what it was asked. */
-static const struct value *
-answer_as_model(void *arg, struct worker_call *call)
-{
-	struct arena *arena = call->arena;
-	const struct value *question = value_at(value_get(call->request, "messages"), 0);
-	const struct value *message = chat_ai(arena,
-	    arena_printf(arena, "%s %s %s internal=%d left=%d: %s", call->header->call_id,
-		value_get_text(call->profile, "model"),
-		value_get_text(call->profile, "agent"),
-		(call->header->flags & WIRE_INTERNAL) != 0,
-		call->header->deadline_ms > 0 && call->header->deadline_ms <= 60000,
-		chat_text(arena, question)));
-
-	(void)arg;
-	return value_map(arena, "messages", value_array(arena, &message, 1), NULL);
-}
-
-static void
-on_drained(void *arg)
-{
-	(void)arg;
-	model_has_ended = true;
-}
-
-static bool
-model_is_gone(struct tool_bench *at)
-{
-	(void)at;
-	return model_has_ended;
-}
-
-static const struct tool_call *
-called_with_model(const char *middleware)
-{
-	const struct wire_service service = { "model:fake", 4 };
-	const char *const endpoints[] = { tool_bench_endpoint(&bench), NULL };
-	const char *wrong, *allowed;
-	const struct tool_call *call;
-
-	model = worker_new(bench.loop,
-	    &(struct worker_options){ .endpoints = endpoints,
-		.name = "model",
-		.services = &service,
-		.service_count = 1,
-		.capacity = 4,
-		.answer = answer_as_model },
-	    &wrong, &allowed);
-	start_worker(0, arena_printf(bench.arena, "--plugin=%s",
-			    tool_bench_plugin(&bench, "asks_model.so")));
-	call = called_of("tool:t", "t", "{}", middleware);
-	worker_drain(model, 10000, on_drained, NULL);
-	tool_bench_await(&bench, model_is_gone);
-	worker_destroy(&model);
-	return call;
-}
-
-START_TEST(a_middleware_asks_a_model_in_the_name_of_its_call)
-{
-	offer("command: [cat]\n");
-	ck_assert_str_eq(
-	    content_of(called_with_model("[{\"name\": \"asks_model\", \"settings\": "
-					 "{\"model\": \"fake:small\"}}]"),
-		"success"),
-	    "run_1.2.c1/m1 fake:small a internal=1 left=1: t");
-}
-END_TEST
-
-START_TEST(a_middleware_that_names_no_model_is_told_so)
-{
-	offer("command: [cat]\n");
-	ck_assert_ptr_nonnull(
-	    strstr(fault_of(called_with_model("[{\"name\": \"asks_model\"}]"))->message,
-		"named none"));
-}
-END_TEST
-
 /* --- a worker comes and goes ------------------------------------------------------------ */
 
 static bool
@@ -491,8 +407,6 @@ tcase_tool_worker(void)
 	tcase_add_test(tcase, the_service_says_whose_tool_of_a_name_is_meant);
 	tcase_add_test(tcase, a_retry_around_a_tool_runs_it_again);
 	tcase_add_test(tcase, a_middleware_it_has_not_got_ends_the_run_and_is_named);
-	tcase_add_test(tcase, a_middleware_asks_a_model_in_the_name_of_its_call);
-	tcase_add_test(tcase, a_middleware_that_names_no_model_is_told_so);
 	tcase_add_test(tcase, a_killed_workers_call_runs_again_elsewhere);
 	tcase_add_test(tcase, a_call_that_runs_at_sigterm_is_finished);
 	tcase_add_test(tcase, a_call_that_outlasts_the_drain_is_given_to_another_worker);

@@ -1,6 +1,7 @@
 /* CASE(module): a file of kill tests each, sorted. */
 CASE(broker)
 CASE(cancel)
+CASE(cancel_children)
 CASE(coordinator)
 CASE(dead)
 CASE(effects)
