@@ -8,8 +8,9 @@
 #include "memory.h"
 
 #define CHUNKS_MAX 128u
-#define IDLE_MAX 256u             /* vms, all chunks together */
-#define IDLE_BYTES_MAX (1u << 20) /* a vm that has grown beyond is not kept */
+#define IDLE_BYTES_MAX                                                                   \
+	(64u << 20) /* vms, all chunks together: 20 layers of 64 calls fit */
+#define IDLE_VM_BYTES_MAX (1u << 20) /* a vm that has grown beyond is not kept */
 
 struct pooled {
 	struct lua_chunk chunk; /* owned */
@@ -21,7 +22,7 @@ struct pooled {
 
 static struct {
 	TAILQ_HEAD(pooled_list, pooled) chunks; /* used last first */
-	size_t count, idle;
+	size_t count, idle_bytes;
 } pool = { .chunks = TAILQ_HEAD_INITIALIZER(pool.chunks) };
 
 static bool
@@ -32,12 +33,22 @@ is_same(const struct lua_chunk *a, const struct lua_chunk *b)
 	       memcmp(a->code, b->code, a->size) == 0;
 }
 
+static struct vm *
+take_idle(struct pooled *pooled)
+{
+	struct vm *vm = pooled->idle[--pooled->idle_count];
+
+	pool.idle_bytes -= vm_memory(vm);
+	return vm;
+}
+
 static void
 destroy(struct pooled *pooled)
 {
 	while (pooled->idle_count > 0) {
-		vm_destroy(&pooled->idle[--pooled->idle_count]);
-		pool.idle--;
+		struct vm *vm = take_idle(pooled);
+
+		vm_destroy(&vm);
 	}
 	TAILQ_REMOVE(&pool.chunks, pooled, link);
 	pool.count--;
@@ -98,12 +109,10 @@ pool_take(const struct lua_chunk *chunk, struct arena *arena, struct pooled **fr
 	struct pooled *pooled = find(chunk);
 	struct vm *vm;
 
-	if (pooled->idle_count > 0) {
-		vm = pooled->idle[--pooled->idle_count];
-		pool.idle--;
-	} else {
+	if (pooled->idle_count > 0)
+		vm = take_idle(pooled);
+	else
 		vm = vm_new(&pooled->chunk, arena, error_r);
-	}
 	if (vm == NULL && pooled->users == 0) {
 		destroy(pooled);
 		return NULL;
@@ -123,7 +132,7 @@ keep(struct pooled *pooled, struct vm *vm)
 		    xreallocarray(pooled->idle, pooled->idle_room, sizeof(struct vm *));
 	}
 	pooled->idle[pooled->idle_count++] = vm;
-	pool.idle++;
+	pool.idle_bytes += vm_memory(vm);
 }
 
 void
@@ -133,7 +142,8 @@ pool_give(struct pooled *from, struct vm **vm_p, bool is_sound)
 
 	*vm_p = NULL;
 	assert(from->users > 0);
-	if (is_sound && pool.idle < IDLE_MAX && vm_memory(vm) <= IDLE_BYTES_MAX)
+	if (is_sound && vm_memory(vm) <= IDLE_VM_BYTES_MAX &&
+	    pool.idle_bytes + vm_memory(vm) <= IDLE_BYTES_MAX)
 		keep(from, vm);
 	else
 		vm_destroy(&vm);
