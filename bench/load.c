@@ -15,8 +15,9 @@
 #include "store.h"
 
 #define REDIS_WAIT_MS 10000u
-#define LOOK_UP_MS 2000u /* a run silent for so long is looked up */
-#define CHECKERS 32u     /* fibers that read the runs back */
+#define LOOK_UP_MS                                                                       \
+	2000u /* a run silent for so long, and longer than it may be, is looked up */
+#define CHECKERS 32u /* fibers that read the runs back */
 #define COMPLAINTS_MAX 5u
 #define PACE_MS 2u
 #define RUN_ID_BYTES 48u
@@ -183,11 +184,12 @@ static void
 submit_and_wait(struct load *load, size_t number)
 {
 	struct order *order = &load->orders[number];
+	uint64_t wait_ms = LOOK_UP_MS + (uint64_t)(load->kind.pace_ms * 1.25);
 
 	order->fiber = fiber_current();
 	submit(load, number);
-	while (!order->ended)
-		if (fiber_wait_ms(LOOK_UP_MS) == 1)
+	for (; !order->ended; wait_ms = LOOK_UP_MS)
+		if (fiber_wait_ms(wait_ms) == 1)
 			look_up(load, number);
 	order->fiber = NULL;
 }

@@ -20,6 +20,7 @@ struct load_kind {
 	size_t parallel;      /* tool calls in each */
 	size_t content_bytes; /* of each of the model's messages; 0: any */
 	const char *answer;   /* of the tool; NULL: content_bytes of any */
+	double pace_ms;       /* how long the model alone takes for a run */
 };
 
 /* That of bench/agent.yaml with the model server's own answers. */

@@ -231,6 +231,7 @@ scenario_kind(const struct scenario *scenario)
 		.parallel = script->parallel == 0 ? 1 : script->parallel,
 		.content_bytes = script->bytes,
 		.answer = script->bytes == 0 ? RIG_TOOL_ANSWER : NULL,
+		.pace_ms = scenario_pace_ms(scenario),
 	};
 }
 

@@ -1,7 +1,7 @@
 /* http: an HTTP client for fibers over libcurl's multi_socket on our loop.
  *
  * It never retries by itself, not even curl's silent one on a reused connection
- * (semantics.md 13.12). One multi handle per upstream and per 1,000 transfers. HTTP/1.1,
+ * (semantics.md 13.12). One multi handle per upstream and per 128 transfers. HTTP/1.1,
  * connections are kept. Proxies come from the environment (http_proxy, https_proxy,
  * all_proxy, no_proxy) but never for ourselves (loopback); certificates are checked against
  * the system's, or those in SSL_CERT_FILE. */

@@ -6,9 +6,9 @@
 
 #include "memory.h"
 
-/* Idle connections kept; else curl keeps four for each transfer at the moment, and closes
- * most when a burst is over. */
-#define CONNECTIONS_KEPT 256L
+/* Idle connections kept, as many as a burst needs again; else curl keeps four for each transfer
+ * at the moment, and closes most when a burst is over. */
+#define CONNECTIONS_KEPT ((long)LANE_TRANSFERS_MAX)
 
 struct http_lane {
 	CURLM *multi;

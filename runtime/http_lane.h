@@ -1,4 +1,4 @@
-/* http_lane: one curl multi handle on libuv: the transfers of one upstream, LANE_TRANSFERS
+/* http_lane: one curl multi handle on libuv: the transfers of one upstream, LANE_TRANSFERS_MAX
  * at most (a multi looks at each connection of the host for each new transfer). Part of
  * http. */
 #ifndef HTTP_LANE_H
@@ -11,7 +11,7 @@
 
 #include "loop.h"
 
-#define LANE_TRANSFERS_MAX 1000u
+#define LANE_TRANSFERS_MAX 128u
 
 struct http_lane;
 

@@ -6,7 +6,7 @@
 
 #include "memory.h"
 
-#define LANES_MAX 32u /* then idle ones go, the longest unused first */
+#define LANES_MAX 128u /* then idle ones go, the longest unused first */
 #define TICK_MS 1000u
 
 /* True when the environment names a proxy, as curl looks for them: HTTP_PROXY in capitals
