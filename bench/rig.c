@@ -13,6 +13,7 @@
 #include "process.h"
 
 #define AGENT_FILE "bench/agent.yaml"
+#define COORDINATOR_SLOTS 10000u /* that it has by itself */
 #define TOOL "calculate"
 #define TOOL_ARGUMENTS "{\"expression\": \"17 * 3\"}"
 
@@ -240,6 +241,8 @@ start_coordinator(struct rig *rig)
 
 	add_brokers(rig, &words);
 	add_pair(&words, "--redis", rig->redis);
+	if (rig->options.calls > COORDINATOR_SLOTS)
+		add_pair(&words, "--slots", rig->slots);
 	add_pair(&words, "--thread-ttl-ms", number(rig, (uint64_t)rig->options.keep_ms));
 	start(rig, RIG_COORDINATOR, &words, NULL);
 }
