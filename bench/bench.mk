@@ -47,16 +47,18 @@ bench_options = $(call bench_list,only,$(ONLY)) $(call bench_list,seconds,$(SECO
   --out=$(BUILD)/bench/fleet.tsv
 .PHONY: bench-parts bench-full
 bench-parts: binaries $(BUILD)/bench-fleet $(BUILD)/model-server $(BUILD)/plugins/bench_layer.so
-bench: deps
+bench: bench-deps
 	@$(MAKE) --no-print-directory bench-parts
 	@$(BUILD)/bench-fleet $(bench_options)
 	@$(MAKE) --no-print-directory bench-layers
 	@$(MAKE) --no-print-directory bench-threads
-bench-full: deps
+	@$(MAKE) --no-print-directory bench-compare
+bench-full: bench-deps
 	@$(MAKE) --no-print-directory bench-parts
 	@$(BUILD)/bench-fleet --full $(bench_options)
 	@$(MAKE) --no-print-directory bench-layers
 	@$(MAKE) --no-print-directory bench-threads TURNS=5 REPEAT=5
+	@$(MAKE) --no-print-directory bench-compare
 
 # MINUTES=60 RATE=(half of what the fleet does with 64 in flight) FSYNC=everysec SAMPLE=60 KEEP=30
 .PHONY: bench-soak

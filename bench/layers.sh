@@ -12,12 +12,7 @@ trap 'rm -f "$out"' EXIT
 
 # shellcheck disable=SC2086 # counts are words
 "$build/bench-layers" "$calls" "$rounds" $counts >"$out"
-mkdir -p "$build/peer"
-cp "$here/peer/package.json" "$here/peer/layers.mjs" "$build/peer/"
-if [ ! -d "$build/peer/node_modules/langchain" ]; then
-	(cd "$build/peer" && npm install --no-audit --no-fund >npm.log 2>&1) || true
-fi
-if [ -d "$build/peer/node_modules/langchain" ]; then
+if "$here/peer/install.sh" "$build"; then
 	# shellcheck disable=SC2086
 	node "$build/peer/layers.mjs" $((calls / 200)) "$rounds" $counts | sed 's/^/js-/' >>"$out"
 	peer=$(sed -n 's/.*"version": *"\(.*\)".*/langchain \1/p' "$build/peer/node_modules/langchain/package.json")

@@ -66,16 +66,17 @@ reply_new(const char *status, const char *type, const char *body, const size_t *
 static struct reply
 plain_reply(const char *content, const char *calls, const char *finish)
 {
+	static unsigned made; /* LangGraph takes two messages of one id for one */
 	struct text body;
 	struct reply reply;
 
 	text_open(&body);
 	fprintf(body.file,
-	    "{\"id\":\"chatcmpl-bench\",\"object\":\"chat.completion\",\"created\":1,"
+	    "{\"id\":\"chatcmpl-%u\",\"object\":\"chat.completion\",\"created\":1,"
 	    "\"model\":\"bench\",\"choices\":[{\"index\":0,\"message\":{\"role\":"
 	    "\"assistant\",\"content\":\"%s\"%s},\"finish_reason\":\"%s\"}],\"usage\":{"
 	    "\"prompt_tokens\":100,\"completion_tokens\":20,\"total_tokens\":120}}",
-	    content, calls, finish);
+	    made++, content, calls, finish);
 	text_close(&body);
 	reply = reply_new("200 OK", "application/json", body.bytes, NULL, 0);
 	free(body.bytes);

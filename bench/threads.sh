@@ -6,40 +6,17 @@
 #   bench/threads.sh BUILD [TURNS [ROUNDS]]
 #
 # Every line measured is left in BUILD/bench-threads.txt.
+# shellcheck disable=SC1091,SC2154 # what postgres.sh sets
 set -eu
 build=$1 turns=${2:-3} rounds=${3:-2}
 here=$(dirname "$0")
 sizes='10 100 1000 2000'
-pg=$(find /usr/lib/postgresql -path '*/bin/initdb' 2>/dev/null | sort -V | tail -n 1)
-pg=${pg%/initdb}
+. "$here/peer/postgres.sh"
 temp=$(mktemp -d /tmp/flotilla-bench-XXXXXX)
 out=$build/bench-threads.txt
-started=
 
-# PostgreSQL refuses to be run by root.
-as_owner() {
-	if [ "$(id -u)" = 0 ]; then
-		runuser -u postgres -- "$@"
-	else
-		"$@"
-	fi
-}
-
-finish() {
-	[ -z "$started" ] || as_owner "$pg/pg_ctl" -D "$temp/data" -m fast -w stop >/dev/null 2>&1 || true
-	rm -rf "$temp"
-}
-trap finish EXIT
+trap 'stop_postgres; rm -rf "$temp"' EXIT
 trap 'exit 1' INT TERM
-
-# Its own folder, a Unix socket alone; no checkpoint falls into a measurement by chance.
-start_postgres() {
-	[ "$(id -u)" != 0 ] || chown postgres "$temp"
-	(cd / && as_owner "$pg/initdb" -D "$temp/data" -U postgres -A trust) >/dev/null &&
-		(cd / && as_owner "$pg/pg_ctl" -D "$temp/data" -w -l "$temp/log" -o "-k $temp \
-			-c listen_addresses='' -c max_wal_size=8GB -c checkpoint_timeout=1h" start) >/dev/null &&
-		started=yes
-}
 
 # A list of so many messages, by turns human and ai, 20 words of 64 each.
 messages() {
@@ -62,21 +39,16 @@ messages() {
 	}'
 }
 
-mkdir -p "$build/peer"
-cp "$here"/peer/* "$build/peer/"
 saver=$build/peer/node_modules/@langchain/langgraph-checkpoint-postgres
-if [ ! -d "$saver" ]; then
-	(cd "$build/peer" && npm install --no-audit --no-fund >npm.log 2>&1) || true
-fi
 version() {
 	sed -n 's/.*"version": *"\(.*\)".*/\1/p' "$1/package.json"
 }
-if [ ! -d "$saver" ]; then
+if ! "$here/peer/install.sh" "$build"; then
 	peer='no npm: not measured'
-elif [ -z "$pg" ] || ! start_postgres; then
-	peer='no PostgreSQL (Debian package postgresql): not measured'
+elif ! start_postgres "$temp"; then
+	peer="$postgres_missing: not measured"
 else
-	peer="langchain $(version "$build/peer/node_modules/langchain"), checkpointer $(version "$saver"), $("$pg/postgres" --version)"
+	peer="langchain $(version "$build/peer/node_modules/langchain"), checkpointer $(version "$saver"), $postgres_version"
 fi
 # shellcheck disable=SC2086 # sizes are words
 "$build/bench-commits" 300 5 $sizes >"$out"
@@ -85,7 +57,7 @@ while [ "$round" -lt "$rounds" ]; do
 	for size in $sizes; do
 		messages $((size - 1)) >"$temp/messages.json"
 		"$build/bench-threads" "$size" "$temp/messages.json" "$turns" >>"$out"
-		[ -z "$started" ] ||
+		[ -z "$postgres_folder" ] ||
 			node "$build/peer/threads.mjs" "$size" "$temp/messages.json" "$turns" "$temp" >>"$out"
 	done
 	round=$((round + 1))
