@@ -23,16 +23,27 @@ local EPOCH_MAX = 9007199254740991 -- above it a Lua number has gaps
 local CLOCK_SET_BACK = 10000
 
 -- Every command a function calls costs 2 microseconds on top of its work, and a line in the
--- append-only file: what can be one command is one.
+-- append-only file: what can be one command is one. A number among its arguments is printed with
+-- 17 digits first, which costs more than a text: `text`.
 local function call_with(verb, key, args, first, last)
   for from = first, last, ARGUMENTS_MAX do
     redis.call(verb, key, unpack(args, from, math.min(from + ARGUMENTS_MAX - 1, last)))
   end
 end
 
-local function now_ms()
+-- A whole number as text.
+local function text(number)
+  return string.format('%d', number)
+end
+
+-- TIME in ms, and in microseconds.
+local function clock()
   local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
+  return time[1] * 1000 + math.floor(time[2] / 1000), time[1] * 1000000 + time[2]
+end
+
+local function now_ms()
+  return (clock())
 end
 
 local function run_key(prefix, run)
@@ -48,13 +59,19 @@ local function field_of(flat, name, first)
   end
 end
 
+-- Appends an event to the log of run, as its number seq.
+local function write_event(key, run, event, seq, now)
+  event.at = now
+  event.run = run
+  event.seq = seq
+  redis.call('XADD', key .. ':e', text(seq) .. '-0', 'd', cmsgpack.pack(event))
+end
+
+-- The same for a run that nobody owns: its record knows the number of the last one.
 local function log_event(prefix, run, event)
   local key = run_key(prefix, run)
   local seq = redis.call('HINCRBY', key, 'events', 1)
-  event.at = now_ms()
-  event.run = run
-  event.seq = seq
-  redis.call('XADD', key .. ':e', seq .. '-0', 'd', cmsgpack.pack(event))
+  write_event(key, run, event, seq, now_ms())
   return seq
 end
 
@@ -62,7 +79,7 @@ end
 -- before the clock was set back: it is over, or its owner's death would be noticed only when the
 -- clock has caught up. An owner that is alive makes a new one soon.
 local function make_lease(prefix, owner, now, length)
-  redis.call('HSET', prefix .. 'leases', owner, string.format('%.0f %.0f', now + length, length))
+  redis.call('HSET', prefix .. 'leases', owner, string.format('%d %d', now + length, length))
 end
 
 -- Until when lease is good, or nil.
@@ -82,12 +99,11 @@ local function lease_alive(prefix, owner, now)
 end
 
 -- Returns a number that no claim of the thread has had, also when this server has forgotten some:
--- a replica that took over may lack the last ones. Microseconds of TIME go on while claims are
+-- a replica that took over may lack the last ones. micros, those of TIME, go on while claims are
 -- forgotten; floor, the highest epoch that the owner has seen, makes it sure that no owner gets
 -- one twice, whatever the clocks do. Exact in a Lua number until the year 2255.
-local function next_epoch(old, floor)
-  local time = redis.call('TIME')
-  return math.max(tonumber(old or 0) + 1, tonumber(floor) + 1, time[1] * 1000000 + time[2])
+local function next_epoch(old, floor, micros)
+  return math.max(tonumber(old or 0) + 1, tonumber(floor) + 1, micros)
 end
 
 local function owns(head, owner, epoch, run)
@@ -101,15 +117,14 @@ end
 
 -- Puts a thread without an active run where it belongs. Returns how many runs wait for it.
 local function leave_thread(thread_key, prefix, thread, now)
-  local waiting = redis.call('LLEN', thread_key .. ':q')
-  if waiting > 0 then
-    local run = redis.call('LINDEX', thread_key .. ':q', 0)
-    local priority = redis.call('HGET', run_key(prefix, run), 'priority')
-    redis.call('ZADD', prefix .. 'due', waiting_score(priority, now), thread)
-  else
+  local run = redis.call('LINDEX', thread_key .. ':q', 0)
+  if not run then
     redis.call('ZREM', prefix .. 'due', thread)
+    return 0
   end
-  return waiting
+  local priority = redis.call('HGET', run_key(prefix, run), 'priority')
+  redis.call('ZADD', prefix .. 'due', waiting_score(priority, now), thread)
+  return redis.call('LLEN', thread_key .. ':q')
 end
 
 -- Whoever looks at the shard next cancels the children of a run that has ended so; children: the
@@ -163,9 +178,13 @@ local function note_ttl(thread_key, prefix, thread, args, first, now)
   end
 end
 
--- Whether a thread with that head waits for a human. What nobody can read does not.
+-- Whether a thread with that head waits for a human. What nobody can read does not. Nearly none has
+-- the word, and is read.
 local function is_asking(head)
-  local is_read, fields = pcall(cmsgpack.unpack, head or '')
+  if not string.find(head or '', 'interrupted', 1, true) then
+    return false
+  end
+  local is_read, fields = pcall(cmsgpack.unpack, head)
   return is_read and type(fields) == 'table' and fields.status == 'interrupted'
 end
 
@@ -180,13 +199,13 @@ local function note_wait(thread_key, prefix, thread, head, since, had)
   end
 end
 
--- Puts run, whose record is there, behind those that wait for thread. Returns how many are before it.
-local function line_up(thread_key, prefix, thread, run, now)
+-- Puts run behind those that wait for thread; record: of its fields those that decide how.
+-- Returns how many are before it.
+local function line_up(thread_key, prefix, thread, run, record, now)
   local head = redis.call('HMGET', thread_key, 'created', 'run', 'ttl')
-  local record = redis.call('HMGET', run_key(prefix, run), 'agent', 'priority', 'ttl', 'usual_ttl')
-  local ttl = record[3] or head[3] or record[4]
+  local ttl = record.ttl or head[3] or record.usual_ttl
   if not head[1] then
-    redis.call('HSET', thread_key, 'created', now)
+    redis.call('HSET', thread_key, 'created', text(now))
   end
   if ttl then
     redis.call('HSET', thread_key, 'ttl', ttl)
@@ -196,26 +215,46 @@ local function line_up(thread_key, prefix, thread, run, now)
   if head[2] and head[2] ~= '' then
     before = before + 1
   else
-    redis.call('ZADD', prefix .. 'due', 'LT', waiting_score(record[2], now), thread)
+    redis.call('ZADD', prefix .. 'due', 'LT', text(waiting_score(record.priority, now)), thread)
   end
-  log_event(prefix, run, { kind = 'queued', thread = thread, agent = record[1] })
   return before
 end
 
--- Makes run's record; args from index first on are its fields.
-local function record_run(prefix, thread, run, status, now, args, first)
-  local key = run_key(prefix, run)
-  redis.call('HSET', key, 'status', status, 'thread', thread, 'created', now, 'attempts', 0)
-  call_with('HSET', key, args, first, #args)
-  redis.call('ZADD', prefix .. 'runs', now, run)
+-- Makes run's record; args from index first on are its fields. event (or nil) is its first.
+local function record_run(prefix, thread, run, status, event, now, args, first)
+  local key, at = run_key(prefix, run), text(now)
+  local head = { 'status', status, 'thread', thread, 'created', at, 'attempts', '0' }
+  if event then
+    head[9], head[10] = 'events', '1'
+    event.thread = thread
+    write_event(key, run, event, 1, now)
+  end
+  local room = ARGUMENTS_MAX - #head
+  local last = math.min(first + room - 1, #args)
+  for i = first, last do
+    head[#head + 1] = args[i]
+  end
+  redis.call('HSET', key, unpack(head))
+  call_with('HSET', key, args, last + 1, #args)
+  redis.call('ZADD', prefix .. 'runs', at, run)
   redis.call('RPUSH', prefix .. 't:' .. thread .. ':r', run)
+end
+
+-- Those of a run's fields that decide how it lines up, of {name, value, ...} from index first on.
+local function line_of(flat, first)
+  local record = {}
+  for i = first, #flat, 2 do
+    record[flat[i]] = flat[i + 1]
+  end
+  return record
 end
 
 -- Queues run on thread; args from index first on are its fields. Returns how many are before it.
 local function enqueue(thread_key, prefix, thread, run, args, first)
-  local now = now_ms()
-  record_run(prefix, thread, run, 'queued', now, args, first)
-  return line_up(thread_key, prefix, thread, run, now)
+  local now, record = now_ms(), line_of(args, first)
+  record_run(prefix, thread, run, 'queued', { kind = 'queued', agent = record.agent }, now, args,
+    first)
+  return line_up(thread_key, prefix, thread, run, record, now)
 end
 
 -- The run that thread is busy with, going on or the first that waits; or nil.
@@ -225,6 +264,14 @@ local function busy_with(thread_key)
     return run
   end
   return redis.call('LRANGE', thread_key .. ':q', 0, 0)[1]
+end
+
+-- Asks for the end of run, which goes on in a thread: its owner hears of it with the next commit (from
+-- the thread's hash) or the next renewal.
+local function want_cancelled(thread_key, prefix, run)
+  redis.call('SADD', prefix .. 'cancels', run)
+  redis.call('HSET', run_key(prefix, run), 'cancelling', '1')
+  redis.call('HSET', thread_key, 'cancelling', run)
 end
 
 -- Ends what waits on thread, and asks for the end of what goes on there, so that run is next.
@@ -246,31 +293,33 @@ local function make_way(thread_key, prefix, run, strategy)
     return
   end
   local key = run_key(prefix, active)
-  redis.call('SADD', prefix .. 'cancels', active)
-  redis.call('HSET', key, 'cancelling', 1, 'replaced_by', run)
+  want_cancelled(thread_key, prefix, active)
+  redis.call('HSET', key, 'replaced_by', run)
   if strategy == 'rollback' then
     local base = head[2] or redis.call('HGET', key, 'base') or head[3] or 0
     redis.call('HSET', thread_key, 'rollback', base, 'rolled', active)
   end
 end
 
--- Lines run up where its time has come. Its field `multitask` says what becomes of a thread that is
--- not free: "enqueue" (or none) waits, "reject" refuses run, "interrupt" and "rollback" end what
--- goes on and what waits. Returns runs before it, or nil and why it is refused.
-local function take_place(thread_key, prefix, thread, run, strategy, now)
-  if strategy == 'reject' then
-    local other = busy_with(thread_key)
-    if other then
-      local reason = "thread '" .. thread .. "' is busy with run '" .. other ..
-        "': wait for its end, or submit with multitask enqueue, interrupt or rollback"
-      redis.call('HSET', run_key(prefix, run), 'rejected', reason)
-      end_run(prefix, run, 'refused', 'ThreadBusyError', reason)
-      return nil, reason
-    end
-  elseif strategy == 'interrupt' or strategy == 'rollback' then
-    make_way(thread_key, prefix, run, strategy)
+-- Why run, whose field `multitask` is strategy, is refused by a thread that is not free, or nil.
+local function busy_reason(thread_key, thread, strategy)
+  local other = strategy == 'reject' and busy_with(thread_key)
+  return other and "thread '" .. thread .. "' is busy with run '" .. other ..
+    "': wait for its end, or submit with multitask enqueue, interrupt or rollback"
+end
+
+local function reject(prefix, run, reason)
+  redis.call('HSET', run_key(prefix, run), 'rejected', reason)
+  end_run(prefix, run, 'refused', 'ThreadBusyError', reason)
+end
+
+-- Lines run up, which is not refused. Its field `multitask` says what becomes of a thread that is not
+-- free: "interrupt" and "rollback" end what goes on and what waits, else it waits.
+local function take_place(thread_key, prefix, thread, run, record, now)
+  if record.multitask == 'interrupt' or record.multitask == 'rollback' then
+    make_way(thread_key, prefix, run, record.multitask)
   end
-  return line_up(thread_key, prefix, thread, run, now)
+  return line_up(thread_key, prefix, thread, run, record, now)
 end
 
 -- Whether run came by this entry of the inbox, ended, and was deleted: who was to delete the entry
@@ -281,13 +330,14 @@ local function is_forgotten(prefix, run, entry)
 end
 
 -- submit(thread key; prefix, thread, run, field, value, ...)
--- Queues run on thread (take_place), or notes it until its field `at` (ms); known runs are left as
--- they are.
+-- Queues run on thread (take_place; "reject" refuses it where that is busy), or notes it until its
+-- field `at` (ms); known runs are left as they are.
 -- Returns {"QUEUED", runs before it}, {"DELAYED"}, {"KNOWN", status}, {"REJECTED", reason}, or
 -- {"FORGOTTEN"}.
 local function submit(keys, args)
   local prefix, thread, run = args[1], args[2], args[3]
-  if is_forgotten(prefix, run, field_of(args, 'entry', 4)) then
+  local fields = line_of(args, 4)
+  if is_forgotten(prefix, run, fields.entry) then
     return { 'FORGOTTEN' }
   end
   local record = redis.call('HMGET', run_key(prefix, run), 'status', 'rejected')
@@ -297,52 +347,66 @@ local function submit(keys, args)
   if record[1] then
     return { 'KNOWN', record[1] }
   end
-  local at, now = tonumber(field_of(args, 'at', 4) or nil), now_ms()
-  if not at or at <= now then
-    record_run(prefix, thread, run, 'queued', now, args, 4)
-    local before, reason = take_place(keys[1], prefix, thread, run,
-      field_of(args, 'multitask', 4), now)
-    return before and { 'QUEUED', before } or { 'REJECTED', reason }
+  local at, now = tonumber(fields.at or nil), now_ms()
+  if at and at > now then
+    record_run(prefix, thread, run, 'delayed',
+      { kind = 'delayed', start = at, agent = fields.agent }, now, args, 4)
+    note_ttl(keys[1], prefix, thread, args, 4, now)
+    redis.call('ZADD', prefix .. 'later', at, run)
+    return { 'DELAYED' }
   end
-  record_run(prefix, thread, run, 'delayed', now, args, 4)
-  note_ttl(keys[1], prefix, thread, args, 4, now)
-  redis.call('ZADD', prefix .. 'later', at, run)
-  log_event(prefix, run, { kind = 'delayed', thread = thread, start = at,
-    agent = field_of(args, 'agent', 4) })
-  return { 'DELAYED' }
+  local reason = busy_reason(keys[1], thread, fields.multitask)
+  if reason then
+    record_run(prefix, thread, run, 'queued', nil, now, args, 4)
+    reject(prefix, run, reason)
+    return { 'REJECTED', reason }
+  end
+  record_run(prefix, thread, run, 'queued', { kind = 'queued', agent = fields.agent }, now, args, 4)
+  return { 'QUEUED', take_place(keys[1], prefix, thread, run, fields, now) }
 end
 
 -- Queues the delayed runs of the shard that are due, at most limit.
 local function queue_delayed(prefix, limit, now)
   local key = prefix .. 'later'
   for _, run in ipairs(redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, limit)) do
-    local record = redis.call('HMGET', run_key(prefix, run), 'status', 'thread', 'multitask')
+    local record = line_of(redis.call('HGETALL', run_key(prefix, run)), 1)
+    local thread = record.thread
     redis.call('ZREM', key, run)
-    if record[1] == 'delayed' and record[2] then
+    if record.status == 'delayed' and thread then
+      local thread_key = prefix .. 't:' .. thread
+      local reason = busy_reason(thread_key, thread, record.multitask)
       redis.call('HSET', run_key(prefix, run), 'status', 'queued')
-      take_place(prefix .. 't:' .. record[2], prefix, record[2], run, record[3], now)
+      if reason then
+        reject(prefix, run, reason)
+      else
+        take_place(thread_key, prefix, thread, run, record, now)
+        log_event(prefix, run, { kind = 'queued', thread = thread, agent = record.agent })
+      end
     end
   end
 end
 
--- Takes the next run that waits for the thread; one whose record is gone was deleted by hand.
+-- Takes the next run that waits for the thread; one whose record is gone was deleted by hand. Returns
+-- it and its record, as HGETALL answers, or nil.
 local function pop_waiting(thread_key, prefix)
-  local run
-  repeat
-    run = redis.call('LPOP', thread_key .. ':q')
-  until not run or redis.call('HGET', run_key(prefix, run), 'status') == 'queued'
-  return run
+  while true do
+    local run = redis.call('LPOP', thread_key .. ':q')
+    local record = run and redis.call('HGETALL', run_key(prefix, run))
+    if not run or field_of(record, 'status') == 'queued' then
+      return run, record
+    end
+  end
 end
 
 -- Ends a run that took too many owners down, and keeps it among the dead letters.
-local function quarantine(thread_key, prefix, thread, run, attempts, epoch)
+local function quarantine(thread_key, prefix, thread, run, attempts, epoch, seq)
   local now = now_ms()
   local reason = 'the run took ' .. attempts .. ' coordinators down without making progress'
-  redis.call('HSET', run_key(prefix, run), 'dead', cmsgpack.pack(reason))
+  redis.call('HSET', run_key(prefix, run), 'dead', cmsgpack.pack(reason), 'events', seq)
   redis.call('ZADD', prefix .. 'dead', now, run)
   end_run(prefix, run, 'error', 'Quarantined', reason)
   local head = redis.call('HMGET', thread_key, 'head', 'asked')
-  redis.call('HSET', thread_key, 'run', '', 'owner', '', 'epoch', epoch)
+  redis.call('HSET', thread_key, 'run', '', 'owner', '', 'epoch', epoch, 'seq', '')
   note_wait(thread_key, prefix, thread, head[1], head[2] or now, head[2])
   leave_thread(thread_key, prefix, thread, now)
 end
@@ -361,6 +425,23 @@ local function take_deadline(key, record, now)
   return math.max(0, math.min(last - now, length))
 end
 
+-- While somebody owns a run its commits count its events in the thread's hash, which they write
+-- anyway. Brings what HGETALL answered of the run's record up to that.
+local function correct_events(head, record)
+  local seq = field_of(head, 'seq')
+  if not seq or seq == '' then
+    return
+  end
+  for i = 1, #record, 2 do
+    if record[i] == 'events' then
+      record[i + 1] = seq
+      return
+    end
+  end
+  record[#record + 1] = 'events'
+  record[#record + 1] = seq
+end
+
 -- claim(thread key; prefix, thread, owner, lease_ms, floor, name)
 -- Takes the thread's active run when its owner's lease is gone, or when the owner is the one who
 -- asks (the answer to its first claim was lost), else the first waiting one.
@@ -370,27 +451,29 @@ end
 local function claim(keys, args)
   local thread_key, prefix, thread, owner = keys[1], args[1], args[2], args[3]
   local head = redis.call('HGETALL', thread_key)
-  local now = now_ms()
+  local now, micros = clock()
   local lease = now + tonumber(args[4])
   local run = field_of(head, 'run')
-  local number = next_epoch(field_of(head, 'epoch'), args[5])
+  local number = next_epoch(field_of(head, 'epoch'), args[5], micros)
   if number > EPOCH_MAX then
     return redis.error_reply('ERR the clock of this Redis stands beyond the year 2255')
   end
-  local epoch = string.format('%.0f', number)
-  local recovered = 1
+  local epoch = text(number)
+  local recovered, record = 1, nil
   if run and run ~= '' then
     local holder = field_of(head, 'owner')
     if holder ~= owner and lease_alive(prefix, holder, now) then
       return { 'BUSY' }
     end
-    local attempts = tonumber(redis.call('HGET', run_key(prefix, run), 'attempts') or 0)
+    record = redis.call('HGETALL', run_key(prefix, run))
+    correct_events(head, record)
+    local attempts = tonumber(field_of(record, 'attempts') or 0)
     if attempts >= QUARANTINE_AFTER then
-      quarantine(thread_key, prefix, thread, run, attempts, epoch)
+      quarantine(thread_key, prefix, thread, run, attempts, epoch, field_of(record, 'events') or '0')
       return { 'QUARANTINED', run }
     end
   else
-    run = pop_waiting(thread_key, prefix)
+    run, record = pop_waiting(thread_key, prefix)
     recovered = 0
     if not run then
       redis.call('ZREM', prefix .. 'due', thread)
@@ -398,17 +481,18 @@ local function claim(keys, args)
     end
   end
   local key = run_key(prefix, run)
-  local record = redis.call('HGETALL', key)
   local left = take_deadline(key, record, now)
   local version = tonumber(field_of(head, 'version') or 0)
-  redis.call('HSET', thread_key, 'run', run, 'owner', owner, 'epoch', epoch)
+  local attempts = text(tonumber(field_of(record, 'attempts') or 0) + 1)
+  local seq = field_of(record, 'events') or '0'
+  redis.call('HSET', thread_key, 'run', run, 'owner', owner, 'epoch', epoch, 'seq', seq,
+    'attempts', attempts)
   -- base: the version that a rollback of the run leads to.
   redis.call('HSET', key, 'status', 'running', 'owner', owner, 'coordinator', args[6],
-    'base', field_of(record, 'base') or field_of(head, 'rollback') or version,
-    'attempts', tonumber(field_of(record, 'attempts') or 0) + 1,
-    'started', field_of(record, 'started') or now)
+    'base', field_of(record, 'base') or field_of(head, 'rollback') or text(version),
+    'attempts', attempts, 'events', seq, 'started', field_of(record, 'started') or text(now))
   make_lease(prefix, owner, now, tonumber(args[4]))
-  redis.call('ZADD', prefix .. 'due', lease, thread)
+  redis.call('ZADD', prefix .. 'due', text(lease), thread)
   if field_of(head, 'asked') then
     redis.call('ZREM', prefix .. 'asks', thread)
   end
@@ -424,7 +508,7 @@ local function claim(keys, args)
   return { 'OK', run, number, version, recovered, head, record, fields, messages, results, left }
 end
 
--- What a commit changes besides the thread's head. Returns where the events begin.
+-- Appends a commit's messages, which begin at index at, and changes the fields behind them.
 local function write_changes(thread_key, args, at)
   local last = at + tonumber(args[at])
   call_with('RPUSH', thread_key .. ':m', args, at + 1, last)
@@ -441,16 +525,15 @@ local function write_changes(thread_key, args, at)
   end
   call_with('HDEL', thread_key .. ':f', gone, 1, #gone)
   call_with('HSET', thread_key .. ':f', kept, 1, #kept)
-  return last + 1
 end
 
--- Appends events behind the one numbered seq. Returns where the run's fields begin, and the number
--- of the last event.
+-- Appends a commit's events behind the one numbered seq. Returns where the run's fields begin, and the
+-- number of the last event.
 local function write_events(key, args, at, seq)
   local last = at + tonumber(args[at])
   for i = at + 1, last do
     seq = seq + 1
-    redis.call('XADD', key .. ':e', seq .. '-0', 'd', args[i])
+    redis.call('XADD', key .. ':e', text(seq) .. '-0', 'd', args[i])
   end
   return last + 1, seq
 end
@@ -463,19 +546,17 @@ end
 -- Returns {"OK", version, cancel wanted, runs waiting (once the run has ended)}, {"FENCED"}
 -- (another owner), or {"STALE", version}.
 local function commit(keys, args)
-  local thread_key, prefix, thread = keys[1], args[1], args[2]
-  local run, status = args[7], args[11]
+  local thread_key, prefix, run, status = keys[1], args[1], args[7], args[11]
   local head = redis.call('HMGET', thread_key, 'owner', 'epoch', 'run', 'version', 'last_commit',
-    'rolled', 'ttl', 'asked')
+    'rolled', 'ttl', 'asked', 'seq', 'attempts', 'cancelling')
   local is_owner = owns(head, args[3], args[4], run)
-  local key = run_key(prefix, run)
-  local record = redis.call('HMGET', key, 'events', 'cancelling', 'children', 'webhook')
+  local is_wanted_ended = head[11] == run
   -- Done before, and its answer was lost. An end left the thread to others; but who was to go on
   -- and has lost the run meanwhile must not.
   if head[5] == args[6] and (is_owner or status ~= 'running') then
     -- Written again, so that a WAIT behind it waits for the first time's replicas.
     redis.call('HSET', thread_key, 'last_commit', args[6])
-    return { 'OK', tonumber(head[4]), record[2] and 1 or 0,
+    return { 'OK', tonumber(head[4]), is_wanted_ended and 1 or 0,
       redis.call('LLEN', thread_key .. ':q') }
   end
   if not is_owner then
@@ -484,45 +565,61 @@ local function commit(keys, args)
   if (head[4] or '0') ~= args[5] then
     return { 'STALE', tonumber(head[4] or 0) }
   end
+  local key = run_key(prefix, run)
   local version = tonumber(head[4] or 0) + 1
-  local new_head = { 'version', version, 'last_commit', args[6], 'head', args[8], 'order', args[9] }
-  local at, seq = write_events(key, args, write_changes(thread_key, args, 13),
-    tonumber(record[1] or 0))
-  local new_record, is_dead = { 'events', seq }, false
+  local seq = head[9]
+  if not seq or seq == '' then -- claimed by a library before this one
+    seq = redis.call('HGET', key, 'events') or 0
+  end
+  local at = 14 + tonumber(args[13])
+  at = at + 2 * tonumber(args[at]) + 1
+  -- They come first: Redis refuses an event whose number is not above the last one's.
+  at, seq = write_events(key, args, at, tonumber(seq) + 0)
+  write_changes(thread_key, args, 13)
+  redis.call('RPUSH', thread_key .. ':c', args[10])
+  if head[6] and head[6] ~= run then
+    redis.call('HDEL', thread_key, 'rollback', 'rolled') -- run began there
+  end
+  local new_head = { 'version', text(version), 'last_commit', args[6], 'head', args[8],
+    'order', args[9] }
+  local new_record, is_dead = {}, false
   for i = at + 1, at + 2 * tonumber(args[at]), 2 do
     new_record[#new_record + 1] = args[i]
     new_record[#new_record + 1] = args[i + 1]
     is_dead = is_dead or args[i] == 'dead'
   end
-  redis.call('RPUSH', thread_key .. ':c', args[10])
-  if head[6] and head[6] ~= run then
-    redis.call('HDEL', thread_key, 'rollback', 'rolled') -- run began there
-  end
-  if args[12] == '1' then
-    redis.call('DEL', key .. ':w')
-  end
   if status == 'running' then
-    redis.call('HSET', thread_key, unpack(new_head))
-    redis.call('HSET', key, 'attempts', 1, unpack(new_record))
-    return { 'OK', version, record[2] and 1 or 0, 0 }
+    if args[12] == '1' then
+      redis.call('DEL', key .. ':w')
+    end
+    if head[10] ~= '1' then
+      new_record[#new_record + 1] = 'attempts'
+      new_record[#new_record + 1] = '1'
+    end
+    redis.call('HSET', thread_key, 'seq', text(seq), 'attempts', '1', unpack(new_head))
+    call_with('HSET', key, new_record, 1, #new_record)
+    return { 'OK', version, is_wanted_ended and 1 or 0, 0 }
   end
   local now = now_ms()
-  redis.call('HSET', thread_key, 'run', '', 'owner', '', unpack(new_head))
-  redis.call('HSET', key, 'status', status, 'ended', now, unpack(new_record))
+  local record = redis.call('HMGET', key, 'cancelling', 'children', 'webhook')
+  redis.call('HSET', thread_key, 'run', '', 'owner', '', 'seq', '', unpack(new_head))
+  redis.call('HSET', key, 'status', status, 'ended', text(now), 'events', text(seq),
+    unpack(new_record))
   redis.call('DEL', key .. ':w')
-  if record[2] then
+  if record[1] then
     redis.call('SREM', prefix .. 'cancels', run)
+    redis.call('HDEL', thread_key, 'cancelling')
   end
   if is_dead then
     redis.call('ZADD', prefix .. 'dead', now, run)
   end
-  leave_children(prefix, run, status, record[3])
-  note_end(prefix, run, record[4], now)
-  note_wait(thread_key, prefix, thread, args[8], status ~= 'interrupted' and head[8] or now, head[8])
+  leave_children(prefix, run, status, record[2])
+  note_end(prefix, run, record[3], now)
+  note_wait(thread_key, prefix, args[2], args[8], status ~= 'interrupted' and head[8] or now, head[8])
   if head[7] then
-    keep_until(prefix, thread, head[7], now)
+    keep_until(prefix, args[2], head[7], now)
   end
-  return { 'OK', version, 0, leave_thread(thread_key, prefix, thread, now) }
+  return { 'OK', version, 0, leave_thread(thread_key, prefix, args[2], now) }
 end
 
 -- result(thread key; prefix, owner, epoch, run, version, call id, bytes, ...pairs)
@@ -530,7 +627,7 @@ end
 -- thread's, as its owner believes; "" asks for owner and epoch alone.
 -- Returns {"OK"}, {"FENCED"}, or {"STALE", version}: the next commit would be, and drop them.
 local function result(keys, args)
-  local head = redis.call('HMGET', keys[1], 'owner', 'epoch', 'run', 'version')
+  local head = redis.call('HMGET', keys[1], 'owner', 'epoch', 'run', 'version', 'attempts')
   if not owns(head, args[2], args[3], args[4]) then
     return { 'FENCED' }
   end
@@ -540,7 +637,10 @@ local function result(keys, args)
   if #args > 5 then
     local key = run_key(args[1], args[4])
     call_with('HSET', key .. ':w', args, 6, #args)
-    redis.call('HSET', key, 'attempts', 1)
+    if head[5] ~= '1' then
+      redis.call('HSET', keys[1], 'attempts', '1')
+      redis.call('HSET', key, 'attempts', '1')
+    end
   end
   return { 'OK' }
 end
@@ -657,8 +757,7 @@ local function cancel(keys, args)
   if status ~= 'running' then
     return { 'ENDED', status }
   end
-  redis.call('SADD', prefix .. 'cancels', run)
-  redis.call('HSET', run_key(prefix, run), 'cancelling', 1)
+  want_cancelled(thread_key, prefix, run)
   return { 'CANCELLING' }
 end
 

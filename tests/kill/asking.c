@@ -240,7 +240,7 @@ have_status(void *arg)
 		const struct value *record = record_of(&goal->asking->storm, i);
 
 		goal->count += value_text_is(value_get(record, "status"), goal->status) &&
-			       value_get_int(record, "events", 0) >= 2;
+			       storm_events(&goal->asking->storm, i) >= 2;
 	}
 	return goal->count >= goal->wanted;
 }

@@ -45,6 +45,8 @@ void storm_play(const struct storm_plan *plan);
 
 const char *storm_run(struct storm *storm, unsigned number);
 const char *storm_thread(struct storm *storm, unsigned number);
+/* How many events a run has got so far. */
+int64_t storm_events(struct storm *storm, unsigned number);
 
 /* --- for what happens ------------------------------------------------------------------- */
 

@@ -49,16 +49,15 @@ static const struct {
 	{ PLANTED_RELEASE_COUNTS_RUN, "  redis.call('HINCRBY', key, 'attempts', -1)",
 	    "" },
 	{ PLANTED_RESULTS_LEFT,
-	    "'ended', now, unpack(new_record))\n  redis.call('DEL', key .. ':w')",
-	    "'ended', now, unpack(new_record))" },
+	    "    unpack(new_record))\n  redis.call('DEL', key .. ':w')",
+	    "    unpack(new_record))" },
 	{ PLANTED_DUE_FORGOTTEN,
-	    "    redis.call('ZADD', prefix .. 'due', 'LT', waiting_score(record[2], "
-	    "now), thread)",
+	    "    redis.call('ZADD', prefix .. 'due', 'LT', "
+	    "text(waiting_score(record.priority, now)), thread)",
 	    "" },
 	{ PLANTED_CANCELS_LEFT,
-	    "  if record[2] then\n    redis.call('SREM', prefix .. 'cancels', run)\n  "
-	    "end",
-	    "" },
+	    "  if record[1] then\n    redis.call('SREM', prefix .. 'cancels', run)\n",
+	    "  if record[1] then\n" },
 };
 
 const char *
