@@ -34,6 +34,7 @@ struct fiber {
 	enum fiber_state state;
 	bool is_woken;  /* since the last wait returned */
 	bool is_asleep; /* in fiber_sleep: a wake does not end it */
+	bool stays;     /* its first frame waits for the next start */
 	bool is_cancelled;
 	unsigned shields;
 	struct stack stack;
@@ -88,7 +89,7 @@ static void
 put_fiber(struct fibers *fibers, struct fiber *fiber)
 {
 	fibers->alive--;
-	if (fibers->warm < WARM_MAX) {
+	if (fiber->stays) {
 		fibers->warm++;
 		TAILQ_INSERT_HEAD(&fibers->pool, fiber, entry);
 		return;
@@ -137,7 +138,8 @@ suspend(struct fiber *fiber)
 {
 	int saved = errno;
 
-	stack_switch(&fiber->stack, &fiber->fibers->stack, fiber->state == FIBER_ENDED);
+	stack_switch(&fiber->stack, &fiber->fibers->stack,
+	    fiber->state == FIBER_ENDED && !fiber->stays);
 	errno = saved;
 }
 
@@ -163,18 +165,22 @@ make_ready(struct fiber *fiber)
 	TAILQ_INSERT_TAIL(&fiber->fibers->ready, fiber, entry);
 }
 
-/* The first frame of each fiber. Nobody resumes it once it has ended. */
+/* The first frame of each fiber. A warm one is resumed here by the next start; making its
+ * context anew would ask the kernel for the signal mask, twice. */
 static void
 enter(void)
 {
 	struct fiber *fiber = running;
 
 	stack_arrive(&fiber->stack, &fiber->fibers->stack);
-	errno = 0;
-	fiber->fn(fiber->arg);
-	assert(fiber->shields == 0);
-	fiber->state = FIBER_ENDED;
-	suspend(fiber);
+	do {
+		errno = 0;
+		fiber->fn(fiber->arg);
+		assert(fiber->shields == 0);
+		fiber->state = FIBER_ENDED;
+		fiber->stays = fiber->fibers->warm < WARM_MAX;
+		suspend(fiber);
+	} while (fiber->stays);
 	abort();
 }
 
@@ -193,7 +199,8 @@ fiber_start(struct loop *loop, const char *name, void (*fn)(void *arg), void *ar
 	fiber->arg = arg;
 	fiber->data = NULL;
 	fiber->is_woken = fiber->is_cancelled = false;
-	stack_begin(&fiber->stack, enter);
+	if (!fiber->stays)
+		stack_begin(&fiber->stack, enter);
 	make_ready(fiber);
 	return fiber;
 }
