@@ -2,19 +2,16 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/queue.h>
 
-#include "key_index.h"
 #include "bounds.h"
 #include "memory.h"
 
-/* Known by the bytes of its profile: what a peer calls a version is only its word. */
 struct entry {
 	struct kept_chain kept; /* first: an entry is found from it */
 	struct arena *arena;
-	struct packet profile;
-	uint64_t hash;
+	uint64_t number; /* of its profile, by our own count: what a peer calls a version
+			    is only its word */
 	unsigned users;
 	TAILQ_ENTRY(entry) link;
 };
@@ -29,7 +26,6 @@ static void
 entry_destroy(struct entry *entry)
 {
 	arena_destroy(&entry->arena);
-	packet_release(&entry->profile);
 	free(entry);
 }
 
@@ -60,28 +56,24 @@ chains_destroy(struct chains **chains_p)
 }
 
 static struct entry *
-find(struct chains *chains, const struct packet *profile, uint64_t hash)
+find(struct chains *chains, uint64_t number)
 {
 	struct entry *entry;
 
 	TAILQ_FOREACH(entry, &chains->entries, link)
-		if (entry->hash == hash && entry->profile.size == profile->size &&
-		    memcmp(entry->profile.data, profile->data, profile->size) == 0)
+		if (entry->number == number && number != 0)
 			return entry;
 	return NULL;
 }
 
-/* Takes what packet holds. */
 static struct entry *
-entry_new(const struct value *profile, struct packet *packet, uint64_t hash,
-    struct arena *arena, const char **error_r)
+entry_new(uint64_t number, const struct value *profile, struct arena *arena,
+    const char **error_r)
 {
 	struct entry *entry = xcalloc(1, sizeof *entry);
 	const char *error;
 
-	entry->profile = *packet;
-	*packet = (struct packet){ 0 };
-	entry->hash = hash;
+	entry->number = number;
 	entry->arena = arena_new();
 	entry->kept.chain = chain_from_value(entry->arena,
 	    value_copy(entry->arena, value_get(profile, "middleware")), &error);
@@ -109,25 +101,19 @@ shrink(struct chains *chains)
 }
 
 struct kept_chain *
-chains_hold(struct chains *chains, const struct value *profile, struct arena *arena,
-    const char **error_r)
+chains_hold(struct chains *chains, uint64_t number, const struct value *profile,
+    struct arena *arena, const char **error_r)
 {
-	struct packet packet = { 0 };
-	struct entry *entry;
-	uint64_t hash;
+	struct entry *entry = find(chains, number);
 
-	value_pack(&packet, profile);
-	hash = key_hash(packet.data, packet.size);
-	entry = find(chains, &packet, hash);
 	if (entry != NULL) {
 		TAILQ_REMOVE(&chains->entries, entry, link);
 	} else {
-		entry = entry_new(profile, &packet, hash, arena, error_r);
-		chains->count += entry != NULL;
+		entry = entry_new(number, profile, arena, error_r);
+		if (entry == NULL)
+			return NULL;
+		chains->count++;
 	}
-	packet_release(&packet);
-	if (entry == NULL)
-		return NULL;
 	TAILQ_INSERT_HEAD(&chains->entries, entry, link);
 	entry->users++;
 	shrink(chains);

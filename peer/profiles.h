@@ -26,6 +26,9 @@ struct profile *profile_get(
 /* The same value each time for the same bytes; lent as the profile is. */
 const struct value *profile_value(const struct profile *profile);
 
+/* From 1: another's for other bytes, never given twice. */
+uint64_t profile_number(const struct profile *profile);
+
 /* Gives *profile_p back and sets it to NULL; NULL is fine. */
 void profile_release(struct profiles *profiles, struct profile **profile_p);
 

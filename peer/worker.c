@@ -95,6 +95,7 @@ decode_bodies(struct job *job)
 	if (job->profile == NULL)
 		return error;
 	job->call.profile = profile_value(job->profile);
+	job->call.profile_number = profile_number(job->profile);
 	value_unpack(job->call.arena, parts_data(&job->bodies, BODY_REQUEST),
 	    parts_size(&job->bodies, BODY_REQUEST), &job->call.request, &error);
 	parts_release(&job->bodies);

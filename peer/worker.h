@@ -18,6 +18,7 @@ struct worker_call {
 	struct arena *arena;
 	const struct value
 	    *profile; /* kept by its bytes: the same pointer for the same bytes */
+	uint64_t profile_number; /* the same for the same bytes, another's for others */
 	const struct value *request;
 	struct worker *worker; /* NULL outside of a worker (a workbench, a test): progress
 				  is dropped, nested calls end as NOT_SERVED */

@@ -256,7 +256,8 @@ model_job_answer(void *world_arg, struct worker_call *call)
 	job.end_ms = loop_now_ms(world->loop) + (call->header->deadline_ms == 0
 							? CALL_DEADLINE_MS
 							: call->header->deadline_ms);
-	kept = chains_hold(world->chains, call->profile, call->arena, &reason);
+	kept = chains_hold(
+	    world->chains, call->profile_number, call->profile, call->arena, &reason);
 	if (kept == NULL)
 		return fault_body(call->arena, reason);
 	begin_tokens(&job);

@@ -156,7 +156,8 @@ job_answer(struct job_world *world, struct worker_call *call)
 	const struct value *body;
 	const char *reason;
 
-	kept = chains_hold(world->chains, call->profile, call->arena, &reason);
+	kept = chains_hold(
+	    world->chains, call->profile_number, call->profile, call->arena, &reason);
 	if (kept == NULL)
 		return without_chain(call, reason);
 	job.end_ms = loop_now_ms(world->loop) +

@@ -51,6 +51,24 @@ START_TEST(the_same_bytes_are_decoded_once)
 }
 END_TEST
 
+START_TEST(a_number_is_that_of_the_bytes_for_ever)
+{
+	struct profile *a = get("a"), *b = get("b"), *again = get("a"), *c = get("c");
+	uint64_t number = profile_number(a);
+
+	ck_assert_uint_ne(number, 0);
+	ck_assert_uint_eq(profile_number(again), number);
+	ck_assert_uint_ne(profile_number(b), number);
+	profile_release(profiles, &again);
+	profile_release(profiles, &a); /* one too many: it goes */
+	profile_release(profiles, &b);
+	profile_release(profiles, &c);
+	a = get("a");
+	ck_assert_uint_ne(profile_number(a), number);
+	profile_release(profiles, &a);
+}
+END_TEST
+
 START_TEST(the_longest_unused_goes_and_what_is_in_use_stays)
 {
 	struct profile *a = get("a"), *b = get("b"), *c = get("c");
@@ -84,6 +102,7 @@ tcase_profiles(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, the_same_bytes_are_decoded_once);
+	tcase_add_test(tcase, a_number_is_that_of_the_bytes_for_ever);
 	tcase_add_test(tcase, the_longest_unused_goes_and_what_is_in_use_stays);
 	tcase_add_test(tcase, what_is_no_value_is_refused_with_a_reason);
 	return tcase;
