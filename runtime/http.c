@@ -27,9 +27,6 @@ on_ended(void *arg, CURLcode code)
 static int
 begin(struct transfer *transfer)
 {
-	const struct url *url = &transfer->url;
-	const char *origin;
-
 	if (fiber_cancelled()) {
 		http_fail(transfer, HTTP_CANCELLED, "cancelled");
 		return -1;
@@ -43,9 +40,8 @@ begin(struct transfer *transfer)
 	transfer->easy = curl_easy_init();
 	assert(transfer->easy != NULL); /* out of memory */
 	http_set_options(transfer);
-	origin = arena_printf(
-	    transfer->arena, "%s://%s:%u", url->scheme, url->host, url->port);
-	transfer->lane = http_pool_lane(transfer->http, origin, on_ended);
+	transfer->lane =
+	    http_pool_lane(transfer->http, transfer->target->origin, on_ended);
 	http_lane_add(transfer->lane, transfer->easy);
 	return 0;
 }
@@ -174,5 +170,6 @@ http_send(struct http *http, struct arena *arena, const struct http_request *req
 	}
 	curl_slist_free_all(transfer.headers);
 	curl_slist_free_all(transfer.resolved);
+	http_target_release(http->targets, &transfer.target);
 	packet_release(&transfer.body);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "http_transfer.h"
 #include "memory.h"
 
 /* Idle connections kept, as many as a burst needs again; else curl keeps four for each transfer
@@ -12,18 +13,11 @@
 
 struct http_lane {
 	CURLM *multi;
-	uv_loop_t *uv;
+	struct http_watches *watches;
 	uv_timer_t timer;
 	char *origin;
 	size_t count;
 	http_ended_fn *on_ended;
-};
-
-/* A socket curl wants to hear of. */
-struct watch {
-	uv_poll_t poll;
-	struct http_lane *lane;
-	curl_socket_t fd;
 };
 
 static void
@@ -55,66 +49,33 @@ act(struct http_lane *lane, curl_socket_t fd, int events)
 	take_ended(lane);
 }
 
-static void
-on_poll(uv_poll_t *poll, int status, int events)
+void
+http_lane_hear(struct http_lane *lane, curl_socket_t fd, int flags)
 {
-	const struct watch *watch = poll->data;
-	int flags = 0;
-
-	if (status < 0) /* libuv has stopped the poll: curl must find out why */
-		flags = CURL_CSELECT_ERR;
-	if (events & UV_READABLE)
-		flags |= CURL_CSELECT_IN;
-	if (events & UV_WRITABLE)
-		flags |= CURL_CSELECT_OUT;
-	act(watch->lane, watch->fd, flags);
+	act(lane, fd, flags);
 }
 
-static void
-on_poll_closed(uv_handle_t *handle)
+/* True when curl has connected the socket of easy's transfer: one that it gives up before
+ * that it may close without telling us. */
+static bool
+is_connected(CURL *easy)
 {
-	free(handle->data);
-}
+	struct transfer *transfer = NULL;
 
-static struct watch *
-watch_new(struct http_lane *lane, curl_socket_t fd)
-{
-	struct watch *watch = xcalloc(1, sizeof *watch);
-
-	if (uv_poll_init(lane->uv, &watch->poll, fd) != 0) {
-		free(watch);
-		return NULL;
-	}
-	watch->poll.data = watch;
-	watch->lane = lane;
-	watch->fd = fd;
-	return watch;
+	curl_easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
+	return transfer != NULL && transfer->was_sent;
 }
 
 static int
 on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
 {
 	struct http_lane *lane = arg;
-	struct watch *watch = socket_arg;
-	int events = 0;
 
-	(void)easy;
-	if (what == CURL_POLL_REMOVE) {
-		if (watch != NULL)
-			uv_close((uv_handle_t *)&watch->poll, on_poll_closed);
-		return 0;
-	}
-	if (watch == NULL) {
-		watch = watch_new(lane, fd);
-		if (watch == NULL)
-			return -1;
-		curl_multi_assign(lane->multi, fd, watch);
-	}
-	if (what & CURL_POLL_IN)
-		events |= UV_READABLE;
-	if (what & CURL_POLL_OUT)
-		events |= UV_WRITABLE;
-	return uv_poll_start(&watch->poll, events, on_poll) == 0 ? 0 : -1;
+	(void)socket_arg;
+	if (what != CURL_POLL_REMOVE)
+		return http_watch(lane->watches, lane, fd, what);
+	http_unwatch(lane->watches, fd, is_connected(easy));
+	return 0;
 }
 
 static void
@@ -140,15 +101,16 @@ on_timeout(CURLM *multi, long timeout_ms, void *arg)
 }
 
 struct http_lane *
-http_lane_new(struct loop *loop, const char *origin, http_ended_fn *on_ended)
+http_lane_new(struct loop *loop, struct http_watches *watches, const char *origin,
+    http_ended_fn *on_ended)
 {
 	struct http_lane *lane = xcalloc(1, sizeof *lane);
 
-	lane->uv = loop_uv(loop);
+	lane->watches = watches;
 	lane->origin = xstrdup(origin);
 	lane->on_ended = on_ended;
 	lane->timer.data = lane;
-	uv_timer_init(lane->uv, &lane->timer);
+	uv_timer_init(loop_uv(loop), &lane->timer);
 	lane->multi = curl_multi_init();
 	assert(lane->multi != NULL); /* out of memory */
 	curl_multi_setopt(lane->multi, CURLMOPT_SOCKETFUNCTION, on_socket);

@@ -9,7 +9,7 @@
 
 #include <curl/curl.h>
 
-#include "loop.h"
+#include "http_watch.h"
 
 #define LANE_TRANSFERS_MAX 128u
 
@@ -19,9 +19,10 @@ struct http_lane;
  * easy is out of the lane by then. arg is its CURLOPT_PRIVATE. */
 typedef void http_ended_fn(void *arg, CURLcode code);
 
-/* Returns a new lane to origin ("https://api.example.com:443"). */
-struct http_lane *http_lane_new(
-    struct loop *loop, const char *origin, http_ended_fn *on_ended);
+/* Returns a new lane to origin ("https://api.example.com:443"); its sockets are among
+ * watches. */
+struct http_lane *http_lane_new(struct loop *loop, struct http_watches *watches,
+    const char *origin, http_ended_fn *on_ended);
 
 /* Takes *lane_p and closes its connections; it has no transfers. */
 void http_lane_destroy(struct http_lane **lane_p);
@@ -36,6 +37,9 @@ size_t http_lane_count(const struct http_lane *lane);
  * closes its connection. */
 void http_lane_add(struct http_lane *lane, CURL *easy);
 void http_lane_remove(struct http_lane *lane, CURL *easy);
+
+/* The http_heard_fn of watches. */
+void http_lane_hear(struct http_lane *lane, curl_socket_t fd, int flags);
 
 /* Lets curl do what is due: should it ever forget to tell us of a time (7.87 and 8.10 did),
  * nothing hangs for long. */

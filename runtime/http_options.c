@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "fiber.h"
 #include "bounds.h"
@@ -48,6 +49,16 @@ on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 	}
 	return socket(
 	    address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+/* curl closes sockets of connections whose request is long gone. */
+static int
+on_close(void *arg, curl_socket_t fd)
+{
+	struct http *http = arg;
+
+	http_watch_end(http->watches, fd);
+	return close(fd);
 }
 
 /* Gets a line, at times several heads: of 100 Continue, then of the answer. curl takes a
@@ -131,22 +142,16 @@ check_head(struct transfer *transfer)
 }
 
 static int
-check_url(struct transfer *transfer)
+find_target(struct transfer *transfer)
 {
-	struct arena *arena = transfer->arena;
 	const char *error;
 
-	if (url_parse(arena, transfer->request->url, &transfer->url, &error) == -1) {
-		http_fail(
-		    transfer, HTTP_CONNECTION, arena_printf(arena, "bad URL: %s", error));
-		return -1;
-	}
-	if (strcmp(transfer->url.scheme, "http") != 0 &&
-	    strcmp(transfer->url.scheme, "https") != 0) {
-		http_fail(transfer, HTTP_CONNECTION, "not an http or https URL");
-		return -1;
-	}
-	return 0;
+	transfer->target = http_target_hold(
+	    transfer->http->targets, transfer->arena, transfer->request->url, &error);
+	if (transfer->target != NULL)
+		return 0;
+	http_fail(transfer, HTTP_CONNECTION, error);
+	return -1;
 }
 
 static uint64_t
@@ -164,7 +169,7 @@ connect_timeout_ms(const struct http_request *request)
 static int
 resolve(struct transfer *transfer)
 {
-	const struct url *url = &transfer->url;
+	const struct url *url = &transfer->target->url;
 	const char *text = NULL;
 
 	if (transfer->http->resolver == NULL || url->is_address || url->is_loopback)
@@ -194,7 +199,7 @@ resolve(struct transfer *transfer)
 int
 http_prepare(struct transfer *transfer)
 {
-	if (check_head(transfer) == -1 || check_url(transfer) == -1)
+	if (check_head(transfer) == -1 || find_target(transfer) == -1)
 		return -1;
 	return resolve(transfer);
 }
@@ -257,6 +262,8 @@ set_connection(struct transfer *transfer)
 	curl_easy_setopt(easy, CURLOPT_RESOLVE, transfer->resolved);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
+	curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+	curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, transfer->http);
 	curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, CONNECTION_IDLE_S_MAX);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, KEEPALIVE_S);
@@ -266,7 +273,7 @@ set_connection(struct transfer *transfer)
 	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 	if (transfer->http->ca_file != NULL)
 		curl_easy_setopt(easy, CURLOPT_CAINFO, transfer->http->ca_file);
-	if (transfer->url.is_loopback || request->on_address != NULL)
+	if (transfer->target->url.is_loopback || request->on_address != NULL)
 		curl_easy_setopt(easy, CURLOPT_PROXY, "");
 	if (request->on_address != NULL) {
 		/* Each address is looked at, none was let in by another's rule. */
@@ -283,7 +290,9 @@ http_set_options(struct transfer *transfer)
 	curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->error);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_URL, transfer->request->url);
+	/* The text, too: else curl makes it from the parts. */
+	curl_easy_setopt(easy, CURLOPT_CURLU, transfer->target->curl);
+	curl_easy_setopt(easy, CURLOPT_URL, transfer->target->text);
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	/* A connection each: of h2, curl 7.88 takes some streams that were cut for whole. */
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);

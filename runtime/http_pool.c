@@ -39,6 +39,8 @@ http_new(struct loop *loop)
 		http->resolver = resolver_new(loop);
 	http->share = curl_share_init();
 	assert(http->share != NULL); /* out of memory */
+	http->targets = http_targets_new();
+	http->watches = http_watches_new(loop, http_lane_hear);
 	curl_share_setopt(http->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS);
 	curl_share_setopt(http->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
 	return http;
@@ -54,6 +56,8 @@ http_destroy(struct http **http_p)
 		return;
 	for (i = 0; i < http->lane_count; i++)
 		http_lane_destroy(&http->lanes[i]);
+	http_watches_destroy(&http->watches);
+	http_targets_destroy(&http->targets);
 	curl_share_cleanup(http->share);
 	timer_stop(&http->tick);
 	resolver_destroy(&http->resolver);
@@ -125,7 +129,7 @@ http_pool_lane(struct http *http, const char *origin, http_ended_fn *on_ended)
 	if (lane == NULL) {
 		if (http->lane_count >= LANES_MAX)
 			remove_idle_lane(http);
-		lane = http_lane_new(http->loop, origin, on_ended);
+		lane = http_lane_new(http->loop, http->watches, origin, on_ended);
 		http->lanes = xreallocarray(
 		    http->lanes, http->lane_count + 1, sizeof(struct http_lane *));
 	}

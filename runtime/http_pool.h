@@ -4,6 +4,7 @@
 
 #include "http.h"
 #include "http_lane.h"
+#include "http_target.h"
 #include "resolver.h"
 
 struct http {
@@ -11,7 +12,9 @@ struct http {
 	struct resolver *resolver; /* NULL: a proxy may have to find the names */
 	const char *ca_file;       /* SSL_CERT_FILE, or NULL: the system's */
 	CURLSH *share;
-	struct http_lane **lanes; /* last used last */
+	struct http_targets *targets;
+	struct http_watches *watches; /* of all lanes */
+	struct http_lane **lanes;     /* last used last */
 	size_t lane_count;
 	struct timer *tick; /* while transfers are under way */
 };

@@ -3,7 +3,6 @@
 #define HTTP_TRANSFER_H
 
 #include "http_pool.h"
-#include "url.h"
 
 struct fiber;
 
@@ -15,7 +14,7 @@ struct transfer {
 	const struct http_request *request;
 	struct http_response *response;
 	struct fiber *fiber;
-	struct url url;
+	const struct http_target *target;
 	struct http_lane *lane; /* NULL: not in a lane, or no more */
 	CURL *easy;
 	struct curl_slist *headers, *resolved;
