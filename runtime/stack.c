@@ -5,18 +5,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define STACK_ASAN 1
-#elif defined(__SANITIZE_THREAD__)
-#define STACK_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define STACK_ASAN 1
-#elif __has_feature(thread_sanitizer)
-#define STACK_TSAN 1
-#endif
-#endif
-
 static size_t
 guard_bytes(void)
 {
@@ -24,6 +12,16 @@ guard_bytes(void)
 }
 
 /* --- the switch --------------------------------------------------------------------- */
+
+static void
+make_context(ucontext_t *context, const struct stack *stack, void (*enter)(void))
+{
+	getcontext(context);
+	context->uc_stack.ss_sp = (void *)stack->bytes;
+	context->uc_stack.ss_size = stack->size;
+	context->uc_link = NULL;
+	makecontext(context, enter, 0);
+}
 
 #ifdef STACK_ASAN
 #include <sanitizer/asan_interface.h>
@@ -117,6 +115,19 @@ tell_sanitizer(struct stack *stack, bool is_there)
 }
 #else
 
+/* The context is a kilobyte that no stack keeps: it is read before the stack it lies on is
+ * left. */
+static __attribute__((noinline)) void
+enter_stack(struct stack *stack)
+{
+	void (*enter)(void) = stack->enter;
+	ucontext_t context;
+
+	stack->enter = NULL;
+	make_context(&context, stack, enter);
+	setcontext(&context);
+}
+
 /* What swapcontext does, without asking the kernel for the signal mask, which is the same on
  * all stacks: a fifth of the time, and more where the kernel is slow. */
 void
@@ -125,10 +136,8 @@ stack_switch(struct stack *from, struct stack *to, bool last)
 	(void)last;
 	if (_setjmp(from->jump) != 0)
 		return;
-	if (to->is_new) {
-		to->is_new = false;
-		setcontext(&to->context);
-	}
+	if (to->enter != NULL)
+		enter_stack(to);
 	_longjmp(to->jump, 1);
 }
 
@@ -157,12 +166,10 @@ void
 stack_begin(struct stack *stack, void (*enter)(void))
 {
 	forget_frames(stack);
-	stack->is_new = true;
-	getcontext(&stack->context);
-	stack->context.uc_stack.ss_sp = (void *)stack->bytes;
-	stack->context.uc_stack.ss_size = stack->size;
-	stack->context.uc_link = NULL;
-	makecontext(&stack->context, enter, 0);
+	stack->enter = enter;
+#if defined(STACK_ASAN) || defined(STACK_TSAN)
+	make_context(&stack->context, stack, enter);
+#endif
 }
 
 /* --- the memory --------------------------------------------------------------------- */

@@ -12,11 +12,25 @@
 #include <stddef.h>
 #include <ucontext.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#define STACK_ASAN 1
+#elif defined(__SANITIZE_THREAD__)
+#define STACK_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define STACK_ASAN 1
+#elif __has_feature(thread_sanitizer)
+#define STACK_TSAN 1
+#endif
+#endif
+
 struct stack {
+#if defined(STACK_ASAN) || defined(STACK_TSAN)
 	ucontext_t context;
-	jmp_buf jump;      /* where it goes on, once it has been left */
-	bool is_new;       /* it has not been entered yet */
-	const void *bytes; /* the lowest; NULL: the thread's own, not left yet */
+#endif
+	jmp_buf jump;        /* where it goes on, once it has been left */
+	void (*enter)(void); /* NULL: it has been entered */
+	const void *bytes;   /* the lowest; NULL: the thread's own, not left yet */
 	size_t size;
 	void *fake;  /* ASan's */
 	void *fiber; /* TSan's */
