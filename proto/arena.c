@@ -63,7 +63,7 @@ arena_destroy(struct arena **arena_p)
 static void
 grow_chunks(struct arena *arena)
 {
-	arena->zone.chunk_size *= 4;
+	arena->zone.chunk_size *= 2;
 	if (arena->zone.chunk_size > CHUNK_BYTES_MAX)
 		arena->zone.chunk_size = CHUNK_BYTES_MAX;
 }
@@ -97,12 +97,16 @@ misalignment(const char *at)
 void *
 arena_alloc(struct arena *arena, size_t size)
 {
-	size_t skip = misalignment(arena->zone.chunk_list.ptr);
+	msgpack_zone_chunk_list *chunks = &arena->zone.chunk_list;
+	size_t skip = misalignment(chunks->ptr);
 	char *piece;
 
-	if (size <= SIZE_MAX / 2 &&
-	    arena->zone.chunk_list.free >= skip + size + GAP_BYTES) {
-		piece = take(arena, skip, size);
+	if (size <= SIZE_MAX / 2 && chunks->free >= skip + size + GAP_BYTES) {
+		piece = chunks->ptr + skip;
+		chunks->ptr += skip + size + GAP_BYTES;
+		chunks->free -= skip + size + GAP_BYTES;
+		arena->bytes += size;
+		ASAN_POISON_MEMORY_REGION(piece + size, GAP_BYTES);
 	} else {
 		piece = take(arena, 0, size + ALIGNMENT - 1);
 		piece += misalignment(piece);

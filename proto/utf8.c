@@ -59,10 +59,37 @@ utf8_span(const char *data, size_t size)
 	return at;
 }
 
+/* The last bytes are looked at twice rather than one by one: most text is short. */
+static bool
+is_ascii(const char *text, size_t size)
+{
+	uint64_t word, all = 0;
+	uint32_t half;
+	size_t at;
+
+	if (size >= sizeof word) {
+		for (at = 0; size - at > sizeof word; at += sizeof word) {
+			memcpy(&word, text + at, sizeof word);
+			all |= word;
+		}
+		memcpy(&word, text + size - sizeof word, sizeof word);
+		all |= word;
+	} else if (size >= sizeof half) {
+		memcpy(&half, text, sizeof half);
+		all = half;
+		memcpy(&half, text + size - sizeof half, sizeof half);
+		all |= half;
+	} else {
+		for (at = 0; at < size; at++)
+			all |= (uint8_t)text[at];
+	}
+	return (all & HIGH_BITS) == 0;
+}
+
 bool
 utf8_valid(const char *text, size_t size)
 {
-	return utf8_span(text, size) == size;
+	return is_ascii(text, size) || utf8_span(text, size) == size;
 }
 
 size_t

@@ -58,6 +58,35 @@ is_special(const char *text, size_t size)
 	       (*byte == C1_BEGIN && size > 1 && byte[1] >= 0x80 && byte[1] < 0xa0);
 }
 
+/* Not zero when a byte of word may be special. */
+static uint64_t
+special_bytes(uint64_t word)
+{
+	return zero_byte(word ^ EACH_BYTE('"')) | zero_byte(word ^ EACH_BYTE('\\')) |
+	       zero_byte(word & EACH_BYTE(0xe0)) | zero_byte(word ^ EACH_BYTE(0x7f)) |
+	       zero_byte(word ^ EACH_BYTE(C1_BEGIN));
+}
+
+/* True when the last bytes of a text, 8 at most, stand for themselves; false when that is not
+ * to be said at once. Bytes before them are looked at again rather than these one by one. */
+static bool
+ends_plain(const char *text, size_t size)
+{
+	uint64_t word;
+	uint32_t first, last;
+
+	if (size >= sizeof word) {
+		memcpy(&word, text + size - sizeof word, sizeof word);
+	} else if (size >= sizeof last) {
+		memcpy(&first, text, sizeof first);
+		memcpy(&last, text + size - sizeof last, sizeof last);
+		word = (uint64_t)first << 32 | last;
+	} else {
+		return false;
+	}
+	return special_bytes(word) == 0;
+}
+
 /* Returns how many bytes from the start stand for themselves in a string. */
 static size_t
 plain_bytes(const char *text, size_t size)
@@ -66,15 +95,13 @@ plain_bytes(const char *text, size_t size)
 	uint64_t word;
 
 	while (at < size) {
-		for (; size - at >= sizeof word; at += sizeof word) {
+		for (; size - at > sizeof word; at += sizeof word) {
 			memcpy(&word, text + at, sizeof word);
-			if ((zero_byte(word ^ EACH_BYTE('"')) |
-				zero_byte(word ^ EACH_BYTE('\\')) |
-				zero_byte(word & EACH_BYTE(0xe0)) |
-				zero_byte(word ^ EACH_BYTE(0x7f)) |
-				zero_byte(word ^ EACH_BYTE(C1_BEGIN))) != 0)
+			if (special_bytes(word) != 0)
 				break;
 		}
+		if (size - at <= sizeof word && ends_plain(text, size))
+			return size;
 		end = size - at > sizeof word ? at + sizeof word : size;
 		for (; at < end; at++)
 			if (is_special(text + at, size - at))
@@ -110,12 +137,19 @@ write_escape(struct writer *writer, const char *text)
 static void
 write_string(struct writer *writer, const char *text, size_t size)
 {
-	size_t plain, escaped;
+	struct packet *packet = writer->packet;
+	size_t plain = plain_bytes(text, size), escaped;
 
+	if (plain == size && packet->room - packet->size >= size + 2) {
+		packet->data[packet->size++] = '"';
+		memcpy(packet->data + packet->size, text, size);
+		packet->size += size;
+		packet->data[packet->size++] = '"';
+		return;
+	}
 	write_byte(writer, '"');
-	for (;;) {
-		plain = plain_bytes(text, size);
-		packet_append(writer->packet, text, plain);
+	for (;; plain = plain_bytes(text, size)) {
+		packet_append(packet, text, plain);
 		if (plain == size)
 			break;
 		escaped = write_escape(writer, text + plain);
