@@ -15,7 +15,7 @@
 #include "place.h"
 #include "utf8.h"
 
-#define STACK_VALUES_AT_FIRST 256u
+#define STACK_VALUES_AT_FIRST 64u /* as many as the allocator has at hand */
 #define NUMBER_BYTES 64u
 #define KEYS_KNOWN 64u /* a power of two */
 

@@ -128,6 +128,24 @@ START_TEST(many_requests_at_once)
 }
 END_TEST
 
+/* More of them than are kept. */
+START_TEST(many_urls_one_after_the_other)
+{
+	struct http_request request = { .method = "GET" };
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		request.url =
+		    arena_printf(http_trial.arena, "%s/%d", http_trial.url, i / 2 % 40);
+		http_trial_ask(&request);
+		ck_assert_int_eq(http_trial.response.status, 200);
+		ck_assert_ptr_nonnull(strstr(http_trial.response.body,
+		    arena_printf(http_trial.arena, "/%d HTTP/1.1\r\n", i / 2 % 40)));
+	}
+	ck_assert_uint_eq(tiny_http_accepted(http_trial.server), 1);
+}
+END_TEST
+
 START_TEST(does_not_follow_a_redirect)
 {
 	http_trial_answer(
@@ -380,6 +398,7 @@ tcase_http(void)
 	tcase_add_test(tcase, head_has_no_body);
 	tcase_add_test(tcase, keeps_the_connection);
 	tcase_add_test(tcase, many_requests_at_once);
+	tcase_add_test(tcase, many_urls_one_after_the_other);
 	tcase_add_test(tcase, does_not_follow_a_redirect);
 	tcase_add_test(tcase, hands_on_pieces_in_order);
 	tcase_add_test(tcase, a_slow_reader_slows_the_server_down);
