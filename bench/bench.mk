@@ -45,17 +45,21 @@ bench_options = $(call bench_list,only,$(ONLY)) $(call bench_list,seconds,$(SECO
   $(call bench_list,fsync,$(FSYNC)) $(call bench_list,latency-ms,$(LATENCY)) \
   $(call bench_list,rounds,$(ROUNDS)) $(call bench_list,waiting,$(WAITING)) \
   --out=$(BUILD)/bench/fleet.tsv
+# What a whole list prints is kept for the README (bench/readme.sh).
+bench_keep = $(if $(ONLY)$(INFLIGHT)$(FSYNC)$(WAITING),,| tee $(BUILD)/bench/fleet.txt)
+bench bench-full bench-soak: SHELL := /bin/bash
+bench bench-full bench-soak: .SHELLFLAGS := -o pipefail -c
 .PHONY: bench-parts bench-full
 bench-parts: binaries $(BUILD)/bench-fleet $(BUILD)/model-server $(BUILD)/plugins/bench_layer.so
 bench: bench-deps
 	@$(MAKE) --no-print-directory bench-parts
-	@$(BUILD)/bench-fleet $(bench_options)
+	@$(BUILD)/bench-fleet $(bench_options) $(bench_keep)
 	@$(MAKE) --no-print-directory bench-layers
 	@$(MAKE) --no-print-directory bench-threads
 	@$(MAKE) --no-print-directory bench-compare
 bench-full: bench-deps
 	@$(MAKE) --no-print-directory bench-parts
-	@$(BUILD)/bench-fleet --full $(bench_options)
+	@$(BUILD)/bench-fleet --full $(bench_options) $(bench_keep)
 	@$(MAKE) --no-print-directory bench-layers
 	@$(MAKE) --no-print-directory bench-threads TURNS=5 REPEAT=5
 	@$(MAKE) --no-print-directory bench-compare
@@ -65,4 +69,4 @@ bench-full: bench-deps
 bench-soak: binaries $(BUILD)/bench-soak $(BUILD)/model-server
 	@$(BUILD)/bench-soak $(call bench_list,minutes,$(MINUTES)) $(call bench_list,rate,$(RATE)) \
 	  $(call bench_list,fsync,$(FSYNC)) $(call bench_list,sample-s,$(SAMPLE)) \
-	  $(call bench_list,keep-s,$(KEEP)) --out=$(BUILD)/bench/soak.tsv
+	  $(call bench_list,keep-s,$(KEEP)) --out=$(BUILD)/bench/soak.tsv | tee $(BUILD)/bench/soak.txt
