@@ -6,7 +6,7 @@
 # make sim-planted   every planted bug must be found by the simulator
 # make conformance   LangChain's behaviour, scenario by scenario [SCENARIOS=dir ONLY=group/name DUMP=dir]
 # make chaos         the fleet under faults at random [MINUTES=2 SEED=s]; chaos-takeover [KILLS=200] measures
-# make bench         runs per second, latency, CPU and memory of a fleet
+# make bench         runs per second, latency, CPU and memory of a fleet, in turns with its peers (docs/benchmarks.md)
 # make lint          formatting, clang-tidy (TIDY=product: not of the tests), shell scripts
 # make fuzz          every fuzzer for SECONDS_EACH=10 seconds (clang)
 # make compose-test  docker-compose.yml brought up for real, and killed (root; not part of test)

@@ -3,8 +3,6 @@
 BEGIN { FS = "\t" }
 FNR == 1 { next }
 {
-	system_ = $5
-	sub(/-2$/, "", system_)
 	key = $4 SUBSEP $5 SUBSEP $6 SUBSEP $7
 	add(key, "per_s", $9)
 	add(key, "p50_ms", $10)
@@ -20,8 +18,8 @@ function add(key, what, value) {
 }
 
 # The middle one; 0: none.
-function middle(measure, system, stored, in_flight, what,    key, n, i, j, swap, sorted) {
-	key = measure SUBSEP system SUBSEP stored SUBSEP in_flight
+function middle(measure, who, stored, in_flight, what,    key, n, i, j, swap, sorted) {
+	key = measure SUBSEP who SUBSEP stored SUBSEP in_flight
 	n = count[key, what]
 	if (n == 0)
 		return 0
@@ -35,9 +33,9 @@ function middle(measure, system, stored, in_flight, what,    key, n, i, j, swap,
 }
 
 # Of one process and of two, the better one.
-function best(measure, system, stored, in_flight, what,    one, two) {
-	one = middle(measure, system, stored, in_flight, what)
-	two = middle(measure, system "-2", stored, in_flight, what)
+function best(measure, who, stored, in_flight, what,    one, two) {
+	one = middle(measure, who, stored, in_flight, what)
+	two = middle(measure, who "-2", stored, in_flight, what)
 	if (one == 0 || two == 0)
 		return one + two
 	if (what == "per_s")
@@ -63,39 +61,39 @@ function row(name, measure, fsync, in_flight, what, scale, goal, up,    ours, ba
 	postgres = best(measure, "langchain-postgres", fsync, in_flight, what) * scale
 	met = up ? ours >= goal : ours <= goal
 	printf "| %s | %s | %s %s: %s | %s | %s | %s | %s | %s | %s |\n", name, show(ours), up ? ">=" : "<=",
-	    goal, ours == 0 ? "-" : met ? "reached" : "missed", show(bare), up ? times(ours, bare) : times(ours, bare),
+	    goal, ours == 0 ? "-" : met ? "reached" : "missed", show(bare), times(ours, bare),
 	    show(nothing), up ? times(ours, nothing) : times(nothing, ours), show(postgres),
 	    up ? times(ours, postgres) : times(postgres, ours)
 }
 
-function ratio_goal(name, fsync, system, least,    ours, other, found) {
+function ratio_goal(name, fsync, who, least,    ours, other, found, met) {
 	ours = middle("run", "fleet", fsync, 64, "per_s")
-	other = system == "floor" ? middle("run", "floor", fsync, 64, "per_s") : \
+	other = who == "floor" ? middle("run", "floor", fsync, 64, "per_s") : \
 	    best("run", "langchain-postgres", fsync, 64, "per_s")
 	found = other == 0 ? 0 : ours / other
-	printf "| %s | %s | %s | %s |\n", name, least, found == 0 ? "-" : sprintf("%.2f", found),
-	    found == 0 ? "-" : found >= least ? "reached" : sprintf("missed, by a factor of %.2f", least / found)
+	met = found >= least ? "reached" : sprintf("missed by a factor of %.2f", least / (found + 1e-9))
+	printf("| %s | %s | %s | %s |\n", name, least, found == 0 ? "-" : sprintf("%.2f", found), found == 0 ? "-" : met)
 }
 
-function detail(measure, system, stored, in_flight,    key) {
-	key = measure SUBSEP system SUBSEP stored SUBSEP in_flight
+function detail(measure, who, stored, in_flight,    key) {
+	key = measure SUBSEP who SUBSEP stored SUBSEP in_flight
 	if (!(key in parts))
 		return
-	printf "| %s | %s | %s | %s | %s | %s | %s | %s |\n", system, stored == "-" ? "nothing" : stored, in_flight,
-	    show(middle(measure, system, stored, in_flight, "per_s")), show(middle(measure, system, stored, in_flight, "p50_ms")),
-	    show(middle(measure, system, stored, in_flight, "p99_ms")), show(middle(measure, system, stored, in_flight, "cpu_us")),
+	printf "| %s | %s | %s | %s | %s | %s | %s | %s |\n", who, stored == "-" ? "nothing" : stored, in_flight,
+	    show(middle(measure, who, stored, in_flight, "per_s")), show(middle(measure, who, stored, in_flight, "p50_ms")),
+	    show(middle(measure, who, stored, in_flight, "p99_ms")), show(middle(measure, who, stored, in_flight, "cpu_us")),
 	    parts[key]
 }
 
-function dispatched(system, stored,    ours, its, cpu, its_cpu) {
+function dispatched(who, stored,    ours, its, cpu, its_cpu) {
 	ours = middle("dispatch", "fleet", "-", 64, "per_s")
 	cpu = middle("dispatch", "fleet", "-", 64, "cpu_us")
-	its = middle("dispatch", system, stored, 64, "per_s")
-	its_cpu = middle("dispatch", system, stored, 64, "cpu_us")
+	its = middle("dispatch", who, stored, 64, "per_s")
+	its_cpu = middle("dispatch", who, stored, 64, "cpu_us")
 	if (its > 0)
-		printf "| %s | %s | %s | %s | %s | %s | %s | %s |\n", system, stored == "-" ? "nothing" : "Redis, " stored,
-		    show(its), times(ours, its), show(middle("dispatch", system, stored, 64, "p50_ms")), show(its_cpu),
-		    times(its_cpu, cpu), parts["dispatch" SUBSEP system SUBSEP stored SUBSEP 64]
+		printf "| %s | %s | %s | %s | %s | %s | %s | %s |\n", who, stored == "-" ? "nothing" : "Redis, " stored,
+		    show(its), times(ours, its), show(middle("dispatch", who, stored, 64, "p50_ms")), show(its_cpu),
+		    times(its_cpu, cpu), parts["dispatch" SUBSEP who SUBSEP stored SUBSEP 64]
 }
 
 END {
@@ -107,7 +105,6 @@ END {
 	row("alone, p50 ms, always", "run", "always", 1, "p50_ms", 1, 5, 0)
 	row("CPU of a run, ms, everysec", "run", "everysec", 64, "cpu_us", 0.001, 0.5, 0)
 	row("CPU of a run, ms, always", "run", "always", 64, "cpu_us", 0.001, 0.5, 0)
-	waiting_nothing = middle("waiting", "langchain", "-", 1000, "memory_kb")
 	row("memory of a run that waits, KB, 1,000 waiting", "waiting", "everysec", 1000, "memory_kb", 1, 40, 0)
 
 	print "\n| goal in ratios, runs/s, 64 in flight | at least | is | |"

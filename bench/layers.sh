@@ -19,6 +19,8 @@ if "$here/peer/install.sh" "$build"; then
 else
 	peer='no npm: not measured'
 fi
+mkdir -p "$build/bench"
+{
 echo
 echo "layers that do nothing, us a layer (a whole call with none; peer: $peer)"
 echo
@@ -38,3 +40,4 @@ awk '
 			printf "\n"
 		}
 	}' "$out"
+} | tee "$build/bench/layers.txt"

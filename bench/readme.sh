@@ -1,6 +1,7 @@
 #!/bin/sh
 # Puts what the last `make bench` left into bench/README.md, between the marks <!-- figures: NAME --> and <!-- end -->:
-# BUILD/bench/NAME.txt; and the plots beside it. What was not run stays as it is.
+# BUILD/bench/NAME.txt, as it is when it has tables of Markdown, else between fences; and the plots beside it. What was
+# not run stays as it is.
 #
 #   bench/readme.sh BUILD
 set -eu
@@ -10,20 +11,24 @@ temp=$(mktemp)
 trap 'rm -f "$temp"' EXIT
 
 awk -v folder="$build/bench" '
+	function put(name,    file, line, text, fence) {
+		file = folder "/" name ".txt"
+		fence = "```\n"
+		while ((getline line <file) > 0) {
+			if (line ~ /^\|/)
+				fence = ""
+			if (text != "" || line != "")
+				text = text line "\n"
+		}
+		close(file)
+		if (text != "")
+			printf "\n%s%s%s\n", fence, text, fence
+		return text != ""
+	}
 	/^<!-- end -->$/ { skipped = 0 }
 	!skipped { print }
-	/^<!-- figures: .* -->$/ {
-		file = folder "/" $3 ".txt"
-		while ((getline line <file) > 0) {
-			if (!skipped)
-				print ""
-			skipped = 1
-			print line
-		}
-		if (skipped)
-			print ""
-		close(file)
-	}' "$here/README.md" >"$temp"
+	/^<!-- figures: .* -->$/ { skipped = put($3) }
+	' "$here/README.md" >"$temp"
 cat "$temp" >"$here/README.md"
 for plot in in-flight threads; do
 	[ ! -f "$build/bench/$plot.svg" ] || cp "$build/bench/$plot.svg" "$here/$plot.svg"

@@ -63,6 +63,9 @@ while [ "$round" -lt "$rounds" ]; do
 	round=$((round + 1))
 done
 
+mkdir -p "$build/bench"
+{
 echo
 echo "a turn more on a thread of so many messages (peer: $peer)"
 awk -f "$here/threads.awk" "$out"
+} | tee "$build/bench/threads.txt"
