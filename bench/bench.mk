@@ -1,7 +1,5 @@
 # How the benchmarks are built and run; included by the Makefile.
 
--include bench/peers.mk
-
 # The provider of the benchmarks: 140,000 answers a second and core (bench/model_server.c).
 $(BUILD)/model-server: $(addprefix $(BUILD)/bench/,model_server.o model_replies.o)
 	$(link) -o $@ $^ $(shell pkg-config --libs libsystemd)
@@ -70,3 +68,5 @@ bench-soak: binaries $(BUILD)/bench-soak $(BUILD)/model-server
 	@$(BUILD)/bench-soak $(call bench_list,minutes,$(MINUTES)) $(call bench_list,rate,$(RATE)) \
 	  $(call bench_list,fsync,$(FSYNC)) $(call bench_list,sample-s,$(SAMPLE)) \
 	  $(call bench_list,keep-s,$(KEEP)) --out=$(BUILD)/bench/soak.tsv | tee $(BUILD)/bench/soak.txt
+
+-include bench/peers.mk

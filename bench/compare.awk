@@ -85,6 +85,13 @@ function detail(measure, who, stored, in_flight,    key) {
 	    parts[key]
 }
 
+function waited(who, stored,    kb) {
+	kb = middle("waiting", who, stored, 1000, "memory_kb")
+	if (kb > 0)
+		printf "| %s | %s | %s | %s |\n", who, stored == "-" ? "nothing" : stored, show(kb),
+		    parts["waiting" SUBSEP who SUBSEP stored SUBSEP 1000]
+}
+
 function dispatched(who, stored,    ours, its, cpu, its_cpu) {
 	ours = middle("dispatch", "fleet", "-", 64, "per_s")
 	cpu = middle("dispatch", "fleet", "-", 64, "cpu_us")
@@ -123,6 +130,12 @@ END {
 		for (j = 1; j <= m; j++)
 			for (k = 1; k <= o; k++)
 				detail("run", systems[i], kinds[j], flights[k])
+
+	print "\n| memory, KB a run, 1,000 waiting | stored | all | of that |"
+	print "| --- | --- | --- | --- |"
+	for (i = 1; i <= n; i++)
+		for (j = 1; j <= m; j++)
+			waited(systems[i], kinds[j])
 
 	print "\n| a job of 300 bytes and its answer of 300, 64 in flight | stored | jobs/s | fleet is faster by | p50 ms | CPU us a job | fleet takes less by | of that |"
 	print "| --- | --- | --- | --- | --- | --- | --- | --- |"

@@ -4,7 +4,7 @@
 #
 #   bench/compare.sh BUILD [ROUNDS]
 #
-# Every measurement is a line of BUILD/bench/<time>.tsv; BUILD/bench/compare.tsv is the last such file, compare.txt
+# Every measurement is a line of BUILD/bench/compare-<time>.tsv; BUILD/bench/compare.tsv is the last such file, compare.txt
 # what was printed. A peer that cannot be measured is named, with the reason.
 #   BENCH_TURN   a command that stands before each measurement, one that waits for a quiet machine for example
 # shellcheck disable=SC1091,SC2154 # what postgres.sh sets
@@ -18,7 +18,7 @@ trap 'exit 1' INT TERM
 
 mkdir -p "$build/bench"
 date=$(date -u +%Y-%m-%dT%H:%M:%SZ)
-out=$build/bench/$date.tsv
+out=$build/bench/compare-$(echo "$date" | tr -d :).tsv
 commit=$(git -C "$here" rev-parse --short HEAD 2>/dev/null || echo unknown)
 [ -z "$(git -C "$here" status --porcelain 2>/dev/null)" ] || commit=$commit+
 machine="$(nproc) x $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1), Linux $(uname -r)"

@@ -6,7 +6,7 @@ $(BUILD)/bench-floor: $(call objects,bench/floor) $(addprefix $(BUILD)/,bench/li
 	$(link) -o $@ $^ $(LDLIBS)
 
 # One measurement of a fleet, to be taken in turns with others'.
-$(BUILD)/bench-turn: $(addprefix $(BUILD)/,$(addprefix bench/,turn.o line.o load.o rig.o process.o) tests/support/children.o) $(library)
+$(BUILD)/bench-turn: $(addprefix $(BUILD)/bench/,turn.o line.o measure.o scenarios.o) $(bench_rig)
 	$(link) -o $@ $^ $(LDLIBS)
 
 # A job through a queue and back, by our broker, gearmand, beanstalkd (bench/dispatch/dispatch.h).

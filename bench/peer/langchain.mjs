@@ -9,7 +9,7 @@
 // processes grows by when so many runs wait for a model.
 import { fork } from "node:child_process";
 import { parseArgs } from "node:util";
-import { cpuOf, memoryOf, percentile, printLine, startModelServer } from "./rig.mjs";
+import { cpuOf, memoryOf, peakOf, percentile, printLine, startModelServer } from "./rig.mjs";
 
 const { values: options, positionals: [build] } = parseArgs({
   allowPositionals: true,
@@ -39,7 +39,7 @@ const agents = [];
 for (let i = 0; i < processes; i++) { // one after the other: each sets the database up
   agents.push(fork(new URL("agent.mjs", import.meta.url), [JSON.stringify({
     url: server.url, host: options.postgres, commit: options.stored === "always" ? "on" : "off",
-  })]));
+  })], { env: { ...process.env, NODE_ENV: "production" } }));
   await said(agents[i]);
 }
 const share = (all, i) => Math.floor((all * (i + 1)) / processes) - Math.floor((all * i) / processes);
@@ -84,12 +84,12 @@ async function settle(calls) {
 async function measureMemory() {
   await tellAll("wait", "warm", processes, processes);
   await settle(processes);
-  const before = readAll(memoryOf);
+  const before = readAll(memoryOf), peakBefore = peakOf(groups.node);
   await tellAll("wait", "wait", waiting, waiting);
   await settle(processes + waiting);
   const parts = growth(before, readAll(memoryOf), waiting);
   printLine({ measure: "waiting", system, stored: options.stored, inFlight: waiting, count: waiting,
-    memoryKb: sum(parts), parts });
+    memoryKb: sum(parts), parts: { ...parts, "node-at-its-peak": (peakOf(groups.node) - peakBefore) / waiting } });
 }
 
 await (waiting > 0 ? measureMemory() : measureRuns());

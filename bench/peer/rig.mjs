@@ -52,6 +52,12 @@ export function memoryOf(pids) {
   return kb;
 }
 
+// The most that was resident of each so far, in KB.
+export function peakOf(pids) {
+  return pids.map((pid) => Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))[1]))
+    .reduce((a, b) => a + b, 0);
+}
+
 export async function startModelServer(build, latencyMs) {
   const child = spawn(`${build}/model-server`,
     ["-l", String(latencyMs), "-n", "calculate", "-a", '{"expression": "17 * 3"}'], { stdio: ["ignore", "pipe", "inherit"] });
