@@ -424,7 +424,7 @@ question_of(size_t bytes)
 	question = xcalloc(bytes + 3, 1);
 	question[0] = question[bytes + 1] = '"';
 	for (i = 1; i <= bytes; i++)
-		question[i] = i % 6 == 0 ? ' ' : (char)('a' + i % 25);
+		question[i] = "the quick brown fox jumps over "[i % 31];
 	return question;
 }
 

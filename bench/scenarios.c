@@ -90,8 +90,8 @@ static const struct scenario others[] = {
 #define LAYER(kind, which, number, in_short)                                             \
 	{                                                                                \
 		.name = "layers-" kind "-" #number, .group = LAYERS, .in_flight = 64,    \
-		.is_short = in_short, .base = "layers-0",                                \
-		RIG(.layer = which, .layers = number)                                    \
+		.is_short = (in_short), .base = "layers-0",                              \
+		RIG(.layer = (which), .layers = (number))                                \
 	}
 	LAYER("c-wrap", RIG_C_WRAP, 5, false),
 	LAYER("c-wrap", RIG_C_WRAP, 20, true),

@@ -275,7 +275,8 @@ measure_all(struct bench *bench, size_t messages, const char *filling, unsigned 
 
 	fill(bench, thread, filling, messages);
 	for (i = 0; i <= turns; i++) {
-		struct sample sample = measure(bench, thread, messages + 2 * (i + 1));
+		struct sample sample =
+		    measure(bench, thread, messages + (size_t)2 * (i + 1));
 
 		if (i == 0)
 			continue; /* a warm-up */

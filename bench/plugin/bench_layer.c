@@ -66,7 +66,7 @@ run_recite(struct tool_request *request)
 	char *text = arena_alloc(arena, size + 1);
 
 	for (i = 0; i < size; i++)
-		text[i] = i % 8 == 7 ? ' ' : (char)('a' + i % 23);
+		text[i] = "and it said so much more than I asked "[i % 38];
 	text[size] = '\0';
 	return tool_answer(request, text, "success");
 }
