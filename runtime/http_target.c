@@ -1,5 +1,6 @@
 #include "http_target.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -109,13 +110,16 @@ void
 http_targets_destroy(struct http_targets **targets_p)
 {
 	struct http_targets *targets = *targets_p;
-	struct entry *entry;
+	struct entry *entry, *next;
 
 	*targets_p = NULL;
 	if (targets == NULL)
 		return;
-	while ((entry = TAILQ_FIRST(&targets->entries)) != NULL)
-		remove_entry(targets, entry);
+	for (entry = TAILQ_FIRST(&targets->entries); entry != NULL; entry = next) {
+		next = TAILQ_NEXT(entry, link);
+		assert(entry->users == 0);
+		entry_destroy(entry);
+	}
 	free(targets);
 }
 

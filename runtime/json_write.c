@@ -139,8 +139,9 @@ write_string(struct writer *writer, const char *text, size_t size)
 {
 	struct packet *packet = writer->packet;
 	size_t plain = plain_bytes(text, size), escaped;
+	size_t room = packet->room - packet->size;
 
-	if (plain == size && packet->room - packet->size >= size + 2) {
+	if (plain == size && room > size && room - size >= 2) {
 		packet->data[packet->size++] = '"';
 		memcpy(packet->data + packet->size, text, size);
 		packet->size += size;
