@@ -17,6 +17,8 @@
 #include "redis_address.h"
 
 #define DRAIN_CHECK_MS 20u
+#define WARM_BYTES_MAX                                                                   \
+	(64u << 20) /* of messages that wait for their threads' next runs */
 #define DRAIN_MS_MAX 10000u
 
 #define SETTING(field) offsetof(struct coordinator_settings, field)
@@ -239,6 +241,7 @@ coordinator_new(struct service *service, const struct coordinator_settings *sett
 	    (uint64_t)settings->wait_ms);
 	service_session(session);
 	store_act_as(coordinator->store, session, settings->common.name);
+	store_keep_warm(coordinator->store, WARM_BYTES_MAX);
 	coordinator->catalog = catalog_new(coordinator->loop, coordinator->store);
 	coordinator->agents = agents_new(coordinator->store);
 	connect_brokers(coordinator);

@@ -425,6 +425,12 @@ local function take_deadline(key, record, now)
   return math.max(0, math.min(last - now, length))
 end
 
+-- Whether owner was the last one to own a thread, with that epoch, and left it at that version.
+local function has_kept(head, owner, epoch, version)
+  return epoch and field_of(head, 'epoch') == epoch and field_of(head, 'version') == version and
+    field_of(head, 'left') == owner
+end
+
 -- While somebody owns a run its commits count its events in the thread's hash, which they write
 -- anyway. Brings what HGETALL answered of the run's record up to that.
 local function correct_events(head, record)
@@ -442,10 +448,12 @@ local function correct_events(head, record)
   record[#record + 1] = seq
 end
 
--- claim(thread key; prefix, thread, owner, lease_ms, floor, name)
+-- claim(thread key; prefix, thread, owner, lease_ms, floor, name[, epoch, version])
 -- Takes the thread's active run when its owner's lease is gone, or when the owner is the one who
 -- asks (the answer to its first claim was lost), else the first waiting one.
--- Raises the epoch: whoever owned the thread before is fenced. name is the owner's, for people.
+-- Raises the epoch: whoever owned the thread before is fenced. name is the owner's, for people. epoch
+-- and version: of what owner has kept of the messages. If they are the thread's, and owner is who left
+-- it, no other can have written any since: they are answered with nil.
 -- Returns {"OK", run, epoch, version, recovered, thread hash, run hash (both as they were), fields,
 -- messages, pending writes, ms until its deadline or -1}, or {"BUSY"}, {"NONE"}, {"QUARANTINED", run}.
 local function claim(keys, args)
@@ -499,7 +507,8 @@ local function claim(keys, args)
   local fields, messages, results = {}, {}, {}
   if version > 0 then
     fields = redis.call('HGETALL', thread_key .. ':f')
-    messages = redis.call('LRANGE', thread_key .. ':m', 0, -1)
+    messages = not has_kept(head, owner, args[7], args[8]) and
+      redis.call('LRANGE', thread_key .. ':m', 0, -1)
   end
   if recovered == 1 then
     results = redis.call('HGETALL', key .. ':w')
@@ -602,7 +611,7 @@ local function commit(keys, args)
   end
   local now = now_ms()
   local record = redis.call('HMGET', key, 'cancelling', 'children', 'webhook')
-  redis.call('HSET', thread_key, 'run', '', 'owner', '', 'seq', '', unpack(new_head))
+  redis.call('HSET', thread_key, 'run', '', 'owner', '', 'seq', '', 'left', args[3], unpack(new_head))
   redis.call('HSET', key, 'status', status, 'ended', text(now), 'events', text(seq),
     unpack(new_record))
   redis.call('DEL', key .. ':w')

@@ -1,6 +1,7 @@
 /* store: keys, commands, submitting. */
 #include "store_private.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "warm.h"
 
 #define FNV_OFFSET 2166136261u
 #define FNV_PRIME 16777619u
@@ -92,6 +94,8 @@ store_new(struct redis *redis, uint64_t wait_ms)
 void
 store_destroy(struct store **store_p)
 {
+	if ((*store_p)->warm != NULL)
+		warm_destroy(&(*store_p)->warm);
 	free((*store_p)->session);
 	free((*store_p)->name);
 	free(*store_p);
@@ -117,6 +121,13 @@ struct redis *
 store_redis(const struct store *store)
 {
 	return store->redis;
+}
+
+void
+store_keep_warm(struct store *store, size_t bytes_max)
+{
+	assert(store->warm == NULL);
+	store->warm = warm_new(bytes_max);
 }
 
 void

@@ -60,6 +60,10 @@ struct redis *store_redis(const struct store *store);
 /* Who this process is, for claims: session is of this start alone, name is for people. Copied. */
 void store_act_as(struct store *store, const char *session, const char *name);
 
+/* From now on the messages of long threads whose last run was ours are kept in memory, so many bytes at
+ * most, and are not read again by the next claim (warm.h). */
+void store_keep_warm(struct store *store, size_t bytes_max);
+
 /* From now on a commit, an outcome too, is done when so many replicas have it, which are asked for ms at a time until
  * wait_ms is over. */
 void store_want_replicas(struct store *store, unsigned replicas, uint64_t ms);

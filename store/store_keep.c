@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "warm.h"
+
 #define CHUNK_ITEMS 200u   /* of a list, at a time */
 #define MESSAGES_MAX 1000u /* dropped at a time: that of threads.lua */
 
@@ -118,6 +120,8 @@ store_fill(struct store *store, const char *thread, const char *run, uint64_t ep
 	size_t last = 0;
 	enum store_status status;
 
+	if (store->warm != NULL)
+		warm_forget(store->warm, thread); /* these are no commit's messages */
 	while (last < value_size(history) && value_get_int(value_at(history, last),
 						 "version", 0) != (int64_t)copy->version)
 		last++;

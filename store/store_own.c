@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "warm.h"
 #include "wire.h"
 
 /* Sends a step that may be repeated (a commit by its id, a claim by its owner) until its answer
@@ -49,12 +50,30 @@ rollback_for(const struct value *head, const char *run)
 	return strtoll(version, NULL, 10);
 }
 
+/* bytes: as Redis has answered, nil when it has what is kept. */
+static const struct value *
+messages_of(struct store *store, const struct store_claim *claim,
+    const struct warm_thread *kept, struct arena *arena, const char *thread,
+    const struct value *bytes)
+{
+	if (kept != NULL && value_is_nil(bytes))
+		return warm_claimed(store->warm, kept, arena, claim->epoch);
+	if (store->warm != NULL && value_size(bytes) >= WARM_MESSAGES_MIN)
+		return warm_read(
+		    store->warm, arena, thread, claim->epoch, claim->version, bytes);
+	if (store->warm != NULL)
+		warm_forget(store->warm, thread);
+	return decode_all(arena, bytes);
+}
+
 enum store_status
 store_claim(struct store *store, struct arena *arena, const char *thread,
     uint64_t lease_ms, struct store_claim *claim_r)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply, *head;
+	const struct warm_thread *kept =
+	    store->warm != NULL ? warm_find(store->warm, arena, thread) : NULL;
 	enum store_status status;
 
 	command_function(
@@ -64,6 +83,10 @@ store_claim(struct store *store, struct arena *arena, const char *thread,
 	command_uint(&command, lease_ms);
 	command_uint(&command, store->epoch_newest);
 	command_text(&command, store->name);
+	if (kept != NULL) {
+		command_uint(&command, warm_epoch(kept));
+		command_uint(&command, warm_version(kept));
+	}
 	status = send_until_answered(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
@@ -89,7 +112,8 @@ store_claim(struct store *store, struct arena *arena, const char *thread,
 	claim_r->order = store_decode(arena, value_get(head, "order"));
 	claim_r->record = store_pairs(arena, value_at(reply, 6), false);
 	claim_r->fields = store_pairs(arena, value_at(reply, 7), true);
-	claim_r->messages = decode_all(arena, value_at(reply, 8));
+	claim_r->messages =
+	    messages_of(store, claim_r, kept, arena, thread, value_at(reply, 8));
 	claim_r->results = store_pairs(arena, value_at(reply, 9), true);
 	claim_r->left_ms = value_size(reply) > 10 ? store_number_at(reply, 10) : -1;
 	return STORE_OK;
@@ -211,13 +235,20 @@ store_commit(struct store *store, struct arena *arena, const struct store_commit
 
 	build_commit(&command, store->session, commit);
 	status = send_commit(store, &command, &reply);
-	if (status != STORE_OK)
+	if (status == STORE_OK && !store_answers(reply, "OK"))
+		status = refused(store, reply);
+	if (status != STORE_OK) {
+		if (store->warm != NULL)
+			warm_forget(store->warm, commit->thread);
 		return status;
-	if (!store_answers(reply, "OK"))
-		return refused(store, reply);
+	}
 	committed_r->version = (uint64_t)store_number_at(reply, 1);
 	committed_r->cancel_wanted = store_number_at(reply, 2) != 0;
 	committed_r->waiting = (uint64_t)store_number_at(reply, 3);
+	if (store->warm != NULL)
+		warm_committed(store->warm, arena, commit->thread, commit->epoch,
+		    commit->version, commit->messages,
+		    strcmp(commit->status, "running") != 0);
 	return STORE_OK;
 }
 

@@ -11,7 +11,8 @@ struct store {
 	uint64_t epoch_newest; /* of our claims */
 	unsigned replicas;     /* that must have a commit; 0: none */
 	uint64_t replicas_ms;
-	unsigned lacking; /* commits that wait for more of them */
+	unsigned lacking;  /* commits that wait for more of them */
+	struct warm *warm; /* what claims need not read, or NULL */
 	char error[512];
 };
 
