@@ -1,22 +1,28 @@
 #include "arena.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <msgpack/zone.h>
 #include <sanitizer/asan_interface.h>
 
-/* A waiting run has five arenas, most of them nearly empty: chunks begin small (glibc keeps
- * such at hand by the thread) and grow with what is asked for. */
-#define CHUNK_BYTES_MIN 1000u
-#define CHUNK_BYTES_MAX (8192u - 32u)
-#define ALIGNMENT _Alignof(max_align_t)
+/* A waiting run has five arenas, most of them nearly empty: chunks begin small and grow with
+ * what is asked for. With malloc's own header each is a round number of bytes. */
+#define MALLOC_BYTES 16u
+#define CHUNK_SIZES 3u
+static const size_t chunk_sizes[CHUNK_SIZES] = { 1024 - MALLOC_BYTES, 4096 - MALLOC_BYTES,
+	8192 - MALLOC_BYTES };
+#define NO_SIZE CHUNK_SIZES /* of a chunk for one large piece */
+
+/* A process makes and drops thousands of arenas a second: chunks are kept for the next. */
+#define KEPT_MAX 64u
 
 /* Under AddressSanitizer a poisoned gap behind each piece makes overruns visible, which
- * they are not inside a chunk. */
+ * they are not inside a chunk; and no chunk is kept, so that what points into an arena that is
+ * gone is seen, too. */
 #if defined(__SANITIZE_ADDRESS__)
 #define GAP_BYTES 16u
 #elif defined(__has_feature)
@@ -28,10 +34,31 @@
 #define GAP_BYTES 0u
 #endif
 
-struct arena {
-	msgpack_zone zone;
-	size_t bytes;
+struct chunk {
+	_Alignas(max_align_t) struct chunk *next;
+	uint32_t size; /* index of chunk_sizes, or NO_SIZE */
 };
+
+struct finalizer {
+	struct finalizer *next;
+	void (*destroy)(void *data);
+	void *data;
+};
+
+/* In its own first chunk. */
+struct arena {
+	char *at, *end; /* what is free in the chunk in use */
+	struct chunk *chunks;
+	struct finalizer *finalizers; /* last added first */
+	size_t bytes;
+	uint32_t size; /* of the last chunk but large ones */
+};
+
+/* Of each thread; ours have one that uses arenas, which ends with the process. */
+static _Thread_local struct {
+	struct chunk *first;
+	unsigned count;
+} kept[CHUNK_SIZES];
 
 void
 arena_exhausted(void)
@@ -40,78 +67,140 @@ arena_exhausted(void)
 	abort();
 }
 
+/* --- chunks --------------------------------------------------------------------------- */
+
+static struct chunk *
+chunk_new(uint32_t size, size_t bytes)
+{
+	struct chunk *chunk = size < CHUNK_SIZES ? kept[size].first : NULL;
+
+	if (chunk != NULL) {
+		kept[size].first = chunk->next;
+		kept[size].count--;
+		return chunk;
+	}
+	chunk = malloc(bytes);
+	if (chunk == NULL)
+		arena_exhausted();
+	chunk->size = size;
+	return chunk;
+}
+
+static void
+chunk_free(struct chunk *chunk)
+{
+	uint32_t size = chunk->size;
+
+	if (GAP_BYTES > 0 || size == NO_SIZE || kept[size].count == KEPT_MAX) {
+		free(chunk);
+		return;
+	}
+	chunk->next = kept[size].first;
+	kept[size].first = chunk;
+	kept[size].count++;
+}
+
 struct arena *
 arena_new(void)
 {
-	struct arena *arena = calloc(1, sizeof *arena);
+	struct chunk *chunk = chunk_new(0, chunk_sizes[0]);
+	struct arena *arena = (struct arena *)(void *)(chunk + 1);
 
-	if (arena == NULL || !msgpack_zone_init(&arena->zone, CHUNK_BYTES_MIN))
-		arena_exhausted();
+	chunk->next = NULL;
+	*arena = (struct arena){
+		.at = (char *)(arena + 1),
+		.end = (char *)chunk + chunk_sizes[0],
+		.chunks = chunk,
+	};
 	return arena;
 }
 
 void
 arena_destroy(struct arena **arena_p)
 {
-	if (*arena_p == NULL)
+	struct arena *arena = *arena_p;
+	struct chunk *chunk, *next;
+	struct finalizer *finalizer;
+
+	if (arena == NULL)
 		return;
-	msgpack_zone_destroy(&(*arena_p)->zone);
-	free(*arena_p);
+	for (finalizer = arena->finalizers; finalizer != NULL;
+	     finalizer = finalizer->next)
+		finalizer->destroy(finalizer->data);
+	for (chunk = arena->chunks; chunk != NULL; chunk = next) {
+		next = chunk->next; /* the last one has the arena in it */
+		chunk_free(chunk);
+	}
 	*arena_p = NULL;
 }
 
-static void
-grow_chunks(struct arena *arena)
+/* Returns the first of bytes that are an own chunk. The one in use stays so. */
+static char *
+take_large(struct arena *arena, size_t bytes)
 {
-	arena->zone.chunk_size *= 2;
-	if (arena->zone.chunk_size > CHUNK_BYTES_MAX)
-		arena->zone.chunk_size = CHUNK_BYTES_MAX;
+	struct chunk *chunk = chunk_new(NO_SIZE, sizeof *chunk + bytes);
+
+	chunk->next = arena->chunks->next;
+	arena->chunks->next = chunk;
+	return (char *)(chunk + 1);
 }
 
-/* Returns size bytes behind a gap of skip bytes. */
+/* What does not fit into the chunk in use. */
 static char *
+take_new(struct arena *arena, size_t bytes)
+{
+	struct chunk *chunk;
+	size_t size;
+
+	if (arena->size + 1 < CHUNK_SIZES)
+		arena->size++;
+	size = chunk_sizes[arena->size];
+	if (bytes > size - sizeof *chunk)
+		return take_large(arena, bytes);
+	chunk = chunk_new(arena->size, size);
+	chunk->next = arena->chunks;
+	arena->chunks = chunk;
+	arena->end = (char *)chunk + size;
+	arena->at = (char *)(chunk + 1) + bytes;
+	return (char *)(chunk + 1);
+}
+
+/* Returns size bytes, behind a gap of skip if they are in the chunk in use. */
+static inline char *
 take(struct arena *arena, size_t skip, size_t size)
 {
+	size_t bytes = size + GAP_BYTES;
 	char *piece;
 
 	if (size > SIZE_MAX / 2)
 		arena_exhausted();
-	if (arena->zone.chunk_list.free < skip + size + GAP_BYTES)
-		grow_chunks(arena);
-	piece = msgpack_zone_malloc_no_align(&arena->zone, skip + size + GAP_BYTES);
-	if (piece == NULL)
-		arena_exhausted();
+	if (skip + bytes <= (size_t)(arena->end - arena->at)) {
+		piece = arena->at + skip;
+		arena->at = piece + bytes;
+	} else {
+		piece = take_new(arena, bytes);
+	}
 	arena->bytes += size;
-	ASAN_POISON_MEMORY_REGION(piece + skip + size, GAP_BYTES);
-	return piece + skip;
+	ASAN_POISON_MEMORY_REGION(piece + size, GAP_BYTES);
+	return piece;
 }
 
-static size_t
-misalignment(const char *at)
+/* --- pieces --------------------------------------------------------------------------- */
+
+void *
+arena_take(struct arena *arena, size_t size)
 {
-	return (0 - (uintptr_t)at) & (ALIGNMENT - 1);
+	/* A type's size is a multiple of its alignment. */
+	size_t alignment =
+	    size % _Alignof(max_align_t) == 0 ? _Alignof(max_align_t) : sizeof(uint64_t);
+
+	return take(arena, (0 - (uintptr_t)arena->at) & (alignment - 1), size);
 }
 
-/* Not msgpack_zone_malloc: it aligns to pointers, and with a wider MSGPACK_ZONE_ALIGN it
- * rounds down into the header of a new chunk. */
 void *
 arena_alloc(struct arena *arena, size_t size)
 {
-	msgpack_zone_chunk_list *chunks = &arena->zone.chunk_list;
-	size_t skip = misalignment(chunks->ptr);
-	char *piece;
-
-	if (size <= SIZE_MAX / 2 && chunks->free >= skip + size + GAP_BYTES) {
-		piece = chunks->ptr + skip;
-		chunks->ptr += skip + size + GAP_BYTES;
-		chunks->free -= skip + size + GAP_BYTES;
-		arena->bytes += size;
-		ASAN_POISON_MEMORY_REGION(piece + size, GAP_BYTES);
-	} else {
-		piece = take(arena, 0, size + ALIGNMENT - 1);
-		piece += misalignment(piece);
-	}
-	return memset(piece, 0, size);
+	return memset(arena_take(arena, size), 0, size);
 }
 
 char *
@@ -134,6 +223,123 @@ arena_strdup(struct arena *arena, const char *text)
 	return arena_copy(arena, text, strlen(text));
 }
 
+void
+arena_on_destroy(struct arena *arena, void (*destroy)(void *data), void *data)
+{
+	struct finalizer *finalizer = arena_take(arena, sizeof *finalizer);
+
+	*finalizer = (struct finalizer){ arena->finalizers, destroy, data };
+	arena->finalizers = finalizer;
+}
+
+size_t
+arena_bytes(const struct arena *arena)
+{
+	return arena->bytes;
+}
+
+/* --- text ----------------------------------------------------------------------------- */
+
+/* Text under construction: what does not fit is only counted. */
+struct text {
+	char *to;
+	size_t room, size;
+};
+
+static inline void
+put(struct text *text, const char *bytes, size_t size)
+{
+	if (text->size + size < text->room)
+		memcpy(text->to + text->size, bytes, size);
+	text->size += size;
+}
+
+static void
+put_number(struct text *text, uint64_t number)
+{
+	char digits[20], *at = digits + sizeof digits;
+
+	do {
+		*--at = (char)('0' + number % 10);
+		number /= 10;
+	} while (number > 0);
+	put(text, at, (size_t)(digits + sizeof digits - at));
+}
+
+static bool
+put_text(struct text *text, const char *string)
+{
+	if (string != NULL)
+		put(text, string, strlen(string));
+	return string != NULL;
+}
+
+/* What keys and ids are made of: %s, %u, %zu and %lu, without stdio, which takes ten times as
+ * long. Returns false for a format with more. */
+static bool
+put_plain(struct text *text, const char *format, va_list args)
+{
+	const char *percent;
+
+	while ((percent = strchr(format, '%')) != NULL) {
+		put(text, format, (size_t)(percent - format));
+		format = percent + 2;
+		if (percent[1] == 's') {
+			if (!put_text(text, va_arg(args, const char *)))
+				return false;
+		} else if (percent[1] == 'u') {
+			put_number(text, va_arg(args, unsigned));
+		} else if ((percent[1] == 'z' || percent[1] == 'l') &&
+			   percent[2] == 'u') {
+			static_assert(sizeof(size_t) == sizeof(unsigned long), "%zu");
+			put_number(text, va_arg(args, unsigned long));
+			format++;
+		} else {
+			return false;
+		}
+	}
+	put(text, format, strlen(format));
+	if (text->size < text->room)
+		text->to[text->size] = '\0';
+	return true;
+}
+
+/* As vsnprintf. */
+static size_t
+print(char *to, size_t room, const char *format, va_list args)
+{
+	struct text text = { to, room, 0 };
+	va_list again;
+	bool is_plain;
+	int size;
+
+	va_copy(again, args);
+	is_plain = put_plain(&text, format, again);
+	va_end(again);
+	if (is_plain)
+		return text.size;
+	size = vsnprintf(to, room, format, args);
+	assert(size >= 0); /* fails on a bad format only */
+	return (size_t)size;
+}
+
+char *
+arena_vprintf(struct arena *arena, const char *format, va_list args)
+{
+	size_t room = (size_t)(arena->end - arena->at), size;
+	char *place = arena->at, *text;
+	va_list again;
+
+	/* Mostly it fits where it goes. */
+	va_copy(again, args);
+	size = print(place, room, format, again);
+	va_end(again);
+	text = take(arena, 0, size + 1);
+	if (text != place)
+		print(text, size + 1, format, args);
+	return text;
+}
+
 char *
 arena_printf(struct arena *arena, const char *format, ...)
 {
@@ -144,33 +350,4 @@ arena_printf(struct arena *arena, const char *format, ...)
 	text = arena_vprintf(arena, format, args);
 	va_end(args);
 	return text;
-}
-
-char *
-arena_vprintf(struct arena *arena, const char *format, va_list args)
-{
-	va_list again;
-	char *text;
-	int size;
-
-	va_copy(again, args);
-	size = vsnprintf(NULL, 0, format, again);
-	va_end(again);
-	assert(size >= 0); /* fails on a bad format only */
-	text = take(arena, 0, (size_t)size + 1);
-	vsnprintf(text, (size_t)size + 1, format, args);
-	return text;
-}
-
-void
-arena_on_destroy(struct arena *arena, void (*destroy)(void *data), void *data)
-{
-	if (!msgpack_zone_push_finalizer(&arena->zone, destroy, data))
-		arena_exhausted();
-}
-
-size_t
-arena_bytes(const struct arena *arena)
-{
-	return arena->bytes;
 }

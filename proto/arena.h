@@ -1,9 +1,9 @@
 /* arena: memory of one job, freed at once.
  *
- * A thin face on msgpack_zone. Everything that belongs to one call, one superstep or one
- * decoded message is allocated in one arena and goes with it; nothing in an arena is
- * freed alone. Memory starts zeroed. Out of memory ends the process (the supervisor
- * restarts it). */
+ * Everything that belongs to one call, one superstep or one decoded message is allocated in
+ * one arena and goes with it; nothing in an arena is freed alone. What an arena leaves is kept,
+ * within bounds, for the thread's next one. Out of memory ends the process (the supervisor restarts
+ * it). */
 #ifndef ARENA_H
 #define ARENA_H
 
@@ -19,16 +19,19 @@ struct arena *arena_new(void);
  * first) and sets it to NULL; NULL is fine. */
 void arena_destroy(struct arena **arena_p);
 
-/* Returns size zeroed bytes, aligned for any type, lent until the arena goes. size may be
- * 0. */
+/* Returns size zeroed bytes, aligned for any type of that size, lent until the arena goes. size
+ * may be 0. */
 void *arena_alloc(struct arena *arena, size_t size);
+/* The same for who fills them all: they hold anything. */
+void *arena_take(struct arena *arena, size_t size);
 
 /* Returns a copy of the size bytes at data with a NUL behind them, lent until the arena
  * goes. */
 char *arena_copy(struct arena *arena, const void *data, size_t size);
 char *arena_strdup(struct arena *arena, const char *text);
 
-/* Returns formatted text, lent until the arena goes. */
+/* Returns formatted text, lent until the arena goes. What has only %s, %u, %zu and PRIu64 in it is
+ * quick. */
 char *arena_printf(struct arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 char *arena_vprintf(struct arena *arena, const char *format, va_list args)
