@@ -19,9 +19,9 @@ PREFIX   ?= /usr/local
 CFLAGS   ?= -O2 -g
 PROGRAMS := broker coordinator worker-model worker-tools flotilla
 SHARED   := proto runtime middleware agent store peer
-PACKAGES := libczmq libzmq msgpack hiredis libcurl libuv yajl libfyaml libsystemd libpcre2-8 lua5.4 \
+PACKAGES := libczmq libzmq hiredis libcurl libuv yajl libfyaml libsystemd libpcre2-8 lua5.4 \
             libsodium
-DEBIAN   := gcc clang libclang-rt-14-dev make pkg-config libczmq-dev libzmq3-dev libmsgpack-dev \
+DEBIAN   := gcc clang libclang-rt-14-dev make pkg-config libczmq-dev libzmq3-dev \
             libhiredis-dev libcurl4-openssl-dev libuv1-dev libyajl-dev libfyaml-dev \
             libsystemd-dev libpcre2-dev liblua5.4-dev libsodium-dev libevent-dev check redis-server redis-tools \
             json-schema-test-suite libluajit-5.1-dev iproute2 iptables clang-format clang-tidy \

@@ -7,7 +7,7 @@
 
 static const unsigned char replacement[] = { 0xef, 0xbf, 0xbd }; /* U+FFFD */
 
-/* Returns the bytes of the character at at, 0 when there is none. */
+/* Returns the bytes of the character at at, which is not ASCII, 0 when there is none. */
 static size_t
 character_bytes(const uint8_t *at, size_t left)
 {
@@ -15,8 +15,6 @@ character_bytes(const uint8_t *at, size_t left)
 	size_t size, i;
 	uint32_t code;
 
-	if (at[0] < 0x80)
-		return 1;
 	size = at[0] < 0xc0   ? 0
 	       : at[0] < 0xe0 ? 2
 	       : at[0] < 0xf0 ? 3
@@ -50,6 +48,10 @@ utf8_span(const char *data, size_t size)
 				at += sizeof word;
 				continue;
 			}
+		}
+		if (text[at] < 0x80) {
+			at++;
+			continue;
 		}
 		step = character_bytes(text + at, size - at);
 		if (step == 0)

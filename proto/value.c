@@ -43,11 +43,10 @@ value_empty_array(void)
 static struct value *
 make(struct arena *arena, enum value_type type, size_t size)
 {
-	struct value *value = arena_alloc(arena, sizeof *value);
+	struct value *value = arena_take(arena, sizeof *value);
 
 	assert(size < UINT32_MAX); /* whoever lets more in has no bound */
-	value->type = type;
-	value->size = (uint32_t)size;
+	*value = (struct value){ .type = type, .size = (uint32_t)size };
 	return value;
 }
 
@@ -77,28 +76,38 @@ value_str(struct arena *arena, const char *text)
 	return value_strn(arena, text, strlen(text));
 }
 
+/* In one piece with its text. */
+static const struct value *
+make_text(struct arena *arena, enum value_type type, const void *data, size_t size)
+{
+	struct value *value = arena_take(arena, sizeof *value + size + 1);
+	char *text = (char *)(value + 1);
+
+	assert(size < UINT32_MAX);
+	*value = (struct value){ .type = type, .size = (uint32_t)size, .text = text };
+	if (size > 0)
+		memcpy(text, data, size);
+	text[size] = '\0';
+	return value;
+}
+
 const struct value *
 value_strn(struct arena *arena, const char *text, size_t size)
 {
 	struct value *value;
-	const char *copy;
 
 	if (utf8_valid(text, size))
-		copy = arena_copy(arena, text, size);
-	else
-		copy = utf8_repair(arena, text, size, &size);
+		return make_text(arena, VALUE_STR, text, size);
+	text = utf8_repair(arena, text, size, &size);
 	value = make(arena, VALUE_STR, size);
-	value->text = copy;
+	value->text = text;
 	return value;
 }
 
 const struct value *
 value_bin(struct arena *arena, const void *data, size_t size)
 {
-	struct value *value = make(arena, VALUE_BIN, size);
-
-	value->text = arena_copy(arena, data, size);
-	return value;
+	return make_text(arena, VALUE_BIN, data, size);
 }
 
 const struct value *
@@ -138,7 +147,7 @@ const struct value *
 value_array(struct arena *arena, const struct value *const *items, size_t count)
 {
 	struct value *value = make(arena, VALUE_ARRAY, count);
-	const struct value **copy = arena_alloc(arena, count * sizeof *copy);
+	const struct value **copy = arena_take(arena, count * sizeof *copy);
 	size_t i;
 
 	for (i = 0; i < count; i++)
@@ -207,8 +216,9 @@ value_at(const struct value *array, size_t index)
 static bool
 is_text(const struct value *value, const char *text, size_t size)
 {
-	return value->type == VALUE_STR && value->size == size &&
-	       memcmp(value->text, text, size) == 0;
+	return value->size == size && value->type == VALUE_STR &&
+	       (size == 0 ||
+		   (value->text[0] == text[0] && memcmp(value->text, text, size) == 0));
 }
 
 const struct value *

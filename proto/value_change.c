@@ -19,7 +19,7 @@ list_reserve(struct value_list *list, size_t more)
 		return;
 	while (room < list->count + more)
 		room *= 2;
-	items = arena_alloc(list->arena, room * sizeof *items);
+	items = arena_take(list->arena, room * sizeof *items);
 	if (list->count > 0)
 		memcpy(items, list->items, list->count * sizeof *items);
 	list->items = items;
@@ -53,10 +53,10 @@ array_of(struct arena *arena, const struct value *const *items, size_t count)
 	if (count == 0)
 		return value_empty_array();
 	assert(count < UINT32_MAX);
-	array = arena_alloc(arena, sizeof *array);
-	array->type = VALUE_ARRAY;
-	array->size = (uint32_t)count;
-	array->items = items;
+	array = arena_take(arena, sizeof *array);
+	*array = (struct value){
+		.type = VALUE_ARRAY, .size = (uint32_t)count, .items = items
+	};
 	return array;
 }
 
@@ -78,7 +78,7 @@ fields_reserve(struct value_fields *fields, size_t more)
 		return;
 	while (room < fields->count + more)
 		room *= 2;
-	pairs = arena_alloc(fields->arena, room * sizeof *pairs);
+	pairs = arena_take(fields->arena, room * sizeof *pairs);
 	if (fields->count > 0)
 		memcpy(pairs, fields->pairs, fields->count * sizeof *pairs);
 	fields->pairs = pairs;
@@ -102,8 +102,9 @@ fields_find(const struct value_fields *fields, const struct value *key)
 		return key_index_put(fields->index, fields->pairs, key, fields->count);
 	for (i = 0; i < fields->count; i++) {
 		other = fields->pairs[i].key;
-		if (other->size == key->size &&
-		    memcmp(other->text, key->text, key->size) == 0)
+		if (other == key ||
+		    (other->size == key->size && other->text[0] == key->text[0] &&
+			memcmp(other->text, key->text, key->size) == 0))
 			return (long)i;
 	}
 	return -1;
@@ -134,6 +135,11 @@ value_fields_put_all(struct value_fields *fields, const struct value *map)
 	if (!value_is(map, VALUE_MAP))
 		return;
 	fields_reserve(fields, map->size);
+	if (fields->count == 0 && fields->index == NULL && map->size > 0) {
+		memcpy(fields->pairs, map->pairs, map->size * sizeof *map->pairs);
+		fields->count = map->size;
+		return;
+	}
 	for (i = 0; i < map->size; i++)
 		value_fields_put(fields, map->pairs[i].key, map->pairs[i].value);
 }
@@ -154,10 +160,9 @@ map_of(struct arena *arena, const struct value_pair *pairs, size_t count)
 	if (count == 0)
 		return value_empty_map();
 	assert(count < UINT32_MAX);
-	map = arena_alloc(arena, sizeof *map);
-	map->type = VALUE_MAP;
-	map->size = (uint32_t)count;
-	map->pairs = pairs;
+	map = arena_take(arena, sizeof *map);
+	*map =
+	    (struct value){ .type = VALUE_MAP, .size = (uint32_t)count, .pairs = pairs };
 	return map;
 }
 
@@ -193,7 +198,7 @@ value_map_with(struct arena *arena, const struct value *map, const char *key,
 	at = position(map, key);
 	if (value == NULL && at == count)
 		return map;
-	pairs = arena_alloc(arena, (count + 1) * sizeof *pairs);
+	pairs = arena_take(arena, (count + 1) * sizeof *pairs);
 	if (count > 0)
 		memcpy(pairs, map->pairs, count * sizeof *pairs);
 	if (value == NULL) {
@@ -217,6 +222,7 @@ value_map_merge(struct arena *arena, const struct value *a, const struct value *
 		return value_is(a, VALUE_MAP) ? a : value_empty_map();
 	if (value_size(a) == 0)
 		return value_is(b, VALUE_MAP) ? b : value_empty_map();
+	fields_reserve(&fields, (size_t)a->size + b->size);
 	value_fields_put_all(&fields, a);
 	value_fields_put_all(&fields, b);
 	return value_fields_end(&fields);
@@ -293,8 +299,8 @@ static void
 copy_items(struct arena *arena, struct value *copy, const struct value *array,
     struct copied around)
 {
-	struct value *items = arena_alloc(arena, array->size * sizeof *items);
-	const struct value **list = arena_alloc(arena, array->size * sizeof *list);
+	struct value *items = arena_take(arena, array->size * sizeof *items);
+	const struct value **list = arena_take(arena, array->size * sizeof *list);
 	size_t i;
 
 	for (i = 0; i < array->size; i++) {
@@ -308,8 +314,8 @@ static void
 copy_pairs(struct arena *arena, struct value *copy, const struct value *map,
     struct copied around)
 {
-	struct value *values = arena_alloc(arena, (size_t)map->size * 2 * sizeof *values);
-	struct value_pair *pairs = arena_alloc(arena, map->size * sizeof *pairs);
+	struct value *values = arena_take(arena, (size_t)map->size * 2 * sizeof *values);
+	struct value_pair *pairs = arena_take(arena, map->size * sizeof *pairs);
 	size_t i;
 
 	for (i = 0; i < map->size; i++) {
@@ -351,7 +357,7 @@ value_copy(struct arena *arena, const struct value *value)
 
 	if (value == NULL)
 		return NULL;
-	copy = arena_alloc(arena, sizeof *copy);
+	copy = arena_take(arena, sizeof *copy);
 	copy_into(arena, copy, value, around);
 	return copy;
 }

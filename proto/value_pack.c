@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <msgpack/pack.h>
-
 #include "value.h"
 
 #define PACKET_BYTES_AT_FIRST 512u
@@ -27,15 +25,24 @@ grow(struct packet *packet, size_t size)
 	packet->room = room;
 }
 
-/* Small and inline: a message is a thousand of these. */
+/* Small and inline: a message is a thousand of these. Returns where size bytes go. */
+static inline char *
+extend(struct packet *packet, size_t size)
+{
+	char *at;
+
+	if (size > packet->room - packet->size)
+		grow(packet, size);
+	at = packet->data + packet->size;
+	packet->size += size;
+	return at;
+}
+
 static inline void
 append(struct packet *packet, const void *data, size_t size)
 {
-	if (size > packet->room - packet->size)
-		grow(packet, size);
 	if (size > 0)
-		memcpy(packet->data + packet->size, data, size);
-	packet->size += size;
+		memcpy(extend(packet, size), data, size);
 }
 
 void
@@ -51,142 +58,210 @@ packet_release(struct packet *packet)
 	*packet = (struct packet){ 0 };
 }
 
-static int
-write_packet(void *packet, const char *data, size_t size)
+/* --- the heads of msgpack's specification ---------------------------------------------- */
+
+/* Appends tag and number's last bytes, the highest first. */
+static inline void
+put_tagged(struct packet *packet, uint8_t tag, uint64_t number, unsigned bytes)
 {
-	append(packet, data, size);
-	return 0;
+	uint64_t swapped = __builtin_bswap64(number);
+	char *at = extend(packet, 1 + bytes);
+
+	at[0] = (char)tag;
+	memcpy(at + 1, (const char *)&swapped + sizeof swapped - bytes, bytes);
 }
 
-static void pack(msgpack_packer *packer, const struct value *value);
+/* How the sizes of one type are told: up to `most` in the tag `small` itself, else behind the tags
+ * of 1, 2 and 4 bytes; wide[0] is 0 where there is none of 1. */
+struct sizes {
+	uint8_t small, most, wide[3];
+};
+static const struct sizes texts = { 0xa0, 31, { 0xd9, 0xda, 0xdb } };
+static const struct sizes arrays = { 0x90, 15, { 0, 0xdc, 0xdd } };
+static const struct sizes maps = { 0x80, 15, { 0, 0xde, 0xdf } };
+
+static inline void
+put_size(struct packet *packet, const struct sizes *sizes, size_t size)
+{
+	assert(size <= UINT32_MAX);
+	if (size <= sizes->most)
+		*extend(packet, 1) = (char)(sizes->small | size);
+	else if (size <= UINT8_MAX && sizes->wide[0] != 0)
+		put_tagged(packet, sizes->wide[0], size, 1);
+	else if (size <= UINT16_MAX)
+		put_tagged(packet, sizes->wide[1], size, 2);
+	else
+		put_tagged(packet, sizes->wide[2], size, 4);
+}
 
 static void
-pack_items(msgpack_packer *packer, const struct value *array)
+put_bin_size(struct packet *packet, size_t size)
+{
+	if (size <= UINT8_MAX)
+		put_tagged(packet, 0xc4, size, 1);
+	else if (size <= UINT16_MAX)
+		put_tagged(packet, 0xc5, size, 2);
+	else
+		put_tagged(packet, 0xc6, size, 4);
+}
+
+/* In as few bytes as it fits. */
+static void
+put_int(struct packet *packet, int64_t integer)
+{
+	uint64_t number = (uint64_t)integer;
+
+	if (integer >= -32 && integer <= INT8_MAX)
+		*extend(packet, 1) = (char)integer;
+	else if (integer >= 0 && integer <= UINT8_MAX)
+		put_tagged(packet, 0xcc, number, 1);
+	else if (integer >= 0 && integer <= UINT16_MAX)
+		put_tagged(packet, 0xcd, number, 2);
+	else if (integer >= 0 && integer <= UINT32_MAX)
+		put_tagged(packet, 0xce, number, 4);
+	else if (integer >= 0)
+		put_tagged(packet, 0xcf, number, 8);
+	else if (integer >= INT8_MIN)
+		put_tagged(packet, 0xd0, number, 1);
+	else if (integer >= INT16_MIN)
+		put_tagged(packet, 0xd1, number, 2);
+	else if (integer >= INT32_MIN)
+		put_tagged(packet, 0xd2, number, 4);
+	else
+		put_tagged(packet, 0xd3, number, 8);
+}
+
+static inline void
+put_text(struct packet *packet, const char *text, size_t size)
+{
+	put_size(packet, &texts, size);
+	append(packet, text, size);
+}
+
+/* --- values ----------------------------------------------------------------------------- */
+
+static void pack(struct packet *packet, const struct value *value);
+
+static void
+pack_float(struct packet *packet, double real)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &real, sizeof bits);
+	put_tagged(packet, 0xcb, bits, sizeof bits);
+}
+
+static void
+pack_known(struct packet *packet, const struct value *value)
 {
 	size_t i;
 
-	msgpack_pack_array(packer, array->size);
-	for (i = 0; i < array->size; i++)
-		pack(packer, array->items[i]);
-}
-
-static void
-pack_pairs(msgpack_packer *packer, const struct value *map)
-{
-	size_t i;
-
-	msgpack_pack_map(packer, map->size);
-	for (i = 0; i < map->size; i++) {
-		pack(packer, map->pairs[i].key);
-		pack(packer, map->pairs[i].value);
-	}
-}
-
-static void
-pack_known(msgpack_packer *packer, const struct value *value)
-{
 	switch (value->type) {
 	case VALUE_NIL:
-		msgpack_pack_nil(packer);
+		*extend(packet, 1) = (char)0xc0;
 		break;
 	case VALUE_BOOL:
-		if (value->boolean)
-			msgpack_pack_true(packer);
-		else
-			msgpack_pack_false(packer);
+		*extend(packet, 1) = (char)(value->boolean ? 0xc3 : 0xc2);
 		break;
 	case VALUE_INT:
-		msgpack_pack_int64(packer, value->integer);
+		put_int(packet, value->integer);
 		break;
 	case VALUE_FLOAT:
-		msgpack_pack_double(packer, value->real);
+		pack_float(packet, value->real);
 		break;
 	case VALUE_STR:
-		msgpack_pack_str_with_body(packer, value->text, value->size);
+		put_text(packet, value->text, value->size);
 		break;
 	case VALUE_BIN:
-		msgpack_pack_bin_with_body(packer, value->text, value->size);
+		put_bin_size(packet, value->size);
+		append(packet, value->text, value->size);
 		break;
 	case VALUE_ARRAY:
-		pack_items(packer, value);
+		put_size(packet, &arrays, value->size);
+		for (i = 0; i < value->size; i++)
+			pack(packet, value->items[i]);
 		break;
 	case VALUE_MAP:
-		pack_pairs(packer, value);
+		put_size(packet, &maps, value->size);
+		for (i = 0; i < value->size; i++) {
+			const struct value *key = value->pairs[i].key;
+
+			put_text(packet, key->text, key->size);
+			pack(packet, value->pairs[i].value);
+		}
 		break;
 	}
 }
 
 static void
-pack(msgpack_packer *packer, const struct value *value)
+pack(struct packet *packet, const struct value *value)
 {
 	if (value->packed != NULL)
-		packet_append(packer->data, value->packed, value->packed_size);
+		append(packet, value->packed, value->packed_size);
 	else
-		pack_known(packer, value);
+		pack_known(packet, value);
 }
 
 void
 value_pack(struct packet *packet, const struct value *value)
 {
-	msgpack_packer packer = { .data = packet, .callback = write_packet };
-
-	pack(&packer, value == NULL ? value_nil() : value);
+	pack(packet, value == NULL ? value_nil() : value);
 }
 
 void
 value_pack_array(struct packet *packet, size_t count)
 {
-	msgpack_packer packer = { .data = packet, .callback = write_packet };
-
-	msgpack_pack_array(&packer, count);
+	put_size(packet, &arrays, count);
 }
 
 void
 value_pack_map(struct packet *packet, size_t count)
 {
-	msgpack_packer packer = { .data = packet, .callback = write_packet };
-
-	msgpack_pack_map(&packer, count);
+	put_size(packet, &maps, count);
 }
 
 void
 value_pack_text(struct packet *packet, const char *text)
 {
-	value_pack_textn(packet, text, strlen(text));
+	put_text(packet, text, strlen(text));
 }
 
 void
 value_pack_textn(struct packet *packet, const char *text, size_t size)
 {
-	msgpack_packer packer = { .data = packet, .callback = write_packet };
-
-	msgpack_pack_str_with_body(&packer, text, size);
+	put_text(packet, text, size);
 }
 
 void
 value_pack_int(struct packet *packet, int64_t integer)
 {
-	msgpack_packer packer = { .data = packet, .callback = write_packet };
-
-	msgpack_pack_int64(&packer, integer);
+	put_int(packet, integer);
 }
+
+/* --- freezing --------------------------------------------------------------------------- */
+
+/* Values are frozen one at a time: each is packed here and copied where it stays. Of each
+ * thread. */
+static _Thread_local struct packet bench;
+#define BENCH_KEPT (64u << 10)
 
 const struct value *
 value_freeze(struct arena *arena, const struct value *value)
 {
-	struct packet packet = { 0 };
 	struct value *frozen;
 
 	if (value == NULL)
 		value = value_nil();
 	if (value->packed != NULL)
 		return value;
-	value_pack(&packet, value);
-	assert(packet.size < UINT32_MAX);
-	frozen = arena_alloc(arena, sizeof *frozen);
+	bench.size = 0;
+	pack_known(&bench, value);
+	assert(bench.size < UINT32_MAX);
+	frozen = arena_take(arena, sizeof *frozen);
 	*frozen = *value;
-	frozen->packed = (const uint8_t *)arena_copy(arena, packet.data, packet.size);
-	frozen->packed_size = (uint32_t)packet.size;
-	packet_release(&packet);
+	frozen->packed = (const uint8_t *)arena_copy(arena, bench.data, bench.size);
+	frozen->packed_size = (uint32_t)bench.size;
+	if (bench.room > BENCH_KEPT)
+		packet_release(&bench);
 	return frozen;
 }
