@@ -20,7 +20,8 @@ struct peer {
 	char session[SESSION_BYTES + 1];
 	struct socket *socket;
 	struct timer *timer;
-	struct arena *arena; /* of decoded headers; made anew when it has grown */
+	struct arena *arena;   /* of decoded headers; made anew when it has grown */
+	struct packet encoded; /* the header that is sent, or an event */
 	bool up;
 	uint64_t started_ms,
 	    restarts; /* of the process: its one session begins with it */
@@ -38,10 +39,10 @@ static int
 send_message(struct peer *peer, const struct header *header, struct parts *bodies)
 {
 	struct parts parts = { .count = 0 };
-	struct packet packet = { 0 };
 
-	wire_encode(&packet, header);
-	parts_add_packet(&parts, &packet);
+	peer->encoded.size = 0;
+	wire_encode(&peer->encoded, header);
+	parts_add(&parts, peer->encoded.data, peer->encoded.size);
 	if (bodies != NULL) {
 		parts_move(&parts, bodies, 0);
 		parts_release(bodies);
@@ -293,6 +294,7 @@ static void
 peer_free(struct peer *peer)
 {
 	services_release(peer);
+	packet_release(&peer->encoded);
 	arena_destroy(&peer->arena);
 	free((char *)peer->options.endpoint);
 	free((char *)peer->options.name);

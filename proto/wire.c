@@ -14,6 +14,13 @@ const struct wire_field wire_fields[KEYS_MAX] = {
 #undef FIELD
 };
 
+/* As large as the largest key wants. */
+static const bool wire_fields_known[] = {
+#define FIELD(key, member, kind, max, text) [key] = true,
+#include "fields.def"
+#undef FIELD
+};
+
 static const char *const message_names[] = {
 #define MSG(name, number, way, text) [number] = #name,
 #include "messages.def"
@@ -97,8 +104,8 @@ text_of(const struct header *header, const struct wire_field *field)
 	return *(const char *const *)member(header, field);
 }
 
-bool
-wire_is_set(const struct header *header, const struct wire_field *field)
+static inline bool
+is_set(const struct header *header, const struct wire_field *field)
 {
 	const char *text;
 
@@ -118,6 +125,12 @@ wire_is_set(const struct header *header, const struct wire_field *field)
 		return header->call_count > 0;
 	}
 	return false;
+}
+
+bool
+wire_is_set(const struct header *header, const struct wire_field *field)
+{
+	return is_set(header, field);
 }
 
 /* A reason may be anybody's text: what the peer would refuse is cut off. */
@@ -184,18 +197,27 @@ encode_field(
 	}
 }
 
+/* Keys of fields that header has, in their order. Returns how many. */
+static size_t
+keys_of(const struct header *header, uint8_t keys[KEYS_MAX])
+{
+	size_t count = 0, key;
+
+	for (key = 1; key < COUNT(wire_fields_known); key++)
+		if (is_set(header, &wire_fields[key]))
+			keys[count++] = (uint8_t)key;
+	return count;
+}
+
 void
 wire_encode(struct packet *packet, const struct header *header)
 {
 	const uint8_t preamble[PREAMBLE_BYTES] = { 'F', 'L', WIRE_VERSION,
 		(uint8_t)header->type, (uint8_t)header->flags };
 	uint8_t set[KEYS_MAX];
-	size_t count = 0, key;
+	size_t count = keys_of(header, set), key;
 
 	assert(wire_message_known(header->type));
-	for (key = 1; key < KEYS_MAX; key++)
-		if (wire_is_set(header, &wire_fields[key]))
-			set[count++] = (uint8_t)key;
 	packet_append(packet, preamble, sizeof preamble);
 	value_pack_map(packet, count);
 	for (key = 0; key < count; key++) {
