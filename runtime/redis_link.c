@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "redis_reply.h" /* before hiredis */
@@ -18,8 +19,9 @@
 #define KEEPALIVE_IDLE_S 15
 #define KEEPALIVE_INTERVAL_S 5
 #define KEEPALIVE_PROBES 3
-#define UNANSWERED_MS 10000    /* sent bytes the other machine does not acknowledge */
-#define BUFFER_KEPT (1u << 20) /* of an empty reader */
+#define UNANSWERED_MS 10000      /* sent bytes the other machine does not acknowledge */
+#define BUFFER_KEPT (1u << 20)   /* of an empty reader */
+#define COMMAND_KEPT (64u << 10) /* for the next command */
 
 struct redis_link {
 	redisAsyncContext *hiredis; /* NULL: it has freed itself */
@@ -32,9 +34,8 @@ struct redis_link {
 	uint64_t heard_ms;
 	bool has_output; /* to write at the end of the turn */
 	bool is_flushing;
-	char reason[128];   /* why we close; "": hiredis knows */
-	const char **texts; /* an argument list for hiredis */
-	size_t *sizes;
+	char reason[128]; /* why we close; "": hiredis knows */
+	char *command;    /* the one that is sent, laid out */
 	size_t room;
 };
 
@@ -108,8 +109,7 @@ on_poll_closed(uv_handle_t *handle)
 {
 	struct redis_link *link = handle->data;
 
-	free(link->texts);
-	free(link->sizes);
+	free(link->command);
 	free(link);
 }
 
@@ -257,32 +257,68 @@ redis_link_close(struct redis_link *link, const char *reason)
 
 /* --- commands ------------------------------------------------------------------------- */
 
-static void
+/* "*3\r\n", "$12\r\n" */
+#define HEAD_BYTES_MAX 24u
+
+static char *
+put_head(char *at, char mark, size_t number)
+{
+	char digits[20], *digit = digits + sizeof digits;
+	size_t size;
+
+	do {
+		*--digit = (char)('0' + number % 10);
+		number /= 10;
+	} while (number > 0);
+	size = (size_t)(digits + sizeof digits - digit);
+	*at++ = mark;
+	memcpy(at, digit, size);
+	memcpy(at + size, "\r\n", 2);
+	return at + size + 2;
+}
+
+/* Lays the command out as it is sent (redisFormatCommandArgv does it at several times the
+ * cost, in memory of its own). Returns its size. */
+static size_t
 lay_out(struct redis_link *link, const struct redis_arg *args, size_t count)
 {
-	size_t i;
+	size_t room = HEAD_BYTES_MAX, i;
+	char *at;
 
-	if (count > link->room) {
-		link->room = 2 * count;
-		link->texts =
-		    xreallocarray(link->texts, link->room, sizeof(const char *));
-		link->sizes = xreallocarray(link->sizes, link->room, sizeof(size_t));
+	for (i = 0; i < count; i++)
+		room += HEAD_BYTES_MAX + args[i].size + 2;
+	if (room > link->room) {
+		free(link->command);
+		link->room = room < COMMAND_KEPT ? COMMAND_KEPT : room;
+		link->command = xcalloc(1, link->room);
 	}
+	at = put_head(link->command, '*', count);
 	for (i = 0; i < count; i++) {
-		link->texts[i] = args[i].data;
-		link->sizes[i] = args[i].size;
+		at = put_head(at, '$', args[i].size);
+		memcpy(at, args[i].data, args[i].size);
+		memcpy(at + args[i].size, "\r\n", 2);
+		at += args[i].size + 2;
 	}
+	return (size_t)(at - link->command);
 }
 
 void
 redis_link_send(
     struct redis_link *link, const struct redis_arg *args, size_t count, void *token)
 {
-	lay_out(link, args, count);
+	size_t size = lay_out(link, args, count);
+	int sent;
+
 	if (link->pending++ == 0)
 		link->heard_ms = loop_now_ms(link->loop);
-	if (redisAsyncCommandArgv(link->hiredis, on_reply, token, (int)count, link->texts,
-		link->sizes) == REDIS_OK)
+	sent = redisAsyncFormattedCommand(
+	    link->hiredis, on_reply, token, link->command, size);
+	if (link->room > COMMAND_KEPT) {
+		free(link->command);
+		link->command = NULL;
+		link->room = 0;
+	}
+	if (sent == REDIS_OK)
 		return;
 	link->pending--; /* it is closing already */
 	link->events->on_reply(link->arg, token, NULL);
