@@ -8,6 +8,7 @@
 #include "thread_private.h"
 
 #define ROOM_AT_FIRST 16u
+#define INDEX_FROM 16u /* messages; fewer are looked through */
 
 /* --- ids ---------------------------------------------------------------------------- */
 
@@ -19,12 +20,16 @@ hash_id(const void *key)
 	return (size_t)key_hash(id->text, id->size);
 }
 
+bool
+thread_same_id(const struct value *a, const struct value *b)
+{
+	return a->size == b->size && memcmp(a->text, b->text, a->size) == 0;
+}
+
 static int
 compare_ids(const void *one, const void *other)
 {
-	const struct value *a = one, *b = other;
-
-	return a->size == b->size ? memcmp(a->text, b->text, a->size) : 1;
+	return thread_same_id(one, other) ? 0 : 1;
 }
 
 zhashx_t *
@@ -50,7 +55,7 @@ id_of(const struct value *message)
 }
 
 static void
-note_position(struct thread *thread, size_t position)
+put(struct thread *thread, size_t position)
 {
 	const struct value *id = id_of(thread->items[position]);
 
@@ -58,20 +63,44 @@ note_position(struct thread *thread, size_t position)
 		zhashx_update(thread->index, id, (void *)(uintptr_t)(position + 1));
 }
 
+/* Makes the index anew, or none for few messages. */
 static void
 index_all(struct thread *thread)
 {
 	size_t i;
 
-	zhashx_purge(thread->index);
+	zhashx_destroy(&thread->index);
+	if (thread->count <= INDEX_FROM)
+		return;
+	thread->index = thread_index_new();
 	for (i = 0; i < thread->count; i++)
-		note_position(thread, i);
+		put(thread, i);
+}
+
+/* The last position is new. */
+static void
+index_last(struct thread *thread)
+{
+	if (thread->index != NULL)
+		put(thread, thread->count - 1);
+	else if (thread->count > INDEX_FROM)
+		index_all(thread);
 }
 
 long
 thread_find(const struct thread *thread, const struct value *id)
 {
-	return (long)(uintptr_t)zhashx_lookup(thread->index, id) - 1;
+	const struct value *other;
+	long i;
+
+	if (thread->index != NULL)
+		return (long)(uintptr_t)zhashx_lookup(thread->index, id) - 1;
+	for (i = (long)thread->count - 1; i >= 0; i--) {
+		other = id_of(thread->items[i]);
+		if (other != NULL && thread_same_id(other, id))
+			return i;
+	}
+	return -1;
 }
 
 /* --- the row of messages ------------------------------------------------------------ */
@@ -82,7 +111,6 @@ thread_new(void)
 	struct thread *thread = xcalloc(1, sizeof *thread);
 
 	thread->view.type = VALUE_ARRAY;
-	thread->index = thread_index_new();
 	thread->prefix = xstrdup("");
 	return thread;
 }
@@ -165,7 +193,7 @@ thread_append(struct thread *thread, struct arena *arena, const struct value *me
 	thread->items[at] = settle(arena, message);
 	thread->numbers[at] = NOT_NUMBERED;
 	thread->count++;
-	note_position(thread, at);
+	index_last(thread);
 	show(thread);
 	note_change(thread);
 }

@@ -22,7 +22,7 @@ struct thread_edit {
 	struct thread *thread;
 	struct slot *slots; /* in the order of their first write */
 	size_t count, room;
-	zhashx_t *touched; /* id -> index in slots + 1 */
+	zhashx_t *touched; /* id -> index in slots + 1; NULL for few */
 	bool cleared;      /* nothing of the thread stays by itself */
 	uint64_t fresh;
 };
@@ -34,7 +34,6 @@ thread_edit_new(struct arena *arena, struct thread *thread)
 
 	edit->arena = arena;
 	edit->thread = thread;
-	edit->touched = thread_index_new();
 	edit->fresh = thread->fresh;
 	return edit;
 }
@@ -48,12 +47,37 @@ thread_edit_destroy(struct thread_edit **edit_p)
 	*edit_p = NULL;
 }
 
+#define INDEX_FROM 16u /* slots; fewer are looked through */
+
 /* --- planning ----------------------------------------------------------------------- */
+
+static void
+touch(struct thread_edit *edit, size_t index)
+{
+	zhashx_update(
+	    edit->touched, edit->slots[index].id, (void *)(uintptr_t)(index + 1));
+}
+
+/* Returns the last slot of id, gone or not, or NULL. */
+static struct slot *
+touched(const struct thread_edit *edit, const struct value *id)
+{
+	size_t i = edit->count;
+
+	if (edit->touched != NULL) {
+		i = (uintptr_t)zhashx_lookup(edit->touched, id);
+		return i > 0 ? &edit->slots[i - 1] : NULL;
+	}
+	while (i > 0 && !thread_same_id(edit->slots[i - 1].id, id))
+		i--;
+	return i > 0 ? &edit->slots[i - 1] : NULL;
+}
 
 static struct slot *
 add_slot(struct thread_edit *edit, const struct value *id, long position)
 {
 	struct slot *slots;
+	size_t i;
 
 	if (edit->count == edit->room) {
 		edit->room = 2 * edit->room + 8;
@@ -63,7 +87,13 @@ add_slot(struct thread_edit *edit, const struct value *id, long position)
 		edit->slots = slots;
 	}
 	edit->slots[edit->count] = (struct slot){ .id = id, .position = position };
-	zhashx_update(edit->touched, id, (void *)(uintptr_t)(edit->count + 1));
+	if (edit->touched != NULL) {
+		touch(edit, edit->count);
+	} else if (edit->count == INDEX_FROM) {
+		edit->touched = thread_index_new();
+		for (i = 0; i <= edit->count; i++)
+			touch(edit, i);
+	}
 	return &edit->slots[edit->count++];
 }
 
@@ -71,11 +101,11 @@ add_slot(struct thread_edit *edit, const struct value *id, long position)
 static struct slot *
 find(struct thread_edit *edit, const struct value *id)
 {
-	size_t index = (uintptr_t)zhashx_lookup(edit->touched, id);
+	struct slot *slot = touched(edit, id);
 	long position;
 
-	if (index > 0)
-		return edit->slots[index - 1].gone ? NULL : &edit->slots[index - 1];
+	if (slot != NULL)
+		return slot->gone ? NULL : slot;
 	position = edit->cleared ? -1 : thread_find(edit->thread, id);
 	return position == -1 ? NULL : add_slot(edit, id, position);
 }
@@ -84,8 +114,7 @@ find(struct thread_edit *edit, const struct value *id)
 static bool
 is_free(const struct thread_edit *edit, const struct value *id)
 {
-	return zhashx_lookup(edit->touched, id) == NULL &&
-	       thread_find(edit->thread, id) == -1;
+	return touched(edit, id) == NULL && thread_find(edit->thread, id) == -1;
 }
 
 static const struct value *
@@ -166,7 +195,7 @@ thread_edit_add(
 	if (i > 0) {
 		edit->cleared = true;
 		edit->count = 0;
-		zhashx_purge(edit->touched);
+		zhashx_destroy(&edit->touched);
 	}
 	for (; i < value_size(messages); i++) {
 		const struct value *message = value_at(messages, i);

@@ -17,7 +17,7 @@ struct thread {
 	const struct value **items;
 	uint32_t *numbers; /* each is stored under, or NOT_NUMBERED yet */
 	size_t count, room;
-	zhashx_t *index; /* id (a value) -> position + 1 */
+	zhashx_t *index; /* id (a value) -> position + 1; NULL for few */
 
 	char *prefix;   /* of new ids */
 	uint64_t fresh; /* the last n given */
@@ -33,6 +33,8 @@ struct thread {
 
 /* An index by id; empty, keys are not owned. */
 zhashx_t *thread_index_new(void);
+
+bool thread_same_id(const struct value *a, const struct value *b);
 
 /* Returns id's position, or -1. */
 long thread_find(const struct thread *thread, const struct value *id);

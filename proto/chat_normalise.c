@@ -124,21 +124,33 @@ with_content(struct place *place, const struct value *message)
 	return message;
 }
 
-static const struct value *
-call_in_form(struct place *place, const struct value *call, size_t index, bool valid)
+/* What is wrong with a call, or NULL. */
+static const char *
+flaw_of(const struct value *call, bool valid)
 {
-	const char *field = arena_printf(
-	    place->arena, valid ? ".tool_calls[%zu]" : ".invalid_tool_calls[%zu]", index);
 	const struct value *id = value_get(call, "id");
 
 	if (!value_is(call, VALUE_MAP))
-		fail(place, field, "must be a map with name, args and id");
-	else if (valid && value_get_text(call, "name") == NULL)
-		fail(place, field, "needs a name");
-	else if (valid && !value_is(value_get(call, "args"), VALUE_MAP))
-		fail(place, field, "needs args, a map");
-	else if (!value_is_nil(id) && !value_is(id, VALUE_STR))
-		fail(place, field, "has an id that is no string");
+		return "must be a map with name, args and id";
+	if (valid && value_get_text(call, "name") == NULL)
+		return "needs a name";
+	if (valid && !value_is(value_get(call, "args"), VALUE_MAP))
+		return "needs args, a map";
+	if (!value_is_nil(id) && !value_is(id, VALUE_STR))
+		return "has an id that is no string";
+	return NULL;
+}
+
+static const struct value *
+call_in_form(struct place *place, const struct value *call, size_t index, bool valid)
+{
+	const char *flaw = flaw_of(call, valid);
+
+	if (flaw != NULL)
+		fail(place,
+		    arena_printf(place->arena,
+			valid ? ".tool_calls[%zu]" : ".invalid_tool_calls[%zu]", index),
+		    flaw);
 	if (place->error != NULL || !valid || value_has(call, "type"))
 		return call;
 	return set(place, call, "type", "tool_call");
