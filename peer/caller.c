@@ -14,8 +14,12 @@
 
 /* A CALL's bodies, shared by each time it is sent. */
 struct cargo {
-	struct parts bodies;
+	zmq_msg_t profile, request;
 };
+
+/* Profiles that were sent lately: the calls of all runs share the bytes of equal ones. */
+#define PROFILES_KEPT 4u
+#define PACKED_KEPT (64u << 10)
 
 /* On the stack of the fiber that waits; the ledger's until there is an outcome. */
 struct waiter {
@@ -40,7 +44,10 @@ struct caller {
 	TAILQ_HEAD(, leaver) leavers;
 	struct timer *timer;    /* runs while calls are pending */
 	struct parts *incoming; /* bodies of the message under way, for DELIVER */
-	const char **unsent;    /* of the step under way: calls that could not go out */
+	zmq_msg_t profiles[PROFILES_KEPT];
+	struct packet packed; /* the body under way */
+	size_t next_profile;  /* of profiles: to be replaced */
+	const char **unsent;  /* of the step under way: calls that could not go out */
 	size_t unsent_count, unsent_room;
 };
 
@@ -49,7 +56,8 @@ struct caller {
 static void
 cargo_free(struct cargo *cargo)
 {
-	parts_release(&cargo->bodies);
+	zmq_msg_close(&cargo->profile);
+	zmq_msg_close(&cargo->request);
 	free(cargo);
 }
 
@@ -71,8 +79,9 @@ do_send(struct caller *caller, const struct ledger_action *action)
 	struct parts bodies = { .count = 0 };
 
 	if (action->cargo != NULL) {
-		parts_add_frame(&bodies, &action->cargo->bodies, BODY_PROFILE);
-		parts_add_frame(&bodies, &action->cargo->bodies, BODY_REQUEST);
+		static_assert(BODY_PROFILE == 0 && BODY_REQUEST == 1, "their order");
+		parts_add_shared(&bodies, &action->cargo->profile);
+		parts_add_shared(&bodies, &action->cargo->request);
 	}
 	if (links_send(caller->links, action->link, &action->header, &bodies) == -1 &&
 	    action->header.type == MSG_CALL)
@@ -191,6 +200,7 @@ caller_new(struct loop *loop, struct links *links)
 {
 	struct caller *caller = xcalloc(1, sizeof *caller);
 	uint64_t seed = 0;
+	size_t i;
 
 	if (getentropy(&seed, sizeof seed) == -1)
 		seed = loop_now_us();
@@ -198,6 +208,8 @@ caller_new(struct loop *loop, struct links *links)
 	caller->links = links;
 	caller->ledger = ledger_new(links_identities(links), links_count(links), seed);
 	TAILQ_INIT(&caller->leavers);
+	for (i = 0; i < PROFILES_KEPT; i++)
+		zmq_msg_init(&caller->profiles[i]);
 	return caller;
 }
 
@@ -205,11 +217,15 @@ void
 caller_destroy(struct caller **caller_p)
 {
 	struct caller *caller = *caller_p;
+	size_t i;
 
 	if (caller == NULL)
 		return;
+	for (i = 0; i < PROFILES_KEPT; i++)
+		zmq_msg_close(&caller->profiles[i]);
 	timer_stop(&caller->timer);
 	ledger_destroy(&caller->ledger, cargo_free);
+	packet_release(&caller->packed);
 	free(caller->unsent);
 	free(caller);
 	*caller_p = NULL;
@@ -263,13 +279,56 @@ caller_message(struct caller *caller, uint32_t link, const struct header *header
 
 /* --- calling -------------------------------------------------------------------------- */
 
+/* Fills message with value's bytes. */
 static void
-add_body(struct parts *parts, const struct value *value)
+fill(zmq_msg_t *message, struct packet *packet, const struct value *value)
 {
-	struct packet packet = { 0 };
+	packet->size = 0;
+	value_pack(packet, value);
+	if (zmq_msg_init_size(message, packet->size) == -1)
+		arena_exhausted();
+	memcpy(zmq_msg_data(message), packet->data, packet->size);
+}
 
-	value_pack(&packet, value);
-	parts_add_packet(parts, &packet);
+static bool
+holds(zmq_msg_t *message, const struct value *value)
+{
+	return zmq_msg_size(message) == value->packed_size &&
+	       memcmp(zmq_msg_data(message), value->packed, value->packed_size) == 0;
+}
+
+static void
+fill_profile(struct caller *caller, zmq_msg_t *message, const struct value *profile)
+{
+	zmq_msg_t *kept;
+	size_t i = 0;
+
+	if (profile == NULL || profile->packed == NULL) {
+		fill(message, &caller->packed, profile);
+		return;
+	}
+	while (i < PROFILES_KEPT && !holds(&caller->profiles[i], profile))
+		i++;
+	kept = &caller->profiles[i < PROFILES_KEPT ? i : caller->next_profile];
+	if (i == PROFILES_KEPT) {
+		caller->next_profile = (caller->next_profile + 1) % PROFILES_KEPT;
+		zmq_msg_close(kept);
+		fill(kept, &caller->packed, profile);
+	}
+	zmq_msg_init(message);
+	zmq_msg_copy(message, kept);
+}
+
+static struct cargo *
+cargo_new(struct caller *caller, const struct call_request *request)
+{
+	struct cargo *cargo = xcalloc(1, sizeof *cargo);
+
+	fill_profile(caller, &cargo->profile, request->profile);
+	fill(&cargo->request, &caller->packed, request->request);
+	if (caller->packed.room > PACKED_KEPT)
+		packet_release(&caller->packed);
+	return cargo;
 }
 
 static struct header
@@ -293,42 +352,31 @@ header_of(const struct call_request *request)
 /* A header that no broker can read is refused without its call's id: the call would be sent
  * until its deadline, and the broker would end the session, with all calls of others. */
 static bool
-is_readable(
-    struct arena *arena, const struct header *header, struct call_outcome *outcome_r)
+is_readable(const struct header *header, struct call_outcome *outcome_r)
 {
-	struct packet packet = { 0 };
-	struct header read;
 	enum wire_code code;
 	const char *reason;
-	int result;
 
-	wire_encode(&packet, header);
-	result = wire_decode(arena, packet.data, packet.size, &read, &code, &reason);
-	packet_release(&packet);
-	if (result == -1)
-		*outcome_r = (struct call_outcome){ .code = code, .reason = reason };
-	return result == 0;
+	if (wire_check(header, &code, &reason) == 0)
+		return true;
+	*outcome_r = (struct call_outcome){ .code = code, .reason = reason };
+	return false;
 }
 
 /* What no socket takes. */
 static bool
-fits(struct arena *arena, const struct parts *bodies, struct call_outcome *outcome_r)
+fits(struct arena *arena, const char *name, zmq_msg_t *body,
+    struct call_outcome *outcome_r)
 {
-	unsigned i;
-
-	for (i = 0; i < bodies->count; i++) {
-		if (parts_size(bodies, i) <= BODY_BYTES_MAX)
-			continue;
-		*outcome_r = (struct call_outcome){
-			.code = CODE_TOO_LARGE,
-			.reason = arena_printf(arena,
-			    "the call's %s has %zu bytes; a message holds %u",
-			    i == BODY_PROFILE ? "profile" : "request",
-			    parts_size(bodies, i), BODY_BYTES_MAX),
-		};
-		return false;
-	}
-	return true;
+	if (zmq_msg_size(body) <= BODY_BYTES_MAX)
+		return true;
+	*outcome_r = (struct call_outcome){
+		.code = CODE_TOO_LARGE,
+		.reason =
+		    arena_printf(arena, "the call's %s has %zu bytes; a message holds %u",
+			name, zmq_msg_size(body), BODY_BYTES_MAX),
+	};
+	return false;
 }
 
 /* Returns false, with an outcome, for a call that cannot be sent. */
@@ -338,12 +386,11 @@ begin(struct caller *caller, const struct call_request *request, struct waiter *
 	const struct header header = header_of(request);
 	struct cargo *cargo;
 
-	if (!is_readable(waiter->arena, &header, &waiter->outcome))
+	if (!is_readable(&header, &waiter->outcome))
 		return false;
-	cargo = xcalloc(1, sizeof *cargo);
-	add_body(&cargo->bodies, request->profile);
-	add_body(&cargo->bodies, request->request);
-	if (!fits(waiter->arena, &cargo->bodies, &waiter->outcome)) {
+	cargo = cargo_new(caller, request);
+	if (!fits(waiter->arena, "profile", &cargo->profile, &waiter->outcome) ||
+	    !fits(waiter->arena, "request", &cargo->request, &waiter->outcome)) {
 		cargo_free(cargo);
 		return false;
 	}

@@ -117,6 +117,11 @@ void wire_encode(struct packet *packet, const struct header *header);
 int wire_decode(struct arena *arena, const void *data, size_t size,
     struct header *header_r, enum wire_code *code_r, const char **reason_r);
 
+/* What wire_decode would say of header, encoded, which has neither services nor calls: 0, or -1
+ * with a code and a reason lent for ever. */
+int wire_check(
+    const struct header *header, enum wire_code *code_r, const char **reason_r);
+
 /* Returns "CALL" for MSG_CALL, "?" for what is none. */
 const char *wire_message_name(unsigned type);
 bool wire_message_known(unsigned type);

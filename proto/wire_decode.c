@@ -227,17 +227,28 @@ decode_pairs(struct decoder *decoder)
 	}
 }
 
-static void
-check_required(struct decoder *decoder)
+/* What header lacks, or NULL. */
+static const char *
+lack_of(const struct header *header)
 {
 	const struct requirement *required = requirements;
 	const struct requirement *end =
 	    requirements + sizeof requirements / sizeof requirements[0];
 
 	for (; required < end; required++)
-		if (required->type == decoder->header.type &&
-		    !wire_is_set(&decoder->header, &wire_fields[required->key]))
-			reader_fail(&decoder->reader, required->refusal);
+		if (required->type == header->type &&
+		    !wire_is_set(header, &wire_fields[required->key]))
+			return required->refusal;
+	return NULL;
+}
+
+static void
+check_required(struct decoder *decoder)
+{
+	const char *lack = lack_of(&decoder->header);
+
+	if (lack != NULL)
+		reader_fail(&decoder->reader, lack);
 }
 
 static void
@@ -290,4 +301,47 @@ wire_decode(struct arena *arena, const void *data, size_t size, struct header *h
 	}
 	*header_r = decoder.header;
 	return 0;
+}
+
+/* --- before it is sent ---------------------------------------------------------------- */
+
+static bool
+is_in_bounds(const struct header *header, const struct wire_field *field)
+{
+	const void *at = (const char *)header + field->offset;
+	const char *text;
+
+	switch (field->kind) {
+	case KIND_UINT:
+		return *(const uint64_t *)at <= field->max;
+	case KIND_ID:
+	case KIND_SESSION:
+		text = *(const char *const *)at;
+		return field->kind == KIND_ID ? is_id(text, strlen(text), field->max)
+					      : is_session(text, strlen(text));
+	case KIND_NONE:
+	case KIND_TEXT: /* is cut to what it may be */
+	case KIND_SERVICES:
+	case KIND_CALLS:
+		break;
+	}
+	return true;
+}
+
+int
+wire_check(const struct header *header, enum wire_code *code_r, const char **reason_r)
+{
+	size_t key;
+
+	*code_r = CODE_MALFORMED;
+	for (key = 1; key < KEYS_MAX; key++) {
+		const struct wire_field *field = &wire_fields[key];
+
+		if (wire_is_set(header, field) && !is_in_bounds(header, field)) {
+			*reason_r = field->refusal;
+			return -1;
+		}
+	}
+	*reason_r = lack_of(header);
+	return *reason_r == NULL ? 0 : -1;
 }

@@ -79,7 +79,7 @@ parts_add_packet(struct parts *parts, struct packet *packet)
 }
 
 int
-parts_add_frame(struct parts *parts, const struct parts *from, unsigned index)
+parts_add_shared(struct parts *parts, zmq_msg_t *message)
 {
 	zmq_msg_t *frame;
 
@@ -87,8 +87,14 @@ parts_add_frame(struct parts *parts, const struct parts *from, unsigned index)
 		return -1;
 	frame = &parts->frames[parts->count++];
 	zmq_msg_init(frame);
-	check_memory(zmq_msg_copy(frame, frame_of(from, index)));
+	check_memory(zmq_msg_copy(frame, message));
 	return 0;
+}
+
+int
+parts_add_frame(struct parts *parts, const struct parts *from, unsigned index)
+{
+	return parts_add_shared(parts, frame_of(from, index));
 }
 
 void

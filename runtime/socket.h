@@ -33,6 +33,9 @@ int parts_add_packet(struct parts *parts, struct packet *packet);
 /* Appends another reference to from's frame (shared bytes, no copy of large ones). */
 int parts_add_frame(struct parts *parts, const struct parts *from, unsigned index);
 
+/* The same of a message of one's own. */
+int parts_add_shared(struct parts *parts, zmq_msg_t *message);
+
 /* Moves from's frames, from the first'th on, behind to's, as many as there is room for. */
 void parts_move(struct parts *to, struct parts *from, unsigned first);
 
