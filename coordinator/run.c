@@ -434,8 +434,10 @@ run_next(struct run *run)
 		log_info("run=%s thread=%s taken over epoch=%" PRIu64, run->id,
 		    run->thread, run->epoch);
 	go = run_begin(run, &claim);
-	if (go == GO_ON)
+	if (go == GO_ON) {
+		run_settle(run);
 		go = advance(run);
+	}
 	end(run, go);
 	if (value_has(run->record, "webhook"))
 		webhooks_wake(coordinator, run->shard);

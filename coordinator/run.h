@@ -114,6 +114,10 @@ const char *run_record_text(const struct run *run, const char *name);
  * tools are served. The run is then ready to advance at run->at. */
 enum go run_begin(struct run *run, const struct store_claim *claim);
 
+/* Moves what a run that has begun needs to an arena of its own: a claim's answer, and what was made
+ * of it, is many times that. */
+void run_settle(struct run *run);
+
 /* Ends the run when its deadline comes, from now on. */
 void run_watch_deadline(struct run *run);
 

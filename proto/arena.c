@@ -12,9 +12,9 @@
 /* A waiting run has five arenas, most of them nearly empty: chunks begin small and grow with
  * what is asked for. With malloc's own header each is a round number of bytes. */
 #define MALLOC_BYTES 16u
-#define CHUNK_SIZES 3u
-static const size_t chunk_sizes[CHUNK_SIZES] = { 1024 - MALLOC_BYTES, 4096 - MALLOC_BYTES,
-	8192 - MALLOC_BYTES };
+#define CHUNK_SIZES 5u
+static const size_t chunk_sizes[CHUNK_SIZES] = { 512 - MALLOC_BYTES, 1024 - MALLOC_BYTES,
+	2048 - MALLOC_BYTES, 4096 - MALLOC_BYTES, 8192 - MALLOC_BYTES };
 #define NO_SIZE CHUNK_SIZES /* of a chunk for one large piece */
 
 /* A process makes and drops thousands of arenas a second: chunks are kept for the next. */
