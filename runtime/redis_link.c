@@ -295,7 +295,8 @@ lay_out(struct redis_link *link, const struct redis_arg *args, size_t count)
 	at = put_head(link->command, '*', count);
 	for (i = 0; i < count; i++) {
 		at = put_head(at, '$', args[i].size);
-		memcpy(at, args[i].data, args[i].size);
+		if (args[i].size > 0)
+			memcpy(at, args[i].data, args[i].size);
 		memcpy(at + args[i].size, "\r\n", 2);
 		at += args[i].size + 2;
 	}

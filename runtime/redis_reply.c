@@ -6,39 +6,102 @@
 
 #include "bounds.h"
 
-static void *(*create_array)(const redisReadTask *, int);
+/* --- what hiredis makes ---------------------------------------------------------------- */
+
+/* A reply's parts are in one arena, which goes with the first of them: hiredis' own are two
+ * blocks for each text. */
+struct node {
+	redisReply reply; /* what hiredis sees */
+	struct arena *arena;
+};
+
+static struct node *
+node_new(const redisReadTask *task, int type)
+{
+	struct node *around = task->parent != NULL ? task->parent->obj : NULL, *node;
+	struct arena *arena = around != NULL ? around->arena : arena_new();
+
+	node = arena_alloc(arena, sizeof *node);
+	node->reply.type = type;
+	node->arena = arena;
+	if (around != NULL)
+		around->reply.element[task->idx] = &node->reply;
+	return node;
+}
 
 static void *
-create_bounded_array(const redisReadTask *task, int elements)
+create_text(const redisReadTask *task, char *text, size_t size)
 {
+	struct node *node = node_new(task, task->type);
+
+	node->reply.str = arena_copy(node->arena, text, size);
+	node->reply.len = size;
+	return node;
+}
+
+static void *
+create_array(const redisReadTask *task, int elements)
+{
+	struct node *node;
+
 	if (elements > (int)REDIS_REPLY_ELEMENTS_MAX)
 		return NULL;
-	return create_array(task, elements);
+	node = node_new(task, REDIS_REPLY_ARRAY);
+	node->reply.elements = (size_t)elements;
+	node->reply.element =
+	    arena_alloc(node->arena, (size_t)elements * sizeof *node->reply.element);
+	return node;
+}
+
+static void *
+create_integer(const redisReadTask *task, long long integer)
+{
+	struct node *node = node_new(task, REDIS_REPLY_INTEGER);
+
+	node->reply.integer = integer;
+	return node;
+}
+
+static void *
+create_nil(const redisReadTask *task)
+{
+	return node_new(task, REDIS_REPLY_NIL);
+}
+
+/* Called for the first part alone. */
+static void
+free_reply(void *reply)
+{
+	struct arena *arena = reply != NULL ? ((struct node *)reply)->arena : NULL;
+
+	arena_destroy(&arena);
 }
 
 void
 redis_reply_bound(struct redisReader *reader)
 {
-	static redisReplyObjectFunctions functions;
+	static redisReplyObjectFunctions functions = { create_text, create_array,
+		create_integer, create_nil, free_reply };
 
-	if (create_array == NULL) {
-		functions = *reader->fn;
-		create_array = functions.createArray;
-		functions.createArray = create_bounded_array;
-	}
 	reader->fn = &functions;
 }
+
+/* --- values ---------------------------------------------------------------------------- */
 
 static const struct value *
 array_of(struct arena *arena, const struct redisReply *reply)
 {
-	struct value_list list = { .arena = arena };
+	const struct value **items = arena_take(arena, reply->elements * sizeof *items);
+	struct value *array = arena_take(arena, sizeof *array);
 	size_t i;
 
+	*array = (struct value){
+		.type = VALUE_ARRAY, .size = (uint32_t)reply->elements, .items = items
+	};
 	/* hiredis ends the connection of who nests deeper than 7. */
 	for (i = 0; i < reply->elements; i++)
-		value_list_add(&list, redis_reply_value(arena, reply->element[i]));
-	return value_list_end(&list);
+		items[i] = redis_reply_value(arena, reply->element[i]);
+	return array;
 }
 
 const struct value *

@@ -17,8 +17,8 @@ const struct value *redis_reply_value(
     struct arena *arena, const struct redisReply *reply);
 
 /* Has reader refuse, as REDIS_ERR_OOM, an array of more than REDIS_REPLY_ELEMENTS_MAX: hiredis
- * takes the room for what an array's head promises before an element has come. Called before
- * the reader is fed. */
+ * takes the room for what an array's head promises before an element has come. And has each reply be
+ * of one arena: it is freed by reader's fn->freeObject. Called before the reader is fed. */
 void redis_reply_bound(struct redisReader *reader);
 
 bool redis_reply_is_error(const struct redisReply *reply);

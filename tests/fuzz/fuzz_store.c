@@ -62,7 +62,7 @@ __wrap_redis_call(struct redis *redis, struct arena *arena, uint64_t wait_ms,
 	is_error = redis_reply_is_error(reply);
 	if (is_error)
 		redis_reply_verdict(redis_reply_text(*reply_r));
-	freeReplyObject(reply);
+	reader->fn->freeObject(reply);
 	return is_error ? REDIS_ERROR : REDIS_OK;
 }
 
