@@ -189,7 +189,8 @@ route(struct run *run, const struct step_result *result)
 static void
 step_event(struct run *run, const struct node *node, const struct step_result *result)
 {
-	struct value_fields shown = { .arena = run->batch };
+	struct arena *batch = run->batch;
+	struct value_fields shown = { .arena = batch };
 	const struct value *output = state_output(run->state, run->scratch);
 	size_t i, j;
 
@@ -201,17 +202,20 @@ step_event(struct run *run, const struct node *node, const struct step_result *r
 			const struct value *now = value_get(output, name);
 
 			if (now != NULL)
-				value_fields_set(
-				    &shown, name, value_copy(run->batch, now));
+				value_fields_set(&shown, name, value_copy(batch, now));
 		}
 	}
 	run_event(run, "step",
-	    value_map_merge(run->batch,
-		value_map(run->batch, "step", value_int(run->batch, (int64_t)run->step),
-		    "node", value_str(run->batch, node->name), "fields",
-		    shown.count > 0 ? value_fields_end(&shown) : NULL, "notes",
-		    result->notes != NULL ? value_copy(run->batch, result->notes) : NULL,
-		    NULL),
+	    value_map_merge(batch,
+		value_map_of(batch,
+		    (const struct value_pair[]){
+			{ VALUE_TEXT("step"), value_int(batch, (int64_t)run->step) },
+			{ VALUE_TEXT("node"), value_str(batch, node->name) },
+			{ VALUE_TEXT("fields"),
+			    shown.count > 0 ? value_fields_end(&shown) : NULL },
+			{ VALUE_TEXT("notes"), value_copy(batch, result->notes) },
+		    },
+		    4),
 		run_untold_messages(run)));
 }
 

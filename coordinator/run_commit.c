@@ -7,6 +7,8 @@
 
 #include "log.h"
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 static int64_t
 wall_ms(void)
 {
@@ -19,11 +21,15 @@ wall_ms(void)
 void
 run_event(struct run *run, const char *kind, const struct value *fields)
 {
-	const struct value *head = value_map(run->batch, "kind",
-	    value_str(run->batch, kind), "at", value_int(run->batch, wall_ms()), "run",
-	    value_str(run->batch, run->id), NULL);
+	const struct value_pair head[] = {
+		{ VALUE_TEXT("kind"), value_str(run->batch, kind) },
+		{ VALUE_TEXT("at"), value_int(run->batch, wall_ms()) },
+		{ VALUE_TEXT("run"), value_str(run->batch, run->id) },
+	};
 
-	value_list_add(&run->events, value_map_merge(run->batch, head, fields));
+	value_list_add(
+	    &run->events, value_map_merge(run->batch,
+			      value_map_of(run->batch, head, COUNT(head)), fields));
 }
 
 const struct value *
@@ -37,8 +43,12 @@ run_untold_messages(struct run *run)
 		run->numbered =
 		    changes.first_number + (uint32_t)value_size(changes.messages);
 	}
-	return value_map(run->batch, "first", value_int(run->batch, first), "count",
-	    value_int(run->batch, run->numbered - first), NULL);
+	return value_map_of(run->batch,
+	    (const struct value_pair[]){
+		{ VALUE_TEXT("first"), value_int(run->batch, first) },
+		{ VALUE_TEXT("count"), value_int(run->batch, run->numbered - first) },
+	    },
+	    2);
 }
 
 /* It ends, and the thread takes nothing of it. */
@@ -49,26 +59,41 @@ leaves_nothing(const struct run *run)
 }
 
 static const struct value *
-make_head(struct run *run, const char *status)
+new_head(struct run *run, const char *status)
 {
 	struct arena *arena = run->batch;
-	bool loaded = run->agent != NULL;
+	const struct spec *spec = run->agent != NULL ? run->agent->spec : NULL;
+	const struct value_pair head[] = {
+		{ VALUE_TEXT("run"), value_str(arena, run->id) },
+		{ VALUE_TEXT("status"), value_str(arena, status) },
+		{ VALUE_TEXT("step"), value_int(arena, (int64_t)run->step) },
+		{ VALUE_TEXT("first_step"), value_int(arena, (int64_t)run->first_step) },
+		{ VALUE_TEXT("agent"),
+		    spec != NULL ? value_str(arena, spec->name) : NULL },
+		{ VALUE_TEXT("version"),
+		    spec != NULL ? value_str(arena, spec->version) : NULL },
+		{ VALUE_TEXT("next"),
+		    spec != NULL ? value_str(arena, run_node(run)->name) : NULL },
+		{ VALUE_TEXT("paused"),
+		    run->paused != NULL ? value_str(arena, run->paused) : NULL },
+		{ VALUE_TEXT("round"), run->fault == NULL ? run->round : NULL },
+		{ VALUE_TEXT("ephemeral"),
+		    run->state != NULL ? state_ephemeral(run->state, arena) : NULL },
+	};
 
+	return value_map_of(arena, head, COUNT(head));
+}
+
+static const struct value *
+make_head(struct run *run, const char *status)
+{
 	/* A run that ended before it changed anything leaves the thread where it was: at an
 	 * interrupt that still waits for its answer, maybe. */
 	if (leaves_nothing(run) && run->head != NULL)
 		return run->head;
 	if (run->rest != NULL && run->fault == NULL)
 		return run->rest;
-	return value_map(arena, "run", value_str(arena, run->id), "status",
-	    value_str(arena, status), "step", value_int(arena, (int64_t)run->step),
-	    "first_step", value_int(arena, (int64_t)run->first_step), "agent",
-	    loaded ? value_str(arena, run->agent->spec->name) : NULL, "version",
-	    loaded ? value_str(arena, run->agent->spec->version) : NULL, "next",
-	    loaded ? value_str(arena, run_node(run)->name) : NULL, "paused",
-	    run->paused != NULL ? value_str(arena, run->paused) : NULL, "round",
-	    run->fault == NULL ? run->round : NULL, "ephemeral",
-	    run->state != NULL ? state_ephemeral(run->state, arena) : NULL, NULL);
+	return new_head(run, status);
 }
 
 /* The version a checkpoint builds on. */
@@ -86,18 +111,26 @@ make_checkpoint(
 {
 	struct arena *arena = run->batch;
 	int64_t parent = parent_of(run);
-	const struct value *more = value_map(arena, "run", value_str(arena, run->id),
-	    "version", value_int(arena, (int64_t)run->version + 1), "at",
-	    value_int(arena, wall_ms()), "first", value_int(arena, changes->first_number),
-	    "count", value_int(arena, (int64_t)value_size(changes->messages)), "order",
-	    changes->order, "fields", changes->fields, "parent",
-	    parent > 0 ? value_int(arena, parent) : NULL, "source",
-	    value_str(arena, run->source != NULL ? run->source : "loop"), "node",
-	    run->node != NULL ? value_str(arena, run->node) : NULL, NULL);
+	const struct value_pair more[] = {
+		{ VALUE_TEXT("run"), value_str(arena, run->id) },
+		{ VALUE_TEXT("version"), value_int(arena, (int64_t)run->version + 1) },
+		{ VALUE_TEXT("at"), value_int(arena, wall_ms()) },
+		{ VALUE_TEXT("first"), value_int(arena, changes->first_number) },
+		{ VALUE_TEXT("count"),
+		    value_int(arena, (int64_t)value_size(changes->messages)) },
+		{ VALUE_TEXT("order"), changes->order },
+		{ VALUE_TEXT("fields"), changes->fields },
+		{ VALUE_TEXT("parent"), parent > 0 ? value_int(arena, parent) : NULL },
+		{ VALUE_TEXT("source"),
+		    value_str(arena, run->source != NULL ? run->source : "loop") },
+		{ VALUE_TEXT("node"),
+		    run->node != NULL ? value_str(arena, run->node) : NULL },
+	};
 
 	/* The agent's version is in head under a name that the checkpoint's own takes. */
-	return value_map_merge(
-	    arena, value_map_with(arena, head, "spec", value_get(head, "version")), more);
+	return value_map_merge(arena,
+	    value_map_with(arena, head, "spec", value_get(head, "version")),
+	    value_map_of(arena, more, COUNT(more)));
 }
 
 static void

@@ -443,11 +443,18 @@ static const struct value *
 model_request(struct run *run, const struct value *profile, const struct value *answers)
 {
 	struct arena *arena = run->scratch;
+	const struct value_pair request[] = {
+		{ VALUE_TEXT("run"), value_str(arena, run->id) },
+		{ VALUE_TEXT("thread"), value_str(arena, run->thread) },
+		{ VALUE_TEXT("messages"), state_messages(run->state) },
+		{ VALUE_TEXT("state"),
+		    state_slice(run->state, arena, run->agent->spec->reads) },
+		{ VALUE_TEXT("context"), run->context },
+		{ VALUE_TEXT("answers"), answers },
+		{ VALUE_TEXT("providers"), providers(run, profile) },
+	};
 
-	return value_map(arena, "run", value_str(arena, run->id), "thread",
-	    value_str(arena, run->thread), "messages", state_messages(run->state),
-	    "state", state_slice(run->state, arena, run->agent->spec->reads), "context",
-	    run->context, "answers", answers, "providers", providers(run, profile), NULL);
+	return value_map_of(arena, request, sizeof request / sizeof *request);
 }
 
 enum go

@@ -144,11 +144,18 @@ run_all(struct tool_calls *round)
 static const struct value *
 tool_request_body(struct run *run, struct arena *arena, const struct effect *effect)
 {
-	return value_map(arena, "run", value_str(arena, run->id), "thread",
-	    value_str(arena, run->thread), "tool_call", effect->tool_call, "tool",
-	    effect->tool, "state",
-	    state_slice(run->state, arena, run->agent->spec->reads), "context",
-	    run->context, "answers", effect->answers, NULL);
+	const struct value_pair body[] = {
+		{ VALUE_TEXT("run"), value_str(arena, run->id) },
+		{ VALUE_TEXT("thread"), value_str(arena, run->thread) },
+		{ VALUE_TEXT("tool_call"), effect->tool_call },
+		{ VALUE_TEXT("tool"), effect->tool },
+		{ VALUE_TEXT("state"),
+		    state_slice(run->state, arena, run->agent->spec->reads) },
+		{ VALUE_TEXT("context"), run->context },
+		{ VALUE_TEXT("answers"), effect->answers },
+	};
+
+	return value_map_of(arena, body, sizeof body / sizeof *body);
 }
 
 /* Who is asked. A worker's tool is meant when the agent lists it; one of the same name that a

@@ -11,7 +11,7 @@
 #include "value.h"
 
 /* Up to so many pairs looking at each is quicker. */
-#define KEY_INDEX_FROM 16u
+#define KEY_INDEX_FROM 32u
 
 struct key_index;
 

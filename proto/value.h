@@ -75,6 +75,20 @@ const struct value *value_printf(struct arena *arena, const char *format, ...)
  * NULL are left out. Keys are copied, values shared. */
 const struct value *value_map(struct arena *arena, ...);
 
+/* A string that is the same each time, as a constant: no arena holds it. */
+#define VALUE_TEXT(literal)                                                              \
+	__extension__({                                                                  \
+		static const struct value constant_text = { .type = VALUE_STR,           \
+			.size = sizeof(literal) - 1,                                     \
+			.text = (literal) };                                             \
+		&constant_text;                                                          \
+	})
+
+/* Returns a map of the count pairs, without those whose value is NULL; keys (different ones) and
+ * values are shared. For maps that are made often: value_map copies its keys. */
+const struct value *value_map_of(
+    struct arena *arena, const struct value_pair *pairs, size_t count);
+
 /* Returns an array that shares the count items. items is copied. */
 const struct value *value_array(
     struct arena *arena, const struct value *const *items, size_t count);

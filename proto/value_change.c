@@ -172,6 +172,18 @@ value_fields_end(struct value_fields *fields)
 	return map_of(fields->arena, fields->pairs, fields->count);
 }
 
+const struct value *
+value_map_of(struct arena *arena, const struct value_pair *pairs, size_t count)
+{
+	struct value_pair *own = arena_take(arena, count * sizeof *own);
+	size_t kept = 0, i;
+
+	for (i = 0; i < count; i++)
+		if (pairs[i].value != NULL)
+			own[kept++] = pairs[i];
+	return map_of(arena, own, kept);
+}
+
 /* --- changing ----------------------------------------------------------------------- */
 
 /* Returns the position of key in map, or its size. */
