@@ -70,7 +70,7 @@ deliver(
 	action->waiter = entry->waiter;
 	action->header = (struct header){ .type = MSG_RESULT,
 		.call_id = entry->id,
-		.run = entry->header.run,
+		.run = entry->run,
 		.code = code,
 		.reason = reason };
 	entry->waiter = NULL;
@@ -346,8 +346,7 @@ on_disown(struct ledger *ledger, const char *run)
 		for (entry = TAILQ_FIRST(&ledger->lists[state]); entry != NULL;
 		     entry = next) {
 			next = TAILQ_NEXT(entry, link);
-			if (entry->header.run != NULL &&
-			    strcmp(entry->header.run, run) == 0)
+			if (entry->run != NULL && strcmp(entry->run, run) == 0)
 				on_forget(ledger, entry, entry->id);
 		}
 	}
@@ -359,8 +358,7 @@ on_disown(struct ledger *ledger, const char *run)
 static enum wire_code
 expiry_of(const struct entry *entry)
 {
-	return (entry->header.flags & WIRE_ONCE) != 0 &&
-		       (entry->copies > 0 || entry->unsure)
+	return (entry->flags & WIRE_ONCE) != 0 && (entry->copies > 0 || entry->unsure)
 		   ? CODE_WORKER_LOST
 		   : CODE_EXPIRED;
 }
@@ -467,7 +465,7 @@ ledger_is_cancelling(const struct ledger *ledger, const char *run)
 	const struct entry *entry;
 
 	TAILQ_FOREACH(entry, &ledger->lists[ENTRY_CANCELLING], link)
-		if (entry->header.run != NULL && strcmp(entry->header.run, run) == 0)
+		if (entry->run != NULL && strcmp(entry->run, run) == 0)
 			return true;
 	return false;
 }

@@ -12,7 +12,7 @@ ledger_usable(const struct ledger *ledger)
 static uint32_t
 choose(const struct ledger *ledger, const struct entry *entry, link_set links)
 {
-	const char *run = entry->header.run;
+	const char *run = entry->run;
 
 	return rendezvous_choose(
 	    ledger->identities, links, run != NULL ? run : entry->id);
@@ -39,7 +39,7 @@ ledger_send_call(struct ledger *ledger, struct entry *entry)
 
 	action->link = entry->at;
 	action->cargo = entry->cargo;
-	action->header = entry->header;
+	action->header = ledger_entry_header(entry);
 	if ((entry->unsure || entry->copies > 0) && !PLANTED(RESEND_UNFLAGGED))
 		action->header.flags |= WIRE_RESEND;
 	action->header.deadline_ms =
@@ -57,7 +57,7 @@ ledger_send_cancel(struct ledger *ledger, struct entry *entry)
 
 	if (entry->at != LINK_NONE)
 		links |= LINK_BIT(entry->at);
-	ledger_tell(ledger, links, MSG_CANCEL, &entry->header);
+	ledger_tell_of(ledger, links, MSG_CANCEL, entry);
 	entry->next_ms = ledger->now_ms + RESEND_MS;
 	ledger_arm(ledger, entry);
 }

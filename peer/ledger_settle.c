@@ -15,7 +15,7 @@ drop_oldest(struct ledger *ledger, enum entry_state state, size_t max)
 void
 ledger_tell_settled(struct ledger *ledger, struct entry *entry, link_set links)
 {
-	ledger_tell(ledger, links, MSG_RESULT_ACK, &entry->header);
+	ledger_tell_of(ledger, links, MSG_RESULT_ACK, entry);
 	entry->holders &= ~links;
 	entry->doubted |= links;
 	entry->doubt_ms = ledger->now_ms + DOUBT_MS;

@@ -45,6 +45,15 @@ ledger_tell(struct ledger *ledger, link_set links, enum message_type type,
 }
 
 void
+ledger_tell_of(struct ledger *ledger, link_set links, enum message_type type,
+    const struct entry *entry)
+{
+	ledger_tell(ledger, links, type,
+	    &(struct header){
+		.call_id = entry->id, .run = entry->run, .epoch = entry->epoch });
+}
+
+void
 ledger_free_cargo(struct ledger *ledger, struct entry *entry)
 {
 	if (entry->cargo != NULL)
@@ -60,63 +69,63 @@ text_size(const char *text)
 	return text == NULL ? 0 : strlen(text) + 1;
 }
 
-/* Copies *field to *at, points it there and moves *at behind. */
-static void
-copy_text(char **at, const char **field)
+/* Returns a copy of text at *at, which is moved behind it; NULL of NULL. */
+static const char *
+copy_text(char **at, const char *text)
 {
-	size_t size = text_size(*field);
+	size_t size = text_size(text);
+	char *copy = *at;
 
 	if (size == 0)
-		return;
-	memcpy(*at, *field, size);
-	*field = *at;
+		return NULL;
+	memcpy(copy, text, size);
 	*at += size;
-}
-
-static void
-copy_header(struct entry *entry, const struct header *call)
-{
-	struct header *own = &entry->header;
-	const char **const fields[] = { &own->run, &own->service, &own->tenant,
-		&own->traceparent, &own->idempotency_key };
-	const size_t count = sizeof fields / sizeof fields[0];
-	size_t i, size = 1;
-	char *at;
-
-	*own = (struct header){
-		.type = MSG_CALL,
-		.flags = call->flags & ~(unsigned)WIRE_RESEND,
-		.call_id = entry->id,
-		.run = call->run,
-		.step = call->step,
-		.epoch = call->epoch,
-		.service = call->service,
-		.priority = call->priority,
-		.tenant = call->tenant,
-		.traceparent = call->traceparent,
-		.idempotency_key = call->idempotency_key,
-	};
-	for (i = 0; i < count; i++)
-		size += text_size(*fields[i]);
-	entry->text = at = xcalloc(1, size);
-	for (i = 0; i < count; i++)
-		copy_text(&at, fields[i]);
+	return copy;
 }
 
 struct entry *
 ledger_entry_new(struct ledger *ledger, const struct header *call)
 {
-	size_t size = strlen(call->call_id) + 1;
-	struct entry *entry = xcalloc(1, sizeof *entry + size);
+	struct entry *entry = xcalloc(
+	    1, sizeof *entry + text_size(call->call_id) + text_size(call->run) +
+		   text_size(call->service) + text_size(call->tenant) +
+		   text_size(call->traceparent) + text_size(call->idempotency_key));
+	char *at = entry->id;
 
-	memcpy(entry->id, call->call_id, size);
-	copy_header(entry, call);
+	copy_text(&at, call->call_id);
+	entry->run = copy_text(&at, call->run);
+	entry->service = copy_text(&at, call->service);
+	entry->tenant = copy_text(&at, call->tenant);
+	entry->traceparent = copy_text(&at, call->traceparent);
+	entry->idempotency_key = copy_text(&at, call->idempotency_key);
+	entry->step = call->step;
+	entry->epoch = call->epoch;
+	entry->priority = call->priority;
+	entry->flags = call->flags & ~(unsigned)WIRE_RESEND;
 	entry->state = ENTRY_CALLING;
 	entry->at = LINK_NONE;
 	id_table_put(ledger->ids, &entry->key, entry->id, entry);
 	TAILQ_INSERT_TAIL(&ledger->lists[ENTRY_CALLING], entry, link);
 	ledger->counts[ENTRY_CALLING]++;
 	return entry;
+}
+
+struct header
+ledger_entry_header(const struct entry *entry)
+{
+	return (struct header){
+		.type = MSG_CALL,
+		.flags = entry->flags,
+		.call_id = entry->id,
+		.run = entry->run,
+		.step = entry->step,
+		.epoch = entry->epoch,
+		.service = entry->service,
+		.priority = entry->priority,
+		.tenant = entry->tenant,
+		.traceparent = entry->traceparent,
+		.idempotency_key = entry->idempotency_key,
+	};
 }
 
 static void
@@ -127,7 +136,7 @@ leave_list(struct ledger *ledger, struct entry *entry)
 	heap_remove(&ledger->timers, &entry->timer);
 	if (entry->state == ENTRY_CANCELLING)
 		ledger_act(ledger, LEDGER_ENDED)->header = (struct header){
-			.run = entry->header.run,
+			.run = entry->run,
 			.call_id = entry->id,
 			.code =
 			    ledger->now_ms < entry->deadline_ms ? CODE_OK : CODE_EXPIRED,
@@ -161,7 +170,6 @@ ledger_free_dead(struct ledger *ledger)
 
 	while ((entry = TAILQ_FIRST(&ledger->dead)) != NULL) {
 		TAILQ_REMOVE(&ledger->dead, entry, link);
-		free(entry->text);
 		free(entry);
 	}
 }

@@ -23,8 +23,10 @@ struct entry {
 	enum entry_state state;
 	TAILQ_ENTRY(entry) link; /* of its state's list; dead: of dead */
 	struct heap_node timer;  /* CALLING, CANCELLING: when it wants attention */
-	struct header header;    /* of its CALL; strings in text */
-	char *text;
+	/* Of its CALL; a header has four times as many fields. Texts are behind id. */
+	const char *run, *service, *tenant, *traceparent, *idempotency_key;
+	uint64_t step, epoch, priority;
+	unsigned flags;
 	struct waiter *waiter; /* CALLING */
 	struct cargo *cargo;   /* CALLING */
 	uint64_t deadline_ms;  /* CALLING: the call's; else: then it is given up */
@@ -62,12 +64,17 @@ struct ledger_action *ledger_act(struct ledger *ledger, enum ledger_action_type 
 /* Sends a message about a call on every link of links. header lends id, run, epoch. */
 void ledger_tell(struct ledger *ledger, link_set links, enum message_type type,
     const struct header *header);
+/* The same about entry's. */
+void ledger_tell_of(struct ledger *ledger, link_set links, enum message_type type,
+    const struct entry *entry);
 
 /* Takes entry's cargo, if it has any, out of it. */
 void ledger_free_cargo(struct ledger *ledger, struct entry *entry);
 
 /* Returns the new, calling entry of call, in the tables. */
 struct entry *ledger_entry_new(struct ledger *ledger, const struct header *call);
+/* As it is sent, but for its deadline. Lent by entry. */
+struct header ledger_entry_header(const struct entry *entry);
 void ledger_entry_move(
     struct ledger *ledger, struct entry *entry, enum entry_state state);
 /* Out of the tables, without a word to the brokers; freed in the next step. Its waiter is
