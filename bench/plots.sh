@@ -1,5 +1,6 @@
 #!/bin/sh
-# Draws what the last compare.sh and threads.sh measured: BUILD/bench/in-flight.svg, BUILD/bench/threads.svg.
+# Draws what the last compare.sh and threads.sh measured: BUILD/bench/in-flight.svg, BUILD/bench/threads.svg; plots.txt is
+# how a page beside them shows them.
 #
 #   bench/plots.sh BUILD
 set -eu
@@ -9,6 +10,7 @@ command -v gnuplot >/dev/null || { echo "no plots: no gnuplot (Debian package gn
 temp=$(mktemp -d /tmp/flotilla-bench-XXXXXX)
 trap 'rm -rf "$temp"' EXIT
 mkdir -p "$build/bench"
+: >"$temp/plots.txt"
 
 # points FILE COLUMN_OF_X COLUMN_OF_Y CONDITION: the middle y of each x.
 points() {
@@ -26,6 +28,7 @@ if [ -f "$build/bench/compare.tsv" ]; then
 			"\$4 == \"run\" && \$5 == \"$system\" && (\$6 == \"everysec\" || \$6 == \"-\")" >"$temp/$system"
 	done
 	gnuplot -e "folder='$temp'; out='$build/bench/in-flight.svg'" "$here/in-flight.gnuplot"
+	echo '![Runs a second over runs in flight](in-flight.svg)' >>"$temp/plots.txt"
 fi
 if [ -f "$build/bench-threads.txt" ]; then
 	sep=' '
@@ -33,4 +36,6 @@ if [ -f "$build/bench-threads.txt" ]; then
 		points "$build/bench-threads.txt" 2 7 "\$1 == \"$system\"" >"$temp/$system"
 	done
 	gnuplot -e "folder='$temp'; out='$build/bench/threads.svg'" "$here/threads.gnuplot"
+	echo "![A turn's time over the thread's length](threads.svg)" >>"$temp/plots.txt"
 fi
+cp "$temp/plots.txt" "$build/bench/plots.txt"

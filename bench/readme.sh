@@ -1,6 +1,6 @@
 #!/bin/sh
 # Puts what the last `make bench` left into bench/README.md, between the marks <!-- figures: NAME --> and <!-- end -->:
-# BUILD/bench/NAME.txt, as it is when it has tables of Markdown, else between fences; and the plots beside it. What was
+# BUILD/bench/NAME.txt, as it is when it has tables or images of Markdown, else between fences; and the plots beside it. What was
 # not run stays as it is.
 #
 #   bench/readme.sh BUILD
@@ -15,7 +15,7 @@ awk -v folder="$build/bench" '
 		file = folder "/" name ".txt"
 		fence = "```\n"
 		while ((getline line <file) > 0) {
-			if (line ~ /^\|/)
+			if (line ~ /^(\||!\[)/)
 				fence = ""
 			if (text != "" || line != "")
 				text = text line "\n"
