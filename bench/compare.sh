@@ -5,7 +5,7 @@
 #   bench/compare.sh BUILD [ROUNDS]
 #
 # Every measurement is a line of BUILD/bench/compare-<time>.tsv; BUILD/bench/compare.tsv is the last such file, compare.txt
-# what was printed. A peer that cannot be measured is named, with the reason.
+# what was printed. A peer that cannot be measured is named, with the reason; status 1: something of ours could not be.
 #   BENCH_TURN   a command that stands before each measurement, one that waits for a quiet machine for example
 # shellcheck disable=SC1091,SC2154 # what postgres.sh sets
 set -eu
@@ -132,7 +132,7 @@ version() {
 }
 {
 	awk -f "$here/compare.awk" "$out"
-	[ -z "$missing" ] || printf '\nNot measured:\n\n%s' "$(echo "$missing" | sed '/^$/d; s/^/- /')"
+	[ -z "$missing" ] || printf '\nNot measured:\n\n%s\n' "$(echo "$missing" | sed '/^$/d; s/^/- /')"
 	printf '\n%s, commit %s, %s rounds. %s. ' "$date" "$commit" "$rounds" "$machine"
 	printf '%s; node %s' "$(redis-server --version | sed 's/Redis server v=\([^ ]*\).*/Redis \1/')" \
 		"$(node --version 2>/dev/null || echo missing)"
@@ -145,3 +145,6 @@ version() {
 	done
 	echo .
 } | tee "$build/bench/compare.txt"
+
+# A peer may be missing; what is ours may not.
+case $missing in *fleet:* | *floor:*) exit 1 ;; esac
