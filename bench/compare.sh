@@ -6,6 +6,7 @@
 #
 # Every measurement is a line of BUILD/bench/compare-<time>.tsv; BUILD/bench/compare.tsv is the last such file, compare.txt
 # what was printed. A peer that cannot be measured is named, with the reason; status 1: something of ours could not be.
+#   NO_CURVE=1   without the points that only the plot has
 #   BENCH_TURN   a command that stands before each measurement, one that waits for a quiet machine for example
 # shellcheck disable=SC1091,SC2154 # what postgres.sh sets
 set -eu
