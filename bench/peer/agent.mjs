@@ -62,6 +62,7 @@ async function readBack({ name, runs }) {
   }
 }
 
+process.on("disconnect", () => process.exit(1));
 process.on("message", async (order) => {
   try {
     if (order.what === "run") {

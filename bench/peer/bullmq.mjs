@@ -43,18 +43,21 @@ async function runAll(queue, events, count) {
 }
 
 async function bench() {
+  let worker;
   const folder = mkdtempSync("/tmp/flotilla-bench-"), socket = `${folder}/redis`;
   const redis = spawn("redis-server", ["--port", "0", "--unixsocket", socket, "--dir", folder, "--save", "",
     "--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0",
     "--logfile", `${folder}/log`], { stdio: "inherit" });
+  process.on("SIGTERM", () => process.exit(1));
   process.on("exit", () => {
+    worker?.kill("SIGKILL");
     redis.kill("SIGKILL");
     rmSync(folder, { recursive: true, force: true });
   });
   while (!existsSync(socket)) {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  const worker = fork(process.argv[1], [jobs, inFlight, socket]);
+  worker = fork(process.argv[1], [jobs, inFlight, socket]);
   worker.once("exit", () => process.exit(1));
   await new Promise((resolve) => worker.once("message", resolve));
   const queue = new Queue(name, { connection: { path: socket } });
@@ -79,7 +82,6 @@ async function bench() {
     p50: percentile(times, 0.5), p99: percentile(times, 0.99), cpuUs: parts.queue + parts.worker + parts.client, parts,
   });
   worker.removeAllListeners("exit");
-  worker.kill("SIGKILL");
   process.exit(0);
 }
 

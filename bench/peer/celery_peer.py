@@ -10,6 +10,7 @@ import collections
 import gc
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -76,6 +77,7 @@ def bench(jobs, in_flight):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     folder = tempfile.mkdtemp(prefix="flotilla-bench-", dir="/tmp")
     SOCKET = os.environ["BENCH_SOCKET"] = f"{folder}/redis"
     app.conf.update(broker_url=f"redis+socket://{SOCKET}", result_backend=f"redis+socket://{SOCKET}")

@@ -61,6 +61,8 @@ export function peakOf(pids) {
 export async function startModelServer(build, latencyMs) {
   const child = spawn(`${build}/model-server`,
     ["-l", String(latencyMs), "-n", "calculate", "-a", '{"expression": "17 * 3"}'], { stdio: ["ignore", "pipe", "inherit"] });
+  process.on("exit", () => child.kill());
+  process.on("SIGTERM", () => process.exit(1));
   const port = await new Promise((resolve, reject) => {
     child.stdout.once("data", (data) => resolve(Number(data)));
     child.once("exit", () => reject(new Error("the model server has ended")));
