@@ -151,6 +151,24 @@ state_messages(const struct state *state)
 	return thread_messages(state->thread);
 }
 
+void
+state_digest(struct state *state, uint8_t digest_r[DIGEST_BYTES])
+{
+	thread_digest(state->thread, digest_r);
+}
+
+size_t
+state_packed_bytes(struct state *state)
+{
+	return thread_packed_bytes(state->thread);
+}
+
+bool
+state_begins_with(struct state *state, size_t count, const uint8_t digest[DIGEST_BYTES])
+{
+	return thread_begins_with(state->thread, count, digest);
+}
+
 const struct value *
 state_field(const struct state *state, const char *name)
 {

@@ -7,6 +7,7 @@
 #ifndef STATE_H
 #define STATE_H
 
+#include "digest.h"
 #include "spec.h"
 
 struct state;
@@ -62,6 +63,14 @@ int state_mend(struct state *state, struct arena *arena, const struct value *mes
 
 /* Reading. */
 const struct value *state_messages(const struct state *state);
+/* Their name (proto/digest.h), and how many bytes they are when packed. Each costs what was appended
+ * since it was asked last; after another edit all of them. */
+void state_digest(struct state *state, uint8_t digest_r[DIGEST_BYTES]);
+size_t state_packed_bytes(struct state *state);
+/* Whether digest is the name of the first count messages. False, too, when more than these have
+ * been digested already, unless they were all at that time. */
+bool state_begins_with(
+    struct state *state, size_t count, const uint8_t digest[DIGEST_BYTES]);
 const struct value *state_field(
     const struct state *state, const char *name); /* or NULL */
 /* All fields as one map (without messages): what hooks see. */

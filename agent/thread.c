@@ -123,6 +123,7 @@ thread_destroy(struct thread **thread_p)
 	if (thread == NULL)
 		return;
 	zhashx_destroy(&thread->index);
+	digest_destroy(&thread->digest);
 	free(thread->items);
 	free(thread->numbers);
 	free(thread->unsaved);
@@ -203,6 +204,7 @@ static void
 disorder(struct thread *thread)
 {
 	thread->range_count = thread->ranged = 0;
+	thread_undigest(thread);
 	note_change(thread);
 }
 

@@ -7,6 +7,7 @@
 #ifndef THREAD_H
 #define THREAD_H
 
+#include "digest.h"
 #include "state.h"
 
 struct thread;
@@ -51,6 +52,14 @@ void thread_edit_apply(struct thread_edit *edit, struct arena *arena);
 void thread_changes(
     struct thread *thread, struct arena *arena, struct state_changes *changes_r);
 void thread_committed(struct thread *thread);
+
+/* --- names (thread_digest.c) ---------------------------------------------------------- */
+
+/* Of the first messages; see state.h. What was asked is remembered, what is appended is added. */
+bool thread_begins_with(
+    struct thread *thread, size_t count, const uint8_t digest[DIGEST_BYTES]);
+void thread_digest(struct thread *thread, uint8_t digest_r[DIGEST_BYTES]);
+size_t thread_packed_bytes(struct thread *thread);
 
 /* --- memory ------------------------------------------------------------------------- */
 

@@ -29,7 +29,16 @@ struct thread {
 	size_t range_count, range_room, ranged;
 	bool changed; /* the order, since the last commit */
 	bool given;   /* and thread_changes has told so */
+
+	/* What the messages are called (thread_digest.c): so many of the first ones. */
+	struct digest *digest; /* of `digested`, or NULL: of none */
+	size_t digested, marked, sized;
+	uint8_t mark[DIGEST_BYTES]; /* the name of the first `marked`, 0: none */
+	size_t packed_bytes;        /* of the first `sized` */
 };
+
+/* Messages that have been there are other ones, or gone. */
+void thread_undigest(struct thread *thread);
 
 /* An index by id; empty, keys are not owned. */
 zhashx_t *thread_index_new(void);

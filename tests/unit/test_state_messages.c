@@ -283,6 +283,78 @@ START_TEST(messages_are_packed_once)
 }
 END_TEST
 
+/* --- names -------------------------------------------------------------------------- */
+
+/* What the first count messages are called, from the first byte on. */
+static void
+name_of(size_t count, uint8_t name_r[DIGEST_BYTES])
+{
+	struct digest *digest = digest_new();
+
+	digest_add(digest, state_messages(state), 0, count);
+	digest_get(digest, name_r);
+	digest_destroy(&digest);
+}
+
+static void
+expect_name(void)
+{
+	uint8_t ours[DIGEST_BYTES], name[DIGEST_BYTES];
+	size_t count = value_size(state_messages(state)), bytes = 0, i;
+
+	state_digest(state, ours);
+	name_of(count, name);
+	ck_assert_mem_eq(ours, name, DIGEST_BYTES);
+	ck_assert(state_begins_with(state, count, name) == (count > 0));
+	for (i = 0; i < count; i++)
+		bytes += value_at(state_messages(state), i)->packed_size;
+	ck_assert_uint_eq(state_packed_bytes(state), bytes);
+}
+
+START_TEST(messages_have_a_name_that_goes_along)
+{
+	expect_name();
+	sample_begin(state, arena,
+	    "{'messages': [" MESSAGE("a") "," MESSAGE("b") "," MESSAGE("c") "]}");
+	expect_name();
+	append("s", 3);
+	expect_name();
+	state_compact(state);
+	append("t", 1);
+	expect_name();
+	ck_assert_step(
+	    "{'messages': {'type':'human','id':'b','content':'new'}}", NULL, NULL);
+	expect_name();
+	ck_assert_step("{'messages': " REMOVE("a") "}", NULL, NULL);
+	expect_name();
+}
+END_TEST
+
+START_TEST(a_thread_begins_with_what_has_its_name)
+{
+	uint8_t two[DIGEST_BYTES], three[DIGEST_BYTES], all[DIGEST_BYTES];
+
+	sample_begin(state, arena, "{'messages': ['one', 'two', 'three', 'four']}");
+	name_of(2, two);
+	name_of(3, three);
+	ck_assert(!state_begins_with(state, 0, two));
+	ck_assert(!state_begins_with(state, 5, two));
+	ck_assert(state_begins_with(state, 2, two));
+	ck_assert(!state_begins_with(state, 3, two));
+	ck_assert(state_begins_with(state, 3, three));
+	/* The stream does not go back. */
+	ck_assert(!state_begins_with(state, 2, two));
+	state_digest(state, all);
+	ck_assert(state_begins_with(state, 4, all));
+	append("s", 1);
+	ck_assert(state_begins_with(state, 4, all));
+	/* An edit makes it begin anew. */
+	ck_assert_step("{'messages': " REMOVE("r1-0-4") "}", NULL, NULL);
+	ck_assert(state_begins_with(state, 2, two));
+	ck_assert(!state_begins_with(state, 4, all));
+}
+END_TEST
+
 TCase *tcase_state_messages(void);
 TCase *
 tcase_state_messages(void)
@@ -301,5 +373,7 @@ tcase_state_messages(void)
 	tcase_add_loop_test(tcase, a_thread_is_what_add_messages_makes_of_it, 0, 50);
 	tcase_add_test(tcase, to_append_costs_the_same_at_any_length);
 	tcase_add_test(tcase, messages_are_packed_once);
+	tcase_add_test(tcase, messages_have_a_name_that_goes_along);
+	tcase_add_test(tcase, a_thread_begins_with_what_has_its_name);
 	return tcase;
 }
