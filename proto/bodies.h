@@ -21,6 +21,9 @@
  *   request:
  *     run, thread        ids
  *     messages           [message], without the system message
+ *     digest?            of them (proto/digest.h)
+ *     base, behind       instead of messages: the digest of the first ones, and the others; digest is
+ *                        that of all
  *     state?             the fields the slices read
  *     context?           the run's static context
  *     providers?         [name], those whose models some worker serves: for middleware that
@@ -35,6 +38,10 @@
  *   or fault             {type, message, ...} (proto/fault.h); notes? beside it
  *   or interrupt         any value: a human is to answer it, then the call is made again with
  *                        one answer more; notes? beside it
+ *     kept?              beside any of these: the request's digest, when the worker keeps its messages;
+ *                        nil to a request with a base when it does not
+ *   or whole             true: the base is not known, the call is to be made again with messages; fault
+ *                        beside it
  *
  * CALL to `tool:<name>`, or to `tools` for what no worker serves by that name: tools that
  * a middleware brings, schema-only and unknown ones. Two frames.
@@ -59,7 +66,7 @@
  * tool: {name, description, parameters (JSON Schema), return_direct?, idempotent?,
  *   uncertain?, timeout_ms?, plain?}; plain: its worker runs no middleware
  * The catalog (body of a worker's HELLO and of OFFER): [tool], those behind its tool:
- * services.
+ * services; {threads: true} among them: the worker takes requests with a base.
  *
  * EVENT and PROGRESS: one frame, a map with at least
  *     kind               last word of the topic: "step", "token", "finished", ...

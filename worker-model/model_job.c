@@ -240,10 +240,19 @@ on_store(void *arg, const struct value *op)
 	    now_ms < job->end_ms ? job->end_ms - now_ms : 1);
 }
 
-const struct value *
-model_job_answer(void *world_arg, struct worker_call *call)
+/* What the request is based on is not here. The fault is for who does not know what that means. */
+static const struct value *
+whole_body(struct arena *arena)
 {
-	const struct model_world *world = world_arg;
+	return value_map_with(arena,
+	    fault_body(arena, "this worker does not have the messages before these"),
+	    "whole", value_bool(true));
+}
+
+/* The call, its request being whole. */
+static const struct value *
+run_chain(const struct model_world *world, struct worker_call *call)
+{
 	struct model_job job = { .world = world, .call = call };
 	struct model_backend backend = { .send = on_send,
 		.gives_structured_output = on_gives_structured_output,
@@ -266,4 +275,19 @@ model_job_answer(void *world_arg, struct worker_call *call)
 	tokens_release(&job.tokens);
 	chains_release(world->chains, &kept);
 	return body;
+}
+
+const struct value *
+model_job_answer(void *world_arg, struct worker_call *call)
+{
+	const struct model_world *world = world_arg;
+	const struct value *kept, *body;
+	const struct value *request =
+	    kept_threads_open(world->threads, call->arena, call->request, &kept);
+
+	if (request == NULL)
+		return whole_body(call->arena);
+	call->request = request;
+	body = run_chain(world, call);
+	return kept == NULL ? body : value_map_with(call->arena, body, "kept", kept);
 }

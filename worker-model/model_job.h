@@ -5,6 +5,7 @@
 #include "chains.h"
 #include "models.h"
 #include "provider_table.h"
+#include "kept_threads.h"
 #include "worker.h"
 
 /* What all jobs share. */
@@ -13,6 +14,7 @@ struct model_world {
 	const struct provider_table *providers;
 	const struct models *models;
 	struct chains *chains;
+	struct kept_threads *threads;
 };
 
 /* A worker_answer_fn; world is a struct model_world. */

@@ -1,6 +1,7 @@
 #include "worker_model.h"
 
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "bodies.h"
 #include "bounds.h"
@@ -18,6 +19,7 @@ struct worker_model {
 	struct http *http;
 	struct provider_table providers;
 	struct models models;
+	struct arena *arena;           /* of the catalog */
 	struct wire_service *services; /* of the providers, in their order */
 	struct model_world world;
 	struct worker *worker;
@@ -51,6 +53,10 @@ const struct setting worker_model_table[] = {
 	{ "answer-timeout-ms", SETTING_INTEGER, SETTING(answer_timeout_ms), "600000", 1,
 	    TIMEOUT_MS_MAX, "ms",
 	    "for a whole answer, unless the agent's model_settings have a timeout", 0 },
+	{ "threads-bytes", SETTING_INTEGER, SETTING(threads_bytes), "67108864", 0,
+	    INT64_C(1) << 40, "bytes",
+	    "for messages of threads that call again and bring only what is new; 0: none",
+	    0 },
 	{ "drain-ms", SETTING_INTEGER, SETTING(drain_ms), "60000", 0, TIMEOUT_MS_MAX,
 	    "ms", "what running calls get when the process is told to end", 0 },
 	{ NULL, SETTING_TEXT, 0, NULL, 0, 0, NULL, NULL, 0 },
@@ -122,6 +128,28 @@ list_services(struct worker_model *model)
 	}
 }
 
+/* What HELLO says besides the services: whether threads are kept. */
+static const struct value *
+catalog(struct worker_model *model)
+{
+	const struct value *threads =
+	    value_map(model->arena, "threads", value_bool(true), NULL);
+
+	return model->settings->threads_bytes == 0
+		   ? NULL
+		   : value_array(model->arena, &threads, 1);
+}
+
+static struct kept_threads *
+start_threads(const struct worker_model *model)
+{
+	uint64_t seed = 0;
+
+	if (getentropy(&seed, sizeof seed) == -1)
+		seed = loop_now_us();
+	return kept_threads_new((size_t)model->settings->threads_bytes, seed);
+}
+
 static void
 start_worker(struct worker_model *model)
 {
@@ -131,6 +159,7 @@ start_worker(struct worker_model *model)
 		.services = model->services,
 		.service_count = model->providers.count,
 		.capacity = (uint32_t)model->settings->slots,
+		.catalog = catalog(model),
 		.answer = model_job_answer,
 		.arg = &model->world,
 	};
@@ -149,6 +178,7 @@ worker_model_new(struct service *service, const struct worker_model_settings *se
 
 	model->service = service;
 	model->settings = settings;
+	model->arena = arena_new();
 	load_plugins(settings->plugins);
 	load_models(model);
 	model->http = http_new(loop);
@@ -159,6 +189,7 @@ worker_model_new(struct service *service, const struct worker_model_settings *se
 		.providers = &model->providers,
 		.models = &model->models,
 		.chains = chains_new(),
+		.threads = start_threads(model),
 	};
 	start_worker(model);
 	return model;
@@ -173,10 +204,12 @@ worker_model_destroy(struct worker_model **model_p)
 		return;
 	worker_destroy(&model->worker);
 	chains_destroy(&model->world.chains);
+	kept_threads_destroy(&model->world.threads);
 	http_destroy(&model->http);
 	provider_table_release(&model->providers);
 	models_release(&model->models);
 	free(model->services);
+	arena_destroy(&model->arena);
 	free(model);
 	*model_p = NULL;
 }

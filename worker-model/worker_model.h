@@ -18,6 +18,7 @@ struct worker_model_settings {
 	int64_t first_byte_timeout_ms;
 	int64_t idle_timeout_ms;
 	int64_t answer_timeout_ms;
+	int64_t threads_bytes;
 	int64_t drain_ms;
 };
 extern const struct setting worker_model_table[];

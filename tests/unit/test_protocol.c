@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "digest.h"
 #include "wire.h"
 
 #define PAGE "docs/protocol.md"
@@ -417,11 +418,55 @@ answered(void)
 	    value_array_add(arena, NULL, value_str(arena, "yes")));
 }
 
+/* A thread of two messages, one of which the worker has kept. */
+static const struct value *
+message(const char *type, const char *id, const char *content)
+{
+	return value_map(arena, "type", value_str(arena, type), "id",
+	    value_str(arena, id), "content", value_str(arena, content), NULL);
+}
+
+static const struct value *
+digest_of(const struct value *list)
+{
+	struct digest *digest = digest_new();
+	uint8_t bytes[DIGEST_BYTES];
+
+	digest_add(digest, list, 0, value_size(list));
+	digest_get(digest, bytes);
+	digest_destroy(&digest);
+	return digest_value(arena, bytes);
+}
+
+static const struct value *
+whole(void)
+{
+	const struct value *list = value_array_add(
+	    arena, NULL, message("human", "run-7-0-1", "What is 1 - 200?"));
+
+	return value_map(arena, "run", value_str(arena, "run-7"), "thread",
+	    value_str(arena, "thread-2"), "messages", list, "digest", digest_of(list),
+	    NULL);
+}
+
+static const struct value *
+brief(void)
+{
+	const struct value *first = value_get(whole(), "messages");
+	const struct value *all =
+	    value_array_add(arena, first, message("ai", "run-7-1-1", "-199"));
+
+	return value_map(arena, "run", value_str(arena, "run-7"), "thread",
+	    value_str(arena, "thread-2"), "base", digest_of(first), "behind",
+	    value_array_slice(arena, all, 1, 2), "digest", digest_of(all), NULL);
+}
+
 static const struct {
 	const char *name;
 	const struct value *(*make)(void);
 } bodies[] = { { "catalog", catalog }, { "request", request }, { "result", result },
-	{ "interrupt", interrupt }, { "answered", answered } };
+	{ "interrupt", interrupt }, { "answered", answered }, { "whole", whole },
+	{ "brief", brief } };
 #define BODIES (sizeof bodies / sizeof bodies[0])
 
 START_TEST(body_vectors_are_what_we_write_and_read)
