@@ -13,6 +13,7 @@
 /* One worker's session at one broker, and what it serves. */
 struct offer {
 	uint32_t link;
+	bool keeps_threads;
 	size_t count;
 	char *services[];
 };
@@ -22,6 +23,7 @@ struct catalog {
 	struct store *store;
 	zhashx_t *offers;   /* "<link>/<session>" -> struct offer */
 	zhashx_t *services; /* service -> count of offers, as a pointer-sized number */
+	zhashx_t *keepers;  /* the same, of those who keep threads */
 	struct arena *arena;
 	const struct value *tools;
 	uint64_t generation;
@@ -54,6 +56,7 @@ catalog_new(struct loop *loop, struct store *store)
 	catalog->offers = zhashx_new();
 	zhashx_set_destructor(catalog->offers, offer_free);
 	catalog->services = zhashx_new();
+	catalog->keepers = zhashx_new();
 	catalog->arena = arena_new();
 	catalog->tools = value_empty_map();
 	catalog->generation = 1;
@@ -69,20 +72,33 @@ catalog_destroy(struct catalog **catalog_p)
 		return;
 	zhashx_destroy(&catalog->offers);
 	zhashx_destroy(&catalog->services);
+	zhashx_destroy(&catalog->keepers);
 	arena_destroy(&catalog->arena);
 	free(catalog);
 	*catalog_p = NULL;
 }
 
 static void
-count_service(struct catalog *catalog, const char *service, int change)
+count(zhashx_t *services, const char *service, int change)
 {
-	intptr_t count = (intptr_t)zhashx_lookup(catalog->services, service) + change;
+	intptr_t sum = (intptr_t)zhashx_lookup(services, service) + change;
 
-	if (count > 0)
-		zhashx_update(catalog->services, service, (void *)count);
+	if (sum > 0)
+		zhashx_update(services, service, (void *)sum);
 	else
-		zhashx_delete(catalog->services, service);
+		zhashx_delete(services, service);
+}
+
+static void
+count_offer(struct catalog *catalog, const struct offer *offer, int change)
+{
+	size_t i;
+
+	for (i = 0; i < offer->count; i++) {
+		count(catalog->services, offer->services[i], change);
+		if (offer->keeps_threads)
+			count(catalog->keepers, offer->services[i], change);
+	}
 }
 
 #define OFFER_KEY_BYTES (SESSION_BYTES + 12u)
@@ -98,12 +114,10 @@ static void
 withdraw(struct catalog *catalog, const char *key)
 {
 	struct offer *offer = zhashx_lookup(catalog->offers, key);
-	size_t i;
 
 	if (offer == NULL)
 		return;
-	for (i = 0; i < offer->count; i++)
-		count_service(catalog, offer->services[i], -1);
+	count_offer(catalog, offer, -1);
 	zhashx_delete(catalog->offers, key);
 }
 
@@ -219,8 +233,20 @@ learn(struct catalog *catalog, const struct value *announced)
 	arena_destroy(&arena);
 }
 
+static bool
+says_that_it_keeps_threads(const struct value *announced)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(announced); i++)
+		if (value_get_bool(value_at(announced, i), "threads", false))
+			return true;
+	return false;
+}
+
 static void
-learn_body(struct catalog *catalog, const struct header *header, struct parts *bodies)
+learn_body(struct catalog *catalog, const struct header *header, struct parts *bodies,
+    struct offer *offer)
 {
 	struct arena *arena = arena_new();
 	const struct value *announced;
@@ -228,11 +254,13 @@ learn_body(struct catalog *catalog, const struct header *header, struct parts *b
 
 	if (value_unpack(arena, parts_data(bodies, BODY_CATALOG),
 		parts_size(bodies, BODY_CATALOG), &announced, &error) == 0 &&
-	    value_is(announced, VALUE_ARRAY))
+	    value_is(announced, VALUE_ARRAY)) {
 		learn(catalog, announced);
-	else
+		offer->keeps_threads = says_that_it_keeps_threads(announced);
+	} else {
 		log_warnx("worker=%s catalog refused: not an array of tools",
 		    header->name != NULL ? header->name : header->session);
+	}
 	arena_destroy(&arena);
 }
 
@@ -252,13 +280,12 @@ catalog_offer(struct catalog *catalog, uint32_t link, const struct header *heade
 	if (offer == NULL)
 		abort();
 	offer->link = link;
-	for (i = 0; i < header->service_count; i++) {
+	for (i = 0; i < header->service_count; i++)
 		offer->services[offer->count++] = strdup(header->services[i].name);
-		count_service(catalog, header->services[i].name, 1);
-	}
-	zhashx_update(catalog->offers, key, offer);
 	if (bodies != NULL && bodies->count > 0)
-		learn_body(catalog, header, bodies);
+		learn_body(catalog, header, bodies, offer);
+	count_offer(catalog, offer, 1);
+	zhashx_update(catalog->offers, key, offer);
 }
 
 /* --- questions ---------------------------------------------------------------------- */
@@ -279,6 +306,14 @@ bool
 catalog_serves(const struct catalog *catalog, const char *service)
 {
 	return zhashx_lookup(catalog->services, service) != NULL;
+}
+
+bool
+catalog_keeps_threads(const struct catalog *catalog, const char *service)
+{
+	const void *all = zhashx_lookup(catalog->services, service);
+
+	return all != NULL && all == zhashx_lookup(catalog->keepers, service);
 }
 
 static int

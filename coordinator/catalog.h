@@ -34,6 +34,8 @@ const struct value *catalog_tools(const struct catalog *catalog);
 uint64_t catalog_generation(const struct catalog *catalog);
 /* A live worker serves it. */
 bool catalog_serves(const struct catalog *catalog, const char *service);
+/* It is served, and all who do keep threads (docs/protocol.md, "A thread that is known"). */
+bool catalog_keeps_threads(const struct catalog *catalog, const char *service);
 /* The providers that live workers serve models of, "openai", in arena, sorted. */
 const struct value *catalog_providers(const struct catalog *catalog, struct arena *arena);
 /* Waits, on a fiber, until service is served or its tool known, at most wait_ms from since

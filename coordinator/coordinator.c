@@ -2,10 +2,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "chores.h"
 #include "fiber.h"
 #include "guard.h"
+#include "heard.h"
 #include "inbox.h"
 #include "log.h"
 #include "registry.h"
@@ -216,6 +218,16 @@ connect_brokers(struct coordinator *coordinator)
 	coordinator->caller = caller_new(coordinator->loop, coordinator->links);
 }
 
+static struct heard *
+start_heard(void)
+{
+	uint64_t seed = 0;
+
+	if (getentropy(&seed, sizeof seed) == -1)
+		seed = loop_now_us();
+	return heard_new(HEARD_THREADS_MAX, seed);
+}
+
 struct coordinator *
 coordinator_new(struct service *service, const struct coordinator_settings *settings)
 {
@@ -244,6 +256,7 @@ coordinator_new(struct service *service, const struct coordinator_settings *sett
 	store_keep_warm(coordinator->store, WARM_BYTES_MAX);
 	coordinator->catalog = catalog_new(coordinator->loop, coordinator->store);
 	coordinator->agents = agents_new(coordinator->store);
+	coordinator->heard = start_heard();
 	connect_brokers(coordinator);
 	coordinator->guard = guard_new(coordinator);
 	coordinator->shards = shards_new(coordinator);
@@ -328,6 +341,7 @@ coordinator_destroy(struct coordinator **coordinator_p)
 	chores_destroy(&coordinator->chores);
 	shards_destroy(&coordinator->shards);
 	guard_destroy(&coordinator->guard);
+	heard_destroy(&coordinator->heard);
 	caller_destroy(&coordinator->caller);
 	links_destroy(&coordinator->links);
 	agents_destroy(&coordinator->agents);

@@ -36,6 +36,7 @@ extern const struct setting coordinator_table[];
 struct attempt;
 struct run;
 struct guard;
+struct heard;
 struct inbox;
 struct shards;
 struct chores;
@@ -53,6 +54,7 @@ struct coordinator {
 	struct catalog *catalog;
 	struct agents *agents;
 	struct guard *guard;
+	struct heard *heard;
 	struct inbox *inbox;
 	struct shards *shards;
 	struct chores *chores;

@@ -430,6 +430,7 @@ run_next(struct run *run)
 	run->past = run->undone = (struct run_past){ .version = -1 };
 	run->results = claim.results;
 	run->commits = 0;
+	run->misses = 0;
 	run->at = 0;
 	run->step = run->first_step = 0;
 	run->results_stored = value_size(claim.results) > 0;

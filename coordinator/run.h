@@ -93,6 +93,8 @@ struct run {
 	/* Of the superstep under way. */
 	struct arena *scratch;
 	unsigned hook_calls;
+
+	unsigned misses; /* model calls that had to be made again, whole */
 };
 
 /* Claims thread and runs what waits on it, until nothing does; then leaves the table.
@@ -205,8 +207,15 @@ struct run_call {
 };
 enum go run_call(struct run *run, struct arena *arena, const struct run_call *call,
     const struct value **body_r);
+/* The same; worked_r: a worker answered. */
+enum go run_call_worked(struct run *run, struct arena *arena, const struct run_call *call,
+    const struct value **body_r, bool *worked_r);
+/* The same for one whose request has the messages of the run's state, which a worker may know
+ * (run_brief.c). */
+enum go run_brief_call(struct run *run, struct arena *arena, const struct run_call *call,
+    const struct value **body_r);
 /* The model node's call: answered from the agent's cache where it has one (run_cache.c). Else as
- * run_call. */
+ * run_brief_call. */
 enum go run_model_call(struct run *run, struct arena *arena, const struct run_call *call,
     const struct value **body_r);
 /* The body of a ONCE call whose fate is unknown has `lost`: the reason.

@@ -107,7 +107,7 @@ run_model_call(struct run *run, struct arena *arena, const struct run_call *call
 	*body_r = caches ? find(run, arena, key) : NULL;
 	if (*body_r != NULL)
 		return run_must_stop(run) ? GO_DROP : GO_ON;
-	go = run_call(run, arena, call, body_r);
+	go = run_brief_call(run, arena, call, body_r);
 	if (go == GO_ON && caches)
 		keep(run, arena, key, *body_r);
 	return go;

@@ -66,6 +66,9 @@
 #define CREDIT_PAUSE_MS 20u /* free slots are told to other brokers so often at most */
 #define WORKER_PROFILES_MAX 256u /* decoded profiles kept for the next call */
 
+/* A coordinator. */
+#define HEARD_THREADS_MAX 16384u /* whose last model request is remembered */
+
 /* Calls of ours (peer/ledger.h). */
 #define BROKERS_MAX 16u             /* one process has sessions with at once */
 #define LEDGER_FORGOTTEN_MAX 10000u /* ids of another owner's calls, remembered */

@@ -1,0 +1,171 @@
+/* run_call: a call of a run, sent and waited for. */
+#include "run.h"
+
+#include <string.h>
+
+#define AFTER_DEADLINE_MS 1000u /* a call may last beyond its run's deadline */
+
+static const char *
+type_of(enum wire_code code)
+{
+	switch (code) {
+	case CODE_EXPIRED:
+	case CODE_NOT_SERVED:
+		return "TimeoutError";
+	case CODE_POISON:
+		return "PoisonError";
+	case CODE_MALFORMED:
+	case CODE_TOO_LARGE:
+		return "RuntimeError";
+	default:
+		return "WorkerLostError";
+	}
+}
+
+struct fault *
+run_code_fault(
+    struct arena *arena, const struct run_call *call, const struct call_outcome *outcome)
+{
+	const char *reason =
+	    outcome->reason != NULL ? outcome->reason : wire_code_text(outcome->code);
+	struct fault *fault;
+
+	if (outcome->code == CODE_CANCELLED)
+		return fault_cancelled(arena);
+	fault = fault_new(arena, type_of(outcome->code), "%s: %s", call->service, reason);
+	fault->retryable = wire_code_retry(outcome->code);
+	fault->fatal = outcome->code == CODE_POISON || outcome->code == CODE_TOO_LARGE;
+	return fault;
+}
+
+/* A RESULT's body without the keys that only we add to it (struct effect). */
+static const struct value *
+workers_own(struct arena *arena, const struct value *body)
+{
+	static const char *const ours[] = { "ask", "lost", "then" };
+	size_t i;
+
+	for (i = 0; i < sizeof ours / sizeof *ours; i++)
+		if (value_has(body, ours[i]))
+			body = value_map_with(arena, body, ours[i], NULL);
+	return body;
+}
+
+/* An outcome that the broker made instead of a worker, as a RESULT body. */
+static const struct value *
+outcome_body(
+    struct arena *arena, const struct run_call *call, const struct call_outcome *outcome)
+{
+	if (outcome->code == CODE_OK && value_is(outcome->body, VALUE_MAP))
+		return workers_own(arena, outcome->body);
+	if (outcome->code == CODE_OK)
+		return value_map(arena, "fault",
+		    fault_to_value(
+			arena, fault_new(arena, "RuntimeError",
+				   "the worker of %s gave an answer that cannot be read",
+				   call->service)),
+		    NULL);
+	return value_map(arena, "fault",
+	    fault_to_value(arena, run_code_fault(arena, call, outcome)), "lost",
+	    outcome->code == CODE_WORKER_LOST && (call->flags & WIRE_ONCE) != 0
+		? value_str(arena, outcome->reason != NULL
+				       ? outcome->reason
+				       : wire_code_text(outcome->code))
+		: NULL,
+	    NULL);
+}
+
+/* Somebody may have sent it before us. */
+static bool
+may_be_known(const struct run *run, const char *id)
+{
+	return run->recovered &&
+	       (run->sent_before == NULL || value_contains(run->sent_before, id));
+}
+
+/* A process that was frozen behind its commit finds it done, while the run has another owner
+ * by now who has given the call up as uncertain: what must not run twice is not begun on the
+ * word of a lease that is over. */
+static bool
+may_begin(struct run *run, struct arena *arena, unsigned flags)
+{
+	struct coordinator *coordinator = run->coordinator;
+	uint64_t now_ms = loop_now_ms(coordinator->loop);
+	enum store_status status;
+
+	if ((flags & WIRE_ONCE) == 0 || (flags & WIRE_RESEND) != 0 ||
+	    now_ms < run->owned_ms + LEASE_MS)
+		return true;
+	status = run_store(run, arena, value_empty_map());
+	if (status == STORE_OK)
+		run->owned_ms = now_ms;
+	else
+		caller_disown(coordinator->caller, run->id);
+	return status == STORE_OK && !run_must_stop(run);
+}
+
+/* How long a call may take: not much longer than its run. The run ends first, so that it does not
+ * see a call end for its own reason. */
+static uint64_t
+call_deadline(const struct run *run, const struct run_call *call)
+{
+	const struct coordinator *coordinator = run->coordinator;
+	uint64_t ms = call->deadline_ms != 0
+			  ? call->deadline_ms
+			  : (uint64_t)coordinator->settings->call_deadline_ms;
+	uint64_t now_ms = loop_now_ms(coordinator->loop), left_ms;
+
+	if (run->last_ms == 0)
+		return ms;
+	left_ms = (run->last_ms > now_ms ? run->last_ms - now_ms : 0) + AFTER_DEADLINE_MS;
+	return left_ms < ms ? left_ms : ms;
+}
+
+enum go
+run_call_worked(struct run *run, struct arena *arena, const struct run_call *call,
+    const struct value **body_r, bool *worked_r)
+{
+	struct call_request request = {
+		.id = call->id,
+		.run = run->id,
+		.service = call->service,
+		.step = run->step,
+		.epoch = run->epoch,
+		.deadline_ms = call_deadline(run, call),
+		.priority = run->priority,
+		.tenant = run->tenant,
+		.flags =
+		    call->flags |
+		    (!call->is_new && may_be_known(run, call->id) ? WIRE_RESEND : 0u),
+		.idempotency_key = call->key != NULL ? call->key : call->id,
+		.profile = call->profile,
+		.request = call->request,
+	};
+	struct call_outcome outcome;
+
+	/* A fiber of a round may come here after the run was told to stop, and must not send
+	 * what the run's next owner would find cancelled. */
+	if (run_must_stop(run))
+		return GO_DROP;
+	*body_r = value_get(run->results, call->id);
+	*worked_r = true;
+	if (*body_r != NULL)
+		return GO_ON;
+	if (!may_begin(run, arena, request.flags))
+		return GO_DROP;
+	value_list_add(&run->sent, value_str(run->batch, call->id));
+	if (caller_call(run->coordinator->caller, arena, &request, &outcome) == -1)
+		return GO_DROP;
+	*worked_r = outcome.code == CODE_OK;
+	*body_r = outcome_body(arena, call, &outcome);
+	return GO_ON;
+}
+
+enum go
+run_call(struct run *run, struct arena *arena, const struct run_call *call,
+    const struct value **body_r)
+{
+	bool worked;
+
+	return run_call_worked(run, arena, call, body_r, &worked);
+}
