@@ -7,7 +7,7 @@
 #include "bytes.h"
 #include "digest.h"
 
-#define CALLS_MAX 64u
+#define ROUNDS_MAX 64u
 #define LIVE_MAX 4u
 #define MESSAGES_MAX 40u
 
@@ -122,7 +122,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct kept_threads *threads = kept_threads_new(bytes_max, 1);
 	struct live lives[LIVE_MAX] = { { NULL, NULL, NULL } }, *live;
 
-	for (i = 0; i < CALLS_MAX && bytes.left > 0; i++) {
+	for (i = 0; i < ROUNDS_MAX && bytes.left > 0; i++) {
 		live = &lives[bytes_number(&bytes, LIVE_MAX)];
 		end(live);
 		if (bytes_number(&bytes, 8) == 0)
