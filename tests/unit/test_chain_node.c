@@ -188,11 +188,19 @@ START_TEST(a_call_cut_short_by_cancellation_ends_the_run_so)
 END_TEST
 
 static struct loop *loop;
+static struct timer *timer;
 static bool done;
+
+static void
+cancel(void *arg)
+{
+	fiber_cancel(arg);
+}
 
 static const struct value *
 sleep_long(struct turn *own)
 {
+	timer = timer_start(loop, 1, 0, cancel, fiber_current());
 	ck_assert_int_eq(hook_sleep(3600000), -1);
 	return turn_fail(own, "ValueError", "woken too early");
 }
@@ -213,20 +221,10 @@ is_done(void *arg)
 	return done && fiber_count(loop) == 0;
 }
 
-static void
-cancel(void *arg)
-{
-	fiber_cancel(arg);
-}
-
 START_TEST(cancellation_wakes_a_sleeping_hook_and_wins)
 {
-	struct fiber *fiber;
-	struct timer *timer;
-
 	loop = loop_new();
-	fiber = fiber_start(loop, "hook", run_on_fiber, NULL);
-	timer = timer_start(loop, 1, 0, cancel, fiber);
+	ck_assert_ptr_nonnull(fiber_start(loop, "hook", run_on_fiber, NULL));
 	loop_run_until(loop, is_done, NULL);
 	timer_stop(&timer);
 	loop_destroy(&loop);
