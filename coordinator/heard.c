@@ -43,12 +43,15 @@ void
 heard_destroy(struct heard **heard_p)
 {
 	struct heard *heard = *heard_p;
+	struct item *item, *next;
 
 	if (heard == NULL)
 		return;
-	while (!TAILQ_EMPTY(&heard->recent))
-		drop(heard, TAILQ_FIRST(&heard->recent));
 	id_table_destroy(&heard->table);
+	for (item = TAILQ_FIRST(&heard->recent); item != NULL; item = next) {
+		next = TAILQ_NEXT(item, link);
+		free(item);
+	}
 	free(heard);
 	*heard_p = NULL;
 }
