@@ -261,6 +261,14 @@ redis_link_close(struct redis_link *link, const char *reason)
 #define HEAD_BYTES_MAX 24u
 
 static char *
+put_end(char *at)
+{
+	*at++ = '\r';
+	*at++ = '\n';
+	return at;
+}
+
+static char *
 put_head(char *at, char mark, size_t number)
 {
 	char digits[20], *digit = digits + sizeof digits;
@@ -273,8 +281,7 @@ put_head(char *at, char mark, size_t number)
 	size = (size_t)(digits + sizeof digits - digit);
 	*at++ = mark;
 	memcpy(at, digit, size);
-	memcpy(at + size, "\r\n", 2);
-	return at + size + 2;
+	return put_end(at + size);
 }
 
 /* Lays the command out as it is sent (redisFormatCommandArgv does it at several times the
@@ -297,8 +304,7 @@ lay_out(struct redis_link *link, const struct redis_arg *args, size_t count)
 		at = put_head(at, '$', args[i].size);
 		if (args[i].size > 0)
 			memcpy(at, args[i].data, args[i].size);
-		memcpy(at + args[i].size, "\r\n", 2);
-		at += args[i].size + 2;
+		at = put_end(at + args[i].size);
 	}
 	return (size_t)(at - link->command);
 }
