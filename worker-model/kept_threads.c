@@ -100,8 +100,12 @@ throw_out(struct kept_threads *threads, struct entry *entry)
 static void
 shrink(struct kept_threads *threads)
 {
-	while (threads->bytes > threads->bytes_max)
-		throw_out(threads, TAILQ_LAST(&threads->recent, entry_list));
+	struct entry *entry = TAILQ_LAST(&threads->recent, entry_list), *before;
+
+	for (; threads->bytes > threads->bytes_max; entry = before) {
+		before = TAILQ_PREV(entry, entry_list, link);
+		throw_out(threads, entry);
+	}
 }
 
 void
