@@ -3,11 +3,13 @@
 #include <err.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #define WARM_UP_RUNS_MAX 200u
 #define SLOTS_MIN 64u
 #define SETTLE_MS 20u
 #define SETTLE_TURNS_MAX 3000u
+#define REST_S 3u /* who has waited for a second gives some memory back */
 
 double
 measure_all(const double values[])
@@ -114,6 +116,7 @@ measure_waiting(const struct rig *rig, struct load *load, struct figures *figure
 		    -(double)rig_resident_bytes(rig, (enum rig_part)part);
 	load_submit(load, figures->runs);
 	let_settle(rig, figures->runs + 1);
+	sleep(REST_S);
 	for (part = 0; part < RIG_FLEET; part++) {
 		figures->memory_kb[part] +=
 		    (double)rig_resident_bytes(rig, (enum rig_part)part);

@@ -142,6 +142,7 @@ start_redis(struct rig *rig)
 				   "no" },
 		13 };
 
+	add_pair(&words, "--stream-node-max-bytes", "512");
 	add_pair(&words, "--unixsocket", in(rig, "redis"));
 	add_pair(&words, "--dir", rig->folder);
 	add_pair(&words, "--appendfsync", rig->options.fsync);

@@ -59,10 +59,10 @@ start_redis(struct up *up)
 	const char *argv[] = { "/bin/sh", "-c", REDIS_START_SCRIPT, "redis-server", data,
 		"--port", "0", "--unixsocket",
 		arena_printf(up->arena, "%s/redis", up->sockets.path), "--unixsocketperm",
-		"700", "--dir", data, "--appendonly", "yes", "--appendfsync",
-		up->settings->durability, "--save", "", "--maxmemory-policy",
-		"noeviction", "--supervised", "systemd", "--daemonize", "no", "--logfile",
-		"redis.log", NULL };
+		"700", "--dir", data, "--appendonly", "yes", "--stream-node-max-bytes",
+		"1024", "--appendfsync", up->settings->durability, "--save", "",
+		"--maxmemory-policy", "noeviction", "--supervised", "systemd",
+		"--daemonize", "no", "--logfile", "redis.log", NULL };
 
 	if (mkdir(data, 0700) == -1 && errno != EEXIST) {
 		complain("%s: %s", data, strerror(errno));

@@ -30,7 +30,7 @@ struct nested {
 struct job {
 	struct worker_call call; /* first: what the answer function gets */
 	struct header header;    /* strings in the arena */
-	struct parts bodies;     /* until they are decoded */
+	struct parts *bodies;    /* until they are decoded, then NULL */
 	struct profile *profile;
 	struct nested *nested;
 	struct fiber *fiber;
@@ -80,25 +80,34 @@ header_copy(struct arena *arena, const struct header *header)
 	return copy;
 }
 
-/* Decodes the bodies, gives them back. Returns NULL, or what is wrong with them. */
+/* Their descriptors alone are larger than the rest of a job, which may wait for long. */
+static void
+drop_bodies(struct job *job)
+{
+	if (job->bodies != NULL)
+		parts_release(job->bodies);
+	free(job->bodies);
+	job->bodies = NULL;
+}
+
+/* Decodes the bodies. Returns NULL, or what is wrong with them. */
 static const char *
 decode_bodies(struct job *job)
 {
 	struct worker *worker = job->call.worker;
+	const struct parts *bodies = job->bodies;
 	const char *error = NULL;
 
-	if (job->bodies.count <= BODY_REQUEST)
+	if (bodies->count <= BODY_REQUEST)
 		return "it has no profile and request";
-	job->profile =
-	    profile_get(worker->profiles, parts_data(&job->bodies, BODY_PROFILE),
-		parts_size(&job->bodies, BODY_PROFILE), &error);
+	job->profile = profile_get(worker->profiles, parts_data(bodies, BODY_PROFILE),
+	    parts_size(bodies, BODY_PROFILE), &error);
 	if (job->profile == NULL)
 		return error;
 	job->call.profile = profile_value(job->profile);
 	job->call.profile_number = profile_number(job->profile);
-	value_unpack(job->call.arena, parts_data(&job->bodies, BODY_REQUEST),
-	    parts_size(&job->bodies, BODY_REQUEST), &job->call.request, &error);
-	parts_release(&job->bodies);
+	value_unpack(job->call.arena, parts_data(bodies, BODY_REQUEST),
+	    parts_size(bodies, BODY_REQUEST), &job->call.request, &error);
 	return error;
 }
 
@@ -113,6 +122,7 @@ answer(struct job *job)
 	if (fiber_cancelled())
 		return parcel_failed(arena, fault_cancelled(arena));
 	error = decode_bodies(job);
+	drop_bodies(job);
 	if (error != NULL)
 		return parcel_failed(arena,
 		    fault_new(arena, "ValueError", "the call cannot be read: %s", error));
@@ -125,7 +135,7 @@ job_free(struct worker *worker, struct job *job)
 	struct arena *arena = job->call.arena;
 
 	id_table_remove(worker->jobs, &job->key);
-	parts_release(&job->bodies);
+	drop_bodies(job);
 	profile_release(worker->profiles, &job->profile);
 	free(job);
 	arena_destroy(&arena);
@@ -173,7 +183,8 @@ start_job(struct worker *worker)
 	job->call = (struct worker_call){
 		.header = &job->header, .arena = arena, .worker = worker
 	};
-	parts_move(&job->bodies, worker->incoming_bodies, 0);
+	job->bodies = xcalloc(1, sizeof *job->bodies);
+	parts_move(job->bodies, worker->incoming_bodies, 0);
 	id_table_put(worker->jobs, &job->key, job->header.call_id, job);
 	job->fiber = fiber_start(worker->loop, "call", job_main, job);
 	if (job->fiber == NULL)
@@ -443,11 +454,10 @@ worker_set_services(struct worker *worker, const struct wire_service *services,
 
 /* --- from inside a call --------------------------------------------------------------- */
 
-/* The call stands first in its job. */
 static struct job *
 job_of(struct worker_call *call)
 {
-	return (struct job *)(void *)call;
+	return (struct job *)(void *)call; /* it stands first */
 }
 
 void

@@ -176,6 +176,8 @@ struct packet {
 	size_t size, room;
 };
 void packet_append(struct packet *packet, const void *data, size_t size);
+/* Gives back the room that nothing was appended to: for bytes that are kept for long. */
+void packet_trim(struct packet *packet);
 void packet_release(struct packet *packet); /* frees and zeroes; safe on a zeroed one */
 
 /* Appends value's msgpack bytes. NULL is packed as nil. Uses ->packed where known. */

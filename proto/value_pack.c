@@ -52,6 +52,18 @@ packet_append(struct packet *packet, const void *data, size_t size)
 }
 
 void
+packet_trim(struct packet *packet)
+{
+	char *smaller =
+	    packet->size > 0 ? realloc(packet->data, packet->size) : packet->data;
+
+	if (smaller == NULL || packet->size == 0)
+		return;
+	packet->data = smaller;
+	packet->room = packet->size;
+}
+
+void
 packet_release(struct packet *packet)
 {
 	free(packet->data);

@@ -324,6 +324,12 @@ fiber_sleep(uint64_t ms)
 	return fails(fiber) ? -1 : 0;
 }
 
+void
+fiber_rest(void)
+{
+	stack_rest(&self()->stack);
+}
+
 int
 fiber_yield(void)
 {

@@ -42,6 +42,10 @@ int fiber_wait_ms(uint64_t ms);
 /* Returns 0 after ms, -1 when cancelled. */
 int fiber_sleep(uint64_t ms);
 
+/* Gives back the pages of the stack that only deeper calls than this had touched: for a fiber
+ * that has waited for long, and goes on waiting. One system call. */
+void fiber_rest(void);
+
 /* Lets others run. Returns 0, -1 when cancelled. */
 int fiber_yield(void);
 

@@ -6,6 +6,8 @@
 #include "http_transfer.h"
 #include "bounds.h"
 
+#define REST_MS 1000u
+
 void
 http_fail(struct transfer *transfer, enum http_failure failure, const char *reason)
 {
@@ -100,17 +102,25 @@ deadline_ms(const struct transfer *transfer, const char **reason_r)
 	return ms;
 }
 
-/* Waits until something has happened. Returns -1 when it was cancelled. */
+/* Waits until something has happened. Returns -1 when it was cancelled. A model may think for
+ * minutes: who has waited for a while keeps no memory for that that it can give back. */
 static int
 wait(struct transfer *transfer, uint64_t until_ms)
 {
 	uint64_t now_ms = loop_now_ms(transfer->http->loop);
+	bool rests = !transfer->is_resting && until_ms > now_ms + REST_MS;
+	int result = rests                    ? fiber_wait_ms(REST_MS)
+		     : until_ms == UINT64_MAX ? fiber_wait()
+					      : fiber_wait_ms(until_ms - now_ms);
 
-	if ((until_ms == UINT64_MAX ? fiber_wait() : fiber_wait_ms(until_ms - now_ms)) !=
-	    -1)
-		return 0;
-	http_fail(transfer, HTTP_CANCELLED, "cancelled");
-	return -1;
+	if (result == -1) {
+		http_fail(transfer, HTTP_CANCELLED, "cancelled");
+		return -1;
+	}
+	transfer->is_resting = result == 1;
+	if (rests && result == 1)
+		fiber_rest();
+	return 0;
 }
 
 /* Returns 0 when curl has ended and all of the body is delivered. */

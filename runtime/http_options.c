@@ -15,6 +15,7 @@
 /* Servers close idle connections, many after 60 s: not to be in the middle of it. */
 #define CONNECTION_IDLE_S_MAX 50L
 #define KEEPALIVE_S 15L
+#define READ_BYTES 1024L /* curl's own are 16384, of which an answer needs few */
 
 /* --- what curl calls ----------------------------------------------------------------- */
 
@@ -269,6 +270,8 @@ set_connection(struct transfer *transfer)
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, KEEPALIVE_S);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, KEEPALIVE_S);
 	curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	/* Each transfer holds one from its begin to its end. */
+	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, READ_BYTES);
 	/* Do not wait for the thread of a lookup (there is one with a proxy alone). */
 	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 	if (transfer->http->ca_file != NULL)

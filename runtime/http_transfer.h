@@ -30,6 +30,7 @@ struct transfer {
 	bool has_head;     /* to its end */
 	bool is_streaming; /* a 2xx body goes to on_data */
 	bool is_paused;
+	bool is_resting; /* has waited for long, and heard nothing since */
 	bool was_sent;   /* at least in part */
 	bool is_refused; /* by on_address */
 };

@@ -2,6 +2,7 @@
 #undef _FORTIFY_SOURCE
 #include "stack.h"
 
+#include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -208,4 +209,19 @@ void
 stack_cool(struct stack *stack)
 {
 	madvise((void *)stack->bytes, stack->size, MADV_DONTNEED);
+}
+
+/* Below the frames there are 128 bytes that belong to the last one (the x86-64 ABI's red zone), and
+ * those of the call that gives the rest away. */
+#define BELOW_BYTES 512u
+
+void
+stack_rest(struct stack *stack)
+{
+	uintptr_t lowest = (uintptr_t)stack->bytes;
+	uintptr_t used = (uintptr_t)__builtin_frame_address(0) - BELOW_BYTES;
+	uintptr_t end = used - used % guard_bytes();
+
+	if (end > lowest)
+		madvise((void *)stack->bytes, end - lowest, MADV_DONTNEED);
 }

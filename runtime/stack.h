@@ -40,8 +40,10 @@ struct stack {
 int stack_map(struct stack *stack, size_t bytes);
 void stack_unmap(struct stack *stack);
 
-/* Gives touched pages back to the kernel. */
+/* Gives touched pages back to the kernel: all of them; of stack, which is running, those below
+ * the caller's frame. */
 void stack_cool(struct stack *stack);
+void stack_rest(struct stack *stack);
 
 /* The next switch to stack calls enter(), which calls stack_arrive first, never returns,
  * and leaves for the last time with last true. What ran on stack before is forgotten. */

@@ -23,6 +23,7 @@ write_body(const struct ask *ask, struct packet *body, struct fault **fault_r)
 	request = openai_request(&scratch, ask->tokens != NULL, &error);
 	if (request != NULL) {
 		json_write(body, request);
+		packet_trim(body);
 	} else {
 		*fault_r = fault_new(ask->arena, "ValueError", "%s", error);
 		(*fault_r)->retryable = false;

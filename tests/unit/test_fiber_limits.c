@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -169,6 +170,53 @@ START_TEST(a_stack_overflow_hits_the_guard_page)
 }
 END_TEST
 
+#define DEEP_BYTES (32u << 10)
+
+static char *deep_page;
+
+/* Returns whether the page that a deeper call has used is there. */
+static bool
+deep_page_is_there(void)
+{
+	unsigned char is_there = 0;
+
+	ck_assert_int_eq(mincore(deep_page, 1, &is_there), 0);
+	return (is_there & 1) != 0;
+}
+
+static __attribute__((noinline)) void
+go_deep(void)
+{
+	volatile char room[DEEP_BYTES];
+	size_t i, page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (i = 0; i < sizeof room; i++)
+		room[i] = 'x';
+	deep_page = (char *)(((uintptr_t)room + page) / page * page);
+	ck_assert(deep_page_is_there());
+}
+
+static void
+rest(void *arg)
+{
+	char mine[64] = "mine";
+
+	(void)arg;
+	go_deep();
+	ck_assert(deep_page_is_there());
+	fiber_rest();
+	ck_assert(!deep_page_is_there());
+	ck_assert_str_eq(mine, "mine");
+	go_deep();
+}
+
+START_TEST(a_fiber_that_rests_gives_back_what_deeper_calls_used)
+{
+	fiber_start(loop, "rests", rest, NULL);
+	run();
+}
+END_TEST
+
 static struct fiber *ended;
 
 static void
@@ -197,6 +245,7 @@ tcase_fiber_limits(void)
 	tcase_add_test(tcase, a_thousand_fibers_are_started_cancelled_and_ended);
 	tcase_add_test(tcase, a_crowd_that_wakes_at_once_leaves_turns_to_others);
 	tcase_add_test(tcase, no_more_fibers_than_the_limit_are_alive);
+	tcase_add_test(tcase, a_fiber_that_rests_gives_back_what_deeper_calls_used);
 #ifdef __SANITIZE_ADDRESS__ /* it catches SIGSEGV, reports and exits */
 	tcase_add_exit_test(tcase, a_stack_overflow_hits_the_guard_page, 1);
 #elif defined(__SANITIZE_THREAD__) /* so does this one */
