@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "loop.h"
 #include "measure.h"
 #include "memory.h"
+#include "process.h"
 #include "results.h"
 #include "scenarios.h"
 #include "settings.h"
@@ -281,19 +281,6 @@ measure_rows(struct bench *bench)
 
 /* --- life ---------------------------------------------------------------------------- */
 
-/* A connection a call. */
-static void
-raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
-		err(EXIT_FAILURE, "getrlimit");
-	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit) == -1)
-		err(EXIT_FAILURE, "setrlimit");
-}
-
 int
 main(int argc, char *argv[])
 {
@@ -310,7 +297,7 @@ main(int argc, char *argv[])
 	if (bench.count == 0 || bench.count > ROWS_MAX)
 		errx(2, "%zu scenarios are asked for; --list --full names them",
 		    bench.count);
-	raise_file_limit();
+	process_raise_file_limit(); /* a connection a call */
 	bench.rows = rows;
 	bench.loop = loop_new();
 	bench.results = results_open(bench.out);

@@ -1,7 +1,7 @@
 # How the benchmarks are built and run; included by the Makefile.
 
 # The provider of the benchmarks: 140,000 answers a second and core (bench/model_server.c).
-$(BUILD)/model-server: $(addprefix $(BUILD)/bench/,model_server.o model_replies.o)
+$(BUILD)/model-server: $(addprefix $(BUILD)/bench/,model_server.o model_replies.o process.o)
 	$(link) -o $@ $^ $(shell pkg-config --libs libsystemd)
 
 # What a whole fleet costs, scenario by scenario; and an hour of it.

@@ -26,7 +26,6 @@
 #include <strings.h>
 #include <sys/epoll.h>
 #include <sys/queue.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -35,6 +34,7 @@
 #include <systemd/sd-daemon.h>
 
 #include "model_replies.h"
+#include "process.h"
 
 #define EVENTS_MAX 256
 #define REQUEST_BYTES_MAX ((size_t)64 << 20)
@@ -348,19 +348,6 @@ listen_on(struct server *server, uint16_t port)
 	return ntohs(address.sin_port);
 }
 
-/* A connection a call in flight: as many as the system lets us have. */
-static void
-raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
-		err(EXIT_FAILURE, "getrlimit");
-	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit) == -1)
-		err(EXIT_FAILURE, "setrlimit");
-}
-
 static void
 tell_port(uint16_t port, const char *port_file)
 {
@@ -380,7 +367,7 @@ open_server(struct server *server, uint16_t port, const char *port_file)
 	TAILQ_INIT(&server->open);
 	TAILQ_INIT(&server->waiting);
 	TAILQ_INIT(&server->pausing);
-	raise_file_limit();
+	process_raise_file_limit(); /* a connection a call */
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGINT);

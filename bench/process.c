@@ -4,6 +4,7 @@
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -77,4 +78,16 @@ process_open_files(pid_t pid)
 		count++;
 	closedir(folder);
 	return count;
+}
+
+void
+process_raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
+		err(EXIT_FAILURE, "getrlimit");
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) == -1)
+		err(EXIT_FAILURE, "setrlimit");
 }

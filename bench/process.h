@@ -16,6 +16,9 @@ size_t process_resident_bytes(pid_t pid);
 size_t process_peak_bytes(pid_t pid);
 void process_forget_peak(pid_t pid);
 
+/* Lets this process, and those it starts, open as many files as the system allows. */
+void process_raise_file_limit(void);
+
 /* How many files are open. */
 size_t process_open_files(pid_t pid);
 

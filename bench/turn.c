@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "line.h"
 #include "loop.h"
 #include "measure.h"
+#include "process.h"
 #include "settings.h"
 #include "socket.h"
 
@@ -84,19 +84,6 @@ measure(const struct options *options, struct loop *loop)
 	line_print(&line);
 }
 
-/* A connection a call. */
-static void
-raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
-		err(EXIT_FAILURE, "getrlimit");
-	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit) == -1)
-		err(EXIT_FAILURE, "setrlimit");
-}
-
 int
 main(int argc, char *argv[])
 {
@@ -107,7 +94,7 @@ main(int argc, char *argv[])
 	struct loop *loop;
 
 	settings_parse(table, &options, &help, argc, argv, NULL);
-	raise_file_limit();
+	process_raise_file_limit(); /* a connection a call */
 	loop = loop_new();
 	measure(&options, loop);
 	loop_destroy(&loop);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -272,18 +271,6 @@ be_part(int argc, char *argv[])
 		exit(floor_tool_worker(argv[2]));
 }
 
-static void
-raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
-		err(EXIT_FAILURE, "getrlimit");
-	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit) == -1)
-		err(EXIT_FAILURE, "setrlimit");
-}
-
 int
 main(int argc, char *argv[])
 {
@@ -294,7 +281,7 @@ main(int argc, char *argv[])
 
 	be_part(argc, argv);
 	settings_parse(table, &options, &help, argc, argv, NULL);
-	raise_file_limit();
+	process_raise_file_limit();
 	floor = floor_start(&options);
 	if (options.waiting > 0)
 		measure_memory(floor, &options);
