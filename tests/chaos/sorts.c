@@ -115,10 +115,10 @@ static const struct sort_turn talker[] = {
 	    .answer = "The third turn ends the talk.",
 	},
 };
-/* What bench/model_server.c answers. */
+/* What bench/model_server.c answers; a call is named by its round and its place there. */
 static const struct sort_turn caller[] = {
 	{
-	    .rounds = { { { "call_0", "note", "distant" } } },
+	    .rounds = { { { "call_0_0", "note", "distant" } } },
 	    .answer = "All looked up: this is the final answer.",
 	},
 	{
