@@ -15,8 +15,9 @@ $(programs): $$(UNIT_PROGRAM_OBJECTS)
 	@rm -f $@
 	$(AR) qcs $@ $^
 
+# msgpack-c packs, too, for comparison.
 $(BUILD)/tests-unit: $$(call objects,tests/unit) $(support) $(programs) $(library)
-	$(link) -rdynamic -o $@ $^ $(LDLIBS) $(CHECK_LIBS)
+	$(link) -rdynamic -o $@ $^ $(LDLIBS) $(CHECK_LIBS) $(shell pkg-config --libs msgpack)
 
 $(BUILD)/tests-%: $$(call objects,tests/$$*) $(support) $(library)
 	$(link) -rdynamic -o $@ $^ $(LDLIBS) $(CHECK_LIBS)

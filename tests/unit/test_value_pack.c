@@ -1,5 +1,6 @@
 #include <check.h>
 #include <math.h>
+#include <msgpack.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +81,9 @@ refused(const void *data, size_t size)
 #define ck_assert_refused(literal, reason)                                               \
 	ck_assert_str_eq(refused(literal, sizeof(literal) - 1), reason)
 
-START_TEST(everything_survives_msgpack)
+/* Returns a list of all that can be packed, at the edges of each of its forms. */
+static const struct value *
+everything(void)
 {
 	static const int64_t edges[] = { 0, 1, -1, 127, 128, -32, -33, 255, 256, 65535,
 		65536, -128, -129, -32768, -32769, INT32_MAX, INT32_MIN, UINT32_MAX,
@@ -107,9 +110,76 @@ START_TEST(everything_survives_msgpack)
 	value_list_add(&list, sample());
 	value_list_add(&list, value_strn(arena, "a\0b", 3));
 	free(long_text);
-	ck_assert(
-	    value_equal(through_msgpack(value_list_end(&list)), value_list_end(&list)));
+	return value_list_end(&list);
+}
+
+START_TEST(everything_survives_msgpack)
+{
+	const struct value *list = everything();
+
+	ck_assert(value_equal(through_msgpack(list), list));
 	ck_assert(value_is(through_msgpack(NULL), VALUE_NIL));
+}
+END_TEST
+
+static void
+pack_by_msgpack_c(msgpack_packer *packer, const struct value *value)
+{
+	size_t i;
+
+	switch (value->type) {
+	case VALUE_NIL:
+		msgpack_pack_nil(packer);
+		break;
+	case VALUE_BOOL:
+		if (value->boolean)
+			msgpack_pack_true(packer);
+		else
+			msgpack_pack_false(packer);
+		break;
+	case VALUE_INT:
+		msgpack_pack_int64(packer, value->integer);
+		break;
+	case VALUE_FLOAT:
+		msgpack_pack_double(packer, value->real);
+		break;
+	case VALUE_STR:
+		msgpack_pack_str_with_body(packer, value->text, value->size);
+		break;
+	case VALUE_BIN:
+		msgpack_pack_bin_with_body(packer, value->text, value->size);
+		break;
+	case VALUE_ARRAY:
+		msgpack_pack_array(packer, value->size);
+		for (i = 0; i < value->size; i++)
+			pack_by_msgpack_c(packer, value->items[i]);
+		break;
+	case VALUE_MAP:
+		msgpack_pack_map(packer, value->size);
+		for (i = 0; i < value->size; i++) {
+			pack_by_msgpack_c(packer, value->pairs[i].key);
+			pack_by_msgpack_c(packer, value->pairs[i].value);
+		}
+		break;
+	}
+}
+
+START_TEST(our_bytes_are_those_of_msgpack_c)
+{
+	const struct value *list = everything();
+	struct packet packet = { 0 };
+	msgpack_sbuffer theirs;
+	msgpack_packer packer;
+
+	msgpack_sbuffer_init(&theirs);
+	msgpack_packer_init(&packer, &theirs, msgpack_sbuffer_write);
+	pack_by_msgpack_c(&packer, list);
+	value_pack(&packet, list);
+	ck_assert_mem_eq(packet.data, theirs.data,
+	    packet.size < theirs.size ? packet.size : theirs.size);
+	ck_assert_uint_eq(packet.size, theirs.size);
+	packet_release(&packet);
+	msgpack_sbuffer_destroy(&theirs);
 }
 END_TEST
 
@@ -282,6 +352,7 @@ tcase_value_pack(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 30);
 	tcase_add_test(tcase, everything_survives_msgpack);
+	tcase_add_test(tcase, our_bytes_are_those_of_msgpack_c);
 	tcase_add_test(tcase, parts_written_one_by_one_make_one_value);
 	tcase_add_test(tcase, frozen_and_unpacked_values_are_packed_by_copying);
 	tcase_add_test(tcase, integers_beyond_64_bits_signed_become_floats);
