@@ -18,14 +18,14 @@
 PREFIX   ?= /usr/local
 CFLAGS   ?= -O2 -g
 PROGRAMS := broker coordinator worker-model worker-tools flotilla
-SHARED   := proto runtime middleware agent store peer
+SHARED   := proto runtime middleware/schema middleware middleware/lua middleware/builtin agent store peer
 PACKAGES := libczmq libzmq hiredis libcurl libuv yajl libfyaml libsystemd libpcre2-8 lua5.4 \
             libsodium
 DEBIAN   := gcc clang libclang-rt-14-dev make pkg-config libczmq-dev libzmq3-dev \
             libhiredis-dev libcurl4-openssl-dev libuv1-dev libyajl-dev libfyaml-dev \
             libsystemd-dev libpcre2-dev liblua5.4-dev libsodium-dev libevent-dev libmsgpack-dev check redis-server redis-tools \
             json-schema-test-suite libluajit-5.1-dev iproute2 iptables clang-format clang-tidy \
-            shellcheck python3-zmq python3-msgpack $(if $(shell command -v node && command -v npm),,nodejs npm)
+            ripgrep bubblewrap shellcheck python3-zmq python3-msgpack $(if $(shell command -v node && command -v npm),,nodejs npm)
 WARNINGS := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wundef -Wvla -Wformat=2 \
             -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wpointer-arith
 

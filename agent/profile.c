@@ -4,7 +4,8 @@
 static bool
 in_model_worker(const struct middleware_use *use)
 {
-	return use->hooks[HOOK_MODIFY_MODEL_REQUEST] || use->hooks[HOOK_WRAP_MODEL_CALL];
+	return use->hooks[HOOK_MODIFY_MODEL_REQUEST] ||
+	       use->hooks[HOOK_WRAP_MODEL_CALL] || use->filters_tokens;
 }
 
 /* The tools that a middleware brings run there too, with its settings. */
@@ -14,7 +15,7 @@ in_tool_worker(const struct middleware_use *use)
 	return use->hooks[HOOK_WRAP_TOOL_CALL] || value_size(use->tools) > 0;
 }
 
-/* The uses that belong in a worker, as [{name, settings}]: it makes its chain of them by
+/* The uses that belong in a worker, as [{name, settings, models?}]: it makes its chain of them by
  * the type's name. */
 static const struct value *
 slice(struct arena *arena, const struct spec *spec,
@@ -29,9 +30,27 @@ slice(struct arena *arena, const struct spec *spec,
 		if (belongs(use))
 			value_list_add(&list,
 			    value_map(arena, "name", value_str(arena, use->type->name),
-				"settings", use->settings, NULL));
+				"settings", use->settings, "models", use->models, NULL));
 	}
 	return value_list_end(&list);
+}
+
+bool
+spec_counts_usage(const struct spec *spec)
+{
+	size_t i;
+
+	for (i = 0; i < spec->field_count; i++)
+		if (spec->fields[i].counts_usage)
+			return true;
+	return false;
+}
+
+/* True, for a profile, when the agent counts what its model calls use; else NULL. */
+static const struct value *
+tells_usage(const struct spec *spec)
+{
+	return spec_counts_usage(spec) ? value_bool(true) : NULL;
 }
 
 const struct value *
@@ -59,6 +78,7 @@ spec_model_profile(
 	value_fields_set(&fields, "script", spec->script);
 	value_fields_set(&fields, "wraps_tools", value_bool(spec->wraps_tools));
 	value_fields_set(&fields, "name", name);
+	value_fields_set(&fields, "tells_usage", tells_usage(spec));
 	return value_freeze(arena, value_fields_end(&fields));
 }
 
@@ -66,9 +86,10 @@ const struct value *
 spec_tool_profile(
     struct arena *arena, const struct spec *spec, const struct value *catalog)
 {
-	return value_freeze(
-	    arena, value_map(arena, "agent", value_str(arena, spec->name), "version",
-		       value_str(arena, spec->version), "tools",
-		       spec_valid_tools(arena, spec, catalog), "middleware",
-		       slice(arena, spec, in_tool_worker), NULL));
+	return value_freeze(arena,
+	    value_map(arena, "agent", value_str(arena, spec->name), "version",
+		value_str(arena, spec->version), "model", value_str(arena, spec->model),
+		"tools", spec_valid_tools(arena, spec, catalog), "middleware",
+		slice(arena, spec, in_tool_worker), "script", spec->script, "tells_usage",
+		tells_usage(spec), NULL));
 }

@@ -12,7 +12,7 @@
 #include "loader.h"
 #include "model_profile.h"
 #include "nearest.h"
-#include "options.h"
+#include "pointer.h"
 #include "schema.h"
 
 #define NAMES_MAX 64u /* in one list of right names */

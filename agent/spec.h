@@ -86,6 +86,9 @@ bool spec_has_tool(const struct spec *spec, const char *name);
 bool spec_has_output_tools(const struct spec *spec);
 bool spec_is_output_tool(const struct spec *spec, const char *name);
 
+/* True when a field counts what model calls use. */
+bool spec_counts_usage(const struct spec *spec);
+
 /* The profiles of CALL (proto/bodies.h), frozen; tools as offered. */
 const struct value *spec_model_profile(
     struct arena *arena, const struct spec *spec, const struct value *catalog);

@@ -3,7 +3,7 @@
 
 #include "bounds.h"
 #include "loader.h"
-#include "options.h"
+#include "pointer.h"
 #include "registry.h"
 
 static int
@@ -34,10 +34,13 @@ static const struct middleware_use *
 load_use(struct loader *loader, const char *path, const char *name,
     const struct value *settings)
 {
+	const struct use_agent agent = { .model = loader->spec->model,
+		.model_profile = loader->spec->model_profile };
 	struct middleware_use *use;
 	const char *within = "", *error = "";
 
-	use = registry_use(loader->arena, name, settings, &within, &error);
+	use =
+	    registry_use_of(loader->arena, &agent, NULL, name, settings, &within, &error);
 	if (use == NULL)
 		loader_fail(loader, arena_printf(loader->arena, "%s%s", path, within),
 		    "%s", error);

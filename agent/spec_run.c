@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "bounds.h"
-#include "options.h"
+#include "pointer.h"
 #include "loader.h"
 
 #define TTL_SECONDS_MAX 31536000.0 /* a year */

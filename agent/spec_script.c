@@ -4,7 +4,7 @@
 
 #include "bounds.h"
 #include "loader.h"
-#include "options.h"
+#include "pointer.h"
 
 static const char *const reply_keys[] = { "content", "tool_calls", "usage", "http_error",
 	"message", "retry_after", "drop", "timeout", "error", "error_type", "structured",
@@ -105,17 +105,35 @@ check_replies(struct loader *loader, const char *path, const struct value *repli
 
 /* Without replies the model could only fail, in every run. */
 static int
-check_model(struct loader *loader, const struct value *script)
+check_model(struct loader *loader, const char *path, const char *model,
+    const struct value *script)
 {
 	static const char prefix[] = "scripted:";
-	const char *model = loader->spec->model;
 
 	if (strncmp(model, prefix, sizeof prefix - 1) != 0 ||
 	    value_has(script, model + sizeof prefix - 1))
 		return 0;
-	return loader_fail(loader, "/model",
+	return loader_fail(loader, path,
 	    "'%s' is a scripted model, and script has no replies of '%s'", model,
 	    model + sizeof prefix - 1);
+}
+
+static int
+check_models(struct loader *loader, const struct value *script)
+{
+	const struct spec *spec = loader->spec;
+	size_t i, j;
+
+	for (i = 0; i < spec->use_count; i++) {
+		const struct value *models = spec->uses[i]->asks_models;
+
+		for (j = 0; j < value_size(models); j++)
+			if (check_model(loader,
+				loader_item(loader->arena, "/middleware", i),
+				value_text(value_at(models, j)), script) == -1)
+				return -1;
+	}
+	return check_model(loader, "/model", spec->model, script);
 }
 
 int
@@ -124,7 +142,7 @@ load_script(struct loader *loader, const char *path, const struct value *given)
 	size_t i;
 
 	if (given == NULL)
-		return check_model(loader, NULL);
+		return check_models(loader, NULL);
 	if (!value_is(given, VALUE_MAP))
 		return loader_fail(loader, path,
 		    "must be a map of model names to their replies, not %s",
@@ -136,5 +154,5 @@ load_script(struct loader *loader, const char *path, const struct value *given)
 			return -1;
 	}
 	loader->spec->script = given;
-	return check_model(loader, given);
+	return check_models(loader, given);
 }

@@ -5,7 +5,7 @@
 #include "json.h"
 #include "bounds.h"
 #include "loader.h"
-#include "options.h"
+#include "pointer.h"
 
 static const char *const keys[] = { "type", "default", "reducer", "untracked",
 	"ephemeral", "private", "omit_from_input", "omit_from_output", NULL };

@@ -4,7 +4,7 @@
 
 #include "bounds.h"
 #include "loader.h"
-#include "options.h"
+#include "pointer.h"
 #include "schema.h"
 
 static const char *const keys[] = { "name", "description", "parameters", "return_direct",

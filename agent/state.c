@@ -108,8 +108,22 @@ state_restore(struct state *state, const struct value *messages, const uint32_t 
 	state->lived = arena_bytes(state->values);
 }
 
-const struct value *
-state_ephemeral(const struct state *state, struct arena *arena)
+static bool
+is_ephemeral(const struct field *field)
+{
+	return field->ephemeral;
+}
+
+static bool
+is_untracked(const struct field *field)
+{
+	return field->untracked && !field->ephemeral;
+}
+
+/* What was never written is not worth a byte: its default is there in any case. */
+static const struct value *
+kept_fields(const struct state *state, struct arena *arena,
+    bool (*is_wanted)(const struct field *field))
 {
 	struct value_fields fields = { .arena = arena };
 	size_t i;
@@ -117,23 +131,39 @@ state_ephemeral(const struct state *state, struct arena *arena)
 	for (i = 0; i < state->count; i++) {
 		const struct channel *channel = &state->channels[i];
 
-		if (channel->field->ephemeral)
-			value_fields_set(&fields, channel->field->name, channel->value);
+		if (channel->value != channel->otherwise && is_wanted(channel->field))
+			value_fields_set(&fields, channel->field->name,
+			    channel->value == NULL ? value_nil() : channel->value);
 	}
 	return fields.count == 0 ? NULL : value_fields_end(&fields);
 }
 
+const struct value *
+state_ephemeral(const struct state *state, struct arena *arena)
+{
+	return kept_fields(state, arena, is_ephemeral);
+}
+
+const struct value *
+state_untracked(const struct state *state, struct arena *arena)
+{
+	return kept_fields(state, arena, is_untracked);
+}
+
 void
-state_recall(struct state *state, const struct value *ephemeral)
+state_recall(struct state *state, const struct value *kept)
 {
 	size_t i;
 
-	for (i = 0; i < value_size(ephemeral); i++) {
-		const struct value_pair *pair = &ephemeral->pairs[i];
+	for (i = 0; i < value_size(kept); i++) {
+		const struct value_pair *pair = &kept->pairs[i];
 		struct channel *channel = state_channel(state, pair->key->text);
 
-		if (channel != NULL && channel->field->ephemeral)
-			channel->value = value_copy(state->values, pair->value);
+		if (channel == NULL || field_is_stored(channel->field))
+			continue;
+		channel->value = value_is_nil(pair->value)
+				     ? NULL
+				     : value_copy(state->values, pair->value);
 	}
 }
 

@@ -35,7 +35,10 @@ void state_restore(struct state *state, const struct value *messages,
  * are no part of what is stored: who stops in front of that step keeps them, and gives them
  * back behind state_restore. */
 const struct value *state_ephemeral(const struct state *state, struct arena *arena);
-void state_recall(struct state *state, const struct value *ephemeral);
+/* The same of untracked fields, which live as long as the run: who takes a run over in the middle
+ * needs them as its owner left them. */
+const struct value *state_untracked(const struct state *state, struct arena *arena);
+void state_recall(struct state *state, const struct value *kept);
 
 /* Starts a run: fields that live a run (untracked, ephemeral, structured_response) are
  * reset, defaults filled in, then input applied (fields of the input view only; messages

@@ -4,7 +4,7 @@
 
 #include "chat.h"
 #include "field.h"
-#include "options.h"
+#include "pointer.h"
 #include "state_private.h"
 
 /* What a channel becomes by the writes seen so far. */

@@ -212,7 +212,18 @@ void
 thread_replace(struct thread *thread, struct arena *arena, size_t position,
     const struct value *message)
 {
+	uint32_t number = thread->numbers[position];
+	uint32_t first = thread->next_number - (uint32_t)thread->unsaved_count;
+
 	thread->items[position] = settle(arena, message);
+	/* What no commit has stored is stored by none: a middleware may have taken out of it
+	 * what must not be. */
+	if (number != NOT_NUMBERED && number >= first) {
+		thread->unsaved[number - first] = thread->items[position];
+		thread_undigest(thread);
+		note_change(thread);
+		return;
+	}
 	thread->numbers[position] = NOT_NUMBERED;
 	disorder(thread);
 }

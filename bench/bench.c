@@ -14,11 +14,11 @@
 #include "loop.h"
 #include "measure.h"
 #include "memory.h"
-#include "process.h"
 #include "results.h"
 #include "scenarios.h"
 #include "settings.h"
 #include "socket.h"
+#include "usage.h"
 
 #define ROUNDS_MAX 99
 #define IN_FLIGHT_MAX 10000
@@ -297,7 +297,7 @@ main(int argc, char *argv[])
 	if (bench.count == 0 || bench.count > ROWS_MAX)
 		errx(2, "%zu scenarios are asked for; --list --full names them",
 		    bench.count);
-	process_raise_file_limit(); /* a connection a call */
+	usage_raise_file_limit(); /* a connection a call */
 	bench.rows = rows;
 	bench.loop = loop_new();
 	bench.results = results_open(bench.out);

@@ -1,11 +1,11 @@
 # How the benchmarks are built and run; included by the Makefile.
 
 # The provider of the benchmarks: 140,000 answers a second and core (bench/model_server.c).
-$(BUILD)/model-server: $(addprefix $(BUILD)/bench/,model_server.o model_replies.o process.o)
+$(BUILD)/model-server: $(addprefix $(BUILD)/bench/,model_server.o model_replies.o usage.o)
 	$(link) -o $@ $^ $(shell pkg-config --libs libsystemd)
 
 # What a whole fleet costs, scenario by scenario; and an hour of it.
-bench_rig := $(addprefix $(BUILD)/,$(addprefix bench/,load.o rig.o process.o) tests/support/children.o) $(library)
+bench_rig := $(addprefix $(BUILD)/,$(addprefix bench/,load.o rig.o usage.o) tests/support/children.o) $(library)
 $(BUILD)/bench-fleet: $(addprefix $(BUILD)/bench/,bench.o scenarios.o measure.o results.o) $(bench_rig)
 	$(link) -o $@ $^ $(LDLIBS)
 

@@ -71,6 +71,7 @@ commit(struct trial *trial, size_t messages)
 		.messages = lot_of(arena, messages),
 		.fields = value_empty_map(),
 		.events = value_array(arena, &text, 1),
+		.last_event = trial->version + 1, /* it was queued */
 		.run_fields = value_empty_map(),
 		.drop_results = true,
 	};

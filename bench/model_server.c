@@ -34,7 +34,7 @@
 #include <systemd/sd-daemon.h>
 
 #include "model_replies.h"
-#include "process.h"
+#include "usage.h"
 
 #define EVENTS_MAX 256
 #define REQUEST_BYTES_MAX ((size_t)64 << 20)
@@ -367,7 +367,7 @@ open_server(struct server *server, uint16_t port, const char *port_file)
 	TAILQ_INIT(&server->open);
 	TAILQ_INIT(&server->waiting);
 	TAILQ_INIT(&server->pausing);
-	process_raise_file_limit(); /* a connection a call */
+	usage_raise_file_limit(); /* a connection a call */
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGINT);

@@ -1,7 +1,7 @@
 # What stands beside the fleet: the floor and the peers; included by bench.mk.
 
 # What a fleet of this shape costs at the least (bench/floor/floor.h).
-$(BUILD)/bench-floor: $(call objects,bench/floor) $(addprefix $(BUILD)/,bench/line.o bench/process.o tests/support/children.o) \
+$(BUILD)/bench-floor: $(call objects,bench/floor) $(addprefix $(BUILD)/,bench/line.o bench/usage.o tests/support/children.o) \
   $(library)
 	$(link) -o $@ $^ $(LDLIBS)
 
@@ -10,7 +10,7 @@ $(BUILD)/bench-turn: $(addprefix $(BUILD)/bench/,turn.o line.o measure.o scenari
 	$(link) -o $@ $^ $(LDLIBS)
 
 # A job through a queue and back, by our broker, gearmand, beanstalkd (bench/dispatch/dispatch.h).
-$(BUILD)/bench-dispatch: $(call objects,bench/dispatch) $(addprefix $(BUILD)/,bench/line.o bench/process.o tests/support/children.o) \
+$(BUILD)/bench-dispatch: $(call objects,bench/dispatch) $(addprefix $(BUILD)/,bench/line.o bench/usage.o tests/support/children.o) \
   $(library)
 	$(link) -o $@ $^ $(LDLIBS)
 

@@ -10,7 +10,7 @@
 #include "arena.h"
 #include "children.h"
 #include "memory.h"
-#include "process.h"
+#include "usage.h"
 
 #define AGENT_FILE "bench/agent.yaml"
 #define COORDINATOR_SLOTS 10000u /* that it has by itself */
@@ -69,19 +69,6 @@ static const char *
 program(const struct rig *rig, const char *name)
 {
 	return arena_printf(rig->arena, "%s/bin/%s", rig->build, name);
-}
-
-static void
-find_build(struct rig *rig)
-{
-	char path[4096];
-	ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
-
-	if (size <= 0)
-		err(EXIT_FAILURE, "/proc/self/exe");
-	path[size] = '\0';
-	*strrchr(path, '/') = '\0';
-	rig->build = arena_strdup(rig->arena, path);
 }
 
 static const char *
@@ -371,17 +358,18 @@ struct rig *
 rig_start(const struct rig_options *options)
 {
 	struct rig *rig = xcalloc(1, sizeof *rig);
+	char path[USAGE_PATH_BYTES];
 
 	rig->arena = arena_new();
 	rig->folder = folder_new();
-	find_build(rig);
+	rig->build = arena_strdup(rig->arena, usage_build(path));
 	fill_in(rig, options);
 	start_redis(rig);
 	start_server(rig);
 	start_fleet(rig);
 	apply_agent(rig);
 	/* Only now: the socket it said READY=1 on is closed after that. */
-	rig->server_files = process_open_files(child_pid(rig->children[RIG_SERVER][0]));
+	rig->server_files = usage_open_files(child_pid(rig->children[RIG_SERVER][0]));
 	return rig;
 }
 
@@ -427,30 +415,31 @@ rig_cpu_us(const struct rig *rig, enum rig_part part)
 	unsigned i;
 
 	for (i = 0; i < rig->copies[part]; i++)
-		sum += process_cpu_us(child_pid(rig->children[part][i]));
+		sum += usage_cpu_us(child_pid(rig->children[part][i]));
+	return sum;
+}
+
+static size_t
+sum_bytes(const struct rig *rig, enum rig_part part, size_t bytes_of(pid_t pid))
+{
+	size_t sum = 0;
+	unsigned i;
+
+	for (i = 0; i < rig->copies[part]; i++)
+		sum += bytes_of(child_pid(rig->children[part][i]));
 	return sum;
 }
 
 size_t
 rig_resident_bytes(const struct rig *rig, enum rig_part part)
 {
-	size_t sum = 0;
-	unsigned i;
-
-	for (i = 0; i < rig->copies[part]; i++)
-		sum += process_resident_bytes(child_pid(rig->children[part][i]));
-	return sum;
+	return sum_bytes(rig, part, usage_resident_bytes);
 }
 
 size_t
 rig_peak_bytes(const struct rig *rig, enum rig_part part)
 {
-	size_t sum = 0;
-	unsigned i;
-
-	for (i = 0; i < rig->copies[part]; i++)
-		sum += process_peak_bytes(child_pid(rig->children[part][i]));
-	return sum;
+	return sum_bytes(rig, part, usage_peak_bytes);
 }
 
 void
@@ -460,7 +449,7 @@ rig_forget_peaks(const struct rig *rig)
 
 	for (part = 0; part < RIG_FLEET; part++)
 		for (i = 0; i < rig->copies[part]; i++)
-			process_forget_peak(child_pid(rig->children[part][i]));
+			usage_forget_peak(child_pid(rig->children[part][i]));
 }
 
 const char *
@@ -488,6 +477,6 @@ rig_asked_bytes(const struct rig *rig)
 size_t
 rig_connections(const struct rig *rig)
 {
-	return process_open_files(child_pid(rig->children[RIG_SERVER][0])) -
+	return usage_open_files(child_pid(rig->children[RIG_SERVER][0])) -
 	       rig->server_files;
 }

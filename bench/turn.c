@@ -13,9 +13,9 @@
 #include "line.h"
 #include "loop.h"
 #include "measure.h"
-#include "process.h"
 #include "settings.h"
 #include "socket.h"
+#include "usage.h"
 
 #define SLOW_MS 120000 /* of a model that is waited for */
 #define PARTS_BYTES 256u
@@ -94,7 +94,7 @@ main(int argc, char *argv[])
 	struct loop *loop;
 
 	settings_parse(table, &options, &help, argc, argv, NULL);
-	process_raise_file_limit(); /* a connection a call */
+	usage_raise_file_limit(); /* a connection a call */
 	loop = loop_new();
 	measure(&options, loop);
 	loop_destroy(&loop);

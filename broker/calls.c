@@ -198,7 +198,9 @@ call_arm(struct core *core, struct call *call)
 		due = earlier(call->until_ms, call->deadline_ms);
 		break;
 	case CALL_QUEUED:
-		due = call->deadline_ms;
+		due = pin_is(call->header.service)
+			  ? earlier(call->until_ms, call->deadline_ms)
+			  : call->deadline_ms;
 		break;
 	case CALL_ASSIGNED:
 		due = assigned_due(call);
@@ -245,7 +247,10 @@ call_due(struct core *core, struct call *call)
 			call_unhold(core, call);
 		break;
 	case CALL_QUEUED:
-		call_expire(core, call);
+		if (core->now_ms >= call->deadline_ms)
+			call_expire(core, call);
+		else
+			pin_look(core, call);
 		break;
 	case CALL_ASSIGNED:
 		assigned_is_due(core, call);

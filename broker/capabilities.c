@@ -201,7 +201,8 @@ look_up_nearest(const struct core *core, const char *name)
 	TAILQ_FOREACH(capability, &core->served, link) {
 		if (count == NEAREST_NAMES_MAX)
 			break;
-		names[count++] = capability->name;
+		if (!pin_is(capability->name))
+			names[count++] = capability->name;
 	}
 	return nearest_name(name, names, count);
 }

@@ -37,7 +37,7 @@ may_serve(const struct rights *rights, const char *service)
 	const struct allow_entry *entry = rights->entry;
 
 	return ((entry->roles & 1u << ROLE_WORKER) != 0 &&
-		   allow_matches(entry->services, service)) ||
+		   allow_matches(entry->services, pin_right(service))) ||
 	       ((entry->roles & 1u << ROLE_COORDINATOR) != 0 &&
 		   strcmp(service, SERVICE_STORE) == 0);
 }
@@ -208,7 +208,7 @@ permit_call(struct core *core, const struct message *message, const struct call 
 
 	if (session->rights == NULL)
 		return NULL;
-	if (!allow_matches(session->rights->entry->calls, header->service))
+	if (!allow_matches(session->rights->entry->calls, pin_right(header->service)))
 		return deny(core, "this key does not allow to call %s", header->service);
 	if (header->tenant != NULL && !is_of_tenant(session->rights, header->tenant))
 		return deny(
@@ -275,6 +275,7 @@ permit_answer(struct core *core, const struct session *worker, const struct call
 		allowed = call->state != CALL_ASSIGNED || call->worker == worker;
 	else
 		allowed = may_serve(worker->rights, call->header.service) &&
+			  pin_allows(worker, call->header.service) &&
 			  (!call->fresh || has_held(call, worker));
 	if (!allowed)
 		COUNT(core, denied);

@@ -227,6 +227,11 @@ session_open(struct core *core, struct message *message)
 		    core, message->peer, CODE_DENIED, "this session has another role");
 		return NULL;
 	}
+	if (pin_is_usurped(hello)) {
+		turn_away(core, message->peer, CODE_DENIED,
+		    "a worker:<session> that is not this one");
+		return NULL;
+	}
 	reason = permit_hello(core, message, session, &code);
 	if (reason != NULL) {
 		turn_away(core, message->peer, code, reason);

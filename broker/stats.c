@@ -20,7 +20,9 @@ names_value(struct arena *arena, const struct session *worker)
 	size_t i;
 
 	for (i = 0; i < worker->offer_count; i++)
-		value_list_add(&names, value_str(arena, worker->services[i].name));
+		if (!pin_is(worker->services[i].name))
+			value_list_add(
+			    &names, value_str(arena, worker->services[i].name));
 	return value_list_end(&names);
 }
 
@@ -130,7 +132,10 @@ add_services(
 	TAILQ_FOREACH(capability, list, link) {
 		if (rows->count >= STATS_ROWS_MAX)
 			break;
-		value_list_add(rows, service_value(core, rows->arena, capability));
+		/* Each worker has one: a row only where there is something to see. */
+		if (!pin_is(capability->name) || capability->calls > 0)
+			value_list_add(
+			    rows, service_value(core, rows->arena, capability));
 	}
 }
 

@@ -43,7 +43,8 @@ struct call {
 	struct heap_node timer; /* in core->timers: when the call wants attention */
 	uint64_t resend_ms;     /* ASSIGNED: CALL or CANCEL again; KEPT: RESULT again */
 	uint64_t until_ms; /* HELD: end of the hold; KEPT: given up without requester;
-			      late: the worker's last chance */
+			      late: the worker's last chance; QUEUED: of a pin, when
+			      its worker is looked for */
 
 	struct session *requester;     /* NULL: gone, or never was */
 	TAILQ_ENTRY(call) asked_link;  /* of requester->asked */
@@ -294,6 +295,21 @@ void call_requeue(struct core *core, struct call *call);
 void call_lost(struct core *core, struct call *call);
 /* Ends call, which no worker has had in time. */
 void call_expire(struct core *core, struct call *call);
+
+/* --- pins.c: calls to one worker ------------------------------------------------------ */
+
+/* True when service is one worker's alone: "worker:<session>". */
+bool pin_is(const char *service);
+/* What a key must allow to serve or to call service: of a pin it is `tools`. */
+const char *pin_right(const char *service);
+/* A worker offers a pin that is not its own. */
+bool pin_is_usurped(const struct header *hello);
+/* Worker may have run what was sent to service. */
+bool pin_allows(const struct session *worker, const char *service);
+/* A call begins to wait for its worker. */
+void pin_wait(struct core *core, struct call *call);
+/* It has waited for so long. Ends it when the worker is not there, or leaves. */
+void pin_look(struct core *core, struct call *call);
 
 /* --- dispatch.c: who runs what ------------------------------------------------------ */
 

@@ -95,6 +95,7 @@ call_queue(struct core *core, struct call *call, bool urgent)
 	if (!suspect_queue(call))
 		queue_put(&call->capability->queue, call, urgent);
 	capability_touch(core, call->capability);
+	pin_wait(core, call);
 	call_arm(core, call);
 }
 

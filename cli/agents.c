@@ -16,6 +16,8 @@ static const struct setting agents_table[] = {
 	COMMON_SETTINGS,
 	{ "plugin", SETTING_LIST, offsetof(struct agents_settings, plugins), NULL, 0, 0,
 	    NULL, "a shared object with middleware; may be given several times", 0 },
+	{ "models", SETTING_TEXT, offsetof(struct agents_settings, models), NULL, 0, 0,
+	    NULL, "a YAML file with what models can do, hold and cost", 0 },
 	{ "comment", SETTING_TEXT, offsetof(struct agents_settings, comment), NULL, 0, 0,
 	    NULL, "why, for the agent's history", 0 },
 	SETTINGS_END,
@@ -24,11 +26,14 @@ static const struct setting graph_table[] = {
 	COMMON_SETTINGS,
 	{ "plugin", SETTING_LIST, offsetof(struct agents_settings, plugins), NULL, 0, 0,
 	    NULL, "a shared object with middleware; may be given several times", 0 },
+	{ "models", SETTING_TEXT, offsetof(struct agents_settings, models), NULL, 0, 0,
+	    NULL, "a YAML file with what models can do, hold and cost", 0 },
 	SETTINGS_END,
 };
 
+/* What a spec is checked with. */
 static enum status
-load_plugins(const struct agents_settings *settings)
+load_knowledge(struct session *session, const struct agents_settings *settings)
 {
 	const char *const *plugin = (const char *const *)settings->plugins;
 	const char *error;
@@ -39,7 +44,7 @@ load_plugins(const struct agents_settings *settings)
 			return STATUS_FAILED;
 		}
 	}
-	return STATUS_OK;
+	return session_load_models(session, settings->models);
 }
 
 /* --- apply, list -------------------------------------------------------------------- */
@@ -140,7 +145,7 @@ static enum status
 run_agents(struct session *session, const void *settings, const char *const *rest)
 {
 	static const char *const none[] = { NULL };
-	enum status status = load_plugins(settings);
+	enum status status = load_knowledge(session, settings);
 	const char *names[VERB_COUNT], *near;
 	size_t i;
 
@@ -225,7 +230,7 @@ static enum status
 run_graph(struct session *session, const void *settings, const char *const *rest)
 {
 	struct arena *arena = session_arena(session);
-	enum status status = load_plugins(settings);
+	enum status status = load_knowledge(session, settings);
 	const char *path = "", *error = NULL;
 	const struct spec *spec;
 	const struct graph *graph;

@@ -7,6 +7,7 @@
 struct agents_settings {
 	struct common_settings common;
 	const char **plugins;
+	const char *models;
 	const char *comment;
 };
 

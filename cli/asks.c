@@ -46,6 +46,35 @@ asks_say(struct arena *arena, const struct value *asks)
 		complain("  and %zu more", value_size(asks) - SHOWN_MAX);
 }
 
+static bool
+wants_decision(const struct value *ask)
+{
+	const struct value *value = value_get(ask, "value");
+
+	return value_size(value_get(value, "action_requests")) > 0 ||
+	       value_text_is(value_get(value, "type"), "tool_approval");
+}
+
+void
+asks_say_end(
+    struct arena *arena, const char *run, const char *thread, const struct value *asks)
+{
+	bool decision = false;
+	size_t i;
+
+	for (i = 0; i < value_size(asks); i++)
+		decision = decision || wants_decision(value_at(asks, i));
+	if (decision)
+		complain(
+		    "run %s is interrupted: `flotilla approvals` shows what it wants "
+		    "to do, `flotilla approve %s` lets it",
+		    run, thread);
+	else
+		complain(
+		    "run %s is interrupted; `flotilla resume %s` goes on", run, thread);
+	asks_say(arena, asks);
+}
+
 /* JSON, or a text as it is; NULL, and says so: what was to be JSON and is none. */
 static const struct value *
 value_of(struct arena *arena, const char *text)

@@ -11,6 +11,11 @@ const struct value *asks_of(struct arena *arena, const struct value *head);
 /* Says them on stderr, a line each. */
 void asks_say(struct arena *arena, const struct value *asks);
 
+/* Says that run is interrupted, and what goes on with it: a decision on the calls that it asks about, or
+ * an answer. */
+void asks_say_end(
+    struct arena *arena, const char *run, const char *thread, const struct value *asks);
+
 /* How the answer to asks was given: at most one of text (JSON, or a text), by_id ("ID=JSON",
  * NULL-ended, or NULL) and file (a path with JSON in it, - for stdin). */
 struct asks_given {

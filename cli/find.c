@@ -29,6 +29,27 @@ find_thread_of(struct session *session, const char *run, const char **thread_r)
 }
 
 enum status
+find_thread_or_run(struct session *session, const char *name, const char **thread_r,
+    const struct value **state_r)
+{
+	struct store *store = session_store(session);
+	struct arena *arena = session_arena(session);
+	enum store_status found;
+
+	*thread_r = name;
+	found = store_thread(store, arena, name, state_r);
+	if (found == STORE_NONE &&
+	    store_run_thread(store, arena, name, thread_r) == STORE_OK)
+		found = store_thread(store, arena, *thread_r, state_r);
+	if (found == STORE_OK)
+		return STATUS_OK;
+	if (found != STORE_NONE)
+		return (enum status)session_store_failed(session, found);
+	complain("no thread and no run '%s' is known", name);
+	return STATUS_NOT_FOUND;
+}
+
+enum status
 find_outcome(struct session *session, enum store_status status, const char *thread)
 {
 	if (status == STORE_OK)

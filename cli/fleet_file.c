@@ -154,6 +154,7 @@ fleet_file_read(struct arena *arena, const char *path, struct fleet_file *file_r
 	file_r->brokers = texts(arena, map, "brokers", "broker");
 	file_r->statuses = texts(arena, map, "statuses", "status");
 	file_r->key = value_get_text(map, "key");
+	file_r->models = value_get_text(map, "models");
 	return file_r->redis != NULL && file_r->brokers != NULL &&
 	       file_r->statuses != NULL;
 }
@@ -197,7 +198,8 @@ fleet_file_write(const char *folder, const struct fleet_file *file)
 	const struct value *map = value_map(arena, "pid", value_int(arena, file->pid),
 	    "redis", value_str(arena, file->redis), "brokers", list(arena, file->brokers),
 	    "statuses", list(arena, file->statuses), "key",
-	    file->key == NULL ? NULL : value_str(arena, file->key), NULL);
+	    file->key == NULL ? NULL : value_str(arena, file->key), "models",
+	    file->models == NULL ? NULL : value_str(arena, file->models), NULL);
 	const char *path = file_name(arena, folder);
 	FILE *out = NULL;
 	int result = -1, fd;

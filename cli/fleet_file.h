@@ -13,8 +13,9 @@
 struct fleet_file {
 	const char *redis;
 	const char *const *brokers, *const *statuses; /* of each broker; NULL-ended */
-	const char *key; /* the file of the pair that all of it have, or NULL */
-	int64_t pid;     /* of `flotilla up`; 0: none */
+	const char *key;    /* the file of the pair that all of it have, or NULL */
+	const char *models; /* the file of its --models, or NULL */
+	int64_t pid;        /* of `flotilla up`; 0: none */
 };
 
 /* True when folder has a FLEET_FOLDER that nobody but us and root can write to. */

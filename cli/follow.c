@@ -17,7 +17,8 @@ struct follow {
 	const char *thread, *run;
 	uint64_t seen;
 	const struct value *last;
-	bool speaking; /* an answer is being written, token by token */
+	bool speaking;      /* an answer is being written, token by token */
+	struct packet said; /* of it */
 	struct show_flow flow;
 };
 
@@ -45,6 +46,18 @@ end_answer(struct follow *follow)
 	if (follow->speaking)
 		putchar('\n');
 	follow->speaking = false;
+	follow->said.size = 0;
+}
+
+/* What stands there so far was of a call that failed: the next one begins from its first word. */
+static void
+void_answer(struct follow *follow, struct arena *arena)
+{
+	if (!follow->speaking)
+		return;
+	end_answer(follow);
+	printf(
+	    "%s  the answer broke off; what it said does not count\n", show_now(arena));
 }
 
 static void
@@ -62,9 +75,13 @@ write_token(struct follow *follow, struct arena *arena, const struct value *body
 
 	if (text == NULL)
 		return;
+	/* Whoever wrote what is there has died, or ended unseen. */
+	if (value_get_int(body, "index", -1) == 0)
+		end_answer(follow);
 	if (!follow->speaking)
 		begin_answer(follow, arena);
 	show_flow(&follow->flow, text);
+	packet_append(&follow->said, text, strlen(text));
 	fflush(stdout);
 }
 
@@ -86,7 +103,7 @@ on_token(void *arg, struct parts *parts, bool truncated)
 	if (size > strlen(ending) &&
 	    memcmp((const char *)parts_data(parts, 0) + size - strlen(ending), ending,
 		strlen(ending)) == 0)
-		end_answer(follow);
+		void_answer(follow, arena);
 	else if (value_unpack(arena, parts_data(parts, 1), parts_size(parts, 1), &body,
 		     &error) == 0)
 		write_token(follow, arena, body);
@@ -117,7 +134,7 @@ tell(struct follow *follow, struct arena *arena, const struct value *event)
 {
 	const struct value *messages = value_empty_array();
 	int64_t count = value_get_int(event, "count", 0);
-	bool streamed = follow->speaking;
+	const char *streamed = NULL;
 
 	if (follow->options->quiet)
 		return;
@@ -132,6 +149,8 @@ tell(struct follow *follow, struct arena *arena, const struct value *event)
 		fflush(stdout);
 		return;
 	}
+	if (follow->speaking)
+		streamed = arena_copy(arena, follow->said.data, follow->said.size);
 	end_answer(follow);
 	show_event(arena, event, messages, streamed);
 }
@@ -189,6 +208,7 @@ follow_run(struct session *session, const char *thread, const char *run,
 		continue;
 	listeners_destroy(&tokens);
 	end_answer(&follow);
+	packet_release(&follow.said);
 	if (session_interrupted(session)) {
 		complain("no longer watching; the run goes on. `flotilla watch %s`, "
 			 "`flotilla cancel %s`",

@@ -10,7 +10,7 @@
 	"+fcall +time +del +exists +get +hdel +hexists +hget +hgetall +hincrby +hlen "   \
 	"+hmget "                                                                        \
 	"+hrandfield +hset +lindex +llen +lpop +lrange +lrem +lset +ltrim +rpush "       \
-	"+sadd +scard +smembers +smismember +srandmember +srem +xadd "                   \
+	"+sadd +scard +smembers +smismember +srandmember +srem +xadd +xrevrange "        \
 	"+xgroup|delconsumer "                                                           \
 	"+xinfo|consumers +zadd +zcard +zcount +zmscore +zrangebylex +zrangebyscore "    \
 	"+zrem "                                                                         \

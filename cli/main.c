@@ -31,7 +31,7 @@ print_help(FILE *out)
 	      "Runs agents on a fleet of workers, and shows what they do.\n\n",
 	    out);
 	for (i = 0; i < COMMAND_COUNT; i++)
-		fprintf(out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+		fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
 	fputs("\n`flotilla COMMAND --help` tells more. Exit statuses: 0 done, 1 failed, "
 	      "2 usage,\n"
 	      "3 not found, 4 unreachable, 5 interrupted, 6 cancelled, 7 refused.\n",

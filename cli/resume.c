@@ -3,6 +3,7 @@
 
 #include "asks.h"
 #include "bounds.h"
+#include "find.h"
 #include "submit.h"
 
 struct resume_settings {
@@ -38,28 +39,6 @@ static const struct setting table[] = {
 	    "show each step and token as it happens", 'f' },
 	SETTINGS_END,
 };
-
-/* The thread that name is, or that the run of that name is on, and what is known of it. */
-static enum status
-find_thread(struct session *session, const char *name, const char **thread_r,
-    const struct value **state_r)
-{
-	struct store *store = session_store(session);
-	struct arena *arena = session_arena(session);
-	enum store_status found;
-
-	*thread_r = name;
-	found = store_thread(store, arena, name, state_r);
-	if (found == STORE_NONE &&
-	    store_run_thread(store, arena, name, thread_r) == STORE_OK)
-		found = store_thread(store, arena, *thread_r, state_r);
-	if (found == STORE_OK)
-		return STATUS_OK;
-	if (found != STORE_NONE)
-		return (enum status)session_store_failed(session, found);
-	complain("no thread and no run '%s' is known", name);
-	return STATUS_NOT_FOUND;
-}
 
 static enum status
 send_answer(struct session *session, const struct submit_settings *settings,
@@ -97,7 +76,7 @@ run_resume(struct session *session, const void *arg, const char *const *rest)
 		return STATUS_USAGE;
 	if (session_store(session) == NULL)
 		return STATUS_UNREACHABLE;
-	status = find_thread(session, rest[0], &thread, &state);
+	status = find_thread_or_run(session, rest[0], &thread, &state);
 	if (status != STATUS_OK)
 		return status;
 	head = value_get(state, "head");

@@ -10,6 +10,7 @@
 #include "fiber.h"
 #include "fleet_file.h"
 #include "log.h"
+#include "models.h"
 #include "redis_address.h"
 
 #define CONNECT_WAIT_MS 3000u
@@ -112,6 +113,19 @@ session_open_keys(struct session *session, const struct common_settings *setting
 		return 0;
 	complain("%s", error);
 	return -1;
+}
+
+int
+session_load_models(struct session *session, const char *given)
+{
+	const char *error;
+
+	if (given == NULL)
+		given = session->fleet.models;
+	if (models_load(given, session->arena, &error) == 0)
+		return STATUS_OK;
+	complain("--models %s", error);
+	return STATUS_FAILED;
 }
 
 static void

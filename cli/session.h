@@ -45,6 +45,10 @@ struct fleet_file;
 void session_at(struct session *session, const struct fleet_file *fleet);
 void session_disconnect(struct session *session);
 
+/* Reads what is known of models: the file given (--models), else that of the fleet of this folder,
+ * if it has one. Returns an exit status, having said why not. */
+int session_load_models(struct session *session, const char *given);
+
 /* True once Ctrl-C was pressed, and the running fiber cancelled; or when nobody reads stdout
  * any more. */
 bool session_interrupted(const struct session *session);

@@ -467,7 +467,7 @@ show_asks(struct arena *arena, const struct value *interrupts, const char *inden
 
 void
 show_event(struct arena *arena, const struct value *event, const struct value *messages,
-    bool streamed)
+    const char *streamed)
 {
 	size_t i;
 
@@ -478,7 +478,8 @@ show_event(struct arena *arena, const struct value *event, const struct value *m
 	for (i = 0; i < value_size(messages); i++) {
 		const struct value *message = value_at(messages, i);
 
-		if (streamed && chat_is(message, "ai"))
+		if (streamed != NULL && chat_is(message, "ai") &&
+		    strcmp(chat_text(arena, message), streamed) == 0)
 			show_calls(arena, value_get(message, "tool_calls"), INDENT);
 		else
 			show_message(arena, message, INDENT);

@@ -48,10 +48,10 @@ void show_message(struct arena *arena, const struct value *message, const char *
 /* An event in a few words: "step 3   tools", "finished success". */
 const char *show_headline(struct arena *arena, const struct value *event);
 
-/* A stored event of a run; messages: those it names, or NULL. streamed: what the model said
- * was shown already, token by token. */
+/* A stored event of a run; messages: those it names, or NULL. streamed: what was shown
+ * token by token, or NULL; a model's message that says just that is not repeated. */
 void show_event(struct arena *arena, const struct value *event,
-    const struct value *messages, bool streamed);
+    const struct value *messages, const char *streamed);
 
 /* What is asked ([{id, value, ...}]), and how each is answered, behind indent. */
 void show_asks(struct arena *arena, const struct value *interrupts, const char *indent);

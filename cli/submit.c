@@ -63,6 +63,10 @@ static const struct setting table[] = {
 	    0 },
 	{ "ttl-action", SETTING_TEXT, SETTING(ttl_action), NULL, 0, 0, NULL,
 	    "what is done with it then: delete (the default) or keep_latest", 0 },
+	{ "models", SETTING_TEXT, SETTING(models), NULL, 0, 0, NULL,
+	    "a YAML file with what models can do, hold and cost, for an AGENT that is a "
+	    "file",
+	    0 },
 	{ "wait", SETTING_BOOL, SETTING(wait), NULL, 0, 0, NULL,
 	    "wait for the end and print the answer", 'w' },
 	{ "follow", SETTING_BOOL, SETTING(follow), NULL, 0, 0, NULL,
@@ -126,9 +130,7 @@ print_end(struct session *session, const char *thread, const char *run,
 		print_answer(session, state, value_get(record, "output"));
 	}
 	if (value_text_is(value_get(last, "status"), "interrupted")) {
-		complain(
-		    "run %s is interrupted; `flotilla resume %s` goes on", run, thread);
-		asks_say(arena, value_get(record, "interrupts"));
+		asks_say_end(arena, run, thread, value_get(record, "interrupts"));
 	}
 }
 
@@ -217,6 +219,19 @@ check_thread(struct session *session, const char *run, const char *thread)
 }
 
 enum status
+submit_add(struct session *session, const struct submit_settings *settings,
+    const char *run, const char *thread, const struct value *fields)
+{
+	enum status status = STATUS_OK;
+
+	if (session_store(session) == NULL)
+		return STATUS_UNREACHABLE;
+	if (settings->run != NULL)
+		status = check_thread(session, run, thread);
+	return status == STATUS_OK ? add_entry(session, fields) : status;
+}
+
+enum status
 submit_entry(struct session *session, const struct submit_settings *settings,
     const char *run, const char *thread, const struct value *fields)
 {
@@ -226,11 +241,7 @@ submit_entry(struct session *session, const struct submit_settings *settings,
 	const struct value *last;
 	enum status status;
 
-	if (session_store(session) == NULL)
-		return STATUS_UNREACHABLE;
-	status = settings->run != NULL ? check_thread(session, run, thread) : STATUS_OK;
-	if (status == STATUS_OK)
-		status = add_entry(session, fields);
+	status = submit_add(session, settings, run, thread, fields);
 	if (status != STATUS_OK)
 		return status;
 	if (!settings->wait && !settings->follow && !settings->silent) {
@@ -362,6 +373,18 @@ submit_version(struct arena *arena, int64_t version)
 	return version > 0 ? value_printf(arena, "%" PRId64, version) : NULL;
 }
 
+/* *agent_p: the file, then the name of the agent in it. */
+static int
+apply_file(
+    struct session *session, const struct submit_settings *settings, const char **agent_p)
+{
+	int status = session_load_models(session, settings->models);
+
+	return status == STATUS_OK
+		   ? agent_file_apply(session, *agent_p, NULL, true, agent_p)
+		   : status;
+}
+
 static enum status
 run_submit(struct session *session, const void *given, const char *const *rest)
 {
@@ -386,9 +409,8 @@ run_submit(struct session *session, const void *given, const char *const *rest)
 	input = read_input(session, settings, rest + 1);
 	if (input == NULL)
 		return STATUS_USAGE;
-	status = agent_is_file(agent)
-		     ? agent_file_apply(session, agent, NULL, true, &agent)
-		     : agent_version(session, agent, &version);
+	status = agent_is_file(agent) ? apply_file(session, settings, &agent)
+				      : agent_version(session, agent, &version);
 	if (status != STATUS_OK)
 		return (enum status)status;
 	run = settings->run != NULL ? settings->run : submit_run_id(arena);

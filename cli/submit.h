@@ -15,6 +15,7 @@ struct submit_settings {
 	const char *context;
 	const char *multitask;
 	const char *ttl, *ttl_action;
+	const char *models;
 	int64_t checkpoint; /* 0: none */
 	bool silent;        /* wait, and say nothing but what went wrong; no flag */
 	bool wait;
@@ -25,6 +26,10 @@ struct submit_settings {
 /* Adds an entry with the fields (name, text or NULL, ..., NULL), waits or follows as
  * settings say, and prints. */
 enum status submit_entry(struct session *session, const struct submit_settings *settings,
+    const char *run, const char *thread, const struct value *fields);
+
+/* Adds the entry alone, and says nothing but what went wrong. */
+enum status submit_add(struct session *session, const struct submit_settings *settings,
     const char *run, const char *thread, const struct value *fields);
 
 /* The text of a checkpoint's version, or NULL for 0. */

@@ -141,6 +141,12 @@ usual_words(struct up *up, const char *kind, const char *name, size_t *n_r)
 	return argv;
 }
 
+static bool
+knows_models(const char *kind)
+{
+	return strcmp(kind, "coordinator") == 0 || strcmp(kind, "worker-model") == 0;
+}
+
 /* Starts one of ours with the flags that all have, its own, and its lists. */
 static int
 start_program(struct up *up, const char *kind, int64_t number, const char *flag,
@@ -166,6 +172,10 @@ start_program(struct up *up, const char *kind, int64_t number, const char *flag,
 	}
 	if (tools)
 		add_list(argv, &n, "--tools", (const char *const *)settings->tools);
+	if (up->fleet.models != NULL && knows_models(kind)) {
+		argv[n++] = "--models";
+		argv[n++] = up->fleet.models;
+	}
 	if (strcmp(kind, "worker-tools") == 0) {
 		argv[n++] = "--webhooks";
 		argv[n++] = webhooks_of(settings);
@@ -307,11 +317,10 @@ lock_folder(struct up *up, const char *folder)
 	return -1;
 }
 
-/* Commands in folders below find it, too. */
+/* Commands in folders below find it, too. given may be NULL. */
 static const char *
-key_path(const struct up *up)
+whole_path(const struct up *up, const char *given)
 {
-	const char *given = up->settings->common.key;
 	char *path = given == NULL ? NULL : realpath(given, NULL);
 
 	if (path == NULL)
@@ -371,7 +380,8 @@ make_folders(struct up *up)
 					     "unix://%s/redis", up->sockets.path),
 		.brokers = endpoints(up, "broker"),
 		.statuses = endpoints(up, "status"),
-		.key = key_path(up),
+		.key = whole_path(up, up->settings->common.key),
+		.models = whole_path(up, up->settings->models),
 		.pid = getpid() };
 	return 0;
 }
@@ -388,7 +398,7 @@ on_terminate(uv_signal_t *handle, int number)
 static enum status
 serve(struct up *up)
 {
-	if (start_fleet(up) == -1)
+	if (session_load_models(up->session, NULL) != STATUS_OK || start_fleet(up) == -1)
 		return STATUS_FAILED;
 	if (fleet_file_write(up->settings->folder, &up->fleet) == -1) {
 		complain("%s/" FLEET_FILE ": %s", up->settings->folder, strerror(errno));

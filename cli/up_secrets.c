@@ -38,10 +38,11 @@ up_secrets(struct arena *arena, const char *kind, const char *providers)
 
 	if (providers == NULL)
 		providers = "";
-	names = arena_alloc(arena, (count_pieces(providers) + 3) * sizeof *names);
+	names = arena_alloc(arena, (count_pieces(providers) + 4) * sizeof *names);
 	names[n++] = "FLOTILLA_REDIS"; /* a coordinator is told by a flag */
 	if (strcmp(kind, "worker-model") != 0) {
 		names[n++] = "OPENAI_API_KEY";
+		names[n++] = "ANTHROPIC_API_KEY";
 		add_key_variables(arena, providers, names, &n);
 	}
 	names[n] = NULL;

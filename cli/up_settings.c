@@ -45,6 +45,10 @@ const struct setting up_table[] = {
 	    0 },
 	{ "plugin", SETTING_LIST, SETTING(plugins), NULL, 0, 0, NULL,
 	    "a shared object with middleware, for every process", 0 },
+	{ "models", SETTING_TEXT, SETTING(models), NULL, 0, 0, NULL,
+	    "a YAML file with what models can do, hold and cost, for every process that "
+	    "asks",
+	    0 },
 	SETTINGS_END,
 };
 

@@ -14,6 +14,7 @@ struct up_settings {
 	const char *log_level;
 	const char *allow;
 	const char *webhooks;
+	const char *models;
 	const char **tools, **agents, **plugins;
 };
 

@@ -10,6 +10,7 @@
 #include "heard.h"
 #include "inbox.h"
 #include "log.h"
+#include "models.h"
 #include "registry.h"
 #include "run.h"
 #include "shards.h"
@@ -65,6 +66,10 @@ const struct setting coordinator_table[] = {
 	    NULL, "what is done with it then: delete, or keep_latest", 0 },
 	{ "plugin", SETTING_LIST, SETTING(plugins), NULL, 0, 0, NULL,
 	    "a shared object with middleware; may be given several times", 0 },
+	{ "models", SETTING_TEXT, SETTING(models), NULL, 0, 0, NULL,
+	    "a YAML file with what models can do, hold and cost: \"name*\": "
+	    "{max_input_tokens: 32768}; it comes before the built-in table",
+	    0 },
 	{ NULL, SETTING_TEXT, 0, NULL, 0, 0, NULL, NULL, 0 },
 };
 
@@ -182,6 +187,17 @@ load_plugins(const char *const *plugins)
 			fatalx("plugin %s: %s", *plugins, error);
 }
 
+static void
+load_models(const char *file)
+{
+	struct arena *arena = arena_new();
+	const char *error;
+
+	if (models_load(file, arena, &error) == -1)
+		fatalx("--models %s", error);
+	arena_destroy(&arena);
+}
+
 static struct redis *
 connect_redis(struct coordinator *coordinator, const char *library)
 {
@@ -243,6 +259,7 @@ coordinator_new(struct service *service, const struct coordinator_settings *sett
 	coordinator->loop = service_loop(service);
 	coordinator->settings = settings;
 	load_plugins((const char *const *)settings->plugins);
+	load_models(settings->models);
 	coordinator->runs = zhashx_new();
 	TAILQ_INIT(&coordinator->attempts);
 	coordinator->redis = connect_redis(coordinator, store_library());
@@ -350,6 +367,7 @@ coordinator_destroy(struct coordinator **coordinator_p)
 	redis_destroy(&coordinator->inbox_redis);
 	redis_destroy(&coordinator->redis);
 	zhashx_destroy(&coordinator->runs);
+	models_unload();
 	free(coordinator);
 	*coordinator_p = NULL;
 }

@@ -29,6 +29,7 @@ struct coordinator_settings {
 	int64_t thread_ttl_ms; /* 0: for ever */
 	const char *thread_ttl_action;
 	const char **plugins;
+	const char *models;
 	int64_t webhook_attempts, webhook_wait_ms;
 };
 extern const struct setting coordinator_table[];

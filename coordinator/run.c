@@ -254,11 +254,13 @@ superstep(struct run *run)
 
 	run->step++;
 	run->hook_calls = 0;
+	run->used = (struct value_list){ .arena = run->scratch };
 	state_step(
 	    run->state, arena_printf(run->scratch, "%s-%" PRIu64, run->id, run->step));
 	go = execute(run, &result);
 	if (go != GO_ON)
 		return go;
+	run_count_used(run, &result);
 	go = check_route(run, &result);
 	if (go == GO_ON)
 		go = apply(run, &result);
@@ -345,6 +347,9 @@ end(struct run *run, enum go go)
 		    run->fault->type, run->fault->message);
 		go = run_commit_end(run, "error", NULL);
 	}
+	/* One that pauses goes on with what it has there. */
+	if (go == GO_END && run->state != NULL && run->paused == NULL)
+		run_pins_release(run);
 	if (go == GO_DROP)
 		caller_disown(run->coordinator->caller, run->id);
 	if (go == GO_DROP && run->releasing)
@@ -365,7 +370,7 @@ forget(struct run *run)
 	arena_destroy(&run->batch);
 	arena_destroy(&run->arena);
 	run->record = run->head = run->order = run->context = run->results = NULL;
-	run->round = run->unconfirmed = run->rest = NULL;
+	run->round = run->unconfirmed = run->rest = run->kept_input = NULL;
 	run->sent_before = NULL;
 	run->tenant = NULL;
 	run->fault = NULL;

@@ -54,6 +54,8 @@ struct run {
 	    undone; /* past: what it begins with; undone: if nothing of it is applied */
 	const struct value
 	    *rest; /* head of the next commit instead of one of its own, or NULL */
+	const struct value *kept_input; /* what the record keeps of it with the next
+					   commit, or NULL: as it is */
 	const char *source; /* of the next checkpoint: "input", "fork", "update",
 			       "copy"; NULL: "loop" */
 	const char *node;   /* that ran last, or NULL */
@@ -93,6 +95,7 @@ struct run {
 	/* Of the superstep under way. */
 	struct arena *scratch;
 	unsigned hook_calls;
+	struct value_list used; /* entries of its model calls (model_usage.h) */
 
 	unsigned misses; /* model calls that had to be made again, whole */
 };
@@ -188,6 +191,14 @@ struct step_result {
 	const struct value *notes; /* what middleware reported, for the event; or NULL */
 };
 
+/* Notes usage, the entries of an answered call's body (or NULL), for the step's end (run_usage.c). */
+void run_used(struct run *run, const struct value *usage);
+/* Adds the write that counts what the step has used, if somebody wants to know. */
+void run_count_used(struct run *run, struct step_result *result);
+/* Stores the answer of a hook's call; false when it could not be. */
+bool run_keep_answer(
+    struct run *run, struct arena *arena, const char *id, const struct value *body);
+
 enum go run_hook_node(struct run *run, struct step_result *result);
 enum go run_model_node(struct run *run, struct step_result *result);
 enum go run_tools_node(struct run *run, struct step_result *result);
@@ -200,6 +211,7 @@ struct run_call {
 	const char *service;
 	const char *key; /* the idempotency key; NULL: id */
 	bool is_new;     /* nobody can have sent this id before */
+	bool is_tool;    /* of a tool, else of a model: seal_outcome (middleware.h) */
 	unsigned flags;
 	uint64_t deadline_ms; /* 0: the setting */
 	const struct value *profile;
@@ -223,6 +235,25 @@ enum go run_model_call(struct run *run, struct arena *arena, const struct run_ca
  * The outcome's code as a fault, when no worker answered. */
 struct fault *run_code_fault(
     struct arena *arena, const struct run_call *call, const struct call_outcome *outcome);
+
+/* --- what lives in one worker (run_pins.c) ---------------------------------------------- */
+
+/* The service of a tool that is pinned by field: that of the worker which the field names, or
+ * `tools`. In arena. */
+const char *run_pin_service(struct run *run, struct arena *arena, const char *field);
+
+/* What becomes of the state when the worker of a call of tool is lost: a map, empty for a tool
+ * without pin. *message_p, the tool message, says then what was lost with it. */
+const struct value *run_pin_lost(
+    struct arena *arena, const struct value *tool, const struct value **message_p);
+
+/* turn_call_tool. */
+const struct value *run_pin_call(
+    struct turn *turn, const struct tool *tool, const struct value *args);
+
+/* The run has ended: tells the workers that still hold something of it. Waits for their answer, some
+ * seconds at most. */
+void run_pins_release(struct run *run);
 
 /* --- calls that must not run twice (run_effect.c) ------------------------------------ */
 

@@ -6,6 +6,7 @@
 
 #include "chat.h"
 #include "json.h"
+#include "schema.h"
 #include "utf8.h"
 
 #define SHOWN_BYTES 60u
@@ -221,19 +222,26 @@ decide(struct run *run, const struct value *kept, const struct value *answer,
 	return GO_ON;
 }
 
-/* A call that asked itself: it runs again, with one answer more. */
-static const struct value *
-answered(struct run *run, const struct value *kept, const struct value *answer)
+/* A call that asked itself: it runs again, with one answer more, if that is one. */
+static enum go
+take_answer(struct run *run, const struct value *kept, const struct value *answer,
+    const struct value **kept_r)
 {
 	struct arena *arena = run->arena;
 	const struct value *answers = value_get(kept, "answers");
+	const struct value *schema = value_get(value_get(kept, "ask"), "response_schema");
+	const char *reason;
 
+	if (schema_check(arena, schema, answer, &reason) == -1)
+		return run_fail(run, "ValueError",
+		    "resume: the answer to '%s' does not fit: %s", ask_id(kept), reason);
 	decided_event(run, kept, ask_id(kept), answer);
 	answers = value_array_add(
 	    arena, answers != NULL ? answers : value_empty_array(), answer);
 	kept = value_map_with(arena, kept, "answers", answers);
 	kept = value_map_with(arena, kept, "interrupt", NULL);
-	return value_map_with(arena, kept, "ask", NULL);
+	*kept_r = value_map_with(arena, kept, "ask", NULL);
+	return GO_ON;
 }
 
 enum go
@@ -248,7 +256,7 @@ run_answer(struct run *run, const struct value *round, const struct value *answe
 		kept = round->pairs[i].value;
 		one = ask_id(kept) != NULL ? value_get(answers, ask_id(kept)) : NULL;
 		if (one != NULL && value_get_bool(kept, "interrupt", false))
-			kept = answered(run, kept, one);
+			go = take_answer(run, kept, one, &kept);
 		else if (one != NULL)
 			go = decide(run, kept, one, &kept);
 		value_fields_set(&decided, value_text(round->pairs[i].key), kept);

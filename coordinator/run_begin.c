@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bodies.h"
+#include "model_wish.h"
 #include "schema.h"
 
 const char *
@@ -60,23 +61,59 @@ find_damaged(const struct value *messages)
 	return -1;
 }
 
-/* Waits until somebody serves the model and the tools that the agent names, so that a
+/* What the agent and its middleware name: models' services, then tools', each once. */
+static const struct value *
+services_of(struct run *run)
+{
+	const struct spec *spec = run->agent->spec;
+	const struct value *tools = spec_served_tools(run->arena, spec);
+	struct value_fields seen = { .arena = run->arena };
+	size_t i, j;
+
+	value_fields_set(&seen,
+	    arena_printf(run->arena, SERVICE_MODEL_PREFIX "%s", spec->provider),
+	    value_nil());
+	for (i = 0; i < spec->use_count; i++) {
+		const struct value *models = spec->uses[i]->asks_models;
+
+		for (j = 0; j < value_size(models); j++)
+			value_fields_set(&seen,
+			    model_wish_service(
+				run->arena, value_text(value_at(models, j))),
+			    value_nil());
+	}
+	for (i = 0; i < value_size(tools); i++)
+		value_fields_set(&seen,
+		    arena_printf(run->arena, SERVICE_TOOL_PREFIX "%s",
+			value_text(value_at(tools, i))),
+		    value_nil());
+	return value_fields_end(&seen);
+}
+
+/* The variable whose presence makes model workers serve it, or NULL: another says it. */
+static const char *
+key_of(const char *service)
+{
+	if (strcmp(service, SERVICE_MODEL_PREFIX "openai") == 0)
+		return "OPENAI_API_KEY";
+	return strcmp(service, SERVICE_MODEL_PREFIX "anthropic") == 0
+		   ? "ANTHROPIC_API_KEY"
+		   : NULL;
+}
+
+/* Waits until somebody serves the models and the tools that the agent names, so that a
  * fleet that is starting is no error, and a name that nobody serves is a clear one. */
 static enum go
 wait_served(struct run *run)
 {
 	struct coordinator *coordinator = run->coordinator;
 	const struct spec *spec = run->agent->spec;
-	const struct value *tools = spec_served_tools(run->arena, spec);
+	const struct value *services = services_of(run);
 	uint64_t since = loop_now_ms(coordinator->loop);
 	size_t i;
 
-	for (i = 0; i <= value_size(tools); i++) {
-		const char *service =
-		    i == 0 ? arena_printf(
-				 run->arena, SERVICE_MODEL_PREFIX "%s", spec->provider)
-			   : arena_printf(run->arena, SERVICE_TOOL_PREFIX "%s",
-				 value_text(value_at(tools, i - 1)));
+	for (i = 0; i < value_size(services); i++) {
+		const char *service = value_text(services->pairs[i].key);
 		const char *nearest;
 		int waited = catalog_wait(coordinator->catalog, service, since,
 		    (uint64_t)coordinator->settings->served_wait_ms);
@@ -85,11 +122,11 @@ wait_served(struct run *run)
 			return GO_DROP;
 		if (waited == 0)
 			continue;
-		if (strcmp(service, SERVICE_MODEL_PREFIX "openai") == 0)
+		if (key_of(service) != NULL)
 			return run_fail(run, "ValueError",
-			    "agent '%s': no worker serves 'model:openai'; a worker-model "
-			    "does when OPENAI_API_KEY is in its environment",
-			    spec->name);
+			    "agent '%s': no worker serves '%s'; a worker-model does when "
+			    "%s is in its environment",
+			    spec->name, service, key_of(service));
 		nearest = catalog_nearest(coordinator->catalog, run->arena, service);
 		return run_fail(run, "ValueError",
 		    "agent '%s': no worker serves '%s'%s%s%s; start one that does, or "
@@ -111,6 +148,22 @@ has_tool_message(const struct value *messages)
 	return false;
 }
 
+/* What the record keeps of input when hooks have seen it. */
+static void
+seal_input(struct run *run, const struct value *input)
+{
+	const struct spec *spec = run->agent->spec;
+	const struct value *sealed = input;
+	size_t i;
+
+	for (i = 0; i < spec->use_count; i++)
+		if (spec->uses[i]->type->seal_input != NULL)
+			sealed = spec->uses[i]->type->seal_input(
+			    run->arena, spec->uses[i], sealed);
+	if (sealed != input)
+		run->kept_input = sealed;
+}
+
 static enum go
 begin_new(struct run *run)
 {
@@ -128,6 +181,7 @@ begin_new(struct run *run)
 	if (state_begin(run->state, run->arena, arena_printf(run->arena, "%s-0", run->id),
 		input, &error) == -1)
 		return run_fail(run, "ValueError", "input: %s", error);
+	seal_input(run, input);
 	run->at = run->agent->graph->entry;
 	run->step = run->first_step = 0;
 	run->dirty = run->applied = true;
@@ -339,6 +393,7 @@ load(struct run *run, struct store_claim *claim)
 	if (continues) {
 		/* The node that a running head names was entered before. */
 		run->applied = run->passed_interrupt = true;
+		state_recall(run->state, value_get(head, "untracked"));
 		return begin_at_head(run, head);
 	}
 	go = check_context(run);

@@ -71,6 +71,8 @@ find(struct run *run, struct arena *arena, const char *key)
 	if (store_cached(run->coordinator->store, arena, key, &body) != STORE_OK ||
 	    writes_messages(body))
 		return NULL;
+	/* Nothing is paid again. */
+	body = value_map_with(arena, body, "usage", NULL);
 	/* Each run's messages have ids of their own. */
 	body = value_map_with(
 	    arena, body, "messages", without_ids(arena, value_get(body, "messages")));

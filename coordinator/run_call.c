@@ -75,6 +75,31 @@ outcome_body(
 	    NULL);
 }
 
+/* Whether body, or what came of it, may be stored and told: middleware takes out what may not. What
+ * is stored has been through this. */
+static const struct value *
+sealed(struct run *run, struct arena *arena, const struct run_call *call,
+    const struct value *body)
+{
+	static const char *const ours[] = { "kept", "whole" }; /* run_brief.c's */
+	const struct spec *spec = run->agent->spec;
+	const struct value *whole = body;
+	size_t i;
+
+	for (i = 0; i < spec->use_count; i++) {
+		const struct middleware_use *use =
+		    spec->uses[call->is_tool ? i : spec->use_count - 1 - i];
+
+		if (use->type->seal_outcome != NULL)
+			body = use->type->seal_outcome(arena, use, call->is_tool, body);
+	}
+	for (i = 0; body != whole && i < sizeof ours / sizeof *ours; i++)
+		if (value_has(whole, ours[i]))
+			body = value_map_with(
+			    arena, body, ours[i], value_get(whole, ours[i]));
+	return body;
+}
+
 /* Somebody may have sent it before us. */
 static bool
 may_be_known(const struct run *run, const char *id)
@@ -157,7 +182,7 @@ run_call_worked(struct run *run, struct arena *arena, const struct run_call *cal
 	if (caller_call(run->coordinator->caller, arena, &request, &outcome) == -1)
 		return GO_DROP;
 	*worked_r = outcome.code == CODE_OK;
-	*body_r = outcome_body(arena, call, &outcome);
+	*body_r = sealed(run, arena, call, outcome_body(arena, call, &outcome));
 	return GO_ON;
 }
 

@@ -27,9 +27,11 @@ run_event(struct run *run, const char *kind, const struct value *fields)
 		{ VALUE_TEXT("run"), value_str(run->batch, run->id) },
 	};
 
+	/* Packed once, for Redis and for the channel. */
 	value_list_add(
-	    &run->events, value_map_merge(run->batch,
-			      value_map_of(run->batch, head, COUNT(head)), fields));
+	    &run->events, value_freeze(run->batch,
+			      value_map_merge(run->batch,
+				  value_map_of(run->batch, head, COUNT(head)), fields)));
 }
 
 const struct value *
@@ -63,6 +65,7 @@ new_head(struct run *run, const char *status)
 {
 	struct arena *arena = run->batch;
 	const struct spec *spec = run->agent != NULL ? run->agent->spec : NULL;
+	bool goes_on = strcmp(status, "running") == 0;
 	const struct value_pair head[] = {
 		{ VALUE_TEXT("run"), value_str(arena, run->id) },
 		{ VALUE_TEXT("status"), value_str(arena, status) },
@@ -79,6 +82,10 @@ new_head(struct run *run, const char *status)
 		{ VALUE_TEXT("round"), run->fault == NULL ? run->round : NULL },
 		{ VALUE_TEXT("ephemeral"),
 		    run->state != NULL ? state_ephemeral(run->state, arena) : NULL },
+		/* For who takes the run over; a run that ends leaves nothing of it. */
+		{ VALUE_TEXT("untracked"), goes_on && run->state != NULL
+					       ? state_untracked(run->state, arena)
+					       : NULL },
 	};
 
 	return value_map_of(arena, head, COUNT(head));
@@ -127,10 +134,12 @@ make_checkpoint(
 		    run->node != NULL ? value_str(arena, run->node) : NULL },
 	};
 
-	/* The agent's version is in head under a name that the checkpoint's own takes. */
-	return value_map_merge(arena,
-	    value_map_with(arena, head, "spec", value_get(head, "version")),
-	    value_map_of(arena, more, COUNT(more)));
+	/* The agent's version is in head under a name that the checkpoint's own takes. What goes on
+	 * from here later is another run, and untracked fields are this one's. */
+	head = value_map_with(arena, head, "spec", value_get(head, "version"));
+	if (value_has(head, "untracked"))
+		head = value_map_with(arena, head, "untracked", NULL);
+	return value_map_merge(arena, head, value_map_of(arena, more, COUNT(more)));
 }
 
 static void
@@ -145,7 +154,7 @@ publish(struct run *run)
 		links_publish(run->coordinator->links, run->id,
 		    arena_printf(
 			run->batch, "run.%s.%s", run->id, value_get_text(event, "kind")),
-		    value_map_with(run->batch, event, "seq",
+		    value_freeze_with(run->batch, event, "seq",
 			value_int(run->batch, (int64_t)run->seq)));
 	}
 }
@@ -161,6 +170,7 @@ committed(struct run *run, const struct store_committed *outcome)
 	run->results_stored = false;
 	run->past = run->undone = (struct run_past){ .version = -1 };
 	run->source = NULL;
+	run->kept_input = NULL;
 	run->rest = NULL;
 	if (run->state != NULL)
 		state_committed(run->state);
@@ -254,6 +264,9 @@ commit(struct run *run, const char *status, const struct value *run_fields)
 	enum store_status answer;
 
 	collect(run, &changes);
+	if (run->kept_input != NULL)
+		commit.run_fields = value_map_with(
+		    run->batch, commit.run_fields, "input", run->kept_input);
 	commit.id = arena_printf(
 	    run->batch, "%s.%" PRIu64 ".%" PRIu64, run->id, run->epoch, ++run->commits);
 	commit.head = make_head(run, status);
@@ -262,6 +275,7 @@ commit(struct run *run, const char *status, const struct value *run_fields)
 	commit.fields = changes.fields;
 	commit.checkpoint = make_checkpoint(run, commit.head, &changes);
 	commit.events = value_list_end(&run->events);
+	commit.last_event = run->seq;
 	/* Cancelled half-way, nobody would know whether it was done, and the commit of the end
 	 * would build on the wrong version. */
 	fiber_shield(true);

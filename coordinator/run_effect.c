@@ -53,14 +53,16 @@ told_to_model(struct arena *arena, const struct effect *effect, const char *reas
 		"call %s again.",
 		name, reason, name),
 	    value_get_text(effect->tool_call, "id"), name, "error");
-	const struct value *command;
+	const struct value *command, *update;
 
 	message = value_map_with(arena, message, "artifact",
 	    value_map(arena, "uncertain", value_bool(true), "call",
 		value_str(arena, effect->last_id), "reason", value_str(arena, reason),
 		NULL));
-	command = value_map(arena, "update",
-	    value_map(arena, "messages", value_array(arena, &message, 1), NULL), NULL);
+	update = run_pin_lost(arena, effect->tool, &message);
+	update =
+	    value_map_with(arena, update, "messages", value_array(arena, &message, 1));
+	command = value_map(arena, "update", update, NULL);
 	return value_map(arena, "commands", value_array(arena, &command, 1), NULL);
 }
 

@@ -5,7 +5,7 @@
  *	{<index>: {id, key, answers?, outcome | ask | (neither: to be sent), interrupt?}, ...}
  *
  * id is the tool call's (or the node's name), key the idempotency key, ask {id, value, node,
- * tool_call_id?} what is asked: by the call itself, when `interrupt` is true, else by us, since
+ * tool_call_id?, tool_call_ids?, response_schema?} what is asked: by the call itself, when `interrupt` is true, else by us, since
  * the call's fate is unknown. answers are those to the call's interrupts so far, in order. The
  * run that resumes takes it from there: what has an outcome is not run again, what runs again
  * keeps its key under the new run's call id. */
@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "bounds.h"
+#include "schema.h"
 
 /* What the head, a record and an event put around it. */
 #define DEPTH_AROUND 8u
@@ -34,8 +35,8 @@ run_round_recall(struct run *run, size_t index, struct effect *effect)
 	if (value_has(kept, "outcome"))
 		effect->known = value_get(kept, "outcome");
 	else if (ask != NULL && value_get_bool(kept, "interrupt", false))
-		effect->known =
-		    value_map(run->scratch, "interrupt", value_get(ask, "value"), NULL);
+		effect->known = value_map(run->scratch, "interrupt",
+		    value_get(ask, "value"), "about", ask, NULL);
 	else if (ask != NULL)
 		effect->known = value_map(run->scratch, "ask", ask, NULL);
 }
@@ -52,18 +53,41 @@ run_round_asks(const struct value *outcome)
 	return value_has(outcome, "ask") || is_interrupt(outcome);
 }
 
+static const struct value *
+copy_of(struct arena *arena, const struct value *value)
+{
+	return value != NULL ? value_copy(arena, value) : NULL;
+}
+
 /* The same until it is answered: the call's key, and how many answers it has had. */
 static const struct value *
 interrupt_ask(struct run *run, const struct effect *effect, const char *key,
     const struct value *outcome)
 {
 	struct arena *arena = run->arena;
+	const struct value *about = value_get(outcome, "about");
 
 	return value_map(arena, "id",
 	    value_printf(arena, "%s:%zu", key, value_size(effect->answers) + 1), "value",
 	    value_copy(arena, value_get(outcome, "interrupt")), "node",
 	    value_str(arena, run_node(run)->name), "tool_call_id",
-	    effect->tool_call != NULL ? value_copy(arena, effect->name) : NULL, NULL);
+	    effect->tool_call != NULL ? value_copy(arena, effect->name) : NULL,
+	    "tool_call_ids", copy_of(arena, value_get(about, "tool_call_ids")),
+	    "response_schema", copy_of(arena, value_get(about, "response_schema")), NULL);
+}
+
+/* A worker's word: what is no schema could not be held against an answer. */
+static const char *
+flaw_of_about(struct arena *arena, const struct value *outcome)
+{
+	const struct value *schema =
+	    value_get(value_get(outcome, "about"), "response_schema");
+	const char *reason;
+
+	if (schema == NULL || !is_interrupt(outcome) ||
+	    schema_usable(arena, schema, &reason) == 0)
+		return NULL;
+	return reason;
 }
 
 static const struct value *
@@ -82,9 +106,8 @@ kept_call(struct run *run, const struct effect *effect, const struct value *outc
 		outcome = value_map_with(
 		    arena, value_map_with(arena, outcome, "lost", NULL), "then", NULL);
 	return value_map(arena, "id", value_copy(arena, effect->name), "key",
-	    value_str(arena, key), "answers",
-	    effect->answers != NULL ? value_copy(arena, effect->answers) : NULL, "ask",
-	    ask, "interrupt", interrupt ? value_bool(true) : NULL, "outcome",
+	    value_str(arena, key), "answers", copy_of(arena, effect->answers), "ask", ask,
+	    "interrupt", interrupt ? value_bool(true) : NULL, "outcome",
 	    ask == NULL ? value_copy(arena, outcome) : NULL, NULL);
 }
 
@@ -112,10 +135,16 @@ run_round_pause(struct run *run, const struct effect *effects,
 	struct value_fields round = { .arena = run->arena };
 	struct value_list asks = { .arena = run->batch };
 	const struct value *interrupts, *kept;
+	const char *flaw;
 	bool interrupt = false;
 	size_t i;
 
 	for (i = 0; i < count; i++) {
+		flaw = flaw_of_about(run->arena, outcomes[i]);
+		if (flaw != NULL)
+			return run_fail(run, "ValueError",
+			    "%s asks with a response_schema that is none: %s",
+			    run_node(run)->name, flaw);
 		kept = kept_call(run, &effects[i], outcomes[i]);
 		value_fields_set(&round, arena_printf(run->arena, "%zu", i), kept);
 		interrupt = interrupt || value_has(kept, "interrupt");

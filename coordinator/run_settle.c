@@ -31,6 +31,7 @@ run_settle(struct run *run)
 	run->results = value_copy(arena, run->results);
 	run->sent_before = value_copy(arena, run->sent_before);
 	run->rest = value_copy(arena, run->rest);
+	run->kept_input = value_copy(arena, run->kept_input);
 	run->tenant = run_record_text(run, "tenant");
 	run->arena = arena;
 	arena_destroy(&begun);

@@ -7,6 +7,7 @@
 #include "bodies.h"
 #include "chain.h"
 #include "items.h"
+#include "model_usage.h"
 #include "model_wish.h"
 
 /* --- results ------------------------------------------------------------------------ */
@@ -22,10 +23,9 @@ add_write(struct step_result *result, const char *writer, const struct value *up
 
 /* --- node hooks --------------------------------------------------------------------- */
 
-/* Stores the answer of a hook's call; false when it could not be. One that was found stored is
- * no progress of this owner. */
-static bool
-keep_answer(
+/* One that was found stored is no progress of this owner. */
+bool
+run_keep_answer(
     struct run *run, struct arena *arena, const char *id, const struct value *body)
 {
 	if (body != value_get(run->results, id) &&
@@ -49,7 +49,7 @@ hook_call_model(struct turn *turn, const struct value *wish)
 	struct arena *arena = run->scratch;
 	struct agent *agent = run->agent;
 	const char *model = value_get_text(wish, "model"), *service;
-	const struct value *profile, *body;
+	const struct value *profile, *body, *used;
 	struct run_call call;
 	enum go go;
 
@@ -70,8 +70,9 @@ hook_call_model(struct turn *turn, const struct value *wish)
 	    value_get(wish, "tools") != NULL ? value_get(wish, "tools")
 					     : value_empty_array(),
 	    "tool_choice", value_get(wish, "tool_choice"), "response_format",
-	    value_get(wish, "response_format"), "middleware", value_empty_array(),
-	    "wraps_tools", value_bool(true), "script", agent->spec->script, NULL);
+	    value_get(wish, "response_format"), "task", value_get(wish, "task"),
+	    "middleware", value_empty_array(), "wraps_tools", value_bool(true), "script",
+	    agent->spec->script, NULL);
 	call = (struct run_call){
 		.id = arena_printf(
 		    arena, "%s.%" PRIu64 ".h%u", run->id, run->step, run->hook_calls++),
@@ -83,8 +84,12 @@ hook_call_model(struct turn *turn, const struct value *wish)
 		    value_get(wish, "messages"), NULL),
 	};
 	if (run_call(run, arena, &call, &body) != GO_ON ||
-	    !keep_answer(run, arena, call.id, body))
+	    !run_keep_answer(run, arena, call.id, body))
 		return NULL;
+	if (spec_counts_usage(agent->spec)) {
+		used = model_usage_of_wish(arena, model, wish, body);
+		run_used(run, used == NULL ? NULL : value_array(arena, &used, 1));
+	}
 	return body;
 }
 
@@ -104,10 +109,10 @@ one_effect(struct run *run, const char *id)
 }
 
 static enum go
-pause_hook(struct run *run, const struct value *asked)
+pause_hook(struct run *run, const struct interrupts *interrupts)
 {
 	const struct effect effect = one_effect(run, "hook");
-	const struct value *outcome = value_map(run->scratch, "interrupt", asked, NULL);
+	const struct value *outcome = interrupts_body(interrupts, run->scratch, NULL);
 
 	return run_round_pause(run, &effect, &outcome, 1);
 }
@@ -120,8 +125,17 @@ hook_store(struct turn *turn, const struct value *op)
 	return items_do(run->coordinator->store, turn->arena, op);
 }
 
-enum go
-run_hook_node(struct run *run, struct step_result *result)
+static bool
+hook_is_output_tool(struct turn *turn, const char *name)
+{
+	struct run *run = turn->arg;
+
+	return spec_is_output_tool(run->agent->spec, name);
+}
+
+static enum go
+hook_node(
+    struct run *run, const struct agent_profiles *profiles, struct step_result *result)
 {
 	const struct node *node = run_node(run);
 	struct turn turn = {
@@ -133,8 +147,11 @@ run_hook_node(struct run *run, struct step_result *result)
 		.run = run->id,
 		.thread = run->thread,
 		.agent = run->agent->spec->name,
+		.profile = profiles->model,
 		.call_model = hook_call_model,
+		.call_tool = run_pin_call,
 		.store = hook_store,
+		.is_output_tool = hook_is_output_tool,
 		.arg = run,
 		.interrupts = { .answers = run->round != NULL
 					       ? one_effect(run, "hook").answers
@@ -150,13 +167,24 @@ run_hook_node(struct run *run, struct step_result *result)
 	if (fiber_cancelled())
 		return GO_DROP;
 	if (turn.interrupts.asked != NULL)
-		return pause_hook(run, turn.interrupts.asked);
+		return pause_hook(run, &turn.interrupts);
 	if (value_is_nil(update))
 		return GO_ON;
 	result->jump = value_get_text(update, "jump_to");
 	add_write(
 	    result, node->name, value_map_with(run->scratch, update, "jump_to", NULL));
 	return GO_ON;
+}
+
+enum go
+run_hook_node(struct run *run, struct step_result *result)
+{
+	struct agent_profiles *profiles =
+	    agent_profiles(run->agent, run->coordinator->catalog);
+	enum go go = hook_node(run, profiles, result);
+
+	agent_profiles_unref(&profiles);
+	return go;
 }
 
 /* --- the model node ----------------------------------------------------------------- */
@@ -216,6 +244,21 @@ new_messages(struct arena *arena, const struct value *body)
 	return value_list_end(&list);
 }
 
+/* Returns update with one more in each field that counts model calls. */
+static const struct value *
+counted(struct run *run, const struct value *update)
+{
+	const struct spec *spec = run->agent->spec;
+	size_t i;
+
+	for (i = 0; i < spec->field_count; i++) {
+		if (spec->fields[i].counts_model_calls)
+			update = value_map_with(run->scratch, update,
+			    spec->fields[i].name, value_int(run->scratch, 1));
+	}
+	return update;
+}
+
 static void
 model_writes(struct run *run, const struct value *body, struct step_result *result)
 {
@@ -225,8 +268,9 @@ model_writes(struct run *run, const struct value *body, struct step_result *resu
 	size_t i;
 
 	add_write(result, "model",
-	    value_map(arena, "messages", new_messages(arena, body), "structured_response",
-		value_get(body, "structured_response"), NULL));
+	    counted(run, value_map(arena, "messages", new_messages(arena, body),
+			     "structured_response",
+			     value_get(body, "structured_response"), NULL)));
 	for (i = 0; i < value_size(updates); i++) {
 		const char *name = value_text(value_at(writers, i));
 
@@ -235,6 +279,7 @@ model_writes(struct run *run, const struct value *body, struct step_result *resu
 		    value_at(updates, i));
 	}
 	result->notes = value_get(body, "notes");
+	run_used(run, value_get(body, "usage"));
 }
 
 /* What turns messages into repaired: appended where it can be. */

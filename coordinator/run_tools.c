@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "bodies.h"
+#include "edited_call.h"
 
 struct tool_calls;
 
@@ -163,12 +164,15 @@ tool_request_body(struct run *run, struct arena *arena, const struct effect *eff
  * can run it only where it is. A plain tool's worker is called beneath one that runs the middleware. */
 static const char *
 service_of(struct run *run, struct arena *arena, const char *name,
-    const struct value *middleware)
+    const struct value *definition, const struct value *middleware)
 {
 	const struct catalog *catalog = run->coordinator->catalog;
 	const struct spec *spec = run->agent->spec;
 	const char *service = arena_printf(arena, SERVICE_TOOL_PREFIX "%s", name);
+	const char *pin = value_get_text(definition, "pin");
 
+	if (pin != NULL)
+		return run_pin_service(run, arena, pin);
 	if (value_size(middleware) > 0 &&
 	    value_get_bool(value_get(catalog_tools(catalog), name), "plain", false))
 		return SERVICE_TOOLS;
@@ -180,13 +184,24 @@ service_of(struct run *run, struct arena *arena, const char *name,
 	return SERVICE_TOOLS;
 }
 
+/* The tool that a call is for: where a reviewer has put another one in its place, that one is served
+ * and must not run twice (middleware/edited_call.h). */
+static const char *
+edited_call_name(const struct state *state, const struct value *tool_call)
+{
+	const struct value *edited = edited_call(
+	    state_field(state, EDITED_CALLS), value_get_text(tool_call, "id"));
+
+	return value_get_text(edited != NULL ? edited : tool_call, "name");
+}
+
 static void
 prepare(struct tool_call *call, const struct value *tool_call)
 {
 	struct run *run = call->round->run;
 	struct arena *arena = call->arena;
 	struct effect *effect = call->effect;
-	const char *name = value_get_text(tool_call, "name");
+	const char *name = edited_call_name(run->state, tool_call);
 	const struct value *profile = call->round->profiles->tool, *definition;
 
 	effect->tool_call = tool_call;
@@ -198,7 +213,9 @@ prepare(struct tool_call *call, const struct value *tool_call)
 	effect->call = (struct run_call){
 		.id = arena_printf(
 		    arena, "%s.%" PRIu64 ".%zu", run->id, run->step, call->index),
-		.service = service_of(run, arena, name, value_get(profile, "middleware")),
+		.service = service_of(
+		    run, arena, name, definition, value_get(profile, "middleware")),
+		.is_tool = true,
 		.flags = value_get_bool(definition, "idempotent", true) ? 0 : WIRE_ONCE,
 		.profile = profile,
 	};
@@ -275,6 +292,7 @@ collect(struct tool_calls *round, struct step_result *result)
 
 		if (call->go == GO_ON && call->body != NULL) {
 			one = collect_one(round->run, result, call);
+			run_used(round->run, value_get(call->body, "usage"));
 			value_list_add_all(
 			    &notes, value_copy(round->run->scratch,
 					value_get(call->body, "notes") != NULL

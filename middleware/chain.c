@@ -11,7 +11,8 @@
 #define NAMES_SHOWN_MAX 64u
 
 static const struct middleware_use *
-use_from_value(struct arena *arena, const struct value *entry, const char **error_r)
+use_from_value(struct arena *arena, const struct use_agent *agent,
+    const struct value *entry, const char **error_r)
 {
 	const char *name = value_get_text(entry, "name"), *path, *reason;
 	const struct middleware_use *use;
@@ -20,7 +21,8 @@ use_from_value(struct arena *arena, const struct value *entry, const char **erro
 		*error_r = "a middleware of the profile has no name";
 		return NULL;
 	}
-	use = registry_use(arena, name, value_get(entry, "settings"), &path, &reason);
+	use = registry_use_of(arena, agent, value_get(entry, "models"), name,
+	    value_get(entry, "settings"), &path, &reason);
 	if (use == NULL)
 		*error_r = arena_printf(arena, "middleware %s%s%s: %s", name,
 		    path[0] == '\0' ? "" : " ", path, reason);
@@ -28,9 +30,11 @@ use_from_value(struct arena *arena, const struct value *entry, const char **erro
 }
 
 struct chain *
-chain_from_value(
-    struct arena *arena, const struct value *middleware, const char **error_r)
+chain_from_profile(struct arena *arena, const struct value *profile, const char **error_r)
 {
+	const struct use_agent agent = { .model = value_get_text(profile, "model"),
+		.model_profile = value_get(profile, "model_profile") };
+	const struct value *middleware = value_get(profile, "middleware");
 	struct chain *chain = arena_alloc(arena, sizeof *chain);
 	size_t count = value_size(middleware), i;
 	const struct middleware_use **uses;
@@ -46,7 +50,7 @@ chain_from_value(
 	}
 	uses = arena_alloc(arena, count * sizeof *uses);
 	for (i = 0; i < count; i++) {
-		uses[i] = use_from_value(arena, value_at(middleware, i), error_r);
+		uses[i] = use_from_value(arena, &agent, value_at(middleware, i), error_r);
 		if (uses[i] == NULL)
 			return NULL;
 	}

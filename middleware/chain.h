@@ -16,10 +16,11 @@ struct chain {
 	void *trace_arg;
 };
 
-/* Makes a chain in arena from a profile's `middleware` ([{name, settings}]). Returns it,
- * or NULL with a reason (a middleware this process does not have). */
-struct chain *chain_from_value(
-    struct arena *arena, const struct value *middleware, const char **error_r);
+/* Makes a chain in arena from a profile (its `middleware`: [{name, settings, models?}], `model`,
+ * `model_profile`), which the arena has, too. Returns it, or NULL with a reason (a middleware this
+ * process does not have). */
+struct chain *chain_from_profile(
+    struct arena *arena, const struct value *profile, const char **error_r);
 
 /* --- worker-model: frames of a CALL in, body of the RESULT out ---------------------- */
 
@@ -33,6 +34,9 @@ struct model_backend {
 	/* True when model ("provider:name") is known to give structured output by itself,
 	 * with_tools: beside tools. May be NULL: none is. */
 	bool (*gives_structured_output)(void *arg, const char *model, bool with_tools);
+	/* The dialect of model's provider ("openai", "anthropic"), or NULL: not known. May be NULL:
+	 * the provider's name says it. */
+	const char *(*dialect)(void *arg, const char *model);
 	/* Reaches long-term memory: model_store. NULL when cancelled. May be NULL. */
 	const struct value *(*store)(void *arg, const struct value *op);
 	void *arg;
@@ -62,9 +66,14 @@ struct tool_backend {
 	/* Reaches long-term memory: tool_store. NULL when cancelled. May be NULL. */
 	const struct value *(*store)(void *arg, const struct value *op);
 	void *arg;
+	const char *worker; /* tool_worker */
 };
 
-/* Runs the wrap_tool_call chain; innermost: look-up (unknown: an error message listing
+/* The tool of this name that type brings, or NULL. */
+const struct tool *chain_find_tool(const struct middleware *type, const char *name);
+
+/* A request with `internal`, the name of a use, runs that one's internal tool, without wraps. Else
+ * runs the wrap_tool_call chain; innermost: look-up (unknown: an error message listing
  * the valid names), argument check, tool. Returns the RESULT body in arena: {commands},
  * {interrupt} or {fault}. A fault that no wrapper absorbed is returned as such; the coordinator applies
  * tool_errors. A hook's own fault is marked fatal. */
@@ -86,9 +95,15 @@ struct turn {
 	const struct value *state; /* map of all other fields */
 	const struct value *context;
 	const char *run, *thread, *agent;
+	const struct value *profile; /* the agent's, of CALLs to its model */
 	const struct value *(*call_model)(struct turn *turn, const struct value *request);
 	const struct value *(*store)(struct turn *turn, const struct value *op);
-	void *arg;           /* of these two */
+	/* turn_call_tool. May be NULL: there are no workers. */
+	const struct value *(*call_tool)(
+	    struct turn *turn, const struct tool *tool, const struct value *args);
+	/* Whether a tool is there for structured output. May be NULL: none is. */
+	bool (*is_output_tool)(struct turn *turn, const char *name);
+	void *arg;           /* of these */
 	struct fault *fault; /* set by turn_fail */
 	struct interrupts interrupts;
 	struct value_list notes; /* [{middleware, text}]; its arena is the turn's */

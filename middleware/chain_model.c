@@ -6,6 +6,7 @@
 #include "fiber.h"
 #include "loop.h"
 #include "model_request.h"
+#include "model_usage.h"
 #include "output.h"
 
 /* The rest of the chain as one layer sees it. */
@@ -128,6 +129,21 @@ watch_control(struct model_run *run, const struct model_response *response)
 		run->control = fault_cancelled(run->arena);
 }
 
+/* Notes what a call that was answered has used, whatever becomes of the answer. */
+static void
+note_used(struct model_run *run, const struct model_request *request,
+    const struct model_response *response)
+{
+	const struct model_usage call = { .model = request->model,
+		.system_prompt = request->system_prompt,
+		.tools = request->tools,
+		.messages = request->messages,
+		.answer = response->messages };
+
+	if (value_get_bool(run->profile, "tells_usage", false))
+		value_list_add(&run->used, model_usage_entry(run->arena, &call));
+}
+
 static struct model_response *
 ask_backend(struct model_run *run, struct model_request *request, const char *tag)
 {
@@ -147,7 +163,10 @@ ask_backend(struct model_run *run, struct model_request *request, const char *ta
 		return model_response_failed(
 		    run->arena, fault_new(run->arena, "APIResponseError",
 				    "no answer to %s", request->model));
-	return response->fault != NULL ? response : output_response(request, response);
+	if (response->fault != NULL)
+		return response;
+	note_used(run, request, response);
+	return output_response(request, response);
 }
 
 static struct model_response *
@@ -358,7 +377,7 @@ model_interrupt(struct model_request *request, const struct value *value)
 {
 	struct model_run *run = request->run;
 
-	return interrupts_ask(&run->interrupts, run->arena, value, &run->control);
+	return interrupts_ask(&run->interrupts, run->arena, value, NULL, &run->control);
 }
 
 void
@@ -412,8 +431,8 @@ static const struct value *
 fault_body(struct model_run *run, const struct fault *fault)
 {
 	if (run->interrupts.asked != NULL && fault == run->control)
-		return value_map(run->arena, "interrupt", run->interrupts.asked, "notes",
-		    chain_notes_end(&run->notes), NULL);
+		return interrupts_body(
+		    &run->interrupts, run->arena, chain_notes_end(&run->notes));
 	return value_map(run->arena, "fault", fault_to_value(run->arena, fault), "notes",
 	    chain_notes_end(&run->notes), NULL);
 }
@@ -441,7 +460,8 @@ chain_model_call(struct arena *arena, const struct chain *chain,
 		.request = request,
 		.backend = backend,
 		.interrupts = { .answers = value_get(request, "answers") },
-		.notes = { .arena = arena } };
+		.notes = { .arena = arena },
+		.used = { .arena = arena } };
 	const struct fault *fault = NULL;
 	struct model_request *modified = modify_all(&run, &fault);
 	const struct value *updates = NULL;
@@ -456,5 +476,6 @@ chain_model_call(struct arena *arena, const struct chain *chain,
 	    value_is_nil(response->structured_response) ? NULL
 							: response->structured_response,
 	    "updates", column(arena, updates, "update"), "writers",
-	    column(arena, updates, "by"), "notes", chain_notes_end(&run.notes), NULL);
+	    column(arena, updates, "by"), "notes", chain_notes_end(&run.notes), "usage",
+	    run.used.count > 0 ? value_list_end(&run.used) : NULL, NULL);
 }

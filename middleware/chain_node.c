@@ -6,6 +6,7 @@
 
 #include "chain_link.h"
 #include "fiber.h"
+#include "registry.h"
 
 typedef const struct value *node_hook(struct turn *turn);
 
@@ -112,6 +113,39 @@ turn_middleware(struct turn *turn)
 }
 
 const struct value *
+turn_tool_calls(struct turn *turn)
+{
+	long last = chat_last_ai(turn->messages);
+	struct value_list list = { .arena = turn->arena };
+	const struct value *calls;
+	size_t i;
+
+	if (last == -1)
+		return value_empty_array();
+	calls = value_get(value_at(turn->messages, (size_t)last), "tool_calls");
+	for (i = 0; i < value_size(calls); i++) {
+		const struct value *call = value_at(calls, i);
+
+		if (turn->is_output_tool == NULL ||
+		    !turn->is_output_tool(turn, value_get_text(call, "name")))
+			value_list_add(&list, call);
+	}
+	return value_list_end(&list);
+}
+
+const struct value *
+turn_model_profile(struct turn *turn, const char *model)
+{
+	return use_known_model(turn->arena, turn->use, model);
+}
+
+const struct value *
+turn_call_profile(struct turn *turn)
+{
+	return turn->profile;
+}
+
+const struct value *
 turn_fail(struct turn *turn, const char *type, const char *format, ...)
 {
 	const char *message;
@@ -165,5 +199,33 @@ turn_store(struct turn *turn, const struct value *op)
 const struct value *
 turn_interrupt(struct turn *turn, const struct value *value)
 {
-	return interrupts_take(&turn->interrupts, value);
+	return turn_interrupt_about(turn, value, NULL);
+}
+
+const struct value *
+turn_interrupt_about(
+    struct turn *turn, const struct value *value, const struct value *about)
+{
+	return interrupts_take(&turn->interrupts, value, about);
+}
+
+const struct value *
+turn_call_tool(struct turn *turn, const char *name, const struct value *args)
+{
+	const struct tool *tool = chain_find_tool(turn->use->type, name);
+	const struct value *body;
+
+	if (turn->interrupts.asked != NULL)
+		return NULL;
+	assert(tool != NULL && tool->internal);
+	if (turn->call_tool == NULL)
+		return value_map(turn->arena, "fault",
+		    fault_to_value(
+			turn->arena, fault_new(turn->arena, "NotImplementedError",
+					 "this process cannot call tool workers")),
+		    NULL);
+	body = turn->call_tool(turn, tool, args);
+	if (body == NULL)
+		turn->fault = fault_cancelled(turn->arena);
+	return body;
 }

@@ -7,6 +7,7 @@
 #include "fiber.h"
 #include "json.h"
 #include "loop.h"
+#include "model_usage.h"
 #include "nearest.h"
 #include "schema.h"
 #include "tool_request.h"
@@ -115,15 +116,35 @@ answer_bad_arguments(struct tool_request *request, const char *reason)
 	    "error");
 }
 
-static const struct tool *
-find_tool(const struct middleware_use *use, const char *name)
+const struct tool *
+chain_find_tool(const struct middleware *type, const char *name)
 {
-	const struct tool *const *tools = use == NULL ? NULL : use->type->tools;
+	const struct tool *const *tools = type->tools;
 	size_t i;
 
 	for (i = 0; tools != NULL && tools[i] != NULL; i++) {
 		if (strcmp(tools[i]->name, name) == 0)
 			return tools[i];
+	}
+	return NULL;
+}
+
+/* The tool that use brings by this name, which configure() may have given it: then the definition's
+ * `body` has its own. */
+static const struct tool *
+find_tool(const struct middleware_use *use, const char *name, bool *is_renamed_r)
+{
+	size_t i;
+
+	*is_renamed_r = false;
+	for (i = 0; use != NULL && i < value_size(use->tools); i++) {
+		const struct value *tool = value_at(use->tools, i);
+		const char *body = value_get_text(tool, "body");
+
+		if (!value_text_is(value_get(tool, "name"), name))
+			continue;
+		*is_renamed_r = body != NULL;
+		return chain_find_tool(use->type, body != NULL ? body : name);
 	}
 	return NULL;
 }
@@ -134,11 +155,14 @@ static struct tool_result *
 run_body(struct tool_run *run, struct tool_request *request)
 {
 	const struct middleware_use *use = tool_bringer(run, request->name);
-	const struct tool *tool = find_tool(use, request->name);
+	bool is_renamed;
+	const struct tool *tool = find_tool(use, request->name, &is_renamed);
 	struct tool_result *result = NULL;
 
 	request = tool_request_for(request, use);
-	if (run->backend->run(run->backend->arg, request, &result) == -1) {
+	/* A worker's own tool of the name that it has here is not meant. */
+	if ((is_renamed && tool != NULL) ||
+	    run->backend->run(run->backend->arg, request, &result) == -1) {
 		if (tool == NULL)
 			return NULL;
 		result = tool->run(request);
@@ -258,6 +282,22 @@ tool_next(struct tool_next *next, struct tool_request *request)
 	return result;
 }
 
+/* Notes what a tool's own call of a model has used. */
+static void
+note_used(struct tool_run *run, const struct value *wish, const struct value *body)
+{
+	const char *model = value_get_text(wish, "model");
+	const struct value *used;
+
+	if (!value_get_bool(run->profile, "tells_usage", false))
+		return;
+	if (model == NULL)
+		model = value_get_text(run->profile, "model");
+	used = model_usage_of_wish(run->arena, model, wish, body);
+	if (used != NULL)
+		value_list_add(&run->used, used);
+}
+
 const struct value *
 tool_call_model(struct tool_request *request, const struct value *wish)
 {
@@ -275,6 +315,8 @@ tool_call_model(struct tool_request *request, const struct value *wish)
 	body = run->backend->call_model(run->backend->arg, request, wish);
 	if (body == NULL)
 		run->control = fault_cancelled(run->arena);
+	else
+		note_used(run, wish, body);
 	return body;
 }
 
@@ -290,9 +332,16 @@ tool_store(struct tool_request *request, const struct value *op)
 const struct value *
 tool_interrupt(struct tool_request *request, const struct value *value)
 {
+	return tool_interrupt_about(request, value, NULL);
+}
+
+const struct value *
+tool_interrupt_about(
+    struct tool_request *request, const struct value *value, const struct value *about)
+{
 	struct tool_run *run = request->run;
 
-	return interrupts_ask(&run->interrupts, run->arena, value, &run->control);
+	return interrupts_ask(&run->interrupts, run->arena, value, about, &run->control);
 }
 
 const struct value *
@@ -319,14 +368,42 @@ tool_note(struct tool_request *request, const char *format, ...)
 	va_end(args);
 }
 
+/* --- for hooks ---------------------------------------------------------------------- */
+
+/* An internal tool of the use of that name. */
+static struct tool_result *
+run_internal(struct tool_run *run, struct tool_request *request, const char *name)
+{
+	const struct tool *tool = NULL;
+	struct tool_result *result;
+	size_t i;
+
+	for (i = 0; i < run->chain->count && tool == NULL; i++) {
+		const struct middleware_use *use = run->chain->uses[i];
+
+		if (strcmp(use->name, name) != 0)
+			continue;
+		tool = chain_find_tool(use->type, request->name);
+		request = tool_request_for(request, use);
+	}
+	if (tool == NULL || !tool->internal)
+		return tool_result_failed(
+		    run->arena, fault_new(run->arena, "RuntimeError",
+				    "this tool worker has no internal tool %s of %s",
+				    request->name, name));
+	result = tool->run(request);
+	return accept_body(
+	    request, result != NULL ? result : tool_result_failed(run->arena, NULL));
+}
+
 /* --- the whole call ----------------------------------------------------------------- */
 
 static const struct value *
 fault_body(struct tool_run *run, const struct fault *fault)
 {
 	if (run->interrupts.asked != NULL && fault == run->control)
-		return value_map(run->arena, "interrupt", run->interrupts.asked, "notes",
-		    chain_notes_end(&run->notes), NULL);
+		return interrupts_body(
+		    &run->interrupts, run->arena, chain_notes_end(&run->notes));
 	return value_map(run->arena, "fault", fault_to_value(run->arena, fault), "notes",
 	    chain_notes_end(&run->notes), NULL);
 }
@@ -343,16 +420,20 @@ chain_tool_call(struct arena *arena, const struct chain *chain,
 		.key = idempotency_key,
 		.backend = backend,
 		.interrupts = { .answers = value_get(request, "answers") },
-		.notes = { .arena = arena } };
+		.notes = { .arena = arena },
+		.used = { .arena = arena } };
 	struct tool_request *first = tool_request_new(&run);
+	const char *internal = value_get_text(request, "internal");
 	struct tool_result *result;
 
 	if (first->name == NULL || first->id == NULL)
 		return fault_body(&run,
 		    fault_new(arena, "ValueError", "a tool call without name or id"));
-	result = run_from(&run, 0, first);
+	result = internal != NULL ? run_internal(&run, first, internal)
+				  : run_from(&run, 0, first);
 	if (result->fault != NULL)
 		return fault_body(&run, result->fault);
 	return value_map(arena, "commands", result->commands, "notes",
-	    chain_notes_end(&run.notes), NULL);
+	    chain_notes_end(&run.notes), "usage",
+	    run.used.count > 0 ? value_list_end(&run.used) : NULL, NULL);
 }

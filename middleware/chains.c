@@ -66,6 +66,16 @@ find(struct chains *chains, uint64_t number)
 	return NULL;
 }
 
+/* What a chain is made of: an agent's tools and script may be large. */
+static const struct value *
+chain_part(struct arena *arena, const struct value *profile)
+{
+	return value_copy(
+	    arena, value_map(arena, "middleware", value_get(profile, "middleware"),
+		       "model", value_get(profile, "model"), "model_profile",
+		       value_get(profile, "model_profile"), NULL));
+}
+
 static struct entry *
 entry_new(uint64_t number, const struct value *profile, struct arena *arena,
     const char **error_r)
@@ -75,8 +85,8 @@ entry_new(uint64_t number, const struct value *profile, struct arena *arena,
 
 	entry->number = number;
 	entry->arena = arena_new();
-	entry->kept.chain = chain_from_value(entry->arena,
-	    value_copy(entry->arena, value_get(profile, "middleware")), &error);
+	entry->kept.chain =
+	    chain_from_profile(entry->arena, chain_part(entry->arena, profile), &error);
 	if (entry->kept.chain != NULL)
 		return entry;
 	*error_r = arena_strdup(arena, error);

@@ -53,6 +53,15 @@ field_flaw(struct arena *arena, const struct field *field)
 	if (field->type != NULL && !is_state_type(field->type))
 		return arena_printf(
 		    arena, "field %s: there is no type \"%s\"", field->name, field->type);
+	if (field->counts_model_calls && field->reducer != REDUCE_ADD)
+		return arena_printf(arena,
+		    "field %s counts model calls and needs the reducer add", field->name);
+	if (field->counts_usage &&
+	    (field->reducer != REDUCE_LAST || field->type == NULL ||
+		strcmp(field->type, "object") != 0))
+		return arena_printf(arena,
+		    "field %s counts usage and needs the type object, without reducer",
+		    field->name);
 	if (field->otherwise != NULL &&
 	    json_parse(arena, field->otherwise, strlen(field->otherwise), &error) == NULL)
 		return arena_printf(

@@ -10,16 +10,21 @@ struct interrupts {
 	const struct value *answers; /* [value], those given so far, or NULL */
 	size_t taken;
 	const struct value *asked; /* what has no answer yet, or NULL */
+	const struct value *about; /* what was said beside that, or NULL */
 };
 
-/* Returns the next answer, or NULL: then value is asked. NULL, too, when something was asked
- * before. value NULL asks nil. */
+/* Returns the next answer, or NULL: then value is asked, with about (a map, or NULL) beside it. NULL,
+ * too, when something was asked before. value NULL asks nil. */
 const struct value *interrupts_take(
-    struct interrupts *interrupts, const struct value *value);
+    struct interrupts *interrupts, const struct value *value, const struct value *about);
 
 /* The same inside of a call, which *control ends once it is set: nothing is asked then, and a
  * question sets it, to a fault of type "GraphInterrupt". */
 const struct value *interrupts_ask(struct interrupts *interrupts, struct arena *arena,
-    const struct value *value, const struct fault **control);
+    const struct value *value, const struct value *about, const struct fault **control);
+
+/* What was asked, as the fields of a RESULT's body: {interrupt, about?, notes?}, in arena. */
+const struct value *interrupts_body(
+    const struct interrupts *interrupts, struct arena *arena, const struct value *notes);
 
 #endif

@@ -25,7 +25,7 @@
 #include "fault.h"
 #include "value.h"
 
-#define MIDDLEWARE_ABI 3u
+#define MIDDLEWARE_ABI 6u
 
 enum hook {
 	HOOK_BEFORE_AGENT,
@@ -60,6 +60,7 @@ enum option_type {
 	OPTION_TEXTS, /* a list of strings; a single one becomes a list of one */
 	OPTION_LIST,
 	OPTION_MAP,
+	OPTION_MODEL, /* "provider:name"; it becomes one of the use's asks_models */
 };
 
 /* A setting of a middleware, named as LangChain's Python argument. Checked when a spec is
@@ -89,10 +90,17 @@ struct field {
 	const char *type; /* integer number string array object boolean, or NULL: any */
 	const char *otherwise; /* default as JSON, or NULL: absent until written */
 	enum reducer reducer;
-	bool untracked;       /* kept for the run, never stored */
-	bool ephemeral;       /* gone after the next superstep */
+	bool untracked; /* kept for the run, whoever executes it; no part of the thread */
+	bool ephemeral; /* gone after the next superstep */
 	bool omit_from_input; /* private: both */
 	bool omit_from_output;
+	/* The coordinator adds one with each answer of the model node, in the same step: for
+	 * limits, which no hook that another one jumped over may miss. Needs REDUCE_ADD. */
+	bool counts_model_calls;
+	/* The coordinator adds what each model call of a step has used, those that middleware make by
+	 * themselves among them: {model: {calls, estimated?, and usage_metadata's counts}}
+	 * (model_usage.h). Of type object, without reducer. */
+	bool counts_usage;
 };
 
 /* One middleware of one agent: its type with its settings, what it really does there.
@@ -104,6 +112,7 @@ struct middleware_use {
 	const struct middleware *type;
 	const char *name; /* unique in the agent; node names are "<name>.<hook>" */
 	const struct value *settings; /* checked, defaults filled in */
+	bool filters_tokens;          /* as filter_tokens, if the type has it */
 	bool hooks[HOOK_COUNT];       /* active; only hooks the type has */
 	unsigned jumps[HOOK_COUNT];   /* enum jump bits each node hook declares */
 	const struct field *fields;
@@ -111,8 +120,31 @@ struct middleware_use {
 	const struct value
 	    *tools; /* definitions of the tools it brings: [tool], proto/bodies.h */
 	const struct value
-	    *reads; /* [field name] its worker slices read; "messages" too */
+	    *reads;              /* [field name] its worker slices read; "messages" too */
+	const char *agent_model; /* the agent's, "provider:name"; NULL: not told here */
+	const struct value *agent_profile; /* what the agent says of it, or NULL */
+	const struct value *models; /* {model: profile} that configure asked for; travels
+				       with the settings. Read by use_model_profile */
+	const struct value
+	    *asks_models; /* ["provider:name"] it may ask beside the agent's: a run
+					    begins when somebody serves their providers */
 };
+
+/* --- what is known of models --------------------------------------------------------- */
+
+/* Returns what is known of model ("provider:name"; NULL: the agent's own) in arena, by the names of
+ * LangChain's model profiles: {structured_output?, except_with_tools?, tool_calling?,
+ * max_input_tokens?, max_output_tokens?, cost?: {input, output, cache_read?, cache_write?,
+ * cache_write_1h?}} (docs/models.md). What is absent is not known; an empty map: nothing is. For
+ * configure, which refuses settings that need a figure nobody has; what it was told here is what
+ * its hooks are told, in every process. */
+const struct value *use_model_profile(
+    struct arena *arena, struct middleware_use *use, const char *model);
+
+/* The price of a call in US dollars, by a profile's cost and a message's usage_metadata. False: the
+ * profile has none. */
+bool model_profile_cost(
+    const struct value *profile, const struct value *usage, double *dollars_r);
 
 /* --- coordinator: node hooks -------------------------------------------------------- */
 
@@ -129,6 +161,16 @@ const char *turn_run(struct turn *turn);
 const char *turn_thread(struct turn *turn);
 const char *turn_agent(struct turn *turn);
 const char *turn_middleware(struct turn *turn); /* the use's name */
+/* As use_model_profile. */
+const struct value *turn_model_profile(struct turn *turn, const char *model);
+
+/* The calls of tools in the last AI message, in order, answered ones among them: without those of
+ * output tools, which are structured output and run nothing. */
+const struct value *turn_tool_calls(struct turn *turn);
+
+/* What all model calls of the agent have in common, before any wrap: {model, system_prompt?, tools,
+ * model_settings?, model_profile?, ...}, the profile of proto/bodies.h. */
+const struct value *turn_call_profile(struct turn *turn);
 
 /* Ends the run with this fault; return its NULL from the hook. */
 const struct value *turn_fail(struct turn *turn, const char *type, const char *format,
@@ -139,10 +181,19 @@ void turn_note(struct turn *turn, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Asks a model, outside the user's token stream. request: {model?, system_prompt?,
- * messages, tools?, tool_choice?, response_format?, model_settings?}; the agent's model
+ * messages, tools?, tool_choice?, response_format?, model_settings?, task?}; task "moderation":
+ * the last message is judged, and the answer's text is {flagged, categories,
+ * category_scores} as JSON. The agent's model
  * by default. Returns the RESULT body ({messages} or {fault}), or NULL when the run was
  * cancelled. The call's id is deterministic and its result stored like any other. */
 const struct value *turn_call_model(struct turn *turn, const struct value *request);
+
+/* Calls a tool of this middleware that is `internal`, in a tool worker (that of its pin), outside
+ * of all wraps. Returns the RESULT body ({commands} or {fault}), or NULL when the run was cancelled.
+ * As turn_call_model its id is deterministic and its result stored; a call whose worker dies runs
+ * again in another one, unless it has a pin: then it is a {fault} of type WorkerLostError. */
+const struct value *turn_call_tool(
+    struct turn *turn, const char *name, const struct value *args);
 
 /* Reaches long-term memory: op is {op: "put"|"get"|"delete"|"search"|"namespaces", namespace: [label],
  * ...} as store/items.h and docs/store.md have it. Returns its answer, {fault} among them, or
@@ -156,6 +207,12 @@ const struct value *turn_store(struct turn *turn, const struct value *op);
  * line, and this call returns the answer (nil is one), so what stands before it must bear to
  * run twice. Several in one hook are matched by their order. docs/interrupts.md. */
 const struct value *turn_interrupt(struct turn *turn, const struct value *value);
+
+/* The same with a map of what is told beside the question (NULL: nothing): `response_schema`, a JSON
+ * Schema: an answer that does not fit is refused when it is given, and the question waits on;
+ * `tool_call_ids`, the calls that it is about. */
+const struct value *turn_interrupt_about(
+    struct turn *turn, const struct value *value, const struct value *about);
 
 /* --- worker-model ------------------------------------------------------------------- */
 
@@ -188,6 +245,12 @@ const char *model_run(const struct model_request *request);
 const char *model_thread(const struct model_request *request);
 const char *model_agent(const struct model_request *request);
 const char *model_middleware(const struct model_request *request);
+/* What the request's provider speaks, whatever its name: "openai", "anthropic", "scripted"; NULL:
+ * not known here. */
+const char *model_dialect(const struct model_request *request);
+/* As use_model_profile; model NULL: the request's. */
+const struct value *model_model_profile(
+    const struct model_request *request, const char *model);
 
 /* A request like request with one field replaced: "model", "system_prompt", "messages",
  * "tools", "tool_choice", "response_format", "model_settings"; NULL value: none. */
@@ -257,6 +320,8 @@ const char *tool_run(const struct tool_request *request);
 const char *tool_thread(const struct tool_request *request);
 const char *tool_agent(const struct tool_request *request);
 const char *tool_middleware(const struct tool_request *request);
+/* Names this worker's process, for a pin (struct tool); NULL outside of a fleet. */
+const char *tool_worker(const struct tool_request *request);
 /* Equal for every attempt of this call: give it to the outside world. */
 const char *tool_idempotency_key(const struct tool_request *request);
 
@@ -292,6 +357,9 @@ const struct value *tool_message_of(
  * (`once`) asks before its effect. */
 const struct value *tool_interrupt(
     struct tool_request *request, const struct value *value);
+/* As turn_interrupt_about. */
+const struct value *tool_interrupt_about(
+    struct tool_request *request, const struct value *value, const struct value *about);
 /* For a tool that runs anew for each answer, such as a program: takes the answers that are
  * there and certainly its own, [value]. None when the agent has a wrap_tool_call, which may
  * have asked, too: then tool_interrupt gives them one by one. */
@@ -309,6 +377,17 @@ const struct value *tool_call_model(
  * or run was cancelled. */
 int hook_sleep(uint64_t ms);
 
+/* --- what leaves --------------------------------------------------------------------- */
+
+/* A text that comes in pieces (UTF-8, whole characters) and goes on in others: see
+ * filter_tokens. feed and end append to out what may go on. */
+struct text_filter {
+	void (*feed)(struct text_filter *filter, const char *text, size_t size,
+	    struct packet *out);
+	void (*end)(struct text_filter *filter, struct packet *out);
+	void (*destroy)(struct text_filter *filter); /* takes it */
+};
+
 /* --- the struct --------------------------------------------------------------------- */
 
 /* A tool written in C. run answers one call: tool_answer, tool_command or tool_fail. args
@@ -323,6 +402,18 @@ struct tool {
 	const char *uncertain; /* with once: what becomes of a call whose fate is unknown:
 				  "tell_model" (the default, NULL), "interrupt", "repeat" */
 	uint64_t timeout_ms;   /* 0: the call's deadline alone */
+	/* A tool whose state is in one worker's memory: a field of the run's state, a map whose
+	 * `worker` is a tool_worker. Calls go to that worker alone; without one, to any. When it is
+	 * gone the model is told `lost` and the map's `lost` is set, its `worker` taken away. The
+	 * field is to have REDUCE_MERGE. */
+	const char *pin;
+	const char *lost;
+	/* No model is told of it: it is for turn_call_tool. */
+	bool internal;
+	/* With internal and pin: when a run has ended and the pin still has a worker, as of one that
+	 * was cancelled or failed, it is called once more, with {"ended": true}. Nobody waits for it,
+	 * and it may get lost. */
+	bool releases;
 	struct tool_result *(*run)(struct tool_request *request);
 };
 
@@ -359,6 +450,24 @@ struct middleware {
 	/* worker-tools */
 	struct tool_result *(*wrap_tool_call)(
 	    struct tool_request *request, struct tool_next *next);
+
+	/* coordinator: takes out of what a call gave what must not be kept. body is the whole of it, in
+	 * the form of the worker's RESULT (docs/protocol.md): nothing of it has been stored,
+	 * cached, told or shown yet. is_tool: a tool's, else a model's, those of hooks among
+	 * them. Returns it, or another one, in arena. Does not wait; may be NULL. In
+	 * list order for tools, in reverse for models, as the hooks that see it next. */
+	const struct value *(*seal_outcome)(struct arena *arena,
+	    const struct middleware_use *use, bool is_tool, const struct value *body);
+
+	/* coordinator: the same of a run's input, {messages?, field...}: what its record keeps of
+	 * it from the run's first commit on. */
+	const struct value *(*seal_input)(struct arena *arena,
+	    const struct middleware_use *use, const struct value *input);
+
+	/* worker-model: returns new, through which an answer's text goes before it is shown as it
+	 * comes, when use->filters_tokens. One for each answer; the last listed is the first.
+	 * May be NULL. */
+	struct text_filter *(*filter_tokens)(const struct middleware_use *use);
 };
 
 #endif

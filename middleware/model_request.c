@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "nearest.h"
+#include "registry.h"
 
 /* --- accessors ---------------------------------------------------------------------- */
 
@@ -99,6 +100,31 @@ const char *
 model_middleware(const struct model_request *request)
 {
 	return request->use == NULL ? NULL : request->use->name;
+}
+
+const char *
+model_dialect(const struct model_request *request)
+{
+	static const char *const known[] = { "anthropic", "openai", "scripted" };
+	const struct model_backend *backend = request->run->backend;
+	const char *model = request->model;
+	size_t size = model == NULL ? 0 : strcspn(model, ":"), i;
+
+	if (model == NULL)
+		return NULL;
+	if (backend->dialect != NULL)
+		return backend->dialect(backend->arg, model);
+	for (i = 0; i < sizeof known / sizeof *known; i++)
+		if (strlen(known[i]) == size && strncmp(known[i], model, size) == 0)
+			return known[i];
+	return NULL;
+}
+
+const struct value *
+model_model_profile(const struct model_request *request, const char *model)
+{
+	return use_known_model(
+	    request->run->arena, request->use, model == NULL ? request->model : model);
 }
 
 /* --- making and changing ------------------------------------------------------------ */

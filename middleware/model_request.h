@@ -25,6 +25,8 @@ struct model_run {
 	 * by every layer they pass. */
 	const struct value *settled;
 	struct value_list notes; /* [{middleware, text}] */
+	struct value_list
+	    used; /* entries of model_usage.h, when the profile asks for them */
 };
 
 struct model_request {

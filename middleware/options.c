@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "json.h"
+#include "model_name.h"
 #include "nearest.h"
+#include "pointer.h"
 
 #define OPTIONS_MAX 64u
 
@@ -36,43 +38,12 @@ option_type_text(enum option_type type)
 		return "a list";
 	case OPTION_MAP:
 		return "a map";
+	case OPTION_MODEL:
+		return "a model";
 	case OPTION_ANY:
 		break;
 	}
 	return "any value";
-}
-
-const char *
-value_article_name(const struct value *value)
-{
-	static const char *const names[] = {
-		[VALUE_NIL] = "null",
-		[VALUE_BOOL] = "a boolean",
-		[VALUE_INT] = "an integer",
-		[VALUE_FLOAT] = "a number",
-		[VALUE_STR] = "a string",
-		[VALUE_BIN] = "binary data",
-		[VALUE_ARRAY] = "a list",
-		[VALUE_MAP] = "a map",
-	};
-
-	return names[value == NULL ? VALUE_NIL : value->type];
-}
-
-const char *
-pointer_add(struct arena *arena, const char *path, const char *name)
-{
-	char *escaped = arena_alloc(arena, 2 * strlen(name) + 1), *at = escaped;
-
-	for (; *name != '\0'; name++) {
-		if (*name == '~' || *name == '/') {
-			*at++ = '~';
-			*at++ = *name == '~' ? '0' : '1';
-		} else {
-			*at++ = *name;
-		}
-	}
-	return arena_printf(arena, "%s/%s", path, escaped);
 }
 
 /* --- one value ---------------------------------------------------------------------- */
@@ -171,6 +142,14 @@ check_texts(struct review *review, const struct option *option, const char *path
 	return given;
 }
 
+static const struct value *
+check_model(struct review *review, const char *path, const struct value *given)
+{
+	const char *flaw = model_name_flaw(review->arena, given);
+
+	return flaw == NULL ? given : refuse(review, path, "%s", flaw);
+}
+
 static bool
 fits_type(enum option_type type, const struct value *given)
 {
@@ -188,6 +167,7 @@ fits_type(enum option_type type, const struct value *given)
 		return value_is(given, VALUE_ARRAY);
 	case OPTION_MAP:
 		return value_is(given, VALUE_MAP);
+	case OPTION_MODEL: /* has a reason of its own */
 	case OPTION_ANY:
 		break;
 	}
@@ -212,6 +192,8 @@ check_value(struct review *review, const struct option *option, const struct val
 		return check_number(review, option, path, given);
 	if (option->type == OPTION_TEXTS)
 		return check_texts(review, option, path, given);
+	if (option->type == OPTION_MODEL)
+		return check_model(review, path, given);
 	if (option->type == OPTION_TEXT && option->choices != NULL)
 		return check_choice(review, option, path, given);
 	return given;

@@ -21,10 +21,4 @@ const char *options_flaw(struct arena *arena, const struct option *options);
 /* "an integer", "true or false": for reasons and docs. */
 const char *option_type_text(enum option_type type);
 
-/* Returns path with "/name" behind it, escaped as in a JSON pointer, in arena. */
-const char *pointer_add(struct arena *arena, const char *path, const char *name);
-
-/* "a string", "null": for reasons. */
-const char *value_article_name(const struct value *value);
-
 #endif

@@ -308,7 +308,10 @@ excuse(struct arena *arena, const struct value *ai)
 
 	if (refused != NULL)
 		return arena_printf(arena, "; the model refused: %s", refused);
-	if (value_text_is(value_get(metadata, "finish_reason"), "length"))
+	if (value_text_is(value_get(metadata, "stop_reason"), "refusal"))
+		return "; the model refused";
+	if (value_text_is(value_get(metadata, "finish_reason"), "length") ||
+	    value_text_is(value_get(metadata, "stop_reason"), "max_tokens"))
 		return "; the answer was cut off at its greatest length";
 	return "";
 }

@@ -3,7 +3,7 @@
 
 #include "bounds.h"
 #include "nearest.h"
-#include "options.h"
+#include "pointer.h"
 #include "output.h"
 #include "schema.h"
 

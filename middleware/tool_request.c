@@ -77,6 +77,12 @@ tool_middleware(const struct tool_request *request)
 }
 
 const char *
+tool_worker(const struct tool_request *request)
+{
+	return request->run->backend->worker;
+}
+
+const char *
 tool_idempotency_key(const struct tool_request *request)
 {
 	return request->run->key;

@@ -31,6 +31,7 @@ struct tool_run {
 	const struct value *settled;
 	struct known_fault *known;
 	struct value_list notes; /* [{middleware, text}] */
+	struct value_list used;  /* as model_run's */
 };
 
 struct tool_request {

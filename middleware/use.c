@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "json.h"
+#include "model_name.h"
+#include "model_profile.h"
+#include "models.h"
 #include "nearest.h"
 #include "options.h"
 
@@ -25,7 +28,8 @@ tool_to_value(struct arena *arena, const struct tool *tool)
 	    tool->uncertain == NULL ? NULL : value_str(arena, tool->uncertain),
 	    "timeout_ms",
 	    tool->timeout_ms == 0 ? NULL : value_int(arena, (int64_t)tool->timeout_ms),
-	    NULL);
+	    "pin", tool->pin == NULL ? NULL : value_str(arena, tool->pin), "lost",
+	    tool->lost == NULL ? NULL : value_str(arena, tool->lost), NULL);
 }
 
 static const struct value *
@@ -35,7 +39,8 @@ tools_of(struct arena *arena, const struct middleware *type)
 	size_t i;
 
 	for (i = 0; type->tools != NULL && type->tools[i] != NULL; i++)
-		value_list_add(&list, tool_to_value(arena, type->tools[i]));
+		if (!type->tools[i]->internal)
+			value_list_add(&list, tool_to_value(arena, type->tools[i]));
 	return value_list_end(&list);
 }
 
@@ -47,6 +52,22 @@ reads_of(struct arena *arena, const struct middleware *type)
 
 	for (i = 0; type->reads != NULL && type->reads[i] != NULL; i++)
 		value_list_add(&list, value_str(arena, type->reads[i]));
+	return value_list_end(&list);
+}
+
+/* Those its settings name. */
+static const struct value *
+asks_of(struct arena *arena, const struct middleware *type, const struct value *settings)
+{
+	struct value_list list = { .arena = arena };
+	const struct option *option;
+
+	for (option = type->options; option != NULL && option->name != NULL; option++) {
+		const struct value *given = value_get(settings, option->name);
+
+		if (option->type == OPTION_MODEL && !value_is_nil(given))
+			value_list_add(&list, given);
+	}
 	return value_list_end(&list);
 }
 
@@ -71,6 +92,7 @@ use_of(struct arena *arena, const struct middleware *type, const struct value *s
 	use->type = type;
 	use->name = type->name;
 	use->settings = settings;
+	use->filters_tokens = type->filter_tokens != NULL;
 	hooks_of(type, use->hooks);
 	memcpy(use->jumps, type->jumps, sizeof use->jumps);
 	use->fields = type->fields;
@@ -78,8 +100,39 @@ use_of(struct arena *arena, const struct middleware *type, const struct value *s
 		use->field_count++;
 	use->tools = tools_of(arena, type);
 	use->reads = reads_of(arena, type);
+	use->asks_models = asks_of(arena, type, settings);
 	return use;
 }
+
+/* --- what is known of models --------------------------------------------------------- */
+
+const struct value *
+use_known_model(struct arena *arena, const struct middleware_use *use, const char *model)
+{
+	const char *own = use == NULL ? NULL : use->agent_model;
+	const struct value *said = NULL;
+
+	if (model == NULL)
+		model = own == NULL ? "" : own;
+	if (use != NULL && value_has(use->models, model))
+		return value_get(use->models, model);
+	if (own != NULL && strcmp(own, model) == 0)
+		said = use->agent_profile;
+	return model_profile_over(arena, said, models_profile(arena, model));
+}
+
+const struct value *
+use_model_profile(struct arena *arena, struct middleware_use *use, const char *model)
+{
+	const struct value *profile = use_known_model(arena, use, model);
+
+	if (model == NULL)
+		model = use->agent_model == NULL ? "" : use->agent_model;
+	use->models = value_map_with(arena, use->models, model, profile);
+	return profile;
+}
+
+/* --- configure ------------------------------------------------------------------------ */
 
 /* configure gives one text; "/max_retries: must be ..." names the place in front. */
 static void
@@ -92,9 +145,20 @@ split_reason(
 	*error_r = colon == NULL ? text : colon + 2;
 }
 
+static bool
+are_models(struct arena *arena, const struct value *models)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(models); i++)
+		if (model_name_flaw(arena, value_at(models, i)) != NULL)
+			return false;
+	return value_is(models, VALUE_ARRAY);
+}
+
 /* configure may narrow: it must not turn on what the type has not got. */
 static bool
-is_sound(const struct middleware_use *use)
+is_sound(struct arena *arena, const struct middleware_use *use)
 {
 	bool has[HOOK_COUNT];
 	int hook;
@@ -106,7 +170,7 @@ is_sound(const struct middleware_use *use)
 	}
 	return use->name != NULL && use->name[0] != '\0' &&
 	       value_is(use->settings, VALUE_MAP) && value_is(use->tools, VALUE_ARRAY) &&
-	       value_is(use->reads, VALUE_ARRAY);
+	       value_is(use->reads, VALUE_ARRAY) && are_models(arena, use->asks_models);
 }
 
 static int
@@ -124,7 +188,7 @@ configure(struct arena *arena, struct middleware_use *use, const char **path_r,
 		split_reason(arena, reason, path_r, error_r);
 		return -1;
 	}
-	if (is_sound(use))
+	if (is_sound(arena, use))
 		return 0;
 	*path_r = "";
 	*error_r = arena_printf(arena,
@@ -153,6 +217,14 @@ struct middleware_use *
 registry_use(struct arena *arena, const char *name, const struct value *settings,
     const char **path_r, const char **error_r)
 {
+	return registry_use_of(arena, NULL, NULL, name, settings, path_r, error_r);
+}
+
+struct middleware_use *
+registry_use_of(struct arena *arena, const struct use_agent *agent,
+    const struct value *models, const char *name, const struct value *settings,
+    const char **path_r, const char **error_r)
+{
 	const struct middleware *type = registry_find(name);
 	const struct value *checked;
 	struct middleware_use *use;
@@ -166,5 +238,10 @@ registry_use(struct arena *arena, const char *name, const struct value *settings
 	if (checked == NULL)
 		return NULL;
 	use = use_of(arena, type, checked);
+	use->models = models;
+	if (agent != NULL) {
+		use->agent_model = agent->model;
+		use->agent_profile = agent->model_profile;
+	}
 	return configure(arena, use, path_r, error_r) == 0 ? use : NULL;
 }

@@ -152,7 +152,10 @@ links_new(struct loop *loop, const struct links_options *options, const char **w
 		return NULL;
 	links = xcalloc(1, sizeof *links);
 	links->options = *options;
-	service_session(links->session);
+	if (options->session != NULL)
+		memcpy(links->session, options->session, SESSION_BYTES);
+	else
+		service_session(links->session);
 	for (i = 0; i < count; i++) {
 		if (connect_link(links, loop, options->endpoints[i]) == -1) {
 			*wrong_r = options->endpoints[i];

@@ -16,6 +16,7 @@ struct links_options {
 	const char *const *endpoints; /* the brokers' ROUTERs, NULL-ended */
 	enum wire_role role;
 	const char *name;
+	const char *session;                 /* 32 hex digits; NULL: a new one */
 	const struct wire_service *services; /* of a worker */
 	size_t service_count;
 	uint32_t capacity;           /* slots of a worker, shared by all links */

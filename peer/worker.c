@@ -141,8 +141,7 @@ job_free(struct worker *worker, struct job *job)
 	arena_destroy(&arena);
 }
 
-/* Stopped in the middle, and it says so; a call that was stopped too late has a good
- * answer. */
+/* Stopped in the middle, and it says so; one that was stopped too late has a good answer. */
 static bool
 was_interrupted(const struct value *body)
 {
@@ -377,6 +376,7 @@ connect_links(struct worker *worker, const char **wrong_r, const char **allowed_
 		.endpoints = options->endpoints,
 		.role = ROLE_WORKER,
 		.name = options->name,
+		.session = options->session,
 		.services = options->services,
 		.service_count = options->service_count,
 		.capacity = options->capacity,

@@ -36,6 +36,7 @@ typedef const struct value *worker_answer_fn(void *arg, struct worker_call *call
 struct worker_options {
 	const char *const *endpoints; /* of the brokers, NULL-ended */
 	const char *name;
+	const char *session; /* 32 hex digits; NULL: a new one */
 	const struct wire_service *services;
 	size_t service_count;
 	uint32_t capacity;

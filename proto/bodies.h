@@ -9,15 +9,18 @@
  *     agent, version     name and content hash
  *     model              "provider:name"
  *     model_settings?    {temperature, max_tokens, ...}
- *     model_profile?     {structured_output, except_with_tools?}: of this model
+ *     model_profile?     of this model, middleware/model_profile.h
  *     system_prompt?     text
  *     tools              [tool], all the agent offers by default
- *     middleware         [{name, settings}], those with a model slice, in list order
+ *     middleware         [{name, settings, models?}], those with a model slice, in list order;
+ *                        models: {model: profile} their settings were checked with
  *     response_format?   {strategy, schemas, ...}, middleware/output.h
+ *     task?              "moderation": no chat, the last message is judged
  *     tool_choice?       of calls that a middleware makes by itself
  *     script?            of the scripted provider: model name -> entries
  *     wraps_tools        true when some middleware implements wrap_tool_call
  *     name?              set as the AI messages' name
+ *     tells_usage?       true: the RESULT has usage
  *   request:
  *     run, thread        ids
  *     messages           [message], without the system message
@@ -35,21 +38,26 @@
  *     updates?           [{field: value}], of the wraps, inner first
  *     writers?           [middleware], whose they are
  *     notes?             [{middleware?, text}], lines for the run's watchers
+ *     usage?             [{model, usage, estimated?}], of each call that a provider answered; usage is
+ *                        a usage_metadata (middleware/model_usage.h)
  *   or fault             {type, message, ...} (proto/fault.h); notes? beside it
  *   or interrupt         any value: a human is to answer it, then the call is made again with
- *                        one answer more; notes? beside it
+ *                        one answer more; notes? beside it, and about? {response_schema?,
+ *                        tool_call_ids?}
  *     kept?              beside any of these: the request's digest, when the worker keeps its messages;
  *                        nil to a request with a base when it does not
  *   or whole             true: the base is not known, the call is to be made again with messages; fault
  *                        beside it
  *
  * CALL to `tool:<name>`, or to `tools` for what no worker serves by that name: tools that
- * a middleware brings, schema-only and unknown ones. Two frames.
+ * a middleware brings, schema-only and unknown ones; or to `worker:<session>`, which is `tools`
+ * of that worker alone. Two frames.
  *   profile:
- *     agent, version
+ *     agent, version, model
  *     tools              [name], the valid ones: for the "not a valid tool" message
- *     middleware         [{name, settings}], those with wrap_tool_call or tools, in list
- *                        order
+ *     middleware         [{name, settings, models?}], those with wrap_tool_call or tools, in
+ *                        list order
+ *     script?            as above: for models that a wrap asks
  *   request:
  *     run, thread
  *     tool_call          {name, args, id, type}
@@ -58,6 +66,7 @@
  *     answers?           as above
  * RESULT: one frame:
  *     commands           [{update: {messages: [tool message ...], field: value}, goto?}]
+ *     notes?, usage?     as above; usage: of the calls of models that wraps and tools made
  *   or fault, or interrupt, as above
  *
  * CALL to `store`, of a worker inside of a call it has: two frames, an empty map and the operation,
@@ -81,7 +90,10 @@
 #define SERVICE_TOOL_PREFIX "tool:"
 #define SERVICE_STORE "store"     /* long-term memory: every coordinator serves it */
 #define SERVICE_WEBHOOK "webhook" /* posts what became of a run */
-#define SERVICE_TOOLS "tools"     /* every tool worker that runs wrap chains serves it */
+/* One tool worker alone, by its session: "worker:<32 hex digits>". What lives in that one's memory
+ * is asked for by it; when the worker is gone so is that, and the call ends as WORKER_LOST. */
+#define SERVICE_WORKER_PREFIX "worker:"
+#define SERVICE_TOOLS "tools" /* every tool worker that runs wrap chains serves it */
 
 #define BODY_PROFILE 0u /* index of the frame behind the header */
 #define BODY_REQUEST 1u

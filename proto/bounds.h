@@ -117,6 +117,7 @@
 #define NOTES_MAX 64u              /* lines for the watchers of one call */
 #define HOOK_LINES_MAX 100u        /* in the log of a process, of one call of a hook */
 #define TOOL_CALLS_MAX 128u        /* in one AI message */
+#define ANSWER_BLOCKS_MAX 1024u    /* of content in one AI message from a provider */
 #define RECURSION_LIMIT 10000u     /* supersteps of a run, semantics.md 13.16 */
 #define INPUT_BYTES_MAX (8u << 20) /* a submission's input */
 
@@ -138,8 +139,9 @@
 /* JSON Schema and regular expressions: of users, against what models write. */
 #define SCHEMA_STEPS_MAX 500000u   /* (schema, value) pairs looked at in one check */
 #define SCHEMA_DEPTH_MAX 160u      /* nested; a fiber's stack bears it */
-#define PATTERN_STEPS_MAX 2000000u /* of one match, over all places it may begin at */
-#define PATTERN_STEPS_MIN 1000u    /* at each of them, however many */
+#define PATTERN_STEPS_MAX 2000000u /* of one search; more for long texts: */
+#define PATTERN_STEPS_BYTE 8u      /* for each byte of the text */
+#define PATTERN_STEP_BYTES 16u /* that one item of the pattern runs over cost a step */
 #define PATTERN_HEAP_KIB_MAX 32768u
 
 /* Providers and tools. */

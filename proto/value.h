@@ -192,6 +192,10 @@ void value_pack_int(struct packet *packet, int64_t integer);
 /* Returns an equal value that knows its packed bytes (both in arena), so that packing it
  * again is a copy: for what travels more than once. */
 const struct value *value_freeze(struct arena *arena, const struct value *value);
+/* value_freeze of value_map_with. The bytes of a map that knows its own are copied, not made again, where
+ * key is a new one. */
+const struct value *value_freeze_with(struct arena *arena, const struct value *map,
+    const char *key, const struct value *value);
 
 /* Decodes exactly one value that fills size bytes. Checks before it believes: counts
  * against the bytes left, depth against PACKED_DEPTH_MAX, nodes against VALUE_NODES_MAX,

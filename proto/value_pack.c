@@ -257,23 +257,57 @@ value_pack_int(struct packet *packet, int64_t integer)
 static _Thread_local struct packet bench;
 #define BENCH_KEPT (64u << 10)
 
-const struct value *
-value_freeze(struct arena *arena, const struct value *value)
+/* Returns value with what lies on the bench as its bytes. */
+static const struct value *
+with_bytes(struct arena *arena, const struct value *value)
 {
-	struct value *frozen;
+	struct value *frozen = arena_take(arena, sizeof *frozen);
 
-	if (value == NULL)
-		value = value_nil();
-	if (value->packed != NULL)
-		return value;
-	bench.size = 0;
-	pack_known(&bench, value);
 	assert(bench.size < UINT32_MAX);
-	frozen = arena_take(arena, sizeof *frozen);
 	*frozen = *value;
 	frozen->packed = (const uint8_t *)arena_copy(arena, bench.data, bench.size);
 	frozen->packed_size = (uint32_t)bench.size;
 	if (bench.room > BENCH_KEPT)
 		packet_release(&bench);
 	return frozen;
+}
+
+const struct value *
+value_freeze(struct arena *arena, const struct value *value)
+{
+	if (value == NULL)
+		value = value_nil();
+	if (value->packed != NULL)
+		return value;
+	bench.size = 0;
+	pack_known(&bench, value);
+	return with_bytes(arena, value);
+}
+
+/* How many bytes of a packed map stand before its first key. */
+static size_t
+map_head_bytes(const uint8_t *packed)
+{
+	if (*packed == 0xde)
+		return 3;
+	return *packed == 0xdf ? 5 : 1;
+}
+
+const struct value *
+value_freeze_with(struct arena *arena, const struct value *map, const char *key,
+    const struct value *value)
+{
+	const struct value *whole = value_map_with(arena, map, key, value);
+	size_t head;
+
+	if (!value_is(map, VALUE_MAP) || map->packed == NULL ||
+	    whole->size != map->size + 1)
+		return value_freeze(arena, whole);
+	head = map_head_bytes(map->packed);
+	bench.size = 0;
+	put_size(&bench, &maps, whole->size);
+	append(&bench, map->packed + head, map->packed_size - head);
+	put_text(&bench, key, strlen(key));
+	pack(&bench, value);
+	return with_bytes(arena, whole);
 }

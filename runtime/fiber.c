@@ -394,6 +394,12 @@ fiber_current(void)
 	return running;
 }
 
+struct loop *
+fiber_loop(void)
+{
+	return self()->fibers->loop;
+}
+
 void
 fiber_note(const char *what, const char *which)
 {

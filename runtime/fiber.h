@@ -27,6 +27,9 @@ struct fiber *fiber_start(
 /* The running fiber; NULL on the loop's own stack. */
 struct fiber *fiber_current(void);
 
+/* The loop of the running fiber. */
+struct loop *fiber_loop(void);
+
 /* Suspends the running fiber until fiber_wake. Returns 0, or -1 when it was cancelled (at
  * once if the cancel came before). A wake that came before the wait is not lost. Callers
  * loop on their own condition: wakes may be spurious. */

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "memory.h"
 
@@ -14,6 +15,7 @@ struct watch {
 	curl_socket_t fd;
 	int polled;     /* what libuv looks for; 0: it is stopped */
 	bool is_wanted; /* by curl */
+	bool is_connection;
 };
 
 struct http_watches {
@@ -56,6 +58,17 @@ on_closed(uv_handle_t *handle)
 	free(handle->data);
 }
 
+/* Else it is what curl has for its resolver's thread, and closes by itself. */
+static bool
+is_connection(curl_socket_t fd)
+{
+	int domain = AF_UNSPEC;
+	socklen_t size = sizeof domain;
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+	       (domain == AF_INET || domain == AF_INET6);
+}
+
 static struct watch *
 watch_new(struct http_watches *watches, curl_socket_t fd)
 {
@@ -68,6 +81,7 @@ watch_new(struct http_watches *watches, curl_socket_t fd)
 	watch->poll.data = watch;
 	watch->watches = watches;
 	watch->fd = fd;
+	watch->is_connection = is_connection(fd);
 	return watch;
 }
 
@@ -159,10 +173,10 @@ http_unwatch(struct http_watches *watches, curl_socket_t fd, bool may_stay)
 	if (watch == NULL)
 		return;
 	watch->is_wanted = false;
-	if (!may_stay)
+	/* One that was not being read is no kept connection: it may be an address that curl has
+	 * tried beside the one that answered first, and closed already. */
+	if (!may_stay || !watch->is_connection || watch->polled != UV_READABLE)
 		http_watch_end(watches, fd);
-	else if ((watch->polled & UV_WRITABLE) != 0)
-		stop(watch); /* that would be heard at once */
 }
 
 void

@@ -28,8 +28,8 @@ void http_watches_destroy(struct http_watches **watches_p);
 int http_watch(
     struct http_watches *watches, struct http_lane *lane, curl_socket_t fd, int what);
 
-/* Nobody waits for fd. With may_stay it is one that will not be closed without a call of
- * http_watch_end. */
+/* Nobody waits for fd. With may_stay it is one that, if it is a connection that was read last, will
+ * not be closed without a call of http_watch_end. */
 void http_unwatch(struct http_watches *watches, curl_socket_t fd, bool may_stay);
 
 /* fd is about to be closed. */

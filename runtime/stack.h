@@ -1,5 +1,5 @@
 /* stack: where a fiber's frames live, and the switch from one stack to another. For
- * fiber.c, and for what needs more of it for a moment (middleware/lua_vm.c).
+ * fiber.c, and for what needs more of it for a moment (middleware/lua/lua_vm.c).
  *
  * A stack is mapped memory above a guard page, and the place in it where its code goes
  * on. The thread's own stack is a zeroed struct. ASan and LSan know of all of it; TSan

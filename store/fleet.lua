@@ -31,9 +31,48 @@ local function call_with(verb, key, args, first, last)
   end
 end
 
+-- Small whole numbers and their texts, as they were needed: most that go by are small, and to convert one
+-- costs as much as five arguments.
+local texts, numbers = {}, {}
+
 -- A whole number as text.
 local function text(number)
-  return string.format('%d', number)
+  local digits = texts[number]
+  if not digits then
+    digits = string.format('%d', number)
+    if number >= 0 and number < 256 then
+      texts[number] = digits
+    end
+  end
+  return digits
+end
+
+-- What a text of digits says.
+local function number_of(digits)
+  local number = numbers[digits]
+  if not number then
+    number = tonumber(digits)
+    if number and #digits < 4 then
+      numbers[digits] = number
+    end
+  end
+  return number
+end
+
+-- How many of each a text like "1 0 1" says; of what is usual, it is known.
+local counts_said = {}
+local function counts_of(said)
+  local counts = counts_said[said]
+  if not counts then
+    counts = {}
+    for digits in string.gmatch(said, '%d+') do
+      counts[#counts + 1] = tonumber(digits)
+    end
+    if #said < 6 then
+      counts_said[said] = counts
+    end
+  end
+  return counts
 end
 
 -- TIME in ms, and in microseconds.
@@ -73,6 +112,13 @@ local function log_event(prefix, run, event)
   local seq = redis.call('HINCRBY', key, 'events', 1)
   write_event(key, run, event, seq, now_ms())
   return seq
+end
+
+-- The number of a run's last event, as text. While somebody owns a run, nobody else knows it: its
+-- record has the number as of the claim.
+local function last_event(prefix, run)
+  local last = redis.call('XREVRANGE', run_key(prefix, run) .. ':e', '+', '-', 'COUNT', '1')[1]
+  return last and string.match(last[1], '^%d+') or '0'
 end
 
 -- A lease is kept as "until length". One that would last for more than twice its length was made
@@ -271,7 +317,7 @@ end
 local function want_cancelled(thread_key, prefix, run)
   redis.call('SADD', prefix .. 'cancels', run)
   redis.call('HSET', run_key(prefix, run), 'cancelling', '1')
-  redis.call('HSET', thread_key, 'cancelling', run)
+  redis.call('HSET', thread_key, 'cancelling', run, 'look', '1')
 end
 
 -- Ends what waits on thread, and asks for the end of what goes on there, so that run is next.
@@ -332,7 +378,7 @@ end
 -- submit(thread key; prefix, thread, run, field, value, ...)
 -- Queues run on thread (take_place; "reject" refuses it where that is busy), or notes it until its
 -- field `at` (ms); known runs are left as they are.
--- Returns {"QUEUED", runs before it}, {"DELAYED"}, {"KNOWN", status}, {"REJECTED", reason}, or
+-- Returns how many runs are before it, or {"DELAYED"}, {"KNOWN", status}, {"REJECTED", reason},
 -- {"FORGOTTEN"}.
 local function submit(keys, args)
   local prefix, thread, run = args[1], args[2], args[3]
@@ -362,7 +408,7 @@ local function submit(keys, args)
     return { 'REJECTED', reason }
   end
   record_run(prefix, thread, run, 'queued', { kind = 'queued', agent = fields.agent }, now, args, 4)
-  return { 'QUEUED', take_place(keys[1], prefix, thread, run, fields, now) }
+  return take_place(keys[1], prefix, thread, run, fields, now)
 end
 
 -- Queues the delayed runs of the shard that are due, at most limit.
@@ -399,25 +445,26 @@ local function pop_waiting(thread_key, prefix)
 end
 
 -- Ends a run that took too many owners down, and keeps it among the dead letters.
-local function quarantine(thread_key, prefix, thread, run, attempts, epoch, seq)
+local function quarantine(thread_key, prefix, thread, run, attempts, epoch)
   local now = now_ms()
   local reason = 'the run took ' .. attempts .. ' coordinators down without making progress'
-  redis.call('HSET', run_key(prefix, run), 'dead', cmsgpack.pack(reason), 'events', seq)
+  redis.call('HSET', run_key(prefix, run), 'dead', cmsgpack.pack(reason), 'events',
+    last_event(prefix, run))
   redis.call('ZADD', prefix .. 'dead', now, run)
   end_run(prefix, run, 'error', 'Quarantined', reason)
   local head = redis.call('HMGET', thread_key, 'head', 'asked')
-  redis.call('HSET', thread_key, 'run', '', 'owner', '', 'epoch', epoch, 'seq', '')
+  redis.call('HSET', thread_key, 'run', '', 'owner', '', 'epoch', epoch)
   note_wait(thread_key, prefix, thread, head[1], head[2] or now, head[2])
   leave_thread(thread_key, prefix, thread, now)
 end
 
--- The deadline of a run counts from its first claim. Returns how many ms are left, or -1.
+-- The deadline of a run, whose record is {name: value}, counts from its first claim. Returns how many ms are left, or -1.
 local function take_deadline(key, record, now)
-  local length = tonumber(field_of(record, 'deadline_ms') or nil)
+  local length = tonumber(record.deadline_ms or nil)
   if not length then
     return -1
   end
-  local last = tonumber(field_of(record, 'deadline') or nil)
+  local last = tonumber(record.deadline or nil)
   if not last then
     last = now + length
     redis.call('HSET', key, 'deadline', string.format('%.0f', last))
@@ -427,25 +474,25 @@ end
 
 -- Whether owner was the last one to own a thread, with that epoch, and left it at that version.
 local function has_kept(head, owner, epoch, version)
-  return epoch and field_of(head, 'epoch') == epoch and field_of(head, 'version') == version and
-    field_of(head, 'left') == owner
+  return epoch and head.epoch == epoch and head.version == version and head.left == owner
 end
 
--- While somebody owns a run its commits count its events in the thread's hash, which they write
--- anyway. Brings what HGETALL answered of the run's record up to that.
-local function correct_events(head, record)
-  local seq = field_of(head, 'seq')
-  if not seq or seq == '' then
-    return
-  end
-  for i = 1, #record, 2 do
-    if record[i] == 'events' then
-      record[i + 1] = seq
+-- Sets name in flat, {name, value, ...}.
+local function set_field(flat, name, value)
+  for i = 1, #flat, 2 do
+    if flat[i] == name then
+      flat[i + 1] = value
       return
     end
   end
-  record[#record + 1] = 'events'
-  record[#record + 1] = seq
+  flat[#flat + 1] = name
+  flat[#flat + 1] = value
+end
+
+-- Whether the next commit of who claims run has to look at what is rarely there, "1" or "": the run is
+-- to be cancelled, it begins at a version of before, its attempts are to count from 1 again.
+local function must_look(head, run, attempts)
+  return (attempts ~= '1' or head.rolled or head.cancelling == run) and '1' or ''
 end
 
 -- claim(thread key; prefix, thread, owner, lease_ms, floor, name[, epoch, version])
@@ -455,56 +502,57 @@ end
 -- and version: of what owner has kept of the messages. If they are the thread's, and owner is who left
 -- it, no other can have written any since: they are answered with nil.
 -- Returns {"OK", run, epoch, version, recovered, thread hash, run hash (both as they were), fields,
--- messages, pending writes, ms until its deadline or -1}, or {"BUSY"}, {"NONE"}, {"QUARANTINED", run}.
+-- messages, pending writes (fields and those nil where there are none), ms until its deadline or -1}, or {"BUSY"}, {"NONE"}, {"QUARANTINED", run}.
 local function claim(keys, args)
   local thread_key, prefix, thread, owner = keys[1], args[1], args[2], args[3]
-  local head = redis.call('HGETALL', thread_key)
+  local flat_head = redis.call('HGETALL', thread_key)
+  local head = line_of(flat_head, 1)
   local now, micros = clock()
   local lease = now + tonumber(args[4])
-  local run = field_of(head, 'run')
-  local number = next_epoch(field_of(head, 'epoch'), args[5], micros)
+  local run = head.run
+  local number = next_epoch(head.epoch, args[5], micros)
   if number > EPOCH_MAX then
     return redis.error_reply('ERR the clock of this Redis stands beyond the year 2255')
   end
   local epoch = text(number)
-  local recovered, record = 1, nil
+  local recovered, flat_record = 1, nil
   if run and run ~= '' then
-    local holder = field_of(head, 'owner')
+    local holder = head.owner
     if holder ~= owner and lease_alive(prefix, holder, now) then
       return { 'BUSY' }
     end
-    record = redis.call('HGETALL', run_key(prefix, run))
-    correct_events(head, record)
-    local attempts = tonumber(field_of(record, 'attempts') or 0)
+    flat_record = redis.call('HGETALL', run_key(prefix, run))
+    -- Commits do not count the events in the record.
+    set_field(flat_record, 'events', last_event(prefix, run))
+    local attempts = tonumber(field_of(flat_record, 'attempts') or 0)
     if attempts >= QUARANTINE_AFTER then
-      quarantine(thread_key, prefix, thread, run, attempts, epoch, field_of(record, 'events') or '0')
+      quarantine(thread_key, prefix, thread, run, attempts, epoch)
       return { 'QUARANTINED', run }
     end
   else
-    run, record = pop_waiting(thread_key, prefix)
+    run, flat_record = pop_waiting(thread_key, prefix)
     recovered = 0
     if not run then
       redis.call('ZREM', prefix .. 'due', thread)
       return { 'NONE' }
     end
   end
-  local key = run_key(prefix, run)
+  local key, record = run_key(prefix, run), line_of(flat_record, 1)
   local left = take_deadline(key, record, now)
-  local version = tonumber(field_of(head, 'version') or 0)
-  local attempts = text(tonumber(field_of(record, 'attempts') or 0) + 1)
-  local seq = field_of(record, 'events') or '0'
-  redis.call('HSET', thread_key, 'run', run, 'owner', owner, 'epoch', epoch, 'seq', seq,
-    'attempts', attempts)
+  local version = number_of(head.version or '0')
+  local attempts = text(number_of(record.attempts or '0') + 1)
+  redis.call('HSET', thread_key, 'run', run, 'owner', owner, 'epoch', epoch, 'attempts', attempts,
+    'look', must_look(head, run, attempts))
   -- base: the version that a rollback of the run leads to.
   redis.call('HSET', key, 'status', 'running', 'owner', owner, 'coordinator', args[6],
-    'base', field_of(record, 'base') or field_of(head, 'rollback') or text(version),
-    'attempts', attempts, 'events', seq, 'started', field_of(record, 'started') or text(now))
+    'base', record.base or head.rollback or text(version), 'attempts', attempts,
+    'events', record.events or '0', 'started', record.started or text(now))
   make_lease(prefix, owner, now, tonumber(args[4]))
   redis.call('ZADD', prefix .. 'due', text(lease), thread)
-  if field_of(head, 'asked') then
+  if head.asked then
     redis.call('ZREM', prefix .. 'asks', thread)
   end
-  local fields, messages, results = {}, {}, {}
+  local fields, messages, results = false, {}, false
   if version > 0 then
     fields = redis.call('HGETALL', thread_key .. ':f')
     messages = not has_kept(head, owner, args[7], args[8]) and
@@ -514,17 +562,23 @@ local function claim(keys, args)
     results = redis.call('HGETALL', key .. ':w')
     redis.call('HDEL', key, 'sent') -- the next one cannot be sure of what this one sends
   end
-  return { 'OK', run, number, version, recovered, head, record, fields, messages, results, left }
+  return { 'OK', run, number, version, recovered, flat_head, flat_record, fields, messages, results,
+    left }
 end
 
--- Appends a commit's messages, which begin at index at, and changes the fields behind them.
-local function write_changes(thread_key, args, at)
-  local last = at + tonumber(args[at])
-  call_with('RPUSH', thread_key .. ':m', args, at + 1, last)
-  at = last + 1
-  last = at + 2 * tonumber(args[at])
+-- Appends a commit's events, {id, event, ...} of args from first to last. Redis refuses one that is not
+-- above the last one's: they come before all else. Returns the last event's number, or nil.
+local function write_events(key, args, first, last)
+  for i = first, last, 2 do
+    redis.call('XADD', key .. ':e', args[i], 'd', args[i + 1])
+  end
+  return last > first and string.match(args[last - 1], '^%d+') or nil
+end
+
+-- Changes a thread's fields, {name, value, ...} of args from first to last; "": it is gone.
+local function write_fields(thread_key, args, first, last)
   local kept, gone = {}, {}
-  for i = at + 1, last, 2 do
+  for i = first, last, 2 do
     if args[i + 1] == '' then
       gone[#gone + 1] = args[i]
     else
@@ -536,99 +590,111 @@ local function write_changes(thread_key, args, at)
   call_with('HSET', thread_key .. ':f', kept, 1, #kept)
 end
 
--- Appends a commit's events behind the one numbered seq. Returns where the run's fields begin, and the
--- number of the last event.
-local function write_events(key, args, at, seq)
-  local last = at + tonumber(args[at])
-  for i = at + 1, last do
-    seq = seq + 1
-    redis.call('XADD', key .. ':e', text(seq) .. '-0', 'd', args[i])
-  end
-  return last + 1, seq
-end
-
--- commit(thread key; prefix, thread, owner, epoch, version, commit id, run, head, order, checkpoint,
---        status, drop calls, messages..., fields..., events..., run fields...)
--- The four lists each begin with their count (fields and run fields count pairs). status is
--- "running", or how the run ended; drop is "1" when the superstep's stored results are used up. A
--- run that ends with a field `dead`, the reason, is kept among the dead letters.
--- Returns {"OK", version, cancel wanted, runs waiting (once the run has ended)}, {"FENCED"}
--- (another owner), or {"STALE", version}.
-local function commit(keys, args)
-  local thread_key, prefix, run, status = keys[1], args[1], args[7], args[11]
-  local head = redis.call('HMGET', thread_key, 'owner', 'epoch', 'run', 'version', 'last_commit',
-    'rolled', 'ttl', 'asked', 'seq', 'attempts', 'cancelling')
-  local is_owner = owns(head, args[3], args[4], run)
-  local is_wanted_ended = head[11] == run
+-- A commit that does not build on the version that the thread has (head), or is not by its owner.
+local function not_next(thread_key, args, head, is_owner)
+  local last = redis.call('HMGET', thread_key, 'last_commit', 'cancelling')
   -- Done before, and its answer was lost. An end left the thread to others; but who was to go on
   -- and has lost the run meanwhile must not.
-  if head[5] == args[6] and (is_owner or status ~= 'running') then
+  if last[1] == args[5] and (is_owner or args[10] ~= 'running') then
     -- Written again, so that a WAIT behind it waits for the first time's replicas.
-    redis.call('HSET', thread_key, 'last_commit', args[6])
-    return { 'OK', tonumber(head[4]), is_wanted_ended and 1 or 0,
+    redis.call('HSET', thread_key, 'last_commit', args[5])
+    return { 'OK', tonumber(head[4]), last[2] == args[6] and 1 or 0,
       redis.call('LLEN', thread_key .. ':q') }
   end
   if not is_owner then
     return { 'FENCED' }
   end
-  if (head[4] or '0') ~= args[5] then
-    return { 'STALE', tonumber(head[4] or 0) }
-  end
-  local key = run_key(prefix, run)
-  local version = tonumber(head[4] or 0) + 1
-  local seq = head[9]
-  if not seq or seq == '' then -- claimed by a library before this one
-    seq = redis.call('HGET', key, 'events') or 0
-  end
-  local at = 14 + tonumber(args[13])
-  at = at + 2 * tonumber(args[at]) + 1
-  -- They come first: Redis refuses an event whose number is not above the last one's.
-  at, seq = write_events(key, args, at, tonumber(seq) + 0)
-  write_changes(thread_key, args, 13)
-  redis.call('RPUSH', thread_key .. ':c', args[10])
-  if head[6] and head[6] ~= run then
+  return { 'STALE', tonumber(head[4] or 0) }
+end
+
+-- What a commit looks at only when the thread's `look` says so (must_look, want_cancelled). Returns
+-- whether somebody wants the run cancelled.
+local function look(thread_key, key, run, is_end)
+  local rare = redis.call('HMGET', thread_key, 'cancelling', 'rolled', 'attempts')
+  if rare[2] and rare[2] ~= run then
     redis.call('HDEL', thread_key, 'rollback', 'rolled') -- run began there
   end
-  local new_head = { 'version', text(version), 'last_commit', args[6], 'head', args[8],
-    'order', args[9] }
-  local new_record, is_dead = {}, false
-  for i = at + 1, at + 2 * tonumber(args[at]), 2 do
-    new_record[#new_record + 1] = args[i]
-    new_record[#new_record + 1] = args[i + 1]
-    is_dead = is_dead or args[i] == 'dead'
+  if rare[3] ~= '1' and not is_end then
+    redis.call('HSET', thread_key, 'attempts', '1')
+    redis.call('HSET', key, 'attempts', '1')
   end
-  if status == 'running' then
-    if args[12] == '1' then
-      redis.call('DEL', key .. ':w')
-    end
-    if head[10] ~= '1' then
-      new_record[#new_record + 1] = 'attempts'
-      new_record[#new_record + 1] = '1'
-    end
-    redis.call('HSET', thread_key, 'seq', text(seq), 'attempts', '1', unpack(new_head))
-    call_with('HSET', key, new_record, 1, #new_record)
-    return { 'OK', version, is_wanted_ended and 1 or 0, 0 }
+  if rare[1] == run then
+    return true
   end
-  local now = now_ms()
+  redis.call('HSET', thread_key, 'look', '')
+  return false
+end
+
+-- What becomes of a thread, and of the record of a run, that ends by a commit. events: the number of its
+-- last one, or nil; args from index first on: more fields of its record. Returns how many runs wait.
+local function end_by_commit(thread_key, args, events, first)
+  local prefix, run, status, now = args[1], args[6], args[10], now_ms()
+  local key, thread = run_key(prefix, run), string.sub(thread_key, #prefix + 3)
+  local head = redis.call('HMGET', thread_key, 'ttl', 'asked')
   local record = redis.call('HMGET', key, 'cancelling', 'children', 'webhook')
-  redis.call('HSET', thread_key, 'run', '', 'owner', '', 'seq', '', 'left', args[3], unpack(new_head))
-  redis.call('HSET', key, 'status', status, 'ended', text(now), 'events', text(seq),
-    unpack(new_record))
+  redis.call('HSET', key, 'status', status, 'ended', text(now), 'events',
+    events or last_event(prefix, run), unpack(args, first))
   redis.call('DEL', key .. ':w')
   if record[1] then
     redis.call('SREM', prefix .. 'cancels', run)
     redis.call('HDEL', thread_key, 'cancelling')
   end
-  if is_dead then
+  if field_of(args, 'dead', first) then
     redis.call('ZADD', prefix .. 'dead', now, run)
   end
   leave_children(prefix, run, status, record[2])
   note_end(prefix, run, record[3], now)
-  note_wait(thread_key, prefix, args[2], args[8], status ~= 'interrupted' and head[8] or now, head[8])
-  if head[7] then
-    keep_until(prefix, args[2], head[7], now)
+  note_wait(thread_key, prefix, thread, args[7], status ~= 'interrupted' and head[2] or now, head[2])
+  if head[1] then
+    keep_until(prefix, thread, head[1], now)
   end
-  return { 'OK', version, 0, leave_thread(thread_key, prefix, args[2], now) }
+  return leave_thread(thread_key, prefix, thread, now)
+end
+
+-- commit(thread key; prefix, owner, epoch, version, commit id, run, head, order, checkpoint, status,
+--        drop calls, counts, messages..., fields..., events..., run fields...)
+-- counts: how many messages there are, fields and events, "1 0 1". A field is its name and value, an event
+-- its id in the run's log and itself. status is "running", or how the run ended; drop is "1" when the
+-- superstep's stored results are used up. Run fields are of a run that ends, but for `input`; with a field `dead`, the
+-- reason, it is kept among the dead letters.
+-- Returns 1 (done, and nothing else is to be said: the version is one more), or {"OK", version, cancel
+-- wanted, runs waiting (once the run has ended)}, {"FENCED"} (another owner), or {"STALE", version}.
+local function commit(keys, args)
+  local thread_key, run, is_end = keys[1], args[6], args[10] ~= 'running'
+  local head = redis.call('HMGET', thread_key, 'owner', 'epoch', 'run', 'version', 'look')
+  local is_owner = owns(head, args[2], args[3], run)
+  local is_next = (head[4] or '0') == args[4]
+  if not is_owner or not is_next then
+    return not_next(thread_key, args, head, is_owner)
+  end
+  local key = run_key(args[1], run)
+  local version = number_of(args[4]) + 1
+  local counts = counts_of(args[12])
+  local messages_end = 12 + counts[1]
+  local fields_end = messages_end + 2 * counts[2]
+  local events_end = fields_end + 2 * counts[3]
+  local events = write_events(key, args, fields_end + 1, events_end)
+  call_with('RPUSH', thread_key .. ':m', args, 13, messages_end)
+  if counts[2] > 0 then
+    write_fields(thread_key, args, messages_end + 1, fields_end)
+  end
+  redis.call('RPUSH', thread_key .. ':c', args[9])
+  local is_wanted_ended = head[5] == '1' and look(thread_key, key, run, is_end)
+  if is_end then
+    redis.call('HSET', thread_key, 'run', '', 'owner', '', 'left', args[2], 'version', text(version),
+      'last_commit', args[5], 'head', args[7], 'order', args[8])
+    local waiting = end_by_commit(thread_key, args, events, events_end + 1)
+    return waiting > 0 and { 'OK', version, 0, waiting } or 1
+  end
+  redis.call('HSET', thread_key, 'version', text(version), 'last_commit', args[5], 'head', args[7],
+    'order', args[8])
+  if args[11] == '1' then
+    redis.call('DEL', key .. ':w')
+  end
+  if #args > events_end then
+    call_with('HSET', key, args, events_end + 1, #args)
+  end
+  return is_wanted_ended and { 'OK', version, 1, 0 } or 1
 end
 
 -- result(thread key; prefix, owner, epoch, run, version, call id, bytes, ...pairs)
@@ -665,6 +731,9 @@ local function release(keys, args)
   local key = run_key(args[1], head[3])
   redis.call('HSET', keys[1], 'owner', '')
   redis.call('HINCRBY', key, 'attempts', -1)
+  -- For a library before this one, which counts in `seq`, and else in the record.
+  redis.call('HDEL', keys[1], 'seq')
+  redis.call('HSET', key, 'events', last_event(args[1], head[3]))
   if args[5] ~= '' and (head[4] or '0') == (args[6] or head[4] or '0') then
     redis.call('HSET', key, 'sent', args[5])
   end

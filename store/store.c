@@ -2,7 +2,6 @@
 #include "store_private.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,7 +183,15 @@ command_text(struct command *command, const char *text)
 void
 command_uint(struct command *command, uint64_t number)
 {
-	command_text(command, arena_printf(command->arena, "%" PRIu64, number));
+	char digits[20], *at = digits + sizeof digits;
+	size_t size;
+
+	do {
+		*--at = (char)('0' + number % 10);
+		number /= 10;
+	} while (number > 0);
+	size = (size_t)(digits + sizeof digits - at);
+	command_add(command, arena_copy(command->arena, at, size), size);
 }
 
 void
@@ -408,6 +415,10 @@ store_submit(struct store *store, struct arena *arena, const char *thread,
 	status = store_read(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
+	if (value_is(reply, VALUE_INT)) {
+		*before_r = reply->integer;
+		return STORE_OK;
+	}
 	if (store_answers(reply, "KNOWN"))
 		return STORE_KNOWN;
 	if (store_answers(reply, "FORGOTTEN"))
@@ -418,9 +429,9 @@ store_submit(struct store *store, struct arena *arena, const char *thread,
 		store_fail(store, "%s", reason != NULL ? reason : "the thread is busy");
 		return STORE_REJECTED;
 	}
-	if (!store_answers(reply, "QUEUED") && !store_answers(reply, "DELAYED"))
+	if (!store_answers(reply, "DELAYED"))
 		return store_odd(store, reply);
-	*before_r = store_number_at(reply, 1);
+	*before_r = 0;
 	return STORE_OK;
 }
 

@@ -139,7 +139,8 @@ struct store_commit {
 	const struct value *messages;   /* [message], appended */
 	const struct value *fields;     /* {name: value, nil: gone} */
 	const struct value *events;     /* [event] */
-	/* {name: value}, packed; or NULL. With `dead`, the reason, a run that ends is kept
+	uint64_t last_event; /* the number of the one before them in the run's log */
+	/* Of a run that ends, {name: value}, packed, or NULL; `input` at any time. With `dead`, the reason, it is kept
 	 * among the dead letters. */
 	const struct value *run_fields;
 	bool drop_results; /* the superstep is complete */
@@ -407,6 +408,11 @@ unsigned store_fullness(const struct store_health *health);
 /* From here on new submissions wait in the inbox, until it is below STORE_ROOM_AGAIN. */
 #define STORE_FULL 80u
 #define STORE_ROOM_AGAIN 75u
+
+/* The threads that wait for a human, of all shards, who waits longest first: [{thread, since (ms since
+ * 1970)}]. A thread that was answered meanwhile may be among them. */
+enum store_status store_asks(
+    struct store *store, struct arena *arena, const struct value **threads_r);
 
 /* Counts over all shards, for `top`: {inbox, live_threads, runs, dead, asks (threads that wait for a
  * human), asks_oldest_ms (for how long the first of them has; absent without one), webhooks (that

@@ -179,6 +179,24 @@ store_runs(struct store *store, struct arena *arena, size_t limit, const char *s
 	return store_find_runs(store, arena, limit, &filter, runs_r);
 }
 
+/* --- who waits ---------------------------------------------------------------------- */
+
+enum store_status
+store_asks(struct store *store, struct arena *arena, const struct value **threads_r)
+{
+	struct found found = { .store = store, .arena = arena };
+	struct value_list list = { .arena = arena };
+	enum store_status status = look_everywhere(&found, "asks", 0);
+	size_t i;
+
+	for (i = found.count; status == STORE_OK && i > 0; i--)
+		value_list_add(&list,
+		    value_map(arena, "thread", value_str(arena, found.runs[i - 1].run),
+			"since", value_int(arena, (int64_t)found.runs[i - 1].at), NULL));
+	*threads_r = value_list_end(&list);
+	return status;
+}
+
 /* --- dead letters ------------------------------------------------------------------- */
 
 enum store_status

@@ -2,6 +2,7 @@
 #include "store_private.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,7 +125,6 @@ add_list(struct command *command, const struct value *list)
 {
 	size_t i;
 
-	command_uint(command, value_size(list));
 	for (i = 0; i < value_size(list); i++)
 		command_value(command, value_at(list, i));
 }
@@ -134,12 +134,24 @@ add_map(struct command *command, const struct value *map, bool nil_is_gone)
 {
 	size_t i;
 
-	command_uint(command, value_size(map));
 	for (i = 0; i < value_size(map); i++) {
 		const struct value *value = map->pairs[i].value;
 
 		command_raw(command, map->pairs[i].key);
 		command_value(command, nil_is_gone && value_is_nil(value) ? NULL : value);
+	}
+}
+
+/* Each with its id in the run's log. */
+static void
+add_events(struct command *command, const struct store_commit *commit)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(commit->events); i++) {
+		command_text(command, arena_printf(command->arena, "%" PRIu64 "-0",
+					  commit->last_event + i + 1));
+		command_value(command, value_at(commit->events, i));
 	}
 }
 
@@ -150,7 +162,6 @@ build_commit(
 	command_function(command, "fl_commit",
 	    store_thread_key(command->arena, commit->thread),
 	    store_shard(commit->thread));
-	command_text(command, commit->thread);
 	command_text(command, owner);
 	command_uint(command, commit->epoch);
 	command_uint(command, commit->version);
@@ -161,9 +172,12 @@ build_commit(
 	command_value(command, commit->checkpoint);
 	command_text(command, commit->status);
 	command_text(command, commit->drop_results ? "1" : "0");
+	command_text(command,
+	    arena_printf(command->arena, "%zu %zu %zu", value_size(commit->messages),
+		value_size(commit->fields), value_size(commit->events)));
 	add_list(command, commit->messages);
 	add_map(command, commit->fields, true);
-	add_list(command, commit->events);
+	add_events(command, commit);
 	add_map(command, commit->run_fields, false);
 }
 
@@ -196,6 +210,13 @@ wait_for_replicas(struct store *store, struct arena *arena, bool *lost_r)
 	return STORE_OK;
 }
 
+/* A commit's short answer: done, and nothing else is to be said. */
+static bool
+is_done(const struct value *reply)
+{
+	return value_is(reply, VALUE_INT) && reply->integer == 1;
+}
+
 /* Sends a commit, or outcomes, until the answer is known and replicas have it. When the connection is lost
  * between the two, another server may answer the next, who has not got it: it is sent again. */
 static enum store_status
@@ -208,7 +229,7 @@ send_commit(
 	do {
 		status = send_until_answered(store, command, reply_r);
 		if (status != STORE_OK || store->replicas == 0 ||
-		    !store_answers(*reply_r, "OK"))
+		    !(is_done(*reply_r) || store_answers(*reply_r, "OK")))
 			return status;
 		status = wait_for_replicas(store, command->arena, &lost);
 	} while (status == STORE_FAILED && lost);
@@ -235,16 +256,20 @@ store_commit(struct store *store, struct arena *arena, const struct store_commit
 
 	build_commit(&command, store->session, commit);
 	status = send_commit(store, &command, &reply);
-	if (status == STORE_OK && !store_answers(reply, "OK"))
+	if (status == STORE_OK && !is_done(reply) && !store_answers(reply, "OK"))
 		status = refused(store, reply);
 	if (status != STORE_OK) {
 		if (store->warm != NULL)
 			warm_forget(store->warm, commit->thread);
 		return status;
 	}
-	committed_r->version = (uint64_t)store_number_at(reply, 1);
-	committed_r->cancel_wanted = store_number_at(reply, 2) != 0;
-	committed_r->waiting = (uint64_t)store_number_at(reply, 3);
+	*committed_r = is_done(reply)
+			   ? (struct store_committed){ .version = commit->version + 1 }
+			   : (struct store_committed){
+				     .version = (uint64_t)store_number_at(reply, 1),
+				     .cancel_wanted = store_number_at(reply, 2) != 0,
+				     .waiting = (uint64_t)store_number_at(reply, 3),
+			     };
 	if (store->warm != NULL)
 		warm_committed(store->warm, arena, commit->thread, commit->epoch,
 		    commit->version, commit->messages,

@@ -29,9 +29,6 @@ $(BUILD)/plugins/%.so: %.c
 	@mkdir -p $(@D)
 	$(compile) -shared -o $@ $<
 
-check-unit: $(BUILD)/tests-unit $(plugins)
-	$(BUILD)/tests-unit
-
 # What the JavaScript worker of the examples imports.
 node_worker  := examples/workers/javascript
 node_modules := $(node_worker)/node_modules/.package-lock.json
@@ -40,21 +37,29 @@ $(node_modules): $(node_worker)/package-lock.json
 	  echo "npm ci in $(node_worker) failed: the tests of the JavaScript worker need npm's registry" >&2; exit 1; }
 	@touch $@
 
+# The cases that take longest: begun first, so that none is waited for alone at the end.
+LONG_integration := watchdogs webhook languages runs thread_past fleet bad_input threads
+LONG_kill        := redis links coordinator cancel interrupts everything
+
 # $(call each_case,N,kill): the cases of a suite, N at a time: most of it is waiting. Of a case that
 # passes the last line is shown, of one that fails all it said.
 define each_case
-sed -n 's/^CASE(\(.*\))/\1/p' tests/$2/cases.h | \
+(printf '%s\n' $(LONG_$2) && sed -n 's/^CASE(\(.*\))/\1/p' tests/$2/cases.h) | awk '!seen[$$0]++' | \
   PATH=$(abspath $(BUILD))/bin:$(abspath $(BUILD)):$$PATH xargs -P $1 -I{} sh -c \
   'said=$$(CK_RUN_CASE={} $(BUILD)/tests-$2 2>&1); status=$$?; \
    if [ $$status = 0 ]; then printf "%s: {}\n" "$$(echo "$$said" | grep -a ^100%)"; else echo "$$said"; fi; exit $$status'
 endef
 
+.PHONY: check-unit
+check-unit: $(BUILD)/tests-unit $(plugins)
+	@$(call each_case,2,unit)
+
 # Against the real programs, found through PATH.
 .PHONY: check-integration
 check-integration: binaries $(BUILD)/scripted-server $(BUILD)/small-worker $(BUILD)/tests-integration $(plugins) $(node_modules)
-	@$(call each_case,2,integration)
+	@$(call each_case,3,integration)
 
-# Processes that die with 50 runs in flight; three cases at a time, since most of it is waiting.
+# Processes that die with 50 runs in flight.
 .PHONY: check-kill
 check-kill: binaries $(BUILD)/tests-kill $(plugins)
 	@$(call each_case,3,kill)
@@ -166,7 +171,7 @@ conformance: deps
 	$(BUILD)/tests-conformance $(SCENARIOS) --only "$(ONLY)" --dump "$(DUMP)"
 
 # The groups that are whole; `make conformance` plays all of them.
-WHOLE_GROUPS := core-loop,hooks-order,wrap-model,wrap-tool,retries,todo,jumps,state,structured-output
+WHOLE_GROUPS := core-loop,hooks-order,wrap-model,wrap-tool,retries,todo,jumps,state,structured-output,summarization,context-editing,hitl,limits,fallback,tool-selector,tool-emulator,pii,together
 # All of them built, as for what then runs several at once.
 test_programs := binaries $(BUILD)/tests-unit $(BUILD)/tests-integration $(BUILD)/tests-kill $(BUILD)/tests-sim \
                  $(BUILD)/small-worker $(plugins) $(node_modules) conformance-parts
@@ -174,16 +179,20 @@ test_programs := binaries $(BUILD)/tests-unit $(BUILD)/tests-integration $(BUILD
 built: deps
 	@$(MAKE) --no-print-directory -j2 $(test_programs) chaos-parts
 
+# Two suites at a time: most of each is waiting, and of those that wait most, which are first, several
+# cases run at once.
+.PHONY: check-conformance
+check-conformance:
+	@$(MAKE) --no-print-directory conformance ONLY=$(WHOLE_GROUPS)
 test: deps
 	@$(MAKE) --no-print-directory -j2 $(test_programs)
-	@$(MAKE) --no-print-directory check-unit check-integration
-	@$(MAKE) --no-print-directory conformance ONLY=$(WHOLE_GROUPS)
-	@$(MAKE) --no-print-directory check-install check-kill check-sim
+	@$(MAKE) --no-print-directory -k -j2 check-kill check-integration check-unit check-conformance check-sim check-install
 
 # What finds most with SAN=1: all but LangChain's behaviour and the simulator, which run the same code.
-# Unit tests wait as much as the others do.
-.PHONY: sanitized
-sanitized: deps
-	@$(MAKE) --no-print-directory -j2 binaries $(BUILD)/tests-unit $(BUILD)/tests-integration $(BUILD)/tests-kill
-	@$(MAKE) --no-print-directory -j2 -Otarget check-unit check-integration
+.PHONY: sanitized sanitized-built
+sanitized-built: deps
+	@$(MAKE) --no-print-directory -j2 binaries $(BUILD)/tests-unit $(BUILD)/tests-integration $(BUILD)/tests-kill \
+	  $(BUILD)/scripted-server $(BUILD)/small-worker $(plugins)
+sanitized: sanitized-built
+	@$(MAKE) --no-print-directory -k -j2 check-integration check-unit
 	@$(MAKE) --no-print-directory check-kill

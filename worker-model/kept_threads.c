@@ -194,17 +194,27 @@ look(struct arena *arena, struct entry *entry)
 	return messages;
 }
 
+/* Adds messages to stream. Returns false when they are not what digest then says, or no array. */
+static bool
+add_to(struct digest *stream, const struct value *messages, const struct value *digest)
+{
+	uint8_t name[DIGEST_BYTES];
+
+	if (!value_is(messages, VALUE_ARRAY))
+		return false;
+	digest_add(stream, messages, 0, value_size(messages));
+	digest_get(stream, name);
+	return digest_is(name, digest);
+}
+
 /* Adds messages to entry, which is their base. Returns false when they are not what digest says. */
 static bool
 extend(struct kept_threads *threads, struct entry *entry, const struct value *messages,
     const struct value *digest)
 {
 	struct digest *next = digest_copy(entry->digest);
-	uint8_t name[DIGEST_BYTES];
 
-	digest_add(next, messages, 0, value_size(messages));
-	digest_get(next, name);
-	if (!digest_is(name, digest)) {
+	if (!add_to(next, messages, digest)) {
 		digest_destroy(&next);
 		return false;
 	}
@@ -224,11 +234,8 @@ learn(struct kept_threads *threads, const struct value *messages,
 {
 	struct digest *stream = digest_new();
 	struct entry *entry;
-	uint8_t name[DIGEST_BYTES];
 
-	digest_add(stream, messages, 0, value_size(messages));
-	digest_get(stream, name);
-	if (!digest_is(name, digest)) {
+	if (!add_to(stream, messages, digest)) {
 		digest_destroy(&stream);
 		return false;
 	}

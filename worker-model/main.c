@@ -5,7 +5,8 @@ static const struct settings_help help = {
 	.program = "worker-model",
 	.summary = "Answers model calls: the agent's middleware, then the provider over "
 		   "HTTP. Provider keys "
-		   "(OPENAI_API_KEY) belong into the environment of this process alone.",
+		   "(OPENAI_API_KEY, ANTHROPIC_API_KEY) belong into the environment of "
+		   "this process alone.",
 };
 
 int

@@ -5,7 +5,9 @@
 #include "bodies.h"
 #include "bounds.h"
 #include "log.h"
+#include "model_profile.h"
 #include "model_wish.h"
+#include "models.h"
 #include "store_wish.h"
 
 /* How often this call was sent to one model. A fallback's model begins at one again. */
@@ -36,7 +38,7 @@ publish(void *arg, const char *kind, const struct value *body)
 }
 
 static void
-begin_tokens(struct model_job *job)
+begin_tokens(struct model_job *job, const struct chain *chain)
 {
 	struct worker_call *call = job->call;
 	unsigned flags = call->header->flags;
@@ -45,6 +47,7 @@ begin_tokens(struct model_job *job)
 	job->tokens = (struct tokens){ .loop = job->world->loop,
 		.publish = publish,
 		.arg = call,
+		.chain = chain,
 		.about = value_map(call->arena, "run", value_get(call->request, "run"),
 		    "thread", value_get(call->request, "thread"), "agent",
 		    value_get(call->profile, "agent"), NULL) };
@@ -69,6 +72,20 @@ count_send(struct model_job *job, const char *model, bool internal)
 	return ++sends->count;
 }
 
+/* What is known of the request's model. What the agent says of its own comes first. */
+static const struct value *
+known_of(const struct model_job *job, const struct model_request *request)
+{
+	const struct value *profile = job->call->profile;
+	const char *name = model_name(request);
+	const struct value *known = models_profile(model_arena(request), name);
+
+	if (!value_text_is(value_get(profile, "model"), name))
+		return known;
+	return model_profile_over(
+	    model_arena(request), value_get(profile, "model_profile"), known);
+}
+
 static struct ask
 ask_of(struct model_job *job, const struct model_request *request, const char *model)
 {
@@ -82,6 +99,10 @@ ask_of(struct model_job *job, const struct model_request *request, const char *m
 		.response_format = model_response_format(request),
 		.settings = model_model_settings(request),
 		.script = value_get(job->call->profile, "script"),
+		.max_output_tokens =
+		    value_get_int(known_of(job, request), "max_output_tokens", 0),
+		.moderates =
+		    value_text_is(value_get(job->call->profile, "task"), "moderation"),
 	};
 }
 
@@ -91,10 +112,12 @@ fail(
 {
 	const char *run = value_get_text(job->call->request, "run");
 
+	/* What is kept from those who watch is kept from the log. */
 	if (!fault->control)
 		log_info("model call failed run=%s model=%s type=%s: %s",
 		    run == NULL ? "-" : run, model_name(request), fault->type,
-		    fault->message);
+		    tokens_are_filtered(&job->tokens) ? "(see the run's record)"
+						      : fault->message);
 	return model_fail(request, fault);
 }
 
@@ -105,13 +128,21 @@ send_ask(struct model_job *job, struct model_request *request,
 	struct fault *fault = NULL;
 	const struct value *message;
 
+	if (ask->moderates && !endpoint->provider->moderates)
+		return fail(job, request,
+		    fault_new(ask->arena, "ValueError",
+			"the provider %s has no moderation", endpoint->name));
 	if (ask->tokens != NULL)
 		tokens_begin(ask->tokens, model_name(request));
 	message = endpoint->provider->send(endpoint, ask, &fault);
-	if (message == NULL)
+	if (message == NULL) {
+		/* Who is cancelled may have a successor, whose tokens count. */
+		if (ask->tokens != NULL && !fault->control)
+			tokens_broke_off(ask->tokens);
 		return fail(job, request, fault);
+	}
 	if (ask->tokens != NULL)
-		tokens_flush(ask->tokens);
+		tokens_end(ask->tokens);
 	return model_answer(request, message);
 }
 
@@ -164,7 +195,8 @@ send_elsewhere(struct model_job *job, struct model_request *request, const char 
 {
 	uint64_t now_ms = loop_now_ms(job->world->loop);
 	struct arena *arena = model_arena(request);
-	bool shows = job->streams && tag == NULL;
+	/* The other worker does not know what is filtered here. */
+	bool shows = job->streams && tag == NULL && !tokens_are_filtered(&job->tokens);
 	struct model_response *response;
 	const struct value *body;
 
@@ -177,9 +209,12 @@ send_elsewhere(struct model_job *job, struct model_request *request, const char 
 		tokens_shown_elsewhere(&job->tokens);
 	if (body == NULL)
 		return model_fail(request, fault_cancelled(arena));
-	if (value_has(body, "fault"))
+	if (value_has(body, "fault")) {
+		if (shows)
+			tokens_broke_off(&job->tokens);
 		return fail(
 		    job, request, fault_from_value(arena, value_get(body, "fault")));
+	}
 	if (value_size(value_get(body, "messages")) == 0)
 		return fail(job, request,
 		    fault_new(arena, "APIResponseError",
@@ -207,7 +242,7 @@ on_send(void *arg, struct model_request *request, unsigned attempt, const char *
 		return fail(job, request, with_providers(job, fault));
 	ask = ask_of(job, request, model);
 	ask.attempt = count_send(job, model_name(request), tag != NULL);
-	ask.tokens = job->streams && tag == NULL ? &job->tokens : NULL;
+	ask.tokens = job->streams && tag == NULL && !ask.moderates ? &job->tokens : NULL;
 	return send_ask(job, request, endpoint, &ask);
 }
 
@@ -216,7 +251,27 @@ on_gives_structured_output(void *arg, const char *model, bool with_tools)
 {
 	struct model_job *job = arg;
 
-	return models_give_output(job->world->models, model, with_tools);
+	return model_profile_gives_output(
+	    models_profile(job->call->arena, model), with_tools);
+}
+
+/* Of a provider that another worker has only its name is known, which is that of its dialect unless
+ * somebody chose another. */
+static const char *
+on_dialect(void *arg, const char *model)
+{
+	struct model_job *job = arg;
+	struct arena *arena = job->call->arena;
+	const char *bare;
+	struct fault *fault;
+	const struct endpoint *endpoint =
+	    provider_table_find(job->world->providers, arena, model, &bare, &fault);
+
+	if (endpoint != NULL)
+		return endpoint->provider->name;
+	return is_served_elsewhere(job, model)
+		   ? provider_kind(arena_copy(arena, model, strcspn(model, ":")))
+		   : NULL;
 }
 
 /* --- the whole --------------------------------------------------------------------- */
@@ -256,6 +311,7 @@ run_chain(const struct model_world *world, struct worker_call *call)
 	struct model_job job = { .world = world, .call = call };
 	struct model_backend backend = { .send = on_send,
 		.gives_structured_output = on_gives_structured_output,
+		.dialect = on_dialect,
 		.store = on_store,
 		.arg = &job };
 	const struct value *body;
@@ -269,7 +325,7 @@ run_chain(const struct model_world *world, struct worker_call *call)
 	    world->chains, call->profile_number, call->profile, call->arena, &reason);
 	if (kept == NULL)
 		return fault_body(call->arena, reason);
-	begin_tokens(&job);
+	begin_tokens(&job, kept->chain);
 	body = chain_model_call(
 	    call->arena, kept->chain, call->profile, call->request, &backend);
 	tokens_release(&job.tokens);

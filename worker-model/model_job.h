@@ -3,7 +3,6 @@
 #define MODEL_JOB_H
 
 #include "chains.h"
-#include "models.h"
 #include "provider_table.h"
 #include "kept_threads.h"
 #include "worker.h"
@@ -12,7 +11,6 @@
 struct model_world {
 	struct loop *loop;
 	const struct provider_table *providers;
-	const struct models *models;
 	struct chains *chains;
 	struct kept_threads *threads;
 };

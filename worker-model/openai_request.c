@@ -29,6 +29,10 @@ static const struct {
 	{ "stream", NULL },
 	{ "stream_options", NULL },
 	{ "n", NULL },
+	/* Anthropic's: middleware that asks for them may run before another model */
+	{ "cache_control", NULL },
+	{ "system_cache_control", NULL },
+	{ "betas", NULL },
 	/* maps of further settings */
 	{ "model_kwargs", NULL },
 	{ "extra_body", NULL },
@@ -57,8 +61,9 @@ tool_of(struct arena *arena, const struct value *tool)
 	function = value_map(arena, "name", value_get(tool, "name"), "description",
 	    value_get(tool, "description"), "parameters", parameters, "strict",
 	    value_get(tool, "strict"), NULL);
-	return value_map(
-	    arena, "type", value_str(arena, "function"), "function", function, NULL);
+	return value_map(arena, "type", value_str(arena, "function"), "function",
+	    function, "defer_loading",
+	    value_get(value_get(tool, "extras"), "defer_loading"), NULL);
 }
 
 static const struct value *
@@ -124,15 +129,6 @@ add_settings(struct value_fields *fields, const struct value *settings)
 		if (name != NULL && !value_is_nil(settings->pairs[i].value))
 			value_fields_set(fields, name, settings->pairs[i].value);
 	}
-}
-
-uint64_t
-openai_timeout_ms(const struct value *settings, uint64_t otherwise_ms)
-{
-	double seconds = value_get_number(settings, "request_timeout", 0);
-
-	seconds = value_get_number(settings, "timeout", seconds);
-	return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1000) : otherwise_ms;
 }
 
 /* --- the whole --------------------------------------------------------------------- */

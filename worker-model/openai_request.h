@@ -9,7 +9,4 @@
 const struct value *openai_request(
     const struct ask *ask, bool stream, const char **error_r);
 
-/* Returns how long the request may take in all: its own `timeout`, else otherwise_ms. */
-uint64_t openai_timeout_ms(const struct value *settings, uint64_t otherwise_ms);
-
 #endif

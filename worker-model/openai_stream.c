@@ -8,6 +8,7 @@
 #include "bounds.h"
 #include "memory.h"
 #include "openai_answer.h"
+#include "provider_error.h"
 #include "provider_fault.h"
 
 /* A tool call whose arguments come in pieces. */
@@ -165,7 +166,7 @@ take_chunk(struct openai_stream *stream, const struct value *chunk)
 	const struct value *choice = first_choice(chunk);
 	const struct value *finish = value_get(choice, "finish_reason");
 
-	stream->fault = openai_hidden_error(arena, stream->endpoint, chunk);
+	stream->fault = provider_hidden_error(arena, stream->endpoint, chunk);
 	if (stream->fault != NULL)
 		return -1;
 	if (stream->head == NULL)
@@ -188,7 +189,7 @@ take_error(struct openai_stream *stream, const struct value *chunk)
 	struct arena *arena = stream->arena;
 	const struct value *body = value_map(arena, "error", chunk, NULL);
 
-	stream->fault = openai_hidden_error(arena, stream->endpoint, body);
+	stream->fault = provider_hidden_error(arena, stream->endpoint, body);
 	return stream->fault == NULL ? 0 : -1;
 }
 
@@ -291,7 +292,7 @@ end_whole(struct openai_stream *stream)
 
 	if (body != NULL)
 		stream->fault =
-		    openai_hidden_error(stream->arena, stream->endpoint, body);
+		    provider_hidden_error(stream->arena, stream->endpoint, body);
 	if (body != NULL && stream->fault == NULL)
 		message = openai_answer(stream->arena, body, &error);
 	if (message == NULL && stream->fault == NULL)

@@ -1,7 +1,8 @@
 /* provider: what answers a model call. One file a provider, one row in provider_table.c.
  *
- * A provider is the kind; an endpoint is one of them as this worker is set up: "openai",
- * and under names of their own any other servers that speak the same. */
+ * A provider is the kind, the dialect that is spoken; an endpoint is one of them as this worker is
+ * set up: "openai", "anthropic", and under names of their own any other servers that speak the
+ * same. */
 #ifndef PROVIDER_H
 #define PROVIDER_H
 
@@ -35,18 +36,22 @@ struct ask {
 	const struct value *response_format; /* or NULL */
 	const struct value *settings;        /* {temperature, ...}, or NULL */
 	const struct value *script;          /* the agent's, or NULL */
-	unsigned attempt;                    /* of this call to this model, from 1 */
-	struct tokens *tokens; /* who shows the text as it comes; NULL: nobody */
+	int64_t max_output_tokens; /* of the model, as far as is known; 0: it is not */
+	bool moderates;            /* no chat: the last message is judged */
+	unsigned attempt;          /* of this call to this model, from 1 */
+	struct tokens *tokens;     /* who shows the text as it comes; NULL: nobody */
 };
 
 struct provider {
 	const char *name;
+	bool moderates; /* takes an ask that moderates */
 	/* Asks endpoint, on a fiber. Returns the AI message in ask->arena, or NULL and
 	 * why in *fault_r. Never retries: that is a middleware's. */
 	const struct value *(*send)(const struct endpoint *endpoint,
 	    const struct ask *ask, struct fault **fault_r);
 };
 
+extern const struct provider provider_anthropic;
 extern const struct provider provider_openai;
 extern const struct provider provider_scripted;
 

@@ -8,8 +8,25 @@
 #include "nearest.h"
 #include "wire.h"
 
-#define OPENAI_URL "https://api.openai.com/v1"
 #define ENDPOINTS_MAX 64u
+
+static const char *openai_url(struct arena *arena, const char *base);
+static const char *anthropic_url(struct arena *arena, const char *base);
+
+/* The kinds that go out over HTTP: each is there under its own name when its key or its URL is in the
+ * environment, and under others by name=prefix://... */
+static const struct kind {
+	const struct provider *provider;
+	const char *key_variable, *url_variable, *url;
+	const char *prefix; /* of a given URL, in front of http */
+	const char *(*endpoint)(struct arena *arena, const char *base);
+} kinds[] = {
+	{ &provider_openai, "OPENAI_API_KEY", "OPENAI_BASE_URL",
+	    "https://api.openai.com/v1", "openai+", openai_url },
+	{ &provider_anthropic, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL",
+	    "https://api.anthropic.com", "anthropic+", anthropic_url },
+};
+#define KINDS (sizeof kinds / sizeof *kinds)
 
 /* --- making ------------------------------------------------------------------------ */
 
@@ -42,12 +59,34 @@ add(struct provider_table *table, const struct endpoint *defaults,
 	return endpoint;
 }
 
+/* Without the slashes at its end. */
 static const char *
-chat_url(struct arena *arena, const char *base, size_t size)
+trimmed(struct arena *arena, const char *base)
 {
+	size_t size = strlen(base);
+
 	while (size > 0 && base[size - 1] == '/')
 		size--;
-	return arena_printf(arena, "%.*s/chat/completions", (int)size, base);
+	return arena_copy(arena, base, size);
+}
+
+static const char *
+openai_url(struct arena *arena, const char *base)
+{
+	return arena_printf(arena, "%s/chat/completions", trimmed(arena, base));
+}
+
+/* Their client wants the host alone; those who have used others write the version, too. */
+static const char *
+anthropic_url(struct arena *arena, const char *base)
+{
+	size_t size;
+
+	base = trimmed(arena, base);
+	size = strlen(base);
+	if (size >= 3 && strcmp(base + size - 3, "/v1") == 0)
+		return arena_printf(arena, "%s/messages", base);
+	return arena_printf(arena, "%s/v1/messages", base);
 }
 
 static bool
@@ -72,22 +111,41 @@ key_from(struct arena *arena, const char *variable)
 	return is_given(key) ? arena_strdup(arena, key) : NULL;
 }
 
+/* The kind that a given URL asks for, whose prefix is left behind; without one OpenAI's. */
+static const struct kind *
+kind_of(const char **url_p)
+{
+	for (size_t i = 0; i < KINDS; i++) {
+		size_t size = strlen(kinds[i].prefix);
+
+		if (strncmp(*url_p, kinds[i].prefix, size) == 0) {
+			*url_p += size;
+			return &kinds[i];
+		}
+	}
+	return &kinds[0];
+}
+
 /* Adds "name=base_url[,KEY_VARIABLE]". Returns 0, or -1 when it is none. */
 static int
 add_given(struct provider_table *table, const struct endpoint *defaults, const char *item)
 {
-	const char *equals = strchr(item, '=');
-	const char *comma = strchr(item, ',');
+	const char *equals = strchr(item, '='), *comma = strchr(item, ',');
+	const char *name, *url = equals == NULL ? NULL : equals + 1;
+	const struct kind *kind;
 	struct endpoint *endpoint;
-	const char *name;
 
-	if (equals == NULL || (comma != NULL && comma < equals) || !is_url(equals + 1))
+	if (url == NULL || (comma != NULL && comma < equals))
+		return -1;
+	kind = kind_of(&url);
+	if (!is_url(url))
 		return -1;
 	name = arena_copy(table->arena, item, (size_t)(equals - item));
 	if (!is_name(name) || find(table, name) != NULL || table->count == ENDPOINTS_MAX)
 		return -1;
-	endpoint = add(table, defaults, &provider_openai, name);
-	endpoint->url = chat_url(table->arena, equals + 1, strcspn(equals + 1, ","));
+	endpoint = add(table, defaults, kind->provider, name);
+	endpoint->url = kind->endpoint(
+	    table->arena, arena_copy(table->arena, url, strcspn(url, ",")));
 	if (comma != NULL)
 		endpoint->key = key_from(table->arena, comma + 1);
 	return 0;
@@ -115,43 +173,50 @@ add_all_given(struct provider_table *table, const struct endpoint *defaults,
 	return 0;
 }
 
-static void
-add_openai(struct provider_table *table, const struct endpoint *defaults, const char *key,
-    const char *url)
+/* Adds a kind under its own name, if the environment wants it. Returns 0, or -1 when its URL is
+ * none. */
+static int
+add_kind(struct provider_table *table, const struct endpoint *defaults,
+    const struct kind *kind)
 {
-	struct endpoint *endpoint = add(table, defaults, &provider_openai, "openai");
+	const char *key = getenv(kind->key_variable), *url = getenv(kind->url_variable);
+	struct endpoint *endpoint;
 
-	if (!is_given(url))
-		url = OPENAI_URL;
-	endpoint->url = chat_url(table->arena, url, strlen(url));
-	endpoint->key = is_given(key) ? arena_strdup(table->arena, key) : NULL;
+	if (is_given(url) && !is_url(url))
+		return -1;
+	if (!is_given(key) && !is_given(url))
+		return 0;
+	endpoint = add(table, defaults, kind->provider, kind->provider->name);
+	endpoint->url = kind->endpoint(table->arena, is_given(url) ? url : kind->url);
+	endpoint->key = key_from(table->arena, kind->key_variable);
+	return 0;
 }
 
 static int
 add_all(struct provider_table *table, const struct endpoint *defaults,
-    const char *openai_key, const char *openai_url, const char *const *given,
-    const char **item_r)
+    const char *const *given, const char **source_r, const char **item_r)
 {
 	add(table, defaults, &provider_scripted, "scripted");
-	*item_r = openai_url;
-	if (is_given(openai_url) && !is_url(openai_url))
-		return -1;
-	if (is_given(openai_key) || is_given(openai_url))
-		add_openai(table, defaults, openai_key, openai_url);
+	for (size_t i = 0; i < KINDS; i++) {
+		*source_r = kinds[i].url_variable;
+		*item_r = getenv(kinds[i].url_variable);
+		if (add_kind(table, defaults, &kinds[i]) == -1)
+			return -1;
+	}
+	*source_r = NULL;
 	return add_all_given(table, defaults, given, item_r);
 }
 
 int
 provider_table_init(struct provider_table *table_r, const struct endpoint *defaults,
-    const char *openai_key, const char *openai_url, const char *const *given,
-    const char **item_r)
+    const char *const *given, const char **source_r, const char **item_r)
 {
 	struct arena *arena = arena_new();
 
 	*table_r = (struct provider_table){ .arena = arena };
 	table_r->endpoints = arena_alloc(arena, ENDPOINTS_MAX * sizeof(struct endpoint));
 	table_r->names = arena_alloc(arena, ENDPOINTS_MAX * sizeof(const char *));
-	if (add_all(table_r, defaults, openai_key, openai_url, given, item_r) == 0)
+	if (add_all(table_r, defaults, given, source_r, item_r) == 0)
 		return 0;
 	provider_table_release(table_r);
 	return -1;
@@ -166,6 +231,15 @@ provider_table_release(struct provider_table *table)
 			    strlen(table->endpoints[i].key));
 	arena_destroy(&table->arena);
 	table->count = 0;
+}
+
+const char *
+provider_kind(const char *name)
+{
+	for (size_t i = 0; i < KINDS; i++)
+		if (strcmp(kinds[i].provider->name, name) == 0)
+			return kinds[i].provider->name;
+	return NULL;
 }
 
 /* --- finding ----------------------------------------------------------------------- */

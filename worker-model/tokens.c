@@ -1,5 +1,9 @@
 #include "tokens.h"
 
+#include <stdlib.h>
+
+#include "memory.h"
+
 static void
 publish(struct tokens *tokens, struct arena *arena, const char *kind,
     const struct value *body)
@@ -30,8 +34,8 @@ publish_text(struct tokens *tokens)
 	arena_destroy(&arena);
 }
 
-void
-tokens_flush(struct tokens *tokens)
+static void
+flush(struct tokens *tokens)
 {
 	timer_stop(&tokens->flusher);
 	if (tokens->text.size == 0)
@@ -45,19 +49,103 @@ tokens_flush(struct tokens *tokens)
 static void
 on_flush(void *arg)
 {
-	tokens_flush(arg);
+	flush(arg);
 }
 
-void
-tokens_begin(struct tokens *tokens, const char *model)
+/* --- filters ------------------------------------------------------------------------ */
+
+static void
+drop_filters(struct tokens *tokens)
 {
-	tokens->model = model;
+	size_t i;
+
+	for (i = 0; i < tokens->filter_count; i++)
+		tokens->filters[i]->destroy(tokens->filters[i]);
+	free(tokens->filters);
+	tokens->filters = NULL;
+	tokens->filter_count = 0;
+}
+
+static void
+make_filters(struct tokens *tokens)
+{
+	size_t i = tokens->chain == NULL ? 0 : tokens->chain->count;
+
+	if (!tokens_are_filtered(tokens))
+		return;
+	tokens->filters = xcalloc(i, sizeof(struct text_filter *));
+	for (; i > 0; i--) {
+		const struct middleware_use *use = tokens->chain->uses[i - 1];
+
+		if (use->filters_tokens)
+			tokens->filters[tokens->filter_count++] =
+			    use->type->filter_tokens(use);
+	}
+}
+
+bool
+tokens_are_filtered(const struct tokens *tokens)
+{
+	size_t i;
+
+	for (i = 0; tokens->chain != NULL && i < tokens->chain->count; i++)
+		if (tokens->chain->uses[i]->filters_tokens)
+			return true;
+	return false;
+}
+
+/* Gathers what the filters from one on make of text. */
+static void
+gather(struct tokens *tokens, size_t filter, const char *text, size_t size)
+{
+	struct packet out = { 0 };
+
+	if (size == 0)
+		return;
+	if (filter == tokens->filter_count) {
+		packet_append(&tokens->text, text, size);
+		return;
+	}
+	tokens->filters[filter]->feed(tokens->filters[filter], text, size, &out);
+	gather(tokens, filter + 1, out.data, out.size);
+	packet_release(&out);
+}
+
+static void
+end_filters(struct tokens *tokens)
+{
+	size_t i;
+
+	for (i = 0; i < tokens->filter_count; i++) {
+		struct packet out = { 0 };
+
+		tokens->filters[i]->end(tokens->filters[i], &out);
+		gather(tokens, i + 1, out.data, out.size);
+		packet_release(&out);
+	}
+	drop_filters(tokens);
+}
+
+/* --- an answer ---------------------------------------------------------------------- */
+
+void
+tokens_broke_off(struct tokens *tokens)
+{
 	timer_stop(&tokens->flusher);
 	tokens->text.size = 0;
 	if (tokens->index > 0)
 		publish_restart(tokens);
 	tokens->index = 0;
 	tokens->shown_ms = 0;
+	drop_filters(tokens);
+}
+
+void
+tokens_begin(struct tokens *tokens, const char *model)
+{
+	tokens->model = model;
+	tokens_broke_off(tokens);
+	make_filters(tokens);
 }
 
 void
@@ -72,17 +160,25 @@ tokens_add(struct tokens *tokens, const char *text, size_t size)
 {
 	uint64_t silent_ms = loop_now_ms(tokens->loop) - tokens->shown_ms;
 
-	packet_append(&tokens->text, text, size);
+	gather(tokens, 0, text, size);
 	if (silent_ms >= TOKENS_MS || tokens->text.size >= TOKENS_BYTES)
-		tokens_flush(tokens);
-	else if (tokens->flusher == NULL && size > 0)
+		flush(tokens);
+	else if (tokens->flusher == NULL && tokens->text.size > 0)
 		tokens->flusher =
 		    timer_start(tokens->loop, TOKENS_MS - silent_ms, 0, on_flush, tokens);
+}
+
+void
+tokens_end(struct tokens *tokens)
+{
+	end_filters(tokens);
+	flush(tokens);
 }
 
 void
 tokens_release(struct tokens *tokens)
 {
 	timer_stop(&tokens->flusher);
+	drop_filters(tokens);
 	packet_release(&tokens->text);
 }

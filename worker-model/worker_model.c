@@ -8,6 +8,7 @@
 #include "log.h"
 #include "memory.h"
 #include "model_job.h"
+#include "models.h"
 #include "registry.h"
 
 #define PROGRAM "worker-model"
@@ -18,7 +19,6 @@ struct worker_model {
 	const struct worker_model_settings *settings;
 	struct http *http;
 	struct provider_table providers;
-	struct models models;
 	struct arena *arena;           /* of the catalog */
 	struct wire_service *services; /* of the providers, in their order */
 	struct model_world world;
@@ -35,14 +35,16 @@ const struct setting worker_model_table[] = {
 	{ "plugin", SETTING_LIST, SETTING(plugins), NULL, 0, 0, NULL,
 	    "a shared object with middleware; may be given several times", 0 },
 	{ "provider", SETTING_LIST, SETTING(providers), NULL, 0, 0, NULL,
-	    "an OpenAI-compatible server: name=base_url[,KEY_VARIABLE], where "
-	    "KEY_VARIABLE "
-	    "names the environment variable with its key; may be given several times. "
-	    "`openai` itself is set up by OPENAI_API_KEY and OPENAI_BASE_URL",
+	    "a server that speaks as OpenAI's does, or with anthropic+ in front of its "
+	    "URL as Anthropic's: name=[anthropic+]base_url[,KEY_VARIABLE], where "
+	    "KEY_VARIABLE names the environment variable with its key; may be given "
+	    "several times. `openai` and `anthropic` themselves are set up by "
+	    "OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL",
 	    0 },
 	{ "models", SETTING_TEXT, SETTING(models), NULL, 0, 0, NULL,
-	    "a YAML file that says which models give structured output by themselves: "
-	    "\"name*\": {structured_output: true}; it comes before the built-in table",
+	    "a YAML file with what models can do, hold and cost: \"name*\": "
+	    "{structured_output: true, max_input_tokens: 32768}; it comes before the "
+	    "built-in table",
 	    0 },
 	{ "connect-timeout-ms", SETTING_INTEGER, SETTING(connect_timeout_ms), "10000", 1,
 	    TIMEOUT_MS_MAX, "ms", "until a provider is connected", 0 },
@@ -85,24 +87,23 @@ set_up_providers(struct worker_model *model)
 		.idle_timeout_ms = (uint64_t)settings->idle_timeout_ms,
 		.answer_timeout_ms = (uint64_t)settings->answer_timeout_ms,
 	};
-	const char *url = getenv("OPENAI_BASE_URL");
-	const char *item;
+	const char *source, *item;
 
-	if (provider_table_init(&model->providers, &defaults, getenv("OPENAI_API_KEY"),
-		url, settings->providers, &item) == 0)
+	if (provider_table_init(
+		&model->providers, &defaults, settings->providers, &source, &item) == 0)
 		return;
-	if (item == url)
-		settings_refuse(PROGRAM, "OPENAI_BASE_URL", url, "an http(s):// URL");
+	if (source != NULL)
+		settings_refuse(PROGRAM, source, item, "an http(s):// URL");
 	settings_refuse(PROGRAM, "--provider", item, PROVIDER_FORM);
 }
 
 static void
-load_models(struct worker_model *model)
+load_models(const char *file)
 {
 	struct arena *arena = arena_new();
 	const char *error;
 
-	if (models_init(&model->models, model->settings->models, arena, &error) == -1)
+	if (models_load(file, arena, &error) == -1)
 		fatalx("--models %s", error);
 	arena_destroy(&arena);
 }
@@ -180,14 +181,13 @@ worker_model_new(struct service *service, const struct worker_model_settings *se
 	model->settings = settings;
 	model->arena = arena_new();
 	load_plugins(settings->plugins);
-	load_models(model);
+	load_models(settings->models);
 	model->http = http_new(loop);
 	set_up_providers(model);
 	list_services(model);
 	model->world = (struct model_world){
 		.loop = loop,
 		.providers = &model->providers,
-		.models = &model->models,
 		.chains = chains_new(),
 		.threads = start_threads(model),
 	};
@@ -207,7 +207,7 @@ worker_model_destroy(struct worker_model **model_p)
 	kept_threads_destroy(&model->world.threads);
 	http_destroy(&model->http);
 	provider_table_release(&model->providers);
-	models_release(&model->models);
+	models_unload();
 	free(model->services);
 	arena_destroy(&model->arena);
 	free(model);

@@ -111,7 +111,8 @@ run_chain(struct job *job, const struct chain *shared)
 {
 	struct worker_call *call = job->call;
 	const struct header *header = call->header;
-	struct tool_backend backend = { on_run, on_find, on_call_model, on_store, job };
+	struct tool_backend backend = { on_run, on_find, on_call_model, on_store, job,
+		job->world->worker };
 	struct chain chain = *shared;
 
 	chain.trace = log_is_debug() ? on_hook : NULL;
@@ -163,7 +164,8 @@ job_answer(struct job_world *world, struct worker_call *call)
 	job.end_ms = loop_now_ms(world->loop) +
 		     (deadline_ms == 0 ? CALL_DEADLINE_MS : deadline_ms);
 	job.is_for_ours = call->header->service != NULL &&
-			  strcmp(call->header->service, SERVICE_TOOLS) != 0;
+			  strncmp(call->header->service, SERVICE_TOOL_PREFIX,
+			      strlen(SERVICE_TOOL_PREFIX)) == 0;
 	job.table = tool_table_hold(world->table);
 	body = run_chain(&job, kept->chain);
 	tool_table_release(&job.table);

@@ -11,6 +11,7 @@ struct job_world {
 	struct loop *loop;
 	struct chains *chains;
 	struct tool_table *table; /* may be replaced while a job runs */
+	const char *worker;       /* tool_worker() */
 };
 
 /* Runs the wraps of call's agent and the tool; on a fiber. Returns the RESULT's body, in

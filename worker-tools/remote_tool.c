@@ -118,7 +118,8 @@ remote_tool_run(struct worker_call *call, struct tool_request *request, uint64_t
 		result = call_once(call, request, answers, left_ms, ++*count, &asked);
 		if (asked == NULL)
 			return result;
-		answer = tool_interrupt(request, value_get(asked, "interrupt"));
+		answer = tool_interrupt_about(
+		    request, value_get(asked, "interrupt"), value_get(asked, "about"));
 		if (answer == NULL)
 			return NULL;
 		answers = value_array_add(call->arena, answers, answer);

@@ -1,59 +1,11 @@
 #include "template.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "json.h"
 #include "bounds.h"
 #include "nearest.h"
-
-/* A "{name}" in a text. */
-struct slot {
-	const char *start; /* its first "{" */
-	const char *end;   /* behind its last "}" */
-	const char *name;
-	size_t name_size;
-	bool is_literal; /* "{{name}}" */
-};
-
-static bool
-is_name_byte(char byte)
-{
-	return isalnum((unsigned char)byte) || byte == '_' || byte == '-';
-}
-
-/* Reads the slot that starts at text. Returns 1, or 0 when this brace is only a brace. */
-static int
-slot_read(const char *text, struct slot *slot_r)
-{
-	struct slot slot = { .start = text };
-	const char *at;
-
-	if (text[0] != '{')
-		return 0;
-	slot.is_literal = text[1] == '{';
-	slot.name = at = text + 1 + slot.is_literal;
-	if (isdigit((unsigned char)*at) || *at == '-')
-		return 0;
-	while (is_name_byte(*at))
-		at++;
-	slot.name_size = (size_t)(at - slot.name);
-	if (slot.name_size == 0 || at[0] != '}' || (slot.is_literal && at[1] != '}'))
-		return 0;
-	slot.end = at + 1 + slot.is_literal;
-	*slot_r = slot;
-	return 1;
-}
-
-/* Finds the next slot at or behind text. */
-static int
-slot_find(const char *text, struct slot *slot_r)
-{
-	for (; (text = strchr(text, '{')) != NULL; text++)
-		if (slot_read(text, slot_r) == 1)
-			return 1;
-	return 0;
-}
+#include "slot.h"
 
 static const struct value *
 property_named(const struct value *properties, const char *name, size_t size)
@@ -98,7 +50,7 @@ template_parse(struct arena *arena, const char *text, const struct value *proper
 	struct slot slot;
 	size_t count = 0;
 
-	for (; slot_find(text, &slot) == 1; text = slot.end) {
+	for (; slot_find(text, "", &slot); text = slot.end) {
 		if (!slot.is_literal &&
 		    property_named(properties, slot.name, slot.name_size) == NULL) {
 			*error_r = unknown_argument(arena, properties, &slot);
@@ -128,7 +80,7 @@ template_finds(const char *text, const struct value *properties)
 {
 	struct slot slot;
 
-	for (; slot_find(text, &slot) == 1; text = slot.end) {
+	for (; slot_find(text, "", &slot); text = slot.end) {
 		const struct value *key =
 		    property_named(properties, slot.name, slot.name_size);
 

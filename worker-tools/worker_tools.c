@@ -1,5 +1,6 @@
 #include "worker_tools.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "log.h"
 #include "memory.h"
 #include "registry.h"
+#include "shell_session.h"
 #include "yaml_paths.h"
 #include "tools.h"
 #include "webhook.h"
@@ -22,6 +24,8 @@ struct worker_tools {
 	struct worker *worker;
 	struct job_world world;
 	struct webhook webhook;
+	char session[SESSION_BYTES + 1];
+	char pin[sizeof SERVICE_WORKER_PREFIX + SESSION_BYTES];
 };
 
 #define FIELD(name) offsetof(struct worker_tools_settings, name)
@@ -125,16 +129,18 @@ on_call(void *arg, struct worker_call *call)
 	return job_answer(&tools->world, call);
 }
 
-/* What its tools are, and `webhook` where it posts. In the arena. */
+/* What its tools are, the service of this worker alone, and `webhook` where it posts. In the
+ * arena. */
 static const struct wire_service *
 services_of(struct worker_tools *tools, struct tool_table *table, struct arena *arena,
     size_t *count_r)
 {
 	uint32_t slots = (uint32_t)tools->settings->slots;
 	const struct wire_service *services = tool_table_services(table, slots, count_r);
-	struct wire_service *all = arena_alloc(arena, (*count_r + 1) * sizeof *all);
+	struct wire_service *all = arena_alloc(arena, (*count_r + 2) * sizeof *all);
 
 	memcpy(all, services, *count_r * sizeof *all);
+	all[(*count_r)++] = (struct wire_service){ tools->pin, 0 };
 	if (strcmp(tools->settings->webhooks, "off") != 0)
 		all[(*count_r)++] = (struct wire_service){ SERVICE_WEBHOOK, slots };
 	return all;
@@ -160,6 +166,7 @@ start_worker(struct worker_tools *tools)
 	struct worker_options options = {
 		.endpoints = (const char *const *)tools->settings->brokers,
 		.name = tools->settings->common.name,
+		.session = tools->session,
 		.capacity = (uint32_t)tools->settings->slots,
 		.catalog = tool_table_catalog(tools->world.table),
 		.answer = on_call,
@@ -169,6 +176,10 @@ start_worker(struct worker_tools *tools)
 	const char *wrong, *allowed;
 	struct worker *worker;
 
+	service_session(tools->session);
+	tools->world.worker = tools->session;
+	snprintf(
+	    tools->pin, sizeof tools->pin, SERVICE_WORKER_PREFIX "%s", tools->session);
 	options.services =
 	    services_of(tools, tools->world.table, arena, &options.service_count);
 	worker = worker_new(tools->world.loop, &options, &wrong, &allowed);
@@ -236,6 +247,7 @@ worker_tools_destroy(struct worker_tools **tools_p)
 	if (tools == NULL)
 		return;
 	worker_destroy(&tools->worker);
+	shell_sessions_close(tools->world.loop);
 	tools_close();
 	chains_destroy(&tools->world.chains);
 	tool_table_release(&tools->world.table);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "../line.h"
-#include "../process.h"
+#include "../usage.h"
 #include "dispatch.h"
 #include "memory.h"
 
@@ -74,9 +74,9 @@ static const char *const part_names[PARTS] = { "queue", "worker", "client" };
 static void
 read_cpu(const struct child *queue, const struct child *worker, double cpu_us[PARTS])
 {
-	cpu_us[QUEUE] = process_cpu_us(child_pid(queue));
-	cpu_us[WORKER] = process_cpu_us(child_pid(worker));
-	cpu_us[CLIENT] = process_cpu_us(getpid());
+	cpu_us[QUEUE] = usage_cpu_us(child_pid(queue));
+	cpu_us[WORKER] = usage_cpu_us(child_pid(worker));
+	cpu_us[CLIENT] = usage_cpu_us(getpid());
 }
 
 static void
@@ -143,16 +143,10 @@ system_of(const char *name)
 static void
 bench(const struct dispatch_system *system, size_t jobs, size_t in_flight)
 {
-	char self[4096], build[4096], *folder = folder_new();
-	ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
+	char self[USAGE_PATH_BYTES], build[USAGE_PATH_BYTES], *folder = folder_new();
 	struct child *queue, *worker;
 
-	if (size <= 0)
-		err(EXIT_FAILURE, "/proc/self/exe");
-	self[size] = '\0';
-	memcpy(build, self, (size_t)size + 1);
-	*strrchr(build, '/') = '\0';
-	system->start(self, build, folder, &queue, &worker);
+	system->start(usage_program(self), usage_build(build), folder, &queue, &worker);
 	measure(system, jobs, in_flight, queue, worker);
 	child_kill(&worker);
 	child_kill(&queue);

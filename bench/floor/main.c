@@ -18,7 +18,7 @@
 #include "floor.h"
 #include "../line.h"
 #include "memory.h"
-#include "../process.h"
+#include "../usage.h"
 #include "settings.h"
 
 #define WARM_UP_RUNS 400u
@@ -64,20 +64,6 @@ in(const struct floor *floor, const char *name)
 	return arena_printf(floor->arena, "%s/%s", floor->folder, name);
 }
 
-static void
-find_build(struct floor *floor)
-{
-	char path[4096];
-	ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
-
-	if (size <= 0)
-		err(EXIT_FAILURE, "/proc/self/exe");
-	path[size] = '\0';
-	floor->self = arena_strdup(floor->arena, path);
-	*strrchr(path, '/') = '\0';
-	floor->build = arena_strdup(floor->arena, path);
-}
-
 /* As rig.c starts it. */
 static void
 start_redis(struct floor *floor, const char *fsync)
@@ -114,11 +100,13 @@ static struct floor *
 floor_start(const struct options *options)
 {
 	struct floor *floor = xcalloc(1, sizeof *floor);
+	char path[USAGE_PATH_BYTES];
 	const char *url;
 
 	floor->arena = arena_new();
 	floor->folder = folder_new();
-	find_build(floor);
+	floor->self = arena_strdup(floor->arena, usage_program(path));
+	floor->build = arena_strdup(floor->arena, usage_build(path));
 	floor->endpoint = arena_printf(floor->arena, "ipc://%s", in(floor, "broker"));
 	start_redis(floor, options->fsync);
 	url = start_server(floor, options->waiting > 0 ? SLOW_MS : "0");
@@ -164,8 +152,8 @@ read_all(const struct floor *floor, double values[PARTS], bool memory)
 
 	for (part = 0; part < PARTS; part++)
 		values[part] =
-		    memory ? (double)process_resident_bytes(pid_of(floor, part)) / 1024
-			   : process_cpu_us(pid_of(floor, part));
+		    memory ? (double)usage_resident_bytes(pid_of(floor, part)) / 1024
+			   : usage_cpu_us(pid_of(floor, part));
 }
 
 /* What it has grown by since before, of one of count; text: of each part. Returns the sum. */
@@ -225,7 +213,7 @@ let_settle(const struct floor *floor, size_t connections)
 	const struct timespec pause = { .tv_nsec = SETTLE_MS * 1000000L };
 	unsigned turns;
 
-	for (turns = 0; process_open_files(child_pid(floor->server)) < connections &&
+	for (turns = 0; usage_open_files(child_pid(floor->server)) < connections &&
 			turns < SETTLE_TURNS_MAX;
 	     turns++)
 		nanosleep(&pause, NULL);
@@ -238,7 +226,7 @@ static void
 measure_memory(const struct floor *floor, const struct options *options)
 {
 	size_t runs = (size_t)options->waiting;
-	size_t files = process_open_files(child_pid(floor->server));
+	size_t files = usage_open_files(child_pid(floor->server));
 	struct line line = { .measure = "waiting",
 		.system = "floor",
 		.stored = options->fsync,
@@ -281,7 +269,7 @@ main(int argc, char *argv[])
 
 	be_part(argc, argv);
 	settings_parse(table, &options, &help, argc, argv, NULL);
-	process_raise_file_limit();
+	usage_raise_file_limit();
 	floor = floor_start(&options);
 	if (options.waiting > 0)
 		measure_memory(floor, &options);

@@ -229,6 +229,18 @@ logged(struct arena *arena, const struct value *log, const char *kind)
 	return value_list_end(&list);
 }
 
+/* The values of the interrupts that wait. */
+static const struct value *
+asked(struct arena *arena, const struct value *interrupts)
+{
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(interrupts); i++)
+		value_list_add(&list, value_get(value_at(interrupts, i), "value"));
+	return value_list_end(&list);
+}
+
 static const struct value *
 play_step(struct player *player, struct arena *arena, const char *name, const char *agent,
     const struct value *scenario, size_t index)
@@ -254,9 +266,9 @@ play_step(struct player *player, struct arena *arena, const char *name, const ch
 						 : value_empty_array(),
 	    "state", value_map_with(arena, output, "structured_response", NULL),
 	    "structured_response", value_get(output, "structured_response"), "interrupts",
-	    value_get(record, "interrupts"), "requests", requests(player, arena), "trace",
-	    logged(arena, log, "trace"), "tool_calls", logged(arena, log, "tool_call"),
-	    "seen", logged(arena, log, "seen"), NULL);
+	    asked(arena, value_get(record, "interrupts")), "requests",
+	    requests(player, arena), "trace", logged(arena, log, "trace"), "tool_calls",
+	    logged(arena, log, "tool_call"), "seen", logged(arena, log, "seen"), NULL);
 }
 
 /* A run refused or failed before it did anything, in a scenario that expects the agent to be

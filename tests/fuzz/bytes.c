@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define IDS 6u
-#define SERVICES 3u
+#define SERVICES 5u
 #define TOPIC "run.r1.token"
 
 uint64_t
@@ -56,7 +56,9 @@ run_of(const char *id)
 static const char *
 service(struct bytes *bytes)
 {
-	static const char *const services[SERVICES] = { "tool:a", "tool:b", "model:x" };
+	static const char *const services[SERVICES] = { "tool:a", "tool:b", "model:x",
+		"worker:00000000000000000000000000000001",
+		"worker:00000000000000000000000000000002" };
 
 	return services[bytes_number(bytes, SERVICES)];
 }

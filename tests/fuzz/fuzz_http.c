@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../worker-model/openai_answer.h"
+#include "../../worker-model/provider_error.h"
 #include "../../worker-model/provider_fault.h"
 #include "bounds.h"
 #include "fiber.h"
@@ -32,7 +33,7 @@ check_answer(struct arena *arena, const struct http_response *response)
 	if (response->body == NULL || strlen(response->body) > response->body_size)
 		abort();
 	if (response->status > 299)
-		check_fault(openai_refusal(arena, "openai", response->status,
+		check_fault(provider_refusal(arena, "openai", response->status,
 		    response->body, response->retry_after_ms));
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../worker-model/openai_answer.h"
+#include "../../worker-model/provider_error.h"
 #include "../../worker-model/openai_messages.h"
 #include "../../worker-model/openai_stream.h"
 
@@ -68,10 +69,10 @@ read_plain(struct arena *arena, const char *text, size_t size)
 	const struct value *message;
 	const struct fault *fault;
 
-	check_fault(openai_refusal(arena, "openai", 500, text, 0));
+	check_fault(provider_refusal(arena, "openai", 500, text, 0));
 	if (body == NULL)
 		return;
-	fault = openai_hidden_error(arena, "openai", body);
+	fault = provider_hidden_error(arena, "openai", body);
 	if (fault != NULL)
 		check_fault(fault);
 	error = NULL;

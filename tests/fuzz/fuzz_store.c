@@ -106,7 +106,7 @@ show_events(struct arena *arena, const struct value *events)
 	for (i = 0; i < value_size(events); i++) {
 		if (show_headline(arena, value_at(events, i)) == NULL)
 			abort();
-		show_event(arena, value_at(events, i), NULL, false);
+		show_event(arena, value_at(events, i), NULL, NULL);
 	}
 }
 

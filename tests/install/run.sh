@@ -28,7 +28,7 @@ check() {
 }
 
 check greet '{name: Ada}' "$share/plugin/template.c"
-check token_budget '{max_tokens: 10}' "$share/plugin/token_budget.c"
+check thrifty '{max_tokens: 10}' "$share/plugin/thrifty.c"
 for file in "$share"/middleware/c/*.c; do
 	name=$(basename "$file" .c)
 	settings='{}'

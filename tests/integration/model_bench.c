@@ -135,8 +135,10 @@ start_worker(struct model_bench *bench, const char *broker, const char *const fl
 
 	for (size_t i = 0; flags != NULL && flags[i] != NULL; i++)
 		argv[5 + i] = flags[i];
-	bench->worker = child_start(
-	    argv, (const char *[]){ base, "OPENAI_API_KEY=" MODEL_BENCH_KEY, NULL });
+	bench->worker = child_start(argv,
+	    (const char *[]){ base, "OPENAI_API_KEY=" MODEL_BENCH_KEY,
+		arena_printf(bench->arena, "ANTHROPIC_BASE_URL=%s", bench->provider_url),
+		"ANTHROPIC_API_KEY=" MODEL_BENCH_KEY, NULL });
 }
 
 void
@@ -261,16 +263,14 @@ call_ended(void *arg)
 	return ((struct model_call *)arg)->fiber == NULL;
 }
 
-void
-model_bench_begin(struct model_bench *bench, struct model_call *call, unsigned flags,
-    const char *profile, const char *request)
+static void
+begin(struct model_bench *bench, struct model_call *call, unsigned flags,
+    const char *profile, const struct value *request)
 {
 	struct arena *arena = bench->arena;
 	const struct value *base =
 	    literal(arena, "{'agent':'a','version':'1','model':'openai:main','tools':[],'"
 			   "middleware':[]}");
-	const struct value *ask = literal(arena,
-	    "{'run':'r','thread':'t','messages':[{'type':'human','content':'hi'}]}");
 
 	*call = (struct model_call){ .bench = bench,
 		.request = { .id = arena_printf(arena, "r/%u", ++bench->calls),
@@ -279,8 +279,20 @@ model_bench_begin(struct model_bench *bench, struct model_call *call, unsigned f
 		    .deadline_ms = DEADLINE_MS,
 		    .flags = flags,
 		    .profile = value_map_merge(arena, base, literal(arena, profile)),
-		    .request = value_map_merge(arena, ask, literal(arena, request)) } };
+		    .request = request } };
 	call->fiber = fiber_start(bench->loop, "call", run_call, call);
+}
+
+void
+model_bench_begin(struct model_bench *bench, struct model_call *call, unsigned flags,
+    const char *profile, const char *request)
+{
+	struct arena *arena = bench->arena;
+	const struct value *ask = literal(arena,
+	    "{'run':'r','thread':'t','messages':[{'type':'human','content':'hi'}]}");
+
+	begin(bench, call, flags, profile,
+	    value_map_merge(arena, ask, literal(arena, request)));
 }
 
 void
@@ -291,6 +303,16 @@ model_bench_end(struct model_bench *bench, struct model_call *call)
 		caller_stored(bench->caller, call->request.id);
 }
 
+static const struct value *
+result_of(struct model_bench *bench, struct model_call *call)
+{
+	model_bench_end(bench, call);
+	ck_assert_int_eq(call->result, 0);
+	ck_assert_msg(call->outcome.code == CODE_OK, "%s: %s",
+	    wire_code_name(call->outcome.code), call->outcome.reason);
+	return call->outcome.body;
+}
+
 const struct value *
 model_bench_call(
     struct model_bench *bench, unsigned flags, const char *profile, const char *request)
@@ -298,11 +320,17 @@ model_bench_call(
 	struct model_call call;
 
 	model_bench_begin(bench, &call, flags, profile, request);
-	model_bench_end(bench, &call);
-	ck_assert_int_eq(call.result, 0);
-	ck_assert_msg(call.outcome.code == CODE_OK, "%s: %s",
-	    wire_code_name(call.outcome.code), call.outcome.reason);
-	return call.outcome.body;
+	return result_of(bench, &call);
+}
+
+const struct value *
+model_bench_call_with(
+    struct model_bench *bench, const char *profile, const struct value *request)
+{
+	struct model_call call;
+
+	begin(bench, &call, 0, profile, request);
+	return result_of(bench, &call);
 }
 
 const struct value *

@@ -55,6 +55,10 @@ void model_bench_end(struct model_bench *bench, struct model_call *call);
 const struct value *model_bench_call(
     struct model_bench *bench, unsigned flags, const char *profile, const char *request);
 
+/* The same with a whole request. */
+const struct value *model_bench_call_with(
+    struct model_bench *bench, const char *profile, const struct value *request);
+
 /* Runs until the provider was asked so often. */
 void model_bench_await_requests(struct model_bench *bench, size_t count);
 

@@ -45,7 +45,7 @@ static const struct {
 	    "human: " QUESTION "\nai: \ntool: 42\nai: \ntool: 48\nai: I have been asked "
 	    "often enough.\nhuman: " QUESTION "\nai: I have been asked often enough.\n",
 	    NULL },
-	{ "dynamic_prompt",
+	{ "prompt_for_user",
 	    "human: " QUESTION "\nai: As you like it.\nhuman: " QUESTION "\n", NULL },
 };
 

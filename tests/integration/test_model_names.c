@@ -3,6 +3,8 @@
 #include <check.h>
 #include <string.h>
 
+#include "arena.h"
+#include "cli.h"
 #include "fleet_kit.h"
 
 TCase *tcase_model_names(void);
@@ -74,12 +76,38 @@ START_TEST(what_is_no_models_name_is_refused_where_it_is_said)
 }
 END_TEST
 
+/* Named where it is of no use yet: who finds out when it is needed finds out too late. */
+START_TEST(a_fallback_that_nobody_serves_is_found_out_before_it_is_needed)
+{
+	struct fleet_kit *kit = kit_new();
+	struct arena *arena = arena_new();
+	struct cli flotilla = { .program = kit_program(kit, "flotilla"), .arena = arena };
+	struct said said;
+
+	kit_flag(kit, KIT_COORDINATOR, "--served-wait-ms", "200");
+	kit_start_all(kit, 1, 1, 1);
+	said = CLI(&flotilla, "submit",
+	    kit_write(kit, "a.yaml",
+		"name: a\nmodel: scripted:m\nscript: {m: [{content: Hi.}]}\n"
+		"middleware: [{model_fallback: {models: ['scriptde:m']}}]\n"),
+	    "Hi", "--wait", "--redis", kit_redis(kit));
+	ck_assert_int_eq(said.status, 1);
+	ck_assert_msg(strstr(said.err, "no worker serves 'model:scriptde' (did you mean "
+				       "'model:scripted'?)") != NULL,
+	    "%s", said.err);
+	arena_destroy(&arena);
+	kit_destroy(&kit);
+}
+END_TEST
+
 TCase *
 tcase_model_names(void)
 {
 	TCase *tcase = tcase_create("model_names");
 
 	tcase_set_timeout(tcase, 120);
+	tcase_add_test(
+	    tcase, a_fallback_that_nobody_serves_is_found_out_before_it_is_needed);
 	tcase_add_test(tcase, what_is_no_models_name_is_refused_where_it_is_said);
 	return tcase;
 }

@@ -9,21 +9,37 @@
 #include "literal.h"
 #include "verdict.h"
 
+#define ASKS(at) "asks_human: {at: " at ", questions: [{sure: 1}]}"
+#define REVIEWED(more)                                                                   \
+	"human_in_the_loop: {interrupt_on: {note: true, calculate: true}" more "}"
+
+/* Who asks, and which tool has the effect. goes_on: this is of the run that goes on. decides: the
+ * answer is a decision about the call. noticed: it puts the tool in the place of another one, which may
+ * run twice, and the model is told. */
 static const struct kind {
-	const char *name, *at, *tool;
+	const char *name, *middleware, *tool;
+	bool in_hook, goes_on, noticed;
+	const char *decides;
 } kinds[] = {
-	{ "before", "before_agent", "note" },
-	{ "behind", "after_agent", "note" },
-	{ "wrap", "wrap_tool_call", "note" },
-	{ "tool", "nowhere", "pay" },
+	{ "before", ASKS("before_agent"), "note", .in_hook = true, .goes_on = true },
+	{ "behind", ASKS("after_agent"), "note", .in_hook = true },
+	{ "wrap", ASKS("wrap_tool_call"), "note", .in_hook = false },
+	{ "tool", ASKS("nowhere"), "pay", .in_hook = false },
+	{ "batched", REVIEWED(""), "note", .goes_on = true,
+	    .decides = "{\"decisions\":[{\"type\":\"approve\"}]}" },
+	{ "noticed", REVIEWED(", edit_notice: Edited."), "note", .goes_on = true,
+	    .noticed = true,
+	    .decides = "{\"decisions\":[{\"type\":\"edit\",\"edited_action\":{"
+		       "\"name\":\"note\",\"args\":{\"n\":7}}}]}" },
+	{ "per_call", REVIEWED(", interrupt_mode: per_call"), "note",
+	    .decides = "{\"type\":\"approve\"}" },
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
-/* Agents: where they ask, and with what tool. */
 static const char agent[] = "name: %s\n"
 			    "model: scripted:m\n"
-			    "middleware: [asks_human: {at: %s, questions: [{sure: 1}]}]\n"
-			    "tools: [%s]\n"
+			    "middleware: [%s]\n"
+			    "tools: [%s, calculate]\n"
 			    "script:\n"
 			    "  m:\n"
 			    "    - delay_ms: 400\n"
@@ -65,12 +81,6 @@ kind_of(unsigned number)
 }
 
 static bool
-asks_in_hook(unsigned number)
-{
-	return strstr(kind_of(number)->at, "agent") != NULL;
-}
-
-static bool
 asks_in_tool(unsigned number)
 {
 	return strcmp(kind_of(number)->tool, "pay") == 0;
@@ -84,8 +94,8 @@ all_agents(struct arena *arena)
 
 	for (i = 0; i < KINDS; i++)
 		text = arena_printf(arena, "%s%s", text,
-		    arena_printf(arena, agent, kinds[i].name, kinds[i].at, kinds[i].tool,
-			kinds[i].tool));
+		    arena_printf(arena, agent, kinds[i].name, kinds[i].middleware,
+			kinds[i].tool, kinds[i].noticed ? "calculate" : kinds[i].tool));
 	return text;
 }
 
@@ -154,7 +164,9 @@ greeting(struct arena *arena, unsigned number)
 static const char *
 answer_to(struct arena *arena, unsigned number)
 {
-	return arena_printf(arena, "\"yes, %u\"", number);
+	const char *decides = kind_of(number)->decides;
+
+	return decides != NULL ? decides : arena_printf(arena, "\"yes, %u\"", number);
 }
 
 static const struct value *
@@ -198,8 +210,9 @@ asking_wait_asked(struct asking *asking)
 		interrupts =
 		    value_get(wait_end(&asking->storm, i, "interrupted"), "interrupts");
 		ck_assert_uint_eq(value_size(interrupts), 1);
-		ck_assert_value(asking->storm.arena,
-		    value_get(value_at(interrupts, 0), "value"), "{'sure': 1}");
+		if (kind_of(i)->decides == NULL)
+			ck_assert_value(asking->storm.arena,
+			    value_get(value_at(interrupts, 0), "value"), "{'sure': 1}");
 	}
 }
 
@@ -341,13 +354,17 @@ check_answer(struct asking *asking, unsigned number, const struct value *record,
 	ck_assert(lost ? asking->once
 		       : value_text_is(value_get(tool_message, "status"), "success"));
 	asking->lost[number] = lost;
-	if (asks_in_tool(number))
-		answers = NULL;
-	else if (!lost || asks_in_hook(number))
+	if (!asks_in_tool(number) && kind_of(number)->decides == NULL &&
+	    (!lost || kind_of(number)->in_hook))
 		ck_assert_str_eq(json_text(arena, answers), given);
-	if (!lost)
-		ck_assert_str_eq(value_get_text(tool_message, "content"),
-		    asks_in_tool(number) ? given : "noted");
+	if (lost)
+		return;
+	if (kind_of(number)->noticed)
+		given = "Edited.\nExecuted instead: note with arguments "
+			"{\"n\":7}.\n\nTool response:\nnoted";
+	else if (!asks_in_tool(number))
+		given = "noted";
+	ck_assert_str_eq(value_get_text(tool_message, "content"), given);
 }
 
 static void
@@ -398,8 +415,7 @@ note_effect(const char *tool, const char *key, int worker, void *arg)
 	ck_assert_int_eq(sscanf(key, "%*[ra]%u.", &number), 1);
 	ck_assert(number >= 1 && number <= STORM_RUNS);
 	/* Of the run that first wanted it. */
-	ck_assert_msg(
-	    key[0] == (strcmp(kind_of(number)->name, "before") == 0 ? 'a' : 'r'),
+	ck_assert_msg(key[0] == (kind_of(number)->goes_on ? 'a' : 'r'),
 	    "run %u: %s has the key %s", number, tool, key);
 	effect = &effects->of[number];
 	ck_assert_msg(effect->times == 0 || strcmp(effect->key, key) == 0,

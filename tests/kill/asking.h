@@ -1,7 +1,7 @@
 /* asking: 50 runs of one effect each that ask a human once, on a real fleet: in a hook before their
- * effect and in one behind it, in a wrap around the call that has it and in the tool itself. What
- * goes wrong meanwhile is the test's; each run must end with the answer it was given, and have had
- * its effect once. */
+ * effect and in one behind it, in a wrap around the call that has it, in the tool itself, and by
+ * human_in_the_loop in each of its forms. What goes wrong meanwhile is the test's; each run must end
+ * with the answer it was given, and have had its effect once. */
 #ifndef ASKING_H
 #define ASKING_H
 

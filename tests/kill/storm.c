@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "everything.h"
 #include "fiber.h"
 #include "verdict.h"
 
@@ -104,7 +105,8 @@ have_got_so_far(void *arg)
 
 	for (i = 1; i <= storm->runs; i++)
 		events += storm_events(storm, i);
-	return events * 100 >= (int64_t)(VERDICT_EVENTS * storm->runs * goal->per_cent);
+	return events * 100 >=
+	       (int64_t)verdict_events(storm) * storm->runs * goal->per_cent;
 }
 
 void
@@ -301,6 +303,19 @@ play_main(struct fleet_client *client, void *arg)
 }
 
 static void
+write_agent(struct storm *storm)
+{
+	unsigned first_ms = storm->plan->first_ms > 0 ? storm->plan->first_ms : FIRST_MS;
+	const char *text = arena_printf(storm->arena, agent_text, first_ms);
+
+	if (storm->plan->everything)
+		text = arena_printf(storm->arena, "%s%s  spare: [{content: Never.}]\n%s",
+		    text, everything_script,
+		    everything_middleware(storm->arena, kit_path(storm->kit, ".")));
+	kit_write(storm->kit, "clerk.yaml", text);
+}
+
+static void
 write_files(struct storm *storm)
 {
 	const char *once = storm->plan->once_tools ? "false" : "true";
@@ -312,9 +327,7 @@ write_files(struct storm *storm)
 	/* Fewer than there are calls: some wait at the broker. A hundred processes at once would
 	 * also keep a busy machine from hearing anybody's heartbeats. */
 	kit_flag(storm->kit, KIT_TOOLS, "--slots", "16");
-	kit_write(storm->kit, "clerk.yaml",
-	    arena_printf(storm->arena, agent_text,
-		storm->plan->first_ms > 0 ? storm->plan->first_ms : FIRST_MS));
+	write_agent(storm);
 }
 
 void

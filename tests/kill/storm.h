@@ -35,6 +35,9 @@ struct storm_plan {
 	bool everysec;  /* Redis' appendfsync; else always */
 	const char *coordinator_flag, *coordinator_value; /* one more, or NULL */
 	bool brokers_empty; /* no coordinator dies: at the end no broker knows a call */
+	bool
+	    everything; /* the agent has every built-in middleware (tests/support/everything.h):
+			    what comes out is the same */
 	/* What goes wrong. All runs are in flight when it begins. */
 	void (*happen)(struct storm *storm);
 };

@@ -13,8 +13,11 @@
 
 #include "storm.h"
 
-/* Events of a whole run: queued, started, five supersteps, finished. */
+/* Events of a whole run: queued, started, five supersteps, finished; and with every middleware about
+ * how many more, its hooks. */
 #define VERDICT_EVENTS 8u
+#define VERDICT_HOOKS 27u
+unsigned verdict_events(const struct storm *storm);
 
 /* What run number is asked. */
 const char *verdict_input(struct arena *arena, unsigned number);

@@ -15,9 +15,11 @@
 #include "fiber.h"
 #include "json.h"
 #include "log.h"
+#include "model_wish.h"
 #include "probe_log.h"
 #include "registry.h"
 #include "service.h"
+#include "shell_session.h"
 #include "worker.h"
 
 struct outcome_settings {
@@ -46,6 +48,15 @@ struct outcomes {
 	const struct value *catalog; /* [tool] as announced */
 	size_t *played;              /* calls of each tool so far */
 	struct wire_service *services;
+};
+
+#define MODEL_CALL_MS 60000u
+
+/* One call. */
+struct job {
+	struct outcomes *outcomes;
+	struct worker_call *call;
+	unsigned model_calls;
 };
 
 static const struct value *
@@ -123,7 +134,7 @@ play(struct tool_request *request, const struct value *outcome)
 static int
 run_tool(void *arg, struct tool_request *request, struct tool_result **result_r)
 {
-	struct outcomes *outcomes = arg;
+	struct outcomes *outcomes = ((const struct job *)arg)->outcomes;
 	struct arena *arena = tool_arena(request);
 	size_t index, count;
 	const struct value *tool = find_tool(outcomes, tool_name(request), &index), *list;
@@ -151,7 +162,7 @@ run_tool(void *arg, struct tool_request *request, struct tool_result **result_r)
 static const struct value *
 find_definition(void *arg, const char *name)
 {
-	struct outcomes *outcomes = arg;
+	struct outcomes *outcomes = ((const struct job *)arg)->outcomes;
 	size_t index;
 
 	return find_tool(outcomes, name, &index);
@@ -161,25 +172,23 @@ find_definition(void *arg, const char *name)
 static const struct value *
 call_model(void *arg, struct tool_request *request, const struct value *wish)
 {
-	(void)arg;
-	(void)wish;
-	return value_map(tool_arena(request), "fault",
-	    fault_to_value(
-		tool_arena(request), fault_new(tool_arena(request), "NotImplementedError",
-					 "the outcome worker makes no model calls")),
-	    NULL);
+	struct job *job = arg;
+
+	(void)request;
+	return model_wish_send(
+	    job->call, wish, ++job->model_calls, MODEL_CALL_MS, WIRE_INTERNAL);
 }
 
 static const struct value *
 answer(void *arg, struct worker_call *call)
 {
+	struct job job = { .outcomes = arg, .call = call };
 	struct tool_backend backend = { .run = run_tool,
 		.find = find_definition,
 		.call_model = call_model,
-		.arg = arg };
+		.arg = &job };
 	const char *error;
-	struct chain *chain =
-	    chain_from_value(call->arena, value_get(call->profile, "middleware"), &error);
+	struct chain *chain = chain_from_profile(call->arena, call->profile, &error);
 
 	if (chain == NULL)
 		return value_map(call->arena, "fault",
@@ -289,6 +298,7 @@ main(int argc, char *argv[])
 		settings_refuse("outcome_worker", "--broker", wrong, allowed);
 	service_run(outcomes.service, drain, &outcomes);
 	worker_destroy(&outcomes.worker);
+	shell_sessions_close(service_loop(outcomes.service));
 	arena_destroy(&outcomes.arena);
 	settings_release(table, &settings);
 	return service_stop(&outcomes.service);

@@ -17,13 +17,12 @@ static const struct {
 	enum planted bug;
 	const char *line, *instead;
 } lua_bugs[] = {
-	{ PLANTED_NO_FENCING,
-	    "  if not is_owner then\n    return { 'FENCED' }\n  end\n  if (head[4]",
-	    "  if (head[4]" },
-	{ PLANTED_NO_VERSION, "\n  if (head[4] or '0') ~= args[5] then",
-	    "\n  if false then" },
+	{ PLANTED_NO_FENCING, "  local is_owner = owns(head, args[2], args[3], run)",
+	    "  local is_owner = true" },
+	{ PLANTED_NO_VERSION, "  local is_next = (head[4] or '0') == args[4]",
+	    "  local is_next = true" },
 	{ PLANTED_NO_COMMIT_ID,
-	    "  if head[5] == args[6] and (is_owner or status ~= 'running') then",
+	    "  if last[1] == args[5] and (is_owner or args[10] ~= 'running') then",
 	    "  if false then" },
 	{ PLANTED_RESULT_NOT_FENCED,
 	    "  if not owns(head, args[2], args[3], args[4]) then", "  if false then" },
@@ -48,9 +47,8 @@ static const struct {
 	    "        kept = kept + 1" },
 	{ PLANTED_RELEASE_COUNTS_RUN, "  redis.call('HINCRBY', key, 'attempts', -1)",
 	    "" },
-	{ PLANTED_RESULTS_LEFT,
-	    "    unpack(new_record))\n  redis.call('DEL', key .. ':w')",
-	    "    unpack(new_record))" },
+	{ PLANTED_RESULTS_LEFT, "unpack(args, first))\n  redis.call('DEL', key .. ':w')",
+	    "unpack(args, first))" },
 	{ PLANTED_DUE_FORGOTTEN,
 	    "    redis.call('ZADD', prefix .. 'due', 'LT', "
 	    "text(waiting_score(record.priority, now)), thread)",

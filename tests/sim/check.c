@@ -76,7 +76,7 @@ check_outcome(struct world *world, struct call_fact *call, enum wire_code code)
 	if (code == CODE_OK)
 		return;
 	call->failed = true;
-	if (code == CODE_WORKER_LOST && !call->once)
+	if (code == CODE_WORKER_LOST && !call->once && !call->pinned)
 		violate(world, "13: %s may be repeated, and was given up", call->id);
 	if (code == CODE_WORKER_LOST && world->plan.deadline_ms >= LONG_DEADLINE_MS)
 		check_lost(world, call);
@@ -202,31 +202,31 @@ check_message(struct world *world, struct run_fact *run, unsigned index, const c
 		violate(world, "6: %s succeeded without its effect", call->id);
 }
 
-/* args[13] is the number of messages: none of a run that ends where it stood, else those of the
+/* args[12] begins with the number of messages: none of a run that ends where it stood, else those of the
  * superstep that comes next. */
 static void
 check_messages(struct world *world, struct run_fact *run, struct thread_fact *thread,
     const struct redis_request *request)
 {
-	unsigned count = (unsigned)number(request->args[13]), i;
-	bool is_end = strcmp(request->args[11], "running") != 0;
+	unsigned count = (unsigned)number(request->args[12]), i;
+	bool is_end = strcmp(request->args[10], "running") != 0;
 
 	thread->messages += count;
 	if (count == 0 && is_end)
 		return;
 	if (run->next_step == 0 && count == 1 &&
-	    strstr(request->args[14], ".in") != NULL) {
+	    strstr(request->args[13], ".in") != NULL) {
 		run->next_step = 1;
 		return;
 	}
 	if (run->next_step == 0 || run->next_step > run_steps(run) ||
 	    count != step_calls(run, run->next_step)) {
 		violate(world, "3: %s commits %u messages (%s) where step %u is next",
-		    run->id, count, count > 0 ? request->args[14] : "", run->next_step);
+		    run->id, count, count > 0 ? request->args[13] : "", run->next_step);
 		return;
 	}
 	for (i = 0; i < count; i++)
-		check_message(world, run, i, request->args[14 + i]);
+		check_message(world, run, i, request->args[13 + i]);
 	run->next_step++;
 }
 
@@ -250,36 +250,39 @@ check_stale(struct world *world, const struct redis_request *request,
 		violate(world, "3: the owner of %s is at another version", run->id);
 }
 
-/* fl_commit key; prefix, thread, owner, epoch, version, commit id, run, head, order, checkpoint,
- * status, drop, messages..., fields..., events..., run fields... */
+/* fl_commit key; prefix, owner, epoch, version, commit id, run, head, order, checkpoint, status, drop,
+ * counts, messages..., fields..., events..., run fields... */
 static void
 on_commit(
     struct world *world, const struct redis_request *request, const struct reply *reply)
 {
-	struct thread_fact *thread = thread_of(world, request->args[2]);
-	struct run_fact *run = run_fact_of(world, request->args[7]);
-	uint64_t epoch = number(request->args[4]);
-	bool is_end = strcmp(request->args[11], "running") != 0;
+	struct run_fact *run = run_fact_of(world, request->args[6]);
+	struct thread_fact *thread = &world->threads[run->thread];
+	uint64_t epoch = number(request->args[3]), version;
+	bool is_end = strcmp(request->args[10], "running") != 0;
+	bool is_short = reply->type == REPLY_INTEGER && reply->integer == 1;
 
 	check_stale(world, request, reply, run);
-	if (!answers(reply, "OK"))
+	if (!is_short && !answers(reply, "OK"))
 		return;
+	version =
+	    is_short ? number(request->args[4]) + 1 : (uint64_t)reply->items[1].integer;
 	if (thread->last_commit != NULL &&
-	    strcmp(thread->last_commit, request->args[6]) == 0)
+	    strcmp(thread->last_commit, request->args[5]) == 0)
 		return; /* its answer was lost */
 	if (thread->epoch != epoch || thread->owner == NULL ||
-	    strcmp(thread->owner, request->args[3]) != 0)
+	    strcmp(thread->owner, request->args[2]) != 0)
 		violate(world,
 		    "4: %s is committed by %.4s, epoch %llu, who does not own it",
-		    run->id, request->args[3], (unsigned long long)epoch);
-	if ((uint64_t)reply->items[1].integer != thread->version + 1)
-		violate(world, "3: version %lld of %s after %llu",
-		    (long long)reply->items[1].integer, thread->id,
+		    run->id, request->args[2], (unsigned long long)epoch);
+	if (version != thread->version + 1)
+		violate(world, "3: version %llu of %s after %llu",
+		    (unsigned long long)version, thread->id,
 		    (unsigned long long)thread->version);
 	if (run->over)
 		violate(world, "3: %s is committed after its end", run->id);
 	thread->version++;
-	thread->last_commit = request->args[6];
+	thread->last_commit = request->args[5];
 	check_messages(world, run, thread, request);
 	run->claims = 1;
 	if (!is_end) {
@@ -288,7 +291,7 @@ on_commit(
 	}
 	run->over = run->was_over = true;
 	thread->owner = NULL;
-	if (strcmp(request->args[11], "success") == 0 &&
+	if (strcmp(request->args[10], "success") == 0 &&
 	    run->next_step != run_steps(run) + 1)
 		violate(world, "3: %s succeeded before step %u", run->id, run->next_step);
 }
@@ -355,7 +358,7 @@ static void
 on_submit(
     struct world *world, const struct redis_request *request, const struct reply *reply)
 {
-	if (answers(reply, "QUEUED"))
+	if (reply->type == REPLY_INTEGER)
 		run_fact_of(world, request->args[3])->known = true;
 }
 

@@ -36,6 +36,8 @@ struct call_fact {
 	struct run_fact *run;
 	unsigned step, index;
 	bool once, poison;
+	bool pinned;  /* it is for one worker alone: */
+	char pin[48]; /* that one's service, once it was sent */
 	unsigned executions, effects, kills;
 	unsigned good;   /* executions that came to their end */
 	bool stored;     /* its outcome is in Redis */

@@ -269,6 +269,24 @@ do_xadd(struct redis_memory *memory, lua_State *lua)
 	return 1;
 }
 
+/* XREVRANGE key + - COUNT 1: the last entry's id. */
+static int
+do_xrevrange(struct redis_memory *memory, lua_State *lua)
+{
+	struct key *key = memory_key_of(memory, lua, KIND_STREAM);
+	char id[32];
+
+	lua_createtable(lua, 1, 0);
+	if (key == NULL || key->last == 0)
+		return 1;
+	snprintf(id, sizeof id, "%llu-0", (unsigned long long)key->last);
+	lua_createtable(lua, 1, 0);
+	lua_pushstring(lua, id);
+	lua_rawseti(lua, -2, 1);
+	lua_rawseti(lua, -2, 1);
+	return 1;
+}
+
 static const struct {
 	const char *name;
 	command_fn *run;
@@ -284,6 +302,7 @@ static const struct {
 	{ "ZADD", memory_do_zadd },
 	{ "RPUSH", memory_do_rpush },
 	{ "XADD", do_xadd },
+	{ "XREVRANGE", do_xrevrange },
 	{ "DEL", do_del },
 	{ "HDEL", do_hdel },
 	{ "HINCRBY", do_hincrby },

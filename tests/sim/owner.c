@@ -168,6 +168,7 @@ take_over(struct held_run *run, const struct reply *reply)
 			 strncmp(head, run->fact->id, length) == 0 && head[length] == '/';
 	run->step = run->recovered ? (unsigned)strtoul(head + length + 1, NULL, 10) : 0;
 	run->dirty = !run->recovered;
+	run->last_event = strtoull(pair_of(&items[6], "events"), NULL, 10);
 	run->sent_before = pair_of(&items[6], "sent");
 	run->results_stored = items[9].count > 0;
 	run->commits = run->answered_count = run->call_count = 0;

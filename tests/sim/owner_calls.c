@@ -18,11 +18,27 @@ flags_of(const struct held_call *call)
 	       (may_be_known(call->run, call->fact->id) ? WIRE_RESEND : 0u);
 }
 
+/* service_of(): of what lives in one worker the run's state has the session. */
+static const char *
+service_of(struct world *world, struct call_fact *fact)
+{
+	static const char *const tools[] = { "tool:a", "tool:b", "tool:c" };
+	unsigned which = (fact->run->index + fact->step) % world->plan.workers;
+
+	if (fact->step % 2 == 1)
+		return "model:m";
+	if (!fact->pinned)
+		return tools[fact->index];
+	if (fact->pin[0] == '\0')
+		snprintf(fact->pin, sizeof fact->pin, "worker:%s",
+		    world->workers[which].peer.process.session);
+	return fact->pin;
+}
+
 /* run_call() */
 static void
 begin_call(struct held_call *call)
 {
-	static const char *const tools[] = { "tool:a", "tool:b", "tool:c" };
 	struct held_run *run = call->run;
 	struct world *world = world_of(run);
 	struct call_fact *fact = call->fact;
@@ -31,7 +47,7 @@ begin_call(struct held_call *call)
 		.flags = flags_of(call),
 		.call_id = fact->id,
 		.run = run->fact->id,
-		.service = fact->step % 2 == 1 ? "model:m" : tools[fact->index],
+		.service = service_of(world, fact),
 		.step = fact->step,
 		.epoch = run->epoch,
 		.deadline_ms = world->plan.deadline_ms,

@@ -4,7 +4,8 @@
 
 static void on_committed(struct redis_request *request, const struct reply *reply);
 
-/* The messages of the superstep that was applied last, one a call. */
+/* The messages of the superstep that was applied last, one a call, behind the counts of what is
+ * committed: an event is always. */
 static void
 add_messages(struct held_run *run)
 {
@@ -13,15 +14,15 @@ add_messages(struct held_run *run)
 	unsigned i;
 
 	if (!run->dirty) {
-		run->commit_args[(*count)++] = "0";
+		run->commit_args[(*count)++] = "0 0 1";
 		return;
 	}
 	if (run->step == 0) {
-		run->commit_args[(*count)++] = "1";
+		run->commit_args[(*count)++] = "1 0 1";
 		run->commit_args[(*count)++] = world_text(world, "%s.in", run->fact->id);
 		return;
 	}
-	run->commit_args[(*count)++] = world_text(world, "%u", run->answered_count);
+	run->commit_args[(*count)++] = world_text(world, "%u 0 1", run->answered_count);
 	for (i = 0; i < run->answered_count; i++)
 		run->commit_args[(*count)++] =
 		    world_text(world, "%s=%u:%u", run->answered[i].fact->id,
@@ -37,7 +38,6 @@ owner_commit(struct held_run *run)
 	const char *const head[] = {
 		thread_of(run)->key,
 		SIM_PREFIX,
-		thread_of(run)->id,
 		owner_name(run),
 		world_text(world, "%llu", (unsigned long long)run->epoch),
 		world_text(world, "%llu", (unsigned long long)run->version),
@@ -54,10 +54,9 @@ owner_commit(struct held_run *run)
 	memcpy(run->commit_args, head, sizeof head);
 	run->commit_arg_count = sizeof head / sizeof head[0];
 	add_messages(run);
-	run->commit_args[run->commit_arg_count++] = "0"; /* fields */
-	run->commit_args[run->commit_arg_count++] = "1"; /* events */
+	run->commit_args[run->commit_arg_count++] =
+	    world_text(world, "%llu-0", (unsigned long long)run->last_event + 1);
 	run->commit_args[run->commit_arg_count++] = "event";
-	run->commit_args[run->commit_arg_count++] = "0"; /* run fields */
 	if (PLANTED(ACKNOWLEDGE_EARLY)) {
 		unsigned i;
 
@@ -72,15 +71,19 @@ owner_commit(struct held_run *run)
 static void
 committed(struct held_run *run, const struct reply *reply)
 {
+	bool is_short = reply->type == REPLY_INTEGER && reply->integer == 1;
 	unsigned i;
 
-	run->version = (uint64_t)reply->items[1].integer;
+	run->version = is_short ? run->version + 1 : (uint64_t)reply->items[1].integer;
+	run->last_event++;
 	run->owned_ms = run->asked_ms;
 	run->dirty = run->results_stored = false;
 	for (i = 0; i < run->answered_count; i++)
 		tell_ledger(run, LEDGER_STORED, run->answered[i].fact->id);
 	run->answered_count = 0;
 	memset(run->sent, 0, sizeof run->sent);
+	if (is_short)
+		return;
 	if (reply->items[2].integer != 0)
 		run->cancel_wanted = true;
 	if (reply->items[3].integer > 0)
@@ -97,14 +100,14 @@ on_committed(struct redis_request *request, const struct reply *reply)
 		return;
 	if (reply == NULL) { /* nobody knows: again, under the same id */
 		if (PLANTED(COMMIT_ID_NEW))
-			run->commit_args[6] =
+			run->commit_args[5] =
 			    world_text(world_of(run), "%s.%llu.%u", run->fact->id,
 				(unsigned long long)run->epoch, ++run->commits);
 		ask(run, "fl_commit", run->commit_args, run->commit_arg_count,
 		    on_committed, run);
 		return;
 	}
-	if (strcmp(reply->items[0].text, "OK") != 0) {
+	if (REFUSED(reply)) {
 		if (PLANTED(FENCED_KEEPS) && !ended) {
 			owner_call(run);
 			return;

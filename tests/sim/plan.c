@@ -45,6 +45,18 @@ make_run(struct world *world, struct rng *rng, unsigned number)
 		run->cancel_ms = run->submit_ms + rng_below(rng, 2500);
 }
 
+/* Of half the plans, drawn last of all: the others are what they were before there were pins, and find
+ * what they found. */
+static void
+pin_calls(struct rng *rng, struct run_fact *run)
+{
+	unsigned step, index;
+
+	for (step = 2; step <= run_steps(run); step += 2)
+		for (index = 0; index < step_calls(run, step); index++)
+			run->calls[step][index].pinned = rng_chance(rng, 30);
+}
+
 static void
 make_fault(struct world *world, struct rng *rng, struct fault *fault)
 {
@@ -149,6 +161,8 @@ plan_make(struct world *world, uint64_t seed, uint64_t without)
 	name_all(world);
 	/* From here on chance is the world's: faults taken out change it, and nothing else. */
 	world->rng.state = rng_next(&rng);
+	for (i = 0; i < plan->runs && seed % 2 == 0; i++)
+		pin_calls(&rng, &world->runs[i]);
 }
 
 /* --- telling it ------------------------------------------------------------------------ */

@@ -70,6 +70,9 @@ start(struct worker_node *worker, const char *id)
 	}
 	*job = (struct job){ .worker = worker, .used = true };
 	job->call = call_fact_of(world, id);
+	if (job->call->pinned && strcmp(job->call->pin, worker->pin) != 0)
+		violate(world, "19: %s is for %s, and runs at %s", id, job->call->pin,
+		    worker->pin);
 	check_begin(world, job->call);
 	job->execution = job->call->executions;
 	job->effect_first = rng_chance(&world->rng, 50);
@@ -211,15 +214,21 @@ on_message(struct peer_node *peer, uint32_t link, struct message *message)
 static void
 fill(struct peer_node *peer, struct header *header)
 {
-	static const struct wire_service services[] = { { "model:m", 0 }, { "tool:a", 0 },
-		{ "tool:b", 0 }, { "tool:c", 0 } };
+	static const char *const names[] = { "model:m", "tool:a", "tool:b", "tool:c" };
 	const struct plan *plan = &peer->process.world->plan;
+	struct worker_node *worker = worker_of(peer);
+	unsigned i;
 
-	header->services = services;
-	header->service_count = 4;
+	snprintf(
+	    worker->pin, sizeof worker->pin, "worker:%s", worker->peer.process.session);
+	worker->services[0] = (struct wire_service){ worker->pin, 0 };
+	for (i = 0; i < sizeof names / sizeof *names; i++)
+		worker->services[i + 1] = (struct wire_service){ names[i], 0 };
+	header->services = worker->services;
+	header->service_count = i + 1;
 	/* Otherwise each is missing something: the last one all tools but the first. */
 	if (!plan->shared_services && peer->process.index > 0)
-		header->service_count = 2;
+		header->service_count = 3;
 	outbox_report(worker_of(peer)->outbox, header);
 	header->probes = header->type == MSG_HELLO;
 }

@@ -41,7 +41,7 @@ struct message {
 	uint64_t due_ms;
 	struct header header;
 	struct payload *payload;
-	struct wire_service services[CALLS + 1];
+	struct wire_service services[CALLS + 2];
 	struct wire_call calls[ANNOUNCED_CALLS_MAX];
 	char text[1024];
 	size_t text_used;
@@ -138,6 +138,8 @@ struct job {
 
 struct worker_node {
 	struct peer_node peer; /* first */
+	char pin[48];          /* the service of this one alone */
+	struct wire_service services[CALLS + 2];
 	struct outbox *outbox;
 	uint32_t probe_link;
 	struct job jobs[JOBS];
@@ -210,7 +212,7 @@ struct held_run {
 	enum run_state state;
 	unsigned life; /* counts its claims: answers to an earlier one are not for it */
 	struct run_fact *fact;
-	uint64_t epoch, version;
+	uint64_t epoch, version, last_event;
 	uint64_t asked_ms,
 	    owned_ms; /* when Redis was last asked what only an owner may do */
 	bool recovered, cancel_wanted, releasing, more_wait, results_stored, dirty,

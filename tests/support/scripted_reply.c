@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "scripted_anthropic.h"
 #include "utf8.h"
 
 #define ARGUMENT_PIECE_BYTES 7u /* so that no piece of arguments is JSON by itself */
@@ -161,12 +162,15 @@ word_size(const char *text)
 }
 
 static void
-stream_content(struct stream *stream, const char *content)
+stream_content(struct stream *stream, const char *content, size_t delta_bytes)
 {
 	struct arena *arena = stream->arena;
 
 	while (content != NULL && *content != '\0') {
 		size_t size = word_size(content);
+
+		if (delta_bytes > 0)
+			size = utf8_prefix(content, strlen(content), delta_bytes);
 
 		stream_delta(stream,
 		    value_map(arena, "content", value_strn(arena, content, size), NULL),
@@ -238,7 +242,8 @@ stream_body(struct arena *arena, const struct value *entry, const struct value *
 	    value_map(arena, "role", value_str(arena, "assistant"), "content",
 		value_str(arena, ""), NULL),
 	    NULL);
-	stream_content(&stream, value_get_text(entry, "content"));
+	stream_content(&stream, value_get_text(entry, "content"),
+	    (size_t)value_get_int(entry, "delta_bytes", 0));
 	for (size_t i = 0; i < value_size(calls); i++)
 		stream_call(&stream, i, value_at(calls, i));
 	if (error != NULL)
@@ -248,6 +253,17 @@ stream_body(struct arena *arena, const struct value *entry, const struct value *
 	body = arena_copy(arena, stream.packet.data, stream.packet.size);
 	packet_release(&stream.packet);
 	return body;
+}
+
+/* --- moderations -------------------------------------------------------------------- */
+
+static const char *
+moderation_body(
+    struct arena *arena, const struct value *result, const struct value *request)
+{
+	return json_text(arena, value_map(arena, "id", value_str(arena, "modr-scripted"),
+				    "model", value_get(request, "model"), "results",
+				    value_array(arena, &result, 1), NULL));
 }
 
 /* --- the whole --------------------------------------------------------------------- */
@@ -299,28 +315,39 @@ natural(const struct value *entry, const char *key)
 	return number < 0 ? 0 : (uint64_t)number;
 }
 
+static const char *
+body_of(struct arena *arena, const struct value *entry, const struct value *request,
+    bool anthropic, bool stream)
+{
+	if (anthropic)
+		return stream ? scripted_anthropic_stream(arena, entry, request)
+			      : scripted_anthropic_plain(arena, entry, request);
+	if (value_has(entry, "moderation"))
+		return moderation_body(arena, value_get(entry, "moderation"), request);
+	entry = plain_entry(arena, entry, request);
+	return stream ? stream_body(arena, entry, request)
+		      : plain_body(arena, entry, request);
+}
+
 void
 scripted_reply_make(struct arena *arena, const struct value *entry,
-    const struct value *request, struct scripted_reply *reply_r)
+    const struct value *request, bool anthropic, struct scripted_reply *reply_r)
 {
+	bool stream = value_get_bool(request, "stream", false);
 	int64_t status = value_get_int(entry, "http_error", 0);
 	const char *message = value_get_text(entry, "message");
 	const char *raw = value_get_text(entry, "raw");
 	const char *type = value_get_text(entry, "content_type");
 
 	*reply_r = (struct scripted_reply){ .cut_after = -1 };
-	entry = plain_entry(arena, entry, request);
 	if (status != 0)
 		scripted_reply_error(
 		    arena, (int)status, message == NULL ? "error" : message, reply_r);
 	else if (raw != NULL)
 		set_body(reply_r, 200, type == NULL ? "application/json" : type, raw);
-	else if (value_get_bool(request, "stream", false))
-		set_body(reply_r, 200, "text/event-stream",
-		    stream_body(arena, entry, request));
 	else
-		set_body(
-		    reply_r, 200, "application/json", plain_body(arena, entry, request));
+		set_body(reply_r, 200, stream ? "text/event-stream" : "application/json",
+		    body_of(arena, entry, request, anthropic, stream));
 	reply_r->retry_after = seconds_text(arena, value_get(entry, "retry_after"));
 	reply_r->drop = value_get_bool(entry, "drop", false);
 	reply_r->hang = value_get_bool(entry, "hang", false);

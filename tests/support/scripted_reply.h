@@ -8,6 +8,8 @@
  *   stream_error    {message, type, code}: an error event behind the content of a stream
  *   open_end        true: a stream without finish_reason and [DONE]
  *   raw             text sent as the body (status 200), with content_type if given
+ *   delta_bytes     a stream's content comes in so many bytes at once, not word by word
+ *   moderation      {flagged, categories, category_scores}: the result of POST .../moderations
  *   delay_ms        before the first byte
  *   piece_bytes     the body goes out in pieces of so many bytes
  *   piece_delay_ms  between two pieces
@@ -35,9 +37,10 @@ struct scripted_reply {
 	long cut_after;     /* bytes; -1: not cut */
 };
 
-/* Fills *reply_r with entry's answer to request, in arena. */
+/* Fills *reply_r with entry's answer to request, in arena; anthropic: in the words of its Messages API
+ * (scripted_anthropic.h), to which the rest of what is above applies, too. */
 void scripted_reply_make(struct arena *arena, const struct value *entry,
-    const struct value *request, struct scripted_reply *reply_r);
+    const struct value *request, bool anthropic, struct scripted_reply *reply_r);
 
 /* The answer of an OpenAI-compatible server that refuses: {error: {message, type}}. */
 void scripted_reply_error(

@@ -195,6 +195,15 @@ answer(struct evhttp_request *request, int status, const char *text)
 	evbuffer_free(buffer);
 }
 
+/* NULL: the request has none of that name. */
+static const struct value *
+header(struct arena *arena, struct evkeyvalq *headers, const char *name)
+{
+	const char *text = evhttp_find_header(headers, name);
+
+	return text == NULL ? NULL : value_str(arena, text);
+}
+
 static void
 log_request(struct scripted_server *server, struct evhttp_request *request,
     const struct value *body)
@@ -206,7 +215,9 @@ log_request(struct scripted_server *server, struct evhttp_request *request,
 	    value_map(arena, "path", value_str(arena, evhttp_request_get_uri(request)),
 		"authorization",
 		value_str(arena, evhttp_find_header(headers, "Authorization")), "body",
-		value_copy(arena, body), NULL));
+		value_copy(arena, body), "x-api-key", header(arena, headers, "x-api-key"),
+		"anthropic-version", header(arena, headers, "anthropic-version"),
+		"anthropic-beta", header(arena, headers, "anthropic-beta"), NULL));
 }
 
 /* Returns the model's next reply, or NULL with a reason. */
@@ -244,7 +255,7 @@ set_nodelay(struct evhttp_request *request)
 }
 
 static void
-on_chat(struct scripted_server *server, struct evhttp_request *request)
+on_chat(struct scripted_server *server, struct evhttp_request *request, bool anthropic)
 {
 	struct play *play = play_new(server, request);
 	struct packet text = body_of(request);
@@ -259,7 +270,7 @@ on_chat(struct scripted_server *server, struct evhttp_request *request)
 		    server, play->arena, value_get_text(body, "model"), &error);
 	}
 	if (reply != NULL)
-		scripted_reply_make(play->arena, reply, body, &play->reply);
+		scripted_reply_make(play->arena, reply, body, anthropic, &play->reply);
 	else
 		scripted_reply_error(play->arena, 400, error, &play->reply);
 	set_nodelay(request);
@@ -318,8 +329,11 @@ on_request(struct evhttp_request *request, void *arg)
 	enum evhttp_cmd_type method = evhttp_request_get_command(request);
 	const char *path = evhttp_request_get_uri(request);
 
-	if (method == EVHTTP_REQ_POST && ends_with(path, "/chat/completions"))
-		on_chat(server, request);
+	if (method == EVHTTP_REQ_POST &&
+	    (ends_with(path, "/chat/completions") || ends_with(path, "/moderations")))
+		on_chat(server, request, false);
+	else if (method == EVHTTP_REQ_POST && ends_with(path, "/v1/messages"))
+		on_chat(server, request, true);
 	else if (method == EVHTTP_REQ_PUT && strcmp(path, "/script") == 0)
 		on_script(server, request);
 	else if (method == EVHTTP_REQ_GET && strcmp(path, "/requests") == 0)

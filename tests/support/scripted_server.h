@@ -1,10 +1,12 @@
-/* scripted_server: an OpenAI-compatible HTTP server that plays a script, for tests.
+/* scripted_server: an HTTP server that plays a script, for tests, as OpenAI's and as Anthropic's
+ * would.
  *
  * Paths:
  *   POST .../chat/completions  plays the next reply of the request's model; plain, or as
  *                              server-sent events when the request says stream
+ *   POST .../v1/messages       the same in Anthropic's words
  *   PUT /script                {model: [reply]} (scripted_reply.h): from now on this,
- * from the beginning GET /requests              [{path, authorization, body}], every chat
+ * from the beginning GET /requests              [{path, authorization, body, x-api-key? ...}], every chat
  * request so far in order of arrival; body is its JSON DELETE /requests           forgets
  * them A model that the script does not have, and a request behind its last reply, get a
  * 400 that says so. The base URL for a model worker is "http://127.0.0.1:<port>/v1".

@@ -29,6 +29,8 @@ on_run(void *arg, struct tool_request *request, struct tool_result **result_r)
 {
 	struct tool_trial *trial = arg;
 
+	if (trial->run == NULL)
+		return -1;
 	*result_r = trial->run(trial->arg, request);
 	return 0;
 }
@@ -46,15 +48,20 @@ call_of(const struct tool_trial *trial)
 static void
 trial_main(void *arg)
 {
-	static const struct chain chain;
+	static const struct chain empty;
 	struct tool_trial *trial = arg;
 	struct arena *arena = trial->arena;
-	const struct tool_backend backend = { .run = on_run, .arg = trial };
+	const struct tool_backend backend = {
+		.run = on_run, .arg = trial, .worker = "this"
+	};
 
-	trial->body = chain_tool_call(arena, &chain, value_empty_map(),
+	trial->body = chain_tool_call(arena, trial->chain == NULL ? &empty : trial->chain,
+	    value_empty_map(),
 	    value_map(arena, "run", value_str(arena, "run_1"), "thread",
 		value_str(arena, "thread_1"), "tool_call", call_of(trial), "tool",
-		trial->definition, "answers", trial->answers, NULL),
+		trial->definition, "answers", trial->answers, "state", trial->state,
+		"internal",
+		trial->internal == NULL ? NULL : value_str(arena, trial->internal), NULL),
 	    "run_1/3/call_7", &backend);
 	trial->fiber = NULL;
 }

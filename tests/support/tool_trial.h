@@ -6,19 +6,23 @@
 #include "fault.h"
 #include "middleware.h"
 
+struct chain;
 struct loop;
 
 struct tool_trial {
 	struct loop *loop;
 	struct arena *arena;
-	struct fiber *fiber; /* of the call; NULL when it has ended */
-	/* The tool's body. */
+	struct fiber *fiber;       /* of the call; NULL when it has ended */
+	const struct chain *chain; /* around it; NULL: nothing */
+	/* The tool's body; NULL: a middleware of the chain brings it. */
 	struct tool_result *(*run)(void *arg, struct tool_request *request);
 	void *arg;
 	/* True when the call is to be cancelled now; asked often. NULL: never. */
 	bool (*cancels)(void *arg);
 
 	const struct value *definition, *args;
+	const struct value *state; /* that the request brings; NULL: none */
+	const char *internal;      /* the middleware whose internal tool it is, or NULL */
 	const struct value *answers; /* to what it asks a human; NULL: none */
 	const struct value *body;    /* of the RESULT */
 };

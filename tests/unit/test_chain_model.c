@@ -152,6 +152,29 @@ START_TEST(an_outer_wrap_catches_the_failure_of_an_inner_one)
 }
 END_TEST
 
+/* --- usage -------------------------------------------------------------------------- */
+
+#define TELLING                                                                          \
+	"{'model': 'openai:main', 'tells_usage': true, 'tools': [{'name': 'add'}, "      \
+	"{'name': 'mul'}]}"
+
+START_TEST(what_each_answered_call_has_used_is_told_to_who_asks)
+{
+	const struct chain *twice = stub_chain(arena, use("A", "{'calls': 3}"), NULL);
+
+	play.outcomes[0] = play.outcomes[3] =
+	    "{'type': 'ai', 'content': 'a', 'usage_metadata': {'total_tokens': 5}}";
+	play.outcomes[1] = play.outcomes[4] = "!RateLimitError slow down";
+	play.outcomes[2] = play.outcomes[5] =
+	    "{'type': 'ai', 'content': 'b', 'usage_metadata': {'total_tokens': 7}}";
+	ck_assert(!value_has(call(twice), "usage"));
+	play.profile = literal(arena, TELLING);
+	ck_assert_value(arena, value_get(call(twice), "usage"),
+	    "[{'model': 'openai:main', 'usage': {'total_tokens': 5}}, {'model': "
+	    "'openai:main', 'usage': {'total_tokens': 7}}]");
+}
+END_TEST
+
 /* --- updates ------------------------------------------------------------------------ */
 
 START_TEST(updates_are_collected_inner_first)
@@ -373,6 +396,7 @@ tcase_chain_model(void)
 	tcase_add_test(tcase, an_outer_wrap_catches_the_failure_of_an_inner_one);
 	tcase_add_test(tcase, updates_are_collected_inner_first);
 	tcase_add_test(tcase, only_the_updates_of_the_last_call_count);
+	tcase_add_test(tcase, what_each_answered_call_has_used_is_told_to_who_asks);
 	tcase_add_test(tcase, a_call_that_failed_leaves_no_updates);
 	tcase_add_test(tcase, a_wrap_that_answers_itself_contributes_only_its_own_update);
 	tcase_add_loop_test(tcase, a_hooks_mistake_fails_the_call_with_its_name, 0,

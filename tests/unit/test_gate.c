@@ -4,7 +4,7 @@
 #include "loop.h"
 
 /* Interface under test */
-#include "../../worker-tools/gate.h"
+#include "gate.h"
 
 TCase *tcase_gate(void);
 

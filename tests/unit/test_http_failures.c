@@ -1,9 +1,12 @@
 /* What goes wrong, and what is not to be done. */
 #include <arpa/inet.h>
 #include <check.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "bounds.h"
 #include "fiber.h"
@@ -312,6 +315,82 @@ START_TEST(an_unknown_host_is_no_connection)
 }
 END_TEST
 
+/* The two ports of one number: nobody is taken in at 127.0.0.1, where connections are refused or stay
+ * under way; who comes to ::1 is answered. */
+static struct two_faced {
+	int deaf, waiting[8], answers;
+	uint16_t port;
+} two_faced;
+
+static void *
+answer_one(void *arg)
+{
+	static const char hello[] = HELLO;
+	char request[1024];
+	int fd = accept(two_faced.answers, NULL, NULL);
+
+	(void)arg;
+	if (read(fd, request, sizeof request) > 0 &&
+	    write(fd, hello, sizeof hello - 1) == sizeof hello - 1)
+		while (read(fd, request, sizeof request) > 0)
+			;
+	close(fd);
+	return NULL;
+}
+
+/* Returns -1 on a machine without ::1. */
+static int
+listen_two_faced(bool refuses)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
+		.sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	socklen_t size = sizeof v4;
+	size_t i;
+
+	two_faced.deaf = socket(AF_INET, SOCK_STREAM, 0);
+	two_faced.answers = socket(AF_INET6, SOCK_STREAM, 0);
+	ck_assert_int_eq(bind(two_faced.deaf, (void *)&v4, sizeof v4), 0);
+	ck_assert_int_eq(getsockname(two_faced.deaf, (void *)&v4, &size), 0);
+	two_faced.port = ntohs(v4.sin_port);
+	v6.sin6_port = v4.sin_port;
+	if (bind(two_faced.answers, (void *)&v6, sizeof v6) == -1)
+		return -1;
+	ck_assert_int_eq(listen(two_faced.answers, 1), 0);
+	if (refuses)
+		return 0;
+	ck_assert_int_eq(listen(two_faced.deaf, 0), 0);
+	for (i = 0; i < 8; i++) {
+		two_faced.waiting[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		connect(two_faced.waiting[i], (void *)&v4, sizeof v4);
+	}
+	return 0;
+}
+
+/* curl tries both of a host's addresses at once, and closes the socket that came second without
+ * a word, when the request is under way already. */
+START_TEST(an_address_that_does_not_answer_leaves_nothing_behind)
+{
+	pthread_t thread;
+	size_t i;
+
+	if (listen_two_faced(_i == 1) == -1)
+		return;
+	pthread_create(&thread, NULL, answer_one, NULL);
+	http_trial_ask(
+	    &(struct http_request){ .url = arena_printf(http_trial.arena,
+					"http://localhost:%u/a", two_faced.port) });
+	ck_assert_int_eq(http_trial.response.failure, HTTP_OK);
+	http_destroy(&http_trial.http);
+	pthread_join(thread, NULL);
+	for (i = 0; i < 8 && _i == 0; i++)
+		close(two_faced.waiting[i]);
+	close(two_faced.deaf);
+	close(two_faced.answers);
+}
+END_TEST
+
 TCase *
 tcase_http_failures(void)
 {
@@ -337,6 +416,8 @@ tcase_http_failures(void)
 	tcase_add_test(tcase, an_unknown_host_is_no_connection);
 	tcase_add_test(tcase, an_address_may_be_refused);
 	tcase_add_test(tcase, each_connection_is_looked_at);
+	tcase_add_loop_test(
+	    tcase, an_address_that_does_not_answer_leaves_nothing_behind, 0, 2);
 	tcase_add_test(tcase, a_proxy_of_the_environment_is_used_but_for_ourselves);
 	return tcase;
 }

@@ -337,6 +337,27 @@ START_TEST(a_base_that_is_none_is_not_known)
 }
 END_TEST
 
+static const char *const odd_names[] = { "messages", "behind" };
+
+/* Nor does it take us down. */
+START_TEST(messages_that_are_no_list_are_none)
+{
+	struct arena *call = arena_new();
+	const struct value *kept, *map = value_map(arena, "type", value_bool(true), NULL);
+	const struct value *odd = _i / 2 == 0 ? value_str(arena, "hello") : map;
+
+	kept_threads_open(threads, call, whole(call, "a", 1), &kept);
+	kept_threads_open(threads, call,
+	    received(
+		call, value_map(arena, "digest", digest_of("b", 1), odd_names[_i % 2],
+			  odd, "base", _i % 2 == 0 ? NULL : digest_of("a", 1), NULL)),
+	    &kept);
+	ck_assert_ptr_null(kept);
+	ck_assert_uint_eq(kept_threads_count(threads), 1);
+	arena_destroy(&call);
+}
+END_TEST
+
 TCase *
 tcase_kept_threads(void)
 {
@@ -356,6 +377,7 @@ tcase_kept_threads(void)
 	tcase_add_test(tcase, with_no_bytes_nothing_is_kept);
 	tcase_add_test(tcase, a_request_that_names_no_digest_is_left_alone);
 	tcase_add_test(tcase, a_digest_that_is_not_its_messages_keeps_nothing);
+	tcase_add_loop_test(tcase, messages_that_are_no_list_are_none, 0, 4);
 	tcase_add_loop_test(tcase, a_base_that_is_none_is_not_known, 0,
 	    sizeof nonsense / sizeof *nonsense);
 	return tcase;

@@ -1,12 +1,11 @@
 /* The pages of docs/ say what the code does. Run from the project's folder. */
 #include <check.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "literal.h"
 #include "lua_kit.h"
-#include "options.h"
+#include "option_text.h"
 
 /* Interface under test */
 #include "registry.h"
@@ -42,42 +41,6 @@ read_text(const char *path)
 /* --- the tables of settings --------------------------------------------------------- */
 
 static const char *
-limits_text(const struct option *option)
-{
-	if (option->min == 0 && option->max == 0)
-		return "";
-	if (isinf(option->max))
-		return arena_printf(arena, " from %.15g on", option->min);
-	return arena_printf(arena, ", %.15g to %.15g", option->min, option->max);
-}
-
-static const char *
-choices_text(const struct option *option)
-{
-	const char *text = "";
-	size_t i;
-
-	for (i = 0; option->choices != NULL && option->choices[i] != NULL; i++)
-		text = arena_printf(
-		    arena, "%s%s`%s`", text, i == 0 ? ": " : ", ", option->choices[i]);
-	return text;
-}
-
-/* "an integer, 0 to 9, or null" as the tables have it, without the article. */
-static const char *
-type_text(const struct option *option)
-{
-	const char *type = option_type_text(option->type);
-
-	if (strncmp(type, "an ", 3) == 0)
-		type += 3;
-	else if (strncmp(type, "a ", 2) == 0)
-		type += 2;
-	return arena_printf(arena, "%s%s%s%s", type, limits_text(option),
-	    choices_text(option), option->nullable ? ", or null" : "");
-}
-
-static const char *
 default_text(const struct option *option)
 {
 	if (option->required)
@@ -95,7 +58,8 @@ table_of(const struct middleware *middleware)
 
 	for (; option != NULL && option->name != NULL; option++)
 		text = arena_printf(arena, "%s| `%s` | %s | %s | %s |\n", text,
-		    option->name, type_text(option), default_text(option), option->text);
+		    option->name, option_kind_text(arena, option), default_text(option),
+		    option->text);
 	return text;
 }
 
@@ -134,6 +98,54 @@ START_TEST(every_middlewares_page_has_its_table_of_settings)
 }
 END_TEST
 
+/* --- the index ----------------------------------------------------------------------- */
+
+static const char *
+hooks_text(const struct middleware *one)
+{
+	const char *text = "";
+	int hook;
+
+	for (hook = 0; hook < HOOK_COUNT; hook++) {
+		if (middleware_has_hook(one, (enum hook)hook))
+			text = arena_printf(arena, "%s%s`%s`", text,
+			    text[0] == '\0' ? "" : ", ", hook_name((enum hook)hook));
+	}
+	return text;
+}
+
+static const char *
+tools_text(const struct middleware *one)
+{
+	const char *text = "";
+	size_t i;
+
+	for (i = 0; one->tools != NULL && one->tools[i] != NULL; i++)
+		if (!one->tools[i]->internal)
+			text = arena_printf(arena, "%s%s`%s`", text,
+			    *text == '\0' ? "" : ", ", one->tools[i]->name);
+	return text;
+}
+
+START_TEST(the_index_has_every_middleware_with_what_it_says_of_itself)
+{
+	const char *const *names = registry_names();
+	const char *table = "| middleware | what it does | hooks | tools |\n"
+			    "| --- | --- | --- | --- |\n";
+	size_t i;
+
+	for (i = 0; names[i] != NULL; i++) {
+		const struct middleware *one = registry_find(names[i]);
+
+		table = arena_printf(arena, "%s| [`%s`](%s.md) | %s | %s | %s |\n", table,
+		    one->name, one->name, one->summary, hooks_text(one), tools_text(one));
+	}
+	ck_assert_msg(strstr(read_text("docs/middleware/README.md"),
+			  arena_printf(arena, "\n%s\n", table)) != NULL,
+	    "docs/middleware/README.md has not this table:\n%s", table);
+}
+END_TEST
+
 /* --- the example -------------------------------------------------------------------- */
 
 /* Every block of C in the page is in the source. Returns how many there are. */
@@ -158,7 +170,7 @@ count_code(const char *page, const char *source)
 START_TEST(the_code_in_the_guides_is_the_examples)
 {
 	ck_assert_uint_ge(
-	    count_code("docs/middleware.md", "examples/plugin/token_budget.c"), 6);
+	    count_code("docs/middleware.md", "examples/plugin/thrifty.c"), 6);
 	ck_assert_uint_ge(
 	    count_code("docs/interrupts.md", "examples/plugin/ask_first.c"), 1);
 }
@@ -186,7 +198,7 @@ START_TEST(the_code_of_the_examples_page_is_the_examples)
 	static const char *const languages[] = { "c", "lua", "yaml" };
 	static const char *const names[] = { "early_exit", "logging", "latency",
 		"cached_response", "retry", "fallback", "transform", "call_tracker",
-		"dynamic_prompt" };
+		"prompt_for_user" };
 	size_t kind, i;
 
 	for (kind = 0; kind < sizeof languages / sizeof *languages; kind++) {
@@ -278,6 +290,7 @@ tcase_middleware_docs(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, every_middlewares_page_has_its_table_of_settings);
+	tcase_add_test(tcase, the_index_has_every_middleware_with_what_it_says_of_itself);
 	tcase_add_test(tcase, the_code_in_the_guides_is_the_examples);
 	tcase_add_test(tcase, the_code_of_the_examples_page_is_the_examples);
 	tcase_add_test(tcase, the_code_of_the_lua_page_runs);

@@ -3,6 +3,7 @@
 
 /* Interface under test */
 #include "../../worker-model/openai_answer.h"
+#include "../../worker-model/provider_error.h"
 #include "../../worker-model/provider_fault.h"
 
 #include "bounds.h"
@@ -241,7 +242,7 @@ static const struct {
 
 START_TEST(a_status_is_typed_as_by_openais_client)
 {
-	struct fault *fault = openai_refusal(arena, "openai", statuses[_i].status,
+	struct fault *fault = provider_refusal(arena, "openai", statuses[_i].status,
 	    "{\"error\":{\"message\":\"boom\"}}", 1500);
 
 	ck_assert_str_eq(fault->type, statuses[_i].type);
@@ -266,7 +267,7 @@ static const struct {
 
 START_TEST(the_reason_is_found_where_servers_put_it)
 {
-	struct fault *fault = openai_refusal(arena, "openai", 500, reasons[_i].body, 0);
+	struct fault *fault = provider_refusal(arena, "openai", 500, reasons[_i].body, 0);
 	const char *end = fault->message + strlen(fault->message);
 
 	ck_assert_str_eq(end - strlen(reasons[_i].reason), reasons[_i].reason);
@@ -279,7 +280,7 @@ START_TEST(a_page_for_a_reason_is_shortened)
 	struct fault *fault;
 
 	memset(page, 'x', 100000);
-	fault = openai_refusal(arena, "openai", 502, page, 0);
+	fault = provider_refusal(arena, "openai", 502, page, 0);
 	ck_assert_uint_lt(strlen(fault->message), 3000);
 }
 END_TEST
@@ -309,7 +310,7 @@ static const struct {
 START_TEST(an_error_with_status_200_is_one_all_the_same)
 {
 	struct fault *fault =
-	    openai_hidden_error(arena, "openai", literal(arena, hidden[_i].body));
+	    provider_hidden_error(arena, "openai", literal(arena, hidden[_i].body));
 
 	if (hidden[_i].type == NULL) {
 		ck_assert_ptr_null(fault);

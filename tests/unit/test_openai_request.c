@@ -2,6 +2,7 @@
 
 /* Interface under test */
 #include "../../worker-model/openai_request.h"
+#include "../../worker-model/provider_exchange.h"
 
 #include "literal.h"
 
@@ -278,7 +279,7 @@ START_TEST(a_timeout_in_the_settings_is_in_seconds)
 {
 	const struct value *settings = literal(arena, timeouts[_i].settings);
 
-	ck_assert_uint_eq(openai_timeout_ms(settings, 600000), timeouts[_i].ms);
+	ck_assert_uint_eq(provider_timeout_ms(settings, 600000), timeouts[_i].ms);
 }
 END_TEST
 

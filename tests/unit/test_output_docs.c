@@ -1,13 +1,13 @@
-/* docs/structured-output.md: its examples load, its table is the one in use. Run from the
- * project's folder. */
+/* docs/structured-output.md: its examples load. Run from the project's folder. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "children.h"
+#include "model_profile.h"
+#include "models.h"
 #include "spec.h"
 #include "yaml.h"
-#include "../../worker-model/models.h"
 
 #define PAGE "docs/structured-output.md"
 #define PAGE_BYTES_MAX (1u << 17)
@@ -55,15 +55,15 @@ check_models(const char *text)
 	char *folder = folder_new();
 	const char *path = arena_printf(arena, "%s/models.yaml", folder), *error = "";
 	FILE *file = fopen(path, "we");
-	struct models models;
 
 	ck_assert_ptr_nonnull(file);
 	ck_assert_int_ge(fputs(text, file), 0);
 	ck_assert_int_eq(fclose(file), 0);
-	ck_assert_msg(models_init(&models, path, arena, &error) == 0, "%s", error);
-	ck_assert(models_give_output(&models, "my:qwen3-8b", true));
-	ck_assert(!models_give_output(&models, "local:llama3", true));
-	models_release(&models);
+	ck_assert_msg(models_load(path, arena, &error) == 0, "%s", error);
+	ck_assert(model_profile_gives_output(models_profile(arena, "my:qwen3-8b"), true));
+	ck_assert(
+	    !model_profile_gives_output(models_profile(arena, "local:llama3"), true));
+	models_unload();
 	folder_remove(&folder);
 }
 
@@ -93,36 +93,6 @@ START_TEST(every_example_loads)
 }
 END_TEST
 
-static const struct {
-	const char *pattern;
-	bool structured_output, except_with_tools;
-} table[] = {
-#define MODEL(pattern, structured_output, except_with_tools)                             \
-	{ pattern, structured_output, except_with_tools },
-#include "../../worker-model/models.def"
-#undef MODEL
-};
-
-START_TEST(the_table_of_models_is_the_one_in_use)
-{
-	const char *rows = "| pattern | gives structured output by itself |\n"
-			   "| --- | --- |\n";
-	size_t i;
-
-	for (i = 0; i < sizeof table / sizeof table[0]; i++) {
-		const char *word = !table[i].structured_output ? "no"
-				   : table[i].except_with_tools
-				       ? "yes, but not beside tools"
-				       : "yes";
-
-		rows = arena_printf(
-		    arena, "%s| `%s` | %s |\n", rows, table[i].pattern, word);
-	}
-	ck_assert_msg(strstr(page, arena_printf(arena, "%s\n", rows)) != NULL,
-	    PAGE " has not this table:\n%s", rows);
-}
-END_TEST
-
 TCase *tcase_output_docs(void);
 TCase *
 tcase_output_docs(void)
@@ -131,6 +101,5 @@ tcase_output_docs(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, every_example_loads);
-	tcase_add_test(tcase, the_table_of_models_is_the_one_in_use);
 	return tcase;
 }

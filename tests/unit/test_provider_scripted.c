@@ -270,7 +270,7 @@ START_TEST(a_delay_is_waited_out_and_text_comes_in_words)
 	tokens_begin(&tokens, "scripted:m");
 	fiber_start(loop, "play", play, &now);
 	loop_run_until(loop, all_ended, NULL);
-	tokens_flush(&tokens);
+	tokens_end(&tokens);
 	tokens_release(&tokens);
 	ck_assert_uint_ge(loop_now_us() - started_us, 85000);
 	ck_assert_str_eq(value_get_text(now.message, "content"), "one two  three");

@@ -15,6 +15,8 @@ setup(void)
 	arena = arena_new();
 	setenv("WM_TEST_KEY", "secret", 1);
 	unsetenv("WM_TEST_NO_KEY");
+	unsetenv("ANTHROPIC_API_KEY");
+	unsetenv("ANTHROPIC_BASE_URL");
 }
 
 static void
@@ -27,9 +29,11 @@ teardown(void)
 static int
 make(const char *key, const char *url, const char *const *given)
 {
-	const char *item;
+	const char *source, *item;
 
-	return provider_table_init(&table, &defaults, key, url, given, &item);
+	setenv("OPENAI_API_KEY", key == NULL ? "" : key, 1);
+	setenv("OPENAI_BASE_URL", url == NULL ? "" : url, 1);
+	return provider_table_init(&table, &defaults, given, &source, &item);
 }
 
 static const struct endpoint *
@@ -100,12 +104,14 @@ static const char *const mistakes[] = {
 	"a b=http://a",
 	"scripted=http://a",
 	"a,b=http://a",
+	"a=mistral+http://a",
+	"a=anthropic+a",
 };
 
 START_TEST(a_setting_that_makes_no_sense_is_named)
 {
 	const char *given[] = { "fine=http://fine", mistakes[_i], NULL };
-	const char *item;
+	const char *source = "", *item;
 
 	/* Behind another item it would be that one's key variable. */
 	if (strchr(mistakes[_i], '=') == NULL) {
@@ -113,18 +119,62 @@ START_TEST(a_setting_that_makes_no_sense_is_named)
 		given[1] = NULL;
 	}
 	ck_assert_int_eq(
-	    provider_table_init(&table, &defaults, NULL, NULL, given, &item), -1);
+	    provider_table_init(&table, &defaults, given, &source, &item), -1);
 	ck_assert_str_eq(item, mistakes[_i]);
+	ck_assert_ptr_null(source);
 }
 END_TEST
 
-START_TEST(an_openai_url_that_is_none_is_refused)
-{
-	const char *item;
+static const char *const variables[] = { "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL" };
 
+START_TEST(a_url_that_is_none_is_refused)
+{
+	const char *source, *item;
+
+	setenv(variables[_i], "localhost", 1);
 	ck_assert_int_eq(
-	    provider_table_init(&table, &defaults, "k", "localhost", NULL, &item), -1);
+	    provider_table_init(&table, &defaults, NULL, &source, &item), -1);
+	ck_assert_str_eq(source, variables[_i]);
 	ck_assert_str_eq(item, "localhost");
+}
+END_TEST
+
+static const struct {
+	const char *base, *url;
+} anthropic_urls[] = {
+	{ "", "https://api.anthropic.com/v1/messages" },
+	{ "http://127.0.0.1:80/", "http://127.0.0.1:80/v1/messages" },
+	{ "https://gate.example/anthropic/v1",
+	    "https://gate.example/anthropic/v1/messages" },
+};
+
+START_TEST(a_key_sets_up_anthropic)
+{
+	const struct endpoint *anthropic;
+
+	setenv("ANTHROPIC_API_KEY", "k", 1);
+	setenv("ANTHROPIC_BASE_URL", anthropic_urls[_i].base, 1);
+	ck_assert_int_eq(make(NULL, NULL, NULL), 0);
+	ck_assert_uint_eq(table.count, 2);
+	anthropic = found("anthropic:claude-x");
+	ck_assert_ptr_eq(anthropic->provider, &provider_anthropic);
+	ck_assert_str_eq(anthropic->url, anthropic_urls[_i].url);
+	ck_assert_str_eq(anthropic->key, "k");
+}
+END_TEST
+
+START_TEST(a_given_one_says_what_it_speaks)
+{
+	static const char *const given[] = { "a=anthropic+http://a,WM_TEST_KEY",
+		"o=openai+http://o", "p=http://p", NULL };
+
+	ck_assert_int_eq(make(NULL, NULL, given), 0);
+	ck_assert_ptr_eq(found("a:x")->provider, &provider_anthropic);
+	ck_assert_str_eq(found("a:x")->url, "http://a/v1/messages");
+	ck_assert_str_eq(found("a:x")->key, "secret");
+	ck_assert_ptr_eq(found("o:x")->provider, &provider_openai);
+	ck_assert_str_eq(found("o:x")->url, "http://o/chat/completions");
+	ck_assert_ptr_eq(found("p:x")->provider, &provider_openai);
 }
 END_TEST
 
@@ -181,7 +231,10 @@ tcase_provider_table(void)
 	tcase_add_loop_test(tcase, others_are_named_with_url_and_key, 0, COUNT(lists));
 	tcase_add_loop_test(
 	    tcase, a_setting_that_makes_no_sense_is_named, 0, COUNT(mistakes));
-	tcase_add_test(tcase, an_openai_url_that_is_none_is_refused);
+	tcase_add_loop_test(tcase, a_url_that_is_none_is_refused, 0, 2);
+	tcase_add_loop_test(tcase, a_key_sets_up_anthropic, 0,
+	    sizeof anthropic_urls / sizeof anthropic_urls[0]);
+	tcase_add_test(tcase, a_given_one_says_what_it_speaks);
 	tcase_add_test(tcase, the_model_is_what_follows_the_first_colon);
 	tcase_add_loop_test(tcase,
 	    a_provider_that_is_not_there_is_named_with_those_that_are, 0, COUNT(unknown));

@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include "chain_play.h"
+#include "children.h"
 #include "declaration.h"
 #include "hook_stub.h"
 #include "literal.h"
+#include "models.h"
+#include "spec.h"
 
 /* Interface under test */
 #include "registry.h"
@@ -162,30 +165,34 @@ START_TEST(all_traits_of_a_tool_are_told)
 }
 END_TEST
 
+static struct chain *
+chain_of(const char *middleware, const char **error_r)
+{
+	return chain_from_profile(arena,
+	    value_map(arena, "middleware", literal(arena, middleware), NULL), error_r);
+}
+
 START_TEST(a_chain_is_made_of_a_profile)
 {
 	const char *error = NULL;
-	struct chain *chain = chain_from_value(arena,
-	    literal(arena,
-		"[{'name': 'model_retry', 'settings': {'max_retries': 5}}, {'name': "
-		"'todo_list'}]"),
-	    &error);
+	struct chain *chain =
+	    chain_of("[{'name': 'model_retry', 'settings': {'max_retries': 5}}, {'name': "
+		     "'todo_list'}]",
+		&error);
 
 	ck_assert_ptr_nonnull(chain);
 	ck_assert_uint_eq(chain->count, 2);
 	ck_assert_str_eq(chain->uses[1]->name, "todo_list");
 	ck_assert_int_eq(value_get_int(chain->uses[0]->settings, "max_retries", 0), 5);
-	ck_assert_ptr_null(chain_from_value(
-	    arena, literal(arena, "[{'name': 'of_the_future'}]"), &error));
+	ck_assert_ptr_null(chain_of("[{'name': 'of_the_future'}]", &error));
 	ck_assert_has(error, "of_the_future");
-	ck_assert_ptr_null(chain_from_value(arena,
-	    literal(arena, "[{'name': 'model_retry', 'settings': {'jitter': 1}}]"),
-	    &error));
+	ck_assert_ptr_null(
+	    chain_of("[{'name': 'model_retry', 'settings': {'jitter': 1}}]", &error));
 	ck_assert_str_eq(error,
 	    "middleware model_retry /jitter: must be true or false, not an integer");
-	ck_assert_ptr_null(chain_from_value(arena, literal(arena, "[{}]"), &error));
-	ck_assert_ptr_null(chain_from_value(arena, literal(arena, "{}"), &error));
-	ck_assert_uint_eq(chain_from_value(arena, NULL, &error)->count, 0);
+	ck_assert_ptr_null(chain_of("[{}]", &error));
+	ck_assert_ptr_null(chain_of("{}", &error));
+	ck_assert_uint_eq(chain_from_profile(arena, NULL, &error)->count, 0);
 }
 END_TEST
 
@@ -194,7 +201,7 @@ END_TEST
 static const struct {
 	const char *name, *reason;
 } refused[] = {
-	{ "old_abi", "is made for middleware ABI 4, this is ABI 3" },
+	{ "old_abi", "is made for middleware ABI 7, this is ABI 6" },
 	{ "no_symbol", "has no symbol flotilla_middleware" },
 	{ "taken_name", "the name \"todo_list\" is taken" },
 	{ "same_twice", "brings \"one\" twice" },
@@ -221,19 +228,81 @@ START_TEST(the_example_is_loaded_once_and_known_from_then_on)
 	const struct middleware_use *use;
 	size_t known = count_known();
 
-	ck_assert_msg(registry_load(plugin("token_budget"), &error) == 0, "%s", error);
-	ck_assert_int_eq(registry_load(plugin("token_budget"), &error), 0);
+	ck_assert_msg(registry_load(plugin("thrifty"), &error) == 0, "%s", error);
+	ck_assert_int_eq(registry_load(plugin("thrifty"), &error), 0);
 	ck_assert_uint_eq(count_known(), known + 1);
 	use = registry_use(
-	    arena, "token_budget", literal(arena, "{'max_tokens': 10}"), &path, &error);
+	    arena, "thrifty", literal(arena, "{'max_tokens': 10}"), &path, &error);
 	ck_assert_ptr_nonnull(use);
 	ck_assert_uint_eq(use->jumps[HOOK_BEFORE_MODEL], JUMP_END);
-	ck_assert_value(arena, use->reads, "['token_budget_used']");
+	ck_assert_value(arena, use->reads, "['thrifty_used']");
 	ck_assert_uint_eq(use->field_count, 1);
-	ck_assert_ptr_null(registry_use(arena, "token_budget", NULL, &path, &error));
+	ck_assert_ptr_null(registry_use(arena, "thrifty", NULL, &path, &error));
 	ck_assert_str_eq(path, "/max_tokens");
-	ck_assert_str_eq(
-	    error, "token_budget needs the setting \"max_tokens\" (an integer)");
+	ck_assert_str_eq(error, "thrifty needs the setting \"max_tokens\" (an integer)");
+}
+END_TEST
+
+/* The chain that a model worker makes of an agent with needs_figures, or NULL and why not. */
+static struct chain *
+chain_with_figures(const char *keys, const char **error_r)
+{
+	const char *error = "", *path = "";
+	const struct value *source = literal(
+	    arena, arena_printf(arena,
+		       "{'name': 'a', 'model': 'm:x', 'middleware': ['needs_figures']%s}",
+		       keys));
+	const struct spec *spec;
+
+	ck_assert_msg(registry_load(plugin("needs_figures"), &error) == 0, "%s", error);
+	spec = spec_load(arena, source, NULL, &path, error_r);
+	return spec == NULL ? NULL
+			    : chain_from_profile(
+				  arena, spec_model_profile(arena, spec, NULL), error_r);
+}
+
+START_TEST(a_use_is_refused_for_want_of_a_figure)
+{
+	const char *error = "";
+
+	ck_assert_ptr_null(chain_with_figures("", &error));
+	ck_assert_str_eq(error, "max_input_tokens is not known");
+	ck_assert_ptr_nonnull(
+	    chain_with_figures(", 'model_profile': {'max_input_tokens': 9}", &error));
+	ck_assert_ptr_null(
+	    chain_with_figures(", 'model_profile': {'max_output_tokens': 9}", &error));
+}
+END_TEST
+
+static int
+figure_of(const struct chain *chain, const char *model)
+{
+	struct turn turn = { .arena = arena, .use = chain->uses[0] };
+
+	return (int)value_get_int(
+	    turn_model_profile(&turn, model), "max_input_tokens", 0);
+}
+
+START_TEST(what_configure_was_told_travels_to_the_workers)
+{
+	char *folder = folder_new();
+	const char *path = arena_printf(arena, "%s/models.yaml", folder), *error = "";
+	FILE *file = fopen(path, "we");
+	struct chain *chain;
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_ge(fputs("'m:*': {max_input_tokens: 77}\n", file), 0);
+	ck_assert_int_eq(fclose(file), 0);
+	ck_assert_int_eq(models_load(path, arena, &error), 0);
+	chain = chain_with_figures("", &error);
+	ck_assert_msg(chain != NULL, "%s", error);
+	/* This process has the file no more, as a worker may never have had it. */
+	models_unload();
+	ck_assert_int_eq(figure_of(chain, NULL), 77);
+	ck_assert_int_eq(figure_of(chain, "m:x"), 77);
+	ck_assert_int_eq(figure_of(chain, "m:y"), 0);
+	ck_assert_int_eq(figure_of(chain, "openai:gpt-4o"), 128000);
+	folder_remove(&folder);
 }
 END_TEST
 
@@ -243,9 +312,8 @@ budget_use(const char *settings)
 	const char *error = "", *path = "";
 	const struct middleware_use *use;
 
-	ck_assert_int_eq(registry_load(plugin("token_budget"), &error), 0);
-	use =
-	    registry_use(arena, "token_budget", literal(arena, settings), &path, &error);
+	ck_assert_int_eq(registry_load(plugin("thrifty"), &error), 0);
+	use = registry_use(arena, "thrifty", literal(arena, settings), &path, &error);
 	ck_assert_msg(use != NULL, "%s", error);
 	return use;
 }
@@ -256,11 +324,11 @@ START_TEST(the_examples_node_hooks_count_and_stop)
 
 	turn.messages = literal(arena,
 	    "[{'type': 'ai', 'content': '', 'usage_metadata': {'total_tokens': 7}}]");
-	turn.state = literal(arena, "{'token_budget_used': 3}");
+	turn.state = literal(arena, "{'thrifty_used': 3}");
 	ck_assert_ptr_null(chain_node_hook(&turn, HOOK_BEFORE_MODEL));
 	ck_assert_value(
-	    arena, chain_node_hook(&turn, HOOK_AFTER_MODEL), "{'token_budget_used': 7}");
-	turn.state = literal(arena, "{'token_budget_used': 10}");
+	    arena, chain_node_hook(&turn, HOOK_AFTER_MODEL), "{'thrifty_used': 7}");
+	turn.state = literal(arena, "{'thrifty_used': 10}");
 	ck_assert_str_eq(
 	    value_get_text(chain_node_hook(&turn, HOOK_BEFORE_MODEL), "jump_to"), "end");
 }
@@ -275,7 +343,7 @@ START_TEST(the_examples_wraps_change_request_and_result)
 
 	play.profile = literal(arena, "{'model': 'x:y', 'tools': ['add']}");
 	play.request = literal(arena,
-	    "{'state': {'token_budget_used': 4}, 'tool': {'name': 'add'}, 'tool_call': "
+	    "{'state': {'thrifty_used': 4}, 'tool': {'name': 'add'}, 'tool_call': "
 	    "{'name': 'add', 'id': 'c', 'args': {}}}");
 	play_model(&play, stub_chain(arena, use, NULL));
 	ck_assert_has(value_get_text(play.seen, "system"), "You have 6 tokens left");
@@ -304,6 +372,8 @@ tcase_registry(void)
 	tcase_add_test(tcase, a_chain_is_made_of_a_profile);
 	tcase_add_loop_test(tcase, a_shared_object_that_will_not_do_is_refused_whole, 0,
 	    sizeof refused / sizeof *refused);
+	tcase_add_test(tcase, a_use_is_refused_for_want_of_a_figure);
+	tcase_add_test(tcase, what_configure_was_told_travels_to_the_workers);
 	tcase_add_test(tcase, the_example_is_loaded_once_and_known_from_then_on);
 	tcase_add_test(tcase, the_examples_node_hooks_count_and_stop);
 	tcase_add_test(tcase, the_examples_wraps_change_request_and_result);

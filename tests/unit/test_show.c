@@ -142,7 +142,7 @@ say_debug(void)
 	    parsed("{\"kind\":\"debug\",\"node\":\"model\",\"next\":\"tools\","
 		   "\"writes\":[{\"writer\":\"model\",\"update\":{\"messages\":[]}},"
 		   "{\"update\":{\"count\":1}}]}"),
-	    NULL, false);
+	    NULL, NULL);
 }
 
 START_TEST(a_debug_event_tells_what_was_written)

@@ -283,6 +283,34 @@ START_TEST(an_untracked_field_lives_one_run)
 }
 END_TEST
 
+START_TEST(an_untracked_field_can_be_handed_over_in_the_middle_of_its_run)
+{
+	const char *fields =
+	    "temp: {untracked: true}, gone: {untracked: true, default: 1},"
+	    " count: {untracked: true, default: 0, reducer: add}, kept: {}";
+	const struct value *kept;
+
+	open_state(fields);
+	begin("{}");
+	/* As they are by default: nothing to hand over. */
+	ck_assert_ptr_null(state_untracked(state, arena));
+	ck_assert_step("{'temp': [1], 'gone': null, 'count': 2, 'kept': 1}", NULL, NULL);
+	kept = value_copy(arena, state_untracked(state, arena));
+	ck_assert_value(arena, kept, "{'temp': [1], 'gone': null, 'count': 2}");
+	open_state(fields);
+	state_restore(state, value_empty_array(), NULL, literal(arena, "{'kept': 1}"), 0);
+	ck_assert_value(
+	    arena, state_fields(state, arena), "{'gone': 1, 'count': 0, 'kept': 1}");
+	state_recall(state, kept);
+	ck_assert_value(
+	    arena, state_fields(state, arena), "{'temp': [1], 'count': 2, 'kept': 1}");
+	/* And the next run begins without them. */
+	begin("{}");
+	ck_assert_value(
+	    arena, state_fields(state, arena), "{'gone': 1, 'count': 0, 'kept': 1}");
+}
+END_TEST
+
 START_TEST(a_default_is_there_from_the_start_and_only_once)
 {
 	open_state("budget: {type: integer, default: 7}, lang: {default: en},"
@@ -425,6 +453,8 @@ tcase_state(void)
 	tcase_add_test(
 	    tcase, to_mend_the_messages_is_no_step_and_ends_no_ephemeral_field);
 	tcase_add_test(tcase, an_untracked_field_lives_one_run);
+	tcase_add_test(
+	    tcase, an_untracked_field_can_be_handed_over_in_the_middle_of_its_run);
 	tcase_add_test(tcase, a_default_is_there_from_the_start_and_only_once);
 	tcase_add_test(tcase, a_structured_response_is_the_runs);
 	tcase_add_test(tcase, a_failed_beginning_changes_nothing);

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "literal.h"
 #include "store_trial.h"
 
 /* Interface under test */
@@ -91,6 +92,32 @@ play_life(void)
 	ck_assert_int_eq(count("asks"), 1);
 }
 
+/* Of all shards, each thread in its own. */
+static void
+play_list(void)
+{
+	static const char *const since[] = { "3000", "1000", "2000" };
+	static const char *const threads[] = { "late", "first", "second" };
+	const struct value *list;
+	size_t i;
+
+	for (i = 0; i < 3; i++)
+		trial_ask("ZADD",
+		    arena_printf(trial.arena, "%sasks",
+			store_prefix(trial.arena, store_shard(threads[i]))),
+		    since[i], threads[i]);
+	ck_assert_int_eq(store_asks(trial.a, trial.arena, &list), STORE_OK);
+	ck_assert_value(trial.arena, list,
+	    "[{'thread': 'first', 'since': 1000}, {'thread': 'second', 'since': 2000}, "
+	    "{'thread': 'late', 'since': 3000}]");
+}
+
+START_TEST(those_who_wait_longest_are_listed_first)
+{
+	trial_play(play_list);
+}
+END_TEST
+
 START_TEST(a_thread_waits_while_its_head_does)
 {
 	trial_play(play_life);
@@ -159,6 +186,7 @@ tcase_store_asks(void)
 	TCase *tc = tcase_create("store_asks");
 
 	tcase_add_checked_fixture(tc, trial_open, trial_close);
+	tcase_add_test(tc, those_who_wait_longest_are_listed_first);
 	tcase_add_test(tc, a_thread_waits_while_its_head_does);
 	tcase_add_test(tc, who_resumes_and_dies_leaves_the_question);
 	tcase_add_test(tc, who_is_erased_waits_no_more);

@@ -91,8 +91,8 @@ START_TEST(a_flush_shows_the_rest_and_nothing_twice)
 	tokens_begin(&tokens, "m");
 	add("a");
 	add("b");
-	tokens_flush(&tokens);
-	tokens_flush(&tokens);
+	tokens_end(&tokens);
+	tokens_end(&tokens);
 	ck_assert_uint_eq(shown_count, 2);
 	ck_assert_str_eq(value_get_text(shown[1], "content"), "b");
 }
@@ -112,11 +112,26 @@ START_TEST(another_attempt_takes_back_what_was_shown)
 }
 END_TEST
 
+/* Nothing need follow. */
+START_TEST(an_answer_that_broke_off_is_taken_back_at_once)
+{
+	tokens_begin(&tokens, "m");
+	add("shown");
+	add("gathered");
+	tokens_broke_off(&tokens);
+	ck_assert_uint_eq(shown_count, 2);
+	ck_assert_value(arena, shown[1], "{'run':'r1','kind':'restart','model':'m'}");
+	tokens_begin(&tokens, "n");
+	tokens_end(&tokens);
+	ck_assert_uint_eq(shown_count, 2);
+}
+END_TEST
+
 START_TEST(an_attempt_that_showed_nothing_needs_no_restart)
 {
 	tokens_begin(&tokens, "m");
 	tokens_begin(&tokens, "m");
-	tokens_flush(&tokens);
+	tokens_end(&tokens);
 	ck_assert_uint_eq(shown_count, 0);
 }
 END_TEST
@@ -133,6 +148,7 @@ tcase_tokens(void)
 	tcase_add_test(tcase, much_text_does_not_wait);
 	tcase_add_test(tcase, a_flush_shows_the_rest_and_nothing_twice);
 	tcase_add_test(tcase, another_attempt_takes_back_what_was_shown);
+	tcase_add_test(tcase, an_answer_that_broke_off_is_taken_back_at_once);
 	tcase_add_test(tcase, an_attempt_that_showed_nothing_needs_no_restart);
 	return tcase;
 }

@@ -343,6 +343,38 @@ START_TEST(repeated_keys_are_found_in_large_maps_too)
 }
 END_TEST
 
+static void
+check_same(const struct value *is, const struct value *wanted)
+{
+	ck_assert(value_equal(is, wanted));
+	ck_assert_uint_eq(is->packed_size, wanted->packed_size);
+	ck_assert_mem_eq(is->packed, wanted->packed, wanted->packed_size);
+}
+
+/* Around the sizes where a map's head gets longer. */
+START_TEST(a_map_with_one_more_is_packed_as_if_it_were_made_so)
+{
+	static const size_t sizes[] = { 0, 1, 14, 15, 16, 65534, 65535, 65536 };
+	size_t size = sizes[_i], i;
+	struct value_pair *pairs = arena_alloc(arena, (size + 1) * sizeof *pairs);
+	const struct value *map, *more = value_int(arena, -70000);
+	const struct value *known, *whole;
+
+	for (i = 0; i < size; i++)
+		pairs[i] =
+		    (struct value_pair){ value_str(arena, arena_printf(arena, "k%zu", i)),
+			    value_nil() };
+	map = value_map_of(arena, pairs, size);
+	known = value_freeze(arena, map);
+	whole = value_freeze(arena, value_map_with(arena, map, "seq", more));
+	check_same(value_freeze_with(arena, known, "seq", more), whole);
+	check_same(value_freeze_with(arena, map, "seq", more), whole);
+	/* One that is there already is replaced. */
+	check_same(value_freeze_with(arena, whole, "seq", value_nil()),
+	    value_freeze(arena, value_map_with(arena, map, "seq", value_nil())));
+}
+END_TEST
+
 TCase *tcase_value_pack(void);
 TCase *
 tcase_value_pack(void)
@@ -355,6 +387,8 @@ tcase_value_pack(void)
 	tcase_add_test(tcase, our_bytes_are_those_of_msgpack_c);
 	tcase_add_test(tcase, parts_written_one_by_one_make_one_value);
 	tcase_add_test(tcase, frozen_and_unpacked_values_are_packed_by_copying);
+	tcase_add_loop_test(
+	    tcase, a_map_with_one_more_is_packed_as_if_it_were_made_so, 0, 8);
 	tcase_add_test(tcase, integers_beyond_64_bits_signed_become_floats);
 	tcase_add_test(tcase, malformed_bytes_are_refused);
 	tcase_add_test(tcase, five_bytes_do_not_reserve_gigabytes);

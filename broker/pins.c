@@ -1,0 +1,90 @@
+/* pins: calls to one worker, "worker:<session>": for what lives in that worker's memory.
+ *
+ * A pin is a service like others, which one worker offers: queue, room, rights and loss are those
+ * of any call. What is different: nobody else will ever serve it. So a call does not wait for it
+ * until its deadline, but only as long as the worker may be coming: one that is silent, that has
+ * lost its connection, that has not found us since we began. A worker that drains comes no more. */
+#include <stdio.h>
+#include <string.h>
+
+#include "bodies.h"
+#include "planted.h"
+#include "tables.h"
+
+static const char *
+session_of(const char *service)
+{
+	return service + strlen(SERVICE_WORKER_PREFIX);
+}
+
+bool
+pin_is(const char *service)
+{
+	return service != NULL && strncmp(service, SERVICE_WORKER_PREFIX,
+				      strlen(SERVICE_WORKER_PREFIX)) == 0;
+}
+
+const char *
+pin_right(const char *service)
+{
+	return pin_is(service) ? SERVICE_TOOLS : service;
+}
+
+bool
+pin_is_usurped(const struct header *hello)
+{
+	size_t i;
+
+	for (i = 0; i < hello->service_count; i++)
+		if (pin_is(hello->services[i].name) &&
+		    strcmp(session_of(hello->services[i].name), hello->session) != 0)
+			return true;
+	return false;
+}
+
+bool
+pin_allows(const struct session *worker, const char *service)
+{
+	return !pin_is(service) || strcmp(session_of(service), worker->id) == 0;
+}
+
+/* NULL: it is not here, or is here and does not serve its pin. The call is bound. */
+static const struct session *
+worker_of(const struct core *core, const struct call *call)
+{
+	return call->capability->workers == 0
+		   ? NULL
+		   : id_table_get(core->sessions, session_of(call->header.service));
+}
+
+void
+pin_wait(struct core *core, struct call *call)
+{
+	const struct session *worker;
+
+	if (!pin_is(call->header.service))
+		return;
+	worker = worker_of(core, call);
+	call->until_ms = core->now_ms;
+	if (worker == NULL || !worker->draining)
+		call->until_ms += SUSPECT_MS;
+}
+
+void
+pin_look(struct core *core, struct call *call)
+{
+	const struct session *worker = worker_of(core, call);
+	char *reason;
+
+	if ((worker != NULL && !worker->draining) || PLANTED(PIN_WAITS)) {
+		pin_wait(core, call);
+		call_arm(core, call);
+		return;
+	}
+	if (asprintf(&reason, "the worker that it was for %s",
+		worker == NULL ? "is gone" : "is leaving") == -1)
+		reason = NULL;
+	COUNT(core, lost);
+	call_finish(
+	    core, call, (struct outcome){ .code = CODE_WORKER_LOST, .reason = reason });
+}

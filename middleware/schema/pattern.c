@@ -1,0 +1,173 @@
+#include "pattern.h"
+
+#include <stdlib.h>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "bounds.h"
+
+/* Without UCP \d, \w and \s are ASCII and $ is the very end, as in ECMA 262. */
+#define OPTIONS                                                                          \
+	(PCRE2_UTF | PCRE2_ALT_BSUX | PCRE2_DOLLAR_ENDONLY | PCRE2_ALLOW_EMPTY_CLASS |   \
+	    PCRE2_MATCH_UNSET_BACKREF | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT)
+
+/* PCRE2's own limit counts what is tried, anew at each place, but not what one item of the
+ * pattern runs over: [0-9]+x is quadratic and no step of it is counted. So each item calls
+ * us, and pays for the way since the last one. */
+struct work {
+	size_t left; /* in steps */
+	size_t at;
+};
+
+struct pattern {
+	pcre2_code *code;
+	pcre2_match_data *match;
+	pcre2_match_context *limits;
+	struct work *work;
+};
+
+static int
+on_item(pcre2_callout_block *block, void *arg)
+{
+	struct work *work = arg;
+	size_t at = block->current_position, way;
+
+	way = at > work->at ? at - work->at : work->at - at;
+	way = 1 + way / PATTERN_STEP_BYTES;
+	work->at = at;
+	if (way > work->left)
+		return PCRE2_ERROR_MATCHLIMIT;
+	work->left -= way;
+	return 0;
+}
+
+static pcre2_code *
+compile(const char *text, size_t size, int *code_r, PCRE2_SIZE *offset_r)
+{
+	pcre2_compile_context *context = pcre2_compile_context_create(NULL);
+	pcre2_code *code;
+
+	if (context == NULL)
+		arena_exhausted();
+	pcre2_set_compile_extra_options(context, PCRE2_EXTRA_ALT_BSUX);
+	code = pcre2_compile((PCRE2_SPTR)text, size, OPTIONS, code_r, offset_r, context);
+	pcre2_compile_context_free(context);
+	return code;
+}
+
+struct pattern *
+pattern_new(struct arena *arena, const char *text, size_t size, const char **error_r)
+{
+	PCRE2_UCHAR message[128];
+	struct pattern *pattern;
+	PCRE2_SIZE offset;
+	pcre2_code *code;
+	int error;
+
+	code = compile(text, size, &error, &offset);
+	if (code == NULL) {
+		pcre2_get_error_message(error, message, sizeof message);
+		*error_r = arena_printf(arena, "%s, at character %zu of the pattern",
+		    (const char *)message, (size_t)offset);
+		return NULL;
+	}
+	pattern = calloc(1, sizeof *pattern);
+	if (pattern == NULL)
+		arena_exhausted();
+	pattern->code = code;
+	pattern->match = pcre2_match_data_create_from_pattern(code, NULL);
+	pattern->limits = pcre2_match_context_create(NULL);
+	pattern->work = calloc(1, sizeof *pattern->work);
+	if (pattern->match == NULL || pattern->limits == NULL || pattern->work == NULL)
+		arena_exhausted();
+	pcre2_set_heap_limit(pattern->limits, PATTERN_HEAP_KIB_MAX);
+	pcre2_set_match_limit(pattern->limits, PATTERN_STEPS_MAX);
+	pcre2_set_callout(pattern->limits, on_item, pattern->work);
+	return pattern;
+}
+
+void
+pattern_destroy(struct pattern **pattern_p)
+{
+	struct pattern *pattern = *pattern_p;
+
+	if (pattern == NULL)
+		return;
+	pcre2_match_context_free(pattern->limits);
+	pcre2_match_data_free(pattern->match);
+	pcre2_code_free(pattern->code);
+	free(pattern->work);
+	free(pattern);
+	*pattern_p = NULL;
+}
+
+static int
+match(const struct pattern *pattern, const char *text, size_t size, size_t offset,
+    uint32_t options)
+{
+	pattern->work->at = offset;
+	return pcre2_match(pattern->code, (PCRE2_SPTR)text, size, offset, options,
+	    pattern->match, pattern->limits);
+}
+
+/* Puts the ends of what was found where they are wanted. \K in a look-ahead can put the start
+ * behind the end: then -1. */
+static int
+tell_ends(const struct pattern *pattern, size_t *from_r, size_t *to_r)
+{
+	const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(pattern->match);
+
+	if (ends[0] > ends[1])
+		return -1;
+	if (from_r != NULL)
+		*from_r = ends[0];
+	if (to_r != NULL)
+		*to_r = ends[1];
+	return 1;
+}
+
+void
+pattern_allow(const struct pattern *pattern, size_t size)
+{
+	pattern->work->left = PATTERN_STEPS_MAX + PATTERN_STEPS_BYTE * size;
+}
+
+int
+pattern_find(const struct pattern *pattern, const char *text, size_t size, size_t offset,
+    size_t *from_r, size_t *to_r)
+{
+	int found;
+
+	if (offset > size)
+		return 0;
+	pattern_allow(pattern, size - offset);
+	found = match(pattern, text, size, offset, 0);
+	if (found < 0)
+		return found == PCRE2_ERROR_NOMATCH ? 0 : -1;
+	return tell_ends(pattern, from_r, to_r);
+}
+
+int
+pattern_seek(const struct pattern *pattern, const char *text, size_t size, size_t offset,
+    bool more, size_t *from_r, size_t *to_r)
+{
+	uint32_t options = PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY;
+	const PCRE2_SIZE *ends;
+	int found;
+
+	if (more)
+		options |= PCRE2_PARTIAL_HARD;
+	found = match(pattern, text, size, offset, options);
+	if (found == PCRE2_ERROR_PARTIAL) {
+		ends = pcre2_get_ovector_pointer(pattern->match);
+		*from_r = pcre2_get_startchar(pattern->match);
+		if (ends[0] < *from_r)
+			*from_r = ends[0];
+		*to_r = size;
+		return PATTERN_PARTIAL;
+	}
+	if (found < 0)
+		return found == PCRE2_ERROR_NOMATCH ? 0 : -1;
+	return tell_ends(pattern, from_r, to_r);
+}

@@ -1,0 +1,38 @@
+/* pattern: regular expressions of users: PCRE2 read as ECMA 262 where the two differ,
+ * with a limit on the work of a match. No other file includes PCRE2. */
+#ifndef PATTERN_H
+#define PATTERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "arena.h"
+
+struct pattern;
+
+/* Returns a new pattern, or NULL with a reason in arena that names the place. */
+struct pattern *pattern_new(
+    struct arena *arena, const char *text, size_t size, const char **error_r);
+void pattern_destroy(struct pattern **pattern_p);
+
+/* Looks for pattern in the size bytes at text (UTF-8) from offset on. Returns 1 with the
+ * bytes of the match in *from_r and *to_r (either may be NULL), 0 when there is none, -1
+ * when the match took more work than is allowed or text is not UTF-8. */
+int pattern_find(const struct pattern *pattern, const char *text, size_t size,
+    size_t offset, size_t *from_r, size_t *to_r);
+
+/* For one who looks for all matches of a text, with one limit for all of them: says that size
+ * bytes are to be looked through from now on. */
+void pattern_allow(const struct pattern *pattern, size_t size);
+
+/* As pattern_find, within what pattern_allow left, with text known to be UTF-8, offset at the
+ * start of a character; an empty match is none.
+ *
+ * more: behind text there may be more of it. Then PATTERN_PARTIAL when it depends on what
+ * follows whether there is a match that begins at *from_r (or how long it is): nothing that
+ * begins earlier, from offset on, can match. */
+#define PATTERN_PARTIAL 2
+int pattern_seek(const struct pattern *pattern, const char *text, size_t size,
+    size_t offset, bool more, size_t *from_r, size_t *to_r);
+
+#endif

@@ -1,0 +1,256 @@
+/* Shells of runs on a fleet of real processes: where they are, and what is said when they are gone
+ * (docs/middleware/shell_tool.md). */
+#include <check.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "fleet_kit.h"
+#include "json.h"
+#include "literal.h"
+
+TCase *tcase_shell(void);
+
+static struct fleet_kit *kit;
+static struct arena *arena;
+
+static void
+set_up(void)
+{
+	arena = arena_new();
+	kit = kit_new();
+	setenv("TMPDIR", kit_path(kit, ""), 1);
+}
+
+static void
+tear_down(void)
+{
+	kit_destroy(&kit);
+	arena_destroy(&arena);
+}
+
+/* An agent whose scripted model runs the commands one after the other, then says "Done.".
+ * Each line of commands is a list of calls: 'sh(command)' as JSON objects. */
+static void
+apply(const char *name, const char *settings, const char *const *steps)
+{
+	const char *script = "", *text;
+	size_t i;
+
+	for (i = 0; steps[i] != NULL; i++)
+		script = arena_printf(
+		    arena, "%s  - {content: '', tool_calls: [%s]}\n", script, steps[i]);
+	text = arena_printf(arena,
+	    "name: %s\nmodel: scripted:s\nmiddleware:\n  - shell_tool: {%s}\n"
+	    "script:\n  s:\n%s  - {content: Done.}\n",
+	    name, settings, script);
+	kit_flotilla(kit, "agents", "apply",
+	    kit_write(kit, arena_printf(arena, "%s.yaml", name), text), NULL);
+}
+
+#define CALL(id, args) "{id: " id ", name: shell, args: " args "}"
+
+/* The tool messages of the thread, one a line. */
+static const char *
+answers(const char *thread)
+{
+	const char *text = kit_flotilla(kit, "state", thread, "--json", NULL), *error;
+	const struct value *state = json_parse(arena, text, strlen(text), &error);
+	const struct value *messages = value_get(state, "messages");
+	const char *all = "";
+	size_t i;
+
+	ck_assert_msg(state != NULL, "%s", text);
+	for (i = 0; i < value_size(messages); i++)
+		if (value_text_is(value_get(value_at(messages, i), "type"), "tool"))
+			all = arena_printf(arena, "%s%s\n", all,
+			    value_get_text(value_at(messages, i), "content"));
+	return all;
+}
+
+static const char *
+submit(const char *agent, const char *thread)
+{
+	return kit_flotilla(
+	    kit, "submit", agent, "Go", "--thread", thread, "--wait", NULL);
+}
+
+#define ck_assert_has(text, piece)                                                       \
+	ck_assert_msg(strstr(text, piece) != NULL, "\"%s\" has no \"%s\"", text, piece)
+
+/* Each call of the run has the same shell, of several workers; parallel ones, too; and at the end
+ * nothing is left. */
+START_TEST(all_commands_of_a_run_have_one_shell)
+{
+	const char *const steps[] = {
+		CALL("a", "{command: 'X=1; mkdir sub; cd sub'}"),
+		CALL("b", "{command: 'echo $X $(basename $PWD)'}"),
+		CALL("c", "{command: 'X=$((X+1)); echo $X'}") ", " CALL(
+		    "d", "{command: 'X=$((X+1)); echo $X'}") ", " CALL("e",
+		    "{command: 'X=$((X+1)); echo $X'}"),
+		CALL("f", "{command: 'echo $X; echo $HOME > ../home; cat ../home'}"),
+		NULL,
+	};
+	const char *said;
+
+	kit_start_all(kit, 4, 1, 1);
+	apply("one", "startup_commands: ['echo started']", steps);
+	ck_assert_str_eq(submit("one", "t1"), "Done.\n");
+	said = answers("t1");
+	ck_assert_has(said, "1 sub\n");
+	ck_assert_has(said, "4\n");
+	ck_assert_str_eq(submit("one", "t2"), "Done.\n");
+	ck_assert_has(answers("t2"), "1 sub\n");
+	ck_assert_int_eq(
+	    system(arena_printf(
+		arena, "ls -d %s/flotilla-shell-* 2>/dev/null", kit_path(kit, ""))) != 0,
+	    1);
+}
+END_TEST
+
+static bool
+is_dead(unsigned index)
+{
+	return system(arena_printf(arena, "grep -q 'State:.Z' /proc/%d/status",
+		   (int)kit_pid(kit, KIT_TOOLS, index))) == 0;
+}
+
+/* The command takes its own worker down: the next one is told, and asks for a new shell. */
+START_TEST(a_lost_worker_is_told_and_not_replaced)
+{
+	const char *const steps[] = {
+		CALL("a", "{command: 'X=1; echo $X'}"),
+		/* shell, minder, starter, worker */
+		CALL("b", "{command: 'p=$PPID; s=$(cut -d\" \" -f4 /proc/$p/stat); "
+			  "kill -9 $(cut -d\" \" -f4 /proc/$s/stat); sleep 100'}"),
+		CALL("c", "{command: 'echo \"x$X\"'}"),
+		CALL("d", "{restart: true}"),
+		CALL("e", "{command: 'echo \"y$X\"'}"),
+		NULL,
+	};
+	const char *said;
+
+	kit_start_all(kit, 2, 1, 1);
+	apply("killer", "command_timeout: 60", steps);
+	ck_assert_str_eq(submit("killer", "t1"), "Done.\n");
+	said = answers("t1");
+	ck_assert_has(said, "nobody knows whether this call of shell took effect");
+	ck_assert_has(said, "The shell is gone");
+	ck_assert_ptr_null(strstr(said, "x1"));
+	ck_assert_ptr_null(strstr(said, "x\n"));
+	ck_assert_has(said, "Shell session restarted.\ny\n");
+	kit_wait(kit, KIT_TOOLS, is_dead(0) ? 0 : 1);
+}
+END_TEST
+
+START_TEST(startup_that_fails_ends_the_run)
+{
+	const char *const steps[] = { NULL };
+	const char *record;
+
+	kit_start_all(kit, 1, 1, 1);
+	apply("bad", "startup_commands: ['echo broken >&2; false']", steps);
+	kit_flotilla(kit, "submit", "bad", "Go", "--thread", "t1", "--run", "r1", NULL);
+	do
+		record = kit_flotilla(kit, "runs", "--json", NULL);
+	while (strstr(record, "\"running\"") != NULL ||
+	       strstr(record, "\"queued\"") != NULL);
+	ck_assert_has(record, "startup command 1 failed");
+}
+END_TEST
+
+/* A coordinator dies while a command runs: the next one finds the same shell. */
+START_TEST(who_takes_the_run_over_finds_the_shell)
+{
+	const char *go = kit_path(kit, "go"), *said;
+	const char *const steps[] = {
+		CALL("a", "{command: 'X=kept'}"),
+		arena_printf(arena,
+		    CALL("b",
+			"{command: 'echo >%s.here; until test -e %s; do sleep 0.05; "
+			"done'}"),
+		    go, go),
+		CALL("c", "{command: 'echo $X'}"),
+		NULL,
+	};
+
+	kit_start_all(kit, 2, 1, 2);
+	apply("long", "", steps);
+	kit_flotilla(kit, "submit", "long", "Go", "--thread", "t1", "--run", "r1", NULL);
+	while (system(arena_printf(arena, "test -e %s.here", go)) != 0)
+		;
+	kit_kill(kit, KIT_COORDINATOR, 0);
+	kit_start(kit, KIT_COORDINATOR, 0);
+	kit_write(kit, "go", "");
+	kit_flotilla(kit, "watch", "r1", NULL);
+	said = answers("t1");
+	ck_assert_has(said, "kept\n");
+}
+END_TEST
+
+static bool
+is_empty(const char *command)
+{
+	return system(command) != 0;
+}
+
+/* A run that is cancelled has no after_agent: its shell ends all the same. */
+START_TEST(a_cancelled_run_leaves_no_shell)
+{
+	const char *there = kit_path(kit, "there"), *look;
+	const char *const steps[] = { arena_printf(arena,
+					  CALL("a", "{command: 'echo >%s; sleep 1000'}"),
+					  there),
+		NULL };
+
+	kit_start_all(kit, 2, 1, 1);
+	apply("slow", "command_timeout: 500", steps);
+	kit_flotilla(kit, "submit", "slow", "Go", "--thread", "t1", "--run", "r1", NULL);
+	while (system(arena_printf(arena, "test -e %s", there)) != 0)
+		;
+	kit_flotilla(kit, "cancel", "r1", NULL);
+	look = arena_printf(
+	    arena, "ls -d %s/flotilla-shell-* >/dev/null 2>&1", kit_path(kit, ""));
+	while (!is_empty(look))
+		;
+}
+END_TEST
+
+/* Nor one that is cancelled while a model thinks: nobody is in its shell. */
+START_TEST(a_run_that_ends_between_commands_leaves_no_shell)
+{
+	const char *look = arena_printf(
+	    arena, "ls -d %s/flotilla-shell-* >/dev/null 2>&1", kit_path(kit, ""));
+	const char *const steps[] = { CALL("a", "{command: 'echo A'}"),
+		/* This one comes after a minute. */
+		CALL("b", "{command: 'echo B'}") "], delay_ms: 60000} #", NULL };
+
+	kit_start_all(kit, 2, 1, 1);
+	apply("thinker", "", steps);
+	kit_flotilla(
+	    kit, "submit", "thinker", "Go", "--thread", "t1", "--run", "r1", NULL);
+	while (strcmp(answers("t1"), "A\n") != 0)
+		;
+	ck_assert(!is_empty(look));
+	kit_flotilla(kit, "cancel", "r1", NULL);
+	while (!is_empty(look))
+		;
+}
+END_TEST
+
+TCase *
+tcase_shell(void)
+{
+	TCase *tcase = tcase_create("shell");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_add_test(tcase, all_commands_of_a_run_have_one_shell);
+	tcase_add_test(tcase, a_lost_worker_is_told_and_not_replaced);
+	tcase_add_test(tcase, startup_that_fails_ends_the_run);
+	tcase_add_test(tcase, who_takes_the_run_over_finds_the_shell);
+	tcase_add_test(tcase, a_cancelled_run_leaves_no_shell);
+	tcase_add_test(tcase, a_run_that_ends_between_commands_leaves_no_shell);
+	return tcase;
+}

@@ -1,0 +1,270 @@
+/* anthropic_prompt_caching and provider_tool_search. */
+#include <check.h>
+#include <string.h>
+
+#include "chain_play.h"
+#include "hook_stub.h"
+#include "literal.h"
+
+/* Interface under test */
+#include "registry.h"
+
+static struct arena *arena;
+static struct play play;
+static const struct value *answer;
+
+static void
+setup(void)
+{
+	arena = arena_new();
+	play = (struct play){ .arena = arena };
+	stub_log_clear();
+}
+
+static void
+teardown(void)
+{
+	arena_destroy(&arena);
+}
+
+/* What the provider is asked when a model is, with that middleware around. */
+static const struct value *
+asked(const char *name, const char *settings, const char *profile, const char *request)
+{
+	const char *path = "", *error = "";
+	const struct middleware_use *use =
+	    registry_use(arena, name, literal(arena, settings), &path, &error);
+
+	ck_assert_msg(use != NULL, "%s: %s", path, error);
+	play.profile = literal(arena, profile);
+	play.request = literal(arena, request);
+	play.count = 0;
+	play.seen = NULL;
+	answer = play_model(&play, stub_chain(arena, use, NULL));
+	return play.seen;
+}
+
+static void
+refused(const char *name, const char *settings, const char *where, const char *why)
+{
+	const char *path = "", *error = "";
+
+	ck_assert_ptr_null(
+	    registry_use(arena, name, literal(arena, settings), &path, &error));
+	ck_assert_str_eq(path, where);
+	ck_assert_msg(strstr(error, why) != NULL, "'%s' is not in: %s", why, error);
+}
+
+static void
+assert_fault(const char *type, const char *text)
+{
+	const struct value *fault = value_get(answer, "fault");
+
+	ck_assert_ptr_null(play.seen);
+	ck_assert_str_eq(value_get_text(fault, "type"), type);
+	ck_assert_msg(strstr(value_get_text(fault, "message"), text) != NULL,
+	    "'%s' is not in: %s", text, value_get_text(fault, "message"));
+	ck_assert(!value_get_bool(fault, "retryable", true));
+}
+
+/* --- anthropic_prompt_caching ------------------------------------------------------- */
+
+#define CACHING "anthropic_prompt_caching"
+#define TWO_TOOLS                                                                        \
+	"'tools':[{'name':'a','parameters':{}},{'name':'b','parameters':{},'extras':"    \
+	"{'x':1}}]"
+#define SHORT "{'type':'ephemeral','ttl':'5m'}"
+
+START_TEST(prompt_tools_and_tail_are_marked)
+{
+	const struct value *seen = asked(CACHING, "{}",
+	    "{'model':'anthropic:c','system_prompt':'S','model_settings':{'top_k':1}"
+	    "," TWO_TOOLS "}",
+	    "{'messages':[{'type':'human','content':'hi'}]}");
+
+	ck_assert_value(arena, value_get(seen, "settings"),
+	    "{'top_k':1,'cache_control':" SHORT ",'system_cache_control':" SHORT "}");
+	ck_assert_value(arena, value_get(seen, "tools"),
+	    "[{'name':'a','parameters':{}},{'name':'b','parameters':{},'extras':{'x':1,"
+	    "'cache_control':" SHORT "}}]");
+}
+END_TEST
+
+START_TEST(what_is_absent_is_left_alone)
+{
+	const struct value *seen = asked(CACHING, "{'ttl':'1h'}",
+	    "{'model':'anthropic:c'}", "{'messages':[{'type':'human','content':'hi'}]}");
+
+	ck_assert_value(arena, value_get(seen, "settings"),
+	    "{'cache_control':{'type':'ephemeral','ttl':'1h'}}");
+	ck_assert_uint_eq(value_size(value_get(seen, "tools")), 0);
+}
+END_TEST
+
+START_TEST(a_tool_that_is_loaded_later_is_not_marked)
+{
+	const struct value *seen = asked(CACHING, "{}",
+	    "{'model':'anthropic:c','tools':[{'type':'web_search_20250305','name':'w'},"
+	    "{'name':'b','parameters':{},'extras':{'defer_loading':true}}]}",
+	    "{'messages':[{'type':'human','content':'hi'}]}");
+
+	ck_assert_value(arena, value_get(seen, "tools"),
+	    "[{'type':'web_search_20250305','name':'w','cache_control':" SHORT "},"
+	    "{'name':'b','parameters':{},'extras':{'defer_loading':true}}]");
+}
+END_TEST
+
+/* The system message is one of them. */
+static const struct {
+	const char *profile;
+	bool marked;
+} least[] = {
+	{ "{'model':'anthropic:c'}", false },
+	{ "{'model':'anthropic:c','system_prompt':'S'}", true },
+};
+
+START_TEST(short_requests_are_left_alone)
+{
+	const struct value *seen = asked(CACHING, "{'min_messages_to_cache':3}",
+	    least[_i].profile,
+	    "{'messages':[{'type':'human','content':'a'},{'type':'ai','content':'b'}]}");
+
+	ck_assert_int_eq(
+	    value_has(value_get(seen, "settings"), "cache_control"), least[_i].marked);
+}
+END_TEST
+
+static const struct {
+	const char *settings;
+	size_t notes;
+} behaviors[] = {
+	{ "{}", 1 },
+	{ "{'unsupported_model_behavior':'ignore'}", 0 },
+};
+
+START_TEST(another_providers_model_is_asked_as_it_was)
+{
+	const struct value *seen =
+	    asked(CACHING, behaviors[_i].settings, "{'model':'openai:gpt'," TWO_TOOLS "}",
+		"{'messages':[{'type':'human','content':'hi'}]}");
+
+	ck_assert_uint_eq(value_size(value_get(seen, "settings")), 0);
+	ck_assert_value(arena, value_get(seen, "tools"),
+	    "[{'name':'a','parameters':{}},{'name':'b','parameters':{},'extras':{'x':1}}"
+	    "]");
+	ck_assert_uint_eq(value_size(value_get(answer, "notes")), behaviors[_i].notes);
+}
+END_TEST
+
+START_TEST(another_providers_model_may_end_the_run)
+{
+	asked(CACHING, "{'unsupported_model_behavior':'raise'}", "{'model':'openai:gpt'}",
+	    "{'messages':[]}");
+	assert_fault("ValueError", "not 'openai:gpt'");
+}
+END_TEST
+
+START_TEST(settings_of_caching_are_checked)
+{
+	refused(CACHING, "{'ttl':'2h'}", "/ttl", "5m");
+	refused(CACHING, "{'type':'for ever'}", "/type", "ephemeral");
+	refused(CACHING, "{'min_messages_to_cache':-1}", "/min_messages_to_cache", "0");
+	refused(CACHING, "{'unsupported_model_behavior':'shout'}",
+	    "/unsupported_model_behavior", "warn");
+	refused(CACHING, "{'tll':'5m'}", "/tll", "ttl");
+}
+END_TEST
+
+/* --- provider_tool_search ----------------------------------------------------------- */
+
+#define SEARCH "provider_tool_search"
+
+static const struct {
+	const char *model, *search, *settings;
+} providers[] = {
+	{ "anthropic:c",
+	    "{'type':'tool_search_tool_bm25_20251119','name':'tool_search_tool_bm25'}",
+	    "{'betas':['mine','advanced-tool-use-2025-11-20']}" },
+	{ "openai:gpt", "{'type':'tool_search'}", "{'betas':['mine']}" },
+};
+
+START_TEST(tools_are_found_by_the_providers_search)
+{
+	const struct value *seen = asked(SEARCH, "{'searchable_tools':'b'}",
+	    arena_printf(arena,
+		"{'model':'%s','model_settings':{'betas':['mine']}," TWO_TOOLS "}",
+		providers[_i].model),
+	    "{'messages':[{'type':'human','content':'hi'}]}");
+
+	ck_assert_value(arena, value_get(seen, "tools"),
+	    arena_printf(arena,
+		"[{'name':'a','parameters':{}},{'name':'b','parameters':{},'extras':{'x':"
+		"1,"
+		"'defer_loading':true}},%s]",
+		providers[_i].search));
+	ck_assert_value(arena, value_get(seen, "settings"), providers[_i].settings);
+}
+END_TEST
+
+static const struct {
+	const char *settings, *model, *reason;
+} mistakes[] = {
+	{ "{'searchable_tools':['a','c']}", "anthropic:c",
+	    "names 'c', which the request does not offer (it offers: a, b)" },
+	{ "{'searchable_tools':['a']}", "scripted:x", "has no search for tools" },
+	{ "{'searchable_tools':['a']}", "else:x", "has no search for tools" },
+};
+
+START_TEST(what_cannot_be_searched_ends_the_run)
+{
+	asked(SEARCH, mistakes[_i].settings,
+	    arena_printf(arena, "{'model':'%s'," TWO_TOOLS "}", mistakes[_i].model),
+	    "{'messages':[]}");
+	assert_fault("ValueError", mistakes[_i].reason);
+}
+END_TEST
+
+START_TEST(nothing_to_search_asks_for_nothing)
+{
+	const struct value *seen = asked(SEARCH, "{'searchable_tools':[]}",
+	    "{'model':'else:x'," TWO_TOOLS "}", "{'messages':[]}");
+
+	ck_assert_uint_eq(value_size(value_get(seen, "tools")), 2);
+}
+END_TEST
+
+START_TEST(settings_of_search_are_checked)
+{
+	refused(SEARCH, "{}", "/searchable_tools", "needs the setting");
+	refused(SEARCH, "{'searchable_tools':[1]}", "/searchable_tools/0", "string");
+	refused(
+	    SEARCH, "{'searchable_tool':['a']}", "/searchable_tool", "searchable_tools");
+}
+END_TEST
+
+#define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
+
+TCase *tcase_anthropic_middleware(void);
+
+TCase *
+tcase_anthropic_middleware(void)
+{
+	TCase *tcase = tcase_create("anthropic_middleware");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, prompt_tools_and_tail_are_marked);
+	tcase_add_test(tcase, what_is_absent_is_left_alone);
+	tcase_add_test(tcase, a_tool_that_is_loaded_later_is_not_marked);
+	tcase_add_loop_test(tcase, short_requests_are_left_alone, 0, COUNT(least));
+	tcase_add_loop_test(
+	    tcase, another_providers_model_is_asked_as_it_was, 0, COUNT(behaviors));
+	tcase_add_test(tcase, another_providers_model_may_end_the_run);
+	tcase_add_test(tcase, settings_of_caching_are_checked);
+	tcase_add_loop_test(
+	    tcase, tools_are_found_by_the_providers_search, 0, COUNT(providers));
+	tcase_add_loop_test(
+	    tcase, what_cannot_be_searched_ends_the_run, 0, COUNT(mistakes));
+	tcase_add_test(tcase, nothing_to_search_asks_for_nothing);
+	tcase_add_test(tcase, settings_of_search_are_checked);
+	return tcase;
+}

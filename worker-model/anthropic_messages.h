@@ -1,0 +1,23 @@
+/* anthropic_messages: messages in the words of Anthropic's Messages API.
+ *
+ * The API wants user and assistant in turns, every message with something in it, every tool_use
+ * answered, ids of letters, digits, - and _: what a thread has otherwise is brought into that form.
+ * Thinking goes back as it came, with its signature. */
+#ifndef ANTHROPIC_MESSAGES_H
+#define ANTHROPIC_MESSAGES_H
+
+#include "value.h"
+
+/* Returns the list for a request. System messages may only stand in front: their blocks are added
+ * to system, a list. NULL with a reason in arena for a message that cannot be sent. */
+const struct value *anthropic_messages(struct arena *arena, const struct value *messages,
+    struct value_list *system, const char **error_r);
+
+/* Returns list (messages, or blocks of `system`) with cache_control in the last block that may have
+ * it; list itself when there is none. */
+const struct value *anthropic_cached_messages(
+    struct arena *arena, const struct value *messages, const struct value *cache_control);
+const struct value *anthropic_cached_blocks(
+    struct arena *arena, const struct value *blocks, const struct value *cache_control);
+
+#endif

@@ -1,0 +1,131 @@
+/* provider_anthropic: Anthropic's Messages API, and the servers that speak the same. */
+#include "anthropic_answer.h"
+#include "anthropic_request.h"
+#include "anthropic_stream.h"
+#include "provider.h"
+#include "provider_exchange.h"
+
+#define VERSION "2023-06-01"
+
+/* `betas` of the settings, comma-joined; NULL: none. */
+static const char *
+betas_of(const struct ask *ask)
+{
+	const struct value *betas = value_get(ask->settings, "betas");
+	const char *joined = NULL;
+
+	if (value_is(betas, VALUE_STR))
+		joined = betas->text;
+	for (size_t i = 0; value_is(betas, VALUE_ARRAY) && i < betas->size; i++) {
+		const char *beta = value_text(betas->items[i]);
+
+		if (beta != NULL && value_is(betas->items[i], VALUE_STR))
+			joined = joined == NULL
+				     ? beta
+				     : arena_printf(ask->arena, "%s,%s", joined, beta);
+	}
+	return joined;
+}
+
+/* A line is a line: what a setting says must not begin another. */
+static bool
+is_one_line(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return false;
+	return true;
+}
+
+static size_t
+headers(const struct endpoint *endpoint, const struct ask *ask, const char *headers_r[])
+{
+	const char *betas = betas_of(ask);
+	size_t count = 0;
+
+	headers_r[count++] = "anthropic-version: " VERSION;
+	if (endpoint->key != NULL)
+		headers_r[count++] =
+		    arena_printf(ask->arena, "x-api-key: %s", endpoint->key);
+	if (betas != NULL && *betas != '\0' && is_one_line(betas))
+		headers_r[count++] =
+		    arena_printf(ask->arena, "anthropic-beta: %s", betas);
+	return count;
+}
+
+static void *
+open_stream(struct arena *arena, const char *endpoint,
+    void (*on_text)(void *arg, const char *text, size_t size), void *arg)
+{
+	struct anthropic_stream *stream = arena_alloc(arena, sizeof *stream);
+
+	anthropic_stream_init(stream, arena, endpoint);
+	stream->on_text = on_text;
+	stream->arg = arg;
+	return stream;
+}
+
+static int
+feed(void *stream, const char *data, size_t size)
+{
+	return anthropic_stream_feed(stream, data, size);
+}
+
+static struct fault *
+fault(const void *stream)
+{
+	return ((const struct anthropic_stream *)stream)->fault;
+}
+
+static bool
+is_done(const void *stream)
+{
+	return ((const struct anthropic_stream *)stream)->done;
+}
+
+static const struct value *
+end(void *stream, struct fault **fault_r)
+{
+	return anthropic_stream_end(stream, fault_r);
+}
+
+static void
+close_stream(void *stream)
+{
+	anthropic_stream_release(stream);
+}
+
+static const struct dialect anthropic = {
+	.request = anthropic_request,
+	.headers = headers,
+	.answer = anthropic_answer,
+	.open = open_stream,
+	.feed = feed,
+	.fault = fault,
+	.is_done = is_done,
+	.end = end,
+	.close = close_stream,
+};
+
+/* Who counts tokens asks whose count it is: by the name that agents write. */
+static const struct value *
+said_by(struct arena *arena, const struct value *message, const char *name)
+{
+	const struct value *metadata = value_get(message, "response_metadata");
+
+	return value_map_with(arena, message, "response_metadata",
+	    value_map_with(arena, metadata, "model_provider", value_str(arena, name)));
+}
+
+static const struct value *
+anthropic_send(
+    const struct endpoint *endpoint, const struct ask *ask, struct fault **fault_r)
+{
+	const struct value *message =
+	    provider_exchange(&anthropic, endpoint, ask, fault_r);
+
+	return message == NULL ? NULL : said_by(ask->arena, message, endpoint->name);
+}
+
+const struct provider provider_anthropic = { .name = "anthropic",
+	.send = anthropic_send };

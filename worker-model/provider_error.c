@@ -1,0 +1,116 @@
+#include "provider_error.h"
+
+#include <string.h>
+
+#include "json.h"
+#include "provider_fault.h"
+
+/* What an error in the midst of a stream would have had as its status, by its code or its
+ * type. Numbers stand for themselves. */
+static const struct {
+	const char *name;
+	long status;
+} error_names[] = {
+	{ "invalid_request_error", 400 },
+	{ "context_length_exceeded", 400 },
+	{ "authentication_error", 401 },
+	{ "invalid_api_key", 401 },
+	{ "billing_error", 402 },
+	{ "permission_error", 403 },
+	{ "not_found_error", 404 },
+	{ "request_too_large", 413 },
+	{ "rate_limit_error", 429 },
+	{ "rate_limit_exceeded", 429 },
+	{ "insufficient_quota", 429 },
+	{ "requests", 429 },
+	{ "tokens", 429 },
+	{ "api_error", 500 },
+	{ "internal_server_error", 500 },
+	{ "server_error", 500 },
+	{ "service_unavailable", 503 },
+	{ "timeout_error", 504 },
+	{ "overloaded_error", 529 },
+};
+
+static long
+status_of_name(const char *name)
+{
+	for (size_t i = 0; i < sizeof error_names / sizeof error_names[0]; i++)
+		if (strcmp(error_names[i].name, name) == 0)
+			return error_names[i].status;
+	return 0;
+}
+
+/* Returns the status that one of an error's fields stands for; 0: none. */
+static long
+status_of(const struct value *field)
+{
+	long status = 0;
+
+	if (value_is(field, VALUE_INT))
+		status = (long)field->integer;
+	else if (value_is(field, VALUE_STR))
+		status = status_of_name(value_text(field));
+	return status >= 400 && status < 600 ? status : 0;
+}
+
+static long
+status_of_error(const struct value *error)
+{
+	static const char *const fields[] = { "code", "status", "type" };
+
+	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+		long status = status_of(value_get(error, fields[i]));
+
+		if (status != 0)
+			return status;
+	}
+	return 0;
+}
+
+/* Servers that call themselves compatible put their reason in different places. */
+static const char *
+reason_in(struct arena *arena, const struct value *body)
+{
+	const struct value *error = value_get(body, "error");
+	const struct value *reason = value_get(error, "message");
+
+	if (reason == NULL)
+		reason = error;
+	if (value_is_nil(reason))
+		reason = value_get(body, "message");
+	if (value_is_nil(reason))
+		reason = value_get(body, "detail");
+	if (value_is_nil(reason))
+		return NULL;
+	return value_is(reason, VALUE_STR) ? value_text(reason)
+					   : json_text(arena, reason);
+}
+
+struct fault *
+provider_refusal(struct arena *arena, const char *endpoint, long status, const char *text,
+    int64_t retry_after_ms)
+{
+	const char *error, *reason;
+
+	reason = reason_in(arena, json_parse(arena, text, strlen(text), &error));
+	return provider_fault_status(
+	    arena, endpoint, status, reason == NULL ? text : reason, retry_after_ms);
+}
+
+struct fault *
+provider_hidden_error(struct arena *arena, const char *endpoint, const struct value *body)
+{
+	const struct value *error = value_get(body, "error");
+	const char *reason;
+	long status;
+
+	if (!value_truthy(error))
+		return NULL;
+	reason = reason_in(arena, body);
+	status = status_of_error(error);
+	if (status != 0)
+		return provider_fault_status(arena, endpoint, status, reason, 0);
+	return fault_new(
+	    arena, "APIError", "%s answered with an error: %s", endpoint, reason);
+}

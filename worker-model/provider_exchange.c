@@ -1,0 +1,216 @@
+#include "provider_exchange.h"
+
+#include "bounds.h"
+#include "json.h"
+#include "provider_error.h"
+#include "provider_fault.h"
+
+/* What a request and its answer are handled with. */
+struct exchange {
+	const struct dialect *dialect;
+	const struct endpoint *endpoint;
+	const struct ask *ask;
+	void *stream; /* of a streamed answer */
+};
+
+/* Writes the request's JSON. What it is made of is gone when this returns. Returns 0, or -1 with
+ * *fault_r. */
+static int
+write_body(const struct exchange *exchange, struct packet *body, struct fault **fault_r)
+{
+	struct ask scratch = *exchange->ask;
+	const struct value *request;
+	const char *error = NULL;
+
+	scratch.arena = arena_new();
+	request =
+	    exchange->dialect->request(&scratch, exchange->ask->tokens != NULL, &error);
+	if (request != NULL) {
+		json_write(body, request);
+		packet_trim(body);
+	} else {
+		*fault_r = fault_new(exchange->ask->arena, "ValueError", "%s", error);
+		(*fault_r)->retryable = false;
+	}
+	arena_destroy(&scratch.arena);
+	return request == NULL ? -1 : 0;
+}
+
+/* --- plain ------------------------------------------------------------------------- */
+
+static const struct value *
+read_answer(const struct exchange *exchange, const struct http_response *response,
+    struct fault **fault_r)
+{
+	struct arena *arena = exchange->ask->arena;
+	const char *name = exchange->endpoint->name, *error = NULL;
+	const struct value *message = NULL;
+	const struct value *body =
+	    json_parse(arena, response->body, response->body_size, &error);
+
+	if (body != NULL) {
+		*fault_r = provider_hidden_error(arena, name, body);
+		if (*fault_r != NULL)
+			return NULL;
+		message = exchange->dialect->answer(arena, body, &error);
+	}
+	if (message == NULL)
+		*fault_r = provider_fault_unreadable(arena, name, error);
+	return message;
+}
+
+/* Returns true when response brought an answer, else *fault_r is set. */
+static bool
+is_answer(const struct exchange *exchange, const struct http_response *response,
+    struct fault **fault_r)
+{
+	struct arena *arena = exchange->ask->arena;
+	const char *name = exchange->endpoint->name;
+
+	if (response->failure != HTTP_OK)
+		*fault_r =
+		    provider_fault_http(arena, name, response->failure, response->reason);
+	else if (response->status < 200 || response->status > 299)
+		*fault_r = provider_refusal(arena, name, response->status, response->body,
+		    response->retry_after_ms);
+	else
+		return true;
+	return false;
+}
+
+static const struct value *
+send_plain(const struct exchange *exchange, const struct http_request *request,
+    struct fault **fault_r)
+{
+	struct http_response response;
+
+	http_send(exchange->endpoint->http, exchange->ask->arena, request, &response);
+	if (!is_answer(exchange, &response, fault_r))
+		return NULL;
+	return read_answer(exchange, &response, fault_r);
+}
+
+/* --- streamed ---------------------------------------------------------------------- */
+
+static void
+on_text(void *arg, const char *text, size_t size)
+{
+	tokens_add(arg, text, size);
+}
+
+static int
+on_data(void *arg, const char *data, size_t size)
+{
+	const struct exchange *exchange = arg;
+
+	return exchange->dialect->feed(exchange->stream, data, size);
+}
+
+static const struct value *
+end_stream(const struct exchange *exchange, const struct http_response *response,
+    struct fault **fault_r)
+{
+	const struct dialect *dialect = exchange->dialect;
+	bool cut = response->failure != HTTP_OK;
+
+	if (response->failure == HTTP_ABORTED &&
+	    dialect->fault(exchange->stream) != NULL) {
+		*fault_r = dialect->fault(exchange->stream);
+		return NULL;
+	}
+	/* A server that hangs up rudely behind the end has said all there is. */
+	if (cut && response->failure != HTTP_CANCELLED &&
+	    dialect->is_done(exchange->stream))
+		return dialect->end(exchange->stream, fault_r);
+	if (!is_answer(exchange, response, fault_r))
+		return NULL;
+	return dialect->end(exchange->stream, fault_r);
+}
+
+static const struct value *
+send_streamed(
+    struct exchange *exchange, struct http_request *request, struct fault **fault_r)
+{
+	const struct endpoint *endpoint = exchange->endpoint;
+	const struct ask *ask = exchange->ask;
+	struct http_response response;
+	const struct value *message;
+
+	exchange->stream =
+	    exchange->dialect->open(ask->arena, endpoint->name, on_text, ask->tokens);
+	request->on_data = on_data;
+	request->arg = exchange;
+	request->first_byte_timeout_ms = endpoint->first_byte_timeout_ms;
+	request->idle_timeout_ms = endpoint->idle_timeout_ms;
+	request->body_bytes_max = HTTP_BODY_BYTES_MAX;
+	http_send(endpoint->http, ask->arena, request, &response);
+	message = end_stream(exchange, &response, fault_r);
+	exchange->dialect->close(exchange->stream);
+	return message;
+}
+
+/* --- both ---------------------------------------------------------------------------- */
+
+uint64_t
+provider_timeout_ms(const struct value *settings, uint64_t otherwise_ms)
+{
+	double seconds = value_get_number(settings, "request_timeout", 0);
+
+	seconds = value_get_number(settings, "timeout", seconds);
+	return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1000) : otherwise_ms;
+}
+
+static void
+fill_headers(const struct exchange *exchange, const char *headers[])
+{
+	size_t count = 0;
+
+	headers[count++] = "Content-Type: application/json";
+	headers[count++] = exchange->ask->tokens == NULL ? "Accept: application/json"
+							 : "Accept: text/event-stream";
+	count += exchange->dialect->headers(
+	    exchange->endpoint, exchange->ask, headers + count);
+	headers[count] = NULL;
+}
+
+static const struct value *
+send_body(struct exchange *exchange, const struct packet *body, struct fault **fault_r)
+{
+	const struct endpoint *endpoint = exchange->endpoint;
+	const struct ask *ask = exchange->ask;
+	const char *headers[DIALECT_HEADERS_MAX + 3];
+	struct http_request request = {
+		.method = "POST",
+		.url = endpoint->url,
+		.headers = headers,
+		.body = body->data,
+		.body_size = body->size,
+		.connect_timeout_ms = endpoint->connect_timeout_ms,
+		.timeout_ms =
+		    provider_timeout_ms(ask->settings, endpoint->answer_timeout_ms),
+		.body_bytes_max = ANSWER_BYTES_MAX,
+	};
+
+	fill_headers(exchange, headers);
+	return ask->tokens == NULL ? send_plain(exchange, &request, fault_r)
+				   : send_streamed(exchange, &request, fault_r);
+}
+
+const struct value *
+provider_exchange(const struct dialect *dialect, const struct endpoint *endpoint,
+    const struct ask *ask, struct fault **fault_r)
+{
+	struct exchange exchange = {
+		.dialect = dialect, .endpoint = endpoint, .ask = ask
+	};
+	const struct value *message = NULL;
+	struct packet body = { 0 };
+
+	if (write_body(&exchange, &body, fault_r) == 0)
+		message = send_body(&exchange, &body, fault_r);
+	packet_release(&body);
+	if (message == NULL)
+		(*fault_r)->message =
+		    without_key(ask->arena, (*fault_r)->message, endpoint->key);
+	return message;
+}

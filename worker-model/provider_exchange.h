@@ -1,0 +1,45 @@
+/* provider_exchange: one request to a provider over HTTP and its answer, plain or streamed: what
+ * the dialects share.
+ *
+ * The request's values are gone while the answer is waited for: a call may take minutes, and holds
+ * its bytes only. */
+#ifndef PROVIDER_EXCHANGE_H
+#define PROVIDER_EXCHANGE_H
+
+#include "provider.h"
+
+#define DIALECT_HEADERS_MAX 4u
+
+/* How a kind of provider speaks. */
+struct dialect {
+	/* Returns the request's body in ask->arena, or NULL with a reason there. */
+	const struct value *(*request)(
+	    const struct ask *ask, bool stream, const char **error_r);
+	/* Fills headers with the dialect's own, at most DIALECT_HEADERS_MAX; returns how many. */
+	size_t (*headers)(const struct endpoint *endpoint, const struct ask *ask,
+	    const char *headers[]);
+	/* Returns the AI message of an answer's body, or NULL with a reason. */
+	const struct value *(*answer)(
+	    struct arena *arena, const struct value *body, const char **error_r);
+
+	/* A streamed answer under construction. on_text is called with each piece of its text. */
+	void *(*open)(struct arena *arena, const char *endpoint,
+	    void (*on_text)(void *arg, const char *text, size_t size), void *arg);
+	/* Takes in the next piece. Returns 0, or -1: fault says why. */
+	int (*feed)(void *stream, const char *data, size_t size);
+	struct fault *(*fault)(const void *stream);
+	/* True when all there is has been said, whatever becomes of the connection. */
+	bool (*is_done)(const void *stream);
+	/* The body is over. Returns the AI message, or NULL with *fault_r. */
+	const struct value *(*end)(void *stream, struct fault **fault_r);
+	void (*close)(void *stream);
+};
+
+/* Asks endpoint, on a fiber; as provider.send. A fault's message has no key in it. */
+const struct value *provider_exchange(const struct dialect *dialect,
+    const struct endpoint *endpoint, const struct ask *ask, struct fault **fault_r);
+
+/* Returns how long a request may take in all: its settings' own `timeout`, else otherwise_ms. */
+uint64_t provider_timeout_ms(const struct value *settings, uint64_t otherwise_ms);
+
+#endif
