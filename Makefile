@@ -65,9 +65,8 @@ deps:
 	done; [ -z "$$missing" ] || { echo "installing$$missing"; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; }
 
-# The Redis function library travels inside the programs: these files, one behind the other
-# (store/store.c).
-LUA_OBJECTS = $(patsubst %,$(BUILD)/store/%.lua.o,fleet items threads webhooks chores agents)
+# The Redis function library travels inside the programs: store/store.c puts its files one behind the other.
+LUA_OBJECTS = $(patsubst %,$(BUILD)/%.o,$(wildcard store/*.lua))
 
 $(library): $(call objects,$(SHARED)) $(LUA_OBJECTS)
 	@rm -f $@

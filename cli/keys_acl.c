@@ -5,7 +5,7 @@
 
 #include "service.h"
 
-/* What fleet.lua does: a function runs with the rights of who calls it. */
+/* What the Lua of store/ does: a function runs with the rights of who calls it. */
 #define FUNCTIONS                                                                        \
 	"+fcall +time +del +exists +get +hdel +hexists +hget +hgetall +hincrby +hlen "   \
 	"+hmget "                                                                        \

@@ -13,26 +13,32 @@
 #define FNV_OFFSET 2166136261u
 #define FNV_PRIME 16777619u
 
-extern const char _binary_store_fleet_lua_start[], _binary_store_fleet_lua_end[];
-extern const char _binary_store_items_lua_start[], _binary_store_items_lua_end[];
-extern const char _binary_store_webhooks_lua_start[], _binary_store_webhooks_lua_end[];
-extern const char _binary_store_chores_lua_start[], _binary_store_chores_lua_end[];
-extern const char _binary_store_agents_lua_start[], _binary_store_agents_lua_end[];
-extern const char _binary_store_threads_lua_start[], _binary_store_threads_lua_end[];
+/* The function library: these files, one behind the other; fleet.lua begins it. */
+#define PARTS(PART)                                                                      \
+	PART(fleet)                                                                      \
+	PART(line)                                                                       \
+	PART(own)                                                                        \
+	PART(submit)                                                                     \
+	PART(shard)                                                                      \
+	PART(items)                                                                      \
+	PART(webhooks)                                                                   \
+	PART(agents)                                                                     \
+	PART(threads)                                                                    \
+	PART(chores)
+
+#define DECLARE(name)                                                                    \
+	extern const char _binary_store_##name##_lua_start[],                            \
+	    _binary_store_##name##_lua_end[];
+PARTS(DECLARE)
 
 const char *
 store_library(void)
 {
-	/* fleet.lua begins the library, and says what the others use. */
 	static const struct {
 		const char *begin, *end;
 	} parts[] = {
-		{ _binary_store_fleet_lua_start, _binary_store_fleet_lua_end },
-		{ _binary_store_items_lua_start, _binary_store_items_lua_end },
-		{ _binary_store_webhooks_lua_start, _binary_store_webhooks_lua_end },
-		{ _binary_store_agents_lua_start, _binary_store_agents_lua_end },
-		{ _binary_store_threads_lua_start, _binary_store_threads_lua_end },
-		{ _binary_store_chores_lua_start, _binary_store_chores_lua_end },
+#define ROW(name) { _binary_store_##name##_lua_start, _binary_store_##name##_lua_end },
+		PARTS(ROW)
 	};
 	static char *library;
 	size_t size = 1, i;

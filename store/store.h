@@ -1,6 +1,6 @@
 /* store: what is in Redis, and the atomic steps on it.
  *
- * Redis Functions in fleet.lua do each step in one call; this is their C face, used by
+ * Redis Functions in the .lua files do each step in one call; this is their C face, used by
  * coordinators (all of it) and the command line (reading, submit, cancel). Keys are
  * described in docs/redis.md. Every thread belongs to one of SHARDS shards by the FNV-1a
  * hash of its id; all of its keys carry the shard's hash tag.

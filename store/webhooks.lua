@@ -1,6 +1,6 @@
 
 -- Webhooks: who is told that a run has ended. `hooks` has the runs whose end is still to be told,
--- each with the time of the next attempt; note_end (fleet.lua) puts them in. KEYS[1] is `hooks`.
+-- each with the time of the next attempt; note_end (line.lua) puts them in. KEYS[1] is `hooks`.
 
 -- hooks_take(hooks; prefix, lease_ms, limit): the ends that are to be told now; nobody else gets
 -- them for lease_ms. Returns {TIME in ms, run, number of the attempt, run, number, ...}.

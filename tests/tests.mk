@@ -69,7 +69,7 @@ check-kill: binaries $(BUILD)/tests-kill $(plugins)
 check-install: binaries
 	tests/install/run.sh $(abspath $(BUILD)) $(if $(SAN),SAN=1) $(if $(TSAN),TSAN=1)
 
-# The simulator: the pure state machines, built with the planted bugs' places in them, and fleet.lua
+# The simulator: the pure state machines, built with the planted bugs' places in them, and store/*.lua
 # in an embedded Lua (tests/sim/world.h, docs/internals/testing.md).
 SIM_FOLDERS := broker peer tests/sim
 sim_sources  = $(filter-out broker/main.c broker/broker.c $(addprefix peer/,caller.c links.c model_wish.c parcel.c peer.c worker.c profiles.c), \

@@ -28,7 +28,7 @@ struct thread {
 	bool due;
 };
 
-/* As store/fleet.lua keeps it: "until length". */
+/* As the library keeps it: "until length". */
 struct lease {
 	long long until_ms, length_ms;
 };
@@ -325,7 +325,7 @@ write_key(struct history *history, const char *key, const struct aof_command *co
 
 /* --- transactions ---------------------------------------------------------------------------------- */
 
-/* By the rule of store/fleet.lua: one that lasts for more than twice its length was made before
+/* By the rule of store/fleet.lua (lease_end): one that lasts for more than twice its length was made before
  * the clock was set back. */
 static bool
 is_alive(const struct lease *lease, long long now_ms)

@@ -9,7 +9,7 @@
  * every execution ends, and that it ends well is checked without fairness.
  *
  * Each rule of the protocol can be left out by a name (run.sh has the list): then Spin must find
- * what goes wrong. Where the rules are in the code: store/fleet.lua (claim, commit, release),
+ * what goes wrong. Where the rules are in the code: store/own.lua (claim, commit, release),
  * broker/ (hold, announce, requeue, settle), peer/outbox.c, peer/ledger.c, coordinator/run*.c. */
 
 #ifndef FAULTS

@@ -73,7 +73,7 @@ replace(const char *text, const char *line, const char *instead)
 
 	if (at == NULL || strstr(at + 1, line) != NULL || copy == NULL) {
 		fprintf(stderr,
-		    "sim: store/fleet.lua has not exactly one line \"%s\": the bug %s "
+		    "sim: store/*.lua have not exactly one line \"%s\": the bug %s "
 		    "cannot be planted, mend tests/sim/bugs.c\n",
 		    line, planted_name(planted_bug));
 		exit(2);

@@ -5,7 +5,7 @@
 
 #include "world.h"
 
-#define QUARANTINE_AFTER 5u /* fleet.lua */
+#define QUARANTINE_AFTER 5u /* own.lua */
 #define LONG_DEADLINE_MS 100000u
 
 static bool

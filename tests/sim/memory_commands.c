@@ -1,4 +1,4 @@
-/* memory_commands: the commands of Redis that fleet.lua uses, on arrays. */
+/* memory_commands: the commands of Redis that the Lua of store/ uses, on arrays. */
 #include <luajit-2.1/lauxlib.h>
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
 
 #include "memory_private.h"
 
-/* --- what fleet.lua sees of Redis ------------------------------------------------------ */
+/* --- what the Lua of store/ sees of Redis ------------------------------------------------------ */
 
 #define MEMORY_OF(lua) ((struct redis_memory *)lua_touserdata(lua, lua_upvalueindex(1)))
 
@@ -97,7 +97,7 @@ redis_memory_new(const char *library)
 	open_redis(memory, memory->lua);
 	if (code[0] == '#') /* Redis's line: which engine, which name */
 		code += strcspn(code, "\n");
-	if (luaL_loadbuffer(memory->lua, code, strlen(code), "=fleet.lua") != 0 ||
+	if (luaL_loadbuffer(memory->lua, code, strlen(code), "=library") != 0 ||
 	    lua_pcall(memory->lua, 0, 0, 0) != 0) {
 		fprintf(stderr, "sim: %s\n", lua_tostring(memory->lua, -1));
 		exit(2);

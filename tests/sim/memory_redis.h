@@ -1,4 +1,4 @@
-/* memory_redis: store/fleet.lua as it ships, on a Redis made of arrays.
+/* memory_redis: the Lua of store/ as it ships, on a Redis made of arrays.
  *
  * The functions run in an embedded Lua of the version Redis has; redis.call reaches the few
  * commands they use, with Redis's own rules for what they answer (nil bulks are false, numbers are
@@ -26,7 +26,7 @@ struct reply {
 
 #define REDIS_ARGS_MAX 64u
 
-/* Returns new; library is fleet.lua's text, changed or not. Ends the process when it does not
+/* Returns new; library is its text, changed or not. Ends the process when it does not
  * load. One for all schedules: redis_memory_begin empties it. */
 struct redis_memory *redis_memory_new(const char *library);
 void redis_memory_destroy(struct redis_memory **memory_p);

@@ -1,7 +1,7 @@
 /* world: a fleet in one thread: processes, connections and a clock, driven by one heap of tasks.
  *
  * What ships is driven, not imitated: broker/core.h, peer/outbox.h, peer/ledger.h, and
- * store/fleet.lua (memory_redis.h). What is imitated is what lies between them and the kernel:
+ * the Lua of store/ (memory_redis.h). What is imitated is what lies between them and the kernel:
  * sockets (net.c, by libzmq's rules), sessions (session.c, after peer/peer.c) and the owner of runs
  * (coordinator.c, after coordinator/run*.c). A schedule is one seed: the same seed gives the same
  * plan, the same order of everything, and the same failure. */

@@ -1,0 +1,158 @@
+
+-- How runs line up for a thread, and how those end that nobody owns; how long a thread is kept, and
+-- since when it waits for a human.
+
+-- Added to the score in `due` of threads on which runs only wait, so that all that have an active
+-- run stand before them, whatever waits.
+local WAITING = 10000000000000
+-- Runs of a priority come before those of the next one that were queued up to so many ms earlier:
+-- none waits for ever.
+local PRIORITY_STEP = 600000
+local PRIORITY_USUAL = 2
+
+-- The score in `due` of a thread on which a run of priority waits.
+local function waiting_score(priority, now)
+  return WAITING + now + (tonumber(priority or nil) or PRIORITY_USUAL) * PRIORITY_STEP
+end
+
+-- Puts a thread without an active run where it belongs. Returns how many runs wait for it.
+local function leave_thread(thread_key, prefix, thread, now)
+  local run = redis.call('LINDEX', thread_key .. ':q', 0)
+  if not run then
+    redis.call('ZREM', prefix .. 'due', thread)
+    return 0
+  end
+  local priority = redis.call('HGET', run_key(prefix, run), 'priority')
+  redis.call('ZADD', prefix .. 'due', waiting_score(priority, now), thread)
+  return redis.call('LLEN', thread_key .. ':q')
+end
+
+-- Whoever looks at the shard next cancels the children of a run that has ended so; children: the
+-- field of its hash.
+local function leave_children(prefix, run, status, children)
+  if children and status ~= 'success' and status ~= 'interrupted' then
+    redis.call('SADD', prefix .. 'bereft', run)
+  end
+end
+
+-- Whoever looks at the shard next tells the run's webhook; webhook: the field of its hash.
+local function note_end(prefix, run, webhook, now)
+  if webhook then
+    redis.call('HSET', run_key(prefix, run), 'webhook_state', 'waiting')
+    redis.call('ZADD', prefix .. 'hooks', now, run)
+  end
+end
+
+-- Ends a run without an owner (cancelled in the queue, quarantined).
+local function end_run(prefix, run, status, kind, reason)
+  local key = run_key(prefix, run)
+  local fault = cmsgpack.pack({ type = kind, message = reason })
+  redis.call('HSET', key, 'status', status, 'fault', fault, 'ended', now_ms())
+  redis.call('DEL', key .. ':w')
+  redis.call('SREM', prefix .. 'cancels', run)
+  local record = redis.call('HMGET', key, 'children', 'webhook')
+  leave_children(prefix, run, status, record[1])
+  note_end(prefix, run, record[2], now_ms())
+  log_event(prefix, run, { kind = 'finished', status = status,
+    error = { type = kind, message = reason } })
+end
+
+-- Says when a thread's time is over; ttl is "ms action", the one of its hash, ms 0: never.
+local function keep_until(prefix, thread, ttl, now)
+  local ms = tonumber(string.match(ttl, '^(%d+) ') or 0)
+  if ms > 0 then
+    redis.call('ZADD', prefix .. 'ttl', now + ms, thread)
+  else
+    redis.call('ZREM', prefix .. 'ttl', thread)
+  end
+end
+
+-- Says how long a thread is kept that is not lined up for: by what its submission says (args from
+-- index first on are fields), what was said before, or what is usual.
+local function note_ttl(thread_key, prefix, thread, args, first, now)
+  local ttl = field_of(args, 'ttl', first) or redis.call('HGET', thread_key, 'ttl') or
+    field_of(args, 'usual_ttl', first)
+  if ttl then
+    redis.call('HSET', thread_key, 'ttl', ttl)
+    keep_until(prefix, thread, ttl, now)
+  end
+end
+
+-- Whether a thread with that head waits for a human. What nobody can read does not. Nearly none has
+-- the word, and is read.
+local function is_asking(head)
+  if not string.find(head or '', 'interrupted', 1, true) then
+    return false
+  end
+  local is_read, fields = pcall(cmsgpack.unpack, head)
+  return is_read and type(fields) == 'table' and fields.status == 'interrupted'
+end
+
+-- A run of thread is over, and head is what it left. since: when the thread began to wait, if it
+-- does; had: it has waited before, and has the field `asked` of that.
+local function note_wait(thread_key, prefix, thread, head, since, had)
+  if is_asking(head) then
+    redis.call('HSET', thread_key, 'asked', since)
+    redis.call('ZADD', prefix .. 'asks', since, thread)
+  elseif had then
+    redis.call('HDEL', thread_key, 'asked')
+  end
+end
+
+-- Puts run behind those that wait for thread; record: of its fields those that decide how.
+-- Returns how many are before it.
+local function line_up(thread_key, prefix, thread, run, record, now)
+  local head = redis.call('HMGET', thread_key, 'created', 'run', 'ttl')
+  local ttl = record.ttl or head[3] or record.usual_ttl
+  if not head[1] then
+    redis.call('HSET', thread_key, 'created', text(now))
+  end
+  if ttl then
+    redis.call('HSET', thread_key, 'ttl', ttl)
+    keep_until(prefix, thread, ttl, now)
+  end
+  local before = redis.call('RPUSH', thread_key .. ':q', run) - 1
+  if head[2] and head[2] ~= '' then
+    before = before + 1
+  else
+    redis.call('ZADD', prefix .. 'due', 'LT', text(waiting_score(record.priority, now)), thread)
+  end
+  return before
+end
+
+-- Makes run's record; args from index first on are its fields. event (or nil) is its first.
+local function record_run(prefix, thread, run, status, event, now, args, first)
+  local key, at = run_key(prefix, run), text(now)
+  local head = { 'status', status, 'thread', thread, 'created', at, 'attempts', '0' }
+  if event then
+    head[9], head[10] = 'events', '1'
+    event.thread = thread
+    write_event(key, run, event, 1, now)
+  end
+  local room = ARGUMENTS_MAX - #head
+  local last = math.min(first + room - 1, #args)
+  for i = first, last do
+    head[#head + 1] = args[i]
+  end
+  redis.call('HSET', key, unpack(head))
+  call_with('HSET', key, args, last + 1, #args)
+  redis.call('ZADD', prefix .. 'runs', at, run)
+  redis.call('RPUSH', prefix .. 't:' .. thread .. ':r', run)
+end
+
+-- Queues run on thread; args from index first on are its fields. Returns how many are before it.
+local function enqueue(thread_key, prefix, thread, run, args, first)
+  local now, record = now_ms(), line_of(args, first)
+  record_run(prefix, thread, run, 'queued', { kind = 'queued', agent = record.agent }, now, args,
+    first)
+  return line_up(thread_key, prefix, thread, run, record, now)
+end
+
+-- The run that thread is busy with, going on or the first that waits; or nil.
+local function busy_with(thread_key)
+  local run = redis.call('HGET', thread_key, 'run')
+  if run and run ~= '' then
+    return run
+  end
+  return redis.call('LRANGE', thread_key .. ':q', 0, 0)[1]
+end

@@ -1,0 +1,331 @@
+
+-- The steps of a run's owner: claim, commit, result, release.
+
+local QUARANTINE_AFTER = 5
+local EPOCH_MAX = 9007199254740991 -- above it a Lua number has gaps
+
+-- Returns a number that no claim of the thread has had, also when this server has forgotten some:
+-- a replica that took over may lack the last ones. micros, those of TIME, go on while claims are
+-- forgotten; floor, the highest epoch that the owner has seen, makes it sure that no owner gets
+-- one twice, whatever the clocks do. Exact in a Lua number until the year 2255.
+local function next_epoch(old, floor, micros)
+  return math.max(tonumber(old or 0) + 1, tonumber(floor) + 1, micros)
+end
+
+local function owns(head, owner, epoch, run)
+  return head[1] == owner and head[2] == epoch and head[3] == run
+end
+
+-- Takes the next run that waits for the thread; one whose record is gone was deleted by hand. Returns
+-- it and its record, as HGETALL answers, or nil.
+local function pop_waiting(thread_key, prefix)
+  while true do
+    local run = redis.call('LPOP', thread_key .. ':q')
+    local record = run and redis.call('HGETALL', run_key(prefix, run))
+    if not run or field_of(record, 'status') == 'queued' then
+      return run, record
+    end
+  end
+end
+
+-- Ends a run that took too many owners down, and keeps it among the dead letters.
+local function quarantine(thread_key, prefix, thread, run, attempts, epoch)
+  local now = now_ms()
+  local reason = 'the run took ' .. attempts .. ' coordinators down without making progress'
+  redis.call('HSET', run_key(prefix, run), 'dead', cmsgpack.pack(reason), 'events',
+    last_event(prefix, run))
+  redis.call('ZADD', prefix .. 'dead', now, run)
+  end_run(prefix, run, 'error', 'Quarantined', reason)
+  local head = redis.call('HMGET', thread_key, 'head', 'asked')
+  redis.call('HSET', thread_key, 'run', '', 'owner', '', 'epoch', epoch)
+  note_wait(thread_key, prefix, thread, head[1], head[2] or now, head[2])
+  leave_thread(thread_key, prefix, thread, now)
+end
+
+-- The deadline of a run, whose record is {name: value}, counts from its first claim. Returns how many ms are left, or -1.
+local function take_deadline(key, record, now)
+  local length = tonumber(record.deadline_ms or nil)
+  if not length then
+    return -1
+  end
+  local last = tonumber(record.deadline or nil)
+  if not last then
+    last = now + length
+    redis.call('HSET', key, 'deadline', string.format('%.0f', last))
+  end
+  return math.max(0, math.min(last - now, length))
+end
+
+-- Whether owner was the last one to own a thread, with that epoch, and left it at that version.
+local function has_kept(head, owner, epoch, version)
+  return epoch and head.epoch == epoch and head.version == version and head.left == owner
+end
+
+-- Sets name in flat, {name, value, ...}.
+local function set_field(flat, name, value)
+  for i = 1, #flat, 2 do
+    if flat[i] == name then
+      flat[i + 1] = value
+      return
+    end
+  end
+  flat[#flat + 1] = name
+  flat[#flat + 1] = value
+end
+
+-- Whether the next commit of who claims run has to look at what is rarely there, "1" or "": the run is
+-- to be cancelled, it begins at a version of before, its attempts are to count from 1 again.
+local function must_look(head, run, attempts)
+  return (attempts ~= '1' or head.rolled or head.cancelling == run) and '1' or ''
+end
+
+-- claim(thread key; prefix, thread, owner, lease_ms, floor, name[, epoch, version])
+-- Takes the thread's active run when its owner's lease is gone, or when the owner is the one who
+-- asks (the answer to its first claim was lost), else the first waiting one.
+-- Raises the epoch: whoever owned the thread before is fenced. name is the owner's, for people. epoch
+-- and version: of what owner has kept of the messages. If they are the thread's, and owner is who left
+-- it, no other can have written any since: they are answered with nil.
+-- Returns {"OK", run, epoch, version, recovered, thread hash, run hash (both as they were), fields,
+-- messages, pending writes (fields and those nil where there are none), ms until its deadline or -1}, or {"BUSY"}, {"NONE"}, {"QUARANTINED", run}.
+local function claim(keys, args)
+  local thread_key, prefix, thread, owner = keys[1], args[1], args[2], args[3]
+  local flat_head = redis.call('HGETALL', thread_key)
+  local head = line_of(flat_head, 1)
+  local now, micros = clock()
+  local lease = now + tonumber(args[4])
+  local run = head.run
+  local number = next_epoch(head.epoch, args[5], micros)
+  if number > EPOCH_MAX then
+    return redis.error_reply('ERR the clock of this Redis stands beyond the year 2255')
+  end
+  local epoch = text(number)
+  local recovered, flat_record = 1, nil
+  if run and run ~= '' then
+    local holder = head.owner
+    if holder ~= owner and lease_alive(prefix, holder, now) then
+      return { 'BUSY' }
+    end
+    flat_record = redis.call('HGETALL', run_key(prefix, run))
+    -- Commits do not count the events in the record.
+    set_field(flat_record, 'events', last_event(prefix, run))
+    local attempts = tonumber(field_of(flat_record, 'attempts') or 0)
+    if attempts >= QUARANTINE_AFTER then
+      quarantine(thread_key, prefix, thread, run, attempts, epoch)
+      return { 'QUARANTINED', run }
+    end
+  else
+    run, flat_record = pop_waiting(thread_key, prefix)
+    recovered = 0
+    if not run then
+      redis.call('ZREM', prefix .. 'due', thread)
+      return { 'NONE' }
+    end
+  end
+  local key, record = run_key(prefix, run), line_of(flat_record, 1)
+  local left = take_deadline(key, record, now)
+  local version = number_of(head.version or '0')
+  local attempts = text(number_of(record.attempts or '0') + 1)
+  redis.call('HSET', thread_key, 'run', run, 'owner', owner, 'epoch', epoch, 'attempts', attempts,
+    'look', must_look(head, run, attempts))
+  -- base: the version that a rollback of the run leads to.
+  redis.call('HSET', key, 'status', 'running', 'owner', owner, 'coordinator', args[6],
+    'base', record.base or head.rollback or text(version), 'attempts', attempts,
+    'events', record.events or '0', 'started', record.started or text(now))
+  make_lease(prefix, owner, now, tonumber(args[4]))
+  redis.call('ZADD', prefix .. 'due', text(lease), thread)
+  if head.asked then
+    redis.call('ZREM', prefix .. 'asks', thread)
+  end
+  local fields, messages, results = false, {}, false
+  if version > 0 then
+    fields = redis.call('HGETALL', thread_key .. ':f')
+    messages = not has_kept(head, owner, args[7], args[8]) and
+      redis.call('LRANGE', thread_key .. ':m', 0, -1)
+  end
+  if recovered == 1 then
+    results = redis.call('HGETALL', key .. ':w')
+    redis.call('HDEL', key, 'sent') -- the next one cannot be sure of what this one sends
+  end
+  return { 'OK', run, number, version, recovered, flat_head, flat_record, fields, messages, results,
+    left }
+end
+
+-- Appends a commit's events, {id, event, ...} of args from first to last. Redis refuses one that is not
+-- above the last one's: they come before all else. Returns the last event's number, or nil.
+local function write_events(key, args, first, last)
+  for i = first, last, 2 do
+    redis.call('XADD', key .. ':e', args[i], 'd', args[i + 1])
+  end
+  return last > first and string.match(args[last - 1], '^%d+') or nil
+end
+
+-- Changes a thread's fields, {name, value, ...} of args from first to last; "": it is gone.
+local function write_fields(thread_key, args, first, last)
+  local kept, gone = {}, {}
+  for i = first, last, 2 do
+    if args[i + 1] == '' then
+      gone[#gone + 1] = args[i]
+    else
+      kept[#kept + 1] = args[i]
+      kept[#kept + 1] = args[i + 1]
+    end
+  end
+  call_with('HDEL', thread_key .. ':f', gone, 1, #gone)
+  call_with('HSET', thread_key .. ':f', kept, 1, #kept)
+end
+
+-- A commit that does not build on the version that the thread has (head), or is not by its owner.
+local function not_next(thread_key, args, head, is_owner)
+  local last = redis.call('HMGET', thread_key, 'last_commit', 'cancelling')
+  -- Done before, and its answer was lost. An end left the thread to others; but who was to go on
+  -- and has lost the run meanwhile must not.
+  if last[1] == args[5] and (is_owner or args[10] ~= 'running') then
+    -- Written again, so that a WAIT behind it waits for the first time's replicas.
+    redis.call('HSET', thread_key, 'last_commit', args[5])
+    return { 'OK', tonumber(head[4]), last[2] == args[6] and 1 or 0,
+      redis.call('LLEN', thread_key .. ':q') }
+  end
+  if not is_owner then
+    return { 'FENCED' }
+  end
+  return { 'STALE', tonumber(head[4] or 0) }
+end
+
+-- What a commit looks at only when the thread's `look` says so (must_look, want_cancelled). Returns
+-- whether somebody wants the run cancelled.
+local function look(thread_key, key, run, is_end)
+  local rare = redis.call('HMGET', thread_key, 'cancelling', 'rolled', 'attempts')
+  if rare[2] and rare[2] ~= run then
+    redis.call('HDEL', thread_key, 'rollback', 'rolled') -- run began there
+  end
+  if rare[3] ~= '1' and not is_end then
+    redis.call('HSET', thread_key, 'attempts', '1')
+    redis.call('HSET', key, 'attempts', '1')
+  end
+  if rare[1] == run then
+    return true
+  end
+  redis.call('HSET', thread_key, 'look', '')
+  return false
+end
+
+-- What becomes of a thread, and of the record of a run, that ends by a commit. events: the number of its
+-- last one, or nil; args from index first on: more fields of its record. Returns how many runs wait.
+local function end_by_commit(thread_key, args, events, first)
+  local prefix, run, status, now = args[1], args[6], args[10], now_ms()
+  local key, thread = run_key(prefix, run), string.sub(thread_key, #prefix + 3)
+  local head = redis.call('HMGET', thread_key, 'ttl', 'asked')
+  local record = redis.call('HMGET', key, 'cancelling', 'children', 'webhook')
+  redis.call('HSET', key, 'status', status, 'ended', text(now), 'events',
+    events or last_event(prefix, run), unpack(args, first))
+  redis.call('DEL', key .. ':w')
+  if record[1] then
+    redis.call('SREM', prefix .. 'cancels', run)
+    redis.call('HDEL', thread_key, 'cancelling')
+  end
+  if field_of(args, 'dead', first) then
+    redis.call('ZADD', prefix .. 'dead', now, run)
+  end
+  leave_children(prefix, run, status, record[2])
+  note_end(prefix, run, record[3], now)
+  note_wait(thread_key, prefix, thread, args[7], status ~= 'interrupted' and head[2] or now, head[2])
+  if head[1] then
+    keep_until(prefix, thread, head[1], now)
+  end
+  return leave_thread(thread_key, prefix, thread, now)
+end
+
+-- commit(thread key; prefix, owner, epoch, version, commit id, run, head, order, checkpoint, status,
+--        drop calls, counts, messages..., fields..., events..., run fields...)
+-- counts: how many messages there are, fields and events, "1 0 1". A field is its name and value, an event
+-- its id in the run's log and itself. status is "running", or how the run ended; drop is "1" when the
+-- superstep's stored results are used up. Run fields are of a run that ends, but for `input`; with a field `dead`, the
+-- reason, it is kept among the dead letters.
+-- Returns 1 (done, and nothing else is to be said: the version is one more), or {"OK", version, cancel
+-- wanted, runs waiting (once the run has ended)}, {"FENCED"} (another owner), or {"STALE", version}.
+local function commit(keys, args)
+  local thread_key, run, is_end = keys[1], args[6], args[10] ~= 'running'
+  local head = redis.call('HMGET', thread_key, 'owner', 'epoch', 'run', 'version', 'look')
+  local is_owner = owns(head, args[2], args[3], run)
+  local is_next = (head[4] or '0') == args[4]
+  if not is_owner or not is_next then
+    return not_next(thread_key, args, head, is_owner)
+  end
+  local key = run_key(args[1], run)
+  local version = number_of(args[4]) + 1
+  local counts = counts_of(args[12])
+  local messages_end = 12 + counts[1]
+  local fields_end = messages_end + 2 * counts[2]
+  local events_end = fields_end + 2 * counts[3]
+  local events = write_events(key, args, fields_end + 1, events_end)
+  call_with('RPUSH', thread_key .. ':m', args, 13, messages_end)
+  if counts[2] > 0 then
+    write_fields(thread_key, args, messages_end + 1, fields_end)
+  end
+  redis.call('RPUSH', thread_key .. ':c', args[9])
+  local is_wanted_ended = head[5] == '1' and look(thread_key, key, run, is_end)
+  if is_end then
+    redis.call('HSET', thread_key, 'run', '', 'owner', '', 'left', args[2], 'version', text(version),
+      'last_commit', args[5], 'head', args[7], 'order', args[8])
+    local waiting = end_by_commit(thread_key, args, events, events_end + 1)
+    return waiting > 0 and { 'OK', version, 0, waiting } or 1
+  end
+  redis.call('HSET', thread_key, 'version', text(version), 'last_commit', args[5], 'head', args[7],
+    'order', args[8])
+  if args[11] == '1' then
+    redis.call('DEL', key .. ':w')
+  end
+  if #args > events_end then
+    call_with('HSET', key, args, events_end + 1, #args)
+  end
+  return is_wanted_ended and { 'OK', version, 1, 0 } or 1
+end
+
+-- result(thread key; prefix, owner, epoch, run, version, call id, bytes, ...pairs)
+-- Stores outcomes of calls before the superstep is complete: progress, like a commit. version: the
+-- thread's, as its owner believes; "" asks for owner and epoch alone.
+-- Returns {"OK"}, {"FENCED"}, or {"STALE", version}: the next commit would be, and drop them.
+local function result(keys, args)
+  local head = redis.call('HMGET', keys[1], 'owner', 'epoch', 'run', 'version', 'attempts')
+  if not owns(head, args[2], args[3], args[4]) then
+    return { 'FENCED' }
+  end
+  if args[5] ~= '' and (head[4] or '0') ~= args[5] then
+    return { 'STALE', tonumber(head[4] or 0) }
+  end
+  if #args > 5 then
+    local key = run_key(args[1], args[4])
+    call_with('HSET', key .. ':w', args, 6, #args)
+    if head[5] ~= '1' then
+      redis.call('HSET', keys[1], 'attempts', '1')
+      redis.call('HSET', key, 'attempts', '1')
+    end
+  end
+  return { 'OK' }
+end
+
+-- release(thread key; prefix, thread, owner, epoch, sent, version): gives a run back unfinished
+-- (drain); costs no attempt. sent: the packed ids of the calls that were sent in the superstep behind
+-- version; "" when that is not sure, as it is not when Redis has forgotten that version.
+local function release(keys, args)
+  local head = redis.call('HMGET', keys[1], 'owner', 'epoch', 'run', 'version')
+  if not head[3] or head[3] == '' or not owns(head, args[3], args[4], head[3]) then
+    return { 'FENCED' }
+  end
+  local key = run_key(args[1], head[3])
+  redis.call('HSET', keys[1], 'owner', '')
+  redis.call('HINCRBY', key, 'attempts', -1)
+  -- For a library before this one, which counts in `seq`, and else in the record.
+  redis.call('HDEL', keys[1], 'seq')
+  redis.call('HSET', key, 'events', last_event(args[1], head[3]))
+  if args[5] ~= '' and (head[4] or '0') == (args[6] or head[4] or '0') then
+    redis.call('HSET', key, 'sent', args[5])
+  end
+  redis.call('ZADD', args[1] .. 'due', now_ms(), args[2])
+  return { 'OK' }
+end
+
+register('fl_claim', claim)
+register('fl_commit', commit)
+register('fl_result', result)
+register('fl_release', release, true)

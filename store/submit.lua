@@ -1,0 +1,234 @@
+
+-- Runs come: submitted, refused, retried; or somebody wants one cancelled.
+
+local KEPT_BY_RETRY = { 'agent', 'input', 'options', 'deadline_ms', 'priority', 'tenant',
+  'metadata', 'webhook' }
+
+-- Asks for the end of run, which goes on in a thread: its owner hears of it with the next commit (from
+-- the thread's hash) or the next renewal.
+local function want_cancelled(thread_key, prefix, run)
+  redis.call('SADD', prefix .. 'cancels', run)
+  redis.call('HSET', run_key(prefix, run), 'cancelling', '1')
+  redis.call('HSET', thread_key, 'cancelling', run, 'look', '1')
+end
+
+-- Ends what waits on thread, and asks for the end of what goes on there, so that run is next.
+-- By "rollback" the thread is to be put back to what it was before the active run: the head's
+-- `rollback` is that version, `rolled` the run. Whoever begins the next one does it, and its first
+-- commit strikes both out (commit): it is decided here, and a death forgets nothing of it.
+local function make_way(thread_key, prefix, run, strategy)
+  local reason = "run '" .. run .. "' took its place (multitask: " .. strategy .. ')'
+  for _, waiting in ipairs(redis.call('LRANGE', thread_key .. ':q', 0, -1)) do
+    if redis.call('HGET', run_key(prefix, waiting), 'status') == 'queued' then
+      redis.call('HSET', run_key(prefix, waiting), 'replaced_by', run)
+      end_run(prefix, waiting, 'cancelled', 'CancelledError', reason)
+    end
+  end
+  redis.call('DEL', thread_key .. ':q')
+  local head = redis.call('HMGET', thread_key, 'run', 'rollback', 'version')
+  local active = head[1]
+  if not active or active == '' then
+    return
+  end
+  local key = run_key(prefix, active)
+  want_cancelled(thread_key, prefix, active)
+  redis.call('HSET', key, 'replaced_by', run)
+  if strategy == 'rollback' then
+    local base = head[2] or redis.call('HGET', key, 'base') or head[3] or 0
+    redis.call('HSET', thread_key, 'rollback', base, 'rolled', active)
+  end
+end
+
+-- Why run, whose field `multitask` is strategy, is refused by a thread that is not free, or nil.
+local function busy_reason(thread_key, thread, strategy)
+  local other = strategy == 'reject' and busy_with(thread_key)
+  return other and "thread '" .. thread .. "' is busy with run '" .. other ..
+    "': wait for its end, or submit with multitask enqueue, interrupt or rollback"
+end
+
+local function reject(prefix, run, reason)
+  redis.call('HSET', run_key(prefix, run), 'rejected', reason)
+  end_run(prefix, run, 'refused', 'ThreadBusyError', reason)
+end
+
+-- Lines run up, which is not refused. Its field `multitask` says what becomes of a thread that is not
+-- free: "interrupt" and "rollback" end what goes on and what waits, else it waits.
+local function take_place(thread_key, prefix, thread, run, record, now)
+  if record.multitask == 'interrupt' or record.multitask == 'rollback' then
+    make_way(thread_key, prefix, run, record.multitask)
+  end
+  return line_up(thread_key, prefix, thread, run, record, now)
+end
+
+-- Whether run came by this entry of the inbox, ended, and was deleted: who was to delete the entry
+-- died, and nobody has done it since (chores.lua).
+local function is_forgotten(prefix, run, entry)
+  local note = entry and redis.call('HGET', prefix .. 'forgotten', run)
+  return note and string.match(note, '^[^ ]+') == entry
+end
+
+-- submit(thread key; prefix, thread, run, field, value, ...)
+-- Queues run on thread (take_place; "reject" refuses it where that is busy), or notes it until its
+-- field `at` (ms); known runs are left as they are.
+-- Returns how many runs are before it, or {"DELAYED"}, {"KNOWN", status}, {"REJECTED", reason},
+-- {"FORGOTTEN"}.
+local function submit(keys, args)
+  local prefix, thread, run = args[1], args[2], args[3]
+  local fields = line_of(args, 4)
+  if is_forgotten(prefix, run, fields.entry) then
+    return { 'FORGOTTEN' }
+  end
+  local record = redis.call('HMGET', run_key(prefix, run), 'status', 'rejected')
+  if record[2] then
+    return { 'REJECTED', record[2] }
+  end
+  if record[1] then
+    return { 'KNOWN', record[1] }
+  end
+  local at, now = tonumber(fields.at or nil), now_ms()
+  if at and at > now then
+    record_run(prefix, thread, run, 'delayed',
+      { kind = 'delayed', start = at, agent = fields.agent }, now, args, 4)
+    note_ttl(keys[1], prefix, thread, args, 4, now)
+    redis.call('ZADD', prefix .. 'later', at, run)
+    return { 'DELAYED' }
+  end
+  local reason = busy_reason(keys[1], thread, fields.multitask)
+  if reason then
+    record_run(prefix, thread, run, 'queued', nil, now, args, 4)
+    reject(prefix, run, reason)
+    return { 'REJECTED', reason }
+  end
+  record_run(prefix, thread, run, 'queued', { kind = 'queued', agent = fields.agent }, now, args, 4)
+  return take_place(keys[1], prefix, thread, run, fields, now)
+end
+
+-- refuse(thread key; prefix, thread, run, type, reason, field, value, ...)
+-- Keeps a submission that cannot run, with its reason, under its run id.
+-- Returns {"REFUSED"}, {"KNOWN", status} or {"FORGOTTEN"}.
+local function refuse(keys, args)
+  local prefix, run = args[1], args[3]
+  if is_forgotten(prefix, run, field_of(args, 'entry', 6)) then
+    return { 'FORGOTTEN' }
+  end
+  local key = run_key(prefix, run)
+  local status = redis.call('HGET', key, 'status')
+  if status then
+    return { 'KNOWN', status }
+  end
+  redis.call('HSET', key, 'status', 'refused', 'thread', args[2], 'created', now_ms())
+  call_with('HSET', key, args, 6, #args)
+  redis.call('ZADD', prefix .. 'runs', now_ms(), run)
+  redis.call('RPUSH', prefix .. 't:' .. args[2] .. ':r', run)
+  note_ttl(keys[1], prefix, args[2], args, 6, now_ms())
+  end_run(prefix, run, 'refused', args[4], args[5])
+  return { 'REFUSED' }
+end
+
+-- retry(thread key; prefix, thread, run, new run, version): queues what a dead letter was to do as
+-- a new run, with that version of its agent; the old one leaves the index and names the new one.
+-- Returns {"QUEUED", runs before it}, {"KNOWN", status} (the new id is taken), {"NOT_DEAD", status,
+-- the run that took its place or ""}, or {"UNKNOWN"}.
+local function retry(keys, args)
+  local prefix, thread, run, new_run = args[1], args[2], args[3], args[4]
+  local key = run_key(prefix, run)
+  local record = redis.call('HMGET', key, 'status', 'retried', unpack(KEPT_BY_RETRY))
+  if not record[1] then
+    return { 'UNKNOWN' }
+  end
+  if not redis.call('ZSCORE', prefix .. 'dead', run) then
+    return { 'NOT_DEAD', record[1], record[2] or '' }
+  end
+  local status = redis.call('HGET', run_key(prefix, new_run), 'status')
+  if status then
+    return { 'KNOWN', status }
+  end
+  local fields = { 'version', args[5], 'retry_of', run }
+  for i, name in ipairs(KEPT_BY_RETRY) do
+    if record[i + 2] then
+      fields[#fields + 1] = name
+      fields[#fields + 1] = record[i + 2]
+    end
+  end
+  redis.call('ZREM', prefix .. 'dead', run)
+  redis.call('HSET', key, 'retried', new_run)
+  return { 'QUEUED', enqueue(keys[1], prefix, thread, new_run, fields, 1) }
+end
+
+-- discard(thread key; prefix, run): takes a run out of the dead letters; its record stays.
+-- Returns {"DISCARDED"} or {"NOT_DEAD"}.
+local function discard(_, args)
+  if redis.call('ZREM', args[1] .. 'dead', args[2]) == 0 then
+    return { 'NOT_DEAD' }
+  end
+  redis.call('HSET', run_key(args[1], args[2]), 'discarded', now_ms())
+  return { 'DISCARDED' }
+end
+
+-- cancel(thread key; prefix, thread, run)
+-- Returns {"CANCELLED"} when it waited, {"CANCELLING"} when its owner must act, {"ENDED", status},
+-- {"UNKNOWN"}.
+local function cancel(keys, args)
+  local thread_key, prefix, thread, run = keys[1], args[1], args[2], args[3]
+  local status = redis.call('HGET', run_key(prefix, run), 'status')
+  if not status then
+    return { 'UNKNOWN' }
+  end
+  if status == 'queued' or status == 'delayed' then
+    redis.call('LREM', thread_key .. ':q', 0, run)
+    redis.call('ZREM', prefix .. 'later', run)
+    end_run(prefix, run, 'cancelled', 'CancelledError', 'cancelled before it started')
+    if (redis.call('HGET', thread_key, 'run') or '') == '' then
+      leave_thread(thread_key, prefix, thread, now_ms())
+    end
+    return { 'CANCELLED' }
+  end
+  if status ~= 'running' then
+    return { 'ENDED', status }
+  end
+  want_cancelled(thread_key, prefix, run)
+  return { 'CANCELLING' }
+end
+
+-- adopt(parent's thread key; prefix, parent, child, child's thread): the parent's end by error or
+-- cancel is the child's, too. Returns {"OK"}, {"LATE"} (the child is to be cancelled: the parent
+-- has ended so, or is about to), {"UNKNOWN"}.
+local function adopt(_, args)
+  local key = run_key(args[1], args[2])
+  local parent = redis.call('HMGET', key, 'status', 'cancelling')
+  if not parent[1] then
+    return { 'UNKNOWN' }
+  end
+  redis.call('HSET', key .. ':k', args[3], args[4])
+  redis.call('HSET', key, 'children', 1)
+  if parent[2] or (parent[1] ~= 'queued' and parent[1] ~= 'delayed' and
+      parent[1] ~= 'running' and parent[1] ~= 'success' and parent[1] ~= 'interrupted') then
+    return { 'LATE' }
+  end
+  return { 'OK' }
+end
+
+-- tidy(inbox; group, idle_ms, name): forgets readers of the inbox who have left nothing behind: the
+-- one of that name, who leaves, and all who have not read for idle_ms. (Redis keeps a reader for
+-- ever, and forgets what was left with one that is deleted.) Returns how many.
+local function tidy(keys, args)
+  local readers = redis.pcall('XINFO', 'CONSUMERS', keys[1], args[1])
+  local gone = 0
+  for _, reader in ipairs(readers) do
+    local name = field_of(reader, 'name')
+    if field_of(reader, 'pending') == 0 and
+      (name == args[3] or field_of(reader, 'idle') > tonumber(args[2])) then
+      redis.call('XGROUP', 'DELCONSUMER', keys[1], args[1], name)
+      gone = gone + 1
+    end
+  end
+  return gone
+end
+
+register('fl_submit', submit)
+register('fl_refuse', refuse)
+register('fl_retry', retry)
+register('fl_discard', discard, true)
+register('fl_cancel', cancel, true)
+register('fl_adopt', adopt)
+register('fl_tidy', tidy, true)
