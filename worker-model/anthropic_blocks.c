@@ -164,7 +164,7 @@ id_of(struct arena *arena, const struct value *id)
 {
 	char *mended, *at;
 
-	if (!value_is(id, VALUE_STR))
+	if (!value_is(id, VALUE_STR) || id->size == 0)
 		return text(arena, "none");
 	mended = arena_copy(arena, id->text, id->size);
 	for (at = mended; *at != '\0'; at++) {
@@ -255,22 +255,25 @@ goes_back(const struct value *block)
 		   strcmp(type + size - strlen("_tool_result"), "_tool_result") == 0);
 }
 
-/* Two calls of one id are told apart by their tool_calls alone, where the second has another. */
+/* True when a block of content before the one at index is a call with its id: two calls of one id are
+ * told apart by their tool_calls alone, where the second has another. */
 static bool
-is_in(const struct value_list *list, const struct value *id)
+is_repeated(const struct value *content, size_t index)
 {
-	for (size_t i = 0; i < list->count; i++)
-		if (is_type(list->items[i], "tool_use") &&
-		    value_equal(value_get(list->items[i], "id"), id_of(list->arena, id)))
+	const struct value *id = value_get(content->items[index], "id");
+
+	while (index-- > 0)
+		if (is_type(content->items[index], "tool_use") &&
+		    value_equal(value_get(content->items[index], "id"), id))
 			return true;
 	return false;
 }
 
 static void
-add_answer_block(
-    struct value_list *list, const struct value *message, const struct value *block)
+add_answer_block(struct value_list *list, const struct value *message, size_t index)
 {
-	const struct value *call;
+	const struct value *content = value_get(message, "content");
+	const struct value *block = content->items[index], *call;
 
 	if (value_is(block, VALUE_STR)) {
 		add_text(list, block, NULL);
@@ -278,7 +281,7 @@ add_answer_block(
 		add_text(list, value_get(block, "text"), block);
 	} else if (is_type(block, "tool_use")) {
 		call = call_of(message, value_get(block, "id"));
-		if (call != NULL && !is_in(list, value_get(block, "id")))
+		if (call != NULL && !is_repeated(content, index))
 			value_list_add(list, tool_use(list->arena, call, block));
 	} else if (goes_back(block)) {
 		value_list_add(list, block);
@@ -293,7 +296,7 @@ anthropic_add_answer(struct value_list *list, const struct value *message)
 
 	if (value_is(content, VALUE_ARRAY)) {
 		for (i = 0; i < content->size; i++)
-			add_answer_block(list, message, content->items[i]);
+			add_answer_block(list, message, i);
 	} else {
 		anthropic_add_content(list, content);
 	}

@@ -1,6 +1,7 @@
 #include "anthropic_messages.h"
 
 #include "anthropic_blocks.h"
+#include "anthropic_ids.h"
 #include "chat.h"
 
 /* --- turns --------------------------------------------------------------------------- */
@@ -77,7 +78,7 @@ anthropic_messages(struct arena *arena, const struct value *messages,
 		add_message(&turns, message);
 	}
 	end_turn(&turns);
-	return value_list_end(&turns.list);
+	return anthropic_unique_ids(arena, value_list_end(&turns.list));
 }
 
 /* --- caching ------------------------------------------------------------------------- */
