@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "children.h"
-#include "fleet_kit.h"
 #include "json.h"
 #include "memory.h"
+#include "play_provider.h"
 #include "probe_log.h"
 
 struct fleet {
@@ -49,34 +48,6 @@ fleet_server(const struct fleet *fleet)
 }
 
 static const char *
-read_port(const char *path)
-{
-	static char port[16];
-	FILE *file = fopen(path, "re");
-
-	if (file == NULL || fgets(port, sizeof port, file) == NULL) {
-		perror(path);
-		exit(EXIT_FAILURE);
-	}
-	fclose(file);
-	port[strcspn(port, "\n")] = '\0';
-	return port;
-}
-
-static void
-start_server(struct fleet *fleet)
-{
-	const char *port_file = kit_path(fleet->kit, "port");
-
-	fleet->server =
-	    child_start((const char *[]){ kit_built(fleet->kit, "scripted-server"), "-f",
-			    port_file, NULL },
-		NULL);
-	fleet->server_url =
-	    arena_printf(fleet->arena, "http://127.0.0.1:%s", read_port(port_file));
-}
-
-static const char *
 log_variable(const struct fleet *fleet)
 {
 	return arena_printf(fleet->arena, PROBE_LOG_VARIABLE "=%s", fleet->log);
@@ -90,9 +61,7 @@ prepare(struct fleet *fleet)
 	kit_flag(fleet->kit, KIT_COORDINATOR, "--plugin", fleet->probe);
 	kit_env(fleet->kit, KIT_MODEL, log_variable(fleet));
 	kit_env(fleet->kit, KIT_COORDINATOR, log_variable(fleet));
-	kit_env(fleet->kit, KIT_MODEL, "OPENAI_API_KEY=test");
-	kit_env(fleet->kit, KIT_MODEL,
-	    arena_printf(fleet->arena, "OPENAI_BASE_URL=%s/v1", fleet->server_url));
+	play_openai(fleet->kit, fleet->arena, fleet->server_url, "test");
 }
 
 struct fleet *
@@ -104,7 +73,7 @@ fleet_start(void)
 	fleet->kit = kit_new();
 	fleet->probe = kit_built(fleet->kit, "probe.so");
 	fleet->log = kit_path(fleet->kit, "probe.log");
-	start_server(fleet);
+	fleet->server = play_provider(fleet->kit, fleet->arena, NULL, &fleet->server_url);
 	prepare(fleet);
 	kit_start_all(fleet->kit, 0, 1, 1);
 	return fleet;

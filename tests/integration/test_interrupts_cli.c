@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "json.h"
 #include "literal.h"
+#include "page.h"
 
 TCase *tcase_interrupts_cli(void);
 
@@ -157,14 +158,10 @@ check_console(struct scene *scene, const char *line)
 static void
 play_page(struct scene *scene)
 {
-	char *page = arena_alloc(scene->arena, 32768);
-	FILE *file = fopen("docs/interrupts.md", "re");
-	const char *at = page, *begin = "\n```console\n";
+	const char *at = page_read(scene->arena, "docs/interrupts.md");
+	const char *begin = "\n```console\n";
 	unsigned blocks = 0;
 
-	ck_assert_ptr_nonnull(file);
-	page[fread(page, 1, 32767, file)] = '\0';
-	fclose(file);
 	setenv("FLOTILLA_REDIS", kit_redis(scene->kit), 1);
 	setenv("FLOTILLA_BROKER", kit_broker(scene->kit), 1);
 	for (; (at = strstr(at, begin)) != NULL; blocks++) {

@@ -1,12 +1,10 @@
 /* The middleware openai_moderation on a fleet, against the moderations of a server that plays OpenAI. */
 #include <check.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "arena.h"
-#include "children.h"
 #include "cli.h"
-#include "fleet_kit.h"
+#include "play_provider.h"
 
 TCase *tcase_moderation(void);
 
@@ -49,32 +47,14 @@ static const char script_text[] =
     "\"cut\": [], \"m-cut\": [{\"drop\": true}]}";
 
 static void
-start_provider(void)
-{
-	const char *port_path = kit_path(kit, "port");
-	char port[32] = "";
-	FILE *file;
-
-	provider = child_start(
-	    (const char *[]){ kit_built(kit, "scripted-server"), "-f", port_path, "-s",
-		kit_write(kit, "script.json", script_text), NULL },
-	    NULL);
-	file = fopen(port_path, "re");
-	ck_assert_ptr_nonnull(file);
-	ck_assert_ptr_nonnull(fgets(port, sizeof port, file));
-	fclose(file);
-	port[strcspn(port, "\n")] = '\0';
-	kit_env(kit, KIT_MODEL,
-	    arena_printf(arena, "OPENAI_BASE_URL=http://127.0.0.1:%s/v1", port));
-	kit_env(kit, KIT_MODEL, "OPENAI_API_KEY=sk-1");
-}
-
-static void
 setup(void)
 {
+	const char *url;
+
 	arena = arena_new();
 	kit = kit_new();
-	start_provider();
+	provider = play_provider(kit, arena, script_text, &url);
+	play_openai(kit, arena, url, "sk-1");
 	kit_start_all(kit, 1, 1, 1);
 	kit_flotilla(
 	    kit, "agents", "apply", kit_write(kit, "agents.yaml", agents_text), NULL);

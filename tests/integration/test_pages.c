@@ -12,10 +12,9 @@
 #include "cli.h"
 #include "fleet_kit.h"
 #include "json.h"
+#include "page.h"
 
 TCase *tcase_pages(void);
-
-#define PAGE_BYTES_MAX (1 << 17)
 
 static struct arena *arena;
 static struct fleet_kit *kit;
@@ -34,49 +33,18 @@ teardown(void)
 	arena_destroy(&arena);
 }
 
-static const char *
-read_page(const char *path)
-{
-	char *text = arena_alloc(arena, PAGE_BYTES_MAX);
-	FILE *file = fopen(path, "re");
-	size_t size;
-
-	ck_assert_msg(file != NULL, "%s is not there", path);
-	size = fread(text, 1, PAGE_BYTES_MAX - 1, file);
-	fclose(file);
-	ck_assert_uint_lt(size, PAGE_BYTES_MAX - 1);
-	text[size] = '\0';
-	return text;
-}
-
-/* The next block of that kind behind *at_p, which goes behind it; NULL when there is none. */
-static const char *
-next_block(const char **at_p, const char *kind)
-{
-	const char *fence = arena_printf(arena, "\n```%s\n", kind);
-	const char *begin = strstr(*at_p, fence), *end;
-
-	if (begin == NULL)
-		return NULL;
-	begin += strlen(fence);
-	end = strstr(begin, "\n```\n");
-	ck_assert_ptr_nonnull(end);
-	*at_p = end;
-	return arena_copy(arena, begin, (size_t)(end + 1 - begin));
-}
-
 /* --- graph.md ------------------------------------------------------------------------ */
 
 START_TEST(the_graphs_are_what_the_command_draws)
 {
 	const struct cli cli = { .program = kit_program(kit, "flotilla"),
 		.arena = arena };
-	const char *at = read_page("docs/graph.md"), *source, *file = NULL;
+	const char *at = page_read(arena, "docs/graph.md"), *source, *file = NULL;
 	struct said said;
 	unsigned count = 0;
 
-	while ((source = next_block(&at, "yaml")) != NULL) {
-		const char *drawn = next_block(&at, "mermaid");
+	while ((source = page_block(arena, &at, "yaml")) != NULL) {
+		const char *drawn = page_block(arena, &at, "mermaid");
 
 		file = kit_write(kit, arena_printf(arena, "%u.yaml", count++), source);
 		said = CLI(&cli, "graph", file);
@@ -85,7 +53,7 @@ START_TEST(the_graphs_are_what_the_command_draws)
 	}
 	ck_assert_uint_eq(count, 2);
 	said = CLI(&cli, "graph", kit_path(kit, "0.yaml"), "--json");
-	ck_assert_str_eq(said.out, next_block(&at, "json"));
+	ck_assert_str_eq(said.out, page_block(arena, &at, "json"));
 }
 END_TEST
 
@@ -158,7 +126,7 @@ START_TEST(the_table_of_commands_has_each_with_its_flags)
 {
 	const struct cli cli = { .program = kit_program(kit, "flotilla"),
 		.arena = arena };
-	const char *page = read_page("docs/cli.md");
+	const char *page = page_read(arena, "docs/cli.md");
 	const char *at = CLI(&cli, "--help").out;
 	unsigned count = 0;
 
@@ -203,7 +171,7 @@ run_line(const char *line)
 
 START_TEST(the_commands_of_runs_work)
 {
-	const char *at = read_page("docs/runs.md");
+	const char *at = page_read(arena, "docs/runs.md");
 	unsigned count = 0;
 
 	kit_start_all(kit, 1, 1, 1);
@@ -226,7 +194,8 @@ START_TEST(the_signature_is_checked_as_runs_says)
 {
 	static const char secret[] = "quite secret", body[] = "{\"run\": \"r\"}";
 	const struct cli cli = { .program = "python3", .arena = arena };
-	const char *at = read_page("docs/runs.md"), *code = next_block(&at, "python");
+	const char *at = page_read(arena, "docs/runs.md"),
+		   *code = page_block(arena, &at, "python");
 	const char *text =
 	    arena_printf(arena, "%" PRId64 ".%s", (int64_t)time(NULL), body);
 	unsigned char hash[crypto_auth_hmacsha256_BYTES];

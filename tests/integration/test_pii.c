@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "children.h"
 #include "json.h"
+#include "play_provider.h"
 #include "secure_kit.h"
 
 TCase *tcase_pii(void);
@@ -81,31 +81,13 @@ static const char script_text[] =
     "\"reader\": [{\"content\": \"Read.\"}]}";
 
 static void
-start_provider(void)
-{
-	const char *port_path = kit_path(secure.kit, "port");
-	char port[32] = "";
-	FILE *file;
-
-	provider = child_start(
-	    (const char *[]){ kit_built(secure.kit, "scripted-server"), "-f", port_path,
-		"-s", kit_write(secure.kit, "script.json", script_text), NULL },
-	    NULL);
-	file = fopen(port_path, "r");
-	ck_assert_ptr_nonnull(file);
-	ck_assert_ptr_nonnull(fgets(port, sizeof port, file));
-	fclose(file);
-	port[strcspn(port, "\n")] = '\0';
-	kit_env(secure.kit, KIT_MODEL,
-	    arena_printf(secure.arena, "OPENAI_BASE_URL=http://127.0.0.1:%s/v1", port));
-	kit_env(secure.kit, KIT_MODEL, "OPENAI_API_KEY=sk-1");
-}
-
-static void
 setup(void)
 {
+	const char *url;
+
 	secure_start(&secure);
-	start_provider();
+	provider = play_provider(secure.kit, secure.arena, script_text, &url);
+	play_openai(secure.kit, secure.arena, url, "sk-1");
 	kit_flag(secure.kit, KIT_TOOLS, "--tools",
 	    kit_write(secure.kit, "tools.yaml", tools_text));
 	kit_start_all(secure.kit, 1, 1, 1);

@@ -1,16 +1,14 @@
 /* One agent with every built-in middleware at once, against servers that play OpenAI and Anthropic:
  * what each of them is asked, and what comes of it. test_everything.c is the same without them. */
 #include <check.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "arena.h"
 #include "chat.h"
-#include "children.h"
 #include "cli.h"
-#include "fleet_kit.h"
 #include "json.h"
 #include "literal.h"
+#include "play_provider.h"
 
 TCase *tcase_providers(void);
 
@@ -105,31 +103,6 @@ with(const char *text, const char *name, const char *value)
 }
 
 static void
-start_provider(void)
-{
-	const char *port_path = kit_path(kit, "port");
-	char port[32] = "";
-	FILE *file;
-
-	provider = child_start(
-	    (const char *[]){ kit_built(kit, "scripted-server"), "-f", port_path, "-s",
-		kit_write(
-		    kit, "script.json", json_text(arena, literal(arena, script_text))),
-		NULL },
-	    NULL);
-	file = fopen(port_path, "re");
-	ck_assert_ptr_nonnull(file);
-	ck_assert_ptr_nonnull(fgets(port, sizeof port, file));
-	fclose(file);
-	port[strcspn(port, "\n")] = '\0';
-	url = arena_printf(arena, "http://127.0.0.1:%s", port);
-	kit_env(kit, KIT_MODEL, arena_printf(arena, "OPENAI_BASE_URL=%s/v1", url));
-	kit_env(kit, KIT_MODEL, "OPENAI_API_KEY=sk-1");
-	kit_env(kit, KIT_MODEL, arena_printf(arena, "ANTHROPIC_BASE_URL=%s", url));
-	kit_env(kit, KIT_MODEL, "ANTHROPIC_API_KEY=sk-2");
-}
-
-static void
 setup(void)
 {
 	arena = arena_new();
@@ -137,7 +110,10 @@ setup(void)
 	flotilla =
 	    (struct cli){ .program = kit_program(kit, "flotilla"), .arena = arena };
 	kit_write(kit, "found.yaml", "x: 1\n");
-	start_provider();
+	provider = play_provider(
+	    kit, arena, json_text(arena, literal(arena, script_text)), &url);
+	play_openai(kit, arena, url, "sk-1");
+	play_anthropic(kit, arena, url, "sk-2");
 	kit_start_all(kit, 2, 1, 1);
 }
 

@@ -1,14 +1,12 @@
 /* Requests that a middleware changes, on a fleet of real processes whose workers differ. */
 #include <check.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "arena.h"
-#include "children.h"
 #include "cli.h"
-#include "fleet_kit.h"
 #include "json.h"
 #include "literal.h"
+#include "play_provider.h"
 
 TCase *tcase_requests(void);
 
@@ -52,22 +50,12 @@ static struct child *server;
 static const char *
 start_server(void)
 {
-	const char *port_file = kit_path(kit, "port");
 	const struct value *script =
 	    literal(arena, "{'x': [{'content': 'From afar.', 'piece_bytes': 3}]}");
-	char port[16] = "";
-	FILE *file;
+	const char *url;
 
-	server = child_start(
-	    (const char *[]){ kit_built(kit, "scripted-server"), "-f", port_file, "-s",
-		kit_write(kit, "script.json", json_text(arena, script)), NULL },
-	    NULL);
-	file = fopen(port_file, "re");
-	ck_assert_ptr_nonnull(file);
-	ck_assert_ptr_nonnull(fgets(port, sizeof port, file));
-	fclose(file);
-	port[strcspn(port, "\n")] = '\0';
-	return arena_printf(arena, "other=http://127.0.0.1:%s/v1", port);
+	server = play_provider(kit, arena, json_text(arena, script), &url);
+	return arena_printf(arena, "other=%s/v1", url);
 }
 
 /* The first worker of each kind lacks what the second one has. */

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "children.h"
 #include "key_file.h"
+#include "play_provider.h"
 #include "secure_kit.h"
 
 TCase *tcase_secrets(void);
@@ -52,31 +52,13 @@ static const char script_text[] =
     " {\"content\": \"It failed.\"}]}";
 
 static void
-start_provider(void)
-{
-	const char *port_path = kit_path(secure.kit, "port");
-	char port[32] = "";
-	FILE *file;
-
-	provider = child_start(
-	    (const char *[]){ kit_built(secure.kit, "scripted-server"), "-f", port_path,
-		"-s", kit_write(secure.kit, "script.json", script_text), NULL },
-	    NULL);
-	file = fopen(port_path, "r");
-	ck_assert_ptr_nonnull(file);
-	ck_assert_ptr_nonnull(fgets(port, sizeof port, file));
-	fclose(file);
-	port[strcspn(port, "\n")] = '\0';
-	kit_env(secure.kit, KIT_MODEL,
-	    arena_printf(secure.arena, "OPENAI_BASE_URL=http://127.0.0.1:%s/v1", port));
-	kit_env(secure.kit, KIT_MODEL, "OPENAI_API_KEY=" PROVIDER_KEY);
-}
-
-static void
 setup(void)
 {
+	const char *url;
+
 	secure_start(&secure);
-	start_provider();
+	provider = play_provider(secure.kit, secure.arena, script_text, &url);
+	play_openai(secure.kit, secure.arena, url, PROVIDER_KEY);
 	kit_env(secure.kit, KIT_TOOLS, "TOOL_TOKEN=" TOOL_TOKEN);
 	kit_flag(secure.kit, KIT_TOOLS, "--tools",
 	    kit_write(secure.kit, "tools.yaml", tools_text));

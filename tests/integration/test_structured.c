@@ -1,15 +1,13 @@
 /* Structured output on a fleet of real processes: scripted and over HTTP, streamed, beside
  * tools, across a restart of every process. */
 #include <check.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "arena.h"
-#include "children.h"
 #include "cli.h"
-#include "fleet_kit.h"
 #include "json.h"
 #include "literal.h"
+#include "play_provider.h"
 
 TCase *tcase_structured(void);
 
@@ -65,33 +63,15 @@ static struct fleet_kit *kit;
 static struct child *server;
 
 static void
-start_server(void)
-{
-	const char *port_file = kit_path(kit, "port");
-	char port[16] = "";
-	FILE *file;
-
-	server = child_start(
-	    (const char *[]){ kit_built(kit, "scripted-server"), "-f", port_file, "-s",
-		kit_write(
-		    kit, "script.json", json_text(arena, literal(arena, http_script))),
-		NULL },
-	    NULL);
-	file = fopen(port_file, "re");
-	ck_assert_ptr_nonnull(file);
-	ck_assert_ptr_nonnull(fgets(port, sizeof port, file));
-	fclose(file);
-	port[strcspn(port, "\n")] = '\0';
-	kit_env(kit, KIT_MODEL,
-	    arena_printf(arena, "OPENAI_BASE_URL=http://127.0.0.1:%s/v1", port));
-}
-
-static void
 setup(void)
 {
+	const char *url;
+
 	arena = arena_new();
 	kit = kit_new();
-	start_server();
+	server = play_provider(
+	    kit, arena, json_text(arena, literal(arena, http_script)), &url);
+	play_openai(kit, arena, url, "sk-1");
 	kit_flag(kit, KIT_TOOLS, "--tools", kit_write(kit, "note.yaml", note));
 	kit_start_all(kit, 1, 1, 1);
 	kit_flotilla(kit, "agents", "apply", kit_write(kit, "agents.yaml", agents), NULL);

@@ -2,17 +2,16 @@
  * there; and the rights of `flotilla keys redis-acl`. Run from the project's folder. */
 #include <check.h>
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "arena.h"
+#include "page.h"
 
 /* Interfaces under test */
 #include "../../cli/keys_acl.h"
 #include "store.h"
 
 #define PAGE "docs/redis.md"
-#define PAGE_BYTES_MAX (1 << 17)
 
 static struct arena *arena;
 
@@ -26,21 +25,6 @@ static void
 teardown(void)
 {
 	arena_destroy(&arena);
-}
-
-static const char *
-read_page(void)
-{
-	char *text = arena_alloc(arena, PAGE_BYTES_MAX);
-	FILE *file = fopen(PAGE, "re");
-	size_t size;
-
-	ck_assert_msg(file != NULL, "%s is not there", PAGE);
-	size = fread(text, 1, PAGE_BYTES_MAX - 1, file);
-	ck_assert_uint_lt(size, PAGE_BYTES_MAX - 1);
-	fclose(file);
-	text[size] = '\0';
-	return text;
 }
 
 /* The next name behind *at_p that stands behind mark, or NULL; *at_p goes behind it. */
@@ -60,7 +44,7 @@ next_name(const char **at_p, const char *mark)
 
 START_TEST(each_function_of_the_library_is_on_the_page)
 {
-	const char *page = read_page(), *at = store_library(), *name;
+	const char *page = page_read(arena, PAGE), *at = store_library(), *name;
 	unsigned count = 0;
 
 	while ((name = next_name(&at, "\nregister('")) != NULL) {
@@ -74,7 +58,7 @@ END_TEST
 
 START_TEST(each_function_of_the_page_is_in_the_library)
 {
-	const char *at = read_page(), *library = store_library(), *name;
+	const char *at = page_read(arena, PAGE), *library = store_library(), *name;
 
 	while ((name = next_name(&at, "`fl_")) != NULL)
 		ck_assert_msg(strstr(library, arena_printf(arena, "\nregister('fl_%s'",
@@ -86,7 +70,8 @@ END_TEST
 /* At maxmemory: those with a true, by name or as all but one of the store's. */
 START_TEST(the_page_says_which_go_on_at_maxmemory)
 {
-	const char *page = read_page(), *at = store_library(), *name, *begin, *end;
+	const char *page = page_read(arena, PAGE), *at = store_library(), *name, *begin,
+		   *end;
 
 	begin = strstr(page, "\n`fl_renew`, `fl_sweep`");
 	ck_assert_ptr_nonnull(begin);

@@ -1,0 +1,15 @@
+/* page: pages of docs/ for tests that hold them to what they say. Run from the project's folder.
+ * What goes wrong ends the test. */
+#ifndef PAGE_H
+#define PAGE_H
+
+#include "arena.h"
+
+/* Returns the text of the file at path, in arena. */
+const char *page_read(struct arena *arena, const char *path);
+
+/* Returns the next fenced block of that language behind *at_p, in arena, with the newline of its last
+ * line, and moves *at_p behind it; NULL when there is none. */
+const char *page_block(struct arena *arena, const char **at_p, const char *language);
+
+#endif
