@@ -10,6 +10,7 @@
 # make lint          formatting, clang-tidy (TIDY=product: not of the tests), shell scripts
 # make fuzz          every fuzzer for SECONDS_EACH=10 seconds (clang)
 # make compose-test  docker-compose.yml brought up for real, and killed (root; not part of test)
+# make pages         the tables in docs/middleware that are made from the code
 # make install       to $(DESTDIR)$(PREFIX)
 # make deps          installs the Debian packages that are missing; the others call it
 # Any of them with SAN=1: address, undefined-behaviour and leak sanitizers, in build/san; with TSAN=1:

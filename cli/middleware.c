@@ -101,13 +101,13 @@ describe(struct arena *arena, const struct middleware *one)
 /* --- for people --------------------------------------------------------------------- */
 
 static void
-print_names(const char *title, const struct value *names)
+print_tools(const struct value *names)
 {
 	size_t i;
 
 	if (value_size(names) == 0)
 		return;
-	printf("\n%s:", title);
+	printf("\nTools, in worker-tools:");
 	for (i = 0; i < value_size(names); i++)
 		printf("%s %s", i == 0 ? "" : ",", value_text(value_at(names, i)));
 	putchar('\n');
@@ -128,22 +128,35 @@ print_setting(struct arena *arena, const struct value *setting)
 }
 
 static void
-print_one(struct arena *arena, const struct value *one)
+print_fields(struct arena *arena, const struct middleware *one)
 {
+	const struct field *field = one->fields;
+
+	if (field == NULL)
+		return;
+	printf("\nState:\n");
+	for (; field->name != NULL; field++)
+		printf("  %s %s\n", field->name, field_text(arena, field));
+}
+
+static void
+print_one(struct arena *arena, const struct middleware *middleware)
+{
+	const struct value *one = describe(arena, middleware);
 	const struct value *hooks = value_get(one, "hooks");
 	const struct value *settings = value_get(one, "settings");
 	size_t i;
 
-	printf("%s: %s\n\nHooks:\n", value_get_text(one, "name"),
-	    value_get_text(one, "summary"));
+	printf("%s: %s\n\nHooks:%s\n", value_get_text(one, "name"),
+	    value_get_text(one, "summary"), value_size(hooks) == 0 ? " none" : "");
 	for (i = 0; i < value_size(hooks); i++)
 		printf("  %-21s in %s\n", value_get_text(value_at(hooks, i), "name"),
 		    value_get_text(value_at(hooks, i), "runs_in"));
 	printf("\nSettings:%s\n", value_size(settings) == 0 ? " none" : "");
 	for (i = 0; i < value_size(settings); i++)
 		print_setting(arena, value_at(settings, i));
-	print_names("State", value_get(one, "state"));
-	print_names("Tools", value_get(one, "tools"));
+	print_fields(arena, middleware);
+	print_tools(value_get(one, "tools"));
 }
 
 /* --- the command -------------------------------------------------------------------- */
@@ -190,7 +203,7 @@ run(struct session *session, const void *given, const char *const *rest)
 {
 	const struct middleware_settings *settings = given;
 	const char *const *plugin = (const char *const *)settings->plugins;
-	const struct value *one;
+	const struct middleware *one;
 	const char *error;
 
 	for (; plugin != NULL && *plugin != NULL; plugin++) {
@@ -201,11 +214,12 @@ run(struct session *session, const void *given, const char *const *rest)
 	}
 	if (rest[0] == NULL)
 		return list(session);
-	if (registry_find(rest[0]) == NULL)
+	one = registry_find(rest[0]);
+	if (one == NULL)
 		return unknown(rest[0]);
-	one = describe(session_arena(session), registry_find(rest[0]));
 	if (session_json(session))
-		printf("%s\n", json_text(session_arena(session), one));
+		printf("%s\n", json_text(session_arena(session),
+				   describe(session_arena(session), one)));
 	else
 		print_one(session_arena(session), one);
 	return STATUS_OK;

@@ -41,6 +41,29 @@ option_kind_text(struct arena *arena, const struct option *option)
 	    choices_text(arena, option), option->nullable ? ", or null" : "");
 }
 
+static const char *
+lives_text(const struct field *field)
+{
+	if (field->ephemeral)
+		return "with the step";
+	return field->untracked ? "with the run" : "with the thread";
+}
+
+static const char *
+seen_text(const struct field *field)
+{
+	if (field->omit_from_input)
+		return field->omit_from_output ? "private" : "shown in the output";
+	return field->omit_from_output ? "taken from the input" : "in input and output";
+}
+
+const char *
+field_text(struct arena *arena, const struct field *field)
+{
+	return arena_printf(arena, "%s: %s, %s", lives_text(field),
+	    field->type != NULL ? field->type : "any value", seen_text(field));
+}
+
 const char *
 hook_process(enum hook hook)
 {

@@ -54,6 +54,12 @@ endef
 check-unit: $(BUILD)/tests-unit $(plugins)
 	@$(call each_case,2,unit)
 
+# The tables of docs/middleware that are made from what the middleware declares; check-unit says when a
+# page has another one.
+.PHONY: pages
+pages: $(BUILD)/tests-unit
+	@WRITE_PAGES=1 CK_RUN_CASE=middleware_docs $(BUILD)/tests-unit
+
 # Against the real programs, found through PATH.
 .PHONY: check-integration
 check-integration: binaries $(BUILD)/scripted-server $(BUILD)/small-worker $(BUILD)/tests-integration $(plugins) $(node_modules)

@@ -1,6 +1,6 @@
 /* context_editing: the model does not see old results of tools again (semantics.md 6.11). Only the
  * request is edited, never the thread. */
-#include "middleware.h"
+#include "context_editing.h"
 
 #include <string.h>
 
@@ -14,8 +14,9 @@ static const struct option options[] = {
 	{ .name = "edits",
 	    .type = OPTION_LIST,
 	    .otherwise = "[{}]",
-	    .text = "What is edited, one after the other: the settings of each edit, as "
-		    "below." },
+	    .text = "What is edited, one after the other, each {type, trigger, "
+		    "clear_at_least, keep, clear_tool_inputs, exclude_tools, "
+		    "placeholder}." },
 	{ .name = "token_count_method",
 	    .type = OPTION_TEXT,
 	    .otherwise = "\"approximate\"",
@@ -28,7 +29,7 @@ static const struct option options[] = {
 
 static const char *const types[] = { "clear_tool_uses", NULL };
 
-static const struct option edit_options[] = {
+const struct option context_edit_options[] = {
 	{ .name = "type",
 	    .type = OPTION_TEXT,
 	    .otherwise = "\"clear_tool_uses\"",
@@ -86,7 +87,7 @@ configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 			return -1;
 		}
 		edit = options_check(
-		    arena, "clear_tool_uses", edit_options, edit, &path, &error);
+		    arena, "clear_tool_uses", context_edit_options, edit, &path, &error);
 		if (edit == NULL) {
 			*error_r =
 			    arena_printf(arena, "/edits/%zu%s: %s", i, path, error);

@@ -1,120 +1,228 @@
-/* The agents that the pages of docs/middleware/ show, run as they stand there: every block that is a
- * whole agent of the scripted provider. Run from the project's folder. */
+/* The agents that the pages about middleware show, as they stand there: what can be run without a key is
+ * run on a fleet, and each built-in middleware has such a one on its page; what is asked of a provider goes
+ * to one that plays it. Everything else loads. Run from the project's folder. */
 #include <check.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "arena.h"
 #include "cli.h"
-#include "fleet_kit.h"
 #include "json.h"
+#include "page.h"
+#include "play_provider.h"
 
 TCase *tcase_middleware_pages(void);
 
-#define PAGE_BYTES_MAX (1 << 17)
-#define FENCE "\n```yaml\n"
 #define EXIT_INTERRUPTED 5 /* docs/cli.md */
+
+/* In the place of the real ones: all that is not on the page is this, and the base URL. */
+static const char provider_script[] =
+    "{\"claude-sonnet-4-5\": ["
+    "  {\"tool_calls\": [{\"id\": \"a\", \"name\": \"calculate\","
+    "                    \"args\": {\"expression\": \"6 * 7\"}}]},"
+    "  {\"content\": \"Forty-two.\"}],"
+    "\"omni-moderation-latest\": ["
+    "  {\"moderation\": {\"flagged\": false, \"categories\": {}, \"category_scores\": "
+    "{}}},"
+    "  {\"moderation\": {\"flagged\": false, \"categories\": {}, \"category_scores\": "
+    "{}}}]}";
+
+/* Whose examples show how a call of a tool is refused. */
+static const char *const refusing[] = { "model_call_limit", "tool_call_limit",
+	"token_budget" };
 
 static struct arena *arena;
 static struct fleet_kit *kit;
+static struct child *provider;
+static struct cli flotilla;
 
 static void
 setup(void)
 {
 	arena = arena_new();
 	kit = kit_new();
+	flotilla =
+	    (struct cli){ .program = kit_program(kit, "flotilla"), .arena = arena };
 }
 
 static void
 teardown(void)
 {
 	kit_destroy(&kit);
+	child_stop(&provider);
 	arena_destroy(&arena);
 }
 
-static const char *
-read_page(const char *path)
+static void
+start_fleet(void)
 {
-	char *text = arena_alloc(arena, PAGE_BYTES_MAX);
-	FILE *file = fopen(path, "re");
-	size_t size;
+	const char *url;
 
-	ck_assert_msg(file != NULL, "%s is not there", path);
-	size = fread(text, 1, PAGE_BYTES_MAX - 1, file);
-	fclose(file);
-	ck_assert_uint_lt(size, PAGE_BYTES_MAX - 1);
-	return text;
+	provider = play_provider(kit, arena, provider_script, &url);
+	play_openai(kit, arena, url, "sk-1");
+	play_anthropic(kit, arena, url, "sk-2");
+	kit_start_all(kit, 1, 1, 1);
 }
 
-/* The next whole agent behind *at_p, which goes behind it; NULL when there is none. */
-static const char *
-next_agent(const char **at_p)
-{
-	const char *begin, *end, *block;
+/* --- a block ------------------------------------------------------------------------- */
 
-	while ((begin = strstr(*at_p, FENCE)) != NULL) {
-		begin += strlen(FENCE);
-		end = strstr(begin, "\n```");
-		ck_assert_ptr_nonnull(end);
-		block = arena_copy(arena, begin, (size_t)(end + 1 - begin));
-		*at_p = end;
-		if (strncmp(block, "name:", 5) == 0 &&
-		    strstr(block, "\nmodel: scripted:") != NULL)
-			return block;
+static bool
+is_agent(const char *block)
+{
+	return strncmp(block, "name:", 5) == 0;
+}
+
+/* Of models that answer without a key, or are played. */
+static bool
+can_run(const char *block)
+{
+	return is_agent(block) && (strstr(block, "\nmodel: scripted:") != NULL ||
+				      strstr(block, "\nmodel: anthropic:") != NULL);
+}
+
+/* Whether its list of middleware has that. */
+static bool
+uses(const char *block, const char *middleware)
+{
+	const char *item = arena_printf(arena, "\n  - %s", middleware);
+	const char *at = strstr(block, item);
+
+	return at != NULL && strchr(":\n", at[strlen(item)]) != NULL;
+}
+
+/* A part of an agent is made a whole one; files that it names are there. */
+static void
+check_loads(const char *page, const char *block)
+{
+	const char *file;
+	struct said said;
+
+	if (!is_agent(block))
+		block =
+		    arena_printf(arena, "name: part\nmodel: openai:gpt-4o\n%s", block);
+	mkdir(kit_path(kit, "hooks"), 0700);
+	kit_write(kit, "hooks/audit.lua", "function after_model() end\n");
+	kit_write(kit, "limit.lua", "function before_model() end\n");
+	file = kit_write(kit, "agent.yaml", block);
+	said = CLI(
+	    &flotilla, "graph", file, "--plugin", kit_built(kit, "plugins/thrifty.so"));
+	ck_assert_msg(said.status == 0, "%s:\n%s\n%s", page, block, said.err);
+}
+
+/* --- a run --------------------------------------------------------------------------- */
+
+static bool
+refuses(const char *block)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof refusing / sizeof *refusing; i++)
+		if (uses(block, refusing[i]))
+			return true;
+	return false;
+}
+
+/* The tools did what they were called for. */
+static void
+check_tools(const char *page, const char *thread)
+{
+	const char *error, *said = kit_flotilla(kit, "state", thread, "--json", NULL);
+	const struct value *messages =
+	    value_get(json_parse(arena, said, strlen(said), &error), "messages");
+	size_t i;
+
+	ck_assert_uint_ge(value_size(messages), 2);
+	for (i = 0; i < value_size(messages); i++) {
+		const char *status = value_get_text(value_at(messages, i), "status");
+
+		ck_assert_msg(
+		    status == NULL || strcmp(status, "error") != 0, "%s: %s", page, said);
 	}
-	return NULL;
 }
 
-static unsigned
-run_agents_of(const char *path)
+/* A question to a human is answered: yes. */
+static void
+check_runs(const char *page, const char *block)
 {
-	struct cli flotilla = { .program = kit_program(kit, "flotilla"), .arena = arena };
-	const char *at = read_page(path), *agent;
+	static unsigned count;
+	const char *thread = arena_printf(arena, "t%u", count++);
+	const char *file = kit_write(kit, "agent.yaml", block);
+	struct said said = CLI(&flotilla, "submit", file, "Hello.", "-t", thread,
+	    "--wait", "--redis", kit_redis(kit));
+
+	ck_assert_int_eq(
+	    said.status == EXIT_INTERRUPTED, uses(block, "human_in_the_loop"));
+	if (said.status == EXIT_INTERRUPTED)
+		said = CLI(&flotilla, "approve", thread, "--wait", "--redis",
+		    kit_redis(kit), "--broker", kit_broker(kit));
+	ck_assert_msg(said.status == 0, "%s:\n%s\n%s", page, block, said.err);
+	if (!refuses(block))
+		check_tools(page, thread);
+}
+
+/* --- the pages ----------------------------------------------------------------------- */
+
+/* Returns how many of its agents were run that have middleware. */
+static unsigned
+check_page(const char *path, const char *middleware)
+{
+	const char *at = page_read(arena, path), *block;
 	unsigned count = 0;
 
-	while ((agent = next_agent(&at)) != NULL) {
-		const char *file = kit_write(kit, "agent.yaml", agent);
-		struct said said = CLI(&flotilla, "submit", file, "Hello.", "--wait",
-		    "--redis", kit_redis(kit));
-
-		ck_assert_msg(said.status == 0 || said.status == EXIT_INTERRUPTED,
-		    "%s: agent %u: %s", path, count, said.err);
-		count++;
+	while ((block = page_block(arena, &at, "yaml")) != NULL) {
+		check_loads(path, block);
+		if (!can_run(block))
+			continue;
+		check_runs(path, block);
+		count += uses(block, middleware);
 	}
 	return count;
 }
 
-START_TEST(the_agents_of_the_pages_run)
+static const struct value *
+all_middleware(void)
 {
-	DIR *folder = opendir("docs/middleware");
-	struct dirent *entry;
-	unsigned pages = 0;
+	struct said said = CLI(&flotilla, "middleware", "--json");
+	const struct value *all;
+	const char *error;
 
-	kit_start_all(kit, 1, 1, 1);
-	ck_assert_ptr_nonnull(folder);
-	while ((entry = readdir(folder)) != NULL) {
-		if (strstr(entry->d_name, ".md") != NULL)
-			pages += run_agents_of(arena_printf(
-				     arena, "docs/middleware/%s", entry->d_name)) > 0;
+	ck_assert_int_eq(said.status, 0);
+	all = json_parse(arena, said.out, strlen(said.out), &error);
+	ck_assert_uint_ge(value_size(all), 10);
+	return all;
+}
+
+START_TEST(each_middleware_has_an_agent_on_its_page_that_runs)
+{
+	const struct value *all = all_middleware();
+	size_t i;
+
+	start_fleet();
+	for (i = 0; i < value_size(all); i++) {
+		const char *name = value_get_text(value_at(all, i), "name");
+		const char *path = arena_printf(arena, "docs/middleware/%s.md", name);
+
+		ck_assert_msg(check_page(path, name) > 0,
+		    "%s has no whole agent with it that runs without a key", path);
 	}
-	closedir(folder);
-	ck_assert_uint_ge(pages, 5);
+}
+END_TEST
+
+START_TEST(the_agents_of_the_guides_load)
+{
+	check_page("docs/middleware.md", "none");
+	check_page("docs/middleware-lua.md", "none");
 }
 END_TEST
 
 /* Without a fleet. */
 START_TEST(the_command_tells_of_each_middleware)
 {
-	struct cli flotilla = { .program = kit_program(kit, "flotilla"), .arena = arena };
-	struct said said = CLI(&flotilla, "middleware", "--json");
-	const struct value *all;
-	const char *error;
+	const struct value *all = all_middleware();
+	struct said said;
 	size_t i;
 
-	ck_assert_int_eq(said.status, 0);
-	all = json_parse(arena, said.out, strlen(said.out), &error);
-	ck_assert_uint_ge(value_size(all), 10);
 	for (i = 0; i < value_size(all); i++) {
 		const char *name = value_get_text(value_at(all, i), "name");
 
@@ -140,7 +248,8 @@ tcase_middleware_pages(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, the_agents_of_the_pages_run);
+	tcase_add_test(tcase, each_middleware_has_an_agent_on_its_page_that_runs);
+	tcase_add_test(tcase, the_agents_of_the_guides_load);
 	tcase_add_test(tcase, the_command_tells_of_each_middleware);
 	return tcase;
 }

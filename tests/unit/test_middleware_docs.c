@@ -1,11 +1,14 @@
 /* The pages of docs/ say what the code does. Run from the project's folder. */
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "context_editing.h"
 #include "literal.h"
 #include "lua_kit.h"
 #include "option_text.h"
+#include "page.h"
 
 /* Interface under test */
 #include "registry.h"
@@ -24,21 +27,45 @@ teardown(void)
 	arena_destroy(&arena);
 }
 
-static const char *
-read_text(const char *path)
-{
-	char *text = arena_alloc(arena, 1 << 18);
-	FILE *file = fopen(path, "r");
-	size_t size;
+/* --- tables that are made from the code -------------------------------------------- */
 
-	ck_assert_msg(file != NULL, "%s is not there", path);
-	size = fread(text, 1, (1 << 18) - 1, file);
-	fclose(file);
-	ck_assert_uint_lt(size, (1 << 18) - 1);
-	return text;
+static void
+write_page(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_ge(fputs(text, file), 0);
+	ck_assert_int_eq(fclose(file), 0);
 }
 
-/* --- the tables of settings --------------------------------------------------------- */
+/* The page's table behind those words is table; with WRITE_PAGES in the environment (make pages) it
+ * becomes it. */
+static void
+check_table(const char *path, const char *behind, const char *table)
+{
+	const char *page = page_read(arena, path), *begin, *end, *now;
+
+	begin = strstr(page, arena_printf(arena, "\n%s\n\n|", behind));
+	ck_assert_msg(begin != NULL, "%s has no table behind '%s'", path, behind);
+	begin += strlen(behind) + 3;
+	end = strstr(begin, "\n\n");
+	end = end != NULL ? end + 1 : strchr(begin, '\0');
+	now = arena_copy(arena, begin, (size_t)(end - begin));
+	if (getenv("WRITE_PAGES") != NULL)
+		write_page(path, arena_printf(arena, "%.*s%s%s", (int)(begin - page),
+				     page, table, end));
+	else
+		ck_assert_msg(strcmp(now, table) == 0,
+		    "%s: the table behind '%s' is another one than `make pages` writes",
+		    path, behind);
+}
+
+static const char *
+page_of(const struct middleware *one)
+{
+	return arena_printf(arena, "docs/middleware/%s.md", one->name);
+}
 
 static const char *
 default_text(const struct option *option)
@@ -50,9 +77,8 @@ default_text(const struct option *option)
 }
 
 static const char *
-table_of(const struct middleware *middleware)
+table_of(const struct option *option)
 {
-	const struct option *option = middleware->options;
 	const char *text = "| setting | type | default | means |\n"
 			   "| --- | --- | --- | --- |\n";
 
@@ -63,37 +89,70 @@ table_of(const struct middleware *middleware)
 	return text;
 }
 
-/* The rows of the page's table behind "## Settings". */
-static size_t
-count_rows(const char *page)
-{
-	const char *at = strstr(page, "## Settings");
-	size_t rows = 0;
-
-	ck_assert_ptr_nonnull(at);
-	for (at = strstr(at, "\n|"); at != NULL && at[1] == '|'; rows++)
-		at = strchr(at + 1, '\n');
-	return rows;
-}
-
 START_TEST(every_middlewares_page_has_its_table_of_settings)
 {
 	const char *const *names = registry_names();
-	size_t i, lines;
+	size_t i;
 
 	for (i = 0; names[i] != NULL; i++) {
 		const struct middleware *one = registry_find(names[i]);
-		const char *page =
-		    read_text(arena_printf(arena, "docs/middleware/%s.md", names[i]));
-		const char *table = table_of(one), *at;
 
-		if (one->options == NULL)
-			continue;
-		ck_assert_msg(strstr(page, table) != NULL,
-		    "docs/middleware/%s.md has not this table:\n%s", names[i], table);
-		for (lines = 0, at = table; *at != '\0'; at++)
-			lines += *at == '\n';
-		ck_assert_uint_eq(count_rows(page), lines);
+		check_table(page_of(one), "## Settings", table_of(one->options));
+	}
+}
+END_TEST
+
+START_TEST(the_settings_of_an_edit_are_on_the_page_of_context_editing)
+{
+	check_table("docs/middleware/context_editing.md",
+	    "Of each edit:", table_of(context_edit_options));
+}
+END_TEST
+
+static const char *
+row(const char *table, const char *kind, const char *name, const char *where)
+{
+	return arena_printf(arena, "%s| %s `%s` | %s |\n", table, kind, name, where);
+}
+
+/* What each part runs in, and where state is. */
+static const char *
+parts_of(const struct middleware *one)
+{
+	const struct field *field = one->fields;
+	const char *table = "| part | where |\n| --- | --- |\n";
+	size_t i;
+	int hook;
+
+	for (hook = 0; hook < HOOK_COUNT; hook++)
+		if (middleware_has_hook(one, (enum hook)hook))
+			table = row(table, "hook", hook_name((enum hook)hook),
+			    hook_process((enum hook)hook));
+	if (one->seal_input != NULL)
+		table = row(table, "hook", "seal_input", "coordinator");
+	if (one->seal_outcome != NULL)
+		table = row(table, "hook", "seal_outcome", "coordinator");
+	if (one->filter_tokens != NULL)
+		table = row(table, "hook", "filter_tokens", "worker-model");
+	for (i = 0; one->tools != NULL && one->tools[i] != NULL; i++)
+		if (!one->tools[i]->internal)
+			table = row(table, "tool", one->tools[i]->name, "worker-tools");
+	if (field == NULL)
+		return arena_printf(arena, "%s| state | none of its own |\n", table);
+	for (; field->name != NULL; field++)
+		table = row(table, "state", field->name, field_text(arena, field));
+	return table;
+}
+
+START_TEST(every_middlewares_page_says_what_runs_where_and_which_state_it_adds)
+{
+	const char *const *names = registry_names();
+	size_t i;
+
+	for (i = 0; names[i] != NULL; i++) {
+		const struct middleware *one = registry_find(names[i]);
+
+		check_table(page_of(one), "## What runs where", parts_of(one));
 	}
 }
 END_TEST
@@ -140,9 +199,7 @@ START_TEST(the_index_has_every_middleware_with_what_it_says_of_itself)
 		table = arena_printf(arena, "%s| [`%s`](%s.md) | %s | %s | %s |\n", table,
 		    one->name, one->name, one->summary, hooks_text(one), tools_text(one));
 	}
-	ck_assert_msg(strstr(read_text("docs/middleware/README.md"),
-			  arena_printf(arena, "\n%s\n", table)) != NULL,
-	    "docs/middleware/README.md has not this table:\n%s", table);
+	check_table("docs/middleware/README.md", "## All of them", table);
 }
 END_TEST
 
@@ -152,18 +209,12 @@ END_TEST
 static size_t
 count_code(const char *page, const char *source)
 {
-	const char *code = read_text(source), *at = read_text(page), *end;
+	const char *code = page_read(arena, source), *at = page_read(arena, page), *block;
 	size_t blocks = 0;
 
-	for (; (at = strstr(at, "```c\n")) != NULL; blocks++) {
-		at += strlen("```c\n");
-		end = strstr(at, "```");
-		ck_assert_ptr_nonnull(end);
+	for (; (block = page_block(arena, &at, "c")) != NULL; blocks++)
 		ck_assert_msg(
-		    strstr(code, arena_copy(arena, at, (size_t)(end - at))) != NULL,
-		    "not in the example:\n%.*s", (int)(end - at), at);
-		at = end + 3;
-	}
+		    strstr(code, block) != NULL, "not in the example:\n%s", block);
 	return blocks;
 }
 
@@ -176,22 +227,6 @@ START_TEST(the_code_in_the_guides_is_the_examples)
 }
 END_TEST
 
-/* The next block of that language behind *at_p, which goes on behind it; NULL: none. */
-static const char *
-next_block(const char **at_p, const char *language)
-{
-	const char *fence = arena_printf(arena, "```%s\n", language);
-	const char *at = strstr(*at_p, fence), *end;
-
-	if (at == NULL)
-		return NULL;
-	at += strlen(fence);
-	end = strstr(at, "```");
-	ck_assert_ptr_nonnull(end);
-	*at_p = end + 3;
-	return arena_copy(arena, at, (size_t)(end - at));
-}
-
 /* Of the page of examples: each block is a part of its file. */
 START_TEST(the_code_of_the_examples_page_is_the_examples)
 {
@@ -202,19 +237,19 @@ START_TEST(the_code_of_the_examples_page_is_the_examples)
 	size_t kind, i;
 
 	for (kind = 0; kind < sizeof languages / sizeof *languages; kind++) {
-		const char *at = read_text("docs/middleware-examples.md"), *block;
+		const char *at = page_read(arena, "docs/middleware-examples.md"), *block;
 
 		for (i = 0; i < sizeof names / sizeof *names; i++) {
 			const char *path =
 			    arena_printf(arena, "examples/middleware/%s/%s.%s",
 				kind == 0 ? "c" : "lua", names[i], languages[kind]);
 
-			block = next_block(&at, languages[kind]);
-			ck_assert_msg(
-			    block != NULL && strstr(read_text(path), block) != NULL,
+			block = page_block(arena, &at, languages[kind]);
+			ck_assert_msg(block != NULL &&
+					  strstr(page_read(arena, path), block) != NULL,
 			    "%s is another one than on the page:\n%s", path, block);
 		}
-		ck_assert_ptr_null(next_block(&at, languages[kind]));
+		ck_assert_ptr_null(page_block(arena, &at, languages[kind]));
 	}
 }
 END_TEST
@@ -257,10 +292,10 @@ run_block(const char *block)
 
 START_TEST(the_code_of_the_lua_page_runs)
 {
-	const char *at = read_text("docs/middleware-lua.md"), *block;
+	const char *at = page_read(arena, "docs/middleware-lua.md"), *block;
 	size_t blocks = 0;
 
-	while ((block = next_block(&at, "lua")) != NULL) {
+	while ((block = page_block(arena, &at, "lua")) != NULL) {
 		run_block(block);
 		blocks++;
 	}
@@ -270,13 +305,13 @@ END_TEST
 
 START_TEST(the_guide_names_every_hook)
 {
-	const char *page = read_text("docs/middleware.md");
+	const char *page = page_read(arena, "docs/middleware.md");
 	int hook;
 
 	for (hook = 0; hook < HOOK_COUNT; hook++) {
 		ck_assert_ptr_nonnull(strstr(
 		    page, arena_printf(arena, "| `%s` |", hook_name((enum hook)hook))));
-		ck_assert_ptr_nonnull(strstr(read_text("docs/middleware-lua.md"),
+		ck_assert_ptr_nonnull(strstr(page_read(arena, "docs/middleware-lua.md"),
 		    arena_printf(arena, "`%s`", hook_name((enum hook)hook))));
 	}
 }
@@ -290,6 +325,9 @@ tcase_middleware_docs(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, every_middlewares_page_has_its_table_of_settings);
+	tcase_add_test(tcase, the_settings_of_an_edit_are_on_the_page_of_context_editing);
+	tcase_add_test(
+	    tcase, every_middlewares_page_says_what_runs_where_and_which_state_it_adds);
 	tcase_add_test(tcase, the_index_has_every_middleware_with_what_it_says_of_itself);
 	tcase_add_test(tcase, the_code_in_the_guides_is_the_examples);
 	tcase_add_test(tcase, the_code_of_the_examples_page_is_the_examples);
