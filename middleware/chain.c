@@ -1,6 +1,7 @@
 #include "chain.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "chain_link.h"
 #include "bounds.h"
@@ -9,6 +10,16 @@
 
 /* A message for a model: more names than these help nobody. */
 #define NAMES_SHOWN_MAX 64u
+
+static const struct middleware_use *
+without_hooks(struct arena *arena, const struct middleware_use *use)
+{
+	struct middleware_use *bare = arena_alloc(arena, sizeof *bare);
+
+	*bare = *use;
+	memset(bare->hooks, 0, sizeof bare->hooks);
+	return bare;
+}
 
 static const struct middleware_use *
 use_from_value(struct arena *arena, const struct use_agent *agent,
@@ -26,6 +37,8 @@ use_from_value(struct arena *arena, const struct use_agent *agent,
 	if (use == NULL)
 		*error_r = arena_printf(arena, "middleware %s%s%s: %s", name,
 		    path[0] == '\0' ? "" : " ", path, reason);
+	else if (value_get_bool(entry, "filters_only", false))
+		use = without_hooks(arena, use);
 	return use;
 }
 
@@ -57,6 +70,21 @@ chain_from_profile(struct arena *arena, const struct value *profile, const char 
 	chain->uses = uses;
 	chain->count = count;
 	return chain;
+}
+
+const struct value *
+chain_filters(struct arena *arena, const struct chain *chain, const struct value *profile)
+{
+	const struct value *middleware = value_get(profile, "middleware");
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < chain->count; i++)
+		if (chain->uses[i]->filters_tokens)
+			value_list_add(
+			    &list, value_map_with(arena, value_at(middleware, i),
+				       "filters_only", value_bool(true)));
+	return value_list_end(&list);
 }
 
 size_t

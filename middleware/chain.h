@@ -16,11 +16,16 @@ struct chain {
 	void *trace_arg;
 };
 
-/* Makes a chain in arena from a profile (its `middleware`: [{name, settings, models?}], `model`,
- * `model_profile`), which the arena has, too. Returns it, or NULL with a reason (a middleware this
- * process does not have). */
+/* Makes a chain in arena from a profile (its `middleware`: [{name, settings, models?, filters_only?}],
+ * `model`, `model_profile`), which the arena has, too. Of one that filters only no hook runs. Returns
+ * the chain, or NULL with a reason (a middleware this process does not have). */
 struct chain *chain_from_profile(
     struct arena *arena, const struct value *profile, const char **error_r);
+
+/* Returns those of a profile's `middleware` that filter what is shown of an answer, for a chain whose
+ * answer another one's hooks see. */
+const struct value *chain_filters(
+    struct arena *arena, const struct chain *chain, const struct value *profile);
 
 /* --- worker-model: frames of a CALL in, body of the RESULT out ---------------------- */
 

@@ -52,6 +52,7 @@ profile_of(struct worker_call *call, const char *model, const struct value *wish
 {
 	struct arena *arena = call->arena;
 	const struct value *tools = value_get(wish, "tools");
+	const struct value *middleware = value_get(wish, "middleware");
 
 	return value_freeze(arena,
 	    value_map(arena, "agent", value_get(call->profile, "agent"), "version",
@@ -60,9 +61,9 @@ profile_of(struct worker_call *call, const char *model, const struct value *wish
 		value_get(wish, "model_settings"), "tools",
 		tools != NULL ? tools : value_empty_array(), "tool_choice",
 		value_get(wish, "tool_choice"), "response_format",
-		value_get(wish, "response_format"), "middleware", value_empty_array(),
-		"wraps_tools", value_bool(true), "script",
-		value_get(call->profile, "script"), NULL));
+		value_get(wish, "response_format"), "middleware",
+		middleware != NULL ? middleware : value_empty_array(), "wraps_tools",
+		value_bool(true), "script", value_get(call->profile, "script"), NULL));
 }
 
 static const struct value *

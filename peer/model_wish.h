@@ -12,7 +12,8 @@ const char *model_wish_service(struct arena *arena, const char *model);
 const struct value *model_wish_refused(struct arena *arena, const char *model);
 
 /* Makes the call for wish (turn_call_model's) from inside call, as its number-th, and
- * waits. call's profile fills in what the wish leaves open. left_ms: what is left of call's
+ * waits. call's profile fills in what the wish leaves open; of middleware there is what the wish has
+ * in `middleware`, as a profile has it. left_ms: what is left of call's
  * deadline. flags: WIRE_INTERNAL, or WIRE_STREAM for the run's own answer. Returns the
  * RESULT's body, or NULL when call was cancelled; in call's arena. */
 const struct value *model_wish_send(struct worker_call *call, const struct value *wish,

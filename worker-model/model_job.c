@@ -174,10 +174,12 @@ with_providers(const struct model_job *job, struct fault *fault)
 	return fault;
 }
 
-/* Output tools are among the tools already, and their calls are read here. */
+/* Output tools are among the tools already, and their calls are read here. What is shown of the answer
+ * is shown by the other worker, and filtered there. */
 static const struct value *
-wish_of(struct arena *arena, const struct model_request *request)
+wish_of(const struct model_job *job, const struct model_request *request)
 {
+	struct arena *arena = model_arena(request);
 	const struct value *format = model_response_format(request);
 	const char *system = model_system_prompt(request);
 
@@ -187,7 +189,8 @@ wish_of(struct arena *arena, const struct model_request *request)
 	    "system_prompt", system == NULL ? NULL : value_str(arena, system), "messages",
 	    model_messages(request), "tools", model_tools(request), "tool_choice",
 	    model_tool_choice(request), "response_format", format, "model_settings",
-	    model_model_settings(request), NULL);
+	    model_model_settings(request), "middleware",
+	    chain_filters(arena, job->tokens.chain, job->call->profile), NULL);
 }
 
 static struct model_response *
@@ -195,14 +198,13 @@ send_elsewhere(struct model_job *job, struct model_request *request, const char 
 {
 	uint64_t now_ms = loop_now_ms(job->world->loop);
 	struct arena *arena = model_arena(request);
-	/* The other worker does not know what is filtered here. */
-	bool shows = job->streams && tag == NULL && !tokens_are_filtered(&job->tokens);
+	bool shows = job->streams && tag == NULL;
 	struct model_response *response;
 	const struct value *body;
 
 	if (shows)
 		tokens_begin(&job->tokens, model_name(request));
-	body = model_wish_send(job->call, wish_of(arena, request), ++job->nested,
+	body = model_wish_send(job->call, wish_of(job, request), ++job->nested,
 	    now_ms < job->end_ms ? job->end_ms - now_ms : 1,
 	    shows ? WIRE_STREAM : WIRE_INTERNAL);
 	if (shows)

@@ -42,6 +42,10 @@ static const char agents_text[] =
     "name: retried\nmodel: openai:retried\n"
     "middleware:\n- " RULE "\n- model_retry: {max_retries: 3, initial_delay: 0}\n"
     "---\n"
+    "name: crossed\nmodel: openai:crossed\n"
+    "middleware:\n- " RULE "\n- model_fallback: {models: ['anthropic:other']}\n"
+    "- model_retry: {max_retries: 1, initial_delay: 0, on_failure: error}\n"
+    "---\n"
     "name: blocked\nmodel: openai:blocked\n"
     "middleware:\n- pii: {pii_type: email, strategy: block, apply_to_output: true}\n"
     "---\n"
@@ -71,6 +75,11 @@ static const char script_text[] =
     " \"piece_bytes\": 150, \"piece_delay_ms\": 1, \"cut_after\": -600},"
     " {\"http_error\": 500, \"message\": \"no " VALUE "\"},"
     " {\"content\": \"It is " VALUE "\", \"delta_bytes\": 2}],"
+    "\"crossed\": [{\"content\": \"It is " VALUE "\", \"delta_bytes\": 2,"
+    " \"piece_bytes\": 150, \"piece_delay_ms\": 1, \"cut_after\": -600},"
+    " {\"http_error\": 500, \"message\": \"no " VALUE "\"}],"
+    "\"other\": [{\"http_error\": 529, \"message\": \"no " VALUE "\"},"
+    " {\"content\": \"Then " VALUE " it is, " VALUE "\"}],"
     "\"blocked\": [{\"content\": \"It is " VALUE "\", \"delta_bytes\": 2}],"
     "\"refused\": [{\"http_error\": 400, \"message\": \"bad: " VALUE "\"}],"
     "\"finder\": [{\"content\": \"Asking.\", \"tool_calls\": ["
@@ -79,6 +88,17 @@ static const char script_text[] =
     "{\"id\": \"c\", \"name\": \"bad_crm\", \"args\": {}}]},"
     " {\"content\": \"Found.\"}],"
     "\"reader\": [{\"content\": \"Read.\"}]}";
+
+/* What another provider says another worker gets. */
+static void
+start_other_worker(const char *url)
+{
+	kit_env(secure.kit, KIT_MODEL, "OPENAI_BASE_URL=");
+	kit_env(secure.kit, KIT_MODEL, "OPENAI_API_KEY=");
+	kit_env(secure.kit, KIT_MODEL,
+	    arena_printf(secure.arena, "ANTHROPIC_BASE_URL=%s", url));
+	kit_start(secure.kit, KIT_MODEL, 1);
+}
 
 static void
 setup(void)
@@ -91,6 +111,7 @@ setup(void)
 	kit_flag(secure.kit, KIT_TOOLS, "--tools",
 	    kit_write(secure.kit, "tools.yaml", tools_text));
 	kit_start_all(secure.kit, 1, 1, 1);
+	start_other_worker(url);
 	SECURE_EXPECT(&secure, "agents", "apply",
 	    kit_write(secure.kit, "agents.yaml", agents_text));
 	watch = CLI_START(&secure.flotilla, "watch", "--json", "--status",
@@ -266,6 +287,7 @@ play_all(void)
 	ck_assert_has(SECURE_EXPECT(&secure, "state", "t-asker", "--json"),
 	    "Is [REDACTED_EMAIL] right?");
 	ck_assert_has(play("retried", "Go").out, "It is [REDACTED_EMAIL]");
+	ck_assert_has(play("crossed", "Go").out, "Then [REDACTED_EMAIL] it is");
 	said = play("blocked", "Go");
 	ck_assert_int_ne(said.status, 0);
 	ck_assert_has(said.err, "Detected 1 instance(s) of email");
@@ -283,6 +305,8 @@ START_TEST(what_a_rule_hides_is_nowhere)
 	ck_assert_ptr_nonnull(strstr(cli_out(watch), "\"restart\""));
 	ck_assert_str_eq(shown("r-talker"), "Write to [REDACTED_EMAIL], or call.");
 	ck_assert_str_eq(shown("r-retried"), "It is [REDACTED_EMAIL]");
+	ck_assert_str_eq(
+	    shown("r-crossed"), "Then [REDACTED_EMAIL] it is, [REDACTED_EMAIL]");
 	ck_assert_str_eq(shown("r-blocked"), "");
 	log = cli_out(watch);
 	look("the status channel", log, strlen(log), hidden);

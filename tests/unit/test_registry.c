@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "chain_link.h"
 #include "chain_play.h"
 #include "children.h"
 #include "declaration.h"
@@ -196,6 +197,29 @@ START_TEST(a_chain_is_made_of_a_profile)
 }
 END_TEST
 
+/* Another worker's hooks see the answer; what is shown of it goes through the filters here. */
+START_TEST(of_a_chain_the_filters_alone_can_go_on)
+{
+	const struct value *profile = literal(arena,
+	    "{'middleware':[{'name':'model_retry','settings':{}},{'name':'pii','settings'"
+	    ":{'pii_type':'url'}},{'name':'pii','settings':{'pii_type':'ip','"
+	    "apply_to_output':true}}]}");
+	const char *error;
+	const struct chain *chain = chain_from_profile(arena, profile, &error);
+	const struct value *filters = chain_filters(arena, chain, profile);
+
+	ck_assert_value(arena, filters,
+	    "[{'name':'pii','settings':{'pii_type':'ip','apply_to_output':true},"
+	    "'filters_only':true}]");
+	profile = literal(arena,
+	    "{'middleware':[{'name':'model_retry','settings':{},'filters_only':true}]}");
+	ck_assert_uint_eq(chain_next_use(chain, HOOK_WRAP_MODEL_CALL, 0), 0);
+	chain = chain_from_profile(arena, profile, &error);
+	ck_assert_uint_eq(chain->count, 1);
+	ck_assert_uint_eq(chain_next_use(chain, HOOK_WRAP_MODEL_CALL, 0), 1);
+}
+END_TEST
+
 /* --- shared objects ----------------------------------------------------------------- */
 
 static const struct {
@@ -362,6 +386,7 @@ tcase_registry(void)
 	TCase *tcase = tcase_create("registry");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, of_a_chain_the_filters_alone_can_go_on);
 	tcase_add_test(tcase, every_built_in_one_is_sound);
 	tcase_add_test(tcase, every_option_has_a_sentence);
 	tcase_add_test(tcase, an_unknown_name_is_refused_with_the_nearest);
