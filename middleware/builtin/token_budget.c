@@ -2,6 +2,7 @@
  * step of each call (field.counts_usage); here it is only compared. */
 #include "middleware.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "nearest.h"
@@ -82,7 +83,8 @@ measure_flaw(struct arena *arena, const char *name, const struct value_pair *pai
 		    "cost%s%s%s",
 		    name, pair->key->text, near != NULL ? "; did you mean \"" : "",
 		    near != NULL ? near : "", near != NULL ? "\"?" : "");
-	if (i == COST && !(value_is_number(value) && value_number(value, 0) > 0))
+	if (i == COST &&
+	    !(value_number(value, 0) > 0 && isfinite(value_number(value, 0))))
 		return arena_printf(
 		    arena, "/%s/cost: must be a number of US dollars above 0", name);
 	if (i != COST && !(value_is(value, VALUE_INT) && value->integer > 0))

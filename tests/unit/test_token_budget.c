@@ -1,4 +1,5 @@
 #include <check.h>
+#include <math.h>
 #include <string.h>
 
 #include "chain.h"
@@ -254,6 +255,20 @@ static const struct {
 	{ "{'run_limit': 5, 'unpriced': true}", "/unpriced", "string" },
 };
 
+/* As YAML has it: `cost: .inf`. */
+START_TEST(a_budget_has_an_end)
+{
+	static const double never[] = { INFINITY, -INFINITY, NAN };
+	const struct value *limit =
+	    value_map(arena, "cost", value_float(arena, never[_i]), NULL);
+	const struct value *settings = value_map(arena, "thread_limit", limit, NULL);
+
+	ck_assert_ptr_null(registry_use(arena, "token_budget", settings, &path, &error));
+	ck_assert_str_eq(path, "/thread_limit/cost");
+	ck_assert_ptr_nonnull(strstr(error, "a number of US dollars above 0"));
+}
+END_TEST
+
 START_TEST(bad_settings_are_refused_with_their_name)
 {
 	ck_assert_ptr_null(use_for("openai:gpt-4o", NULL, wrong[_i].settings));
@@ -281,6 +296,7 @@ tcase_token_budget(void)
 	    tcase, a_model_without_a_price_that_a_middleware_asked_ends_the_run);
 	tcase_add_test(tcase, the_agents_own_word_on_its_price_counts);
 	tcase_add_test(tcase, only_what_is_asked_for_is_counted);
+	tcase_add_loop_test(tcase, a_budget_has_an_end, 0, 3);
 	tcase_add_loop_test(
 	    tcase, bad_settings_are_refused_with_their_name, 0, COUNT(wrong));
 	return tcase;
