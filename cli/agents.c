@@ -8,7 +8,6 @@
 #include "graph.h"
 #include "json.h"
 #include "nearest.h"
-#include "registry.h"
 #include "show.h"
 #include "spec.h"
 
@@ -35,16 +34,11 @@ static const struct setting graph_table[] = {
 static enum status
 load_knowledge(struct session *session, const struct agents_settings *settings)
 {
-	const char *const *plugin = (const char *const *)settings->plugins;
-	const char *error;
+	int status = session_load_plugins((const char *const *)settings->plugins);
 
-	for (; plugin != NULL && *plugin != NULL; plugin++) {
-		if (registry_load(*plugin, &error) == -1) {
-			complain("--plugin %s: %s", *plugin, error);
-			return STATUS_FAILED;
-		}
-	}
-	return session_load_models(session, settings->models);
+	if (status == STATUS_OK)
+		status = session_load_models(session, settings->models);
+	return (enum status)status;
 }
 
 /* --- apply, list -------------------------------------------------------------------- */

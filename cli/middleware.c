@@ -202,16 +202,11 @@ static enum status
 run(struct session *session, const void *given, const char *const *rest)
 {
 	const struct middleware_settings *settings = given;
-	const char *const *plugin = (const char *const *)settings->plugins;
+	int status = session_load_plugins((const char *const *)settings->plugins);
 	const struct middleware *one;
-	const char *error;
 
-	for (; plugin != NULL && *plugin != NULL; plugin++) {
-		if (registry_load(*plugin, &error) == -1) {
-			complain("--plugin %s: %s", *plugin, error);
-			return STATUS_FAILED;
-		}
-	}
+	if (status != STATUS_OK)
+		return (enum status)status;
 	if (rest[0] == NULL)
 		return list(session);
 	one = registry_find(rest[0]);

@@ -12,6 +12,7 @@
 #include "log.h"
 #include "models.h"
 #include "redis_address.h"
+#include "registry.h"
 
 #define CONNECT_WAIT_MS 3000u
 
@@ -126,6 +127,20 @@ session_load_models(struct session *session, const char *given)
 		return STATUS_OK;
 	complain("--models %s", error);
 	return STATUS_FAILED;
+}
+
+int
+session_load_plugins(const char *const *plugins)
+{
+	const char *error;
+
+	for (; plugins != NULL && *plugins != NULL; plugins++) {
+		if (registry_load(*plugins, &error) == -1) {
+			complain("--plugin %s: %s", *plugins, error);
+			return STATUS_FAILED;
+		}
+	}
+	return STATUS_OK;
 }
 
 static void

@@ -49,6 +49,9 @@ void session_disconnect(struct session *session);
  * if it has one. Returns an exit status, having said why not. */
 int session_load_models(struct session *session, const char *given);
 
+/* Loads shared objects with middleware (--plugin; NULL-ended, or NULL). Returns as above. */
+int session_load_plugins(const char *const *plugins);
+
 /* True once Ctrl-C was pressed, and the running fiber cancelled; or when nobody reads stdout
  * any more. */
 bool session_interrupted(const struct session *session);

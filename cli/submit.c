@@ -63,6 +63,10 @@ static const struct setting table[] = {
 	    0 },
 	{ "ttl-action", SETTING_TEXT, SETTING(ttl_action), NULL, 0, 0, NULL,
 	    "what is done with it then: delete (the default) or keep_latest", 0 },
+	{ "plugin", SETTING_LIST, SETTING(plugins), NULL, 0, 0, NULL,
+	    "a shared object with middleware, for an AGENT that is a file; may be given "
+	    "several times",
+	    0 },
 	{ "models", SETTING_TEXT, SETTING(models), NULL, 0, 0, NULL,
 	    "a YAML file with what models can do, hold and cost, for an AGENT that is a "
 	    "file",
@@ -378,8 +382,10 @@ static int
 apply_file(
     struct session *session, const struct submit_settings *settings, const char **agent_p)
 {
-	int status = session_load_models(session, settings->models);
+	int status = session_load_plugins((const char *const *)settings->plugins);
 
+	if (status == STATUS_OK)
+		status = session_load_models(session, settings->models);
 	return status == STATUS_OK
 		   ? agent_file_apply(session, *agent_p, NULL, true, agent_p)
 		   : status;

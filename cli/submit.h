@@ -15,6 +15,7 @@ struct submit_settings {
 	const char *context;
 	const char *multitask;
 	const char *ttl, *ttl_action;
+	const char **plugins;
 	const char *models;
 	int64_t checkpoint; /* 0: none */
 	bool silent;        /* wait, and say nothing but what went wrong; no flag */

@@ -73,6 +73,33 @@ START_TEST(what_a_submission_says_is_shown_and_found)
 }
 END_TEST
 
+START_TEST(a_file_may_have_middleware_of_its_own)
+{
+	struct arena *arena = arena_new();
+	struct fleet_kit *kit = kit_new();
+	const char *plugin = kit_built(kit, "plugins/thrifty.so");
+	const char *file = kit_write(kit, "own.yaml",
+	    arena_printf(
+		arena, "%smiddleware:\n  - thrifty: {max_tokens: 100}\n", agents));
+	const struct cli flotilla = { .program = kit_program(kit, "flotilla"),
+		.arena = arena };
+	struct said said;
+
+	kit_flag(kit, KIT_TOOLS, "--plugin", plugin);
+	kit_flag(kit, KIT_MODEL, "--plugin", plugin);
+	kit_flag(kit, KIT_COORDINATOR, "--plugin", plugin);
+	kit_start_all(kit, 1, 1, 1);
+	said = CLI(&flotilla, "submit", file, "hi", "--plugin", "none.so");
+	ck_assert_int_eq(said.status, 1);
+	ck_assert_ptr_nonnull(strstr(said.err, "--plugin none.so: "));
+	ck_assert_ptr_nonnull(strstr(
+	    kit_flotilla(kit, "submit", file, "hi", "--wait", "--plugin", plugin, NULL),
+	    "Done."));
+	kit_destroy(&kit);
+	arena_destroy(&arena);
+}
+END_TEST
+
 static const struct {
 	const char *flag, *value, *said;
 } wrong[] = {
@@ -115,6 +142,7 @@ tcase_submit_flags(void)
 
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, what_a_submission_says_is_shown_and_found);
+	tcase_add_test(tcase, a_file_may_have_middleware_of_its_own);
 	tcase_add_loop_test(
 	    tcase, a_wrong_flag_is_one_message, 0, (int)(sizeof wrong / sizeof *wrong));
 	return tcase;
