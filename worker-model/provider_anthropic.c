@@ -107,24 +107,11 @@ static const struct dialect anthropic = {
 	.close = close_stream,
 };
 
-/* Who counts tokens asks whose count it is: by the name that agents write. */
-static const struct value *
-said_by(struct arena *arena, const struct value *message, const char *name)
-{
-	const struct value *metadata = value_get(message, "response_metadata");
-
-	return value_map_with(arena, message, "response_metadata",
-	    value_map_with(arena, metadata, "model_provider", value_str(arena, name)));
-}
-
 static const struct value *
 anthropic_send(
     const struct endpoint *endpoint, const struct ask *ask, struct fault **fault_r)
 {
-	const struct value *message =
-	    provider_exchange(&anthropic, endpoint, ask, fault_r);
-
-	return message == NULL ? NULL : said_by(ask->arena, message, endpoint->name);
+	return provider_exchange(&anthropic, endpoint, ask, fault_r);
 }
 
 const struct provider provider_anthropic = { .name = "anthropic",

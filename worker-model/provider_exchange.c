@@ -196,6 +196,16 @@ send_body(struct exchange *exchange, const struct packet *body, struct fault **f
 				   : send_streamed(exchange, &request, fault_r);
 }
 
+/* Who counts tokens asks whose count it is: by the name that agents write. */
+static const struct value *
+said_by(struct arena *arena, const struct value *message, const char *name)
+{
+	const struct value *metadata = value_get(message, "response_metadata");
+
+	return value_map_with(arena, message, "response_metadata",
+	    value_map_with(arena, metadata, "model_provider", value_str(arena, name)));
+}
+
 const struct value *
 provider_exchange(const struct dialect *dialect, const struct endpoint *endpoint,
     const struct ask *ask, struct fault **fault_r)
@@ -209,8 +219,8 @@ provider_exchange(const struct dialect *dialect, const struct endpoint *endpoint
 	if (write_body(&exchange, &body, fault_r) == 0)
 		message = send_body(&exchange, &body, fault_r);
 	packet_release(&body);
-	if (message == NULL)
-		(*fault_r)->message =
-		    without_key(ask->arena, (*fault_r)->message, endpoint->key);
-	return message;
+	if (message != NULL)
+		return said_by(ask->arena, message, endpoint->name);
+	(*fault_r)->message = without_key(ask->arena, (*fault_r)->message, endpoint->key);
+	return NULL;
 }

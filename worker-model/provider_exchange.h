@@ -35,7 +35,8 @@ struct dialect {
 	void (*close)(void *stream);
 };
 
-/* Asks endpoint, on a fiber; as provider.send. A fault's message has no key in it. */
+/* Asks endpoint, on a fiber; as provider.send. The message says whose it is (model_provider of its
+ * response_metadata); a fault's has no key in it. */
 const struct value *provider_exchange(const struct dialect *dialect,
     const struct endpoint *endpoint, const struct ask *ask, struct fault **fault_r);
 

@@ -87,7 +87,7 @@ START_TEST(a_call_is_answered_by_the_provider)
 	    "tokens':3,"
 	    "'output_tokens':1,'total_tokens':4},'response_metadata':{'finish_reason':'"
 	    "stop',"
-	    "'model_name':'main','id':'chatcmpl-scripted'}}]");
+	    "'model_name':'main','id':'chatcmpl-scripted','model_provider':'openai'}}]");
 	request = value_at(model_bench_requests(&bench), 0);
 	ck_assert_str_eq(value_get_text(request, "path"), "/v1/chat/completions");
 	ck_assert_str_eq(
@@ -114,7 +114,8 @@ START_TEST(a_streamed_answer_is_shown_as_it_comes)
 	    "'a':'é'},'id':'c1','type':'tool_call'}],'usage_metadata':{'input_tokens':3,"
 	    "'output_tokens':1,'total_tokens':4},'response_metadata':{'model_name':'main'"
 	    ","
-	    "'id':'chatcmpl-scripted','finish_reason':'tool_calls'}}]");
+	    "'id':'chatcmpl-scripted','finish_reason':'tool_calls','model_provider':"
+	    "'openai'}}]");
 	ck_assert_str_eq(
 	    shown(model_bench_events(&bench, "token"), 0), "one two three 四");
 	request = value_get(value_at(model_bench_requests(&bench), 0), "body");
