@@ -7,11 +7,9 @@
 #include "bounds.h"
 #include "json.h"
 #include "memory.h"
-#include "provider_error.h"
-#include "provider_fault.h"
 
 /* A block whose content comes in pieces. */
-struct anthropic_stream_block {
+struct block {
 	int64_t index;             /* the provider's */
 	const struct value *start; /* as it began */
 	struct packet text;        /* or thinking, or the JSON of an input */
@@ -19,19 +17,27 @@ struct anthropic_stream_block {
 	struct value_list citations;
 };
 
-static int on_event(void *arg, const char *event, const char *data, size_t size);
+struct stream {
+	struct answer_stream base;
+	struct block *blocks;
+	size_t block_count, block_room;
+	/* message_start's message, then with what message_delta says */
+	const struct value *head;
+	const struct value *usage; /* by all that was said so far */
+	bool has_reason;           /* to stop */
+};
 
-void
-anthropic_stream_init(
-    struct anthropic_stream *stream, struct arena *arena, const char *endpoint)
+static int
+unreadable(struct stream *stream, const char *reason)
 {
-	*stream = (struct anthropic_stream){ .arena = arena, .endpoint = endpoint };
-	sse_init(&stream->sse, on_event, stream);
+	return answer_stream_unreadable(&stream->base, reason);
 }
 
-void
-anthropic_stream_release(struct anthropic_stream *stream)
+static void
+release(struct answer_stream *base)
 {
+	struct stream *stream = (struct stream *)base;
+
 	for (size_t i = 0; i < stream->block_count; i++) {
 		packet_release(&stream->blocks[i].text);
 		packet_release(&stream->blocks[i].signature);
@@ -39,21 +45,12 @@ anthropic_stream_release(struct anthropic_stream *stream)
 	free(stream->blocks);
 	stream->blocks = NULL;
 	stream->block_count = 0;
-	sse_release(&stream->sse);
-}
-
-static int
-unreadable(struct anthropic_stream *stream, const char *reason)
-{
-	stream->fault =
-	    provider_fault_unreadable(stream->arena, stream->endpoint, reason);
-	return -1;
 }
 
 /* --- blocks -------------------------------------------------------------------------- */
 
-static struct anthropic_stream_block *
-block_at(struct anthropic_stream *stream, int64_t index)
+static struct block *
+block_at(struct stream *stream, int64_t index)
 {
 	for (size_t i = stream->block_count; i > 0; i--)
 		if (stream->blocks[i - 1].index == index)
@@ -62,7 +59,7 @@ block_at(struct anthropic_stream *stream, int64_t index)
 }
 
 static void
-make_room(struct anthropic_stream *stream)
+make_room(struct stream *stream)
 {
 	if (stream->block_count < stream->block_room)
 		return;
@@ -71,15 +68,8 @@ make_room(struct anthropic_stream *stream)
 	    xreallocarray(stream->blocks, stream->block_room, sizeof *stream->blocks);
 }
 
-static void
-show(struct anthropic_stream *stream, const struct value *text)
-{
-	if (stream->on_text != NULL && value_is(text, VALUE_STR) && text->size > 0)
-		stream->on_text(stream->arg, text->text, text->size);
-}
-
 static int
-begin_block(struct anthropic_stream *stream, const struct value *event)
+begin_block(struct stream *stream, const struct value *event)
 {
 	const struct value *start = value_get(event, "content_block");
 	int64_t index = value_get_int(event, "index", (int64_t)stream->block_count);
@@ -91,30 +81,25 @@ begin_block(struct anthropic_stream *stream, const struct value *event)
 	if (block_at(stream, index) != NULL)
 		return unreadable(stream, "two blocks have one index");
 	make_room(stream);
-	stream->gathered += stream->event_size;
-	stream->blocks[stream->block_count++] =
-	    (struct anthropic_stream_block){ .index = index,
-		    .start = value_copy(stream->arena, start),
-		    .citations = { .arena = stream->arena } };
+	stream->base.gathered += stream->base.event_size;
+	stream->blocks[stream->block_count++] = (struct block){ .index = index,
+		.start = value_copy(stream->base.arena, start),
+		.citations = { .arena = stream->base.arena } };
 	if (value_text_is(value_get(start, "type"), "text"))
-		show(stream, value_get(start, "text"));
+		answer_stream_show(&stream->base, value_get(start, "text"));
 	return 0;
 }
 
 static void
-append(struct anthropic_stream *stream, struct packet *packet, const struct value *text)
+append(struct stream *stream, struct packet *packet, const struct value *text)
 {
-	if (!value_is(text, VALUE_STR))
-		return;
-	packet_append(packet, text->text, text->size);
-	stream->gathered += text->size;
+	answer_stream_keep(&stream->base, packet, text);
 }
 
 static int
-go_on_with_block(struct anthropic_stream *stream, const struct value *event)
+go_on_with_block(struct stream *stream, const struct value *event)
 {
-	struct anthropic_stream_block *block =
-	    block_at(stream, value_get_int(event, "index", -1));
+	struct block *block = block_at(stream, value_get_int(event, "index", -1));
 	const struct value *delta = value_get(event, "delta"),
 			   *type = value_get(delta, "type");
 
@@ -122,7 +107,7 @@ go_on_with_block(struct anthropic_stream *stream, const struct value *event)
 		return unreadable(stream, "a piece of a block that has not begun");
 	if (value_text_is(type, "text_delta")) {
 		append(stream, &block->text, value_get(delta, "text"));
-		show(stream, value_get(delta, "text"));
+		answer_stream_show(&stream->base, value_get(delta, "text"));
 	} else if (value_text_is(type, "input_json_delta")) {
 		append(stream, &block->text, value_get(delta, "partial_json"));
 	} else if (value_text_is(type, "thinking_delta")) {
@@ -132,9 +117,9 @@ go_on_with_block(struct anthropic_stream *stream, const struct value *event)
 	} else if (value_text_is(type, "citations_delta")) {
 		if (block->citations.count == ANSWER_BLOCKS_MAX)
 			return unreadable(stream, "too many citations in one block");
-		stream->gathered += stream->event_size;
+		stream->base.gathered += stream->base.event_size;
 		value_list_add(&block->citations,
-		    value_copy(stream->arena, value_get(delta, "citation")));
+		    value_copy(stream->base.arena, value_get(delta, "citation")));
 	}
 	return 0;
 }
@@ -151,30 +136,30 @@ static const char *const usage_keys[] = { "input_tokens", "output_tokens",
 
 /* Returns kept (NULL: nothing yet) with what more says under the keys. */
 static const struct value *
-with_keys(struct anthropic_stream *stream, const struct value *kept,
-    const struct value *more, const char *const *keys)
+with_keys(struct stream *stream, const struct value *kept, const struct value *more,
+    const char *const *keys)
 {
-	struct value_fields fields = { .arena = stream->arena };
+	struct value_fields fields = { .arena = stream->base.arena };
 
 	value_fields_put_all(&fields, kept);
 	for (; *keys != NULL; keys++)
 		if (!value_is_nil(value_get(more, *keys)))
 			value_fields_set(&fields, *keys,
-			    value_copy(stream->arena, value_get(more, *keys)));
+			    value_copy(stream->base.arena, value_get(more, *keys)));
 	return value_fields_end(&fields);
 }
 
 /* Counts are those of the whole message so far; what an event leaves out stays. */
 static void
-take_usage(struct anthropic_stream *stream, const struct value *usage)
+take_usage(struct stream *stream, const struct value *usage)
 {
-	stream->gathered += stream->event_size;
+	stream->base.gathered += stream->base.event_size;
 	if (value_is(usage, VALUE_MAP))
 		stream->usage = with_keys(stream, stream->usage, usage, usage_keys);
 }
 
 static int
-begin_message(struct anthropic_stream *stream, const struct value *event)
+begin_message(struct stream *stream, const struct value *event)
 {
 	const struct value *message = value_get(event, "message");
 
@@ -188,7 +173,7 @@ begin_message(struct anthropic_stream *stream, const struct value *event)
 }
 
 static int
-go_on_with_message(struct anthropic_stream *stream, const struct value *event)
+go_on_with_message(struct stream *stream, const struct value *event)
 {
 	const struct value *delta = value_get(event, "delta");
 
@@ -201,10 +186,10 @@ go_on_with_message(struct anthropic_stream *stream, const struct value *event)
 }
 
 static int
-end_message(struct anthropic_stream *stream, const struct value *event)
+end_message(struct stream *stream, const struct value *event)
 {
 	(void)event;
-	stream->done = true;
+	stream->base.done = true;
 	return 0;
 }
 
@@ -212,7 +197,7 @@ end_message(struct anthropic_stream *stream, const struct value *event)
 
 static const struct {
 	const char *type;
-	int (*take)(struct anthropic_stream *stream, const struct value *event);
+	int (*take)(struct stream *stream, const struct value *event);
 } handlers[] = {
 	{ "message_start", begin_message },
 	{ "content_block_start", begin_block },
@@ -222,18 +207,11 @@ static const struct {
 };
 
 static int
-take_event(struct anthropic_stream *stream, const char *name, const struct value *event)
+take(struct answer_stream *base, const char *name, const struct value *event)
 {
+	struct stream *stream = (struct stream *)base;
 	const char *type = value_get_text(event, "type");
 
-	/* Behind the last blank line may be the beginning of what was cut off. */
-	if (!value_is(event, VALUE_MAP))
-		return stream->ended ? 0
-				     : unreadable(stream,
-					   "an event of the stream is no JSON object");
-	stream->fault = provider_hidden_error(stream->arena, stream->endpoint, event);
-	if (stream->fault != NULL)
-		return -1;
 	if (type == NULL)
 		type = name;
 	for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++) {
@@ -245,35 +223,6 @@ take_event(struct anthropic_stream *stream, const char *name, const struct value
 		return handlers[i].take(stream, event);
 	}
 	return 0;
-}
-
-static int
-on_event(void *arg, const char *event, const char *data, size_t size)
-{
-	struct anthropic_stream *stream = arg;
-	struct arena *arena;
-	const char *error;
-	int result;
-
-	if (stream->done)
-		return 0;
-	stream->event_size = size;
-	arena = arena_new(); /* goes with the event: what stays is copied */
-	result = take_event(stream, event, json_parse(arena, data, size, &error));
-	arena_destroy(&arena);
-	if (result == 0 && stream->gathered > ANSWER_BYTES_MAX)
-		return unreadable(stream, "it is too large");
-	return result;
-}
-
-int
-anthropic_stream_feed(struct anthropic_stream *stream, const char *data, size_t size)
-{
-	if (sse_feed(&stream->sse, data, size) == 0)
-		return 0;
-	return stream->fault != NULL
-		   ? -1
-		   : unreadable(stream, "an event of the stream is too large");
 }
 
 /* --- the whole ----------------------------------------------------------------------- */
@@ -302,7 +251,7 @@ joined(struct arena *arena, const struct value *begun, const struct packet *rest
 
 /* The input as a map, where it is one; else its text, which makes an invalid call. */
 static const struct value *
-input_of(struct arena *arena, const struct anthropic_stream_block *block)
+input_of(struct arena *arena, const struct block *block)
 {
 	const struct value *input;
 	const char *error;
@@ -314,7 +263,7 @@ input_of(struct arena *arena, const struct anthropic_stream_block *block)
 }
 
 static const struct value *
-block_of(struct arena *arena, struct anthropic_stream_block *block)
+block_of(struct arena *arena, struct block *block)
 {
 	const struct value *whole = block->start, *type = value_get(whole, "type");
 
@@ -336,9 +285,10 @@ block_of(struct arena *arena, struct anthropic_stream_block *block)
 }
 
 static const struct value *
-assembled(struct anthropic_stream *stream)
+assemble(struct answer_stream *base)
 {
-	struct arena *arena = stream->arena;
+	struct stream *stream = (struct stream *)base;
+	struct arena *arena = base->arena;
 	struct value_list blocks = { .arena = arena };
 	const struct value *body, *message;
 	const char *error = NULL;
@@ -355,24 +305,18 @@ assembled(struct anthropic_stream *stream)
 
 /* The end was announced, or a reason to stop came: some servers may leave out either. */
 static bool
-is_complete(const struct anthropic_stream *stream)
+is_complete(const struct answer_stream *base)
 {
-	return stream->head != NULL && (stream->done || stream->has_reason);
+	const struct stream *stream = (const struct stream *)base;
+
+	return stream->head != NULL && (base->done || stream->has_reason);
 }
 
-const struct value *
-anthropic_stream_end(struct anthropic_stream *stream, struct fault **fault_r)
-{
-	const struct value *message = NULL;
-
-	stream->ended = true;
-	if (stream->fault == NULL && sse_end(&stream->sse) == 0 && is_complete(stream))
-		message = assembled(stream);
-	if (message != NULL)
-		return message;
-	if (stream->fault == NULL)
-		stream->fault = provider_fault_http(stream->arena, stream->endpoint,
-		    HTTP_CONNECTION, "the stream broke off before its end");
-	*fault_r = stream->fault;
-	return NULL;
-}
+const struct stream_type anthropic_stream = {
+	.size = sizeof(struct stream),
+	.take = take,
+	.is_complete = is_complete,
+	.assemble = assemble,
+	.answer = anthropic_answer,
+	.release = release,
+};

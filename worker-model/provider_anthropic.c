@@ -53,58 +53,11 @@ headers(const struct endpoint *endpoint, const struct ask *ask, const char *head
 	return count;
 }
 
-static void *
-open_stream(struct arena *arena, const char *endpoint,
-    void (*on_text)(void *arg, const char *text, size_t size), void *arg)
-{
-	struct anthropic_stream *stream = arena_alloc(arena, sizeof *stream);
-
-	anthropic_stream_init(stream, arena, endpoint);
-	stream->on_text = on_text;
-	stream->arg = arg;
-	return stream;
-}
-
-static int
-feed(void *stream, const char *data, size_t size)
-{
-	return anthropic_stream_feed(stream, data, size);
-}
-
-static struct fault *
-fault(const void *stream)
-{
-	return ((const struct anthropic_stream *)stream)->fault;
-}
-
-static bool
-is_done(const void *stream)
-{
-	return ((const struct anthropic_stream *)stream)->done;
-}
-
-static const struct value *
-end(void *stream, struct fault **fault_r)
-{
-	return anthropic_stream_end(stream, fault_r);
-}
-
-static void
-close_stream(void *stream)
-{
-	anthropic_stream_release(stream);
-}
-
 static const struct dialect anthropic = {
 	.request = anthropic_request,
 	.headers = headers,
 	.answer = anthropic_answer,
-	.open = open_stream,
-	.feed = feed,
-	.fault = fault,
-	.is_done = is_done,
-	.end = end,
-	.close = close_stream,
+	.stream = &anthropic_stream,
 };
 
 static const struct value *

@@ -10,7 +10,7 @@ struct exchange {
 	const struct dialect *dialect;
 	const struct endpoint *endpoint;
 	const struct ask *ask;
-	void *stream; /* of a streamed answer */
+	struct answer_stream *stream; /* of a streamed answer */
 };
 
 /* Writes the request's JSON. What it is made of is gone when this returns. Returns 0, or -1 with
@@ -103,28 +103,26 @@ on_data(void *arg, const char *data, size_t size)
 {
 	const struct exchange *exchange = arg;
 
-	return exchange->dialect->feed(exchange->stream, data, size);
+	return answer_stream_feed(exchange->stream, data, size);
 }
 
 static const struct value *
 end_stream(const struct exchange *exchange, const struct http_response *response,
     struct fault **fault_r)
 {
-	const struct dialect *dialect = exchange->dialect;
+	struct answer_stream *stream = exchange->stream;
 	bool cut = response->failure != HTTP_OK;
 
-	if (response->failure == HTTP_ABORTED &&
-	    dialect->fault(exchange->stream) != NULL) {
-		*fault_r = dialect->fault(exchange->stream);
+	if (response->failure == HTTP_ABORTED && stream->fault != NULL) {
+		*fault_r = stream->fault;
 		return NULL;
 	}
 	/* A server that hangs up rudely behind the end has said all there is. */
-	if (cut && response->failure != HTTP_CANCELLED &&
-	    dialect->is_done(exchange->stream))
-		return dialect->end(exchange->stream, fault_r);
+	if (cut && response->failure != HTTP_CANCELLED && stream->done)
+		return answer_stream_end(stream, fault_r);
 	if (!is_answer(exchange, response, fault_r))
 		return NULL;
-	return dialect->end(exchange->stream, fault_r);
+	return answer_stream_end(stream, fault_r);
 }
 
 static const struct value *
@@ -137,7 +135,9 @@ send_streamed(
 	const struct value *message;
 
 	exchange->stream =
-	    exchange->dialect->open(ask->arena, endpoint->name, on_text, ask->tokens);
+	    answer_stream_open(exchange->dialect->stream, ask->arena, endpoint->name);
+	exchange->stream->on_text = on_text;
+	exchange->stream->arg = ask->tokens;
 	request->on_data = on_data;
 	request->arg = exchange;
 	request->first_byte_timeout_ms = endpoint->first_byte_timeout_ms;
@@ -145,7 +145,7 @@ send_streamed(
 	request->body_bytes_max = HTTP_BODY_BYTES_MAX;
 	http_send(endpoint->http, ask->arena, request, &response);
 	message = end_stream(exchange, &response, fault_r);
-	exchange->dialect->close(exchange->stream);
+	answer_stream_close(exchange->stream);
 	return message;
 }
 

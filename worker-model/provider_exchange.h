@@ -6,6 +6,7 @@
 #ifndef PROVIDER_EXCHANGE_H
 #define PROVIDER_EXCHANGE_H
 
+#include "answer_stream.h"
 #include "provider.h"
 
 #define DIALECT_HEADERS_MAX 4u
@@ -21,18 +22,7 @@ struct dialect {
 	/* Returns the AI message of an answer's body, or NULL with a reason. */
 	const struct value *(*answer)(
 	    struct arena *arena, const struct value *body, const char **error_r);
-
-	/* A streamed answer under construction. on_text is called with each piece of its text. */
-	void *(*open)(struct arena *arena, const char *endpoint,
-	    void (*on_text)(void *arg, const char *text, size_t size), void *arg);
-	/* Takes in the next piece. Returns 0, or -1: fault says why. */
-	int (*feed)(void *stream, const char *data, size_t size);
-	struct fault *(*fault)(const void *stream);
-	/* True when all there is has been said, whatever becomes of the connection. */
-	bool (*is_done)(const void *stream);
-	/* The body is over. Returns the AI message, or NULL with *fault_r. */
-	const struct value *(*end)(void *stream, struct fault **fault_r);
-	void (*close)(void *stream);
+	const struct stream_type *stream; /* its streamed answers */
 };
 
 /* Asks endpoint, on a fiber; as provider.send. The message says whose it is (model_provider of its

@@ -17,58 +17,11 @@ headers(const struct endpoint *endpoint, const struct ask *ask, const char *head
 	return 1;
 }
 
-static void *
-open_stream(struct arena *arena, const char *endpoint,
-    void (*on_text)(void *arg, const char *text, size_t size), void *arg)
-{
-	struct openai_stream *stream = arena_alloc(arena, sizeof *stream);
-
-	openai_stream_init(stream, arena, endpoint);
-	stream->on_text = on_text;
-	stream->arg = arg;
-	return stream;
-}
-
-static int
-feed(void *stream, const char *data, size_t size)
-{
-	return openai_stream_feed(stream, data, size);
-}
-
-static struct fault *
-fault(const void *stream)
-{
-	return ((const struct openai_stream *)stream)->fault;
-}
-
-static bool
-is_done(const void *stream)
-{
-	return ((const struct openai_stream *)stream)->done;
-}
-
-static const struct value *
-end(void *stream, struct fault **fault_r)
-{
-	return openai_stream_end(stream, fault_r);
-}
-
-static void
-close_stream(void *stream)
-{
-	openai_stream_release(stream);
-}
-
 static const struct dialect openai = {
 	.request = openai_request,
 	.headers = headers,
 	.answer = openai_answer,
-	.open = open_stream,
-	.feed = feed,
-	.fault = fault,
-	.is_done = is_done,
-	.end = end,
-	.close = close_stream,
+	.stream = &openai_stream,
 };
 
 /* Never streamed: it is a call that a middleware makes by itself. */

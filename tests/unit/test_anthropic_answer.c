@@ -139,10 +139,10 @@ END_TEST
 #define KEY_BYTES 24u
 
 static void
-feed(struct anthropic_stream *stream, const char *event)
+feed(struct answer_stream *stream, const char *event)
 {
-	ck_assert_int_eq(anthropic_stream_feed(stream, event, strlen(event)), 0);
-	ck_assert_int_eq(anthropic_stream_feed(stream, "\n\n", 2), 0);
+	ck_assert_int_eq(answer_stream_feed(stream, event, strlen(event)), 0);
+	ck_assert_int_eq(answer_stream_feed(stream, "\n\n", 2), 0);
 }
 
 /* Each event that goes on with the message copies what is kept of it: were all of it kept, 8 MiB of
@@ -150,7 +150,8 @@ feed(struct anthropic_stream *stream, const char *event)
 START_TEST(what_nobody_reads_of_a_streamed_message_is_not_kept)
 {
 	static char keys[KEYS * KEY_BYTES], event[2 * sizeof keys + 1000];
-	struct anthropic_stream stream;
+	struct answer_stream *stream =
+	    answer_stream_open(&anthropic_stream, arena, "anthropic");
 	struct fault *fault = NULL;
 	const struct value *message;
 	size_t used = 0;
@@ -158,21 +159,20 @@ START_TEST(what_nobody_reads_of_a_streamed_message_is_not_kept)
 	for (int i = 0; i < KEYS; i++)
 		used +=
 		    (size_t)snprintf(keys + used, sizeof keys - used, "\"key-%d\":1,", i);
-	anthropic_stream_init(&stream, arena, "anthropic");
 	snprintf(event, sizeof event,
 	    "data: {\"type\":\"message_start\",\"message\":{%s\"usage\":{%s"
 	    "\"input_tokens\":10}}}",
 	    keys, keys);
-	feed(&stream, event);
+	feed(stream, event);
 	for (int i = 0; i < DELTAS; i++) {
 		snprintf(event, sizeof event,
 		    "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":"
 		    "\"end_turn\",\"k%d\":1},\"usage\":{\"output_tokens\":15,\"k%d\":1}}",
 		    i, i);
-		feed(&stream, event);
+		feed(stream, event);
 	}
-	message = anthropic_stream_end(&stream, &fault);
-	anthropic_stream_release(&stream);
+	message = answer_stream_end(stream, &fault);
+	answer_stream_close(stream);
 	ck_assert_value(arena, value_get(message, "usage_metadata"),
 	    "{'input_tokens':10,'output_tokens':15,'total_tokens':25}");
 	ck_assert_uint_lt(arena_bytes(arena), (size_t)KEYS * KEY_BYTES * 10);

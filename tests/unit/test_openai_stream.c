@@ -1,6 +1,4 @@
 #include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Interface under test */
@@ -8,9 +6,10 @@
 
 #include "bounds.h"
 #include "literal.h"
+#include "stream_kit.h"
 
 static struct arena *arena;
-static char shown[256]; /* the text, "|" behind each piece */
+static const char *shown; /* the text, "|" behind each piece */
 
 static void
 setup(void)
@@ -24,60 +23,11 @@ teardown(void)
 	arena_destroy(&arena);
 }
 
-static void
-show(void *arg, const char *text, size_t size)
-{
-	size_t used = strlen(shown);
-
-	(void)arg;
-	snprintf(shown + used, sizeof shown - used, "%.*s|", (int)size, text);
-}
-
-/* Reads body in pieces of so many bytes, each a copy of its own size. */
 static const struct value *
 read_in_pieces(const char *body, size_t piece, struct fault **fault_r)
 {
-	struct openai_stream stream;
-	const struct value *message = NULL;
-	size_t left = strlen(body);
-	int fed = 0;
-
-	shown[0] = '\0';
-	openai_stream_init(&stream, arena, "openai");
-	stream.on_text = show;
-	while (left > 0 && fed == 0) {
-		size_t size = left < piece ? left : piece;
-		char *copy = malloc(size);
-
-		memcpy(copy, body, size);
-		fed = openai_stream_feed(&stream, copy, size);
-		free(copy);
-		body += size;
-		left -= size;
-	}
-	if (fed == 0)
-		message = openai_stream_end(&stream, fault_r);
-	else
-		*fault_r = stream.fault;
-	openai_stream_release(&stream);
-	return message;
-}
-
-/* Takes ' for " and ~ for the end of an event. */
-static const char *
-stream_text(const char *text)
-{
-	struct packet packet = { 0 };
-	const char *made;
-
-	for (; *text != '\0'; text++) {
-		const char *bytes = *text == '~' ? "\n\n" : *text == '\'' ? "\"" : text;
-
-		packet_append(&packet, bytes, *text == '~' ? 2 : 1);
-	}
-	made = arena_copy(arena, packet.data, packet.size);
-	packet_release(&packet);
-	return made;
+	return stream_read(
+	    &openai_stream, arena, stream_text(arena, body), piece, &shown, fault_r);
 }
 
 #define DELTA(delta) "data: {'choices':[{'index':0,'delta':" delta "}]}~"
@@ -178,7 +128,7 @@ static const struct {
 
 START_TEST(an_answer_is_put_together_from_whatever_pieces)
 {
-	const char *body = stream_text(rows[_i].body);
+	const char *body = rows[_i].body;
 
 	for (size_t piece = 1; piece <= strlen(body); piece += piece < 8 ? 1 : 29) {
 		struct fault *fault = NULL;
@@ -219,7 +169,7 @@ static const struct {
 
 START_TEST(a_stream_that_fails_says_how)
 {
-	const char *body = stream_text(faults[_i].body);
+	const char *body = faults[_i].body;
 
 	for (size_t piece = 1; piece <= strlen(body) + 1; piece += piece < 8 ? 1 : 29) {
 		struct fault *fault = NULL;
@@ -234,67 +184,42 @@ START_TEST(a_stream_that_fails_says_how)
 }
 END_TEST
 
-/* Feeds event until the stream refuses it, but not for more than bytes of it. */
-static struct fault *
-feed_until_refused(const char *event, size_t bytes)
-{
-	struct openai_stream stream;
-	struct fault *fault;
-	size_t size = strlen(event);
-
-	openai_stream_init(&stream, arena, "openai");
-	while (bytes > size && openai_stream_feed(&stream, event, size) == 0)
-		bytes -= size;
-	fault = stream.fault;
-	openai_stream_release(&stream);
-	return fault;
-}
-
-static char *
-padded_event(const char *before, size_t size, const char *behind)
-{
-	char *pad = arena_alloc(arena, size + 1);
-
-	memset(pad, 'x', size);
-	return arena_printf(
-	    arena, "%s%s%s", stream_text(before), pad, stream_text(behind));
-}
+/* Pieces without end of a content, of arguments, of a plain answer; a reason again and again. */
+static const struct {
+	const char *before, *behind;
+} endless[] = {
+	{ "data: {'choices':[{'delta':{'content':'", "'}}]}~" },
+	{ "data: {'choices':[{'delta':{'tool_calls':[{'function':{'arguments':'",
+	    "'}}]}}]}~" },
+	{ "data: {'choices':[{'delta':{'tool_calls':[{'function':{'arguments':{'a':'",
+	    "'}}}]}}]}~" },
+	{ "data: {'choices':[{'delta':{},'finish_reason':'", "'}]}~" },
+	{ "{'choices':['", "" },
+};
 
 START_TEST(an_answer_that_does_not_end_is_refused)
 {
-	const char *event =
-	    padded_event("data: {'choices':[{'delta':{'content':'", 100000, "'}}]}~");
-	struct fault *fault = feed_until_refused(event, (size_t)2 * ANSWER_BYTES_MAX);
+	const struct fault *fault = stream_refusal(&openai_stream, arena, "",
+	    stream_padded(arena, endless[_i].before, 100000, endless[_i].behind),
+	    (size_t)2 * ANSWER_BYTES_MAX);
 
+	ck_assert_ptr_nonnull(fault);
 	ck_assert_str_eq(fault->type, "APIResponseError");
 	ck_assert_ptr_nonnull(strstr(fault->message, "too large"));
-	event = padded_event(
-	    "data: {'choices':[{'delta':{'tool_calls':[{'function':{'arguments':'",
-	    100000, "'}}]}}]}~");
-	ck_assert_ptr_nonnull(feed_until_refused(event, (size_t)2 * ANSWER_BYTES_MAX));
-	event = padded_event("{'choices':['", 100000, "");
-	ck_assert_ptr_nonnull(feed_until_refused(event, (size_t)2 * ANSWER_BYTES_MAX));
 }
 END_TEST
 
 START_TEST(more_calls_than_the_limit_are_refused)
 {
-	struct openai_stream stream;
-	int fed = 0;
+	const char *body = "";
+	struct fault *fault = NULL;
 
-	openai_stream_init(&stream, arena, "openai");
-	for (unsigned i = 0; i <= TOOL_CALLS_MAX; i++) {
-		const char *event;
-
-		ck_assert_int_eq(fed, 0);
-		event = arena_printf(arena, "%s%u%s",
-		    stream_text("data: {'choices':[{'delta':{'tool_calls':[{'index':"), i,
-		    stream_text("}]}}]}~"));
-		fed = openai_stream_feed(&stream, event, strlen(event));
-	}
-	ck_assert_int_eq(fed, -1);
-	ck_assert_ptr_nonnull(strstr(stream.fault->message, "too many tool calls"));
-	openai_stream_release(&stream);
+	for (unsigned i = 0; i <= TOOL_CALLS_MAX; i++)
+		body = arena_printf(arena,
+		    "%sdata: {'choices':[{'delta':{'tool_calls':[{'index':%u}]}}]}~",
+		    body, i);
+	ck_assert_ptr_null(read_in_pieces(body, 4096, &fault));
+	ck_assert_ptr_nonnull(strstr(fault->message, "too many tool calls"));
 }
 END_TEST
 
@@ -312,7 +237,8 @@ tcase_openai_stream(void)
 	tcase_add_loop_test(
 	    tcase, an_answer_is_put_together_from_whatever_pieces, 0, COUNT(rows));
 	tcase_add_loop_test(tcase, a_stream_that_fails_says_how, 0, COUNT(faults));
-	tcase_add_test(tcase, an_answer_that_does_not_end_is_refused);
+	tcase_add_loop_test(
+	    tcase, an_answer_that_does_not_end_is_refused, 0, COUNT(endless));
 	tcase_add_test(tcase, more_calls_than_the_limit_are_refused);
 	return tcase;
 }
