@@ -15,6 +15,7 @@
 
 #define START_AGAIN_MS 2u /* the starter has too much to do */
 #define CHUNK_BYTES 65536
+#define REST_BYTES_MAX (1u << 20) /* what a pipe may hold (fs.pipe-max-size) */
 
 enum { INPUT, OUTPUT, ERRORS, CONTROL, HANDLES };
 
@@ -22,13 +23,14 @@ struct companion {
 	struct companion_options options;
 	uv_pipe_t handles[HANDLES]; /* our ends */
 	unsigned open;              /* of these */
-	unsigned readers;           /* of the two pipes we read, those not at their end */
 	struct packet news;         /* the minder's records */
 	struct minder_record ended;
-	bool is_over;      /* nothing is left of it; its pipes may still be */
-	bool is_gone;      /* on_gone was called */
+	bool is_over;      /* nothing is left of it */
+	bool is_gone;      /* nor of what it wrote */
 	bool is_destroyed; /* by its owner */
 };
+
+static char chunk[CHUNK_BYTES]; /* read and used before the next is asked for */
 
 /* One thing to be written; the bytes follow. */
 struct writing {
@@ -66,8 +68,6 @@ close_handle(struct companion *companion, int which)
 
 	if (handle->data == NULL || uv_is_closing(handle))
 		return;
-	if (which == OUTPUT || which == ERRORS)
-		companion->readers--;
 	uv_close(handle, on_closed);
 }
 
@@ -109,10 +109,37 @@ companion_ask_to_end(struct companion *companion)
 }
 
 static void
-look_whether_gone(struct companion *companion)
+tell_bytes(const struct companion *companion, int which, const char *data, size_t size)
 {
-	if (!companion->is_over || companion->readers > 0 || companion->is_gone)
-		return;
+	if (!companion->is_destroyed)
+		companion->options.on_bytes(companion->options.arg,
+		    which == OUTPUT ? COMPANION_OUTPUT : COMPANION_ERRORS, data, size);
+}
+
+/* All who wrote to it are dead: what lies in the pipe is the rest. Its end may never come: somebody
+ * who is none of its own can hold it open, by /proc or because it was handed to him. */
+static void
+read_rest(struct companion *companion, int which)
+{
+	size_t left = REST_BYTES_MAX;
+	ssize_t size;
+	uv_os_fd_t pipe;
+
+	if (uv_fileno((uv_handle_t *)&companion->handles[which], &pipe) != 0)
+		return; /* it has come */
+	while (left > 0 && (size = read(pipe, chunk, sizeof chunk)) > 0) {
+		tell_bytes(companion, which, chunk, (size_t)size);
+		left -= (size_t)size < left ? (size_t)size : left;
+	}
+	close_handle(companion, which);
+}
+
+static void
+be_gone(struct companion *companion)
+{
+	companion->is_over = true;
+	read_rest(companion, OUTPUT);
+	read_rest(companion, ERRORS);
 	companion->is_gone = true;
 	close_handle(companion, INPUT);
 	if (!companion->is_destroyed)
@@ -135,9 +162,8 @@ on_news(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 		companion_kill(companion);
 		return;
 	}
-	companion->is_over = true;
 	close_handle(companion, CONTROL);
-	look_whether_gone(companion);
+	be_gone(companion);
 }
 
 /* --- pipes -------------------------------------------------------------------------- */
@@ -145,8 +171,6 @@ on_news(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 static void
 on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
-	static char chunk[CHUNK_BYTES]; /* read and used before the next is asked for */
-
 	(void)handle;
 	(void)suggested;
 	*buf = uv_buf_init(chunk, sizeof chunk);
@@ -158,14 +182,10 @@ on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 	struct companion *companion = stream->data;
 	int which = (uv_pipe_t *)stream == &companion->handles[OUTPUT] ? OUTPUT : ERRORS;
 
-	if (size < 0) {
+	if (size < 0)
 		close_handle(companion, which);
-		look_whether_gone(companion);
-	} else if (size > 0 && !companion->is_destroyed) {
-		companion->options.on_bytes(companion->options.arg,
-		    which == OUTPUT ? COMPANION_OUTPUT : COMPANION_ERRORS, buf->base,
-		    (size_t)size);
-	}
+	else if (size > 0)
+		tell_bytes(companion, which, buf->base, (size_t)size);
 }
 
 static void
@@ -255,7 +275,6 @@ companion_start(struct loop *loop, struct arena *arena,
 	companion = xcalloc(1, sizeof *companion);
 	count++;
 	companion->options = *options;
-	companion->readers = 2;
 	open_handle(companion, loop, CONTROL, control);
 	for (int i = INPUT; i <= ERRORS; i++)
 		open_handle(companion, loop, i, ours[i]);

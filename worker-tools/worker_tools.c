@@ -233,6 +233,7 @@ worker_tools_new(struct service *service, const struct worker_tools_settings *se
 	tools->world.chains = chains_new();
 	tools_open(tools->world.loop, settings->allow_private);
 	open_webhook(tools);
+	shell_sessions_open(tools->world.loop);
 	tools->worker = start_worker(tools);
 	service_on_reload(service, on_reload, tools);
 	return tools;

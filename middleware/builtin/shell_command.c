@@ -5,8 +5,10 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "log.h"
 #include "shell_policy.h"
 
+#define KILL_WAIT_MS 10000u /* one that the kernel keeps, on a dead disk, dies later */
 #define ERRORS_WAIT_MS 200u /* for the end of standard error, behind that of the output */
 
 uint64_t
@@ -64,7 +66,8 @@ shell_stop(struct shell_session *session, uint64_t grace_ms)
 		wait_until_gone(session, grace_ms);
 	}
 	companion_kill(session->companion);
-	wait_until_gone(session, UINT32_MAX);
+	if (!wait_until_gone(session, KILL_WAIT_MS))
+		log_warnx("shell=%s a process of it cannot be killed", session->id);
 	companion_destroy(&session->companion);
 	fiber_shield(false);
 }

@@ -7,6 +7,7 @@
 #include "companion.h"
 #include "fiber.h"
 #include "gate.h"
+#include "shell_folder.h"
 #include "shell_session.h"
 
 #define SHELL_MARKER_PREFIX "__FLOTILLA_"
@@ -18,9 +19,9 @@ struct shell_session {
 	struct arena *arena; /* of the session */
 	const struct value *settings;
 	const char *id, *thread;
-	const char *folder;
-	bool is_own_folder; /* to be removed */
-	bool is_listed;     /* it may be found */
+	const char *folder;             /* where it begins */
+	struct shell_folder own_folder; /* it, unless the settings name one */
+	bool is_listed;                 /* it may be found */
 	unsigned holders;
 	struct timer *idle;
 
@@ -42,7 +43,8 @@ enum shell_end shell_command(struct shell_session *session, struct arena *arena,
     const char *command, uint64_t timeout_ms, struct shell_output *output,
     const char **reason_r);
 
-/* Asks the shell to end, and after grace_ms kills it. Nothing is left of it when this returns. */
+/* Asks the shell to end, and after grace_ms kills it. Nothing is left of it when this returns, but what
+ * the kernel itself cannot end, of which the log tells. */
 void shell_stop(struct shell_session *session, uint64_t grace_ms);
 
 /* A time of the settings, which are seconds, in milliseconds. */

@@ -1,13 +1,9 @@
 #include "shell_session.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "memory.h"
 #include "shell_private.h"
@@ -15,7 +11,8 @@
 
 static TAILQ_HEAD(shell_list, shell_session) sessions = TAILQ_HEAD_INITIALIZER(sessions);
 static size_t count;
-static size_t ending; /* fibers that end idle ones */
+static size_t ending;          /* fibers that end idle ones */
+static struct fiber *sweeping; /* or NULL */
 
 /* --- folders ------------------------------------------------------------------------ */
 
@@ -42,8 +39,7 @@ static const char *
 make_folder(struct shell_session *session, struct arena *arena)
 {
 	const char *root = value_get_text(session->settings, "workspace_root");
-	const char *above = getenv("TMPDIR");
-	char *path;
+	const char *reason;
 
 	if (root != NULL) {
 		session->folder = root;
@@ -52,74 +48,9 @@ make_folder(struct shell_session *session, struct arena *arena)
 			   : arena_printf(
 				 arena, "workspace_root %s: %s", root, strerror(errno));
 	}
-	path = arena_printf(session->arena, "%s/flotilla-shell-XXXXXX",
-	    above != NULL && above[0] == '/' ? above : "/tmp");
-	if (mkdtemp(path) == NULL)
-		return arena_printf(arena, "no temporary folder: %s", strerror(errno));
-	session->folder = path;
-	session->is_own_folder = true;
-	return NULL;
-}
-
-/* Removes what is in `from`, which it closes. Folders that are not empty are moved to top: so none
- * is too deep, whatever a path may be long. Returns how many were removed or moved. */
-static size_t
-remove_entries(int from, int top, const struct stat *place, unsigned *number)
-{
-	DIR *folder = fdopendir(from);
-	const struct dirent *entry;
-	size_t done = 0;
-	char name[16];
-
-	while (folder != NULL && (entry = readdir(folder)) != NULL) {
-		const char *old = entry->d_name;
-		struct stat stat;
-		int below;
-
-		if (strcmp(old, ".") == 0 || strcmp(old, "..") == 0 ||
-		    fstatat(from, old, &stat, AT_SYMLINK_NOFOLLOW) == -1 ||
-		    stat.st_dev != place->st_dev)
-			continue;
-		if (!S_ISDIR(stat.st_mode)) {
-			done += unlinkat(from, old, 0) == 0;
-			continue;
-		}
-		fchmodat(from, old, 0700, 0); /* it may have been made unreadable */
-		snprintf(name, sizeof name, ".%u", (*number)++);
-		if (unlinkat(from, old, AT_REMOVEDIR) == 0 ||
-		    (top != -1 && renameat(from, old, top, name) == 0))
-			done++;
-		else if (top == -1 &&
-			 (below = openat(from, old,
-			      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) != -1)
-			done += remove_entries(below, from, place, number);
-	}
-	if (folder != NULL)
-		closedir(folder);
-	return done;
-}
-
-/* For work_run. Nothing that could change it under our hands is left. */
-static void
-remove_folder(void *arg, const atomic_bool *stop)
-{
-	const char *path = arg;
-	struct stat place;
-	unsigned number = 0;
-	size_t done;
-	int top;
-
-	(void)stop;
-	chmod(path, 0700);
-	do {
-		top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (top == -1)
-			return;
-		done = fstat(top, &place) == -1
-			   ? 0
-			   : remove_entries(top, -1, &place, &number);
-	} while (done > 0);
-	rmdir(path);
+	reason = shell_folder_make(&session->own_folder, session->arena, arena);
+	session->folder = session->own_folder.path;
+	return reason;
 }
 
 /* --- being there -------------------------------------------------------------------- */
@@ -227,11 +158,8 @@ static void
 finish(struct shell_session *session)
 {
 	unlist(session);
-	if (!session->is_own_folder)
-		return;
-	session->is_own_folder = false;
 	fiber_shield(true);
-	work_run(remove_folder, (void *)session->folder);
+	work_run(shell_folder_remove, &session->own_folder);
 	fiber_shield(false);
 }
 
@@ -423,13 +351,27 @@ shell_session_restart(
 	return failed;
 }
 
-/* --- the end of the process ----------------------------------------------------------- */
+/* --- the process ---------------------------------------------------------------------- */
+
+static void
+sweep(void *arg)
+{
+	(void)arg;
+	work_run(shell_folders_sweep, NULL);
+	sweeping = NULL;
+}
+
+void
+shell_sessions_open(struct loop *loop)
+{
+	sweeping = fiber_start(loop, "old shell folders", sweep, NULL);
+}
 
 static bool
 are_gone(void *arg)
 {
 	(void)arg;
-	return companion_count() == 0 && ending == 0;
+	return companion_count() == 0 && ending == 0 && sweeping == NULL;
 }
 
 void
@@ -437,13 +379,14 @@ shell_sessions_close(struct loop *loop)
 {
 	struct shell_session *session;
 
+	if (sweeping != NULL)
+		fiber_cancel(sweeping);
 	TAILQ_FOREACH(session, &sessions, link)
 		companion_destroy(&session->companion);
 	loop_run_until(loop, are_gone, NULL);
 	while ((session = TAILQ_FIRST(&sessions)) != NULL) {
 		unlist(session);
-		if (session->is_own_folder)
-			remove_folder((void *)session->folder, NULL);
+		shell_folder_remove(&session->own_folder, NULL);
 		free_unheld(session);
 	}
 }

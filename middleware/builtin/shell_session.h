@@ -19,6 +19,10 @@ struct shell_session;
 
 #define SHELL_SESSIONS_MAX 256u /* in one worker */
 
+/* Before the first: removes the folders that processes which died left over, on a fiber. Without it
+ * they stay. */
+void shell_sessions_open(struct loop *loop);
+
 /* Begins the session id: its folder, the shell, the setting startup_commands. Returns it, held, or
  * NULL with a reason in arena; with NULL as the reason the fiber was cancelled. One of that id that
  * is there already is returned. */

@@ -1,8 +1,11 @@
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "children.h"
@@ -15,6 +18,7 @@
 
 /* Interface under test */
 #include "registry.h"
+#include "shell_folder.h"
 #include "shell_session.h"
 
 TCase *tcase_shell_tool(void);
@@ -184,6 +188,57 @@ START_TEST(whatever_is_in_the_folder_goes)
 }
 END_TEST
 
+static bool
+is_gone(void *arg)
+{
+	return access(arg, F_OK) == -1;
+}
+
+/* Of a process that died its folder stays, until the next one looks; of those that live, none goes. */
+START_TEST(what_the_dead_left_behind_goes)
+{
+	const char *left, *other, *live;
+
+	setenv("TMPDIR", folder, 1);
+	left = arena_printf(arena, "%s/flotilla-shell-Gone00", folder);
+	other = arena_printf(arena, "%s/flotilla-other", folder);
+	ck_assert_int_eq(mkdir(other, 0700), 0);
+	ck_assert_int_eq(
+	    system(arena_printf(
+		arena, "mkdir -p %s/a && touch %s/a/b && chmod 0 %s", left, left, left)),
+	    0);
+	ck_assert_int_eq(
+	    symlink(other, arena_printf(arena, "%s/flotilla-shell-Link00", folder)), 0);
+	begin("");
+	live = arena_printf(arena, "%s", run("pwd", "success"));
+	shell_sessions_open(trial.loop);
+	loop_run_until(trial.loop, is_gone, (void *)left);
+	shell_sessions_close(trial.loop);
+	ck_assert_int_eq(access(live, F_OK), -1);
+	ck_assert_int_eq(access(other, F_OK), 0);
+}
+END_TEST
+
+START_TEST(what_lives_is_not_left_behind)
+{
+	const char *live;
+	pid_t other;
+	int status;
+
+	setenv("TMPDIR", folder, 1);
+	begin("");
+	live = arena_printf(arena, "%s", run("pwd; touch a", "success"));
+	other = fork();
+	if (other == 0) {
+		shell_folders_sweep(NULL, &(const atomic_bool){ false });
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(other, &status, 0), other);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(access(arena_printf(arena, "%s/a", live), F_OK), 0);
+}
+END_TEST
+
 START_TEST(a_folder_that_is_given_is_made_and_stays)
 {
 	const char *path = arena_printf(arena, "%s/work/space", folder);
@@ -235,6 +290,29 @@ START_TEST(a_command_that_ends_its_shell_is_told_so)
 	ck_assert_has(
 	    said, "bye\n[The command ended its shell, which ended with status 3.");
 	ck_assert_str_eq(run("echo \"-$X\"", "success"), "-");
+}
+END_TEST
+
+/* Who is no child of the shell holds its output open, and goes on writing to it. */
+START_TEST(a_stranger_on_its_pipes_keeps_no_shell_from_ending)
+{
+	const char *pid;
+	int theirs;
+
+	begin("'command_timeout': 0.3");
+	pid = arena_printf(arena, "%s", run("echo $$", "success"));
+	theirs = open(
+	    arena_printf(arena, "/proc/%s/fd/1", pid), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	ck_assert_int_ne(theirs, -1);
+	ck_assert_has(run("echo mine; sleep 1000", "error"), "\nmine");
+	ck_assert_str_eq(run("echo on", "success"), "on");
+	pid = arena_printf(arena, "%s", run("echo $$", "success"));
+	close(theirs);
+	theirs = open(
+	    arena_printf(arena, "/proc/%s/fd/1", pid), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	call(literal(arena, "{'name': 'stop_shell'}"), "shell_tool", "{}");
+	ck_assert_uint_eq(shell_session_count(), 0);
+	close(theirs);
 }
 END_TEST
 
@@ -470,10 +548,13 @@ tcase_shell_tool(void)
 	    tcase, commands_say_what_they_wrote_and_how_they_ended, 0, COUNT(commands));
 	tcase_add_test(tcase, the_folder_is_a_new_one_and_goes_with_the_shell);
 	tcase_add_test(tcase, whatever_is_in_the_folder_goes);
+	tcase_add_test(tcase, what_the_dead_left_behind_goes);
+	tcase_add_test(tcase, what_lives_is_not_left_behind);
 	tcase_add_test(tcase, a_folder_that_is_given_is_made_and_stays);
 	tcase_add_test(tcase, long_output_is_cut);
 	tcase_add_test(tcase, what_takes_too_long_is_killed_with_its_shell);
 	tcase_add_test(tcase, a_command_that_ends_its_shell_is_told_so);
+	tcase_add_test(tcase, a_stranger_on_its_pipes_keeps_no_shell_from_ending);
 	tcase_add_test(tcase, limits_hold_for_what_it_starts);
 	tcase_add_test(tcase, startup_commands_run_first_and_again_at_a_restart);
 	tcase_add_test(tcase, a_startup_command_that_fails_at_a_restart_is_told);
