@@ -3,7 +3,8 @@
  * A pin is a service like others, which one worker offers: queue, room, rights and loss are those
  * of any call. What is different: nobody else will ever serve it. So a call does not wait for it
  * until its deadline, but only as long as the worker may be coming: one that is silent, that has
- * lost its connection, that has not found us since we began. A worker that drains comes no more. */
+ * lost its connection, that has not found us since we began. Of one that was here that time begins
+ * when it went. A worker that drains, or said BYE, comes no more. */
 #include <stdio.h>
 #include <string.h>
 
@@ -58,6 +59,34 @@ worker_of(const struct core *core, const struct call *call)
 }
 
 void
+pin_gone(struct core *core, const struct session *worker)
+{
+	struct gone_worker *gone = &core->gone[core->gone_count++ % GONE_WORKERS_MAX];
+
+	memcpy(gone->id, worker->id, sizeof gone->id);
+	gone->until_ms = core->now_ms + (worker->said_bye ? 0 : SUSPECT_MS);
+}
+
+/* Until when a worker that is not here may be coming. */
+static uint64_t
+back_until_ms(const struct core *core, const char *id)
+{
+	size_t known =
+	    core->gone_count < GONE_WORKERS_MAX ? core->gone_count : GONE_WORKERS_MAX;
+	size_t i;
+
+	/* The last time counts. */
+	for (i = 1; i <= known; i++) {
+		const struct gone_worker *gone =
+		    &core->gone[(core->gone_count - i) % GONE_WORKERS_MAX];
+
+		if (strcmp(gone->id, id) == 0)
+			return gone->until_ms;
+	}
+	return core->now_ms + SUSPECT_MS;
+}
+
+void
 pin_wait(struct core *core, struct call *call)
 {
 	const struct session *worker;
@@ -66,7 +95,9 @@ pin_wait(struct core *core, struct call *call)
 		return;
 	worker = worker_of(core, call);
 	call->until_ms = core->now_ms;
-	if (worker == NULL || !worker->draining)
+	if (worker == NULL)
+		call->until_ms = back_until_ms(core, session_of(call->header.service));
+	else if (!worker->draining)
 		call->until_ms += SUSPECT_MS;
 }
 

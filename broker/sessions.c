@@ -123,8 +123,10 @@ session_end(struct core *core, struct session *session, const char *reason)
 	id_table_remove(core->peers, &session->peer_key);
 	id_table_remove(core->sessions, &session->key);
 	rights_give_back(session);
-	if (session->role == ROLE_WORKER)
+	if (session->role == ROLE_WORKER) {
+		pin_gone(core, session);
 		tell_withdrawn(core, session, reason);
+	}
 	if (session->role != ROLE_CLIENT)
 		notice(core, session, "down", reason);
 	blob_drop(core, &session->catalog);
@@ -275,6 +277,7 @@ on_hello(struct core *core, struct message *message)
 void
 on_bye(struct core *core, struct message *message)
 {
+	message->session->said_bye = true;
 	session_end(core, message->session, "left");
 }
 

@@ -16,6 +16,7 @@
 #include "core.h"
 #include "heap.h"
 #include "id_table.h"
+#include "pins.h"
 #include "queue.h"
 #include "rights.h"
 #include "settled.h"
@@ -151,6 +152,7 @@ struct session {
 	struct probe probe;
 	bool draining;
 	bool fell_silent; /* why it ended: its ONCE calls wait for it */
+	bool said_bye;    /* it will not come back */
 	bool touched;     /* in core->touched_sessions */
 	TAILQ_ENTRY(session) touched_link;
 	struct offer *offers;
@@ -185,6 +187,8 @@ struct core {
 	struct session_list heard; /* longest silent first */
 	struct session_list spoke; /* longest not spoken to first */
 	struct session_list workers, coordinators, clients;
+	struct gone_worker gone[GONE_WORKERS_MAX]; /* a ring, the last ones that went */
+	size_t gone_count;                         /* ever */
 
 	struct id_table *calls;
 	size_t states[CALL_STATES];
@@ -295,21 +299,6 @@ void call_requeue(struct core *core, struct call *call);
 void call_lost(struct core *core, struct call *call);
 /* Ends call, which no worker has had in time. */
 void call_expire(struct core *core, struct call *call);
-
-/* --- pins.c: calls to one worker ------------------------------------------------------ */
-
-/* True when service is one worker's alone: "worker:<session>". */
-bool pin_is(const char *service);
-/* What a key must allow to serve or to call service: of a pin it is `tools`. */
-const char *pin_right(const char *service);
-/* A worker offers a pin that is not its own. */
-bool pin_is_usurped(const struct header *hello);
-/* Worker may have run what was sent to service. */
-bool pin_allows(const struct session *worker, const char *service);
-/* A call begins to wait for its worker. */
-void pin_wait(struct core *core, struct call *call);
-/* It has waited for so long. Ends it when the worker is not there, or leaves. */
-void pin_look(struct core *core, struct call *call);
 
 /* --- dispatch.c: who runs what ------------------------------------------------------ */
 

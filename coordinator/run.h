@@ -244,8 +244,12 @@ const char *run_pin_service(struct run *run, struct arena *arena, const char *fi
 
 /* What becomes of the state when the worker of a call of tool is lost: a map, empty for a tool
  * without pin. *message_p, the tool message, says then what was lost with it. */
-const struct value *run_pin_lost(
-    struct arena *arena, const struct value *tool, const struct value **message_p);
+const struct value *run_pin_lost(struct run *run, struct arena *arena,
+    const struct value *tool, const struct value **message_p);
+
+/* How long a call of a tool may take that has that definition (or NULL), waiting included: as long as
+ * the tool itself says, and a while. 0: as any call. */
+uint64_t run_tool_deadline(const struct run *run, const struct value *definition);
 
 /* turn_call_tool. */
 const struct value *run_pin_call(

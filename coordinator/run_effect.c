@@ -42,7 +42,8 @@ lost_with(struct arena *arena, const struct value *lost, const struct effect *ef
 /* --- what follows ------------------------------------------------------------------- */
 
 static const struct value *
-told_to_model(struct arena *arena, const struct effect *effect, const char *reason)
+told_to_model(
+    struct run *run, struct arena *arena, const struct effect *effect, const char *reason)
 {
 	const char *name = tool_name_of(effect);
 	const struct value *message = chat_tool(arena,
@@ -59,7 +60,7 @@ told_to_model(struct arena *arena, const struct effect *effect, const char *reas
 	    value_map(arena, "uncertain", value_bool(true), "call",
 		value_str(arena, effect->last_id), "reason", value_str(arena, reason),
 		NULL));
-	update = run_pin_lost(arena, effect->tool, &message);
+	update = run_pin_lost(run, arena, effect->tool, &message);
 	update =
 	    value_map_with(arena, update, "messages", value_array(arena, &message, 1));
 	command = value_map(arena, "update", update, NULL);
@@ -131,8 +132,8 @@ send_one(struct run *run, struct arena *arena, struct effect *effect, size_t los
 
 /* The outcome of a call whose last sending was lost, or NULL: it is to be sent again. */
 static const struct value *
-outcome_of_lost(
-    struct arena *arena, const struct effect *effect, const struct value *lost)
+outcome_of_lost(struct run *run, struct arena *arena, const struct effect *effect,
+    const struct value *lost)
 {
 	enum uncertain policy = uncertain_of(effect->tool);
 	size_t count = value_size(lost);
@@ -151,7 +152,7 @@ outcome_of_lost(
 	case UNCERTAIN_TELL_MODEL:
 	default:
 		return with_lost(
-		    arena, told_to_model(arena, effect, reason), lost, policy);
+		    arena, told_to_model(run, arena, effect, reason), lost, policy);
 	}
 }
 
@@ -188,7 +189,7 @@ run_effect(struct run *run, struct arena *arena, struct effect *effect,
 		if (!value_has(body, "lost"))
 			break;
 		lost = lost_with(arena, lost, effect, value_get(body, "lost"));
-		*outcome_r = outcome_of_lost(arena, effect, lost);
+		*outcome_r = outcome_of_lost(run, arena, effect, lost);
 		if (*outcome_r != NULL)
 			return GO_ON;
 		go = store_lost(run, arena, effect, lost);

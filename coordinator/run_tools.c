@@ -8,6 +8,9 @@
 #include "bodies.h"
 #include "edited_call.h"
 
+#define TOOL_WAIT_MS                                                                     \
+	10000 /* a call may wait, beside the time that its tool says it takes */
+
 struct tool_calls;
 
 /* One call of the round. Its arena lives until the round is over. */
@@ -195,6 +198,18 @@ edited_call_name(const struct state *state, const struct value *tool_call)
 	return value_get_text(edited != NULL ? edited : tool_call, "name");
 }
 
+uint64_t
+run_tool_deadline(const struct run *run, const struct value *definition)
+{
+	int64_t own_ms = value_get_int(definition, "timeout_ms", 0);
+
+	if (own_ms > CALL_DEADLINE_MS_MAX - TOOL_WAIT_MS)
+		return CALL_DEADLINE_MS_MAX;
+	own_ms += TOOL_WAIT_MS;
+	return own_ms > run->coordinator->settings->call_deadline_ms ? (uint64_t)own_ms
+								     : 0;
+}
+
 static void
 prepare(struct tool_call *call, const struct value *tool_call)
 {
@@ -217,6 +232,7 @@ prepare(struct tool_call *call, const struct value *tool_call)
 		    run, arena, name, definition, value_get(profile, "middleware")),
 		.is_tool = true,
 		.flags = value_get_bool(definition, "idempotent", true) ? 0 : WIRE_ONCE,
+		.deadline_ms = run_tool_deadline(run, definition),
 		.profile = profile,
 	};
 	run_round_recall(run, call->index, effect);

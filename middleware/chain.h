@@ -72,6 +72,8 @@ struct tool_backend {
 	const struct value *(*store)(void *arg, const struct value *op);
 	void *arg;
 	const char *worker; /* tool_worker */
+	/* tool_left_ms. May be NULL: the call has no end. */
+	uint64_t (*left_ms)(void *arg);
 };
 
 /* The tool of this name that type brings, or NULL. */

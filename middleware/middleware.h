@@ -322,6 +322,9 @@ const char *tool_agent(const struct tool_request *request);
 const char *tool_middleware(const struct tool_request *request);
 /* Names this worker's process, for a pin (struct tool); NULL outside of a fleet. */
 const char *tool_worker(const struct tool_request *request);
+/* What is left of the call's time, in milliseconds, waiting included; then it is cancelled, and when
+ * it must not run twice it counts as lost. UINT64_MAX: it has no end. */
+uint64_t tool_left_ms(const struct tool_request *request);
 /* Equal for every attempt of this call: give it to the outside world. */
 const char *tool_idempotency_key(const struct tool_request *request);
 
@@ -401,7 +404,8 @@ struct tool {
 	bool once;             /* must not run twice for one call; default: idempotent */
 	const char *uncertain; /* with once: what becomes of a call whose fate is unknown:
 				  "tell_model" (the default, NULL), "interrupt", "repeat" */
-	uint64_t timeout_ms;   /* 0: the call's deadline alone */
+	uint64_t
+	    timeout_ms; /* 0: the call's deadline alone; one that is longer extends it */
 	/* A tool whose state is in one worker's memory: a field of the run's state, a map whose
 	 * `worker` is a tool_worker. Calls go to that worker alone; without one, to any. When it is
 	 * gone the model is told `lost` and the map's `lost` is set, its `worker` taken away. The
@@ -412,7 +416,8 @@ struct tool {
 	bool internal;
 	/* With internal and pin: when a run has ended and the pin still has a worker, as of one that
 	 * was cancelled or failed, it is called once more, with {"ended": true}. Nobody waits for it,
-	 * and it may get lost. */
+	 * and it may get lost. So it is at each worker that was lost with what the field was then: the
+	 * field's `left` [map]. */
 	bool releases;
 	struct tool_result *(*run)(struct tool_request *request);
 };

@@ -82,6 +82,14 @@ tool_worker(const struct tool_request *request)
 	return request->run->backend->worker;
 }
 
+uint64_t
+tool_left_ms(const struct tool_request *request)
+{
+	const struct tool_backend *backend = request->run->backend;
+
+	return backend->left_ms == NULL ? UINT64_MAX : backend->left_ms(backend->arg);
+}
+
 const char *
 tool_idempotency_key(const struct tool_request *request)
 {

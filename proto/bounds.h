@@ -58,6 +58,8 @@
 #define CALL_SUSPECT_LOSSES 2u      /* from then on it is at a worker without its like */
 #define SETTLED_IDS_MAX 100000u     /* settled calls whose ids are remembered */
 #define BODIES_BYTES_MAX (1u << 30) /* held in bodies, then new calls get BUSY */
+#define GONE_WORKERS_MAX                                                                 \
+	256u             /* sessions of workers that went, remembered for calls to them */
 #define AGEING_TURNS 16u /* every so many turns a queue's last priority goes first */
 
 /* A worker. */

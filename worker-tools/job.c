@@ -97,6 +97,12 @@ on_store(void *arg, const struct value *op)
 	return store_wish_send(job->call, op, ++job->store_calls, left_ms(job));
 }
 
+static uint64_t
+on_left(void *arg)
+{
+	return left_ms(arg);
+}
+
 static void
 on_hook(void *arg, const char *node, bool failed, uint64_t us)
 {
@@ -112,7 +118,7 @@ run_chain(struct job *job, const struct chain *shared)
 	struct worker_call *call = job->call;
 	const struct header *header = call->header;
 	struct tool_backend backend = { on_run, on_find, on_call_model, on_store, job,
-		job->world->worker };
+		job->world->worker, on_left };
 	struct chain chain = *shared;
 
 	chain.trace = log_is_debug() ? on_hook : NULL;

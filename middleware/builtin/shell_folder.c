@@ -121,16 +121,16 @@ remove_folder(const char *path)
 }
 
 void
-shell_folder_remove(void *arg, const atomic_bool *stop)
+shell_folder_remove(void *folder, const atomic_bool *stop)
 {
-	struct shell_folder *folder = arg;
+	struct shell_folder *own = folder;
 
 	(void)stop; /* what is begun is done: nobody else would */
-	if (folder->path == NULL)
+	if (own->path == NULL)
 		return;
-	remove_folder(folder->path);
-	close(folder->lock);
-	folder->path = NULL;
+	remove_folder(own->path);
+	close(own->lock);
+	own->path = NULL;
 }
 
 /* --- what is left over -------------------------------------------------------------- */

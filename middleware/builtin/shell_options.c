@@ -272,6 +272,37 @@ flaw_of(struct arena *arena, const struct value *settings)
 	return flaw;
 }
 
+/* The longest that a call may take, a new shell included; seconds. */
+static double
+longest(const struct value *settings)
+{
+	double command = value_get_number(settings, "command_timeout", 0);
+	double end = value_get_number(settings, "termination_timeout", 0);
+	double begin = value_get_number(settings, "startup_timeout", 0) *
+		       (double)(value_size(value_get(settings, "startup_commands")) + 1);
+	double use = begin + (command > end ? command : end);
+	double stop =
+	    command * (double)value_size(value_get(settings, "shutdown_commands")) + end;
+
+	return use > stop ? use : stop;
+}
+
+/* The fleet ends a call at its deadline, and then says that the shell is lost: it must know. */
+static const struct value *
+with_time(struct arena *arena, const struct value *settings,
+    const struct value *definition, const char **flaw_r)
+{
+	double seconds = longest(settings);
+
+	if (seconds * 1000 > CALL_DEADLINE_MS_MAX)
+		*flaw_r = arena_printf(arena,
+		    "/command_timeout: with the timeouts of what begins and ends a shell "
+		    "a call may take %.0f seconds, and no call may take more than %u",
+		    seconds, CALL_DEADLINE_MS_MAX / 1000);
+	return value_map_with(
+	    arena, definition, "timeout_ms", value_int(arena, (int64_t)(seconds * 1000)));
+}
+
 int
 shell_configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 {
@@ -280,6 +311,8 @@ shell_configure(struct arena *arena, struct middleware_use *use, const char **er
 	const struct value *definition = value_at(use->tools, 0);
 
 	*error_r = flaw_of(arena, use->settings);
+	if (*error_r == NULL)
+		definition = with_time(arena, use->settings, definition, error_r);
 	if (*error_r != NULL)
 		return -1;
 	if (!value_text_is(name, SHELL_TOOL_NAME))

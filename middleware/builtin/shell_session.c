@@ -9,6 +9,9 @@
 #include "shell_private.h"
 #include "work.h"
 
+#define KEPT_MS_MAX 2000u   /* of a call's time, for what comes behind its command */
+#define COMMAND_MS_MIN 100u /* for less none is begun */
+
 static TAILQ_HEAD(shell_list, shell_session) sessions = TAILQ_HEAD_INITIALIZER(sessions);
 static size_t count;
 static size_t ending;          /* fibers that end idle ones */
@@ -309,22 +312,56 @@ begin_anew(struct shell_session *session, struct arena *arena, enum shell_end en
 	return SHELL_BROKEN;
 }
 
+/* How long a command may take: not longer than its call, of which some is kept, to end the command and
+ * to answer. 0: there is no time for one. */
+static uint64_t
+time_for(const struct shell_session *session, uint64_t begun_ms, uint64_t left_ms)
+{
+	uint64_t most_ms = shell_time_ms(session, "command_timeout");
+	uint64_t waited_ms = loop_now_ms(session->loop) - begun_ms, kept_ms;
+
+	left_ms -= waited_ms < left_ms ? waited_ms : left_ms;
+	kept_ms = left_ms / 8 < KEPT_MS_MAX ? left_ms / 8 : KEPT_MS_MAX;
+	left_ms -= kept_ms;
+	if (left_ms < COMMAND_MS_MIN)
+		return 0;
+	return left_ms < most_ms ? left_ms : most_ms;
+}
+
+/* The session's place is taken, its shell is there. */
+static enum shell_end
+run_in_turn(struct shell_session *session, struct arena *arena, const char *command,
+    uint64_t time_ms, struct shell_output *output, const char **reason_r)
+{
+	enum shell_end end =
+	    shell_command(session, arena, command, time_ms, output, reason_r);
+
+	if (end == SHELL_TIMED_OUT)
+		*reason_r =
+		    arena_printf(arena, "after %.1f seconds%s", (double)time_ms / 1000,
+			time_ms < shell_time_ms(session, "command_timeout")
+			    ? ", when its call had no more time"
+			    : "");
+	return end == SHELL_DONE ? end : begin_anew(session, arena, end, reason_r);
+}
+
 enum shell_end
 shell_session_run(struct shell_session *session, struct arena *arena, const char *command,
-    struct shell_output *output, const char **reason_r)
+    uint64_t left_ms, struct shell_output *output, const char **reason_r)
 {
+	uint64_t begun_ms = loop_now_ms(session->loop), time_ms;
 	enum shell_end end = SHELL_BROKEN;
 
 	*output = (struct shell_output){ .marker = "" };
 	*reason_r = NULL;
 	if (gate_enter(&session->gate) == -1)
 		return SHELL_BROKEN; /* others go on with it */
+	time_ms = time_for(session, begun_ms, left_ms);
 	*reason_r = "it has ended meanwhile";
-	if (session->companion != NULL)
-		end = shell_command(session, arena, command,
-		    shell_time_ms(session, "command_timeout"), output, reason_r);
-	if (session->companion != NULL && end != SHELL_DONE)
-		end = begin_anew(session, arena, end, reason_r);
+	if (session->companion != NULL && time_ms == 0)
+		end = SHELL_TOO_LATE;
+	else if (session->companion != NULL)
+		end = run_in_turn(session, arena, command, time_ms, output, reason_r);
 	gate_leave(&session->gate);
 	return end;
 }

@@ -36,15 +36,19 @@ void shell_session_release(struct shell_session **session_p);
 
 enum shell_end {
 	SHELL_DONE,      /* output->status is the command's */
-	SHELL_TIMED_OUT, /* its shell was killed; there is a new one */
+	SHELL_TIMED_OUT, /* its shell was killed, reason says after what time; there is a
+			    new one */
 	SHELL_EXITED, /* the command ended its shell, reason says how; there is a new one */
-	SHELL_BROKEN, /* there is no shell and none can be started, or the fiber was
+	SHELL_TOO_LATE, /* nothing was begun: those before it took all the time */
+	SHELL_BROKEN,   /* there is no shell and none can be started, or the fiber was
 			    cancelled: the session has ended; reason may be NULL */
 };
 
-/* Runs command, when those before it have ended. output is set up here; shell_output_release it. */
+/* Runs command, when those before it have ended, so that an answer can be given within left_ms.
+ * output is set up here; shell_output_release it. */
 enum shell_end shell_session_run(struct shell_session *session, struct arena *arena,
-    const char *command, struct shell_output *output, const char **reason_r);
+    const char *command, uint64_t left_ms, struct shell_output *output,
+    const char **reason_r);
 
 /* Ends the shell, begins another one and runs the startup_commands. Returns 0, or -1 with a reason:
  * then the session has ended. */

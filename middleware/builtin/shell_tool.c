@@ -1,14 +1,14 @@
 /* shell_tool: a shell that stays for the run, in one tool worker (semantics.md 6.16).
  *
  *	before_agent ── start_shell ──▶ a tool worker: session (shell_session.h)
- *	   state: shell_session_resources {id, worker}
+ *	   state: shell_session_resources {id, worker, lost, left}
  *	model ── shell ──▶ that worker alone (struct tool, pin)
  *	after_agent ── stop_shell ──▶ that worker
  *
  * The field is stored: whoever takes the run over, or resumes it, finds the shell where it is. When
  * it is gone (its worker, idle_timeout, a command that was cancelled), the field says `lost`, and
  * the next one begins only when the model or the settings ask. A run that ends without after_agent
- * has stop_shell called all the same (struct tool, releases). */
+ * has stop_shell called all the same (struct tool, releases), and for what was taken for lost, too. */
 #include "middleware.h"
 
 #include <stdlib.h>
@@ -102,17 +102,18 @@ text_of(struct tool_request *request, enum shell_end end, const char *text,
     const char *reason)
 {
 	struct arena *arena = tool_arena(request);
-	double seconds =
-	    value_get_number(tool_settings_of(request), "command_timeout", 0);
 
 	if (end == SHELL_TIMED_OUT)
 		return arena_printf(arena,
-		    "Error: Command timed out after %.1f seconds.\nIt was killed with "
+		    "Error: Command timed out %s.\nIt was killed with "
 		    "its "
 		    "shell. There is a new shell: the folder, variables and programs of "
 		    "the "
 		    "old one are gone. What it wrote:\n%s",
-		    seconds, text);
+		    reason, text);
+	if (end == SHELL_TOO_LATE)
+		return "Error: This command was not begun: those before it took all the "
+		       "time of its call. Call the tool again.";
 	if (end == SHELL_EXITED)
 		return arena_printf(arena,
 		    "%s\n[The command ended its shell, which %s. There is a new shell: "
@@ -132,7 +133,8 @@ run_in(struct tool_request *request, struct shell_session *session, const char *
 	struct tool_result *result;
 	const char *reason, *text;
 	bool is_blocked;
-	enum shell_end end = shell_session_run(session, arena, command, &output, &reason);
+	enum shell_end end = shell_session_run(
+	    session, arena, command, tool_left_ms(request), &output, &reason);
 
 	text = shell_redact(arena, tool_settings_of(request),
 	    shell_output_text(arena, &output), &matches, &is_blocked);
@@ -181,10 +183,13 @@ session_for(struct tool_request *request, bool asked, const struct value **resou
     struct tool_result **result_r)
 {
 	const struct value *resources = tool_state(request, FIELD);
-	struct shell_session *session =
-	    shell_session_hold(value_get_text(resources, "id"), tool_thread(request));
+	struct shell_session *session = NULL;
 	const char *reason;
 
+	/* One that was taken for lost may be here all the same: the model was told that it is gone. */
+	if (!value_get_bool(resources, "lost", false))
+		session = shell_session_hold(
+		    value_get_text(resources, "id"), tool_thread(request));
 	*resources_r = NULL;
 	if (session != NULL)
 		return session;
@@ -344,8 +349,9 @@ update_of(const struct value *body)
 static const struct value *
 before_agent(struct turn *turn)
 {
+	struct arena *arena = turn_arena(turn);
 	const struct value *body = turn_call_tool(turn, "start_shell", value_empty_map());
-	const struct value *fault = value_get(body, "fault");
+	const struct value *fault = value_get(body, "fault"), *resources;
 
 	if (body == NULL)
 		return NULL;
@@ -353,8 +359,9 @@ before_agent(struct turn *turn)
 		return turn_fail(turn, value_get_text(fault, "type"),
 		    "shell_tool: the shell could not be begun: %s",
 		    value_get_text(fault, "message"));
-	return value_map(
-	    turn_arena(turn), FIELD, value_get(update_of(body), FIELD), NULL);
+	resources = value_get(update_of(body), FIELD);
+	return value_map(arena, FIELD,
+	    value_map_with(arena, resources, "left", value_empty_array()), NULL);
 }
 
 static const struct value *

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "fleet_kit.h"
@@ -109,6 +110,16 @@ START_TEST(all_commands_of_a_run_have_one_shell)
 }
 END_TEST
 
+/* The starter of a worker that keeps a shell has a minder below it. */
+static bool
+has_shell(unsigned index)
+{
+	return system(arena_printf(arena,
+		   "for s in $(cat /proc/%d/task/*/children); do "
+		   "cat /proc/$s/task/$s/children; done | grep -q .",
+		   (int)kit_pid(kit, KIT_TOOLS, index))) == 0;
+}
+
 static bool
 is_dead(unsigned index)
 {
@@ -141,6 +152,75 @@ START_TEST(a_lost_worker_is_told_and_not_replaced)
 	ck_assert_ptr_null(strstr(said, "x\n"));
 	ck_assert_has(said, "Shell session restarted.\ny\n");
 	kit_wait(kit, KIT_TOOLS, is_dead(0) ? 0 : 1);
+}
+END_TEST
+
+static bool
+is_empty(const char *command)
+{
+	return system(command) != 0;
+}
+
+static const char *
+look_for_folders(void)
+{
+	return arena_printf(
+	    arena, "ls -d %s/flotilla-shell-* >/dev/null 2>&1", kit_path(kit, ""));
+}
+
+static void
+wait_for(const char *file)
+{
+	while (access(file, F_OK) == -1)
+		usleep(20000);
+}
+
+/* The broker has lost sight of a worker that lives: its shell is gone for the model, and ends with
+ * the run. */
+START_TEST(a_shell_that_only_could_not_be_seen_ends_with_its_run)
+{
+	const char *there = kit_path(kit, "there"), *again = kit_path(kit, "again"),
+		   *said;
+	const char *const steps[] = {
+		arena_printf(
+		    arena, CALL("a", "{command: 'X=1; echo >%s; sleep 60'}"), there),
+		CALL("b", "{command: 'echo \"x$X\"'}"),
+		CALL("c", "{restart: true}"),
+		arena_printf(
+		    arena, CALL("d", "{command: 'echo \"y$X\"; touch %s'}"), again),
+		NULL,
+	};
+
+	kit_start_all(kit, 2, 1, 1);
+	apply("blind", "command_timeout: 100", steps);
+	kit_flotilla(kit, "submit", "blind", "Go", "--thread", "t1", "--run", "r1", NULL);
+	wait_for(there);
+	/* It is one of the two; the other one must be seen. */
+	kit_signal(kit, KIT_TOOLS, has_shell(0) ? 0 : 1, SIGSTOP);
+	wait_for(again);
+	kit_signal(kit, KIT_TOOLS, 0, SIGCONT);
+	kit_signal(kit, KIT_TOOLS, 1, SIGCONT);
+	kit_flotilla(kit, "watch", "r1", NULL);
+	said = answers("t1");
+	ck_assert_has(said, "nobody knows whether this call of shell took effect");
+	ck_assert_has(said, "Shell session restarted.\ny\n");
+	ck_assert_ptr_null(strstr(said, "x1"));
+	while (!is_empty(look_for_folders()))
+		usleep(20000);
+}
+END_TEST
+
+/* As long as its own settings say, whatever the fleet gives to others. */
+START_TEST(a_command_may_take_longer_than_calls_do)
+{
+	const char *const steps[] = { CALL("a", "{command: 'sleep 4; echo done'}"),
+		NULL };
+
+	kit_flag(kit, KIT_COORDINATOR, "--call-deadline-ms", "1500");
+	kit_start_all(kit, 1, 1, 1);
+	apply("slow", "command_timeout: 60", steps);
+	ck_assert_str_eq(submit("slow", "t1"), "Done.\n");
+	ck_assert_str_eq(answers("t1"), "done\n");
 }
 END_TEST
 
@@ -189,12 +269,6 @@ START_TEST(who_takes_the_run_over_finds_the_shell)
 }
 END_TEST
 
-static bool
-is_empty(const char *command)
-{
-	return system(command) != 0;
-}
-
 /* A run that is cancelled has no after_agent: its shell ends all the same. */
 START_TEST(a_cancelled_run_leaves_no_shell)
 {
@@ -210,8 +284,7 @@ START_TEST(a_cancelled_run_leaves_no_shell)
 	while (system(arena_printf(arena, "test -e %s", there)) != 0)
 		;
 	kit_flotilla(kit, "cancel", "r1", NULL);
-	look = arena_printf(
-	    arena, "ls -d %s/flotilla-shell-* >/dev/null 2>&1", kit_path(kit, ""));
+	look = look_for_folders();
 	while (!is_empty(look))
 		;
 }
@@ -220,8 +293,7 @@ END_TEST
 /* Nor one that is cancelled while a model thinks: nobody is in its shell. */
 START_TEST(a_run_that_ends_between_commands_leaves_no_shell)
 {
-	const char *look = arena_printf(
-	    arena, "ls -d %s/flotilla-shell-* >/dev/null 2>&1", kit_path(kit, ""));
+	const char *look = look_for_folders();
 	const char *const steps[] = { CALL("a", "{command: 'echo A'}"),
 		/* This one comes after a minute. */
 		CALL("b", "{command: 'echo B'}") "], delay_ms: 60000} #", NULL };
@@ -248,6 +320,8 @@ tcase_shell(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, all_commands_of_a_run_have_one_shell);
 	tcase_add_test(tcase, a_lost_worker_is_told_and_not_replaced);
+	tcase_add_test(tcase, a_shell_that_only_could_not_be_seen_ends_with_its_run);
+	tcase_add_test(tcase, a_command_may_take_longer_than_calls_do);
 	tcase_add_test(tcase, startup_that_fails_ends_the_run);
 	tcase_add_test(tcase, who_takes_the_run_over_finds_the_shell);
 	tcase_add_test(tcase, a_cancelled_run_leaves_no_shell);

@@ -35,6 +35,14 @@ on_run(void *arg, struct tool_request *request, struct tool_result **result_r)
 	return 0;
 }
 
+static uint64_t
+on_left(void *arg)
+{
+	const struct tool_trial *trial = arg;
+
+	return trial->left_ms == 0 ? UINT64_MAX : trial->left_ms;
+}
+
 static const struct value *
 call_of(const struct tool_trial *trial)
 {
@@ -52,7 +60,7 @@ trial_main(void *arg)
 	struct tool_trial *trial = arg;
 	struct arena *arena = trial->arena;
 	const struct tool_backend backend = {
-		.run = on_run, .arg = trial, .worker = "this"
+		.run = on_run, .arg = trial, .worker = "this", .left_ms = on_left
 	};
 
 	trial->body = chain_tool_call(arena, trial->chain == NULL ? &empty : trial->chain,

@@ -20,6 +20,7 @@ struct tool_trial {
 	/* True when the call is to be cancelled now; asked often. NULL: never. */
 	bool (*cancels)(void *arg);
 
+	uint64_t left_ms; /* of the call's time; 0: it has no end */
 	const struct value *definition, *args;
 	const struct value *state; /* that the request brings; NULL: none */
 	const char *internal;      /* the middleware whose internal tool it is, or NULL */

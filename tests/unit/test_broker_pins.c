@@ -131,6 +131,42 @@ START_TEST(a_worker_that_drains_comes_no_more)
 }
 END_TEST
 
+/* Who went long ago is not waited for; of who went just now it is what is left of the time. */
+START_TEST(the_wait_begins_when_the_worker_goes)
+{
+	bench_worker(&bench, W, "tools " PIN_W, 1);
+	bench_unreachable(&bench, W);
+	bench_pass(&bench, SUSPECT_MS - 1000);
+	bench_call(&bench, C, "c1", PIN_W);
+	bench_pass(&bench, 900);
+	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, "c1"));
+	bench_pass(&bench, 200);
+	bench_expect_outcome(&bench, C, "c1", CODE_WORKER_LOST);
+	bench_call(&bench, C, "c2", PIN_W);
+	bench_pass(&bench, 100);
+	bench_expect_outcome(&bench, C, "c2", CODE_WORKER_LOST);
+	/* It is back, and goes again. */
+	bench_worker(&bench, W, "tools " PIN_W, 1);
+	bench_call(&bench, C, "c3", PIN_W);
+	bench_expect(&bench, W, MSG_CALL, "c3");
+	bench_about(&bench, W, MSG_RESULT, "c3");
+	bench_unreachable(&bench, W);
+	bench_call(&bench, C, "c4", PIN_W);
+	bench_pass(&bench, SUSPECT_MS - 200);
+	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, "c4"));
+}
+END_TEST
+
+START_TEST(who_said_bye_is_not_waited_for)
+{
+	bench_worker(&bench, W, "tools " PIN_W, 1);
+	bench_send(&bench, W, (struct header){ .type = MSG_BYE });
+	bench_call(&bench, C, "c1", PIN_W);
+	bench_pass(&bench, 100);
+	bench_expect_outcome(&bench, C, "c1", CODE_WORKER_LOST);
+}
+END_TEST
+
 START_TEST(a_deadline_and_a_cancel_end_the_wait)
 {
 	bench_call(&bench, C, "c1", PIN_W);
@@ -206,6 +242,8 @@ tcase_broker_pins(void)
 	    tcase, a_call_that_may_run_twice_is_lost_with_its_worker_all_the_same);
 	tcase_add_test(tcase, a_call_that_must_not_run_twice_is_lost_at_once);
 	tcase_add_test(tcase, a_worker_that_drains_comes_no_more);
+	tcase_add_test(tcase, the_wait_begins_when_the_worker_goes);
+	tcase_add_test(tcase, who_said_bye_is_not_waited_for);
 	tcase_add_test(tcase, a_deadline_and_a_cancel_end_the_wait);
 	tcase_add_test(tcase, nobody_offers_the_pin_of_another);
 	tcase_add_test(tcase, of_a_key_a_pin_is_tools);

@@ -15,6 +15,9 @@ static const struct {
 	{ "'policy': 'docker'", "/policy" },
 	{ "'command_timeout': 0", "/command_timeout" },
 	{ "'command_timeout': '1'", "/command_timeout" },
+	{ "'command_timeout': 86400", "/command_timeout" },
+	{ "'command_timeout': 40000, 'shutdown_commands': ['a', 'b', 'c']",
+	    "/command_timeout" },
 	{ "'max_output_lines': 0", "/max_output_lines" },
 	{ "'workspace_root': 'here'", "/workspace_root" },
 	{ "'shell_command': []", "/shell_command" },
@@ -45,6 +48,23 @@ START_TEST(bad_settings_are_refused_by_name)
 }
 END_TEST
 
+/* The fleet gives a call the time that its shell may take. */
+START_TEST(the_tool_says_how_long_it_may_take)
+{
+	struct arena *arena = arena_new();
+	const char *path = "", *error = "";
+	const struct middleware_use *use = registry_use(arena, "shell_tool",
+	    literal(arena, "{'command_timeout': 3600, 'startup_timeout': 5, "
+			   "'startup_commands': ['a', 'b']}"),
+	    &path, &error);
+
+	ck_assert_msg(use != NULL, "%s: %s", path, error);
+	ck_assert_int_eq(
+	    (int)value_get_int(value_at(use->tools, 0), "timeout_ms", 0), 3615000);
+	arena_destroy(&arena);
+}
+END_TEST
+
 TCase *
 tcase_shell_options(void)
 {
@@ -52,5 +72,6 @@ tcase_shell_options(void)
 
 	tcase_add_loop_test(
 	    tcase, bad_settings_are_refused_by_name, 0, (int)(sizeof bad / sizeof *bad));
+	tcase_add_test(tcase, the_tool_says_how_long_it_may_take);
 	return tcase;
 }
