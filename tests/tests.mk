@@ -38,8 +38,10 @@ $(node_modules): $(node_worker)/package-lock.json
 	@touch $@
 
 # The cases that take longest: begun first, so that none is waited for alone at the end.
-LONG_integration := watchdogs webhook languages runs thread_past fleet bad_input threads
-LONG_kill        := redis links coordinator cancel interrupts everything
+LONG_unit        := command_tool items lua_sandbox redis_trouble broker_chaos
+LONG_integration := watchdogs languages webhook thread_past threads runs fleet interrupts_cli bad_input security \
+                    schedule cli
+LONG_kill        := redis links redis_full everything coordinator interrupts cancel rolling dead workers
 
 # $(call each_case,N,kill): the cases of a suite, N at a time: most of it is waiting. Of a case that
 # passes the last line is shown, of one that fails all it said.

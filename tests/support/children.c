@@ -20,7 +20,7 @@
 struct child {
 	pid_t pid;
 	int notify_fd;
-	char *folder; /* holds the notify socket */
+	char *folder; /* holds the notify socket; until READY=1 has come */
 	char *program;
 };
 
@@ -138,7 +138,7 @@ child_release(struct child **child_p)
 	*child_p = NULL;
 }
 
-/* True when a READY=1 came within wait_ms. */
+/* True when a READY=1 came within wait_ms. Nothing is left then, however the test ends. */
 static bool
 notified(struct child *child, int wait_ms)
 {
@@ -150,7 +150,10 @@ notified(struct child *child, int wait_ms)
 		return false;
 	size = recv(child->notify_fd, text, sizeof text - 1, 0);
 	text[size > 0 ? size : 0] = '\0';
-	return strstr(text, "READY=1") != NULL;
+	if (strstr(text, "READY=1") == NULL)
+		return false;
+	folder_remove(&child->folder);
+	return true;
 }
 
 void

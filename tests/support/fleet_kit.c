@@ -447,6 +447,8 @@ kit_new(void)
 	kit->redis = arena_printf(kit->arena, "unix://%s/redis", kit->folder);
 	kit->broker = arena_printf(kit->arena, "ipc://%s/broker", kit->folder);
 	kit->status = arena_printf(kit->arena, "ipc://%s/status", kit->folder);
+	/* What a killed worker leaves goes with the folder. */
+	kit_env(kit, KIT_TOOLS, arena_printf(kit->arena, "TMPDIR=%s", kit->folder));
 	return kit;
 }
 
