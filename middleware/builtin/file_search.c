@@ -285,6 +285,20 @@ visit_candidates(struct searching *searching)
 }
 
 void
+file_search_look(void *arg, const atomic_bool *stop)
+{
+	struct file_search *search = arg;
+	struct file_walk walk = {
+		.arena = search->arena,
+		.root = search->root,
+		.path = search->path,
+		.stop = stop,
+	};
+
+	search->end = file_walk_look(&walk);
+}
+
+void
 file_search_run(void *arg, const atomic_bool *stop)
 {
 	struct file_search *search = arg;

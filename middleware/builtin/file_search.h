@@ -37,7 +37,11 @@ struct file_search {
 	bool is_late; /* in: somebody was late before it began */
 };
 
-/* For work_run: arg is a struct file_search. */
+/* Both for work_run: arg is a struct file_search. */
+
+/* Only sets end: whether there is a folder or a file at path. */
+void file_search_look(void *arg, const atomic_bool *stop);
+
 void file_search_run(void *arg, const atomic_bool *stop);
 
 #endif

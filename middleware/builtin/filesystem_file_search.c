@@ -229,6 +229,9 @@ ask_ripgrep(struct tool_request *request, struct file_search *search, const char
 
 	if (!value_get_bool(tool_settings_of(request), "use_ripgrep", true))
 		return;
+	/* What is named to it, it opens whatever it is: of a pipe it waits for a writer. */
+	if (work_run(file_search_look, search) == -1 || search->end != FILE_WALK_DONE)
+		return;
 	process_run(fiber_loop(), arena, &how, &result);
 	if (!is_usable(&result))
 		return;

@@ -295,9 +295,38 @@ START_TEST(a_root_that_is_gone_is_a_fault)
 }
 END_TEST
 
-/* --- somebody who changes the disk meanwhile ----------------------------------------- */
-
 static atomic_bool ends;
+
+/* Waits until somebody has opened the pipe to read it. */
+static void *
+open_to_write(void *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	atomic_store(&ends, true);
+	close(fd);
+	return NULL;
+}
+
+START_TEST(a_pipe_is_opened_by_nobody)
+{
+	const char *path = path_of("pipe.txt");
+	pthread_t thread;
+	int fd;
+
+	ck_assert_int_eq(
+	    pthread_create(&thread, NULL, open_to_write, (void *)(uintptr_t)path), 0);
+	call_with("grep_search", "", "{'pattern': 'n', 'path': '/pipe.txt'}");
+	ck_assert_ptr_nonnull(
+	    strstr(tool_trial_answer(&trial, "error"), "no file /pipe.txt"));
+	ck_assert(!atomic_load(&ends));
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	pthread_join(thread, NULL);
+	close(fd);
+}
+END_TEST
+
+/* --- somebody who changes the disk meanwhile ----------------------------------------- */
 
 /* Makes root/flip a folder of the root's and a link to the secret, in turns. */
 static void *
@@ -379,6 +408,7 @@ tcase_filesystem_file_search(void)
 	    tcase, what_leads_outside_or_is_nothing_is_refused, 0, COUNT(refused));
 	tcase_add_loop_test(tcase, bad_settings_are_refused_by_name, 0, COUNT(bad));
 	tcase_add_test(tcase, a_root_that_is_gone_is_a_fault);
+	tcase_add_test(tcase, a_pipe_is_opened_by_nobody);
 	tcase_add_test(tcase, a_folder_that_becomes_a_link_leads_nowhere);
 	tcase_add_test(tcase, a_search_can_be_cancelled);
 	return tcase;
