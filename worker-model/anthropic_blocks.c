@@ -311,15 +311,18 @@ anthropic_add_result(struct value_list *list, const struct value *message)
 	const struct value *content = value_get(message, "content");
 	struct value_list blocks = { .arena = arena };
 
-	if (!value_is(content, VALUE_STR)) {
+	bool failed = value_text_is(value_get(message, "status"), "error");
+
+	if (value_is(content, VALUE_STR)) {
+		content = is_blank(content->text) ? NULL : content;
+	} else {
 		anthropic_add_content(&blocks, content);
 		content = blocks.count > 0 ? value_list_end(&blocks) : NULL;
 	}
-	value_list_add(list,
-	    value_map(arena, "type", text(arena, "tool_result"), "tool_use_id",
-		id_of(arena, value_get(message, "tool_call_id")), "content",
-		value_size(content) > 0 ? content : NULL, "is_error",
-		value_text_is(value_get(message, "status"), "error") ? value_bool(true)
-								     : NULL,
-		NULL));
+	if (content == NULL && failed) /* an error has to say something */
+		content = text(arena, "error");
+	value_list_add(
+	    list, value_map(arena, "type", text(arena, "tool_result"), "tool_use_id",
+		      id_of(arena, value_get(message, "tool_call_id")), "content",
+		      content, "is_error", failed ? value_bool(true) : NULL, NULL));
 }

@@ -1,5 +1,7 @@
 #include "anthropic_messages.h"
 
+#include <string.h>
+
 #include "anthropic_blocks.h"
 #include "anthropic_ids.h"
 #include "chat.h"
@@ -15,15 +17,51 @@ struct turns {
 	const char *role; /* of the turn, one of these two; NULL: none yet */
 };
 
+static bool
+is_result(const struct value *block)
+{
+	return value_text_is(value_get(block, "type"), "tool_result");
+}
+
+static void
+add_blocks(struct value_list *list, const struct value *blocks, bool results)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(blocks); i++)
+		if (is_result(value_at(blocks, i)) == results)
+			value_list_add(list, value_at(blocks, i));
+}
+
+/* What a user said while a tool was at work comes behind what answers the call. */
+static const struct value *
+results_first(struct arena *arena, const struct value *blocks)
+{
+	struct value_list list = { .arena = arena };
+	size_t i = 0;
+
+	while (i < value_size(blocks) && is_result(value_at(blocks, i)))
+		i++;
+	while (i < value_size(blocks) && !is_result(value_at(blocks, i)))
+		i++;
+	if (i == value_size(blocks))
+		return blocks;
+	add_blocks(&list, blocks, true);
+	add_blocks(&list, blocks, false);
+	return value_list_end(&list);
+}
+
 static void
 end_turn(struct turns *turns)
 {
 	struct arena *arena = turns->list.arena;
+	const struct value *blocks = value_list_end(&turns->blocks);
 
-	if (turns->blocks.count > 0)
-		value_list_add(
-		    &turns->list, value_map(arena, "role", value_str(arena, turns->role),
-				      "content", value_list_end(&turns->blocks), NULL));
+	if (value_size(blocks) > 0)
+		value_list_add(&turns->list,
+		    value_map(arena, "role", value_str(arena, turns->role), "content",
+			turns->role == user ? results_first(arena, blocks) : blocks,
+			NULL));
 	turns->blocks = (struct value_list){ .arena = arena };
 }
 
@@ -48,6 +86,42 @@ add_message(struct turns *turns, const struct value *message)
 		end_turn(turns);
 	turns->role = role;
 	value_list_add_all(&turns->blocks, value_list_end(&blocks));
+}
+
+static const struct value *
+with_item(
+    struct arena *arena, const struct value *list, size_t index, const struct value *item)
+{
+	struct value_list copy = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < list->size; i++)
+		value_list_add(&copy, i == index ? item : list->items[i]);
+	return value_list_end(&copy);
+}
+
+/* Where the model is to go on with what it said, that must not end with blanks. */
+static const struct value *
+without_blank_end(struct arena *arena, const struct value *turns)
+{
+	size_t last = value_size(turns) - 1, size;
+	const struct value *turn = value_at(turns, last);
+	const struct value *blocks = value_get(turn, "content");
+	size_t at = value_size(blocks) - 1;
+	const struct value *block = value_at(blocks, at), *text;
+
+	if (!value_text_is(value_get(turn, "role"), assistant) ||
+	    !value_text_is(value_get(block, "type"), "text"))
+		return turns;
+	text = value_get(block, "text");
+	size = text->size;
+	while (size > 0 && strchr(" \t\r\n", text->text[size - 1]) != NULL)
+		size--;
+	if (size == text->size)
+		return turns;
+	block = value_map_with(arena, block, "text", value_strn(arena, text->text, size));
+	return with_item(arena, turns, last,
+	    value_map_with(arena, turn, "content", with_item(arena, blocks, at, block)));
 }
 
 const struct value *
@@ -78,7 +152,8 @@ anthropic_messages(struct arena *arena, const struct value *messages,
 		add_message(&turns, message);
 	}
 	end_turn(&turns);
-	return anthropic_unique_ids(arena, value_list_end(&turns.list));
+	return anthropic_unique_ids(
+	    arena, without_blank_end(arena, value_list_end(&turns.list)));
 }
 
 /* --- caching ------------------------------------------------------------------------- */
@@ -90,18 +165,6 @@ may_be_cached(const struct value *block)
 
 	return value_is(block, VALUE_MAP) && !value_text_is(type, "thinking") &&
 	       !value_text_is(type, "redacted_thinking");
-}
-
-static const struct value *
-with_item(
-    struct arena *arena, const struct value *list, size_t index, const struct value *item)
-{
-	struct value_list copy = { .arena = arena };
-	size_t i;
-
-	for (i = 0; i < list->size; i++)
-		value_list_add(&copy, i == index ? item : list->items[i]);
-	return value_list_end(&copy);
 }
 
 const struct value *

@@ -1,7 +1,7 @@
 /* anthropic_messages: messages in the words of Anthropic's Messages API.
  *
  * The API wants user and assistant in turns, every message with something in it, every tool_use
- * answered, ids of letters, digits, - and _, none of them for two calls (anthropic_ids.h): what a
+ * answered at the beginning of the turn behind it, no blanks at the end, ids of letters, digits, - and _, none of them for two calls (anthropic_ids.h): what a
  * thread has otherwise is brought into that form. Thinking goes back as it came, with its signature. */
 #ifndef ANTHROPIC_MESSAGES_H
 #define ANTHROPIC_MESSAGES_H

@@ -119,10 +119,33 @@ given_choice(const struct ask *ask)
 		: NULL);
 }
 
+static bool
+thinks(const struct value *settings)
+{
+	const struct value *type = value_get(value_get(settings, "thinking"), "type");
+
+	return value_text_is(type, "enabled") || value_text_is(type, "adaptive");
+}
+
+/* A model that thinks may not be forced to call a tool: it is left to choose. */
+static const struct value *
+allowed_choice(const struct ask *ask)
+{
+	const struct value *choice = given_choice(ask);
+	const struct value *type = value_get(choice, "type");
+	const struct value *settings = ask->settings;
+	bool forced = value_text_is(type, "any") || value_text_is(type, "tool");
+
+	if (forced && (thinks(settings) || thinks(value_get(settings, "model_kwargs")) ||
+			  thinks(value_get(settings, "extra_body"))))
+		return typed(ask->arena, "auto");
+	return choice;
+}
+
 static const struct value *
 tool_choice_of(const struct ask *ask)
 {
-	const struct value *choice = given_choice(ask);
+	const struct value *choice = allowed_choice(ask);
 	const struct value *settings = ask->settings;
 
 	if (!value_get_bool(settings, "disable_parallel_tool_use", false) &&

@@ -176,6 +176,29 @@ add_stream(struct value_fields *fields, const struct value *settings)
 		    value_map(fields->arena, "include_usage", value_bool(true), NULL));
 }
 
+/* Models that think refuse max_tokens; older ones, and most servers of others, know only that. */
+static bool
+is_thinking(const char *model)
+{
+	return (model[0] == 'o' && isdigit((unsigned char)model[1])) ||
+	       strncmp(model, "gpt-5", strlen("gpt-5")) == 0;
+}
+
+static const struct value *
+as_the_model_takes_it(struct arena *arena, const char *model, const struct value *request)
+{
+	const struct value *most = value_get(request, "max_tokens");
+
+	if (!value_has(request, "tools"))
+		request = value_map_with(arena, request, "parallel_tool_calls", NULL);
+	if (most == NULL || !is_thinking(model))
+		return request;
+	request = value_map_with(arena, request, "max_tokens", NULL);
+	return value_has(request, "max_completion_tokens")
+		   ? request
+		   : value_map_with(arena, request, "max_completion_tokens", most);
+}
+
 const struct value *
 openai_request(const struct ask *ask, bool stream, const char **error_r)
 {
@@ -199,5 +222,5 @@ openai_request(const struct ask *ask, bool stream, const char **error_r)
 	    &fields, "response_format", response_format_of(arena, ask->response_format));
 	if (stream)
 		add_stream(&fields, ask->settings);
-	return value_fields_end(&fields);
+	return as_the_model_takes_it(arena, ask->model, value_fields_end(&fields));
 }

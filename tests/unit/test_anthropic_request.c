@@ -133,6 +133,31 @@ static const struct {
 	    "[{'role':'assistant','content':[{'type':'thinking','thinking':'hm','"
 	    "signature':'S'},{'type':'tool_use','id':'c1','name':'f','input':{}},{'type':"
 	    "'tool_use','id':'c2','name':'f','input':{}}]}]" },
+	/* an answer with nothing in it; an error has to say something */
+	{ "{'type':'ai','content':'','tool_calls':[{'name':'f','args':{},'id':'c1'},{"
+	  "'name':'f','args':{},'id':'c2'}]},{'type':'tool','content':' \\n','tool_call_"
+	  "id':'c1'},{'type':'tool','content':'','tool_call_id':'c2','status':'error'}",
+	    "[{'role':'assistant','content':[{'type':'tool_use','id':'c1','name':'f','"
+	    "input':{}},{'type':'tool_use','id':'c2','name':'f','input':{}}]},{'role':'"
+	    "user','content':[{'type':'tool_result','tool_use_id':'c1'},{'type':'tool_"
+	    "result','tool_use_id':'c2','content':'error','is_error':true}]}]" },
+	/* somebody spoke before the tools had answered */
+	{ "{'type':'ai','content':'','tool_calls':[{'name':'f','args':{},'id':'c1'},{"
+	  "'name':'f','args':{},'id':'c2'}]},{'type':'tool','content':'1','tool_call_id'"
+	  ":'c1'},{'type':'human','content':'quick'},{'type':'tool','content':'2','tool_"
+	  "call_id':'c2'},{'type':'human','content':'so?'}",
+	    "[{'role':'assistant','content':[{'type':'tool_use','id':'c1','name':'f','"
+	    "input':{}},{'type':'tool_use','id':'c2','name':'f','input':{}}]},{'role':'"
+	    "user','content':[{'type':'tool_result','tool_use_id':'c1','content':'1'},{'"
+	    "type':'tool_result','tool_use_id':'c2','content':'2'},{'type':'text','text'"
+	    ":'quick'},{'type':'text','text':'so?'}]}]" },
+	/* what the model is to go on with does not end with blanks */
+	{ "{'type':'human','content':'a '},{'type':'ai','content':'b '},{'type':'human',"
+	  "'content':'c '},{'type':'ai','content':'d: \\n'}",
+	    "[{'role':'user','content':[{'type':'text','text':'a '}]},{'role':'assistant'"
+	    ",'content':[{'type':'text','text':'b '}]},{'role':'user','content':[{'type':"
+	    "'text','text':'c '}]},{'role':'assistant','content':[{'type':'text','text':'"
+	    "d:'}]}]" },
 	{ "", "[]" },
 };
 
@@ -177,89 +202,6 @@ START_TEST(a_message_that_cannot_be_sent_is_refused_by_its_place)
 
 	ck_assert_ptr_null(anthropic_request(&ask, false, &error));
 	ck_assert_str_eq(error, refused[_i].error);
-}
-END_TEST
-
-/* --- ids ----------------------------------------------------------------------------- */
-
-#define AI(calls) "{'type':'ai','content':'','tool_calls':[" calls "]}"
-#define CALL(id) "{'name':'f','args':{},'id':'" id "'}"
-#define TOOL(id, content)                                                                \
-	"{'type':'tool','content':'" content "','tool_call_id':'" id "'}"
-#define ROUND(id, content) AI(CALL(id)) "," TOOL(id, content)
-
-#define CALLS(uses) "{'role':'assistant','content':[" uses "]}"
-#define USE(id) "{'type':'tool_use','id':'" id "','name':'f','input':{}}"
-#define RESULTS(results) "{'role':'user','content':[" results "]}"
-#define RESULT(id, content)                                                              \
-	"{'type':'tool_result','tool_use_id':'" id "','content':'" content "'}"
-#define SENT(id, content) CALLS(USE(id)) "," RESULTS(RESULT(id, content))
-
-/* What a thread becomes. */
-static const struct {
-	const char *given, *sent;
-} ids[] = {
-	{ ROUND("call_1", "a") "," ROUND("call_2", "b"),
-	    SENT("call_1", "a") "," SENT("call_2", "b") },
-	{ ROUND("c", "a") "," ROUND("c", "b"), SENT("c", "a") "," SENT("c_2", "b") },
-	{ ROUND("c", "a") "," ROUND("c", "b") "," ROUND("c_2", "d") "," ROUND("c", "e"),
-	    SENT("c", "a") "," SENT("c_2", "b") "," SENT("c_2_2", "d") "," SENT(
-		"c_3", "e") },
-	/* what an id says by itself is not given to another */
-	{ ROUND("c_2", "a") "," ROUND("c", "b") "," ROUND("c", "d"),
-	    SENT("c_2", "a") "," SENT("c", "b") "," SENT("c_3", "d") },
-	/* ids that differ only in what is refused; an id that is none */
-	{ AI(CALL("a.b") "," CALL("a:b") "," CALL("x") "," CALL("")) "," TOOL(
-	      "a.b", "1") "," TOOL("a:b", "2") "," TOOL("x", "3") "," TOOL("", "4"),
-	    CALLS(USE("a_b") "," USE("a_b_2") "," USE("x") "," USE("none")) "," RESULTS(
-		RESULT("a_b", "1") "," RESULT("a_b_2", "2") "," RESULT(
-		    "x", "3") "," RESULT("none", "4")) },
-	/* one call with two answers */
-	{ ROUND("c", "a") "," ROUND("c", "b") "," TOOL("c", "d"),
-	    SENT("c", "a") "," CALLS(USE("c_2")) "," RESULTS(
-		RESULT("c_2", "b") "," RESULT("c_2", "d")) },
-	/* what a user writes is his */
-	{ "{'type':'human','content':[{'type':'tool_use','id':5},{'type':'tool_use','id'"
-	  ":'c'}]}," ROUND("c", "a") "," ROUND("c", "b"),
-	    "{'role':'user','content':[{'type':'tool_use','id':5},{'type':'tool_use','id'"
-	    ":'c'}]}," SENT("c", "a") "," SENT("c_2", "b") },
-};
-
-START_TEST(no_two_calls_go_out_with_one_id)
-{
-	const struct value *body =
-	    request_of(arena_printf(arena, "{'messages':[%s]}", ids[_i].given));
-
-	ck_assert_value(arena, value_get(body, "messages"),
-	    arena_printf(arena, "[%s]", ids[_i].sent));
-}
-END_TEST
-
-/* As a model whose every answer calls `c`: what was sent is sent again, and a long thread takes no time. */
-START_TEST(a_thread_that_grows_begins_as_it_did)
-{
-	const struct value *round = literal(arena, "[" ROUND("c", "a") "]");
-	struct value_list thread = { .arena = arena };
-	const struct value *before = NULL, *after;
-	struct ask ask = { .arena = arena, .model = "m" };
-	const char *error;
-
-	for (size_t i = 1; i <= 10000; i++) {
-		value_list_add_all(&thread, round);
-		if (i > 3 && i < 9999)
-			continue;
-		ask.messages = value_array(arena, thread.items, thread.count);
-		after = value_get(anthropic_request(&ask, false, &error), "messages");
-		ck_assert_uint_eq(value_size(after), 2 * i);
-		if (i != 1 && i != 9999)
-			ck_assert(value_equal(before,
-			    value_array_slice(arena, after, 0, value_size(before))));
-		before = after;
-	}
-	ck_assert_str_eq(
-	    value_get_text(
-		value_at(value_get(value_at(before, 19998), "content"), 0), "id"),
-	    "c_10000");
 }
 END_TEST
 
@@ -333,6 +275,22 @@ static const struct {
 	    "{'max_tokens':4096,'tools':[{'name':'f','input_schema':{'type':'object'}}],'"
 	    "tool_choice':{'type':'none'}}" },
 	{ "{'tool_choice':'any'}", "{'max_tokens':4096}" },
+	/* who thinks is not forced */
+	{ "{'tools':[{'name':'f','parameters':{'type':'object'}}],'tool_choice':'any','"
+	  "settings':{'thinking':{'type':'enabled','budget_tokens':2000}}}",
+	    "{'max_tokens':4096,'tools':[{'name':'f','input_schema':{'type':'object'}}],'"
+	    "tool_choice':{'type':'auto'},'thinking':{'type':'enabled','budget_tokens':"
+	    "2000}}" },
+	{ "{'tools':[{'name':'f','parameters':{'type':'object'}}],'tool_choice':'f','"
+	  "settings':{'parallel_tool_calls':false,'extra_body':{'thinking':{'type':"
+	  "'adaptive'}}}}",
+	    "{'max_tokens':4096,'tools':[{'name':'f','input_schema':{'type':'object'}}],'"
+	    "tool_choice':{'type':'auto','disable_parallel_tool_use':true},'thinking':{'"
+	    "type':'adaptive'}}" },
+	{ "{'tools':[{'name':'f','parameters':{'type':'object'}}],'tool_choice':'any','"
+	  "settings':{'thinking':{'type':'disabled'}}}",
+	    "{'max_tokens':4096,'tools':[{'name':'f','input_schema':{'type':'object'}}],'"
+	    "tool_choice':{'type':'any'},'thinking':{'type':'disabled'}}" },
 	{ "{'settings':{'temperature':0.5,'top_p':0.25,'top_k':4,'stop':'END','thinking':"
 	  "{'type':'enabled','budget_tokens':2000},'metadata':{'user_id':'u'},'service_"
 	  "tier':'auto','something_new':1}}",
@@ -456,8 +414,6 @@ tcase_anthropic_request(void)
 	tcase_add_test(tcase, system_messages_in_front_are_part_of_the_prompt);
 	tcase_add_loop_test(tcase, a_message_that_cannot_be_sent_is_refused_by_its_place,
 	    0, COUNT(refused));
-	tcase_add_loop_test(tcase, no_two_calls_go_out_with_one_id, 0, COUNT(ids));
-	tcase_add_test(tcase, a_thread_that_grows_begins_as_it_did);
 	tcase_add_loop_test(tcase,
 	    tools_choice_format_and_settings_go_out_as_the_provider_has_them, 0,
 	    COUNT(rows));

@@ -155,13 +155,17 @@ static const struct {
 	{ "{'tool_choice':'any'}", "{}" },
 	{ "{'tools':[{'type':'t'}],'settings':{'tool_choice':'any'}}",
 	    "{'tools':[{'type':'t'}],'tool_choice':'required'}" },
-	{ "{'settings':{'temperature':0.5,'top_p':0.25,'max_tokens':100,'stop':['a'],'"
+	{ "{'tools':[{'type':'t'}],'settings':{'temperature':0.5,'top_p':0.25,'max_"
+	  "tokens':100,'stop':['a'],'"
 	  "seed':7,"
 	  "'presence_penalty':1,'parallel_tool_calls':false,'reasoning_effort':'low',"
 	  "'something_new':{'x':1}}}",
-	    "{'temperature':0.5,'top_p':0.25,'max_tokens':100,'stop':['a'],'seed':7,"
+	    "{'tools':[{'type':'t'}],'temperature':0.5,'top_p':0.25,'max_tokens':100,'"
+	    "stop':['a'],'seed':7,"
 	    "'presence_penalty':1,'parallel_tool_calls':false,'reasoning_effort':'low',"
 	    "'something_new':{'x':1}}" },
+	/* refused without tools, which a middleware may have taken away */
+	{ "{'settings':{'parallel_tool_calls':false}}", "{}" },
 	{ "{'settings':{'stop_sequences':['END']}}", "{'stop':['END']}" },
 	{ "{'settings':{'temperature':null}}", "{}" },
 	{ "{'settings':{'timeout':5,'max_retries':3,'api_key':'k','base_url':'u','n':4,"
@@ -203,6 +207,33 @@ START_TEST(tools_choice_format_and_settings_go_out_as_the_provider_has_them)
 	body = value_map_with(arena, body, "model", NULL);
 	ck_assert_value(
 	    arena, value_map_with(arena, body, "messages", NULL), rows[_i].sent);
+}
+END_TEST
+
+static const struct {
+	const char *model, *settings, *sent;
+} limits[] = {
+	{ "gpt-4o", "{'max_tokens':9}", "{'max_tokens':9}" },
+	{ "some-o1", "{'max_tokens':9}", "{'max_tokens':9}" },
+	{ "o3-mini", "{'max_tokens':9}", "{'max_completion_tokens':9}" },
+	{ "gpt-5.1-codex", "{'max_tokens':9}", "{'max_completion_tokens':9}" },
+	{ "gpt-5", "{'max_tokens':9,'max_completion_tokens':8}",
+	    "{'max_completion_tokens':8}" },
+	{ "gpt-4o", "{'max_completion_tokens':8}", "{'max_completion_tokens':8}" },
+};
+
+START_TEST(a_limit_goes_out_by_the_name_that_the_model_takes)
+{
+	struct ask ask = ask_from(
+	    value_map(arena, "settings", literal(arena, limits[_i].settings), NULL));
+	const struct value *body;
+	const char *error = NULL;
+
+	ask.model = limits[_i].model;
+	body = openai_request(&ask, false, &error);
+	body = value_map_with(arena, body, "model", NULL);
+	ck_assert_value(
+	    arena, value_map_with(arena, body, "messages", NULL), limits[_i].sent);
 }
 END_TEST
 
@@ -298,6 +329,8 @@ tcase_openai_request(void)
 	tcase_add_loop_test(tcase,
 	    tools_choice_format_and_settings_go_out_as_the_provider_has_them, 0,
 	    COUNT(rows));
+	tcase_add_loop_test(
+	    tcase, a_limit_goes_out_by_the_name_that_the_model_takes, 0, COUNT(limits));
 	tcase_add_test(tcase, the_system_prompt_is_the_first_message);
 	tcase_add_test(tcase, a_stream_is_asked_for_with_its_usage);
 	tcase_add_test(tcase, a_message_of_no_known_type_is_refused_by_its_place);
