@@ -109,56 +109,6 @@ START_TEST(the_text_is_shown_as_it_comes)
 }
 END_TEST
 
-static const struct {
-	const char *reply;
-	unsigned flags;
-	const char *type, *message; /* contains */
-	int64_t retry_after_ms;
-} faults[] = {
-	{ "{'http_error':429,'message':'slow down','retry_after':'2'}", 0,
-	    "RateLimitError", "slow down", 2000 },
-	{ "{'http_error':429,'message':'slow down','retry_after':'2'}", WIRE_STREAM,
-	    "RateLimitError", "slow down", 2000 },
-	{ "{'http_error':529,'message':'Overloaded'}", 0, "InternalServerError",
-	    "529: Overloaded", 0 },
-	{ "{'http_error':401,'message':'invalid x-api-key'}", 0, "AuthenticationError",
-	    "x-api-key", 0 },
-	{ "{'drop':true}", WIRE_STREAM, "APIConnectionError", "anthropic", 0 },
-	{ "{'content':'cut in the middle','cut_after':50}", 0, "APIConnectionError",
-	    "anthropic", 0 },
-	{ "{'content':'cut in the middle of it all','cut_after':-300}", WIRE_STREAM,
-	    "APIConnectionError", "anthropic", 0 },
-	{ "{'content':'no end','open_end':true}", WIRE_STREAM, "APIConnectionError",
-	    "before its end", 0 },
-	{ "{'content':'a','stream_error':{'message':'busy','type':'overloaded_error'}}",
-	    WIRE_STREAM, "InternalServerError", "busy", 0 },
-	{ "{'raw':'data: {oops','content_type':'text/event-stream'}", WIRE_STREAM,
-	    "APIConnectionError", "before its end", 0 },
-	{ "{'raw':'{\\'type\\':\\'message\\'}'}", 0, "APIResponseError", "no content",
-	    0 },
-	{ "{'raw':'<html>','content_type':'text/html'}", 0, "APIResponseError",
-	    "cannot be read", 0 },
-};
-
-START_TEST(a_failure_is_typed_and_not_tried_again)
-{
-	const struct value *body, *fault;
-
-	model_bench_script(&bench,
-	    arena_printf(bench.arena, "{'claude-haiku-4-5':[%s,{'content':'never'}]}",
-		faults[_i].reply));
-	body = model_bench_call(&bench, faults[_i].flags, "{" MODEL "}", "{}");
-	fault = value_get(body, "fault");
-	ck_assert_str_eq(value_get_text(fault, "type"), faults[_i].type);
-	ck_assert_msg(
-	    strstr(value_get_text(fault, "message"), faults[_i].message) != NULL,
-	    "'%s' is not in: %s", faults[_i].message, value_get_text(fault, "message"));
-	ck_assert_int_eq(
-	    value_get_int(fault, "retry_after_ms", 0), faults[_i].retry_after_ms);
-	ck_assert_uint_eq(value_size(model_bench_requests(&bench)), 1);
-}
-END_TEST
-
 /* The middleware asks what the provider speaks, whatever its name is. */
 START_TEST(what_every_call_begins_with_is_marked_for_the_cache)
 {
@@ -298,8 +248,6 @@ tcase_anthropic(void)
 	tcase_add_loop_test(tcase, a_call_is_asked_and_answered, 0, COUNT(ways));
 	tcase_add_test(tcase, thinking_goes_back_with_its_signature);
 	tcase_add_test(tcase, the_text_is_shown_as_it_comes);
-	tcase_add_loop_test(
-	    tcase, a_failure_is_typed_and_not_tried_again, 0, COUNT(faults));
 	tcase_add_test(tcase, what_every_call_begins_with_is_marked_for_the_cache);
 	tcase_add_test(tcase, a_thread_that_is_known_is_sent_whole);
 	tcase_add_test(tcase, what_a_search_found_goes_back);

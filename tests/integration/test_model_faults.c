@@ -7,6 +7,7 @@
 #include "model_bench.h"
 
 TCase *tcase_model_faults(void);
+TCase *tcase_model_silence(void);
 
 static struct model_bench bench;
 
@@ -67,6 +68,90 @@ play(const char *model, unsigned when, const char *middleware)
 		bench.arena, "{'model':'%s','middleware':[%s]}", model, middleware),
 	    "{}");
 }
+
+/* --- as what a failure is known -------------------------------------------------------- */
+
+static const struct {
+	const char *reply;
+	unsigned when;
+	const char *type, *message; /* contains */
+	int64_t retry_after_ms;
+} types[] = {
+	{ "{'http_error':429,'message':'slow down','retry_after':'2'}", EITHER,
+	    "RateLimitError", "answered with status 429: slow down", 2000 },
+	{ "{'http_error':529,'message':'Overloaded'}", EITHER, "InternalServerError",
+	    "answered with status 529: Overloaded", 0 },
+	{ "{'http_error':529,'message':'Overloaded','retry_after':'3'}", EITHER,
+	    "InternalServerError", "529", 3000 },
+	{ "{'http_error':500,'message':'boom 77'}", EITHER, "InternalServerError",
+	    "boom 77", 0 },
+	{ "{'http_error':400,'message':'no such field'}", EITHER, "BadRequestError",
+	    "no such field", 0 },
+	{ "{'http_error':401,'message':'invalid x-api-key'}", EITHER,
+	    "AuthenticationError", "x-api-key", 0 },
+	{ "{'http_error':413,'message':'too much'}", EITHER, "APIStatusError", "too much",
+	    0 },
+	{ "{'drop':true}", EITHER, "APIConnectionError", "failed", 0 },
+	{ "{'content':'cut in the middle','cut_after':50}", PLAIN, "APIConnectionError",
+	    "failed", 0 },
+	{ "{'content':'cut in the middle','cut_after':-200}", STREAMED,
+	    "APIConnectionError", "failed", 0 },
+	{ "{'content':'no end','open_end':true}", STREAMED, "APIConnectionError",
+	    "before its end", 0 },
+	{ "{'content':'a','stream_error':{'message':'busy','type':'overloaded_error'}}",
+	    STREAMED, "InternalServerError", "busy", 0 },
+	{ "{'content':'a','stream_error':{'message':'slow','type':'rate_limit_error'}}",
+	    STREAMED, "RateLimitError", "slow", 0 },
+	{ "{'raw':'data: {oops','content_type':'text/event-stream'}", STREAMED,
+	    "APIConnectionError", "before its end", 0 },
+	{ "{'raw':'<html>','content_type':'text/html'}", PLAIN, "APIResponseError",
+	    "cannot be read", 0 },
+	{ "{'raw':'<html>','content_type':'text/html'}", STREAMED, "APIConnectionError",
+	    "before its end", 0 },
+	/* what is no stream where one was asked for, and an error that calls itself an answer */
+	{ "{'raw':'{}'}", EITHER, "APIResponseError", "cannot be read: it has no", 0 },
+	{ "{'raw':'{\\'error\\':{\\'type\\':\\'overloaded_error\\',\\'message\\':"
+	  "\\'full\\'}}'}",
+	    EITHER, "InternalServerError", "529: full", 0 },
+};
+#define TYPES (sizeof types / sizeof *types)
+
+static void
+check_type(const char *model, const struct value *fault, size_t i)
+{
+	const char *message = value_get_text(fault, "message");
+	const char *name =
+	    arena_printf(bench.arena, "%.*s", (int)strcspn(model, ":"), model);
+
+	ck_assert_msg(fault != NULL, "%s gives no fault", types[i].reply);
+	ck_assert_str_eq(value_get_text(fault, "type"), types[i].type);
+	ck_assert_msg(strstr(message, types[i].message) != NULL, "'%s' is not in: %s",
+	    types[i].message, message);
+	ck_assert_msg(strstr(message, name) != NULL, "'%s' is not in: %s", name, message);
+	ck_assert_int_eq(
+	    value_get_int(fault, "retry_after_ms", 0), types[i].retry_after_ms);
+}
+
+START_TEST(a_failure_is_typed_and_not_tried_again)
+{
+	const char *model = models[_i / 2];
+	unsigned when = _i % 2 == 0 ? PLAIN : STREAMED;
+
+	for (size_t i = 0; i < TYPES; i++) {
+		size_t before = value_size(model_bench_requests(&bench));
+
+		if (!(types[i].when & when))
+			continue;
+		model_bench_script(
+		    &bench, arena_printf(bench.arena, "{'%s':[%s,{'content':'never'}]}",
+				bare(model), types[i].reply));
+		check_type(model, value_get(play(model, when, ""), "fault"), i);
+		ck_assert_uint_eq(value_size(model_bench_requests(&bench)), before + 1);
+	}
+}
+END_TEST
+
+/* --- who tries again ------------------------------------------------------------------- */
 
 /* What somebody who follows the run has on the screen at the end: a restart voids what was there. */
 static const char *
@@ -212,6 +297,54 @@ START_TEST(the_servers_word_on_when_to_come_back_counts)
 }
 END_TEST
 
+/* --- silence --------------------------------------------------------------------------- */
+
+#define SILENCE_MS "1500" /* what others take longer for would not be survived */
+
+static void
+setup_hasty(void)
+{
+	model_bench_start(&bench, (const char *[]){ "--first-byte-timeout-ms", SILENCE_MS,
+				      "--idle-timeout-ms", SILENCE_MS, NULL });
+}
+
+/* A server that says nothing, and one that falls silent: of a plain answer its own time tells. */
+START_TEST(a_server_that_falls_silent_is_asked_again)
+{
+	const char *model = models[_i / 2];
+	bool streamed = _i % 2 == 1;
+	const struct value *body;
+	size_t restarts;
+
+	model_bench_script(&bench,
+	    arena_printf(bench.arena,
+		"{'%s':[{'hang':true},{'content':'void void void','piece_bytes':%u,"
+		"'piece_delay_ms':60000},{'content':'whole answer'}]}",
+		bare(model), streamed ? 700 : 20));
+	body = model_bench_call(&bench, streamed ? WIRE_STREAM : 0,
+	    arena_printf(bench.arena,
+		"{'model':'%s','model_settings':{'timeout':%s},'middleware':[" RETRY "]}",
+		model, streamed ? "60" : "1.5"),
+	    "{}");
+	ck_assert_str_eq(
+	    value_get_text(value_at(value_get(body, "messages"), 0), "content"),
+	    "whole answer");
+	ck_assert_uint_eq(value_size(model_bench_requests(&bench)), 3);
+	ck_assert_str_eq(seen(&restarts), streamed ? "whole answer" : "");
+}
+END_TEST
+
+TCase *
+tcase_model_silence(void)
+{
+	TCase *tcase = tcase_create("model_silence");
+
+	tcase_add_checked_fixture(tcase, setup_hasty, teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_loop_test(tcase, a_server_that_falls_silent_is_asked_again, 0, WAYS);
+	return tcase;
+}
+
 TCase *
 tcase_model_faults(void)
 {
@@ -219,6 +352,7 @@ tcase_model_faults(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
+	tcase_add_loop_test(tcase, a_failure_is_typed_and_not_tried_again, 0, WAYS);
 	tcase_add_loop_test(tcase, retries_survive_it, 0, WAYS);
 	tcase_add_loop_test(tcase, the_other_provider_survives_it, 0, WAYS);
 	tcase_add_loop_test(tcase, nothing_of_a_failed_answer_is_left, 0, WAYS);

@@ -121,6 +121,35 @@ scripted_anthropic_plain(
 		       usage_of(arena, entry)));
 }
 
+/* --- errors ------------------------------------------------------------------------ */
+
+static const struct {
+	int status;
+	const char *type;
+} errors[] = {
+	{ 400, "invalid_request_error" },
+	{ 401, "authentication_error" },
+	{ 403, "permission_error" },
+	{ 404, "not_found_error" },
+	{ 413, "request_too_large" },
+	{ 429, "rate_limit_error" },
+	{ 529, "overloaded_error" },
+};
+
+const char *
+scripted_anthropic_error(struct arena *arena, int status, const char *message)
+{
+	const char *type = "api_error";
+
+	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+		if (errors[i].status == status)
+			type = errors[i].type;
+	return json_text(arena, value_map(arena, "type", text(arena, "error"), "error",
+				    value_map(arena, "type", text(arena, type), "message",
+					value_str(arena, message), NULL),
+				    "request_id", text(arena, "req_scripted"), NULL));
+}
+
 /* --- the streamed form ------------------------------------------------------------- */
 
 struct stream {

@@ -11,10 +11,12 @@
 
 #include "value.h"
 
-/* Both return the body in arena. */
+/* All return the body in arena; the last one that of an error. */
 const char *scripted_anthropic_plain(
     struct arena *arena, const struct value *entry, const struct value *request);
 const char *scripted_anthropic_stream(
     struct arena *arena, const struct value *entry, const struct value *request);
+const char *scripted_anthropic_error(
+    struct arena *arena, int status, const char *message);
 
 #endif

@@ -340,9 +340,13 @@ scripted_reply_make(struct arena *arena, const struct value *entry,
 	const char *type = value_get_text(entry, "content_type");
 
 	*reply_r = (struct scripted_reply){ .cut_after = -1 };
-	if (status != 0)
-		scripted_reply_error(
-		    arena, (int)status, message == NULL ? "error" : message, reply_r);
+	if (message == NULL)
+		message = "error";
+	if (status != 0 && anthropic)
+		set_body(reply_r, (int)status, "application/json",
+		    scripted_anthropic_error(arena, (int)status, message));
+	else if (status != 0)
+		scripted_reply_error(arena, (int)status, message, reply_r);
 	else if (raw != NULL)
 		set_body(reply_r, 200, type == NULL ? "application/json" : type, raw);
 	else
