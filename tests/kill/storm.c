@@ -12,6 +12,9 @@
 /* Two rounds of tools at once; the first call of a round takes longer, so that results do not
  * arrive in call order. A run takes about two seconds. */
 #define FIRST_MS 400u
+/* No tool ends before there is this file: however slow the machine is, no run is over before all are
+ * in flight. */
+#define GATE "gate"
 static const char agent_text[] =
     "name: clerk\n"
     "model: scripted:clerk\n"
@@ -43,6 +46,7 @@ static const char tool_text[] =
     "  starter=$(cut -d ' ' -f 4 /proc/$PPID/stat)\n"
     "  worker=$(cut -d ' ' -f 4 /proc/$starter/stat)\n"
     "  echo \"$FLOTILLA_IDEMPOTENCY_KEY $worker\" >> %s\n"
+    "  until [ -e %s ]; do sleep 0.05; done\n"
     "  sleep \"$ARG_SECONDS\"\n"
     "  echo \"noted $ARG_TEXT\"\n";
 
@@ -294,6 +298,7 @@ play_main(struct fleet_client *client, void *arg)
 	ck_assert_msg(client_wait(client, all_begun, storm, STORM_WAIT_MS),
 	    "the runs were never begun");
 	require_in_flight(storm);
+	kit_write(storm->kit, GATE, "");
 	storm->plan->happen(storm);
 	for (i = 1; i <= storm->runs; i++)
 		ck_assert_msg(client_wait_end(client, storm_thread(storm, i),
@@ -323,7 +328,8 @@ write_files(struct storm *storm)
 	storm->ledger = kit_path(storm->kit, "ledger");
 	kit_flag(storm->kit, KIT_TOOLS, "--tools",
 	    kit_write(storm->kit, "note.yaml",
-		arena_printf(storm->arena, tool_text, once, storm->ledger)));
+		arena_printf(storm->arena, tool_text, once, storm->ledger,
+		    kit_path(storm->kit, GATE))));
 	/* Fewer than there are calls: some wait at the broker. A hundred processes at once would
 	 * also keep a busy machine from hearing anybody's heartbeats. */
 	kit_flag(storm->kit, KIT_TOOLS, "--slots", "16");
