@@ -88,18 +88,6 @@ add_message(struct turns *turns, const struct value *message)
 	value_list_add_all(&turns->blocks, value_list_end(&blocks));
 }
 
-static const struct value *
-with_item(
-    struct arena *arena, const struct value *list, size_t index, const struct value *item)
-{
-	struct value_list copy = { .arena = arena };
-	size_t i;
-
-	for (i = 0; i < list->size; i++)
-		value_list_add(&copy, i == index ? item : list->items[i]);
-	return value_list_end(&copy);
-}
-
 /* Where the model is to go on with what it said, that must not end with blanks. */
 static const struct value *
 without_blank_end(struct arena *arena, const struct value *turns)
@@ -120,8 +108,9 @@ without_blank_end(struct arena *arena, const struct value *turns)
 	if (size == text->size)
 		return turns;
 	block = value_map_with(arena, block, "text", value_strn(arena, text->text, size));
-	return with_item(arena, turns, last,
-	    value_map_with(arena, turn, "content", with_item(arena, blocks, at, block)));
+	blocks = value_array_add(arena, value_array_slice(arena, blocks, 0, at), block);
+	return value_array_add(arena, value_array_slice(arena, turns, 0, last),
+	    value_map_with(arena, turn, "content", blocks));
 }
 
 const struct value *
@@ -154,50 +143,4 @@ anthropic_messages(struct arena *arena, const struct value *messages,
 	end_turn(&turns);
 	return anthropic_unique_ids(
 	    arena, without_blank_end(arena, value_list_end(&turns.list)));
-}
-
-/* --- caching ------------------------------------------------------------------------- */
-
-static bool
-may_be_cached(const struct value *block)
-{
-	const struct value *type = value_get(block, "type");
-
-	return value_is(block, VALUE_MAP) && !value_text_is(type, "thinking") &&
-	       !value_text_is(type, "redacted_thinking");
-}
-
-const struct value *
-anthropic_cached_blocks(
-    struct arena *arena, const struct value *blocks, const struct value *cache_control)
-{
-	size_t i = value_size(blocks);
-
-	while (i > 0) {
-		const struct value *block = value_at(blocks, --i);
-
-		if (may_be_cached(block))
-			return with_item(arena, blocks, i,
-			    value_map_with(arena, block, "cache_control", cache_control));
-	}
-	return blocks;
-}
-
-const struct value *
-anthropic_cached_messages(
-    struct arena *arena, const struct value *messages, const struct value *cache_control)
-{
-	size_t i = value_size(messages);
-
-	while (i > 0) {
-		const struct value *message = value_at(messages, --i);
-		const struct value *blocks = value_get(message, "content");
-		const struct value *cached =
-		    anthropic_cached_blocks(arena, blocks, cache_control);
-
-		if (cached != blocks)
-			return with_item(arena, messages, i,
-			    value_map_with(arena, message, "content", cached));
-	}
-	return messages;
 }

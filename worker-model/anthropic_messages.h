@@ -13,11 +13,4 @@
 const struct value *anthropic_messages(struct arena *arena, const struct value *messages,
     struct value_list *system, const char **error_r);
 
-/* Returns list (messages, or blocks of `system`) with cache_control in the last block that may have
- * it; list itself when there is none. */
-const struct value *anthropic_cached_messages(
-    struct arena *arena, const struct value *messages, const struct value *cache_control);
-const struct value *anthropic_cached_blocks(
-    struct arena *arena, const struct value *blocks, const struct value *cache_control);
-
 #endif

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "anthropic_cache.h"
 #include "anthropic_messages.h"
 
 /* Settings that do not go out under their own name. All others go as they are. */
@@ -272,5 +273,5 @@ anthropic_request(const struct ask *ask, bool stream, const char **error_r)
 	add_format(&fields, ask, ask->settings);
 	if (stream)
 		value_fields_set(&fields, "stream", value_bool(true));
-	return value_fields_end(&fields);
+	return anthropic_few_marks(arena, value_fields_end(&fields));
 }

@@ -379,6 +379,55 @@ START_TEST(the_tail_of_the_messages_is_marked_for_the_cache)
 }
 END_TEST
 
+#define MARKED(text)                                                                     \
+	"{'type':'text','text':'" text "','cache_control':{'type':'ephemeral'}}"
+#define SAYS(role, blocks) "{'role':'" role "','content':[" blocks "]}"
+
+/* What is given is sent, but for the oldest marks of the messages, one of them inside of a result; then of
+ * the system prompt. */
+static const struct {
+	const char *given, *messages, *system;
+} marked[] = {
+	{ "{'messages':[{'type':'human','content':[" MARKED("a") "," MARKED(
+	      "b") "," MARKED("c") "," MARKED("d") "]}]}",
+	    SAYS("user", MARKED("a") "," MARKED("b") "," MARKED("c") "," MARKED("d")),
+	    "null" },
+	{ "{'system':'S','settings':{'cache_control':{'type':'ephemeral'},'system_"
+	  "cache_"
+	  "control':{'type':'ephemeral'}},'messages':[{'type':'human','content':["
+	  "" MARKED("a") "]},{'type':'ai','content':'','tool_calls':[{'name':'f','args':"
+			 "{},'id':'c'}]},{'type':'tool','tool_call_id':'c','content':"
+			 "[" MARKED("b") "," MARKED(
+			     "c") "]},{'type':'human','content':[" MARKED("d") ",'e']}]}",
+	    SAYS("user", "{'type':'text','text':'a'}") "," SAYS("assistant",
+		"{'type':'tool_use','id':'c','name':'f','input':{}}") "," SAYS("user",
+		"{'type':'tool_result','tool_use_id':'c','content':[{'type':'text','"
+		"text'"
+		":'b'}," MARKED("c") "]}," MARKED("d") "," MARKED("e")),
+	    "[" MARKED("S") "]" },
+	{ "{'messages':[{'type':'system','content':[" MARKED("a") "," MARKED(
+	      "b") "," MARKED("c") "," MARKED("d") "," MARKED("e") "]},{'type':'"
+								   "human','content':"
+								   "[" MARKED("f") "]"
+										   "}"
+										   "]"
+										   "}",
+	    SAYS("user", "{'type':'text','text':'f'}"),
+	    "[{'type':'text','text':'a'}," MARKED("b") "," MARKED("c") "," MARKED(
+		"d") "," MARKED("e") "]" },
+};
+
+START_TEST(of_too_many_marks_the_oldest_are_left_out)
+{
+	const struct value *body = request_of(marked[_i].given);
+	const struct value *system = value_get(body, "system");
+
+	ck_assert_value(arena, value_get(body, "messages"),
+	    arena_printf(arena, "[%s]", marked[_i].messages));
+	ck_assert_value(arena, system == NULL ? value_nil() : system, marked[_i].system);
+}
+END_TEST
+
 START_TEST(a_schema_is_closed_and_without_what_is_refused)
 {
 	const struct value *schema = literal(arena,
@@ -420,6 +469,8 @@ tcase_anthropic_request(void)
 	tcase_add_test(tcase, a_stream_is_asked_for);
 	tcase_add_loop_test(
 	    tcase, the_tail_of_the_messages_is_marked_for_the_cache, 0, COUNT(cached));
+	tcase_add_loop_test(
+	    tcase, of_too_many_marks_the_oldest_are_left_out, 0, COUNT(marked));
 	tcase_add_test(tcase, a_schema_is_closed_and_without_what_is_refused);
 	return tcase;
 }
