@@ -35,6 +35,7 @@ send_to(struct core *core, struct session *session, const struct header *header,
 	action->peer = session->peer;
 	action->header = *header;
 	action->body = body;
+	action->gathers = session->gathers;
 	session->spoke_ms = core->now_ms;
 	TAILQ_REMOVE(&core->spoke, session, spoke_link);
 	TAILQ_INSERT_TAIL(&core->spoke, session, spoke_link);

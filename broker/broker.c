@@ -6,7 +6,10 @@
 #include <sys/random.h>
 
 #include "allow.h"
+#include "acks.h"
+#include "body.h"
 #include "core.h"
+#include "gathered.h"
 #include "log.h"
 #include "memory.h"
 #include "notice.h"
@@ -20,12 +23,6 @@
 #define ROUTING_ID_BYTES 5u
 #define ARENA_BYTES_MAX (256u << 10)
 
-/* The body frames of one message, moved out of it. */
-struct body {
-	unsigned count;
-	zmq_msg_t frames[];
-};
-
 struct broker {
 	struct service *service;
 	struct loop *loop;
@@ -34,6 +31,7 @@ struct broker {
 	struct allow *allow; /* NULL: there are no keys */
 	struct timer *tick;
 	struct core *core;
+	struct gathered *gathered;
 	struct arena *arena; /* of decoded headers; made anew when it has grown */
 	uint64_t *lost;      /* peers that cannot be sent to any more */
 	size_t lost_count, lost_room;
@@ -77,50 +75,6 @@ const struct setting broker_table[] = {
 	    0 },
 	{ .name = NULL },
 };
-
-/* --- bodies --------------------------------------------------------------------------- */
-
-/* Returns new: the frames behind the header, moved; NULL when there are none. */
-static struct body *
-body_take(struct parts *parts, unsigned from, size_t *bytes_r)
-{
-	unsigned count = parts->count > from ? parts->count - from : 0, i;
-	struct body *body;
-
-	*bytes_r = 0;
-	if (count == 0)
-		return NULL;
-	body = xcalloc(1, sizeof *body + count * sizeof body->frames[0]);
-	body->count = count;
-	for (i = 0; i < count; i++) {
-		zmq_msg_init(&body->frames[i]);
-		zmq_msg_move(&body->frames[i], &parts->frames[from + i]);
-		*bytes_r += sizeof body->frames[0] + zmq_msg_size(&body->frames[i]);
-	}
-	return body;
-}
-
-static void
-body_free(struct body *body)
-{
-	unsigned i;
-
-	for (i = 0; i < body->count; i++)
-		zmq_msg_close(&body->frames[i]);
-	free(body);
-}
-
-/* Appends references: the bytes are shared with what stays here. */
-static void
-parts_add_body(struct parts *parts, struct body *body)
-{
-	unsigned i;
-
-	for (i = 0; body != NULL && i < body->count; i++) {
-		zmq_msg_init(&parts->frames[parts->count]);
-		zmq_msg_copy(&parts->frames[parts->count++], &body->frames[i]);
-	}
-}
 
 /* --- peers: the routing ids libzmq gives, as numbers ---------------------------------- */
 
@@ -185,20 +139,38 @@ send_parts(
 }
 
 static void
-do_send(struct broker *broker, const struct action *action)
+send_message(
+    struct broker *broker, uint64_t peer, const struct header *header, struct body *body)
 {
 	struct parts parts = { .count = 0 };
 	struct packet packet = { 0 };
 
-	parts_add_peer(&parts, action->peer);
-	wire_encode(&packet, &action->header);
+	parts_add_peer(&parts, peer);
+	wire_encode(&packet, header);
 	parts_add_packet(&parts, &packet);
-	parts_add_body(&parts, action->body);
+	parts_add_body(&parts, body);
+	send_parts(broker, peer, header->type, &parts);
+}
+
+static void
+send_gathered(void *arg, uint64_t peer, const struct header *header)
+{
+	send_message(arg, peer, header, NULL);
+}
+
+static void
+do_send(struct broker *broker, const struct action *action)
+{
+	if (action->gathers) {
+		if (gathered_keep(broker->gathered, action->peer, &action->header))
+			return;
+		gathered_before(broker->gathered, action->peer, &action->header);
+	}
 	if (action->header.type == MSG_ERROR)
 		log_debug("refused peer=%llx code=%s reason=\"%s\"",
 		    (unsigned long long)action->peer,
 		    wire_code_name((unsigned)action->header.code), action->header.reason);
-	send_parts(broker, action->peer, action->header.type, &parts);
+	send_message(broker, action->peer, &action->header, action->body);
 }
 
 /* The status channel may drop: PUB never waits for a slow reader. */
@@ -283,12 +255,10 @@ feed(struct broker *broker, const struct event *event)
 		performers[actions.items[i].type](broker, &actions.items[i]);
 }
 
-/* At the end of each turn. Sockets are fair: on a busy one a lost peer's words are read long
- * before LOST_MS. */
+/* Sockets are fair: on a busy one a lost peer's words are read long before LOST_MS. */
 static void
-end_lost_sessions(void *arg)
+end_lost_sessions(struct broker *broker)
 {
-	struct broker *broker = arg;
 	size_t i, count = broker->lost_count;
 
 	if (count == 0 || (socket_has_input(broker->router) &&
@@ -303,7 +273,34 @@ end_lost_sessions(void *arg)
 	    broker->lost_count * sizeof *broker->lost);
 }
 
+/* The end of each turn: a peer that is lost is found with the last of what is sent. */
+static void
+on_turn_end(void *arg)
+{
+	struct broker *broker = arg;
+
+	gathered_send(broker->gathered);
+	end_lost_sessions(broker);
+	gathered_send(broker->gathered);
+}
+
 /* --- events --------------------------------------------------------------------------- */
+
+/* An acknowledgement of several calls is so many steps. */
+static void
+feed_decoded(struct broker *broker, struct event *event, const struct header *header)
+{
+	struct header single;
+	size_t i;
+
+	event->type = EVENT_MESSAGE;
+	event->header = &single;
+	for (i = 0; acks_single(header, i, &single); i++) {
+		feed(broker, event);
+		event->body = NULL; /* the first has it */
+		event->body_bytes = 0;
+	}
+}
 
 static void
 feed_message(struct broker *broker, uint64_t peer, struct parts *parts)
@@ -313,13 +310,13 @@ feed_message(struct broker *broker, uint64_t peer, struct parts *parts)
 
 	if (wire_decode(broker->arena, parts_data(parts, 1), parts_size(parts, 1),
 		&header, &event.code, &event.reason) == 0) {
-		event.type = EVENT_MESSAGE;
-		event.header = &header;
 		/* Not of the routing id's frame, which libzmq may leave without. */
 		event.key = broker->allow == NULL ? NULL : parts_sender_key(parts, 1);
 		event.body = body_take(parts, 2, &event.body_bytes);
+		feed_decoded(broker, &event, &header);
+	} else {
+		feed(broker, &event);
 	}
-	feed(broker, &event);
 	if (arena_bytes(broker->arena) > ARENA_BYTES_MAX) {
 		arena_destroy(&broker->arena);
 		broker->arena = arena_new();
@@ -446,11 +443,12 @@ broker_new(struct service *service, const struct broker_settings *settings)
 	broker->drain_ms = core_drain_ms((uint64_t)settings->drain_ms);
 	broker->loop = service_loop(service);
 	broker->arena = arena_new();
+	broker->gathered = gathered_new(send_gathered, broker);
 	broker->core = make_core(settings, loop_now_ms(broker->loop));
 	open_allow_list(broker, settings);
 	bind_sockets(broker, settings);
 	broker->tick = timer_start(broker->loop, TICK_MS, TICK_MS, on_tick, broker);
-	loop_add_flush(broker->loop, end_lost_sessions, broker);
+	loop_add_flush(broker->loop, on_turn_end, broker);
 	return broker;
 }
 
@@ -462,10 +460,12 @@ broker_destroy(struct broker **broker_p)
 	if (broker == NULL)
 		return;
 	timer_stop(&broker->tick);
-	loop_remove_flush(broker->loop, end_lost_sessions, broker);
+	loop_remove_flush(broker->loop, on_turn_end, broker);
+	gathered_send(broker->gathered);
 	socket_close(&broker->router, LINGER_MS);
 	status_destroy(&broker->status);
 	core_destroy(&broker->core, body_free);
+	gathered_destroy(&broker->gathered);
 	allow_destroy(&broker->allow);
 	arena_destroy(&broker->arena);
 	free(broker->lost);

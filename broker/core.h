@@ -90,6 +90,7 @@ struct action {
 	uint64_t peer;
 	struct header header;
 	struct body *body; /* lent for this action but for DROP, which gives it back */
+	bool gathers;      /* of SEND: peer reads lists of calls in acknowledgements */
 };
 
 struct actions {

@@ -49,7 +49,8 @@ ask_for(struct core *core, struct question *question, const struct call *call)
 {
 	if (question->count == 0)
 		question->calls = new_list(core);
-	question->calls[question->count++] = (struct wire_call){ call->id, CALL_RUNNING };
+	question->calls[question->count++] =
+	    (struct wire_call){ .call_id = call->id, .state = CALL_RUNNING };
 	if (question->count == ANNOUNCED_CALLS_MAX)
 		ask(core, question);
 }

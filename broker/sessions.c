@@ -159,6 +159,7 @@ welcome(struct core *core, struct session *session)
 		.protocol_max = WIRE_VERSION,
 		.heartbeat_ms = core->options.heartbeat_ms,
 		.liveness_ms = core->options.liveness_ms,
+		.lists = 1,
 	};
 
 	send_to(core, session, &header, NULL);
@@ -263,6 +264,7 @@ on_hello(struct core *core, struct message *message)
 	is_new = session->peer == 0;
 	session_bind(core, session, message->peer);
 	session_heard(core, session);
+	session->gathers = message->header->lists != 0;
 	welcome(core, session);
 	if (session->role == ROLE_WORKER)
 		worker_hello(core, session, message);

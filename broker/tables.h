@@ -135,6 +135,7 @@ struct session {
 	uint64_t heard_ms, spoke_ms;
 	uint64_t opened_ms;
 	unsigned errors;
+	bool gathers;          /* reads lists of calls in acknowledgements */
 	struct rights *rights; /* of its key; NULL: there are no keys */
 	struct report report;
 	struct call_list asked;

@@ -31,8 +31,8 @@ all(const struct outbox *outbox)
 static void
 add(struct listing *listing, struct entry *entry, uint32_t link)
 {
-	listing->list->calls[listing->count++] = (struct wire_call){ entry->id,
-		entry->finished ? CALL_FINISHED : CALL_RUNNING };
+	listing->list->calls[listing->count++] = (struct wire_call){ .call_id = entry->id,
+		.state = entry->finished ? CALL_FINISHED : CALL_RUNNING };
 	entry->known |= LINK_BIT(link);
 }
 
@@ -132,7 +132,7 @@ say_absent(struct outbox *outbox, struct listing *listing, const struct header *
 {
 	if ((seek->flags & WIRE_RESEND) != 0)
 		listing->list->calls[listing->count++] =
-		    (struct wire_call){ id, CALL_ABSENT };
+		    (struct wire_call){ .call_id = id, .state = CALL_ABSENT };
 	else
 		settled_add(outbox->sought, id, outbox->now_ms);
 }

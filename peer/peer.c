@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "acks.h"
 #include "memory.h"
 #include "notify.h"
 #include "service.h"
@@ -23,6 +24,8 @@ struct peer {
 	struct arena *arena;   /* of decoded headers; made anew when it has grown */
 	struct packet encoded; /* the header that is sent, or an event */
 	bool up;
+	bool gathers; /* the broker reads lists of calls */
+	struct acks call_acks, result_acks;
 	uint64_t started_ms,
 	    restarts; /* of the process: its one session begins with it */
 	uint64_t heartbeat_ms, liveness_ms;
@@ -50,9 +53,48 @@ send_message(struct peer *peer, const struct header *header, struct parts *bodie
 	return socket_send(peer->socket, &parts);
 }
 
+static void
+send_acks(struct peer *peer, struct acks *acks)
+{
+	struct header header;
+
+	if (acks->count == 0)
+		return;
+	header = acks_take(acks);
+	send_message(peer, &header, NULL);
+}
+
+/* At the end of each turn, and before what must not overtake them. */
+static void
+send_gathered(void *arg)
+{
+	struct peer *peer = arg;
+
+	send_acks(peer, &peer->call_acks);
+	send_acks(peer, &peer->result_acks);
+}
+
+static void
+gather(struct peer *peer, const struct header *ack)
+{
+	struct acks *acks =
+	    ack->type == MSG_CALL_ACK ? &peer->call_acks : &peer->result_acks;
+
+	if (!acks_add(acks, ack))
+		send_acks(peer, acks);
+}
+
 int
 peer_send(struct peer *peer, const struct header *header, struct parts *bodies)
 {
+	if (peer->up && peer->gathers && acks_are(header)) {
+		gather(peer, header);
+		return 0;
+	}
+	if (peer->up && header->type == MSG_RESULT)
+		acks_drop(&peer->call_acks, header->call_id);
+	else if (peer->up && !acks_may_wait_for(header))
+		send_gathered(peer);
 	if (peer->up)
 		return send_message(peer, header, bodies);
 	if (bodies != NULL)
@@ -99,9 +141,11 @@ say_hello(struct peer *peer)
 		.protocol_max = WIRE_VERSION,
 		.services = peer->services,
 		.service_count = peer->options.service_count,
+		.lists = 1,
 	};
 	struct parts bodies = { .count = 0 };
 
+	send_gathered(peer);
 	fill_report(peer, &header);
 	if (peer->catalog.size > 0)
 		parts_add(&bodies, peer->catalog.data, peer->catalog.size);
@@ -114,6 +158,7 @@ say(struct peer *peer, enum message_type type)
 {
 	struct header header = { .type = type };
 
+	send_gathered(peer);
 	if (type == MSG_PING)
 		fill_report(peer, &header);
 	send_message(peer, &header, NULL);
@@ -145,7 +190,8 @@ leave(struct peer *peer, const char *reason)
 {
 	bool was_up = peer->up;
 
-	peer->up = false;
+	peer->up = peer->gathers = false;
+	peer->call_acks.count = peer->result_acks.count = 0;
 	peer->greet_wait_ms = GREET_WAIT_MS;
 	if (was_up && peer->options.on_down != NULL)
 		peer->options.on_down(peer->options.arg, reason);
@@ -158,6 +204,7 @@ on_welcome(struct peer *peer, const struct header *header)
 	if (peer->up)
 		return; /* the answer to a HELLO said anew */
 	peer->up = true;
+	peer->gathers = header->lists != 0;
 	peer->heartbeat_ms = header->heartbeat_ms;
 	peer->liveness_ms = header->liveness_ms;
 	peer->pinged_ms = loop_now_ms(peer->loop);
@@ -179,11 +226,14 @@ static void
 hand_on(struct peer *peer, const struct header *header, struct parts *parts)
 {
 	struct parts bodies = { .count = 0 };
+	struct header single;
+	size_t i;
 
 	if (peer->options.on_message == NULL)
 		return;
 	parts_move(&bodies, parts, 1);
-	peer->options.on_message(peer->options.arg, header, &bodies);
+	for (i = 0; acks_single(header, i, &single); i++)
+		peer->options.on_message(peer->options.arg, &single, &bodies);
 	parts_release(&bodies);
 }
 
@@ -325,6 +375,7 @@ peer_new(struct loop *loop, const struct peer_options *options)
 	}
 	peer->timer = timer_start(loop, HEARTBEAT_MS / CHECKS_PER_HEARTBEAT,
 	    HEARTBEAT_MS / CHECKS_PER_HEARTBEAT, on_check, peer);
+	loop_add_flush(loop, send_gathered, peer);
 	return peer;
 }
 
@@ -336,6 +387,7 @@ peer_destroy(struct peer **peer_p)
 	if (peer == NULL)
 		return;
 	timer_stop(&peer->timer);
+	loop_remove_flush(peer->loop, send_gathered, peer);
 	if (peer->up)
 		say(peer, MSG_BYE);
 	socket_close(&peer->socket, peer->up ? LINGER_MS : 0);

@@ -164,9 +164,11 @@ encode_calls(struct packet *packet, const struct header *header)
 	assert(header->call_count <= ANNOUNCED_CALLS_MAX);
 	value_pack_array(packet, header->call_count);
 	for (i = 0; i < header->call_count; i++) {
-		value_pack_array(packet, 2);
+		value_pack_array(packet, header->calls[i].epoch > 0 ? 3 : 2);
 		value_pack_text(packet, header->calls[i].call_id);
 		value_pack_int(packet, header->calls[i].state);
+		if (header->calls[i].epoch > 0)
+			value_pack_int(packet, (int64_t)header->calls[i].epoch);
 	}
 }
 

@@ -63,6 +63,7 @@ enum wire_call_state {
 struct wire_call {
 	const char *call_id;
 	enum wire_call_state state;
+	uint64_t epoch; /* in RESULT_ACK: as that of a header */
 };
 
 /* A decoded header. Absent fields are zero or NULL. Strings are lent by the arena it was
@@ -99,13 +100,15 @@ struct header {
 	const char *idempotency_key;         /* 26 */
 	const struct wire_service *services; /* 27: array of [name, credit] */
 	size_t service_count;
-	const struct wire_call *calls; /* 28: array of [call id, state] */
+	const struct wire_call
+	    *calls; /* 28: array of [call id, state] or, with an epoch, of three */
 	size_t call_count;
 	uint64_t lag_ms;    /* 29: the loop's longest turn of the last seconds */
 	uint64_t oldest_ms; /* 30: age of the oldest running call */
 	uint64_t uptime_ms; /* 31: of the process */
 	uint64_t restarts;  /* 32: of the process, by its supervisor */
 	uint64_t probes;    /* 33: 1: HELLO of a worker that answers PROBE */
+	uint64_t lists;     /* 34: 1: who reads calls in CALL_ACK and RESULT_ACK */
 };
 
 /* Appends header's bytes (preamble and map, only what is set) to packet. A reason that is

@@ -119,24 +119,32 @@ decode_count(struct decoder *decoder, const struct wire_field *field)
 	return 0;
 }
 
-/* Reads a pair of an id and a number to max; items behind them are a later version's. */
+/* Reads an id and a number to max, and how many items stand behind them. */
 static const char *
 decode_pair(struct decoder *decoder, const struct wire_field *array,
-    const struct wire_field *id, uint64_t max, uint64_t *number_r)
+    const struct wire_field *id, uint64_t max, uint64_t *number_r, size_t *behind_r)
 {
 	const struct wire_field number = { KIND_UINT, 0, max, array->refusal };
 	struct token token = reader_next(&decoder->reader);
 	const char *text;
 
+	*behind_r = 0;
 	if (token.type != VALUE_ARRAY || token.size < 2) {
 		reader_fail(&decoder->reader, array->refusal);
 		return NULL;
 	}
 	text = decode_text(decoder, id);
 	*number_r = decode_uint(decoder, &number);
-	for (; token.size > 2 && decoder->reader.error == NULL; token.size--)
-		reader_skip(&decoder->reader, SKIP_DEPTH);
+	*behind_r = token.size - 2;
 	return text;
+}
+
+/* What stands behind in an array is a later version's. */
+static void
+skip_behind(struct decoder *decoder, size_t count)
+{
+	for (; count > 0 && decoder->reader.error == NULL; count--)
+		reader_skip(&decoder->reader, SKIP_DEPTH);
 }
 
 static void
@@ -146,10 +154,12 @@ decode_services(struct decoder *decoder, const struct wire_field *field)
 	struct wire_service *services =
 	    arena_alloc(decoder->arena, count * sizeof *services);
 	uint64_t credit;
+	size_t behind;
 
 	for (i = 0; i < count && decoder->reader.error == NULL; i++) {
-		services[i].name = decode_pair(
-		    decoder, field, &wire_fields[KEY_service], CREDIT_MAX, &credit);
+		services[i].name = decode_pair(decoder, field, &wire_fields[KEY_service],
+		    CREDIT_MAX, &credit, &behind);
+		skip_behind(decoder, behind);
 		if (services[i].name != NULL)
 			services[i].credit = (uint32_t)credit;
 	}
@@ -163,10 +173,15 @@ decode_calls(struct decoder *decoder, const struct wire_field *field)
 	size_t count = decode_count(decoder, field), i;
 	struct wire_call *calls = arena_alloc(decoder->arena, count * sizeof *calls);
 	uint64_t state = 0;
+	size_t behind;
 
 	for (i = 0; i < count && decoder->reader.error == NULL; i++) {
-		calls[i].call_id = decode_pair(
-		    decoder, field, &wire_fields[KEY_call_id], CALL_ABSENT, &state);
+		calls[i].call_id = decode_pair(decoder, field, &wire_fields[KEY_call_id],
+		    CALL_ABSENT, &state, &behind);
+		if (behind > 0) {
+			calls[i].epoch = decode_uint(decoder, &wire_fields[KEY_epoch]);
+			skip_behind(decoder, behind - 1);
+		}
 		if (state < CALL_RUNNING)
 			reader_fail(&decoder->reader, field->refusal);
 		calls[i].state = (enum wire_call_state)state;

@@ -5,14 +5,44 @@
 #define LEAVE_MS 4000u
 
 static void
+send_gathered(void *arg, uint64_t peer, const struct header *header)
+{
+	router_send(arg, peer, header, NULL);
+}
+
+static void
+perform_send(struct broker_node *broker, const struct action *action)
+{
+	struct world *world = broker->process.world;
+
+	if (action->gathers &&
+	    gathered_keep(broker->gathered, action->peer, &action->header)) {
+		world_turn_end(world, &broker->turn_end);
+		return;
+	}
+	if (action->gathers)
+		gathered_before(broker->gathered, action->peer, &action->header);
+	router_send(broker, action->peer, &action->header,
+	    (struct payload *)(void *)action->body);
+}
+
+static void
+on_turn_end(struct task *task)
+{
+	struct broker_node *broker = task->arg;
+
+	if (process_turn(&broker->process, task))
+		gathered_send(broker->gathered);
+}
+
+static void
 perform(struct broker_node *broker, const struct action *action)
 {
 	struct world *world = broker->process.world;
 
 	switch (action->type) {
 	case ACTION_SEND:
-		router_send(broker, action->peer, &action->header,
-		    (struct payload *)(void *)action->body);
+		perform_send(broker, action);
 		break;
 	case ACTION_DROP:
 		payload_unref(world, (struct payload *)(void *)action->body);
@@ -55,22 +85,27 @@ feed(struct broker_node *broker, const struct event *event)
 	}
 	if (++broker->steps % AUDIT_STEPS == 0)
 		check_broker(broker);
-	if (broker->left)
-		broker_stop(broker);
+	if (!broker->left)
+		return;
+	gathered_send(broker->gathered);
+	broker_stop(broker);
 }
 
 void
 broker_receive(struct broker_node *broker, uint64_t peer, struct message *message)
 {
+	struct header single;
 	struct event event = {
 		.type = EVENT_MESSAGE,
 		.peer = peer,
-		.header = &message->header,
+		.header = &single,
 		.body = (struct body *)(void *)payload_ref(message->payload),
 		.body_bytes = message->payload == NULL ? 0 : 100,
 	};
+	size_t i;
 
-	feed(broker, &event);
+	for (i = 0; broker->process.up && acks_single(&message->header, i, &single); i++)
+		feed(broker, &event);
 }
 
 void
@@ -103,6 +138,8 @@ broker_start(struct broker_node *broker)
 	options.heartbeat_ms = world->plan.heartbeat_ms;
 	broker->core = core_new(&options, world->now_ms);
 	broker->leaving = broker->left = false;
+	broker->gathered = gathered_new(send_gathered, broker);
+	broker->turn_end = (struct task){ .run = on_turn_end, .arg = broker };
 	broker->process.tick = (struct task){ .run = on_tick, .arg = broker };
 	world_after(world, &broker->process.tick, broker->process.tick_every_ms);
 }
@@ -123,6 +160,8 @@ broker_stop(struct broker_node *broker)
 	TRACE(broker->process.world, "%s is gone", broker->process.name);
 	broker->process.up = false;
 	task_cancel(broker->process.world, &broker->process.tick);
+	task_cancel(broker->process.world, &broker->turn_end);
+	gathered_destroy(&broker->gathered);
 	net_broker_gone(broker);
 	dropping = broker->process.world;
 	core_destroy(&broker->core, drop_payload);

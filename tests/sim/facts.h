@@ -112,6 +112,7 @@ struct plan {
 	unsigned slow_percent;
 	unsigned slots;
 	bool shared_services; /* every worker serves everything */
+	bool gathers;         /* acknowledgements wait for the end of a turn */
 	struct fault faults[FAULTS];
 	unsigned fault_count;
 };

@@ -151,6 +151,7 @@ plan_make(struct world *world, uint64_t seed, uint64_t without)
 	rng_next(&rng);
 	world->seed = seed;
 	make_fleet(plan, &rng);
+	plan->gathers = seed % 3 != 0; /* else everybody is of the time before that */
 	for (i = 0; i < plan->runs; i++)
 		make_run(world, &rng, i);
 	for (i = 0; i < plan->fault_count; i++) {

@@ -11,6 +11,46 @@ end_of(struct peer_node *peer, uint32_t link)
 }
 
 static void
+send_acks(struct peer_node *peer, uint32_t link, struct acks *acks)
+{
+	struct header header;
+
+	if (acks->count == 0)
+		return;
+	header = acks_take(acks);
+	dealer_send(peer, link, &header, NULL);
+}
+
+static void
+send_gathered(struct peer_node *peer, uint32_t link)
+{
+	send_acks(peer, link, &end_of(peer, link)->call_acks);
+	send_acks(peer, link, &end_of(peer, link)->result_acks);
+}
+
+static void
+on_turn_end(struct task *task)
+{
+	struct session_end *end = task->arg;
+	struct peer_node *peer = end->peer;
+
+	if (process_turn(&peer->process, task))
+		send_gathered(peer, (uint32_t)(end - peer->sessions));
+}
+
+static void
+gather(struct peer_node *peer, uint32_t link, const struct header *ack)
+{
+	struct session_end *end = end_of(peer, link);
+	struct acks *acks =
+	    ack->type == MSG_CALL_ACK ? &end->call_acks : &end->result_acks;
+
+	world_turn_end(peer->process.world, &end->turn_end);
+	if (!acks_add(acks, ack))
+		send_acks(peer, link, acks);
+}
+
+static void
 say_hello(struct peer_node *peer, uint32_t link)
 {
 	struct process *process = &peer->process;
@@ -21,8 +61,10 @@ say_hello(struct peer_node *peer, uint32_t link)
 		.role = process->kind == PROCESS_WORKER ? ROLE_WORKER : ROLE_COORDINATOR,
 		.protocol_min = WIRE_VERSION,
 		.protocol_max = WIRE_VERSION,
+		.lists = process->world->plan.gathers,
 	};
 
+	send_gathered(peer, link);
 	peer->events->fill(peer, &header);
 	dealer_send(peer, link, &header, NULL);
 	end_of(peer, link)->greeted_ms = process->world->now_ms;
@@ -33,6 +75,7 @@ say(struct peer_node *peer, uint32_t link, enum message_type type)
 {
 	struct header header = { .type = type };
 
+	send_gathered(peer, link);
 	if (type == MSG_PING)
 		peer->events->fill(peer, &header);
 	header.services = NULL;
@@ -51,7 +94,12 @@ connect_anew(struct peer_node *peer, uint32_t link)
 void
 session_start(struct peer_node *peer, uint32_t link)
 {
-	*end_of(peer, link) = (struct session_end){ .greet_wait_ms = GREET_WAIT_MS };
+	struct session_end *end = end_of(peer, link);
+
+	task_cancel(peer->process.world, &end->turn_end);
+	*end = (struct session_end){ .greet_wait_ms = GREET_WAIT_MS,
+		.peer = peer,
+		.turn_end = { .run = on_turn_end, .arg = end } };
 	connect_anew(peer, link);
 }
 
@@ -62,7 +110,8 @@ leave(struct peer_node *peer, uint32_t link, const char *why)
 	bool was_up = end->up;
 
 	TRACE(peer->process.world, "%s leaves b%u: %s", peer->process.name, link, why);
-	end->up = false;
+	end->up = end->gathers = false;
+	end->call_acks.count = end->result_acks.count = 0;
 	end->greet_wait_ms = GREET_WAIT_MS;
 	if (was_up)
 		peer->events->on_down(peer, link);
@@ -77,10 +126,21 @@ on_welcome(struct peer_node *peer, uint32_t link, const struct header *header)
 	if (end->up)
 		return;
 	end->up = true;
+	end->gathers = header->lists != 0 && peer->process.world->plan.gathers;
 	end->heartbeat_ms = header->heartbeat_ms;
 	end->liveness_ms = header->liveness_ms;
 	end->pinged_ms = peer->process.world->now_ms;
 	peer->events->on_up(peer, link);
+}
+
+static void
+hand_on(struct peer_node *peer, uint32_t link, struct message *message)
+{
+	const struct header header = message->header;
+	size_t i;
+
+	for (i = 0; peer->process.up && acks_single(&header, i, &message->header); i++)
+		peer->events->on_message(peer, link, message);
 }
 
 void
@@ -107,7 +167,7 @@ session_receive(struct peer_node *peer, uint32_t link, struct message *message)
 		violate(peer->process.world, "%s was refused by b%u: %s",
 		    peer->process.name, link, header->reason);
 	else if (end->up)
-		peer->events->on_message(peer, link, message);
+		hand_on(peer, link, message);
 }
 
 void
@@ -139,8 +199,18 @@ int
 session_send(struct peer_node *peer, uint32_t link, const struct header *header,
     struct payload *payload)
 {
-	if (!end_of(peer, link)->up)
+	struct session_end *end = end_of(peer, link);
+
+	if (!end->up)
 		return -1;
+	if (end->gathers && acks_are(header)) {
+		gather(peer, link, header);
+		return 0;
+	}
+	if (header->type == MSG_RESULT)
+		acks_drop(&end->call_acks, header->call_id);
+	else if (!acks_may_wait_for(header))
+		send_gathered(peer, link);
 	dealer_send(peer, link, header, payload);
 	return 0;
 }

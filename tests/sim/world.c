@@ -27,6 +27,15 @@ task_cancel(struct world *world, struct task *task)
 	heap_remove(&world->agenda, &task->node);
 }
 
+#define TURN_MS 4u /* a long one */
+
+void
+world_turn_end(struct world *world, struct task *task)
+{
+	if (!task_waits(task))
+		world_after(world, task, rng_below(&world->rng, TURN_MS));
+}
+
 uint64_t
 world_latency(struct world *world)
 {

@@ -15,6 +15,8 @@
 #include <stdio.h>
 
 #include "../../broker/core.h"
+#include "../../broker/gathered.h"
+#include "acks.h"
 #include "facts.h"
 #include "ledger.h"
 #include "memory_redis.h"
@@ -100,6 +102,10 @@ struct session_end {
 	bool up;
 	uint64_t heartbeat_ms, liveness_ms, heard_ms, pinged_ms, greeted_ms,
 	    greet_wait_ms;
+	bool gathers; /* the broker reads lists of calls */
+	struct acks call_acks, result_acks;
+	struct peer_node *peer;
+	struct task turn_end; /* when they go */
 };
 
 /* What workers and coordinators have in common. */
@@ -123,6 +129,8 @@ struct peer_events {
 struct broker_node {
 	struct process process; /* first */
 	struct core *core;
+	struct gathered *gathered;
+	struct task turn_end; /* when that goes */
 	unsigned steps;
 	bool leaving, left;
 };
@@ -290,6 +298,9 @@ task_waits(const struct task *task)
 {
 	return task->node.place != 0;
 }
+
+/* Puts task at the end of the turn that goes on now, if it waits for none yet. */
+void world_turn_end(struct world *world, struct task *task);
 
 /* A few milliseconds, by the plan. */
 uint64_t world_latency(struct world *world);

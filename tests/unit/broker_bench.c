@@ -218,7 +218,7 @@ void
 bench_announce(
     struct bench *bench, uint64_t peer, const char *id, enum wire_call_state state)
 {
-	struct wire_call call = { id, state };
+	struct wire_call call = { .call_id = id, .state = state };
 
 	bench_send(bench, peer,
 	    (struct header){ .type = MSG_ANNOUNCE, .calls = &call, .call_count = 1 });

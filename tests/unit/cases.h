@@ -1,4 +1,5 @@
 /* CASE(module): a unit test file each, sorted. */
+CASE(acks)
 CASE(address)
 CASE(allow_list)
 CASE(anthropic_answer)

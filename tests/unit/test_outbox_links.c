@@ -57,8 +57,8 @@ unwanted(uint32_t link, const char *id)
 static void
 seek_flagged(uint32_t link, const char *id, unsigned flags)
 {
-	const struct wire_call calls[] = { { id, CALL_RUNNING },
-		{ "unheard-of", CALL_RUNNING } };
+	const struct wire_call calls[] = { { .call_id = id, .state = CALL_RUNNING },
+		{ .call_id = "unheard-of", .state = CALL_RUNNING } };
 
 	message(link,
 	    (struct header){

@@ -176,8 +176,12 @@ END_TEST
 
 static const struct wire_service services[] = { { "tool:add", 0 }, { "tool:slow", 2 } };
 static const struct wire_call calls[] = {
-	{ "run-7.3.0", CALL_RUNNING },
-	{ "run-7.3.1", CALL_FINISHED },
+	{ .call_id = "run-7.3.0", .state = CALL_RUNNING },
+	{ .call_id = "run-7.3.1", .state = CALL_FINISHED },
+};
+static const struct wire_call acked[] = {
+	{ .call_id = "run-7.3.1", .state = CALL_FINISHED, .epoch = 12 },
+	{ .call_id = "run-9.1.0", .state = CALL_FINISHED, .epoch = 300 },
 };
 
 static const struct header vectors[] = {
@@ -222,6 +226,11 @@ static const struct header vectors[] = {
 	    .call_id = "run-7.3.0",
 	    .code = CODE_BUSY,
 	    .retry_after_ms = 250 },
+	{ .type = MSG_RESULT_ACK,
+	    .call_id = "run-7.3.0",
+	    .epoch = 12,
+	    .calls = acked,
+	    .call_count = 2 },
 	{ .type = MSG_ANNOUNCE, .calls = calls, .call_count = 2 },
 	{ .type = MSG_ERROR, .code = CODE_NO_SESSION, .reason = "say HELLO first" },
 };

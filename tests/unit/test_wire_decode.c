@@ -170,6 +170,8 @@ START_TEST(bad_lists_are_refused)
 {
 	static const char extended[] = PING "\x81\x1b\x91\x93\xa1"
 					    "s\x05\x91\x01";
+	static const char with_epoch[] = PING "\x81\x1c\x91\x94\xa1"
+					      "c\x02\x09\x80";
 	static const char service[] = { '\x92', '\xa1', 's', '\x01' };
 	char many[8 + 5 + (SERVICES_MAX + 1) * 4] = PING "\x81\x1b\xdc";
 	struct header header = { 0 };
@@ -192,6 +194,14 @@ START_TEST(bad_lists_are_refused)
 	ck_assert_refused(PING "\x81\x1c\x91\x92\xa1"
 			       "c\x00",
 	    OUT_OF_BOUNDS("calls"));
+	/* The third is an epoch, and what stands behind that belongs to a later version. */
+	ck_assert_refused(PING "\x81\x1c\x91\x93\xa1"
+			       "c\x02\xa1x",
+	    OUT_OF_BOUNDS("epoch"));
+	ck_assert_read(with_epoch, sizeof with_epoch - 1, &header);
+	ck_assert_uint_eq(header.call_count, 1);
+	ck_assert_uint_eq(header.calls[0].state, CALL_FINISHED);
+	ck_assert_uint_eq(header.calls[0].epoch, 9);
 	/* Items behind the pair belong to a later version. */
 	ck_assert_read(extended, sizeof extended - 1, &header);
 	ck_assert_uint_eq(header.service_count, 1);

@@ -1,0 +1,125 @@
+#include "gathered.h"
+
+#include <stdlib.h>
+
+#include "acks.h"
+#include "memory.h"
+
+#define PILES_MAX 64u /* then all are sent */
+
+struct pile {
+	uint64_t peer;
+	struct acks acks; /* may be empty */
+};
+
+struct gathered {
+	void (*send)(void *arg, uint64_t peer, const struct header *header);
+	void *arg;
+	struct pile *piles[PILES_MAX]; /* NULL: not needed so far */
+	size_t count;                  /* in use */
+};
+
+struct gathered *
+gathered_new(
+    void (*send)(void *arg, uint64_t peer, const struct header *header), void *arg)
+{
+	struct gathered *gathered = xcalloc(1, sizeof *gathered);
+
+	gathered->send = send;
+	gathered->arg = arg;
+	return gathered;
+}
+
+void
+gathered_destroy(struct gathered **gathered_p)
+{
+	struct gathered *gathered = *gathered_p;
+	size_t i;
+
+	if (gathered == NULL)
+		return;
+	for (i = 0; i < PILES_MAX; i++)
+		free(gathered->piles[i]);
+	free(gathered);
+	*gathered_p = NULL;
+}
+
+static void
+send_pile(struct gathered *gathered, struct pile *pile)
+{
+	struct header header;
+
+	if (pile->acks.count == 0)
+		return;
+	header = acks_take(&pile->acks);
+	gathered->send(gathered->arg, pile->peer, &header);
+}
+
+static struct pile *
+find(const struct gathered *gathered, uint64_t peer, enum message_type type)
+{
+	size_t i;
+
+	for (i = 0; i < gathered->count; i++)
+		if (gathered->piles[i]->peer == peer &&
+		    gathered->piles[i]->acks.type == type)
+			return gathered->piles[i];
+	return NULL;
+}
+
+static struct pile *
+begin_pile(struct gathered *gathered, uint64_t peer)
+{
+	struct pile **pile;
+
+	if (gathered->count == PILES_MAX)
+		gathered_send(gathered);
+	pile = &gathered->piles[gathered->count++];
+	if (*pile == NULL)
+		*pile = xcalloc(1, sizeof **pile);
+	(*pile)->peer = peer;
+	return *pile;
+}
+
+bool
+gathered_keep(struct gathered *gathered, uint64_t peer, const struct header *header)
+{
+	struct pile *pile;
+
+	if (!acks_are(header))
+		return false;
+	pile = find(gathered, peer, header->type);
+	if (pile == NULL)
+		pile = begin_pile(gathered, peer);
+	if (!acks_add(&pile->acks, header))
+		send_pile(gathered, pile);
+	return true;
+}
+
+void
+gathered_before(struct gathered *gathered, uint64_t peer, const struct header *header)
+{
+	struct pile *pile;
+	size_t i;
+
+	if (header->type == MSG_RESULT) {
+		pile = find(gathered, peer, MSG_CALL_ACK);
+		if (pile != NULL)
+			acks_drop(&pile->acks, header->call_id);
+	}
+	if (acks_may_wait_for(header))
+		return;
+	for (i = 0; i < gathered->count; i++)
+		if (gathered->piles[i]->peer == peer)
+			send_pile(gathered, gathered->piles[i]);
+}
+
+void
+gathered_send(struct gathered *gathered)
+{
+	size_t i;
+
+	for (i = 0; i < gathered->count; i++)
+		send_pile(gathered, gathered->piles[i]);
+	gathered->count = 0;
+}
