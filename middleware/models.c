@@ -25,6 +25,25 @@ static struct {
 	const struct value *rows; /* {pattern: profile}, in its order, or NULL */
 } extra;                          /* the user's file */
 
+/* A process asks for few models, for each at every call, and a look-up compares a name with a
+ * hundred patterns. */
+#define KEPT_MAX 32u
+static struct {
+	struct arena *arena; /* NULL: none */
+	struct kept {
+		const char *model;
+		const struct value *profile;
+	} all[KEPT_MAX];
+	size_t count;
+} kept;
+
+static void
+forget_kept(void)
+{
+	arena_destroy(&kept.arena);
+	kept.count = 0;
+}
+
 /* --- the file ----------------------------------------------------------------------- */
 
 /* Returns what is wrong with the table in yaml, or NULL. */
@@ -94,6 +113,7 @@ models_unload(void)
 {
 	arena_destroy(&extra.arena);
 	extra.rows = NULL;
+	forget_kept();
 }
 
 /* --- asking ------------------------------------------------------------------------- */
@@ -146,8 +166,8 @@ profile_of(struct arena *arena, const struct row *row)
 	    NULL);
 }
 
-const struct value *
-models_profile(struct arena *arena, const char *model)
+static const struct value *
+look_up(struct arena *arena, const char *model)
 {
 	const struct value *profile = value_empty_map();
 	size_t i;
@@ -163,4 +183,30 @@ models_profile(struct arena *arena, const char *model)
 			    arena, profile, profile_of(arena, &table[i]));
 	}
 	return profile;
+}
+
+static const struct kept *
+keep(const char *model)
+{
+	struct kept *entry;
+
+	if (kept.count == KEPT_MAX)
+		forget_kept();
+	if (kept.arena == NULL)
+		kept.arena = arena_new();
+	entry = &kept.all[kept.count++];
+	*entry = (struct kept){ .model = arena_strdup(kept.arena, model),
+		.profile = look_up(kept.arena, model) };
+	return entry;
+}
+
+const struct value *
+models_profile(struct arena *arena, const char *model)
+{
+	size_t i;
+
+	for (i = 0; i < kept.count; i++)
+		if (strcmp(kept.all[i].model, model) == 0)
+			return value_copy(arena, kept.all[i].profile);
+	return value_copy(arena, keep(model)->profile);
 }

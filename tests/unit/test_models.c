@@ -170,6 +170,27 @@ START_TEST(figures_are_known_where_we_are_sure)
 }
 END_TEST
 
+START_TEST(as_many_models_are_asked_for_as_there_are)
+{
+	unsigned turn, i;
+
+	ck_assert_ptr_null(load("many-7*: {max_input_tokens: 7}\n"));
+	for (turn = 0; turn < 3; turn++) {
+		for (i = 0; i < 100; i++) {
+			const char *name = arena_printf(arena, "any:many-%u", i);
+
+			ck_assert_value(arena, models_profile(arena, name),
+			    i == 7 || i / 10 == 7 ? "{'max_input_tokens': 7}" : "{}");
+		}
+	}
+	/* What was found by another file does not count any more. */
+	ck_assert_ptr_null(load("many-99: {max_input_tokens: 9}\n"));
+	ck_assert_value(
+	    arena, models_profile(arena, "any:many-99"), "{'max_input_tokens': 9}");
+	ck_assert_value(arena, models_profile(arena, "any:many-7"), "{}");
+}
+END_TEST
+
 START_TEST(each_key_is_of_the_first_row_that_has_it)
 {
 	ck_assert_ptr_null(
@@ -295,6 +316,7 @@ tcase_models(void)
 	tcase_add_test(tcase, a_file_that_is_not_there_is_named);
 	tcase_add_test(tcase, a_wrong_file_leaves_the_one_before);
 	tcase_add_test(tcase, figures_are_known_where_we_are_sure);
+	tcase_add_test(tcase, as_many_models_are_asked_for_as_there_are);
 	tcase_add_test(tcase, each_key_is_of_the_first_row_that_has_it);
 	tcase_add_loop_test(
 	    tcase, a_call_has_a_price, 0, sizeof prices / sizeof prices[0]);
