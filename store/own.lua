@@ -3,6 +3,8 @@
 
 local QUARANTINE_AFTER = 5
 local EPOCH_MAX = 9007199254740991 -- above it a Lua number has gaps
+-- What a commit reads of its thread, when the run ends with it.
+local END_READS = { 'owner', 'epoch', 'run', 'version', 'look', 'ttl', 'asked' }
 
 -- Returns a number that no claim of the thread has had, also when this server has forgotten some:
 -- a replica that took over may lack the last ones. micros, those of TIME, go on while claims are
@@ -73,10 +75,14 @@ local function set_field(flat, name, value)
   flat[#flat + 1] = value
 end
 
--- Whether the next commit of who claims run has to look at what is rarely there, "1" or "": the run is
--- to be cancelled, it begins at a version of before, its attempts are to count from 1 again.
-local function must_look(head, run, attempts)
-  return (attempts ~= '1' or head.rolled or head.cancelling == run) and '1' or ''
+-- What commits of who claims run have to look at, `look` of the thread: "1": the next one at what is rarely
+-- there (the run is to be cancelled, it begins at a version of before, its attempts are to count from 1
+-- again), and the end; "": only the end, at what the record has of children and a webhook; "0": nothing.
+local function must_look(head, run, record, attempts)
+  if attempts ~= '1' or head.rolled or head.cancelling == run then
+    return '1'
+  end
+  return (record.webhook or record.children) and '' or '0'
 end
 
 -- claim(thread key; prefix, thread, owner, lease_ms, floor, name[, epoch, version])
@@ -126,7 +132,7 @@ local function claim(keys, args)
   local version = number_of(head.version or '0')
   local attempts = text(number_of(record.attempts or '0') + 1)
   redis.call('HSET', thread_key, 'run', run, 'owner', owner, 'epoch', epoch, 'attempts', attempts,
-    'look', must_look(head, run, attempts))
+    'look', must_look(head, run, record, attempts))
   -- base: the version that a rollback of the run leads to.
   redis.call('HSET', key, 'status', 'running', 'owner', owner, 'coordinator', args[6],
     'base', record.base or head.rollback or text(version), 'attempts', attempts,
@@ -191,7 +197,7 @@ local function not_next(thread_key, args, head, is_owner)
   return { 'STALE', tonumber(head[4] or 0) }
 end
 
--- What a commit looks at only when the thread's `look` says so (must_look, want_cancelled). Returns
+-- What a commit looks at only when the thread's `look` says so (must_look, want_cancelled, adopt). Returns
 -- whether somebody wants the run cancelled.
 local function look(thread_key, key, run, is_end)
   local rare = redis.call('HMGET', thread_key, 'cancelling', 'rolled', 'attempts')
@@ -209,28 +215,37 @@ local function look(thread_key, key, run, is_end)
   return false
 end
 
--- What becomes of a thread, and of the record of a run, that ends by a commit. events: the number of its
--- last one, or nil; args from index first on: more fields of its record. Returns how many runs wait.
-local function end_by_commit(thread_key, args, events, first)
-  local prefix, run, status, now = args[1], args[6], args[10], now_ms()
-  local key, thread = run_key(prefix, run), string.sub(thread_key, #prefix + 3)
-  local head = redis.call('HMGET', thread_key, 'ttl', 'asked')
-  local record = redis.call('HMGET', key, 'cancelling', 'children', 'webhook')
-  redis.call('HSET', key, 'status', status, 'ended', text(now), 'events',
-    events or last_event(prefix, run), unpack(args, first))
-  redis.call('DEL', key .. ':w')
+-- What the record of a run that ends by a commit says of children, a webhook, and that somebody wants it
+-- cancelled: none of it is there when the thread's `look` is "0".
+local function end_rare(thread_key, prefix, run, status, now)
+  local record = redis.call('HMGET', run_key(prefix, run), 'cancelling', 'children', 'webhook')
   if record[1] then
     redis.call('SREM', prefix .. 'cancels', run)
     redis.call('HDEL', thread_key, 'cancelling')
   end
+  leave_children(prefix, run, status, record[2])
+  note_end(prefix, run, record[3], now)
+end
+
+-- What becomes of a thread, and of the record of a run, that ends by a commit. head: what commit has read;
+-- events: the number of its last one, or nil; args from index first on: more fields of its record.
+-- Returns how many runs wait.
+local function end_by_commit(thread_key, args, head, events, first)
+  local prefix, run, status, now = args[1], args[6], args[10], now_ms()
+  local key, thread = run_key(prefix, run), string.sub(thread_key, #prefix + 3)
+  local ttl, asked = head[6], head[7]
+  redis.call('HSET', key, 'status', status, 'ended', text(now), 'events',
+    events or last_event(prefix, run), unpack(args, first))
+  redis.call('DEL', key .. ':w')
+  if head[5] ~= '0' then
+    end_rare(thread_key, prefix, run, status, now)
+  end
   if field_of(args, 'dead', first) then
     redis.call('ZADD', prefix .. 'dead', now, run)
   end
-  leave_children(prefix, run, status, record[2])
-  note_end(prefix, run, record[3], now)
-  note_wait(thread_key, prefix, thread, args[7], status ~= 'interrupted' and head[2] or now, head[2])
-  if head[1] then
-    keep_until(prefix, thread, head[1], now)
+  note_wait(thread_key, prefix, thread, args[7], status ~= 'interrupted' and asked or now, asked)
+  if ttl then
+    keep_until(prefix, thread, ttl, now)
   end
   return leave_thread(thread_key, prefix, thread, now)
 end
@@ -245,7 +260,8 @@ end
 -- wanted, runs waiting (once the run has ended)}, {"FENCED"} (another owner), or {"STALE", version}.
 local function commit(keys, args)
   local thread_key, run, is_end = keys[1], args[6], args[10] ~= 'running'
-  local head = redis.call('HMGET', thread_key, 'owner', 'epoch', 'run', 'version', 'look')
+  local head = is_end and redis.call('HMGET', thread_key, unpack(END_READS)) or
+    redis.call('HMGET', thread_key, 'owner', 'epoch', 'run', 'version', 'look')
   local is_owner = owns(head, args[2], args[3], run)
   local is_next = (head[4] or '0') == args[4]
   if not is_owner or not is_next then
@@ -267,7 +283,7 @@ local function commit(keys, args)
   if is_end then
     redis.call('HSET', thread_key, 'run', '', 'owner', '', 'left', args[2], 'version', text(version),
       'last_commit', args[5], 'head', args[7], 'order', args[8])
-    local waiting = end_by_commit(thread_key, args, events, events_end + 1)
+    local waiting = end_by_commit(thread_key, args, head, events, events_end + 1)
     return waiting > 0 and { 'OK', version, 0, waiting } or 1
   end
   redis.call('HSET', thread_key, 'version', text(version), 'last_commit', args[5], 'head', args[7],

@@ -193,7 +193,7 @@ end
 -- adopt(parent's thread key; prefix, parent, child, child's thread): the parent's end by error or
 -- cancel is the child's, too. Returns {"OK"}, {"LATE"} (the child is to be cancelled: the parent
 -- has ended so, or is about to), {"UNKNOWN"}.
-local function adopt(_, args)
+local function adopt(keys, args)
   local key = run_key(args[1], args[2])
   local parent = redis.call('HMGET', key, 'status', 'cancelling')
   if not parent[1] then
@@ -201,6 +201,9 @@ local function adopt(_, args)
   end
   redis.call('HSET', key .. ':k', args[3], args[4])
   redis.call('HSET', key, 'children', 1)
+  if parent[1] == 'running' then
+    redis.call('HSET', keys[1], 'look', '1') -- who claimed it has not read of children
+  end
   if parent[2] or (parent[1] ~= 'queued' and parent[1] ~= 'delayed' and
       parent[1] ~= 'running' and parent[1] ~= 'success' and parent[1] ~= 'interrupted') then
     return { 'LATE' }
