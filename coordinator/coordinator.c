@@ -150,16 +150,14 @@ on_ping(void *arg, struct header *header)
 
 /* --- claiming ----------------------------------------------------------------------- */
 
-void
-coordinator_claim(struct coordinator *coordinator, const char *thread)
+struct run *
+coordinator_hold(struct coordinator *coordinator, const char *thread)
 {
-	struct run *run = zhashx_lookup(coordinator->runs, thread);
+	struct run *run;
 
-	if (run != NULL)
-		run->more_wait = true;
-	if (run != NULL || coordinator->draining ||
+	if (coordinator->draining || zhashx_lookup(coordinator->runs, thread) != NULL ||
 	    zhashx_size(coordinator->runs) >= (size_t)coordinator->settings->slots)
-		return;
+		return NULL;
 	run = calloc(1, sizeof *run);
 	if (run == NULL)
 		abort();
@@ -169,10 +167,22 @@ coordinator_claim(struct coordinator *coordinator, const char *thread)
 	if (fiber_start(coordinator->loop, "run", run_main, run) == NULL) {
 		free(run->thread);
 		free(run);
-		return;
+		return NULL;
 	}
 	zhashx_insert(coordinator->runs, thread, run);
 	coordinator->owned[run->shard]++;
+	return run;
+}
+
+void
+coordinator_claim(struct coordinator *coordinator, const char *thread)
+{
+	struct run *run = zhashx_lookup(coordinator->runs, thread);
+
+	if (run != NULL)
+		run->more_wait = true;
+	else
+		coordinator_hold(coordinator, thread);
 }
 
 /* --- life --------------------------------------------------------------------------- */

@@ -80,8 +80,10 @@ void coordinator_destroy(struct coordinator **coordinator_p);
 /* The orderly end: takes nothing new, gives runs back, ends the service. */
 void coordinator_drain(void *arg);
 
-/* Claims thread on a fiber of its own, unless it is held here already or there is no
- * room. */
+/* Starts a run's fiber for thread, which claims what waits there. Lends it; or NULL: the thread is held
+ * here already, or there is no room. */
+struct run *coordinator_hold(struct coordinator *coordinator, const char *thread);
+/* The same, or the run that holds thread here looks again at its end. */
 void coordinator_claim(struct coordinator *coordinator, const char *thread);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrival.h"
 #include "children.h"
 #include "coordinator.h"
 #include "fiber.h"
@@ -119,9 +120,10 @@ unknown_agent(struct store *store, struct arena *arena, const char *name)
 
 static enum store_status
 queue(struct coordinator *coordinator, struct arena *arena, const struct entry *entry,
-    const struct submission *submission, const char *version)
+    const struct submission *submission, const char *version, const char **why_r)
 {
 	struct store *store = coordinator->store;
+	struct store_newcomer comer = { submission->thread, submission->run, NULL };
 	const struct value *fields;
 	const char *other = NULL;
 	int64_t before;
@@ -146,9 +148,15 @@ queue(struct coordinator *coordinator, struct arena *arena, const struct entry *
 	    submission->input != NULL ? value_freeze(arena, submission->input) : NULL,
 	    "options", value_freeze(arena, submission->options), "entry",
 	    value_str(arena, entry->id), NULL);
-	return store_submit(store, arena, submission->thread, submission->run,
-	    value_map_merge(arena, fields, run_options_record(arena, &submission->more)),
-	    &before);
+	comer.fields =
+	    value_map_merge(arena, fields, run_options_record(arena, &submission->more));
+	/* A child begins when its parent knows of it. */
+	if (submission->parent == NULL)
+		return arrival_submit(coordinator, arena, &comer, why_r);
+	status =
+	    store_submit(store, arena, comer.thread, comer.run, comer.fields, &before);
+	*why_r = arena_strdup(arena, store_error(store));
+	return status;
 }
 
 /* Whether submission names a parent that nobody knows. */
@@ -192,7 +200,7 @@ move(struct coordinator *coordinator, struct arena *arena, const struct entry *e
 {
 	struct store *store = coordinator->store;
 	struct submission submission;
-	const char *version;
+	const char *version, *why = NULL;
 	enum store_status status;
 
 	submission_read(arena, entry->id, entry->fields, &submission);
@@ -207,17 +215,16 @@ move(struct coordinator *coordinator, struct arena *arena, const struct entry *e
 		    arena_printf(
 			arena, "parent: run '%s' is not known", submission.parent));
 	if (status == STORE_OK)
-		status = queue(coordinator, arena, entry, &submission, version);
+		status = queue(coordinator, arena, entry, &submission, version, &why);
 	/* Nothing is left of the run: neither is the name it was just given. */
 	if (status == STORE_NONE)
 		return store_unbind_run(store, arena, submission.run, submission.thread);
 	if (status == STORE_REJECTED) {
-		log_info("run=%s refused: %s", submission.run, store_error(store));
-		return keep_refused(store, arena, entry, &submission,
-		    arena_strdup(arena, store_error(store)));
+		log_info("run=%s refused: %s", submission.run, why);
+		return keep_refused(store, arena, entry, &submission, why);
 	}
 	status = adopt(coordinator, arena, &submission, status);
-	if (status == STORE_OK)
+	if (status == STORE_OK && submission.parent != NULL)
 		coordinator_claim(coordinator, submission.thread);
 	return status == STORE_KNOWN ? STORE_OK : status;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "arrival.h"
 #include "bodies.h"
 #include "children.h"
 #include "log.h"
@@ -409,8 +410,9 @@ run_next(struct run *run)
 	run->arena = arena_new();
 	run->more_wait = false;
 	run->owned_ms = loop_now_ms(coordinator->loop);
-	status =
-	    store_claim(coordinator->store, run->arena, run->thread, LEASE_MS, &claim);
+	status = run->arrival != NULL ? arrival_claim(run, &claim)
+				      : store_claim(coordinator->store, run->arena,
+					    run->thread, LEASE_MS, &claim);
 	if (status == STORE_FAILED)
 		log_warnx("thread=%s not claimed: %s", run->thread,
 		    store_error(coordinator->store));
@@ -466,6 +468,7 @@ run_main(void *arg)
 	run->fiber = fiber_current();
 	while (more && !run->releasing && !run->cancel_wanted)
 		more = run_next(run);
+	arrival_leave(run);
 	coordinator->owned[run->shard]--;
 	zhashx_delete(coordinator->runs, run->thread);
 	/* A cancelled fiber cannot wait any more: what is next on the thread gets

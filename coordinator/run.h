@@ -32,6 +32,8 @@ struct run {
 	bool is_late;
 	bool releasing; /* this process leaves: give it back */
 	bool more_wait; /* another run waits on the thread, or may */
+	struct arrival *
+	    arrival; /* the submission that it was made for, until it is claimed; or NULL */
 
 	/* Of the run under way; made by claim, gone with its arena. */
 	struct arena *arena;

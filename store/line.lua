@@ -120,12 +120,18 @@ local function line_up(thread_key, prefix, thread, run, record, now)
   return before
 end
 
--- Makes run's record; args from index first on are its fields. event (or nil) is its first.
-local function record_run(prefix, thread, run, status, event, now, args, first)
-  local key, at = run_key(prefix, run), text(now)
-  local head = { 'status', status, 'thread', thread, 'created', at, 'attempts', '0' }
+-- What the record of a run begins with that nobody has claimed.
+local function unclaimed(status)
+  return { 'status', status, 'attempts', '0' }
+end
+
+-- Makes run's record of head, which it takes, and fields, args from index first on. event (or nil) is its
+-- first.
+local function record_run(prefix, thread, run, head, event, now, args, first)
+  local key, at, count = run_key(prefix, run), text(now), #head
+  head[count + 1], head[count + 2], head[count + 3], head[count + 4] = 'thread', thread, 'created', at
   if event then
-    head[9], head[10] = 'events', '1'
+    head[count + 5], head[count + 6] = 'events', '1'
     event.thread = thread
     write_event(key, run, event, 1, now)
   end
@@ -143,8 +149,8 @@ end
 -- Queues run on thread; args from index first on are its fields. Returns how many are before it.
 local function enqueue(thread_key, prefix, thread, run, args, first)
   local now, record = now_ms(), line_of(args, first)
-  record_run(prefix, thread, run, 'queued', { kind = 'queued', agent = record.agent }, now, args,
-    first)
+  record_run(prefix, thread, run, unclaimed('queued'), { kind = 'queued', agent = record.agent }, now,
+    args, first)
   return line_up(thread_key, prefix, thread, run, record, now)
 end
 

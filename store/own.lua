@@ -3,6 +3,7 @@
 
 local QUARANTINE_AFTER = 5
 local EPOCH_MAX = 9007199254740991 -- above it a Lua number has gaps
+local CLOCK_BEYOND = 'ERR the clock of this Redis stands beyond the year 2255'
 -- What a commit reads of its thread, when the run ends with it.
 local END_READS = { 'owner', 'epoch', 'run', 'version', 'look', 'ttl', 'asked' }
 
@@ -85,24 +86,53 @@ local function must_look(head, run, record, attempts)
   return (record.webhook or record.children) and '' or '0'
 end
 
+-- A claim's arguments are those of its thread and of who asks: args[1] to args[8], the prefix, thread, owner,
+-- lease_ms, floor, name, and epoch and version of the messages that the owner has kept, if any.
+
+-- The number of a claim's epoch; nil when the clock of this Redis stands beyond the year 2255.
+local function epoch_of(args, head, micros)
+  local number = next_epoch(head.epoch, args[5], micros)
+  return number <= EPOCH_MAX and number or nil
+end
+
+-- Gives run to who claims it, as of now, with that epoch; more: fields of the thread's hash.
+local function give(thread_key, args, run, head, epoch, now, more)
+  local prefix, owner, length = args[1], args[3], tonumber(args[4])
+  redis.call('HSET', thread_key, 'run', run, 'owner', owner, 'epoch', epoch, unpack(more))
+  make_lease(prefix, owner, now, length)
+  redis.call('ZADD', prefix .. 'due', text(now + length), args[2])
+  if head.asked then
+    redis.call('ZREM', prefix .. 'asks', args[2])
+  end
+end
+
+-- What a thread holds, for who claims it: its fields and messages; nil for fields where there are none, and
+-- for messages that are kept: if the epoch and version of these are the thread's, and the owner is who left
+-- it, no other can have written any since.
+local function contents(thread_key, args, head, version)
+  if version == 0 then
+    return false, {}
+  end
+  return redis.call('HGETALL', thread_key .. ':f'), not has_kept(head, args[3], args[7], args[8]) and
+    redis.call('LRANGE', thread_key .. ':m', 0, -1)
+end
+
 -- claim(thread key; prefix, thread, owner, lease_ms, floor, name[, epoch, version])
 -- Takes the thread's active run when its owner's lease is gone, or when the owner is the one who
 -- asks (the answer to its first claim was lost), else the first waiting one.
--- Raises the epoch: whoever owned the thread before is fenced. name is the owner's, for people. epoch
--- and version: of what owner has kept of the messages. If they are the thread's, and owner is who left
--- it, no other can have written any since: they are answered with nil.
+-- Raises the epoch: whoever owned the thread before is fenced. name is the owner's, for people.
 -- Returns {"OK", run, epoch, version, recovered, thread hash, run hash (both as they were), fields,
--- messages, pending writes (fields and those nil where there are none), ms until its deadline or -1}, or {"BUSY"}, {"NONE"}, {"QUARANTINED", run}.
+-- messages, pending writes (contents; nil where there are none), ms until its deadline or -1}, or {"BUSY"},
+-- {"NONE"}, {"QUARANTINED", run}.
 local function claim(keys, args)
   local thread_key, prefix, thread, owner = keys[1], args[1], args[2], args[3]
   local flat_head = redis.call('HGETALL', thread_key)
   local head = line_of(flat_head, 1)
   local now, micros = clock()
-  local lease = now + tonumber(args[4])
   local run = head.run
-  local number = next_epoch(head.epoch, args[5], micros)
-  if number > EPOCH_MAX then
-    return redis.error_reply('ERR the clock of this Redis stands beyond the year 2255')
+  local number = epoch_of(args, head, micros)
+  if not number then
+    return redis.error_reply(CLOCK_BEYOND)
   end
   local epoch = text(number)
   local recovered, flat_record = 1, nil
@@ -131,23 +161,14 @@ local function claim(keys, args)
   local left = take_deadline(key, record, now)
   local version = number_of(head.version or '0')
   local attempts = text(number_of(record.attempts or '0') + 1)
-  redis.call('HSET', thread_key, 'run', run, 'owner', owner, 'epoch', epoch, 'attempts', attempts,
-    'look', must_look(head, run, record, attempts))
   -- base: the version that a rollback of the run leads to.
   redis.call('HSET', key, 'status', 'running', 'owner', owner, 'coordinator', args[6],
     'base', record.base or head.rollback or text(version), 'attempts', attempts,
     'events', record.events or '0', 'started', record.started or text(now))
-  make_lease(prefix, owner, now, tonumber(args[4]))
-  redis.call('ZADD', prefix .. 'due', text(lease), thread)
-  if head.asked then
-    redis.call('ZREM', prefix .. 'asks', thread)
-  end
-  local fields, messages, results = false, {}, false
-  if version > 0 then
-    fields = redis.call('HGETALL', thread_key .. ':f')
-    messages = not has_kept(head, owner, args[7], args[8]) and
-      redis.call('LRANGE', thread_key .. ':m', 0, -1)
-  end
+  give(thread_key, args, run, head, epoch, now,
+    { 'attempts', attempts, 'look', must_look(head, run, record, attempts) })
+  local fields, messages = contents(thread_key, args, head, version)
+  local results = false
   if recovered == 1 then
     results = redis.call('HGETALL', key .. ':w')
     redis.call('HDEL', key, 'sent') -- the next one cannot be sure of what this one sends

@@ -1,4 +1,4 @@
-/* store: keys, commands, submitting. */
+/* store: keys, commands. */
 #include "store_private.h"
 
 #include <assert.h>
@@ -222,6 +222,17 @@ command_raw(struct command *command, const struct value *value)
 }
 
 void
+command_fields(struct command *command, const struct value *fields)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(fields); i++) {
+		command_raw(command, fields->pairs[i].key);
+		command_raw(command, fields->pairs[i].value);
+	}
+}
+
+void
 command_function(
     struct command *command, const char *function, const char *key, unsigned shard)
 {
@@ -332,173 +343,4 @@ store_odd(struct store *store, const struct value *reply)
 		text = store_text_at(reply, 0);
 	return store_fail(store, "Redis answered what makes no sense here: %.64s",
 	    text != NULL ? text : "no text");
-}
-
-/* --- submitting --------------------------------------------------------------------- */
-
-enum store_status
-store_bind_run(struct store *store, struct arena *arena, const char *run,
-    const char *thread, const char **other_r)
-{
-	struct command command = { .arena = arena };
-	const struct value *reply;
-	enum store_status status;
-
-	command_text(&command, "SET");
-	command_text(&command, arena_printf(arena, "fl:run:%s", run));
-	command_text(&command, thread);
-	command_text(&command, "NX");
-	command_text(&command, "GET");
-	status = store_read(store, &command, &reply);
-	if (status != STORE_OK || value_is_nil(reply))
-		return status;
-	if (redis_reply_text(reply) == NULL)
-		return store_odd(store, reply);
-	if (strcmp(redis_reply_text(reply), thread) == 0)
-		return STORE_OK;
-	*other_r = redis_reply_text(reply);
-	return STORE_KNOWN;
-}
-
-enum store_status
-store_unbind_run(
-    struct store *store, struct arena *arena, const char *run, const char *thread)
-{
-	struct command command = { .arena = arena };
-	const struct value *reply;
-
-	command_function(&command, "fl_unname", arena_printf(arena, "fl:run:%s", run),
-	    store_shard(thread));
-	command_text(&command, thread);
-	return store_read(store, &command, &reply);
-}
-
-enum store_status
-store_run_thread(
-    struct store *store, struct arena *arena, const char *run, const char **thread_r)
-{
-	struct command command = { .arena = arena };
-	const struct value *reply;
-	enum store_status status;
-
-	command_text(&command, "GET");
-	command_text(&command, arena_printf(arena, "fl:run:%s", run));
-	status = store_read(store, &command, &reply);
-	if (status != STORE_OK)
-		return status;
-	if (value_is_nil(reply))
-		return STORE_NONE;
-	if (redis_reply_text(reply) == NULL)
-		return store_odd(store, reply);
-	*thread_r = redis_reply_text(reply);
-	return STORE_OK;
-}
-
-static void
-add_fields(struct command *command, const struct value *fields)
-{
-	size_t i;
-
-	for (i = 0; i < value_size(fields); i++) {
-		command_raw(command, fields->pairs[i].key);
-		command_raw(command, fields->pairs[i].value);
-	}
-}
-
-enum store_status
-store_submit(struct store *store, struct arena *arena, const char *thread,
-    const char *run, const struct value *fields, int64_t *before_r)
-{
-	struct command command = { .arena = arena };
-	const struct value *reply;
-	enum store_status status;
-
-	command_function(
-	    &command, "fl_submit", store_thread_key(arena, thread), store_shard(thread));
-	command_text(&command, thread);
-	command_text(&command, run);
-	add_fields(&command, fields);
-	status = store_read(store, &command, &reply);
-	if (status != STORE_OK)
-		return status;
-	if (value_is(reply, VALUE_INT)) {
-		*before_r = reply->integer;
-		return STORE_OK;
-	}
-	if (store_answers(reply, "KNOWN"))
-		return STORE_KNOWN;
-	if (store_answers(reply, "FORGOTTEN"))
-		return STORE_NONE;
-	if (store_answers(reply, "REJECTED")) {
-		const char *reason = store_text_at(reply, 1);
-
-		store_fail(store, "%s", reason != NULL ? reason : "the thread is busy");
-		return STORE_REJECTED;
-	}
-	if (!store_answers(reply, "DELAYED"))
-		return store_odd(store, reply);
-	*before_r = 0;
-	return STORE_OK;
-}
-
-enum store_status
-store_refuse(struct store *store, struct arena *arena, const char *thread,
-    const char *run, const char *type, const char *reason, const struct value *fields)
-{
-	struct command command = { .arena = arena };
-	const struct value *reply;
-	enum store_status status;
-
-	command_function(
-	    &command, "fl_refuse", store_thread_key(arena, thread), store_shard(thread));
-	command_text(&command, thread);
-	command_text(&command, run);
-	command_text(&command, type);
-	command_text(&command, reason);
-	add_fields(&command, fields);
-	status = store_read(store, &command, &reply);
-	if (status != STORE_OK || store_answers(reply, "REFUSED"))
-		return status;
-	if (store_answers(reply, "FORGOTTEN"))
-		return STORE_NONE;
-	return store_answers(reply, "KNOWN") ? STORE_KNOWN : store_odd(store, reply);
-}
-
-enum store_status
-store_tidy_inbox(
-    struct store *store, struct arena *arena, const char *name, uint64_t idle_ms)
-{
-	struct command command = { .arena = arena };
-	const struct value *reply;
-
-	command_text(&command, "FCALL");
-	command_text(&command, "fl_tidy");
-	command_text(&command, "1");
-	command_text(&command, STORE_INBOX);
-	command_text(&command, STORE_INBOX_GROUP);
-	command_uint(&command, idle_ms);
-	command_text(&command, name);
-	return store_read(store, &command, &reply);
-}
-
-enum store_status
-store_cancel(struct store *store, struct arena *arena, const char *thread,
-    const char *run, const char **answer_r, const char **status_r)
-{
-	struct command command = { .arena = arena };
-	const struct value *reply;
-	enum store_status status;
-
-	command_function(
-	    &command, "fl_cancel", store_thread_key(arena, thread), store_shard(thread));
-	command_text(&command, thread);
-	command_text(&command, run);
-	status = store_read(store, &command, &reply);
-	if (status != STORE_OK)
-		return status;
-	*answer_r = store_text_at(reply, 0);
-	if (*answer_r == NULL || strlen(*answer_r) == 0)
-		return store_odd(store, reply);
-	*status_r = store_text_at(reply, 1);
-	return STORE_OK;
 }

@@ -127,6 +127,17 @@ struct store_claim {
 enum store_status store_claim(struct store *store, struct arena *arena,
     const char *thread, uint64_t lease_ms, struct store_claim *claim_r);
 
+/* A run that comes: fields as for store_submit. */
+struct store_newcomer {
+	const char *thread, *run;
+	const struct value *fields;
+};
+/* store_submit, and where the thread is free store_claim in the same step: *claimed_r, and claim_r is
+ * it. STORE_KNOWN may be a run that we have claimed so: the answer was lost. Then store_claim gives it. */
+enum store_status store_begin(struct store *store, struct arena *arena,
+    const struct store_newcomer *comer, uint64_t lease_ms, bool *claimed_r,
+    struct store_claim *claim_r);
+
 struct store_commit {
 	const char *thread, *run;
 	uint64_t epoch, version; /* version: the one the commit builds on */

@@ -67,41 +67,33 @@ messages_of(struct store *store, const struct store_claim *claim,
 	return decode_all(arena, bytes);
 }
 
-enum store_status
-store_claim(struct store *store, struct arena *arena, const char *thread,
-    uint64_t lease_ms, struct store_claim *claim_r)
+/* What a claim says of who asks. */
+static void
+add_claimer(struct command *command, const struct store *store, const char *thread,
+    uint64_t lease_ms, const struct warm_thread *kept)
 {
-	struct command command = { .arena = arena };
-	const struct value *reply, *head;
-	const struct warm_thread *kept =
-	    store->warm != NULL ? warm_find(store->warm, arena, thread) : NULL;
-	enum store_status status;
-
-	command_function(
-	    &command, "fl_claim", store_thread_key(arena, thread), store_shard(thread));
-	command_text(&command, thread);
-	command_text(&command, store->session);
-	command_uint(&command, lease_ms);
-	command_uint(&command, store->epoch_newest);
-	command_text(&command, store->name);
+	command_text(command, thread);
+	command_text(command, store->session);
+	command_uint(command, lease_ms);
+	command_uint(command, store->epoch_newest);
+	command_text(command, store->name);
 	if (kept != NULL) {
-		command_uint(&command, warm_epoch(kept));
-		command_uint(&command, warm_version(kept));
+		command_uint(command, warm_epoch(kept));
+		command_uint(command, warm_version(kept));
+	} else {
+		command_text(command, "");
+		command_text(command, "");
 	}
-	status = send_until_answered(store, &command, &reply);
-	if (status != STORE_OK)
-		return status;
-	if (store_answers(reply, "BUSY"))
-		return STORE_BUSY;
-	if (store_answers(reply, "NONE"))
-		return STORE_NONE;
-	claim_r->run = store_text_at(reply, 1);
-	if (claim_r->run == NULL || !wire_is_id(claim_r->run, ID_BYTES_MAX))
-		return store_odd(store, reply);
-	if (store_answers(reply, "QUARANTINED"))
-		return STORE_QUARANTINED;
-	if (!store_answers(reply, "OK"))
-		return store_odd(store, reply);
+}
+
+/* Of an answer that gives a run; claim_r->run is there, and its record, when the answer has none. */
+static void
+read_claim(struct store *store, struct arena *arena, const char *thread,
+    const struct warm_thread *kept, const struct value *reply,
+    struct store_claim *claim_r)
+{
+	const struct value *head;
+
 	claim_r->epoch = (uint64_t)store_number_at(reply, 2);
 	if (claim_r->epoch > store->epoch_newest)
 		store->epoch_newest = claim_r->epoch;
@@ -111,12 +103,98 @@ store_claim(struct store *store, struct arena *arena, const char *thread,
 	claim_r->rollback = rollback_for(head, claim_r->run);
 	claim_r->head = store_decode(arena, value_get(head, "head"));
 	claim_r->order = store_decode(arena, value_get(head, "order"));
-	claim_r->record = store_pairs(arena, value_at(reply, 6), false);
+	if (claim_r->record == NULL)
+		claim_r->record = store_pairs(arena, value_at(reply, 6), false);
 	claim_r->fields = store_pairs(arena, value_at(reply, 7), true);
 	claim_r->messages =
 	    messages_of(store, claim_r, kept, arena, thread, value_at(reply, 8));
 	claim_r->results = store_pairs(arena, value_at(reply, 9), true);
 	claim_r->left_ms = value_size(reply) > 10 ? store_number_at(reply, 10) : -1;
+}
+
+static const struct warm_thread *
+find_kept(struct store *store, struct arena *arena, const char *thread)
+{
+	return store->warm != NULL ? warm_find(store->warm, arena, thread) : NULL;
+}
+
+enum store_status
+store_claim(struct store *store, struct arena *arena, const char *thread,
+    uint64_t lease_ms, struct store_claim *claim_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	const struct warm_thread *kept = find_kept(store, arena, thread);
+	enum store_status status;
+
+	command_function(
+	    &command, "fl_claim", store_thread_key(arena, thread), store_shard(thread));
+	add_claimer(&command, store, thread, lease_ms, kept);
+	status = send_until_answered(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	if (store_answers(reply, "BUSY"))
+		return STORE_BUSY;
+	if (store_answers(reply, "NONE"))
+		return STORE_NONE;
+	*claim_r = (struct store_claim){ .run = store_text_at(reply, 1) };
+	if (claim_r->run == NULL || !wire_is_id(claim_r->run, ID_BYTES_MAX))
+		return store_odd(store, reply);
+	if (store_answers(reply, "QUARANTINED"))
+		return STORE_QUARANTINED;
+	if (!store_answers(reply, "OK"))
+		return store_odd(store, reply);
+	read_claim(store, arena, thread, kept, reply, claim_r);
+	return STORE_OK;
+}
+
+/* The record of a run that was claimed as it came, as Redis would answer it: what it was submitted with,
+ * and its first event. */
+static const struct value *
+record_of(struct arena *arena, const struct value *fields)
+{
+	struct value_fields record = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(fields); i++) {
+		const struct value *value = fields->pairs[i].value;
+
+		if (value_is(value, VALUE_STR) || value_is(value, VALUE_BIN)) {
+			value = value_copy(arena, value);
+		} else {
+			value = value_freeze(arena, value);
+			value = value_bin(arena, value->packed, value->packed_size);
+		}
+		value_fields_set(&record, value_text(fields->pairs[i].key), value);
+	}
+	value_fields_set(&record, "events", value_str(arena, "1"));
+	return value_fields_end(&record);
+}
+
+enum store_status
+store_begin(struct store *store, struct arena *arena, const struct store_newcomer *comer,
+    uint64_t lease_ms, bool *claimed_r, struct store_claim *claim_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	const struct warm_thread *kept = find_kept(store, arena, comer->thread);
+	enum store_status status;
+
+	*claimed_r = false;
+	command_function(&command, "fl_begin", store_thread_key(arena, comer->thread),
+	    store_shard(comer->thread));
+	add_claimer(&command, store, comer->thread, lease_ms, kept);
+	command_text(&command, comer->run);
+	command_fields(&command, comer->fields);
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	if (!store_answers(reply, "OK"))
+		return store_submitted(store, reply);
+	*claim_r = (struct store_claim){ .run = arena_strdup(arena, comer->run),
+		.record = record_of(arena, comer->fields) };
+	read_claim(store, arena, comer->thread, kept, reply, claim_r);
+	*claimed_r = true;
 	return STORE_OK;
 }
 

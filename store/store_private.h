@@ -29,6 +29,8 @@ void command_uint(struct command *command, uint64_t number);
 void command_value(struct command *command, const struct value *value);
 /* A text or binary value as its bytes, any other packed. */
 void command_raw(struct command *command, const struct value *value);
+/* Names and values of a map, each as command_raw. */
+void command_fields(struct command *command, const struct value *fields);
 /* FCALL function 1 key, prefix of shard. */
 void command_function(
     struct command *command, const char *function, const char *key, unsigned shard);
@@ -59,6 +61,9 @@ bool store_answers(const struct value *reply, const char *word);
 /* The number or text at index of an answer; 0 or NULL when it is none. */
 int64_t store_number_at(const struct value *reply, size_t index);
 const char *store_text_at(const struct value *reply, size_t index);
+
+/* What a submission's answer says, as store_submit does. */
+enum store_status store_submitted(struct store *store, const struct value *reply);
 
 /* Fails with what Redis answered: a reply that none of our functions gives, from a damaged
  * key or another library. Nothing may be concluded from it. */

@@ -67,40 +67,107 @@ local function is_forgotten(prefix, run, entry)
   return note and string.match(note, '^[^ ]+') == entry
 end
 
--- submit(thread key; prefix, thread, run, field, value, ...)
--- Queues run on thread (take_place; "reject" refuses it where that is busy), or notes it until its
--- field `at` (ms); known runs are left as they are.
--- Returns how many runs are before it, or {"DELAYED"}, {"KNOWN", status}, {"REJECTED", reason},
--- {"FORGOTTEN"}.
-local function submit(keys, args)
-  local prefix, thread, run = args[1], args[2], args[3]
-  local fields = line_of(args, 4)
-  if is_forgotten(prefix, run, fields.entry) then
+-- What is to be answered to a submission that is known, and left as it is, or nil.
+local function known(prefix, run, entry)
+  if is_forgotten(prefix, run, entry) then
     return { 'FORGOTTEN' }
   end
   local record = redis.call('HMGET', run_key(prefix, run), 'status', 'rejected')
   if record[2] then
     return { 'REJECTED', record[2] }
   end
-  if record[1] then
-    return { 'KNOWN', record[1] }
-  end
-  local at, now = tonumber(fields.at or nil), now_ms()
-  if at and at > now then
-    record_run(prefix, thread, run, 'delayed',
-      { kind = 'delayed', start = at, agent = fields.agent }, now, args, 4)
-    note_ttl(keys[1], prefix, thread, args, 4, now)
-    redis.call('ZADD', prefix .. 'later', at, run)
+  return record[1] and { 'KNOWN', record[1] } or nil
+end
+
+local function is_delayed(fields, now)
+  local at = tonumber(fields.at or nil)
+  return at and at > now
+end
+
+-- A run that is not known gets its place; fields: {name: value}, as in args from index first on. Answers as
+-- submit does.
+local function enter(thread_key, prefix, thread, run, fields, now, args, first)
+  if is_delayed(fields, now) then
+    record_run(prefix, thread, run, unclaimed('delayed'),
+      { kind = 'delayed', start = tonumber(fields.at), agent = fields.agent }, now, args, first)
+    note_ttl(thread_key, prefix, thread, args, first, now)
+    redis.call('ZADD', prefix .. 'later', tonumber(fields.at), run)
     return { 'DELAYED' }
   end
-  local reason = busy_reason(keys[1], thread, fields.multitask)
+  local reason = busy_reason(thread_key, thread, fields.multitask)
   if reason then
-    record_run(prefix, thread, run, 'queued', nil, now, args, 4)
+    record_run(prefix, thread, run, unclaimed('queued'), nil, now, args, first)
     reject(prefix, run, reason)
     return { 'REJECTED', reason }
   end
-  record_run(prefix, thread, run, 'queued', { kind = 'queued', agent = fields.agent }, now, args, 4)
-  return take_place(keys[1], prefix, thread, run, fields, now)
+  record_run(prefix, thread, run, unclaimed('queued'), { kind = 'queued', agent = fields.agent }, now,
+    args, first)
+  return take_place(thread_key, prefix, thread, run, fields, now)
+end
+
+-- submit(thread key; prefix, thread, run, field, value, ...)
+-- Queues run on thread (take_place; "reject" refuses it where that is busy), or notes it until its
+-- field `at` (ms); known runs are left as they are.
+-- Returns how many runs are before it, or {"DELAYED"}, {"KNOWN", status}, {"REJECTED", reason},
+-- {"FORGOTTEN"}.
+local function submit(keys, args)
+  local fields = line_of(args, 4)
+  return known(args[1], args[3], fields.entry) or
+    enter(keys[1], args[1], args[2], args[3], fields, now_ms(), args, 4)
+end
+
+-- Whether nothing goes on in a thread with that head, and nothing waits: nothing ever has where there is no
+-- `created`.
+local function is_free(thread_key, head)
+  return (head.run or '') == '' and
+    (not head.created or redis.call('LLEN', thread_key .. ':q') == 0)
+end
+
+-- What is new in the hash of a thread whose next run is claimed when it comes; ttl: or nil.
+local function begun_head(head, look, ttl, now)
+  local more = { 'attempts', '1', 'look', look }
+  if not head.created then
+    more[5], more[6] = 'created', text(now)
+  end
+  if ttl then
+    more[#more + 1] = 'ttl'
+    more[#more + 1] = ttl
+  end
+  return more
+end
+
+-- begin(thread key; prefix, thread, owner, lease_ms, floor, name, epoch, version, run, field, value, ...)
+-- submit, and claim in the same step where the thread is free; epoch and version are "" when nothing is kept.
+-- Returns what submit does, or what claim does; run hash nil: it was made of the fields, and has an event.
+local function begin(keys, args)
+  local thread_key, prefix, thread, run = keys[1], args[1], args[2], args[9]
+  local fields = line_of(args, 10)
+  local answer = known(prefix, run, fields.entry)
+  if answer then
+    return answer
+  end
+  local now, micros = clock()
+  local flat_head = redis.call('HGETALL', thread_key)
+  local head = line_of(flat_head, 1)
+  if is_delayed(fields, now) or not is_free(thread_key, head) then
+    return enter(thread_key, prefix, thread, run, fields, now, args, 10)
+  end
+  local number = epoch_of(args, head, micros)
+  if not number then
+    return redis.error_reply(CLOCK_BEYOND)
+  end
+  local version, ttl = number_of(head.version or '0'), fields.ttl or head.ttl or fields.usual_ttl
+  record_run(prefix, thread, run, { 'status', 'running', 'attempts', '1', 'owner', args[3],
+    'coordinator', args[6], 'base', head.rollback or text(version), 'started', text(now) },
+    { kind = 'queued', agent = fields.agent }, now, args, 10)
+  local left = take_deadline(run_key(prefix, run), fields, now)
+  give(thread_key, args, run, head, text(number), now,
+    begun_head(head, must_look(head, run, fields, '1'), ttl, now))
+  if ttl then
+    keep_until(prefix, thread, ttl, now)
+  end
+  local stored, messages = contents(thread_key, args, head, version)
+  return { 'OK', run, number, version, 0, flat_head, false, stored, messages, false, left }
 end
 
 -- refuse(thread key; prefix, thread, run, type, reason, field, value, ...)
@@ -229,6 +296,7 @@ local function tidy(keys, args)
 end
 
 register('fl_submit', submit)
+register('fl_begin', begin)
 register('fl_refuse', refuse)
 register('fl_retry', retry)
 register('fl_discard', discard, true)

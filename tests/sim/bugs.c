@@ -42,6 +42,8 @@ static const struct {
 	{ PLANTED_LEASE_IGNORED,
 	    "    if holder ~= owner and lease_alive(prefix, holder, now) then",
 	    "    if false then" },
+	{ PLANTED_ARRIVAL_HEEDLESS, "  return (head.run or '') == '' and",
+	    "  return true or" },
 	{ PLANTED_SWEEP_BLIND,
 	    "        found[#found + 1] = thread\n        kept = kept + 1",
 	    "        kept = kept + 1" },

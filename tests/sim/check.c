@@ -362,6 +362,16 @@ on_submit(
 		run_fact_of(world, request->args[3])->known = true;
 }
 
+/* fl_begin key; as fl_claim, epoch, version, run, fields... */
+static void
+on_begin(
+    struct world *world, const struct redis_request *request, const struct reply *reply)
+{
+	if (reply->type == REPLY_INTEGER || answers(reply, "OK"))
+		run_fact_of(world, request->args[9])->known = true;
+	on_claim(world, request, reply);
+}
+
 void
 check_step(
     struct world *world, const struct redis_request *request, const struct reply *reply)
@@ -376,6 +386,7 @@ check_step(
 		{ "fl_result", on_result },
 		{ "fl_release", on_release },
 		{ "fl_submit", on_submit },
+		{ "fl_begin", on_begin },
 	};
 	size_t i;
 

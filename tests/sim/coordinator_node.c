@@ -197,7 +197,7 @@ submit(struct coordinator_node *coordinator, struct run_fact *run, unsigned trie
 	    tries;
 }
 
-/* Moving is idempotent by run id; the entry goes when it is done. */
+/* Moving is idempotent by run id; the entry goes when it is done (arrival.c: submit). */
 static void
 on_submitted(struct redis_request *request, const struct reply *reply)
 {
@@ -224,7 +224,11 @@ read_inbox(struct coordinator_node *coordinator)
 		    (run->read_ms != 0 && world->now_ms < run->read_ms + ORPHAN_MS))
 			continue;
 		run->read_ms = world->now_ms;
-		submit(coordinator, run, 0);
+		if (coordinator->held[run->thread].state == RUN_NONE &&
+		    rng_below(&world->rng, 4) > 0) /* else it has no room now */
+			owner_arrive(&coordinator->held[run->thread], run);
+		else
+			submit(coordinator, run, 0);
 	}
 }
 

@@ -155,7 +155,7 @@ take_over(struct held_run *run, const struct reply *reply)
 {
 	struct world *world = world_of(run);
 	const struct reply *items = reply->items;
-	const char *head = pair_of(&items[5], "head");
+	const char *head = pair_of(&items[5], "head"), *events;
 	size_t length;
 
 	run->fact = run_fact_of(world, items[1].text);
@@ -168,7 +168,8 @@ take_over(struct held_run *run, const struct reply *reply)
 			 strncmp(head, run->fact->id, length) == 0 && head[length] == '/';
 	run->step = run->recovered ? (unsigned)strtoul(head + length + 1, NULL, 10) : 0;
 	run->dirty = !run->recovered;
-	run->last_event = strtoull(pair_of(&items[6], "events"), NULL, 10);
+	events = pair_of(&items[6], "events");
+	run->last_event = events != NULL ? strtoull(events, NULL, 10) : 1;
 	run->sent_before = pair_of(&items[6], "sent");
 	run->results_stored = items[9].count > 0;
 	run->commits = run->answered_count = run->call_count = 0;
@@ -215,13 +216,69 @@ on_claimed(struct redis_request *request, const struct reply *reply)
 		owner_leave(run, strcmp(reply->items[0].text, "QUARANTINED") == 0);
 }
 
-void
-owner_begin(struct held_run *run)
+static void
+begin(struct held_run *run)
 {
 	run->fact = NULL;
 	run->cancel_wanted = run->releasing = run->more_wait = run->asked_twice = false;
 	run->owned_ms = world_of(run)->now_ms;
+}
+
+void
+owner_begin(struct held_run *run)
+{
+	begin(run);
 	send_claim(run);
+}
+
+static void on_begun(struct redis_request *request, const struct reply *reply);
+
+/* store_begin() */
+static void
+send_begin(struct held_run *run)
+{
+	struct world *world = world_of(run);
+	const char *const args[] = { thread_of(run)->key, SIM_PREFIX, thread_of(run)->id,
+		owner_name(run), world_text(world, "%u", LEASE_MS),
+		world_text(
+		    world, "%llu", (unsigned long long)run->coordinator->newest_epoch),
+		run->coordinator->peer.process.name, "", "", run->arrival->id, "agent",
+		"a" };
+
+	run->state = RUN_CLAIMING;
+	ask(run, "fl_begin", args, sizeof args / sizeof args[0], on_begun, run);
+}
+
+/* It asks twice at most: then the entry stays in the inbox. */
+static void
+on_begun(struct redis_request *request, const struct reply *reply)
+{
+	struct held_run *run = request->arg;
+
+	if (request->arg_life != run->life)
+		return;
+	if (reply == NULL && !run->asked_twice) {
+		run->asked_twice = true;
+		send_begin(run);
+		return;
+	}
+	if (reply == NULL) {
+		owner_leave(run, false);
+		return;
+	}
+	run->arrival->inbox = false;
+	if (reply->count > 0 && strcmp(reply->items[0].text, "OK") == 0)
+		take_over(run, reply);
+	else
+		send_claim(run);
+}
+
+void
+owner_arrive(struct held_run *run, struct run_fact *arrival)
+{
+	begin(run);
+	run->arrival = arrival;
+	send_begin(run);
 }
 
 /* --- from outside ---------------------------------------------------------------------- */

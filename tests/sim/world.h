@@ -220,6 +220,7 @@ struct held_run {
 	enum run_state state;
 	unsigned life; /* counts its claims: answers to an earlier one are not for it */
 	struct run_fact *fact;
+	struct run_fact *arrival; /* whose submission it asks with, while it does */
 	uint64_t epoch, version, last_event;
 	uint64_t asked_ms,
 	    owned_ms; /* when Redis was last asked what only an owner may do */
@@ -383,6 +384,8 @@ void coordinator_feed(
 /* --- owner.c --- */
 
 void owner_begin(struct held_run *run);
+/* The same with the submission of arrival, whose thread that is. */
+void owner_arrive(struct held_run *run, struct run_fact *arrival);
 void owner_cancel(struct held_run *run);
 void owner_release(struct held_run *run);
 /* One of its calls has news, or a cancelled one may have ended. */

@@ -1,0 +1,163 @@
+/* store_submit: how runs come: submitted, refused; or somebody wants one cancelled. */
+#include "store_private.h"
+
+#include <string.h>
+
+enum store_status
+store_bind_run(struct store *store, struct arena *arena, const char *run,
+    const char *thread, const char **other_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, "SET");
+	command_text(&command, arena_printf(arena, "fl:run:%s", run));
+	command_text(&command, thread);
+	command_text(&command, "NX");
+	command_text(&command, "GET");
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK || value_is_nil(reply))
+		return status;
+	if (redis_reply_text(reply) == NULL)
+		return store_odd(store, reply);
+	if (strcmp(redis_reply_text(reply), thread) == 0)
+		return STORE_OK;
+	*other_r = redis_reply_text(reply);
+	return STORE_KNOWN;
+}
+
+enum store_status
+store_unbind_run(
+    struct store *store, struct arena *arena, const char *run, const char *thread)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+
+	command_function(&command, "fl_unname", arena_printf(arena, "fl:run:%s", run),
+	    store_shard(thread));
+	command_text(&command, thread);
+	return store_read(store, &command, &reply);
+}
+
+enum store_status
+store_run_thread(
+    struct store *store, struct arena *arena, const char *run, const char **thread_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, "GET");
+	command_text(&command, arena_printf(arena, "fl:run:%s", run));
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	if (value_is_nil(reply))
+		return STORE_NONE;
+	if (redis_reply_text(reply) == NULL)
+		return store_odd(store, reply);
+	*thread_r = redis_reply_text(reply);
+	return STORE_OK;
+}
+
+enum store_status
+store_submitted(struct store *store, const struct value *reply)
+{
+	const char *reason;
+
+	if (value_is(reply, VALUE_INT) || store_answers(reply, "DELAYED"))
+		return STORE_OK;
+	if (store_answers(reply, "KNOWN"))
+		return STORE_KNOWN;
+	if (store_answers(reply, "FORGOTTEN"))
+		return STORE_NONE;
+	if (!store_answers(reply, "REJECTED"))
+		return store_odd(store, reply);
+	reason = store_text_at(reply, 1);
+	store_fail(store, "%s", reason != NULL ? reason : "the thread is busy");
+	return STORE_REJECTED;
+}
+
+enum store_status
+store_submit(struct store *store, struct arena *arena, const char *thread,
+    const char *run, const struct value *fields, int64_t *before_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_function(
+	    &command, "fl_submit", store_thread_key(arena, thread), store_shard(thread));
+	command_text(&command, thread);
+	command_text(&command, run);
+	command_fields(&command, fields);
+	status = store_read(store, &command, &reply);
+	if (status == STORE_OK)
+		status = store_submitted(store, reply);
+	if (status == STORE_OK)
+		*before_r = value_is(reply, VALUE_INT) ? reply->integer : 0;
+	return status;
+}
+
+enum store_status
+store_refuse(struct store *store, struct arena *arena, const char *thread,
+    const char *run, const char *type, const char *reason, const struct value *fields)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_function(
+	    &command, "fl_refuse", store_thread_key(arena, thread), store_shard(thread));
+	command_text(&command, thread);
+	command_text(&command, run);
+	command_text(&command, type);
+	command_text(&command, reason);
+	command_fields(&command, fields);
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK || store_answers(reply, "REFUSED"))
+		return status;
+	if (store_answers(reply, "FORGOTTEN"))
+		return STORE_NONE;
+	return store_answers(reply, "KNOWN") ? STORE_KNOWN : store_odd(store, reply);
+}
+
+enum store_status
+store_tidy_inbox(
+    struct store *store, struct arena *arena, const char *name, uint64_t idle_ms)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+
+	command_text(&command, "FCALL");
+	command_text(&command, "fl_tidy");
+	command_text(&command, "1");
+	command_text(&command, STORE_INBOX);
+	command_text(&command, STORE_INBOX_GROUP);
+	command_uint(&command, idle_ms);
+	command_text(&command, name);
+	return store_read(store, &command, &reply);
+}
+
+enum store_status
+store_cancel(struct store *store, struct arena *arena, const char *thread,
+    const char *run, const char **answer_r, const char **status_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_function(
+	    &command, "fl_cancel", store_thread_key(arena, thread), store_shard(thread));
+	command_text(&command, thread);
+	command_text(&command, run);
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	*answer_r = store_text_at(reply, 0);
+	if (*answer_r == NULL || strlen(*answer_r) == 0)
+		return store_odd(store, reply);
+	*status_r = store_text_at(reply, 1);
+	return STORE_OK;
+}
