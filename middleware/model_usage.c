@@ -95,6 +95,14 @@ add_details(struct arena *arena, const struct value *totals, const struct value 
 			 add_counts(arena, value_get(totals, name), details));
 }
 
+const struct value *
+model_usage_sum(struct arena *arena, const struct value *a, const struct value *b)
+{
+	a = add_counts(arena, a, b);
+	a = add_details(arena, a, b, "input_token_details");
+	return add_details(arena, a, b, "output_token_details");
+}
+
 static const struct value *
 add_entry(struct arena *arena, const struct value *totals, const struct value *entry)
 {
@@ -104,9 +112,7 @@ add_entry(struct arena *arena, const struct value *totals, const struct value *e
 	totals = add_counts(arena, totals,
 	    value_map(arena, "calls", once, "estimated",
 		value_get_bool(entry, "estimated", false) ? once : NULL, NULL));
-	totals = add_counts(arena, totals, usage);
-	totals = add_details(arena, totals, usage, "input_token_details");
-	return add_details(arena, totals, usage, "output_token_details");
+	return model_usage_sum(arena, totals, usage);
 }
 
 const struct value *

@@ -29,6 +29,10 @@ const struct value *model_usage_entry(
 const struct value *model_usage_of_wish(struct arena *arena, const char *model,
     const struct value *wish, const struct value *body);
 
+/* Returns the sum of two usage_metadata; either may be NULL. */
+const struct value *model_usage_sum(
+    struct arena *arena, const struct value *a, const struct value *b);
+
 /* Returns totals (NULL: none yet) with entries added, in arena. What is no entry is skipped. */
 const struct value *model_usage_add(struct arena *arena, const struct value *totals,
     const struct value *const *entries, size_t count);

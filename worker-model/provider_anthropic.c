@@ -1,5 +1,6 @@
 /* provider_anthropic: Anthropic's Messages API, and the servers that speak the same. */
 #include "anthropic_answer.h"
+#include "anthropic_pause.h"
 #include "anthropic_request.h"
 #include "anthropic_stream.h"
 #include "provider.h"
@@ -64,7 +65,20 @@ static const struct value *
 anthropic_send(
     const struct endpoint *endpoint, const struct ask *ask, struct fault **fault_r)
 {
-	return provider_exchange(&anthropic, endpoint, ask, fault_r);
+	const struct value *message =
+	    provider_exchange(&anthropic, endpoint, ask, fault_r);
+	struct ask rest = *ask;
+
+	for (unsigned i = 0; i < PAUSES_MAX && anthropic_is_paused(message); i++) {
+		const struct value *more;
+
+		rest.messages = value_array_add(ask->arena, ask->messages, message);
+		more = provider_exchange(&anthropic, endpoint, &rest, fault_r);
+		if (more == NULL)
+			return NULL;
+		message = anthropic_joined(ask->arena, message, more);
+	}
+	return message;
 }
 
 const struct provider provider_anthropic = { .name = "anthropic",

@@ -34,6 +34,19 @@ teardown(void)
 
 static const unsigned ways[] = { 0, WIRE_STREAM };
 
+/* The text that was shown so far. */
+static const char *
+shown(void)
+{
+	const struct value *tokens = model_bench_events(&bench, "token");
+	const char *text = "";
+
+	for (size_t i = 0; i < value_size(tokens); i++)
+		text = arena_printf(bench.arena, "%s%s", text,
+		    value_get_text(value_at(tokens, i), "content"));
+	return text;
+}
+
 START_TEST(a_call_is_asked_and_answered)
 {
 	const struct value *body, *request;
@@ -92,20 +105,72 @@ START_TEST(thinking_goes_back_with_its_signature)
 }
 END_TEST
 
+/* A turn that the provider ends early is one answer, and one of middleware's calls. */
+START_TEST(an_answer_that_pauses_goes_on)
+{
+	const struct value *body, *requests;
+
+	model_bench_script(&bench,
+	    "{'claude-haiku-4-5':[{'blocks':[{'type':'text','text':'I look. '},{'type':"
+	    "'server_tool_use','id':'s1','name':'web_search','input':{'query':'q'}}],"
+	    "'finish_reason':'pause_turn','usage':{'input_tokens':10,'output_tokens':5,"
+	    "'cache_read_input_tokens':3}},{'blocks':[{'type':'web_search_tool_result',"
+	    "'tool_use_id':'s1','content':[]}],'finish_reason':'pause_turn','usage':{"
+	    "'input_tokens':20,'output_tokens':1}},{'content':'Found.','tool_calls':[{"
+	    "'id':'t1','name':'f','args':{}}],'usage':{'input_tokens':30,"
+	    "'output_tokens':2,'cache_read_input_tokens':4}},{'content':'never'}]}");
+	body = model_bench_call(&bench, ways[_i], "{" MODEL "}", "{}");
+	ck_assert_value(bench.arena, value_get(body, "messages"),
+	    "[{'type':'ai','content':[{'type':'text','text':'I look. '},{'type':"
+	    "'server_tool_use','id':'s1','name':'web_search','input':{'query':'q'}},{"
+	    "'type':'web_search_tool_result','tool_use_id':'s1','content':[]},{'type':"
+	    "'text','text':'Found.'}],'tool_calls':[{'name':'f','args':{},'id':'t1',"
+	    "'type':'tool_call'}],'usage_metadata':{'input_tokens':67,'output_tokens':8,"
+	    "'total_tokens':75,'input_token_details':{'cache_read':7}},"
+	    "'response_metadata':{'stop_reason':'tool_use','model_name':"
+	    "'claude-haiku-4-5','id':'msg_scripted','model_provider':'anthropic'}}]");
+	requests = model_bench_requests(&bench);
+	ck_assert_uint_eq(value_size(requests), 3);
+	body = value_get(value_at(requests, 2), "body");
+	ck_assert_value(bench.arena, value_get(body, "messages"),
+	    "[{'role':'user','content':[{'type':'text','text':'hi'}]},{'role':'assistant'"
+	    ",'content':[{'type':'text','text':'I look. '},{'type':'server_tool_use','id'"
+	    ":'s1','name':'web_search','input':{'query':'q'}},{'type':"
+	    "'web_search_tool_result','tool_use_id':'s1','content':[]}]}]");
+	ck_assert_str_eq(shown(), ways[_i] == WIRE_STREAM ? "I look. Found." : "");
+}
+END_TEST
+
+/* Nothing is left of an answer whose rest fails, and a server that only pauses has an end. */
+START_TEST(a_pause_without_a_rest_ends)
+{
+	const char *pause = "{'content':'And ','finish_reason':'pause_turn'}", *all = "";
+	const struct value *body;
+
+	model_bench_script(&bench,
+	    arena_printf(bench.arena,
+		"{'claude-haiku-4-5':[%s,{'http_error':529,'message':'full'}]}", pause));
+	body = model_bench_call(&bench, ways[_i], "{" MODEL "}", "{}");
+	ck_assert_str_eq(
+	    value_get_text(value_get(body, "fault"), "type"), "InternalServerError");
+	ck_assert_uint_eq(value_size(value_get(body, "messages")), 0);
+	for (unsigned i = 0; i < 20; i++)
+		all = arena_printf(bench.arena, "%s%s%s", all, i == 0 ? "" : ",", pause);
+	model_bench_script(
+	    &bench, arena_printf(bench.arena, "{'claude-haiku-4-5':[%s]}", all));
+	body = model_bench_call(&bench, ways[_i], "{" MODEL "}", "{}");
+	ck_assert_uint_eq(value_size(value_at(value_get(body, "messages"), 0)) > 0, 1);
+	ck_assert_uint_eq(value_size(model_bench_requests(&bench)), 2 + 17);
+}
+END_TEST
+
 START_TEST(the_text_is_shown_as_it_comes)
 {
-	const struct value *tokens;
-	const char *shown = "";
-
 	model_bench_script(&bench,
 	    "{'claude-haiku-4-5':[{'content':'one two three','thinking':{'thinking':"
 	    "'secret','signature':'S'}}]}");
 	model_bench_call(&bench, WIRE_STREAM, "{" MODEL "}", "{}");
-	tokens = model_bench_events(&bench, "token");
-	for (size_t i = 0; i < value_size(tokens); i++)
-		shown = arena_printf(bench.arena, "%s%s", shown,
-		    value_get_text(value_at(tokens, i), "content"));
-	ck_assert_str_eq(shown, "one two three");
+	ck_assert_str_eq(shown(), "one two three");
 }
 END_TEST
 
@@ -247,6 +312,8 @@ tcase_anthropic(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, a_call_is_asked_and_answered, 0, COUNT(ways));
 	tcase_add_test(tcase, thinking_goes_back_with_its_signature);
+	tcase_add_loop_test(tcase, an_answer_that_pauses_goes_on, 0, COUNT(ways));
+	tcase_add_loop_test(tcase, a_pause_without_a_rest_ends, 0, COUNT(ways));
 	tcase_add_test(tcase, the_text_is_shown_as_it_comes);
 	tcase_add_test(tcase, what_every_call_begins_with_is_marked_for_the_cache);
 	tcase_add_test(tcase, a_thread_that_is_known_is_sent_whole);
