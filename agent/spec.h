@@ -21,7 +21,8 @@ struct spec {
 	const struct value *model_settings; /* map, maybe empty */
 	const struct value *model_profile;  /* or NULL; middleware/model_profile.h */
 	const char *system_prompt;          /* or NULL */
-	const struct value *tools; /* [name, or a schema-only definition {name, ...}] */
+	const struct value *tools; /* [name, or a definition without an implementation:
+				      {name, ..., schema_only: true}] */
 	const struct middleware_use *const *uses; /* in list order */
 	size_t use_count;
 	const struct field

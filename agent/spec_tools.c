@@ -56,7 +56,8 @@ check_definition(struct loader *loader, const char *path, const struct value *ma
 					 pointer_add(arena, path, "parameters"), given);
 }
 
-/* Models are told of tools without arguments as well. */
+/* Models are told of tools without arguments as well. What has no implementation says so:
+ * middleware may treat it otherwise. */
 static const struct value *
 complete(struct arena *arena, const struct value *map)
 {
@@ -69,7 +70,8 @@ complete(struct arena *arena, const struct value *map)
 		parameters = value_map(arena, "type", value_str(arena, "object"),
 		    "properties", value_empty_map(), NULL);
 	map = value_map_with(arena, map, "description", description);
-	return value_map_with(arena, map, "parameters", parameters);
+	map = value_map_with(arena, map, "parameters", parameters);
+	return value_map_with(arena, map, "schema_only", value_bool(true));
 }
 
 static int

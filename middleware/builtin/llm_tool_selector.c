@@ -75,15 +75,18 @@ configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 
 /* The request's tools as the settings divide them, each list in the request's order. */
 struct tools {
-	struct value_list selectable, always, providers;
+	struct value_list selectable, always, fixed;
 };
 
+/* The provider's own, and what the agent has as a definition only: LangChain's tools that are
+ * maps. They are never left out. */
 static bool
-is_provider_tool(const struct value *tool)
+is_fixed(const struct value *tool)
 {
 	const char *type = value_get_text(tool, "type");
 
-	return type != NULL && strcmp(type, "function") != 0;
+	return (type != NULL && strcmp(type, "function") != 0) ||
+	       value_get_bool(tool, "schema_only", false);
 }
 
 static void
@@ -95,13 +98,13 @@ divide(struct model_request *request, struct tools *tools)
 	struct arena *arena = model_arena(request);
 	size_t i;
 
-	tools->selectable.arena = tools->always.arena = tools->providers.arena = arena;
+	tools->selectable.arena = tools->always.arena = tools->fixed.arena = arena;
 	for (i = 0; i < value_size(all); i++) {
 		const struct value *tool = value_at(all, i);
 		const char *name = value_get_text(tool, "name");
 
-		if (name == NULL || is_provider_tool(tool))
-			value_list_add(&tools->providers, tool);
+		if (name == NULL || is_fixed(tool))
+			value_list_add(&tools->fixed, tool);
 		else if (value_contains(always, name))
 			value_list_add(&tools->always, tool);
 		else
@@ -131,7 +134,7 @@ missing(const struct model_request *request, const struct tools *tools)
 	for (i = 0; i < value_size(always); i++) {
 		const char *name = value_text(value_at(always, i));
 
-		if (!has_name(&tools->always, name))
+		if (!has_name(&tools->always, name) && !has_name(&tools->fixed, name))
 			return name;
 	}
 	return NULL;
@@ -307,7 +310,7 @@ cut(struct model_request *request, const struct tools *tools,
 	return value_fields_end(&names);
 }
 
-/* The selected ones in the request's order, those always included, the provider's own. names:
+/* The selected ones in the request's order, those always included, the fixed ones. names:
  * their keys. */
 static const struct value *
 offered(
@@ -330,8 +333,8 @@ offered(
 	    tools->selectable.count, text);
 	for (i = 0; i < tools->always.count; i++)
 		value_list_add(&list, tools->always.items[i]);
-	for (i = 0; i < tools->providers.count; i++)
-		value_list_add(&list, tools->providers.items[i]);
+	for (i = 0; i < tools->fixed.count; i++)
+		value_list_add(&list, tools->fixed.items[i]);
 	return value_list_end(&list);
 }
 

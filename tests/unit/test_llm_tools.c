@@ -172,6 +172,21 @@ START_TEST(without_a_choice_nobody_is_asked)
 }
 END_TEST
 
+/* Behind the selected ones, and not in the list to select from; always_include may name it. */
+START_TEST(a_tool_that_is_a_definition_only_is_never_left_out)
+{
+	play.profile = literal(arena,
+	    "{'model': 'openai:main', 'tools': [{'name': 'd', 'schema_only': true}, "
+	    "{'name': 'a'}, {'name': 'b'}]}");
+	play.outcomes[0] = PICK("['b']");
+	select_with("{'always_include': ['d']}");
+	ck_assert_str_eq(offered(), "b d");
+	play.count = 0;
+	play.outcomes[0] = PICK("['d']");
+	ck_assert_has(stub_outcome(arena, select_with("{}")), "'d'");
+}
+END_TEST
+
 START_TEST(a_name_that_is_none_fails_the_call)
 {
 	play.outcomes[0] = PICK("['a', 'z']");
@@ -308,6 +323,7 @@ tcase_llm_tools(void)
 	tcase_add_loop_test(
 	    tcase, the_request_has_the_tools_that_were_picked, 0, COUNT(picks));
 	tcase_add_test(tcase, the_model_that_picks_sees_the_question_and_the_list);
+	tcase_add_test(tcase, a_tool_that_is_a_definition_only_is_never_left_out);
 	tcase_add_test(tcase, without_a_choice_nobody_is_asked);
 	tcase_add_test(tcase, a_name_that_is_none_fails_the_call);
 	tcase_add_test(tcase, a_run_that_nobody_asked_anything_fails);

@@ -57,7 +57,8 @@ START_TEST(a_definition_is_completed)
 {
 	ck_assert_value(arena, load("model: m:x\ntools: [{name: a}]")->tools,
 	    "[{'name': 'a', 'description': '',"
-	    "  'parameters': {'type': 'object', 'properties': {}}}]");
+	    "  'parameters': {'type': 'object', 'properties': {}}, 'schema_only': "
+	    "true}]");
 }
 END_TEST
 
