@@ -66,11 +66,28 @@ static const struct field fields[] = {
 
 /* --- the tool ----------------------------------------------------------------------- */
 
+/* The todos without whatever else the model put into them. */
+static const struct value *
+plain(struct arena *arena, const struct value *todos)
+{
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(todos); i++) {
+		const struct value *todo = value_at(todos, i);
+
+		value_list_add(
+		    &list, value_map(arena, "content", value_get(todo, "content"),
+			       "status", value_get(todo, "status"), NULL));
+	}
+	return value_list_end(&list);
+}
+
 static struct tool_result *
 run_write_todos(struct tool_request *request)
 {
 	struct arena *arena = tool_arena(request);
-	const struct value *todos = value_get(tool_args(request), FIELD);
+	const struct value *todos = plain(arena, value_get(tool_args(request), FIELD));
 	const struct value *message = chat_tool(arena,
 	    arena_printf(arena, "The list of todos is now %s", json_text(arena, todos)),
 	    tool_call_id(request), tool_name(request), "success");

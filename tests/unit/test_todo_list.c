@@ -138,6 +138,23 @@ START_TEST(write_todos_replaces_the_list_and_answers)
 }
 END_TEST
 
+START_TEST(what_else_the_model_puts_into_a_todo_is_left_out)
+{
+	const struct value *update = value_get(
+	    value_at(value_get(write_todos("{'todos': [{'content': 'x', 'id': 4, "
+					   "'status': 'pending', 'why': null}]}"),
+			 "commands"),
+		0),
+	    "update");
+
+	ck_assert_value(
+	    arena, value_get(update, "todos"), "[{'content': 'x', 'status': 'pending'}]");
+	ck_assert_has(
+	    value_get_text(value_at(value_get(update, "messages"), 0), "content"),
+	    "[{\"content\":\"x\",\"status\":\"pending\"}]");
+}
+END_TEST
+
 START_TEST(a_list_may_be_emptied)
 {
 	ck_assert_value(arena,
@@ -265,6 +282,7 @@ tcase_todo_list(void)
 	tcase_add_test(tcase, the_instructions_can_be_replaced);
 	tcase_add_test(tcase, the_list_as_it_stands_can_be_shown);
 	tcase_add_test(tcase, write_todos_replaces_the_list_and_answers);
+	tcase_add_test(tcase, what_else_the_model_puts_into_a_todo_is_left_out);
 	tcase_add_test(tcase, a_list_may_be_emptied);
 	tcase_add_loop_test(
 	    tcase, a_list_that_is_none_is_answered_with_an_error, 0, COUNT(wrong));
