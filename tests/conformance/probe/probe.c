@@ -85,19 +85,25 @@ after_agent(struct turn *turn)
 
 /* --- the settings make the middleware ---------------------------------------------------------- */
 
-static unsigned
-jumps_of(const struct value *actions)
+/* Adds to *jumps_r. Returns a name that is no jump, or NULL. */
+static const char *
+add_jumps(const struct value *actions, unsigned *jumps_r)
 {
 	const struct value *names = value_get(actions, "can_jump_to");
-	unsigned jumps = 0;
+	const char *wrong = NULL;
 	size_t i;
 
-	if (value_is(actions, VALUE_ARRAY))
-		for (i = 0; i < value_size(actions); i++)
-			jumps |= jumps_of(value_at(actions, i));
-	for (i = 0; i < value_size(names); i++)
-		jumps |= jump_from_name(value_text(value_at(names, i)));
-	return jumps;
+	for (i = 0; value_is(actions, VALUE_ARRAY) && i < actions->size && wrong == NULL;
+	     i++)
+		wrong = add_jumps(value_at(actions, i), jumps_r);
+	for (i = 0; i < value_size(names) && wrong == NULL; i++) {
+		enum jump jump = jump_from_name(value_text(value_at(names, i)));
+
+		if (jump == JUMP_NONE)
+			wrong = value_text(value_at(names, i));
+		*jumps_r |= (unsigned)jump;
+	}
+	return wrong;
 }
 
 /* A field as conformance/README.md writes it; what is wrong with it, the loader says. */
@@ -159,12 +165,20 @@ configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 	for (hook = 0; hook < HOOK_COUNT; hook++) {
 		const struct value *actions = value_get(use->settings, hook_name(hook));
 
+		const char *wrong;
+
 		use->hooks[hook] = !value_is_nil(actions);
-		use->jumps[hook] = jumps_of(actions);
+		use->jumps[hook] = 0;
+		wrong = add_jumps(actions, &use->jumps[hook]);
+		if (wrong == NULL)
+			continue;
+		*error_r = arena_printf(arena,
+		    "/%s: can_jump_to has \"%s\"; there are model, tools and end",
+		    hook_name(hook), wrong);
+		return -1;
 	}
 	use->tools = definitions(arena, value_get(use->settings, "tools"));
 	add_fields(arena, use);
-	(void)error_r;
 	return 0;
 }
 

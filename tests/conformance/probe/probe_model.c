@@ -102,9 +102,9 @@ call_model_rest(
 
 	if (calls <= 0)
 		return answer_with(request, value_get(action, "response"));
-	do {
+	do { /* as a function would: a call that fails is the last one */
 		response = model_next(next, request);
-	} while (--calls > 0);
+	} while (response->fault == NULL && --calls > 0);
 	if (response->fault != NULL && !response->fault->control &&
 	    value_has(action, "catch"))
 		return answer_with(request, value_get(action, "catch"));

@@ -21,9 +21,9 @@ call_tool_rest(
 
 	if (calls <= 0)
 		return tool_answer_with(request, value_get(action, "response"));
-	do {
+	do { /* as a function would: a call that fails is the last one */
 		result = tool_next(next, request);
-	} while (--calls > 0);
+	} while (result->fault == NULL && --calls > 0);
 	if (result->fault != NULL && !result->fault->control &&
 	    value_has(action, "catch"))
 		return tool_answer_with(request, value_get(action, "catch"));
