@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "log.h"
+#include "shell_options.h"
 #include "shell_policy.h"
 
 #define KILL_WAIT_MS 10000u /* one that the kernel keeps, on a dead disk, dies later */
@@ -72,10 +73,22 @@ shell_stop(struct shell_session *session, uint64_t grace_ms)
 	fiber_shield(false);
 }
 
+const char *
+shell_told(
+    const struct shell_session *session, struct arena *arena, struct shell_output *output)
+{
+	struct value_list matches = { .arena = arena };
+	bool is_blocked;
+	const char *text = shell_redact(arena, session->settings,
+	    shell_output_lines(arena, output), &matches, &is_blocked);
+
+	return is_blocked ? text : shell_output_finish(arena, output, text);
+}
+
 /* What a shell that did not come says of it: bwrap tells why on standard error. */
 static const char *
 no_answer(struct shell_session *session, struct arena *arena, enum shell_end end,
-    const struct shell_output *output, const char *reason)
+    struct shell_output *output, const char *reason)
 {
 	const char *program =
 	    shell_policy_is_sandbox(session->settings)
@@ -85,7 +98,7 @@ no_answer(struct shell_session *session, struct arena *arena, enum shell_end end
 	if (end == SHELL_TIMED_OUT)
 		reason = "did not answer within startup_timeout";
 	return arena_printf(arena, "%s %s: %s", program,
-	    reason == NULL ? "failed" : reason, shell_output_text(arena, output));
+	    reason == NULL ? "failed" : reason, shell_told(session, arena, output));
 }
 
 int
@@ -158,8 +171,9 @@ send_command(struct shell_session *session, struct arena *arena, const char *com
 	static const char head[] = "command eval ", tail[] = " </dev/null\n";
 	struct packet script = { 0 };
 	const char *end = arena_printf(arena,
-	    "printf '\\n%%s:%%s\\n' '%s' \"$?\"\nprintf '\\n%%s:\\n' '%s' >&2\n", marker,
-	    marker);
+	    "command printf '\\n%%s:%%s\\n' '%s' \"$?\"\n"
+	    "command printf '\\n%%s:\\n' '%s' >&2\n",
+	    marker, marker);
 
 	packet_append(&script, head, sizeof head - 1);
 	append_quoted(&script, command);
@@ -214,6 +228,8 @@ set_up(struct shell_session *session, struct arena *arena, struct shell_output *
 		    (uint64_t)value_get_int(session->settings, "max_output_lines", 100),
 		.bytes_max =
 		    value_is_nil(bytes) ? UINT64_MAX : (uint64_t)value_number(bytes, 0),
+		.is_whole =
+		    value_size(value_get(session->settings, "redaction_rules")) > 0,
 	};
 	snprintf(session->marker, sizeof session->marker, "%s", output->marker);
 }

@@ -9,13 +9,14 @@
 static void
 keep(struct shell_output *output, const char *text, size_t size)
 {
-	uint64_t most = output->bytes_max < SHELL_OUTPUT_BYTES ? output->bytes_max
-							       : SHELL_OUTPUT_BYTES;
+	uint64_t most = !output->is_whole && output->bytes_max < SHELL_OUTPUT_BYTES
+			    ? output->bytes_max
+			    : SHELL_OUTPUT_BYTES;
 	size_t room = output->text.size < most ? (size_t)most - output->text.size : 0;
 
 	if (size > room) {
 		output->cut_by_bytes = output->is_full = true;
-		size = utf8_prefix(text, size, room);
+		size = output->is_whole ? 0 : utf8_prefix(text, size, room);
 	}
 	packet_append(&output->text, text, size);
 }
@@ -26,7 +27,7 @@ add_line(struct shell_output *output, unsigned stream, const char *line, size_t 
 {
 	output->lines++;
 	output->bytes += size + 1;
-	if (output->lines_kept == output->lines_max) {
+	if (!output->is_whole && output->lines_kept == output->lines_max) {
 		output->cut_by_lines = true;
 		return;
 	}
@@ -87,6 +88,17 @@ add_or_hold(struct shell_output *output, unsigned stream)
 		add_line(output, stream, from->line.data, from->line.size);
 }
 
+/* How much of a line too long is whole words: half of one could be half of what is to be hidden. */
+static size_t
+words_of(const char *line)
+{
+	size_t size = SHELL_LINE_BYTES;
+
+	while (size > 0 && !isspace((unsigned char)line[size - 1]))
+		size--;
+	return size;
+}
+
 /* The marker's own newline stands in front of it: it ends a line of the command, or is an empty
  * one, which is not the command's. */
 static void
@@ -108,7 +120,8 @@ end_line(struct shell_output *output, unsigned stream)
 	if (from->line.size > SHELL_LINE_BYTES) {
 		output->cut_by_bytes = true;
 		output->bytes += from->line.size - SHELL_LINE_BYTES;
-		from->line.size = SHELL_LINE_BYTES;
+		from->line.size =
+		    output->is_whole ? words_of(from->line.data) : SHELL_LINE_BYTES;
 	}
 	if (end == NULL || from->line.size > 0)
 		add_or_hold(output, stream);
@@ -177,14 +190,42 @@ readable(struct arena *arena, const char *data, size_t size)
 }
 
 const char *
-shell_output_text(struct arena *arena, const struct shell_output *output)
+shell_output_lines(struct arena *arena, const struct shell_output *output)
 {
 	size_t size = output->text.size;
 	const char *text = output->text.data;
 
 	if (size > 0 && text[size - 1] == '\n')
 		size--;
-	text = size == 0 ? "<no output>" : readable(arena, text, size);
+	return size == 0 ? "<no output>" : readable(arena, text, size);
+}
+
+/* As much of text as may be shown. */
+static const char *
+cut(struct arena *arena, struct shell_output *output, const char *text)
+{
+	const char *end = text;
+	uint64_t lines = 0;
+	size_t size;
+
+	while (lines < output->lines_max && (end = strchr(end, '\n')) != NULL) {
+		lines++;
+		end++;
+	}
+	size = end == NULL ? strlen(text) : (size_t)(end - text) - 1;
+	output->cut_by_lines |= end != NULL;
+	if (size > output->bytes_max) {
+		output->cut_by_bytes = true;
+		size = utf8_prefix(text, size, (size_t)output->bytes_max);
+	}
+	return arena_copy(arena, text, size);
+}
+
+const char *
+shell_output_finish(struct arena *arena, struct shell_output *output, const char *text)
+{
+	if (output->is_whole)
+		text = cut(arena, output, text);
 	if (output->cut_by_lines)
 		text = arena_printf(arena,
 		    "%s\n[Output truncated: it has %llu lines, the limit is %llu]", text,
@@ -195,6 +236,12 @@ shell_output_text(struct arena *arena, const struct shell_output *output)
 		    "%s\n[Output truncated: it has %llu bytes, more than the limit]",
 		    text, (unsigned long long)output->bytes);
 	return text;
+}
+
+const char *
+shell_output_text(struct arena *arena, struct shell_output *output)
+{
+	return shell_output_finish(arena, output, shell_output_lines(arena, output));
 }
 
 void

@@ -30,6 +30,9 @@ struct shell_output {
 	const char *marker;
 	const char *stale; /* NULL: there was none */
 	uint64_t lines_max, bytes_max;
+	/* All is kept, as far as it can be, until shell_output_finish cuts it: what is to be hidden
+	 * must be found first, and not be cut in two. */
+	bool is_whole;
 
 	struct shell_stream streams[2]; /* standard output, standard error */
 	struct packet text;             /* the lines kept, a newline behind each */
@@ -47,9 +50,16 @@ void shell_output_add(
 /* Nothing more comes: a line without its newline counts, too. */
 void shell_output_end(struct shell_output *output);
 
-/* The text for the model, in arena: "<no output>" when there was none, and at its end what was
- * left out. */
-const char *shell_output_text(struct arena *arena, const struct shell_output *output);
+/* The lines, as text, in arena; "<no output>" when there were none. */
+const char *shell_output_lines(struct arena *arena, const struct shell_output *output);
+
+/* What is shown of text, which is these lines or what became of them, in arena: cut where it is longer
+ * than is allowed, and at its end what was left out. */
+const char *shell_output_finish(
+    struct arena *arena, struct shell_output *output, const char *text);
+
+/* Both. */
+const char *shell_output_text(struct arena *arena, struct shell_output *output);
 
 void shell_output_release(struct shell_output *output);
 

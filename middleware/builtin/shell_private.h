@@ -43,6 +43,10 @@ enum shell_end shell_command(struct shell_session *session, struct arena *arena,
     const char *command, uint64_t timeout_ms, struct shell_output *output,
     const char **reason_r);
 
+/* What may be told of output: what is to be hidden is, and it is cut. In arena. */
+const char *shell_told(const struct shell_session *session, struct arena *arena,
+    struct shell_output *output);
+
 /* Asks the shell to end, and after grace_ms kills it. Nothing is left of it when this returns, but what
  * the kernel itself cannot end, of which the log tells. */
 void shell_stop(struct shell_session *session, uint64_t grace_ms);

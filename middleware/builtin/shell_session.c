@@ -188,7 +188,7 @@ run_startup_commands(
 		else if (end == SHELL_EXITED)
 			*reason_r = arena_printf(arena,
 			    "startup command %zu failed with status %d: %s", i + 1,
-			    output.status, shell_output_text(arena, &output));
+			    output.status, shell_told(session, arena, &output));
 		shell_output_release(&output);
 	}
 	if (end == SHELL_DONE)

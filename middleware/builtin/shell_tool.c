@@ -137,7 +137,9 @@ run_in(struct tool_request *request, struct shell_session *session, const char *
 	    session, arena, command, tool_left_ms(request), &output, &reason);
 
 	text = shell_redact(arena, tool_settings_of(request),
-	    shell_output_text(arena, &output), &matches, &is_blocked);
+	    shell_output_lines(arena, &output), &matches, &is_blocked);
+	if (!is_blocked)
+		text = shell_output_finish(arena, &output, text);
 	if (end == SHELL_BROKEN && reason == NULL)
 		result = tool_fail(request, fault_cancelled(arena));
 	else if (end == SHELL_BROKEN)
@@ -254,6 +256,11 @@ run_shell(struct tool_request *request)
 	if ((command != NULL && command[0] != '\0') == wants_restart)
 		return tool_answer(request,
 		    "Error: give either a command, or restart: true, and not both.",
+		    "error");
+	if (command != NULL && strlen(command) != value_get(args, "command")->size)
+		return tool_answer(request,
+		    "Error: the command has a NUL character in it, which no shell can "
+		    "read.",
 		    "error");
 	return wants_restart ? restart(request) : run_command(request, command);
 }

@@ -160,6 +160,11 @@ is_empty(const char *command)
 	return system(command) != 0;
 }
 
+/* What all processes of such a shell have in their environment. */
+#define MARK "of-a-shell-under-test"
+static const char look_for_processes[] =
+    "grep -qsaz '^MARK=" MARK "' /proc/[0-9]*/environ";
+
 static const char *
 look_for_folders(void)
 {
@@ -204,6 +209,77 @@ START_TEST(a_shell_that_only_could_not_be_seen_ends_with_its_run)
 	ck_assert_has(said, "nobody knows whether this call of shell took effect");
 	ck_assert_has(said, "Shell session restarted.\ny\n");
 	ck_assert_ptr_null(strstr(said, "x1"));
+	while (!is_empty(look_for_folders()))
+		usleep(20000);
+}
+END_TEST
+
+/* What runs may end; what comes then is told, and nothing is left of the old shell. */
+START_TEST(a_worker_that_drains_takes_its_shells_with_it)
+{
+	const char *there = kit_path(kit, "there"), *go = kit_path(kit, "go"), *said;
+	const char *const steps[] = {
+		arena_printf(arena,
+		    CALL("a",
+			"{command: 'X=1; setsid sleep 1000 & touch %s; until test -e "
+			"%s; do sleep 0.05; done; echo \"a$X\"'}"),
+		    there, go),
+		CALL("b", "{command: 'echo \"x$X\"'}"),
+		CALL("c", "{restart: true}"),
+		CALL("d", "{command: 'echo \"y$X\"'}"),
+		NULL,
+	};
+	unsigned index;
+
+	kit_start_all(kit, 2, 1, 1);
+	apply("leaves", "command_timeout: 50, env: {MARK: " MARK "}", steps);
+	kit_flotilla(
+	    kit, "submit", "leaves", "Go", "--thread", "t1", "--run", "r1", NULL);
+	wait_for(there);
+	index = has_shell(0) ? 0 : 1;
+	kit_signal(kit, KIT_TOOLS, index, SIGTERM);
+	usleep(200000); /* it hears of it, or not yet: both are right */
+	kit_write(kit, "go", "");
+	kit_await_end(kit, KIT_TOOLS, index);
+	kit_flotilla(kit, "watch", "r1", NULL);
+	said = answers("t1");
+	ck_assert_has(said, "a1\n");
+	ck_assert_has(said, "The shell is gone");
+	ck_assert_has(said, "Shell session restarted.\ny\n");
+	ck_assert_ptr_null(strstr(said, "x1"));
+	ck_assert(is_empty(look_for_folders()));
+	ck_assert(is_empty(look_for_processes));
+}
+END_TEST
+
+/* All that is in it, also what has left its session, and in the end the folder. */
+START_TEST(a_sandbox_dies_with_its_worker)
+{
+	const char *there = arena_printf(arena,
+	    "ls %s/flotilla-shell-*/there 2>/dev/null >/dev/null", kit_path(kit, ""));
+	const char *const steps[] = {
+		CALL("a", "{command: 'setsid sleep 1000 & sleep 1000 & touch there; "
+			  "sleep 1000'}"),
+		CALL("b", "{restart: true}"),
+		CALL("c", "{command: 'ls; echo new'}"),
+		NULL,
+	};
+
+	if (system("bwrap --unshare-all --ro-bind / / true 2>/dev/null") != 0)
+		return; /* no namespaces here: docs/security.md */
+	kit_start_all(kit, 1, 1, 1);
+	apply("boxed", "policy: bubblewrap, command_timeout: 100, env: {MARK: " MARK "}",
+	    steps);
+	kit_flotilla(kit, "submit", "boxed", "Go", "--thread", "t1", "--run", "r1", NULL);
+	while (is_empty(there))
+		usleep(20000);
+	ck_assert(!is_empty(look_for_processes));
+	kit_kill(kit, KIT_TOOLS, 0);
+	while (!is_empty(look_for_processes))
+		usleep(20000);
+	kit_start(kit, KIT_TOOLS, 0);
+	kit_flotilla(kit, "watch", "r1", NULL);
+	ck_assert_has(answers("t1"), "Shell session restarted.\nnew\n");
 	while (!is_empty(look_for_folders()))
 		usleep(20000);
 }
@@ -320,6 +396,8 @@ tcase_shell(void)
 	tcase_add_test(tcase, all_commands_of_a_run_have_one_shell);
 	tcase_add_test(tcase, a_lost_worker_is_told_and_not_replaced);
 	tcase_add_test(tcase, a_shell_that_only_could_not_be_seen_ends_with_its_run);
+	tcase_add_test(tcase, a_worker_that_drains_takes_its_shells_with_it);
+	tcase_add_test(tcase, a_sandbox_dies_with_its_worker);
 	tcase_add_test(tcase, a_command_may_take_longer_than_calls_do);
 	tcase_add_test(tcase, startup_that_fails_ends_the_run);
 	tcase_add_test(tcase, who_takes_the_run_over_finds_the_shell);

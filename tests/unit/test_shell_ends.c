@@ -156,6 +156,9 @@ END_TEST
 
 START_TEST(a_startup_command_that_fails_is_a_fault_and_leaves_nothing)
 {
+	shell_begin("'redaction_rules': [{'pii_type': 'email'}],"
+		    "'startup_commands': ['echo a@example.com; false']");
+	ck_assert_has(tool_trial_fault(&shell.trial)->message, "[REDACTED_EMAIL]");
 	shell_begin("'startup_commands': ['true', 'echo no way >&2; exit 9']");
 	ck_assert_str_eq(tool_trial_fault(&shell.trial)->type, "RuntimeError");
 	ck_assert_has(
