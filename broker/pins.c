@@ -95,9 +95,9 @@ pin_wait(struct core *core, struct call *call)
 		return;
 	worker = worker_of(core, call);
 	call->until_ms = core->now_ms;
-	if (worker == NULL)
+	if (worker == NULL && !PLANTED(PIN_WAITS))
 		call->until_ms = back_until_ms(core, session_of(call->header.service));
-	else if (!worker->draining)
+	else if (PLANTED(PIN_WAITS) || (!worker->draining && !PLANTED(PIN_IMPATIENT)))
 		call->until_ms += SUSPECT_MS;
 }
 
@@ -107,7 +107,8 @@ pin_look(struct core *core, struct call *call)
 	const struct session *worker = worker_of(core, call);
 	char *reason;
 
-	if ((worker != NULL && !worker->draining) || PLANTED(PIN_WAITS)) {
+	if ((worker != NULL && !worker->draining && !PLANTED(PIN_IMPATIENT)) ||
+	    PLANTED(PIN_WAITS)) {
 		pin_wait(core, call);
 		call_arm(core, call);
 		return;

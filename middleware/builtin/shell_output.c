@@ -206,14 +206,16 @@ cut(struct arena *arena, struct shell_output *output, const char *text)
 {
 	const char *end = text;
 	uint64_t lines = 0;
-	size_t size;
+	size_t size = strlen(text);
 
 	while (lines < output->lines_max && (end = strchr(end, '\n')) != NULL) {
 		lines++;
 		end++;
 	}
-	size = end == NULL ? strlen(text) : (size_t)(end - text) - 1;
-	output->cut_by_lines |= end != NULL;
+	if (end != NULL) {
+		output->cut_by_lines = true;
+		size = (size_t)(end - text) - 1;
+	}
 	if (size > output->bytes_max) {
 		output->cut_by_bytes = true;
 		size = utf8_prefix(text, size, (size_t)output->bytes_max);

@@ -78,6 +78,11 @@ check_outcome(struct world *world, struct call_fact *call, enum wire_code code)
 	call->failed = true;
 	if (code == CODE_WORKER_LOST && !call->once && !call->pinned)
 		violate(world, "13: %s may be repeated, and was given up", call->id);
+	/* Of one that must not run twice nobody may know whether it was sent. */
+	if (code == CODE_WORKER_LOST && !call->once && call->pinned &&
+	    !world->workers_hurt && !world->brokers_hurt)
+		violate(
+		    world, "19: %s is taken for lost, and its worker is there", call->id);
 	if (code == CODE_WORKER_LOST && world->plan.deadline_ms >= LONG_DEADLINE_MS)
 		check_lost(world, call);
 	/* An owner that a failover has deposed may wait for what goes to another. */

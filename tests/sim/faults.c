@@ -208,6 +208,8 @@ on_fault(struct task *task)
 	    process->name, (unsigned long long)fault->lasting_ms);
 	if (deeds[fault->type].whom == PROCESS_WORKER)
 		fault->world->workers_hurt = true;
+	if (deeds[fault->type].whom == PROCESS_BROKER)
+		fault->world->brokers_hurt = true;
 	deeds[fault->type].act(fault, process);
 }
 

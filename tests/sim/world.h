@@ -270,6 +270,7 @@ struct world {
 	bool tracing, healed, failed_over;
 	bool
 	    workers_hurt; /* something was done to one of them, or between it and a broker */
+	bool brokers_hurt;
 	char violation[512]; /* empty: none */
 
 	struct broker_node brokers[BROKERS];

@@ -110,7 +110,9 @@ START_TEST(a_huge_command_is_run)
 
 	ck_assert_ptr_nonnull(text);
 	memset(text, 'x', size);
-	memcpy(text, "X='", 3);
+	text[0] = 'X';
+	text[1] = '=';
+	text[2] = '\'';
 	memcpy(text + size, "'; echo ${#X}", 14);
 	shell_begin("'command_timeout': 20");
 	ck_assert_str_eq(
