@@ -79,13 +79,14 @@ exits_by(const struct turn *turn, const char *behavior)
 static int
 configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 {
-	const char *flaw =
-	    model_name_flaw(arena, value_str(arena, judge_of(arena, use->settings)));
+	const struct value *judge = value_str(arena, judge_of(arena, use->settings));
+	const char *flaw = model_name_flaw(arena, judge);
 
 	if (flaw != NULL) {
 		*error_r = arena_printf(arena, "/model: %s", flaw);
 		return -1;
 	}
+	use->asks_models = value_array(arena, &judge, 1);
 	if (!value_text_is(value_get(use->settings, "exit_behavior"), "end"))
 		use->jumps[HOOK_BEFORE_MODEL] = use->jumps[HOOK_AFTER_MODEL] = 0;
 	return 0;

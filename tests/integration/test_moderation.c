@@ -18,14 +18,15 @@ static struct cli flotilla;
 	"middleware:\n- openai_moderation: {model: 'openai:m-" name "'" settings         \
 	"}\n---\n"
 
-static const char agents_text[] = AGENT("clean", "") AGENT("input", "")
-    AGENT("output", ", check_input: false") AGENT("replaced",
-	", exit_behavior: replace, check_tool_results: true, "
-	"violation_message: 'Not {categories}.'")
-	AGENT("failing", ", exit_behavior: error") AGENT("limited", "")
-	    AGENT("broken", "") AGENT("cut",
-		"") "name: elsewhere\nmodel: scripted:x\nscript: {x: [{content: Hm.}]}\n"
-		    "middleware:\n- openai_moderation: {model: 'scripted:judge'}\n";
+static const char agents_text[] = AGENT("clean", "") AGENT("input", "") AGENT(
+    "output", ", check_input: false") AGENT("replaced",
+    ", exit_behavior: replace, check_tool_results: true, "
+    "violation_message: 'Not {categories}.'") AGENT("failing", ", exit_behavior: error")
+    AGENT("limited", "") AGENT("broken", "") AGENT("cut",
+	"") "name: elsewhere\nmodel: scripted:x\nscript: {x: [{content: Hm.}]}\n"
+	    "middleware:\n- openai_moderation: {model: 'anthropic:judge'}\n"
+	    "---\nname: unjudged\nmodel: scripted:x\nscript: {x: [{content: Hm.}]}\n"
+	    "middleware:\n- openai_moderation: {model: 'nobody:judge'}\n";
 
 #define GOOD                                                                             \
 	"{\"moderation\": {\"flagged\": false, \"categories\": {\"hate\": false}, "      \
@@ -55,6 +56,8 @@ setup(void)
 	kit = kit_new();
 	provider = play_provider(kit, arena, script_text, &url);
 	play_openai(kit, arena, url, "sk-1");
+	play_anthropic(kit, arena, url, "sk-2");
+	kit_flag(kit, KIT_COORDINATOR, "--served-wait-ms", "1000");
 	kit_start_all(kit, 1, 1, 1);
 	kit_flotilla(
 	    kit, "agents", "apply", kit_write(kit, "agents.yaml", agents_text), NULL);
@@ -83,7 +86,8 @@ static const struct {
 	{ "limited", 1, "RateLimitError: moderation: " },
 	{ "broken", 1, "moderation: " },
 	{ "cut", 1, "APIConnectionError: moderation: " },
-	{ "elsewhere", 1, "the provider scripted has no moderation" },
+	{ "elsewhere", 1, "the provider anthropic has no moderation" },
+	{ "unjudged", 1, "no worker serves 'model:nobody'" },
 };
 
 static void

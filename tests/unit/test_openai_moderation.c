@@ -209,6 +209,16 @@ static const struct {
 	{ "{'client': 'x'}", "" },
 };
 
+/* So that a run does not begin where nobody can judge. */
+START_TEST(who_judges_is_among_the_models_that_are_asked)
+{
+	ck_assert_value(
+	    arena, use_of("{}")->asks_models, "['openai:omni-moderation-latest']");
+	ck_assert_value(
+	    arena, use_of("{'model': 'near:judge'}")->asks_models, "['near:judge']");
+}
+END_TEST
+
 START_TEST(bad_settings_are_refused_by_name)
 {
 	const char *path = "", *error = "";
@@ -235,6 +245,7 @@ tcase_openai_moderation(void)
 	    tcase, an_answer_without_a_verdict_is_none, 0, COUNT(unreadable));
 	tcase_add_loop_test(tcase, what_is_flagged_is_acted_upon, 0, COUNT(turns));
 	tcase_add_test(tcase, calls_of_a_flagged_answer_are_answered);
+	tcase_add_test(tcase, who_judges_is_among_the_models_that_are_asked);
 	tcase_add_loop_test(tcase, bad_settings_are_refused_by_name, 0, COUNT(refused));
 	return tcase;
 }
