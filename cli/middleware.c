@@ -136,7 +136,7 @@ print_fields(struct arena *arena, const struct middleware *one)
 		return;
 	printf("\nState:\n");
 	for (; field->name != NULL; field++)
-		printf("  %s %s\n", field->name, field_text(arena, field));
+		printf("  %-30s %s\n", field->name, field_text(arena, field));
 }
 
 static void
