@@ -1,5 +1,6 @@
 /* model_call_limit: so many model calls, and no more (semantics.md 6.2). */
 #include "limit.h"
+#include "turn_end.h"
 
 #define THREAD_COUNT "thread_model_call_count"
 #define RUN_COUNT "run_model_call_count"
@@ -55,44 +56,18 @@ used_so_far(struct turn *turn)
 	};
 }
 
-/* Behind a model call that should not have been, the calls of its answer do not run. */
-static void
-answer_open_calls(struct turn *turn, struct value_list *messages)
-{
-	struct arena *arena = turn_arena(turn);
-	const struct value *open = chat_pending_calls(arena, turn_messages(turn));
-	size_t i;
-
-	for (i = 0; i < value_size(open); i++) {
-		const char *name = value_get_text(value_at(open, i), "name");
-
-		value_list_add(messages,
-		    chat_tool(arena,
-			arena_printf(arena,
-			    "Error: this call of '%s' was not executed: the limit of "
-			    "model calls is reached and the run ends.",
-			    name),
-			value_get_text(value_at(open, i), "id"), name, "error"));
-	}
-}
-
 static const struct value *
 stop(struct turn *turn, struct limit_pair limits, struct limit_pair used)
 {
 	struct arena *arena = turn_arena(turn);
 	const char *reached = limit_text(arena, limits, used);
-	struct value_list messages = { .arena = arena };
 
 	turn_note(turn, "%s reached", reached);
 	if (value_text_is(value_get(turn_settings(turn), "exit_behavior"), "error"))
 		return turn_fail(turn, "ModelCallLimitExceededError",
 		    "the limit of model calls is reached: %s", reached);
-	answer_open_calls(turn, &messages);
-	value_list_add(&messages,
-	    chat_ai(arena, arena_printf(arena, "The limit of model calls is reached: %s.",
-			       reached)));
-	return value_map(arena, "messages", value_list_end(&messages), "jump_to",
-	    value_str(arena, "end"), NULL);
+	return turn_end(turn, "the limit of model calls is reached and the run ends",
+	    arena_printf(arena, "The limit of model calls is reached: %s.", reached));
 }
 
 static const struct value *

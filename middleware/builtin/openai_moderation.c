@@ -8,6 +8,7 @@
 #include "json.h"
 #include "model_name.h"
 #include "slot.h"
+#include "turn_end.h"
 
 #define ERROR "OpenAIModerationError"
 #define MESSAGE                                                                          \
@@ -202,29 +203,6 @@ struct check {
 	bool stopped;
 };
 
-/* Calls that nobody runs any more are answered. */
-static const struct value *
-end_with(struct turn *turn, const char *text)
-{
-	struct arena *arena = turn_arena(turn);
-	const struct value *pending = chat_pending_calls(arena, turn_messages(turn));
-	struct value_list list = { .arena = arena };
-	size_t i;
-
-	for (i = 0; i < value_size(pending); i++) {
-		const struct value *call = value_at(pending, i);
-
-		value_list_add(
-		    &list, chat_tool(arena,
-			       "This call was not run: the moderation ended the run.",
-			       value_get_text(call, "id"), value_get_text(call, "name"),
-			       "error"));
-	}
-	value_list_add(&list, chat_ai(arena, text));
-	return value_map(
-	    arena, "messages", value_list_end(&list), "jump_to", VALUE_TEXT("end"), NULL);
-}
-
 static void
 act(struct check *check, const struct value *message, struct violation *violation)
 {
@@ -239,7 +217,7 @@ act(struct check *check, const struct value *message, struct violation *violatio
 	}
 	check->stopped = true;
 	if (exits_by(turn, "end"))
-		check->update = end_with(turn, text);
+		check->update = turn_end(turn, "the moderation ended the run", text);
 	else
 		turn_fail(turn, ERROR, "%s", text);
 }

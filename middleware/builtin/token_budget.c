@@ -7,6 +7,7 @@
 
 #include "nearest.h"
 #include "pointer.h"
+#include "turn_end.h"
 
 #define RUN_USED "run_token_usage"
 #define THREAD_USED "thread_token_usage"
@@ -259,43 +260,17 @@ compare(
 
 /* --- hooks -------------------------------------------------------------------------- */
 
-/* The calls that nobody will run any more. */
-static void
-answer_open_calls(struct turn *turn, struct value_list *messages)
-{
-	struct arena *arena = turn_arena(turn);
-	const struct value *open = chat_pending_calls(arena, turn_messages(turn));
-	size_t i;
-
-	for (i = 0; i < value_size(open); i++) {
-		const char *name = value_get_text(value_at(open, i), "name");
-
-		value_list_add(messages,
-		    chat_tool(arena,
-			arena_printf(arena,
-			    "Error: this call of '%s' was not executed: the token "
-			    "budget is used up and the run ends.",
-			    name != NULL ? name : "?"),
-			value_get_text(value_at(open, i), "id"), name, "error"));
-	}
-}
-
 static const struct value *
 stop(struct turn *turn, const char *reached)
 {
 	struct arena *arena = turn_arena(turn);
-	struct value_list messages = { .arena = arena };
 
 	turn_note(turn, "%s reached", reached);
 	if (value_text_is(value_get(turn_settings(turn), "exit_behavior"), "error"))
 		return turn_fail(turn, "TokenBudgetExceededError",
 		    "the token budget is used up: %s", reached);
-	answer_open_calls(turn, &messages);
-	value_list_add(&messages,
-	    chat_ai(
-		arena, arena_printf(arena, "The token budget is used up: %s.", reached)));
-	return value_map(arena, "messages", value_list_end(&messages), "jump_to",
-	    value_str(arena, "end"), NULL);
+	return turn_end(turn, "the token budget is used up and the run ends",
+	    arena_printf(arena, "The token budget is used up: %s.", reached));
 }
 
 /* Returns the limits that are reached, "" for none; NULL: the run has failed. */
