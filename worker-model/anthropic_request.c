@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "anthropic_blocks.h"
 #include "anthropic_cache.h"
 #include "anthropic_messages.h"
 
@@ -253,10 +254,8 @@ anthropic_request(const struct ask *ask, bool stream, const char **error_r)
 	struct value_list system = { .arena = arena };
 	const struct value *tools = tools_of(arena, ask->tools), *messages;
 
-	if (ask->system_prompt != NULL && *ask->system_prompt != '\0')
-		value_list_add(
-		    &system, value_map(arena, "type", value_str(arena, "text"), "text",
-				 value_str(arena, ask->system_prompt), NULL));
+	if (ask->system_prompt != NULL)
+		anthropic_add_content(&system, value_str(arena, ask->system_prompt));
 	messages = messages_of(ask, &system, error_r);
 	if (messages == NULL)
 		return NULL;

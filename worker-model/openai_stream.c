@@ -125,13 +125,32 @@ take_call(struct stream *stream, const struct value *delta)
 	return 0;
 }
 
+static void
+take_text(struct stream *stream, const struct value *text)
+{
+	append(stream, &stream->content, text);
+	answer_stream_show(&stream->base, text);
+}
+
+/* Servers whose models think send parts, of which the text is the answer. */
+static void
+take_content(struct stream *stream, const struct value *content)
+{
+	if (!value_is(content, VALUE_ARRAY)) {
+		take_text(stream, content);
+		return;
+	}
+	for (size_t i = 0; i < content->size; i++)
+		if (value_text_is(value_get(content->items[i], "type"), "text"))
+			take_text(stream, value_get(content->items[i], "text"));
+}
+
 static int
 take_delta(struct stream *stream, const struct value *delta)
 {
 	const struct value *calls = value_get(delta, "tool_calls");
 
-	append(stream, &stream->content, value_get(delta, "content"));
-	answer_stream_show(&stream->base, value_get(delta, "content"));
+	take_content(stream, value_get(delta, "content"));
 	append(stream, &stream->refusal, value_get(delta, "refusal"));
 	for (size_t i = 0; i < value_size(calls); i++)
 		if (take_call(stream, value_at(calls, i)) == -1)

@@ -82,6 +82,8 @@ reason_in(struct arena *arena, const struct value *body)
 	if (value_is_nil(reason))
 		reason = value_get(body, "detail");
 	if (value_is_nil(reason))
+		reason = error;
+	if (value_is_nil(reason))
 		return NULL;
 	return value_is(reason, VALUE_STR) ? value_text(reason)
 					   : json_text(arena, reason);
@@ -102,9 +104,15 @@ struct fault *
 provider_hidden_error(struct arena *arena, const char *endpoint, const struct value *body)
 {
 	const struct value *error = value_get(body, "error");
+	const struct value *choice = value_at(value_get(body, "choices"), 0);
 	const char *reason;
 	long status;
 
+	/* Gateways have it in the answer that it put an end to. */
+	if (!value_truthy(error)) {
+		error = value_get(choice, "error");
+		body = choice;
+	}
 	if (!value_truthy(error))
 		return NULL;
 	reason = reason_in(arena, body);

@@ -217,6 +217,7 @@ static const struct {
 	{ "{'settings':{'max_completion_tokens':11}}", "{'max_tokens':11}" },
 	{ "{'system':'Be kind.'}",
 	    "{'max_tokens':4096,'system':[{'type':'text','text':'Be kind.'}]}" },
+	{ "{'system':' \\n'}", "{'max_tokens':4096}" },
 	{ "{'tools':[]}", "{'max_tokens':4096}" },
 	{ "{'tools':[{'name':'f','description':'F.','parameters':{'type':'object','"
 	  "properties':{'a':{'type':'number'}}},'return_direct':true,'timeout_ms':5}]}",

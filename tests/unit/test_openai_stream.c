@@ -50,6 +50,11 @@ static const struct {
 	{ DELTA("{'content':null,'refusal':'n'}") DELTA("{'refusal':'o'}") FINISH("stop")
 		DONE,
 	    "{'content':'','additional_kwargs':{'refusal':'no'}," STOP, "" },
+	{ DELTA("{'content':[{'type':'thinking','thinking':[{'type':'text','text':'hm'}]"
+		"}]}") DELTA("{'content':[{'type':'text','text':'a'},'x',{'type':'text',"
+			     "'text':'b'}]}") DELTA("{'content':'c'}") FINISH("stop")
+		DONE,
+	    "{'content':'abc'," STOP, "a|b|c|" },
 	/* calls, as OpenAI has them */
 	{ CALL("{'index':0,'id':'c1','type':'function','function':{'name':'add','"
 	       "arguments':"
@@ -158,6 +163,14 @@ static const struct {
 	    "InternalServerError", "oh" },
 	{ DELTA("{'content':'a'}") "data: {'error':{'message':'late'}}", "APIError",
 	    "late" },
+	{ DELTA("{'content':'a'}") "data: {'choices':[{'delta':{'content':''},"
+				   "'finish_reason':'error','error':{'code':502,"
+				   "'message':'upstream'}}]}~",
+	    "InternalServerError", "upstream" },
+	{ "{'choices':[{'message':{'content':'half'},'finish_reason':'error','error':{"
+	  "'message':'gone'}}]}",
+	    "APIError", "gone" },
+	{ "data: {'error':{'message':null,'what':'odd'}}~", "APIError", "odd" },
 	{ "data: not json~", "APIResponseError", "no JSON object" },
 	{ "data: [1]~", "APIResponseError", "no JSON object" },
 	{ CALL("{'index':0,'id':'c1'}") FINISH("tool_calls") DONE, "APIResponseError",
