@@ -300,6 +300,7 @@ feed_decoded(struct broker *broker, struct event *event, const struct header *he
 		event->body = NULL; /* the first has it */
 		event->body_bytes = 0;
 	}
+	event->header = NULL;
 }
 
 static void
