@@ -18,5 +18,8 @@ const char *json_text(struct arena *arena, const struct value *value);
 const char *json_pretty(struct arena *arena, const struct value *value);
 /* Appends compact JSON. */
 void json_write(struct packet *packet, const struct value *value);
+/* Returns, in arena, what json_write puts there as it stands: text, lent. It is for nothing else; who packs
+ * it gets nil. */
+const struct value *json_written(struct arena *arena, const char *text, size_t size);
 
 #endif

@@ -1,6 +1,7 @@
 /* Values to JSON text. */
 #include "json.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -160,6 +161,23 @@ write_string(struct writer *writer, const char *text, size_t size)
 	write_byte(writer, '"');
 }
 
+/* What json_written makes has these as its packed bytes. */
+static const uint8_t packed_nil[] = { 0xc0 };
+
+const struct value *
+json_written(struct arena *arena, const char *text, size_t size)
+{
+	struct value *value = arena_alloc(arena, sizeof *value);
+
+	assert(size < UINT32_MAX);
+	*value = (struct value){ .type = VALUE_BIN,
+		.size = (uint32_t)size,
+		.text = text,
+		.packed = packed_nil,
+		.packed_size = sizeof packed_nil };
+	return value;
+}
+
 static void
 write_binary(struct writer *writer, const struct value *value)
 {
@@ -276,7 +294,10 @@ write_value(struct writer *writer, const struct value *value)
 		write_string(writer, value->text, value->size);
 		break;
 	case VALUE_BIN:
-		write_binary(writer, value);
+		if (value->packed == packed_nil)
+			packet_append(writer->packet, value->text, value->size);
+		else
+			write_binary(writer, value);
 		break;
 	case VALUE_ARRAY:
 		write_array(writer, value);

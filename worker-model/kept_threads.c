@@ -18,6 +18,7 @@ struct entry {
 	struct arena *arena;
 	const struct value **items; /* in arena: who has seen an array keeps it */
 	size_t count, room;
+	struct written written;
 	size_t bytes;   /* as the table's sum counts it */
 	unsigned users; /* calls */
 	bool is_known;  /* in the table */
@@ -32,6 +33,7 @@ struct kept_threads {
 
 /* A call's share in an entry; in the call's arena. */
 struct hold {
+	struct kept_threads *threads;
 	struct entry *entry;
 };
 
@@ -52,6 +54,7 @@ entry_free(struct entry *entry)
 	assert(entry->users == 0 && !entry->is_known);
 	digest_destroy(&entry->digest);
 	arena_destroy(&entry->arena);
+	written_release(&entry->written);
 	free(entry);
 }
 
@@ -64,7 +67,8 @@ static void
 count_bytes(struct kept_threads *threads, struct entry *entry)
 {
 	threads->bytes -= entry->bytes;
-	entry->bytes = ENTRY_BYTES + arena_bytes(entry->arena);
+	entry->bytes =
+	    ENTRY_BYTES + arena_bytes(entry->arena) + written_bytes(&entry->written);
 	threads->bytes += entry->bytes;
 }
 
@@ -171,20 +175,27 @@ append(struct entry *entry, const struct value *messages)
 static void
 release(void *data)
 {
-	struct entry *entry = ((struct hold *)data)->entry;
+	struct hold *hold = data;
+	struct entry *entry = hold->entry;
 
 	assert(entry->users > 0);
-	if (--entry->users == 0 && !entry->is_known)
+	entry->users--;
+	if (entry->is_known) {
+		count_bytes(hold->threads, entry); /* JSON may have come to it */
+		shrink(hold->threads);
+	} else if (entry->users == 0) {
 		entry_free(entry);
+	}
 }
 
 /* Returns entry's messages as they are now, an array that lives as long as arena. */
 static const struct value *
-look(struct arena *arena, struct entry *entry)
+look(struct kept_threads *threads, struct arena *arena, struct entry *entry)
 {
 	struct value *messages = arena_alloc(arena, sizeof *messages);
 	struct hold *hold = arena_alloc(arena, sizeof *hold);
 
+	hold->threads = threads;
 	hold->entry = entry;
 	entry->users++;
 	arena_on_destroy(arena, release, hold);
@@ -299,10 +310,21 @@ kept_threads_open(struct kept_threads *threads, struct arena *arena,
 		    !extend(threads, entry, value_get(request, "behind"), digest))
 			return NULL;
 	}
-	messages = look(arena, entry);
+	messages = look(threads, arena, entry);
 	shrink(threads);
 	*kept_r = entry->is_known ? digest : value_nil();
 	return with_messages(arena, request, messages);
+}
+
+struct written *
+kept_threads_written(struct kept_threads *threads, const struct value *request)
+{
+	struct entry *entry;
+
+	if (!value_has(request, "base"))
+		return NULL;
+	entry = find(threads, value_get(request, "digest"));
+	return entry == NULL ? NULL : &entry->written;
 }
 
 size_t

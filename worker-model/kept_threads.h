@@ -12,6 +12,7 @@
 #define KEPT_THREADS_H
 
 #include "value.h"
+#include "written.h"
 
 struct kept_threads;
 
@@ -27,6 +28,11 @@ void kept_threads_destroy(struct kept_threads **threads_p);
  * kept under now; when they are not, NULL, or nil for a request with a base. */
 const struct value *kept_threads_open(struct kept_threads *threads, struct arena *arena,
     const struct value *request, const struct value **kept_r);
+
+/* Of what kept_threads_open has just returned for a request with a base: the JSON that is kept of its
+ * messages, in OpenAI's words, lent until its arena goes. Others have none: NULL. */
+struct written *kept_threads_written(
+    struct kept_threads *threads, const struct value *request);
 
 size_t kept_threads_count(const struct kept_threads *threads);
 size_t kept_threads_bytes(const struct kept_threads *threads);

@@ -23,6 +23,7 @@ struct model_job {
 	struct worker_call *call;
 	struct tokens tokens;
 	bool streams;
+	struct written *written; /* of the messages the call came with, or NULL */
 	struct sends *sends;
 	unsigned nested; /* calls to workers of other providers */
 	uint64_t end_ms;
@@ -86,6 +87,19 @@ known_of(const struct model_job *job, const struct model_request *request)
 	    model_arena(request), value_get(profile, "model_profile"), known);
 }
 
+/* The JSON that is kept of the request's messages, if no middleware has put others in their place. */
+static struct written *
+written_of(const struct model_job *job, const struct model_request *request)
+{
+	const struct value *came = value_get(job->call->request, "messages");
+	const struct value *sent = model_messages(request);
+
+	return value_is(came, VALUE_ARRAY) && value_is(sent, VALUE_ARRAY) &&
+		       sent->items == came->items && sent->size == came->size
+		   ? job->written
+		   : NULL;
+}
+
 static struct ask
 ask_of(struct model_job *job, const struct model_request *request, const char *model)
 {
@@ -94,6 +108,7 @@ ask_of(struct model_job *job, const struct model_request *request, const char *m
 		.model = model,
 		.system_prompt = model_system_prompt(request),
 		.messages = model_messages(request),
+		.written = written_of(job, request),
 		.tools = model_tools(request),
 		.tool_choice = model_tool_choice(request),
 		.response_format = model_response_format(request),
@@ -310,7 +325,9 @@ whole_body(struct arena *arena)
 static const struct value *
 run_chain(const struct model_world *world, struct worker_call *call)
 {
-	struct model_job job = { .world = world, .call = call };
+	struct model_job job = { .world = world,
+		.call = call,
+		.written = kept_threads_written(world->threads, call->request) };
 	struct model_backend backend = { .send = on_send,
 		.gives_structured_output = on_gives_structured_output,
 		.dialect = on_dialect,

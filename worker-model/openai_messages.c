@@ -223,27 +223,66 @@ message_of(struct arena *arena, const struct value *message, const char *role)
 	    "tool_call_id", tool ? value_get(message, "tool_call_id") : NULL, NULL);
 }
 
+static void
+add_system(struct value_list *list, const char *system_prompt)
+{
+	struct arena *arena = list->arena;
+
+	if (system_prompt != NULL && *system_prompt != '\0')
+		value_list_add(
+		    list, value_map(arena, "role", value_str(arena, "system"), "content",
+			      value_str(arena, system_prompt), NULL));
+}
+
+/* Returns message number index as it is sent, or NULL with a reason in arena. */
+static const struct value *
+sent_message(
+    struct arena *arena, const struct value *messages, size_t index, const char **error_r)
+{
+	const struct value *message = value_at(messages, index);
+	const char *role = role_of(message);
+
+	if (role != NULL)
+		return message_of(arena, message, role);
+	*error_r = arena_printf(arena, "messages[%zu].type: a model cannot be sent '%s'",
+	    index, value_get_text(message, "type"));
+	return NULL;
+}
+
 const struct value *
 openai_messages(struct arena *arena, const char *system_prompt,
     const struct value *messages, const char **error_r)
 {
 	struct value_list list = { .arena = arena };
 
-	if (system_prompt != NULL && *system_prompt != '\0')
-		value_list_add(
-		    &list, value_map(arena, "role", value_str(arena, "system"), "content",
-			       value_str(arena, system_prompt), NULL));
+	add_system(&list, system_prompt);
 	for (size_t i = 0; i < value_size(messages); i++) {
-		const struct value *message = value_at(messages, i);
-		const char *role = role_of(message);
+		const struct value *sent = sent_message(arena, messages, i, error_r);
 
-		if (role == NULL) {
-			*error_r = arena_printf(arena,
-			    "messages[%zu].type: a model cannot be sent '%s'", i,
-			    value_get_text(message, "type"));
+		if (sent == NULL)
 			return NULL;
-		}
-		value_list_add(&list, message_of(arena, message, role));
+		value_list_add(&list, sent);
 	}
+	return value_list_end(&list);
+}
+
+const struct value *
+openai_messages_written(struct arena *arena, const char *system_prompt,
+    const struct value *messages, struct written *written, const char **error_r)
+{
+	struct value_list list = { .arena = arena };
+	size_t count = value_size(messages);
+
+	while (written->count < count) {
+		const struct value *sent =
+		    sent_message(arena, messages, written->count, error_r);
+
+		if (sent == NULL)
+			return NULL;
+		written_add(written, sent);
+	}
+	add_system(&list, system_prompt);
+	if (count > 0)
+		value_list_add(&list, written_item(written, arena, count));
 	return value_list_end(&list);
 }

@@ -12,6 +12,7 @@
 #include "http.h"
 #include "tokens.h"
 #include "value.h"
+#include "written.h"
 
 struct endpoint {
 	const char *name; /* "openai" of "openai:gpt-4o" */
@@ -28,9 +29,11 @@ struct endpoint {
 /* One attempt of one model call, after all wraps. Lent for the send. */
 struct ask {
 	struct arena *arena;
-	const char *model;                   /* "gpt-4o" */
-	const char *system_prompt;           /* or NULL */
-	const struct value *messages;        /* [message], proto/chat.h */
+	const char *model;            /* "gpt-4o" */
+	const char *system_prompt;    /* or NULL */
+	const struct value *messages; /* [message], proto/chat.h */
+	struct written
+	    *written; /* what is kept of these, for who speaks OpenAI's words; or NULL */
 	const struct value *tools;           /* [tool], proto/bodies.h */
 	const struct value *tool_choice;     /* or NULL */
 	const struct value *response_format; /* or NULL */

@@ -262,6 +262,34 @@ START_TEST(what_is_thrown_out_lives_as_long_as_its_calls)
 }
 END_TEST
 
+START_TEST(json_is_kept_with_the_thread_and_counts)
+{
+	struct arena *first = arena_new(), *second = arena_new();
+	const struct value *opened, *kept;
+	struct written *written;
+	size_t bytes;
+
+	opened = kept_threads_open(threads, first, whole(first, "a", 50), &kept);
+	ck_assert_ptr_null(kept_threads_written(threads, opened));
+	opened = kept_threads_open(threads, first, brief(first, "a", 50, 51), &kept);
+	written = kept_threads_written(threads, opened);
+	ck_assert_ptr_nonnull(written);
+	bytes = kept_threads_bytes(threads);
+	written_add(written, messages("a", 0, 50));
+	arena_destroy(&first);
+	ck_assert_uint_ge(kept_threads_bytes(threads), bytes + written_bytes(written));
+	opened = kept_threads_open(threads, second, brief(second, "a", 51, 52), &kept);
+	ck_assert_ptr_eq(kept_threads_written(threads, opened), written);
+	ck_assert_uint_eq(written->count, 1);
+	/* More than there is room for: it goes with the call. */
+	while (written_bytes(written) < ROOM)
+		written_add(written, messages("a", 0, 50));
+	arena_destroy(&second);
+	ck_assert_uint_eq(kept_threads_count(threads), 0);
+	ck_assert_uint_eq(kept_threads_bytes(threads), 0);
+}
+END_TEST
+
 START_TEST(a_thread_that_has_no_room_is_answered_and_not_kept)
 {
 	struct arena *call = arena_new();
@@ -373,6 +401,7 @@ tcase_kept_threads(void)
 	tcase_add_test(tcase, a_call_sees_as_much_as_there_was_when_it_came);
 	tcase_add_test(tcase, the_longest_unused_goes);
 	tcase_add_test(tcase, what_is_thrown_out_lives_as_long_as_its_calls);
+	tcase_add_test(tcase, json_is_kept_with_the_thread_and_counts);
 	tcase_add_test(tcase, a_thread_that_has_no_room_is_answered_and_not_kept);
 	tcase_add_test(tcase, with_no_bytes_nothing_is_kept);
 	tcase_add_test(tcase, a_request_that_names_no_digest_is_left_alone);

@@ -1,9 +1,11 @@
 #include <check.h>
+#include <string.h>
 
 /* Interface under test */
 #include "../../worker-model/openai_request.h"
 #include "../../worker-model/provider_exchange.h"
 
+#include "json.h"
 #include "literal.h"
 
 static struct arena *arena;
@@ -252,6 +254,98 @@ START_TEST(the_system_prompt_is_the_first_message)
 }
 END_TEST
 
+/* --- what is kept as JSON ------------------------------------------------------------ */
+
+static const char *
+sent_json(const struct value *list, const char *system, struct written *written)
+{
+	struct ask ask = ask_from(value_map(arena, "messages", list, "system",
+	    system == NULL ? NULL : value_str(arena, system), NULL));
+	const char *error = NULL;
+	const struct value *body;
+
+	ask.written = written;
+	body = openai_request(&ask, false, &error);
+	ck_assert_msg(body != NULL, "%s", error);
+	return json_text(arena, body);
+}
+
+/* All messages of the table above behind each other. */
+static const struct value *
+all_messages(void)
+{
+	struct value_list all = { .arena = arena };
+	size_t i, j;
+
+	for (i = 0; i < sizeof messages / sizeof messages[0]; i++) {
+		const struct value *some = literal(arena, messages[i].messages);
+
+		for (j = 0; j < value_size(some); j++)
+			value_list_add(&all, value_at(some, j));
+	}
+	return value_list_end(&all);
+}
+
+START_TEST(kept_json_is_what_would_be_written)
+{
+	const struct value *all = all_messages();
+	struct written written = { 0 };
+	size_t count;
+
+	for (count = 0; count <= value_size(all); count++) {
+		const struct value *some = value_array_slice(arena, all, 0, count);
+
+		ck_assert_str_eq(
+		    sent_json(some, NULL, &written), sent_json(some, NULL, NULL));
+		ck_assert_uint_eq(written.count, count);
+		ck_assert_str_eq(
+		    sent_json(some, "S", &written), sent_json(some, "S", NULL));
+	}
+	/* An older call on the thread, which has grown meanwhile. */
+	all = value_array_slice(arena, all, 0, 3);
+	ck_assert_str_eq(sent_json(all, "S", &written), sent_json(all, "S", NULL));
+	ck_assert_uint_gt(written_bytes(&written), 0);
+	written_release(&written);
+	ck_assert_uint_eq(written_bytes(&written), 0);
+}
+END_TEST
+
+START_TEST(what_is_kept_is_not_made_again)
+{
+	struct written written = { 0 };
+
+	sent_json(literal(arena, "[{'type':'human','content':'hi'}]"), NULL, &written);
+	/* Only who keeps for another thread would see this. */
+	ck_assert_ptr_nonnull(strstr(
+	    sent_json(
+		literal(arena,
+		    "[{'type':'human','content':'other'},{'type':'ai','content':'new'}]"),
+		NULL, &written),
+	    "[{\"role\":\"user\",\"content\":\"hi\"},{\"role\":\"assistant\",\"content\":"
+	    "\"new\"}]"));
+	written_release(&written);
+}
+END_TEST
+
+START_TEST(a_message_that_cannot_be_sent_is_not_kept)
+{
+	struct ask ask = ask_from(literal(arena, "{'messages':[{'type':'human','content':"
+						 "'hi'},{'type':'odd','content':'x'}]}"));
+	struct written written = { 0 };
+	unsigned turn;
+
+	ask.written = &written;
+	for (turn = 0; turn < 2; turn++) {
+		const char *error = NULL;
+
+		ck_assert_ptr_null(openai_request(&ask, false, &error));
+		ck_assert_str_eq(error, "messages[1].type: a model cannot be sent 'odd'");
+		ck_assert_uint_eq(written.count, 1);
+	}
+	written_release(&written);
+}
+END_TEST
+
 START_TEST(a_stream_is_asked_for_with_its_usage)
 {
 	struct ask ask = ask_from(literal(arena, "{'settings':{'stream':false}}"));
@@ -332,6 +426,9 @@ tcase_openai_request(void)
 	tcase_add_loop_test(
 	    tcase, a_limit_goes_out_by_the_name_that_the_model_takes, 0, COUNT(limits));
 	tcase_add_test(tcase, the_system_prompt_is_the_first_message);
+	tcase_add_test(tcase, kept_json_is_what_would_be_written);
+	tcase_add_test(tcase, what_is_kept_is_not_made_again);
+	tcase_add_test(tcase, a_message_that_cannot_be_sent_is_not_kept);
 	tcase_add_test(tcase, a_stream_is_asked_for_with_its_usage);
 	tcase_add_test(tcase, a_message_of_no_known_type_is_refused_by_its_place);
 	tcase_add_test(tcase, a_long_name_is_cut_between_characters);
