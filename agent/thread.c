@@ -9,6 +9,8 @@
 
 #define ROOM_AT_FIRST 16u
 #define INDEX_FROM 16u /* messages; fewer are looked through */
+/* An index costs as much as some dozen searches, and a turn on a long thread makes two or three. */
+#define SEARCHES_MAX 16u
 
 /* --- ids ---------------------------------------------------------------------------- */
 
@@ -63,15 +65,19 @@ put(struct thread *thread, size_t position)
 		zhashx_update(thread->index, id, (void *)(uintptr_t)(position + 1));
 }
 
-/* Makes the index anew, or none for few messages. */
+/* The messages are other ones, or at other places. */
+static void
+drop_index(struct thread *thread)
+{
+	zhashx_destroy(&thread->index);
+	thread->searches = 0;
+}
+
 static void
 index_all(struct thread *thread)
 {
 	size_t i;
 
-	zhashx_destroy(&thread->index);
-	if (thread->count <= INDEX_FROM)
-		return;
 	thread->index = thread_index_new();
 	for (i = 0; i < thread->count; i++)
 		put(thread, i);
@@ -83,16 +89,17 @@ index_last(struct thread *thread)
 {
 	if (thread->index != NULL)
 		put(thread, thread->count - 1);
-	else if (thread->count > INDEX_FROM)
-		index_all(thread);
 }
 
 long
-thread_find(const struct thread *thread, const struct value *id)
+thread_find(struct thread *thread, const struct value *id)
 {
 	const struct value *other;
 	long i;
 
+	if (thread->index == NULL && thread->count > INDEX_FROM &&
+	    ++thread->searches > SEARCHES_MAX)
+		index_all(thread);
 	if (thread->index != NULL)
 		return (long)(uintptr_t)zhashx_lookup(thread->index, id) - 1;
 	for (i = (long)thread->count - 1; i >= 0; i--) {
@@ -240,7 +247,7 @@ thread_keep(struct thread *thread, const bool *keep)
 		thread->numbers[kept++] = thread->numbers[i];
 	}
 	thread->count = kept;
-	index_all(thread);
+	drop_index(thread);
 	show(thread);
 	disorder(thread);
 }
@@ -268,7 +275,7 @@ thread_compose(struct thread *thread, struct arena *arena, const long *positions
 	thread->numbers = numbers;
 	thread->count = count;
 	thread->room = count + 1;
-	index_all(thread);
+	drop_index(thread);
 	show(thread);
 	disorder(thread);
 }
@@ -408,6 +415,6 @@ thread_move(struct thread *thread, struct arena *arena)
 
 	for (i = 0; i < thread->count; i++)
 		thread->items[i] = settle(arena, thread->items[i]);
-	index_all(thread);
+	drop_index(thread);
 	move_unsaved(thread, arena);
 }

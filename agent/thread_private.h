@@ -17,7 +17,8 @@ struct thread {
 	const struct value **items;
 	uint32_t *numbers; /* each is stored under, or NOT_NUMBERED yet */
 	size_t count, room;
-	zhashx_t *index; /* id (a value) -> position + 1; NULL for few */
+	zhashx_t *index;   /* id (a value) -> position + 1; NULL: not worth it yet */
+	unsigned searches; /* for an id through many messages, since there was none */
 
 	char *prefix;   /* of new ids */
 	uint64_t fresh; /* the last n given */
@@ -46,7 +47,7 @@ zhashx_t *thread_index_new(void);
 bool thread_same_id(const struct value *a, const struct value *b);
 
 /* Returns id's position, or -1. */
-long thread_find(const struct thread *thread, const struct value *id);
+long thread_find(struct thread *thread, const struct value *id);
 
 /* message is copied into arena; it must have an id. */
 void thread_append(
