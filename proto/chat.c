@@ -210,30 +210,59 @@ answer_calls(struct value_list *repaired, const struct value *messages, size_t a
 	}
 }
 
+/* True when one of calls, made by the message at ai, can be answered and is not. */
+static bool
+is_dangling(const struct value *messages, size_t ai, const struct value *calls)
+{
+	const char *id;
+	size_t i;
+
+	for (i = 0; i < value_size(calls); i++) {
+		id = value_get_text(value_at(calls, i), "id");
+		if (id != NULL && !is_answered(messages, ai, id))
+			return true;
+	}
+	return false;
+}
+
+static void
+add_slice(struct value_list *list, const struct value *array, size_t from, size_t to)
+{
+	for (; from < to; from++)
+		value_list_add(list, value_at(array, from));
+}
+
 const struct value *
 chat_answer_dangling(struct arena *arena, const struct value *messages)
 {
 	struct value_list repaired = { .arena = arena };
-	const struct value *ai;
-	size_t i = 0, at;
+	const struct value *ai, *calls, *invalid;
+	size_t i = 0, at, taken = 0;
 
 	while (i < value_size(messages)) {
 		at = i;
 		ai = value_at(messages, i++);
-		value_list_add(&repaired, ai);
 		if (!chat_is(ai, "ai"))
 			continue;
 		while (chat_is(value_at(messages, i), "tool"))
-			value_list_add(&repaired, value_at(messages, i++));
-		answer_calls(&repaired, messages, at, value_get(ai, "tool_calls"),
+			i++;
+		calls = value_get(ai, "tool_calls");
+		invalid = value_get(ai, "invalid_tool_calls");
+		if (!is_dangling(messages, at, calls) &&
+		    !is_dangling(messages, at, invalid))
+			continue;
+		add_slice(&repaired, messages, taken, i);
+		taken = i;
+		answer_calls(&repaired, messages, at, calls,
 		    "was cancelled: it did not finish before the conversation went on, "
 		    "and "
 		    "its result is not known.");
-		answer_calls(&repaired, messages, at, value_get(ai, "invalid_tool_calls"),
+		answer_calls(&repaired, messages, at, invalid,
 		    "was not run: its arguments could not be read.");
 	}
-	if (repaired.count == value_size(messages))
+	if (taken == 0)
 		return messages;
+	add_slice(&repaired, messages, taken, value_size(messages));
 	return value_list_end(&repaired);
 }
 
