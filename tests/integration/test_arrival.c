@@ -1,0 +1,89 @@
+/* Submissions that reach a thread together: a run of theirs is claimed as it comes, and the others
+ * wait in their order. */
+#include <check.h>
+
+#include "arena.h"
+#include "fleet_client.h"
+#include "fleet_kit.h"
+
+TCase *tcase_arrival(void);
+
+#define WAIT_MS 60000u
+#define RUNS 20u
+
+/* One step of Redis: one read of the inbox gets them all. */
+#define SUBMIT                                                                           \
+	"for i = 1, 20 do redis.call('XADD', KEYS[1], '*', 'agent', 'clerk', "           \
+	"'thread', 't', 'run', 'r' .. i, 'input', '\"hi\"') end"
+
+static const char *
+agent(struct arena *arena)
+{
+	const char *text = "name: clerk\nmodel: scripted:clerk\nscript:\n  clerk:\n";
+	unsigned i;
+
+	for (i = 0; i < RUNS; i++)
+		text = arena_printf(arena, "%s    - content: Yes.\n", text);
+	return text;
+}
+
+static const char *
+run_name(struct arena *arena, unsigned number)
+{
+	return arena_printf(arena, "r%u", number);
+}
+
+static void
+play(struct fleet_client *client, void *arg)
+{
+	struct arena *arena = arg;
+	struct redis *redis = store_redis(client->store);
+	const struct value *reply, *record;
+	int64_t before = 0;
+	unsigned i;
+
+	ck_assert_int_eq(redis_text(redis, arena, WAIT_MS, &reply, "EVAL", SUBMIT, "1",
+			     STORE_INBOX, NULL),
+	    REDIS_OK);
+	for (i = 1; i <= RUNS; i++)
+		ck_assert(client_wait_end(client, "t", run_name(arena, i), WAIT_MS));
+	ck_assert_int_eq(redis_text(redis, arena, WAIT_MS, &reply, "LRANGE",
+			     arena_printf(arena, "%s:r", store_thread_key(arena, "t")),
+			     "0", "-1", NULL),
+	    REDIS_OK);
+	ck_assert_uint_eq(value_size(reply), RUNS);
+	for (i = 1; i <= RUNS; i++) {
+		ck_assert_str_eq(
+		    redis_reply_text(value_at(reply, i - 1)), run_name(arena, i));
+		ck_assert_int_eq(
+		    store_run(client->store, arena, "t", run_name(arena, i), &record),
+		    STORE_OK);
+		ck_assert_str_eq(value_get_text(record, "status"), "success");
+		ck_assert_int_ge(value_get_int(record, "started", 0), before);
+		before = value_get_int(record, "ended", 0);
+	}
+}
+
+START_TEST(what_comes_together_goes_in_its_order)
+{
+	struct arena *arena = arena_new();
+	struct fleet_kit *kit = kit_new();
+
+	kit_start_all(kit, 1, 1, 1);
+	kit_flotilla(
+	    kit, "agents", "apply", kit_write(kit, "agents.yaml", agent(arena)), NULL);
+	client_run(kit_redis(kit), play, arena);
+	kit_destroy(&kit);
+	arena_destroy(&arena);
+}
+END_TEST
+
+TCase *
+tcase_arrival(void)
+{
+	TCase *tcase = tcase_create("arrival");
+
+	tcase_set_timeout(tcase, 180);
+	tcase_add_test(tcase, what_comes_together_goes_in_its_order);
+	return tcase;
+}
