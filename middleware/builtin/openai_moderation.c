@@ -77,6 +77,14 @@ exits_by(const struct turn *turn, const char *behavior)
 	    value_get(turn_settings((struct turn *)turn), "exit_behavior"), behavior);
 }
 
+static bool
+judges(const struct value *settings)
+{
+	return value_get_bool(settings, "check_input", false) ||
+	       value_get_bool(settings, "check_output", false) ||
+	       value_get_bool(settings, "check_tool_results", false);
+}
+
 static int
 configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 {
@@ -87,7 +95,8 @@ configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 		*error_r = arena_printf(arena, "/model: %s", flaw);
 		return -1;
 	}
-	use->asks_models = value_array(arena, &judge, 1);
+	if (judges(use->settings))
+		use->asks_models = value_array(arena, &judge, 1);
 	if (!value_text_is(value_get(use->settings, "exit_behavior"), "end"))
 		use->jumps[HOOK_BEFORE_MODEL] = use->jumps[HOOK_AFTER_MODEL] = 0;
 	return 0;

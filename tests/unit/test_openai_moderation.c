@@ -216,6 +216,10 @@ START_TEST(who_judges_is_among_the_models_that_are_asked)
 	    arena, use_of("{}")->asks_models, "['openai:omni-moderation-latest']");
 	ck_assert_value(
 	    arena, use_of("{'model': 'near:judge'}")->asks_models, "['near:judge']");
+	ck_assert_uint_eq(
+	    value_size(
+		use_of("{'check_input': false, 'check_output': false}")->asks_models),
+	    0);
 }
 END_TEST
 
