@@ -55,7 +55,7 @@ static const char agent_text[] =
 #define GOOD                                                                             \
 	"{'moderation':{'flagged':false,'categories':{'hate':false},'category_scores':{" \
 	"'hate':0.1}}}"
-#define PICKED "{'structured':{'tools':['calculate','weather','shell','glob_search']}}"
+#define PICKED "{'structured':{'tools':['calculate','shell','glob_search']}}"
 
 /* The first answer breaks off; the one of the third round never comes; the fourth, of the second
  * run, calls a tool that may not be called any more and costs all that is left. */
