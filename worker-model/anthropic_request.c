@@ -5,39 +5,15 @@
 #include "anthropic_blocks.h"
 #include "anthropic_cache.h"
 #include "anthropic_messages.h"
+#include "request_settings.h"
 
-/* Settings that do not go out under their own name. All others go as they are. */
-static const struct {
-	const char *name;
-	const char *sent_as; /* NULL: not sent */
-} settings_table[] = {
+static const struct setting_name names[] = {
 	{ "stop", "stop_sequences" },
 	{ "max_tokens_to_sample", "max_tokens" },
 	{ "max_completion_tokens", "max_tokens" },
-	/* ours: how the request is made, not what it says */
-	{ "timeout", NULL },
-	{ "request_timeout", NULL },
-	{ "max_retries", NULL },
-	{ "streaming", NULL },
-	{ "stream_usage", NULL },
-	{ "base_url", NULL },
-	{ "api_key", NULL },
-	{ "betas", NULL }, /* a header */
-	{ "cache_control", NULL },
-	{ "system_cache_control", NULL },
-	{ "disable_parallel_tool_use", NULL }, /* in tool_choice */
-	{ "parallel_tool_calls", NULL },
-	/* the request's own */
-	{ "model", NULL },
-	{ "messages", NULL },
+	{ "parallel_tool_calls", NULL }, /* in tool_choice */
 	{ "system", NULL },
-	{ "tools", NULL },
-	{ "tool_choice", NULL },
-	{ "stream", NULL },
-	{ "n", NULL },
-	/* maps of further settings */
-	{ "model_kwargs", NULL },
-	{ "extra_body", NULL },
+	{ NULL, NULL },
 };
 
 static const struct value *
@@ -163,29 +139,16 @@ tool_choice_of(const struct ask *ask)
 
 /* --- settings ---------------------------------------------------------------------- */
 
-/* Returns the name a setting is sent under, or NULL. */
-static const char *
-sent_as(const char *name)
+/* Of one text the API wants a list, too. */
+static const struct value *
+with_stop_list(struct arena *arena, const struct value *request)
 {
-	for (size_t i = 0; i < sizeof settings_table / sizeof settings_table[0]; i++)
-		if (strcmp(settings_table[i].name, name) == 0)
-			return settings_table[i].sent_as;
-	return name;
-}
+	const struct value *stop = value_get(request, "stop_sequences");
 
-static void
-add_settings(struct value_fields *fields, const struct value *settings)
-{
-	for (size_t i = 0; value_is(settings, VALUE_MAP) && i < settings->size; i++) {
-		const struct value *value = settings->pairs[i].value;
-		const char *name = sent_as(value_text(settings->pairs[i].key));
-
-		if (name == NULL || value_is_nil(value))
-			continue;
-		if (strcmp(name, "stop_sequences") == 0 && value_is(value, VALUE_STR))
-			value = value_array(fields->arena, &value, 1);
-		value_fields_set(fields, name, value);
-	}
+	return value_is(stop, VALUE_STR)
+		   ? value_map_with(
+			 arena, request, "stop_sequences", value_array(arena, &stop, 1))
+		   : request;
 }
 
 static int64_t
@@ -266,11 +229,10 @@ anthropic_request(const struct ask *ask, bool stream, const char **error_r)
 	value_fields_set(&fields, "tools", tools);
 	if (tools != NULL)
 		value_fields_set(&fields, "tool_choice", tool_choice_of(ask));
-	add_settings(&fields, ask->settings);
-	add_settings(&fields, value_get(ask->settings, "model_kwargs"));
-	add_settings(&fields, value_get(ask->settings, "extra_body"));
+	request_settings_add(&fields, ask->settings, names);
 	add_format(&fields, ask, ask->settings);
 	if (stream)
 		value_fields_set(&fields, "stream", value_bool(true));
-	return anthropic_few_marks(arena, value_fields_end(&fields));
+	return anthropic_few_marks(
+	    arena, with_stop_list(arena, value_fields_end(&fields)));
 }

@@ -4,38 +4,14 @@
 #include <string.h>
 
 #include "openai_messages.h"
+#include "request_settings.h"
 
 #define SCHEMA_NAME_BYTES_MAX 64u
 
-/* Settings that do not go out under their own name. All others go as they are. */
-static const struct {
-	const char *name;
-	const char *sent_as; /* NULL: not sent */
-} settings_table[] = {
+static const struct setting_name names[] = {
 	{ "stop_sequences", "stop" },
-	/* ours: how the request is made, not what it says */
-	{ "timeout", NULL },
-	{ "request_timeout", NULL },
-	{ "max_retries", NULL },
-	{ "streaming", NULL },
-	{ "stream_usage", NULL },
-	{ "base_url", NULL },
-	{ "api_key", NULL },
-	/* the request's own */
-	{ "model", NULL },
-	{ "messages", NULL },
-	{ "tools", NULL },
-	{ "tool_choice", NULL },
-	{ "stream", NULL },
-	{ "stream_options", NULL },
-	{ "n", NULL },
-	/* Anthropic's: middleware that asks for them may run before another model */
-	{ "cache_control", NULL },
-	{ "system_cache_control", NULL },
-	{ "betas", NULL },
-	/* maps of further settings */
-	{ "model_kwargs", NULL },
-	{ "extra_body", NULL },
+	{ "stream_options", NULL }, /* the request's own */
+	{ NULL, NULL },
 };
 
 /* --- tools ------------------------------------------------------------------------- */
@@ -106,29 +82,6 @@ tool_choice_of(const struct ask *ask)
 	if (value_text_is(choice, "auto") || value_text_is(choice, "none"))
 		return choice;
 	return named_choice(arena, choice);
-}
-
-/* --- settings ---------------------------------------------------------------------- */
-
-/* Returns the name a setting is sent under, or NULL. */
-static const char *
-sent_as(const char *name)
-{
-	for (size_t i = 0; i < sizeof settings_table / sizeof settings_table[0]; i++)
-		if (strcmp(settings_table[i].name, name) == 0)
-			return settings_table[i].sent_as;
-	return name;
-}
-
-static void
-add_settings(struct value_fields *fields, const struct value *settings)
-{
-	for (size_t i = 0; value_is(settings, VALUE_MAP) && i < settings->size; i++) {
-		const char *name = sent_as(value_text(settings->pairs[i].key));
-
-		if (name != NULL && !value_is_nil(settings->pairs[i].value))
-			value_fields_set(fields, name, settings->pairs[i].value);
-	}
 }
 
 /* --- the whole --------------------------------------------------------------------- */
@@ -223,9 +176,7 @@ openai_request(const struct ask *ask, bool stream, const char **error_r)
 	value_fields_set(&fields, "tools", tools);
 	if (tools != NULL)
 		value_fields_set(&fields, "tool_choice", tool_choice_of(ask));
-	add_settings(&fields, ask->settings);
-	add_settings(&fields, value_get(ask->settings, "model_kwargs"));
-	add_settings(&fields, value_get(ask->settings, "extra_body"));
+	request_settings_add(&fields, ask->settings, names);
 	value_fields_set(
 	    &fields, "response_format", response_format_of(arena, ask->response_format));
 	if (stream)

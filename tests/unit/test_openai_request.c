@@ -166,6 +166,10 @@ static const struct {
 	    "stop':['a'],'seed':7,"
 	    "'presence_penalty':1,'parallel_tool_calls':false,'reasoning_effort':'low',"
 	    "'something_new':{'x':1}}" },
+	/* Anthropic's, of an agent that was asked before */
+	{ "{'settings':{'cache_control':{'type':'ephemeral'},'system_cache_control':{},"
+	  "'betas':['b'],'disable_parallel_tool_use':true,'stream_options':{}}}",
+	    "{}" },
 	/* refused without tools, which a middleware may have taken away */
 	{ "{'settings':{'parallel_tool_calls':false}}", "{}" },
 	{ "{'settings':{'stop_sequences':['END']}}", "{'stop':['END']}" },
