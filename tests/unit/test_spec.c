@@ -99,6 +99,8 @@ static const struct {
 	{ "middleware: [{model_retry: 3}]", "/middleware/0/model_retry", { "a map" } },
 	{ "middleware: [todo_list, model_retry, todo_list]", "/middleware/2",
 	    { "\"todo_list\"", "/middleware/0", "remove" } },
+	{ "middleware: [shell_tool, {shell_tool: {tool_name: other}}]", "/middleware/1",
+	    { "\"shell_tool\"", "/middleware/0", "remove" } },
 
 	/* state */
 	{ "state: [a]", "/state", { "a map", "a list" } },
