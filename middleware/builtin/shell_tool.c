@@ -383,10 +383,12 @@ after_agent(struct turn *turn)
 	if (body == NULL)
 		return NULL;
 	message = value_at(value_get(update_of(body), "messages"), 0);
-	if (value_has(body, "fault"))
+	if (value_has(body, "fault")) {
 		turn_note(turn, "the shell was gone before its end: %s",
 		    value_get_text(value_get(body, "fault"), "message"));
-	else if (chat_text(arena, message)[0] != '\0')
+		return NULL; /* if it could only not be seen, the run's end tells it */
+	}
+	if (chat_text(arena, message)[0] != '\0')
 		turn_note(turn, "%s", chat_text(arena, message));
 	return value_map(arena, FIELD, no_resources(arena, false), NULL);
 }
