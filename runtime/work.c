@@ -6,7 +6,7 @@
 #include "gate.h"
 
 struct work {
-	uv_work_t request;
+	uv_work_t request; /* first: libuv has the address of this, we of the whole */
 	void (*fn)(void *arg, const atomic_bool *stop);
 	void *arg;
 	atomic_bool stop;
@@ -23,7 +23,7 @@ static struct gate gate;
 static void
 on_thread(uv_work_t *request)
 {
-	struct work *work = request->data;
+	struct work *work = (struct work *)request;
 
 	(void)atomic_load(&work->is_threads);
 	work->fn(work->arg, &work->stop);
@@ -33,7 +33,7 @@ on_thread(uv_work_t *request)
 static void
 on_ended(uv_work_t *request, int status)
 {
-	struct work *work = request->data;
+	struct work *work = (struct work *)request;
 
 	(void)status;
 	work->has_ended = !atomic_load(&work->is_threads);
@@ -68,7 +68,6 @@ work_run(void (*fn)(void *arg, const atomic_bool *stop), void *arg)
 		gate_init(&gate, WORK_MAX);
 	if (fiber_cancelled() || gate_enter(&gate) == -1)
 		return -1;
-	work.request.data = &work;
 	atomic_store(&work.is_threads, true);
 	uv_queue_work(loop_uv(fiber_loop()), &work.request, on_thread, on_ended);
 	outcome = wait_for_end(&work);
