@@ -337,8 +337,7 @@ before_model(struct turn *turn)
 	settings = turn_settings(turn);
 	cut = summarization_cut(turn_arena(turn), messages, value_get(settings, "keep"),
 	    token_chars(value_get_text(settings, "model")));
-	/* A summary alone gets no better by another one. */
-	if (cut == 0 || (cut == 1 && summarization_is_summary(value_at(messages, 0))))
+	if (cut == 0)
 		return NULL;
 	old = value_array_slice(turn_arena(turn), messages, 0, cut);
 	summary = sum_up(turn, old);
