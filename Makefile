@@ -41,6 +41,8 @@ SANITIZE := -fsanitize=thread -fno-omit-frame-pointer
 export TSAN_OPTIONS := suppressions=$(CURDIR)/tests/tsan.supp:history_size=4
 export CK_TIMEOUT_MULTIPLIER ?= 6
 endif
+# A test's limit of time finds what hangs; it is no measure of a slow machine.
+export CK_TIMEOUT_MULTIPLIER ?= 3
 
 # Our headers are found by quotes only; none may have the name of a system header.
 include_flags = $(addprefix -iquote ,$(SHARED) tests/support) \
