@@ -7,6 +7,7 @@
 #include "cli.h"
 #include "everything.h"
 #include "fleet_kit.h"
+#include "has.h"
 #include "json.h"
 
 TCase *tcase_everything(void);
@@ -81,9 +82,6 @@ answer_to(const struct value *messages, const char *call)
 	ck_abort_msg("call %s has no answer", call);
 	return NULL;
 }
-
-#define ck_assert_has(text, piece)                                                       \
-	ck_assert_msg(strstr(text, piece) != NULL, "\"%s\" has no \"%s\"", text, piece)
 
 /* What the thread is after the whole run. */
 static void

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "has.h"
 #include "json.h"
 #include "play_provider.h"
 #include "secure_kit.h"
@@ -225,9 +226,6 @@ play(const char *agent, const char *text)
 	look("submit", said.err, strlen(said.err), hidden);
 	return said;
 }
-
-#define ck_assert_has(text, piece)                                                       \
-	ck_assert_msg(strstr(text, piece) != NULL, "\"%s\" has no \"%s\"", text, piece)
 
 /* The tokens of that run, one behind the other, without those before the last restart. */
 static const char *

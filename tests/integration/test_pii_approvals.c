@@ -7,6 +7,7 @@
 
 #include "arena.h"
 #include "fleet_kit.h"
+#include "has.h"
 
 TCase *tcase_pii_approvals(void);
 
@@ -52,9 +53,6 @@ tear_down(void)
 	kit_destroy(&kit);
 	arena_destroy(&arena);
 }
-
-#define ck_assert_has(text, piece)                                                       \
-	ck_assert_msg(strstr(text, piece) != NULL, "\"%s\" has no \"%s\"", text, piece)
 
 /* Submits, and waits until the question is there. */
 static void

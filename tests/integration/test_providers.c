@@ -6,6 +6,7 @@
 #include "arena.h"
 #include "chat.h"
 #include "cli.h"
+#include "has.h"
 #include "json.h"
 #include "literal.h"
 #include "play_provider.h"
@@ -128,12 +129,6 @@ teardown(void)
 #define FLOTILLA(...)                                                                    \
 	CLI(&flotilla, __VA_ARGS__, "--redis", kit_redis(kit), "--broker",               \
 	    kit_broker(kit), "--status", kit_status(kit))
-
-#define ck_assert_has(text, piece)                                                       \
-	ck_assert_msg(                                                                   \
-	    strstr(text, piece) != NULL, "\"%.3000s\" has no \"%s\"", text, piece)
-#define ck_assert_has_not(text, piece)                                                   \
-	ck_assert_msg(strstr(text, piece) == NULL, "\"%.3000s\" has \"%s\"", text, piece)
 
 static struct said
 said_with(int status, struct said said)

@@ -8,6 +8,7 @@
 
 #include "arena.h"
 #include "fleet_kit.h"
+#include "has.h"
 #include "json.h"
 #include "literal.h"
 
@@ -75,9 +76,6 @@ submit(const char *agent, const char *thread)
 	return kit_flotilla(
 	    kit, "submit", agent, "Go", "--thread", thread, "--wait", NULL);
 }
-
-#define ck_assert_has(text, piece)                                                       \
-	ck_assert_msg(strstr(text, piece) != NULL, "\"%s\" has no \"%s\"", text, piece)
 
 /* Each call of the run has the same shell, of several workers; parallel ones, too; and at the end
  * nothing is left. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "registry.h"
 
 const struct value *
 literal(struct arena *arena, const char *text)
@@ -28,4 +29,15 @@ literal_assert(const char *file, int line, struct arena *arena, const struct val
 	ck_assert_msg(value != NULL && value_equal(value, literal(arena, text)),
 	    "%s:%d: is %s, expected %s", file, line,
 	    value == NULL ? "nothing" : json_text(arena, value), text);
+}
+
+const struct middleware_use *
+literal_use(struct arena *arena, const char *type, const char *settings)
+{
+	const char *path = "", *error = "";
+	const struct middleware_use *use =
+	    registry_use(arena, type, literal(arena, settings), &path, &error);
+
+	ck_assert_msg(use != NULL, "%s: %s: %s", type, path, error);
+	return use;
 }

@@ -4,6 +4,8 @@
 
 #include "value.h"
 
+struct middleware_use;
+
 /* Returns the value that text writes, in arena; a mistake in it fails the test. */
 const struct value *literal(struct arena *arena, const char *text);
 
@@ -12,5 +14,9 @@ const struct value *literal(struct arena *arena, const char *text);
 	literal_assert(__FILE__, __LINE__, arena, value, text)
 void literal_assert(const char *file, int line, struct arena *arena,
     const struct value *value, const char *text);
+
+/* A use of that middleware as an agent's spec makes it, whose settings must be right. */
+const struct middleware_use *literal_use(
+    struct arena *arena, const char *type, const char *settings);
 
 #endif

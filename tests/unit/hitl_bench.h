@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "chain_play.h"
+#include "has.h"
 
 #define HITL "human_in_the_loop"
 
@@ -22,10 +23,6 @@
 	"{'name': 'look', 'args': {}, 'id': 'l', 'type': 'tool_call'}, "                 \
 	"{'name': 'pay', 'args': {'to': 'Ada', 'amount': 30}, 'id': 'p'}, "              \
 	"{'name': 'mail', 'args': {}, 'id': 'e'}]}"
-
-#define ck_assert_has(text, piece)                                                       \
-	ck_assert_msg((text) != NULL && strstr(text, piece) != NULL,                     \
-	    "\"%s\" has no \"%s\"", text, piece)
 
 /* The use with these settings, which must be right; as a value or as a literal. */
 const struct middleware_use *hitl_use_with(

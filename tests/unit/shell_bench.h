@@ -3,6 +3,7 @@
 #ifndef SHELL_BENCH_H
 #define SHELL_BENCH_H
 
+#include "has.h"
 #include "tool_trial.h"
 
 #define FIELD "shell_session_resources"
@@ -34,8 +35,5 @@ void shell_call(const struct value *definition, const char *internal, const char
 const struct value *shell_update(void);
 const struct value *shell_message(void);
 const struct value *shell_artifact(const char *key);
-
-#define ck_assert_has(text, piece)                                                       \
-	ck_assert_msg(strstr(text, piece) != NULL, "\"%s\" has no \"%s\"", text, piece)
 
 #endif

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "chain.h"
+#include "has.h"
 #include "literal.h"
 
 /* Interface under test: model_call_limit, tool_call_limit */
@@ -21,17 +22,6 @@ static void
 teardown(void)
 {
 	arena_destroy(&arena);
-}
-
-static const struct middleware_use *
-limit_use(const char *type, const char *settings)
-{
-	const char *path = "", *error = "";
-	const struct middleware_use *use =
-	    registry_use(arena, type, literal(arena, settings), &path, &error);
-
-	ck_assert_msg(use != NULL, "%s: %s", path, error);
-	return use;
 }
 
 /* Runs a hook on messages, state and what was counted. */
@@ -54,9 +44,6 @@ text_of(const struct value *update, size_t index)
 
 	return text == NULL ? "" : text;
 }
-
-#define ck_assert_has(text, piece)                                                       \
-	ck_assert_msg(strstr(text, piece) != NULL, "\"%s\" has no \"%s\"", text, piece)
 
 /* --- settings ----------------------------------------------------------------------- */
 
@@ -98,10 +85,11 @@ END_TEST
 
 START_TEST(several_tool_limits_are_told_apart_by_their_tools)
 {
+	ck_assert_str_eq(literal_use(arena, "tool_call_limit", "{'run_limit': 1}")->name,
+	    "tool_call_limit");
 	ck_assert_str_eq(
-	    limit_use("tool_call_limit", "{'run_limit': 1}")->name, "tool_call_limit");
-	ck_assert_str_eq(
-	    limit_use("tool_call_limit", "{'tool_name': 'add', 'run_limit': 1}")->name,
+	    literal_use(arena, "tool_call_limit", "{'tool_name': 'add', 'run_limit': 1}")
+		->name,
 	    "tool_call_limit[add]");
 }
 END_TEST
@@ -109,15 +97,17 @@ END_TEST
 START_TEST(only_one_that_ends_runs_jumps)
 {
 	const struct middleware_use *use =
-	    limit_use("model_call_limit", "{'run_limit': 1}");
+	    literal_use(arena, "model_call_limit", "{'run_limit': 1}");
 
 	ck_assert_uint_eq(use->jumps[HOOK_BEFORE_MODEL], JUMP_END);
-	use = limit_use("model_call_limit", "{'run_limit': 1, 'exit_behavior': 'error'}");
+	use = literal_use(
+	    arena, "model_call_limit", "{'run_limit': 1, 'exit_behavior': 'error'}");
 	ck_assert_uint_eq(use->jumps[HOOK_BEFORE_MODEL], 0);
 	ck_assert_uint_eq(use->jumps[HOOK_AFTER_MODEL], 0);
-	use = limit_use("tool_call_limit", "{'run_limit': 1}");
+	use = literal_use(arena, "tool_call_limit", "{'run_limit': 1}");
 	ck_assert_uint_eq(use->jumps[HOOK_AFTER_MODEL], 0);
-	use = limit_use("tool_call_limit", "{'run_limit': 1, 'exit_behavior': 'end'}");
+	use = literal_use(
+	    arena, "tool_call_limit", "{'run_limit': 1, 'exit_behavior': 'end'}");
 	ck_assert_uint_eq(use->jumps[HOOK_AFTER_MODEL], JUMP_END);
 }
 END_TEST
@@ -129,7 +119,7 @@ START_TEST(counts_are_nobody_elses)
 
 	for (i = 0; i < 2; i++) {
 		const struct middleware_use *use =
-		    limit_use(types[i], "{'run_limit': 1}");
+		    literal_use(arena, types[i], "{'run_limit': 1}");
 
 		ck_assert_uint_eq(use->field_count, 2);
 		for (j = 0; j < 2; j++) {
@@ -166,8 +156,8 @@ static const struct {
 START_TEST(a_model_call_too_many_is_not_made)
 {
 	const struct value *update = run_hook(
-	    limit_use("model_call_limit", models[_i].settings), HOOK_BEFORE_MODEL,
-	    "[{'type': 'human', 'content': 'x'}]", models[_i].state);
+	    literal_use(arena, "model_call_limit", models[_i].settings),
+	    HOOK_BEFORE_MODEL, "[{'type': 'human', 'content': 'x'}]", models[_i].state);
 
 	ck_assert_ptr_null(turn.fault);
 	if (models[_i].says == NULL) {
@@ -184,8 +174,8 @@ END_TEST
 
 START_TEST(a_model_call_too_many_fails_the_run_if_wanted)
 {
-	ck_assert_ptr_null(run_hook(
-	    limit_use("model_call_limit", "{'run_limit': 2, 'exit_behavior': 'error'}"),
+	ck_assert_ptr_null(run_hook(literal_use(arena, "model_call_limit",
+					"{'run_limit': 2, 'exit_behavior': 'error'}"),
 	    HOOK_BEFORE_MODEL, "[]", COUNTED(7, 2)));
 	ck_assert_str_eq(turn.fault->type, "ModelCallLimitExceededError");
 	ck_assert_has(turn.fault->message, "run limit (2/2)");
@@ -200,7 +190,7 @@ END_TEST
 START_TEST(one_that_was_made_all_the_same_ends_the_run_behind_it)
 {
 	const struct middleware_use *use =
-	    limit_use("model_call_limit", "{'run_limit': 2}");
+	    literal_use(arena, "model_call_limit", "{'run_limit': 2}");
 	const char *messages = ASKS(CALL("a", "add") ", " CALL("b", "mul"));
 	const struct value *update;
 
@@ -219,8 +209,8 @@ END_TEST
 static const struct value *
 judge(const char *settings, const char *messages, const char *state)
 {
-	return run_hook(
-	    limit_use("tool_call_limit", settings), HOOK_AFTER_MODEL, messages, state);
+	return run_hook(literal_use(arena, "tool_call_limit", settings), HOOK_AFTER_MODEL,
+	    messages, state);
 }
 
 START_TEST(calls_are_counted_for_the_thread_and_for_the_run)
@@ -346,7 +336,7 @@ START_TEST(a_flood_of_calls_is_judged)
 			value_str(arena, "add"), "args", value_empty_map(), NULL));
 	ai = value_map(arena, "type", value_str(arena, "ai"), "tool_calls",
 	    value_list_end(&calls), NULL);
-	turn.use = limit_use("tool_call_limit", "{'run_limit': 3}");
+	turn.use = literal_use(arena, "tool_call_limit", "{'run_limit': 3}");
 	turn.messages = value_array(arena, &ai, 1);
 	turn.state = value_empty_map();
 	update = chain_node_hook(&turn, HOOK_AFTER_MODEL);

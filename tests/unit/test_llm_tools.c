@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "chain_play.h"
+#include "has.h"
 #include "json.h"
 #include "literal.h"
 
@@ -32,20 +33,6 @@ teardown(void)
 {
 	arena_destroy(&arena);
 }
-
-static const struct middleware_use *
-use_of(const char *type, const char *settings)
-{
-	const char *path = "", *error = "";
-	const struct middleware_use *use =
-	    registry_use(arena, type, literal(arena, settings), &path, &error);
-
-	ck_assert_msg(use != NULL, "%s: %s", path, error);
-	return use;
-}
-
-#define ck_assert_has(text, piece)                                                       \
-	ck_assert_msg(strstr(text, piece) != NULL, "\"%s\" has no \"%s\"", text, piece)
 
 static const struct {
 	const char *type, *settings, *path, *reason;
@@ -79,9 +66,10 @@ END_TEST
 START_TEST(the_models_they_ask_are_known)
 {
 	ck_assert_value(arena,
-	    use_of("llm_tool_selector", "{'model': 'x:picker'}")->asks_models,
+	    literal_use(arena, "llm_tool_selector", "{'model': 'x:picker'}")->asks_models,
 	    "['x:picker']");
-	ck_assert_value(arena, use_of("llm_tool_emulator", "{}")->asks_models, "[]");
+	ck_assert_value(
+	    arena, literal_use(arena, "llm_tool_emulator", "{}")->asks_models, "[]");
 }
 END_TEST
 
@@ -94,8 +82,8 @@ END_TEST
 static const struct value *
 select_with(const char *settings)
 {
-	return play_model(
-	    &play, stub_chain(arena, use_of("llm_tool_selector", settings), NULL));
+	return play_model(&play,
+	    stub_chain(arena, literal_use(arena, "llm_tool_selector", settings), NULL));
 }
 
 /* "a c": the names of the tools in the last request. */
@@ -267,8 +255,8 @@ play_with(const char *settings)
 	play.request = literal(arena,
 	    "{'messages': [], 'tool_call': {'name': 'a', 'args': {'q': 'SF'}, 'id': "
 	    "'c1'}, 'tool': {'name': 'a', 'description': 'Does a.', 'parameters': {}}}");
-	return play_tool(
-	    &play, stub_chain(arena, use_of("llm_tool_emulator", settings), NULL));
+	return play_tool(&play,
+	    stub_chain(arena, literal_use(arena, "llm_tool_emulator", settings), NULL));
 }
 
 START_TEST(a_model_plays_the_tool)

@@ -1,6 +1,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "has.h"
 #include "literal.h"
 #include "lua_kit.h"
 #include "registry.h"
@@ -22,9 +23,6 @@ teardown(void)
 {
 	arena_destroy(&arena);
 }
-
-#define ck_assert_has(text, piece)                                                       \
-	ck_assert_msg(strstr(text, piece) != NULL, "\"%s\" has no \"%s\"", text, piece)
 
 /* --- what a spec may say ------------------------------------------------------------ */
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "chain_play.h"
+#include "has.h"
 #include "json.h"
 #include "literal.h"
 #include "registry.h"
@@ -28,27 +29,13 @@ teardown(void)
 	arena_destroy(&arena);
 }
 
-static const struct middleware_use *
-use_of(const char *type, const char *settings)
-{
-	const char *path = "", *error = "";
-	const struct middleware_use *use =
-	    registry_use(arena, type, literal(arena, settings), &path, &error);
-
-	ck_assert_msg(use != NULL, "%s: %s", path, error);
-	return use;
-}
-
 static const char *
 ask(const char *settings, const struct value **body_r)
 {
-	*body_r = play_model(
-	    &play, stub_chain(arena, use_of("model_fallback", settings), NULL));
+	*body_r = play_model(&play,
+	    stub_chain(arena, literal_use(arena, "model_fallback", settings), NULL));
 	return stub_outcome(arena, *body_r);
 }
-
-#define ck_assert_has(text, piece)                                                       \
-	ck_assert_msg(strstr(text, piece) != NULL, "\"%s\" has no \"%s\"", text, piece)
 
 /* --- settings ----------------------------------------------------------------------- */
 
@@ -84,7 +71,7 @@ END_TEST
 START_TEST(its_models_are_the_uses)
 {
 	ck_assert_value(arena,
-	    use_of("model_fallback", "{'models': ['a:b', {'model': 'c:d'}]}")
+	    literal_use(arena, "model_fallback", "{'models': ['a:b', {'model': 'c:d'}]}")
 		->asks_models,
 	    "['a:b', 'c:d']");
 }
@@ -142,12 +129,12 @@ END_TEST
 START_TEST(a_mistake_of_the_agent_is_no_reason_to_ask_another)
 {
 	const struct value *body;
-	const struct chain *chain =
-	    stub_chain(arena, use_of("model_fallback", "{'models': ['openai:mini']}"),
-		stub_use(arena, "A",
-		    "{'override': [['tools', [{'name': "
-		    "'ghost'}]]]}"),
-		NULL);
+	const struct chain *chain = stub_chain(arena,
+	    literal_use(arena, "model_fallback", "{'models': ['openai:mini']}"),
+	    stub_use(arena, "A",
+		"{'override': [['tools', [{'name': "
+		"'ghost'}]]]}"),
+	    NULL);
 
 	body = play_model(&play, chain);
 	ck_assert_has(stub_outcome(arena, body), "ghost");
@@ -157,11 +144,11 @@ END_TEST
 
 START_TEST(retries_inside_are_each_models_own)
 {
-	const struct chain *chain =
-	    stub_chain(arena, use_of("model_fallback", "{'models': ['openai:mini']}"),
-		use_of("model_retry",
-		    "{'max_retries': 1, 'initial_delay': 0, 'on_failure': 'error'}"),
-		NULL);
+	const struct chain *chain = stub_chain(arena,
+	    literal_use(arena, "model_fallback", "{'models': ['openai:mini']}"),
+	    literal_use(arena, "model_retry",
+		"{'max_retries': 1, 'initial_delay': 0, 'on_failure': 'error'}"),
+	    NULL);
 
 	play.outcomes[0] = play.outcomes[1] = play.outcomes[2] = "!TimeoutError late";
 	play.outcomes[3] = "at last";
@@ -173,8 +160,8 @@ END_TEST
 START_TEST(retries_outside_ask_all_models_again)
 {
 	const struct chain *chain = stub_chain(arena,
-	    use_of("model_retry", "{'max_retries': 1, 'initial_delay': 0}"),
-	    use_of("model_fallback", "{'models': ['openai:mini']}"), NULL);
+	    literal_use(arena, "model_retry", "{'max_retries': 1, 'initial_delay': 0}"),
+	    literal_use(arena, "model_fallback", "{'models': ['openai:mini']}"), NULL);
 
 	play.outcomes[0] = play.outcomes[1] = "!TimeoutError late";
 	play.outcomes[2] = "at last";

@@ -7,6 +7,7 @@
 #include "chain_play.h"
 #include "children.h"
 #include "declaration.h"
+#include "has.h"
 #include "hook_stub.h"
 #include "literal.h"
 #include "models.h"
@@ -51,9 +52,6 @@ count_known(void)
 		count++;
 	return count;
 }
-
-#define ck_assert_has(text, piece)                                                       \
-	ck_assert_msg(strstr(text, piece) != NULL, "\"%s\" has no \"%s\"", text, piece)
 
 /* --- built-in ----------------------------------------------------------------------- */
 

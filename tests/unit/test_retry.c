@@ -3,6 +3,7 @@
 
 #include "chain_play.h"
 #include "fiber.h"
+#include "has.h"
 #include "hook_stub.h"
 #include "literal.h"
 #include "registry.h"
@@ -31,41 +32,26 @@ teardown(void)
 	arena_destroy(&arena);
 }
 
-/* A use as an agent's spec makes it. */
-static const struct middleware_use *
-retry_use(const char *type, const char *settings)
-{
-	const char *path = "", *error = "";
-	const struct middleware_use *use =
-	    registry_use(arena, type, literal(arena, settings), &path, &error);
-
-	ck_assert_msg(use != NULL, "%s: %s", path, error);
-	return use;
-}
-
 static const char *
 ask(const char *settings)
 {
-	return stub_outcome(
-	    arena, play_model(&play,
-		       stub_chain(arena, retry_use("model_retry", settings), NULL)));
+	return stub_outcome(arena,
+	    play_model(&play,
+		stub_chain(arena, literal_use(arena, "model_retry", settings), NULL)));
 }
 
 static const struct value *
 run(const char *settings)
 {
 	return play_tool(
-	    &play, stub_chain(arena, retry_use("tool_retry", settings), NULL));
+	    &play, stub_chain(arena, literal_use(arena, "tool_retry", settings), NULL));
 }
 
 static struct retry_policy
 policy(const char *settings)
 {
-	return retry_policy_of(retry_use("model_retry", settings)->settings);
+	return retry_policy_of(literal_use(arena, "model_retry", settings)->settings);
 }
-
-#define ck_assert_has(text, piece)                                                       \
-	ck_assert_msg(strstr(text, piece) != NULL, "\"%s\" has no \"%s\"", text, piece)
 
 /* --- delays ------------------------------------------------------------------------- */
 
@@ -242,7 +228,8 @@ END_TEST
 
 START_TEST(a_mistake_in_the_agent_is_no_failure_of_the_model)
 {
-	const struct middleware_use *retry = retry_use("model_retry", "{" AT_ONCE "}");
+	const struct middleware_use *retry =
+	    literal_use(arena, "model_retry", "{" AT_ONCE "}");
 
 	ck_assert_has(
 	    stub_outcome(arena,
@@ -258,7 +245,7 @@ END_TEST
 START_TEST(a_wraps_failure_inside_a_retry_is_tried_again)
 {
 	const struct middleware_use *retry =
-	    retry_use("model_retry", "{" AT_ONCE ", 'max_retries': 1}");
+	    literal_use(arena, "model_retry", "{" AT_ONCE ", 'max_retries': 1}");
 
 	ck_assert_has(
 	    stub_outcome(
@@ -362,7 +349,7 @@ END_TEST
 START_TEST(a_hooks_failure_inside_a_retry_is_tried_again)
 {
 	const struct middleware_use *retry =
-	    retry_use("tool_retry", "{" AT_ONCE ", 'max_retries': 1}");
+	    literal_use(arena, "tool_retry", "{" AT_ONCE ", 'max_retries': 1}");
 	const struct value *body = play_tool(&play,
 	    stub_chain(arena, retry,
 		stub_use(arena, "A", "{'raise': {'type': 'OSError', 'message': 'x'}}"),

@@ -2,9 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fiber.h"
-#include "json.h"
 #include "bounds.h"
+#include "fiber.h"
+#include "has.h"
+#include "json.h"
 #include "literal.h"
 
 /* Interface under test */
@@ -47,9 +48,6 @@ unusable(const char *schema)
 	ck_assert_ptr_nonnull(reason);
 	return reason;
 }
-
-#define ck_assert_has(text, piece)                                                       \
-	ck_assert_msg(strstr(text, piece) != NULL, "\"%s\" has no \"%s\"", text, piece)
 
 /* --- what the old suite does not know (draft 2020-12) ------------------------------- */
 

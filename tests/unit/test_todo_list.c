@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "chain_play.h"
+#include "has.h"
 #include "hook_stub.h"
 #include "literal.h"
 
@@ -35,9 +36,6 @@ todo_use(const char *settings)
 	ck_assert_msg(use != NULL, "%s: %s", path, error);
 	return use;
 }
-
-#define ck_assert_has(text, piece)                                                       \
-	ck_assert_msg(strstr(text, piece) != NULL, "\"%s\" has no \"%s\"", text, piece)
 
 START_TEST(the_plan_is_a_field_that_no_input_sets)
 {

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "chain_play.h"
+#include "has.h"
 #include "json.h"
 #include "literal.h"
 
@@ -29,27 +30,14 @@ teardown(void)
 	arena_destroy(&arena);
 }
 
-static const struct middleware_use *
-use_of(const char *type, const char *settings)
-{
-	const char *path = "", *error = "";
-	const struct middleware_use *use =
-	    registry_use(arena, type, literal(arena, settings), &path, &error);
-
-	ck_assert_msg(use != NULL, "%s: %s", path, error);
-	return use;
-}
-
 static const char *
 run(const char *settings, const char *outcome)
 {
 	play.outcomes[play.count] = outcome;
 	return stub_outcome(arena,
-	    play_tool(&play, stub_chain(arena, use_of("tool_error", settings), NULL)));
+	    play_tool(&play,
+		stub_chain(arena, literal_use(arena, "tool_error", settings), NULL)));
 }
-
-#define ck_assert_has(text, piece)                                                       \
-	ck_assert_msg(strstr(text, piece) != NULL, "\"%s\" has no \"%s\"", text, piece)
 
 static const struct {
 	const char *settings, *path, *reason;
@@ -80,8 +68,9 @@ START_TEST(what_it_catches_becomes_an_error_message)
 	const struct value *body, *message;
 
 	play.outcomes[0] = "!OSError /secret/path is full";
-	body = play_tool(&play,
-	    stub_chain(arena, use_of("tool_error", "{'catch': 'Exception'}"), NULL));
+	body = play_tool(
+	    &play, stub_chain(arena,
+		       literal_use(arena, "tool_error", "{'catch': 'Exception'}"), NULL));
 	message = value_at(
 	    value_get(value_get(value_at(value_get(body, "commands"), 0), "update"),
 		"messages"),
@@ -131,7 +120,8 @@ START_TEST(an_interrupt_and_a_cancellation_are_no_errors)
 
 	play.outcomes[0] = "?Sure?";
 	body = play_tool(&play,
-	    stub_chain(arena, use_of("tool_error", "{'catch': ['Exception']}"), NULL));
+	    stub_chain(arena,
+		literal_use(arena, "tool_error", "{'catch': ['Exception']}"), NULL));
 	ck_assert(value_has(body, "interrupt"));
 }
 END_TEST
@@ -139,11 +129,11 @@ END_TEST
 /* tool_retry with on_failure: error inside of it: the wrap outside has the last word. */
 START_TEST(outside_of_a_retry_it_gets_what_that_gave_up)
 {
-	const struct chain *chain =
-	    stub_chain(arena, use_of("tool_error", "{'catch': ['Exception']}"),
-		use_of("tool_retry",
-		    "{'max_retries': 1, 'initial_delay': 0, 'on_failure': 'error'}"),
-		NULL);
+	const struct chain *chain = stub_chain(arena,
+	    literal_use(arena, "tool_error", "{'catch': ['Exception']}"),
+	    literal_use(arena, "tool_retry",
+		"{'max_retries': 1, 'initial_delay': 0, 'on_failure': 'error'}"),
+	    NULL);
 
 	play.outcomes[0] = play.outcomes[1] = "!TimeoutError late";
 	ck_assert_str_eq(stub_outcome(arena, play_tool(&play, chain)),
@@ -155,8 +145,8 @@ END_TEST
 START_TEST(inside_of_a_retry_it_leaves_nothing_to_try_again)
 {
 	const struct chain *chain =
-	    stub_chain(arena, use_of("tool_retry", "{'initial_delay': 0}"),
-		use_of("tool_error", "{'catch': ['TimeoutError']}"), NULL);
+	    stub_chain(arena, literal_use(arena, "tool_retry", "{'initial_delay': 0}"),
+		literal_use(arena, "tool_error", "{'catch': ['TimeoutError']}"), NULL);
 
 	play.outcomes[0] = "!TimeoutError late";
 	ck_assert_str_eq(stub_outcome(arena, play_tool(&play, chain)),

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "chain_play.h"
+#include "has.h"
 #include "hook_stub.h"
 #include "literal.h"
 
@@ -54,9 +55,6 @@ is_fatal(const struct value *body)
 	ck_assert_ptr_nonnull(value_get(body, "fault"));
 	return value_get_bool(value_get(body, "fault"), "fatal", false);
 }
-
-#define ck_assert_has(text, piece)                                                       \
-	ck_assert_msg(strstr(text, piece) != NULL, "\"%s\" has no \"%s\"", text, piece)
 
 /* --- commands ----------------------------------------------------------------------- */
 
