@@ -67,9 +67,9 @@ pin_gone(struct core *core, const struct session *worker)
 	gone->until_ms = core->now_ms + (worker->said_bye ? 0 : SUSPECT_MS);
 }
 
-/* Until when a worker that is not here may be coming. */
-static uint64_t
-back_until_ms(const struct core *core, const char *id)
+/* Whether a worker that is not here was: *until_ms_r, until when it may come back. */
+static bool
+was_here(const struct core *core, const char *id, uint64_t *until_ms_r)
 {
 	size_t known =
 	    core->gone_count < GONE_WORKERS_MAX ? core->gone_count : GONE_WORKERS_MAX;
@@ -80,10 +80,21 @@ back_until_ms(const struct core *core, const char *id)
 		const struct gone_worker *gone =
 		    &core->gone[(core->gone_count - i) % GONE_WORKERS_MAX];
 
-		if (strcmp(gone->id, id) == 0)
-			return gone->until_ms;
+		if (strcmp(gone->id, id) == 0) {
+			*until_ms_r = gone->until_ms;
+			return true;
+		}
 	}
-	return core->now_ms + SUSPECT_MS;
+	return false;
+}
+
+/* Until when a worker that is not here may be coming. */
+static uint64_t
+back_until_ms(const struct core *core, const char *id)
+{
+	uint64_t until_ms;
+
+	return was_here(core, id, &until_ms) ? until_ms : core->now_ms + SUSPECT_MS;
 }
 
 void
@@ -101,12 +112,29 @@ pin_wait(struct core *core, struct call *call)
 		call->until_ms += SUSPECT_MS;
 }
 
+/* It went while the call waited for room there. */
+static bool
+has_just_gone(const struct core *core, struct call *call)
+{
+	uint64_t until_ms;
+
+	if (!was_here(core, session_of(call->header.service), &until_ms) ||
+	    until_ms <= core->now_ms)
+		return false;
+	call->until_ms = until_ms;
+	return true;
+}
+
 void
 pin_look(struct core *core, struct call *call)
 {
 	const struct session *worker = worker_of(core, call);
 	char *reason;
 
+	if (worker == NULL && has_just_gone(core, call)) {
+		call_arm(core, call);
+		return;
+	}
 	if ((worker != NULL && !worker->draining && !PLANTED(PIN_IMPATIENT)) ||
 	    PLANTED(PIN_WAITS)) {
 		pin_wait(core, call);

@@ -157,6 +157,24 @@ START_TEST(the_wait_begins_when_the_worker_goes)
 }
 END_TEST
 
+/* Also for what had waited for room until then. */
+START_TEST(what_waited_for_room_waits_for_the_worker)
+{
+	bench_worker(&bench, W, "tools " PIN_W, 1);
+	bench_call(&bench, C, "c1", PIN_W);
+	bench_expect(&bench, W, MSG_CALL, "c1");
+	bench_call(&bench, C, "c2", PIN_W);
+	bench_pass(&bench, SUSPECT_MS - 200);
+	bench_unreachable(&bench, W);
+	bench_pass(&bench, 1000);
+	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, "c2"));
+	bench_pass(&bench, SUSPECT_MS - 1100);
+	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, "c2"));
+	bench_pass(&bench, 300);
+	bench_expect_outcome(&bench, C, "c2", CODE_WORKER_LOST);
+}
+END_TEST
+
 START_TEST(who_said_bye_is_not_waited_for)
 {
 	bench_worker(&bench, W, "tools " PIN_W, 1);
@@ -243,6 +261,7 @@ tcase_broker_pins(void)
 	tcase_add_test(tcase, a_call_that_must_not_run_twice_is_lost_at_once);
 	tcase_add_test(tcase, a_worker_that_drains_comes_no_more);
 	tcase_add_test(tcase, the_wait_begins_when_the_worker_goes);
+	tcase_add_test(tcase, what_waited_for_room_waits_for_the_worker);
 	tcase_add_test(tcase, who_said_bye_is_not_waited_for);
 	tcase_add_test(tcase, a_deadline_and_a_cancel_end_the_wait);
 	tcase_add_test(tcase, nobody_offers_the_pin_of_another);
