@@ -164,6 +164,7 @@ coordinator_hold(struct coordinator *coordinator, const char *thread)
 	run->coordinator = coordinator;
 	run->thread = strdup(thread);
 	run->shard = store_shard(thread);
+	run->owned_ms = loop_now_ms(coordinator->loop); /* an arrival is claimed next */
 	if (fiber_start(coordinator->loop, "run", run_main, run) == NULL) {
 		free(run->thread);
 		free(run);

@@ -397,6 +397,31 @@ events_so_far(const struct run *run)
 	return text != NULL ? (uint64_t)strtoull(text, NULL, 10) : 0;
 }
 
+/* *more_r: whether there may be another when this comes to nothing. */
+static enum store_status
+claim_next(struct run *run, struct store_claim *claim_r, bool *more_r)
+{
+	struct coordinator *coordinator = run->coordinator;
+	bool arrives = run->arrival != NULL;
+	enum store_status status;
+
+	if (!arrives) {
+		run->more_wait = false;
+		run->owned_ms = loop_now_ms(coordinator->loop);
+	}
+	status = arrives ? arrival_claim(run, claim_r)
+			 : store_claim(coordinator->store, run->arena, run->thread,
+			       LEASE_MS, claim_r);
+	if (status == STORE_FAILED)
+		log_warnx("thread=%s not claimed: %s", run->thread,
+		    store_error(coordinator->store));
+	if (status == STORE_QUARANTINED)
+		log_warnx("run=%s thread=%s quarantined", claim_r->run, run->thread);
+	/* Who was told to wait for an arrival is not forgotten when that comes to nothing. */
+	*more_r = status == STORE_QUARANTINED || (arrives && run->more_wait);
+	return status;
+}
+
 /* Claims what waits on the thread. Returns true when a run was advanced and there may be
  * another. */
 static bool
@@ -404,23 +429,13 @@ run_next(struct run *run)
 {
 	struct coordinator *coordinator = run->coordinator;
 	struct store_claim claim;
-	enum store_status status;
+	bool may_be_more;
 	enum go go;
 
 	run->arena = arena_new();
-	run->more_wait = false;
-	run->owned_ms = loop_now_ms(coordinator->loop);
-	status = run->arrival != NULL ? arrival_claim(run, &claim)
-				      : store_claim(coordinator->store, run->arena,
-					    run->thread, LEASE_MS, &claim);
-	if (status == STORE_FAILED)
-		log_warnx("thread=%s not claimed: %s", run->thread,
-		    store_error(coordinator->store));
-	if (status == STORE_QUARANTINED)
-		log_warnx("run=%s thread=%s quarantined", claim.run, run->thread);
-	if (status != STORE_OK) {
+	if (claim_next(run, &claim, &may_be_more) != STORE_OK) {
 		arena_destroy(&run->arena);
-		return status == STORE_QUARANTINED;
+		return may_be_more;
 	}
 	start_batch(run);
 	run->id = claim.run;
