@@ -47,12 +47,8 @@ gathered_destroy(struct gathered **gathered_p)
 static void
 send_pile(struct gathered *gathered, struct pile *pile)
 {
-	struct header header;
-
-	if (pile->acks.count == 0)
-		return;
-	header = acks_take(&pile->acks);
-	gathered->send(gathered->arg, pile->peer, &header);
+	if (pile->acks.count > 0)
+		gathered->send(gathered->arg, pile->peer, acks_take(&pile->acks));
 }
 
 static struct pile *

@@ -23,6 +23,8 @@ struct peer {
 	struct timer *timer;
 	struct arena *arena;   /* of decoded headers; made anew when it has grown */
 	struct packet encoded; /* the header that is sent, or an event */
+	struct parts
+	    outgoing; /* here: a fiber that waits keeps each page of its stack it ever used */
 	bool up;
 	bool gathers; /* the broker reads lists of calls */
 	struct acks call_acks, result_acks;
@@ -41,27 +43,24 @@ struct peer {
 static int
 send_message(struct peer *peer, const struct header *header, struct parts *bodies)
 {
-	struct parts parts = { .count = 0 };
+	struct parts *parts = &peer->outgoing;
 
+	parts->count = 0;
 	peer->encoded.size = 0;
 	wire_encode(&peer->encoded, header);
-	parts_add(&parts, peer->encoded.data, peer->encoded.size);
+	parts_add(parts, peer->encoded.data, peer->encoded.size);
 	if (bodies != NULL) {
-		parts_move(&parts, bodies, 0);
+		parts_move(parts, bodies, 0);
 		parts_release(bodies);
 	}
-	return socket_send(peer->socket, &parts);
+	return socket_send(peer->socket, parts);
 }
 
 static void
 send_acks(struct peer *peer, struct acks *acks)
 {
-	struct header header;
-
-	if (acks->count == 0)
-		return;
-	header = acks_take(acks);
-	send_message(peer, &header, NULL);
+	if (acks->count > 0)
+		send_message(peer, acks_take(acks), NULL);
 }
 
 /* At the end of each turn, and before what must not overtake them. */

@@ -56,20 +56,19 @@ acks_drop(struct acks *acks, const char *call_id)
 	memcpy(acks->text[i], acks->text[acks->count], sizeof acks->text[0]);
 }
 
-struct header
+const struct header *
 acks_take(struct acks *acks)
 {
-	struct header header = { .type = acks->type,
-		.call_id = acks->text[0],
-		.epoch = acks->calls[0].epoch };
+	struct header *message = &acks->message;
 
 	assert(acks->count > 0);
-	if (acks->count > 1) {
-		header.calls = acks->calls + 1;
-		header.call_count = acks->count - 1;
-	}
+	message->type = acks->type;
+	message->call_id = acks->text[0];
+	message->epoch = acks->calls[0].epoch;
+	message->call_count = acks->count - 1;
+	message->calls = acks->count > 1 ? acks->calls + 1 : NULL;
 	acks->count = 0;
-	return header;
+	return message;
 }
 
 bool

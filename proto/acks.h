@@ -17,6 +17,7 @@ struct acks {
 	size_t count;
 	struct wire_call calls[ACKS_MAX]; /* their ids are in text */
 	char text[ACKS_MAX][ID_BYTES_MAX + 1];
+	struct header message; /* what acks_take answers */
 };
 
 /* True when header acknowledges one call: call id and epoch are all that counts. */
@@ -32,7 +33,7 @@ bool acks_add(struct acks *acks, const struct header *ack);
 void acks_drop(struct acks *acks, const char *call_id);
 
 /* Returns the message, and begins anew; it is lent until acks_add. There must be one. */
-struct header acks_take(struct acks *acks);
+const struct header *acks_take(struct acks *acks);
 
 /* Of a message as it came: makes single the message of its acknowledgement number index, from 0. False
  * behind the last. Of all other messages there is one, header itself. */

@@ -175,18 +175,22 @@ enum store_status
 store_begin(struct store *store, struct arena *arena, const struct store_newcomer *comer,
     uint64_t lease_ms, bool *claimed_r, struct store_claim *claim_r)
 {
-	struct command command = { .arena = arena };
+	/* What is asked goes with the answer: what is claimed stays as long as the run. */
+	struct arena *asking = arena_new();
+	struct command command = { .arena = asking };
 	const struct value *reply;
 	const struct warm_thread *kept = find_kept(store, arena, comer->thread);
 	enum store_status status;
 
 	*claimed_r = false;
-	command_function(&command, "fl_begin", store_thread_key(arena, comer->thread),
+	command_function(&command, "fl_begin", store_thread_key(asking, comer->thread),
 	    store_shard(comer->thread));
 	add_claimer(&command, store, comer->thread, lease_ms, kept);
 	command_text(&command, comer->run);
 	command_fields(&command, comer->fields);
+	command.arena = arena;
 	status = store_read(store, &command, &reply);
+	arena_destroy(&asking);
 	if (status != STORE_OK)
 		return status;
 	if (!store_answers(reply, "OK"))

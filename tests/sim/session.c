@@ -13,12 +13,8 @@ end_of(struct peer_node *peer, uint32_t link)
 static void
 send_acks(struct peer_node *peer, uint32_t link, struct acks *acks)
 {
-	struct header header;
-
-	if (acks->count == 0)
-		return;
-	header = acks_take(acks);
-	dealer_send(peer, link, &header, NULL);
+	if (acks->count > 0)
+		dealer_send(peer, link, acks_take(acks), NULL);
 }
 
 static void

@@ -85,7 +85,7 @@ START_TEST(several_are_one_message_and_are_read_as_several)
 	add(MSG_RESULT_ACK, "a", 7);
 	add(MSG_RESULT_ACK, "b", 0);
 	add(MSG_RESULT_ACK, "c", 300);
-	header = acks_take(&acks);
+	header = *acks_take(&acks);
 	ck_assert_uint_eq(acks.count, 0);
 	header = through_the_wire(&header);
 	ck_assert(acks_single(&header, 0, &single));
@@ -107,7 +107,7 @@ START_TEST(one_is_what_it_always_was)
 	struct header header;
 
 	add(MSG_CALL_ACK, "a", 0);
-	header = acks_take(&acks);
+	header = *acks_take(&acks);
 	ck_assert_uint_eq(header.call_count, 0);
 	ck_assert_uint_eq(header.type, MSG_CALL_ACK);
 	ck_assert_str_eq(header.call_id, "a");
@@ -125,7 +125,7 @@ START_TEST(as_many_fit_as_one_message_can_have)
 	for (i = 1; i < ACKS_MAX; i++)
 		ck_assert(add(MSG_RESULT_ACK, id, INT64_MAX));
 	ck_assert(!add(MSG_RESULT_ACK, id, INT64_MAX));
-	header = acks_take(&acks);
+	header = *acks_take(&acks);
 	header = through_the_wire(&header);
 	for (i = 0; acks_single(&header, i, &single); i++)
 		ck_assert_str_eq(single.call_id, id);
@@ -156,7 +156,7 @@ START_TEST(a_result_takes_its_acknowledgement_out_and_no_other)
 	add(MSG_CALL_ACK, "c", 3);
 	acks_drop(&acks, "a");
 	acks_drop(&acks, "unheard-of");
-	header = acks_take(&acks);
+	header = *acks_take(&acks);
 	note(NULL, 1, &header);
 	ck_assert_str_eq(sent, "1 CALL_ACK c/3 b/2\n");
 	/* That a result is stored is no news of a result. */
