@@ -111,14 +111,14 @@ match(const struct pattern *pattern, const char *text, size_t size, size_t offse
 	    pattern->match, pattern->limits);
 }
 
-/* Puts the ends of what was found where they are wanted. \K in a look-ahead can put the start
- * behind the end: then -1. */
+/* Puts the ends of what was found where they are wanted. \K in a group that a look-around calls can
+ * put the start behind the end, or in front of offset: then -1. */
 static int
-tell_ends(const struct pattern *pattern, size_t *from_r, size_t *to_r)
+tell_ends(const struct pattern *pattern, size_t offset, size_t *from_r, size_t *to_r)
 {
 	const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(pattern->match);
 
-	if (ends[0] > ends[1])
+	if (ends[0] > ends[1] || ends[0] < offset)
 		return -1;
 	if (from_r != NULL)
 		*from_r = ends[0];
@@ -145,7 +145,7 @@ pattern_find(const struct pattern *pattern, const char *text, size_t size, size_
 	found = match(pattern, text, size, offset, 0);
 	if (found < 0)
 		return found == PCRE2_ERROR_NOMATCH ? 0 : -1;
-	return tell_ends(pattern, from_r, to_r);
+	return tell_ends(pattern, offset, from_r, to_r);
 }
 
 int
@@ -169,5 +169,5 @@ pattern_seek(const struct pattern *pattern, const char *text, size_t size, size_
 	}
 	if (found < 0)
 		return found == PCRE2_ERROR_NOMATCH ? 0 : -1;
-	return tell_ends(pattern, from_r, to_r);
+	return tell_ends(pattern, offset, from_r, to_r);
 }

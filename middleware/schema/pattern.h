@@ -17,7 +17,8 @@ void pattern_destroy(struct pattern **pattern_p);
 
 /* Looks for pattern in the size bytes at text (UTF-8) from offset on. Returns 1 with the
  * bytes of the match in *from_r and *to_r (either may be NULL), 0 when there is none, -1
- * when the match took more work than is allowed or text is not UTF-8. */
+ * when the match took more work than is allowed, text is not UTF-8, or the match is said to
+ * begin in front of offset or behind its end (\K). */
 int pattern_find(const struct pattern *pattern, const char *text, size_t size,
     size_t offset, size_t *from_r, size_t *to_r);
 

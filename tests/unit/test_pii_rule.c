@@ -320,6 +320,18 @@ END_TEST
 
 /* --- hostile ------------------------------------------------------------------------- */
 
+/* \K in a group that a look-behind calls: the match at b would begin where the one of a did. */
+START_TEST(a_match_in_front_of_the_one_before_is_none)
+{
+	struct pii_findings findings = { 0 };
+
+	ck_assert_str_eq(
+	    redact("odd", PII_REDACT, "a|(?<=(?1))b|x(\\Ka)", "-ab-", &findings),
+	    "-[REDACTED_ODD]b-");
+	ck_assert(findings.gave_up);
+}
+END_TEST
+
 /* The value is a part of a text of a million bytes, repeated. */
 static const struct {
 	const char *type, *part;
@@ -420,6 +432,7 @@ tcase_pii_rule(void)
 	tcase_add_test(tcase, values_are_redacted_at_any_depth);
 	tcase_add_test(tcase, unknown_types_and_bad_detectors_are_refused);
 	tcase_add_loop_test(tcase, long_texts_cost_what_they_are_long, 0, COUNT(floods));
+	tcase_add_test(tcase, a_match_in_front_of_the_one_before_is_none);
 	tcase_add_loop_test(tcase, a_hostile_detector_gives_up, 0, COUNT(hostile));
 	tcase_add_test(tcase, many_matches_of_a_detector_in_a_long_text_are_all_found);
 	tcase_add_test(tcase, an_empty_match_is_none);
