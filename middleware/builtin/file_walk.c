@@ -158,11 +158,12 @@ read_folder(struct file_walk *walk, DIR *folder, struct entries *entries)
 
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		if (walk->entries++ == FILE_WALK_ENTRIES_MAX ||
+		if (walk->entries == FILE_WALK_ENTRIES_MAX ||
 		    entries->count == FILE_WALK_FOLDER_MAX) {
 			walk->is_cut = true;
 			break;
 		}
+		walk->entries++;
 		if (type == DT_DIR || type == DT_REG)
 			add(walk->arena, entries, entry->d_name, type == DT_DIR);
 		if (walk->entries % 1024 == 0 && file_walk_must_stop(walk))

@@ -366,6 +366,45 @@ START_TEST(a_folder_that_becomes_a_link_leads_nowhere)
 }
 END_TEST
 
+/* --- limits ------------------------------------------------------------------------- */
+
+static bool
+count_file(void *arg, int at, const char *name, const char *path, const char *inside)
+{
+	size_t *files = arg;
+
+	(void)at;
+	(void)name;
+	(void)path;
+	(void)inside;
+	++*files;
+	return true;
+}
+
+/* As if all names but two had been looked at elsewhere: the limit is of all folders together. */
+START_TEST(behind_the_limit_of_names_no_folder_has_any)
+{
+	const atomic_bool stop = false;
+	size_t files = 0;
+	struct file_walk walk = { .arena = arena,
+		.root = folder,
+		.path = "root/many",
+		.end_us = UINT64_MAX,
+		.stop = &stop,
+		.entries = FILE_WALK_ENTRIES_MAX - 2,
+		.visit = count_file,
+		.arg = &files };
+
+	put(path_of("many/a/1"), "", 1);
+	put(path_of("many/b/2"), "", 1);
+	put(path_of("many/c/3"), "", 1);
+	ck_assert_int_eq(file_walk(&walk), FILE_WALK_DONE);
+	ck_assert(walk.is_cut);
+	ck_assert_uint_eq(files, 0);
+	ck_assert_uint_eq(walk.entries, FILE_WALK_ENTRIES_MAX);
+}
+END_TEST
+
 /* --- cancellation ------------------------------------------------------------------- */
 
 static bool
@@ -410,6 +449,7 @@ tcase_filesystem_file_search(void)
 	tcase_add_test(tcase, a_root_that_is_gone_is_a_fault);
 	tcase_add_test(tcase, a_pipe_is_opened_by_nobody);
 	tcase_add_test(tcase, a_folder_that_becomes_a_link_leads_nowhere);
+	tcase_add_test(tcase, behind_the_limit_of_names_no_folder_has_any);
 	tcase_add_test(tcase, a_search_can_be_cancelled);
 	return tcase;
 }
