@@ -172,6 +172,15 @@ violation_message(struct turn *turn, struct violation *violation)
 	return filled != NULL ? filled : text;
 }
 
+/* A model worker sends it, which may be of another version, or no moderation at all. */
+static bool
+is_verdict(const struct value *given)
+{
+	return value_is(value_get(given, "flagged"), VALUE_BOOL) &&
+	       value_is(value_get(given, "categories"), VALUE_MAP) &&
+	       value_is(value_get(given, "category_scores"), VALUE_MAP);
+}
+
 /* Returns 1 with the verdict when content is flagged, 0 when not, -1 when the hook is to return
  * NULL: nobody could say, or the run was cancelled. */
 static int
@@ -196,7 +205,7 @@ judge(struct turn *turn, const char *content, const struct value **verdict_r)
 	}
 	text = chat_text(arena, value_at(value_get(body, "messages"), 0));
 	*verdict_r = json_parse(arena, text, strlen(text), &error);
-	if (value_is(value_get(*verdict_r, "flagged"), VALUE_BOOL))
+	if (is_verdict(*verdict_r))
 		return value_get_bool(*verdict_r, "flagged", true);
 	turn_fail(turn, ERROR, "the moderation gave no verdict");
 	return -1;

@@ -89,6 +89,9 @@ use_of(const char *settings)
 	return use;
 }
 
+#define ODD_LISTS "{\"flagged\":true,\"categories\":[\"a\",\"b\"],\"category_scores\":{}}"
+#define ODD_SCORES "{\"flagged\":true,\"categories\":{},\"category_scores\":[1,2,3]}"
+
 /* "bad" is flagged, "lost" cannot be judged, "odd" gets no verdict. */
 static const struct value *
 judge(struct turn *turn, const struct value *wish)
@@ -102,7 +105,9 @@ judge(struct turn *turn, const struct value *wish)
 		return literal(
 		    turn->arena, "{'fault':{'type':'RateLimitError','message':'slow'}}");
 	message = chat_ai(turn->arena,
-	    strstr(text, "odd") != NULL ? "I think so"
+	    strstr(text, "odd lists") != NULL    ? ODD_LISTS
+	    : strstr(text, "odd scores") != NULL ? ODD_SCORES
+	    : strstr(text, "odd") != NULL        ? "I think so"
 	    : strstr(text, "bad") != NULL
 		? "{\"flagged\":true,\"categories\":{\"hate\":true,\"x\":false,"
 		  "\"violence\":true},\"category_scores\":{\"x\":0.1,\"hate\":0.9}}"
@@ -172,6 +177,11 @@ static const struct {
 	    "RateLimitError: moderation: slow", "['lost']" },
 	{ "{}", HOOK_AFTER_MODEL, "[{'type':'ai','content':'odd'}]",
 	    "OpenAIModerationError: the moderation gave no verdict", "['odd']" },
+	{ "{}", HOOK_AFTER_MODEL, "[{'type':'ai','content':'odd lists'}]",
+	    "OpenAIModerationError: the moderation gave no verdict", "['odd lists']" },
+	{ "{'violation_message': '{category_scores}'}", HOOK_AFTER_MODEL,
+	    "[{'type':'ai','content':'odd scores'}]",
+	    "OpenAIModerationError: the moderation gave no verdict", "['odd scores']" },
 };
 
 START_TEST(what_is_flagged_is_acted_upon)
