@@ -22,7 +22,8 @@ struct stream {
 	size_t call_count;
 	const struct value *head;          /* of the first event: id, model */
 	const struct value *finish_reason; /* of the choice, once it is there */
-	const struct value *usage;
+	const struct value *usage;         /* what was said last, in counts */
+	struct arena *counts;
 };
 
 static int
@@ -46,6 +47,7 @@ release(struct answer_stream *base)
 	stream->call_count = 0;
 	packet_release(&stream->content);
 	packet_release(&stream->refusal);
+	arena_destroy(&stream->counts);
 }
 
 /* --- deltas ------------------------------------------------------------------------ */
@@ -167,6 +169,17 @@ first_choice(const struct value *chunk)
 	return value_get_int(choice, "index", 0) == 0 ? choice : NULL;
 }
 
+/* Some servers count in every event: of all that, the last is kept. */
+static void
+take_usage(struct stream *stream, const struct value *usage)
+{
+	if (!value_is(usage, VALUE_MAP))
+		return;
+	arena_destroy(&stream->counts);
+	stream->counts = arena_new();
+	stream->usage = openai_usage(stream->counts, usage);
+}
+
 static int
 take(struct answer_stream *base, const char *event, const struct value *chunk)
 {
@@ -178,8 +191,7 @@ take(struct answer_stream *base, const char *event, const struct value *chunk)
 	(void)event;
 	if (stream->head == NULL)
 		stream->head = value_copy(arena, openai_metadata(arena, chunk, NULL));
-	if (value_is(value_get(chunk, "usage"), VALUE_MAP))
-		stream->usage = openai_usage(arena, value_get(chunk, "usage"));
+	take_usage(stream, value_get(chunk, "usage"));
 	if (take_delta(stream, value_get(choice, "delta")) == -1)
 		return -1;
 	if (value_is(finish, VALUE_STR)) {
@@ -204,7 +216,7 @@ assemble(struct answer_stream *base)
 	struct arena *arena = base->arena;
 	struct answer answer = { .arena = arena,
 		.content = packet_text(arena, &stream->content),
-		.usage = stream->usage,
+		.usage = stream->usage == NULL ? NULL : value_copy(arena, stream->usage),
 		.extra = openai_extra(arena, packet_text(arena, &stream->refusal)) };
 
 	answer.metadata =

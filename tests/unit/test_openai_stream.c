@@ -222,6 +222,36 @@ START_TEST(an_answer_that_does_not_end_is_refused)
 }
 END_TEST
 
+#define COUNTED 20000
+
+/* As with vLLM's continuous_usage_stats: who counts in every event must not make an answer large. */
+START_TEST(of_counts_in_every_event_the_last_is_kept)
+{
+	const char *event = stream_text(arena,
+	    "data: {'choices':[],'usage':{'prompt_tokens':10,'completion_tokens':1,"
+	    "'prompt_tokens_details':{'cached_tokens':4}}}~");
+	const char *last = stream_text(arena,
+	    FINISH("stop") "data: {'choices':[],'usage':{'prompt_tokens':10,"
+			   "'completion_tokens':7}}~" DONE);
+	struct answer_stream *stream =
+	    answer_stream_open(&openai_stream, arena, "openai");
+	struct fault *fault = NULL;
+	const struct value *message;
+	size_t before;
+
+	ck_assert_int_eq(answer_stream_feed(stream, event, strlen(event)), 0);
+	before = arena_bytes(arena);
+	for (int i = 1; i < COUNTED; i++)
+		ck_assert_int_eq(answer_stream_feed(stream, event, strlen(event)), 0);
+	ck_assert_uint_eq(arena_bytes(arena), before);
+	ck_assert_int_eq(answer_stream_feed(stream, last, strlen(last)), 0);
+	message = answer_stream_end(stream, &fault);
+	answer_stream_close(stream); /* and what is in the message is the arena's */
+	ck_assert_value(arena, value_get(message, "usage_metadata"),
+	    "{'input_tokens':10,'output_tokens':7,'total_tokens':17}");
+}
+END_TEST
+
 START_TEST(more_calls_than_the_limit_are_refused)
 {
 	const char *body = "";
@@ -252,6 +282,7 @@ tcase_openai_stream(void)
 	tcase_add_loop_test(tcase, a_stream_that_fails_says_how, 0, COUNT(faults));
 	tcase_add_loop_test(
 	    tcase, an_answer_that_does_not_end_is_refused, 0, COUNT(endless));
+	tcase_add_test(tcase, of_counts_in_every_event_the_last_is_kept);
 	tcase_add_test(tcase, more_calls_than_the_limit_are_refused);
 	return tcase;
 }
