@@ -119,6 +119,5 @@ provider_hidden_error(struct arena *arena, const char *endpoint, const struct va
 	status = status_of_error(error);
 	if (status != 0)
 		return provider_fault_status(arena, endpoint, status, reason, 0);
-	return fault_new(
-	    arena, "APIError", "%s answered with an error: %s", endpoint, reason);
+	return provider_fault_error(arena, endpoint, reason);
 }

@@ -54,6 +54,13 @@ provider_fault_status(struct arena *arena, const char *endpoint, long status,
 }
 
 struct fault *
+provider_fault_error(struct arena *arena, const char *endpoint, const char *message)
+{
+	return fault_new(arena, "APIError", "%s answered with an error: %s", endpoint,
+	    shortened(arena, message));
+}
+
+struct fault *
 provider_fault_unreadable(struct arena *arena, const char *endpoint, const char *reason)
 {
 	return fault_new(arena, "APIResponseError", "the answer of %s cannot be read: %s",

@@ -11,6 +11,10 @@
 struct fault *provider_fault_status(struct arena *arena, const char *endpoint,
     long status, const char *message, int64_t retry_after_ms);
 
+/* The fault of an error that names no status. */
+struct fault *provider_fault_error(
+    struct arena *arena, const char *endpoint, const char *message);
+
 /* The fault of an exchange that gave no whole answer: failure is not HTTP_OK. */
 struct fault *provider_fault_http(struct arena *arena, const char *endpoint,
     enum http_failure failure, const char *reason);

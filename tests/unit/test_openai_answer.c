@@ -321,6 +321,29 @@ START_TEST(an_error_with_status_200_is_one_all_the_same)
 }
 END_TEST
 
+/* With a status or without, and wherever it stands. */
+static const char *const long_errors[] = {
+	"{'error':{'message':'%s','code':429}}",
+	"{'error':{'message':'%s'}}",
+	"{'choices':[{'error':'%s'}]}",
+};
+
+START_TEST(a_hidden_error_is_told_in_short)
+{
+	char text[100001];
+	const struct fault *fault;
+	const char *format = long_errors[_i], *gap = strstr(format, "%s");
+
+	memset(text, 'x', sizeof text - 1);
+	text[sizeof text - 1] = '\0';
+	fault = provider_hidden_error(arena, "openai",
+	    literal(arena, arena_printf(arena, "%.*s%s%s", (int)(gap - format), format,
+			       text, gap + strlen("%s"))));
+	ck_assert_uint_gt(strlen(fault->message), 1000);
+	ck_assert_uint_lt(strlen(fault->message), 3000);
+}
+END_TEST
+
 /* --- keys -------------------------------------------------------------------------- */
 
 static const struct {
@@ -383,6 +406,8 @@ tcase_openai_answer(void)
 	tcase_add_test(tcase, a_page_for_a_reason_is_shortened);
 	tcase_add_loop_test(
 	    tcase, an_error_with_status_200_is_one_all_the_same, 0, COUNT(hidden));
+	tcase_add_loop_test(
+	    tcase, a_hidden_error_is_told_in_short, 0, COUNT(long_errors));
 	tcase_add_loop_test(tcase, a_key_never_stays_in_a_message, 0, COUNT(keys));
 	tcase_add_test(tcase, a_failed_exchange_is_typed_by_what_failed);
 	return tcase;
