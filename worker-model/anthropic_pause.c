@@ -1,5 +1,6 @@
 #include "anthropic_pause.h"
 
+#include "bounds.h"
 #include "model_usage.h"
 
 bool
@@ -41,15 +42,33 @@ content_of(struct arena *arena, const struct value *first, const struct value *s
 	return first;
 }
 
+/* Returns why content is more than one answer may have, or NULL. */
+static const char *
+excess_of(const struct value *content)
+{
+	struct packet packed = { 0 };
+	size_t size;
+
+	if (value_is(content, VALUE_ARRAY) && content->size > ANSWER_BLOCKS_MAX)
+		return "too many blocks in one message";
+	value_pack(&packed, content);
+	size = packed.size;
+	packet_release(&packed);
+	return size > ANSWER_BYTES_MAX ? "it is too large" : NULL;
+}
+
 const struct value *
-anthropic_joined(
-    struct arena *arena, const struct value *first, const struct value *second)
+anthropic_joined(struct arena *arena, const struct value *first,
+    const struct value *second, const char **error_r)
 {
 	const struct value *usage = model_usage_sum(arena,
 	    value_get(first, "usage_metadata"), value_get(second, "usage_metadata"));
 	const struct value *content =
 	    content_of(arena, value_get(first, "content"), value_get(second, "content"));
 
+	*error_r = excess_of(content);
+	if (*error_r != NULL)
+		return NULL;
 	return value_map_merge(arena, second,
 	    value_map(arena, "content", content, "usage_metadata",
 		value_size(usage) > 0 ? usage : NULL, NULL));

@@ -10,8 +10,9 @@
 /* True when message is the beginning of an answer. */
 bool anthropic_is_paused(const struct value *message);
 
-/* Returns the one message that both make: content and usage of both, the rest of the second. */
-const struct value *anthropic_joined(
-    struct arena *arena, const struct value *first, const struct value *second);
+/* Returns the one message that both make: content and usage of both, the rest of the second. NULL with a
+ * reason when it is more than one answer may be (ANSWER_BYTES_MAX, ANSWER_BLOCKS_MAX). */
+const struct value *anthropic_joined(struct arena *arena, const struct value *first,
+    const struct value *second, const char **error_r);
 
 #endif

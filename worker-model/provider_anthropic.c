@@ -5,6 +5,7 @@
 #include "anthropic_stream.h"
 #include "provider.h"
 #include "provider_exchange.h"
+#include "provider_fault.h"
 
 #define VERSION "2023-06-01"
 
@@ -71,12 +72,16 @@ anthropic_send(
 
 	for (unsigned i = 0; i < PAUSES_MAX && anthropic_is_paused(message); i++) {
 		const struct value *more;
+		const char *error;
 
 		rest.messages = value_array_add(ask->arena, ask->messages, message);
 		more = provider_exchange(&anthropic, endpoint, &rest, fault_r);
 		if (more == NULL)
 			return NULL;
-		message = anthropic_joined(ask->arena, message, more);
+		message = anthropic_joined(ask->arena, message, more, &error);
+		if (message == NULL)
+			*fault_r =
+			    provider_fault_unreadable(ask->arena, endpoint->name, error);
 	}
 	return message;
 }

@@ -4,8 +4,10 @@
 
 /* Interface under test */
 #include "../../worker-model/anthropic_answer.h"
+#include "../../worker-model/anthropic_pause.h"
 #include "../../worker-model/anthropic_stream.h"
 
+#include "bounds.h"
 #include "literal.h"
 
 static struct arena *arena;
@@ -179,6 +181,51 @@ START_TEST(what_nobody_reads_of_a_streamed_message_is_not_kept)
 }
 END_TEST
 
+/* --- parts of one answer -------------------------------------------------------------- */
+
+/* A message with that content: so many blocks of so many bytes. */
+static const struct value *
+part(size_t blocks, size_t bytes)
+{
+	struct value_list list = { .arena = arena };
+	char *text = arena_alloc(arena, bytes);
+
+	memset(text, 'x', bytes);
+	for (size_t i = 0; i < blocks; i++)
+		value_list_add(&list, value_map(arena, "type", value_str(arena, "text"),
+					  "text", value_strn(arena, text, bytes), NULL));
+	return value_map(arena, "content", value_list_end(&list), NULL);
+}
+
+#define HALF (ANSWER_BYTES_MAX / 2)
+
+static const struct {
+	size_t blocks, bytes, more_blocks, more_bytes;
+	const char *reason;
+} parts[] = {
+	{ ANSWER_BLOCKS_MAX - 1, 1, 1, 1, NULL },
+	{ ANSWER_BLOCKS_MAX, 1, 1, 1, "too many blocks in one message" },
+	{ 1, HALF, 1, HALF - 100, NULL },
+	{ 1, HALF, 1, HALF, "it is too large" },
+};
+
+START_TEST(the_parts_together_are_no_more_than_one_answer)
+{
+	const char *error = "?";
+	const struct value *message =
+	    anthropic_joined(arena, part(parts[_i].blocks, parts[_i].bytes),
+		part(parts[_i].more_blocks, parts[_i].more_bytes), &error);
+
+	if (parts[_i].reason != NULL) {
+		ck_assert_ptr_null(message);
+		ck_assert_str_eq(error, parts[_i].reason);
+		return;
+	}
+	ck_assert_uint_eq(value_size(value_get(message, "content")),
+	    parts[_i].blocks + parts[_i].more_blocks);
+}
+END_TEST
+
 #define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
 
 TCase *tcase_anthropic_answer(void);
@@ -194,5 +241,7 @@ tcase_anthropic_answer(void)
 	tcase_add_loop_test(
 	    tcase, tokens_of_the_cache_are_part_of_the_input, 0, COUNT(usages));
 	tcase_add_test(tcase, what_nobody_reads_of_a_streamed_message_is_not_kept);
+	tcase_add_loop_test(
+	    tcase, the_parts_together_are_no_more_than_one_answer, 0, COUNT(parts));
 	return tcase;
 }
