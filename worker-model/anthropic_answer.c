@@ -1,6 +1,7 @@
 #include "anthropic_answer.h"
 
 #include "answer.h"
+#include "bounds.h"
 
 /* --- usage --------------------------------------------------------------------------- */
 
@@ -146,6 +147,9 @@ anthropic_answer(struct arena *arena, const struct value *body, const char **err
 
 	*error_r = "it has no content";
 	if (!value_is(blocks, VALUE_ARRAY))
+		return NULL;
+	*error_r = "too many blocks in one message";
+	if (blocks->size > ANSWER_BLOCKS_MAX)
 		return NULL;
 	*error_r = "its content is not a list of blocks";
 	if (!are_blocks(blocks))

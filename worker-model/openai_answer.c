@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "answer.h"
+#include "bounds.h"
 #include "json.h"
 #include "provider_fault.h"
 
@@ -121,6 +122,10 @@ openai_answer(struct arena *arena, const struct value *body, const char **error_
 		return NULL;
 	*error_r = "its content is neither text nor a list";
 	if (!is_content(answer.content))
+		return NULL;
+	*error_r = "too many blocks in one message";
+	if (value_is(answer.content, VALUE_ARRAY) &&
+	    answer.content->size > ANSWER_BLOCKS_MAX)
 		return NULL;
 	if (read_calls(&answer, value_get(message, "tool_calls"), error_r) == -1)
 		return NULL;

@@ -209,6 +209,18 @@ static const struct {
 	{ 1, HALF, 1, HALF, "it is too large" },
 };
 
+START_TEST(a_plain_answer_has_no_more_blocks_than_a_streamed_one)
+{
+	const char *error = NULL;
+
+	ck_assert_ptr_nonnull(
+	    anthropic_answer(arena, part(ANSWER_BLOCKS_MAX, 1), &error));
+	ck_assert_ptr_null(
+	    anthropic_answer(arena, part(ANSWER_BLOCKS_MAX + 1, 1), &error));
+	ck_assert_str_eq(error, "too many blocks in one message");
+}
+END_TEST
+
 START_TEST(the_parts_together_are_no_more_than_one_answer)
 {
 	const char *error = "?";
@@ -241,6 +253,7 @@ tcase_anthropic_answer(void)
 	tcase_add_loop_test(
 	    tcase, tokens_of_the_cache_are_part_of_the_input, 0, COUNT(usages));
 	tcase_add_test(tcase, what_nobody_reads_of_a_streamed_message_is_not_kept);
+	tcase_add_test(tcase, a_plain_answer_has_no_more_blocks_than_a_streamed_one);
 	tcase_add_loop_test(
 	    tcase, the_parts_together_are_no_more_than_one_answer, 0, COUNT(parts));
 	return tcase;

@@ -202,20 +202,40 @@ START_TEST(what_is_no_answer_is_refused_with_a_reason)
 }
 END_TEST
 
-START_TEST(more_calls_than_the_limit_are_refused)
+/* Reads an answer whose message has so many items under a key. */
+static const struct value *
+answer_with(const char *key, const char *item, size_t count, const char **error_r)
 {
-	const struct value *call = literal(arena, "{'function':{'name':'f'}}");
-	struct value_list calls = { .arena = arena };
-	const struct value *message, *choice, *body;
+	struct value_list items = { .arena = arena };
+	const struct value *message, *choice;
+
+	for (size_t i = 0; i < count; i++)
+		value_list_add(&items, literal(arena, item));
+	message = value_map(arena, key, value_list_end(&items), NULL);
+	choice = value_map(arena, "message", message, NULL);
+	return openai_answer(arena,
+	    value_map(arena, "choices", value_array(arena, &choice, 1), NULL), error_r);
+}
+
+static const struct {
+	const char *key, *item, *reason;
+	size_t max;
+} many[] = {
+	{ "tool_calls", "{'function':{'name':'f'}}", "too many tool calls in one message",
+	    TOOL_CALLS_MAX },
+	{ "content", "{'type':'text','text':'a'}", "too many blocks in one message",
+	    ANSWER_BLOCKS_MAX },
+};
+
+START_TEST(more_than_the_limit_is_refused)
+{
 	const char *error = NULL;
 
-	for (size_t i = 0; i <= TOOL_CALLS_MAX; i++)
-		value_list_add(&calls, call);
-	message = value_map(arena, "tool_calls", value_list_end(&calls), NULL);
-	choice = value_map(arena, "message", message, NULL);
-	body = value_map(arena, "choices", value_array(arena, &choice, 1), NULL);
-	ck_assert_ptr_null(openai_answer(arena, body, &error));
-	ck_assert_str_eq(error, "too many tool calls in one message");
+	ck_assert_ptr_nonnull(
+	    answer_with(many[_i].key, many[_i].item, many[_i].max, &error));
+	ck_assert_ptr_null(
+	    answer_with(many[_i].key, many[_i].item, many[_i].max + 1, &error));
+	ck_assert_str_eq(error, many[_i].reason);
 }
 END_TEST
 
@@ -398,7 +418,7 @@ tcase_openai_answer(void)
 	tcase_add_test(tcase, numbers_of_tokens_that_cannot_be_are_not_believed);
 	tcase_add_loop_test(
 	    tcase, what_is_no_answer_is_refused_with_a_reason, 0, COUNT(unreadable));
-	tcase_add_test(tcase, more_calls_than_the_limit_are_refused);
+	tcase_add_loop_test(tcase, more_than_the_limit_is_refused, 0, COUNT(many));
 	tcase_add_loop_test(
 	    tcase, a_status_is_typed_as_by_openais_client, 0, COUNT(statuses));
 	tcase_add_loop_test(
