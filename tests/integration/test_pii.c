@@ -1,17 +1,16 @@
 /* What a rule of the middleware pii hides is nowhere: not on the status channel, not in the event
  * log, not in Redis or its files, not in what processes and commands say. */
 #include <check.h>
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "has.h"
 #include "json.h"
 #include "play_provider.h"
 #include "secure_kit.h"
+#include "secure_traces.h"
 
 TCase *tcase_pii(void);
 
@@ -143,72 +142,24 @@ look(const char *where, const char *data, size_t size, const char *const *words)
 		    "'%s' is in %s", words[i], where);
 }
 
+/* The model server's script may have all in it. */
 static void
-look_in_file(const char *path, const char *const *words)
+look_at_file(void *words, const char *path, const char *data, size_t size)
 {
-	struct stat status;
-	FILE *file;
-	char *data;
-	size_t size;
-
-	if (stat(path, &status) == -1 || !S_ISREG(status.st_mode))
-		return;
-	file = fopen(path, "r");
-	ck_assert_ptr_nonnull(file);
-	data = malloc((size_t)status.st_size + 1);
-	size = fread(data, 1, (size_t)status.st_size, file);
-	fclose(file);
-	look(path, data, size, words);
-	free(data);
+	if (strcmp(strrchr(path, '/'), "/script.json") != 0)
+		look(path, data, size, words);
 }
 
-/* Redis' files and everybody's logs lie in it; the model server's script, too. */
 static void
-look_in_folder(const char *path, const char *const *words)
+look_in_files(const char *const *words)
 {
-	DIR *folder = opendir(path);
-	const struct dirent *entry;
-
-	ck_assert_msg(folder != NULL, "%s", path);
-	while ((entry = readdir(folder)) != NULL) {
-		const char *name =
-		    arena_printf(secure.arena, "%s/%s", path, entry->d_name);
-
-		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
-			look_in_folder(name, words);
-		else if (strcmp(entry->d_name, "script.json") != 0)
-			look_in_file(name, words);
-	}
-	closedir(folder);
-}
-
-/* Each value as Redis gives it out: in its files they may be packed. */
-static const char *
-all_of_redis(void)
-{
-	static const char script[] =
-	    "local found = {} "
-	    "for _, key in ipairs(redis.call('KEYS', '*')) do "
-	    "local kind = redis.call('TYPE', key).ok "
-	    "found[#found + 1] = key "
-	    "local all = kind == 'string' and {redis.call('GET', key)} "
-	    "or kind == 'hash' and redis.call('HGETALL', key) "
-	    "or kind == 'list' and redis.call('LRANGE', key, 0, -1) "
-	    "or kind == 'set' and redis.call('SMEMBERS', key) "
-	    "or kind == 'zset' and redis.call('ZRANGE', key, 0, -1) or {} "
-	    "if kind == 'stream' then "
-	    "for _, entry in ipairs(redis.call('XRANGE', key, '-', '+')) do "
-	    "for _, text in ipairs(entry[2]) do found[#found + 1] = text end end end "
-	    "for _, text in ipairs(all) do found[#found + 1] = text end "
-	    "end return (table.concat(found, '\\n'):gsub('%z', ' '))";
-
-	return SECURE_ASK(&secure, "EVAL", script, "0");
+	secure_look_in_files(&secure, look_at_file, (void *)words);
 }
 
 static void
 look_in_redis(const char *const *words)
 {
-	const char *all = all_of_redis();
+	const char *all = secure_all_of_redis(&secure);
 
 	ck_assert_ptr_nonnull(strstr(all, "[REDACTED_EMAIL]"));
 	ck_assert_ptr_nonnull(strstr(all, "fl:cache:"));
@@ -309,7 +260,7 @@ START_TEST(what_a_rule_hides_is_nowhere)
 	log = cli_out(watch);
 	look("the status channel", log, strlen(log), hidden);
 	look_in_redis(hidden);
-	look_in_folder(kit_path(secure.kit, "."), hidden); /* as it was written */
+	look_in_files(hidden); /* as it was written */
 	log = secure_log(&secure);
 	ck_assert_has(log, "r-refused");
 	look("the log", log, strlen(log), hidden);
@@ -328,22 +279,6 @@ await_inbox(void)
 	ck_abort_msg("something stays in the inbox");
 }
 
-static void
-rewrite_files(void)
-{
-	unsigned tries;
-
-	SECURE_ASK(&secure, "BGREWRITEAOF");
-	for (tries = 0; tries < WAIT_TRIES; tries++) {
-		const char *info = SECURE_ASK(&secure, "INFO", "persistence");
-
-		if (strstr(info, "aof_rewrite_in_progress:0") != NULL &&
-		    strstr(info, "aof_rewrite_scheduled:0") != NULL)
-			return;
-	}
-	ck_abort_msg("Redis does not rewrite its file");
-}
-
 /* It lies in the inbox, and in the record until the hook has run: not longer. */
 START_TEST(an_input_is_nowhere_once_the_hook_has_seen_it)
 {
@@ -351,7 +286,7 @@ START_TEST(an_input_is_nowhere_once_the_hook_has_seen_it)
 
 	ck_assert_int_eq(play("reader", "I am " INPUT ".").status, 0);
 	await_inbox();
-	all = all_of_redis();
+	all = secure_all_of_redis(&secure);
 	ck_assert_has(all, "I am [REDACTED_EMAIL].");
 	look("Redis", all, strlen(all), hidden_input);
 	await_end("r-reader");
@@ -359,8 +294,8 @@ START_TEST(an_input_is_nowhere_once_the_hook_has_seen_it)
 	look("the status channel", log, strlen(log), hidden_input);
 	log = secure_log(&secure);
 	look("the log", log, strlen(log), hidden_input);
-	rewrite_files();
-	look_in_folder(kit_path(secure.kit, "."), hidden_input);
+	secure_rewrite_files(&secure);
+	look_in_files(hidden_input);
 }
 END_TEST
 

@@ -1,15 +1,13 @@
 /* Secrets that are put into a fleet are nowhere but where they were put: not in what its
  * processes say at their loudest, not in Redis or its files, not in what commands print. */
 #include <check.h>
-#include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "key_file.h"
 #include "play_provider.h"
 #include "secure_kit.h"
+#include "secure_traces.h"
 
 TCase *tcase_secrets(void);
 
@@ -137,65 +135,17 @@ look_in_text(const char *where, const char *text)
 	look(where, text, strlen(text));
 }
 
-/* Reads the file whole; sockets and the like have nothing to read. */
 static void
-look_in_file(const char *path)
+look_at_file(void *arg, const char *path, const char *data, size_t size)
 {
-	struct stat status;
-	FILE *file;
-	char *data;
-	size_t size;
-
-	if (stat(path, &status) == -1 || !S_ISREG(status.st_mode))
-		return;
-	file = fopen(path, "r");
-	ck_assert_ptr_nonnull(file);
-	data = malloc((size_t)status.st_size + 1);
-	size = fread(data, 1, (size_t)status.st_size, file);
-	fclose(file);
+	(void)arg;
 	look(path, data, size);
-	free(data);
 }
 
-static void
-look_in_folder(const char *path)
-{
-	DIR *folder = opendir(path);
-	const struct dirent *entry;
-
-	ck_assert_msg(folder != NULL, "%s", path);
-	while ((entry = readdir(folder)) != NULL) {
-		const char *name =
-		    arena_printf(secure.arena, "%s/%s", path, entry->d_name);
-
-		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
-			look_in_folder(name);
-		else
-			look_in_file(name);
-	}
-	closedir(folder);
-}
-
-/* Redis may pack and compress what it writes: look at each value as it gives it out. */
 static void
 look_in_redis(void)
 {
-	static const char script[] =
-	    "local found = {} "
-	    "for _, key in ipairs(redis.call('KEYS', '*')) do "
-	    "local kind = redis.call('TYPE', key).ok "
-	    "found[#found + 1] = key "
-	    "local all = kind == 'string' and {redis.call('GET', key)} "
-	    "or kind == 'hash' and redis.call('HGETALL', key) "
-	    "or kind == 'list' and redis.call('LRANGE', key, 0, -1) "
-	    "or kind == 'set' and redis.call('SMEMBERS', key) "
-	    "or kind == 'zset' and redis.call('ZRANGE', key, 0, -1) or {} "
-	    "if kind == 'stream' then "
-	    "for _, entry in ipairs(redis.call('XRANGE', key, '-', '+')) do "
-	    "for _, text in ipairs(entry[2]) do found[#found + 1] = text end end end "
-	    "for _, text in ipairs(all) do found[#found + 1] = text end "
-	    "end return (table.concat(found, '\\n'):gsub('%z', ' '))";
-	const char *all = SECURE_ASK(&secure, "EVAL", script, "0");
+	const char *all = secure_all_of_redis(&secure);
 
 	ck_assert_msg(strstr(all, "fl:agents") != NULL, "Redis said: %s", all);
 	ck_assert_ptr_nonnull(strstr(all, "All is done."));
@@ -252,8 +202,9 @@ START_TEST(secrets_are_nowhere_but_where_they_were_put)
 	play();
 	fail_to_connect();
 	look_in_redis();
-	SECURE_ASK(&secure, "BGREWRITEAOF");
-	look_in_folder(kit_path(secure.kit, ".")); /* logs and append-only files, too */
+	secure_look_in_files(&secure, look_at_file, NULL); /* as they were written */
+	secure_rewrite_files(&secure);
+	secure_look_in_files(&secure, look_at_file, NULL);
 	look_in_text("the log", secure_log(&secure));
 }
 END_TEST
