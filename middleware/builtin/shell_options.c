@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bounds.h"
+#include "options.h"
 #include "pii_rule.h"
 
 #define SECONDS_MAX 86400.0
@@ -126,6 +127,16 @@ const struct option shell_options[] = {
 	{ 0 },
 };
 
+static const struct option rule_options[] = {
+	{ .name = "pii_type", .type = OPTION_TEXT, .required = true },
+	{ .name = "strategy",
+	    .type = OPTION_TEXT,
+	    .nullable = true,
+	    .choices = pii_strategy_names },
+	{ .name = "detector", .type = OPTION_TEXT, .nullable = true },
+	{ 0 },
+};
+
 /* --- redaction ------------------------------------------------------------------------ */
 
 static enum pii_strategy
@@ -218,18 +229,16 @@ env_flaw(struct arena *arena, const struct value *env)
 static const char *
 rule_flaw(struct arena *arena, const struct value *rule, size_t index)
 {
-	const struct value *strategy = value_get(rule, "strategy");
-	const char *error = NULL;
+	const char *path = "", *error = "";
 	struct pii_rule *made;
 
-	if (!value_is(rule, VALUE_MAP) || value_get_text(rule, "pii_type") == NULL)
+	if (options_check(arena, "a rule", rule_options, rule, &path, &error) == NULL)
 		return arena_printf(
-		    arena, "/redaction_rules/%zu: must be a map with pii_type", index);
-	if (!value_is_nil(strategy) &&
-	    !value_text_is(strategy, pii_strategy_names[strategy_of(rule)]))
-		return arena_printf(arena,
-		    "/redaction_rules/%zu/strategy: must be redact, mask, hash or block",
-		    index);
+		    arena, "/redaction_rules/%zu%s: %s", index, path, error);
+	/* It would find nothing. */
+	if (value_text_is(value_get(rule, "detector"), ""))
+		return arena_printf(
+		    arena, "/redaction_rules/%zu/detector: must not be empty", index);
 	made = rule_new(arena, rule, &error);
 	if (made == NULL)
 		return arena_printf(arena, "/redaction_rules/%zu: %s", index, error);

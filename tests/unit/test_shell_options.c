@@ -31,6 +31,13 @@ static const struct {
 	    "/redaction_rules/0" },
 	{ "'redaction_rules': [{'pii_type': 'email', 'strategy': 'burn'}]",
 	    "/redaction_rules/0/strategy" },
+	{ "'redaction_rules': [{'strategy': 'mask'}]", "/redaction_rules/0/pii_type" },
+	{ "'redaction_rules': [{'pii_type': 'email', 'stratgy': 'block'}]",
+	    "/redaction_rules/0/stratgy" },
+	{ "'redaction_rules': [{'pii_type': 'email', 'detector': ['@']}]",
+	    "/redaction_rules/0/detector" },
+	{ "'redaction_rules': [{'pii_type': 'key', 'detector': ''}]",
+	    "/redaction_rules/0/detector" },
 	{ "'memory_bytes': 5", "/memory_bytes" },
 	{ "'commands': []", "/commands" },
 };
