@@ -236,7 +236,8 @@ do_left(struct broker *broker, const struct action *action)
 	service_end(broker->service);
 }
 
-static void
+/* Returns false when the event's message was refused. */
+static bool
 feed(struct broker *broker, const struct event *event)
 {
 	static void (*const performers[])(struct broker *, const struct action *) = {
@@ -253,6 +254,7 @@ feed(struct broker *broker, const struct event *event)
 
 	for (i = 0; i < actions.count; i++)
 		performers[actions.items[i].type](broker, &actions.items[i]);
+	return !actions.refused;
 }
 
 /* Sockets are fair: on a busy one a lost peer's words are read long before LOST_MS. */
@@ -286,7 +288,7 @@ on_turn_end(void *arg)
 
 /* --- events --------------------------------------------------------------------------- */
 
-/* An acknowledgement of several calls is so many steps. */
+/* An acknowledgement of several calls is so many steps; one that is refused is so as a whole. */
 static void
 feed_decoded(struct broker *broker, struct event *event, const struct header *header)
 {
@@ -295,8 +297,7 @@ feed_decoded(struct broker *broker, struct event *event, const struct header *he
 
 	event->type = EVENT_MESSAGE;
 	event->header = &single;
-	for (i = 0; acks_single(header, i, &single); i++) {
-		feed(broker, event);
+	for (i = 0; acks_single(header, i, &single) && feed(broker, event); i++) {
 		event->body = NULL; /* the first has it */
 		event->body_bytes = 0;
 	}

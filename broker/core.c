@@ -156,6 +156,7 @@ refuse_stranger(struct core *core, const struct message *message)
 		.reason = wire_code_text(CODE_NO_SESSION),
 	};
 
+	core->refused = true;
 	send_to_stranger(core, message->peer, &header);
 }
 
@@ -170,6 +171,7 @@ refuse(struct core *core, uint64_t peer, const char *call_id, enum wire_code cod
 	struct session *session = session_of_peer(core, peer);
 
 	COUNT(core, protocol_errors);
+	core->refused = true;
 	if (session == NULL) {
 		send_to_stranger(core, peer, &header);
 		return;
@@ -235,6 +237,7 @@ begin_step(struct core *core, uint64_t now_ms)
 {
 	free_the_dead(core);
 	core->action_count = 0;
+	core->refused = false;
 	core->lookups = 0;
 	if (now_ms > core->now_ms + 2 * core->options.heartbeat_ms)
 		core->gap_ms = now_ms;
@@ -294,7 +297,7 @@ core_step(struct core *core, const struct event *event, uint64_t now_ms)
 		break;
 	}
 	hand_out(core);
-	return (struct actions){ core->actions, core->action_count };
+	return (struct actions){ core->actions, core->action_count, core->refused };
 }
 
 void

@@ -96,6 +96,7 @@ struct action {
 struct actions {
 	const struct action *items;
 	size_t count;
+	bool refused; /* an ERROR answers the message of the event */
 };
 
 /* Returns a new core. now_ms: the recovery window begins. */

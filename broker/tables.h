@@ -212,6 +212,7 @@ struct core {
 	char denied[REASON_BYTES_MAX]; /* why something was */
 	struct action *actions;
 	size_t action_count, action_room;
+	bool refused;
 	struct capability_list touched;       /* have new work */
 	struct session_list touched_sessions; /* have new room */
 	struct call_list dead_calls;

@@ -255,6 +255,57 @@ START_TEST(garbage_and_oversized_frames_hurt_nobody_else)
 END_TEST
 
 static void
+say(void *zmq, const struct header *header)
+{
+	struct packet packet = { 0 };
+
+	wire_encode(&packet, header);
+	ck_assert_int_ge(zmq_send(zmq, packet.data, packet.size, 0), 0);
+	packet_release(&packet);
+}
+
+/* The broker's next message is an ERROR about that call. */
+static void
+expect_error(void *zmq, const char *call_id)
+{
+	static char frame[HEADER_BYTES_MAX];
+	const char *reason;
+	struct header header;
+	enum wire_code code;
+	int size = zmq_recv(zmq, frame, sizeof frame, 0);
+
+	ck_assert_int_gt(size, 0);
+	ck_assert_int_eq(
+	    wire_decode(bench.arena, frame, (size_t)size, &header, &code, &reason), 0);
+	ck_assert_uint_eq(header.type, MSG_ERROR);
+	ck_assert_uint_eq(header.code, CODE_NO_SESSION);
+	ck_assert_pstr_eq(header.call_id, call_id);
+}
+
+START_TEST(of_a_list_that_is_refused_one_error_tells)
+{
+	struct wire_call calls[ANNOUNCED_CALLS_MAX];
+	const struct header acks = { .type = MSG_RESULT_ACK,
+		.call_id = "first",
+		.calls = calls,
+		.call_count = ANNOUNCED_CALLS_MAX };
+	void *context = zmq_ctx_new(), *stranger = dealer(context, NULL);
+	size_t i;
+
+	zmq_setsockopt(stranger, ZMQ_RCVTIMEO, &(int){ WIRE_WAIT_MS }, sizeof(int));
+	for (i = 0; i < ANNOUNCED_CALLS_MAX; i++)
+		calls[i] =
+		    (struct wire_call){ .call_id = "other", .state = CALL_FINISHED };
+	say(stranger, &acks);
+	say(stranger, &(struct header){ .type = MSG_PING });
+	expect_error(stranger, "first");
+	expect_error(stranger, NULL);
+	zmq_close(stranger);
+	zmq_ctx_term(context);
+}
+END_TEST
+
+static void
 expect_refusal(struct ask *ask, enum wire_code code, const char *reason)
 {
 	wire_wait(&bench, ask);
@@ -319,6 +370,7 @@ tcase_wire_faults(void)
 	tcase_add_test(tcase, a_late_call_is_stopped_at_its_worker_and_expires);
 	tcase_add_test(tcase, a_call_that_nobody_serves_says_so);
 	tcase_add_test(tcase, garbage_and_oversized_frames_hurt_nobody_else);
+	tcase_add_test(tcase, of_a_list_that_is_refused_one_error_tells);
 	tcase_add_test(tcase, a_call_that_no_broker_could_read_ends_unsent);
 	tcase_add_test(tcase, a_call_that_no_message_holds_ends_unsent);
 	return tcase;

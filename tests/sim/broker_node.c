@@ -71,7 +71,8 @@ check_attempt(struct broker_node *broker, const struct header *header)
 		    (unsigned long long)losses);
 }
 
-static void
+/* Returns false when the event's message was refused. */
+static bool
 feed(struct broker_node *broker, const struct event *event)
 {
 	struct world *world = broker->process.world;
@@ -85,10 +86,11 @@ feed(struct broker_node *broker, const struct event *event)
 	}
 	if (++broker->steps % AUDIT_STEPS == 0)
 		check_broker(broker);
-	if (!broker->left)
-		return;
-	gathered_send(broker->gathered);
-	broker_stop(broker);
+	if (broker->left) {
+		gathered_send(broker->gathered);
+		broker_stop(broker);
+	}
+	return !actions.refused;
 }
 
 void
@@ -105,7 +107,8 @@ broker_receive(struct broker_node *broker, uint64_t peer, struct message *messag
 	size_t i;
 
 	for (i = 0; broker->process.up && acks_single(&message->header, i, &single); i++)
-		feed(broker, &event);
+		if (!feed(broker, &event))
+			break;
 }
 
 void

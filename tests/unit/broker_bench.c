@@ -91,7 +91,9 @@ collect(struct bench *bench, struct actions actions)
 		else if (actions.items[i].body != NULL)
 			ck_assert_int_eq(actions.items[i].body->mark, 'b');
 	}
-	bench->actions = (struct actions){ bench->collected, bench->collected_count };
+	bench->actions.items = bench->collected;
+	bench->actions.count = bench->collected_count;
+	bench->actions.refused = actions.refused;
 	audit(bench);
 }
 
