@@ -3,6 +3,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "has.h"
 #include "json.h"
 #include "registry.h"
 
@@ -40,4 +41,16 @@ literal_use(struct arena *arena, const char *type, const char *settings)
 
 	ck_assert_msg(use != NULL, "%s: %s: %s", type, path, error);
 	return use;
+}
+
+void
+literal_refused(struct arena *arena, const char *type, const char *settings,
+    const char *path, const char *reason)
+{
+	const char *found = "", *error = "";
+
+	ck_assert_ptr_null(
+	    registry_use(arena, type, literal(arena, settings), &found, &error));
+	ck_assert_str_eq(found, path);
+	ck_assert_has(error, reason);
 }

@@ -19,4 +19,8 @@ void literal_assert(const char *file, int line, struct arena *arena,
 const struct middleware_use *literal_use(
     struct arena *arena, const char *type, const char *settings);
 
+/* Fails the test unless these settings are refused at path, for a reason with these words. */
+void literal_refused(struct arena *arena, const char *type, const char *settings,
+    const char *path, const char *reason);
+
 #endif

@@ -31,28 +31,13 @@ teardown(void)
 static const struct value *
 asked(const char *name, const char *settings, const char *profile, const char *request)
 {
-	const char *path = "", *error = "";
-	const struct middleware_use *use =
-	    registry_use(arena, name, literal(arena, settings), &path, &error);
-
-	ck_assert_msg(use != NULL, "%s: %s", path, error);
 	play.profile = literal(arena, profile);
 	play.request = literal(arena, request);
 	play.count = 0;
 	play.seen = NULL;
-	answer = play_model(&play, stub_chain(arena, use, NULL));
+	answer = play_model(
+	    &play, stub_chain(arena, literal_use(arena, name, settings), NULL));
 	return play.seen;
-}
-
-static void
-refused(const char *name, const char *settings, const char *where, const char *why)
-{
-	const char *path = "", *error = "";
-
-	ck_assert_ptr_null(
-	    registry_use(arena, name, literal(arena, settings), &path, &error));
-	ck_assert_str_eq(path, where);
-	ck_assert_msg(strstr(error, why) != NULL, "'%s' is not in: %s", why, error);
 }
 
 static void
@@ -166,12 +151,13 @@ END_TEST
 
 START_TEST(settings_of_caching_are_checked)
 {
-	refused(CACHING, "{'ttl':'2h'}", "/ttl", "5m");
-	refused(CACHING, "{'type':'for ever'}", "/type", "ephemeral");
-	refused(CACHING, "{'min_messages_to_cache':-1}", "/min_messages_to_cache", "0");
-	refused(CACHING, "{'unsupported_model_behavior':'shout'}",
+	literal_refused(arena, CACHING, "{'ttl':'2h'}", "/ttl", "5m");
+	literal_refused(arena, CACHING, "{'type':'for ever'}", "/type", "ephemeral");
+	literal_refused(arena, CACHING, "{'min_messages_to_cache':-1}",
+	    "/min_messages_to_cache", "0");
+	literal_refused(arena, CACHING, "{'unsupported_model_behavior':'shout'}",
 	    "/unsupported_model_behavior", "warn");
-	refused(CACHING, "{'tll':'5m'}", "/tll", "ttl");
+	literal_refused(arena, CACHING, "{'tll':'5m'}", "/tll", "ttl");
 }
 END_TEST
 
@@ -235,10 +221,11 @@ END_TEST
 
 START_TEST(settings_of_search_are_checked)
 {
-	refused(SEARCH, "{}", "/searchable_tools", "needs the setting");
-	refused(SEARCH, "{'searchable_tools':[1]}", "/searchable_tools/0", "string");
-	refused(
-	    SEARCH, "{'searchable_tool':['a']}", "/searchable_tool", "searchable_tools");
+	literal_refused(arena, SEARCH, "{}", "/searchable_tools", "needs the setting");
+	literal_refused(
+	    arena, SEARCH, "{'searchable_tools':[1]}", "/searchable_tools/0", "string");
+	literal_refused(arena, SEARCH, "{'searchable_tool':['a']}", "/searchable_tool",
+	    "searchable_tools");
 }
 END_TEST
 

@@ -81,12 +81,8 @@ static const struct {
 
 START_TEST(a_mistake_is_refused_at_its_place)
 {
-	const char *path = "", *error = "";
-
-	ck_assert_ptr_null(registry_use(
-	    arena, HITL, literal(arena, mistakes[_i].settings), &path, &error));
-	ck_assert_str_eq(path, mistakes[_i].path);
-	ck_assert_has(error, mistakes[_i].says);
+	literal_refused(
+	    arena, HITL, mistakes[_i].settings, mistakes[_i].path, mistakes[_i].says);
 }
 END_TEST
 

@@ -59,12 +59,8 @@ static const struct {
 
 START_TEST(models_that_are_none_are_refused)
 {
-	const char *path = "", *error = "";
-
-	ck_assert_ptr_null(registry_use(
-	    arena, "model_fallback", literal(arena, wrong[_i].settings), &path, &error));
-	ck_assert_str_eq(path, wrong[_i].path);
-	ck_assert_has(error, wrong[_i].reason);
+	literal_refused(arena, "model_fallback", wrong[_i].settings, wrong[_i].path,
+	    wrong[_i].reason);
 }
 END_TEST
 

@@ -120,16 +120,10 @@ static const struct {
 
 START_TEST(a_wrong_setting_is_refused_with_its_place)
 {
-	const char *const types[] = { "model_retry", "tool_retry" };
-	const char *path = "", *error = "";
-	size_t i;
-
-	for (i = 0; i < 2; i++) {
-		ck_assert_ptr_null(registry_use(arena, types[i],
-		    literal(arena, refused[_i].settings), &path, &error));
-		ck_assert_str_eq(path, refused[_i].path);
-		ck_assert_has(error, refused[_i].reason);
-	}
+	literal_refused(arena, "model_retry", refused[_i].settings, refused[_i].path,
+	    refused[_i].reason);
+	literal_refused(arena, "tool_retry", refused[_i].settings, refused[_i].path,
+	    refused[_i].reason);
 }
 END_TEST
 

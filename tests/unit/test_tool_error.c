@@ -54,12 +54,8 @@ static const struct {
 
 START_TEST(settings_that_make_no_sense_are_refused)
 {
-	const char *path = "", *error = "";
-
-	ck_assert_ptr_null(registry_use(
-	    arena, "tool_error", literal(arena, wrong[_i].settings), &path, &error));
-	ck_assert_str_eq(path, wrong[_i].path);
-	ck_assert_has(error, wrong[_i].reason);
+	literal_refused(
+	    arena, "tool_error", wrong[_i].settings, wrong[_i].path, wrong[_i].reason);
 }
 END_TEST
 
