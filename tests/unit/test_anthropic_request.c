@@ -151,6 +151,14 @@ static const struct {
 	    "user','content':[{'type':'tool_result','tool_use_id':'c1','content':'1'},{'"
 	    "type':'tool_result','tool_use_id':'c2','content':'2'},{'type':'text','text'"
 	    ":'quick'},{'type':'text','text':'so?'}]}]" },
+	/* a result too many, and one without a call: the API says what it thinks of them */
+	{ "{'type':'ai','content':'','tool_calls':[{'name':'f','args':{},'id':'c1'}]},{'"
+	  "type':'tool','content':'1','tool_call_id':'c1'},{'type':'tool','content':'2','"
+	  "tool_call_id':'c1'},{'type':'tool','content':'3','tool_call_id':'c2'}",
+	    "[{'role':'assistant','content':[{'type':'tool_use','id':'c1','name':'f','"
+	    "input':{}}]},{'role':'user','content':[{'type':'tool_result','tool_use_id':"
+	    "'c1','content':'1'},{'type':'tool_result','tool_use_id':'c1','content':'2'},"
+	    "{'type':'tool_result','tool_use_id':'c2','content':'3'}]}]" },
 	/* what the model is to go on with does not end with blanks */
 	{ "{'type':'human','content':'a '},{'type':'ai','content':'b '},{'type':'human',"
 	  "'content':'c '},{'type':'ai','content':'d: \\n'}",
