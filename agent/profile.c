@@ -54,6 +54,17 @@ tells_usage(const struct spec *spec)
 }
 
 const struct value *
+spec_hides(const struct spec *spec)
+{
+	size_t i;
+
+	for (i = 0; i < spec->use_count; i++)
+		if (spec->uses[i]->filters_tokens)
+			return value_bool(true);
+	return NULL;
+}
+
+const struct value *
 spec_model_profile(
     struct arena *arena, const struct spec *spec, const struct value *catalog)
 {
@@ -91,5 +102,5 @@ spec_tool_profile(
 		value_str(arena, spec->version), "model", value_str(arena, spec->model),
 		"tools", spec_valid_tools(arena, spec, catalog), "middleware",
 		slice(arena, spec, in_tool_worker), "script", spec->script, "tells_usage",
-		tells_usage(spec), NULL));
+		tells_usage(spec), "hides", spec_hides(spec), NULL));
 }

@@ -90,6 +90,9 @@ bool spec_is_output_tool(const struct spec *spec, const char *name);
 /* True when a field counts what model calls use. */
 bool spec_counts_usage(const struct spec *spec);
 
+/* True, for a profile, when middleware hides values in answers; else NULL. */
+const struct value *spec_hides(const struct spec *spec);
+
 /* The profiles of CALL (proto/bodies.h), frozen; tools as offered. */
 const struct value *spec_model_profile(
     struct arena *arena, const struct spec *spec, const struct value *catalog);

@@ -72,7 +72,7 @@ hook_call_model(struct turn *turn, const struct value *wish)
 	    "tool_choice", value_get(wish, "tool_choice"), "response_format",
 	    value_get(wish, "response_format"), "task", value_get(wish, "task"),
 	    "middleware", value_empty_array(), "wraps_tools", value_bool(true), "script",
-	    agent->spec->script, NULL);
+	    agent->spec->script, "hides", spec_hides(agent->spec), NULL);
 	call = (struct run_call){
 		.id = arena_printf(
 		    arena, "%s.%" PRIu64 ".h%u", run->id, run->step, run->hook_calls++),

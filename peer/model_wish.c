@@ -63,7 +63,8 @@ profile_of(struct worker_call *call, const char *model, const struct value *wish
 		value_get(wish, "tool_choice"), "response_format",
 		value_get(wish, "response_format"), "middleware",
 		middleware != NULL ? middleware : value_empty_array(), "wraps_tools",
-		value_bool(true), "script", value_get(call->profile, "script"), NULL));
+		value_bool(true), "script", value_get(call->profile, "script"), "hides",
+		value_get(call->profile, "hides"), NULL));
 }
 
 static const struct value *

@@ -121,6 +121,13 @@ ask_of(struct model_job *job, const struct model_request *request, const char *m
 	};
 }
 
+static bool
+is_for_the_log(const struct model_job *job)
+{
+	return !tokens_are_filtered(&job->tokens) &&
+	       !value_get_bool(job->call->profile, "hides", false);
+}
+
 static struct model_response *
 fail(
     const struct model_job *job, struct model_request *request, const struct fault *fault)
@@ -131,8 +138,7 @@ fail(
 	if (!fault->control)
 		log_info("model call failed run=%s model=%s type=%s: %s",
 		    run == NULL ? "-" : run, model_name(request), fault->type,
-		    tokens_are_filtered(&job->tokens) ? "(see the run's record)"
-						      : fault->message);
+		    is_for_the_log(job) ? fault->message : "(see the run's record)");
 	return model_fail(request, fault);
 }
 

@@ -19,8 +19,10 @@ TCase *tcase_pii(void);
 /* The values, and what must not even be there in part. */
 #define VALUE "zq7marker.one@leak-example.org"
 #define INPUT "zq8marker.two@input-example.org"
+#define BARRED "zq9marker.three@barred-example.org"
 static const char *const hidden[] = { "zq7mark", "leak-exam", NULL };
 static const char *const hidden_input[] = { "zq8mark", "input-exam", NULL };
+static const char *const barred[] = { "zq9mark", "barred-exam", NULL };
 
 static struct secure_kit secure;
 static struct child *provider;
@@ -49,7 +51,16 @@ static const char agents_text[] =
     "name: blocked\nmodel: openai:blocked\n"
     "middleware:\n- pii: {pii_type: email, strategy: block, apply_to_output: true}\n"
     "---\n"
+    "name: walled\nmodel: openai:walled\ntools: [crm]\n"
+    "middleware:\n- pii: {pii_type: email, strategy: block, apply_to_tool_results: "
+    "true}\n"
+    "---\n"
     "name: refused\nmodel: openai:refused\nmiddleware:\n- " RULE "\n"
+    "---\n"
+    "name: sorted\nmodel: openai:sorted\ntools: [crm]\nmiddleware:\n- " RULE "\n"
+    "- lua: {name: ask, code: \"function before_agent(state, runtime) "
+    "pcall(runtime.call_model, {messages = state.messages}) end\"}\n"
+    "- llm_tool_emulator: {tools: [crm]}\n"
     "---\n"
     "name: finder\nmodel: openai:finder\ntools: [crm, slow_crm, bad_crm]\n"
     "middleware:\n- " RULE "\n"
@@ -81,7 +92,13 @@ static const char script_text[] =
     "\"other\": [{\"http_error\": 529, \"message\": \"no " VALUE "\"},"
     " {\"content\": \"Then " VALUE " it is, " VALUE "\"}],"
     "\"blocked\": [{\"content\": \"It is " VALUE "\", \"delta_bytes\": 2}],"
+    "\"walled\": [{\"content\": \"Asking.\", \"tool_calls\": ["
+    "{\"id\": \"a\", \"name\": \"crm\", \"args\": {}}]}],"
     "\"refused\": [{\"http_error\": 400, \"message\": \"bad: " VALUE "\"}],"
+    "\"sorted\": [{\"http_error\": 500, \"message\": \"hook: " VALUE "\"},"
+    " {\"content\": \"\", \"tool_calls\": ["
+    "{\"id\": \"a\", \"name\": \"crm\", \"args\": {}}]},"
+    " {\"http_error\": 500, \"message\": \"tool: " VALUE "\"}],"
     "\"finder\": [{\"content\": \"Asking.\", \"tool_calls\": ["
     "{\"id\": \"a\", \"name\": \"crm\", \"args\": {}},"
     "{\"id\": \"b\", \"name\": \"slow_crm\", \"args\": {}},"
@@ -240,8 +257,11 @@ play_all(void)
 	said = play("blocked", "Go");
 	ck_assert_int_ne(said.status, 0);
 	ck_assert_has(said.err, "Detected 1 instance(s) of email");
+	said = play("walled", "Go");
+	ck_assert_has(said.err, "Detected 1 instance(s) of email");
 	said = play("refused", "Go");
 	ck_assert_has(said.err, "bad: [REDACTED_EMAIL]");
+	ck_assert_has(play("sorted", "Go").err, "tool: [REDACTED_EMAIL]");
 	ck_assert_int_eq(play("finder", "Go").status, 0);
 }
 
@@ -299,6 +319,24 @@ START_TEST(an_input_is_nowhere_once_the_hook_has_seen_it)
 }
 END_TEST
 
+/* The thread keeps it, and with it the record; nobody is told. */
+START_TEST(an_input_that_is_blocked_stays_in_its_thread_alone)
+{
+	struct said said = play("walled", "I am " BARRED ".");
+	const char *log;
+
+	ck_assert_has(said.err, "Detected 1 instance(s) of email");
+	look("submit", said.err, strlen(said.err), barred);
+	ck_assert_has(SECURE_EXPECT(&secure, "state", "t-walled", "--json"), BARRED);
+	await_inbox();
+	await_end("r-walled");
+	log = cli_out(watch);
+	look("the status channel", log, strlen(log), barred);
+	log = secure_log(&secure);
+	look("the log", log, strlen(log), barred);
+}
+END_TEST
+
 TCase *
 tcase_pii(void)
 {
@@ -308,5 +346,6 @@ tcase_pii(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, what_a_rule_hides_is_nowhere);
 	tcase_add_test(tcase, an_input_is_nowhere_once_the_hook_has_seen_it);
+	tcase_add_test(tcase, an_input_that_is_blocked_stays_in_its_thread_alone);
 	return tcase;
 }
