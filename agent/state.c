@@ -57,6 +57,12 @@ state_destroy(struct state **state_p)
 	*state_p = NULL;
 }
 
+struct arena *
+state_arena(struct state *state)
+{
+	return state->own;
+}
+
 struct channel *
 state_channel(const struct state *state, const char *name)
 {
@@ -91,14 +97,14 @@ state_fill_defaults(struct state *state)
 }
 
 void
-state_restore(struct state *state, const struct value *messages, const uint32_t *numbers,
-    const struct value *fields, uint32_t next_number)
+state_restore(struct state *state, const struct state_stored *stored)
 {
 	size_t i;
 
-	thread_restore(state->thread, state->values, messages, numbers, next_number);
-	for (i = 0; i < value_size(fields); i++) {
-		const struct value_pair *pair = &fields->pairs[i];
+	thread_restore(state->thread, stored->outlive ? NULL : state->values,
+	    stored->messages, stored->order);
+	for (i = 0; i < value_size(stored->fields); i++) {
+		const struct value_pair *pair = &stored->fields->pairs[i];
 		struct channel *channel = state_channel(state, pair->key->text);
 
 		if (channel != NULL && !value_is_nil(pair->value))

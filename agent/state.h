@@ -24,12 +24,19 @@ struct state_write {
  * that a step that is done again gives the same ids. */
 struct state *state_new(const struct spec *spec);
 void state_destroy(struct state **state_p);
+/* Lends an arena for what is to live as long as the state. */
+struct arena *state_arena(struct state *state);
 
-/* Fills a new state with what Redis holds: messages in order with their storage numbers,
- * the map of stored fields, the next free number. Values are copied. Fields that are not
- * among them get their defaults. */
-void state_restore(struct state *state, const struct value *messages,
-    const uint32_t *numbers, const struct value *fields, uint32_t next_number);
+/* What Redis holds of a thread. */
+struct state_stored {
+	const struct value *messages; /* all, by number, as value_unpack gives them */
+	bool outlive;                 /* the messages live longer than the state */
+	const struct value *order;    /* [[first, last], ...] of numbers, or NULL */
+	const struct value *fields;   /* a map, or NULL */
+};
+/* Fills a new state with it. Messages that outlive it are kept, all else is copied. What order says
+ * of messages that are not there is left out; fields that are not there get their defaults. */
+void state_restore(struct state *state, const struct state_stored *stored);
 
 /* Lends the values of ephemeral fields, which the next step is to see, as a map; NULL: none. They
  * are no part of what is stored: who stops in front of that step keeps them, and gives them

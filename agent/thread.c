@@ -280,20 +280,36 @@ thread_compose(struct thread *thread, struct arena *arena, const long *positions
 	disorder(thread);
 }
 
+/* Adds what order's range names, as far as it is stored. */
+static void
+restore_range(
+    struct thread *thread, const struct value *stored, const struct value *range)
+{
+	int64_t n = (int64_t)value_number(value_at(range, 0), 0);
+	int64_t last = (int64_t)value_number(value_at(range, 1), -1);
+	size_t count = value_size(stored);
+
+	for (; n >= 0 && n <= last && (size_t)n < count && thread->count < count; n++) {
+		reserve(thread, thread->count + 1);
+		thread->items[thread->count] = value_at(stored, (size_t)n);
+		thread->numbers[thread->count++] = (uint32_t)n;
+	}
+}
+
 void
-thread_restore(struct thread *thread, struct arena *arena, const struct value *messages,
-    const uint32_t *numbers, uint32_t next_number)
+thread_restore(struct thread *thread, struct arena *arena, const struct value *stored,
+    const struct value *order)
 {
 	size_t i;
 
 	assert(thread->count == 0);
-	reserve(thread, value_size(messages));
-	for (i = 0; i < value_size(messages); i++) {
-		thread_append(thread, arena, value_at(messages, i));
-		thread->numbers[i] = numbers[i];
-	}
-	thread->next_number = next_number;
-	thread->changed = false;
+	for (i = 0; i < value_size(order); i++)
+		restore_range(thread, stored, value_at(order, i));
+	for (i = 0; arena != NULL && i < thread->count; i++)
+		thread->items[i] = settle(arena, thread->items[i]);
+	show(thread);
+	thread->next_number = (uint32_t)value_size(stored);
+	thread->kept_numbers = arena == NULL ? thread->next_number : 0;
 }
 
 /* --- storing ------------------------------------------------------------------------ */
@@ -413,8 +429,10 @@ thread_move(struct thread *thread, struct arena *arena)
 {
 	size_t i;
 
-	for (i = 0; i < thread->count; i++)
-		thread->items[i] = settle(arena, thread->items[i]);
+	for (i = 0; i < thread->count; i++) {
+		if (thread->numbers[i] >= thread->kept_numbers)
+			thread->items[i] = settle(arena, thread->items[i]);
+	}
 	drop_index(thread);
 	move_unsaved(thread, arena);
 }

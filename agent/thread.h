@@ -15,10 +15,10 @@ struct thread;
 struct thread *thread_new(void);
 void thread_destroy(struct thread **thread_p);
 
-/* Fills a new thread: messages are copied into arena; next_number is the first free one.
- */
+/* Fills a new thread with the messages that order names, of those that are stored, by number: copied
+ * into arena; without one it keeps them. */
 void thread_restore(struct thread *thread, struct arena *arena,
-    const struct value *messages, const uint32_t *numbers, uint32_t next_number);
+    const struct value *stored, const struct value *order);
 
 /* Lends the messages, an array, until the next edit or compaction. */
 const struct value *thread_messages(const struct thread *thread);
@@ -65,7 +65,7 @@ size_t thread_packed_bytes(struct thread *thread);
 
 /* Bytes held outside the arena. */
 size_t thread_bytes(const struct thread *thread);
-/* Copies what lives into arena and forgets the old one. */
+/* Copies what lives into arena, but what it keeps, and forgets the old one. */
 void thread_move(struct thread *thread, struct arena *arena);
 
 #endif

@@ -24,6 +24,7 @@ struct thread {
 	uint64_t fresh; /* the last n given */
 
 	uint32_t next_number;
+	uint32_t kept_numbers;        /* what is stored below is kept, all else its own */
 	const struct value **unsaved; /* numbered, not committed: the last numbers */
 	size_t unsaved_count, unsaved_room;
 	struct range *ranges; /* the order of the first `ranged` messages */

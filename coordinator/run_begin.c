@@ -26,28 +26,6 @@ record_value(const struct run *run, const char *name)
 	return value;
 }
 
-/* The storage number of each message in order: order is [[first, last], ...]. */
-static const struct value *
-ordered_messages(struct run *run, const struct store_claim *claim, uint32_t **numbers_r)
-{
-	struct value_list list = { .arena = run->arena };
-	size_t stored = value_size(claim->messages), count = 0, i;
-	uint32_t *numbers = arena_alloc(run->arena, (stored + 1) * sizeof *numbers);
-
-	for (i = 0; i < value_size(claim->order); i++) {
-		const struct value *range = value_at(claim->order, i);
-		int64_t n = (int64_t)value_number(value_at(range, 0), 0);
-		int64_t last = (int64_t)value_number(value_at(range, 1), -1);
-
-		for (; n >= 0 && n <= last && (size_t)n < stored && count < stored; n++) {
-			numbers[count++] = (uint32_t)n;
-			value_list_add(&list, value_at(claim->messages, (size_t)n));
-		}
-	}
-	*numbers_r = numbers;
-	return value_list_end(&list);
-}
-
 /* Returns the index of the first message that nobody of ours has stored, or -1: a disk, a hand or
  * a restore may have damaged one, and everybody relies on their form. */
 static long
@@ -343,6 +321,32 @@ check_context(struct run *run)
 	return run_fail(run, "ValueError", "context: %s", reason);
 }
 
+/* Fills the state with what is stored. */
+static enum go
+restore(struct run *run, const struct store_claim *claim)
+{
+	struct state_stored stored = {
+		.messages = claim->messages,
+		.order = claim->order,
+		.fields = claim->fields,
+	};
+	long damaged;
+
+	run->state = state_new(run->agent->spec);
+	stored.outlive = store_lend_messages(claim, state_arena(run->state));
+	state_restore(run->state, &stored);
+	damaged = find_damaged(state_messages(run->state));
+	if (damaged != -1) {
+		state_destroy(&run->state);
+		return run_fail(run, "RuntimeError",
+		    "message %ld of thread '%s' is damaged in Redis: restore its list "
+		    "%s:m",
+		    damaged, run->thread, store_thread_key(run->arena, run->thread));
+	}
+	run->numbered = (uint32_t)value_size(claim->messages);
+	return GO_ON;
+}
+
 /* Loads agent and state. */
 static enum go
 load(struct run *run, struct store_claim *claim)
@@ -351,8 +355,6 @@ load(struct run *run, struct store_claim *claim)
 	const struct value *head;
 	const char *agent = run_record_text(run, "agent");
 	const char *version, *error = "no agent";
-	const struct value *messages;
-	uint32_t *numbers = NULL;
 	enum go go = GO_ON;
 	bool continues =
 	    claim->recovered && value_text_is(value_get(claim->head, "run"), run->id);
@@ -379,17 +381,9 @@ load(struct run *run, struct store_claim *claim)
 	run->stream = value_get_bool(options, "stream", false);
 	run->tenant = run_record_text(run, "tenant");
 	run->priority = priority_of(run);
-	messages = ordered_messages(run, claim, &numbers);
-	if (find_damaged(messages) != -1)
-		return run_fail(run, "RuntimeError",
-		    "message %ld of thread '%s' is damaged in Redis: restore its list "
-		    "%s:m",
-		    find_damaged(messages), run->thread,
-		    store_thread_key(run->arena, run->thread));
-	run->state = state_new(run->agent->spec);
-	state_restore(run->state, messages, numbers, claim->fields,
-	    (uint32_t)value_size(claim->messages));
-	run->numbered = (uint32_t)value_size(claim->messages);
+	go = restore(run, claim);
+	if (go != GO_ON)
+		return go;
 	if (continues) {
 		/* The node that a running head names was entered before. */
 		run->applied = run->passed_interrupt = true;

@@ -107,6 +107,7 @@ enum store_status store_cancel(struct store *store, struct arena *arena,
 
 /* --- owning: by a store that acts as somebody ---------------------------------------- */
 
+struct warm_thread;
 struct store_claim {
 	const char *run;
 	uint64_t epoch, version;
@@ -116,10 +117,11 @@ struct store_claim {
 	int64_t rollback;
 	const struct value
 	    *head; /* the thread's checkpoint head, or NULL for a new thread */
-	const struct value *order;    /* [[first, last], ...], or NULL */
-	const struct value *record;   /* the run's fields: map of name -> VALUE_BIN */
-	const struct value *fields;   /* the thread's fields, decoded: {name: value} */
-	const struct value *messages; /* [message], all that are stored, by number */
+	const struct value *order;      /* [[first, last], ...], or NULL */
+	const struct value *record;     /* the run's fields: map of name -> VALUE_BIN */
+	const struct value *fields;     /* the thread's fields, decoded: {name: value} */
+	const struct value *messages;   /* [message], all that are stored, by number */
+	const struct warm_thread *kept; /* they are kept (warm.h), or NULL */
 	const struct value
 	    *results;    /* stored outcomes of this superstep: {call id: value} */
 	int64_t left_ms; /* until the run's deadline; -1: it has none */
@@ -137,6 +139,10 @@ struct store_newcomer {
 enum store_status store_begin(struct store *store, struct arena *arena,
     const struct store_newcomer *comer, uint64_t lease_ms, bool *claimed_r,
     struct store_claim *claim_r);
+
+/* Lends claim's messages, which live as long as the arena it was made in, to arena as well. False: they
+ * are not kept by anybody else, and are to be copied. */
+bool store_lend_messages(const struct store_claim *claim, struct arena *arena);
 
 struct store_commit {
 	const char *thread, *run;

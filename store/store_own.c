@@ -52,19 +52,31 @@ rollback_for(const struct value *head, const char *run)
 }
 
 /* bytes: as Redis has answered, nil when it has what is kept. */
-static const struct value *
-messages_of(struct store *store, const struct store_claim *claim,
-    const struct warm_thread *kept, struct arena *arena, const char *thread,
-    const struct value *bytes)
+static void
+read_messages(struct store *store, struct arena *arena, const char *thread,
+    const struct warm_thread *kept, const struct value *bytes, struct store_claim *claim)
 {
-	if (kept != NULL && value_is_nil(bytes))
-		return warm_claimed(store->warm, kept, arena, claim->epoch);
-	if (store->warm != NULL && value_size(bytes) >= WARM_MESSAGES_MIN)
-		return warm_read(
+	claim->kept = NULL;
+	if (kept != NULL && value_is_nil(bytes)) {
+		warm_claimed(store->warm, kept, claim->epoch);
+		claim->kept = kept;
+	} else if (store->warm != NULL && value_size(bytes) >= WARM_MESSAGES_MIN) {
+		claim->kept = warm_read(
 		    store->warm, arena, thread, claim->epoch, claim->version, bytes);
-	if (store->warm != NULL)
+	} else if (store->warm != NULL) {
 		warm_forget(store->warm, thread);
-	return decode_all(arena, bytes);
+	}
+	claim->messages = claim->kept != NULL ? warm_messages(claim->kept, arena)
+					      : decode_all(arena, bytes);
+}
+
+bool
+store_lend_messages(const struct store_claim *claim, struct arena *arena)
+{
+	if (claim->kept == NULL)
+		return false;
+	warm_lend(claim->kept, arena);
+	return true;
 }
 
 /* What a claim says of who asks. */
@@ -106,8 +118,7 @@ read_claim(struct store *store, struct arena *arena, const char *thread,
 	if (claim_r->record == NULL)
 		claim_r->record = store_pairs(arena, value_at(reply, 6), false);
 	claim_r->fields = store_pairs(arena, value_at(reply, 7), true);
-	claim_r->messages =
-	    messages_of(store, claim_r, kept, arena, thread, value_at(reply, 8));
+	read_messages(store, arena, thread, kept, value_at(reply, 8), claim_r);
 	claim_r->results = store_pairs(arena, value_at(reply, 9), true);
 	claim_r->left_ms = value_size(reply) > 10 ? store_number_at(reply, 10) : -1;
 }

@@ -46,9 +46,11 @@ unref(void *data)
 	free(kept);
 }
 
-static void
-lend(struct warm_thread *kept, struct arena *arena)
+void
+warm_lend(const struct warm_thread *lent, struct arena *arena)
 {
+	struct warm_thread *kept = (struct warm_thread *)lent;
+
 	kept->refs++;
 	arena_on_destroy(arena, unref, kept);
 }
@@ -102,7 +104,7 @@ warm_find(struct warm *warm, struct arena *arena, const char *thread)
 
 	if (kept == NULL || !kept->is_left)
 		return NULL;
-	lend(kept, arena);
+	warm_lend(kept, arena);
 	return kept;
 }
 
@@ -119,8 +121,8 @@ warm_version(const struct warm_thread *kept)
 }
 
 /* A commit appends behind them: what is lent is as long as it is now. */
-static const struct value *
-messages_of(const struct warm_thread *kept, struct arena *arena)
+const struct value *
+warm_messages(const struct warm_thread *kept, struct arena *arena)
 {
 	struct value *messages = arena_alloc(arena, sizeof *messages);
 
@@ -132,20 +134,17 @@ messages_of(const struct warm_thread *kept, struct arena *arena)
 	return messages;
 }
 
-const struct value *
-warm_claimed(struct warm *warm, const struct warm_thread *kept, struct arena *arena,
-    uint64_t epoch)
+void
+warm_claimed(struct warm *warm, const struct warm_thread *kept, uint64_t epoch)
 {
 	struct warm_thread *there = id_table_get(warm->threads, kept->key.bytes);
-	const struct value *messages = messages_of(kept, arena);
 
 	/* Forgotten while Redis was asked: what is lent is as good. */
 	if (there != kept)
-		return messages;
+		return;
 	there->epoch = epoch;
 	there->is_left = false;
 	touch(warm, there);
-	return messages;
 }
 
 static void
@@ -172,12 +171,11 @@ add_all(struct warm_thread *kept, const struct value *bytes)
 	}
 }
 
-const struct value *
+const struct warm_thread *
 warm_read(struct warm *warm, struct arena *arena, const char *thread, uint64_t epoch,
     uint64_t version, const struct value *bytes)
 {
 	struct warm_thread *kept = xcalloc(1, sizeof *kept);
-	const struct value *messages;
 
 	warm_forget(warm, thread);
 	kept->arena = kept->messages.arena = arena_new();
@@ -185,12 +183,11 @@ warm_read(struct warm *warm, struct arena *arena, const char *thread, uint64_t e
 	kept->version = version;
 	kept->refs = 1;
 	add_all(kept, bytes);
-	lend(kept, arena);
-	messages = messages_of(kept, arena);
+	warm_lend(kept, arena);
 	id_table_put(warm->threads, &kept->key, arena_strdup(kept->arena, thread), kept);
 	TAILQ_INSERT_HEAD(&warm->order, kept, link);
 	touch(warm, kept);
-	return messages;
+	return kept;
 }
 
 void

@@ -35,15 +35,19 @@ const struct warm_thread *warm_find(
 uint64_t warm_epoch(const struct warm_thread *kept);
 uint64_t warm_version(const struct warm_thread *kept);
 
-/* thread was claimed, and Redis has what is kept of it. Returns all its messages by number, lent to
- * arena. */
-const struct value *warm_claimed(struct warm *warm, const struct warm_thread *kept,
-    struct arena *arena, uint64_t epoch);
+/* Lends it, with its messages as they are now, to arena as well. */
+void warm_lend(const struct warm_thread *kept, struct arena *arena);
 
-/* thread was claimed, and this is what Redis answered: [bytes]. Returns the messages decoded (what
- * cannot be is nil), lent to arena. Forgets what was kept before. For threads that are worth it. */
-const struct value *warm_read(struct warm *warm, struct arena *arena, const char *thread,
-    uint64_t epoch, uint64_t version, const struct value *bytes);
+/* thread was claimed, and Redis has what is kept of it. */
+void warm_claimed(struct warm *warm, const struct warm_thread *kept, uint64_t epoch);
+
+/* thread was claimed, and this is what Redis answered: [bytes]. Returns what is kept of it now, lent to
+ * arena: the messages decoded (what cannot be is nil). Forgets what was kept before. For threads that
+ * are worth it. */
+const struct warm_thread *warm_read(struct warm *warm, struct arena *arena,
+    const char *thread, uint64_t epoch, uint64_t version, const struct value *bytes);
+/* Returns its messages as they are now, lent as it is. */
+const struct value *warm_messages(const struct warm_thread *kept, struct arena *arena);
 
 /* A commit of the run that holds thread since that epoch has appended messages; it built on version.
  * is_end: the run is over. */

@@ -134,15 +134,13 @@ agent(struct arena *arena)
 static void
 restore(struct arena *arena, const struct store_claim *claim)
 {
-	size_t count = value_size(claim->messages), i;
-	uint32_t *numbers = arena_alloc(arena, (count + 1) * sizeof *numbers);
+	const struct state_stored stored = { claim->messages, false, claim->order,
+		claim->fields };
 	struct state *state = state_new(agent(arena));
 	struct state_changes changes;
 	const char *error;
 
-	for (i = 0; i < count; i++)
-		numbers[i] = (uint32_t)i;
-	state_restore(state, claim->messages, numbers, claim->fields, (uint32_t)count);
+	state_restore(state, &stored);
 	if (state_begin(state, arena, "r2-0", NULL, &error) == 0) {
 		state_changes(state, arena, &changes);
 		look_at(arena, changes.messages);

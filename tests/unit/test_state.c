@@ -233,8 +233,8 @@ START_TEST(an_ephemeral_field_can_be_kept_in_front_of_the_step_that_sees_it)
 	kept = value_copy(arena, state_ephemeral(state, arena));
 	ck_assert_value(arena, kept, "{'flash': 1}");
 	open_state("flash: {ephemeral: true}, mood: {type: string}");
-	state_restore(
-	    state, value_empty_array(), NULL, literal(arena, "{'mood': 'calm'}"), 0);
+	state_restore(state,
+	    &(struct state_stored){ .fields = literal(arena, "{'mood': 'calm'}") });
 	ck_assert_ptr_null(state_field(state, "flash"));
 	/* What is no ephemeral field, by now or ever, stays as it was stored. */
 	state_recall(state,
@@ -298,7 +298,8 @@ START_TEST(an_untracked_field_can_be_handed_over_in_the_middle_of_its_run)
 	kept = value_copy(arena, state_untracked(state, arena));
 	ck_assert_value(arena, kept, "{'temp': [1], 'gone': null, 'count': 2}");
 	open_state(fields);
-	state_restore(state, value_empty_array(), NULL, literal(arena, "{'kept': 1}"), 0);
+	state_restore(
+	    state, &(struct state_stored){ .fields = literal(arena, "{'kept': 1}") });
 	ck_assert_value(
 	    arena, state_fields(state, arena), "{'gone': 1, 'count': 0, 'kept': 1}");
 	state_recall(state, kept);

@@ -60,7 +60,7 @@ START_TEST(a_restored_state_is_the_one_that_was_stored)
 	state = sample_state(
 	    arena, "a: {}, log: {reducer: append}, temp: {untracked: true, default: 9}");
 	fields = literal(arena, "{'a': 1, 'log': [1], 'dropped': 2}");
-	state_restore(state, value_empty_array(), NULL, fields, 0);
+	state_restore(state, &(struct state_stored){ .fields = fields });
 	ck_assert_value(
 	    arena, state_fields(state, arena), "{'a': 1, 'log': [1], 'temp': 9}");
 	state_changes(state, arena, &changes);
@@ -73,8 +73,9 @@ START_TEST(a_stored_value_of_another_type_gives_way_to_a_fold)
 {
 	state = sample_state(arena, "list: {reducer: append}, sum: {type: integer,"
 				    " reducer: add}, map: {reducer: merge}");
-	state_restore(state, value_empty_array(), NULL,
-	    literal(arena, "{'list': {'a': 1}, 'sum': 0.5, 'map': [1]}"), 0);
+	state_restore(state,
+	    &(struct state_stored){
+		.fields = literal(arena, "{'list': {'a': 1}, 'sum': 0.5, 'map': [1]}") });
 	ck_assert_step("{'list': [2], 'sum': 1, 'map': {'k': 1}}", NULL, NULL);
 	ck_assert_value(arena, state_fields(state, arena),
 	    "{'list': [2], 'sum': 1, 'map': {'k': 1}}");
@@ -228,27 +229,41 @@ commit(struct stored *stored)
 static void
 reopen(const struct stored *stored, const char *fields)
 {
-	struct value_list messages = { .arena = arena };
-	uint32_t *numbers =
-	    arena_alloc(arena, value_size(stored->messages) * sizeof *numbers);
-	int64_t number;
-	size_t i;
-
-	for (i = 0; i < value_size(stored->order); i++) {
-		const struct value *range = stored->order->items[i];
-
-		for (number = range->items[0]->integer;
-		     number <= range->items[1]->integer; number++) {
-			numbers[messages.count] = (uint32_t)number;
-			value_list_add(
-			    &messages, value_at(stored->messages, (size_t)number));
-		}
-	}
 	state_destroy(&state);
 	state = sample_state(arena, fields);
-	state_restore(state, value_list_end(&messages), numbers, stored->fields,
-	    (uint32_t)value_size(stored->messages));
+	state_restore(state, &(struct state_stored){
+				 stored->messages, true, stored->order, stored->fields });
 }
+
+static const struct value *
+message_at(size_t i)
+{
+	return value_at(state_messages(state), i);
+}
+
+START_TEST(stored_messages_are_kept_where_they_are)
+{
+	struct stored stored = { value_empty_array(), value_empty_array(), NULL };
+	char *text = arena_alloc(arena, 200u << 10);
+	int i;
+
+	memset(text, 'x', (200u << 10) - 1);
+	state = sample_state(arena, "big: {}");
+	sample_begin(state, arena, "{'messages': ['hi', 'there']}");
+	commit(&stored);
+	reopen(&stored, "big: {}");
+	ck_assert_step("{'messages': ['new']}", NULL, NULL);
+	/* Also when the state is copied. */
+	for (i = 0; i < 4; i++) {
+		text[0] = (char)('a' + i);
+		ck_assert_step(arena_printf(arena, "{'big': '%s'}", text), NULL, NULL);
+		state_compact(state);
+	}
+	ck_assert_ptr_eq(message_at(0), value_at(stored.messages, 0));
+	ck_assert_ptr_eq(message_at(1), value_at(stored.messages, 1));
+	ck_assert_str_eq(value_get_text(message_at(2), "content"), "new");
+}
+END_TEST
 
 START_TEST(what_is_stored_makes_the_same_thread_again)
 {
@@ -390,6 +405,7 @@ tcase_state_commit(void)
 	tcase_add_test(tcase, after_remove_all_what_comes_back_keeps_its_number);
 	tcase_add_test(tcase, given_numbers_are_never_given_twice);
 	tcase_add_test(tcase, what_is_written_during_a_commit_is_for_the_next_one);
+	tcase_add_test(tcase, stored_messages_are_kept_where_they_are);
 	tcase_add_test(tcase, what_is_stored_makes_the_same_thread_again);
 	tcase_add_test(tcase, replaced_values_are_freed);
 	tcase_add_test(tcase, what_is_written_outlives_the_arena_it_came_in);

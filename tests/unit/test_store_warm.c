@@ -314,11 +314,11 @@ replies(struct arena *arena, size_t count)
 static const struct value *
 keep(struct warm *warm, struct arena *arena, const char *thread, size_t count)
 {
-	const struct value *messages =
+	const struct warm_thread *kept =
 	    warm_read(warm, arena, thread, 1, 1, replies(arena, count));
 
 	warm_committed(warm, arena, thread, 1, 1, value_empty_array(), true);
-	return messages;
+	return warm_messages(kept, arena);
 }
 
 START_TEST(what_was_not_used_for_longest_goes)
@@ -333,7 +333,7 @@ START_TEST(what_was_not_used_for_longest_goes)
 		keep(warm, arena, arena_printf(arena, "t%zu", i), 100);
 		ck_assert_uint_le(warm_bytes(warm), ROOM);
 		ck_assert_ptr_nonnull(warm_find(warm, arena, "t0"));
-		warm_claimed(warm, warm_find(warm, arena, "t0"), arena, 1);
+		warm_claimed(warm, warm_find(warm, arena, "t0"), 1);
 		warm_committed(warm, arena, "t0", 1, i + 1, value_empty_array(), true);
 	}
 	ck_assert_ptr_null(warm_find(warm, arena, "t1"));
@@ -347,13 +347,18 @@ START_TEST(what_is_lent_stays_when_it_is_forgotten)
 {
 	struct warm *warm = warm_new(ROOM);
 	struct arena *arena = arena_new();
+	struct arena *longer = arena_new();
 	const struct value *messages = keep(warm, arena, "t", 100);
+	const struct value *last = value_at(messages, 99);
 
+	warm_lend(warm_find(warm, arena, "t"), longer);
 	warm_forget(warm, "t");
 	ck_assert_uint_eq(warm_bytes(warm), 0);
 	warm_destroy(&warm);
-	ck_assert(value_text_is(value_at(messages, 99), "text"));
+	ck_assert(value_text_is(last, "text"));
 	arena_destroy(&arena);
+	ck_assert(value_text_is(last, "text"));
+	arena_destroy(&longer);
 }
 END_TEST
 
