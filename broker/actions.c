@@ -42,6 +42,17 @@ send_to(struct core *core, struct session *session, const struct header *header,
 }
 
 void
+send_wanted(struct core *core, struct session *session, enum message_type type)
+{
+	const struct header header = { .type = type };
+	bool hides = core->book != NULL && session->role == ROLE_WORKER;
+
+	send_to(core, session, &header, NULL);
+	core->actions[core->action_count - 1].wanted =
+	    hides ? WANTED_WHETHER : WANTED_PREFIXES;
+}
+
+void
 publish(struct core *core, const char *topic, struct body *body)
 {
 	struct action *action = append(core, ACTION_PUBLISH);

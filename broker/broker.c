@@ -170,7 +170,10 @@ do_send(struct broker *broker, const struct action *action)
 		log_debug("refused peer=%llx code=%s reason=\"%s\"",
 		    (unsigned long long)action->peer,
 		    wire_code_name((unsigned)action->header.code), action->header.reason);
-	send_message(broker, action->peer, &action->header, action->body);
+	send_message(broker, action->peer, &action->header,
+	    action->wanted == WANTED_UNSAID
+		? action->body
+		: status_wanted(broker->status, action->wanted == WANTED_WHETHER));
 }
 
 /* The status channel may drop: PUB never waits for a slow reader. */
@@ -365,11 +368,18 @@ check_bound(const void *bound, const char *endpoint, const char *error)
 }
 
 static void
+on_wanted(void *arg)
+{
+	feed(arg, &(struct event){ .type = EVENT_WANTED });
+}
+
+static void
 bind_sockets(struct broker *broker, const struct broker_settings *settings)
 {
 	const char *error = NULL;
 
-	broker->status = status_new(broker->loop, settings->status_bind, &error);
+	broker->status =
+	    status_new(broker->loop, settings->status_bind, on_wanted, broker, &error);
 	check_bound(broker->status, settings->status_bind, error);
 	log_info("bound endpoint=%s", status_endpoint(broker->status));
 	broker->router =

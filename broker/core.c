@@ -292,6 +292,9 @@ core_step(struct core *core, const struct event *event, uint64_t now_ms)
 	case EVENT_LEAVE:
 		leave_begin(core, event->drain_ms);
 		break;
+	case EVENT_WANTED:
+		sessions_tell_wanted(core);
+		break;
 	case EVENT_RIGHTS:
 		rights_change(core, event->book);
 		break;

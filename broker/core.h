@@ -55,6 +55,7 @@ enum event_type {
 			      fed: peer is gone */
 	EVENT_TICK,        /* at least every heartbeat_ms */
 	EVENT_LEAVE,       /* the broker goes: no new calls; LEFT within drain_ms */
+	EVENT_WANTED,      /* what somebody listens to on the status channel is another */
 	EVENT_RIGHTS, /* book: from now on each peer may do what it says of its key; all
 			 that it no longer admits are dropped */
 };
@@ -85,12 +86,17 @@ enum action_type {
 	ACTION_DROP,   /* body is nobody's any more: free it */
 };
 
+/* What somebody listens to on the status channel, for those who publish there. Of workers' keys
+ * none is to learn what runs of others are called: then it is only whether. */
+enum wanted_form { WANTED_UNSAID, WANTED_PREFIXES, WANTED_WHETHER };
+
 struct action {
 	enum action_type type;
 	uint64_t peer;
 	struct header header;
 	struct body *body; /* lent for this action but for DROP, which gives it back */
 	bool gathers;      /* of SEND: peer reads lists of calls in acknowledgements */
+	enum wanted_form wanted; /* of SEND: is the body, which the program has */
 };
 
 struct actions {

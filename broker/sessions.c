@@ -265,7 +265,11 @@ on_hello(struct core *core, struct message *message)
 	session_bind(core, session, message->peer);
 	session_heard(core, session);
 	session->gathers = message->header->lists != 0;
+	session->quiet =
+	    session->role != ROLE_CLIENT && (message->header->flags & WIRE_QUIET) != 0;
 	welcome(core, session);
+	if (session->quiet)
+		send_wanted(core, session, MSG_WANTED);
 	if (session->role == ROLE_WORKER)
 		worker_hello(core, session, message);
 	else if (session->role == ROLE_COORDINATOR)
@@ -306,7 +310,27 @@ on_ping(struct core *core, struct message *message)
 	if (message->session->role == ROLE_WORKER)
 		on_credit(core, message);
 	session_says(core, message->session, message->header);
-	send_to(core, message->session, &header, NULL);
+	if (message->session->quiet)
+		send_wanted(core, message->session, MSG_PONG);
+	else
+		send_to(core, message->session, &header, NULL);
+}
+
+static void
+tell_wanted(struct core *core, const struct session_list *list)
+{
+	struct session *session;
+
+	TAILQ_FOREACH(session, list, role_link)
+		if (session->quiet)
+			send_wanted(core, session, MSG_WANTED);
+}
+
+void
+sessions_tell_wanted(struct core *core)
+{
+	tell_wanted(core, &core->workers);
+	tell_wanted(core, &core->coordinators);
 }
 
 /* Any frame counts as life: there is nothing more to a PONG. */

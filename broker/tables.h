@@ -136,6 +136,7 @@ struct session {
 	uint64_t opened_ms;
 	unsigned errors;
 	bool gathers;          /* reads lists of calls in acknowledgements */
+	bool quiet;            /* publishes only what WANTED says, and waits for it */
 	struct rights *rights; /* of its key; NULL: there are no keys */
 	struct report report;
 	struct call_list asked;
@@ -238,6 +239,8 @@ struct message {
 /* Each appends an action. header is copied, its strings are lent as the action is. */
 void send_to(struct core *core, struct session *session, const struct header *header,
     struct body *body);
+/* To a quiet session: what is wanted of it, as a message of type. */
+void send_wanted(struct core *core, struct session *session, enum message_type type);
 void send_to_stranger(struct core *core, uint64_t peer, const struct header *header);
 void publish(struct core *core, const char *topic, struct body *body);
 void notice(struct core *core, const struct session *session, const char *kind,
@@ -480,6 +483,7 @@ typedef void message_fn(struct core *core, struct message *message);
 void refuse_message(struct core *core, const struct message *message, enum wire_code code,
     const char *reason);
 
+void sessions_tell_wanted(struct core *core);                        /* on a change */
 message_fn on_hello, on_bye, on_drain, on_ping, on_pong, on_credit;  /* sessions.c */
 message_fn on_call, on_cancel, on_result_ack;                        /* requests.c */
 message_fn on_call_ack, on_result, on_busy, on_release, on_announce; /* answers.c */

@@ -149,13 +149,14 @@ publish(struct run *run)
 
 	for (i = 0; i < run->events.count; i++) {
 		const struct value *event = run->events.items[i];
+		const char *topic = arena_printf(
+		    run->batch, "run.%s.%s", run->id, value_get_text(event, "kind"));
 
 		run->seq++;
-		links_publish(run->coordinator->links, run->id,
-		    arena_printf(
-			run->batch, "run.%s.%s", run->id, value_get_text(event, "kind")),
-		    value_freeze_with(run->batch, event, "seq",
-			value_int(run->batch, (int64_t)run->seq)));
+		if (links_wants(run->coordinator->links, run->id, topic))
+			links_publish(run->coordinator->links, run->id, topic,
+			    value_freeze_with(run->batch, event, "seq",
+				value_int(run->batch, (int64_t)run->seq)));
 	}
 }
 

@@ -238,6 +238,14 @@ links_send(
 	return -1;
 }
 
+bool
+links_wants(const struct links *links, const char *run, const char *topic)
+{
+	uint32_t link = links_of_run(links, run);
+
+	return link != LINK_NONE && peer_wants(links->links[link].peer, topic);
+}
+
 void
 links_publish(
     struct links *links, const char *run, const char *topic, const struct value *value)

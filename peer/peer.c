@@ -7,6 +7,7 @@
 #include "memory.h"
 #include "notify.h"
 #include "service.h"
+#include "wanted.h"
 
 #define CHECKS_PER_HEARTBEAT 3u
 #define GREET_WAIT_MS UINT64_C(600) /* for WELCOME, at first */
@@ -26,7 +27,8 @@ struct peer {
 	struct parts
 	    outgoing; /* here: a fiber that waits keeps each page of its stack it ever used */
 	bool up;
-	bool gathers; /* the broker reads lists of calls */
+	bool gathers;         /* the broker reads lists of calls */
+	struct wanted wanted; /* on the broker's status channel */
 	struct acks call_acks, result_acks;
 	uint64_t started_ms,
 	    restarts; /* of the process: its one session begins with it */
@@ -101,6 +103,12 @@ peer_send(struct peer *peer, const struct header *header, struct parts *bodies)
 	return -1;
 }
 
+bool
+peer_wants(const struct peer *peer, const char *topic)
+{
+	return peer->up && wanted_has(&peer->wanted, topic);
+}
+
 void
 peer_publish(struct peer *peer, const char *topic, const struct value *value)
 {
@@ -108,7 +116,7 @@ peer_publish(struct peer *peer, const char *topic, const struct value *value)
 	struct parts bodies = { .count = 0 };
 	struct packet packet = { 0 };
 
-	if (!peer->up)
+	if (!peer_wants(peer, topic))
 		return;
 	value_pack(&packet, value);
 	parts_add_packet(&bodies, &packet);
@@ -133,6 +141,7 @@ say_hello(struct peer *peer)
 {
 	struct header header = {
 		.type = MSG_HELLO,
+		.flags = WIRE_QUIET,
 		.session = peer->session,
 		.name = peer->options.name,
 		.role = peer->options.role,
@@ -190,6 +199,7 @@ leave(struct peer *peer, const char *reason)
 	bool was_up = peer->up;
 
 	peer->up = peer->gathers = false;
+	wanted_forget(&peer->wanted);
 	peer->call_acks.count = peer->result_acks.count = 0;
 	peer->greet_wait_ms = GREET_WAIT_MS;
 	if (was_up && peer->options.on_down != NULL)
@@ -245,8 +255,8 @@ dispatch(struct peer *peer, const struct header *header, struct parts *parts)
 		on_welcome(peer, header);
 	else if (header->type == MSG_PING)
 		say(peer, MSG_PONG);
-	else if (header->type == MSG_PONG)
-		return;
+	else if (header->type == MSG_WANTED || header->type == MSG_PONG)
+		wanted_learn(&peer->wanted, parts);
 	else if (header->type == MSG_GOAWAY)
 		on_goaway(peer, header);
 	else if (forgotten && peer->up)
@@ -344,6 +354,7 @@ peer_free(struct peer *peer)
 {
 	services_release(peer);
 	packet_release(&peer->encoded);
+	wanted_forget(&peer->wanted);
 	arena_destroy(&peer->arena);
 	free((char *)peer->options.endpoint);
 	free((char *)peer->options.name);

@@ -33,7 +33,7 @@ struct peer_options {
 	void (*on_down)(void *arg, const char *reason);
 	/* The broker goes within ms: no new calls, what it has still comes; then on_down. */
 	void (*on_leaving)(void *arg, uint64_t ms);
-	/* Every message but WELCOME, PING, PONG. header and bodies are lent for the call;
+	/* Every message but WELCOME, PING, PONG, WANTED. header and bodies are lent for the call;
 	 * bodies may be moved out of. */
 	void (*on_message)(void *arg, const struct header *header, struct parts *bodies);
 	/* Called before each HELLO and PING: fills load, credit, capacity. May be NULL:
@@ -59,7 +59,11 @@ int peer_send(struct peer *peer, const struct header *header, struct parts *bodi
 void peer_set_services(struct peer *peer, const struct wire_service *services,
     size_t service_count, const struct value *catalog);
 
-/* Publishes value on the status channel (EVENT): droppable. */
+/* Whether somebody listens to topic at this broker, as far as it has told: what nobody wants
+ * need not be made (wanted.h). False when the session is not open. */
+bool peer_wants(const struct peer *peer, const char *topic);
+
+/* Publishes value on the status channel (EVENT), unless nobody wants it: droppable. */
 void peer_publish(struct peer *peer, const char *topic, const struct value *value);
 
 #endif

@@ -465,9 +465,7 @@ worker_progress(struct worker_call *call, const char *kind, const struct value *
 {
 	const char *run = call->header->run;
 	struct header header = {
-		.type = MSG_PROGRESS,
-		.call_id = call->header->call_id,
-		.run = run,
+		.type = MSG_PROGRESS, .call_id = call->header->call_id, .run = run
 	};
 	struct parts bodies = { .count = 0 };
 	struct packet packet = { 0 };
@@ -477,6 +475,8 @@ worker_progress(struct worker_call *call, const char *kind, const struct value *
 	header.seq = ++job_of(call)->seq;
 	header.topic =
 	    arena_printf(call->arena, "run.%s.%s", run == NULL ? "-" : run, kind);
+	if (!links_wants(call->worker->links, run, header.topic))
+		return;
 	value_pack(&packet, body);
 	parts_add_packet(&bodies, &packet);
 	links_send(call->worker->links, links_of_run(call->worker->links, run), &header,

@@ -52,7 +52,8 @@ struct worker *worker_new(struct loop *loop, const struct worker_options *option
 /* Takes *worker_p. Every call must have ended (see drain). */
 void worker_destroy(struct worker **worker_p);
 
-/* Publishes a PROGRESS of call under topic run.<run>.<kind>; numbered; droppable. */
+/* Publishes a PROGRESS of call under topic run.<run>.<kind>; droppable. Numbered also when nobody
+ * wants it: who begins to listen sees by seq that something was before. */
 void worker_progress(
     struct worker_call *call, const char *kind, const struct value *body);
 

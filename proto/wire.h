@@ -39,6 +39,7 @@ enum wire_flag {
 	WIRE_STREAM = 4, /* CALL: send PROGRESS */
 	WIRE_INTERNAL =
 	    8, /* CALL: made by a middleware; kept out of the user's token stream */
+	WIRE_QUIET = 16, /* HELLO: the sender publishes only what WANTED says; tell it */
 };
 
 enum wire_role {

@@ -31,7 +31,7 @@ struct socket {
 	socket_fn *fn;
 	void *arg;
 	struct socket_watch *watch; /* of one that connects */
-	bool is_draining;
+	bool is_draining, is_pub;
 	bool is_closed; /* while draining: freed behind it */
 	char endpoint[ENDPOINT_BYTES_MAX];
 };
@@ -105,7 +105,8 @@ set_options(void *zmq, int type, const char *endpoint)
 static bool
 binds(int type)
 {
-	return type == ZMQ_ROUTER || type == ZMQ_PUB || type == ZMQ_REP;
+	return type == ZMQ_ROUTER || type == ZMQ_PUB || type == ZMQ_XPUB ||
+	       type == ZMQ_REP;
 }
 
 /* Inside of the process there is nobody to hide from. Where nobody decides, libzmq would let
@@ -149,6 +150,7 @@ socket_new(struct loop *loop, int type, const char *endpoint, socket_fn *fn, voi
 	socket->loop = loop;
 	socket->fn = fn;
 	socket->arg = arg;
+	socket->is_pub = type == ZMQ_PUB || type == ZMQ_XPUB;
 	socket->zmq = open_socket(type);
 	if (socket->zmq == NULL)
 		goto fail;
@@ -191,9 +193,11 @@ socket_dealer(struct loop *loop, const char *endpoint, socket_fn *fn, void *arg,
 }
 
 struct socket *
-socket_pub(struct loop *loop, const char *endpoint, const char **error_r)
+socket_pub(struct loop *loop, const char *endpoint, socket_fn *fn, void *arg,
+    const char **error_r)
 {
-	return socket_new(loop, ZMQ_PUB, endpoint, NULL, NULL, error_r);
+	return socket_new(
+	    loop, fn == NULL ? ZMQ_PUB : ZMQ_XPUB, endpoint, fn, arg, error_r);
 }
 
 struct socket *
@@ -413,7 +417,7 @@ socket_send(struct socket *socket, struct parts *parts)
 	int error;
 
 	assert(parts->count > 0);
-	socket->reader.is_touched = socket->fn != NULL;
+	socket->reader.is_touched = !socket->is_pub || socket->reader.is_touched;
 	if (!fits(parts))
 		errno = EMSGSIZE;
 	else if (send_first(socket->zmq, parts) == 0)

@@ -52,13 +52,17 @@ typedef void socket_fn(void *arg, struct parts *parts, bool truncated);
 const char *parts_sender_key(struct parts *parts, unsigned index);
 
 /* Each returns a new socket bound or connecting to endpoint (tcp:// or ipc://), or NULL
- * with a reason lent for ever. PUB never receives: fn NULL. SUB gets messages of the
- * subscribed prefixes. */
+ * with a reason lent for ever. PUB's fn, when there is one, gets what its readers subscribe
+ * to: one frame, a byte 1 (with the prefix's first reader) or 0 (its last one has gone) before
+ * the prefix. What a send has noticed of that is read when somebody asks socket_has_input: to
+ * ask after each send would cost more than the send. SUB gets messages of the subscribed
+ * prefixes. */
 struct socket *socket_router(struct loop *loop, const char *endpoint, socket_fn *fn,
     void *arg, const char **error_r);
 struct socket *socket_dealer(struct loop *loop, const char *endpoint, socket_fn *fn,
     void *arg, const char **error_r);
-struct socket *socket_pub(struct loop *loop, const char *endpoint, const char **error_r);
+struct socket *socket_pub(struct loop *loop, const char *endpoint, socket_fn *fn,
+    void *arg, const char **error_r);
 struct socket *socket_sub(struct loop *loop, const char *endpoint, socket_fn *fn,
     void *arg, const char **error_r);
 int socket_subscribe(struct socket *socket, const char *prefix);

@@ -106,7 +106,7 @@ END_TEST
 
 struct listener {
 	struct arena *arena;
-	unsigned hellos, ups, tokens;
+	unsigned hellos, r1_hellos, ups, tokens;
 	int64_t last_part;
 };
 
@@ -125,6 +125,7 @@ on_status(void *arg, struct parts *parts, bool truncated)
 			     parts_size(parts, 1), &body, &error),
 	    0);
 	listener->hellos += strcmp(topic, "run.test.hello") == 0;
+	listener->r1_hellos += strcmp(topic, "run.r1.hello") == 0;
 	listener->ups += strcmp(topic, "worker.talker.up") == 0 &&
 			 value_text_is(value_get(body, "worker"), "talker") &&
 			 value_size(value_get(body, "services")) == 1;
@@ -166,6 +167,43 @@ START_TEST(events_progress_and_workers_are_heard_on_the_status_channel)
 	wire_wait(&bench, wire_ask(&bench, "tool:talk", "tell"));
 	wire_until(&bench, has_heard_tokens, &listener, "three tokens");
 	ck_assert_uint_eq(listener.ups, 1);
+	child_stop(&talker);
+	socket_close(&status, 0);
+	arena_destroy(&listener.arena);
+}
+END_TEST
+
+static bool
+is_told(void *arg)
+{
+	struct listener *listener = arg;
+
+	links_publish(bench.links, NULL, "run.r1.hello", value_nil());
+	return listener->r1_hellos > 0;
+}
+
+/* Who listens to something else costs nothing; from the moment on that somebody listens to it all
+ * of it comes. */
+START_TEST(what_nobody_listens_to_is_not_sent)
+{
+	struct listener listener = { .arena = arena_new() };
+	const char *error;
+	struct socket *status =
+	    socket_sub(bench.loop, bench.status, on_status, &listener, &error);
+	struct child *talker = wire_worker(&bench, "talker", "tool:talk", 1, 10000);
+	int64_t published;
+
+	wire_served(&bench, "tool:talk", 1);
+	socket_subscribe(status, "run.test.");
+	wire_until(&bench, is_listening, &listener, "an event of one's own");
+	published = wire_counter(&bench, "published");
+	wire_wait(&bench, wire_ask(&bench, "tool:talk", "tell"));
+	links_publish(bench.links, NULL, "run.r1.hello", value_nil());
+	ck_assert_int_eq(wire_counter(&bench, "published"), published);
+	socket_subscribe(status, "run.r1.");
+	wire_until(&bench, is_told, &listener, "what is published once it is wanted");
+	wire_wait(&bench, wire_ask(&bench, "tool:talk", "tell"));
+	wire_until(&bench, has_heard_tokens, &listener, "three tokens");
 	child_stop(&talker);
 	socket_close(&status, 0);
 	arena_destroy(&listener.arena);
@@ -336,6 +374,7 @@ tcase_wire(void)
 	tcase_add_test(tcase, a_call_may_call);
 	tcase_add_test(
 	    tcase, events_progress_and_workers_are_heard_on_the_status_channel);
+	tcase_add_test(tcase, what_nobody_listens_to_is_not_sent);
 	tcase_add_test(tcase, a_killed_workers_call_is_answered_by_another);
 	tcase_add_test(tcase, a_killed_workers_call_that_must_not_run_twice_is_lost);
 	tcase_add_test(tcase,

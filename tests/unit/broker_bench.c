@@ -233,6 +233,12 @@ bench_rights(struct bench *bench, struct rights_book *book)
 }
 
 void
+bench_wanted(struct bench *bench)
+{
+	feed(bench, &(struct event){ .type = EVENT_WANTED });
+}
+
+void
 bench_leave(struct bench *bench, uint64_t drain_ms)
 {
 	feed(bench, &(struct event){ .type = EVENT_LEAVE, .drain_ms = drain_ms });

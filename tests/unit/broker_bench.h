@@ -54,6 +54,8 @@ void bench_announce(
 
 /* From now on this list is in force. */
 void bench_rights(struct bench *bench, struct rights_book *book);
+/* Somebody begins or ends to listen on the status channel. */
+void bench_wanted(struct bench *bench);
 void bench_leave(struct bench *bench, uint64_t drain_ms);
 /* In the last step (or steps). */
 bool bench_has_left(const struct bench *bench);

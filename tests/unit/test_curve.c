@@ -75,7 +75,7 @@ serve(bool with_keys, int ready)
 	}
 	router = socket_router(own, endpoint, on_server_message, NULL, &error);
 	ck_assert_msg(router != NULL, "%s", error);
-	ck_assert_ptr_nonnull(socket_pub(own, status_endpoint, &error));
+	ck_assert_ptr_nonnull(socket_pub(own, status_endpoint, NULL, NULL, &error));
 	ck_assert_int_eq(write(ready, "r", 1), 1);
 	loop_run(own);
 }

@@ -143,6 +143,7 @@ START_TEST(limits_and_times_are_those_of_the_code)
 	LIMIT(PACKED_DEPTH_MAX);
 	LIMIT(VALUE_NODES_MAX);
 	LIMIT(PROTOCOL_ERRORS_MAX);
+	LIMIT(WANTED_PREFIXES_MAX);
 	LIMIT(HEARTBEAT_MS);
 	LIMIT(LIVENESS_MS);
 	LIMIT(RESEND_MS);
@@ -169,6 +170,7 @@ START_TEST(flags_are_listed)
 	assert_has(arena_printf(arena, "\n| %d | ONCE |", WIRE_ONCE));
 	assert_has(arena_printf(arena, "\n| %d | STREAM |", WIRE_STREAM));
 	assert_has(arena_printf(arena, "\n| %d | INTERNAL |", WIRE_INTERNAL));
+	assert_has(arena_printf(arena, "\n| %d | QUIET |", WIRE_QUIET));
 }
 END_TEST
 

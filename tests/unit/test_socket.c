@@ -429,7 +429,7 @@ publish(void *arg)
 
 START_TEST(a_subscriber_gets_its_prefixes_alone)
 {
-	struct socket *pub = socket_pub(loop, "tcp://127.0.0.1:*", &error);
+	struct socket *pub = socket_pub(loop, "tcp://127.0.0.1:*", NULL, NULL, &error);
 	struct socket *sub =
 	    socket_sub(loop, socket_endpoint(pub), on_message, NULL, &error);
 	struct timer *timer = timer_start(loop, 0, 1, publish, pub);
