@@ -64,6 +64,8 @@ commit(struct trial *trial, size_t messages)
 		.version = trial->version,
 		.id = arena_printf(
 		    arena, "%s.%llu", trial->thread, (unsigned long long)trial->version),
+		.last_id = arena_printf(arena, "%s.%llu", trial->thread,
+		    (unsigned long long)trial->version - 1),
 		.status = "running",
 		.head = value_map(arena, "run", text, "next", text, NULL),
 		.order = value_empty_array(),

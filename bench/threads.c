@@ -169,7 +169,7 @@ add_durations(const struct value *entries, struct sample *sample)
 		const struct value *entry = value_at(entries, i);
 		const char *name = redis_reply_text(value_at(value_at(entry, 3), 1));
 
-		if (name == NULL || strcmp(name, "fl_commit") != 0)
+		if (name == NULL || strcmp(name, "fl_advance") != 0)
 			continue;
 		sample->commit_us += value_at(entry, 2)->integer;
 		sample->timed++;

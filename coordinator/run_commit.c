@@ -268,8 +268,9 @@ commit(struct run *run, const char *status, const struct value *run_fields)
 	if (run->kept_input != NULL)
 		commit.run_fields = value_map_with(
 		    run->batch, commit.run_fields, "input", run->kept_input);
-	commit.id = arena_printf(
-	    run->batch, "%s.%" PRIu64 ".%" PRIu64, run->id, run->epoch, ++run->commits);
+	if (run->commits > 0)
+		commit.last_id = arena_printf(run->batch, "%" PRIu64, run->commits);
+	commit.id = arena_printf(run->batch, "%" PRIu64, ++run->commits);
 	commit.head = make_head(run, status);
 	commit.order = changes.order;
 	commit.messages = changes.messages;

@@ -45,20 +45,20 @@ local function number_of(digits)
   return number
 end
 
--- How many of each a text like "1 0 1" says; of what is usual, it is known.
-local counts_said = {}
-local function counts_of(said)
-  local counts = counts_said[said]
-  if not counts then
-    counts = {}
-    for digits in string.gmatch(said, '%d+') do
-      counts[#counts + 1] = tonumber(digits)
-    end
-    if #said < 6 then
-      counts_said[said] = counts
+-- What a text like "running 0 1 0 1" says of a commit: its status, whether it drops results, how many
+-- messages, fields and events it has. What is usual is known.
+local whats = {}
+local function what_of(said)
+  local what = whats[said]
+  if not what then
+    local status, drop, messages, fields, events = string.match(said, '^(%a+) (%d) (%d+) (%d+) (%d+)$')
+    what = { status = status, drops = drop == '1', messages = tonumber(messages),
+      fields = tonumber(fields), events = tonumber(events) }
+    if #said < 16 then
+      whats[said] = what
     end
   end
-  return counts
+  return what
 end
 
 -- TIME in ms, and in microseconds.

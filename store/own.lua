@@ -5,7 +5,7 @@ local QUARANTINE_AFTER = 5
 local EPOCH_MAX = 9007199254740991 -- above it a Lua number has gaps
 local CLOCK_BEYOND = 'ERR the clock of this Redis stands beyond the year 2255'
 -- What a commit reads of its thread, when the run ends with it.
-local END_READS = { 'owner', 'epoch', 'run', 'version', 'look', 'ttl', 'asked' }
+local END_READS = { 'look', 'ttl', 'asked', 'rare' }
 
 -- Returns a number that no claim of the thread has had, also when this server has forgotten some:
 -- a replica that took over may lack the last ones. micros, those of TIME, go on while claims are
@@ -40,7 +40,7 @@ local function quarantine(thread_key, prefix, thread, run, attempts, epoch)
   redis.call('ZADD', prefix .. 'dead', now, run)
   end_run(prefix, run, 'error', 'Quarantined', reason)
   local head = redis.call('HMGET', thread_key, 'head', 'asked')
-  redis.call('HSET', thread_key, 'run', '', 'owner', '', 'epoch', epoch)
+  redis.call('HSET', thread_key, 'run', '', 'owner', '', 'epoch', epoch, 'look', '')
   note_wait(thread_key, prefix, thread, head[1], head[2] or now, head[2])
   leave_thread(thread_key, prefix, thread, now)
 end
@@ -76,14 +76,29 @@ local function set_field(flat, name, value)
   flat[#flat + 1] = value
 end
 
--- What commits of who claims run have to look at, `look` of the thread: "1": the next one at what is rarely
--- there (the run is to be cancelled, it begins at a version of before, its attempts are to count from 1
--- again), and the end; "": only the end, at what the record has of children and a webhook; "0": nothing.
-local function must_look(head, run, record, attempts)
-  if attempts ~= '1' or head.rolled or head.cancelling == run then
-    return '1'
+-- `look` of a thread is its gate: "owner epoch version id", of the owner's last commit, or without id of
+-- its claim, which is of one run. A commit that finds there what it expects has nothing else to check; so
+-- whatever concerns it changes the gate. With "!" in front: the next one has to look at what is rarely there.
+
+-- The gate of which a thread's `look` says that there is something to look at; found: what is there.
+local function marked(found)
+  return string.sub(found, 1, 1) == '!' and found or '!' .. found
+end
+
+-- The same without the mark.
+local function unmarked(found)
+  return found and string.match(found, '^!?(.*)$')
+end
+
+-- What the thread's hash gets by a claim, {name, value, ...}, beside what give writes. `rare` is a run whose
+-- record its end has to read, of children and a webhook.
+local function begun(head, run, record, attempts, gate)
+  local is_marked = attempts ~= '1' or head.rolled or head.cancelling == run
+  local more = { 'attempts', attempts, 'look', is_marked and '!' .. gate or gate }
+  if record.webhook or record.children then
+    more[5], more[6] = 'rare', run
   end
-  return (record.webhook or record.children) and '' or '0'
+  return more
 end
 
 -- A claim's arguments are those of its thread and of who asks: args[1] to args[8], the prefix, thread, owner,
@@ -93,6 +108,11 @@ end
 local function epoch_of(args, head, micros)
   local number = next_epoch(head.epoch, args[5], micros)
   return number <= EPOCH_MAX and number or nil
+end
+
+-- What the first commit finds of who claims a run.
+local function first_gate(args, epoch, version)
+  return args[3] .. ' ' .. epoch .. ' ' .. text(version) .. ' '
 end
 
 -- Gives run to who claims it, as of now, with that epoch; more: fields of the thread's hash.
@@ -166,7 +186,7 @@ local function claim(keys, args)
     'base', record.base or head.rollback or text(version), 'attempts', attempts,
     'events', record.events or '0', 'started', record.started or text(now))
   give(thread_key, args, run, head, epoch, now,
-    { 'attempts', attempts, 'look', must_look(head, run, record, attempts) })
+    begun(head, run, record, attempts, first_gate(args, epoch, version)))
   local fields, messages = contents(thread_key, args, head, version)
   local results = false
   if recovered == 1 then
@@ -201,25 +221,31 @@ local function write_fields(thread_key, args, first, last)
   call_with('HSET', thread_key .. ':f', kept, 1, #kept)
 end
 
--- A commit that does not build on the version that the thread has (head), or is not by its owner.
-local function not_next(thread_key, args, head, is_owner)
-  local last = redis.call('HMGET', thread_key, 'last_commit', 'cancelling')
+-- What is answered to a commit that has found something else than its gate; nil: it may be done.
+local function not_next(thread_key, args, found, is_end)
+  local head = redis.call('HMGET', thread_key, 'owner', 'epoch', 'run', 'version', 'last_commit',
+    'cancelling')
+  local owner, epoch, version = string.match(args[2], '^(%S*) (%S*) (%S*) ')
+  local run = args[5]
+  local is_owner = owns(head, owner, epoch, run)
+  local last = is_end and head[5] or unmarked(found)
   -- Done before, and its answer was lost. An end left the thread to others; but who was to go on
   -- and has lost the run meanwhile must not.
-  if last[1] == args[5] and (is_owner or args[10] ~= 'running') then
+  if last == args[3] and (is_owner or is_end) then
     -- Written again, so that a WAIT behind it waits for the first time's replicas.
-    redis.call('HSET', thread_key, 'last_commit', args[5])
-    return { 'OK', tonumber(head[4]), last[2] == args[6] and 1 or 0,
+    redis.call('HSET', thread_key, 'look', found or '')
+    return { 'OK', tonumber(head[4]), head[6] == run and 1 or 0,
       redis.call('LLEN', thread_key .. ':q') }
   end
   if not is_owner then
     return { 'FENCED' }
   end
-  return { 'STALE', tonumber(head[4] or 0) }
+  local is_next = (head[4] or '0') == version
+  return not is_next and { 'STALE', tonumber(head[4] or 0) } or nil
 end
 
--- What a commit looks at only when the thread's `look` says so (must_look, want_cancelled, adopt). Returns
--- whether somebody wants the run cancelled.
+-- What a commit looks at only when it has not found its gate (begun, want_cancelled). Returns whether
+-- somebody wants the run cancelled.
 local function look(thread_key, key, run, is_end)
   local rare = redis.call('HMGET', thread_key, 'cancelling', 'rolled', 'attempts')
   if rare[2] and rare[2] ~= run then
@@ -229,15 +255,11 @@ local function look(thread_key, key, run, is_end)
     redis.call('HSET', thread_key, 'attempts', '1')
     redis.call('HSET', key, 'attempts', '1')
   end
-  if rare[1] == run then
-    return true
-  end
-  redis.call('HSET', thread_key, 'look', '')
-  return false
+  return rare[1] == run
 end
 
 -- What the record of a run that ends by a commit says of children, a webhook, and that somebody wants it
--- cancelled: none of it is there when the thread's `look` is "0".
+-- cancelled: none of it is there when the gate was found, and the thread's `rare` is another run.
 local function end_rare(thread_key, prefix, run, status, now)
   local record = redis.call('HMGET', run_key(prefix, run), 'cancelling', 'children', 'webhook')
   if record[1] then
@@ -249,16 +271,16 @@ local function end_rare(thread_key, prefix, run, status, now)
 end
 
 -- What becomes of a thread, and of the record of a run, that ends by a commit. head: what commit has read;
--- events: the number of its last one, or nil; args from index first on: more fields of its record.
--- Returns how many runs wait.
-local function end_by_commit(thread_key, args, head, events, first)
-  local prefix, run, status, now = args[1], args[6], args[10], now_ms()
+-- looks: it has not found its gate; events: the number of its last one, or nil; args from index first on: more
+-- fields of its record. Returns how many runs wait.
+local function end_by_commit(thread_key, args, status, head, looks, events, first)
+  local prefix, run, now = args[1], args[5], now_ms()
   local key, thread = run_key(prefix, run), string.sub(thread_key, #prefix + 3)
-  local ttl, asked = head[6], head[7]
+  local ttl, asked = head[2], head[3]
   redis.call('HSET', key, 'status', status, 'ended', text(now), 'events',
     events or last_event(prefix, run), unpack(args, first))
   redis.call('DEL', key .. ':w')
-  if head[5] ~= '0' then
+  if looks or head[4] == run then
     end_rare(thread_key, prefix, run, status, now)
   end
   if field_of(args, 'dead', first) then
@@ -271,51 +293,52 @@ local function end_by_commit(thread_key, args, head, events, first)
   return leave_thread(thread_key, prefix, thread, now)
 end
 
--- commit(thread key; prefix, owner, epoch, version, commit id, run, head, order, checkpoint, status,
---        drop calls, counts, messages..., fields..., events..., run fields...)
--- counts: how many messages there are, fields and events, "1 0 1". A field is its name and value, an event
--- its id in the run's log and itself. status is "running", or how the run ended; drop is "1" when the
--- superstep's stored results are used up. Run fields are of a run that ends, but for `input`; with a field `dead`, the
--- reason, it is kept among the dead letters.
+-- commit(thread key; prefix, gate, next gate, version, run, what, head, order, checkpoint, messages...,
+--        fields..., events..., run fields...)
+-- gate: what `look` of the thread is behind the owner's last commit, or its claim; next gate: behind this one;
+-- version: the new one. what: status, drop, and how many messages there are, fields and events, "running 0 1 0 1".
+-- A field is its name and value, an event its id in the run's log and itself. status is "running", or how the
+-- run ended; drop is "1" when the superstep's stored results are used up. Run fields are of a run that ends, but
+-- for `input`; with a field `dead`, the reason, it is kept among the dead letters.
 -- Returns 1 (done, and nothing else is to be said: the version is one more), or {"OK", version, cancel
 -- wanted, runs waiting (once the run has ended)}, {"FENCED"} (another owner), or {"STALE", version}.
 local function commit(keys, args)
-  local thread_key, run, is_end = keys[1], args[6], args[10] ~= 'running'
-  local head = is_end and redis.call('HMGET', thread_key, unpack(END_READS)) or
-    redis.call('HMGET', thread_key, 'owner', 'epoch', 'run', 'version', 'look')
-  local is_owner = owns(head, args[2], args[3], run)
-  local is_next = (head[4] or '0') == args[4]
-  if not is_owner or not is_next then
-    return not_next(thread_key, args, head, is_owner)
+  local thread_key, run, what = keys[1], args[5], what_of(args[6])
+  local status = what.status
+  local is_end = status ~= 'running'
+  local head = is_end and redis.call('HMGET', thread_key, unpack(END_READS))
+  local found = is_end and head[1] or not is_end and redis.call('HGET', thread_key, 'look')
+  local looks = found ~= args[2]
+  local answer = looks and not_next(thread_key, args, found, is_end)
+  if answer then
+    return answer
   end
   local key = run_key(args[1], run)
-  local version = number_of(args[4]) + 1
-  local counts = counts_of(args[12])
-  local messages_end = 12 + counts[1]
-  local fields_end = messages_end + 2 * counts[2]
-  local events_end = fields_end + 2 * counts[3]
+  local messages_end = 9 + what.messages
+  local fields_end = messages_end + 2 * what.fields
+  local events_end = fields_end + 2 * what.events
   local events = write_events(key, args, fields_end + 1, events_end)
-  call_with('RPUSH', thread_key .. ':m', args, 13, messages_end)
-  if counts[2] > 0 then
+  call_with('RPUSH', thread_key .. ':m', args, 10, messages_end)
+  if what.fields > 0 then
     write_fields(thread_key, args, messages_end + 1, fields_end)
   end
   redis.call('RPUSH', thread_key .. ':c', args[9])
-  local is_wanted_ended = head[5] == '1' and look(thread_key, key, run, is_end)
+  local is_wanted_ended = looks and look(thread_key, key, run, is_end)
   if is_end then
-    redis.call('HSET', thread_key, 'run', '', 'owner', '', 'left', args[2], 'version', text(version),
-      'last_commit', args[5], 'head', args[7], 'order', args[8])
-    local waiting = end_by_commit(thread_key, args, head, events, events_end + 1)
-    return waiting > 0 and { 'OK', version, 0, waiting } or 1
+    redis.call('HSET', thread_key, 'version', args[4], 'look', args[3], 'last_commit', args[3], 'head',
+      args[7], 'order', args[8], 'run', '', 'owner', '', 'left', string.match(args[2], '^%S*'))
+    local waiting = end_by_commit(thread_key, args, status, head, looks, events, events_end + 1)
+    return waiting > 0 and { 'OK', tonumber(args[4]), 0, waiting } or 1
   end
-  redis.call('HSET', thread_key, 'version', text(version), 'last_commit', args[5], 'head', args[7],
-    'order', args[8])
-  if args[11] == '1' then
+  redis.call('HSET', thread_key, 'version', args[4], 'look', is_wanted_ended and '!' .. args[3] or args[3],
+    'head', args[7], 'order', args[8])
+  if what.drops then
     redis.call('DEL', key .. ':w')
   end
   if #args > events_end then
     call_with('HSET', key, args, events_end + 1, #args)
   end
-  return is_wanted_ended and { 'OK', version, 1, 0 } or 1
+  return is_wanted_ended and { 'OK', tonumber(args[4]), 1, 0 } or 1
 end
 
 -- result(thread key; prefix, owner, epoch, run, version, call id, bytes, ...pairs)
@@ -350,7 +373,7 @@ local function release(keys, args)
     return { 'FENCED' }
   end
   local key = run_key(args[1], head[3])
-  redis.call('HSET', keys[1], 'owner', '')
+  redis.call('HSET', keys[1], 'owner', '', 'look', '')
   redis.call('HINCRBY', key, 'attempts', -1)
   -- For a library before this one, which counts in `seq`, and else in the record.
   redis.call('HDEL', keys[1], 'seq')
@@ -363,6 +386,6 @@ local function release(keys, args)
 end
 
 register('fl_claim', claim)
-register('fl_commit', commit)
+register('fl_advance', commit)
 register('fl_result', result)
 register('fl_release', release, true)

@@ -147,7 +147,10 @@ bool store_lend_messages(const struct store_claim *claim, struct arena *arena);
 struct store_commit {
 	const char *thread, *run;
 	uint64_t epoch, version; /* version: the one the commit builds on */
-	const char *id;          /* commit id: equal when it is repeated */
+	const char *id; /* commit id: equal when it is repeated, else another; no space */
+	/* Of the owner's commit before this one; NULL: none since its claim. Another one is right
+	 * as well, and costs a look at more of the thread. */
+	const char *last_id;
 	const char
 	    *status; /* "running", "success", "error", "interrupted", "cancelled" */
 	const struct value *head; /* the new checkpoint head */

@@ -248,26 +248,35 @@ add_events(struct command *command, const struct store_commit *commit)
 	}
 }
 
+/* What `look` of the thread is as a commit by owner finds it, or 1 version on; id "": behind its claim. */
+static const char *
+gate_of(struct arena *arena, const char *owner, const struct store_commit *commit,
+    uint64_t on, const char *id)
+{
+	return arena_printf(arena, "%s %" PRIu64 " %" PRIu64 " %s", owner, commit->epoch,
+	    commit->version + on, id);
+}
+
 static void
 build_commit(
     struct command *command, const char *owner, const struct store_commit *commit)
 {
-	command_function(command, "fl_commit",
-	    store_thread_key(command->arena, commit->thread),
+	struct arena *arena = command->arena;
+
+	command_function(command, "fl_advance", store_thread_key(arena, commit->thread),
 	    store_shard(commit->thread));
-	command_text(command, owner);
-	command_uint(command, commit->epoch);
-	command_uint(command, commit->version);
-	command_text(command, commit->id);
+	command_text(command, gate_of(arena, owner, commit, 0,
+				  commit->last_id != NULL ? commit->last_id : ""));
+	command_text(command, gate_of(arena, owner, commit, 1, commit->id));
+	command_uint(command, commit->version + 1);
 	command_text(command, commit->run);
+	command_text(
+	    command, arena_printf(arena, "%s %d %zu %zu %zu", commit->status,
+			 commit->drop_results ? 1 : 0, value_size(commit->messages),
+			 value_size(commit->fields), value_size(commit->events)));
 	command_value(command, commit->head);
 	command_value(command, commit->order);
 	command_value(command, commit->checkpoint);
-	command_text(command, commit->status);
-	command_text(command, commit->drop_results ? "1" : "0");
-	command_text(command,
-	    arena_printf(command->arena, "%zu %zu %zu", value_size(commit->messages),
-		value_size(commit->fields), value_size(commit->events)));
 	add_list(command, commit->messages);
 	add_map(command, commit->fields, true);
 	add_events(command, commit);

@@ -7,9 +7,10 @@ local KEPT_BY_RETRY = { 'agent', 'input', 'options', 'deadline_ms', 'priority', 
 -- Asks for the end of run, which goes on in a thread: its owner hears of it with the next commit (from
 -- the thread's hash) or the next renewal.
 local function want_cancelled(thread_key, prefix, run)
+  local found = redis.call('HGET', thread_key, 'look') or ''
   redis.call('SADD', prefix .. 'cancels', run)
   redis.call('HSET', run_key(prefix, run), 'cancelling', '1')
-  redis.call('HSET', thread_key, 'cancelling', run, 'look', '1')
+  redis.call('HSET', thread_key, 'cancelling', run, 'look', marked(found))
 end
 
 -- Ends what waits on thread, and asks for the end of what goes on there, so that run is next.
@@ -123,11 +124,11 @@ local function is_free(thread_key, head)
     (not head.created or redis.call('LLEN', thread_key .. ':q') == 0)
 end
 
--- What is new in the hash of a thread whose next run is claimed when it comes; ttl: or nil.
-local function begun_head(head, look, ttl, now)
-  local more = { 'attempts', '1', 'look', look }
+-- Adds to more what is new in the hash of a thread whose next run is claimed when it comes; ttl: or nil.
+local function begun_head(more, head, ttl, now)
   if not head.created then
-    more[5], more[6] = 'created', text(now)
+    more[#more + 1] = 'created'
+    more[#more + 1] = text(now)
   end
   if ttl then
     more[#more + 1] = 'ttl'
@@ -161,8 +162,9 @@ local function begin(keys, args)
     'coordinator', args[6], 'base', head.rollback or text(version), 'started', text(now) },
     { kind = 'queued', agent = fields.agent }, now, args, 10)
   local left = take_deadline(run_key(prefix, run), fields, now)
-  give(thread_key, args, run, head, text(number), now,
-    begun_head(head, must_look(head, run, fields, '1'), ttl, now))
+  local epoch = text(number)
+  local more = begun(head, run, fields, '1', first_gate(args, epoch, version))
+  give(thread_key, args, run, head, epoch, now, begun_head(more, head, ttl, now))
   if ttl then
     keep_until(prefix, thread, ttl, now)
   end
@@ -269,7 +271,7 @@ local function adopt(keys, args)
   redis.call('HSET', key .. ':k', args[3], args[4])
   redis.call('HSET', key, 'children', 1)
   if parent[1] == 'running' then
-    redis.call('HSET', keys[1], 'look', '1') -- who claimed it has not read of children
+    redis.call('HSET', keys[1], 'rare', args[2]) -- who claimed it has not read of children
   end
   if parent[2] or (parent[1] ~= 'queued' and parent[1] ~= 'delayed' and
       parent[1] ~= 'running' and parent[1] ~= 'success' and parent[1] ~= 'interrupted') then

@@ -13,6 +13,7 @@
 #include "memory.h"
 
 #define ID_BYTES 160
+#define GATE_BYTES (3 * ID_BYTES)
 #define TOUCHED_MAX 256u
 /* A death so long before or after a time when Redis's clock was wrong is not measured. */
 #define WRONG_BEHIND_MS 15000
@@ -22,7 +23,7 @@
 struct thread {
 	struct id_key by_name; /* "fl:{s17}:t:<thread>" without its ":t:" */
 	const char *prefix;    /* "fl:{s17}:" */
-	char run[ID_BYTES], owner[ID_BYTES], commit[ID_BYTES];
+	char run[ID_BYTES], owner[ID_BYTES], commit[GATE_BYTES];
 	long long epoch, version, checkpoints, claimed_ms;
 	long waiting;
 	bool due;
@@ -106,14 +107,15 @@ set_epoch(struct history *history, struct thread *thread, long long epoch)
 	thread->epoch = epoch;
 }
 
-/* id: "<run>.<epoch>.<number>" (coordinator/run_commit.c). One that does not advance the version
- * is the last one once more: its answer was lost. */
+/* gate: "owner epoch version id" (store/own.lua), with "!" in front where the next one has to look.
+ * One that does not advance the version is the last one once more: its answer was lost. */
 static void
-set_commit(struct history *history, struct thread *thread, const char *id, bool advances)
+set_commit(
+    struct history *history, struct thread *thread, const char *gate, bool advances)
 {
 	struct tally *t = history->check->tally;
-	const char *name = thread->by_name.bytes;
-	char expected[ID_BYTES * 2];
+	const char *name = thread->by_name.bytes, *id = gate[0] == '!' ? gate + 1 : gate;
+	char expected[GATE_BYTES];
 	bool is_new;
 
 	if (!advances) {
@@ -125,7 +127,8 @@ set_commit(struct history *history, struct thread *thread, const char *id, bool 
 	snprintf(thread->commit, sizeof thread->commit, "%s", id);
 	item_of(history, history->commits, id, &is_new);
 	tally(t, HOLDS_NO_DOUBLE_COMMIT, is_new, "%s: commit %s twice", name, id);
-	snprintf(expected, sizeof expected, "%s.%lld.", thread->run, thread->epoch);
+	snprintf(expected, sizeof expected, "%s %lld %lld ", thread->owner, thread->epoch,
+	    thread->version);
 	tally(t, HOLDS_EPOCHS_RISE, strncmp(id, expected, strlen(expected)) == 0,
 	    "%s: commit %s, but the claim is %s", name, id, expected);
 	history->check->commits++;
@@ -183,9 +186,8 @@ write_thread(
 		commits = commits || strcmp(field, "version") == 0;
 		if (strcmp(field, "run") == 0)
 			run = value;
-		else if (strcmp(field, "last_commit") == 0)
-			set_commit(
-			    history, thread, text_of(history, value), command->count > 4);
+		else if (strcmp(field, "look") == 0 && (commits || command->count == 4))
+			set_commit(history, thread, text_of(history, value), commits);
 		else
 			set_field(history, thread, field, value);
 	}

@@ -329,7 +329,7 @@ proctype Coordinator(byte me)
 		settle(my_call)
 #endif
 		}
-	/* fl_commit */
+	/* fl_advance */
 	:: atomic { phase == ANSWERED || phase == UNSURE -> commit() }
 	/* RESULT_ACK, and on. */
 	:: atomic { phase == COMMITTED ->

@@ -17,12 +17,11 @@ static const struct {
 	enum planted bug;
 	const char *line, *instead;
 } lua_bugs[] = {
-	{ PLANTED_NO_FENCING, "  local is_owner = owns(head, args[2], args[3], run)",
+	{ PLANTED_NO_FENCING, "  local is_owner = owns(head, owner, epoch, run)",
 	    "  local is_owner = true" },
-	{ PLANTED_NO_VERSION, "  local is_next = (head[4] or '0') == args[4]",
+	{ PLANTED_NO_VERSION, "  local is_next = (head[4] or '0') == version",
 	    "  local is_next = true" },
-	{ PLANTED_NO_COMMIT_ID,
-	    "  if last[1] == args[5] and (is_owner or args[10] ~= 'running') then",
+	{ PLANTED_NO_COMMIT_ID, "  if last == args[3] and (is_owner or is_end) then",
 	    "  if false then" },
 	{ PLANTED_RESULT_NOT_FENCED,
 	    "  if not owns(head, args[2], args[3], args[4]) then", "  if false then" },

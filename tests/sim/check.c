@@ -1,6 +1,7 @@
 /* check: the invariants of a fleet that loses nothing. Redis carries out one function after the
  * other: what it does, in this order, is the history that is checked, and each step of it at once.
  * The numbers are those of docs/reliability.md's list. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "world.h"
@@ -19,6 +20,12 @@ static struct thread_fact *
 thread_of(struct world *world, const char *id)
 {
 	return &world->threads[id[1] - '0'];
+}
+
+static bool
+begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
 }
 
 static uint64_t
@@ -213,25 +220,26 @@ static void
 check_messages(struct world *world, struct run_fact *run, struct thread_fact *thread,
     const struct redis_request *request)
 {
-	unsigned count = (unsigned)number(request->args[12]), i;
-	bool is_end = strcmp(request->args[10], "running") != 0;
+	unsigned count = 0, i;
+	bool is_end = !begins(request->args[6], "running ");
 
+	sscanf(request->args[6], "%*s %*u %u", &count);
 	thread->messages += count;
 	if (count == 0 && is_end)
 		return;
 	if (run->next_step == 0 && count == 1 &&
-	    strstr(request->args[13], ".in") != NULL) {
+	    strstr(request->args[10], ".in") != NULL) {
 		run->next_step = 1;
 		return;
 	}
 	if (run->next_step == 0 || run->next_step > run_steps(run) ||
 	    count != step_calls(run, run->next_step)) {
 		violate(world, "3: %s commits %u messages (%s) where step %u is next",
-		    run->id, count, count > 0 ? request->args[13] : "", run->next_step);
+		    run->id, count, count > 0 ? request->args[10] : "", run->next_step);
 		return;
 	}
 	for (i = 0; i < count; i++)
-		check_message(world, run, i, request->args[13 + i]);
+		check_message(world, run, i, request->args[10 + i]);
 	run->next_step++;
 }
 
@@ -255,31 +263,32 @@ check_stale(struct world *world, const struct redis_request *request,
 		violate(world, "3: the owner of %s is at another version", run->id);
 }
 
-/* fl_commit key; prefix, owner, epoch, version, commit id, run, head, order, checkpoint, status, drop,
- * counts, messages..., fields..., events..., run fields... */
+/* fl_advance key; prefix, gate ("owner epoch version id"), next gate, version, run, what ("status drop
+ * messages fields events"), head, order, checkpoint, messages..., fields..., events..., run fields... */
 static void
 on_commit(
     struct world *world, const struct redis_request *request, const struct reply *reply)
 {
-	struct run_fact *run = run_fact_of(world, request->args[6]);
+	struct run_fact *run = run_fact_of(world, request->args[5]);
 	struct thread_fact *thread = &world->threads[run->thread];
-	uint64_t epoch = number(request->args[3]), version;
-	bool is_end = strcmp(request->args[10], "running") != 0;
+	const char *owner = request->args[2], *space = strchr(owner, ' ');
+	uint64_t epoch = number(space), version;
+	bool is_end = !begins(request->args[6], "running ");
 	bool is_short = reply->type == REPLY_INTEGER && reply->integer == 1;
 
 	check_stale(world, request, reply, run);
 	if (!is_short && !answers(reply, "OK"))
 		return;
-	version =
-	    is_short ? number(request->args[4]) + 1 : (uint64_t)reply->items[1].integer;
+	version = is_short ? number(request->args[4]) : (uint64_t)reply->items[1].integer;
 	if (thread->last_commit != NULL &&
-	    strcmp(thread->last_commit, request->args[5]) == 0)
+	    strcmp(thread->last_commit, request->args[3]) == 0)
 		return; /* its answer was lost */
 	if (thread->epoch != epoch || thread->owner == NULL ||
-	    strcmp(thread->owner, request->args[2]) != 0)
+	    strlen(thread->owner) != (size_t)(space - owner) ||
+	    !begins(owner, thread->owner))
 		violate(world,
 		    "4: %s is committed by %.4s, epoch %llu, who does not own it",
-		    run->id, request->args[2], (unsigned long long)epoch);
+		    run->id, owner, (unsigned long long)epoch);
 	if (version != thread->version + 1)
 		violate(world, "3: version %llu of %s after %llu",
 		    (unsigned long long)version, thread->id,
@@ -287,7 +296,7 @@ on_commit(
 	if (run->over)
 		violate(world, "3: %s is committed after its end", run->id);
 	thread->version++;
-	thread->last_commit = request->args[5];
+	thread->last_commit = request->args[3];
 	check_messages(world, run, thread, request);
 	run->claims = 1;
 	if (!is_end) {
@@ -296,8 +305,7 @@ on_commit(
 	}
 	run->over = run->was_over = true;
 	thread->owner = NULL;
-	if (strcmp(request->args[10], "success") == 0 &&
-	    run->next_step != run_steps(run) + 1)
+	if (begins(request->args[6], "success ") && run->next_step != run_steps(run) + 1)
 		violate(world, "3: %s succeeded before step %u", run->id, run->next_step);
 }
 
@@ -387,7 +395,7 @@ check_step(
 		    const struct reply *reply);
 	} checks[] = {
 		{ "fl_claim", on_claim },
-		{ "fl_commit", on_commit },
+		{ "fl_advance", on_commit },
 		{ "fl_result", on_result },
 		{ "fl_release", on_release },
 		{ "fl_submit", on_submit },

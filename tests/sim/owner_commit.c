@@ -4,8 +4,27 @@
 
 static void on_committed(struct redis_request *request, const struct reply *reply);
 
-/* The messages of the superstep that was applied last, one a call, behind the counts of what is
- * committed: an event is always. */
+/* What `look` of the thread is behind the commit of that number, 0: behind the claim. */
+static const char *
+gate_of(struct held_run *run, uint64_t version, unsigned number)
+{
+	struct world *world = world_of(run);
+
+	return world_text(world, "%s %llu %llu %s", owner_name(run),
+	    (unsigned long long)run->epoch, (unsigned long long)version,
+	    number > 0 ? world_text(world, "%u", number) : "");
+}
+
+/* How many messages a commit has: those of the superstep that was applied last, one a call, or what
+ * was submitted. */
+static unsigned
+message_count(const struct held_run *run)
+{
+	if (!run->dirty)
+		return 0;
+	return run->step == 0 ? 1 : run->answered_count;
+}
+
 static void
 add_messages(struct held_run *run)
 {
@@ -13,42 +32,37 @@ add_messages(struct held_run *run)
 	size_t *count = &run->commit_arg_count;
 	unsigned i;
 
-	if (!run->dirty) {
-		run->commit_args[(*count)++] = "0 0 1";
+	if (!run->dirty)
 		return;
-	}
 	if (run->step == 0) {
-		run->commit_args[(*count)++] = "1 0 1";
 		run->commit_args[(*count)++] = world_text(world, "%s.in", run->fact->id);
 		return;
 	}
-	run->commit_args[(*count)++] = world_text(world, "%u 0 1", run->answered_count);
 	for (i = 0; i < run->answered_count; i++)
 		run->commit_args[(*count)++] =
 		    world_text(world, "%s=%u:%u", run->answered[i].fact->id,
 			run->answered[i].value, (unsigned)run->answered[i].code);
 }
 
-/* commit(): the same arguments however often it is sent. */
+/* commit(): the same arguments however often it is sent. An event is always there. */
 void
 owner_commit(struct held_run *run)
 {
 	struct world *world = world_of(run);
 	const char *status = run->state == RUN_ENDING ? run->status : "running";
+	const char *gate = gate_of(run, run->version, run->commits);
 	const char *const head[] = {
 		thread_of(run)->key,
 		SIM_PREFIX,
-		owner_name(run),
-		world_text(world, "%llu", (unsigned long long)run->epoch),
-		world_text(world, "%llu", (unsigned long long)run->version),
-		world_text(world, "%s.%llu.%u", run->fact->id,
-		    (unsigned long long)run->epoch, ++run->commits),
+		gate,
+		gate_of(run, run->version + 1, ++run->commits),
+		world_text(world, "%llu", (unsigned long long)run->version + 1),
 		run->fact->id,
+		world_text(world, "%s %d %u 0 1", status, run->results_stored ? 1 : 0,
+		    message_count(run)),
 		world_text(world, "%s/%u", run->fact->id, run->step),
 		"order",
 		"checkpoint",
-		status,
-		run->results_stored ? "1" : "0",
 	};
 
 	memcpy(run->commit_args, head, sizeof head);
@@ -64,7 +78,8 @@ owner_commit(struct held_run *run)
 			tell_ledger(run, LEDGER_STORED, run->answered[i].fact->id);
 	}
 	run->asked_ms = world->now_ms;
-	ask(run, "fl_commit", run->commit_args, run->commit_arg_count, on_committed, run);
+	ask(run, "fl_advance", run->commit_args, run->commit_arg_count, on_committed,
+	    run);
 }
 
 /* committed() */
@@ -100,10 +115,9 @@ on_committed(struct redis_request *request, const struct reply *reply)
 		return;
 	if (reply == NULL) { /* nobody knows: again, under the same id */
 		if (PLANTED(COMMIT_ID_NEW))
-			run->commit_args[5] =
-			    world_text(world_of(run), "%s.%llu.%u", run->fact->id,
-				(unsigned long long)run->epoch, ++run->commits);
-		ask(run, "fl_commit", run->commit_args, run->commit_arg_count,
+			run->commit_args[3] =
+			    gate_of(run, run->version + 1, ++run->commits);
+		ask(run, "fl_advance", run->commit_args, run->commit_arg_count,
 		    on_committed, run);
 		return;
 	}

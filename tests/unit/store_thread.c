@@ -50,6 +50,7 @@ thread_commit(struct store_claim *claim, const char *status, const char *head_st
 		.epoch = claim->epoch,
 		.version = claim->version,
 		.id = arena_printf(arena, "%s.%d", claim->run, (int)number),
+		.last_id = arena_printf(arena, "%s.%d", claim->run, (int)number - 1),
 		.status = status,
 		.head = value_map(arena, "run", value_str(arena, claim->run), "status",
 		    value_str(arena, head_status), NULL),

@@ -98,6 +98,7 @@ play_same_epoch_other_owner(void)
 	trial_claim(trial.a, "t", LONG, &claim);
 	/* Two servers gave the same number to two owners. */
 	trial_hset("t:t", "owner", TRIAL_B);
+	trial_hset("t:t", "look", "");
 	ck_assert_int_eq(trial_commit(trial.a, &claim, "c1", "running"), STORE_FENCED);
 	ck_assert_int_eq(trial_results(trial.a, &claim), STORE_FENCED);
 	ck_assert_int_eq(

@@ -30,6 +30,7 @@ commit_events(struct store *store, struct store_claim *claim, uint64_t last, siz
 		.epoch = claim->epoch,
 		.version = claim->version,
 		.id = arena_printf(arena, "c%d", (int)claim->version),
+		.last_id = arena_printf(arena, "c%d", (int)claim->version - 1),
 		.status = "running",
 		.head = value_empty_map(),
 		.order = value_empty_array(),
@@ -152,6 +153,49 @@ START_TEST(events_are_numbered_without_a_gap_by_one_owner_after_the_other)
 }
 END_TEST
 
+static bool
+has_compared_fields(void)
+{
+	const char *said = redis_reply_text(trial_ask("INFO", "commandstats"));
+
+	return strstr(said, "cmdstat_hmget:") != NULL;
+}
+
+static void
+play_gate(void)
+{
+	struct store_claim claim;
+
+	trial_submit("t", "r");
+	trial_claim(trial.a, "t", STORE_THREAD_LEASE_MS, &claim);
+	trial_ask("CONFIG", "RESETSTAT");
+	/* The first of a claim names none before it. */
+	ck_assert_int_eq(trial_commit(trial.a, &claim, "c0", "running"), STORE_OK);
+	claim.version = 1;
+	ck_assert_int_eq(commit_events(trial.a, &claim, 1, 1), STORE_OK);
+	ck_assert(!has_compared_fields());
+	/* Nor does this one. */
+	ck_assert_int_eq(trial_commit(trial.a, &claim, "c2", "running"), STORE_OK);
+	ck_assert(has_compared_fields());
+	trial_ask("CONFIG", "RESETSTAT");
+	claim.version = 3;
+	ck_assert_int_eq(commit_events(trial.a, &claim, 2, 1), STORE_OK);
+	ck_assert(!has_compared_fields());
+	/* A library before this one has left other words there. */
+	trial_hset("t:t", "look", "0");
+	ck_assert_int_eq(commit_events(trial.a, &claim, 3, 1), STORE_OK);
+	ck_assert(has_compared_fields());
+	claim.version--;
+	trial_hset("t:t", "look", "1");
+	ck_assert_int_eq(commit_events(trial.a, &claim, 4, 1), STORE_STALE);
+}
+
+START_TEST(a_commit_that_finds_what_its_owner_expects_checks_nothing_else)
+{
+	trial_play(play_gate);
+}
+END_TEST
+
 TCase *
 tcase_store_commit(void)
 {
@@ -161,6 +205,8 @@ tcase_store_commit(void)
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
 	tcase_add_test(tcase, each_commit_of_a_run_says_that_it_is_to_be_cancelled);
 	tcase_add_test(tcase, attempts_count_from_one_again_behind_a_commit);
+	tcase_add_test(
+	    tcase, a_commit_that_finds_what_its_owner_expects_checks_nothing_else);
 	tcase_add_test(
 	    tcase, events_are_numbered_without_a_gap_by_one_owner_after_the_other);
 	return tcase;
