@@ -96,13 +96,28 @@ state_fill_defaults(struct state *state)
 	}
 }
 
+static bool
+take_left(struct state *state, const struct state_stored *stored)
+{
+	struct thread **left = stored->left;
+
+	if (left == NULL || *left == NULL ||
+	    !thread_goes_on(*left, stored->messages, stored->order))
+		return false;
+	thread_destroy(&state->thread);
+	state->thread = *left;
+	*left = NULL;
+	return true;
+}
+
 void
 state_restore(struct state *state, const struct state_stored *stored)
 {
 	size_t i;
 
-	thread_restore(state->thread, stored->outlive ? NULL : state->values,
-	    stored->messages, stored->order);
+	if (!take_left(state, stored))
+		thread_restore(state->thread, stored->outlive ? NULL : state->values,
+		    stored->messages, stored->order);
 	for (i = 0; i < value_size(stored->fields); i++) {
 		const struct value_pair *pair = &stored->fields->pairs[i];
 		struct channel *channel = state_channel(state, pair->key->text);
@@ -112,6 +127,29 @@ state_restore(struct state *state, const struct state_stored *stored)
 	}
 	state_fill_defaults(state);
 	state->lived = arena_bytes(state->values);
+}
+
+struct thread *
+state_leave(struct state *state, const struct value *stored)
+{
+	struct thread *left = state->thread;
+
+	if (!thread_rest(left, stored))
+		return NULL;
+	state->thread = NULL;
+	return left;
+}
+
+void
+state_left_destroy(struct thread **left_p)
+{
+	thread_destroy(left_p);
+}
+
+size_t
+state_left_bytes(const struct thread *left)
+{
+	return thread_bytes(left);
 }
 
 static bool
@@ -203,6 +241,18 @@ bool
 state_begins_with(struct state *state, size_t count, const uint8_t digest[DIGEST_BYTES])
 {
 	return thread_begins_with(state->thread, count, digest);
+}
+
+long
+state_find_damaged(struct state *state)
+{
+	return thread_find_damaged(state->thread);
+}
+
+const struct value *
+state_answer_dangling(struct state *state, struct arena *arena)
+{
+	return thread_answer_dangling(state->thread, arena);
 }
 
 const struct value *

@@ -28,15 +28,27 @@ void state_destroy(struct state **state_p);
 struct arena *state_arena(struct state *state);
 
 /* What Redis holds of a thread. */
+struct thread;
 struct state_stored {
 	const struct value *messages; /* all, by number, as value_unpack gives them */
 	bool outlive;                 /* the messages live longer than the state */
 	const struct value *order;    /* [[first, last], ...] of numbers, or NULL */
 	const struct value *fields;   /* a map, or NULL */
+	/* What state_leave gave, when it was left of these very messages, or NULL; taken, and NULL
+	 * then, if order says that they are in the same places. */
+	struct thread **left;
 };
 /* Fills a new state with it. Messages that outlive it are kept, all else is copied. What order says
  * of messages that are not there is left out; fields that are not there get their defaults. */
 void state_restore(struct state *state, const struct state_stored *stored);
+
+/* Takes the messages out of the state, with all that is known of them, for the next state of the
+ * thread: which need not begin anew with them. stored: all messages by number, as they were committed,
+ * which outlive what is returned. Returns new, or NULL when not all of them are stored. */
+struct thread *state_leave(struct state *state, const struct value *stored);
+/* NULL is fine. */
+void state_left_destroy(struct thread **left_p);
+size_t state_left_bytes(const struct thread *left);
 
 /* Lends the values of ephemeral fields, which the next step is to see, as a map; NULL: none. They
  * are no part of what is stored: who stops in front of that step keeps them, and gives them
@@ -81,6 +93,12 @@ size_t state_packed_bytes(struct state *state);
  * been digested already, unless they were all at that time. */
 bool state_begins_with(
     struct state *state, size_t count, const uint8_t digest[DIGEST_BYTES]);
+/* The index of the first message that nobody of ours has stored, or -1; what was looked at once, and
+ * not edited, is not looked at again. */
+long state_find_damaged(struct state *state);
+/* As chat_answer_dangling, of messages that were not found to have none before; state_messages itself
+ * when there is nothing to answer. */
+const struct value *state_answer_dangling(struct state *state, struct arena *arena);
 const struct value *state_field(
     const struct state *state, const char *name); /* or NULL */
 /* All fields as one map (without messages): what hooks see. */

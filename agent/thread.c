@@ -1,114 +1,13 @@
 #include "thread.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "key_index.h"
 #include "memory.h"
 #include "thread_private.h"
 
 #define ROOM_AT_FIRST 16u
-#define INDEX_FROM 16u /* messages; fewer are looked through */
-/* An index costs as much as some dozen searches, and a turn on a long thread makes two or three. */
-#define SEARCHES_MAX 16u
-
-/* --- ids ---------------------------------------------------------------------------- */
-
-static size_t
-hash_id(const void *key)
-{
-	const struct value *id = key;
-
-	return (size_t)key_hash(id->text, id->size);
-}
-
-bool
-thread_same_id(const struct value *a, const struct value *b)
-{
-	return a->size == b->size && memcmp(a->text, b->text, a->size) == 0;
-}
-
-static int
-compare_ids(const void *one, const void *other)
-{
-	return thread_same_id(one, other) ? 0 : 1;
-}
-
-zhashx_t *
-thread_index_new(void)
-{
-	zhashx_t *index = zhashx_new();
-
-	if (index == NULL)
-		arena_exhausted();
-	zhashx_set_key_duplicator(index, NULL);
-	zhashx_set_key_destructor(index, NULL);
-	zhashx_set_key_hasher(index, hash_id);
-	zhashx_set_key_comparator(index, compare_ids);
-	return index;
-}
-
-static const struct value *
-id_of(const struct value *message)
-{
-	const struct value *id = value_get(message, "id");
-
-	return value_is(id, VALUE_STR) ? id : NULL;
-}
-
-static void
-put(struct thread *thread, size_t position)
-{
-	const struct value *id = id_of(thread->items[position]);
-
-	if (id != NULL)
-		zhashx_update(thread->index, id, (void *)(uintptr_t)(position + 1));
-}
-
-/* The messages are other ones, or at other places. */
-static void
-drop_index(struct thread *thread)
-{
-	zhashx_destroy(&thread->index);
-	thread->searches = 0;
-}
-
-static void
-index_all(struct thread *thread)
-{
-	size_t i;
-
-	thread->index = thread_index_new();
-	for (i = 0; i < thread->count; i++)
-		put(thread, i);
-}
-
-/* The last position is new. */
-static void
-index_last(struct thread *thread)
-{
-	if (thread->index != NULL)
-		put(thread, thread->count - 1);
-}
-
-long
-thread_find(struct thread *thread, const struct value *id)
-{
-	const struct value *other;
-	long i;
-
-	if (thread->index == NULL && thread->count > INDEX_FROM &&
-	    ++thread->searches > SEARCHES_MAX)
-		index_all(thread);
-	if (thread->index != NULL)
-		return (long)(uintptr_t)zhashx_lookup(thread->index, id) - 1;
-	for (i = (long)thread->count - 1; i >= 0; i--) {
-		other = id_of(thread->items[i]);
-		if (other != NULL && thread_same_id(other, id))
-			return i;
-	}
-	return -1;
-}
 
 /* --- the row of messages ------------------------------------------------------------ */
 
@@ -129,7 +28,7 @@ thread_destroy(struct thread **thread_p)
 
 	if (thread == NULL)
 		return;
-	zhashx_destroy(&thread->index);
+	thread_drop_index(thread);
 	digest_destroy(&thread->digest);
 	free(thread->items);
 	free(thread->numbers);
@@ -201,7 +100,7 @@ thread_append(struct thread *thread, struct arena *arena, const struct value *me
 	thread->items[at] = settle(arena, message);
 	thread->numbers[at] = NOT_NUMBERED;
 	thread->count++;
-	index_last(thread);
+	thread_index_last(thread);
 	show(thread);
 	note_change(thread);
 }
@@ -211,7 +110,8 @@ static void
 disorder(struct thread *thread)
 {
 	thread->range_count = thread->ranged = 0;
-	thread_undigest(thread);
+	thread->edited = true;
+	thread_unknow(thread);
 	note_change(thread);
 }
 
@@ -227,7 +127,7 @@ thread_replace(struct thread *thread, struct arena *arena, size_t position,
 	 * what must not be. */
 	if (number != NOT_NUMBERED && number >= first) {
 		thread->unsaved[number - first] = thread->items[position];
-		thread_undigest(thread);
+		thread_unknow(thread);
 		note_change(thread);
 		return;
 	}
@@ -247,7 +147,7 @@ thread_keep(struct thread *thread, const bool *keep)
 		thread->numbers[kept++] = thread->numbers[i];
 	}
 	thread->count = kept;
-	drop_index(thread);
+	thread_drop_index(thread);
 	show(thread);
 	disorder(thread);
 }
@@ -275,7 +175,7 @@ thread_compose(struct thread *thread, struct arena *arena, const long *positions
 	thread->numbers = numbers;
 	thread->count = count;
 	thread->room = count + 1;
-	drop_index(thread);
+	thread_drop_index(thread);
 	show(thread);
 	disorder(thread);
 }
@@ -401,7 +301,9 @@ thread_committed(struct thread *thread)
 size_t
 thread_bytes(const struct thread *thread)
 {
-	return thread->room * (sizeof *thread->items + sizeof *thread->numbers) +
+	return sizeof *thread + thread_index_bytes(thread) +
+	       (thread->digest != NULL ? digest_bytes() : 0) +
+	       thread->room * (sizeof *thread->items + sizeof *thread->numbers) +
 	       thread->unsaved_room * sizeof *thread->unsaved +
 	       thread->range_room * sizeof *thread->ranges;
 }
@@ -415,7 +317,7 @@ move_unsaved(struct thread *thread, struct arena *arena)
 	size_t i;
 
 	for (i = 0; i < thread->unsaved_count; i++) {
-		long at = thread_find(thread, id_of(thread->unsaved[i]));
+		long at = thread_find(thread, thread_id_of(thread->unsaved[i]));
 
 		if (at != -1 && thread->numbers[at] == first + i)
 			thread->unsaved[i] = thread->items[at];
@@ -433,6 +335,5 @@ thread_move(struct thread *thread, struct arena *arena)
 		if (thread->numbers[i] >= thread->kept_numbers)
 			thread->items[i] = settle(arena, thread->items[i]);
 	}
-	drop_index(thread);
 	move_unsaved(thread, arena);
 }

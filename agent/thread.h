@@ -61,6 +61,21 @@ bool thread_begins_with(
 void thread_digest(struct thread *thread, uint8_t digest_r[DIGEST_BYTES]);
 size_t thread_packed_bytes(struct thread *thread);
 
+/* --- what is known (thread_known.c) --------------------------------------------------- */
+
+/* See state.h. What was looked at once is not looked at again until it is edited. */
+long thread_find_damaged(struct thread *thread);
+const struct value *thread_answer_dangling(struct thread *thread, struct arena *arena);
+
+/* --- from run to run (thread_known.c) --------------------------------------------------- */
+
+/* Makes the thread keep the messages of stored, all by number, which has all of its. Returns false when
+ * it has not. */
+bool thread_rest(struct thread *thread, const struct value *stored);
+/* Whether a thread that rests on stored, or on what stored was, is what order says. */
+bool thread_goes_on(
+    const struct thread *thread, const struct value *stored, const struct value *order);
+
 /* --- memory ------------------------------------------------------------------------- */
 
 /* Bytes held outside the arena. */

@@ -5,11 +5,12 @@
 #include "thread_private.h"
 
 void
-thread_undigest(struct thread *thread)
+thread_unknow(struct thread *thread)
 {
 	digest_destroy(&thread->digest);
 	thread->digested = thread->marked = 0;
 	thread->sized = thread->packed_bytes = 0;
+	thread->sound = thread->answered = 0;
 }
 
 /* Makes the name of the first count messages the mark; no more have been digested. */

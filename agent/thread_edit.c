@@ -1,10 +1,12 @@
 /* add_messages on a thread (semantics.md 2.2), planned first: a step is applied as a
  * whole or not at all, and the only way to fail is found while planning. */
 #include <assert.h>
+#include <czmq.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "chat.h"
+#include "key_index.h"
 #include "memory.h"
 #include "thread_private.h"
 
@@ -49,6 +51,35 @@ thread_edit_destroy(struct thread_edit **edit_p)
 
 #define INDEX_FROM 16u /* slots; fewer are looked through */
 
+static size_t
+hash_id(const void *key)
+{
+	const struct value *id = key;
+
+	return (size_t)key_hash(id->text, id->size);
+}
+
+static int
+compare_ids(const void *one, const void *other)
+{
+	return thread_same_id(one, other) ? 0 : 1;
+}
+
+/* An index by id; empty, keys are not owned. */
+static zhashx_t *
+index_new(void)
+{
+	zhashx_t *index = zhashx_new();
+
+	if (index == NULL)
+		arena_exhausted();
+	zhashx_set_key_duplicator(index, NULL);
+	zhashx_set_key_destructor(index, NULL);
+	zhashx_set_key_hasher(index, hash_id);
+	zhashx_set_key_comparator(index, compare_ids);
+	return index;
+}
+
 /* --- planning ----------------------------------------------------------------------- */
 
 static void
@@ -90,7 +121,7 @@ add_slot(struct thread_edit *edit, const struct value *id, long position)
 	if (edit->touched != NULL) {
 		touch(edit, edit->count);
 	} else if (edit->count == INDEX_FROM) {
-		edit->touched = thread_index_new();
+		edit->touched = index_new();
 		for (i = 0; i <= edit->count; i++)
 			touch(edit, i);
 	}

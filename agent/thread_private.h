@@ -1,8 +1,6 @@
-/* thread_private: what thread.c and thread_edit.c share. */
+/* thread_private: what the files of thread share. */
 #ifndef THREAD_PRIVATE_H
 #define THREAD_PRIVATE_H
-
-#include <czmq.h>
 
 #include "thread.h"
 
@@ -17,7 +15,8 @@ struct thread {
 	const struct value **items;
 	uint32_t *numbers; /* each is stored under, or NOT_NUMBERED yet */
 	size_t count, room;
-	zhashx_t *index;   /* id (a value) -> position + 1; NULL: not worth it yet */
+	uint32_t *slots; /* of ids: position + 1 (thread_index.c); NULL: no index */
+	size_t slot_count;
 	unsigned searches; /* for an id through many messages, since there was none */
 
 	char *prefix;   /* of new ids */
@@ -29,23 +28,31 @@ struct thread {
 	size_t unsaved_count, unsaved_room;
 	struct range *ranges; /* the order of the first `ranged` messages */
 	size_t range_count, range_room, ranged;
+	bool edited;  /* more than appended to, since it was restored or rested */
 	bool changed; /* the order, since the last commit */
 	bool given;   /* and thread_changes has told so */
 
 	/* What the messages are called (thread_digest.c): so many of the first ones. */
 	struct digest *digest; /* of `digested`, or NULL: of none */
 	size_t digested, marked, sized;
+	size_t sound, answered; /* found so (thread_known.c): so many of the first ones */
 	uint8_t mark[DIGEST_BYTES]; /* the name of the first `marked`, 0: none */
 	size_t packed_bytes;        /* of the first `sized` */
 };
 
-/* Messages that have been there are other ones, or gone. */
-void thread_undigest(struct thread *thread);
+/* Messages that have been there are other ones, or gone: nothing is known of them any more. */
+void thread_unknow(struct thread *thread);
 
-/* An index by id; empty, keys are not owned. */
-zhashx_t *thread_index_new(void);
+/* --- ids (thread_index.c) --- */
 
 bool thread_same_id(const struct value *a, const struct value *b);
+/* Returns the message's, or NULL. */
+const struct value *thread_id_of(const struct value *message);
+/* The last position is new. */
+void thread_index_last(struct thread *thread);
+/* The messages are other ones, or at other places. */
+void thread_drop_index(struct thread *thread);
+size_t thread_index_bytes(const struct thread *thread);
 
 /* Returns id's position, or -1. */
 long thread_find(struct thread *thread, const struct value *id);

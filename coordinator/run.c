@@ -365,7 +365,7 @@ static void
 forget(struct run *run)
 {
 	timer_stop(&run->deadline);
-	state_destroy(&run->state);
+	run_leave(run);
 	agents_unref(run->coordinator->agents, &run->agent);
 	arena_destroy(&run->scratch);
 	arena_destroy(&run->batch);

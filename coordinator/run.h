@@ -121,6 +121,11 @@ const char *run_record_text(const struct run *run, const char *name);
  * tools are served. The run is then ready to advance at run->at. */
 enum go run_begin(struct run *run, const struct store_claim *claim);
 
+/* Fills the state of a run that has an agent with what claim found. */
+enum go run_restore(struct run *run, const struct store_claim *claim);
+/* Gives the state up; its messages, when they are stored as they are, to the thread's next run. */
+void run_leave(struct run *run);
+
 /* Moves what a run that has begun needs to an arena of its own: a claim's answer, and what was made
  * of it, is many times that. */
 void run_settle(struct run *run);

@@ -26,19 +26,6 @@ record_value(const struct run *run, const char *name)
 	return value;
 }
 
-/* Returns the index of the first message that nobody of ours has stored, or -1: a disk, a hand or
- * a restore may have damaged one, and everybody relies on their form. */
-static long
-find_damaged(const struct value *messages)
-{
-	size_t i;
-
-	for (i = 0; i < value_size(messages); i++)
-		if (!chat_is_sound(value_at(messages, i)))
-			return (long)i;
-	return -1;
-}
-
 /* What the agent and its middleware name: models' services, then tools', each once. */
 static const struct value *
 services_of(struct run *run)
@@ -321,32 +308,6 @@ check_context(struct run *run)
 	return run_fail(run, "ValueError", "context: %s", reason);
 }
 
-/* Fills the state with what is stored. */
-static enum go
-restore(struct run *run, const struct store_claim *claim)
-{
-	struct state_stored stored = {
-		.messages = claim->messages,
-		.order = claim->order,
-		.fields = claim->fields,
-	};
-	long damaged;
-
-	run->state = state_new(run->agent->spec);
-	stored.outlive = store_lend_messages(claim, state_arena(run->state));
-	state_restore(run->state, &stored);
-	damaged = find_damaged(state_messages(run->state));
-	if (damaged != -1) {
-		state_destroy(&run->state);
-		return run_fail(run, "RuntimeError",
-		    "message %ld of thread '%s' is damaged in Redis: restore its list "
-		    "%s:m",
-		    damaged, run->thread, store_thread_key(run->arena, run->thread));
-	}
-	run->numbered = (uint32_t)value_size(claim->messages);
-	return GO_ON;
-}
-
 /* Loads agent and state. */
 static enum go
 load(struct run *run, struct store_claim *claim)
@@ -381,7 +342,7 @@ load(struct run *run, struct store_claim *claim)
 	run->stream = value_get_bool(options, "stream", false);
 	run->tenant = run_record_text(run, "tenant");
 	run->priority = priority_of(run);
-	go = restore(run, claim);
+	go = run_restore(run, claim);
 	if (go != GO_ON)
 		return go;
 	if (continues) {

@@ -305,7 +305,7 @@ enum go
 run_repair(struct run *run, struct arena *arena)
 {
 	const struct value *messages = state_messages(run->state);
-	const struct value *repaired = chat_answer_dangling(arena, messages);
+	const struct value *repaired = state_answer_dangling(run->state, arena);
 	const char *error;
 
 	if (repaired == messages)

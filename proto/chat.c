@@ -235,9 +235,15 @@ add_slice(struct value_list *list, const struct value *array, size_t from, size_
 const struct value *
 chat_answer_dangling(struct arena *arena, const struct value *messages)
 {
+	return chat_answer_dangling_from(arena, messages, 0);
+}
+
+const struct value *
+chat_answer_dangling_from(struct arena *arena, const struct value *messages, size_t from)
+{
 	struct value_list repaired = { .arena = arena };
 	const struct value *ai, *calls, *invalid;
-	size_t i = 0, at, taken = 0;
+	size_t i = from, at, taken = 0;
 
 	while (i < value_size(messages)) {
 		at = i;

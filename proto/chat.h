@@ -42,6 +42,9 @@ const struct value *chat_pending_calls(struct arena *arena, const struct value *
  * texts name tool and call id. */
 const struct value *chat_answer_dangling(
     struct arena *arena, const struct value *messages);
+/* The same where the messages before from have none. */
+const struct value *chat_answer_dangling_from(
+    struct arena *arena, const struct value *messages, size_t from);
 
 /* Brings what a user or hook gave as `messages` into form: a string, a map, a list of
  * either; {role, content} and {remove: id|"all"} accepted; missing ids stay missing.

@@ -37,6 +37,12 @@ digest_copy(const struct digest *digest)
 	return copy;
 }
 
+size_t
+digest_bytes(void)
+{
+	return sizeof(struct digest);
+}
+
 void
 digest_destroy(struct digest **digest_p)
 {

@@ -19,6 +19,9 @@ struct digest;
 struct digest *digest_new(void);
 struct digest *digest_copy(const struct digest *digest);
 
+/* What one takes. */
+size_t digest_bytes(void);
+
 /* NULL is fine. */
 void digest_destroy(struct digest **digest_p);
 

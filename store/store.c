@@ -135,6 +135,12 @@ store_keep_warm(struct store *store, size_t bytes_max)
 	store->warm = warm_new(bytes_max);
 }
 
+struct warm *
+store_warm(const struct store *store)
+{
+	return store->warm;
+}
+
 void
 store_want_replicas(struct store *store, unsigned replicas, uint64_t ms)
 {

@@ -63,6 +63,8 @@ void store_act_as(struct store *store, const char *session, const char *name);
 /* From now on the messages of long threads whose last run was ours are kept in memory, so many bytes at
  * most, and are not read again by the next claim (warm.h). */
 void store_keep_warm(struct store *store, size_t bytes_max);
+/* Lends what is kept so, or NULL. */
+struct warm *store_warm(const struct store *store);
 
 /* From now on a commit, an outcome too, is done when so many replicas have it, which are asked for ms at a time until
  * wait_ms is over. */
@@ -139,10 +141,6 @@ struct store_newcomer {
 enum store_status store_begin(struct store *store, struct arena *arena,
     const struct store_newcomer *comer, uint64_t lease_ms, bool *claimed_r,
     struct store_claim *claim_r);
-
-/* Lends claim's messages, which live as long as the arena it was made in, to arena as well. False: they
- * are not kept by anybody else, and are to be copied. */
-bool store_lend_messages(const struct store_claim *claim, struct arena *arena);
 
 struct store_commit {
 	const char *thread, *run;

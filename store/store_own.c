@@ -70,15 +70,6 @@ read_messages(struct store *store, struct arena *arena, const char *thread,
 					      : decode_all(arena, bytes);
 }
 
-bool
-store_lend_messages(const struct store_claim *claim, struct arena *arena)
-{
-	if (claim->kept == NULL)
-		return false;
-	warm_lend(claim->kept, arena);
-	return true;
-}
-
 /* What a claim says of who asks. */
 static void
 add_claimer(struct command *command, const struct store *store, const char *thread,

@@ -1,5 +1,6 @@
 #include "warm.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <sys/queue.h>
 
@@ -12,8 +13,9 @@ struct warm_thread {
 	TAILQ_ENTRY(warm_thread) link;
 	struct arena *arena; /* its name and messages */
 	struct value_list messages;
+	struct warm_left left;
 	uint64_t epoch, version;
-	size_t bytes;  /* of arena, as counted in warm */
+	size_t bytes;  /* of arena and left, as counted in warm */
 	unsigned refs; /* warm and the arenas it is lent to */
 	bool is_left;  /* no run of ours goes on there */
 };
@@ -33,6 +35,14 @@ warm_new(size_t bytes_max)
 	warm->bytes_max = bytes_max;
 	TAILQ_INIT(&warm->order);
 	return warm;
+}
+
+static void
+drop_left(struct warm_thread *kept)
+{
+	if (kept->left.data != NULL)
+		kept->left.destroy(kept->left.data);
+	kept->left = (struct warm_left){ 0 };
 }
 
 static void
@@ -61,6 +71,7 @@ forget(struct warm *warm, struct warm_thread *kept)
 	id_table_remove(warm->threads, &kept->key);
 	TAILQ_REMOVE(&warm->order, kept, link);
 	warm->bytes -= kept->bytes;
+	drop_left(kept);
 	unref(kept);
 }
 
@@ -71,7 +82,7 @@ touch(struct warm *warm, struct warm_thread *kept)
 	struct warm_thread *last, *before;
 
 	warm->bytes -= kept->bytes;
-	kept->bytes = arena_bytes(kept->arena) + sizeof *kept;
+	kept->bytes = arena_bytes(kept->arena) + sizeof *kept + kept->left.bytes;
 	warm->bytes += kept->bytes;
 	TAILQ_REMOVE(&warm->order, kept, link);
 	TAILQ_INSERT_HEAD(&warm->order, kept, link);
@@ -212,7 +223,46 @@ warm_committed(struct warm *warm, struct arena *scratch, const char *thread,
 	}
 	kept->version++;
 	kept->is_left = is_end;
+	drop_left(kept);
 	touch(warm, kept);
+}
+
+const struct value *
+warm_at_end(struct warm *warm, struct arena *arena, const char *thread, uint64_t epoch,
+    uint64_t version)
+{
+	struct warm_thread *kept = id_table_get(warm->threads, thread);
+
+	if (kept == NULL || !kept->is_left || kept->epoch != epoch ||
+	    kept->version != version)
+		return NULL;
+	warm_lend(kept, arena);
+	return warm_messages(kept, arena);
+}
+
+void
+warm_leave(struct warm *warm, const char *thread, const struct warm_left *left)
+{
+	struct warm_thread *kept = id_table_get(warm->threads, thread);
+
+	assert(kept != NULL && kept->is_left);
+	drop_left(kept);
+	kept->left = *left;
+	touch(warm, kept);
+}
+
+void *
+warm_take_left(struct warm *warm, const char *thread, uint64_t epoch)
+{
+	struct warm_thread *kept = id_table_get(warm->threads, thread);
+	void *data;
+
+	if (kept == NULL || kept->is_left || kept->epoch != epoch)
+		return NULL;
+	data = kept->left.data;
+	kept->left = (struct warm_left){ 0 };
+	touch(warm, kept);
+	return data;
 }
 
 void

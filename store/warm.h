@@ -54,6 +54,26 @@ const struct value *warm_messages(const struct warm_thread *kept, struct arena *
 void warm_committed(struct warm *warm, struct arena *scratch, const char *thread,
     uint64_t epoch, uint64_t version, const struct value *messages, bool is_end);
 
+/* --- what a run leaves for the next one ------------------------------------------------ */
+
+/* Of whoever holds a thread; it is destroyed when what is kept of the thread is forgotten, or is other than
+ * it was when this was left. */
+struct warm_left {
+	void *data; /* NULL: nothing */
+	size_t bytes;
+	void (*destroy)(void *data);
+};
+
+/* Returns all messages of thread, lent to arena, if they are as a run that held it since that epoch has
+ * left them, at that version, with its end; else NULL. */
+const struct value *warm_at_end(struct warm *warm, struct arena *arena,
+    const char *thread, uint64_t epoch, uint64_t version);
+/* Directly behind it: takes left. */
+void warm_leave(struct warm *warm, const char *thread, const struct warm_left *left);
+/* Returns what was left there, now the caller's, to who holds thread since that epoch and has committed
+ * nothing; or NULL. */
+void *warm_take_left(struct warm *warm, const char *thread, uint64_t epoch);
+
 /* Nothing is sure of thread any more. */
 void warm_forget(struct warm *warm, const char *thread);
 

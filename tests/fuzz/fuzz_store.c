@@ -135,7 +135,7 @@ static void
 restore(struct arena *arena, const struct store_claim *claim)
 {
 	const struct state_stored stored = { claim->messages, false, claim->order,
-		claim->fields };
+		claim->fields, NULL };
 	struct state *state = state_new(agent(arena));
 	struct state_changes changes;
 	const char *error;

@@ -231,8 +231,8 @@ reopen(const struct stored *stored, const char *fields)
 {
 	state_destroy(&state);
 	state = sample_state(arena, fields);
-	state_restore(state, &(struct state_stored){
-				 stored->messages, true, stored->order, stored->fields });
+	state_restore(state, &(struct state_stored){ stored->messages, true,
+				 stored->order, stored->fields, NULL });
 }
 
 static const struct value *

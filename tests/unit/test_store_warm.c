@@ -362,6 +362,76 @@ START_TEST(what_is_lent_stays_when_it_is_forgotten)
 }
 END_TEST
 
+static unsigned destroyed;
+
+static void
+count_destroyed(void *data)
+{
+	destroyed += *(unsigned *)data;
+}
+
+/* The run that holds thread ends, and leaves something of bytes. */
+static void
+leave(struct warm *warm, struct arena *arena, uint64_t version, size_t bytes)
+{
+	static unsigned one = 1;
+	const struct warm_left left = { &one, bytes, count_destroyed };
+
+	warm_committed(warm, arena, "t", 1, version, value_empty_array(), true);
+	ck_assert_uint_eq(value_size(warm_at_end(warm, arena, "t", 1, version + 1)), 100);
+	warm_leave(warm, "t", &left);
+}
+
+START_TEST(what_a_run_leaves_is_for_who_claims_next)
+{
+	struct warm *warm = warm_new(ROOM);
+	struct arena *arena = arena_new();
+	size_t before;
+
+	destroyed = 0;
+	warm_read(warm, arena, "t", 1, 1, replies(arena, 100));
+	ck_assert_ptr_null(warm_at_end(warm, arena, "t", 1, 1)); /* it goes on */
+	before = warm_bytes(warm);
+	leave(warm, arena, 1, 1000);
+	ck_assert_ptr_null(warm_at_end(warm, arena, "t", 1, 1));
+	ck_assert_ptr_null(warm_at_end(warm, arena, "t", 2, 2));
+	ck_assert_uint_eq(warm_bytes(warm), before + 1000);
+	ck_assert_ptr_null(warm_take_left(warm, "t", 1)); /* nobody has claimed it */
+	warm_claimed(warm, warm_find(warm, arena, "t"), 2);
+	ck_assert_ptr_null(warm_take_left(warm, "t", 1));
+	ck_assert_ptr_nonnull(warm_take_left(warm, "t", 2));
+	ck_assert_ptr_null(warm_take_left(warm, "t", 2));
+	ck_assert_uint_eq(warm_bytes(warm), before);
+	ck_assert_uint_eq(destroyed, 0);
+	warm_destroy(&warm);
+	arena_destroy(&arena);
+}
+END_TEST
+
+START_TEST(what_a_run_leaves_goes_with_the_next_commit_or_the_thread)
+{
+	struct warm *warm = warm_new(ROOM);
+	struct arena *arena = arena_new();
+
+	destroyed = 0;
+	warm_read(warm, arena, "t", 1, 1, replies(arena, 100));
+	leave(warm, arena, 1, 1000);
+	warm_claimed(warm, warm_find(warm, arena, "t"), 1);
+	warm_committed(warm, arena, "t", 1, 2, value_empty_array(), false);
+	ck_assert_uint_eq(destroyed, 1);
+	leave(warm, arena, 3, 1000);
+	warm_forget(warm, "t");
+	ck_assert_uint_eq(destroyed, 2);
+	/* It counts. */
+	warm_read(warm, arena, "t", 1, 1, replies(arena, 100));
+	leave(warm, arena, 1, ROOM);
+	ck_assert_uint_eq(destroyed, 3);
+	ck_assert_uint_eq(warm_bytes(warm), 0);
+	warm_destroy(&warm);
+	arena_destroy(&arena);
+}
+END_TEST
+
 START_TEST(what_is_larger_than_all_room_is_lent_and_not_kept)
 {
 	struct warm *warm = warm_new(100);
@@ -394,6 +464,8 @@ tcase_store_warm(void)
 	tcase_add_test(tcase, behind_a_commit_that_was_refused_it_is_read);
 	tcase_add_test(tcase, what_was_not_used_for_longest_goes);
 	tcase_add_test(tcase, what_is_lent_stays_when_it_is_forgotten);
+	tcase_add_test(tcase, what_a_run_leaves_is_for_who_claims_next);
+	tcase_add_test(tcase, what_a_run_leaves_goes_with_the_next_commit_or_the_thread);
 	tcase_add_test(tcase, what_is_larger_than_all_room_is_lent_and_not_kept);
 	return tcase;
 }
