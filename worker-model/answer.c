@@ -6,6 +6,7 @@
 #include "bounds.h"
 #include "service.h"
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define TOKENS_MAX ((int64_t)1 << 40)
 
 static bool
@@ -61,6 +62,23 @@ arguments_text(struct arena *arena, const struct value *args)
 					 : value_str(arena, json_text(arena, args));
 }
 
+/* args: a map, or with error the text that it came as. */
+static const struct value *
+call_of(struct arena *arena, const struct value *id, const char *name,
+    const struct value *args, const char *error)
+{
+	const struct value_pair call[] = {
+		{ VALUE_TEXT("name"), value_str(arena, name) },
+		{ VALUE_TEXT("args"), args },
+		{ VALUE_TEXT("id"), id },
+		{ VALUE_TEXT("error"), error != NULL ? value_str(arena, error) : NULL },
+		{ VALUE_TEXT("type"), error != NULL ? VALUE_TEXT("invalid_tool_call")
+						    : VALUE_TEXT("tool_call") },
+	};
+
+	return value_map_of(arena, call, COUNT(call));
+}
+
 int
 answer_call(
     struct answer *answer, const char *id, const char *name, const struct value *args)
@@ -75,15 +93,11 @@ answer_call(
 	call_id = usable_id(answer, id);
 	parsed = arguments(arena, args, &error);
 	if (parsed != NULL)
-		value_list_add(&answer->calls,
-		    value_map(arena, "name", value_str(arena, name), "args", parsed, "id",
-			call_id, "type", value_str(arena, "tool_call"), NULL));
+		value_list_add(
+		    &answer->calls, call_of(arena, call_id, name, parsed, NULL));
 	else
 		value_list_add(&answer->invalid,
-		    value_map(arena, "name", value_str(arena, name), "args",
-			arguments_text(arena, args), "id", call_id, "error",
-			value_str(arena, error), "type",
-			value_str(arena, "invalid_tool_call"), NULL));
+		    call_of(arena, call_id, name, arguments_text(arena, args), error));
 	return 0;
 }
 
@@ -96,16 +110,21 @@ list_or_nothing(struct value_list *list)
 const struct value *
 answer_message(struct answer *answer)
 {
-	struct arena *arena = answer->arena;
 	const struct value *content = answer->content;
 
 	if (value_is_nil(content))
-		content = value_str(arena, "");
-	return value_map(arena, "type", value_str(arena, "ai"), "content", content,
-	    "tool_calls", list_or_nothing(&answer->calls), "invalid_tool_calls",
-	    list_or_nothing(&answer->invalid), "usage_metadata", answer->usage,
-	    "response_metadata", answer->metadata, "additional_kwargs", answer->extra,
-	    NULL);
+		content = VALUE_TEXT("");
+
+	const struct value_pair message[] = {
+		{ VALUE_TEXT("type"), VALUE_TEXT("ai") },
+		{ VALUE_TEXT("content"), content },
+		{ VALUE_TEXT("tool_calls"), list_or_nothing(&answer->calls) },
+		{ VALUE_TEXT("invalid_tool_calls"), list_or_nothing(&answer->invalid) },
+		{ VALUE_TEXT("usage_metadata"), answer->usage },
+		{ VALUE_TEXT("response_metadata"), answer->metadata },
+		{ VALUE_TEXT("additional_kwargs"), answer->extra },
+	};
+	return value_map_of(answer->arena, message, COUNT(message));
 }
 
 int64_t

@@ -7,6 +7,8 @@
 #include "json.h"
 #include "provider_fault.h"
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 /* --- pieces ------------------------------------------------------------------------ */
 
 static const struct value *
@@ -17,9 +19,12 @@ detail(struct arena *arena, const struct value *map, const char *key)
 		   : NULL;
 }
 
+/* Returns a map of the count pairs, or NULL when none of them has a value. */
 static const struct value *
-unless_empty(const struct value *map)
+details(struct arena *arena, const struct value_pair *pairs, size_t count)
 {
+	const struct value *map = value_map_of(arena, pairs, count);
+
 	return value_size(map) > 0 ? map : NULL;
 }
 
@@ -33,18 +38,26 @@ openai_usage(struct arena *arena, const struct value *usage)
 
 	if (!value_is(usage, VALUE_MAP))
 		return NULL;
-	return value_map(arena, "input_tokens", value_int(arena, in), "output_tokens",
-	    value_int(arena, out), "total_tokens",
-	    value_int(arena, answer_tokens(usage, "total_tokens", in + out)),
-	    "input_token_details",
-	    unless_empty(
-		value_map(arena, "cache_read", detail(arena, input, "cached_tokens"),
-		    "audio", detail(arena, input, "audio_tokens"), NULL)),
-	    "output_token_details",
-	    unless_empty(
-		value_map(arena, "reasoning", detail(arena, output, "reasoning_tokens"),
-		    "audio", detail(arena, output, "audio_tokens"), NULL)),
-	    NULL);
+
+	const struct value_pair of_input[] = {
+		{ VALUE_TEXT("cache_read"), detail(arena, input, "cached_tokens") },
+		{ VALUE_TEXT("audio"), detail(arena, input, "audio_tokens") },
+	};
+	const struct value_pair of_output[] = {
+		{ VALUE_TEXT("reasoning"), detail(arena, output, "reasoning_tokens") },
+		{ VALUE_TEXT("audio"), detail(arena, output, "audio_tokens") },
+	};
+	const struct value_pair all[] = {
+		{ VALUE_TEXT("input_tokens"), value_int(arena, in) },
+		{ VALUE_TEXT("output_tokens"), value_int(arena, out) },
+		{ VALUE_TEXT("total_tokens"),
+		    value_int(arena, answer_tokens(usage, "total_tokens", in + out)) },
+		{ VALUE_TEXT("input_token_details"),
+		    details(arena, of_input, COUNT(of_input)) },
+		{ VALUE_TEXT("output_token_details"),
+		    details(arena, of_output, COUNT(of_output)) },
+	};
+	return value_map_of(arena, all, COUNT(all));
 }
 
 static const struct value *
@@ -59,11 +72,17 @@ const struct value *
 openai_metadata(
     struct arena *arena, const struct value *body, const struct value *finish_reason)
 {
-	return value_map(arena, "finish_reason",
-	    value_is(finish_reason, VALUE_STR) ? finish_reason : NULL, "model_name",
-	    text_or_nothing(body, "model"), "id", text_or_nothing(body, "id"),
-	    "system_fingerprint", text_or_nothing(body, "system_fingerprint"),
-	    "service_tier", text_or_nothing(body, "service_tier"), NULL);
+	const struct value_pair metadata[] = {
+		{ VALUE_TEXT("finish_reason"),
+		    value_is(finish_reason, VALUE_STR) ? finish_reason : NULL },
+		{ VALUE_TEXT("model_name"), text_or_nothing(body, "model") },
+		{ VALUE_TEXT("id"), text_or_nothing(body, "id") },
+		{ VALUE_TEXT("system_fingerprint"),
+		    text_or_nothing(body, "system_fingerprint") },
+		{ VALUE_TEXT("service_tier"), text_or_nothing(body, "service_tier") },
+	};
+
+	return value_map_of(arena, metadata, COUNT(metadata));
 }
 
 const struct value *

@@ -9,22 +9,21 @@
 #define NAME_BYTES_MAX 64u /* of a participant, and the characters below */
 #define NAME_NEVER " \t\r\n<|\\/>"
 
-static const struct {
-	const char *type, *role;
-} roles[] = {
-	{ "human", "user" },
-	{ "ai", "assistant" },
-	{ "system", "system" },
-	{ "tool", "tool" },
-};
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static const char *
+/* Returns NULL for a message that no model is sent. */
+static const struct value *
 role_of(const struct value *message)
 {
-	for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
-		if (chat_is(message, roles[i].type))
-			return roles[i].role;
-	return NULL;
+	const struct value *type = value_get(message, "type");
+
+	if (value_text_is(type, "human"))
+		return VALUE_TEXT("user");
+	if (value_text_is(type, "ai"))
+		return VALUE_TEXT("assistant");
+	if (value_text_is(type, "system"))
+		return VALUE_TEXT("system");
+	return value_text_is(type, "tool") ? VALUE_TEXT("tool") : NULL;
 }
 
 /* --- content ----------------------------------------------------------------------- */
@@ -166,15 +165,22 @@ static const struct value *
 call_of(struct arena *arena, const struct value *call)
 {
 	const struct value *args = value_get(call, "args");
-	const struct value *function;
 
 	if (!value_is(args, VALUE_STR))
 		args = value_str(arena,
 		    json_text(arena, value_is_nil(args) ? value_empty_map() : args));
-	function =
-	    value_map(arena, "name", value_get(call, "name"), "arguments", args, NULL);
-	return value_map(arena, "id", value_get(call, "id"), "type",
-	    value_str(arena, "function"), "function", function, NULL);
+
+	const struct value_pair function[] = {
+		{ VALUE_TEXT("name"), value_get(call, "name") },
+		{ VALUE_TEXT("arguments"), args },
+	};
+	const struct value_pair sent[] = {
+		{ VALUE_TEXT("id"), value_get(call, "id") },
+		{ VALUE_TEXT("type"), VALUE_TEXT("function") },
+		{ VALUE_TEXT("function"),
+		    value_map_of(arena, function, COUNT(function)) },
+	};
+	return value_map_of(arena, sent, COUNT(sent));
 }
 
 static const struct value *
@@ -210,7 +216,7 @@ name_of(struct arena *arena, const struct value *message)
 }
 
 static const struct value *
-message_of(struct arena *arena, const struct value *message, const char *role)
+message_of(struct arena *arena, const struct value *message, const struct value *role)
 {
 	const struct value *calls = calls_of(arena, message);
 	const struct value *content = content_of(arena, message);
@@ -218,20 +224,29 @@ message_of(struct arena *arena, const struct value *message, const char *role)
 
 	if (calls != NULL && value_size(content) == 0)
 		content = value_nil();
-	return value_map(arena, "role", value_str(arena, role), "content", content,
-	    "name", tool ? NULL : name_of(arena, message), "tool_calls", calls,
-	    "tool_call_id", tool ? value_get(message, "tool_call_id") : NULL, NULL);
+
+	const struct value_pair sent[] = {
+		{ VALUE_TEXT("role"), role },
+		{ VALUE_TEXT("content"), content },
+		{ VALUE_TEXT("name"), tool ? NULL : name_of(arena, message) },
+		{ VALUE_TEXT("tool_calls"), calls },
+		{ VALUE_TEXT("tool_call_id"),
+		    tool ? value_get(message, "tool_call_id") : NULL },
+	};
+	return value_map_of(arena, sent, COUNT(sent));
 }
 
 static void
 add_system(struct value_list *list, const char *system_prompt)
 {
-	struct arena *arena = list->arena;
+	if (system_prompt == NULL || *system_prompt == '\0')
+		return;
 
-	if (system_prompt != NULL && *system_prompt != '\0')
-		value_list_add(
-		    list, value_map(arena, "role", value_str(arena, "system"), "content",
-			      value_str(arena, system_prompt), NULL));
+	const struct value_pair system[] = {
+		{ VALUE_TEXT("role"), VALUE_TEXT("system") },
+		{ VALUE_TEXT("content"), value_str(list->arena, system_prompt) },
+	};
+	value_list_add(list, value_map_of(list->arena, system, COUNT(system)));
 }
 
 /* Returns message number index as it is sent, or NULL with a reason in arena. */
@@ -240,7 +255,7 @@ sent_message(
     struct arena *arena, const struct value *messages, size_t index, const char **error_r)
 {
 	const struct value *message = value_at(messages, index);
-	const char *role = role_of(message);
+	const struct value *role = role_of(message);
 
 	if (role != NULL)
 		return message_of(arena, message, role);

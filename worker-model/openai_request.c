@@ -6,6 +6,7 @@
 #include "openai_messages.h"
 #include "request_settings.h"
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define SCHEMA_NAME_BYTES_MAX 64u
 
 static const struct setting_name names[] = {
@@ -28,18 +29,26 @@ static const struct value *
 tool_of(struct arena *arena, const struct value *tool)
 {
 	const struct value *parameters = value_get(tool, "parameters");
-	const struct value *function;
 
 	if (value_has(tool, "function") || !value_has(tool, "name"))
 		return tool;
 	if (!value_is(parameters, VALUE_MAP))
 		parameters = any_object(arena);
-	function = value_map(arena, "name", value_get(tool, "name"), "description",
-	    value_get(tool, "description"), "parameters", parameters, "strict",
-	    value_get(tool, "strict"), NULL);
-	return value_map(arena, "type", value_str(arena, "function"), "function",
-	    function, "defer_loading",
-	    value_get(value_get(tool, "extras"), "defer_loading"), NULL);
+
+	const struct value_pair function[] = {
+		{ VALUE_TEXT("name"), value_get(tool, "name") },
+		{ VALUE_TEXT("description"), value_get(tool, "description") },
+		{ VALUE_TEXT("parameters"), parameters },
+		{ VALUE_TEXT("strict"), value_get(tool, "strict") },
+	};
+	const struct value_pair sent[] = {
+		{ VALUE_TEXT("type"), VALUE_TEXT("function") },
+		{ VALUE_TEXT("function"),
+		    value_map_of(arena, function, COUNT(function)) },
+		{ VALUE_TEXT("defer_loading"),
+		    value_get(value_get(tool, "extras"), "defer_loading") },
+	};
+	return value_map_of(arena, sent, COUNT(sent));
 }
 
 static const struct value *
@@ -171,9 +180,9 @@ openai_request(const struct ask *ask, bool stream, const char **error_r)
 
 	if (messages == NULL)
 		return NULL;
-	value_fields_set(&fields, "model", value_str(arena, ask->model));
-	value_fields_set(&fields, "messages", messages);
-	value_fields_set(&fields, "tools", tools);
+	value_fields_put(&fields, VALUE_TEXT("model"), value_str(arena, ask->model));
+	value_fields_put(&fields, VALUE_TEXT("messages"), messages);
+	value_fields_put(&fields, VALUE_TEXT("tools"), tools);
 	if (tools != NULL)
 		value_fields_set(&fields, "tool_choice", tool_choice_of(ask));
 	request_settings_add(&fields, ask->settings, names);
