@@ -400,18 +400,25 @@ fiber_loop(void)
 	return self()->fibers->loop;
 }
 
+/* Writes text behind size bytes. Returns how many there are then. */
+static size_t
+add_note(struct fiber *fiber, size_t size, const char *text)
+{
+	for (; *text != '\0' && size + 1 < FIBER_NOTE_BYTES; text++)
+		atomic_store_explicit(&fiber->note[size++], *text, memory_order_relaxed);
+	return size;
+}
+
 void
 fiber_note(const char *what, const char *which)
 {
 	struct fiber *fiber = self();
-	char note[FIBER_NOTE_BYTES];
-	size_t i = 0;
+	size_t size = 0;
 
-	snprintf(note, sizeof note, "%s %s", what == NULL ? "-" : what,
-	    which == NULL ? "" : which);
-	do
-		atomic_store_explicit(&fiber->note[i], note[i], memory_order_relaxed);
-	while (note[i++] != '\0');
+	size = add_note(fiber, size, what == NULL ? "-" : what);
+	size = add_note(fiber, size, " ");
+	size = add_note(fiber, size, which == NULL ? "" : which);
+	atomic_store_explicit(&fiber->note[size], '\0', memory_order_relaxed);
 }
 
 /* The note may be half of one and half of another: it is for people, and for a fiber that

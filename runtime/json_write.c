@@ -2,8 +2,8 @@
 #include "json.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,10 +213,16 @@ write_float(struct writer *writer, double real)
 static void
 write_integer(struct writer *writer, int64_t integer)
 {
-	char text[24];
+	char text[24], *at = text + sizeof text;
+	uint64_t number = integer < 0 ? 0 - (uint64_t)integer : (uint64_t)integer;
 
-	snprintf(text, sizeof text, "%" PRId64, integer);
-	write_text(writer, text);
+	do {
+		*--at = (char)('0' + number % 10);
+		number /= 10;
+	} while (number > 0);
+	if (integer < 0)
+		*--at = '-';
+	packet_append(writer->packet, at, (size_t)(text + sizeof text - at));
 }
 
 /* Goes to the next line, where items are on lines of their own. */
