@@ -32,8 +32,8 @@ unpack_items(struct unpacker *unpacker, struct value *array, unsigned depth)
 	const struct value **list;
 	size_t i;
 
-	items = arena_alloc(unpacker->arena, array->size * sizeof *items);
-	list = arena_alloc(unpacker->arena, array->size * sizeof *list);
+	items = arena_take(unpacker->arena, array->size * sizeof *items);
+	list = arena_take(unpacker->arena, array->size * sizeof *list);
 	array->items = list;
 	for (i = 0; i < array->size && unpacker->reader.error == NULL; i++) {
 		unpack(unpacker, &items[i], depth);
@@ -66,8 +66,8 @@ unpack_pairs(struct unpacker *unpacker, struct value *map, unsigned depth)
 	struct value *values;
 	size_t i;
 
-	values = arena_alloc(unpacker->arena, (size_t)map->size * 2 * sizeof *values);
-	pairs = arena_alloc(unpacker->arena, map->size * sizeof *pairs);
+	values = arena_take(unpacker->arena, (size_t)map->size * 2 * sizeof *values);
+	pairs = arena_take(unpacker->arena, map->size * sizeof *pairs);
 	map->pairs = pairs;
 	if (map->size > KEY_INDEX_FROM)
 		index = key_index_new(unpacker->arena, map->size);
@@ -100,7 +100,8 @@ unpack_container(struct unpacker *unpacker, struct value *value, unsigned depth)
 		unpack_pairs(unpacker, value, depth - 1);
 }
 
-/* depth is how many arrays and maps may still nest here. */
+/* Fills value; after an error it may hold anything. depth is how many arrays and maps may still nest
+ * here. */
 static void
 unpack(struct unpacker *unpacker, struct value *value, unsigned depth)
 {
@@ -110,8 +111,7 @@ unpack(struct unpacker *unpacker, struct value *value, unsigned depth)
 
 	if (reader->error != NULL)
 		return;
-	value->type = token.type;
-	value->size = token.size;
+	*value = (struct value){ .type = token.type, .size = token.size };
 	switch (token.type) {
 	case VALUE_STR:
 		unpack_text(unpacker, value, &token);
@@ -153,9 +153,9 @@ value_unpack(struct arena *arena, const void *data, size_t size,
 	}
 	/* A string's msgpack has a byte of header at least, its text a NUL: all strings
 	 * with their NULs fit into as many bytes as came. */
-	unpacker.texts = texts = arena_alloc(arena, size);
+	unpacker.texts = texts = arena_take(arena, size);
 	reader_start(&unpacker.reader, arena_copy(arena, data, size), size);
-	value = arena_alloc(arena, sizeof *value);
+	value = arena_take(arena, sizeof *value);
 	unpack(&unpacker, value, PACKED_DEPTH_MAX);
 	/* All at once is quicker; the NULs between them keep characters apart. */
 	if (!utf8_valid(texts, (size_t)(unpacker.texts - texts)))

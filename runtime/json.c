@@ -100,11 +100,11 @@ on_number(void *arg, const char *text, size_t size)
 static const struct value *
 string_of(struct arena *arena, const unsigned char *text, size_t size)
 {
-	struct value *value = arena_alloc(arena, sizeof *value);
+	struct value *value = arena_take(arena, sizeof *value);
 
-	value->type = VALUE_STR;
-	value->size = (uint32_t)size;
-	value->text = arena_copy(arena, text, size);
+	*value = (struct value){ .type = VALUE_STR,
+		.size = (uint32_t)size,
+		.text = arena_copy(arena, text, size) };
 	return value;
 }
 
@@ -205,11 +205,11 @@ on_end_map(void *arg)
 	parser->count = start;
 	if (count == 0)
 		return push(parser, value_empty_map());
-	map = arena_alloc(parser->arena, sizeof *map);
-	pairs = arena_alloc(parser->arena, count * sizeof *pairs);
-	map->type = VALUE_MAP;
-	map->size = (uint32_t)pair_up(parser->arena, pairs, parser->stack + start, count);
-	map->pairs = pairs;
+	map = arena_take(parser->arena, sizeof *map);
+	pairs = arena_take(parser->arena, count * sizeof *pairs);
+	count = pair_up(parser->arena, pairs, parser->stack + start, count);
+	*map =
+	    (struct value){ .type = VALUE_MAP, .size = (uint32_t)count, .pairs = pairs };
 	return push(parser, map);
 }
 
