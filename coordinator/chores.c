@@ -11,6 +11,8 @@
 
 #define ROUND_MS 1000u
 #define ROUND_JITTER_MS 250u /* coordinators that began together do not stay so */
+#define SWEEPERS 8u
+#define SWEEPS_MAX 8u /* of a shard, from one look of the round to the next */
 
 struct shard_chores {
 	struct chores *chores;
@@ -18,11 +20,20 @@ struct shard_chores {
 	struct store_chores found; /* for the fiber below */
 	struct fiber *fiber;       /* at work there, or NULL */
 	bool has_over;             /* threads whose time is over, or what they left */
+	bool is_swept;             /* by a sweeper, now */
+};
+
+/* Does away with threads whose time is over. Deletions wait for Redis, each for a turn of it: one sweeper alone
+ * deletes fewer than a busy fleet makes, and Redis fills. */
+struct sweeper {
+	struct chores *chores;
+	struct fiber *fiber;
 };
 
 struct chores {
 	struct coordinator *coordinator;
-	struct fiber *round, *retention;
+	struct fiber *round;
+	struct sweeper sweepers[SWEEPERS];
 	struct shard_chores shards[SHARDS];
 };
 
@@ -67,25 +78,52 @@ look(struct shard_chores *shard)
 
 /* --- threads whose time is over ------------------------------------------------------ */
 
+/* Nobody may be able to do away with what is there: so it ends, and the round looks again. */
 static void
-retention_main(void *arg)
+sweep(struct shard_chores *shard)
 {
-	struct chores *chores = arg;
+	struct coordinator *coordinator = shard->chores->coordinator;
+	unsigned i;
+
+	shard->is_swept = true;
+	for (i = 0; i < SWEEPS_MAX && shard->has_over && !fiber_cancelled() &&
+		    !coordinator->draining;
+	     i++) {
+		shard->has_over = false;
+		retention_sweep(coordinator, shard->number);
+		look(shard);
+	}
+	shard->is_swept = false;
+	if (i == SWEEPS_MAX)
+		shard->has_over = false;
+}
+
+static void
+sweeper_main(void *arg)
+{
+	struct sweeper *sweeper = arg;
+	struct shard_chores *shards = sweeper->chores->shards;
 	unsigned i;
 
 	do {
-		for (i = 0; i < SHARDS; i++) {
-			if (!chores->shards[i].has_over || fiber_cancelled() ||
-			    chores->coordinator->draining)
-				continue;
-			chores->shards[i].has_over = false;
-			retention_sweep(chores->coordinator, i);
-		}
+		for (i = 0; i < SHARDS; i++)
+			if (shards[i].has_over && !shards[i].is_swept)
+				sweep(&shards[i]);
 	} while (fiber_wait() == 0);
-	chores->retention = NULL;
+	sweeper->fiber = NULL;
 }
 
 /* --- the round ----------------------------------------------------------------------- */
+
+static void
+wake_sweepers(struct chores *chores)
+{
+	unsigned i;
+
+	for (i = 0; i < SWEEPERS; i++)
+		if (chores->sweepers[i].fiber != NULL)
+			fiber_wake(chores->sweepers[i].fiber);
+}
 
 static void
 round_main(void *arg)
@@ -100,8 +138,8 @@ round_main(void *arg)
 			look(&chores->shards[i]);
 			has_over = has_over || chores->shards[i].has_over;
 		}
-		if (has_over && chores->retention != NULL)
-			fiber_wake(chores->retention);
+		if (has_over)
+			wake_sweepers(chores);
 	} while (fiber_sleep(ROUND_MS + arc4random_uniform(ROUND_JITTER_MS)) == 0);
 	chores->round = NULL;
 }
@@ -119,8 +157,11 @@ chores_new(struct coordinator *coordinator)
 		chores->shards[i] =
 		    (struct shard_chores){ .chores = chores, .number = i };
 	chores->round = fiber_start(coordinator->loop, "round", round_main, chores);
-	chores->retention =
-	    fiber_start(coordinator->loop, "retention", retention_main, chores);
+	for (i = 0; i < SWEEPERS; i++) {
+		chores->sweepers[i].chores = chores;
+		chores->sweepers[i].fiber = fiber_start(
+		    coordinator->loop, "retention", sweeper_main, &chores->sweepers[i]);
+	}
 	return chores;
 }
 
@@ -131,8 +172,9 @@ chores_stop(struct chores *chores)
 
 	if (chores->round != NULL)
 		fiber_cancel(chores->round);
-	if (chores->retention != NULL)
-		fiber_cancel(chores->retention);
+	for (i = 0; i < SWEEPERS; i++)
+		if (chores->sweepers[i].fiber != NULL)
+			fiber_cancel(chores->sweepers[i].fiber);
 	for (i = 0; i < SHARDS; i++)
 		if (chores->shards[i].fiber != NULL)
 			fiber_cancel(chores->shards[i].fiber);
