@@ -263,6 +263,12 @@ check_stale(struct world *world, const struct redis_request *request,
 		violate(world, "3: the owner of %s is at another version", run->id);
 }
 
+static bool
+is_it(const char *next_gate, const struct redis_request *request)
+{
+	return next_gate != NULL && strcmp(next_gate, request->args[3]) == 0;
+}
+
 /* fl_advance key; prefix, gate ("owner epoch version id"), next gate, version, run, what ("status drop
  * messages fields events"), head, order, checkpoint, messages..., fields..., events..., run fields... */
 static void
@@ -280,9 +286,11 @@ on_commit(
 	if (!is_short && !answers(reply, "OK"))
 		return;
 	version = is_short ? number(request->args[4]) : (uint64_t)reply->items[1].integer;
-	if (thread->last_commit != NULL &&
-	    strcmp(thread->last_commit, request->args[3]) == 0)
-		return; /* its answer was lost */
+	/* One that was done and comes again is answered as the first. The thread remembers an end until its
+	 * next one, so this may be behind commits of the next run. */
+	if (is_it(thread->last_commit, request) ||
+	    (is_end && is_it(thread->last_end, request)))
+		return;
 	if (thread->epoch != epoch || thread->owner == NULL ||
 	    strlen(thread->owner) != (size_t)(space - owner) ||
 	    !begins(owner, thread->owner))
@@ -305,6 +313,7 @@ on_commit(
 	}
 	run->over = run->was_over = true;
 	thread->owner = NULL;
+	thread->last_end = request->args[3];
 	if (begins(request->args[6], "success ") && run->next_step != run_steps(run) + 1)
 		violate(world, "3: %s succeeded before step %u", run->id, run->next_step);
 }

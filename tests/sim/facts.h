@@ -78,7 +78,7 @@ struct thread_fact {
 	const char *owner;
 	uint64_t version;
 	size_t messages;
-	const char *last_commit;
+	const char *last_commit, *last_end; /* what `look` was behind it */
 };
 
 /* --- the plan ----------------------------------------------------------------------------- */

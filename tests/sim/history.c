@@ -49,6 +49,7 @@ restore_thread(struct thread_fact *thread, const struct thread_fact *old)
 	thread->version = old->version;
 	thread->messages = old->messages;
 	thread->last_commit = old->last_commit;
+	thread->last_end = old->last_end;
 }
 
 void
