@@ -36,7 +36,7 @@ uint64_t warm_epoch(const struct warm_thread *kept);
 uint64_t warm_version(const struct warm_thread *kept);
 
 /* Lends it, with its messages as they are now, to arena as well. */
-void warm_lend(const struct warm_thread *kept, struct arena *arena);
+void warm_lend(const struct warm_thread *lent, struct arena *arena);
 
 /* thread was claimed, and Redis has what is kept of it. */
 void warm_claimed(struct warm *warm, const struct warm_thread *kept, uint64_t epoch);
