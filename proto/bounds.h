@@ -15,6 +15,7 @@
 #define SERVICES_MAX 256u          /* services one worker may announce */
 #define ANNOUNCED_CALLS_MAX 64u    /* calls in one ANNOUNCE */
 #define TOPIC_BYTES_MAX 192u       /* a topic of the status channel */
+#define READER_BYTES_MAX 4096u     /* what a reader of it sends; its ZMQ_MAXMSGSIZE */
 #define WANTED_PREFIXES_MAX 32u    /* of topics, in one WANTED; more: everything */
 #define REASON_BYTES_MAX 1024u     /* a sentence for people; longer ones are cut */
 #define FAULT_TYPE_BYTES_MAX 100u  /* that a tool or a chunk of Lua invents */

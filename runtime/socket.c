@@ -86,7 +86,8 @@ set_options(void *zmq, int type, const char *endpoint)
 		{ ZMQ_RECONNECT_IVL_MAX, RECONNECT_MS_MAX },
 		{ ZMQ_IPV6, 0 },
 	};
-	int64_t bytes_max = BODY_BYTES_MAX;
+	/* libzmq keeps what readers send, without a bound, until it is read. */
+	int64_t bytes_max = type == ZMQ_XPUB ? READER_BYTES_MAX : BODY_BYTES_MAX;
 
 	for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
 		if (set_option(zmq, options[i].option, options[i].value) == -1)
