@@ -46,7 +46,7 @@ local function number_of(digits)
 end
 
 -- What a text like "running 0 1 0 1" says of a commit: its status, whether it drops results, how many
--- messages, fields and events it has. What is usual is known.
+-- messages, fields and events it has. Of numbers of one digit, it is known.
 local whats = {}
 local function what_of(said)
   local what = whats[said]
@@ -54,7 +54,7 @@ local function what_of(said)
     local status, drop, messages, fields, events = string.match(said, '^(%a+) (%d) (%d+) (%d+) (%d+)$')
     what = { status = status, drops = drop == '1', messages = tonumber(messages),
       fields = tonumber(fields), events = tonumber(events) }
-    if #said < 16 then
+    if #said <= #status + 8 then
       whats[said] = what
     end
   end

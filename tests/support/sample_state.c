@@ -36,3 +36,20 @@ sample_step(
 	ck_assert_int_eq(failed, error == NULL ? 0 : -1);
 	return error;
 }
+
+void
+sample_commit(struct state *state, struct arena *arena, struct sample_stored *stored)
+{
+	struct state_changes changes;
+
+	state_changes(state, arena, &changes);
+	ck_assert_uint_eq(changes.first_number, value_size(stored->messages));
+	stored->messages = value_array_concat(
+	    arena, stored->messages, value_copy(arena, changes.messages));
+	if (changes.order_changed)
+		stored->order = changes.order;
+	ck_assert(value_equal(stored->order, changes.order));
+	stored->fields =
+	    value_map_merge(arena, stored->fields, value_copy(arena, changes.fields));
+	state_committed(state);
+}

@@ -18,7 +18,17 @@ void sample_begin(struct state *state, struct arena *arena, const char *input);
 const char *sample_step(struct state *state, struct arena *arena, const char *a,
     const char *b, const char *c);
 
-/* The same in a test that has `state` and `arena`: it must not fail. */
+/* Redis as far as a thread is concerned. */
+struct sample_stored {
+	const struct value *messages; /* by number */
+	const struct value *order, *fields;
+};
+
+/* Commits state's changes there; what it says of them must fit what is stored. */
+void sample_commit(
+    struct state *state, struct arena *arena, struct sample_stored *stored);
+
+/* sample_step in a test that has `state` and `arena`: it must not fail. */
 #define ck_assert_step(a, b, c)                                                          \
 	do {                                                                             \
 		const char *step_error = sample_step(state, arena, a, b, c);             \

@@ -205,29 +205,8 @@ START_TEST(what_is_written_during_a_commit_is_for_the_next_one)
 }
 END_TEST
 
-/* Redis as far as a thread is concerned. */
-struct stored {
-	const struct value *messages; /* by number */
-	const struct value *order, *fields;
-};
-
 static void
-commit(struct stored *stored)
-{
-	state_changes(state, arena, &changes);
-	ck_assert_uint_eq(changes.first_number, value_size(stored->messages));
-	stored->messages = value_array_concat(
-	    arena, stored->messages, value_copy(arena, changes.messages));
-	if (changes.order_changed)
-		stored->order = changes.order;
-	ck_assert(value_equal(stored->order, changes.order));
-	stored->fields =
-	    value_map_merge(arena, stored->fields, value_copy(arena, changes.fields));
-	state_committed(state);
-}
-
-static void
-reopen(const struct stored *stored, const char *fields)
+reopen(const struct sample_stored *stored, const char *fields)
 {
 	state_destroy(&state);
 	state = sample_state(arena, fields);
@@ -243,14 +222,14 @@ message_at(size_t i)
 
 START_TEST(stored_messages_are_kept_where_they_are)
 {
-	struct stored stored = { value_empty_array(), value_empty_array(), NULL };
+	struct sample_stored stored = { value_empty_array(), value_empty_array(), NULL };
 	char *text = arena_alloc(arena, 200u << 10);
 	int i;
 
 	memset(text, 'x', (200u << 10) - 1);
 	state = sample_state(arena, "big: {}");
 	sample_begin(state, arena, "{'messages': ['hi', 'there']}");
-	commit(&stored);
+	sample_commit(state, arena, &stored);
 	reopen(&stored, "big: {}");
 	ck_assert_step("{'messages': ['new']}", NULL, NULL);
 	/* Also when the state is copied. */
@@ -267,7 +246,7 @@ END_TEST
 
 START_TEST(what_is_stored_makes_the_same_thread_again)
 {
-	struct stored stored = { value_empty_array(), value_empty_array(), NULL };
+	struct sample_stored stored = { value_empty_array(), value_empty_array(), NULL };
 	const char *fields = "log: {reducer: append}, temp: {untracked: true}";
 	const struct value *messages;
 	int round;
@@ -288,7 +267,7 @@ START_TEST(what_is_stored_makes_the_same_thread_again)
 			      "{'messages': [{'type': 'remove', 'id': 'r1-%d-1'}]}",
 			      round - 1),
 		    NULL);
-		commit(&stored);
+		sample_commit(state, arena, &stored);
 		messages = value_copy(arena, state_messages(state));
 		if (round % 3 == 0)
 			state_compact(state);

@@ -27,30 +27,9 @@ teardown(void)
 	arena_destroy(&arena);
 }
 
-/* Redis as far as a thread is concerned. */
-struct stored {
-	const struct value *messages; /* by number */
-	const struct value *order, *fields;
-};
-
-static void
-commit(struct stored *stored)
-{
-	state_changes(state, arena, &changes);
-	ck_assert_uint_eq(changes.first_number, value_size(stored->messages));
-	stored->messages = value_array_concat(
-	    arena, stored->messages, value_copy(arena, changes.messages));
-	if (changes.order_changed)
-		stored->order = changes.order;
-	ck_assert(value_equal(stored->order, changes.order));
-	stored->fields =
-	    value_map_merge(arena, stored->fields, value_copy(arena, changes.fields));
-	state_committed(state);
-}
-
 /* Opens the state anew with what the one before left; false: it is made anew. */
 static bool
-hand_over(const struct stored *stored, const struct value *order)
+hand_over(const struct sample_stored *stored, const struct value *order)
 {
 	struct thread *left = state_leave(state, stored->messages);
 	bool taken;
@@ -67,7 +46,7 @@ hand_over(const struct stored *stored, const struct value *order)
 
 /* As a state that knows nothing yet has it. */
 static void
-must_be_as_stored(const struct stored *stored)
+must_be_as_stored(const struct sample_stored *stored)
 {
 	const struct value *messages = state_messages(state);
 	uint8_t digest[DIGEST_BYTES], other[DIGEST_BYTES];
@@ -100,12 +79,12 @@ START_TEST(what_a_state_leaves_goes_on_as_what_is_stored)
 		" {'type': 'human', 'content': 'other', 'id': 'a'}]}",
 		"{'messages': ['e']}",
 	};
-	struct stored stored = { value_empty_array(), value_empty_array(), NULL };
+	struct sample_stored stored = { value_empty_array(), value_empty_array(), NULL };
 	size_t i;
 
 	state = sample_state(arena, "big: {}");
 	sample_begin(state, arena, "{'messages': ['hi', 'there']}");
-	commit(&stored);
+	sample_commit(state, arena, &stored);
 	for (i = 0; i < sizeof steps / sizeof *steps; i++) {
 		ck_assert(hand_over(&stored, stored.order));
 		must_be_as_stored(&stored);
@@ -113,7 +92,7 @@ START_TEST(what_a_state_leaves_goes_on_as_what_is_stored)
 		ck_assert_step(steps[i], NULL, NULL);
 		/* Not while something is not stored. */
 		ck_assert_ptr_null(state_leave(state, stored.messages));
-		commit(&stored);
+		sample_commit(state, arena, &stored);
 		must_be_as_stored(&stored);
 	}
 }
@@ -121,11 +100,11 @@ END_TEST
 
 START_TEST(what_a_state_leaves_is_not_for_another_order)
 {
-	struct stored stored = { value_empty_array(), value_empty_array(), NULL };
+	struct sample_stored stored = { value_empty_array(), value_empty_array(), NULL };
 
 	state = sample_state(arena, "big: {}");
 	sample_begin(state, arena, "{'messages': ['hi', 'there', 'you']}");
-	commit(&stored);
+	sample_commit(state, arena, &stored);
 	ck_assert(!hand_over(&stored, literal(arena, "[[0, 1]]")));
 	ck_assert_uint_eq(value_size(state_messages(state)), 2);
 	ck_assert_ptr_null(state_leave(state, value_empty_array()));
@@ -161,12 +140,12 @@ END_TEST
 /* Enough of them, and enough searches, for an index. */
 START_TEST(a_long_thread_is_found_by_its_ids)
 {
-	struct stored stored = { value_empty_array(), value_empty_array(), NULL };
+	struct sample_stored stored = { value_empty_array(), value_empty_array(), NULL };
 	int i;
 
 	state = sample_state(arena, "big: {}");
 	sample_begin(state, arena, NULL);
-	commit(&stored);
+	sample_commit(state, arena, &stored);
 	for (i = 0; i < 300; i++) {
 		ck_assert_step(arena_printf(arena,
 				   "{'messages': [%s{'type': 'human', 'content':"
@@ -175,12 +154,12 @@ START_TEST(a_long_thread_is_found_by_its_ids)
 				   i, i % 7 == 0 ? i / 2 : i),
 		    NULL, NULL);
 		if (i % 50 == 49) {
-			commit(&stored);
+			sample_commit(state, arena, &stored);
 			ck_assert(hand_over(&stored, stored.order));
 			ck_assert_step("{'messages': [{'type': 'human', 'content': 'x',"
 				       " 'id': 'm3'}]}",
 			    NULL, NULL);
-			commit(&stored);
+			sample_commit(state, arena, &stored);
 			must_be_as_stored(&stored);
 		}
 	}

@@ -40,6 +40,15 @@ hear(unsigned char what, const char *prefix)
 	wishes_hear(wishes, message, strlen(prefix) + 1, now_ms);
 }
 
+static void
+hear_run(unsigned char what, unsigned number)
+{
+	char prefix[32];
+
+	snprintf(prefix, sizeof prefix, "run.%u.", number);
+	hear(what, prefix);
+}
+
 static bool
 changes(void)
 {
@@ -130,13 +139,11 @@ END_TEST
 START_TEST(readers_who_come_and_go_do_not_make_the_broker_talk)
 {
 	unsigned told = 0, i;
-	char prefix[32];
 
 	for (i = 0; i < 100000; i++) {
-		snprintf(prefix, sizeof prefix, "run.%u.", i);
-		hear(1, prefix);
+		hear_run(1, i);
 		told += changes();
-		hear(0, prefix);
+		hear_run(0, i);
 		told += changes();
 	}
 	ck_assert_uint_eq(told, WANTED_PREFIXES_MAX + 1);
@@ -153,17 +160,12 @@ END_TEST
 START_TEST(above_what_is_kept_everything_is_wanted_until_they_have_gone)
 {
 	unsigned i;
-	char prefix[32];
 
-	for (i = 0; i < 1000; i++) {
-		snprintf(prefix, sizeof prefix, "run.%u.", i);
-		hear(1, prefix);
-	}
+	for (i = 0; i < 1000; i++)
+		hear_run(1, i);
 	ck_assert(changes());
-	for (i = 0; i < 999; i++) {
-		snprintf(prefix, sizeof prefix, "run.%u.", i);
-		hear(0, prefix);
-	}
+	for (i = 0; i < 999; i++)
+		hear_run(0, i);
 	now_ms += WISHES_KEEP_MS;
 	ck_assert(!changes());
 	tell(false);
