@@ -7,14 +7,12 @@
 
 /* What the Lua of store/ does: a function runs with the rights of who calls it. */
 #define FUNCTIONS                                                                        \
-	"+fcall +time +del +exists +get +hdel +hexists +hget +hgetall +hincrby +hlen "   \
-	"+hmget "                                                                        \
-	"+hrandfield +hset +lindex +llen +lpop +lrange +lrem +lset +ltrim +rpush "       \
-	"+sadd +scard +smembers +smismember +srandmember +srem +xadd +xrevrange "        \
-	"+xgroup|delconsumer "                                                           \
-	"+xinfo|consumers +zadd +zcard +zcount +zmscore +zrangebylex +zrangebyscore "    \
-	"+zrem "                                                                         \
-	"+zscore"
+	"+fcall +time +del +exists +get +hdel +hexists +hget +hgetall "                  \
+	"+hincrby +hlen +hmget +hrandfield +hset +lindex +llen +lpop "                   \
+	"+lrange +lrem +lset +ltrim +rpush +sadd +scard +smembers "                      \
+	"+smismember +srandmember +srem +xadd +xpending +xrange +xrevrange "             \
+	"+xgroup|delconsumer +xinfo|consumers +zadd +zcard +zcount "                     \
+	"+zmscore +zrangebylex +zrangebyscore +zrem +zscore"
 /* What we ask beside that. */
 #define READS "+set +xlen +xread +zrevrange"
 #define HEALTH "+ping +role +select +wait +info +config|get"

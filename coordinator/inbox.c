@@ -4,15 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arrival.h"
-#include "children.h"
 #include "coordinator.h"
 #include "fiber.h"
 #include "guard.h"
+#include "inbox_entry.h"
+#include "inbox_line.h"
 #include "log.h"
-#include "nearest.h"
-#include "retention.h"
-#include "submission.h"
 
 #define BLOCK_MS 1000u
 #define ORPHAN_MS                                                                        \
@@ -21,227 +18,69 @@
 #define READER_IDLE_MS 60000u /* a reader that is silent for longer is forgotten */
 #define TIDY_EVERY_MS 30000u
 #define CLOSED_MS 20u
+#define HELD_MS "20" /* what waits for another reader's is looked at so often */
 #define FULL_MS 300u /* without room for runs, what others have left is read so often */
-#define REFUSED_KEPT "10000"
 
 struct inbox {
 	struct coordinator *coordinator;
 	struct fiber *fiber;
 	bool stopping, ended;
-	bool holds_own;      /* entries that were read and are not moved yet */
+	bool holds_own;      /* entries that were read and are to be read again at once */
 	uint64_t orphans_at; /* when to look for orphans next */
 	uint64_t tidy_at;
 	uint64_t full_at;      /* when to read although there is no room */
 	char orphans_from[48]; /* entry id */
 };
 
-/* Entries of one reading, moved by a fiber each. */
+/* Entries of one reading. A fiber moves those of a thread. */
 struct batch {
 	struct inbox *inbox;
 	struct arena *arena;
+	struct entry *entries;
+	struct inbox_place *places; /* of entries */
+	size_t count;
 	struct fiber *waiting;
-	size_t left;
+	size_t left;            /* fibers */
 	struct value_list done; /* ids of entries that can be deleted */
 };
 
 struct entry {
 	struct batch *batch;
-	const char *id;
-	const struct value *fields; /* map of name -> VALUE_BIN */
+	struct inbox_entry content;
 };
 
 /* --- one entry ---------------------------------------------------------------------- */
 
-static enum store_status
-keep_refused(struct store *store, struct arena *arena, const struct entry *entry,
-    const struct submission *submission, const char *reason)
-{
-	const struct value *agent = value_get(entry->fields, "agent");
-	const struct value *input = value_get(entry->fields, "input");
-	const struct value *reply;
-
-	if (redis_text(store_redis(store), arena, BLOCK_MS, &reply, "XADD", STORE_REFUSED,
-		"MAXLEN", "~", REFUSED_KEPT, "*", "entry", entry->id, "run",
-		submission->run, "reason", reason, "agent",
-		agent != NULL ? redis_reply_text(agent) : "", "input",
-		input != NULL && input->size < 4096 ? redis_reply_text(input) : "",
-		NULL) == REDIS_OK)
-		return STORE_OK;
-	log_warnx("run=%s refused, but not yet kept in " STORE_REFUSED, submission->run);
-	return STORE_FAILED;
-}
-
-static enum store_status
-refuse(struct coordinator *coordinator, struct arena *arena, const struct entry *entry,
-    const struct submission *submission, const char *reason)
-{
-	struct store *store = coordinator->store;
-	/* Kept before it is answered: who dies in between does both again, and an entry that
-	 * is kept twice is better than one that is lost. */
-	enum store_status status = keep_refused(store, arena, entry, submission, reason);
-	const char *other;
-
-	log_info("run=%s refused: %s", submission->run, reason);
-	if (status == STORE_OK)
-		status = store_bind_run(
-		    store, arena, submission->run, submission->thread, &other);
-	if (status == STORE_OK)
-		status = store_refuse(store, arena, submission->thread, submission->run,
-		    "ValueError", reason,
-		    value_map(arena, "agent",
-			submission->agent != NULL ? value_str(arena, submission->agent)
-						  : NULL,
-			"entry", value_str(arena, entry->id), "usual_ttl",
-			retention_usual(coordinator, arena), NULL));
-	if (status == STORE_NONE)
-		status =
-		    store_unbind_run(store, arena, submission->run, submission->thread);
-	return status == STORE_KNOWN ? STORE_OK : status;
-}
-
-static const char *
-unknown_agent(struct store *store, struct arena *arena, const char *name)
-{
-	const struct value *agents;
-	const char **names, *near = NULL;
-	size_t i;
-
-	if (store_agents(store, arena, &agents) == STORE_OK) {
-		names = arena_alloc(arena, (value_size(agents) + 1) * sizeof *names);
-		for (i = 0; i < value_size(agents); i++)
-			names[i] = value_text(agents->pairs[i].key);
-		near = nearest_name(name, names, value_size(agents));
-	}
-	return arena_printf(arena,
-	    "agent '%s' is not known%s%s%s; see `flotilla agents list`", name,
-	    near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
-	    near != NULL ? "'?" : "");
-}
-
-static enum store_status
-queue(struct coordinator *coordinator, struct arena *arena, const struct entry *entry,
-    const struct submission *submission, const char *version, const char **why_r)
-{
-	struct store *store = coordinator->store;
-	struct store_newcomer comer = { submission->thread, submission->run, NULL };
-	const struct value *fields;
-	const char *other = NULL;
-	int64_t before;
-	enum store_status status =
-	    store_bind_run(store, arena, submission->run, submission->thread, &other);
-
-	/* The run's record is the other's: only fl:refused can tell. */
-	if (status == STORE_KNOWN)
-		return keep_refused(store, arena, entry, submission,
-		    arena_printf(arena, "run '%s' belongs to thread '%s' already",
-			submission->run, other));
-	if (status != STORE_OK)
-		return status;
-	fields = value_map(arena, "agent", value_str(arena, submission->agent), "version",
-	    value_str(arena, version), "multitask",
-	    submission->multitask != NULL ? value_str(arena, submission->multitask)
-					  : NULL,
-	    "ttl", submission->ttl != NULL ? value_str(arena, submission->ttl) : NULL,
-	    "usual_ttl", retention_usual(coordinator, arena), "parent",
-	    submission->parent != NULL ? value_str(arena, submission->parent) : NULL,
-	    "input",
-	    submission->input != NULL ? value_freeze(arena, submission->input) : NULL,
-	    "options", value_freeze(arena, submission->options), "entry",
-	    value_str(arena, entry->id), NULL);
-	comer.fields =
-	    value_map_merge(arena, fields, run_options_record(arena, &submission->more));
-	/* A child begins when its parent knows of it. */
-	if (submission->parent == NULL)
-		return arrival_submit(coordinator, arena, &comer, why_r);
-	status =
-	    store_submit(store, arena, comer.thread, comer.run, comer.fields, &before);
-	*why_r = arena_strdup(arena, store_error(store));
-	return status;
-}
-
-/* Whether submission names a parent that nobody knows. */
-static bool
-lacks_parent(struct store *store, struct arena *arena,
-    const struct submission *submission, enum store_status *status)
-{
-	const char *thread;
-
-	if (*status != STORE_OK || submission->parent == NULL)
-		return false;
-	*status = store_run_thread(store, arena, submission->parent, &thread);
-	return *status == STORE_NONE;
-}
-
-/* The parent learns of a run that is queued. One that was known before may be so from a time
- * without that parent: then it has none now. */
-static enum store_status
-adopt(struct coordinator *coordinator, struct arena *arena,
-    const struct submission *submission, enum store_status queued)
-{
-	const struct value *record = NULL;
-	enum store_status status = queued;
-
-	if (submission->parent == NULL || (queued != STORE_OK && queued != STORE_KNOWN))
-		return queued;
-	if (queued == STORE_KNOWN) {
-		status = store_run(coordinator->store, arena, submission->thread,
-		    submission->run, &record);
-		if (status != STORE_OK ||
-		    !value_text_is(value_get(record, "parent"), submission->parent))
-			return status;
-	}
-	return children_adopt(
-	    coordinator, arena, submission->parent, submission->run, submission->thread);
-}
-
-/* Returns STORE_OK when the entry is dealt with and may be deleted. */
-static enum store_status
-move(struct coordinator *coordinator, struct arena *arena, const struct entry *entry)
-{
-	struct store *store = coordinator->store;
-	struct submission submission;
-	const char *version, *why = NULL;
-	enum store_status status;
-
-	submission_read(arena, entry->id, entry->fields, &submission);
-	if (submission.error != NULL)
-		return refuse(coordinator, arena, entry, &submission, submission.error);
-	status = store_agent_version(store, arena, submission.agent, &version);
-	if (status == STORE_NONE)
-		return refuse(coordinator, arena, entry, &submission,
-		    unknown_agent(store, arena, submission.agent));
-	if (lacks_parent(store, arena, &submission, &status))
-		return refuse(coordinator, arena, entry, &submission,
-		    arena_printf(
-			arena, "parent: run '%s' is not known", submission.parent));
-	if (status == STORE_OK)
-		status = queue(coordinator, arena, entry, &submission, version, &why);
-	/* Nothing is left of the run: neither is the name it was just given. */
-	if (status == STORE_NONE)
-		return store_unbind_run(store, arena, submission.run, submission.thread);
-	if (status == STORE_REJECTED) {
-		log_info("run=%s refused: %s", submission.run, why);
-		return keep_refused(store, arena, entry, &submission, why);
-	}
-	status = adopt(coordinator, arena, &submission, status);
-	if (status == STORE_OK && submission.parent != NULL)
-		coordinator_claim(coordinator, submission.thread);
-	return status == STORE_KNOWN ? STORE_OK : status;
-}
-
+/* Moves the entry, and those of its thread behind it until one has to stay. */
 static void
 entry_main(void *arg)
 {
 	struct entry *entry = arg;
 	struct batch *batch = entry->batch;
-	struct arena *arena = arena_new();
+	const struct inbox_place *place = &batch->places[entry - batch->entries];
+	struct arena *arena;
+	bool moved = true;
 
-	if (move(batch->inbox->coordinator, arena, entry) == STORE_OK)
-		value_list_add(&batch->done, value_str(batch->arena, entry->id));
-	else
-		log_warnx("entry=%s stays in the inbox: %s", entry->id,
-		    store_error(batch->inbox->coordinator->store));
-	arena_destroy(&arena);
+	while (moved) {
+		arena = arena_new();
+		moved = inbox_entry_move(batch->inbox->coordinator, arena,
+			    &entry->content) == STORE_OK;
+		if (moved)
+			value_list_add(
+			    &batch->done, value_str(batch->arena, entry->content.id));
+		else
+			log_warnx("entry=%s stays in the inbox: %s", entry->content.id,
+			    store_error(batch->inbox->coordinator->store));
+		arena_destroy(&arena);
+		if (place->next == 0)
+			break;
+		entry = &batch->entries[place->next];
+		place = &batch->places[place->next];
+		if (place->is_held) {
+			batch->inbox->holds_own = true;
+			break;
+		}
+	}
 	batch->left--;
 	fiber_wake(batch->waiting);
 }
@@ -276,36 +115,90 @@ delete_done(struct batch *batch)
 	}
 }
 
-/* Moves entries ([[id, [name, text, ...]], ...]); returns when all are dealt with. */
+static void
+read_entry(struct batch *batch, const struct value *one)
+{
+	struct entry *entry = &batch->entries[batch->count];
+	struct inbox_place *place = &batch->places[batch->count];
+	const struct value *flat = value_at(one, 1);
+	struct value_fields fields = { .arena = batch->arena };
+	const struct value *run, *thread;
+	size_t i;
+
+	if (value_is_nil(flat)) { /* deleted, but not acknowledged */
+		value_list_add(&batch->done, value_at(one, 0));
+		return;
+	}
+	for (i = 0; i + 1 < value_size(flat); i += 2)
+		value_fields_set(
+		    &fields, redis_reply_text(value_at(flat, i)), value_at(flat, i + 1));
+	*entry = (struct entry){ batch,
+		{ redis_reply_text(value_at(one, 0)), value_fields_end(&fields) } };
+	run = value_get(entry->content.fields, "run");
+	thread = value_get(entry->content.fields, "thread");
+	place->id = entry->content.id;
+	place->names_thread =
+	    thread != NULL &&
+	    (run == NULL || strcmp(redis_reply_text(thread), redis_reply_text(run)) != 0);
+	place->thread = thread != NULL ? redis_reply_text(thread)
+			: run != NULL
+			    ? redis_reply_text(run)
+			    : arena_printf(batch->arena, "run-%s", entry->content.id);
+	batch->count++;
+}
+
+/* Who goes before whom. While nobody can tell, those stay that may have to wait. */
+static void
+line_up(struct batch *batch)
+{
+	struct inbox_place *places = batch->places;
+	const struct value *ahead = NULL;
+	size_t i;
+	bool is_known = true;
+
+	if (inbox_line_asks(places, batch->count))
+		is_known =
+		    store_inbox_ahead(batch->inbox->coordinator->store, batch->arena,
+			places[batch->count - 1].id, &ahead) == STORE_OK;
+	inbox_line_up(places, batch->count, is_known ? ahead : NULL);
+	for (i = 0; i < batch->count && !is_known; i++)
+		places[i].is_held = places[i].names_thread;
+}
+
+static void
+begin(struct batch *batch, size_t i)
+{
+	struct inbox *inbox = batch->inbox;
+
+	if (batch->places[i].is_behind)
+		return;
+	if (batch->places[i].is_held) {
+		inbox->holds_own = true;
+		return;
+	}
+	batch->left++;
+	if (fiber_start(inbox->coordinator->loop, "entry", entry_main,
+		&batch->entries[i]) == NULL)
+		batch->left--; /* it stays pending and is taken over later */
+}
+
+/* Moves entries ([[id, [name, text, ...]], ...]); returns when all are dealt with, or held. */
 static void
 move_all(struct inbox *inbox, struct arena *arena, const struct value *entries)
 {
 	struct batch batch = {
 		.inbox = inbox, .arena = arena, .waiting = fiber_current()
 	};
-	size_t count = value_size(entries), i, j;
-	struct entry *all = arena_alloc(arena, (count + 1) * sizeof *all);
+	size_t room = value_size(entries) + 1, i;
 
 	batch.done.arena = arena;
-	for (i = 0; i < count; i++) {
-		const struct value *one = value_at(entries, i);
-		const struct value *flat = value_at(one, 1);
-		struct value_fields fields = { .arena = arena };
-
-		if (value_is_nil(flat)) { /* deleted, but not acknowledged */
-			value_list_add(&batch.done, value_at(one, 0));
-			continue;
-		}
-		for (j = 0; j + 1 < value_size(flat); j += 2)
-			value_fields_set(&fields, redis_reply_text(value_at(flat, j)),
-			    value_at(flat, j + 1));
-		all[i] = (struct entry){ &batch, redis_reply_text(value_at(one, 0)),
-			value_fields_end(&fields) };
-		batch.left++;
-		if (fiber_start(inbox->coordinator->loop, "entry", entry_main, &all[i]) ==
-		    NULL)
-			batch.left--; /* it stays pending and is taken over later */
-	}
+	batch.entries = arena_alloc(arena, room * sizeof *batch.entries);
+	batch.places = arena_alloc(arena, room * sizeof *batch.places);
+	for (i = 0; i < value_size(entries); i++)
+		read_entry(&batch, value_at(entries, i));
+	line_up(&batch);
+	for (i = 0; i < batch.count; i++)
+		begin(&batch, i);
 	fiber_shield(true);
 	while (batch.left > 0)
 		fiber_wait();
@@ -402,8 +295,9 @@ read_some(struct inbox *inbox, struct arena *arena, const char *block)
 	    "COUNT", "128", "BLOCK", block, "STREAMS", STORE_INBOX, ">", NULL)) {
 	case REDIS_OK:
 		/* A read that was under way when the inbox was closed has got something. */
-		inbox->holds_own = !guard_admits(coordinator->guard);
-		if (!inbox->holds_own)
+		if (!guard_admits(coordinator->guard))
+			inbox->holds_own = true;
+		else
 			move_all(inbox, arena, value_at(value_at(reply, 0), 1));
 		break;
 	case REDIS_ERROR:
@@ -455,7 +349,10 @@ inbox_main(void *arg)
 				finish_own(inbox, arena);
 			take_orphans(inbox, arena);
 			tidy(inbox, arena);
-			read_some(inbox, arena, room ? "1000" : "1");
+			read_some(inbox, arena,
+			    !room              ? "1"
+			    : inbox->holds_own ? HELD_MS
+					       : "1000");
 		} else {
 			fiber_sleep(CLOSED_MS);
 		}

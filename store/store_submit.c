@@ -141,6 +141,21 @@ store_tidy_inbox(
 }
 
 enum store_status
+store_inbox_ahead(struct store *store, struct arena *arena, const char *entry,
+    const struct value **ahead_r)
+{
+	struct command command = { .arena = arena };
+
+	command_text(&command, "FCALL");
+	command_text(&command, "fl_ahead");
+	command_text(&command, "1");
+	command_text(&command, STORE_INBOX);
+	command_text(&command, STORE_INBOX_GROUP);
+	command_text(&command, entry);
+	return store_read(store, &command, ahead_r);
+}
+
+enum store_status
 store_cancel(struct store *store, struct arena *arena, const char *thread,
     const char *run, const char **answer_r, const char **status_r)
 {

@@ -4,6 +4,8 @@
 local KEPT_BY_RETRY = { 'agent', 'input', 'options', 'deadline_ms', 'priority', 'tenant',
   'metadata', 'webhook' }
 
+local AHEAD_MAX = 1000 -- entries of the inbox that are looked at for one reading
+
 -- Asks for the end of run, which goes on in a thread: its owner hears of it with the next commit (from
 -- the thread's hash) or the next renewal.
 local function want_cancelled(thread_key, prefix, run)
@@ -297,6 +299,20 @@ local function tidy(keys, args)
   return gone
 end
 
+-- ahead(inbox; group, entry): of entries that somebody has read and not dealt with, and that stand before
+-- that one, the first AHEAD_MAX: id, name of the thread, ...
+local function ahead(keys, args)
+  local found = {}
+  for _, pending in ipairs(redis.call('XPENDING', keys[1], args[1], '-', '(' .. args[2], AHEAD_MAX)) do
+    local entry = redis.call('XRANGE', keys[1], pending[1], pending[1])[1]
+    if entry then
+      found[#found + 1] = pending[1]
+      found[#found + 1] = field_of(entry[2], 'thread') or field_of(entry[2], 'run') or 'run-' .. pending[1]
+    end
+  end
+  return found
+end
+
 register('fl_submit', submit)
 register('fl_begin', begin)
 register('fl_refuse', refuse)
@@ -305,3 +321,4 @@ register('fl_discard', discard, true)
 register('fl_cancel', cancel, true)
 register('fl_adopt', adopt)
 register('fl_tidy', tidy, true)
+register('fl_ahead', ahead, true)

@@ -16,6 +16,14 @@ TCase *tcase_arrival(void);
 	"for i = 1, 20 do redis.call('XADD', KEYS[1], '*', 'agent', 'clerk', "           \
 	"'thread', 't', 'run', 'r' .. i, 'input', '\"hi\"') end"
 
+/* The first has been read by one who is dead. */
+#define SUBMIT_BEHIND_A_LOST_ONE                                                         \
+	"redis.pcall('XGROUP', 'CREATE', KEYS[1], 'coordinators', '0', 'MKSTREAM') "     \
+	"for i = 1, 20 do redis.call('XADD', KEYS[1], '*', 'agent', 'clerk', "           \
+	"'thread', 't', 'run', 'r' .. i, 'input', '\"hi\"') "                            \
+	"if i == 1 then redis.call('XREADGROUP', 'GROUP', 'coordinators', "              \
+	"'dead', 'STREAMS', KEYS[1], '>') end end"
+
 static const char *
 agent(struct arena *arena)
 {
@@ -33,17 +41,23 @@ run_name(struct arena *arena, unsigned number)
 	return arena_printf(arena, "r%u", number);
 }
 
+struct play {
+	struct arena *arena;
+	const char *submit; /* makes the entries, in one step of Redis */
+};
+
 static void
 play(struct fleet_client *client, void *arg)
 {
-	struct arena *arena = arg;
+	const struct play *play = arg;
+	struct arena *arena = play->arena;
 	struct redis *redis = store_redis(client->store);
 	const struct value *reply, *record;
 	int64_t before = 0;
 	unsigned i;
 
-	ck_assert_int_eq(redis_text(redis, arena, WAIT_MS, &reply, "EVAL", SUBMIT, "1",
-			     STORE_INBOX, NULL),
+	ck_assert_int_eq(redis_text(redis, arena, WAIT_MS, &reply, "EVAL", play->submit,
+			     "1", STORE_INBOX, NULL),
 	    REDIS_OK);
 	for (i = 1; i <= RUNS; i++)
 		ck_assert(client_wait_end(client, "t", run_name(arena, i), WAIT_MS));
@@ -64,17 +78,29 @@ play(struct fleet_client *client, void *arg)
 	}
 }
 
-START_TEST(what_comes_together_goes_in_its_order)
+static void
+goes_in_its_order(unsigned coordinators, const char *submit)
 {
-	struct arena *arena = arena_new();
+	struct play plays = { arena_new(), submit };
 	struct fleet_kit *kit = kit_new();
 
-	kit_start_all(kit, 1, 1, 1);
-	kit_flotilla(
-	    kit, "agents", "apply", kit_write(kit, "agents.yaml", agent(arena)), NULL);
-	client_run(kit_redis(kit), play, arena);
+	kit_start_all(kit, 1, 1, coordinators);
+	kit_flotilla(kit, "agents", "apply",
+	    kit_write(kit, "agents.yaml", agent(plays.arena)), NULL);
+	client_run(kit_redis(kit), play, &plays);
 	kit_destroy(&kit);
-	arena_destroy(&arena);
+	arena_destroy(&plays.arena);
+}
+
+START_TEST(what_comes_together_goes_in_its_order)
+{
+	goes_in_its_order(1, SUBMIT);
+}
+END_TEST
+
+START_TEST(what_a_dead_coordinator_has_read_goes_before_what_came_later)
+{
+	goes_in_its_order(2, SUBMIT_BEHIND_A_LOST_ONE);
 }
 END_TEST
 
@@ -85,5 +111,7 @@ tcase_arrival(void)
 
 	tcase_set_timeout(tcase, 180);
 	tcase_add_test(tcase, what_comes_together_goes_in_its_order);
+	tcase_add_test(
+	    tcase, what_a_dead_coordinator_has_read_goes_before_what_came_later);
 	return tcase;
 }

@@ -467,6 +467,39 @@ START_TEST(readers_of_the_inbox_do_not_pile_up)
 }
 END_TEST
 
+static void
+play_ahead(void)
+{
+	const struct value *ahead;
+
+	trial_ask("XGROUP", "CREATE", STORE_INBOX, STORE_INBOX_GROUP, "0", "MKSTREAM");
+	trial_ask("XADD", STORE_INBOX, "1-0", "agent", "a", "thread", "t", "run", "r");
+	trial_ask("XADD", STORE_INBOX, "2-0", "agent", "a", "run", "r2");
+	trial_ask("XADD", STORE_INBOX, "2-1", "agent", "a");
+	trial_ask("XADD", STORE_INBOX, "3-0", "agent", "a", "thread", "gone");
+	trial_ask("XADD", STORE_INBOX, "10-0", "agent", "a", "thread", "t");
+	trial_ask("XREADGROUP", "GROUP", STORE_INBOX_GROUP, "reads", "STREAMS",
+	    STORE_INBOX, ">");
+	trial_ask("XADD", STORE_INBOX, "11-0", "agent", "a", "thread", "nobody's");
+	trial_ask("XDEL", STORE_INBOX, "3-0");
+	ck_assert_int_eq(
+	    store_inbox_ahead(trial.a, trial.arena, "10-0", &ahead), STORE_OK);
+	ck_assert_uint_eq(value_size(ahead), 6);
+	ck_assert_str_eq(redis_reply_text(value_at(ahead, 0)), "1-0");
+	ck_assert_str_eq(redis_reply_text(value_at(ahead, 1)), "t");
+	ck_assert_str_eq(redis_reply_text(value_at(ahead, 3)), "r2");
+	ck_assert_str_eq(redis_reply_text(value_at(ahead, 5)), "run-2-1");
+	ck_assert_int_eq(
+	    store_inbox_ahead(trial.a, trial.arena, "12-0", &ahead), STORE_OK);
+	ck_assert_uint_eq(value_size(ahead), 8);
+}
+
+START_TEST(what_is_read_and_not_dealt_with_is_ahead)
+{
+	trial_play(play_ahead);
+}
+END_TEST
+
 TCase *
 tcase_store(void)
 {
@@ -491,5 +524,6 @@ tcase_store(void)
 	tcase_add_test(tcase, a_run_that_was_deleted_by_hand_is_passed_over);
 	tcase_add_test(tcase, only_history_is_left_of_a_run);
 	tcase_add_test(tcase, readers_of_the_inbox_do_not_pile_up);
+	tcase_add_test(tcase, what_is_read_and_not_dealt_with_is_ahead);
 	return tcase;
 }

@@ -1,0 +1,193 @@
+#include "inbox_entry.h"
+
+#include <string.h>
+
+#include "arrival.h"
+#include "children.h"
+#include "coordinator.h"
+#include "log.h"
+#include "nearest.h"
+#include "retention.h"
+#include "submission.h"
+
+#define BLOCK_MS 1000u
+#define REFUSED_KEPT "10000"
+
+static enum store_status
+keep_refused(struct store *store, struct arena *arena, const struct inbox_entry *entry,
+    const struct submission *submission, const char *reason)
+{
+	const struct value *agent = value_get(entry->fields, "agent");
+	const struct value *input = value_get(entry->fields, "input");
+	const struct value *reply;
+
+	if (redis_text(store_redis(store), arena, BLOCK_MS, &reply, "XADD", STORE_REFUSED,
+		"MAXLEN", "~", REFUSED_KEPT, "*", "entry", entry->id, "run",
+		submission->run, "reason", reason, "agent",
+		agent != NULL ? redis_reply_text(agent) : "", "input",
+		input != NULL && input->size < 4096 ? redis_reply_text(input) : "",
+		NULL) == REDIS_OK)
+		return STORE_OK;
+	log_warnx("run=%s refused, but not yet kept in " STORE_REFUSED, submission->run);
+	return STORE_FAILED;
+}
+
+static enum store_status
+refuse(struct coordinator *coordinator, struct arena *arena,
+    const struct inbox_entry *entry, const struct submission *submission,
+    const char *reason)
+{
+	struct store *store = coordinator->store;
+	/* Kept before it is answered: who dies in between does both again, and an entry that
+	 * is kept twice is better than one that is lost. */
+	enum store_status status = keep_refused(store, arena, entry, submission, reason);
+	const char *other;
+
+	log_info("run=%s refused: %s", submission->run, reason);
+	if (status == STORE_OK)
+		status = store_bind_run(
+		    store, arena, submission->run, submission->thread, &other);
+	if (status == STORE_OK)
+		status = store_refuse(store, arena, submission->thread, submission->run,
+		    "ValueError", reason,
+		    value_map(arena, "agent",
+			submission->agent != NULL ? value_str(arena, submission->agent)
+						  : NULL,
+			"entry", value_str(arena, entry->id), "usual_ttl",
+			retention_usual(coordinator, arena), NULL));
+	if (status == STORE_NONE)
+		status =
+		    store_unbind_run(store, arena, submission->run, submission->thread);
+	return status == STORE_KNOWN ? STORE_OK : status;
+}
+
+static const char *
+unknown_agent(struct store *store, struct arena *arena, const char *name)
+{
+	const struct value *agents;
+	const char **names, *near = NULL;
+	size_t i;
+
+	if (store_agents(store, arena, &agents) == STORE_OK) {
+		names = arena_alloc(arena, (value_size(agents) + 1) * sizeof *names);
+		for (i = 0; i < value_size(agents); i++)
+			names[i] = value_text(agents->pairs[i].key);
+		near = nearest_name(name, names, value_size(agents));
+	}
+	return arena_printf(arena,
+	    "agent '%s' is not known%s%s%s; see `flotilla agents list`", name,
+	    near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+	    near != NULL ? "'?" : "");
+}
+
+static enum store_status
+queue(struct coordinator *coordinator, struct arena *arena,
+    const struct inbox_entry *entry, const struct submission *submission,
+    const char *version, const char **why_r)
+{
+	struct store *store = coordinator->store;
+	struct store_newcomer comer = { submission->thread, submission->run, NULL };
+	const struct value *fields;
+	const char *other = NULL;
+	int64_t before;
+	enum store_status status =
+	    store_bind_run(store, arena, submission->run, submission->thread, &other);
+
+	/* The run's record is the other's: only fl:refused can tell. */
+	if (status == STORE_KNOWN)
+		return keep_refused(store, arena, entry, submission,
+		    arena_printf(arena, "run '%s' belongs to thread '%s' already",
+			submission->run, other));
+	if (status != STORE_OK)
+		return status;
+	fields = value_map(arena, "agent", value_str(arena, submission->agent), "version",
+	    value_str(arena, version), "multitask",
+	    submission->multitask != NULL ? value_str(arena, submission->multitask)
+					  : NULL,
+	    "ttl", submission->ttl != NULL ? value_str(arena, submission->ttl) : NULL,
+	    "usual_ttl", retention_usual(coordinator, arena), "parent",
+	    submission->parent != NULL ? value_str(arena, submission->parent) : NULL,
+	    "input",
+	    submission->input != NULL ? value_freeze(arena, submission->input) : NULL,
+	    "options", value_freeze(arena, submission->options), "entry",
+	    value_str(arena, entry->id), NULL);
+	comer.fields =
+	    value_map_merge(arena, fields, run_options_record(arena, &submission->more));
+	/* A child begins when its parent knows of it. */
+	if (submission->parent == NULL)
+		return arrival_submit(coordinator, arena, &comer, why_r);
+	status =
+	    store_submit(store, arena, comer.thread, comer.run, comer.fields, &before);
+	*why_r = arena_strdup(arena, store_error(store));
+	return status;
+}
+
+/* Whether submission names a parent that nobody knows. */
+static bool
+lacks_parent(struct store *store, struct arena *arena,
+    const struct submission *submission, enum store_status *status)
+{
+	const char *thread;
+
+	if (*status != STORE_OK || submission->parent == NULL)
+		return false;
+	*status = store_run_thread(store, arena, submission->parent, &thread);
+	return *status == STORE_NONE;
+}
+
+/* The parent learns of a run that is queued. One that was known before may be so from a time
+ * without that parent: then it has none now. */
+static enum store_status
+adopt(struct coordinator *coordinator, struct arena *arena,
+    const struct submission *submission, enum store_status queued)
+{
+	const struct value *record = NULL;
+	enum store_status status = queued;
+
+	if (submission->parent == NULL || (queued != STORE_OK && queued != STORE_KNOWN))
+		return queued;
+	if (queued == STORE_KNOWN) {
+		status = store_run(coordinator->store, arena, submission->thread,
+		    submission->run, &record);
+		if (status != STORE_OK ||
+		    !value_text_is(value_get(record, "parent"), submission->parent))
+			return status;
+	}
+	return children_adopt(
+	    coordinator, arena, submission->parent, submission->run, submission->thread);
+}
+
+enum store_status
+inbox_entry_move(
+    struct coordinator *coordinator, struct arena *arena, const struct inbox_entry *entry)
+{
+	struct store *store = coordinator->store;
+	struct submission submission;
+	const char *version, *why = NULL;
+	enum store_status status;
+
+	submission_read(arena, entry->id, entry->fields, &submission);
+	if (submission.error != NULL)
+		return refuse(coordinator, arena, entry, &submission, submission.error);
+	status = store_agent_version(store, arena, submission.agent, &version);
+	if (status == STORE_NONE)
+		return refuse(coordinator, arena, entry, &submission,
+		    unknown_agent(store, arena, submission.agent));
+	if (lacks_parent(store, arena, &submission, &status))
+		return refuse(coordinator, arena, entry, &submission,
+		    arena_printf(
+			arena, "parent: run '%s' is not known", submission.parent));
+	if (status == STORE_OK)
+		status = queue(coordinator, arena, entry, &submission, version, &why);
+	/* Nothing is left of the run: neither is the name it was just given. */
+	if (status == STORE_NONE)
+		return store_unbind_run(store, arena, submission.run, submission.thread);
+	if (status == STORE_REJECTED) {
+		log_info("run=%s refused: %s", submission.run, why);
+		return keep_refused(store, arena, entry, &submission, why);
+	}
+	status = adopt(coordinator, arena, &submission, status);
+	if (status == STORE_OK && submission.parent != NULL)
+		coordinator_claim(coordinator, submission.thread);
+	return status == STORE_KNOWN ? STORE_OK : status;
+}
