@@ -2,8 +2,9 @@
  *
  * Each entry goes to one coordinator (consumer group); it is deleted when its run is
  * queued, so one that dies in between leaves it to be claimed by another after a while.
- * Moving is idempotent by run id, and keeps the order of a thread's entries (inbox_line.h). What cannot run is answered (the run's record and event
- * log say why) and kept in fl:refused. */
+ * Moving is idempotent by run id, and keeps the order of a thread's entries
+ * (inbox_line.h). What cannot run is answered (the run's record and event log say why)
+ * and kept in fl:refused. */
 #ifndef INBOX_H
 #define INBOX_H
 

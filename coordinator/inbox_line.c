@@ -88,6 +88,6 @@ inbox_line_up(struct inbox_place *places, size_t count, const struct value *ahea
 			hold_behind(
 			    places, at, count, redis_reply_text(value_at(ahead, i + 1)));
 	}
-	if (size >= 2 * STORE_INBOX_AHEAD_MAX)
+	if (size >= 2 * (size_t)STORE_INBOX_AHEAD_MAX)
 		hold_beyond(places, count, redis_reply_text(value_at(ahead, size - 2)));
 }

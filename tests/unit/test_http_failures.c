@@ -363,7 +363,8 @@ listen_two_faced(bool refuses)
 	ck_assert_int_eq(listen(two_faced.deaf, 0), 0);
 	for (i = 0; i < 8; i++) {
 		two_faced.waiting[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-		connect(two_faced.waiting[i], (void *)&v4, sizeof v4);
+		ck_assert_int_eq(
+		    connect(two_faced.waiting[i], (void *)&v4, sizeof v4), -1);
 	}
 	return 0;
 }

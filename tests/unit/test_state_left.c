@@ -75,8 +75,8 @@ START_TEST(what_a_state_leaves_goes_on_as_what_is_stored)
 		"{'messages': [{'type': 'human', 'content': 'b', 'id': 'b'}, 'c']}",
 		"{'messages': [{'type': 'human', 'content': 'other', 'id': 'a'}]}",
 		"{'messages': [{'type': 'remove', 'id': 'b'}, 'd']}",
-		"{'messages': [{'type': 'remove', 'id': '__remove_all__'}, 'sum',"
-		" {'type': 'human', 'content': 'other', 'id': 'a'}]}",
+		("{'messages': [{'type': 'remove', 'id': '__remove_all__'}, 'sum',"
+		 " {'type': 'human', 'content': 'other', 'id': 'a'}]}"),
 		"{'messages': ['e']}",
 	};
 	struct sample_stored stored = { value_empty_array(), value_empty_array(), NULL };

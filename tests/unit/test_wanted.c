@@ -36,7 +36,7 @@ hear(unsigned char what, const char *prefix)
 {
 	char message[256] = { (char)what };
 
-	strcpy(message + 1, prefix);
+	snprintf(message + 1, sizeof message - 1, "%s", prefix);
 	wishes_hear(wishes, message, strlen(prefix) + 1, now_ms);
 }
 
