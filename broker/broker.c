@@ -30,6 +30,7 @@ struct broker {
 	struct status *status;
 	struct allow *allow; /* NULL: there are no keys */
 	struct timer *tick;
+	struct timer *acks_timer; /* while there may be some gathered */
 	struct core *core;
 	struct gathered *gathered;
 	struct arena *arena; /* of decoded headers; made anew when it has grown */
@@ -159,11 +160,24 @@ send_gathered(void *arg, uint64_t peer, const struct header *header)
 }
 
 static void
+on_acks_due(void *arg)
+{
+	struct broker *broker = arg;
+
+	timer_stop(&broker->acks_timer);
+	gathered_send(broker->gathered);
+}
+
+static void
 do_send(struct broker *broker, const struct action *action)
 {
 	if (action->gathers) {
-		if (gathered_keep(broker->gathered, action->peer, &action->header))
+		if (gathered_keep(broker->gathered, action->peer, &action->header)) {
+			if (broker->acks_timer == NULL)
+				broker->acks_timer = timer_start(
+				    broker->loop, ACK_WAIT_MS, 0, on_acks_due, broker);
 			return;
+		}
 		gathered_before(broker->gathered, action->peer, &action->header);
 	}
 	if (action->header.type == MSG_ERROR)
@@ -284,9 +298,7 @@ on_turn_end(void *arg)
 {
 	struct broker *broker = arg;
 
-	gathered_send(broker->gathered);
 	end_lost_sessions(broker);
-	gathered_send(broker->gathered);
 }
 
 /* --- events --------------------------------------------------------------------------- */
@@ -471,6 +483,7 @@ broker_destroy(struct broker **broker_p)
 
 	if (broker == NULL)
 		return;
+	timer_stop(&broker->acks_timer);
 	timer_stop(&broker->tick);
 	loop_remove_flush(broker->loop, on_turn_end, broker);
 	gathered_send(broker->gathered);

@@ -1,4 +1,4 @@
-/* gathered: acknowledgements that wait for the end of the turn, by peer (proto/acks.h). */
+/* gathered: acknowledgements that wait for others, by peer (proto/acks.h). */
 #ifndef GATHERED_H
 #define GATHERED_H
 
@@ -13,7 +13,7 @@ struct gathered *gathered_new(
 /* Takes *gathered_p; what is in it is lost. */
 void gathered_destroy(struct gathered **gathered_p);
 
-/* Keeps header for the end of the turn. Returns false for all but acknowledgements. */
+/* Keeps header until gathered_send. Returns false for all but acknowledgements. */
 bool gathered_keep(struct gathered *gathered, uint64_t peer, const struct header *header);
 
 /* Before header goes to peer: sends what must be heard before it. */

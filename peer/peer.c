@@ -30,6 +30,7 @@ struct peer {
 	bool gathers;         /* the broker reads lists of calls */
 	struct wanted wanted; /* on the broker's status channel */
 	struct acks call_acks, result_acks;
+	struct timer *acks_timer; /* while there are any, or were a moment ago */
 	uint64_t started_ms,
 	    restarts; /* of the process: its one session begins with it */
 	uint64_t heartbeat_ms, liveness_ms;
@@ -65,14 +66,20 @@ send_acks(struct peer *peer, struct acks *acks)
 		send_message(peer, acks_take(acks), NULL);
 }
 
-/* At the end of each turn, and before what must not overtake them. */
 static void
-send_gathered(void *arg)
+send_gathered(struct peer *peer)
+{
+	send_acks(peer, &peer->call_acks);
+	send_acks(peer, &peer->result_acks);
+}
+
+static void
+on_acks_due(void *arg)
 {
 	struct peer *peer = arg;
 
-	send_acks(peer, &peer->call_acks);
-	send_acks(peer, &peer->result_acks);
+	timer_stop(&peer->acks_timer);
+	send_gathered(peer);
 }
 
 static void
@@ -83,6 +90,9 @@ gather(struct peer *peer, const struct header *ack)
 
 	if (!acks_add(acks, ack))
 		send_acks(peer, acks);
+	else if (peer->acks_timer == NULL)
+		peer->acks_timer =
+		    timer_start(peer->loop, ACK_WAIT_MS, 0, on_acks_due, peer);
 }
 
 int
@@ -385,7 +395,6 @@ peer_new(struct loop *loop, const struct peer_options *options)
 	}
 	peer->timer = timer_start(loop, HEARTBEAT_MS / CHECKS_PER_HEARTBEAT,
 	    HEARTBEAT_MS / CHECKS_PER_HEARTBEAT, on_check, peer);
-	loop_add_flush(loop, send_gathered, peer);
 	return peer;
 }
 
@@ -397,7 +406,7 @@ peer_destroy(struct peer **peer_p)
 	if (peer == NULL)
 		return;
 	timer_stop(&peer->timer);
-	loop_remove_flush(peer->loop, send_gathered, peer);
+	timer_stop(&peer->acks_timer);
 	if (peer->up)
 		say(peer, MSG_BYE);
 	socket_close(&peer->socket, peer->up ? LINGER_MS : 0);

@@ -1,9 +1,10 @@
-/* acks: acknowledgements of one kind to one peer, gathered until the turn ends.
+/* acks: acknowledgements of one kind to one peer, gathered for ACK_WAIT_MS.
  *
  * A CALL_ACK or RESULT_ACK is a small message that nobody waits for, and costs as much as a
- * large one. To a peer that reads `calls` in them (`lists`, HELLO and WELCOME), those of one
- * turn of the loop go as one. Who gathers sends what is gathered before any message that is to be heard
- * behind them: all but those that acks_may_wait_for names. */
+ * large one. To a peer that reads `calls` in them (`lists`, HELLO and WELCOME), those that
+ * come within that time go as one, and a CALL_ACK not at all whose call has ended meanwhile.
+ * Who gathers sends what is gathered before any message that is to be heard behind them: all
+ * but those that acks_may_wait_for names. */
 #ifndef ACKS_H
 #define ACKS_H
 
