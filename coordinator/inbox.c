@@ -13,19 +13,26 @@
 
 #define BLOCK_MS 1000u
 #define ORPHAN_MS                                                                        \
-	"3000" /* an entry its reader has not finished for so long is taken over */
+	"3000"       /* an entry its reader has not finished for so long is taken over */
+#define ORPHANS 128u /* at once */
 #define ORPHANS_EVERY_MS 1000u
 #define READER_IDLE_MS 60000u /* a reader that is silent for longer is forgotten */
 #define TIDY_EVERY_MS 30000u
 #define CLOSED_MS 20u
-#define HELD_MS "20" /* what waits for another reader's is looked at so often */
+#define HELD_MS 20u  /* what waits for another reader's is looked at so often */
+#define HELD_MAX 64u /* while more wait, nothing new is read */
+#define LEAVE_MS 1000u
+#define UNKNOWN_MS 1000u /* that it is not known who goes before whom is said so often */
 #define FULL_MS 300u /* without room for runs, what others have left is read so often */
 
 struct inbox {
 	struct coordinator *coordinator;
 	struct fiber *fiber;
 	bool stopping, ended;
-	bool holds_own;      /* entries that were read and are to be read again at once */
+	bool holds_own;      /* entries that were read and are to be read again, soon */
+	size_t held;         /* of the last readings, at least */
+	uint64_t own_at;     /* when to do so next */
+	uint64_t said_at;    /* what UNKNOWN_MS is about */
 	uint64_t orphans_at; /* when to look for orphans next */
 	uint64_t tidy_at;
 	uint64_t full_at;      /* when to read although there is no room */
@@ -40,6 +47,7 @@ struct batch {
 	struct inbox_place *places; /* of entries */
 	size_t count;
 	struct fiber *waiting;
+	bool is_unknown;        /* what is held is not to be read again soon */
 	size_t left;            /* fibers */
 	struct value_list done; /* ids of entries that can be deleted */
 };
@@ -50,6 +58,15 @@ struct entry {
 };
 
 /* --- one entry ---------------------------------------------------------------------- */
+
+static void
+hold(struct batch *batch)
+{
+	if (batch->is_unknown)
+		return;
+	batch->inbox->holds_own = true;
+	batch->inbox->held++;
+}
 
 /* Moves the entry, and those of its thread behind it until one has to stay. */
 static void
@@ -76,10 +93,9 @@ entry_main(void *arg)
 			break;
 		entry = &batch->entries[place->next];
 		place = &batch->places[place->next];
-		if (place->is_held) {
-			batch->inbox->holds_own = true;
-			break;
-		}
+		if (moved && place->is_held)
+			hold(batch);
+		moved = moved && !place->is_held;
 	}
 	batch->left--;
 	fiber_wake(batch->waiting);
@@ -97,7 +113,9 @@ delete_done(struct batch *batch)
 		{ "XACK", STORE_INBOX, STORE_INBOX_GROUP } };
 	size_t count = batch->done.count, verb, i;
 
-	for (verb = 0; verb < 2 && count > 0; verb++) {
+	if (count == 0)
+		return;
+	for (verb = 0; verb < 2; verb++) {
 		struct redis_arg *args =
 		    arena_alloc(batch->arena, (count + 3) * sizeof *args);
 		const struct value *reply;
@@ -113,6 +131,19 @@ delete_done(struct batch *batch)
 			args, n, &reply) != REDIS_OK)
 			return;
 	}
+	batch->done.count -= count; /* more may be done meanwhile */
+	memmove(batch->done.items, batch->done.items + count,
+	    batch->done.count * sizeof *batch->done.items);
+}
+
+/* A field that is not empty, or NULL. */
+static const char *
+given(const struct entry *entry, const char *name)
+{
+	const struct value *field = value_get(entry->content.fields, name);
+	const char *text = field != NULL ? redis_reply_text(field) : "";
+
+	return text[0] != '\0' ? text : NULL;
 }
 
 static void
@@ -122,7 +153,7 @@ read_entry(struct batch *batch, const struct value *one)
 	struct inbox_place *place = &batch->places[batch->count];
 	const struct value *flat = value_at(one, 1);
 	struct value_fields fields = { .arena = batch->arena };
-	const struct value *run, *thread;
+	const char *run, *thread;
 	size_t i;
 
 	if (value_is_nil(flat)) { /* deleted, but not acknowledged */
@@ -134,35 +165,58 @@ read_entry(struct batch *batch, const struct value *one)
 		    &fields, redis_reply_text(value_at(flat, i)), value_at(flat, i + 1));
 	*entry = (struct entry){ batch,
 		{ redis_reply_text(value_at(one, 0)), value_fields_end(&fields) } };
-	run = value_get(entry->content.fields, "run");
-	thread = value_get(entry->content.fields, "thread");
 	place->id = entry->content.id;
-	place->names_thread =
-	    thread != NULL &&
-	    (run == NULL || strcmp(redis_reply_text(thread), redis_reply_text(run)) != 0);
-	place->thread = thread != NULL ? redis_reply_text(thread)
-			: run != NULL
-			    ? redis_reply_text(run)
-			    : arena_printf(batch->arena, "run-%s", entry->content.id);
+	run = given(entry, "run");
+	thread = given(entry, "thread");
+	place->run =
+	    run != NULL ? run : arena_printf(batch->arena, "run-%s", entry->content.id);
+	place->thread = thread != NULL ? thread : place->run;
+	place->parent = given(entry, "parent");
+	place->names_thread = strcmp(place->thread, place->run) != 0;
 	batch->count++;
 }
 
-/* Who goes before whom. While nobody can tell, those stay that may have to wait. */
+/* Returns false when it cannot be known. */
+static bool
+look_ahead(struct batch *batch, const struct value **ahead_r)
+{
+	struct store *store = batch->inbox->coordinator->store;
+	const char **ids = arena_alloc(batch->arena, (batch->count + 1) * sizeof *ids);
+	size_t i;
+
+	for (i = 0; i < batch->count; i++)
+		ids[i] = batch->places[i].id;
+	return store_inbox_ahead(store, batch->arena, ids, batch->count, ahead_r) ==
+	       STORE_OK;
+}
+
+static void
+say_unknown(struct inbox *inbox)
+{
+	uint64_t now_ms = loop_now_ms(inbox->coordinator->loop);
+
+	if (now_ms < inbox->said_at)
+		return;
+	inbox->said_at = now_ms + UNKNOWN_MS;
+	log_warnx("entries that name a thread stay in the inbox: %s",
+	    store_error(inbox->coordinator->store));
+}
+
+/* Who goes before whom. While nobody can tell, those stay that may have to wait: they are taken over
+ * later, by whoever can. */
 static void
 line_up(struct batch *batch)
 {
-	struct inbox_place *places = batch->places;
 	const struct value *ahead = NULL;
-	size_t i;
-	bool is_known = true;
+	bool is_known =
+	    !inbox_line_asks(batch->places, batch->count) || look_ahead(batch, &ahead);
 
-	if (inbox_line_asks(places, batch->count))
-		is_known =
-		    store_inbox_ahead(batch->inbox->coordinator->store, batch->arena,
-			places[batch->count - 1].id, &ahead) == STORE_OK;
-	inbox_line_up(places, batch->count, is_known ? ahead : NULL);
-	for (i = 0; i < batch->count && !is_known; i++)
-		places[i].is_held = places[i].names_thread;
+	inbox_line_up(batch->places, batch->count, is_known ? ahead : NULL);
+	batch->is_unknown = !is_known;
+	if (is_known)
+		return;
+	say_unknown(batch->inbox);
+	inbox_line_hold(batch->places, batch->count);
 }
 
 static void
@@ -173,7 +227,7 @@ begin(struct batch *batch, size_t i)
 	if (batch->places[i].is_behind)
 		return;
 	if (batch->places[i].is_held) {
-		inbox->holds_own = true;
+		hold(batch);
 		return;
 	}
 	batch->left++;
@@ -200,8 +254,10 @@ move_all(struct inbox *inbox, struct arena *arena, const struct value *entries)
 	for (i = 0; i < batch.count; i++)
 		begin(&batch, i);
 	fiber_shield(true);
+	/* One that takes long must not make others wait for what is long done. */
 	while (batch.left > 0)
-		fiber_wait();
+		if (fiber_wait_ms(HELD_MS) == 1)
+			delete_done(&batch);
 	delete_done(&batch);
 	fiber_shield(false);
 }
@@ -232,6 +288,9 @@ take_orphans(struct inbox *inbox, struct arena *arena)
 	/* A call looks at a part of what is pending: the next one goes on behind it. */
 	snprintf(inbox->orphans_from, sizeof inbox->orphans_from, "%s",
 	    redis_reply_text(value_at(reply, 0)));
+	if (value_size(value_at(reply, 1)) == ORPHANS ||
+	    strcmp(inbox->orphans_from, "0-0") != 0)
+		inbox->orphans_at = 0; /* there are more */
 	move_all(inbox, arena, value_at(reply, 1));
 }
 
@@ -243,11 +302,14 @@ finish_own(struct inbox *inbox, struct arena *arena)
 	struct coordinator *coordinator = inbox->coordinator;
 	const struct value *reply;
 
+	inbox->own_at = loop_now_ms(coordinator->loop) + HELD_MS;
+	/* More than HELD_MAX and a reading: those that wait hide nobody. */
 	if (redis_text(coordinator->redis, arena, BLOCK_MS, &reply, "XREADGROUP", "GROUP",
-		STORE_INBOX_GROUP, coordinator->settings->common.name, "COUNT", "128",
+		STORE_INBOX_GROUP, coordinator->settings->common.name, "COUNT", "256",
 		"STREAMS", STORE_INBOX, "0", NULL) != REDIS_OK)
 		return;
 	inbox->holds_own = false;
+	inbox->held = 0;
 	move_all(inbox, arena, value_at(value_at(reply, 0), 1));
 }
 
@@ -270,12 +332,18 @@ leave(struct inbox *inbox)
 {
 	struct coordinator *coordinator = inbox->coordinator;
 	struct arena *arena = arena_new();
+	uint64_t end_ms;
 
 	redis_destroy(&coordinator->inbox_redis);
 	fiber_shield(true);
 	if (redis_is_up(coordinator->redis) &&
 	    redis_refusal(coordinator->redis) == NULL) {
+		end_ms = loop_now_ms(coordinator->loop) + LEAVE_MS;
 		finish_own(inbox, arena);
+		while (inbox->holds_own && loop_now_ms(coordinator->loop) < end_ms) {
+			fiber_sleep(HELD_MS);
+			finish_own(inbox, arena);
+		}
 		store_tidy_inbox(coordinator->store, arena,
 		    coordinator->settings->common.name, READER_IDLE_MS);
 	}
@@ -283,11 +351,14 @@ leave(struct inbox *inbox)
 	arena_destroy(&arena);
 }
 
-/* block: how long Redis may wait for entries, "1" at least: ms as text. */
+/* Redis may wait for entries (BLOCK, 1 at least), unless there is something else to be done. */
 static void
-read_some(struct inbox *inbox, struct arena *arena, const char *block)
+read_some(struct inbox *inbox, struct arena *arena, bool room)
 {
 	struct coordinator *coordinator = inbox->coordinator;
+	const char *block = !room              ? "1"
+			    : inbox->holds_own ? arena_printf(arena, "%u", HELD_MS)
+					       : "1000";
 	const struct value *reply;
 
 	switch (redis_text(coordinator->inbox_redis, arena, BLOCK_MS, &reply,
@@ -332,6 +403,7 @@ static void
 inbox_main(void *arg)
 {
 	struct inbox *inbox = arg;
+	struct loop *loop = inbox->coordinator->loop;
 	struct arena *arena = arena_new();
 	bool room;
 
@@ -345,14 +417,14 @@ inbox_main(void *arg)
 		room = has_room(inbox->coordinator);
 		if (guard_admits(inbox->coordinator->guard) &&
 		    (room || reads_when_full(inbox))) {
-			if (inbox->holds_own)
+			if (inbox->holds_own && loop_now_ms(loop) >= inbox->own_at)
 				finish_own(inbox, arena);
 			take_orphans(inbox, arena);
 			tidy(inbox, arena);
-			read_some(inbox, arena,
-			    !room              ? "1"
-			    : inbox->holds_own ? HELD_MS
-					       : "1000");
+			if (inbox->held < HELD_MAX)
+				read_some(inbox, arena, room);
+			else
+				fiber_sleep(HELD_MS);
 		} else {
 			fiber_sleep(CLOSED_MS);
 		}
@@ -370,6 +442,7 @@ inbox_new(struct coordinator *coordinator)
 	if (inbox == NULL)
 		abort();
 	inbox->coordinator = coordinator;
+	inbox->holds_own = true; /* for all it knows */
 	strcpy(inbox->orphans_from, "0-0");
 	inbox->fiber = fiber_start(coordinator->loop, "inbox", inbox_main, inbox);
 	return inbox;

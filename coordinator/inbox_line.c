@@ -4,7 +4,12 @@
 #include <string.h>
 
 #include "redis.h"
-#include "store.h"
+
+static bool
+asks(const struct inbox_place *place)
+{
+	return place->names_thread || place->parent != NULL;
+}
 
 bool
 inbox_line_asks(const struct inbox_place *places, size_t count)
@@ -12,7 +17,7 @@ inbox_line_asks(const struct inbox_place *places, size_t count)
 	size_t i;
 
 	for (i = 0; i < count; i++)
-		if (places[i].names_thread)
+		if (asks(&places[i]))
 			return true;
 	return false;
 }
@@ -32,62 +37,83 @@ compare_ids(const char *one, const char *other)
 	return (ms > other_ms) - (ms < other_ms);
 }
 
+/* Behind the last one of its thread before it; held, where its parent is before it. */
 static void
 chain(struct inbox_place *places, size_t i)
 {
-	size_t before = i;
+	struct inbox_place *place = &places[i];
+	size_t before;
 
-	while (before-- > 0) {
-		if (strcmp(places[before].thread, places[i].thread) == 0) {
+	for (before = i; before-- > 0;) {
+		if (strcmp(places[before].thread, place->thread) == 0) {
 			places[before].next = i;
-			places[i].is_behind = true;
-			return;
+			place->is_behind = true;
+			break;
 		}
 	}
+	for (before = i; place->parent != NULL && before-- > 0;)
+		if (strcmp(places[before].run, place->parent) == 0)
+			place->is_held = true;
 }
 
-/* Another one's, of that thread, stands before those from first on. */
+struct other {
+	const char *id, *thread, *run;
+};
+
+static bool
+waits_for(const struct inbox_place *place, const struct other *other)
+{
+	return ((place->names_thread && strcmp(place->thread, other->thread) == 0) ||
+		   (place->parent != NULL && strcmp(place->parent, other->run) == 0)) &&
+	       compare_ids(place->id, other->id) > 0;
+}
+
+static struct other
+other_of(const struct value *ahead, size_t at)
+{
+	return (struct other){ redis_reply_text(value_at(ahead, at)),
+		redis_reply_text(value_at(ahead, at + 1)),
+		redis_reply_text(value_at(ahead, at + 2)) };
+}
+
+/* last: nobody has looked at what stands behind it; "": all has been looked at. */
 static void
-hold_behind(struct inbox_place *places, size_t first, size_t count, const char *thread)
+hold_beyond(struct inbox_place *places, size_t count, const char *last)
 {
 	size_t i;
 
-	for (i = first; i < count; i++)
-		if (places[i].names_thread && strcmp(places[i].thread, thread) == 0)
-			places[i].is_held = true;
-}
-
-/* Nobody has looked at what is between id and these. */
-static void
-hold_beyond(struct inbox_place *places, size_t count, const char *id)
-{
-	size_t i;
-
-	for (i = 0; i < count; i++)
-		if (places[i].names_thread && compare_ids(places[i].id, id) > 0)
+	for (i = 0; i < count && last[0] != '\0'; i++)
+		if (asks(&places[i]) && compare_ids(places[i].id, last) > 0)
 			places[i].is_held = true;
 }
 
 void
 inbox_line_up(struct inbox_place *places, size_t count, const struct value *ahead)
 {
-	size_t size = ahead != NULL ? value_size(ahead) / 2 * 2 : 0, at = 0, i;
+	size_t size = ahead == NULL ? 0 : value_size(ahead), i, at;
 
 	for (i = 0; i < count; i++) {
 		places[i].is_held = places[i].is_behind = false;
 		places[i].next = 0;
-		if (places[i].names_thread)
-			chain(places, i);
+		chain(places, i);
 	}
-	for (i = 0; i < size; i += 2) {
-		const char *id = redis_reply_text(value_at(ahead, i));
+	for (at = 1; at + 2 < size; at += 3) {
+		const struct other other = other_of(ahead, at);
 
-		while (at < count && compare_ids(places[at].id, id) < 0)
-			at++;
-		if (at == count || compare_ids(places[at].id, id) != 0)
-			hold_behind(
-			    places, at, count, redis_reply_text(value_at(ahead, i + 1)));
+		for (i = 0; i < count; i++)
+			if (waits_for(&places[i], &other))
+				places[i].is_held = true;
 	}
-	if (size >= 2 * (size_t)STORE_INBOX_AHEAD_MAX)
-		hold_beyond(places, count, redis_reply_text(value_at(ahead, size - 2)));
+	if (size > 0)
+		hold_beyond(places, count, redis_reply_text(value_at(ahead, 0)));
+}
+
+void
+inbox_line_hold(struct inbox_place *places, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (asks(&places[i]))
+			places[i].is_held = true;
 }

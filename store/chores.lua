@@ -45,6 +45,6 @@ local function unname(keys, args)
   return 0
 end
 
-register('fl_gone', gone, true)
-register('fl_unname', unname, true)
-register('fl_chores', chores, true)
+register('fl_gone', gone, 'allow-oom')
+register('fl_unname', unname, 'allow-oom')
+register('fl_chores', chores, 'allow-oom')

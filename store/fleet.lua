@@ -139,8 +139,7 @@ local function lease_alive(prefix, owner, now)
   return lease_end(redis.call('HGET', prefix .. 'leases', owner), now) ~= nil
 end
 
--- At maxmemory Redis refuses every function but those that must go on: leases, and what frees.
-local function register(name, callback, goes_on)
-  redis.register_function{ function_name = name, callback = callback,
-    flags = goes_on and { 'allow-oom' } or {} }
+-- At maxmemory Redis refuses every function but those that must go on: leases, what frees, and what only reads.
+local function register(name, callback, flag)
+  redis.register_function{ function_name = name, callback = callback, flags = { flag } }
 end

@@ -108,8 +108,8 @@ local function item_sweep(_, args)
 end
 
 register('fl_item_put', item_put)
-register('fl_item_get', item_get, true)
-register('fl_item_delete', item_delete, true)
-register('fl_item_page', item_page, true)
-register('fl_item_spaces', item_spaces, true)
-register('fl_item_sweep', item_sweep, true)
+register('fl_item_get', item_get, 'allow-oom')
+register('fl_item_delete', item_delete, 'allow-oom')
+register('fl_item_page', item_page, 'allow-oom')
+register('fl_item_spaces', item_spaces, 'allow-oom')
+register('fl_item_sweep', item_sweep, 'allow-oom')

@@ -388,4 +388,4 @@ end
 register('fl_claim', claim)
 register('fl_advance', commit)
 register('fl_result', result)
-register('fl_release', release, true)
+register('fl_release', release, 'allow-oom')

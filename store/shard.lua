@@ -110,6 +110,6 @@ local function orphans(_, args)
   return limit > 0 and redis.call('SRANDMEMBER', key, limit) or {}
 end
 
-register('fl_renew', renew, true)
-register('fl_sweep', sweep, true)
-register('fl_orphans', orphans, true)
+register('fl_renew', renew, 'allow-oom')
+register('fl_sweep', sweep, 'allow-oom')
+register('fl_orphans', orphans, 'allow-oom')

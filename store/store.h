@@ -103,11 +103,11 @@ enum store_status store_refuse(struct store *store, struct arena *arena,
 enum store_status store_tidy_inbox(
     struct store *store, struct arena *arena, const char *name, uint64_t idle_ms);
 
-/* ahead_r: [id, name of the thread, ...] of entries of the inbox that somebody has read and not dealt with,
- * and that stand before entry (its id); STORE_INBOX_AHEAD_MAX at most, the first ones. */
-#define STORE_INBOX_AHEAD_MAX 1000u /* as in store/submit.lua */
+/* Of entries of the inbox that somebody has read and not dealt with: which stand before the last one of own
+ * (count ids, in their order), and are none of them. ahead_r: ["", id, name of the thread, id of the run, ...];
+ * when there are too many to be looked at, the id of the last one that was stands for "". */
 enum store_status store_inbox_ahead(struct store *store, struct arena *arena,
-    const char *entry, const struct value **ahead_r);
+    const char *const *own, size_t count, const struct value **ahead_r);
 
 /* answer_r: "CANCELLED", "CANCELLING", "ENDED", "UNKNOWN"; status_r: of an ended run. */
 enum store_status store_cancel(struct store *store, struct arena *arena,

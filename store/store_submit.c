@@ -141,17 +141,19 @@ store_tidy_inbox(
 }
 
 enum store_status
-store_inbox_ahead(struct store *store, struct arena *arena, const char *entry,
-    const struct value **ahead_r)
+store_inbox_ahead(struct store *store, struct arena *arena, const char *const *own,
+    size_t count, const struct value **ahead_r)
 {
 	struct command command = { .arena = arena };
+	size_t i;
 
 	command_text(&command, "FCALL");
 	command_text(&command, "fl_ahead");
 	command_text(&command, "1");
 	command_text(&command, STORE_INBOX);
 	command_text(&command, STORE_INBOX_GROUP);
-	command_text(&command, entry);
+	for (i = 0; i < count; i++)
+		command_text(&command, own[i]);
 	return store_read(store, &command, ahead_r);
 }
 

@@ -299,16 +299,32 @@ local function tidy(keys, args)
   return gone
 end
 
--- ahead(inbox; group, entry): of entries that somebody has read and not dealt with, and that stand before
--- that one, the first AHEAD_MAX: id, name of the thread, ...
+-- What an entry gives as the field of that name, or nil.
+local function given(fields, name)
+  return fields[name] ~= '' and fields[name] or nil
+end
+
+-- ahead(inbox; group, id, ...): of entries that somebody has read and not dealt with, that stand before the
+-- last of these, and are none of them: "", then id, name of the thread, id of the run, ... Of the first
+-- AHEAD_MAX entries; where there may be more, the id of the last one stands for "".
 local function ahead(keys, args)
-  local found = {}
-  for _, pending in ipairs(redis.call('XPENDING', keys[1], args[1], '-', '(' .. args[2], AHEAD_MAX)) do
-    local entry = redis.call('XRANGE', keys[1], pending[1], pending[1])[1]
+  local own, found = {}, { '' }
+  for i = 2, #args do
+    own[args[i]] = true
+  end
+  local pending = redis.call('XPENDING', keys[1], args[1], '-', '(' .. args[#args], AHEAD_MAX)
+  for _, one in ipairs(pending) do
+    local entry = not own[one[1]] and redis.call('XRANGE', keys[1], one[1], one[1])[1]
     if entry then
-      found[#found + 1] = pending[1]
-      found[#found + 1] = field_of(entry[2], 'thread') or field_of(entry[2], 'run') or 'run-' .. pending[1]
+      local fields = line_of(entry[2], 1)
+      local run = given(fields, 'run') or 'run-' .. one[1]
+      found[#found + 1] = one[1]
+      found[#found + 1] = given(fields, 'thread') or run
+      found[#found + 1] = run
     end
+  end
+  if #pending == AHEAD_MAX then
+    found[1] = pending[AHEAD_MAX][1]
   end
   return found
 end
@@ -317,8 +333,8 @@ register('fl_submit', submit)
 register('fl_begin', begin)
 register('fl_refuse', refuse)
 register('fl_retry', retry)
-register('fl_discard', discard, true)
-register('fl_cancel', cancel, true)
+register('fl_discard', discard, 'allow-oom')
+register('fl_cancel', cancel, 'allow-oom')
 register('fl_adopt', adopt)
-register('fl_tidy', tidy, true)
-register('fl_ahead', ahead, true)
+register('fl_tidy', tidy, 'allow-oom')
+register('fl_ahead', ahead, 'no-writes')

@@ -254,7 +254,7 @@ local function expire(_, args)
 end
 
 register('fl_fill', fill)
-register('fl_erase', erase, true)
-register('fl_prune', prune, true)
-register('fl_prune_rest', prune_rest, true)
-register('fl_expire', expire, true)
+register('fl_erase', erase, 'allow-oom')
+register('fl_prune', prune, 'allow-oom')
+register('fl_prune_rest', prune_rest, 'allow-oom')
+register('fl_expire', expire, 'allow-oom')

@@ -45,5 +45,5 @@ local function hooks_end(keys, args)
     attempts = attempt, text = args[6] }) }
 end
 
-register('fl_hooks_take', hooks_take, true)
-register('fl_hooks_end', hooks_end, true)
+register('fl_hooks_take', hooks_take, 'allow-oom')
+register('fl_hooks_end', hooks_end, 'allow-oom')

@@ -4,7 +4,6 @@
 
 #include "arena.h"
 #include "../../coordinator/inbox_line.h"
-#include "store.h"
 
 TCase *tcase_inbox_line(void);
 
@@ -24,7 +23,7 @@ teardown(void)
 
 #define PLACE(i, t, names)                                                               \
 	{                                                                                \
-		.id = (i), .thread = (t), .names_thread = (names)                        \
+		.id = (i), .thread = (t), .run = (t), .names_thread = (names)            \
 	}
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -70,41 +69,60 @@ END_TEST
 
 START_TEST(anothers_entry_holds_those_behind_it)
 {
-	static const char *const ahead[] = { "5-0", "a", "9-5", "b", "10-1", "c" };
-	struct inbox_place places[] = { PLACE("5-0", "a", true), PLACE("6-0", "b", true),
-		PLACE("9-4", "c", true), PLACE("9-10", "b", true),
-		PLACE("10-0", "b", false), PLACE("10-1", "c", true),
-		PLACE("10-2", "c", true) };
+	static const char *const ahead[] = { "", "9-5", "b", "r", "10-1", "c", "r" };
+	struct inbox_place places[] = { PLACE("6-0", "b", true), PLACE("9-4", "c", true),
+		PLACE("9-10", "b", true), PLACE("10-0", "b", false),
+		PLACE("10-1", "c", true), PLACE("10-2", "c", true) };
 
 	inbox_line_up(places, COUNT(places), ahead_of(ahead, COUNT(ahead)));
-	ck_assert(!places[0].is_held); /* what is ahead is itself */
-	ck_assert(!places[1].is_held); /* it is before that one */
-	ck_assert(!places[2].is_held);
-	ck_assert(places[3].is_held);
-	ck_assert(!places[4].is_held); /* it begins a thread */
-	ck_assert(!places[5].is_held);
-	ck_assert(!places[6].is_held);
-	ck_assert_uint_eq(places[5].next, 6);
+	ck_assert(!places[0].is_held); /* it is before that one */
+	ck_assert(!places[1].is_held);
+	ck_assert(places[2].is_held);
+	ck_assert(!places[3].is_held); /* it begins a thread */
+	ck_assert(!places[4].is_held);
+	ck_assert(places[5].is_held);
+	ck_assert_uint_eq(places[4].next, 5);
+}
+END_TEST
+
+START_TEST(a_run_waits_for_its_parent)
+{
+	static const char *const ahead[] = { "", "1-0", "t", "p" };
+	struct inbox_place places[] = { PLACE("5-0", "q", false),
+		PLACE("5-1", "k", false), PLACE("5-2", "l", false),
+		PLACE("5-3", "m", false) };
+
+	places[1].parent = "q";
+	places[2].parent = "p";
+	places[3].parent = "long since";
+	ck_assert(inbox_line_asks(places, COUNT(places)));
+	inbox_line_up(places, COUNT(places), ahead_of(ahead, COUNT(ahead)));
+	ck_assert(!places[0].is_held);
+	ck_assert(places[1].is_held);
+	ck_assert(places[2].is_held);
+	ck_assert(!places[3].is_held);
+	/* What comes later is not waited for: two that named each other would wait for ever. */
+	places[0].parent = "k";
+	inbox_line_up(places, COUNT(places), ahead_of(ahead, COUNT(ahead)));
+	ck_assert(!places[0].is_held);
 }
 END_TEST
 
 START_TEST(what_nobody_has_looked_at_holds_too)
 {
+	static const char *const ahead[] = { "1500-0", "1400-0", "other", "other" };
 	struct inbox_place places[] = { PLACE("400-0", "a", true),
 		PLACE("2000-0", "a", false), PLACE("2000-1", "b", true) };
-	struct value_list ahead = { .arena = arena };
-	size_t i;
 
-	for (i = 0; i < STORE_INBOX_AHEAD_MAX; i++) {
-		const char *id = arena_printf(arena, "%zu-0", 500 + i);
-
-		value_list_add(&ahead, value_bin(arena, id, strlen(id)));
-		value_list_add(&ahead, value_bin(arena, "other", 5));
-	}
-	inbox_line_up(places, COUNT(places), value_list_end(&ahead));
+	inbox_line_up(places, COUNT(places), ahead_of(ahead, COUNT(ahead)));
 	ck_assert(!places[0].is_held);
 	ck_assert(!places[1].is_held);
 	ck_assert(places[2].is_held);
+	inbox_line_up(places, COUNT(places), NULL);
+	ck_assert(!places[2].is_held);
+	inbox_line_hold(places, COUNT(places));
+	ck_assert(places[0].is_held && places[2].is_held);
+	ck_assert(!places[1].is_held);
 }
 END_TEST
 
@@ -117,6 +135,7 @@ tcase_inbox_line(void)
 	tcase_add_test(tcase, runs_of_their_own_threads_ask_nothing);
 	tcase_add_test(tcase, those_of_one_thread_stand_in_a_line);
 	tcase_add_test(tcase, anothers_entry_holds_those_behind_it);
+	tcase_add_test(tcase, a_run_waits_for_its_parent);
 	tcase_add_test(tcase, what_nobody_has_looked_at_holds_too);
 	return tcase;
 }

@@ -67,7 +67,7 @@ START_TEST(each_function_of_the_page_is_in_the_library)
 }
 END_TEST
 
-/* At maxmemory: those with a true, by name or as all but one of the store's. */
+/* At maxmemory: those with a flag, by name or as all but one of the store's. */
 START_TEST(the_page_says_which_go_on_at_maxmemory)
 {
 	const char *page = page_read(arena, PAGE), *at = store_library(), *name, *begin,
@@ -80,7 +80,8 @@ START_TEST(the_page_says_which_go_on_at_maxmemory)
 	begin = arena_copy(arena, begin, (size_t)(end - begin));
 	while ((name = next_name(&at, "\nregister('")) != NULL) {
 		size_t line = strcspn(at, "\n");
-		bool goes_on = memmem(at, line, ", true)", 7) != NULL;
+		bool goes_on = memmem(at, line, ", 'allow-oom')", 14) != NULL ||
+			       memmem(at, line, ", 'no-writes')", 14) != NULL;
 		bool is_item = strncmp(name, "fl_item_", 8) == 0;
 		bool is_named = strstr(begin, arena_printf(arena, "`%s`", name)) != NULL;
 
