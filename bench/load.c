@@ -89,7 +89,8 @@ ends_with(const char *topic, size_t size, const char *kind)
 	return size > length && memcmp(topic + size - length, kind, length) == 0;
 }
 
-/* Only the topic is looked at: "run.bench<round>-<order>.finished". */
+/* Only the topic is looked at: "ended.bench<round>-<order>", or of all events of a run that is watched
+ * "run.bench<round>-<order>.finished". */
 static void
 on_event(void *arg, struct parts *parts, bool truncated)
 {
@@ -97,7 +98,7 @@ on_event(void *arg, struct parts *parts, bool truncated)
 	size_t size = parts_size(parts, 0), number;
 	char topic[RUN_ID_BYTES * 2];
 	unsigned round;
-	int read = 0;
+	int read = 0, found;
 
 	if (truncated || size >= sizeof topic)
 		return;
@@ -105,10 +106,13 @@ on_event(void *arg, struct parts *parts, bool truncated)
 	topic[size] = '\0';
 	if (ends_with(topic, size, ".token"))
 		load->tokens++;
-	if (!ends_with(topic, size, ".finished"))
+	if (load->kind.is_watched && !ends_with(topic, size, ".finished"))
 		return;
-	if (sscanf(topic, "run.bench%u-%zu.finished%n", &round, &number, &read) == 2 &&
-	    (size_t)read == size && round == load->round && number < load->count)
+	found = load->kind.is_watched
+		    ? sscanf(topic, "run.bench%u-%zu.finished%n", &round, &number, &read)
+		    : sscanf(topic, "ended.bench%u-%zu%n", &round, &number, &read);
+	if (found == 2 && (size_t)read == size && round == load->round &&
+	    number < load->count)
 		end_order(load, number);
 }
 
@@ -444,7 +448,8 @@ load_new(struct loop *loop, const char *redis_url, const char *const status[],
 	for (; *status != NULL; status++) {
 		struct socket *events = socket_sub(loop, *status, on_event, load, &error);
 
-		if (events == NULL || socket_subscribe(events, "run.") == -1)
+		if (events == NULL ||
+		    socket_subscribe(events, kind->is_watched ? "run." : "ended.") == -1)
 			errx(EXIT_FAILURE, "%s", error);
 		load->events[load->brokers++] = events;
 	}

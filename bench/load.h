@@ -14,7 +14,8 @@ struct load;
 
 /* What every run is, and what it must have become. */
 struct load_kind {
-	bool stream;          /* its tokens go to the status channel */
+	bool is_watched;      /* all its events are listened to, not its end alone */
+	bool stream;          /* its tokens go to the status channel; is_watched, too */
 	size_t input_bytes;   /* 0: a question */
 	size_t rounds;        /* of tool calls */
 	size_t parallel;      /* tool calls in each */

@@ -21,6 +21,8 @@ static const char *const fsyncs[] = { EVERYSEC, ALWAYS };
 #define STREAM                                                                           \
 	"streamed: each answer in 500 tokens (one write of the server; or one each 10 "  \
 	"ms)"
+#define WATCHED                                                                          \
+	"every event of every run is listened to; beside it 64 in flight, ends alone"
 #define BODIES "every message so large (8 messages a run)"
 #define LAYERS "layers of middleware that do nothing"
 #define SCALE "processes of a kind (256 in flight, model latency 50 ms)"
@@ -66,6 +68,13 @@ static const struct scenario others[] = {
 	    .runs = 64,
 	    .stream = true,
 	    RIG(SCRIPT(.bytes = 2500, .tokens = 500, .gap_ms = 10)) },
+
+	{ .name = "watched",
+	    .group = WATCHED,
+	    .in_flight = 64,
+	    .watched = true,
+	    .is_short = true,
+	    RIG(SCRIPT(0)) },
 
 	{ .name = "bodies-300",
 	    .group = BODIES,
@@ -225,6 +234,7 @@ scenario_kind(const struct scenario *scenario)
 	const struct rig_script *script = &scenario->rig.script;
 
 	return (struct load_kind){
+		.is_watched = scenario->stream || scenario->watched,
 		.stream = scenario->stream,
 		.input_bytes = script->bytes,
 		.rounds = rounds_of(scenario),

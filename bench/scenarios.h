@@ -24,6 +24,7 @@ struct scenario {
 	size_t runs; /* 0: what takes some seconds */
 	struct rig_options rig;
 	bool stream;
+	bool watched;     /* somebody listens to all events, not to ends alone */
 	const char *base; /* the scenario whose CPU is that of no layer; NULL: none */
 };
 

@@ -316,7 +316,7 @@ begins_with(const char **topic, const char *text)
 	return **topic != '\0';
 }
 
-/* "worker.<its own name>.<what>"; a coordinator speaks of runs, too. */
+/* "worker.<its own name>.<what>"; a coordinator speaks of runs and their ends, too. */
 const char *
 permit_event(struct core *core, const struct session *session, const char *topic)
 {
@@ -326,7 +326,8 @@ permit_event(struct core *core, const struct session *session, const char *topic
 	    begins_with(&at, session->name))
 		return NULL;
 	at = topic;
-	if (session->role == ROLE_COORDINATOR && begins_with(&at, "run"))
+	if (session->role == ROLE_COORDINATOR &&
+	    (begins_with(&at, "run") || begins_with(&at, "ended")))
 		return NULL;
 	return deny(core, "the topic %s is not for this peer", topic);
 }

@@ -2,6 +2,7 @@
 #include "run.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -142,21 +143,35 @@ make_checkpoint(
 	return value_map_merge(arena, head, value_map_of(arena, more, COUNT(more)));
 }
 
+/* Nearly nobody listens to most of them. */
+static void
+publish_event(struct run *run, const char *topic, const struct value *event)
+{
+	struct links *links = run->coordinator->links;
+
+	if (links_wants(links, run->id, topic))
+		links_publish(links, run->id, topic,
+		    value_freeze_with(run->batch, event, "seq",
+			value_int(run->batch, (int64_t)run->seq)));
+}
+
 static void
 publish(struct run *run)
 {
+	char topic[TOPIC_BYTES_MAX + 1];
 	size_t i;
 
 	for (i = 0; i < run->events.count; i++) {
 		const struct value *event = run->events.items[i];
-		const char *topic = arena_printf(
-		    run->batch, "run.%s.%s", run->id, value_get_text(event, "kind"));
+		const char *kind = value_get_text(event, "kind");
 
 		run->seq++;
-		if (links_wants(run->coordinator->links, run->id, topic))
-			links_publish(run->coordinator->links, run->id, topic,
-			    value_freeze_with(run->batch, event, "seq",
-				value_int(run->batch, (int64_t)run->seq)));
+		snprintf(topic, sizeof topic, "run.%s.%s", run->id, kind);
+		publish_event(run, topic, event);
+		if (strcmp(kind, "finished") != 0)
+			continue;
+		snprintf(topic, sizeof topic, "ended.%s", run->id);
+		publish_event(run, topic, event);
 	}
 }
 

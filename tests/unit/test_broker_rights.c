@@ -210,6 +210,10 @@ START_TEST(topics_are_bound_to_role_name_and_call)
 	ck_assert_str_eq(published(), "");
 	event(C, "run.r1.finished");
 	ck_assert_str_eq(published(), "run.r1.finished");
+	event(W, "ended.r1");
+	ck_assert_str_eq(published(), "");
+	event(C, "ended.r1");
+	ck_assert_str_eq(published(), "ended.r1");
 	event(C, "coordinator.w1.drains");
 	ck_assert_str_eq(published(), "coordinator.w1.drains");
 	event(C, "broker.broker-1.ends");
