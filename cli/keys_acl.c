@@ -10,7 +10,7 @@
 	"+fcall +time +del +exists +get +hdel +hexists +hget +hgetall "                  \
 	"+hincrby +hlen +hmget +hrandfield +hset +lindex +llen +lpop "                   \
 	"+lrange +lrem +lset +ltrim +rpush +sadd +scard +smembers "                      \
-	"+smismember +srandmember +srem +xadd +xpending +xrange +xrevrange "             \
+	"+smismember +srandmember +srem +xack +xadd +xdel +xpending +xrange +xrevrange " \
 	"+xgroup|delconsumer +xinfo|consumers +zadd +zcard +zcount "                     \
 	"+zmscore +zrangebylex +zrangebyscore +zrem +zscore"
 /* What we ask beside that. */
@@ -26,7 +26,7 @@ static const struct user {
 } users[] = {
 	{ "coordinator", "~fl:*",
 	    HEALTH " " FUNCTIONS " " READS
-		   " +function|load +xgroup|create +xreadgroup +xautoclaim +xack +xdel",
+		   " +function|load +xgroup|create +xreadgroup +xautoclaim",
 	    "coordinators" },
 	{ "cli", "~fl:*", HEALTH " " FUNCTIONS " " READS, "the command line" },
 	{ "submitter", "%W~fl:inbox", "+ping +xadd",

@@ -103,34 +103,15 @@ entry_main(void *arg)
 
 /* --- batches ------------------------------------------------------------------------ */
 
+/* Whoever dies before this leaves entries that are moved again, which does no harm. */
 static void
 delete_done(struct batch *batch)
 {
-	/* Whoever dies between the two leaves an entry that is pending and gone: XAUTOCLAIM
-	 * drops it. The other way round it would lie in the stream for ever; so nothing is
-	 * acknowledged that may not be deleted, and it is moved again, which does no harm. */
-	static const char *const verbs[2][3] = { { "XDEL", STORE_INBOX, NULL },
-		{ "XACK", STORE_INBOX, STORE_INBOX_GROUP } };
-	size_t count = batch->done.count, verb, i;
+	size_t count = batch->done.count;
 
-	if (count == 0)
+	if (count == 0 || store_inbox_dealt(batch->inbox->coordinator->store,
+			      batch->arena, batch->done.items, count) != STORE_OK)
 		return;
-	for (verb = 0; verb < 2; verb++) {
-		struct redis_arg *args =
-		    arena_alloc(batch->arena, (count + 3) * sizeof *args);
-		const struct value *reply;
-		size_t n = 0;
-
-		for (i = 0; i < 3 && verbs[verb][i] != NULL; i++)
-			args[n++] =
-			    (struct redis_arg){ verbs[verb][i], strlen(verbs[verb][i]) };
-		for (i = 0; i < count; i++)
-			args[n++] = (struct redis_arg){ batch->done.items[i]->text,
-				batch->done.items[i]->size };
-		if (redis_call(batch->inbox->coordinator->redis, batch->arena, BLOCK_MS,
-			args, n, &reply) != REDIS_OK)
-			return;
-	}
 	batch->done.count -= count; /* more may be done meanwhile */
 	memmove(batch->done.items, batch->done.items + count,
 	    batch->done.count * sizeof *batch->done.items);

@@ -103,6 +103,10 @@ enum store_status store_refuse(struct store *store, struct arena *arena,
 enum store_status store_tidy_inbox(
     struct store *store, struct arena *arena, const char *name, uint64_t idle_ms);
 
+/* Deletes entries of the inbox that are dealt with, count of them. */
+enum store_status store_inbox_dealt(struct store *store, struct arena *arena,
+    const struct value *const *ids, size_t count);
+
 /* Of entries of the inbox that somebody has read and not dealt with: which stand before the last one of own
  * (count ids, in their order), and are none of them. ahead_r: ["", id, name of the thread, id of the run, ...];
  * when there are too many to be looked at, the id of the last one that was stands for "". */

@@ -123,6 +123,16 @@ store_refuse(struct store *store, struct arena *arena, const char *thread,
 	return store_answers(reply, "KNOWN") ? STORE_KNOWN : store_odd(store, reply);
 }
 
+static void
+command_inbox(struct command *command, const char *function)
+{
+	command_text(command, "FCALL");
+	command_text(command, function);
+	command_text(command, "1");
+	command_text(command, STORE_INBOX);
+	command_text(command, STORE_INBOX_GROUP);
+}
+
 enum store_status
 store_tidy_inbox(
     struct store *store, struct arena *arena, const char *name, uint64_t idle_ms)
@@ -130,13 +140,23 @@ store_tidy_inbox(
 	struct command command = { .arena = arena };
 	const struct value *reply;
 
-	command_text(&command, "FCALL");
-	command_text(&command, "fl_tidy");
-	command_text(&command, "1");
-	command_text(&command, STORE_INBOX);
-	command_text(&command, STORE_INBOX_GROUP);
+	command_inbox(&command, "fl_tidy");
 	command_uint(&command, idle_ms);
 	command_text(&command, name);
+	return store_read(store, &command, &reply);
+}
+
+enum store_status
+store_inbox_dealt(struct store *store, struct arena *arena,
+    const struct value *const *ids, size_t count)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	size_t i;
+
+	command_inbox(&command, "fl_dealt");
+	for (i = 0; i < count; i++)
+		command_text(&command, redis_reply_text(ids[i]));
 	return store_read(store, &command, &reply);
 }
 
@@ -147,11 +167,7 @@ store_inbox_ahead(struct store *store, struct arena *arena, const char *const *o
 	struct command command = { .arena = arena };
 	size_t i;
 
-	command_text(&command, "FCALL");
-	command_text(&command, "fl_ahead");
-	command_text(&command, "1");
-	command_text(&command, STORE_INBOX);
-	command_text(&command, STORE_INBOX_GROUP);
+	command_inbox(&command, "fl_ahead");
 	for (i = 0; i < count; i++)
 		command_text(&command, own[i]);
 	return store_read(store, &command, ahead_r);

@@ -299,6 +299,14 @@ local function tidy(keys, args)
   return gone
 end
 
+-- dealt(inbox; group, id, ...): deletes entries that are dealt with. What cannot be deleted is not
+-- acknowledged: it would lie in the stream for ever. Returns how many there were.
+local function dealt(keys, args)
+  local gone = redis.call('XDEL', keys[1], unpack(args, 2))
+  redis.call('XACK', keys[1], unpack(args))
+  return gone
+end
+
 -- What an entry gives as the field of that name, or nil.
 local function given(fields, name)
   return fields[name] ~= '' and fields[name] or nil
@@ -338,3 +346,4 @@ register('fl_cancel', cancel, 'allow-oom')
 register('fl_adopt', adopt)
 register('fl_tidy', tidy, 'allow-oom')
 register('fl_ahead', ahead, 'no-writes')
+register('fl_dealt', dealt, 'allow-oom')
