@@ -59,13 +59,34 @@ struct entry {
 
 /* --- one entry ---------------------------------------------------------------------- */
 
+/* Place number i stays, with those behind it. */
 static void
-hold(struct batch *batch)
+hold(struct batch *batch, size_t i)
 {
 	if (batch->is_unknown)
 		return;
 	batch->inbox->holds_own = true;
-	batch->inbox->held++;
+	do {
+		batch->inbox->held++;
+		i = batch->places[i].next;
+	} while (i != 0);
+}
+
+/* Returns false when it has to stay. */
+static bool
+move_entry(struct batch *batch, const struct inbox_entry *entry)
+{
+	struct coordinator *coordinator = batch->inbox->coordinator;
+	struct arena *arena = arena_new();
+	bool moved = inbox_entry_move(coordinator, arena, entry) == STORE_OK;
+
+	if (moved)
+		value_list_add(&batch->done, value_str(batch->arena, entry->id));
+	else
+		log_warnx("entry=%s stays in the inbox: %s", entry->id,
+		    store_error(coordinator->store));
+	arena_destroy(&arena);
+	return moved;
 }
 
 /* Moves the entry, and those of its thread behind it until one has to stay. */
@@ -74,28 +95,16 @@ entry_main(void *arg)
 {
 	struct entry *entry = arg;
 	struct batch *batch = entry->batch;
-	const struct inbox_place *place = &batch->places[entry - batch->entries];
-	struct arena *arena;
-	bool moved = true;
+	size_t i = (size_t)(entry - batch->entries);
 
-	while (moved) {
-		arena = arena_new();
-		moved = inbox_entry_move(batch->inbox->coordinator, arena,
-			    &entry->content) == STORE_OK;
-		if (moved)
-			value_list_add(
-			    &batch->done, value_str(batch->arena, entry->content.id));
-		else
-			log_warnx("entry=%s stays in the inbox: %s", entry->content.id,
-			    store_error(batch->inbox->coordinator->store));
-		arena_destroy(&arena);
-		if (place->next == 0)
+	while (move_entry(batch, &batch->entries[i].content)) {
+		i = batch->places[i].next;
+		if (i == 0)
 			break;
-		entry = &batch->entries[place->next];
-		place = &batch->places[place->next];
-		if (moved && place->is_held)
-			hold(batch);
-		moved = moved && !place->is_held;
+		if (batch->places[i].is_held) {
+			hold(batch, i);
+			break;
+		}
 	}
 	batch->left--;
 	fiber_wake(batch->waiting);
@@ -208,7 +217,7 @@ begin(struct batch *batch, size_t i)
 	if (batch->places[i].is_behind)
 		return;
 	if (batch->places[i].is_held) {
-		hold(batch);
+		hold(batch, i);
 		return;
 	}
 	batch->left++;

@@ -267,10 +267,27 @@ check_stream(const struct reading *reading, const struct load_run *run, size_t b
 		    answers, count);
 }
 
+/* One that was submitted again has no place of its own. before_p: the last one that has. */
+static void
+check_order(
+    struct check *check, const struct load_run **before_p, const struct load_run *run)
+{
+	const struct load_run *before = *before_p;
+
+	if (run->tries > 1)
+		return;
+	*before_p = run;
+	if (before != NULL)
+		tally(check->tally, HOLDS_MESSAGES, before->turn < run->turn,
+		    "run %s goes before %s, and was submitted after it", before->id,
+		    run->id);
+}
+
 static void
 check_messages(struct reading *reading)
 {
 	struct check *check = reading->check;
+	const struct load_run *before = NULL;
 	bool seen[8] = { false }, known = true;
 	size_t begin_at;
 	unsigned place = 0, i;
@@ -287,6 +304,7 @@ check_messages(struct reading *reading)
 		tally(check->tally, HOLDS_MESSAGES, !seen[run->turn],
 		    "run %s is twice in its thread", run->id);
 		seen[run->turn] = true;
+		check_order(check, &before, run);
 		if (!known) {
 			skip_turn(reading);
 			continue;
