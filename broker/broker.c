@@ -172,13 +172,15 @@ static void
 do_send(struct broker *broker, const struct action *action)
 {
 	if (action->gathers) {
-		if (gathered_keep(broker->gathered, action->peer, &action->header)) {
+		if (gathered_keep(broker->gathered, action->peer, &action->header,
+			loop_now_ms(broker->loop))) {
 			if (broker->acks_timer == NULL)
 				broker->acks_timer = timer_start(
 				    broker->loop, ACK_WAIT_MS, 0, on_acks_due, broker);
 			return;
 		}
-		gathered_before(broker->gathered, action->peer, &action->header);
+		gathered_before(broker->gathered, action->peer, &action->header,
+		    loop_now_ms(broker->loop));
 	}
 	if (action->header.type == MSG_ERROR)
 		log_debug("refused peer=%llx code=%s reason=\"%s\"",

@@ -3,12 +3,14 @@
 #include <stdlib.h>
 
 #include "acks.h"
+#include "bounds.h"
 #include "memory.h"
 
 #define PILES_MAX 64u /* then all are sent */
 
 struct pile {
 	uint64_t peer;
+	uint64_t ripe_ms; /* of the first one in it: with the next message from then on */
 	struct acks acks; /* may be empty */
 };
 
@@ -78,7 +80,8 @@ begin_pile(struct gathered *gathered, uint64_t peer)
 }
 
 bool
-gathered_keep(struct gathered *gathered, uint64_t peer, const struct header *header)
+gathered_keep(struct gathered *gathered, uint64_t peer, const struct header *header,
+    uint64_t now_ms)
 {
 	struct pile *pile;
 
@@ -87,14 +90,18 @@ gathered_keep(struct gathered *gathered, uint64_t peer, const struct header *hea
 	pile = find(gathered, peer, header->type);
 	if (pile == NULL)
 		pile = begin_pile(gathered, peer);
+	if (pile->acks.count == 0)
+		pile->ripe_ms = now_ms + ACK_RIPE_MS;
 	if (!acks_add(&pile->acks, header))
 		send_pile(gathered, pile);
 	return true;
 }
 
 void
-gathered_before(struct gathered *gathered, uint64_t peer, const struct header *header)
+gathered_before(struct gathered *gathered, uint64_t peer, const struct header *header,
+    uint64_t now_ms)
 {
+	bool waits = acks_may_wait_for(header);
 	struct pile *pile;
 	size_t i;
 
@@ -103,11 +110,11 @@ gathered_before(struct gathered *gathered, uint64_t peer, const struct header *h
 		if (pile != NULL)
 			acks_drop(&pile->acks, header->call_id);
 	}
-	if (acks_may_wait_for(header))
-		return;
-	for (i = 0; i < gathered->count; i++)
-		if (gathered->piles[i]->peer == peer)
-			send_pile(gathered, gathered->piles[i]);
+	for (i = 0; i < gathered->count; i++) {
+		pile = gathered->piles[i];
+		if (pile->peer == peer && (!waits || now_ms >= pile->ripe_ms))
+			send_pile(gathered, pile);
+	}
 }
 
 void

@@ -14,11 +14,13 @@ struct gathered *gathered_new(
 void gathered_destroy(struct gathered **gathered_p);
 
 /* Keeps header until gathered_send. Returns false for all but acknowledgements. */
-bool gathered_keep(struct gathered *gathered, uint64_t peer, const struct header *header);
+bool gathered_keep(struct gathered *gathered, uint64_t peer, const struct header *header,
+    uint64_t now_ms);
 
-/* Before header goes to peer: sends what must be heard before it. */
-void gathered_before(
-    struct gathered *gathered, uint64_t peer, const struct header *header);
+/* Before header goes to peer: sends what must be heard before it, and what has waited for
+ * ACK_RIPE_MS: beside another message it costs the peer no wake-up. */
+void gathered_before(struct gathered *gathered, uint64_t peer,
+    const struct header *header, uint64_t now_ms);
 
 /* Sends all. */
 void gathered_send(struct gathered *gathered);

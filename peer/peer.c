@@ -31,6 +31,7 @@ struct peer {
 	struct wanted wanted; /* on the broker's status channel */
 	struct acks call_acks, result_acks;
 	struct timer *acks_timer; /* while there are any, or were a moment ago */
+	uint64_t acks_ripe_ms;    /* they go with the next message from then on */
 	uint64_t started_ms,
 	    restarts; /* of the process: its one session begins with it */
 	uint64_t heartbeat_ms, liveness_ms;
@@ -90,9 +91,10 @@ gather(struct peer *peer, const struct header *ack)
 
 	if (!acks_add(acks, ack))
 		send_acks(peer, acks);
-	else if (peer->acks_timer == NULL)
-		peer->acks_timer =
-		    timer_start(peer->loop, ACK_WAIT_MS, 0, on_acks_due, peer);
+	if (peer->acks_timer != NULL)
+		return;
+	peer->acks_timer = timer_start(peer->loop, ACK_WAIT_MS, 0, on_acks_due, peer);
+	peer->acks_ripe_ms = loop_now_ms(peer->loop) + ACK_RIPE_MS;
 }
 
 int
@@ -106,6 +108,9 @@ peer_send(struct peer *peer, const struct header *header, struct parts *bodies)
 		acks_drop(&peer->call_acks, header->call_id);
 	else if (peer->up && !acks_may_wait_for(header))
 		send_gathered(peer);
+	if (peer->up && peer->acks_timer != NULL &&
+	    loop_now_ms(peer->loop) >= peer->acks_ripe_ms)
+		on_acks_due(peer);
 	if (peer->up)
 		return send_message(peer, header, bodies);
 	if (bodies != NULL)

@@ -1,4 +1,4 @@
-/* acks: acknowledgements of one kind to one peer, gathered for ACK_WAIT_MS.
+/* acks: acknowledgements of one kind to one peer, gathered for ACK_RIPE_MS to ACK_WAIT_MS.
  *
  * A CALL_ACK or RESULT_ACK is a small message that nobody waits for, and costs as much as a
  * large one. To a peer that reads `calls` in them (`lists`, HELLO and WELCOME), those that

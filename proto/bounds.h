@@ -83,7 +83,8 @@
 #define HEARTBEAT_MS 300u      /* how often a peer that is silent speaks */
 #define LIVENESS_MS 1500u      /* silent for longer is dead */
 #define SUSPECT_MS 5000u       /* a ONCE call waits for its silent worker to come back */
-#define ACK_WAIT_MS 5u         /* how long an acknowledgement waits for others */
+#define ACK_RIPE_MS 5u         /* an acknowledgement waits so long for others */
+#define ACK_WAIT_MS 25u        /* and so long for another message that it can go with */
 #define RESEND_MS 1000u        /* an unacknowledged CALL or RESULT is sent again */
 #define RECOVERY_MS 1000u      /* a new broker waits for announcements */
 #define SEEK_MS 200u           /* a broker waits for the workers it asks for a call */

@@ -15,19 +15,20 @@ perform_send(struct broker_node *broker, const struct action *action)
 {
 	struct world *world = broker->process.world;
 
-	if (action->gathers &&
-	    gathered_keep(broker->gathered, action->peer, &action->header)) {
-		world_turn_end(world, &broker->turn_end);
+	if (action->gathers && gathered_keep(broker->gathered, action->peer,
+				   &action->header, world->now_ms)) {
+		world_acks_due(world, &broker->acks_due);
 		return;
 	}
 	if (action->gathers)
-		gathered_before(broker->gathered, action->peer, &action->header);
+		gathered_before(
+		    broker->gathered, action->peer, &action->header, world->now_ms);
 	router_send(broker, action->peer, &action->header,
 	    (struct payload *)(void *)action->body);
 }
 
 static void
-on_turn_end(struct task *task)
+on_acks_due(struct task *task)
 {
 	struct broker_node *broker = task->arg;
 
@@ -142,7 +143,7 @@ broker_start(struct broker_node *broker)
 	broker->core = core_new(&options, world->now_ms);
 	broker->leaving = broker->left = false;
 	broker->gathered = gathered_new(send_gathered, broker);
-	broker->turn_end = (struct task){ .run = on_turn_end, .arg = broker };
+	broker->acks_due = (struct task){ .run = on_acks_due, .arg = broker };
 	broker->process.tick = (struct task){ .run = on_tick, .arg = broker };
 	world_after(world, &broker->process.tick, broker->process.tick_every_ms);
 }
@@ -163,7 +164,7 @@ broker_stop(struct broker_node *broker)
 	TRACE(broker->process.world, "%s is gone", broker->process.name);
 	broker->process.up = false;
 	task_cancel(broker->process.world, &broker->process.tick);
-	task_cancel(broker->process.world, &broker->turn_end);
+	task_cancel(broker->process.world, &broker->acks_due);
 	gathered_destroy(&broker->gathered);
 	net_broker_gone(broker);
 	dropping = broker->process.world;

@@ -112,7 +112,8 @@ struct plan {
 	unsigned slow_percent;
 	unsigned slots;
 	bool shared_services; /* every worker serves everything */
-	bool gathers;         /* acknowledgements wait for the end of a turn */
+	bool gathers;         /* acknowledgements wait for others */
+	uint64_t ack_wait_ms; /* how long: 0: for the end of a turn */
 	struct fault faults[FAULTS];
 	unsigned fault_count;
 };

@@ -152,6 +152,7 @@ plan_make(struct world *world, uint64_t seed, uint64_t without)
 	world->seed = seed;
 	make_fleet(plan, &rng);
 	plan->gathers = seed % 3 != 0; /* else everybody is of the time before that */
+	plan->ack_wait_ms = seed % 3 == 1 ? ACK_WAIT_MS : 0;
 	for (i = 0; i < plan->runs; i++)
 		make_run(world, &rng, i);
 	for (i = 0; i < plan->fault_count; i++) {

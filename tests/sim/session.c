@@ -25,7 +25,7 @@ send_gathered(struct peer_node *peer, uint32_t link)
 }
 
 static void
-on_turn_end(struct task *task)
+on_acks_due(struct task *task)
 {
 	struct session_end *end = task->arg;
 	struct peer_node *peer = end->peer;
@@ -41,7 +41,8 @@ gather(struct peer_node *peer, uint32_t link, const struct header *ack)
 	struct acks *acks =
 	    ack->type == MSG_CALL_ACK ? &end->call_acks : &end->result_acks;
 
-	world_turn_end(peer->process.world, &end->turn_end);
+	if (world_acks_due(peer->process.world, &end->acks_due))
+		end->acks_ripe_ms = peer->process.world->now_ms + ACK_RIPE_MS;
 	if (!acks_add(acks, ack))
 		send_acks(peer, link, acks);
 }
@@ -92,10 +93,10 @@ session_start(struct peer_node *peer, uint32_t link)
 {
 	struct session_end *end = end_of(peer, link);
 
-	task_cancel(peer->process.world, &end->turn_end);
+	task_cancel(peer->process.world, &end->acks_due);
 	*end = (struct session_end){ .greet_wait_ms = GREET_WAIT_MS,
 		.peer = peer,
-		.turn_end = { .run = on_turn_end, .arg = end } };
+		.acks_due = { .run = on_acks_due, .arg = end } };
 	connect_anew(peer, link);
 }
 
@@ -207,6 +208,11 @@ session_send(struct peer_node *peer, uint32_t link, const struct header *header,
 		acks_drop(&end->call_acks, header->call_id);
 	else if (!acks_may_wait_for(header))
 		send_gathered(peer, link);
+	if (task_waits(&end->acks_due) &&
+	    peer->process.world->now_ms >= end->acks_ripe_ms) {
+		task_cancel(peer->process.world, &end->acks_due);
+		send_gathered(peer, link);
+	}
 	dealer_send(peer, link, header, payload);
 	return 0;
 }

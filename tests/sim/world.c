@@ -29,11 +29,14 @@ task_cancel(struct world *world, struct task *task)
 
 #define TURN_MS 4u /* a long one */
 
-void
-world_turn_end(struct world *world, struct task *task)
+bool
+world_acks_due(struct world *world, struct task *task)
 {
-	if (!task_waits(task))
-		world_after(world, task, rng_below(&world->rng, TURN_MS));
+	if (task_waits(task))
+		return false;
+	world_after(
+	    world, task, world->plan.ack_wait_ms + rng_below(&world->rng, TURN_MS));
+	return true;
 }
 
 uint64_t

@@ -105,7 +105,8 @@ struct session_end {
 	bool gathers; /* the broker reads lists of calls */
 	struct acks call_acks, result_acks;
 	struct peer_node *peer;
-	struct task turn_end; /* when they go */
+	uint64_t acks_ripe_ms;
+	struct task acks_due; /* when they go */
 };
 
 /* What workers and coordinators have in common. */
@@ -130,7 +131,7 @@ struct broker_node {
 	struct process process; /* first */
 	struct core *core;
 	struct gathered *gathered;
-	struct task turn_end; /* when that goes */
+	struct task acks_due; /* when that goes */
 	unsigned steps;
 	bool leaving, left;
 };
@@ -301,8 +302,8 @@ task_waits(const struct task *task)
 	return task->node.place != 0;
 }
 
-/* Puts task at the end of the turn that goes on now, if it waits for none yet. */
-void world_turn_end(struct world *world, struct task *task);
+/* Puts task where acknowledgements go at last, unless it is there for earlier ones: then false. */
+bool world_acks_due(struct world *world, struct task *task);
 
 /* A few milliseconds, by the plan. */
 uint64_t world_latency(struct world *world);

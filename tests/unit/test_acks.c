@@ -5,6 +5,7 @@
 /* Interfaces under test */
 #include "../../broker/gathered.h"
 #include "acks.h"
+#include "bounds.h"
 
 TCase *tcase_acks(void);
 
@@ -173,10 +174,10 @@ keep(uint64_t peer, enum message_type type, const char *id)
 {
 	struct header header = about(type, id, 0);
 
-	ck_assert(gathered_keep(gathered, peer, &header));
+	ck_assert(gathered_keep(gathered, peer, &header, 0));
 }
 
-START_TEST(each_peer_and_type_has_a_message_at_the_end_of_the_turn)
+START_TEST(each_peer_and_type_has_a_message)
 {
 	const struct header call = about(MSG_CALL, "e", 0);
 
@@ -184,7 +185,7 @@ START_TEST(each_peer_and_type_has_a_message_at_the_end_of_the_turn)
 	keep(2, MSG_CALL_ACK, "b");
 	keep(1, MSG_RESULT_ACK, "c");
 	keep(1, MSG_CALL_ACK, "d");
-	ck_assert(!gathered_keep(gathered, 1, &call));
+	ck_assert(!gathered_keep(gathered, 1, &call, 0));
 	ck_assert_str_eq(sent, "");
 	gathered_send(gathered);
 	ck_assert_str_eq(sent, "1 CALL_ACK a/0 d/0\n2 CALL_ACK b/0\n1 RESULT_ACK c/0\n");
@@ -201,7 +202,7 @@ START_TEST(what_must_not_be_overtaken_goes_first)
 
 	keep(1, MSG_RESULT_ACK, "a");
 	keep(2, MSG_RESULT_ACK, "b");
-	gathered_before(gathered, 1, &header);
+	gathered_before(gathered, 1, &header, 0);
 	ck_assert_str_eq(sent, "1 RESULT_ACK a/0\n");
 	gathered_send(gathered);
 	ck_assert_str_eq(sent, "1 RESULT_ACK a/0\n2 RESULT_ACK b/0\n");
@@ -213,10 +214,10 @@ START_TEST(a_call_sent_again_does_not_overtake_either)
 	struct header call = about(MSG_CALL, "a", 0);
 
 	keep(1, MSG_RESULT_ACK, "a");
-	gathered_before(gathered, 1, &call);
+	gathered_before(gathered, 1, &call, 0);
 	ck_assert_str_eq(sent, "");
 	call.flags = WIRE_RESEND;
-	gathered_before(gathered, 1, &call);
+	gathered_before(gathered, 1, &call, 0);
 	ck_assert_str_eq(sent, "1 RESULT_ACK a/0\n");
 }
 END_TEST
@@ -227,9 +228,29 @@ START_TEST(a_result_overtakes)
 
 	keep(1, MSG_CALL_ACK, "a");
 	keep(2, MSG_CALL_ACK, "a");
-	gathered_before(gathered, 1, &result);
+	gathered_before(gathered, 1, &result, 0);
 	gathered_send(gathered);
 	ck_assert_str_eq(sent, "2 CALL_ACK a/0\n");
+}
+END_TEST
+
+START_TEST(what_has_waited_goes_with_the_next_message)
+{
+	const struct header call = about(MSG_CALL, "c", 0);
+	const struct header early = about(MSG_RESULT_ACK, "a", 0);
+	const struct header late = about(MSG_RESULT_ACK, "b", 0);
+
+	gathered_keep(gathered, 1, &early, 1000);
+	gathered_keep(gathered, 2, &early, 1000);
+	gathered_keep(gathered, 1, &late, 1000 + ACK_RIPE_MS - 1);
+	gathered_before(gathered, 1, &call, 1000 + ACK_RIPE_MS - 1);
+	ck_assert_str_eq(sent, "");
+	gathered_before(gathered, 1, &call, 1000 + ACK_RIPE_MS);
+	ck_assert_str_eq(sent, "1 RESULT_ACK a/0 b/0\n");
+	/* The time of the next ones begins with the first of them. */
+	gathered_keep(gathered, 1, &late, 1000 + ACK_RIPE_MS);
+	gathered_before(gathered, 1, &call, 1000 + ACK_RIPE_MS);
+	ck_assert_str_eq(sent, "1 RESULT_ACK a/0 b/0\n");
 }
 END_TEST
 
@@ -242,9 +263,9 @@ START_TEST(none_is_lost_however_many_there_are)
 	size_t i;
 
 	for (peer = 1; peer <= 200; peer++)
-		ck_assert(gathered_keep(gathered, peer, &single));
+		ck_assert(gathered_keep(gathered, peer, &single, 0));
 	for (i = 0; i < 100; i++)
-		ck_assert(gathered_keep(gathered, 201, &single));
+		ck_assert(gathered_keep(gathered, 201, &single, 0));
 	gathered_send(gathered);
 	for (at = sent; (at = strchr(at, '\n')) != NULL; at++)
 		lines++;
@@ -266,10 +287,11 @@ tcase_acks(void)
 	tcase_add_test(tcase, as_many_fit_as_one_message_can_have);
 	tcase_add_test(tcase, a_list_in_another_message_is_left_alone);
 	tcase_add_test(tcase, a_result_takes_its_acknowledgement_out_and_no_other);
-	tcase_add_test(tcase, each_peer_and_type_has_a_message_at_the_end_of_the_turn);
+	tcase_add_test(tcase, each_peer_and_type_has_a_message);
 	tcase_add_loop_test(tcase, what_must_not_be_overtaken_goes_first, 0, 6);
 	tcase_add_test(tcase, a_call_sent_again_does_not_overtake_either);
 	tcase_add_test(tcase, a_result_overtakes);
+	tcase_add_test(tcase, what_has_waited_goes_with_the_next_message);
 	tcase_add_test(tcase, none_is_lost_however_many_there_are);
 	return tcase;
 }
