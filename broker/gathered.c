@@ -97,6 +97,15 @@ gathered_keep(struct gathered *gathered, uint64_t peer, const struct header *hea
 	return true;
 }
 
+/* A worker was lost, and has brought a result that came too late; now it gets that call once more. Were it
+ * told so first, it would answer with that result. */
+static bool
+is_called_anew(const struct pile *pile, const struct header *header)
+{
+	return header->type == MSG_CALL && pile->acks.type == MSG_RESULT_ACK &&
+	       acks_have(&pile->acks, header->call_id);
+}
+
 void
 gathered_before(struct gathered *gathered, uint64_t peer, const struct header *header,
     uint64_t now_ms)
@@ -112,7 +121,8 @@ gathered_before(struct gathered *gathered, uint64_t peer, const struct header *h
 	}
 	for (i = 0; i < gathered->count; i++) {
 		pile = gathered->piles[i];
-		if (pile->peer == peer && (!waits || now_ms >= pile->ripe_ms))
+		if (pile->peer == peer &&
+		    (!waits || now_ms >= pile->ripe_ms || is_called_anew(pile, header)))
 			send_pile(gathered, pile);
 	}
 }

@@ -122,7 +122,10 @@ watch_all(struct session *session)
 
 	if (listeners == NULL)
 		return STATUS_UNREACHABLE;
-	listeners_subscribe(listeners, "");
+	/* All but "ended.", which says once more what is heard already. */
+	listeners_subscribe(listeners, "run.");
+	listeners_subscribe(listeners, "worker.");
+	listeners_subscribe(listeners, "coordinator.");
 	if (!session_json(session))
 		printf("watching %s; Ctrl-C ends\n",
 		    show_line(session_arena(session),

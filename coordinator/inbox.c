@@ -19,8 +19,9 @@
 #define READER_IDLE_MS 60000u /* a reader that is silent for longer is forgotten */
 #define TIDY_EVERY_MS 30000u
 #define CLOSED_MS 20u
-#define HELD_MS 20u  /* what waits for another reader's is looked at so often */
-#define HELD_MAX 64u /* while more wait, nothing new is read */
+#define HELD_MS 20u      /* what waits for another reader's is looked at so often */
+#define HELD_MS_MAX 160u /* when nothing has moved meanwhile, ever less often */
+#define HELD_MAX 64u     /* while more wait, nothing new is read */
 #define LEAVE_MS 1000u
 #define UNKNOWN_MS 1000u /* that it is not known who goes before whom is said so often */
 #define FULL_MS 300u /* without room for runs, what others have left is read so often */
@@ -32,6 +33,7 @@ struct inbox {
 	bool holds_own;      /* entries that were read and are to be read again, soon */
 	size_t held;         /* of the last readings, at least */
 	uint64_t own_at;     /* when to do so next */
+	unsigned own_ms;     /* and how long behind that again */
 	uint64_t said_at;    /* what UNKNOWN_MS is about */
 	uint64_t orphans_at; /* when to look for orphans next */
 	uint64_t tidy_at;
@@ -48,6 +50,7 @@ struct batch {
 	size_t count;
 	struct fiber *waiting;
 	bool is_unknown;        /* what is held is not to be read again soon */
+	unsigned connects;      /* of Redis, when they were read */
 	size_t left;            /* fibers */
 	struct value_list done; /* ids of entries that can be deleted */
 };
@@ -112,12 +115,15 @@ entry_main(void *arg)
 
 /* --- batches ------------------------------------------------------------------------ */
 
-/* Whoever dies before this leaves entries that are moved again, which does no harm. */
+/* Whoever dies before this leaves entries that are moved again, which does no harm. Nor are those deleted of
+ * which Redis, since it is another one maybe, may not know what was made. */
 static void
 delete_done(struct batch *batch)
 {
 	size_t count = batch->done.count;
 
+	if (redis_connects(batch->inbox->coordinator->redis) != batch->connects)
+		batch->done.count = count = 0;
 	if (count == 0 || store_inbox_dealt(batch->inbox->coordinator->store,
 			      batch->arena, batch->done.items, count) != STORE_OK)
 		return;
@@ -230,9 +236,10 @@ begin(struct batch *batch, size_t i)
 static void
 move_all(struct inbox *inbox, struct arena *arena, const struct value *entries)
 {
-	struct batch batch = {
-		.inbox = inbox, .arena = arena, .waiting = fiber_current()
-	};
+	struct batch batch = { .inbox = inbox,
+		.arena = arena,
+		.waiting = fiber_current(),
+		.connects = redis_connects(inbox->coordinator->redis) };
 	size_t room = value_size(entries) + 1, i;
 
 	batch.done.arena = arena;
@@ -291,8 +298,8 @@ finish_own(struct inbox *inbox, struct arena *arena)
 {
 	struct coordinator *coordinator = inbox->coordinator;
 	const struct value *reply;
+	size_t held = inbox->held;
 
-	inbox->own_at = loop_now_ms(coordinator->loop) + HELD_MS;
 	/* More than HELD_MAX and a reading: those that wait hide nobody. */
 	if (redis_text(coordinator->redis, arena, BLOCK_MS, &reply, "XREADGROUP", "GROUP",
 		STORE_INBOX_GROUP, coordinator->settings->common.name, "COUNT", "256",
@@ -301,6 +308,11 @@ finish_own(struct inbox *inbox, struct arena *arena)
 	inbox->holds_own = false;
 	inbox->held = 0;
 	move_all(inbox, arena, value_at(value_at(reply, 0), 1));
+	if (inbox->held == 0 || inbox->held < held || inbox->own_ms == 0)
+		inbox->own_ms = HELD_MS;
+	else if (inbox->own_ms < HELD_MS_MAX)
+		inbox->own_ms *= 2;
+	inbox->own_at = loop_now_ms(coordinator->loop) + inbox->own_ms;
 }
 
 /* Forgets readers that have gone. */

@@ -17,8 +17,7 @@ acks_are(const struct header *header)
 	       header->call_id != NULL;
 }
 
-/* A CALL without the flag is the first of its id: nothing of that can have been acknowledged. Nobody
- * who hears a RESULT or what is published asks for an acknowledgement before it. */
+/* A CALL without the flag is the first of its id that its sender knows of. Nobody who hears a RESULT or what is published asks for an acknowledgement before it. */
 bool
 acks_may_wait_for(const struct header *header)
 {
@@ -41,14 +40,28 @@ acks_add(struct acks *acks, const struct header *ack)
 	return acks->count < ACKS_MAX;
 }
 
-void
-acks_drop(struct acks *acks, const char *call_id)
+static size_t
+find(const struct acks *acks, const char *call_id)
 {
 	size_t i;
 
 	for (i = 0; i < acks->count; i++)
 		if (strcmp(acks->text[i], call_id) == 0)
 			break;
+	return i;
+}
+
+bool
+acks_have(const struct acks *acks, const char *call_id)
+{
+	return find(acks, call_id) < acks->count;
+}
+
+void
+acks_drop(struct acks *acks, const char *call_id)
+{
+	size_t i = find(acks, call_id);
+
 	if (i == acks->count || acks->type != MSG_CALL_ACK)
 		return;
 	acks->count--;

@@ -30,6 +30,9 @@ bool acks_may_wait_for(const struct header *header);
 /* Adds the call of one. Returns whether there is room for another. All of one type. */
 bool acks_add(struct acks *acks, const struct header *ack);
 
+/* True when the call is among them. */
+bool acks_have(const struct acks *acks, const char *call_id);
+
 /* A RESULT of a call says all that its CALL_ACK does: takes that out. */
 void acks_drop(struct acks *acks, const char *call_id);
 

@@ -103,7 +103,8 @@ enum store_status store_refuse(struct store *store, struct arena *arena,
 enum store_status store_tidy_inbox(
     struct store *store, struct arena *arena, const char *name, uint64_t idle_ms);
 
-/* Deletes entries of the inbox that are dealt with, count of them. */
+/* Deletes entries of the inbox that are dealt with, count of them. Asks once and waits no longer than a
+ * second: another Redis, behind a failover, may not have what was made of them. */
 enum store_status store_inbox_dealt(struct store *store, struct arena *arena,
     const struct value *const *ids, size_t count);
 

@@ -123,6 +123,8 @@ store_refuse(struct store *store, struct arena *arena, const char *thread,
 	return store_answers(reply, "KNOWN") ? STORE_KNOWN : store_odd(store, reply);
 }
 
+#define DEALT_MS 1000u
+
 static void
 command_inbox(struct command *command, const char *function)
 {
@@ -157,7 +159,10 @@ store_inbox_dealt(struct store *store, struct arena *arena,
 	command_inbox(&command, "fl_dealt");
 	for (i = 0; i < count; i++)
 		command_text(&command, redis_reply_text(ids[i]));
-	return store_read(store, &command, &reply);
+	return redis_call(store_redis(store), arena, DEALT_MS, command.args,
+		   command.count, &reply) == REDIS_OK
+		   ? STORE_OK
+		   : STORE_FAILED;
 }
 
 enum store_status

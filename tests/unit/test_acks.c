@@ -211,7 +211,7 @@ END_TEST
 
 START_TEST(a_call_sent_again_does_not_overtake_either)
 {
-	struct header call = about(MSG_CALL, "a", 0);
+	struct header call = about(MSG_CALL, "b", 0);
 
 	keep(1, MSG_RESULT_ACK, "a");
 	gathered_before(gathered, 1, &call, 0);
@@ -254,6 +254,20 @@ START_TEST(what_has_waited_goes_with_the_next_message)
 }
 END_TEST
 
+START_TEST(a_call_does_not_overtake_what_acknowledges_its_result)
+{
+	const struct header other = about(MSG_CALL, "b", 0);
+	const struct header anew = about(MSG_CALL, "a", 0);
+
+	keep(1, MSG_RESULT_ACK, "a");
+	gathered_before(gathered, 1, &other, 0);
+	gathered_before(gathered, 2, &anew, 0);
+	ck_assert_str_eq(sent, "");
+	gathered_before(gathered, 1, &anew, 0);
+	ck_assert_str_eq(sent, "1 RESULT_ACK a/0\n");
+}
+END_TEST
+
 START_TEST(none_is_lost_however_many_there_are)
 {
 	struct header single = about(MSG_CALL_ACK, "a", 0);
@@ -292,6 +306,7 @@ tcase_acks(void)
 	tcase_add_test(tcase, a_call_sent_again_does_not_overtake_either);
 	tcase_add_test(tcase, a_result_overtakes);
 	tcase_add_test(tcase, what_has_waited_goes_with_the_next_message);
+	tcase_add_test(tcase, a_call_does_not_overtake_what_acknowledges_its_result);
 	tcase_add_test(tcase, none_is_lost_however_many_there_are);
 	return tcase;
 }
