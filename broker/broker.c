@@ -171,17 +171,17 @@ on_acks_due(void *arg)
 static void
 do_send(struct broker *broker, const struct action *action)
 {
-	if (action->gathers) {
-		if (gathered_keep(broker->gathered, action->peer, &action->header,
-			loop_now_ms(broker->loop))) {
-			if (broker->acks_timer == NULL)
-				broker->acks_timer = timer_start(
-				    broker->loop, ACK_WAIT_MS, 0, on_acks_due, broker);
-			return;
-		}
-		gathered_before(broker->gathered, action->peer, &action->header,
-		    loop_now_ms(broker->loop));
+	uint64_t now_ms = loop_now_ms(broker->loop);
+
+	if (action->gathers &&
+	    gathered_keep(broker->gathered, action->peer, &action->header, now_ms)) {
+		if (broker->acks_timer == NULL)
+			broker->acks_timer = timer_start(
+			    broker->loop, ACK_WAIT_MS, 0, on_acks_due, broker);
+		return;
 	}
+	if (action->gathers)
+		gathered_before(broker->gathered, action->peer, &action->header, now_ms);
 	if (action->header.type == MSG_ERROR)
 		log_debug("refused peer=%llx code=%s reason=\"%s\"",
 		    (unsigned long long)action->peer,
@@ -276,10 +276,12 @@ feed(struct broker *broker, const struct event *event)
 	return !actions.refused;
 }
 
-/* Sockets are fair: on a busy one a lost peer's words are read long before LOST_MS. */
+/* The end of each turn: a peer that is lost is found with the last of what is sent. Sockets are
+ * fair: on a busy one a lost peer's words are read long before LOST_MS. */
 static void
-end_lost_sessions(struct broker *broker)
+end_lost_sessions(void *arg)
 {
+	struct broker *broker = arg;
 	size_t i, count = broker->lost_count;
 
 	if (count == 0 || (socket_has_input(broker->router) &&
@@ -292,15 +294,6 @@ end_lost_sessions(struct broker *broker)
 	broker->lost_count -= count;
 	memmove(broker->lost, broker->lost + count,
 	    broker->lost_count * sizeof *broker->lost);
-}
-
-/* The end of each turn: a peer that is lost is found with the last of what is sent. */
-static void
-on_turn_end(void *arg)
-{
-	struct broker *broker = arg;
-
-	end_lost_sessions(broker);
 }
 
 /* --- events --------------------------------------------------------------------------- */
@@ -474,7 +467,7 @@ broker_new(struct service *service, const struct broker_settings *settings)
 	open_allow_list(broker, settings);
 	bind_sockets(broker, settings);
 	broker->tick = timer_start(broker->loop, TICK_MS, TICK_MS, on_tick, broker);
-	loop_add_flush(broker->loop, on_turn_end, broker);
+	loop_add_flush(broker->loop, end_lost_sessions, broker);
 	return broker;
 }
 
@@ -487,7 +480,7 @@ broker_destroy(struct broker **broker_p)
 		return;
 	timer_stop(&broker->acks_timer);
 	timer_stop(&broker->tick);
-	loop_remove_flush(broker->loop, on_turn_end, broker);
+	loop_remove_flush(broker->loop, end_lost_sessions, broker);
 	gathered_send(broker->gathered);
 	socket_close(&broker->router, LINGER_MS);
 	status_destroy(&broker->status);

@@ -308,7 +308,7 @@ finish_own(struct inbox *inbox, struct arena *arena)
 	inbox->holds_own = false;
 	inbox->held = 0;
 	move_all(inbox, arena, value_at(value_at(reply, 0), 1));
-	if (inbox->held == 0 || inbox->held < held || inbox->own_ms == 0)
+	if (inbox->held == 0 || inbox->held < held)
 		inbox->own_ms = HELD_MS;
 	else if (inbox->own_ms < HELD_MS_MAX)
 		inbox->own_ms *= 2;
@@ -445,6 +445,7 @@ inbox_new(struct coordinator *coordinator)
 		abort();
 	inbox->coordinator = coordinator;
 	inbox->holds_own = true; /* for all it knows */
+	inbox->own_ms = HELD_MS;
 	strcpy(inbox->orphans_from, "0-0");
 	inbox->fiber = fiber_start(coordinator->loop, "inbox", inbox_main, inbox);
 	return inbox;

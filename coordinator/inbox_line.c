@@ -82,7 +82,9 @@ hold_beyond(struct inbox_place *places, size_t count, const char *last)
 {
 	size_t i;
 
-	for (i = 0; i < count && last[0] != '\0'; i++)
+	if (last[0] == '\0')
+		return;
+	for (i = 0; i < count; i++)
 		if (asks(&places[i]) && compare_ids(places[i].id, last) > 0)
 			places[i].is_held = true;
 }

@@ -100,22 +100,22 @@ gather(struct peer *peer, const struct header *ack)
 int
 peer_send(struct peer *peer, const struct header *header, struct parts *bodies)
 {
-	if (peer->up && peer->gathers && acks_are(header)) {
+	if (!peer->up) {
+		if (bodies != NULL)
+			parts_release(bodies);
+		return -1;
+	}
+	if (peer->gathers && acks_are(header)) {
 		gather(peer, header);
 		return 0;
 	}
-	if (peer->up && header->type == MSG_RESULT)
+	if (header->type == MSG_RESULT)
 		acks_drop(&peer->call_acks, header->call_id);
-	else if (peer->up && !acks_may_wait_for(header))
+	else if (!acks_may_wait_for(header))
 		send_gathered(peer);
-	if (peer->up && peer->acks_timer != NULL &&
-	    loop_now_ms(peer->loop) >= peer->acks_ripe_ms)
+	if (peer->acks_timer != NULL && loop_now_ms(peer->loop) >= peer->acks_ripe_ms)
 		on_acks_due(peer);
-	if (peer->up)
-		return send_message(peer, header, bodies);
-	if (bodies != NULL)
-		parts_release(bodies);
-	return -1;
+	return send_message(peer, header, bodies);
 }
 
 bool

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define DEALT_MS 1000u
+
 enum store_status
 store_bind_run(struct store *store, struct arena *arena, const char *run,
     const char *thread, const char **other_r)
@@ -122,8 +124,6 @@ store_refuse(struct store *store, struct arena *arena, const char *thread,
 		return STORE_NONE;
 	return store_answers(reply, "KNOWN") ? STORE_KNOWN : store_odd(store, reply);
 }
-
-#define DEALT_MS 1000u
 
 static void
 command_inbox(struct command *command, const char *function)

@@ -4,7 +4,8 @@
 local KEPT_BY_RETRY = { 'agent', 'input', 'options', 'deadline_ms', 'priority', 'tenant',
   'metadata', 'webhook' }
 
-local AHEAD_MAX = 1000 -- entries of the inbox that are looked at for one reading
+-- Entries of the inbox that are looked at for one reading, and how long their inputs may be together.
+local AHEAD_MAX, AHEAD_BYTES_MAX = 1000, 16777216
 
 -- Asks for the end of run, which goes on in a thread: its owner hears of it with the next commit (from
 -- the thread's hash) or the next renewal.
@@ -313,10 +314,10 @@ local function given(fields, name)
 end
 
 -- ahead(inbox; group, id, ...): of entries that somebody has read and not dealt with, that stand before the
--- last of these, and are none of them: "", then id, name of the thread, id of the run, ... Of the first
--- AHEAD_MAX entries; where there may be more, the id of the last one stands for "".
+-- last of these, and are none of them: "", then id, name of the thread, id of the run, ... Where not all were
+-- looked at, the id of the last one that was stands for "".
 local function ahead(keys, args)
-  local own, found = {}, { '' }
+  local own, found, bytes = {}, { '' }, 0
   for i = 2, #args do
     own[args[i]] = true
   end
@@ -329,6 +330,11 @@ local function ahead(keys, args)
       found[#found + 1] = one[1]
       found[#found + 1] = given(fields, 'thread') or run
       found[#found + 1] = run
+      bytes = bytes + #(fields.input or '')
+      if bytes > AHEAD_BYTES_MAX then
+        found[1] = one[1]
+        return found
+      end
     end
   end
   if #pending == AHEAD_MAX then

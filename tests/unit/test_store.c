@@ -433,91 +433,6 @@ START_TEST(only_history_is_left_of_a_run)
 }
 END_TEST
 
-static long
-readers(void)
-{
-	return (long)value_size(
-	    trial_ask("XINFO", "CONSUMERS", STORE_INBOX, STORE_INBOX_GROUP));
-}
-
-static void
-play_readers(void)
-{
-	trial_ask("XGROUP", "CREATE", STORE_INBOX, STORE_INBOX_GROUP, "0", "MKSTREAM");
-	trial_ask("XADD", STORE_INBOX, "1-0", "agent", "a");
-	trial_ask("XREADGROUP", "GROUP", STORE_INBOX_GROUP, "holds", "STREAMS",
-	    STORE_INBOX, ">");
-	trial_ask("XGROUP", "CREATECONSUMER", STORE_INBOX, STORE_INBOX_GROUP, "leaves");
-	trial_ask("XGROUP", "CREATECONSUMER", STORE_INBOX, STORE_INBOX_GROUP, "reads");
-	ck_assert_int_eq(readers(), 3);
-	ck_assert_int_eq(
-	    store_tidy_inbox(trial.a, trial.arena, "leaves", LONG), STORE_OK);
-	ck_assert_int_eq(readers(), 2);
-	/* What a reader has not finished is not forgotten with it. */
-	ck_assert_int_eq(store_tidy_inbox(trial.a, trial.arena, "holds", LONG), STORE_OK);
-	ck_assert_int_eq(readers(), 2);
-	trial_ask("XACK", STORE_INBOX, STORE_INBOX_GROUP, "1-0");
-	ck_assert_int_eq(store_tidy_inbox(trial.a, trial.arena, "holds", LONG), STORE_OK);
-	ck_assert_int_eq(readers(), 1);
-}
-
-START_TEST(readers_of_the_inbox_do_not_pile_up)
-{
-	trial_play(play_readers);
-}
-END_TEST
-
-static void
-check_texts(const struct value *texts, const char *const *expected)
-{
-	size_t i;
-
-	for (i = 0; expected[i] != NULL; i++)
-		ck_assert_str_eq(redis_reply_text(value_at(texts, i)), expected[i]);
-	ck_assert_uint_eq(value_size(texts), i);
-}
-
-static void
-play_ahead(void)
-{
-	static const char *const own[] = { "2-0", "10-0", "30-0" };
-	const struct value *ahead;
-	unsigned i;
-
-	trial_ask("XGROUP", "CREATE", STORE_INBOX, STORE_INBOX_GROUP, "0", "MKSTREAM");
-	/* A field that is given twice counts as it was given last, an empty one not at all. */
-	trial_ask("XADD", STORE_INBOX, "1-0", "thread", "x", "thread", "t", "run", "r");
-	trial_ask("XADD", STORE_INBOX, "2-0", "agent", "a", "run", "r2");
-	trial_ask("XADD", STORE_INBOX, "2-1", "thread", "", "run", "");
-	trial_ask("XADD", STORE_INBOX, "3-0", "agent", "a", "thread", "gone");
-	trial_ask("XADD", STORE_INBOX, "10-0", "agent", "a", "thread", "t");
-	trial_ask("XREADGROUP", "GROUP", STORE_INBOX_GROUP, "reads", "STREAMS",
-	    STORE_INBOX, ">");
-	trial_ask("XADD", STORE_INBOX, "11-0", "agent", "a", "thread", "nobody's");
-	trial_ask("XDEL", STORE_INBOX, "3-0");
-	ck_assert_int_eq(
-	    store_inbox_ahead(trial.a, trial.arena, own, 2, &ahead), STORE_OK);
-	check_texts(ahead, (const char *const[]){
-			       "", "1-0", "t", "r", "2-1", "run-2-1", "run-2-1", NULL });
-	ck_assert_int_eq(
-	    store_inbox_ahead(trial.a, trial.arena, own, 1, &ahead), STORE_OK);
-	check_texts(ahead, (const char *const[]){ "", "1-0", "t", "r", NULL });
-	/* What is looked at has a bound, and it says how far it came. */
-	for (i = 0; i < 1000; i++)
-		trial_ask("XADD", STORE_INBOX, "20-*", "agent", "a", "run", "many");
-	trial_ask("XREADGROUP", "GROUP", STORE_INBOX_GROUP, "reads", "STREAMS",
-	    STORE_INBOX, ">");
-	ck_assert_int_eq(
-	    store_inbox_ahead(trial.a, trial.arena, own, 3, &ahead), STORE_OK);
-	ck_assert_str_eq(redis_reply_text(value_at(ahead, 0)), "20-993");
-}
-
-START_TEST(what_is_read_and_not_dealt_with_is_ahead)
-{
-	trial_play(play_ahead);
-}
-END_TEST
-
 TCase *
 tcase_store(void)
 {
@@ -541,7 +456,5 @@ tcase_store(void)
 	tcase_add_test(tcase, a_clock_that_is_set_back_prolongs_no_lease);
 	tcase_add_test(tcase, a_run_that_was_deleted_by_hand_is_passed_over);
 	tcase_add_test(tcase, only_history_is_left_of_a_run);
-	tcase_add_test(tcase, readers_of_the_inbox_do_not_pile_up);
-	tcase_add_test(tcase, what_is_read_and_not_dealt_with_is_ahead);
 	return tcase;
 }
