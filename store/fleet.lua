@@ -2,9 +2,9 @@
 -- The atomic steps on threads, runs, items and agents (store/store.h says who calls them and why;
 -- docs/redis.md describes the keys). All files of the library are one chunk, in the order of store.c;
 -- this one is the first, and has what the others use. Rules of all of them: every check comes before
--- the first write, since Redis does not roll back; TIME is the only clock; every key of a call carries
--- the shard's hash tag. KEYS[1] is always the thread's hash, or the shard's `due` set for
--- calls on a shard; ARGV[1] is the shard's prefix, "fl:{s17}:".
+-- the first write, since Redis does not roll back; TIME is the only clock. Of calls on a shard every key
+-- carries its hash tag: KEYS[1] is the thread's hash, or the shard's `due` set where no thread is meant;
+-- ARGV[1] is the shard's prefix, "fl:{s17}:". Those on the inbox, names of runs, items and agents say what theirs are.
 
 local ARGUMENTS_MAX = 1000 -- of one command, even: Lua's stack is short
 
@@ -84,7 +84,7 @@ local function field_of(flat, name, first)
   end
 end
 
--- Those of a run's fields that decide how it lines up, of {name, value, ...} from index first on.
+-- {name: value} of {name, value, ...} from index first on.
 local function line_of(flat, first)
   local record = {}
   for i = first, #flat, 2 do

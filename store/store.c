@@ -340,6 +340,18 @@ store_text_at(const struct value *reply, size_t index)
 	return redis_reply_text(value_at(reply, index));
 }
 
+const struct value *
+store_texts(struct arena *arena, const struct value *reply)
+{
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(reply); i++)
+		if (store_text_at(reply, i) != NULL)
+			value_list_add(&list, value_str(arena, store_text_at(reply, i)));
+	return value_list_end(&list);
+}
+
 enum store_status
 store_odd(struct store *store, const struct value *reply)
 {

@@ -98,13 +98,22 @@ enum store_status store_refuse(struct store *store, struct arena *arena,
     const char *thread, const char *run, const char *type, const char *reason,
     const struct value *fields);
 
+/* Keeps a submission that cannot run, with the reason, in fl:refused. agent and input: texts, as they came, or
+ * empty. */
+struct store_refusal {
+	const char *entry, *run, *reason;
+	const struct value *agent, *input;
+};
+enum store_status store_keep_refused(
+    struct store *store, struct arena *arena, const struct store_refusal *refusal);
+
 /* Forgets readers of the inbox who have left nothing behind: the one called name, and all that
  * have not read for idle_ms. */
 enum store_status store_tidy_inbox(
     struct store *store, struct arena *arena, const char *name, uint64_t idle_ms);
 
-/* Deletes entries of the inbox that are dealt with, count of them. Asks once and waits no longer than a
- * second: another Redis, behind a failover, may not have what was made of them. */
+/* Deletes entries of the inbox that are dealt with, count of them. Asks once, and fails at once where no
+ * connection is up: another Redis, behind a failover, may not have what was made of them. */
 enum store_status store_inbox_dealt(struct store *store, struct arena *arena,
     const struct value *const *ids, size_t count);
 
@@ -213,7 +222,7 @@ enum store_status store_renew(struct store *store, struct arena *arena, unsigned
 bool store_cancel_wanted(
     struct store *store, struct arena *arena, const char *thread, const char *run);
 
-/* threads_r: [thread id], limit at most, that we should claim if we do not hold them; recovered ones
+/* threads_r: [thread id], twice limit at most, that we should claim if we do not hold them; recovered ones
  * first, whatever waits. */
 enum store_status store_sweep(struct store *store, struct arena *arena, unsigned shard,
     unsigned limit, const struct value **threads_r);

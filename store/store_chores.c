@@ -11,19 +11,6 @@ begin(struct command *command, const char *function, unsigned shard)
 	    shard);
 }
 
-/* The texts of an answer. */
-static const struct value *
-texts_of(struct arena *arena, const struct value *reply)
-{
-	struct value_list list = { .arena = arena };
-	size_t i;
-
-	for (i = 0; i < value_size(reply); i++)
-		if (store_text_at(reply, i) != NULL)
-			value_list_add(&list, value_str(arena, store_text_at(reply, i)));
-	return value_list_end(&list);
-}
-
 enum store_status
 store_chores(struct store *store, struct arena *arena, unsigned shard,
     struct store_chores *chores_r)
@@ -59,7 +46,7 @@ ask_shard(struct store *store, struct arena *arena, const char *function, unsign
 		command_raw(&command, value_at(done, i));
 	status = store_read(store, &command, &reply);
 	if (status == STORE_OK)
-		*names_r = texts_of(arena, reply);
+		*names_r = store_texts(arena, reply);
 	return status;
 }
 

@@ -96,18 +96,12 @@ look_everywhere(struct found *found, const char *index, size_t depth)
 static const struct value *
 read_record(const struct found *found, const struct found_run *run)
 {
-	struct arena *arena = found->arena;
-	struct command command = { .arena = arena };
-	const struct value *reply;
+	const struct value *record;
 
-	command_text(&command, "HGETALL");
-	command_text(&command,
-	    arena_printf(arena, "%sr:%s", store_prefix(arena, run->shard), run->run));
-	if (store_read(found->store, &command, &reply) != STORE_OK ||
-	    value_size(reply) == 0)
-		return NULL;
-	return value_map_with(
-	    arena, store_record(arena, reply), "run", value_str(arena, run->run));
+	return store_run_in(found->store, found->arena, run->shard, run->run, &record) ==
+		       STORE_OK
+		   ? record
+		   : NULL;
 }
 
 static bool
@@ -219,7 +213,9 @@ store_retry(struct store *store, struct arena *arena, const char *thread, const 
 	struct command command = { .arena = arena };
 	const struct value *reply;
 	const char *other = NULL;
-	enum store_status status = store_bind_run(store, arena, new_run, thread, &other);
+	bool is_new;
+	enum store_status status =
+	    store_bind(store, arena, new_run, thread, &other, &is_new);
 
 	*instead_r = "";
 	if (status != STORE_OK)
@@ -238,7 +234,11 @@ store_retry(struct store *store, struct arena *arena, const char *thread, const 
 	if (store_answers(reply, "NOT_DEAD") && store_text_at(reply, 2) != NULL)
 		*instead_r = store_text_at(reply, 2);
 	/* Our own, when the answer to the first try was lost. */
-	return strcmp(*instead_r, new_run) == 0 ? STORE_OK : STORE_NONE;
+	if (strcmp(*instead_r, new_run) == 0)
+		return STORE_OK;
+	if (is_new)
+		status = store_unbind_run(store, arena, new_run, thread);
+	return status == STORE_OK ? STORE_NONE : status;
 }
 
 enum store_status

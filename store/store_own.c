@@ -434,18 +434,6 @@ store_cancel_wanted(
 	       value_is(reply, VALUE_INT) && reply->integer == 1;
 }
 
-static const struct value *
-texts(struct arena *arena, const struct value *reply)
-{
-	struct value_list list = { .arena = arena };
-	size_t i;
-
-	for (i = 0; i < value_size(reply); i++)
-		value_list_add(
-		    &list, value_str(arena, redis_reply_text(value_at(reply, i))));
-	return value_list_end(&list);
-}
-
 static enum store_status
 call_shard(struct store *store, struct command *command, const struct value **texts_r)
 {
@@ -453,7 +441,7 @@ call_shard(struct store *store, struct command *command, const struct value **te
 	enum store_status status = store_send(store, command, &reply, NULL);
 
 	if (status == STORE_OK)
-		*texts_r = texts(command->arena, reply);
+		*texts_r = store_texts(command->arena, reply);
 	return status;
 }
 

@@ -62,6 +62,13 @@ bool store_answers(const struct value *reply, const char *word);
 int64_t store_number_at(const struct value *reply, size_t index);
 const char *store_text_at(const struct value *reply, size_t index);
 
+/* store_bind_run; *is_new_r: nobody had given the run a name before. */
+enum store_status store_bind(struct store *store, struct arena *arena, const char *run,
+    const char *thread, const char **other_r, bool *is_new_r);
+
+/* The texts of an answer, without what is none. */
+const struct value *store_texts(struct arena *arena, const struct value *reply);
+
 /* What a submission's answer says, as store_submit does. */
 enum store_status store_submitted(struct store *store, const struct value *reply);
 

@@ -21,6 +21,8 @@ static const struct {
 	{ "retried", KEPT_TEXT },
 	{ "retry_of", KEPT_TEXT },
 	{ "entry", KEPT_TEXT },
+	{ "parent", KEPT_TEXT },
+	{ "children", KEPT_INSIDE },
 	{ "tenant", KEPT_TEXT },
 	{ "priority", KEPT_NUMBER },
 	{ "at", KEPT_NUMBER },

@@ -3,30 +3,44 @@
 
 #include <string.h>
 
-#define DEALT_MS 1000u
+#define REFUSED_KEPT "10000"
+#define DEALT_MS 0u /* only on a connection that is up: behind it may be another Redis */
 
 enum store_status
-store_bind_run(struct store *store, struct arena *arena, const char *run,
-    const char *thread, const char **other_r)
+store_bind(struct store *store, struct arena *arena, const char *run, const char *thread,
+    const char **other_r, bool *is_new_r)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply;
 	enum store_status status;
 
+	*is_new_r = false;
 	command_text(&command, "SET");
 	command_text(&command, arena_printf(arena, "fl:run:%s", run));
 	command_text(&command, thread);
 	command_text(&command, "NX");
 	command_text(&command, "GET");
 	status = store_read(store, &command, &reply);
-	if (status != STORE_OK || value_is_nil(reply))
+	if (status != STORE_OK)
 		return status;
+	*is_new_r = value_is_nil(reply);
+	if (*is_new_r)
+		return STORE_OK;
 	if (redis_reply_text(reply) == NULL)
 		return store_odd(store, reply);
 	if (strcmp(redis_reply_text(reply), thread) == 0)
 		return STORE_OK;
 	*other_r = redis_reply_text(reply);
 	return STORE_KNOWN;
+}
+
+enum store_status
+store_bind_run(struct store *store, struct arena *arena, const char *run,
+    const char *thread, const char **other_r)
+{
+	bool is_new;
+
+	return store_bind(store, arena, run, thread, other_r, &is_new);
 }
 
 enum store_status
@@ -123,6 +137,32 @@ store_refuse(struct store *store, struct arena *arena, const char *thread,
 	if (store_answers(reply, "FORGOTTEN"))
 		return STORE_NONE;
 	return store_answers(reply, "KNOWN") ? STORE_KNOWN : store_odd(store, reply);
+}
+
+enum store_status
+store_keep_refused(
+    struct store *store, struct arena *arena, const struct store_refusal *refusal)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+
+	command_text(&command, "XADD");
+	command_text(&command, STORE_REFUSED);
+	command_text(&command, "MAXLEN");
+	command_text(&command, "~");
+	command_text(&command, REFUSED_KEPT);
+	command_text(&command, "*");
+	command_text(&command, "entry");
+	command_text(&command, refusal->entry);
+	command_text(&command, "run");
+	command_text(&command, refusal->run);
+	command_text(&command, "reason");
+	command_text(&command, refusal->reason);
+	command_text(&command, "agent");
+	command_raw(&command, refusal->agent);
+	command_text(&command, "input");
+	command_raw(&command, refusal->input);
+	return store_send(store, &command, &reply, NULL);
 }
 
 static void

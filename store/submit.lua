@@ -250,8 +250,10 @@ local function cancel(keys, args)
     redis.call('LREM', thread_key .. ':q', 0, run)
     redis.call('ZREM', prefix .. 'later', run)
     end_run(prefix, run, 'cancelled', 'CancelledError', 'cancelled before it started')
-    if (redis.call('HGET', thread_key, 'run') or '') == '' then
-      leave_thread(thread_key, prefix, thread, now_ms())
+    -- Those that wait stay where they are.
+    if (redis.call('HGET', thread_key, 'run') or '') == '' and
+      redis.call('LLEN', thread_key .. ':q') == 0 then
+      redis.call('ZREM', prefix .. 'due', thread)
     end
     return { 'CANCELLED' }
   end

@@ -6,6 +6,8 @@
 
 TCase *tcase_cancel_children(void);
 
+#define FAR "9000000000000"
+
 /* r1, its child r2, and r3 of r2; all of them hang. */
 static void
 submit_family(struct scene *scene)
@@ -16,6 +18,26 @@ submit_family(struct scene *scene)
 	cx_wait_hanging(scene, 4);
 	cx_submit(scene, "clerk", "r3", "r2");
 	cx_wait_hanging(scene, 6);
+}
+
+/* Its entry was moved by one who died before the parent knew of it: it is in Redis, and comes again. */
+static void
+submit_half(struct scene *scene, const char *run, const char *parent)
+{
+	struct arena *arena = scene->arena;
+	const char *thread = arena_printf(arena, "t-%s", run), *other;
+	int64_t before;
+
+	ck_assert_int_eq(
+	    store_bind_run(scene->client->store, arena, run, thread, &other), STORE_OK);
+	ck_assert_int_eq(
+	    store_submit(scene->client->store, arena, thread, run,
+		value_map(arena, "agent", value_str(arena, "clerk"), "version",
+		    value_str(arena, "1"), "parent", value_str(arena, parent), "at",
+		    value_str(arena, FAR), NULL),
+		&before),
+	    STORE_OK);
+	cx_submit(scene, "clerk", run, parent);
 }
 
 static void
@@ -31,6 +53,8 @@ play_family(struct scene *scene)
 	/* Who comes later than that does not begin. */
 	cx_submit(scene, "clerk", "r4", "r1");
 	cx_check_status(scene, "r4", "cancelled");
+	submit_half(scene, "r6", "r1");
+	cx_check_status(scene, "r6", "cancelled");
 	cx_submit(scene, "clerk", "r5", "nobody");
 	cx_check_status(scene, "r5", "refused");
 }

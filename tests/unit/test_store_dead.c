@@ -121,6 +121,9 @@ play_retry(void)
 	ck_assert_int_eq(
 	    store_retry(trial.b, trial.arena, "t", "r", "r3", "2", &instead), STORE_NONE);
 	ck_assert_str_eq(instead, "r2");
+	/* What came to nothing has left no name. */
+	ck_assert_int_eq(
+	    store_run_thread(trial.b, trial.arena, "r3", &instead), STORE_NONE);
 	trial_claim(trial.b, "t", LONG, &claim);
 	ck_assert_str_eq(claim.run, "r2");
 	ck_assert_str_eq(redis_reply_text(value_get(claim.record, "agent")), "clerk");

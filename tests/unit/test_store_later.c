@@ -143,6 +143,31 @@ START_TEST(a_delayed_run_can_be_cancelled)
 END_TEST
 
 static void
+play_cancelled_waiting(void)
+{
+	const char *due = arena_printf(
+	    trial.arena, "%sdue", store_prefix(trial.arena, store_shard("t")));
+	const char *answer, *status;
+
+	trial_submit("t", "r1");
+	trial_submit("t", "r2");
+	trial_ask("ZADD", due, "10000000000001", "t"); /* since long ago */
+	ck_assert_int_eq(
+	    store_cancel(trial.a, trial.arena, "t", "r2", &answer, &status), STORE_OK);
+	ck_assert_str_eq(
+	    redis_reply_text(trial_ask("ZSCORE", due, "t")), "10000000000001");
+	ck_assert_int_eq(
+	    store_cancel(trial.a, trial.arena, "t", "r1", &answer, &status), STORE_OK);
+	ck_assert(value_is_nil(trial_ask("ZSCORE", due, "t")));
+}
+
+START_TEST(a_cancel_does_not_send_the_others_to_the_end_of_the_line)
+{
+	trial_play(play_cancelled_waiting);
+}
+END_TEST
+
+static void
 play_parent(void)
 {
 	bool is_late = true;
@@ -157,6 +182,23 @@ play_parent(void)
 START_TEST(a_delayed_run_may_have_children)
 {
 	trial_play(play_parent);
+}
+END_TEST
+
+static void
+play_child(void)
+{
+	const struct value *record = NULL;
+
+	submit("t", "child", "parent", "7");
+	ck_assert_int_eq(
+	    store_run(trial.a, trial.arena, "t", "child", &record), STORE_OK);
+	ck_assert_str_eq(value_get_text(record, "parent"), "7");
+}
+
+START_TEST(a_child_knows_its_parent)
+{
+	trial_play(play_child);
 }
 END_TEST
 
@@ -314,7 +356,9 @@ tcase_store_later(void)
 	tcase_add_test(tcase, a_delayed_run_waits_beside_its_thread_until_it_is_due);
 	tcase_add_test(tcase, a_time_that_is_over_delays_nothing);
 	tcase_add_test(tcase, a_delayed_run_can_be_cancelled);
+	tcase_add_test(tcase, a_cancel_does_not_send_the_others_to_the_end_of_the_line);
 	tcase_add_test(tcase, a_delayed_run_may_have_children);
+	tcase_add_test(tcase, a_child_knows_its_parent);
 	tcase_add_test(tcase, waiting_runs_are_found_by_priority);
 	tcase_add_test(tcase, an_urgent_run_brings_its_thread_forward);
 	tcase_add_test(tcase, a_deadline_counts_from_the_first_claim);
