@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "memory.h"
+
 #define CACHED_MAX 256u
 
 struct agents {
@@ -24,10 +26,8 @@ agent_free(void **item)
 struct agents *
 agents_new(struct store *store)
 {
-	struct agents *agents = calloc(1, sizeof *agents);
+	struct agents *agents = xcalloc(1, sizeof *agents);
 
-	if (agents == NULL)
-		abort();
 	agents->store = store;
 	agents->compiled = zhashx_new();
 	zhashx_set_destructor(agents->compiled, agent_free);
@@ -87,9 +87,7 @@ compile(struct arena *own, const struct value *source, const char *name,
 		*error_r = arena_printf(arena, "agent '%s': %s: %s", name, path, error);
 		return NULL;
 	}
-	agent = calloc(1, sizeof *agent);
-	if (agent == NULL)
-		abort();
+	agent = xcalloc(1, sizeof *agent);
 	agent->arena = own;
 	agent->spec = spec;
 	agent->graph = graph;
@@ -160,12 +158,10 @@ executable(struct arena *arena, const struct spec *spec, const struct value *cat
 static struct agent_profiles *
 profiles_new(const struct spec *spec, const struct catalog *catalog)
 {
-	struct agent_profiles *profiles = calloc(1, sizeof *profiles);
+	struct agent_profiles *profiles = xcalloc(1, sizeof *profiles);
 	const struct value *tools = catalog_tools(catalog);
 	struct arena *arena = arena_new();
 
-	if (profiles == NULL)
-		abort();
 	profiles->arena = arena;
 	profiles->refs = 1;
 	profiles->generation = catalog_generation(catalog);

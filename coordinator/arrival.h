@@ -1,8 +1,8 @@
 /* arrival: a submission that is claimed in the step that queues it, where its thread is free.
  *
  * The run's fiber is there before Redis is asked, and waits for the answer, so that nobody else in this
- * process claims the thread. It is the inbox's fiber that asks: submissions reach a thread in their
- * order. */
+ * process claims the thread. It is the fiber of the inbox's entry that asks, and those of a thread are one behind
+ * the other: submissions reach a thread in their order. */
 #ifndef ARRIVAL_H
 #define ARRIVAL_H
 

@@ -6,6 +6,7 @@
 #include "bodies.h"
 #include "fiber.h"
 #include "log.h"
+#include "memory.h"
 #include "nearest.h"
 
 #define WAIT_STEP_MS 100u
@@ -47,10 +48,8 @@ offer_free(void **item)
 struct catalog *
 catalog_new(struct loop *loop, struct store *store)
 {
-	struct catalog *catalog = calloc(1, sizeof *catalog);
+	struct catalog *catalog = xcalloc(1, sizeof *catalog);
 
-	if (catalog == NULL)
-		abort();
 	catalog->loop = loop;
 	catalog->store = store;
 	catalog->offers = zhashx_new();
@@ -180,10 +179,8 @@ store_new_tools(void *arg)
 static void
 store_later(struct catalog *catalog, const struct value *tools)
 {
-	struct storing *storing = calloc(1, sizeof *storing);
+	struct storing *storing = xcalloc(1, sizeof *storing);
 
-	if (storing == NULL)
-		abort();
 	storing->catalog = catalog;
 	storing->arena = arena_new();
 	storing->tools = value_copy(storing->arena, tools);
@@ -276,12 +273,10 @@ catalog_offer(struct catalog *catalog, uint32_t link, const struct header *heade
 		return;
 	format_key(key, link, header->session);
 	withdraw(catalog, key);
-	offer = calloc(1, sizeof *offer + header->service_count * sizeof(char *));
-	if (offer == NULL)
-		abort();
+	offer = xcalloc(1, sizeof *offer + header->service_count * sizeof(char *));
 	offer->link = link;
 	for (i = 0; i < header->service_count; i++)
-		offer->services[offer->count++] = strdup(header->services[i].name);
+		offer->services[offer->count++] = xstrdup(header->services[i].name);
 	if (bodies != NULL && bodies->count > 0)
 		learn_body(catalog, header, bodies, offer);
 	count_offer(catalog, offer, 1);

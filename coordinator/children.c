@@ -112,6 +112,11 @@ children_adopt(struct coordinator *coordinator, struct arena *arena, const char 
 	if (status == STORE_OK)
 		status = store_adopt(
 		    store, arena, thread, parent, child, child_thread, &is_late);
+	/* It was there when the child was queued, and has been deleted since. */
+	if (status == STORE_NONE) {
+		is_late = true;
+		status = STORE_OK;
+	}
 	if (status == STORE_OK && is_late)
 		status = store_cancel(store, arena, child_thread, child, &answer, &ended);
 	return status;

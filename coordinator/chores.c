@@ -6,6 +6,7 @@
 #include "coordinator.h"
 #include "fiber.h"
 #include "items.h"
+#include "memory.h"
 #include "retention.h"
 #include "webhooks.h"
 
@@ -147,11 +148,9 @@ round_main(void *arg)
 struct chores *
 chores_new(struct coordinator *coordinator)
 {
-	struct chores *chores = calloc(1, sizeof *chores);
+	struct chores *chores = xcalloc(1, sizeof *chores);
 	unsigned i;
 
-	if (chores == NULL)
-		abort();
 	chores->coordinator = coordinator;
 	for (i = 0; i < SHARDS; i++)
 		chores->shards[i] =

@@ -10,6 +10,7 @@
 #include "heard.h"
 #include "inbox.h"
 #include "log.h"
+#include "memory.h"
 #include "models.h"
 #include "registry.h"
 #include "run.h"
@@ -158,11 +159,9 @@ coordinator_hold(struct coordinator *coordinator, const char *thread)
 	if (coordinator->draining || zhashx_lookup(coordinator->runs, thread) != NULL ||
 	    zhashx_size(coordinator->runs) >= (size_t)coordinator->settings->slots)
 		return NULL;
-	run = calloc(1, sizeof *run);
-	if (run == NULL)
-		abort();
+	run = xcalloc(1, sizeof *run);
 	run->coordinator = coordinator;
-	run->thread = strdup(thread);
+	run->thread = xstrdup(thread);
 	run->shard = store_shard(thread);
 	run->owned_ms = loop_now_ms(coordinator->loop); /* an arrival is claimed next */
 	if (fiber_start(coordinator->loop, "run", run_main, run) == NULL) {
@@ -258,11 +257,9 @@ start_heard(void)
 struct coordinator *
 coordinator_new(struct service *service, const struct coordinator_settings *settings)
 {
-	struct coordinator *coordinator = calloc(1, sizeof *coordinator);
+	struct coordinator *coordinator = xcalloc(1, sizeof *coordinator);
 	char session[33];
 
-	if (coordinator == NULL)
-		abort();
 	if (!submission_is_ttl_action(settings->thread_ttl_action))
 		settings_refuse("coordinator", "--thread-ttl-action",
 		    settings->thread_ttl_action, "delete or keep_latest");
@@ -316,7 +313,7 @@ on_store_drained(void *arg)
 	coordinator->store_drained = true;
 }
 
-/* Gives runs back, then leases, then ends. The wait for each is bounded: Redis may be gone. */
+/* Gives runs back, then ends; leases end by themselves. Each wait is bounded: Redis may be gone. */
 static void
 drain_main(void *arg)
 {

@@ -10,11 +10,11 @@
 #include "inbox_entry.h"
 #include "inbox_line.h"
 #include "log.h"
+#include "memory.h"
 
 #define BLOCK_MS 1000u
 #define ORPHAN_MS                                                                        \
-	"3000"       /* an entry its reader has not finished for so long is taken over */
-#define ORPHANS 128u /* at once */
+	"3000" /* an entry its reader has not finished for so long is taken over */
 #define ORPHANS_EVERY_MS 1000u
 #define READER_IDLE_MS 60000u /* a reader that is silent for longer is forgotten */
 #define TIDY_EVERY_MS 30000u
@@ -280,12 +280,13 @@ take_orphans(struct inbox *inbox, struct arena *arena)
 	inbox->orphans_at = loop_now_ms(coordinator->loop) + ORPHANS_EVERY_MS;
 	if (redis_text(coordinator->redis, arena, BLOCK_MS, &reply, "XAUTOCLAIM",
 		STORE_INBOX, STORE_INBOX_GROUP, coordinator->settings->common.name,
-		ORPHAN_MS, inbox->orphans_from, "COUNT", "128", NULL) != REDIS_OK)
+		ORPHAN_MS, inbox->orphans_from, "COUNT",
+		arena_printf(arena, "%u", INBOX_BATCH), NULL) != REDIS_OK)
 		return;
 	/* A call looks at a part of what is pending: the next one goes on behind it. */
 	snprintf(inbox->orphans_from, sizeof inbox->orphans_from, "%s",
 	    redis_reply_text(value_at(reply, 0)));
-	if (value_size(value_at(reply, 1)) == ORPHANS ||
+	if (value_size(value_at(reply, 1)) == INBOX_BATCH ||
 	    strcmp(inbox->orphans_from, "0-0") != 0)
 		inbox->orphans_at = 0; /* there are more */
 	move_all(inbox, arena, value_at(reply, 1));
@@ -300,10 +301,11 @@ finish_own(struct inbox *inbox, struct arena *arena)
 	const struct value *reply;
 	size_t held = inbox->held;
 
-	/* More than HELD_MAX and a reading: those that wait hide nobody. */
+	/* HELD_MAX and a reading at most, so those that wait hide nobody. */
 	if (redis_text(coordinator->redis, arena, BLOCK_MS, &reply, "XREADGROUP", "GROUP",
-		STORE_INBOX_GROUP, coordinator->settings->common.name, "COUNT", "256",
-		"STREAMS", STORE_INBOX, "0", NULL) != REDIS_OK)
+		STORE_INBOX_GROUP, coordinator->settings->common.name, "COUNT",
+		arena_printf(arena, "%u", HELD_MAX + INBOX_BATCH), "STREAMS", STORE_INBOX,
+		"0", NULL) != REDIS_OK)
 		return;
 	inbox->holds_own = false;
 	inbox->held = 0;
@@ -365,7 +367,8 @@ read_some(struct inbox *inbox, struct arena *arena, bool room)
 
 	switch (redis_text(coordinator->inbox_redis, arena, BLOCK_MS, &reply,
 	    "XREADGROUP", "GROUP", STORE_INBOX_GROUP, coordinator->settings->common.name,
-	    "COUNT", "128", "BLOCK", block, "STREAMS", STORE_INBOX, ">", NULL)) {
+	    "COUNT", arena_printf(arena, "%u", INBOX_BATCH), "BLOCK", block, "STREAMS",
+	    STORE_INBOX, ">", NULL)) {
 	case REDIS_OK:
 		/* A read that was under way when the inbox was closed has got something. */
 		if (!guard_admits(coordinator->guard))
@@ -439,10 +442,8 @@ inbox_main(void *arg)
 struct inbox *
 inbox_new(struct coordinator *coordinator)
 {
-	struct inbox *inbox = calloc(1, sizeof *inbox);
+	struct inbox *inbox = xcalloc(1, sizeof *inbox);
 
-	if (inbox == NULL)
-		abort();
 	inbox->coordinator = coordinator;
 	inbox->holds_own = true; /* for all it knows */
 	inbox->own_ms = HELD_MS;

@@ -10,26 +10,25 @@
 #include "retention.h"
 #include "submission.h"
 
-#define BLOCK_MS 1000u
-#define REFUSED_KEPT "10000"
+#define INPUT_SHOWN_BYTES 4096u
 
 static enum store_status
 keep_refused(struct store *store, struct arena *arena, const struct inbox_entry *entry,
     const struct submission *submission, const char *reason)
 {
+	const struct value *nothing = value_str(arena, "");
 	const struct value *agent = value_get(entry->fields, "agent");
 	const struct value *input = value_get(entry->fields, "input");
-	const struct value *reply;
 
-	if (redis_text(store_redis(store), arena, BLOCK_MS, &reply, "XADD", STORE_REFUSED,
-		"MAXLEN", "~", REFUSED_KEPT, "*", "entry", entry->id, "run",
-		submission->run, "reason", reason, "agent",
-		agent != NULL ? redis_reply_text(agent) : "", "input",
-		input != NULL && input->size < 4096 ? redis_reply_text(input) : "",
-		NULL) == REDIS_OK)
-		return STORE_OK;
-	log_warnx("run=%s refused, but not yet kept in " STORE_REFUSED, submission->run);
-	return STORE_FAILED;
+	return store_keep_refused(store, arena,
+	    &(struct store_refusal){
+		.entry = entry->id,
+		.run = submission->run,
+		.reason = reason,
+		.agent = agent != NULL ? agent : nothing,
+		.input =
+		    input != NULL && input->size < INPUT_SHOWN_BYTES ? input : nothing,
+	    });
 }
 
 static enum store_status
@@ -94,10 +93,11 @@ queue(struct coordinator *coordinator, struct arena *arena,
 	    store_bind_run(store, arena, submission->run, submission->thread, &other);
 
 	/* The run's record is the other's: only fl:refused can tell. */
-	if (status == STORE_KNOWN)
-		return keep_refused(store, arena, entry, submission,
-		    arena_printf(arena, "run '%s' belongs to thread '%s' already",
-			submission->run, other));
+	if (status == STORE_KNOWN) {
+		*why_r = arena_printf(arena, "run '%s' belongs to thread '%s' already",
+		    submission->run, other);
+		return STORE_REJECTED;
+	}
 	if (status != STORE_OK)
 		return status;
 	fields = value_map(arena, "agent", value_str(arena, submission->agent), "version",

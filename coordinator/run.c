@@ -47,7 +47,7 @@ run_stopped_by(struct run *run, const struct fault *fault)
 	if (!run_must_stop(run) && store_cancel_wanted(run->coordinator->store,
 				       run->arena, run->thread, run->id))
 		run->cancel_wanted = true;
-	if (run_must_stop(run) || fiber_cancelled())
+	if (run->is_dropped || run_must_stop(run) || fiber_cancelled())
 		return GO_DROP;
 	return run_fail_with(run, fault);
 }
@@ -321,9 +321,11 @@ advance(struct run *run)
 static enum go
 end_early(struct run *run)
 {
-	children_end(run->coordinator, run->thread, run->id);
+	/* All are asked first, and then waited for: calls are given up in the time of one wait. */
+	children_cancel(run->coordinator, run->batch, run->thread, run->id);
 	caller_wait_left(
 	    run->coordinator->caller, run->batch, run->id, &run->unconfirmed);
+	children_end(run->coordinator, run->thread, run->id);
 	if (run->is_late)
 		run_fail(run, "TimeoutError",
 		    "the run was not done at its deadline, %s ms after its start",
@@ -336,8 +338,8 @@ end_early(struct run *run)
 }
 
 /* Ends a run that failed, was cancelled, or is given back. The fiber may be cancelled:
- * what is left is bounded and must be done all the same. */
-static void
+ * what is left is bounded and must be done all the same. Returns GO_END, or GO_DROP when it has not ended. */
+static enum go
 end(struct run *run, enum go go)
 {
 	fiber_shield(true);
@@ -359,6 +361,7 @@ end(struct run *run, enum go go)
 			run->thread, run->id, run->epoch, run->version },
 		    run->recovered ? NULL : value_list_end(&run->sent));
 	fiber_shield(false);
+	return go;
 }
 
 static void
@@ -448,7 +451,7 @@ run_next(struct run *run)
 	run->record = claim.record;
 	run->head = claim.head;
 	run->order = claim.order;
-	run->applied = false;
+	run->applied = run->is_dropped = false;
 	run->past = run->undone = (struct run_past){ .version = -1 };
 	run->results = claim.results;
 	run->commits = 0;
@@ -465,12 +468,12 @@ run_next(struct run *run)
 		run_settle(run);
 		go = advance(run);
 	}
-	end(run, go);
+	go = end(run, go);
 	if (value_has(run->record, "webhook"))
 		webhooks_wake(coordinator, run->shard);
 	forget(run);
 	/* The commit of the end has told what waits; what has come since has set it, too. */
-	return go == GO_END ? run->more_wait : go == GO_FAIL || run->cancel_wanted;
+	return go == GO_END ? run->more_wait : run->cancel_wanted;
 }
 
 void

@@ -62,6 +62,9 @@ struct run {
 			       "copy"; NULL: "loop" */
 	const char *node;   /* that ran last, or NULL */
 	bool applied; /* the thread has taken something of this run: head is history */
+	bool
+	    is_dropped; /* a hook's call came to nothing, and not by its outcome: Redis is in trouble, or somebody
+			    else owns the run */
 	const struct value *context; /* or NULL */
 	bool stream;
 	uint64_t priority;  /* of its calls */
@@ -202,6 +205,8 @@ struct step_result {
 void run_used(struct run *run, const struct value *usage);
 /* Adds the write that counts what the step has used, if somebody wants to know. */
 void run_count_used(struct run *run, struct step_result *result);
+/* For a hook's call that comes to nothing: the run is left as it is, for who finds it. Returns NULL. */
+const struct value *run_drop_hook(struct run *run);
 /* Stores the answer of a hook's call; false when it could not be. */
 bool run_keep_answer(
     struct run *run, struct arena *arena, const char *id, const struct value *body);
@@ -211,8 +216,8 @@ enum go run_model_node(struct run *run, struct step_result *result);
 enum go run_tools_node(struct run *run, struct step_result *result);
 
 /* Sends a call and waits for its outcome, in arena; a stored outcome answers at once.
- * Returns GO_ON with the body, or GO_FAIL (the call could not be made: run->fault),
- * GO_DROP (cancelled: see run->cancel_wanted). */
+ * Returns GO_ON with the body, or GO_DROP (cancelled: see run->cancel_wanted). The body of a ONCE call whose fate is
+ * unknown has `lost`: the reason. */
 struct run_call {
 	const char *id;
 	const char *service;
@@ -229,7 +234,7 @@ enum go run_call(struct run *run, struct arena *arena, const struct run_call *ca
 /* The same; worked_r: a worker answered. */
 enum go run_call_worked(struct run *run, struct arena *arena, const struct run_call *call,
     const struct value **body_r, bool *worked_r);
-/* The same for one whose request has the messages of the run's state, which a worker may know
+/* The same, or GO_FAIL (the call could not be made: run->fault), for one whose request has the messages of the run's state, which a worker may know
  * (run_brief.c). */
 enum go run_brief_call(struct run *run, struct arena *arena, const struct run_call *call,
     const struct value **body_r);
@@ -237,11 +242,6 @@ enum go run_brief_call(struct run *run, struct arena *arena, const struct run_ca
  * run_brief_call. */
 enum go run_model_call(struct run *run, struct arena *arena, const struct run_call *call,
     const struct value **body_r);
-/* The body of a ONCE call whose fate is unknown has `lost`: the reason.
- *
- * The outcome's code as a fault, when no worker answered. */
-struct fault *run_code_fault(
-    struct arena *arena, const struct run_call *call, const struct call_outcome *outcome);
 
 /* --- what lives in one worker (run_pins.c) ---------------------------------------------- */
 

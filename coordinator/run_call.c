@@ -22,8 +22,9 @@ type_of(enum wire_code code)
 	}
 }
 
-struct fault *
-run_code_fault(
+/* The outcome's code as a fault, when no worker answered. */
+static struct fault *
+code_fault(
     struct arena *arena, const struct run_call *call, const struct call_outcome *outcome)
 {
 	const char *reason =
@@ -66,7 +67,7 @@ outcome_body(
 				   call->service)),
 		    NULL);
 	return value_map(arena, "fault",
-	    fault_to_value(arena, run_code_fault(arena, call, outcome)), "lost",
+	    fault_to_value(arena, code_fault(arena, call, outcome)), "lost",
 	    outcome->code == CODE_WORKER_LOST && (call->flags & WIRE_ONCE) != 0
 		? value_str(arena, outcome->reason != NULL
 				       ? outcome->reason

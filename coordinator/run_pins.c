@@ -114,7 +114,7 @@ run_pin_call(struct turn *turn, const struct tool *tool, const struct value *arg
 	go = run_commit(run);
 	run->step++;
 	if (go != GO_ON)
-		return NULL;
+		return run_drop_hook(run);
 	profiles = agent_profiles(run->agent, run->coordinator->catalog);
 	call = (struct run_call){
 		.id = arena_printf(
@@ -130,7 +130,7 @@ run_pin_call(struct turn *turn, const struct tool *tool, const struct value *arg
 	go = run_call(run, arena, &call, &body);
 	agent_profiles_unref(&profiles);
 	if (go != GO_ON || !run_keep_answer(run, arena, call.id, body))
-		return NULL;
+		return run_drop_hook(run);
 	return body;
 }
 

@@ -39,6 +39,13 @@ run_keep_answer(
 	return true;
 }
 
+const struct value *
+run_drop_hook(struct run *run)
+{
+	run->is_dropped = true;
+	return NULL;
+}
+
 /* turn_call_model: a model call of a hook. What the run knows so far is committed with
  * this hook as the next node, so that a takeover runs the hook again and finds the call.
  */
@@ -62,7 +69,7 @@ hook_call_model(struct turn *turn, const struct value *wish)
 	go = run_commit(run);
 	run->step++;
 	if (go != GO_ON)
-		return NULL;
+		return run_drop_hook(run);
 	profile = value_map(arena, "agent", value_str(arena, agent->spec->name),
 	    "version", value_str(arena, agent->spec->version), "model",
 	    value_str(arena, model), "system_prompt", value_get(wish, "system_prompt"),
@@ -85,7 +92,7 @@ hook_call_model(struct turn *turn, const struct value *wish)
 	};
 	if (run_call(run, arena, &call, &body) != GO_ON ||
 	    !run_keep_answer(run, arena, call.id, body))
-		return NULL;
+		return run_drop_hook(run);
 	if (spec_counts_usage(agent->spec)) {
 		used = model_usage_of_wish(arena, model, wish, body);
 		run_used(run, used == NULL ? NULL : value_array(arena, &used, 1));

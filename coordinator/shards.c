@@ -8,6 +8,7 @@
 #include "fiber.h"
 #include "guard.h"
 #include "log.h"
+#include "memory.h"
 #include "run.h"
 
 #define SWEEP_THREADS_MAX 200u
@@ -176,11 +177,9 @@ shard_main(void *arg)
 struct shards *
 shards_new(struct coordinator *coordinator)
 {
-	struct shards *shards = calloc(1, sizeof *shards);
+	struct shards *shards = xcalloc(1, sizeof *shards);
 	unsigned i;
 
-	if (shards == NULL)
-		abort();
 	shards->coordinator = coordinator;
 	for (i = 0; i < SHARDS; i++) {
 		shards->shards[i] = (struct shard){ .shards = shards,

@@ -25,7 +25,7 @@ struct submission {
 /* "delete" or "keep_latest". */
 bool submission_is_ttl_action(const char *text);
 
-/* Reads entry (id and [name, text, ...] as Redis gives them) into *submission_r,
+/* Reads entry (id and a map of name to VALUE_BIN) into *submission_r,
  * everything in arena. run and thread are usable even when it is refused. */
 void submission_read(struct arena *arena, const char *id, const struct value *fields,
     struct submission *submission_r);

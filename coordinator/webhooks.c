@@ -8,6 +8,7 @@
 #include "coordinator.h"
 #include "fiber.h"
 #include "log.h"
+#include "memory.h"
 
 #define TAKEN_MAX 32u       /* of a shard at once */
 #define UNDER_WAY_MAX 1000u /* of this process */
@@ -206,10 +207,8 @@ errand_main(void *arg)
 void
 webhooks_wake(struct coordinator *coordinator, unsigned shard)
 {
-	struct errand *errand = calloc(1, sizeof *errand);
+	struct errand *errand = xcalloc(1, sizeof *errand);
 
-	if (errand == NULL)
-		abort();
 	*errand = (struct errand){ coordinator, shard };
 	if (fiber_start(coordinator->loop, "webhooks", errand_main, errand) == NULL)
 		free(errand); /* the shard's own sweep finds it */
