@@ -2,7 +2,6 @@
 #include "run.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -158,7 +157,6 @@ publish_event(struct run *run, const char *topic, const struct value *event)
 static void
 publish(struct run *run)
 {
-	char topic[TOPIC_BYTES_MAX + 1];
 	size_t i;
 
 	for (i = 0; i < run->events.count; i++) {
@@ -166,12 +164,11 @@ publish(struct run *run)
 		const char *kind = value_get_text(event, "kind");
 
 		run->seq++;
-		snprintf(topic, sizeof topic, "run.%s.%s", run->id, kind);
-		publish_event(run, topic, event);
-		if (strcmp(kind, "finished") != 0)
-			continue;
-		snprintf(topic, sizeof topic, "ended.%s", run->id);
-		publish_event(run, topic, event);
+		publish_event(
+		    run, arena_printf(run->batch, "run.%s.%s", run->id, kind), event);
+		if (strcmp(kind, "finished") == 0)
+			publish_event(
+			    run, arena_printf(run->batch, "ended.%s", run->id), event);
 	}
 }
 

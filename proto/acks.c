@@ -1,7 +1,6 @@
 #include "acks.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 static bool
@@ -32,13 +31,15 @@ bool
 acks_add(struct acks *acks, const struct header *ack)
 {
 	struct wire_call *call = &acks->calls[acks->count];
+	size_t size = strnlen(ack->call_id, sizeof acks->text[0] - 1);
 
 	assert(acks->count < ACKS_MAX && (acks->count == 0 || acks->type == ack->type));
 	acks->type = ack->type;
 	call->call_id = acks->text[acks->count];
 	call->state = ack->type == MSG_CALL_ACK ? CALL_RUNNING : CALL_FINISHED;
 	call->epoch = ack->epoch;
-	snprintf(acks->text[acks->count++], sizeof acks->text[0], "%s", ack->call_id);
+	memcpy(acks->text[acks->count], ack->call_id, size);
+	acks->text[acks->count++][size] = '\0';
 	return acks->count < ACKS_MAX;
 }
 

@@ -262,8 +262,8 @@ build_commit(
 	command_uint(command, commit->version + 1);
 	command_text(command, commit->run);
 	command_text(
-	    command, arena_printf(arena, "%s %d %zu %zu %zu", commit->status,
-			 commit->drop_results ? 1 : 0, value_size(commit->messages),
+	    command, arena_printf(arena, "%s %u %zu %zu %zu", commit->status,
+			 commit->drop_results ? 1u : 0u, value_size(commit->messages),
 			 value_size(commit->fields), value_size(commit->events)));
 	command_value(command, commit->head);
 	command_value(command, commit->order);
