@@ -61,10 +61,10 @@ struct run {
 	const char *source; /* of the next checkpoint: "input", "fork", "update",
 			       "copy"; NULL: "loop" */
 	const char *node;   /* that ran last, or NULL */
-	bool applied; /* the thread has taken something of this run: head is history */
-	bool
-	    is_dropped; /* a hook's call came to nothing, and not by its outcome: Redis is in trouble, or somebody
-			    else owns the run */
+	bool applied;    /* the thread has taken something of this run: head is history */
+	bool is_damaged; /* the thread: what cannot be read is left as it is */
+	/* A hook's call came to nothing, and not by its outcome: Redis is in trouble, or somebody else owns the run. */
+	bool is_dropped;
 	const struct value *context; /* or NULL */
 	bool stream;
 	uint64_t priority;  /* of its calls */

@@ -362,11 +362,24 @@ load(struct run *run, struct store_claim *claim)
 	return go;
 }
 
+/* As for a message (run_restore): a disk, a hand or a restore did it. */
+static enum go
+fail_damaged(struct run *run, const char *what)
+{
+	return run_fail(run, "RuntimeError",
+	    "%s of thread '%s' is damaged in Redis: restore its hash %s%s", what,
+	    run->thread, store_thread_key(run->arena, run->thread),
+	    strcmp(what, STORE_DAMAGED_FIELD) == 0 ? ":f" : "");
+}
+
 enum go
 run_begin(struct run *run, const struct store_claim *claim)
 {
 	struct store_claim there = *claim;
-	enum go go = load(run, &there);
+	enum go go;
+
+	run->is_damaged = claim->damaged != NULL;
+	go = run->is_damaged ? fail_damaged(run, claim->damaged) : load(run, &there);
 
 	if (go == GO_ON)
 		run_watch_deadline(run);

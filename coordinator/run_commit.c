@@ -288,6 +288,8 @@ commit(struct run *run, const char *status, const struct value *run_fields)
 	commit.messages = changes.messages;
 	commit.fields = changes.fields;
 	commit.checkpoint = make_checkpoint(run, commit.head, &changes);
+	if (run->is_damaged)
+		commit.head = commit.order = NULL;
 	commit.events = value_list_end(&run->events);
 	commit.last_event = run->seq;
 	/* Cancelled half-way, nobody would know whether it was done, and the commit of the end

@@ -293,12 +293,17 @@ local function end_by_commit(thread_key, args, status, head, looks, events, firs
   return leave_thread(thread_key, prefix, thread, now)
 end
 
+-- The fields head and order of a thread whose run ends; none when they stay as they are.
+local function head_of(args)
+  return args[8] ~= '' and { 'head', args[7], 'order', args[8] } or {}
+end
+
 -- commit(thread key; prefix, gate, next gate, version, run, what, head, order, checkpoint, messages...,
 --        fields..., events..., run fields...)
 -- gate: what `look` of the thread is behind the owner's last commit, or its claim; next gate: behind this one;
 -- version: the new one. what: status, drop, and how many messages there are, fields and events, "running 0 1 0 1".
 -- A field is its name and value, an event its id in the run's log and itself. status is "running", or how the
--- run ended; drop is "1" when the superstep's stored results are used up. Run fields are of a run that ends, but
+-- run ended (then head and order may be "": they stay as they are); drop is "1" when the superstep's stored results are used up. Run fields are of a run that ends, but
 -- for `input`; with a field `dead`, the reason, it is kept among the dead letters.
 -- Returns 1 (done, and nothing else is to be said: the version is one more), or {"OK", version, cancel
 -- wanted, runs waiting (once the run has ended)}, {"FENCED"} (another owner), or {"STALE", version}.
@@ -325,8 +330,8 @@ local function commit(keys, args)
   redis.call('RPUSH', thread_key .. ':c', args[9])
   local is_wanted_ended = looks and look(thread_key, key, run, is_end)
   if is_end then
-    redis.call('HSET', thread_key, 'version', args[4], 'look', args[3], 'last_commit', args[3], 'head',
-      args[7], 'order', args[8], 'run', '', 'owner', '', 'left', string.match(args[2], '^%S*'))
+    redis.call('HSET', thread_key, 'version', args[4], 'look', args[3], 'last_commit', args[3], 'run', '',
+      'owner', '', 'left', string.match(args[2], '^%S*'), unpack(head_of(args)))
     local waiting = end_by_commit(thread_key, args, status, head, looks, events, events_end + 1)
     return waiting > 0 and { 'OK', tonumber(args[4]), 0, waiting } or 1
   end

@@ -147,7 +147,11 @@ struct store_claim {
 	const struct value
 	    *results;    /* stored outcomes of this superstep: {call id: value} */
 	int64_t left_ms; /* until the run's deadline; -1: it has none */
+	/* What of the thread is there and cannot be read, so that the run must not go on from what is: "order", the
+	 * "head" of a run that is taken over, or STORE_DAMAGED_FIELD; or NULL. */
+	const char *damaged;
 };
+#define STORE_DAMAGED_FIELD "a field"
 enum store_status store_claim(struct store *store, struct arena *arena,
     const char *thread, uint64_t lease_ms, struct store_claim *claim_r);
 
@@ -171,8 +175,8 @@ struct store_commit {
 	const char *last_id;
 	const char
 	    *status; /* "running", "success", "error", "interrupted", "cancelled" */
-	const struct value *head; /* the new checkpoint head */
-	const struct value *order;
+	/* The new checkpoint head, and the order; of a run that ends NULL: both stay as they are. */
+	const struct value *head, *order;
 	const struct value *checkpoint; /* the record for history */
 	const struct value *messages;   /* [message], appended */
 	const struct value *fields;     /* {name: value, nil: gone} */

@@ -89,6 +89,25 @@ add_claimer(struct command *command, const struct store *store, const char *thre
 	}
 }
 
+/* Whether bytes are there and nobody has made anything of them. */
+static bool
+is_unread(const struct value *bytes, const struct value *decoded)
+{
+	return decoded == NULL && value_is(bytes, VALUE_BIN) && bytes->size > 0;
+}
+
+static const char *
+find_damage(
+    const struct store_claim *claim, const struct value *head, const struct value *fields)
+{
+	if (is_unread(value_get(head, "order"), claim->order))
+		return "order";
+	if (claim->recovered && is_unread(value_get(head, "head"), claim->head))
+		return "head";
+	return 2 * value_size(claim->fields) < value_size(fields) ? STORE_DAMAGED_FIELD
+								  : NULL;
+}
+
 /* Of an answer that gives a run; claim_r->run is there, and its record, when the answer has none. */
 static void
 read_claim(struct store *store, struct arena *arena, const char *thread,
@@ -112,6 +131,7 @@ read_claim(struct store *store, struct arena *arena, const char *thread,
 	read_messages(store, arena, thread, kept, value_at(reply, 8), claim_r);
 	claim_r->results = store_pairs(arena, value_at(reply, 9), true);
 	claim_r->left_ms = value_size(reply) > 10 ? store_number_at(reply, 10) : -1;
+	claim_r->damaged = find_damage(claim_r, head, value_at(reply, 7));
 }
 
 static const struct warm_thread *

@@ -220,6 +220,26 @@ queue_next(struct scene *scene, size_t number)
 	packet_release(&options);
 }
 
+/* A run does not go on from an order that nobody can read as from none, and leaves it as it is. */
+static void
+check_order_is_left(struct scene *scene)
+{
+	struct arena *arena = scene->arena;
+	const struct value *record = NULL, *reply = NULL;
+	size_t i = 0;
+
+	while (damages[i].name == NULL || strcmp(damages[i].name, "order") != 0)
+		i++;
+	must_end(scene, run_of(scene, i), thread_of(scene, i), "error");
+	store_run(
+	    scene->client->store, arena, thread_of(scene, i), run_of(scene, i), &record);
+	ck_assert_ptr_nonnull(
+	    strstr(json_text(arena, value_get(record, "fault")), "order of thread"));
+	redis_text(scene->client->redis, arena, WAIT_MS, &reply, "HGET",
+	    store_thread_key(arena, thread_of(scene, i)), "order", NULL);
+	ck_assert_mem_eq(reply->text, damages[i].bytes, damages[i].size);
+}
+
 /* --- threads ------------------------------------------------------------------------------ */
 
 static void
@@ -253,6 +273,7 @@ play(struct fleet_client *client, void *arg)
 		    arena_printf(scene->arena, "healthy-%zu", i), "success");
 	for (i = 0; i < DAMAGES; i++)
 		look_at(scene, i);
+	check_order_is_left(scene);
 	ck_assert_int_eq(waitpid(coordinator, NULL, WNOHANG), 0);
 }
 
