@@ -12,7 +12,7 @@
 # make compose-test  docker-compose.yml brought up for real, and killed (root; not part of test)
 # make pages         the tables in docs/middleware that are made from the code
 # make install       to $(DESTDIR)$(PREFIX)
-# make deps          installs the Debian packages that are missing; the others call it
+# make deps          installs the Debian packages that are missing; all above but pages and install call it
 # Any of them with SAN=1: address, undefined-behaviour and leak sanitizers, in build/san; with TSAN=1:
 # data races, in build/tsan.
 

@@ -1,6 +1,6 @@
 # How the benchmarks are built and run; included by the Makefile.
 
-# The provider of the benchmarks: 140,000 answers a second and core (bench/model_server.c).
+# The provider of the benchmarks (bench/model_server.c).
 $(BUILD)/model-server: $(addprefix $(BUILD)/bench/,model_server.o model_replies.o usage.o)
 	$(link) -o $@ $^ $(shell pkg-config --libs libsystemd)
 
@@ -36,6 +36,7 @@ bench-threads: binaries $(BUILD)/bench-threads $(BUILD)/bench-commits $(BUILD)/m
 
 # The short list of scenarios, or ONLY=... of all of them, or rows of your own:
 # RUNS=3000 INFLIGHT=1,16,64,256 FSYNC=everysec,always LATENCY=0 WAITING=1000; ROUNDS=3 SECONDS=3
+# With ONLY, INFLIGHT or WAITING that is all; else layers, threads and peers come behind it.
 comma := ,
 bench_list = $(foreach item,$(subst $(comma), ,$(2)),--$(1)=$(item))
 bench_options = $(call bench_list,only,$(ONLY)) $(call bench_list,seconds,$(SECONDS)) \
@@ -45,22 +46,23 @@ bench_options = $(call bench_list,only,$(ONLY)) $(call bench_list,seconds,$(SECO
   --out=$(BUILD)/bench/fleet.tsv
 # What a whole list prints is kept for the README (bench/readme.sh).
 bench_keep = $(if $(ONLY)$(INFLIGHT)$(FSYNC)$(WAITING),,| tee $(BUILD)/bench/fleet.txt)
+bench_rows = $(ONLY)$(INFLIGHT)$(WAITING)
 bench bench-full bench-soak: SHELL := /bin/bash
 bench bench-full bench-soak: .SHELLFLAGS := -o pipefail -c
 .PHONY: bench-parts bench-full
 bench-parts: binaries $(BUILD)/bench-fleet $(BUILD)/model-server $(BUILD)/plugins/bench_layer.so
-bench: bench-deps
+bench: $(if $(bench_rows),deps,bench-deps)
 	@$(MAKE) --no-print-directory bench-parts
 	@$(BUILD)/bench-fleet $(bench_options) $(bench_keep)
-	@$(MAKE) --no-print-directory bench-layers
-	@$(MAKE) --no-print-directory bench-threads
-	@$(MAKE) --no-print-directory bench-compare
-bench-full: bench-deps
+	@[ -n "$(bench_rows)" ] || $(MAKE) --no-print-directory bench-layers
+	@[ -n "$(bench_rows)" ] || $(MAKE) --no-print-directory bench-threads
+	@[ -n "$(bench_rows)" ] || $(MAKE) --no-print-directory bench-compare
+bench-full: $(if $(bench_rows),deps,bench-deps)
 	@$(MAKE) --no-print-directory bench-parts
 	@$(BUILD)/bench-fleet --full $(bench_options) $(bench_keep)
-	@$(MAKE) --no-print-directory bench-layers
-	@$(MAKE) --no-print-directory bench-threads TURNS=5 REPEAT=5
-	@$(MAKE) --no-print-directory bench-compare
+	@[ -n "$(bench_rows)" ] || $(MAKE) --no-print-directory bench-layers
+	@[ -n "$(bench_rows)" ] || $(MAKE) --no-print-directory bench-threads TURNS=5 REPEAT=5
+	@[ -n "$(bench_rows)" ] || $(MAKE) --no-print-directory bench-compare
 
 # MINUTES=60 RATE=(half of what the fleet does with 64 in flight) FSYNC=everysec SAMPLE=60 KEEP=30
 .PHONY: bench-soak
