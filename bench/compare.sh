@@ -34,16 +34,36 @@ miss() {
 	echo "not measured: $1" >&2
 }
 
+# What the last command said of its failure, or how it ended when it said nothing. An error of Node's is not in the last line.
+reason() {
+	awk -v status="$1" '
+		/Error/ && error == "" { error = $0 }
+		NF && !/^Node\.js v/ { last = $0 }
+		END { print error != "" ? error : last != "" ? last : "it ended with status " status " and said nothing" }' "$temp/said"
+}
+
 # take NAME COMMAND...: a measurement; what it prints is a line.
+: >"$temp/taken"
 take() {
-	name=$1
+	name=$1 status=0
 	shift
 	# shellcheck disable=SC2086 # BENCH_TURN is words
-	if ${BENCH_TURN:-} "$@" >"$temp/line" 2>"$temp/said" && [ -s "$temp/line" ]; then
+	${BENCH_TURN:-} "$@" >"$temp/line" 2>"$temp/said" || status=$?
+	if [ "$status" -eq 0 ] && [ -s "$temp/line" ]; then
 		sed "s|^|$date	$commit	$machine	|" "$temp/line" >>"$out"
+		printf '%s\tmeasured\n' "$name" >>"$temp/taken"
 	else
-		miss "$name: $(tail -n 1 "$temp/said")"
+		printf '%s\tfailed\t%s\n' "$name" "$(reason "$status")" | tee -a "$temp/taken" >&2
 	fi
+}
+
+# A line for each NAME that failed: how often, of how many measurements, and why, the last time.
+failures() {
+	awk -F '\t' '
+		{ all[$1]++ }
+		$2 == "failed" { failed[$1]++; why[$1] = $3 }
+		END { for (name in failed) printf "%s: %d of %d measurements failed: %s\n", name, failed[name], all[name], why[name] }' \
+		"$temp/taken" | sort
 }
 
 # --- what there is ---
@@ -127,6 +147,7 @@ done
 waiting
 [ -n "${NO_CURVE:-}" ] || curve
 
+missing=$missing$(failures)
 cp "$out" "$build/bench/compare.tsv"
 version() {
 	sed -n 's/.*"version": *"\(.*\)".*/\1/p' "$build/peer/node_modules/$1/package.json" 2>/dev/null || true
