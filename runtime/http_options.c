@@ -178,8 +178,10 @@ resolve(struct transfer *transfer)
 	switch (resolver_find(transfer->http->resolver, transfer->arena, url->host,
 	    connect_timeout_ms(transfer->request), &text)) {
 	case RESOLVER_FOUND:
+		/* '+': it ages. Without, the shared cache keeps each host for ever, and
+		 * models choose hosts. */
 		transfer->resolved =
-		    curl_slist_append(NULL, arena_printf(transfer->arena, "%s:%u:%s",
+		    curl_slist_append(NULL, arena_printf(transfer->arena, "+%s:%u:%s",
 						url->host, url->port, text));
 		return 0;
 	case RESOLVER_FAILED:

@@ -10,6 +10,7 @@
 
 #include "bounds.h"
 #include "fiber.h"
+#include "http_pool.h"
 #include "http_trial.h"
 #include "tiny_http.h"
 
@@ -315,6 +316,52 @@ START_TEST(an_unknown_host_is_no_connection)
 }
 END_TEST
 
+static int
+on_lookup(void *resolver, void *reserved, void *arg)
+{
+	(void)resolver, (void)reserved;
+	++*(unsigned *)arg;
+	return 1; /* it is not to be */
+}
+
+/* How often curl has to look the trial's host up, for whom names are as old as that. */
+static unsigned
+lookups(long oldest_s)
+{
+	CURL *easy = curl_easy_init();
+	unsigned count = 0;
+
+	curl_easy_setopt(easy, CURLOPT_URL, http_trial.url);
+	curl_easy_setopt(easy, CURLOPT_SHARE, http_trial.http->share);
+	curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, oldest_s);
+	curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
+	curl_easy_setopt(easy, CURLOPT_RESOLVER_START_FUNCTION, on_lookup);
+	curl_easy_setopt(easy, CURLOPT_RESOLVER_START_DATA, &count);
+	curl_easy_perform(easy);
+	curl_easy_cleanup(easy);
+	return count;
+}
+
+/* A host of whose addresses curl was told is forgotten in time. The only name that any machine
+ * knows is one that our resolver is not asked for: so that is hidden. */
+START_TEST(an_address_is_not_kept_for_ever)
+{
+	const struct http_target *target;
+	const char *error;
+
+	snprintf(http_trial.url, sizeof http_trial.url, "http://localhost:%u/",
+	    tiny_http_port(http_trial.server));
+	target = http_target_hold(
+	    http_trial.http->targets, http_trial.arena, http_trial.url, &error);
+	((struct http_target *)(uintptr_t)target)->url.is_loopback = false;
+	http_trial_ask(&(struct http_request){ 0 });
+	ck_assert_int_eq(http_trial.response.failure, HTTP_OK);
+	http_target_release(http_trial.http->targets, &target);
+	ck_assert_uint_eq(lookups(-1), 0);
+	ck_assert_uint_eq(lookups(0), 1);
+}
+END_TEST
+
 /* The two ports of one number: nobody is taken in at 127.0.0.1, where connections are refused or stay
  * under way; who comes to ::1 is answered. */
 static struct two_faced {
@@ -415,6 +462,7 @@ tcase_http_failures(void)
 	tcase_add_loop_test(
 	    tcase, lets_nothing_strange_out, 0, sizeof wrongs / sizeof wrongs[0]);
 	tcase_add_test(tcase, an_unknown_host_is_no_connection);
+	tcase_add_test(tcase, an_address_is_not_kept_for_ever);
 	tcase_add_test(tcase, an_address_may_be_refused);
 	tcase_add_test(tcase, each_connection_is_looked_at);
 	tcase_add_loop_test(
