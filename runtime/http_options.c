@@ -62,15 +62,23 @@ on_close(void *arg, curl_socket_t fd)
 	return close(fd);
 }
 
-/* Gets a line, at times several heads: of 100 Continue, then of the answer. curl takes a
- * head that was cut for a whole one, and does not bound it. */
+static bool
+is_status_line(const char *line, size_t size)
+{
+	return size >= 5 && memcmp(line, "HTTP/", 5) == 0;
+}
+
+/* Gets a line, at times several heads: of 100 Continue, then of the answer; behind the body
+ * trailers, which are of no head. curl takes a head that was cut for a whole one, and does not
+ * bound it. */
 static size_t
 on_head(char *line, size_t one, size_t size, void *arg)
 {
 	struct transfer *transfer = arg;
 
 	(void)one;
-	transfer->has_head = line[0] == '\r' || line[0] == '\n';
+	if (!transfer->has_head || is_status_line(line, size))
+		transfer->has_head = line[0] == '\r' || line[0] == '\n';
 	transfer->head_bytes += size;
 	return transfer->head_bytes <= HTTP_HEAD_BYTES_MAX ? size : 0;
 }

@@ -86,6 +86,17 @@ START_TEST(says_nothing_of_a_body_that_is_not_there)
 }
 END_TEST
 
+START_TEST(trailers_are_no_part_of_the_answer)
+{
+	http_trial_answer(OK_HEAD "Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
+				  "5\r\nhello\r\n0\r\nX-Sum: 1\r\n\r\n",
+	    TINY_KEEP);
+	http_trial_ask(&(struct http_request){ 0 });
+	ck_assert_int_eq(http_trial.response.failure, HTTP_OK);
+	ck_assert_str_eq(http_trial.response.body, "hello");
+}
+END_TEST
+
 START_TEST(head_has_no_body)
 {
 	http_trial_answer(OK_HEAD "Content-Length: 5\r\n\r\n", TINY_KEEP);
@@ -395,6 +406,7 @@ tcase_http(void)
 	tcase_add_test(tcase, sends_method_headers_and_body_as_they_are);
 	tcase_add_loop_test(tcase, says_nothing_of_a_body_that_is_not_there, 0,
 	    sizeof bare / sizeof bare[0]);
+	tcase_add_test(tcase, trailers_are_no_part_of_the_answer);
 	tcase_add_test(tcase, head_has_no_body);
 	tcase_add_test(tcase, keeps_the_connection);
 	tcase_add_test(tcase, many_requests_at_once);

@@ -95,6 +95,8 @@ static const struct {
 	{ OK_HEAD "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", TINY_CLOSE },
 	{ OK_HEAD "Transfer-Encoding: chunked\r\n\r\n5\r\nhel", TINY_CLOSE },
 	{ OK_HEAD "Transfer-Encoding: chunked\r\n\r\nzz\r\n", TINY_CLOSE },
+	{ OK_HEAD "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX: 1\r\n",
+	    TINY_CLOSE },
 	{ OK_HEAD "Content-Length: -1\r\n\r\n", TINY_CLOSE },
 	{ "SSH-2.0-x\r\n", TINY_CLOSE },
 	{ "HTTP/9.9 200 OK\r\n\r\n", TINY_CLOSE },
