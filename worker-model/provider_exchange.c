@@ -5,12 +5,17 @@
 #include "provider_error.h"
 #include "provider_fault.h"
 
+/* How long the body's end may take behind its last event. The answer is there; a connection whose
+ * body has ended can be used again. */
+#define END_MS 1000u
+
 /* What a request and its answer are handled with. */
 struct exchange {
 	const struct dialect *dialect;
 	const struct endpoint *endpoint;
 	const struct ask *ask;
 	struct answer_stream *stream; /* of a streamed answer */
+	struct http_request *request; /* likewise */
 };
 
 /* Writes the request's JSON. What it is made of is gone when this returns. Returns 0, or -1 with
@@ -102,8 +107,13 @@ static int
 on_data(void *arg, const char *data, size_t size)
 {
 	const struct exchange *exchange = arg;
+	struct http_request *request = exchange->request;
+	int result = answer_stream_feed(exchange->stream, data, size);
 
-	return answer_stream_feed(exchange->stream, data, size);
+	if (exchange->stream->done &&
+	    (request->idle_timeout_ms == 0 || request->idle_timeout_ms > END_MS))
+		request->idle_timeout_ms = END_MS;
+	return result;
 }
 
 static const struct value *
@@ -117,8 +127,9 @@ end_stream(const struct exchange *exchange, const struct http_response *response
 		*fault_r = stream->fault;
 		return NULL;
 	}
-	/* A server that hangs up rudely behind the end has said all there is. */
-	if (cut && response->failure != HTTP_CANCELLED && stream->done)
+	/* A server that hangs up rudely behind the end, or not at all, has said all there is. */
+	if (cut && response->failure != HTTP_CANCELLED &&
+	    stream->type->is_complete(stream))
 		return answer_stream_end(stream, fault_r);
 	if (!is_answer(exchange, response, fault_r))
 		return NULL;
@@ -138,6 +149,7 @@ send_streamed(
 	    answer_stream_open(exchange->dialect->stream, ask->arena, endpoint->name);
 	exchange->stream->on_text = on_text;
 	exchange->stream->arg = ask->tokens;
+	exchange->request = request;
 	request->on_data = on_data;
 	request->arg = exchange;
 	request->first_byte_timeout_ms = endpoint->first_byte_timeout_ms;
