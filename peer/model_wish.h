@@ -15,7 +15,8 @@ const struct value *model_wish_refused(struct arena *arena, const char *model);
  * waits. call's profile fills in what the wish leaves open; of middleware there is what the wish has
  * in `middleware`, as a profile has it. left_ms: what is left of call's
  * deadline. flags: WIRE_INTERNAL, or WIRE_STREAM for the run's own answer. Returns the
- * RESULT's body, or NULL when call was cancelled; in call's arena. */
+ * RESULT's body, or NULL when call was cancelled, or what it asked for (by another that runs call); in
+ * call's arena. */
 const struct value *model_wish_send(struct worker_call *call, const struct value *wish,
     unsigned number, uint64_t left_ms, unsigned flags);
 

@@ -105,14 +105,25 @@ on_call(struct outbox *outbox, uint32_t link, const struct header *call)
 	}
 }
 
+/* Stopped here, to be run elsewhere. */
+static bool
+is_released(const struct entry *entry)
+{
+	return entry->cause == STOP_RELEASED && (entry->flags & WIRE_ONCE) == 0;
+}
+
 static void
 stop(struct outbox *outbox, struct entry *entry, enum stop_cause cause)
 {
+	struct outbox_action *action;
+
 	if (entry->cause != STOP_NONE)
 		return;
 	entry->cause = cause;
 	heap_remove(&outbox->timers, &entry->timer);
-	outbox_act(outbox, OUTBOX_STOP)->header.call_id = entry->id;
+	action = outbox_act(outbox, OUTBOX_STOP);
+	action->header.call_id = entry->id;
+	action->goes_on = is_released(entry);
 }
 
 static enum stop_cause
@@ -227,8 +238,7 @@ on_ended(struct outbox *outbox, const struct outbox_event *event)
 
 	assert(entry != NULL && !entry->finished);
 	outbox->credit_due = true;
-	if (event->interrupted && !event->lost && entry->cause == STOP_RELEASED &&
-	    (entry->flags & WIRE_ONCE) == 0) {
+	if (event->interrupted && !event->lost && is_released(entry)) {
 		outbox_send_about(outbox, entry->known, MSG_RELEASE, entry->id);
 		outbox_free_parcel(outbox, event->parcel);
 		outbox_entry_forget(outbox, entry);

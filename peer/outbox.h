@@ -61,7 +61,8 @@ struct outbox_action {
 	uint32_t link;
 	struct header header;
 	struct parcel
-	    *parcel; /* lent for this action but for FREE, which gives it back */
+	    *parcel;  /* lent for this action but for FREE, which gives it back */
+	bool goes_on; /* of STOP: elsewhere; the calls that it has made are that one's */
 };
 
 struct outbox_actions {

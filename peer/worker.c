@@ -35,6 +35,7 @@ struct job {
 	struct nested *nested;
 	struct fiber *fiber;
 	uint64_t seq; /* of PROGRESS */
+	bool goes_on; /* elsewhere: it was stopped for that */
 	struct id_key key;
 };
 
@@ -166,9 +167,11 @@ job_main(void *arg)
 	event.parcel = parcel_new(job->call.arena, body);
 	job->fiber = NULL;
 	feed(worker, &event);
-	/* Behind the RESULT: when the broker hears this it has that. */
-	for (nested = job->nested; nested != NULL; nested = nested->next)
-		caller_stored(worker->caller, nested->id);
+	/* Behind the RESULT: when the broker hears this it has that. Who runs the call next
+	 * wants the answers. */
+	if (!job->goes_on || !event.interrupted)
+		for (nested = job->nested; nested != NULL; nested = nested->next)
+			caller_stored(worker->caller, nested->id);
 	job_free(worker, job);
 }
 
@@ -190,13 +193,19 @@ start_job(struct worker *worker)
 		worker->unstarted = job;
 }
 
+/* The calls of one that goes on elsewhere are not to be cancelled: they are its own there. */
 static void
-stop_job(struct worker *worker, const char *id)
+stop_job(struct worker *worker, const char *id, bool goes_on)
 {
 	struct job *job = id_table_get(worker->jobs, id);
+	const struct nested *nested;
 
-	if (job != NULL && job->fiber != NULL)
-		fiber_cancel(job->fiber);
+	if (job == NULL || job->fiber == NULL)
+		return;
+	job->goes_on = goes_on;
+	for (nested = job->nested; goes_on && nested != NULL; nested = nested->next)
+		caller_forget(worker->caller, nested->id);
+	fiber_cancel(job->fiber);
 }
 
 /* --- the probe ------------------------------------------------------------------------ */
@@ -257,7 +266,7 @@ perform(struct worker *worker, const struct outbox_action *action)
 		start_probe(worker, action->link, action->header.call_id);
 		break;
 	case OUTBOX_STOP:
-		stop_job(worker, action->header.call_id);
+		stop_job(worker, action->header.call_id, action->goes_on);
 		break;
 	case OUTBOX_FREE:
 		parcel_free(action->parcel);

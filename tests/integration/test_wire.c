@@ -281,6 +281,29 @@ START_TEST(a_draining_worker_gives_its_call_back_unharmed)
 }
 END_TEST
 
+/* One that is under way, and one that is answered. */
+START_TEST(a_call_that_is_given_back_leaves_its_own_calls_to_the_next)
+{
+	struct child *first = wire_worker(&bench, "first", "tool:a", 1, 500), *second;
+	struct child *inner = wire_worker(&bench, "inner", "model:inner", 1, 10000);
+	struct ask *ask = wire_ask(&bench, "tool:a", _i == 0 ? "ask" : "ask_first");
+
+	wire_set(ask, "service", "model:inner");
+	wire_set(ask, "path", gate);
+	wire_wait_logged(&bench, "began c0/1 inner");
+	second = wire_worker(&bench, "second", "tool:a", 1, 10000);
+	wire_served(&bench, "tool:a", 2);
+	child_stop(&first);
+	wire_wait_logged(&bench, "began c0 second");
+	open_gate();
+	wire_wait(&bench, ask);
+	expect_text(wire_answer(ask), "worker", "inner");
+	ck_assert_uint_eq(wire_logged(&bench, "began c0/1"), 1);
+	child_stop(&second);
+	child_stop(&inner);
+}
+END_TEST
+
 START_TEST(a_draining_worker_finishes_what_it_can)
 {
 	struct child *first = wire_worker(&bench, "first", "tool:a", 1, 10000);
@@ -380,6 +403,8 @@ tcase_wire(void)
 	tcase_add_test(tcase,
 	    a_stopped_workers_call_runs_elsewhere_and_it_is_told_to_stop_when_it_comes_back);
 	tcase_add_test(tcase, a_draining_worker_gives_its_call_back_unharmed);
+	tcase_add_loop_test(
+	    tcase, a_call_that_is_given_back_leaves_its_own_calls_to_the_next, 0, 2);
 	tcase_add_test(tcase, a_draining_worker_finishes_what_it_can);
 	tcase_add_test(tcase, a_call_that_runs_while_the_broker_dies_is_answered_once);
 	tcase_add_test(tcase, a_call_that_ends_while_there_is_no_broker_is_answered_once);

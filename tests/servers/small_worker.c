@@ -4,6 +4,8 @@
  *	    "wait"        the same, once the file `path` exists
  *	    "first_hangs" hangs on the first attempt, answers on others
  *	    "ask"         calls `service` with {do: "answer"} and answers with its answer
+ *	                  (or, with `path`, {do: "wait", path})
+ *	    "ask_first"   as "ask" without a path, then waits for the file
  *	    "tell"        publishes three PROGRESS, then answers
  *	    "hog"         on the first attempt takes all fibers there are and keeps them: from
  *	                  then on no call can start; answers on others
@@ -121,7 +123,7 @@ hog(struct worker_call *call)
 }
 
 static const struct value *
-ask(struct worker_call *call)
+ask_for(struct worker_call *call, const struct value *what)
 {
 	struct arena *arena = call->arena;
 	const struct call_request request = {
@@ -130,13 +132,32 @@ ask(struct worker_call *call)
 		.service = value_get_text(call->request, "service"),
 		.deadline_ms = 20000,
 		.profile = call->profile,
-		.request = value_map(arena, "do", value_str(arena, "answer"), NULL),
+		.request = what,
 	};
 	struct call_outcome outcome;
 
 	if (worker_nested_call(call, &request, &outcome) == -1)
 		return NULL;
 	return outcome.body;
+}
+
+static const struct value *
+ask(struct worker_call *call)
+{
+	const struct value *path = value_get(call->request, "path");
+
+	return ask_for(call, value_map(call->arena, "do",
+				 value_str(call->arena, path == NULL ? "answer" : "wait"),
+				 "path", path, NULL));
+}
+
+static const struct value *
+ask_first(struct worker_call *call)
+{
+	const struct value *answer = ask_for(
+	    call, value_map(call->arena, "do", value_str(call->arena, "answer"), NULL));
+
+	return wait_for_file(call) == NULL ? NULL : answer;
 }
 
 static const struct value *
@@ -163,6 +184,7 @@ answer(void *arg, struct worker_call *call)
 		{ "wait", wait_for_file },
 		{ "first_hangs", first_hangs },
 		{ "ask", ask },
+		{ "ask_first", ask_first },
 		{ "tell", tell },
 		{ "hog", hog },
 	};
