@@ -148,7 +148,7 @@ publish_event(struct run *run, const char *topic, const struct value *event)
 {
 	struct links *links = run->coordinator->links;
 
-	if (links_wants(links, run->id, topic))
+	if (links_wants(links, links_of_run(links, run->id), topic))
 		links_publish(links, run->id, topic,
 		    value_freeze_with(run->batch, event, "seq",
 			value_int(run->batch, (int64_t)run->seq)));

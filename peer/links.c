@@ -239,11 +239,9 @@ links_send(
 }
 
 bool
-links_wants(const struct links *links, const char *run, const char *topic)
+links_wants(const struct links *links, uint32_t link, const char *topic)
 {
-	uint32_t link = links_of_run(links, run);
-
-	return link != LINK_NONE && peer_wants(links->links[link].peer, topic);
+	return link < links->count && peer_wants(links->links[link].peer, topic);
 }
 
 void

@@ -57,8 +57,8 @@ int links_send(struct links *links, uint32_t link, const struct header *header,
 void links_set_services(struct links *links, const struct wire_service *services,
     size_t service_count, const struct value *catalog);
 
-/* As peer_wants, of the broker that links_publish takes. */
-bool links_wants(const struct links *links, const char *run, const char *topic);
+/* As peer_wants. LINK_NONE: false. */
+bool links_wants(const struct links *links, uint32_t link, const char *topic);
 
 /* Publishes value on the status channel of run's broker (of any, when run is NULL), unless
  * nobody wants it: droppable. */

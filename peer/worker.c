@@ -34,8 +34,9 @@ struct job {
 	struct profile *profile;
 	struct nested *nested;
 	struct fiber *fiber;
-	uint64_t seq; /* of PROGRESS */
-	bool goes_on; /* elsewhere: it was stopped for that */
+	uint32_t link; /* by which it came */
+	uint64_t seq;  /* of PROGRESS */
+	bool goes_on;  /* elsewhere: it was stopped for that */
 	struct id_key key;
 };
 
@@ -49,6 +50,7 @@ struct worker {
 	struct timer *timer;
 	struct id_table *jobs;
 	const struct header *incoming; /* the message under way, for START */
+	uint32_t incoming_link;
 	struct parts *incoming_bodies;
 	struct job *unstarted; /* there was no fiber for it */
 	bool is_probing;       /* a fiber is on its way with the probes */
@@ -182,6 +184,7 @@ start_job(struct worker *worker)
 	struct job *job = xcalloc(1, sizeof *job);
 
 	job->header = header_copy(arena, worker->incoming);
+	job->link = worker->incoming_link;
 	job->call = (struct worker_call){
 		.header = &job->header, .arena = arena, .worker = worker
 	};
@@ -359,6 +362,7 @@ on_message(void *arg, uint32_t link, const struct header *header, struct parts *
 						    : wire_code_text(header->code));
 	} else if (!caller_message(worker->caller, link, header, bodies)) {
 		worker->incoming = header;
+		worker->incoming_link = link;
 		worker->incoming_bodies = bodies;
 		feed(
 		    worker, &(struct outbox_event){
@@ -469,10 +473,22 @@ job_of(struct worker_call *call)
 	return (struct job *)(void *)call; /* it stands first */
 }
 
+/* A broker lets nothing through of a call that it does not have, and the run's own may have been
+ * away when this one was sent. */
+static uint32_t
+progress_link(struct worker_call *call)
+{
+	const struct links *links = call->worker->links;
+	uint32_t link = job_of(call)->link;
+
+	return links_is_up(links, link) ? link : links_of_run(links, call->header->run);
+}
+
 void
 worker_progress(struct worker_call *call, const char *kind, const struct value *body)
 {
 	const char *run = call->header->run;
+	uint32_t link;
 	struct header header = {
 		.type = MSG_PROGRESS, .call_id = call->header->call_id, .run = run
 	};
@@ -484,12 +500,12 @@ worker_progress(struct worker_call *call, const char *kind, const struct value *
 	header.seq = ++job_of(call)->seq;
 	header.topic =
 	    arena_printf(call->arena, "run.%s.%s", run == NULL ? "-" : run, kind);
-	if (!links_wants(call->worker->links, run, header.topic))
+	link = progress_link(call);
+	if (!links_wants(call->worker->links, link, header.topic))
 		return;
 	value_pack(&packet, body);
 	parts_add_packet(&bodies, &packet);
-	links_send(call->worker->links, links_of_run(call->worker->links, run), &header,
-	    &bodies);
+	links_send(call->worker->links, link, &header, &bodies);
 }
 
 int
