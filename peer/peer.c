@@ -27,8 +27,9 @@ struct peer {
 	struct parts
 	    outgoing; /* here: a fiber that waits keeps each page of its stack it ever used */
 	bool up;
-	bool gathers;         /* the broker reads lists of calls */
-	struct wanted wanted; /* on the broker's status channel */
+	char broker[SESSION_BYTES + 1]; /* its session, of the last WELCOME */
+	bool gathers;                   /* the broker reads lists of calls */
+	struct wanted wanted;           /* on the broker's status channel */
 	struct acks call_acks, result_acks;
 	struct timer *acks_timer; /* while there are any, or were a moment ago */
 	uint64_t acks_ripe_ms;    /* they go with the next message from then on */
@@ -225,9 +226,16 @@ leave(struct peer *peer, const char *reason)
 static void
 on_welcome(struct peer *peer, const struct header *header)
 {
-	if (peer->up)
+	bool is_same = strcmp(peer->broker, header->session) == 0;
+
+	if (peer->up && is_same)
 		return; /* the answer to a HELLO said anew */
+	if (peer->up) { /* the one before was lost unnoticed: nothing was announced to this */
+		leave(peer, "the broker is another one");
+		return;
+	}
 	peer->up = true;
+	memcpy(peer->broker, header->session, SESSION_BYTES);
 	peer->gathers = header->lists != 0;
 	peer->heartbeat_ms = header->heartbeat_ms;
 	peer->liveness_ms = header->liveness_ms;

@@ -1,0 +1,107 @@
+#include <check.h>
+
+/* Interface under test */
+#include "peer.h"
+
+#include "broker_stub.h"
+
+TCase *tcase_peer(void);
+
+static struct loop *loop;
+static struct broker_stub broker;
+static struct peer *peer;
+static unsigned ups, downs;
+
+static void
+on_up(void *arg)
+{
+	(void)arg;
+	ups++;
+}
+
+static void
+on_down(void *arg, const char *reason)
+{
+	(void)arg, (void)reason;
+	downs++;
+}
+
+static bool
+is_up(void *arg)
+{
+	return ups >= *(unsigned *)arg;
+}
+
+static void
+await_up(unsigned times)
+{
+	loop_run_until(loop, is_up, &times);
+}
+
+static void
+setup(void)
+{
+	loop = loop_new();
+	ups = downs = 0;
+	broker_stub_open(&broker, loop);
+	peer = peer_new(
+	    loop, &(struct peer_options){ .endpoint = broker_stub_endpoint(&broker),
+		      .role = ROLE_COORDINATOR,
+		      .name = "p",
+		      .on_up = on_up,
+		      .on_down = on_down });
+	ck_assert_ptr_nonnull(peer);
+	await_up(1);
+}
+
+static void
+teardown(void)
+{
+	peer_destroy(&peer);
+	broker_stub_close(&broker);
+	socket_shutdown();
+	loop_destroy(&loop);
+}
+
+/* Of its loss nothing was heard: the next one at the same place was greeted before it was asked
+ * anything else. */
+START_TEST(a_broker_that_is_another_one_knows_nothing)
+{
+	broker.session = "c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0";
+	peer_set_services(peer, NULL, 0, NULL);
+	await_up(2);
+	ck_assert_uint_eq(downs, 1);
+	ck_assert_uint_eq(broker_stub_heard(&broker, MSG_HELLO, NULL), 3);
+}
+END_TEST
+
+static void
+ping(void)
+{
+	unsigned pongs = broker_stub_heard(&broker, MSG_PONG, NULL);
+
+	broker_stub_send(&broker, &(struct header){ .type = MSG_PING });
+	broker_stub_await(&broker, MSG_PONG, NULL, pongs + 1);
+}
+
+START_TEST(the_same_broker_may_be_greeted_anew)
+{
+	peer_set_services(peer, NULL, 0, NULL);
+	broker_stub_await(&broker, MSG_HELLO, NULL, 2);
+	ping();
+	ck_assert_uint_eq(downs, 0);
+	ck_assert(peer_is_up(peer));
+}
+END_TEST
+
+TCase *
+tcase_peer(void)
+{
+	TCase *tcase = tcase_create("peer");
+
+	tcase_set_timeout(tcase, 20);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, a_broker_that_is_another_one_knows_nothing);
+	tcase_add_test(tcase, the_same_broker_may_be_greeted_anew);
+	return tcase;
+}
