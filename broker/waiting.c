@@ -123,11 +123,15 @@ call_requeue(struct core *core, struct call *call)
 void
 call_missed(struct core *core, struct call *call)
 {
+	if (call->requester != NULL && call->late && !call->cancelling) {
+		call_expire(core, call); /* its slot is forfeited with that */
+		return;
+	}
 	slot_forfeit(call); /* the worker's report counts it among the free ones */
 	if (call->requester == NULL) {
 		call_leave(core, call);
 		call_settle(core, call, COUNTER_settled);
-	} else if (call->cancelling || call->late) {
+	} else if (call->cancelling) {
 		call_requeue(core, call);
 	} else {
 		call_leave(core, call);

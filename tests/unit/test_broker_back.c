@@ -185,6 +185,23 @@ START_TEST(one_that_was_to_stop_has_stopped)
 }
 END_TEST
 
+/* It takes one slot of those that the report has counted, and no more. */
+START_TEST(one_that_was_late_has_stopped)
+{
+	gives_a_call(0);
+	bench_pass(&bench, 60000);
+	bench_worker_as(&bench, W_BACK, W, "tool:a", 2);
+	bench_announce(&bench, W_BACK, "c1", CALL_ABSENT);
+	bench_expect_outcome(&bench, C, "c1", CODE_EXPIRED);
+	bench_call(&bench, C, "c2", "tool:a");
+	bench_expect(&bench, W_BACK, MSG_CALL, "c2");
+	bench_call(&bench, C, "c3", "tool:a");
+	bench_expect(&bench, W_BACK, MSG_CALL, "c3");
+	bench_call(&bench, C, "c4", "tool:a");
+	ck_assert_ptr_null(bench_sent(&bench, W_BACK, MSG_CALL, "c4"));
+}
+END_TEST
+
 START_TEST(a_call_that_was_sent_since_is_on_its_way)
 {
 	gives_a_call(0);
@@ -238,6 +255,7 @@ tcase_broker_back(void)
 	tcase_add_test(tcase, who_has_it_not_gets_it_from_another_worker);
 	tcase_add_test(tcase, a_once_call_that_it_has_no_more_is_not_run_again);
 	tcase_add_test(tcase, one_that_was_to_stop_has_stopped);
+	tcase_add_test(tcase, one_that_was_late_has_stopped);
 	tcase_add_test(tcase, a_call_that_was_sent_since_is_on_its_way);
 	tcase_add_test(tcase, another_s_call_is_not_its_to_deny);
 	tcase_add_test(tcase, it_is_asked_each_time_it_comes_back);
