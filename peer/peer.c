@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "acks.h"
+#include "log.h"
 #include "memory.h"
 #include "notify.h"
 #include "service.h"
@@ -12,6 +13,8 @@
 #define CHECKS_PER_HEARTBEAT 3u
 #define GREET_WAIT_MS UINT64_C(600) /* for WELCOME, at first */
 #define LINGER_MS 1000
+#define SAID_MS                                                                          \
+	60000u /* from one message that cannot be read to the next that is logged */
 #define ARENA_BYTES_MAX (256u << 10)
 
 struct peer {
@@ -37,6 +40,7 @@ struct peer {
 	    restarts; /* of the process: its one session begins with it */
 	uint64_t heartbeat_ms, liveness_ms;
 	uint64_t heard_ms;
+	uint64_t said_ms; /* that a message cannot be read; 0: never */
 	uint64_t pinged_ms;
 	uint64_t greeted_ms,
 	    greet_wait_ms; /* HELLO was said; how long we wait for WELCOME */
@@ -288,6 +292,18 @@ dispatch(struct peer *peer, const struct header *header, struct parts *parts)
 		hand_on(peer, header, parts);
 }
 
+static void
+say_unreadable(struct peer *peer, const char *reason)
+{
+	uint64_t now_ms = loop_now_ms(peer->loop);
+
+	if (peer->said_ms != 0 && now_ms < peer->said_ms + SAID_MS)
+		return;
+	peer->said_ms = now_ms;
+	log_warnx("broker's message cannot be read: %s endpoint=%s", reason,
+	    peer->options.endpoint);
+}
+
 /* What cannot be decoded is no life sign and nothing else: the broker is not trusted to be
  * one. */
 static void
@@ -296,11 +312,13 @@ on_socket(void *arg, struct parts *parts, bool truncated)
 	struct peer *peer = arg;
 	struct header header;
 	enum wire_code code;
-	const char *reason;
+	const char *reason = "too many frames";
 
 	if (truncated || wire_decode(peer->arena, parts_data(parts, 0),
-			     parts_size(parts, 0), &header, &code, &reason) == -1)
+			     parts_size(parts, 0), &header, &code, &reason) == -1) {
+		say_unreadable(peer, reason);
 		return;
+	}
 	peer->heard_ms = loop_now_ms(peer->loop);
 	dispatch(peer, &header, parts);
 	if (arena_bytes(peer->arena) > ARENA_BYTES_MAX) {

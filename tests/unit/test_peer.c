@@ -1,4 +1,7 @@
 #include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 /* Interface under test */
 #include "peer.h"
@@ -10,7 +13,7 @@ TCase *tcase_peer(void);
 static struct loop *loop;
 static struct broker_stub broker;
 static struct peer *peer;
-static unsigned ups, downs;
+static unsigned ups, downs, messages;
 
 static void
 on_up(void *arg)
@@ -24,6 +27,13 @@ on_down(void *arg, const char *reason)
 {
 	(void)arg, (void)reason;
 	downs++;
+}
+
+static void
+on_message(void *arg, const struct header *header, struct parts *bodies)
+{
+	(void)arg, (void)header, (void)bodies;
+	messages++;
 }
 
 static bool
@@ -42,14 +52,15 @@ static void
 setup(void)
 {
 	loop = loop_new();
-	ups = downs = 0;
+	ups = downs = messages = 0;
 	broker_stub_open(&broker, loop);
 	peer = peer_new(
 	    loop, &(struct peer_options){ .endpoint = broker_stub_endpoint(&broker),
 		      .role = ROLE_COORDINATOR,
 		      .name = "p",
 		      .on_up = on_up,
-		      .on_down = on_down });
+		      .on_down = on_down,
+		      .on_message = on_message });
 	ck_assert_ptr_nonnull(peer);
 	await_up(1);
 }
@@ -94,6 +105,32 @@ START_TEST(the_same_broker_may_be_greeted_anew)
 }
 END_TEST
 
+/* A CALL without an id. */
+START_TEST(what_cannot_be_read_is_noted_and_is_no_message)
+{
+	const char *first;
+	char said[4096] = "";
+	int fds[2];
+	ssize_t size;
+
+	ck_assert_int_eq(pipe(fds), 0);
+	dup2(fds[1], STDERR_FILENO);
+	broker_stub_send(
+	    &broker, &(struct header){ .type = MSG_CALL, .service = "tool:t" });
+	broker_stub_send(
+	    &broker, &(struct header){ .type = MSG_CALL, .service = "tool:t" });
+	ping();
+	ck_assert_uint_eq(messages, 0);
+	fputs("|", stderr); /* so that there is something to read */
+	size = read(fds[0], said, sizeof said - 1);
+	ck_assert_int_gt(size, 0);
+	first = strstr(said, "cannot be read");
+	ck_assert_msg(first != NULL, "%s", said);
+	ck_assert_ptr_nonnull(strstr(said, broker_stub_endpoint(&broker)));
+	ck_assert_ptr_null(strstr(first + 1, "cannot be read")); /* not for each */
+}
+END_TEST
+
 TCase *
 tcase_peer(void)
 {
@@ -103,5 +140,6 @@ tcase_peer(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_broker_that_is_another_one_knows_nothing);
 	tcase_add_test(tcase, the_same_broker_may_be_greeted_anew);
+	tcase_add_test(tcase, what_cannot_be_read_is_noted_and_is_no_message);
 	return tcase;
 }
