@@ -102,6 +102,15 @@ gather(struct peer *peer, const struct header *ack)
 	peer->acks_ripe_ms = loop_now_ms(peer->loop) + ACK_RIPE_MS;
 }
 
+/* Behind the RESULT_ACK of a call's last outcome its id may be called anew. */
+static bool
+may_overtake(const struct peer *peer, const struct header *header)
+{
+	return acks_may_wait_for(header) &&
+	       (header->type != MSG_CALL ||
+		   !acks_have(&peer->result_acks, header->call_id));
+}
+
 int
 peer_send(struct peer *peer, const struct header *header, struct parts *bodies)
 {
@@ -116,7 +125,7 @@ peer_send(struct peer *peer, const struct header *header, struct parts *bodies)
 	}
 	if (header->type == MSG_RESULT)
 		acks_drop(&peer->call_acks, header->call_id);
-	else if (!acks_may_wait_for(header))
+	else if (!may_overtake(peer, header))
 		send_gathered(peer);
 	if (peer->acks_timer != NULL && loop_now_ms(peer->loop) >= peer->acks_ripe_ms)
 		on_acks_due(peer);

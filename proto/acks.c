@@ -16,9 +16,9 @@ acks_are(const struct header *header)
 	       header->call_id != NULL;
 }
 
-/* A CALL without the flag is the first of its id that its sender knows of: a broker looks whether it has just
- * acknowledged a result of that (gathered.c). Nobody who hears a RESULT or what is published asks for an
- * acknowledgement before it. */
+/* A CALL without the flag is the first of its id that its sender knows of: who gathers looks whether
+ * it has just acknowledged a result of that (gathered.c, peer.c). Nobody who hears a RESULT or what is
+ * published asks for an acknowledgement before it. */
 bool
 acks_may_wait_for(const struct header *header)
 {

@@ -131,6 +131,19 @@ START_TEST(what_cannot_be_read_is_noted_and_is_no_message)
 }
 END_TEST
 
+/* An unflagged CALL may overtake acknowledgements, but not its own. */
+START_TEST(a_call_does_not_overtake_the_acknowledgement_of_its_result)
+{
+	peer_send(
+	    peer, &(struct header){ .type = MSG_RESULT_ACK, .call_id = "c1" }, NULL);
+	peer_send(peer,
+	    &(struct header){ .type = MSG_CALL, .call_id = "c1", .service = "tool:t" },
+	    NULL);
+	broker_stub_await(&broker, MSG_CALL, "c1", 1);
+	ck_assert_uint_eq(broker_stub_heard(&broker, MSG_RESULT_ACK, "c1"), 1);
+}
+END_TEST
+
 TCase *
 tcase_peer(void)
 {
@@ -141,5 +154,6 @@ tcase_peer(void)
 	tcase_add_test(tcase, a_broker_that_is_another_one_knows_nothing);
 	tcase_add_test(tcase, the_same_broker_may_be_greeted_anew);
 	tcase_add_test(tcase, what_cannot_be_read_is_noted_and_is_no_message);
+	tcase_add_test(tcase, a_call_does_not_overtake_the_acknowledgement_of_its_result);
 	return tcase;
 }
