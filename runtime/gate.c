@@ -21,8 +21,34 @@ gate_init(struct gate *gate, uint64_t room)
 	TAILQ_INIT(&gate->waiting);
 }
 
-/* A place that becomes free is handed to the first who waits: nobody can slip in before
- * that one runs. */
+static bool
+is_full(const struct gate *gate)
+{
+	return gate->room > 0 && gate->inside >= gate->room;
+}
+
+/* A place that is free is handed to the first who waits: nobody can slip in before that one
+ * runs. */
+static void
+let_in(struct gate *gate)
+{
+	struct gate_waiter *first;
+
+	while (!is_full(gate) && (first = TAILQ_FIRST(&gate->waiting)) != NULL) {
+		TAILQ_REMOVE(&gate->waiting, first, link);
+		first->is_in = true;
+		gate->inside++;
+		fiber_wake(first->fiber);
+	}
+}
+
+void
+gate_resize(struct gate *gate, uint64_t room)
+{
+	gate->room = room;
+	let_in(gate);
+}
+
 static int
 wait_for_place(struct gate *gate)
 {
@@ -44,7 +70,7 @@ wait_for_place(struct gate *gate)
 int
 gate_enter(struct gate *gate)
 {
-	if (gate->room > 0 && gate->inside == gate->room)
+	if (is_full(gate))
 		return wait_for_place(gate);
 	gate->inside++;
 	return 0;
@@ -53,14 +79,7 @@ gate_enter(struct gate *gate)
 void
 gate_leave(struct gate *gate)
 {
-	struct gate_waiter *first = TAILQ_FIRST(&gate->waiting);
-
 	assert(gate->inside > 0);
-	if (first == NULL) {
-		gate->inside--;
-		return;
-	}
-	TAILQ_REMOVE(&gate->waiting, first, link);
-	first->is_in = true;
-	fiber_wake(first->fiber);
+	gate->inside--;
+	let_in(gate);
 }

@@ -15,6 +15,9 @@ struct gate {
 
 void gate_init(struct gate *gate, uint64_t room);
 
+/* From now on it has this room. Who is inside stays, also when that is too many. */
+void gate_resize(struct gate *gate, uint64_t room);
+
 /* Waits for a place, on a fiber. Returns 0, and gate_leave gives it back; -1 when the
  * fiber was cancelled: no place is held. */
 int gate_enter(struct gate *gate);

@@ -38,12 +38,12 @@ run_entry(struct job *job, struct tool_entry *entry, struct tool_request *reques
 	struct loop *loop = job->world->loop;
 	struct tool_result *result;
 
-	if (gate_enter(&entry->gate) == -1)
+	if (gate_enter(entry->gate) == -1)
 		return tool_fail(request, fault_cancelled(tool_arena(request)));
 	result = entry->command != NULL
 		     ? command_tool_run(loop, entry->command, request)
 		     : function_tool_run(loop, entry->function, request);
-	gate_leave(&entry->gate);
+	gate_leave(entry->gate);
 	return result;
 }
 

@@ -17,6 +17,12 @@
 #define HEADER_REST_BYTES 512u
 #define SERVICE_AROUND_BYTES 9u
 
+/* Calls that run keep their table: a tool may be in several. */
+struct shared_gate {
+	struct gate gate; /* first: what entries have */
+	unsigned holders;
+};
+
 struct tool_table {
 	struct arena *arena;
 	unsigned holders;
@@ -163,6 +169,32 @@ by_name(const void *a, const void *b)
 	    ((const struct tool_entry *)a)->name, ((const struct tool_entry *)b)->name);
 }
 
+static struct gate *
+gate_new(uint64_t room)
+{
+	struct shared_gate *shared = xcalloc(1, sizeof *shared);
+
+	gate_init(&shared->gate, room);
+	shared->holders = 1;
+	return &shared->gate;
+}
+
+static struct gate *
+gate_hold(struct gate *gate)
+{
+	((struct shared_gate *)(void *)gate)->holders++;
+	return gate;
+}
+
+static void
+gate_release(struct gate *gate)
+{
+	struct shared_gate *shared = (struct shared_gate *)(void *)gate;
+
+	if (shared != NULL && --shared->holders == 0)
+		free(shared);
+}
+
 static void
 finish(struct tool_table *table)
 {
@@ -173,8 +205,8 @@ finish(struct tool_table *table)
 	for (i = 0; i < table->count; i++) {
 		struct tool_entry *entry = &table->entries[i];
 
-		gate_init(&entry->gate,
-		    entry->command == NULL ? 0 : entry->command->max_parallel);
+		entry->gate =
+		    gate_new(entry->command == NULL ? 0 : entry->command->max_parallel);
 		value_list_add(&list, entry->definition);
 	}
 	table->catalog = value_freeze(table->arena, value_list_end(&list));
@@ -210,6 +242,22 @@ tool_table_new(const char *const *functions, const char *const *files,
 	return table;
 }
 
+void
+tool_table_follow(struct tool_table *table, const struct tool_table *former)
+{
+	struct tool_entry *entry;
+	size_t i;
+
+	for (i = 0; i < former->count; i++) {
+		entry = tool_table_find(table, former->entries[i].name);
+		if (entry == NULL)
+			continue;
+		gate_resize(former->entries[i].gate, entry->gate->room);
+		gate_release(entry->gate);
+		entry->gate = gate_hold(former->entries[i].gate);
+	}
+}
+
 struct tool_table *
 tool_table_hold(struct tool_table *table)
 {
@@ -221,10 +269,13 @@ void
 tool_table_release(struct tool_table **table_p)
 {
 	struct tool_table *table = *table_p;
+	size_t i;
 
 	*table_p = NULL;
 	if (table == NULL || --table->holders > 0)
 		return;
+	for (i = 0; i < table->count; i++)
+		gate_release(table->entries[i].gate);
 	arena_destroy(&table->arena);
 	free(table);
 }
@@ -256,7 +307,7 @@ tool_table_services(struct tool_table *table, uint32_t slots, size_t *count_r)
 
 	for (i = 0; i < table->count; i++) {
 		const struct tool_entry *entry = &table->entries[i];
-		uint64_t room = entry->gate.room;
+		uint64_t room = entry->gate->room;
 
 		services[i].name =
 		    arena_printf(table->arena, SERVICE_TOOL_PREFIX "%s", entry->name);

@@ -15,7 +15,7 @@ struct tool_entry {
 	const struct tool *function; /* one of the two is set */
 	const struct command_tool *command;
 	const struct value *definition;
-	struct gate gate; /* of max_parallel */
+	struct gate *gate; /* of max_parallel */
 };
 
 /* Returns a new table with the C tools named in functions (NULL-ended; NULL or empty:
@@ -24,6 +24,10 @@ struct tool_entry {
  * announce. */
 struct tool_table *tool_table_new(const char *const *functions, const char *const *files,
     struct arena *arena, const char **error_r);
+
+/* Calls of table's tools and of those of the same name in former, which it replaces, count together
+ * against max_parallel, as table has it. */
+void tool_table_follow(struct tool_table *table, const struct tool_table *former);
 
 /* A table stays until its last holder has let it go. tool_table_new's caller is one. */
 struct tool_table *tool_table_hold(struct tool_table *table);

@@ -208,6 +208,7 @@ on_reload(void *arg)
 		services = services_of(tools, table, arena, &count);
 		worker_set_services(
 		    tools->worker, services, count, tool_table_catalog(table));
+		tool_table_follow(table, tools->world.table);
 		tool_table_release(&tools->world.table);
 		tools->world.table = table;
 		log_tools(table);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "fiber.h"
 #include "json.h"
@@ -343,6 +344,12 @@ START_TEST(a_call_that_outlasts_the_drain_is_given_to_another_worker)
 }
 END_TEST
 
+static bool
+has_loaded(struct tool_bench *at)
+{
+	return tool_bench_exists(at, "loaded");
+}
+
 START_TEST(sighup_loads_the_tool_files_again)
 {
 	const struct tool_call *call;
@@ -356,6 +363,36 @@ START_TEST(sighup_loads_the_tool_files_again)
 	/* Waits at the broker until somebody serves it. */
 	call = called_of("tool:u", "u", "{}", "[]");
 	ck_assert_str_eq(content_of(call, "success"), "new");
+}
+END_TEST
+
+/* By way of "tools": of tool:t the broker would hold the second one back. */
+START_TEST(max_parallel_holds_over_a_reload)
+{
+	struct tool_call *first, *second;
+
+	offer("max_parallel: 1\n"
+	      "command: |\n"
+	      "  mkdir \"$HERE/lock\" || exit 1; : > \"$HERE/started\"\n"
+	      "  while [ ! -e \"$HERE/go\" ]; do sleep 0.01; done\n"
+	      "  rmdir \"$HERE/lock\"; echo alone\n");
+	start_worker(0, NULL);
+	first = tool_bench_begin_of(&bench, "tools", "t", "{}", "[]");
+	tool_bench_await(&bench, has_started);
+	tool_bench_write(&bench, "tools/u.yaml",
+	    "name: u\ndescription: d\nenvironment: [HERE]\n"
+	    "command: |\n  : > \"$HERE/loaded\"\n");
+	ck_assert_int_eq(kill(child_pid(bench.workers[0]), SIGHUP), 0);
+	tool_bench_begin_of(&bench, "tool:u", "u", "{}", "[]");
+	tool_bench_await(&bench, has_loaded);
+	second = tool_bench_begin_of(&bench, "tools", "t", "{}", "[]");
+	unlink(tool_bench_path(&bench, "loaded"));
+	tool_bench_begin_of(&bench, "tool:u", "u", "{}", "[]");
+	tool_bench_await(&bench, has_loaded);
+	tool_bench_write(&bench, "go", "");
+	tool_bench_await_all(&bench);
+	ck_assert_str_eq(content_of(first, "success"), "alone");
+	ck_assert_str_eq(content_of(second, "success"), "alone");
 }
 END_TEST
 
@@ -411,6 +448,7 @@ tcase_tool_worker(void)
 	tcase_add_test(tcase, a_call_that_runs_at_sigterm_is_finished);
 	tcase_add_test(tcase, a_call_that_outlasts_the_drain_is_given_to_another_worker);
 	tcase_add_test(tcase, sighup_loads_the_tool_files_again);
+	tcase_add_test(tcase, max_parallel_holds_over_a_reload);
 	tcase_add_test(tcase, a_bad_tool_file_does_not_replace_good_ones);
 	tcase_add_test(tcase, a_bad_tool_file_keeps_a_worker_from_starting);
 	return tcase;

@@ -17,6 +17,7 @@ static int order[GUESTS], refused[GUESTS];
 static unsigned entered, ended, inside, most_inside;
 static struct fiber *door; /* waits until guests may leave */
 static unsigned may_leave;
+static uint64_t still_inside;
 
 static void
 set_up(void)
@@ -107,6 +108,39 @@ START_TEST(without_a_bound_lets_all_in)
 END_TEST
 
 static void
+make_room(void *arg)
+{
+	(void)arg;
+	while (entered < 1)
+		fiber_sleep(1);
+	gate_resize(&gate, 3);
+	while (entered < 3)
+		fiber_sleep(1);
+	gate_resize(&gate, 1);
+	may_leave = 1;
+	while (ended < 1)
+		fiber_sleep(1);
+	still_inside = gate.inside;
+	may_leave = GUESTS;
+}
+
+START_TEST(its_room_may_change)
+{
+	int i;
+
+	gate_init(&gate, 1);
+	start_guests();
+	door = fiber_start(loop, "door", make_room, NULL);
+	loop_run_until(loop, all_ended, NULL);
+	ck_assert_uint_eq(most_inside, 3);
+	ck_assert_uint_eq(still_inside, 2); /* nobody came for the one that left */
+	for (i = 0; i < GUESTS; i++)
+		ck_assert_int_eq(order[i], i);
+	ck_assert_uint_eq(gate.inside, 0);
+}
+END_TEST
+
+static void
 cancel_second(void *arg)
 {
 	(void)arg;
@@ -167,6 +201,7 @@ tcase_gate(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, lets_no_more_in_than_it_has_room_for_and_keeps_the_order);
 	tcase_add_test(tcase, without_a_bound_lets_all_in);
+	tcase_add_test(tcase, its_room_may_change);
 	tcase_add_test(tcase, who_is_cancelled_leaves_the_queue_and_holds_no_place);
 	tcase_add_test(tcase, a_place_handed_to_one_who_is_cancelled_goes_on_to_the_next);
 	return tcase;
