@@ -1,8 +1,8 @@
 /* core: the broker's tables as a pure state machine: event and time in, actions out.
  *
  * No socket, no clock, no randomness inside: the program (broker.c) and the simulator
- *feed it alike, and the same events give the same actions. Peers are opaque numbers,
- *bodies opaque pointers.
+ * feed it alike, and the same events give the same actions. Peers are opaque numbers,
+ * bodies opaque pointers.
  *
  *	actions = core_step(core, &event, now_ms);
  *	for (i = 0; i < actions.count; i++)

@@ -33,8 +33,9 @@ struct peer_options {
 	void (*on_down)(void *arg, const char *reason);
 	/* The broker goes within ms: no new calls, what it has still comes; then on_down. */
 	void (*on_leaving)(void *arg, uint64_t ms);
-	/* Every message but WELCOME, PING, PONG, WANTED. header and bodies are lent for the call;
-	 * bodies may be moved out of. */
+	/* In a session every message but WELCOME, PING, PONG, WANTED, GOAWAY and ERROR
+	 * NO_SESSION, acknowledgements one call at a time; without one ERROR alone. header and
+	 * bodies are lent for the call; bodies may be moved out of. */
 	void (*on_message)(void *arg, const struct header *header, struct parts *bodies);
 	/* Called before each HELLO and PING: fills load, credit, capacity. May be NULL:
 	 * then credit and capacity are those above. */

@@ -12,8 +12,9 @@
  *     model_profile?     of this model, middleware/model_profile.h
  *     system_prompt?     text
  *     tools              [tool], all the agent offers by default
- *     middleware         [{name, settings, models?}], those with a model slice, in list order;
- *                        models: {model: profile} their settings were checked with
+ *     middleware         [{name, settings, models?, filters_only?}], those with a model slice and
+ *                        those that filter what is shown, in list order; models: {model: profile}
+ *                        their settings were checked with; filters_only: true: nothing else of it runs
  *     response_format?   {strategy, schemas, ...}, middleware/output.h
  *     task?              "moderation": no chat, the last message is judged
  *     tool_choice?       of calls that a middleware makes by itself
@@ -21,6 +22,8 @@
  *     wraps_tools        true when some middleware implements wrap_tool_call
  *     name?              set as the AI messages' name
  *     tells_usage?       true: the RESULT has usage
+ *     hides?             true: of a call that is made inside of another, a provider's reasons are not
+ *                        for the log
  *   request:
  *     run, thread        ids
  *     messages           [message], without the system message
@@ -58,11 +61,14 @@
  *     middleware         [{name, settings, models?}], those with wrap_tool_call or tools, in
  *                        list order
  *     script?            as above: for models that a wrap asks
+ *     tells_usage?       as above
+ *     hides?             true: middleware hides values in answers; for the profiles of such calls
  *   request:
  *     run, thread
  *     tool_call          {name, args, id, type}
  *     tool?              the tool's definition; absent for unknown ones
  *     state?, context?   as above; state.messages only when a slice reads "messages"
+ *     internal?          one of middleware: the call is of a hook of its, without wraps
  *     answers?           as above
  * RESULT: one frame:
  *     commands           [{update: {messages: [tool message ...], field: value}, goto?}]
