@@ -1,4 +1,4 @@
-#include "worker.h"
+#include "worker_private.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -7,59 +7,14 @@
 #include <sys/random.h>
 
 #include "bodies.h"
-#include "caller.h"
 #include "fault.h"
 #include "fiber.h"
-#include "id_table.h"
 #include "log.h"
 #include "memory.h"
-#include "outbox.h"
 #include "parcel.h"
-#include "profiles.h"
 #include "watchdog.h"
 
 #define TICK_MS 100
-
-/* An id of a call this call has made; kept at the broker until this call has ended, so that
- * who runs this call again after our death finds the answer. */
-struct nested {
-	struct nested *next;
-	const char *id;
-};
-
-struct job {
-	struct worker_call call; /* first: what the answer function gets */
-	struct header header;    /* strings in the arena */
-	struct parts *bodies;    /* until they are decoded, then NULL */
-	struct profile *profile;
-	struct nested *nested;
-	struct fiber *fiber;
-	uint32_t link; /* by which it came */
-	uint64_t seq;  /* of PROGRESS */
-	bool goes_on;  /* elsewhere: it was stopped for that */
-	struct id_key key;
-};
-
-struct worker {
-	struct loop *loop;
-	struct worker_options options;
-	struct links *links;
-	struct caller *caller;
-	struct outbox *outbox;
-	struct profiles *profiles;
-	struct timer *timer;
-	struct id_table *jobs;
-	const struct header *incoming; /* the message under way, for START */
-	uint32_t incoming_link;
-	struct parts *incoming_bodies;
-	struct job *unstarted; /* there was no fiber for it */
-	bool is_probing;       /* a fiber is on its way with the probes */
-	link_set probing;      /* who asked */
-	char probes[BROKERS_MAX][ID_BYTES_MAX + 1];
-	bool is_drained, was_told;
-	void (*drained)(void *arg);
-	void *drained_arg;
-};
 
 static void feed(struct worker *worker, const struct outbox_event *event);
 
@@ -463,63 +418,4 @@ worker_set_services(struct worker *worker, const struct wire_service *services,
     size_t service_count, const struct value *catalog)
 {
 	links_set_services(worker->links, services, service_count, catalog);
-}
-
-/* --- from inside a call --------------------------------------------------------------- */
-
-static struct job *
-job_of(struct worker_call *call)
-{
-	return (struct job *)(void *)call; /* it stands first */
-}
-
-/* A broker lets nothing through of a call that it does not have, and the run's own may have been
- * away when this one was sent. */
-static uint32_t
-progress_link(struct worker_call *call)
-{
-	const struct links *links = call->worker->links;
-	uint32_t link = job_of(call)->link;
-
-	return links_is_up(links, link) ? link : links_of_run(links, call->header->run);
-}
-
-void
-worker_progress(struct worker_call *call, const char *kind, const struct value *body)
-{
-	const char *run = call->header->run;
-	uint32_t link;
-	struct header header = {
-		.type = MSG_PROGRESS, .call_id = call->header->call_id, .run = run
-	};
-	struct parts bodies = { .count = 0 };
-	struct packet packet = { 0 };
-
-	if (call->worker == NULL)
-		return;
-	header.seq = ++job_of(call)->seq;
-	header.topic =
-	    arena_printf(call->arena, "run.%s.%s", run == NULL ? "-" : run, kind);
-	link = progress_link(call);
-	if (!links_wants(call->worker->links, link, header.topic))
-		return;
-	value_pack(&packet, body);
-	parts_add_packet(&bodies, &packet);
-	links_send(call->worker->links, link, &header, &bodies);
-}
-
-int
-worker_nested_call(struct worker_call *call, const struct call_request *request,
-    struct call_outcome *outcome_r)
-{
-	struct nested *nested = arena_alloc(call->arena, sizeof *nested);
-
-	if (call->worker == NULL) {
-		*outcome_r = (struct call_outcome){ .code = CODE_NOT_SERVED };
-		return 0;
-	}
-	nested->id = arena_strdup(call->arena, request->id);
-	nested->next = job_of(call)->nested;
-	job_of(call)->nested = nested;
-	return caller_call(call->worker->caller, call->arena, request, outcome_r);
 }
