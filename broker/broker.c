@@ -1,6 +1,5 @@
 #include "broker.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -9,34 +8,25 @@
 #include "acks.h"
 #include "body.h"
 #include "core.h"
-#include "gathered.h"
 #include "log.h"
 #include "memory.h"
 #include "notice.h"
 #include "notify.h"
-#include "socket.h"
+#include "outlet.h"
 #include "status.h"
 
 #define TICK_MS 50
-#define LOST_MS 250
-#define LINGER_MS 1000
-#define ROUTING_ID_BYTES 5u
 #define ARENA_BYTES_MAX (256u << 10)
 
 struct broker {
 	struct service *service;
 	struct loop *loop;
-	struct socket *router;
+	struct outlet *outlet;
 	struct status *status;
 	struct allow *allow; /* NULL: there are no keys */
 	struct timer *tick;
-	struct timer *acks_timer; /* while there may be some gathered */
 	struct core *core;
-	struct gathered *gathered;
 	struct arena *arena; /* of decoded headers; made anew when it has grown */
-	uint64_t *lost;      /* peers that cannot be sent to any more */
-	size_t lost_count, lost_room;
-	uint64_t lost_ms; /* when the first of them was noted */
 	uint64_t drain_ms;
 };
 
@@ -77,119 +67,24 @@ const struct setting broker_table[] = {
 	{ .name = NULL },
 };
 
-/* --- peers: the routing ids libzmq gives, as numbers ---------------------------------- */
-
-/* Returns the peer, or 0 for an id that the peer has chosen itself. */
-static uint64_t
-peer_of(const struct parts *parts)
-{
-	const unsigned char *id = parts_data(parts, 0);
-	uint32_t number;
-
-	if (parts_size(parts, 0) != ROUTING_ID_BYTES || id[0] != 0)
-		return 0;
-	memcpy(&number, id + 1, sizeof number);
-	return (uint64_t)1 << 32 | number;
-}
-
-static void
-parts_add_peer(struct parts *parts, uint64_t peer)
-{
-	unsigned char id[ROUTING_ID_BYTES] = { 0 };
-	uint32_t number = (uint32_t)peer;
-
-	memcpy(id + 1, &number, sizeof number);
-	parts_add(parts, id, sizeof id);
-}
-
 /* --- actions -------------------------------------------------------------------------- */
-
-/* Whoever owns a message sends it again. These two have no owner: a coordinator that missed
- * one has to begin anew. */
-static bool
-is_unowned(enum message_type type)
-{
-	return type == MSG_OFFER || type == MSG_WITHDRAW;
-}
-
-/* It is gone, but what it said last may be unread yet: a result, or that it gives its calls
- * back. Until that is read it counts as alive. */
-static void
-note_lost(struct broker *broker, uint64_t peer)
-{
-	if (broker->lost_count == 0)
-		broker->lost_ms = loop_now_ms(broker->loop);
-	if (broker->lost_count == broker->lost_room) {
-		broker->lost_room = broker->lost_room == 0 ? 16 : 2 * broker->lost_room;
-		broker->lost =
-		    xreallocarray(broker->lost, broker->lost_room, sizeof *broker->lost);
-	}
-	broker->lost[broker->lost_count++] = peer;
-}
-
-static void
-send_parts(
-    struct broker *broker, uint64_t peer, enum message_type type, struct parts *parts)
-{
-	if (socket_send(broker->router, parts) == 0)
-		return;
-	if (errno == EHOSTUNREACH || is_unowned(type))
-		note_lost(broker, peer);
-	else
-		log_debug("unsent type=%s errno=%d", wire_message_name(type), errno);
-}
-
-static void
-send_message(
-    struct broker *broker, uint64_t peer, const struct header *header, struct body *body)
-{
-	struct parts parts = { .count = 0 };
-	struct packet packet = { 0 };
-
-	parts_add_peer(&parts, peer);
-	wire_encode(&packet, header);
-	parts_add_packet(&parts, &packet);
-	parts_add_body(&parts, body);
-	send_parts(broker, peer, header->type, &parts);
-}
-
-static void
-send_gathered(void *arg, uint64_t peer, const struct header *header)
-{
-	send_message(arg, peer, header, NULL);
-}
-
-static void
-on_acks_due(void *arg)
-{
-	struct broker *broker = arg;
-
-	timer_stop(&broker->acks_timer);
-	gathered_send(broker->gathered);
-}
 
 static void
 do_send(struct broker *broker, const struct action *action)
 {
-	uint64_t now_ms = loop_now_ms(broker->loop);
+	struct body *body =
+	    action->wanted == WANTED_UNSAID
+		? action->body
+		: status_wanted(broker->status, action->wanted == WANTED_WHETHER);
 
-	if (action->gathers &&
-	    gathered_keep(broker->gathered, action->peer, &action->header, now_ms)) {
-		if (broker->acks_timer == NULL)
-			broker->acks_timer = timer_start(
-			    broker->loop, ACK_WAIT_MS, 0, on_acks_due, broker);
-		return;
-	}
-	if (action->gathers)
-		gathered_before(broker->gathered, action->peer, &action->header, now_ms);
 	if (action->header.type == MSG_ERROR)
 		log_debug("refused peer=%llx code=%s reason=\"%s\"",
 		    (unsigned long long)action->peer,
 		    wire_code_name((unsigned)action->header.code), action->header.reason);
-	send_message(broker, action->peer, &action->header,
-	    action->wanted == WANTED_UNSAID
-		? action->body
-		: status_wanted(broker->status, action->wanted == WANTED_WHETHER));
+	if (action->gathers)
+		outlet_gather(broker->outlet, action->peer, &action->header, body);
+	else
+		outlet_send(broker->outlet, action->peer, &action->header, body);
 }
 
 /* The status channel may drop: PUB never waits for a slow reader. */
@@ -227,16 +122,10 @@ do_stats(struct broker *broker, const struct action *action)
 {
 	const struct header header = { .type = MSG_STATS };
 	struct arena *arena = arena_new();
-	const struct value *tables = stats_value(broker, arena);
-	struct parts parts = { .count = 0 };
-	struct packet head = { 0 }, body = { 0 };
+	struct packet body = { 0 };
 
-	wire_encode(&head, &header);
-	value_pack(&body, tables);
-	parts_add_peer(&parts, action->peer);
-	parts_add_packet(&parts, &head);
-	parts_add_packet(&parts, &body);
-	send_parts(broker, action->peer, MSG_STATS, &parts);
+	value_pack(&body, stats_value(broker, arena));
+	outlet_send_packet(broker->outlet, action->peer, &header, &body);
 	arena_destroy(&arena);
 }
 
@@ -276,24 +165,17 @@ feed(struct broker *broker, const struct event *event)
 	return !actions.refused;
 }
 
-/* The end of each turn: a peer that is lost is found with the last of what is sent. Sockets are
- * fair: on a busy one a lost peer's words are read long before LOST_MS. */
+/* The end of each turn. */
 static void
 end_lost_sessions(void *arg)
 {
 	struct broker *broker = arg;
-	size_t i, count = broker->lost_count;
+	size_t i, count = outlet_lost_count(broker->outlet);
 
-	if (count == 0 || (socket_has_input(broker->router) &&
-			      loop_now_ms(broker->loop) < broker->lost_ms + LOST_MS))
-		return;
 	for (i = 0; i < count; i++)
-		feed(broker, &(struct event){
-				 .type = EVENT_UNREACHABLE, .peer = broker->lost[i] });
-	/* These steps may have found more. */
-	broker->lost_count -= count;
-	memmove(broker->lost, broker->lost + count,
-	    broker->lost_count * sizeof *broker->lost);
+		feed(broker, &(struct event){ .type = EVENT_UNREACHABLE,
+				 .peer = outlet_lost(broker->outlet, i) });
+	outlet_forget_lost(broker->outlet, count); /* these steps may have found more */
 }
 
 /* --- events --------------------------------------------------------------------------- */
@@ -347,7 +229,7 @@ static void
 on_message(void *arg, struct parts *parts, bool truncated)
 {
 	struct broker *broker = arg;
-	uint64_t peer = peer_of(parts);
+	uint64_t peer = outlet_peer(parts);
 
 	if (peer == 0)
 		log_debug("dropped a message of a peer with a routing id of its own");
@@ -389,10 +271,10 @@ bind_sockets(struct broker *broker, const struct broker_settings *settings)
 	    status_new(broker->loop, settings->status_bind, on_wanted, broker, &error);
 	check_bound(broker->status, settings->status_bind, error);
 	log_info("bound endpoint=%s", status_endpoint(broker->status));
-	broker->router =
-	    socket_router(broker->loop, settings->bind, on_message, broker, &error);
-	check_bound(broker->router, settings->bind, error);
-	log_info("bound endpoint=%s", socket_endpoint(broker->router));
+	broker->outlet =
+	    outlet_new(broker->loop, settings->bind, on_message, broker, &error);
+	check_bound(broker->outlet, settings->bind, error);
+	log_info("bound endpoint=%s", outlet_endpoint(broker->outlet));
 }
 
 static void
@@ -462,7 +344,6 @@ broker_new(struct service *service, const struct broker_settings *settings)
 	broker->drain_ms = core_drain_ms((uint64_t)settings->drain_ms);
 	broker->loop = service_loop(service);
 	broker->arena = arena_new();
-	broker->gathered = gathered_new(send_gathered, broker);
 	broker->core = make_core(settings, loop_now_ms(broker->loop));
 	open_allow_list(broker, settings);
 	bind_sockets(broker, settings);
@@ -478,17 +359,13 @@ broker_destroy(struct broker **broker_p)
 
 	if (broker == NULL)
 		return;
-	timer_stop(&broker->acks_timer);
 	timer_stop(&broker->tick);
 	loop_remove_flush(broker->loop, end_lost_sessions, broker);
-	gathered_send(broker->gathered);
-	socket_close(&broker->router, LINGER_MS);
+	outlet_destroy(&broker->outlet);
 	status_destroy(&broker->status);
 	core_destroy(&broker->core, body_free);
-	gathered_destroy(&broker->gathered);
 	allow_destroy(&broker->allow);
 	arena_destroy(&broker->arena);
-	free(broker->lost);
 	free(broker);
 	*broker_p = NULL;
 }
