@@ -252,10 +252,20 @@ has_ended(void *arg)
 	return ((struct ask *)arg)->ended;
 }
 
+/* A worker whose result is not acknowledged waits for that when it is told to end, and the
+ * acknowledgement waits for something to go with. */
+static void
+settle(struct wire_bench *bench)
+{
+	if (bench->up)
+		wire_stats(bench);
+}
+
 void
 wire_wait(struct wire_bench *bench, const struct ask *ask)
 {
 	wire_until(bench, has_ended, (void *)ask, "an outcome");
+	settle(bench);
 }
 
 void
@@ -264,7 +274,8 @@ wire_wait_all(struct wire_bench *bench)
 	size_t i;
 
 	for (i = 0; i < bench->ask_count; i++)
-		wire_wait(bench, &bench->asks[i]);
+		wire_until(bench, has_ended, &bench->asks[i], "an outcome");
+	settle(bench);
 }
 
 const struct value *
