@@ -9,15 +9,34 @@
 #ifndef REDIS_START_H
 #define REDIS_START_H
 
+/* Whether what redis-check-aof has said of a file is that its end was cut short: in a string, between
+ * commands of a transaction, in a line (which then stands in the file's last bytes; anywhere else it is
+ * damaged), between two lines. The same as in examples/systemd/redis-mend.sh. */
+/* clang-format off */
+#define REDIS_START_CUT_SHORT \
+	"cut_short() {\n" \
+	"  case $said in\n" \
+	"  *'Expected to read '* | *'Reached EOF before reading EXEC'*) return 0 ;;\n" \
+	"  *': Expected '*', got: '*)\n" \
+	"    at=$(printf '%s\\n' \"$said\" | sed -n 's/^0x *\\([0-9a-f]*\\): Expected .r.n, got: .*/\\1/p')\n" \
+	"    size=$(printf '%s\\n' \"$said\" | sed -n 's/.*, size=\\([0-9]*\\), .*/\\1/p' | tail -n 1)\n" \
+	"    [ -n \"$at\" ] && [ $((size - 0x$at)) -lt 24 ]\n" \
+	"    ;;\n" \
+	"  *'format error'* | *Unexpected*) return 1 ;;\n" \
+	"  *' is not valid. '*) return 0 ;;\n" \
+	"  *) return 1 ;;\n" \
+	"  esac\n" \
+	"}\n"
+/* clang-format on */
+
 /* For `/bin/sh -c SCRIPT redis-server FOLDER ARGUMENT...`: becomes redis-server with these
  * arguments. FOLDER is its --dir. */
 #define REDIS_START_SCRIPT                                                               \
+	REDIS_START_CUT_SHORT                                                            \
 	"aof=$1/appendonlydir/appendonly.aof.manifest; shift\n"                          \
-	"if [ -f \"$aof\" ] && ! said=$(redis-check-aof \"$aof\" 2>&1); then\n"          \
-	"  case $said in\n"                                                              \
-	"  *'Expected to read '* | *'Reached EOF before reading EXEC'*)\n"               \
-	"    echo y | redis-check-aof --fix \"$aof\" >&2 ;;\n"                           \
-	"  esac\n"                                                                       \
+	"if [ -f \"$aof\" ] && ! said=$(redis-check-aof \"$aof\" 2>&1) && cut_short\n"   \
+	"then\n"                                                                         \
+	"  echo y | redis-check-aof --fix \"$aof\" >&2\n"                                \
 	"fi\n"                                                                           \
 	"exec redis-server \"$@\"\n"
 

@@ -1,8 +1,13 @@
-/* A coordinator that starts on a Redis that will not do says why, and ends. */
+/* A coordinator that starts on a Redis that will not do says why, and ends. And how Redis is started on a file whose
+ * end was cut short. */
 #include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
+#include "redis_start.h"
 #include "redis_trial.h"
 
 TCase *tcase_redis_start(void);
@@ -43,6 +48,109 @@ START_TEST(on_one_that_wants_a_password)
 }
 END_TEST
 
+/* --- the append-only file ------------------------------------------------------------- */
+
+#define TRANSACTION                                                                      \
+	"*1\r\n$5\r\nMULTI\r\n"                                                          \
+	"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$12\r\nlong\r\nenough\r\n*1\r\n$4\r\nEXEC\r\n"
+static const char whole[] = TRANSACTION TRANSACTION;
+#define WHOLE_BYTES (sizeof whole - 1)
+
+struct aof {
+	char folder[32];
+	const char *file, *manifest;
+};
+
+static void
+write_file(const char *path, const char *bytes, size_t size)
+{
+	FILE *file = fopen(path, "we");
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+static void
+aof_open(struct aof *aof)
+{
+	static const char manifest[] = "file appendonly.aof.1.incr.aof seq 1 type i\n";
+	struct arena *arena = redis_trial.arena;
+
+	strcpy(aof->folder, "/tmp/fl-aof-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(aof->folder));
+	ck_assert_int_eq(
+	    mkdir(arena_printf(arena, "%s/appendonlydir", aof->folder), 0700), 0);
+	aof->file = arena_printf(
+	    arena, "%s/appendonlydir/appendonly.aof.1.incr.aof", aof->folder);
+	aof->manifest =
+	    arena_printf(arena, "%s/appendonlydir/appendonly.aof.manifest", aof->folder);
+	write_file(aof->manifest, manifest, sizeof manifest - 1);
+	/* What the script becomes at its end. */
+	write_file(
+	    arena_printf(arena, "%s/redis-server", aof->folder), "#!/bin/sh\n", 10);
+	ck_assert_int_eq(
+	    chmod(arena_printf(arena, "%s/redis-server", aof->folder), 0700), 0);
+}
+
+static void
+aof_close(const struct aof *aof)
+{
+	const struct cli rm = { .program = "rm", .arena = redis_trial.arena };
+
+	ck_assert_int_eq(CLI(&rm, "-r", aof->folder).status, 0);
+}
+
+/* Returns how long the file is when both scripts, each on the file anew, have gone over it. */
+static size_t
+mended(const struct aof *aof, const char *bytes, size_t size)
+{
+	struct arena *arena = redis_trial.arena;
+	const struct cli shell = { .program = "/bin/sh", .arena = arena };
+	const char *script =
+	    arena_printf(arena, "PATH=%s:$PATH\n%s", aof->folder, REDIS_START_SCRIPT);
+	struct stat first, second;
+
+	write_file(aof->file, bytes, size);
+	ck_assert_int_eq(
+	    CLI(&shell, "-c", script, "redis-server", aof->folder).status, 0);
+	ck_assert_int_eq(stat(aof->file, &first), 0);
+	write_file(aof->file, bytes, size);
+	ck_assert_int_eq(
+	    CLI(&shell, "examples/systemd/redis-mend.sh", aof->folder).status, 0);
+	ck_assert_int_eq(stat(aof->file, &second), 0);
+	ck_assert_int_eq(first.st_size, second.st_size);
+	return (size_t)first.st_size;
+}
+
+START_TEST(a_transaction_that_was_cut_short_anywhere_is_cut_off)
+{
+	struct aof aof;
+	size_t size;
+
+	aof_open(&aof);
+	for (size = WHOLE_BYTES / 2; size < WHOLE_BYTES; size++)
+		ck_assert_msg(mended(&aof, whole, size) == WHOLE_BYTES / 2,
+		    "cut behind byte %zu: %zu are left", size, mended(&aof, whole, size));
+	ck_assert_uint_eq(mended(&aof, whole, WHOLE_BYTES), WHOLE_BYTES);
+	aof_close(&aof);
+}
+END_TEST
+
+/* Of which Redis itself speaks. */
+START_TEST(other_damage_is_left_as_it_is)
+{
+	char bytes[sizeof whole];
+	struct aof aof;
+
+	aof_open(&aof);
+	memcpy(bytes, whole, sizeof whole);
+	bytes[2] = '\0'; /* the end of a line, far from the file's */
+	ck_assert_uint_eq(mended(&aof, bytes, WHOLE_BYTES), WHOLE_BYTES);
+	aof_close(&aof);
+}
+END_TEST
+
 TCase *
 tcase_redis_start(void)
 {
@@ -53,5 +161,7 @@ tcase_redis_start(void)
 	tcase_add_test(tcase, on_a_redis_that_throws_keys_away);
 	tcase_add_test(tcase, on_one_that_throws_keys_away_and_does_not_tell_everybody);
 	tcase_add_test(tcase, on_one_that_wants_a_password);
+	tcase_add_test(tcase, a_transaction_that_was_cut_short_anywhere_is_cut_off);
+	tcase_add_test(tcase, other_damage_is_left_as_it_is);
 	return tcase;
 }
