@@ -234,8 +234,8 @@ enum go run_call(struct run *run, struct arena *arena, const struct run_call *ca
 /* The same; worked_r: a worker answered. */
 enum go run_call_worked(struct run *run, struct arena *arena, const struct run_call *call,
     const struct value **body_r, bool *worked_r);
-/* The same, or GO_FAIL (the call could not be made: run->fault), for one whose request has the messages of the run's state, which a worker may know
- * (run_brief.c). */
+/* The same, or GO_FAIL (the call could not be made: run->fault), for one whose request has the messages of the run's
+ * state, which a worker may know (run_brief.c). */
 enum go run_brief_call(struct run *run, struct arena *arena, const struct run_call *call,
     const struct value **body_r);
 /* The model node's call: answered from the agent's cache where it has one (run_cache.c). Else as

@@ -303,8 +303,9 @@ end
 -- gate: what `look` of the thread is behind the owner's last commit, or its claim; next gate: behind this one;
 -- version: the new one. what: status, drop, and how many messages there are, fields and events, "running 0 1 0 1".
 -- A field is its name and value, an event its id in the run's log and itself. status is "running", or how the
--- run ended (then head and order may be "": they stay as they are); drop is "1" when the superstep's stored results are used up. Run fields are of a run that ends, but
--- for `input`; with a field `dead`, the reason, it is kept among the dead letters.
+-- run ended: then head and order may be "", and stay as they are. drop is "1" when the superstep's stored results
+-- are used up. Run fields are of a run that ends, but for `input`; with a field `dead`, the reason, it is kept
+-- among the dead letters.
 -- Returns 1 (done, and nothing else is to be said: the version is one more), or {"OK", version, cancel
 -- wanted, runs waiting (once the run has ended)}, {"FENCED"} (another owner), or {"STALE", version}.
 local function commit(keys, args)
