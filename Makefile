@@ -18,7 +18,7 @@
 
 PREFIX   ?= /usr/local
 CFLAGS   ?= -O2 -g
-PROGRAMS := broker coordinator worker-model worker-tools flotilla
+PROGRAMS := broker coordinator hub worker-model worker-tools flotilla
 SHARED   := proto runtime middleware/schema middleware middleware/lua middleware/builtin agent store peer
 PACKAGES := libczmq libzmq hiredis libcurl libuv yajl libfyaml libsystemd libpcre2-8 lua5.4 \
             libsodium
@@ -89,6 +89,13 @@ $(BUILD)/bin/flotilla: $$(call objects,cli) $(library)
 	@mkdir -p $(@D)
 	$(link) -rdynamic -Wl,--whole-archive $(library) -Wl,--no-whole-archive -o $@ $(filter-out $(library),$^) $(LDLIBS)
 
+# Broker and coordinator in one process: their files without their mains.
+hub_objects = $(call objects,hub) $(filter-out %/main.o,$(call objects,broker coordinator))
+$(BUILD)/hub/%.o: include_flags += $(addprefix -iquote ,broker coordinator)
+$(BUILD)/bin/hub: $$(hub_objects) $(library)
+	@mkdir -p $(@D)
+	$(link) -rdynamic -Wl,--whole-archive $(library) -Wl,--no-whole-archive -o $@ $(filter-out $(library),$^) $(LDLIBS)
+
 $(BUILD)/bin/%: $$(call objects,$$*) $(library)
 	@mkdir -p $(@D)
 	$(link) -rdynamic -Wl,--whole-archive $(library) -Wl,--no-whole-archive -o $@ $(filter-out $(library),$^) $(LDLIBS)
@@ -121,7 +128,7 @@ middleware_abi  = $(shell sed -n 's/^\#define MIDDLEWARE_ABI \([0-9]*\)u$$/\1/p'
 install: binaries
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include/flotilla $(DESTDIR)$(PREFIX)/share/flotilla
 	install $(BUILD)/bin/flotilla $(DESTDIR)$(PREFIX)/bin/flotilla
-	for p in broker coordinator worker-model worker-tools; do \
+	for p in broker coordinator hub worker-model worker-tools; do \
 	  install $(BUILD)/bin/$$p $(DESTDIR)$(PREFIX)/bin/flotilla-$$p; done
 	install -m 644 $(PUBLIC_HEADERS) $(DESTDIR)$(PREFIX)/include/flotilla
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig

@@ -223,16 +223,42 @@ start_tools(struct rig *rig)
 }
 
 static void
+add_coordinator_words(const struct rig *rig, struct words *words)
+{
+	add_pair(words, "--redis", rig->redis);
+	if (rig->options.calls > COORDINATOR_SLOTS)
+		add_pair(words, "--slots", rig->slots);
+	add_pair(words, "--thread-ttl-ms", number(rig, (uint64_t)rig->options.keep_ms));
+}
+
+static void
 start_coordinator(struct rig *rig)
 {
 	struct words words = program_words(rig, "coordinator");
 
 	add_brokers(rig, &words);
-	add_pair(&words, "--redis", rig->redis);
-	if (rig->options.calls > COORDINATOR_SLOTS)
-		add_pair(&words, "--slots", rig->slots);
-	add_pair(&words, "--thread-ttl-ms", number(rig, (uint64_t)rig->options.keep_ms));
+	add_coordinator_words(rig, &words);
 	start(rig, RIG_COORDINATOR, &words, NULL);
+}
+
+static void
+start_hub(struct rig *rig)
+{
+	struct words words = program_words(rig, "hub");
+
+	add_pair(&words, "--bind", rig->brokers[0]);
+	add_pair(&words, "--status-bind", rig->status[0]);
+	if (rig->plugin != NULL)
+		add_pair(&words, "--plugin", rig->plugin);
+	add_coordinator_words(rig, &words);
+	start(rig, RIG_COORDINATOR, &words, NULL);
+}
+
+/* As `flotilla up` does it. */
+static bool
+has_hub(const struct rig_options *options)
+{
+	return options->brokers == 1 && options->coordinators == 1 && !options->apart;
 }
 
 static void
@@ -241,13 +267,15 @@ start_fleet(struct rig *rig)
 	const struct rig_options *options = &rig->options;
 	unsigned i;
 
-	for (i = 0; i < options->brokers; i++)
+	if (has_hub(options))
+		start_hub(rig);
+	for (i = 0; i < options->brokers && !has_hub(options); i++)
 		start_broker(rig, i);
 	for (i = 0; i < options->models; i++)
 		start_model(rig);
 	for (i = 0; i < options->tools; i++)
 		start_tools(rig);
-	for (i = 0; i < options->coordinators; i++)
+	for (i = 0; i < options->coordinators && !has_hub(options); i++)
 		start_coordinator(rig);
 }
 
@@ -375,8 +403,8 @@ rig_start(const struct rig_options *options)
 
 /* --- ending -------------------------------------------------------------------------- */
 
-/* Those that ask end before those that are asked. */
-static const enum rig_part ending[] = { RIG_COORDINATOR, RIG_MODEL, RIG_TOOLS, RIG_BROKER,
+/* No run is under way. The broker, which may be in the coordinator, after who would miss it. */
+static const enum rig_part ending[] = { RIG_MODEL, RIG_TOOLS, RIG_COORDINATOR, RIG_BROKER,
 	RIG_SERVER, RIG_REDIS };
 
 static void

@@ -38,12 +38,14 @@ struct rig_script {
 
 enum rig_layer { RIG_NO_LAYER, RIG_C_WRAP, RIG_C_NODE, RIG_LUA_WRAP, RIG_LUA_NODE };
 
-/* What is 0 or NULL is as it is in a small fleet: one process of each. */
+/* What is 0 or NULL is as it is in a small fleet, one process of each, as `flotilla up` starts it: broker and
+ * coordinator are a hub then, which counts as the coordinator. */
 struct rig_options {
 	const char *fsync;  /* Redis's appendfsync */
 	int64_t latency_ms; /* of a model call */
 	size_t calls;       /* calls in flight at most, in each worker */
 	unsigned brokers, coordinators, models, tools; /* processes, RIG_COPIES_MAX */
+	bool apart; /* one broker and one coordinator, and no hub */
 	struct rig_script script;
 	enum rig_layer layer; /* of middleware that does nothing, */
 	unsigned layers;      /* so many */

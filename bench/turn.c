@@ -1,7 +1,7 @@
 /* bench-turn: one measurement of a fleet as a line (line.h), to be taken in turns with those of
  * its peers (compare.sh).
  *
- *	bench-turn [--fsync everysec] [--in-flight 64] [--runs 4000] [--waiting 0]
+ *	bench-turn [--fsync everysec] [--in-flight 64] [--runs 4000] [--waiting 0] [--apart]
  *
  * With --waiting nothing is run: the line says what the memory of all processes grows by when so
  * many runs wait for a model. */
@@ -23,6 +23,7 @@
 struct options {
 	const char *fsync;
 	int64_t in_flight, runs, waiting;
+	bool apart;
 };
 
 #define FIELD(field) offsetof(struct options, field)
@@ -34,6 +35,8 @@ static const struct setting table[] = {
 	{ "runs", SETTING_INTEGER, FIELD(runs), "4000", 1, 1000000, NULL, "runs", 0 },
 	{ "waiting", SETTING_INTEGER, FIELD(waiting), "0", 0, 10000, NULL,
 	    "runs that wait for a slow model while memory is measured; 0: none", 0 },
+	{ "apart", SETTING_BOOL, FIELD(apart), NULL, 0, 0, NULL,
+	    "broker and coordinator in two processes", 0 },
 	{ NULL, SETTING_TEXT, 0, NULL, 0, 0, NULL, NULL, 0 },
 };
 
@@ -59,7 +62,8 @@ measure(const struct options *options, struct loop *loop)
 		.measure = is_waiting ? MEASURE_WAITING : MEASURE_RUNS,
 		.in_flight = (size_t)(is_waiting ? options->waiting : options->in_flight),
 		.rig = { .fsync = options->fsync,
-		    .latency_ms = is_waiting ? SLOW_MS : 0 },
+		    .latency_ms = is_waiting ? SLOW_MS : 0,
+		    .apart = options->apart },
 	};
 	struct figures figures;
 	char parts[PARTS_BYTES];

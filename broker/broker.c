@@ -8,6 +8,7 @@
 #include "acks.h"
 #include "body.h"
 #include "core.h"
+#include "curve.h"
 #include "log.h"
 #include "memory.h"
 #include "notice.h"
@@ -28,6 +29,7 @@ struct broker {
 	struct core *core;
 	struct arena *arena; /* of decoded headers; made anew when it has grown */
 	uint64_t drain_ms;
+	bool has_inside;
 };
 
 /* The service ends us at drain-ms, come what may: some of it is for the last words. */
@@ -196,6 +198,19 @@ feed_decoded(struct broker *broker, struct event *event, const struct header *he
 	event->header = NULL;
 }
 
+/* The key that a message came with: not of the routing id's frame, which libzmq may leave without. What has
+ * none came from inside: nobody else gets through without. */
+static const char *
+sender_key(const struct broker *broker, struct parts *parts)
+{
+	const char *key;
+
+	if (broker->allow == NULL)
+		return NULL;
+	key = parts_sender_key(parts, 1);
+	return key == NULL && broker->has_inside ? curve_public_key() : key;
+}
+
 static void
 feed_message(struct broker *broker, uint64_t peer, struct parts *parts)
 {
@@ -204,8 +219,7 @@ feed_message(struct broker *broker, uint64_t peer, struct parts *parts)
 
 	if (wire_decode(broker->arena, parts_data(parts, 1), parts_size(parts, 1),
 		&header, &event.code, &event.reason) == 0) {
-		/* Not of the routing id's frame, which libzmq may leave without. */
-		event.key = broker->allow == NULL ? NULL : parts_sender_key(parts, 1);
+		event.key = sender_key(broker, parts);
 		event.body = body_take(parts, 2, &event.body_bytes);
 		feed_decoded(broker, &event, &header);
 	} else {
@@ -275,6 +289,10 @@ bind_sockets(struct broker *broker, const struct broker_settings *settings)
 	    outlet_new(broker->loop, settings->bind, on_message, broker, &error);
 	check_bound(broker->outlet, settings->bind, error);
 	log_info("bound endpoint=%s", outlet_endpoint(broker->outlet));
+	broker->has_inside = settings->inside != NULL;
+	if (broker->has_inside &&
+	    outlet_bind_inside(broker->outlet, settings->inside) == -1)
+		fatal("cannot bind %s", settings->inside);
 }
 
 static void

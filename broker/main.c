@@ -11,7 +11,7 @@ static const struct settings_help help = {
 int
 main(int argc, char *argv[])
 {
-	struct broker_settings settings;
+	static struct broker_settings settings; /* what is in no table is none */
 	struct service *service =
 	    service_start_as(&help, broker_table, &settings, argc, argv);
 	struct broker *broker = broker_new(service, &settings);

@@ -192,6 +192,12 @@ outlet_new(struct loop *loop, const char *endpoint, socket_fn *fn, void *arg,
 	return outlet;
 }
 
+int
+outlet_bind_inside(struct outlet *outlet, const char *endpoint)
+{
+	return socket_bind_inside(outlet->router, endpoint);
+}
+
 void
 outlet_destroy(struct outlet **outlet_p)
 {

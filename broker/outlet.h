@@ -12,6 +12,9 @@ struct outlet;
 struct outlet *outlet_new(struct loop *loop, const char *endpoint, socket_fn *fn,
     void *arg, const char **error_r);
 
+/* As socket_bind_inside. */
+int outlet_bind_inside(struct outlet *outlet, const char *endpoint);
+
 /* Sends what is gathered, closes; takes *outlet_p. NULL is fine. */
 void outlet_destroy(struct outlet **outlet_p);
 

@@ -18,13 +18,13 @@
 #include "supervisor.h"
 #include "up_secrets.h"
 #include "up_settings.h"
+#include "up_words.h"
 #include "redis_start.h"
 
 #define READY_MS 20000u
 #define KILL_MS 15000u
 #define LOCK_WAIT_MS 10000u
 #define LOCK_POLL_MS 50u
-#define OWN_WORDS_MAX 24u /* of a child, but its lists */
 
 struct up {
 	struct session *session;
@@ -39,17 +39,6 @@ struct up {
 };
 
 /* --- starting ----------------------------------------------------------------------- */
-
-/* The programs lie beside us: build/bin/broker, or /usr/local/bin/flotilla-broker. */
-static const char *
-program(struct up *up, const char *name)
-{
-	const char *path = arena_printf(up->arena, "%s/flotilla-%s", up->programs, name);
-
-	if (access(path, X_OK) == 0)
-		return path;
-	return arena_printf(up->arena, "%s/%s", up->programs, name);
-}
 
 static int
 start_redis(struct up *up)
@@ -81,110 +70,23 @@ start_redis(struct up *up)
 	    });
 }
 
-static size_t
-length(const char *const *list)
-{
-	size_t count = 0;
-
-	while (list != NULL && list[count] != NULL)
-		count++;
-	return count;
-}
-
-static void
-add_list(const char **argv, size_t *n, const char *flag, const char *const *list)
-{
-	for (; list != NULL && *list != NULL; list++) {
-		argv[(*n)++] = flag;
-		argv[(*n)++] = *list;
-	}
-}
-
-/* The broker's public key is in the pair that all have. */
-static void
-add_keys(const struct up *up, const char **argv, size_t *n, bool is_broker)
-{
-	if (up->fleet.key == NULL)
-		return;
-	argv[(*n)++] = "--key";
-	argv[(*n)++] = up->fleet.key;
-	argv[(*n)++] = is_broker ? "--allow" : "--broker-key";
-	argv[(*n)++] = is_broker ? up->settings->allow : up->fleet.key;
-}
-
-/* A user's allow list need not let tool workers serve `webhook`. */
-static const char *
-webhooks_of(const struct up_settings *settings)
-{
-	if (settings->webhooks != NULL)
-		return settings->webhooks;
-	return settings->allow != NULL ? "off" : "public";
-}
-
-/* Room for a child's words, with those that all have. n_r: how many these are. */
-static const char **
-usual_words(struct up *up, const char *kind, const char *name, size_t *n_r)
-{
-	const struct up_settings *settings = up->settings;
-	const char *const usual[] = { program(up, kind), "--name", name, "--log-level",
-		settings->log_level, "--stuck-ms",
-		arena_printf(up->arena, "%d", (int)settings->stuck_ms) };
-	size_t lists = length(up->fleet.brokers) +
-		       length((const char *const *)settings->plugins) +
-		       length((const char *const *)settings->tools);
-	const char **argv =
-	    arena_alloc(up->arena, (OWN_WORDS_MAX + 2 * lists) * sizeof *argv);
-
-	memcpy(argv, usual, sizeof usual);
-	*n_r = sizeof usual / sizeof *usual;
-	add_keys(up, argv, n_r, strcmp(kind, "broker") == 0);
-	return argv;
-}
-
-static bool
-knows_models(const char *kind)
-{
-	return strcmp(kind, "coordinator") == 0 || strcmp(kind, "worker-model") == 0;
-}
-
-/* Starts one of ours with the flags that all have, its own, and its lists. */
+/* slots: of a worker, or NULL. */
 static int
-start_program(struct up *up, const char *kind, int64_t number, const char *flag,
-    const char *value, bool tools)
+start_program(struct up *up, const char *kind, int64_t number, const char *slots)
 {
-	const char *name =
-	    number > 0 ? arena_printf(up->arena, "%s-%d", kind, (int)number) : kind;
 	const struct up_settings *settings = up->settings;
-	size_t n;
-	const char **argv = usual_words(up, kind, name, &n);
+	const struct up_child child = {
+		.kind = kind,
+		.name = number > 0 ? arena_printf(up->arena, "%s-%d", kind, (int)number)
+				   : kind,
+		.place = number > 0 ? (size_t)number - 1 : 0,
+		.slots = slots,
+	};
 
-	if (strcmp(kind, "broker") != 0) {
-		add_list(argv, &n, "--broker", up->fleet.brokers);
-		add_list(argv, &n, "--plugin", (const char *const *)settings->plugins);
-	}
-	if (flag != NULL) {
-		argv[n++] = flag;
-		argv[n++] = value;
-	}
-	if (strcmp(kind, "broker") == 0) {
-		argv[n++] = "--status-bind";
-		argv[n++] = up->fleet.statuses[number > 0 ? number - 1 : 0];
-	}
-	if (tools)
-		add_list(argv, &n, "--tools", (const char *const *)settings->tools);
-	if (up->fleet.models != NULL && knows_models(kind)) {
-		argv[n++] = "--models";
-		argv[n++] = up->fleet.models;
-	}
-	if (strcmp(kind, "worker-tools") == 0) {
-		argv[n++] = "--webhooks";
-		argv[n++] = webhooks_of(settings);
-	}
-	argv[n] = NULL;
 	return supervisor_start(up->supervisor,
 	    &(struct supervisor_program){
-		.name = name,
-		.argv = argv,
+		.name = child.name,
+		.argv = up_words(up->arena, up->programs, settings, &up->fleet, &child),
 		.ready_ms = READY_MS,
 		.stuck_ms = 2 * (uint64_t)settings->stuck_ms,
 		.withheld = up_secrets(up->arena, kind, getenv("FLOTILLA_PROVIDER")),
@@ -193,28 +95,33 @@ start_program(struct up *up, const char *kind, int64_t number, const char *flag,
 }
 
 static int
-start_many(struct up *up, const char *kind, int64_t count, const char *flag,
-    const char *value, bool tools)
+start_many(struct up *up, const char *kind, int64_t count, const char *slots)
 {
 	int64_t i;
 
 	for (i = 1; i <= count; i++)
-		if (start_program(up, kind, i, flag, value, tools) == -1)
+		if (start_program(up, kind, i, slots) == -1)
 			return -1;
 	return 0;
+}
+
+/* Broker and coordinator are one process where there is one of each. It is ended last: what workers still bring is
+ * stored. */
+static bool
+has_hub(const struct up *up)
+{
+	return up->settings->brokers == 1 && up->settings->coordinators == 1;
 }
 
 /* The only one has no number. */
 static int
 start_brokers(struct up *up)
 {
-	int64_t count = up->settings->brokers, i;
-
-	for (i = 0; i < count; i++)
-		if (start_program(up, "broker", count > 1 ? i + 1 : 0, "--bind",
-			up->fleet.brokers[i], false) == -1)
-			return -1;
-	return 0;
+	if (has_hub(up))
+		return start_program(up, "hub", 0, NULL);
+	if (up->settings->brokers == 1)
+		return start_program(up, "broker", 0, NULL);
+	return start_many(up, "broker", up->settings->brokers, NULL);
 }
 
 static int
@@ -226,13 +133,12 @@ start_fleet(struct up *up)
 	const char *tool_slots = arena_printf(up->arena, "%d", (int)settings->tool_slots);
 
 	if (start_redis(up) == -1 || start_brokers(up) == -1 ||
-	    start_many(up, "worker-tools", settings->tool_workers, "--slots", tool_slots,
-		true) == -1 ||
-	    start_many(up, "worker-model", settings->model_workers, "--slots",
-		model_slots, false) == -1)
+	    start_many(up, "worker-tools", settings->tool_workers, tool_slots) == -1 ||
+	    start_many(up, "worker-model", settings->model_workers, model_slots) == -1)
 		return -1;
-	return start_many(
-	    up, "coordinator", settings->coordinators, "--redis", up->fleet.redis, false);
+	if (has_hub(up))
+		return 0;
+	return start_many(up, "coordinator", settings->coordinators, NULL);
 }
 
 static int
@@ -261,15 +167,18 @@ tell(const struct up *up)
 {
 	const struct up_settings *settings = up->settings;
 
+	const char *middle =
+	    has_hub(up) ? "hub (broker and coordinator)"
+			: arena_printf(up->arena, "%d x broker, %d x coordinator",
+			      (int)settings->brokers, (int)settings->coordinators);
+
 	printf(
-	    "the fleet is up: redis, %d x broker, %d x coordinator, %d x worker-model, "
-	    "%d x worker-tools\n"
+	    "the fleet is up: redis, %s, %d x worker-model, %d x worker-tools\n"
 	    "  redis   %s\n  broker  %s\n  status  %s\n"
 	    "In this folder now: flotilla submit, flotilla watch, flotilla top. Ctrl-C "
 	    "ends it.\n",
-	    (int)settings->brokers, (int)settings->coordinators,
-	    (int)settings->model_workers, (int)settings->tool_workers, up->fleet.redis,
-	    session_join(up->session, up->fleet.brokers),
+	    middle, (int)settings->model_workers, (int)settings->tool_workers,
+	    up->fleet.redis, session_join(up->session, up->fleet.brokers),
 	    session_join(up->session, up->fleet.statuses));
 	fflush(stdout);
 }

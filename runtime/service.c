@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <systemd/sd-daemon.h>
@@ -38,8 +39,14 @@ struct service {
 	void *arg;
 	struct timer *deadline;
 	struct timer *sign_of_life;
+	bool hears_hangup;
 	bool is_running;
 	bool is_draining;
+	SLIST_HEAD(, service) parts;
+	struct service *whole; /* of a part: what it is a part of */
+	SLIST_ENTRY(service) sibling;
+	void (*ended)(void *arg);
+	void *ended_arg;
 };
 
 static enum log_level
@@ -127,10 +134,14 @@ on_signal(uv_signal_t *handle, int number)
 static void
 on_hangup(uv_signal_t *handle, int number)
 {
-	struct service *service = handle->data;
+	struct service *service = handle->data, *part;
 
 	log_info("signal %s", strsignal(number));
-	service->reload(service->reload_arg);
+	if (service->reload != NULL)
+		service->reload(service->reload_arg);
+	SLIST_FOREACH(part, &service->parts, sibling)
+	if (part->reload != NULL)
+		part->reload(part->reload_arg);
 }
 
 static void
@@ -259,16 +270,33 @@ service_loop(struct service *service)
 void
 service_on_reload(struct service *service, void (*reload)(void *arg), void *arg)
 {
+	struct service *whole = service->whole != NULL ? service->whole : service;
+
 	assert(service->reload == NULL);
 	service->reload = reload;
 	service->reload_arg = arg;
-	catch_signal(service, &service->hangup, SIGHUP, on_hangup);
+	if (!whole->hears_hangup)
+		catch_signal(whole, &whole->hangup, SIGHUP, on_hangup);
+	whole->hears_hangup = true;
 }
 
 bool
 service_is_draining(const struct service *service)
 {
-	return service->is_draining;
+	return (service->whole != NULL ? service->whole : service)->is_draining;
+}
+
+struct service *
+service_part(struct service *whole, void (*ended)(void *arg), void *arg)
+{
+	struct service *part = xcalloc(1, sizeof *part);
+
+	part->loop = whole->loop;
+	part->whole = whole;
+	part->ended = ended;
+	part->ended_arg = arg;
+	SLIST_INSERT_HEAD(&whole->parts, part, sibling);
+	return part;
 }
 
 /* A loop that stands still says nothing, and the supervisor notices. */
@@ -312,19 +340,26 @@ service_run(struct service *service, void (*drain)(void *arg), void *arg)
 void
 service_end(struct service *service)
 {
-	loop_stop(service->loop);
+	if (service->whole != NULL)
+		service->ended(service->ended_arg);
+	else
+		loop_stop(service->loop);
 }
 
 int
 service_stop(struct service **service_p)
 {
-	struct service *service = *service_p;
+	struct service *service = *service_p, *part;
 
+	while ((part = SLIST_FIRST(&service->parts)) != NULL) {
+		SLIST_REMOVE_HEAD(&service->parts, sibling);
+		free(part);
+	}
 	timer_stop(&service->deadline);
 	timer_stop(&service->sign_of_life);
 	uv_close((uv_handle_t *)&service->terminate, NULL);
 	uv_close((uv_handle_t *)&service->interrupt, NULL);
-	if (service->reload != NULL)
+	if (service->hears_hangup)
 		uv_close((uv_handle_t *)&service->hangup, NULL);
 	socket_shutdown();
 	curve_close();

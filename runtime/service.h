@@ -94,6 +94,12 @@ void service_on_reload(struct service *service, void (*reload)(void *arg), void 
 /* True from the first signal on. */
 bool service_is_draining(const struct service *service);
 
+/* Returns a part of whole, for two programs in one process: it has whole's loop, drains when whole does, and
+ * its service_end calls ended(arg), once, where it is called. SIGHUP reloads whole and each part that has asked
+ * for it. Lent until whole's service_stop; for service_loop, service_on_reload, service_is_draining and service_end
+ * only. */
+struct service *service_part(struct service *whole, void (*ended)(void *arg), void *arg);
+
 /* Takes *service_p: closes loop and context, returns the exit status. */
 int service_stop(struct service **service_p);
 

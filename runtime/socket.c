@@ -110,12 +110,18 @@ binds(int type)
 	       type == ZMQ_REP;
 }
 
+static bool
+is_inside(const char *endpoint)
+{
+	return strncmp(endpoint, "inproc://", strlen("inproc://")) == 0;
+}
+
 /* Inside of the process there is nobody to hide from. Where nobody decides, libzmq would let
  * every key in. */
 static int
-secure(void *zmq, int type)
+secure(void *zmq, int type, const char *endpoint)
 {
-	if (type == ZMQ_REP)
+	if (type == ZMQ_REP || is_inside(endpoint))
 		return 0;
 	if (binds(type) && curve_is_on() && !has_zap) {
 		errno = EACCES;
@@ -156,7 +162,7 @@ socket_new(struct loop *loop, int type, const char *endpoint, socket_fn *fn, voi
 	if (socket->zmq == NULL)
 		goto fail;
 	if (set_options(socket->zmq, type, endpoint) == -1 ||
-	    secure(socket->zmq, type) == -1)
+	    secure(socket->zmq, type, endpoint) == -1)
 		goto fail;
 	if (!binds(type))
 		socket->watch = socket_watch_new(loop, context, socket->zmq, endpoint);
@@ -216,6 +222,13 @@ socket_zap(struct loop *loop, const char *endpoint, socket_fn *fn, void *arg,
 
 	has_zap = socket != NULL;
 	return socket;
+}
+
+int
+socket_bind_inside(struct socket *socket, const char *endpoint)
+{
+	assert(is_inside(endpoint));
+	return zmq_bind(socket->zmq, endpoint);
 }
 
 int

@@ -66,6 +66,9 @@ struct socket *socket_pub(struct loop *loop, const char *endpoint, socket_fn *fn
 struct socket *socket_sub(struct loop *loop, const char *endpoint, socket_fn *fn,
     void *arg, const char **error_r);
 int socket_subscribe(struct socket *socket, const char *prefix);
+/* Binds one that is bound already to endpoint (inproc://) as well, for who is in this process and connects by
+ * socket_dealer: without CURVE, and so without a sender's key. Returns 0, or -1 with errno. */
+int socket_bind_inside(struct socket *socket, const char *endpoint);
 /* For zap alone: a REP inside of the process; each message wants one answer at once. With
  * keys there must be one before any socket binds, and until the last of these is closed. */
 struct socket *socket_zap(struct loop *loop, const char *endpoint, socket_fn *fn,

@@ -357,7 +357,7 @@ START_TEST(top_shows_the_processes_once)
 	ck_assert(serves(sessions, "tool:note"));
 	ck_assert(value_has(value_get(all, "redis"), "inbox"));
 	said = CLI(flotilla, "top", "--once");
-	assert_says(said.out, "coordinator-1");
+	assert_says(said.out, "hub-coordinator");
 	assert_says(said.out, "tool:hang");
 }
 END_TEST

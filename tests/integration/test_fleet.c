@@ -196,7 +196,7 @@ START_TEST(up_starts_again_what_dies)
 
 	fleet_up_start(&own, "1");
 	count = fleet_up_children(&own, pids, 16);
-	ck_assert_uint_eq(count, 5);
+	ck_assert_uint_eq(count, 4); /* Redis, hub, a worker of each kind */
 	for (i = 0; i < count; i++)
 		kill(pids[i], SIGKILL);
 	ck_assert_str_eq(
@@ -233,8 +233,7 @@ START_TEST(up_gives_provider_keys_to_model_workers_alone)
 {
 	static const char *const secrets[] = { "OPENAI_API_KEY", "ANTHROPIC_API_KEY",
 		"MINE_KEY", "OTHER_KEY" };
-	static const char *const others[] = { "coordinator-1", "worker-tools-1",
-		"broker" };
+	static const char *const others[] = { "hub", "worker-tools-1" };
 	struct fleet_up own;
 	size_t i, k;
 
@@ -247,10 +246,10 @@ START_TEST(up_gives_provider_keys_to_model_workers_alone)
 	for (i = 0; i < 4; i++) {
 		ck_assert_pstr_eq(
 		    variable_of(&own, "worker-model-1", secrets[i]), "sk-secret");
-		for (k = 0; k < 3; k++)
+		for (k = 0; k < 2; k++)
 			ck_assert_ptr_null(variable_of(&own, others[k], secrets[i]));
 	}
-	for (k = 0; k < 3; k++)
+	for (k = 0; k < 2; k++)
 		ck_assert_ptr_null(variable_of(&own, others[k], "FLOTILLA_REDIS"));
 	ck_assert_ptr_nonnull(variable_of(&own, "worker-tools-1", "PATH"));
 	unsetenv("FLOTILLA_REDIS");

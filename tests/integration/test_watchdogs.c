@@ -218,21 +218,21 @@ START_TEST(a_coordinator_whose_redis_is_frozen_says_so)
 	ck_assert_uint_gt(fleet_up_children(&fleet, pids, 16), 0);
 	kill(pids[0], SIGSTOP); /* Redis is started first */
 	do
-		said = CLI(flotilla, "health", "--coordinator", "coordinator-1");
+		said = CLI(flotilla, "health", "--coordinator", "hub-coordinator");
 	while (said.status == STATUS_OK);
 	ck_assert_int_eq(said.status, STATUS_FAILED);
 	ck_assert_ptr_nonnull(
-	    strstr(said.err, "coordinator coordinator-1: Redis has done "
+	    strstr(said.err, "coordinator hub-coordinator: Redis has done "
 			     "nothing in shard "));
 	said = CLI(flotilla, "top", "--once");
 	ck_assert_int_eq(said.status, STATUS_UNREACHABLE);
 	ck_assert_ptr_nonnull(strstr(said.out, "! Redis: "));
 	ck_assert_ptr_nonnull(
-	    strstr(said.out, "! coordinator-1: Redis has done nothing"));
+	    strstr(said.out, "! hub-coordinator: Redis has done nothing"));
 	ck_assert_ptr_nonnull(strstr(said.out, "worker-tools-1       ok"));
 	kill(pids[0], SIGCONT);
 	do
-		said = CLI(flotilla, "health", "--coordinator", "coordinator-1");
+		said = CLI(flotilla, "health", "--coordinator", "hub-coordinator");
 	while (said.status != STATUS_OK);
 }
 END_TEST
@@ -247,7 +247,7 @@ START_TEST(a_healthy_fleet_says_so)
 		{ "health", "broker" },
 		{ "health", "redis" },
 		{ "health", "--worker", "worker-tools-2", "--probe" },
-		{ "health", "--coordinator", "coordinator-1" },
+		{ "health", "--coordinator", "hub-coordinator" },
 	};
 	struct said said = cli_run(flotilla, NULL, ways[_i]);
 
@@ -276,11 +276,11 @@ START_TEST(what_is_not_there_is_not_healthy)
 	ck_assert_int_eq(said.status, STATUS_FAILED);
 	ck_assert_str_eq(said.out, "{\"healthy\":false,\"reason\":\"worker nobody is not "
 				   "connected to a broker\"}\n");
-	kill(fleet_up_pid_of(&fleet, "broker"), SIGSTOP);
+	kill(fleet_up_pid_of(&fleet, "hub"), SIGSTOP);
 	said = CLI(flotilla, "health", "broker", "--wait-ms", "300");
 	ck_assert_int_eq(said.status, STATUS_FAILED);
 	ck_assert_ptr_nonnull(strstr(said.err, "no broker answers at ipc://"));
-	kill(fleet_up_pid_of(&fleet, "broker"), SIGCONT);
+	kill(fleet_up_pid_of(&fleet, "hub"), SIGCONT);
 }
 END_TEST
 
