@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -88,6 +89,30 @@ find_key(const char *text, const char *name, char key_r[KEY_TEXT_BYTES])
 	return 0;
 }
 
+/* True when the file is what systemd has made for this service (key_file.h): root's, like the
+ * folder, where only root can have put it, and closed to all but owner, group and ACL. */
+static bool
+is_credential(const char *path, const struct stat *file)
+{
+	const char *folder = getenv("CREDENTIALS_DIRECTORY"), *name = strrchr(path, '/');
+	struct stat status, there;
+	int fd;
+	bool is_one;
+
+	if (folder == NULL || name == NULL || file->st_uid != 0 || file->st_gid != 0 ||
+	    (file->st_mode & (S_IWGRP | S_IXGRP | S_IRWXO)) != 0)
+		return false;
+	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd == -1)
+		return false;
+	is_one = fstat(fd, &status) == 0 && status.st_uid == 0 && status.st_gid == 0 &&
+		 (status.st_mode & (S_IWGRP | S_IRWXO)) == 0 &&
+		 fstatat(fd, name + 1, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+		 there.st_dev == file->st_dev && there.st_ino == file->st_ino;
+	close(fd);
+	return is_one;
+}
+
 static int
 check_secrecy(const char *path, int fd, const char **error_r)
 {
@@ -97,7 +122,7 @@ check_secrecy(const char *path, int fd, const char **error_r)
 		return refuse(error_r, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(status.st_mode))
 		return refuse(error_r, "%s is not a file", path);
-	if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+	if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0 && !is_credential(path, &status))
 		return refuse(error_r,
 		    "%s has a secret key and can be read by others (mode %03o); make it "
 		    "yours with: chmod 600 %s",

@@ -25,7 +25,12 @@ int key_file_create(
 
 /* Reads a pair. Refused: a file that others than its owner can read, one without both keys,
  * and two keys that do not belong together. The caller wipes *pair_r (explicit_bzero).
- * Returns as above; then *pair_r is wiped. */
+ * Returns as above; then *pair_r is wiped.
+ *
+ * One file may have a mode as of a group's: a credential that systemd hands to its service by an
+ * ACL (the group's bits are the ACL's mask then). It lies in $CREDENTIALS_DIRECTORY itself, it and
+ * that folder belong to root and root's group, others have no access to either, nor the group to
+ * write. Whoever can read it is root, of root's group, or named by root. */
 int key_file_load(const char *path, struct key_pair *pair_r, const char **error_r);
 
 /* Takes a public key in Z85, or the path of a file that has one (FILE.pub, or FILE itself

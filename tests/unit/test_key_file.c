@@ -1,9 +1,11 @@
 /* Key files: what they are, and what is refused with which words. */
 #include <check.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "children.h"
@@ -109,6 +111,89 @@ START_TEST(one_that_others_can_read_is_refused)
 }
 END_TEST
 
+/* What systemd does where files of credentials can have ACLs: read access for the service's user. */
+static void
+give_by_acl(const char *file, unsigned perm)
+{
+	struct {
+		uint32_t version;
+		struct {
+			uint16_t tag, perm;
+			uint32_t id;
+		} entries[5];
+	} acl = { 2, { { 0x01, (uint16_t)perm, UINT32_MAX }, /* the owner */
+			 { 0x02, (uint16_t)perm, 970 },
+			 { 0x04, 0, UINT32_MAX }, /* the group */
+			 { 0x10, (uint16_t)perm,
+			     UINT32_MAX }, /* the mask, shown as the group's */
+			 { 0x20, 0, UINT32_MAX } } };
+
+	if (setxattr(file, "system.posix_acl_access", &acl, sizeof acl, 0) == -1)
+		ck_assert_int_eq(
+		    chmod(file, (mode_t)(perm << 6 | perm << 3)), 0); /* a disk without */
+	ck_assert_uint_eq(mode_of(file), perm << 6 | perm << 3);
+}
+
+START_TEST(a_credential_that_systemd_gives_by_an_acl_is_read)
+{
+	if (geteuid() != 0) /* a credential is root's */
+		return;
+	give_by_acl(path, 4);
+	give_by_acl(folder, 5);
+	expect_refusal("chmod 600"); /* a file as any other */
+	setenv("CREDENTIALS_DIRECTORY", folder, 1);
+	ck_assert_msg(key_file_load(path, &pair, &error) == 0, "%s", error);
+	ck_assert_str_eq(pair.public_key, public_key);
+}
+END_TEST
+
+START_TEST(what_only_looks_like_a_credential_is_refused)
+{
+	char other[300];
+	unsigned i;
+	static const struct {
+		mode_t file, folder;
+		uid_t file_user, folder_user;
+		gid_t file_group, folder_group;
+	} wrong[] = {
+		{ 0444, 0550, 0, 0, 0, 0 },
+		{ 0460, 0550, 0, 0, 0, 0 },
+		{ 0440, 0555, 0, 0, 0, 0 },
+		{ 0440, 0570, 0, 0, 0, 0 },
+		{ 0440, 0550, 970, 0, 0, 0 },
+		{ 0440, 0550, 0, 970, 0, 0 },
+		{ 0440, 0550, 0, 0, 970, 0 },
+		{ 0440, 0550, 0, 0, 0, 970 },
+	};
+
+	if (geteuid() != 0)
+		return;
+	setenv("CREDENTIALS_DIRECTORY", folder, 1);
+	for (i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		ck_assert_int_eq(chown(path, wrong[i].file_user, wrong[i].file_group), 0);
+		ck_assert_int_eq(
+		    chown(folder, wrong[i].folder_user, wrong[i].folder_group), 0);
+		chmod(path, wrong[i].file);
+		chmod(folder, wrong[i].folder);
+		expect_refusal("chmod 600");
+	}
+	ck_assert_int_eq(chown(path, 0, 0), 0);
+	ck_assert_int_eq(chown(folder, 0, 0), 0);
+	chmod(folder, 0750);
+	/* In a folder within, and behind a link that leads out. */
+	snprintf(other, sizeof other, "%s/within", folder);
+	ck_assert_int_eq(mkdir(other, 0750), 0);
+	snprintf(other, sizeof other, "%s/within/tools.key", folder);
+	ck_assert_int_eq(rename(path, other), 0);
+	ck_assert_int_eq(symlink(other, path), 0);
+	expect_refusal("chmod 600");
+	strcpy(path, other);
+	expect_refusal("chmod 600");
+	setenv("CREDENTIALS_DIRECTORY", "/nowhere", 1);
+	expect_refusal("chmod 600");
+}
+END_TEST
+
 START_TEST(garbage_halves_and_mixed_pairs_are_refused)
 {
 	char other[256], other_key[KEY_TEXT_BYTES], text[1024];
@@ -170,6 +255,8 @@ tcase_key_file(void)
 	tcase_add_test(tcase, the_secret_is_its_owners_and_the_public_half_has_none);
 	tcase_add_test(tcase, what_is_there_is_never_written_over);
 	tcase_add_test(tcase, one_that_others_can_read_is_refused);
+	tcase_add_test(tcase, a_credential_that_systemd_gives_by_an_acl_is_read);
+	tcase_add_test(tcase, what_only_looks_like_a_credential_is_refused);
 	tcase_add_test(tcase, garbage_halves_and_mixed_pairs_are_refused);
 	tcase_add_test(tcase, a_file_that_is_none_is_named);
 	tcase_add_test(tcase, a_public_key_comes_from_text_or_either_file);
