@@ -69,12 +69,19 @@ deps:
 	done; [ -z "$$missing" ] || { echo "installing$$missing"; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; }
 
+# $(call unlike,archive,objects): a target that is always made, where the archive has other objects than
+# these. Times do not tell: one `make` may make the archive, with the files that were there when it began,
+# after another has made the object of a new file; and of a file that went nothing is new.
+unlike = $(if $(findstring [$(notdir $(2))],[$(shell $(AR) t $(1) 2>/dev/null)]),,always)
+.PHONY: always
+
 # The Redis function library travels inside the programs: store/store.c puts its files one behind the other.
 LUA_OBJECTS = $(patsubst %,$(BUILD)/%.o,$(wildcard store/*.lua))
 
-$(library): $(call objects,$(SHARED)) $(LUA_OBJECTS)
+library_objects := $(call objects,$(SHARED)) $(LUA_OBJECTS)
+$(library): $(library_objects) $(call unlike,$(library),$(library_objects))
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(AR) rcs $@ $(library_objects)
 
 $(BUILD)/store/%.lua.o: store/%.lua
 	@mkdir -p $(@D)

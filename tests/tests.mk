@@ -3,17 +3,18 @@
 CHECK_LIBS = $(shell pkg-config --libs check) $(shell pkg-config --libs libevent 2>/dev/null)
 
 support := $(BUILD)/libsupport.a
-$(support): $(call objects,tests/support)
+support_objects := $(call objects,tests/support)
+$(support): $(support_objects) $(call unlike,$(support),$(support_objects))
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(AR) rcs $@ $(support_objects)
 
 # What the unit tests look at inside of programs: all but their main(). An archive, so that
 # only what is tested is linked; q: two programs may have files of one name.
 UNIT_PROGRAM_OBJECTS = $(filter-out %/main.o,$(call objects,broker coordinator worker-model worker-tools cli))
 programs := $(BUILD)/libprograms.a
-$(programs): $$(UNIT_PROGRAM_OBJECTS)
+$(programs): $$(UNIT_PROGRAM_OBJECTS) $$(call unlike,$$@,$$(UNIT_PROGRAM_OBJECTS))
 	@rm -f $@
-	$(AR) qcs $@ $^
+	$(AR) qcs $@ $(UNIT_PROGRAM_OBJECTS)
 
 # msgpack-c packs, too, for comparison.
 $(BUILD)/tests-unit: $$(call objects,tests/unit) $(support) $(programs) $(library)
@@ -76,6 +77,11 @@ check-kill: binaries $(BUILD)/tests-kill $(plugins)
 .PHONY: check-install
 check-install: binaries
 	tests/install/run.sh $(abspath $(BUILD)) $(if $(SAN),SAN=1) $(if $(TSAN),TSAN=1)
+
+# What `make` does with files that come and go.
+.PHONY: check-make
+check-make:
+	@tests/make/run.sh $(abspath $(BUILD))
 
 # The simulator: the pure state machines, built with the planted bugs' places in them, and store/*.lua
 # in an embedded Lua (tests/sim/world.h, docs/internals/testing.md).
@@ -194,7 +200,7 @@ check-conformance:
 	@$(MAKE) --no-print-directory conformance ONLY=$(WHOLE_GROUPS)
 test: deps
 	@$(MAKE) --no-print-directory -j2 $(test_programs)
-	@$(MAKE) --no-print-directory -k -j2 check-kill check-integration check-unit check-conformance check-sim check-install
+	@$(MAKE) --no-print-directory -k -j2 check-kill check-integration check-unit check-conformance check-sim check-install check-make
 
 # What finds most with SAN=1: all but LangChain's behaviour and the simulator, which run the same code.
 .PHONY: sanitized sanitized-built

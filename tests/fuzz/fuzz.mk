@@ -21,9 +21,10 @@ $(fuzz_objects)/%.o: %.c
 	  -fsanitize=fuzzer-no-link,$(fuzz_sanitize) -fno-sanitize-recover=undefined -MMD -MP -c -o $@ $<
 FUZZ_CC ?= clang
 
-$(fuzz_archive): $$(patsubst %.c,$(fuzz_objects)/%.o,$$(fuzz_sources)) $(LUA_OBJECTS)
+fuzzed = $(patsubst %.c,$(fuzz_objects)/%.o,$(fuzz_sources)) $(LUA_OBJECTS)
+$(fuzz_archive): $$(fuzzed) $$(call unlike,$$@,$$(fuzzed))
 	@rm -f $@
-	$(AR) qcs $@ $^
+	$(AR) qcs $@ $(fuzzed)
 
 fuzz_helpers = $(patsubst %.c,$(fuzz_objects)/%.o,$(filter-out tests/fuzz/fuzz_%,$(wildcard tests/fuzz/*.c)))
 $(BUILD)/fuzz/fuzz_%: $(fuzz_objects)/tests/fuzz/fuzz_%.o $$(fuzz_helpers) $(fuzz_archive)
