@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "line.h"
 #include "loop.h"
 #include "memory.h"
 
@@ -76,14 +77,6 @@ body_of(size_t bytes)
 	return body;
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-	double left = *(const double *)a, right = *(const double *)b;
-
-	return (left > right) - (left < right);
-}
-
 double
 bare_ms(struct bare *bare, size_t bytes)
 {
@@ -103,6 +96,6 @@ bare_ms(struct bare *bare, size_t bytes)
 		times_ms[i] = (double)(loop_now_us() - began_us) / 1e3;
 	}
 	free(body);
-	qsort(times_ms, REQUESTS, sizeof *times_ms, by_size);
+	qsort(times_ms, REQUESTS, sizeof *times_ms, line_by_size);
 	return times_ms[REQUESTS / 2];
 }

@@ -5,7 +5,7 @@ $(BUILD)/model-server: $(addprefix $(BUILD)/bench/,model_server.o model_replies.
 	$(link) -o $@ $^ $(shell pkg-config --libs libsystemd)
 
 # What a whole fleet costs, scenario by scenario; and an hour of it.
-bench_rig := $(addprefix $(BUILD)/,$(addprefix bench/,load.o rig.o usage.o) tests/support/children.o) $(library)
+bench_rig := $(addprefix $(BUILD)/,$(addprefix bench/,line.o load.o rig.o usage.o) tests/support/children.o) $(library)
 $(BUILD)/bench-fleet: $(addprefix $(BUILD)/bench/,bench.o scenarios.o measure.o results.o) $(bench_rig)
 	$(link) -o $@ $^ $(LDLIBS)
 
@@ -18,7 +18,7 @@ $(BUILD)/plugins/bench_layer.so: bench/plugin/bench_layer.c
 	$(compile) -shared -o $@ $<
 
 # What layers of middleware that do nothing cost, beside LangChain JS: a table (bench/layers.sh).
-$(BUILD)/bench-layers: $(BUILD)/bench/layers.o $(library)
+$(BUILD)/bench-layers: $(addprefix $(BUILD)/bench/,layers.o line.o usage.o) $(library)
 	$(link) -rdynamic -o $@ $^ $(LDLIBS)
 .PHONY: bench-layers
 bench-layers: $(BUILD)/bench-layers

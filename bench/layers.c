@@ -6,10 +6,12 @@
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "chain.h"
+#include "line.h"
 #include "registry.h"
+#include "usage.h"
 
 #define MESSAGES 20u
 #define LAYERS_MAX 64u
@@ -97,24 +99,6 @@ call_once(const struct chain *chain, const struct value *messages, bool is_node)
 	arena_destroy(&arena);
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-	const double left = *(const double *)a, right = *(const double *)b;
-
-	return left < right ? -1 : left > right;
-}
-
-/* CPU time, ours alone: other programs may run. */
-static double
-now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
-
 /* The middle one of rounds, in microseconds a call. */
 static double
 measure(bool in_lua, bool is_node, size_t layers, size_t calls, size_t rounds)
@@ -131,15 +115,16 @@ measure(bool in_lua, bool is_node, size_t layers, size_t calls, size_t rounds)
 	for (i = 0; i < calls / 10; i++)
 		call_once(&chain, messages, is_node);
 	for (round = 0; round < rounds && times != NULL; round++) {
-		double began_us = now_us();
+		/* CPU time, ours alone: other programs may run. */
+		double began_us = usage_cpu_us(getpid());
 
 		for (i = 0; i < calls; i++)
 			call_once(&chain, messages, is_node);
-		times[round] = (now_us() - began_us) / (double)calls;
+		times[round] = (usage_cpu_us(getpid()) - began_us) / (double)calls;
 	}
 	if (times == NULL)
 		err(1, NULL);
-	qsort(times, rounds, sizeof *times, by_size);
+	qsort(times, rounds, sizeof *times, line_by_size);
 	middle = times[rounds / 2];
 	free(times);
 	arena_destroy(&arena);

@@ -1,6 +1,7 @@
 #include "line.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void
 print_number(double number, int digits)
@@ -32,6 +33,15 @@ line_print(const struct line *line)
 	print_text(line->parts);
 	putchar('\n');
 	fflush(stdout);
+}
+
+void
+line_add_part(char parts[LINE_PARTS_BYTES], const char *name, double value)
+{
+	size_t used = strlen(parts);
+
+	snprintf(parts + used, LINE_PARTS_BYTES - used, "%s%s=%.1f", used == 0 ? "" : " ",
+	    name, value);
 }
 
 double

@@ -20,6 +20,12 @@ struct line {
 /* Prints to stdout. */
 void line_print(const struct line *line);
 
+#define LINE_PARTS_BYTES 256u
+
+/* Adds " name=value" to parts, of which those before are there already; none: an empty text. What is
+ * too long is cut. */
+void line_add_part(char parts[LINE_PARTS_BYTES], const char *name, double value);
+
 /* The value under which the share of the values lies; they are in ascending order. */
 double line_percentile(const double *values, size_t count, double share);
 

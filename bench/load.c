@@ -8,6 +8,7 @@
 #include "bounds.h"
 #include "chat.h"
 #include "fiber.h"
+#include "line.h"
 #include "memory.h"
 #include "redis.h"
 #include "rig.h"
@@ -209,14 +210,6 @@ new_orders(struct load *load, size_t count)
 	load->began_us = loop_now_us();
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-	double left = *(const double *)a, right = *(const double *)b;
-
-	return (left > right) - (left < right);
-}
-
 static void
 sum_up(const struct load *load, struct load_result *result_r)
 {
@@ -229,8 +222,8 @@ sum_up(const struct load *load, struct load_result *result_r)
 	result_r->latencies_ms = xcalloc(load->count, sizeof *result_r->latencies_ms);
 	for (i = 0; i < load->count; i++)
 		result_r->latencies_ms[i] = load->orders[i].latency_ms;
-	qsort(
-	    result_r->latencies_ms, load->count, sizeof *result_r->latencies_ms, by_size);
+	qsort(result_r->latencies_ms, load->count, sizeof *result_r->latencies_ms,
+	    line_by_size);
 }
 
 void

@@ -2,13 +2,13 @@
 
 #include <err.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "line.h"
+#include "usage.h"
 
 #define WARM_UP_RUNS_MAX 200u
 #define SLOTS_MIN 64u
-#define SETTLE_MS 20u
-#define SETTLE_TURNS_MAX 3000u
 #define REST_S 3u /* who has waited for a second gives some memory back */
 
 double
@@ -22,15 +22,6 @@ measure_all(const double values[])
 	return sum;
 }
 
-static double
-own_cpu_us(void)
-{
-	struct timespec used;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-	return (double)used.tv_sec * 1e6 + (double)used.tv_nsec / 1e3;
-}
-
 static void
 read_cpu(const struct rig *rig, double cpu_us[RIG_PARTS + 1])
 {
@@ -38,14 +29,7 @@ read_cpu(const struct rig *rig, double cpu_us[RIG_PARTS + 1])
 
 	for (part = 0; part < RIG_PARTS; part++)
 		cpu_us[part] = rig_cpu_us(rig, (enum rig_part)part);
-	cpu_us[RIG_PARTS] = own_cpu_us();
-}
-
-/* The value under which the share of the runs lies. */
-static double
-percentile(const struct load_result *result, double share)
-{
-	return result->latencies_ms[(size_t)(share * (double)(result->runs - 1) + 0.5)];
+	cpu_us[RIG_PARTS] = usage_cpu_us(getpid());
 }
 
 static void
@@ -80,8 +64,8 @@ measure_load(
 		    (double)rig_peak_bytes(rig, (enum rig_part)i) / 1024;
 	figures->seconds = result.seconds;
 	figures->runs_per_s = (double)runs / result.seconds;
-	figures->p50_ms = percentile(&result, 0.50);
-	figures->p99_ms = percentile(&result, 0.99);
+	figures->p50_ms = line_percentile(result.latencies_ms, result.runs, 0.50);
+	figures->p99_ms = line_percentile(result.latencies_ms, result.runs, 0.99);
 	figures->tokens = (double)result.tokens / (double)runs;
 	figures->unheard = result.unheard;
 	free(result.latencies_ms);
@@ -90,32 +74,18 @@ measure_load(
 
 /* --- runs that wait ------------------------------------------------------------------ */
 
-/* Waits until the model server has a call of every run. */
-static void
-let_settle(const struct rig *rig, size_t calls)
-{
-	const struct timespec pause = { .tv_nsec = SETTLE_MS * 1000000L };
-	unsigned turns;
-
-	for (turns = 0; rig_connections(rig) < calls && turns < SETTLE_TURNS_MAX; turns++)
-		nanosleep(&pause, NULL);
-	if (turns == SETTLE_TURNS_MAX)
-		errx(EXIT_FAILURE, "%zu calls never came to the model", calls);
-	nanosleep(&pause, NULL);
-}
-
 static void
 measure_waiting(const struct rig *rig, struct load *load, struct figures *figures)
 {
 	int part;
 
 	load_submit(load, 1); /* what every process makes once */
-	let_settle(rig, 1);
+	rig_await_connections(rig, 1);
 	for (part = 0; part < RIG_FLEET; part++)
 		figures->memory_kb[part] =
 		    -(double)rig_resident_bytes(rig, (enum rig_part)part);
 	load_submit(load, figures->runs);
-	let_settle(rig, figures->runs + 1);
+	rig_await_connections(rig, figures->runs + 1);
 	sleep(REST_S);
 	for (part = 0; part < RIG_FLEET; part++) {
 		figures->memory_kb[part] +=

@@ -1,12 +1,12 @@
 # What stands beside the fleet: the floor and the peers; included by bench.mk.
 
 # What a fleet of this shape costs at the least (bench/floor/floor.h).
-$(BUILD)/bench-floor: $(call objects,bench/floor) $(addprefix $(BUILD)/,bench/line.o bench/usage.o tests/support/children.o) \
+$(BUILD)/bench-floor: $(call objects,bench/floor) $(addprefix $(BUILD)/,$(addprefix bench/,line.o turn_options.o usage.o) tests/support/children.o) \
   $(library)
 	$(link) -o $@ $^ $(LDLIBS)
 
 # One measurement of a fleet, to be taken in turns with others'.
-$(BUILD)/bench-turn: $(addprefix $(BUILD)/bench/,turn.o line.o measure.o scenarios.o) $(bench_rig)
+$(BUILD)/bench-turn: $(addprefix $(BUILD)/bench/,turn.o turn_options.o measure.o scenarios.o) $(bench_rig)
 	$(link) -o $@ $^ $(LDLIBS)
 
 # A job through a queue and back, by our broker, gearmand, beanstalkd (bench/dispatch/dispatch.h).

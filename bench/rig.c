@@ -502,9 +502,9 @@ rig_asked_bytes(const struct rig *rig)
 	return bytes;
 }
 
-size_t
-rig_connections(const struct rig *rig)
+void
+rig_await_connections(const struct rig *rig, size_t calls)
 {
-	return usage_open_files(child_pid(rig->children[RIG_SERVER][0])) -
-	       rig->server_files;
+	usage_await_files(
+	    child_pid(rig->children[RIG_SERVER][0]), rig->server_files + calls);
 }

@@ -87,8 +87,8 @@ const char *rig_log(const struct rig *rig);
 /* What the model server has read so far, in bytes: the requests, heads and bodies. */
 uint64_t rig_asked_bytes(const struct rig *rig);
 
-/* Connections to the model server: as many as there are calls it has not answered, or
- * more. */
-size_t rig_connections(const struct rig *rig);
+/* Waits until the model server has so many connections: there are as many as calls it has not
+ * answered, or more. */
+void rig_await_connections(const struct rig *rig, size_t calls);
 
 #endif

@@ -9,6 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#define SETTLE_MS 20u
+#define SETTLE_TURNS_MAX 3000u
+
 double
 usage_cpu_us(pid_t pid)
 {
@@ -79,6 +82,22 @@ usage_open_files(pid_t pid)
 		count++;
 	closedir(folder);
 	return count;
+}
+
+void
+usage_await_files(pid_t pid, size_t files)
+{
+	const struct timespec pause = { .tv_nsec = SETTLE_MS * 1000000L };
+	unsigned turns;
+
+	for (turns = 0; usage_open_files(pid) < files && turns < SETTLE_TURNS_MAX;
+	     turns++)
+		nanosleep(&pause, NULL);
+	if (turns == SETTLE_TURNS_MAX)
+		errx(EXIT_FAILURE,
+		    "the model has %zu open files, not %zu: calls never came",
+		    usage_open_files(pid), files);
+	nanosleep(&pause, NULL);
 }
 
 void

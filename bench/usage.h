@@ -29,4 +29,8 @@ const char *usage_build(char path[USAGE_PATH_BYTES]);
 /* How many files it has open. */
 size_t usage_open_files(pid_t pid);
 
+/* Waits until it has so many, and a moment more: it is a model server, and each that comes is a
+ * call. */
+void usage_await_files(pid_t pid, size_t files);
+
 #endif

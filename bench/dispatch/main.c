@@ -14,7 +14,6 @@
 #include "memory.h"
 
 #define WARM_UP_JOBS 2000u
-#define PARTS_BYTES 128u
 
 static const struct dispatch_system *const systems[] = { &dispatch_fleet,
 	&dispatch_gearman, &dispatch_beanstalk, NULL };
@@ -102,8 +101,7 @@ measure(const struct dispatch_system *system, size_t jobs, size_t in_flight,
 		.system = system->name,
 		.in_flight = in_flight,
 		.count = jobs };
-	char parts[PARTS_BYTES];
-	size_t used = 0;
+	char parts[LINE_PARTS_BYTES] = "";
 	int part;
 
 	run(system, WARM_UP_JOBS, in_flight, NULL);
@@ -116,8 +114,7 @@ measure(const struct dispatch_system *system, size_t jobs, size_t in_flight,
 		double one = (after[part] - before[part]) / (double)jobs;
 
 		line.cpu_us += one;
-		used += (size_t)snprintf(parts + used, sizeof parts - used, "%s%s=%.1f",
-		    part == 0 ? "" : " ", part_names[part], one);
+		line_add_part(parts, part_names[part], one);
 	}
 	qsort(latencies_ms, jobs, sizeof *latencies_ms, line_by_size);
 	line.p50_ms = line_percentile(latencies_ms, jobs, 0.50);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -18,31 +17,11 @@
 #include "floor.h"
 #include "../line.h"
 #include "memory.h"
+#include "../turn_options.h"
 #include "../usage.h"
-#include "settings.h"
 
 #define WARM_UP_RUNS 400u
 #define SLOW_MS "120000" /* of a model that is waited for */
-#define SETTLE_MS 50u
-#define SETTLE_TURNS_MAX 1000u
-#define PARTS_BYTES 256u
-
-struct options {
-	const char *fsync;
-	int64_t in_flight, runs, waiting;
-};
-
-#define FIELD(field) offsetof(struct options, field)
-static const struct setting table[] = {
-	{ "fsync", SETTING_TEXT, FIELD(fsync), "everysec", 0, 0, NULL,
-	    "Redis's appendfsync", 0 },
-	{ "in-flight", SETTING_INTEGER, FIELD(in_flight), "64", 1, 10000, NULL,
-	    "runs in flight", 0 },
-	{ "runs", SETTING_INTEGER, FIELD(runs), "8000", 1, 1000000, NULL, "runs", 0 },
-	{ "waiting", SETTING_INTEGER, FIELD(waiting), "0", 0, 10000, NULL,
-	    "runs that wait for a slow model while memory is measured; 0: none", 0 },
-	{ NULL, SETTING_TEXT, 0, NULL, 0, 0, NULL, NULL, 0 },
-};
 
 enum part { REDIS, BROKER, COORDINATOR, MODEL, TOOLS, PARTS };
 static const char *const part_names[PARTS] = { "redis", "broker", "coordinator",
@@ -97,7 +76,7 @@ start_server(struct floor *floor, const char *latency_ms)
 }
 
 static struct floor *
-floor_start(const struct options *options)
+floor_start(const struct turn_options *options)
 {
 	struct floor *floor = xcalloc(1, sizeof *floor);
 	char path[USAGE_PATH_BYTES];
@@ -159,25 +138,24 @@ read_all(const struct floor *floor, double values[PARTS], bool memory)
 /* What it has grown by since before, of one of count; text: of each part. Returns the sum. */
 static double
 growth(const struct floor *floor, const double before[PARTS], bool memory, double count,
-    char text[PARTS_BYTES])
+    char text[LINE_PARTS_BYTES])
 {
 	double now[PARTS], all = 0;
-	size_t used = 0;
 	int part;
 
+	text[0] = '\0';
 	read_all(floor, now, memory);
 	for (part = 0; part < PARTS; part++) {
 		double one = (now[part] - before[part]) / count;
 
 		all += one;
-		used += (size_t)snprintf(text + used, PARTS_BYTES - used, "%s%s=%.1f",
-		    part == 0 ? "" : " ", part_names[part], one);
+		line_add_part(text, part_names[part], one);
 	}
 	return all;
 }
 
 static void
-measure_runs(const struct floor *floor, const struct options *options)
+measure_runs(const struct floor *floor, const struct turn_options *options)
 {
 	size_t runs = (size_t)options->runs, in_flight = (size_t)options->in_flight,
 	       wrong;
@@ -188,7 +166,7 @@ measure_runs(const struct floor *floor, const struct options *options)
 		.stored = options->fsync,
 		.in_flight = in_flight,
 		.count = runs };
-	char parts[PARTS_BYTES];
+	char parts[LINE_PARTS_BYTES];
 
 	coordinator_run(floor->coordinator, WARM_UP_RUNS, in_flight, NULL);
 	read_all(floor, before, false);
@@ -206,40 +184,25 @@ measure_runs(const struct floor *floor, const struct options *options)
 	free(latencies_ms);
 }
 
-/* Waits until the model server has a connection of each. */
 static void
-let_settle(const struct floor *floor, size_t connections)
-{
-	const struct timespec pause = { .tv_nsec = SETTLE_MS * 1000000L };
-	unsigned turns;
-
-	for (turns = 0; usage_open_files(child_pid(floor->server)) < connections &&
-			turns < SETTLE_TURNS_MAX;
-	     turns++)
-		nanosleep(&pause, NULL);
-	if (turns == SETTLE_TURNS_MAX)
-		errx(EXIT_FAILURE, "%zu calls never came to the model", connections);
-	nanosleep(&pause, NULL);
-}
-
-static void
-measure_memory(const struct floor *floor, const struct options *options)
+measure_memory(const struct floor *floor, const struct turn_options *options)
 {
 	size_t runs = (size_t)options->waiting;
-	size_t files = usage_open_files(child_pid(floor->server));
+	pid_t server = child_pid(floor->server);
+	size_t files = usage_open_files(server);
 	struct line line = { .measure = "waiting",
 		.system = "floor",
 		.stored = options->fsync,
 		.in_flight = runs,
 		.count = runs };
-	char parts[PARTS_BYTES];
+	char parts[LINE_PARTS_BYTES];
 	double before[PARTS];
 
 	coordinator_begin(floor->coordinator, 1); /* what every process makes once */
-	let_settle(floor, files + 1);
+	usage_await_files(server, files + 1);
 	read_all(floor, before, true);
 	coordinator_begin(floor->coordinator, runs);
-	let_settle(floor, files + 1 + runs);
+	usage_await_files(server, files + 1 + runs);
 	line.memory_kb = growth(floor, before, true, (double)runs, parts);
 	line.parts = parts;
 	line_print(&line);
@@ -264,11 +227,11 @@ main(int argc, char *argv[])
 {
 	static const struct settings_help help = { "bench-floor", "",
 		"Measures what a run costs a fleet that does nothing but pass it on." };
-	struct options options;
+	struct turn_options options;
 	struct floor *floor;
 
 	be_part(argc, argv);
-	settings_parse(table, &options, &help, argc, argv, NULL);
+	settings_parse(turn_options, &options, &help, argc, argv, NULL);
 	usage_raise_file_limit();
 	floor = floor_start(&options);
 	if (options.waiting > 0)
@@ -276,6 +239,6 @@ main(int argc, char *argv[])
 	else
 		measure_runs(floor, &options);
 	floor_stop(&floor);
-	settings_release(table, &options);
+	settings_release(turn_options, &options);
 	return EXIT_SUCCESS;
 }
