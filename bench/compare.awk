@@ -1,5 +1,5 @@
-# The tables of compare.sh, from its result file: the middle of all rounds, ratios, goals
-# (design.md, section 11).
+# The tables of compare.sh, from its result file: the middle of all rounds, ratios,
+# goals: what was set when the project began.
 BEGIN { FS = "\t" }
 FNR == 1 { next }
 {

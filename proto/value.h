@@ -1,4 +1,4 @@
-/* value: the one kind of data: messages, state, settings, schemas (design.md, section 7).
+/* value: the one kind of data: messages, state, settings, schemas.
  *
  * A value is immutable and lives in an arena. "Changing" a map or array makes a new one
  * that shares the rest. The same data model in memory, on the wire and in Redis
