@@ -187,7 +187,7 @@ START_TEST(what_only_looks_like_a_credential_is_refused)
 	ck_assert_int_eq(rename(path, other), 0);
 	ck_assert_int_eq(symlink(other, path), 0);
 	expect_refusal("chmod 600");
-	strcpy(path, other);
+	snprintf(path, sizeof path, "%s/within/tools.key", folder);
 	expect_refusal("chmod 600");
 	setenv("CREDENTIALS_DIRECTORY", "/nowhere", 1);
 	expect_refusal("chmod 600");
