@@ -75,6 +75,7 @@ find_checkpoint(
 {
 	struct arena *arena = session_arena(session);
 	const struct value *history = NULL;
+	const char *damage;
 	enum status status = STATUS_UNREACHABLE;
 
 	if (session_store(session) != NULL)
@@ -88,5 +89,9 @@ find_checkpoint(
 		    value_at(history, value_size(history) - 1), "version", 0);
 	if (at > 0 && store_past_of(arena, history, (uint64_t)at, past_r) == 0)
 		return STATUS_OK;
-	return find_no_checkpoint(thread, at);
+	damage = store_history_damage(arena, thread, history);
+	if (damage == NULL)
+		return find_no_checkpoint(thread, at);
+	complain("%s", damage);
+	return STATUS_FAILED;
 }

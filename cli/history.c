@@ -79,6 +79,10 @@ print_history(struct arena *arena, const struct value *history)
 	for (i = 0; i < value_size(history); i++) {
 		const char *run = value_get_text(value_at(history, i), "run");
 
+		if (value_is_nil(value_at(history, i))) {
+			printf("   ?  damaged in Redis\n");
+			continue;
+		}
 		if (run != NULL && strcmp(run, before) != 0)
 			printf("run %s\n", before = run);
 		print_checkpoint(arena, value_at(history, i));
@@ -92,7 +96,8 @@ chosen(struct arena *arena, const struct value *history,
 	size_t to = value_size(history), from;
 
 	while (settings->before > 0 && to > 0 &&
-	       value_get_int(value_at(history, to - 1), "version", 0) >= settings->before)
+	       value_get_int(value_at(history, to - 1), "version", INT64_MAX) >=
+		   settings->before)
 		to--;
 	from = settings->limit > 0 && (uint64_t)settings->limit < to
 		   ? to - (size_t)settings->limit

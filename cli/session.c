@@ -292,5 +292,5 @@ session_store_failed(struct session *session, enum store_status status)
 		return STATUS_FAILED;
 	if (session->store != NULL)
 		complain("%s", store_error(session->store));
-	return STATUS_UNREACHABLE;
+	return status == STORE_DAMAGED ? STATUS_FAILED : STATUS_UNREACHABLE;
 }

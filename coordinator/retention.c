@@ -25,8 +25,13 @@ prune(struct coordinator *coordinator, const char *thread)
 {
 	struct arena *arena = arena_new();
 	struct store_pruned pruned;
+	enum store_status status =
+	    store_prune(coordinator->store, arena, thread, 1, false, &pruned);
 
-	if (store_prune(coordinator->store, arena, thread, 1, false, &pruned) == STORE_OK)
+	if (status == STORE_DAMAGED)
+		log_warnx(
+		    "thread=%s not pruned: %s", thread, store_error(coordinator->store));
+	if (status == STORE_OK)
 		log_info("thread=%s pruned checkpoints=%" PRIu64 " messages=%" PRIu64
 			 " runs=%" PRIu64,
 		    thread, pruned.checkpoints, pruned.messages, pruned.runs);

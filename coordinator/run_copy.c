@@ -4,8 +4,13 @@
 #include <inttypes.h>
 
 static enum go
-unknown(struct run *run, const char *source, uint64_t version)
+unknown(
+    struct run *run, const char *source, const struct value *history, uint64_t version)
 {
+	const char *damage = store_history_damage(run->arena, source, history);
+
+	if (damage != NULL)
+		return run_fail(run, "RuntimeError", "not copied: %s", damage);
 	if (version == 0)
 		return run_fail(run, "ValueError",
 		    "thread '%s' is not known, or has no checkpoint yet", source);
@@ -57,14 +62,14 @@ run_copy(struct run *run, bool is_used, const struct value *options)
 		    run->thread);
 	status = store_history(store, run->arena, source, &history);
 	if (status == STORE_NONE)
-		return unknown(run, source, 0);
+		return unknown(run, source, NULL, 0);
 	if (status != STORE_OK)
 		return GO_DROP;
 	if (version == 0)
 		version = (uint64_t)value_get_int(
 		    value_at(history, value_size(history) - 1), "version", 0);
 	if (store_past_of(run->arena, history, version, &past) == -1 || version == 0)
-		return unknown(run, source, version);
+		return unknown(run, source, history, version);
 	status = store_fill(store, run->thread, run->id, run->epoch,
 	    &(struct store_copy){ source, history, version });
 	if (status == STORE_OK)

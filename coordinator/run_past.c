@@ -39,6 +39,9 @@ go_back(struct run *run, struct store_claim *claim, uint64_t version,
 		    "thread '%s' has no checkpoint %" PRIu64
 		    "; `flotilla history %s` lists those it has",
 		    run->thread, version, run->thread);
+	case STORE_DAMAGED:
+		return run_fail(
+		    run, "RuntimeError", "%s", store_error(run->coordinator->store));
 	default:
 		return GO_DROP;
 	}

@@ -165,6 +165,13 @@ store_fail(struct store *store, const char *format, ...)
 	return STORE_FAILED;
 }
 
+enum store_status
+store_damaged(struct store *store, const char *reason)
+{
+	store_fail(store, "%s", reason);
+	return STORE_DAMAGED;
+}
+
 /* --- commands ----------------------------------------------------------------------- */
 
 void

@@ -43,6 +43,7 @@ enum store_status {
 	STORE_KNOWN,    /* the run exists already */
 	STORE_REJECTED, /* its thread is busy, and it does not wait */
 	STORE_WAITS,    /* the thread waits for an answer */
+	STORE_DAMAGED, /* what the thread has in Redis cannot be read; store_error says what */
 	STORE_QUARANTINED,
 	STORE_CANCELLED, /* the fiber was cancelled: outcome unknown */
 	STORE_FAILED,    /* Redis refused or is gone for longer than wait_ms */
@@ -53,7 +54,7 @@ struct store;
 /* Returns new; keeps redis. wait_ms: how long a step waits for Redis to come back. */
 struct store *store_new(struct redis *redis, uint64_t wait_ms);
 void store_destroy(struct store **store_p);
-/* Lends what went wrong in the last STORE_FAILED or STORE_REJECTED. */
+/* Lends what went wrong in the last STORE_FAILED, STORE_REJECTED or STORE_DAMAGED. */
 const char *store_error(const struct store *store);
 struct redis *store_redis(const struct store *store);
 
@@ -253,7 +254,8 @@ struct store_pruned {
 /* Drops all but the newest keep checkpoints (at least one), the messages that only the others name,
  * and the runs that ended before the oldest that is left, with their event logs. force: also of a
  * thread that waits for an answer, else STORE_WAITS. STORE_STALE: the thread changed meanwhile,
- * ask again; STORE_NONE: no such thread. */
+ * ask again; STORE_NONE: no such thread; STORE_DAMAGED: nobody can know what the checkpoints that are
+ * left need, so all stays. */
 enum store_status store_prune(struct store *store, struct arena *arena,
     const char *thread, uint64_t keep, bool force, struct store_pruned *pruned_r);
 /* Deletes a thread with all its runs; as store_prune. */
@@ -397,7 +399,8 @@ enum store_status store_thread(struct store *store, struct arena *arena,
  * names): [message]. */
 enum store_status store_messages(struct store *store, struct arena *arena,
     const char *thread, uint64_t first, uint64_t count, const struct value **messages_r);
-/* The thread's checkpoints, oldest first: [{version, at, run, step, node, next, ...}]. */
+/* The thread's checkpoints, oldest first: [{version, at, run, step, node, next, ...}]; nil in the place of
+ * one that cannot be read. */
 enum store_status store_history(struct store *store, struct arena *arena,
     const char *thread, const struct value **history_r);
 /* A thread as a checkpoint left it. */
@@ -411,10 +414,13 @@ struct store_past {
 };
 /* Makes it out of history, a thread's checkpoints as of store_history: a checkpoint has the fields
  * that it changed, the first one there is all of them. version 0 is the empty thread. Pure. Returns
- * 0, or -1: there is no such checkpoint. */
+ * 0, or -1: there is no such checkpoint, or it is not known what it was since one before it is damaged. */
 int store_past_of(struct arena *arena, const struct value *history, uint64_t version,
     struct store_past *past_r);
-/* The same from Redis. STORE_NONE: no such checkpoint. */
+/* What to say of the first of a thread's checkpoints that is damaged, or NULL. */
+const char *store_history_damage(
+    struct arena *arena, const char *thread, const struct value *history);
+/* store_past_of from Redis. STORE_NONE: no such checkpoint; STORE_DAMAGED: nobody can know. */
 enum store_status store_past(struct store *store, struct arena *arena, const char *thread,
     uint64_t version, struct store_past *past_r);
 /* As store_thread, at a checkpoint: {thread, version, head, messages, fields, checkpoint}. */

@@ -148,17 +148,35 @@ mark(bool *kept, size_t count, const struct value *order)
 	}
 }
 
-/* The numbers of stored messages that no checkpoint from index first on names. */
+struct cut {
+	const char *thread;
+	const char *stamp; /* "version created", as of before the rest was read */
+	const struct value *order, *history, *messages;
+	uint64_t keep;
+	bool force;
+};
+
+/* The oldest checkpoint that is left. */
+static size_t
+first_kept(const struct cut *cut)
+{
+	size_t count = value_size(cut->history);
+
+	return count > cut->keep ? count - (size_t)cut->keep : 0;
+}
+
+/* The numbers of stored messages that neither the thread names nor a checkpoint that is left. */
 static const struct value *
-unnamed(struct arena *arena, const struct value *history, size_t first,
-    const struct value *messages)
+unnamed(struct arena *arena, const struct cut *cut)
 {
 	struct value_list numbers = { .arena = arena };
+	const struct value *history = cut->history, *messages = cut->messages;
 	size_t count = value_size(messages), i;
 	bool *kept = arena_alloc(arena, count + 1);
 
 	memset(kept, 0, count + 1);
-	for (i = first; i < value_size(history); i++)
+	mark(kept, count, cut->order);
+	for (i = first_kept(cut); i < value_size(history); i++)
 		mark(kept, count, value_get(value_at(history, i), "order"));
 	for (i = 0; i < count; i++)
 		if (!kept[i] && value_at(messages, i)->size > 0)
@@ -192,14 +210,7 @@ refused(struct store *store, const struct value *reply, struct store_pruned *pru
 	return store_answers(reply, "UNKNOWN") ? STORE_NONE : store_odd(store, reply);
 }
 
-struct cut {
-	const char *thread;
-	const char *stamp; /* "version created", as of before the rest was read */
-	const struct value *history, *messages;
-	uint64_t keep;
-	bool force;
-};
-
+/* And the order, of that version. */
 static enum store_status
 read_stamp(struct store *store, struct arena *arena, struct cut *cut)
 {
@@ -211,6 +222,7 @@ read_stamp(struct store *store, struct arena *arena, struct cut *cut)
 	command_text(&command, store_thread_key(arena, cut->thread));
 	command_text(&command, "version");
 	command_text(&command, "created");
+	command_text(&command, "order");
 	status = store_read(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
@@ -218,7 +230,16 @@ read_stamp(struct store *store, struct arena *arena, struct cut *cut)
 		return STORE_NONE;
 	cut->stamp = arena_printf(arena, "%s %s", store_text_at(reply, 0),
 	    store_text_at(reply, 1) != NULL ? store_text_at(reply, 1) : "");
-	return STORE_OK;
+	cut->order = value_empty_array();
+	if (value_at(reply, 2)->size > 0)
+		cut->order = store_decode(arena, value_at(reply, 2));
+	return store_is_order(cut->order)
+		   ? STORE_OK
+		   : store_damaged(store,
+			 arena_printf(arena,
+			     "the order of thread '%s' is damaged in Redis: restore "
+			     "its hash %s",
+			     cut->thread, store_thread_key(arena, cut->thread)));
 }
 
 static void
@@ -249,8 +270,7 @@ prune_first(struct store *store, struct arena *arena, const struct cut *cut,
 {
 	struct command command = { .arena = arena };
 	const struct value *reply, *history = cut->history;
-	size_t count = value_size(history), i;
-	size_t first = count > cut->keep ? count - (size_t)cut->keep : 0;
+	size_t count = value_size(history), first = first_kept(cut), i;
 	size_t some = value_size(gone) < MESSAGES_MAX ? value_size(gone) : MESSAGES_MAX;
 	enum store_status status;
 
@@ -303,14 +323,13 @@ static enum store_status
 prune(struct store *store, struct arena *arena, const struct cut *cut,
     struct store_pruned *pruned)
 {
-	size_t count = value_size(cut->history);
+	const char *damage = store_history_damage(arena, cut->thread, cut->history);
 	const struct value *gone;
 	enum store_status status;
 
-	if (count == 0)
-		return STORE_NONE;
-	gone = unnamed(arena, cut->history,
-	    count > cut->keep ? count - (size_t)cut->keep : 0, cut->messages);
+	if (damage != NULL)
+		return store_damaged(store, damage);
+	gone = unnamed(arena, cut);
 	status = prune_first(store, arena, cut, gone, pruned);
 	if (status == STORE_OK && pruned->messages == MESSAGES_MAX)
 		status = prune_rest(store, cut, gone, pruned);

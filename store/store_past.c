@@ -19,6 +19,22 @@ head_of(struct arena *arena, const struct value *checkpoint)
 		value_get(checkpoint, "run"), NULL));
 }
 
+bool
+store_is_order(const struct value *order)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(order); i++) {
+		const struct value *range = value_at(order, i);
+
+		if (!value_is(range, VALUE_ARRAY) || value_size(range) != 2 ||
+		    !value_is(value_at(range, 0), VALUE_INT) ||
+		    !value_is(value_at(range, 1), VALUE_INT))
+			return false;
+	}
+	return value_is(order, VALUE_ARRAY);
+}
+
 static void
 fold(struct value_fields *fields, const struct value *changes)
 {
@@ -57,6 +73,8 @@ store_past_of(struct arena *arena, const struct value *history, uint64_t version
 	for (i = 0; i < value_size(history); i++) {
 		const struct value *checkpoint = value_at(history, i);
 
+		if (value_is_nil(checkpoint))
+			return -1;
 		fold(&fields, value_get(checkpoint, "fields"));
 		if (value_get_int(checkpoint, "version", -1) != (int64_t)version)
 			continue;
@@ -70,16 +88,33 @@ store_past_of(struct arena *arena, const struct value *history, uint64_t version
 	return -1;
 }
 
+const char *
+store_history_damage(struct arena *arena, const char *thread, const struct value *history)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(history); i++)
+		if (value_is_nil(value_at(history, i)))
+			return arena_printf(arena,
+			    "a checkpoint of thread '%s' is damaged in Redis: restore "
+			    "entry %zu of its list %s:c",
+			    thread, i, store_thread_key(arena, thread));
+	return NULL;
+}
+
 enum store_status
 store_past(struct store *store, struct arena *arena, const char *thread, uint64_t version,
     struct store_past *past_r)
 {
 	const struct value *history = value_empty_array();
+	const char *damage;
 	enum store_status status =
 	    version > 0 ? store_history(store, arena, thread, &history) : STORE_OK;
 
 	if (status != STORE_OK)
 		return status;
-	return store_past_of(arena, history, version, past_r) == 0 ? STORE_OK
-								   : STORE_NONE;
+	if (store_past_of(arena, history, version, past_r) == 0)
+		return STORE_OK;
+	damage = store_history_damage(arena, thread, history);
+	return damage != NULL ? store_damaged(store, damage) : STORE_NONE;
 }

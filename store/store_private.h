@@ -48,6 +48,12 @@ enum store_status store_read(
 enum store_status store_fail(struct store *store, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Keeps the reason for store_error. Returns STORE_DAMAGED. */
+enum store_status store_damaged(struct store *store, const char *reason);
+
+/* Whether order is [[first, last], ...], ranges of numbers of messages. */
+bool store_is_order(const struct value *order);
+
 /* [name, bytes, ...] as Redis answers HGETALL to a map; values stay VALUE_BIN, or are
  * decoded. */
 const struct value *store_pairs(

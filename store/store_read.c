@@ -322,6 +322,13 @@ store_messages(struct store *store, struct arena *arena, const char *thread,
 	return STORE_OK;
 }
 
+static bool
+is_checkpoint(const struct value *value)
+{
+	return value_get_int(value, "version", 0) > 0 &&
+	       store_is_order(value_get(value, "order"));
+}
+
 enum store_status
 store_history(struct store *store, struct arena *arena, const char *thread,
     const struct value **history_r)
@@ -337,8 +344,8 @@ store_history(struct store *store, struct arena *arena, const char *thread,
 	for (i = 0; i < value_size(reply); i++) {
 		const struct value *checkpoint = store_decode(arena, value_at(reply, i));
 
-		if (checkpoint != NULL)
-			value_list_add(&list, checkpoint);
+		value_list_add(
+		    &list, is_checkpoint(checkpoint) ? checkpoint : value_nil());
 	}
 	*history_r = value_list_end(&list);
 	return value_size(*history_r) > 0 ? STORE_OK : STORE_NONE;

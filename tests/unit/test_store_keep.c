@@ -66,6 +66,103 @@ START_TEST(pruned_again_nothing_more_goes)
 }
 END_TEST
 
+static const char *
+key(const char *ending)
+{
+	return arena_printf(
+	    trial.arena, "%s:%s", store_thread_key(trial.arena, "t"), ending);
+}
+
+static const struct value *
+list(const char *ending)
+{
+	return trial_ask("LRANGE", key(ending), "0", "-1");
+}
+
+/* Pruning is refused, and the thread as it was. */
+static void
+refuses_prune(uint64_t keep, const char *says)
+{
+	struct store_pruned pruned;
+	const struct value *checkpoints = list("c"), *messages = list("m");
+
+	ck_assert_int_eq(
+	    store_prune(trial.a, trial.arena, "t", keep, false, &pruned), STORE_DAMAGED);
+	ck_assert_msg(strstr(store_error(trial.a), says) != NULL, "'%s' is not in: %s",
+	    says, store_error(trial.a));
+	ck_assert(value_equal(list("c"), checkpoints));
+	ck_assert(value_equal(list("m"), messages));
+}
+
+/* Bytes of no checkpoint, of a value that is none, of one that names no messages. */
+static const char *const no_checkpoints[] = { "\xc1", "\x07",
+	"\x82\xa7version\x02\xa5order\x01",
+	"\x82\xa7version\x02\xa5order\x91\x92\x01\xa1x" };
+
+static void
+play_damage(void)
+{
+	struct store_copy copy = { .source = "t", .version = 3 };
+	struct store_claim claim;
+	const struct value *copied;
+	struct store_past past;
+	size_t i;
+
+	thread_play("r1", 4, "success");
+	for (i = 0; i < sizeof no_checkpoints / sizeof *no_checkpoints; i++) {
+		trial_ask("LSET", key("c"), "1", no_checkpoints[i]);
+		refuses_prune(1, "entry 1 of its list");
+		refuses_prune(2, "entry 1 of its list");
+		refuses_prune(9, "entry 1 of its list");
+	}
+	/* What was before is known. */
+	ck_assert_int_eq(store_past(trial.a, trial.arena, "t", 1, &past), STORE_OK);
+	ck_assert_int_eq(store_past(trial.a, trial.arena, "t", 3, &past), STORE_DAMAGED);
+	ck_assert_int_eq(store_past(trial.a, trial.arena, "t", 9, &past), STORE_DAMAGED);
+	/* Each keeps its place, in a copy too. */
+	ck_assert_int_eq(
+	    store_history(trial.a, trial.arena, "t", &copy.history), STORE_OK);
+	ck_assert_uint_eq(value_size(copy.history), 4);
+	ck_assert(value_is_nil(value_at(copy.history, 1)));
+	trial_submit("u", "c1");
+	trial_claim(trial.a, "u", STORE_THREAD_LEASE_MS, &claim);
+	ck_assert_int_eq(store_fill(trial.a, "u", "c1", claim.epoch, &copy), STORE_OK);
+	ck_assert_int_eq(store_history(trial.a, trial.arena, "u", &copied), STORE_OK);
+	ck_assert_uint_eq(value_size(copied), 3);
+	ck_assert_int_eq(value_get_int(value_at(copied, 2), "version", 0), 3);
+}
+
+START_TEST(one_damaged_checkpoint_moves_no_other)
+{
+	trial_play(play_damage);
+}
+END_TEST
+
+/* The newest checkpoint is of a run that could not read the order, which somebody has restored since. */
+static void
+play_order(void)
+{
+	struct store_pruned pruned;
+	const struct value *order;
+
+	thread_play("r1", 2, "success");
+	order = trial_ask("HGET", store_thread_key(trial.arena, "t"), "order");
+	trial_ask("RPUSH", key("c"), "\x82\xa7version\x03\xa5order\x90");
+	trial_hset("t:t", "order", "\xc1");
+	refuses_prune(1, "order of thread 't'");
+	trial_hset("t:t", "order", redis_reply_text(order));
+	ck_assert_int_eq(
+	    store_prune(trial.a, trial.arena, "t", 1, false, &pruned), STORE_OK);
+	ck_assert_uint_eq(pruned.messages, 1);
+	ck_assert_uint_eq(value_size(value_get(thread_state(), "messages")), 1);
+}
+
+START_TEST(what_the_thread_names_itself_is_not_pruned)
+{
+	trial_play(play_order);
+}
+END_TEST
+
 static void
 play_erase(void)
 {
@@ -308,6 +405,8 @@ tcase_store_keep(void)
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
 	tcase_add_test(tcase, a_state_of_the_past_has_what_was_written_until_then);
 	tcase_add_test(tcase, pruned_again_nothing_more_goes);
+	tcase_add_test(tcase, one_damaged_checkpoint_moves_no_other);
+	tcase_add_test(tcase, what_the_thread_names_itself_is_not_pruned);
 	tcase_add_test(tcase, of_a_deleted_thread_nothing_is_left);
 	tcase_add_test(tcase, a_name_that_is_another_threads_by_now_stays);
 	tcase_add_test(tcase, a_run_that_lives_again_gets_its_name_back);
