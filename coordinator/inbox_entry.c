@@ -32,6 +32,20 @@ keep_refused(struct store *store, struct arena *arena, const struct inbox_entry 
 }
 
 static enum store_status
+store_refusal(struct coordinator *coordinator, struct arena *arena,
+    const struct inbox_entry *entry, const struct submission *submission,
+    const char *type, const char *reason)
+{
+	const struct value *agent =
+	    submission->agent != NULL ? value_str(arena, submission->agent) : NULL;
+
+	return store_refuse(coordinator->store, arena, submission->thread,
+	    submission->run, type, reason,
+	    value_map(arena, "agent", agent, "entry", value_str(arena, entry->id),
+		"usual_ttl", retention_usual(coordinator, arena), NULL));
+}
+
+static enum store_status
 refuse(struct coordinator *coordinator, struct arena *arena,
     const struct inbox_entry *entry, const struct submission *submission,
     const char *reason)
@@ -47,17 +61,33 @@ refuse(struct coordinator *coordinator, struct arena *arena,
 		status = store_bind_run(
 		    store, arena, submission->run, submission->thread, &other);
 	if (status == STORE_OK)
-		status = store_refuse(store, arena, submission->thread, submission->run,
-		    "ValueError", reason,
-		    value_map(arena, "agent",
-			submission->agent != NULL ? value_str(arena, submission->agent)
-						  : NULL,
-			"entry", value_str(arena, entry->id), "usual_ttl",
-			retention_usual(coordinator, arena), NULL));
+		status = store_refusal(
+		    coordinator, arena, entry, submission, "ValueError", reason);
 	if (status == STORE_NONE)
 		status =
 		    store_unbind_run(store, arena, submission->run, submission->thread);
-	return status == STORE_KNOWN ? STORE_OK : status;
+	return status == STORE_KNOWN || status == STORE_DAMAGED ? STORE_OK : status;
+}
+
+/* A key that the thread needs is of a wrong type: nobody can say until when, and what is submitted to others
+ * must not wait for that. A run that has a record all the same is not refused: it goes on some day. */
+static enum store_status
+refuse_damaged(struct coordinator *coordinator, struct arena *arena,
+    const struct inbox_entry *entry, const struct submission *submission)
+{
+	const char *reason =
+	    arena_printf(arena, "what Redis has of thread '%s' is damaged: %s",
+		submission->thread, store_error(coordinator->store));
+	enum store_status status =
+	    store_refusal(coordinator, arena, entry, submission, "RuntimeError", reason);
+
+	if (status == STORE_NONE)
+		return store_unbind_run(
+		    coordinator->store, arena, submission->run, submission->thread);
+	if (status != STORE_OK && status != STORE_DAMAGED)
+		return status == STORE_KNOWN ? STORE_OK : status;
+	log_warnx("run=%s refused: %s", submission->run, reason);
+	return keep_refused(coordinator->store, arena, entry, submission, reason);
 }
 
 static const char *
@@ -153,8 +183,13 @@ adopt(struct coordinator *coordinator, struct arena *arena,
 		    !value_text_is(value_get(record, "parent"), submission->parent))
 			return status;
 	}
-	return children_adopt(
+	status = children_adopt(
 	    coordinator, arena, submission->parent, submission->run, submission->thread);
+	if (status != STORE_DAMAGED)
+		return status;
+	log_warnx("run=%s: its parent '%s' does not know of it: %s", submission->run,
+	    submission->parent, store_error(coordinator->store));
+	return STORE_OK;
 }
 
 enum store_status
@@ -177,8 +212,11 @@ inbox_entry_move(
 		return refuse(coordinator, arena, entry, &submission,
 		    arena_printf(
 			arena, "parent: run '%s' is not known", submission.parent));
-	if (status == STORE_OK)
+	if (status == STORE_OK) {
 		status = queue(coordinator, arena, entry, &submission, version, &why);
+		if (status == STORE_DAMAGED)
+			return refuse_damaged(coordinator, arena, entry, &submission);
+	}
 	/* Nothing is left of the run: neither is the name it was just given. */
 	if (status == STORE_NONE)
 		return store_unbind_run(store, arena, submission.run, submission.thread);

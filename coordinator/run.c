@@ -415,7 +415,7 @@ claim_next(struct run *run, struct store_claim *claim_r, bool *more_r)
 	status = arrives ? arrival_claim(run, claim_r)
 			 : store_claim(coordinator->store, run->arena, run->thread,
 			       LEASE_MS, claim_r);
-	if (status == STORE_FAILED)
+	if (status == STORE_FAILED || status == STORE_DAMAGED)
 		log_warnx("thread=%s not claimed: %s", run->thread,
 		    store_error(coordinator->store));
 	if (status == STORE_QUARANTINED)

@@ -215,6 +215,7 @@ log_refusal(const struct run *run, enum store_status status, const char *what)
 		    run->thread, what, run->version);
 		break;
 	case STORE_FAILED:
+	case STORE_DAMAGED:
 		log_warnx("run=%s thread=%s %s not stored: %s", run->id, run->thread,
 		    what, store_error(run->coordinator->store));
 		break;

@@ -129,6 +129,7 @@ end
 -- first.
 local function record_run(prefix, thread, run, head, event, now, args, first)
   local key, at, count = run_key(prefix, run), text(now), #head
+  redis.call('RPUSH', prefix .. 't:' .. thread .. ':r', run)
   head[count + 1], head[count + 2], head[count + 3], head[count + 4] = 'thread', thread, 'created', at
   if event then
     head[count + 5], head[count + 6] = 'events', '1'
@@ -143,7 +144,6 @@ local function record_run(prefix, thread, run, head, event, now, args, first)
   redis.call('HSET', key, unpack(head))
   call_with('HSET', key, args, last + 1, #args)
   redis.call('ZADD', prefix .. 'runs', at, run)
-  redis.call('RPUSH', prefix .. 't:' .. thread .. ':r', run)
 end
 
 -- Queues run on thread; args from index first on are its fields. Returns how many are before it.

@@ -256,6 +256,15 @@ command_function(
 	command_text(command, store_prefix(command->arena, shard));
 }
 
+/* A key is not what it must be, and will not be next time. */
+static bool
+is_wrong_type(const struct value *reply)
+{
+	const char *text = redis_reply_text(reply);
+
+	return text != NULL && strncmp(text, "WRONGTYPE ", strlen("WRONGTYPE ")) == 0;
+}
+
 enum store_status
 store_send(struct store *store, const struct command *command,
     const struct value **reply_r, bool *lost_r)
@@ -275,9 +284,9 @@ store_send(struct store *store, const struct command *command,
 		    store, "Redis is gone: %s", redis_trouble(store->redis));
 	case REDIS_ERROR:
 	default:
-		return store_fail(store, "Redis refused %.*s: %s",
-		    (int)command->args[0].size, (const char *)command->args[0].data,
-		    redis_reply_text(*reply_r));
+		store_fail(store, "Redis refused %.*s: %s", (int)command->args[0].size,
+		    (const char *)command->args[0].data, redis_reply_text(*reply_r));
+		return is_wrong_type(*reply_r) ? STORE_DAMAGED : STORE_FAILED;
 	}
 }
 

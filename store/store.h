@@ -90,11 +90,12 @@ enum store_status store_run_thread(
  * "version", "input", "options", ...): a map of name to string or binary. before_r: runs
  * before it. `multitask` among them is what becomes of the thread's other runs (docs/submit.md);
  * STORE_REJECTED: the run is kept as refused; STORE_NONE: it came by that `entry` before, has ended
- * and was deleted. */
+ * and was deleted; STORE_DAMAGED: a key of the thread is of a wrong type, and nothing is written. */
 enum store_status store_submit(struct store *store, struct arena *arena,
     const char *thread, const char *run, const struct value *fields, int64_t *before_r);
 
-/* STORE_KNOWN, STORE_NONE: as store_submit. */
+/* STORE_KNOWN, STORE_NONE: as store_submit. STORE_DAMAGED: the record is there if that could be, though its
+ * thread may not know of it. */
 enum store_status store_refuse(struct store *store, struct arena *arena,
     const char *thread, const char *run, const char *type, const char *reason,
     const struct value *fields);

@@ -35,8 +35,8 @@ void command_fields(struct command *command, const struct value *fields);
 void command_function(
     struct command *command, const char *function, const char *key, unsigned shard);
 
-/* Sends the command. Returns STORE_OK with the reply, STORE_CANCELLED or STORE_FAILED
- * (the reason is kept for store_error). lost_r, if given, is set when the answer was
+/* Sends the command. Returns STORE_OK with the reply, STORE_CANCELLED, STORE_DAMAGED (a key is
+ * of a wrong type) or STORE_FAILED (the reason is kept for store_error). lost_r, if given, is set when the answer was
  * lost. */
 enum store_status store_send(struct store *store, const struct command *command,
     const struct value **reply_r, bool *lost_r);

@@ -88,9 +88,17 @@ local function is_delayed(fields, now)
   return at and at > now
 end
 
+-- Fails where a key of the thread that the next steps write to is of another type, while nothing is written.
+local function check_types(thread_key)
+  redis.call('HLEN', thread_key)
+  redis.call('LLEN', thread_key .. ':q')
+  redis.call('LLEN', thread_key .. ':r')
+end
+
 -- A run that is not known gets its place; fields: {name: value}, as in args from index first on. Answers as
 -- submit does.
 local function enter(thread_key, prefix, thread, run, fields, now, args, first)
+  check_types(thread_key)
   if is_delayed(fields, now) then
     record_run(prefix, thread, run, unclaimed('delayed'),
       { kind = 'delayed', start = tonumber(fields.at), agent = fields.agent }, now, args, first)
@@ -191,9 +199,10 @@ local function refuse(keys, args)
   redis.call('HSET', key, 'status', 'refused', 'thread', args[2], 'created', now_ms())
   call_with('HSET', key, args, 6, #args)
   redis.call('ZADD', prefix .. 'runs', now_ms(), run)
+  end_run(prefix, run, 'refused', args[4], args[5])
+  -- Of a thread whose keys are damaged it is told all the same.
   redis.call('RPUSH', prefix .. 't:' .. args[2] .. ':r', run)
   note_ttl(keys[1], prefix, args[2], args, 6, now_ms())
-  end_run(prefix, run, 'refused', args[4], args[5])
   return { 'REFUSED' }
 end
 

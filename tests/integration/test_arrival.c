@@ -104,6 +104,72 @@ START_TEST(what_a_dead_coordinator_has_read_goes_before_what_came_later)
 }
 END_TEST
 
+/* --- a thread that nobody can write to ------------------------------------------------------ */
+
+/* More than a coordinator lets wait (HELD_MAX), and threads of their own behind them. */
+#define SUBMIT_TO_DAMAGED                                                                \
+	"for i = 1, 100 do redis.call('XADD', KEYS[1], '*', 'agent', 'clerk', "          \
+	"'thread', 't', 'run', 'bad' .. i, 'input', '\"hi\"') end "                      \
+	"for i = 1, 20 do redis.call('XADD', KEYS[1], '*', 'agent', 'clerk', "           \
+	"'thread', 'good' .. i, 'run', 'r' .. i, 'input', '\"hi\"') end"
+
+/* Keys of thread "t" that are no hash or list. */
+static const char *const wrong_keys[] = { "", ":q", ":r" };
+
+static void
+must_be(struct fleet_client *client, struct arena *arena, const char *thread,
+    const char *run, const char *status)
+{
+	const struct value *record;
+
+	ck_assert_msg(client_wait_end(client, thread, run, WAIT_MS), "%s", run);
+	ck_assert_int_eq(store_run(client->store, arena, thread, run, &record), STORE_OK);
+	ck_assert_str_eq(value_get_text(record, "status"), status);
+}
+
+static void
+play_damaged(struct fleet_client *client, void *arg)
+{
+	struct arena *arena = arena_new();
+	struct redis *redis = store_redis(client->store);
+	const char *key =
+	    arena_printf(arena, "%s%s", store_thread_key(arena, "t"), (const char *)arg);
+	const struct value *reply;
+	unsigned i;
+
+	client_submit(client, arena,
+	    value_map(arena, "agent", value_str(arena, "clerk"), "run",
+		value_str(arena, "before"), "thread", value_str(arena, "t"), "input",
+		value_str(arena, "\"hi\""), NULL));
+	must_be(client, arena, "t", "before", "success");
+	redis_text(redis, arena, WAIT_MS, &reply, "SET", key, "neither", NULL);
+	ck_assert_int_eq(redis_text(redis, arena, WAIT_MS, &reply, "EVAL",
+			     SUBMIT_TO_DAMAGED, "1", STORE_INBOX, NULL),
+	    REDIS_OK);
+	for (i = 1; i <= RUNS; i++)
+		must_be(client, arena, arena_printf(arena, "good%u", i),
+		    run_name(arena, i), "success");
+	for (i = 1; i <= 100; i++)
+		must_be(client, arena, "t", arena_printf(arena, "bad%u", i), "refused");
+	arena_destroy(&arena);
+}
+
+START_TEST(a_damaged_thread_refuses_what_comes)
+{
+	struct arena *arena = arena_new();
+	struct fleet_kit *kit = kit_new();
+	const char *key = wrong_keys[_i];
+
+	kit_flag(kit, KIT_COORDINATOR, "--log-level", "error");
+	kit_start_all(kit, 1, 1, 2);
+	kit_flotilla(
+	    kit, "agents", "apply", kit_write(kit, "agents.yaml", agent(arena)), NULL);
+	client_run(kit_redis(kit), play_damaged, (void *)key);
+	kit_destroy(&kit);
+	arena_destroy(&arena);
+}
+END_TEST
+
 TCase *
 tcase_arrival(void)
 {
@@ -113,5 +179,7 @@ tcase_arrival(void)
 	tcase_add_test(tcase, what_comes_together_goes_in_its_order);
 	tcase_add_test(
 	    tcase, what_a_dead_coordinator_has_read_goes_before_what_came_later);
+	tcase_add_loop_test(tcase, a_damaged_thread_refuses_what_comes, 0,
+	    sizeof wrong_keys / sizeof *wrong_keys);
 	return tcase;
 }
