@@ -9,6 +9,7 @@
 #include "nearest.h"
 #include "retention.h"
 #include "submission.h"
+#include "utf8.h"
 
 #define INPUT_SHOWN_BYTES 4096u
 
@@ -104,9 +105,9 @@ unknown_agent(struct store *store, struct arena *arena, const char *name)
 		near = nearest_name(name, names, value_size(agents));
 	}
 	return arena_printf(arena,
-	    "agent '%s' is not known%s%s%s; see `flotilla agents list`", name,
-	    near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
-	    near != NULL ? "'?" : "");
+	    "agent '%s' is not known%s%s%s; see `flotilla agents list`",
+	    utf8_shown(arena, name, ID_BYTES_MAX), near != NULL ? ", did you mean '" : "",
+	    near != NULL ? near : "", near != NULL ? "'?" : "");
 }
 
 static enum store_status

@@ -5,6 +5,9 @@
 
 #include "field.h"
 #include "nearest.h"
+#include "utf8.h"
+
+#define SHOWN_BYTES 64u
 
 static enum go
 unknown_node(struct run *run, const char *as)
@@ -19,9 +22,10 @@ unknown_node(struct run *run, const char *as)
 			names[count++] = graph->nodes[i].name;
 	near = nearest_name(as, names, count);
 	return run_fail(run, "ValueError",
-	    "agent '%s' has no node '%.64s'%s%s%s; `flotilla graph` draws those it has",
-	    run->agent->spec->name, as, near != NULL ? ", did you mean '" : "",
-	    near != NULL ? near : "", near != NULL ? "'?" : "");
+	    "agent '%s' has no node '%s'%s%s%s; `flotilla graph` draws those it has",
+	    run->agent->spec->name, utf8_shown(run->arena, as, SHOWN_BYTES),
+	    near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+	    near != NULL ? "'?" : "");
 }
 
 static bool
@@ -54,9 +58,10 @@ check_fields(struct run *run, const struct value *update)
 			continue;
 		near = nearest_name(name, names, spec->field_count + 1);
 		return run_fail(run, "ValueError",
-		    "update: agent '%s' has no state field '%.64s'%s%s%s", spec->name,
-		    name, near != NULL ? ", did you mean '" : "",
-		    near != NULL ? near : "", near != NULL ? "'?" : "");
+		    "update: agent '%s' has no state field '%s'%s%s%s", spec->name,
+		    utf8_shown(run->arena, name, SHOWN_BYTES),
+		    near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+		    near != NULL ? "'?" : "");
 	}
 	return GO_ON;
 }

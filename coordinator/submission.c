@@ -10,6 +10,7 @@
 #include "bounds.h"
 #include "nearest.h"
 #include "redis.h"
+#include "utf8.h"
 #include "wire.h"
 
 static const char *const known_fields[] = { "agent", "input", "run", "thread", "parent",
@@ -17,6 +18,7 @@ static const char *const known_fields[] = { "agent", "input", "run", "thread", "
 	"tenant", "metadata", "webhook", "multitask", "checkpoint", "update", "as",
 	"copy_of", "ttl_ms", "ttl_action" };
 #define KNOWN_COUNT (sizeof known_fields / sizeof *known_fields)
+#define SHOWN_BYTES 64u /* of what was submitted */
 
 static bool
 is_known(const char *name)
@@ -40,7 +42,8 @@ unknown_field(struct arena *arena, const struct value *fields)
 		if (is_known(name))
 			continue;
 		near = nearest_name(name, known_fields, KNOWN_COUNT);
-		return arena_printf(arena, "unknown field '%.64s'%s%s%s", name,
+		return arena_printf(arena, "unknown field '%s'%s%s%s",
+		    utf8_shown(arena, name, SHOWN_BYTES),
 		    near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
 		    near != NULL ? "'?" : "");
 	}
@@ -120,8 +123,8 @@ take_multitask(
 			return strategies[i];
 	if (submission->error == NULL)
 		submission->error = arena_printf(arena,
-		    "multitask: '%.32s' is none of enqueue, interrupt, rollback, reject",
-		    multitask);
+		    "multitask: '%s' is none of enqueue, interrupt, rollback, reject",
+		    utf8_shown(arena, multitask, SHOWN_BYTES));
 	return NULL;
 }
 
@@ -142,8 +145,8 @@ take_checkpoint(
 		return value_int(arena, version);
 	if (submission->error == NULL)
 		submission->error = arena_printf(arena,
-		    "checkpoint: '%.32s' is no version that `flotilla history` shows",
-		    text);
+		    "checkpoint: '%s' is no version that `flotilla history` shows",
+		    utf8_shown(arena, text, SHOWN_BYTES));
 	return NULL;
 }
 

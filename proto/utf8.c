@@ -124,3 +124,13 @@ utf8_repair(struct arena *arena, const char *text, size_t size, size_t *size_r)
 	*size_r = out;
 	return repaired;
 }
+
+const char *
+utf8_shown(struct arena *arena, const char *text, size_t max)
+{
+	size_t size;
+
+	/* One byte more tells whether a character is cut. */
+	return utf8_repair(
+	    arena, text, utf8_prefix(text, strnlen(text, max + 1), max), &size);
+}

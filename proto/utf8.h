@@ -22,4 +22,8 @@ size_t utf8_prefix(const char *text, size_t size, size_t max);
  * arena, and its size. */
 char *utf8_repair(struct arena *arena, const char *text, size_t size, size_t *size_r);
 
+/* Returns what fits of text into max bytes, whole characters, repaired; lent by arena. For what is shown of
+ * somebody's input. */
+const char *utf8_shown(struct arena *arena, const char *text, size_t max);
+
 #endif

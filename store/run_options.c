@@ -12,7 +12,10 @@
 #include "json.h"
 #include "redis.h"
 #include "url.h"
+#include "utf8.h"
 #include "wire.h"
+
+#define SHOWN_BYTES 64u /* of what was submitted */
 
 static const char *
 text_of(const struct value *fields, const char *name)
@@ -108,16 +111,16 @@ read_start(struct arena *arena, const struct value *fields, int64_t now_ms,
 	if (after != NULL) {
 		if (read_number(after, 0, AFTER_MS_MAX, &options->at_ms) == -1)
 			return arena_printf(arena,
-			    "after_ms '%.32s': must be milliseconds, 0 to %" PRId64,
-			    after, (int64_t)AFTER_MS_MAX);
+			    "after_ms '%s': must be milliseconds, 0 to %" PRId64,
+			    utf8_shown(arena, after, SHOWN_BYTES), (int64_t)AFTER_MS_MAX);
 		options->at_ms += options->at_ms > 0 ? now_ms : 0;
 	}
 	if (at != NULL && read_number(at, 0, AT_MS_MAX, &options->at_ms) == -1 &&
 	    read_date(at, &options->at_ms) == -1)
 		return arena_printf(arena,
-		    "at '%.40s': must be a time such as 2030-01-31T09:30:00Z, or "
+		    "at '%s': must be a time such as 2030-01-31T09:30:00Z, or "
 		    "milliseconds since 1970",
-		    at);
+		    utf8_shown(arena, at, SHOWN_BYTES));
 	return NULL;
 }
 
@@ -131,8 +134,8 @@ read_deadline(
 	    read_number(text, 1, RUN_DEADLINE_MS_MAX, &options->deadline_ms) == 0)
 		return NULL;
 	return arena_printf(arena,
-	    "deadline_ms '%.32s': must be milliseconds, 1 to %" PRId64, text,
-	    (int64_t)RUN_DEADLINE_MS_MAX);
+	    "deadline_ms '%s': must be milliseconds, 1 to %" PRId64,
+	    utf8_shown(arena, text, SHOWN_BYTES), (int64_t)RUN_DEADLINE_MS_MAX);
 }
 
 /* --- the others --------------------------------------------------------------------- */
@@ -147,8 +150,8 @@ read_priority(
 	if (text == NULL || read_number(text, 0, PRIORITY_MAX, &options->priority) == 0)
 		return NULL;
 	return arena_printf(arena,
-	    "priority '%.32s': must be a number from 0, which goes first, to %u", text,
-	    PRIORITY_MAX);
+	    "priority '%s': must be a number from 0, which goes first, to %u",
+	    utf8_shown(arena, text, SHOWN_BYTES), PRIORITY_MAX);
 }
 
 static const char *
@@ -216,8 +219,8 @@ read_metadata(
 	for (i = 0; i < value_size(map); i++)
 		if (!is_plain(map->pairs[i].value))
 			return arena_printf(arena,
-			    "metadata: '%.64s' must be a text, a number, true or false",
-			    map->pairs[i].key->text);
+			    "metadata: '%s' must be a text, a number, true or false",
+			    utf8_shown(arena, map->pairs[i].key->text, SHOWN_BYTES));
 	options->metadata = map;
 	return NULL;
 }

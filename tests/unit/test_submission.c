@@ -1,0 +1,76 @@
+/* What is wrong with a submission is said in whole characters, whatever bytes it has. */
+#include <check.h>
+#include <string.h>
+
+#include "../../coordinator/submission.h"
+#include "arena.h"
+#include "utf8.h"
+
+TCase *tcase_submission(void);
+
+/* Of the characters of two and three bytes some lie across each place where a text may be cut. */
+#define LONG                                                                             \
+	"ééééééééééééééééééééééééééééééééééé"         \
+	"€€€€€€€€€€€€€€€€€€€€€€€€€€€€€€€€€€€"
+
+static const char *const names[] = { "multitask", "checkpoint", "after_ms", "at",
+	"deadline_ms", "priority" };
+static const char *const texts[] = { LONG, "x" LONG, "xx" LONG, "\xff" LONG, "\xc3" };
+#define TEXTS (sizeof texts / sizeof *texts)
+
+/* Entries come from Redis as bytes. */
+static const char *
+error_of(struct arena *arena, const char *name, const char *text)
+{
+	struct value_fields fields = { .arena = arena };
+	struct submission submission;
+
+	value_fields_set(&fields, "agent", value_bin(arena, "a", 1));
+	value_fields_set(&fields, "input", value_bin(arena, "\"hi\"", 4));
+	value_fields_set(&fields, name, value_bin(arena, text, strlen(text)));
+	submission_read(arena, "1-0", value_fields_end(&fields), &submission);
+	return submission.error;
+}
+
+static void
+must_be_text(const char *error)
+{
+	ck_assert_ptr_nonnull(error);
+	ck_assert_msg(utf8_valid(error, strlen(error)), "%s", error);
+	ck_assert_uint_lt(strlen(error), 300);
+}
+
+START_TEST(what_is_refused_is_shown_in_whole_characters)
+{
+	struct arena *arena = arena_new();
+	size_t i;
+
+	for (i = 0; i < TEXTS; i++)
+		must_be_text(error_of(arena, names[_i], texts[i]));
+	arena_destroy(&arena);
+}
+END_TEST
+
+START_TEST(so_is_a_field_that_nobody_knows)
+{
+	struct arena *arena = arena_new();
+	size_t i;
+
+	for (i = 0; i < TEXTS; i++)
+		must_be_text(error_of(arena, texts[i], "x"));
+	must_be_text(error_of(arena, "metadata", "{\"" LONG "\": []}"));
+	must_be_text(error_of(arena, "metadata", "{\"x" LONG "\": []}"));
+	arena_destroy(&arena);
+}
+END_TEST
+
+TCase *
+tcase_submission(void)
+{
+	TCase *tcase = tcase_create("submission");
+
+	tcase_add_loop_test(tcase, what_is_refused_is_shown_in_whole_characters, 0,
+	    sizeof names / sizeof *names);
+	tcase_add_test(tcase, so_is_a_field_that_nobody_knows);
+	return tcase;
+}
