@@ -259,7 +259,8 @@ struct store_pruned {
  * left need, so all stays. */
 enum store_status store_prune(struct store *store, struct arena *arena,
     const char *thread, uint64_t keep, bool force, struct store_pruned *pruned_r);
-/* Deletes a thread with all its runs; as store_prune. */
+/* Deletes a thread with all its runs; as store_prune. One with many loses them in steps, the oldest first: when
+ * it is used meanwhile, the others stay, and so does the thread. */
 enum store_status store_erase(struct store *store, struct arena *arena,
     const char *thread, bool force, struct store_pruned *pruned_r);
 

@@ -10,6 +10,7 @@
 
 #define CHUNK_ITEMS 200u   /* of a list, at a time */
 #define MESSAGES_MAX 1000u /* dropped at a time: that of threads.lua */
+#define RUNS_MAX 1000u     /* likewise: FORGOTTEN_MAX */
 
 static enum store_status
 ask_range(struct store *store, struct arena *arena, const char *key, uint64_t first,
@@ -263,10 +264,11 @@ add_numbers(struct command *command, const struct value *gone, size_t index)
 	return count;
 }
 
-/* Drops the checkpoints and the first of the messages that are gone. */
+/* Drops the drop oldest checkpoints there are, the first of the messages that are gone, and runs. Adds to
+ * pruned; *runs_r is how many runs. */
 static enum store_status
-prune_first(struct store *store, struct arena *arena, const struct cut *cut,
-    const struct value *gone, struct store_pruned *pruned)
+prune_some(struct store *store, struct arena *arena, const struct cut *cut, size_t drop,
+    const struct value *gone, struct store_pruned *pruned, uint64_t *runs_r)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply, *history = cut->history;
@@ -275,7 +277,7 @@ prune_first(struct store *store, struct arena *arena, const struct cut *cut,
 	enum store_status status;
 
 	begin_prune(&command, "fl_prune", cut);
-	command_uint(&command, first);
+	command_uint(&command, drop);
 	command_value(&command, whole(arena, history, first));
 	command_uint(
 	    &command, (uint64_t)value_get_int(value_at(history, first), "at", 0));
@@ -288,8 +290,10 @@ prune_first(struct store *store, struct arena *arena, const struct cut *cut,
 		return status;
 	if (!store_answers(reply, "PRUNED"))
 		return refused(store, reply, pruned);
-	*pruned = (struct store_pruned){ first, some, (uint64_t)store_number_at(reply, 1),
-		NULL };
+	*runs_r = (uint64_t)store_number_at(reply, 1);
+	pruned->checkpoints += drop;
+	pruned->messages += some;
+	pruned->runs += *runs_r;
 	return STORE_OK;
 }
 
@@ -319,6 +323,25 @@ prune_rest(struct store *store, const struct cut *cut, const struct value *gone,
 	return status;
 }
 
+/* Drops the other runs. What is left when the thread is used again is dropped the next time, too. */
+static enum store_status
+prune_runs(struct store *store, const struct cut *cut, struct store_pruned *pruned)
+{
+	enum store_status status = STORE_OK;
+	uint64_t runs = RUNS_MAX;
+
+	while (status == STORE_OK && runs == RUNS_MAX) {
+		struct arena *arena = arena_new();
+		struct store_pruned more = *pruned;
+
+		status = prune_some(store, arena, cut, 0, NULL, &more, &runs);
+		if (status == STORE_OK)
+			*pruned = more;
+		arena_destroy(&arena);
+	}
+	return status == STORE_FAILED || status == STORE_CANCELLED ? status : STORE_OK;
+}
+
 static enum store_status
 prune(struct store *store, struct arena *arena, const struct cut *cut,
     struct store_pruned *pruned)
@@ -326,13 +349,16 @@ prune(struct store *store, struct arena *arena, const struct cut *cut,
 	const char *damage = store_history_damage(arena, cut->thread, cut->history);
 	const struct value *gone;
 	enum store_status status;
+	uint64_t runs = 0;
 
 	if (damage != NULL)
 		return store_damaged(store, damage);
 	gone = unnamed(arena, cut);
-	status = prune_first(store, arena, cut, gone, pruned);
+	status = prune_some(store, arena, cut, first_kept(cut), gone, pruned, &runs);
 	if (status == STORE_OK && pruned->messages == MESSAGES_MAX)
 		status = prune_rest(store, cut, gone, pruned);
+	if (status == STORE_OK && runs == RUNS_MAX)
+		status = prune_runs(store, cut, pruned);
 	return status;
 }
 
@@ -355,15 +381,15 @@ store_prune(struct store *store, struct arena *arena, const char *thread, uint64
 	return status == STORE_OK ? prune(store, arena, &cut, pruned_r) : status;
 }
 
-enum store_status
-store_erase(struct store *store, struct arena *arena, const char *thread, bool force,
-    struct store_pruned *pruned_r)
+/* Returns STORE_OK with *more_r: whether runs are left, and the thread. */
+static enum store_status
+erase_some(struct store *store, struct arena *arena, const char *thread, bool force,
+    struct store_pruned *pruned, bool *more_r)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply;
 	enum store_status status;
 
-	*pruned_r = (struct store_pruned){ 0 };
 	command_function(
 	    &command, "fl_erase", store_thread_key(arena, thread), store_shard(thread));
 	command_text(&command, thread);
@@ -371,8 +397,23 @@ store_erase(struct store *store, struct arena *arena, const char *thread, bool f
 	status = store_read(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
-	if (!store_answers(reply, "ERASED"))
-		return refused(store, reply, pruned_r);
-	pruned_r->runs = (uint64_t)store_number_at(reply, 1);
+	*more_r = store_answers(reply, "MORE");
+	if (!*more_r && !store_answers(reply, "ERASED"))
+		return refused(store, reply, pruned);
+	pruned->runs += (uint64_t)store_number_at(reply, 1);
 	return STORE_OK;
+}
+
+enum store_status
+store_erase(struct store *store, struct arena *arena, const char *thread, bool force,
+    struct store_pruned *pruned_r)
+{
+	enum store_status status;
+	bool more = false;
+
+	*pruned_r = (struct store_pruned){ 0 };
+	do
+		status = erase_some(store, arena, thread, force, pruned_r, &more);
+	while (status == STORE_OK && more);
+	return status;
 }

@@ -3,7 +3,7 @@
 -- follow each other).
 
 local MESSAGES_MAX = 1000 -- that are dropped in one call
-local FORGOTTEN_MAX = 1000 -- runs; behind so many no other thread is deleted in the call
+local FORGOTTEN_MAX = 1000 -- runs; behind so many the call ends
 local LATER_MS = 60000
 
 -- fill(thread key; prefix, owner, epoch, run, list, at, version, item, ...)
@@ -91,36 +91,50 @@ local function forget_run(prefix, run)
   redis.call('ZREM', prefix .. 'dead', run)
 end
 
+-- Forgets a thread's oldest runs, at most FORGOTTEN_MAX, and with the last one the thread. Returns how many,
+-- and whether there are more.
 local function forget_thread(thread_key, prefix, thread)
-  local runs = redis.call('LRANGE', thread_key .. ':r', 0, -1)
+  local runs = redis.call('LRANGE', thread_key .. ':r', 0, FORGOTTEN_MAX - 1)
   for _, run in ipairs(runs) do
     forget_run(prefix, run)
+  end
+  if redis.call('LLEN', thread_key .. ':r') > #runs then
+    redis.call('LTRIM', thread_key .. ':r', #runs, -1)
+    return #runs, true
   end
   redis.call('DEL', thread_key, thread_key .. ':m', thread_key .. ':f', thread_key .. ':c',
     thread_key .. ':q', thread_key .. ':r')
   redis.call('ZREM', prefix .. 'due', thread)
   redis.call('ZREM', prefix .. 'ttl', thread)
   redis.call('ZREM', prefix .. 'asks', thread)
-  return #runs
+  return #runs, false
 end
 
 -- erase(thread key; prefix, thread, force): deletes a thread with all its runs. force "1": one that
 -- waits for an answer as well.
--- Returns {"ERASED", runs}, {"BUSY", run}, {"WAITS"}, {"UNKNOWN"}.
+-- Returns {"ERASED", runs}, {"MORE", runs} (the oldest are gone: ask again), {"BUSY", run}, {"WAITS"},
+-- {"UNKNOWN"}.
 local function erase(keys, args)
   local head = redis.call('HMGET', keys[1], 'created', 'head')
   if not head[1] and redis.call('LLEN', keys[1] .. ':r') == 0 then
     return { 'UNKNOWN' }
   end
-  return refusal(keys[1], args[1], head[2], args[3]) or
-    { 'ERASED', forget_thread(keys[1], args[1], args[2]) }
+  local refused = refusal(keys[1], args[1], head[2], args[3])
+  if refused then
+    return refused
+  end
+  local runs, is_more = forget_thread(keys[1], args[1], args[2])
+  return { is_more and 'MORE' or 'ERASED', runs }
 end
 
--- Deletes what ended before since, but the runs that are kept ({run: true}) and dead letters.
--- Returns how many.
+-- Deletes what ended before since, but the runs that are kept ({run: true}) and dead letters: the oldest,
+-- FORGOTTEN_MAX at most. Returns how many.
 local function forget_ended(thread_key, prefix, since, kept)
   local left, runs = {}, redis.call('LRANGE', thread_key .. ':r', 0, -1)
-  for _, run in ipairs(runs) do
+  local seen = 0
+  while seen < #runs and seen - #left < FORGOTTEN_MAX do
+    seen = seen + 1
+    local run = runs[seen]
     local ended = tonumber(redis.call('HGET', run_key(prefix, run), 'ended') or nil)
     if kept[run] or not ended or ended > since or redis.call('ZSCORE', prefix .. 'dead', run) then
       left[#left + 1] = run
@@ -130,7 +144,8 @@ local function forget_ended(thread_key, prefix, since, kept)
   end
   redis.call('DEL', thread_key .. ':r')
   call_with('RPUSH', thread_key .. ':r', left, 1, #left)
-  return #runs - #left
+  call_with('RPUSH', thread_key .. ':r', runs, seen + 1, #runs)
+  return seen - #left
 end
 
 -- Why a thread is not to be pruned, as an answer, or nil. stamp: the caller's, "version created";
@@ -172,7 +187,8 @@ end
 --       time, count of messages, number..., run that is kept...)
 -- Drops the oldest checkpoints, the messages that only they name, and runs that ended before the
 -- oldest that is left, which from now on has all of the fields. With MESSAGES_MAX messages there are
--- more: prune_rest follows, and until then the thread is found again when its time is over.
+-- more: prune_rest follows, or the same again with none where FORGOTTEN_MAX runs went, and until then the
+-- thread is found again when its time is over.
 -- Returns {"PRUNED", runs}, {"STALE"}, {"BUSY", run}, {"WAITS"}, {"UNKNOWN"}.
 local function prune(keys, args)
   local refused = not_pruned(keys[1], args[1], args[3], args[4])
@@ -191,10 +207,11 @@ local function prune(keys, args)
   redis.call('LTRIM', keys[1] .. ':c', args[5], -1)
   redis.call('LSET', keys[1] .. ':c', 0, args[6])
   drop_messages(keys[1], args, 9, last)
-  if last - 8 < MESSAGES_MAX then
+  local forgotten = forget_ended(keys[1], args[1], tonumber(args[7]), kept)
+  if last - 8 < MESSAGES_MAX and forgotten < FORGOTTEN_MAX then
     redis.call('ZREM', args[1] .. 'ttl', args[2])
   end
-  return { 'PRUNED', forget_ended(keys[1], args[1], tonumber(args[7]), kept) }
+  return { 'PRUNED', forgotten }
 end
 
 -- prune_rest(thread key; prefix, thread, stamp, force, number...): the same for more messages; the
@@ -224,7 +241,7 @@ local function end_of_time(prefix, thread, now)
   elseif refusal(thread_key, prefix, head[1], '0') then
     redis.call('ZADD', prefix .. 'ttl', now + tonumber(ms), thread)
   elseif action == 'delete' or not head[3] then -- nothing to keep: no run has ever begun there
-    return nil, forget_thread(thread_key, prefix, thread)
+    return nil, (forget_thread(thread_key, prefix, thread))
   else
     redis.call('ZADD', prefix .. 'ttl', now + LATER_MS, thread)
     return 'prune', 0
@@ -232,8 +249,8 @@ local function end_of_time(prefix, thread, now)
   return nil, 0
 end
 
--- expire(due key; prefix, limit): threads whose time is over: those to be deleted are, those to be
--- pruned are returned, and found again in a minute. One that is not free, or waits for an answer,
+-- expire(due key; prefix, limit): threads whose time is over: those to be deleted are (by several calls,
+-- those with many runs), those to be pruned are returned, and found again in a minute. One that is not free, or waits for an answer,
 -- stays for its time once more; one that is damaged, for a minute, and the others go on.
 local function expire(_, args)
   local prefix, now, found, forgotten = args[1], now_ms(), {}, 0

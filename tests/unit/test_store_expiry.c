@@ -304,6 +304,108 @@ START_TEST(another_thread_of_that_name_is_not_pruned)
 }
 END_TEST
 
+/* --- thousands of runs -------------------------------------------------------------------- */
+
+/* Behind the first run, of an ended thread; the last one is a dead letter. */
+static void
+add_runs(void)
+{
+	trial_ask("EVAL",
+	    "for i = 1, " MANY " do redis.call('RPUSH', KEYS[1], 'x' .. i) "
+	    "redis.call('HSET', KEYS[2] .. 'x' .. i, 'ended', 1, 'thread', 't') end "
+	    "redis.call('ZADD', KEYS[3], 1, 'x" MANY "')",
+	    "3", key("t:t:r"), key("r:"), key("dead"));
+}
+
+static int64_t
+runs_left(void)
+{
+	return trial_ask("LLEN", key("t:t:r"))->integer;
+}
+
+static void
+play_many_erased(void)
+{
+	const struct value *reply;
+	struct store_pruned pruned;
+
+	trial_submit("t", "r1");
+	end_run("success");
+	add_runs();
+	reply = trial_ask("FCALL", "fl_erase", "1", key("t:t"), key(""), "t", "0");
+	ck_assert_str_eq(redis_reply_text(value_at(reply, 0)), "MORE");
+	ck_assert_int_eq(value_at(reply, 1)->integer, 1000);
+	ck_assert_int_eq(runs_left(), 1501);
+	ck_assert(is_there());
+	ck_assert_int_eq(
+	    store_erase(trial.a, trial.arena, "t", false, &pruned), STORE_OK);
+	ck_assert_uint_eq(pruned.runs, 1501);
+	ck_assert(!is_there());
+	ck_assert_int_eq(trial_ask("EXISTS", key("t:t:r"), key("r:x1"), key("r:x" MANY),
+			     key("runs"), key("dead"))
+			     ->integer,
+	    0);
+	ck_assert_int_eq(trial_ask("HLEN", key("forgotten"))->integer, 2501);
+}
+
+START_TEST(of_a_thread_with_many_runs_some_go_at_a_time)
+{
+	trial_play(play_many_erased);
+}
+END_TEST
+
+static void
+play_many_expired(void)
+{
+	trial_submit("t", "r1");
+	end_run("success");
+	add_runs();
+	make_due("delete");
+	expire();
+	ck_assert_int_eq(runs_left(), 1501);
+	expire();
+	ck_assert_int_eq(runs_left(), 501);
+	ck_assert(is_there());
+	expire();
+	ck_assert(!is_there());
+	ck_assert(value_is_nil(trial_ask("ZSCORE", key("ttl"), "t")));
+}
+
+START_TEST(so_it_ends_when_its_time_is_over)
+{
+	trial_play(play_many_expired);
+}
+END_TEST
+
+static void
+play_many_pruned(void)
+{
+	struct store_pruned pruned;
+
+	trial_submit("t", "r1");
+	end_run("success");
+	add_runs();
+	make_due("keep_latest");
+	/* Ended long ago, but for the oldest that is left. */
+	trial_ask("LSET", key("t:t:c"), "0",
+	    "\x84\xa7version\x01\xa5order\x90\xa3run\xa2r1\xa2"
+	    "at\x05");
+	ck_assert_int_eq(
+	    store_prune(trial.a, trial.arena, "t", 1, false, &pruned), STORE_OK);
+	ck_assert_uint_eq(pruned.runs, 2499);
+	ck_assert_int_eq(runs_left(), 2);
+	ck_assert_str_eq(redis_reply_text(trial_ask("LINDEX", key("t:t:r"), "0")), "r1");
+	ck_assert_str_eq(
+	    redis_reply_text(trial_ask("LINDEX", key("t:t:r"), "1")), "x" MANY);
+	ck_assert(value_is_nil(trial_ask("ZSCORE", key("ttl"), "t")));
+}
+
+START_TEST(so_it_is_pruned)
+{
+	trial_play(play_many_pruned);
+}
+END_TEST
+
 TCase *
 tcase_store_expiry(void)
 {
@@ -318,5 +420,8 @@ tcase_store_expiry(void)
 	tcase_add_test(tcase, a_damaged_thread_keeps_no_other);
 	tcase_add_test(tcase, a_long_thread_is_pruned_in_steps);
 	tcase_add_test(tcase, another_thread_of_that_name_is_not_pruned);
+	tcase_add_test(tcase, of_a_thread_with_many_runs_some_go_at_a_time);
+	tcase_add_test(tcase, so_it_ends_when_its_time_is_over);
+	tcase_add_test(tcase, so_it_is_pruned);
 	return tcase;
 }
