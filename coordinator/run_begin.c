@@ -362,10 +362,26 @@ load(struct run *run, struct store_claim *claim)
 	return go;
 }
 
+/* The order stays as it is; the checkpoint of this end has that of the one before it, or nothing could go
+ * back to it when the order has been restored. */
+static void
+take_last_order(struct run *run)
+{
+	const struct value *history, *last;
+
+	if (store_history(run->coordinator->store, run->arena, run->thread, &history) !=
+	    STORE_OK)
+		return;
+	last = value_at(history, value_size(history) - 1);
+	run->order = value_get(last, "order");
+}
+
 /* As for a message (run_restore): a disk, a hand or a restore did it. */
 static enum go
 fail_damaged(struct run *run, const char *what)
 {
+	if (run->order == NULL)
+		take_last_order(run);
 	return run_fail(run, "RuntimeError",
 	    "%s of thread '%s' is damaged in Redis: restore its hash %s%s", what,
 	    run->thread, store_thread_key(run->arena, run->thread),

@@ -94,6 +94,39 @@ play(struct scene *scene)
 	    bench_talk(scene, bench_thread(scene)), "r1 One. r2 - noted a -");
 }
 
+/* Runs that could not read the order are no gap in the past, once somebody has restored it. */
+static void
+play_order(struct scene *scene)
+{
+	struct arena *arena = scene->arena;
+	const char *key = store_thread_key(arena, "t");
+	const struct value *order = NULL, *reply;
+
+	bench_submit(scene, "r1", NULL);
+	ck_assert_str_eq(bench_wait(scene, "r1"), "success");
+	redis_text(
+	    scene->client->redis, arena, WAIT_MS, &order, "HGET", key, "order", NULL);
+	redis_text(scene->client->redis, arena, WAIT_MS, &reply, "HSET", key, "order",
+	    "\xc1", NULL);
+	bench_submit(scene, "r2", NULL);
+	ck_assert_str_eq(bench_wait(scene, "r2"), "error");
+	ck_assert_ptr_nonnull(strstr(bench_error(scene, "r2"), "order of thread"));
+	redis_call(scene->client->redis, arena, WAIT_MS,
+	    (const struct redis_arg[]){ { "HSET", 4 }, { key, strlen(key) },
+		{ "order", 5 }, { order->text, order->size } },
+	    4, &reply);
+	ck_assert_str_eq(bench_talk(scene, bench_thread(scene)), "r1 One.");
+	says(FLOTILLA(scene, "replay", "t", "--at", "3", "--wait"), 0, "One.");
+	ck_assert_str_eq(bench_talk(scene, bench_thread(scene)), "r1 One.");
+	says(FLOTILLA(scene, "prune", "t"), 0, "0 messages");
+}
+
+START_TEST(a_damaged_order_leaves_no_gap)
+{
+	bench_act(play_order, false);
+}
+END_TEST
+
 START_TEST(a_damaged_checkpoint_is_said_and_moves_nothing)
 {
 	bench_act(play, false);
@@ -107,5 +140,6 @@ tcase_damaged_past(void)
 
 	tcase_set_timeout(tcase, 180);
 	tcase_add_test(tcase, a_damaged_checkpoint_is_said_and_moves_nothing);
+	tcase_add_test(tcase, a_damaged_order_leaves_no_gap);
 	return tcase;
 }
