@@ -67,10 +67,12 @@ deliver(struct transfer *transfer)
 	packet_release(&piece);
 	/* The time it took was ours, not the server's. */
 	transfer->heard_ms = loop_now_ms(transfer->http->loop);
-	if (result == -1)
-		http_fail(transfer, fiber_cancelled() ? HTTP_CANCELLED : HTTP_ABORTED,
-		    "aborted");
-	return result;
+	if (result == 1 && transfer->sated_ms == 0)
+		transfer->sated_ms = transfer->heard_ms;
+	if (result != -1)
+		return 0;
+	http_fail(transfer, fiber_cancelled() ? HTTP_CANCELLED : HTTP_ABORTED, "aborted");
+	return -1;
 }
 
 static uint64_t
@@ -94,6 +96,11 @@ deadline_ms(const struct transfer *transfer, const char **reason_r)
 	} else if (transfer->heard_ms != 0 && request->idle_timeout_ms != 0) {
 		ms = later_of(transfer->heard_ms, gap_ms) + request->idle_timeout_ms;
 		*reason_r = "the answer stopped in the middle";
+	}
+	if (transfer->sated_ms != 0 &&
+	    later_of(transfer->sated_ms, gap_ms) + HTTP_END_MS < ms) {
+		ms = later_of(transfer->sated_ms, gap_ms) + HTTP_END_MS;
+		*reason_r = "the answer did not end";
 	}
 	if (request->timeout_ms != 0 && transfer->started_ms + request->timeout_ms < ms) {
 		ms = transfer->started_ms + request->timeout_ms;

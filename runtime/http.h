@@ -20,6 +20,8 @@ struct sockaddr;
 struct http *http_new(struct loop *loop);
 void http_destroy(struct http **http_p); /* after the last request has ended */
 
+#define HTTP_END_MS 1000u
+
 struct http_request {
 	const char *method; /* "POST" */
 	const char *url;
@@ -33,8 +35,9 @@ struct http_request {
 	uint64_t timeout_ms; /* in all; 0: none */
 	size_t body_bytes_max; /* of the response; 0: HTTP_BODY_BYTES_MAX */
 	/* Called on the requesting fiber for each piece of a 2xx body, in order; may
-	 * wait. Returns 0, or -1 to abort. NULL: the body is collected in the response.
-	 */
+	 * wait. Returns 0, 1 when it has all it wants, or -1 to abort. From the first 1 on
+	 * the body has HTTP_END_MS to end, in all, so that the connection can be kept; else
+	 * it is HTTP_TIMEOUT. NULL: the body is collected in the response. */
 	int (*on_data)(void *arg, const char *data, size_t size);
 	/* Called on the loop's stack before each connection is opened, with the resolved
 	 * address; -1 refuses it (HTTP_CONNECTION). Sees what a name, a number or a

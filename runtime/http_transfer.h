@@ -25,6 +25,7 @@ struct transfer {
 	size_t body_bytes_max;
 	uint64_t started_ms;
 	uint64_t heard_ms; /* the last piece of the body; 0 none */
+	uint64_t sated_ms; /* when on_data had all it wants; 0 not yet */
 	CURLcode code;     /* once it has ended */
 	bool has_ended;
 	bool has_head;     /* to its end */

@@ -5,17 +5,12 @@
 #include "provider_error.h"
 #include "provider_fault.h"
 
-/* How long the body's end may take behind its last event. The answer is there; a connection whose
- * body has ended can be used again. */
-#define END_MS 1000u
-
 /* What a request and its answer are handled with. */
 struct exchange {
 	const struct dialect *dialect;
 	const struct endpoint *endpoint;
 	const struct ask *ask;
 	struct answer_stream *stream; /* of a streamed answer */
-	struct http_request *request; /* likewise */
 };
 
 /* Writes the request's JSON. What it is made of is gone when this returns. Returns 0, or -1 with
@@ -106,14 +101,11 @@ on_text(void *arg, const char *text, size_t size)
 static int
 on_data(void *arg, const char *data, size_t size)
 {
-	const struct exchange *exchange = arg;
-	struct http_request *request = exchange->request;
-	int result = answer_stream_feed(exchange->stream, data, size);
+	struct answer_stream *stream = arg;
 
-	if (exchange->stream->done &&
-	    (request->idle_timeout_ms == 0 || request->idle_timeout_ms > END_MS))
-		request->idle_timeout_ms = END_MS;
-	return result;
+	if (answer_stream_feed(stream, data, size) == -1)
+		return -1;
+	return stream->done ? 1 : 0;
 }
 
 static const struct value *
@@ -149,9 +141,8 @@ send_streamed(
 	    answer_stream_open(exchange->dialect->stream, ask->arena, endpoint->name);
 	exchange->stream->on_text = on_text;
 	exchange->stream->arg = ask->tokens;
-	exchange->request = request;
 	request->on_data = on_data;
-	request->arg = exchange;
+	request->arg = exchange->stream;
 	request->first_byte_timeout_ms = endpoint->first_byte_timeout_ms;
 	request->idle_timeout_ms = endpoint->idle_timeout_ms;
 	request->body_bytes_max = HTTP_BODY_BYTES_MAX;

@@ -16,6 +16,7 @@
 #include <event2/listener.h>
 
 #define ANSWERS_MAX 16u
+#define DRIP_US 5000
 
 struct tiny_http {
 	struct event_base *base;
@@ -36,7 +37,8 @@ struct connection {
 	struct connection *next, **link;
 	struct tiny_http *server;
 	struct bufferevent *stream;
-	bool is_closing; /* once all is written */
+	struct event *drip; /* or NULL */
+	bool is_closing;    /* once all is written */
 };
 
 static void
@@ -50,6 +52,8 @@ close_connection(struct connection *connection)
 	*connection->link = connection->next;
 	if (connection->next != NULL)
 		connection->next->link = connection->link;
+	if (connection->drip != NULL)
+		event_free(connection->drip);
 	bufferevent_free(connection->stream);
 	free(connection);
 }
@@ -113,6 +117,25 @@ tiny_http_request(struct tiny_http *server, unsigned index)
 	return copy;
 }
 
+static void
+on_drip(evutil_socket_t fd, short what, void *arg)
+{
+	struct connection *connection = arg;
+
+	(void)fd, (void)what;
+	evbuffer_add(bufferevent_get_output(connection->stream), "\n", 1);
+}
+
+static void
+begin_to_drip(struct connection *connection)
+{
+	const struct timeval pause = { .tv_usec = DRIP_US };
+
+	connection->drip =
+	    event_new(connection->server->base, -1, EV_PERSIST, on_drip, connection);
+	event_add(connection->drip, &pause);
+}
+
 /* Answers a request of size bytes. Returns false when the connection is gone. */
 static bool
 answer_request(struct connection *connection, struct evbuffer *input, size_t size)
@@ -138,6 +161,9 @@ answer_request(struct connection *connection, struct evbuffer *input, size_t siz
 			return true;
 		close_connection(connection);
 		return false;
+	case TINY_DRIP:
+		begin_to_drip(connection);
+		break;
 	case TINY_KEEP:
 	case TINY_HANG:
 		break;

@@ -13,6 +13,7 @@ enum tiny_end {
 	TINY_CLOSE, /* closed behind the bytes */
 	TINY_RESET, /* at once, with RST */
 	TINY_HANG,  /* nothing comes any more */
+	TINY_DRIP,  /* a blank line now and then, for ever */
 };
 
 struct tiny_answer {

@@ -13,6 +13,7 @@ TCase *tcase_provider_exchange(void);
 #define HEAD                                                                             \
 	"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"                         \
 	"Content-Length: 9999\r\n\r\n"
+#define ENDLESS "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 #define TEXT                                                                             \
 	"data: {\"id\":\"i\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":"       \
 	"{\"content\":\"whole\"}}]}\n\n"
@@ -79,6 +80,7 @@ static const struct {
 } complete[] = {
 	{ HEAD TEXT STOP "data: [DONE]\n\n", TINY_HANG }, /* not waited for for an hour */
 	{ HEAD TEXT STOP "data: [DONE]\n\n", TINY_CLOSE },
+	{ ENDLESS TEXT STOP "data: [DONE]\n\n", TINY_DRIP },
 	{ HEAD TEXT STOP, TINY_CLOSE },
 };
 
