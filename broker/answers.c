@@ -146,6 +146,9 @@ on_release(struct core *core, struct message *message)
 		return;
 	COUNT(core, released);
 	call->attempt += PLANTED(RELEASE_COUNTS_CALL);
+	/* What must not run twice is not given back once it has begun. */
+	if ((call->header.flags & WIRE_ONCE) == 0)
+		call->given_back = true;
 	call_requeue(core, call);
 }
 

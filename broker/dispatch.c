@@ -180,6 +180,8 @@ call_send(struct core *core, struct call *call)
 	struct header header = call->header;
 
 	header.attempt = call->attempt;
+	if (call->given_back)
+		header.flags |= WIRE_RESEND;
 	header.deadline_ms =
 	    call->deadline_ms > core->now_ms ? call->deadline_ms - core->now_ms : 1;
 	send_to(core, call->worker, &header, call->request.body);

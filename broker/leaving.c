@@ -25,12 +25,15 @@ say_to_all(struct core *core, uint64_t left_ms)
 		say_goaway(core, session, left_ms);
 }
 
-/* None will get it from us any more. One that is held may be at a worker that we cannot see:
- * its requester may have sent it only once, and is told to flag it. */
+/* None will get it from us any more. One that is held may be at a worker that we cannot see, one that
+ * a worker has begun may have made calls that go on: its requester may have sent it only once, and
+ * is told to flag it. */
 void
 call_return(struct core *core, struct call *call)
 {
-	bool may_run = call->state == CALL_HELD && !PLANTED(RELEASE_UNFLAGGED);
+	bool may_run =
+	    (call->state == CALL_HELD || call->attempt > 1 || call->given_back) &&
+	    !PLANTED(RELEASE_UNFLAGGED);
 	const struct header header = {
 		.type = MSG_RELEASE,
 		.flags = may_run ? WIRE_RESEND : 0,

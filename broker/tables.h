@@ -38,6 +38,7 @@ struct call {
 	uint64_t asked_ms;    /* when that was first */
 	struct blob request;  /* CALL's bodies, until there is an outcome */
 	unsigned attempt;     /* from 1 */
+	bool given_back;      /* by a worker that may have begun it */
 	unsigned losses;      /* workers that were lost, perhaps because of it */
 	uint64_t deadline_ms; /* absolute */
 

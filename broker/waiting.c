@@ -134,6 +134,7 @@ call_missed(struct core *core, struct call *call)
 	} else if (call->cancelling) {
 		call_requeue(core, call);
 	} else {
+		call->given_back = true; /* it may be so */
 		call_leave(core, call);
 		call_unbind(core, call);
 		if (PLANTED(ABSENT_REPEATED))

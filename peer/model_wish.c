@@ -115,8 +115,6 @@ model_wish_send(struct worker_call *call, const struct value *wish, unsigned num
 	struct arena *arena = call->arena;
 	const char *model = value_get_text(wish, "model");
 	struct call_request request = {
-		/* Equal each time this call runs, wherever: the first answer may still
-		 * be there. */
 		.id = arena_printf(arena, "%s/m%u", call->header->call_id, number),
 		.run = call->header->run,
 		.step = call->header->step,
@@ -124,8 +122,7 @@ model_wish_send(struct worker_call *call, const struct value *wish, unsigned num
 		.deadline_ms = left_ms,
 		.priority = call->header->priority,
 		.tenant = call->header->tenant,
-		/* The worker that died with this call may have asked already. */
-		.flags = flags | (call->header->attempt > 1 ? WIRE_RESEND : 0),
+		.flags = flags,
 	};
 
 	if (model == NULL)

@@ -34,7 +34,7 @@ store_wish_send(
 		.deadline_ms = left_ms < STORE_WAIT_MS ? left_ms : STORE_WAIT_MS,
 		.priority = header->priority,
 		.tenant = header->tenant,
-		.flags = WIRE_INTERNAL | (header->attempt > 1 ? WIRE_RESEND : 0),
+		.flags = WIRE_INTERNAL,
 		.profile = value_freeze(arena, value_empty_map()),
 		.request = op,
 	};

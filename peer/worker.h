@@ -58,7 +58,8 @@ void worker_progress(
     struct worker_call *call, const char *kind, const struct value *body);
 
 /* Makes a call through the broker from inside a call (a middleware's model call); as
- * caller_call. */
+ * caller_call. Its id is equal each time that call runs, wherever: it is flagged RESEND when
+ * another worker may have run that before, and the first answer may still be there. */
 struct call_request;
 struct call_outcome;
 int worker_nested_call(struct worker_call *call, const struct call_request *request,

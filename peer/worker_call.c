@@ -42,10 +42,18 @@ worker_progress(struct worker_call *call, const char *kind, const struct value *
 	links_send(call->worker->links, link, &header, &bodies);
 }
 
+/* Whoever had this call before us may have made the same calls, by another broker perhaps. */
+static bool
+may_have_asked(const struct worker_call *call)
+{
+	return call->header->attempt > 1 || (call->header->flags & WIRE_RESEND) != 0;
+}
+
 int
 worker_nested_call(struct worker_call *call, const struct call_request *request,
     struct call_outcome *outcome_r)
 {
+	struct call_request nested_request = *request;
 	struct nested *nested = arena_alloc(call->arena, sizeof *nested);
 
 	if (call->worker == NULL) {
@@ -55,5 +63,7 @@ worker_nested_call(struct worker_call *call, const struct call_request *request,
 	nested->id = arena_strdup(call->arena, request->id);
 	nested->next = job_of(call)->nested;
 	job_of(call)->nested = nested;
-	return caller_call(call->worker->caller, call->arena, request, outcome_r);
+	if (may_have_asked(call))
+		nested_request.flags |= WIRE_RESEND;
+	return caller_call(call->worker->caller, call->arena, &nested_request, outcome_r);
 }

@@ -76,7 +76,6 @@ call_once(struct worker_call *call, struct tool_request *request,
 	struct arena *arena = call->arena;
 	const struct header *header = call->header;
 	const struct call_request inner = {
-		/* Equal each time this call runs, wherever. */
 		.id = arena_printf(arena, "%s/t%u", header->call_id, number),
 		.run = header->run,
 		.service =
@@ -86,8 +85,7 @@ call_once(struct worker_call *call, struct tool_request *request,
 		.deadline_ms = left_ms,
 		.priority = header->priority,
 		.tenant = header->tenant,
-		.flags = (header->flags & WIRE_ONCE) |
-			 (header->attempt > 1 ? WIRE_RESEND : 0u),
+		.flags = header->flags & WIRE_ONCE,
 		.idempotency_key = tool_idempotency_key(request),
 		.profile = profile_of(call),
 		.request = request_of(call, request, answers),

@@ -199,6 +199,43 @@ START_TEST(a_call_given_back_costs_no_attempt)
 }
 END_TEST
 
+/* That one may have begun it, and calls of its own may be anywhere. */
+START_TEST(a_call_given_back_goes_out_flagged)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	ck_assert_uint_eq(bench_expect(&bench, W, MSG_CALL, "c1")->header.flags, 0);
+	bench_worker(&bench, W2, "tool:a", 1);
+	bench_about(&bench, W, MSG_DRAIN, NULL);
+	bench_about(&bench, W, MSG_RELEASE, "c1");
+	ck_assert_uint_eq(
+	    bench_expect(&bench, W2, MSG_CALL, "c1")->header.flags, WIRE_RESEND);
+}
+END_TEST
+
+START_TEST(one_that_was_not_taken_does_not)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_worker(&bench, W2, "tool:a", 1);
+	bench_about(&bench, W, MSG_BUSY, "c1");
+	ck_assert_uint_eq(bench_expect(&bench, W2, MSG_CALL, "c1")->header.flags, 0);
+}
+END_TEST
+
+/* Its worker had not begun it, else it would not give it back. Were it flagged, a call of its own
+ * that must not run twice either would be looked for in vain, and end as lost. */
+START_TEST(nor_does_one_that_must_not_run_twice)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_flagged(&bench, C, "c1", WIRE_ONCE);
+	bench_worker(&bench, W2, "tool:a", 1);
+	bench_about(&bench, W, MSG_RELEASE, "c1");
+	ck_assert_uint_eq(
+	    bench_expect(&bench, W2, MSG_CALL, "c1")->header.flags, WIRE_ONCE);
+}
+END_TEST
+
 START_TEST(a_busy_worker_gets_nothing_until_it_reports_room)
 {
 	bench_worker(&bench, W, "tool:a", 2);
@@ -355,6 +392,9 @@ tcase_broker_peers(void)
 	tcase_add_test(tcase, a_peer_that_breaks_the_protocol_too_often_is_dropped);
 	tcase_add_test(tcase, garbage_of_a_stranger_changes_nothing);
 	tcase_add_test(tcase, a_call_given_back_costs_no_attempt);
+	tcase_add_test(tcase, a_call_given_back_goes_out_flagged);
+	tcase_add_test(tcase, one_that_was_not_taken_does_not);
+	tcase_add_test(tcase, nor_does_one_that_must_not_run_twice);
 	tcase_add_test(tcase, a_busy_worker_gets_nothing_until_it_reports_room);
 	tcase_add_test(tcase, a_draining_worker_gets_no_calls_and_finishes_those_it_has);
 	tcase_add_test(tcase, a_worker_that_says_hello_again_drains_no_more);

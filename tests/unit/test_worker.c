@@ -5,6 +5,7 @@
 #include "worker.h"
 
 #include "broker_stub.h"
+#include "caller.h"
 #include "fiber.h"
 
 TCase *tcase_worker(void);
@@ -12,7 +13,21 @@ TCase *tcase_worker(void);
 static struct loop *loop;
 static struct broker_stub brokers[2];
 static struct worker *worker;
-static bool may_end, is_drained;
+static bool may_end, is_drained, asks;
+
+static void
+ask(struct worker_call *call)
+{
+	struct call_outcome outcome;
+
+	worker_nested_call(call,
+	    &(struct call_request){
+		.id = arena_printf(call->arena, "%s/m1", call->header->call_id),
+		.run = call->header->run,
+		.service = "model:m",
+		.deadline_ms = 60000 },
+	    &outcome);
+}
 
 /* Tells one piece, once it may. */
 static const struct value *
@@ -23,6 +38,8 @@ answer(void *arg, struct worker_call *call)
 		if (fiber_sleep(1) == -1)
 			return value_nil();
 	worker_progress(call, "token", value_empty_map());
+	if (asks)
+		ask(call);
 	return value_empty_map();
 }
 
@@ -48,7 +65,7 @@ setup(void)
 	size_t i;
 
 	loop = loop_new();
-	may_end = is_drained = false;
+	may_end = is_drained = asks = false;
 	for (i = 0; i < 2; i++) {
 		broker_stub_open(&brokers[i], loop);
 		endpoints[i] = broker_stub_endpoint(&brokers[i]);
@@ -79,14 +96,21 @@ teardown(void)
 }
 
 static void
-call(struct broker_stub *broker, const char *id)
+call_again(struct broker_stub *broker, const char *id, unsigned flags, unsigned attempt)
 {
 	broker_stub_send(broker, &(struct header){ .type = MSG_CALL,
+				     .flags = flags,
 				     .call_id = id,
 				     .run = "r",
 				     .service = "tool:t",
-				     .attempt = 1,
+				     .attempt = attempt,
 				     .deadline_ms = 60000 });
+}
+
+static void
+call(struct broker_stub *broker, const char *id)
+{
+	call_again(broker, id, 0, 1);
 }
 
 /* Whichever of them the run would choose: the other does not know the call. */
@@ -121,6 +145,52 @@ START_TEST(a_call_whose_broker_has_gone_is_told_of_to_another)
 }
 END_TEST
 
+static const struct {
+	unsigned flags, attempt, nested;
+} begun[] = {
+	{ 0, 1, 0 }, { WIRE_ONCE, 1, 0 },
+	{ WIRE_RESEND, 1,
+	    WIRE_RESEND },     /* given back, or it comes by another broker now */
+	{ 0, 2, WIRE_RESEND }, /* its worker was lost */
+};
+
+static const struct header *
+nested_call(void)
+{
+	size_t i, at;
+
+	for (i = 0; i < 2; i++)
+		for (at = 0; at < brokers[i].count; at++)
+			if (brokers[i].heard[at].type == MSG_CALL)
+				return &brokers[i].heard[at];
+	return NULL;
+}
+
+static bool
+has_asked(void *arg)
+{
+	(void)arg;
+	return nested_call() != NULL;
+}
+
+/* Flagged it is looked for, wherever whoever had the call before us has sent it. */
+START_TEST(what_a_call_asks_for_is_flagged_when_it_may_have_asked_before)
+{
+	size_t i;
+
+	may_end = asks = true;
+	call_again(&brokers[0], "c0", begun[_i].flags, begun[_i].attempt);
+	loop_run_until(loop, has_asked, NULL);
+	ck_assert_str_eq(nested_call()->call_id, "c0/m1");
+	ck_assert_uint_eq(nested_call()->flags, begun[_i].nested);
+	for (i = 0; i < 2; i++)
+		broker_stub_send(&brokers[i], &(struct header){ .type = MSG_RESULT,
+						  .call_id = "c0/m1",
+						  .code = CODE_NOT_SERVED });
+	broker_stub_await(&brokers[0], MSG_RESULT, "c0", 1);
+}
+END_TEST
+
 TCase *
 tcase_worker(void)
 {
@@ -129,6 +199,9 @@ tcase_worker(void)
 	tcase_set_timeout(tcase, 20);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_call_is_told_of_to_the_broker_that_it_came_by);
+	tcase_add_loop_test(tcase,
+	    what_a_call_asks_for_is_flagged_when_it_may_have_asked_before, 0,
+	    sizeof begun / sizeof begun[0]);
 	tcase_add_loop_test(
 	    tcase, a_call_whose_broker_has_gone_is_told_of_to_another, 0, 2);
 	return tcase;
