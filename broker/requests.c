@@ -170,6 +170,18 @@ answer_denied(struct core *core, struct message *message, const char *reason)
 	send_to(core, message->session, &header, NULL);
 }
 
+/* Nothing of it was true. Nor has it settled: the CALL that has come is the first of that id. */
+static void
+disbelieve(struct core *core, struct call *call)
+{
+	if (call->state == CALL_ASSIGNED)
+		call_stop_unwanted(core, call);
+	else if (call->worker != NULL)
+		result_unneeded(core, call->worker, call->id);
+	COUNT(core, dropped);
+	call_bury(core, call);
+}
+
 /* Returns the call that message speaks of. One that somebody told us of who may not serve
  * what it turns out to be is none. */
 static struct call *
@@ -179,7 +191,7 @@ find_believable(struct core *core, const struct header *header)
 
 	if (call == NULL || permit_teller(core, call, header->service))
 		return call;
-	call_settle(core, call, COUNTER_dropped);
+	disbelieve(core, call);
 	return NULL;
 }
 

@@ -167,7 +167,7 @@ START_TEST(after_a_restart_only_who_may_serve_a_call_is_believed)
 	bench_about(&bench, X, MSG_RESULT, "c2");
 	bench_announce(&bench, W, "c3", CALL_RUNNING);
 	bench_flagged(&bench, C, "c1", WIRE_RESEND);
-	bench_expect(&bench, X, MSG_RESULT_ACK, "c1"); /* forget it */
+	bench_expect(&bench, X, MSG_CANCEL, "c1"); /* forget it */
 	bench_flagged(&bench, C, "c2", WIRE_RESEND);
 	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, "c2"));
 	bench_flagged(&bench, C, "c3", WIRE_RESEND);
@@ -176,6 +176,26 @@ START_TEST(after_a_restart_only_who_may_serve_a_call_is_believed)
 	bench_expect_outcome(&bench, C, "c3", CODE_OK);
 	bench_pass(&bench, RECOVERY_MS + 100);
 	bench_expect(&bench, W, MSG_CALL, "c1");
+}
+END_TEST
+
+/* Nor is the call over for what a liar said of it before it came: it goes out as if it were new, which
+ * matters for one that must not run twice. */
+START_TEST(who_lies_of_a_call_that_is_to_come_does_not_hold_it_up)
+{
+	bench_worker(&bench, X, "model:x", 2);
+	bench_worker(&bench, W, "tool:a", 2);
+	bench_announce(&bench, X, "c1", CALL_RUNNING);
+	bench_about(&bench, X, MSG_RESULT, "c2");
+	bench_flagged(&bench, C, "c1", WIRE_ONCE);
+	bench_expect(&bench, W, MSG_CALL, "c1");
+	ck_assert_uint_eq(
+	    bench_expect(&bench, X, MSG_CANCEL, "c1")->header.code, CODE_WORKER_LOST);
+	bench_flagged(&bench, C, "c2", WIRE_ONCE);
+	bench_expect(&bench, W, MSG_CALL, "c2");
+	bench_expect(&bench, X, MSG_RESULT_ACK, "c2");
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_expect_outcome(&bench, C, "c1", CODE_OK);
 }
 END_TEST
 
@@ -281,6 +301,7 @@ tcase_broker_rights(void)
 	tcase_add_test(
 	    tcase, a_call_that_was_sent_before_is_answered_by_who_may_serve_it);
 	tcase_add_test(tcase, after_a_restart_only_who_may_serve_a_call_is_believed);
+	tcase_add_test(tcase, who_lies_of_a_call_that_is_to_come_does_not_hold_it_up);
 	tcase_add_test(tcase, topics_are_bound_to_role_name_and_call);
 	tcase_add_test(tcase, progress_is_of_a_call_at_hand_and_of_its_run);
 	tcase_add_test(tcase, the_tables_are_for_clients_and_coordinators);
