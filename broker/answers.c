@@ -51,12 +51,20 @@ call_stop_unwanted(struct core *core, struct call *call)
 static void
 finish_with(struct core *core, struct call *call, struct message *message)
 {
+	enum wire_code code = (enum wire_code)message->header->code;
+	const char *reason = message->header->reason;
+
+	/* What a broker says of a CANCEL: who waits for an outcome would wait on. */
+	if (code == CODE_UNKNOWN_CALL) {
+		code = CODE_MALFORMED;
+		reason = "its worker answered UNKNOWN_CALL, which only a broker says";
+	}
 	COUNT(core, answered);
 	if (!call->asked)
 		teller_note(call, message->session);
 	call_finish(core, call,
-	    (struct outcome){ .code = (enum wire_code)message->header->code,
-		.reason = xstrdup(message->header->reason),
+	    (struct outcome){ .code = code,
+		.reason = xstrdup(reason),
 		.result = blob_take(message),
 		.from = message->session });
 }

@@ -53,6 +53,20 @@ START_TEST(a_call_is_sent_to_its_worker_until_it_is_acknowledged)
 }
 END_TEST
 
+/* To who waits for an outcome it says nothing: from us it answers a CANCEL. */
+START_TEST(that_a_call_is_unknown_is_no_outcome_of_a_workers)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_send(&bench, W,
+	    (struct header){
+		.type = MSG_RESULT, .call_id = "c1", .code = CODE_UNKNOWN_CALL });
+	bench_expect_outcome(&bench, C, "c1", CODE_MALFORMED);
+	ck_assert_ptr_nonnull(strstr(
+	    bench_expect(&bench, C, MSG_RESULT, "c1")->header.reason, "UNKNOWN_CALL"));
+}
+END_TEST
+
 START_TEST(a_result_is_sent_until_it_is_acknowledged)
 {
 	bench_worker(&bench, W, "tool:a", 1);
@@ -356,6 +370,7 @@ tcase_broker_outcomes(void)
 	tcase_add_test(tcase, a_held_call_is_not_cancelled_before_its_worker_could_come);
 	tcase_add_test(tcase, a_new_broker_does_not_say_that_a_call_is_unknown);
 	tcase_add_test(tcase, a_call_is_sent_to_its_worker_until_it_is_acknowledged);
+	tcase_add_test(tcase, that_a_call_is_unknown_is_no_outcome_of_a_workers);
 	tcase_add_test(tcase, a_result_is_sent_until_it_is_acknowledged);
 	tcase_add_test(tcase, a_call_sent_again_is_not_run_again);
 	tcase_add_test(tcase, a_late_copy_of_a_settled_call_is_dropped);
