@@ -31,19 +31,24 @@ probe_ask(struct core *core, struct session *worker)
 	probe_send(core, worker);
 }
 
+/* Whatever was asked is answered, or not waited for any more. */
+static void
+forget_probe(struct core *core, struct session *worker)
+{
+	worker->probe.asked = false;
+	if (!worker->probe.stuck)
+		return;
+	worker->probe.stuck = false;
+	session_rank(core, worker);
+	notice(core, worker, "moves", NULL);
+}
+
 static void
 probe_answered(struct core *core, struct session *worker)
 {
-	struct probe *probe = &worker->probe;
-
-	probe->asked = false;
-	probe->answered = true;
-	probe->answered_ms = core->now_ms;
-	if (!probe->stuck)
-		return;
-	probe->stuck = false;
-	session_rank(core, worker);
-	notice(core, worker, "moves", NULL);
+	worker->probe.answered = true;
+	worker->probe.answered_ms = core->now_ms;
+	forget_probe(core, worker);
 }
 
 /* Its calls stay with it, it gets no others: it may yet go on. */
@@ -111,6 +116,8 @@ void
 probes_hello(struct core *core, struct session *worker, const struct header *hello)
 {
 	worker->probe.wanted = hello->probes != 0;
+	if (!worker->probe.wanted)
+		forget_probe(core, worker);
 	if (core->options.probe_ms > 0)
 		probe_ask(core, worker);
 }

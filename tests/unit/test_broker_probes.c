@@ -98,6 +98,20 @@ START_TEST(a_worker_that_does_not_say_so_is_not_probed)
 }
 END_TEST
 
+/* What its HELLO says counts for what is under way, too. */
+START_TEST(nor_is_one_that_says_so_no_more_waited_for)
+{
+	let_it_get_stuck();
+	bench_worker(&bench, W, "tool:a", 2);
+	ck_assert_ptr_nonnull(noticed("moves"));
+	bench_pass(&bench, PROBE_MS + PROBE_DROP_MS);
+	ck_assert_ptr_null(bench_sent(&bench, W, MSG_PROBE, NULL));
+	ck_assert_ptr_null(bench_sent(&bench, W, MSG_ERROR, NULL));
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_expect(&bench, W, MSG_CALL, "c1");
+}
+END_TEST
+
 START_TEST(a_probe_takes_no_slot)
 {
 	bench_probed_worker(&bench, W, "tool:a", 1);
@@ -297,6 +311,7 @@ tcase_broker_probes(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_worker_is_probed_when_it_comes_and_again_and_again);
 	tcase_add_test(tcase, a_worker_that_does_not_say_so_is_not_probed);
+	tcase_add_test(tcase, nor_is_one_that_says_so_no_more_waited_for);
 	tcase_add_test(tcase, a_probe_takes_no_slot);
 	tcase_add_test(tcase, a_probe_that_may_be_lost_is_sent_again);
 	tcase_add_test(tcase, a_stuck_worker_keeps_its_calls_and_gets_no_others);
