@@ -466,6 +466,10 @@ peer_set_services(struct peer *peer, const struct wire_service *services,
 {
 	services_release(peer);
 	services_copy(peer, services, service_count, catalog);
-	if (peer->up)
-		say_hello(peer);
+	if (!peer->up)
+		return;
+	/* A broker that has given us up says so to this; a HELLO would open another session there,
+	 * of which we would not hear that it is another: WELCOME names the broker's. */
+	say(peer, MSG_PING);
+	say_hello(peer);
 }

@@ -105,6 +105,20 @@ START_TEST(the_same_broker_may_be_greeted_anew)
 }
 END_TEST
 
+/* We stood still, and wake up with a change of what we serve: greeted at once it would open another
+ * session, and we would believe that it is the one that has our calls. */
+START_TEST(a_broker_that_has_forgotten_us_meanwhile_can_say_so)
+{
+	peer_set_services(peer, NULL, 0, NULL);
+	broker_stub_await(&broker, MSG_PING, NULL, 1);
+	ck_assert_uint_eq(broker.heard[1].type, MSG_PING); /* before the second HELLO */
+	broker_stub_send(
+	    &broker, &(struct header){ .type = MSG_ERROR, .code = CODE_NO_SESSION });
+	await_up(2);
+	ck_assert_uint_eq(downs, 1);
+}
+END_TEST
+
 /* A CALL without an id. */
 START_TEST(what_cannot_be_read_is_noted_and_is_no_message)
 {
@@ -153,6 +167,7 @@ tcase_peer(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_broker_that_is_another_one_knows_nothing);
 	tcase_add_test(tcase, the_same_broker_may_be_greeted_anew);
+	tcase_add_test(tcase, a_broker_that_has_forgotten_us_meanwhile_can_say_so);
 	tcase_add_test(tcase, what_cannot_be_read_is_noted_and_is_no_message);
 	tcase_add_test(tcase, a_call_does_not_overtake_the_acknowledgement_of_its_result);
 	return tcase;
