@@ -64,9 +64,10 @@ decode_bodies(struct job *job)
 		return error;
 	job->call.profile = profile_value(job->profile);
 	job->call.profile_number = profile_number(job->profile);
-	value_unpack(job->call.arena, parts_data(bodies, BODY_REQUEST),
-	    parts_size(bodies, BODY_REQUEST), &job->call.request, &error);
-	return error;
+	if (value_unpack(job->call.arena, parts_data(bodies, BODY_REQUEST),
+		parts_size(bodies, BODY_REQUEST), &job->call.request, &error) == -1)
+		return error;
+	return bodies_wrong(job->header.service, job->call.profile, job->call.request);
 }
 
 static const struct value *

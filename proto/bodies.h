@@ -92,6 +92,8 @@
 #ifndef BODIES_H
 #define BODIES_H
 
+#include "value.h"
+
 #define SERVICE_MODEL_PREFIX "model:"
 #define SERVICE_TOOL_PREFIX "tool:"
 #define SERVICE_STORE "store"     /* long-term memory: every coordinator serves it */
@@ -105,5 +107,11 @@
 #define BODY_REQUEST 1u
 #define BODY_RESULT 0u
 #define BODY_CATALOG 0u
+
+/* Returns NULL, or what is wrong with the bodies of a call to a model or a tool: what is there of the
+ * fields above is of its kind, so that who works with it need not look again. What a message, a tool,
+ * or a middleware's settings are made of is for those who know it. Other services' are not looked at. */
+const char *bodies_wrong(
+    const char *service, const struct value *profile, const struct value *request);
 
 #endif

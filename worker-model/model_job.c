@@ -343,6 +343,8 @@ run_chain(const struct model_world *world, struct worker_call *call)
 	struct kept_chain *kept;
 	const char *reason;
 
+	if (value_get_text(call->profile, "model") == NULL)
+		return fault_body(call->arena, "the call's profile names no model");
 	job.end_ms = loop_now_ms(world->loop) + (call->header->deadline_ms == 0
 							? CALL_DEADLINE_MS
 							: call->header->deadline_ms);

@@ -231,6 +231,26 @@ START_TEST(a_model_of_another_worker_is_called_through_the_broker)
 }
 END_TEST
 
+static const struct {
+	const char *profile, *request;
+} unreadable[] = {
+	{ "{'model':null}", "{}" },
+	{ "{'model':3}", "{}" },
+	{ "{'middleware':[{'name':'model_fallback','settings':'x'}]}", "{}" },
+	{ "{'model_settings':'hot'}", "{}" },
+	{ "{}", "{'messages':['Hi']}" },
+	{ "{'model':'nix:m'}", "{'providers':[7]}" },
+};
+
+START_TEST(a_call_of_another_shape_is_answered_with_a_fault)
+{
+	const struct value *body =
+	    model_bench_call(&bench, 0, unreadable[_i].profile, unreadable[_i].request);
+
+	ck_assert_ptr_nonnull(value_get(body, "fault"));
+}
+END_TEST
+
 START_TEST(a_middleware_that_is_not_there_is_named)
 {
 	const struct value *fault =
@@ -395,6 +415,8 @@ tcase_model_worker(void)
 	tcase_add_test(tcase, a_timeout_of_the_request_ends_a_plain_call);
 	tcase_add_test(tcase, a_provider_that_is_not_there_is_named);
 	tcase_add_test(tcase, a_model_of_another_worker_is_called_through_the_broker);
+	tcase_add_loop_test(tcase, a_call_of_another_shape_is_answered_with_a_fault, 0,
+	    sizeof unreadable / sizeof unreadable[0]);
 	tcase_add_test(tcase, a_middleware_that_is_not_there_is_named);
 	tcase_add_loop_test(tcase, structured_output_is_the_same_streamed_or_not, 0, 2);
 	tcase_add_test(tcase, auto_knows_models_by_their_names);
