@@ -88,6 +88,12 @@ const struct value *chain_tool_call(struct arena *arena, const struct chain *cha
     const struct value *profile, const struct value *request, const char *idempotency_key,
     const struct tool_backend *backend);
 
+/* Returns the fault of arguments that do not fit the definition that the tool's body was written for, or
+ * NULL: the request has the agent's, which may be another, from another worker or the agent's own file.
+ * NULL for definition: that of the middleware that brings the tool. */
+struct tool_result *chain_tool_unfit(
+    struct tool_request *request, const struct value *definition);
+
 /* A result that is these commands, a worker's. */
 struct tool_result *tool_commands(
     struct tool_request *request, const struct value *commands);

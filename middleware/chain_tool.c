@@ -132,7 +132,8 @@ chain_find_tool(const struct middleware *type, const char *name)
 /* The tool that use brings by this name, which configure() may have given it: then the definition's
  * `body` has its own. */
 static const struct tool *
-find_tool(const struct middleware_use *use, const char *name, bool *is_renamed_r)
+find_tool(const struct middleware_use *use, const char *name, bool *is_renamed_r,
+    const struct value **definition_r)
 {
 	size_t i;
 
@@ -144,9 +145,27 @@ find_tool(const struct middleware_use *use, const char *name, bool *is_renamed_r
 		if (!value_text_is(value_get(tool, "name"), name))
 			continue;
 		*is_renamed_r = body != NULL;
+		*definition_r = tool;
 		return chain_find_tool(use->type, body != NULL ? body : name);
 	}
 	return NULL;
+}
+
+struct tool_result *
+chain_tool_unfit(struct tool_request *request, const struct value *definition)
+{
+	struct tool_run *run = request->run;
+	const char *reason;
+	bool is_renamed;
+
+	if (definition == NULL)
+		find_tool(tool_bringer(run, request->name), request->name, &is_renamed,
+		    &definition);
+	if (schema_check(run->arena, value_get(definition, "parameters"), request->args,
+		&reason) == 0)
+		return NULL;
+	return tool_fail(
+	    request, fault_new(run->arena, "ToolInvocationError", "%s", reason));
 }
 
 /* Runs the body: this worker's own tool, or one that a middleware of the agent brings,
@@ -156,7 +175,8 @@ run_body(struct tool_run *run, struct tool_request *request)
 {
 	const struct middleware_use *use = tool_bringer(run, request->name);
 	bool is_renamed;
-	const struct tool *tool = find_tool(use, request->name, &is_renamed);
+	const struct value *own = NULL;
+	const struct tool *tool = find_tool(use, request->name, &is_renamed, &own);
 	struct tool_result *result = NULL;
 
 	request = tool_request_for(request, use);
@@ -165,7 +185,9 @@ run_body(struct tool_run *run, struct tool_request *request)
 	    run->backend->run(run->backend->arg, request, &result) == -1) {
 		if (tool == NULL)
 			return NULL;
-		result = tool->run(request);
+		result = chain_tool_unfit(request, own);
+		if (result == NULL)
+			result = tool->run(request);
 	}
 	return result == NULL ? tool_result_failed(run->arena, NULL) : result;
 }

@@ -36,8 +36,11 @@ static struct tool_result *
 run_entry(struct job *job, struct tool_entry *entry, struct tool_request *request)
 {
 	struct loop *loop = job->world->loop;
-	struct tool_result *result;
+	struct tool_result *result =
+	    entry->command == NULL ? chain_tool_unfit(request, entry->definition) : NULL;
 
+	if (result != NULL)
+		return result;
 	if (gate_enter(entry->gate) == -1)
 		return tool_fail(request, fault_cancelled(tool_arena(request)));
 	result = entry->command != NULL
@@ -45,6 +48,15 @@ run_entry(struct job *job, struct tool_entry *entry, struct tool_request *reques
 		     : function_tool_run(loop, entry->function, request);
 	gate_leave(entry->gate);
 	return result;
+}
+
+static struct tool_result *
+run_brought(struct job *job, const struct tool *tool, struct tool_request *request)
+{
+	struct tool_result *result = chain_tool_unfit(request, NULL);
+
+	return result != NULL ? result
+			      : function_tool_run(job->world->loop, tool, request);
 }
 
 /* The coordinator says whose tool is meant: tool:<name> is ours, which the agent lists; for
@@ -61,7 +73,7 @@ on_run(void *arg, struct tool_request *request, struct tool_result **result_r)
 	if (entry != NULL && (brought == NULL || job->is_for_ours))
 		*result_r = run_entry(job, entry, request);
 	else if (brought != NULL)
-		*result_r = function_tool_run(job->world->loop, brought, request);
+		*result_r = run_brought(job, brought, request);
 	else if (remote_tool_is(job->call, name))
 		*result_r =
 		    remote_tool_run(job->call, request, left_ms(job), &job->tool_calls);

@@ -195,6 +195,22 @@ START_TEST(bad_arguments_are_told_to_the_model)
 }
 END_TEST
 
+/* The agent's definition of it is another than the worker's, as between two versions of a fleet, or
+ * in an agent's file. */
+START_TEST(so_are_those_that_do_not_fit_what_the_worker_has)
+{
+	const struct tool_call *call;
+
+	offer("command: [cat]\n");
+	start_worker(0, NULL);
+	call = called_of("tool:http_get", "http_get", "{\"n\": 1}", "[]");
+	ck_assert_ptr_nonnull(strstr(content_of(call, "error"), "url"));
+	call = called_of("tools", "write_todos", "{\"n\": 1}",
+	    "[{\"name\": \"todo_list\", \"settings\": {}}]");
+	ck_assert_ptr_nonnull(strstr(content_of(call, "error"), "todos"));
+}
+END_TEST
+
 START_TEST(an_unknown_tool_is_told_to_the_model)
 {
 	const struct tool_call *call;
@@ -439,6 +455,7 @@ tcase_tool_worker(void)
 	tcase_add_test(tcase, a_tool_that_writes_too_much_is_stopped);
 	tcase_add_test(tcase, a_tool_sees_the_variables_of_its_file_alone);
 	tcase_add_test(tcase, bad_arguments_are_told_to_the_model);
+	tcase_add_test(tcase, so_are_those_that_do_not_fit_what_the_worker_has);
 	tcase_add_test(tcase, an_unknown_tool_is_told_to_the_model);
 	tcase_add_test(tcase, the_tool_of_a_middleware_runs_for_service_tools);
 	tcase_add_test(tcase, the_service_says_whose_tool_of_a_name_is_meant);
