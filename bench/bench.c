@@ -20,6 +20,7 @@
 #include "socket.h"
 #include "usage.h"
 
+#define PART_WIDTH 12 /* of a column of the table */
 #define ROUNDS_MAX 99
 #define IN_FLIGHT_MAX 10000
 #define ROWS_MAX 128u
@@ -72,15 +73,17 @@ static const struct setting table[] = {
 static void
 print_head(const struct scenario *row)
 {
+	int part;
+
 	printf("\n%s\n\n", row->group);
 	if (row->measure == MEASURE_WAITING)
 		return;
-	printf("%-24s %8s %8s %8s   CPU of a run, us: all =%7s +%7s +%12s +%13s +%13s%15s"
-	       "%8s %8s\n",
-	    "", "runs/s", "p50 ms", "p99 ms", rig_part_name(RIG_REDIS),
-	    rig_part_name(RIG_BROKER), rig_part_name(RIG_COORDINATOR),
-	    rig_part_name(RIG_MODEL), rig_part_name(RIG_TOOLS), "| model-server", "bench",
-	    "peak MB");
+	printf("%-24s %8s %8s %8s   CPU of a run, us: all =", "", "runs/s", "p50 ms",
+	    "p99 ms");
+	for (part = 0; part < RIG_FLEET; part++)
+		printf("%s%*s", part == 0 ? "" : " +", PART_WIDTH,
+		    rig_part_name((enum rig_part)part));
+	printf("%15s%8s %8s\n", "| model-server", "bench", "peak MB");
 }
 
 static const struct figures *
@@ -115,18 +118,28 @@ print_notes(
 		printf("  (%zu ends unheard)", figures->unheard);
 }
 
+/* There is none of a part that has used no time. */
+static void
+print_part(double cpu_us)
+{
+	if (cpu_us > 0)
+		printf("%*.0f  ", PART_WIDTH, cpu_us);
+	else
+		printf("%*s  ", PART_WIDTH, "-");
+}
+
 static void
 print_runs(
     const struct bench *bench, const struct scenario *row, const struct figures *figures)
 {
 	const double *cpu_us = figures->cpu_us;
+	int part;
 
-	printf("%-24s %8.0f %8.2f %8.2f %23.0f  %7.0f  %7.0f  %12.0f  %13.0f  %13.0f"
-	       "%15.0f%8.0f %8.1f",
-	    row->name, figures->runs_per_s, figures->p50_ms, figures->p99_ms,
-	    measure_all(cpu_us), cpu_us[RIG_REDIS], cpu_us[RIG_BROKER],
-	    cpu_us[RIG_COORDINATOR], cpu_us[RIG_MODEL], cpu_us[RIG_TOOLS],
-	    cpu_us[RIG_SERVER], cpu_us[RIG_PARTS],
+	printf("%-24s %8.0f %8.2f %8.2f %23.0f  ", row->name, figures->runs_per_s,
+	    figures->p50_ms, figures->p99_ms, measure_all(cpu_us));
+	for (part = 0; part < RIG_FLEET; part++)
+		print_part(cpu_us[part]);
+	printf("%15.0f%8.0f %8.1f", cpu_us[RIG_SERVER], cpu_us[RIG_PARTS],
 	    measure_all(figures->memory_kb) / 1024);
 	print_notes(bench, row, figures);
 	putchar('\n');
@@ -139,8 +152,9 @@ print_waiting(const struct scenario *row, const struct figures *figures)
 
 	printf("%-24s KB a run:", row->name);
 	for (part = 0; part < RIG_FLEET; part++)
-		printf(" %s %.1f,", rig_part_name((enum rig_part)part),
-		    figures->memory_kb[part]);
+		if (figures->memory_kb[part] != 0)
+			printf(" %s %.1f,", rig_part_name((enum rig_part)part),
+			    figures->memory_kb[part]);
 	printf(" all %.1f\n", measure_all(figures->memory_kb));
 }
 

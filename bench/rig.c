@@ -30,8 +30,8 @@ struct rig {
 	size_t server_files; /* open without a connection */
 };
 
-static const char *const part_names[RIG_PARTS] = { "redis", "broker", "coordinator",
-	"worker-model", "worker-tools", "model-server" };
+static const char *const part_names[RIG_PARTS] = { "redis", "hub", "broker",
+	"coordinator", "worker-model", "worker-tools", "model-server" };
 
 const char *
 rig_part_name(enum rig_part part)
@@ -251,7 +251,7 @@ start_hub(struct rig *rig)
 	if (rig->plugin != NULL)
 		add_pair(&words, "--plugin", rig->plugin);
 	add_coordinator_words(rig, &words);
-	start(rig, RIG_COORDINATOR, &words, NULL);
+	start(rig, RIG_HUB, &words, NULL);
 }
 
 /* As `flotilla up` does it. */
@@ -403,9 +403,9 @@ rig_start(const struct rig_options *options)
 
 /* --- ending -------------------------------------------------------------------------- */
 
-/* No run is under way. The broker, which may be in the coordinator, after who would miss it. */
-static const enum rig_part ending[] = { RIG_MODEL, RIG_TOOLS, RIG_COORDINATOR, RIG_BROKER,
-	RIG_SERVER, RIG_REDIS };
+/* No run is under way; who is connected to ends behind who would miss it. */
+static const enum rig_part ending[] = { RIG_MODEL, RIG_TOOLS, RIG_COORDINATOR, RIG_HUB,
+	RIG_BROKER, RIG_SERVER, RIG_REDIS };
 
 static void
 end(struct rig **rig_p, void end_child(struct child **child_p))

@@ -15,6 +15,7 @@
 
 enum rig_part {
 	RIG_REDIS,
+	RIG_HUB, /* or the next two */
 	RIG_BROKER,
 	RIG_COORDINATOR,
 	RIG_MODEL,
@@ -39,7 +40,7 @@ struct rig_script {
 enum rig_layer { RIG_NO_LAYER, RIG_C_WRAP, RIG_C_NODE, RIG_LUA_WRAP, RIG_LUA_NODE };
 
 /* What is 0 or NULL is as it is in a small fleet, one process of each, as `flotilla up` starts it: broker and
- * coordinator are a hub then, which counts as the coordinator. */
+ * coordinator are a hub then. */
 struct rig_options {
 	const char *fsync;  /* Redis's appendfsync */
 	int64_t latency_ms; /* of a model call */

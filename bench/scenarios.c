@@ -25,6 +25,8 @@ static const char *const fsyncs[] = { EVERYSEC, ALWAYS };
 	"every event of every run is listened to; beside it 64 in flight, ends alone"
 #define BODIES "every message so large (8 messages a run)"
 #define LAYERS "layers of middleware that do nothing"
+#define APART                                                                            \
+	"broker and coordinator in two processes; beside it runs-1, runs-64: one, a hub"
 #define SCALE "processes of a kind (256 in flight, model latency 50 ms)"
 #define MANY "10,000 runs in flight, 2 s a model call"
 #define WAITING "memory of a run that waits for a model"
@@ -75,6 +77,17 @@ static const struct scenario others[] = {
 	    .watched = true,
 	    .is_short = true,
 	    RIG(SCRIPT(0)) },
+
+	{ .name = "apart-1",
+	    .group = APART,
+	    .in_flight = 1,
+	    .is_short = true,
+	    RIG(.apart = true) },
+	{ .name = "apart-64",
+	    .group = APART,
+	    .in_flight = 64,
+	    .is_short = true,
+	    RIG(.apart = true) },
 
 	{ .name = "bodies-300",
 	    .group = BODIES,
@@ -293,6 +306,7 @@ scenario_describe(const struct scenario *scenario, char *text, size_t size)
 
 	snprintf(text, size, "fsync=%s", rig->fsync);
 	add(text, size, "latency_ms", rig->latency_ms);
+	add(text, size, "apart", rig->apart);
 	add(text, size, "brokers", rig->brokers);
 	add(text, size, "coordinators", rig->coordinators);
 	add(text, size, "models", rig->models);

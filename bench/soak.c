@@ -27,9 +27,12 @@
 #define SAMPLES_MAX 1440
 #define SLOTS 4096u
 
-/* What is looked at in each sample: the parts' memory first. */
+/* The fleet, as a small one is. */
+static const enum rig_part parts[] = { RIG_REDIS, RIG_HUB, RIG_MODEL, RIG_TOOLS };
+
+/* What is looked at in each sample: the memory of the parts first. */
 enum figure {
-	REDIS_BYTES = RIG_FLEET, /* used_memory: what its data takes */
+	REDIS_BYTES = sizeof parts / sizeof *parts, /* used_memory: what its data takes */
 	REDIS_KEYS,
 	P50_MS,
 	P99_MS, /* told, not judged */
@@ -41,11 +44,10 @@ static const struct {
 	const char *name, *unit;
 	double divisor, share, slack;
 } rules[FIGURES] = {
-	[RIG_REDIS] = { "redis", "MB", 1 << 20, 0.05, 2 << 20 },
-	[RIG_BROKER] = { "broker", "MB", 1 << 20, 0.05, 1 << 20 },
-	[RIG_COORDINATOR] = { "coordinator", "MB", 1 << 20, 0.05, 1 << 20 },
-	[RIG_MODEL] = { "worker-model", "MB", 1 << 20, 0.05, 1 << 20 },
-	[RIG_TOOLS] = { "worker-tools", "MB", 1 << 20, 0.05, 1 << 20 },
+	{ "redis", "MB", 1 << 20, 0.05, 2 << 20 },
+	{ "hub", "MB", 1 << 20, 0.05, 1 << 20 },
+	{ "worker-model", "MB", 1 << 20, 0.05, 1 << 20 },
+	{ "worker-tools", "MB", 1 << 20, 0.05, 1 << 20 },
 	[REDIS_BYTES] = { "used_memory", "MB", 1 << 20, 0.05, 1 << 20 },
 	[REDIS_KEYS] = { "keys", "", 1, 0.05, 100 },
 	[P50_MS] = { "p50", "ms", 1, 0.10, 0.3 },
@@ -164,14 +166,14 @@ take_sample(struct soak *soak)
 {
 	double *sample = soak->samples[soak->count];
 	struct load_result result;
-	int part;
+	int i;
 
 	load_pace(soak->load, soak->runs, (double)soak->rate, &result);
 	if (load_wrong(soak->load) > 0)
 		errx(EXIT_FAILURE, "%zu runs have not ended as they must",
 		    load_wrong(soak->load));
-	for (part = 0; part < RIG_FLEET; part++)
-		sample[part] = (double)rig_resident_bytes(soak->rig, (enum rig_part)part);
+	for (i = 0; i < REDIS_BYTES; i++)
+		sample[i] = (double)rig_resident_bytes(soak->rig, parts[i]);
 	sample[P50_MS] = result.latencies_ms[result.runs / 2];
 	sample[P99_MS] = result.latencies_ms[result.runs * 99 / 100];
 	free(result.latencies_ms);

@@ -24,7 +24,9 @@ describe_parts(const double values[], char parts[LINE_PARTS_BYTES])
 
 	parts[0] = '\0';
 	for (part = 0; part < RIG_FLEET; part++)
-		line_add_part(parts, rig_part_name((enum rig_part)part), values[part]);
+		if (values[part] != 0)
+			line_add_part(
+			    parts, rig_part_name((enum rig_part)part), values[part]);
 }
 
 static void
