@@ -342,6 +342,8 @@ storm_play(const struct storm_plan *plan)
 	struct storm storm = { .plan = plan, .arena = arena_new(), .kit = kit_new() };
 
 	write_files(&storm);
+	if (plan->hub)
+		kit_have_hub(storm.kit);
 	if (plan->replica)
 		kit_have_replica(storm.kit);
 	if (plan->everysec)

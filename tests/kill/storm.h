@@ -31,6 +31,7 @@ struct storm_plan {
 	bool once_tools; /* the tools are not idempotent: a lost call ends as an error */
 	bool each_once; /* no worker or broker dies: no call starts twice, none is lost */
 	bool unsent;    /* but those that a coordinator was to send when it was killed */
+	bool hub;       /* the broker is one: coordinators come from outside, if at all */
 	bool replica;   /* Redis has one, which gets all that it gets */
 	bool everysec;  /* Redis' appendfsync; else always */
 	const char *coordinator_flag, *coordinator_value; /* one more, or NULL */

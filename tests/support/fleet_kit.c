@@ -33,6 +33,7 @@ struct fleet_kit {
 	const char *redis, *broker, *status;
 	const char *ports[KIT_INDEX_MAX]; /* of each Redis, for its replica; "0": none */
 	unsigned brokers;
+	bool has_hub;
 	struct child *children[KIT_KINDS][KIT_INDEX_MAX];
 	struct extras flags[KIT_KINDS], env[KIT_KINDS];
 };
@@ -41,6 +42,18 @@ static const char *const programs[KIT_KINDS] = { "redis-server", "broker", "work
 	"worker-model", "coordinator" };
 
 /* --- names -------------------------------------------------------------------------------- */
+
+static bool
+is_hub(const struct fleet_kit *kit, enum kit_kind kind)
+{
+	return kind == KIT_BROKER && kit->has_hub && kit->brokers == 1;
+}
+
+static const char *
+program_of(const struct fleet_kit *kit, enum kit_kind kind)
+{
+	return is_hub(kit, kind) ? "hub" : programs[kind];
+}
 
 const char *
 kit_path(struct fleet_kit *kit, const char *name)
@@ -63,7 +76,7 @@ kit_program(struct fleet_kit *kit, const char *name)
 const char *
 kit_name(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
 {
-	return arena_printf(kit->arena, "%s-%u", programs[kind], index);
+	return arena_printf(kit->arena, "%s-%u", program_of(kit, kind), index);
 }
 
 const char *
@@ -105,6 +118,18 @@ kit_set_brokers(struct fleet_kit *kit, unsigned count)
 {
 	assert(count > 0 && count <= KIT_INDEX_MAX);
 	kit->brokers = count;
+}
+
+void
+kit_have_hub(struct fleet_kit *kit)
+{
+	kit->has_hub = true;
+}
+
+bool
+kit_has_hub(const struct fleet_kit *kit)
+{
+	return is_hub(kit, KIT_BROKER);
 }
 
 const char *
@@ -200,7 +225,7 @@ our_arguments(struct fleet_kit *kit, struct arguments *arguments, enum kit_kind 
 	unsigned i;
 
 	append(arguments,
-	    (const char *[]){ kit_program(kit, programs[kind]), "--name",
+	    (const char *[]){ kit_program(kit, program_of(kit, kind)), "--name",
 		kit_name(kit, kind, index), "--log-level", log_level(), NULL });
 	if (kind == KIT_BROKER)
 		append(arguments, (const char *[]){ "--bind", kit_broker_at(kit, index),
@@ -209,14 +234,33 @@ our_arguments(struct fleet_kit *kit, struct arguments *arguments, enum kit_kind 
 		for (i = 0; i < kit->brokers; i++)
 			append(arguments,
 			    (const char *[]){ "--broker", kit_broker_at(kit, i), NULL });
-	if (kind == KIT_COORDINATOR)
+	if (kind == KIT_COORDINATOR || is_hub(kit, kind))
 		append(arguments, (const char *[]){ "--redis", kit->redis, NULL });
+}
+
+/* A hub has one key, the broker's, and knows which broker is meant. */
+static bool
+is_for_hub(const char *flag)
+{
+	return strcmp(flag, "--key") != 0 && strcmp(flag, "--broker-key") != 0;
+}
+
+static void
+append_for_hub(struct fleet_kit *kit, struct arguments *arguments)
+{
+	const struct extras *flags = &kit->flags[KIT_COORDINATOR];
+	size_t i;
+
+	for (i = 0; i < flags->count; i += 2)
+		if (is_for_hub(flags->items[i]))
+			append(arguments, (const char *[]){ flags->items[i],
+					      flags->items[i + 1], NULL });
 }
 
 static void
 spawn(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
 {
-	struct arguments arguments = { .count = 0 };
+	struct arguments arguments = { .count = 0 }, env = { .count = 0 };
 
 	assert(index < KIT_INDEX_MAX && kit->children[kind][index] == NULL);
 	if (kind == KIT_REDIS)
@@ -224,7 +268,12 @@ spawn(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
 	else
 		our_arguments(kit, &arguments, kind, index);
 	append(&arguments, kit->flags[kind].items);
-	kit->children[kind][index] = child_spawn(arguments.items, kit->env[kind].items);
+	append(&env, kit->env[kind].items);
+	if (is_hub(kit, kind)) {
+		append_for_hub(kit, &arguments);
+		append(&env, kit->env[KIT_COORDINATOR].items);
+	}
+	kit->children[kind][index] = child_spawn(arguments.items, env.items);
 }
 
 /* A replica is ready before it has what its primary has, and linked before the primary, which first
@@ -440,6 +489,7 @@ kit_new(void)
 
 	kit->arena = arena_new();
 	kit->brokers = 1;
+	kit->has_hub = getenv("KIT_HUB") != NULL;
 	kit->build = own_folder(kit->arena);
 	kit->folder = folder_new();
 	for (i = 0; i < KIT_INDEX_MAX; i++)

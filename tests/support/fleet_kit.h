@@ -25,6 +25,12 @@ void kit_destroy(struct fleet_kit **kit_p);
  * started. */
 void kit_set_brokers(struct fleet_kit *kit, unsigned count);
 
+/* The only broker is a hub, which gets what coordinators get as well. Coordinators that are started beside it
+ * join it from outside. Before anything is started. KIT_HUB=1 in the environment does it for every kit with one
+ * broker: to see what other tests say of a hub. */
+void kit_have_hub(struct fleet_kit *kit);
+bool kit_has_hub(const struct fleet_kit *kit);
+
 /* What processes of kind get beyond the usual from now on: a flag with its value, or a
  * "NAME=value" of the environment. Texts are copied. */
 void kit_flag(
