@@ -67,15 +67,23 @@ hub_table(void)
 	return table;
 }
 
+/* Cut, an end still tells them apart; whole, the broker would refuse a name. The coordinator has one more, for its
+ * worker of the store. */
+static void
+name_part(char *name, const struct hub_settings *settings, const char *part)
+{
+	int room = (int)(HUB_NAME_BYTES_MAX - sizeof "-coordinator-store");
+
+	snprintf(name, HUB_NAME_BYTES_MAX, "%.*s-%s", room, settings->common.name, part);
+}
+
 void
 hub_settings_share(struct hub_settings *settings)
 {
 	static const char *inside[] = { INSIDE, NULL };
 
-	snprintf(settings->broker_name, sizeof settings->broker_name, "%s-broker",
-	    settings->common.name);
-	snprintf(settings->coordinator_name, sizeof settings->coordinator_name,
-	    "%s-coordinator", settings->common.name);
+	name_part(settings->broker_name, settings, "broker");
+	name_part(settings->coordinator_name, settings, "coordinator");
 	settings->broker.common = settings->common;
 	settings->broker.common.name = settings->broker_name;
 	settings->broker.inside = INSIDE;

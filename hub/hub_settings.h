@@ -17,7 +17,7 @@ struct hub_settings {
 	struct broker_settings broker;
 	struct coordinator_settings coordinator;
 	int64_t drain_ms;
-	/* Of the two, for people: "<name>-broker", "<name>-coordinator". */
+	/* Of the two, for people: "<name>-broker", "<name>-coordinator"; a name too long for that is cut. */
 	char broker_name[HUB_NAME_BYTES_MAX], coordinator_name[HUB_NAME_BYTES_MAX];
 };
 
