@@ -313,12 +313,23 @@ on_store_drained(void *arg)
 	coordinator->store_drained = true;
 }
 
+/* Now, since in a hub coordinator_destroy comes after the broker's own end, which would wait for the calls of
+ * runs that nobody has here any more. */
+static void
+say_goodbye(struct coordinator *coordinator)
+{
+	caller_destroy(&coordinator->caller);
+	links_destroy(&coordinator->links);
+}
+
 /* Gives runs back, then ends; leases end by themselves. Each wait is bounded: Redis may be gone. */
 static void
 drain_main(void *arg)
 {
 	struct coordinator *coordinator = arg;
-	uint64_t deadline = loop_now_ms(coordinator->loop) + DRAIN_MS_MAX;
+	const int64_t drain_ms = coordinator->settings->drain_ms;
+	uint64_t deadline = loop_now_ms(coordinator->loop) +
+			    (drain_ms > 0 ? (uint64_t)drain_ms : DRAIN_MS_MAX);
 
 	guard_stop(coordinator->guard);
 	store_service_drain(coordinator->store_service, on_store_drained, coordinator);
@@ -340,6 +351,7 @@ drain_main(void *arg)
 		webhooks_leave(coordinator);
 		fiber_sleep(DRAIN_CHECK_MS);
 	}
+	say_goodbye(coordinator);
 	service_end(coordinator->service);
 }
 

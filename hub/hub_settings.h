@@ -3,7 +3,7 @@
  * Every row of their tables is one here, by the same name, but:
  *
  *	--broker, --broker-key   are not there: the broker inside is meant
- *	--drain-ms               is for both together: half of it is the broker's */
+ *	--drain-ms               is for both together: half of it is each one's */
 #ifndef HUB_SETTINGS_H
 #define HUB_SETTINGS_H
 
