@@ -140,8 +140,8 @@ on_hangup(uv_signal_t *handle, int number)
 	if (service->reload != NULL)
 		service->reload(service->reload_arg);
 	SLIST_FOREACH(part, &service->parts, sibling)
-	if (part->reload != NULL)
-		part->reload(part->reload_arg);
+		if (part->reload != NULL)
+			part->reload(part->reload_arg);
 }
 
 static void
