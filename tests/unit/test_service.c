@@ -239,6 +239,97 @@ START_TEST(one_that_stands_still_ends_itself)
 }
 END_TEST
 
+/* --- two programs in one process -------------------------------------------------------- */
+
+static struct service *parts[2];
+static const char *const reload_words[] = { "0 reloads", "1 reloads" };
+
+static void
+say(void *arg)
+{
+	notify(arg);
+}
+
+static void
+on_part_ended(void *arg)
+{
+	struct service **part = arg;
+
+	notify(part == parts ? "0 ended" : "1 ended");
+	if (part == parts)
+		service_end(parts[1]);
+	else
+		service_end(service);
+}
+
+static void
+drain_parts(void *arg)
+{
+	struct service **all = arg;
+
+	if (service_is_draining(all[0]) && service_is_draining(all[1]))
+		service_end(all[0]);
+}
+
+/* reloading: how many parts want to hear SIGHUP. */
+static pid_t
+start_parts(size_t reloading)
+{
+	static char program[] = "hub", quiet[] = "--log-level=error";
+	char *argv[] = { program, quiet, NULL };
+	static struct fixture settings;
+	pid_t child = fork();
+	size_t i;
+
+	if (child > 0)
+		return child;
+	service = service_start("hub", table, &settings, 2, argv);
+	for (i = 0; i < 2; i++)
+		parts[i] = service_part(service, on_part_ended, &parts[i]);
+	for (i = 0; i < reloading; i++)
+		service_on_reload(parts[i], say, (void *)(uintptr_t)reload_words[i]);
+	if (service_loop(parts[0]) != service_loop(service) ||
+	    service_is_draining(parts[0]))
+		exit(99);
+	service_run(service, drain_parts, parts);
+	exit(service_stop(&service));
+}
+
+START_TEST(parts_drain_as_one_and_each_says_when_it_has_ended)
+{
+	pid_t child = start_parts(0);
+
+	wait_for("READY=1");
+	kill(child, SIGTERM);
+	wait_for("STOPPING=1");
+	wait_for("0 ended");
+	wait_for("1 ended");
+	check_exit(child, 0);
+}
+END_TEST
+
+START_TEST(sighup_reloads_each_part_that_asked_for_it)
+{
+	pid_t child = start_parts(2);
+
+	wait_for("READY=1");
+	kill(child, SIGHUP);
+	wait_for("1 reloads");
+	wait_for("0 reloads");
+	kill(child, SIGTERM);
+	wait_for("STOPPING=1");
+	wait_for("0 ended");
+	wait_for("1 ended");
+	check_exit(child, 0);
+	child = start_parts(1);
+	wait_for("READY=1");
+	kill(child, SIGHUP);
+	wait_for("0 reloads");
+	kill(child, SIGTERM);
+	check_exit(child, 0);
+}
+END_TEST
+
 START_TEST(a_second_signal_ends_it_at_once_with_1)
 {
 	pid_t child = start(DRAINS_NEVER, "60000");
@@ -344,6 +435,8 @@ tcase_service(void)
 	tcase_add_test(tcase, without_a_supervisor_nothing_is_said);
 	tcase_add_test(tcase, restarts_are_what_the_supervisor_says);
 	tcase_add_test(tcase, one_that_stands_still_ends_itself);
+	tcase_add_test(tcase, parts_drain_as_one_and_each_says_when_it_has_ended);
+	tcase_add_test(tcase, sighup_reloads_each_part_that_asked_for_it);
 	tcase_add_test(tcase, a_second_signal_ends_it_at_once_with_1);
 	tcase_add_test(tcase, a_drain_that_takes_too_long_ends_it_with_1);
 	tcase_add_test(tcase, a_signal_before_it_runs_ends_it_with_0);
