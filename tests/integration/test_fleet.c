@@ -196,7 +196,7 @@ START_TEST(up_starts_again_what_dies)
 
 	fleet_up_start(&own, "1");
 	count = fleet_up_children(&own, pids, 16);
-	ck_assert_uint_eq(count, 4); /* Redis, hub, a worker of each kind */
+	ck_assert_uint_eq(count, 4); /* redis, hub, workers */
 	for (i = 0; i < count; i++)
 		kill(pids[i], SIGKILL);
 	ck_assert_str_eq(

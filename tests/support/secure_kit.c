@@ -203,6 +203,8 @@ make_keys(struct secure_kit *secure)
 	secure->client_key = secure_new_key(secure, "client");
 	allow(secure, secure->fleet_key, "worker,coordinator");
 	allow(secure, secure->client_key, "client");
+	if (kit_has_hub(secure->kit)) /* for who asks by the environment */
+		allow(secure, secure->broker_key, "coordinator");
 	broker_public = arena_printf(secure->arena, "%s.pub", secure->broker_key);
 	kit_flag(secure->kit, KIT_BROKER, "--key", secure->broker_key);
 	kit_flag(secure->kit, KIT_BROKER, "--allow", secure->allow);
