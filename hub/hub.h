@@ -12,7 +12,8 @@
  * One hub a fleet, and no broker beside it: all of a run's calls take the one broker that everybody who knows
  * the run would choose (peer/rendezvous.h), and the coordinator inside knows this one alone.
  *
- * Keys (docs/security.md): who is inside has the process's own key, and may what the allow list says of it. */
+ * Keys (docs/security.md): who is inside has the process's own key, and may what the allow list says of it. At
+ * the start that must be the role coordinator. */
 #ifndef HUB_H
 #define HUB_H
 

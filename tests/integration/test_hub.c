@@ -230,13 +230,31 @@ START_TEST(a_hub_with_keys_has_the_role_its_list_gives_it)
 }
 END_TEST
 
-START_TEST(a_hub_that_its_own_list_does_not_let_in_says_so)
+static void
+require_no_start(void)
 {
-	kit_start_all(secure.kit, 0, 0, 0);
-	secure_wait_log(&secure, "this key is not on the broker's allow list");
+	const struct cli hub = { kit_program(secure.kit, "hub"), NULL, secure.arena };
+	struct said said = CLI(&hub, "--bind", kit_broker(secure.kit), "--status-bind",
+	    kit_status(secure.kit), "--key", secure.broker_key, "--allow", secure.allow);
+
+	ck_assert_int_eq(said.status, 1);
+	require_in(said.err, "this hub's own, be a coordinator: flotilla keys allow");
+}
+
+START_TEST(a_hub_that_its_own_list_does_not_let_in_does_not_start)
+{
+	require_no_start();
 	allow_hub("client");
-	secure_wait_log(&secure, "this key does not allow the role coordinator");
+	require_no_start();
+}
+END_TEST
+
+START_TEST(a_hub_whose_key_is_revoked_says_so_until_it_is_back)
+{
+	allow_hub("coordinator");
+	kit_start_all(secure.kit, 0, 0, 0);
 	SECURE_EXPECT(&secure, "keys", "revoke", "broker", "--allow", secure.allow);
+	secure_wait_log(&secure, "this key is not on the broker's allow list");
 	allow_hub("coordinator");
 	while (
 	    strstr(SECURE_EXPECT(&secure, "top", "--once"), "hub-0-coordinator") == NULL)
@@ -329,7 +347,8 @@ tcase_hub_keys(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, setup_keys, teardown_keys);
 	tcase_add_test(tcase, a_hub_with_keys_has_the_role_its_list_gives_it);
-	tcase_add_test(tcase, a_hub_that_its_own_list_does_not_let_in_says_so);
+	tcase_add_test(tcase, a_hub_that_its_own_list_does_not_let_in_does_not_start);
+	tcase_add_test(tcase, a_hub_whose_key_is_revoked_says_so_until_it_is_back);
 	tcase_add_test(tcase, who_has_no_key_is_not_taken_for_who_is_inside);
 	tcase_add_test(tcase, a_strangers_key_is_refused_by_a_hub);
 	tcase_add_test(tcase, sighup_reads_a_hubs_allow_list_anew);
