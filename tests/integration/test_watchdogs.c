@@ -35,7 +35,7 @@ static const char agent_text[] =
     "name: blocked\n"
     "model: scripted:m\n"
     "tools: [note]\n"
-    "middleware: [{blocks: {once: %s/blocked}}]\n"
+    "middleware: [{%s: {once: %s/blocked}}]\n"
     "script:\n"
     "  m:\n"
     "    - {content: '', tool_calls: [{id: n, name: note, args: {text: hello}}]}\n"
@@ -158,20 +158,36 @@ START_TEST(a_supervisor_that_was_stopped_itself_blames_nobody)
 }
 END_TEST
 
-START_TEST(a_middleware_that_blocks_the_loop_is_named_and_the_run_goes_on)
+static void
+run_blocked(const char *middleware)
 {
 	struct said said;
 
-	fleet_up_write(
-	    &fleet, "blocked.yaml", arena_printf(fleet.arena, agent_text, fleet.folder));
+	fleet_up_write(&fleet, "blocked.yaml",
+	    arena_printf(fleet.arena, agent_text, middleware, fleet.folder));
 	said = CLI(flotilla, "agents", "apply", "--plugin", plugin(), "blocked.yaml");
 	ck_assert_msg(said.status == STATUS_OK, "%s", said.err);
 	said = CLI(flotilla, "submit", "blocked", "Hi", "--wait");
 	ck_assert_msg(said.status == STATUS_OK, "%s", said.err);
 	ck_assert_str_eq(said.out, "It went on.\n");
+}
+
+START_TEST(a_middleware_that_blocks_the_loop_is_named_and_the_run_goes_on)
+{
+	run_blocked("blocks");
 	fleet_up_wait_said(&fleet, "ends at once: the loop has not turned for 1000 ms, "
 				   "busy with fiber call tool:note ");
 	fleet_up_wait_said(&fleet, "ended itself: it did not move (status 70)");
+}
+END_TEST
+
+/* It is broker and coordinator that end. */
+START_TEST(a_hook_that_blocks_the_hub_is_named_and_the_run_goes_on)
+{
+	run_blocked("blocks_hook");
+	fleet_up_wait_said(&fleet, "ends at once: the loop has not turned for 1000 ms, "
+				   "busy with fiber run");
+	fleet_up_wait_said(&fleet, "hub ended itself: it did not move (status 70)");
 }
 END_TEST
 
@@ -328,6 +344,7 @@ tcase_watchdogs(void)
 	tcase_add_test(tcase, a_supervisor_that_was_stopped_itself_blames_nobody);
 	tcase_add_test(
 	    tcase, a_middleware_that_blocks_the_loop_is_named_and_the_run_goes_on);
+	tcase_add_test(tcase, a_hook_that_blocks_the_hub_is_named_and_the_run_goes_on);
 	tcase_add_test(tcase, what_dies_again_and_again_is_tried_only_now_and_then);
 	tcase_add_test(tcase, a_redis_that_cannot_start_again_names_its_log);
 	tcase_add_test(tcase, a_coordinator_whose_redis_is_frozen_says_so);
