@@ -1,6 +1,5 @@
 #include "fleet_kit.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -9,14 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "children.h"
 #include "cli.h"
 #include "memory.h"
+#include "place.h"
 
 #define ARGUMENTS_MAX 64u
 #define EXTRAS_MAX 40u
@@ -434,49 +432,13 @@ kit_flotilla(struct fleet_kit *kit, const char *argument, ...)
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-static const char *
-own_folder(struct arena *arena)
-{
-	char path[4096], *slash;
-	ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
-
-	if (size <= 0) {
-		perror("/proc/self/exe");
-		abort();
-	}
-	path[size] = '\0';
-	slash = strrchr(path, '/');
-	*slash = '\0';
-	return arena_strdup(arena, path);
-}
-
-/* Returns a port nobody listens on. */
-static const char *
-free_port(struct arena *arena)
-{
-	struct sockaddr_in address = {
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-	socklen_t size = sizeof address;
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (bind(fd, (struct sockaddr *)&address, size) == -1 ||
-	    getsockname(fd, (struct sockaddr *)&address, &size) == -1) {
-		perror("a free port");
-		abort();
-	}
-	close(fd);
-	return arena_printf(arena, "%u", ntohs(address.sin_port));
-}
-
 void
 kit_have_replica(struct fleet_kit *kit)
 {
 	unsigned i;
 
 	for (i = 0; i < KIT_INDEX_MAX; i++)
-		kit->ports[i] = free_port(kit->arena);
+		kit->ports[i] = place_port(kit->arena);
 	kit->redis = arena_printf(
 	    kit->arena, "unix://%s,unix://%s", redis_path(kit, 0), redis_path(kit, 1));
 }
@@ -490,7 +452,7 @@ kit_new(void)
 	kit->arena = arena_new();
 	kit->brokers = 1;
 	kit->has_hub = getenv("KIT_HUB") != NULL;
-	kit->build = own_folder(kit->arena);
+	kit->build = place_folder(kit->arena);
 	kit->folder = folder_new();
 	for (i = 0; i < KIT_INDEX_MAX; i++)
 		kit->ports[i] = "0";

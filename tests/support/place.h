@@ -1,0 +1,13 @@
+/* place: where a test is, and where there is room. What goes wrong ends the test with a message. */
+#ifndef PLACE_H
+#define PLACE_H
+
+#include "arena.h"
+
+/* The folder that the test's own program lies in, in arena. */
+const char *place_folder(struct arena *arena);
+
+/* A port nobody listens on, as a text in arena. */
+const char *place_port(struct arena *arena);
+
+#endif
