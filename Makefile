@@ -98,7 +98,8 @@ $(BUILD)/bin/flotilla: $$(call objects,cli) $(library)
 
 # Broker and coordinator in one process: their files without their mains.
 hub_objects = $(call objects,hub) $(filter-out %/main.o,$(call objects,broker coordinator))
-$(BUILD)/hub/%.o: include_flags += $(addprefix -iquote ,broker coordinator)
+hub_flags = $(addprefix -iquote ,broker coordinator)
+$(BUILD)/hub/%.o: include_flags += $(hub_flags)
 $(BUILD)/bin/hub: $$(hub_objects) $(library)
 	@mkdir -p $(@D)
 	$(link) -rdynamic -Wl,--whole-archive $(library) -Wl,--no-whole-archive -o $@ $(filter-out $(library),$^) $(LDLIBS)
@@ -116,7 +117,7 @@ demo: all
 
 -include tests/fuzz/fuzz.mk
 
-tidy_flags = -std=c11 -D_GNU_SOURCE $(include_flags)
+tidy_flags = -std=c11 -D_GNU_SOURCE $(include_flags) $(hub_flags)
 TIDY ?= all
 lint: deps
 	clang-format --dry-run -Werror $$(git ls-files '*.[ch]')
