@@ -4,6 +4,7 @@
 #include <check.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,7 +14,7 @@
 #include "patience.h"
 #include "wire.h"
 
-#define WAIT_S (30 * PATIENCE)
+#define WAIT_S (30L * PATIENCE)
 #define DEALER 5
 #define SUB 2
 #define GREETING_BYTES 64
@@ -50,7 +51,7 @@ add_greeting(struct bytes *bytes, const char *mechanism)
 {
 	char name[20] = { 0 }, rest[32] = { 0 };
 
-	memcpy(name, mechanism, strlen(mechanism));
+	strncpy(name, mechanism, sizeof name - 1);
 	add_signature(bytes);
 	add(bytes, "\x03\0", 2);
 	add(bytes, name, sizeof name);
@@ -141,7 +142,7 @@ connect_ipc(const char *path)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	ck_assert_uint_lt(strlen(path), sizeof address.sun_path);
-	strcpy(address.sun_path, path);
+	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
 	return fd;
 }
