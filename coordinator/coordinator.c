@@ -102,8 +102,12 @@ on_down(void *arg, uint32_t link, const char *reason)
 {
 	struct coordinator *coordinator = arg;
 
-	log_warnx("broker lost: %s endpoint=%s", reason,
-	    links_endpoint(coordinator->links, link));
+	if (service_is_draining(coordinator->service)) /* in a hub it goes, too */
+		log_info(
+		    "broker gone endpoint=%s", links_endpoint(coordinator->links, link));
+	else
+		log_warnx("broker lost: %s endpoint=%s", reason,
+		    links_endpoint(coordinator->links, link));
 	catalog_down(coordinator->catalog, link);
 	caller_down(coordinator->caller, link);
 }

@@ -92,6 +92,7 @@ void
 run_release(struct run *run)
 {
 	run->releasing = true;
+	run_strike_unsent(run);
 	/* Its calls go on: who takes the run over asks for them under the same ids. */
 	if (run->id != NULL)
 		caller_disown(run->coordinator->caller, run->id);

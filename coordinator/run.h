@@ -231,7 +231,10 @@ struct run_call {
 };
 enum go run_call(struct run *run, struct arena *arena, const struct run_call *call,
     const struct value **body_r);
-/* The same; worked_r: a worker answered. */
+/* Forgets of sent what no broker has (caller_is_unsent): whom the run is given to may send it as new, also
+ * where it must not run twice. */
+void run_strike_unsent(struct run *run);
+/* As run_call; worked_r: a worker answered. */
 enum go run_call_worked(struct run *run, struct arena *arena, const struct run_call *call,
     const struct value **body_r, bool *worked_r);
 /* The same, or GO_FAIL (the call could not be made: run->fault), for one whose request has the messages of the run's

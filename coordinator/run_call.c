@@ -147,6 +147,18 @@ call_deadline(const struct run *run, const struct run_call *call)
 	return left_ms < ms ? left_ms : ms;
 }
 
+void
+run_strike_unsent(struct run *run)
+{
+	const struct caller *caller = run->coordinator->caller;
+	size_t i, kept = 0;
+
+	for (i = 0; i < run->sent.count; i++)
+		if (!caller_is_unsent(caller, value_text(run->sent.items[i])))
+			run->sent.items[kept++] = run->sent.items[i];
+	run->sent.count = kept;
+}
+
 enum go
 run_call_worked(struct run *run, struct arena *arena, const struct run_call *call,
     const struct value **body_r, bool *worked_r)

@@ -8,36 +8,49 @@
 #include "log.h"
 #include "memory.h"
 
+#define TOLD_MS 100u /* in which the coordinator reads which calls it has back */
+
 struct hub {
 	struct service *service;
 	struct broker *broker;
 	struct coordinator *coordinator;
+	struct timer *told;
+	unsigned ended;
 };
 
+/* --- the end ------------------------------------------------------------------------- */
+
 static void
-on_broker_ended(void *arg)
+on_ended(void *arg)
 {
 	struct hub *hub = arg;
 
-	service_end(hub->service);
+	if (++hub->ended == 2)
+		service_end(hub->service);
 }
 
-/* Its fiber may be the caller: the broker only begins to leave here. */
 static void
-on_coordinator_ended(void *arg)
+on_told(void *arg)
 {
 	struct hub *hub = arg;
 
-	broker_drain(hub->broker);
+	timer_stop(&hub->told);
+	coordinator_drain(hub->coordinator);
 }
 
+/* A call that no worker has begun goes back to the coordinator, whose run then does not count it as sent when it
+ * is given back in turn: the next one may send it as new. What is not read in time counts as sent, which only
+ * calls of tools that must not run twice would notice. */
 void
 hub_drain(void *arg)
 {
 	struct hub *hub = arg;
 
-	coordinator_drain(hub->coordinator);
+	broker_drain(hub->broker);
+	hub->told = timer_start(service_loop(hub->service), TOLD_MS, 0, on_told, hub);
 }
+
+/* --- life ---------------------------------------------------------------------------- */
 
 static bool
 is_coordinators(const struct allow_list *list, const char *key)
@@ -80,10 +93,9 @@ hub_new(struct service *service, struct hub_settings *settings)
 	hub_settings_share(settings);
 	check_own_key(&settings->broker);
 	hub->service = service;
-	hub->broker =
-	    broker_new(service_part(service, on_broker_ended, hub), &settings->broker);
-	hub->coordinator = coordinator_new(
-	    service_part(service, on_coordinator_ended, hub), &settings->coordinator);
+	hub->broker = broker_new(service_part(service, on_ended, hub), &settings->broker);
+	hub->coordinator =
+	    coordinator_new(service_part(service, on_ended, hub), &settings->coordinator);
 	return hub;
 }
 

@@ -7,9 +7,7 @@
  *
  * What it gives up: they die together, and are ended and updated together. A worker then waits for the next
  * broker at that place with what it has, and the runs are found again by the next coordinator: what either of
- * them leaves alone, it leaves here. An orderly end, too, leaves calls that no worker has begun, of which the next
- * one knows only that they may have been sent: those of tools that must not run twice end as lost. A hook in the
- * coordinator that computes holds up the broker.
+ * them leaves alone, it leaves here. A hook in the coordinator that computes holds up the broker.
  *
  * One hub a fleet, and no broker beside it: all of a run's calls take the one broker that everybody who knows
  * the run would choose (peer/rendezvous.h), and the coordinator inside knows this one alone.
@@ -29,7 +27,8 @@ struct hub *hub_new(struct service *service, struct hub_settings *settings);
 /* Takes *hub_p, after the service has ended. */
 void hub_destroy(struct hub **hub_p);
 
-/* For service_run, arg is the hub: first the coordinator gives its runs back, then the broker leaves. */
+/* For service_run, arg is the hub: the broker gives back what no worker has begun, the coordinator its runs; calls under
+ * way are left to their workers, which bring what becomes of them to the next broker. */
 void hub_drain(void *arg);
 
 #endif

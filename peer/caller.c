@@ -237,6 +237,12 @@ caller_pending(const struct caller *caller)
 	return ledger_pending(caller->ledger);
 }
 
+bool
+caller_is_unsent(const struct caller *caller, const char *id)
+{
+	return ledger_is_unsent(caller->ledger, id);
+}
+
 /* --- the links' events ---------------------------------------------------------------- */
 
 void

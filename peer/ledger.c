@@ -453,6 +453,15 @@ ledger_pending(const struct ledger *ledger)
 	return ledger->counts[ENTRY_CALLING] + ledger->counts[ENTRY_CANCELLING];
 }
 
+bool
+ledger_is_unsent(const struct ledger *ledger, const char *id)
+{
+	const struct entry *entry = id_table_get(ledger->ids, id);
+
+	return entry != NULL && entry->state == ENTRY_CALLING && entry->copies == 0 &&
+	       !entry->unsure;
+}
+
 size_t
 ledger_owed(const struct ledger *ledger)
 {

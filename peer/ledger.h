@@ -90,6 +90,9 @@ struct ledger_actions ledger_step(
 /* Calls without outcome, cancelled ones among them. */
 size_t ledger_pending(const struct ledger *ledger);
 
+/* True when call id waits to be sent as one that nobody has seen: it has not gone out yet, or has come back. */
+bool ledger_is_unsent(const struct ledger *ledger, const char *id);
+
 /* True while one of run's cancelled calls is under way. */
 bool ledger_is_cancelling(const struct ledger *ledger, const char *run);
 

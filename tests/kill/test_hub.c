@@ -41,6 +41,7 @@ START_TEST(what_a_hub_gives_back_the_next_one_goes_on_with)
 	const struct storm_plan plan = { .tools = 1,
 		.models = 2,
 		.hub = true,
+		.once_tools = true,
 		.each_once = true,
 		.happen = hub_is_rolled };
 

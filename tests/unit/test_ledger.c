@@ -296,6 +296,35 @@ START_TEST(with_all_brokers_leaving_calls_wait_for_the_next)
 }
 END_TEST
 
+START_TEST(a_call_is_unsent_until_it_is_sent_and_when_it_is_given_back)
+{
+	const struct header may_run = {
+		.type = MSG_RELEASE, .flags = WIRE_RESEND, .call_id = "c1"
+	};
+	uint32_t i;
+
+	for (i = 0; i < LINKS; i++)
+		if (i != lb.first)
+			lb_down(i);
+	lb_call("c1");
+	ck_assert(!ledger_is_unsent(lb.ledger, "c1"));
+	ck_assert(!ledger_is_unsent(lb.ledger, "c2")); /* nobody waits for it */
+	lb_leaving(lb.first);
+	lb_call("c2");
+	ck_assert(ledger_is_unsent(lb.ledger, "c2"));
+	lb_say(lb.first, MSG_RELEASE, "c1");
+	ck_assert(ledger_is_unsent(lb.ledger, "c1"));
+	lb_step((struct ledger_event){
+	    .type = LEDGER_MESSAGE, .link = lb.first, .header = &may_run });
+	ck_assert(!ledger_is_unsent(lb.ledger, "c1"));
+	lb_down(lb.first);
+	lb_up(lb.first);
+	ck_assert(!ledger_is_unsent(lb.ledger, "c2"));
+	lb_down(lb.first);
+	ck_assert(!ledger_is_unsent(lb.ledger, "c2")); /* the broker may know it */
+}
+END_TEST
+
 TCase *
 tcase_ledger(void)
 {
@@ -327,5 +356,7 @@ tcase_ledger(void)
 	tcase_add_test(
 	    tcase, what_may_still_run_as_the_leaving_broker_says_moves_flagged);
 	tcase_add_test(tcase, with_all_brokers_leaving_calls_wait_for_the_next);
+	tcase_add_test(
+	    tcase, a_call_is_unsent_until_it_is_sent_and_when_it_is_given_back);
 	return tcase;
 }
