@@ -16,9 +16,6 @@
 #include "bounds.h"
 #include "schema.h"
 
-/* What the head, a record and an event put around it. */
-#define DEPTH_AROUND 8u
-
 void
 run_round_recall(struct run *run, size_t index, struct effect *effect)
 {
@@ -111,23 +108,6 @@ kept_call(struct run *run, const struct effect *effect, const struct value *outc
 	    ask == NULL ? value_copy(arena, outcome) : NULL, NULL);
 }
 
-/* Nesting of value, counted as far as it is allowed. */
-static unsigned
-depth_of(const struct value *value, unsigned most)
-{
-	bool map = value_is(value, VALUE_MAP);
-	unsigned deepest = 0, one;
-	size_t i;
-
-	if (most == 0 || (!map && !value_is(value, VALUE_ARRAY)))
-		return 0;
-	for (i = 0; i < value->size; i++) {
-		one = depth_of(map ? value->pairs[i].value : value->items[i], most - 1);
-		deepest = one > deepest ? one : deepest;
-	}
-	return deepest + 1;
-}
-
 enum go
 run_round_pause(struct run *run, const struct effect *effects,
     const struct value *const *outcomes, size_t count)
@@ -153,10 +133,10 @@ run_round_pause(struct run *run, const struct effect *effects,
 			    &asks, value_copy(run->batch, value_get(kept, "ask")));
 	}
 	kept = value_fields_end(&round);
-	if (depth_of(kept, PACKED_DEPTH_MAX) > PACKED_DEPTH_MAX - DEPTH_AROUND)
+	if (value_depth(kept, ANSWER_DEPTH_MAX + 1) > ANSWER_DEPTH_MAX)
 		return run_fail(run, "ValueError",
 		    "%s pauses with values nested too deep to be kept: more than %u",
-		    run_node(run)->name, PACKED_DEPTH_MAX - DEPTH_AROUND);
+		    run_node(run)->name, ANSWER_DEPTH_MAX);
 	run->round = kept;
 	run->paused = interrupt ? "interrupt" : "uncertain";
 	run->step--; /* the head names the step before: this one is not done */

@@ -100,9 +100,12 @@ do_deliver(struct caller *caller, const struct ledger_action *action)
 	waiter->outcome = (struct call_outcome){ .code = (enum wire_code)header->code };
 	if (header->reason != NULL)
 		waiter->outcome.reason = arena_strdup(waiter->arena, header->reason);
-	if (bodies != NULL && bodies->count > BODY_RESULT &&
-	    value_unpack(waiter->arena, parts_data(bodies, BODY_RESULT),
-		parts_size(bodies, BODY_RESULT), &waiter->outcome.body, &error) == -1)
+	if (bodies != NULL && bodies->count > BODY_RESULT)
+		value_unpack(waiter->arena, parts_data(bodies, BODY_RESULT),
+		    parts_size(bodies, BODY_RESULT), &waiter->outcome.body, &error);
+	if (error == NULL && waiter->outcome.code == CODE_OK)
+		error = bodies_answer(waiter->arena, &waiter->outcome.body);
+	if (error != NULL)
 		waiter->outcome =
 		    (struct call_outcome){ .code = CODE_MALFORMED, .reason = error };
 	fiber_wake(waiter->fiber);

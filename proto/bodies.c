@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "bounds.h"
+#include "fault.h"
+
 enum kind { A_TEXT, A_MAP, A_LIST, SOME_TEXTS, SOME_MAPS };
 
 static const struct shape {
@@ -34,6 +37,16 @@ static const struct shape {
 	{ "tool_call", A_MAP, "its request's tool_call is no map" },
 	{ "tool", A_MAP, "its request's tool is no map" },
 	{ "internal", A_TEXT, "its request's internal is no text" },
+}, answer_shapes[] = {
+	{ "messages", SOME_MAPS, "its answer's messages are no list of maps" },
+	{ "updates", SOME_MAPS, "its answer's updates are no list of maps" },
+	{ "writers", SOME_TEXTS, "its answer's writers are no list of texts" },
+	{ "notes", SOME_MAPS, "its answer's notes are no list of maps" },
+	{ "usage", SOME_MAPS, "its answer's usage is no list of maps" },
+	{ "fault", A_MAP, "its answer's fault is no map" },
+	{ "about", A_MAP, "its answer's about is no map" },
+}, about_shapes[] = {
+	{ "tool_call_ids", SOME_TEXTS, "its answer's tool_call_ids are no list of texts" },
 }, model_tools = { "tools", SOME_MAPS, "its profile's tools are no list of maps" },
   tools_tools = { "tools", SOME_TEXTS, "its profile's tools are no list of names" };
 
@@ -112,5 +125,36 @@ bodies_wrong(
 		    value_at(middleware, i), middleware_shapes, COUNT(middleware_shapes));
 	if (wrong == NULL)
 		wrong = check(request, request_shapes, COUNT(request_shapes));
+	return wrong;
+}
+
+/* A fault of nil is none, and one is whole, whatever a worker has left out. */
+static const struct value *
+with_whole_fault(struct arena *arena, const struct value *body)
+{
+	const struct value *fault = value_get(body, "fault");
+
+	if (fault == NULL)
+		return body;
+	return value_map_with(arena, body, "fault",
+	    value_is_nil(fault) ? NULL
+				: fault_to_value(arena, fault_from_value(arena, fault)));
+}
+
+const char *
+bodies_answer(struct arena *arena, const struct value **body_p)
+{
+	const char *wrong;
+
+	if (!value_is(*body_p, VALUE_MAP))
+		return "its answer is no map";
+	if (value_depth(*body_p, ANSWER_DEPTH_MAX + 1) > ANSWER_DEPTH_MAX)
+		return "its answer is nested too deep";
+	wrong = check(*body_p, answer_shapes, COUNT(answer_shapes));
+	if (wrong == NULL)
+		wrong =
+		    check(value_get(*body_p, "about"), about_shapes, COUNT(about_shapes));
+	if (wrong == NULL)
+		*body_p = with_whole_fault(arena, *body_p);
 	return wrong;
 }

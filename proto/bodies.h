@@ -114,4 +114,8 @@
 const char *bodies_wrong(
     const char *service, const struct value *profile, const struct value *request);
 
+/* The same for the body of a RESULT, of any service, which is also nested ANSWER_DEPTH_MAX at most; a fault in *body_p then has all that a fault has, and
+ * is none when it was nil. What commands, messages and updates are made of is looked at where they are applied. */
+const char *bodies_answer(struct arena *arena, const struct value **body_p);
+
 #endif

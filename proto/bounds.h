@@ -28,6 +28,7 @@
 /* Values (proto/value.h). */
 #define VALUE_DEPTH_MAX 64u        /* nesting of arrays and maps in JSON and YAML */
 #define PACKED_DEPTH_MAX 96u       /* in msgpack: what came in travels inside of ours */
+#define ANSWER_DEPTH_MAX 88u       /* of an answer: calls, heads, events hold it */
 #define VALUE_NODES_MAX (4u << 20) /* values in one decoded document */
 
 #define JSON_BYTES_MAX (256u << 20) /* one JSON text */

@@ -205,6 +205,23 @@ value_size(const struct value *value)
 	return value == NULL ? 0 : value->size;
 }
 
+unsigned
+value_depth(const struct value *value, unsigned most)
+{
+	bool map = value_is(value, VALUE_MAP);
+	unsigned deepest = 0, one;
+	size_t i;
+
+	if (most == 0 || (!map && !value_is(value, VALUE_ARRAY)))
+		return 0;
+	for (i = 0; i < value->size; i++) {
+		one =
+		    value_depth(map ? value->pairs[i].value : value->items[i], most - 1);
+		deepest = one > deepest ? one : deepest;
+	}
+	return deepest + 1;
+}
+
 const struct value *
 value_at(const struct value *array, size_t index)
 {

@@ -150,6 +150,8 @@ bool value_is_number(const struct value *value);
 bool value_truthy(const struct value *value);
 /* Items of an array, pairs of a map, bytes of a string, else 0. */
 size_t value_size(const struct value *value);
+/* Nesting of arrays and maps, counted up to most: 0 for other values. */
+unsigned value_depth(const struct value *value, unsigned most);
 const struct value *value_at(const struct value *array, size_t index);   /* or NULL */
 const struct value *value_get(const struct value *map, const char *key); /* or NULL */
 bool value_has(const struct value *map, const char *key);

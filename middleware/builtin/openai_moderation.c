@@ -187,7 +187,8 @@ static int
 judge(struct turn *turn, const char *content, const struct value **verdict_r)
 {
 	struct arena *arena = turn_arena(turn);
-	const struct value *message = chat_human(arena, content), *body, *fault;
+	const struct value *message = chat_human(arena, content), *body;
+	const struct fault *fault;
 	const char *text, *error;
 
 	body = turn_call_model(
@@ -197,10 +198,9 @@ judge(struct turn *turn, const char *content, const struct value **verdict_r)
 		      value_array(arena, &message, 1), NULL));
 	if (body == NULL)
 		return -1;
-	fault = value_get(body, "fault");
-	if (fault != NULL) {
-		turn_fail(turn, value_get_text(fault, "type"), "moderation: %s",
-		    value_get_text(fault, "message"));
+	if (value_has(body, "fault")) {
+		fault = fault_from_value(arena, value_get(body, "fault"));
+		turn_fail(turn, fault->type, "moderation: %s", fault->message);
 		return -1;
 	}
 	text = chat_text(arena, value_at(value_get(body, "messages"), 0));

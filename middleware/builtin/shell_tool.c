@@ -358,14 +358,16 @@ before_agent(struct turn *turn)
 {
 	struct arena *arena = turn_arena(turn);
 	const struct value *body = turn_call_tool(turn, "start_shell", value_empty_map());
-	const struct value *fault = value_get(body, "fault"), *resources;
+	const struct value *resources;
+	const struct fault *fault;
 
 	if (body == NULL)
 		return NULL;
-	if (fault != NULL)
-		return turn_fail(turn, value_get_text(fault, "type"),
-		    "shell_tool: the shell could not be begun: %s",
-		    value_get_text(fault, "message"));
+	if (value_has(body, "fault")) {
+		fault = fault_from_value(arena, value_get(body, "fault"));
+		return turn_fail(turn, fault->type,
+		    "shell_tool: the shell could not be begun: %s", fault->message);
+	}
 	resources = value_get(update_of(body), FIELD);
 	return value_map(arena, FIELD,
 	    value_map_with(arena, resources, "left", value_empty_array()), NULL);
@@ -385,7 +387,7 @@ after_agent(struct turn *turn)
 	message = value_at(value_get(update_of(body), "messages"), 0);
 	if (value_has(body, "fault")) {
 		turn_note(turn, "the shell was gone before its end: %s",
-		    value_get_text(value_get(body, "fault"), "message"));
+		    fault_from_value(arena, value_get(body, "fault"))->message);
 		return NULL; /* if it could only not be seen, the run's end tells it */
 	}
 	if (chat_text(arena, message)[0] != '\0')

@@ -273,14 +273,15 @@ sum_up(struct turn *turn, const struct value *messages)
 	const struct value *body = turn_call_model(
 	    turn, value_map(arena, "model", value_get(turn_settings(turn), "model"),
 		      "messages", value_array(arena, &prompt, 1), NULL));
-	const struct value *fault = value_get(body, "fault");
+	const struct fault *fault;
 	const char *text;
 
 	if (body == NULL)
 		return NULL;
-	if (fault != NULL) {
+	if (value_has(body, "fault")) {
+		fault = fault_from_value(arena, value_get(body, "fault"));
 		turn_note(turn, "no summary: %s: %s; the history stays as it is",
-		    value_get_text(fault, "type"), value_get_text(fault, "message"));
+		    fault->type, fault->message);
 		return NULL;
 	}
 	text = answer_of(arena, body);

@@ -5,6 +5,7 @@
 /* Interface under test */
 #include "bodies.h"
 
+#include "bounds.h"
 #include "literal.h"
 
 TCase *tcase_bodies(void);
@@ -60,6 +61,95 @@ START_TEST(what_is_there_is_of_its_kind)
 }
 END_TEST
 
+/* --- answers ------------------------------------------------------------------------ */
+
+static const struct {
+	const char *body, *wrong; /* NULL: nothing is */
+} answers[] = {
+	{ "{}", NULL },
+	{ "{'messages':[{}],'updates':[{}],'writers':['a'],'notes':[{}],'usage':[],'own':"
+	  "3,"
+	  "'structured_response':7,'interrupt':null,'kept':null,'fault':null}",
+	    NULL },
+	{ "{'commands':'left to who applies them','about':{'tool_call_ids':['a']}}",
+	    NULL },
+	{ "[]", "map" },
+	{ "'x'", "map" },
+	{ "{'messages':{'type':'ai'}}", "messages" },
+	{ "{'messages':['x']}", "messages" },
+	{ "{'updates':{'a':1}}", "updates" },
+	{ "{'writers':[null]}", "writers" },
+	{ "{'notes':'x'}", "notes" },
+	{ "{'notes':[1]}", "notes" },
+	{ "{'usage':{'a':1}}", "usage" },
+	{ "{'fault':'x'}", "fault" },
+	{ "{'about':[]}", "about" },
+	{ "{'about':{'tool_call_ids':[1]}}", "tool_call_ids" },
+};
+
+START_TEST(what_is_there_of_an_answer_is_of_its_kind)
+{
+	const struct value *body = literal(arena, answers[_i].body);
+	const char *wrong = bodies_answer(arena, &body);
+
+	if (answers[_i].wrong == NULL) {
+		ck_assert_pstr_eq(wrong, NULL);
+		return;
+	}
+	ck_assert_ptr_nonnull(wrong);
+	ck_assert_ptr_nonnull(strstr(wrong, answers[_i].wrong));
+}
+END_TEST
+
+static const struct {
+	const char *body, *read;
+} faults[] = {
+	{ "{'messages':[],'fault':null}", "{'messages':[]}" },
+	{ "{'fault':{}}", "{'fault':{'type':'Exception','message':'no reason was given',"
+			  "'retryable':true}}" },
+	{ "{'fault':{'type':7,'message':[],'retryable':'yes','retry_after_ms':-3,'own':1}"
+	  "}",
+	    "{'fault':{'type':'Exception','message':'no reason was "
+	    "given','retryable':true}"
+	    "}" },
+	{ "{'fault':{'type':'ValueError','message':'m','retryable':false,'fatal':true}}",
+	    "{'fault':{'type':'ValueError','message':'m','retryable':false,'fatal':true}"
+	    "}" },
+};
+
+START_TEST(a_fault_has_all_that_a_fault_has)
+{
+	const struct value *body = literal(arena, faults[_i].body);
+
+	ck_assert_pstr_eq(bodies_answer(arena, &body), NULL);
+	ck_assert_value(arena, body, faults[_i].read);
+}
+END_TEST
+
+/* A message's place in a CALL, or in an event, may lie deeper than in the answer that brought it. */
+START_TEST(what_is_nested_too_deep_to_travel_on_is_refused)
+{
+	const struct value *value = value_empty_array(), *body;
+	unsigned depth;
+
+	for (depth = 2; depth < ANSWER_DEPTH_MAX; depth++)
+		value = value_array(arena, &value, 1);
+	body = value_map(arena, "structured_response", value, NULL);
+	ck_assert_pstr_eq(bodies_answer(arena, &body), NULL);
+	body =
+	    value_map(arena, "structured_response", value_array(arena, &value, 1), NULL);
+	ck_assert_ptr_nonnull(strstr(bodies_answer(arena, &body), "deep"));
+}
+END_TEST
+
+START_TEST(no_answer_is_none)
+{
+	const struct value *body = NULL;
+
+	ck_assert_ptr_nonnull(bodies_answer(arena, &body));
+}
+END_TEST
+
 TCase *
 tcase_bodies(void)
 {
@@ -68,5 +158,11 @@ tcase_bodies(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(
 	    tcase, what_is_there_is_of_its_kind, 0, sizeof calls / sizeof calls[0]);
+	tcase_add_loop_test(tcase, what_is_there_of_an_answer_is_of_its_kind, 0,
+	    sizeof answers / sizeof answers[0]);
+	tcase_add_loop_test(
+	    tcase, a_fault_has_all_that_a_fault_has, 0, sizeof faults / sizeof faults[0]);
+	tcase_add_test(tcase, what_is_nested_too_deep_to_travel_on_is_refused);
+	tcase_add_test(tcase, no_answer_is_none);
 	return tcase;
 }
