@@ -192,7 +192,7 @@ static void
 step_event(struct run *run, const struct node *node, const struct step_result *result)
 {
 	struct arena *batch = run->batch;
-	struct value_fields shown = { .arena = batch };
+	struct value_fields shown = { .arena = run->scratch };
 	const struct value *output = state_output(run->state, run->scratch);
 	size_t i, j;
 
@@ -204,7 +204,7 @@ step_event(struct run *run, const struct node *node, const struct step_result *r
 			const struct value *now = value_get(output, name);
 
 			if (now != NULL)
-				value_fields_set(&shown, name, value_copy(batch, now));
+				value_fields_set(&shown, name, now);
 		}
 	}
 	run_event(run, "step",
@@ -214,7 +214,8 @@ step_event(struct run *run, const struct node *node, const struct step_result *r
 			{ VALUE_TEXT("step"), value_int(batch, (int64_t)run->step) },
 			{ VALUE_TEXT("node"), value_str(batch, node->name) },
 			{ VALUE_TEXT("fields"),
-			    shown.count > 0 ? value_fields_end(&shown) : NULL },
+			    shown.count > 0 ? value_copy(batch, value_fields_end(&shown))
+					    : NULL },
 			{ VALUE_TEXT("notes"), value_copy(batch, result->notes) },
 		    },
 		    4),

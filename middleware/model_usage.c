@@ -1,5 +1,6 @@
 #include "model_usage.h"
 
+#include "bounds.h"
 #include "chat.h"
 #include "token_count.h"
 
@@ -63,6 +64,13 @@ sum(struct arena *arena, const struct value *a, const struct value *b)
 	return value_int(arena, total);
 }
 
+/* Names are from outside, too: sums that are kept for as long as a thread must not grow with them. */
+static bool
+has_room(const struct value *totals, const char *name, size_t count)
+{
+	return count < USAGE_NAMES_MAX || value_has(totals, name);
+}
+
 /* Returns totals with the whole numbers of counts added, name by name. */
 static const struct value *
 add_counts(struct arena *arena, const struct value *totals, const struct value *counts)
@@ -76,7 +84,8 @@ add_counts(struct arena *arena, const struct value *totals, const struct value *
 		const struct value *name = counts->pairs[i].key;
 		const struct value *count = counts->pairs[i].value;
 
-		if (value_is(count, VALUE_INT) && count->integer >= 0)
+		if (value_is(count, VALUE_INT) && count->integer >= 0 &&
+		    has_room(totals, name->text, fields.count))
 			value_fields_put(&fields, name,
 			    sum(arena, value_get(totals, name->text), count));
 	}
@@ -127,7 +136,7 @@ model_usage_add(struct arena *arena, const struct value *totals,
 	for (i = 0; i < count; i++) {
 		const char *model = value_get_text(entries[i], "model");
 
-		if (model != NULL)
+		if (model != NULL && has_room(totals, model, value_size(totals)))
 			totals = value_map_with(arena, totals, model,
 			    add_entry(arena, value_get(totals, model), entries[i]));
 	}

@@ -128,6 +128,17 @@ bodies_wrong(
 	return wrong;
 }
 
+/* What is folded into the state one by one: each fold may copy what is there. */
+static bool
+has_too_many(const struct value *body)
+{
+	const struct value *updates = value_get(body, "updates");
+	const struct value *commands = value_get(body, "commands");
+
+	return (value_is(updates, VALUE_ARRAY) && updates->size > ANSWER_PARTS_MAX) ||
+	       (value_is(commands, VALUE_ARRAY) && commands->size > ANSWER_PARTS_MAX);
+}
+
 /* A fault of nil is none, and one is whole, whatever a worker has left out. */
 static const struct value *
 with_whole_fault(struct arena *arena, const struct value *body)
@@ -150,6 +161,8 @@ bodies_answer(struct arena *arena, const struct value **body_p)
 		return "its answer is no map";
 	if (value_depth(*body_p, ANSWER_DEPTH_MAX + 1) > ANSWER_DEPTH_MAX)
 		return "its answer is nested too deep";
+	if (has_too_many(*body_p))
+		return "its answer has too many updates or commands";
 	wrong = check(*body_p, answer_shapes, COUNT(answer_shapes));
 	if (wrong == NULL)
 		wrong =

@@ -26,9 +26,11 @@
 #define PROTOCOL_ERRORS_MAX 10u    /* then a session is dropped */
 
 /* Values (proto/value.h). */
-#define VALUE_DEPTH_MAX 64u        /* nesting of arrays and maps in JSON and YAML */
-#define PACKED_DEPTH_MAX 96u       /* in msgpack: what came in travels inside of ours */
-#define ANSWER_DEPTH_MAX 88u       /* of an answer: calls, heads, events hold it */
+#define VALUE_DEPTH_MAX 64u    /* nesting of arrays and maps in JSON and YAML */
+#define PACKED_DEPTH_MAX 96u   /* in msgpack: what came in travels inside of ours */
+#define ANSWER_DEPTH_MAX 88u   /* of an answer: calls, heads, events hold it */
+#define ANSWER_PARTS_MAX 1024u /* updates, or commands, of one answer */
+#define USAGE_NAMES_MAX 256u   /* models, and counts of each, that sums of usage have */
 #define VALUE_NODES_MAX (4u << 20) /* values in one decoded document */
 
 #define JSON_BYTES_MAX (256u << 20) /* one JSON text */

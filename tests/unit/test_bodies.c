@@ -142,6 +142,24 @@ START_TEST(what_is_nested_too_deep_to_travel_on_is_refused)
 }
 END_TEST
 
+/* Each update of a list may copy the list: many small ones were all the memory there is. */
+START_TEST(an_answer_of_too_many_parts_is_refused)
+{
+	const char *name = _i == 0 ? "updates" : "commands";
+	const struct value *part = value_empty_map();
+	const struct value *body;
+	struct value_list parts = { .arena = arena };
+
+	while (parts.count < ANSWER_PARTS_MAX)
+		value_list_add(&parts, part);
+	body = value_map(arena, name, value_array(arena, parts.items, parts.count), NULL);
+	ck_assert_pstr_eq(bodies_answer(arena, &body), NULL);
+	value_list_add(&parts, part);
+	body = value_map(arena, name, value_array(arena, parts.items, parts.count), NULL);
+	ck_assert_ptr_nonnull(strstr(bodies_answer(arena, &body), "too many"));
+}
+END_TEST
+
 START_TEST(no_answer_is_none)
 {
 	const struct value *body = NULL;
@@ -163,6 +181,7 @@ tcase_bodies(void)
 	tcase_add_loop_test(
 	    tcase, a_fault_has_all_that_a_fault_has, 0, sizeof faults / sizeof faults[0]);
 	tcase_add_test(tcase, what_is_nested_too_deep_to_travel_on_is_refused);
+	tcase_add_loop_test(tcase, an_answer_of_too_many_parts_is_refused, 0, 2);
 	tcase_add_test(tcase, no_answer_is_none);
 	return tcase;
 }

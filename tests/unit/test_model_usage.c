@@ -1,5 +1,6 @@
 #include <check.h>
 
+#include "bounds.h"
 #include "literal.h"
 
 /* Interface under test */
@@ -29,6 +30,32 @@ entry(const char *answer)
 
 	return model_usage_entry(arena, &call);
 }
+
+/* Of an answer with as many models and counts as fit into it. */
+START_TEST(sums_do_not_grow_with_what_is_reported)
+{
+	const struct value *totals = NULL, *one, *counts;
+	size_t i;
+
+	for (i = 0; i < 4 * USAGE_NAMES_MAX; i++) {
+		counts = value_map(arena, arena_printf(arena, "count%zu", i),
+		    value_int(arena, 1), "input_tokens", value_int(arena, 1), NULL);
+		one = value_map(arena, "model",
+		    value_printf(arena, "m%zu", i % (2 * USAGE_NAMES_MAX)), "usage",
+		    counts, NULL);
+		totals = model_usage_add(arena, totals, &one, 1);
+		one = value_map(
+		    arena, "model", value_str(arena, "m0"), "usage", counts, NULL);
+		totals = model_usage_add(arena, totals, &one, 1);
+	}
+	ck_assert_uint_eq(value_size(totals), USAGE_NAMES_MAX);
+	totals = value_get(totals, "m0");
+	ck_assert_uint_eq(value_size(totals), USAGE_NAMES_MAX);
+	ck_assert_int_eq(value_get_int(totals, "calls", 0), 4 * USAGE_NAMES_MAX + 2);
+	ck_assert_int_eq(
+	    value_get_int(totals, "input_tokens", 0), 4 * USAGE_NAMES_MAX + 2);
+}
+END_TEST
 
 START_TEST(an_entry_is_what_was_reported)
 {
@@ -131,6 +158,7 @@ tcase_model_usage(void)
 	TCase *tcase = tcase_create("model_usage");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, sums_do_not_grow_with_what_is_reported);
 	tcase_add_test(tcase, an_entry_is_what_was_reported);
 	tcase_add_test(tcase, what_was_not_reported_is_estimated);
 	tcase_add_test(tcase, a_wish_that_failed_has_none);
