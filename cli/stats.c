@@ -55,14 +55,19 @@ on_message(void *arg, const struct header *header, struct parts *bodies)
 {
 	struct source *source = arg;
 	struct stats *stats = source->stats;
+	const struct value *tables;
 	const char *error;
 
 	/* An answer that comes too late for its question is as good for the next. */
 	if (header->type != MSG_STATS || bodies == NULL || bodies->count == 0 ||
 	    stats->waiting == NULL ||
 	    value_unpack(stats->arena, parts_data(bodies, 0), parts_size(bodies, 0),
-		&source->tables, &error) == -1)
+		&tables, &error) == -1)
 		return;
+	tables = stats_tidy(stats->arena, tables);
+	if (tables == NULL)
+		return;
+	source->tables = tables;
 	fiber_wake(stats->waiting);
 }
 

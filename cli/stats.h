@@ -27,6 +27,10 @@ const struct value *stats_tables(const struct stats *stats, size_t broker);
  * brokers are one row, sums are added up, `broker` is the first's. NULL when none answered. */
 const struct value *stats_merged(const struct stats *stats, struct arena *arena);
 
+/* A broker's tables without what is not as docs/protocol.md has it, in arena: rows and fields of other
+ * kinds. NULL: the broker does not say who it is. */
+const struct value *stats_tidy(struct arena *arena, const struct value *tables);
+
 /* Two brokers' tables as one, in arena. */
 const struct value *stats_merge(
     struct arena *arena, const struct value *one, const struct value *other);

@@ -56,6 +56,52 @@ START_TEST(a_process_at_two_brokers_is_one_row)
 }
 END_TEST
 
+/* --- what a broker says ----------------------------------------------------------------- */
+
+static const struct {
+	const char *tables, *tidy; /* NULL: it is no broker's */
+} said[] = {
+	{ "{'broker': {'name': 'b', 'lag_ms': 3, 'leaving': false}, 'sessions': "
+	  "[{'session': "
+	  "'s', 'name': 'w', 'role': 'worker', 'services': ['tools'], 'load': 1}], "
+	  "'services': [{'name': 'tools', 'priority': null}], 'calls': {'held': 1}, "
+	  "'bodies': {}, 'counters': {'accepted': 7}}",
+	    "{'broker': {'name': 'b', 'lag_ms': 3, 'leaving': false}, 'sessions': "
+	    "[{'session': "
+	    "'s', 'name': 'w', 'role': 'worker', 'services': ['tools'], 'load': 1}], "
+	    "'services': [{'name': 'tools'}], 'calls': {'held': 1}, 'bodies': {}, "
+	    "'counters': {'accepted': 7}}" },
+	{ "{'broker': {'name': 'b', 'lag_ms': -1}, 'sessions': [{'session': 's', 'name': "
+	  "7, "
+	  "'role': 'worker'}, {'session': 's', 'name': 'w'}, 'x', {'session': 's', "
+	  "'name': "
+	  "'w', 'role': 'worker', 'services': 'tools'}], 'services': {'name': 'x'}, "
+	  "'calls': "
+	  "[], 'counters': {'accepted': 1.5, 'ended': 9223372036854775807}}",
+	    "{'broker': {'name': 'b'}, 'sessions': [], 'services': [], 'calls': {}, "
+	    "'bodies': "
+	    "{}, 'counters': {'ended': 9007199254740992}}" },
+	{ "{'broker': {'name': 'b'}, 'sessions': [{'session': 's', 'name': 'w', 'role': "
+	  "'worker', 'services': [1], 'load': {}}]}",
+	    "{'broker': {'name': 'b'}, 'sessions': [{'session': 's', 'name': 'w', "
+	    "'role': "
+	    "'worker'}], 'services': [], 'calls': {}, 'bodies': {}, 'counters': {}}" },
+	{ "{'broker': {'name': 3}}", NULL },
+	{ "{}", NULL },
+	{ "['x']", NULL },
+};
+
+START_TEST(what_is_not_as_agreed_is_left_out)
+{
+	const struct value *tidy = stats_tidy(arena, literal(arena, said[_i].tables));
+
+	if (said[_i].tidy == NULL)
+		ck_assert_ptr_null(tidy);
+	else
+		ck_assert_value(arena, tidy, said[_i].tidy);
+}
+END_TEST
+
 /* --- the screen ----------------------------------------------------------------------- */
 
 static const char tables_text[] =
@@ -192,6 +238,8 @@ tcase_top(void)
 	TCase *tcase = tcase_create("top");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_loop_test(
+	    tcase, what_is_not_as_agreed_is_left_out, 0, sizeof said / sizeof said[0]);
 	tcase_add_test(tcase, a_process_at_two_brokers_is_one_row);
 	tcase_add_test(tcase, it_says_what_is_wrong_first);
 	tcase_add_test(tcase, rows_are_in_an_order_that_stays);
