@@ -37,6 +37,10 @@ $(BUILD)/fuzz/fuzz_store: fuzz_link = -Wl,--wrap=redis_call,--wrap=redis_trouble
 # What a user is told is not shown.
 $(BUILD)/fuzz/fuzz_answer: fuzz_link = -Wl,--wrap=complain
 
+# Workers and Redis are the fuzzer.
+$(BUILD)/fuzz/fuzz_result: fuzz_link = -Wl,--wrap=caller_call,--wrap=caller_stored,--wrap=caller_disown \
+  -Wl,--wrap=run_commit,--wrap=run_commit_end,--wrap=run_store,--wrap=run_stopped_by,--wrap=fiber_start,--wrap=fiber_wake
+
 # The other worker is the fuzzer.
 $(BUILD)/fuzz/fuzz_remote_tool: fuzz_link = -Wl,--wrap=worker_nested_call
 
