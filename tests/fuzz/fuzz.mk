@@ -44,6 +44,9 @@ $(BUILD)/fuzz/fuzz_result: fuzz_link = -Wl,--wrap=caller_call,--wrap=caller_stor
 # The other worker is the fuzzer.
 $(BUILD)/fuzz/fuzz_remote_tool: fuzz_link = -Wl,--wrap=worker_nested_call
 
+# The provider is the fuzzer; and as below.
+$(BUILD)/fuzz/fuzz_call: fuzz_link = -Wl,--wrap=provider_table_find,--wrap=hook_sleep
+
 # It runs on no fiber: a sleep ends at once, or is cancelled.
 $(BUILD)/fuzz/fuzz_lua: fuzz_link = -Wl,--wrap=hook_sleep
 
