@@ -87,7 +87,7 @@ use_of(const char *settings)
 #define ODD_LISTS "{\"flagged\":true,\"categories\":[\"a\",\"b\"],\"category_scores\":{}}"
 #define ODD_SCORES "{\"flagged\":true,\"categories\":{},\"category_scores\":[1,2,3]}"
 
-/* "bad" is flagged, "lost" cannot be judged, "odd" gets no verdict. */
+/* "bad" is flagged, "lost" and "mute" cannot be judged, "odd" gets no verdict. */
 static const struct value *
 judge(struct turn *turn, const struct value *wish)
 {
@@ -99,6 +99,8 @@ judge(struct turn *turn, const struct value *wish)
 	if (strstr(text, "lost") != NULL)
 		return literal(
 		    turn->arena, "{'fault':{'type':'RateLimitError','message':'slow'}}");
+	if (strstr(text, "mute") != NULL)
+		return literal(turn->arena, "{'fault':{}}");
 	message = chat_ai(turn->arena,
 	    strstr(text, "odd lists") != NULL    ? ODD_LISTS
 	    : strstr(text, "odd scores") != NULL ? ODD_SCORES
@@ -168,6 +170,8 @@ static const struct {
 	{ "{'exit_behavior': 'error', 'violation_message': 'See {page}: {categories}'}",
 	    HOOK_AFTER_MODEL, "[{'type':'ai','content':'bad'}]",
 	    "OpenAIModerationError: See {page}: {categories}", "['bad']" },
+	{ "{}", HOOK_AFTER_MODEL, "[{'type':'ai','content':'mute'}]",
+	    "Exception: moderation: no reason was given", "['mute']" },
 	{ "{}", HOOK_AFTER_MODEL, "[{'type':'ai','content':'lost'}]",
 	    "RateLimitError: moderation: slow", "['lost']" },
 	{ "{}", HOOK_AFTER_MODEL, "[{'type':'ai','content':'odd'}]",
