@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "command.h"
 #include "curve.h"
@@ -13,6 +14,7 @@
 #include "models.h"
 #include "redis_address.h"
 #include "registry.h"
+#include "utf8.h"
 
 #define CONNECT_WAIT_MS 3000u
 
@@ -45,17 +47,21 @@ tame(char *text)
 void
 complain(const char *format, ...)
 {
+	struct arena *arena = arena_new();
 	va_list args;
-	char *text;
+	char *text, *shown;
+	size_t size;
 
 	fflush(stdout);
 	va_start(args, format);
 	if (vasprintf(&text, format, args) == -1)
 		fatal("no memory");
 	va_end(args);
-	tame(text);
-	fprintf(stderr, "flotilla: %s\n", text);
+	shown = utf8_repair(arena, text, strlen(text), &size);
+	tame(shown);
+	fprintf(stderr, "flotilla: %s\n", shown);
 	free(text);
+	arena_destroy(&arena);
 }
 
 static void

@@ -56,7 +56,7 @@ int session_load_plugins(const char *const *plugins);
  * any more. */
 bool session_interrupted(const struct session *session);
 
-/* Prints "flotilla: ..." on stderr. */
+/* Prints "flotilla: ..." on stderr; what is no text in it, or would drive the terminal, is replaced. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Says why a store step failed; returns the exit status for it. */

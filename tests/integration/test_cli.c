@@ -377,6 +377,11 @@ static const struct {
 	{ STATUS_NOT_FOUND, "'no [31m body'",
 	    { "watch", "no\x1b[31m\x7f"
 		       "body" } },
+	{ STATUS_NOT_FOUND,
+	    "'no\xef\xbf\xbd\xef\xbf\xbd"
+	    "31m body'",
+	    { "watch", "no\xff\x9b"
+		       "31m body" } },
 	{ STATUS_NOT_FOUND, "'nobody'", { "watch", "nobody" } },
 	{ STATUS_NOT_FOUND, "'nobody'", { "state", "nobody" } },
 	{ STATUS_NOT_FOUND, "'nobody'", { "history", "nobody" } },
