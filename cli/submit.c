@@ -391,6 +391,18 @@ apply_file(
 		   : status;
 }
 
+/* The coordinator would refuse it, too, but when it is not waited for nobody would hear of that. */
+static bool
+check_json(struct arena *arena, const char *name, const char *text)
+{
+	const char *error;
+
+	if (text == NULL || json_parse(arena, text, strlen(text), &error) != NULL)
+		return true;
+	complain("--%s is not valid JSON: %s", name, error);
+	return false;
+}
+
 static enum status
 run_submit(struct session *session, const void *given, const char *const *rest)
 {
@@ -407,6 +419,8 @@ run_submit(struct session *session, const void *given, const char *const *rest)
 	if (!submit_check_id("--thread", settings->thread) ||
 	    !submit_check_id("--run-id", settings->run) ||
 	    !submit_check_id("--parent", settings->parent) ||
+	    !check_json(arena, "input", settings->input) ||
+	    !check_json(arena, "context", settings->context) ||
 	    !check_thread_flags(arena, settings, &ttl))
 		return STATUS_USAGE;
 	options = submit_options_fields(arena, &settings->options);

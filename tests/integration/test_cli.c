@@ -400,8 +400,8 @@ static const struct {
 	    { "runs", "--redis", "unix:///nowhere" } },
 	{ STATUS_UNREACHABLE, "at ipc:///nowhere",
 	    { "top", "--once", "--broker", "ipc:///nowhere" } },
-	{ STATUS_REFUSED, "context is not valid JSON",
-	    { "submit", "quick", "Hi", "--context", "{oops", "--wait" } },
+	{ STATUS_REFUSED, "parent: run 'nobody' is not known",
+	    { "submit", "quick", "Hi", "--parent", "nobody", "--wait" } },
 };
 
 START_TEST(the_exit_status_says_what_went_wrong)

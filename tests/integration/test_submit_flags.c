@@ -113,6 +113,8 @@ static const struct {
 	{ "--priority", "9", "0 to 4" },
 	{ "--tenant", "a b", "tenant: must be" },
 	{ "--webhook", "example.com", "webhook: must be a URL" },
+	{ "--input", "{\"messages\": [}", "--input is not valid JSON: line 1, column" },
+	{ "--context", "{oops", "--context is not valid JSON: line 1, column" },
 	{ "--metadata", "alone", "--metadata 'alone': must be NAME=TEXT" },
 };
 
