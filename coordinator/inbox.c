@@ -11,6 +11,7 @@
 #include "inbox_line.h"
 #include "log.h"
 #include "memory.h"
+#include "utf8.h"
 
 #define BLOCK_MS 1000u
 #define ORPHAN_MS                                                                        \
@@ -24,6 +25,7 @@
 #define HELD_MAX 64u     /* while more wait, nothing new is read */
 #define LEAVE_MS 1000u
 #define UNKNOWN_MS 1000u /* that it is not known who goes before whom is said so often */
+#define FIELD_SHOWN_BYTES 64u
 #define FULL_MS 300u /* without room for runs, what others have left is read so often */
 
 struct inbox {
@@ -142,25 +144,43 @@ given(const struct entry *entry, const char *name)
 	return text[0] != '\0' ? text : NULL;
 }
 
+/* Of a field that comes twice one would be lost. Returns what is wrong so, or NULL. */
+static const char *
+read_fields(struct arena *arena, const struct value *flat, const struct value **fields_r)
+{
+	struct value_fields fields = { .arena = arena };
+	const char *fault = NULL;
+	size_t i;
+
+	for (i = 0; i + 1 < value_size(flat); i += 2) {
+		const char *name = redis_reply_text(value_at(flat, i));
+		size_t known = fields.count;
+
+		value_fields_set(&fields, name, value_at(flat, i + 1));
+		if (fields.count == known && fault == NULL)
+			fault = arena_printf(arena, "field '%s' is given twice",
+			    utf8_shown(arena, name, FIELD_SHOWN_BYTES));
+	}
+	*fields_r = value_fields_end(&fields);
+	return fault;
+}
+
 static void
 read_entry(struct batch *batch, const struct value *one)
 {
 	struct entry *entry = &batch->entries[batch->count];
 	struct inbox_place *place = &batch->places[batch->count];
 	const struct value *flat = value_at(one, 1);
-	struct value_fields fields = { .arena = batch->arena };
-	const char *run, *thread;
-	size_t i;
+	const struct value *fields;
+	const char *run, *thread, *fault;
 
 	if (value_is_nil(flat)) { /* deleted, but not acknowledged */
 		value_list_add(&batch->done, value_at(one, 0));
 		return;
 	}
-	for (i = 0; i + 1 < value_size(flat); i += 2)
-		value_fields_set(
-		    &fields, redis_reply_text(value_at(flat, i)), value_at(flat, i + 1));
+	fault = read_fields(batch->arena, flat, &fields);
 	*entry = (struct entry){ batch,
-		{ redis_reply_text(value_at(one, 0)), value_fields_end(&fields) } };
+		{ redis_reply_text(value_at(one, 0)), fields, fault } };
 	place->id = entry->content.id;
 	run = given(entry, "run");
 	thread = given(entry, "thread");

@@ -203,6 +203,8 @@ inbox_entry_move(
 	enum store_status status;
 
 	submission_read(arena, entry->id, entry->fields, &submission);
+	if (entry->fault != NULL)
+		submission.error = entry->fault;
 	if (submission.error != NULL)
 		return refuse(coordinator, arena, entry, &submission, submission.error);
 	status = store_agent_version(store, arena, submission.agent, &version);

@@ -7,10 +7,12 @@
 
 struct coordinator;
 
-/* id: the entry's; fields: a map of name to VALUE_BIN. Both are kept by the caller. */
+/* id: the entry's; fields: a map of name to VALUE_BIN; fault: what is wrong with the fields as they were sent,
+ * or NULL. All are kept by the caller. */
 struct inbox_entry {
 	const char *id;
 	const struct value *fields;
+	const char *fault;
 };
 
 /* Moves it, in a fiber. Whoever died over it may have done so already: then nothing is done again, but for a

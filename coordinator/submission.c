@@ -50,6 +50,24 @@ unknown_field(struct arena *arena, const struct value *fields)
 	return NULL;
 }
 
+/* Texts end at a NUL byte: what stands behind one would count for nothing. */
+static const char *
+field_with_nul(struct arena *arena, const struct value *fields)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(fields); i++) {
+		const struct value *bytes = fields->pairs[i].value;
+		size_t before = strnlen(bytes->text, bytes->size);
+
+		if (before < bytes->size)
+			return arena_printf(arena,
+			    "%s: byte %zu is a NUL, which no field may have",
+			    value_text(fields->pairs[i].key), before + 1);
+	}
+	return NULL;
+}
+
 static const char *
 text_of(const struct value *fields, const char *name)
 {
@@ -76,9 +94,9 @@ take_id(struct arena *arena, const struct value *fields, const char *name,
 {
 	const char *id = text_of(fields, name);
 
-	if (id == NULL || *id == '\0')
+	if (id == NULL || value_get(fields, name)->size == 0)
 		return otherwise;
-	if (wire_is_run_id(id))
+	if (wire_is_run_id(id) && strlen(id) == value_get(fields, name)->size)
 		return id;
 	submission->error =
 	    arena_printf(arena, "%s: " RUN_ID_RULE, name, RUN_ID_BYTES_MAX);
@@ -321,6 +339,8 @@ submission_read(struct arena *arena, const char *id, const struct value *fields,
 	submission->agent = take_agent(fields, submission);
 	if (submission->error == NULL)
 		submission->error = unknown_field(arena, fields);
+	if (submission->error == NULL)
+		submission->error = field_with_nul(arena, fields);
 	if (submission->error == NULL &&
 	    (submission->agent == NULL || *submission->agent == '\0'))
 		submission->error = "agent is missing: the name of an agent that "

@@ -90,6 +90,8 @@ static const struct {
 	{ { "agent", "quick" }, "input is missing" },
 	{ { "agent", "quick", "inptu", INPUT },
 	    "unknown field 'inptu'; did you mean 'input'?" },
+	{ { "agent", "quick", "input", "\"a\"", "input", INPUT },
+	    "field 'input' is given twice" },
 	{ { "agent", "quick", "input", "{\"messages\": [}" },
 	    "input is not valid JSON: " },
 	{ { "agent", "quick", "input", "{\"messages\":\n [}" }, "line 2" },
@@ -138,13 +140,15 @@ submit_badly(struct fleet_client *client, void *arg)
 	const struct refusal *refusal = arg;
 	const char *const *field = entries[refusal->entry].fields;
 	const char *reason = entries[refusal->entry].reason;
-	struct value_fields fields = { .arena = arena };
+	struct value_pair pairs[5] = { { value_str(arena, "run"),
+	    value_str(arena, refusal->run) } };
 	const struct value *events = NULL, *record = NULL, *last;
+	size_t count = 1;
 
-	value_fields_set(&fields, "run", value_str(arena, refusal->run));
 	for (; *field != NULL; field += 2)
-		value_fields_set(&fields, field[0], value_str(arena, field[1]));
-	client_submit(client, arena, value_fields_end(&fields));
+		pairs[count++] = (struct value_pair){ value_str(arena, field[0]),
+			value_str(arena, field[1]) };
+	client_submit(client, arena, value_map_of(arena, pairs, count));
 	ck_assert(client_wait_end(client, refusal->run, refusal->run, WAIT_MS));
 	store_events(client->store, arena, refusal->run, refusal->run, 0, 0, &events);
 	last = value_at(events, value_size(events) - 1);

@@ -1,4 +1,4 @@
-/* What is wrong with a submission is said in whole characters, whatever bytes it has. */
+/* What is wrong with a submission is said in whole characters, whatever bytes it has; none of them is left out. */
 #include <check.h>
 #include <string.h>
 
@@ -19,17 +19,23 @@ static const char *const texts[] = { LONG, "x" LONG, "xx" LONG, "\xff" LONG, "\x
 #define TEXTS (sizeof texts / sizeof *texts)
 
 /* Entries come from Redis as bytes. */
-static const char *
-error_of(struct arena *arena, const char *name, const char *text)
+static struct submission
+read_with(struct arena *arena, const char *name, const char *text, size_t size)
 {
 	struct value_fields fields = { .arena = arena };
 	struct submission submission;
 
 	value_fields_set(&fields, "agent", value_bin(arena, "a", 1));
 	value_fields_set(&fields, "input", value_bin(arena, "\"hi\"", 4));
-	value_fields_set(&fields, name, value_bin(arena, text, strlen(text)));
+	value_fields_set(&fields, name, value_bin(arena, text, size));
 	submission_read(arena, "1-0", value_fields_end(&fields), &submission);
-	return submission.error;
+	return submission;
+}
+
+static const char *
+error_of(struct arena *arena, const char *name, const char *text)
+{
+	return read_with(arena, name, text, strlen(text)).error;
 }
 
 static void
@@ -64,6 +70,24 @@ START_TEST(so_is_a_field_that_nobody_knows)
 }
 END_TEST
 
+static const char *const with_nul[] = { "agent", "run", "thread", "parent", "tenant",
+	"multitask", "checkpoint", "priority", "webhook", "stream", "ttl_ms", "input" };
+
+/* What stands before it may be another run's id: nothing of that one may be touched. */
+START_TEST(a_field_does_not_end_at_a_nul_byte)
+{
+	struct arena *arena = arena_new();
+	struct submission submission = read_with(arena, with_nul[_i], "1\0x", 3);
+
+	ck_assert_ptr_nonnull(submission.error);
+	ck_assert_msg(
+	    strstr(submission.error, with_nul[_i]) != NULL, "%s", submission.error);
+	ck_assert_str_eq(submission.run, "run-1-0");
+	ck_assert_str_eq(submission.thread, "run-1-0");
+	arena_destroy(&arena);
+}
+END_TEST
+
 TCase *
 tcase_submission(void)
 {
@@ -72,5 +96,7 @@ tcase_submission(void)
 	tcase_add_loop_test(tcase, what_is_refused_is_shown_in_whole_characters, 0,
 	    sizeof names / sizeof *names);
 	tcase_add_test(tcase, so_is_a_field_that_nobody_knows);
+	tcase_add_loop_test(tcase, a_field_does_not_end_at_a_nul_byte, 0,
+	    sizeof with_nul / sizeof *with_nul);
 	return tcase;
 }
