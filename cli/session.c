@@ -14,6 +14,7 @@
 #include "models.h"
 #include "redis_address.h"
 #include "registry.h"
+#include "tame.h"
 #include "utf8.h"
 
 #define CONNECT_WAIT_MS 3000u
@@ -30,20 +31,6 @@ struct session {
 	bool interrupted;
 };
 
-/* What is complained of may be a tool's or a model's word: it must not drive the terminal. */
-static void
-tame(char *text)
-{
-	unsigned char *at = (unsigned char *)text;
-
-	for (; *at != '\0'; at++) {
-		if ((*at < 0x20 && *at != '\n' && *at != '\t') || *at == 0x7f)
-			*at = ' ';
-		else if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
-			at[0] = at[1] = ' ';
-	}
-}
-
 void
 complain(const char *format, ...)
 {
@@ -58,7 +45,7 @@ complain(const char *format, ...)
 		fatal("no memory");
 	va_end(args);
 	shown = utf8_repair(arena, text, strlen(text), &size);
-	tame(shown);
+	tame(shown); /* it may be a tool's or a model's word */
 	fprintf(stderr, "flotilla: %s\n", shown);
 	free(text);
 	arena_destroy(&arena);

@@ -9,6 +9,7 @@
 
 #include "chat.h"
 #include "json.h"
+#include "tame.h"
 
 #define WIDTH_UNKNOWN 120u /* no terminal: a file, a pipe */
 #define WIDTH_MIN 40u
@@ -67,25 +68,6 @@ show_rest(size_t used)
 	return width > used + REST_MIN ? width - used : REST_MIN;
 }
 
-/* What a model or tool says must not drive the terminal: C0 and DEL, and C1, which is
- * 0xc2 0x80 to 0x9f in UTF-8. */
-static bool
-is_control(const unsigned char *at)
-{
-	return *at < 0x20 || *at == 0x7f ||
-	       (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0);
-}
-
-size_t
-show_character(const char *at)
-{
-	size_t size = 1;
-
-	while (((unsigned char)at[size] & 0xc0) == 0x80)
-		size++;
-	return size;
-}
-
 const char *
 show_line(struct arena *arena, const char *text, size_t width)
 {
@@ -94,12 +76,12 @@ show_line(struct arena *arena, const char *text, size_t width)
 	const char *copy;
 
 	for (; *text != '\0' && column < width; column++) {
-		size_t size = show_character(text);
+		size_t size = tame_character(text);
 
 		/* The last column is for the mark that something is missing. */
 		if (column + 1 == width && text[size] != '\0')
 			packet_append(&line, "…", strlen("…"));
-		else if (is_control((const unsigned char *)text))
+		else if (tame_is_control(text))
 			packet_append(&line, " ", 1);
 		else
 			packet_append(&line, text, size);
@@ -114,18 +96,11 @@ const char *
 show_text(struct arena *arena, const char *text)
 {
 	char *copy;
-	unsigned char *at;
 
 	if (!isatty(STDOUT_FILENO))
 		return text;
 	copy = arena_strdup(arena, text);
-	for (at = (unsigned char *)copy; *at != '\0'; at++) {
-		if (!is_control(at) || *at == '\n' || *at == '\t')
-			continue;
-		if (*at == 0xc2)
-			*at++ = ' ';
-		*at = ' ';
-	}
+	tame(copy);
 	return copy;
 }
 
@@ -155,14 +130,14 @@ show_flow(struct show_flow *flow, const char *text)
 	size_t width = isatty(STDOUT_FILENO) ? show_width() : SIZE_MAX, size;
 
 	for (; *text != '\0'; text += size) {
-		size = show_character(text);
+		size = tame_character(text);
 		if (*text == '\n' || (*text == ' ' && flow->column + WORD_ROOM > width)) {
 			break_line(flow);
 			continue;
 		}
 		if (flow->column >= width)
 			break_line(flow);
-		if (is_control((const unsigned char *)text))
+		if (tame_is_control(text))
 			putchar(' ');
 		else
 			fwrite(text, 1, size, stdout);

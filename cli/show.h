@@ -16,9 +16,6 @@ size_t show_height(void);
 /* Columns that are left in a line behind used ones; some are, always. */
 size_t show_rest(size_t used);
 
-/* The bytes of the character at at, which is valid UTF-8 or at least ends with a NUL. */
-size_t show_character(const char *at);
-
 /* One line of at most width characters, with line breaks and all that could drive a terminal
  * shown as spaces; a text that is cut ends with "…". */
 const char *show_line(struct arena *arena, const char *text, size_t width);

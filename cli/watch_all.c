@@ -9,6 +9,7 @@
 #include "json.h"
 #include "listeners.h"
 #include "show.h"
+#include "tame.h"
 
 #define TIME_WIDTH 14u /* "14:03:07.120" and what parts it from the rest */
 #define ID_WIDTH 20u   /* of an id; long ones have a third of the line */
@@ -43,7 +44,7 @@ fit(struct arena *arena, const char *text, size_t width)
 	const char *at, *cut = NULL;
 
 	for (at = text; *at != '\0'; at += size) {
-		size = *at == '\033' ? strcspn(at, "m") + 1 : show_character(at);
+		size = *at == '\033' ? strcspn(at, "m") + 1 : tame_character(at);
 		if (*at == '\033')
 			continue;
 		/* The last column is for the mark that something is missing. */

@@ -55,6 +55,8 @@ static const struct {
 	{ "{'kind':'webhook','status':'failed','text':'a\\u001bb'}",
 	    "webhook  failed: a b" },
 	{ "{'kind':'webhook'}", "webhook  ?: ?" },
+	{ "{'kind':'started','agent':'a\\u202eb','thread':'c\\u2069d'}",
+	    "started  agent a b on thread c d" },
 	{ "{'kind':'interrupted','when':'a\\u001bb'}", "paused   a b ?" },
 	{ "{'kind':'uncertain','tool':'a\\u001bb'}", "uncertain a b (?): ?" },
 	{ "{'kind':'decided','call':'a\\u001bb','answer':'\\u009b'}",
@@ -111,7 +113,8 @@ on_terminal(void (*say)(void))
 	return said;
 }
 
-#define ANSWER "one\n\ttwo \x1b]52;c;aGk=\x07 \xc2\x9b[2J\x7f \xc3\xa9"
+#define ANSWER                                                                           \
+	"one\n\ttwo \x1b]52;c;aGk=\x07 \xc2\x9b[2J\x7f \xc3\xa9\u202et\u2066x\u2019"
 
 static void
 say_answer(void)
@@ -121,8 +124,8 @@ say_answer(void)
 
 START_TEST(an_answer_is_tame_on_a_terminal)
 {
-	ck_assert_str_eq(
-	    on_terminal(say_answer), "one\r\n\ttwo  ]52;c;aGk=    [2J  \xc3\xa9\r\n");
+	ck_assert_str_eq(on_terminal(say_answer),
+	    "one\r\n\ttwo  ]52;c;aGk=   [2J  \xc3\xa9 t x\u2019\r\n");
 }
 END_TEST
 
