@@ -412,7 +412,7 @@ redis_session_new(struct loop *loop, const char *url, const char *library,
 	session->silence_ms_max = SILENCE_MS_MAX;
 	session->tick = timer_start(loop, TICK_MS, TICK_MS, on_tick, session);
 	loop_add_flush(loop, on_flush, session);
-	say_trouble(session, "not connected yet");
+	say_trouble(session, "no answer yet");
 	find(session);
 	return session;
 }

@@ -1,6 +1,7 @@
 /* How a client comes up and how it leaves. */
 #include <arpa/inet.h>
 #include <check.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -81,6 +82,18 @@ free_port(void)
 }
 
 static const char *const hosts[] = { "127.0.0.1", "localhost" };
+
+/* It may well be connected: nobody knows before it answers. */
+START_TEST(one_that_never_answered_is_said_not_to_answer)
+{
+	kill(child_pid(redis_trial.server), SIGSTOP);
+	redis_destroy(&redis_trial.redis);
+	redis_trial.redis = redis_trial_client(redis_trial.url, NULL);
+	ck_assert_ptr_nonnull(strstr(redis_trouble(redis_trial.redis), "no answer yet"));
+	kill(child_pid(redis_trial.server), SIGCONT);
+	redis_trial_check(ASK("PING"), "PONG");
+}
+END_TEST
 
 START_TEST(a_refused_connection_is_tried_again)
 {
@@ -269,6 +282,7 @@ add_greetings(TCase *tcase)
 	tcase_add_test(tcase, the_library_is_there_and_comes_back);
 	tcase_add_test(tcase, a_function_nobody_has_is_an_error_in_the_end);
 	tcase_add_test(tcase, a_bad_library_is_trouble);
+	tcase_add_test(tcase, one_that_never_answered_is_said_not_to_answer);
 	tcase_add_loop_test(tcase, a_refused_connection_is_tried_again, 0,
 	    sizeof hosts / sizeof hosts[0]);
 	tcase_add_test(tcase, gives_its_name_and_chooses_its_database);
