@@ -278,12 +278,23 @@ session_events_store(struct session *session)
 	return session->events_store;
 }
 
+const char *
+session_remedy(const char *error)
+{
+	if (strstr(error, "OOM ") != NULL)
+		return " (Redis is full: raise its maxmemory, or delete what is old)";
+	if (strstr(error, "MISCONF ") != NULL)
+		return " (Redis cannot write to its disk: is it full?)";
+	return "";
+}
+
 int
 session_store_failed(struct session *session, enum store_status status)
 {
 	if (status == STORE_CANCELLED)
 		return STATUS_FAILED;
 	if (session->store != NULL)
-		complain("%s", store_error(session->store));
+		complain("%s%s", store_error(session->store),
+		    session_remedy(store_error(session->store)));
 	return status == STORE_DAMAGED ? STATUS_FAILED : STATUS_UNREACHABLE;
 }

@@ -59,6 +59,9 @@ bool session_interrupted(const struct session *session);
 /* Prints "flotilla: ..." on stderr; what is no text in it, or would drive the terminal, is replaced. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* What to do about error, which is what Redis said, in brackets behind a space; or "". */
+const char *session_remedy(const char *error);
+
 /* Says why a store step failed; returns the exit status for it. */
 int session_store_failed(struct session *session, enum store_status status);
 

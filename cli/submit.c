@@ -140,22 +140,6 @@ print_end(struct session *session, const char *thread, const char *run,
 
 /* --- submitting --------------------------------------------------------------------- */
 
-static void
-explain_refusal(const char *error)
-{
-	if (strncmp(error, "OOM", 3) == 0)
-		complain(
-		    "not submitted: Redis is full and takes nothing new until there is "
-		    "room (raise its maxmemory, or delete what is old): %s",
-		    error);
-	else if (strncmp(error, "MISCONF", 7) == 0)
-		complain(
-		    "not submitted: Redis cannot write to its disk (is it full?): %s",
-		    error);
-	else
-		complain("not submitted: %s", error);
-}
-
 static enum status
 add_entry(struct session *session, const struct value *fields)
 {
@@ -187,7 +171,8 @@ add_entry(struct session *session, const struct value *fields)
 		return STATUS_FAILED;
 	}
 	if (status == REDIS_ERROR)
-		explain_refusal(redis_reply_text(reply));
+		complain("not submitted: %s%s", redis_reply_text(reply),
+		    session_remedy(redis_reply_text(reply)));
 	else
 		complain("not submitted, as far as can be told: %s",
 		    redis_trouble(store_redis(session_store(session))));

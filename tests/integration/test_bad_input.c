@@ -450,6 +450,26 @@ START_TEST(a_redis_that_is_gone_is_told_and_nothing_is_lost)
 }
 END_TEST
 
+START_TEST(a_full_redis_is_told_with_what_to_do)
+{
+	static const char *const calls[][6] = { { "agents", "apply", "good.yaml" },
+		{ "submit", "quick", "Hi" } };
+	struct said said[2];
+	size_t i;
+
+	kit_redis_cli(kit, 0, "CONFIG", "SET", "maxmemory", "1mb", NULL);
+	for (i = 0; i < 2; i++)
+		said[i] = cli_run(&flotilla, NULL, calls[i]);
+	kit_redis_cli(kit, 0, "CONFIG", "SET", "maxmemory", "0", NULL);
+	for (i = 0; i < 2; i++) {
+		ck_assert_msg(said[i].status == 4, "%s", said[i].err);
+		assert_says(said[i].err, "OOM");
+		assert_says(said[i].err, "raise its maxmemory");
+	}
+	assert_runs_go_on();
+}
+END_TEST
+
 TCase *tcase_bad_input(void);
 
 TCase *
@@ -472,6 +492,7 @@ tcase_bad_input(void)
 	tcase_add_test(tcase, who_serves_openai_is_told_when_nobody_does);
 	tcase_add_test(tcase, an_unknown_provider_is_told_when_the_agent_runs);
 	tcase_add_test(tcase, garbage_on_the_brokers_ports_hurts_nobody);
+	tcase_add_test(tcase, a_full_redis_is_told_with_what_to_do);
 	tcase_add_test(tcase, a_redis_that_is_gone_is_told_and_nothing_is_lost);
 	return tcase;
 }
