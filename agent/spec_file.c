@@ -1,7 +1,9 @@
 /* Agents of a YAML or JSON file, one a document. */
 #include <string.h>
 
+#include "bounds.h"
 #include "loader.h"
+#include "utf8.h"
 #include "yaml.h"
 
 struct file {
@@ -25,12 +27,16 @@ name_of(struct arena *arena, const char *path)
 					  : arena_copy(arena, base, (size_t)(dot - base));
 }
 
-/* A key says where better than its value, which may begin on another line. */
+/* A key says where better than its value, which may begin on another line. What is wrong may quote the whole of it. */
 static const char *
 reason_at(struct file *file, size_t index, const char *path, const char *error)
 {
-	return arena_printf(file->arena, "%s: %s",
-	    yaml_key_place(file->yaml, file->arena, index, path), error);
+	bool is_long = strlen(error) > REASON_BYTES_MAX;
+
+	return arena_printf(file->arena, "%s: %s%s",
+	    yaml_key_place(file->yaml, file->arena, index, path),
+	    is_long ? utf8_shown(file->arena, error, REASON_BYTES_MAX) : error,
+	    is_long ? " ..." : "");
 }
 
 static const char *

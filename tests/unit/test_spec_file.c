@@ -110,6 +110,25 @@ START_TEST(a_wrong_file_is_refused_with_line_and_reason)
 }
 END_TEST
 
+START_TEST(a_reason_is_short_whatever_the_file_holds)
+{
+	static const char *const before[] = { "model: m:x\ntool_errors: ",
+		"model: m:x\nmiddleware: [{model_retry: {on_failure: " };
+	const struct spec *const *specs = NULL;
+	const char *error = NULL;
+	char *huge = arena_alloc(arena, 70000);
+
+	memset(huge, 'x', 69999);
+	huge[69999] = '\0';
+	ck_assert_int_eq(load_file(arena_printf(arena, "%s%s%s", before[_i], huge,
+				       _i == 0 ? "" : "}}]"),
+			     &specs, &error),
+	    -1);
+	ck_assert_uint_lt(strlen(error), 1200);
+	ck_assert_str_eq(error + strlen(error) - 5, "x ...");
+}
+END_TEST
+
 START_TEST(a_file_that_is_not_there_is_an_error)
 {
 	const struct spec *const *specs;
@@ -131,6 +150,7 @@ tcase_spec_file(void)
 	tcase_add_test(tcase, a_file_may_hold_several_agents);
 	tcase_add_loop_test(tcase, a_wrong_file_is_refused_with_line_and_reason, 0,
 	    sizeof bad_files / sizeof bad_files[0]);
+	tcase_add_loop_test(tcase, a_reason_is_short_whatever_the_file_holds, 0, 2);
 	tcase_add_test(tcase, a_file_that_is_not_there_is_an_error);
 	return tcase;
 }
