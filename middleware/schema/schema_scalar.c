@@ -116,6 +116,9 @@ check_enum(struct check *check, const struct value *schema, const struct value *
 	}
 	if (check->reasons == NULL)
 		return false;
+	if (keyword->size == 0)
+		return check_fail(
+		    check, place, "can be nothing: the schema's enum is empty");
 	return check_fail(check, place, "must be one of %s, not %s",
 	    choices_text(check, keyword), check_show(check, instance));
 }

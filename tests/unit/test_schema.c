@@ -197,6 +197,12 @@ START_TEST(limits_are_exact_beyond_what_a_double_holds)
 }
 END_TEST
 
+START_TEST(an_empty_enum_is_named)
+{
+	ck_assert_ptr_nonnull(strstr(why("{'enum': []}", "1"), "enum is empty"));
+}
+END_TEST
+
 START_TEST(a_whole_float_is_an_integer)
 {
 	ck_assert_str_eq(why("{'type': 'integer'}", "1.0"), "");
@@ -443,6 +449,7 @@ tcase_schema(void)
 	tcase_add_loop_test(
 	    tcase, multiples_are_those_of_the_written_decimals, 0, COUNT(multiples));
 	tcase_add_test(tcase, limits_are_exact_beyond_what_a_double_holds);
+	tcase_add_test(tcase, an_empty_enum_is_named);
 	tcase_add_test(tcase, a_whole_float_is_an_integer);
 	tcase_add_test(tcase, lengths_count_characters);
 	tcase_add_test(tcase, patterns_are_read_as_in_javascript);
