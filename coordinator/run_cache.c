@@ -1,14 +1,15 @@
 /* run_cache: model calls that are answered with what an equal one gave before (the agent's `cache`).
  *
  * Equal is what the worker would see: the profile, messages without their ids, the state that
- * slices read, the context. What failed or asked a human is not kept, nor what writes messages: it
- * may name some by their ids, which each thread has of its own. A hit sends no call and streams no
+ * slices read, the context. What failed, asked a human or cannot be applied is not kept, nor what
+ * writes messages: it may name some by their ids, which each thread has of its own. A hit sends no call and streams no
  * tokens. */
 #include "run.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "chat.h"
 #include "log.h"
 
 static const struct value *
@@ -82,11 +83,21 @@ find(struct run *run, struct arena *arena, const char *key)
 		    arena, "text", value_str(arena, "answered from the cache"), NULL)));
 }
 
+/* Else a worker's mistake would be every run's until its time is over. */
+static bool
+can_be_applied(struct arena *arena, const struct value *body)
+{
+	const struct value *messages = value_get(body, "messages");
+	const char *error;
+
+	return messages == NULL || chat_normalise(arena, messages, &error) != NULL;
+}
+
 static void
 keep(struct run *run, struct arena *arena, const char *key, const struct value *body)
 {
 	if (value_has(body, "fault") || value_has(body, "interrupt") ||
-	    writes_messages(body))
+	    writes_messages(body) || !can_be_applied(arena, body))
 		return;
 	if (store_cache(run->coordinator->store, arena, key,
 		value_map_with(arena, body, "notes", NULL),
