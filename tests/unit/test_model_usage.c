@@ -37,12 +37,12 @@ START_TEST(sums_do_not_grow_with_what_is_reported)
 	const struct value *totals = NULL, *one, *counts;
 	size_t i;
 
-	for (i = 0; i < 4 * USAGE_NAMES_MAX; i++) {
+	for (i = 0; i < (size_t)4 * USAGE_NAMES_MAX; i++) {
 		counts = value_map(arena, arena_printf(arena, "count%zu", i),
 		    value_int(arena, 1), "input_tokens", value_int(arena, 1), NULL);
 		one = value_map(arena, "model",
-		    value_printf(arena, "m%zu", i % (2 * USAGE_NAMES_MAX)), "usage",
-		    counts, NULL);
+		    value_printf(arena, "m%zu", i % ((size_t)2 * USAGE_NAMES_MAX)),
+		    "usage", counts, NULL);
 		totals = model_usage_add(arena, totals, &one, 1);
 		one = value_map(
 		    arena, "model", value_str(arena, "m0"), "usage", counts, NULL);
