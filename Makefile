@@ -118,7 +118,9 @@ demo: all
 -include tests/fuzz/fuzz.mk
 
 tidy_flags = -std=c11 -D_GNU_SOURCE $(include_flags) $(hub_flags)
+# In CI (TIDY=product) the analyzer looks less deep (mode=shallow), which takes a seventh of the time; before a release all of it.
 TIDY ?= all
+tidy_flags += $(if $(filter product,$(TIDY)),-Xclang -analyzer-config -Xclang mode=shallow)
 lint: deps
 	clang-format --dry-run -Werror $$(git ls-files '*.[ch]')
 	git ls-files '*.c' $(if $(filter product,$(TIDY)),':!tests' ':!bench') | xargs -I{} -P2 clang-tidy --quiet {} -- $(tidy_flags)
