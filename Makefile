@@ -74,14 +74,15 @@ deps:
 # after another has made the object of a new file; and of a file that went nothing is new.
 unlike = $(if $(findstring [$(notdir $(2))],[$(shell $(AR) t $(1) 2>/dev/null)]),,always)
 .PHONY: always
+# $(call archive,operation,objects): makes $@ in one piece: who links beside us, in another `make`, finds all of it.
+archive = @$(AR) $(1) $@.$$$$ $(2) && mv $@.$$$$ $@
 
 # The Redis function library travels inside the programs: store/store.c puts its files one behind the other.
 LUA_OBJECTS = $(patsubst %,$(BUILD)/%.o,$(wildcard store/*.lua))
 
 library_objects := $(call objects,$(SHARED)) $(LUA_OBJECTS)
 $(library): $(library_objects) $(call unlike,$(library),$(library_objects))
-	@rm -f $@
-	$(AR) rcs $@ $(library_objects)
+	$(call archive,rcs,$(library_objects))
 
 $(BUILD)/store/%.lua.o: store/%.lua
 	@mkdir -p $(@D)

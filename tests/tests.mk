@@ -5,16 +5,14 @@ CHECK_LIBS = $(shell pkg-config --libs check) $(shell pkg-config --libs libevent
 support := $(BUILD)/libsupport.a
 support_objects := $(call objects,tests/support)
 $(support): $(support_objects) $(call unlike,$(support),$(support_objects))
-	@rm -f $@
-	$(AR) rcs $@ $(support_objects)
+	$(call archive,rcs,$(support_objects))
 
 # What the unit tests look at inside of programs: all but their main(). An archive, so that
 # only what is tested is linked; q: two programs may have files of one name.
 UNIT_PROGRAM_OBJECTS = $(filter-out %/main.o,$(call objects,broker coordinator worker-model worker-tools cli))
 programs := $(BUILD)/libprograms.a
 $(programs): $$(UNIT_PROGRAM_OBJECTS) $$(call unlike,$$@,$$(UNIT_PROGRAM_OBJECTS))
-	@rm -f $@
-	$(AR) qcs $@ $(UNIT_PROGRAM_OBJECTS)
+	$(call archive,qcs,$(UNIT_PROGRAM_OBJECTS))
 
 # msgpack-c packs, too, for comparison.
 $(BUILD)/tests-unit: $$(call objects,tests/unit) $(support) $(programs) $(library)

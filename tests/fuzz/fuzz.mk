@@ -23,8 +23,7 @@ FUZZ_CC ?= clang
 
 fuzzed = $(patsubst %.c,$(fuzz_objects)/%.o,$(fuzz_sources)) $(LUA_OBJECTS)
 $(fuzz_archive): $$(fuzzed) $$(call unlike,$$@,$$(fuzzed))
-	@rm -f $@
-	$(AR) qcs $@ $(fuzzed)
+	$(call archive,qcs,$(fuzzed))
 
 fuzz_helpers = $(patsubst %.c,$(fuzz_objects)/%.o,$(filter-out tests/fuzz/fuzz_%,$(wildcard tests/fuzz/*.c)))
 $(BUILD)/fuzz/fuzz_%: $(fuzz_objects)/tests/fuzz/fuzz_%.o $$(fuzz_helpers) $(fuzz_archive)
