@@ -102,12 +102,7 @@ on_down(void *arg, uint32_t link, const char *reason)
 {
 	struct coordinator *coordinator = arg;
 
-	if (service_is_draining(coordinator->service)) /* in a hub it goes, too */
-		log_info(
-		    "broker gone endpoint=%s", links_endpoint(coordinator->links, link));
-	else
-		log_warnx("broker lost: %s endpoint=%s", reason,
-		    links_endpoint(coordinator->links, link));
+	links_log_lost(coordinator->links, link, reason);
 	catalog_down(coordinator->catalog, link);
 	caller_down(coordinator->caller, link);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log.h"
 #include "memory.h"
 #include "service.h"
 
@@ -201,6 +202,17 @@ const char *
 links_endpoint(const struct links *links, uint32_t link)
 {
 	return links->links[link].endpoint;
+}
+
+void
+links_log_lost(const struct links *links, uint32_t link, const char *reason)
+{
+	const char *endpoint = links_endpoint(links, link);
+
+	if (strncmp(endpoint, "inproc://", strlen("inproc://")) == 0)
+		log_info("broker gone: %s endpoint=%s", reason, endpoint);
+	else
+		log_warnx("broker lost: %s endpoint=%s", reason, endpoint);
 }
 
 bool

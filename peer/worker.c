@@ -299,8 +299,7 @@ on_down(void *arg, uint32_t link, const char *reason)
 {
 	struct worker *worker = arg;
 
-	log_warnx(
-	    "broker lost: %s endpoint=%s", reason, links_endpoint(worker->links, link));
+	links_log_lost(worker->links, link, reason);
 	feed(worker, &(struct outbox_event){ .type = OUTBOX_DOWN, .link = link });
 	caller_down(worker->caller, link);
 }

@@ -150,14 +150,16 @@ call(size_t number)
 		.profile = client.profile,
 	};
 	struct call_outcome outcome;
+	const struct value *answer;
 
 	dispatch_job(job, number);
-	request.request = value_strn(arena, job, sizeof job);
+	request.request =
+	    value_map(arena, "job", value_strn(arena, job, sizeof job), NULL);
 	if (caller_call(client.caller, arena, &request, &outcome) == -1 ||
 	    outcome.code != CODE_OK)
 		errx(EXIT_FAILURE, "job %s has no answer", id);
-	dispatch_answer(
-	    client.dispatch, value_text(outcome.body), value_size(outcome.body));
+	answer = value_get(outcome.body, "job");
+	dispatch_answer(client.dispatch, value_text(answer), value_size(answer));
 	caller_stored(client.caller, request.id);
 	arena_destroy(&arena);
 }
