@@ -5,7 +5,7 @@ $(BUILD)/model-server: $(addprefix $(BUILD)/bench/,model_server.o model_replies.
 	$(link) -o $@ $^ $(shell pkg-config --libs libsystemd)
 
 # What a whole fleet costs, scenario by scenario; and an hour of it.
-bench_rig := $(addprefix $(BUILD)/,$(addprefix bench/,line.o load.o rig.o usage.o) tests/support/children.o) $(library)
+bench_rig := $(addprefix $(BUILD)/,$(addprefix bench/,line.o load.o rig.o rig_agent.o usage.o) tests/support/children.o) $(library)
 $(BUILD)/bench-fleet: $(addprefix $(BUILD)/bench/,bench.o scenarios.o measure.o results.o) $(bench_rig)
 	$(link) -o $@ $^ $(LDLIBS)
 

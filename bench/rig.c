@@ -10,11 +10,11 @@
 #include "arena.h"
 #include "children.h"
 #include "memory.h"
+#include "rig_agent.h"
 #include "usage.h"
 
 #define AGENT_FILE "bench/agent.yaml"
 #define COORDINATOR_SLOTS 10000u /* that it has by itself */
-#define TOOL "calculate"
 #define TOOL_ARGUMENTS "{\"expression\": \"17 * 3\"}"
 
 struct rig {
@@ -151,7 +151,7 @@ start_server(struct rig *rig)
 	if (script->bytes > 0)
 		add_pair(&words, "recite", "-a");
 	else
-		add_pair(&words, TOOL, "-a");
+		add_pair(&words, RIG_TOOL, "-a");
 	add_word(&words, script->bytes > 0
 			     ? arena_printf(rig->arena, "{\"bytes\": %zu}", script->bytes)
 			     : TOOL_ARGUMENTS);
@@ -217,7 +217,7 @@ start_tools(struct rig *rig)
 	struct words words = program_words(rig, "worker-tools");
 
 	add_brokers(rig, &words);
-	add_pair(&words, "--builtin", TOOL);
+	add_pair(&words, "--builtin", RIG_TOOL);
 	add_pair(&words, "--slots", rig->slots);
 	start(rig, RIG_TOOLS, &words, NULL);
 }
@@ -281,48 +281,15 @@ start_fleet(struct rig *rig)
 
 /* --- the agent ----------------------------------------------------------------------- */
 
-static void
-write_layer(FILE *file, enum rig_layer layer, unsigned count)
-{
-	static const char wrap[] =
-	    "function wrap_model_call(request, handler) return handler(request) end";
-	static const char node[] = "function before_model(state, runtime) end";
-
-	if (layer == RIG_C_WRAP || layer == RIG_C_NODE)
-		fprintf(file, "  - bench_layer: {number: %u, %s: true}\n", count,
-		    layer == RIG_C_WRAP ? "wrap" : "node");
-	else
-		fprintf(file, "  - lua: {name: layer%u, code: \"%s\"}\n", count,
-		    layer == RIG_LUA_WRAP ? wrap : node);
-}
-
 /* Returns the agent's file: that of the bench, or one of the folder with what is asked for. */
 static const char *
 agent_file(const struct rig *rig)
 {
-	const struct rig_options *options = &rig->options;
 	const char *path = in(rig, "agent.yaml");
-	unsigned i;
-	FILE *file;
 
 	if (rig->plugin == NULL)
 		return AGENT_FILE;
-	file = fopen(path, "we");
-	if (file == NULL)
-		err(EXIT_FAILURE, "%s", path);
-	fputs(
-	    "name: bench\nmodel: openai:bench\nsystem_prompt: You answer questions, and "
-	    "work numbers out with calculate.\n",
-	    file);
-	if (options->script.bytes == 0)
-		fputs("tools: [" TOOL "]\n", file);
-	fputs("middleware:\n", file);
-	if (options->script.bytes > 0)
-		fputs("  - bench_recite\n", file);
-	for (i = 1; i <= options->layers; i++)
-		write_layer(file, options->layer, i);
-	if (fclose(file) == EOF)
-		err(EXIT_FAILURE, "%s", path);
+	rig_agent_write(path, &rig->options);
 	return path;
 }
 

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define RIG_TOOL "calculate" /* that the agent has */
 #define RIG_TOOL_ANSWER "51" /* what the agent's one tool answers in every run */
 #define RIG_ROUNDS 3u        /* of tool calls, unless a script says otherwise */
 

@@ -11,9 +11,9 @@ struct broker;
 struct broker_settings {
 	struct service_settings common;
 	const char *bind, *status_bind;
-	const char
-	    *inside; /* inproc://, for a coordinator in the same process (hub/), which has
-	                     * this process's key; NULL: there is none. In no table */
+	/* In no table: inproc://, for a coordinator in the same process (hub/), which has this process's key; NULL:
+	 * there is none. */
+	const char *inside;
 	const char *allow; /* a file, or NULL: no keys */
 	int64_t queue_calls_max;
 	int64_t bodies_bytes_max;

@@ -166,7 +166,6 @@ static void
 tell(const struct up *up)
 {
 	const struct up_settings *settings = up->settings;
-
 	const char *middle =
 	    has_hub(up) ? "hub (broker and coordinator)"
 			: arena_printf(up->arena, "%d x broker, %d x coordinator",

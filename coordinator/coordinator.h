@@ -31,8 +31,8 @@ struct coordinator_settings {
 	const char **plugins;
 	const char *models;
 	int64_t webhook_attempts, webhook_wait_ms;
-	int64_t
-	    drain_ms; /* how long giving runs back may take; 0: as is usual. In no table */
+	/* In no table: how long giving runs back may take; 0: as is usual. */
+	int64_t drain_ms;
 };
 extern const struct setting coordinator_table[];
 

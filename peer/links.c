@@ -6,6 +6,7 @@
 #include "log.h"
 #include "memory.h"
 #include "service.h"
+#include "socket.h"
 
 struct link {
 	struct links *links;
@@ -209,7 +210,7 @@ links_log_lost(const struct links *links, uint32_t link, const char *reason)
 {
 	const char *endpoint = links_endpoint(links, link);
 
-	if (strncmp(endpoint, "inproc://", strlen("inproc://")) == 0)
+	if (socket_is_inside(endpoint))
 		log_info("broker gone: %s endpoint=%s", reason, endpoint);
 	else
 		log_warnx("broker lost: %s endpoint=%s", reason, endpoint);

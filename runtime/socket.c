@@ -110,8 +110,8 @@ binds(int type)
 	       type == ZMQ_REP;
 }
 
-static bool
-is_inside(const char *endpoint)
+bool
+socket_is_inside(const char *endpoint)
 {
 	return strncmp(endpoint, "inproc://", strlen("inproc://")) == 0;
 }
@@ -121,7 +121,7 @@ is_inside(const char *endpoint)
 static int
 secure(void *zmq, int type, const char *endpoint)
 {
-	if (type == ZMQ_REP || is_inside(endpoint))
+	if (type == ZMQ_REP || socket_is_inside(endpoint))
 		return 0;
 	if (binds(type) && curve_is_on() && !has_zap) {
 		errno = EACCES;
@@ -227,7 +227,7 @@ socket_zap(struct loop *loop, const char *endpoint, socket_fn *fn, void *arg,
 int
 socket_bind_inside(struct socket *socket, const char *endpoint)
 {
-	assert(is_inside(endpoint));
+	assert(socket_is_inside(endpoint));
 	return zmq_bind(socket->zmq, endpoint);
 }
 
