@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "prompt.h"
 
 #define TOOL "write_todos"
 #define FIELD "todos"
@@ -134,17 +135,6 @@ configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 	return 0;
 }
 
-/* Returns prompt with text as one more paragraph; either may be empty or NULL. */
-static const char *
-add_paragraph(struct arena *arena, const char *prompt, const char *text)
-{
-	if (text == NULL || text[0] == '\0')
-		return prompt;
-	if (prompt == NULL || prompt[0] == '\0')
-		return text;
-	return arena_printf(arena, "%s\n\n%s", prompt, text);
-}
-
 static const char *
 current_todos(const struct model_request *request)
 {
@@ -161,15 +151,11 @@ current_todos(const struct model_request *request)
 static struct model_response *
 wrap_model_call(struct model_request *request, struct model_next *next)
 {
-	struct arena *arena = model_arena(request);
 	const struct value *own = value_get(model_settings_of(request), "system_prompt");
-	const char *prompt = model_system_prompt(request);
 
-	prompt = add_paragraph(
-	    arena, prompt, value_is_nil(own) ? SYSTEM_PROMPT : value_text(own));
-	prompt = add_paragraph(arena, prompt, current_todos(request));
-	return model_next(
-	    next, model_override(request, "system_prompt", value_str(arena, prompt)));
+	request =
+	    prompt_append(request, value_is_nil(own) ? SYSTEM_PROMPT : value_text(own));
+	return model_next(next, prompt_append(request, current_todos(request)));
 }
 
 static size_t
