@@ -11,6 +11,9 @@ struct loader {
 	struct arena *arena;
 	struct spec *spec;
 	const char *name; /* when the source has none */
+	const struct value *source;
+	unsigned
+	    depth; /* 0; of an agent that is part of another one more than that one's */
 	const char *path, *error;
 };
 
@@ -32,6 +35,10 @@ int loader_check_name(struct loader *loader, const char *path, const char *what,
 
 /* The pointer of array item index. */
 const char *loader_item(struct arena *arena, const char *path, size_t index);
+
+/* Loads source, an agent that is part of loader's, as spec_load. */
+struct spec *loader_part(struct loader *loader, const struct value *source,
+    const char *name, const char **path_r, const char **error_r);
 
 /* Parts (spec_middleware.c, spec_tools.c, spec_state.c, spec_format.c, spec_run.c, spec_script.c). */
 int load_middleware(struct loader *loader, const char *path, const struct value *given);

@@ -16,6 +16,7 @@
 #include "schema.h"
 
 #define NAMES_MAX 64u /* in one list of right names */
+#define PARTS_DEPTH_MAX 4u
 
 /* --- what the parts share ----------------------------------------------------------- */
 
@@ -382,10 +383,23 @@ load(struct loader *loader, const struct value *source)
 	if (spec->source->packed_size > SPEC_BYTES_MAX)
 		return loader_fail(
 		    loader, "", "the spec is larger than %u bytes", SPEC_BYTES_MAX);
+	loader->source = spec->source;
 	if (load_parts(loader, spec->source) == -1)
 		return -1;
 	spec->version = version_of(loader->arena, spec->source);
 	return check_graph(loader);
+}
+
+static struct spec *
+load_with(struct loader *loader, const struct value *source, const char **path_r,
+    const char **error_r)
+{
+	loader->spec = arena_alloc(loader->arena, sizeof *loader->spec);
+	if (load(loader, source) == 0)
+		return loader->spec;
+	*path_r = loader->path;
+	*error_r = loader->error;
+	return NULL;
 }
 
 struct spec *
@@ -394,10 +408,22 @@ spec_load(struct arena *arena, const struct value *source, const char *name,
 {
 	struct loader loader = { .arena = arena, .name = name };
 
-	loader.spec = arena_alloc(arena, sizeof *loader.spec);
-	if (load(&loader, source) == 0)
-		return loader.spec;
-	*path_r = loader.path;
-	*error_r = loader.error;
+	return load_with(&loader, source, path_r, error_r);
+}
+
+struct spec *
+loader_part(struct loader *loader, const struct value *source, const char *name,
+    const char **path_r, const char **error_r)
+{
+	struct loader part = {
+		.arena = loader->arena, .name = name, .depth = loader->depth + 1
+	};
+
+	if (part.depth <= PARTS_DEPTH_MAX)
+		return load_with(&part, source, path_r, error_r);
+	*path_r = "";
+	*error_r = arena_printf(loader->arena,
+	    "is nested too deep: an agent within an agent, more than %u times",
+	    PARTS_DEPTH_MAX);
 	return NULL;
 }

@@ -45,6 +45,9 @@ struct spec {
 	const struct value
 	    *reads;       /* [field]: what worker slices read, all uses together */
 	bool wraps_tools; /* some use has wrap_tool_call */
+	/* {name of a use: {name: {name, version, source} of an agent that is part of this one, or
+	 * {agent}, the name of one of the fleet's}}: middleware_use's children; maybe empty. */
+	const struct value *children;
 };
 
 /* Loads source (a map). name is used when source has none. Returns the spec in arena, or

@@ -35,7 +35,8 @@ load_use(struct loader *loader, const char *path, const char *name,
     const struct value *settings)
 {
 	const struct use_agent agent = { .model = loader->spec->model,
-		.model_profile = loader->spec->model_profile };
+		.model_profile = loader->spec->model_profile,
+		.source = loader->source };
 	struct middleware_use *use;
 	const char *within = "", *error = "";
 
@@ -81,11 +82,68 @@ all_reads(struct arena *arena, const struct spec *spec)
 	return value_list_end(&list);
 }
 
+/* --- agents that are part of this one -------------------------------------------------- */
+
+/* child is as configure left it; path is that of its middleware's settings. */
+static const struct value *
+load_child(
+    struct loader *loader, const char *path, const char *name, const struct value *child)
+{
+	struct arena *arena = loader->arena;
+	const struct value *source = value_get(child, "source");
+	const char *within = "", *error = "";
+	const struct spec *spec;
+
+	if (source == NULL)
+		return value_map(arena, "agent", value_get(child, "agent"), NULL);
+	spec = loader_part(loader, source, name, &within, &error);
+	if (spec != NULL)
+		return value_map(arena, "name", value_str(arena, spec->name), "version",
+		    value_str(arena, spec->version), "source", spec->source, NULL);
+	loader_fail(loader,
+	    arena_printf(arena, "%s%s%s", path, value_get_text(child, "place"), within),
+	    "%s", error);
+	return NULL;
+}
+
+static int
+load_children(struct loader *loader, const char *path, const struct middleware_use *use,
+    struct value_fields *children)
+{
+	struct value_fields loaded = { .arena = loader->arena };
+	const struct value *child;
+	size_t i;
+
+	for (i = 0; i < value_size(use->children); i++) {
+		const char *name = value_text(use->children->pairs[i].key);
+
+		child = load_child(loader, path, name, use->children->pairs[i].value);
+		if (child == NULL)
+			return -1;
+		value_fields_set(&loaded, name, child);
+	}
+	if (value_size(use->children) > 0)
+		value_fields_set(children, use->name, value_fields_end(&loaded));
+	return 0;
+}
+
+/* Where the settings of entry are, which is at path. */
+static const char *
+settings_path(struct arena *arena, const char *path, const struct value *entry)
+{
+	return value_is(entry, VALUE_MAP)
+		   ? pointer_add(arena, path, entry->pairs[0].key->text)
+		   : path;
+}
+
+/* --- the list -------------------------------------------------------------------------- */
+
 int
 load_middleware(struct loader *loader, const char *path, const struct value *given)
 {
 	const struct middleware_use **uses;
 	struct spec *spec = loader->spec;
+	struct value_fields children = { .arena = loader->arena };
 	size_t i, j;
 
 	if (given != NULL && !value_is(given, VALUE_ARRAY))
@@ -106,7 +164,12 @@ load_middleware(struct loader *loader, const char *path, const struct value *giv
 				return refuse_twice(loader, at, uses[i]->name, j);
 		}
 		spec->wraps_tools |= uses[i]->hooks[HOOK_WRAP_TOOL_CALL];
+		if (load_children(loader,
+			settings_path(loader->arena, at, value_at(given, i)), uses[i],
+			&children) == -1)
+			return -1;
 	}
+	spec->children = value_fields_end(&children);
 	spec->uses = uses;
 	spec->use_count = i;
 	spec->reads = all_reads(loader->arena, spec);

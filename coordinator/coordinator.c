@@ -156,7 +156,8 @@ coordinator_hold(struct coordinator *coordinator, const char *thread)
 	struct run *run;
 
 	if (coordinator->draining || zhashx_lookup(coordinator->runs, thread) != NULL ||
-	    zhashx_size(coordinator->runs) >= (size_t)coordinator->settings->slots)
+	    zhashx_size(coordinator->runs) - coordinator->waiting >=
+		(size_t)coordinator->settings->slots)
 		return NULL;
 	run = xcalloc(1, sizeof *run);
 	run->coordinator = coordinator;
@@ -268,6 +269,7 @@ coordinator_new(struct service *service, const struct coordinator_settings *sett
 	load_plugins((const char *const *)settings->plugins);
 	load_models(settings->models);
 	coordinator->runs = zhashx_new();
+	coordinator->awaited = zhashx_new();
 	TAILQ_INIT(&coordinator->attempts);
 	coordinator->redis = connect_redis(coordinator, store_library());
 	coordinator->inbox_redis = connect_redis(coordinator, NULL);
@@ -386,6 +388,7 @@ coordinator_destroy(struct coordinator **coordinator_p)
 	redis_destroy(&coordinator->inbox_redis);
 	redis_destroy(&coordinator->redis);
 	zhashx_destroy(&coordinator->runs);
+	zhashx_destroy(&coordinator->awaited);
 	models_unload();
 	free(coordinator);
 	*coordinator_p = NULL;

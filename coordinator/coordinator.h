@@ -65,6 +65,8 @@ struct coordinator {
 	bool store_drained;
 	zhashx_t *runs;                 /* thread id -> struct run, this process's */
 	unsigned owned[SHARDS];         /* runs held, by shard */
+	zhashx_t *awaited;              /* run id -> struct fiber (awaited.h) */
+	size_t waiting;                 /* runs held that wait for children */
 	TAILQ_HEAD(, attempt) attempts; /* to tell webhooks, under way */
 	size_t webhooks;                /* how many */
 	bool draining;

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "arrival.h"
+#include "awaited.h"
 #include "bodies.h"
 #include "children.h"
 #include "log.h"
@@ -471,6 +472,8 @@ run_next(struct run *run)
 		go = advance(run);
 	}
 	go = end(run, go);
+	if (value_has(run->record, "task"))
+		awaited_ended(coordinator, run->id);
 	if (value_has(run->record, "webhook"))
 		webhooks_wake(coordinator, run->shard);
 	forget(run);

@@ -103,6 +103,7 @@ struct run {
 	struct value_list used; /* entries of its model calls (model_usage.h) */
 
 	unsigned misses; /* model calls that had to be made again, whole */
+	unsigned awaits; /* children that its fibers wait for (awaited.h) */
 };
 
 /* Claims thread and runs what waits on it, until nothing does; then leaves the table.
@@ -283,12 +284,20 @@ struct effect {
 	const struct value *known;   /* its outcome from before a pause, or NULL */
 	const struct value *answers; /* [value], to what it asked so far, or NULL */
 	const char *last_id;         /* of the last that was sent of it */
+	/* Of children (run_child.c): what came of those that have ended, [map], or NULL; the one whose pause
+	 * holds the call up, {thread, child, asks_nothing?}, or NULL; what it is answered now, {id: answer}. */
+	const struct value *children, *held, *given;
 };
 
 /* Sends the call until its fate is known, or its tool's policy says what becomes of it.
  * Returns as run_call; the outcome is in arena. */
 enum go run_effect(struct run *run, struct arena *arena, struct effect *effect,
     const struct value **outcome_r);
+
+/* The same of a tool's call that may have other agents do something, which are waited for. An outcome
+ * {asks: [ask], held} is a child's that a human is to answer. */
+enum go run_effect_with_children(struct run *run, struct arena *arena,
+    struct effect *effect, const struct value **outcome_r);
 
 /* Adds the events about an outcome to the next commit. */
 void run_effect_events(

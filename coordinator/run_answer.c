@@ -17,6 +17,22 @@ ask_id(const struct value *kept)
 	return value_get_text(value_get(kept, "ask"), "id");
 }
 
+/* What kept asks, one of them or a child's. */
+static size_t
+ask_count(const struct value *kept)
+{
+	if (value_has(kept, "held"))
+		return value_has(kept, "given") ? 0 : value_size(value_get(kept, "asks"));
+	return ask_id(kept) != NULL ? 1 : 0;
+}
+
+static const struct value *
+ask_at(const struct value *kept, size_t index)
+{
+	return value_has(kept, "held") ? value_at(value_get(kept, "asks"), index)
+				       : value_get(kept, "ask");
+}
+
 static const struct value *
 ask_call(const struct value *kept)
 {
@@ -30,16 +46,14 @@ static const char *
 ask_ids(struct arena *arena, const struct value *round, size_t *count_r)
 {
 	const char *text = "";
-	size_t i;
+	size_t i, j;
 
 	*count_r = 0;
-	for (i = 0; i < value_size(round); i++) {
-		const char *id = ask_id(round->pairs[i].value);
-
-		if (id != NULL)
-			text = arena_printf(
-			    arena, "%s%s'%s'", text, (*count_r)++ > 0 ? ", " : "", id);
-	}
+	for (i = 0; i < value_size(round); i++)
+		for (j = 0; j < ask_count(round->pairs[i].value); j++)
+			text = arena_printf(arena, "%s%s'%s'", text,
+			    (*count_r)++ > 0 ? ", " : "",
+			    value_get_text(ask_at(round->pairs[i].value, j), "id"));
 	return text;
 }
 
@@ -49,7 +63,7 @@ run_answer_wanted(const struct value *round)
 	size_t i;
 
 	for (i = 0; i < value_size(round); i++)
-		if (ask_id(round->pairs[i].value) != NULL)
+		if (ask_count(round->pairs[i].value) > 0)
 			return true;
 	return false;
 }
@@ -57,12 +71,13 @@ run_answer_wanted(const struct value *round)
 static bool
 is_asked(const struct value *round, const char *id)
 {
-	size_t i;
+	size_t i, j;
 
 	for (i = 0; i < value_size(round); i++)
-		if (ask_id(round->pairs[i].value) != NULL &&
-		    strcmp(ask_id(round->pairs[i].value), id) == 0)
-			return true;
+		for (j = 0; j < ask_count(round->pairs[i].value); j++)
+			if (value_text_is(
+				value_get(ask_at(round->pairs[i].value, j), "id"), id))
+				return true;
 	return false;
 }
 
@@ -127,9 +142,10 @@ to_the_only_one(struct run *run, const struct value *round, const struct value *
 	size_t i;
 
 	for (i = 0; i < value_size(round); i++)
-		if (ask_id(round->pairs[i].value) != NULL)
-			return value_map(
-			    run->arena, ask_id(round->pairs[i].value), answer, NULL);
+		if (ask_count(round->pairs[i].value) > 0)
+			return value_map(run->arena,
+			    value_get_text(ask_at(round->pairs[i].value, 0), "id"),
+			    answer, NULL);
 	return value_empty_map();
 }
 
@@ -244,6 +260,54 @@ take_answer(struct run *run, const struct value *kept, const struct value *answe
 	return GO_ON;
 }
 
+/* Whether the child that asks would take the answer: it is asked by its parent alone, and must not fail of it. */
+static enum go
+check_for_child(struct run *run, const struct value *ask, const struct value *answer)
+{
+	const char *id = value_get_text(ask, "id"), *reason;
+	bool is_uncertain =
+	    value_text_is(value_get(value_get(ask, "value"), "type"), "uncertain");
+
+	if (schema_check(
+		run->arena, value_get(ask, "response_schema"), answer, &reason) == -1)
+		return run_fail(run, "ValueError",
+		    "resume: the answer to '%s' does not fit: %s", id, reason);
+	if (is_uncertain && !value_text_is(answer, "fail") &&
+	    !value_text_is(answer, "repeat") &&
+	    !(value_is(answer, VALUE_MAP) && value_size(answer) == 1 &&
+		value_get_text(answer, "respond") != NULL))
+		return refuse_answer(run, id, answer);
+	return GO_ON;
+}
+
+/* Answers to what a child asks: it goes on with those that are there, and asks what is left once more. */
+static enum go
+give_child(struct run *run, const struct value *kept, const struct value *answers,
+    const struct value **kept_r)
+{
+	struct value_fields given = { .arena = run->arena };
+	const struct value *ask, *answer;
+	enum go go = GO_ON;
+	size_t i;
+
+	for (i = 0; go == GO_ON && i < ask_count(kept); i++) {
+		ask = ask_at(kept, i);
+		answer = value_get(answers, value_get_text(ask, "id"));
+		if (answer == NULL)
+			continue;
+		go = check_for_child(run, ask, answer);
+		value_fields_set(&given, value_get_text(ask, "id"), answer);
+		run_event(run, "decided",
+		    value_map(run->batch, "call",
+			value_copy(run->batch, value_get(ask, "id")), "answer",
+			value_copy(run->batch, answer), NULL));
+	}
+	if (given.count > 0)
+		*kept_r =
+		    value_map_with(run->arena, kept, "given", value_fields_end(&given));
+	return go;
+}
+
 enum go
 run_answer(struct run *run, const struct value *round, const struct value *answer)
 {
@@ -254,6 +318,8 @@ run_answer(struct run *run, const struct value *round, const struct value *answe
 
 	for (i = 0; go == GO_ON && i < value_size(round); i++) {
 		kept = round->pairs[i].value;
+		if (value_has(kept, "held"))
+			go = give_child(run, kept, answers, &kept);
 		one = ask_id(kept) != NULL ? value_get(answers, ask_id(kept)) : NULL;
 		if (one != NULL && value_get_bool(kept, "interrupt", false))
 			go = take_answer(run, kept, one, &kept);

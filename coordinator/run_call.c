@@ -43,7 +43,7 @@ code_fault(
 static const struct value *
 workers_own(struct arena *arena, const struct value *body)
 {
-	static const char *const ours[] = { "ask", "lost", "then" };
+	static const char *const ours[] = { "ask", "asks", "held", "lost", "then" };
 	size_t i;
 
 	for (i = 0; i < sizeof ours / sizeof *ours; i++)

@@ -7,6 +7,7 @@
 
 #include "log.h"
 
+#define BLANKS " \t\r\n"
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static int64_t
@@ -80,6 +81,10 @@ new_head(struct run *run, const char *status)
 		{ VALUE_TEXT("paused"),
 		    run->paused != NULL ? value_str(arena, run->paused) : NULL },
 		{ VALUE_TEXT("round"), run->fault == NULL ? run->round : NULL },
+		/* Its questions are its parent's: nobody answers them here. */
+		{ VALUE_TEXT("task"), run_record_text(run, "task") != NULL
+					  ? value_str(arena, run_record_text(run, "task"))
+					  : NULL },
 		{ VALUE_TEXT("ephemeral"),
 		    run->state != NULL ? state_ephemeral(run->state, arena) : NULL },
 		/* For who takes the run over; a run that ends leaves nothing of it. */
@@ -331,6 +336,30 @@ dead_reason(const struct run *run)
 		   : NULL;
 }
 
+/* What a child gives its parent: the text of its last AI message that has one (semantics.md 6.20). */
+static const struct value *
+answer_of(const struct run *run)
+{
+	const struct value *messages;
+	const char *text;
+	size_t size, i;
+
+	if (!value_has(run->record, "task") || run->state == NULL)
+		return NULL;
+	messages = state_messages(run->state);
+	for (i = value_size(messages); i > 0; i--) {
+		if (!chat_is(value_at(messages, i - 1), "ai"))
+			continue;
+		text = chat_text(run->batch, value_at(messages, i - 1));
+		text += strspn(text, BLANKS);
+		for (size = strlen(text); size > 0; size--)
+			if (strchr(BLANKS, text[size - 1]) == NULL)
+				return value_str(
+				    run->batch, arena_copy(run->batch, text, size));
+	}
+	return NULL;
+}
+
 enum go
 run_commit_end(struct run *run, const char *status, const struct value *interrupts)
 {
@@ -352,9 +381,9 @@ run_commit_end(struct run *run, const char *status, const struct value *interrup
 		value_int(arena, (int64_t)(run->step - run->first_step)), "unconfirmed",
 		unconfirmed, NULL));
 	if (commit(run, status,
-		value_map(arena, "fault", fault, "output", output, "interrupts",
-		    interrupts, "dead", dead_reason(run), "unconfirmed", unconfirmed,
-		    NULL)) != GO_ON)
+		value_map(arena, "fault", fault, "output", output, "answer",
+		    answer_of(run), "interrupts", interrupts, "dead", dead_reason(run),
+		    "unconfirmed", unconfirmed, NULL)) != GO_ON)
 		return GO_DROP;
 	return GO_END;
 }

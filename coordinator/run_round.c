@@ -2,11 +2,14 @@
  * others are done, a model's call, a node hook. What it has so far is kept in the thread's
  * head, as `round`:
  *
- *	{<index>: {id, key, answers?, outcome | ask | (neither: to be sent), interrupt?}, ...}
+ *	{<index>: {id, key, answers?, outcome | ask | (neither: to be sent), interrupt?,
+ *		children?, held?, asks?, given?}, ...}
  *
  * id is the tool call's (or the node's name), key the idempotency key, ask {id, value, node,
  * tool_call_id?, tool_call_ids?, response_schema?} what is asked: by the call itself, when `interrupt` is true, else by us, since
- * the call's fate is unknown. answers are those to the call's interrupts so far, in order. The
+ * the call's fate is unknown. answers are those to the call's interrupts so far, in order. children, held and
+ * given are of the agents that the call has asked to do something (run_child.c); asks: [ask], what the one that
+ * holds it up asks. The
  * run that resumes takes it from there: what has an outcome is not run again, what runs again
  * keeps its key under the new run's call id. */
 #include "run.h"
@@ -29,7 +32,13 @@ run_round_recall(struct run *run, size_t index, struct effect *effect)
 	ask = value_get(kept, "ask");
 	effect->call.key = value_get_text(kept, "key");
 	effect->answers = value_get(kept, "answers");
-	if (value_has(kept, "outcome"))
+	effect->children = value_get(kept, "children");
+	effect->held = value_get(kept, "held");
+	effect->given = value_get(kept, "given");
+	if (effect->held != NULL && effect->given == NULL)
+		effect->known = value_map(run->scratch, "asks", value_get(kept, "asks"),
+		    "held", effect->held, NULL);
+	else if (value_has(kept, "outcome"))
 		effect->known = value_get(kept, "outcome");
 	else if (ask != NULL && value_get_bool(kept, "interrupt", false))
 		effect->known = value_map(run->scratch, "interrupt",
@@ -47,7 +56,8 @@ is_interrupt(const struct value *outcome)
 bool
 run_round_asks(const struct value *outcome)
 {
-	return value_has(outcome, "ask") || is_interrupt(outcome);
+	return value_has(outcome, "ask") || value_has(outcome, "held") ||
+	       is_interrupt(outcome);
 }
 
 static const struct value *
@@ -93,8 +103,14 @@ kept_call(struct run *run, const struct effect *effect, const struct value *outc
 	struct arena *arena = run->arena;
 	const char *key = effect->call.key != NULL ? effect->call.key : effect->call.id;
 	const struct value *ask = value_get(outcome, "ask");
-	bool interrupt = is_interrupt(outcome);
+	bool interrupt = is_interrupt(outcome), held = value_has(outcome, "held");
 
+	if (held)
+		return value_map(arena, "id", value_copy(arena, effect->name), "key",
+		    value_str(arena, key), "answers", copy_of(arena, effect->answers),
+		    "children", copy_of(arena, effect->children), "held",
+		    copy_of(arena, value_get(outcome, "held")), "asks",
+		    copy_of(arena, value_get(outcome, "asks")), NULL);
 	if (interrupt)
 		ask = interrupt_ask(run, effect, key, outcome);
 	else if (ask != NULL)
@@ -103,7 +119,8 @@ kept_call(struct run *run, const struct effect *effect, const struct value *outc
 		outcome = value_map_with(
 		    arena, value_map_with(arena, outcome, "lost", NULL), "then", NULL);
 	return value_map(arena, "id", value_copy(arena, effect->name), "key",
-	    value_str(arena, key), "answers", copy_of(arena, effect->answers), "ask", ask,
+	    value_str(arena, key), "answers", copy_of(arena, effect->answers), "children",
+	    ask != NULL ? copy_of(arena, effect->children) : NULL, "ask", ask,
 	    "interrupt", interrupt ? value_bool(true) : NULL, "outcome",
 	    ask == NULL ? value_copy(arena, outcome) : NULL, NULL);
 }
@@ -127,10 +144,15 @@ run_round_pause(struct run *run, const struct effect *effects,
 			    run_node(run)->name, flaw);
 		kept = kept_call(run, &effects[i], outcomes[i]);
 		value_fields_set(&round, arena_printf(run->arena, "%zu", i), kept);
-		interrupt = interrupt || value_has(kept, "interrupt");
+		interrupt =
+		    interrupt || value_has(kept, "interrupt") || value_has(kept, "held");
 		if (value_has(kept, "ask"))
 			value_list_add(
 			    &asks, value_copy(run->batch, value_get(kept, "ask")));
+		value_list_add_all(
+		    &asks, value_copy(run->batch, value_has(kept, "asks")
+						      ? value_get(kept, "asks")
+						      : value_empty_array()));
 	}
 	kept = value_fields_end(&round);
 	if (value_depth(kept, ANSWER_DEPTH_MAX + 1) > ANSWER_DEPTH_MAX)

@@ -5,7 +5,7 @@
 static const struct value *
 record_kept(struct arena *arena, const struct value *record)
 {
-	static const char *const names[] = { "deadline_ms", "tenant", "webhook" };
+	static const char *const names[] = { "deadline_ms", "tenant", "webhook", "task" };
 	struct value_fields kept = { .arena = arena };
 	size_t i;
 

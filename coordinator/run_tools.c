@@ -63,7 +63,8 @@ store_outcome(struct tool_call *call)
 	enum store_status status;
 
 	if (call->round->left == 1 || call->body == call->effect->known ||
-	    call->body == value_get(run->results, id))
+	    call->body == value_get(run->results, id) ||
+	    value_has(call->body, "held")) /* the child's thread has it */
 		return;
 	status =
 	    run_store(run, call->arena, value_map(call->arena, id, call->body, NULL));
@@ -88,7 +89,8 @@ run_one(void *arg)
 	struct tool_call *call = arg;
 	struct tool_calls *round = call->round;
 
-	call->go = run_effect(round->run, call->arena, call->effect, &call->body);
+	call->go =
+	    run_effect_with_children(round->run, call->arena, call->effect, &call->body);
 	if (call->go == GO_ON)
 		store_outcome(call);
 	if (call->go == GO_DROP || (call->go == GO_ON && body_fails_run(call)))

@@ -426,6 +426,9 @@ fault_body(struct tool_run *run, const struct fault *fault)
 	if (run->interrupts.asked != NULL && fault == run->control)
 		return interrupts_body(
 		    &run->interrupts, run->arena, chain_notes_end(&run->notes));
+	if (run->child != NULL && fault == run->control)
+		return value_map(run->arena, "child", run->child, "notes",
+		    chain_notes_end(&run->notes), NULL);
 	return value_map(run->arena, "fault", fault_to_value(run->arena, fault), "notes",
 	    chain_notes_end(&run->notes), NULL);
 }

@@ -25,7 +25,7 @@
 #include "fault.h"
 #include "value.h"
 
-#define MIDDLEWARE_ABI 6u
+#define MIDDLEWARE_ABI 7u
 
 enum hook {
 	HOOK_BEFORE_AGENT,
@@ -128,6 +128,12 @@ struct middleware_use {
 	const struct value
 	    *asks_models; /* ["provider:name"] it may ask beside the agent's: a run
 					    begins when somebody serves their providers */
+	const struct value
+	    *agent_source; /* the whole agent as it was written; NULL: not told here */
+	/* {name: {source: an agent's, or agent: the name of one of the fleet's; place: where the settings have
+	 * it, "/subagents/0"}}: those that its tools may have do something (tool_child). Sources are checked
+	 * with the agent's own. Set by configure; NULL: none. */
+	const struct value *children;
 };
 
 /* --- what is known of models --------------------------------------------------------- */
@@ -367,6 +373,18 @@ const struct value *tool_interrupt_about(
  * there and certainly its own, [value]. None when the agent has a wrap_tool_call, which may
  * have asked, too: then tool_interrupt gives them one by one. */
 const struct value *tool_answers(struct tool_request *request);
+/* tool_children: the use's (middleware_use), without sources.
+ *
+ * tool_child: has one of them do something, in a run of its own that belongs to this one:
+ * messages are its input, beside the fields of this run's state that both know. Returns what came of it,
+ * {content, structured_response?, update?, run} or {fault, run}; or NULL: nothing yet. Then return NULL at once:
+ * the call leaves this worker, and runs again from its first line with what came of it when the child has
+ * ended, as with tool_interrupt. Several in one call are matched by their order, one after the other.
+ * content: the text of the child's last AI message that has one; update: what the child changed of
+ * those fields, for a tool_command. What a child asks of a human its parent asks. docs/middleware/subagent.md. */
+const struct value *tool_children(const struct tool_request *request);
+const struct value *tool_child(
+    struct tool_request *request, const char *name, const struct value *messages);
 /* As model_store. */
 const struct value *tool_store(struct tool_request *request, const struct value *op);
 /* Asks a model, through the broker; as turn_call_model. Returns the RESULT body or NULL.

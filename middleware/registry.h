@@ -32,6 +32,7 @@ struct middleware_use *registry_use(struct arena *arena, const char *name,
 struct use_agent {
 	const char *model;                 /* or NULL */
 	const struct value *model_profile; /* or NULL */
+	const struct value *source;        /* or NULL */
 };
 
 /* The same for an agent, or NULL. models: {model: profile} that the coordinator's configure was

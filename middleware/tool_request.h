@@ -24,6 +24,10 @@ struct tool_run {
 	 * answers. */
 	const struct fault *control;
 	struct interrupts interrupts;
+	/* What came of the children so far is the request's `children`. */
+	size_t children_taken;
+	const struct value
+	    *child; /* the one that is wanted now: a RESULT's `child`, or NULL */
 	/* A hook misused an accessor: taken by the runner when that hook has returned. */
 	const struct fault *broken;
 	/* The last commands brought into form: not to be looked at again by every layer

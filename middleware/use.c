@@ -242,6 +242,7 @@ registry_use_of(struct arena *arena, const struct use_agent *agent,
 	if (agent != NULL) {
 		use->agent_model = agent->model;
 		use->agent_profile = agent->model_profile;
+		use->agent_source = agent->source;
 	}
 	return configure(arena, use, path_r, error_r) == 0 ? use : NULL;
 }

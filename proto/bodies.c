@@ -34,6 +34,7 @@ static const struct shape {
 	{ "state", A_MAP, "its request's state is no map" },
 	{ "providers", SOME_TEXTS, "its request's providers are no list of texts" },
 	{ "answers", A_LIST, "its request's answers are no list" },
+	{ "children", SOME_MAPS, "its request's children are no list of maps" },
 	{ "tool_call", A_MAP, "its request's tool_call is no map" },
 	{ "tool", A_MAP, "its request's tool is no map" },
 	{ "internal", A_TEXT, "its request's internal is no text" },
@@ -45,6 +46,11 @@ static const struct shape {
 	{ "usage", SOME_MAPS, "its answer's usage is no list of maps" },
 	{ "fault", A_MAP, "its answer's fault is no map" },
 	{ "about", A_MAP, "its answer's about is no map" },
+	{ "child", A_MAP, "its answer's child is no map" },
+}, child_shapes[] = {
+	{ "middleware", A_TEXT, "the middleware of its answer's child is no text" },
+	{ "name", A_TEXT, "the name of its answer's child is no text" },
+	{ "messages", SOME_MAPS, "the messages of its answer's child are no list of maps" },
 }, about_shapes[] = {
 	{ "tool_call_ids", SOME_TEXTS, "its answer's tool_call_ids are no list of texts" },
 }, model_tools = { "tools", SOME_MAPS, "its profile's tools are no list of maps" },
@@ -167,6 +173,9 @@ bodies_answer(struct arena *arena, const struct value **body_p)
 	if (wrong == NULL)
 		wrong =
 		    check(value_get(*body_p, "about"), about_shapes, COUNT(about_shapes));
+	if (wrong == NULL)
+		wrong =
+		    check(value_get(*body_p, "child"), child_shapes, COUNT(child_shapes));
 	if (wrong == NULL)
 		*body_p = with_whole_fault(arena, *body_p);
 	return wrong;

@@ -70,10 +70,14 @@
  *     state?, context?   as above; state.messages only when a slice reads "messages"
  *     internal?          one of middleware: the call is of a hook of its, without wraps
  *     answers?           as above
+ *     children?          [{content, structured_response?, update?, run} or {fault, run}]: what came of
+ *                        the children that this call has asked for so far, in their order
  * RESULT: one frame:
  *     commands           [{update: {messages: [tool message ...], field: value}, goto?}]
  *     notes?, usage?     as above; usage: of the calls of models that wraps and tools made
  *   or fault, or interrupt, as above
+ *   or child             {middleware, name, messages}: an agent that one of the agent's middleware knows is
+ *                        to do something; then the call is made again with one of children more
  *
  * CALL to `store`, of a worker inside of a call it has: two frames, an empty map and the operation,
  * as store/items.h has it. RESULT: its answer. CALL to `webhook`: docs/protocol.md.

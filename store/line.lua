@@ -78,14 +78,15 @@ local function note_ttl(thread_key, prefix, thread, args, first, now)
   end
 end
 
--- Whether a thread with that head waits for a human. What nobody can read does not. Nearly none has
+-- Whether a thread with that head waits for a human. What nobody can read does not, nor does a child: it is its
+-- parent that asks. Nearly none has
 -- the word, and is read.
 local function is_asking(head)
   if not string.find(head or '', 'interrupted', 1, true) then
     return false
   end
   local is_read, fields = pcall(cmsgpack.unpack, head)
-  return is_read and type(fields) == 'table' and fields.status == 'interrupted'
+  return is_read and type(fields) == 'table' and fields.status == 'interrupted' and not fields.task
 end
 
 -- A run of thread is over, and head is what it left. since: when the thread began to wait, if it

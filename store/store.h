@@ -363,6 +363,9 @@ enum store_status store_agent_version(
     struct store *store, struct arena *arena, const char *name, const char **version_r);
 enum store_status store_agent_source(struct store *store, struct arena *arena,
     const char *version, const struct value **source_r);
+/* Has source there under version, which no name need have. */
+enum store_status store_keep_source(struct store *store, struct arena *arena,
+    const char *version, const struct value *source);
 /* {name: version} */
 enum store_status store_agents(
     struct store *store, struct arena *arena, const struct value **agents_r);
@@ -390,6 +393,9 @@ enum store_status store_run(struct store *store, struct arena *arena, const char
 /* The same of a run of that shard: its name need not be there. */
 enum store_status store_run_in(struct store *store, struct arena *arena, unsigned shard,
     const char *run, const struct value **record_r);
+/* Whether run has ended, or paused. STORE_NONE: no such run. */
+enum store_status store_has_ended(struct store *store, struct arena *arena,
+    const char *thread, const char *run, bool *ended_r);
 /* The head of thread's last commit ({run, status, next, round, ...}); STORE_NONE: it has none. */
 enum store_status store_head(struct store *store, struct arena *arena, const char *thread,
     const struct value **head_r);

@@ -16,15 +16,32 @@ log_key(struct arena *arena, const char *name)
 }
 
 static enum store_status
-put_source(struct store *store, struct arena *arena, const struct store_apply *apply)
+put_source(struct store *store, struct arena *arena, const char *version,
+    const struct value *source)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply;
 
 	command_text(&command, "SET");
-	command_text(&command, source_key(arena, apply->version));
-	command_value(&command, apply->source);
+	command_text(&command, source_key(arena, version));
+	command_value(&command, source);
 	return store_read(store, &command, &reply);
+}
+
+enum store_status
+store_keep_source(struct store *store, struct arena *arena, const char *version,
+    const struct value *source)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, "EXISTS");
+	command_text(&command, source_key(arena, version));
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK || (value_is(reply, VALUE_INT) && reply->integer == 1))
+		return status;
+	return put_source(store, arena, version, source);
 }
 
 enum store_status
@@ -36,7 +53,7 @@ store_apply_agent(struct store *store, struct arena *arena,
 	enum store_status status = STORE_OK;
 
 	if (apply->source != NULL)
-		status = put_source(store, arena, apply);
+		status = put_source(store, arena, apply->version, apply->source);
 	if (status != STORE_OK)
 		return status;
 	command_text(&command, "FCALL");

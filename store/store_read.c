@@ -22,6 +22,7 @@ static const struct {
 	{ "retry_of", KEPT_TEXT },
 	{ "entry", KEPT_TEXT },
 	{ "parent", KEPT_TEXT },
+	{ "task", KEPT_TEXT },
 	{ "children", KEPT_INSIDE },
 	{ "tenant", KEPT_TEXT },
 	{ "priority", KEPT_NUMBER },
@@ -128,6 +129,25 @@ store_run_in(struct store *store, struct arena *arena, unsigned shard, const cha
 	*record_r = value_map_with(
 	    arena, store_record(arena, reply), "run", value_str(arena, run));
 	return STORE_OK;
+}
+
+enum store_status
+store_has_ended(struct store *store, struct arena *arena, const char *thread,
+    const char *run, bool *ended_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, "HMGET");
+	command_text(&command, store_run_key(arena, thread, run));
+	command_text(&command, "status");
+	command_text(&command, "ended");
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	*ended_r = !value_is_nil(value_at(reply, 1));
+	return value_is_nil(value_at(reply, 0)) ? STORE_NONE : STORE_OK;
 }
 
 enum store_status

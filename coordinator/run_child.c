@@ -1,0 +1,385 @@
+/* run_child: what a tool's call has another agent do (middleware.h, tool_child): a run of its own, the
+ * child, on a thread of its own, anywhere in the fleet.
+ *
+ * The call ends with {child: what is wanted}, which is stored as any outcome; the child's id is made of the
+ * call's, so that whoever takes the parent over finds the same child; when it has ended the call is sent once
+ * more, as <call id>+<n>, with what came of its n children. Between the two nothing is held but this fiber.
+ * A child that asks a human pauses its parent, which asks the same; the answers go to the child, in a run
+ * that resumes its thread. docs/internals/coordinator.md, "Children". */
+#include "run.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "awaited.h"
+#include "chat.h"
+#include "children.h"
+#include "log.h"
+#include "retention.h"
+#include "shared_fields.h"
+#include "wire.h"
+
+#define LOOK_FIRST_MS 50u /* a child that ends in this process wakes us */
+#define LOOK_LAST_MS 2000u
+
+/* One child of a call. */
+struct child {
+	const struct value *wish; /* {middleware, name, messages} */
+	const char *run, *thread;
+	const char *agent, *version, *fault; /* fault: why it cannot be */
+	struct agent *compiled;
+};
+
+/* --- who it is ------------------------------------------------------------------------ */
+
+/* Of "<run>.<step>.<index>" and 1 it is "<run>-<step>-<index>-1"; a long one is named by its digest. */
+static const char *
+child_run(struct arena *arena, const struct run *run, const char *base, size_t number)
+{
+	const char *id = arena_printf(arena, "%s-%" PRIu64 "-%s-%zu", run->id, run->step,
+	    strrchr(base, '.') + 1, number);
+	const struct value *name = value_str(arena, id);
+	uint8_t bytes[DIGEST_BYTES];
+	struct digest *digest;
+	size_t i;
+
+	if (wire_is_run_id(id) && strlen(id) <= RUN_ID_BYTES_MAX / 2)
+		return id;
+	digest = digest_new();
+	digest_add(digest, value_array(arena, &name, 1), 0, 1);
+	digest_get(digest, bytes);
+	digest_destroy(&digest);
+	for (id = "child-", i = 0; i < DIGEST_BYTES; i++)
+		id = arena_printf(arena, "%s%02x", id, bytes[i]);
+	return id;
+}
+
+/* Finds the agent that wish names; it is there for as long as the child is waited for. */
+static enum go
+find_agent(struct run *run, struct arena *arena, struct child *child)
+{
+	struct coordinator *coordinator = run->coordinator;
+	const char *middleware = value_get_text(child->wish, "middleware");
+	const char *name = value_get_text(child->wish, "name"), *error = NULL;
+	const struct value *known =
+	    name == NULL || middleware == NULL
+		? NULL
+		: value_get(value_get(run->agent->spec->children, middleware), name);
+	enum store_status status = STORE_OK;
+
+	child->agent = value_get_text(known, "agent");
+	if (child->agent != NULL) {
+		status = store_agent_version(
+		    coordinator->store, arena, child->agent, &child->version);
+	} else if (known != NULL) {
+		child->agent = value_get_text(known, "name");
+		child->version = value_get_text(known, "version");
+		status = store_keep_source(coordinator->store, arena, child->version,
+		    value_get(known, "source"));
+	}
+	if (known == NULL || status == STORE_NONE)
+		child->fault = arena_printf(arena,
+		    "agent '%s' is not known; see `flotilla agents list`",
+		    child->agent != NULL ? child->agent
+		    : name != NULL       ? name
+					 : "?");
+	if (status != STORE_OK || child->fault != NULL)
+		return child->fault != NULL ? GO_ON : GO_DROP;
+	child->compiled =
+	    agents_get(coordinator->agents, arena, child->agent, child->version, &error);
+	if (child->compiled == NULL)
+		child->fault = error;
+	return child->compiled != NULL || error != NULL ? GO_ON : GO_DROP;
+}
+
+/* --- its run -------------------------------------------------------------------------- */
+
+static const struct value *
+input_of(struct run *run, struct arena *arena, struct child *child)
+{
+	const char *error;
+	const struct value *messages =
+	    chat_normalise(arena, value_get(child->wish, "messages"), &error);
+
+	if (messages == NULL) {
+		child->fault = arena_printf(arena, "its input: %s", error);
+		return NULL;
+	}
+	return value_map_with(arena,
+	    shared_fields(arena, run->agent->spec, child->compiled->spec, run->state),
+	    "messages", messages);
+}
+
+/* input: NULL for a run that goes on where its thread has paused. */
+static const struct value *
+record_of(struct run *run, struct arena *arena, const struct effect *effect,
+    const struct child *child, const struct value *input)
+{
+	const struct value *answers = value_get_bool(effect->held, "asks_nothing", false)
+					  ? value_nil()
+					  : effect->given;
+	const struct value *options = value_map(arena, "context", run->context, "stream",
+	    run->stream ? value_bool(true) : NULL, "resume", answers, NULL);
+
+	return value_map(arena, "agent", value_str(arena, child->agent), "version",
+	    value_str(arena, child->version), "usual_ttl",
+	    retention_usual(run->coordinator, arena), "parent", value_str(arena, run->id),
+	    "task", effect->name, "tenant",
+	    run->tenant != NULL ? value_str(arena, run->tenant) : NULL, "priority",
+	    value_printf(arena, "%" PRIu64, run->priority), "input",
+	    input != NULL ? value_freeze(arena, input) : NULL, "options",
+	    value_freeze(arena, options), NULL);
+}
+
+/* Has it queued: by us, or by who owned the run before. */
+static enum go
+queue(
+    struct run *run, struct arena *arena, struct child *child, const struct value *record)
+{
+	struct coordinator *coordinator = run->coordinator;
+	struct store *store = coordinator->store;
+	const char *other;
+	int64_t before;
+	enum store_status status =
+	    store_bind_run(store, arena, child->run, child->thread, &other);
+
+	if (status == STORE_KNOWN) {
+		child->fault = arena_printf(
+		    arena, "run '%s', which it is to be, is another's", child->run);
+		return GO_ON;
+	}
+	if (status == STORE_OK)
+		status = store_submit(
+		    store, arena, child->thread, child->run, record, &before);
+	if (status == STORE_OK || status == STORE_KNOWN)
+		status = children_adopt(
+		    coordinator, arena, run->id, child->run, child->thread);
+	if (status == STORE_DAMAGED)
+		child->fault = arena_strdup(arena, store_error(store));
+	if (status == STORE_OK)
+		coordinator_claim(coordinator, child->thread);
+	return status == STORE_OK || child->fault != NULL ? GO_ON : GO_DROP;
+}
+
+/* Waits until it has ended, or paused. *record_r: its record. */
+static enum go
+wait_for(struct run *run, struct arena *arena, const struct child *child,
+    const struct value **record_r)
+{
+	struct coordinator *coordinator = run->coordinator;
+	uint64_t wait_ms = LOOK_FIRST_MS;
+	bool has_ended = false;
+	enum store_status status;
+	struct arena *look;
+
+	for (;;) {
+		look = arena_new();
+		status = store_has_ended(
+		    coordinator->store, look, child->thread, child->run, &has_ended);
+		arena_destroy(&look);
+		if (status != STORE_OK && status != STORE_NONE)
+			return GO_DROP;
+		if (has_ended || status == STORE_NONE)
+			break;
+		if (awaited_wait(coordinator, run, child->run, wait_ms) == -1 ||
+		    run_must_stop(run))
+			return GO_DROP;
+		wait_ms = 2 * wait_ms < LOOK_LAST_MS ? 2 * wait_ms : LOOK_LAST_MS;
+	}
+	status =
+	    store_run(coordinator->store, arena, child->thread, child->run, record_r);
+	if (status == STORE_NONE)
+		*record_r = NULL;
+	return status == STORE_OK || status == STORE_NONE ? GO_ON : GO_DROP;
+}
+
+/* --- what came of it ------------------------------------------------------------------ */
+
+/* It is the tool's failure, which the model is told or a wrap takes care of: never its parent's end. */
+static const struct value *
+failed(struct arena *arena, const struct child *child, const struct fault *fault)
+{
+	struct fault *own = fault_new(arena, fault->type, "%s", fault->message);
+
+	own->retryable = fault->retryable;
+	if (own->control)
+		own = fault_new(arena, "RuntimeError", "%s", fault->message);
+	return value_map(arena, "fault", fault_to_value(arena, own), "run",
+	    value_str(arena, child->run), NULL);
+}
+
+static const struct value *
+failed_with(struct arena *arena, const struct child *child, const char *reason)
+{
+	return failed(arena, child,
+	    fault_new(arena, "RuntimeError", "%s",
+		reason != NULL ? reason : "its run is gone"));
+}
+
+/* Its questions, as its parent's own: under their ids, which no others have. */
+static const struct value *
+questions(struct run *run, struct arena *arena, const struct effect *effect,
+    const struct child *child, const struct value *interrupts)
+{
+	struct value_list asks = { .arena = arena };
+	const struct value *ask;
+	size_t i;
+
+	for (i = 0; i < value_size(interrupts); i++) {
+		ask = value_at(interrupts, i);
+		ask = value_map_with(
+		    arena, ask, "node", value_str(arena, run_node(run)->name));
+		ask = value_map_with(arena, ask, "tool_call_id", effect->name);
+		ask = value_map_with(arena, ask, "tool_call_ids", NULL);
+		value_list_add(&asks,
+		    value_map_with(arena, ask, "run", value_str(arena, child->run)));
+	}
+	/* It stands before or behind one of its nodes. */
+	if (asks.count == 0)
+		value_list_add(&asks,
+		    value_map(arena, "id", value_printf(arena, "%s:0", child->run),
+			"value",
+			value_map(arena, "type", value_str(arena, "paused"), "agent",
+			    value_str(arena, child->agent), NULL),
+			"node", value_str(arena, run_node(run)->name), "tool_call_id",
+			effect->name, "run", value_str(arena, child->run), NULL));
+	return value_list_end(&asks);
+}
+
+static const struct value *
+outcome_of(struct run *run, struct arena *arena, const struct effect *effect,
+    const struct child *child, const struct value *record)
+{
+	const char *status = value_get_text(record, "status");
+	const struct value *output = value_get(record, "output");
+	const struct value *answer = value_get(record, "answer");
+
+	if (status == NULL)
+		return failed_with(arena, child, NULL);
+	if (strcmp(status, "interrupted") == 0)
+		return value_map(arena, "asks",
+		    questions(run, arena, effect, child, value_get(record, "interrupts")),
+		    "held",
+		    value_map(arena, "thread", value_str(arena, child->thread), "child",
+			child->wish, "asks_nothing",
+			value_size(value_get(record, "interrupts")) == 0
+			    ? value_bool(true)
+			    : NULL,
+			NULL),
+		    NULL);
+	if (strcmp(status, "success") == 0)
+		return value_map(arena, "content",
+		    value_is(answer, VALUE_STR) ? answer : value_str(arena, ""),
+		    "structured_response", value_get(output, "structured_response"),
+		    "update",
+		    shared_update(arena, run->agent->spec, child->compiled->spec,
+			run->state, output),
+		    "run", value_str(arena, child->run), NULL);
+	if (value_is(value_get(record, "fault"), VALUE_MAP))
+		return failed(
+		    arena, child, fault_from_value(arena, value_get(record, "fault")));
+	return failed_with(arena, child, status);
+}
+
+/* Has the child that effect wants, or that its pause has left, run to its end. */
+static enum go
+run_one(struct run *run, struct arena *arena, struct effect *effect, struct child *child,
+    const struct value **outcome_r)
+{
+	const struct value *held = effect->held, *record = NULL, *input = NULL;
+	enum go go = find_agent(run, arena, child);
+
+	child->run =
+	    child_run(arena, run, effect->call.id, value_size(effect->children) + 1);
+	child->thread = held != NULL ? value_get_text(held, "thread") : child->run;
+	if (go == GO_ON && child->fault == NULL && held == NULL)
+		input = input_of(run, arena, child);
+	if (go == GO_ON && child->fault == NULL)
+		go =
+		    queue(run, arena, child, record_of(run, arena, effect, child, input));
+	if (go == GO_ON && child->fault == NULL)
+		go = wait_for(run, arena, child, &record);
+	if (go == GO_ON)
+		*outcome_r = child->fault != NULL
+				 ? failed_with(arena, child, child->fault)
+				 : outcome_of(run, arena, effect, child, record);
+	agents_unref(run->coordinator->agents, &child->compiled);
+	return go;
+}
+
+/* --- the call ------------------------------------------------------------------------- */
+
+/* What it wants is known from here on, whoever goes on with the run; its worker may forget it. */
+static enum go
+store_wish(struct run *run, struct arena *arena, const struct effect *effect,
+    const char *id, const struct value *body)
+{
+	enum store_status status;
+
+	if (body == value_get(run->results, id))
+		return GO_ON;
+	status = run_store(run, arena, value_map(arena, id, body, NULL));
+	if (status != STORE_OK) {
+		caller_disown(run->coordinator->caller, run->id);
+		return GO_DROP;
+	}
+	run->results_stored = true;
+	caller_stored(run->coordinator->caller, effect->last_id);
+	return run_must_stop(run) ? GO_DROP : GO_ON;
+}
+
+/* The call that goes on with the children that have ended so far. */
+static void
+set_call(struct arena *arena, struct effect *effect, const struct run_call *first)
+{
+	size_t count = value_size(effect->children);
+
+	effect->call = *first;
+	if (count == 0)
+		return;
+	effect->call.id = arena_printf(arena, "%s+%zu", first->id, count);
+	effect->call.key = first->key != NULL ? first->key : first->id;
+	effect->call.request =
+	    value_map_with(arena, first->request, "children", effect->children);
+}
+
+enum go
+run_effect_with_children(struct run *run, struct arena *arena, struct effect *effect,
+    const struct value **outcome_r)
+{
+	const struct run_call first = effect->call;
+	const struct value *came;
+	enum go go;
+
+	effect->last_id = first.id;
+	for (;;) {
+		struct child child = { 0 };
+
+		if (effect->held == NULL || effect->known != NULL) {
+			set_call(arena, effect, &first);
+			go = run_effect(run, arena, effect, outcome_r);
+			child.wish = value_get(*outcome_r, "child");
+			if (go != GO_ON || !value_is(child.wish, VALUE_MAP) ||
+			    value_has(*outcome_r, "fault"))
+				return go;
+			go = store_wish(run, arena, effect, effect->call.id, *outcome_r);
+			effect->call = first;
+		} else {
+			child.wish = value_get(effect->held, "child");
+			go = GO_ON;
+		}
+		if (go == GO_ON)
+			go = run_one(run, arena, effect, &child, &came);
+		if (go != GO_ON)
+			return go;
+		effect->given = NULL;
+		if (value_has(came, "asks")) {
+			*outcome_r = came;
+			return GO_ON;
+		}
+		effect->held = NULL;
+		effect->children = value_array_add(arena,
+		    effect->children != NULL ? effect->children : value_empty_array(),
+		    came);
+	}
+}

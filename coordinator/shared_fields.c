@@ -1,0 +1,133 @@
+#include "shared_fields.h"
+
+#include <string.h>
+
+static bool
+is_own(const char *name)
+{
+	static const char *const own[] = { "messages", "todos", "structured_response",
+		"skills_metadata", "memory_contents" };
+	size_t i;
+
+	for (i = 0; i < sizeof own / sizeof *own; i++)
+		if (strcmp(own[i], name) == 0)
+			return true;
+	return false;
+}
+
+static const struct field *
+field_of(const struct spec *spec, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < spec->field_count; i++)
+		if (strcmp(spec->fields[i].name, name) == 0)
+			return &spec->fields[i];
+	return NULL;
+}
+
+/* A field of that name is the parent's as well as the child's, and private to neither. */
+static bool
+is_shared(const struct spec *parent, const struct spec *child, const char *name)
+{
+	const struct field *above = field_of(parent, name);
+	const struct field *below = field_of(child, name);
+
+	return above != NULL && below != NULL && !is_own(name) &&
+	       !above->omit_from_input && !above->omit_from_output &&
+	       !below->omit_from_input && !below->omit_from_output;
+}
+
+const struct value *
+shared_fields(struct arena *arena, const struct spec *parent, const struct spec *child,
+    const struct state *state)
+{
+	struct value_fields shared = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < child->field_count; i++) {
+		const char *name = child->fields[i].name;
+
+		if (is_shared(parent, child, name))
+			value_fields_set(
+			    &shared, name, value_copy(arena, state_field(state, name)));
+	}
+	return value_fields_end(&shared);
+}
+
+/* What of a merged map is new or another, and nil for what is gone. */
+static const struct value *
+changed_keys(struct arena *arena, const struct value *before, const struct value *after)
+{
+	struct value_fields changed = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(after); i++) {
+		const char *key = value_text(after->pairs[i].key);
+
+		if (!value_equal(value_get(before, key), after->pairs[i].value))
+			value_fields_set(&changed, key, after->pairs[i].value);
+	}
+	for (i = 0; i < value_size(before); i++)
+		if (!value_has(after, value_text(before->pairs[i].key)))
+			value_fields_set(
+			    &changed, value_text(before->pairs[i].key), value_nil());
+	return changed.count > 0 ? value_fields_end(&changed) : NULL;
+}
+
+/* What is behind what the child began with; all of it when that is not what it still begins with. */
+static const struct value *
+appended(struct arena *arena, const struct value *before, const struct value *after)
+{
+	size_t i, count = value_size(before);
+
+	if (count > value_size(after))
+		return after;
+	for (i = 0; i < count; i++)
+		if (!value_equal(value_at(before, i), value_at(after, i)))
+			return after;
+	return count < value_size(after)
+		   ? value_array_slice(arena, after, count, value_size(after))
+		   : NULL;
+}
+
+/* The write that makes the parent's field what the child's has become; NULL: nothing changed. So two children
+ * side by side, which both began with all of it, do not undo each other's changes. */
+static const struct value *
+write_of(struct arena *arena, const struct field *field, const struct value *before,
+    const struct value *after)
+{
+	if (before == NULL || value_equal(before, after))
+		return before == NULL ? after : NULL;
+	switch (field->reducer) {
+	case REDUCE_MERGE:
+		return changed_keys(arena, before, after);
+	case REDUCE_APPEND:
+		return appended(arena, before, after);
+	case REDUCE_ADD:
+		return value_is(before, VALUE_INT) && value_is(after, VALUE_INT)
+			   ? value_int(arena, after->integer - before->integer)
+			   : value_float(
+				 arena, value_number(after, 0) - value_number(before, 0));
+	default:
+		return after;
+	}
+}
+
+const struct value *
+shared_update(struct arena *arena, const struct spec *parent, const struct spec *child,
+    const struct state *state, const struct value *output)
+{
+	struct value_fields update = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(output); i++) {
+		const char *name = value_text(output->pairs[i].key);
+
+		if (is_shared(parent, child, name))
+			value_fields_set(&update, name,
+			    write_of(arena, field_of(parent, name),
+				state_field(state, name), output->pairs[i].value));
+	}
+	return update.count > 0 ? value_fields_end(&update) : NULL;
+}

@@ -1,0 +1,29 @@
+/* tool_child: what a tool has another agent do. The worker has no part in it: the call ends with what is
+ * wanted, and is made again with what came of it. */
+#include "tool_request.h"
+
+const struct value *
+tool_children(const struct tool_request *request)
+{
+	return request->use == NULL ? NULL : request->use->children;
+}
+
+const struct value *
+tool_child(struct tool_request *request, const char *name, const struct value *messages)
+{
+	struct tool_run *run = request->run;
+	const struct value *outcome;
+
+	if (run->control != NULL)
+		return NULL;
+	outcome = value_at(value_get(run->request, "children"), run->children_taken);
+	if (outcome != NULL) {
+		run->children_taken++;
+		return outcome;
+	}
+	run->child = value_map(run->arena, "middleware",
+	    value_str(run->arena, tool_middleware(request)), "name",
+	    value_str(run->arena, name), "messages", messages, NULL);
+	run->control = fault_new(run->arena, "GraphInterrupt", "waits for a child");
+	return NULL;
+}
