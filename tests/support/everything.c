@@ -10,6 +10,9 @@ static const char text[] =
     "  - token_budget: {run_limit: {total_tokens: 1000000}, thread_limit: 9000000}\n"
     "  - tool_call_limit: {run_limit: 100}\n"
     "  - tool_call_limit: {tool_name: calculate, run_limit: 50, exit_behavior: end}\n"
+    "  - subagent:\n"
+    "      subagents: [{name: aide, description: Helps., model: scripted:aide, tools: "
+    "[]}]\n"
     "  - summarization: {model: scripted:helper, trigger: [messages, 500]}\n"
     "  - context_editing\n"
     "  - dynamic_prompt: {template: 'You work. Rounds so far: {state.rounds}.'}\n"
@@ -35,6 +38,8 @@ static const char text[] =
 
 const char everything_script[] = "  picker:\n"
 				 "    - content: I cannot choose.\n"
+				 "  aide:\n"
+				 "    - content: Done.\n"
 				 "  helper:\n"
 				 "    - content: A summary.\n"
 				 "  player:\n"
