@@ -21,9 +21,15 @@ asks_of(struct arena *arena, const struct value *head)
 	    !value_is(round, VALUE_MAP))
 		return value_empty_array();
 	for (i = 0; i < round->size; i++) {
-		ask = value_get(round->pairs[i].value, "ask");
+		const struct value *kept = round->pairs[i].value;
+
+		ask = value_get(kept, "ask");
 		if (value_is(ask, VALUE_MAP))
 			value_list_add(&asks, ask);
+		/* What a child asks, unless it is about to be answered. */
+		ask = value_get(kept, "asks");
+		if (value_is(ask, VALUE_ARRAY) && !value_has(kept, "given"))
+			value_list_add_all(&asks, ask);
 	}
 	return value_list_end(&asks);
 }

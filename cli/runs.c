@@ -123,6 +123,8 @@ print_more(struct arena *arena, const struct value *run)
 	if (value_text_is(value_get(run, "status"), "delayed"))
 		text = arena_printf(
 		    arena, " starts %s", show_date(arena, value_get_int(run, "at", 0)));
+	if (value_has(run, "parent"))
+		text = arena_printf(arena, "%s of %s", text, text_or_dash(run, "parent"));
 	if (priority != PRIORITY_USUAL)
 		text = arena_printf(arena, "%s priority=%d", text, (int)priority);
 	if (tenant != NULL)
@@ -152,7 +154,9 @@ print_asks(struct session *session, const struct value *run)
 		   *id = text_or_dash(run, "run");
 	const struct value *head;
 
+	/* A child's questions are its parent's. */
 	if (thread != NULL && value_size(value_get(run, "interrupts")) > 0 &&
+	    !value_has(run, "task") &&
 	    store_head(session_store(session), arena, thread, &head) == STORE_OK &&
 	    value_text_is(value_get(head, "run"), id))
 		show_asks(arena, asks_of(arena, head), "    ");

@@ -415,6 +415,9 @@ show_headline(struct arena *arena, const struct value *event)
 	if (strcmp(kind, "interrupted") == 0)
 		return arena_printf(arena, "paused   %s %s", word(arena, event, "when"),
 		    word(arena, event, "node"));
+	if (strcmp(kind, "child") == 0)
+		return arena_printf(arena, "task     %s does it in run %s",
+		    word(arena, event, "agent"), word(arena, event, "child"));
 	if (strcmp(kind, "uncertain") == 0)
 		return uncertain_headline(arena, event);
 	if (strcmp(kind, "decided") == 0)

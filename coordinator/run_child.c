@@ -131,6 +131,19 @@ record_of(struct run *run, struct arena *arena, const struct effect *effect,
 	    value_freeze(arena, options), NULL);
 }
 
+/* For who watches: the report comes with the step. */
+static void
+tell(struct run *run, struct arena *arena, const struct effect *effect,
+    const struct child *child)
+{
+	links_publish(run->coordinator->links, run->id,
+	    arena_printf(arena, "run.%s.child", run->id),
+	    value_map(arena, "kind", value_str(arena, "child"), "run",
+		value_str(arena, run->id), "thread", value_str(arena, run->thread),
+		"child", value_str(arena, child->run), "agent",
+		value_str(arena, child->agent), "tool_call_id", effect->name, NULL));
+}
+
 /* Has it queued: by us, or by who owned the run before. */
 static enum go
 queue(
@@ -297,8 +310,10 @@ run_one(struct run *run, struct arena *arena, struct effect *effect, struct chil
 	if (go == GO_ON && child->fault == NULL)
 		go =
 		    queue(run, arena, child, record_of(run, arena, effect, child, input));
-	if (go == GO_ON && child->fault == NULL)
+	if (go == GO_ON && child->fault == NULL) {
+		tell(run, arena, effect, child);
 		go = wait_for(run, arena, child, &record);
+	}
 	if (go == GO_ON)
 		*outcome_r = child->fault != NULL
 				 ? failed_with(arena, child, child->fault)
