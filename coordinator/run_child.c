@@ -6,7 +6,7 @@
  * more, as <call id>+<n>, with what came of its n children. Between the two nothing is held but this fiber.
  * A child that asks a human pauses its parent, which asks the same; the answers go to the child, in a run
  * that resumes its thread. docs/internals/coordinator.md, "Children". */
-#include "run.h"
+#include "run_child.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -22,18 +22,9 @@
 #define LOOK_FIRST_MS 50u /* a child that ends in this process wakes us */
 #define LOOK_LAST_MS 2000u
 
-/* One child of a call. */
-struct child {
-	const struct value *wish; /* {middleware, name, messages} */
-	const char *run, *thread;
-	const char *agent, *version, *fault; /* fault: why it cannot be */
-	struct agent *compiled;
-};
-
 /* --- who it is ------------------------------------------------------------------------ */
 
-/* Of "<run>.<step>.<index>" and 1 it is "<run>-<step>-<index>-1"; a long one is named by its digest. */
-static const char *
+const char *
 child_run(struct arena *arena, const struct run *run, const char *base, size_t number)
 {
 	const char *id = arena_printf(arena, "%s-%" PRIu64 "-%s-%zu", run->id, run->step,
@@ -54,9 +45,8 @@ child_run(struct arena *arena, const struct run *run, const char *base, size_t n
 	return id;
 }
 
-/* Finds the agent that wish names; it is there for as long as the child is waited for. */
-static enum go
-find_agent(struct run *run, struct arena *arena, struct child *child)
+enum go
+child_find_agent(struct run *run, struct arena *arena, struct child *child)
 {
 	struct coordinator *coordinator = run->coordinator;
 	const char *middleware = value_get_text(child->wish, "middleware");
@@ -208,9 +198,8 @@ wait_for(struct run *run, struct arena *arena, const struct child *child,
 
 /* --- what came of it ------------------------------------------------------------------ */
 
-/* It is the tool's failure, which the model is told or a wrap takes care of: never its parent's end. */
-static const struct value *
-failed(struct arena *arena, const struct child *child, const struct fault *fault)
+const struct value *
+child_failed(struct arena *arena, const struct child *child, const struct fault *fault)
 {
 	struct fault *own = fault_new(arena, fault->type, "%s", fault->message);
 
@@ -221,10 +210,10 @@ failed(struct arena *arena, const struct child *child, const struct fault *fault
 	    value_str(arena, child->run), NULL);
 }
 
-static const struct value *
-failed_with(struct arena *arena, const struct child *child, const char *reason)
+const struct value *
+child_failed_with(struct arena *arena, const struct child *child, const char *reason)
 {
-	return failed(arena, child,
+	return child_failed(arena, child,
 	    fault_new(arena, "RuntimeError", "%s",
 		reason != NULL ? reason : "its run is gone"));
 }
@@ -268,7 +257,7 @@ outcome_of(struct run *run, struct arena *arena, const struct effect *effect,
 	const struct value *answer = value_get(record, "answer");
 
 	if (status == NULL)
-		return failed_with(arena, child, NULL);
+		return child_failed_with(arena, child, NULL);
 	if (strcmp(status, "interrupted") == 0)
 		return value_map(arena, "asks",
 		    questions(run, arena, effect, child, value_get(record, "interrupts")),
@@ -289,9 +278,9 @@ outcome_of(struct run *run, struct arena *arena, const struct effect *effect,
 			run->state, output),
 		    "run", value_str(arena, child->run), NULL);
 	if (value_is(value_get(record, "fault"), VALUE_MAP))
-		return failed(
+		return child_failed(
 		    arena, child, fault_from_value(arena, value_get(record, "fault")));
-	return failed_with(arena, child, status);
+	return child_failed_with(arena, child, status);
 }
 
 /* Has the child that effect wants, or that its pause has left, run to its end. */
@@ -300,7 +289,7 @@ run_one(struct run *run, struct arena *arena, struct effect *effect, struct chil
     const struct value **outcome_r)
 {
 	const struct value *held = effect->held, *record = NULL, *input = NULL;
-	enum go go = find_agent(run, arena, child);
+	enum go go = child_find_agent(run, arena, child);
 
 	child->run =
 	    child_run(arena, run, effect->call.id, value_size(effect->children) + 1);
@@ -316,7 +305,7 @@ run_one(struct run *run, struct arena *arena, struct effect *effect, struct chil
 	}
 	if (go == GO_ON)
 		*outcome_r = child->fault != NULL
-				 ? failed_with(arena, child, child->fault)
+				 ? child_failed_with(arena, child, child->fault)
 				 : outcome_of(run, arena, effect, child, record);
 	agents_unref(run->coordinator->agents, &child->compiled);
 	return go;
@@ -383,7 +372,9 @@ run_effect_with_children(struct run *run, struct arena *arena, struct effect *ef
 			child.wish = value_get(effect->held, "child");
 			go = GO_ON;
 		}
-		if (go == GO_ON)
+		if (go == GO_ON && value_has(child.wish, "op"))
+			go = run_async(run, arena, effect, &child, &came);
+		else if (go == GO_ON)
 			go = run_one(run, arena, effect, &child, &came);
 		if (go != GO_ON)
 			return go;

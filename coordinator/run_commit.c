@@ -344,7 +344,8 @@ answer_of(const struct run *run)
 	const char *text;
 	size_t size, i;
 
-	if (!value_has(run->record, "task") || run->state == NULL)
+	if (run->state == NULL ||
+	    (!value_has(run->record, "task") && !value_has(run->record, "started_by")))
 		return NULL;
 	messages = state_messages(run->state);
 	for (i = value_size(messages); i > 0; i--) {

@@ -5,7 +5,8 @@
 static const struct value *
 record_kept(struct arena *arena, const struct value *record)
 {
-	static const char *const names[] = { "deadline_ms", "tenant", "webhook", "task" };
+	static const char *const names[] = { "deadline_ms", "tenant", "webhook", "task",
+		"started_by" };
 	struct value_fields kept = { .arena = arena };
 	size_t i;
 

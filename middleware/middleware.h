@@ -385,6 +385,13 @@ const struct value *tool_answers(struct tool_request *request);
 const struct value *tool_children(const struct tool_request *request);
 const struct value *tool_child(
     struct tool_request *request, const char *name, const struct value *messages);
+/* The same with runs that nobody waits for, and that belong to this run's thread alone: ask is {op: "start",
+ * name, messages}, {op: "update", name, thread, messages} (what goes on there is cancelled), {op: "check",
+ * runs: [{run, thread}]} or {op: "cancel", run, thread}. Returns {run, thread, status} of the first two and
+ * the last, {runs: [{status, content?, fault?}]} of "check"; or {fault}; or NULL, as above. Statuses are those of runs
+ * (docs/runs.md). */
+const struct value *tool_children_ask(
+    struct tool_request *request, const struct value *ask);
 /* As model_store. */
 const struct value *tool_store(struct tool_request *request, const struct value *op);
 /* Asks a model, through the broker; as turn_call_model. Returns the RESULT body or NULL.

@@ -9,7 +9,7 @@ tool_children(const struct tool_request *request)
 }
 
 const struct value *
-tool_child(struct tool_request *request, const char *name, const struct value *messages)
+tool_children_ask(struct tool_request *request, const struct value *ask)
 {
 	struct tool_run *run = request->run;
 	const struct value *outcome;
@@ -21,9 +21,17 @@ tool_child(struct tool_request *request, const char *name, const struct value *m
 		run->children_taken++;
 		return outcome;
 	}
-	run->child = value_map(run->arena, "middleware",
-	    value_str(run->arena, tool_middleware(request)), "name",
-	    value_str(run->arena, name), "messages", messages, NULL);
+	run->child = value_map_with(run->arena, ask, "middleware",
+	    value_str(run->arena, tool_middleware(request)));
 	run->control = fault_new(run->arena, "GraphInterrupt", "waits for a child");
 	return NULL;
+}
+
+const struct value *
+tool_child(struct tool_request *request, const char *name, const struct value *messages)
+{
+	struct arena *arena = request->run->arena;
+
+	return tool_children_ask(request,
+	    value_map(arena, "name", value_str(arena, name), "messages", messages, NULL));
 }

@@ -51,6 +51,10 @@ static const struct shape {
 	{ "middleware", A_TEXT, "the middleware of its answer's child is no text" },
 	{ "name", A_TEXT, "the name of its answer's child is no text" },
 	{ "messages", SOME_MAPS, "the messages of its answer's child are no list of maps" },
+	{ "op", A_TEXT, "the op of its answer's child is no text" },
+	{ "run", A_TEXT, "the run of its answer's child is no text" },
+	{ "thread", A_TEXT, "the thread of its answer's child is no text" },
+	{ "runs", SOME_MAPS, "the runs of its answer's child are no list of maps" },
 }, about_shapes[] = {
 	{ "tool_call_ids", SOME_TEXTS, "its answer's tool_call_ids are no list of texts" },
 }, model_tools = { "tools", SOME_MAPS, "its profile's tools are no list of maps" },

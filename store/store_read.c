@@ -23,6 +23,7 @@ static const struct {
 	{ "entry", KEPT_TEXT },
 	{ "parent", KEPT_TEXT },
 	{ "task", KEPT_TEXT },
+	{ "started_by", KEPT_TEXT },
 	{ "children", KEPT_INSIDE },
 	{ "tenant", KEPT_TEXT },
 	{ "priority", KEPT_NUMBER },

@@ -13,6 +13,8 @@ static const char text[] =
     "  - subagent:\n"
     "      subagents: [{name: aide, description: Helps., model: scripted:aide, tools: "
     "[]}]\n"
+    "  - async_subagent:\n"
+    "      async_subagents: [{name: far, description: Works., graph_id: nobody}]\n"
     "  - summarization: {model: scripted:helper, trigger: [messages, 500]}\n"
     "  - context_editing\n"
     "  - dynamic_prompt: {template: 'You work. Rounds so far: {state.rounds}.'}\n"

@@ -1,0 +1,199 @@
+/* run_async: runs that a tool's call begins and does not wait for, looks at, and cancels (middleware.h,
+ * tool_children_ask): those of async_subagent. They belong to nobody's run, and go on when this one has ended;
+ * their records name the thread that began them, `started_by`, and calls of other threads' runs get nowhere
+ * near them. All of it may be done twice: a run's id is made of its call's. */
+#include "run_child.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "chat.h"
+#include "retention.h"
+
+#define CHECKED_MAX 100u /* runs, at a time */
+
+/* Reads the record of a run that this thread began; *record_r is NULL when there is none. */
+static enum go
+read_own(struct run *run, struct arena *arena, const struct value *named,
+    const struct value **record_r)
+{
+	const char *id = value_get_text(named, "run"),
+		   *thread = value_get_text(named, "thread");
+	enum store_status status;
+
+	*record_r = NULL;
+	if (id == NULL || thread == NULL || !wire_is_run_id(id) ||
+	    !wire_is_run_id(thread))
+		return GO_ON;
+	status = store_run(run->coordinator->store, arena, thread, id, record_r);
+	if (status == STORE_NONE ||
+	    (status == STORE_OK &&
+		!value_text_is(value_get(*record_r, "started_by"), run->thread)))
+		*record_r = NULL;
+	return status == STORE_OK || status == STORE_NONE ? GO_ON : GO_DROP;
+}
+
+static const struct value *
+record_of(struct run *run, struct arena *arena, const struct child *child,
+    const struct value *messages, bool goes_on)
+{
+	const struct value *options = value_map(arena, "context", run->context, NULL);
+	const struct value *input = value_map(arena, "messages", messages, NULL);
+
+	return value_map(arena, "agent", value_str(arena, child->agent), "version",
+	    value_str(arena, child->version), "multitask",
+	    goes_on ? value_str(arena, "interrupt") : NULL, "usual_ttl",
+	    retention_usual(run->coordinator, arena), "started_by",
+	    value_str(arena, run->thread), "tenant",
+	    run->tenant != NULL ? value_str(arena, run->tenant) : NULL, "priority",
+	    value_printf(arena, "%" PRIu64, run->priority), "input",
+	    value_freeze(arena, input), "options", value_freeze(arena, options), NULL);
+}
+
+static enum go
+submit(struct run *run, struct arena *arena, struct child *child,
+    const struct value *messages, bool goes_on)
+{
+	struct store *store = run->coordinator->store;
+	const char *other;
+	int64_t before;
+	enum store_status status =
+	    store_bind_run(store, arena, child->run, child->thread, &other);
+
+	if (status == STORE_OK)
+		status = store_submit(store, arena, child->thread, child->run,
+		    record_of(run, arena, child, messages, goes_on), &before);
+	else if (status == STORE_KNOWN)
+		child->fault = arena_printf(
+		    arena, "run '%s', which it is to be, is another's", child->run);
+	if (status == STORE_REJECTED || status == STORE_DAMAGED)
+		child->fault = arena_strdup(arena, store_error(store));
+	if (child->fault == NULL && (status == STORE_OK || status == STORE_KNOWN))
+		coordinator_claim(run->coordinator, child->thread);
+	return status == STORE_OK || status == STORE_KNOWN || child->fault != NULL
+		   ? GO_ON
+		   : GO_DROP;
+}
+
+static const struct value *
+told(struct arena *arena, const struct child *child, const char *status)
+{
+	return value_map(arena, "run", value_str(arena, child->run), "thread",
+	    value_str(arena, child->thread), "status", value_str(arena, status), NULL);
+}
+
+/* Begins a conversation, or goes on with one. */
+static enum go
+begin(struct run *run, struct arena *arena, const struct effect *effect,
+    struct child *child, bool goes_on, const struct value **came_r)
+{
+	const struct value *messages, *record;
+	const char *error;
+	enum go go = GO_ON;
+
+	child->run = child->thread =
+	    child_run(arena, run, effect->call.id, value_size(effect->children) + 1);
+	if (goes_on) {
+		go = read_own(run, arena, child->wish, &record);
+		child->thread = value_get_text(child->wish, "thread");
+		if (record == NULL)
+			child->fault = "there is no such task of this conversation";
+	}
+	messages = chat_normalise(arena, value_get(child->wish, "messages"), &error);
+	if (messages == NULL)
+		child->fault = arena_printf(arena, "its input: %s", error);
+	if (go == GO_ON && child->fault == NULL)
+		go = child_find_agent(run, arena, child);
+	if (go == GO_ON && child->fault == NULL)
+		go = submit(run, arena, child, messages, goes_on);
+	if (go == GO_ON)
+		*came_r = child->fault != NULL
+			      ? child_failed_with(arena, child, child->fault)
+			      : told(arena, child, "queued");
+	agents_unref(run->coordinator->agents, &child->compiled);
+	return go;
+}
+
+static const struct value *
+seen(struct arena *arena, const struct value *record)
+{
+	const struct value *fault = value_get(record, "fault");
+
+	if (record == NULL)
+		return value_map(arena, "status", value_str(arena, "gone"), NULL);
+	return value_map(arena, "status", value_get(record, "status"), "content",
+	    value_get(record, "answer"), "structured_response",
+	    value_get(value_get(record, "output"), "structured_response"), "fault",
+	    value_is(fault, VALUE_MAP)
+		? value_map(arena, "type", value_get(fault, "type"), "message",
+		      value_get(fault, "message"), NULL)
+		: NULL,
+	    NULL);
+}
+
+static enum go
+look(struct run *run, struct arena *arena, const struct child *child,
+    const struct value **came_r)
+{
+	const struct value *runs = value_get(child->wish, "runs"), *record;
+	struct value_list list = { .arena = arena };
+	enum go go = GO_ON;
+	size_t i;
+
+	for (i = 0; go == GO_ON && i < value_size(runs) && i < CHECKED_MAX; i++) {
+		struct arena *own = arena_new();
+
+		go = read_own(run, own, value_at(runs, i), &record);
+		value_list_add(&list, value_copy(arena, seen(own, record)));
+		arena_destroy(&own);
+	}
+	*came_r = value_map(arena, "runs", value_list_end(&list), NULL);
+	return go;
+}
+
+static enum go
+cancel(struct run *run, struct arena *arena, struct child *child,
+    const struct value **came_r)
+{
+	const struct value *record;
+	const char *answer, *ended;
+	enum store_status status;
+	enum go go = read_own(run, arena, child->wish, &record);
+
+	child->run = value_get_text(child->wish, "run");
+	child->thread = value_get_text(child->wish, "thread");
+	if (go != GO_ON)
+		return go;
+	if (record == NULL) {
+		child->run = "";
+		*came_r = child_failed_with(
+		    arena, child, "there is no such task of this conversation");
+		return GO_ON;
+	}
+	status = store_cancel(
+	    run->coordinator->store, arena, child->thread, child->run, &answer, &ended);
+	if (status != STORE_OK)
+		return GO_DROP;
+	*came_r = told(arena, child,
+	    strcmp(answer, "ENDED") == 0 && ended != NULL ? ended : "cancelled");
+	return GO_ON;
+}
+
+enum go
+run_async(struct run *run, struct arena *arena, const struct effect *effect,
+    struct child *child, const struct value **came_r)
+{
+	const char *op = value_get_text(child->wish, "op");
+
+	if (op != NULL && strcmp(op, "start") == 0)
+		return begin(run, arena, effect, child, false, came_r);
+	if (op != NULL && strcmp(op, "update") == 0)
+		return begin(run, arena, effect, child, true, came_r);
+	if (op != NULL && strcmp(op, "check") == 0)
+		return look(run, arena, child, came_r);
+	if (op != NULL && strcmp(op, "cancel") == 0)
+		return cancel(run, arena, child, came_r);
+	child->run = "";
+	*came_r = child_failed_with(arena, child, "it wants what nobody does");
+	return GO_ON;
+}

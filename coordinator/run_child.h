@@ -1,0 +1,36 @@
+/* run_child: what run_child.c and run_async.c share: a run that a tool's call of another one wants. */
+#ifndef RUN_CHILD_H
+#define RUN_CHILD_H
+
+#include "run.h"
+
+struct child {
+	const struct value
+	    *wish; /* {middleware, name, messages}; or with op (middleware.h) */
+	const char *run, *thread;
+	const char *agent, *version;
+	const char *fault;      /* why it cannot be, or NULL */
+	struct agent *compiled; /* a reference, or NULL */
+};
+
+/* The id of the number-th that the call with that first id wants, "<run>.<step>.<index>": it is
+ * "<run>-<step>-<index>-<number>", or where that is long a digest of it. */
+const char *child_run(
+    struct arena *arena, const struct run *run, const char *base, size_t number);
+
+/* Fills agent, version and compiled, which the caller gives back, by what wish names; or fault. Has the
+ * agent in Redis, where its run will look for it. GO_DROP: Redis does not answer. */
+enum go child_find_agent(struct run *run, struct arena *arena, struct child *child);
+
+/* What came of it when it failed: {fault, run}. That is the tool's failure, which the model is told or a wrap
+ * takes care of: never its parent's end. */
+const struct value *child_failed(
+    struct arena *arena, const struct child *child, const struct fault *fault);
+const struct value *child_failed_with(
+    struct arena *arena, const struct child *child, const char *reason);
+
+/* What a call wants of runs that it does not wait for: `op` of the wish. Returns as run_call. */
+enum go run_async(struct run *run, struct arena *arena, const struct effect *effect,
+    struct child *child, const struct value **came_r);
+
+#endif
