@@ -46,6 +46,17 @@ spec_counts_usage(const struct spec *spec)
 	return false;
 }
 
+bool
+spec_answers_open_calls(const struct spec *spec)
+{
+	size_t i;
+
+	for (i = 0; i < spec->use_count; i++)
+		if (spec->uses[i]->answers_open_calls)
+			return true;
+	return false;
+}
+
 /* True, for a profile, when the agent counts what its model calls use; else NULL. */
 static const struct value *
 tells_usage(const struct spec *spec)

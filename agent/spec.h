@@ -93,6 +93,9 @@ bool spec_is_output_tool(const struct spec *spec, const char *name);
 /* True when a field counts what model calls use. */
 bool spec_counts_usage(const struct spec *spec);
 
+/* True when a middleware answers the calls that earlier runs left open. */
+bool spec_answers_open_calls(const struct spec *spec);
+
 /* True, for a profile, when middleware hides values in answers; else NULL. */
 const struct value *spec_hides(const struct spec *spec);
 

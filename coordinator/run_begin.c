@@ -139,7 +139,8 @@ begin_new(struct run *run)
 	state_step(run->state, arena_printf(run->arena, "%s-0", run->id));
 	/* An input that brings tool messages may answer the open calls itself; what is
 	 * still open then is answered before the model call. */
-	if (!has_tool_message(value_get(input, "messages")))
+	if (!has_tool_message(value_get(input, "messages")) &&
+	    !spec_answers_open_calls(run->agent->spec))
 		go = run_repair(run, run->arena);
 	if (go != GO_ON)
 		return go;

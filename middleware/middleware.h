@@ -134,6 +134,9 @@ struct middleware_use {
 	 * it, "/subagents/0"}}: those that its tools may have do something (tool_child). Sources are checked
 	 * with the agent's own. Set by configure; NULL: none. */
 	const struct value *children;
+	/* Its before_agent answers the calls that earlier runs left open: the coordinator does not
+	 * when a run begins. */
+	bool answers_open_calls;
 };
 
 /* --- what is known of models --------------------------------------------------------- */

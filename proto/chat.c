@@ -146,10 +146,8 @@ makes_call(const struct value *message, const char *id)
 		   has_call(value_get(message, "invalid_tool_calls"), id));
 }
 
-/* True when a tool message behind position ai answers the call id. Some models use an id
- * again; then what follows its next use answers that one. */
-static bool
-is_answered(const struct value *messages, size_t ai, const char *id)
+bool
+chat_is_answered(const struct value *messages, size_t ai, const char *id)
 {
 	const struct value *next;
 	size_t i;
@@ -180,7 +178,7 @@ chat_pending_calls(struct arena *arena, const struct value *messages)
 	for (i = 0; i < value_size(calls); i++) {
 		call = value_at(calls, i);
 		id = value_get_text(call, "id");
-		if (id == NULL || !is_answered(messages, (size_t)ai, id))
+		if (id == NULL || !chat_is_answered(messages, (size_t)ai, id))
 			value_list_add(&pending, call);
 	}
 	return value_list_end(&pending);
@@ -200,7 +198,7 @@ answer_calls(struct value_list *repaired, const struct value *messages, size_t a
 		call = value_at(calls, i);
 		id = value_get_text(call, "id");
 		name = value_get_text(call, "name");
-		if (id == NULL || is_answered(messages, ai, id))
+		if (id == NULL || chat_is_answered(messages, ai, id))
 			continue;
 		value_list_add(repaired,
 		    chat_tool(repaired->arena,
@@ -219,7 +217,7 @@ is_dangling(const struct value *messages, size_t ai, const struct value *calls)
 
 	for (i = 0; i < value_size(calls); i++) {
 		id = value_get_text(value_at(calls, i), "id");
-		if (id != NULL && !is_answered(messages, ai, id))
+		if (id != NULL && !chat_is_answered(messages, ai, id))
 			return true;
 	}
 	return false;
