@@ -26,6 +26,13 @@ is_name(const char *name)
 	return (size_t)(at - name) < ID_BYTES_MAX;
 }
 
+/* LangChain's private ones begin with "_". */
+static bool
+is_field_name(const char *name)
+{
+	return is_name(name) || (name != NULL && name[0] == '_' && is_name(name + 1));
+}
+
 static bool
 is_state_type(const char *type)
 {
@@ -45,7 +52,7 @@ field_flaw(struct arena *arena, const struct field *field)
 {
 	const char *error = NULL;
 
-	if (!is_name(field->name))
+	if (!is_field_name(field->name))
 		return arena_printf(arena, "\"%s\" is no name for a field", field->name);
 	if (strcmp(field->name, "messages") == 0 || strcmp(field->name, "jump_to") == 0 ||
 	    strcmp(field->name, "structured_response") == 0)

@@ -28,6 +28,7 @@ static const char text[] =
     "  - todo_list\n"
     "  - provider_tool_search: {searchable_tools: []}\n"
     "  - anthropic_prompt_caching: {min_messages_to_cache: 2}\n"
+    "  - rubric: {model: scripted:judge, max_iterations: 2}\n"
     "  - shell_tool: {startup_commands: ['BEGUN=yes'], command_timeout: 20}\n"
     "  - filesystem_file_search: {root_path: %s}\n"
     "  - tool_error: {catch: [OSError]}\n"
@@ -47,6 +48,15 @@ const char everything_script[] = "  picker:\n"
 				 "    - content: A summary.\n"
 				 "  player:\n"
 				 "    - content: Snow.\n";
+const char everything_script[] =
+    "  picker:\n"
+    "    - content: I cannot choose.\n"
+    "  helper:\n"
+    "    - content: A summary.\n"
+    "  judge:\n"
+    "    - structured: {result: satisfied, explanation: Good.}\n"
+    "  player:\n"
+    "    - content: Snow.\n";
 
 const char *
 everything_middleware(struct arena *arena, const char *folder)
