@@ -21,6 +21,7 @@ static const char text[] =
     "  - model_fallback: {models: [scripted:spare]}\n"
     "  - model_retry: {initial_delay: 0.01, on_failure: error}\n"
     "  - llm_tool_selector: {model: scripted:picker, on_parsing_failure: all}\n"
+    "  - memory: {sources: [/AGENTS.md, /notes/own.md]}\n"
     "  - patch_tool_calls\n"
     "  - pii: {pii_type: email, apply_to_output: true, apply_to_tool_results: true}\n"
     "  - pii: {pii_type: url, strategy: hash, apply_to_output: true}\n"
