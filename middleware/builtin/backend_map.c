@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "file_glob.h"
+#include "loop.h"
+
+#define SEARCH_US 1000000u /* others wait for the loop meanwhile */
 
 /* --- one file --------------------------------------------------------------------------- */
 
@@ -217,6 +220,7 @@ do_glob(struct arena *arena, const struct value *files, const char *path,
 	const struct file_glob *glob =
 	    file_glob_parse(arena, value_get_text(op, "pattern"), &error);
 	struct backend_entries entries = { .arena = arena };
+	uint64_t end_us = loop_now_us() + SEARCH_US;
 	const struct value *answer;
 	size_t i;
 
@@ -227,6 +231,10 @@ do_glob(struct arena *arena, const struct value *files, const char *path,
 		const struct value *file = files->pairs[i].value;
 		const char *inside = name[0] == '/' ? inside_of(name, path) : NULL;
 
+		if (loop_now_us() > end_us) {
+			entries.is_cut = true;
+			break;
+		}
 		if (inside != NULL && file_glob_matches(glob, inside) &&
 		    !backend_entry_add(&entries, name, false,
 			value_size(value_get(file, "content")), modified_of(file)))
@@ -248,6 +256,7 @@ do_grep(struct arena *arena, const struct value *files, const char *path,
 		.needle = text->text,
 		.needle_size = text->size,
 		.most = (size_t)value_get_int(op, "most", BACKEND_MATCHES_MAX) };
+	uint64_t end_us = loop_now_us() + SEARCH_US;
 	size_t i;
 
 	if (pattern != NULL && (glob = file_glob_parse(arena, pattern, &error)) == NULL)
@@ -257,6 +266,10 @@ do_grep(struct arena *arena, const struct value *files, const char *path,
 		const struct value *file = files->pairs[i].value;
 		const char *inside = name[0] == '/' ? inside_of(name, path) : NULL;
 
+		if (loop_now_us() > end_us) {
+			grep.is_cut = true;
+			break;
+		}
 		if (inside == NULL || is_base64(file) ||
 		    !backend_glob_means(glob, strrchr(name, '/') + 1, inside))
 			continue;

@@ -32,6 +32,8 @@ static const char text[] =
     "  - rubric: {model: scripted:judge, max_iterations: 2}\n"
     "  - shell_tool: {startup_commands: ['BEGUN=yes'], command_timeout: 20}\n"
     "  - filesystem_file_search: {root_path: %s}\n"
+    "  - filesystem: {backend: {composite: {default: state, routes: {/memories/: "
+    "store}}}}\n"
     "  - tool_error: {catch: [OSError]}\n"
     "  - tool_retry: {initial_delay: 0.01}\n"
     "  - llm_tool_emulator: {model: scripted:player, tools: [weather]}\n"
