@@ -104,6 +104,17 @@ utf8_prefix(const char *text, size_t size, size_t max)
 	return max;
 }
 
+size_t
+utf8_first(const char *text, size_t size, size_t most)
+{
+	size_t i;
+
+	for (i = 0; i < size; i++)
+		if (((uint8_t)text[i] & 0xc0) != 0x80 && most-- == 0)
+			break;
+	return i;
+}
+
 char *
 utf8_repair(struct arena *arena, const char *text, size_t size, size_t *size_r)
 {

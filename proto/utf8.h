@@ -18,6 +18,9 @@ size_t utf8_span(const char *data, size_t size);
  * where to cut. */
 size_t utf8_prefix(const char *text, size_t size, size_t max);
 
+/* Returns how many of the size bytes at text, which is UTF-8, are its first most characters. */
+size_t utf8_first(const char *text, size_t size, size_t most);
+
 /* Returns a NUL-terminated copy with U+FFFD for each byte that is not UTF-8, lent by
  * arena, and its size. */
 char *utf8_repair(struct arena *arena, const char *text, size_t size, size_t *size_r);

@@ -7,10 +7,12 @@
 
 #include "backend.h"
 #include "prompt.h"
+#include "slot.h"
 
 #define CONTENTS "memory_contents"
 #define FILES_TOOL "memory_files"
-#define SLOT "{agent_memory}"
+#define SLOT_NAME "agent_memory"
+#define SLOT "{" SLOT_NAME "}"
 
 #define SOURCES_MAX 64u
 #define MEMORY_BYTES_MAX (1u << 20) /* of all sources: each request brings them */
@@ -212,18 +214,19 @@ memory_of(struct arena *arena, const struct value *sources, const struct value *
 	return memory != NULL ? memory : "(No memory loaded)";
 }
 
-/* template with memory in its slots. Other braces are themselves, and memory is not looked at again. */
-static const char *
-filled(struct arena *arena, const char *template, const char *memory)
-{
-	const char *text = "", *slot;
+/* What goes into a prompt's slots: the memory; others are themselves. */
+struct fill {
+	struct arena *arena;
+	const char *memory;
+};
 
-	while ((slot = strstr(template, SLOT)) != NULL) {
-		text = arena_printf(
-		    arena, "%s%.*s%s", text, (int)(slot - template), template, memory);
-		template = slot + strlen(SLOT);
-	}
-	return arena_printf(arena, "%s%s", text, template);
+static const char *
+fill_slot(void *arg, const char *name)
+{
+	const struct fill *fill = arg;
+
+	return strcmp(name, SLOT_NAME) == 0 ? fill->memory
+					    : arena_printf(fill->arena, "{%s}", name);
 }
 
 /* Marks the end of the system prompt, unless somebody has. */
@@ -249,14 +252,16 @@ wrap_model_call(struct model_request *request, struct model_next *next)
 	struct arena *arena = model_arena(request);
 	const struct value *settings = model_settings_of(request);
 	const char *template = value_get_text(settings, "system_prompt");
-	const char *memory;
+	struct fill fill = { .arena = arena };
 
 	if (template == NULL && value_has(settings, "system_prompt"))
 		return model_next(next, request);
-	memory = memory_of(
+	if (template == NULL)
+		template = SYSTEM_PROMPT;
+	fill.memory = memory_of(
 	    arena, value_get(settings, "sources"), model_state(request, CONTENTS));
-	request = prompt_append(
-	    request, filled(arena, template != NULL ? template : SYSTEM_PROMPT, memory));
+	request =
+	    prompt_append(request, slot_fill(arena, template, "", fill_slot, &fill));
 	return model_next(next, cached(request));
 }
 

@@ -5,6 +5,7 @@
 #include "fault.h"
 #include "json.h"
 #include "schema.h"
+#include "utf8.h"
 
 #define INSTRUCTIONS                                                                     \
 	"You are the grader of an assistant's work. You get a rubric, which says what "  \
@@ -95,19 +96,6 @@ add_content(struct packet *packet, struct arena *arena, const struct value *cont
 	}
 }
 
-/* How many of the size bytes at text are the first most characters. */
-static size_t
-first_chars(const char *text, size_t size, size_t most)
-{
-	size_t i, count = 0;
-
-	for (i = 0; i < size; i++) {
-		if (((unsigned char)text[i] & 0xc0) != 0x80 && count++ == most)
-			break;
-	}
-	return i;
-}
-
 static const struct value *
 text_of(struct arena *arena, const struct value *message)
 {
@@ -124,7 +112,7 @@ text_of(struct arena *arena, const struct value *message)
 		    arena_printf(arena, "(calls %s with %s)", name != NULL ? name : "?",
 			json_text(arena, value_get(call, "args"))));
 	}
-	shown = first_chars(packet.data, packet.size, RUBRIC_CHARS_MAX);
+	shown = utf8_first(packet.data, packet.size, RUBRIC_CHARS_MAX);
 	text = shown < packet.size
 		   ? value_printf(arena, "%.*s [cut here]", (int)shown, packet.data)
 		   : value_strn(arena, packet.data, shown);
