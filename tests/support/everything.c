@@ -30,6 +30,7 @@ static const char text[] =
     "  - provider_tool_search: {searchable_tools: []}\n"
     "  - anthropic_prompt_caching: {min_messages_to_cache: 2}\n"
     "  - rubric: {model: scripted:judge, max_iterations: 2}\n"
+    "  - skills: {sources: [/skills, [/own/skills, Own]]}\n"
     "  - shell_tool: {startup_commands: ['BEGUN=yes'], command_timeout: 20}\n"
     "  - filesystem_file_search: {root_path: %s}\n"
     "  - filesystem: {backend: {composite: {default: state, routes: {/memories/: "

@@ -1,0 +1,476 @@
+#include <check.h>
+#include <string.h>
+
+#include "chain_play.h"
+#include "has.h"
+#include "hook_stub.h"
+#include "json.h"
+#include "literal.h"
+
+/* Interface under test */
+#include "skills.h"
+
+static struct arena *arena;
+static struct play play;
+static struct turn turn;
+
+static void
+setup(void)
+{
+	arena = arena_new();
+	play = (struct play){ .arena = arena };
+	stub_log_clear();
+}
+
+static void
+teardown(void)
+{
+	arena_destroy(&arena);
+}
+
+/* --- one file ------------------------------------------------------------------------- */
+
+static const char *warning, *error;
+
+static const struct value *
+parse(const char *text)
+{
+	warning = error = NULL;
+	return skill_parse(
+	    arena, "/s/web/SKILL.md", "web", text, strlen(text), &warning, &error);
+}
+
+START_TEST(all_that_a_skill_says_of_itself_is_read)
+{
+	ck_assert_value(arena,
+	    parse("---\nname: web\ndescription: >\n  Looks things\n  up.\nlicense: MIT\n"
+		  "compatibility: ' Python 3 '\nallowed-tools: search, read_file  now\n"
+		  "metadata: {version: 1.5, author: me, fine: true}\nother: x\n---\n\n# "
+		  "Web\n"),
+	    "{'name': 'web', 'description': 'Looks things up.', 'path': "
+	    "'/s/web/SKILL.md', 'license': 'MIT', 'compatibility': 'Python 3', "
+	    "'metadata': {'version': '1.5', 'author': 'me', 'fine': 'true'}, "
+	    "'allowed_tools': ['search', 'read_file', 'now']}");
+	ck_assert_ptr_null(warning);
+}
+END_TEST
+
+START_TEST(name_and_description_are_enough)
+{
+	ck_assert_value(arena, parse("---\nname: web\ndescription: d\n---\n"),
+	    "{'name': 'web', 'description': 'd', 'path': '/s/web/SKILL.md', 'license': "
+	    "null, 'compatibility': null, 'metadata': {}, 'allowed_tools': []}");
+	ck_assert_ptr_null(warning);
+}
+END_TEST
+
+static const char *const taken[] = {
+	"\xef\xbb\xbf---\nname: web\ndescription: d\n---\n",
+	"---  \r\nname: web\r\ndescription: d\r\n---\r\nText",
+	"---\nname: web\ndescription: d\n---",
+	"---\nname: web\ndescription: d\nallowed-tools: [a, ' b ', '']\nmetadata: "
+	"[x]\n---\n---\nname: other\n",
+};
+
+START_TEST(the_form_is_taken_as_people_write_it)
+{
+	const struct value *skill = parse(taken[_i]);
+
+	ck_assert_msg(skill != NULL, "%s", error);
+	ck_assert_str_eq(value_get_text(skill, "name"), "web");
+	ck_assert_str_eq(value_get_text(skill, "description"), "d");
+}
+END_TEST
+
+START_TEST(tools_may_be_a_list)
+{
+	const struct value *skill = parse(taken[3]);
+
+	ck_assert_value(arena, value_get(skill, "allowed_tools"), "['a', 'b']");
+	ck_assert_value(arena, value_get(skill, "metadata"), "{}");
+}
+END_TEST
+
+static const struct {
+	const char *text, *reason;
+} refused[] = {
+	{ "", "does not begin with YAML" },
+	{ "# Web\n", "does not begin with YAML" },
+	{ "---\nname: web\ndescription: d\n", "does not begin with YAML" },
+	{ "----\nname: web\n---\n", "does not begin with YAML" },
+	{ "---\nname: web\n---\n", "/s/web/SKILL.md has no description" },
+	{ "---\nname: ' '\ndescription: d\n---\n", "/s/web/SKILL.md has no name" },
+	{ "---\ndescription: d\nname: null\n---\n", "has no name" },
+	{ "---\n- name\n---\n", "is no map" },
+	{ "---\n---\n", "is no map" },
+	{ "---\nname: web\ndescription: [\n---\n", "/s/web/SKILL.md:" },
+	{ "---\nname: a\nname: b\ndescription: d\n---\n", "/s/web/SKILL.md:3:" },
+};
+
+START_TEST(what_is_no_skill_is_refused_with_a_reason)
+{
+	ck_assert_ptr_null(parse(refused[_i].text));
+	ck_assert_has(error, refused[_i].reason);
+}
+END_TEST
+
+START_TEST(a_head_without_end_is_not_searched_for_ever)
+{
+	struct packet packet = { 0 };
+
+	packet_append(&packet, "---\nname: web\ndescription: d\n", 29);
+	while (packet.size < SKILL_HEAD_BYTES_MAX + 100)
+		packet_append(&packet, "# comment\n", 10);
+	packet_append(&packet, "---\n", 5);
+	ck_assert_ptr_null(parse(packet.data));
+	packet_release(&packet);
+}
+END_TEST
+
+#define LETTERS_16 "aaaaaaaaaaaaaaaa"
+#define LETTERS_64 LETTERS_16 LETTERS_16 LETTERS_16 LETTERS_16
+
+static const struct {
+	const char *name, *warning;
+} names[] = {
+	{ "web", NULL },
+	{ "Web", "small letters" },
+	{ "web_two", "small letters" },
+	{ "-web", "small letters" },
+	{ "web-", "small letters" },
+	{ "we--b", "small letters" },
+	{ "über-7", "not the folder's" },
+	{ LETTERS_64, "not the folder's" },
+	{ LETTERS_64 "a", "more than 64" },
+};
+
+START_TEST(a_name_that_is_against_the_rules_is_taken_with_a_warning)
+{
+	const struct value *skill = parse(
+	    arena_printf(arena, "---\nname: %s\ndescription: d\n---\n", names[_i].name));
+
+	ck_assert_str_eq(value_get_text(skill, "name"), names[_i].name);
+	if (names[_i].warning == NULL)
+		ck_assert_ptr_null(warning);
+	else
+		ck_assert_has(warning, names[_i].warning);
+}
+END_TEST
+
+static const char *
+letters(size_t count)
+{
+	char *text = arena_alloc(arena, count * 2 + 1);
+
+	while (count-- > 0)
+		memcpy(text + count * 2, "ä", 2);
+	return text;
+}
+
+START_TEST(long_texts_are_cut_between_characters)
+{
+	const struct value *skill = parse(arena_printf(arena,
+	    "---\nname: web\ndescription: %s\ncompatibility: %s\n---\n", letters(1030),
+	    letters(501)));
+
+	ck_assert_str_eq(value_get_text(skill, "description"), letters(1024));
+	ck_assert_str_eq(value_get_text(skill, "compatibility"), letters(500));
+}
+END_TEST
+
+/* --- settings -------------------------------------------------------------------------- */
+
+#define PROMPT                                                                           \
+	"'system_prompt': '{skills_locations}|{skills_list}|{skills_load_warnings}|{x}'"
+
+static const struct {
+	const char *settings, *path, *reason;
+} wrong[] = {
+	{ "{}", "/sources", "needs the setting" },
+	{ "{'sources': '/skills'}", "/sources", "list" },
+	{ "{'sources': ['/a', '/../b']}", "/sources/1", ".." },
+	{ "{'sources': [['/a']]}", "/sources/0", "label" },
+	{ "{'sources': [['/a', 'A', 'B']]}", "/sources/0", "label" },
+	{ "{'sources': [7]}", "/sources/0", "label" },
+	{ "{'sources': [], 'system_prompt': '{skills_list} {skills_locations}'}",
+	    "/system_prompt", "{skills_load_warnings}" },
+	{ "{'sources': [], 'backend': {'filesystem': {}}}",
+	    "/backend/filesystem/root_dir", "absolute" },
+};
+
+START_TEST(settings_are_checked)
+{
+	literal_refused(
+	    arena, "skills", wrong[_i].settings, wrong[_i].path, wrong[_i].reason);
+}
+END_TEST
+
+START_TEST(what_is_loaded_is_private)
+{
+	const struct middleware_use *use =
+	    literal_use(arena, "skills", "{'sources': ['/a'], 'backend': 'store'}");
+
+	ck_assert_uint_eq(use->field_count, 2);
+	ck_assert_str_eq(use->fields[0].name, "skills_metadata");
+	ck_assert(use->fields[0].omit_from_input && use->fields[0].omit_from_output);
+	ck_assert(value_contains(use->reads, "skills_metadata"));
+}
+END_TEST
+
+/* --- loading ---------------------------------------------------------------------------- */
+
+static const struct value *
+no_store(struct turn *asking, const struct value *op)
+{
+	const struct value *first = value_at(value_get(op, "namespace"), 0);
+
+	return value_text_is(first, "gone")
+		   ? NULL
+		   : literal(asking->arena,
+			 "{'fault': {'type': 'ConnectionError', 'message': 'no store'}}");
+}
+
+static const struct value *
+load(const char *settings, const char *state)
+{
+	turn = (struct turn){ .arena = arena,
+		.use = literal_use(arena, "skills", settings),
+		.messages = value_empty_array(),
+		.state = literal(arena, state),
+		.notes = { .arena = arena },
+		.store = no_store };
+	return chain_node_hook(&turn, HOOK_BEFORE_AGENT);
+}
+
+#define SKILL(name, what)                                                                \
+	"{'content': '---\\nname: " name "\\ndescription: " what "\\n---\\n# It\\n'}"
+#define FILES                                                                            \
+	"{'files': {'/base/web/SKILL.md': " SKILL("web",                                 \
+	    "old") ", "                                                                  \
+		   "'/base/web/more.md': {'content': 'x'}, '/base/none/x.md': "          \
+		   "{'content': 'x'}, "                                                  \
+		   "'/base/SKILL.md': " SKILL(                                           \
+		       "base", "itself") ", '/base/ads/SKILL.md': " SKILL("ads",         \
+		       "ads") ", '/own/web/SKILL.md': " SKILL("web",                     \
+		       "new") ", "                                                       \
+			      "'/own/bad/SKILL.md': {'content': '# Bad'}, "              \
+			      "'/own/two/deep/SKILL.md': " SKILL("deep",                 \
+				  "deep") ", '/own/odd/SKILL.md': " SKILL("other",       \
+				  "odd") "}}"
+
+/* "name:description path, ..." */
+static const char *
+outline(const struct value *update)
+{
+	const struct value *skills = value_get(update, "skills_metadata");
+	const char *text = "";
+	size_t i;
+
+	for (i = 0; i < value_size(skills); i++) {
+		const struct value *skill = value_at(skills, i);
+
+		text = arena_printf(arena, "%s%s%s:%s %s", text, i == 0 ? "" : ", ",
+		    value_get_text(skill, "name"), value_get_text(skill, "description"),
+		    value_get_text(skill, "path"));
+	}
+	return text;
+}
+
+START_TEST(each_folder_in_a_source_with_a_skill_file_is_one)
+{
+	const struct value *update = load("{'sources': ['/base/', '/nowhere']}", FILES);
+
+	ck_assert_str_eq(
+	    outline(update), "ads:ads /base/ads/SKILL.md, web:old /base/web/SKILL.md");
+	ck_assert(value_is_nil(value_get(update, "skills_load_errors")));
+}
+END_TEST
+
+START_TEST(of_one_name_the_last_source_counts)
+{
+	const struct value *update =
+	    load("{'sources': ['/base', ['own', 'Mine']]}", FILES);
+
+	ck_assert_str_eq(outline(update),
+	    "ads:ads /base/ads/SKILL.md, web:new /own/web/SKILL.md, other:odd "
+	    "/own/odd/SKILL.md");
+	ck_assert_uint_eq(value_size(value_get(update, "skills_load_errors")), 1);
+	ck_assert_has(value_text(value_at(value_get(update, "skills_load_errors"), 0)),
+	    "/own/bad/SKILL.md");
+	ck_assert_has(json_text(arena, value_list_end(&turn.notes)), "not the folder's");
+}
+END_TEST
+
+START_TEST(they_are_loaded_once_unless_somebody_takes_them_away)
+{
+	ck_assert_ptr_null(load("{'sources': ['/base']}", "{'skills_metadata': []}"));
+	ck_assert_ptr_nonnull(
+	    load("{'sources': ['/base']}", "{'skills_metadata': null}"));
+}
+END_TEST
+
+START_TEST(a_source_that_cannot_be_read_is_an_error_to_show)
+{
+	const struct value *update =
+	    load("{'sources': ['/a', '/b'], 'backend': 'store'}", "{}");
+
+	ck_assert_ptr_null(turn.fault);
+	ck_assert_value(arena, value_get(update, "skills_metadata"), "[]");
+	ck_assert_uint_eq(value_size(value_get(update, "skills_load_errors")), 2);
+	ck_assert_has(
+	    value_text(value_at(value_get(update, "skills_load_errors"), 0)), "no store");
+}
+END_TEST
+
+START_TEST(a_cancelled_run_writes_nothing)
+{
+	ck_assert_ptr_null(load(
+	    "{'sources': ['/a'], 'backend': {'store': {'namespace': ['gone']}}}", "{}"));
+	ck_assert(turn.fault->control);
+}
+END_TEST
+
+/* count folders "/many/<i>" with that text in their files. */
+static const struct value *
+load_many(size_t count, const char *format)
+{
+	struct value_fields files = { .arena = arena };
+	const struct value *file;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		file = value_map(arena, "content",
+		    value_printf(arena, "---\nname: n%zu\n%s\n---\n", i, format), NULL);
+		value_fields_set(
+		    &files, arena_printf(arena, "/many/n%zu/SKILL.md", i), file);
+	}
+	turn = (struct turn){ .arena = arena,
+		.use = literal_use(arena, "skills", "{'sources': ['/many']}"),
+		.messages = value_empty_array(),
+		.notes = { .arena = arena },
+		.state = value_map(arena, "files", value_fields_end(&files), NULL) };
+	return chain_node_hook(&turn, HOOK_BEFORE_AGENT);
+}
+
+START_TEST(errors_are_few_and_short)
+{
+	const struct value *errors = value_get(
+	    load_many(SKILL_ERRORS_MAX + 5,
+		arena_printf(arena, "%s: 1\n%s: 2", letters(700), letters(700))),
+	    "skills_load_errors");
+
+	ck_assert_uint_eq(value_size(errors), SKILL_ERRORS_MAX);
+	ck_assert_uint_le(value_at(errors, 0)->size, SKILL_ERROR_CHARS_MAX * 2);
+}
+END_TEST
+
+START_TEST(folders_are_counted)
+{
+	const struct value *update = load_many(SKILL_FOLDERS_MAX + 1, "description: d");
+
+	ck_assert_uint_eq(
+	    value_size(value_get(update, "skills_metadata")), SKILL_FOLDERS_MAX);
+	ck_assert_has(value_text(value_at(value_get(update, "skills_load_errors"), 0)),
+	    "only the first 1000");
+}
+END_TEST
+
+START_TEST(what_they_say_is_limited_in_all)
+{
+	const struct value *update = load_many(
+	    40, arena_printf(arena, "description: d\nlicense: %s", letters(20000)));
+
+	ck_assert_uint_lt(value_size(value_get(update, "skills_metadata")), 40);
+	ck_assert_has(value_text(value_at(value_get(update, "skills_load_errors"), 0)),
+	    "more skills than can be shown");
+}
+END_TEST
+
+/* --- the prompt ------------------------------------------------------------------------- */
+
+static const char *
+prompt_of(const char *settings, const char *state)
+{
+	play.profile = literal(arena, "{'model': 'x:y', 'system_prompt': 'S'}");
+	play.request = literal(arena, arena_printf(arena, "{'state': %s}", state));
+	play.count = 0;
+	play_model(
+	    &play, stub_chain(arena, literal_use(arena, "skills", settings), NULL));
+	return value_get_text(play.seen, "system");
+}
+
+#define KNOWN                                                                            \
+	"{'skills_metadata': [{'name': 'web', 'description': 'Looks up.', 'path': "      \
+	"'/s/web/SKILL.md', 'license': 'MIT', 'compatibility': 'all', 'allowed_tools': " \
+	"['a', 'b']}, {'name': 'ads', 'description': 'Sells {x}.', 'path': "             \
+	"'/s/ads/SKILL.md', 'license': null, 'allowed_tools': []}]"
+
+static const struct {
+	const char *settings, *state, *prompt;
+} prompts[] = {
+	{ "{'sources': ['/skills/user/'], " PROMPT "}", KNOWN "}",
+	    "S\n\n- User: `/skills/user/`|"
+	    "- **web**: Looks up. (License: MIT, Compatibility: all)\n"
+	    "  Tools: a, b\n  File: `/s/web/SKILL.md`\n"
+	    "- **ads**: Sells {x}.\n  File: `/s/ads/SKILL.md`||{x}" },
+	{ "{'sources': [['/', 'Mine'], '/'], " PROMPT "}", "{}",
+	    "S\n\n- Mine: `/`\n- All: `/` (counts before the others)|(There are none "
+	    "yet.)||{x}" },
+	{ "{'sources': [], " PROMPT "}", "{'skills_load_errors': ['no a', 'no b']}",
+	    "S\n\n|(There are none yet.)|\n\n<skill_load_warnings>\nThese could not be "
+	    "read:\n- no a\n- no b\n</skill_load_warnings>|{x}" },
+	{ "{'sources': ['/a'], 'system_prompt': null}", KNOWN "}", "S" },
+};
+
+START_TEST(the_prompt_has_what_they_say)
+{
+	ck_assert_str_eq(
+	    prompt_of(prompts[_i].settings, prompts[_i].state), prompts[_i].prompt);
+}
+END_TEST
+
+START_TEST(the_built_in_one_tells_how_to_use_them)
+{
+	const char *prompt = prompt_of(
+	    "{'sources': ['/skills/user/']}", KNOWN ", 'skills_load_errors': ['no c']}");
+
+	ck_assert_int_eq(strncmp(prompt, "S\n\n## Skills\n", 13), 0);
+	ck_assert_has(prompt, "read_file");
+	ck_assert_has(prompt, "/s/ads/SKILL.md");
+	ck_assert_has(prompt, "no c");
+}
+END_TEST
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+
+TCase *tcase_skills(void);
+TCase *
+tcase_skills(void)
+{
+	TCase *tcase = tcase_create("skills");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, all_that_a_skill_says_of_itself_is_read);
+	tcase_add_test(tcase, name_and_description_are_enough);
+	tcase_add_loop_test(tcase, the_form_is_taken_as_people_write_it, 0, COUNT(taken));
+	tcase_add_test(tcase, tools_may_be_a_list);
+	tcase_add_loop_test(
+	    tcase, what_is_no_skill_is_refused_with_a_reason, 0, COUNT(refused));
+	tcase_add_test(tcase, a_head_without_end_is_not_searched_for_ever);
+	tcase_add_loop_test(tcase,
+	    a_name_that_is_against_the_rules_is_taken_with_a_warning, 0, COUNT(names));
+	tcase_add_test(tcase, long_texts_are_cut_between_characters);
+	tcase_add_loop_test(tcase, settings_are_checked, 0, COUNT(wrong));
+	tcase_add_test(tcase, what_is_loaded_is_private);
+	tcase_add_test(tcase, each_folder_in_a_source_with_a_skill_file_is_one);
+	tcase_add_test(tcase, of_one_name_the_last_source_counts);
+	tcase_add_test(tcase, they_are_loaded_once_unless_somebody_takes_them_away);
+	tcase_add_test(tcase, a_source_that_cannot_be_read_is_an_error_to_show);
+	tcase_add_test(tcase, a_cancelled_run_writes_nothing);
+	tcase_add_test(tcase, errors_are_few_and_short);
+	tcase_add_test(tcase, folders_are_counted);
+	tcase_add_test(tcase, what_they_say_is_limited_in_all);
+	tcase_add_loop_test(tcase, the_prompt_has_what_they_say, 0, COUNT(prompts));
+	tcase_add_test(tcase, the_built_in_one_tells_how_to_use_them);
+	return tcase;
+}
