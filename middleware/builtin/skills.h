@@ -9,12 +9,12 @@
 #include "backend.h"
 
 #define SKILL_FILE "SKILL.md"
-#define SKILL_HEAD_BYTES_MAX 65536u /* of the YAML */
+#define SKILL_HEAD_BYTES_MAX 16384u /* of the YAML */
 #define SKILL_NAME_CHARS_MAX 64u
 #define SKILL_DESCRIPTION_CHARS_MAX 1024u  /* longer ones are cut */
 #define SKILL_COMPATIBILITY_CHARS_MAX 500u /* likewise */
 #define SKILL_FOLDERS_MAX 1000u            /* looked into, of all sources */
-#define SKILLS_BYTES_MAX (1u << 20)        /* of their YAML together */
+#define SKILLS_BYTES_MAX (1u << 20)        /* of what all say: then no more are read */
 #define SKILL_ERRORS_MAX 20u
 #define SKILL_ERROR_CHARS_MAX 1000u
 

@@ -55,16 +55,17 @@ take(struct search *search, const char *path, const char *folder,
 		content->text, content->size, &warning, &error);
 
 	if (skill == NULL) {
+		/* Models write these files: what is tried in vain has an end, too. */
+		search->bytes += content->size < SKILL_HEAD_BYTES_MAX
+				     ? content->size
+				     : SKILL_HEAD_BYTES_MAX;
 		add_error(search, "%s", error);
 		return;
 	}
 	if (warning != NULL)
 		turn_note(search->turn, "%s", warning);
 	search->bytes += strlen(json_text(search->arena, skill));
-	if (search->bytes > SKILLS_BYTES_MAX)
-		add_error(search, "%s: there are more skills than can be shown", path);
-	else
-		value_fields_set(&search->found, value_get_text(skill, "name"), skill);
+	value_fields_set(&search->found, value_get_text(skill, "name"), skill);
 }
 
 /* Looks into a folder. Returns 0, or -1: cancelled. */
@@ -112,9 +113,10 @@ look_through(struct search *search, const char *source)
 
 		if (!value_get_bool(item, "is_dir", false))
 			continue;
-		if (search->folders++ >= SKILL_FOLDERS_MAX) {
-			add_error(search, "%s: only the first %u folders are looked into",
-			    source, SKILL_FOLDERS_MAX);
+		if (search->folders++ >= SKILL_FOLDERS_MAX ||
+		    search->bytes > SKILLS_BYTES_MAX) {
+			add_error(
+			    search, "%s: there are more skills than are read", source);
 			return 0;
 		}
 		if (look(search, value_get_text(item, "path")) == -1)

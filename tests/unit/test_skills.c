@@ -371,18 +371,29 @@ START_TEST(folders_are_counted)
 	ck_assert_uint_eq(
 	    value_size(value_get(update, "skills_metadata")), SKILL_FOLDERS_MAX);
 	ck_assert_has(value_text(value_at(value_get(update, "skills_load_errors"), 0)),
-	    "only the first 1000");
+	    "more skills than are read");
 }
 END_TEST
 
 START_TEST(what_they_say_is_limited_in_all)
 {
 	const struct value *update = load_many(
-	    40, arena_printf(arena, "description: d\nlicense: %s", letters(20000)));
+	    140, arena_printf(arena, "description: d\nlicense: %s", letters(4000)));
 
-	ck_assert_uint_lt(value_size(value_get(update, "skills_metadata")), 40);
+	ck_assert_uint_lt(value_size(value_get(update, "skills_metadata")), 140);
 	ck_assert_has(value_text(value_at(value_get(update, "skills_load_errors"), 0)),
-	    "more skills than can be shown");
+	    "more skills than are read");
+}
+END_TEST
+
+START_TEST(so_is_what_is_read_in_vain)
+{
+	const struct value *update =
+	    load_many(100, arena_printf(arena, "description: ' %s", letters(8000)));
+
+	ck_assert_value(arena, value_get(update, "skills_metadata"), "[]");
+	ck_assert_uint_eq(
+	    value_size(value_get(update, "skills_load_errors")), SKILL_ERRORS_MAX);
 }
 END_TEST
 
@@ -470,6 +481,7 @@ tcase_skills(void)
 	tcase_add_test(tcase, errors_are_few_and_short);
 	tcase_add_test(tcase, folders_are_counted);
 	tcase_add_test(tcase, what_they_say_is_limited_in_all);
+	tcase_add_test(tcase, so_is_what_is_read_in_vain);
 	tcase_add_loop_test(tcase, the_prompt_has_what_they_say, 0, COUNT(prompts));
 	tcase_add_test(tcase, the_built_in_one_tells_how_to_use_them);
 	return tcase;
