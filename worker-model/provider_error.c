@@ -68,6 +68,20 @@ status_of_error(const struct value *error)
 	return 0;
 }
 
+/* True when the error's code, in whatever field, is that of a request that is too long. */
+static bool
+is_overflow(const struct value *error)
+{
+	static const char *const codes[] = { "context_length_exceeded",
+		"exceed_context_size_error" };
+
+	for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+		if (value_text_is(value_get(error, "code"), codes[i]) ||
+		    value_text_is(value_get(error, "type"), codes[i]))
+			return true;
+	return false;
+}
+
 /* Servers that call themselves compatible put their reason in different places. */
 static const char *
 reason_in(struct arena *arena, const struct value *body)
@@ -94,8 +108,11 @@ provider_refusal(struct arena *arena, const char *endpoint, long status, const c
     int64_t retry_after_ms)
 {
 	const char *error, *reason;
+	const struct value *body = json_parse(arena, text, strlen(text), &error);
 
-	reason = reason_in(arena, json_parse(arena, text, strlen(text), &error));
+	reason = reason_in(arena, body);
+	if (status < 500 && is_overflow(value_get(body, "error")))
+		return provider_fault_overflow(arena, endpoint, status, reason);
 	return provider_fault_status(
 	    arena, endpoint, status, reason == NULL ? text : reason, retry_after_ms);
 }
@@ -117,6 +134,8 @@ provider_hidden_error(struct arena *arena, const char *endpoint, const struct va
 		return NULL;
 	reason = reason_in(arena, body);
 	status = status_of_error(error);
+	if (status < 500 && is_overflow(error))
+		return provider_fault_overflow(arena, endpoint, status, reason);
 	if (status != 0)
 		return provider_fault_status(arena, endpoint, status, reason, 0);
 	return provider_fault_error(arena, endpoint, reason);

@@ -6,6 +6,7 @@
 #include "utf8.h"
 
 #define MESSAGE_BYTES_MAX 2000u
+#define OVERFLOW "ContextOverflowError"
 #define KEY_PREFIX_BYTES 6u /* what tells a key from a word */
 
 static const struct {
@@ -30,6 +31,33 @@ type_of(long status)
 	return status >= 500 ? "InternalServerError" : "APIStatusError";
 }
 
+/* How providers say that a request is too long for their model: nothing else tells it from any other
+ * bad request, but for OpenAI's code (provider_error.c). */
+static const char *const overflow_words[] = {
+	"prompt is too long",                   /* Anthropic */
+	"exceed context limit",                 /* Anthropic, with max_tokens */
+	"maximum context length",               /* OpenAI, vLLM, Mistral */
+	"exceeds the context window",           /* OpenAI */
+	"tokens exceed the configured limit",   /* OpenAI */
+	"reduce the length of the messages",    /* OpenAI, Groq */
+	"exceeds the maximum number of tokens", /* Google */
+	"exceeds the available context size",   /* llama.cpp */
+	"maximum prompt length",                /* xAI */
+	"input is too long",                    /* Amazon */
+};
+
+/* Status 0: none came. */
+static bool
+overflows(long status, const char *message)
+{
+	if (status != 0 && status != 400 && status != 413 && status != 422)
+		return false;
+	for (size_t i = 0; i < sizeof overflow_words / sizeof overflow_words[0]; i++)
+		if (strcasestr(message, overflow_words[i]) != NULL)
+			return true;
+	return false;
+}
+
 /* A provider's page of HTML must not fill a message that a model may read. */
 static const char *
 shortened(struct arena *arena, const char *text)
@@ -47,15 +75,31 @@ provider_fault_status(struct arena *arena, const char *endpoint, long status,
 
 	if (message == NULL || *message == '\0')
 		message = "no reason given";
-	fault = fault_new(arena, type_of(status), "%s answered with status %ld: %s",
-	    endpoint, status, shortened(arena, message));
+	fault = fault_new(arena, overflows(status, message) ? OVERFLOW : type_of(status),
+	    "%s answered with status %ld: %s", endpoint, status,
+	    shortened(arena, message));
 	fault->retry_after_ms = retry_after_ms;
 	return fault;
 }
 
 struct fault *
+provider_fault_overflow(
+    struct arena *arena, const char *endpoint, long status, const char *message)
+{
+	if (message == NULL || *message == '\0')
+		message = "the request is too long for the model";
+	if (status == 0)
+		return fault_new(arena, OVERFLOW, "%s answered with an error: %s",
+		    endpoint, shortened(arena, message));
+	return fault_new(arena, OVERFLOW, "%s answered with status %ld: %s", endpoint,
+	    status, shortened(arena, message));
+}
+
+struct fault *
 provider_fault_error(struct arena *arena, const char *endpoint, const char *message)
 {
+	if (overflows(0, message))
+		return provider_fault_overflow(arena, endpoint, 0, message);
 	return fault_new(arena, "APIError", "%s answered with an error: %s", endpoint,
 	    shortened(arena, message));
 }

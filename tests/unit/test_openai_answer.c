@@ -7,6 +7,7 @@
 #include "../../worker-model/provider_fault.h"
 
 #include "bounds.h"
+#include "json.h"
 #include "literal.h"
 
 static struct arena *arena;
@@ -274,6 +275,50 @@ START_TEST(a_status_is_typed_as_by_openais_client)
 END_TEST
 
 static const struct {
+	long status; /* 0: it came with status 200 */
+	const char *body, *type;
+} long_requests[] = {
+	{ 400,
+	    "{'error':{'message':'too much','type':'invalid_request_error','code':"
+	    "'context_length_exceeded'}}",
+	    "ContextOverflowError" },
+	{ 400,
+	    "{'type':'error','error':{'type':'invalid_request_error','message':"
+	    "'prompt is too long: 210000 tokens > 200000 maximum'}}",
+	    "ContextOverflowError" },
+	{ 400, "{'message':'The model has a maximum context length is 8192 tokens.'}",
+	    "ContextOverflowError" },
+	{ 413, "{'error':'Prompt is too long'}", "ContextOverflowError" },
+	{ 400, "{'error':{'type':'exceed_context_size_error'}}", "ContextOverflowError" },
+	{ 0, "{'error':{'message':'m','code':'context_length_exceeded'}}",
+	    "ContextOverflowError" },
+	{ 0, "{'error':{'message':'your input exceeds the context window'}}",
+	    "ContextOverflowError" },
+	{ 400, "{'error':{'message':'the name of the tool is too long'}}",
+	    "BadRequestError" },
+	{ 429, "{'error':{'message':'reduce the length of the messages'}}",
+	    "RateLimitError" },
+	{ 500, "{'error':{'message':'prompt is too long'}}", "InternalServerError" },
+};
+
+START_TEST(a_request_that_is_too_long_is_told_from_a_bad_one)
+{
+	const struct value *body = literal(arena, long_requests[_i].body);
+	const struct fault *fault =
+	    long_requests[_i].status == 0
+		? provider_hidden_error(arena, "openai", body)
+		: provider_refusal(arena, "openai", long_requests[_i].status,
+		      json_text(arena, body), 0);
+
+	ck_assert_str_eq(fault->type, long_requests[_i].type);
+	if (strcmp(fault->type, "ContextOverflowError") == 0) {
+		ck_assert(!fault->retryable);
+		ck_assert(fault_type_is(fault->type, "BadRequestError"));
+	}
+}
+END_TEST
+
+static const struct {
 	const char *body, *reason;
 } reasons[] = {
 	{ "{\"error\":{\"message\":\"deep\",\"type\":\"t\"}}", ": deep" },
@@ -421,6 +466,8 @@ tcase_openai_answer(void)
 	tcase_add_loop_test(tcase, more_than_the_limit_is_refused, 0, COUNT(many));
 	tcase_add_loop_test(
 	    tcase, a_status_is_typed_as_by_openais_client, 0, COUNT(statuses));
+	tcase_add_loop_test(tcase, a_request_that_is_too_long_is_told_from_a_bad_one, 0,
+	    COUNT(long_requests));
 	tcase_add_loop_test(
 	    tcase, the_reason_is_found_where_servers_put_it, 0, COUNT(reasons));
 	tcase_add_test(tcase, a_page_for_a_reason_is_shortened);
