@@ -329,6 +329,18 @@ backend_write(struct backend *backend, const char *path, const struct value *con
 }
 
 enum backend_end
+backend_write_base64(
+    struct backend *backend, const char *path, const struct value *content)
+{
+	const struct value *answer;
+
+	return run(backend, path,
+	    value_map(backend->arena, "op", VALUE_TEXT("write"), "content", content,
+		"encoding", VALUE_TEXT("base64"), NULL),
+	    &answer);
+}
+
+enum backend_end
 backend_append(struct backend *backend, const char *path, const struct value *content)
 {
 	const struct value *answer;

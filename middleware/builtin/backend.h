@@ -148,6 +148,10 @@ enum backend_end backend_read(
 enum backend_end backend_write(
     struct backend *backend, const char *path, const struct value *content);
 
+/* The same of bytes: content is their base64. */
+enum backend_end backend_write_base64(
+    struct backend *backend, const char *path, const struct value *content);
+
 /* Puts content behind what path has, which comes about when it is not there. */
 enum backend_end backend_append(
     struct backend *backend, const char *path, const struct value *content);

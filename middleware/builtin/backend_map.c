@@ -70,6 +70,22 @@ put_text(struct arena *arena, const struct value *files, const char *path,
 	return value_empty_map();
 }
 
+/* A text, or bytes as base64. */
+static const struct value *
+do_write(struct arena *arena, const struct value *files, const char *path,
+    const struct value *op, const struct value **changed_r)
+{
+	const struct value *encoding = value_get(op, "encoding"), *file;
+	const struct value *answer =
+	    put_text(arena, files, path, value_get(op, "content"), changed_r);
+
+	if (*changed_r == NULL || !value_text_is(encoding, "base64"))
+		return answer;
+	file = value_map_with(arena, value_get(*changed_r, path), "encoding", encoding);
+	*changed_r = value_map_with(arena, NULL, path, file);
+	return answer;
+}
+
 static const struct value *
 joined(struct arena *arena, const struct value *a, const struct value *b)
 {
@@ -296,7 +312,7 @@ backend_map_do(struct arena *arena, const struct value *files, const struct valu
 	if (strcmp(name, "read") == 0)
 		return do_read(arena, files, path);
 	if (strcmp(name, "write") == 0)
-		return put_text(arena, files, path, value_get(op, "content"), changed_r);
+		return do_write(arena, files, path, op, changed_r);
 	if (strcmp(name, "append") == 0)
 		return do_append(arena, files, path, op, changed_r);
 	if (strcmp(name, "edit") == 0)

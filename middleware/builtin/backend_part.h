@@ -5,7 +5,7 @@
  * what a composite does is to change paths.
  *
  *	read     path                                      {file: {content, encoding, created_at, modified_at}}
- *	write    path, content                             {}
+ *	write    path, content, encoding? ("base64")       {}
  *	append   path, content                             {}
  *	edit     path, old_string, new_string, all         {count}
  *	delete   path                                      {}

@@ -208,6 +208,21 @@ START_TEST(what_is_written_is_read_and_is_the_update)
 }
 END_TEST
 
+START_TEST(bytes_are_written_as_base64)
+{
+	struct backend_file file;
+
+	ck_assert_int_eq(
+	    backend_write_base64(&backend, "/a.png", value_str(arena, "Zm8=")),
+	    BACKEND_DONE);
+	ck_assert_int_eq(backend_read(&backend, "/a.png", &file), BACKEND_DONE);
+	ck_assert(file.is_base64);
+	ck_assert_str_eq(value_text(file.content), "Zm8=");
+	write_text("/a.png", "text");
+	ck_assert_str_eq(read_text("/a.png"), "text");
+}
+END_TEST
+
 START_TEST(a_file_that_is_replaced_keeps_its_age)
 {
 	open_backend("'state'",
@@ -603,6 +618,7 @@ tcase_backend(void)
 	    tcase, paths_that_lead_elsewhere_are_refused, 0, COUNT(bad_paths));
 	tcase_add_test(tcase, long_paths_are_refused);
 	tcase_add_test(tcase, what_is_written_is_read_and_is_the_update);
+	tcase_add_test(tcase, bytes_are_written_as_base64);
 	tcase_add_test(tcase, a_file_that_is_replaced_keeps_its_age);
 	tcase_add_test(tcase, what_is_not_there_is_missing);
 	tcase_add_test(tcase, a_list_of_lines_is_a_text);
