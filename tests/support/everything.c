@@ -16,6 +16,7 @@ static const char text[] =
     "  - async_subagent:\n"
     "      async_subagents: [{name: far, description: Works., graph_id: nobody}]\n"
     "  - summarization: {model: scripted:helper, trigger: [messages, 500]}\n"
+    "  - deepagents_summarization: {model: scripted:helper, trigger: [messages, 500]}\n"
     "  - context_editing\n"
     "  - dynamic_prompt: {template: 'You work. Rounds so far: {state.rounds}.'}\n"
     "  - model_fallback: {models: [scripted:spare]}\n"

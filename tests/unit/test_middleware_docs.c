@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "context_editing.h"
+#include "deepagents_summarization.h"
 #include "has.h"
 #include "literal.h"
 #include "lua_kit.h"
@@ -104,6 +105,13 @@ START_TEST(every_middlewares_page_has_its_table_of_settings)
 			ck_assert_has(
 			    page_read(arena, page_of(one)), "## Settings\n\nNone.\n");
 	}
+}
+END_TEST
+
+START_TEST(the_settings_of_cut_arguments_are_on_the_page_of_deepagents_summarization)
+{
+	check_table("docs/middleware/deepagents_summarization.md",
+	    "Of `truncate_args_settings`:", table_of(deep_args_options));
 }
 END_TEST
 
@@ -331,6 +339,8 @@ tcase_middleware_docs(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, every_middlewares_page_has_its_table_of_settings);
 	tcase_add_test(tcase, the_settings_of_an_edit_are_on_the_page_of_context_editing);
+	tcase_add_test(tcase,
+	    the_settings_of_cut_arguments_are_on_the_page_of_deepagents_summarization);
 	tcase_add_test(
 	    tcase, every_middlewares_page_says_what_runs_where_and_which_state_it_adds);
 	tcase_add_test(tcase, the_index_has_every_middleware_with_what_it_says_of_itself);

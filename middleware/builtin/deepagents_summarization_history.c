@@ -1,0 +1,272 @@
+/* deepagents_summarization_history: what the model is not shown any more goes into files.
+ *
+ * A hook may run again behind a crash, at another coordinator: what it writes it writes once. A section
+ * has the digest of what is in it, and is not written where it is already; and a file is written
+ * as a whole, so that to do it twice changes nothing. */
+#include "deepagents_summarization.h"
+
+#include <string.h>
+
+#include "digest.h"
+
+/* A file that is as long as that is followed by another one: an item of long-term memory has 1 MiB. */
+#define PART_BYTES (512u << 10)
+#define PARTS_MAX 10000
+#define MEDIA_MAX 100u /* files that one section may bring */
+
+/* --- names ------------------------------------------------------------------------------- */
+
+/* The first bytes of the digest of texts, in hex. */
+static const char *
+name_of(struct arena *arena, const struct value *texts)
+{
+	struct digest *digest = digest_new();
+	uint8_t bytes[DIGEST_BYTES];
+	const char *name = "";
+	size_t i;
+
+	digest_add(digest, texts, 0, value_size(texts));
+	digest_get(digest, bytes);
+	digest_destroy(&digest);
+	for (i = 0; i < DIGEST_BYTES / 2; i++)
+		name = arena_printf(arena, "%s%02x", name, bytes[i]);
+	return name;
+}
+
+const char *
+deep_session(struct arena *arena, const struct value *session, const char *run)
+{
+	const struct value *text;
+
+	if (value_is(session, VALUE_STR))
+		return session->text;
+	text = value_str(arena, run == NULL ? "" : run);
+	return arena_printf(
+	    arena, "session_%s", name_of(arena, value_array(arena, &text, 1)));
+}
+
+const char *
+deep_path(
+    struct arena *arena, const struct value *settings, const char *session, int64_t part)
+{
+	const char *prefix = value_get_text(settings, "history_path_prefix");
+
+	return part <= 1 ? arena_printf(arena, "%s/%s.md", prefix, session)
+			 : arena_printf(
+			       arena, "%s/%s-%lld.md", prefix, session, (long long)part);
+}
+
+void
+deep_history_open(
+    struct deep_history *history, struct turn *turn, const struct value *event)
+{
+	*history = (struct deep_history){ .turn = turn,
+		.session = deep_session(
+		    turn_arena(turn), turn_get(turn, DEEP_SESSION), turn_run(turn)),
+		.part = value_get_int(event, "part", 1) };
+	if (history->part < 1 || history->part > PARTS_MAX)
+		history->part = 1;
+	backend_of_turn(&history->backend, turn, DEEP_FILES_TOOL);
+}
+
+/* --- images and other files ----------------------------------------------------------------- */
+
+/* What a block has in base64, and its media type; NULL: nothing. */
+static const char *
+data_in(const struct value *block, const char **type_r)
+{
+	static const char *const keys[] = { "base64", "data", "url", "file_data" };
+	const char *text = NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof keys / sizeof *keys && text == NULL; i++) {
+		text = value_get_text(block, keys[i]);
+		if (text != NULL && i >= 2 && strncmp(text, "data:", 5) != 0)
+			text = NULL;
+	}
+	*type_r = value_get_text(block, "mime_type");
+	if (*type_r == NULL)
+		*type_r = value_get_text(block, "media_type");
+	return text;
+}
+
+/* The same wherever OpenAI and Anthropic have it. */
+static const char *
+data_of(const struct value *block, const char **type_r)
+{
+	static const char *const places[] = { "source", "image_url", "file",
+		"input_audio" };
+	const char *text = data_in(block, type_r);
+	size_t i;
+
+	for (i = 0; i < sizeof places / sizeof *places && text == NULL; i++)
+		text = data_in(value_get(block, places[i]), type_r);
+	return text;
+}
+
+/* "png" of "image/png". */
+static const char *
+ending_of(struct arena *arena, const char *type)
+{
+	const char *slash = type == NULL ? NULL : strchr(type, '/');
+	size_t size =
+	    slash == NULL ? 0 : strspn(slash + 1, "abcdefghijklmnopqrstuvwxyz0123456789");
+
+	return size == 0 ? "bin" : arena_copy(arena, slash + 1, size);
+}
+
+/* Returns block as a text that says where what it has was put; block itself when it has nothing, or that
+ * could not be written. */
+static const struct value *
+saved_block(struct deep_history *history, const struct value *block)
+{
+	struct arena *arena = turn_arena(history->turn);
+	const char *type, *text = data_of(block, &type), *comma, *path;
+	const char *kind = value_get_text(block, "type");
+	const struct value *data;
+
+	if (text == NULL)
+		return block;
+	comma = strncmp(text, "data:", 5) == 0 ? strchr(text, ',') : NULL;
+	if (comma != NULL) {
+		type = arena_copy(arena, text + 5, strcspn(text + 5, ";,"));
+		text = comma + 1;
+	}
+	data = value_str(arena, text);
+	path = arena_printf(arena, "%s/%s/%s.%s",
+	    value_get_text(turn_settings(history->turn), "history_path_prefix"),
+	    history->session, name_of(arena, value_array(arena, &data, 1)),
+	    ending_of(arena, type));
+	if (backend_write_base64(&history->backend, path, data) != BACKEND_DONE)
+		return block;
+	return value_map(arena, "type", VALUE_TEXT("text"), "text",
+	    value_printf(arena, "[%s: %s]", kind == NULL ? "file" : kind, path), NULL);
+}
+
+static const struct value *
+with_media_saved(
+    struct deep_history *history, const struct value *message, unsigned *count)
+{
+	struct arena *arena = turn_arena(history->turn);
+	const struct value *content = value_get(message, "content");
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	if (!value_is(content, VALUE_ARRAY))
+		return message;
+	for (i = 0; i < content->size; i++) {
+		const struct value *block = content->items[i];
+
+		if (value_is(block, VALUE_MAP) && *count < MEDIA_MAX)
+			block = saved_block(history, block);
+		*count += block != content->items[i];
+		value_list_add(&list, block);
+	}
+	return value_map_with(arena, message, "content", value_list_end(&list));
+}
+
+/* --- a section ------------------------------------------------------------------------------ */
+
+/* The line that a section begins with, and no other: in messages "<" is escaped. */
+static const char *
+mark_of(struct deep_history *history, const struct value *messages)
+{
+	struct arena *arena = turn_arena(history->turn);
+	const struct value *parts[] = { value_str(arena, turn_run(history->turn)),
+		value_get(value_at(messages, 0), "id"),
+		value_get(value_at(messages, value_size(messages) - 1), "id"),
+		value_int(arena, (int64_t)value_size(messages)) };
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < sizeof parts / sizeof *parts; i++)
+		value_list_add(&list, parts[i] != NULL ? parts[i] : value_nil());
+	return arena_printf(
+	    arena, "<conversation id=\"%s\">", name_of(arena, value_list_end(&list)));
+}
+
+static const char *
+section_of(struct deep_history *history, const struct value *messages, const char *mark)
+{
+	struct arena *arena = turn_arena(history->turn);
+	struct value_list list = { .arena = arena };
+	unsigned count = 0;
+	size_t i;
+
+	for (i = 0; i < value_size(messages); i++)
+		value_list_add(
+		    &list, with_media_saved(history, value_at(messages, i), &count));
+	return arena_printf(arena, "## Summed up at %s\n\n%s\n%s</conversation>\n\n",
+	    backend_now(arena), mark,
+	    summarization_text(arena, value_list_end(&list), -1, 1));
+}
+
+/* Finds the file that a section with this mark goes into: history->part is its number, *before_r what it
+ * has, NULL: the section is there already. */
+static enum backend_end
+find_part(struct deep_history *history, const char *mark, const char **before_r)
+{
+	const struct value *settings = turn_settings(history->turn);
+	struct backend_file file;
+	enum backend_end end;
+
+	for (;; history->part++) {
+		end = backend_read(&history->backend,
+		    deep_path(turn_arena(history->turn), settings, history->session,
+			history->part),
+		    &file);
+		*before_r = "";
+		if (end == BACKEND_MISSING)
+			return BACKEND_DONE;
+		if (end != BACKEND_DONE)
+			return end;
+		*before_r = strstr(value_text(file.content), mark) != NULL
+				? NULL
+				: value_text(file.content);
+		if (*before_r == NULL || file.content->size < PART_BYTES ||
+		    history->part == PARTS_MAX)
+			return BACKEND_DONE;
+	}
+}
+
+static void
+note_failure(struct deep_history *history, enum backend_end end, const char *path)
+{
+	if (end != BACKEND_CANCELLED)
+		turn_note(history->turn, "what goes is not saved in %s: %s", path,
+		    history->backend.error);
+}
+
+const char *
+deep_history_add(struct deep_history *history, const struct value *messages)
+{
+	struct arena *arena = turn_arena(history->turn);
+	const char *before, *path, *mark;
+	enum backend_end end;
+
+	if (value_size(messages) == 0)
+		return NULL;
+	mark = mark_of(history, messages);
+	end = find_part(history, mark, &before);
+	path = deep_path(
+	    arena, turn_settings(history->turn), history->session, history->part);
+	if (end == BACKEND_DONE && before != NULL)
+		end = backend_write(&history->backend, path,
+		    value_printf(
+			arena, "%s%s", before, section_of(history, messages, mark)));
+	if (end == BACKEND_DONE)
+		return path;
+	note_failure(history, end, path);
+	return NULL;
+}
+
+bool
+deep_history_put(struct deep_history *history, const char *path, const char *text)
+{
+	enum backend_end end = backend_write(
+	    &history->backend, path, value_str(turn_arena(history->turn), text));
+
+	if (end != BACKEND_DONE)
+		note_failure(history, end, path);
+	return end == BACKEND_DONE;
+}
