@@ -128,7 +128,8 @@ room_for(const struct shown *shown, const char *summary)
 	       token_count_head(summary, NULL, chars);
 }
 
-/* The step that makes the view shorter. False: there is none. */
+/* Fills step, which makes the view shorter, unless there is nothing to sum up or to cut: then it is as it
+ * was. False: a summary that was needed is not there. */
 static bool
 find_step(const struct shown *shown, struct deep_step *step)
 {
@@ -155,7 +156,7 @@ find_step(const struct shown *shown, struct deep_step *step)
 	}
 	step->clips = deep_clips(arena, shown->view.messages, step->cut,
 	    room_for(shown, step->summary), chars);
-	return step->cut > 0 || value_size(step->clips) > 0;
+	return true;
 }
 
 static struct model_response *
@@ -170,6 +171,10 @@ ask_with_less(
 
 	if (!find_step(shown, &step))
 		return refused;
+	/* As deepagents does: what is behind may have another model by now. */
+	if (step.cut == 0 && value_size(step.clips) == 0)
+		return model_next(
+		    next, with_messages(with_prompt(request), shown->view.messages));
 	event = deep_event(arena, &step);
 	model_note(request,
 	    "the request was too long: %zu of its messages are summed up, %zu results of "

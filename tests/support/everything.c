@@ -45,17 +45,11 @@ static const char text[] =
     "      code: |\n"
     "        function after_model(state) return {rounds = 1} end\n";
 
-const char everything_script[] = "  picker:\n"
-				 "    - content: I cannot choose.\n"
-				 "  aide:\n"
-				 "    - content: Done.\n"
-				 "  helper:\n"
-				 "    - content: A summary.\n"
-				 "  player:\n"
-				 "    - content: Snow.\n";
 const char everything_script[] =
     "  picker:\n"
     "    - content: I cannot choose.\n"
+    "  aide:\n"
+    "    - content: Done.\n"
     "  helper:\n"
     "    - content: A summary.\n"
     "  judge:\n"

@@ -115,14 +115,18 @@ END_TEST
 
 static const struct {
 	const char *outcomes[3];
-	const char *log, *fault;
+	const char *log, *fault, *settings;
 } in_vain[] = {
 	/* Other faults are not ours, nor is one behind the summary. */
-	{ { "!BadRequestError no" }, "send", "fault: BadRequestError: no" },
+	{ { "!BadRequestError no" }, "send", "fault: BadRequestError: no", LESS },
 	{ { TOO_LONG, "!TimeoutError late" }, "send send",
-	    "fault: ContextOverflowError: the prompt is too long" },
+	    "fault: ContextOverflowError: the prompt is too long", LESS },
 	{ { TOO_LONG, "the summary", "!ContextOverflowError still" }, "send send send",
-	    "fault: ContextOverflowError: still" },
+	    "fault: ContextOverflowError: still", LESS },
+	/* There is nothing to sum up. */
+	{ { TOO_LONG, "!ContextOverflowError still" }, "send send",
+	    "fault: ContextOverflowError: still",
+	    "{'trigger': null, 'keep': ['messages', 5]}" },
 };
 
 START_TEST(what_cannot_be_mended_is_told)
@@ -132,7 +136,7 @@ START_TEST(what_cannot_be_mended_is_told)
 
 	for (i = 0; i < 3; i++)
 		play.outcomes[i] = in_vain[_i].outcomes[i];
-	body = ask(LESS, literal(arena, FIVE), NULL);
+	body = ask(in_vain[_i].settings, literal(arena, FIVE), NULL);
 	ck_assert_str_eq(stub_outcome(arena, body), in_vain[_i].fault);
 	ck_assert_str_eq(stub_log(), in_vain[_i].log);
 	ck_assert_ptr_null(value_get(body, "updates"));
