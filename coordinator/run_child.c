@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "awaited.h"
+#include "bodies.h"
 #include "chat.h"
 #include "children.h"
 #include "log.h"
@@ -332,6 +333,12 @@ store_wish(struct run *run, struct arena *arena, const struct effect *effect,
 	return run_must_stop(run) ? GO_DROP : GO_ON;
 }
 
+static bool
+is_control(const struct value *body)
+{
+	return value_get_bool(value_get(body, "fault"), "control", false);
+}
+
 /* The call that goes on with the children that have ended so far. */
 static void
 set_call(struct arena *arena, struct effect *effect, const struct run_call *first)
@@ -347,12 +354,35 @@ set_call(struct arena *arena, struct effect *effect, const struct run_call *firs
 	    value_map_with(arena, first->request, "children", effect->children);
 }
 
+/* Sends it: to the worker that keeps the call's place, if one does. Without that one, or its place, the call is as
+ * any other, under an id of its own. */
+static enum go
+send_on(struct run *run, struct arena *arena, struct effect *effect, const char *kept_by,
+    const struct value **outcome_r)
+{
+	struct run_call call = effect->call;
+	bool worked;
+	enum go go;
+
+	if (kept_by == NULL || strlen(kept_by) != SESSION_BYTES ||
+	    !wire_is_id(kept_by, SESSION_BYTES))
+		return run_effect(run, arena, effect, outcome_r);
+	call.service = arena_printf(arena, SERVICE_WORKER_PREFIX "%s", kept_by);
+	effect->last_id = call.id;
+	go = run_call_worked(run, arena, &call, outcome_r, &worked);
+	if (go != GO_ON || worked || is_control(*outcome_r))
+		return go;
+	effect->call.id = arena_printf(arena, "%sr", call.id);
+	return run_effect(run, arena, effect, outcome_r);
+}
+
 enum go
 run_effect_with_children(struct run *run, struct arena *arena, struct effect *effect,
     const struct value **outcome_r)
 {
 	const struct run_call first = effect->call;
 	const struct value *came;
+	const char *kept_by = NULL;
 	enum go go;
 
 	effect->last_id = first.id;
@@ -361,11 +391,12 @@ run_effect_with_children(struct run *run, struct arena *arena, struct effect *ef
 
 		if (effect->held == NULL || effect->known != NULL) {
 			set_call(arena, effect, &first);
-			go = run_effect(run, arena, effect, outcome_r);
+			go = send_on(run, arena, effect, kept_by, outcome_r);
 			child.wish = value_get(*outcome_r, "child");
 			if (go != GO_ON || !value_is(child.wish, VALUE_MAP) ||
 			    value_has(*outcome_r, "fault"))
 				return go;
+			kept_by = value_get_text(*outcome_r, "kept_by");
 			go = store_wish(run, arena, effect, effect->call.id, *outcome_r);
 			effect->call = first;
 		} else {

@@ -74,6 +74,11 @@ struct tool_backend {
 	const char *worker; /* tool_worker */
 	/* tool_left_ms. May be NULL: the call has no end. */
 	uint64_t (*left_ms)(void *arg);
+	/* tool_children_ask, of what is not known yet: waits for the call that goes on with what came of it, and
+	 * returns that; or NULL: this call ends with ask, and the chain runs again in the one that goes on.
+	 * May be NULL. */
+	const struct value *(*await_child)(
+	    void *arg, const struct value *ask, size_t index);
 };
 
 /* The tool of this name that type brings, or NULL. */

@@ -1,5 +1,5 @@
 /* tool_child: what a tool has another agent do. The worker has no part in it: the call ends with what is
- * wanted, and is made again with what came of it. */
+ * wanted, and another one goes on with what came of it. */
 #include "tool_request.h"
 
 const struct value *
@@ -17,14 +17,21 @@ tool_children_ask(struct tool_request *request, const struct value *ask)
 	if (run->control != NULL)
 		return NULL;
 	outcome = value_at(value_get(run->request, "children"), run->children_taken);
-	if (outcome != NULL) {
-		run->children_taken++;
-		return outcome;
+	if (outcome == NULL) {
+		run->child = value_map_with(run->arena, ask, "middleware",
+		    value_str(run->arena, tool_middleware(request)));
+		if (run->backend->await_child != NULL)
+			outcome = run->backend->await_child(
+			    run->backend->arg, run->child, run->children_taken);
 	}
-	run->child = value_map_with(run->arena, ask, "middleware",
-	    value_str(run->arena, tool_middleware(request)));
-	run->control = fault_new(run->arena, "GraphInterrupt", "waits for a child");
-	return NULL;
+	if (outcome != NULL) {
+		run->child = NULL;
+		run->children_taken++;
+	} else {
+		run->control =
+		    fault_new(run->arena, "GraphInterrupt", "waits for a child");
+	}
+	return outcome;
 }
 
 const struct value *

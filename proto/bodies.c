@@ -47,6 +47,7 @@ static const struct shape {
 	{ "fault", A_MAP, "its answer's fault is no map" },
 	{ "about", A_MAP, "its answer's about is no map" },
 	{ "child", A_MAP, "its answer's child is no map" },
+	{ "kept_by", A_TEXT, "its answer's kept_by is no text" },
 }, child_shapes[] = {
 	{ "middleware", A_TEXT, "the middleware of its answer's child is no text" },
 	{ "name", A_TEXT, "the name of its answer's child is no text" },

@@ -77,7 +77,8 @@
  *     notes?, usage?     as above; usage: of the calls of models that wraps and tools made
  *   or fault, or interrupt, as above
  *   or child             {middleware, name, messages}: an agent that one of the agent's middleware knows is
- *                        to do something; then the call is made again with one of children more
+ *                        to do something; then the call is made again with one of children more;
+ *                        kept_by? beside it: the session of the worker that waits for that call
  *
  * CALL to `store`, of a worker inside of a call it has: two frames, an empty map and the operation,
  * as store/items.h has it. RESULT: its answer. CALL to `webhook`: docs/protocol.md.

@@ -1,6 +1,7 @@
 #include "job.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bodies.h"
@@ -8,16 +9,20 @@
 #include "function_tool.h"
 #include "bounds.h"
 #include "log.h"
+#include "memory.h"
 #include "model_wish.h"
 #include "registry.h"
 #include "remote_tool.h"
+#include "seat.h"
 #include "store_wish.h"
 
 struct job {
 	struct job_world *world;
 	struct tool_table *table; /* as it was when the job began */
-	struct worker_call *call;
-	bool is_for_ours; /* it came by way of tool:<name> */
+	struct kept_chain *kept;
+	struct seat *seat;        /* or NULL */
+	struct worker_call *call; /* NULL: its place is kept, or lost (peer/seat.h) */
+	bool is_for_ours;         /* it came by way of tool:<name> */
 	uint64_t end_ms;
 	unsigned model_calls, store_calls, tool_calls;
 };
@@ -120,23 +125,32 @@ on_hook(void *arg, const char *node, bool failed, uint64_t us)
 {
 	const struct job *job = arg;
 
+	if (job->call == NULL) /* its place is lost (seat.h) */
+		return;
 	log_debug("hook call=%s node=%s failed=%d us=%" PRIu64,
 	    job->call->header->call_id, node, failed, us);
 }
 
 static const struct value *
-run_chain(struct job *job, const struct chain *shared)
+on_await(void *arg, const struct value *ask, size_t index)
 {
-	struct worker_call *call = job->call;
-	const struct header *header = call->header;
+	return seat_await(((struct job *)arg)->seat, ask, index);
+}
+
+static const struct value *
+run_chain(struct job *job, struct arena *arena, const struct value *profile,
+    const struct value *request)
+{
+	const struct header *header = job->call->header;
 	struct tool_backend backend = { on_run, on_find, on_call_model, on_store, job,
-		job->world->worker, on_left };
-	struct chain chain = *shared;
+		job->world->worker, on_left, on_await };
+	struct chain chain = *job->kept->chain;
 
 	chain.trace = log_is_debug() ? on_hook : NULL;
 	chain.trace_arg = job;
-	return chain_tool_call(call->arena, &chain, call->profile, call->request,
-	    header->idempotency_key != NULL ? header->idempotency_key : header->call_id,
+	return chain_tool_call(arena, &chain, profile, request,
+	    header->idempotency_key != NULL ? arena_strdup(arena, header->idempotency_key)
+					    : arena_strdup(arena, header->call_id),
 	    &backend);
 }
 
@@ -153,41 +167,87 @@ without_chain(struct worker_call *call, const char *reason)
 }
 
 static void
-log_job(const struct job *job, const struct value *body, uint64_t started_us)
+log_job(const struct worker_call *call, const struct value *body, uint64_t started_us)
 {
 	const struct value *fault = value_get(body, "fault");
 	const char *type = value_get_text(fault, "type");
-	const char *tool =
-	    value_get_text(value_get(job->call->request, "tool_call"), "name");
+	const char *tool = value_get_text(value_get(call->request, "tool_call"), "name");
 
 	log_debug("done call=%s tool=%s attempt=%" PRIu64 " outcome=%s us=%" PRIu64,
-	    job->call->header->call_id, tool == NULL ? "?" : tool,
-	    job->call->header->attempt, type == NULL ? "ok" : type,
-	    loop_now_us() - started_us);
+	    call->header->call_id, tool == NULL ? "?" : tool, call->header->attempt,
+	    type == NULL ? "ok" : type, loop_now_us() - started_us);
+}
+
+/* --- calls ----------------------------------------------------------------------------- */
+
+static void
+attach(void *arg, struct worker_call *call)
+{
+	struct job *job = arg;
+	uint64_t deadline_ms = call != NULL ? call->header->deadline_ms : 0;
+
+	job->call = call;
+	job->end_ms = loop_now_ms(job->world->loop) +
+		      (deadline_ms == 0 ? CALL_DEADLINE_MS : deadline_ms);
+	job->is_for_ours = call != NULL && call->header->service != NULL &&
+			   strncmp(call->header->service, SERVICE_TOOL_PREFIX,
+			       strlen(SERVICE_TOOL_PREFIX)) == 0;
+}
+
+static const struct value *
+run_in_seat(void *arg, struct seat *seat, struct arena *arena,
+    const struct value *profile, const struct value *request)
+{
+	struct job *job = arg;
+
+	job->seat = seat;
+	return run_chain(job, arena, profile, request);
+}
+
+static void
+done(void *arg)
+{
+	struct job *job = arg;
+
+	tool_table_release(&job->table);
+	chains_release(job->world->chains, &job->kept);
+	free(job);
+}
+
+static const struct value *
+run_job(struct job *job, struct worker_call *call)
+{
+	const struct seat_work work = { job, run_in_seat, attach, done };
+	const struct value *body;
+
+	if (job->world->seats != NULL && seat_is_for(job->kept->chain, call))
+		return seat_begin(job->world->seats, call, &work);
+	attach(job, call);
+	body = run_chain(job, call->arena, call->profile, call->request);
+	done(job);
+	return body;
 }
 
 const struct value *
 job_answer(struct job_world *world, struct worker_call *call)
 {
-	uint64_t started_us = loop_now_us(), deadline_ms = call->header->deadline_ms;
-	struct job job = { .world = world, .call = call };
+	uint64_t started_us = loop_now_us();
+	const struct value *body = seat_go_on(world->seats, call);
 	struct kept_chain *kept;
-	const struct value *body;
 	const char *reason;
+	struct job *job;
 
-	kept = chains_hold(
-	    world->chains, call->profile_number, call->profile, call->arena, &reason);
-	if (kept == NULL)
-		return without_chain(call, reason);
-	job.end_ms = loop_now_ms(world->loop) +
-		     (deadline_ms == 0 ? CALL_DEADLINE_MS : deadline_ms);
-	job.is_for_ours = call->header->service != NULL &&
-			  strncmp(call->header->service, SERVICE_TOOL_PREFIX,
-			      strlen(SERVICE_TOOL_PREFIX)) == 0;
-	job.table = tool_table_hold(world->table);
-	body = run_chain(&job, kept->chain);
-	tool_table_release(&job.table);
-	chains_release(world->chains, &kept);
-	log_job(&job, body, started_us);
+	if (body == NULL) {
+		kept = chains_hold(world->chains, call->profile_number, call->profile,
+		    call->arena, &reason);
+		if (kept == NULL)
+			return without_chain(call, reason);
+		job = xcalloc(1, sizeof *job);
+		job->world = world;
+		job->kept = kept;
+		job->table = tool_table_hold(world->table);
+		body = run_job(job, call);
+	}
+	log_job(call, body, started_us);
 	return body;
 }

@@ -11,6 +11,7 @@ struct job_world {
 	struct loop *loop;
 	struct chains *chains;
 	struct tool_table *table; /* may be replaced while a job runs */
+	struct seats *seats;      /* or NULL: no places are kept */
 	const char *worker;       /* tool_worker() */
 };
 

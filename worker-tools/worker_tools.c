@@ -10,6 +10,7 @@
 #include "log.h"
 #include "memory.h"
 #include "registry.h"
+#include "seat.h"
 #include "shell_session.h"
 #include "yaml_paths.h"
 #include "tools.h"
@@ -178,6 +179,7 @@ start_worker(struct worker_tools *tools)
 
 	service_session(tools->session);
 	tools->world.worker = tools->session;
+	tools->world.seats = seats_new(tools->world.loop, tools->session);
 	snprintf(
 	    tools->pin, sizeof tools->pin, SERVICE_WORKER_PREFIX "%s", tools->session);
 	options.services =
@@ -251,6 +253,7 @@ worker_tools_destroy(struct worker_tools **tools_p)
 	worker_destroy(&tools->worker);
 	shell_sessions_close(tools->world.loop);
 	tools_close();
+	seats_destroy(&tools->world.seats);
 	chains_destroy(&tools->world.chains);
 	tool_table_release(&tools->world.table);
 	free(tools);
@@ -270,6 +273,7 @@ worker_tools_drain(void *arg)
 	struct worker_tools *tools = arg;
 	int64_t drain_ms = tools->settings->drain_ms;
 
+	seats_close(tools->world.seats);
 	drain_ms = drain_ms > 2 * HAND_BACK_MS ? drain_ms - HAND_BACK_MS : drain_ms / 2;
 	worker_drain(tools->worker, (uint64_t)drain_ms, on_drained, tools);
 }

@@ -138,6 +138,8 @@ source_of(
 		tools = value_get(above, "tools");
 	set_default(&source, given, "tools", tools);
 	set_default(&source, given, "script", value_get(above, "script"));
+	set_default(
+	    &source, given, "recursion_limit", value_get(above, "recursion_limit"));
 	value_fields_set(
 	    &source, "middleware", middleware_of(arena, use->settings, given));
 	return value_fields_end(&source);

@@ -15,9 +15,11 @@
 #include "fiber.h"
 #include "json.h"
 #include "log.h"
+#include "memory.h"
 #include "model_wish.h"
 #include "probe_log.h"
 #include "registry.h"
+#include "seat.h"
 #include "service.h"
 #include "shell_session.h"
 #include "worker.h"
@@ -48,6 +50,9 @@ struct outcomes {
 	const struct value *catalog; /* [tool] as announced */
 	size_t *played;              /* calls of each tool so far */
 	struct wire_service *services;
+	struct seats *seats;
+	char session[SESSION_BYTES + 1];
+	char pin[sizeof SERVICE_WORKER_PREFIX + SESSION_BYTES];
 };
 
 #define MODEL_CALL_MS 60000u
@@ -55,7 +60,8 @@ struct outcomes {
 /* One call. */
 struct job {
 	struct outcomes *outcomes;
-	struct worker_call *call;
+	struct worker_call *call; /* NULL: its place is kept, or lost */
+	struct seat *seat;
 	unsigned model_calls;
 };
 
@@ -180,23 +186,52 @@ call_model(void *arg, struct tool_request *request, const struct value *wish)
 }
 
 static const struct value *
-answer(void *arg, struct worker_call *call)
+on_await(void *arg, const struct value *ask, size_t index)
 {
-	struct job job = { .outcomes = arg, .call = call };
+	return seat_await(((struct job *)arg)->seat, ask, index);
+}
+
+static const struct value *
+run_in_seat(void *arg, struct seat *seat, struct arena *arena,
+    const struct value *profile, const struct value *request)
+{
+	struct job *job = arg;
 	struct tool_backend backend = { .run = run_tool,
 		.find = find_definition,
 		.call_model = call_model,
-		.arg = &job };
+		.arg = job,
+		.await_child = on_await };
 	const char *error;
-	struct chain *chain = chain_from_profile(call->arena, call->profile, &error);
+	struct chain *chain = chain_from_profile(arena, profile, &error);
 
+	job->seat = seat;
 	if (chain == NULL)
-		return value_map(call->arena, "fault",
-		    fault_to_value(
-			call->arena, fault_new(call->arena, "ValueError", "%s", error)),
+		return value_map(arena, "fault",
+		    fault_to_value(arena, fault_new(arena, "ValueError", "%s", error)),
 		    NULL);
-	return chain_tool_call(call->arena, chain, call->profile, call->request,
-	    call->header->idempotency_key, &backend);
+	return chain_tool_call(arena, chain, profile, request,
+	    arena_strdup(arena, job->call->header->idempotency_key), &backend);
+}
+
+static void
+attach(void *arg, struct worker_call *call)
+{
+	((struct job *)arg)->call = call;
+}
+
+static const struct value *
+answer(void *arg, struct worker_call *call)
+{
+	struct outcomes *outcomes = arg;
+	const struct value *body = seat_go_on(outcomes->seats, call);
+	struct job *job;
+
+	if (body != NULL)
+		return body;
+	job = xcalloc(1, sizeof *job);
+	job->outcomes = outcomes;
+	return seat_begin(
+	    outcomes->seats, call, &(struct seat_work){ job, run_in_seat, attach, free });
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
@@ -237,7 +272,7 @@ load(struct outcomes *outcomes, const char *path)
 	outcomes->played =
 	    arena_alloc(arena, (value_size(outcomes->tools) + 1) * sizeof(size_t));
 	outcomes->services =
-	    arena_alloc(arena, (value_size(offered) + 1) * sizeof *outcomes->services);
+	    arena_alloc(arena, (value_size(offered) + 2) * sizeof *outcomes->services);
 	for (i = 0; i < value_size(offered); i++) {
 		const struct value *tool =
 		    value_map_with(arena, value_at(offered, i), "outcomes", NULL);
@@ -250,6 +285,8 @@ load(struct outcomes *outcomes, const char *path)
 	}
 	outcomes->services[value_size(offered)] =
 	    (struct wire_service){ SERVICE_TOOLS, 64 };
+	outcomes->services[value_size(offered) + 1] =
+	    (struct wire_service){ outcomes->pin, 0 };
 	outcomes->catalog = value_list_end(&catalog);
 }
 
@@ -266,6 +303,7 @@ drain(void *arg)
 {
 	struct outcomes *outcomes = arg;
 
+	seats_close(outcomes->seats);
 	worker_drain(outcomes->worker, 1000, on_drained, outcomes);
 }
 
@@ -283,12 +321,17 @@ main(int argc, char *argv[])
 		if (registry_load(*plugin, &error) == -1)
 			fatalx("%s: %s", *plugin, error);
 	outcomes.arena = arena_new();
+	service_session(outcomes.session);
+	snprintf(outcomes.pin, sizeof outcomes.pin, SERVICE_WORKER_PREFIX "%s",
+	    outcomes.session);
+	outcomes.seats = seats_new(service_loop(outcomes.service), outcomes.session);
 	load(&outcomes, settings.outcomes);
 	outcomes.worker = worker_new(service_loop(outcomes.service),
 	    &(struct worker_options){ .endpoints = (const char *const *)settings.brokers,
 		.name = settings.common.name,
+		.session = outcomes.session,
 		.services = outcomes.services,
-		.service_count = value_size(outcomes.catalog) + 1,
+		.service_count = value_size(outcomes.catalog) + 2,
 		.capacity = 64,
 		.catalog = outcomes.catalog,
 		.answer = answer,
@@ -298,6 +341,7 @@ main(int argc, char *argv[])
 		settings_refuse("outcome_worker", "--broker", wrong, allowed);
 	service_run(outcomes.service, drain, &outcomes);
 	worker_destroy(&outcomes.worker);
+	seats_destroy(&outcomes.seats);
 	shell_sessions_close(service_loop(outcomes.service));
 	arena_destroy(&outcomes.arena);
 	settings_release(table, &settings);
