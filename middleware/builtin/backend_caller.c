@@ -93,6 +93,7 @@ backend_run_tool(struct tool_request *request)
 		   ? NULL
 		   : backend_path(arena, value_get_text(op, "path"), &error);
 	if (path == NULL || route == NULL || value_get_text(op, "op") == NULL ||
+	    value_text_is(value_get(op, "op"), "execute") ||
 	    !backend_part_at(backend.setting, route, &part))
 		return tool_fail(
 		    request, fault_new(arena, "ValueError", "no operation on files"));

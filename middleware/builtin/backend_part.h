@@ -55,6 +55,10 @@ const struct value *backend_store_do(
 const struct value *backend_folder_do(
     struct backend *backend, const struct backend_part *part, const struct value *op);
 
+/* Runs op's command in the folder of a part that is local_shell. */
+const struct value *backend_shell_do(
+    struct backend *backend, const struct backend_part *part, const struct value *op);
+
 /* Replaces as backend_edit() says. Returns the new text, or NULL with *refusal_r. */
 const struct value *backend_replace(struct arena *arena, const struct value *content,
     const struct value *op, size_t *count_r, const struct value **refusal_r);

@@ -70,20 +70,36 @@ next_name(struct arena *arena, const char **path_p)
 	return size == 0 ? NULL : arena_copy(arena, at, size);
 }
 
-/* Opens the folder that path's last component is in; *name_r: that component, NULL when path
- * is the root. Returns -1 when there is no such folder. Takes root. */
+/* Opens the folder name of folder, which comes about when it is not there and makes. */
 static int
-open_parent(struct arena *arena, int root, const char *path, const char **name_r)
+open_below(int folder, const char *name, bool makes)
+{
+	int below = openat(folder, name, FOLDER_FLAGS);
+
+	if (below != -1 || errno != ENOENT || !makes)
+		return below;
+	if (mkdirat(folder, name, 0777) == -1 && errno != EEXIST)
+		return -1;
+	return openat(folder, name, FOLDER_FLAGS);
+}
+
+/* Opens the folder that path's last component is in; *name_r: that component, NULL when path
+ * is the root. Returns -1 with errno when there is no such folder, or none can be made. Takes root. */
+static int
+open_parent(
+    struct arena *arena, int root, const char *path, bool makes, const char **name_r)
 {
 	const char *name = next_name(arena, &path), *next;
-	int folder = root, below;
+	int folder = root, below, error;
 
 	while (name != NULL && strcmp(name, "..") != 0) {
 		next = next_name(arena, &path);
 		if (next == NULL)
 			break;
-		below = openat(folder, name, FOLDER_FLAGS);
+		below = open_below(folder, name, makes);
+		error = errno;
 		close(folder);
+		errno = error;
 		if (below == -1)
 			return -1;
 		folder = below;
@@ -93,7 +109,17 @@ open_parent(struct arena *arena, int root, const char *path, const char **name_r
 	if (name == NULL || strcmp(name, "..") != 0)
 		return folder;
 	close(folder);
+	errno = ENOENT;
 	return -1;
+}
+
+int
+file_walk_parent(struct arena *arena, const char *root, const char *path, bool makes,
+    const char **name_r)
+{
+	int folder = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return folder == -1 ? -1 : open_parent(arena, folder, path, makes, name_r);
 }
 
 /* --- a folder ------------------------------------------------------------------------- */
@@ -266,7 +292,7 @@ file_walk_one(struct file_walk *walk, const char *path)
 
 	if (root == -1)
 		return FILE_WALK_NO_ROOT;
-	folder = open_parent(walk->arena, root, path, &name);
+	folder = open_parent(walk->arena, root, path, false, &name);
 	if (folder == -1)
 		return FILE_WALK_NO_PATH;
 	if (name == NULL || !is_file(folder, name)) {
@@ -289,7 +315,7 @@ open_begin(struct file_walk *walk, enum file_walk_end *end_r)
 	*end_r = root == -1 ? FILE_WALK_NO_ROOT : FILE_WALK_NO_PATH;
 	if (root == -1)
 		return -1;
-	parent = open_parent(walk->arena, root, walk->path, &name);
+	parent = open_parent(walk->arena, root, walk->path, false, &name);
 	if (parent == -1 || name == NULL)
 		return parent;
 	folder = openat(parent, name, FOLDER_FLAGS);

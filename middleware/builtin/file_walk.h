@@ -61,6 +61,11 @@ enum file_walk_end file_walk_one(struct file_walk *walk, const char *path);
  * its size and time of change (ns since 1970), or -1. */
 int file_walk_open(int folder, const char *name, uint64_t *size_r, int64_t *changed_r);
 
+/* Opens the folder beneath root that path's last component is in, which becomes *name_r, in arena; NULL when
+ * path is the root. makes: folders that are not there come about. Returns -1 with errno. */
+int file_walk_parent(struct arena *arena, const char *root, const char *path, bool makes,
+    const char **name_r);
+
 /* True when root is a folder that can be opened. */
 bool file_walk_is_folder(const char *root);
 
