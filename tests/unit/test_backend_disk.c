@@ -123,6 +123,15 @@ refusal(const char *tool, const char *args)
 	return tool_trial_answer(&trial, "error");
 }
 
+/* The tool message of the last call. */
+static const struct value *
+message(void)
+{
+	const struct value *command = value_at(value_get(trial.body, "commands"), 0);
+
+	return value_at(value_get(value_get(command, "update"), "messages"), 0);
+}
+
 /* --- what is there -------------------------------------------------------------------- */
 
 START_TEST(files_are_listed_and_read)
@@ -289,24 +298,15 @@ END_TEST
 
 START_TEST(bytes_come_as_base64)
 {
-	const struct value *message;
 
 	put(path_of("latin.txt"), "\xe4");
 	put(path_of("image.png"), "foo");
 	call(use_of("filesystem", "", ""), "read_file", "{'file_path': '/latin.txt'}");
-	message = value_at(
-	    value_get(value_get(value_at(value_get(trial.body, "commands"), 0), "update"),
-		"messages"),
-	    0);
-	ck_assert_value(arena, value_get(message, "content"),
+	ck_assert_value(arena, value_get(message(), "content"),
 	    "[{'type': 'file', 'base64': '5A==', 'mime_type': "
 	    "'application/octet-stream'}]");
 	call(use_of("filesystem", "", ""), "read_file", "{'file_path': '/image.png'}");
-	message = value_at(
-	    value_get(value_get(value_at(value_get(trial.body, "commands"), 0), "update"),
-		"messages"),
-	    0);
-	ck_assert_value(arena, value_get(message, "content"),
+	ck_assert_value(arena, value_get(message(), "content"),
 	    "[{'type': 'image', 'base64': 'Zm9v', 'mime_type': 'image/png'}]");
 	ck_assert_str_eq(answer("grep", "{'pattern': 'foo'}"), "/image.png");
 	ck_assert_has(
@@ -370,7 +370,6 @@ static const struct value *
 internal(const char *args)
 {
 	const struct middleware_use *use = use_of("filesystem", "", "");
-	const struct value *message;
 
 	trial.chain = stub_chain(arena, use, NULL);
 	trial.internal = use->name;
@@ -378,11 +377,7 @@ internal(const char *args)
 	    literal(arena, "{'name': 'filesystem_files', 'parameters': {}}"),
 	    json_text(arena, literal(arena, args)));
 	trial.internal = NULL;
-	message = value_at(
-	    value_get(value_get(value_at(value_get(trial.body, "commands"), 0), "update"),
-		"messages"),
-	    0);
-	return value_get(message, "artifact");
+	return value_get(message(), "artifact");
 }
 
 START_TEST(hooks_reach_a_folder_by_a_tool)
