@@ -25,8 +25,8 @@ struct disk_job {
 	const struct value *answer; /* in arena */
 };
 
-/* Does job->op. For work_run. */
-void disk_run(void *job, const atomic_bool *stop);
+/* Does the op of a struct disk_job. For work_run. */
+void disk_run(void *arg, const atomic_bool *stop);
 
 /* backend_disk_walk.c: what looks at many files. */
 const struct value *disk_ls(struct disk_job *job);

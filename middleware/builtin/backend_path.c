@@ -9,6 +9,7 @@
 #include "utf8.h"
 
 #define PATH_SHOWN_BYTES 200u
+#define PAD 64u /* among the digits of base64 */
 
 /* --- paths ------------------------------------------------------------------------------ */
 
@@ -143,7 +144,7 @@ const struct value *
 backend_base64(struct arena *arena, const void *data, size_t size)
 {
 	static const char digits[] =
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
 	const unsigned char *bytes = data;
 	char *text = arena_alloc(arena, (size + 2) / 3 * 4 + 1), *end = text;
 	size_t i;
@@ -154,8 +155,8 @@ backend_base64(struct arena *arena, const void *data, size_t size)
 
 		*end++ = digits[one >> 2];
 		*end++ = digits[(one & 3) << 4 | two >> 4];
-		*end++ = i + 1 < size ? digits[(two & 15) << 2 | three >> 6] : '=';
-		*end++ = i + 2 < size ? digits[three & 63] : '=';
+		*end++ = digits[i + 1 < size ? (two & 15) << 2 | three >> 6 : PAD];
+		*end++ = digits[i + 2 < size ? three & 63 : PAD];
 	}
 	return value_strn(arena, text, (size_t)(end - text));
 }

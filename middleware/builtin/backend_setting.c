@@ -49,7 +49,7 @@ kind_of(const struct value *setting, const struct value **settings_r)
 	*settings_r = NULL;
 	if (value_is_nil(setting))
 		return 0;
-	if (value_is(setting, VALUE_MAP) && setting->size == 1) {
+	if (value_is(setting, VALUE_MAP) && value_size(setting) == 1) {
 		name = setting->pairs[0].key->text;
 		*settings_r = setting->pairs[0].value;
 	}
@@ -64,7 +64,7 @@ flaw_of_kind(struct arena *arena, const struct value *setting, const char *place
 {
 	const char *name = value_text(setting), *near;
 
-	if (value_is(setting, VALUE_MAP) && setting->size == 1)
+	if (value_is(setting, VALUE_MAP) && value_size(setting) == 1)
 		name = setting->pairs[0].key->text;
 	near = name == NULL ? NULL : nearest_name(name, kinds, KINDS);
 	return arena_printf(arena,

@@ -178,7 +178,6 @@ configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 {
 	const struct value *settings = use->settings;
 	const char *flaw;
-	bool evicts, has_prompt;
 
 	if (backend_configure(arena, use, true, error_r) == -1)
 		return -1;
@@ -193,10 +192,8 @@ configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 		return -1;
 	}
 	use->tools = tools_of(arena, use);
-	evicts = value_get_int(settings, "human_message_token_limit_before_evict", 0) > 0;
-	has_prompt = value_size(value_get(settings, "system_prompt")) > 0;
-	use->hooks[HOOK_BEFORE_AGENT] = evicts;
-	use->hooks[HOOK_WRAP_MODEL_CALL] = evicts || has_prompt;
+	use->hooks[HOOK_BEFORE_AGENT] =
+	    value_get_int(settings, "human_message_token_limit_before_evict", 0) > 0;
 	use->hooks[HOOK_WRAP_TOOL_CALL] =
 	    value_get_int(settings, "tool_token_limit_before_evict", 0) > 0;
 	return 0;
@@ -218,6 +215,9 @@ wrap_model_call(struct model_request *request, struct model_next *next)
 		    prompt == NULL || prompt[0] == '\0'
 			? text
 			: value_printf(arena, "%s\n\n%s", prompt, text->text));
+	if (model_dialect(request) != NULL &&
+	    strcmp(model_dialect(request), "openai") == 0)
+		shown = filesystem_media_moved(arena, shown);
 	if (shown != messages)
 		request = model_override(request, "messages", shown);
 	return model_next(next, request);

@@ -74,4 +74,11 @@ const struct value *filesystem_before_agent(struct turn *turn);
 /* messages with the short form of those that are tagged. */
 const struct value *filesystem_shown(struct arena *arena, const struct value *messages);
 
+/* --- filesystem_media.c: what a provider takes ------------------------------------------- */
+
+/* messages with the images and the like of tools' answers in a message of their own behind them, for providers that
+ * take text alone there. */
+const struct value *filesystem_media_moved(
+    struct arena *arena, const struct value *messages);
+
 #endif

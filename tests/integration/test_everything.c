@@ -33,6 +33,8 @@ static const char agent[] =
     "        - {id: c, name: weather, args: {}}\n"
     "        - {id: d, name: glob_search, args: {pattern: '*.yaml'}}\n"
     "        - {id: e, name: shell, args: {command: echo shell $BEGUN}}\n"
+    "        - {id: f, name: write_file, args: {file_path: /memories/a, content: x}}\n"
+    "        - {id: g, name: write_file, args: {file_path: /draft, content: y}}\n"
     "    - {http_error: 400, message: Never.}\n"
     "    - content: Not said.\n"
     "  spare:\n"
@@ -95,13 +97,15 @@ check_thread(const char *thread)
 	ck_assert_msg(said.status == 0, "%s", said.err);
 	state = json_parse(arena, said.out, strlen(said.out), &error);
 	messages = value_get(state, "messages");
-	ck_assert_uint_eq(value_size(messages), 8);
+	ck_assert_uint_eq(value_size(messages), 10);
 	ck_assert_has(answer_to(messages, "a"), "Count");
 	ck_assert_has(answer_to(messages, "b"), "42");
 	ck_assert_str_eq(answer_to(messages, "c"), "Snow.");
 	ck_assert_has(answer_to(messages, "d"), "/found.yaml");
-	ck_assert_str_eq(chat_text(arena, value_at(messages, 7)), "Forty-two, and snow.");
+	ck_assert_str_eq(chat_text(arena, value_at(messages, 9)), "Forty-two, and snow.");
 	ck_assert_str_eq(answer_to(messages, "e"), "shell yes");
+	ck_assert_str_eq(answer_to(messages, "f"), "Wrote /memories/a");
+	ck_assert_str_eq(answer_to(messages, "g"), "Wrote /draft");
 }
 
 static void

@@ -330,19 +330,20 @@ END_TEST
 
 START_TEST(long_lines_are_split)
 {
-	char *text = arena_alloc(arena, 2 * 11000 + 1);
+	struct packet text = { 0 };
 	const char *shown;
 	size_t i;
 
+	packet_append(&text, "x\n", 2);
 	for (i = 0; i < 11000; i++)
-		memcpy(text + 2 * i, "ä", 2);
-	given_text(arena_printf(arena, "x\n%s", text));
+		packet_append(&text, "ä", strlen("ä"));
+	given_text(arena_copy(arena, text.data, text.size));
+	packet_release(&text);
 	shown = answer("read_file", "{'file_path': '/f'}");
 	ck_assert_has(shown, "  1  x\n  2  ä");
 	ck_assert_has(shown, "ä\n2.1  ä");
 	ck_assert_has(shown, "ä\n2.2  ä");
-	ck_assert_uint_eq(
-	    strlen(shown), strlen("  1  x\n  2  \n2.1  \n2.2  ") + 2 * 11000);
+	ck_assert_uint_eq(strlen(shown), strlen("  1  x\n  2  \n2.1  \n2.2  ") + 22000u);
 }
 END_TEST
 
@@ -381,6 +382,47 @@ START_TEST(what_is_no_text_is_a_block)
 	    "[{'type': 'file', 'base64': 'AAAA', 'mime_type': "
 	    "'application/octet-stream'}]");
 	ck_assert_str_eq(answer("read_file", "{'file_path': '/c.png'}"), "1  no");
+}
+END_TEST
+
+/* --- what a provider takes ------------------------------------------------------------ */
+
+#define SEEN                                                                             \
+	"[{'type': 'human', 'content': 'Look.'}, {'type': 'ai', 'content': '', "         \
+	"'tool_calls': [{'id': 'a', 'name': 'read_file', 'args': {}}, {'id': 'b', "      \
+	"'name': 'ls', 'args': {}}]}, {'type': 'tool', 'tool_call_id': 'a', 'content': " \
+	"[{'type': 'text', 'text': 'Here.'}, {'type': 'image', 'base64': 'AAAA'}]}, "    \
+	"{'type': 'tool', 'tool_call_id': 'b', 'content': '/x'}, {'type': 'ai', "        \
+	"'content': 'Yes.'}]"
+
+static const struct value *
+messages_for(const char *model)
+{
+	struct play play = { .arena = arena };
+
+	play.profile = literal(arena, arena_printf(arena, "{'model': '%s'}", model));
+	play.request = literal(arena, "{'messages': " SEEN "}");
+	play_model(
+	    &play, stub_chain(arena, literal_use(arena, "filesystem", "{}"), NULL));
+	return value_get(play.seen, "messages");
+}
+
+START_TEST(media_stand_behind_the_results_where_a_result_must_be_text)
+{
+	const struct value *messages = messages_for("openai:gpt-4o"), *moved;
+
+	ck_assert_uint_eq(value_size(messages), 6);
+	ck_assert_str_eq(value_get_text(value_at(messages, 2), "content"),
+	    "Here.\n[image: see below]");
+	ck_assert_str_eq(value_get_text(value_at(messages, 3), "content"), "/x");
+	moved = value_at(messages, 4);
+	ck_assert_str_eq(value_get_text(moved, "type"), "human");
+	ck_assert_value(arena, value_at(value_get(moved, "content"), 1),
+	    "{'type': 'image', 'base64': 'AAAA'}");
+	ck_assert_has(
+	    value_get_text(value_at(value_get(moved, "content"), 0), "text"), "call a");
+	ck_assert_value(arena, messages_for("anthropic:claude"), SEEN);
+	ck_assert_value(arena, messages_for("scripted:x"), SEEN);
 }
 END_TEST
 
@@ -427,6 +469,7 @@ tcase_filesystem(void)
 	tcase_add_test(tcase, long_lines_are_split);
 	tcase_add_test(tcase, a_page_has_a_bound);
 	tcase_add_test(tcase, what_is_no_text_is_a_block);
+	tcase_add_test(tcase, media_stand_behind_the_results_where_a_result_must_be_text);
 	tcase_add_test(tcase, a_prompt_stands_behind_the_agents_own);
 	return tcase;
 }
