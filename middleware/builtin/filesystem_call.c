@@ -64,6 +64,21 @@ question_of(struct call *call)
 		.args = call->args };
 }
 
+/* {decisions: [one]}, as the batched question of human_in_the_loop is answered. */
+static const struct value *
+schema_of(struct call *call, const struct hitl_call *question)
+{
+	struct arena *arena = call->arena;
+	const struct value *one = value_int(arena, 1), *name = VALUE_TEXT("decisions");
+	const struct value *list = value_map(arena, "type", VALUE_TEXT("array"),
+	    "minItems", one, "maxItems", one, "items",
+	    hitl_response_schema(question, tool_definition(call->request)), NULL);
+
+	return value_map(arena, "type", VALUE_TEXT("object"), "properties",
+	    value_map(arena, "decisions", list, NULL), "required",
+	    value_array(arena, &name, 1), NULL);
+}
+
 static const struct value *
 ask_human(struct call *call, const struct hitl_call *question)
 {
@@ -81,8 +96,7 @@ ask_human(struct call *call, const struct hitl_call *question)
 	    value_map(arena, "action_requests", value_array(arena, &action, 1),
 		"review_configs", value_array(arena, &review, 1), NULL),
 	    value_map(arena, "tool_call_ids", value_array(arena, &id, 1),
-		"response_schema",
-		hitl_response_schema(question, tool_definition(call->request)), NULL));
+		"response_schema", schema_of(call, question), NULL));
 }
 
 /* Whether a human lets the call run. */

@@ -1,0 +1,167 @@
+/* Files of agents on a fleet of real processes: in the thread, in Redis, in a folder. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "chat.h"
+#include "cli.h"
+#include "fleet_kit.h"
+#include "has.h"
+#include "json.h"
+
+TCase *tcase_files(void);
+
+#define EXIT_INTERRUPTED 5 /* docs/cli.md */
+
+/* A message is long from forty characters on, an answer from eighty. */
+static const char agent[] =
+    "name: writer\n"
+    "model: scripted:main\n"
+    "middleware:\n"
+    "  - filesystem:\n"
+    "      human_message_token_limit_before_evict: 10\n"
+    "      tool_token_limit_before_evict: 20\n"
+    "      permissions:\n"
+    "        - {operations: [write], paths: [/asked/**], mode: interrupt}\n"
+    "      backend:\n"
+    "        composite:\n"
+    "          default: {filesystem: {root_dir: %s}}\n"
+    "          routes:\n"
+    "            /memories/: {store: {namespace: [team]}}\n"
+    "            /draft/: state\n"
+    "script:\n"
+    "  main:\n"
+    "    - tool_calls:\n"
+    "        - {id: a, name: write_file, args: {file_path: /disk/a, content: A1}}\n"
+    "        - {id: b, name: write_file, args: {file_path: /memories/b, content: B1}}\n"
+    "        - {id: c, name: write_file, args: {file_path: /draft/c, content: C1}}\n"
+    "        - {id: d, name: write_file, args: {file_path: /draft/d, content: D1}}\n"
+    "    - tool_calls:\n"
+    "        - {id: e, name: grep, args: {pattern: '1', output_mode: content}}\n"
+    "        - {id: f, name: edit_file, args: {file_path: /disk/a, old_string: A1, "
+    "new_string: A2}}\n"
+    "        - {id: g, name: ls, args: {path: /}}\n"
+    "        - {id: h, name: write_file, args: {file_path: /asked/h, content: H}}\n"
+    "    - tool_calls:\n"
+    "        - {id: i, name: read_file, args: {file_path: /disk/a}}\n"
+    "    - content: Done.\n";
+
+static struct arena *arena;
+static struct fleet_kit *kit;
+
+static void
+setup(void)
+{
+	arena = arena_new();
+	kit = kit_new();
+	ck_assert_int_eq(mkdir(kit_path(kit, "root"), 0755), 0);
+	kit_write(kit, "agent.yml", arena_printf(arena, agent, kit_path(kit, "root")));
+	kit_start_all(kit, 1, 1, 2);
+	kit_flotilla(kit, "agents", "apply", kit_path(kit, "agent.yml"), NULL);
+}
+
+static void
+teardown(void)
+{
+	kit_destroy(&kit);
+	arena_destroy(&arena);
+}
+
+#define FLOTILLA(...)                                                                    \
+	CLI(&flotilla, __VA_ARGS__, "--redis", kit_redis(kit), "--broker",               \
+	    kit_broker(kit), "--status", kit_status(kit))
+
+static const struct value *
+state_of(const char *thread)
+{
+	struct cli flotilla = { .program = kit_program(kit, "flotilla"), .arena = arena };
+	struct said said = FLOTILLA("state", thread, "--json");
+	const struct value *state;
+	const char *error;
+
+	ck_assert_msg(said.status == 0, "%s", said.err);
+	state = json_parse(arena, said.out, strlen(said.out), &error);
+	ck_assert_msg(state != NULL, "%s", error);
+	return state;
+}
+
+static const char *
+answer_to(const struct value *state, const char *call)
+{
+	const struct value *messages = value_get(state, "messages");
+	size_t i;
+
+	for (i = 0; i < value_size(messages); i++)
+		if (value_text_is(value_get(value_at(messages, i), "tool_call_id"), call))
+			return chat_text(arena, value_at(messages, i));
+	ck_abort_msg("call %s has no answer", call);
+	return NULL;
+}
+
+static const char *
+text_at(const char *name)
+{
+	FILE *file = fopen(kit_path(kit, name), "re");
+	char *text = arena_alloc(arena, 4096);
+
+	ck_assert_msg(file != NULL, "%s is not there", name);
+	ck_assert_uint_lt(fread(text, 1, 4095, file), 4095);
+	fclose(file);
+	return text;
+}
+
+#define QUESTION "Please write some files, and look at them afterwards."
+
+/* What the first part of the run has left. */
+static void
+check_begin(const struct value *state)
+{
+	const struct value *question = value_at(value_get(state, "messages"), 0);
+	const struct value *files = value_get(value_get(state, "fields"), "files");
+	const char *path =
+	    value_get_text(value_get(question, "additional_kwargs"), "lc_evicted_to");
+
+	ck_assert_str_eq(value_get_text(question, "content"), QUESTION);
+	ck_assert_ptr_nonnull(path);
+	ck_assert_str_eq(text_at(arena_printf(arena, "root%s", path)), QUESTION);
+	ck_assert_str_eq(text_at("root/disk/a"), "A2");
+	ck_assert_str_eq(value_get_text(value_get(files, "/c"), "content"), "C1");
+	ck_assert_str_eq(value_get_text(value_get(files, "/d"), "content"), "D1");
+}
+
+START_TEST(files_are_where_their_paths_say)
+{
+	struct cli flotilla = { .program = kit_program(kit, "flotilla"), .arena = arena };
+	struct said said = FLOTILLA("submit", "writer", QUESTION, "-t", "t1", "--wait");
+	const struct value *state;
+
+	ck_assert_msg(
+	    said.status == EXIT_INTERRUPTED, "%d: %s%s", said.status, said.out, said.err);
+	said = FLOTILLA("approve", "t1", "--wait");
+	ck_assert_msg(said.status == 0, "%d: %s%s", said.status, said.out, said.err);
+	ck_assert_has(said.out, "Done.");
+	state = state_of("t1");
+	check_begin(state);
+	ck_assert_has(answer_to(state, "e"), "/draft/c:\n  1: C1\n");
+	ck_assert_has(answer_to(state, "e"), "/memories/b:\n  1: B1");
+	ck_assert_has(answer_to(state, "g"), "/draft/\n/memories/");
+	ck_assert_str_eq(answer_to(state, "h"), "Wrote /asked/h");
+	ck_assert_str_eq(text_at("root/asked/h"), "H");
+	ck_assert_str_eq(answer_to(state, "i"), "1  A2");
+	said = FLOTILLA("store", "get", "team", "/b");
+	ck_assert_has(said.out, "B1");
+}
+END_TEST
+
+TCase *
+tcase_files(void)
+{
+	TCase *tcase = tcase_create("files");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, files_are_where_their_paths_say);
+	return tcase;
+}
