@@ -5,7 +5,8 @@
  *
  *	state                                        (the default) in the thread: the field `files`
  *	{store: {namespace: [label]}}                in long-term memory (store/items.h), for all threads;
- *	                                             ["filesystem"] by default
+ *	                                             ["filesystem"] by default. {thread}, {agent} and
+ *	                                             {context.NAME} in a label: what the run has for it
  *	{filesystem: {root_dir, virtual_mode, max_file_size_mb}}
  *	                                             in a folder of the tool workers' machine, and nothing
  *	                                             outside of it (backend_disk.h)
@@ -111,7 +112,8 @@ struct backend {
 	const struct value *update;
 
 	/* Its own. */
-	const struct value *setting, *state;
+	const struct value *setting, *state, *context;
+	const char *thread, *agent;
 	const struct backend_caller *caller;
 	void *arg;
 	const char *tool;

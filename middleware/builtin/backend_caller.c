@@ -53,6 +53,9 @@ backend_of_turn(struct backend *backend, struct turn *turn, const char *tool)
 
 	open_for(backend, turn_arena(turn), turn_settings(turn),
 	    turn_get(turn, BACKEND_FILES));
+	backend->context = turn_context(turn);
+	backend->thread = turn_thread(turn);
+	backend->agent = turn_agent(turn);
 	backend->caller = &caller;
 	backend->arg = turn;
 	backend->tool = tool;
@@ -73,6 +76,9 @@ backend_of_tool(struct backend *backend, struct tool_request *request)
 
 	open_for(backend, tool_arena(request), tool_settings_of(request),
 	    tool_state(request, BACKEND_FILES));
+	backend->context = tool_context(request);
+	backend->thread = tool_thread(request);
+	backend->agent = tool_agent(request);
 	backend->caller = &caller;
 	backend->arg = request;
 }
@@ -133,6 +139,9 @@ backend_of_model(struct backend *backend, struct model_request *request)
 
 	open_for(backend, model_arena(request), model_settings_of(request),
 	    model_state(request, BACKEND_FILES));
+	backend->context = model_context(request);
+	backend->thread = model_thread(request);
+	backend->agent = model_agent(request);
 	backend->caller = &caller;
 	backend->arg = request;
 }

@@ -47,6 +47,9 @@ const struct value *backend_missing(struct arena *arena, const char *path);
 const struct value *backend_map_do(struct arena *arena, const struct value *files,
     const struct value *op, const struct value **changed_r);
 
+/* Whether {name} may stand in a label of a namespace. */
+bool backend_is_slot(const char *name);
+
 /* Does op in long-term memory; store(arg, op) is the caller's way there. */
 const struct value *backend_store_do(
     struct backend *backend, const struct backend_part *part, const struct value *op);

@@ -6,6 +6,7 @@
 
 #include "bounds.h"
 #include "nearest.h"
+#include "slot.h"
 
 #define SECONDS_MAX 86400.0
 #define OUTPUT_BYTES_MAX 1048576.0
@@ -140,6 +141,21 @@ is_label(const struct value *label)
 	return true;
 }
 
+/* The first slot of a label that nothing fills, or NULL. */
+static const char *
+unknown_slot(struct arena *arena, const char *label)
+{
+	struct slot slot;
+
+	for (; slot_find(label, ".", &slot); label = slot.end) {
+		const char *name = arena_copy(arena, slot.name, slot.name_size);
+
+		if (!slot.is_literal && !backend_is_slot(name))
+			return name;
+	}
+	return NULL;
+}
+
 static const char *
 flaw_of_namespace(struct arena *arena, const struct value *settings, const char *place)
 {
@@ -151,12 +167,21 @@ flaw_of_namespace(struct arena *arena, const struct value *settings, const char 
 	if (namespace->size == 0 || namespace->size > ITEM_LABELS_MAX)
 		return arena_printf(arena, "%s/namespace: must have 1 to %u labels",
 		    place, ITEM_LABELS_MAX);
-	for (i = 0; i < namespace->size; i++)
+	for (i = 0; i < namespace->size; i++) {
+		const char *slot;
+
 		if (!is_label(namespace->items[i]))
 			return arena_printf(arena,
 			    "%s/namespace/%zu: must be a text of 1 to %u bytes without "
 			    "control characters",
 			    place, i, ITEM_LABEL_BYTES_MAX);
+		slot = unknown_slot(arena, namespace->items[i]->text);
+		if (slot != NULL)
+			return arena_printf(arena,
+			    "%s/namespace/%zu: {%s} is none of {thread}, {agent} and "
+			    "{context.NAME}",
+			    place, i, slot);
+	}
 	return NULL;
 }
 

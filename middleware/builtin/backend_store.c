@@ -1,18 +1,81 @@
 /* Files in long-term memory: an item each, whose key is the path and whose value is the file. */
 #include "backend_part.h"
 
+#include <inttypes.h>
 #include <string.h>
 
+#include "slot.h"
+
 #define PAGE_ITEMS 100
+#define CONTEXT "context."
 
-static const struct value *
-namespace_of(struct arena *arena, const struct backend_part *part)
+/* --- the namespace ---------------------------------------------------------------------- */
+
+/* The value of {thread}, {agent} or {context.NAME} as a label; NULL: it has none. */
+static const char *
+slot_value(void *arg, const char *name)
 {
-	const struct value *namespace = value_get(part->settings, "namespace");
-	const struct value *label = VALUE_TEXT("filesystem");
+	const struct backend *backend = arg;
+	const struct value *value;
+	const char *text = NULL;
+	size_t i;
 
-	return namespace != NULL ? namespace : value_array(arena, &label, 1);
+	if (strcmp(name, "thread") == 0)
+		text = backend->thread;
+	else if (strcmp(name, "agent") == 0)
+		text = backend->agent;
+	value = strncmp(name, CONTEXT, strlen(CONTEXT)) == 0
+		    ? value_get(backend->context, name + strlen(CONTEXT))
+		    : NULL;
+	if (value_is(value, VALUE_STR) && strlen(value->text) == value->size)
+		text = value->text;
+	else if (value_is(value, VALUE_INT))
+		text = arena_printf(backend->arena, "%" PRId64, value->integer);
+	for (i = 0; text != NULL && text[i] != '\0'; i++)
+		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+			return NULL;
+	return text == NULL || text[0] == '\0' ? NULL : text;
 }
+
+bool
+backend_is_slot(const char *name)
+{
+	return strcmp(name, "thread") == 0 || strcmp(name, "agent") == 0 ||
+	       (strncmp(name, CONTEXT, strlen(CONTEXT)) == 0 &&
+		   name[strlen(CONTEXT)] != '\0');
+}
+
+/* The labels with what the run knows in their places. NULL with *refusal_r. */
+static const struct value *
+namespace_of(struct backend *backend, const struct backend_part *part,
+    const struct value **refusal_r)
+{
+	struct arena *arena = backend->arena;
+	const struct value *given = value_get(part->settings, "namespace");
+	const struct value *label = VALUE_TEXT("filesystem");
+	struct value_list labels = { .arena = arena };
+	size_t i;
+
+	if (given == NULL)
+		return value_array(arena, &label, 1);
+	for (i = 0; i < value_size(given); i++) {
+		const char *text = slot_fill(
+		    arena, value_text(given->items[i]), ".", slot_value, backend);
+
+		if (text == NULL) {
+			*refusal_r = backend_refusal(arena,
+			    "the run has nothing for '%s', a part of the place in "
+			    "long-term "
+			    "memory where the files are",
+			    value_text(given->items[i]));
+			return NULL;
+		}
+		value_list_add(&labels, value_str(arena, text));
+	}
+	return value_list_end(&labels);
+}
+
+/* --- items ------------------------------------------------------------------------------ */
 
 /* Asks the store for {op, namespace, key...}; NULL: cancelled. *refusal_r: what it refuses with. */
 static const struct value *
@@ -143,11 +206,13 @@ backend_store_do(
     struct backend *backend, const struct backend_part *part, const struct value *op)
 {
 	static const char *const many[] = { "delete", "ls", "glob", "grep" };
-	const struct value *namespace = namespace_of(backend->arena, part);
-	const struct value *files, *answer, *changed;
+	const struct value *files, *answer = NULL, *changed;
+	const struct value *namespace = namespace_of(backend, part, &answer);
 	bool all = false;
 	size_t i;
 
+	if (namespace == NULL)
+		return answer;
 	for (i = 0; i < sizeof many / sizeof *many; i++)
 		all = all || value_text_is(value_get(op, "op"), many[i]);
 	files = all ? load_all(backend, namespace, &answer)

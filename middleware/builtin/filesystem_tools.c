@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define MEDIA_BYTES_MAX (10u << 20)
+#define MEDIA_BYTES_MAX (5u << 20) /* each request of the thread carries them */
 
 /* --- read_file -------------------------------------------------------------------------- */
 

@@ -116,6 +116,31 @@ START_TEST(a_route_leads_into_memory)
 }
 END_TEST
 
+START_TEST(a_namespace_has_places_for_what_the_run_knows)
+{
+	const char *setting =
+	    "{'store': {'namespace': ['{agent}', 'u-{context.user}', '{thread}']}}";
+
+	desk.turn.agent = "a";
+	desk.turn.thread = "t";
+	desk.turn.context = literal(desk.arena, "{'user': 7}");
+	desk_use(setting, "{}");
+	desk_write("/x", "1");
+	ck_assert(value_has(value_get(desk.memory, "a u-7 t"), "/x"));
+	desk.turn.context = literal(desk.arena, "{'user': '{thread}'}");
+	desk_use(setting, "{}");
+	desk_write("/x", "1");
+	ck_assert(value_has(value_get(desk.memory, "a u-{thread} t"), "/x"));
+	/* What is not known is no place at all. */
+	desk.turn.context = literal(desk.arena, "{'user': ''}");
+	desk_use(setting, "{}");
+	ck_assert_has(desk_read("/x"), "has nothing for 'u-{context.user}'");
+	desk.turn.context = NULL;
+	desk_use(setting, "{}");
+	ck_assert_has(desk_glob("**", "/"), "has nothing for");
+}
+END_TEST
+
 START_TEST(a_hook_without_a_tool_does_not_reach_a_folder)
 {
 	desk_use("{'filesystem': {'root_dir': '/srv'}}", "{}");
@@ -135,6 +160,7 @@ tcase_backend_store(void)
 	tcase_add_test(tcase, many_items_come_page_by_page);
 	tcase_add_test(tcase, a_memory_that_fails_is_an_error);
 	tcase_add_test(tcase, a_route_leads_into_memory);
+	tcase_add_test(tcase, a_namespace_has_places_for_what_the_run_knows);
 	tcase_add_test(tcase, a_hook_without_a_tool_does_not_reach_a_folder);
 	return tcase;
 }
