@@ -88,7 +88,9 @@ const struct tool filesystem_glob = {
 	.description =
 	    "Finds files by their names; the answer is absolute paths, one a line. `*` "
 	    "stands for any characters of a name, `?` for one, `**` for any folders, "
-	    "`{a,b}` for either: `*.md` is right in `path`, `**/*.py` anywhere below.",
+	    "`{a,b}` for either. A pattern without a slash is a name in any folder "
+	    "below `path`, as `*.py`; with one it is a path from there, as `src/*.py` "
+	    "or `/*.py`.",
 	.parameters =
 	    "{\"type\": \"object\", \"properties\": {"
 	    "\"pattern\": {\"type\": \"string\", \"description\": \"What the files are "
