@@ -8,11 +8,24 @@ in_model_worker(const struct middleware_use *use)
 	       use->hooks[HOOK_WRAP_MODEL_CALL] || use->filters_tokens;
 }
 
-/* The tools that a middleware brings run there too, with its settings. */
+static bool
+has_internal_tool(const struct middleware *type)
+{
+	size_t i;
+
+	for (i = 0; type->tools != NULL && type->tools[i] != NULL; i++)
+		if (type->tools[i]->internal)
+			return true;
+	return false;
+}
+
+/* The tools that a middleware brings run there too, with its settings: those that no model is told of
+ * among them. */
 static bool
 in_tool_worker(const struct middleware_use *use)
 {
-	return use->hooks[HOOK_WRAP_TOOL_CALL] || value_size(use->tools) > 0;
+	return use->hooks[HOOK_WRAP_TOOL_CALL] || value_size(use->tools) > 0 ||
+	       has_internal_tool(use->type);
 }
 
 /* The uses that belong in a worker, as [{name, settings, models?}]: it makes its chain of them by

@@ -147,6 +147,19 @@ START_TEST(profiles_hold_what_all_calls_share)
 }
 END_TEST
 
+START_TEST(who_brings_internal_tools_alone_is_in_tool_workers_too)
+{
+	const struct spec *spec =
+	    load("model: m:x\nmiddleware: [{memory: {sources: [/a]}}, model_retry]\n");
+	const struct value *tool = spec_tool_profile(arena, spec, catalog());
+	const struct value *chain = value_get(tool, "middleware");
+
+	ck_assert_uint_eq(value_size(chain), 1);
+	ck_assert_str_eq(value_get_text(value_at(chain, 0), "name"), "memory");
+	ck_assert_uint_eq(value_size(value_get(tool, "tools")), 0);
+}
+END_TEST
+
 START_TEST(a_named_agent_names_its_messages)
 {
 	const struct spec *spec =
@@ -184,6 +197,7 @@ tcase_spec_tools(void)
 	tcase_add_test(tcase, a_users_tool_wins_over_that_of_a_middleware);
 	tcase_add_test(tcase, the_model_is_offered_middleware_tools_first);
 	tcase_add_test(tcase, profiles_hold_what_all_calls_share);
+	tcase_add_test(tcase, who_brings_internal_tools_alone_is_in_tool_workers_too);
 	tcase_add_test(tcase, a_named_agent_names_its_messages);
 	tcase_add_test(tcase, what_worker_slices_read_is_there_once);
 	return tcase;
