@@ -2,6 +2,7 @@
  * real processes, over backends that outlive threads. */
 #include <check.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "arena.h"
 #include "fleet_kit.h"
@@ -57,6 +58,7 @@ START_TEST(another_thread_knows_what_one_wrote)
 					kit_path(kit, "files"));
 	const struct value *fields;
 
+	mkdir(kit_path(kit, "files"), 0700);
 	kit_start_all(kit, 1, 1, 1);
 	kit_flotilla(kit, "agents", "apply",
 	    kit_write(kit, "keeper.yaml", arena_printf(arena, agent, backend)), NULL);
@@ -84,7 +86,7 @@ tcase_memory_skills(void)
 {
 	TCase *tc = tcase_create("memory_skills");
 
-	tcase_add_loop_test(tc, another_thread_knows_what_one_wrote, 0, 1);
+	tcase_add_loop_test(tc, another_thread_knows_what_one_wrote, 0, 2);
 	tcase_set_timeout(tc, 120);
 	return tc;
 }
