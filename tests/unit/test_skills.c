@@ -160,10 +160,13 @@ END_TEST
 static const char *
 letters(size_t count)
 {
-	char *text = arena_alloc(arena, count * 2 + 1);
+	struct packet packet = { 0 };
+	const char *text;
 
 	while (count-- > 0)
-		memcpy(text + count * 2, "ä", 2);
+		packet_append(&packet, "ä", strlen("ä"));
+	text = arena_copy(arena, packet.data, packet.size);
+	packet_release(&packet);
 	return text;
 }
 
@@ -360,7 +363,7 @@ START_TEST(errors_are_few_and_short)
 	    "skills_load_errors");
 
 	ck_assert_uint_eq(value_size(errors), SKILL_ERRORS_MAX);
-	ck_assert_uint_le(value_at(errors, 0)->size, SKILL_ERROR_CHARS_MAX * 2);
+	ck_assert_uint_le(value_at(errors, 0)->size, SKILL_ERROR_CHARS_MAX * 2ul);
 }
 END_TEST
 
