@@ -32,6 +32,7 @@ static const char agent_text[] =
     "  - summarization: {model: PROVIDER:helper, trigger: [messages, 9], keep: "
     "[messages, "
     "3]}\n"
+    "  - deepagents_summarization: {model: PROVIDER:helper, trigger: [messages, 99]}\n"
     "  - context_editing: {edits: [{trigger: 0, keep: 1}]}\n"
     "  - dynamic_prompt: {template: 'Be kind. Rounds so far: {state.rounds}.'}\n"
     "  - llm_tool_selector: {model: PROVIDER:picker, always_include: [write_todos]}\n"
