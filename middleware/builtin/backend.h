@@ -205,6 +205,9 @@ enum backend_end backend_execute(struct backend *backend, const struct value *co
 /* base64 of bytes, as a string in arena. */
 const struct value *backend_base64(struct arena *arena, const void *data, size_t size);
 
+/* And back: a VALUE_BIN, or NULL when it is no base64. */
+const struct value *backend_bytes(struct arena *arena, const struct value *base64);
+
 /* What LangChain calls a file by its name: "image", "audio", "video", "file" (what has pages), or "text"; and its
  * media type. */
 const char *backend_kind(const char *path);

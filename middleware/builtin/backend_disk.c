@@ -218,7 +218,7 @@ replace(struct disk_job *job, int folder, const char *name, mode_t mode,
 	return -1;
 }
 
-/* The new text of a file by op, from what it was (NULL: it is not there). NULL with *answer_r: a refusal. */
+/* The new text, or bytes, of a file by op, from what it was (NULL: it is not there). NULL with *answer_r: a refusal. */
 static const struct value *
 changed(struct disk_job *job, const struct value *before, const struct value **answer_r)
 {
@@ -228,12 +228,19 @@ changed(struct disk_job *job, const struct value *before, const struct value **a
 					: value_map_with(arena, NULL, job->name, before);
 	const struct value *op =
 	    value_map_with(arena, job->op, "path", value_str(arena, job->name));
-	const struct value *update;
+	const struct value *update, *file, *bytes;
 
 	*answer_r = backend_map_do(arena, files, op, &update);
 	if (update == NULL)
 		return NULL;
-	return value_get(value_get(update, job->name), "content");
+	file = value_get(update, job->name);
+	if (!value_text_is(value_get(file, "encoding"), "base64"))
+		return value_get(file, "content");
+	bytes = backend_bytes(arena, value_get(file, "content"));
+	if (bytes == NULL)
+		*answer_r =
+		    backend_refusal(arena, "'%s': the bytes are not base64", job->name);
+	return bytes;
 }
 
 static const struct value *

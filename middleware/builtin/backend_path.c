@@ -140,11 +140,12 @@ backend_now(struct arena *arena)
 	return arena_printf(arena, "%s.%06ld+00:00", text, (long)now.tv_usec);
 }
 
+static const char digits[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 const struct value *
 backend_base64(struct arena *arena, const void *data, size_t size)
 {
-	static const char digits[] =
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
 	const unsigned char *bytes = data;
 	char *text = arena_alloc(arena, (size + 2) / 3 * 4 + 1), *end = text;
 	size_t i;
@@ -159,4 +160,35 @@ backend_base64(struct arena *arena, const void *data, size_t size)
 		*end++ = digits[i + 2 < size ? three & 63 : PAD];
 	}
 	return value_strn(arena, text, (size_t)(end - text));
+}
+
+const struct value *
+backend_bytes(struct arena *arena, const struct value *base64)
+{
+	unsigned char *bytes = arena_alloc(arena, (size_t)base64->size / 4 * 3 + 3);
+	size_t count = 0, have = 0, i;
+	uint32_t group = 0;
+
+	for (i = 0; i < base64->size && base64->text[i] != '='; i++) {
+		const char *digit =
+		    base64->text[i] == '\0' ? NULL : strchr(digits, base64->text[i]);
+
+		if (base64->text[i] == '\n' || base64->text[i] == '\r')
+			continue;
+		if (digit == NULL)
+			return NULL;
+		group = group << 6 | (uint32_t)(digit - digits);
+		if (++have % 4 != 0)
+			continue;
+		bytes[count++] = (unsigned char)(group >> 16);
+		bytes[count++] = (unsigned char)(group >> 8);
+		bytes[count++] = (unsigned char)group;
+	}
+	if (have % 4 == 1)
+		return NULL;
+	if (have % 4 > 1)
+		bytes[count++] = (unsigned char)(group >> (have % 4 == 2 ? 4 : 10));
+	if (have % 4 == 3)
+		bytes[count++] = (unsigned char)(group >> 2);
+	return value_bin(arena, bytes, count);
 }

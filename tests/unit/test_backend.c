@@ -351,6 +351,33 @@ START_TEST(bytes_are_not_searched)
 }
 END_TEST
 
+static const struct {
+	const char *base64, *bytes; /* NULL: it is none */
+	size_t size;
+} encoded[] = {
+	{ "", "", 0 },
+	{ "Zg==", "f", 1 },
+	{ "Zg", "f", 1 },
+	{ "Zm8=", "fo", 2 },
+	{ "Zm9v\nYv8A", "foob\xff\0", 6 },
+	{ "Z", NULL, 0 },
+	{ "Zm9v-", NULL, 0 },
+};
+
+START_TEST(base64_becomes_bytes)
+{
+	const struct value *bytes =
+	    backend_bytes(arena, value_str(arena, encoded[_i].base64));
+
+	if (encoded[_i].bytes == NULL) {
+		ck_assert_ptr_null(bytes);
+		return;
+	}
+	ck_assert_uint_eq(bytes->size, encoded[_i].size);
+	ck_assert_mem_eq(bytes->text, encoded[_i].bytes, encoded[_i].size);
+}
+END_TEST
+
 #define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
 
 TCase *
@@ -380,5 +407,6 @@ tcase_backend(void)
 	tcase_add_test(tcase, a_text_over_two_lines_is_where_it_begins);
 	tcase_add_test(tcase, long_lines_are_shown_in_part_and_whole_characters);
 	tcase_add_test(tcase, bytes_are_not_searched);
+	tcase_add_loop_test(tcase, base64_becomes_bytes, 0, COUNT(encoded));
 	return tcase;
 }
