@@ -12,7 +12,8 @@
 /* A file that is as long as that is followed by another one: an item of long-term memory has 1 MiB. */
 #define PART_BYTES (512u << 10)
 #define PARTS_MAX 10000
-#define MEDIA_MAX 100u /* files that one section may bring */
+#define PARTS_TRIED 16u /* from the last one known on */
+#define MEDIA_MAX 100u  /* files that one section may bring */
 
 /* --- names ------------------------------------------------------------------------------- */
 
@@ -209,8 +210,9 @@ find_part(struct deep_history *history, const char *mark, const char **before_r)
 	const struct value *settings = turn_settings(history->turn);
 	struct backend_file file;
 	enum backend_end end;
+	unsigned tries;
 
-	for (;; history->part++) {
+	for (tries = 0; tries < PARTS_TRIED; tries++, history->part++) {
 		end = backend_read(&history->backend,
 		    deep_path(turn_arena(history->turn), settings, history->session,
 			history->part),
@@ -220,13 +222,16 @@ find_part(struct deep_history *history, const char *mark, const char **before_r)
 			return BACKEND_DONE;
 		if (end != BACKEND_DONE)
 			return end;
-		*before_r = strstr(value_text(file.content), mark) != NULL
-				? NULL
-				: value_text(file.content);
-		if (*before_r == NULL || file.content->size < PART_BYTES ||
-		    history->part == PARTS_MAX)
+		*before_r = value_text(file.content);
+		if (!file.is_base64 && strstr(*before_r, mark) != NULL)
+			*before_r = NULL;
+		if (*before_r == NULL ||
+		    (!file.is_base64 && file.content->size < PART_BYTES))
 			return BACKEND_DONE;
 	}
+	history->part -= PARTS_TRIED;
+	history->backend.error = "there are too many files of this conversation";
+	return BACKEND_FAILED;
 }
 
 static void

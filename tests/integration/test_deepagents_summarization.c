@@ -2,6 +2,7 @@
  * goes is in long-term memory word for word. */
 #include <check.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "arena.h"
 #include "chat.h"
@@ -211,6 +212,54 @@ START_TEST(what_a_provider_refused_is_saved_too)
 }
 END_TEST
 
+/* --- a folder ---------------------------------------------------------------------------------- */
+
+static const char in_folder[] = "name: filer\n"
+				"model: openai:main\n"
+				"middleware:\n"
+				"  - deepagents_summarization:\n"
+				"      trigger: [messages, 2]\n"
+				"      keep: [messages, 1]\n"
+				"      backend: {filesystem: {root_dir: %s}}\n";
+
+/* Coordinators do not reach it: a tool worker does, though the model has no tool at all. */
+START_TEST(what_goes_is_in_a_folder_of_the_tool_workers)
+{
+	struct cli find = { .program = "find", .arena = arena },
+		   grep = { .program = "grep", .arena = arena };
+	const char *folder = kit_path(kit, "kept"), *found;
+	size_t count;
+
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	kit_start(kit, KIT_TOOLS, 0);
+	kit_flotilla(kit, "agents", "apply",
+	    kit_write(kit, "filer.yml", arena_printf(arena, in_folder, folder)), NULL);
+	play("{'main': [{'content': 'SUMMARY'}, {'content': 'one'}]}");
+	said_well(FLOTILLA("submit", "filer", "--input",
+	    json_text(arena,
+		literal(arena,
+		    "{'messages': [{'type': 'human', 'content': [{'type': 'text', "
+		    "'text': "
+		    "'Look.'}, {'type': 'image', 'base64': 'Zm9vYmFy', 'mime_type': "
+		    "'image/png'}]}, {'type': 'human', 'content': 'Go.'}]}")),
+	    "-t", "t", "--wait"));
+	ck_assert_has(asked("main", &count), "SUMMARY");
+	ck_assert_uint_eq(count, 2);
+	found =
+	    said_well(CLI(&find, folder, "-type", "f", "-name", "*.md", "-printf", "%P"))
+		.out;
+	ck_assert_has(found, "conversation_history/session_");
+	ck_assert_has(asked("main", &count), found);
+	found =
+	    said_well(CLI(&grep, "Look.", arena_printf(arena, "%s/%s", folder, found)))
+		.out;
+	ck_assert_has(found, ".png");
+	found = said_well(CLI(&find, folder, "-name", "*.png")).out;
+	found = arena_copy(arena, found, strcspn(found, "\n"));
+	ck_assert_str_eq(said_well(CLI(&grep, "-o", "foobar", found)).out, "foobar\n");
+}
+END_TEST
+
 TCase *
 tcase_deepagents_summarization(void)
 {
@@ -221,5 +270,6 @@ tcase_deepagents_summarization(void)
 	tcase_add_loop_test(
 	    tcase, a_summary_is_paid_for_once, 0, (int)(sizeof deaths / sizeof *deaths));
 	tcase_add_test(tcase, what_a_provider_refused_is_saved_too);
+	tcase_add_test(tcase, what_goes_is_in_a_folder_of_the_tool_workers);
 	return tcase;
 }
