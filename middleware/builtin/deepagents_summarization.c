@@ -20,8 +20,8 @@
 struct scene {
 	struct turn *turn;
 	const struct value *event; /* as it is now */
-	struct deep_history history;
 	bool is_changed;
+	struct deep_history history; /* without a turn: not opened yet */
 };
 
 static struct scene
@@ -31,8 +31,15 @@ scene_of(struct turn *turn)
 
 	if (value_is_nil(scene.event))
 		scene.event = NULL;
-	deep_history_open(&scene.history, turn, scene.event);
 	return scene;
+}
+
+static struct deep_history *
+history_of(struct scene *scene)
+{
+	if (scene->history.turn == NULL)
+		deep_history_open(&scene->history, scene->turn, scene->event);
+	return &scene->history;
 }
 
 /* The hook's update with messages (or NULL) beside the event, or NULL: there is none. */
@@ -46,8 +53,8 @@ update_of(struct scene *scene, const struct value *messages)
 	if (!scene->is_changed)
 		return value_map(arena, "messages", messages, NULL);
 	return value_map(arena, DEEP_EVENT, scene->event, DEEP_SESSION,
-	    value_str(arena, scene->history.session), BACKEND_FILES,
-	    scene->history.backend.update, "messages", messages, NULL);
+	    value_str(arena, history_of(scene)->session), BACKEND_FILES,
+	    history_of(scene)->backend.update, "messages", messages, NULL);
 }
 
 /* What the model is shown now, and how long that is. */
@@ -100,7 +107,7 @@ save_clips(struct scene *scene, const struct value *clips)
 		if (value_get_bool(clip, "unsaved", false) && path != NULL) {
 			message = message_with_id(
 			    turn_messages(scene->turn), value_get(clip, "id"));
-			if (!deep_history_put(&scene->history, path,
+			if (!deep_history_put(history_of(scene), path,
 				message == NULL ? "" : chat_text(arena, message)))
 				clip = value_map_with(arena, clip, "path", NULL);
 			clip = value_map_with(arena, clip, "unsaved", NULL);
@@ -123,8 +130,8 @@ save_messages(struct scene *scene, const struct value *event)
 	if (summary == NULL || from < 0 || to <= from)
 		return event;
 	path = deep_history_add(
-	    &scene->history, value_array_slice(arena, turn_messages(scene->turn),
-				 (size_t)from, (size_t)to));
+	    history_of(scene), value_array_slice(arena, turn_messages(scene->turn),
+				   (size_t)from, (size_t)to));
 	event = value_map_with(
 	    arena, event, "summary_message", deep_summary_message(arena, summary, path));
 	event = value_map_with(
@@ -171,7 +178,7 @@ sum_up(struct scene *scene, const struct deep_view *view)
 	if (step.summary == NULL)
 		return -1;
 	/* Behind the summary: without one nothing goes, and nothing is written. */
-	step.path = deep_history_add(&scene->history,
+	step.path = deep_history_add(history_of(scene),
 	    value_array_slice(arena, view->messages, view->has_summary, step.cut));
 	step.part = scene->history.part;
 	scene->event = deep_event(arena, &step);
