@@ -119,11 +119,13 @@ wish_for(const struct summary_call *call, const struct value *messages, int64_t 
 	const struct value *message =
 	    chat_human(arena, slot_fill(arena, prompt != NULL ? prompt : PROMPT, "",
 				  give_messages, (void *)text));
-	const struct value *model = value_get(call->settings, "model");
+	const struct value *model = value_get(call->settings, "model"), *settings = NULL;
 
-	/* An own model has no settings; of the agent's they are the agent's. */
-	return value_map(arena, "model", model, "model_settings",
-	    value_is_nil(model) ? call->model_settings : NULL, "messages",
+	/* An own model has no settings; of the agent's they are the agent's, but for what is of tools. */
+	if (value_is_nil(model) && value_size(call->model_settings) > 0)
+		settings =
+		    value_map_with(arena, call->model_settings, "tool_choice", NULL);
+	return value_map(arena, "model", model, "model_settings", settings, "messages",
 	    value_array(arena, &message, 1), NULL);
 }
 

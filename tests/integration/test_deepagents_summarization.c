@@ -188,11 +188,11 @@ START_TEST(what_a_provider_refused_is_saved_too)
 	play("{'main': [{'http_error': 400, 'message': 'prompt is too long: 9 tokens > 8 "
 	     "maximum'}, {'content': 'two'}, {'content': 'three'}], 'sum': [{'content': "
 	     "'SUMMARY'}, {'content': 'SECOND'}]}");
-	said_well(FLOTILLA("submit", "keeper", "--input",
-	    "{\"messages\": [{\"type\": \"human\", \"content\": \"Hello.\"}, {\"type\": "
-	    "\"human\", \"content\": \"Go.\"}]}",
-	    "-t", "t", "--wait"));
-	text = asked("main", &count);
+	text = json_text(
+	    arena, literal(arena, "{'messages': [{'type': 'human', 'content': 'Hello.'}, "
+				  "{'type': 'human', 'content': 'Go.'}]}"));
+	said_well(FLOTILLA("submit", "keeper", "--input", text, "-t", "t", "--wait"));
+	asked("main", &count);
 	ck_assert_uint_eq(count, 2);
 	asked("sum", &count);
 	ck_assert_uint_eq(count, 1);

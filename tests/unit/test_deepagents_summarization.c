@@ -97,7 +97,9 @@ run_hook(enum hook hook, const char *settings, const struct value *messages)
 		.run = "run-1",
 		.thread = "thread-1",
 		.profile = literal(arena, "{'model': 'local:m', 'system_prompt': "
-					  "'abcdefgh', 'tools': [{'name': 'add'}]}"),
+					  "'abcdefgh', 'tools': [{'name': 'add'}], "
+					  "'model_settings': {'temperature': 0.5, "
+					  "'tool_choice': 'any'}}"),
 		.call_model = answer,
 		.store = remember };
 	update = chain_node_hook(&turn, hook);
@@ -198,8 +200,10 @@ START_TEST(the_thread_stays_and_an_event_says_what_is_shown)
 	ck_assert_has(text, "<message type=\"human\">question 1</message>");
 	ck_assert_has(text, "answer 4");
 	ck_assert_ptr_null(strstr(text, "question 5"));
-	/* The agent's own model writes it. */
+	/* The agent's own model writes it, with its settings, and calls no tool. */
 	ck_assert_ptr_null(value_get(model.wish, "model"));
+	ck_assert_value(
+	    arena, value_get(model.wish, "model_settings"), "{'temperature': 0.5}");
 	ck_assert_has(asked(), "answer 4");
 	ck_assert_ptr_null(strstr(asked(), "question 5"));
 	ck_assert_uint_eq(turn.notes.count, 1);
