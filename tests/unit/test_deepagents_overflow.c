@@ -291,6 +291,46 @@ START_TEST(what_could_not_be_saved_is_not_said_to_be)
 }
 END_TEST
 
+/* What `flotilla update` may put there. */
+static const char *const junk[] = {
+	"7",
+	"'x'",
+	"[]",
+	"{'cutoff_index': 'x', 'clipped': 3, 'unsaved': [1]}",
+	"{'cutoff_index': -1, 'through_id': 3, 'summary_message': 'x'}",
+	"{'cutoff_index': 9000000000000, 'summary_message': {}, 'part': -7, 'file_path': "
+	"1}",
+	"{'cutoff_index': 3, 'through_id': '3', 'summary_message': {}, 'clipped': [null, "
+	"7, "
+	"{'id': '5', 'bytes': -3}], 'unsaved': {'from': 9000000000, 'summary': 'x'}}",
+	"{'cutoff_index': 5, 'through_id': '5', 'summary_message': {'type': 'human'}, "
+	"'unsaved': {'from': -1, 'summary': 3}, 'clipped': [{'unsaved': true, 'path': "
+	"'../x', 'id': '9'}]}",
+	"{'cutoff_index': 4, 'summary_message': {}, 'through_id': null, 'unsaved': "
+	"{'from': "
+	"0, 'summary': 'x'}, 'clipped': [{'unsaved': true, 'path': 3}]}",
+};
+
+START_TEST(an_event_that_is_none_does_no_harm)
+{
+	const struct value *thread = literal(arena, FIVE);
+	const struct value *state = value_map(arena, DEEP_EVENT, literal(arena, junk[_i]),
+	    DEEP_SESSION, value_int(arena, 3), NULL);
+	const char *settings = "{'trigger': ['messages', 1], 'keep': ['messages', 2]}";
+	const struct value *update;
+
+	play.outcomes[0] = TOO_LONG;
+	play.outcomes[1] = "the summary";
+	ck_assert_has_not(stub_outcome(arena, ask(settings, thread, state)), "fault");
+	run_hook(HOOK_AFTER_MODEL, settings, thread, state);
+	ck_assert_ptr_null(turn.fault);
+	update = run_hook(HOOK_BEFORE_MODEL, settings, thread, state);
+	ck_assert_ptr_null(turn.fault);
+	ask(settings, thread, update != NULL ? update : state);
+	ck_assert_uint_gt(value_size(value_get(play.seen, "messages")), 0);
+}
+END_TEST
+
 /* --- compact_conversation ------------------------------------------------------------------------ */
 
 #define TOOL "'compact_conversation': true"
@@ -381,6 +421,7 @@ tcase_deepagents_overflow(void)
 	tcase_add_test(tcase, short_results_leave_their_room_to_long_ones);
 	tcase_add_loop_test(tcase, what_the_wrap_left_is_saved, 0, COUNT(late_hooks));
 	tcase_add_test(tcase, what_could_not_be_saved_is_not_said_to_be);
+	tcase_add_loop_test(tcase, an_event_that_is_none_does_no_harm, 0, COUNT(junk));
 	tcase_add_loop_test(tcase, the_model_can_have_it_summed_up, 0, COUNT(compacts));
 	tcase_add_test(tcase, other_calls_are_not_its_own);
 	tcase_add_test(tcase, the_model_is_told_of_the_tool);
