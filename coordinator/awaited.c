@@ -3,9 +3,22 @@
 #include "fiber.h"
 #include "run.h"
 
+void
+awaited_begin(struct run *run)
+{
+	if (run->awaits++ == 0)
+		run->coordinator->waiting++;
+}
+
+void
+awaited_end(struct run *run)
+{
+	if (--run->awaits == 0)
+		run->coordinator->waiting--;
+}
+
 int
-awaited_wait(
-    struct coordinator *coordinator, struct run *waits, const char *run, uint64_t ms)
+awaited_wait(struct coordinator *coordinator, const char *run, uint64_t ms)
 {
 	struct fiber *before = zhashx_lookup(coordinator->awaited, run);
 	int waited;
@@ -14,11 +27,7 @@ awaited_wait(
 	if (before != NULL)
 		zhashx_delete(coordinator->awaited, run);
 	zhashx_insert(coordinator->awaited, run, fiber_current());
-	if (waits->awaits++ == 0)
-		coordinator->waiting++;
 	waited = fiber_wait_ms(ms);
-	if (--waits->awaits == 0)
-		coordinator->waiting--;
 	if (zhashx_lookup(coordinator->awaited, run) == fiber_current())
 		zhashx_delete(coordinator->awaited, run);
 	return waited;

@@ -9,11 +9,14 @@
 struct coordinator;
 struct run;
 
-/* Waits, on a fiber of the run `waits`, for run's end, at most ms; while it does, waits counts for no room
- * (coordinator_hold): or children would find none. Returns 0, which may be spurious, 1 when the time is
- * over, -1 when the fiber was cancelled. */
-int awaited_wait(
-    struct coordinator *coordinator, struct run *waits, const char *run, uint64_t ms);
+/* From here to there a fiber of run waits for children: run takes no room (coordinator_room), or they would
+ * find none. */
+void awaited_begin(struct run *run);
+void awaited_end(struct run *run);
+
+/* Waits for run's end, at most ms. Returns 0, which may be spurious, 1 when the time is over, -1 when the fiber was
+ * cancelled. */
+int awaited_wait(struct coordinator *coordinator, const char *run, uint64_t ms);
 
 /* run has ended here. */
 void awaited_ended(struct coordinator *coordinator, const char *run);

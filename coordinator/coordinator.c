@@ -150,14 +150,31 @@ on_ping(void *arg, struct header *header)
 
 /* --- claiming ----------------------------------------------------------------------- */
 
+static size_t
+free_slots(const struct coordinator *coordinator)
+{
+	size_t slots = (size_t)coordinator->settings->slots;
+	size_t busy = zhashx_size(coordinator->runs) - coordinator->waiting;
+
+	return busy < slots ? slots - busy : 0;
+}
+
+size_t
+coordinator_room(const struct coordinator *coordinator)
+{
+	/* Who waits for children must leave them fibers to run on. */
+	if (coordinator->waiting > 0 && fiber_count(coordinator->loop) >= FIBERS_MAX / 2)
+		return 0;
+	return free_slots(coordinator);
+}
+
 struct run *
 coordinator_hold(struct coordinator *coordinator, const char *thread)
 {
 	struct run *run;
 
 	if (coordinator->draining || zhashx_lookup(coordinator->runs, thread) != NULL ||
-	    zhashx_size(coordinator->runs) - coordinator->waiting >=
-		(size_t)coordinator->settings->slots)
+	    free_slots(coordinator) == 0)
 		return NULL;
 	run = xcalloc(1, sizeof *run);
 	run->coordinator = coordinator;

@@ -84,6 +84,8 @@ void coordinator_destroy(struct coordinator **coordinator_p);
 /* The orderly end: takes nothing new, gives runs back, ends the service. */
 void coordinator_drain(void *arg);
 
+/* How many runs more may be held that nobody here waits for. */
+size_t coordinator_room(const struct coordinator *coordinator);
 /* Starts a run's fiber for thread, which claims what waits there. Lends it; or NULL: the thread is held
  * here already, or there is no room. */
 struct run *coordinator_hold(struct coordinator *coordinator, const char *thread);

@@ -408,7 +408,7 @@ read_some(struct inbox *inbox, struct arena *arena, bool room)
 static bool
 has_room(const struct coordinator *coordinator)
 {
-	return zhashx_size(coordinator->runs) < (size_t)coordinator->settings->slots;
+	return coordinator_room(coordinator) > 0;
 }
 
 /* Runs that wait are in the order of their priorities; those in the inbox are not. So it is read

@@ -135,6 +135,30 @@ tell(struct run *run, struct arena *arena, const struct effect *effect,
 		value_str(arena, child->agent), "tool_call_id", effect->name, NULL));
 }
 
+/* Says that it is run's, before it is there: whoever cancels run finds it. */
+static enum store_status
+claim_id(struct run *run, struct arena *arena, const struct child *child)
+{
+	struct store *store = run->coordinator->store;
+	const struct value *before = NULL;
+	const char *other;
+	bool is_late;
+	enum store_status status =
+	    store_run(store, arena, child->thread, child->run, &before);
+
+	/* Only we give a run a task. */
+	if (status == STORE_OK &&
+	    (!value_has(before, "task") ||
+		!value_text_is(value_get(before, "parent"), run->id)))
+		return STORE_KNOWN;
+	if (status == STORE_OK || status == STORE_NONE)
+		status = store_bind_run(store, arena, child->run, child->thread, &other);
+	if (status == STORE_OK)
+		status = store_adopt(store, arena, run->thread, run->id, child->run,
+		    child->thread, &is_late);
+	return status;
+}
+
 /* Has it queued: by us, or by who owned the run before. */
 static enum go
 queue(
@@ -142,10 +166,8 @@ queue(
 {
 	struct coordinator *coordinator = run->coordinator;
 	struct store *store = coordinator->store;
-	const char *other;
 	int64_t before;
-	enum store_status status =
-	    store_bind_run(store, arena, child->run, child->thread, &other);
+	enum store_status status = claim_id(run, arena, child);
 
 	if (status == STORE_KNOWN) {
 		child->fault = arena_printf(
@@ -155,13 +177,12 @@ queue(
 	if (status == STORE_OK)
 		status = store_submit(
 		    store, arena, child->thread, child->run, record, &before);
+	if (status == STORE_REJECTED || status == STORE_DAMAGED)
+		child->fault = arena_strdup(arena, store_error(store));
+	/* Once more: run may have ended elsewhere while this process stood still. */
 	if (status == STORE_OK || status == STORE_KNOWN)
 		status = children_adopt(
 		    coordinator, arena, run->id, child->run, child->thread);
-	if (status == STORE_DAMAGED)
-		child->fault = arena_strdup(arena, store_error(store));
-	if (status == STORE_OK)
-		coordinator_claim(coordinator, child->thread);
 	return status == STORE_OK || child->fault != NULL ? GO_ON : GO_DROP;
 }
 
@@ -172,20 +193,23 @@ wait_for(struct run *run, struct arena *arena, const struct child *child,
 {
 	struct coordinator *coordinator = run->coordinator;
 	uint64_t wait_ms = LOOK_FIRST_MS;
-	bool has_ended = false;
+	bool has_ended = false, is_queued = false;
 	enum store_status status;
 	struct arena *look;
 
 	for (;;) {
 		look = arena_new();
-		status = store_has_ended(
-		    coordinator->store, look, child->thread, child->run, &has_ended);
+		status = store_has_ended(coordinator->store, look, child->thread,
+		    child->run, &has_ended, &is_queued);
 		arena_destroy(&look);
 		if (status != STORE_OK && status != STORE_NONE)
 			return GO_DROP;
 		if (has_ended || status == STORE_NONE)
 			break;
-		if (awaited_wait(coordinator, run, child->run, wait_ms) == -1 ||
+		/* There may be room for it that there is for no other (coordinator_room). */
+		if (is_queued)
+			coordinator_claim(coordinator, child->thread);
+		if (awaited_wait(coordinator, child->run, wait_ms) == -1 ||
 		    run_must_stop(run))
 			return GO_DROP;
 		wait_ms = 2 * wait_ms < LOOK_LAST_MS ? 2 * wait_ms : LOOK_LAST_MS;
@@ -297,6 +321,7 @@ run_one(struct run *run, struct arena *arena, struct effect *effect, struct chil
 	child->thread = held != NULL ? value_get_text(held, "thread") : child->run;
 	if (go == GO_ON && child->fault == NULL && held == NULL)
 		input = input_of(run, arena, child);
+	awaited_begin(run);
 	if (go == GO_ON && child->fault == NULL)
 		go =
 		    queue(run, arena, child, record_of(run, arena, effect, child, input));
@@ -304,6 +329,7 @@ run_one(struct run *run, struct arena *arena, struct effect *effect, struct chil
 		tell(run, arena, effect, child);
 		go = wait_for(run, arena, child, &record);
 	}
+	awaited_end(run);
 	if (go == GO_ON)
 		*outcome_r = child->fault != NULL
 				 ? child_failed_with(arena, child, child->fault)

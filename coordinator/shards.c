@@ -131,12 +131,9 @@ static void
 sweep(struct shard *shard, struct arena *arena)
 {
 	struct coordinator *coordinator = shard->shards->coordinator;
-	size_t held = zhashx_size(coordinator->runs);
-	size_t room = (size_t)coordinator->settings->slots;
+	size_t room = coordinator_room(coordinator), i;
 	const struct value *threads;
-	size_t i;
 
-	room = room > held ? room - held : 0;
 	if (room == 0 && coordinator->owned[shard->number] == 0)
 		shard->moved_ms = loop_now_ms(coordinator->loop);
 	if (!may_sweep(shard->shards) || room == 0)

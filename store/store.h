@@ -393,9 +393,9 @@ enum store_status store_run(struct store *store, struct arena *arena, const char
 /* The same of a run of that shard: its name need not be there. */
 enum store_status store_run_in(struct store *store, struct arena *arena, unsigned shard,
     const char *run, const struct value **record_r);
-/* Whether run has ended, or paused. STORE_NONE: no such run. */
+/* Whether run has ended, or paused; whether it waits for somebody to begin it. STORE_NONE: no such run. */
 enum store_status store_has_ended(struct store *store, struct arena *arena,
-    const char *thread, const char *run, bool *ended_r);
+    const char *thread, const char *run, bool *ended_r, bool *queued_r);
 /* The head of thread's last commit ({run, status, next, round, ...}); STORE_NONE: it has none. */
 enum store_status store_head(struct store *store, struct arena *arena, const char *thread,
     const struct value **head_r);

@@ -134,7 +134,7 @@ store_run_in(struct store *store, struct arena *arena, unsigned shard, const cha
 
 enum store_status
 store_has_ended(struct store *store, struct arena *arena, const char *thread,
-    const char *run, bool *ended_r)
+    const char *run, bool *ended_r, bool *queued_r)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply;
@@ -148,6 +148,7 @@ store_has_ended(struct store *store, struct arena *arena, const char *thread,
 	if (status != STORE_OK)
 		return status;
 	*ended_r = !value_is_nil(value_at(reply, 1));
+	*queued_r = store_answers(reply, "queued");
 	return value_is_nil(value_at(reply, 0)) ? STORE_NONE : STORE_OK;
 }
 

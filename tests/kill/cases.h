@@ -2,6 +2,7 @@
 CASE(broker)
 CASE(cancel)
 CASE(cancel_children)
+CASE(children)
 CASE(coordinator)
 CASE(dead)
 CASE(effects)

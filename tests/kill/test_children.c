@@ -1,0 +1,282 @@
+/* Runs that wait for child runs, whatever dies. */
+#include <check.h>
+#include <string.h>
+
+#include "child_bench.h"
+
+TCase *tcase_children(void);
+
+static void
+end_well(struct children *children, unsigned count, unsigned tasks)
+{
+	cb_let_go_on(children);
+	cb_check_reported(children, "r", count, tasks);
+	cb_check_leftovers(children);
+}
+
+/* --- room ------------------------------------------------------------------------------ */
+
+static void
+play_deep(struct children *children)
+{
+	cb_submit(children, "deep", "r", 3);
+	cb_let_go_on(children);
+	end_well(children, 3, 1);
+}
+
+START_TEST(who_waits_takes_no_slot_from_a_child)
+{
+	cb_act(1, "1", play_deep);
+}
+END_TEST
+
+static void
+play_many(struct children *children)
+{
+	cb_submit(children, "pair", "r", 200);
+	cb_let_go_on(children);
+	end_well(children, 200, 2);
+}
+
+START_TEST(two_hundred_parents_have_two_children_each)
+{
+	cb_act(1, "50", play_many);
+}
+END_TEST
+
+/* --- coordinators ---------------------------------------------------------------------- */
+
+static void
+play_only_one_dies(struct children *children)
+{
+	struct storm *storm = &children->storm;
+
+	cb_submit(children, "pair", "r", 10);
+	cb_wait_working(children, 20);
+	storm_replace(storm, KIT_COORDINATOR, 0);
+	end_well(children, 10, 2);
+}
+
+START_TEST(children_outlive_the_coordinator)
+{
+	cb_act(1, NULL, play_only_one_dies);
+}
+END_TEST
+
+/* Dies at any place between the parents' calls and their ends. */
+static void
+play_dies_often(struct children *children)
+{
+	struct storm *storm = &children->storm;
+	unsigned i;
+
+	children->unsent = true;
+	cb_let_go_on(children);
+	cb_submit(children, "pair", "r", 20);
+	for (i = 1; i <= 3; i++) {
+		cb_wait_working(children, 10 * i);
+		storm_replace(storm, KIT_COORDINATOR, 0);
+	}
+	end_well(children, 20, 2);
+}
+
+START_TEST(coordinators_die_while_children_begin_and_end)
+{
+	cb_act(1, NULL, play_dies_often);
+}
+END_TEST
+
+static void
+play_one_of_two_dies(struct children *children)
+{
+	struct storm *storm = &children->storm;
+
+	cb_submit(children, "deep", "r", 20);
+	cb_wait_working(children, 20);
+	kit_kill(storm->kit, KIT_COORDINATOR, 0);
+	end_well(children, 20, 1);
+}
+
+START_TEST(one_of_two_coordinators_dies)
+{
+	cb_act(2, NULL, play_one_of_two_dies);
+}
+END_TEST
+
+static void
+play_rolled(struct children *children)
+{
+	struct storm *storm = &children->storm;
+
+	cb_submit(children, "deep", "r", 10);
+	cb_wait_working(children, 10);
+	storm_roll(storm, KIT_COORDINATOR, 0);
+	storm_roll(storm, KIT_COORDINATOR, 1);
+	end_well(children, 10, 1);
+}
+
+START_TEST(coordinators_are_drained_while_children_run)
+{
+	cb_act(2, NULL, play_rolled);
+}
+END_TEST
+
+/* --- the others ------------------------------------------------------------------------ */
+
+static void
+play_broker_dies(struct children *children)
+{
+	cb_submit(children, "deep", "r", 10);
+	cb_wait_working(children, 10);
+	storm_replace(&children->storm, KIT_BROKER, 0);
+	end_well(children, 10, 1);
+}
+
+START_TEST(the_broker_dies_while_children_run)
+{
+	cb_act(1, NULL, play_broker_dies);
+}
+END_TEST
+
+/* What it was at must not be done twice: the children are told, and report. */
+static void
+play_worker_dies(struct children *children)
+{
+	cb_submit(children, "pair", "r", 5);
+	cb_wait_working(children, 10);
+	storm_replace(&children->storm, KIT_TOOLS, 0);
+	end_well(children, 5, 2);
+	ck_assert_ptr_nonnull(strstr(cb_said(children, "r1-2-1-1"), "nobody knows"));
+}
+
+START_TEST(the_tool_worker_dies_while_children_run)
+{
+	cb_act(1, NULL, play_worker_dies);
+}
+END_TEST
+
+static void
+play_redis_dies(struct children *children)
+{
+	struct storm *storm = &children->storm;
+
+	cb_submit(children, "deep", "r", 10);
+	cb_wait_working(children, 10);
+	kit_kill(storm->kit, KIT_REDIS, 0);
+	cb_let_go_on(children);
+	kit_start(storm->kit, KIT_REDIS, 0);
+	end_well(children, 10, 1);
+}
+
+START_TEST(redis_dies_while_children_run)
+{
+	cb_act(2, NULL, play_redis_dies);
+}
+END_TEST
+
+/* --- ends ------------------------------------------------------------------------------ */
+
+static void
+play_cancelled(struct children *children)
+{
+	cb_submit(children, "deep", "r", 2);
+	cb_wait_working(children, 2);
+	cb_cancel(children, "r1");
+	cb_check_status(children, "r1", "cancelled");
+	cb_check_status(children, "r1-2-0-1", "cancelled");
+	cb_check_status(children, "r1-2-0-1-2-0-1", "cancelled");
+	/* Its parent is told, and goes on. */
+	cb_cancel(children, "r2-2-0-1-2-0-1");
+	cb_check_status(children, "r2-2-0-1-2-0-1", "cancelled");
+	cb_check_status(children, "r2-2-0-1", "success");
+	cb_check_status(children, "r2", "success");
+	ck_assert_ptr_nonnull(strstr(cb_said(children, "r2-2-0-1"), "cancelled"));
+	cb_let_go_on(children);
+	cb_check_leftovers(children);
+}
+
+START_TEST(a_cancel_ends_children_and_one_of_a_child_is_told)
+{
+	cb_act(1, NULL, play_cancelled);
+}
+END_TEST
+
+static void
+play_cancelled_by_another(struct children *children)
+{
+	cb_submit(children, "deep", "r", 1);
+	cb_wait_working(children, 1);
+	cb_cancel(children, "r1");
+	storm_replace(&children->storm, KIT_COORDINATOR, 0);
+	cb_check_status(children, "r1", "cancelled");
+	cb_check_status(children, "r1-2-0-1", "cancelled");
+	cb_check_status(children, "r1-2-0-1-2-0-1", "cancelled");
+	cb_check_leftovers(children);
+}
+
+START_TEST(the_cancel_outlives_the_coordinator)
+{
+	cb_act(1, NULL, play_cancelled_by_another);
+}
+END_TEST
+
+static void
+play_late(struct children *children)
+{
+	struct arena *arena = children->storm.arena;
+
+	client_submit(children->storm.client, arena,
+	    value_map(arena, "agent", value_str(arena, "deep"), "run",
+		value_str(arena, "r1"), "thread", value_str(arena, "t-r1"), "input",
+		value_str(arena, "\"hi\""), "deadline_ms", value_str(arena, "3000"),
+		NULL));
+	cb_check_status(children, "r1", "error");
+	cb_check_status(children, "r1-2-0-1", "cancelled");
+	cb_check_status(children, "r1-2-0-1-2-0-1", "cancelled");
+	cb_check_leftovers(children);
+}
+
+START_TEST(a_parents_deadline_is_its_childrens_end)
+{
+	cb_act(1, NULL, play_late);
+}
+END_TEST
+
+static void
+play_failing(struct children *children)
+{
+	cb_submit(children, "failing", "r", 1);
+	cb_wait_working(children, 1);
+	cb_let_fail(children);
+	cb_check_status(children, "r1", "error");
+	cb_check_status(children, "r1-2-0-1", "cancelled");
+	cb_check_leftovers(children);
+}
+
+START_TEST(another_call_that_ends_the_parent_ends_the_child)
+{
+	cb_act(1, NULL, play_failing);
+}
+END_TEST
+
+TCase *
+tcase_children(void)
+{
+	TCase *tcase = tcase_create("children");
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_test(tcase, who_waits_takes_no_slot_from_a_child);
+	tcase_add_test(tcase, two_hundred_parents_have_two_children_each);
+	tcase_add_test(tcase, children_outlive_the_coordinator);
+	tcase_add_test(tcase, coordinators_die_while_children_begin_and_end);
+	tcase_add_test(tcase, one_of_two_coordinators_dies);
+	tcase_add_test(tcase, coordinators_are_drained_while_children_run);
+	tcase_add_test(tcase, the_broker_dies_while_children_run);
+	tcase_add_test(tcase, the_tool_worker_dies_while_children_run);
+	tcase_add_test(tcase, redis_dies_while_children_run);
+	tcase_add_test(tcase, a_cancel_ends_children_and_one_of_a_child_is_told);
+	tcase_add_test(tcase, the_cancel_outlives_the_coordinator);
+	tcase_add_test(tcase, a_parents_deadline_is_its_childrens_end);
+	tcase_add_test(tcase, another_call_that_ends_the_parent_ends_the_child);
+	return tcase;
+}
