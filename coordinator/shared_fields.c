@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "field.h"
+
 static bool
 is_own(const char *name)
 {
@@ -47,10 +49,11 @@ shared_fields(struct arena *arena, const struct spec *parent, const struct spec 
 
 	for (i = 0; i < child->field_count; i++) {
 		const char *name = child->fields[i].name;
+		const struct value *value = state_field(state, name);
 
-		if (is_shared(parent, child, name))
-			value_fields_set(
-			    &shared, name, value_copy(arena, state_field(state, name)));
+		if (value != NULL && is_shared(parent, child, name) &&
+		    field_takes(&child->fields[i], value))
+			value_fields_set(&shared, name, value_copy(arena, value));
 	}
 	return value_fields_end(&shared);
 }
@@ -91,6 +94,17 @@ appended(struct arena *arena, const struct value *before, const struct value *af
 		   : NULL;
 }
 
+static const struct value *
+difference(struct arena *arena, const struct value *before, const struct value *after)
+{
+	int64_t difference;
+
+	if (value_is(before, VALUE_INT) && value_is(after, VALUE_INT) &&
+	    !__builtin_sub_overflow(after->integer, before->integer, &difference))
+		return value_int(arena, difference);
+	return value_float(arena, value_number(after, 0) - value_number(before, 0));
+}
+
 /* The write that makes the parent's field what the child's has become; NULL: nothing changed. So two children
  * side by side, which both began with all of it, do not undo each other's changes. */
 static const struct value *
@@ -105,13 +119,24 @@ write_of(struct arena *arena, const struct field *field, const struct value *bef
 	case REDUCE_APPEND:
 		return appended(arena, before, after);
 	case REDUCE_ADD:
-		return value_is(before, VALUE_INT) && value_is(after, VALUE_INT)
-			   ? value_int(arena, after->integer - before->integer)
-			   : value_float(
-				 arena, value_number(after, 0) - value_number(before, 0));
+		return difference(arena, before, after);
 	default:
 		return after;
 	}
+}
+
+/* The same of the field of that name; after is the child's, which may be of any kind. */
+static const struct value *
+update_of(struct arena *arena, const struct field *above, const struct field *below,
+    const struct value *before, const struct value *after)
+{
+	/* A thread can be older than its agent's spec. */
+	if (before != NULL && !field_takes(above, before))
+		before = NULL;
+	if (!field_takes(above, after) ||
+	    (before == NULL && value_equal(field_default(arena, below), after)))
+		return NULL;
+	return write_of(arena, above, before, after);
 }
 
 const struct value *
@@ -126,8 +151,9 @@ shared_update(struct arena *arena, const struct spec *parent, const struct spec 
 
 		if (is_shared(parent, child, name))
 			value_fields_set(&update, name,
-			    write_of(arena, field_of(parent, name),
-				state_field(state, name), output->pairs[i].value));
+			    update_of(arena, field_of(parent, name),
+				field_of(child, name), state_field(state, name),
+				output->pairs[i].value));
 	}
 	return update.count > 0 ? value_fields_end(&update) : NULL;
 }

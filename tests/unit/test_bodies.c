@@ -44,6 +44,9 @@ static const struct {
 	{ "model:x", "{}", "{'providers':[1]}", "providers" },
 	{ "tools", "{}", "{'tool_call':'t'}", "tool_call" },
 	{ "tools", "{}", "{'answers':{}}", "answers" },
+	{ "tools", "{}", "{'children':[{'content':'x','run':'r'},{'fault':{}}]}", NULL },
+	{ "tools", "{}", "{'children':{}}", "children" },
+	{ "tools", "{}", "{'children':['x']}", "children" },
 	{ "webhook", "{'model':3}", "{'run':3}", NULL }, /* another's */
 };
 
@@ -73,6 +76,13 @@ static const struct {
 	    NULL },
 	{ "{'commands':'left to who applies them','about':{'tool_call_ids':['a']}}",
 	    NULL },
+	{ "{'child':{'middleware':'m','name':'n','messages':[{}]}}", NULL },
+	{ "{'child':{}}", NULL }, /* one that nobody knows */
+	{ "{'child':'x'}", "child" },
+	{ "{'child':{'middleware':3}}", "middleware" },
+	{ "{'child':{'name':['n']}}", "name" },
+	{ "{'child':{'messages':{}}}", "messages" },
+	{ "{'child':{'messages':['x']}}", "messages" },
 	{ "[]", "map" },
 	{ "'x'", "map" },
 	{ "{'messages':{'type':'ai'}}", "messages" },
