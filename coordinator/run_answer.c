@@ -297,10 +297,11 @@ give_child(struct run *run, const struct value *kept, const struct value *answer
 			continue;
 		go = check_for_child(run, ask, answer);
 		value_fields_set(&given, value_get_text(ask, "id"), answer);
-		run_event(run, "decided",
-		    value_map(run->batch, "call",
-			value_copy(run->batch, value_get(ask, "id")), "answer",
-			value_copy(run->batch, answer), NULL));
+		if (go == GO_ON)
+			run_event(run, "decided",
+			    value_map(run->batch, "call",
+				value_copy(run->batch, value_get(ask, "id")), "answer",
+				value_copy(run->batch, answer), NULL));
 	}
 	if (given.count > 0)
 		*kept_r =
