@@ -13,6 +13,7 @@
 
 #include "awaited.h"
 #include "bodies.h"
+#include "bounds.h"
 #include "chat.h"
 #include "children.h"
 #include "log.h"
@@ -89,16 +90,22 @@ static const struct value *
 input_of(struct run *run, struct arena *arena, struct child *child)
 {
 	const char *error;
-	const struct value *messages =
-	    chat_normalise(arena, value_get(child->wish, "messages"), &error);
+	const struct value *input,
+	    *messages = chat_normalise(arena, value_get(child->wish, "messages"), &error);
 
 	if (messages == NULL) {
 		child->fault = arena_printf(arena, "its input: %s", error);
 		return NULL;
 	}
-	return value_map_with(arena,
-	    shared_fields(arena, run->agent->spec, child->compiled->spec, run->state),
-	    "messages", messages);
+	input = value_freeze(arena,
+	    value_map_with(arena,
+		shared_fields(arena, run->agent->spec, child->compiled->spec, run->state),
+		"messages", messages));
+	if (input->packed_size > INPUT_BYTES_MAX)
+		child->fault =
+		    arena_printf(arena, "its input: %u bytes, over the limit of %u",
+			input->packed_size, INPUT_BYTES_MAX);
+	return input;
 }
 
 /* input: NULL for a run that goes on where its thread has paused. */
@@ -117,8 +124,7 @@ record_of(struct run *run, struct arena *arena, const struct effect *effect,
 	    retention_usual(run->coordinator, arena), "parent", value_str(arena, run->id),
 	    "task", effect->name, "tenant",
 	    run->tenant != NULL ? value_str(arena, run->tenant) : NULL, "priority",
-	    value_printf(arena, "%" PRIu64, run->priority), "input",
-	    input != NULL ? value_freeze(arena, input) : NULL, "options",
+	    value_printf(arena, "%" PRIu64, run->priority), "input", input, "options",
 	    value_freeze(arena, options), NULL);
 }
 
@@ -347,8 +353,10 @@ store_wish(struct run *run, struct arena *arena, const struct effect *effect,
 {
 	enum store_status status;
 
-	if (body == value_get(run->results, id))
+	if (body == value_get(run->results, id)) {
+		value_list_add(&run->answered, value_str(run->batch, effect->last_id));
 		return GO_ON;
+	}
 	status = run_store(run, arena, value_map(arena, id, body, NULL));
 	if (status != STORE_OK) {
 		caller_disown(run->coordinator->caller, run->id);
@@ -363,6 +371,15 @@ static bool
 is_control(const struct value *body)
 {
 	return value_get_bool(value_get(body, "fault"), "control", false);
+}
+
+static const struct value *
+too_many(struct arena *arena)
+{
+	const struct fault *fault = fault_new(arena, "RuntimeError",
+	    "the call has had %u children, and wants one more", CALL_CHILDREN_MAX);
+
+	return value_map(arena, "fault", fault_to_value(arena, fault), NULL);
 }
 
 /* The call that goes on with the children that have ended so far. */
@@ -423,6 +440,10 @@ run_effect_with_children(struct run *run, struct arena *arena, struct effect *ef
 			    value_has(*outcome_r, "fault"))
 				return go;
 			kept_by = value_get_text(*outcome_r, "kept_by");
+			if (value_size(effect->children) >= CALL_CHILDREN_MAX) {
+				*outcome_r = too_many(arena);
+				return GO_ON;
+			}
 			go = store_wish(run, arena, effect, effect->call.id, *outcome_r);
 			effect->call = first;
 		} else {

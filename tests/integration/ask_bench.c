@@ -113,6 +113,7 @@ ask_act_tools(
 	struct scene scene = { .arena = arena_new(), .kit = kit_new(), .play = play };
 	const char *plugin = kit_built(scene.kit, "plugins/asks_human.so");
 	const char *example = kit_built(scene.kit, "plugins/ask_first.so");
+	const char *children = kit_built(scene.kit, "plugins/asks_children.so");
 	static const enum kit_kind users[] = { KIT_TOOLS, KIT_MODEL, KIT_COORDINATOR };
 	size_t i;
 
@@ -126,10 +127,11 @@ ask_act_tools(
 	for (i = 0; i < sizeof users / sizeof *users; i++) {
 		kit_flag(scene.kit, users[i], "--plugin", plugin);
 		kit_flag(scene.kit, users[i], "--plugin", example);
+		kit_flag(scene.kit, users[i], "--plugin", children);
 	}
 	kit_start_all(scene.kit, 1, 1, 1);
 	kit_flotilla(scene.kit, "agents", "apply", "--plugin", plugin, "--plugin",
-	    example,
+	    example, "--plugin", children,
 	    kit_write(scene.kit, "agents.yaml",
 		agents != NULL ? agents : all_agents(scene.arena)),
 	    NULL);

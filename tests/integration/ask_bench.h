@@ -1,5 +1,5 @@
 /* ask_bench: a fleet of real processes, one of each kind, with hooks, wraps and tools that ask a human
- * (tests/plugins/asks_human.c, examples/plugin/ask_first.c), for tests of what is asked and answered. */
+ * (tests/plugins/asks_human.c, examples/plugin/ask_first.c) or have children (tests/plugins/asks_children.c), for tests of what is asked and answered. */
 #ifndef ASK_BENCH_H
 #define ASK_BENCH_H
 

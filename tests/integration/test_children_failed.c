@@ -74,6 +74,31 @@ static const char others[] =
     "        - {id: b, name: task, args: {description: do it, subagent_type: helper}}\n"
     "    - content: All is done.\n";
 
+/* Of asks_children, whose tool a hostile worker could run as well. */
+static const struct {
+	const char *settings, *args, *says;
+} wishes[] = {
+	{ "agent: lent", "{}", "1: I am lent." },
+	{ "agent: lent", "{times: 3}", "3: I am lent." },
+	{ "agent: lent", "{messages: 10000}", "1: I am lent." },
+	{ "agent: lent", "{depth: 50}", "" },
+	{ "agent: lent", "{messages: 0}", "" },
+	{ "agent: lent", "{name: other}", "'other' is not known" },
+	{ "agent: gone", "{}", "'gone' is not known" },
+	{ "", "{}", "'helper' is not known" },
+	{ "", "{times: 1000000}", "100 children" },
+};
+#define WISHES (sizeof wishes / sizeof *wishes)
+
+static const char wishing[] = "---\n"
+			      "name: wish%zu\n"
+			      "model: scripted:m\n"
+			      "middleware: [asks_children: {%s}]\n"
+			      "script:\n"
+			      "  m:\n"
+			      "    - tool_calls: [{id: a, name: wish, args: %s}]\n"
+			      "    - content: All is done.\n";
+
 static void
 act(void (*play)(struct scene *scene))
 {
@@ -86,7 +111,11 @@ act(void (*play)(struct scene *scene))
 		    arena_printf(arena, agent, failures[i].name, failures[i].parent,
 			*failures[i].more != '\0' ? ", " : "", failures[i].more,
 			failures[i].script));
-	ask_act_with(play, arena_printf(arena, "%s%s", text, others));
+	text = arena_printf(arena, "%s%s", text, others);
+	for (i = 0; i < WISHES; i++)
+		text = arena_printf(arena, "%s%s", text,
+		    arena_printf(arena, wishing, i, wishes[i].settings, wishes[i].args));
+	ask_act_with(play, text);
 	arena_destroy(&arena);
 }
 
@@ -197,6 +226,35 @@ START_TEST(a_run_of_a_childs_id_is_not_taken_for_it)
 }
 END_TEST
 
+static void
+play_wishes(struct scene *scene)
+{
+	struct arena *arena = scene->arena;
+	size_t i;
+
+	for (i = 0; i < WISHES; i++)
+		ask_submit(scene, arena_printf(arena, "wish%zu", i),
+		    arena_printf(arena, "r%zu", i), arena_printf(arena, "t%zu", i),
+		    "input", "\"hi\"");
+	for (i = 0; i < WISHES; i++) {
+		const char *thread = arena_printf(arena, "t%zu", i), *said;
+
+		ask_check_status(scene,
+		    ask_wait_end(scene, arena_printf(arena, "r%zu", i), thread),
+		    "success");
+		said = ask_tool_answers_of(scene, thread);
+		ck_assert_msg(
+		    strncmp(said, "a=", 2) == 0 && strstr(said, wishes[i].says) != NULL,
+		    "%zu: %s", i, said);
+	}
+}
+
+START_TEST(what_a_worker_wishes_is_checked)
+{
+	act(play_wishes);
+}
+END_TEST
+
 TCase *
 tcase_children_failed(void)
 {
@@ -207,5 +265,6 @@ tcase_children_failed(void)
 	tcase_add_test(tcase, an_agent_of_the_fleet_that_is_gone_is_told);
 	tcase_add_test(tcase, tool_call_limit_counts_tasks);
 	tcase_add_test(tcase, a_run_of_a_childs_id_is_not_taken_for_it);
+	tcase_add_test(tcase, what_a_worker_wishes_is_checked);
 	return tcase;
 }
