@@ -171,3 +171,28 @@ chain_ask_store(struct arena *arena,
 		*control = fault_cancelled(arena);
 	return answer;
 }
+
+static bool
+brings(const struct middleware_use *use, const char *tool)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(use->tools); i++)
+		if (value_text_is(value_get(value_at(use->tools, i), "name"), tool))
+			return true;
+	return false;
+}
+
+bool
+chain_may_wait(const struct chain *chain, const char *tool)
+{
+	size_t i;
+
+	if (tool == NULL || chain_next_use(chain, HOOK_WRAP_TOOL_CALL, 0) == chain->count)
+		return false;
+	for (i = 0; i < chain->count; i++)
+		if (value_size(chain->uses[i]->children) > 0 &&
+		    brings(chain->uses[i], tool))
+			return true;
+	return false;
+}

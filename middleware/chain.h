@@ -93,6 +93,10 @@ const struct value *chain_tool_call(struct arena *arena, const struct chain *cha
     const struct value *profile, const struct value *request, const char *idempotency_key,
     const struct tool_backend *backend);
 
+/* Whether a call of tool may wait for a child behind a wrap: a use has children and brings it, and there are
+ * wraps. */
+bool chain_may_wait(const struct chain *chain, const char *tool);
+
 /* Returns the fault of arguments that do not fit the definition that the tool's body was written for, or
  * NULL: the request has the agent's, which may be another, from another worker or the agent's own file.
  * NULL for definition: that of the middleware that brings the tool. */

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "chain_link.h"
 #include "fiber.h"
 #include "memory.h"
 
@@ -206,26 +205,6 @@ sit(struct seat *seat, struct sitting *sitting)
 	if (is_stopped)
 		fiber_shield(false);
 	return sitting->body;
-}
-
-bool
-seat_is_for(const struct chain *chain, const struct worker_call *call)
-{
-	const char *name = value_get_text(value_get(call->request, "tool_call"), "name");
-	size_t i, j;
-
-	if (name == NULL || chain_next_use(chain, HOOK_WRAP_TOOL_CALL, 0) == chain->count)
-		return false;
-	for (i = 0; i < chain->count; i++) {
-		const struct middleware_use *use = chain->uses[i];
-
-		for (j = 0; value_size(use->children) > 0 && j < value_size(use->tools);
-		     j++)
-			if (value_text_is(
-				value_get(value_at(use->tools, j), "name"), name))
-				return true;
-	}
-	return false;
 }
 
 const struct value *

@@ -8,7 +8,6 @@
 #ifndef SEAT_H
 #define SEAT_H
 
-#include "chain.h"
 #include "worker.h"
 
 struct seat;
@@ -33,11 +32,7 @@ struct seat_work {
 	void (*done)(void *job);
 };
 
-/* Whether call may need a place: one of the agent's middleware has children and brings its tool, and there are
- * wraps. */
-bool seat_is_for(const struct chain *chain, const struct worker_call *call);
-
-/* Runs work's chain until it has ended or wants a child. Returns the RESULT's body, in call's arena. */
+/* For calls that may need a place (chain_may_wait), others may have one. Runs work's chain until it has ended or wants a child. Returns the RESULT's body, in call's arena. */
 const struct value *seat_begin(
     struct seats *seats, struct worker_call *call, const struct seat_work *work);
 

@@ -220,7 +220,9 @@ run_job(struct job *job, struct worker_call *call)
 	const struct seat_work work = { job, run_in_seat, attach, done };
 	const struct value *body;
 
-	if (job->world->seats != NULL && seat_is_for(job->kept->chain, call))
+	if (job->world->seats != NULL &&
+	    chain_may_wait(job->kept->chain,
+		value_get_text(value_get(call->request, "tool_call"), "name")))
 		return seat_begin(job->world->seats, call, &work);
 	attach(job, call);
 	body = run_chain(job, call->arena, call->profile, call->request);

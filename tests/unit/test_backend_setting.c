@@ -176,6 +176,33 @@ START_TEST(bytes_become_base64)
 }
 END_TEST
 
+static const struct {
+	const char *base64, *bytes; /* NULL: it is none */
+	size_t size;
+} encoded[] = {
+	{ "", "", 0 },
+	{ "Zg==", "f", 1 },
+	{ "Zg", "f", 1 },
+	{ "Zm8=", "fo", 2 },
+	{ "Zm9v\nYv8A", "foob\xff\0", 6 },
+	{ "Z", NULL, 0 },
+	{ "Zm9v-", NULL, 0 },
+};
+
+START_TEST(base64_becomes_bytes)
+{
+	const struct value *bytes =
+	    backend_bytes(desk.arena, value_str(desk.arena, encoded[_i].base64));
+
+	if (encoded[_i].bytes == NULL) {
+		ck_assert_ptr_null(bytes);
+		return;
+	}
+	ck_assert_uint_eq(bytes->size, encoded[_i].size);
+	ck_assert_mem_eq(bytes->text, encoded[_i].bytes, encoded[_i].size);
+}
+END_TEST
+
 #define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
 
 TCase *
@@ -192,5 +219,6 @@ tcase_backend_setting(void)
 	tcase_add_test(tcase, commands_are_for_a_shell_that_is_the_default);
 	tcase_add_test(tcase, files_have_kinds_by_their_names);
 	tcase_add_test(tcase, bytes_become_base64);
+	tcase_add_loop_test(tcase, base64_becomes_bytes, 0, COUNT(encoded));
 	return tcase;
 }
