@@ -1,6 +1,7 @@
 /* Paths and names of files, times and bytes as texts. */
 #include "backend_part.h"
 
+#include <sodium.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/time.h>
@@ -9,7 +10,6 @@
 #include "utf8.h"
 
 #define PATH_SHOWN_BYTES 200u
-#define PAD 64u /* among the digits of base64 */
 
 /* --- paths ------------------------------------------------------------------------------ */
 
@@ -140,55 +140,25 @@ backend_now(struct arena *arena)
 	return arena_printf(arena, "%s.%06ld+00:00", text, (long)now.tv_usec);
 }
 
-static const char digits[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 const struct value *
 backend_base64(struct arena *arena, const void *data, size_t size)
 {
-	const unsigned char *bytes = data;
-	char *text = arena_alloc(arena, (size + 2) / 3 * 4 + 1), *end = text;
-	size_t i;
+	size_t room = sodium_base64_encoded_len(size, sodium_base64_VARIANT_ORIGINAL);
+	char *text = arena_alloc(arena, room);
 
-	for (i = 0; i < size; i += 3) {
-		unsigned one = bytes[i], two = i + 1 < size ? bytes[i + 1] : 0;
-		unsigned three = i + 2 < size ? bytes[i + 2] : 0;
-
-		*end++ = digits[one >> 2];
-		*end++ = digits[(one & 3) << 4 | two >> 4];
-		*end++ = digits[i + 1 < size ? (two & 15) << 2 | three >> 6 : PAD];
-		*end++ = digits[i + 2 < size ? three & 63 : PAD];
-	}
-	return value_strn(arena, text, (size_t)(end - text));
+	sodium_bin2base64(text, room, data, size, sodium_base64_VARIANT_ORIGINAL);
+	return value_strn(arena, text, room - 1);
 }
 
+/* Its padding may be missing, and lines may be broken. */
 const struct value *
 backend_bytes(struct arena *arena, const struct value *base64)
 {
-	unsigned char *bytes = arena_alloc(arena, (size_t)base64->size / 4 * 3 + 3);
-	size_t count = 0, have = 0, i;
-	uint32_t group = 0;
+	size_t room = (size_t)base64->size / 4 * 3 + 3, count;
+	unsigned char *bytes = arena_alloc(arena, room);
 
-	for (i = 0; i < base64->size && base64->text[i] != '='; i++) {
-		const char *digit =
-		    base64->text[i] == '\0' ? NULL : strchr(digits, base64->text[i]);
-
-		if (base64->text[i] == '\n' || base64->text[i] == '\r')
-			continue;
-		if (digit == NULL)
-			return NULL;
-		group = group << 6 | (uint32_t)(digit - digits);
-		if (++have % 4 != 0)
-			continue;
-		bytes[count++] = (unsigned char)(group >> 16);
-		bytes[count++] = (unsigned char)(group >> 8);
-		bytes[count++] = (unsigned char)group;
-	}
-	if (have % 4 == 1)
+	if (sodium_base642bin(bytes, room, base64->text, base64->size, "\r\n=", &count,
+		NULL, sodium_base64_VARIANT_ORIGINAL_NO_PADDING) != 0)
 		return NULL;
-	if (have % 4 > 1)
-		bytes[count++] = (unsigned char)(group >> (have % 4 == 2 ? 4 : 10));
-	if (have % 4 == 3)
-		bytes[count++] = (unsigned char)(group >> 2);
 	return value_bin(arena, bytes, count);
 }
