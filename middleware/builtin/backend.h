@@ -208,6 +208,9 @@ const struct value *backend_base64(struct arena *arena, const void *data, size_t
 /* And back: a VALUE_BIN, or NULL when it is no base64. */
 const struct value *backend_bytes(struct arena *arena, const struct value *base64);
 
+/* text, with U+FFFD for each NUL in it: what prints it would end there. Lent when it has none. */
+const char *backend_printable(struct arena *arena, const char *text, size_t size);
+
 /* What LangChain calls a file by its name: "image", "audio", "video", "file" (what has pages), or "text"; and its
  * media type. */
 const char *backend_kind(const char *path);

@@ -140,6 +140,27 @@ backend_now(struct arena *arena)
 	return arena_printf(arena, "%s.%06ld+00:00", text, (long)now.tv_usec);
 }
 
+const char *
+backend_printable(struct arena *arena, const char *text, size_t size)
+{
+	const char *end = text + size, *stop, *copy;
+	struct packet printable = { 0 };
+
+	if (memchr(text, '\0', size) == NULL)
+		return text;
+	for (; text < end; text = stop + 1) {
+		stop = memchr(text, '\0', (size_t)(end - text));
+		if (stop == NULL)
+			stop = end;
+		packet_append(&printable, text, (size_t)(stop - text));
+		if (stop < end)
+			packet_append(&printable, "\xef\xbf\xbd", 3);
+	}
+	copy = arena_copy(arena, printable.data, printable.size);
+	packet_release(&printable);
+	return copy;
+}
+
 const struct value *
 backend_base64(struct arena *arena, const void *data, size_t size)
 {

@@ -108,6 +108,8 @@ answer_of(struct arena *arena, const struct value *settings, double seconds,
 	repaired =
 	    utf8_repair(arena, text.data == NULL ? "" : text.data, text.size, &size);
 	packet_release(&text);
+	repaired = backend_printable(arena, repaired, size);
+	size = strlen(repaired);
 	is_cut = size > most || result->end == PROCESS_OUTPUT_LIMIT;
 	shown = value_strn(arena, repaired, utf8_prefix(repaired, size, most));
 	if (shown->size == 0)

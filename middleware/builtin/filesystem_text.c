@@ -46,9 +46,10 @@ static const char *
 taken(struct arena *arena, struct packet *text)
 {
 	const char *copy = arena_copy(arena, text->data, text->size);
+	size_t size = text->size;
 
 	packet_release(text);
-	return copy;
+	return backend_printable(arena, copy, size);
 }
 
 /* --- lines ------------------------------------------------------------------------------ */

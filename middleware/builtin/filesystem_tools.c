@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#define MEDIA_BYTES_MAX (5u << 20) /* each request of the thread carries them */
+#define PAGE_CHARACTERS_MAX 400000u /* when no answer is too long */
+#define MEDIA_BYTES_MAX (5u << 20)  /* each request of the thread carries them */
 
 /* --- read_file -------------------------------------------------------------------------- */
 
@@ -39,6 +40,16 @@ answer_media(struct call *call, const struct value *content)
 	return call_answer_with(call, value_array(call->arena, &block, 1), "success");
 }
 
+static size_t
+page_characters(const struct call *call)
+{
+	size_t most =
+	    (size_t)value_get_int(call->settings, "tool_token_limit_before_evict", 0) *
+	    FILESYSTEM_CHARACTERS_A_TOKEN;
+
+	return most > 0 ? most : PAGE_CHARACTERS_MAX;
+}
+
 static struct tool_result *
 run_read_file(struct tool_request *request)
 {
@@ -59,9 +70,7 @@ run_read_file(struct tool_request *request)
 	text = filesystem_page(call.arena, file.content,
 	    value_get_int(call.args, "offset", 0),
 	    value_get_int(call.args, "limit", FILESYSTEM_READ_LINES),
-	    (size_t)value_get_int(call.settings, "tool_token_limit_before_evict", 0) *
-		FILESYSTEM_CHARACTERS_A_TOKEN,
-	    &error);
+	    page_characters(&call), &error);
 	return text == NULL ? call_refuse(&call, error) : call_answer(&call, text);
 }
 

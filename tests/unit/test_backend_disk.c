@@ -1,4 +1,3 @@
-/* Folders as backends, by the tools of filesystem. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -460,13 +459,14 @@ END_TEST
 
 START_TEST(bytes_of_a_command_are_text)
 {
+	ck_assert_has(ran("", "{'command': 'printf \\\"a\\\\\\\\000b\\\"'}"),
+	    "a\xef\xbf\xbd"
+	    "b\n[Command succeeded");
 	ck_assert_has(ran("", "{'command': 'printf \\\"a\\\\\\\\377b\\\"'}"),
 	    "a\xef\xbf\xbd"
 	    "b");
 }
 END_TEST
-
-#define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
 
 TCase *
 tcase_backend_disk(void)
@@ -480,7 +480,8 @@ tcase_backend_disk(void)
 	tcase_add_test(tcase, files_are_edited);
 	tcase_add_test(tcase, files_and_folders_are_deleted);
 	tcase_add_test(tcase, files_and_lines_are_found);
-	tcase_add_loop_test(tcase, no_path_leads_outside, 0, COUNT(outside));
+	tcase_add_loop_test(
+	    tcase, no_path_leads_outside, 0, (int)(sizeof outside / sizeof *outside));
 	tcase_add_test(tcase, links_are_deleted_and_not_what_they_lead_to);
 	tcase_add_test(tcase, a_path_below_a_link_makes_no_folders);
 	tcase_add_test(tcase, paths_of_the_machine_keep_to_the_root_too);

@@ -325,6 +325,9 @@ START_TEST(offsets_have_bounds)
 	    answer("read_file", "{'file_path': '/f', 'limit': 0}"), "limit was 0");
 	ck_assert_str_eq(refusal("read_file", "{'file_path': '/nope.txt'}"),
 	    "Error: File '/nope.txt' not found");
+	given("{'/nul': {'content': 'a\\u0000b\\nc'}}");
+	ck_assert_str_eq(answer("read_file", "{'file_path': '/nul'}"), "1  a\xef\xbf\xbd"
+								       "b\n2  c");
 }
 END_TEST
 
