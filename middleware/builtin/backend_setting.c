@@ -48,7 +48,7 @@ kind_of(const struct value *setting, const struct value **settings_r)
 	size_t i;
 
 	*settings_r = NULL;
-	if (value_is_nil(setting))
+	if (setting == NULL || value_is_nil(setting))
 		return 0;
 	if (value_is(setting, VALUE_MAP) && value_size(setting) == 1) {
 		name = setting->pairs[0].key->text;

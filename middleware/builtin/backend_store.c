@@ -27,9 +27,10 @@ slot_value(void *arg, const char *name)
 	value = strncmp(name, CONTEXT, strlen(CONTEXT)) == 0
 		    ? value_get(backend->context, name + strlen(CONTEXT))
 		    : NULL;
-	if (value_is(value, VALUE_STR) && strlen(value->text) == value->size)
+	if (value != NULL && value_is(value, VALUE_STR) &&
+	    strlen(value->text) == value->size)
 		text = value->text;
-	else if (value_is(value, VALUE_INT))
+	else if (value != NULL && value_is(value, VALUE_INT))
 		text = arena_printf(backend->arena, "%" PRId64, value->integer);
 	for (i = 0; text != NULL && text[i] != '\0'; i++)
 		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
