@@ -154,7 +154,8 @@ enum backend_end backend_write(
 enum backend_end backend_write_base64(
     struct backend *backend, const char *path, const struct value *content);
 
-/* Puts content behind what path has, which comes about when it is not there. */
+/* Puts content behind what path has, which comes about when it is not there. In a store or a folder it may be
+ * there twice, when whoever did it died before it could say so, and did it again. */
 enum backend_end backend_append(
     struct backend *backend, const char *path, const struct value *content);
 

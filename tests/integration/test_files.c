@@ -48,6 +48,31 @@ static const char agent[] =
     "        - {id: i, name: read_file, args: {file_path: /disk/a}}\n"
     "    - content: Done.\n";
 
+/* Its edits are in one round, at two workers. */
+static const char editor[] =
+    "name: editor\n"
+    "model: scripted:main\n"
+    "middleware:\n"
+    "  - filesystem: {backend: {filesystem: {root_dir: %s}}}\n"
+    "script:\n"
+    "  main:\n"
+    "    - tool_calls:\n"
+    "        - {id: w, name: write_file, args: {file_path: /x, content: abcdef}}\n"
+    "    - tool_calls:\n"
+    "        - {id: a, name: edit_file, args: {file_path: /x, old_string: a, "
+    "new_string: A}}\n"
+    "        - {id: b, name: edit_file, args: {file_path: /x, old_string: b, "
+    "new_string: B}}\n"
+    "        - {id: c, name: edit_file, args: {file_path: /x, old_string: c, "
+    "new_string: C}}\n"
+    "        - {id: d, name: edit_file, args: {file_path: /x, old_string: d, "
+    "new_string: D}}\n"
+    "        - {id: e, name: edit_file, args: {file_path: /x, old_string: e, "
+    "new_string: E}}\n"
+    "        - {id: f, name: edit_file, args: {file_path: /x, old_string: f, "
+    "new_string: F}}\n"
+    "    - content: Edited.\n";
+
 static struct arena *arena;
 static struct fleet_kit *kit;
 
@@ -155,6 +180,19 @@ START_TEST(files_are_where_their_paths_say)
 }
 END_TEST
 
+START_TEST(edits_side_by_side_are_all_kept)
+{
+	struct cli flotilla = { .program = kit_program(kit, "flotilla"), .arena = arena };
+	struct said said;
+
+	kit_write(kit, "editor.yml", arena_printf(arena, editor, kit_path(kit, "root")));
+	kit_flotilla(kit, "agents", "apply", kit_path(kit, "editor.yml"), NULL);
+	said = FLOTILLA("submit", "editor", "Go.", "--wait");
+	ck_assert_msg(said.status == 0, "%d: %s%s", said.status, said.out, said.err);
+	ck_assert_str_eq(text_at("root/x"), "ABCDEF");
+}
+END_TEST
+
 TCase *
 tcase_files(void)
 {
@@ -163,5 +201,6 @@ tcase_files(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, files_are_where_their_paths_say);
+	tcase_add_test(tcase, edits_side_by_side_are_all_kept);
 	return tcase;
 }
