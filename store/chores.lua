@@ -19,7 +19,7 @@ end
 -- gone(due key; prefix, limit, {run, note, "1" or "0"}...): strikes out runs that were forgotten, if
 -- nothing has happened to them since they were listed so, and returns some of the others, at most
 -- limit: {{run, note, "1": its id is in use again, the thread of that}, ...}. note, "entry thread",
--- is what is known of it: "-", that of no entry.
+-- is what is known of it: "-", that of no entry. A child's is ">run", and note its thread.
 local function gone(_, args)
   local prefix, key, limit, found = args[1], args[1] .. 'forgotten', tonumber(args[2]), {}
   for i = 3, #args, 3 do

@@ -66,7 +66,7 @@ store_expire(struct store *store, struct arena *arena, unsigned shard, unsigned 
 
 /* --- what forgotten runs have left elsewhere -------------------------------------------- */
 
-/* A run of fl_gone's answer. */
+/* A run of fl_gone's answer; or a child of one, of which only run, note and lives are there, and run is ">run". */
 struct gone {
 	const char *run, *note;
 	const char *entry, *thread; /* of the note; entry "": none */
@@ -110,6 +110,24 @@ read_gone(struct arena *arena, const struct value *one, struct gone *gone)
 	return true;
 }
 
+/* The thread of a child that a forgotten run had for a task goes with it. *is_done_r: false: it is not free now. */
+static enum store_status
+erase_child(
+    struct store *store, struct arena *arena, const struct gone *gone, bool *is_done_r)
+{
+	const struct value *record;
+	struct store_pruned pruned;
+	enum store_status status =
+	    store_run(store, arena, gone->note, gone->run + 1, &record);
+
+	*is_done_r = true;
+	if (status == STORE_OK && value_has(record, "task"))
+		status = store_erase(store, arena, gone->note, true, &pruned);
+	if (status == STORE_BUSY || status == STORE_STALE)
+		*is_done_r = false;
+	return status == STORE_FAILED ? status : STORE_OK;
+}
+
 /* Their entries in the inbox, if whoever moved them died before he could delete them: moved again
  * they would be new runs. */
 static enum store_status
@@ -140,11 +158,14 @@ delete_entries(
 
 /* The string that names its thread goes; that of a run that lives again stays, or comes back. */
 static enum store_status
-settle_name(struct store *store, struct arena *arena, const struct gone *gone)
+settle(struct store *store, struct arena *arena, const struct gone *gone, bool *is_done_r)
 {
 	const char *other;
 	enum store_status status;
 
+	*is_done_r = true;
+	if (*gone->run == '>')
+		return erase_child(store, arena, gone, is_done_r);
 	if (strcmp(gone->lives, "1") != 0)
 		return store_unbind_run(store, arena, gone->run, gone->thread);
 	status = store_bind_run(store, arena, gone->run, gone->now, &other);
@@ -177,7 +198,8 @@ store_forget_gone(
 	struct gone *all = arena_alloc(arena, (limit + 1) * sizeof *all);
 	const struct value *reply;
 	enum store_status status;
-	size_t count = 0, i;
+	size_t count = 0, done = 0, i;
+	bool is_done;
 
 	begin(&command, "fl_gone", shard);
 	command_uint(&command, limit);
@@ -188,11 +210,14 @@ store_forget_gone(
 		if (read_gone(arena, value_at(reply, i), &all[count]))
 			count++;
 	status = delete_entries(store, arena, all, count);
-	for (i = 0; i < count && status == STORE_OK; i++)
-		status = settle_name(store, arena, &all[i]);
+	for (i = 0; i < count && status == STORE_OK; i++) {
+		status = settle(store, arena, &all[i], &is_done);
+		if (is_done)
+			all[done++] = all[i];
+	}
 	/* Whose state has changed meanwhile is left for the next time: its name may have gone though
 	 * it lives. */
-	if (status == STORE_OK && count > 0)
-		status = strike_out(store, arena, shard, all, count);
+	if (status == STORE_OK && done > 0)
+		status = strike_out(store, arena, shard, all, done);
 	return status;
 }

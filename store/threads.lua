@@ -81,11 +81,16 @@ local function refusal(thread_key, prefix, head, force)
   return waits(head) and force ~= '1' and { 'WAITS' } or nil
 end
 
--- What a run has left. Its place in `forgotten` has what lies elsewhere deleted, too (chores.lua).
-local function forget_run(prefix, run)
+-- What a run has left. Its place in `forgotten` has what lies elsewhere deleted, too (chores.lua), and so have
+-- its children's, if takes_children.
+local function forget_run(prefix, run, takes_children)
   local key = run_key(prefix, run)
-  local record = redis.call('HMGET', key, 'entry', 'thread')
+  local record = redis.call('HMGET', key, 'entry', 'thread', 'children')
   redis.call('HSET', prefix .. 'forgotten', run, (record[1] or '-') .. ' ' .. (record[2] or ''))
+  local children = takes_children and record[3] and redis.call('HGETALL', key .. ':k') or {}
+  for i = 1, #children, 2 do
+    redis.call('HSET', prefix .. 'forgotten', '>' .. children[i], children[i + 1])
+  end
   redis.call('DEL', key, key .. ':e', key .. ':w', key .. ':k')
   redis.call('ZREM', prefix .. 'runs', run)
   redis.call('ZREM', prefix .. 'dead', run)
@@ -96,7 +101,7 @@ end
 local function forget_thread(thread_key, prefix, thread)
   local runs = redis.call('LRANGE', thread_key .. ':r', 0, FORGOTTEN_MAX - 1)
   for _, run in ipairs(runs) do
-    forget_run(prefix, run)
+    forget_run(prefix, run, true)
   end
   if redis.call('LLEN', thread_key .. ':r') > #runs then
     redis.call('LTRIM', thread_key .. ':r', #runs, -1)
@@ -128,9 +133,10 @@ local function erase(keys, args)
 end
 
 -- Deletes what ended before since, but the runs that are kept ({run: true}) and dead letters: the oldest,
--- FORGOTTEN_MAX at most. Returns how many.
+-- FORGOTTEN_MAX at most. Returns how many. What a pause waits for may be a child of one of them.
 local function forget_ended(thread_key, prefix, since, kept)
   local left, runs = {}, redis.call('LRANGE', thread_key .. ':r', 0, -1)
+  local is_waiting = waits(redis.call('HGET', thread_key, 'head'))
   local seen = 0
   while seen < #runs and seen - #left < FORGOTTEN_MAX do
     seen = seen + 1
@@ -139,7 +145,7 @@ local function forget_ended(thread_key, prefix, since, kept)
     if kept[run] or not ended or ended > since or redis.call('ZSCORE', prefix .. 'dead', run) then
       left[#left + 1] = run
     else
-      forget_run(prefix, run)
+      forget_run(prefix, run, not is_waiting)
     end
   end
   redis.call('DEL', thread_key .. ':r')

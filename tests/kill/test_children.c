@@ -259,6 +259,40 @@ START_TEST(another_call_that_ends_the_parent_ends_the_child)
 }
 END_TEST
 
+/* --- what stays ------------------------------------------------------------------------ */
+
+static bool
+are_gone(void *arg)
+{
+	static const char *const threads[] = { "t-r1", "r1-2-0-1", "r1-2-0-1-2-0-1" };
+	struct children *children = arg;
+	const struct value *state;
+	size_t i;
+
+	for (i = 0; i < sizeof threads / sizeof *threads; i++)
+		if (store_thread(children->storm.client->store, children->storm.arena,
+			threads[i], &state) != STORE_NONE)
+			return false;
+	return true;
+}
+
+static void
+play_deleted(struct children *children)
+{
+	cb_let_go_on(children);
+	cb_submit(children, "deep", "r", 2);
+	cb_check_reported(children, "r", 2, 1);
+	kit_flotilla(children->storm.kit, "prune", "t-r1", "--delete", NULL);
+	ck_assert(client_wait(children->storm.client, are_gone, children, CB_WAIT_MS));
+	cb_check_status(children, "r2-2-0-1-2-0-1", "success");
+}
+
+START_TEST(threads_of_children_go_with_their_parents)
+{
+	cb_act(1, NULL, play_deleted);
+}
+END_TEST
+
 TCase *
 tcase_children(void)
 {
@@ -278,5 +312,6 @@ tcase_children(void)
 	tcase_add_test(tcase, the_cancel_outlives_the_coordinator);
 	tcase_add_test(tcase, a_parents_deadline_is_its_childrens_end);
 	tcase_add_test(tcase, another_call_that_ends_the_parent_ends_the_child);
+	tcase_add_test(tcase, threads_of_children_go_with_their_parents);
 	return tcase;
 }

@@ -55,6 +55,16 @@ end_run(const char *status)
 	ck_assert_int_eq(trial_commit(trial.a, &claim, claim.run, status), STORE_OK);
 }
 
+static struct store_chores
+look(void)
+{
+	struct store_chores chores = { .orphans = true };
+
+	ck_assert_int_eq(
+	    store_chores(trial.a, trial.arena, store_shard("t"), &chores), STORE_OK);
+	return chores;
+}
+
 /* --- what keeps a thread ------------------------------------------------------------------ */
 
 /* Nobody could find the children without what the parent has left. */
@@ -91,6 +101,75 @@ play_parent(void)
 START_TEST(a_parent_stays_until_its_children_are_cancelled)
 {
 	trial_play(play_parent);
+}
+END_TEST
+
+static void
+submit_child(const char *run, const char *task)
+{
+	bool is_late;
+
+	ck_assert_int_eq(
+	    store_submit(trial.a, trial.arena, run, run,
+		value_map(trial.arena, "parent", value_str(trial.arena, "r"), "task",
+		    task != NULL ? value_str(trial.arena, task) : NULL, NULL),
+		&(int64_t){ 0 }),
+	    STORE_OK);
+	ck_assert_int_eq(
+	    store_adopt(trial.a, trial.arena, "t", "r", run, run, &is_late), STORE_OK);
+}
+
+static void
+end_child(const char *run)
+{
+	const char *answer, *ended;
+
+	ck_assert_int_eq(
+	    store_cancel(trial.a, trial.arena, run, run, &answer, &ended), STORE_OK);
+}
+
+static bool
+has_run(const char *run)
+{
+	const struct value *record;
+
+	return store_run(trial.a, trial.arena, run, run, &record) == STORE_OK;
+}
+
+static void
+forget_gone(void)
+{
+	ck_assert_int_eq(
+	    store_forget_gone(trial.a, trial.arena, store_shard("t"), 10), STORE_OK);
+}
+
+/* One that a user has begun is the user's. */
+static void
+play_children(void)
+{
+	struct store_pruned pruned;
+
+	trial_submit("t", "r");
+	submit_child("over", "a");
+	submit_child("busy", "b");
+	submit_child("free", NULL);
+	end_child("over");
+	end_child("free");
+	end_run("success");
+	ck_assert_int_eq(
+	    store_erase(trial.a, trial.arena, "t", false, &pruned), STORE_OK);
+	forget_gone();
+	ck_assert(!has_run("over"));
+	ck_assert(has_run("busy") && has_run("free"));
+	ck_assert(look().gone);
+	end_child("busy");
+	forget_gone();
+	ck_assert(!has_run("busy"));
+}
+
+START_TEST(children_that_had_a_task_go_with_their_parent)
+{
+	trial_play(play_children);
 }
 END_TEST
 
@@ -171,16 +250,6 @@ START_TEST(a_thread_on_which_nothing_ran_expires_too)
 END_TEST
 
 /* --- what there is to do ------------------------------------------------------------------- */
-
-static struct store_chores
-look(void)
-{
-	struct store_chores chores = { .orphans = true };
-
-	ck_assert_int_eq(
-	    store_chores(trial.a, trial.arena, store_shard("t"), &chores), STORE_OK);
-	return chores;
-}
 
 static void
 play_look(void)
@@ -414,6 +483,7 @@ tcase_store_expiry(void)
 	tcase_set_timeout(tcase, 30);
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
 	tcase_add_test(tcase, a_parent_stays_until_its_children_are_cancelled);
+	tcase_add_test(tcase, children_that_had_a_task_go_with_their_parent);
 	tcase_add_test(tcase, one_run_of_many_keeps_a_thread);
 	tcase_add_test(tcase, a_thread_on_which_nothing_ran_expires_too);
 	tcase_add_test(tcase, one_look_tells_what_is_due);
