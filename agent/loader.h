@@ -11,7 +11,11 @@ struct loader {
 	struct arena *arena;
 	struct spec *spec;
 	const char *name; /* when the source has none */
-	const struct value *source;
+	const struct value
+	    *source; /* without deep_agent: what it stands for is spelled out */
+	const char *const *
+	    places; /* of each of `middleware`, or of its settings where deep_agent says so; or
+				      NULL: there is none */
 	unsigned
 	    depth; /* 0; of an agent that is part of another one more than that one's */
 	const char *path, *error;
@@ -49,6 +53,10 @@ int load_response_format(
 int load_cache(struct loader *loader, const char *path, const struct value *given);
 int load_debug(struct loader *loader, const char *path, const struct value *given);
 int load_script(struct loader *loader, const char *path, const struct value *given);
+
+/* Returns source with what its deep_agent stands for in its middleware, and without that key, in the loader's arena; fills
+ * the loader's places. NULL after loader_fail (spec_deep.c). */
+const struct value *load_deep_agent(struct loader *loader, const struct value *source);
 
 /* Returns source, which is of the file at path, with the code in place of the files that its
  * middleware name; NULL with the place within it and the reason, in arena (spec_code.c). */

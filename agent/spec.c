@@ -271,6 +271,14 @@ load_interrupt_after(struct loader *loader, const char *path, const struct value
 	return loader->spec->interrupt_after == NULL ? -1 : 0;
 }
 
+/* It is spelled out before (spec_deep.c); here it is a key that there is. */
+static int
+load_nothing(struct loader *loader, const char *path, const struct value *given)
+{
+	(void)loader, (void)path, (void)given;
+	return 0;
+}
+
 /* In this order: `state` comes over the middleware's fields, output tools are compared
  * with the tools. */
 static const struct {
@@ -283,6 +291,7 @@ static const struct {
 	{ "model_settings", load_model_settings },
 	{ "model_profile", load_model_profile },
 	{ "system_prompt", load_system_prompt },
+	{ "deep_agent", load_nothing },
 	{ "middleware", load_middleware },
 	{ "tools", load_tools },
 	{ "state", load_state },
@@ -383,8 +392,8 @@ load(struct loader *loader, const struct value *source)
 	if (spec->source->packed_size > SPEC_BYTES_MAX)
 		return loader_fail(
 		    loader, "", "the spec is larger than %u bytes", SPEC_BYTES_MAX);
-	loader->source = spec->source;
-	if (load_parts(loader, spec->source) == -1)
+	loader->source = load_deep_agent(loader, spec->source);
+	if (loader->source == NULL || load_parts(loader, loader->source) == -1)
 		return -1;
 	spec->version = version_of(loader->arena, spec->source);
 	return check_graph(loader);

@@ -48,14 +48,23 @@ load_use(struct loader *loader, const char *path, const char *name,
 	return use;
 }
 
+/* Where the settings of entry are, which is at path. */
+static const char *
+settings_path(struct arena *arena, const char *path, const struct value *entry)
+{
+	/* What deep_agent stands for has its settings there. */
+	return value_is(entry, VALUE_MAP) && strncmp(path, "/middleware/", 12) == 0
+		   ? pointer_add(arena, path, entry->pairs[0].key->text)
+		   : path;
+}
+
 static const struct middleware_use *
 load_entry(struct loader *loader, const char *path, const struct value *entry)
 {
 	if (value_is(entry, VALUE_STR))
 		return load_use(loader, path, entry->text, NULL);
 	if (value_is(entry, VALUE_MAP) && entry->size == 1)
-		return load_use(loader,
-		    pointer_add(loader->arena, path, entry->pairs[0].key->text),
+		return load_use(loader, settings_path(loader->arena, path, entry),
 		    entry->pairs[0].key->text, entry->pairs[0].value);
 	refuse_entry(loader, path, entry);
 	return NULL;
@@ -127,15 +136,6 @@ load_children(struct loader *loader, const char *path, const struct middleware_u
 	return 0;
 }
 
-/* Where the settings of entry are, which is at path. */
-static const char *
-settings_path(struct arena *arena, const char *path, const struct value *entry)
-{
-	return value_is(entry, VALUE_MAP)
-		   ? pointer_add(arena, path, entry->pairs[0].key->text)
-		   : path;
-}
-
 /* --- the list -------------------------------------------------------------------------- */
 
 int
@@ -154,7 +154,9 @@ load_middleware(struct loader *loader, const char *path, const struct value *giv
 		    loader, path, "more than %u middleware", MIDDLEWARE_MAX);
 	uses = arena_alloc(loader->arena, value_size(given) * sizeof *uses);
 	for (i = 0; i < value_size(given); i++) {
-		const char *at = loader_item(loader->arena, path, i);
+		const char *at = loader->places != NULL
+				     ? loader->places[i]
+				     : loader_item(loader->arena, path, i);
 
 		uses[i] = load_entry(loader, at, value_at(given, i));
 		if (uses[i] == NULL)

@@ -62,6 +62,10 @@ static const struct option options[] = {
 	    .otherwise = "true",
 	    .text = "One more, `general-purpose`, with the default model, tools and "
 		    "middleware, unless one is called so." },
+	{ .name = "general_purpose_middleware",
+	    .type = OPTION_LIST,
+	    .nullable = true,
+	    .text = "That one's middleware, instead of the default." },
 	{ .name = "system_prompt",
 	    .type = OPTION_TEXT,
 	    .nullable = true,
@@ -92,15 +96,19 @@ set_default(struct value_fields *source, const struct value *given, const char *
 		value_fields_set(source, key, otherwise);
 }
 
+/* is_general: it is ours. */
 static const struct value *
-middleware_of(
-    struct arena *arena, const struct value *settings, const struct value *given)
+middleware_of(struct arena *arena, const struct value *settings,
+    const struct value *given, bool is_general)
 {
 	const struct value *own = value_get(given, "middleware");
 	const struct value *interrupt_on = value_get(given, "interrupt_on");
+	const struct value *first = value_get(settings, "general_purpose_middleware");
 	struct value_list list = { .arena = arena };
 
-	value_list_add_all(&list, value_get(settings, "default_middleware"));
+	if (!is_general || value_is_nil(first))
+		first = value_get(settings, "default_middleware");
+	value_list_add_all(&list, first);
 	if (!value_is_nil(own))
 		value_list_add_all(&list, own);
 	if (value_is_nil(interrupt_on))
@@ -114,8 +122,8 @@ middleware_of(
 
 /* The agent's source, complete: of given, the defaults, and the agent that it belongs to. */
 static const struct value *
-source_of(
-    struct arena *arena, const struct middleware_use *use, const struct value *given)
+source_of(struct arena *arena, const struct middleware_use *use,
+    const struct value *given, bool is_general)
 {
 	const struct value *above = use->agent_source, *model, *tools;
 	struct value_fields source = { .arena = arena };
@@ -140,9 +148,17 @@ source_of(
 	set_default(&source, given, "script", value_get(above, "script"));
 	set_default(
 	    &source, given, "recursion_limit", value_get(above, "recursion_limit"));
-	value_fields_set(
-	    &source, "middleware", middleware_of(arena, use->settings, given));
+	value_fields_set(&source, "middleware",
+	    middleware_of(arena, use->settings, given, is_general));
 	return value_fields_end(&source);
+}
+
+static const struct value *
+general(struct arena *arena)
+{
+	return value_map(arena, "name", value_str(arena, GENERAL), "description",
+	    value_str(arena, GENERAL_DESCRIPTION), "system_prompt",
+	    value_str(arena, GENERAL_PROMPT), NULL);
 }
 
 /* Why given, the index-th, is none, or NULL. */
@@ -202,8 +218,9 @@ child_of(struct arena *arena, const struct middleware_use *use, const struct val
 	const struct value *agent = value_get(given, "agent");
 
 	return value_map(arena, "agent", agent, "source",
-	    agent == NULL && use->agent_source != NULL ? source_of(arena, use, given)
-						       : NULL,
+	    agent == NULL && use->agent_source != NULL
+		? source_of(arena, use, given, *place == '\0')
+		: NULL,
 	    "description", value_get(given, "description"), "place",
 	    value_str(arena, place), NULL);
 }
@@ -228,12 +245,8 @@ add_children(struct arena *arena, struct middleware_use *use, const char **error
 
 	if (value_get_bool(use->settings, "general_purpose_agent", true) &&
 	    !has_general(subagents))
-		value_fields_set(&children, GENERAL,
-		    child_of(arena, use,
-			value_map(arena, "name", value_str(arena, GENERAL), "description",
-			    value_str(arena, GENERAL_DESCRIPTION), "system_prompt",
-			    value_str(arena, GENERAL_PROMPT), NULL),
-			""));
+		value_fields_set(
+		    &children, GENERAL, child_of(arena, use, general(arena), ""));
 	for (i = 0; i < value_size(subagents); i++) {
 		const struct value *given = value_at(subagents, i);
 

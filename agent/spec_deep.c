@@ -1,0 +1,323 @@
+/* `deep_agent`: the middleware of deepagents' create_deep_agent under one key (semantics.md 6.18). It is spelled out
+ * before anything else is read of the agent, so that what runs is an agent like any other: `flotilla graph`
+ * shows all of it. */
+#include <string.h>
+
+#include "loader.h"
+#include "pointer.h"
+
+#define KEY "deep_agent"
+
+static const char *const keys[] = { "backend", "general_purpose_agent", "interrupt_on",
+	"memory", "permissions", "skills", "subagents", "summarization", "todo_list",
+	NULL };
+
+/* A list of middleware on its way. */
+struct stack {
+	struct arena *arena;
+	const struct value *own; /* the agent's or subagent's `middleware`, or NULL */
+	bool *taken;             /* of own: it has the place of one of the same name */
+	const char *path;        /* of own */
+	struct value_list list;
+	const char **
+	    places; /* of each in list, if it is ours that of its settings; room for all */
+};
+
+/* --- entries ---------------------------------------------------------------------------- */
+
+static const char *
+name_of(const struct value *entry)
+{
+	if (value_is(entry, VALUE_STR))
+		return entry->text;
+	return value_is(entry, VALUE_MAP) && entry->size == 1 ? entry->pairs[0].key->text
+							      : "";
+}
+
+static const struct value *
+entry_of(struct arena *arena, const char *name, const struct value *settings)
+{
+	return value_size(settings) > 0 ? value_map(arena, name, settings, NULL)
+					: value_str(arena, name);
+}
+
+static void
+put(struct stack *stack, const struct value *entry, const char *place)
+{
+	if (stack->places != NULL)
+		stack->places[stack->list.count] = place;
+	value_list_add(&stack->list, entry);
+}
+
+static void
+put_own(struct stack *stack, size_t index)
+{
+	stack->taken[index] = true;
+	put(stack, value_at(stack->own, index),
+	    arena_printf(stack->arena, "%s/%zu", stack->path, index));
+}
+
+/* The one of that name, or what own has in its place. */
+static void
+add(struct stack *stack, const char *name, const struct value *settings,
+    const char *place)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(stack->own); i++)
+		if (!stack->taken[i] &&
+		    strcmp(name_of(value_at(stack->own, i)), name) == 0) {
+			put_own(stack, i);
+			return;
+		}
+	put(stack, entry_of(stack->arena, name, settings), place);
+}
+
+static bool
+is_one_of(const char *name, const char *const *names)
+{
+	for (; *names != NULL; names++)
+		if (strcmp(*names, name) == 0)
+			return true;
+	return false;
+}
+
+/* What own has beside; later: names whose place is still to come. */
+static void
+add_own(struct stack *stack, const char *const *later)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(stack->own); i++)
+		if (!stack->taken[i] &&
+		    !is_one_of(name_of(value_at(stack->own, i)), later))
+			put_own(stack, i);
+}
+
+static struct stack
+stack_of(struct arena *arena, const struct value *own, const char *path, bool has_places)
+{
+	size_t count = value_is(own, VALUE_ARRAY) ? value_size(own) : 0;
+
+	return (struct stack){ .arena = arena,
+		.own = count > 0 ? own : NULL,
+		.taken = arena_alloc(arena, (count + 1) * sizeof(bool)),
+		.path = path,
+		.list = { .arena = arena },
+		.places = has_places
+			      ? arena_alloc(arena, (count + sizeof keys) * sizeof(char *))
+			      : NULL };
+}
+
+/* --- settings --------------------------------------------------------------------------- */
+
+/* {key: value, backend}, without what is not there. */
+static const struct value *
+with_backend(struct arena *arena, const struct value *deep, const char *key,
+    const struct value *value)
+{
+	const struct value *backend = value_get(deep, "backend");
+
+	return value_map(arena, "backend", value_is_nil(backend) ? NULL : backend, key,
+	    value_is_nil(value) ? NULL : value, NULL);
+}
+
+static const struct value *
+summarization_of(struct arena *arena, const struct value *deep)
+{
+	const struct value *own = value_get(deep, "summarization");
+
+	return value_map_merge(arena, with_backend(arena, deep, "model", NULL),
+	    value_is(own, VALUE_MAP) ? own : NULL);
+}
+
+static bool
+wants_summarization(const struct value *deep)
+{
+	return value_get_bool(deep, "summarization", true);
+}
+
+static const struct value *
+caching(struct arena *arena)
+{
+	return value_map(
+	    arena, "unsupported_model_behavior", value_str(arena, "ignore"), NULL);
+}
+
+/* --- subagents -------------------------------------------------------------------------- */
+
+static const struct value *
+permissions_of(const struct value *deep, const struct value *given)
+{
+	return value_has(given, "permissions") ? value_get(given, "permissions")
+					       : value_get(deep, "permissions");
+}
+
+/* given with the stack of a subagent as its middleware. */
+static const struct value *
+subagent_of(struct arena *arena, const struct value *deep, const struct value *given)
+{
+	static const char *const none[] = { NULL };
+	const struct value *skills = value_get(given, "skills");
+	struct stack stack = stack_of(arena, value_get(given, "middleware"), "", false);
+
+	if (!value_is(given, VALUE_MAP) || value_has(given, "agent") ||
+	    (value_has(given, "middleware") && stack.own == NULL &&
+		!value_is(value_get(given, "middleware"), VALUE_ARRAY)))
+		return given;
+	add(&stack, "filesystem",
+	    with_backend(arena, deep, "permissions", permissions_of(deep, given)), "");
+	if (wants_summarization(deep))
+		add(&stack, "deepagents_summarization", summarization_of(arena, deep),
+		    "");
+	add(&stack, "patch_tool_calls", NULL, "");
+	if (!value_is_nil(skills))
+		add(&stack, "skills", with_backend(arena, deep, "sources", skills), "");
+	add(&stack, "anthropic_prompt_caching", caching(arena), "");
+	add_own(&stack, none);
+	given = value_map_with(arena, given, "skills", NULL);
+	given = value_map_with(arena, given, "permissions", NULL);
+	return value_map_with(arena, given, "middleware", value_list_end(&stack.list));
+}
+
+/* The subagents that are waited for, or those that are not; *count_r: how many. */
+static const struct value *
+subagents_of(
+    struct arena *arena, const struct value *deep, bool is_async, size_t *count_r)
+{
+	const struct value *given = value_get(deep, "subagents");
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(given); i++)
+		if (value_has(value_at(given, i), "graph_id") == is_async)
+			value_list_add(&list,
+			    is_async ? value_at(given, i)
+				     : subagent_of(arena, deep, value_at(given, i)));
+	*count_r = list.count;
+	return value_list_end(&list);
+}
+
+/* They are listed under one key: where each stands is known when all of one kind are. */
+static const char *
+place_of_subagents(const struct value *deep, size_t count)
+{
+	return count == value_size(value_get(deep, "subagents")) ? "/" KEY
+								 : "/" KEY "/subagents";
+}
+
+static void
+add_subagents(struct stack *stack, const struct value *deep)
+{
+	struct arena *arena = stack->arena;
+	const struct value *interrupt_on = value_get(deep, "interrupt_on");
+	bool general = value_get_bool(deep, "general_purpose_agent", true);
+	size_t count;
+	const struct value *subagents = subagents_of(arena, deep, false, &count);
+
+	if (count == 0 && !general)
+		return;
+	add(stack, "subagent",
+	    value_map(arena, "general_purpose_agent", value_bool(general),
+		"general_purpose_middleware",
+		value_get(
+		    subagent_of(arena, deep,
+			value_map(arena, "skills", value_get(deep, "skills"), NULL)),
+		    "middleware"),
+		"subagents", subagents, "default_interrupt_on",
+		value_is_nil(interrupt_on) ? NULL : interrupt_on, NULL),
+	    place_of_subagents(deep, count));
+}
+
+static void
+add_async(struct stack *stack, const struct value *deep)
+{
+	size_t count;
+	const struct value *subagents = subagents_of(stack->arena, deep, true, &count);
+
+	if (count > 0)
+		add(stack, "async_subagent",
+		    value_map(stack->arena, "async_subagents", subagents, NULL), "/" KEY);
+}
+
+/* --- the whole --------------------------------------------------------------------------- */
+
+static const struct value *
+spelled_out(struct loader *loader, const struct value *source, const struct value *deep)
+{
+	static const char *const later[] = { "anthropic_prompt_caching", "memory",
+		"human_in_the_loop", NULL };
+	static const char *const none[] = { NULL };
+	struct arena *arena = loader->arena;
+	const struct value *skills = value_get(deep, "skills"),
+			   *memory = value_get(deep, "memory"),
+			   *interrupt_on = value_get(deep, "interrupt_on");
+	struct stack stack =
+	    stack_of(arena, value_get(source, "middleware"), "/middleware", true);
+
+	if (value_get_bool(deep, "todo_list", false))
+		add(&stack, "todo_list", NULL, "/" KEY "/todo_list");
+	if (!value_is_nil(skills))
+		add(&stack, "skills", with_backend(arena, deep, "sources", skills),
+		    "/" KEY "/skills");
+	add(&stack, "filesystem",
+	    with_backend(arena, deep, "permissions", value_get(deep, "permissions")),
+	    "/" KEY);
+	add_subagents(&stack, deep);
+	if (wants_summarization(deep))
+		add(&stack, "deepagents_summarization", summarization_of(arena, deep),
+		    "/" KEY "/summarization");
+	add(&stack, "patch_tool_calls", NULL, "/" KEY);
+	add_async(&stack, deep);
+	add_own(&stack, later);
+	add(&stack, "anthropic_prompt_caching", caching(arena), "/" KEY);
+	if (!value_is_nil(memory))
+		add(&stack, "memory", with_backend(arena, deep, "sources", memory),
+		    "/" KEY "/memory");
+	if (value_size(interrupt_on) > 0)
+		add(&stack, "human_in_the_loop",
+		    value_map(arena, "interrupt_on", interrupt_on, NULL), "/" KEY);
+	add_own(&stack, none);
+	loader->places = stack.places;
+	return value_map_with(arena, source, "middleware", value_list_end(&stack.list));
+}
+
+/* What is given to more than one is looked at here, for its place. */
+static int
+check(struct loader *loader, const struct value *deep, const char *key,
+    enum value_type type, const char *kind)
+{
+	const struct value *given = value_get(deep, key);
+
+	if (value_is_nil(given) || value_is(given, type))
+		return 0;
+	return loader_fail(loader, pointer_add(loader->arena, "/" KEY, key),
+	    "must be %s, not %s", kind, value_article_name(given));
+}
+
+const struct value *
+load_deep_agent(struct loader *loader, const struct value *source)
+{
+	const struct value *deep = value_get(source, KEY),
+			   *own = value_get(source, "middleware");
+
+	if (value_is_nil(deep) || (value_is(deep, VALUE_BOOL) && !deep->boolean))
+		return value_map_with(loader->arena, source, KEY, NULL);
+	if (value_is(deep, VALUE_BOOL))
+		deep = value_empty_map();
+	if (!value_is(deep, VALUE_MAP)) {
+		loader_fail(loader, "/" KEY, "must be true or a map, not %s",
+		    value_article_name(deep));
+		return NULL;
+	}
+	if (loader_known_keys(loader, "/" KEY, deep, keys, KEY) == -1)
+		return NULL;
+	if (check(loader, deep, "subagents", VALUE_ARRAY, "a list") == -1 ||
+	    check(loader, deep, "interrupt_on", VALUE_MAP, "a map") == -1)
+		return NULL;
+	source = value_map_with(loader->arena, source, KEY, NULL);
+	/* What is no list is refused where lists are read. */
+	return value_is_nil(own) || value_is(own, VALUE_ARRAY)
+		   ? spelled_out(loader, source, deep)
+		   : source;
+}

@@ -1,0 +1,203 @@
+/* `deep_agent`: deepagents' stack under one key. */
+#include <check.h>
+#include <string.h>
+
+#include "has.h"
+#include "literal.h"
+#include "sample_spec.h"
+
+/* Interface under test */
+#include "spec.h"
+
+static struct arena *arena;
+
+static void
+setup(void)
+{
+	arena = arena_new();
+}
+
+static void
+teardown(void)
+{
+	arena_destroy(&arena);
+}
+
+static const struct spec *
+deep(const char *more)
+{
+	return sample_spec(arena,
+	    arena_printf(arena, "model: openai:gpt-4o\ntools: [search]\n%s\n", more));
+}
+
+/* The names of what spec uses, in their order. */
+static const char *
+uses_of(const struct spec *spec)
+{
+	const char *text = "";
+	size_t i;
+
+	for (i = 0; i < spec->use_count; i++)
+		text = arena_printf(
+		    arena, "%s%s%s", text, i > 0 ? " " : "", spec->uses[i]->type->name);
+	return text;
+}
+
+static const struct middleware_use *
+use_of(const struct spec *spec, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < spec->use_count; i++)
+		if (strcmp(spec->uses[i]->type->name, name) == 0)
+			return spec->uses[i];
+	ck_abort_msg("there is no %s", name);
+}
+
+/* The same of an agent that is part of it. */
+static const struct value *
+middleware_of(const struct spec *spec, const char *child)
+{
+	return value_get(
+	    value_get(value_get(value_get(spec->children, "subagent"), child), "source"),
+	    "middleware");
+}
+
+#define TAIL "anthropic_prompt_caching"
+#define CORE "filesystem subagent deepagents_summarization patch_tool_calls"
+#define CACHING "{'anthropic_prompt_caching': {'unsupported_model_behavior': 'ignore'}}"
+
+START_TEST(the_stack_is_deepagents)
+{
+	ck_assert_str_eq(uses_of(deep("deep_agent: true")), CORE " " TAIL);
+	ck_assert_str_eq(uses_of(deep("deep_agent: {}")), CORE " " TAIL);
+	ck_assert_str_eq(uses_of(deep("deep_agent: false")), "");
+	ck_assert_str_eq(uses_of(deep("deep_agent: null")), "");
+	ck_assert_str_eq(
+	    uses_of(deep("deep_agent: {skills: [/s], memory: [/m.md], todo_list: true, "
+			 "interrupt_on: {search: true}, subagents: [{name: far, "
+			 "description: d, graph_id: g}]}")),
+	    "todo_list skills " CORE " async_subagent " TAIL " memory human_in_the_loop");
+	ck_assert_str_eq(
+	    uses_of(
+		deep("deep_agent: {general_purpose_agent: false, summarization: false}")),
+	    "filesystem patch_tool_calls " TAIL);
+}
+END_TEST
+
+START_TEST(the_agents_own_stands_behind_the_core_or_in_the_place_of_its_name)
+{
+	const struct spec *spec = deep("deep_agent: {memory: [/m.md]}\n"
+				       "middleware:\n"
+				       "  - tool_retry\n"
+				       "  - memory: {sources: [/own.md]}\n"
+				       "  - filesystem: {tools: [read_file]}\n");
+
+	ck_assert_str_eq(uses_of(spec), CORE " tool_retry " TAIL " memory");
+	ck_assert_value(
+	    arena, value_get(use_of(spec, "memory")->settings, "sources"), "['/own.md']");
+	ck_assert_value(arena, value_get(use_of(spec, "filesystem")->settings, "tools"),
+	    "['read_file']");
+}
+END_TEST
+
+START_TEST(one_backend_is_everybodys)
+{
+	const struct spec *spec =
+	    deep("deep_agent: {backend: store, skills: [/s], memory: [/m.md]}");
+	static const char *const names[] = { "filesystem", "skills", "memory",
+		"deepagents_summarization" };
+	size_t i;
+
+	for (i = 0; i < sizeof names / sizeof *names; i++)
+		ck_assert_value(arena,
+		    value_get(use_of(spec, names[i])->settings, "backend"), "'store'");
+	ck_assert_value(arena, middleware_of(spec, "general-purpose"),
+	    "[{'filesystem': {'backend': 'store'}}, {'deepagents_summarization': "
+	    "{'backend': 'store'}}, 'patch_tool_calls', {'skills': {'backend': 'store', "
+	    "'sources': ['/s']}}, " CACHING "]");
+}
+END_TEST
+
+START_TEST(subagents_have_a_stack_of_their_own)
+{
+	const struct spec *spec = deep(
+	    "deep_agent:\n"
+	    "  interrupt_on: {search: true}\n"
+	    "  subagents:\n"
+	    "    - {name: a, description: d, skills: [/a], middleware: [todo_list]}\n"
+	    "    - {name: b, description: d, interrupt_on: {},\n"
+	    "       middleware: [{filesystem: {tools: [read_file]}}]}\n"
+	    "    - {name: c, description: d, agent: other}\n");
+
+	ck_assert_value(arena, middleware_of(spec, "a"),
+	    "['filesystem', 'deepagents_summarization', 'patch_tool_calls', {'skills': "
+	    "{'sources': ['/a']}}, " CACHING
+	    ", 'todo_list', {'human_in_the_loop': {'interrupt_on': {'search': true}}}]");
+	ck_assert_value(arena, middleware_of(spec, "b"),
+	    "[{'filesystem': {'tools': ['read_file']}}, 'deepagents_summarization', "
+	    "'patch_tool_calls', " CACHING "]");
+	ck_assert_value(arena, value_get(value_get(spec->children, "subagent"), "c"),
+	    "{'agent': 'other'}");
+}
+END_TEST
+
+START_TEST(the_source_stays_as_it_was_written)
+{
+	const struct spec *spec = deep("deep_agent: true");
+
+	ck_assert(value_has(spec->source, "deep_agent"));
+	ck_assert(!value_has(spec->source, "middleware"));
+}
+END_TEST
+
+static void
+check_refused(const char *text, const char *path, const char *says)
+{
+	const char *at = NULL, *error = NULL;
+	const struct value *source =
+	    sample_source(arena, arena_printf(arena, "model: openai:gpt-4o\n%s\n", text));
+
+	ck_assert_msg(
+	    spec_load(arena, source, "test", &at, &error) == NULL, "%s is taken", text);
+	ck_assert_str_eq(at, path);
+	ck_assert_has(error, says);
+}
+
+START_TEST(mistakes_are_shown_where_they_stand)
+{
+	check_refused("deep_agent: 7", "/deep_agent", "must be true or a map");
+	check_refused("deep_agent: {skillz: 1}", "/deep_agent/skillz", "\"skills\"");
+	check_refused("deep_agnt: true", "/deep_agnt", "\"deep_agent\"");
+	check_refused(
+	    "deep_agent: {subagents: 7}", "/deep_agent/subagents", "must be a list");
+	check_refused(
+	    "deep_agent: {backend: {x: 1}}", "/deep_agent/backend", "must be state");
+	check_refused(
+	    "deep_agent: {interrupt_on: 7}", "/deep_agent/interrupt_on", "must be a map");
+	check_refused("deep_agent: {permissions: [7]}", "/deep_agent/permissions/0", "");
+	check_refused("deep_agent: {subagents: [{name: x, description: d}, {name: y, "
+		      "description: d, middleware: [todo_lst]}]}",
+	    "/deep_agent/subagents/1/middleware/3", "todo_list");
+	check_refused("deep_agent: true\nmiddleware: [{memory: {sources: 7}}]",
+	    "/middleware/0/memory/sources", "must be a list");
+	check_refused("deep_agent: true\nmiddleware: 7", "/middleware", "must be a list");
+}
+END_TEST
+
+TCase *tcase_spec_deep(void);
+TCase *
+tcase_spec_deep(void)
+{
+	TCase *tcase = tcase_create("spec_deep");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, the_stack_is_deepagents);
+	tcase_add_test(
+	    tcase, the_agents_own_stands_behind_the_core_or_in_the_place_of_its_name);
+	tcase_add_test(tcase, one_backend_is_everybodys);
+	tcase_add_test(tcase, subagents_have_a_stack_of_their_own);
+	tcase_add_test(tcase, the_source_stays_as_it_was_written);
+	tcase_add_test(tcase, mistakes_are_shown_where_they_stand);
+	return tcase;
+}
