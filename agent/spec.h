@@ -43,8 +43,9 @@ struct spec {
 						 spelled out */
 	const struct value *interrupt_after;
 	const struct value
-	    *reads;       /* [field]: what worker slices read, all uses together */
-	bool wraps_tools; /* some use has wrap_tool_call */
+	    *reads; /* [field]: what worker slices read, all uses together */
+	const struct value *tool_reads; /* the same, and what those in tool workers do */
+	bool wraps_tools;               /* some use has wrap_tool_call */
 	/* {name of a use: {name: {name, version, source} of an agent that is part of this one, or
 	 * {agent}, the name of one of the fleet's}}: middleware_use's children; maybe empty. */
 	const struct value *children;

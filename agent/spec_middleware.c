@@ -70,9 +70,18 @@ load_entry(struct loader *loader, const char *path, const struct value *entry)
 	return NULL;
 }
 
-/* What the worker slices of all uses read, each once. */
+static void
+see(struct value_fields *seen, const struct value *names)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(names); i++)
+		value_fields_set(seen, value_text(value_at(names, i)), value_nil());
+}
+
+/* What the worker slices of all uses read, each once; in_tools: those in tool workers. */
 static const struct value *
-all_reads(struct arena *arena, const struct spec *spec)
+all_reads(struct arena *arena, const struct spec *spec, bool in_tools)
 {
 	struct value_list list = { .arena = arena };
 	struct value_fields seen = { .arena = arena };
@@ -80,10 +89,9 @@ all_reads(struct arena *arena, const struct spec *spec)
 	size_t i;
 
 	for (i = 0; i < spec->use_count; i++) {
-		names = spec->uses[i]->reads;
-		for (size_t j = 0; j < value_size(names); j++)
-			value_fields_set(
-			    &seen, value_text(value_at(names, j)), value_nil());
+		see(&seen, spec->uses[i]->reads);
+		if (in_tools)
+			see(&seen, spec->uses[i]->tool_reads);
 	}
 	names = value_fields_end(&seen);
 	for (i = 0; i < names->size; i++)
@@ -174,6 +182,7 @@ load_middleware(struct loader *loader, const char *path, const struct value *giv
 	spec->children = value_fields_end(&children);
 	spec->uses = uses;
 	spec->use_count = i;
-	spec->reads = all_reads(loader->arena, spec);
+	spec->reads = all_reads(loader->arena, spec, false);
+	spec->tool_reads = all_reads(loader->arena, spec, true);
 	return 0;
 }

@@ -82,7 +82,7 @@ request_body(struct run *run, struct arena *arena, const struct middleware_use *
 	return value_map(arena, "run", value_str(arena, run->id), "thread",
 	    value_str(arena, run->thread), "tool_call", call, "internal",
 	    value_str(arena, use->name), "state",
-	    state_slice(run->state, arena, run->agent->spec->reads), "context",
+	    state_slice(run->state, arena, run->agent->spec->tool_reads), "context",
 	    run->context, NULL);
 }
 

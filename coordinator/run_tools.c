@@ -156,7 +156,7 @@ tool_request_body(struct run *run, struct arena *arena, const struct effect *eff
 		{ VALUE_TEXT("tool_call"), effect->tool_call },
 		{ VALUE_TEXT("tool"), effect->tool },
 		{ VALUE_TEXT("state"),
-		    state_slice(run->state, arena, run->agent->spec->reads) },
+		    state_slice(run->state, arena, run->agent->spec->tool_reads) },
 		{ VALUE_TEXT("context"), run->context },
 		{ VALUE_TEXT("answers"), effect->answers },
 	};

@@ -137,6 +137,9 @@ struct middleware_use {
 	/* Its before_agent answers the calls that earlier runs left open: the coordinator does not
 	 * when a run begins. */
 	bool answers_open_calls;
+	const struct value
+	    *tool_reads; /* [field name] that its tools and wrap_tool_call read, too, and
+			    nothing in a model worker; or NULL */
 };
 
 /* --- what is known of models --------------------------------------------------------- */

@@ -71,11 +71,18 @@
 
 /* --- the setting ---------------------------------------------------------------------- */
 
+/* In which workers the files of the state are read, beside node hooks: each call there brings them. */
+enum backend_readers {
+	BACKEND_READ_BY_NODES,
+	BACKEND_READ_BY_WORKERS,
+	BACKEND_READ_BY_TOOLS, /* not by model workers */
+};
+
 /* For configure(): checks use's setting `backend`. Takes BACKEND_FIELD out of use's fields when no
- * file is in the state, else adds the field to what is read when workers_read. Returns 0, or -1
- * with a reason that has its place in front ("/backend/store/namespace: must be ..."). */
-int backend_configure(struct arena *arena, struct middleware_use *use, bool workers_read,
-    const char **error_r);
+ * file is in the state, else adds the field to what is read. Returns 0, or -1 with a reason that has
+ * its place in front ("/backend/store/namespace: must be ..."). */
+int backend_configure(struct arena *arena, struct middleware_use *use,
+    enum backend_readers readers, const char **error_r);
 
 /* What a checked setting can: commands (of a composite its default), files in the state (any part of
  * it), files in a folder (likewise). NULL is `state`. */

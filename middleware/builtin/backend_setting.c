@@ -286,9 +286,19 @@ drop_field(struct arena *arena, struct middleware_use *use)
 	use->field_count = count;
 }
 
+/* names with the field, which may be there. */
+static const struct value *
+with_files(struct arena *arena, const struct value *names)
+{
+	return value_contains(names, BACKEND_FILES)
+		   ? names
+		   : value_array_add(arena, names == NULL ? value_empty_array() : names,
+			 value_str(arena, BACKEND_FILES));
+}
+
 int
-backend_configure(struct arena *arena, struct middleware_use *use, bool workers_read,
-    const char **error_r)
+backend_configure(struct arena *arena, struct middleware_use *use,
+    enum backend_readers readers, const char **error_r)
 {
 	const struct value *setting = value_get(use->settings, "backend");
 	const char *flaw = flaw_of(arena, setting, "/backend", false);
@@ -299,9 +309,10 @@ backend_configure(struct arena *arena, struct middleware_use *use, bool workers_
 	}
 	if (!backend_has_state(setting))
 		drop_field(arena, use);
-	else if (workers_read && !value_contains(use->reads, BACKEND_FILES))
-		use->reads =
-		    value_array_add(arena, use->reads, value_str(arena, BACKEND_FILES));
+	else if (readers == BACKEND_READ_BY_WORKERS)
+		use->reads = with_files(arena, use->reads);
+	else if (readers == BACKEND_READ_BY_TOOLS)
+		use->tool_reads = with_files(arena, use->tool_reads);
 	return 0;
 }
 

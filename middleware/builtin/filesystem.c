@@ -179,7 +179,7 @@ configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 	const struct value *settings = use->settings;
 	const char *flaw;
 
-	if (backend_configure(arena, use, true, error_r) == -1)
+	if (backend_configure(arena, use, BACKEND_READ_BY_TOOLS, error_r) == -1)
 		return -1;
 	flaw = flaw_of_tools(arena, value_get(settings, "tools"));
 	if (flaw == NULL)

@@ -55,7 +55,7 @@ END_TEST
 static const struct field own_fields[] = { { .name = "own" }, BACKEND_FIELD, { 0 } };
 
 static const char *
-configured(const char *setting, bool workers_read)
+configured(const char *setting, enum backend_readers readers)
 {
 	const char *error = NULL;
 
@@ -63,7 +63,7 @@ configured(const char *setting, bool workers_read)
 	desk.use.fields = own_fields;
 	desk.use.field_count = 2;
 	desk.use.reads = value_empty_array();
-	if (backend_configure(desk.arena, &desk.use, workers_read, &error) == -1)
+	if (backend_configure(desk.arena, &desk.use, readers, &error) == -1)
 		return error;
 	return arena_printf(desk.arena, "%zu fields, reads %s%s", desk.use.field_count,
 	    json_text(desk.arena, desk.use.reads),
@@ -123,7 +123,7 @@ static const struct {
 
 START_TEST(settings_are_checked_with_their_place)
 {
-	const char *result = configured(settings[_i].setting, true);
+	const char *result = configured(settings[_i].setting, BACKEND_READ_BY_WORKERS);
 
 	ck_assert_msg(
 	    strncmp(result, settings[_i].result, strlen(settings[_i].result)) == 0,
@@ -133,7 +133,12 @@ END_TEST
 
 START_TEST(what_only_nodes_read_is_not_sent_to_workers)
 {
-	ck_assert_str_eq(configured("'state'", false), "2 fields, reads []");
+	ck_assert_str_eq(
+	    configured("'state'", BACKEND_READ_BY_NODES), "2 fields, reads []");
+	ck_assert_ptr_null(desk.use.tool_reads);
+	ck_assert_str_eq(
+	    configured("'state'", BACKEND_READ_BY_TOOLS), "2 fields, reads []");
+	ck_assert_value(desk.arena, desk.use.tool_reads, "['files']");
 }
 END_TEST
 

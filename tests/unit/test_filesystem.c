@@ -106,12 +106,13 @@ START_TEST(files_are_a_field_that_tools_read)
 	ck_assert_str_eq(use->fields[0].name, "files");
 	ck_assert_int_eq(use->fields[0].reducer, REDUCE_MERGE);
 	ck_assert(!use->fields[0].omit_from_input && !use->fields[0].omit_from_output);
-	ck_assert_value(arena, use->reads, "['files']");
+	ck_assert_value(arena, use->tool_reads, "['files']");
+	ck_assert_uint_eq(value_size(use->reads), 0);
 	ck_assert_str_eq(
 	    names_of(use), "ls read_file write_file edit_file delete glob grep");
 	use = literal_use(arena, "filesystem", "{'backend': 'store'}");
 	ck_assert_uint_eq(use->field_count, 0);
-	ck_assert_uint_eq(value_size(use->reads), 0);
+	ck_assert_uint_eq(value_size(use->tool_reads), 0);
 }
 END_TEST
 

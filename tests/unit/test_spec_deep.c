@@ -175,7 +175,8 @@ START_TEST(mistakes_are_shown_where_they_stand)
 	    "deep_agent: {backend: {x: 1}}", "/deep_agent/backend", "must be state");
 	check_refused(
 	    "deep_agent: {interrupt_on: 7}", "/deep_agent/interrupt_on", "must be a map");
-	check_refused("deep_agent: {permissions: [7]}", "/deep_agent/permissions/0", "");
+	check_refused("deep_agent: {permissions: [7]}",
+	    "/deep_agent/permissions/0/operations", "read and write");
 	check_refused("deep_agent: {subagents: [{name: x, description: d}, {name: y, "
 		      "description: d, middleware: [todo_lst]}]}",
 	    "/deep_agent/subagents/1/middleware/3", "todo_list");

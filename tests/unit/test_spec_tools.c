@@ -184,6 +184,17 @@ START_TEST(what_worker_slices_read_is_there_once)
 }
 END_TEST
 
+START_TEST(what_only_tools_read_model_calls_do_not_bring)
+{
+	const struct spec *spec = load("model: m:x\nmiddleware:\n"
+				       "- todo_list: {inject_current_todos: true}\n"
+				       "- filesystem\n");
+
+	ck_assert_value(arena, spec->reads, "['todos']");
+	ck_assert_value(arena, spec->tool_reads, "['todos', 'files']");
+}
+END_TEST
+
 TCase *tcase_spec_tools(void);
 TCase *
 tcase_spec_tools(void)
@@ -200,5 +211,6 @@ tcase_spec_tools(void)
 	tcase_add_test(tcase, who_brings_internal_tools_alone_is_in_tool_workers_too);
 	tcase_add_test(tcase, a_named_agent_names_its_messages);
 	tcase_add_test(tcase, what_worker_slices_read_is_there_once);
+	tcase_add_test(tcase, what_only_tools_read_model_calls_do_not_bring);
 	return tcase;
 }
