@@ -174,19 +174,18 @@ cb_let_fail(struct children *children)
 /* --- runs ------------------------------------------------------------------------------ */
 
 void
-cb_submit(
-    struct children *children, const char *agent, const char *prefix, unsigned count)
+cb_submit(struct children *children, const char *agent, unsigned count)
 {
-	struct arena *arena = children->storm.arena;
-	unsigned i;
+	struct storm *storm = &children->storm;
+	struct arena *arena = storm->arena;
 
-	for (i = 1; i <= count; i++) {
-		const char *run = arena_printf(arena, "%s%u", prefix, i);
-
-		client_submit(children->storm.client, arena,
+	while (storm->runs < count) {
+		storm->runs++;
+		client_submit(storm->client, arena,
 		    value_map(arena, "agent", value_str(arena, agent), "run",
-			value_str(arena, run), "thread", value_printf(arena, "t-%s", run),
-			"input", value_str(arena, "\"hi\""), NULL));
+			value_str(arena, storm_run(storm, storm->runs)), "thread",
+			value_str(arena, storm_thread(storm, storm->runs)), "input",
+			value_str(arena, "\"hi\""), NULL));
 	}
 }
 
@@ -205,7 +204,7 @@ thread_of(struct children *children, const char *run)
 {
 	return strchr(run, '-') != NULL
 		   ? run
-		   : arena_printf(children->storm.arena, "t-%s", run);
+		   : arena_printf(children->storm.arena, "t%s", run + 1);
 }
 
 const struct value *
@@ -274,13 +273,12 @@ check_messages(struct children *children, const char *run, unsigned tasks)
 }
 
 void
-cb_check_reported(
-    struct children *children, const char *prefix, unsigned count, unsigned tasks)
+cb_check_reported(struct children *children, unsigned count, unsigned tasks)
 {
 	unsigned i;
 
 	for (i = 1; i <= count; i++) {
-		const char *run = arena_printf(children->storm.arena, "%s%u", prefix, i);
+		const char *run = storm_run(&children->storm, i);
 
 		cb_check_status(children, run, "success");
 		check_messages(children, run, tasks);

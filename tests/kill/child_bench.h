@@ -26,9 +26,8 @@ void cb_act(
 /* Lets the call that fails. */
 void cb_let_fail(struct children *children);
 
-/* Submits runs "<prefix><number>" of agent, numbers 1 to count, on threads "t-<run>". */
-void cb_submit(
-    struct children *children, const char *agent, const char *prefix, unsigned count);
+/* Submits runs r1, r2, ... of agent on threads t1, t2, ... */
+void cb_submit(struct children *children, const char *agent, unsigned count);
 /* Waits until so many works have begun. */
 void cb_wait_working(struct children *children, unsigned works);
 void cb_let_go_on(struct children *children);
@@ -37,7 +36,7 @@ unsigned cb_works(struct children *children);
 
 const struct value *cb_record(
     struct children *children, const char *thread, const char *run);
-/* Waits for the run's end on its thread "t-<run>", or on the one of its own name if it is a child. */
+/* Waits for the run's end on its thread, the one of its own name if it is a child. */
 const struct value *cb_wait_end(struct children *children, const char *run);
 void cb_check_status(struct children *children, const char *run, const char *status);
 /* Asks for the run's end, and does not wait. */
@@ -46,8 +45,7 @@ void cb_cancel(struct children *children, const char *run);
 const char *cb_said(struct children *children, const char *run);
 
 /* The runs of cb_submit have ended well: each of their tasks is answered once, by a report. */
-void cb_check_reported(
-    struct children *children, const char *prefix, unsigned count, unsigned tasks);
+void cb_check_reported(struct children *children, unsigned count, unsigned tasks);
 /* Nothing is left in Redis that were for the time being. */
 void cb_check_leftovers(struct children *children);
 

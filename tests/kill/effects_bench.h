@@ -1,6 +1,6 @@
 /* effects_bench: a fleet with two tool workers and a tool that must not run twice: the first to pay does
  * so for ever, and its worker is to die. The agent "clerk" pays and notes at once, as calls a and b of
- * its model; "asker" pays and calls a tool that asks, "doomed" one that kills its worker. */
+ * its model; "asker" pays and calls a tool that asks, "doomed" one that kills its worker, "boss" has clerk do it. */
 #ifndef EFFECTS_BENCH_H
 #define EFFECTS_BENCH_H
 

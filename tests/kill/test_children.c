@@ -1,8 +1,10 @@
 /* Runs that wait for child runs, whatever dies. */
 #include <check.h>
+#include <signal.h>
 #include <string.h>
 
 #include "child_bench.h"
+#include "verdict.h"
 
 TCase *tcase_children(void);
 
@@ -10,7 +12,7 @@ static void
 end_well(struct children *children, unsigned count, unsigned tasks)
 {
 	cb_let_go_on(children);
-	cb_check_reported(children, "r", count, tasks);
+	cb_check_reported(children, count, tasks);
 	cb_check_leftovers(children);
 }
 
@@ -19,7 +21,7 @@ end_well(struct children *children, unsigned count, unsigned tasks)
 static void
 play_deep(struct children *children)
 {
-	cb_submit(children, "deep", "r", 3);
+	cb_submit(children, "deep", 3);
 	cb_let_go_on(children);
 	end_well(children, 3, 1);
 }
@@ -33,9 +35,10 @@ END_TEST
 static void
 play_many(struct children *children)
 {
-	cb_submit(children, "pair", "r", 200);
+	cb_submit(children, "pair", 200);
 	cb_let_go_on(children);
 	end_well(children, 200, 2);
+	verdict_brokers(&children->storm);
 }
 
 START_TEST(two_hundred_parents_have_two_children_each)
@@ -51,7 +54,7 @@ play_only_one_dies(struct children *children)
 {
 	struct storm *storm = &children->storm;
 
-	cb_submit(children, "pair", "r", 10);
+	cb_submit(children, "pair", 10);
 	cb_wait_working(children, 20);
 	storm_replace(storm, KIT_COORDINATOR, 0);
 	end_well(children, 10, 2);
@@ -72,7 +75,7 @@ play_dies_often(struct children *children)
 
 	children->unsent = true;
 	cb_let_go_on(children);
-	cb_submit(children, "pair", "r", 20);
+	cb_submit(children, "pair", 20);
 	for (i = 1; i <= 3; i++) {
 		cb_wait_working(children, 10 * i);
 		storm_replace(storm, KIT_COORDINATOR, 0);
@@ -91,7 +94,7 @@ play_one_of_two_dies(struct children *children)
 {
 	struct storm *storm = &children->storm;
 
-	cb_submit(children, "deep", "r", 20);
+	cb_submit(children, "deep", 20);
 	cb_wait_working(children, 20);
 	kit_kill(storm->kit, KIT_COORDINATOR, 0);
 	end_well(children, 20, 1);
@@ -103,12 +106,35 @@ START_TEST(one_of_two_coordinators_dies)
 }
 END_TEST
 
+/* It wakes up in the belief that it waits for its children, which another has gone on with. */
+static void
+play_sleeps(struct children *children)
+{
+	struct storm *storm = &children->storm;
+	const char *owner;
+
+	cb_submit(children, "deep", 20);
+	cb_wait_working(children, 20);
+	owner = storm_owner(storm, 0);
+	kit_signal(storm->kit, KIT_COORDINATOR, 0, SIGSTOP);
+	storm_wait_taken(storm, owner);
+	cb_let_go_on(children);
+	kit_signal(storm->kit, KIT_COORDINATOR, 0, SIGCONT);
+	end_well(children, 20, 1);
+}
+
+START_TEST(one_that_slept_while_children_ran_is_fenced)
+{
+	cb_act(2, NULL, play_sleeps);
+}
+END_TEST
+
 static void
 play_rolled(struct children *children)
 {
 	struct storm *storm = &children->storm;
 
-	cb_submit(children, "deep", "r", 10);
+	cb_submit(children, "deep", 10);
 	cb_wait_working(children, 10);
 	storm_roll(storm, KIT_COORDINATOR, 0);
 	storm_roll(storm, KIT_COORDINATOR, 1);
@@ -126,7 +152,7 @@ END_TEST
 static void
 play_broker_dies(struct children *children)
 {
-	cb_submit(children, "deep", "r", 10);
+	cb_submit(children, "deep", 10);
 	cb_wait_working(children, 10);
 	storm_replace(&children->storm, KIT_BROKER, 0);
 	end_well(children, 10, 1);
@@ -142,7 +168,7 @@ END_TEST
 static void
 play_worker_dies(struct children *children)
 {
-	cb_submit(children, "pair", "r", 5);
+	cb_submit(children, "pair", 5);
 	cb_wait_working(children, 10);
 	storm_replace(&children->storm, KIT_TOOLS, 0);
 	end_well(children, 5, 2);
@@ -160,7 +186,7 @@ play_redis_dies(struct children *children)
 {
 	struct storm *storm = &children->storm;
 
-	cb_submit(children, "deep", "r", 10);
+	cb_submit(children, "deep", 10);
 	cb_wait_working(children, 10);
 	kit_kill(storm->kit, KIT_REDIS, 0);
 	cb_let_go_on(children);
@@ -179,7 +205,7 @@ END_TEST
 static void
 play_cancelled(struct children *children)
 {
-	cb_submit(children, "deep", "r", 2);
+	cb_submit(children, "deep", 2);
 	cb_wait_working(children, 2);
 	cb_cancel(children, "r1");
 	cb_check_status(children, "r1", "cancelled");
@@ -204,7 +230,7 @@ END_TEST
 static void
 play_cancelled_by_another(struct children *children)
 {
-	cb_submit(children, "deep", "r", 1);
+	cb_submit(children, "deep", 1);
 	cb_wait_working(children, 1);
 	cb_cancel(children, "r1");
 	storm_replace(&children->storm, KIT_COORDINATOR, 0);
@@ -227,7 +253,7 @@ play_late(struct children *children)
 
 	client_submit(children->storm.client, arena,
 	    value_map(arena, "agent", value_str(arena, "deep"), "run",
-		value_str(arena, "r1"), "thread", value_str(arena, "t-r1"), "input",
+		value_str(arena, "r1"), "thread", value_str(arena, "t1"), "input",
 		value_str(arena, "\"hi\""), "deadline_ms", value_str(arena, "3000"),
 		NULL));
 	cb_check_status(children, "r1", "error");
@@ -245,7 +271,7 @@ END_TEST
 static void
 play_failing(struct children *children)
 {
-	cb_submit(children, "failing", "r", 1);
+	cb_submit(children, "failing", 1);
 	cb_wait_working(children, 1);
 	cb_let_fail(children);
 	cb_check_status(children, "r1", "error");
@@ -264,7 +290,7 @@ END_TEST
 static bool
 are_gone(void *arg)
 {
-	static const char *const threads[] = { "t-r1", "r1-2-0-1", "r1-2-0-1-2-0-1" };
+	static const char *const threads[] = { "t1", "r1-2-0-1", "r1-2-0-1-2-0-1" };
 	struct children *children = arg;
 	const struct value *state;
 	size_t i;
@@ -280,9 +306,9 @@ static void
 play_deleted(struct children *children)
 {
 	cb_let_go_on(children);
-	cb_submit(children, "deep", "r", 2);
-	cb_check_reported(children, "r", 2, 1);
-	kit_flotilla(children->storm.kit, "prune", "t-r1", "--delete", NULL);
+	cb_submit(children, "deep", 2);
+	cb_check_reported(children, 2, 1);
+	kit_flotilla(children->storm.kit, "prune", "t1", "--delete", NULL);
 	ck_assert(client_wait(children->storm.client, are_gone, children, CB_WAIT_MS));
 	cb_check_status(children, "r2-2-0-1-2-0-1", "success");
 }
@@ -304,6 +330,7 @@ tcase_children(void)
 	tcase_add_test(tcase, children_outlive_the_coordinator);
 	tcase_add_test(tcase, coordinators_die_while_children_begin_and_end);
 	tcase_add_test(tcase, one_of_two_coordinators_dies);
+	tcase_add_test(tcase, one_that_slept_while_children_ran_is_fenced);
 	tcase_add_test(tcase, coordinators_are_drained_while_children_run);
 	tcase_add_test(tcase, the_broker_dies_while_children_run);
 	tcase_add_test(tcase, the_tool_worker_dies_while_children_run);

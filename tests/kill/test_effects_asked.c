@@ -87,6 +87,32 @@ START_TEST(a_human_may_have_it_repeated_whatever_was_restarted)
 }
 END_TEST
 
+/* Of a child it is the parent that is asked, and its answer is held against what may be said. */
+static void
+play_child_asked(struct scene *scene)
+{
+	const char *id;
+
+	fx_submit_to(scene, "boss", "r1", "input", "\"hi\"");
+	kit_kill(scene->kit, KIT_TOOLS, fx_wait_paying(scene, 1));
+	fx_let_go_on(scene);
+	id = wait_paused(scene, "r1");
+	restart_all(scene);
+	check_refused_of(scene, "boss", "r2", "\"perhaps\"", "must be \"repeat\"");
+	check_refused_of(scene, "boss", "r3", "{\"other.1.0\": \"repeat\"}", id);
+	fx_check_calls(scene, 1, 1);
+	fx_submit_to(scene, "boss", "r4", "resume", "\"repeat\"");
+	fx_check_status(scene, "r4", "success");
+	ck_assert_str_eq(fx_answer_to(scene, "a", "success"), "All is done.");
+	fx_check_calls(scene, 2, 1);
+}
+
+START_TEST(a_childs_uncertain_call_is_asked_of_its_parent)
+{
+	fx_act("interrupt", play_child_asked);
+}
+END_TEST
+
 static void
 play_responded(struct scene *scene)
 {
@@ -183,6 +209,7 @@ tcase_effects_asked(void)
 
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, a_human_may_have_it_repeated_whatever_was_restarted);
+	tcase_add_test(tcase, a_childs_uncertain_call_is_asked_of_its_parent);
 	tcase_add_test(tcase, a_human_may_answer_for_it);
 	tcase_add_test(tcase, a_human_may_give_up);
 	tcase_add_test(tcase, the_command_line_resumes_by_run_too);
