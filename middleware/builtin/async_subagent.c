@@ -101,7 +101,7 @@ configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 			value_get(one, "description"), NULL));
 	}
 	use->children = children;
-	use->reads = value_array(arena, &field, 1);
+	use->tool_reads = value_array(arena, &field, 1);
 	if (value_size(children) > 0)
 		return 0;
 	*error_r = "/async_subagents: names no agent";

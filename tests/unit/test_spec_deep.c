@@ -179,7 +179,7 @@ START_TEST(mistakes_are_shown_where_they_stand)
 	    "/deep_agent/permissions/0/operations", "read and write");
 	check_refused("deep_agent: {subagents: [{name: x, description: d}, {name: y, "
 		      "description: d, middleware: [todo_lst]}]}",
-	    "/deep_agent/subagents/1/middleware/3", "todo_list");
+	    "/deep_agent/subagents/1/middleware/4", "todo_list");
 	check_refused("deep_agent: true\nmiddleware: [{memory: {sources: 7}}]",
 	    "/middleware/0/memory/sources", "must be a list");
 	check_refused("deep_agent: true\nmiddleware: 7", "/middleware", "must be a list");
