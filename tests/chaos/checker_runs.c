@@ -145,6 +145,18 @@ told_by(const struct value *message, const struct sort_call *call)
 		   : TOLD_OTHER;
 }
 
+/* A child that took five coordinators or workers down, as a run that did. */
+static bool
+is_lost_child(const struct sort_call *call, const struct value *message)
+{
+	const char *text = value_get_text(message, "content");
+
+	return strcmp(call->tool, SORT_TASK) == 0 && text != NULL &&
+	       value_text_is(value_get(message, "status"), "error") &&
+	       (strstr(text, "PoisonError") != NULL ||
+		   strstr(text, "Quarantined") != NULL);
+}
+
 /* The answers to the calls of ai, in their order; a cancelled run may lack the last ones. */
 static void
 read_answers(struct reading *reading, const struct load_run *run,
@@ -173,11 +185,13 @@ read_answers(struct reading *reading, const struct load_run *run,
 		tally(check->tally, HOLDS_MESSAGES,
 		    told == TOLD_SUCCESS ||
 			(told == TOLD_LOST && strcmp(call->tool, "pay") == 0) ||
-			(told == TOLD_CANCELLED && !whole && run->cancel_asked),
+			(told == TOLD_CANCELLED && !whole && run->cancel_asked) ||
+			is_lost_child(call, message),
 		    "run %s: %s", run->id, json_text(check->arena, message));
 		check->uncertain += told == TOLD_LOST;
-		effects_told(
-		    check, run->id, call, run->answers == 0 ? told : TOLD_NOTHING);
+		if (strcmp(call->tool, SORT_TASK) != 0)
+			effects_told(check, run->id, call,
+			    run->answers == 0 ? told : TOLD_NOTHING);
 		reading->at++;
 	}
 }

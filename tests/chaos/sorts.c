@@ -64,6 +64,31 @@ static const char agents_text[] =
     "      tool_calls: [{id: u, name: note, args: {name: three, ms: 100}}]\n"
     "    - {delay_ms: 250, content: The third turn ends the talk.}\n"
     "---\n"
+    "name: boss\n"
+    "model: scripted:boss\n"
+    "middleware:\n"
+    "  - filesystem: {system_prompt: ''}\n"
+    "  - subagent:\n"
+    "      general_purpose_agent: false\n"
+    "      subagents:\n"
+    "        - {name: aide, description: helps, model: 'scripted:aide', tools: [note, "
+    "pay]}\n"
+    "script:\n"
+    "  boss:\n"
+    "    - delay_ms: 100\n"
+    "      content: Two tasks.\n"
+    "      tool_calls:\n"
+    "        - {id: t, name: task, args: {description: go, subagent_type: aide}}\n"
+    "        - {id: w, name: task, args: {description: go, subagent_type: aide}}\n"
+    "    - {delay_ms: 100, content: All tasks are done.}\n"
+    "  aide:\n"
+    "    - delay_ms: 150\n"
+    "      content: Pays and notes.\n"
+    "      tool_calls:\n"
+    "        - {id: e, name: pay, args: {name: rent, ms: 200}}\n"
+    "        - {id: f, name: note, args: {name: alpha, ms: 100}}\n"
+    "    - {delay_ms: 150, content: noted aide}\n"
+    "---\n"
     "name: caller\n"
     "model: distant:bench\n"
     "tools: [note]\n"
@@ -115,6 +140,11 @@ static const struct sort_turn talker[] = {
 	    .answer = "The third turn ends the talk.",
 	},
 };
+/* Each task is a run of its own, with effects of its own. */
+static const struct sort_turn boss[] = { {
+    .rounds = { { { "t", SORT_TASK, "aide" }, { "w", SORT_TASK, "aide" } } },
+    .answer = "All tasks are done.",
+} };
 /* What bench/model_server.c answers; a call is named by its round and its place there. */
 static const struct sort_turn caller[] = {
 	{
@@ -127,10 +157,11 @@ static const struct sort_turn caller[] = {
 };
 
 const struct sort sorts[] = {
-	{ "clerk", 300, 1, false, clerk },
-	{ "payer", 200, 1, false, payer },
+	{ "clerk", 250, 1, false, clerk },
+	{ "payer", 150, 1, false, payer },
 	{ "asker", 150, 1, false, asker },
-	{ "talker", 200, 3, true, talker },
+	{ "boss", 150, 1, false, boss },
+	{ "talker", 150, 3, true, talker },
 	{ "caller", 150, 2, true, caller },
 };
 const size_t sort_count = sizeof sorts / sizeof *sorts;

@@ -10,6 +10,8 @@
 
 #define SORT_ROUNDS_MAX 3u
 #define SORT_CALLS_MAX 4u
+#define SORT_TASK                                                                        \
+	"task" /* a tool that another agent is behind: its effects are that one's */
 
 /* One tool call: the id the model gives it, and the tool. name is what the tool notes. */
 struct sort_call {
