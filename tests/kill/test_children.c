@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "child_bench.h"
+#include "fiber.h"
 #include "verdict.h"
 
 TCase *tcase_children(void);
@@ -200,6 +201,56 @@ START_TEST(redis_dies_while_children_run)
 }
 END_TEST
 
+static bool
+has_refused(void *arg)
+{
+	struct children *children = arg;
+
+	return strstr(kit_redis_cli(children->storm.kit, 0, "INFO", "errorstats", NULL),
+		   "errorstat_OOM:") != NULL;
+}
+
+/* At any place between the parents' calls and their ends, for longer than leases. */
+static void
+play_redis_full(struct children *children)
+{
+	struct fleet_kit *kit = children->storm.kit;
+
+	cb_submit(children, "pair", 40);
+	cb_wait_working(children, 1);
+	kit_redis_cli(kit, 0, "CONFIG", "SET", "maxmemory", "1mb", NULL);
+	cb_let_go_on(children);
+	ck_assert(client_wait(children->storm.client, has_refused, children, CB_WAIT_MS));
+	fiber_sleep(2 * LEASE_MS);
+	kit_redis_cli(kit, 0, "CONFIG", "SET", "maxmemory", "0", NULL);
+	end_well(children, 40, 2);
+}
+
+START_TEST(a_redis_without_memory_costs_no_task)
+{
+	cb_act(1, NULL, play_redis_full);
+}
+END_TEST
+
+/* What one who died before he could queue the child has left. */
+static void
+play_bound(struct children *children)
+{
+	const char *other;
+
+	ck_assert_int_eq(store_bind_run(children->storm.client->store,
+			     children->storm.arena, "r1-2-0-1", "r1-2-0-1", &other),
+	    STORE_OK);
+	cb_submit(children, "boss", 1);
+	end_well(children, 1, 1);
+}
+
+START_TEST(a_child_that_was_named_and_not_queued_is_queued)
+{
+	cb_act(1, NULL, play_bound);
+}
+END_TEST
+
 /* --- ends ------------------------------------------------------------------------------ */
 
 static void
@@ -335,6 +386,8 @@ tcase_children(void)
 	tcase_add_test(tcase, the_broker_dies_while_children_run);
 	tcase_add_test(tcase, the_tool_worker_dies_while_children_run);
 	tcase_add_test(tcase, redis_dies_while_children_run);
+	tcase_add_test(tcase, a_redis_without_memory_costs_no_task);
+	tcase_add_test(tcase, a_child_that_was_named_and_not_queued_is_queued);
 	tcase_add_test(tcase, a_cancel_ends_children_and_one_of_a_child_is_told);
 	tcase_add_test(tcase, the_cancel_outlives_the_coordinator);
 	tcase_add_test(tcase, a_parents_deadline_is_its_childrens_end);
