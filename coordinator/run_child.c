@@ -192,6 +192,16 @@ queue(
 	return status == STORE_OK || child->fault != NULL ? GO_ON : GO_DROP;
 }
 
+/* Who only waits takes no coordinator down, however many die meanwhile: it has made progress (fl_result). */
+static void
+note_waiting(struct run *run, struct arena *arena, const struct child *child)
+{
+	if (run_store(run, arena,
+		value_map(arena, child->run, value_str(arena, "awaited"), NULL)) ==
+	    STORE_OK)
+		run->results_stored = true;
+}
+
 /* Waits until it has ended, or paused. *record_r: its record. */
 static enum go
 wait_for(struct run *run, struct arena *arena, const struct child *child,
@@ -199,7 +209,7 @@ wait_for(struct run *run, struct arena *arena, const struct child *child,
 {
 	struct coordinator *coordinator = run->coordinator;
 	uint64_t wait_ms = LOOK_FIRST_MS;
-	bool has_ended = false, is_queued = false;
+	bool is_noted = !run->recovered, has_ended = false, is_queued = false;
 	enum store_status status;
 	struct arena *look;
 
@@ -212,6 +222,9 @@ wait_for(struct run *run, struct arena *arena, const struct child *child,
 			return GO_DROP;
 		if (has_ended || status == STORE_NONE)
 			break;
+		if (!is_noted)
+			note_waiting(run, arena, child);
+		is_noted = true;
 		/* There may be room for it that there is for no other (coordinator_room). */
 		if (is_queued)
 			coordinator_claim(coordinator, child->thread);

@@ -90,6 +90,36 @@ START_TEST(coordinators_die_while_children_begin_and_end)
 }
 END_TEST
 
+static bool
+has_waited(void *arg)
+{
+	return value_get_int(cb_record(arg, "t1", "r1"), "attempts", 0) == 1;
+}
+
+/* As if it had taken nearly as many down as a run may: but what runs is its child. */
+static void
+play_waits_long(struct children *children)
+{
+	struct storm *storm = &children->storm;
+
+	cb_submit(children, "boss", 1);
+	cb_wait_working(children, 1);
+	kit_redis_cli(storm->kit, 0, "HSET",
+	    arena_printf(
+		storm->arena, "%sr:r1", store_prefix(storm->arena, store_shard("t1"))),
+	    "attempts", "4", NULL);
+	storm_replace(storm, KIT_COORDINATOR, 0);
+	ck_assert(client_wait(storm->client, has_waited, children, CB_WAIT_MS));
+	storm_replace(storm, KIT_COORDINATOR, 0);
+	end_well(children, 1, 1);
+}
+
+START_TEST(who_only_waits_takes_no_coordinator_down)
+{
+	cb_act(1, NULL, play_waits_long);
+}
+END_TEST
+
 static void
 play_one_of_two_dies(struct children *children)
 {
@@ -380,6 +410,7 @@ tcase_children(void)
 	tcase_add_test(tcase, two_hundred_parents_have_two_children_each);
 	tcase_add_test(tcase, children_outlive_the_coordinator);
 	tcase_add_test(tcase, coordinators_die_while_children_begin_and_end);
+	tcase_add_test(tcase, who_only_waits_takes_no_coordinator_down);
 	tcase_add_test(tcase, one_of_two_coordinators_dies);
 	tcase_add_test(tcase, one_that_slept_while_children_ran_is_fenced);
 	tcase_add_test(tcase, coordinators_are_drained_while_children_run);
