@@ -40,7 +40,10 @@ struct seats {
 	struct loop *loop;
 	TAILQ_HEAD(, seat) waiting;
 	size_t count, bytes; /* of those */
+	size_t fibers;       /* that have not ended */
 	bool is_closed;
+	void (*ended)(void *arg); /* seats_end's, or NULL */
+	void *arg;
 	char *worker;
 };
 
@@ -79,12 +82,24 @@ leave(struct seat *seat)
 	seat->next = NULL;
 }
 
-/* Its place is lost: the wait of its chain fails, and the chain with it. */
+/* Its place is lost: the wait of its chain fails, and the chain with it. A shield does not keep it. */
 static void
 lose(struct seat *seat)
 {
 	leave(seat);
 	fiber_cancel(seat->fiber);
+	fiber_wake(seat->fiber);
+}
+
+static struct seat *
+find(const struct seats *seats, const char *next)
+{
+	struct seat *seat;
+
+	TAILQ_FOREACH(seat, &seats->waiting, waiting)
+		if (strcmp(seat->next, next) == 0)
+			break;
+	return seat;
 }
 
 void
@@ -93,6 +108,15 @@ seats_close(struct seats *seats)
 	seats->is_closed = true;
 	while (!TAILQ_EMPTY(&seats->waiting))
 		lose(TAILQ_FIRST(&seats->waiting));
+}
+
+void
+seats_end(struct seats *seats, void (*ended)(void *arg), void *arg)
+{
+	seats->ended = ended;
+	seats->arg = arg;
+	if (seats->fibers == 0)
+		ended(arg);
 }
 
 static void
@@ -113,11 +137,12 @@ seat_free(struct seat *seat)
 
 /* --- the chain's fiber ---------------------------------------------------------------- */
 
-/* "r1.2.0" asks for its first child and "r1.2.0+1" goes on with it (docs/protocol.md, "Children"). */
+/* "r1.2.0" asks for its first child and "r1.2.0+1" goes on with it (docs/protocol.md, "Children"), and with
+ * that of "r1.2.0~1", which took its place. */
 static char *
 id_of_next(const char *id, size_t index)
 {
-	size_t size = strcspn(id, "+");
+	size_t size = strcspn(id, "+~");
 	char *next = xcalloc(1, size + sizeof "+18446744073709551615");
 
 	snprintf(next, size + sizeof "+18446744073709551615", "%.*s+%zu", (int)size, id,
@@ -150,6 +175,7 @@ seat_await(struct seat *seat, const struct value *ask, size_t index)
 {
 	struct seats *seats;
 	struct arena *arena;
+	struct seat *before;
 
 	if (seat == NULL) /* it runs on its call's own fiber */
 		return NULL;
@@ -160,6 +186,9 @@ seat_await(struct seat *seat, const struct value *ask, size_t index)
 	while (seats->count >= SEATS_MAX || seats->bytes + seat->bytes > SEATS_BYTES_MAX)
 		lose(TAILQ_FIRST(&seats->waiting));
 	seat->next = id_of_next(seat->sitting->call->header->call_id, index);
+	before = find(seats, seat->next);
+	if (before != NULL) /* the same call, which was sent once more */
+		lose(before);
 	seat->index = index;
 	seat->came = NULL;
 	seat->timer = timer_start(seats->loop, SEAT_MS, 0, on_time, seat);
@@ -179,12 +208,16 @@ static void
 seat_main(void *arg)
 {
 	struct seat *seat = arg;
+	struct seats *seats = seat->seats;
 	const struct value *body = seat->work.run(
 	    seat->work.job, seat, seat->arena, seat->profile, seat->request);
 
 	if (seat->sitting != NULL)
 		detach(seat, value_copy(seat->sitting->call->arena, body));
 	seat_free(seat);
+	seats->fibers--;
+	if (seats->fibers == 0 && seats->ended != NULL)
+		seats->ended(seats->arg);
 }
 
 /* --- a call's fiber -------------------------------------------------------------------- */
@@ -220,12 +253,25 @@ seat_begin(struct seats *seats, struct worker_call *call, const struct seat_work
 	seat->request = value_copy(seat->arena, call->request);
 	attach(seat, &sitting);
 	seat->fiber = fiber_start(seats->loop, "wraps", seat_main, seat);
-	if (seat->fiber != NULL)
+	if (seat->fiber != NULL) {
+		seats->fibers++;
 		return sit(seat, &sitting);
+	}
 	sitting.body = value_copy(call->arena,
 	    work->run(work->job, NULL, seat->arena, seat->profile, seat->request));
 	seat_free(seat);
 	return sitting.body;
+}
+
+/* An id is another call's, when the run that it was made of is gone and its name is given anew. */
+static bool
+goes_on_with(const struct seat *seat, const struct worker_call *call)
+{
+	struct arena *arena = call->arena;
+
+	return value_size(value_get(call->request, "children")) == seat->index + 1 &&
+	       value_equal(value_map_with(arena, call->request, "children", NULL),
+		   value_map_with(arena, seat->request, "children", NULL));
 }
 
 const struct value *
@@ -238,11 +284,13 @@ seat_go_on(struct seats *seats, struct worker_call *call)
 	/* Nearly no call goes on with another. */
 	if (seats == NULL || strchr(id, '+') == NULL)
 		return NULL;
-	TAILQ_FOREACH(seat, &seats->waiting, waiting)
-		if (strcmp(seat->next, id) == 0)
-			break;
+	seat = find(seats, id);
 	if (seat == NULL)
 		return NULL;
+	if (!goes_on_with(seat, call)) {
+		lose(seat);
+		return NULL;
+	}
 	seat->came = value_copy(
 	    seat->arena, value_at(value_get(call->request, "children"), seat->index));
 	leave(seat);

@@ -17,7 +17,10 @@ struct seats;
 struct seats *seats_new(struct loop *loop, const char *worker);
 /* No place is kept from now on, and those that are kept are lost. */
 void seats_close(struct seats *seats);
-/* Takes *seats_p, closed; the loop has turned until their fibers had ended. NULL is fine. */
+/* Calls ended(arg) once the fibers of all seats have ended: at once if they have. Behind seats_close, when the
+ * worker has no call any more. */
+void seats_end(struct seats *seats, void (*ended)(void *arg), void *arg);
+/* Takes *seats_p, closed; their fibers have ended. NULL is fine. */
 void seats_destroy(struct seats **seats_p);
 
 /* What runs a chain, for a worker. All of it is called on the chain's fiber, or a call's. */
@@ -27,7 +30,8 @@ struct seat_work {
 	 * seat_await. */
 	const struct value *(*run)(void *job, struct seat *seat, struct arena *arena,
 	    const struct value *profile, const struct value *request);
-	/* From now on call is there; NULL: none is, and nothing may be asked of anybody. */
+	/* From now on call is there; NULL: none is, and nothing may be asked of anybody. What is in a call's arena
+	 * goes with it: run's keeps what the chain is given. */
 	void (*attach)(void *job, struct worker_call *call);
 	void (*done)(void *job);
 };
@@ -36,7 +40,8 @@ struct seat_work {
 const struct value *seat_begin(
     struct seats *seats, struct worker_call *call, const struct seat_work *work);
 
-/* The same of the chain whose place is kept for call, or NULL: none is. seats NULL: none ever. */
+/* The same of the chain whose place is kept for call, or NULL: none is. seats NULL: none ever. A call of the id
+ * that is waited for, but another one, runs as any, and the place is lost. */
 const struct value *seat_go_on(struct seats *seats, struct worker_call *call);
 
 /* Waits for the call that goes on; returns what came of the child of that index, or NULL: it will not come

@@ -6,6 +6,7 @@
 
 #include "bodies.h"
 #include "command_tool.h"
+#include "fiber.h"
 #include "function_tool.h"
 #include "bounds.h"
 #include "log.h"
@@ -22,6 +23,7 @@ struct job {
 	struct kept_chain *kept;
 	struct seat *seat;        /* or NULL */
 	struct worker_call *call; /* NULL: its place is kept, or lost (peer/seat.h) */
+	struct arena *arena;      /* the chain's: the call's, or its seat's */
 	bool is_for_ours;         /* it came by way of tool:<name> */
 	uint64_t end_ms;
 	unsigned model_calls, store_calls, tool_calls;
@@ -96,14 +98,23 @@ on_find(void *arg, const char *name)
 	return entry == NULL ? NULL : entry->definition;
 }
 
+/* What was answered to the call may be looked at when another one is there. */
+static const struct value *
+answered(const struct job *job, const struct value *body)
+{
+	return body == NULL || job->arena == job->call->arena
+		   ? body
+		   : value_copy(job->arena, body);
+}
+
 static const struct value *
 on_call_model(void *arg, struct tool_request *request, const struct value *wish)
 {
 	struct job *job = arg;
 
 	(void)request;
-	return model_wish_send(
-	    job->call, wish, ++job->model_calls, left_ms(job), WIRE_INTERNAL);
+	return answered(job, model_wish_send(job->call, wish, ++job->model_calls,
+				 left_ms(job), WIRE_INTERNAL));
 }
 
 static const struct value *
@@ -111,7 +122,8 @@ on_store(void *arg, const struct value *op)
 {
 	struct job *job = arg;
 
-	return store_wish_send(job->call, op, ++job->store_calls, left_ms(job));
+	return answered(
+	    job, store_wish_send(job->call, op, ++job->store_calls, left_ms(job)));
 }
 
 static uint64_t
@@ -146,6 +158,7 @@ run_chain(struct job *job, struct arena *arena, const struct value *profile,
 		job->world->worker, on_left, on_await };
 	struct chain chain = *job->kept->chain;
 
+	job->arena = arena;
 	chain.trace = log_is_debug() ? on_hook : NULL;
 	chain.trace_arg = job;
 	return chain_tool_call(arena, &chain, profile, request,
@@ -201,6 +214,8 @@ run_in_seat(void *arg, struct seat *seat, struct arena *arena,
 	struct job *job = arg;
 
 	job->seat = seat;
+	if (seat != NULL)
+		fiber_note(job->call->header->service, job->call->header->call_id);
 	return run_chain(job, arena, profile, request);
 }
 
@@ -220,7 +235,8 @@ run_job(struct job *job, struct worker_call *call)
 	const struct seat_work work = { job, run_in_seat, attach, done };
 	const struct value *body;
 
-	if (job->world->seats != NULL &&
+	/* What must not run twice goes on as any other, so that what becomes of it is known. */
+	if (job->world->seats != NULL && (call->header->flags & WIRE_ONCE) == 0 &&
 	    chain_may_wait(job->kept->chain,
 		value_get_text(value_get(call->request, "tool_call"), "name")))
 		return seat_begin(job->world->seats, call, &work);

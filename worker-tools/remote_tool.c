@@ -45,6 +45,7 @@ static struct tool_result *
 without_answer(struct worker_call *call, struct tool_request *request,
     const struct call_outcome *outcome)
 {
+	struct arena *arena = tool_arena(request);
 	const char *reason =
 	    outcome->reason != NULL ? outcome->reason : wire_code_text(outcome->code);
 	const char *type = "WorkerLostError";
@@ -54,18 +55,28 @@ without_answer(struct worker_call *call, struct tool_request *request,
 	    outcome->code == CODE_WORKER_LOST && (call->header->flags & WIRE_ONCE) != 0;
 	/* No wrap may try again what may have happened. */
 	if (outcome->code == CODE_CANCELLED || call->lost)
-		return tool_fail(request, fault_cancelled(call->arena));
+		return tool_fail(request, fault_cancelled(arena));
 	if (outcome->code == CODE_EXPIRED || outcome->code == CODE_NOT_SERVED)
 		type = "TimeoutError";
 	else if (outcome->code == CODE_POISON)
 		type = "PoisonError";
 	else if (outcome->code == CODE_TOO_LARGE || outcome->code == CODE_MALFORMED)
 		type = "RuntimeError";
-	fault = fault_new(call->arena, type, "tool:%s: %s", tool_name(request), reason);
+	fault = fault_new(arena, type, "tool:%s: %s", tool_name(request), reason);
 	if (outcome->code == CODE_TOO_LARGE || outcome->code == CODE_MALFORMED)
 		fault->retryable = false;
 	fault->fatal = outcome->code == CODE_POISON || outcome->code == CODE_TOO_LARGE;
 	return tool_fail(request, fault);
+}
+
+/* The wraps may outlive the call (peer/seat.h). */
+static const struct value *
+kept(const struct worker_call *call, struct tool_request *request,
+    const struct value *body)
+{
+	struct arena *arena = tool_arena(request);
+
+	return arena == call->arena ? body : value_copy(arena, body);
 }
 
 static struct tool_result *
@@ -91,16 +102,18 @@ call_once(struct worker_call *call, struct tool_request *request,
 		.request = request_of(call, request, answers),
 	};
 	struct call_outcome outcome;
+	const struct value *body;
 
 	if (worker_nested_call(call, &inner, &outcome) == -1)
-		return tool_fail(request, fault_cancelled(arena));
+		return tool_fail(request, fault_cancelled(tool_arena(request)));
 	if (outcome.code != CODE_OK)
 		return without_answer(call, request, &outcome);
-	if (value_has(outcome.body, "fault"))
-		return tool_fail(
-		    request, fault_from_value(arena, value_get(outcome.body, "fault")));
-	*asked_r = value_has(outcome.body, "interrupt") ? outcome.body : NULL;
-	return tool_commands(request, value_get(outcome.body, "commands"));
+	body = kept(call, request, outcome.body);
+	if (value_has(body, "fault"))
+		return tool_fail(request,
+		    fault_from_value(tool_arena(request), value_get(body, "fault")));
+	*asked_r = value_has(body, "interrupt") ? body : NULL;
+	return tool_commands(request, value_get(body, "commands"));
 }
 
 /* One that asks begins anew with the answer, when there is one. */
@@ -120,6 +133,6 @@ remote_tool_run(struct worker_call *call, struct tool_request *request, uint64_t
 		    request, value_get(asked, "interrupt"), value_get(asked, "about"));
 		if (answer == NULL)
 			return NULL;
-		answers = value_array_add(call->arena, answers, answer);
+		answers = value_array_add(tool_arena(request), answers, answer);
 	}
 }

@@ -260,11 +260,19 @@ worker_tools_destroy(struct worker_tools **tools_p)
 }
 
 static void
-on_drained(void *arg)
+on_ended(void *arg)
 {
 	struct worker_tools *tools = arg;
 
 	service_end(tools->service);
+}
+
+static void
+on_drained(void *arg)
+{
+	struct worker_tools *tools = arg;
+
+	seats_end(tools->world.seats, on_ended, tools);
 }
 
 void

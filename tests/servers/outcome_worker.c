@@ -179,10 +179,10 @@ static const struct value *
 call_model(void *arg, struct tool_request *request, const struct value *wish)
 {
 	struct job *job = arg;
-
-	(void)request;
-	return model_wish_send(
+	const struct value *body = model_wish_send(
 	    job->call, wish, ++job->model_calls, MODEL_CALL_MS, WIRE_INTERNAL);
+
+	return body != NULL ? value_copy(tool_arena(request), body) : NULL;
 }
 
 static const struct value *
@@ -291,11 +291,19 @@ load(struct outcomes *outcomes, const char *path)
 }
 
 static void
-on_drained(void *arg)
+on_ended(void *arg)
 {
 	struct outcomes *outcomes = arg;
 
 	service_end(outcomes->service);
+}
+
+static void
+on_drained(void *arg)
+{
+	struct outcomes *outcomes = arg;
+
+	seats_end(outcomes->seats, on_ended, outcomes);
 }
 
 static void
