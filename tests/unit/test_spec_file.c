@@ -95,6 +95,47 @@ static const struct {
 	{ "# nothing\n---\n---\n", ":1:1: ", "no agent" },
 };
 
+static void
+check_child_has_code(const char *text)
+{
+	const struct spec *const *specs = NULL;
+	const struct value *child, *middleware;
+	const char *error = NULL;
+
+	ck_assert_msg(load_file(text, &specs, &error) == 1, "%s", error);
+	child = value_get(value_get(specs[0]->children, "subagent"), "x");
+	middleware = value_get(value_get(child, "source"), "middleware");
+	middleware = value_at(middleware, value_size(middleware) - 1);
+	ck_assert_ptr_nonnull(
+	    strstr(value_get_text(value_get(middleware, "lua"), "code"), "before_agent"));
+}
+
+/* So is that of the agents which are part of it. */
+START_TEST(code_of_subagents_becomes_part_of_the_agent)
+{
+#define SUBAGENTS "subagents: [{name: x, description: d, middleware: [lua: {file: %s}]}]"
+	const struct spec *const *specs = NULL;
+	const char *error = NULL, *code = arena_printf(arena, "%s/own.lua", folder);
+	FILE *stream = fopen(code, "w");
+
+	ck_assert_ptr_nonnull(stream);
+	fputs("function before_agent() end\n", stream);
+	fclose(stream);
+	check_child_has_code(arena_printf(
+	    arena, "model: m:x\nmiddleware: [subagent: {" SUBAGENTS "}]\n", "own.lua"));
+	check_child_has_code(
+	    arena_printf(arena, "model: m:x\ndeep_agent: {" SUBAGENTS "}\n", "own.lua"));
+	unlink(code);
+	ck_assert_int_eq(
+	    load_file(arena_printf(arena, "model: m:x\ndeep_agent:\n  " SUBAGENTS "\n",
+			  "none.lua"),
+		&specs, &error),
+	    -1);
+	ck_assert_ptr_nonnull(strstr(error, "none.lua: No such file or directory"));
+	ck_assert_ptr_nonnull(strstr(error, "support.agent.yaml:3:"));
+}
+END_TEST
+
 START_TEST(a_wrong_file_is_refused_with_line_and_reason)
 {
 	const struct spec *const *specs = NULL;
@@ -147,6 +188,7 @@ tcase_spec_file(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, code_beside_the_file_becomes_part_of_the_agent);
+	tcase_add_test(tcase, code_of_subagents_becomes_part_of_the_agent);
 	tcase_add_test(tcase, a_file_may_hold_several_agents);
 	tcase_add_loop_test(tcase, a_wrong_file_is_refused_with_line_and_reason, 0,
 	    sizeof bad_files / sizeof bad_files[0]);
