@@ -71,7 +71,7 @@ list_held(const struct shard *shard, struct arena *arena, size_t *count_r)
 
 /* Our lease had run out: this process slept, or Redis was gone. A run that another has
  * claimed since may wait here for a call whose outcome goes to its new owner: it would wait
- * for ever, and keep us from claiming the thread again. */
+ * for ever, and keep us from claiming the thread again; or for a child, which may take long. */
 static void
 drop_lost(const struct shard *shard, struct arena *arena)
 {
@@ -82,13 +82,15 @@ drop_lost(const struct shard *shard, struct arena *arena)
 	for (i = 0; i < count; i++) {
 		enum store_status status =
 		    store_results(coordinator->store, arena, &held[i], value_empty_map());
-		const struct run *run = zhashx_lookup(coordinator->runs, held[i].thread);
+		struct run *run = zhashx_lookup(coordinator->runs, held[i].thread);
 
 		if (status != STORE_FENCED || run == NULL || run->epoch != held[i].epoch)
 			continue;
 		log_info("run=%s thread=%s lost while the lease had run out", held[i].run,
 		    held[i].thread);
 		caller_disown(coordinator->caller, held[i].run);
+		if (run->awaits > 0)
+			fiber_cancel(run->fiber);
 	}
 }
 

@@ -160,6 +160,53 @@ START_TEST(one_that_slept_while_children_ran_is_fenced)
 }
 END_TEST
 
+struct goal {
+	struct children *children;
+	const char *owner;
+};
+
+/* All parents are held by that one, though no child has ended. */
+static bool
+are_held_by(void *arg)
+{
+	const struct goal *goal = arg;
+	struct storm *storm = &goal->children->storm;
+	unsigned i;
+
+	for (i = 1; i <= storm->runs; i++)
+		if (!value_text_is(
+			value_get(cb_record(goal->children, storm_thread(storm, i),
+				      storm_run(storm, i)),
+			    "owner"),
+			goal->owner))
+			return false;
+	return true;
+}
+
+static void
+play_sleeps_and_other_dies(struct children *children)
+{
+	struct storm *storm = &children->storm;
+	const char *owner;
+
+	cb_submit(children, "deep", 20);
+	cb_wait_working(children, 20);
+	owner = storm_owner(storm, 0);
+	kit_signal(storm->kit, KIT_COORDINATOR, 0, SIGSTOP);
+	storm_wait_taken(storm, owner);
+	kit_signal(storm->kit, KIT_COORDINATOR, 0, SIGCONT);
+	kit_kill(storm->kit, KIT_COORDINATOR, 1);
+	ck_assert(client_wait(
+	    storm->client, are_held_by, &(struct goal){ children, owner }, CB_WAIT_MS));
+	end_well(children, 20, 1);
+}
+
+START_TEST(one_that_lost_parents_takes_them_back_while_their_children_run)
+{
+	cb_act(2, NULL, play_sleeps_and_other_dies);
+}
+END_TEST
+
 static void
 play_rolled(struct children *children)
 {
@@ -413,6 +460,8 @@ tcase_children(void)
 	tcase_add_test(tcase, who_only_waits_takes_no_coordinator_down);
 	tcase_add_test(tcase, one_of_two_coordinators_dies);
 	tcase_add_test(tcase, one_that_slept_while_children_ran_is_fenced);
+	tcase_add_test(
+	    tcase, one_that_lost_parents_takes_them_back_while_their_children_run);
 	tcase_add_test(tcase, coordinators_are_drained_while_children_run);
 	tcase_add_test(tcase, the_broker_dies_while_children_run);
 	tcase_add_test(tcase, the_tool_worker_dies_while_children_run);
