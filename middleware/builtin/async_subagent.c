@@ -48,18 +48,24 @@ static const struct field fields[] = {
 static const char *
 flaw_of(const struct value *given, const char **key_r)
 {
-	static const char *const keys[] = { "name", "description", "graph_id" };
+	static const struct {
+		const char *name, *flaw;
+	} keys[] = {
+		{ "name", "needs a name, a text" },
+		{ "description", "needs a description, a text: the model chooses by it" },
+		{ "graph_id", "needs a graph_id, the name of one of the fleet's agents" },
+	};
 	size_t i;
 
 	*key_r = "";
 	if (!value_is(given, VALUE_MAP))
 		return "must be a map of name, description and graph_id";
 	for (i = 0; i < sizeof keys / sizeof *keys; i++) {
-		const char *text = value_get_text(given, keys[i]);
+		const char *text = value_get_text(given, keys[i].name);
 
-		*key_r = keys[i];
+		*key_r = keys[i].name;
 		if (text == NULL || *text == '\0')
-			return "must be a text";
+			return keys[i].flaw;
 	}
 	for (i = 0; i < value_size(given); i++) {
 		*key_r = value_text(given->pairs[i].key);

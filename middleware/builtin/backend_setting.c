@@ -105,6 +105,22 @@ find_row(const struct row *row, const char *name)
 	return row->name == NULL ? NULL : row;
 }
 
+#define ROWS_MAX 16u /* of one kind */
+
+static const char *
+flaw_of_name(
+    struct arena *arena, const struct row *rows, const char *name, const char *at)
+{
+	const char *names[ROWS_MAX], *near;
+	size_t count = 0;
+
+	for (; rows->name != NULL && count < ROWS_MAX; rows++)
+		names[count++] = rows->name;
+	near = nearest_name(name, names, count);
+	return arena_printf(arena, "%s: there is no setting '%s' here%s", at, name,
+	    near == NULL ? "" : arena_printf(arena, "; did you mean %s?", near));
+}
+
 static const char *
 flaw_of_settings(struct arena *arena, const struct row *rows,
     const struct value *settings, const char *place)
@@ -120,7 +136,7 @@ flaw_of_settings(struct arena *arena, const struct row *rows,
 		const struct row *row = find_row(rows, name);
 
 		if (row == NULL)
-			flaw = arena_printf(arena, "%s: there is no such setting", at);
+			flaw = flaw_of_name(arena, rows, name, at);
 		else
 			flaw = flaw_of_value(arena, row, settings->pairs[i].value, at);
 	}
@@ -194,8 +210,8 @@ flaw_of_folder(struct arena *arena, const struct value *settings, const char *pl
 
 	if (root == NULL || root[0] != '/' ||
 	    strlen(root) != value_get(settings, "root_dir")->size)
-		return arena_printf(
-		    arena, "%s/root_dir: must be there, an absolute path", place);
+		return arena_printf(arena,
+		    "%s/root_dir: root_dir must be there, an absolute path", place);
 	for (i = 0; i < value_size(env); i++) {
 		const struct value_pair *pair = &env->pairs[i];
 

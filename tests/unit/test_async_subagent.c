@@ -102,7 +102,7 @@ START_TEST(mistakes_are_shown_where_they_stand)
 	check_refused(
 	    "{'async_subagents': ['x']}", "/async_subagents/0", "must be a map");
 	check_refused("{'async_subagents': [{'name': 'x', 'description': 'd'}]}",
-	    "/async_subagents/0/graph_id", "must be a text");
+	    "/async_subagents/0/graph_id", "needs a graph_id");
 	check_refused("{'async_subagents': [{'name': 'x', 'description': 'd', "
 		      "'graph_id': 'g', 'url': 'http://x'}]}",
 	    "/async_subagents/0/url", "those of this fleet");
