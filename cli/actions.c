@@ -16,7 +16,8 @@ add_action(struct value_list *items, int64_t *index, const struct value *ask,
 {
 	struct arena *arena = items->arena;
 	const struct value *head = value_map(arena, "kind", value_str(arena, "action"),
-	    "index", value_int(arena, ++*index), "interrupt", value_get(ask, "id"), NULL);
+	    "index", value_int(arena, ++*index), "interrupt", value_get(ask, "id"), "by",
+	    value_get(ask, "by"), "run", value_get(ask, "run"), NULL);
 
 	value_list_add(items, value_map_merge(arena, head, fields));
 }
@@ -82,7 +83,8 @@ add_question(struct value_list *items, const struct value *ask)
 	value_list_add(
 	    items, value_map(arena, "kind",
 		       value_str(arena, uncertain ? "uncertain" : "question"),
-		       "interrupt", value_get(ask, "id"), "value", value, NULL));
+		       "interrupt", value_get(ask, "id"), "value", value, "by",
+		       value_get(ask, "by"), "run", value_get(ask, "run"), NULL));
 }
 
 const struct value *
@@ -162,6 +164,20 @@ own_description(const struct value *item)
 										 : text;
 }
 
+/* Who asks, where that is an agent that works for the thread's. */
+static void
+show_asker(struct arena *arena, const struct value *item, const char *indent)
+{
+	const char *text;
+
+	if (value_get_text(item, "by") == NULL)
+		return;
+	text = arena_printf(
+	    arena, "asked by %s, run %s", word(item, "by"), word(item, "run"));
+	printf(
+	    "%s    %s\n", indent, show_line(arena, text, show_rest(strlen(indent) + 4)));
+}
+
 static void
 show_action(struct arena *arena, const struct value *item, const char *indent)
 {
@@ -177,6 +193,7 @@ show_action(struct arena *arena, const struct value *item, const char *indent)
 		printf("%s    %s\n", indent,
 		    show_line(
 			arena, own_description(item), show_rest(strlen(indent) + 4)));
+	show_asker(arena, item, indent);
 	printf("%s    %s\n", indent,
 	    actions_words(arena, value_get(item, "allowed_decisions")));
 }
@@ -201,7 +218,9 @@ actions_show(
 		    word(call, "name"), json_text(arena, value_get(call, "args")));
 	else
 		text = arena_printf(arena, "asks: %s", json_text(arena, value));
-	printf("%s    %s\n%s    %s\n", indent,
-	    show_line(arena, text, show_rest(strlen(indent) + 4)), indent,
+	printf(
+	    "%s    %s\n", indent, show_line(arena, text, show_rest(strlen(indent) + 4)));
+	show_asker(arena, item, indent);
+	printf("%s    %s\n", indent,
 	    show_line(arena, actions_command(arena, thread, item), 400));
 }

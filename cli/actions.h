@@ -13,6 +13,7 @@
  *	{kind: "uncertain", interrupt, value}: a call whose fate is unknown
  *	{kind: "pause", paused, node}: nothing is asked
  *
+ * Each but the last with `by` and `run` when an agent that works for the thread's asks: its name, and its run.
  * Actions that have part (from 0) of parts are of one interrupt, and are answered together.
  * Empty: head is not paused. */
 const struct value *actions_of(struct arena *arena, const struct value *head);

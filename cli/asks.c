@@ -10,6 +10,22 @@
 
 #define SHOWN_MAX 8u
 
+/* What a child asks, with its agent's name. */
+static void
+add_childs(struct value_list *asks, const struct value *kept)
+{
+	const struct value *by =
+	    value_get(value_get(value_get(kept, "held"), "child"), "name");
+	const struct value *list = value_get(kept, "asks"), *ask;
+	size_t i;
+
+	for (i = 0; value_is(list, VALUE_ARRAY) && i < list->size; i++) {
+		ask = value_at(list, i);
+		value_list_add(
+		    asks, by == NULL ? ask : value_map_with(asks->arena, ask, "by", by));
+	}
+}
+
 const struct value *
 asks_of(struct arena *arena, const struct value *head)
 {
@@ -26,10 +42,9 @@ asks_of(struct arena *arena, const struct value *head)
 		ask = value_get(kept, "ask");
 		if (value_is(ask, VALUE_MAP))
 			value_list_add(&asks, ask);
-		/* What a child asks, unless it is about to be answered. */
-		ask = value_get(kept, "asks");
-		if (value_is(ask, VALUE_ARRAY) && !value_has(kept, "given"))
-			value_list_add_all(&asks, ask);
+		/* Unless it is about to be answered. */
+		if (!value_has(kept, "given"))
+			add_childs(&asks, kept);
 	}
 	return value_list_end(&asks);
 }
@@ -41,13 +56,9 @@ asks_say(struct arena *arena, const struct value *asks)
 {
 	size_t i;
 
-	for (i = 0; i < value_size(asks) && i < SHOWN_MAX; i++) {
-		const char *id = value_get_text(value_at(asks, i), "id");
-
-		complain("  %s asks: %s", id != NULL ? id : "?",
-		    show_line(arena,
-			json_text(arena, value_get(value_at(asks, i), "value")), 200));
-	}
+	for (i = 0; i < value_size(asks) && i < SHOWN_MAX; i++)
+		complain("  %s",
+		    show_line(arena, show_question(arena, value_at(asks, i)), 200));
 	if (value_size(asks) > SHOWN_MAX)
 		complain("  and %zu more", value_size(asks) - SHOWN_MAX);
 }
@@ -61,16 +72,22 @@ wants_decision(const struct value *ask)
 	       value_text_is(value_get(value, "type"), "tool_approval");
 }
 
+bool
+asks_want_decision(const struct value *asks)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(asks); i++)
+		if (wants_decision(value_at(asks, i)))
+			return true;
+	return false;
+}
+
 void
 asks_say_end(
     struct arena *arena, const char *run, const char *thread, const struct value *asks)
 {
-	bool decision = false;
-	size_t i;
-
-	for (i = 0; i < value_size(asks); i++)
-		decision = decision || wants_decision(value_at(asks, i));
-	if (decision)
+	if (asks_want_decision(asks))
 		complain(
 		    "run %s is interrupted: `flotilla approvals` shows what it wants "
 		    "to do, `flotilla approve %s` lets it",

@@ -4,12 +4,15 @@
 
 #include "command.h"
 
-/* Returns [{id, value, node, ...}], what the thread of this head asks; empty when it asks
- * nothing. */
+/* Returns [{id, value, node, by?, run?, ...}], what the thread of this head asks; empty when it asks
+ * nothing. by and run: the agent that works for it and asks, and that one's run. */
 const struct value *asks_of(struct arena *arena, const struct value *head);
 
 /* Says them on stderr, a line each. */
 void asks_say(struct arena *arena, const struct value *asks);
+
+/* Whether calls of tools are among them that somebody is to decide (actions.h). */
+bool asks_want_decision(const struct value *asks);
 
 /* Says that run is interrupted, and what goes on with it: a decision on the calls that it asks about, or
  * an answer. */

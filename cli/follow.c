@@ -85,28 +85,45 @@ write_token(struct follow *follow, struct arena *arena, const struct value *body
 	fflush(stdout);
 }
 
-/* run.<id>.token, or .restart: what was said so far is void, the answer begins again. */
-static void
-on_token(void *arg, struct parts *parts, bool truncated)
+static bool
+is_topic(struct parts *parts, const char *ending)
 {
-	static const char ending[] = ".restart";
+	size_t size = parts_size(parts, 0), length = strlen(ending);
+
+	return size > length && memcmp((const char *)parts_data(parts, 0) + size - length,
+				    ending, length) == 0;
+}
+
+static void
+on_body(struct follow *follow, struct arena *arena, bool child, const struct value *body)
+{
+	if (!child) {
+		write_token(follow, arena, body);
+		return;
+	}
+	end_answer(follow);
+	printf("%s  %s\n", show_now(arena), show_headline(arena, body));
+	fflush(stdout);
+}
+
+/* run.<id>.token; .restart: what was said so far is void, the answer begins again; .child: an event that is
+ * not stored, since the step's has the child's report. */
+static void
+on_live(void *arg, struct parts *parts, bool truncated)
+{
 	struct follow *follow = arg;
 	struct arena *arena;
 	const struct value *body;
 	const char *error;
-	size_t size;
 
 	if (truncated || parts->count < 2)
 		return;
 	arena = arena_new();
-	size = parts_size(parts, 0);
-	if (size > strlen(ending) &&
-	    memcmp((const char *)parts_data(parts, 0) + size - strlen(ending), ending,
-		strlen(ending)) == 0)
+	if (is_topic(parts, ".restart"))
 		void_answer(follow, arena);
 	else if (value_unpack(arena, parts_data(parts, 1), parts_size(parts, 1), &body,
 		     &error) == 0)
-		write_token(follow, arena, body);
+		on_body(follow, arena, is_topic(parts, ".child"), body);
 	arena_destroy(&arena);
 }
 
@@ -118,12 +135,13 @@ listen_tokens(struct follow *follow)
 
 	if (!follow->options->tokens || follow->options->json)
 		return NULL;
-	listeners = listeners_new(follow->session, on_token, follow);
+	listeners = listeners_new(follow->session, on_live, follow);
 	if (listeners == NULL)
-		return NULL; /* the events tell all but the tokens */
+		return NULL; /* the events tell all but these */
 	listeners_subscribe(listeners, arena_printf(arena, "run.%s.token", follow->run));
 	listeners_subscribe(
 	    listeners, arena_printf(arena, "run.%s.restart", follow->run));
+	listeners_subscribe(listeners, arena_printf(arena, "run.%s.child", follow->run));
 	return listeners;
 }
 

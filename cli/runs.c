@@ -124,7 +124,12 @@ print_more(struct arena *arena, const struct value *run)
 		text = arena_printf(
 		    arena, " starts %s", show_date(arena, value_get_int(run, "at", 0)));
 	if (value_has(run, "parent"))
-		text = arena_printf(arena, "%s of %s", text, text_or_dash(run, "parent"));
+		text = arena_printf(arena, "%s %s %s", text,
+		    value_has(run, "task") ? "works for" : "of",
+		    text_or_dash(run, "parent"));
+	if (value_has(run, "started_by"))
+		text = arena_printf(arena, "%s begun by thread %s", text,
+		    text_or_dash(run, "started_by"));
 	if (priority != PRIORITY_USUAL)
 		text = arena_printf(arena, "%s priority=%d", text, (int)priority);
 	if (tenant != NULL)

@@ -9,6 +9,7 @@
 
 #include "chat.h"
 #include "json.h"
+#include "show_field.h"
 #include "tame.h"
 
 #define WIDTH_UNKNOWN 120u /* no terminal: a file, a pipe */
@@ -325,20 +326,9 @@ show_fields(struct arena *arena, const struct value *fields)
 {
 	size_t i;
 
-	for (i = 0; i < value_size(fields); i++) {
-		const char *name =
-		    show_line(arena, value_text(fields->pairs[i].key), NAME_WIDTH);
-		const struct value *value = fields->pairs[i].value;
-
-		if (strcmp(name, "todos") == 0) {
-			printf(INDENT "todos:\n");
-			show_todos(arena, value, INDENT "  ");
-		} else {
-			printf(INDENT "%s = %s\n", name,
-			    show_line(arena, json_text(arena, value),
-				show_rest(strlen(INDENT) + strlen(name) + 3)));
-		}
-	}
+	for (i = 0; i < value_size(fields); i++)
+		show_field_written(arena, value_text(fields->pairs[i].key),
+		    fields->pairs[i].value, INDENT);
 }
 
 /* Of an agent that says `debug`: all that a step wrote, by whom. */
@@ -426,6 +416,26 @@ show_headline(struct arena *arena, const struct value *event)
 	return kind;
 }
 
+const char *
+show_question(struct arena *arena, const struct value *ask)
+{
+	const struct value *value = value_get(ask, "value");
+	const struct value *calls = value_get(value, "action_requests"), *one;
+	bool single = value_text_is(value_get(value, "type"), "tool_approval");
+	const char *text = "";
+	size_t i;
+
+	if (value_size(calls) == 0 && !single)
+		return arena_printf(arena, "%s asks: %s", word(arena, ask, "id"),
+		    json_text(arena, value));
+	for (i = 0; i < (single ? 1 : value_size(calls)); i++) {
+		one = single ? value : value_at(calls, i);
+		text = arena_printf(arena, "%s%s %s %s", text, i > 0 ? "," : "",
+		    word(arena, one, "name"), json_text(arena, value_get(one, "args")));
+	}
+	return arena_printf(arena, "%s asks to call%s", word(arena, ask, "id"), text);
+}
+
 void
 show_asks(struct arena *arena, const struct value *interrupts, const char *indent)
 {
@@ -433,12 +443,12 @@ show_asks(struct arena *arena, const struct value *interrupts, const char *inden
 
 	for (i = 0; i < value_size(interrupts); i++) {
 		const struct value *one = value_at(interrupts, i);
-		const struct value *value = value_get(one, "value");
 
-		printf("%s%s asks: %s\n", indent, word(arena, one, "id"),
+		printf("%s%s\n", indent,
 		    show_line(
-			arena, json_text(arena, value), show_rest(strlen(indent) + 40)));
-		if (value_text_is(value_get(value, "type"), "uncertain"))
+			arena, show_question(arena, one), show_rest(strlen(indent))));
+		if (value_text_is(
+			value_get(value_get(one, "value"), "type"), "uncertain"))
 			printf("%sanswer: repeat, fail or {\"respond\": TEXT}\n", indent);
 	}
 }

@@ -50,6 +50,10 @@ const char *show_headline(struct arena *arena, const struct value *event);
 void show_event(struct arena *arena, const struct value *event,
     const struct value *messages, const char *streamed);
 
+/* One question ({id, value, ...}): "ID asks: JSON", or "ID asks to call TOOL ARGUMENTS" of calls that wait for a
+ * decision. */
+const char *show_question(struct arena *arena, const struct value *ask);
+
 /* What is asked ([{id, value, ...}]), and how each is answered, behind indent. */
 void show_asks(struct arena *arena, const struct value *interrupts, const char *indent);
 

@@ -1,25 +1,63 @@
-/* state: a thread's messages and fields. */
+/* state: a thread's messages and fields, or a file of its. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "asks.h"
 #include "command.h"
 #include "find.h"
 #include "json.h"
 #include "show.h"
+#include "show_field.h"
 
 struct state_settings {
 	struct common_settings common;
 	int64_t at;
+	const char *file;
 };
 
 static const struct setting table[] = {
 	COMMON_SETTINGS,
 	{ "at", SETTING_INTEGER, offsetof(struct state_settings, at), "0", 0, INT64_MAX,
 	    NULL, "as it was at this version, which `flotilla history` shows", 0 },
+	{ "file", SETTING_TEXT, offsetof(struct state_settings, file), NULL, 0, 0, NULL,
+	    "only the content of this one of its files, as /report.md", 0 },
 	SETTINGS_END,
 };
+
+/* A file of the field `files`: its text as it stands, bytes as base64. */
+static enum status
+print_file(struct session *session, const struct value *thread, const char *path)
+{
+	struct arena *arena = session_arena(session);
+	const struct value *files = value_get(value_get(thread, "fields"), "files");
+	const struct value *file = value_get(files, path), *content;
+	size_t i;
+
+	content = value_get(file, "content");
+	if (content == NULL) {
+		complain("thread '%s' has no file '%s'%s",
+		    value_get_text(thread, "thread"), path,
+		    value_size(files) > 0 ? "; its files are" : "; it has none");
+		for (i = 0; i < value_size(files); i++)
+			complain(
+			    "  %s", show_line(arena, files->pairs[i].key->text, 200));
+		return STATUS_NOT_FOUND;
+	}
+	if (session_json(session)) {
+		printf("%s\n", json_text(arena, file));
+		return STATUS_OK;
+	}
+	if (value_is(content, VALUE_STR) && isatty(STDOUT_FILENO))
+		printf("%s\n", show_text(arena, content->text));
+	else if (value_is(content, VALUE_STR))
+		fwrite(content->text, 1, content->size, stdout);
+	else
+		for (i = 0; i < value_size(content); i++)
+			printf("%s\n", show_text(arena, value_at(content, i)->text));
+	return STATUS_OK;
+}
 
 static void
 print_thread(struct arena *arena, const struct value *thread)
@@ -27,6 +65,7 @@ print_thread(struct arena *arena, const struct value *thread)
 	const struct value *head = value_get(thread, "head");
 	const struct value *messages = value_get(thread, "messages");
 	const struct value *fields = value_get(thread, "fields");
+	const struct value *asks = asks_of(arena, head);
 	const char *active = value_get_text(thread, "run");
 	const char *status = value_get_text(head, "status");
 	size_t i;
@@ -40,21 +79,16 @@ print_thread(struct arena *arena, const struct value *thread)
 	    show_count(arena, value_size(messages), "message"),
 	    value_get_int(thread, "version", 0));
 	if (value_get_text(head, "paused") != NULL && !value_has(thread, "checkpoint"))
-		printf("paused: %s %s; `flotilla resume %s` goes on\n",
+		printf("paused: %s %s; `flotilla %s %s` goes on\n",
 		    value_get_text(head, "paused"), value_get_text(head, "next"),
+		    asks_want_decision(asks) ? "approve" : "resume",
 		    value_get_text(thread, "thread"));
-	show_asks(arena, asks_of(arena, head), "  ");
+	show_asks(arena, asks, "  ");
 	for (i = 0; i < value_size(messages); i++)
 		show_message(arena, value_at(messages, i), "  ");
-	for (i = 0; i < value_size(fields); i++) {
-		const char *name = value_text(fields->pairs[i].key);
-
-		printf("%s:\n", show_line(arena, name, show_rest(1)));
-		if (strcmp(name, "todos") == 0)
-			show_todos(arena, fields->pairs[i].value, "  ");
-		else
-			printf("  %s\n", json_text(arena, fields->pairs[i].value));
-	}
+	for (i = 0; i < value_size(fields); i++)
+		show_field(
+		    arena, value_text(fields->pairs[i].key), fields->pairs[i].value);
 }
 
 static enum status
@@ -77,6 +111,8 @@ run_state(struct session *session, const void *given, const char *const *rest)
 		return find_no_checkpoint(rest[0], settings->at);
 	if (status != STORE_OK)
 		return find_outcome(session, status, rest[0]);
+	if (settings->file != NULL)
+		return print_file(session, thread, settings->file);
 	if (session_json(session))
 		printf("%s\n", json_text(arena, thread));
 	else

@@ -12,6 +12,7 @@
 
 /* Interface under test */
 #include "../../cli/show.h"
+#include "../../cli/show_field.h"
 #include "../../cli/watch_all.h"
 
 TCase *tcase_show(void);
@@ -158,6 +159,42 @@ START_TEST(a_debug_event_tells_what_was_written)
 }
 END_TEST
 
+#define FILES                                                                            \
+	"{\"/a.md\":{\"content\":\"four\"},\"/b\":{\"content\":[\"one\",\"\"]},"         \
+	"\"/c.png\":{\"content\":\"aGk=\",\"encoding\":\"base64\"}}"
+
+static void
+say_fields(void)
+{
+	setenv("NO_COLOR", "1", 1);
+	show_field(arena, "files", parsed(FILES));
+	show_field(arena, "files", parsed("{\"a\":1}"));
+	show_field(arena, "long", value_str(arena, arena_printf(arena, "%01000d", 7)));
+	show_field_written(arena, "files", parsed(FILES), "  ");
+	show_field_written(
+	    arena, "long", value_str(arena, arena_printf(arena, "%01000d", 7)), "  ");
+	show_field_written(arena, "todos",
+	    parsed("[{\"content\":\"a\",\"status\":\"completed\"}]"), "  ");
+}
+
+START_TEST(fields_are_shown_in_a_few_lines)
+{
+	const char *said = on_terminal(say_fields), *at;
+
+	ck_assert_ptr_nonnull(strstr(said,
+	    "files:\r\n  /a.md (4 bytes)\r\n  /b (5 bytes)\r\n  /c.png (4 bytes of "
+	    "base64)\r\n"));
+	ck_assert_ptr_nonnull(strstr(said, "files:\r\n  {\"a\":1}\r\n"));
+	at = strstr(said, "long:\r\n  ");
+	ck_assert_uint_eq(strcspn(strstr(at, "  "), "\r"), 5 * COLUMNS + strlen("…") - 1);
+	ck_assert_ptr_nonnull(strstr(said,
+	    "  files = /a.md (4 bytes), /b (5 bytes), /c.png (4 bytes of base64)\r\n"));
+	at = strstr(said, "  long = \"");
+	ck_assert_uint_eq(strcspn(at, "\r"), COLUMNS + strlen("…") - 1);
+	ck_assert_ptr_nonnull(strstr(said, "  todos:\r\n    [x] a\r\n"));
+}
+END_TEST
+
 /* Topics and bodies of what watch shows. */
 static const struct {
 	const char *topic, *body;
@@ -227,6 +264,7 @@ tcase_show(void)
 	tcase_add_test(tcase, one_of_them_is_not_many);
 	tcase_add_test(tcase, an_answer_is_tame_on_a_terminal);
 	tcase_add_test(tcase, a_debug_event_tells_what_was_written);
+	tcase_add_test(tcase, fields_are_shown_in_a_few_lines);
 	tcase_add_loop_test(tcase, what_is_watched_fits_the_terminal, 0,
 	    sizeof published / sizeof *published);
 	return tcase;
