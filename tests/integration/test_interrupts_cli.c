@@ -131,44 +131,14 @@ END_TEST
 
 /* --- docs/interrupts.md --------------------------------------------------------------- */
 
-/* Runs each "$ command" of the page's console blocks: it must say what the page says. */
-static void
-check_console(struct scene *scene, const char *line)
-{
-	while (strncmp(line, "```", 3) != 0) {
-		const char *end = strchr(line, '\n'), *from;
-		char said[8192];
-		FILE *shell;
-
-		ck_assert_msg(strncmp(line, "$ ", 2) == 0, "no command: %.60s", line);
-		from = end + 1;
-		shell = popen(
-		    arena_printf(scene->arena, "PATH=%s:$PATH; { %.*s; } 2>&1",
-			kit_program(scene->kit, ""), (int)(end - line - 2), line + 2),
-		    "r");
-		ck_assert_ptr_nonnull(shell);
-		said[fread(said, 1, sizeof said - 1, shell)] = '\0';
-		pclose(shell);
-		ck_assert_msg(strncmp(from, said, strlen(said)) == 0,
-		    "'%.*s' says\n%snot\n%.400s", (int)(end - line), line, said, from);
-		line = from + strlen(said);
-	}
-}
-
 static void
 play_page(struct scene *scene)
 {
-	const char *at = page_read(scene->arena, "docs/interrupts.md");
-	const char *begin = "\n```console\n";
-	unsigned blocks = 0;
-
 	setenv("FLOTILLA_REDIS", kit_redis(scene->kit), 1);
 	setenv("FLOTILLA_BROKER", kit_broker(scene->kit), 1);
-	for (; (at = strstr(at, begin)) != NULL; blocks++) {
-		at += strlen(begin);
-		check_console(scene, at);
-	}
-	ck_assert_uint_ge(blocks, 4);
+	ck_assert_uint_ge(page_run_consoles(scene->arena, "docs/interrupts.md",
+			      kit_program(scene->kit, "")),
+	    4);
 }
 
 START_TEST(the_page_on_interrupts_is_true)

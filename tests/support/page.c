@@ -45,3 +45,43 @@ page_block(struct arena *arena, const char **at_p, const char *language)
 	*at_p = end + 1;
 	return arena_copy(arena, begin, (size_t)(end + 1 - begin));
 }
+
+/* The lines of a block, up to its fence. */
+static void
+run_console(struct arena *arena, const char *line, const char *programs)
+{
+	while (strncmp(line, "```", 3) != 0) {
+		const char *from = strchr(line, '\n') + 1, *command;
+		char said[8192];
+		FILE *shell;
+
+		if (strncmp(line, "$ ", 2) != 0)
+			fail(arena_copy(arena, line, strcspn(line, "\n")),
+			    "is no command");
+		command = arena_copy(arena, line + 2, (size_t)(from - line) - 3);
+		shell = popen(
+		    arena_printf(arena, "PATH=%s:$PATH; { %s; } 2>&1", programs, command),
+		    "r");
+		if (shell == NULL)
+			fail(command, "cannot be run");
+		said[fread(said, 1, sizeof said - 1, shell)] = '\0';
+		pclose(shell);
+		if (strncmp(from, said, strlen(said)) != 0)
+			fail(command,
+			    arena_printf(arena, "says\n%snot\n%.400s", said, from));
+		line = from + strlen(said);
+	}
+}
+
+unsigned
+page_run_consoles(struct arena *arena, const char *path, const char *programs)
+{
+	const char *at = page_read(arena, path), *begin = "\n```console\n";
+	unsigned blocks = 0;
+
+	for (; (at = strstr(at, begin)) != NULL; blocks++) {
+		at += strlen(begin);
+		run_console(arena, at, programs);
+	}
+	return blocks;
+}

@@ -12,4 +12,8 @@ const char *page_read(struct arena *arena, const char *path);
  * line, and moves *at_p behind it; NULL when there is none. */
 const char *page_block(struct arena *arena, const char **at_p, const char *language);
 
+/* Runs each "$ command" of the page's console blocks, in their order, by sh with the folder of programs first in
+ * PATH: it must say, on stdout and stderr, what the page says behind it. Returns how many blocks there were. */
+unsigned page_run_consoles(struct arena *arena, const char *path, const char *programs);
+
 #endif

@@ -1,0 +1,103 @@
+/* docs/deep-agents.md and examples/agents/deep_research.yaml: what the page shows is what the commands say, on a
+ * fleet of real processes with the example's tools. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "fleet_kit.h"
+#include "json.h"
+#include "page.h"
+
+TCase *tcase_deep_agents(void);
+
+static struct arena *arena;
+static struct fleet_kit *kit;
+
+static void
+setup(void)
+{
+	arena = arena_new();
+	kit = kit_new();
+	kit_flag(kit, KIT_TOOLS, "--tools", "examples/tools");
+	kit_env(kit, KIT_TOOLS,
+	    arena_printf(arena, "WORKSPACE=%s", kit_path(kit, "workspace")));
+	setenv("WORKSPACE", kit_path(kit, "workspace"), 1);
+	setenv("FLOTILLA_REDIS", kit_redis(kit), 1);
+	setenv("FLOTILLA_BROKER", kit_broker(kit), 1);
+	setenv("FLOTILLA_STATUS", kit_status(kit), 1);
+	kit_start_all(kit, 2, 2, 2);
+}
+
+static void
+teardown(void)
+{
+	kit_destroy(&kit);
+	arena_destroy(&arena);
+}
+
+static const struct value *
+said(const char *text)
+{
+	const char *error;
+	const struct value *value = json_parse(arena, text, strlen(text), &error);
+
+	ck_assert_msg(value != NULL, "%s: %s", error, text);
+	return value;
+}
+
+START_TEST(the_page_is_true)
+{
+	const struct value *fields, *runs;
+	size_t i, tasks = 0;
+
+	ck_assert_uint_ge(
+	    page_run_consoles(arena, "docs/deep-agents.md", kit_program(kit, "")), 4);
+	fields = value_get(
+	    said(kit_flotilla(kit, "state", "party", "--json", NULL)), "fields");
+	ck_assert_uint_eq(value_size(value_get(fields, "files")), 3);
+	ck_assert_uint_eq(value_size(value_get(fields, "todos")), 2);
+	/* Who came later has read what was noted. */
+	fields = value_get(
+	    said(kit_flotilla(kit, "state", "picnic", "--json", NULL)), "fields");
+	ck_assert_uint_eq(value_size(value_get(fields, "memory_contents")), 1);
+	runs = said(kit_flotilla(kit, "runs", "--json", NULL));
+	for (i = 0; i < value_size(runs); i++)
+		tasks += value_has(value_at(runs, i), "task");
+	ck_assert_uint_ge(tasks, 3);
+}
+END_TEST
+
+START_TEST(a_human_sees_which_agent_asks)
+{
+	const char *agent = "examples/agents/deep_research.yaml", *text;
+
+	kit_flotilla(kit, "agents", "apply", agent, NULL);
+	kit_flotilla(kit, "submit", "deep-research", "Where?", "--run-id", "a", NULL);
+	/* Until it asks. */
+	system(arena_printf(arena, "%s watch a >%s 2>/dev/null",
+	    kit_program(kit, "flotilla"), kit_path(kit, "watched")));
+	text = page_read(arena, kit_path(kit, "watched"));
+	ck_assert_msg(strstr(text, "paused   interrupt tools") != NULL, "%s", text);
+	text = kit_flotilla(kit, "approvals", NULL);
+	ck_assert_msg(strstr(text, "\n      asked by accountant, run a-13-1-1\n") != NULL,
+	    "%s", text);
+	text = kit_flotilla(kit, "state", "a", NULL);
+	ck_assert_msg(strstr(text, "`flotilla approve a` goes on") != NULL, "%s", text);
+	text = kit_flotilla(kit, "runs", NULL);
+	ck_assert_msg(strstr(text, "\n    works for a\n") != NULL, "%s", text);
+}
+END_TEST
+
+TCase *
+tcase_deep_agents(void)
+{
+	TCase *tcase = tcase_create("deep_agents");
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, the_page_is_true);
+	tcase_add_test(tcase, a_human_sees_which_agent_asks);
+	return tcase;
+}
