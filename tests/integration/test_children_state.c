@@ -21,131 +21,47 @@ TCase *tcase_children_state(void);
 #define TASK(id, agent)                                                                  \
 	"{id: " id ", name: task, args: {description: do it, subagent_type: " agent "}}"
 
+/* clang-format off */
 static const char agents[] =
     "name: boss\n"
     "model: scripted:m\n"
     "state: " FIELDS "\n"
     "middleware:\n"
-    "  - lua: {name: own, code: 'before_agent = function() return {secret = \"mine\"} "
-    "end'}\n"
+    "  - lua: {name: own, code: 'before_agent = function() return {secret = \"mine\"} end'}\n"
     "  - subagent:\n"
     "      general_purpose_agent: false\n"
     "      subagents:\n"
     "        - " WRITER("one",
-	WRITES(
-	    "{files = {a = #state.messages, b = \"one\"}, log = {\"one\"}, total = 1, "
-	    "mood = \"good\", secret = \"its\"}")) "\n"
-						   "        - " WRITER("two",
-						       WRITES("{files = {c = "
-							      "state.files.c .. \"!\"}, "
-							      "log = {\"two\"}, total = "
-							      "2}")) "\n"
-								     "        - " WRITER(
-									 "three",
-									 WRITES("{mood = "
-										"\"bad\""
-										"}")) "\n"
-										      "sc"
-										      "ri"
-										      "pt"
-										      ":"
-										      "\n"
-										      "  "
-										      "on"
-										      "e:"
-										      " ["
-										      "{c"
-										      "on"
-										      "te"
-										      "nt"
-										      ": "
-										      "I "
-										      "am"
-										      " o"
-										      "ne"
-										      ".}"
-										      "]"
-										      "\n"
-										      "  "
-										      "tw"
-										      "o:"
-										      " ["
-										      "{c"
-										      "on"
-										      "te"
-										      "nt"
-										      ": "
-										      "I "
-										      "am"
-										      " t"
-										      "wo"
-										      ".}"
-										      "]"
-										      "\n"
-										      "  "
-										      "th"
-										      "re"
-										      "e:"
-										      " ["
-										      "{c"
-										      "on"
-										      "te"
-										      "nt"
-										      ": "
-										      "I "
-										      "am"
-										      " t"
-										      "hr"
-										      "ee"
-										      ".}"
-										      "]"
-										      "\n"
-										      "  "
-										      "m:"
-										      "\n"
-										      "  "
-										      "  "
-										      "- "
-										      "to"
-										      "ol"
-										      "_c"
-										      "al"
-										      "ls"
-										      ": "
-										      "[" TASK(
-											  "a",
-											  "one") ", " TASK("b",
-											  "two") "]\n"
-												 "    - tool_calls: [" TASK(
-												     "c",
-												     "three") "]\n"
-													      "    - content: All is done.\n"
-													      "---\n"
-													      "name: torn\n"
-													      "model: scripted:m\n"
-													      "state: " FIELDS
-													      "\n"
-													      "middleware:\n"
-													      "  - subagent:\n"
-													      "      general_purpose_agent: false\n"
-													      "      subagents:\n"
-													      "        - " WRITER(
-														  "one",
-														  WRITES(
-														      "{mood = \"good\"}")) "\n"
-																	    "        - " WRITER(
-																		"three",
-																		WRITES(
-																		    "{mood = \"bad\"}")) "\n"
-																					 "script:\n"
-																					 "  one: [{content: I am one.}]\n"
-																					 "  three: [{content: I am three.}]\n"
-																					 "  m:\n"
-																					 "    - tool_calls: [" TASK(
-																					     "a",
-																					     "one") ", " TASK("b",
-																					     "three") "]\n"
-																						      "    - content: All is done.\n";
+	WRITES("{files = {a = #state.messages, b = \"one\"}, log = {\"one\"}, total = 1, "
+	       "mood = \"good\", secret = \"its\"}")) "\n"
+    "        - " WRITER("two",
+	WRITES("{files = {c = state.files.c .. \"!\"}, log = {\"two\"}, total = 2}")) "\n"
+    "        - " WRITER("three", WRITES("{mood = \"bad\"}")) "\n"
+    "script:\n"
+    "  one: [{content: I am one.}]\n"
+    "  two: [{content: I am two.}]\n"
+    "  three: [{content: I am three.}]\n"
+    "  m:\n"
+    "    - tool_calls: [" TASK("a", "one") ", " TASK("b", "two") "]\n"
+    "    - tool_calls: [" TASK("c", "three") "]\n"
+    "    - content: All is done.\n"
+    "---\n"
+    "name: torn\n"
+    "model: scripted:m\n"
+    "state: " FIELDS "\n"
+    "middleware:\n"
+    "  - subagent:\n"
+    "      general_purpose_agent: false\n"
+    "      subagents:\n"
+    "        - " WRITER("one", WRITES("{mood = \"good\"}")) "\n"
+    "        - " WRITER("three", WRITES("{mood = \"bad\"}")) "\n"
+    "script:\n"
+    "  one: [{content: I am one.}]\n"
+    "  three: [{content: I am three.}]\n"
+    "  m:\n"
+    "    - tool_calls: [" TASK("a", "one") ", " TASK("b", "three") "]\n"
+    "    - content: All is done.\n";
+/* clang-format on */
 
 static void
 play_state(struct scene *scene)
