@@ -384,7 +384,7 @@ find_pause(struct ballot *ballot, const char *name)
 	struct arena *arena = session_arena(ballot->session);
 	const struct value *state;
 	enum status status =
-	    find_thread_or_run(ballot->session, name, &ballot->thread, &state);
+	    find_pause_of(ballot->session, name, &ballot->thread, &state);
 	size_t i;
 
 	if (status != STATUS_OK)

@@ -28,8 +28,27 @@ find_thread_of(struct session *session, const char *run, const char **thread_r)
 				  : (enum status)session_store_failed(session, status);
 }
 
+/* What a subagent asks is asked by its parent's run, which waits for it there. */
+static enum status
+check_own(struct session *session, const char *thread, const struct value *state)
+{
+	const struct value *head = value_get(state, "head"), *record = NULL;
+	const char *run = value_get_text(head, "run"), *parent;
+
+	if (run == NULL || !value_text_is(value_get(head, "status"), "interrupted"))
+		return STATUS_OK;
+	store_run(session_store(session), session_arena(session), thread, run, &record);
+	parent = value_get_text(record, "parent");
+	if (parent == NULL || !value_has(record, "task"))
+		return STATUS_OK;
+	complain("thread '%s' works for run '%s', whose question this is: answer it "
+		 "there; `flotilla approvals` lists what waits",
+	    thread, parent);
+	return STATUS_REFUSED;
+}
+
 enum status
-find_thread_or_run(struct session *session, const char *name, const char **thread_r,
+find_pause_of(struct session *session, const char *name, const char **thread_r,
     const struct value **state_r)
 {
 	struct store *store = session_store(session);
@@ -42,7 +61,7 @@ find_thread_or_run(struct session *session, const char *name, const char **threa
 	    store_run_thread(store, arena, name, thread_r) == STORE_OK)
 		found = store_thread(store, arena, *thread_r, state_r);
 	if (found == STORE_OK)
-		return STATUS_OK;
+		return check_own(session, *thread_r, *state_r);
 	if (found != STORE_NONE)
 		return (enum status)session_store_failed(session, found);
 	complain("no thread and no run '%s' is known", name);

@@ -13,8 +13,9 @@ enum status find_argument(const char *argument, const char *what);
 enum status find_thread_of(
     struct session *session, const char *run, const char **thread_r);
 
-/* The thread that name is, or that the run of that name is on, and what store_thread says of it. */
-enum status find_thread_or_run(struct session *session, const char *name,
+/* The thread that name is, or that the run of that name is on, and what store_thread says of it, to answer what it
+ * asks. STATUS_REFUSED: it works for another run, which asks the same. */
+enum status find_pause_of(struct session *session, const char *name,
     const char **thread_r, const struct value **state_r);
 
 /* Says that thread has no checkpoint at. Returns STATUS_NOT_FOUND. */

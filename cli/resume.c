@@ -76,7 +76,7 @@ run_resume(struct session *session, const void *arg, const char *const *rest)
 		return STATUS_USAGE;
 	if (session_store(session) == NULL)
 		return STATUS_UNREACHABLE;
-	status = find_thread_or_run(session, rest[0], &thread, &state);
+	status = find_pause_of(session, rest[0], &thread, &state);
 	if (status != STATUS_OK)
 		return status;
 	head = value_get(state, "head");

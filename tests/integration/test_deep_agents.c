@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "cli.h"
 #include "fleet_kit.h"
 #include "json.h"
 #include "page.h"
@@ -38,7 +39,7 @@ teardown(void)
 }
 
 static const struct value *
-said(const char *text)
+parsed(const char *text)
 {
 	const char *error;
 	const struct value *value = json_parse(arena, text, strlen(text), &error);
@@ -55,14 +56,14 @@ START_TEST(the_page_is_true)
 	ck_assert_uint_ge(
 	    page_run_consoles(arena, "docs/deep-agents.md", kit_program(kit, "")), 4);
 	fields = value_get(
-	    said(kit_flotilla(kit, "state", "party", "--json", NULL)), "fields");
+	    parsed(kit_flotilla(kit, "state", "party", "--json", NULL)), "fields");
 	ck_assert_uint_eq(value_size(value_get(fields, "files")), 3);
 	ck_assert_uint_eq(value_size(value_get(fields, "todos")), 2);
 	/* Who came later has read what was noted. */
 	fields = value_get(
-	    said(kit_flotilla(kit, "state", "picnic", "--json", NULL)), "fields");
+	    parsed(kit_flotilla(kit, "state", "picnic", "--json", NULL)), "fields");
 	ck_assert_uint_eq(value_size(value_get(fields, "memory_contents")), 1);
-	runs = said(kit_flotilla(kit, "runs", "--json", NULL));
+	runs = parsed(kit_flotilla(kit, "runs", "--json", NULL));
 	for (i = 0; i < value_size(runs); i++)
 		tasks += value_has(value_at(runs, i), "task");
 	ck_assert_uint_ge(tasks, 3);
@@ -72,17 +73,23 @@ END_TEST
 START_TEST(a_human_sees_which_agent_asks)
 {
 	const char *agent = "examples/agents/deep_research.yaml", *text;
+	const struct cli cli = { .program = kit_program(kit, "flotilla"),
+		.arena = arena };
+	struct said ended;
 
 	kit_flotilla(kit, "agents", "apply", agent, NULL);
 	kit_flotilla(kit, "submit", "deep-research", "Where?", "--run-id", "a", NULL);
-	/* Until it asks. */
-	system(arena_printf(arena, "%s watch a >%s 2>/dev/null",
-	    kit_program(kit, "flotilla"), kit_path(kit, "watched")));
-	text = page_read(arena, kit_path(kit, "watched"));
-	ck_assert_msg(strstr(text, "paused   interrupt tools") != NULL, "%s", text);
+	ended = CLI(&cli, "watch", "a"); /* until it asks */
+	ck_assert_int_eq(ended.status, 5);
 	text = kit_flotilla(kit, "approvals", NULL);
 	ck_assert_msg(strstr(text, "\n      asked by accountant, run a-13-1-1\n") != NULL,
 	    "%s", text);
+	ended = CLI(&cli, "approve", "a-13-1-1");
+	ck_assert_int_eq(ended.status, 7);
+	ck_assert_msg(strstr(ended.err, "works for run 'a'") != NULL, "%s", ended.err);
+	ended = CLI(&cli, "state", "a", "--file", "/none.md");
+	ck_assert_int_eq(ended.status, 3);
+	ck_assert_msg(strstr(ended.err, "it has none") != NULL, "%s", ended.err);
 	text = kit_flotilla(kit, "state", "a", NULL);
 	ck_assert_msg(strstr(text, "`flotilla approve a` goes on") != NULL, "%s", text);
 	text = kit_flotilla(kit, "runs", NULL);
