@@ -46,7 +46,7 @@ const struct setting coordinator_table[] = {
 	{ "wait-ms", SETTING_INTEGER, SETTING(wait_ms), "200", 10, 1000, "ms",
 	    "how long one question for them may hold up Redis", 0 },
 	{ "slots", SETTING_INTEGER, SETTING(slots), "10000", 1, 25000, NULL,
-	    "runs this process holds at most", 0 },
+	    "runs this process holds at most, beside those that wait for children", 0 },
 	{ "call-deadline-ms", SETTING_INTEGER, SETTING(call_deadline_ms), "600000", 100,
 	    CALL_DEADLINE_MS_MAX, "ms", "deadline of a model or tool call", 0 },
 	{ "served-wait-ms", SETTING_INTEGER, SETTING(served_wait_ms), "10000", 0, 3600000,
