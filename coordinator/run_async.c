@@ -7,10 +7,15 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "chat.h"
 #include "retention.h"
 
 #define CHECKED_MAX 100u /* runs, at a time */
+
+static bool
+is_own(const struct run *run, const struct value *record)
+{
+	return value_text_is(value_get(record, "started_by"), run->thread);
+}
 
 /* Reads the record of a run that this thread began; *record_r is NULL when there is none. */
 static enum go
@@ -26,19 +31,16 @@ read_own(struct run *run, struct arena *arena, const struct value *named,
 	    !wire_is_run_id(thread))
 		return GO_ON;
 	status = store_run(run->coordinator->store, arena, thread, id, record_r);
-	if (status == STORE_NONE ||
-	    (status == STORE_OK &&
-		!value_text_is(value_get(*record_r, "started_by"), run->thread)))
+	if (status != STORE_OK || !is_own(run, *record_r))
 		*record_r = NULL;
 	return status == STORE_OK || status == STORE_NONE ? GO_ON : GO_DROP;
 }
 
 static const struct value *
 record_of(struct run *run, struct arena *arena, const struct child *child,
-    const struct value *messages, bool goes_on)
+    const struct value *input, bool goes_on)
 {
 	const struct value *options = value_map(arena, "context", run->context, NULL);
-	const struct value *input = value_map(arena, "messages", messages, NULL);
 
 	return value_map(arena, "agent", value_str(arena, child->agent), "version",
 	    value_str(arena, child->version), "multitask",
@@ -46,23 +48,38 @@ record_of(struct run *run, struct arena *arena, const struct child *child,
 	    retention_usual(run->coordinator, arena), "started_by",
 	    value_str(arena, run->thread), "tenant",
 	    run->tenant != NULL ? value_str(arena, run->tenant) : NULL, "priority",
-	    value_printf(arena, "%" PRIu64, run->priority), "input",
-	    value_freeze(arena, input), "options", value_freeze(arena, options), NULL);
+	    value_printf(arena, "%" PRIu64, run->priority), "input", input, "options",
+	    value_freeze(arena, options), NULL);
+}
+
+/* Says that the run's id is that of a run of thread. STORE_KNOWN: it is another's. */
+static enum store_status
+claim_id(struct run *run, struct arena *arena, const struct child *child)
+{
+	struct store *store = run->coordinator->store;
+	const struct value *before;
+	const char *other;
+	enum store_status status =
+	    store_run(store, arena, child->thread, child->run, &before);
+
+	if (status == STORE_OK && !is_own(run, before))
+		return STORE_KNOWN;
+	return status == STORE_OK || status == STORE_NONE
+		   ? store_bind_run(store, arena, child->run, child->thread, &other)
+		   : status;
 }
 
 static enum go
 submit(struct run *run, struct arena *arena, struct child *child,
-    const struct value *messages, bool goes_on)
+    const struct value *input, bool goes_on)
 {
 	struct store *store = run->coordinator->store;
-	const char *other;
 	int64_t before;
-	enum store_status status =
-	    store_bind_run(store, arena, child->run, child->thread, &other);
+	enum store_status status = claim_id(run, arena, child);
 
 	if (status == STORE_OK)
 		status = store_submit(store, arena, child->thread, child->run,
-		    record_of(run, arena, child, messages, goes_on), &before);
+		    record_of(run, arena, child, input, goes_on), &before);
 	else if (status == STORE_KNOWN)
 		child->fault = arena_printf(
 		    arena, "run '%s', which it is to be, is another's", child->run);
@@ -87,8 +104,7 @@ static enum go
 begin(struct run *run, struct arena *arena, const struct effect *effect,
     struct child *child, bool goes_on, const struct value **came_r)
 {
-	const struct value *messages, *record;
-	const char *error;
+	const struct value *input = NULL, *record;
 	enum go go = GO_ON;
 
 	child->run = child->thread =
@@ -99,13 +115,12 @@ begin(struct run *run, struct arena *arena, const struct effect *effect,
 		if (record == NULL)
 			child->fault = "there is no such task of this conversation";
 	}
-	messages = chat_normalise(arena, value_get(child->wish, "messages"), &error);
-	if (messages == NULL)
-		child->fault = arena_printf(arena, "its input: %s", error);
+	if (go == GO_ON && child->fault == NULL)
+		input = child_input(arena, child, NULL);
 	if (go == GO_ON && child->fault == NULL)
 		go = child_find_agent(run, arena, child);
 	if (go == GO_ON && child->fault == NULL)
-		go = submit(run, arena, child, messages, goes_on);
+		go = submit(run, arena, child, input, goes_on);
 	if (go == GO_ON)
 		*came_r = child->fault != NULL
 			      ? child_failed_with(arena, child, child->fault)
@@ -114,13 +129,16 @@ begin(struct run *run, struct arena *arena, const struct effect *effect,
 	return go;
 }
 
+/* What a run has answered is told of one alone: those of many would not fit into a call. */
 static const struct value *
-seen(struct arena *arena, const struct value *record)
+seen(struct arena *arena, const struct value *record, bool is_alone)
 {
 	const struct value *fault = value_get(record, "fault");
 
 	if (record == NULL)
 		return value_map(arena, "status", value_str(arena, "gone"), NULL);
+	if (!is_alone)
+		return value_map(arena, "status", value_get(record, "status"), NULL);
 	return value_map(arena, "status", value_get(record, "status"), "content",
 	    value_get(record, "answer"), "structured_response",
 	    value_get(value_get(record, "output"), "structured_response"), "fault",
@@ -144,7 +162,8 @@ look(struct run *run, struct arena *arena, const struct child *child,
 		struct arena *own = arena_new();
 
 		go = read_own(run, own, value_at(runs, i), &record);
-		value_list_add(&list, value_copy(arena, seen(own, record)));
+		value_list_add(
+		    &list, value_copy(arena, seen(own, record, value_size(runs) == 1)));
 		arena_destroy(&own);
 	}
 	*came_r = value_map(arena, "runs", value_list_end(&list), NULL);

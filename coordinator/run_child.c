@@ -86,8 +86,8 @@ child_find_agent(struct run *run, struct arena *arena, struct child *child)
 
 /* --- its run -------------------------------------------------------------------------- */
 
-static const struct value *
-input_of(struct run *run, struct arena *arena, struct child *child)
+const struct value *
+child_input(struct arena *arena, struct child *child, const struct value *more)
 {
 	const char *error;
 	const struct value *input,
@@ -97,10 +97,7 @@ input_of(struct run *run, struct arena *arena, struct child *child)
 		child->fault = arena_printf(arena, "its input: %s", error);
 		return NULL;
 	}
-	input = value_freeze(arena,
-	    value_map_with(arena,
-		shared_fields(arena, run->agent->spec, child->compiled->spec, run->state),
-		"messages", messages));
+	input = value_freeze(arena, value_map_with(arena, more, "messages", messages));
 	if (input->packed_size > INPUT_BYTES_MAX)
 		child->fault =
 		    arena_printf(arena, "its input: %u bytes, over the limit of %u",
@@ -339,7 +336,9 @@ run_one(struct run *run, struct arena *arena, struct effect *effect, struct chil
 	    child_run(arena, run, effect->call.id, value_size(effect->children) + 1);
 	child->thread = held != NULL ? value_get_text(held, "thread") : child->run;
 	if (go == GO_ON && child->fault == NULL && held == NULL)
-		input = input_of(run, arena, child);
+		input = child_input(arena, child,
+		    shared_fields(
+			arena, run->agent->spec, child->compiled->spec, run->state));
 	awaited_begin(run);
 	if (go == GO_ON && child->fault == NULL)
 		go =
@@ -411,7 +410,7 @@ set_call(struct arena *arena, struct effect *effect, const struct run_call *firs
 }
 
 /* Sends it: to the worker that keeps the call's place, if one does. Without that one, or its place, the call is as
- * any other, under an id of its own. */
+ * any other, under an id of its own; and so it is from the start when it must not run twice. */
 static enum go
 send_on(struct run *run, struct arena *arena, struct effect *effect, const char *kept_by,
     const struct value **outcome_r)
@@ -420,8 +419,8 @@ send_on(struct run *run, struct arena *arena, struct effect *effect, const char 
 	bool worked;
 	enum go go;
 
-	if (kept_by == NULL || strlen(kept_by) != SESSION_BYTES ||
-	    !wire_is_id(kept_by, SESSION_BYTES))
+	if ((call.flags & WIRE_ONCE) != 0 || kept_by == NULL ||
+	    strlen(kept_by) != SESSION_BYTES || !wire_is_id(kept_by, SESSION_BYTES))
 		return run_effect(run, arena, effect, outcome_r);
 	call.service = arena_printf(arena, SERVICE_WORKER_PREFIX "%s", kept_by);
 	effect->last_id = call.id;

@@ -22,6 +22,10 @@ const char *child_run(
  * agent in Redis, where its run will look for it. GO_DROP: Redis does not answer. */
 enum go child_find_agent(struct run *run, struct arena *arena, struct child *child);
 
+/* Its run's input: what wish says, and more, a map or NULL. Else NULL or what is too large, and fault is filled. */
+const struct value *child_input(
+    struct arena *arena, struct child *child, const struct value *more);
+
 /* What came of it when it failed: {fault, run}. That is the tool's failure, which the model is told or a wrap
  * takes care of: never its parent's end. */
 const struct value *child_failed(

@@ -394,8 +394,8 @@ const struct value *tool_child(
 /* The same with runs that nobody waits for, and that belong to this run's thread alone: ask is {op: "start",
  * name, messages}, {op: "update", name, thread, messages} (what goes on there is cancelled), {op: "check",
  * runs: [{run, thread}]} or {op: "cancel", run, thread}. Returns {run, thread, status} of the first two and
- * the last, {runs: [{status, content?, fault?}]} of "check"; or {fault}; or NULL, as above. Statuses are those of runs
- * (docs/runs.md). */
+ * the last, {runs: [{status, content?, fault?}]} of "check", of several runs the statuses alone; or {fault}; or NULL, as above.
+ * Statuses are those of runs (docs/runs.md). */
 const struct value *tool_children_ask(
     struct tool_request *request, const struct value *ask);
 /* As model_store. */

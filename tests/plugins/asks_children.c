@@ -1,7 +1,9 @@
-/* A middleware whose tool has children do whatever its call says, or what is none. */
+/* A middleware whose tools have children do whatever their calls say, or what is none. */
 #include "middleware.h"
 
 #include <string.h>
+
+#include "json.h"
 
 static const struct option options[] = {
 	{ .name = "agent",
@@ -74,7 +76,26 @@ static const struct tool wish = {
 	.run = run_wish,
 };
 
-static const struct tool *const tools[] = { &wish, NULL };
+/* Wants just what its call says, and answers with what came of it. */
+static struct tool_result *
+run_want(struct tool_request *request)
+{
+	const struct value *came =
+	    tool_children_ask(request, value_get(tool_args(request), "ask"));
+
+	return came == NULL ? NULL
+			    : tool_answer(request, json_text(tool_arena(request), came),
+				  "success");
+}
+
+static const struct tool want = {
+	.name = "want",
+	.description = "wants something",
+	.parameters = "{\"type\": \"object\"}",
+	.run = run_want,
+};
+
+static const struct tool *const tools[] = { &wish, &want, NULL };
 
 static const struct middleware asks_children = {
 	.abi = MIDDLEWARE_ABI,
