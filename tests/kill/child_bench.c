@@ -26,39 +26,66 @@
 	"    - content: All is done.\n"                                                  \
 	"---\n"
 
-static const char agents[] = BOSS("boss", "", TASK("a", "worker")) BOSS(
-    "pair", "", TASK("a", "worker") ", " TASK("b", "worker")) BOSS("failing",
-    "tools: [fail]\ntool_errors: raise\n",
-    TASK("a",
-	"worker") ", {id: b, name: fail, args: {}}") "name: deep\n"
-						     "model: scripted:m\n"
-						     "middleware:\n"
-						     "  - subagent:\n"
-						     "      general_purpose_agent: "
-						     "false\n"
-						     "      subagents:\n"
-						     "        - name: middle\n"
-						     "          description: has it "
-						     "done\n"
-						     "          model: scripted:middle\n"
-						     "          middleware: [" WORKER
-						     "]\n"
-						     "script:\n" WORKERS_SCRIPT
-						     "  middle:\n"
-						     "    - tool_calls: [" TASK("m",
-							 "worker") "]\n"
-								   "    - content: I had "
-								   "it worked.\n"
-								   "  m:\n"
-								   "    - tool_calls: "
-								   "[" TASK("a",
-								       "middle") "]\n"
-										 "    - "
-										 "content"
-										 ": All "
-										 "is "
-										 "done."
-										 "\n";
+/* clang-format off */
+static const char agents[] =
+	BOSS("boss", "", TASK("a", "worker"))
+	BOSS("pair", "", TASK("a", "worker") ", " TASK("b", "worker"))
+	BOSS("failing", "tools: [fail]\ntool_errors: raise\n",
+	    TASK("a", "worker") ", {id: b, name: fail, args: {}}")
+	"name: deep\n"
+	"model: scripted:m\n"
+	"middleware:\n"
+	"  - subagent:\n"
+	"      general_purpose_agent: false\n"
+	"      subagents:\n"
+	"        - name: middle\n"
+	"          description: has it done\n"
+	"          model: scripted:middle\n"
+	"          middleware: [" WORKER "]\n"
+	"script:\n" WORKERS_SCRIPT
+	"  middle:\n"
+	"    - tool_calls: [" TASK("m", "worker") "]\n"
+	"    - content: I had it worked.\n"
+	"  m:\n"
+	"    - tool_calls: [" TASK("a", "middle") "]\n"
+	"    - content: All is done.\n"
+	"---\n"
+	"name: wrapped\n"
+	"model: scripted:m\n"
+	"middleware:\n"
+	"  - tool_retry: {initial_delay: 0}\n"
+	"  - lua:\n"
+	"      name: sees\n"
+	"      code: |\n"
+	"        function wrap_tool_call(request, handler)\n"
+	"          local asked = {messages = 'say', model = 'scripted:side'}\n"
+	"          local before = request.runtime.call_model(asked)\n"
+	"          local result = handler(request)\n"
+	"          local behind = request.runtime.call_model(asked)\n"
+	"          return before.text .. result.text .. behind.text\n"
+	"        end\n"
+	"  - " WORKER "\n"
+	"script:\n" WORKERS_SCRIPT
+	"  side: [{content: Said.}]\n"
+	"  m:\n"
+	"    - tool_calls: [" TASK("a", "worker") "]\n"
+	"    - content: All is done.\n"
+	"---\n"
+	"name: starts\n"
+	"model: scripted:m\n"
+	"middleware: [{async_subagent: {async_subagents: [{name: worker, description: works, "
+	"graph_id: single}]}}]\n"
+	"script:\n"
+	"  m:\n"
+	"    - tool_calls: [{id: a, name: start_async_task, args: {description: do it, "
+	"subagent_type: worker}}]\n"
+	"    - content: It has begun.\n"
+	"---\n"
+	"name: single\n"
+	"model: scripted:worker\n"
+	"tools: [work]\n"
+	"script:\n" WORKERS_SCRIPT;
+/* clang-format on */
 
 static const char tools[] = "name: work\n"
 			    "description: works\n"

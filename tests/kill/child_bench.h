@@ -2,7 +2,8 @@
  * idempotent: it notes that it has begun (ledger.h), and ends not before cb_let_go_on.
  *
  * "boss" gives one task to "worker", which works once and reports; "deep" gives one to an agent that gives one to
- * one that does; "pair" gives two at once; "failing" one, beside a call that fails when it may, and ends its
+ * one that does; "wrapped" is boss, with wraps around the task that ask a model in front of it and behind it;
+ * "starts" sets "single" to work in the background; "pair" gives two at once; "failing" one, beside a call that fails when it may, and ends its
  * run then. */
 #ifndef CHILD_BENCH_H
 #define CHILD_BENCH_H
