@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "json.h"
+#include "subagent.h"
 
 #define TIME_BYTES sizeof "2026-01-01T00:00:00Z"
 
@@ -118,21 +119,6 @@ find_task(struct tool_request *request, struct tool_result **refusal_r)
 
 /* --- the tools ------------------------------------------------------------------------- */
 
-static struct tool_result *
-unknown_agent(struct tool_request *request, const char *name)
-{
-	const struct value *children = tool_children(request);
-	struct arena *arena = tool_arena(request);
-	const char *names = "";
-	size_t i;
-
-	for (i = 0; i < value_size(children); i++)
-		names = arena_printf(arena, "%s%s`%s`", names, i > 0 ? ", " : "",
-		    value_text(children->pairs[i].key));
-	return refuse(request,
-	    arena_printf(arena, "there is no agent `%s`. There are: %s", name, names));
-}
-
 static const struct value *
 messages_of(struct tool_request *request, const char *argument)
 {
@@ -151,7 +137,7 @@ run_start(struct tool_request *request)
 	const struct value *came, *at, *task;
 
 	if (!value_has(tool_children(request), name))
-		return unknown_agent(request, name);
+		return subagent_unknown(request, name);
 	came =
 	    tool_children_ask(request, value_map(arena, "op", value_str(arena, "start"),
 					   "name", value_str(arena, name), "messages",
@@ -226,7 +212,7 @@ run_update(struct tool_request *request)
 	if (task == NULL)
 		return refusal;
 	if (!value_has(tool_children(request), value_get_text(task, "agent_name")))
-		return unknown_agent(request, value_get_text(task, "agent_name"));
+		return subagent_unknown(request, value_get_text(task, "agent_name"));
 	came = tool_children_ask(
 	    request, value_map(arena, "op", value_str(arena, "update"), "name",
 			 value_get(task, "agent_name"), "run", value_get(task, "run_id"),

@@ -1,6 +1,6 @@
 /* subagent: other agents that the model may hand a task to, each in a conversation of its own (semantics.md
  * 6.20). What runs them is the coordinator: middleware.h, tool_child. */
-#include "middleware.h"
+#include "subagent.h"
 
 #include <string.h>
 
@@ -266,9 +266,10 @@ add_children(struct arena *arena, struct middleware_use *use, const char **error
 
 /* --- the tool -------------------------------------------------------------------------- */
 
-static struct tool_result *
-answer_unknown(struct tool_request *request, const struct value *children)
+struct tool_result *
+subagent_unknown(struct tool_request *request, const char *name)
 {
+	const struct value *children = tool_children(request);
 	struct arena *arena = tool_arena(request);
 	const char *names = "";
 	size_t i;
@@ -277,8 +278,8 @@ answer_unknown(struct tool_request *request, const struct value *children)
 		names = arena_printf(arena, "%s%s`%s`", names, i > 0 ? ", " : "",
 		    value_text(children->pairs[i].key));
 	return tool_answer(request,
-	    arena_printf(arena, "Error: there is no agent `%s`. There are: %s",
-		value_get_text(tool_args(request), "subagent_type"), names),
+	    arena_printf(
+		arena, "Error: there is no agent `%s`. There are: %s", name, names),
 	    "error");
 }
 
@@ -308,11 +309,10 @@ run_task(struct tool_request *request)
 {
 	struct arena *arena = tool_arena(request);
 	const struct value *args = tool_args(request), *came, *message;
-	const struct value *children = tool_children(request);
 	const char *name = value_get_text(args, "subagent_type");
 
-	if (!value_has(children, name))
-		return answer_unknown(request, children);
+	if (!value_has(tool_children(request), name))
+		return subagent_unknown(request, name);
 	message = chat_human(arena, value_get_text(args, "description"));
 	came = tool_child(request, name, value_array(arena, &message, 1));
 	if (came == NULL)

@@ -271,3 +271,26 @@ ask_lines_of(const struct scene *scene, const char *what)
 		fclose(file);
 	return lines;
 }
+
+struct awaited {
+	const struct scene *scene;
+	const char *what;
+	size_t count;
+};
+
+static bool
+are_written(void *arg)
+{
+	const struct awaited *awaited = arg;
+
+	return ask_lines_of(awaited->scene, awaited->what).count >= awaited->count;
+}
+
+void
+ask_wait_lines(struct scene *scene, const char *what, size_t count)
+{
+	struct awaited awaited = { scene, what, count };
+
+	ck_assert_msg(client_wait(scene->client, are_written, &awaited, WAIT_MS),
+	    "no %zu of %s", count, what);
+}

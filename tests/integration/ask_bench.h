@@ -61,5 +61,7 @@ struct lines {
 	bool same_key;
 };
 struct lines ask_lines_of(const struct scene *scene, const char *what);
+/* Waits until there are so many. */
+void ask_wait_lines(struct scene *scene, const char *what, size_t count);
 
 #endif

@@ -11,7 +11,6 @@
 
 TCase *tcase_async_tasks(void);
 
-#define WAIT_MS 60000u
 #define TASK "r1-2-0-1" /* the first one of run r1 */
 
 #define ASYNC                                                                            \
@@ -150,27 +149,6 @@ check_task(struct scene *scene, const char *thread, const char *status)
 	    "%s", json_text(scene->arena, task_of(scene, thread)));
 }
 
-struct paying {
-	struct scene *scene;
-	size_t lines;
-};
-
-static bool
-has_paid(void *arg)
-{
-	const struct paying *paying = arg;
-
-	return ask_lines_of(paying->scene, "pay").count >= paying->lines;
-}
-
-static void
-wait_paying(struct scene *scene, size_t lines)
-{
-	struct paying paying = { scene, lines };
-
-	ck_assert(client_wait(scene->client, has_paid, &paying, WAIT_MS));
-}
-
 /* --- a task ---------------------------------------------------------------------------- */
 
 static void
@@ -210,7 +188,7 @@ play_slow(struct scene *scene)
 
 	kit_write(scene->kit, "hold", "");
 	ck_assert_has(said_in(scene, "patient", "r1"), TASK);
-	wait_paying(scene, 1);
+	ask_wait_lines(scene, "pay", 1);
 	ck_assert_has(said_in(scene, "patient", "r2"), "\"status\":\"running\"");
 	ck_assert_has(said_in(scene, "patient", "r3"), "status: running");
 	/* What goes on there stops. */
@@ -218,7 +196,7 @@ play_slow(struct scene *scene)
 	ask_check_status(scene, ask_wait_end(scene, TASK, TASK), "cancelled");
 	second = value_get_text(task_of(scene, "patient"), "run_id");
 	ck_assert_str_ne(second, TASK);
-	wait_paying(scene, 2);
+	ask_wait_lines(scene, "pay", 2);
 	remove(scene->hold);
 	ask_check_status(scene, ask_wait_end(scene, second, TASK), "interrupted");
 	ck_assert_has(said_in(scene, "patient", "r5"), "status: interrupted");
@@ -239,7 +217,7 @@ play_cancelled(struct scene *scene)
 {
 	kit_write(scene->kit, "hold", "");
 	said_in(scene, "patient", "r1");
-	wait_paying(scene, 1);
+	ask_wait_lines(scene, "pay", 1);
 	said_in(scene, "patient", "r2");
 	said_in(scene, "patient", "r3");
 	said_in(scene, "patient", "r4");
@@ -270,7 +248,7 @@ play_hostile(struct scene *scene)
 
 	kit_write(scene->kit, "hold", "");
 	said_in(scene, "patient", "r1");
-	wait_paying(scene, 1);
+	ask_wait_lines(scene, "pay", 1);
 	for (i = 0; i < WANTS; i++) {
 		const char *said = said_in(scene, arena_printf(arena, "want%zu", i),
 		    arena_printf(arena, "w%zu", i));

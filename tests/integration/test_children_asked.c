@@ -10,8 +10,6 @@
 
 TCase *tcase_children_asked(void);
 
-#define WAIT_MS 60000u
-
 #define TASK(id, agent)                                                                  \
 	"{id: " id ", name: task, args: {description: do it, subagent_type: " agent "}}"
 #define SUBAGENT(name, more)                                                             \
@@ -333,28 +331,13 @@ END_TEST
 
 /* --- who takes it over ------------------------------------------------------------------ */
 
-struct paying {
-	struct scene *scene;
-	size_t lines;
-};
-
-static bool
-has_paid(void *arg)
-{
-	const struct paying *paying = arg;
-
-	return ask_lines_of(paying->scene, "pay").count >= paying->lines;
-}
-
 static void
 play_takeover(struct scene *scene)
 {
-	struct paying paying = { scene, 2 };
-
 	asked(scene, "deep", "r1", "input", "\"hi\"", 1);
 	kit_write(scene->kit, "hold", "");
 	ask_submit(scene, "deep", "r2", "t", "resume", "\"yes\"");
-	ck_assert(client_wait(scene->client, has_paid, &paying, WAIT_MS));
+	ask_wait_lines(scene, "pay", 2);
 	kit_kill(scene->kit, KIT_COORDINATOR, 0);
 	remove(scene->hold);
 	kit_start(scene->kit, KIT_COORDINATOR, 1);

@@ -10,8 +10,6 @@
 
 TCase *tcase_interrupts(void);
 
-#define WAIT_MS 60000u
-
 /* --- hooks and wraps ------------------------------------------------------------------ */
 
 static const char *
@@ -183,24 +181,10 @@ START_TEST(answers_in_part_go_on_with_that_part)
 }
 END_TEST
 
-struct paying {
-	struct scene *scene;
-	size_t lines;
-};
-
-static bool
-has_paid(void *arg)
-{
-	const struct paying *paying = arg;
-
-	return ask_lines_of(paying->scene, "pay").count >= paying->lines;
-}
-
 /* The coordinator dies while the call that was answered runs. */
 static void
 play_takeover(struct scene *scene)
 {
-	struct paying paying = { scene, 2 };
 	const struct value *record =
 	    ask_run(scene, "parallel", "r1", "t", "input", "\"hi\"");
 
@@ -209,7 +193,7 @@ play_takeover(struct scene *scene)
 	ask_submit(scene, "parallel", "r2", "t", "resume",
 	    arena_printf(scene->arena, "{\"%s\": \"yes\", \"%s\": \"so\"}",
 		ask_id_of(record, 0), ask_id_of(record, 1)));
-	ck_assert(client_wait(scene->client, has_paid, &paying, WAIT_MS));
+	ask_wait_lines(scene, "pay", 2);
 	kit_kill(scene->kit, KIT_COORDINATOR, 0);
 	remove(scene->hold);
 	kit_start(scene->kit, KIT_COORDINATOR, 1);

@@ -27,12 +27,18 @@ end_wrapped(struct children *children)
 }
 
 static void
-play_worker_dies(struct children *children)
+play_death(struct children *children, enum kit_kind kind)
 {
 	cb_submit(children, "wrapped", "r", KEPT);
 	cb_wait_working(children, KEPT);
-	storm_replace(&children->storm, KIT_TOOLS, 0);
+	storm_replace(&children->storm, kind, 0);
 	end_wrapped(children);
+}
+
+static void
+play_worker_dies(struct children *children)
+{
+	play_death(children, KIT_TOOLS);
 }
 
 START_TEST(the_worker_that_keeps_the_places_dies)
@@ -44,10 +50,7 @@ END_TEST
 static void
 play_coordinator_dies(struct children *children)
 {
-	cb_submit(children, "wrapped", "r", KEPT);
-	cb_wait_working(children, KEPT);
-	storm_replace(&children->storm, KIT_COORDINATOR, 0);
-	end_wrapped(children);
+	play_death(children, KIT_COORDINATOR);
 }
 
 START_TEST(the_coordinator_dies_while_places_are_kept)
@@ -59,10 +62,7 @@ END_TEST
 static void
 play_broker_dies(struct children *children)
 {
-	cb_submit(children, "wrapped", "r", KEPT);
-	cb_wait_working(children, KEPT);
-	storm_replace(&children->storm, KIT_BROKER, 0);
-	end_wrapped(children);
+	play_death(children, KIT_BROKER);
 }
 
 START_TEST(the_broker_dies_while_places_are_kept)
