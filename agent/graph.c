@@ -93,6 +93,7 @@ describe_tools(struct graph *graph, const struct spec *spec)
 
 	graph->has_tools = needs_tools_node(spec);
 	graph->offers_tools = graph->has_tools || spec->tools->size > 0;
+	graph->children = spec->children;
 	graph->has_output_tools = spec_has_output_tools(spec);
 	graph->has_direct_tools = has_direct(spec->tools);
 	for (i = 0; i < spec->use_count; i++)

@@ -30,6 +30,7 @@ struct graph {
 	 * spec ends the run by itself (tools of workers say so only when they are there).
 	 */
 	bool offers_tools, has_output_tools, has_direct_tools;
+	const struct value *children; /* as the spec's */
 };
 
 /* Returns the graph in arena, or NULL with path and reason (a jump to tools without a
@@ -65,8 +66,8 @@ const struct value *graph_tool_calls(
 /* Returns the node's index by name, or -1. */
 long graph_find(const struct graph *graph, const char *name);
 
-/* The graph as Mermaid text (solid: always, dotted: conditional), and as a value
- * {nodes: [...], edges: [{from, to, conditional}]}. */
+/* The graph as Mermaid text (solid: always, dotted: conditional, dotted without an arrow: an agent that the tools
+ * may have work), and as a value {nodes: [...], edges: [{from, to, conditional}], agents?: [{middleware, name}]}. */
 const char *graph_mermaid(struct arena *arena, const struct graph *graph);
 const struct value *graph_value(struct arena *arena, const struct graph *graph);
 

@@ -170,6 +170,26 @@ put_nodes(struct packet *text, struct arena *arena, const struct graph *graph)
 	}
 }
 
+/* The agents that others of its tools have work: no part of the run's way, but of the picture. */
+static void
+put_children(struct packet *text, struct arena *arena, const struct graph *graph)
+{
+	size_t i, k;
+
+	for (i = 0; i < value_size(graph->children); i++) {
+		const struct value_pair *use = &graph->children->pairs[i];
+
+		for (k = 0; k < value_size(use->value); k++) {
+			const char *name = value_text(use->value->pairs[k].key);
+			const char *id = identifier(arena,
+			    arena_printf(arena, "%s.%s", value_text(use->key), name));
+
+			put(text, arena_printf(arena, "\t%s[[\"%s\"]]\n\ttools -.- %s;\n",
+				      id, label(arena, name), id));
+		}
+	}
+}
+
 const char *
 graph_mermaid(struct arena *arena, const struct graph *graph)
 {
@@ -187,6 +207,7 @@ graph_mermaid(struct arena *arena, const struct graph *graph)
 		    arena_printf(arena, "\t%s %s %s;\n", identifier(arena, edge->from),
 			edge->conditional ? "-.->" : "-->", identifier(arena, edge->to)));
 	}
+	put_children(&text, arena, graph);
 	put(&text, "\tclassDef default fill:#eef2ff,line-height:1.2\n"
 		   "\tclassDef first fill-opacity:0\n"
 		   "\tclassDef last fill:#c7d2fe\n");
@@ -196,6 +217,24 @@ graph_mermaid(struct arena *arena, const struct graph *graph)
 }
 
 /* --- value -------------------------------------------------------------------------- */
+
+/* NULL: there are none. */
+static const struct value *
+children_value(struct arena *arena, const struct graph *graph)
+{
+	struct value_list list = { .arena = arena };
+	size_t i, k;
+
+	for (i = 0; i < value_size(graph->children); i++) {
+		const struct value_pair *use = &graph->children->pairs[i];
+
+		for (k = 0; k < value_size(use->value); k++)
+			value_list_add(
+			    &list, value_map(arena, "middleware", use->key, "name",
+				       use->value->pairs[k].key, NULL));
+	}
+	return list.count > 0 ? value_list_end(&list) : NULL;
+}
 
 const struct value *
 graph_value(struct arena *arena, const struct graph *graph)
@@ -215,6 +254,6 @@ graph_value(struct arena *arena, const struct graph *graph)
 			       value_str(arena, edge->to), "conditional",
 			       value_bool(edge->conditional), NULL));
 	}
-	return value_map(
-	    arena, "nodes", value_list_end(&nodes), "edges", value_list_end(&list), NULL);
+	return value_map(arena, "nodes", value_list_end(&nodes), "edges",
+	    value_list_end(&list), "agents", children_value(arena, graph), NULL);
 }

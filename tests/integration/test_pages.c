@@ -51,7 +51,7 @@ START_TEST(the_graphs_are_what_the_command_draws)
 		ck_assert_msg(said.status == 0, "%s", said.err);
 		ck_assert_str_eq(said.out, drawn);
 	}
-	ck_assert_uint_eq(count, 2);
+	ck_assert_uint_eq(count, 3);
 	said = CLI(&cli, "graph", kit_path(kit, "0.yaml"), "--json");
 	ck_assert_str_eq(said.out, page_block(arena, &at, "json"));
 }

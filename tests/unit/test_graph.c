@@ -168,6 +168,23 @@ START_TEST(mermaid_is_drawn_as_langgraph_does)
 }
 END_TEST
 
+START_TEST(agents_that_its_tools_have_work_are_drawn)
+{
+	const char *text;
+
+	agent->spec.tools = literal(arena, "['add']");
+	agent->spec.children = literal(arena, "{'sub': {'a\\\"b': {}, 'c': {}}}");
+	text = graph_mermaid(arena, compile());
+	ck_assert_ptr_nonnull(strstr(text, "\tsub\\2ea\\22b[[\"a#quot;b\"]]\n"
+					   "\ttools -.- sub\\2ea\\22b;\n"
+					   "\tsub\\2ec[[\"c\"]]\n"
+					   "\ttools -.- sub\\2ec;\n"));
+	ck_assert_value(arena, value_get(graph_value(arena, compile()), "agents"),
+	    "[{'middleware': 'sub', 'name': 'a\\\"b'}, {'middleware': 'sub', 'name': "
+	    "'c'}]");
+}
+END_TEST
+
 START_TEST(the_value_lists_nodes_and_edges)
 {
 	ck_assert_value(arena, graph_value(arena, compile()),
@@ -258,6 +275,7 @@ tcase_graph(void)
 	tcase_add_test(tcase, tools_may_end_the_run_when_one_is_known_to);
 	tcase_add_test(tcase, an_output_tool_alone_makes_a_loop_without_tools_node);
 	tcase_add_test(tcase, mermaid_is_drawn_as_langgraph_does);
+	tcase_add_test(tcase, agents_that_its_tools_have_work_are_drawn);
 	tcase_add_test(tcase, the_value_lists_nodes_and_edges);
 	tcase_add_test(tcase, nodes_are_found_by_name);
 	tcase_add_test(tcase, a_tools_node_is_there_when_something_can_run);
