@@ -9,6 +9,7 @@
 #include "nearest.h"
 #include "option_text.h"
 #include "registry.h"
+#include "show.h"
 
 struct middleware_settings {
 	struct common_settings common;
@@ -117,6 +118,7 @@ static void
 print_setting(struct arena *arena, const struct value *setting)
 {
 	const struct value *otherwise = value_get(setting, "default");
+	struct show_flow flow = { .indent = 6, .column = 6 };
 
 	printf(
 	    "  %s: %s", value_get_text(setting, "name"), value_get_text(setting, "type"));
@@ -124,7 +126,9 @@ print_setting(struct arena *arena, const struct value *setting)
 		fputs("; required", stdout);
 	else if (otherwise != NULL)
 		printf("; default %s", json_text(arena, otherwise));
-	printf("\n      %s\n", value_get_text(setting, "means"));
+	fputs("\n      ", stdout);
+	show_flow(&flow, value_get_text(setting, "means"));
+	putchar('\n');
 }
 
 static void

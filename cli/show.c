@@ -125,6 +125,17 @@ break_line(struct show_flow *flow)
 	flow->column = flow->indent;
 }
 
+/* Characters of the word that text begins with, as far as it is there. */
+static size_t
+word_columns(const char *text)
+{
+	size_t columns = 0;
+
+	for (; *text != '\0' && *text != ' ' && *text != '\n'; columns++)
+		text += tame_character(text);
+	return columns;
+}
+
 void
 show_flow(struct show_flow *flow, const char *text)
 {
@@ -132,7 +143,10 @@ show_flow(struct show_flow *flow, const char *text)
 
 	for (; *text != '\0'; text += size) {
 		size = tame_character(text);
-		if (*text == '\n' || (*text == ' ' && flow->column + WORD_ROOM > width)) {
+		if (*text == '\n' ||
+		    (*text == ' ' &&
+			(flow->column + WORD_ROOM > width ||
+			    flow->column + 1 + word_columns(text + 1) > width))) {
 			break_line(flow);
 			continue;
 		}

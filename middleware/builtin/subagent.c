@@ -54,9 +54,8 @@ static const struct option options[] = {
 	{ .name = "default_interrupt_on",
 	    .type = OPTION_MAP,
 	    .nullable = true,
-	    .text =
-		"The `interrupt_on` of those that have none of their own: "
-		"[human_in_the_loop](human_in_the_loop.md) behind their middleware." },
+	    .text = "The `interrupt_on` of those that have none of their own: "
+		    "`human_in_the_loop` behind their middleware." },
 	{ .name = "general_purpose_agent",
 	    .type = OPTION_BOOL,
 	    .otherwise = "true",

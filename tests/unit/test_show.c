@@ -130,6 +130,25 @@ START_TEST(an_answer_is_tame_on_a_terminal)
 }
 END_TEST
 
+static void
+say_words(void)
+{
+	struct show_flow flow = { .indent = 2 };
+	size_t i;
+
+	for (i = 0; i < 64; i++)
+		show_flow(&flow, "x");
+	show_flow(&flow, " abcdefghijklmnopq r\n");
+}
+
+START_TEST(a_word_that_does_not_fit_is_on_the_next_line)
+{
+	const char *said = on_terminal(say_words);
+
+	ck_assert_str_eq(strstr(said, "x\r"), "x\r\n  abcdefghijklmnopq r\r\n  ");
+}
+END_TEST
+
 static const struct value *
 parsed(const char *text)
 {
@@ -264,6 +283,7 @@ tcase_show(void)
 	tcase_add_test(tcase, one_of_them_is_not_many);
 	tcase_add_test(tcase, an_answer_is_tame_on_a_terminal);
 	tcase_add_test(tcase, a_debug_event_tells_what_was_written);
+	tcase_add_test(tcase, a_word_that_does_not_fit_is_on_the_next_line);
 	tcase_add_test(tcase, fields_are_shown_in_a_few_lines);
 	tcase_add_loop_test(tcase, what_is_watched_fits_the_terminal, 0,
 	    sizeof published / sizeof *published);
