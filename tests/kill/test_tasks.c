@@ -18,7 +18,7 @@ end_wrapped(struct children *children)
 	unsigned i;
 
 	cb_let_go_on(children);
-	cb_check_reported(children, "r", KEPT, 1);
+	cb_check_reported(children, KEPT, 1);
 	for (i = 1; i <= KEPT; i++)
 		ck_assert_ptr_nonnull(
 		    strstr(cb_said(children, arena_printf(arena, "r%u", i)),
@@ -29,7 +29,7 @@ end_wrapped(struct children *children)
 static void
 play_death(struct children *children, enum kit_kind kind)
 {
-	cb_submit(children, "wrapped", "r", KEPT);
+	cb_submit(children, "wrapped", KEPT);
 	cb_wait_working(children, KEPT);
 	storm_replace(&children->storm, kind, 0);
 	end_wrapped(children);
@@ -77,7 +77,7 @@ play_cancelled(struct children *children)
 	struct arena *arena = children->storm.arena;
 	unsigned i;
 
-	cb_submit(children, "wrapped", "r", KEPT);
+	cb_submit(children, "wrapped", KEPT);
 	cb_wait_working(children, KEPT);
 	for (i = 1; i <= KEPT; i++)
 		cb_cancel(children, arena_printf(arena, "r%u", i));
@@ -116,7 +116,7 @@ play_dies_often(struct children *children, enum kit_kind kind)
 	unsigned i;
 
 	cb_let_go_on(children);
-	cb_submit(children, "starts", "r", BEGUN);
+	cb_submit(children, "starts", BEGUN);
 	for (i = 1; i <= 3; i++) {
 		cb_check_status(children, arena_printf(arena, "r%u", 4 * i), "success");
 		storm_replace(&children->storm, kind, 0);
@@ -152,7 +152,7 @@ END_TEST
 static void
 play_goes_on(struct children *children)
 {
-	cb_submit(children, "starts", "r", 1);
+	cb_submit(children, "starts", 1);
 	cb_check_status(children, "r1", "success");
 	cb_wait_working(children, 1);
 	storm_replace(&children->storm, KIT_COORDINATOR, 0);
