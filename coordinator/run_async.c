@@ -46,7 +46,7 @@ record_of(struct run *run, struct arena *arena, const struct child *child,
 	    value_str(arena, child->version), "multitask",
 	    goes_on ? value_str(arena, "interrupt") : NULL, "usual_ttl",
 	    retention_usual(run->coordinator, arena), "started_by",
-	    value_str(arena, run->thread), "tenant",
+	    value_str(arena, run->thread), "depth", child_depth(arena, run), "tenant",
 	    run->tenant != NULL ? value_str(arena, run->tenant) : NULL, "priority",
 	    value_printf(arena, "%" PRIu64, run->priority), "input", input, "options",
 	    value_freeze(arena, options), NULL);

@@ -9,6 +9,7 @@
 #include "run_child.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "awaited.h"
@@ -47,6 +48,20 @@ child_run(struct arena *arena, const struct run *run, const char *base, size_t n
 	return id;
 }
 
+static uint64_t
+depth_of(const struct run *run)
+{
+	const char *text = run_record_text(run, "depth");
+
+	return text != NULL ? strtoull(text, NULL, 10) : 0;
+}
+
+const struct value *
+child_depth(struct arena *arena, const struct run *run)
+{
+	return value_printf(arena, "%" PRIu64, depth_of(run) + 1);
+}
+
 enum go
 child_find_agent(struct run *run, struct arena *arena, struct child *child)
 {
@@ -59,6 +74,14 @@ child_find_agent(struct run *run, struct arena *arena, struct child *child)
 		: value_get(value_get(run->agent->spec->children, middleware), name);
 	enum store_status status = STORE_OK;
 
+	/* Agents of the fleet may name each other. */
+	if (depth_of(run) >= CHILD_DEPTH_MAX) {
+		child->fault = arena_printf(arena,
+		    "this run is the last of %u that had one another work: it must do "
+		    "the task itself",
+		    CHILD_DEPTH_MAX);
+		return GO_ON;
+	}
 	child->agent = value_get_text(known, "agent");
 	if (child->agent != NULL) {
 		status = store_agent_version(
@@ -119,7 +142,7 @@ record_of(struct run *run, struct arena *arena, const struct effect *effect,
 	return value_map(arena, "agent", value_str(arena, child->agent), "version",
 	    value_str(arena, child->version), "usual_ttl",
 	    retention_usual(run->coordinator, arena), "parent", value_str(arena, run->id),
-	    "task", effect->name, "tenant",
+	    "task", effect->name, "depth", child_depth(arena, run), "tenant",
 	    run->tenant != NULL ? value_str(arena, run->tenant) : NULL, "priority",
 	    value_printf(arena, "%" PRIu64, run->priority), "input", input, "options",
 	    value_freeze(arena, options), NULL);

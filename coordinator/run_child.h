@@ -18,6 +18,9 @@ struct child {
 const char *child_run(
     struct arena *arena, const struct run *run, const char *base, size_t number);
 
+/* What a record has of how deep its run is: one more than run. A text, in arena. */
+const struct value *child_depth(struct arena *arena, const struct run *run);
+
 /* Fills agent, version and compiled, which the caller gives back, by what wish names; or fault. Has the
  * agent in Redis, where its run will look for it. GO_DROP: Redis does not answer. */
 enum go child_find_agent(struct run *run, struct arena *arena, struct child *child);

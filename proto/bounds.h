@@ -127,6 +127,7 @@
 #define HOOK_LINES_MAX 100u        /* in the log of a process, of one call of a hook */
 #define TOOL_CALLS_MAX 128u        /* in one AI message */
 #define CALL_CHILDREN_MAX 100u     /* that one call of a tool has do something */
+#define CHILD_DEPTH_MAX 16u        /* runs that began one another, from the first one on */
 #define ANSWER_BLOCKS_MAX 1024u    /* of content in one AI message from a provider */
 #define RECURSION_LIMIT 10000u     /* supersteps of a run, semantics.md 13.16 */
 #define INPUT_BYTES_MAX (8u << 20) /* a submission's input */

@@ -24,6 +24,7 @@ static const struct {
 	{ "parent", KEPT_TEXT },
 	{ "task", KEPT_TEXT },
 	{ "started_by", KEPT_TEXT },
+	{ "depth", KEPT_NUMBER },
 	{ "children", KEPT_INSIDE },
 	{ "tenant", KEPT_TEXT },
 	{ "priority", KEPT_NUMBER },

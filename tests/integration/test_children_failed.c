@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ask_bench.h"
+#include "bounds.h"
 #include "json.h"
 
 TCase *tcase_children_failed(void);
@@ -72,6 +73,17 @@ static const char others[] =
     "    - tool_calls:\n"
     "        - {id: a, name: task, args: {description: do it, subagent_type: helper}}\n"
     "        - {id: b, name: task, args: {description: do it, subagent_type: helper}}\n"
+    "    - content: All is done.\n"
+    "---\n"
+    "name: echo\n"
+    "model: scripted:m\n"
+    "middleware:\n"
+    "  - subagent: {general_purpose_agent: false, subagents: [{name: helper, "
+    "description: helps, agent: echo}]}\n"
+    "script:\n"
+    "  m:\n"
+    "    - tool_calls: [{id: a, name: task, args: {description: do it, subagent_type: "
+    "helper}}]\n"
     "    - content: All is done.\n";
 
 /* Of asks_children, whose tool a hostile worker could run as well. */
@@ -255,6 +267,31 @@ START_TEST(what_a_worker_wishes_is_checked)
 }
 END_TEST
 
+/* The agents' names are no tree: the deepest one is told that it is. */
+static void
+play_echo(struct scene *scene)
+{
+	const struct value *runs = NULL;
+	size_t i, told = 0;
+
+	ask_check_status(
+	    scene, ask_run(scene, "echo", "e", "e", "input", "\"hi\""), "success");
+	ck_assert_int_eq(
+	    store_runs(scene->client->store, scene->arena, 100, NULL, &runs), STORE_OK);
+	ck_assert_uint_eq(value_size(runs), CHILD_DEPTH_MAX + 1);
+	for (i = 0; i < value_size(runs); i++)
+		told += strstr(ask_tool_answers_of(
+				   scene, value_get_text(value_at(runs, i), "thread")),
+			    "it must do the task itself") != NULL;
+	ck_assert_uint_eq(told, 1);
+}
+
+START_TEST(agents_that_name_each_other_have_an_end)
+{
+	act(play_echo);
+}
+END_TEST
+
 TCase *
 tcase_children_failed(void)
 {
@@ -266,5 +303,6 @@ tcase_children_failed(void)
 	tcase_add_test(tcase, tool_call_limit_counts_tasks);
 	tcase_add_test(tcase, a_run_of_a_childs_id_is_not_taken_for_it);
 	tcase_add_test(tcase, what_a_worker_wishes_is_checked);
+	tcase_add_test(tcase, agents_that_name_each_other_have_an_end);
 	return tcase;
 }
