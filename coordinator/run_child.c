@@ -450,6 +450,8 @@ send_on(struct run *run, struct arena *arena, struct effect *effect, const char 
 	go = run_call_worked(run, arena, &call, outcome_r, &worked);
 	if (go != GO_ON || worked || is_control(*outcome_r))
 		return go;
+	/* Nobody stores that it was lost. */
+	value_list_add(&run->answered, value_str(run->batch, call.id));
 	effect->call.id = arena_printf(arena, "%sr", call.id);
 	return run_effect(run, arena, effect, outcome_r);
 }

@@ -10,7 +10,7 @@
 
 #define SEATS_MAX 1000u             /* that wait */
 #define SEATS_BYTES_MAX (64u << 20) /* of what they keep */
-#define SEAT_MS (15u * 60u * 1000u)
+#define SEAT_MS (UINT64_C(15) * 60 * 1000)
 
 /* A call that waits for a chain, on the stack of its fiber. */
 struct sitting {
