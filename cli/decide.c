@@ -265,7 +265,7 @@ look(const struct ballot *ballot, const char *run, uint64_t *seen, enum status *
 	size_t i;
 
 	if (found != STORE_OK) {
-		*status_r = (enum status)session_store_failed(ballot->session, found);
+		*status_r = (enum status)session_events_failed(ballot->session, found);
 		return true;
 	}
 	*status_r = STATUS_OK;

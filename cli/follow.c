@@ -185,7 +185,7 @@ read_events(struct follow *follow, struct store *events_store, int *result)
 	size_t i;
 
 	if (status != STORE_OK) {
-		*result = session_store_failed(follow->session, status);
+		*result = session_events_failed(follow->session, status);
 		arena_destroy(&arena);
 		return true;
 	}

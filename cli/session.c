@@ -288,13 +288,24 @@ session_remedy(const char *error)
 	return "";
 }
 
-int
-session_store_failed(struct session *session, enum store_status status)
+static int
+step_failed(const struct store *store, enum store_status status)
 {
 	if (status == STORE_CANCELLED)
 		return STATUS_FAILED;
-	if (session->store != NULL)
-		complain("%s%s", store_error(session->store),
-		    session_remedy(store_error(session->store)));
+	if (store != NULL)
+		complain("%s%s", store_error(store), session_remedy(store_error(store)));
 	return status == STORE_DAMAGED ? STATUS_FAILED : STATUS_UNREACHABLE;
+}
+
+int
+session_store_failed(struct session *session, enum store_status status)
+{
+	return step_failed(session->store, status);
+}
+
+int
+session_events_failed(struct session *session, enum store_status status)
+{
+	return step_failed(session->events_store, status);
 }

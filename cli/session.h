@@ -62,7 +62,9 @@ void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* What to do about error, which is what Redis said, in brackets behind a space; or "". */
 const char *session_remedy(const char *error);
 
-/* Says why a store step failed; returns the exit status for it. */
+/* Says why a step of session_store failed; returns the exit status for it. */
 int session_store_failed(struct session *session, enum store_status status);
+/* The same of session_events_store. */
+int session_events_failed(struct session *session, enum store_status status);
 
 #endif

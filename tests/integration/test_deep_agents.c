@@ -97,6 +97,29 @@ START_TEST(a_human_sees_which_agent_asks)
 }
 END_TEST
 
+START_TEST(who_watches_is_told_that_redis_is_gone)
+{
+	const struct cli cli = { .program = kit_program(kit, "flotilla"),
+		.arena = arena };
+	const char *slow = kit_write(kit, "slow.yaml",
+	    "name: slow\nmodel: scripted:m\nscript: {m: [{delay_ms: 600000, content: "
+	    "x}]}\n");
+	struct cli_job *job;
+	struct said ended;
+
+	kit_flotilla(kit, "submit", slow, "Hi", "--run-id", "s", NULL);
+	job = CLI_START(&cli, "watch", "s");
+	while (strstr(cli_out(job), "started") == NULL)
+		kit_flotilla(kit, "runs", NULL);
+	kit_kill(kit, KIT_REDIS, 0);
+	ended = cli_end(&job);
+	ck_assert_int_eq(ended.status, 4);
+	ck_assert_msg(strstr(ended.err, "Redis") != NULL, "%s", ended.err);
+	kit_start(kit, KIT_REDIS, 0);
+	kit_flotilla(kit, "cancel", "s", NULL);
+}
+END_TEST
+
 TCase *
 tcase_deep_agents(void)
 {
@@ -106,5 +129,6 @@ tcase_deep_agents(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, the_page_is_true);
 	tcase_add_test(tcase, a_human_sees_which_agent_asks);
+	tcase_add_test(tcase, who_watches_is_told_that_redis_is_gone);
 	return tcase;
 }
