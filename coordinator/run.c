@@ -5,11 +5,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "arrival.h"
 #include "awaited.h"
-#include "bodies.h"
 #include "children.h"
 #include "log.h"
 #include "webhooks.h"
@@ -472,8 +470,7 @@ run_next(struct run *run)
 		go = advance(run);
 	}
 	go = end(run, go);
-	if (value_has(run->record, "task"))
-		awaited_ended(coordinator, run->id);
+	awaited_ended(coordinator, run->id);
 	if (value_has(run->record, "webhook"))
 		webhooks_wake(coordinator, run->shard);
 	forget(run);

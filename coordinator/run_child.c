@@ -1,9 +1,7 @@
 /* run_child: what a tool's call has another agent do (middleware.h, tool_child): a run of its own, the
- * child, on a thread of its own, anywhere in the fleet.
+ * child, on a thread of its own, anywhere in the fleet. Its id is made of the call's, so that whoever takes the
+ * parent over finds the same child; while it works nothing is held but the fiber that waits.
  *
- * The call ends with {child: what is wanted}, which is stored as any outcome; the child's id is made of the
- * call's, so that whoever takes the parent over finds the same child; when it has ended the call is sent once
- * more, as <call id>+<n>, with what came of its n children. Between the two nothing is held but this fiber.
  * A child that asks a human pauses its parent, which asks the same; the answers go to the child, in a run
  * that resumes its thread. docs/internals/coordinator.md, "Children". */
 #include "run_child.h"
@@ -347,10 +345,9 @@ outcome_of(struct run *run, struct arena *arena, const struct effect *effect,
 	return child_failed_with(arena, child, status);
 }
 
-/* Has the child that effect wants, or that its pause has left, run to its end. */
-static enum go
-run_one(struct run *run, struct arena *arena, struct effect *effect, struct child *child,
-    const struct value **outcome_r)
+enum go
+child_run_to_end(struct run *run, struct arena *arena, const struct effect *effect,
+    struct child *child, const struct value **outcome_r)
 {
 	const struct value *held = effect->held, *record = NULL, *input = NULL;
 	enum go go = child_find_agent(run, arena, child);
@@ -377,130 +374,4 @@ run_one(struct run *run, struct arena *arena, struct effect *effect, struct chil
 				 : outcome_of(run, arena, effect, child, record);
 	agents_unref(run->coordinator->agents, &child->compiled);
 	return go;
-}
-
-/* --- the call ------------------------------------------------------------------------- */
-
-/* What it wants is known from here on, whoever goes on with the run; its worker may forget it. */
-static enum go
-store_wish(struct run *run, struct arena *arena, const struct effect *effect,
-    const char *id, const struct value *body)
-{
-	enum store_status status;
-
-	if (body == value_get(run->results, id)) {
-		value_list_add(&run->answered, value_str(run->batch, effect->last_id));
-		return GO_ON;
-	}
-	status = run_store(run, arena, value_map(arena, id, body, NULL));
-	if (status != STORE_OK) {
-		caller_disown(run->coordinator->caller, run->id);
-		return GO_DROP;
-	}
-	run->results_stored = true;
-	caller_stored(run->coordinator->caller, effect->last_id);
-	return run_must_stop(run) ? GO_DROP : GO_ON;
-}
-
-static bool
-is_control(const struct value *body)
-{
-	return value_get_bool(value_get(body, "fault"), "control", false);
-}
-
-static const struct value *
-too_many(struct arena *arena)
-{
-	const struct fault *fault = fault_new(arena, "RuntimeError",
-	    "the call has had %u children, and wants one more", CALL_CHILDREN_MAX);
-
-	return value_map(arena, "fault", fault_to_value(arena, fault), NULL);
-}
-
-/* The call that goes on with the children that have ended so far. */
-static void
-set_call(struct arena *arena, struct effect *effect, const struct run_call *first)
-{
-	size_t count = value_size(effect->children);
-
-	effect->call = *first;
-	if (count == 0)
-		return;
-	effect->call.id = arena_printf(arena, "%s+%zu", first->id, count);
-	effect->call.key = first->key != NULL ? first->key : first->id;
-	effect->call.request =
-	    value_map_with(arena, first->request, "children", effect->children);
-}
-
-/* Sends it: to the worker that keeps the call's place, if one does. Without that one, or its place, the call is as
- * any other, under an id of its own; and so it is from the start when it must not run twice. */
-static enum go
-send_on(struct run *run, struct arena *arena, struct effect *effect, const char *kept_by,
-    const struct value **outcome_r)
-{
-	struct run_call call = effect->call;
-	bool worked;
-	enum go go;
-
-	if ((call.flags & WIRE_ONCE) != 0 || kept_by == NULL ||
-	    strlen(kept_by) != SESSION_BYTES || !wire_is_id(kept_by, SESSION_BYTES))
-		return run_effect(run, arena, effect, outcome_r);
-	call.service = arena_printf(arena, SERVICE_WORKER_PREFIX "%s", kept_by);
-	effect->last_id = call.id;
-	go = run_call_worked(run, arena, &call, outcome_r, &worked);
-	if (go != GO_ON || worked || is_control(*outcome_r))
-		return go;
-	/* Nobody stores that it was lost. */
-	value_list_add(&run->answered, value_str(run->batch, call.id));
-	effect->call.id = arena_printf(arena, "%sr", call.id);
-	return run_effect(run, arena, effect, outcome_r);
-}
-
-enum go
-run_effect_with_children(struct run *run, struct arena *arena, struct effect *effect,
-    const struct value **outcome_r)
-{
-	const struct run_call first = effect->call;
-	const struct value *came;
-	const char *kept_by = NULL;
-	enum go go;
-
-	effect->last_id = first.id;
-	for (;;) {
-		struct child child = { 0 };
-
-		if (effect->held == NULL || effect->known != NULL) {
-			set_call(arena, effect, &first);
-			go = send_on(run, arena, effect, kept_by, outcome_r);
-			child.wish = value_get(*outcome_r, "child");
-			if (go != GO_ON || !value_is(child.wish, VALUE_MAP) ||
-			    value_has(*outcome_r, "fault"))
-				return go;
-			kept_by = value_get_text(*outcome_r, "kept_by");
-			if (value_size(effect->children) >= CALL_CHILDREN_MAX) {
-				*outcome_r = too_many(arena);
-				return GO_ON;
-			}
-			go = store_wish(run, arena, effect, effect->call.id, *outcome_r);
-			effect->call = first;
-		} else {
-			child.wish = value_get(effect->held, "child");
-			go = GO_ON;
-		}
-		if (go == GO_ON && value_has(child.wish, "op"))
-			go = run_async(run, arena, effect, &child, &came);
-		else if (go == GO_ON)
-			go = run_one(run, arena, effect, &child, &came);
-		if (go != GO_ON)
-			return go;
-		effect->given = NULL;
-		if (value_has(came, "asks")) {
-			*outcome_r = came;
-			return GO_ON;
-		}
-		effect->held = NULL;
-		effect->children = value_array_add(arena,
-		    effect->children != NULL ? effect->children : value_empty_array(),
-		    came);
-	}
 }

@@ -1,4 +1,4 @@
-/* run_child: what run_child.c and run_async.c share: a run that a tool's call of another one wants. */
+/* run_child: what run_task.c, run_child.c and run_async.c share: a run that a tool's call of another one wants. */
 #ifndef RUN_CHILD_H
 #define RUN_CHILD_H
 
@@ -35,6 +35,11 @@ const struct value *child_failed(
     struct arena *arena, const struct child *child, const struct fault *fault);
 const struct value *child_failed_with(
     struct arena *arena, const struct child *child, const char *reason);
+
+/* Has the child that effect wants, or that its pause has left, run to its end, or to where it asks a human: then
+ * {asks, held}. Returns as run_call. */
+enum go child_run_to_end(struct run *run, struct arena *arena,
+    const struct effect *effect, struct child *child, const struct value **came_r);
 
 /* What a call wants of runs that it does not wait for: `op` of the wish. Returns as run_call. */
 enum go run_async(struct run *run, struct arena *arena, const struct effect *effect,

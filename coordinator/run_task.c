@@ -1,0 +1,135 @@
+/* run_task: a tool's call that may have other agents do something (middleware.h, tool_child).
+ *
+ * It ends with {child: what is wanted}, which is stored as any outcome; when the child has ended (run_child.c), or what is
+ * not waited for has been done (run_async.c), the call is sent once more, as <call id>+<n>, with what came of its n
+ * children. docs/protocol.md, "Children". */
+#include "run_child.h"
+
+#include <string.h>
+
+#include "bodies.h"
+#include "bounds.h"
+
+/* What it wants is known from here on, whoever goes on with the run; its worker may forget it. */
+static enum go
+store_wish(struct run *run, struct arena *arena, const struct effect *effect,
+    const char *id, const struct value *body)
+{
+	enum store_status status;
+
+	if (body == value_get(run->results, id)) {
+		value_list_add(&run->answered, value_str(run->batch, effect->last_id));
+		return GO_ON;
+	}
+	status = run_store(run, arena, value_map(arena, id, body, NULL));
+	if (status != STORE_OK) {
+		caller_disown(run->coordinator->caller, run->id);
+		return GO_DROP;
+	}
+	run->results_stored = true;
+	caller_stored(run->coordinator->caller, effect->last_id);
+	return run_must_stop(run) ? GO_DROP : GO_ON;
+}
+
+static bool
+is_control(const struct value *body)
+{
+	return value_get_bool(value_get(body, "fault"), "control", false);
+}
+
+static const struct value *
+too_many(struct arena *arena)
+{
+	const struct fault *fault = fault_new(arena, "RuntimeError",
+	    "the call has had %u children, and wants one more", CALL_CHILDREN_MAX);
+
+	return value_map(arena, "fault", fault_to_value(arena, fault), NULL);
+}
+
+/* The call that goes on with the children that have ended so far. */
+static void
+set_call(struct arena *arena, struct effect *effect, const struct run_call *first)
+{
+	size_t count = value_size(effect->children);
+
+	effect->call = *first;
+	if (count == 0)
+		return;
+	effect->call.id = arena_printf(arena, "%s+%zu", first->id, count);
+	effect->call.key = first->key != NULL ? first->key : first->id;
+	effect->call.request =
+	    value_map_with(arena, first->request, "children", effect->children);
+}
+
+/* Sends it: to the worker that keeps the call's place, if one does. Without that one, or its place, the call is as
+ * any other, under an id of its own; and so it is from the start when it must not run twice. */
+static enum go
+send_on(struct run *run, struct arena *arena, struct effect *effect, const char *kept_by,
+    const struct value **outcome_r)
+{
+	struct run_call call = effect->call;
+	bool worked;
+	enum go go;
+
+	if ((call.flags & WIRE_ONCE) != 0 || kept_by == NULL ||
+	    strlen(kept_by) != SESSION_BYTES || !wire_is_id(kept_by, SESSION_BYTES))
+		return run_effect(run, arena, effect, outcome_r);
+	call.service = arena_printf(arena, SERVICE_WORKER_PREFIX "%s", kept_by);
+	effect->last_id = call.id;
+	go = run_call_worked(run, arena, &call, outcome_r, &worked);
+	if (go != GO_ON || worked || is_control(*outcome_r))
+		return go;
+	/* Nobody stores that it was lost. */
+	value_list_add(&run->answered, value_str(run->batch, call.id));
+	effect->call.id = arena_printf(arena, "%sr", call.id);
+	return run_effect(run, arena, effect, outcome_r);
+}
+
+enum go
+run_effect_with_children(struct run *run, struct arena *arena, struct effect *effect,
+    const struct value **outcome_r)
+{
+	const struct run_call first = effect->call;
+	const struct value *came;
+	const char *kept_by = NULL;
+	enum go go;
+
+	effect->last_id = first.id;
+	for (;;) {
+		struct child child = { 0 };
+
+		if (effect->held == NULL || effect->known != NULL) {
+			set_call(arena, effect, &first);
+			go = send_on(run, arena, effect, kept_by, outcome_r);
+			child.wish = value_get(*outcome_r, "child");
+			if (go != GO_ON || !value_is(child.wish, VALUE_MAP) ||
+			    value_has(*outcome_r, "fault"))
+				return go;
+			kept_by = value_get_text(*outcome_r, "kept_by");
+			if (value_size(effect->children) >= CALL_CHILDREN_MAX) {
+				*outcome_r = too_many(arena);
+				return GO_ON;
+			}
+			go = store_wish(run, arena, effect, effect->call.id, *outcome_r);
+			effect->call = first;
+		} else {
+			child.wish = value_get(effect->held, "child");
+			go = GO_ON;
+		}
+		if (go == GO_ON && value_has(child.wish, "op"))
+			go = run_async(run, arena, effect, &child, &came);
+		else if (go == GO_ON)
+			go = child_run_to_end(run, arena, effect, &child, &came);
+		if (go != GO_ON)
+			return go;
+		effect->given = NULL;
+		if (value_has(came, "asks")) {
+			*outcome_r = came;
+			return GO_ON;
+		}
+		effect->held = NULL;
+		effect->children = value_array_add(arena,
+		    effect->children != NULL ? effect->children : value_empty_array(),
+		    came);
+	}
+}
