@@ -59,8 +59,7 @@ claim_id(struct run *run, struct arena *arena, const struct child *child)
 	struct store *store = run->coordinator->store;
 	const struct value *before;
 	const char *other;
-	enum store_status status =
-	    store_run(store, arena, child->thread, child->run, &before);
+	enum store_status status = child_look(run, arena, child, &before);
 
 	if (status == STORE_OK && !is_own(run, before))
 		return STORE_KNOWN;

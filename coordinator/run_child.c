@@ -159,6 +159,20 @@ tell(struct run *run, struct arena *arena, const struct effect *effect,
 		value_str(arena, child->agent), "tool_call_id", effect->name, NULL));
 }
 
+enum store_status
+child_look(struct run *run, struct arena *arena, const struct child *child,
+    const struct value **record_r)
+{
+	struct store *store = run->coordinator->store;
+	enum store_status status =
+	    store_run(store, arena, child->thread, child->run, record_r);
+
+	if (status != STORE_NONE || strcmp(child->thread, child->run) != 0)
+		return status;
+	status = store_has_thread(store, arena, child->thread);
+	return status == STORE_OK ? STORE_KNOWN : status;
+}
+
 /* Says that it is run's, before it is there: whoever cancels run finds it. */
 static enum store_status
 claim_id(struct run *run, struct arena *arena, const struct child *child)
@@ -167,8 +181,7 @@ claim_id(struct run *run, struct arena *arena, const struct child *child)
 	const struct value *before = NULL;
 	const char *other;
 	bool is_late;
-	enum store_status status =
-	    store_run(store, arena, child->thread, child->run, &before);
+	enum store_status status = child_look(run, arena, child, &before);
 
 	/* Only we give a run a task. */
 	if (status == STORE_OK &&

@@ -29,6 +29,11 @@ enum go child_find_agent(struct run *run, struct arena *arena, struct child *chi
 const struct value *child_input(
     struct arena *arena, struct child *child, const struct value *more);
 
+/* What there is of child's run: STORE_OK with its record; STORE_NONE; STORE_KNOWN: nothing, but its thread, which is to be
+ * a new one, is another's. */
+enum store_status child_look(struct run *run, struct arena *arena,
+    const struct child *child, const struct value **record_r);
+
 /* What came of it when it failed: {fault, run}. That is the tool's failure, which the model is told or a wrap
  * takes care of: never its parent's end. */
 const struct value *child_failed(

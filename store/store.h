@@ -396,6 +396,9 @@ enum store_status store_run_in(struct store *store, struct arena *arena, unsigne
 /* Whether run has ended, or paused; whether it waits for somebody to begin it. STORE_NONE: no such run. */
 enum store_status store_has_ended(struct store *store, struct arena *arena,
     const char *thread, const char *run, bool *ended_r, bool *queued_r);
+/* STORE_NONE: there is no such thread. */
+enum store_status store_has_thread(
+    struct store *store, struct arena *arena, const char *thread);
 /* The head of thread's last commit ({run, status, next, round, ...}); STORE_NONE: it has none. */
 enum store_status store_head(struct store *store, struct arena *arena, const char *thread,
     const struct value **head_r);

@@ -154,6 +154,18 @@ store_has_ended(struct store *store, struct arena *arena, const char *thread,
 }
 
 enum store_status
+store_has_thread(struct store *store, struct arena *arena, const char *thread)
+{
+	const struct value *reply;
+	enum store_status status =
+	    get(store, arena, "EXISTS", store_thread_key(arena, thread), &reply);
+
+	if (status != STORE_OK)
+		return status;
+	return value_is(reply, VALUE_INT) && reply->integer == 1 ? STORE_OK : STORE_NONE;
+}
+
+enum store_status
 store_head(struct store *store, struct arena *arena, const char *thread,
     const struct value **head_r)
 {

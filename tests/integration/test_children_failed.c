@@ -230,6 +230,12 @@ play_taken(struct scene *scene)
 	    scene, ask_run(scene, "fleets", "r2", "t2", "input", "\"hi\""), "success");
 	said = ask_tool_answers_of(scene, "t2");
 	ck_assert_msg(strstr(said, "is another's") != NULL, "%s", said);
+	/* Nor is a thread that has its name. */
+	ask_run(scene, "lent", "mine", "r3-2-0-1", "input", "\"mine\"");
+	ask_check_status(
+	    scene, ask_run(scene, "fleets", "r3", "t3", "input", "\"hi\""), "success");
+	said = ask_tool_answers_of(scene, "t3");
+	ck_assert_msg(strstr(said, "is another's") != NULL, "%s", said);
 }
 
 START_TEST(a_run_of_a_childs_id_is_not_taken_for_it)
