@@ -44,7 +44,7 @@ const struct value *child_failed_with(
 /* Has the child that effect wants, or that its pause has left, run to its end, or to where it asks a human: then
  * {asks, held}. Returns as run_call. */
 enum go child_run_to_end(struct run *run, struct arena *arena,
-    const struct effect *effect, struct child *child, const struct value **came_r);
+    const struct effect *effect, struct child *child, const struct value **outcome_r);
 
 /* What a call wants of runs that it does not wait for: `op` of the wish. Returns as run_call. */
 enum go run_async(struct run *run, struct arena *arena, const struct effect *effect,
