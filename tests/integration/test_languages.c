@@ -261,10 +261,10 @@ START_TEST(a_run_goes_on_when_the_broker_comes_again)
 	kit_start_all(kit, 0, 1, 1);
 	start_worker(&worker, &languages[_i], "w");
 	apply(tools_of(&languages[_i]),
-	    arena_printf(arena, "%s, %s", call("1", "wait", "{\"seconds\": 0.3}"),
-		call("2", "wait", "{\"seconds\": 1.2}")));
+	    arena_printf(arena, "%s, %s", call("1", "wait", "{\"seconds\": 2}"),
+		call("2", "wait", "{\"seconds\": 3.5}")));
 	job = submit("a", "r");
-	wait_load("w", 2);
+	wait_load("w", 2); /* some PINGs say so, and one of them is read */
 	kit_kill(kit, KIT_BROKER, 0);
 	kit_start(kit, KIT_BROKER, 0);
 	expect_success(job);

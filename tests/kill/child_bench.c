@@ -168,13 +168,29 @@ cb_works(struct children *children)
 	return works.begun;
 }
 
+/* Nothing is left that could begin. */
+static bool
+have_all_ended(struct children *children)
+{
+	const struct value *counts = NULL;
+	struct arena *arena = arena_new();
+	bool ended =
+	    store_counts(children->storm.client->store, arena, &counts) == STORE_OK &&
+	    value_get_int(counts, "inbox", 1) == 0 &&
+	    value_get_int(counts, "live_threads", 1) == 0;
+
+	arena_destroy(&arena);
+	return ended;
+}
+
 static bool
 have_begun(void *arg)
 {
 	struct works *works = arg;
 
 	works->begun = cb_works(works->children);
-	return works->begun >= works->wanted;
+	return works->begun >= works->wanted ||
+	       (works->children->unsent && have_all_ended(works->children));
 }
 
 void
