@@ -134,7 +134,7 @@ compose-test: all
 	tests/compose/run.sh $(BUILD)/bin $(BUILD)/compose
 
 # What a middleware of a user's own may include (docs/middleware.md); its symbols are in the programs.
-PUBLIC_HEADERS := middleware/middleware.h $(patsubst %,proto/%.h,arena chat fault utf8 value)
+PUBLIC_HEADERS := $(patsubst %,middleware/%.h,middleware hooks_model hooks_tool hooks_turn) $(patsubst %,proto/%.h,arena chat fault utf8 value)
 middleware_abi  = $(shell sed -n 's/^\#define MIDDLEWARE_ABI \([0-9]*\)u$$/\1/p' middleware/middleware.h)
 install: binaries
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include/flotilla $(DESTDIR)$(PREFIX)/share/flotilla
