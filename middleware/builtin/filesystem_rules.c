@@ -66,9 +66,13 @@ flaw_of_rule(struct arena *arena, const struct value *rule, const char *place)
 	const struct value *operations = value_get(rule, "operations");
 	const struct value *paths = value_get(rule, "paths");
 	const struct value *mode = value_get(rule, "mode");
-	const char *flaw = flaw_of_keys(arena, rule, place);
+	const char *flaw;
 	size_t i;
 
+	if (!value_is(rule, VALUE_MAP))
+		return arena_printf(
+		    arena, "%s: must be a map of operations, paths and mode", place);
+	flaw = flaw_of_keys(arena, rule, place);
 	if (flaw != NULL)
 		return flaw;
 	if (!value_is(operations, VALUE_ARRAY) || operations->size == 0)
