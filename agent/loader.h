@@ -16,6 +16,8 @@ struct loader {
 	const char *const *
 	    places; /* of each of `middleware`, or of its settings where deep_agent says so; or
 				      NULL: there is none */
+	const struct value *
+	    parts; /* where what deep_agent makes agents of stands (spec_deep.c); or NULL */
 	unsigned
 	    depth; /* 0; of an agent that is part of another one more than that one's */
 	const char *path, *error;
@@ -57,6 +59,9 @@ int load_script(struct loader *loader, const char *path, const struct value *giv
 /* Returns source with what its deep_agent stands for in its middleware, and without that key, in the loader's arena; fills
  * the loader's places. NULL after loader_fail (spec_deep.c). */
 const struct value *load_deep_agent(struct loader *loader, const struct value *source);
+
+/* Where path, in a source that load_deep_agent has spelled out, stands in what was given; path itself when that is there. */
+const char *deep_agent_place(const struct loader *loader, const char *path);
 
 /* Returns source, which is of the file at path, with the code in place of the files that its
  * middleware name; NULL with the place within it and the reason, in arena (spec_code.c). */

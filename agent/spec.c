@@ -406,7 +406,7 @@ load_with(struct loader *loader, const struct value *source, const char **path_r
 	loader->spec = arena_alloc(loader->arena, sizeof *loader->spec);
 	if (load(loader, source) == 0)
 		return loader->spec;
-	*path_r = loader->path;
+	*path_r = deep_agent_place(loader, loader->path);
 	*error_r = loader->error;
 	return NULL;
 }

@@ -1,6 +1,7 @@
 /* `deep_agent`: the middleware of deepagents' create_deep_agent under one key (semantics.md 6.18). It is spelled out
  * before anything else is read of the agent, so that what runs is an agent like any other: `flotilla graph`
  * shows all of it. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "loader.h"
@@ -21,6 +22,8 @@ struct stack {
 	struct value_list list;
 	const char **
 	    places; /* of each in list, if it is ours that of its settings; room for all */
+	struct value_fields *
+	    parts; /* the agent's: its subagents by their place in a middleware's settings */
 };
 
 /* --- entries ---------------------------------------------------------------------------- */
@@ -44,8 +47,7 @@ entry_of(struct arena *arena, const char *name, const struct value *settings)
 static void
 put(struct stack *stack, const struct value *entry, const char *place)
 {
-	if (stack->places != NULL)
-		stack->places[stack->list.count] = place;
+	stack->places[stack->list.count] = place;
 	value_list_add(&stack->list, entry);
 }
 
@@ -95,7 +97,7 @@ add_own(struct stack *stack, const char *const *later)
 }
 
 static struct stack
-stack_of(struct arena *arena, const struct value *own, const char *path, bool has_places)
+stack_of(struct arena *arena, const struct value *own, const char *path)
 {
 	size_t count = value_is(own, VALUE_ARRAY) ? value_size(own) : 0;
 
@@ -104,9 +106,7 @@ stack_of(struct arena *arena, const struct value *own, const char *path, bool ha
 		.taken = arena_alloc(arena, (count + 1) * sizeof(bool)),
 		.path = path,
 		.list = { .arena = arena },
-		.places = has_places
-			      ? arena_alloc(arena, (count + sizeof keys) * sizeof(char *))
-			      : NULL };
+		.places = arena_alloc(arena, (count + sizeof keys) * sizeof(char *)) };
 }
 
 /* --- settings --------------------------------------------------------------------------- */
@@ -153,57 +153,79 @@ permissions_of(const struct value *deep, const struct value *given)
 					       : value_get(deep, "permissions");
 }
 
-/* given with the stack of a subagent as its middleware. */
+/* {at, middleware}: where a subagent is, and each of its middleware if they are known. */
 static const struct value *
-subagent_of(struct arena *arena, const struct value *deep, const struct value *given)
+part_of(const struct stack *stack, const char *at)
+{
+	struct arena *arena = stack->arena;
+	struct value_list places = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < stack->list.count; i++)
+		value_list_add(&places, value_str(arena, stack->places[i]));
+	return value_map(arena, "at", value_str(arena, at), "middleware",
+	    value_list_end(&places), NULL);
+}
+
+/* given, which is at at, with the stack of a subagent as its middleware. *part_r: see part_of. */
+static const struct value *
+subagent_of(struct arena *arena, const struct value *deep, const struct value *given,
+    const char *at, const struct value **part_r)
 {
 	static const char *const none[] = { NULL };
 	const struct value *skills = value_get(given, "skills");
-	struct stack stack = stack_of(arena, value_get(given, "middleware"), "", false);
+	struct stack stack = stack_of(arena, value_get(given, "middleware"),
+	    arena_printf(arena, "%s/middleware", at));
+	const char *of_files = value_has(given, "permissions") ? at : "/" KEY;
+
+	*part_r = part_of(&stack, at);
 
 	if (!value_is(given, VALUE_MAP) || value_has(given, "agent") ||
 	    (value_has(given, "middleware") && stack.own == NULL &&
 		!value_is(value_get(given, "middleware"), VALUE_ARRAY)))
 		return given;
 	add(&stack, "filesystem",
-	    with_backend(arena, deep, "permissions", permissions_of(deep, given)), "");
+	    with_backend(arena, deep, "permissions", permissions_of(deep, given)),
+	    of_files);
 	if (wants_summarization(deep))
 		add(&stack, "deepagents_summarization", summarization_of(arena, deep),
-		    "");
-	add(&stack, "patch_tool_calls", NULL, "");
+		    "/" KEY "/summarization");
+	add(&stack, "patch_tool_calls", NULL, at);
 	if (!value_is_nil(skills))
-		add(&stack, "skills", with_backend(arena, deep, "sources", skills), "");
-	add(&stack, "anthropic_prompt_caching", caching(arena), "");
+		add(&stack, "skills", with_backend(arena, deep, "sources", skills),
+		    arena_printf(arena, "%s/skills", at));
+	add(&stack, "anthropic_prompt_caching", caching(arena), at);
 	add_own(&stack, none);
+	*part_r = part_of(&stack, at);
 	given = value_map_with(arena, given, "skills", NULL);
 	given = value_map_with(arena, given, "permissions", NULL);
 	return value_map_with(arena, given, "middleware", value_list_end(&stack.list));
 }
 
-/* The subagents that are waited for, or those that are not; *count_r: how many. */
+/* The subagents that are waited for, or those that are not, which a middleware has under key. */
 static const struct value *
 subagents_of(
-    struct arena *arena, const struct value *deep, bool is_async, size_t *count_r)
+    struct stack *stack, const struct value *deep, bool is_async, const char *key)
 {
-	const struct value *given = value_get(deep, "subagents");
+	const struct value *given = value_get(deep, "subagents"), *one, *part;
+	struct arena *arena = stack->arena;
 	struct value_list list = { .arena = arena };
 	size_t i;
 
-	for (i = 0; i < value_size(given); i++)
-		if (value_has(value_at(given, i), "graph_id") == is_async)
-			value_list_add(&list,
-			    is_async ? value_at(given, i)
-				     : subagent_of(arena, deep, value_at(given, i)));
-	*count_r = list.count;
-	return value_list_end(&list);
-}
+	for (i = 0; i < value_size(given); i++) {
+		const char *at = arena_printf(arena, "/" KEY "/subagents/%zu", i);
 
-/* They are listed under one key: where each stands is known when all of one kind are. */
-static const char *
-place_of_subagents(const struct value *deep, size_t count)
-{
-	return count == value_size(value_get(deep, "subagents")) ? "/" KEY
-								 : "/" KEY "/subagents";
+		one = value_at(given, i);
+		if (value_has(one, "graph_id") != is_async)
+			continue;
+		part = value_map(arena, "at", value_str(arena, at), NULL);
+		if (!is_async)
+			one = subagent_of(arena, deep, one, at, &part);
+		value_fields_set(
+		    stack->parts, arena_printf(arena, "/%s/%zu", key, list.count), part);
+		value_list_add(&list, one);
+	}
+	return value_list_end(&list);
 }
 
 static void
@@ -212,30 +234,29 @@ add_subagents(struct stack *stack, const struct value *deep)
 	struct arena *arena = stack->arena;
 	const struct value *interrupt_on = value_get(deep, "interrupt_on");
 	bool general = value_get_bool(deep, "general_purpose_agent", true);
-	size_t count;
-	const struct value *subagents = subagents_of(arena, deep, false, &count);
+	const struct value *subagents = subagents_of(stack, deep, false, "subagents");
+	const struct value *ours, *part;
 
-	if (count == 0 && !general)
+	if (value_size(subagents) == 0 && !general)
 		return;
+	ours = subagent_of(arena, deep,
+	    value_map(arena, "skills", value_get(deep, "skills"), NULL), "/" KEY, &part);
+	value_fields_set(stack->parts, "", part);
 	add(stack, "subagent",
 	    value_map(arena, "general_purpose_agent", value_bool(general),
-		"general_purpose_middleware",
-		value_get(
-		    subagent_of(arena, deep,
-			value_map(arena, "skills", value_get(deep, "skills"), NULL)),
-		    "middleware"),
-		"subagents", subagents, "default_interrupt_on",
+		"general_purpose_middleware", value_get(ours, "middleware"), "subagents",
+		subagents, "default_interrupt_on",
 		value_is_nil(interrupt_on) ? NULL : interrupt_on, NULL),
-	    place_of_subagents(deep, count));
+	    "/" KEY);
 }
 
 static void
 add_async(struct stack *stack, const struct value *deep)
 {
-	size_t count;
-	const struct value *subagents = subagents_of(stack->arena, deep, true, &count);
+	const struct value *subagents =
+	    subagents_of(stack, deep, true, "async_subagents");
 
-	if (count > 0)
+	if (value_size(subagents) > 0)
 		add(stack, "async_subagent",
 		    value_map(stack->arena, "async_subagents", subagents, NULL), "/" KEY);
 }
@@ -253,8 +274,10 @@ spelled_out(struct loader *loader, const struct value *source, const struct valu
 			   *memory = value_get(deep, "memory"),
 			   *interrupt_on = value_get(deep, "interrupt_on");
 	struct stack stack =
-	    stack_of(arena, value_get(source, "middleware"), "/middleware", true);
+	    stack_of(arena, value_get(source, "middleware"), "/middleware");
+	struct value_fields parts = { .arena = arena };
 
+	stack.parts = &parts;
 	if (value_get_bool(deep, "todo_list", false))
 		add(&stack, "todo_list", NULL, "/" KEY "/todo_list");
 	if (!value_is_nil(skills))
@@ -279,6 +302,7 @@ spelled_out(struct loader *loader, const struct value *source, const struct valu
 		    value_map(arena, "interrupt_on", interrupt_on, NULL), "/" KEY);
 	add_own(&stack, none);
 	loader->places = stack.places;
+	loader->parts = value_fields_end(&parts);
 	return value_map_with(arena, source, "middleware", value_list_end(&stack.list));
 }
 
@@ -313,11 +337,77 @@ load_deep_agent(struct loader *loader, const struct value *source)
 	if (loader_known_keys(loader, "/" KEY, deep, keys, KEY) == -1)
 		return NULL;
 	if (check(loader, deep, "subagents", VALUE_ARRAY, "a list") == -1 ||
-	    check(loader, deep, "interrupt_on", VALUE_MAP, "a map") == -1)
+	    check(loader, deep, "interrupt_on", VALUE_MAP, "a map") == -1 ||
+	    check(loader, deep, "todo_list", VALUE_BOOL, "true or false") == -1 ||
+	    check(loader, deep, "general_purpose_agent", VALUE_BOOL, "true or false") ==
+		-1 ||
+	    (!value_is(value_get(deep, "summarization"), VALUE_BOOL) &&
+		check(loader, deep, "summarization", VALUE_MAP, "true, false or a map") ==
+		    -1))
 		return NULL;
 	source = value_map_with(loader->arena, source, KEY, NULL);
 	/* What is no list is refused where lists are read. */
 	return value_is_nil(own) || value_is(own, VALUE_ARRAY)
 		   ? spelled_out(loader, source, deep)
 		   : source;
+}
+
+/* --- places ------------------------------------------------------------------------------ */
+
+/* The key of parts that within, behind "/deep_agent", begins with; NULL: none. */
+static const char *
+part_at(const struct value *parts, const char *within)
+{
+	size_t i, size;
+
+	for (i = 0; i < value_size(parts); i++) {
+		const char *key = value_text(parts->pairs[i].key);
+
+		size = strlen(key);
+		if (size > 0 && strncmp(within, key, size) == 0 &&
+		    (within[size] == '/' || within[size] == '\0'))
+			return key;
+	}
+	return value_has(parts, "") && strncmp(within, "/middleware/", 12) == 0 ? ""
+										: NULL;
+}
+
+/* The place of a subagent's middleware; within is behind its list: "3/skills/sources/0", or "3". */
+static const char *
+middleware_place(struct arena *arena, const struct value *part, const char *within)
+{
+	static const char *const ours[] = { "filesystem", "deepagents_summarization",
+		"patch_tool_calls", "skills", "anthropic_prompt_caching", NULL };
+	const struct value *places = value_get(part, "middleware");
+	size_t digits = strspn(within, "0123456789");
+	const char *place =
+	    value_text(value_at(places, (size_t)strtoul(within, NULL, 10)));
+	const char *own =
+	    arena_printf(arena, "%s/middleware/", value_get_text(part, "at"));
+
+	if (place == NULL)
+		return value_get_text(part, "at");
+	within += digits;
+	if (strncmp(place, own, strlen(own)) != 0 && *within == '/' &&
+	    is_one_of(arena_copy(arena, within + 1, strcspn(within + 1, "/")), ours))
+		within += 1 + strcspn(within + 1, "/");
+	return arena_printf(arena, "%s%s", place, within);
+}
+
+const char *
+deep_agent_place(const struct loader *loader, const char *path)
+{
+	const struct value *part;
+	const char *key;
+
+	if (loader->parts == NULL || strncmp(path, "/" KEY "/", sizeof KEY + 1) != 0)
+		return path;
+	key = part_at(loader->parts, path + sizeof KEY);
+	if (key == NULL)
+		return path;
+	path += sizeof KEY + strlen(key);
+	part = value_get(loader->parts, key);
+	if (strncmp(path, "/middleware/", 12) == 0)
+		return middleware_place(loader->arena, part, path + 12);
+	return arena_printf(loader->arena, "%s%s", value_get_text(part, "at"), path);
 }

@@ -22,12 +22,11 @@ refuse_entry(struct loader *loader, const char *path, const struct value *entry)
 /* Two of one type are fine when their settings give them names of their own, as those of
  * pii and tool_call_limit do. */
 static int
-refuse_twice(struct loader *loader, const char *path, const char *name, size_t first)
+refuse_twice(struct loader *loader, const char *path, const char *name, const char *first)
 {
 	return loader_fail(loader, path,
-	    "the middleware \"%s\" is there already, as /middleware/%zu: remove one of "
-	    "the two",
-	    name, first);
+	    "the middleware \"%s\" is there already, as %s: remove one of the two", name,
+	    first);
 }
 
 static const struct middleware_use *
@@ -101,6 +100,18 @@ all_reads(struct arena *arena, const struct spec *spec, bool in_tools)
 
 /* --- agents that are part of this one -------------------------------------------------- */
 
+/* Where within of source, an agent of loader's, stands: what it has from loader's agent is there. */
+static const char *
+place_within(const struct loader *loader, const struct value *source, const char *within)
+{
+	const char *key = *within == '\0' ? ""
+					  : arena_copy(loader->arena, within + 1,
+						strcspn(within + 1, "/"));
+	const struct value *given = value_get(source, key);
+
+	return given != NULL && given == value_get(loader->source, key) ? within : NULL;
+}
+
 /* child is as configure left it; path is that of its middleware's settings. */
 static const struct value *
 load_child(
@@ -108,7 +119,7 @@ load_child(
 {
 	struct arena *arena = loader->arena;
 	const struct value *source = value_get(child, "source");
-	const char *within = "", *error = "";
+	const char *within = "", *error = "", *place;
 	const struct spec *spec;
 
 	if (source == NULL)
@@ -117,9 +128,11 @@ load_child(
 	if (spec != NULL)
 		return value_map(arena, "name", value_str(arena, spec->name), "version",
 		    value_str(arena, spec->version), "source", spec->source, NULL);
-	loader_fail(loader,
-	    arena_printf(arena, "%s%s%s", path, value_get_text(child, "place"), within),
-	    "%s", error);
+	place = place_within(loader, source, within);
+	if (place == NULL)
+		place = arena_printf(
+		    arena, "%s%s%s", path, value_get_text(child, "place"), within);
+	loader_fail(loader, place, "%s", error);
 	return NULL;
 }
 
@@ -146,6 +159,13 @@ load_children(struct loader *loader, const char *path, const struct middleware_u
 
 /* --- the list -------------------------------------------------------------------------- */
 
+static const char *
+place_of(const struct loader *loader, const char *path, size_t index)
+{
+	return loader->places != NULL ? loader->places[index]
+				      : loader_item(loader->arena, path, index);
+}
+
 int
 load_middleware(struct loader *loader, const char *path, const struct value *given)
 {
@@ -162,16 +182,15 @@ load_middleware(struct loader *loader, const char *path, const struct value *giv
 		    loader, path, "more than %u middleware", MIDDLEWARE_MAX);
 	uses = arena_alloc(loader->arena, value_size(given) * sizeof *uses);
 	for (i = 0; i < value_size(given); i++) {
-		const char *at = loader->places != NULL
-				     ? loader->places[i]
-				     : loader_item(loader->arena, path, i);
+		const char *at = place_of(loader, path, i);
 
 		uses[i] = load_entry(loader, at, value_at(given, i));
 		if (uses[i] == NULL)
 			return -1;
 		for (j = 0; j < i; j++) {
 			if (strcmp(uses[j]->name, uses[i]->name) == 0)
-				return refuse_twice(loader, at, uses[i]->name, j);
+				return refuse_twice(
+				    loader, at, uses[i]->name, place_of(loader, path, j));
 		}
 		spec->wraps_tools |= uses[i]->hooks[HOOK_WRAP_TOOL_CALL];
 		if (load_children(loader,

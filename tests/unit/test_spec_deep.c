@@ -175,14 +175,70 @@ START_TEST(mistakes_are_shown_where_they_stand)
 	    "deep_agent: {backend: {x: 1}}", "/deep_agent/backend", "must be state");
 	check_refused(
 	    "deep_agent: {interrupt_on: 7}", "/deep_agent/interrupt_on", "must be a map");
-	check_refused("deep_agent: {permissions: [7]}",
-	    "/deep_agent/permissions/0/operations", "read and write");
-	check_refused("deep_agent: {subagents: [{name: x, description: d}, {name: y, "
-		      "description: d, middleware: [todo_lst]}]}",
-	    "/deep_agent/subagents/1/middleware/4", "todo_list");
+	check_refused("deep_agent: {permissions: [x]}", "/deep_agent/permissions/0",
+	    "must be a map");
 	check_refused("deep_agent: true\nmiddleware: [{memory: {sources: 7}}]",
 	    "/middleware/0/memory/sources", "must be a list");
 	check_refused("deep_agent: true\nmiddleware: 7", "/middleware", "must be a list");
+	check_refused("deep_agent: true\nmiddleware: [model_retry, model_retry]",
+	    "/middleware/1", "already, as /middleware/0:");
+}
+END_TEST
+
+/* What the stack makes of a setting says it where it was given, not where the stack has it. */
+static const struct {
+	const char *deep, *path, *says;
+} misplaced[] = {
+	{ "{todo_list: 'no'}", "/todo_list", "must be true or false" },
+	{ "{general_purpose_agent: 0}", "/general_purpose_agent",
+	    "must be true or false" },
+	{ "{summarization: never}", "/summarization", "true, false or a map" },
+	{ "{summarization: {keep: 5}}", "/summarization/keep", "must be a size" },
+	{ "{summarization: {kep: 5}}", "/summarization/kep", "no setting \"kep\"" },
+	{ "{skills: 7}", "/skills/sources", "must be a list" },
+	{ "{subagents: [{name: x, description: d}, {name: y, description: d, middleware: "
+	  "[todo_lst]}]}",
+	    "/subagents/1/middleware/0", "todo_list" },
+	{ "{subagents: [{name: y, description: d, middleware: [todo_list, {tool_retry: "
+	  "{max_retries: x}}]}]}",
+	    "/subagents/0/middleware/1/tool_retry/max_retries", "an integer" },
+	{ "{subagents: [{name: y, description: d, middleware: [{filesystem: {x: 1}}]}]}",
+	    "/subagents/0/middleware/0/filesystem/x", "no setting" },
+	{ "{subagents: [{name: y, description: d, permissions: [7]}]}",
+	    "/subagents/0/permissions/0", "must be a map" },
+	{ "{subagents: [{name: y, description: d, skills: 7}]}",
+	    "/subagents/0/skills/sources", "must be a list" },
+	{ "{subagents: [{name: y, description: d, debug: 7}]}", "/subagents/0/debug",
+	    "true or false" },
+	{ "{subagents: [{name: z, description: d, graph_id: g}, {name: y, description: "
+	  "d, debug: 7}]}",
+	    "/subagents/1/debug", "true or false" },
+	{ "{subagents: [{name: y, description: d}, {name: z, description: d, graph_id: "
+	  "7}]}",
+	    "/subagents/1/graph_id", "needs a graph_id" },
+	{ "{subagents: [{name: y, description: d, deep_agent: {subagents: [{name: z, "
+	  "description: d, skills: 7}]}}]}",
+	    "/subagents/0/deep_agent/subagents/0/skills/sources", "must be a list" },
+};
+
+START_TEST(what_it_stands_for_is_wrong_where_it_was_given)
+{
+	check_refused(arena_printf(arena, "deep_agent: %s", misplaced[_i].deep),
+	    arena_printf(arena, "/deep_agent%s", misplaced[_i].path), misplaced[_i].says);
+}
+END_TEST
+
+START_TEST(what_a_subagent_has_from_its_agent_is_wrong_there)
+{
+	check_refused(
+	    "deep_agent: true\ntools: [search, 7]", "/tools/1", "a tool's name");
+	check_refused("deep_agent: true\nscript: 7", "/script", "must be a map");
+	check_refused("middleware: [{subagent: {subagents: [{name: x, description: d, "
+		      "tools: [7]}]}}]\ntools: [8]",
+	    "/tools/0", "a tool's name");
+	check_refused("middleware: [{subagent: {general_purpose_agent: false, subagents: "
+		      "[{name: x, description: d, tools: [7]}]}}]\ntools: [search]",
+	    "/middleware/0/subagent/subagents/0/tools/0", "a tool's name");
 }
 END_TEST
 
@@ -200,5 +256,8 @@ tcase_spec_deep(void)
 	tcase_add_test(tcase, subagents_have_a_stack_of_their_own);
 	tcase_add_test(tcase, the_source_stays_as_it_was_written);
 	tcase_add_test(tcase, mistakes_are_shown_where_they_stand);
+	tcase_add_loop_test(tcase, what_it_stands_for_is_wrong_where_it_was_given, 0,
+	    (int)(sizeof misplaced / sizeof *misplaced));
+	tcase_add_test(tcase, what_a_subagent_has_from_its_agent_is_wrong_there);
 	return tcase;
 }
