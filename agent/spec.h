@@ -47,7 +47,7 @@ struct spec {
 	const struct value *tool_reads; /* the same, and what those in tool workers do */
 	bool wraps_tools;               /* some use has wrap_tool_call */
 	/* {name of a use: {name: {name, version, source} of an agent that is part of this one, or
-	 * {agent}, the name of one of the fleet's}}: middleware_use's children; maybe empty. */
+	 * {agent}, the name of one of the fleet's; mode?}}: middleware_use's children; maybe empty. */
 	const struct value *children;
 };
 

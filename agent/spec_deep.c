@@ -13,12 +13,19 @@ static const char *const keys[] = { "backend", "general_purpose_agent", "interru
 	"memory", "permissions", "skills", "subagents", "summarization", "todo_list",
 	NULL };
 
+/* What was written. */
+struct deep {
+	const struct value *settings;
+	const struct value *own; /* the agent's `middleware` */
+};
+
 /* A list of middleware on its way. */
 struct stack {
 	struct arena *arena;
 	const struct value *own; /* the agent's or subagent's `middleware`, or NULL */
 	bool *taken;             /* of own: it has the place of one of the same name */
 	const char *path;        /* of own */
+	const char **own_places; /* of each in own; NULL: path says it */
 	struct value_list list;
 	const char **
 	    places; /* of each in list, if it is ours that of its settings; room for all */
@@ -56,13 +63,14 @@ put_own(struct stack *stack, size_t index)
 {
 	stack->taken[index] = true;
 	put(stack, value_at(stack->own, index),
-	    arena_printf(stack->arena, "%s/%zu", stack->path, index));
+	    stack->own_places != NULL
+		? stack->own_places[index]
+		: arena_printf(stack->arena, "%s/%zu", stack->path, index));
 }
 
-/* The one of that name, or what own has in its place. */
-static void
-add(struct stack *stack, const char *name, const struct value *settings,
-    const char *place)
+/* Whether own has one of that name, which is put. */
+static bool
+take_own(struct stack *stack, const char *name)
 {
 	size_t i;
 
@@ -70,9 +78,18 @@ add(struct stack *stack, const char *name, const struct value *settings,
 		if (!stack->taken[i] &&
 		    strcmp(name_of(value_at(stack->own, i)), name) == 0) {
 			put_own(stack, i);
-			return;
+			return true;
 		}
-	put(stack, entry_of(stack->arena, name, settings), place);
+	return false;
+}
+
+/* The one of that name, or what own has in its place. */
+static void
+add(struct stack *stack, const char *name, const struct value *settings,
+    const char *place)
+{
+	if (!take_own(stack, name))
+		put(stack, entry_of(stack->arena, name, settings), place);
 }
 
 static bool
@@ -167,16 +184,85 @@ part_of(const struct stack *stack, const char *at)
 	    value_list_end(&places), NULL);
 }
 
+/* Skills or memory, if there are sources. */
+static void
+add_read(struct stack *stack, const struct value *deep, const char *name,
+    const struct value *sources, const char *place)
+{
+	if (!value_is_nil(sources))
+		add(stack, name, with_backend(stack->arena, deep, "sources", sources),
+		    place);
+}
+
+/* What a fork has beside the stack: its parent's own middleware, or what it has in their place, and its own. Nothing
+ * that hands tasks on; and whom it asks, `interrupt_on` says, if there is one. */
+static struct stack
+inherited(struct stack *own, const struct deep *deep, const struct value *given)
+{
+	static const char *const none[] = { NULL };
+	bool asks = value_size(value_get(deep->settings, "interrupt_on")) > 0 ||
+		    value_has(given, "interrupt_on");
+	struct stack all;
+	size_t i;
+
+	for (i = 0; i < value_size(deep->own); i++) {
+		const char *name = name_of(value_at(deep->own, i));
+
+		if (strcmp(name, "subagent") != 0 &&
+		    (!asks || strcmp(name, "human_in_the_loop") != 0) &&
+		    !take_own(own, name))
+			put(own, value_at(deep->own, i),
+			    arena_printf(own->arena, "/middleware/%zu", i));
+	}
+	add_own(own, none);
+	all = stack_of(own->arena, value_list_end(&own->list), "");
+	all.own_places = own->places;
+	return all;
+}
+
+static bool
+is_fork(const struct value *given)
+{
+	return value_text_is(value_get(given, "mode"), "fork");
+}
+
+/* A subagent's stack, but for its own. A fork reads what its parent reads. */
+static void
+add_stack(struct stack *stack, const struct value *deep, const struct value *given,
+    const char *at)
+{
+	struct arena *arena = stack->arena;
+	bool fork = is_fork(given);
+
+	if (fork)
+		add_read(
+		    stack, deep, "skills", value_get(deep, "skills"), "/" KEY "/skills");
+	add(stack, "filesystem",
+	    with_backend(arena, deep, "permissions", permissions_of(deep, given)),
+	    value_has(given, "permissions") ? at : "/" KEY);
+	if (fork) /* that is how it refuses to hand tasks on */
+		add(stack, "subagent", NULL, at);
+	if (wants_summarization(deep))
+		add(stack, "deepagents_summarization", summarization_of(arena, deep),
+		    "/" KEY "/summarization");
+	add(stack, "patch_tool_calls", NULL, at);
+	if (!fork)
+		add_read(stack, deep, "skills", value_get(given, "skills"),
+		    arena_printf(arena, "%s/skills", at));
+	add(stack, "anthropic_prompt_caching", caching(arena), at);
+	if (fork)
+		add_read(
+		    stack, deep, "memory", value_get(deep, "memory"), "/" KEY "/memory");
+}
+
 /* given, which is at at, with the stack of a subagent as its middleware. *part_r: see part_of. */
 static const struct value *
-subagent_of(struct arena *arena, const struct value *deep, const struct value *given,
+subagent_of(struct arena *arena, const struct deep *deep, const struct value *given,
     const char *at, const struct value **part_r)
 {
 	static const char *const none[] = { NULL };
-	const struct value *skills = value_get(given, "skills");
 	struct stack stack = stack_of(arena, value_get(given, "middleware"),
 	    arena_printf(arena, "%s/middleware", at));
-	const char *of_files = value_has(given, "permissions") ? at : "/" KEY;
 
 	*part_r = part_of(&stack, at);
 
@@ -184,30 +270,23 @@ subagent_of(struct arena *arena, const struct value *deep, const struct value *g
 	    (value_has(given, "middleware") && stack.own == NULL &&
 		!value_is(value_get(given, "middleware"), VALUE_ARRAY)))
 		return given;
-	add(&stack, "filesystem",
-	    with_backend(arena, deep, "permissions", permissions_of(deep, given)),
-	    of_files);
-	if (wants_summarization(deep))
-		add(&stack, "deepagents_summarization", summarization_of(arena, deep),
-		    "/" KEY "/summarization");
-	add(&stack, "patch_tool_calls", NULL, at);
-	if (!value_is_nil(skills))
-		add(&stack, "skills", with_backend(arena, deep, "sources", skills),
-		    arena_printf(arena, "%s/skills", at));
-	add(&stack, "anthropic_prompt_caching", caching(arena), at);
+	if (is_fork(given))
+		stack = inherited(&stack, deep, given);
+	add_stack(&stack, deep->settings, given, at);
 	add_own(&stack, none);
 	*part_r = part_of(&stack, at);
-	given = value_map_with(arena, given, "skills", NULL);
+	/* A fork has none of its own, and is told so where subagents are read. */
+	if (!is_fork(given))
+		given = value_map_with(arena, given, "skills", NULL);
 	given = value_map_with(arena, given, "permissions", NULL);
 	return value_map_with(arena, given, "middleware", value_list_end(&stack.list));
 }
 
 /* The subagents that are waited for, or those that are not, which a middleware has under key. */
 static const struct value *
-subagents_of(
-    struct stack *stack, const struct value *deep, bool is_async, const char *key)
+subagents_of(struct stack *stack, const struct deep *deep, bool is_async, const char *key)
 {
-	const struct value *given = value_get(deep, "subagents"), *one, *part;
+	const struct value *given = value_get(deep->settings, "subagents"), *one, *part;
 	struct arena *arena = stack->arena;
 	struct value_list list = { .arena = arena };
 	size_t i;
@@ -229,18 +308,19 @@ subagents_of(
 }
 
 static void
-add_subagents(struct stack *stack, const struct value *deep)
+add_subagents(struct stack *stack, const struct deep *deep)
 {
 	struct arena *arena = stack->arena;
-	const struct value *interrupt_on = value_get(deep, "interrupt_on");
-	bool general = value_get_bool(deep, "general_purpose_agent", true);
+	const struct value *interrupt_on = value_get(deep->settings, "interrupt_on");
+	bool general = value_get_bool(deep->settings, "general_purpose_agent", true);
 	const struct value *subagents = subagents_of(stack, deep, false, "subagents");
 	const struct value *ours, *part;
 
 	if (value_size(subagents) == 0 && !general)
 		return;
 	ours = subagent_of(arena, deep,
-	    value_map(arena, "skills", value_get(deep, "skills"), NULL), "/" KEY, &part);
+	    value_map(arena, "skills", value_get(deep->settings, "skills"), NULL),
+	    "/" KEY, &part);
 	value_fields_set(stack->parts, "", part);
 	add(stack, "subagent",
 	    value_map(arena, "general_purpose_agent", value_bool(general),
@@ -251,7 +331,7 @@ add_subagents(struct stack *stack, const struct value *deep)
 }
 
 static void
-add_async(struct stack *stack, const struct value *deep)
+add_async(struct stack *stack, const struct deep *deep)
 {
 	const struct value *subagents =
 	    subagents_of(stack, deep, true, "async_subagents");
@@ -270,33 +350,28 @@ spelled_out(struct loader *loader, const struct value *source, const struct valu
 		"human_in_the_loop", NULL };
 	static const char *const none[] = { NULL };
 	struct arena *arena = loader->arena;
-	const struct value *skills = value_get(deep, "skills"),
-			   *memory = value_get(deep, "memory"),
-			   *interrupt_on = value_get(deep, "interrupt_on");
-	struct stack stack =
-	    stack_of(arena, value_get(source, "middleware"), "/middleware");
+	const struct deep all = { .settings = deep,
+		.own = value_get(source, "middleware") };
+	const struct value *interrupt_on = value_get(deep, "interrupt_on");
+	struct stack stack = stack_of(arena, all.own, "/middleware");
 	struct value_fields parts = { .arena = arena };
 
 	stack.parts = &parts;
 	if (value_get_bool(deep, "todo_list", false))
 		add(&stack, "todo_list", NULL, "/" KEY "/todo_list");
-	if (!value_is_nil(skills))
-		add(&stack, "skills", with_backend(arena, deep, "sources", skills),
-		    "/" KEY "/skills");
+	add_read(&stack, deep, "skills", value_get(deep, "skills"), "/" KEY "/skills");
 	add(&stack, "filesystem",
 	    with_backend(arena, deep, "permissions", value_get(deep, "permissions")),
 	    "/" KEY);
-	add_subagents(&stack, deep);
+	add_subagents(&stack, &all);
 	if (wants_summarization(deep))
 		add(&stack, "deepagents_summarization", summarization_of(arena, deep),
 		    "/" KEY "/summarization");
 	add(&stack, "patch_tool_calls", NULL, "/" KEY);
-	add_async(&stack, deep);
+	add_async(&stack, &all);
 	add_own(&stack, later);
 	add(&stack, "anthropic_prompt_caching", caching(arena), "/" KEY);
-	if (!value_is_nil(memory))
-		add(&stack, "memory", with_backend(arena, deep, "sources", memory),
-		    "/" KEY "/memory");
+	add_read(&stack, deep, "memory", value_get(deep, "memory"), "/" KEY "/memory");
 	if (value_size(interrupt_on) > 0)
 		add(&stack, "human_in_the_loop",
 		    value_map(arena, "interrupt_on", interrupt_on, NULL), "/" KEY);

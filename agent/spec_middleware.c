@@ -123,11 +123,13 @@ load_child(
 	const struct spec *spec;
 
 	if (source == NULL)
-		return value_map(arena, "agent", value_get(child, "agent"), NULL);
+		return value_map(arena, "agent", value_get(child, "agent"), "mode",
+		    value_get(child, "mode"), NULL);
 	spec = loader_part(loader, source, name, &within, &error);
 	if (spec != NULL)
 		return value_map(arena, "name", value_str(arena, spec->name), "version",
-		    value_str(arena, spec->version), "source", spec->source, NULL);
+		    value_str(arena, spec->version), "source", spec->source, "mode",
+		    value_get(child, "mode"), NULL);
 	place = place_within(loader, source, within);
 	if (place == NULL)
 		place = arena_printf(

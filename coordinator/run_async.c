@@ -115,7 +115,7 @@ begin(struct run *run, struct arena *arena, const struct effect *effect,
 			child->fault = "there is no such task of this conversation";
 	}
 	if (go == GO_ON && child->fault == NULL)
-		input = child_input(arena, child, NULL);
+		input = child_input(arena, child, NULL, NULL);
 	if (go == GO_ON && child->fault == NULL)
 		go = child_find_agent(run, arena, child);
 	if (go == GO_ON && child->fault == NULL)

@@ -129,8 +129,19 @@ seal_input(struct run *run, const struct value *input)
 		run->kept_input = sealed;
 }
 
+/* The fields of the conversation that a child goes on with (run_child.c): no user can give them. */
+static int
+inherit(struct run *run, const struct value *fields, const char **error_r)
+{
+	const struct state_write write = { "parent", fields };
+
+	return value_size(fields) == 0
+		   ? 0
+		   : state_apply(run->state, run->arena, &write, 1, error_r);
+}
+
 static enum go
-begin_new(struct run *run)
+begin_new(struct run *run, const struct value *options)
 {
 	const struct value *input = record_value(run, "input");
 	const char *error;
@@ -145,7 +156,8 @@ begin_new(struct run *run)
 	if (go != GO_ON)
 		return go;
 	if (state_begin(run->state, run->arena, arena_printf(run->arena, "%s-0", run->id),
-		input, &error) == -1)
+		input, &error) == -1 ||
+	    inherit(run, value_get(options, "inherited"), &error) == -1)
 		return run_fail(run, "ValueError", "input: %s", error);
 	seal_input(run, input);
 	run->at = run->agent->graph->entry;
@@ -292,7 +304,7 @@ begin(struct run *run, const struct value *options, const struct value *head)
 		return begin_resume(run, head, value_get(options, "resume"));
 	if (value_has(options, "checkpoint") && !value_has(run->record, "input"))
 		return begin_replay(run, head);
-	return begin_new(run);
+	return begin_new(run, options);
 }
 
 /* A context that is not what the agent says it must be. */

@@ -81,6 +81,8 @@ child_find_agent(struct run *run, struct arena *arena, struct child *child)
 		return GO_ON;
 	}
 	child->agent = value_get_text(known, "agent");
+	child->forks = value_text_is(value_get(known, "mode"), "fork");
+	child->is_part = child->agent == NULL;
 	if (child->agent != NULL) {
 		status = store_agent_version(
 		    coordinator->store, arena, child->agent, &child->version);
@@ -108,8 +110,10 @@ child_find_agent(struct run *run, struct arena *arena, struct child *child)
 /* --- its run -------------------------------------------------------------------------- */
 
 const struct value *
-child_input(struct arena *arena, struct child *child, const struct value *more)
+child_input(struct arena *arena, struct child *child, const struct value *before,
+    const struct value *more)
 {
+	struct value_list list = { .arena = arena };
 	const char *error;
 	const struct value *input,
 	    *messages = chat_normalise(arena, value_get(child->wish, "messages"), &error);
@@ -118,12 +122,43 @@ child_input(struct arena *arena, struct child *child, const struct value *more)
 		child->fault = arena_printf(arena, "its input: %s", error);
 		return NULL;
 	}
+	if (before != NULL) {
+		value_list_add_all(&list, before);
+		value_list_add_all(&list, messages);
+		messages = value_list_end(&list);
+	}
 	input = value_freeze(arena, value_map_with(arena, more, "messages", messages));
 	if (input->packed_size > INPUT_BYTES_MAX)
 		child->fault =
 		    arena_printf(arena, "its input: %u bytes, over the limit of %u",
 			input->packed_size, INPUT_BYTES_MAX);
 	return input;
+}
+
+/* What was said before the message that makes the call. */
+static const struct value *
+said_before(struct arena *arena, const struct value *messages)
+{
+	long ai = chat_last_ai(messages);
+
+	return value_copy(
+	    arena, value_array_slice(arena, messages, 0, ai < 0 ? 0 : (size_t)ai));
+}
+
+/* What it begins with. */
+static const struct value *
+first_input(struct run *run, struct arena *arena, struct child *child)
+{
+	const struct spec *above = run->agent->spec, *below = child->compiled->spec;
+	const struct value *before = NULL;
+
+	if (child->forks)
+		before = said_before(arena, state_messages(run->state));
+	/* What the conversation knows belongs to an agent that is part of it; another keeps its own. */
+	if (child->forks && child->is_part)
+		child->inherited = shared_with_fork(arena, above, below, run->state);
+	return child_input(
+	    arena, child, before, shared_fields(arena, above, below, run->state));
 }
 
 /* input: NULL for a run that goes on where its thread has paused. */
@@ -135,7 +170,8 @@ record_of(struct run *run, struct arena *arena, const struct effect *effect,
 					  ? value_nil()
 					  : effect->given;
 	const struct value *options = value_map(arena, "context", run->context, "stream",
-	    run->stream ? value_bool(true) : NULL, "resume", answers, NULL);
+	    run->stream ? value_bool(true) : NULL, "resume", answers, "inherited",
+	    input != NULL ? child->inherited : NULL, NULL);
 
 	return value_map(arena, "agent", value_str(arena, child->agent), "version",
 	    value_str(arena, child->version), "usual_ttl",
@@ -369,9 +405,7 @@ child_run_to_end(struct run *run, struct arena *arena, const struct effect *effe
 	    child_run(arena, run, effect->call.id, value_size(effect->children) + 1);
 	child->thread = held != NULL ? value_get_text(held, "thread") : child->run;
 	if (go == GO_ON && child->fault == NULL && held == NULL)
-		input = child_input(arena, child,
-		    shared_fields(
-			arena, run->agent->spec, child->compiled->spec, run->state));
+		input = first_input(run, arena, child);
 	awaited_begin(run);
 	if (go == GO_ON && child->fault == NULL)
 		go =

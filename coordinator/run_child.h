@@ -9,7 +9,11 @@ struct child {
 	    *wish; /* {middleware, name, messages}; or with op (middleware.h) */
 	const char *run, *thread;
 	const char *agent, *version;
-	const char *fault;      /* why it cannot be, or NULL */
+	bool forks;   /* it goes on with the conversation of the one that asks for it */
+	bool is_part; /* of that one, whose spec has its own */
+	const struct value
+	    *inherited;    /* its options have that of its thread's fields; or NULL */
+	const char *fault; /* why it cannot be, or NULL */
 	struct agent *compiled; /* a reference, or NULL */
 };
 
@@ -21,13 +25,14 @@ const char *child_run(
 /* What a record has of how deep its run is: one more than run. A text, in arena. */
 const struct value *child_depth(struct arena *arena, const struct run *run);
 
-/* Fills agent, version and compiled, which the caller gives back, by what wish names; or fault. Has the
+/* Fills agent, version, forks, is_part and compiled, which the caller gives back, by what wish names; or fault. Has the
  * agent in Redis, where its run will look for it. GO_DROP: Redis does not answer. */
 enum go child_find_agent(struct run *run, struct arena *arena, struct child *child);
 
-/* Its run's input: what wish says, and more, a map or NULL. Else NULL or what is too large, and fault is filled. */
-const struct value *child_input(
-    struct arena *arena, struct child *child, const struct value *more);
+/* Its run's input: what wish says behind the messages of before, an array or NULL; and more, a map or NULL. Else NULL
+ * or what is too large, and fault is filled. */
+const struct value *child_input(struct arena *arena, struct child *child,
+    const struct value *before, const struct value *more);
 
 /* What there is of child's run: STORE_OK with its record; STORE_NONE; STORE_KNOWN: nothing, but its thread, which is to be
  * a new one, is another's. */

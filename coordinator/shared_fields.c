@@ -4,17 +4,19 @@
 
 #include "field.h"
 
+/* What belongs to a conversation. */
+static const char *const of_talk[] = { "todos", "skills_metadata", "memory_contents",
+	"summarization_event" };
+
 static bool
 is_own(const char *name)
 {
-	static const char *const own[] = { "messages", "todos", "structured_response",
-		"skills_metadata", "memory_contents" };
 	size_t i;
 
-	for (i = 0; i < sizeof own / sizeof *own; i++)
-		if (strcmp(own[i], name) == 0)
+	for (i = 0; i < sizeof of_talk / sizeof *of_talk; i++)
+		if (strcmp(of_talk[i], name) == 0)
 			return true;
-	return false;
+	return strcmp(name, "messages") == 0 || strcmp(name, "structured_response") == 0;
 }
 
 static const struct field *
@@ -54,6 +56,24 @@ shared_fields(struct arena *arena, const struct spec *parent, const struct spec 
 		if (value != NULL && is_shared(parent, child, name) &&
 		    field_takes(&child->fields[i], value))
 			value_fields_set(&shared, name, value_copy(arena, value));
+	}
+	return value_fields_end(&shared);
+}
+
+const struct value *
+shared_with_fork(struct arena *arena, const struct spec *parent, const struct spec *child,
+    const struct state *state)
+{
+	struct value_fields shared = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < sizeof of_talk / sizeof *of_talk; i++) {
+		const struct field *below = field_of(child, of_talk[i]);
+		const struct value *value = state_field(state, of_talk[i]);
+
+		if (value != NULL && below != NULL &&
+		    field_of(parent, of_talk[i]) != NULL && field_takes(below, value))
+			value_fields_set(&shared, of_talk[i], value_copy(arena, value));
 	}
 	return value_fields_end(&shared);
 }

@@ -11,6 +11,11 @@
 const struct value *shared_fields(struct arena *arena, const struct spec *parent,
     const struct spec *child, const struct state *state);
 
+/* Returns, of what is not shared, what a child begins with that goes on with its parent's conversation: todos, what skills
+ * and memory have loaded, what stands in place of old messages; where both agents have such a field. */
+const struct value *shared_with_fork(struct arena *arena, const struct spec *parent,
+    const struct spec *child, const struct state *state);
+
 /* Returns the update that makes of state, the same, what output, the child's, has become, or NULL: nothing.
  * It has what the child changed, and no more: of a merged map the keys, of a list that is appended to what is
  * behind, of a sum the difference; nothing of a field that only has the child's default. So children side by side, which all began with the whole, neither undo

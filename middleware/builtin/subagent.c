@@ -8,21 +8,11 @@
 #include "prompt.h"
 
 #define TOOL "task"
-#define GENERAL "general-purpose"
-
-#define GENERAL_DESCRIPTION                                                              \
-	"For any task of several steps that needs no specialist: it has the same tools " \
-	"as you, and works on its own."
-
-#define GENERAL_PROMPT                                                                   \
-	"You work on one task that another agent has handed to you. Nobody can be "      \
-	"asked: use your tools, and finish the task as well as you can. Your last "      \
-	"message is all that the other agent gets: say in it what you found or did."
-
 #define USAGE                                                                            \
 	"\n\nHow to use it:\n"                                                           \
 	"- An agent begins with nothing but your description: put in all that it "       \
-	"needs to know, and say what its report must contain.\n"                         \
+	"needs to know, and say what its report must contain. Only one that goes on "    \
+	"with this conversation, which is said above, knows it.\n"                       \
 	"- Its last message is the result of this call. You see nothing else of its "    \
 	"work, and you cannot ask back: another call starts anew.\n"                     \
 	"- Tasks that do not depend on each other go side by side: several calls in "    \
@@ -31,14 +21,30 @@
 	"outcome counts. What a call or two of your own tools does, do yourself.\n"      \
 	"- The report is for you. Tell the user what matters of it."
 
+#define FORK_NOTE " (It goes on with this conversation: do not repeat what is said.)"
+
+/* Before the task of an agent that goes on with a conversation. */
+#define FORK_PREAMBLE                                                                    \
+	"(What is above was said before you were called. You are the agent that is "     \
+	"handed a task there: whatever it says of handing work over is done. Use the "   \
+	"names, figures and facts that it has. Do the task yourself, you cannot hand "   \
+	"it on. Your task:)\n\n"
+
+#define FORK_REFUSAL                                                                     \
+	"You are an agent that a task was handed to, and cannot hand it on. Do it "      \
+	"yourself, and do not call this tool again."
+
 static const struct option options[] = {
 	{ .name = "subagents",
 	    .type = OPTION_LIST,
 	    .otherwise = "[]",
-	    .text = "The agents, each a map: `name`, `description` (for the model), and "
-		    "`system_prompt`, `model`, `tools`, `middleware`, "
-		    "`response_format` and the other keys of an agent; or `agent`, the "
-		    "name of one of the fleet's, instead of these." },
+	    .text =
+		"The agents, each a map: `name`, `description` (for the model), and "
+		"`system_prompt`, `model`, `tools`, `middleware`, "
+		"`response_format` and the other keys of an agent; or `agent`, the "
+		"name of one of the fleet's, instead of these. With `mode: fork` it goes "
+		"on with this conversation; `isolated`, the default: with its task "
+		"alone." },
 	{ .name = "default_model",
 	    .type = OPTION_TEXT,
 	    .nullable = true,
@@ -74,194 +80,14 @@ static const struct option options[] = {
 	    .nullable = true,
 	    .text = "What the model is told of `task`, instead of the built-in text; "
 		    "`{available_agents}` in it is the list of agents." },
+	{ .name = "delegates",
+	    .type = OPTION_BOOL,
+	    .otherwise = "true",
+	    .text = "`false`: `task` is there, but tells the model to do its work "
+		    "itself; no agents belong to it. What `mode: fork` gives its "
+		    "agents, so that they know the tools of the conversation." },
 	{ 0 },
 };
-
-/* --- the agents ------------------------------------------------------------------------ */
-
-/* Keys of a subagent's map that are no agent's. */
-static bool
-is_ours(const char *key)
-{
-	return strcmp(key, "interrupt_on") == 0 || strcmp(key, "agent") == 0 ||
-	       strcmp(key, "middleware") == 0;
-}
-
-static void
-set_default(struct value_fields *source, const struct value *given, const char *key,
-    const struct value *otherwise)
-{
-	if (value_is_nil(value_get(given, key)) && !value_is_nil(otherwise))
-		value_fields_set(source, key, otherwise);
-}
-
-/* is_general: it is ours. */
-static const struct value *
-middleware_of(struct arena *arena, const struct value *settings,
-    const struct value *given, bool is_general)
-{
-	const struct value *own = value_get(given, "middleware");
-	const struct value *interrupt_on = value_get(given, "interrupt_on");
-	const struct value *first = value_get(settings, "general_purpose_middleware");
-	struct value_list list = { .arena = arena };
-
-	if (!is_general || value_is_nil(first))
-		first = value_get(settings, "default_middleware");
-	value_list_add_all(&list, first);
-	if (!value_is_nil(own))
-		value_list_add_all(&list, own);
-	if (value_is_nil(interrupt_on))
-		interrupt_on = value_get(settings, "default_interrupt_on");
-	if (value_size(interrupt_on) > 0)
-		value_list_add(&list,
-		    value_map(arena, "human_in_the_loop",
-			value_map(arena, "interrupt_on", interrupt_on, NULL), NULL));
-	return value_list_end(&list);
-}
-
-/* The agent's source, complete: of given, the defaults, and the agent that it belongs to. */
-static const struct value *
-source_of(struct arena *arena, const struct middleware_use *use,
-    const struct value *given, bool is_general)
-{
-	const struct value *above = use->agent_source, *model, *tools;
-	struct value_fields source = { .arena = arena };
-	size_t i;
-
-	for (i = 0; i < value_size(given); i++)
-		if (!is_ours(value_text(given->pairs[i].key)))
-			value_fields_set(&source, value_text(given->pairs[i].key),
-			    given->pairs[i].value);
-	model = value_get(use->settings, "default_model");
-	if (value_is_nil(model))
-		model = value_get(above, "model");
-	if (value_is_nil(value_get(given, "model")) &&
-	    value_equal(model, value_get(above, "model")))
-		set_default(
-		    &source, given, "model_profile", value_get(above, "model_profile"));
-	set_default(&source, given, "model", model);
-	tools = value_get(use->settings, "default_tools");
-	if (value_is_nil(tools))
-		tools = value_get(above, "tools");
-	set_default(&source, given, "tools", tools);
-	set_default(&source, given, "script", value_get(above, "script"));
-	set_default(
-	    &source, given, "recursion_limit", value_get(above, "recursion_limit"));
-	value_fields_set(&source, "middleware",
-	    middleware_of(arena, use->settings, given, is_general));
-	return value_fields_end(&source);
-}
-
-static const struct value *
-general(struct arena *arena)
-{
-	return value_map(arena, "name", value_str(arena, GENERAL), "description",
-	    value_str(arena, GENERAL_DESCRIPTION), "system_prompt",
-	    value_str(arena, GENERAL_PROMPT), NULL);
-}
-
-/* Why given, the index-th, is none, or NULL. */
-static const char *
-flaw_of(struct arena *arena, const struct value *given, size_t index,
-    const struct value_fields *before)
-{
-	const char *name = value_get_text(given, "name"), *flaw = NULL, *key = "";
-	size_t i;
-
-	if (!value_is(given, VALUE_MAP)) {
-		flaw = "must be a map with name and description";
-	} else if (name == NULL || *name == '\0') {
-		key = "/name";
-		flaw = "a subagent needs a name";
-	} else if (value_get_text(given, "description") == NULL) {
-		key = "/description";
-		flaw = "a subagent needs a description: the model chooses by it";
-	} else if (value_has(given, "agent") && value_get_text(given, "agent") == NULL) {
-		key = "/agent";
-		flaw = "must be the name of an agent";
-	} else if (!value_is_nil(value_get(given, "middleware")) &&
-		   !value_is(value_get(given, "middleware"), VALUE_ARRAY)) {
-		key = "/middleware";
-		flaw = "must be a list";
-	} else if (!value_is_nil(value_get(given, "interrupt_on")) &&
-		   !value_is(value_get(given, "interrupt_on"), VALUE_MAP)) {
-		key = "/interrupt_on";
-		flaw = "must be a map of tools to what may be decided";
-	}
-	for (i = 0; value_has(given, "agent") && flaw == NULL && i < value_size(given);
-	     i++) {
-		const char *one = value_text(given->pairs[i].key);
-
-		if (strcmp(one, "name") != 0 && strcmp(one, "description") != 0 &&
-		    strcmp(one, "agent") != 0)
-			flaw = arena_printf(arena,
-			    "\"%s\" is the agent's own: one of the fleet's has only name "
-			    "and description here",
-			    one);
-	}
-	for (i = 0; flaw == NULL && i < before->count; i++)
-		if (value_text_is(before->pairs[i].key, name)) {
-			key = "/name";
-			flaw = arena_printf(
-			    arena, "there is a subagent \"%s\" already", name);
-		}
-	return flaw == NULL
-		   ? NULL
-		   : arena_printf(arena, "/subagents/%zu%s: %s", index, key, flaw);
-}
-
-static const struct value *
-child_of(struct arena *arena, const struct middleware_use *use, const struct value *given,
-    const char *place)
-{
-	const struct value *agent = value_get(given, "agent");
-
-	return value_map(arena, "agent", agent, "source",
-	    agent == NULL && use->agent_source != NULL
-		? source_of(arena, use, given, *place == '\0')
-		: NULL,
-	    "description", value_get(given, "description"), "place",
-	    value_str(arena, place), NULL);
-}
-
-static bool
-has_general(const struct value *subagents)
-{
-	size_t i;
-
-	for (i = 0; i < value_size(subagents); i++)
-		if (value_text_is(value_get(value_at(subagents, i), "name"), GENERAL))
-			return true;
-	return false;
-}
-
-static int
-add_children(struct arena *arena, struct middleware_use *use, const char **error_r)
-{
-	const struct value *subagents = value_get(use->settings, "subagents");
-	struct value_fields children = { .arena = arena };
-	size_t i;
-
-	if (value_get_bool(use->settings, "general_purpose_agent", true) &&
-	    !has_general(subagents))
-		value_fields_set(
-		    &children, GENERAL, child_of(arena, use, general(arena), ""));
-	for (i = 0; i < value_size(subagents); i++) {
-		const struct value *given = value_at(subagents, i);
-
-		*error_r = flaw_of(arena, given, i, &children);
-		if (*error_r != NULL)
-			return -1;
-		value_fields_set(&children, value_get_text(given, "name"),
-		    child_of(
-			arena, use, given, arena_printf(arena, "/subagents/%zu", i)));
-	}
-	use->children = value_fields_end(&children);
-	if (children.count > 0)
-		return 0;
-	*error_r = "/subagents: names no agent, and general_purpose_agent is false";
-	return -1;
-}
 
 /* --- the tool -------------------------------------------------------------------------- */
 
@@ -309,10 +135,15 @@ run_task(struct tool_request *request)
 	struct arena *arena = tool_arena(request);
 	const struct value *args = tool_args(request), *came, *message;
 	const char *name = value_get_text(args, "subagent_type");
+	const char *text = value_get_text(args, "description");
 
+	if (!value_get_bool(tool_settings_of(request), "delegates", true))
+		return tool_answer(request, FORK_REFUSAL, "success");
 	if (!value_has(tool_children(request), name))
 		return subagent_unknown(request, name);
-	message = chat_human(arena, value_get_text(args, "description"));
+	if (subagent_is_fork(value_get(tool_children(request), name)))
+		text = arena_printf(arena, FORK_PREAMBLE "%s", text);
+	message = chat_human(arena, text);
 	came = tool_child(request, name, value_array(arena, &message, 1));
 	if (came == NULL)
 		return NULL;
@@ -340,15 +171,16 @@ static const struct tool *const tools[] = { &task, NULL };
 /* --- settings -------------------------------------------------------------------------- */
 
 static const char *
-list_of(struct arena *arena, const struct value *children)
+list_of(struct arena *arena, const struct value *agents)
 {
 	const char *text = "";
 	size_t i;
 
-	for (i = 0; i < value_size(children); i++)
-		text = arena_printf(arena, "%s%s- %s: %s", text, i > 0 ? "\n" : "",
-		    value_text(children->pairs[i].key),
-		    value_get_text(children->pairs[i].value, "description"));
+	for (i = 0; i < value_size(agents); i++)
+		text = arena_printf(arena, "%s%s- %s: %s%s", text, i > 0 ? "\n" : "",
+		    value_text(agents->pairs[i].key),
+		    value_get_text(agents->pairs[i].value, "description"),
+		    subagent_is_fork(agents->pairs[i].value) ? FORK_NOTE : "");
 	return text;
 }
 
@@ -364,23 +196,40 @@ filled(struct arena *arena, const char *text, const char *list)
 	    slot + strlen("{available_agents}"));
 }
 
+/* What the model is told of `task`. */
+static const char *
+told_of(struct arena *arena, const struct value *settings, const struct value *agents)
+{
+	const char *own = value_get_text(settings, "task_description");
+	const char *list = list_of(arena, agents);
+
+	return own != NULL ? filled(arena, own, list)
+			   : arena_printf(arena, "%s The agents:\n%s" USAGE,
+				 task.description, list);
+}
+
 static int
 configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 {
 	const char *own = value_get_text(use->settings, "task_description");
-	const struct value *definition = value_at(use->tools, 0);
-	const char *list;
+	struct subagent_making making = { .arena = arena, .use = use };
+	const struct value *agents;
 
-	if (add_children(arena, use, error_r) == -1)
-		return -1;
-	list = list_of(arena, use->children);
-	definition = value_map_with(arena, definition, "description",
-	    value_str(arena, own != NULL ? filled(arena, own, list)
-					 : arena_printf(arena, "%s The agents:\n%s" USAGE,
-					       task.description, list)));
-	use->tools = value_array(arena, &definition, 1);
 	use->hooks[HOOK_WRAP_MODEL_CALL] =
 	    value_get_text(use->settings, "system_prompt") != NULL;
+	if (value_get_bool(use->settings, "delegates", true)) {
+		agents = subagent_agents(arena, use->settings, error_r);
+		if (agents == NULL)
+			return -1;
+		making.told = told_of(arena, use->settings, agents);
+		use->children = subagent_children(&making, agents);
+	} else {
+		making.told = own != NULL ? own : task.description;
+	}
+	use->tools = value_array(arena,
+	    (const struct value *const[]){ value_map_with(arena, value_at(use->tools, 0),
+		"description", value_str(arena, making.told)) },
+	    1);
 	return 0;
 }
 

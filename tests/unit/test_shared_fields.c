@@ -105,6 +105,31 @@ START_TEST(a_child_has_what_both_know_and_returns_what_it_changed)
 }
 END_TEST
 
+/* A fork's: those of a conversation, private ones, too. */
+static const struct {
+	const char *above, *below, *has, *begins;
+} forks[] = {
+	{ "todos: {type: array}, a: {}", "todos: {type: array}, a: {}",
+	    "{'todos':[1],'a':2}", "{'todos':[1]}" },
+	{ "todos: {type: array}", "todos: {type: array, private: true}", "{'todos':[1]}",
+	    "{'todos':[1]}" },
+	{ "todos: {type: array}", "a: {}", "{'todos':[1]}", "{}" },
+	{ "todos: {type: array}", "todos: {type: string}", "{'todos':[1]}", "{}" },
+	{ "todos: {type: array}", "todos: {type: array}", "{}", "{}" },
+};
+
+START_TEST(a_fork_has_what_belongs_to_the_conversation)
+{
+	const struct spec *above = agent(forks[_i].above),
+			  *below = agent(forks[_i].below);
+
+	state = state_new(above);
+	sample_begin(state, arena, forks[_i].has);
+	ck_assert_value(
+	    arena, shared_with_fork(arena, above, below, state), forks[_i].begins);
+}
+END_TEST
+
 START_TEST(a_difference_that_is_no_whole_number_is_none_that_overflows)
 {
 	const struct spec *spec = agent(SUM);
@@ -150,6 +175,8 @@ tcase_shared_fields(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, a_child_has_what_both_know_and_returns_what_it_changed,
 	    0, sizeof cases / sizeof *cases);
+	tcase_add_loop_test(tcase, a_fork_has_what_belongs_to_the_conversation, 0,
+	    sizeof forks / sizeof *forks);
 	tcase_add_test(
 	    tcase, a_difference_that_is_no_whole_number_is_none_that_overflows);
 	tcase_add_test(tcase, children_side_by_side_do_not_undo_each_others_changes);

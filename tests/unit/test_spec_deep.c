@@ -142,6 +142,36 @@ START_TEST(subagents_have_a_stack_of_their_own)
 }
 END_TEST
 
+START_TEST(a_fork_reads_what_its_parent_reads)
+{
+	const struct spec *spec =
+	    deep("deep_agent:\n"
+		 "  skills: [/s]\n"
+		 "  memory: [/m.md]\n"
+		 "  interrupt_on: {search: true}\n"
+		 "  subagents:\n"
+		 "    - {name: a, description: d, mode: fork, interrupt_on: {},\n"
+		 "       middleware: [{tool_retry: {max_retries: 7}}, model_retry]}\n"
+		 "middleware: [tool_retry, todo_list]\n");
+	const struct value *list = middleware_of(spec, "a");
+	static const char *const names[] = { "'skills'", "'filesystem'", "'subagent'",
+		"'deepagents_summarization'", "'patch_tool_calls'",
+		"'anthropic_prompt_caching'", "'memory'", "'tool_retry'", "'todo_list'",
+		"'model_retry'" };
+	size_t i;
+
+	ck_assert_uint_eq(value_size(list), sizeof names / sizeof *names);
+	for (i = 0; i < value_size(list); i++)
+		ck_assert_value(arena,
+		    value_is(value_at(list, i), VALUE_MAP)
+			? value_at(list, i)->pairs[0].key
+			: value_at(list, i),
+		    names[i]);
+	ck_assert_value(arena, value_at(list, 0), "{'skills': {'sources': ['/s']}}");
+	ck_assert_value(arena, value_at(list, 7), "{'tool_retry': {'max_retries': 7}}");
+}
+END_TEST
+
 START_TEST(the_source_stays_as_it_was_written)
 {
 	const struct spec *spec = deep("deep_agent: true");
@@ -177,8 +207,14 @@ START_TEST(mistakes_are_shown_where_they_stand)
 	    "deep_agent: {interrupt_on: 7}", "/deep_agent/interrupt_on", "must be a map");
 	check_refused("deep_agent: {permissions: [x]}", "/deep_agent/permissions/0",
 	    "must be a map");
+	check_refused("deep_agent: {subagents: [{name: x, description: d, mode: fork, "
+		      "skills: [/s]}]}",
+	    "/deep_agent/subagents/0/skills", "its parent's skills");
 	check_refused("deep_agent: true\nmiddleware: [{memory: {sources: 7}}]",
 	    "/middleware/0/memory/sources", "must be a list");
+	check_refused("deep_agent: {subagents: [{name: x, description: d, mode: fork, "
+		      "middleware: [model_retry, todo_lst]}]}",
+	    "/deep_agent/subagents/0/middleware/1", "todo_list");
 	check_refused("deep_agent: true\nmiddleware: 7", "/middleware", "must be a list");
 	check_refused("deep_agent: true\nmiddleware: [model_retry, model_retry]",
 	    "/middleware/1", "already, as /middleware/0:");
@@ -254,6 +290,7 @@ tcase_spec_deep(void)
 	    tcase, the_agents_own_stands_behind_the_core_or_in_the_place_of_its_name);
 	tcase_add_test(tcase, one_backend_is_everybodys);
 	tcase_add_test(tcase, subagents_have_a_stack_of_their_own);
+	tcase_add_test(tcase, a_fork_reads_what_its_parent_reads);
 	tcase_add_test(tcase, the_source_stays_as_it_was_written);
 	tcase_add_test(tcase, mistakes_are_shown_where_they_stand);
 	tcase_add_loop_test(tcase, what_it_stands_for_is_wrong_where_it_was_given, 0,

@@ -123,6 +123,40 @@ START_TEST(one_of_the_fleets_is_named)
 }
 END_TEST
 
+/* The mirrored task's description is the parent's, whatever that is. */
+#define REFUSAL                                                                          \
+	"{'subagent': {'delegates': false, 'task_description': 'Ask: - one: d (It goes " \
+	"on with this conversation: do not repeat what is said.)\\n- two: d'}}"
+
+START_TEST(a_fork_has_its_parents_prompt_and_a_task_that_refuses)
+{
+	const struct spec *spec =
+	    sample_spec(arena, "model: openai:a\n"
+			       "system_prompt: You lead.\n"
+			       "middleware:\n"
+			       "  - subagent:\n"
+			       "      general_purpose_agent: false\n"
+			       "      default_middleware: [filesystem, todo_list]\n"
+			       "      task_description: 'Ask: {available_agents}'\n"
+			       "      subagents:\n"
+			       "        - {name: one, description: d, mode: fork, "
+			       "system_prompt: You look.}\n"
+			       "        - {name: two, description: d, mode: isolated}\n");
+
+	ck_assert_value(arena, value_get(child(spec, "one"), "mode"), "'fork'");
+	ck_assert(!value_has(child(spec, "two"), "mode"));
+	ck_assert_str_eq(value_get_text(source(spec, "one"), "system_prompt"),
+	    "You lead.\n\nYou look.");
+	ck_assert(!value_has(source(spec, "two"), "system_prompt"));
+	ck_assert_value(arena, value_get(source(spec, "one"), "middleware"),
+	    "['filesystem', " REFUSAL ", 'todo_list']");
+	ck_assert_value(arena, value_get(source(spec, "two"), "middleware"),
+	    "['filesystem', 'todo_list']");
+	/* A subagent is no agent's key. */
+	ck_assert(!value_has(source(spec, "one"), "mode"));
+}
+END_TEST
+
 static void
 check_refused(const char *subagents, const char *path, const char *says)
 {
@@ -161,6 +195,10 @@ START_TEST(mistakes_are_shown_where_they_stand)
 	    AT "/0/interrupt_on", "must be a map");
 	check_refused("[{name: x, description: d, agent: y, tools: []}]", AT "/0",
 	    "is the agent's own");
+	check_refused("[{name: x, description: d, mode: forked}]", AT "/0/mode",
+	    "must be \"isolated\" or \"fork\"");
+	check_refused("[{name: x, description: d, mode: fork, skills: [/s]}]",
+	    AT "/0/skills", "its parent's skills");
 }
 END_TEST
 
@@ -285,6 +323,49 @@ START_TEST(an_agent_that_is_not_there_is_told_with_those_that_are)
 }
 END_TEST
 
+#define AT_FORK "{'description': 'Do it.', 'subagent_type': 'twin'}"
+
+START_TEST(a_fork_is_told_that_it_is_one)
+{
+	const struct middleware_use *use = literal_use(arena, "subagent",
+	    "{'general_purpose_agent': false, 'subagents': [{'name': 'twin', "
+	    "'description': 'd', 'mode': 'fork'}]}");
+	const struct value *wish, *message;
+
+	play.profile = literal(arena, "{'tools': ['task']}");
+	play.request = value_map_with(arena,
+	    literal(arena, "{'tool_call': {'id': 'c', 'name': 'task', 'args': " AT_FORK
+			   "}, 'children': []}"),
+	    "tool", value_at(use->tools, 0));
+	play.outcomes[0] = "none";
+	wish = value_get(play_tool(&play, stub_chain(arena, use, NULL)), "child");
+	message = value_at(value_get(wish, "messages"), 0);
+	ck_assert_has(value_get_text(message, "content"), "said before you were called");
+	ck_assert_has(value_get_text(message, "content"), "\n\nDo it.");
+}
+END_TEST
+
+START_TEST(a_task_that_refuses_asks_nobody)
+{
+	const struct middleware_use *use =
+	    literal_use(arena, "subagent", "{'delegates': false}");
+	const struct value *body;
+
+	ck_assert_uint_eq(value_size(use->children), (size_t)0);
+	play.profile = literal(arena, "{'tools': ['task']}");
+	play.request = value_map_with(arena,
+	    literal(arena, "{'tool_call': {'id': 'c', 'name': 'task', 'args': " ARGS
+			   "}, 'children': []}"),
+	    "tool", value_at(use->tools, 0));
+	play.outcomes[0] = "none";
+	body = play_tool(&play, stub_chain(arena, use, NULL));
+	ck_assert(!value_has(body, "child"));
+	ck_assert_has(value_get_text(
+			  value_at(value_get(update_of(body), "messages"), 0), "content"),
+	    "cannot hand it on");
+}
+END_TEST
+
 TCase *tcase_subagent(void);
 TCase *
 tcase_subagent(void)
@@ -296,6 +377,7 @@ tcase_subagent(void)
 	tcase_add_test(tcase, the_defaults_come_before_the_parents);
 	tcase_add_test(tcase, the_general_one_is_there_unless_it_is_not_wanted_or_given);
 	tcase_add_test(tcase, one_of_the_fleets_is_named);
+	tcase_add_test(tcase, a_fork_has_its_parents_prompt_and_a_task_that_refuses);
 	tcase_add_test(tcase, mistakes_are_shown_where_they_stand);
 	tcase_add_test(tcase, agents_within_agents_have_an_end);
 	tcase_add_test(tcase, the_model_is_told_of_the_agents);
@@ -303,5 +385,7 @@ tcase_subagent(void)
 	tcase_add_test(tcase, its_report_is_the_answer);
 	tcase_add_test(tcase, its_failure_is_the_tools);
 	tcase_add_test(tcase, an_agent_that_is_not_there_is_told_with_those_that_are);
+	tcase_add_test(tcase, a_fork_is_told_that_it_is_one);
+	tcase_add_test(tcase, a_task_that_refuses_asks_nobody);
 	return tcase;
 }
