@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define AIDE "\"model\":\"aide\""
+#define MODEL_BYTES ((size_t)256)           /* the model's name stands in front */
 #define STREAM_HEAD_BYTES ((size_t)8 << 10) /* where "stream" is looked for: the begin, */
 #define STREAM_TAIL_BYTES ((size_t)24 << 10) /* and the end, where tools may stand, too */
-
-static const char sentence[] = "All looked up: this is the final answer.";
 
 /* A text that grows. */
 struct text {
@@ -184,7 +184,7 @@ replies_make(struct replies *replies, const char *tool, const char *arguments)
 {
 	unsigned pieces = replies->pieces > 0 ? replies->pieces : 1;
 	char *beside = content_of(replies->content_bytes, "");
-	char *last = content_of(replies->content_bytes, sentence);
+	char *last = content_of(replies->content_bytes, FINAL_TEXT);
 
 	for (unsigned i = 0; i < replies->rounds; i++) {
 		char *calls = calls_of(replies, i, tool, arguments);
@@ -266,7 +266,12 @@ static const struct reply *
 chat_reply(const struct replies *replies, const char *body, size_t size)
 {
 	bool streamed = is_streamed(body, size);
-	unsigned turn = count(body, size, "\"assistant\"", replies->rounds);
+	unsigned turn;
+
+	if (memmem(body, size < MODEL_BYTES ? size : MODEL_BYTES, AIDE,
+		sizeof AIDE - 1) != NULL)
+		return &replies->final[streamed];
+	turn = count(body, size, "\"assistant\"", replies->rounds);
 
 	return turn < replies->rounds ? &replies->calls[streamed][turn]
 				      : &replies->final[streamed];

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#define FINAL_TEXT "All looked up: this is the final answer."
 #define ROUNDS_MAX 64u
 #define TOOL_CALLS_MAX 128u
 #define PIECES_MAX 65536u
@@ -33,7 +34,8 @@ struct replies {
 void replies_make(struct replies *replies, const char *tool, const char *arguments);
 void replies_free(struct replies *replies);
 
-/* Returns the one to a request, lent. The number of assistant messages in it decides. */
+/* Returns the one to a request, lent. The number of assistant messages in it decides; the model "aide", whom a
+ * task was handed to, has the final one at once. */
 const struct reply *replies_for(const struct replies *replies, const char *head,
     size_t head_size, const char *body, size_t body_size);
 

@@ -16,6 +16,7 @@
 #define AGENT_FILE "bench/agent.yaml"
 #define COORDINATOR_SLOTS 10000u /* that it has by itself */
 #define TOOL_ARGUMENTS "{\"expression\": \"17 * 3\"}"
+#define TASK_ARGUMENTS "{\"description\": \"Look it up.\", \"subagent_type\": \"aide\"}"
 
 struct rig {
 	struct arena *arena;
@@ -151,10 +152,11 @@ start_server(struct rig *rig)
 	if (script->bytes > 0)
 		add_pair(&words, "recite", "-a");
 	else
-		add_pair(&words, RIG_TOOL, "-a");
+		add_pair(&words, script->tasks ? "task" : RIG_TOOL, "-a");
 	add_word(&words, script->bytes > 0
 			     ? arena_printf(rig->arena, "{\"bytes\": %zu}", script->bytes)
-			     : TOOL_ARGUMENTS);
+			 : script->tasks ? TASK_ARGUMENTS
+					 : TOOL_ARGUMENTS);
 	add_pair(&words, "-l", number(rig, (uint64_t)rig->options.latency_ms));
 	add_pair(&words, "-r", number(rig, script->rounds));
 	add_pair(&words, "-c", number(rig, script->parallel));
@@ -287,7 +289,7 @@ agent_file(const struct rig *rig)
 {
 	const char *path = in(rig, "agent.yaml");
 
-	if (rig->plugin == NULL)
+	if (rig->plugin == NULL && !rig->options.script.tasks)
 		return AGENT_FILE;
 	rig_agent_write(path, &rig->options);
 	return path;

@@ -36,6 +36,7 @@ struct rig_script {
 	                      sentence, RIG_TOOL_ANSWER */
 	unsigned tokens; /* that the model's texts are streamed in; 0: 1 */
 	unsigned gap_ms; /* between two of them; 0: all at once */
+	bool tasks; /* the tool is `task`: each call has an agent make one model call */
 };
 
 enum rig_layer { RIG_NO_LAYER, RIG_C_WRAP, RIG_C_NODE, RIG_LUA_WRAP, RIG_LUA_NODE };

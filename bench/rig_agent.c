@@ -31,9 +31,15 @@ rig_agent_write(const char *path, const struct rig_options *options)
 	    "name: bench\nmodel: openai:bench\nsystem_prompt: You answer questions, and "
 	    "work numbers out with calculate.\n",
 	    file);
-	if (options->script.bytes == 0)
+	if (options->script.bytes == 0 && !options->script.tasks)
 		fputs("tools: [" RIG_TOOL "]\n", file);
 	fputs("middleware:\n", file);
+	if (options->script.tasks)
+		fputs("  - subagent:\n"
+		      "      general_purpose_agent: false\n"
+		      "      subagents: [{name: aide, description: Looks things up., "
+		      "model: openai:aide, tools: []}]\n",
+		    file);
 	if (options->script.bytes > 0)
 		fputs("  - bench_recite\n", file);
 	for (i = 1; i <= options->layers; i++)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "model_replies.h"
 
 #define EVERYSEC "everysec"
 #define ALWAYS "always"
@@ -18,6 +19,9 @@ static const int64_t latencies[] = { 0, 50, 500 };
 static const char *const fsyncs[] = { EVERYSEC, ALWAYS };
 
 #define TOOLS "8 tool calls in each step; beside it 64 in flight with 1"
+#define TASKS                                                                            \
+	"each tool call is a task of an agent that makes one model call; beside it 64 "  \
+	"in flight with a tool"
 #define STREAM                                                                           \
 	"streamed: each answer in 500 tokens (one write of the server; or one each 10 "  \
 	"ms)"
@@ -48,6 +52,20 @@ static const struct scenario others[] = {
 	    .group = TOOLS,
 	    .in_flight = 1,
 	    RIG(SCRIPT(.parallel = 8)) },
+
+	{ .name = "tasks",
+	    .group = TASKS,
+	    .in_flight = 64,
+	    .is_short = true,
+	    RIG(SCRIPT(.tasks = true)) },
+	{ .name = "tasks-8",
+	    .group = TASKS,
+	    .in_flight = 64,
+	    RIG(SCRIPT(.tasks = true, .parallel = 8)) },
+	{ .name = "tasks-alone",
+	    .group = TASKS,
+	    .in_flight = 1,
+	    RIG(SCRIPT(.tasks = true)) },
 
 	{ .name = "tokens-500",
 	    .group = STREAM,
@@ -253,7 +271,9 @@ scenario_kind(const struct scenario *scenario)
 		.rounds = rounds_of(scenario),
 		.parallel = script->parallel == 0 ? 1 : script->parallel,
 		.content_bytes = script->bytes,
-		.answer = script->bytes == 0 ? RIG_TOOL_ANSWER : NULL,
+		.answer = script->bytes > 0 ? NULL
+			  : script->tasks   ? FINAL_TEXT
+					    : RIG_TOOL_ANSWER,
 		.pace_ms = scenario_pace_ms(scenario),
 	};
 }
@@ -275,8 +295,9 @@ size_t
 scenario_runs(const struct scenario *scenario, double seconds)
 {
 	const struct rig_script *script = &scenario->rig.script;
-	double weight = 1 + (double)script->bytes / 5000 + script->parallel / 4.0 +
-			(double)scenario->rig.layers / 20;
+	double tasks = script->tasks ? (script->parallel > 0 ? script->parallel : 1) : 0;
+	double weight = 1 + 2 * tasks + (double)script->bytes / 5000 +
+			script->parallel / 4.0 + (double)scenario->rig.layers / 20;
 	double rate = RUNS_PER_S / weight, runs;
 	double alone = (double)scenario->in_flight * 1000 /
 		       (scenario_pace_ms(scenario) + 4 * weight);
@@ -311,6 +332,7 @@ scenario_describe(const struct scenario *scenario, char *text, size_t size)
 	add(text, size, "coordinators", rig->coordinators);
 	add(text, size, "models", rig->models);
 	add(text, size, "tools", rig->tools);
+	add(text, size, "tasks", rig->script.tasks);
 	add(text, size, "parallel", rig->script.parallel);
 	add(text, size, "bytes", (int64_t)rig->script.bytes);
 	add(text, size, "tokens", scenario->stream ? rig->script.tokens : 0);
