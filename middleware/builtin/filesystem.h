@@ -54,8 +54,10 @@ struct filesystem_rules *filesystem_rules_of(
 enum filesystem_access filesystem_access(
     const struct filesystem_rules *rules, bool writes, const char *path);
 
-/* True when a search of path and all beneath it may meet a path that a human is asked for. */
-bool filesystem_asks_beneath(const struct filesystem_rules *rules, const char *path);
+/* True when a search of path and all beneath it (writes: who deletes that) may meet a path that a human is asked
+ * for. */
+bool filesystem_asks_beneath(
+    const struct filesystem_rules *rules, bool writes, const char *path);
 
 /* The patterns, joined, that deny to delete path; has_more: with all beneath it. NULL: none does. */
 const char *filesystem_denies_delete(

@@ -118,7 +118,7 @@ is_approved(struct call *call)
 }
 
 bool
-call_is_permitted(struct call *call, bool writes, bool searches)
+call_is_permitted(struct call *call, bool writes, bool has_more)
 {
 	enum filesystem_access access =
 	    filesystem_access(call->rules, writes, call->path);
@@ -130,7 +130,7 @@ call_is_permitted(struct call *call, bool writes, bool searches)
 		return false;
 	}
 	if (access == FILESYSTEM_INTERRUPT ||
-	    (searches && filesystem_asks_beneath(call->rules, call->path)))
+	    (has_more && filesystem_asks_beneath(call->rules, writes, call->path)))
 		return is_approved(call);
 	return true;
 }

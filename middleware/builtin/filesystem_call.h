@@ -23,10 +23,10 @@ void call_open(struct call *call, struct tool_request *request);
 bool call_begin_search(struct call *call, struct tool_request *request);
 bool call_begin(struct call *call, struct tool_request *request, bool writes);
 
-/* The path alone; and whether the call may do that to it. */
+/* The path alone; and whether the call may do that to it, has_more: and to all beneath it. */
 bool call_take_path(
     struct call *call, struct tool_request *request, const char *argument);
-bool call_is_permitted(struct call *call, bool writes, bool searches);
+bool call_is_permitted(struct call *call, bool writes, bool has_more);
 
 /* Answers, with what the call has changed in the state: content; a text; "Error: " and why; text when the operation
  * ended well, else its error. */

@@ -153,7 +153,7 @@ filesystem_rules_flaw(struct arena *arena, const struct value *settings)
 /* --- one path --------------------------------------------------------------------------- */
 
 struct pattern_of_paths {
-	const char *text;
+	const char *text; /* in form */
 	const struct file_glob *glob;
 };
 
@@ -181,6 +181,27 @@ mode_of(const struct value *rule)
 								: FILESYSTEM_ALLOW;
 }
 
+/* text as paths are, which file_glob.h takes it for anyway: without doubled slashes and ".". */
+static const char *
+in_form(struct arena *arena, const char *text)
+{
+	char *form = arena_alloc(arena, strlen(text) + 2), *end = form;
+	size_t size;
+
+	for (; *text != '\0'; text += size) {
+		text += strspn(text, "/");
+		size = strcspn(text, "/");
+		if (size == 0 || (size == 1 && *text == '.'))
+			continue;
+		*end++ = '/';
+		memcpy(end, text, size);
+		end += size;
+	}
+	if (end == form)
+		*end = '/';
+	return form;
+}
+
 static struct rule
 rule_of(struct arena *arena, const struct value *given)
 {
@@ -199,7 +220,7 @@ rule_of(struct arena *arena, const struct value *given)
 
 		if (glob != NULL)
 			rule.patterns[rule.count++] =
-			    (struct pattern_of_paths){ text, glob };
+			    (struct pattern_of_paths){ in_form(arena, text), glob };
 	}
 	return rule;
 }
@@ -284,27 +305,6 @@ is_in(const char *inner, const char *outer)
 	       (inner[size] == '/' || inner[size] == '\0');
 }
 
-bool
-filesystem_asks_beneath(const struct filesystem_rules *rules, const char *path)
-{
-	size_t i, j;
-
-	for (i = 0; i < rules->count; i++) {
-		const struct rule *rule = &rules->items[i];
-
-		for (j = 0;
-		     rule->mode == FILESYSTEM_INTERRUPT && rule->reads && j < rule->count;
-		     j++) {
-			const char *anchor =
-			    anchor_of(rules->arena, rule->patterns[j].text);
-
-			if (is_in(anchor, path) || is_in(path, anchor))
-				return true;
-		}
-	}
-	return false;
-}
-
 /* Whether a path above target, or target, is one that pattern means. */
 static bool
 means_above(
@@ -319,7 +319,7 @@ means_above(
 	return false;
 }
 
-/* Whether to delete target with all beneath it may take away what pattern means. */
+/* Whether target, or something beneath it, may be what pattern means. */
 static bool
 overlaps(struct arena *arena, const struct pattern_of_paths *pattern, const char *target)
 {
@@ -336,6 +336,25 @@ overlaps(struct arena *arena, const struct pattern_of_paths *pattern, const char
 	if (strchr(suffix, '/') != NULL || strstr(suffix, "**") != NULL)
 		return true;
 	return means_above(arena, pattern, target);
+}
+
+bool
+filesystem_asks_beneath(
+    const struct filesystem_rules *rules, bool writes, const char *path)
+{
+	size_t i, j;
+
+	for (i = 0; i < rules->count; i++) {
+		const struct rule *rule = &rules->items[i];
+
+		if (rule->mode != FILESYSTEM_INTERRUPT ||
+		    !(writes ? rule->writes : rule->reads))
+			continue;
+		for (j = 0; j < rule->count; j++)
+			if (overlaps(rules->arena, &rule->patterns[j], path))
+				return true;
+	}
+	return false;
 }
 
 const char *

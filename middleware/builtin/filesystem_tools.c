@@ -203,7 +203,7 @@ run_delete(struct tool_request *request)
 		    arena_printf(call.arena,
 			"permission denied for write on %s (matches deny rule(s): %s)",
 			call.path, patterns));
-	if (!call_is_permitted(&call, true, false))
+	if (!call_is_permitted(&call, true, has_more))
 		return call.result;
 	end = backend_delete(&call.backend, call.path);
 	return call_answer_end(

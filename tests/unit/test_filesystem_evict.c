@@ -243,13 +243,14 @@ END_TEST
 	"['/asked/**'], 'mode': 'interrupt'}]}"
 
 static void
-call(const char *tool, const char *args)
+call_by(const char *settings, const char *tool, const char *args)
 {
-	const struct middleware_use *use = literal_use(arena, "filesystem", RULES);
+	const struct middleware_use *use = literal_use(arena, "filesystem", settings);
 	size_t i;
 
 	trial.state = literal(arena,
-	    "{'files': {'/secrets/a': {'content': 'needle'}, '/secrets/public/b': "
+	    "{'files': {'/secrets/a': {'content': 'needle'}, "
+	    "'/secrets/public/b': "
 	    "{'content': 'needle'}, '/work/notes.txt': {'content': 'needle'}, "
 	    "'/work/d/x': {'content': ''}, '/asked/q': {'content': 'needle'}}}");
 	trial.chain = stub_chain(arena, use, NULL);
@@ -257,6 +258,12 @@ call(const char *tool, const char *args)
 		if (value_text_is(value_get(value_at(use->tools, i), "name"), tool))
 			tool_trial_call(&trial, value_at(use->tools, i),
 			    json_text(arena, literal(arena, args)));
+}
+
+static void
+call(const char *tool, const char *args)
+{
+	call_by(RULES, tool, args);
 }
 
 static const struct {
@@ -357,6 +364,40 @@ START_TEST(a_search_that_may_meet_such_a_path_asks)
 }
 END_TEST
 
+START_TEST(to_delete_a_folder_asks_for_what_is_in_it)
+{
+	static const char rules[] =
+	    "{'permissions': [{'operations': ['write'], 'paths': ['/asked/*'], "
+	    "'mode': 'interrupt'}]}";
+
+	call_by(rules, "delete", "{'file_path': '/asked'}");
+	ck_assert(value_has(trial.body, "interrupt"));
+	call_by(rules, "delete", "{'file_path': '/'}");
+	ck_assert(value_has(trial.body, "interrupt"));
+	call_by(rules, "delete", "{'file_path': '/work'}");
+	ck_assert_str_eq(tool_trial_answer(&trial, "success"), "Deleted /work");
+	call_by(rules, "grep", "{'pattern': 'needle'}");
+	tool_trial_answer(&trial, "success");
+	trial.answers = decided("{'type': 'approve'}");
+	call_by(rules, "delete", "{'file_path': '/asked'}");
+	ck_assert_str_eq(tool_trial_answer(&trial, "success"), "Deleted /asked");
+}
+END_TEST
+
+/* A pattern means the same paths to all that ask, however it is written. */
+START_TEST(patterns_are_brought_into_form)
+{
+	call_by("{'permissions': [{'operations': ['write'], 'paths': ['//work/./*.txt'], "
+		"'mode': 'deny'}]}",
+	    "delete", "{'file_path': '/work'}");
+	ck_assert_has(tool_trial_answer(&trial, "error"), "/work/*.txt");
+	call_by("{'permissions': [{'operations': ['read'], 'paths': ['/./work//*'], "
+		"'mode': 'interrupt'}]}",
+	    "grep", "{'pattern': 'needle', 'path': '/work'}");
+	ck_assert(value_has(trial.body, "interrupt"));
+}
+END_TEST
+
 #define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
 
 TCase *
@@ -376,5 +417,7 @@ tcase_filesystem_evict(void)
 	tcase_add_test(tcase, lists_leave_out_what_is_denied);
 	tcase_add_test(tcase, a_human_is_asked);
 	tcase_add_test(tcase, a_search_that_may_meet_such_a_path_asks);
+	tcase_add_test(tcase, to_delete_a_folder_asks_for_what_is_in_it);
+	tcase_add_test(tcase, patterns_are_brought_into_form);
 	return tcase;
 }
