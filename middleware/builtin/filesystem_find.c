@@ -155,38 +155,65 @@ looks_regular(const char *text)
 	return false;
 }
 
+/* How many matches the call wants. */
+static size_t
+most_of(const struct call *call)
+{
+	const struct value *most = value_get(call->args, "max_count");
+	double count;
+
+	if (value_is_nil(most))
+		most = value_get(call->settings, "grep_max_count");
+	count = value_number(most, BACKEND_MATCHES_MAX);
+	return count < BACKEND_MATCHES_MAX ? (size_t)count : BACKEND_MATCHES_MAX;
+}
+
+/* The matches that may be read. Others do not count, or max_count would tell of them. */
+static enum backend_end
+find_lines(struct call *call, struct backend_list *list)
+{
+	const char *glob = value_get_text(call->args, "glob");
+	size_t most = most_of(call);
+	bool has_rules = value_size(value_get(call->settings, "permissions")) > 0;
+	enum backend_end end =
+	    backend_grep(&call->backend, value_get(call->args, "pattern"), call->path,
+		glob == NULL || glob[0] == '\0' ? NULL : glob,
+		has_rules ? BACKEND_MATCHES_MAX : most, list);
+
+	if (end != BACKEND_DONE)
+		return end;
+	list->items = filesystem_readable(call->rules, list->items);
+	if (value_size(list->items) > most) {
+		list->items = value_array_slice(call->arena, list->items, 0, most);
+		list->is_cut = true;
+	}
+	return end;
+}
+
 static struct tool_result *
 run_grep(struct tool_request *request)
 {
-	const struct value *most, *text;
-	const char *mode, *glob_text, *lines;
+	const char *mode, *lines;
 	struct call call;
 	struct backend_list list;
 	enum backend_end end;
 
 	if (!call_begin_search(&call, request))
 		return call.result;
-	text = value_get(call.args, "pattern");
-	mode = value_get_text(call.args, "output_mode");
-	glob_text = value_get_text(call.args, "glob");
-	most = value_get(call.args, "max_count");
-	if (value_is_nil(most))
-		most = value_get(call.settings, "grep_max_count");
-	end = backend_grep(&call.backend, text, call.path,
-	    glob_text == NULL || glob_text[0] == '\0' ? NULL : glob_text,
-	    value_is_nil(most) ? BACKEND_MATCHES_MAX : (size_t)value_number(most, 1),
-	    &list);
+	end = find_lines(&call, &list);
 	if (end != BACKEND_DONE)
 		return call_answer_end(&call, end, "");
-	lines = match_lines(&call, filesystem_readable(call.rules, list.items),
-	    mode == NULL ? "files_with_matches" : mode);
+	mode = value_get_text(call.args, "output_mode");
+	lines =
+	    match_lines(&call, list.items, mode == NULL ? "files_with_matches" : mode);
 	if (list.is_cut)
 		lines = arena_printf(call.arena,
 		    "%s\n\nNote: the search was stopped, because it took too long or "
 		    "found as much as it may. The matches above are valid but not all: "
 		    "narrow the pattern or the path, or raise max_count.",
 		    lines);
-	else if (value_size(list.items) == 0 && looks_regular(text->text))
+	else if (value_size(list.items) == 0 &&
+		 looks_regular(value_get_text(call.args, "pattern")))
 		lines = arena_printf(call.arena,
 		    "%s\n\nNote: the pattern is looked for as it stands, it is no "
 		    "regular expression. For one of several texts search for each.",

@@ -249,7 +249,7 @@ call_by(const char *settings, const char *tool, const char *args)
 	size_t i;
 
 	trial.state = literal(arena,
-	    "{'files': {'/secrets/a': {'content': 'needle'}, "
+	    "{'files': {'/secrets/a': {'content': 'needle\\n[hidden]'}, "
 	    "'/secrets/public/b': "
 	    "{'content': 'needle'}, '/work/notes.txt': {'content': 'needle'}, "
 	    "'/work/d/x': {'content': ''}, '/asked/q': {'content': 'needle'}}}");
@@ -398,6 +398,26 @@ START_TEST(patterns_are_brought_into_form)
 }
 END_TEST
 
+/* Whether a denied file has a text shows in nothing: neither in what is left of max_count nor in a note. */
+START_TEST(matches_that_are_denied_do_not_count)
+{
+	trial.answers = decided("{'type': 'approve'}");
+	call("grep", "{'pattern': 'needle', 'max_count': 3}");
+	ck_assert_str_eq(tool_trial_answer(&trial, "success"),
+	    "/asked/q\n/secrets/public/b\n/work/notes.txt");
+	call("grep", "{'pattern': 'needle', 'max_count': 2}");
+	ck_assert_has(tool_trial_answer(&trial, "success"),
+	    "/asked/q\n/secrets/public/b\n\nNote: the search was stopped");
+	call("grep", "{'pattern': 'needle', 'max_count': 1e300}");
+	ck_assert_str_eq(tool_trial_answer(&trial, "success"),
+	    "/asked/q\n/secrets/public/b\n/work/notes.txt");
+	call("grep", "{'pattern': '[hidden]'}");
+	ck_assert_has(tool_trial_answer(&trial, "success"), "no regular expression");
+	call("grep", "{'pattern': '[absent]'}");
+	ck_assert_has(tool_trial_answer(&trial, "success"), "no regular expression");
+}
+END_TEST
+
 #define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
 
 TCase *
@@ -419,5 +439,6 @@ tcase_filesystem_evict(void)
 	tcase_add_test(tcase, a_search_that_may_meet_such_a_path_asks);
 	tcase_add_test(tcase, to_delete_a_folder_asks_for_what_is_in_it);
 	tcase_add_test(tcase, patterns_are_brought_into_form);
+	tcase_add_test(tcase, matches_that_are_denied_do_not_count);
 	return tcase;
 }
