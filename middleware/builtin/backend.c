@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "file_glob.h"
+#include "loop.h"
 
 /* --- an operation in a part ------------------------------------------------------------- */
 
@@ -147,20 +148,26 @@ with_folder(
 	    arena, items, value_get(backend_entries_end(&entries), "items"));
 }
 
-/* The files of items whose path from the folder path matches pattern. */
+/* The files of items whose path from the folder path matches pattern; *is_cut_p: not all were looked at. */
 static const struct value *
-that_match(
-    struct arena *arena, const struct value *items, const char *path, const char *pattern)
+that_match(struct arena *arena, const struct value *items, const char *path,
+    const char *pattern, bool *is_cut_p)
 {
 	const char *error = "";
 	const struct file_glob *glob = file_glob_parse(arena, pattern, &error);
+	uint64_t end_us = loop_now_us() + BACKEND_LOOP_US;
 	size_t size = strcmp(path, "/") == 0 ? 0 : strlen(path), i;
 	struct value_list list = { .arena = arena };
 
-	for (i = 0; glob != NULL && i < value_size(items); i++)
+	for (i = 0; glob != NULL && i < value_size(items); i++) {
+		if (loop_now_us() > end_us) {
+			*is_cut_p = true;
+			break;
+		}
 		if (file_glob_matches(
 			glob, value_get_text(items->items[i], "path") + size + 1))
 			value_list_add(&list, items->items[i]);
+	}
 	return value_list_end(&list);
 }
 
@@ -173,6 +180,7 @@ add_route(struct backend *backend, const struct value *answer, const char *route
 	const char *name = value_get_text(op, "op"), *path = value_get_text(op, "path");
 	const struct value *items = value_get(answer, "items"), *more;
 	struct backend_part part;
+	bool is_cut;
 
 	if (strcmp(name, "ls") == 0)
 		return value_map_with(
@@ -188,13 +196,14 @@ add_route(struct backend *backend, const struct value *answer, const char *route
 	if (more == NULL || value_has(more, "error"))
 		return more;
 	items = value_get(more, "items");
+	is_cut =
+	    value_get_bool(answer, "cut", false) || value_get_bool(more, "cut", false);
 	if (strcmp(name, "glob") == 0)
-		items = that_match(arena, items, path, value_get_text(op, "given"));
+		items =
+		    that_match(arena, items, path, value_get_text(op, "given"), &is_cut);
 	return value_map(arena, "items",
 	    value_array_concat(arena, value_get(answer, "items"), items), "cut",
-	    value_bool(value_get_bool(answer, "cut", false) ||
-		       value_get_bool(more, "cut", false)),
-	    NULL);
+	    value_bool(is_cut), NULL);
 }
 
 /* ls, glob and grep: path's part, and all routes beneath path. */

@@ -8,8 +8,6 @@
 #include "file_glob.h"
 #include "loop.h"
 
-#define SEARCH_US 1000000u /* others wait for the loop meanwhile */
-
 /* --- one file --------------------------------------------------------------------------- */
 
 static bool
@@ -236,7 +234,7 @@ do_glob(struct arena *arena, const struct value *files, const char *path,
 	const struct file_glob *glob =
 	    file_glob_parse(arena, value_get_text(op, "pattern"), &error);
 	struct backend_entries entries = { .arena = arena };
-	uint64_t end_us = loop_now_us() + SEARCH_US;
+	uint64_t end_us = loop_now_us() + BACKEND_LOOP_US;
 	const struct value *answer;
 	size_t i;
 
@@ -272,7 +270,7 @@ do_grep(struct arena *arena, const struct value *files, const char *path,
 		.needle = text->text,
 		.needle_size = text->size,
 		.most = (size_t)value_get_int(op, "most", BACKEND_MATCHES_MAX) };
-	uint64_t end_us = loop_now_us() + SEARCH_US;
+	uint64_t end_us = loop_now_us() + BACKEND_LOOP_US;
 	size_t i;
 
 	if (pattern != NULL && (glob = file_glob_parse(arena, pattern, &error)) == NULL)

@@ -19,6 +19,9 @@
 
 #include "backend.h"
 
+#define BACKEND_LOOP_US                                                                  \
+	1000000u /* of a search on the loop itself: others wait for it meanwhile */
+
 /* One of a setting's parts that is no composite. */
 struct backend_part {
 	const char *kind;             /* "state", "store", "filesystem", "local_shell" */

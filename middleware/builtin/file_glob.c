@@ -6,7 +6,7 @@
 
 struct file_glob {
 	const char **alternatives; /* without braces */
-	size_t count;
+	size_t count, bytes;
 	size_t depth;
 	bool has_folders;
 };
@@ -67,6 +67,13 @@ add(struct arena *arena, struct file_glob *glob, const char *text, const char **
 	if (glob->count == FILE_GLOB_ALTERNATIVES_MAX) {
 		*error_r = arena_printf(arena, "its braces make more than %u patterns",
 		    FILE_GLOB_ALTERNATIVES_MAX);
+		return -1;
+	}
+	glob->bytes += strlen(text);
+	if (glob->bytes > FILE_GLOB_EXPANDED_BYTES_MAX) {
+		*error_r =
+		    arena_printf(arena, "its braces make patterns of more than %u bytes",
+			FILE_GLOB_EXPANDED_BYTES_MAX);
 		return -1;
 	}
 	glob->alternatives[glob->count++] = text;

@@ -2,8 +2,8 @@
  *
  * "*" and "?" stand for any characters but "/", "[a-z]" and "[!a-z]" for one of a set, "**" as
  * a whole component for any number of folders (none, too), "{a,b}" for either, nested if need
- * be. Names that begin with a dot are like others. Matching takes time that grows with pattern
- * times name, whatever the pattern. */
+ * be. Names that begin with a dot are like others. Matching takes time that grows with pattern,
+ * its braces expanded, times name, whatever the pattern. */
 #ifndef FILE_GLOB_H
 #define FILE_GLOB_H
 
@@ -15,10 +15,11 @@
 struct file_glob;
 
 #define FILE_GLOB_BYTES_MAX 1024u
-#define FILE_GLOB_ALTERNATIVES_MAX 256u /* that the braces of one pattern make */
+#define FILE_GLOB_ALTERNATIVES_MAX 256u     /* that the braces of one pattern make */
+#define FILE_GLOB_EXPANDED_BYTES_MAX 16384u /* of them together */
 
 /* Returns the pattern of text in arena, or NULL with a reason: empty, too long, a control
- * character, a component "..", a brace or bracket that does not close, too many alternatives. */
+ * character, a component "..", a brace or bracket that does not close, too many or too long alternatives. */
 const struct file_glob *file_glob_parse(
     struct arena *arena, const char *text, const char **error_r);
 

@@ -50,6 +50,30 @@ START_TEST(routes_are_folders_and_are_searched_from_above)
 }
 END_TEST
 
+/* A pattern that each name is held against for long, and names that there are many of. */
+START_TEST(a_search_of_a_route_ends)
+{
+	struct value_fields items = { .arena = desk.arena };
+	const char *a = arena_printf(desk.arena, "%01000d", 0), *glob = "*";
+	struct backend_list list;
+	size_t i;
+
+	desk_use("{'composite': {'default': 'state', 'routes': {'/memories/': 'store'}}}",
+	    "{}");
+	for (i = 0; i < 1000; i++)
+		value_fields_set(&items, arena_printf(desk.arena, "/%s%04zu", a, i),
+		    literal(desk.arena, "{'content': ''}"));
+	desk.memory = value_map(desk.arena, "filesystem", value_fields_end(&items), NULL);
+	glob = arena_printf(desk.arena, "*%.40s{x", a);
+	for (i = 0; i < 250; i++)
+		glob = arena_printf(desk.arena, "%s,x", glob);
+	ck_assert_int_eq(backend_glob(&desk.backend,
+			     arena_printf(desk.arena, "memories/%s}", glob), "/", &list),
+	    BACKEND_DONE);
+	ck_assert(list.is_cut);
+}
+END_TEST
+
 /* --- the setting ---------------------------------------------------------------------- */
 
 static const struct field own_fields[] = { { .name = "own" }, BACKEND_FIELD, { 0 } };
@@ -223,6 +247,7 @@ tcase_backend_setting(void)
 	tcase_add_checked_fixture(tcase, desk_open, desk_close);
 	tcase_add_test(tcase, the_longest_route_takes_a_path);
 	tcase_add_test(tcase, routes_are_folders_and_are_searched_from_above);
+	tcase_add_test(tcase, a_search_of_a_route_ends);
 	tcase_add_loop_test(
 	    tcase, settings_are_checked_with_their_place, 0, COUNT(settings));
 	tcase_add_test(tcase, what_only_nodes_read_is_not_sent_to_workers);

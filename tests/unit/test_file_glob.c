@@ -123,6 +123,24 @@ START_TEST(a_pattern_may_not_be_too_long)
 }
 END_TEST
 
+/* Each name is held against all that braces make. */
+START_TEST(what_braces_make_may_not_be_too_long)
+{
+	static const char braces[] = "{a,b}{a,b}{a,b}{a,b}{a,b}";
+	const size_t most = FILE_GLOB_EXPANDED_BYTES_MAX / 32 - 5;
+	char text[FILE_GLOB_BYTES_MAX];
+	const char *error = NULL;
+
+	memset(text, 'x', most);
+	strcpy(text + most, braces);
+	parse(text);
+	memset(text, 'x', most + 1);
+	strcpy(text + most + 1, braces);
+	ck_assert_ptr_null(file_glob_parse(arena, text, &error));
+	ck_assert_str_eq(error, "its braces make patterns of more than 16384 bytes");
+}
+END_TEST
+
 START_TEST(depth_bounds_the_walk)
 {
 	ck_assert_uint_eq(file_glob_depth(parse("*.c")), 1);
@@ -160,6 +178,7 @@ tcase_file_glob(void)
 	tcase_add_loop_test(
 	    tcase, what_is_no_pattern_is_refused_with_the_reason, 0, COUNT(bad));
 	tcase_add_test(tcase, a_pattern_may_not_be_too_long);
+	tcase_add_test(tcase, what_braces_make_may_not_be_too_long);
 	tcase_add_test(tcase, depth_bounds_the_walk);
 	tcase_add_test(tcase, many_stars_end);
 	return tcase;
