@@ -18,6 +18,15 @@ is_base64(const struct value *content)
 	       strspn(content->text, digits) == content->size;
 }
 
+/* The same as providers take it, padded and without line breaks; NULL: it is no base64. */
+static const struct value *
+clean_base64(struct arena *arena, const struct value *content)
+{
+	const struct value *bytes = backend_bytes(arena, content);
+
+	return bytes == NULL ? NULL : backend_base64(arena, bytes->text, bytes->size);
+}
+
 /* A block for the model of what is no text. */
 static struct tool_result *
 answer_media(struct call *call, const struct value *content)
@@ -55,6 +64,7 @@ run_read_file(struct tool_request *request)
 {
 	struct call call;
 	struct backend_file file;
+	const struct value *base64;
 	const char *text, *error;
 	enum backend_end end;
 
@@ -65,8 +75,16 @@ run_read_file(struct tool_request *request)
 		return call_answer_end(&call, end, "");
 	if (file.content->size > 0 &&
 	    (file.is_base64 || (strcmp(backend_kind(call.path), "text") != 0 &&
-				   is_base64(file.content))))
-		return answer_media(&call, file.content);
+				   is_base64(file.content)))) {
+		base64 = clean_base64(call.arena, file.content);
+		if (base64 != NULL)
+			return answer_media(&call, base64);
+		if (file.is_base64)
+			return call_refuse(&call,
+			    arena_printf(call.arena,
+				"'%s' is kept as bytes, but what it has is no base64",
+				call.path));
+	}
 	text = filesystem_page(call.arena, file.content,
 	    value_get_int(call.args, "offset", 0),
 	    value_get_int(call.args, "limit", FILESYSTEM_READ_LINES),

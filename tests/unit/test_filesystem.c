@@ -392,6 +392,24 @@ START_TEST(what_is_no_text_is_a_block)
 }
 END_TEST
 
+/* A run's input may bring anything. What is no base64 a provider would refuse, with each call of the thread. */
+START_TEST(what_is_no_base64_is_no_block)
+{
+	const struct value *message;
+
+	given("{'/a.png': {'content': '%%%%', 'encoding': 'base64'}, '/b': {'content': "
+	      "'A', 'encoding': 'base64'}, '/c.png': {'content': 'A==='}, '/d.png': "
+	      "{'content': 'AAAA\\r\\nAA', 'encoding': 'base64'}}");
+	ck_assert_has(refusal("read_file", "{'file_path': '/a.png'}"), "no base64");
+	ck_assert_has(refusal("read_file", "{'file_path': '/b'}"), "no base64");
+	ck_assert_str_eq(answer("read_file", "{'file_path': '/c.png'}"), "1  A===");
+	call_with("{}", "read_file", "{'file_path': '/d.png'}");
+	message = value_at(value_get(update(), "messages"), 0);
+	ck_assert_value(arena, value_get(message, "content"),
+	    "[{'type': 'image', 'base64': 'AAAAAA==', 'mime_type': 'image/png'}]");
+}
+END_TEST
+
 /* --- what a provider takes ------------------------------------------------------------ */
 
 #define SEEN                                                                             \
@@ -476,6 +494,7 @@ tcase_filesystem(void)
 	tcase_add_test(tcase, long_lines_are_split);
 	tcase_add_test(tcase, a_page_has_a_bound);
 	tcase_add_test(tcase, what_is_no_text_is_a_block);
+	tcase_add_test(tcase, what_is_no_base64_is_no_block);
 	tcase_add_test(tcase, media_stand_behind_the_results_where_a_result_must_be_text);
 	tcase_add_test(tcase, a_prompt_stands_behind_the_agents_own);
 	return tcase;
