@@ -36,6 +36,7 @@ struct builder {
 	struct anchor anchors[YAML_ANCHORS_MAX]; /* of this document */
 	size_t anchor_count;
 	size_t nodes;       /* of all documents, aliases where they stand */
+	size_t bytes;       /* of their texts, likewise */
 	struct place place; /* of the event at hand */
 	const char *error;
 	struct yaml_node *documents;
@@ -57,12 +58,16 @@ refuse_at(struct builder *builder, struct place place, const char *error)
 }
 
 static int
-count_nodes(struct builder *builder, size_t nodes)
+count_nodes(struct builder *builder, size_t nodes, size_t bytes)
 {
 	builder->nodes += nodes;
+	builder->bytes += bytes;
 	if (builder->nodes > YAML_NODES_MAX)
 		return refuse(
 		    builder, "too many values (an alias counts as what it names)");
+	if (builder->bytes > YAML_TEXT_BYTES_MAX)
+		return refuse(
+		    builder, "too much text (an alias counts as what it names)");
 	return 0;
 }
 
@@ -151,7 +156,7 @@ on_alias(struct builder *builder, struct fy_event *event)
 	if (node.value == NULL)
 		return refuse(builder, "an alias inside of what it names");
 	node.place = builder->place;
-	if (count_nodes(builder, node.size) == -1)
+	if (count_nodes(builder, node.size, node.bytes) == -1)
 		return -1;
 	return push(builder, node);
 }
@@ -169,10 +174,11 @@ on_scalar(struct builder *builder, struct fy_event *event)
 	const char *text, *copy;
 	size_t size;
 
-	if (count_nodes(builder, 1) == -1 ||
+	text = fy_token_get_text(event->scalar.value, &size);
+	node.bytes = text == NULL ? 0 : size;
+	if (count_nodes(builder, 1, node.bytes) == -1 ||
 	    add_anchor(builder, event->scalar.anchor, &anchor) == -1)
 		return -1;
-	text = fy_token_get_text(event->scalar.value, &size);
 	copy = arena_copy(builder->arena, text, text == NULL ? 0 : size);
 	if (is_key && tag == NULL)
 		node.value = value_strn(builder->arena, copy, size);
@@ -204,7 +210,7 @@ start(struct builder *builder, enum value_type type, struct fy_token *tag,
 		    builder, arena_printf(builder->arena, "unknown tag %s", name));
 	*open = (struct open){ type, builder->place, builder->count, NULL };
 	builder->depth++;
-	if (count_nodes(builder, 1) == -1)
+	if (count_nodes(builder, 1, 0) == -1)
 		return -1;
 	return add_anchor(builder, anchor, &open->anchor);
 }
@@ -220,8 +226,10 @@ end(struct builder *builder, const struct yaml_node **nodes_r, size_t *count_r)
 
 	*nodes_r = builder->stack + open->start;
 	*count_r = builder->count - open->start;
-	for (i = open->start; i < builder->count; i++)
+	for (i = open->start; i < builder->count; i++) {
 		node.size += builder->stack[i].size;
+		node.bytes += builder->stack[i].bytes;
+	}
 	builder->count = open->start;
 	return node;
 }
@@ -272,7 +280,7 @@ count_pairs(
 		if (maps == -1)
 			return refuse_at(
 			    builder, value->place, "<< takes a map, or a list of maps");
-		if (count_nodes(builder, value->size) == -1)
+		if (count_nodes(builder, value->size, value->bytes) == -1)
 			return -1;
 		for (map = 0; map < maps; map++)
 			*room += yaml_merged_map(value, map)->value->size;

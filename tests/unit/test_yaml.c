@@ -275,6 +275,23 @@ START_TEST(refuses_an_alias_bomb)
 }
 END_TEST
 
+/* Few values, of which each is long. */
+START_TEST(refuses_a_bomb_of_text)
+{
+	const char *text = arena_printf(arena, "a: &a %04000d\nb: &b [", 1);
+	int i;
+
+	for (i = 0; i < 100; i++)
+		text = arena_printf(arena, "%s*a,", text);
+	text = arena_printf(arena, "%s]\nc: [", text);
+	for (i = 0; i < 1000; i++)
+		text = arena_printf(arena, "%s*b,", text);
+	text = arena_printf(arena, "%s]\n", text);
+	ck_assert_ptr_nonnull(strstr(refusal(text, strlen(text)), "spec.yaml:3:"));
+	ck_assert_ptr_nonnull(strstr(refusal(text, strlen(text)), "too much text"));
+}
+END_TEST
+
 /* Each line merges a map of as many keys as there are lines. */
 START_TEST(refuses_a_merge_bomb)
 {
@@ -412,6 +429,7 @@ tcase_yaml(void)
 	tcase_add_test(tcase, nothing_is_no_document);
 	tcase_add_test(tcase, bounds_the_depth);
 	tcase_add_test(tcase, refuses_an_alias_bomb);
+	tcase_add_test(tcase, refuses_a_bomb_of_text);
 	tcase_add_test(tcase, refuses_a_merge_bomb);
 	tcase_add_test(tcase, refuses_too_many_anchors);
 	tcase_add_test(tcase, finds_a_repeated_key_among_many);
