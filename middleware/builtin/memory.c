@@ -134,11 +134,11 @@ read_source(struct turn *turn, struct backend *backend, const char *source,
 }
 
 static size_t
-bytes_of(const struct value *contents)
+bytes_of(const struct value_fields *contents)
 {
 	size_t i, bytes = 0;
 
-	for (i = 0; i < value_size(contents); i++)
+	for (i = 0; i < contents->count; i++)
 		bytes += contents->pairs[i].value->size;
 	return bytes;
 }
@@ -148,23 +148,22 @@ before_agent(struct turn *turn)
 {
 	struct value_fields found = { .arena = turn_arena(turn) };
 	const struct value *sources = value_get(turn_settings(turn), "sources");
-	const struct value *contents;
 	struct backend backend;
 	size_t i;
 
 	if (!value_is_nil(turn_get(turn, CONTENTS)))
 		return NULL;
 	backend_of_turn(&backend, turn, FILES_TOOL);
-	for (i = 0; i < value_size(sources); i++)
+	for (i = 0; i < value_size(sources); i++) {
 		if (read_source(
 			turn, &backend, value_text(value_at(sources, i)), &found) == -1)
 			return NULL;
-	contents = value_fields_end(&found);
-	if (bytes_of(contents) > MEMORY_BYTES_MAX)
-		return turn_fail(turn, "ValueError",
-		    "%s: the files have more than %u bytes together",
-		    turn_middleware(turn), MEMORY_BYTES_MAX);
-	return value_map(turn_arena(turn), CONTENTS, contents, NULL);
+		if (bytes_of(&found) > MEMORY_BYTES_MAX)
+			return turn_fail(turn, "ValueError",
+			    "%s: the files have more than %u bytes together",
+			    turn_middleware(turn), MEMORY_BYTES_MAX);
+	}
+	return value_map(turn_arena(turn), CONTENTS, value_fields_end(&found), NULL);
 }
 
 /* --- the prompt ------------------------------------------------------------------------ */

@@ -198,12 +198,18 @@ locations(const struct fill *fill)
 static const char *
 joined(struct arena *arena, const struct value *texts)
 {
-	const char *text = "";
+	struct packet packet = { 0 };
+	const char *text;
 	size_t i;
 
-	for (i = 0; i < value_size(texts); i++)
-		text = arena_printf(arena, "%s%s%s", text, i == 0 ? "" : ", ",
-		    value_text(value_at(texts, i)));
+	for (i = 0; i < value_size(texts); i++) {
+		text = value_text(value_at(texts, i));
+		if (i > 0)
+			packet_append(&packet, ", ", 2);
+		packet_append(&packet, text, text != NULL ? strlen(text) : 0);
+	}
+	text = arena_copy(arena, packet.data, packet.size);
+	packet_release(&packet);
 	return text;
 }
 

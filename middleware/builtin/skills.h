@@ -14,7 +14,9 @@
 #define SKILL_DESCRIPTION_CHARS_MAX 1024u  /* longer ones are cut */
 #define SKILL_COMPATIBILITY_CHARS_MAX 500u /* likewise */
 #define SKILL_FOLDERS_MAX 1000u            /* looked into, of all sources */
+#define SKILL_BYTES_MAX 65536u             /* of what one says, with its aliases */
 #define SKILLS_BYTES_MAX (1u << 20)        /* of what all say: then no more are read */
+#define SKILLS_READ_BYTES_MAX (64u << 20)  /* of all files, likewise */
 #define SKILL_ERRORS_MAX 20u
 #define SKILL_ERROR_CHARS_MAX 1000u
 

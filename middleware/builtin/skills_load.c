@@ -12,7 +12,7 @@ struct search {
 	struct backend *backend;
 	struct value_fields found; /* by name */
 	struct value_list errors;
-	size_t folders, bytes;
+	size_t folders, bytes, read;
 };
 
 static void __attribute__((format(printf, 2, 3)))
@@ -50,6 +50,7 @@ take(struct search *search, const char *path, const char *folder,
     const struct value *content)
 {
 	const char *warning = NULL, *error = "";
+	size_t size;
 	const struct value *skill =
 	    skill_parse(search->arena, path, name_of(search->arena, folder),
 		content->text, content->size, &warning, &error);
@@ -64,7 +65,14 @@ take(struct search *search, const char *path, const char *folder,
 	}
 	if (warning != NULL)
 		turn_note(search->turn, "%s", warning);
-	search->bytes += strlen(json_text(search->arena, skill));
+	size = strlen(json_text(search->arena, skill));
+	if (size > SKILL_BYTES_MAX) {
+		search->bytes += SKILL_HEAD_BYTES_MAX;
+		add_error(search, "%s says more than %u bytes of itself", path,
+		    SKILL_BYTES_MAX);
+		return;
+	}
+	search->bytes += size;
 	value_fields_set(&search->found, value_get_text(skill, "name"), skill);
 }
 
@@ -86,6 +94,7 @@ look(struct search *search, const char *folder)
 	case BACKEND_CANCELLED:
 		return -1;
 	}
+	search->read += value_size(file.content);
 	if (file.is_base64)
 		add_error(search, "%s is no text", path);
 	else
@@ -114,7 +123,8 @@ look_through(struct search *search, const char *source)
 		if (!value_get_bool(item, "is_dir", false))
 			continue;
 		if (search->folders++ >= SKILL_FOLDERS_MAX ||
-		    search->bytes > SKILLS_BYTES_MAX) {
+		    search->bytes > SKILLS_BYTES_MAX ||
+		    search->read > SKILLS_READ_BYTES_MAX) {
 			add_error(
 			    search, "%s: there are more skills than are read", source);
 			return 0;

@@ -130,13 +130,17 @@ START_TEST(too_much_of_it_does_too)
 
 	memset(text, 'x', size);
 	turn = (struct turn){ .arena = arena,
-		.use = literal_use(arena, "memory", "{" SOURCES "}"),
+		.use =
+		    literal_use(arena, "memory", "{'sources': ['/AGENTS.md', '/p.png']}"),
 		.messages = value_empty_array(),
 		.state = value_map(arena, "files",
 		    value_map(arena, "/AGENTS.md",
-			value_map(arena, "content", value_str(arena, text), NULL), NULL),
+			value_map(arena, "content", value_str(arena, text), NULL),
+			"/p.png",
+			literal(arena, "{'content': 'AA', 'encoding': 'base64'}"), NULL),
 		    NULL) };
 	ck_assert_ptr_null(chain_node_hook(&turn, HOOK_BEFORE_AGENT));
+	/* What is behind it is not read any more. */
 	ck_assert_has(turn.fault->message, "more than");
 }
 END_TEST

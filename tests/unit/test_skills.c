@@ -400,6 +400,40 @@ START_TEST(so_is_what_is_read_in_vain)
 }
 END_TEST
 
+static const char *
+first_error(const struct value *update)
+{
+	const char *text =
+	    value_text(value_at(value_get(update, "skills_load_errors"), 0));
+
+	ck_assert_msg(text != NULL, "all is taken");
+	return text;
+}
+
+START_TEST(one_that_says_too_much_with_aliases_is_none)
+{
+	const struct value *update =
+	    load_many(1, arena_printf(arena,
+			     "description: d\nmetadata: {a: &a %s, b: [*a, *a, *a, *a, "
+			     "*a, *a, *a, *a, "
+			     "*a, *a]}",
+			     letters(8000)));
+
+	ck_assert_value(arena, value_get(update, "skills_metadata"), "[]");
+	ck_assert_has(first_error(update), "says more than");
+}
+END_TEST
+
+START_TEST(what_is_read_of_all_files_is_limited)
+{
+	const struct value *update = load_many(
+	    9, arena_printf(arena, "description: d\n---\n%s", letters(4 << 20)));
+
+	ck_assert_uint_eq(value_size(value_get(update, "skills_metadata")), 8);
+	ck_assert_has(first_error(update), "more skills than are read");
+}
+END_TEST
+
 /* --- the prompt ------------------------------------------------------------------------- */
 
 static const char *
@@ -455,6 +489,25 @@ START_TEST(the_built_in_one_tells_how_to_use_them)
 }
 END_TEST
 
+START_TEST(many_tools_take_no_more_memory_than_their_names)
+{
+	const char *tools = "'a'";
+	const char *state;
+	size_t before;
+	int i;
+
+	for (i = 0; i < 11; i++) /* 2048 of them */
+		tools = arena_printf(arena, "%s, %s", tools, tools);
+	state = arena_printf(arena,
+	    "{'skills_metadata': [{'name': 'web', 'description': 'd', 'path': '/s', "
+	    "'allowed_tools': [%s]}]}",
+	    tools);
+	before = arena_bytes(arena);
+	ck_assert_has(prompt_of("{'sources': ['/a']}", state), "a, a, a");
+	ck_assert_uint_lt(arena_bytes(arena) - before, 2u << 20);
+}
+END_TEST
+
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 TCase *tcase_skills(void);
@@ -485,7 +538,10 @@ tcase_skills(void)
 	tcase_add_test(tcase, folders_are_counted);
 	tcase_add_test(tcase, what_they_say_is_limited_in_all);
 	tcase_add_test(tcase, so_is_what_is_read_in_vain);
+	tcase_add_test(tcase, one_that_says_too_much_with_aliases_is_none);
+	tcase_add_test(tcase, what_is_read_of_all_files_is_limited);
 	tcase_add_loop_test(tcase, the_prompt_has_what_they_say, 0, COUNT(prompts));
 	tcase_add_test(tcase, the_built_in_one_tells_how_to_use_them);
+	tcase_add_test(tcase, many_tools_take_no_more_memory_than_their_names);
 	return tcase;
 }
