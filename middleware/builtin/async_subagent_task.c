@@ -40,6 +40,20 @@ status_of(const struct value *status)
 	return text != NULL ? text : "error";
 }
 
+/* `flotilla update` and other middleware may write the field: what is no task of ours is none. */
+static bool
+is_task(const struct value *task)
+{
+	static const char *const texts[] = { "task_id", "agent_name", "thread_id",
+		"run_id", "status" };
+	size_t i;
+
+	for (i = 0; i < sizeof texts / sizeof *texts; i++)
+		if (value_get_text(task, texts[i]) == NULL)
+			return false;
+	return true;
+}
+
 static bool
 goes_on(const struct value *task)
 {
@@ -109,12 +123,12 @@ find_task(struct tool_request *request, struct tool_result **refusal_r)
 	const char *id = value_get_text(tool_args(request), "task_id");
 	const struct value *task = value_get(tool_state(request, ASYNC_TASKS), id);
 
-	if (!value_is(task, VALUE_MAP))
+	if (!is_task(task))
 		*refusal_r = refuse(request,
 		    arena_printf(tool_arena(request),
 			"there is no task `%s`; " ASYNC_LIST " shows those there are",
 			id));
-	return value_is(task, VALUE_MAP) ? task : NULL;
+	return is_task(task) ? task : NULL;
 }
 
 /* --- the tools ------------------------------------------------------------------------- */
@@ -264,7 +278,7 @@ open_tasks(struct arena *arena, const struct value *tasks)
 	size_t i;
 
 	for (i = 0; i < value_size(tasks); i++)
-		if (goes_on(tasks->pairs[i].value))
+		if (is_task(tasks->pairs[i].value) && goes_on(tasks->pairs[i].value))
 			value_list_add(&open, tasks->pairs[i].value);
 	return value_list_end(&open);
 }
@@ -279,13 +293,13 @@ lines_of(struct arena *arena, const struct value *tasks, const char *wanted)
 		const struct value *task = tasks->pairs[i].value;
 		const char *status = value_get_text(task, "status");
 
-		if (wanted != NULL && strcmp(wanted, "all") != 0 &&
-		    (status == NULL || strcmp(wanted, status) != 0))
+		if (!is_task(task) || (wanted != NULL && strcmp(wanted, "all") != 0 &&
+					  strcmp(wanted, status) != 0))
 			continue;
 		count++;
 		text = arena_printf(arena, "%s- task_id: %s agent: %s status: %s\n", text,
 		    value_get_text(task, "task_id"), value_get_text(task, "agent_name"),
-		    status != NULL ? status : "?");
+		    status);
 	}
 	return count == 0 ? "There is no such task"
 			  : arena_printf(arena, "%zu task(s):\n%s", count, text);
@@ -305,7 +319,9 @@ run_list(struct tool_request *request)
 		if (came == NULL)
 			return NULL;
 	}
-	for (i = 0; i < value_size(value_get(came, "runs")); i++) {
+	/* The state may have lost some since they were asked for: a call can wait for a human. */
+	for (i = 0; i < value_size(value_get(came, "runs")) && i < value_size(open);
+	     i++) {
 		const struct value *task = value_at(open, i);
 		const struct value *seen = value_at(value_get(came, "runs"), i);
 

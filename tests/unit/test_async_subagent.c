@@ -45,9 +45,9 @@ definition(const struct middleware_use *use, const char *name)
 	ck_abort_msg("there is no tool %s", name);
 }
 
-/* The body that tool gives; state has the one task. */
+/* The body that tool gives; tasks is all that the state has. */
 static const struct value *
-call(const char *tool, const char *args, const char *children)
+call_with(const char *tool, const char *args, const char *children, const char *tasks)
 {
 	const struct middleware_use *use = literal_use(arena, "async_subagent", SETTINGS);
 
@@ -57,12 +57,18 @@ call(const char *tool, const char *args, const char *children)
 	    literal(arena,
 		arena_printf(arena,
 		    "{'tool_call': {'id': 'c', 'name': '%s', 'args': %s}, 'children': "
-		    "%s, 'state': {'async_tasks': {'t': " TASK "}}}",
-		    tool, args, children)),
+		    "%s, 'state': {'async_tasks': %s}}",
+		    tool, args, children, tasks)),
 	    "tool", definition(use, tool));
 	play.outcomes[0] = "none";
 	play.count = 0;
 	return play_tool(&play, stub_chain(arena, use, NULL));
+}
+
+static const struct value *
+call(const char *tool, const char *args, const char *children)
+{
+	return call_with(tool, args, children, "{'t': " TASK "}");
 }
 
 static const struct value *
@@ -209,6 +215,30 @@ START_TEST(tasks_are_listed_as_they_stand)
 }
 END_TEST
 
+/* A user may write the field. */
+START_TEST(what_is_no_task_is_none)
+{
+	const char *tasks =
+	    "{'t': {'status': 'running'}, 'u': 7, 'v': {'task_id': 'v', 'run_id': 'r', "
+	    "'thread_id': 't', 'status': 'running'}}";
+	const char *args = "{'task_id': 't', 'message': 'm'}";
+
+	ck_assert_has(text_of(call_with("list_async_tasks", "{}",
+			  "[{'runs': [{'status': 'success'}]}]", tasks)),
+	    "no such task");
+	ck_assert_has(
+	    text_of(call_with("list_async_tasks", "{}", "[]", tasks)), "no such task");
+	ck_assert_has(
+	    text_of(call_with("check_async_task", "{'task_id': 't'}", "[]", tasks)),
+	    "no task `t`");
+	ck_assert_has(
+	    text_of(call_with("update_async_task", args, "[]", tasks)), "no task `t`");
+	ck_assert_has(
+	    text_of(call_with("cancel_async_task", "{'task_id': 'v'}", "[]", tasks)),
+	    "no task `v`");
+}
+END_TEST
+
 TCase *tcase_async_subagent(void);
 TCase *
 tcase_async_subagent(void)
@@ -223,5 +253,6 @@ tcase_async_subagent(void)
 	tcase_add_test(tcase, a_task_is_told_more);
 	tcase_add_test(tcase, a_task_is_cancelled);
 	tcase_add_test(tcase, tasks_are_listed_as_they_stand);
+	tcase_add_test(tcase, what_is_no_task_is_none);
 	return tcase;
 }
