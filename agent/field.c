@@ -143,6 +143,33 @@ field_takes_text(const struct field *field)
 	return kind_texts[kind_of(field)];
 }
 
+/* About as many as when it is packed. */
+static size_t
+bytes_of(const struct value *value)
+{
+	size_t i, bytes = 5;
+
+	if (value_is(value, VALUE_STR) || value_is(value, VALUE_BIN))
+		bytes += value->size;
+	for (i = 0; value_is(value, VALUE_ARRAY) && i < value->size; i++)
+		bytes += bytes_of(value->items[i]);
+	for (i = 0; value_is(value, VALUE_MAP) && i < value->size; i++)
+		bytes += value->pairs[i].key->size + bytes_of(value->pairs[i].value);
+	return bytes;
+}
+
+bool
+field_has_room(
+    const struct field *field, const struct value *old, const struct value *folded)
+{
+	size_t bytes;
+
+	if (field->bytes_max == 0)
+		return true;
+	bytes = bytes_of(folded);
+	return bytes <= field->bytes_max || bytes <= bytes_of(old);
+}
+
 bool
 field_is_stored(const struct field *field)
 {

@@ -22,6 +22,10 @@ const char *field_takes_text(const struct field *field);
 const struct value *field_fold(struct arena *arena, const struct field *field,
     const struct value *old, const struct value *write);
 
+/* True when folded, which old (or NULL) became, is within the field's bound, or not larger than old was. */
+bool field_has_room(
+    const struct field *field, const struct value *old, const struct value *folded);
+
 /* Fields that a commit stores. */
 bool field_is_stored(const struct field *field);
 

@@ -75,6 +75,11 @@ write_field(struct step *step, struct channel *channel, const char *writer,
 			old = pending->value;
 		pending->value = field_fold(
 		    state->values, field, old, value_copy(state->values, write));
+		if (!field_has_room(field, old, pending->value))
+			return fail(step,
+			    "the field \"%s\" would have more than the %zu bytes that it "
+			    "may have, by what \"%s\" wrote",
+			    field->name, field->bytes_max, writer);
 	}
 	pending->writer = writer;
 	return 0;

@@ -200,6 +200,8 @@ struct step_result {
 	const char *go_to_by;      /* the first tool that does */
 	bool all_direct;
 	const struct value *notes; /* what middleware reported, for the event; or NULL */
+	const struct value
+	    *bounded; /* {field: what it is by the updates}, of those with a bound */
 };
 
 /* Notes usage, the entries of an answered call's body (or NULL), for the step's end (run_usage.c). */
@@ -313,7 +315,8 @@ const struct fault *run_command_flaw(
 /* The call's tool message says whether it succeeded. */
 bool run_command_succeeded(const struct value *tool_call, const struct value *commands);
 
-/* Adds them to result. GO_FAIL: they go where nobody can. */
+/* Adds them to result, without what a field has no room for (field.bytes_max): then the call's tool message says
+ * so. GO_FAIL: they go where nobody can. */
 enum go run_command_apply(struct run *run, struct step_result *result,
     const struct value *tool_call, const struct value *commands);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "chat.h"
+#include "field.h"
 
 static const char *
 tool_of(const struct value *tool_call)
@@ -127,6 +128,87 @@ run_command_flaw(
 	    value_get_text(tool_call, "id"));
 }
 
+/* --- what fits ---------------------------------------------------------------------- */
+
+/* update without the fields that have no room for it; *full_r: one of them. */
+static const struct value *
+that_fits(struct run *run, struct step_result *result, const struct value *update,
+    const struct field **full_r)
+{
+	const struct spec *spec = run->agent->spec;
+	struct arena *arena = run->scratch;
+	size_t i;
+
+	for (i = 0; i < spec->field_count; i++) {
+		const struct field *field = &spec->fields[i];
+		const struct value *write = value_get(update, field->name);
+		const struct value *old, *folded;
+
+		if (field->bytes_max == 0 || write == NULL || !field_takes(field, write))
+			continue;
+		old = value_get(result->bounded, field->name);
+		if (old == NULL)
+			old = state_field(run->state, field->name);
+		folded = field_fold(arena, field, old, write);
+		if (field_has_room(field, old, folded)) {
+			result->bounded =
+			    value_map_with(arena, result->bounded, field->name, folded);
+			continue;
+		}
+		update = value_map_with(arena, update, field->name, NULL);
+		*full_r = field;
+	}
+	return update;
+}
+
+/* message with what was left out in front of its content. */
+static const struct value *
+with_notice(struct arena *arena, const struct value *message, const struct field *field)
+{
+	const struct value *content = value_get(message, "content"), *block;
+	const struct value *notice = value_printf(arena,
+	    "Error: what this call wrote to \"%s\" was left out, as all of that would "
+	    "have more than %zu bytes together: take away what is no longer needed, and "
+	    "write less in one round. What the call answered:\n",
+	    field->name, field->bytes_max);
+
+	if (value_is(content, VALUE_ARRAY)) {
+		block =
+		    value_map(arena, "type", VALUE_TEXT("text"), "text", notice, NULL);
+		content =
+		    value_array_concat(arena, value_array(arena, &block, 1), content);
+	} else {
+		content = value_printf(arena, "%s%s", notice->text,
+		    value_is(content, VALUE_STR) ? content->text : "");
+	}
+	message = value_map_with(arena, message, "status", VALUE_TEXT("error"));
+	return value_map_with(arena, message, "content", content);
+}
+
+/* update with the notice in the message that answers the call, if it is there. */
+static const struct value *
+with_answer_noticed(struct arena *arena, const struct value *update, const char *id,
+    const struct field *field)
+{
+	const struct value *messages = value_get(update, "messages");
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	if (value_is(messages, VALUE_MAP))
+		messages = value_array(arena, &messages, 1);
+	for (i = 0; i < value_size(messages); i++) {
+		const struct value *message = value_at(messages, i);
+
+		if (chat_is(message, "tool") && id != NULL &&
+		    value_text_is(value_get(message, "tool_call_id"), id))
+			message = with_notice(arena, message, field);
+		value_list_add(&list, message);
+	}
+	return list.count == 0
+		   ? update
+		   : value_map_with(arena, update, "messages", value_list_end(&list));
+}
+
 /* --- where to ----------------------------------------------------------------------- */
 
 static const char *
@@ -192,8 +274,9 @@ run_command_apply(struct run *run, struct step_result *result,
 	const char *id = value_get_text(tool_call, "id");
 	const struct value *writer = value_printf(
 	    arena, "tools:%s (%s)", tool_of(tool_call), id != NULL ? id : "?");
+	const struct field *full = NULL;
+	size_t i, first = result->updates.count;
 	enum go go = GO_ON;
-	size_t i;
 
 	for (i = 0; i < value_size(commands) && go == GO_ON; i++) {
 		const struct value *command = value_at(commands, i);
@@ -201,9 +284,14 @@ run_command_apply(struct run *run, struct step_result *result,
 
 		value_list_add(&result->writers, writer);
 		value_list_add(&result->updates,
-		    value_is_nil(update) ? value_empty_map() : value_copy(arena, update));
+		    value_is_nil(update)
+			? value_empty_map()
+			: that_fits(run, result, value_copy(arena, update), &full));
 		go = go_to_all(run, result, tool_call,
 		    value_copy(arena, value_get(command, "goto")));
 	}
+	for (i = first; full != NULL && i < result->updates.count; i++)
+		result->updates.items[i] =
+		    with_answer_noticed(arena, result->updates.items[i], id, full);
 	return go;
 }

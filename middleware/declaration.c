@@ -69,6 +69,11 @@ field_flaw(struct arena *arena, const struct field *field)
 		return arena_printf(arena,
 		    "field %s counts usage and needs the type object, without reducer",
 		    field->name);
+	if (field->bytes_max > 0 && field->reducer != REDUCE_MERGE &&
+	    field->reducer != REDUCE_APPEND)
+		return arena_printf(arena,
+		    "field %s has a bound and needs the reducer merge or append",
+		    field->name);
 	if (field->otherwise != NULL &&
 	    json_parse(arena, field->otherwise, strlen(field->otherwise), &error) == NULL)
 		return arena_printf(

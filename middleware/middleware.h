@@ -28,7 +28,7 @@
 #include "hooks_turn.h"
 #include "value.h"
 
-#define MIDDLEWARE_ABI 7u
+#define MIDDLEWARE_ABI 8u
 
 enum hook {
 	HOOK_BEFORE_AGENT,
@@ -104,6 +104,10 @@ struct field {
 	 * themselves among them: {model: {calls, estimated?, and usage_metadata's counts}}
 	 * (model_usage.h). Of type object, without reducer. */
 	bool counts_usage;
+	/* Of REDUCE_MERGE and REDUCE_APPEND: what does not fit is not added, 0: all fits. Who reads a field gets
+	 * it with each call, which holds so much: one write is checked by whoever makes it, not what several
+	 * make together. A tool's answer says then that it was left out; an input is refused. */
+	size_t bytes_max;
 };
 
 /* One middleware of one agent: its type with its settings, what it really does there.

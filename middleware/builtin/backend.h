@@ -44,8 +44,10 @@
 #define BACKEND_PATH_BYTES_MAX 1024u
 #define BACKEND_FILE_BYTES_MAX (10u << 20) /* of one file, read or written */
 #define BACKEND_STATE_BYTES_MAX                                                          \
-	(8u << 20)                     /* of all files of a thread: calls bring them */
-#define BACKEND_STORE_FILES_MAX 10000u /* of one namespace, looked at */
+	(8u << 20) /* of all files of a thread, in one writer's view */
+#define BACKEND_FIELD_BYTES_MAX                                                          \
+	(12u << 20) /* of what several wrote side by side: calls bring them */
+#define BACKEND_STORE_FILES_MAX 10000u       /* of one namespace, looked at */
 #define BACKEND_STORE_BYTES_MAX (64u << 20)  /* of them */
 #define BACKEND_ENTRIES_MAX 10000u           /* that ls and glob answer */
 #define BACKEND_ENTRIES_BYTES_MAX (1u << 20) /* of their paths */
@@ -66,7 +68,8 @@
 	}
 #define BACKEND_FIELD                                                                    \
 	{                                                                                \
-		.name = BACKEND_FILES, .type = "object", .reducer = REDUCE_MERGE         \
+		.name = BACKEND_FILES, .type = "object", .reducer = REDUCE_MERGE,        \
+		.bytes_max = BACKEND_FIELD_BYTES_MAX                                     \
 	}
 
 /* --- the setting ---------------------------------------------------------------------- */

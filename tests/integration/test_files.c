@@ -73,6 +73,10 @@ static const char editor[] =
     "new_string: F}}\n"
     "    - content: Edited.\n";
 
+/* Two rounds: small files, then each becomes five million bytes at once, from what all see as little. */
+#define WIDE_FILES 6u
+#define WIDE_BYTES 5000u
+
 static struct arena *arena;
 static struct fleet_kit *kit;
 
@@ -193,6 +197,68 @@ START_TEST(edits_side_by_side_are_all_kept)
 }
 END_TEST
 
+static const char *
+wide_agent(void)
+{
+	char *wide = arena_take(arena, WIDE_BYTES + 1);
+	struct packet text = { 0 };
+	const char *line = "name: wide\nmodel: scripted:main\nmiddleware: [filesystem]\n"
+			   "script:\n  main:\n    - tool_calls:\n";
+	unsigned i;
+
+	memset(wide, 'b', WIDE_BYTES);
+	wide[WIDE_BYTES] = '\0';
+	packet_append(&text, line, strlen(line));
+	for (i = 0; i < WIDE_FILES; i++) {
+		line = arena_printf(arena,
+		    "        - {id: w%u, name: write_file, args: {file_path: /f%u, "
+		    "content: '%01000d'}}\n",
+		    i, i, 0);
+		packet_append(&text, line, strlen(line));
+	}
+	packet_append(&text, "    - tool_calls:\n", 18);
+	for (i = 0; i < WIDE_FILES; i++) {
+		line = arena_printf(arena,
+		    "        - {id: e%u, name: edit_file, args: {file_path: /f%u, "
+		    "old_string: '0', new_string: %s, replace_all: true}}\n",
+		    i, i, wide);
+		packet_append(&text, line, strlen(line));
+	}
+	line = "    - tool_calls: [{id: d, name: delete, args: {file_path: /f0}}]\n"
+	       "    - content: Done.\n";
+	packet_append(&text, line, strlen(line));
+	line = arena_copy(arena, text.data, text.size);
+	packet_release(&text);
+	return line;
+}
+
+/* Each call brings all files: more than a call can hold would end every run of the thread from then on. */
+START_TEST(files_that_calls_make_side_by_side_have_a_bound)
+{
+	struct cli flotilla = { .program = kit_program(kit, "flotilla"), .arena = arena };
+	const struct value *state, *files;
+	struct said said;
+
+	kit_write(kit, "wide.yml", wide_agent());
+	kit_flotilla(kit, "agents", "apply", kit_path(kit, "wide.yml"), NULL);
+	said = FLOTILLA("submit", "wide", "Go.", "-t", "w", "--wait");
+	ck_assert_msg(said.status == 0, "%d: %s%s", said.status, said.out, said.err);
+	state = state_of("w");
+	files = value_get(value_get(state, "fields"), "files");
+	ck_assert_has(answer_to(state, "e0"), "Replaced 1000 occurrences");
+	ck_assert_has(answer_to(state, "e1"), "Replaced 1000 occurrences");
+	ck_assert_has(answer_to(state, "e2"), "Error: what this call wrote to \"files\"");
+	ck_assert_has(answer_to(state, "e2"), "Replaced 1000 occurrences");
+	ck_assert_has(answer_to(state, "e5"), "was left out");
+	ck_assert_str_eq(answer_to(state, "d"), "Deleted /f0");
+	ck_assert_uint_eq(value_size(files), WIDE_FILES - 1);
+	ck_assert_uint_eq(
+	    value_size(value_get(value_get(files, "/f1"), "content")), 5000000);
+	ck_assert_uint_eq(
+	    value_size(value_get(value_get(files, "/f2"), "content")), 1000);
+}
+END_TEST
+
 TCase *
 tcase_files(void)
 {
@@ -202,5 +268,6 @@ tcase_files(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, files_are_where_their_paths_say);
 	tcase_add_test(tcase, edits_side_by_side_are_all_kept);
+	tcase_add_test(tcase, files_that_calls_make_side_by_side_have_a_bound);
 	return tcase;
 }

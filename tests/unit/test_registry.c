@@ -223,7 +223,7 @@ END_TEST
 static const struct {
 	const char *name, *reason;
 } refused[] = {
-	{ "old_abi", "is made for middleware ABI 8, this is ABI 7" },
+	{ "old_abi", "is made for middleware ABI 9, this is ABI 8" },
 	{ "no_symbol", "has no symbol flotilla_middleware" },
 	{ "taken_name", "the name \"todo_list\" is taken" },
 	{ "same_twice", "brings \"one\" twice" },

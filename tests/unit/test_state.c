@@ -1,8 +1,10 @@
 #include <check.h>
 
+#include "has.h"
 #include "json.h"
 #include "literal.h"
 #include "sample_agent.h"
+#include "sample_spec.h"
 #include "sample_state.h"
 
 /* Interface under test */
@@ -65,6 +67,31 @@ START_TEST(append_adds_to_the_list_in_order_of_the_writes)
 	ck_assert_step("{'log': ['a', 'b']}", "{'log': []}", "{'log': ['c']}");
 	ck_assert_step("{'log': ['d']}", NULL, NULL);
 	ck_assert_value(arena, state_field(state, "log"), "[0, 'a', 'b', 'c', 'd']");
+}
+END_TEST
+
+/* As `files` of filesystem, which each call of a tool brings. */
+START_TEST(what_does_not_fit_a_bound_is_refused)
+{
+	const char *half = arena_printf(arena, "%07000000d", 0), *error;
+	const struct value *file = value_map(arena, "a", value_str(arena, half), NULL);
+	const struct value *input = value_map(arena, "files", file, NULL);
+	struct state_write write = { "B", NULL };
+
+	state_destroy(&state);
+	state = state_new(sample_spec(arena, "model: m:x\nmiddleware: [filesystem]\n"));
+	ck_assert_int_eq(state_begin(state, arena, "r1", input, &error), 0);
+	file = value_map(arena, "b", value_str(arena, half), NULL);
+	input = write.update = value_map(arena, "files", file, NULL);
+	ck_assert_int_eq(state_begin(state, arena, "r2", input, &error), -1);
+	ck_assert_has(
+	    error, "the field \"files\" would have more than the 12582912 bytes");
+	ck_assert_int_eq(state_apply(state, arena, &write, 1, &error), -1);
+	ck_assert_has(error, "by what \"B\" wrote");
+	ck_assert_uint_eq(value_size(state_field(state, "files")), 1);
+	/* What has become too much in other ways may become less. */
+	ck_assert_step("{'files': {'a': null, 'b': 1}}", NULL, NULL);
+	ck_assert_value(arena, state_field(state, "files"), "{'b': 1}");
 }
 END_TEST
 
@@ -438,6 +465,7 @@ tcase_state(void)
 	tcase_set_timeout(tcase, 30);
 	tcase_add_test(tcase, without_reducer_the_last_value_counts);
 	tcase_add_test(tcase, append_adds_to_the_list_in_order_of_the_writes);
+	tcase_add_test(tcase, what_does_not_fit_a_bound_is_refused);
 	tcase_add_test(tcase, add_sums_and_the_input_counts_too);
 	tcase_add_test(tcase, sums_beyond_an_integer_become_floats);
 	tcase_add_test(tcase, merge_lays_maps_over_each_other_and_null_removes);
