@@ -20,6 +20,8 @@ struct loader {
 	    parts; /* where what deep_agent makes agents of stands (spec_deep.c); or NULL */
 	unsigned
 	    depth; /* 0; of an agent that is part of another one more than that one's */
+	size_t *
+	    part_bytes; /* of all agents within the outermost one, complete; shared by their loaders */
 	const char *path, *error;
 };
 

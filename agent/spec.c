@@ -392,6 +392,14 @@ load(struct loader *loader, const struct value *source)
 	if (spec->source->packed_size > SPEC_BYTES_MAX)
 		return loader_fail(
 		    loader, "", "the spec is larger than %u bytes", SPEC_BYTES_MAX);
+	/* Each has the script and the tools of the agent that it is part of. */
+	if (loader->depth > 0)
+		*loader->part_bytes += spec->source->packed_size;
+	if (*loader->part_bytes > SPEC_PARTS_BYTES_MAX)
+		return loader_fail(loader, "",
+		    "the agents within one have more than %u bytes together, with what "
+		    "they have from it",
+		    SPEC_PARTS_BYTES_MAX);
 	loader->source = load_deep_agent(loader, spec->source);
 	if (loader->source == NULL || load_parts(loader, loader->source) == -1)
 		return -1;
@@ -415,7 +423,10 @@ struct spec *
 spec_load(struct arena *arena, const struct value *source, const char *name,
     const char **path_r, const char **error_r)
 {
-	struct loader loader = { .arena = arena, .name = name };
+	size_t part_bytes = 0;
+	struct loader loader = {
+		.arena = arena, .name = name, .part_bytes = &part_bytes
+	};
 
 	return load_with(&loader, source, path_r, error_r);
 }
@@ -425,7 +436,10 @@ loader_part(struct loader *loader, const struct value *source, const char *name,
     const char **path_r, const char **error_r)
 {
 	struct loader part = {
-		.arena = loader->arena, .name = name, .depth = loader->depth + 1
+		.arena = loader->arena,
+		.name = name,
+		.depth = loader->depth + 1,
+		.part_bytes = loader->part_bytes,
 	};
 
 	if (part.depth <= PARTS_DEPTH_MAX)

@@ -477,6 +477,8 @@ deep_agent_place(const struct loader *loader, const char *path)
 
 	if (loader->parts == NULL || strncmp(path, "/" KEY "/", sizeof KEY + 1) != 0)
 		return path;
+	if (strcmp(path, "/" KEY "/async_subagents") == 0)
+		return "/" KEY "/subagents";
 	key = part_at(loader->parts, path + sizeof KEY);
 	if (key == NULL)
 		return path;

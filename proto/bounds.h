@@ -122,6 +122,9 @@
 #define SPEC_BYTES_MAX (1u << 20)
 #define MIDDLEWARE_MAX 64u /* in one agent */
 #define AGENT_TOOLS_MAX 256u
+#define AGENT_CHILDREN_MAX 256u /* that one middleware has work */
+#define SPEC_PARTS_BYTES_MAX                                                             \
+	(32u << 20)             /* of the agents within one, as they are complete */
 #define STATE_FIELDS_MAX 1024u  /* of one agent, all middleware together */
 #define OUTPUT_SCHEMAS_MAX 32u  /* of one response_format */
 #define NOTES_MAX 64u           /* lines for the watchers of one call */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "bounds.h"
 #include "prompt.h"
 
 #define SYSTEM_PROMPT                                                                    \
@@ -89,6 +90,11 @@ configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 	const char *key, *flaw = NULL;
 	size_t i;
 
+	if (value_size(given) > AGENT_CHILDREN_MAX) {
+		*error_r = arena_printf(
+		    arena, "/async_subagents: must be at most %u", AGENT_CHILDREN_MAX);
+		return -1;
+	}
 	for (i = 0; i < value_size(given); i++) {
 		const struct value *one = value_at(given, i);
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "bounds.h"
+
 #define GENERAL "general-purpose"
 
 #define GENERAL_DESCRIPTION                                                              \
@@ -112,13 +114,16 @@ middleware_of(
 static const struct value *
 prompt_of(struct arena *arena, const struct value *above, const struct value *given)
 {
+	const struct value *prompt = value_get(given, "system_prompt");
 	const char *first = value_get_text(above, "system_prompt");
-	const char *own = value_get_text(given, "system_prompt");
+	const char *own = value_text(prompt);
 
-	if (own == NULL || first == NULL || *first == '\0' || *own == '\0')
-		return value_get(
-		    own == NULL || *own == '\0' ? above : given, "system_prompt");
-	return value_printf(arena, "%s\n\n%s", first, own);
+	if (value_is_nil(prompt) || (own != NULL && *own == '\0'))
+		return value_get(above, "system_prompt");
+	/* What is no text is refused where agents are read. */
+	return own == NULL || first == NULL || *first == '\0'
+		   ? prompt
+		   : value_printf(arena, "%s\n\n%s", first, own);
 }
 
 /* The agent's source, complete: of given, the defaults, and the agent that it belongs to. */
@@ -268,6 +273,11 @@ subagent_agents(struct arena *arena, const struct value *settings, const char **
 	struct value_fields agents = { .arena = arena };
 	size_t i;
 
+	if (value_size(subagents) > AGENT_CHILDREN_MAX) {
+		*error_r = arena_printf(
+		    arena, "/subagents: must be at most %u", AGENT_CHILDREN_MAX);
+		return NULL;
+	}
 	if (value_get_bool(settings, "general_purpose_agent", true) &&
 	    !has_general(subagents))
 		value_fields_set(&agents, GENERAL, general(arena));

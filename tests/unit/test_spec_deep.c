@@ -264,6 +264,39 @@ START_TEST(what_it_stands_for_is_wrong_where_it_was_given)
 }
 END_TEST
 
+static const char *
+many(size_t count, const char *form)
+{
+	struct packet packet = { 0 };
+	const char *text;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		text = arena_printf(arena, "{name: a%zu, description: d%s},", i, form);
+		packet_append(&packet, text, strlen(text));
+	}
+	text = arena_copy(arena, packet.data, packet.size);
+	packet_release(&packet);
+	return text;
+}
+
+START_TEST(agents_within_one_are_bounded)
+{
+	const char *script = arena_printf(arena, "script: {x: [{content: '%0500000d'}]}", 1);
+
+	check_refused(arena_printf(arena, "middleware: [{subagent: {subagents: [%s]}}]",
+			  many(257, ", agent: x")),
+	    "/middleware/0/subagent/subagents", "at most 256");
+	check_refused(arena_printf(arena, "deep_agent: {subagents: [%s]}",
+			  many(257, ", graph_id: x")),
+	    "/deep_agent/subagents", "at most 256");
+	check_refused(arena_printf(arena, "deep_agent: {subagents: [%s]}\n%s",
+			  many(200, ""), script),
+	    "/deep_agent/subagents/66", "33554432 bytes together");
+	deep(arena_printf(arena, "deep_agent: {subagents: [%s]}", many(256, "")));
+}
+END_TEST
+
 START_TEST(what_a_subagent_has_from_its_agent_is_wrong_there)
 {
 	check_refused(
@@ -295,6 +328,7 @@ tcase_spec_deep(void)
 	tcase_add_test(tcase, mistakes_are_shown_where_they_stand);
 	tcase_add_loop_test(tcase, what_it_stands_for_is_wrong_where_it_was_given, 0,
 	    (int)(sizeof misplaced / sizeof *misplaced));
+	tcase_add_test(tcase, agents_within_one_are_bounded);
 	tcase_add_test(tcase, what_a_subagent_has_from_its_agent_is_wrong_there);
 	return tcase;
 }

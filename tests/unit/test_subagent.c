@@ -197,6 +197,8 @@ START_TEST(mistakes_are_shown_where_they_stand)
 	    "is the agent's own");
 	check_refused("[{name: x, description: d, mode: forked}]", AT "/0/mode",
 	    "must be \"isolated\" or \"fork\"");
+	check_refused("[{name: x, description: d, mode: fork, system_prompt: 7}]",
+	    AT "/0/system_prompt", "must be");
 	check_refused("[{name: x, description: d, mode: fork, skills: [/s]}]",
 	    AT "/0/skills", "its parent's skills");
 }
