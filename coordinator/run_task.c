@@ -46,6 +46,25 @@ too_many(struct arena *arena)
 	return value_map(arena, "fault", fault_to_value(arena, fault), NULL);
 }
 
+/* came is added to what came of the children so far. A call that could not be sent would end the run: what is too
+ * large for it is a child's failure. */
+static void
+add_came(struct arena *arena, struct effect *effect, const struct child *child,
+    const struct value *came)
+{
+	const struct value *before =
+	    effect->children != NULL ? effect->children : value_empty_array();
+
+	effect->children = value_freeze(arena, value_array_add(arena, before, came));
+	if (effect->children->packed_size > CALL_CHILDREN_BYTES_MAX)
+		effect->children = value_array_add(arena, before,
+		    child_failed_with(arena, child,
+			arena_printf(arena,
+			    "what came of it is too large: the agents that a call has "
+			    "work may bring %u bytes together, in text and state",
+			    CALL_CHILDREN_BYTES_MAX)));
+}
+
 /* The call that goes on with the children that have ended so far. */
 static void
 set_call(struct arena *arena, struct effect *effect, const struct run_call *first)
@@ -128,8 +147,6 @@ run_effect_with_children(struct run *run, struct arena *arena, struct effect *ef
 			return GO_ON;
 		}
 		effect->held = NULL;
-		effect->children = value_array_add(arena,
-		    effect->children != NULL ? effect->children : value_empty_array(),
-		    came);
+		add_came(arena, effect, &child, came);
 	}
 }

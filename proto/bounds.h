@@ -124,16 +124,18 @@
 #define AGENT_TOOLS_MAX 256u
 #define AGENT_CHILDREN_MAX 256u /* that one middleware has work */
 #define SPEC_PARTS_BYTES_MAX                                                             \
-	(32u << 20)             /* of the agents within one, as they are complete */
-#define STATE_FIELDS_MAX 1024u  /* of one agent, all middleware together */
-#define OUTPUT_SCHEMAS_MAX 32u  /* of one response_format */
-#define NOTES_MAX 64u           /* lines for the watchers of one call */
-#define HOOK_LINES_MAX 100u     /* in the log of a process, of one call of a hook */
-#define TOOL_CALLS_MAX 128u     /* in one AI message */
-#define CALL_CHILDREN_MAX 100u  /* that one call of a tool has do something */
-#define CHILD_DEPTH_MAX 16u     /* runs that began one another, from the first one on */
-#define ANSWER_BLOCKS_MAX 1024u /* of content in one AI message from a provider */
-#define RECURSION_LIMIT 10000u  /* supersteps of a run, semantics.md 13.16 */
+	(32u << 20)            /* of the agents within one, as they are complete */
+#define STATE_FIELDS_MAX 1024u /* of one agent, all middleware together */
+#define OUTPUT_SCHEMAS_MAX 32u /* of one response_format */
+#define NOTES_MAX 64u          /* lines for the watchers of one call */
+#define HOOK_LINES_MAX 100u    /* in the log of a process, of one call of a hook */
+#define TOOL_CALLS_MAX 128u    /* in one AI message */
+#define CALL_CHILDREN_MAX 100u /* that one call of a tool has do something */
+#define CALL_CHILDREN_BYTES_MAX                                                          \
+	(7u << 20)          /* of what came of them: the call that goes on holds more */
+#define CHILD_DEPTH_MAX 16u /* runs that began one another, from the first one on */
+#define ANSWER_BLOCKS_MAX 1024u    /* of content in one AI message from a provider */
+#define RECURSION_LIMIT 10000u     /* supersteps of a run, semantics.md 13.16 */
 #define INPUT_BYTES_MAX (8u << 20) /* a submission's input */
 
 /* What a submission says of its run, besides. */

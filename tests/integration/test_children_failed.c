@@ -62,6 +62,27 @@ static const char others[] =
     "model: scripted:m\n"
     "script: {m: [{content: '  I am lent. '}]}\n"
     "---\n"
+    "name: heavy\n"
+    "model: scripted:m\n"
+    "state: {a: {type: string}, b: {type: string}}\n"
+    "middleware:\n"
+    "  - subagent:\n"
+    "      general_purpose_agent: false\n"
+    "      subagents:\n"
+    "        - name: helper\n"
+    "          description: helps\n"
+    "          model: scripted:helper\n"
+    "          state: {a: {type: string}, b: {type: string}}\n"
+    "          middleware: [{lua: {name: l, instruction_limit: 100000000, "
+    "memory_limit_bytes: 100000000, code: 'before_model = function() return {a = "
+    "string.rep(\"x\", 9000000), b = string.rep(\"y\", 9000000)} end'}}]\n"
+    "script:\n"
+    "  helper: [{content: I am heavy.}]\n"
+    "  m:\n"
+    "    - tool_calls: [{id: a, name: task, args: {description: do it, subagent_type: "
+    "helper}}]\n"
+    "    - content: All is done.\n"
+    "---\n"
     "name: counted\n"
     "model: scripted:m\n"
     "middleware:\n"
@@ -212,6 +233,25 @@ START_TEST(tool_call_limit_counts_tasks)
 }
 END_TEST
 
+/* It works, and what it brings does not fit into a call. */
+static void
+play_heavy(struct scene *scene)
+{
+	const char *said;
+
+	ask_check_status(
+	    scene, ask_run(scene, "heavy", "r1", "t", "input", "\"hi\""), "success");
+	ask_check_status(scene, record_of(scene, "r1-2-0-1"), "success");
+	said = ask_tool_answers_of(scene, "t");
+	ck_assert_msg(strstr(said, "is too large") != NULL, "%s", said);
+}
+
+START_TEST(a_child_that_brings_too_much_is_told)
+{
+	act(play_heavy);
+}
+END_TEST
+
 /* Who gives a run of his the id that a child would get neither loses it nor answers for the child. */
 static void
 play_taken(struct scene *scene)
@@ -306,6 +346,7 @@ tcase_children_failed(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, a_childs_failure_is_told_to_its_parents_model);
 	tcase_add_test(tcase, an_agent_of_the_fleet_that_is_gone_is_told);
+	tcase_add_test(tcase, a_child_that_brings_too_much_is_told);
 	tcase_add_test(tcase, tool_call_limit_counts_tasks);
 	tcase_add_test(tcase, a_run_of_a_childs_id_is_not_taken_for_it);
 	tcase_add_test(tcase, what_a_worker_wishes_is_checked);
