@@ -282,7 +282,8 @@ many(size_t count, const char *form)
 
 START_TEST(agents_within_one_are_bounded)
 {
-	const char *script = arena_printf(arena, "script: {x: [{content: '%0500000d'}]}", 1);
+	const char *script =
+	    arena_printf(arena, "script: {x: [{content: '%0500000d'}]}", 1);
 
 	check_refused(arena_printf(arena, "middleware: [{subagent: {subagents: [%s]}}]",
 			  many(257, ", agent: x")),
