@@ -15,7 +15,6 @@
 #include "utf8.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-#define KEPT_BYTES_MAX (64u << 20) /* of names and texts, in one search */
 
 static int64_t
 changed_of(const struct stat *stat)
@@ -122,21 +121,11 @@ is_cut(const struct search *search)
 }
 
 static bool
-has_room(const struct search *search)
-{
-	return arena_bytes(search->job->arena) < KEPT_BYTES_MAX;
-}
-
-static bool
 find_file(void *arg, int folder, const char *name, const char *path, const char *inside)
 {
 	struct search *search = arg;
 	struct stat stat;
 
-	if (!has_room(search)) {
-		search->walk.is_cut = true;
-		return false;
-	}
 	if (!file_glob_matches(search->glob, inside) ||
 	    fstatat(folder, name, &stat, AT_SYMLINK_NOFOLLOW) == -1)
 		return true;
@@ -192,10 +181,6 @@ search_file(void *arg, int folder, const char *name, const char *path, const cha
 	bool more = true;
 	int file;
 
-	if (!has_room(search)) {
-		search->walk.is_cut = true;
-		return false;
-	}
 	if (!backend_glob_means(search->glob, name, inside))
 		return true;
 	file = file_walk_open(folder, name, &size, &changed);

@@ -173,6 +173,16 @@ compare(const void *a, const void *b)
 	return strcmp(one->key, other->key);
 }
 
+/* True when no more names are to be kept. */
+static bool
+is_full(struct file_walk *walk)
+{
+	if (arena_bytes(walk->arena) < FILE_WALK_BYTES_MAX)
+		return false;
+	walk->is_cut = true;
+	return true;
+}
+
 /* Takes folder. */
 static void
 read_folder(struct file_walk *walk, DIR *folder, struct entries *entries)
@@ -192,7 +202,8 @@ read_folder(struct file_walk *walk, DIR *folder, struct entries *entries)
 		walk->entries++;
 		if (type == DT_DIR || type == DT_REG)
 			add(walk->arena, entries, entry->d_name, type == DT_DIR);
-		if (walk->entries % 1024 == 0 && file_walk_must_stop(walk))
+		if (walk->entries % 1024 == 0 &&
+		    (file_walk_must_stop(walk) || is_full(walk)))
 			break;
 	}
 	if (entries->count > 0)
@@ -253,7 +264,7 @@ walk_folder(struct file_walk *walk, int folder, const struct place *place)
 	}
 	read_folder(walk, stream, &entries);
 	for (i = 0; i < entries.count && more; i++)
-		more = !file_walk_must_stop(walk) &&
+		more = !file_walk_must_stop(walk) && !is_full(walk) &&
 		       visit_entry(walk, folder, place, &entries.items[i]);
 	free(entries.items);
 	closedir(stream);

@@ -18,6 +18,8 @@
 #define FILE_WALK_DEPTH_MAX 64u        /* folders in folders, one descriptor each */
 #define FILE_WALK_ENTRIES_MAX 1000000u /* names looked at in one walk */
 #define FILE_WALK_FOLDER_MAX 200000u   /* names of one folder */
+#define FILE_WALK_BYTES_MAX                                                              \
+	(64u << 20) /* that the arena holds: names, and what visit keeps */
 
 struct file_walk {
 	struct arena *arena;

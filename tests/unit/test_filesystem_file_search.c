@@ -405,6 +405,28 @@ START_TEST(behind_the_limit_of_names_no_folder_has_any)
 }
 END_TEST
 
+/* Folders have names, too: as if others had filled the arena. */
+START_TEST(a_walk_ends_when_its_names_are_too_much)
+{
+	const atomic_bool stop = false;
+	size_t files = 0;
+	struct file_walk walk = { .arena = arena,
+		.root = folder,
+		.path = "root/many",
+		.end_us = UINT64_MAX,
+		.stop = &stop,
+		.visit = count_file,
+		.arg = &files };
+
+	put(path_of("many/a/b/1"), "", 1);
+	arena_take(arena, FILE_WALK_BYTES_MAX - arena_bytes(arena) - 1);
+	ck_assert_int_eq(file_walk(&walk), FILE_WALK_DONE);
+	ck_assert(walk.is_cut);
+	ck_assert_uint_eq(files, 0);
+	ck_assert_uint_eq(walk.entries, 1);
+}
+END_TEST
+
 /* --- cancellation ------------------------------------------------------------------- */
 
 static bool
@@ -450,6 +472,7 @@ tcase_filesystem_file_search(void)
 	tcase_add_test(tcase, a_pipe_is_opened_by_nobody);
 	tcase_add_test(tcase, a_folder_that_becomes_a_link_leads_nowhere);
 	tcase_add_test(tcase, behind_the_limit_of_names_no_folder_has_any);
+	tcase_add_test(tcase, a_walk_ends_when_its_names_are_too_much);
 	tcase_add_test(tcase, a_search_can_be_cancelled);
 	return tcase;
 }
