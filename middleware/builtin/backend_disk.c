@@ -42,14 +42,15 @@ disk_refusal(struct disk_job *job, int error)
 const char *
 disk_time(struct arena *arena, int64_t ns)
 {
-	time_t seconds = (time_t)(ns / 1000000000);
+	const int64_t second = 1000000000;
+	int64_t rest = (ns % second + second) % second; /* of times before 1970, too */
+	time_t seconds = (time_t)(ns / second - (ns % second < 0));
 	struct tm parts;
 	char text[32];
 
 	gmtime_r(&seconds, &parts);
 	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-	return arena_printf(
-	    arena, "%s.%06" PRId64 "+00:00", text, ns % 1000000000 / 1000);
+	return arena_printf(arena, "%s.%06" PRId64 "+00:00", text, rest / 1000);
 }
 
 /* --- reading ---------------------------------------------------------------------------- */

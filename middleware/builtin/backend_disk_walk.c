@@ -16,12 +16,6 @@
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-static int64_t
-changed_of(const struct stat *stat)
-{
-	return stat->st_mtim.tv_sec * INT64_C(1000000000) + stat->st_mtim.tv_nsec;
-}
-
 static const char *
 shown(struct disk_job *job, const char *path, const char *behind)
 {
@@ -66,7 +60,7 @@ list_name(
 				    : arena_printf(job->arena, "%s/%s", job->path, name);
 	return backend_entry_add(entries, shown(job, path, is_folder ? "/" : ""),
 	    is_folder, is_folder ? 0 : (uint64_t)stat.st_size,
-	    disk_time(job->arena, changed_of(&stat)));
+	    disk_time(job->arena, file_walk_changed(&stat)));
 }
 
 const struct value *
@@ -130,7 +124,8 @@ find_file(void *arg, int folder, const char *name, const char *path, const char 
 	    fstatat(folder, name, &stat, AT_SYMLINK_NOFOLLOW) == -1)
 		return true;
 	return backend_entry_add(&search->entries, shown(search->job, path, ""), false,
-	    (uint64_t)stat.st_size, disk_time(search->job->arena, changed_of(&stat)));
+	    (uint64_t)stat.st_size,
+	    disk_time(search->job->arena, file_walk_changed(&stat)));
 }
 
 const struct value *

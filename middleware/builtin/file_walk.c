@@ -24,7 +24,19 @@ struct entries {
 	size_t count, room;
 };
 
+#define SECOND_NS INT64_C(1000000000)
+
 /* --- opening -------------------------------------------------------------------------- */
+
+int64_t
+file_walk_changed(const struct stat *stat)
+{
+	if (stat->st_mtim.tv_sec >= INT64_MAX / SECOND_NS)
+		return INT64_MAX;
+	if (stat->st_mtim.tv_sec <= INT64_MIN / SECOND_NS)
+		return INT64_MIN;
+	return stat->st_mtim.tv_sec * SECOND_NS + stat->st_mtim.tv_nsec;
+}
 
 int
 file_walk_open(int folder, const char *name, uint64_t *size_r, int64_t *changed_r)
@@ -44,7 +56,7 @@ file_walk_open(int folder, const char *name, uint64_t *size_r, int64_t *changed_
 		return -1;
 	}
 	*size_r = (uint64_t)stat.st_size;
-	*changed_r = stat.st_mtim.tv_sec * INT64_C(1000000000) + stat.st_mtim.tv_nsec;
+	*changed_r = file_walk_changed(&stat);
 	return file;
 }
 

@@ -63,6 +63,10 @@ enum file_walk_end file_walk_one(struct file_walk *walk, const char *path);
  * its size and time of change (ns since 1970), or -1. */
 int file_walk_open(int folder, const char *name, uint64_t *size_r, int64_t *changed_r);
 
+/* When it was changed, ns since 1970; a time that these do not hold (1677 to 2262) is the last one that they do. */
+struct stat;
+int64_t file_walk_changed(const struct stat *stat);
+
 /* Opens the folder beneath root that path's last component is in, which becomes *name_r, in arena; NULL when
  * path is the root. makes: folders that are not there come about. Returns -1 with errno. */
 int file_walk_parent(struct arena *arena, const char *root, const char *path, bool makes,

@@ -1,4 +1,5 @@
 #include <check.h>
+#include <sys/stat.h>
 #include <string.h>
 
 #include "backend_bench.h"
@@ -8,6 +9,8 @@
 
 /* Interface under test */
 #include "backend.h"
+#include "backend_disk.h"
+#include "file_walk.h"
 
 TCase *tcase_backend_setting(void);
 
@@ -200,6 +203,27 @@ START_TEST(files_have_kinds_by_their_names)
 }
 END_TEST
 
+static const struct {
+	int64_t seconds, ns;
+	const char *shown;
+} times[] = {
+	{ 0, 1000, "1970-01-01T00:00:00.000001+00:00" },
+	{ -1, 500000000, "1969-12-31T23:59:59.500000+00:00" },
+	{ -2, 0, "1969-12-31T23:59:58.000000+00:00" },
+	{ INT64_C(13569465600), 7, "2262-04-11T23:47:16.854775+00:00" }, /* of 2400 */
+	{ INT64_C(-13569465600), 7, "1677-09-21T00:12:43.145224+00:00" },
+};
+
+START_TEST(files_have_been_changed_at_any_time)
+{
+	const struct stat stat = { .st_mtim = { .tv_sec = times[_i].seconds,
+				       .tv_nsec = times[_i].ns } };
+
+	ck_assert_str_eq(
+	    disk_time(desk.arena, file_walk_changed(&stat)), times[_i].shown);
+}
+END_TEST
+
 START_TEST(bytes_become_base64)
 {
 	ck_assert_str_eq(value_text(backend_base64(desk.arena, "", 0)), "");
@@ -253,6 +277,7 @@ tcase_backend_setting(void)
 	tcase_add_test(tcase, what_only_nodes_read_is_not_sent_to_workers);
 	tcase_add_test(tcase, commands_are_for_a_shell_that_is_the_default);
 	tcase_add_test(tcase, files_have_kinds_by_their_names);
+	tcase_add_loop_test(tcase, files_have_been_changed_at_any_time, 0, COUNT(times));
 	tcase_add_test(tcase, bytes_become_base64);
 	tcase_add_loop_test(tcase, base64_becomes_bytes, 0, COUNT(encoded));
 	return tcase;
