@@ -171,39 +171,56 @@ that_match(struct arena *arena, const struct value *items, const char *path,
 	return value_list_end(&list);
 }
 
+/* The op for a route below its path, of glob or grep: a pattern of paths means those from outside, *pattern_r is
+ * what the items are held against (NULL: nothing). room: matches that are still wanted. */
+static const struct value *
+op_of_route(
+    struct arena *arena, const struct value *op, int64_t room, const char **pattern_r)
+{
+	const char *glob = value_get_text(op, "glob"), *error;
+
+	*pattern_r = value_get_text(op, "given");
+	if (*pattern_r != NULL)
+		return value_map_with(arena, op, "pattern", VALUE_TEXT("**"));
+	if (glob == NULL || !file_glob_has_folders(file_glob_parse(arena, glob, &error)))
+		return value_map_with(arena, op, "most", value_int(arena, room));
+	*pattern_r = glob;
+	return value_map_with(arena,
+	    value_map_with(arena, op, "most", value_int(arena, BACKEND_MATCHES_MAX)),
+	    "glob", NULL);
+}
+
 /* What a route below path adds to answer, one of ls, glob or grep. NULL: cancelled. */
 static const struct value *
 add_route(struct backend *backend, const struct value *answer, const char *route,
     const struct value *op)
 {
 	struct arena *arena = backend->arena;
-	const char *name = value_get_text(op, "op"), *path = value_get_text(op, "path");
+	const char *path = value_get_text(op, "path"), *pattern;
 	const struct value *items = value_get(answer, "items"), *more;
+	int64_t most = value_get_int(op, "most", INT64_MAX);
 	struct backend_part part;
 	bool is_cut;
 
-	if (strcmp(name, "ls") == 0)
+	if (value_text_is(value_get(op, "op"), "ls"))
 		return value_map_with(
 		    arena, answer, "items", with_folder(arena, items, path, route));
-	if (strcmp(name, "glob") == 0)
-		op = value_map_with(arena, op, "pattern", VALUE_TEXT("**"));
-	else
-		op = value_map_with(arena, op, "most",
-		    value_int(arena,
-			value_get_int(op, "most", 0) - (int64_t)value_size(items)));
 	backend_part_at(backend->setting, route, &part);
-	more = ask_part(backend, &part, "/", op);
+	more = ask_part(backend, &part, "/",
+	    op_of_route(arena, op, most - (int64_t)value_size(items), &pattern));
 	if (more == NULL || value_has(more, "error"))
 		return more;
-	items = value_get(more, "items");
 	is_cut =
 	    value_get_bool(answer, "cut", false) || value_get_bool(more, "cut", false);
-	if (strcmp(name, "glob") == 0)
-		items =
-		    that_match(arena, items, path, value_get_text(op, "given"), &is_cut);
-	return value_map(arena, "items",
-	    value_array_concat(arena, value_get(answer, "items"), items), "cut",
-	    value_bool(is_cut), NULL);
+	more = value_get(more, "items");
+	if (pattern != NULL)
+		more = that_match(arena, more, path, pattern, &is_cut);
+	items = value_array_concat(arena, items, more);
+	if ((int64_t)items->size > most) {
+		items = value_array_slice(arena, items, 0, (size_t)most);
+		is_cut = true;
+	}
+	return value_map(arena, "items", items, "cut", value_bool(is_cut), NULL);
 }
 
 /* ls, glob and grep: path's part, and all routes beneath path. */

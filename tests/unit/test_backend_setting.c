@@ -50,6 +50,12 @@ START_TEST(routes_are_folders_and_are_searched_from_above)
 	    "/a.md:1:x /memories/a.md:1:x /memories/deep/a.md:1:x");
 	ck_assert_str_eq(
 	    desk_grep("x", "/", NULL, 2), "/a.md:1:x /memories/a.md:1:x ...");
+	/* A glob with folders means paths from where the search begins, in routes as well. */
+	ck_assert_str_eq(desk_grep("x", "/", "memories/*.md", 9), "/memories/a.md:1:x");
+	ck_assert_str_eq(desk_grep("x", "/", "/*.md", 9), "/a.md:1:x");
+	ck_assert_str_eq(desk_grep("x", "/", "memories/**", 1), "/memories/a.md:1:x ...");
+	ck_assert_str_eq(
+	    desk_grep("x", "/memories", "*/a.md", 9), "/memories/deep/a.md:1:x");
 }
 END_TEST
 
