@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "chat_answers.h"
+
 /* --- making ------------------------------------------------------------------------- */
 
 static const struct value *
@@ -127,58 +129,24 @@ chat_last_ai(const struct value *messages)
 
 /* --- calls and their answers -------------------------------------------------------- */
 
-static bool
-has_call(const struct value *calls, const char *id)
-{
-	size_t i;
-
-	for (i = 0; i < value_size(calls); i++)
-		if (value_text_is(value_get(value_at(calls, i), "id"), id))
-			return true;
-	return false;
-}
-
-static bool
-makes_call(const struct value *message, const char *id)
-{
-	return chat_is(message, "ai") &&
-	       (has_call(value_get(message, "tool_calls"), id) ||
-		   has_call(value_get(message, "invalid_tool_calls"), id));
-}
-
-bool
-chat_is_answered(const struct value *messages, size_t ai, const char *id)
-{
-	const struct value *next;
-	size_t i;
-
-	for (i = ai + 1; i < value_size(messages); i++) {
-		next = value_at(messages, i);
-		if (chat_is(next, "tool") &&
-		    value_text_is(value_get(next, "tool_call_id"), id))
-			return true;
-		if (makes_call(next, id))
-			return false;
-	}
-	return false;
-}
-
 const struct value *
 chat_pending_calls(struct arena *arena, const struct value *messages)
 {
 	struct value_list pending = { .arena = arena };
 	const struct value *calls, *call;
 	long ai = chat_last_ai(messages);
+	struct chat_answers *answers;
 	const char *id;
 	size_t i;
 
 	if (ai == -1)
 		return value_empty_array();
+	answers = chat_answers_new(arena, messages, (size_t)ai);
 	calls = value_get(value_at(messages, (size_t)ai), "tool_calls");
 	for (i = 0; i < value_size(calls); i++) {
 		call = value_at(calls, i);
 		id = value_get_text(call, "id");
-		if (id == NULL || !chat_is_answered(messages, (size_t)ai, id))
+		if (id == NULL || !chat_answers_has(answers, (size_t)ai, id))
 			value_list_add(&pending, call);
 	}
 	return value_list_end(&pending);
@@ -187,7 +155,7 @@ chat_pending_calls(struct arena *arena, const struct value *messages)
 /* Adds an answer to repaired for each call of calls, made by the message at ai, that has
  * none. A call without an id cannot be answered. */
 static void
-answer_calls(struct value_list *repaired, const struct value *messages, size_t ai,
+answer_calls(struct value_list *repaired, struct chat_answers *answers, size_t ai,
     const struct value *calls, const char *outcome)
 {
 	const struct value *call;
@@ -198,7 +166,7 @@ answer_calls(struct value_list *repaired, const struct value *messages, size_t a
 		call = value_at(calls, i);
 		id = value_get_text(call, "id");
 		name = value_get_text(call, "name");
-		if (id == NULL || chat_is_answered(messages, ai, id))
+		if (id == NULL || chat_answers_has(answers, ai, id))
 			continue;
 		value_list_add(repaired,
 		    chat_tool(repaired->arena,
@@ -210,14 +178,14 @@ answer_calls(struct value_list *repaired, const struct value *messages, size_t a
 
 /* True when one of calls, made by the message at ai, can be answered and is not. */
 static bool
-is_dangling(const struct value *messages, size_t ai, const struct value *calls)
+is_dangling(struct chat_answers *answers, size_t ai, const struct value *calls)
 {
 	const char *id;
 	size_t i;
 
 	for (i = 0; i < value_size(calls); i++) {
 		id = value_get_text(value_at(calls, i), "id");
-		if (id != NULL && !chat_is_answered(messages, ai, id))
+		if (id != NULL && !chat_answers_has(answers, ai, id))
 			return true;
 	}
 	return false;
@@ -240,6 +208,7 @@ const struct value *
 chat_answer_dangling_from(struct arena *arena, const struct value *messages, size_t from)
 {
 	struct value_list repaired = { .arena = arena };
+	struct chat_answers *answers = chat_answers_new(arena, messages, from);
 	const struct value *ai, *calls, *invalid;
 	size_t i = from, at, taken = 0;
 
@@ -252,16 +221,16 @@ chat_answer_dangling_from(struct arena *arena, const struct value *messages, siz
 			i++;
 		calls = value_get(ai, "tool_calls");
 		invalid = value_get(ai, "invalid_tool_calls");
-		if (!is_dangling(messages, at, calls) &&
-		    !is_dangling(messages, at, invalid))
+		if (!is_dangling(answers, at, calls) &&
+		    !is_dangling(answers, at, invalid))
 			continue;
 		add_slice(&repaired, messages, taken, i);
 		taken = i;
-		answer_calls(&repaired, messages, at, calls,
+		answer_calls(&repaired, answers, at, calls,
 		    "was cancelled: it did not finish before the conversation went on, "
 		    "and "
 		    "its result is not known.");
-		answer_calls(&repaired, messages, at, invalid,
+		answer_calls(&repaired, answers, at, invalid,
 		    "was not run: its arguments could not be read.");
 	}
 	if (taken == 0)

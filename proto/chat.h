@@ -32,10 +32,6 @@ const char *chat_text(struct arena *arena, const struct value *message);
 /* Returns the index of the last AI message, or -1. */
 long chat_last_ai(const struct value *messages);
 
-/* True when a tool message behind position ai answers the call id, which the message there makes.
- * Some models use an id again: what follows its next use answers that one. */
-bool chat_is_answered(const struct value *messages, size_t ai, const char *id);
-
 /* Returns the calls of messages' last AI message that no tool message behind it answers,
  * in call order; an empty array when there is none. */
 const struct value *chat_pending_calls(struct arena *arena, const struct value *messages);

@@ -5,6 +5,8 @@
  * the call was not done, stands right behind the AI message, and is there before other hooks look. */
 #include "middleware.h"
 
+#include "chat_answers.h"
+
 static const char cancelled[] =
     "was cancelled: another message came in before it was done.";
 static const char malformed[] =
@@ -13,7 +15,7 @@ static const char malformed[] =
 /* Adds an answer for each of calls, made by the message at ai, that has none. A call without an id
  * cannot be answered. Returns how many they were. */
 static size_t
-answer_open(struct value_list *patched, const struct value *messages, size_t ai,
+answer_open(struct value_list *patched, struct chat_answers *answers, size_t ai,
     const struct value *calls, const char *what)
 {
 	struct arena *arena = patched->arena;
@@ -24,7 +26,7 @@ answer_open(struct value_list *patched, const struct value *messages, size_t ai,
 		const char *id = value_get_text(call, "id");
 		const char *name = value_get_text(call, "name");
 
-		if (id == NULL || chat_is_answered(messages, ai, id))
+		if (id == NULL || chat_answers_has(answers, ai, id))
 			continue;
 		count++;
 		value_list_add(
@@ -41,6 +43,7 @@ before_agent(struct turn *turn)
 {
 	const struct value *messages = turn_messages(turn);
 	struct value_list patched = { .arena = turn_arena(turn) };
+	struct chat_answers *answers = chat_answers_new(patched.arena, messages, 0);
 	size_t i, count = 0;
 
 	value_list_add(&patched, value_map(patched.arena, "type", VALUE_TEXT("remove"),
@@ -52,8 +55,8 @@ before_agent(struct turn *turn)
 		if (!chat_is(message, "ai"))
 			continue;
 		count += answer_open(
-		    &patched, messages, i, value_get(message, "tool_calls"), cancelled);
-		count += answer_open(&patched, messages, i,
+		    &patched, answers, i, value_get(message, "tool_calls"), cancelled);
+		count += answer_open(&patched, answers, i,
 		    value_get(message, "invalid_tool_calls"), malformed);
 	}
 	if (count == 0)

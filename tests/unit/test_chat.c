@@ -336,6 +336,27 @@ START_TEST(a_call_id_used_again_is_another_call)
 }
 END_TEST
 
+/* So many that to look for each through all others would take minutes. */
+START_TEST(many_open_calls_are_answered)
+{
+	const size_t count = 60000;
+	struct value_list messages = { .arena = arena };
+	const struct value *fixed;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		value_list_add(&messages,
+		    calling(list(call(arena_printf(arena, "c%zu", i), "search"))));
+	value_list_add(&messages, human("a", "1"));
+	value_list_add(&messages, answer("c7"));
+	fixed = chat_answer_dangling(arena, value_list_end(&messages));
+	ck_assert_uint_eq(value_size(fixed), 2 * count + 1);
+	assert_repaired(value_at(fixed, 13), "c6", "search");
+	ck_assert(chat_is(value_at(fixed, 15), "ai"));
+	assert_repaired(value_at(fixed, 16), "c8", "search");
+}
+END_TEST
+
 START_TEST(calls_without_an_id_do_not_stop_the_repair)
 {
 	const struct value *nameless =
@@ -396,6 +417,7 @@ tcase_chat(void)
 	tcase_add_test(tcase, every_dangling_call_is_answered_behind_its_message);
 	tcase_add_test(tcase, malformed_calls_are_answered_too);
 	tcase_add_test(tcase, a_call_id_used_again_is_another_call);
+	tcase_add_test(tcase, many_open_calls_are_answered);
 	tcase_add_test(tcase, calls_without_an_id_do_not_stop_the_repair);
 	tcase_add_test(tcase, a_message_is_sound_when_others_can_rely_on_it);
 	return tcase;
