@@ -286,7 +286,8 @@ open_tasks(struct arena *arena, const struct value *tasks)
 static const char *
 lines_of(struct arena *arena, const struct value *tasks, const char *wanted)
 {
-	const char *text = "";
+	struct packet packet = { 0 };
+	const char *text;
 	size_t i, count = 0;
 
 	for (i = 0; i < value_size(tasks); i++) {
@@ -297,10 +298,13 @@ lines_of(struct arena *arena, const struct value *tasks, const char *wanted)
 					  strcmp(wanted, status) != 0))
 			continue;
 		count++;
-		text = arena_printf(arena, "%s- task_id: %s agent: %s status: %s\n", text,
+		text = arena_printf(arena, "- task_id: %s agent: %s status: %s\n",
 		    value_get_text(task, "task_id"), value_get_text(task, "agent_name"),
 		    status);
+		packet_append(&packet, text, strlen(text));
 	}
+	text = arena_copy(arena, packet.data, packet.size);
+	packet_release(&packet);
 	return count == 0 ? "There is no such task"
 			  : arena_printf(arena, "%zu task(s):\n%s", count, text);
 }

@@ -76,7 +76,8 @@ before_agent(struct turn *turn)
 static const char *
 gaps_of(struct arena *arena, const struct value *criteria)
 {
-	const char *text = "";
+	struct packet packet = { 0 };
+	const char *text;
 	size_t i;
 
 	for (i = 0; i < value_size(criteria); i++) {
@@ -85,10 +86,13 @@ gaps_of(struct arena *arena, const struct value *criteria)
 
 		if (value_get_bool(criterion, "passed", false))
 			continue;
-		text = arena_printf(arena, "%s\n- %s%s%s", text,
-		    value_get_text(criterion, "name"),
-		    gap == NULL || *gap == '\0' ? "" : ": ", gap == NULL ? "" : gap);
+		text =
+		    arena_printf(arena, "\n- %s%s%s", value_get_text(criterion, "name"),
+			gap == NULL || *gap == '\0' ? "" : ": ", gap == NULL ? "" : gap);
+		packet_append(&packet, text, strlen(text));
 	}
+	text = arena_copy(arena, packet.data, packet.size);
+	packet_release(&packet);
 	return text;
 }
 

@@ -189,6 +189,27 @@ START_TEST(one_that_is_not_sends_the_run_back_to_the_model)
 }
 END_TEST
 
+/* What a grader that repeats itself writes. */
+START_TEST(many_criteria_take_no_more_memory_than_their_names)
+{
+	const char *criteria = "{'name': 'length', 'passed': false, 'gap': 'more of it'}";
+	const struct value *update;
+	size_t before;
+	int i;
+
+	for (i = 0; i < 12; i++) /* 4096 of them */
+		criteria = arena_printf(arena, "%s, %s", criteria, criteria);
+	criteria = arena_printf(arena,
+	    "{'structured_response': {'result': 'needs_revision', 'explanation': "
+	    "'Short.', 'criteria': [%s]}}",
+	    criteria);
+	before = arena_bytes(arena);
+	update = grade(criteria);
+	ck_assert_str_eq(value_get_text(update, "jump_to"), "model");
+	ck_assert_uint_lt(arena_bytes(arena) - before, 16u << 20);
+}
+END_TEST
+
 START_TEST(a_rubric_that_cannot_be_applied_ends_it)
 {
 	const struct value *update = grade(HOPELESS);
@@ -413,6 +434,7 @@ tcase_rubric(void)
 	tcase_add_loop_test(tcase, without_a_rubric_nobody_is_asked, 0, 3);
 	tcase_add_test(tcase, a_satisfied_grader_lets_the_run_end);
 	tcase_add_test(tcase, one_that_is_not_sends_the_run_back_to_the_model);
+	tcase_add_test(tcase, many_criteria_take_no_more_memory_than_their_names);
 	tcase_add_test(tcase, a_rubric_that_cannot_be_applied_ends_it);
 	tcase_add_test(tcase, the_last_iteration_ends_it);
 	tcase_add_test(tcase, a_grader_that_cannot_be_asked_ends_it_and_the_run_succeeds);
