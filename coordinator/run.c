@@ -101,12 +101,6 @@ run_release(struct run *run)
 
 /* --- advancing ---------------------------------------------------------------------- */
 
-static bool
-listed(const struct value *names, const struct node *node)
-{
-	return value_contains(names, node->name);
-}
-
 static enum go
 interrupt_at(struct run *run, const char *when, const char *node)
 {
@@ -275,7 +269,8 @@ superstep(struct run *run)
 	run->passed_interrupt = false;
 	run->recovered = false; /* what the owner before us sent is answered */
 	run->round = NULL;
-	if (listed(run->agent->spec->interrupt_after, node))
+	if (run_node(run)->kind != NODE_END && /* behind the last one nothing waits */
+	    value_contains(run->agent->spec->interrupt_after, node->name))
 		return interrupt_at(run, "interrupt_after", node->name);
 	return GO_ON;
 }
@@ -295,7 +290,7 @@ advance_once(struct run *run)
 		    run->step - run->first_step, spec->recursion_limit);
 	if (node->kind == NODE_END)
 		return run_commit_end(run, "success", NULL);
-	if (!run->passed_interrupt && listed(spec->interrupt_before, node))
+	if (!run->passed_interrupt && value_contains(spec->interrupt_before, node->name))
 		return interrupt_at(run, "interrupt_before", node->name);
 	return superstep(run);
 }
