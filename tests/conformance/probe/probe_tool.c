@@ -30,17 +30,45 @@ call_tool_rest(
 	return result;
 }
 
+/* The command with message changed, and all else that it does. */
+static const struct value *
+with_message(struct arena *arena, const struct value *command,
+    const struct value *message, const struct value *changed)
+{
+	const struct value *update = value_get(command, "update");
+	const struct value *messages = value_get(update, "messages");
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(messages); i++) {
+		const struct value *old = value_at(messages, i);
+
+		value_list_add(&list, old == message ? changed : old);
+	}
+	if (list.count == 0)
+		return command;
+	return value_map_with(arena, command, "update",
+	    value_map_with(arena, update, "messages", value_list_end(&list)));
+}
+
 static struct tool_result *
-tool_suffix(
-    struct tool_request *request, const struct tool_result *result, const char *suffix)
+tool_suffix(struct tool_request *request, struct tool_result *result, const char *suffix)
 {
 	struct arena *arena = tool_arena(request);
 	const struct value *message = tool_message_of(request, result);
-	const char *status = value_get_text(message, "status");
+	struct value_list list = { .arena = arena };
+	const struct value *changed;
+	size_t i;
 
-	return tool_answer(request,
-	    arena_printf(arena, "%s%s", chat_text(arena, message), suffix),
-	    status != NULL ? status : "success");
+	if (message == NULL)
+		return result;
+	changed = value_map_with(arena, message, "content",
+	    value_printf(arena, "%s%s", chat_text(arena, message), suffix));
+	for (i = 0; i < value_size(result->commands); i++)
+		value_list_add(&list,
+		    with_message(arena, value_at(result->commands, i), message, changed));
+	result->commands = value_list_end(&list);
+	return result;
 }
 
 /* The update as a command; the tool message comes along unless the update has messages. */
