@@ -173,14 +173,19 @@ static const struct tool *const tools[] = { &task, NULL };
 static const char *
 list_of(struct arena *arena, const struct value *agents)
 {
-	const char *text = "";
+	struct packet packet = { 0 };
+	const char *text;
 	size_t i;
 
-	for (i = 0; i < value_size(agents); i++)
-		text = arena_printf(arena, "%s%s- %s: %s%s", text, i > 0 ? "\n" : "",
+	for (i = 0; i < value_size(agents); i++) {
+		text = arena_printf(arena, "%s- %s: %s%s", i > 0 ? "\n" : "",
 		    value_text(agents->pairs[i].key),
 		    value_get_text(agents->pairs[i].value, "description"),
 		    subagent_is_fork(agents->pairs[i].value) ? FORK_NOTE : "");
+		packet_append(&packet, text, strlen(text));
+	}
+	text = arena_copy(arena, packet.data, packet.size);
+	packet_release(&packet);
 	return text;
 }
 

@@ -298,6 +298,18 @@ START_TEST(agents_within_one_are_bounded)
 }
 END_TEST
 
+/* The agent is kept in every process. */
+START_TEST(long_descriptions_are_held_a_few_times_alone)
+{
+	const char *long_one = arena_printf(arena, "%03000d, agent: x", 1);
+	const char *text = many(256, long_one);
+	size_t before = arena_bytes(arena);
+
+	deep(arena_printf(arena, "middleware: [{subagent: {subagents: [%s]}}]", text));
+	ck_assert_uint_lt(arena_bytes(arena) - before, 24u << 20);
+}
+END_TEST
+
 START_TEST(what_a_subagent_has_from_its_agent_is_wrong_there)
 {
 	check_refused(
@@ -330,6 +342,7 @@ tcase_spec_deep(void)
 	tcase_add_loop_test(tcase, what_it_stands_for_is_wrong_where_it_was_given, 0,
 	    (int)(sizeof misplaced / sizeof *misplaced));
 	tcase_add_test(tcase, agents_within_one_are_bounded);
+	tcase_add_test(tcase, long_descriptions_are_held_a_few_times_alone);
 	tcase_add_test(tcase, what_a_subagent_has_from_its_agent_is_wrong_there);
 	return tcase;
 }
