@@ -269,6 +269,8 @@ step_unreachable(struct core *core, uint64_t peer)
 	if (session == NULL)
 		return;
 	COUNT(core, sessions_lost);
+	/* It may have left since we were silent, and lives: it says HELLO in a moment. */
+	session->fell_silent = core->now_ms - core->gap_ms <= core->options.liveness_ms;
 	session_end(core, session, "unreachable");
 }
 

@@ -154,7 +154,7 @@ struct session {
 	uint64_t used;     /* core->turns when it got its last call */
 	struct probe probe;
 	bool draining;
-	bool fell_silent; /* why it ended: its ONCE calls wait for it */
+	bool fell_silent; /* or we, why it ended: its ONCE calls wait for it */
 	bool said_bye;    /* it will not come back */
 	bool touched;     /* in core->touched_sessions */
 	TAILQ_ENTRY(session) touched_link;

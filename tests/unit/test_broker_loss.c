@@ -135,10 +135,29 @@ START_TEST(a_call_that_must_not_run_twice_ends_with_its_worker)
 	bench_worker(&bench, W, "tool:a", 1);
 	bench_worker(&bench, W2, "tool:a", 1);
 	bench_flagged(&bench, C, "c1", WIRE_ONCE);
+	bench_pass(&bench, LIVENESS_MS + 1);
 	bench_unreachable(&bench, W);
 	bench_expect_outcome(&bench, C, "c1", CODE_WORKER_LOST);
 	ck_assert_ptr_nonnull(
 	    strstr(bench_sent(&bench, C, MSG_RESULT, "c1")->header.reason, "w11"));
+	ck_assert_ptr_null(bench_sent(&bench, W2, MSG_CALL, NULL));
+}
+END_TEST
+
+/* The broker stood still: its workers heard nothing, closed their sockets, and came again. */
+START_TEST(a_call_that_must_not_run_twice_waits_for_a_worker_that_found_us_silent)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_worker(&bench, W2, "tool:a", 1);
+	bench_flagged(&bench, C, "c1", WIRE_ONCE);
+	bench_pass(&bench, LIVENESS_MS + 1);
+	bench_leap(&bench, 3 * LIVENESS_MS);
+	bench_unreachable(&bench, W);
+	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, "c1"));
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_announce(&bench, W, "c1", CALL_RUNNING);
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_expect_outcome(&bench, C, "c1", CODE_OK);
 	ck_assert_ptr_null(bench_sent(&bench, W2, MSG_CALL, NULL));
 }
 END_TEST
@@ -464,6 +483,8 @@ tcase_broker_loss(void)
 	tcase_add_test(tcase, the_broker_speaks_when_it_was_silent);
 	tcase_add_test(tcase, an_unreachable_worker_is_lost_at_once);
 	tcase_add_test(tcase, a_call_that_must_not_run_twice_ends_with_its_worker);
+	tcase_add_test(tcase,
+	    a_call_that_must_not_run_twice_waits_for_a_worker_that_found_us_silent);
 	tcase_add_test(
 	    tcase, a_call_that_must_not_run_twice_waits_for_a_worker_that_fell_silent);
 	tcase_add_test(
