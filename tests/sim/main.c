@@ -14,7 +14,9 @@
 #include "world.h"
 
 #define LIVENESS_LIMIT_MS 90000u /* after healing: every run has ended by then */
-#define REST_MS 4000u /* until all tables are empty, if nobody died with an answer */
+/* Until all tables are empty, if nobody died with an answer: a call can be behind others, and tried again, where a
+ * run goes on whose submission nobody knows of. */
+#define REST_MS 12000u
 /* The same, once what is kept for the dead is given up. An outcome that a deposed owner got in its sleep
  * it leaves to others, and has it settled when it comes again after SETTLED_KEEP_MS. */
 #define KEPT_REST_MS (SETTLED_KEEP_MS + UINT64_C(20000))
