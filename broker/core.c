@@ -60,6 +60,8 @@ core_new(const struct core_options *options, uint64_t now_ms)
 	core->options.session = core->session = xstrdup(options->session);
 	core->options.name = core->name = xstrdup(options->name);
 	core->started_ms = core->now_ms = now_ms;
+	core->gap_ms =
+	    now_ms; /* what was said before, on sockets that are closed by now, may still come */
 	core->sessions = id_table_new(options->seed);
 	core->peers = id_table_new(options->seed);
 	core->calls = id_table_new(options->seed);

@@ -179,7 +179,8 @@ struct core {
 	struct core_options options;
 	char *session, *name;
 	uint64_t started_ms, now_ms;
-	uint64_t gap_ms; /* end of our last gap: nobody was silent before it */
+	uint64_t
+	    gap_ms; /* end of our last gap, or our start: nobody was silent before it */
 	bool leaving;
 	struct rights_book *book; /* lent; NULL: everybody may do everything */
 	uint64_t leave_ms;        /* leaving: the latest end */
