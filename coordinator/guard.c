@@ -55,6 +55,10 @@ require_policy(const struct store_health *health)
 static void
 look_first(struct guard *guard, const struct store_health *health)
 {
+	if (health->is_cluster)
+		fatalx("this Redis is a Redis Cluster, whose keys lie apart from each "
+		       "other: give --redis one without (cluster-enabled no), with "
+		       "replicas if it is to outlive a machine");
 	require_policy(health);
 	if (!health->is_logged)
 		log_warnx("redis keeps no log of its writes (appendonly no): what it has "

@@ -458,6 +458,7 @@ struct store_health {
 	const char *policy; /* maxmemory-policy; NULL: we may not ask */
 	bool is_logged;     /* appendonly */
 	bool is_log_broken; /* its last write failed: the disk is full, say */
+	bool is_cluster;    /* Redis Cluster, of one node or more */
 };
 /* Asks Redis, for at most wait_ms. */
 enum store_status store_health(struct store *store, struct arena *arena, uint64_t wait_ms,

@@ -60,8 +60,8 @@ store_health(struct store *store, struct arena *arena, uint64_t wait_ms,
 {
 	const struct value *reply = NULL;
 	const char *text = NULL;
-	enum redis_status status = redis_text(
-	    store->redis, arena, wait_ms, &reply, "INFO", "memory", "persistence", NULL);
+	enum redis_status status = redis_text(store->redis, arena, wait_ms, &reply,
+	    "INFO", "server", "memory", "persistence", NULL);
 	uint64_t apart;
 
 	if (status == REDIS_CANCELLED)
@@ -77,6 +77,7 @@ store_health(struct store *store, struct arena *arena, uint64_t wait_ms,
 		.policy = info(arena, text, "maxmemory_policy"),
 		.is_logged = !info_is(arena, text, "aof_enabled", "0"),
 		.is_log_broken = info_is(arena, text, "aof_last_write_status", "err"),
+		.is_cluster = info_is(arena, text, "redis_mode", "cluster"),
 	};
 	apart = info_number(arena, text, "mem_not_counted_for_evict");
 	health_r->used -= apart < health_r->used ? apart : health_r->used;

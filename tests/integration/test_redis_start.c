@@ -6,7 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "children.h"
 #include "cli.h"
+#include "test_place.h"
 #include "redis_start.h"
 #include "redis_trial.h"
 
@@ -45,6 +47,24 @@ START_TEST(on_one_that_wants_a_password)
 {
 	ASK("CONFIG", "SET", "requirepass", "secret");
 	check_refuses(redis_trial.url, "NOAUTH");
+}
+END_TEST
+
+START_TEST(on_a_cluster)
+{
+	struct arena *arena = redis_trial.arena;
+	const char *folder = arena_printf(arena, "%s/cluster", redis_trial.folder);
+	const char *path = arena_printf(arena, "%s/redis", folder);
+	const char *const argv[] = { "redis-server", "--port", "0", "--unixsocket", path,
+		"--cluster-enabled", "yes", "--cluster-port", place_port(arena), "--bind",
+		"127.0.0.1", "--dir", folder, "--save", "", "--supervised", "systemd",
+		"--logfile", "/dev/null", NULL };
+	struct child *cluster;
+
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	cluster = child_start(argv, NULL);
+	check_refuses(arena_printf(arena, "unix://%s", path), "Redis Cluster");
+	child_kill(&cluster);
 }
 END_TEST
 
@@ -161,6 +181,7 @@ tcase_redis_start(void)
 	tcase_add_test(tcase, on_a_redis_that_throws_keys_away);
 	tcase_add_test(tcase, on_one_that_throws_keys_away_and_does_not_tell_everybody);
 	tcase_add_test(tcase, on_one_that_wants_a_password);
+	tcase_add_test(tcase, on_a_cluster);
 	tcase_add_test(tcase, a_transaction_that_was_cut_short_anywhere_is_cut_off);
 	tcase_add_test(tcase, other_damage_is_left_as_it_is);
 	return tcase;

@@ -14,7 +14,7 @@
 #include "children.h"
 #include "cli.h"
 #include "memory.h"
-#include "place.h"
+#include "test_place.h"
 
 #define ARGUMENTS_MAX 64u
 #define EXTRAS_MAX 40u

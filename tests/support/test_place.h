@@ -1,6 +1,6 @@
-/* place: where a test is, and where there is room. What goes wrong ends the test with a message. */
-#ifndef PLACE_H
-#define PLACE_H
+/* test_place: where a test is, and where there is room. What goes wrong ends the test with a message. */
+#ifndef TEST_PLACE_H
+#define TEST_PLACE_H
 
 #include "arena.h"
 

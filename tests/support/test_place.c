@@ -1,4 +1,4 @@
-#include "place.h"
+#include "test_place.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
