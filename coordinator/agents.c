@@ -10,6 +10,7 @@
 struct agents {
 	struct store *store;
 	zhashx_t *compiled; /* "<version> <name>" -> struct agent */
+	zhashx_t *versions; /* name -> version, as last seen */
 };
 
 static void
@@ -23,6 +24,13 @@ agent_free(void **item)
 	*item = NULL;
 }
 
+static void
+free_text(void **item)
+{
+	free(*item);
+	*item = NULL;
+}
+
 struct agents *
 agents_new(struct store *store)
 {
@@ -31,6 +39,8 @@ agents_new(struct store *store)
 	agents->store = store;
 	agents->compiled = zhashx_new();
 	zhashx_set_destructor(agents->compiled, agent_free);
+	agents->versions = zhashx_new();
+	zhashx_set_destructor(agents->versions, free_text);
 	return agents;
 }
 
@@ -40,8 +50,35 @@ agents_destroy(struct agents **agents_p)
 	if (*agents_p == NULL)
 		return;
 	zhashx_destroy(&(*agents_p)->compiled);
+	zhashx_destroy(&(*agents_p)->versions);
 	free(*agents_p);
 	*agents_p = NULL;
+}
+
+enum store_status
+agents_version(
+    struct agents *agents, struct arena *arena, const char *name, const char **version_r)
+{
+	const char *known = zhashx_lookup(agents->versions, name);
+	enum store_status status;
+
+	if (known != NULL) {
+		*version_r = arena_strdup(arena, known);
+		return STORE_OK;
+	}
+	status = store_agent_version(agents->store, arena, name, version_r);
+	if (status != STORE_OK)
+		return status;
+	if (zhashx_size(agents->versions) >= CACHED_MAX)
+		zhashx_purge(agents->versions);
+	zhashx_update(agents->versions, name, xstrdup(*version_r));
+	return STORE_OK;
+}
+
+void
+agents_forget(struct agents *agents, const char *name)
+{
+	zhashx_delete(agents->versions, name);
 }
 
 /* The name is part of what is compiled, and need not be in the source: two agents may share

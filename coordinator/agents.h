@@ -35,6 +35,13 @@ struct agent_profiles {
 struct agents *agents_new(struct store *store);
 void agents_destroy(struct agents **agents_p);
 
+/* *version_r: that of the agent of that name, in arena; as it was when it was last asked for, from Redis where that was
+ * never. Whoever uses it asks Redis to look (store_arrive); and when it is another by now, has it forgotten
+ * and asks again. STORE_NONE: there is no such agent. */
+enum store_status agents_version(
+    struct agents *agents, struct arena *arena, const char *name, const char **version_r);
+void agents_forget(struct agents *agents, const char *name);
+
 /* Returns the compiled agent of version, with a reference for the caller. NULL with a reason
  * in arena: an unknown version, or a spec this process cannot load; with *error_r NULL:
  * nothing can be said now (Redis gone, or cancelled). Waits for Redis when it is not cached. */

@@ -17,20 +17,20 @@ struct arrival {
 static const char *
 reason_of(struct store *store, struct arena *arena, enum store_status status)
 {
-	return status == STORE_REJECTED ? arena_strdup(arena, store_error(store)) : NULL;
+	return status == STORE_REJECTED || status == STORE_TAKEN
+		   ? arena_strdup(arena, store_error(store))
+		   : NULL;
 }
 
-static enum store_status
-submit(struct coordinator *coordinator, struct arena *arena,
+enum store_status
+arrival_queue(struct coordinator *coordinator, struct arena *arena,
     const struct store_newcomer *comer, const char **why_r)
 {
-	int64_t before;
-	enum store_status status = store_submit(
-	    coordinator->store, arena, comer->thread, comer->run, comer->fields, &before);
+	bool claimed;
+	enum store_status status =
+	    store_arrive(coordinator->store, arena, comer, 0, &claimed, NULL);
 
 	*why_r = reason_of(coordinator->store, arena, status);
-	if (status == STORE_OK)
-		coordinator_claim(coordinator, comer->thread);
 	return status;
 }
 
@@ -42,11 +42,15 @@ arrival_submit(struct coordinator *coordinator, struct arena *arena,
 	struct arrival *arrival;
 	enum store_status status;
 
-	if (run == NULL)
-		return submit(coordinator, arena, comer, why_r);
+	if (run == NULL) {
+		status = arrival_queue(coordinator, arena, comer, why_r);
+		if (status == STORE_OK)
+			coordinator_claim(coordinator, comer->thread);
+		return status;
+	}
 	run->arrival = arrival = xcalloc(1, sizeof *arrival);
 	arrival->arena = arena_new();
-	status = store_begin(coordinator->store, arrival->arena, comer, LEASE_MS,
+	status = store_arrive(coordinator->store, arrival->arena, comer, LEASE_MS,
 	    &arrival->claimed, &arrival->claim);
 	*why_r = reason_of(coordinator->store, arena, status);
 	arrival->status = status;

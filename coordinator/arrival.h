@@ -12,8 +12,12 @@ struct arrival;
 struct coordinator;
 struct run;
 
-/* Submits and claims. Answers as store_submit: the run goes on, or waits for its thread. why_r, with
- * STORE_REJECTED: the reason, in arena. */
+/* Submits only. Answers as store_arrive. why_r, with STORE_REJECTED: the reason, with STORE_TAKEN: whose it is, in
+ * arena. */
+enum store_status arrival_queue(struct coordinator *coordinator, struct arena *arena,
+    const struct store_newcomer *comer, const char **why_r);
+
+/* The same, and claims: the run goes on, or waits for its thread. */
 enum store_status arrival_submit(struct coordinator *coordinator, struct arena *arena,
     const struct store_newcomer *comer, const char **why_r);
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "agents.h"
 #include "arrival.h"
 #include "children.h"
 #include "coordinator.h"
@@ -115,22 +116,10 @@ queue(struct coordinator *coordinator, struct arena *arena,
     const struct inbox_entry *entry, const struct submission *submission,
     const char *version, const char **why_r)
 {
-	struct store *store = coordinator->store;
 	struct store_newcomer comer = { submission->thread, submission->run, NULL };
 	const struct value *fields;
-	const char *other = NULL;
-	int64_t before;
-	enum store_status status =
-	    store_bind_run(store, arena, submission->run, submission->thread, &other);
+	enum store_status status;
 
-	/* The run's record is the other's: only fl:refused can tell. */
-	if (status == STORE_KNOWN) {
-		*why_r = arena_printf(arena, "run '%s' belongs to thread '%s' already",
-		    submission->run, other);
-		return STORE_REJECTED;
-	}
-	if (status != STORE_OK)
-		return status;
 	fields = value_map(arena, "agent", value_str(arena, submission->agent), "version",
 	    value_str(arena, version), "multitask",
 	    submission->multitask != NULL ? value_str(arena, submission->multitask)
@@ -145,12 +134,14 @@ queue(struct coordinator *coordinator, struct arena *arena,
 	comer.fields =
 	    value_map_merge(arena, fields, run_options_record(arena, &submission->more));
 	/* A child begins when its parent knows of it. */
-	if (submission->parent == NULL)
-		return arrival_submit(coordinator, arena, &comer, why_r);
-	status =
-	    store_submit(store, arena, comer.thread, comer.run, comer.fields, &before);
-	*why_r = arena_strdup(arena, store_error(store));
-	return status;
+	status = (submission->parent == NULL ? arrival_submit : arrival_queue)(
+	    coordinator, arena, &comer, why_r);
+	/* The run's record is the other's: only fl:refused can tell. */
+	if (status != STORE_TAKEN)
+		return status;
+	*why_r = arena_printf(
+	    arena, "run '%s' belongs to thread '%s' already", submission->run, *why_r);
+	return STORE_REJECTED;
 }
 
 /* Whether submission names a parent that nobody knows. */
@@ -193,8 +184,9 @@ adopt(struct coordinator *coordinator, struct arena *arena,
 	return STORE_OK;
 }
 
-enum store_status
-inbox_entry_move(
+/* inbox_entry_move. STORE_OUTDATED: it has not used the agent as it is now, and will. */
+static enum store_status
+move(
     struct coordinator *coordinator, struct arena *arena, const struct inbox_entry *entry)
 {
 	struct store *store = coordinator->store;
@@ -207,7 +199,7 @@ inbox_entry_move(
 		submission.error = entry->fault;
 	if (submission.error != NULL)
 		return refuse(coordinator, arena, entry, &submission, submission.error);
-	status = store_agent_version(store, arena, submission.agent, &version);
+	status = agents_version(coordinator->agents, arena, submission.agent, &version);
 	if (status == STORE_NONE)
 		return refuse(coordinator, arena, entry, &submission,
 		    unknown_agent(store, arena, submission.agent));
@@ -219,6 +211,8 @@ inbox_entry_move(
 		status = queue(coordinator, arena, entry, &submission, version, &why);
 		if (status == STORE_DAMAGED)
 			return refuse_damaged(coordinator, arena, entry, &submission);
+		if (status == STORE_OUTDATED)
+			agents_forget(coordinator->agents, submission.agent);
 	}
 	/* Nothing is left of the run: neither is the name it was just given. */
 	if (status == STORE_NONE)
@@ -231,4 +225,16 @@ inbox_entry_move(
 	if (status == STORE_OK && submission.parent != NULL)
 		coordinator_claim(coordinator, submission.thread);
 	return status == STORE_KNOWN ? STORE_OK : status;
+}
+
+enum store_status
+inbox_entry_move(
+    struct coordinator *coordinator, struct arena *arena, const struct inbox_entry *entry)
+{
+	enum store_status status;
+
+	do
+		status = move(coordinator, arena, entry);
+	while (status == STORE_OUTDATED);
+	return status;
 }

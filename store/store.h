@@ -42,6 +42,8 @@ enum store_status {
 	STORE_BUSY,     /* its owner is alive */
 	STORE_KNOWN,    /* the run exists already */
 	STORE_REJECTED, /* its thread is busy, and it does not wait */
+	STORE_TAKEN,    /* the run is one of another thread; store_error names that */
+	STORE_OUTDATED, /* the agent has another version now, or is gone */
 	STORE_WAITS,    /* the thread waits for an answer */
 	STORE_DAMAGED, /* what the thread has in Redis cannot be read; store_error says what */
 	STORE_QUARANTINED,
@@ -54,7 +56,7 @@ struct store;
 /* Returns new; keeps redis. wait_ms: how long a step waits for Redis to come back. */
 struct store *store_new(struct redis *redis, uint64_t wait_ms);
 void store_destroy(struct store **store_p);
-/* Lends what went wrong in the last STORE_FAILED, STORE_REJECTED or STORE_DAMAGED. */
+/* Lends what went wrong in the last STORE_FAILED, STORE_REJECTED, STORE_TAKEN or STORE_DAMAGED. */
 const char *store_error(const struct store *store);
 struct redis *store_redis(const struct store *store);
 
@@ -157,14 +159,15 @@ struct store_claim {
 enum store_status store_claim(struct store *store, struct arena *arena,
     const char *thread, uint64_t lease_ms, struct store_claim *claim_r);
 
-/* A run that comes: fields as for store_submit. */
+/* A run that comes: fields as for store_submit, with the texts `agent` and `version`. */
 struct store_newcomer {
 	const char *thread, *run;
 	const struct value *fields;
 };
-/* store_submit, and where the thread is free store_claim in the same step: *claimed_r, and claim_r is
- * it. STORE_KNOWN may be a run that we have claimed so: the answer was lost. Then store_claim gives it. */
-enum store_status store_begin(struct store *store, struct arena *arena,
+/* store_bind_run (STORE_TAKEN), store_submit if that is the agent's version still (STORE_OUTDATED: nothing is
+ * done), and where the thread is free store_claim, all in one step: *claimed_r, and claim_r is it. claim_r NULL: nothing
+ * is claimed. STORE_KNOWN may be a run that we have claimed so: the answer was lost. Then store_claim gives it. */
+enum store_status store_arrive(struct store *store, struct arena *arena,
     const struct store_newcomer *comer, uint64_t lease_ms, bool *claimed_r,
     struct store_claim *claim_r);
 

@@ -70,13 +70,13 @@ read_messages(struct store *store, struct arena *arena, const char *thread,
 					      : decode_all(arena, bytes);
 }
 
-/* What a claim says of who asks. */
+/* What a claim says of who asks: session. */
 static void
-add_claimer(struct command *command, const struct store *store, const char *thread,
-    uint64_t lease_ms, const struct warm_thread *kept)
+add_claimer(struct command *command, const struct store *store, const char *session,
+    const char *thread, uint64_t lease_ms, const struct warm_thread *kept)
 {
 	command_text(command, thread);
-	command_text(command, store->session);
+	command_text(command, session);
 	command_uint(command, lease_ms);
 	command_uint(command, store->epoch_newest);
 	command_text(command, store->name);
@@ -151,7 +151,7 @@ store_claim(struct store *store, struct arena *arena, const char *thread,
 
 	command_function(
 	    &command, "fl_claim", store_thread_key(arena, thread), store_shard(thread));
-	add_claimer(&command, store, thread, lease_ms, kept);
+	add_claimer(&command, store, store->session, thread, lease_ms, kept);
 	status = send_until_answered(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
@@ -194,7 +194,7 @@ record_of(struct arena *arena, const struct value *fields)
 }
 
 enum store_status
-store_begin(struct store *store, struct arena *arena, const struct store_newcomer *comer,
+store_arrive(struct store *store, struct arena *arena, const struct store_newcomer *comer,
     uint64_t lease_ms, bool *claimed_r, struct store_claim *claim_r)
 {
 	/* What is asked goes with the answer: what is claimed stays as long as the run. */
@@ -205,9 +205,9 @@ store_begin(struct store *store, struct arena *arena, const struct store_newcome
 	enum store_status status;
 
 	*claimed_r = false;
-	command_function(&command, "fl_begin", store_thread_key(asking, comer->thread),
-	    store_shard(comer->thread));
-	add_claimer(&command, store, comer->thread, lease_ms, kept);
+	command_arrival(&command, comer);
+	add_claimer(&command, store, claim_r != NULL ? store->session : "", comer->thread,
+	    lease_ms, kept);
 	command_text(&command, comer->run);
 	command_fields(&command, comer->fields);
 	command.arena = arena;
@@ -215,7 +215,7 @@ store_begin(struct store *store, struct arena *arena, const struct store_newcome
 	arena_destroy(&asking);
 	if (status != STORE_OK)
 		return status;
-	if (!store_answers(reply, "OK"))
+	if (claim_r == NULL || !store_answers(reply, "OK"))
 		return store_submitted(store, reply);
 	*claim_r = (struct store_claim){ .run = arena_strdup(arena, comer->run),
 		.record = record_of(arena, comer->fields) };

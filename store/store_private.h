@@ -35,6 +35,9 @@ void command_fields(struct command *command, const struct value *fields);
 void command_function(
     struct command *command, const char *function, const char *key, unsigned shard);
 
+/* FCALL fl_arrive 3 its keys, prefix of its shard. */
+void command_arrival(struct command *command, const struct store_newcomer *comer);
+
 /* Sends the command. Returns STORE_OK with the reply, STORE_CANCELLED, STORE_DAMAGED (a key is
  * of a wrong type) or STORE_FAILED (the reason is kept for store_error). lost_r, if given, is set when the answer was
  * lost. */

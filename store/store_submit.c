@@ -6,6 +6,12 @@
 #define REFUSED_KEPT "10000"
 #define DEALT_MS 0u /* only on a connection that is up: behind it may be another Redis */
 
+static const char *
+name_key(struct arena *arena, const char *run)
+{
+	return arena_printf(arena, "fl:run:%s", run);
+}
+
 enum store_status
 store_bind(struct store *store, struct arena *arena, const char *run, const char *thread,
     const char **other_r, bool *is_new_r)
@@ -16,7 +22,7 @@ store_bind(struct store *store, struct arena *arena, const char *run, const char
 
 	*is_new_r = false;
 	command_text(&command, "SET");
-	command_text(&command, arena_printf(arena, "fl:run:%s", run));
+	command_text(&command, name_key(arena, run));
 	command_text(&command, thread);
 	command_text(&command, "NX");
 	command_text(&command, "GET");
@@ -50,8 +56,8 @@ store_unbind_run(
 	struct command command = { .arena = arena };
 	const struct value *reply;
 
-	command_function(&command, "fl_unname", arena_printf(arena, "fl:run:%s", run),
-	    store_shard(thread));
+	command_function(
+	    &command, "fl_unname", name_key(arena, run), store_shard(thread));
 	command_text(&command, thread);
 	return store_read(store, &command, &reply);
 }
@@ -65,7 +71,7 @@ store_run_thread(
 	enum store_status status;
 
 	command_text(&command, "GET");
-	command_text(&command, arena_printf(arena, "fl:run:%s", run));
+	command_text(&command, name_key(arena, run));
 	status = store_read(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
@@ -75,6 +81,20 @@ store_run_thread(
 		return store_odd(store, reply);
 	*thread_r = redis_reply_text(reply);
 	return STORE_OK;
+}
+
+void
+command_arrival(struct command *command, const struct store_newcomer *comer)
+{
+	struct arena *arena = command->arena;
+
+	command_text(command, "FCALL");
+	command_text(command, "fl_arrive");
+	command_text(command, "3");
+	command_text(command, store_thread_key(arena, comer->thread));
+	command_text(command, name_key(arena, comer->run));
+	command_text(command, STORE_AGENTS);
+	command_text(command, store_prefix(arena, store_shard(comer->thread)));
 }
 
 enum store_status
@@ -88,9 +108,15 @@ store_submitted(struct store *store, const struct value *reply)
 		return STORE_KNOWN;
 	if (store_answers(reply, "FORGOTTEN"))
 		return STORE_NONE;
+	if (store_answers(reply, "OUTDATED"))
+		return STORE_OUTDATED;
+	reason = store_text_at(reply, 1);
+	if (store_answers(reply, "TAKEN") && reason != NULL) {
+		store_fail(store, "%s", reason);
+		return STORE_TAKEN;
+	}
 	if (!store_answers(reply, "REJECTED"))
 		return store_odd(store, reply);
-	reason = store_text_at(reply, 1);
 	store_fail(store, "%s", reason != NULL ? reason : "the thread is busy");
 	return STORE_REJECTED;
 }

@@ -148,12 +148,9 @@ local function begun_head(more, head, ttl, now)
   return more
 end
 
--- begin(thread key; prefix, thread, owner, lease_ms, floor, name, epoch, version, run, field, value, ...)
--- submit, and claim in the same step where the thread is free; epoch and version are "" when nothing is kept.
--- Returns what submit does, or what claim does; run hash nil: it was made of the fields, and has an event.
-local function begin(keys, args)
-  local thread_key, prefix, thread, run = keys[1], args[1], args[2], args[9]
-  local fields = line_of(args, 10)
+-- begin, of which the run's fields are {name: value} as well.
+local function begin_with(thread_key, args, fields)
+  local prefix, thread, run = args[1], args[2], args[9]
   local answer = known(prefix, run, fields.entry)
   if answer then
     return answer
@@ -161,7 +158,7 @@ local function begin(keys, args)
   local now, micros = clock()
   local flat_head = redis.call('HGETALL', thread_key)
   local head = line_of(flat_head, 1)
-  if is_delayed(fields, now) or not is_free(thread_key, head) then
+  if args[3] == '' or is_delayed(fields, now) or not is_free(thread_key, head) then
     return enter(thread_key, prefix, thread, run, fields, now, args, 10)
   end
   local number = epoch_of(args, head, micros)
@@ -181,6 +178,30 @@ local function begin(keys, args)
   end
   local stored, messages = contents(thread_key, args, head, version)
   return { 'OK', run, number, version, 0, flat_head, false, stored, messages, false, left }
+end
+
+-- begin(thread key; prefix, thread, owner, lease_ms, floor, name, epoch, version, run, field, value, ...)
+-- submit, and claim in the same step where the thread is free and there is an owner; epoch and version are ""
+-- when nothing is kept. For coordinators from before fl_arrive.
+-- Returns what submit does, or what claim does; run hash nil: it was made of the fields, and has an event.
+local function begin(keys, args)
+  return begin_with(keys[1], args, line_of(args, 10))
+end
+
+-- arrive(thread key, name of the run, agents; as begin)
+-- begin, of a run that gets its name, of the agent as it is now: `agent` and `version` are among the fields.
+-- Returns what begin does, or {"OUTDATED"}: that is not the agent's version, which may be none at all; or
+-- {"TAKEN", thread}: the run's name is that of a run of another thread.
+local function arrive(keys, args)
+  local fields = line_of(args, 10)
+  if redis.pcall('HGET', keys[3], fields.agent) ~= fields.version then
+    return { 'OUTDATED' }
+  end
+  local thread = redis.call('SET', keys[2], args[2], 'NX', 'GET')
+  if thread and thread ~= args[2] then
+    return { 'TAKEN', thread }
+  end
+  return begin_with(keys[1], args, fields)
 end
 
 -- refuse(thread key; prefix, thread, run, type, reason, field, value, ...)
@@ -356,6 +377,7 @@ end
 
 register('fl_submit', submit)
 register('fl_begin', begin)
+register('fl_arrive', arrive)
 register('fl_refuse', refuse)
 register('fl_retry', retry)
 register('fl_discard', discard, 'allow-oom')

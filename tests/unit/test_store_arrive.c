@@ -4,33 +4,43 @@
 
 #include "json.h"
 #include "literal.h"
+#include "redis_trial.h"
 #include "store_thread.h"
 #include "store_trial.h"
 
 /* Interface under test */
 #include "store.h"
 
-TCase *tcase_store_begin(void);
+TCase *tcase_store_arrive(void);
 
 #define LONG 60000u
 #define NOT_LONG 0u
 
+#define VERSION "7c0ffee"
+
 static struct store_claim claim;
 static bool claimed;
+static bool claims = true;
+
+static void
+open_with_agent(void)
+{
+	trial_open();
+	ASK("HSET", "fl:agents", "clerk", VERSION);
+}
 
 static enum store_status
 begin_with(struct store *store, const char *run, const char *name, const char *text)
 {
 	struct arena *arena = trial.arena;
-	const char *other;
 
-	ck_assert_int_eq(store_bind_run(store, arena, run, "t", &other), STORE_OK);
-	return store_begin(store, arena,
+	return store_arrive(store, arena,
 	    &(struct store_newcomer){ "t", run,
-		value_map(arena, "agent", value_str(arena, "clerk"), "input",
+		value_map(arena, "agent", value_str(arena, "clerk"), "version",
+		    value_str(arena, VERSION), "input",
 		    value_freeze(arena, literal(arena, "{'messages': []}")), name,
 		    value_str(arena, text), NULL) },
-	    LONG, &claimed, &claim);
+	    LONG, &claimed, claims ? &claim : NULL);
 }
 
 static enum store_status
@@ -65,7 +75,11 @@ record_as_made(const char *run, bool at_once)
 		ck_assert_int_eq(begin(trial.a, run), STORE_OK);
 		ck_assert(claimed);
 	} else {
-		ck_assert_int_eq(thread_submit(run, "entry", "1-0"), STORE_OK);
+		claims = false;
+		ck_assert_int_eq(begin(trial.a, run), STORE_OK);
+		ck_assert(!claimed);
+		must_be(run, "queued");
+		claims = true;
 		trial_claim(trial.a, "t", LONG, &claim);
 	}
 	ck_assert_str_eq(claim.run, run);
@@ -255,6 +269,61 @@ START_TEST(one_with_a_time_is_not_begun_before)
 }
 END_TEST
 
+/* --- names and agents ------------------------------------------------------------------- */
+
+static void
+play_name(void)
+{
+	const char *thread = NULL, *other;
+
+	ck_assert_int_eq(begin(trial.a, "r"), STORE_OK);
+	ck_assert_int_eq(store_run_thread(trial.a, trial.arena, "r", &thread), STORE_OK);
+	ck_assert_str_eq(thread, "t");
+	ck_assert_int_eq(
+	    store_bind_run(trial.a, trial.arena, "taken", "u", &other), STORE_OK);
+	ck_assert_int_eq(begin(trial.a, "taken"), STORE_TAKEN);
+	ck_assert_str_eq(store_error(trial.a), "u");
+	ck_assert(!claimed);
+	ck_assert_int_eq(store_run(trial.a, trial.arena, "t", "taken",
+			     &(const struct value *){ NULL }),
+	    STORE_NONE);
+}
+
+START_TEST(a_run_gets_its_name_in_the_same_step)
+{
+	trial_play(play_name);
+}
+END_TEST
+
+/* Nothing is left behind by one that comes with what the agent was. */
+static void
+play_outdated(void)
+{
+	const char *thread;
+
+	trial_ask("HSET", "fl:agents", "clerk", "2");
+	ck_assert_int_eq(begin(trial.a, "r"), STORE_OUTDATED);
+	trial_ask("HDEL", "fl:agents", "clerk");
+	ck_assert_int_eq(begin(trial.a, "r"), STORE_OUTDATED);
+	ck_assert_int_eq(
+	    store_run_thread(trial.a, trial.arena, "r", &thread), STORE_NONE);
+	trial_ask("DEL", "fl:agents");
+	trial_ask("SET", "fl:agents", "damaged");
+	ck_assert_int_eq(begin(trial.a, "r"), STORE_OUTDATED);
+	ck_assert_int_eq(
+	    store_agent_version(trial.a, trial.arena, "clerk", &thread), STORE_DAMAGED);
+	trial_ask("DEL", "fl:agents");
+	trial_ask("HSET", "fl:agents", "clerk", VERSION);
+	ck_assert_int_eq(begin(trial.a, "r"), STORE_OK);
+	ck_assert(claimed);
+}
+
+START_TEST(one_of_an_agent_that_has_changed_is_not_begun)
+{
+	trial_play(play_outdated);
+}
+END_TEST
+
 /* --- what a claim reads --------------------------------------------------------------- */
 
 static void
@@ -283,11 +352,11 @@ START_TEST(it_is_told_what_the_thread_holds)
 END_TEST
 
 TCase *
-tcase_store_begin(void)
+tcase_store_arrive(void)
 {
-	TCase *tcase = tcase_create("store_begin");
+	TCase *tcase = tcase_create("store_arrive");
 
-	tcase_add_checked_fixture(tcase, trial_open, trial_close);
+	tcase_add_checked_fixture(tcase, open_with_agent, trial_close);
 	tcase_set_timeout(tcase, 30);
 	tcase_add_test(tcase, a_free_thread_is_claimed_as_its_run_comes);
 	tcase_add_test(tcase, others_find_it_owned);
@@ -297,6 +366,8 @@ tcase_store_begin(void)
 	tcase_add_test(tcase, one_that_comes_later_waits);
 	tcase_add_test(tcase, a_busy_thread_is_dealt_with_as_asked);
 	tcase_add_test(tcase, one_with_a_time_is_not_begun_before);
+	tcase_add_test(tcase, a_run_gets_its_name_in_the_same_step);
+	tcase_add_test(tcase, one_of_an_agent_that_has_changed_is_not_begun);
 	tcase_add_test(tcase, it_is_told_what_the_thread_holds);
 	return tcase;
 }
