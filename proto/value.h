@@ -178,8 +178,8 @@ struct packet {
 	size_t size, room;
 };
 void packet_append(struct packet *packet, const void *data, size_t size);
-/* Gives back the room that nothing was appended to: for bytes that are kept for long. */
-void packet_trim(struct packet *packet);
+/* Makes an empty packet hold these bytes, and room for no more: for bytes that are kept for long. */
+void packet_copy(struct packet *packet, const void *data, size_t size);
 void packet_release(struct packet *packet); /* frees and zeroes; safe on a zeroed one */
 
 /* Appends value's msgpack bytes. NULL is packed as nil. Uses ->packed where known. */

@@ -52,15 +52,16 @@ packet_append(struct packet *packet, const void *data, size_t size)
 }
 
 void
-packet_trim(struct packet *packet)
+packet_copy(struct packet *packet, const void *data, size_t size)
 {
-	char *smaller =
-	    packet->size > 0 ? realloc(packet->data, packet->size) : packet->data;
-
-	if (smaller == NULL || packet->size == 0)
+	assert(packet->data == NULL);
+	if (size == 0)
 		return;
-	packet->data = smaller;
-	packet->room = packet->size;
+	packet->data = malloc(size);
+	if (packet->data == NULL)
+		arena_exhausted();
+	memcpy(packet->data, data, size);
+	packet->size = packet->room = size;
 }
 
 void

@@ -13,6 +13,43 @@ struct exchange {
 	struct answer_stream *stream; /* of a streamed answer */
 };
 
+/* --- bodies ------------------------------------------------------------------------ */
+
+/* Bodies are written into one buffer whose room stays. A long one is sent from there, and brings its room back:
+ * what malloc gives that is so long are fresh pages, each of which costs a fault, and it gives them back
+ * at once. A short one is copied, so that a thousand that wait for answers hold no more than they are. */
+#define LONG_BYTES ((size_t)64 << 10)
+#define SPARE_BYTES_MAX ((size_t)4 << 20)
+static struct packet spare;
+
+static void
+keep_room(struct packet *packet)
+{
+	if (packet->room > spare.room && packet->room <= SPARE_BYTES_MAX) {
+		packet_release(&spare);
+		spare = *packet;
+	} else {
+		packet_release(packet);
+	}
+	*packet = (struct packet){ 0 };
+}
+
+static void
+write_json(struct packet *body, const struct value *request)
+{
+	struct packet text = spare;
+
+	spare = (struct packet){ 0 };
+	text.size = 0;
+	json_write(&text, request);
+	if (text.size >= LONG_BYTES) {
+		*body = text;
+		return;
+	}
+	packet_copy(body, text.data, text.size);
+	keep_room(&text);
+}
+
 /* Writes the request's JSON. What it is made of is gone when this returns. Returns 0, or -1 with
  * *fault_r. */
 static int
@@ -26,8 +63,7 @@ write_body(const struct exchange *exchange, struct packet *body, struct fault **
 	request =
 	    exchange->dialect->request(&scratch, exchange->ask->tokens != NULL, &error);
 	if (request != NULL) {
-		json_write(body, request);
-		packet_trim(body);
+		write_json(body, request);
 	} else {
 		*fault_r = fault_new(exchange->ask->arena, "ValueError", "%s", error);
 		(*fault_r)->retryable = false;
@@ -221,7 +257,7 @@ provider_exchange(const struct dialect *dialect, const struct endpoint *endpoint
 
 	if (write_body(&exchange, &body, fault_r) == 0)
 		message = send_body(&exchange, &body, fault_r);
-	packet_release(&body);
+	keep_room(&body);
 	if (message != NULL)
 		return said_by(ask->arena, message, endpoint->name);
 	(*fault_r)->message = without_key(ask->arena, (*fault_r)->message, endpoint->key);

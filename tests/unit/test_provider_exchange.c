@@ -1,11 +1,12 @@
 #include <check.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Interface under test */
 #include "../../worker-model/provider.h"
 
 #include "fiber.h"
 #include "http_trial.h"
-#include "literal.h"
 #include "../../worker-model/tokens.h"
 
 TCase *tcase_provider_exchange(void);
@@ -22,6 +23,7 @@ TCase *tcase_provider_exchange(void);
 	"{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
 
 static struct tokens tokens;
+static bool streams = true;
 static const struct value *message;
 static struct fault *fault;
 
@@ -47,6 +49,18 @@ teardown(void)
 	http_trial_close();
 }
 
+static const struct value *
+messages_of(const char *text)
+{
+	struct arena *arena = http_trial.arena;
+	struct value_list list = { .arena = arena };
+
+	value_list_add(&list, value_map(arena, "type", value_str(arena, "human"),
+				  "content", value_str(arena, text), NULL));
+	return value_list_end(&list);
+}
+
+/* arg: what is said. */
 static void
 answer(void *arg)
 {
@@ -57,20 +71,30 @@ answer(void *arg)
 		.idle_timeout_ms = 3600000 };
 	const struct ask ask = { .arena = http_trial.arena,
 		.model = "m",
-		.messages = literal(http_trial.arena, "[{'type':'human','content':'x'}]"),
-		.tokens = &tokens,
+		.messages = messages_of(arg),
+		.tokens = streams ? &tokens : NULL,
 		.attempt = 1 };
 
-	(void)arg;
-	tokens_begin(&tokens, "m");
+	if (streams)
+		tokens_begin(&tokens, "m");
 	message = provider_openai.send(&endpoint, &ask, &fault);
+}
+
+static char *
+text_of(char letter, size_t size)
+{
+	char *text = arena_alloc(http_trial.arena, size + 1);
+
+	memset(text, letter, size);
+	text[size] = '\0';
+	return text;
 }
 
 static void
 ask_streamed(const char *bytes, enum tiny_end end)
 {
 	http_trial_answer(bytes, end);
-	fiber_start(http_trial.loop, "call", answer, NULL);
+	fiber_start(http_trial.loop, "call", answer, text_of('x', 1));
 	http_trial_run();
 }
 
@@ -100,6 +124,50 @@ START_TEST(an_answer_without_its_end_is_cut)
 }
 END_TEST
 
+/* What bodies are written into is used again and again: short ones, long ones, and ones that are so long that their
+ * room is not kept, several at a time. */
+static const size_t sizes[] = { 10, 70000, 300000, 20, 66000, 5000000, 0, 65000, 400000,
+	1 };
+#define SIZES (sizeof sizes / sizeof sizes[0])
+
+static void
+check_request(unsigned index, bool seen[SIZES])
+{
+	char *request = tiny_http_request(http_trial.server, index), *said;
+	size_t i;
+
+	ck_assert_ptr_nonnull(request);
+	said = strstr(request, "\"content\":\"");
+	ck_assert_ptr_nonnull(said);
+	said += strlen("\"content\":\"");
+	i = *said == '"' ? 6 : (size_t)(*said - 'a');
+	ck_assert_uint_lt(i, SIZES);
+	ck_assert_msg(!seen[i], "twice: %zu bytes", sizes[i]);
+	seen[i] = true;
+	ck_assert_uint_eq(strspn(said, (char[]){ (char)('a' + i), '\0' }), sizes[i]);
+	ck_assert_int_eq(said[sizes[i]], '"');
+	free(request);
+}
+
+START_TEST(each_body_is_its_own)
+{
+	bool seen[SIZES] = { false };
+	size_t i;
+
+	streams = false;
+	http_trial_answer(complete[1].bytes, complete[1].end);
+	for (i = 0; i < SIZES; i++) {
+		fiber_start(
+		    http_trial.loop, "call", answer, text_of((char)('a' + i), sizes[i]));
+		if (i % 3 == 2)
+			http_trial_run();
+	}
+	http_trial_run();
+	for (i = 0; i < SIZES; i++)
+		check_request((unsigned)i, seen);
+}
+END_TEST
+
 TCase *
 tcase_provider_exchange(void)
 {
@@ -110,5 +178,6 @@ tcase_provider_exchange(void)
 	tcase_add_loop_test(tcase, an_answer_that_is_complete_needs_no_end, 0,
 	    sizeof complete / sizeof complete[0]);
 	tcase_add_test(tcase, an_answer_without_its_end_is_cut);
+	tcase_add_test(tcase, each_body_is_its_own);
 	return tcase;
 }
