@@ -13,9 +13,9 @@ struct loader {
 	const char *name; /* when the source has none */
 	const struct value
 	    *source; /* without deep_agent: what it stands for is spelled out */
-	const char *const *
-	    places; /* of each of `middleware`, or of its settings where deep_agent says so; or
-				      NULL: there is none */
+	const struct value *
+	    places; /* texts: of each of `middleware`, or of its settings where deep_agent says so; NULL:
+		       there is no deep_agent */
 	const struct value *
 	    parts; /* where what deep_agent makes agents of stands (spec_deep.c); or NULL */
 	unsigned

@@ -25,10 +25,10 @@ struct stack {
 	const struct value *own; /* the agent's or subagent's `middleware`, or NULL */
 	bool *taken;             /* of own: it has the place of one of the same name */
 	const char *path;        /* of own */
-	const char **own_places; /* of each in own; NULL: path says it */
+	const struct value *own_places; /* of each in own; NULL: path says it */
 	struct value_list list;
-	const char **
-	    places; /* of each in list, if it is ours that of its settings; room for all */
+	struct value_list
+	    places; /* of each in list, if it is ours that of its settings */
 	struct value_fields *
 	    parts; /* the agent's: its subagents by their place in a middleware's settings */
 };
@@ -54,8 +54,8 @@ entry_of(struct arena *arena, const char *name, const struct value *settings)
 static void
 put(struct stack *stack, const struct value *entry, const char *place)
 {
-	stack->places[stack->list.count] = place;
 	value_list_add(&stack->list, entry);
+	value_list_add(&stack->places, value_str(stack->arena, place));
 }
 
 static void
@@ -64,7 +64,7 @@ put_own(struct stack *stack, size_t index)
 	stack->taken[index] = true;
 	put(stack, value_at(stack->own, index),
 	    stack->own_places != NULL
-		? stack->own_places[index]
+		? value_text(value_at(stack->own_places, index))
 		: arena_printf(stack->arena, "%s/%zu", stack->path, index));
 }
 
@@ -120,10 +120,10 @@ stack_of(struct arena *arena, const struct value *own, const char *path)
 
 	return (struct stack){ .arena = arena,
 		.own = count > 0 ? own : NULL,
-		.taken = arena_alloc(arena, (count + 1) * sizeof(bool)),
+		.taken = arena_alloc(arena, count * sizeof(bool)),
 		.path = path,
 		.list = { .arena = arena },
-		.places = arena_alloc(arena, (count + sizeof keys) * sizeof(char *)) };
+		.places = { .arena = arena } };
 }
 
 /* --- settings --------------------------------------------------------------------------- */
@@ -172,16 +172,12 @@ permissions_of(const struct value *deep, const struct value *given)
 
 /* {at, middleware}: where a subagent is, and each of its middleware if they are known. */
 static const struct value *
-part_of(const struct stack *stack, const char *at)
+part_of(struct stack *stack, const char *at)
 {
 	struct arena *arena = stack->arena;
-	struct value_list places = { .arena = arena };
-	size_t i;
 
-	for (i = 0; i < stack->list.count; i++)
-		value_list_add(&places, value_str(arena, stack->places[i]));
 	return value_map(arena, "at", value_str(arena, at), "middleware",
-	    value_list_end(&places), NULL);
+	    value_list_end(&stack->places), NULL);
 }
 
 /* Skills or memory, if there are sources. */
@@ -216,7 +212,7 @@ inherited(struct stack *own, const struct deep *deep, const struct value *given)
 	}
 	add_own(own, none);
 	all = stack_of(own->arena, value_list_end(&own->list), "");
-	all.own_places = own->places;
+	all.own_places = value_list_end(&own->places);
 	return all;
 }
 
@@ -376,7 +372,7 @@ spelled_out(struct loader *loader, const struct value *source, const struct valu
 		add(&stack, "human_in_the_loop",
 		    value_map(arena, "interrupt_on", interrupt_on, NULL), "/" KEY);
 	add_own(&stack, none);
-	loader->places = stack.places;
+	loader->places = value_list_end(&stack.places);
 	loader->parts = value_fields_end(&parts);
 	return value_map_with(arena, source, "middleware", value_list_end(&stack.list));
 }

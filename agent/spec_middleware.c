@@ -164,7 +164,7 @@ load_children(struct loader *loader, const char *path, const struct middleware_u
 static const char *
 place_of(const struct loader *loader, const char *path, size_t index)
 {
-	return loader->places != NULL ? loader->places[index]
+	return loader->places != NULL ? value_text(value_at(loader->places, index))
 				      : loader_item(loader->arena, path, index);
 }
 

@@ -298,6 +298,43 @@ START_TEST(agents_within_one_are_bounded)
 }
 END_TEST
 
+/* count times name. */
+static const char *
+times(size_t count, const char *name)
+{
+	struct packet packet = { 0 };
+	const char *text;
+
+	while (count-- > 0) {
+		packet_append(&packet, name, strlen(name));
+		packet_append(&packet, ",", 1);
+	}
+	text = arena_copy(arena, packet.data, packet.size);
+	packet_release(&packet);
+	return text;
+}
+
+static void
+check_too_many(size_t agents_own, size_t forks_own, const char *path)
+{
+	check_refused(
+	    arena_printf(arena,
+		"deep_agent: {subagents: [{name: x, description: d, mode: fork, "
+		"middleware: [%s]}]}\nmiddleware: [%s]",
+		times(forks_own, "model_retry"), times(agents_own, "todo_list")),
+	    path, "more than 64 middleware");
+}
+
+/* A fork has those of its agent and its own: there is room for both until they are counted. */
+START_TEST(middleware_is_counted_where_it_was_given)
+{
+	check_too_many(200, 0, "/middleware");
+	check_too_many(0, 200, "/deep_agent/subagents/0/middleware");
+	check_too_many(40, 40, "/deep_agent/subagents/0/middleware");
+	check_too_many(2000, 2000, "/middleware");
+}
+END_TEST
+
 /* The agent is kept in every process. */
 START_TEST(long_descriptions_are_held_a_few_times_alone)
 {
@@ -342,6 +379,7 @@ tcase_spec_deep(void)
 	tcase_add_loop_test(tcase, what_it_stands_for_is_wrong_where_it_was_given, 0,
 	    (int)(sizeof misplaced / sizeof *misplaced));
 	tcase_add_test(tcase, agents_within_one_are_bounded);
+	tcase_add_test(tcase, middleware_is_counted_where_it_was_given);
 	tcase_add_test(tcase, long_descriptions_are_held_a_few_times_alone);
 	tcase_add_test(tcase, what_a_subagent_has_from_its_agent_is_wrong_there);
 	return tcase;
