@@ -1,7 +1,7 @@
 /* shared_fields: the fields of a run's state that a child of its has as well (run_child.c). A field is shared when
  * both agents have one of that name, private in neither; but not what each has of its own: messages,
- * todos, structured_response, skills_metadata, memory_contents (semantics.md 6.20). A value that the other's field
- * of that name does not take stays where it is. Pure. */
+ * todos, structured_response, skills_metadata, memory_contents, summarization_event (semantics.md 6.20). A value that
+ * the other's field of that name does not take stays where it is. Pure. */
 #ifndef SHARED_FIELDS_H
 #define SHARED_FIELDS_H
 
