@@ -103,7 +103,7 @@ next_mention(const struct chat_answers *answers, const char *id, size_t at)
 		   : NULL;
 }
 
-/* Tool messages make no calls. */
+/* Tool messages make no calls; what is behind the last message is NULL, and none (value_at, chat_is). */
 static bool
 is_answered_near(const struct value *messages, size_t ai, const char *id)
 {
