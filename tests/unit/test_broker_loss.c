@@ -1,12 +1,10 @@
-/* The broker's rules on lost workers and its own restart, one test a rule. */
+/* The broker's rules on lost workers, one test a rule. */
 #include <check.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "broker_bench.h"
 
-#define C 1 /* coordinators */
-#define C2 2
+#define C 1  /* coordinator */
 #define W 11 /* workers */
 #define W2 12
 
@@ -38,21 +36,6 @@ noticed(const char *kind)
 			return &bench.actions.items[i];
 	return NULL;
 }
-
-/* A broker that was started just now: its recovery window is open. */
-static void
-restart(void)
-{
-	struct core_options options = core_defaults;
-
-	bench_end(&bench);
-	options.session = "ffffffffffffffffffffffffffffffff";
-	options.name = "broker-2";
-	bench_start_with(&bench, &options);
-	bench_coordinator(&bench, C);
-}
-
-/* --- liveness ------------------------------------------------------------------------- */
 
 /* Its time is over, but what it did meanwhile nobody knows. */
 START_TEST(a_call_that_must_not_run_twice_is_lost_when_its_worker_stays_silent_on_it)
@@ -130,11 +113,29 @@ START_TEST(an_unreachable_worker_is_lost_at_once)
 }
 END_TEST
 
-START_TEST(a_call_that_must_not_run_twice_ends_with_its_worker)
+/* W runs c1, which must not run twice; W2 could run it as well. */
+static void
+give_once(void)
 {
 	bench_worker(&bench, W, "tool:a", 1);
 	bench_worker(&bench, W2, "tool:a", 1);
 	bench_flagged(&bench, C, "c1", WIRE_ONCE);
+}
+
+/* W comes back with it, and its result counts. */
+static void
+expect_it_back(void)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_announce(&bench, W, "c1", CALL_RUNNING);
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_expect_outcome(&bench, C, "c1", CODE_OK);
+	ck_assert_ptr_null(bench_sent(&bench, W2, MSG_CALL, NULL));
+}
+
+START_TEST(a_call_that_must_not_run_twice_ends_with_its_worker)
+{
+	give_once();
 	bench_pass(&bench, LIVENESS_MS + 1);
 	bench_unreachable(&bench, W);
 	bench_expect_outcome(&bench, C, "c1", CODE_WORKER_LOST);
@@ -147,44 +148,30 @@ END_TEST
 /* The broker stood still: its workers heard nothing, closed their sockets, and came again. */
 START_TEST(a_call_that_must_not_run_twice_waits_for_a_worker_that_found_us_silent)
 {
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_worker(&bench, W2, "tool:a", 1);
-	bench_flagged(&bench, C, "c1", WIRE_ONCE);
+	give_once();
 	bench_pass(&bench, LIVENESS_MS + 1);
 	bench_leap(&bench, 3 * LIVENESS_MS);
 	bench_unreachable(&bench, W);
 	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, "c1"));
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_announce(&bench, W, "c1", CALL_RUNNING);
-	bench_about(&bench, W, MSG_RESULT, "c1");
-	bench_expect_outcome(&bench, C, "c1", CODE_OK);
-	ck_assert_ptr_null(bench_sent(&bench, W2, MSG_CALL, NULL));
+	expect_it_back();
 }
 END_TEST
 
 START_TEST(a_call_that_must_not_run_twice_waits_for_a_worker_that_fell_silent)
 {
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_worker(&bench, W2, "tool:a", 1);
-	bench_flagged(&bench, C, "c1", WIRE_ONCE);
+	give_once();
 	bench_silence(&bench, W);
 	bench_pass(&bench, LIVENESS_MS + 200);
 	ck_assert_ptr_nonnull(noticed("down"));
 	bench_pass(&bench, SUSPECT_MS - 1000);
 	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, "c1"));
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_announce(&bench, W, "c1", CALL_RUNNING);
-	bench_about(&bench, W, MSG_RESULT, "c1");
-	bench_expect_outcome(&bench, C, "c1", CODE_OK);
-	ck_assert_ptr_null(bench_sent(&bench, W2, MSG_CALL, NULL));
+	expect_it_back();
 }
 END_TEST
 
 START_TEST(a_call_that_must_not_run_twice_ends_when_its_silent_worker_stays_away)
 {
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_worker(&bench, W2, "tool:a", 1);
-	bench_flagged(&bench, C, "c1", WIRE_ONCE);
+	give_once();
 	bench_silence(&bench, W);
 	bench_pass(&bench, LIVENESS_MS + SUSPECT_MS + 500);
 	bench_expect_outcome(&bench, C, "c1", CODE_WORKER_LOST);
@@ -317,158 +304,6 @@ START_TEST(a_good_answer_is_good_from_whom_it_may_come)
 }
 END_TEST
 
-/* --- recovery ------------------------------------------------------------------------- */
-
-START_TEST(a_new_broker_holds_flagged_calls_for_announcements_and_sends_fresh_ones)
-{
-	restart();
-	bench_worker(&bench, W, "tool:a", 2);
-	bench_flagged(&bench, C, "old", WIRE_RESEND);
-	bench_expect(&bench, C, MSG_CALL_ACK, "old");
-	bench_flagged(&bench, C, "new", 0);
-	bench_expect(&bench, W, MSG_CALL, "new");
-	bench_expect_calls(&bench, CALL_HELD, 1);
-	bench_worker(&bench, W2, "tool:a", 0);
-	bench_announce(&bench, W2, "old", CALL_RUNNING);
-	bench_expect_calls(&bench, CALL_HELD, 0);
-	bench_pass(&bench, RECOVERY_MS + LIVENESS_MS);
-	ck_assert_ptr_null(bench_sent(&bench, W, MSG_CALL, "old"));
-	bench_about(&bench, W2, MSG_RESULT, "old");
-	bench_expect_outcome(&bench, C, "old", CODE_OK);
-}
-END_TEST
-
-START_TEST(a_held_call_that_nobody_announces_runs_when_the_window_ends)
-{
-	restart();
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_flagged(&bench, C, "c1", WIRE_RESEND);
-	bench_pass(&bench, RECOVERY_MS - 100);
-	ck_assert_ptr_null(bench_sent(&bench, W, MSG_CALL, NULL));
-	bench_pass(&bench, 200);
-	bench_expect(&bench, W, MSG_CALL, "c1");
-}
-END_TEST
-
-START_TEST(a_held_call_that_must_not_run_twice_and_is_known_nowhere_is_lost)
-{
-	restart();
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_flagged(&bench, C, "c1", WIRE_RESEND | WIRE_ONCE);
-	bench_pass(&bench, RECOVERY_MS + 100);
-	ck_assert_ptr_null(
-	    bench_sent(&bench, C, MSG_RESULT, "c1")); /* longer than others */
-	bench_pass(&bench, LIVENESS_MS);
-	bench_expect_outcome(&bench, C, "c1", CODE_WORKER_LOST);
-	ck_assert_ptr_null(bench_sent(&bench, W, MSG_CALL, NULL));
-}
-END_TEST
-
-START_TEST(a_flagged_call_that_must_not_run_twice_is_lost_when_no_worker_has_it)
-{
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_flagged(&bench, C, "c1", WIRE_RESEND | WIRE_ONCE);
-	bench_pass(&bench, RECOVERY_MS + LIVENESS_MS - 100);
-	bench_expect_calls(&bench, CALL_HELD, 1);
-	bench_pass(&bench, 100);
-	bench_expect_outcome(&bench, C, "c1", CODE_WORKER_LOST);
-	ck_assert_uint_eq(core_count(bench.core, COUNTER_dispatched), 0);
-}
-END_TEST
-
-START_TEST(an_announced_call_is_met_by_its_call_later)
-{
-	restart();
-	bench_worker(&bench, W, "tool:a", 0);
-	bench_announce(&bench, W, "c1", CALL_RUNNING);
-	bench_expect_calls(&bench, CALL_ASSIGNED, 1);
-	bench_flagged(&bench, C, "c1", WIRE_RESEND);
-	bench_expect(&bench, C, MSG_CALL_ACK, "c1");
-	bench_expect_calls(&bench, CALL_HELD, 0);
-	bench_about(&bench, W, MSG_RESULT, "c1");
-	bench_expect_outcome(&bench, C, "c1", CODE_OK);
-	ck_assert_uint_eq(core_count(bench.core, COUNTER_dispatched), 0);
-	bench_call(&bench, C, "c2", "tool:a");
-	bench_expect(&bench, W, MSG_CALL, "c2"); /* its slot is ours now */
-}
-END_TEST
-
-START_TEST(an_announced_call_that_was_asked_for_runs_elsewhere_when_its_worker_dies)
-{
-	restart();
-	bench_worker(&bench, W, "tool:a", 0);
-	bench_announce(&bench, W, "c1", CALL_RUNNING);
-	bench_announce(&bench, W, "c2", CALL_RUNNING);
-	bench_flagged(&bench, C, "c1", WIRE_RESEND);
-	bench_worker(&bench, W2, "tool:a", 2);
-	bench_unreachable(&bench, W);
-	bench_expect(&bench, W2, MSG_CALL, "c1");
-	/* Nobody has asked for c2: when somebody does, it is new. */
-	ck_assert_uint_eq(core_count(bench.core, COUNTER_dropped), 1);
-	bench_flagged(&bench, C, "c2", 0);
-	bench_expect(&bench, W2, MSG_CALL, "c2");
-}
-END_TEST
-
-START_TEST(a_finished_call_is_not_sent_out_between_its_announcement_and_its_result)
-{
-	restart();
-	bench_worker(&bench, W2, "tool:a", 1);
-	bench_flagged(&bench, C, "c1", WIRE_RESEND);
-	bench_worker(&bench, W, "tool:a", 0);
-	bench_announce(&bench, W, "c1", CALL_FINISHED);
-	bench_pass(&bench, RECOVERY_MS + 100);
-	ck_assert_ptr_null(bench_sent(&bench, W2, MSG_CALL, NULL));
-	bench_about(&bench, W, MSG_RESULT, "c1");
-	bench_expect_outcome(&bench, C, "c1", CODE_OK);
-	bench_call(&bench, C, "c2", "tool:a");
-	bench_call(&bench, C, "c3", "tool:a");
-	bench_expect_calls(
-	    &bench, CALL_QUEUED, 1); /* it held no slot: none became free */
-}
-END_TEST
-
-START_TEST(a_result_that_comes_before_its_call_is_kept_for_it)
-{
-	restart();
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_about(&bench, W, MSG_RESULT, "c1");
-	bench_expect_calls(&bench, CALL_KEPT, 1);
-	bench_flagged(&bench, C, "c1", WIRE_RESEND);
-	bench_expect_outcome(&bench, C, "c1", CODE_OK);
-	ck_assert_ptr_nonnull(bench_sent(&bench, C, MSG_RESULT, "c1")->body);
-	bench_about(&bench, C, MSG_RESULT_ACK, "c1");
-	bench_expect(&bench, W, MSG_RESULT_ACK, "c1");
-}
-END_TEST
-
-START_TEST(an_outcome_stored_before_the_restart_is_forgotten_by_its_worker)
-{
-	restart();
-	bench_about(&bench, C, MSG_RESULT_ACK, "c1");
-	bench_worker(&bench, W, "tool:a", 1);
-	bench_announce(&bench, W, "c1", CALL_FINISHED);
-	bench_expect(&bench, W, MSG_RESULT_ACK, "c1");
-	bench_expect_calls(&bench, CALL_KEPT, 0);
-}
-END_TEST
-
-START_TEST(a_cancel_in_the_recovery_window_waits_for_the_announcement)
-{
-	restart();
-	bench_about(&bench, C, MSG_CANCEL, "c1");
-	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, NULL));
-	bench_worker(&bench, W, "tool:a", 0);
-	bench_announce(&bench, W, "c1", CALL_RUNNING);
-	bench_about(&bench, C, MSG_CANCEL, "c1");
-	bench_expect(&bench, W, MSG_CANCEL, "c1");
-	bench_send(&bench, W,
-	    (struct header){
-		.type = MSG_RESULT, .call_id = "c1", .code = CODE_CANCELLED });
-	bench_expect_outcome(&bench, C, "c1", CODE_CANCELLED);
-}
-END_TEST
-
 TCase *
 tcase_broker_loss(void)
 {
@@ -495,22 +330,5 @@ tcase_broker_loss(void)
 	tcase_add_test(tcase, a_worker_taken_for_dead_that_comes_back_is_told_to_stop);
 	tcase_add_test(tcase, a_worker_that_comes_back_takes_its_call_out_of_the_queue);
 	tcase_add_test(tcase, a_good_answer_is_good_from_whom_it_may_come);
-	tcase_add_test(tcase,
-	    a_new_broker_holds_flagged_calls_for_announcements_and_sends_fresh_ones);
-	tcase_add_test(
-	    tcase, a_held_call_that_nobody_announces_runs_when_the_window_ends);
-	tcase_add_test(
-	    tcase, a_held_call_that_must_not_run_twice_and_is_known_nowhere_is_lost);
-	tcase_add_test(
-	    tcase, a_flagged_call_that_must_not_run_twice_is_lost_when_no_worker_has_it);
-	tcase_add_test(tcase, an_announced_call_is_met_by_its_call_later);
-	tcase_add_test(tcase,
-	    an_announced_call_that_was_asked_for_runs_elsewhere_when_its_worker_dies);
-	tcase_add_test(tcase,
-	    a_finished_call_is_not_sent_out_between_its_announcement_and_its_result);
-	tcase_add_test(tcase, a_result_that_comes_before_its_call_is_kept_for_it);
-	tcase_add_test(
-	    tcase, an_outcome_stored_before_the_restart_is_forgotten_by_its_worker);
-	tcase_add_test(tcase, a_cancel_in_the_recovery_window_waits_for_the_announcement);
 	return tcase;
 }

@@ -1,6 +1,8 @@
 #include <check.h>
 #include <string.h>
 
+#include "repeated.h"
+
 /* Interface under test */
 #include "../../worker-tools/expression.h"
 
@@ -118,24 +120,13 @@ START_TEST(refuses)
 }
 END_TEST
 
-/* Returns count times piece, with end behind. */
-static const char *
-repeated(const char *piece, size_t count, const char *end)
-{
-	const char *text = end;
-
-	while (count-- > 0)
-		text = arena_printf(arena, "%s%s", piece, text);
-	return text;
-}
-
 START_TEST(bounds_the_depth_of_every_kind_of_nesting)
 {
 	static const char *const pieces[] = { "(", "-", "2^", "sqrt(", "max(1," };
 	const struct fault *fault = NULL;
 
-	ck_assert_ptr_null(
-	    expression_value(arena, repeated(pieces[_i], 300, "1"), &fault));
+	ck_assert_ptr_null(expression_value(
+	    arena, arena_printf(arena, "%s1", repeated(arena, pieces[_i], 300)), &fault));
 	ck_assert_ptr_nonnull(strstr(fault->message, "nested too deep"));
 }
 END_TEST
@@ -145,7 +136,9 @@ START_TEST(is_not_bounded_by_the_number_of_operators)
 	const struct fault *fault = NULL;
 
 	ck_assert_str_eq(
-	    expression_value(arena, repeated("1+", 900, "1"), &fault), "901");
+	    expression_value(
+		arena, arena_printf(arena, "%s1", repeated(arena, "1+", 900)), &fault),
+	    "901");
 }
 END_TEST
 
@@ -153,8 +146,8 @@ START_TEST(bounds_the_length)
 {
 	const struct fault *fault = NULL;
 
-	ck_assert_ptr_null(
-	    expression_value(arena, repeated("1", EXPRESSION_BYTES_MAX + 1, ""), &fault));
+	ck_assert_ptr_null(expression_value(
+	    arena, repeated(arena, "1", EXPRESSION_BYTES_MAX + 1), &fault));
 	ck_assert_ptr_nonnull(strstr(fault->message, "longer than"));
 }
 END_TEST

@@ -1,11 +1,7 @@
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "chain.h"
 #include "chain_play.h"
-#include "chat.h"
-#include "fiber.h"
 #include "has.h"
 #include "hook_stub.h"
 #include "json.h"
@@ -410,47 +406,6 @@ START_TEST(what_is_no_base64_is_no_block)
 }
 END_TEST
 
-/* --- what a provider takes ------------------------------------------------------------ */
-
-#define SEEN                                                                             \
-	"[{'type': 'human', 'content': 'Look.'}, {'type': 'ai', 'content': '', "         \
-	"'tool_calls': [{'id': 'a', 'name': 'read_file', 'args': {}}, {'id': 'b', "      \
-	"'name': 'ls', 'args': {}}]}, {'type': 'tool', 'tool_call_id': 'a', 'content': " \
-	"[{'type': 'text', 'text': 'Here.'}, {'type': 'image', 'base64': 'AAAA'}]}, "    \
-	"{'type': 'tool', 'tool_call_id': 'b', 'content': '/x'}, {'type': 'ai', "        \
-	"'content': 'Yes.'}]"
-
-static const struct value *
-messages_for(const char *model)
-{
-	struct play play = { .arena = arena };
-
-	play.profile = literal(arena, arena_printf(arena, "{'model': '%s'}", model));
-	play.request = literal(arena, "{'messages': " SEEN "}");
-	play_model(
-	    &play, stub_chain(arena, literal_use(arena, "filesystem", "{}"), NULL));
-	return value_get(play.seen, "messages");
-}
-
-START_TEST(media_stand_behind_the_results_where_a_result_must_be_text)
-{
-	const struct value *messages = messages_for("openai:gpt-4o"), *moved;
-
-	ck_assert_uint_eq(value_size(messages), 6);
-	ck_assert_str_eq(value_get_text(value_at(messages, 2), "content"),
-	    "Here.\n[image: see below]");
-	ck_assert_str_eq(value_get_text(value_at(messages, 3), "content"), "/x");
-	moved = value_at(messages, 4);
-	ck_assert_str_eq(value_get_text(moved, "type"), "human");
-	ck_assert_value(arena, value_at(value_get(moved, "content"), 1),
-	    "{'type': 'image', 'base64': 'AAAA'}");
-	ck_assert_has(
-	    value_get_text(value_at(value_get(moved, "content"), 0), "text"), "call a");
-	ck_assert_value(arena, messages_for("anthropic:claude"), SEEN);
-	ck_assert_value(arena, messages_for("scripted:x"), SEEN);
-}
-END_TEST
-
 /* --- the prompt ----------------------------------------------------------------------- */
 
 START_TEST(a_prompt_stands_behind_the_agents_own)
@@ -495,7 +450,6 @@ tcase_filesystem(void)
 	tcase_add_test(tcase, a_page_has_a_bound);
 	tcase_add_test(tcase, what_is_no_text_is_a_block);
 	tcase_add_test(tcase, what_is_no_base64_is_no_block);
-	tcase_add_test(tcase, media_stand_behind_the_results_where_a_result_must_be_text);
 	tcase_add_test(tcase, a_prompt_stands_behind_the_agents_own);
 	return tcase;
 }

@@ -301,6 +301,13 @@ START_TEST(the_first_rule_that_fits_counts)
 }
 END_TEST
 
+static void
+check_answer(const char *tool, const char *args, const char *answer)
+{
+	call(tool, args);
+	ck_assert_str_eq(tool_trial_answer(&trial, "success"), answer);
+}
+
 /* An answer for one question. */
 static const struct value *
 decided(const char *decision)
@@ -311,14 +318,11 @@ decided(const char *decision)
 START_TEST(lists_leave_out_what_is_denied)
 {
 	trial.answers = decided("{'type': 'approve'}");
-	call("glob", "{'pattern': '**'}");
-	ck_assert_str_eq(tool_trial_answer(&trial, "success"),
+	check_answer("glob", "{'pattern': '**'}",
 	    "/asked/q\n/secrets/public/b\n/work/d/x\n/work/notes.txt");
-	call("grep", "{'pattern': 'needle'}");
-	ck_assert_str_eq(tool_trial_answer(&trial, "success"),
+	check_answer("grep", "{'pattern': 'needle'}",
 	    "/asked/q\n/secrets/public/b\n/work/notes.txt");
-	call("ls", "{}");
-	ck_assert_str_eq(tool_trial_answer(&trial, "success"), "/asked/\n/work/");
+	check_answer("ls", "{}", "/asked/\n/work/");
 }
 END_TEST
 
@@ -338,8 +342,8 @@ START_TEST(a_human_is_asked)
 	ck_assert_value(arena, value_get(about, "tool_call_ids"), "['call_7']");
 	ck_assert(value_has(about, "response_schema"));
 	trial.answers = decided("{'type': 'approve'}");
-	call("write_file", "{'file_path': '/asked/n', 'content': 'x'}");
-	ck_assert_str_eq(tool_trial_answer(&trial, "success"), "Wrote /asked/n");
+	check_answer(
+	    "write_file", "{'file_path': '/asked/n', 'content': 'x'}", "Wrote /asked/n");
 	trial.answers = decided("{'type': 'reject', 'message': 'not now'}");
 	call("write_file", "{'file_path': '/asked/n', 'content': 'x'}");
 	ck_assert_has(tool_trial_answer(&trial, "error"), "not now");
@@ -402,14 +406,12 @@ END_TEST
 START_TEST(matches_that_are_denied_do_not_count)
 {
 	trial.answers = decided("{'type': 'approve'}");
-	call("grep", "{'pattern': 'needle', 'max_count': 3}");
-	ck_assert_str_eq(tool_trial_answer(&trial, "success"),
+	check_answer("grep", "{'pattern': 'needle', 'max_count': 3}",
 	    "/asked/q\n/secrets/public/b\n/work/notes.txt");
 	call("grep", "{'pattern': 'needle', 'max_count': 2}");
 	ck_assert_has(tool_trial_answer(&trial, "success"),
 	    "/asked/q\n/secrets/public/b\n\nNote: the search was stopped");
-	call("grep", "{'pattern': 'needle', 'max_count': 1e300}");
-	ck_assert_str_eq(tool_trial_answer(&trial, "success"),
+	check_answer("grep", "{'pattern': 'needle', 'max_count': 1e300}",
 	    "/asked/q\n/secrets/public/b\n/work/notes.txt");
 	call("grep", "{'pattern': '[hidden]'}");
 	ck_assert_has(tool_trial_answer(&trial, "success"), "no regular expression");

@@ -6,6 +6,7 @@
 #include "hook_stub.h"
 #include "json.h"
 #include "literal.h"
+#include "repeated.h"
 
 /* Interface under test */
 #include "skills.h"
@@ -27,159 +28,6 @@ teardown(void)
 {
 	arena_destroy(&arena);
 }
-
-/* --- one file ------------------------------------------------------------------------- */
-
-static const char *warning, *error;
-
-static const struct value *
-parse(const char *text)
-{
-	warning = error = NULL;
-	return skill_parse(
-	    arena, "/s/web/SKILL.md", "web", text, strlen(text), &warning, &error);
-}
-
-START_TEST(all_that_a_skill_says_of_itself_is_read)
-{
-	ck_assert_value(arena,
-	    parse("---\nname: web\ndescription: >\n  Looks things\n  up.\nlicense: MIT\n"
-		  "compatibility: ' Python 3 '\nallowed-tools: search, read_file  now\n"
-		  "metadata: {version: 1.5, author: me, fine: true}\nother: x\n---\n\n# "
-		  "Web\n"),
-	    "{'name': 'web', 'description': 'Looks things up.', 'path': "
-	    "'/s/web/SKILL.md', 'license': 'MIT', 'compatibility': 'Python 3', "
-	    "'metadata': {'version': '1.5', 'author': 'me', 'fine': 'true'}, "
-	    "'allowed_tools': ['search', 'read_file', 'now']}");
-	ck_assert_ptr_null(warning);
-}
-END_TEST
-
-START_TEST(name_and_description_are_enough)
-{
-	ck_assert_value(arena, parse("---\nname: web\ndescription: d\n---\n"),
-	    "{'name': 'web', 'description': 'd', 'path': '/s/web/SKILL.md', 'license': "
-	    "null, 'compatibility': null, 'metadata': {}, 'allowed_tools': []}");
-	ck_assert_ptr_null(warning);
-}
-END_TEST
-
-static const char *const taken[] = {
-	"\xef\xbb\xbf---\nname: web\ndescription: d\n---\n",
-	"---  \r\nname: web\r\ndescription: d\r\n---\r\nText",
-	"---\nname: web\ndescription: d\n---",
-	"---\nname: web\ndescription: d\nallowed-tools: [a, ' b ', '']\nmetadata: "
-	"[x]\n---\n---\nname: other\n",
-};
-
-START_TEST(the_form_is_taken_as_people_write_it)
-{
-	const struct value *skill = parse(taken[_i]);
-
-	ck_assert_msg(skill != NULL, "%s", error);
-	ck_assert_str_eq(value_get_text(skill, "name"), "web");
-	ck_assert_str_eq(value_get_text(skill, "description"), "d");
-}
-END_TEST
-
-START_TEST(tools_may_be_a_list)
-{
-	const struct value *skill = parse(taken[3]);
-
-	ck_assert_value(arena, value_get(skill, "allowed_tools"), "['a', 'b']");
-	ck_assert_value(arena, value_get(skill, "metadata"), "{}");
-}
-END_TEST
-
-static const struct {
-	const char *text, *reason;
-} refused[] = {
-	{ "", "does not begin with YAML" },
-	{ "# Web\n", "does not begin with YAML" },
-	{ "---\nname: web\ndescription: d\n", "does not begin with YAML" },
-	{ "----\nname: web\n---\n", "does not begin with YAML" },
-	{ "---\nname: web\n---\n", "/s/web/SKILL.md has no description" },
-	{ "---\nname: ' '\ndescription: d\n---\n", "/s/web/SKILL.md has no name" },
-	{ "---\ndescription: d\nname: null\n---\n", "has no name" },
-	{ "---\n- name\n---\n", "is no map" },
-	{ "---\n---\n", "is no map" },
-	{ "---\nname: web\ndescription: [\n---\n", "/s/web/SKILL.md:" },
-	{ "---\nname: a\nname: b\ndescription: d\n---\n", "/s/web/SKILL.md:3:" },
-};
-
-START_TEST(what_is_no_skill_is_refused_with_a_reason)
-{
-	ck_assert_ptr_null(parse(refused[_i].text));
-	ck_assert_has(error, refused[_i].reason);
-}
-END_TEST
-
-START_TEST(a_head_without_end_is_not_searched_for_ever)
-{
-	struct packet packet = { 0 };
-
-	packet_append(&packet, "---\nname: web\ndescription: d\n", 29);
-	while (packet.size < SKILL_HEAD_BYTES_MAX + 100)
-		packet_append(&packet, "# comment\n", 10);
-	packet_append(&packet, "---\n", 5);
-	ck_assert_ptr_null(parse(packet.data));
-	packet_release(&packet);
-}
-END_TEST
-
-#define LETTERS_16 "aaaaaaaaaaaaaaaa"
-#define LETTERS_64 LETTERS_16 LETTERS_16 LETTERS_16 LETTERS_16
-
-static const struct {
-	const char *name, *warning;
-} names[] = {
-	{ "web", NULL },
-	{ "Web", "small letters" },
-	{ "web_two", "small letters" },
-	{ "-web", "small letters" },
-	{ "web-", "small letters" },
-	{ "we--b", "small letters" },
-	{ "über-7", "not the folder's" },
-	{ LETTERS_64, "not the folder's" },
-	{ LETTERS_64 "a", "more than 64" },
-};
-
-START_TEST(a_name_that_is_against_the_rules_is_taken_with_a_warning)
-{
-	const struct value *skill = parse(
-	    arena_printf(arena, "---\nname: %s\ndescription: d\n---\n", names[_i].name));
-
-	ck_assert_str_eq(value_get_text(skill, "name"), names[_i].name);
-	if (names[_i].warning == NULL)
-		ck_assert_ptr_null(warning);
-	else
-		ck_assert_has(warning, names[_i].warning);
-}
-END_TEST
-
-static const char *
-letters(size_t count)
-{
-	struct packet packet = { 0 };
-	const char *text;
-
-	while (count-- > 0)
-		packet_append(&packet, "ä", strlen("ä"));
-	text = arena_copy(arena, packet.data, packet.size);
-	packet_release(&packet);
-	return text;
-}
-
-START_TEST(long_texts_are_cut_between_characters)
-{
-	const struct value *skill = parse(arena_printf(arena,
-	    "---\nname: web\ndescription: %s\ncompatibility: %s\n---\n", letters(1030),
-	    letters(501)));
-
-	ck_assert_str_eq(value_get_text(skill, "description"), letters(1024));
-	ck_assert_str_eq(value_get_text(skill, "compatibility"), letters(500));
-}
-END_TEST
 
 /* --- settings -------------------------------------------------------------------------- */
 
@@ -357,10 +205,11 @@ load_many(size_t count, const char *format)
 
 START_TEST(errors_are_few_and_short)
 {
-	const struct value *errors = value_get(
-	    load_many(SKILL_ERRORS_MAX + 5,
-		arena_printf(arena, "%s: 1\n%s: 2", letters(700), letters(700))),
-	    "skills_load_errors");
+	const struct value *errors =
+	    value_get(load_many(SKILL_ERRORS_MAX + 5,
+			  arena_printf(arena, "%s: 1\n%s: 2", repeated(arena, "ä", 700),
+			      repeated(arena, "ä", 700))),
+		"skills_load_errors");
 
 	ck_assert_uint_eq(value_size(errors), SKILL_ERRORS_MAX);
 	ck_assert_uint_le(value_at(errors, 0)->size, SKILL_ERROR_CHARS_MAX * 2ul);
@@ -380,8 +229,9 @@ END_TEST
 
 START_TEST(what_they_say_is_limited_in_all)
 {
-	const struct value *update = load_many(
-	    140, arena_printf(arena, "description: d\nlicense: %s", letters(4000)));
+	const struct value *update =
+	    load_many(140, arena_printf(arena, "description: d\nlicense: %s",
+			       repeated(arena, "ä", 4000)));
 
 	ck_assert_uint_lt(value_size(value_get(update, "skills_metadata")), 140);
 	ck_assert_has(value_text(value_at(value_get(update, "skills_load_errors"), 0)),
@@ -391,8 +241,8 @@ END_TEST
 
 START_TEST(so_is_what_is_read_in_vain)
 {
-	const struct value *update =
-	    load_many(100, arena_printf(arena, "description: ' %s", letters(8000)));
+	const struct value *update = load_many(
+	    100, arena_printf(arena, "description: ' %s", repeated(arena, "ä", 8000)));
 
 	ck_assert_value(arena, value_get(update, "skills_metadata"), "[]");
 	ck_assert_uint_eq(
@@ -417,7 +267,7 @@ START_TEST(one_that_says_too_much_with_aliases_is_none)
 			     "description: d\nmetadata: {a: &a %s, b: [*a, *a, *a, *a, "
 			     "*a, *a, *a, *a, "
 			     "*a, *a]}",
-			     letters(8000)));
+			     repeated(arena, "ä", 8000)));
 
 	ck_assert_value(arena, value_get(update, "skills_metadata"), "[]");
 	ck_assert_has(first_error(update), "says more than");
@@ -426,8 +276,9 @@ END_TEST
 
 START_TEST(what_is_read_of_all_files_is_limited)
 {
-	const struct value *update = load_many(
-	    9, arena_printf(arena, "description: d\n---\n%s", letters(4 << 20)));
+	const struct value *update =
+	    load_many(9, arena_printf(arena, "description: d\n---\n%s",
+			     repeated(arena, "ä", 4 << 20)));
 
 	ck_assert_uint_eq(value_size(value_get(update, "skills_metadata")), 8);
 	ck_assert_has(first_error(update), "more skills than are read");
@@ -517,16 +368,6 @@ tcase_skills(void)
 	TCase *tcase = tcase_create("skills");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, all_that_a_skill_says_of_itself_is_read);
-	tcase_add_test(tcase, name_and_description_are_enough);
-	tcase_add_loop_test(tcase, the_form_is_taken_as_people_write_it, 0, COUNT(taken));
-	tcase_add_test(tcase, tools_may_be_a_list);
-	tcase_add_loop_test(
-	    tcase, what_is_no_skill_is_refused_with_a_reason, 0, COUNT(refused));
-	tcase_add_test(tcase, a_head_without_end_is_not_searched_for_ever);
-	tcase_add_loop_test(tcase,
-	    a_name_that_is_against_the_rules_is_taken_with_a_warning, 0, COUNT(names));
-	tcase_add_test(tcase, long_texts_are_cut_between_characters);
 	tcase_add_loop_test(tcase, settings_are_checked, 0, COUNT(wrong));
 	tcase_add_test(tcase, what_is_loaded_is_private);
 	tcase_add_test(tcase, each_folder_in_a_source_with_a_skill_file_is_one);

@@ -4,6 +4,7 @@
 
 #include "has.h"
 #include "literal.h"
+#include "repeated.h"
 #include "sample_spec.h"
 
 /* Interface under test */
@@ -298,22 +299,6 @@ START_TEST(agents_within_one_are_bounded)
 }
 END_TEST
 
-/* count times name. */
-static const char *
-times(size_t count, const char *name)
-{
-	struct packet packet = { 0 };
-	const char *text;
-
-	while (count-- > 0) {
-		packet_append(&packet, name, strlen(name));
-		packet_append(&packet, ",", 1);
-	}
-	text = arena_copy(arena, packet.data, packet.size);
-	packet_release(&packet);
-	return text;
-}
-
 static void
 check_too_many(size_t agents_own, size_t forks_own, const char *path)
 {
@@ -321,7 +306,8 @@ check_too_many(size_t agents_own, size_t forks_own, const char *path)
 	    arena_printf(arena,
 		"deep_agent: {subagents: [{name: x, description: d, mode: fork, "
 		"middleware: [%s]}]}\nmiddleware: [%s]",
-		times(forks_own, "model_retry"), times(agents_own, "todo_list")),
+		repeated(arena, "model_retry,", forks_own),
+		repeated(arena, "todo_list,", agents_own)),
 	    path, "more than 64 middleware");
 }
 

@@ -233,7 +233,7 @@ aide_use(const char *more)
 }
 
 static const struct value *
-call(const char *args, const char *children)
+call_of(const struct middleware_use *use, const char *args, const char *children)
 {
 	play.profile = literal(arena, "{'tools': ['task']}");
 	play.request = value_map_with(arena,
@@ -242,10 +242,16 @@ call(const char *args, const char *children)
 		    "{'tool_call': {'id': 'c', 'name': 'task', 'args': %s}, 'children': "
 		    "%s}",
 		    args, children)),
-	    "tool", value_at(aide_use("")->tools, 0));
+	    "tool", value_at(use->tools, 0));
 	play.outcomes[0] = "none";
 	play.count = 0;
-	return play_tool(&play, stub_chain(arena, aide_use(""), NULL));
+	return play_tool(&play, stub_chain(arena, use, NULL));
+}
+
+static const struct value *
+call(const char *args, const char *children)
+{
+	return call_of(aide_use(""), args, children);
 }
 
 #define ARGS "{'description': 'Do it.', 'subagent_type': 'aide'}"
@@ -325,22 +331,16 @@ START_TEST(an_agent_that_is_not_there_is_told_with_those_that_are)
 }
 END_TEST
 
-#define AT_FORK "{'description': 'Do it.', 'subagent_type': 'twin'}"
-
 START_TEST(a_fork_is_told_that_it_is_one)
 {
 	const struct middleware_use *use = literal_use(arena, "subagent",
 	    "{'general_purpose_agent': false, 'subagents': [{'name': 'twin', "
 	    "'description': 'd', 'mode': 'fork'}]}");
-	const struct value *wish, *message;
+	const struct value *wish = value_get(
+	    call_of(use, "{'description': 'Do it.', 'subagent_type': 'twin'}", "[]"),
+	    "child");
+	const struct value *message;
 
-	play.profile = literal(arena, "{'tools': ['task']}");
-	play.request = value_map_with(arena,
-	    literal(arena, "{'tool_call': {'id': 'c', 'name': 'task', 'args': " AT_FORK
-			   "}, 'children': []}"),
-	    "tool", value_at(use->tools, 0));
-	play.outcomes[0] = "none";
-	wish = value_get(play_tool(&play, stub_chain(arena, use, NULL)), "child");
 	message = value_at(value_get(wish, "messages"), 0);
 	ck_assert_has(value_get_text(message, "content"), "said before you were called");
 	ck_assert_has(value_get_text(message, "content"), "\n\nDo it.");
@@ -351,16 +351,9 @@ START_TEST(a_task_that_refuses_asks_nobody)
 {
 	const struct middleware_use *use =
 	    literal_use(arena, "subagent", "{'delegates': false}");
-	const struct value *body;
+	const struct value *body = call_of(use, ARGS, "[]");
 
 	ck_assert_uint_eq(value_size(use->children), (size_t)0);
-	play.profile = literal(arena, "{'tools': ['task']}");
-	play.request = value_map_with(arena,
-	    literal(arena, "{'tool_call': {'id': 'c', 'name': 'task', 'args': " ARGS
-			   "}, 'children': []}"),
-	    "tool", value_at(use->tools, 0));
-	play.outcomes[0] = "none";
-	body = play_tool(&play, stub_chain(arena, use, NULL));
 	ck_assert(!value_has(body, "child"));
 	ck_assert_has(value_get_text(
 			  value_at(value_get(update_of(body), "messages"), 0), "content"),
