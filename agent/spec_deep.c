@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bounds.h"
 #include "loader.h"
 #include "pointer.h"
 
@@ -416,9 +417,16 @@ load_deep_agent(struct loader *loader, const struct value *source)
 		check(loader, deep, "summarization", VALUE_MAP, "true, false or a map") ==
 		    -1))
 		return NULL;
+	/* Each fork has what its agent has: both are counted before that. */
+	if (value_size(value_get(deep, "subagents")) > AGENT_CHILDREN_MAX) {
+		loader_fail(loader, "/" KEY "/subagents", "must be at most %u",
+		    AGENT_CHILDREN_MAX);
+		return NULL;
+	}
 	source = value_map_with(loader->arena, source, KEY, NULL);
-	/* What is no list is refused where lists are read. */
-	return value_is_nil(own) || value_is(own, VALUE_ARRAY)
+	/* What is no list, or too long, is refused where lists are read. */
+	return value_is_nil(own) ||
+		       (value_is(own, VALUE_ARRAY) && value_size(own) <= MIDDLEWARE_MAX)
 		   ? spelled_out(loader, source, deep)
 		   : source;
 }

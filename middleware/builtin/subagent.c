@@ -216,7 +216,7 @@ told_of(struct arena *arena, const struct value *settings, const struct value *a
 static int
 configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 {
-	const char *own = value_get_text(use->settings, "task_description");
+	const struct value *own = value_get(use->settings, "task_description");
 	struct subagent_making making = { .arena = arena, .use = use };
 	const struct value *agents;
 
@@ -226,14 +226,15 @@ configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 		agents = subagent_agents(arena, use->settings, error_r);
 		if (agents == NULL)
 			return -1;
-		making.told = told_of(arena, use->settings, agents);
+		making.told = value_str(arena, told_of(arena, use->settings, agents));
 		use->children = subagent_children(&making, agents);
 	} else {
-		making.told = own != NULL ? own : task.description;
+		making.told =
+		    value_is_nil(own) ? value_str(arena, task.description) : own;
 	}
 	use->tools = value_array(arena,
-	    (const struct value *const[]){ value_map_with(arena, value_at(use->tools, 0),
-		"description", value_str(arena, making.told)) },
+	    (const struct value *const[]){ value_map_with(
+		arena, value_at(use->tools, 0), "description", making.told) },
 	    1);
 	return 0;
 }

@@ -21,7 +21,7 @@ const struct value *subagent_agents(
 struct subagent_making {
 	struct arena *arena;
 	const struct middleware_use *use;
-	const char *told; /* what the model is told of `task` */
+	const struct value *told; /* what the model is told of `task`: a text */
 };
 
 /* Returns the children of a use (middleware.h): agents, which are subagent_agents', each with its whole source. */

@@ -74,8 +74,7 @@ with_refusal(const struct subagent_making *making, const struct value *list)
 			value_list_add(
 			    &more, value_map(arena, "subagent",
 				       value_map(arena, "delegates", value_bool(false),
-					   "task_description",
-					   value_str(arena, making->told), NULL),
+					   "task_description", making->told, NULL),
 				       NULL));
 		if (i < last && (own < 0 || i != place))
 			value_list_add(&more, value_at(list, i));
@@ -266,6 +265,21 @@ has_general(const struct value *subagents)
 	return false;
 }
 
+/* Why a list of middleware that many agents have is too long for any, or NULL. */
+static const char *
+flaw_of_shared(struct arena *arena, const struct value *settings)
+{
+	static const char *const keys[] = { "default_middleware",
+		"general_purpose_middleware" };
+	size_t i;
+
+	for (i = 0; i < sizeof keys / sizeof *keys; i++)
+		if (value_size(value_get(settings, keys[i])) > MIDDLEWARE_MAX)
+			return arena_printf(arena, "/%s: more than %u middleware",
+			    keys[i], MIDDLEWARE_MAX);
+	return NULL;
+}
+
 const struct value *
 subagent_agents(struct arena *arena, const struct value *settings, const char **error_r)
 {
@@ -278,6 +292,9 @@ subagent_agents(struct arena *arena, const struct value *settings, const char **
 		    arena, "/subagents: must be at most %u", AGENT_CHILDREN_MAX);
 		return NULL;
 	}
+	*error_r = flaw_of_shared(arena, settings);
+	if (*error_r != NULL)
+		return NULL;
 	if (value_get_bool(settings, "general_purpose_agent", true) &&
 	    !has_general(subagents))
 		value_fields_set(&agents, GENERAL, general(arena));

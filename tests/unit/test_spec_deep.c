@@ -321,6 +321,50 @@ START_TEST(middleware_is_counted_where_it_was_given)
 }
 END_TEST
 
+static void
+check_refused_within(
+    size_t megabytes, const char *text, const char *path, const char *says)
+{
+	size_t before = arena_bytes(arena);
+
+	check_refused(text, path, says);
+	ck_assert_uint_lt(arena_bytes(arena) - before, megabytes << 20);
+}
+
+static const char *
+subagents_of(const char *key, const char *list, const char *subagents)
+{
+	return arena_printf(arena,
+	    "middleware: [{subagent: {%s: [%s], subagents: [%s]}}]", key, list,
+	    subagents);
+}
+
+/* A short text can give much to each of many agents: that is seen before each has it. */
+START_TEST(what_many_agents_have_is_counted_first)
+{
+	const char *one = "{name: x, description: d, mode: fork},";
+
+	check_refused_within(32,
+	    subagents_of("default_middleware", repeated(arena, "todo_list,", 50000),
+		many(256, "")),
+	    "/middleware/0/subagent/default_middleware", "more than 64 middleware");
+	check_refused_within(32,
+	    subagents_of(
+		"general_purpose_middleware", repeated(arena, "todo_list,", 65), ""),
+	    "/middleware/0/subagent/general_purpose_middleware",
+	    "more than 64 middleware");
+	check_refused_within(32,
+	    arena_printf(arena, "deep_agent: {subagents: [%s]}\nmiddleware: [%s]",
+		repeated(arena, one, 2000), repeated(arena, "todo_list,", 2000)),
+	    "/deep_agent/subagents", "at most 256");
+	/* Each fork has the descriptions of all. */
+	check_refused_within(96,
+	    subagents_of("default_middleware", "",
+		many(256, arena_printf(arena, "%03000d, mode: fork", 1))),
+	    "/middleware/0/subagent/subagents/42", "33554432 bytes together");
+}
+END_TEST
+
 /* The agent is kept in every process. */
 START_TEST(long_descriptions_are_held_a_few_times_alone)
 {
@@ -366,6 +410,7 @@ tcase_spec_deep(void)
 	    (int)(sizeof misplaced / sizeof *misplaced));
 	tcase_add_test(tcase, agents_within_one_are_bounded);
 	tcase_add_test(tcase, middleware_is_counted_where_it_was_given);
+	tcase_add_test(tcase, what_many_agents_have_is_counted_first);
 	tcase_add_test(tcase, long_descriptions_are_held_a_few_times_alone);
 	tcase_add_test(tcase, what_a_subagent_has_from_its_agent_is_wrong_there);
 	return tcase;
