@@ -137,12 +137,23 @@ child_input(struct arena *arena, struct child *child, const struct value *before
 
 /* What was said before the message that makes the call. */
 static const struct value *
-said_before(struct arena *arena, const struct value *messages)
+said_before(struct run *run, struct arena *arena)
 {
+	const struct value *messages = state_messages(run->state);
 	long ai = chat_last_ai(messages);
 
-	return value_copy(
-	    arena, value_array_slice(arena, messages, 0, ai < 0 ? 0 : (size_t)ai));
+	return value_array_slice(arena, messages, 0, ai < 0 ? 0 : (size_t)ai);
+}
+
+/* The id of the last of that, for a child that goes on with it; or NULL. */
+static const struct value *
+last_said(struct run *run, struct arena *arena, const struct child *child)
+{
+	const struct value *said = child->forks ? said_before(run, arena) : NULL;
+
+	return value_size(said) == 0
+		   ? NULL
+		   : value_get(value_at(said, value_size(said) - 1), "id");
 }
 
 /* What it begins with. */
@@ -153,7 +164,7 @@ first_input(struct run *run, struct arena *arena, struct child *child)
 	const struct value *before = NULL;
 
 	if (child->forks)
-		before = said_before(arena, state_messages(run->state));
+		before = said_before(run, arena);
 	/* What the conversation knows belongs to an agent that is part of it; another keeps its own. */
 	if (child->forks && child->is_part)
 		child->inherited = shared_with_fork(arena, above, below, run->state);
@@ -176,7 +187,8 @@ record_of(struct run *run, struct arena *arena, const struct effect *effect,
 	return value_map(arena, "agent", value_str(arena, child->agent), "version",
 	    value_str(arena, child->version), "usual_ttl",
 	    retention_usual(run->coordinator, arena), "parent", value_str(arena, run->id),
-	    "task", effect->name, "depth", child_depth(arena, run), "tenant",
+	    "task", effect->name, "said", last_said(run, arena, child), "depth",
+	    child_depth(arena, run), "tenant",
 	    run->tenant != NULL ? value_str(arena, run->tenant) : NULL, "priority",
 	    value_printf(arena, "%" PRIu64, run->priority), "input", input, "options",
 	    value_freeze(arena, options), NULL);

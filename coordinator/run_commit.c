@@ -336,12 +336,13 @@ dead_reason(const struct run *run)
 		   : NULL;
 }
 
-/* What a child gives its parent: the text of its last AI message that has one (semantics.md 6.20). */
+/* What a child gives its parent: the text of its last AI message that has one (semantics.md 6.20); of one that goes on
+ * with a conversation, none of what was said before. */
 static const struct value *
 answer_of(const struct run *run)
 {
+	const char *said = run_record_text(run, "said"), *text;
 	const struct value *messages;
-	const char *text;
 	size_t size, i;
 
 	if (run->state == NULL ||
@@ -349,6 +350,9 @@ answer_of(const struct run *run)
 		return NULL;
 	messages = state_messages(run->state);
 	for (i = value_size(messages); i > 0; i--) {
+		if (said != NULL &&
+		    value_text_is(value_get(value_at(messages, i - 1), "id"), said))
+			return NULL;
 		if (!chat_is(value_at(messages, i - 1), "ai"))
 			continue;
 		text = chat_text(run->batch, value_at(messages, i - 1));

@@ -23,6 +23,7 @@ static const struct {
 	{ "entry", KEPT_TEXT },
 	{ "parent", KEPT_TEXT },
 	{ "task", KEPT_TEXT },
+	{ "said", KEPT_INSIDE },
 	{ "started_by", KEPT_TEXT },
 	{ "depth", KEPT_NUMBER },
 	{ "children", KEPT_INSIDE },

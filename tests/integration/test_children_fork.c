@@ -155,6 +155,50 @@ START_TEST(a_fork_has_the_plan_of_the_conversation)
 }
 END_TEST
 
+/* What was said before the task is no report of it, however the fork ends: at once, or where its pause was. */
+/* clang-format off */
+static const char silent[] =
+    "name: boss\n"
+    "model: scripted:m\n"
+    "middleware:\n"
+    "  - todo_list\n"
+    "  - subagent:\n"
+    "      general_purpose_agent: false\n"
+    "      subagents:\n"
+    "        - {name: mute, description: d, mode: fork, model: 'scripted:mute', middleware: [todo_list]}\n"
+    "        - {name: asks, description: d, mode: fork, model: 'scripted:asks', middleware: [todo_list], "
+    "interrupt_on: {write_todos: true}}\n"
+    "script:\n"
+    "  mute: [{content: none}, {content: ''}]\n"
+    "  asks:\n"
+    "    - content: none\n"
+    "    - tool_calls: [" PLAN("q", "search") "]\n"
+    "    - content: ''\n"
+    "  m:\n"
+    "    - {content: I have a plan., tool_calls: [" PLAN("p", "ask") "]}\n"
+    "    - tool_calls: [" TASK("a", "mute") ", " TASK("b", "asks") "]\n"
+    "    - content: All is done.\n";
+/* clang-format on */
+
+static void
+play_silent(struct scene *scene)
+{
+	const struct value *record =
+	    ask_run(scene, "boss", "r1", "t", "input", "\"Find it.\"");
+
+	ask_check_status(scene, record, "interrupted");
+	record = ask_run(scene, "boss", "r2", "t", "resume",
+	    "{\"decisions\": [{\"type\": \"approve\"}]}");
+	ask_check_status(scene, record, "success");
+	ck_assert_has(ask_tool_answers_of(scene, "t"), "a=;b=;");
+}
+
+START_TEST(a_fork_that_says_nothing_reports_nothing)
+{
+	ask_act_with(play_silent, silent);
+}
+END_TEST
+
 TCase *
 tcase_children_fork(void)
 {
@@ -163,5 +207,6 @@ tcase_children_fork(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, a_fork_goes_on_with_what_was_said);
 	tcase_add_test(tcase, a_fork_has_the_plan_of_the_conversation);
+	tcase_add_test(tcase, a_fork_that_says_nothing_reports_nothing);
 	return tcase;
 }
