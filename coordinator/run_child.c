@@ -281,10 +281,9 @@ note_waiting(struct run *run, struct arena *arena, const struct child *child)
 		run->results_stored = true;
 }
 
-/* Waits until it has ended, or paused. *record_r: its record. */
+/* Waits until it has ended, or paused, or is gone. */
 static enum go
-wait_for(struct run *run, struct arena *arena, const struct child *child,
-    const struct value **record_r)
+wait_for(struct run *run, struct arena *arena, const struct child *child)
 {
 	struct coordinator *coordinator = run->coordinator;
 	uint64_t wait_ms = LOOK_FIRST_MS;
@@ -300,7 +299,7 @@ wait_for(struct run *run, struct arena *arena, const struct child *child,
 		if (status != STORE_OK && status != STORE_NONE)
 			return GO_DROP;
 		if (has_ended || status == STORE_NONE)
-			break;
+			return GO_ON;
 		if (!is_noted)
 			note_waiting(run, arena, child);
 		is_noted = true;
@@ -312,11 +311,6 @@ wait_for(struct run *run, struct arena *arena, const struct child *child,
 			return GO_DROP;
 		wait_ms = 2 * wait_ms < LOOK_LAST_MS ? 2 * wait_ms : LOOK_LAST_MS;
 	}
-	status =
-	    store_run(coordinator->store, arena, child->thread, child->run, record_r);
-	if (status == STORE_NONE)
-		*record_r = NULL;
-	return status == STORE_OK || status == STORE_NONE ? GO_ON : GO_DROP;
 }
 
 /* --- what came of it ------------------------------------------------------------------ */
@@ -406,31 +400,66 @@ outcome_of(struct run *run, struct arena *arena, const struct effect *effect,
 	return child_failed_with(arena, child, status);
 }
 
+/* Has it queued, if that is to be. What goes out for it may be large, and is held no longer than that. */
+static enum go
+begin(struct run *run, struct arena *arena, const struct effect *effect,
+    struct child *child)
+{
+	struct arena *own = arena_new();
+	const struct value *input = NULL;
+	enum go go = GO_ON;
+
+	if (effect->held == NULL)
+		input = first_input(run, own, child);
+	if (child->fault == NULL)
+		go = queue(run, own, child, record_of(run, own, effect, child, input));
+	if (child->fault != NULL)
+		child->fault = arena_strdup(arena, child->fault);
+	child->inherited = NULL;
+	arena_destroy(&own);
+	return go;
+}
+
+/* What came of it, from its record, which has all that went out for it. */
+static enum go
+read_outcome(struct run *run, struct arena *arena, const struct effect *effect,
+    const struct child *child, const struct value **outcome_r)
+{
+	struct arena *own = arena_new();
+	const struct value *record = NULL;
+	enum store_status status =
+	    store_run(run->coordinator->store, own, child->thread, child->run, &record);
+	bool is_known = status == STORE_OK || status == STORE_NONE;
+
+	if (is_known)
+		*outcome_r = value_copy(arena, outcome_of(run, own, effect, child,
+						   status == STORE_OK ? record : NULL));
+	arena_destroy(&own);
+	return is_known ? GO_ON : GO_DROP;
+}
+
 enum go
 child_run_to_end(struct run *run, struct arena *arena, const struct effect *effect,
     struct child *child, const struct value **outcome_r)
 {
-	const struct value *held = effect->held, *record = NULL, *input = NULL;
+	const struct value *held = effect->held;
 	enum go go = child_find_agent(run, arena, child);
 
 	child->run =
 	    child_run(arena, run, effect->call.id, value_size(effect->children) + 1);
 	child->thread = held != NULL ? value_get_text(held, "thread") : child->run;
-	if (go == GO_ON && child->fault == NULL && held == NULL)
-		input = first_input(run, arena, child);
 	awaited_begin(run);
 	if (go == GO_ON && child->fault == NULL)
-		go =
-		    queue(run, arena, child, record_of(run, arena, effect, child, input));
+		go = begin(run, arena, effect, child);
 	if (go == GO_ON && child->fault == NULL) {
 		tell(run, arena, effect, child);
-		go = wait_for(run, arena, child, &record);
+		go = wait_for(run, arena, child);
 	}
+	if (go == GO_ON && child->fault == NULL)
+		go = read_outcome(run, arena, effect, child, outcome_r);
 	awaited_end(run);
-	if (go == GO_ON)
-		*outcome_r = child->fault != NULL
-				 ? child_failed_with(arena, child, child->fault)
-				 : outcome_of(run, arena, effect, child, record);
+	if (go == GO_ON && child->fault != NULL)
+		*outcome_r = child_failed_with(arena, child, child->fault);
 	agents_unref(run->coordinator->agents, &child->compiled);
 	return go;
 }
