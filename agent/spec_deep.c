@@ -192,11 +192,12 @@ add_read(struct stack *stack, const struct value *deep, const char *name,
 }
 
 /* What a fork has beside the stack: its parent's own middleware, or what it has in their place, and its own. Nothing
- * that hands tasks on; and whom it asks, `interrupt_on` says, if there is one. */
+ * of its parent's that hands tasks on; and whom it asks, `interrupt_on` says, if there is one. */
 static struct stack
 inherited(struct stack *own, const struct deep *deep, const struct value *given)
 {
 	static const char *const none[] = { NULL };
+	static const char *const hand_on[] = { "subagent", "async_subagent", NULL };
 	bool asks = value_size(value_get(deep->settings, "interrupt_on")) > 0 ||
 		    value_has(given, "interrupt_on");
 	struct stack all;
@@ -205,7 +206,7 @@ inherited(struct stack *own, const struct deep *deep, const struct value *given)
 	for (i = 0; i < value_size(deep->own); i++) {
 		const char *name = name_of(value_at(deep->own, i));
 
-		if (strcmp(name, "subagent") != 0 &&
+		if (!is_one_of(name, hand_on) &&
 		    (!asks || strcmp(name, "human_in_the_loop") != 0) &&
 		    !take_own(own, name))
 			put(own, value_at(deep->own, i),

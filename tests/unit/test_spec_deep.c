@@ -153,7 +153,11 @@ START_TEST(a_fork_reads_what_its_parent_reads)
 		 "  subagents:\n"
 		 "    - {name: a, description: d, mode: fork, interrupt_on: {},\n"
 		 "       middleware: [{tool_retry: {max_retries: 7}}, model_retry]}\n"
-		 "middleware: [tool_retry, todo_list]\n");
+		 "middleware:\n"
+		 "  - tool_retry\n"
+		 "  - async_subagent: {async_subagents: [{name: far, description: d, "
+		 "graph_id: g}]}\n"
+		 "  - todo_list\n");
 	const struct value *list = middleware_of(spec, "a");
 	static const char *const names[] = { "'skills'", "'filesystem'", "'subagent'",
 		"'deepagents_summarization'", "'patch_tool_calls'",
