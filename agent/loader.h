@@ -17,7 +17,7 @@ struct loader {
 	    places; /* texts: of each of `middleware`, or of its settings where deep_agent says so; NULL:
 		       there is no deep_agent */
 	const struct value *
-	    parts; /* where what deep_agent makes agents of stands (spec_deep.c); or NULL */
+	    parts; /* where what deep_agent makes agents of stands (spec_deep_place.c); or NULL */
 	unsigned
 	    depth; /* 0; of an agent that is part of another one more than that one's */
 	size_t *
@@ -62,7 +62,8 @@ int load_script(struct loader *loader, const char *path, const struct value *giv
  * the loader's places. NULL after loader_fail (spec_deep.c). */
 const struct value *load_deep_agent(struct loader *loader, const struct value *source);
 
-/* Where path, in a source that load_deep_agent has spelled out, stands in what was given; path itself when that is there. */
+/* Where path, in a source that load_deep_agent has spelled out, stands in what was given; path itself when that is there
+ * (spec_deep_place.c). */
 const char *deep_agent_place(const struct loader *loader, const char *path);
 
 /* Returns source, which is of the file at path, with the code in place of the files that its

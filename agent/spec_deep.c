@@ -1,7 +1,6 @@
 /* `deep_agent`: the middleware of deepagents' create_deep_agent under one key (semantics.md 6.18). It is spelled out
  * before anything else is read of the agent, so that what runs is an agent like any other: `flotilla graph`
  * shows all of it. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "bounds.h"
@@ -171,14 +170,17 @@ permissions_of(const struct value *deep, const struct value *given)
 					       : value_get(deep, "permissions");
 }
 
-/* {at, middleware}: where a subagent is, and each of its middleware if they are known. */
+/* {at, asks, middleware}: where given, a subagent, is, what has its `interrupt_on`, and each of its middleware if they
+ * are known. */
 static const struct value *
-part_of(struct stack *stack, const char *at)
+part_of(struct stack *stack, const struct value *given, const char *at)
 {
 	struct arena *arena = stack->arena;
 
-	return value_map(arena, "at", value_str(arena, at), "middleware",
-	    value_list_end(&stack->places), NULL);
+	return value_map(arena, "at", value_str(arena, at), "asks",
+	    value_str(
+		arena, value_is_nil(value_get(given, "interrupt_on")) ? "/" KEY : at),
+	    "middleware", value_list_end(&stack->places), NULL);
 }
 
 /* Skills or memory, if there are sources. */
@@ -262,7 +264,7 @@ subagent_of(struct arena *arena, const struct deep *deep, const struct value *gi
 	struct stack stack = stack_of(arena, value_get(given, "middleware"),
 	    arena_printf(arena, "%s/middleware", at));
 
-	*part_r = part_of(&stack, at);
+	*part_r = part_of(&stack, given, at);
 
 	if (!value_is(given, VALUE_MAP) || value_has(given, "agent") ||
 	    (value_has(given, "middleware") && stack.own == NULL &&
@@ -272,7 +274,7 @@ subagent_of(struct arena *arena, const struct deep *deep, const struct value *gi
 		stack = inherited(&stack, deep, given);
 	add_stack(&stack, deep->settings, given, at);
 	add_own(&stack, none);
-	*part_r = part_of(&stack, at);
+	*part_r = part_of(&stack, given, at);
 	/* A fork has none of its own, and is told so where subagents are read. */
 	if (!is_fork(given))
 		given = value_map_with(arena, given, "skills", NULL);
@@ -430,66 +432,4 @@ load_deep_agent(struct loader *loader, const struct value *source)
 		       (value_is(own, VALUE_ARRAY) && value_size(own) <= MIDDLEWARE_MAX)
 		   ? spelled_out(loader, source, deep)
 		   : source;
-}
-
-/* --- places ------------------------------------------------------------------------------ */
-
-/* The key of parts that within, behind "/deep_agent", begins with; NULL: none. */
-static const char *
-part_at(const struct value *parts, const char *within)
-{
-	size_t i, size;
-
-	for (i = 0; i < value_size(parts); i++) {
-		const char *key = value_text(parts->pairs[i].key);
-
-		size = strlen(key);
-		if (size > 0 && strncmp(within, key, size) == 0 &&
-		    (within[size] == '/' || within[size] == '\0'))
-			return key;
-	}
-	return value_has(parts, "") && strncmp(within, "/middleware/", 12) == 0 ? ""
-										: NULL;
-}
-
-/* The place of a subagent's middleware; within is behind its list: "3/skills/sources/0", or "3". */
-static const char *
-middleware_place(struct arena *arena, const struct value *part, const char *within)
-{
-	static const char *const ours[] = { "filesystem", "deepagents_summarization",
-		"patch_tool_calls", "skills", "anthropic_prompt_caching", NULL };
-	const struct value *places = value_get(part, "middleware");
-	size_t digits = strspn(within, "0123456789");
-	const char *place =
-	    value_text(value_at(places, (size_t)strtoul(within, NULL, 10)));
-	const char *own =
-	    arena_printf(arena, "%s/middleware/", value_get_text(part, "at"));
-
-	if (place == NULL)
-		return value_get_text(part, "at");
-	within += digits;
-	if (strncmp(place, own, strlen(own)) != 0 && *within == '/' &&
-	    is_one_of(arena_copy(arena, within + 1, strcspn(within + 1, "/")), ours))
-		within += 1 + strcspn(within + 1, "/");
-	return arena_printf(arena, "%s%s", place, within);
-}
-
-const char *
-deep_agent_place(const struct loader *loader, const char *path)
-{
-	const struct value *part;
-	const char *key;
-
-	if (loader->parts == NULL || strncmp(path, "/" KEY "/", sizeof KEY + 1) != 0)
-		return path;
-	if (strcmp(path, "/" KEY "/async_subagents") == 0)
-		return "/" KEY "/subagents";
-	key = part_at(loader->parts, path + sizeof KEY);
-	if (key == NULL)
-		return path;
-	path += sizeof KEY + strlen(key);
-	part = value_get(loader->parts, key);
-	if (strncmp(path, "/middleware/", 12) == 0)
-		return middleware_place(loader->arena, part, path + 12);
-	return arena_printf(loader->arena, "%s%s", value_get_text(part, "at"), path);
 }

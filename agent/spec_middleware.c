@@ -24,9 +24,10 @@ refuse_entry(struct loader *loader, const char *path, const struct value *entry)
 static int
 refuse_twice(struct loader *loader, const char *path, const char *name, const char *first)
 {
+	/* Where first is in an agent that is part of another one, whose list may be made of several, nobody wrote. */
 	return loader_fail(loader, path,
-	    "the middleware \"%s\" is there already, as %s: remove one of the two", name,
-	    first);
+	    "the middleware \"%s\" is there already%s%s: remove one of the two", name,
+	    loader->depth == 0 ? ", as " : "", loader->depth == 0 ? first : "");
 }
 
 static const struct middleware_use *

@@ -226,6 +226,22 @@ START_TEST(mistakes_are_shown_where_they_stand)
 }
 END_TEST
 
+#define FORK "subagents: [{name: x, description: d, mode: fork}]"
+
+/* A fork has its agent's, and is looked at first. */
+START_TEST(what_a_fork_has_of_its_agent_is_wrong_there)
+{
+	check_refused("deep_agent: {" FORK "}\nmiddleware: [{deepagents_summarization: "
+		      "{kep: 5}}]",
+	    "/middleware/0/deepagents_summarization/kep", "\"keep\"");
+	check_refused("deep_agent: {" FORK "}\nmiddleware: [todo_list, {memory: "
+		      "{sources: 7}}]",
+	    "/middleware/1/memory/sources", "must be a list");
+	check_refused("deep_agent: {" FORK "}\nmiddleware: [todo_list, todo_list]",
+	    "/middleware/1", "\"todo_list\" is there already: remove");
+}
+END_TEST
+
 /* What the stack makes of a setting says it where it was given, not where the stack has it. */
 static const struct {
 	const char *deep, *path, *says;
@@ -257,6 +273,12 @@ static const struct {
 	{ "{subagents: [{name: y, description: d}, {name: z, description: d, graph_id: "
 	  "7}]}",
 	    "/subagents/1/graph_id", "needs a graph_id" },
+	{ "{memory: 7, " FORK "}", "/memory/sources", "must be a list" },
+	{ "{interrupt_on: {a: 7}, " FORK "}", "/interrupt_on/a", "allowed_decisions" },
+	{ "{interrupt_on: {a: 7}}", "/interrupt_on/a", "allowed_decisions" },
+	{ "{interrupt_on: {a: true}, subagents: [{name: x, description: d, interrupt_on: "
+	  "{a: 7}}]}",
+	    "/subagents/0/interrupt_on/a", "allowed_decisions" },
 	{ "{subagents: [{name: y, description: d, deep_agent: {subagents: [{name: z, "
 	  "description: d, skills: 7}]}}]}",
 	    "/subagents/0/deep_agent/subagents/0/skills/sources", "must be a list" },
@@ -410,6 +432,7 @@ tcase_spec_deep(void)
 	tcase_add_test(tcase, a_fork_reads_what_its_parent_reads);
 	tcase_add_test(tcase, the_source_stays_as_it_was_written);
 	tcase_add_test(tcase, mistakes_are_shown_where_they_stand);
+	tcase_add_test(tcase, what_a_fork_has_of_its_agent_is_wrong_there);
 	tcase_add_loop_test(tcase, what_it_stands_for_is_wrong_where_it_was_given, 0,
 	    (int)(sizeof misplaced / sizeof *misplaced));
 	tcase_add_test(tcase, agents_within_one_are_bounded);
