@@ -3,6 +3,7 @@
  *
  * "boss" gives one task to "worker", which works once and reports; "deep" gives one to an agent that gives one to
  * one that does; "wrapped" is boss, with wraps around the task that ask a model in front of it and behind it;
+ * "forked" says "I have a plan." and gives a task to a fork, which works once and reports nothing;
  * "starts" sets "single" to work in the background; "pair" gives two at once; "failing" one, beside a call that fails when it may, and ends its
  * run then. */
 #ifndef CHILD_BENCH_H

@@ -1,4 +1,4 @@
-/* Tasks with wraps around them, whose places are kept meanwhile, and tasks in the background, whatever dies. */
+/* Tasks with wraps around them, whose places are kept meanwhile, tasks in the background, and forks, whatever dies. */
 #include <check.h>
 #include <string.h>
 
@@ -168,6 +168,44 @@ START_TEST(a_task_goes_on_behind_its_run)
 }
 END_TEST
 
+static void
+check_plan_said_once(struct children *children, const char *run)
+{
+	const char *said = cb_said(children, run), *plan = strstr(said, "I have a plan.");
+
+	ck_assert_msg(plan != NULL && strstr(plan + 1, "I have a plan.") == NULL,
+	    "%s: %s", run, said);
+}
+
+/* What a fork goes on with, and what of that is no report of it, is known to whoever has the two. */
+static void
+play_forks(struct children *children)
+{
+	struct storm *storm = &children->storm;
+	unsigned i;
+
+	cb_submit(children, "forked", 10);
+	cb_wait_working(children, 10);
+	storm_replace(storm, KIT_COORDINATOR, 0);
+	cb_let_go_on(children);
+	for (i = 1; i <= 10; i++) {
+		const char *run = storm_run(storm, i);
+
+		cb_check_status(children, run, "success");
+		check_plan_said_once(children, run);
+		check_plan_said_once(
+		    children, arena_printf(storm->arena, "%s-6-0-1", run));
+	}
+	ck_assert_uint_eq(cb_works(children), 10);
+	cb_check_leftovers(children);
+}
+
+START_TEST(forks_outlive_the_coordinator)
+{
+	cb_act(1, NULL, play_forks);
+}
+END_TEST
+
 TCase *
 tcase_tasks(void)
 {
@@ -181,5 +219,6 @@ tcase_tasks(void)
 	tcase_add_test(tcase, coordinators_die_while_tasks_begin);
 	tcase_add_test(tcase, workers_die_while_tasks_begin);
 	tcase_add_test(tcase, a_task_goes_on_behind_its_run);
+	tcase_add_test(tcase, forks_outlive_the_coordinator);
 	return tcase;
 }
