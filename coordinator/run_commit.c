@@ -336,31 +336,54 @@ dead_reason(const struct run *run)
 		   : NULL;
 }
 
-/* What a child gives its parent: the text of its last AI message that has one (semantics.md 6.20); of one that goes on
- * with a conversation, none of what was said before. */
+/* Whether message was there when the run began, and all before it: it is of the run's own input (begin_new), or the last
+ * of a conversation that it goes on with. */
+static bool
+was_said(const struct run *run, const struct value *message)
+{
+	const char *id = value_get_text(message, "id");
+	const char *said = run_record_text(run, "said");
+	size_t size = strlen(run->id);
+
+	return id != NULL && ((said != NULL && strcmp(id, said) == 0) ||
+				 (strncmp(id, run->id, size) == 0 &&
+				     strncmp(id + size, "-0-", 3) == 0));
+}
+
+/* text without blanks around it, or NULL: there is nothing else. */
+static const struct value *
+trimmed(struct arena *arena, const char *text)
+{
+	size_t size;
+
+	text += strspn(text, BLANKS);
+	for (size = strlen(text); size > 0; size--)
+		if (strchr(BLANKS, text[size - 1]) == NULL)
+			return value_str(arena, arena_copy(arena, text, size));
+	return NULL;
+}
+
+/* What a child gives its parent: the text of its last AI message that has one (semantics.md 6.20), but nothing that
+ * was said before. */
 static const struct value *
 answer_of(const struct run *run)
 {
-	const char *said = run_record_text(run, "said"), *text;
-	const struct value *messages;
-	size_t size, i;
+	const struct value *messages, *message, *answer;
+	size_t i;
 
 	if (run->state == NULL ||
 	    (!value_has(run->record, "task") && !value_has(run->record, "started_by")))
 		return NULL;
 	messages = state_messages(run->state);
 	for (i = value_size(messages); i > 0; i--) {
-		if (said != NULL &&
-		    value_text_is(value_get(value_at(messages, i - 1), "id"), said))
+		message = value_at(messages, i - 1);
+		if (was_said(run, message))
 			return NULL;
-		if (!chat_is(value_at(messages, i - 1), "ai"))
-			continue;
-		text = chat_text(run->batch, value_at(messages, i - 1));
-		text += strspn(text, BLANKS);
-		for (size = strlen(text); size > 0; size--)
-			if (strchr(BLANKS, text[size - 1]) == NULL)
-				return value_str(
-				    run->batch, arena_copy(run->batch, text, size));
+		answer = chat_is(message, "ai")
+			     ? trimmed(run->batch, chat_text(run->batch, message))
+			     : NULL;
+		if (answer != NULL)
+			return answer;
 	}
 	return NULL;
 }

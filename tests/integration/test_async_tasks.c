@@ -54,6 +54,10 @@ static const char workers[] =
     "    - tool_calls: [{id: p, name: pay, args: {amount: 3}}]\n"
     "    - tool_calls: [{id: q, name: pay, args: {amount: 4}}]\n"
     "    - content: It is paid.\n"
+    "---\n"
+    "name: terse\n"
+    "model: scripted:m\n"
+    "script: {m: [{content: Found it.}, {content: ''}]}\n"
     "---\n";
 
 /* What a hostile worker may say of a task that it has nothing to do with, and what it is told. */
@@ -97,9 +101,10 @@ static void
 act(void (*play)(struct scene *scene))
 {
 	struct arena *arena = arena_new();
-	const char *text = arena_printf(arena, "%s%s%s", workers,
+	const char *text = arena_printf(arena, "%s%s%s%s", workers,
 	    arena_printf(arena, chief, "chief", "quick"),
-	    arena_printf(arena, chief, "patient", "slow"));
+	    arena_printf(arena, chief, "patient", "slow"),
+	    arena_printf(arena, chief, "hopeful", "terse"));
 	size_t i;
 
 	for (i = 0; i < WANTS; i++)
@@ -209,6 +214,30 @@ play_slow(struct scene *scene)
 START_TEST(a_task_is_told_more_and_asks)
 {
 	act(play_slow);
+}
+END_TEST
+
+/* What it said before it was told more is no answer to that. */
+static void
+play_terse(struct scene *scene)
+{
+	const char *second;
+
+	said_in(scene, "hopeful", "r1");
+	ask_check_status(scene, ask_wait_end(scene, TASK, TASK), "success");
+	ck_assert_has(said_in(scene, "hopeful", "r2"), "\"result\":\"Found it.\"");
+	said_in(scene, "hopeful", "r3");
+	said_in(scene, "hopeful", "r4");
+	second = value_get_text(task_of(scene, "hopeful"), "run_id");
+	ask_check_status(scene, ask_wait_end(scene, second, TASK), "success");
+	said_in(scene, "hopeful", "r5");
+	said_in(scene, "hopeful", "r6");
+	ck_assert_has(said_in(scene, "hopeful", "r7"), "\"result\":\"\"");
+}
+
+START_TEST(a_task_that_says_nothing_more_has_no_result)
+{
+	act(play_terse);
 }
 END_TEST
 
@@ -322,6 +351,7 @@ tcase_async_tasks(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, a_task_is_done_in_the_background);
 	tcase_add_test(tcase, a_task_is_told_more_and_asks);
+	tcase_add_test(tcase, a_task_that_says_nothing_more_has_no_result);
 	tcase_add_test(tcase, a_task_is_cancelled);
 	tcase_add_test(tcase, a_task_is_its_threads_alone);
 	tcase_add_test(tcase, a_run_of_a_tasks_id_is_not_taken_for_it);
