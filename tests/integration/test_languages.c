@@ -376,6 +376,31 @@ START_TEST(an_answer_that_cannot_be_written_is_an_error)
 }
 END_TEST
 
+/* One that is larger than a frame would cut the worker off for as long as it is sent again. */
+START_TEST(an_answer_that_is_too_large_is_an_error)
+{
+	struct language language = languages[_i];
+	struct child *worker;
+	const struct value *state;
+	struct said said;
+
+	language.file = language.more;
+	kit_start_all(kit, 1, 1, 1);
+	start_worker(&worker, &language, "w");
+	apply("\"odd\"",
+	    arena_printf(arena, "%s, %s, %s", call("1", "odd", "{\"kind\": \"much\"}"),
+		call("2", "odd", "{\"kind\": \"raises much\"}"),
+		call("3", "odd", "{\"kind\": \"raises\"}")));
+	said = RUN("submit", "a", "Go", "--run", "r", "--wait");
+	ck_assert_msg(said.status == 0, "%s", said.err);
+	state = parse(RUN("state", "r", "--json").out);
+	expect_message(state, 2, "error", "larger than 16777216 bytes");
+	expect_message(state, 3, "error", "mmm");
+	expect_message(state, 4, "error", "");
+	child_stop(&worker);
+}
+END_TEST
+
 START_TEST(what_must_not_run_twice_does_not)
 {
 	struct language language = languages[_i];
@@ -458,6 +483,7 @@ tcase_languages(void)
 	tcase_add_loop_test(tcase, what_they_ask_is_answered_by_a_human, 0, ALL);
 	tcase_add_loop_test(
 	    tcase, an_answer_that_cannot_be_written_is_an_error, 0, LANGUAGES);
+	tcase_add_loop_test(tcase, an_answer_that_is_too_large_is_an_error, 0, LANGUAGES);
 	tcase_add_loop_test(tcase, what_must_not_run_twice_does_not, 0, ALL);
 	tcase_add_loop_test(tcase, nonsense_does_not_end_them, 0, LANGUAGES);
 	tcase_add_loop_test(tcase, they_come_in_with_a_key, 0, LANGUAGES);

@@ -9,10 +9,12 @@ worker.tool({ name: "ask", description: "Asks for a name and a colour.", paramet
 worker.tool({ name: "pay", description: "Pays.", parameters: {}, idempotent: false },
   (_, call) => new Promise((done, fail) => call.signal.addEventListener("abort", () => fail(new Error("stopped")))));
 
-worker.tool({ name: "odd", description: "Answers and asks what msgpack cannot write.", parameters: { properties: { kind: { type: "string" } } } },
+worker.tool({ name: "odd", description: "Answers and asks what cannot be sent.", parameters: { properties: { kind: { type: "string" } } } },
   ({ kind }, call) => {
     if (kind === "asks") call.interrupt(10n ** 30n);
     if (kind === "raises") throw new Error("\ud800");
+    if (kind === "much") return "m".repeat(17 << 20);
+    if (kind === "raises much") throw new Error("m".repeat(17 << 20));
     return { toJSON() { return 10n; } };
   });
 

@@ -22,12 +22,16 @@ def pay(call):
     raise RuntimeError("stopped")
 
 
-@worker.tool("Answers and asks what msgpack cannot write.", {"properties": {"kind": {"type": "string"}}})
+@worker.tool("Answers and asks what cannot be sent.", {"properties": {"kind": {"type": "string"}}})
 def odd(call, kind):
     if kind == "asks":
         call.interrupt(object())
     if kind == "raises":
         raise ValueError("\ud800")
+    if kind == "much":
+        return "m" * (17 << 20)
+    if kind == "raises much":
+        raise ValueError("m" * (17 << 20))
     return "\ud800"
 
 

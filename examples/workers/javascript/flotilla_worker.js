@@ -10,7 +10,7 @@ const [HELLO, WELCOME, PING, PONG, CREDIT, CALL, CALL_ACK, , RESULT, RESULT_ACK,
 const RESEND = 1, ONCE = 2; // flags
 const NO_SESSION = 4, EXPIRED = 6, CANCELLED = 8, WORKER_LOST = 9, STUCK = 14;
 const RESEND_MS = 1000, RESEND_MS_MAX = 30000, LIVENESS_MS = 1500, DEADLINE_MS = 600000;
-const KEPT_MAX = 4096, DONE_MS = 600000;
+const KEPT_MAX = 4096, DONE_MS = 600000, BODY_BYTES_MAX = 16 << 20, MESSAGE_MAX = 4096;
 const ID = "id", UINT = "uint", TEXT = "text", LIST = "list";
 const FIELDS = { // those of the header that a worker reads or writes
   call_id: [1, ID], service: [6, ID], deadline_ms: [7, UINT], credit: [11, UINT], code: [14, UINT],
@@ -107,8 +107,8 @@ function check({ properties = {}, required = [] }, args) {
 
 const packBody = (value) => pack(value, { ignoreUndefined: true });
 
-const fault = (error) => ({ fault: { type: error?.name ?? "Error", message: String(error?.message ?? error),
-  retryable: Boolean(error?.retryable) } });
+const fault = (error) => ({ fault: { type: error?.name ?? "Error",
+  message: String(error?.message ?? error).slice(0, MESSAGE_MAX), retryable: Boolean(error?.retryable) } });
 
 // One call of a tool, its second argument. A tool ends early when `signal` says so.
 class Call {
@@ -173,7 +173,7 @@ class Broker {
   }
 
   connect() {
-    this.socket = new Dealer({ linger: 0, sendTimeout: 0, maxMessageSize: 16 << 20, reconnectMaxInterval: 1000,
+    this.socket = new Dealer({ linger: 0, sendTimeout: 0, maxMessageSize: BODY_BYTES_MAX, reconnectMaxInterval: 1000,
       ...this.worker.keys });
     this.socket.connect(this.endpoint);
     this.heard = this.turned = now();
@@ -319,8 +319,10 @@ export class Worker {
     let answer = null;
     try {
       answer = packBody(await this.answer(call, head.service ?? "", bodies));
+      // The broker would hang up on it, and again whenever it is sent again: no other call would be answered.
+      if (answer.length > BODY_BYTES_MAX) throw new RangeError(`the answer is larger than ${BODY_BYTES_MAX} bytes`);
     } catch (error) { // msgpack's, too: the tool's answer may be none
-      if (!call.code) answer = packBody(fault(error));
+      answer = call.code ? null : packBody(fault(error));
     }
     clearTimeout(deadline);
     this.running.delete(call.id);

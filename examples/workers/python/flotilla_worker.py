@@ -15,6 +15,7 @@ import msgpack, zmq, zmq.asyncio
 RESEND, ONCE = 1, 2  # flags
 NO_SESSION, EXPIRED, CANCELLED, WORKER_LOST, STUCK = 4, 6, 8, 9, 14
 RESEND_S, RESEND_S_MAX, LIVENESS_S, DEADLINE_MS, KEPT_MAX, DONE_S = 1, 30, 1.5, 600000, 4096, 600
+BODY_BYTES_MAX, MESSAGE_MAX = 16 << 20, 4096
 FIELDS = {  # those of the header that a worker reads or writes: key, type
     "call_id": (1, str), "service": (6, str), "deadline_ms": (7, int), "credit": (11, int), "code": (14, int),
     "reason": (15, str), "session": (17, str), "name": (18, str), "role": (19, int), "protocol_min": (20, int),
@@ -105,7 +106,7 @@ def check(function, schema, args):
 
 
 def fault(error):
-    message = str(error).encode(errors="replace").decode()
+    message = str(error)[:MESSAGE_MAX].encode(errors="replace").decode()
     return {"fault": {"type": type(error).__name__, "message": message, "retryable": isinstance(error, OSError)}}
 
 
@@ -162,7 +163,7 @@ class Broker:
     def connect(self):
         self.socket = zmq.asyncio.Context.instance().socket(zmq.DEALER)
         self.socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
-        self.socket.setsockopt(zmq.MAXMSGSIZE, 16 << 20)
+        self.socket.setsockopt(zmq.MAXMSGSIZE, BODY_BYTES_MAX)
         if self.worker.keys:
             self.socket.curve_publickey, self.socket.curve_secretkey, self.socket.curve_serverkey = self.worker.keys
         self.socket.connect(self.endpoint)
@@ -317,6 +318,8 @@ class Worker:
             (head.get("deadline_ms") or DEADLINE_MS) / 1000, call.stop, EXPIRED)
         try:
             answer = msgpack.packb(await self.answer(call, head.get("service", ""), bodies))
+            if len(answer) > BODY_BYTES_MAX:  # the broker would hang up on it, and again whenever it is sent again
+                raise ValueError(f"the answer is larger than {BODY_BYTES_MAX} bytes")
         except BaseException as error:  # msgpack's, too: the tool's answer may be none
             answer = None if call.code else msgpack.packb(fault(error))
         deadline.cancel()
