@@ -14,6 +14,7 @@ worker.tool({ name: "odd", description: "Answers and asks what cannot be sent.",
     if (kind === "asks") call.interrupt(10n ** 30n);
     if (kind === "raises") throw new Error("\ud800");
     if (kind === "much") return "m".repeat(17 << 20);
+    if (kind === "nothing") return () => {};
     if (kind === "raises much") throw new Error("m".repeat(17 << 20));
     return { toJSON() { return 10n; } };
   });

@@ -369,7 +369,7 @@ export class Worker {
     try {
       const { run, definition } = this.tools.get(service.replace(/^tool:/, ""));
       const answer = await run(check(definition.parameters, args), call);
-      message.content = typeof answer === "string" ? answer : JSON.stringify(answer ?? null);
+      message.content = typeof answer === "string" ? answer : JSON.stringify(answer) ?? "null";
     } catch (error) {
       if (error instanceof Interrupt) return { interrupt: error.value };
       if (!(error instanceof BadArguments)) throw error;
