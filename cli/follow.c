@@ -1,21 +1,27 @@
 #include "follow.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
 #include "fiber.h"
 #include "json.h"
 #include "listeners.h"
+#include "memory.h"
 #include "show.h"
 
 #define BLOCK_MS 500u
+#define AWAY_MS 60000u /* a failover, or a Redis that loads its data, takes less */
+#define AGAIN_MS 100u
 
 struct follow {
 	struct session *session;
-	const struct follow_options *options;
+	struct follow_options options;
 	const char *thread, *run;
+	struct listeners *tokens;
 	uint64_t seen;
+	uint64_t away_since; /* when Redis was found gone; 0: it is there */
 	const struct value *last;
 	bool speaking;      /* an answer is being written, token by token */
 	struct packet said; /* of it */
@@ -133,7 +139,7 @@ listen_tokens(struct follow *follow)
 	struct arena *arena = session_arena(follow->session);
 	struct listeners *listeners;
 
-	if (!follow->options->tokens || follow->options->json)
+	if (!follow->options.tokens || follow->options.json)
 		return NULL;
 	listeners = listeners_new(follow->session, on_live, follow);
 	if (listeners == NULL)
@@ -147,93 +153,160 @@ listen_tokens(struct follow *follow)
 
 /* --- events ------------------------------------------------------------------------- */
 
-static void
+/* Returns STORE_OK, or why the event's messages cannot be read: then nothing was said. */
+static enum store_status
 tell(struct follow *follow, struct arena *arena, const struct value *event)
 {
 	const struct value *messages = value_empty_array();
 	int64_t count = value_get_int(event, "count", 0);
 	const char *streamed = NULL;
+	enum store_status status = STORE_OK;
 
-	if (follow->options->quiet)
-		return;
+	if (follow->options.quiet)
+		return STORE_OK;
 	if (count > 0)
-		store_messages(session_store(follow->session), arena, follow->thread,
-		    (uint64_t)value_get_int(event, "first", 0), (uint64_t)count,
-		    &messages);
-	if (follow->options->json) {
+		status = store_messages(session_store(follow->session), arena,
+		    follow->thread, (uint64_t)value_get_int(event, "first", 0),
+		    (uint64_t)count, &messages);
+	if (status == STORE_FAILED || status == STORE_CANCELLED)
+		return status;
+	if (follow->options.json) {
 		if (count > 0)
 			event = value_map_with(arena, event, "messages", messages);
 		printf("%s\n", json_text(arena, event));
 		fflush(stdout);
-		return;
+		return STORE_OK;
 	}
 	if (follow->speaking)
 		streamed = arena_copy(arena, follow->said.data, follow->said.size);
 	end_answer(follow);
 	show_event(arena, event, messages, streamed);
+	return STORE_OK;
+}
+
+/* What to do about a step that failed. Returns true when it is not to be tried again: *result says how it ends. */
+static bool
+give_up(struct follow *follow, struct store *store, enum store_status status, int *result)
+{
+	uint64_t now = loop_now_ms(session_loop(follow->session));
+
+	*result = STATUS_FAILED;
+	if (status == STORE_CANCELLED)
+		return true;
+	if (status == STORE_FAILED && store_is_gone(store)) {
+		if (follow->away_since == 0) {
+			end_answer(follow);
+			complain("%s; waits for it, %u s at most", store_error(store),
+			    AWAY_MS / 1000);
+			follow->away_since = now;
+		}
+		if (now - follow->away_since < AWAY_MS)
+			return fiber_sleep(AGAIN_MS) == -1;
+	}
+	*result = session_step_failed(store, status);
+	complain(
+	    "the run's end is not known here; `flotilla watch %s` goes on", follow->run);
+	return true;
 }
 
 /* Reads what is new. Returns true when the run's end was among it. */
 static bool
-read_events(struct follow *follow, struct store *events_store, int *result)
+read_events(struct follow *follow, int *result)
 {
+	struct store *store = session_events_store(follow->session);
 	struct arena *arena = arena_new();
 	const struct value *events;
-	enum store_status status = store_events(events_store, arena, follow->thread,
-	    follow->run, follow->seen, BLOCK_MS, &events);
+	enum store_status status = store_events(
+	    store, arena, follow->thread, follow->run, follow->seen, BLOCK_MS, &events);
 	bool ended = false;
 	size_t i;
 
-	if (status != STORE_OK) {
-		*result = session_events_failed(follow->session, status);
-		arena_destroy(&arena);
-		return true;
-	}
-	for (i = 0; i < value_size(events); i++) {
+	for (i = 0; status == STORE_OK && i < value_size(events); i++) {
 		const struct value *event = value_at(events, i);
 
+		status = tell(follow, arena, event);
+		if (status != STORE_OK) {
+			store = session_store(follow->session);
+			break;
+		}
 		follow->seen = (uint64_t)value_get_int(event, "seq", 0);
-		tell(follow, arena, event);
 		if (value_text_is(value_get(event, "kind"), "finished")) {
 			follow->last = value_copy(session_arena(follow->session), event);
 			*result = follow_exit(value_get_text(event, "status"));
 			ended = true;
 		}
 	}
+	if (status == STORE_OK)
+		follow->away_since = 0;
+	else
+		ended = give_up(follow, store, status, result);
 	arena_destroy(&arena);
 	return ended;
+}
+
+/* --- the whole ---------------------------------------------------------------------- */
+
+struct follow *
+follow_new(struct session *session, const char *thread, const char *run,
+    const struct follow_options *options)
+{
+	struct follow *follow;
+
+	if (session_store(session) == NULL || session_events_store(session) == NULL)
+		return NULL;
+	follow = xcalloc(1, sizeof *follow);
+	*follow = (struct follow){ .session = session,
+		.options = *options,
+		.thread = thread,
+		.run = run,
+		.last = value_empty_map() };
+	follow->tokens = listen_tokens(follow);
+	return follow;
+}
+
+void
+follow_destroy(struct follow **follow_p)
+{
+	struct follow *follow = *follow_p;
+
+	if (follow == NULL)
+		return;
+	*follow_p = NULL;
+	listeners_destroy(&follow->tokens);
+	packet_release(&follow->said);
+	free(follow);
+}
+
+int
+follow_end(struct follow **follow_p, const struct value **last_r)
+{
+	struct follow *follow = *follow_p;
+	struct session *session = follow->session;
+	int result = STATUS_FAILED;
+
+	while (!session_interrupted(session) && !read_events(follow, &result))
+		continue;
+	listeners_destroy(&follow->tokens);
+	end_answer(follow);
+	if (session_interrupted(session)) {
+		complain("no longer watching; the run goes on. `flotilla watch %s`, "
+			 "`flotilla cancel %s`",
+		    follow->run, follow->run);
+		result = STATUS_FAILED;
+	}
+	if (last_r != NULL)
+		*last_r = follow->last;
+	follow_destroy(follow_p);
+	return result;
 }
 
 int
 follow_run(struct session *session, const char *thread, const char *run,
     const struct follow_options *options, const struct value **last_r)
 {
-	struct follow follow = { .session = session,
-		.options = options,
-		.thread = thread,
-		.run = run,
-		.last = value_empty_map() };
-	struct store *events_store = session_events_store(session);
-	bool there = events_store != NULL && session_store(session) != NULL;
-	struct listeners *tokens;
-	int result = STATUS_FAILED;
+	struct follow *follow = follow_new(session, thread, run, options);
 
-	if (!there && !session_interrupted(session))
-		return STATUS_UNREACHABLE;
-	tokens = there ? listen_tokens(&follow) : NULL;
-	while (
-	    !session_interrupted(session) && !read_events(&follow, events_store, &result))
-		continue;
-	listeners_destroy(&tokens);
-	end_answer(&follow);
-	packet_release(&follow.said);
-	if (session_interrupted(session)) {
-		complain("no longer watching; the run goes on. `flotilla watch %s`, "
-			 "`flotilla cancel %s`",
-		    run, run);
-		result = STATUS_FAILED;
-	}
-	if (last_r != NULL)
-		*last_r = follow.last;
-	return result;
+	if (follow != NULL)
+		return follow_end(&follow, last_r);
+	return session_interrupted(session) ? STATUS_FAILED : STATUS_UNREACHABLE;
 }

@@ -1,5 +1,5 @@
-/* follow: reads a run's event log from its beginning to its end, waiting for what comes.
- */
+/* follow: reads a run's event log from its beginning to its end, waiting for what comes, and for Redis, a minute,
+ * where it goes away meanwhile. */
 #ifndef FOLLOW_H
 #define FOLLOW_H
 
@@ -11,7 +11,17 @@ struct follow_options {
 	bool tokens; /* show tokens from the status channel as they come */
 };
 
-/* Follows run on thread until it has ended. Returns the exit status for how it ended,
+struct follow;
+
+/* Listens to the tokens of run on thread, from now on: before it is submitted, so that its first words are not missed.
+ * Returns new, or NULL when Redis is not there, which has been said. Keeps thread and run. */
+struct follow *follow_new(struct session *session, const char *thread, const char *run,
+    const struct follow_options *options);
+void follow_destroy(struct follow **follow_p);
+/* Takes *follow_p, and follows until the run has ended; returns as follow_run. */
+int follow_end(struct follow **follow_p, const struct value **last_r);
+
+/* Both. Returns the exit status for how it ended,
  * with the final event in session's memory; STATUS_FAILED when interrupted by Ctrl-C. */
 int follow_run(struct session *session, const char *thread, const char *run,
     const struct follow_options *options, const struct value **last_r);

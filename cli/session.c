@@ -288,8 +288,8 @@ session_remedy(const char *error)
 	return "";
 }
 
-static int
-step_failed(const struct store *store, enum store_status status)
+int
+session_step_failed(const struct store *store, enum store_status status)
 {
 	if (status == STORE_CANCELLED)
 		return STATUS_FAILED;
@@ -301,11 +301,11 @@ step_failed(const struct store *store, enum store_status status)
 int
 session_store_failed(struct session *session, enum store_status status)
 {
-	return step_failed(session->store, status);
+	return session_step_failed(session->store, status);
 }
 
 int
 session_events_failed(struct session *session, enum store_status status)
 {
-	return step_failed(session->events_store, status);
+	return session_step_failed(session->events_store, status);
 }

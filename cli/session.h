@@ -64,7 +64,8 @@ const char *session_remedy(const char *error);
 
 /* Says why a step of session_store failed; returns the exit status for it. */
 int session_store_failed(struct session *session, enum store_status status);
-/* The same of session_events_store. */
+/* The same of session_events_store, and of either. */
 int session_events_failed(struct session *session, enum store_status status);
+int session_step_failed(const struct store *store, enum store_status status);
 
 #endif

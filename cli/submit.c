@@ -109,7 +109,8 @@ print_answer(
 		printf("%s\n", show_text(arena, chat_text(arena, last)));
 }
 
-static void
+/* Returns STATUS_OK, or why what it has to say cannot be read, which has been said. */
+static enum status
 print_end(struct session *session, const char *thread, const char *run,
     const struct value *last, const struct submit_settings *settings)
 {
@@ -117,8 +118,16 @@ print_end(struct session *session, const char *thread, const char *run,
 	const struct value *error = value_get(last, "error"), *state = NULL,
 			   *record = NULL;
 
-	store_thread(session_store(session), arena, thread, &state);
-	store_run(session_store(session), arena, thread, run, &record);
+	enum store_status read;
+
+	read = store_thread(session_store(session), arena, thread, &state);
+	if (read == STORE_OK || read == STORE_NONE)
+		read = store_run(session_store(session), arena, thread, run, &record);
+	if (read == STORE_FAILED || read == STORE_CANCELLED) {
+		complain("run '%s' has ended (%s); what it says cannot be read", run,
+		    value_get_text(last, "status"));
+		return (enum status)session_store_failed(session, read);
+	}
 	if (session_json(session) && !settings->silent) {
 		printf("%s\n",
 		    json_text(arena,
@@ -136,6 +145,7 @@ print_end(struct session *session, const char *thread, const char *run,
 	if (value_text_is(value_get(last, "status"), "interrupted")) {
 		asks_say_end(arena, run, thread, value_get(record, "interrupts"));
 	}
+	return STATUS_OK;
 }
 
 /* --- submitting --------------------------------------------------------------------- */
@@ -174,8 +184,10 @@ add_entry(struct session *session, const struct value *fields)
 		complain("not submitted: %s%s", redis_reply_text(reply),
 		    session_remedy(redis_reply_text(reply)));
 	else
-		complain("not submitted, as far as can be told: %s",
-		    redis_trouble(store_redis(session_store(session))));
+		complain("not submitted, as far as can be told: %s; the same once more "
+			 "with --run-id %s runs once",
+		    redis_trouble(store_redis(session_store(session))),
+		    value_get_text(fields, "run"));
 	return STATUS_UNREACHABLE;
 }
 
@@ -227,13 +239,22 @@ submit_entry(struct session *session, const struct submit_settings *settings,
 	struct follow_options options = { .quiet = !settings->follow,
 		.json = settings->common.json,
 		.tokens = settings->follow };
+	bool stays = settings->wait || settings->follow || settings->silent;
+	struct follow *follow = NULL;
 	const struct value *last;
-	enum status status;
+	enum status status, printed = STATUS_OK;
 
+	if (stays) {
+		follow = follow_new(session, thread, run, &options);
+		if (follow == NULL)
+			return STATUS_UNREACHABLE;
+	}
 	status = submit_add(session, settings, run, thread, fields);
-	if (status != STATUS_OK)
+	if (status != STATUS_OK) {
+		follow_destroy(&follow);
 		return status;
-	if (!settings->wait && !settings->follow && !settings->silent) {
+	}
+	if (!stays) {
 		struct arena *arena = session_arena(session);
 
 		if (session_json(session))
@@ -245,10 +266,10 @@ submit_entry(struct session *session, const struct submit_settings *settings,
 			printf("%s\n", run);
 		return STATUS_OK;
 	}
-	status = (enum status)follow_run(session, thread, run, &options, &last);
+	status = (enum status)follow_end(&follow, &last);
 	if (value_size(last) > 0)
-		print_end(session, thread, run, last, settings);
-	return status;
+		printed = print_end(session, thread, run, last, settings);
+	return printed != STATUS_OK ? printed : status;
 }
 
 /* The input as JSON text: --input, or the text of the arguments, or stdin. */

@@ -122,6 +122,12 @@ store_error(const struct store *store)
 	return store->error;
 }
 
+bool
+store_is_gone(const struct store *store)
+{
+	return store->gone;
+}
+
 struct redis *
 store_redis(const struct store *store)
 {
@@ -159,6 +165,7 @@ store_fail(struct store *store, const char *format, ...)
 {
 	va_list args;
 
+	store->gone = false;
 	va_start(args, format);
 	vsnprintf(store->error, sizeof store->error, format, args);
 	va_end(args);
@@ -280,8 +287,9 @@ store_send(struct store *store, const struct command *command,
 	case REDIS_LOST:
 		if (lost_r != NULL)
 			*lost_r = true;
-		return store_fail(
-		    store, "Redis is gone: %s", redis_trouble(store->redis));
+		store_fail(store, "Redis is gone: %s", redis_trouble(store->redis));
+		store->gone = true;
+		return STORE_FAILED;
 	case REDIS_ERROR:
 	default:
 		store_fail(store, "Redis refused %.*s: %s", (int)command->args[0].size,

@@ -58,6 +58,8 @@ struct store *store_new(struct redis *redis, uint64_t wait_ms);
 void store_destroy(struct store **store_p);
 /* Lends what went wrong in the last STORE_FAILED, STORE_REJECTED, STORE_TAKEN or STORE_DAMAGED. */
 const char *store_error(const struct store *store);
+/* Whether the last STORE_FAILED was because Redis did not answer, not for what it said. */
+bool store_is_gone(const struct store *store);
 struct redis *store_redis(const struct store *store);
 
 /* Who this process is, for claims: session is of this start alone, name is for people. Copied. */

@@ -13,6 +13,7 @@ struct store {
 	uint64_t replicas_ms;
 	unsigned lacking;  /* commits that wait for more of them */
 	struct warm *warm; /* what claims need not read, or NULL */
+	bool gone;         /* the last failure was for no answer of Redis */
 	char error[512];
 };
 

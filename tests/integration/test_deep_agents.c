@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "arena.h"
 #include "cli.h"
@@ -97,7 +98,7 @@ START_TEST(a_human_sees_which_agent_asks)
 }
 END_TEST
 
-START_TEST(who_watches_is_told_that_redis_is_gone)
+START_TEST(who_watches_is_told_that_redis_is_gone_and_waits_for_it)
 {
 	const struct cli cli = { .program = kit_program(kit, "flotilla"),
 		.arena = arena };
@@ -112,11 +113,15 @@ START_TEST(who_watches_is_told_that_redis_is_gone)
 	while (strstr(cli_out(job), "started") == NULL)
 		kit_flotilla(kit, "runs", NULL);
 	kit_kill(kit, KIT_REDIS, 0);
-	ended = cli_end(&job);
-	ck_assert_int_eq(ended.status, 4);
-	ck_assert_msg(strstr(ended.err, "Redis") != NULL, "%s", ended.err);
+	while (strstr(cli_err(job), "Redis is gone: ") == NULL)
+		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
 	kit_start(kit, KIT_REDIS, 0);
 	kit_flotilla(kit, "cancel", "s", NULL);
+	ended = cli_end(&job);
+	ck_assert_int_eq(ended.status, 6);
+	ck_assert_msg(strstr(ended.out, "finished cancelled") != NULL, "%s", ended.out);
+	ck_assert_msg(
+	    strstr(strstr(ended.out, "started") + 1, "started") == NULL, "%s", ended.out);
 }
 END_TEST
 
@@ -129,6 +134,6 @@ tcase_deep_agents(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, the_page_is_true);
 	tcase_add_test(tcase, a_human_sees_which_agent_asks);
-	tcase_add_test(tcase, who_watches_is_told_that_redis_is_gone);
+	tcase_add_test(tcase, who_watches_is_told_that_redis_is_gone_and_waits_for_it);
 	return tcase;
 }
