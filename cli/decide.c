@@ -393,14 +393,14 @@ find_pause(struct ballot *ballot, const char *name)
 	ballot->items = actions_of(arena, ballot->head);
 	if (value_size(ballot->items) == 0) {
 		complain("thread '%s' waits for nothing", ballot->thread);
-		return STATUS_FAILED;
+		return STATUS_REFUSED;
 	}
 	if (strcmp(name, ballot->thread) != 0 &&
 	    !value_text_is(value_get(ballot->head, "run"), name)) {
 		complain("run '%s' waits for nothing any more; on its thread '%s' run "
 			 "'%s' does",
 		    name, ballot->thread, value_get_text(ballot->head, "run"));
-		return STATUS_FAILED;
+		return STATUS_REFUSED;
 	}
 	for (i = 0; i < value_size(ballot->items); i++)
 		ballot->actions += actions_is_one(value_at(ballot->items, i));

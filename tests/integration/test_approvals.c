@@ -177,7 +177,7 @@ static const struct line batched[] = {
 	{ 0, "nothing waits for a human", { "approvals", "--tenant", "other" } },
 	{ 0, "reject   note {\"text\":\"two\"}",
 	    { "edit", "t", "a", "--args", "{\"text\": \"uno\"}", "--rest", "reject" } },
-	{ 1, "waits for nothing", { "approve", "t" } },
+	{ 7, "waits for nothing", { "approve", "t" } },
 	{ 0, "nothing waits for a human", { "approvals" } },
 };
 
@@ -228,7 +228,7 @@ static const struct line singly[] = {
 	    { "resume", "t", "--answer", "r1.2.0:1={\"type\": \"agree\"}", "--wait" } },
 	{ 5, "r1.2.0:1 asks", { "reject", "t", "b", "-m", "Not two.", "--wait" } },
 	{ 3, "no action 'b' waits", { "approve", "t", "b" } },
-	{ 1, "run 'r1' waits for nothing any more", { "approve", "r1" } },
+	{ 7, "run 'r1' waits for nothing any more", { "approve", "r1" } },
 	{ 5, ".4.0:1 asks", { "approve", "t", "a", "--wait" } },
 	{ 1, "no interrupt 'r1.2.0:1' waits",
 	    { "resume", "t", "{\"r1.2.0:1\": {\"type\": \"approve\"}}", "--wait" } },
@@ -383,10 +383,10 @@ play_cancelled(struct scene *scene)
 	kit_write(scene->kit, "hold", "");
 	kit_start(scene->kit, KIT_COORDINATOR, 0);
 	ck_assert(client_wait(scene->client, has_begun, scene, 60000));
-	ck_assert_int_eq(RUN(scene, "approve", "t").status, 1);
+	ck_assert_int_eq(RUN(scene, "approve", "t").status, 7);
 	ck_assert_int_eq(RUN(scene, "cancel", "a1").status, 0);
 	remove(scene->hold);
-	ck_assert_int_eq(RUN(scene, "approve", "t").status, 1);
+	ck_assert_int_eq(RUN(scene, "approve", "t").status, 7);
 	ask_check_refused(scene, "paid", "a2", "t",
 	    "{\"r1.2.hook:1\": {\"decisions\": [{\"type\": \"approve\"}]}}",
 	    "waits for nothing");
