@@ -2,6 +2,11 @@
 
 #include <inttypes.h>
 
+#include "fiber.h"
+
+#define TAKEN_WAIT_MS 2000u /* until a submission must have been taken from the inbox */
+#define LOOK_MS 20u
+
 enum status
 find_argument(const char *argument, const char *what)
 {
@@ -11,18 +16,45 @@ find_argument(const char *argument, const char *what)
 	return STATUS_USAGE;
 }
 
+/* How many submissions no coordinator has taken yet; 0 when nobody can tell. */
+static int64_t
+count_inbox(struct session *session)
+{
+	const struct value *counts = NULL;
+
+	store_counts(session_store(session), session_arena(session), &counts);
+	return value_get_int(counts, "inbox", 0);
+}
+
+static enum status
+say_unknown(const char *run, int64_t inbox)
+{
+	if (inbox == 0)
+		complain("run '%s' is not known; `flotilla runs` lists the newest", run);
+	else
+		complain("run '%s' is not known; it may be among the %" PRId64
+			 " in the inbox, which no coordinator has taken yet: `flotilla "
+			 "top` says why",
+		    run, inbox);
+	return STATUS_NOT_FOUND;
+}
+
 enum status
 find_thread_of(struct session *session, const char *run, const char **thread_r)
 {
+	uint64_t deadline = loop_now_ms(session_loop(session)) + TAKEN_WAIT_MS;
 	enum store_status status;
+	int64_t inbox = 1; /* one look more behind the one that finds it empty */
 
 	if (session_store(session) == NULL)
 		return STATUS_UNREACHABLE;
-	status = store_run_thread(
-	    session_store(session), session_arena(session), run, thread_r);
-	if (status == STORE_NONE) {
-		complain("run '%s' is not known; `flotilla runs` lists the newest", run);
-		return STATUS_NOT_FOUND;
+	while ((status = store_run_thread(session_store(session), session_arena(session),
+		    run, thread_r)) == STORE_NONE) {
+		if (inbox == 0 || loop_now_ms(session_loop(session)) > deadline)
+			return say_unknown(run, inbox);
+		inbox = count_inbox(session);
+		if (inbox > 0 && fiber_sleep(LOOK_MS) == -1)
+			return STATUS_FAILED;
 	}
 	return status == STORE_OK ? STATUS_OK
 				  : (enum status)session_store_failed(session, status);

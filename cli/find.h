@@ -9,7 +9,7 @@
 /* Returns STATUS_OK when the argument is there, else says which one is missing. */
 enum status find_argument(const char *argument, const char *what);
 
-/* The thread of run. */
+/* The thread of run. One that is in the inbox yet, perhaps, is waited for, two seconds. */
 enum status find_thread_of(
     struct session *session, const char *run, const char **thread_r);
 

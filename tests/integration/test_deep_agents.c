@@ -125,6 +125,34 @@ START_TEST(who_watches_is_told_that_redis_is_gone_and_waits_for_it)
 }
 END_TEST
 
+START_TEST(a_run_that_is_in_the_inbox_is_waited_for_or_said_to_be_there)
+{
+	const struct cli cli = { .program = kit_program(kit, "flotilla"),
+		.arena = arena };
+	const char *quick = kit_write(kit, "quick.yaml",
+	    "name: quick\nmodel: scripted:m\nscript: {m: [{content: Done.}]}\n");
+	struct cli_job *job;
+	struct said ended;
+
+	kit_stop(kit, KIT_COORDINATOR, 0);
+	kit_stop(kit, KIT_COORDINATOR, 1);
+	kit_flotilla(kit, "submit", quick, "Hi", "--run-id", "q", NULL);
+	ended = CLI(&cli, "cancel", "q");
+	ck_assert_int_eq(ended.status, 3);
+	ck_assert_msg(strstr(ended.err, "may be among the 1 in the inbox") != NULL, "%s",
+	    ended.err);
+	job = CLI_START(&cli, "watch", "q");
+	kit_start(kit, KIT_COORDINATOR, 0);
+	ended = cli_end(&job);
+	if (ended.status == 3) /* it took longer than that to start */
+		ended = CLI(&cli, "watch", "q");
+	ck_assert_msg(ended.status == 0, "%s", ended.err);
+	ended = CLI(&cli, "watch", "nobody");
+	ck_assert_int_eq(ended.status, 3);
+	ck_assert_msg(strstr(ended.err, "lists the newest") != NULL, "%s", ended.err);
+}
+END_TEST
+
 TCase *
 tcase_deep_agents(void)
 {
@@ -135,5 +163,7 @@ tcase_deep_agents(void)
 	tcase_add_test(tcase, the_page_is_true);
 	tcase_add_test(tcase, a_human_sees_which_agent_asks);
 	tcase_add_test(tcase, who_watches_is_told_that_redis_is_gone_and_waits_for_it);
+	tcase_add_test(
+	    tcase, a_run_that_is_in_the_inbox_is_waited_for_or_said_to_be_there);
 	return tcase;
 }
