@@ -1,5 +1,8 @@
 #include "provider_exchange.h"
 
+#include <string.h>
+#include <strings.h>
+
 #include "bounds.h"
 #include "json.h"
 #include "provider_error.h"
@@ -72,6 +75,44 @@ write_body(const struct exchange *exchange, struct packet *body, struct fault **
 	return request == NULL ? -1 : 0;
 }
 
+/* --- what came ------------------------------------------------------------------------ */
+
+/* A server's own page in an API's place: mostly the URL is another one. */
+static bool
+is_page(const struct http_response *response)
+{
+	return response->content_type != NULL &&
+	       strncasecmp(response->content_type, "text/html", strlen("text/html")) == 0;
+}
+
+static struct fault *
+page_fault(const struct exchange *exchange)
+{
+	return provider_fault_unreadable(exchange->ask->arena, exchange->endpoint->name,
+	    "it is a web page (text/html); does the provider's URL lead to its API?");
+}
+
+/* The fault of a status that is none of an answer. */
+static struct fault *
+refusal(const struct exchange *exchange, const struct http_response *response)
+{
+	struct arena *arena = exchange->ask->arena;
+	const char *name = exchange->endpoint->name;
+
+	if (response->failure == HTTP_TOO_LARGE)
+		return provider_fault_status(arena, name, response->status,
+		    "more than can be read", response->retry_after_ms);
+	if (response->location != NULL)
+		return provider_fault_status(arena, name, response->status,
+		    arena_printf(arena,
+			"redirects are not followed; let the provider's URL lead where "
+			"this one does: %s",
+			response->location),
+		    response->retry_after_ms);
+	return provider_refusal(
+	    arena, name, response->status, response->body, response->retry_after_ms);
+}
+
 /* --- plain ------------------------------------------------------------------------- */
 
 static const struct value *
@@ -91,7 +132,9 @@ read_answer(const struct exchange *exchange, const struct http_response *respons
 		message = exchange->dialect->answer(arena, body, &error);
 	}
 	if (message == NULL)
-		*fault_r = provider_fault_unreadable(arena, name, error);
+		*fault_r = is_page(response)
+			       ? page_fault(exchange)
+			       : provider_fault_unreadable(arena, name, error);
 	return message;
 }
 
@@ -103,14 +146,16 @@ is_answer(const struct exchange *exchange, const struct http_response *response,
 	struct arena *arena = exchange->ask->arena;
 	const char *name = exchange->endpoint->name;
 
-	if (response->failure != HTTP_OK)
+	bool is_good = response->status >= 200 && response->status <= 299;
+
+	if (response->failure == HTTP_OK && is_good)
+		return true;
+	if (response->failure == HTTP_OK ||
+	    (response->failure == HTTP_TOO_LARGE && response->status > 299))
+		*fault_r = refusal(exchange, response);
+	else
 		*fault_r =
 		    provider_fault_http(arena, name, response->failure, response->reason);
-	else if (response->status < 200 || response->status > 299)
-		*fault_r = provider_refusal(arena, name, response->status, response->body,
-		    response->retry_after_ms);
-	else
-		return true;
 	return false;
 }
 
@@ -150,6 +195,7 @@ end_stream(const struct exchange *exchange, const struct http_response *response
 {
 	struct answer_stream *stream = exchange->stream;
 	bool cut = response->failure != HTTP_OK;
+	const struct value *message;
 
 	if (response->failure == HTTP_ABORTED && stream->fault != NULL) {
 		*fault_r = stream->fault;
@@ -161,7 +207,10 @@ end_stream(const struct exchange *exchange, const struct http_response *response
 		return answer_stream_end(stream, fault_r);
 	if (!is_answer(exchange, response, fault_r))
 		return NULL;
-	return answer_stream_end(stream, fault_r);
+	message = answer_stream_end(stream, fault_r);
+	if (message == NULL && is_page(response))
+		*fault_r = page_fault(exchange);
+	return message;
 }
 
 static const struct value *

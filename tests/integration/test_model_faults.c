@@ -108,10 +108,8 @@ static const struct {
 	    STREAMED, "RateLimitError", "slow", 0 },
 	{ "{'raw':'data: {oops','content_type':'text/event-stream'}", STREAMED,
 	    "APIConnectionError", "before its end", 0 },
-	{ "{'raw':'<html>','content_type':'text/html'}", PLAIN, "APIResponseError",
-	    "cannot be read", 0 },
-	{ "{'raw':'<html>','content_type':'text/html'}", STREAMED, "APIConnectionError",
-	    "before its end", 0 },
+	{ "{'raw':'<html>','content_type':'text/html'}", EITHER, "APIResponseError",
+	    "cannot be read: it is a web page", 0 },
 	/* what is no stream where one was asked for, and an error that calls itself an answer */
 	{ "{'raw':'{}'}", EITHER, "APIResponseError", "cannot be read: it has no", 0 },
 	{ "{'raw':'{\\'error\\':{\\'type\\':\\'overloaded_error\\',\\'message\\':"

@@ -23,7 +23,7 @@ TCase *tcase_provider_exchange(void);
 	"{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
 
 static struct tokens tokens;
-static bool streams = true;
+static bool streams;
 static const struct value *message;
 static struct fault *fault;
 
@@ -94,6 +94,16 @@ static void
 ask_streamed(const char *bytes, enum tiny_end end)
 {
 	http_trial_answer(bytes, end);
+	streams = true;
+	fiber_start(http_trial.loop, "call", answer, text_of('x', 1));
+	http_trial_run();
+}
+
+static void
+ask_plain(const char *bytes, enum tiny_end end)
+{
+	http_trial_answer(bytes, end);
+	streams = false;
 	fiber_start(http_trial.loop, "call", answer, text_of('x', 1));
 	http_trial_run();
 }
@@ -154,7 +164,6 @@ START_TEST(each_body_is_its_own)
 	bool seen[SIZES] = { false };
 	size_t i;
 
-	streams = false;
 	http_trial_answer(complete[1].bytes, complete[1].end);
 	for (i = 0; i < SIZES; i++) {
 		fiber_start(
@@ -168,6 +177,48 @@ START_TEST(each_body_is_its_own)
 }
 END_TEST
 
+#define HTML "Content-Type: text/html; charset=utf-8\r\nContent-Length: 13\r\n\r\n"
+
+static const struct {
+	const char *bytes, *type, *message; /* contains */
+} others[] = {
+	{ "HTTP/1.1 302 Found\r\nLocation: http://there.example/v1\r\n"
+	  "Content-Length: 0\r\n\r\n",
+	    "APIStatusError",
+	    "status 302: redirects are not followed; let the provider's "
+	    "URL lead where this one does: http://there.example/v1" },
+	{ "HTTP/1.1 200 OK\r\n" HTML "<html>Sign in", "APIResponseError",
+	    "it is a web page (text/html); does the provider's URL lead to its API?" },
+	{ "HTTP/1.1 404 Not Found\r\n" HTML "<html>Nothing", "NotFoundError",
+	    "status 404: <html>Nothing" },
+	{ "HTTP/1.1 503 Busy\r\nContent-Length: 999999999\r\n\r\n<html>",
+	    "InternalServerError", "status 503: more than can be read" },
+};
+
+START_TEST(what_is_no_answer_is_called_what_it_is)
+{
+	for (int streamed = 0; streamed < 2; streamed++) {
+		fault = NULL;
+		(streamed ? ask_streamed : ask_plain)(others[_i].bytes, TINY_CLOSE);
+		ck_assert_ptr_null(message);
+		ck_assert_str_eq(fault->type, others[_i].type);
+		ck_assert_msg(strstr(fault->message, others[_i].message) != NULL, "%s",
+		    fault->message);
+	}
+}
+END_TEST
+
+/* Some servers call JSON so. */
+START_TEST(an_answer_that_calls_itself_a_page_is_read)
+{
+	ask_plain("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+		  "{\"choices\":[{\"message\":{\"content\":\"whole\"}}]}",
+	    TINY_CLOSE);
+	ck_assert_ptr_nonnull(message);
+	ck_assert_str_eq(value_get_text(message, "content"), "whole");
+}
+END_TEST
+
 TCase *
 tcase_provider_exchange(void)
 {
@@ -175,6 +226,9 @@ tcase_provider_exchange(void)
 
 	tcase_set_timeout(tcase, 20);
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_loop_test(tcase, what_is_no_answer_is_called_what_it_is, 0,
+	    (int)(sizeof others / sizeof *others));
+	tcase_add_test(tcase, an_answer_that_calls_itself_a_page_is_read);
 	tcase_add_loop_test(tcase, an_answer_that_is_complete_needs_no_end, 0,
 	    sizeof complete / sizeof complete[0]);
 	tcase_add_test(tcase, an_answer_without_its_end_is_cut);
