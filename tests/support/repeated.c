@@ -5,10 +5,9 @@
 const char *
 repeated(struct arena *arena, const char *text, size_t count)
 {
-	size_t size = strlen(text), i;
-	char *all = arena_alloc(arena, count * size + 1);
+	char *all = arena_alloc(arena, count * strlen(text) + 1), *end = all;
 
-	for (i = 0; i < count; i++)
-		memcpy(all + i * size, text, size);
+	while (count-- > 0)
+		end = stpcpy(end, text);
 	return all;
 }
