@@ -312,6 +312,26 @@ is_edit(const struct submission *submission)
 	       value_has(submission->options, "copy_of");
 }
 
+/* A run does one thing: of two, one would be left out. */
+static const char *
+two_tasks(struct arena *arena, const struct value *fields)
+{
+	static const char *const tasks[] = { "input", "resume", "update", "copy_of" };
+	const char *first = NULL;
+
+	for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
+		if (!value_has(fields, tasks[i]))
+			continue;
+		if (first != NULL)
+			return arena_printf(arena,
+			    "%s and %s: a run has one of them; submit the other as a run "
+			    "of its own",
+			    first, tasks[i]);
+		first = tasks[i];
+	}
+	return NULL;
+}
+
 /* Whether it says what to do by itself: another is a conversation's next input. */
 static bool
 needs_input(const struct submission *submission, const struct value *fields)
@@ -341,6 +361,8 @@ submission_read(struct arena *arena, const char *id, const struct value *fields,
 		submission->error = unknown_field(arena, fields);
 	if (submission->error == NULL)
 		submission->error = field_with_nul(arena, fields);
+	if (submission->error == NULL)
+		submission->error = two_tasks(arena, fields);
 	if (submission->error == NULL &&
 	    (submission->agent == NULL || *submission->agent == '\0'))
 		submission->error = "agent is missing: the name of an agent that "

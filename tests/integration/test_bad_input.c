@@ -95,6 +95,8 @@ static const struct {
 	{ { "agent", "quick", "input", "{\"messages\": [}" },
 	    "input is not valid JSON: " },
 	{ { "agent", "quick", "input", "{\"messages\":\n [}" }, "line 2" },
+	{ { "agent", "quick", "input", INPUT, "resume", "1" },
+	    "input and resume: a run has one" },
 	{ { "agent", "quick", "input", "17" }, "input: " },
 	{ { "agent", "quick", "input", "[{\"type\": \"humna\", \"content\": \"Hi\"}]" },
 	    "input: messages[0].type: must be one of human" },
