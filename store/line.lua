@@ -43,6 +43,12 @@ local function note_end(prefix, run, webhook, now)
   end
 end
 
+-- Counts the ends of the shard's runs. Who counts ends nothing, and hinders no end: a damaged count is
+-- left as it is.
+local function count_end(prefix, status)
+  redis.pcall('HINCRBY', prefix .. 'ended', status, 1)
+end
+
 -- Ends a run without an owner (cancelled in the queue, quarantined).
 local function end_run(prefix, run, status, kind, reason)
   local key = run_key(prefix, run)
@@ -50,6 +56,7 @@ local function end_run(prefix, run, status, kind, reason)
   redis.call('HSET', key, 'status', status, 'fault', fault, 'ended', now_ms())
   redis.call('DEL', key .. ':w')
   redis.call('SREM', prefix .. 'cancels', run)
+  count_end(prefix, status)
   local record = redis.call('HMGET', key, 'children', 'webhook')
   leave_children(prefix, run, status, record[1])
   note_end(prefix, run, record[2], now_ms())

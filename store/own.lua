@@ -280,6 +280,7 @@ local function end_by_commit(thread_key, args, status, head, looks, events, firs
   redis.call('HSET', key, 'status', status, 'ended', text(now), 'events',
     events or last_event(prefix, run), unpack(args, first))
   redis.call('DEL', key .. ':w')
+  count_end(prefix, status)
   if looks or head[4] == run then
     end_rare(thread_key, prefix, run, status, now)
   end

@@ -1,12 +1,30 @@
 /* store_counts: how much there is of what, over all shards, which are asked at once. Plain commands:
  * whoever looks may not load the library, and looks where nobody has. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "fiber.h"
 #include "store_private.h"
 
-enum { LIVE, RUNS, DEAD, WEBHOOKS, ASKS, INDEXES };
-static const char *const indexes[INDEXES] = { "due", "runs", "dead", "hooks", "asks" };
+/* What is asked of each shard: a number each. */
+enum { LIVE, WAITING, RUNS, DELAYED, DEAD, WEBHOOKS, ASKS, LEASES, SIZES };
+static const struct {
+	const char *verb, *key, *from; /* from: the lowest score that counts, or NULL */
+} sizes[SIZES] = {
+	[LIVE] = { "ZCARD", "due", NULL },
+	[WAITING] = { "ZCOUNT", "due", "10000000000000" }, /* line.lua's WAITING */
+	[RUNS] = { "ZCARD", "runs", NULL },
+	[DELAYED] = { "ZCARD", "later", NULL },
+	[DEAD] = { "ZCARD", "dead", NULL },
+	[WEBHOOKS] = { "ZCARD", "hooks", NULL },
+	[ASKS] = { "ZCARD", "asks", NULL },
+	[LEASES] = { "HLEN", "leases", NULL },
+};
+
+/* How a run ends: the fields of `ended`. */
+static const char *const ends[] = { "success", "error", "interrupted", "cancelled",
+	"refused" };
+#define ENDS (sizeof ends / sizeof ends[0])
 
 struct counting {
 	struct store *store;
@@ -18,8 +36,9 @@ struct counting {
 		unsigned shard;
 	} shards[SHARDS];
 	unsigned asking;
-	int64_t numbers[INDEXES]; /* sums */
-	int64_t first_ask;        /* ms; 0: none */
+	int64_t numbers[SIZES]; /* sums */
+	int64_t ended[ENDS];
+	int64_t first_ask; /* ms; 0: none */
 	enum store_status status;
 };
 
@@ -33,21 +52,52 @@ bounded(int64_t number)
 	return number < 0 ? 0 : number < most ? number : most;
 }
 
+static void
+add_key(struct command *command, unsigned shard, const char *name)
+{
+	command_text(command, arena_printf(command->arena, "%s%s",
+				  store_prefix(command->arena, shard), name));
+}
+
 /* Adds how many there are in a shard's index. */
 static enum store_status
 add_size(struct counting *counting, unsigned shard, size_t index)
 {
-	struct arena *arena = counting->arena;
-	struct command command = { .arena = arena };
+	struct command command = { .arena = counting->arena };
 	const struct value *reply;
 	enum store_status status;
 
-	command_text(&command, "ZCARD");
-	command_text(&command,
-	    arena_printf(arena, "%s%s", store_prefix(arena, shard), indexes[index]));
+	command_text(&command, sizes[index].verb);
+	add_key(&command, shard, sizes[index].key);
+	if (sizes[index].from != NULL) {
+		command_text(&command, sizes[index].from);
+		command_text(&command, "+inf");
+	}
 	status = store_read(counting->store, &command, &reply);
 	if (status == STORE_OK && value_is(reply, VALUE_INT))
 		counting->numbers[index] += bounded(reply->integer);
+	return status;
+}
+
+/* Adds how the runs of a shard have ended. */
+static enum store_status
+add_ended(struct counting *counting, unsigned shard)
+{
+	struct command command = { .arena = counting->arena };
+	const struct value *reply;
+	enum store_status status;
+	size_t i, j;
+
+	command_text(&command, "HGETALL");
+	add_key(&command, shard, "ended");
+	status = store_read(counting->store, &command, &reply);
+	for (i = 0; status == STORE_OK && i + 1 < value_size(reply); i += 2)
+		for (j = 0; j < ENDS; j++)
+			if (store_text_at(reply, i) != NULL &&
+			    strcmp(store_text_at(reply, i), ends[j]) == 0 &&
+			    store_text_at(reply, i + 1) != NULL)
+				counting->ended[j] += bounded(
+				    strtoll(store_text_at(reply, i + 1), NULL, 10));
 	return status;
 }
 
@@ -57,15 +107,14 @@ add_first_ask(struct counting *counting, unsigned shard)
 {
 	static const char *const range[] = { "-inf", "+inf", "WITHSCORES", "LIMIT", "0",
 		"1" };
-	struct arena *arena = counting->arena;
-	struct command command = { .arena = arena };
+	struct command command = { .arena = counting->arena };
 	const struct value *reply;
 	enum store_status status;
 	int64_t since;
 	size_t i;
 
 	command_text(&command, "ZRANGEBYSCORE");
-	command_text(&command, arena_printf(arena, "%sasks", store_prefix(arena, shard)));
+	add_key(&command, shard, "asks");
 	for (i = 0; i < sizeof range / sizeof range[0]; i++)
 		command_text(&command, range[i]);
 	status = store_read(counting->store, &command, &reply);
@@ -85,8 +134,10 @@ count_main(void *arg)
 	enum store_status status = STORE_OK;
 	size_t i;
 
-	for (i = 0; i < INDEXES && status == STORE_OK; i++)
+	for (i = 0; i < SIZES && status == STORE_OK; i++)
 		status = add_size(counting, count->shard, i);
+	if (status == STORE_OK)
+		status = add_ended(counting, count->shard);
 	if (status == STORE_OK)
 		status = add_first_ask(counting, count->shard);
 	if (status != STORE_OK)
@@ -153,29 +204,85 @@ ask_now(struct store *store, struct arena *arena, int64_t *now_r)
 	return status;
 }
 
+struct inbox {
+	int64_t size;
+	int64_t first; /* when its oldest entry was made, ms; 0: there is none */
+};
+
+/* An entry's id is when it was made, and a number. */
 static enum store_status
-ask_inbox(struct store *store, struct arena *arena, int64_t *size_r)
+ask_inbox(struct store *store, struct arena *arena, struct inbox *inbox_r)
 {
-	struct command command = { .arena = arena };
+	static const char *const words[] = { "XRANGE", STORE_INBOX, "-", "+", "COUNT",
+		"1" };
+	struct command size = { .arena = arena }, first = { .arena = arena };
 	const struct value *reply;
 	enum store_status status;
+	const char *id;
+	size_t i;
 
-	command_text(&command, "XLEN");
-	command_text(&command, STORE_INBOX);
-	status = store_read(store, &command, &reply);
-	*size_r = status == STORE_OK && value_is(reply, VALUE_INT) ? reply->integer : 0;
+	*inbox_r = (struct inbox){ 0 };
+	command_text(&size, "XLEN");
+	command_text(&size, STORE_INBOX);
+	status = store_read(store, &size, &reply);
+	if (status != STORE_OK || !value_is(reply, VALUE_INT))
+		return status;
+	inbox_r->size = bounded(reply->integer);
+	for (i = 0; i < sizeof words / sizeof words[0]; i++)
+		command_text(&first, words[i]);
+	status = store_read(store, &first, &reply);
+	id = status == STORE_OK ? store_text_at(value_at(reply, 0), 0) : NULL;
+	if (id != NULL)
+		inbox_r->first = bounded(strtoll(id, NULL, 10));
 	return status;
 }
 
-/* For how long the first has waited, or NULL. */
+/* For how long something has waited since, or NULL. */
 static const struct value *
-oldest(const struct counting *counting, int64_t now)
+age(struct arena *arena, int64_t since, int64_t now)
 {
-	int64_t ms = now - counting->first_ask;
-
-	if (counting->first_ask == 0)
+	if (since == 0)
 		return NULL;
-	return value_int(counting->arena, ms > 0 ? ms : 0);
+	return value_int(arena, now > since ? now - since : 0);
+}
+
+static const struct value *
+ended_value(const struct counting *counting)
+{
+	struct value_fields fields = { .arena = counting->arena };
+	size_t i;
+
+	for (i = 0; i < ENDS; i++)
+		value_fields_set(
+		    &fields, ends[i], value_int(fields.arena, counting->ended[i]));
+	return value_fields_end(&fields);
+}
+
+static const struct value *
+counts_value(const struct counting *counting, const struct inbox *inbox, int64_t now)
+{
+	struct arena *arena = counting->arena;
+	const int64_t *numbers = counting->numbers;
+
+	return value_map(arena, "inbox", value_int(arena, inbox->size), "inbox_oldest_ms",
+	    age(arena, inbox->first, now), "live_threads",
+	    value_int(arena, numbers[LIVE]), "waiting_threads",
+	    value_int(arena, numbers[WAITING]), "runs", value_int(arena, numbers[RUNS]),
+	    "delayed", value_int(arena, numbers[DELAYED]), "dead",
+	    value_int(arena, numbers[DEAD]), "asks", value_int(arena, numbers[ASKS]),
+	    "asks_oldest_ms", age(arena, counting->first_ask, now), "webhooks",
+	    value_int(arena, numbers[WEBHOOKS]), "leases",
+	    value_int(arena, numbers[LEASES]), "ended", ended_value(counting), NULL);
+}
+
+static const struct value *
+health_value(struct arena *arena, const struct store_health *health)
+{
+	return value_map(arena, "bytes", value_int(arena, (int64_t)health->used),
+	    "bytes_max", value_int(arena, (int64_t)health->max), "full",
+	    value_int(arena, store_fullness(health)), "logged",
+	    value_bool(health->is_logged), "log_broken",
+	    value_bool(health->is_log_broken), NULL);
 }
 
 enum store_status
@@ -185,8 +292,8 @@ store_counts(struct store *store, struct arena *arena, const struct value **coun
 		.arena = arena,
 		.waiter = fiber_current(),
 		.status = STORE_OK };
-	const int64_t *numbers = counting.numbers;
-	int64_t inbox, now = 0;
+	struct inbox inbox;
+	int64_t now = 0;
 	enum store_status status = ask_inbox(store, arena, &inbox);
 	struct store_health health;
 
@@ -198,13 +305,7 @@ store_counts(struct store *store, struct arena *arena, const struct value **coun
 		status = store_health(store, arena, 0, &health);
 	if (status != STORE_OK)
 		return status;
-	*counts_r = value_map(arena, "inbox", value_int(arena, inbox), "live_threads",
-	    value_int(arena, numbers[LIVE]), "runs", value_int(arena, numbers[RUNS]),
-	    "dead", value_int(arena, numbers[DEAD]), "asks",
-	    value_int(arena, numbers[ASKS]), "asks_oldest_ms", oldest(&counting, now),
-	    "webhooks", value_int(arena, numbers[WEBHOOKS]), "bytes",
-	    value_int(arena, (int64_t)health.used), "bytes_max",
-	    value_int(arena, (int64_t)health.max), "full",
-	    value_int(arena, store_fullness(&health)), NULL);
+	*counts_r = value_map_merge(
+	    arena, counts_value(&counting, &inbox, now), health_value(arena, &health));
 	return STORE_OK;
 }

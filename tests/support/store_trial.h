@@ -49,7 +49,8 @@ void trial_hset(const char *key, const char *field, const char *text);
 void trial_zadd(const char *key, const char *score, const char *member);
 void trial_delete(const char *key);
 
-/* Fails unless exactly these keys are there: those of thread "t"'s shard without their prefix. */
+/* Fails unless exactly these keys are there, beside the counts of runs that have ended: those of thread
+ * "t"'s shard without their prefix. */
 void trial_check_keys(const char *const *keys, size_t count);
 
 #endif
