@@ -10,7 +10,7 @@
 # make lint          formatting, clang-tidy (TIDY=product: not of the tests), shell scripts
 # make fuzz          every fuzzer for SECONDS_EACH=10 seconds (clang)
 # make compose-test  docker-compose.yml brought up for real, and killed (root; not part of test)
-# make pages         the tables in docs/middleware that are made from the code
+# make pages         the tables in docs that are made from the code
 # make install       to $(DESTDIR)$(PREFIX)
 # make deps          installs the Debian packages that are missing; all above but pages and install call it
 # Any of them with SAN=1: address, undefined-behaviour and leak sanitizers, in build/san; with TSAN=1:
@@ -22,9 +22,11 @@ PROGRAMS := broker coordinator hub worker-model worker-tools flotilla
 SHARED   := proto runtime middleware/schema middleware middleware/lua middleware/builtin agent store peer
 PACKAGES := libczmq libzmq hiredis libcurl libuv yajl libfyaml libsystemd libpcre2-8 lua5.4 \
             libsodium
+# For `flotilla` alone, whose header needs no flags: the processes of the fleet serve no HTTP.
+CLI_PACKAGES := libmicrohttpd
 DEBIAN   := gcc clang libclang-rt-14-dev make pkg-config libczmq-dev libzmq3-dev \
             libhiredis-dev libcurl4-openssl-dev libuv1-dev libyajl-dev libfyaml-dev \
-            libsystemd-dev libpcre2-dev liblua5.4-dev libsodium-dev libevent-dev libmsgpack-dev check redis-server redis-tools \
+            libsystemd-dev libpcre2-dev liblua5.4-dev libsodium-dev libmicrohttpd-dev libevent-dev libmsgpack-dev check redis-server redis-tools \
             json-schema-test-suite libluajit-5.1-dev iproute2 iptables clang-format clang-tidy \
             ripgrep bubblewrap shellcheck python3-zmq python3-msgpack $(if $(shell command -v node && command -v npm),,nodejs npm)
 WARNINGS := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wundef -Wvla -Wformat=2 \
@@ -95,7 +97,8 @@ $(BUILD)/%.o: %.c
 .SECONDEXPANSION:
 $(BUILD)/bin/flotilla: $$(call objects,cli) $(library)
 	@mkdir -p $(@D)
-	$(link) -rdynamic -Wl,--whole-archive $(library) -Wl,--no-whole-archive -o $@ $(filter-out $(library),$^) $(LDLIBS)
+	$(link) -rdynamic -Wl,--whole-archive $(library) -Wl,--no-whole-archive -o $@ $(filter-out $(library),$^) \
+	  $(LDLIBS) $(shell pkg-config --libs $(CLI_PACKAGES))
 
 # Broker and coordinator in one process: their files without their mains.
 hub_objects = $(call objects,hub) $(filter-out %/main.o,$(call objects,broker coordinator))

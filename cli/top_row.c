@@ -41,11 +41,13 @@ name_text(struct arena *arena, const struct value *row)
 	return show_line(arena, name != NULL ? name : "-", 20);
 }
 
+const char *const top_states[] = { "ok", "full", "recovers", "silent", "drains",
+	"trouble", "stuck", NULL };
+
 /* The first word that holds. */
-static const char *
-state_text(struct arena *arena, const struct value *row)
+const char *
+top_state(const struct value *row)
 {
-	(void)arena;
 	if (value_text_is(value_get(row, "probe"), "stuck"))
 		return "stuck";
 	if (value_get_text(row, "trouble") != NULL)
@@ -60,6 +62,13 @@ state_text(struct arena *arena, const struct value *row)
 	if (is_worker(row) && sum(row, "capacity") > 0 && sum(row, "room") == 0)
 		return "full";
 	return "ok";
+}
+
+static const char *
+state_text(struct arena *arena, const struct value *row)
+{
+	(void)arena;
+	return top_state(row);
 }
 
 static const char *

@@ -40,6 +40,10 @@
 
 #define ENDPOINT_BYTES_MAX 256u /* "tcp://..." */
 
+#define METRICS_ROWS_MAX 500u /* processes that `metrics` tells of one by one; services */
+#define METRICS_CONNECTIONS_MAX 64u  /* at once, to its port */
+#define METRICS_HEAD_BYTES_MAX 8192u /* of a request there, and all else that it needs */
+
 /* Long-term memory (store/items.h). */
 #define ITEM_LABELS_MAX 16u
 #define ITEM_LABEL_BYTES_MAX 128u

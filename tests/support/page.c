@@ -30,6 +30,38 @@ page_read(struct arena *arena, const char *path)
 	return text;
 }
 
+static void
+write_page(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	if (file == NULL || fputs(text, file) == EOF || fclose(file) == EOF)
+		fail(path, "cannot be written");
+}
+
+void
+page_check_table(
+    struct arena *arena, const char *path, const char *behind, const char *table)
+{
+	const char *page = page_read(arena, path), *begin, *end, *now;
+
+	begin = strstr(page, arena_printf(arena, "\n%s\n\n|", behind));
+	if (begin == NULL)
+		fail(path, arena_printf(arena, "has no table behind '%s'", behind));
+	begin += strlen(behind) + 3;
+	end = strstr(begin, "\n\n");
+	end = end != NULL ? end + 1 : strchr(begin, '\0');
+	now = arena_copy(arena, begin, (size_t)(end - begin));
+	if (getenv("WRITE_PAGES") != NULL)
+		write_page(path, arena_printf(arena, "%.*s%s%s", (int)(begin - page),
+				     page, table, end));
+	else if (strcmp(now, table) != 0)
+		fail(path,
+		    arena_printf(arena,
+			"the table behind '%s' is another one than `make pages` writes",
+			behind));
+}
+
 const char *
 page_block(struct arena *arena, const char **at_p, const char *language)
 {

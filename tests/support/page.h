@@ -8,6 +8,11 @@
 /* Returns the text of the file at path, in arena. */
 const char *page_read(struct arena *arena, const char *path);
 
+/* The page's table behind the paragraph or heading that is those words is table, its lines with their
+ * newlines; with WRITE_PAGES in the environment (make pages) it becomes it. */
+void page_check_table(
+    struct arena *arena, const char *path, const char *behind, const char *table);
+
 /* Returns the next fenced block of that language behind *at_p, in arena, with the newline of its last
  * line, and moves *at_p behind it; NULL when there is none. */
 const char *page_block(struct arena *arena, const char **at_p, const char *language);

@@ -31,38 +31,6 @@ teardown(void)
 
 /* --- tables that are made from the code -------------------------------------------- */
 
-static void
-write_page(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "we");
-
-	ck_assert_ptr_nonnull(file);
-	ck_assert_int_ge(fputs(text, file), 0);
-	ck_assert_int_eq(fclose(file), 0);
-}
-
-/* The page's table behind those words is table; with WRITE_PAGES in the environment (make pages) it
- * becomes it. */
-static void
-check_table(const char *path, const char *behind, const char *table)
-{
-	const char *page = page_read(arena, path), *begin, *end, *now;
-
-	begin = strstr(page, arena_printf(arena, "\n%s\n\n|", behind));
-	ck_assert_msg(begin != NULL, "%s has no table behind '%s'", path, behind);
-	begin += strlen(behind) + 3;
-	end = strstr(begin, "\n\n");
-	end = end != NULL ? end + 1 : strchr(begin, '\0');
-	now = arena_copy(arena, begin, (size_t)(end - begin));
-	if (getenv("WRITE_PAGES") != NULL)
-		write_page(path, arena_printf(arena, "%.*s%s%s", (int)(begin - page),
-				     page, table, end));
-	else
-		ck_assert_msg(strcmp(now, table) == 0,
-		    "%s: the table behind '%s' is another one than `make pages` writes",
-		    path, behind);
-}
-
 static const char *
 page_of(const struct middleware *one)
 {
@@ -100,7 +68,8 @@ START_TEST(every_middlewares_page_has_its_table_of_settings)
 		const struct middleware *one = registry_find(names[i]);
 
 		if (one->options != NULL)
-			check_table(page_of(one), "## Settings", table_of(one->options));
+			page_check_table(
+			    arena, page_of(one), "## Settings", table_of(one->options));
 		else
 			ck_assert_has(
 			    page_read(arena, page_of(one)), "## Settings\n\nNone.\n");
@@ -110,14 +79,14 @@ END_TEST
 
 START_TEST(the_settings_of_cut_arguments_are_on_the_page_of_deepagents_summarization)
 {
-	check_table("docs/middleware/deepagents_summarization.md",
+	page_check_table(arena, "docs/middleware/deepagents_summarization.md",
 	    "Of `truncate_args_settings`:", table_of(deep_args_options));
 }
 END_TEST
 
 START_TEST(the_settings_of_an_edit_are_on_the_page_of_context_editing)
 {
-	check_table("docs/middleware/context_editing.md",
+	page_check_table(arena, "docs/middleware/context_editing.md",
 	    "Of each edit:", table_of(context_edit_options));
 }
 END_TEST
@@ -165,7 +134,8 @@ START_TEST(every_middlewares_page_says_what_runs_where_and_which_state_it_adds)
 	for (i = 0; names[i] != NULL; i++) {
 		const struct middleware *one = registry_find(names[i]);
 
-		check_table(page_of(one), "## What runs where", parts_of(one));
+		page_check_table(
+		    arena, page_of(one), "## What runs where", parts_of(one));
 	}
 }
 END_TEST
@@ -212,7 +182,7 @@ START_TEST(the_index_has_every_middleware_with_what_it_says_of_itself)
 		table = arena_printf(arena, "%s| [`%s`](%s.md) | %s | %s | %s |\n", table,
 		    one->name, one->name, one->summary, hooks_text(one), tools_text(one));
 	}
-	check_table("docs/middleware/README.md", "## All of them", table);
+	page_check_table(arena, "docs/middleware/README.md", "## All of them", table);
 }
 END_TEST
 
