@@ -50,6 +50,7 @@ struct metrics_server {
 	uv_poll_t poll;
 	uv_timer_t timer; /* of the daemon's own times, and ours */
 	unsigned open;    /* handles of libuv's */
+	bool has_room;    /* a connection was closed */
 	char *url;
 	void (*on_wanted)(void *arg);
 	void *arg;
@@ -201,6 +202,7 @@ on_connection(void *arg, struct MHD_Connection *connection, void **visitor_p,
 
 	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
 		TAILQ_REMOVE(&server->visitors, visitor, link);
+		server->has_room = true;
 		free(visitor);
 		return;
 	}
@@ -246,16 +248,21 @@ cut_slow(struct metrics_server *server)
 
 /* --- the loop ------------------------------------------------------------------------------- */
 
+/* Behind the last connection may come one that has waited in the kernel for want of room: it is seen by
+ * the run after the one that made room, and nothing else calls for that. */
 static void
 run(struct metrics_server *server)
 {
 	MHD_UNSIGNED_LONG_LONG wait_ms;
 
 	cut_slow(server);
+	server->has_room = false;
 	MHD_run(server->daemon);
 	if (MHD_get_timeout(server->daemon, &wait_ms) != MHD_YES || wait_ms > CHECK_MS)
 		wait_ms = CHECK_MS;
-	if (TAILQ_EMPTY(&server->visitors))
+	if (server->has_room)
+		run_soon(server);
+	else if (TAILQ_EMPTY(&server->visitors))
 		uv_timer_stop(&server->timer);
 	else
 		uv_timer_start(&server->timer, on_timer, wait_ms, 0);
