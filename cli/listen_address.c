@@ -96,7 +96,7 @@ listen_at(const char *where, const char **error_r, bool *is_usage_r)
 void
 listen_shown(int fd, char *text, size_t size)
 {
-	struct sockaddr_storage address;
+	struct sockaddr_storage address = { 0 };
 	socklen_t address_size = sizeof address;
 	char host[NI_MAXHOST], port[NI_MAXSERV];
 

@@ -107,7 +107,8 @@ visitor_of(struct MHD_Connection *connection)
 	return info->socket_context;
 }
 
-/* Called with a request's head, behind it, and once more when it has waited. */
+/* Called with a request's head, behind it, and once more when it has waited.
+ * NOLINTBEGIN(readability-function-size): the library says which parameters. */
 static enum MHD_Result
 on_request(void *arg, struct MHD_Connection *connection, const char *path,
     const char *method, const char *version, const char *body, size_t *body_size,
@@ -142,6 +143,7 @@ on_request(void *arg, struct MHD_Connection *connection, const char *path,
 	let_wait(server, question);
 	return MHD_YES;
 }
+/* NOLINTEND(readability-function-size) */
 
 /* Takes *answer_p, when nobody else uses it. */
 static void

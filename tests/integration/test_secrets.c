@@ -177,6 +177,7 @@ play(void)
 	ck_assert_ptr_nonnull(strstr(secure_log(&secure), "refused"));
 	look_in_text("runs", SECURE_EXPECT(&secure, "runs", "--json"));
 	look_in_text("top", SECURE_EXPECT(&secure, "top", "--once", "--json"));
+	look_in_text("metrics", SECURE_EXPECT(&secure, "metrics", "--once"));
 }
 
 static void
@@ -188,6 +189,11 @@ fail_to_connect(void)
 
 	ck_assert_int_eq(said.status, 4);
 	look_in_text("runs", said.err);
+	said = CLI(
+	    &secure.flotilla, "metrics", "--once", "--wait-ms", "200", "--redis", wrong);
+	ck_assert_int_eq(said.status, 4);
+	look_in_text("metrics", said.out);
+	look_in_text("metrics", said.err);
 	said = CLI(&secure.flotilla, "runs", "--redis",
 	    arena_printf(secure.arena, "bad://cli:%s@h", password_in(secure.redis_cli)));
 	ck_assert_int_ne(said.status, 0);

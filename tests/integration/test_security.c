@@ -111,6 +111,7 @@ START_TEST(a_run_ends_on_a_fleet_with_keys_and_redis_users)
 	/* What operators do with it works with the client's rights, too. */
 	ck_assert_ptr_nonnull(strstr(SECURE_EXPECT(&secure, "runs"), "success"));
 	SECURE_EXPECT(&secure, "top", "--once");
+	SECURE_EXPECT(&secure, "metrics", "--once");
 	SECURE_EXPECT(&secure, "agents", "list");
 	/* Nobody has asked Redis for more than it may. */
 	check_acl_log(SECURE_ASK(&secure, "ACL", "LOG"));

@@ -206,8 +206,8 @@ static const char *const expected[] = {
 	"flotilla_slots_free{kind=\"worker-model\"} 5",
 	"flotilla_process_calls{kind=\"coordinator\",process=\"c\"} 4",
 	"flotilla_process_in_trouble{kind=\"coordinator\",process=\"c\"} 1",
-	"flotilla_process_oldest_call_seconds{kind=\"worker-model\",process=\"m\"} "
-	"65.000",
+	("flotilla_process_oldest_call_seconds{kind=\"worker-model\",process=\"m\"} "
+	 "65.000"),
 	"flotilla_process_restarts_total{kind=\"worker-model\",process=\"m\"} 1",
 	/* Two of one name are one row. */
 	"flotilla_process_calls{kind=\"worker-tools\",process=\"t\"} 3",
