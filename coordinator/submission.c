@@ -312,7 +312,7 @@ is_edit(const struct submission *submission)
 	       value_has(submission->options, "copy_of");
 }
 
-/* A run does one thing: of two, one would be left out. */
+/* A run does one thing: of two, one would be left out. What is empty is not given. */
 static const char *
 two_tasks(struct arena *arena, const struct value *fields)
 {
@@ -320,7 +320,7 @@ two_tasks(struct arena *arena, const struct value *fields)
 	const char *first = NULL;
 
 	for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
-		if (!value_has(fields, tasks[i]))
+		if (value_size(value_get(fields, tasks[i])) == 0)
 			continue;
 		if (first != NULL)
 			return arena_printf(arena,
