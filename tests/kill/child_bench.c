@@ -340,9 +340,9 @@ cb_check_reported(struct children *children, unsigned count, unsigned tasks)
 		check_messages(children, run, tasks);
 	}
 	if (children->unsent)
-		ck_assert_uint_le(cb_works(children), count * tasks);
+		ck_assert_uint_le(cb_works(children), (size_t)count * tasks);
 	else
-		ck_assert_uint_eq(cb_works(children), count * tasks);
+		ck_assert_uint_eq(cb_works(children), (size_t)count * tasks);
 }
 
 void

@@ -31,7 +31,7 @@ void cb_let_fail(struct children *children);
 /* Submits runs r1, r2, ... of agent on threads t1, t2, ... */
 void cb_submit(struct children *children, const char *agent, unsigned count);
 /* Waits until so many works have begun; with unsent, or until all has ended. */
-void cb_wait_working(struct children *children, unsigned works);
+void cb_wait_working(struct children *children, unsigned count);
 void cb_let_go_on(struct children *children);
 /* How many have begun; that one key has begun twice fails the test. */
 unsigned cb_works(struct children *children);

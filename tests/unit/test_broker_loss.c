@@ -150,7 +150,7 @@ START_TEST(a_call_that_must_not_run_twice_waits_for_a_worker_that_found_us_silen
 {
 	give_once();
 	bench_pass(&bench, LIVENESS_MS + 1);
-	bench_leap(&bench, 3 * LIVENESS_MS);
+	bench_leap(&bench, UINT64_C(3) * LIVENESS_MS);
 	bench_unreachable(&bench, W);
 	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, "c1"));
 	expect_it_back();
