@@ -236,7 +236,11 @@ field_flaw(struct arena *arena, const struct field *field, const char **key_r)
 		    field->name);
 	*key_r = "type";
 	if (!kind_of_type(field->type, &kind))
-		return arena_printf(arena, "there is no field type \"%s\"", field->type);
+		return arena_printf(arena,
+		    "there is no field type \"%s\" (integer, number, string, array, "
+		    "object "
+		    "or boolean)",
+		    field->type);
 	*key_r = "reducer";
 	if (field->reducer == REDUCE_MESSAGES)
 		return "only messages are folded like messages";

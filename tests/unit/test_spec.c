@@ -107,6 +107,7 @@ static const struct {
 	{ "state: {a: integer}", "/state/a", { "{type: integer", "a string" } },
 	{ "state: {a: {tpye: integer}}", "/state/a/tpye", { "\"tpye\"", "\"type\"" } },
 	{ "state: {a: {type: sting}}", "/state/a/type", { "\"sting\"", "\"string\"" } },
+	{ "state: {a: {type: int}}", "/state/a/type", { "\"int\"", "integer, number" } },
 	{ "state: {a: {type: 1}}", "/state/a/type", { "a string" } },
 	{ "state: {a: {reducer: apend}}", "/state/a/reducer",
 	    { "\"apend\"", "\"append\"?" } },
