@@ -14,7 +14,7 @@ struct copy_settings {
 
 static const struct setting table[] = {
 	COMMON_SETTINGS,
-	{ "at", SETTING_INTEGER, offsetof(struct copy_settings, at), "0", 0, INT64_MAX,
+	{ "at", SETTING_INTEGER, offsetof(struct copy_settings, at), NULL, 1, INT64_MAX,
 	    NULL, "up to this version, as `flotilla history` shows it (default: all)",
 	    0 },
 	SETTINGS_END,

@@ -14,7 +14,7 @@ struct replay_settings {
 #define SETTING(field) offsetof(struct replay_settings, field)
 static const struct setting table[] = {
 	COMMON_SETTINGS,
-	{ "at", SETTING_INTEGER, SETTING(at), "0", 0, INT64_MAX, NULL,
+	{ "at", SETTING_INTEGER, SETTING(at), NULL, 1, INT64_MAX, NULL,
 	    "the version to begin at, as `flotilla history` shows it (default: the "
 	    "newest)",
 	    0 },

@@ -19,7 +19,7 @@ struct state_settings {
 
 static const struct setting table[] = {
 	COMMON_SETTINGS,
-	{ "at", SETTING_INTEGER, offsetof(struct state_settings, at), "0", 0, INT64_MAX,
+	{ "at", SETTING_INTEGER, offsetof(struct state_settings, at), NULL, 1, INT64_MAX,
 	    NULL, "as it was at this version, which `flotilla history` shows", 0 },
 	{ "file", SETTING_TEXT, offsetof(struct state_settings, file), NULL, 0, 0, NULL,
 	    "only the content of this one of its files, as /report.md", 0 },

@@ -53,7 +53,7 @@ static const struct setting table[] = {
 	    "interrupt ends what goes on and keeps what it did, rollback undoes it as "
 	    "well, reject refuses",
 	    0 },
-	{ "checkpoint", SETTING_INTEGER, SETTING(checkpoint), "0", 0, INT64_MAX, NULL,
+	{ "checkpoint", SETTING_INTEGER, SETTING(checkpoint), NULL, 1, INT64_MAX, NULL,
 	    "begin at this version of the thread, as `flotilla history` shows it "
 	    "(default: the newest)",
 	    0 },

@@ -22,7 +22,7 @@ static const struct setting table[] = {
 	    "the node whose update it is, such as model; where its edge leads the thread "
 	    "goes on",
 	    0 },
-	{ "at", SETTING_INTEGER, SETTING(at), "0", 0, INT64_MAX, NULL,
+	{ "at", SETTING_INTEGER, SETTING(at), NULL, 1, INT64_MAX, NULL,
 	    "the version to change, as `flotilla history` shows it (default: the newest)",
 	    0 },
 	{ "agent", SETTING_TEXT, SETTING(agent), NULL, 0, 0, NULL,

@@ -392,6 +392,7 @@ static const struct {
 	{ STATUS_USAGE, "names one run", { "retry", "--run-id", "a", "b", "c" } },
 	{ STATUS_NOT_FOUND, "'nobody'", { "retry", "nobody" } },
 	{ STATUS_NOT_FOUND, "'nobody'", { "discard", "nobody" } },
+	{ STATUS_USAGE, "must be a whole number from 1", { "replay", "t", "--at", "0" } },
 	{ STATUS_USAGE, "--after and --at exclude each other",
 	    { "submit", "quick", "Hi", "--after", "1s", "--at", "1" } },
 	{ STATUS_UNREACHABLE, "no Redis at unix:///nowhere",
