@@ -7,270 +7,81 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../../cli/command.h"
 #include "bounds.h"
-#include "fleet_up.h"
 #include "has.h"
+#include "metrics_bench.h"
 
 TCase *tcase_metrics(void);
 
-#define WAIT_MS 30000
-#define POLL_MS 20
-
-static struct fleet_up fleet;
-static struct cli_job *server; /* `flotilla metrics`, beside the test */
-static const char *url;        /* "http://127.0.0.1:PORT/metrics" */
-
-static void
-pause_a_little(void)
-{
-	nanosleep(&(const struct timespec){ .tv_nsec = POLL_MS * 1000000L }, NULL);
-}
-
-/* --- the server -------------------------------------------------------------------------- */
-
-static void
-start_server(const char *wait_ms)
-{
-	const char *said, *begin, *end;
-	int tries;
-
-	server = CLI_START(
-	    &fleet.flotilla, "metrics", "--listen", "127.0.0.1:0", "--wait-ms", wait_ms);
-	for (tries = 0; tries < WAIT_MS / POLL_MS; tries++) {
-		said = cli_out(server);
-		begin = strstr(said, "http://");
-		end = begin != NULL ? strchr(begin, ';') : NULL;
-		if (end != NULL)
-			break;
-		pause_a_little();
-	}
-	ck_assert_msg(
-	    tries < WAIT_MS / POLL_MS, "it never listened: %s", cli_err(server));
-	url = arena_copy(fleet.arena, begin, (size_t)(end - begin));
-}
-
-static void
-stop_server(int number)
-{
-	struct said said;
-
-	cli_signal(server, number);
-	said = cli_end(&server);
-	ck_assert_msg(said.status == STATUS_OK, "status %d: %s", said.status, said.err);
-	ck_assert_str_eq(said.err, "");
-}
-
-static void
-start_fleet(void)
-{
-	curl_global_init(CURL_GLOBAL_DEFAULT);
-	fleet_up_start_with(&fleet, "1", (const char *const[]){ "--brokers", "2", NULL });
-}
-
-static void
-stop_fleet(void)
-{
-	fleet_up_stop(&fleet);
-}
-
-static void
-setup(void)
-{
-	start_server("10000");
-}
-
-static void
-teardown(void)
-{
-	if (server != NULL)
-		stop_server(SIGTERM);
-}
-
-/* --- asking --------------------------------------------------------------------------------- */
-
-struct answer {
-	long status;
-	const char *type, *head, *body;
-};
-
-static size_t
-on_bytes(char *bytes, size_t size, size_t count, void *file)
-{
-	return fwrite(bytes, size, count, file);
-}
-
-/* path: behind the server's address; method: NULL for GET. */
-static struct answer
-ask(const char *method, const char *path)
-{
-	CURL *curl = curl_easy_init();
-	struct answer answer = { 0 };
-	char *head, *body, *type = NULL;
-	size_t head_size, body_size;
-	FILE *heads = open_memstream(&head, &head_size);
-	FILE *bodies = open_memstream(&body, &body_size);
-
-	curl_easy_setopt(curl, CURLOPT_URL,
-	    arena_printf(fleet.arena, "%.*s%s", (int)(strlen(url) - strlen("/metrics")),
-		url, path));
-	curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
-	if (method != NULL && strcmp(method, "HEAD") == 0)
-		curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
-	if (method != NULL && strcmp(method, "POST") == 0)
-		curl_easy_setopt(curl, CURLOPT_COPYPOSTFIELDS, "a=b");
-	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
-	curl_easy_setopt(curl, CURLOPT_WRITEDATA, bodies);
-	curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_bytes);
-	curl_easy_setopt(curl, CURLOPT_HEADERDATA, heads);
-	ck_assert_int_eq(curl_easy_perform(curl), CURLE_OK);
-	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer.status);
-	curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
-	fclose(heads);
-	fclose(bodies);
-	answer.type = arena_strdup(fleet.arena, type != NULL ? type : "");
-	answer.head = arena_strdup(fleet.arena, head);
-	answer.body = arena_strdup(fleet.arena, body);
-	free(head);
-	free(body);
-	curl_easy_cleanup(curl);
-	return answer;
-}
-
-static const char *
-scrape(void)
-{
-	struct answer answer = ask(NULL, "/metrics");
-
-	ck_assert_int_eq(answer.status, 200);
-	return answer.body;
-}
-
-/* The sample whose line begins with series, or -1. */
-static double
-sample(const char *text, const char *series)
-{
-	const char *at =
-	    strstr(text, arena_printf(fleet.arena, "\nflotilla_%s ", series));
-
-	return at != NULL ? strtod(at + strlen("\nflotilla_ ") + strlen(series), NULL)
-			  : -1;
-}
-
-static void
-assert_sample(const char *text, const char *series, double expected)
-{
-	ck_assert_msg(sample(text, series) == expected, "%s is %g, not %g", series,
-	    sample(text, series), expected);
-}
-
-/* The sum of a metric over all brokers. */
-static double
-sum(const char *text, const char *metric)
-{
-	const char *begin = arena_printf(fleet.arena, "\nflotilla_%s{", metric);
-	double all = 0;
-
-	for (; (text = strstr(text, begin)) != NULL; text++)
-		all += strtod(strstr(text, "} ") + 2, NULL);
-	return all;
-}
-
-static const char *
-of_broker(const char *metric, int number)
-{
-	const char *socket =
-	    arena_printf(fleet.arena, "%s", fleet.redis + strlen("unix://"));
-
-	return arena_printf(fleet.arena, "%s{broker=\"ipc://%.*s/broker-%d\"}", metric,
-	    (int)(strrchr(socket, '/') - socket), socket, number);
-}
-
-/* Scrapes until series is expected; returns the text it was in. */
-static const char *
-wait_sample(const char *series, double expected)
-{
-	const char *text = "";
-	int tries;
-
-	for (tries = 0; tries < WAIT_MS / POLL_MS; tries++) {
-		text = scrape();
-		if (sample(text, series) == expected)
-			return text;
-		pause_a_little();
-	}
-	ck_abort_msg(
-	    "%s was never %g, at last %g", series, expected, sample(text, series));
-	return NULL;
-}
+static struct fleet_up *const fleet = &metrics_bench.fleet;
 
 /* --- counts ----------------------------------------------------------------------------------- */
 
 static void
 submit(const char *agent, int status)
 {
-	struct said said = CLI(&fleet.flotilla, "submit", agent, "Hi", "--wait");
+	struct said said = CLI(&fleet->flotilla, "submit", agent, "Hi", "--wait");
 
 	ck_assert_msg(said.status == status, "%s: %s", agent, said.err);
 }
 
 START_TEST(what_runs_did_is_counted)
 {
-	const char *before = scrape(), *after;
-	double called = sum(before, "calls_accepted_total");
+	const char *before = metrics_scrape(), *after;
+	double called = metrics_sum(before, "calls_accepted_total");
 
 	submit("quick", STATUS_OK);
 	submit("quick", STATUS_OK);
 	submit("broken", STATUS_FAILED);
 	submit("careful", STATUS_INTERRUPTED);
-	after = scrape();
-	assert_sample(after, "up", 1);
-	assert_sample(after, "runs_ended_total{status=\"success\"}",
-	    sample(before, "runs_ended_total{status=\"success\"}") + 2);
-	assert_sample(after, "runs_ended_total{status=\"error\"}",
-	    sample(before, "runs_ended_total{status=\"error\"}") + 1);
-	assert_sample(after, "runs_ended_total{status=\"interrupted\"}",
-	    sample(before, "runs_ended_total{status=\"interrupted\"}") + 1);
-	assert_sample(after, "threads{state=\"interrupted\"}",
-	    sample(before, "threads{state=\"interrupted\"}") + 1);
-	assert_sample(after, "runs_stored", sample(before, "runs_stored") + 4);
+	after = metrics_scrape();
+	metrics_check(after, "up", 1);
+	metrics_check(after, "runs_ended_total{status=\"success\"}",
+	    metrics_sample(before, "runs_ended_total{status=\"success\"}") + 2);
+	metrics_check(after, "runs_ended_total{status=\"error\"}",
+	    metrics_sample(before, "runs_ended_total{status=\"error\"}") + 1);
+	metrics_check(after, "runs_ended_total{status=\"interrupted\"}",
+	    metrics_sample(before, "runs_ended_total{status=\"interrupted\"}") + 1);
+	metrics_check(after, "threads{state=\"interrupted\"}",
+	    metrics_sample(before, "threads{state=\"interrupted\"}") + 1);
+	metrics_check(after, "runs_stored", metrics_sample(before, "runs_stored") + 4);
 	/* A model call each, and more where the unlucky one was tried again. */
-	ck_assert(sum(after, "calls_accepted_total") >= called + 4);
-	ck_assert(sum(after, "calls_answered_total") >= 4);
-	assert_sample(after, "slots{kind=\"worker-model\"}", 256);
-	assert_sample(after, "inbox_submissions", 0);
-	wait_sample("service_workers{kind=\"tool\",service=\"tool:note\"}", 1);
-	wait_sample("processes{kind=\"broker\",state=\"ok\"}", 2); /* new ones recover */
+	ck_assert(metrics_sum(after, "calls_accepted_total") >= called + 4);
+	ck_assert(metrics_sum(after, "calls_answered_total") >= 4);
+	metrics_check(after, "slots{kind=\"worker-model\"}", 256);
+	metrics_check(after, "inbox_submissions", 0);
+	metrics_wait("service_workers{kind=\"tool\",service=\"tool:note\"}", 1);
+	metrics_wait("processes{kind=\"broker\",state=\"ok\"}", 2); /* new ones recover */
 }
 END_TEST
 
 /* While a tool hangs. */
 START_TEST(what_goes_on_is_told)
 {
-	struct said said = CLI(&fleet.flotilla, "submit", "hanger", "Hi");
-	const char *run = arena_copy(fleet.arena, said.out, strcspn(said.out, "\n"));
-	const char *text = wait_sample("running_calls{kind=\"tool\"}", 1);
+	struct said said = CLI(&fleet->flotilla, "submit", "hanger", "Hi");
+	const char *run = arena_copy(fleet->arena, said.out, strcspn(said.out, "\n"));
+	const char *text = metrics_wait("running_calls{kind=\"tool\"}", 1);
 
-	assert_sample(text, "slots_used{kind=\"worker-tools\"}", 1);
-	assert_sample(text, "threads{state=\"running\"}", 1);
-	assert_sample(
+	metrics_check(text, "slots_used{kind=\"worker-tools\"}", 1);
+	metrics_check(text, "threads{state=\"running\"}", 1);
+	metrics_check(
 	    text, "service_running_calls{kind=\"tool\",service=\"tool:hang\"}", 1);
-	assert_sample(
+	metrics_check(
 	    text, "process_calls{kind=\"worker-tools\",process=\"worker-tools-1\"}", 1);
 	ck_assert_ptr_null(strstr(text, run)); /* nor any other id */
-	said = CLI(&fleet.flotilla, "cancel", run);
+	said = CLI(&fleet->flotilla, "cancel", run);
 	ck_assert_msg(said.status == STATUS_OK, "%s", said.err);
-	wait_sample("threads{state=\"running\"}", 0);
+	metrics_wait("threads{state=\"running\"}", 0);
 }
 END_TEST
 
-/* Each name has its TYPE before its first sample, and one. */
+/* Each name has its TYPE before its first metrics_sample, and one. */
 START_TEST(once_prints_what_is_served)
 {
-	struct said said = CLI(&fleet.flotilla, "metrics", "--once");
+	struct said said = CLI(&fleet->flotilla, "metrics", "--once");
 	const char *line, *end, *name;
 
 	ck_assert_msg(said.status == STATUS_OK, "%s", said.err);
@@ -285,13 +96,13 @@ START_TEST(once_prints_what_is_served)
 			continue;
 		}
 		name = arena_printf(
-		    fleet.arena, "\n# TYPE %.*s ", (int)strcspn(line, "{ "), line);
+		    fleet->arena, "\n# TYPE %.*s ", (int)strcspn(line, "{ "), line);
 		ck_assert_msg(
 		    strstr(said.out, name) != NULL && strstr(said.out, name) < line,
 		    "no %s", name);
 	}
-	assert_sample(said.out, "runs_ended_total{status=\"refused\"}",
-	    sample(scrape(), "runs_ended_total{status=\"refused\"}"));
+	metrics_check(said.out, "runs_ended_total{status=\"refused\"}",
+	    metrics_sample(metrics_scrape(), "runs_ended_total{status=\"refused\"}"));
 }
 END_TEST
 
@@ -299,41 +110,44 @@ END_TEST
 
 START_TEST(a_broker_that_stands_still_is_told_as_down)
 {
-	pid_t broker = fleet_up_pid_of(&fleet, "broker-1");
+	pid_t broker = fleet_up_pid_of(fleet, "broker-1");
 	const char *text;
 
-	stop_server(SIGINT);
-	start_server("500");
-	wait_sample(of_broker("broker_up", 1), 1);
+	metrics_stop(SIGINT);
+	metrics_serve("500");
+	metrics_wait(metrics_of_broker("broker_up", 1), 1);
 	kill(broker, SIGSTOP);
-	text = wait_sample(of_broker("broker_up", 1), 0);
+	text = metrics_wait(metrics_of_broker("broker_up", 1), 0);
 	kill(broker, SIGCONT);
-	assert_sample(text, of_broker("broker_up", 2), 1);
-	assert_sample(text, "up", 1);
-	assert_sample(text, "redis_up", 1);
-	assert_sample(text, of_broker("calls_accepted_total", 1), -1);
-	text = wait_sample(of_broker("broker_up", 1), 1);
-	ck_assert(sample(text, of_broker("calls_accepted_total", 1)) >= 0);
+	metrics_check(text, metrics_of_broker("broker_up", 2), 1);
+	metrics_check(text, "up", 1);
+	metrics_check(text, "redis_up", 1);
+	metrics_check(text, metrics_of_broker("calls_accepted_total", 1), -1);
+	text = metrics_wait(metrics_of_broker("broker_up", 1), 1);
+	ck_assert(
+	    metrics_sample(text, metrics_of_broker("calls_accepted_total", 1)) >= 0);
 }
 END_TEST
 
 START_TEST(a_broker_that_is_started_anew_counts_from_nothing)
 {
-	double runs = sample(scrape(), "runs_ended_total{status=\"success\"}");
-	double starts = sample(scrape(), of_broker("broker_restarts_total", 2));
+	double runs =
+	    metrics_sample(metrics_scrape(), "runs_ended_total{status=\"success\"}");
+	double starts = metrics_sample(
+	    metrics_scrape(), metrics_of_broker("broker_restarts_total", 2));
 	const char *text;
 
 	submit("quick", STATUS_OK);
 	submit("quick", STATUS_OK);
-	kill(fleet_up_pid_of(&fleet, "broker-2"), SIGKILL);
-	text = wait_sample(of_broker("broker_restarts_total", 2), starts + 1);
-	assert_sample(text, of_broker("broker_up", 2), 1);
-	assert_sample(text, of_broker("calls_accepted_total", 2), 0);
+	kill(fleet_up_pid_of(fleet, "broker-2"), SIGKILL);
+	text = metrics_wait(metrics_of_broker("broker_restarts_total", 2), starts + 1);
+	metrics_check(text, metrics_of_broker("broker_up", 2), 1);
+	metrics_check(text, metrics_of_broker("calls_accepted_total", 2), 0);
 	/* Redis's counts go on. */
-	assert_sample(text, "runs_ended_total{status=\"success\"}", runs + 2);
-	wait_sample("processes{kind=\"broker\",state=\"ok\"}", 2);
+	metrics_check(text, "runs_ended_total{status=\"success\"}", runs + 2);
+	metrics_wait("processes{kind=\"broker\",state=\"ok\"}", 2);
 	submit("quick", STATUS_OK);
-	assert_sample(scrape(), "runs_ended_total{status=\"success\"}", runs + 3);
+	metrics_check(metrics_scrape(), "runs_ended_total{status=\"success\"}", runs + 3);
 }
 END_TEST
 
@@ -341,12 +155,12 @@ static pid_t
 pid_of_redis(void)
 {
 	pid_t pids[32];
-	size_t count = fleet_up_children(&fleet, pids, 32), i;
+	size_t count = fleet_up_children(fleet, pids, 32), i;
 	char name[64];
 
 	for (i = 0; i < count; i++) {
-		FILE *file =
-		    fopen(arena_printf(fleet.arena, "/proc/%d/comm", (int)pids[i]), "re");
+		FILE *file = fopen(
+		    arena_printf(fleet->arena, "/proc/%d/comm", (int)pids[i]), "re");
 		bool is_it = file != NULL && fgets(name, sizeof name, file) != NULL &&
 			     strncmp(name, "redis-server", 12) == 0;
 
@@ -361,27 +175,28 @@ pid_of_redis(void)
 
 START_TEST(a_redis_that_goes_away_is_told_as_down_until_it_is_back)
 {
-	double runs = sample(scrape(), "runs_ended_total{status=\"success\"}");
+	double runs =
+	    metrics_sample(metrics_scrape(), "runs_ended_total{status=\"success\"}");
 	pid_t redis = pid_of_redis();
 	const char *text;
 
-	stop_server(SIGTERM);
-	start_server("500");
+	metrics_stop(SIGTERM);
+	metrics_serve("500");
 	kill(redis, SIGSTOP);
-	text = wait_sample("redis_up", 0);
-	assert_sample(text, "up", 0);
-	assert_sample(text, "runs_ended_total{status=\"success\"}", -1);
-	assert_sample(text, of_broker("broker_up", 1), 1);
+	text = metrics_wait("redis_up", 0);
+	metrics_check(text, "up", 0);
+	metrics_check(text, "runs_ended_total{status=\"success\"}", -1);
+	metrics_check(text, metrics_of_broker("broker_up", 1), 1);
 	kill(redis, SIGKILL);
-	text = wait_sample("redis_up", 1);
-	assert_sample(text, "up", 1);
-	assert_sample(text, "runs_ended_total{status=\"success\"}", runs);
+	text = metrics_wait("redis_up", 1);
+	metrics_check(text, "up", 1);
+	metrics_check(text, "runs_ended_total{status=\"success\"}", runs);
 }
 END_TEST
 
 START_TEST(a_fleet_that_is_not_there_is_told_with_a_status)
 {
-	struct said said = CLI(&fleet.flotilla, "metrics", "--once", "--wait-ms", "300",
+	struct said said = CLI(&fleet->flotilla, "metrics", "--once", "--wait-ms", "300",
 	    "--redis", "unix:///nowhere", "--broker", "ipc:///nowhere");
 
 	ck_assert_int_eq(said.status, STATUS_UNREACHABLE);
@@ -396,22 +211,22 @@ END_TEST
 
 START_TEST(other_paths_and_methods_are_refused)
 {
-	struct answer answer = ask(NULL, "/metrics");
+	struct metrics_answer answer = metrics_ask(NULL, "/metrics");
 
 	ck_assert_str_eq(answer.type, "text/plain; version=0.0.4; charset=utf-8");
-	answer = ask("HEAD", "/metrics");
+	answer = metrics_ask("HEAD", "/metrics");
 	ck_assert_int_eq(answer.status, 200);
 	ck_assert_str_eq(answer.body, "");
-	answer = ask(NULL, "/");
+	answer = metrics_ask(NULL, "/");
 	ck_assert_int_eq(answer.status, 200);
 	ck_assert_has(answer.body, "/metrics");
-	ck_assert_int_eq(ask(NULL, "/metrics?name=x").status, 200);
-	ck_assert_int_eq(ask(NULL, "/metrics/").status, 404);
-	ck_assert_int_eq(ask(NULL, "/%2e%2e/etc/passwd").status, 404);
-	answer = ask("POST", "/metrics");
+	ck_assert_int_eq(metrics_ask(NULL, "/metrics?name=x").status, 200);
+	ck_assert_int_eq(metrics_ask(NULL, "/metrics/").status, 404);
+	ck_assert_int_eq(metrics_ask(NULL, "/%2e%2e/etc/passwd").status, 404);
+	answer = metrics_ask("POST", "/metrics");
 	ck_assert_int_eq(answer.status, 405);
 	ck_assert_has(answer.head, "Allow: GET, HEAD");
-	ck_assert_int_eq(ask("DELETE", "/").status, 405);
+	ck_assert_int_eq(metrics_ask("DELETE", "/").status, 405);
 }
 END_TEST
 
@@ -419,7 +234,7 @@ static int
 connect_server(void)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
-		.sin_port = htons((uint16_t)atoi(strrchr(url, ':') + 1)),
+		.sin_port = htons((uint16_t)atoi(strrchr(metrics_bench.url, ':') + 1)),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -482,8 +297,8 @@ START_TEST(who_behaves_badly_disturbs_nobody)
 		open[i] = connect_server();
 		say(open[i], texts[i]);
 	}
-	assert_sample(scrape(), "up", 1);
-	stop_server(SIGTERM); /* in the middle of theirs */
+	metrics_check(metrics_scrape(), "up", 1);
+	metrics_stop(SIGTERM); /* in the middle of theirs */
 	for (i = 0; i < sizeof texts / sizeof texts[0]; i++)
 		close(open[i]);
 }
@@ -509,7 +324,7 @@ static const struct {
 
 START_TEST(an_address_that_is_none_is_refused)
 {
-	struct said said = CLI(&fleet.flotilla, "metrics", "--listen", wrong[_i].listen);
+	struct said said = CLI(&fleet->flotilla, "metrics", "--listen", wrong[_i].listen);
 
 	ck_assert_int_eq(said.status, wrong[_i].status);
 	ck_assert_has(said.err, wrong[_i].part);
@@ -519,9 +334,9 @@ END_TEST
 
 START_TEST(a_port_in_use_is_said)
 {
-	const char *port = strrchr(url, ':') + 1;
-	struct said said = CLI(&fleet.flotilla, "metrics", "--listen",
-	    arena_printf(fleet.arena, "127.0.0.1:%.*s", (int)strcspn(port, "/"), port));
+	const char *port = strrchr(metrics_bench.url, ':') + 1;
+	struct said said = CLI(&fleet->flotilla, "metrics", "--listen",
+	    arena_printf(fleet->arena, "127.0.0.1:%.*s", (int)strcspn(port, "/"), port));
 
 	ck_assert_int_eq(said.status, STATUS_FAILED);
 	ck_assert_has(said.err, "Address already in use");
@@ -530,7 +345,7 @@ END_TEST
 
 START_TEST(json_is_tops)
 {
-	struct said said = CLI(&fleet.flotilla, "metrics", "--once", "--json");
+	struct said said = CLI(&fleet->flotilla, "metrics", "--once", "--json");
 
 	ck_assert_int_eq(said.status, STATUS_USAGE);
 	ck_assert_has(said.err, "flotilla top --once --json");
@@ -543,8 +358,8 @@ tcase_metrics(void)
 	TCase *tc = tcase_create("metrics");
 
 	tcase_set_timeout(tc, 60);
-	tcase_add_unchecked_fixture(tc, start_fleet, stop_fleet);
-	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_unchecked_fixture(tc, metrics_open, metrics_close);
+	tcase_add_checked_fixture(tc, metrics_setup, metrics_teardown);
 	tcase_add_test(tc, what_runs_did_is_counted);
 	tcase_add_test(tc, what_goes_on_is_told);
 	tcase_add_test(tc, once_prints_what_is_served);
