@@ -3,7 +3,7 @@
 # a turn, of a fleet and of LangChain JS with its Postgres checkpointer, in turns in the same run.
 # Without npm, network or PostgreSQL: ours alone.
 #
-#   bench/threads.sh BUILD [TURNS [ROUNDS]]
+#   bench/threads.sh BUILD [TURNS [ROUNDS]]      TURNS: of the peer, at most 9; the fleet makes ten times as many
 #
 # Every line measured is left in BUILD/bench-threads.txt.
 # shellcheck disable=SC1091,SC2154 # what postgres.sh sets
@@ -56,7 +56,7 @@ round=0
 while [ "$round" -lt "$rounds" ]; do
 	for size in $sizes; do
 		messages $((size - 1)) >"$temp/messages.json"
-		"$build/bench-threads" "$size" "$temp/messages.json" "$turns" >>"$out"
+		"$build/bench-threads" "$size" "$temp/messages.json" "$((turns * 10))" >>"$out"
 		[ -z "$postgres_folder" ] ||
 			node "$build/peer/threads.mjs" "$size" "$temp/messages.json" "$turns" "$temp" >>"$out"
 	done
