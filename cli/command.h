@@ -32,7 +32,8 @@ struct common_settings {
 	bool json;
 };
 
-#define COMMON_SETTINGS                                                                  \
+/* A command's own fleet: where it is, and how to be let in. */
+#define FLEET_SETTINGS                                                                   \
 	{ "redis", SETTING_TEXT, offsetof(struct common_settings, redis), NULL, 0, 0,    \
 		NULL,                                                                    \
 		"Redis: redis://host:port or unix:///path (default: the fleet of this "  \
@@ -44,23 +45,35 @@ struct common_settings {
 		    "a broker's endpoint; give each of several (default: the fleet of "  \
 		    "this folder, else tcp://127.0.0.1:7700)",                           \
 		    0 },                                                                 \
-	    { "status", SETTING_LIST, offsetof(struct common_settings, statuses), NULL,  \
-		    0, 0, NULL,                                                          \
+	{                                                                                \
+		"status", SETTING_LIST, offsetof(struct common_settings, statuses),      \
+		    NULL, 0, 0, NULL,                                                    \
 		    "the status channel of a broker, in the order of --broker "          \
 		    "(default: "                                                         \
 		    "the fleet of this folder, else tcp://127.0.0.1:7701)",              \
-		    0 },                                                                 \
-	    { "key", SETTING_TEXT, offsetof(struct common_settings, key), NULL, 0, 0,    \
+		    0                                                                    \
+	}
+#define KEY_SETTINGS                                                                     \
+	{                                                                                \
+		"key", SETTING_TEXT, offsetof(struct common_settings, key), NULL, 0, 0,  \
 		    NULL,                                                                \
 		    "file with our key pair, where the broker wants keys (default: "     \
 		    "that of the fleet of this folder)",                                 \
-		    0 },                                                                 \
-	    { "broker-key", SETTING_TEXT, offsetof(struct common_settings, broker_key),  \
-		    NULL, 0, 0, NULL, "the brokers' public key, or a file with it", 0 }, \
+		    0                                                                    \
+	}
+#define BROKER_KEY_SETTINGS                                                              \
+	{                                                                                \
+		"broker-key", SETTING_TEXT,                                              \
+		    offsetof(struct common_settings, broker_key), NULL, 0, 0, NULL,      \
+		    "the brokers' public key, or a file with it", 0                      \
+	}
+#define JSON_SETTINGS                                                                    \
 	{                                                                                \
 		"json", SETTING_BOOL, offsetof(struct common_settings, json), NULL, 0,   \
 		    0, NULL, "print JSON, for programs", 0                               \
 	}
+/* Of all commands but `up`, whose fleet is the one that it starts. */
+#define COMMON_SETTINGS FLEET_SETTINGS, KEY_SETTINGS, BROKER_KEY_SETTINGS, JSON_SETTINGS
 
 #define SETTINGS_END                                                                     \
 	{                                                                                \

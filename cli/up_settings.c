@@ -7,7 +7,8 @@
 
 #define SETTING(field) offsetof(struct up_settings, field)
 const struct setting up_table[] = {
-	COMMON_SETTINGS,
+	KEY_SETTINGS,
+	JSON_SETTINGS,
 	{ "brokers", SETTING_INTEGER, SETTING(brokers), "1", 1, BROKERS_MAX, NULL,
 	    "how many brokers; with two the fleet outlives one", 0 },
 	{ "model-workers", SETTING_INTEGER, SETTING(model_workers), "1", 0, 64, NULL,

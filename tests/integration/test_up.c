@@ -139,6 +139,18 @@ START_TEST(up_refuses_a_folder_that_others_can_write)
 }
 END_TEST
 
+/* Its Redis and its brokers are its own: others are not taken without a word. */
+START_TEST(up_is_given_no_fleet)
+{
+	static const char *const options[] = { "--redis", "--broker", "--status",
+		"--broker-key" };
+	struct said said = CLI(flotilla, "up", options[_i], "tcp://127.0.0.1:1");
+
+	ck_assert_int_eq(said.status, STATUS_USAGE);
+	assert_says(said.err, options[_i]);
+}
+END_TEST
+
 TCase *
 tcase_up(void)
 {
@@ -149,5 +161,6 @@ tcase_up(void)
 	tcase_add_test(tcase, up_refuses_a_key_that_its_own_list_does_not_have);
 	tcase_add_test(tcase, up_hands_on_each_of_many_files);
 	tcase_add_test(tcase, up_refuses_a_folder_that_others_can_write);
+	tcase_add_loop_test(tcase, up_is_given_no_fleet, 0, 4);
 	return tcase;
 }
