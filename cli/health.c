@@ -90,19 +90,6 @@ is_named(const struct value *row, const char *role, const char *name)
 	       (name == NULL || value_text_is(value_get(row, "name"), name));
 }
 
-static bool
-serves(const struct value *row, const char *prefix)
-{
-	const struct value *services = value_get(row, "services");
-	size_t i;
-
-	for (i = 0; i < value_size(services); i++)
-		if (strncmp(value_text(value_at(services, i)), prefix, strlen(prefix)) ==
-		    0)
-			return true;
-	return false;
-}
-
 static void
 check_row(struct health *health, const struct value *row)
 {
@@ -117,8 +104,8 @@ check_row(struct health *health, const struct value *row)
 		    name,
 		    show_duration(health->arena, value_get_int(row, "probed_ms", 0)));
 	health->coordinators += value_text_is(value_get(row, "role"), "coordinator");
-	health->models += serves(row, "model:");
-	health->tools += serves(row, "tool");
+	health->models += stats_serves(row, "model:");
+	health->tools += stats_serves(row, "tool");
 }
 
 /* Looks at the processes of role (and name, unless that is NULL) that the brokers know.

@@ -5,6 +5,7 @@
 
 #include "bounds.h"
 #include "settings.h"
+#include "stats.h"
 #include "top_row.h"
 
 /* A process or a service, with what is told of it. */
@@ -166,29 +167,16 @@ of_kind(
 
 /* --- processes ------------------------------------------------------------------------- */
 
-static bool
-serves(const struct value *row, const char *prefix)
-{
-	const struct value *services = value_get(row, "services");
-	size_t i;
-
-	for (i = 0; i < value_size(services); i++)
-		if (strncmp(value_text(value_at(services, i)), prefix, strlen(prefix)) ==
-		    0)
-			return true;
-	return false;
-}
-
 static const char *
 process_kind(const struct value *row)
 {
 	if (!value_text_is(value_get(row, "role"), "worker"))
 		return "coordinator";
-	if (serves(row, "model:"))
+	if (stats_serves(row, "model:"))
 		return "worker-model";
-	if (serves(row, "tool") || serves(row, "webhook"))
+	if (stats_serves(row, "tool") || stats_serves(row, "webhook"))
 		return "worker-tools";
-	return serves(row, "store") ? "store" : "worker";
+	return stats_serves(row, "store") ? "store" : "worker";
 }
 
 static const struct value *

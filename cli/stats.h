@@ -31,6 +31,9 @@ const struct value *stats_merged(const struct stats *stats, struct arena *arena)
  * kinds. NULL: the broker does not say who it is. */
 const struct value *stats_tidy(struct arena *arena, const struct value *tables);
 
+/* Whether a row of a tidy table of sessions serves anything whose name begins with prefix. */
+bool stats_serves(const struct value *row, const char *prefix);
+
 /* Two brokers' tables as one, in arena. */
 const struct value *stats_merge(
     struct arena *arena, const struct value *one, const struct value *other);

@@ -2,6 +2,8 @@
  * no broker. */
 #include "stats.h"
 
+#include <string.h>
+
 #define NUMBER_MAX (INT64_C(1) << 53) /* sums of them are numbers, too */
 
 static bool
@@ -78,4 +80,17 @@ stats_tidy(struct arena *arena, const struct value *tables)
 	    tidy_map(arena, value_get(tables, "calls")), "bodies",
 	    tidy_map(arena, value_get(tables, "bodies")), "counters",
 	    tidy_map(arena, value_get(tables, "counters")), NULL);
+}
+
+bool
+stats_serves(const struct value *row, const char *prefix)
+{
+	const struct value *services = value_get(row, "services");
+	size_t i;
+
+	for (i = 0; i < value_size(services); i++)
+		if (strncmp(value_text(value_at(services, i)), prefix, strlen(prefix)) ==
+		    0)
+			return true;
+	return false;
 }

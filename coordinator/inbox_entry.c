@@ -13,6 +13,7 @@
 #include "utf8.h"
 
 #define INPUT_SHOWN_BYTES 4096u
+#define TRIES 8u /* to use an agent as it is, while it is changed again and again */
 
 static enum store_status
 keep_refused(struct store *store, struct arena *arena, const struct inbox_entry *entry,
@@ -232,9 +233,10 @@ inbox_entry_move(
     struct coordinator *coordinator, struct arena *arena, const struct inbox_entry *entry)
 {
 	enum store_status status;
+	unsigned tries = 0;
 
 	do
 		status = move(coordinator, arena, entry);
-	while (status == STORE_OUTDATED);
+	while (status == STORE_OUTDATED && ++tries < TRIES);
 	return status;
 }

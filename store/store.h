@@ -56,7 +56,7 @@ struct store;
 /* Returns new; keeps redis. wait_ms: how long a step waits for Redis to come back. */
 struct store *store_new(struct redis *redis, uint64_t wait_ms);
 void store_destroy(struct store **store_p);
-/* Lends what went wrong in the last STORE_FAILED, STORE_REJECTED, STORE_TAKEN or STORE_DAMAGED. */
+/* Lends what went wrong in the last STORE_FAILED, STORE_REJECTED, STORE_TAKEN, STORE_OUTDATED or STORE_DAMAGED. */
 const char *store_error(const struct store *store);
 /* Whether the last STORE_FAILED was because Redis did not answer, not for what it said. */
 bool store_is_gone(const struct store *store);

@@ -108,8 +108,10 @@ store_submitted(struct store *store, const struct value *reply)
 		return STORE_KNOWN;
 	if (store_answers(reply, "FORGOTTEN"))
 		return STORE_NONE;
-	if (store_answers(reply, "OUTDATED"))
+	if (store_answers(reply, "OUTDATED")) {
+		store_fail(store, "its agent is being changed");
 		return STORE_OUTDATED;
+	}
 	reason = store_text_at(reply, 1);
 	if (store_answers(reply, "TAKEN") && reason != NULL) {
 		store_fail(store, "%s", reason);

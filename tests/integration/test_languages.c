@@ -352,23 +352,36 @@ START_TEST(what_they_ask_is_answered_by_a_human)
 }
 END_TEST
 
-START_TEST(an_answer_that_cannot_be_written_is_an_error)
+static const char *
+call_odd(const char *id, const char *kind)
 {
-	struct language language = languages[_i];
-	struct child *worker;
-	const struct value *state;
+	return call(id, "odd", arena_printf(arena, "{\"kind\": \"%s\"}", kind));
+}
+
+/* A worker's tool `odd` is called three times at once; returns the thread, whose messages 2 to 4 are the answers. */
+static const struct value *
+play_odd(
+    struct child **worker_r, const struct language *spoken, const char *const kinds[3])
+{
+	struct language language = *spoken;
 	struct said said;
 
 	language.file = language.more;
 	kit_start_all(kit, 1, 1, 1);
-	start_worker(&worker, &language, "w");
-	apply("\"odd\"",
-	    arena_printf(arena, "%s, %s, %s", call("1", "odd", "{\"kind\": \"asks\"}"),
-		call("2", "odd", "{\"kind\": \"answers\"}"),
-		call("3", "odd", "{\"kind\": \"raises\"}")));
+	start_worker(worker_r, &language, "w");
+	apply("\"odd\"", arena_printf(arena, "%s, %s, %s", call_odd("1", kinds[0]),
+			     call_odd("2", kinds[1]), call_odd("3", kinds[2])));
 	said = RUN("submit", "a", "Go", "--run", "r", "--wait");
 	ck_assert_msg(said.status == 0, "%s", said.err);
-	state = parse(RUN("state", "r", "--json").out);
+	return parse(RUN("state", "r", "--json").out);
+}
+
+START_TEST(an_answer_that_cannot_be_written_is_an_error)
+{
+	struct child *worker;
+	const struct value *state = play_odd(&worker, &languages[_i],
+	    (const char *const[]){ "asks", "answers", "raises" });
+
 	expect_message(state, 2, "error", "");
 	expect_message(state, 3, "error", "");
 	expect_message(state, 4, "error", "");
@@ -379,21 +392,10 @@ END_TEST
 /* One that is larger than a frame would cut the worker off for as long as it is sent again. */
 START_TEST(an_answer_that_is_too_large_is_an_error)
 {
-	struct language language = languages[_i];
 	struct child *worker;
-	const struct value *state;
-	struct said said;
+	const struct value *state = play_odd(&worker, &languages[_i],
+	    (const char *const[]){ "much", "raises much", "nothing" });
 
-	language.file = language.more;
-	kit_start_all(kit, 1, 1, 1);
-	start_worker(&worker, &language, "w");
-	apply("\"odd\"",
-	    arena_printf(arena, "%s, %s, %s", call("1", "odd", "{\"kind\": \"much\"}"),
-		call("2", "odd", "{\"kind\": \"raises much\"}"),
-		call("3", "odd", "{\"kind\": \"nothing\"}")));
-	said = RUN("submit", "a", "Go", "--run", "r", "--wait");
-	ck_assert_msg(said.status == 0, "%s", said.err);
-	state = parse(RUN("state", "r", "--json").out);
 	expect_message(state, 2, "error", "larger than 16777216 bytes");
 	expect_message(state, 3, "error", "mmm");
 	expect_message(state, 4, "success", "null");
