@@ -177,12 +177,16 @@ START_TEST(each_body_is_its_own)
 }
 END_TEST
 
-#define HTML "Content-Type: text/html; charset=utf-8\r\nContent-Length: 13\r\n\r\n"
+/* The connection is told to end: a request sent on one that is ending is another fault. */
+#define HTML                                                                             \
+	"Connection: close\r\nContent-Type: text/html; "                                 \
+	"charset=utf-8\r\nContent-Length: 13\r\n\r\n"
 
 static const struct {
 	const char *bytes, *type, *message; /* contains */
 } others[] = {
-	{ "HTTP/1.1 302 Found\r\nLocation: http://there.example/v1\r\n"
+	{ "HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: "
+	  "http://there.example/v1\r\n"
 	  "Content-Length: 0\r\n\r\n",
 	    "APIStatusError",
 	    "status 302: redirects are not followed; let the provider's "
@@ -191,7 +195,8 @@ static const struct {
 	    "it is a web page (text/html); does the provider's URL lead to its API?" },
 	{ "HTTP/1.1 404 Not Found\r\n" HTML "<html>Nothing", "NotFoundError",
 	    "status 404: <html>Nothing" },
-	{ "HTTP/1.1 503 Busy\r\nContent-Length: 999999999\r\n\r\n<html>",
+	{ "HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: "
+	  "999999999\r\n\r\n<html>",
 	    "InternalServerError", "status 503: more than can be read" },
 };
 
