@@ -19,7 +19,9 @@
 PREFIX   ?= /usr/local
 CFLAGS   ?= -O2 -g
 PROGRAMS := broker coordinator hub worker-model worker-tools flotilla
-SHARED   := proto runtime middleware/schema middleware middleware/lua middleware/builtin agent store peer
+SHARED   := proto runtime $(addprefix runtime/,http process redis yaml zmq) middleware/schema middleware middleware/lua middleware/builtin agent store peer
+# The command line, which no other program includes; folder by folder in ARCHITECTURE.md.
+CLI      := cli $(addprefix cli/,agents fleet interrupts keys monitor runs threads)
 PACKAGES := libczmq libzmq hiredis libcurl libuv yajl libfyaml libsystemd libpcre2-8 lua5.4 \
             libsodium
 # For `flotilla` alone, whose header needs no flags: the processes of the fleet serve no HTTP.
@@ -95,7 +97,9 @@ $(BUILD)/%.o: %.c
 	$(compile) -c -o $@ $<
 
 .SECONDEXPANSION:
-$(BUILD)/bin/flotilla: $$(call objects,cli) $(library)
+cli_flags = $(addprefix -iquote ,$(CLI))
+$(BUILD)/cli/%.o $(BUILD)/tests/unit/%.o: include_flags += $(cli_flags)
+$(BUILD)/bin/flotilla: $$(call objects,$$(CLI)) $(library)
 	@mkdir -p $(@D)
 	$(link) -rdynamic -Wl,--whole-archive $(library) -Wl,--no-whole-archive -o $@ $(filter-out $(library),$^) \
 	  $(LDLIBS) $(shell pkg-config --libs $(CLI_PACKAGES))
@@ -121,7 +125,7 @@ demo: all
 
 -include tests/fuzz/fuzz.mk
 
-tidy_flags = -std=c11 -D_GNU_SOURCE $(include_flags) $(hub_flags)
+tidy_flags = -std=c11 -D_GNU_SOURCE $(include_flags) $(hub_flags) $(cli_flags)
 # In CI (TIDY=product) the analyzer looks less deep (mode=shallow), which takes a seventh of the time; before a release all of it.
 TIDY ?= all
 tidy_flags += $(if $(filter product,$(TIDY)),-Xclang -analyzer-config -Xclang mode=shallow)

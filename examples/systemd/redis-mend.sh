@@ -1,6 +1,6 @@
 #!/bin/sh
 # Cuts off what a SIGKILL, a power cut or a full disk has left incomplete at the end of Redis's append-only file, and
-# nothing else: docs/operations.md says why, as runtime/redis_start.h does, which is this for `flotilla up`. To be run
+# nothing else: docs/operations.md says why, as runtime/redis/redis_start.h does, which is this for `flotilla up`. To be run
 # before each start of Redis, as its user.
 #
 #   redis-mend.sh FOLDER        Redis's --dir

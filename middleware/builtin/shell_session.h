@@ -1,6 +1,6 @@
 /* shell_session: the shells that this process keeps for runs, and commands in them.
  *
- * Who owns what. A session is a shell (runtime/companion.h) and its folder, in the memory of one tool
+ * Who owns what. A session is a shell (runtime/process/companion.h) and its folder, in the memory of one tool
  * worker: of shell_tool it is the one thing that lives in a process, and the run's state says which
  * (struct tool, pin). Its id is the id of the call that began it, its thread the only one that may
  * use it. Commands of one session run one after the other. It ends when the run ends, when nobody

@@ -13,11 +13,11 @@ fuzz_objects := $(BUILD)/fuzz/objects
 fuzz_archive := $(BUILD)/fuzz/libfuzzed.a
 fuzz_sanitize := address,undefined
 # All of ours but the programs' main(); q: two programs may have files of one name.
-fuzz_sources = $(filter-out %/main.c,$(wildcard $(addsuffix /*.c,$(SHARED) broker coordinator worker-model worker-tools cli)))
+fuzz_sources = $(filter-out %/main.c,$(wildcard $(addsuffix /*.c,$(SHARED) broker coordinator worker-model worker-tools $(CLI))))
 
 $(fuzz_objects)/%.o: %.c
 	@mkdir -p $(@D)
-	$(FUZZ_CC) -std=c11 -D_GNU_SOURCE $(include_flags) -g -O1 \
+	$(FUZZ_CC) -std=c11 -D_GNU_SOURCE $(include_flags) $(cli_flags) -g -O1 \
 	  -fsanitize=fuzzer-no-link,$(fuzz_sanitize) -fno-sanitize-recover=undefined -MMD -MP -c -o $@ $<
 FUZZ_CC ?= clang
 

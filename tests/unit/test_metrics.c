@@ -7,8 +7,8 @@
 #include "literal.h"
 
 /* Interfaces under test */
-#include "../../cli/metrics_rows.h"
-#include "../../cli/metrics_text.h"
+#include "../../cli/monitor/metrics_rows.h"
+#include "../../cli/monitor/metrics_text.h"
 
 TCase *tcase_metrics(void);
 

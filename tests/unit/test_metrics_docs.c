@@ -8,7 +8,7 @@
 #include "page.h"
 
 /* Interface under test */
-#include "../../cli/metrics_text.h"
+#include "../../cli/monitor/metrics_text.h"
 
 TCase *tcase_metrics_docs(void);
 
@@ -79,8 +79,8 @@ START_TEST(all_that_brokers_count_is_a_counter)
 			if (metric->source == METRICS_BROKERS &&
 			    strcmp(metric->key, keys[i]) == 0)
 				break;
-		ck_assert_msg(
-		    metric->name != NULL, "%s is not in cli/metrics.def", keys[i]);
+		ck_assert_msg(metric->name != NULL,
+		    "%s is not in cli/monitor/metrics.def", keys[i]);
 		ck_assert_int_eq(metric->type, METRIC_COUNTER);
 	}
 }

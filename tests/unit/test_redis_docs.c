@@ -8,7 +8,7 @@
 #include "page.h"
 
 /* Interfaces under test */
-#include "../../cli/keys_acl.h"
+#include "../../cli/keys/keys_acl.h"
 #include "store.h"
 
 #define PAGE "docs/redis.md"

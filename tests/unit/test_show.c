@@ -13,7 +13,7 @@
 /* Interface under test */
 #include "../../cli/show.h"
 #include "../../cli/show_field.h"
-#include "../../cli/watch_all.h"
+#include "../../cli/runs/watch_all.h"
 
 TCase *tcase_show(void);
 

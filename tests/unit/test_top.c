@@ -7,8 +7,8 @@
 #include "literal.h"
 
 /* Interfaces under test */
-#include "../../cli/stats.h"
-#include "../../cli/top_screen.h"
+#include "../../cli/monitor/stats.h"
+#include "../../cli/monitor/top_screen.h"
 
 TCase *tcase_top(void);
 

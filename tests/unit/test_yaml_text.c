@@ -7,7 +7,7 @@
 #include "yaml.h"
 
 /* Interface under test */
-#include "../../cli/yaml_text.h"
+#include "../../cli/agents/yaml_text.h"
 
 TCase *tcase_yaml_text(void);
 

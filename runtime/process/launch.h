@@ -1,4 +1,4 @@
-/* launch: hands a child program over to the starter (runtime/minder.h). */
+/* launch: hands a child program over to the starter (runtime/process/minder.h). */
 #ifndef LAUNCH_H
 #define LAUNCH_H
 
