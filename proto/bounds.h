@@ -168,6 +168,9 @@
 /* Providers and tools. */
 #define HTTP_HEAD_BYTES_MAX (64u << 10) /* of a response */
 #define HTTP_BODY_BYTES_MAX (64u << 20)
+#define SERVERS_MAX 64u        /* that async_subagent may call, of one worker */
+#define SERVER_HEADERS_MAX 32u /* of an entry there */
+#define SERVER_ANSWER_BYTES_MAX (8u << 20) /* of such a server */
 #define SSE_EVENT_BYTES_MAX (1u << 20)
 #define ANSWER_BYTES_MAX (8u << 20) /* text and arguments of one model answer */
 /* stdout of a command tool, unless its file says less. */

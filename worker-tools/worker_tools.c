@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "async_server.h"
 #include "bodies.h"
 #include "job.h"
 #include "bounds.h"
@@ -45,6 +46,10 @@ const struct setting worker_tools_table[] = {
 	    "a shared object with middleware; may be given often", 0 },
 	{ "allow-private", SETTING_BOOL, FIELD(allow_private), NULL, 0, 0, NULL,
 	    "let http_get open loopback, private and link-local addresses", 0 },
+	{ "agent-server", SETTING_LIST, FIELD(agent_servers), NULL, 0, 0, "URL",
+	    "a server that async_subagent may call, URL[,VARIABLE[:HEADER]]: the "
+	    "variable with its key, and the header that brings it; may be given often",
+	    0 },
 	{ "webhooks", SETTING_TEXT, FIELD(webhooks), "off", 0, 0, NULL,
 	    "post the ends of runs to those who want to be told: off, public, or any: "
 	    "loopback and private addresses, too",
@@ -161,6 +166,17 @@ open_webhook(struct worker_tools *tools)
 		.secret = secret != NULL && *secret != '\0' ? secret : NULL };
 }
 
+static void
+open_agent_servers(const struct worker_tools_settings *settings)
+{
+	const char *item;
+
+	if (async_servers_open(tools_world()->http,
+		(const char *const *)settings->agent_servers, &item) == -1)
+		settings_refuse("worker-tools", "--agent-server", item,
+		    "URL[,VARIABLE[:HEADER]], the URL with http:// or https://");
+}
+
 static struct worker *
 start_worker(struct worker_tools *tools)
 {
@@ -236,6 +252,7 @@ worker_tools_new(struct service *service, const struct worker_tools_settings *se
 	tools->world.chains = chains_new();
 	tools_open(tools->world.loop, settings->allow_private);
 	open_webhook(tools);
+	open_agent_servers(settings);
 	shell_sessions_open(tools->world.loop);
 	tools->worker = start_worker(tools);
 	service_on_reload(service, on_reload, tools);
@@ -252,6 +269,7 @@ worker_tools_destroy(struct worker_tools **tools_p)
 		return;
 	worker_destroy(&tools->worker);
 	shell_sessions_close(tools->world.loop);
+	async_servers_close();
 	tools_close();
 	seats_destroy(&tools->world.seats);
 	chains_destroy(&tools->world.chains);

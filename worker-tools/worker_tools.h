@@ -11,6 +11,7 @@ struct worker_tools_settings {
 	const char **tools;
 	const char **builtin;
 	const char **plugin;
+	const char **agent_servers;
 	bool allow_private;
 	const char *webhooks; /* "off", "public", "any" */
 	int64_t drain_ms;

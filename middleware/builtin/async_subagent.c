@@ -1,6 +1,7 @@
 /* async_subagent: other agents of the fleet that the model sets to work and does not wait for: it looks at
  * them, tells them more and cancels them later (semantics.md 6.21). */
 #include "async_subagent_task.h"
+#include "async_server.h"
 
 #include <string.h>
 
@@ -27,7 +28,8 @@ static const struct option options[] = {
 	    .type = OPTION_LIST,
 	    .required = true,
 	    .text = "The agents, each a map: `name`, `description` (for the model), "
-		    "`graph_id`, the name of one of the fleet's agents." },
+		    "`graph_id`, the name of one of the fleet's agents; with `url` that "
+		    "of an assistant on that server, which is sent `headers`, too." },
 	{ .name = "system_prompt",
 	    .type = OPTION_TEXT,
 	    .nullable = true,
@@ -54,7 +56,7 @@ flaw_of(const struct value *given, const char **key_r)
 	} keys[] = {
 		{ "name", "needs a name, a text" },
 		{ "description", "needs a description, a text: the model chooses by it" },
-		{ "graph_id", "needs a graph_id, the name of one of the fleet's agents" },
+		{ "graph_id", "needs a graph_id, the name of an agent" },
 	};
 	size_t i;
 
@@ -70,15 +72,13 @@ flaw_of(const struct value *given, const char **key_r)
 	}
 	for (i = 0; i < value_size(given); i++) {
 		*key_r = value_text(given->pairs[i].key);
-		if (strcmp(*key_r, "url") == 0 || strcmp(*key_r, "headers") == 0)
-			return "agents are those of this fleet: other servers are not "
-			       "called";
 		if (strcmp(*key_r, "name") != 0 && strcmp(*key_r, "description") != 0 &&
-		    strcmp(*key_r, "graph_id") != 0)
-			return "there is no such key: it has name, description and "
-			       "graph_id";
+		    strcmp(*key_r, "graph_id") != 0 && strcmp(*key_r, "url") != 0 &&
+		    strcmp(*key_r, "headers") != 0)
+			return "there is no such key: it has name, description, "
+			       "graph_id, url and headers";
 	}
-	return NULL;
+	return async_server_flaw(given, key_r);
 }
 
 static int
@@ -87,6 +87,7 @@ configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 	const struct value *given = value_get(use->settings, "async_subagents");
 	const struct value *children = value_empty_map();
 	const struct value *field = value_str(arena, ASYNC_TASKS);
+	const struct value *names = value_empty_map(); /* remote ones, too */
 	const char *key, *flaw = NULL;
 	size_t i;
 
@@ -99,7 +100,7 @@ configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 		const struct value *one = value_at(given, i);
 
 		flaw = flaw_of(one, &key);
-		if (flaw == NULL && value_has(children, value_get_text(one, "name"))) {
+		if (flaw == NULL && value_has(names, value_get_text(one, "name"))) {
 			key = "name";
 			flaw = "there is one of this name already";
 		}
@@ -108,13 +109,16 @@ configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 			    *key == '\0' ? "" : "/", key, flaw);
 			return -1;
 		}
+		names = value_map_with(arena, names, value_get_text(one, "name"), one);
+		if (value_has(one, "url"))
+			continue;
 		children = value_map_with(arena, children, value_get_text(one, "name"),
 		    value_map(arena, "agent", value_get(one, "graph_id"), "description",
 			value_get(one, "description"), NULL));
 	}
 	use->children = children;
 	use->tool_reads = value_array(arena, &field, 1);
-	if (value_size(children) > 0)
+	if (value_size(given) > 0)
 		return 0;
 	*error_r = "/async_subagents: names no agent";
 	return -1;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "async_server.h"
 #include "json.h"
 #include "subagent.h"
 
@@ -111,8 +112,11 @@ refuse(struct tool_request *request, const char *text)
 static struct tool_result *
 refuse_fault(struct tool_request *request, const struct value *came)
 {
-	const char *message = value_get_text(value_get(came, "fault"), "message");
+	const struct value *fault = value_get(came, "fault");
+	const char *message = value_get_text(fault, "message");
 
+	if (value_text_is(value_get(fault, "type"), "CancelledError"))
+		return tool_fail(request, fault_cancelled(tool_arena(request)));
 	return refuse(request, message != NULL ? message : "it failed");
 }
 
@@ -131,17 +135,42 @@ find_task(struct tool_request *request, struct tool_result **refusal_r)
 	return is_task(task) ? task : NULL;
 }
 
-/* --- the tools ------------------------------------------------------------------------- */
-
+/* The entry of an agent on another server; NULL: it is one of this fleet, or none. */
 static const struct value *
-messages_of(struct tool_request *request, const char *argument)
+far_agent(struct tool_request *request, const char *name)
+{
+	const struct value *all = value_get(tool_settings_of(request), "async_subagents");
+	size_t i;
+
+	for (i = 0; i < value_size(all); i++)
+		if (value_text_is(value_get(value_at(all, i), "name"), name) &&
+		    value_has(value_at(all, i), "url"))
+			return value_at(all, i);
+	return NULL;
+}
+
+/* Begins a task, or with one goes on with it; came, or NULL: nothing yet. */
+static const struct value *
+tell(struct tool_request *request, const char *name, const char *argument,
+    const struct value *task)
 {
 	struct arena *arena = tool_arena(request);
+	const struct value *far = far_agent(request, name);
 	const struct value *message =
 	    chat_human(arena, value_get_text(tool_args(request), argument));
+	const struct value *ask =
+	    value_map(arena, "op", value_str(arena, task == NULL ? "start" : "update"),
+		"name", value_str(arena, name), "run", value_get(task, "run_id"),
+		"thread", value_get(task, "thread_id"), NULL);
 
-	return value_array(arena, &message, 1);
+	if (far == NULL)
+		return tool_children_ask(request, value_map_with(arena, ask, "messages",
+						      value_array(arena, &message, 1)));
+	return async_server_ask(request, far,
+	    value_map_with(arena, ask, "text", value_get(tool_args(request), argument)));
 }
+
+/* --- the tools ------------------------------------------------------------------------- */
 
 static struct tool_result *
 run_start(struct tool_request *request)
@@ -150,12 +179,9 @@ run_start(struct tool_request *request)
 	const char *name = value_get_text(tool_args(request), "subagent_type");
 	const struct value *came, *at, *task;
 
-	if (!value_has(tool_children(request), name))
+	if (!value_has(tool_children(request), name) && far_agent(request, name) == NULL)
 		return subagent_unknown(request, name);
-	came =
-	    tool_children_ask(request, value_map(arena, "op", value_str(arena, "start"),
-					   "name", value_str(arena, name), "messages",
-					   messages_of(request, "description"), NULL));
+	came = tell(request, name, "description", NULL);
 	if (came == NULL)
 		return NULL;
 	if (value_has(came, "fault"))
@@ -172,24 +198,54 @@ run_start(struct tool_request *request)
 }
 
 static const struct value *
+look_far(struct tool_request *request, const struct value *far, const struct value *task)
+{
+	struct arena *arena = tool_arena(request);
+
+	return async_server_ask(request, far,
+	    value_map_with(arena, named(arena, task), "op", value_str(arena, "check")));
+}
+
+/* {runs: [...]}, one for each task. Those of the fleet are asked for first: the call may leave for it and
+ * come again. */
+static const struct value *
 look(struct tool_request *request, const struct value *tasks)
 {
 	struct arena *arena = tool_arena(request);
-	struct value_list runs = { .arena = arena };
-	size_t i;
+	struct value_list runs = { .arena = arena }, all = { .arena = arena };
+	const struct value *near, *came = NULL, *far;
+	size_t i, at = 0;
 
 	for (i = 0; i < value_size(tasks); i++)
-		value_list_add(&runs, named(arena, value_at(tasks, i)));
-	return tool_children_ask(
-	    request, value_map(arena, "op", value_str(arena, "check"), "runs",
-			 value_list_end(&runs), NULL));
+		if (far_agent(request,
+			value_get_text(value_at(tasks, i), "agent_name")) == NULL)
+			value_list_add(&runs, named(arena, value_at(tasks, i)));
+	near = value_list_end(&runs);
+	if (value_size(near) > 0) {
+		came = tool_children_ask(
+		    request, value_map(arena, "op", value_str(arena, "check"), "runs",
+				 near, NULL));
+		if (came == NULL || value_has(came, "fault"))
+			return came;
+	}
+	for (i = 0; i < value_size(tasks); i++) {
+		far =
+		    far_agent(request, value_get_text(value_at(tasks, i), "agent_name"));
+		if (far != NULL)
+			value_list_add(&all, look_far(request, far, value_at(tasks, i)));
+		else if (at < value_size(value_get(came, "runs")))
+			value_list_add(&all, value_at(value_get(came, "runs"), at++));
+		else
+			break; /* the state has changed since they were asked for */
+	}
+	return value_map(arena, "runs", value_list_end(&all), NULL);
 }
 
 static struct tool_result *
 run_check(struct tool_request *request)
 {
 	struct arena *arena = tool_arena(request);
-	struct tool_result *refusal;
+	struct tool_result *refusal = NULL;
 	const struct value *task = find_task(request, &refusal), *came, *seen, *text;
 	const char *status;
 
@@ -201,6 +257,8 @@ run_check(struct tool_request *request)
 	if (value_has(came, "fault"))
 		return refuse_fault(request, came);
 	seen = value_at(value_get(came, "runs"), 0);
+	if (value_has(seen, "fault") && !value_has(seen, "status"))
+		return refuse_fault(request, seen);
 	status = status_of(value_get(seen, "status"));
 	text = value_map(arena, "status", value_str(arena, status), "thread_id",
 	    value_get(task, "thread_id"), NULL);
@@ -220,18 +278,16 @@ static struct tool_result *
 run_update(struct tool_request *request)
 {
 	struct arena *arena = tool_arena(request);
-	struct tool_result *refusal;
+	struct tool_result *refusal = NULL;
 	const struct value *task = find_task(request, &refusal), *came;
+	const char *name;
 
 	if (task == NULL)
 		return refusal;
-	if (!value_has(tool_children(request), value_get_text(task, "agent_name")))
-		return subagent_unknown(request, value_get_text(task, "agent_name"));
-	came = tool_children_ask(
-	    request, value_map(arena, "op", value_str(arena, "update"), "name",
-			 value_get(task, "agent_name"), "run", value_get(task, "run_id"),
-			 "thread", value_get(task, "thread_id"), "messages",
-			 messages_of(request, "message"), NULL));
+	name = value_get_text(task, "agent_name");
+	if (!value_has(tool_children(request), name) && far_agent(request, name) == NULL)
+		return subagent_unknown(request, name);
+	came = tell(request, name, "message", task);
 	if (came == NULL)
 		return NULL;
 	if (value_has(came, "fault"))
@@ -248,14 +304,16 @@ static struct tool_result *
 run_cancel(struct tool_request *request)
 {
 	struct arena *arena = tool_arena(request);
-	struct tool_result *refusal;
-	const struct value *task = find_task(request, &refusal), *came;
+	struct tool_result *refusal = NULL;
+	const struct value *task = find_task(request, &refusal), *came, *far, *ask;
 	const char *status;
 
 	if (task == NULL)
 		return refusal;
-	came = tool_children_ask(request,
-	    value_map_with(arena, named(arena, task), "op", value_str(arena, "cancel")));
+	ask = value_map_with(arena, named(arena, task), "op", value_str(arena, "cancel"));
+	far = far_agent(request, value_get_text(task, "agent_name"));
+	came = far == NULL ? tool_children_ask(request, ask)
+			   : async_server_ask(request, far, ask);
 	if (came == NULL)
 		return NULL;
 	if (value_has(came, "fault"))
@@ -329,6 +387,9 @@ run_list(struct tool_request *request)
 		const struct value *task = value_at(open, i);
 		const struct value *seen = value_at(value_get(came, "runs"), i);
 
+		/* A server that does not answer: as it was. */
+		if (value_has(seen, "fault") && !value_has(seen, "status"))
+			continue;
 		changed = value_map_with(arena, changed, value_get_text(task, "task_id"),
 		    as_seen(arena, task, status_of(value_get(seen, "status"))));
 	}

@@ -110,8 +110,30 @@ START_TEST(mistakes_are_shown_where_they_stand)
 	check_refused("{'async_subagents': [{'name': 'x', 'description': 'd'}]}",
 	    "/async_subagents/0/graph_id", "needs a graph_id");
 	check_refused("{'async_subagents': [{'name': 'x', 'description': 'd', "
-		      "'graph_id': 'g', 'url': 'http://x'}]}",
-	    "/async_subagents/0/url", "those of this fleet");
+		      "'graph_id': 'g', 'url': 'ftp://x'}]}",
+	    "/async_subagents/0/url", "http:// or https://");
+	check_refused("{'async_subagents': [{'name': 'x', 'description': 'd', "
+		      "'graph_id': 'g', 'url': 7}]}",
+	    "/async_subagents/0/url", "http:// or https://");
+	check_refused("{'async_subagents': [{'name': 'x', 'description': 'd', "
+		      "'graph_id': 'g', 'url': 'http://u:p@x'}]}",
+	    "/async_subagents/0/url", "without");
+	check_refused("{'async_subagents': [{'name': 'x', 'description': 'd', "
+		      "'graph_id': 'g', 'headers': {'a': 'b'}}]}",
+	    "/async_subagents/0/headers", "go with a url");
+	check_refused("{'async_subagents': [{'name': 'x', 'description': 'd', "
+		      "'graph_id': 'g', 'url': 'http://x', 'headers': {'a b': 'c'}}]}",
+	    "/async_subagents/0/headers", "has a name");
+	check_refused(
+	    "{'async_subagents': [{'name': 'x', 'description': 'd', 'graph_id': 'g', "
+	    "'url': 'http://x', 'headers': {'authorization': 'c'}}]}",
+	    "/async_subagents/0/headers", "--agent-server");
+	check_refused("{'async_subagents': [{'name': 'x', 'description': 'd', "
+		      "'graph_id': 'g', 'url': 'http://x', 'headers': {'a': 7}}]}",
+	    "/async_subagents/0/headers", "no text");
+	check_refused("{'async_subagents': [{'name': 'x', 'description': 'd', "
+		      "'graph_id': 'g', 'url': 'http://x', 'colour': 'red'}]}",
+	    "/async_subagents/0/colour", "no such key");
 	check_refused(
 	    "{'async_subagents': [{'name': 'x', 'description': 'd', 'graph_id': 'g'}, "
 	    "{'name': 'x', 'description': 'd', 'graph_id': 'g'}]}",
