@@ -239,28 +239,39 @@ compose(const struct ballot *ballot)
 
 /* --- being taken -------------------------------------------------------------------- */
 
+static bool
+stays(const struct ballot *ballot)
+{
+	return ballot->settings->submit.wait || ballot->settings->submit.follow;
+}
+
+/* Who stays until the end has been told what went wrong. */
 static enum status
 say_refused(const struct ballot *ballot, const char *run, const struct value *event)
 {
 	const struct value *error = value_get(event, "error");
 	const char *message = value_get_text(error, "message");
 
-	complain("not taken: %s", message != NULL ? message : "the run was refused");
-	complain("`flotilla approvals` lists what waits; run %s has changed nothing on "
+	if (!stays(ballot))
+		complain(
+		    "not taken: %s", message != NULL ? message : "the run was refused");
+	complain("%s`flotilla approvals` lists what waits; run %s has changed nothing on "
 		 "thread '%s'",
-	    run, ballot->thread);
+	    stays(ballot) ? "not taken: " : "", run, ballot->thread);
 	return STATUS_REFUSED;
 }
 
-/* Looks at new events behind *seen. A commit's events are read together: an answer that was refused
- * has its `finished` beside its `decided`. Returns true when it is known, with the status. */
+/* Looks at new events behind *seen; block_ms is for the first to come. A commit's events are read
+ * together: an answer that was refused has its `finished` beside its `decided`. Returns true when it
+ * is known, with the status. */
 static bool
-look(const struct ballot *ballot, const char *run, uint64_t *seen, enum status *status_r)
+look(const struct ballot *ballot, const char *run, uint64_t *seen, uint32_t block_ms,
+    enum status *status_r)
 {
 	struct arena *arena = session_arena(ballot->session);
 	const struct value *events;
 	enum store_status found = store_events(session_events_store(ballot->session),
-	    arena, ballot->thread, run, *seen, BLOCK_MS, &events);
+	    arena, ballot->thread, run, *seen, block_ms, &events);
 	bool decided = false;
 	size_t i;
 
@@ -296,7 +307,7 @@ wait_taken(const struct ballot *ballot, const char *run)
 	if (session_events_store(ballot->session) == NULL)
 		return STATUS_UNREACHABLE;
 	while (!session_interrupted(ballot->session)) {
-		if (look(ballot, run, &seen, &status))
+		if (look(ballot, run, &seen, BLOCK_MS, &status))
 			return status;
 		if (loop_now_ms(loop) >= deadline) {
 			complain("no coordinator has taken the answer yet; it is not "
@@ -306,6 +317,34 @@ wait_taken(const struct ballot *ballot, const char *run)
 		}
 	}
 	return STATUS_FAILED;
+}
+
+/* Whether the thread's newest checkpoint is of run: one whose answer was not taken makes none. */
+static bool
+is_at_head(const struct ballot *ballot, const char *run)
+{
+	const struct value *head;
+	enum store_status status = store_head(session_store(ballot->session),
+	    session_arena(ballot->session), ballot->thread, &head);
+
+	return status == STORE_OK && value_text_is(value_get(head, "run"), run);
+}
+
+/* An answer that was not taken is another matter than a run that took it and failed. */
+static enum status
+wait_end(const struct ballot *ballot, const char *run, const struct value *fields)
+{
+	struct session *session = ballot->session;
+	const struct submit_settings *settings = &ballot->settings->submit;
+	enum status taken = STATUS_OK, status;
+	uint64_t seen = 0;
+
+	status = submit_entry(session, settings, run, ballot->thread, fields);
+	if (status == STATUS_FAILED && !session_interrupted(session) &&
+	    !is_at_head(ballot, run) && look(ballot, run, &seen, 0, &taken) &&
+	    taken == STATUS_REFUSED)
+		status = taken;
+	return status;
 }
 
 static void
@@ -355,8 +394,8 @@ submit(const struct ballot *ballot, const char *answer, const struct value *opti
 	enum status status;
 
 	fields = value_map_merge(arena, fields, options);
-	if (settings->wait || settings->follow)
-		return submit_entry(session, settings, run, ballot->thread, fields);
+	if (stays(ballot))
+		return wait_end(ballot, run, fields);
 	status = submit_add(session, settings, run, ballot->thread, fields);
 	if (status == STATUS_OK)
 		status = wait_taken(ballot, run);
