@@ -230,6 +230,18 @@ session_interrupted(const struct session *session)
 	return session->interrupted || ferror(stdout);
 }
 
+static void
+complain_no_redis(struct session *session, const char *trouble)
+{
+	if (strstr(trouble, "is a replica") != NULL)
+		complain("no primary Redis at %s (%s): --redis must name the primary, or "
+			 "all servers, with commas",
+		    session_redis_shown(session), trouble);
+	else
+		complain("no Redis at %s (%s); is the fleet up? `flotilla up` starts one",
+		    session_redis_shown(session), trouble);
+}
+
 static struct store *
 connect_store(struct session *session, struct redis **redis_p)
 {
@@ -253,9 +265,7 @@ connect_store(struct session *session, struct redis **redis_p)
 			return NULL;
 		}
 		if (loop_now_ms(session->loop) > deadline) {
-			complain("no Redis at %s (%s); is the fleet up? `flotilla up` "
-				 "starts one",
-			    session_redis_shown(session), redis_trouble(*redis_p));
+			complain_no_redis(session, redis_trouble(*redis_p));
 			return NULL;
 		}
 	}
