@@ -9,6 +9,7 @@
 #include "json.h"
 #include "nearest.h"
 #include "show.h"
+#include "show_table.h"
 #include "submit_options.h"
 
 static int64_t
@@ -89,28 +90,6 @@ check_filters(const struct runs_settings *settings)
 	return check_state(settings->state);
 }
 
-static const char *
-text_or_dash(const struct value *run, const char *key)
-{
-	const char *text = value_get_text(run, key);
-
-	return text != NULL ? text : "-";
-}
-
-/* The widest of a column, so that a table is no wider than what is in it. */
-static int
-column_width(const struct value *runs, const char *key, const char *title)
-{
-	size_t width = strlen(title), i;
-
-	for (i = 0; i < value_size(runs); i++) {
-		size_t size = strlen(text_or_dash(value_at(runs, i), key));
-
-		width = size > width ? size : width;
-	}
-	return (int)width;
-}
-
 /* What its submission said beside the usual. */
 static void
 print_more(struct arena *arena, const struct value *run)
@@ -126,10 +105,10 @@ print_more(struct arena *arena, const struct value *run)
 	if (value_has(run, "parent"))
 		text = arena_printf(arena, "%s %s %s", text,
 		    value_has(run, "task") ? "works for" : "of",
-		    text_or_dash(run, "parent"));
+		    show_cell(run, "parent"));
 	if (value_has(run, "started_by"))
-		text = arena_printf(arena, "%s begun by thread %s", text,
-		    text_or_dash(run, "started_by"));
+		text = arena_printf(
+		    arena, "%s begun by thread %s", text, show_cell(run, "started_by"));
 	if (priority != PRIORITY_USUAL)
 		text = arena_printf(arena, "%s priority=%d", text, (int)priority);
 	if (tenant != NULL)
@@ -155,8 +134,7 @@ static void
 print_asks(struct session *session, const struct value *run)
 {
 	struct arena *arena = session_arena(session);
-	const char *thread = value_get_text(run, "thread"),
-		   *id = text_or_dash(run, "run");
+	const char *thread = value_get_text(run, "thread"), *id = show_cell(run, "run");
 	const struct value *head;
 
 	/* A child's questions are its parent's. */
@@ -167,68 +145,117 @@ print_asks(struct session *session, const struct value *run)
 		show_asks(arena, asks_of(arena, head), "    ");
 }
 
+/* How wide the columns are that what is in them decides, and all of them. */
+struct columns {
+	int id, by, agent;
+	size_t all;
+};
+
+static const char *
+thread_of(const struct value *run)
+{
+	const char *thread = show_cell(run, "thread");
+
+	return strcmp(thread, show_cell(run, "run")) == 0 ? "(same id)" : thread;
+}
+
+static struct columns
+measure(const struct value *runs, size_t others)
+{
+	struct columns columns = { .id = show_column(runs, "run", "RUN"),
+		.by = show_column(runs, "coordinator", "LAST AT"),
+		.agent = show_column(runs, "agent", "AGENT") };
+	size_t thread = strlen("THREAD"), i;
+
+	for (i = 0; i < value_size(runs); i++) {
+		size_t size = strlen(thread_of(value_at(runs, i)));
+
+		thread = size > thread ? size : thread;
+	}
+	columns.all = (size_t)(columns.id + columns.agent) + thread + others;
+	return columns;
+}
+
 static void
-print_run(struct session *session, const struct value *run, int id_width, int agent_width)
+print_line(struct arena *arena, const struct columns *columns, const char *const cells[6])
+{
+	show_row(arena, columns->all,
+	    arena_printf(arena, "%-*s  %-11s", columns->id, cells[0], cells[1]),
+	    arena_printf(arena, "%-12s  %9s  %-*s  %s", cells[2], cells[3],
+		columns->agent, cells[4], cells[5]));
+}
+
+static void
+print_run(struct session *session, const struct columns *columns, const struct value *run)
 {
 	struct arena *arena = session_arena(session);
 	int64_t started = value_get_int(run, "started", 0);
 	int64_t ended = value_get_int(run, "ended", 0);
 	const struct value *fault = value_get(run, "fault");
-	const char *thread = text_or_dash(run, "thread"), *id = text_or_dash(run, "run");
 	const char *took = "-", *type = value_get_text(fault, "type");
 
 	if (started > 0)
 		took = show_duration(arena, (ended > 0 ? ended : wall_ms()) - started);
-	printf("%-*s  %-11s  %-12s  %9s  %-*s  %s\n", id_width, id,
-	    text_or_dash(run, "status"),
-	    show_date(arena, value_get_int(run, "created", 0)), took, agent_width,
-	    text_or_dash(run, "agent"), strcmp(thread, id) == 0 ? "(same id)" : thread);
+	print_line(arena, columns,
+	    (const char *const[]){ show_cell(run, "run"), show_cell(run, "status"),
+		show_date(arena, value_get_int(run, "created", 0)), took,
+		show_cell(run, "agent"), thread_of(run) });
 	print_more(arena, run);
 	print_asks(session, run);
 	if (value_is(fault, VALUE_MAP))
 		printf("    %s\n",
 		    show_line(arena,
 			arena_printf(arena, "%s%s%s", type != NULL ? type : "",
-			    type != NULL ? ": " : "", text_or_dash(fault, "message")),
+			    type != NULL ? ": " : "", show_cell(fault, "message")),
 			show_rest(4)));
 }
 
 static void
 print_runs(struct session *session, const struct value *runs)
 {
-	int id_width = column_width(runs, "run", "RUN");
-	int agent_width = column_width(runs, "agent", "AGENT");
+	struct columns columns = measure(runs, 11 + 12 + 9 + 5 * 2);
 	size_t i;
 
-	printf("%-*s  %-11s  %-12s  %9s  %-*s  %s\n", id_width, "RUN", "STATUS",
-	    "SUBMITTED", "TOOK", agent_width, "AGENT", "THREAD");
+	print_line(session_arena(session), &columns,
+	    (const char *const[]){
+		"RUN", "STATUS", "SUBMITTED", "TOOK", "AGENT", "THREAD" });
 	for (i = 0; i < value_size(runs); i++)
-		print_run(session, value_at(runs, i), id_width, agent_width);
+		print_run(session, &columns, value_at(runs, i));
 }
 
 /* --- dead letters ------------------------------------------------------------------- */
 
 static void
+print_dead_line(
+    struct arena *arena, const struct columns *columns, const char *const cells[6])
+{
+	show_row(arena, columns->all,
+	    arena_printf(arena, "%-*s  %-12s", columns->id, cells[0], cells[1]),
+	    arena_printf(arena, "%8s  %-*s  %-*s  %s", cells[2], columns->by, cells[3],
+		columns->agent, cells[4], cells[5]));
+}
+
+static void
 print_dead(struct arena *arena, const struct value *runs)
 {
-	int id_width = column_width(runs, "run", "RUN");
-	int agent_width = column_width(runs, "agent", "AGENT");
-	int by_width = column_width(runs, "coordinator", "LAST AT");
+	struct columns columns = measure(runs, 12 + 8 + 5 * 2);
 	size_t i;
 
-	printf("%-*s  %-12s  %8s  %-*s  %-*s  %s\n", id_width, "RUN", "GIVEN UP",
-	    "ATTEMPTS", by_width, "LAST AT", agent_width, "AGENT", "THREAD");
+	columns.all += (size_t)columns.by;
+	print_dead_line(arena, &columns,
+	    (const char *const[]){
+		"RUN", "GIVEN UP", "ATTEMPTS", "LAST AT", "AGENT", "THREAD" });
 	for (i = 0; i < value_size(runs); i++) {
 		const struct value *run = value_at(runs, i);
 
-		printf("%-*s  %-12s  %8d  %-*s  %-*s  %s\n", id_width,
-		    text_or_dash(run, "run"),
-		    show_date(arena, value_get_int(run, "ended", 0)),
-		    (int)value_get_int(run, "attempts", 0), by_width,
-		    text_or_dash(run, "coordinator"), agent_width,
-		    text_or_dash(run, "agent"), text_or_dash(run, "thread"));
-		printf("    %s\n",
-		    show_line(arena, text_or_dash(run, "dead"), show_rest(4)));
+		print_dead_line(arena, &columns,
+		    (const char *const[]){ show_cell(run, "run"),
+			show_date(arena, value_get_int(run, "ended", 0)),
+			arena_printf(arena, "%d", (int)value_get_int(run, "attempts", 0)),
+			show_cell(run, "coordinator"), show_cell(run, "agent"),
+			thread_of(run) });
+		printf(
+		    "    %s\n", show_line(arena, show_cell(run, "dead"), show_rest(4)));
 	}
 	if (value_size(runs) > 0 && isatty(STDOUT_FILENO))
 		printf("`flotilla retry RUN` submits one again, `flotilla discard RUN` "

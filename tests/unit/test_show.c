@@ -13,6 +13,7 @@
 /* Interface under test */
 #include "../../cli/show.h"
 #include "../../cli/show_field.h"
+#include "../../cli/show_table.h"
 #include "../../cli/runs/watch_all.h"
 
 TCase *tcase_show(void);
@@ -214,6 +215,33 @@ START_TEST(fields_are_shown_in_a_few_lines)
 }
 END_TEST
 
+static void
+say_table(void)
+{
+	const struct value *rows =
+	    parsed("[{\"run\":\"a-run-with-a-long-name\"},{\"run\":\"r\"},{}]");
+	int width = show_column(rows, "run", "RUN");
+	size_t i;
+
+	for (i = 0; i < value_size(rows); i++)
+		show_row(arena, (size_t)width + 2 + 4,
+		    arena_printf(
+			arena, "%-*s", width, show_cell(value_at(rows, i), "run")),
+		    "fits");
+	show_row(arena, COLUMNS + 1, "first",
+	    "the rest \a of a line that is longer than what "
+	    "the terminal has room for, and so is cut");
+}
+
+START_TEST(a_wide_table_has_two_lines_a_row)
+{
+	ck_assert_str_eq(on_terminal(say_table),
+	    "a-run-with-a-long-name  fits\r\nr                       fits\r\n"
+	    "-                       fits\r\nfirst\r\n    the rest   of a line that is "
+	    "longer than what the terminal has room for, an…\r\n");
+}
+END_TEST
+
 /* Topics and bodies of what watch shows. */
 static const struct {
 	const char *topic, *body;
@@ -285,6 +313,7 @@ tcase_show(void)
 	tcase_add_test(tcase, a_debug_event_tells_what_was_written);
 	tcase_add_test(tcase, a_word_that_does_not_fit_is_on_the_next_line);
 	tcase_add_test(tcase, fields_are_shown_in_a_few_lines);
+	tcase_add_test(tcase, a_wide_table_has_two_lines_a_row);
 	tcase_add_loop_test(tcase, what_is_watched_fits_the_terminal, 0,
 	    sizeof published / sizeof *published);
 	return tcase;
