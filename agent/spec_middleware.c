@@ -1,4 +1,5 @@
 /* `middleware`: the list of uses, in order. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "bounds.h"
@@ -113,6 +114,44 @@ place_within(const struct loader *loader, const struct value *source, const char
 	return given != NULL && given == value_get(loader->source, key) ? within : NULL;
 }
 
+#define DEEP                                                                             \
+	"/deep_agent" /* where what stands below was given is known there (spec_deep_place.c) */
+#define INTERRUPT_ON "interrupt_on"
+#define ASKING "/human_in_the_loop/interrupt_on" /* what stands for it */
+
+static bool
+ends_with(const char *text, const char *ending)
+{
+	size_t size = strlen(text), length = strlen(ending);
+
+	return size >= length && strcmp(text + size - length, ending) == 0;
+}
+
+/* Where within of a child's source was given, behind the path of its middleware's settings. */
+static const char *
+place_given(struct arena *arena, const struct value *child, const char *within)
+{
+	const char *rest = within, *place;
+	const struct value *places;
+
+	rest += *rest == '/' ? 1 + strcspn(rest + 1, "/") : 0;
+	places = *within == '\0'
+		     ? NULL
+		     : value_get(value_get(child, "places"),
+			   arena_copy(arena, within + 1, (size_t)(rest - within) - 1));
+	if (value_is(places, VALUE_ARRAY) && *rest == '/') {
+		places = value_at(places, (size_t)strtoul(rest + 1, NULL, 10));
+		rest += 1 + strcspn(rest + 1, "/");
+	}
+	place = value_text(places);
+	if (place == NULL)
+		return arena_printf(
+		    arena, "%s%s", value_get_text(child, "place"), within);
+	if (ends_with(place, INTERRUPT_ON) && strncmp(rest, ASKING, strlen(ASKING)) == 0)
+		rest += strlen(ASKING);
+	return arena_printf(arena, "%s%s", place, rest);
+}
+
 /* child is as configure left it; path is that of its middleware's settings. */
 static const struct value *
 load_child(
@@ -133,8 +172,11 @@ load_child(
 		    value_get(child, "mode"), NULL);
 	place = place_within(loader, source, within);
 	if (place == NULL)
-		place = arena_printf(
-		    arena, "%s%s%s", path, value_get_text(child, "place"), within);
+		place = arena_printf(arena, "%s%s", path,
+		    strncmp(path, DEEP, strlen(DEEP)) != 0
+			? place_given(arena, child, within)
+			: arena_printf(
+			      arena, "%s%s", value_get_text(child, "place"), within));
 	loader_fail(loader, place, "%s", error);
 	return NULL;
 }

@@ -138,7 +138,8 @@ struct middleware_use {
 	const struct value
 	    *agent_source; /* the whole agent as it was written; NULL: not told here */
 	/* {name: {source: an agent's, or agent: the name of one of the fleet's; place: where the settings have
-	 * it, "/subagents/0"; mode?: "fork": it goes on with the run's conversation}}: those that its tools may
+	 * it, "/subagents/0"; places?: where they have what source does not have from there: {middleware: [of each],
+	 * model?, tools?}; mode?: "fork": it goes on with the run's conversation}}: those that its tools may
 	 * have do something (tool_child). Sources are checked with the agent's own. Set by configure; NULL: none. */
 	const struct value *children;
 	/* Its before_agent answers the calls that earlier runs left open: the coordinator does not

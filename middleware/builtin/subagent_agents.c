@@ -82,7 +82,17 @@ with_refusal(const struct subagent_making *making, const struct value *list)
 	return value_list_end(&more);
 }
 
-/* is_general: it is ours. */
+/* Which of the settings gives it what it has first. is_general: it is ours. */
+static const char *
+first_key(const struct subagent_making *making, bool is_general)
+{
+	const struct value *own =
+	    value_get(making->use->settings, "general_purpose_middleware");
+
+	return is_general && !value_is_nil(own) ? "general_purpose_middleware"
+						: "default_middleware";
+}
+
 static const struct value *
 middleware_of(
     const struct subagent_making *making, const struct value *given, bool is_general)
@@ -91,12 +101,9 @@ middleware_of(
 	const struct value *settings = making->use->settings;
 	const struct value *own = value_get(given, "middleware");
 	const struct value *interrupt_on = value_get(given, "interrupt_on");
-	const struct value *first = value_get(settings, "general_purpose_middleware");
 	struct value_list list = { .arena = arena };
 
-	if (!is_general || value_is_nil(first))
-		first = value_get(settings, "default_middleware");
-	value_list_add_all(&list, first);
+	value_list_add_all(&list, value_get(settings, first_key(making, is_general)));
 	if (!value_is_nil(own))
 		value_list_add_all(&list, own);
 	if (value_is_nil(interrupt_on))
@@ -160,6 +167,50 @@ source_of(
 		    &source, "system_prompt", prompt_of(making->arena, above, given));
 	value_fields_set(&source, "middleware", middleware_of(making, given, is_general));
 	return value_fields_end(&source);
+}
+
+/* Where item, one of source's middleware, was given: it is an item of a list as that has it, or stands for
+ * interrupt_on. */
+static const char *
+place_of_item(const struct subagent_making *making, const struct value *given,
+    const char *place, const struct value *item)
+{
+	const char *key = first_key(making, *place == '\0');
+	const struct value *first = value_get(making->use->settings, key);
+	const struct value *own = value_get(given, "middleware");
+	size_t i;
+
+	for (i = 0; i < value_size(own); i++)
+		if (value_at(own, i) == item)
+			return arena_printf(making->arena, "%s/middleware/%zu", place, i);
+	for (i = 0; i < value_size(first); i++)
+		if (value_at(first, i) == item)
+			return arena_printf(making->arena, "/%s/%zu", key, i);
+	return value_is_nil(value_get(given, "interrupt_on"))
+		   ? "/default_interrupt_on"
+		   : arena_printf(making->arena, "%s/interrupt_on", place);
+}
+
+/* Where what source has beside what given says was given. */
+static const struct value *
+places_of(const struct subagent_making *making, const struct value *given,
+    const char *place, const struct value *source)
+{
+	struct arena *arena = making->arena;
+	const struct value *middleware = value_get(source, "middleware");
+	struct value_list list = { .arena = arena };
+	struct value_fields places = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(middleware); i++)
+		value_list_add(&list, value_str(arena, place_of_item(making, given, place,
+							   value_at(middleware, i))));
+	value_fields_set(&places, "middleware", value_list_end(&list));
+	if (value_is_nil(value_get(given, "model")))
+		value_fields_set(&places, "model", value_str(arena, "/default_model"));
+	if (value_is_nil(value_get(given, "tools")))
+		value_fields_set(&places, "tools", value_str(arena, "/default_tools"));
+	return value_fields_end(&places);
 }
 
 static const struct value *
@@ -243,14 +294,13 @@ child_of(
     const struct subagent_making *making, const struct value *given, const char *place)
 {
 	struct arena *arena = making->arena;
-	const struct value *agent = value_get(given, "agent");
+	const struct value *agent = value_get(given, "agent"), *source = NULL;
 
-	return value_map(arena, "agent", agent, "source",
-	    agent == NULL && making->use->agent_source != NULL
-		? source_of(making, given, *place == '\0')
-		: NULL,
-	    "description", value_get(given, "description"), "place",
-	    value_str(arena, place), "mode",
+	if (agent == NULL && making->use->agent_source != NULL)
+		source = source_of(making, given, *place == '\0');
+	return value_map(arena, "agent", agent, "source", source, "description",
+	    value_get(given, "description"), "place", value_str(arena, place), "places",
+	    source != NULL ? places_of(making, given, place, source) : NULL, "mode",
 	    subagent_is_fork(given) ? value_get(given, "mode") : NULL, NULL);
 }
 

@@ -204,6 +204,63 @@ START_TEST(mistakes_are_shown_where_they_stand)
 }
 END_TEST
 
+/* settings: of `subagent`, beside general_purpose_agent: false. */
+static void
+check_default_refused(const char *settings, const char *path, const char *says)
+{
+	const char *at = NULL, *error = NULL;
+	const struct value *source = sample_source(
+	    arena, arena_printf(arena,
+		       "model: openai:a\nmiddleware: [{subagent: {general_purpose_agent: "
+		       "false, %s}}]\n",
+		       settings));
+
+	ck_assert_ptr_null(spec_load(arena, source, "test", &at, &error));
+	ck_assert_str_eq(at, arena_printf(arena, "/middleware/0/subagent/%s", path));
+	ck_assert_has(error, says);
+}
+
+/* What an agent has from the defaults is at fault there, and its own where it stands, whatever comes before. */
+START_TEST(mistakes_in_defaults_are_shown_there)
+{
+#define ONE "subagents: [{name: x, description: d}]"
+	check_default_refused(
+	    "default_model: y, " ONE, "default_model", "must be provider:name");
+	check_default_refused("default_tools: [3], " ONE, "default_tools/0", "must be");
+	check_default_refused("default_middleware: [todo_list, tool_retri], " ONE,
+	    "default_middleware/1", "did you mean \"tool_retry\"?");
+	check_default_refused("default_middleware: [{pii: {pii_typ: email}}], " ONE,
+	    "default_middleware/0/pii/pii_typ", "pii_type");
+	check_default_refused("default_interrupt_on: {ls: 4}, " ONE,
+	    "default_interrupt_on/ls", "must be true, false");
+	check_default_refused(
+	    "default_middleware: [todo_list], default_interrupt_on: {ls: "
+	    "true}, subagents: [{name: x, description: d, middleware: "
+	    "[model_retry, tool_retri]}]",
+	    "subagents/0/middleware/1", "did you mean \"tool_retry\"?");
+	check_default_refused(
+	    "default_middleware: [todo_list], default_interrupt_on: {ls: "
+	    "true}, subagents: [{name: x, description: d, "
+	    "interrupt_on: {ls: 4}}]",
+	    "subagents/0/interrupt_on/ls", "must be true, false");
+	check_default_refused("default_middleware: [filesystem, tool_retri], subagents: "
+			      "[{name: x, description: d, mode: fork}]",
+	    "default_middleware/1", "did you mean \"tool_retry\"?");
+}
+END_TEST
+
+START_TEST(general_purpose_mistakes_are_shown_there)
+{
+	const char *at = NULL, *error = NULL;
+	const struct value *source = sample_source(arena,
+	    "model: openai:a\nmiddleware: [{subagent: {default_middleware: [todo_list], "
+	    "general_purpose_middleware: [todo_list, tool_retri]}}]\n");
+
+	ck_assert_ptr_null(spec_load(arena, source, "test", &at, &error));
+	ck_assert_str_eq(at, "/middleware/0/subagent/general_purpose_middleware/1");
+}
+END_TEST
+
 START_TEST(agents_within_agents_have_an_end)
 {
 	const char *text = "[{name: x, description: d}]", *path = "";
@@ -374,6 +431,8 @@ tcase_subagent(void)
 	tcase_add_test(tcase, one_of_the_fleets_is_named);
 	tcase_add_test(tcase, a_fork_has_its_parents_prompt_and_a_task_that_refuses);
 	tcase_add_test(tcase, mistakes_are_shown_where_they_stand);
+	tcase_add_test(tcase, mistakes_in_defaults_are_shown_there);
+	tcase_add_test(tcase, general_purpose_mistakes_are_shown_there);
 	tcase_add_test(tcase, agents_within_agents_have_an_end);
 	tcase_add_test(tcase, the_model_is_told_of_the_agents);
 	tcase_add_test(tcase, the_call_ends_with_what_is_wanted);
