@@ -259,6 +259,7 @@ tcase_curve(void)
 {
 	TCase *tcase = tcase_create("curve");
 
+	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_key_that_is_allowed_is_seen_on_body_frames);
 	tcase_add_test(tcase, without_keys_all_is_as_before);
