@@ -17,6 +17,7 @@
 #include "shards.h"
 #include "store_service.h"
 #include "submission.h"
+#include "tally.h"
 #include "webhooks.h"
 #include "redis_address.h"
 
@@ -304,6 +305,7 @@ coordinator_new(struct service *service, const struct coordinator_settings *sett
 	coordinator->guard = guard_new(coordinator);
 	coordinator->shards = shards_new(coordinator);
 	coordinator->chores = chores_new(coordinator);
+	coordinator->tally = tally_new(coordinator->loop, coordinator->store);
 	coordinator->inbox = inbox_new(coordinator);
 	coordinator->store_service = store_service_new(coordinator);
 	guard_wait(coordinator->guard);
@@ -362,6 +364,7 @@ drain_main(void *arg)
 	while (!coordinator->store_drained && loop_now_ms(coordinator->loop) < deadline)
 		fiber_sleep(DRAIN_CHECK_MS);
 	chores_stop(coordinator->chores);
+	tally_stop(coordinator->tally);
 	shards_stop(coordinator->shards);
 	while (fiber_count(coordinator->loop) > 1) { /* this one */
 		if (loop_now_ms(coordinator->loop) >= deadline)
@@ -394,6 +397,7 @@ coordinator_destroy(struct coordinator **coordinator_p)
 	store_service_destroy(&coordinator->store_service);
 	inbox_destroy(&coordinator->inbox);
 	chores_destroy(&coordinator->chores);
+	tally_destroy(&coordinator->tally);
 	shards_destroy(&coordinator->shards);
 	guard_destroy(&coordinator->guard);
 	heard_destroy(&coordinator->heard);

@@ -44,6 +44,7 @@ struct inbox;
 struct shards;
 struct chores;
 struct store_service;
+struct tally;
 
 struct coordinator {
 	struct service *service;
@@ -61,6 +62,7 @@ struct coordinator {
 	struct inbox *inbox;
 	struct shards *shards;
 	struct chores *chores;
+	struct tally *tally;
 	struct store_service *store_service;
 	bool store_drained;
 	zhashx_t *runs;                 /* thread id -> struct run, this process's */

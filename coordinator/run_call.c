@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "tally.h"
+
 #define AFTER_DEADLINE_MS 1000u /* a call may last beyond its run's deadline */
 
 static const char *
@@ -195,6 +197,10 @@ run_call_worked(struct run *run, struct arena *arena, const struct run_call *cal
 	if (caller_call(run->coordinator->caller, arena, &request, &outcome) == -1)
 		return GO_DROP;
 	*worked_r = outcome.code == CODE_OK;
+	if (outcome.code == CODE_OK)
+		tally_result(run->coordinator->tally,
+		    call->is_tool ? NULL : value_get_text(call->profile, "model"),
+		    outcome.body);
 	*body_r = sealed(run, arena, call, outcome_body(arena, call, &outcome));
 	return GO_ON;
 }

@@ -94,7 +94,7 @@ hook_call_model(struct turn *turn, const struct value *wish)
 	    !run_keep_answer(run, arena, call.id, body))
 		return run_drop_hook(run);
 	if (spec_counts_usage(agent->spec)) {
-		used = model_usage_of_wish(arena, model, wish, body);
+		used = model_usage_of_wish(arena, model, wish, body, true);
 		run_used(run, used == NULL ? NULL : value_array(arena, &used, 1));
 	}
 	return body;

@@ -140,8 +140,23 @@ note_used(struct model_run *run, const struct model_request *request,
 		.messages = request->messages,
 		.answer = response->messages };
 
-	if (value_get_bool(run->profile, "tells_usage", false))
-		value_list_add(&run->used, model_usage_entry(run->arena, &call));
+	value_list_add(
+	    &run->used, model_usage_entry(run->arena, &call,
+			    value_get_bool(run->profile, "tells_usage", false)));
+}
+
+/* What the answer is to say of it, or NULL: it was not asked for, and the answer's own usage_metadata says all. */
+static const struct value *
+told_usage(struct model_run *run)
+{
+	const char *model = value_get_text(run->profile, "model");
+	bool says_all = run->used.count == 1 && model != NULL &&
+			value_text_is(value_get(run->used.items[0], "model"), model);
+
+	if (run->used.count == 0 ||
+	    (says_all && !value_get_bool(run->profile, "tells_usage", false)))
+		return NULL;
+	return value_list_end(&run->used);
 }
 
 static struct model_response *
@@ -477,5 +492,5 @@ chain_model_call(struct arena *arena, const struct chain *chain,
 							: response->structured_response,
 	    "updates", column(arena, updates, "update"), "writers",
 	    column(arena, updates, "by"), "notes", chain_notes_end(&run.notes), "usage",
-	    run.used.count > 0 ? value_list_end(&run.used) : NULL, NULL);
+	    told_usage(&run), NULL);
 }

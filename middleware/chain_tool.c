@@ -311,11 +311,10 @@ note_used(struct tool_run *run, const struct value *wish, const struct value *bo
 	const char *model = value_get_text(wish, "model");
 	const struct value *used;
 
-	if (!value_get_bool(run->profile, "tells_usage", false))
-		return;
 	if (model == NULL)
 		model = value_get_text(run->profile, "model");
-	used = model_usage_of_wish(run->arena, model, wish, body);
+	used = model_usage_of_wish(run->arena, model, wish, body,
+	    value_get_bool(run->profile, "tells_usage", false));
 	if (used != NULL)
 		value_list_add(&run->used, used);
 }

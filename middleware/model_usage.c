@@ -20,7 +20,7 @@ estimate(struct arena *arena, const struct model_usage *call)
 }
 
 const struct value *
-model_usage_entry(struct arena *arena, const struct model_usage *call)
+model_usage_entry(struct arena *arena, const struct model_usage *call, bool estimates)
 {
 	long last = chat_last_ai(call->answer);
 	const struct value *usage =
@@ -30,13 +30,15 @@ model_usage_entry(struct arena *arena, const struct model_usage *call)
 	bool known = value_size(usage) > 0;
 
 	return value_map(arena, "model", value_str(arena, call->model), "usage",
-	    known ? usage : estimate(arena, call), "estimated",
-	    known ? NULL : value_bool(true), NULL);
+	    known       ? usage
+	    : estimates ? estimate(arena, call)
+			: NULL,
+	    "estimated", known ? NULL : value_bool(true), NULL);
 }
 
 const struct value *
 model_usage_of_wish(struct arena *arena, const char *model, const struct value *wish,
-    const struct value *body)
+    const struct value *body, bool estimates)
 {
 	const struct model_usage call = {
 		.model = model,
@@ -46,8 +48,9 @@ model_usage_of_wish(struct arena *arena, const char *model, const struct value *
 		.answer = value_get(body, "messages"),
 	};
 
-	return model == NULL || call.answer == NULL ? NULL
-						    : model_usage_entry(arena, &call);
+	return model == NULL || call.answer == NULL
+		   ? NULL
+		   : model_usage_entry(arena, &call, estimates);
 }
 
 /* --- sums --------------------------------------------------------------------------- */

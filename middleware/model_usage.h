@@ -21,13 +21,14 @@ struct model_usage {
 	const struct value *answer;           /* [message] */
 };
 
-/* Returns its entry in arena. */
+/* Returns its entry in arena. estimates: usage is estimated where the provider says nothing; else there is
+ * none then. */
 const struct value *model_usage_entry(
-    struct arena *arena, const struct model_usage *call);
+    struct arena *arena, const struct model_usage *call, bool estimates);
 /* Of a call that was asked as turn_call_model's wish of model, with its RESULT body; NULL when it
  * failed. */
 const struct value *model_usage_of_wish(struct arena *arena, const char *model,
-    const struct value *wish, const struct value *body);
+    const struct value *wish, const struct value *body, bool estimates);
 
 /* Returns the sum of two usage_metadata; either may be NULL. */
 const struct value *model_usage_sum(

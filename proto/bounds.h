@@ -31,7 +31,10 @@
 #define ANSWER_DEPTH_MAX 88u   /* of an answer: calls, heads, events hold it */
 #define ANSWER_PARTS_MAX 1024u /* updates, or commands, of one answer */
 #define USAGE_NAMES_MAX 256u   /* models, and counts of each, that sums of usage have */
-#define VALUE_NODES_MAX (4u << 20) /* values in one decoded document */
+#define TALLY_MODELS_MAX                                                                 \
+	100u /* models that a coordinator tells apart in what it counts */
+#define ANSWER_TOKENS_MAX INT64_C(1000000000) /* that one answer of a model has used */
+#define VALUE_NODES_MAX (4u << 20)            /* values in one decoded document */
 
 #define JSON_BYTES_MAX (256u << 20) /* one JSON text */
 #define YAML_ANCHORS_MAX 256u       /* of one document */
@@ -40,6 +43,7 @@
 
 #define ENDPOINT_BYTES_MAX 256u /* "tcp://..." */
 
+#define METRICS_TOKENS_MAX 2000u /* counts of models that `metrics` tells */
 #define METRICS_ROWS_MAX 500u /* processes that `metrics` tells of one by one; services */
 #define METRICS_CONNECTIONS_MAX 64u  /* at once, to its port */
 #define METRICS_HEAD_BYTES_MAX 8192u /* of a request there, and all else that it needs */

@@ -1,10 +1,13 @@
 /* store_counts: how much there is of what, over all shards, which are asked at once. Plain commands:
  * whoever looks may not load the library, and looks where nobody has. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fiber.h"
 #include "store_private.h"
+
+#define TOKENS "fl:tokens"
 
 /* What is asked of each shard: a number each. */
 enum { LIVE, WAITING, RUNS, DELAYED, DEAD, WEBHOOKS, ASKS, LEASES, SIZES };
@@ -204,6 +207,53 @@ ask_now(struct store *store, struct arena *arena, int64_t *now_r)
 	return status;
 }
 
+enum store_status
+store_count_tokens(struct store *store, struct arena *arena, const char *model,
+    const char *kind, int64_t count)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+	bool lost = false;
+
+	command_text(&command, "HINCRBY");
+	command_text(&command, TOKENS);
+	command_text(&command, arena_printf(arena, "%s %s", kind, model));
+	command_text(&command, arena_printf(arena, "%" PRId64, count));
+	status = store_send(store, &command, &reply, &lost);
+	return lost ? STORE_OK : status;
+}
+
+static enum store_status
+ask_tokens(struct store *store, struct arena *arena, const struct value **tokens_r)
+{
+	struct command command = { .arena = arena };
+	struct value_list list = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+	size_t i;
+
+	command_text(&command, "HGETALL");
+	command_text(&command, TOKENS);
+	status = store_read(store, &command, &reply);
+	for (i = 0; status == STORE_OK && i + 1 < value_size(reply); i += 2) {
+		const char *field = store_text_at(reply, i);
+		const char *count = store_text_at(reply, i + 1);
+		const char *model = field != NULL ? strchr(field, ' ') : NULL;
+
+		if (model != NULL && count != NULL)
+			value_list_add(&list,
+			    value_map(arena, "model", value_str(arena, model + 1), "kind",
+				value_str(arena,
+				    arena_copy(arena, field, (size_t)(model - field))),
+				"count",
+				value_int(arena, bounded(strtoll(count, NULL, 10))),
+				NULL));
+	}
+	*tokens_r = value_list_end(&list);
+	return status;
+}
+
 struct inbox {
 	int64_t size;
 	int64_t first; /* when its oldest entry was made, ms; 0: there is none */
@@ -292,6 +342,7 @@ store_counts(struct store *store, struct arena *arena, const struct value **coun
 		.arena = arena,
 		.waiter = fiber_current(),
 		.status = STORE_OK };
+	const struct value *tokens = NULL;
 	struct inbox inbox;
 	int64_t now = 0;
 	enum store_status status = ask_inbox(store, arena, &inbox);
@@ -300,12 +351,16 @@ store_counts(struct store *store, struct arena *arena, const struct value **coun
 	if (status == STORE_OK)
 		status = count_shards(&counting);
 	if (status == STORE_OK)
+		status = ask_tokens(store, arena, &tokens);
+	if (status == STORE_OK)
 		status = ask_now(store, arena, &now);
 	if (status == STORE_OK)
 		status = store_health(store, arena, 0, &health);
 	if (status != STORE_OK)
 		return status;
-	*counts_r = value_map_merge(
-	    arena, counts_value(&counting, &inbox, now), health_value(arena, &health));
+	*counts_r = value_map_with(arena,
+	    value_map_merge(arena, counts_value(&counting, &inbox, now),
+		health_value(arena, &health)),
+	    "tokens", tokens);
 	return STORE_OK;
 }

@@ -371,6 +371,28 @@ redis_numbers(struct rows *rows, const struct value *counts)
 	    value_float(arena, (double)bytes / (double)bytes_max));
 }
 
+/* What was counted of answers is one of two numbers of a model, and all else tokens. */
+static void
+add_tokens(struct rows *rows, const struct value *counted)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(counted) && i < METRICS_TOKENS_MAX; i++) {
+		const struct value *row = value_at(counted, i);
+		const char *model = value_get_text(row, "model");
+		const char *kind = value_get_text(row, "kind");
+		int64_t count = value_get_int(row, "count", 0);
+
+		if (strcmp(kind, "answers") == 0 || strcmp(kind, "untold") == 0)
+			add_row(rows, METRICS_MODELS, label(rows, "model", model),
+			    number(rows, kind, count));
+		else
+			add_row(rows, METRICS_TOKENS,
+			    two_labels(rows, "model", model, "kind", kind),
+			    number(rows, "count", count));
+	}
+}
+
 static void
 add_counts(struct rows *rows, const struct value *counts)
 {
@@ -391,6 +413,7 @@ add_counts(struct rows *rows, const struct value *counts)
 		add_row(rows, METRICS_ENDED,
 		    label(rows, "status", value_text(ended->pairs[i].key)),
 		    value_map(rows->arena, "runs", ended->pairs[i].value, NULL));
+	add_tokens(rows, value_get(counts, "tokens"));
 }
 
 void

@@ -58,6 +58,26 @@ START_TEST(what_runs_did_is_counted)
 }
 END_TEST
 
+#define COUNTED "{model=\"scripted:counted\""
+
+/* Each coordinator tells once a second. Who has two runs has used twice as much. */
+START_TEST(tokens_of_models_are_counted)
+{
+	const char *text;
+
+	submit("counted", STATUS_OK);
+	submit("quick", STATUS_OK);
+	text = metrics_wait("model_tokens_total" COUNTED ",kind=\"input\"}", 700);
+	submit("counted", STATUS_OK);
+	text = metrics_wait("model_tokens_total" COUNTED ",kind=\"output\"}", 60);
+	metrics_check(text, "model_tokens_total" COUNTED ",kind=\"input\"}", 1400);
+	metrics_check(text, "model_answers_total" COUNTED "}", 2);
+	metrics_check(text, "model_answers_untold_total" COUNTED "}", -1);
+	ck_assert(
+	    metrics_sample(text, "model_answers_untold_total{model=\"scripted:m\"}") > 0);
+}
+END_TEST
+
 /* While a tool hangs. */
 START_TEST(what_goes_on_is_told)
 {
@@ -361,6 +381,7 @@ tcase_metrics(void)
 	tcase_add_unchecked_fixture(tc, metrics_open, metrics_close);
 	tcase_add_checked_fixture(tc, metrics_setup, metrics_teardown);
 	tcase_add_test(tc, what_runs_did_is_counted);
+	tcase_add_test(tc, tokens_of_models_are_counted);
 	tcase_add_test(tc, what_goes_on_is_told);
 	tcase_add_test(tc, once_prints_what_is_served);
 	tcase_add_test(tc, a_broker_that_stands_still_is_told_as_down);

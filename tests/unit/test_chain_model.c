@@ -158,7 +158,11 @@ END_TEST
 	"{'model': 'openai:main', 'tells_usage': true, 'tools': [{'name': 'add'}, "      \
 	"{'name': 'mul'}]}"
 
-START_TEST(what_each_answered_call_has_used_is_told_to_who_asks)
+#define TWO_CALLS                                                                        \
+	"[{'model': 'openai:main', 'usage': {'total_tokens': 5}}, {'model': "            \
+	"'openai:main', 'usage': {'total_tokens': 7}}]"
+
+START_TEST(what_each_answered_call_has_used_is_told)
 {
 	const struct chain *twice = stub_chain(arena, use("A", "{'calls': 3}"), NULL);
 
@@ -167,11 +171,24 @@ START_TEST(what_each_answered_call_has_used_is_told_to_who_asks)
 	play.outcomes[1] = play.outcomes[4] = "!RateLimitError slow down";
 	play.outcomes[2] = play.outcomes[5] =
 	    "{'type': 'ai', 'content': 'b', 'usage_metadata': {'total_tokens': 7}}";
-	ck_assert(!value_has(call(twice), "usage"));
+	/* The answer says nothing of the first. */
+	ck_assert_value(arena, value_get(call(twice), "usage"), TWO_CALLS);
 	play.profile = literal(arena, TELLING);
-	ck_assert_value(arena, value_get(call(twice), "usage"),
-	    "[{'model': 'openai:main', 'usage': {'total_tokens': 5}}, {'model': "
-	    "'openai:main', 'usage': {'total_tokens': 7}}]");
+	ck_assert_value(arena, value_get(call(twice), "usage"), TWO_CALLS);
+}
+END_TEST
+
+START_TEST(what_the_answer_says_itself_is_told_to_who_asks_alone)
+{
+	const struct chain *once = stub_chain(arena, use("A", "{}"), NULL);
+
+	play.outcomes[0] = play.outcomes[1] = play.outcomes[2] =
+	    "{'type': 'ai', 'content': 'a', 'usage_metadata': {'total_tokens': 5}}";
+	play.profile = literal(arena, "{'model': 'openai:main', 'tools': []}");
+	ck_assert(!value_has(call(once), "usage"));
+	play.profile = literal(arena, TELLING);
+	ck_assert_value(arena, value_get(call(once), "usage"),
+	    "[{'model': 'openai:main', 'usage': {'total_tokens': 5}}]");
 }
 END_TEST
 
@@ -396,7 +413,8 @@ tcase_chain_model(void)
 	tcase_add_test(tcase, an_outer_wrap_catches_the_failure_of_an_inner_one);
 	tcase_add_test(tcase, updates_are_collected_inner_first);
 	tcase_add_test(tcase, only_the_updates_of_the_last_call_count);
-	tcase_add_test(tcase, what_each_answered_call_has_used_is_told_to_who_asks);
+	tcase_add_test(tcase, what_each_answered_call_has_used_is_told);
+	tcase_add_test(tcase, what_the_answer_says_itself_is_told_to_who_asks_alone);
 	tcase_add_test(tcase, a_call_that_failed_leaves_no_updates);
 	tcase_add_test(tcase, a_wrap_that_answers_itself_contributes_only_its_own_update);
 	tcase_add_loop_test(tcase, a_hooks_mistake_fails_the_call_with_its_name, 0,

@@ -427,6 +427,9 @@ START_TEST(what_a_tools_model_has_used_is_told_to_who_asks)
 	model_body = literal(arena, "{'messages': [{'type': 'ai', 'content': 'sunny', "
 				    "'usage_metadata': {'total_tokens': 5}}]}");
 	ck_assert(!value_has(call(chain), "usage"));
+	play.profile = literal(arena, "{'model': 'openai:main'}");
+	ck_assert_value(arena, value_get(call(chain), "usage"),
+	    "[{'model': 'openai:main', 'usage': {'total_tokens': 5}}]");
 	play.profile = literal(arena, "{'tells_usage': true, 'model': 'openai:main'}");
 	ck_assert_value(arena, value_get(call(chain), "usage"),
 	    "[{'model': 'openai:main', 'usage': {'total_tokens': 5}}]");

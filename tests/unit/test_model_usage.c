@@ -28,7 +28,7 @@ entry(const char *answer)
 		.messages = literal(arena, "[{'type': 'human', 'content': 'abcd'}]"),
 		.answer = literal(arena, answer) };
 
-	return model_usage_entry(arena, &call);
+	return model_usage_entry(arena, &call, true);
 }
 
 /* Of an answer with as many models and counts as fit into it. */
@@ -83,17 +83,21 @@ END_TEST
 
 START_TEST(a_wish_that_failed_has_none)
 {
+	ck_assert_ptr_null(model_usage_of_wish(arena, "openai:x", literal(arena, "{}"),
+	    literal(arena, "{'fault': {}}"), true));
 	ck_assert_ptr_null(model_usage_of_wish(
-	    arena, "openai:x", literal(arena, "{}"), literal(arena, "{'fault': {}}")));
-	ck_assert_ptr_null(model_usage_of_wish(
-	    arena, NULL, literal(arena, "{}"), literal(arena, "{'messages': []}")));
+	    arena, NULL, literal(arena, "{}"), literal(arena, "{'messages': []}"), true));
 	ck_assert_value(arena,
 	    value_get(model_usage_of_wish(arena, "openai:x",
 			  literal(arena, "{'messages': [{'type': 'human', 'content': "
 					 "'abcd'}], 'system_prompt': 'abcd'}"),
-			  literal(arena, "{'messages': []}")),
+			  literal(arena, "{'messages': []}"), true),
 		"usage"),
 	    "{'input_tokens': 11, 'output_tokens': 0, 'total_tokens': 11}");
+	ck_assert_value(arena,
+	    model_usage_of_wish(arena, "openai:x", literal(arena, "{}"),
+		literal(arena, "{'messages': []}"), false),
+	    "{'model': 'openai:x', 'estimated': true}");
 }
 END_TEST
 

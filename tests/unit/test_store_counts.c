@@ -169,6 +169,29 @@ START_TEST(the_oldest_entry_of_the_inbox_has_an_age)
 }
 END_TEST
 
+static void
+count_tokens(const char *model, const char *kind, int64_t count)
+{
+	ck_assert_int_eq(
+	    store_count_tokens(trial.a, trial.arena, model, kind, count), STORE_OK);
+}
+
+static void
+play_tokens(void)
+{
+	ck_assert_value(trial.arena, value_get(counts(), "tokens"), "[]");
+	count_tokens("openai:a model", "input", 5);
+	count_tokens("openai:a model", "input", 7);
+	ck_assert_value(trial.arena, value_get(counts(), "tokens"),
+	    "[{'model': 'openai:a model', 'kind': 'input', 'count': 12}]");
+}
+
+START_TEST(tokens_are_summed_by_model_and_kind)
+{
+	trial_play(play_tokens);
+}
+END_TEST
+
 TCase *
 tcase_store_counts(void)
 {
@@ -176,6 +199,7 @@ tcase_store_counts(void)
 
 	tcase_add_checked_fixture(tc, trial_open, trial_close);
 	tcase_add_test(tc, each_end_of_a_run_is_counted_once);
+	tcase_add_test(tc, tokens_are_summed_by_model_and_kind);
 	tcase_add_test(tc, what_was_forgotten_stays_counted);
 	tcase_add_test(tc, a_damaged_count_hinders_no_end);
 	tcase_add_test(tc, threads_that_wait_are_told_from_those_that_run);

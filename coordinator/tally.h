@@ -1,0 +1,29 @@
+/* tally: what models have answered and used, by model, told to Redis once a second (fl:tokens, store.h) for
+ * `flotilla metrics`. Counted when an answer has come, whatever becomes of it: what providers bill. Nothing
+ * waits for it, and no run fails of it: what a process that is killed has not told yet is lost, a second of
+ * it at most while Redis is well, and a count whose answer was lost may be there twice. What cannot be told is
+ * told later. */
+#ifndef TALLY_H
+#define TALLY_H
+
+#include "loop.h"
+#include "store.h"
+
+struct tally;
+
+/* Lends the store. */
+struct tally *tally_new(struct loop *loop, struct store *store);
+
+/* Counts an answer of model ("provider:name"; NULL: nothing is counted); usage: its usage_metadata, NULL or empty: its
+ * provider does not tell. What is no number, or more than an answer can have used, is not counted. */
+void tally_answer(struct tally *tally, const char *model, const struct value *usage);
+
+/* Counts the model calls that a RESULT's body tells of (docs/protocol.md): those of its `usage`, or else the
+ * one of its answer, by model; NULL: a tool's, which has no answer of a model. */
+void tally_result(struct tally *tally, const char *model, const struct value *body);
+
+/* Tells the rest, and ends the fiber; the loop must run until it has. */
+void tally_stop(struct tally *tally);
+void tally_destroy(struct tally **tally_p);
+
+#endif
