@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../coordinator/run.h"
+#include "../../coordinator/tally.h"
 #include "bodies.h"
 #include "bounds.h"
 #include "json.h"
@@ -296,6 +297,7 @@ start(void)
 	coordinator.settings = &settings;
 	coordinator.loop = loop_new();
 	coordinator.catalog = catalog_new(coordinator.loop, NULL);
+	coordinator.tally = tally_new(coordinator.loop, NULL);
 }
 
 int

@@ -291,7 +291,7 @@ START_TEST(agents_are_listed_and_applied)
 	const struct value *agents = fleet_up_json(&fleet, said.out);
 
 	ck_assert_int_eq(said.status, STATUS_OK);
-	ck_assert_uint_eq(value_size(agents), 7);
+	ck_assert_uint_eq(value_size(agents), 8);
 	said = CLI(flotilla, "agents", "list");
 	assert_says(said.out, "answers at once");
 	said = CLI(flotilla, "agents", "apply", "agents.yaml");

@@ -14,6 +14,7 @@ struct scene {
 	struct fleet_kit *kit;
 	struct fleet_client *client;
 	const char *pids, *go_on;
+	int64_t asked_ms; /* by the wall clock: the first cx_ask; 0: none yet */
 	void (*play)(struct scene *scene);
 };
 
@@ -36,7 +37,8 @@ const char *cx_nth(struct scene *scene, const char *prefix, unsigned number);
 /* On the thread "t-<run>"; parent may be NULL. */
 void cx_submit(
     struct scene *scene, const char *agent, const char *run, const char *parent);
-/* Waits for the end of run. */
+/* Waits for the end of run. Every call of one that was cancelled must be confirmed, or waited for as long as the
+ * fleet says it does. */
 void cx_check_status(struct scene *scene, const char *run, const char *status);
 /* Asks for its end, and does not wait. */
 void cx_ask(struct scene *scene, const char *run);
