@@ -184,7 +184,7 @@ conformance: deps
 	$(BUILD)/tests-conformance $(SCENARIOS) --only "$(ONLY)" --dump "$(DUMP)"
 
 # The groups that are whole; `make conformance` plays all of them.
-WHOLE_GROUPS := core-loop,hooks-order,wrap-model,wrap-tool,retries,todo,jumps,state,structured-output,summarization,context-editing,hitl,limits,fallback,tool-selector,tool-emulator,pii,memory,rubric,skills,together,deepagents,deepagents-files,deepagents-subagents,deepagents-stacks,deepagents-summarization
+WHOLE_GROUPS := core-loop,hooks-order,wrap-model,wrap-tool,retries,todo,jumps,state,structured-output,summarization,context-editing,hitl,limits,fallback,tool-selector,tool-emulator,pii,memory,rubric,skills,together,combined,deepagents,deepagents-files,deepagents-subagents,deepagents-stacks,deepagents-summarization
 # All of them built, as for what then runs several at once.
 test_programs := binaries $(BUILD)/tests-unit $(BUILD)/tests-integration $(BUILD)/tests-kill $(BUILD)/tests-sim \
                  $(BUILD)/small-worker $(plugins) $(node_modules) conformance-parts
