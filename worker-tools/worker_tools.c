@@ -169,12 +169,11 @@ open_webhook(struct worker_tools *tools)
 static void
 open_agent_servers(const struct worker_tools_settings *settings)
 {
-	const char *item;
+	const char *item, *allowed;
 
 	if (async_servers_open(tools_world()->http,
-		(const char *const *)settings->agent_servers, &item) == -1)
-		settings_refuse("worker-tools", "--agent-server", item,
-		    "URL[,VARIABLE[:HEADER]], the URL with http:// or https://");
+		(const char *const *)settings->agent_servers, &item, &allowed) == -1)
+		settings_refuse("worker-tools", "--agent-server", item, allowed);
 }
 
 static struct worker *

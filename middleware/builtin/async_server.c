@@ -22,6 +22,9 @@ struct server {
 	const char *header; /* that brings the key */
 };
 
+#define FORM                                                                             \
+	"URL[,VARIABLE[:HEADER]], the URL with http:// or https:// and without a user"
+
 static struct {
 	struct http *http;
 	struct arena *arena;
@@ -52,8 +55,16 @@ trimmed(const char *url)
 	return size;
 }
 
-/* Takes "VARIABLE[:header]". */
-static int
+static bool
+is_variable(const char *name)
+{
+	return *name != '\0' && !isdigit((unsigned char)*name) &&
+	       name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				 "0123456789_")] == '\0';
+}
+
+/* Takes "VARIABLE[:header]". Returns why not, or NULL. */
+static const char *
 add_key(struct server *server, const char *text)
 {
 	const char *colon = strchr(text, ':');
@@ -61,21 +72,25 @@ add_key(struct server *server, const char *text)
 	    world.arena, text, colon == NULL ? strlen(text) : (size_t)(colon - text));
 	const char *key = getenv(name);
 
-	if (*name == '\0' ||
+	if (!is_variable(name) ||
 	    (colon != NULL && !async_server_is_token(colon + 1, strlen(colon + 1))))
-		return -1;
-	if (colon != NULL)
-		server->header = arena_strdup(world.arena, colon + 1);
+		return FORM;
+	if (server->key != NULL)
+		return "one key for each server";
 	if (key == NULL || *key == '\0')
-		return 0;
+		return "a server whose key is in the environment: the variable named "
+		       "there is not set";
 	for (const char *at = key; *at != '\0'; at++)
 		if (iscntrl((unsigned char)*at))
-			return -1;
+			return "a server whose key HTTP can send: the variable named "
+			       "there has a control character";
+	if (colon != NULL)
+		server->header = arena_strdup(world.arena, colon + 1);
 	server->key = arena_strdup(world.arena, key);
-	return 0;
+	return NULL;
 }
 
-static int
+static const char *
 add_server(const char *item)
 {
 	const char *comma = strchr(item, ',');
@@ -84,24 +99,26 @@ add_server(const char *item)
 	    world.arena, item, comma == NULL ? strlen(item) : (size_t)(comma - item));
 
 	if (comma == NULL && strstr(item, "://") == NULL)
-		return world.count == 0 ? -1 : add_key(server - 1, item);
+		return world.count == 0 ? FORM : add_key(server - 1, item);
 	if (world.count == SERVERS_MAX || !async_server_is_url(url))
-		return -1;
+		return world.count == SERVERS_MAX ? "no more than 64 servers" : FORM;
 	url[trimmed(url)] = '\0';
 	*server = (struct server){ .url = url, .header = "x-api-key" };
 	world.count++;
-	return comma == NULL ? 0 : add_key(server, comma + 1);
+	return comma == NULL ? NULL : add_key(server, comma + 1);
 }
 
 int
-async_servers_open(struct http *http, const char *const *list, const char **item_r)
+async_servers_open(struct http *http, const char *const *list, const char **item_r,
+    const char **allowed_r)
 {
 	async_servers_close();
 	world.arena = arena_new();
 	world.http = http;
 	for (; list != NULL && *list != NULL; list++)
-		if (add_server(*list) == -1) {
-			*item_r = *list;
+		if ((*allowed_r = add_server(*list)) != NULL) {
+			*item_r = strchr(*list, '@') != NULL ? "(an address with a user)"
+							     : *list;
 			async_servers_close();
 			return -1;
 		}

@@ -51,9 +51,9 @@ tear_down(void)
 static void
 open_server(void)
 {
-	const char *list[] = { url, "FAR_KEY", NULL }, *item;
+	const char *list[] = { url, "FAR_KEY", NULL }, *item, *allowed;
 
-	ck_assert_int_eq(async_servers_open(http, list, &item), 0);
+	ck_assert_int_eq(async_servers_open(http, list, &item, &allowed), 0);
 }
 
 static void
@@ -208,16 +208,23 @@ END_TEST
 
 START_TEST(a_list_of_servers_is_checked)
 {
-	static const char *const bad[] = { "KEY", "ftp://x", "http://", "http://u:p@x",
-		"http://x?y", "http://x,K:bad header", "http://x,:h" };
-	const char *list[] = { NULL, NULL }, *item;
+	static const char *const bad[][3] = { { "KEY" }, { "ftp://x" }, { "http://" },
+		{ "http://x?y" }, { "http://x,K:bad header" }, { "http://x,:h" },
+		{ "http://x,FAR_KEY", "far.example.com:2024" },
+		{ "http://x,FAR_KEY,OTHER" }, { "http://x,FAR_KEY", "FAR_KEY" },
+		{ "http://x,NO_SUCH_VARIABLE" }, { "http://x,9" } };
+	static const char *const secret[] = { "http://u:p@x", NULL };
+	const char *item, *allowed;
 	size_t i;
 
+	setenv("FAR_KEY", "k", 1);
 	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
-		list[0] = bad[i];
-		ck_assert_msg(async_servers_open(http, list, &item) == -1, "%s", bad[i]);
-		ck_assert_str_eq(item, bad[i]);
+		ck_assert_msg(async_servers_open(http, bad[i], &item, &allowed) == -1,
+		    "%s", bad[i][0]);
+		ck_assert_str_eq(item, bad[i][1] != NULL ? bad[i][1] : bad[i][0]);
 	}
+	ck_assert_int_eq(async_servers_open(http, secret, &item, &allowed), -1);
+	ck_assert_str_eq(item, "(an address with a user)");
 }
 END_TEST
 
