@@ -114,8 +114,7 @@ place_within(const struct loader *loader, const struct value *source, const char
 	return given != NULL && given == value_get(loader->source, key) ? within : NULL;
 }
 
-#define DEEP                                                                             \
-	"/deep_agent" /* where what stands below was given is known there (spec_deep_place.c) */
+#define DEEP "/deep_agent" /* spec_deep_place.c knows where what stands below was given */
 #define INTERRUPT_ON "interrupt_on"
 #define ASKING "/human_in_the_loop/interrupt_on" /* what stands for it */
 

@@ -9,7 +9,7 @@
 #include "memory.h"
 
 #define TELL_MS 1000u
-#define OTHER "other" /* models beyond TALLY_MODELS_MAX */
+#define OTHER "other" /* models beyond TALLY_MODELS_MAX, and names too long to be one */
 
 enum count {
 	ANSWERS,
@@ -55,6 +55,8 @@ row_of(struct tally *tally, const char *model)
 	struct row *row;
 	size_t i;
 
+	if (strnlen(model, SERVICE_BYTES_MAX + 1) > SERVICE_BYTES_MAX)
+		model = OTHER;
 	for (i = 0; i < tally->row_count; i++)
 		if (strcmp(tally->rows[i].model, model) == 0)
 			return &tally->rows[i];
@@ -117,8 +119,8 @@ tally_result(struct tally *tally, const char *model, const struct value *body)
 
 /* --- telling -------------------------------------------------------------------------- */
 
-/* Tells of one row what is not told yet. Returns false: Redis does not take it. */
-static bool
+/* Tells of one row what is not told yet. What Redis refuses is kept, and holds nothing else up. */
+static void
 tell_row(struct tally *tally, struct arena *arena, struct row *row)
 {
 	size_t i;
@@ -126,24 +128,23 @@ tell_row(struct tally *tally, struct arena *arena, struct row *row)
 	for (i = 0; i < COUNTS; i++) {
 		int64_t count = row->counts[i];
 
-		if (count == 0)
-			continue;
-		if (store_count_tokens(tally->store, arena, row->model, counts[i].name,
-			count) != STORE_OK)
-			return false;
-		row->counts[i] -= count; /* more may have come */
+		if (count != 0 && store_count_tokens(tally->store, arena, row->model,
+				      counts[i].name, count) == STORE_OK)
+			row->counts[i] -= count; /* more may have come */
 	}
-	return true;
 }
 
+/* Shielded: whether a count that is cancelled half way was taken nobody would know. */
 static void
 tell(struct tally *tally)
 {
 	struct arena *arena = arena_new();
-	size_t i = 0;
+	size_t i;
 
-	while (i < tally->row_count && tell_row(tally, arena, &tally->rows[i]))
-		i++;
+	fiber_shield(true);
+	for (i = 0; i < tally->row_count && !store_is_gone(tally->store); i++)
+		tell_row(tally, arena, &tally->rows[i]);
+	fiber_shield(false);
 	arena_destroy(&arena);
 }
 
@@ -154,9 +155,7 @@ tally_main(void *arg)
 
 	while (fiber_sleep(TELL_MS) == 0)
 		tell(tally);
-	fiber_shield(true);
 	tell(tally);
-	fiber_shield(false);
 	tally->fiber = NULL;
 }
 

@@ -1,8 +1,8 @@
 /* tally: what models have answered and used, by model, told to Redis once a second (fl:tokens, store.h) for
  * `flotilla metrics`. Counted when an answer has come, whatever becomes of it: what providers bill. Nothing
- * waits for it, and no run fails of it: what a process that is killed has not told yet is lost, a second of
- * it at most while Redis is well, and a count whose answer was lost may be there twice. What cannot be told is
- * told later. */
+ * waits for it, and no run fails of it. Each is there at most once: what a process that is killed has not told
+ * yet is missing, a second of it while Redis is well, and so is a count that was lost on its way. What Redis refuses
+ * is told later. */
 #ifndef TALLY_H
 #define TALLY_H
 
@@ -15,7 +15,8 @@ struct tally;
 struct tally *tally_new(struct loop *loop, struct store *store);
 
 /* Counts an answer of model ("provider:name"; NULL: nothing is counted); usage: its usage_metadata, NULL or empty: its
- * provider does not tell. What is no number, or more than an answer can have used, is not counted. */
+ * provider does not tell. What is no number, or more than an answer can have used, is not counted. Models beyond
+ * TALLY_MODELS_MAX, and names longer than a service's, are counted together, as "other". */
 void tally_answer(struct tally *tally, const char *model, const struct value *usage);
 
 /* Counts the model calls that a RESULT's body tells of (docs/protocol.md): those of its `usage`, or else the

@@ -31,8 +31,7 @@
 #define ANSWER_DEPTH_MAX 88u   /* of an answer: calls, heads, events hold it */
 #define ANSWER_PARTS_MAX 1024u /* updates, or commands, of one answer */
 #define USAGE_NAMES_MAX 256u   /* models, and counts of each, that sums of usage have */
-#define TALLY_MODELS_MAX                                                                 \
-	100u /* models that a coordinator tells apart in what it counts */
+#define TALLY_MODELS_MAX 100u  /* models that a coordinator tells apart in its counts */
 #define ANSWER_TOKENS_MAX INT64_C(1000000000) /* that one answer of a model has used */
 #define VALUE_NODES_MAX (4u << 20)            /* values in one decoded document */
 

@@ -479,8 +479,8 @@ unsigned store_fullness(const struct store_health *health);
 enum store_status store_asks(
     struct store *store, struct arena *arena, const struct value **threads_r);
 
-/* Adds count to what is counted of model as kind, a word ("input"): field "kind model" of fl:tokens. At most once: STORE_OK
- * also when the answer was lost. */
+/* Adds count to what is counted of model as kind, a word ("input"): field "kind model" of fl:tokens. At most
+ * once: STORE_OK also when the answer was lost. */
 enum store_status store_count_tokens(struct store *store, struct arena *arena,
     const char *model, const char *kind, int64_t count);
 
@@ -489,8 +489,9 @@ enum store_status store_count_tokens(struct store *store, struct arena *arena,
  * coordinator has them), runs, delayed, dead, asks (threads that wait for a human), asks_oldest_ms
  * (for how long the first of them has; absent without one), webhooks (that are still to be told),
  * leases (that coordinators have on shards), ended {success, error, interrupted, cancelled, refused}
- * (runs that have ended so since this Redis is in use), tokens [{model, kind, count}] (store_count_tokens)}, and how Redis is: {bytes, bytes_max (0: no
- * limit), full (per cent), logged (appendonly is on), log_broken (its last write failed)}. */
+ * (runs that have ended so since this Redis is in use), tokens [{model, kind, count}]
+ * (store_count_tokens)}, and how Redis is: {bytes, bytes_max (0: no limit), full (per cent), logged
+ * (appendonly is on), log_broken (its last write failed)}. */
 enum store_status store_counts(
     struct store *store, struct arena *arena, const struct value **counts_r);
 

@@ -101,7 +101,7 @@ add_server(const char *item)
 	if (comma == NULL && strstr(item, "://") == NULL)
 		return world.count == 0 ? FORM : add_key(server - 1, item);
 	if (world.count == SERVERS_MAX || !async_server_is_url(url))
-		return world.count == SERVERS_MAX ? "no more than 64 servers" : FORM;
+		return world.count == SERVERS_MAX ? "fewer servers" : FORM;
 	url[trimmed(url)] = '\0';
 	*server = (struct server){ .url = url, .header = "x-api-key" };
 	world.count++;

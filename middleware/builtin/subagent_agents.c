@@ -7,6 +7,7 @@
 #include "bounds.h"
 
 #define GENERAL "general-purpose"
+#define ASKING "human_in_the_loop" /* what interrupt_on stands for */
 
 #define GENERAL_DESCRIPTION                                                              \
 	"For any task of several steps that needs no specialist: it has the same tools " \
@@ -110,7 +111,7 @@ middleware_of(
 		interrupt_on = value_get(settings, "default_interrupt_on");
 	if (value_size(interrupt_on) > 0)
 		value_list_add(&list,
-		    value_map(arena, "human_in_the_loop",
+		    value_map(arena, ASKING,
 			value_map(arena, "interrupt_on", interrupt_on, NULL), NULL));
 	return subagent_is_fork(given) ? with_refusal(making, value_list_end(&list))
 				       : value_list_end(&list);
@@ -170,7 +171,7 @@ source_of(
 }
 
 /* Where item, one of source's middleware, was given: it is an item of a list as that has it, or stands for
- * interrupt_on. */
+ * interrupt_on; what we add ourselves stands where the agent does. */
 static const char *
 place_of_item(const struct subagent_making *making, const struct value *given,
     const char *place, const struct value *item)
@@ -186,6 +187,8 @@ place_of_item(const struct subagent_making *making, const struct value *given,
 	for (i = 0; i < value_size(first); i++)
 		if (value_at(first, i) == item)
 			return arena_printf(making->arena, "/%s/%zu", key, i);
+	if (!value_has(item, ASKING))
+		return place;
 	return value_is_nil(value_get(given, "interrupt_on"))
 		   ? "/default_interrupt_on"
 		   : arena_printf(making->arena, "%s/interrupt_on", place);

@@ -450,20 +450,6 @@ START_TEST(a_redis_that_is_gone_is_told_and_nothing_is_lost)
 }
 END_TEST
 
-START_TEST(a_replica_is_told_with_what_to_do)
-{
-	struct said said;
-
-	kit_redis_cli(kit, 0, "REPLICAOF", "127.0.0.1", "1", NULL);
-	said = CLI(&flotilla, "runs");
-	kit_redis_cli(kit, 0, "REPLICAOF", "NO", "ONE", NULL);
-	ck_assert_msg(said.status == 4, "%s", said.err);
-	assert_says(said.err, "is a replica (of 127.0.0.1)");
-	assert_says(said.err, "--redis must name the primary");
-	assert_runs_go_on();
-}
-END_TEST
-
 START_TEST(a_full_redis_is_told_with_what_to_do)
 {
 	static const char *const calls[][6] = { { "agents", "apply", "good.yaml" },
@@ -506,7 +492,6 @@ tcase_bad_input(void)
 	tcase_add_test(tcase, who_serves_openai_is_told_when_nobody_does);
 	tcase_add_test(tcase, an_unknown_provider_is_told_when_the_agent_runs);
 	tcase_add_test(tcase, garbage_on_the_brokers_ports_hurts_nobody);
-	tcase_add_test(tcase, a_replica_is_told_with_what_to_do);
 	tcase_add_test(tcase, a_full_redis_is_told_with_what_to_do);
 	tcase_add_test(tcase, a_redis_that_is_gone_is_told_and_nothing_is_lost);
 	return tcase;

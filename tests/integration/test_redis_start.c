@@ -68,6 +68,22 @@ START_TEST(on_a_cluster)
 }
 END_TEST
 
+/* Which takes no writes. A coordinator waits for the failover that may be under way; who asks is told. */
+START_TEST(on_a_replica)
+{
+	const struct cli flotilla = { .program = "flotilla", .arena = redis_trial.arena };
+	struct said said;
+
+	ASK("REPLICAOF", "127.0.0.1", "1");
+	said = CLI(&flotilla, "runs", "--redis", redis_trial.url);
+	ck_assert_msg(said.status == 4, "%s", said.err);
+	ck_assert_msg(
+	    strstr(said.err, "is a replica (of 127.0.0.1)") != NULL, "%s", said.err);
+	ck_assert_msg(
+	    strstr(said.err, "--redis must name the primary") != NULL, "%s", said.err);
+}
+END_TEST
+
 /* --- the append-only file ------------------------------------------------------------- */
 
 #define TRANSACTION                                                                      \
@@ -182,6 +198,7 @@ tcase_redis_start(void)
 	tcase_add_test(tcase, on_one_that_throws_keys_away_and_does_not_tell_everybody);
 	tcase_add_test(tcase, on_one_that_wants_a_password);
 	tcase_add_test(tcase, on_a_cluster);
+	tcase_add_test(tcase, on_a_replica);
 	tcase_add_test(tcase, a_transaction_that_was_cut_short_anywhere_is_cut_off);
 	tcase_add_test(tcase, other_damage_is_left_as_it_is);
 	return tcase;

@@ -416,7 +416,7 @@ START_TEST(a_wrap_asks_a_model)
 }
 END_TEST
 
-START_TEST(what_a_tools_model_has_used_is_told_to_who_asks)
+START_TEST(what_a_tools_model_has_used_is_told)
 {
 	const struct middleware type = { .wrap_tool_call = emulating_wrap };
 	struct middleware_use emulator = *use("emulator", "{}");
@@ -494,7 +494,7 @@ tcase_chain_tool(void)
 	    tcase, a_hooks_mistake_is_fatal_and_names_it, 0, COUNT(misuses));
 	tcase_add_test(tcase, a_tool_of_a_middleware_sees_its_settings);
 	tcase_add_test(tcase, a_wrap_asks_a_model);
-	tcase_add_test(tcase, what_a_tools_model_has_used_is_told_to_who_asks);
+	tcase_add_test(tcase, what_a_tools_model_has_used_is_told);
 	tcase_add_test(tcase, a_command_goes_to_a_node_and_needs_the_answer);
 	tcase_add_test(tcase, a_call_without_name_or_id_is_refused);
 	return tcase;
