@@ -57,3 +57,12 @@ listeners_subscribe(struct listeners *listeners, const char *prefix)
 	for (i = 0; i < listeners->count; i++)
 		socket_subscribe(listeners->sockets[i], prefix);
 }
+
+void
+listeners_unsubscribe(struct listeners *listeners, const char *prefix)
+{
+	size_t i;
+
+	for (i = 0; i < listeners->count; i++)
+		socket_unsubscribe(listeners->sockets[i], prefix);
+}

@@ -15,5 +15,7 @@ void listeners_destroy(struct listeners **listeners_p);
 
 /* Subscribes to the topics that begin so, at all brokers. */
 void listeners_subscribe(struct listeners *listeners, const char *prefix);
+/* Takes one subscription back. */
+void listeners_unsubscribe(struct listeners *listeners, const char *prefix);
 
 #endif

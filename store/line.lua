@@ -107,6 +107,13 @@ local function note_wait(thread_key, prefix, thread, head, since, had)
   end
 end
 
+-- Enters a thread that is new where threads are found; but not that of a run that works for another one's call.
+local function list_thread(prefix, thread, task, now)
+  if not task then
+    redis.call('ZADD', prefix .. 'threads', text(now), thread)
+  end
+end
+
 -- Puts run behind those that wait for thread; record: of its fields those that decide how.
 -- Returns how many are before it.
 local function line_up(thread_key, prefix, thread, run, record, now)
@@ -114,6 +121,7 @@ local function line_up(thread_key, prefix, thread, run, record, now)
   local ttl = record.ttl or head[3] or record.usual_ttl
   if not head[1] then
     redis.call('HSET', thread_key, 'created', text(now))
+    list_thread(prefix, thread, record.task, now)
   end
   if ttl then
     redis.call('HSET', thread_key, 'ttl', ttl)

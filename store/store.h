@@ -269,6 +269,15 @@ enum store_status store_prune(struct store *store, struct arena *arena,
 enum store_status store_erase(struct store *store, struct arena *arena,
     const char *thread, bool force, struct store_pruned *pruned_r);
 
+/* Makes thread, which nobody has used, so that it is found before its first run; metadata: a map that is kept with it;
+ * ttl: "ms action" as fl_submit takes it, or NULL. STORE_KNOWN: it is there, and stays as it is. */
+enum store_status store_open_thread(struct store *store, struct arena *arena,
+    const char *thread, const struct value *metadata, const char *ttl);
+/* Merges metadata (a map; nil: the key goes; NULL: none) into what is kept with the thread, and says how long it is kept;
+ * ttl NULL: as before. STORE_NONE: no such thread. */
+enum store_status store_note_thread(struct store *store, struct arena *arena,
+    const char *thread, const struct value *metadata, const char *ttl);
+
 /* Deletes the shard's threads whose time is over; threads_r: [thread], limit at most, that are to be
  * pruned instead. */
 enum store_status store_expire(struct store *store, struct arena *arena, unsigned shard,
@@ -408,7 +417,7 @@ enum store_status store_has_thread(
 enum store_status store_head(struct store *store, struct arena *arena, const char *thread,
     const struct value **head_r);
 /* A thread as a value: {thread, run, queue: [run], epoch, version, head, messages,
- * fields}. */
+ * fields, created (ms since 1970), metadata?}. */
 enum store_status store_thread(struct store *store, struct arena *arena,
     const char *thread, const struct value **thread_r);
 /* The messages of a thread with the count storage numbers from first (what a step event
@@ -442,6 +451,21 @@ enum store_status store_past(struct store *store, struct arena *arena, const cha
 /* As store_thread, at a checkpoint: {thread, version, head, messages, fields, checkpoint}. */
 enum store_status store_thread_at(struct store *store, struct arena *arena,
     const char *thread, uint64_t version, const struct value **thread_r);
+
+/* The threads of all shards, newest first by when they came, without those of subagents' runs: [{thread, created}], at most
+ * limit. *total_r: how many there are. Threads from before there was this list are not in it. */
+enum store_status store_threads(struct store *store, struct arena *arena, size_t limit,
+    const struct value **threads_r, uint64_t *total_r);
+/* A thread's runs, newest first, without the first offset of them, at most limit: records as of store_run. */
+enum store_status store_thread_runs(struct store *store, struct arena *arena,
+    const char *thread, size_t offset, size_t limit, const struct value **runs_r);
+/* The newest of the thread's checkpoints, as of store_history; STORE_NONE: it has none. */
+enum store_status store_last_checkpoint(struct store *store, struct arena *arena,
+    const char *thread, const struct value **checkpoint_r);
+/* The thread as its newest checkpoints left it, newest first, each as of store_thread_at: at most limit, of versions
+ * below before (0: all). Of damaged ones nothing is there. */
+enum store_status store_pasts(struct store *store, struct arena *arena,
+    const char *thread, uint64_t before, size_t limit, const struct value **pasts_r);
 
 /* The newest runs of all shards, at most limit, newest first; status NULL: all. */
 enum store_status store_runs(struct store *store, struct arena *arena, size_t limit,

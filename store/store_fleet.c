@@ -191,6 +191,45 @@ store_asks(struct store *store, struct arena *arena, const struct value **thread
 	return status;
 }
 
+/* --- threads ------------------------------------------------------------------------ */
+
+static enum store_status
+count_in(struct store *store, struct arena *arena, unsigned shard, uint64_t *total)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, "ZCARD");
+	command_text(
+	    &command, arena_printf(arena, "%sthreads", store_prefix(arena, shard)));
+	status = store_read(store, &command, &reply);
+	if (status == STORE_OK && value_is(reply, VALUE_INT))
+		*total += (uint64_t)reply->integer;
+	return status;
+}
+
+enum store_status
+store_threads(struct store *store, struct arena *arena, size_t limit,
+    const struct value **threads_r, uint64_t *total_r)
+{
+	struct found found = { .store = store, .arena = arena };
+	struct value_list list = { .arena = arena };
+	enum store_status status = look_everywhere(&found, "threads", limit);
+	unsigned shard;
+	size_t i;
+
+	for (i = 0; status == STORE_OK && i < found.count && i < limit; i++)
+		value_list_add(&list,
+		    value_map(arena, "thread", value_str(arena, found.runs[i].run),
+			"created", value_int(arena, (int64_t)found.runs[i].at), NULL));
+	*threads_r = value_list_end(&list);
+	*total_r = 0;
+	for (shard = 0; status == STORE_OK && shard < SHARDS; shard++)
+		status = count_in(store, arena, shard, total_r);
+	return status;
+}
+
 /* --- dead letters ------------------------------------------------------------------- */
 
 enum store_status

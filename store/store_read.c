@@ -278,7 +278,8 @@ thread_value(struct arena *arena, const char *thread, const struct stored *store
 	    number(arena, value_get(stored->head, "epoch")), "version", version, "head",
 	    stored->state, "queue", value_list_end(&waiting), "messages",
 	    in_order(arena, stored->messages, stored->order), "fields", stored->fields,
-	    NULL);
+	    "created", number(arena, value_get(stored->head, "created")), "metadata",
+	    store_decode(arena, value_get(stored->head, "metadata")), NULL);
 }
 
 /* Whether a rollback is decided that nobody has done yet, though the run that it undoes is over. */
@@ -324,6 +325,42 @@ store_thread_at(struct store *store, struct arena *arena, const char *thread,
 		    thread_value(
 			arena, thread, &stored, value_int(arena, (int64_t)version)),
 		    value_map(arena, "checkpoint", past.checkpoint, NULL));
+	return status;
+}
+
+enum store_status
+store_pasts(struct store *store, struct arena *arena, const char *thread, uint64_t before,
+    size_t limit, const struct value **pasts_r)
+{
+	struct value_list list = { .arena = arena };
+	struct stored stored = { 0 };
+	const struct value *history = value_empty_array();
+	enum store_status status = read_stored(store, arena, thread, &stored);
+	size_t i;
+
+	if (status == STORE_OK)
+		status = store_history(store, arena, thread, &history);
+	if (status == STORE_NONE && stored.head != NULL)
+		status = STORE_OK; /* no run has begun there */
+	for (i = value_size(history); status == STORE_OK && i > 0 && list.count < limit;
+	     i--) {
+		uint64_t version =
+		    (uint64_t)value_get_int(value_at(history, i - 1), "version", 0);
+		struct store_past past;
+
+		if ((before > 0 && version >= before) ||
+		    store_past_of(arena, history, version, &past) == -1)
+			continue;
+		stored.state = past.head;
+		stored.order = past.order;
+		stored.fields = past.fields;
+		value_list_add(
+		    &list, value_map_merge(arena,
+			       thread_value(arena, thread, &stored,
+				   value_int(arena, (int64_t)version)),
+			       value_map(arena, "checkpoint", past.checkpoint, NULL)));
+	}
+	*pasts_r = value_list_end(&list);
 	return status;
 }
 

@@ -173,6 +173,9 @@ local function begin_with(thread_key, args, fields)
   local epoch = text(number)
   local more = begun(head, run, fields, '1', first_gate(args, epoch, version))
   give(thread_key, args, run, head, epoch, now, begun_head(more, head, ttl, now))
+  if not head.created then
+    list_thread(prefix, thread, fields.task, now)
+  end
   if ttl then
     keep_until(prefix, thread, ttl, now)
   end

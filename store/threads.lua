@@ -112,6 +112,7 @@ local function forget_thread(thread_key, prefix, thread)
   redis.call('ZREM', prefix .. 'due', thread)
   redis.call('ZREM', prefix .. 'ttl', thread)
   redis.call('ZREM', prefix .. 'asks', thread)
+  redis.call('ZREM', prefix .. 'threads', thread)
   return #runs, false
 end
 
@@ -276,6 +277,43 @@ local function expire(_, args)
   return found
 end
 
+-- open(thread key; prefix, thread, metadata, ttl): makes a thread that nobody has used, with what is kept with it; ttl: "ms
+-- action", or "". Returns {"OPENED"}, or {"KNOWN"}: it is there, and stays as it is.
+local function open(keys, args)
+  local head = redis.call('HMGET', keys[1], 'created', 'ttl')
+  if head[1] then
+    return { 'KNOWN' }
+  end
+  local now = now_ms()
+  redis.call('HSET', keys[1], 'created', text(now), 'metadata', args[3])
+  if args[4] ~= '' then
+    redis.call('HSET', keys[1], 'ttl', args[4])
+    keep_until(args[1], args[2], args[4], now)
+  end
+  list_thread(args[1], args[2], nil, now)
+  return { 'OPENED' }
+end
+
+-- note(thread key; prefix, thread, metadata, metadata as it was, ttl): changes what is kept with a thread; "": it has none, or
+-- a ttl stays. Returns {"NOTED"}, {"UNKNOWN"}, or {"STALE"}: it is not as it was.
+local function note(keys, args)
+  local head = redis.call('HMGET', keys[1], 'created', 'metadata')
+  if not head[1] then
+    return { 'UNKNOWN' }
+  end
+  if (head[2] or '') ~= args[4] then
+    return { 'STALE' }
+  end
+  redis.call('HSET', keys[1], 'metadata', args[3])
+  if args[5] ~= '' then
+    redis.call('HSET', keys[1], 'ttl', args[5])
+    keep_until(args[1], args[2], args[5], now_ms())
+  end
+  return { 'NOTED' }
+end
+
+register('fl_open', open)
+register('fl_note', note)
 register('fl_fill', fill)
 register('fl_erase', erase, 'allow-oom')
 register('fl_prune', prune, 'allow-oom')

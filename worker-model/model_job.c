@@ -51,7 +51,8 @@ begin_tokens(struct model_job *job, const struct chain *chain)
 		.chain = chain,
 		.about = value_map(call->arena, "run", value_get(call->request, "run"),
 		    "thread", value_get(call->request, "thread"), "agent",
-		    value_get(call->profile, "agent"), NULL) };
+		    value_get(call->profile, "agent"), "step",
+		    value_int(call->arena, (int64_t)call->header->step), NULL) };
 }
 
 /* --- the end of the chain ---------------------------------------------------------- */

@@ -30,7 +30,8 @@ publish_text(struct tokens *tokens)
 
 	publish(tokens, arena, "token",
 	    value_map(arena, "content", value_strn(arena, text->data, text->size),
-		"index", value_int(arena, (int64_t)tokens->index), NULL));
+		"index", value_int(arena, (int64_t)tokens->index), "offset",
+		value_int(arena, (int64_t)tokens->shown_bytes), NULL));
 	arena_destroy(&arena);
 }
 
@@ -41,6 +42,7 @@ flush(struct tokens *tokens)
 	if (tokens->text.size == 0)
 		return;
 	publish_text(tokens);
+	tokens->shown_bytes += tokens->text.size;
 	tokens->text.size = 0;
 	tokens->index++;
 	tokens->shown_ms = loop_now_ms(tokens->loop);
@@ -136,6 +138,7 @@ tokens_broke_off(struct tokens *tokens)
 	if (tokens->index > 0)
 		publish_restart(tokens);
 	tokens->index = 0;
+	tokens->shown_bytes = 0;
 	tokens->shown_ms = 0;
 	drop_filters(tokens);
 }

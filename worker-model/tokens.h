@@ -28,6 +28,7 @@ struct tokens {
 	size_t filter_count;
 	struct packet text;    /* gathered */
 	uint64_t index;        /* of the next piece within this answer */
+	uint64_t shown_bytes;  /* of this answer's text, before that piece */
 	uint64_t shown_ms;     /* when the last piece went; 0: none of this answer did */
 	struct timer *flusher; /* running while text is gathered */
 };

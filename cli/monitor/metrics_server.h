@@ -1,10 +1,7 @@
-/* metrics_server: what answers Prometheus: a small HTTP server (libmicrohttpd) on the loop, without
- * threads. GET /metrics is answered with the text that its owner gives, one for all who have asked
- * meanwhile; / has a hint, all else is 404 or 405.
+/* metrics_server: what answers Prometheus (over http_server.h): GET /metrics is answered with the text that its owner
+ * gives, one for all who have asked meanwhile; / has a hint, all else is 404 or 405.
  *
- * Bounds: METRICS_CONNECTIONS_MAX connections, others wait in the kernel; METRICS_HEAD_BYTES_MAX for
- * each; one is closed when nothing moves on it for METRICS_IDLE_S, and a request that has not come, or
- * an answer that was not taken, METRICS_REQUEST_MS after the connection or the answer before it. */
+ * Bounds: METRICS_CONNECTIONS_MAX connections, METRICS_HEAD_BYTES_MAX for each, METRICS_IDLE_S, METRICS_REQUEST_MS. */
 #ifndef METRICS_SERVER_H
 #define METRICS_SERVER_H
 
@@ -21,7 +18,7 @@ struct metrics_server;
 struct metrics_server *metrics_server_new(struct loop *loop, const char *where,
     void (*on_wanted)(void *arg), void *arg, const char **error_r, bool *is_usage_r);
 
-/* Takes *server_p; the loop closes what is left of it in its next turns. NULL is fine. */
+/* Takes *server_p; on a fiber. NULL is fine. */
 void metrics_server_destroy(struct metrics_server **server_p);
 
 /* Lends "http://127.0.0.1:9464/metrics". */

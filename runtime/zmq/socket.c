@@ -237,6 +237,12 @@ socket_subscribe(struct socket *socket, const char *prefix)
 	return zmq_setsockopt(socket->zmq, ZMQ_SUBSCRIBE, prefix, strlen(prefix));
 }
 
+int
+socket_unsubscribe(struct socket *socket, const char *prefix)
+{
+	return zmq_setsockopt(socket->zmq, ZMQ_UNSUBSCRIBE, prefix, strlen(prefix));
+}
+
 void
 socket_close(struct socket **socket_p, int linger_ms)
 {

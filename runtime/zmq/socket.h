@@ -66,6 +66,8 @@ struct socket *socket_pub(struct loop *loop, const char *endpoint, socket_fn *fn
 struct socket *socket_sub(struct loop *loop, const char *endpoint, socket_fn *fn,
     void *arg, const char **error_r);
 int socket_subscribe(struct socket *socket, const char *prefix);
+/* Takes one subscription to prefix back. */
+int socket_unsubscribe(struct socket *socket, const char *prefix);
 /* True for inproc://: who is there is in this process. */
 bool socket_is_inside(const char *endpoint);
 /* Binds one that is bound already to endpoint (inproc://) as well, for who is in this process and connects by

@@ -109,3 +109,14 @@ listen_shown(int fd, char *text, size_t size)
 	snprintf(
 	    text, size, address.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
 }
+
+bool
+listen_is_local(const char *where)
+{
+	struct parts parts;
+
+	return split(where, &parts) == 0 &&
+	       (strcmp(parts.host, "localhost") == 0 || strcmp(parts.host, "::1") == 0 ||
+		   (strncmp(parts.host, "127.", 4) == 0 &&
+		       strspn(parts.host, "0123456789.") == strlen(parts.host)));
+}

@@ -1,0 +1,87 @@
+/* http_server: a small HTTP/1.1 server (libmicrohttpd) on the loop, without threads.
+ *
+ * A request is an exchange: when it is there whole, its owner's on_request is called on a fiber of its own and
+ * answers, in one piece or as a stream; it may wait meanwhile. Before that, when its head is there and its body is
+ * not, on_head may look at it, and answer already: then the body is not read.
+ *
+ * Bounds, each an option: connections, others wait in the kernel; bytes of a head, of a body (more: 413), of
+ * all bodies together (more: 503). A connection is closed when nothing moves on it for idle_s, and a request
+ * that has not come, or an answer that was not taken, request_ms after the connection or the answer before it;
+ * a stream that is not read is waited for as long. Whoever goes away has his fiber cancelled.
+ *
+ * No other file includes libmicrohttpd. */
+#ifndef HTTP_SERVER_H
+#define HTTP_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "loop.h"
+#include "value.h"
+
+struct http_server;
+
+/* A request, and what becomes of it. The fields are its owner's to read. */
+struct exchange {
+	struct arena *arena;       /* of the exchange: for all that goes with it */
+	const char *method, *path; /* path: decoded, without its query */
+	const char *body;          /* NUL-terminated; NULL until it is there */
+	size_t body_size;
+};
+
+struct http_server_options {
+	const char *listen; /* "HOST:PORT"; PORT 0: any that is free */
+	unsigned connections_max;
+	size_t head_bytes_max, body_bytes_max, bodies_bytes_max;
+	unsigned idle_s;
+	uint64_t request_ms;
+	/* On the loop's stack: must not wait. NULL: nothing to look at. */
+	void (*on_head)(void *arg, struct exchange *exchange);
+	/* On a fiber. One that returns without an answer has said 500. */
+	void (*on_request)(void *arg, struct exchange *exchange);
+	void *arg;
+};
+
+/* Returns new, listening; options are copied, what they point to is kept. NULL with a reason, lent until the
+ * next one; *is_usage_r: listen is no HOST:PORT. */
+struct http_server *http_server_new(struct loop *loop,
+    const struct http_server_options *options, const char **error_r, bool *is_usage_r);
+
+/* Takes *server_p: takes no more, cancels the fibers that answer, and waits until they have ended; so on a fiber.
+ * The loop closes what is left of it in its next turns. NULL is fine. */
+void http_server_destroy(struct http_server **server_p);
+
+/* Lends "127.0.0.1:9464". */
+const char *http_server_where(const struct http_server *server);
+
+/* --- the request --- */
+
+/* Lends a header of the request, or NULL; name in any case. */
+const char *exchange_header(const struct exchange *exchange, const char *name);
+/* The same of the query, decoded, in the exchange's arena; "" of one without a value; several of one name with commas
+ * between. */
+const char *exchange_query(const struct exchange *exchange, const char *name);
+
+/* --- the answer: one of exchange_answer and exchange_stream, once --- */
+
+/* Adds a header to the answer; before it. Name and value are copied; a value with a line break is left out. */
+void exchange_add_header(struct exchange *exchange, const char *name, const char *value);
+/* Answers. text is copied; type NULL: no body. */
+void exchange_answer(struct exchange *exchange, unsigned status, const char *type,
+    const void *text, size_t size);
+bool exchange_is_answered(const struct exchange *exchange);
+
+/* Begins an answer that comes in pieces and ends when on_request returns. From now on who hangs up is noticed at
+ * once: his fiber is cancelled. */
+void exchange_stream(struct exchange *exchange, unsigned status, const char *type);
+/* Writes a piece, which is copied. Waits while the reader has more than HTTP_STREAM_BYTES_MAX to take. Returns 0, or -1:
+ * who read is gone, or the fiber was cancelled. */
+int exchange_write(struct exchange *exchange, const void *data, size_t size);
+
+/* Whether who asked has gone away. */
+bool exchange_is_gone(const struct exchange *exchange);
+
+#define HTTP_STREAM_BYTES_MAX (256u << 10)
+
+#endif

@@ -1,0 +1,145 @@
+/* admit: who may ask, before anything of a body is read: keys, and pages of other sites.
+ *
+ * A page of any site can have a browser send requests here, though it cannot read the answers; so what comes from a page
+ * that nobody allowed may only read. Where no key is asked for, the name we are called by must be this machine's: else such a
+ * page would have its own name lead here, and be no other site's. */
+#include <string.h>
+
+#include <sodium.h>
+
+#include "api.h"
+#include "url.h"
+
+#define METHODS "GET, POST, PUT, PATCH, DELETE"
+#define MAX_AGE_S "600"
+#define EXPOSED "Content-Location, Location, X-Pagination-Total"
+
+static bool
+is_allowed(const struct api *api, const char *origin)
+{
+	size_t i;
+
+	for (i = 0; api->origins != NULL && api->origins[i] != NULL; i++)
+		if (strcmp(api->origins[i], "*") == 0 ||
+		    strcmp(api->origins[i], origin) == 0)
+			return true;
+	return false;
+}
+
+static void
+allow_reading(struct exchange *exchange, const char *origin)
+{
+	exchange_add_header(exchange, "Access-Control-Allow-Origin", origin);
+	exchange_add_header(exchange, "Access-Control-Expose-Headers", EXPOSED);
+	exchange_add_header(exchange, "Vary", "Origin");
+}
+
+static void
+answer_preflight(struct call *call)
+{
+	struct exchange *exchange = call->exchange;
+	const char *headers = exchange_header(exchange, "Access-Control-Request-Headers");
+
+	exchange_add_header(exchange, "Access-Control-Allow-Methods", METHODS);
+	if (headers != NULL)
+		exchange_add_header(exchange, "Access-Control-Allow-Headers", headers);
+	exchange_add_header(exchange, "Access-Control-Max-Age", MAX_AGE_S);
+	reply_nothing(call);
+}
+
+static bool
+only_reads(const char *method)
+{
+	return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+}
+
+/* Returns false after answering. */
+static bool
+admit_page(struct call *call)
+{
+	struct exchange *exchange = call->exchange;
+	const char *origin = exchange_header(exchange, "Origin");
+	bool is_preflight = strcmp(exchange->method, "OPTIONS") == 0;
+
+	if (origin != NULL && is_allowed(call->api, origin))
+		allow_reading(exchange, origin);
+	else if (origin != NULL && !only_reads(exchange->method)) {
+		reply_error(call, 403,
+		    "pages of %s may not ask: --cors-origin says whose may", origin);
+		return false;
+	}
+	if (!is_preflight)
+		return true;
+	answer_preflight(call);
+	return false;
+}
+
+/* Whether the request calls us by an address, or by localhost. */
+static bool
+is_called_locally(struct call *call)
+{
+	const char *host = exchange_header(call->exchange, "Host"), *error;
+	struct url url;
+
+	return host == NULL ||
+	       (url_parse(call->arena, arena_printf(call->arena, "http://%s/", host),
+		    &url, &error) == 0 &&
+		   (url.is_address || url.is_loopback));
+}
+
+static const char *
+key_of(const struct exchange *exchange)
+{
+	static const char scheme[] = "Bearer ";
+	const char *key = exchange_header(exchange, "X-Api-Key");
+	const char *bearer = exchange_header(exchange, "Authorization");
+
+	if (key != NULL || bearer == NULL ||
+	    strncasecmp(bearer, scheme, sizeof scheme - 1) != 0)
+		return key;
+	return bearer + sizeof scheme - 1;
+}
+
+/* Takes as long for a key that is nearly right as for any other. */
+static const struct value *
+find_key(const struct value *keys, const char *given)
+{
+	const struct value *found = NULL;
+	size_t size = strlen(given), i;
+
+	for (i = 0; i < value_size(keys); i++) {
+		const struct value *key = value_get(value_at(keys, i), "key");
+
+		if (key->size == size && sodium_memcmp(key->text, given, size) == 0)
+			found = value_at(keys, i);
+	}
+	return found;
+}
+
+const char *
+admit_tenant(const struct api *api, const struct exchange *exchange)
+{
+	const char *key = key_of(exchange);
+
+	return key == NULL ? NULL : value_get_text(find_key(api->keys, key), "tenant");
+}
+
+void
+admit(struct api *api, struct exchange *exchange)
+{
+	struct call call = { .api = api, .exchange = exchange, .arena = exchange->arena };
+	const char *key = key_of(exchange);
+
+	if (!admit_page(&call) || strcmp(exchange->path, "/ok") == 0)
+		return;
+	if (api->keys == NULL) {
+		if (api->is_local && !is_called_locally(&call))
+			reply_error(&call, 403,
+			    "without keys this server answers by its address or "
+			    "localhost");
+	} else if (key == NULL || find_key(api->keys, key) == NULL) {
+		reply_error(&call, 401,
+		    key == NULL ? "a key is wanted, in X-Api-Key or as a Bearer token"
+				: "no such key");
+	}
+}

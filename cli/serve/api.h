@@ -1,0 +1,70 @@
+/* api: what the calls of `flotilla serve` share: the world they are in, one request, how it is answered.
+ *
+ * The API is LangGraph's server's (docs/http.md says which part, and where it differs): its clients work as they are. A call
+ * runs on a fiber, one a request; it reads from Redis, submits through the inbox as anybody does, and holds nothing that
+ * must survive: a client whose server went away asks another. */
+#ifndef API_H
+#define API_H
+
+#include "http_server.h"
+#include "session.h"
+
+#define CALL_PARAMS_MAX 3u
+
+struct live;
+struct blueprints;
+
+struct api {
+	struct session *session;
+	struct live *live;             /* the status channel, by run (live.h) */
+	struct blueprints *blueprints; /* agents, compiled (blueprint.h) */
+	const struct value *keys;      /* [{key, tenant?}]; NULL: none is asked for */
+	const char *const *origins;    /* whose pages may ask, NULL-ended; "*": all */
+	bool is_local;                 /* only this machine reaches us */
+};
+
+struct call {
+	struct api *api;
+	struct exchange *exchange;
+	struct arena *arena;                 /* the exchange's */
+	const char *params[CALL_PARAMS_MAX]; /* of the path */
+	const struct value *body;            /* an empty map where there is none */
+	const char *tenant;                  /* of the key, or NULL */
+};
+typedef void call_fn(struct call *call);
+
+/* The store that all calls share. */
+struct store *api_store(const struct api *api);
+
+/* --- answers --- */
+
+void reply(struct call *call, unsigned status, const struct value *value);
+void reply_nothing(struct call *call); /* 204 */
+/* {"detail": text}; status as HTTP has it. */
+void reply_error(struct call *call, unsigned status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* What a step of the store came to: 404 for STORE_NONE ("no <what>"), 503 for a Redis that is not there, ... */
+void reply_failed(struct call *call, enum store_status status, const char *what);
+
+/* --- the request --- */
+
+/* A number of the query or of the body, within min and max; otherwise where there is none. -1 after answering that it
+ * is wrong. */
+int64_t call_number(
+    struct call *call, const char *name, int64_t otherwise, int64_t min, int64_t max);
+/* Whether the query says so: "1", "true". */
+bool call_flag(struct call *call, const char *name);
+
+/* The routes (routes.c): finds what method and path ask for, and does it, or answers why not. */
+void route(struct api *api, struct exchange *exchange);
+/* Before the body is read: keys, pages of others, CORS. Answers when it ends there. */
+void admit(struct api *api, struct exchange *exchange);
+/* Lends the tenant of the key that the request has, or NULL. */
+const char *admit_tenant(const struct api *api, const struct exchange *exchange);
+
+/* Each in the file of its noun. */
+#define CALL(name) call_fn call_##name;
+#include "calls.def"
+#undef CALL
+
+#endif

@@ -1,0 +1,137 @@
+#include "blueprint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "asks.h"
+#include "memory.h"
+#include "shape.h"
+
+#define REMEMBERED_MAX 256u /* versions; then all are forgotten, and read again */
+
+struct blueprints {
+	struct arena *arena;        /* of hidden */
+	const struct value *hidden; /* {version: [name]} */
+};
+
+struct blueprints *
+blueprints_new(void)
+{
+	struct blueprints *blueprints = xcalloc(1, sizeof *blueprints);
+
+	blueprints->arena = arena_new();
+	blueprints->hidden = value_empty_map();
+	return blueprints;
+}
+
+void
+blueprints_destroy(struct blueprints **blueprints_p)
+{
+	struct blueprints *blueprints = *blueprints_p;
+
+	if (blueprints == NULL)
+		return;
+	*blueprints_p = NULL;
+	arena_destroy(&blueprints->arena);
+	free(blueprints);
+}
+
+static void
+compile(struct arena *arena, struct blueprint *blueprint)
+{
+	const char *path;
+
+	blueprint->spec = spec_load(
+	    arena, blueprint->source, blueprint->name, &path, &blueprint->error);
+	if (blueprint->spec != NULL)
+		blueprint->graph =
+		    graph_compile(arena, blueprint->spec, &path, &blueprint->error);
+	if (blueprint->graph == NULL)
+		blueprint->spec = NULL;
+}
+
+enum store_status
+blueprint_read(struct call *call, const char *name, struct blueprint *blueprint_r)
+{
+	struct store *store = api_store(call->api);
+	struct blueprint *read = blueprint_r;
+	enum store_status status;
+
+	*read = (struct blueprint){ .name = name };
+	status = store_agent_version(store, call->arena, name, &read->version);
+	if (status == STORE_OK)
+		status =
+		    store_agent_source(store, call->arena, read->version, &read->source);
+	if (status == STORE_OK)
+		status = store_agent_log(store, call->arena, name, &read->log);
+	if (status == STORE_OK)
+		compile(call->arena, read);
+	return status;
+}
+
+static const struct value *
+hidden_of(struct arena *arena, const struct spec *spec)
+{
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	for (i = 0; spec != NULL && i < spec->field_count; i++)
+		if (spec->fields[i].omit_from_output)
+			value_list_add(&list, value_str(arena, spec->fields[i].name));
+	return value_list_end(&list);
+}
+
+static void
+remember(struct blueprints *blueprints, const char *version, const struct value *hidden)
+{
+	struct arena *old = blueprints->arena;
+	struct arena *arena;
+
+	if (value_size(blueprints->hidden) >= REMEMBERED_MAX) {
+		blueprints->arena = arena_new();
+		blueprints->hidden = value_empty_map();
+		arena_destroy(&old);
+	}
+	arena = blueprints->arena;
+	blueprints->hidden =
+	    value_map_with(arena, blueprints->hidden, version, value_copy(arena, hidden));
+}
+
+const struct value *
+blueprint_hidden(struct api *api, struct arena *arena, const char *name)
+{
+	struct store *store = api_store(api);
+	struct blueprint blueprint = { .name = name };
+	const struct value *hidden;
+
+	if (name == NULL ||
+	    store_agent_version(store, arena, name, &blueprint.version) != STORE_OK)
+		return value_empty_array();
+	hidden = value_get(api->blueprints->hidden, blueprint.version);
+	if (hidden != NULL)
+		return value_copy(arena, hidden);
+	if (store_agent_source(store, arena, blueprint.version, &blueprint.source) !=
+	    STORE_OK)
+		return value_empty_array();
+	compile(arena, &blueprint);
+	hidden = hidden_of(arena, blueprint.spec);
+	remember(api->blueprints, blueprint.version, hidden);
+	return hidden;
+}
+
+enum store_status
+blueprint_thread(struct api *api, struct arena *arena, const char *name,
+    const struct value **thread_r, const struct value **values_r)
+{
+	const struct value *thread, *head;
+	enum store_status status = store_thread(api_store(api), arena, name, &thread);
+
+	if (status != STORE_OK)
+		return status;
+	head = value_get(thread, "head");
+	*thread_r = value_map_with(arena, thread, "asks", asks_of(arena, head));
+	*values_r = shape_values(arena, value_get(thread, "messages"),
+	    value_get(thread, "fields"),
+	    blueprint_hidden(api, arena, value_get_text(head, "agent")));
+	return STORE_OK;
+}

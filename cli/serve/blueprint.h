@@ -1,0 +1,37 @@
+/* blueprint: agents as they are compiled, for what the API says of them: their graph, their state's fields.
+ *
+ * Middleware in shared objects is known if `flotilla serve` was given it (--plugin); an agent with other middleware has no
+ * blueprint, and all of its fields are shown. */
+#ifndef BLUEPRINT_H
+#define BLUEPRINT_H
+
+#include "api.h"
+#include "graph.h"
+
+struct blueprints;
+
+struct blueprints *blueprints_new(void);
+void blueprints_destroy(struct blueprints **blueprints_p);
+
+struct blueprint {
+	const char *name, *version;
+	const struct value *source, *log; /* as of store_agent_source, store_agent_log */
+	const struct spec *spec; /* NULL: it cannot be compiled here; error says why */
+	const struct graph *graph;
+	const char *error;
+};
+
+/* Reads and compiles the agent of that name, in the call's arena. STORE_NONE: no such agent. */
+enum store_status blueprint_read(
+    struct call *call, const char *name, struct blueprint *blueprint_r);
+
+/* The fields of the agent's state that nobody outside is shown: [name], in arena. name NULL, or an agent that cannot be
+ * read: none. Remembered by version. */
+const struct value *blueprint_hidden(
+    struct api *api, struct arena *arena, const char *name);
+
+/* Reads the state of the thread of that name as it is shown: *thread_r as of store_thread, with `asks`; *values_r. */
+enum store_status blueprint_thread(struct api *api, struct arena *arena, const char *name,
+    const struct value **thread_r, const struct value **values_r);
+
+#endif

@@ -1,0 +1,267 @@
+#include "feed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fiber.h"
+#include "live.h"
+#include "memory.h"
+
+#define LOOK_MS 1000u /* at the log, though nobody said that there is anything */
+#define LIVES_BYTES_MAX                                                                  \
+	(1u << 20) /* what has come and was not asked for yet: more is dropped */
+
+/* What was published: a body of what is not stored, or that the log has an event of that number. */
+struct heard {
+	struct packet body;
+	uint64_t seq; /* 0: body */
+};
+
+struct feed {
+	struct api *api;
+	const char *thread, *run;
+	struct live_ear *ear;
+	bool lives;
+	struct fiber *fiber; /* that waits, or NULL */
+	struct heard *heard; /* a queue: from first to count */
+	size_t first, count, room, heard_bytes;
+	struct arena *arena;        /* of events */
+	const struct value *events; /* that were read, from at on still to be given */
+	size_t at;
+	uint64_t seen;    /* the last one that was read */
+	uint64_t look_at; /* when to read again, in loop_now_ms */
+	enum store_status status;
+};
+
+static struct heard *
+first_heard(const struct feed *feed)
+{
+	return feed->first < feed->count ? &feed->heard[feed->first] : NULL;
+}
+
+static void
+add(struct feed *feed, uint64_t seq, const void *body, size_t size)
+{
+	struct heard *heard;
+
+	if (feed->heard_bytes + size > LIVES_BYTES_MAX)
+		return;
+	if (feed->first == feed->count)
+		feed->first = feed->count = 0;
+	if (feed->count == feed->room) {
+		feed->room = feed->room == 0 ? 16 : 2 * feed->room;
+		feed->heard = xreallocarray(feed->heard, feed->room, sizeof *feed->heard);
+	}
+	heard = &feed->heard[feed->count++];
+	*heard = (struct heard){ .seq = seq };
+	if (seq == 0)
+		packet_copy(&heard->body, body, size);
+	feed->heard_bytes += heard->body.size + sizeof *heard;
+}
+
+static void
+drop_first(struct feed *feed)
+{
+	struct heard *heard = &feed->heard[feed->first++];
+
+	feed->heard_bytes -= heard->body.size + sizeof *heard;
+	packet_release(&heard->body);
+}
+
+/* What has a number is in the log; the others live here alone. */
+static void
+on_heard(void *arg, const char *kind, const void *body, size_t size)
+{
+	struct feed *feed = arg;
+	struct arena *arena = arena_new();
+	const struct value *event;
+	const char *error;
+	int64_t seq = 0;
+
+	(void)kind;
+	if (value_unpack(arena, body, size, &event, &error) == 0)
+		seq = value_get_int(event, "seq", 0);
+	arena_destroy(&arena);
+	if (seq > 0) {
+		feed->look_at = 0;
+		add(feed, (uint64_t)seq, NULL, 0);
+	} else if (feed->lives) {
+		add(feed, 0, body, size);
+	}
+	if (feed->fiber != NULL)
+		fiber_wake(feed->fiber);
+}
+
+struct feed *
+feed_new(struct api *api, const char *thread, const char *run, uint64_t after, bool lives)
+{
+	struct feed *feed = xcalloc(1, sizeof *feed);
+
+	feed->api = api;
+	feed->thread = thread;
+	feed->run = run;
+	feed->seen = after;
+	feed->lives = lives;
+	feed->arena = arena_new();
+	feed->ear = live_listen(api->live, run, on_heard, feed);
+	return feed;
+}
+
+void
+feed_destroy(struct feed **feed_p)
+{
+	struct feed *feed = *feed_p;
+
+	if (feed == NULL)
+		return;
+	*feed_p = NULL;
+	live_unlisten(&feed->ear);
+	while (first_heard(feed) != NULL)
+		drop_first(feed);
+	free(feed->heard);
+	arena_destroy(&feed->arena);
+	free(feed);
+}
+
+enum store_status
+feed_status(const struct feed *feed)
+{
+	return feed->status;
+}
+
+static const struct value *
+next_event(const struct feed *feed)
+{
+	return value_at(feed->events, feed->at);
+}
+
+static uint64_t
+seq_of(const struct value *event)
+{
+	return (uint64_t)value_get_int(event, "seq", 0);
+}
+
+/* Reads what the log has behind what was seen. Returns 0, or -1. */
+static int
+look(struct feed *feed)
+{
+	feed->look_at = loop_now_ms(session_loop(feed->api->session)) + LOOK_MS;
+	arena_destroy(&feed->arena);
+	feed->arena = arena_new();
+	feed->events = NULL;
+	feed->at = 0;
+	feed->status = store_events(api_store(feed->api), feed->arena, feed->thread,
+	    feed->run, feed->seen, 0, &feed->events);
+	if (feed->status != STORE_OK)
+		return -1;
+	if (value_size(feed->events) > 0)
+		feed->seen = seq_of(value_at(feed->events, value_size(feed->events) - 1));
+	return 0;
+}
+
+/* Gives the next event if it comes before what was published; else 0. */
+static int
+take_event(struct feed *feed, struct arena *arena, const struct heard *heard,
+    const struct value **thing_r)
+{
+	const struct value *event = next_event(feed);
+
+	if (event == NULL || (heard != NULL && seq_of(event) > heard->seq))
+		return 0;
+	*thing_r = value_copy(arena, event);
+	feed->at++;
+	return 1;
+}
+
+/* Takes what is next without waiting for it. Returns 1, 0: nothing is; -1. */
+static int
+take(struct feed *feed, struct arena *arena, const struct value **thing_r)
+{
+	struct heard *heard;
+	const char *error;
+	int found;
+
+	while ((heard = first_heard(feed)) != NULL) {
+		if (take_event(feed, arena, heard, thing_r) == 1)
+			return 1;
+		if (heard->seq > feed->seen) {
+			if (look(feed) == -1)
+				return -1;
+			if (next_event(feed) != NULL)
+				continue;
+		}
+		found = heard->seq == 0 && value_unpack(arena, heard->body.data,
+					       heard->body.size, thing_r, &error) == 0;
+		drop_first(feed);
+		if (found != 0)
+			return 1;
+	}
+	return take_event(feed, arena, NULL, thing_r);
+}
+
+bool
+feed_has_more(const struct feed *feed)
+{
+	return next_event(feed) != NULL || first_heard(feed) != NULL;
+}
+
+static int
+wait_for_more(struct feed *feed, uint64_t until)
+{
+	uint64_t now = loop_now_ms(session_loop(feed->api->session));
+	uint64_t end = until < feed->look_at ? until : feed->look_at;
+	int woken;
+
+	if (end <= now)
+		return 0;
+	feed->fiber = fiber_current();
+	woken = fiber_wait_ms(end - now);
+	feed->fiber = NULL;
+	return woken == -1 ? -1 : 0;
+}
+
+int
+feed_next(struct feed *feed, struct arena *arena, uint64_t wait_ms,
+    const struct value **thing_r)
+{
+	struct loop *loop = session_loop(feed->api->session);
+	uint64_t until = loop_now_ms(loop) + wait_ms;
+	int taken;
+
+	for (;;) {
+		taken = take(feed, arena, thing_r);
+		if (taken != 0)
+			return taken;
+		if (loop_now_ms(loop) >= feed->look_at) {
+			if (look(feed) == -1)
+				return -1;
+			if (next_event(feed) != NULL)
+				continue;
+		}
+		if (loop_now_ms(loop) >= until)
+			return 0;
+		feed->status = STORE_CANCELLED;
+		if (wait_for_more(feed, until) == -1)
+			return -1;
+		feed->status = STORE_OK;
+	}
+}
+
+const struct value *
+feed_end(struct feed *feed, struct arena *arena, uint64_t beat_ms, int (*beat)(void *arg),
+    void *arg)
+{
+	for (;;) {
+		struct arena *scratch = arena_new();
+		const struct value *thing = NULL, *last = NULL;
+		int found = feed_next(feed, scratch, beat_ms, &thing);
+
+		if (found == 1 && value_text_is(value_get(thing, "kind"), "finished"))
+			last = value_copy(arena, thing);
+		arena_destroy(&scratch);
+		if (last != NULL || found == -1)
+			return last;
+		if (found == 0 && beat != NULL && beat(arg) == -1)
+			return NULL;
+	}
+}

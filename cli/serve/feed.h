@@ -1,0 +1,34 @@
+/* feed: what happens in a run, one thing after the other, for who follows it: the events of its stored log, none left out and
+ * none twice, and between them, as they come, what workers publish and nobody stores.
+ *
+ * What is published says when to look into the log; a look now and then finds what was published in vain. */
+#ifndef FEED_H
+#define FEED_H
+
+#include "api.h"
+
+struct feed;
+
+/* Returns new: follows run on thread from behind the event of number after (0: from the first). lives: also what is not
+ * stored. Keeps run and thread. */
+struct feed *feed_new(
+    struct api *api, const char *thread, const char *run, uint64_t after, bool lives);
+/* Takes *feed_p. NULL is fine. */
+void feed_destroy(struct feed **feed_p);
+
+/* Waits for the next thing, for wait_ms at most. Returns 1: *thing_r, in arena, an event as docs/protocol.md has
+ * them (stored, if it has `seq`); 0: nothing came; -1: the fiber was cancelled, or Redis is gone for longer than it may
+ * (feed_status). */
+int feed_next(struct feed *feed, struct arena *arena, uint64_t wait_ms,
+    const struct value **thing_r);
+enum store_status feed_status(const struct feed *feed);
+
+/* Whether more is there already, so that feed_next would not wait. */
+bool feed_has_more(const struct feed *feed);
+
+/* Waits until the run has ended or paused, or is known to be refused. Returns its last event in arena; NULL as
+ * feed_next's -1. beat, if given, is called every beat_ms meanwhile; it ends the wait by -1. */
+const struct value *feed_end(struct feed *feed, struct arena *arena, uint64_t beat_ms,
+    int (*beat)(void *arg), void *arg);
+
+#endif

@@ -1,0 +1,404 @@
+#include "frames.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chat.h"
+#include "json.h"
+#include "memory.h"
+#include "shape.h"
+
+/* The model's message that comes piece by piece. */
+struct speech {
+	int64_t step;       /* its step; 0: none */
+	uint64_t have;      /* bytes of its text that the client has */
+	unsigned restarts;  /* how often its pieces were void */
+	struct packet text; /* of it, from its first byte on; else less than `have` */
+	bool is_over;       /* it is there whole */
+};
+
+struct frames {
+	struct frames_run run;
+	unsigned modes;
+	struct packet out;
+	bool is_open; /* the last frame wants its id still */
+	uint64_t seen;
+	struct speech speech;
+};
+
+/* --- life --------------------------------------------------------------------------------- */
+
+static void
+read_last_id(struct frames *frames, const char *id)
+{
+	unsigned long long seen = 0, have = 0;
+	long long step = 0;
+
+	if (id == NULL || sscanf(id, "%llu:%lld:%llu", &seen, &step, &have) < 1 ||
+	    *id == '-')
+		return;
+	frames->seen = seen;
+	frames->speech.step = step;
+	frames->speech.have = have;
+}
+
+struct frames *
+frames_new(const struct frames_run *run, unsigned modes, const char *last_id)
+{
+	struct frames *frames = xcalloc(1, sizeof *frames);
+
+	frames->run = *run;
+	frames->modes = modes;
+	read_last_id(frames, last_id);
+	return frames;
+}
+
+void
+frames_destroy(struct frames **frames_p)
+{
+	struct frames *frames = *frames_p;
+
+	if (frames == NULL)
+		return;
+	*frames_p = NULL;
+	packet_release(&frames->out);
+	packet_release(&frames->speech.text);
+	free(frames);
+}
+
+uint64_t
+frames_seen(const struct frames *frames)
+{
+	return frames->seen;
+}
+
+const struct packet *
+frames_bytes(const struct frames *frames)
+{
+	return &frames->out;
+}
+
+void
+frames_taken(struct frames *frames)
+{
+	frames->out.size = 0;
+}
+
+/* --- a frame ------------------------------------------------------------------------------ */
+
+static void
+append(struct frames *frames, const char *text)
+{
+	packet_append(&frames->out, text, strlen(text));
+}
+
+static void
+end_frame(struct frames *frames)
+{
+	const struct speech *speech = &frames->speech;
+	char id[96];
+
+	if (!frames->is_open)
+		return;
+	frames->is_open = false;
+	if (speech->step > 0 && speech->have > 0)
+		snprintf(id, sizeof id, "id: %" PRIu64 ":%" PRId64 ":%" PRIu64 "\n\n",
+		    frames->seen, speech->step, speech->have);
+	else
+		snprintf(id, sizeof id, "id: %" PRIu64 "\n\n", frames->seen);
+	append(frames, id);
+}
+
+static void
+add_frame(struct frames *frames, const char *event, const struct value *data)
+{
+	end_frame(frames);
+	append(frames, "event: ");
+	append(frames, event);
+	append(frames, "\ndata: ");
+	json_write(&frames->out, data);
+	append(frames, "\n");
+	frames->is_open = true;
+}
+
+void
+frames_begin(struct frames *frames)
+{
+	struct arena *arena = arena_new();
+
+	add_frame(frames, "metadata",
+	    value_map(arena, "run_id", value_str(arena, frames->run.run), "attempt",
+		value_int(arena, 1), NULL));
+	end_frame(frames);
+	arena_destroy(&arena);
+}
+
+/* --- messages ----------------------------------------------------------------------------- */
+
+static bool
+shows(const struct frames *frames, enum mode mode)
+{
+	return (frames->modes & mode) != 0;
+}
+
+/* The id that the model's message of a step gets: the first that the step makes. What was begun anew after pieces of it were
+ * shown is told apart; the state has the right one. */
+static const struct value *
+speech_id(struct frames *frames, struct arena *arena)
+{
+	const struct speech *speech = &frames->speech;
+
+	return speech->restarts == 0
+		   ? value_printf(
+			 arena, "%s-%" PRId64 "-1", frames->run.run, speech->step)
+		   : value_printf(arena, "%s-%" PRId64 "-1.%u", frames->run.run,
+			 speech->step, speech->restarts);
+}
+
+static const struct value *
+about(struct frames *frames, struct arena *arena, const char *node, int64_t step,
+    const char *model)
+{
+	const struct frames_run *run = &frames->run;
+	const struct value *place = value_printf(arena, "%s:%" PRId64, node, step);
+
+	return value_map(arena, "tags", value_empty_array(), "run_id",
+	    value_str(arena, run->run), "thread_id", value_str(arena, run->thread),
+	    "graph_id", value_str(arena, run->agent), "assistant_id",
+	    value_str(arena, run->agent), "run_attempt", value_int(arena, 1),
+	    "langgraph_node", value_str(arena, node), "langgraph_step",
+	    value_int(arena, step), "langgraph_triggers", value_empty_array(),
+	    "langgraph_path", value_empty_array(), "langgraph_checkpoint_ns", place,
+	    "checkpoint_ns", place, "ls_model_name",
+	    model != NULL ? value_str(arena, model) : NULL, NULL);
+}
+
+static void
+add_piece(struct frames *frames, struct arena *arena, const struct value *message,
+    const struct value *metadata)
+{
+	const struct value *const pair[] = { message, metadata };
+
+	add_frame(frames, "messages", value_array(arena, pair, 2));
+}
+
+static const struct value *
+text_message(struct frames *frames, struct arena *arena, const char *text, size_t size)
+{
+	const struct value *message =
+	    value_map(arena, "type", value_str(arena, "ai"), "id",
+		speech_id(frames, arena), "content", value_strn(arena, text, size), NULL);
+
+	return value_map_with(arena, shape_message(arena, message), "tool_call_chunks",
+	    value_empty_array());
+}
+
+/* The old way: what a message is of, once, and then all of it that there is. */
+static void
+add_partial(struct frames *frames, struct arena *arena, const struct value *metadata,
+    bool is_first)
+{
+	struct speech *speech = &frames->speech;
+	const struct value *message;
+
+	if (speech->text.size != speech->have)
+		return; /* its beginning was shown elsewhere */
+	if (is_first)
+		add_frame(frames, "messages/metadata",
+		    value_map(arena, value_text(speech_id(frames, arena)),
+			value_map(arena, "metadata", metadata, NULL), NULL));
+	message = text_message(frames, arena, speech->text.data, speech->text.size);
+	add_frame(frames, "messages/partial",
+	    value_array_add(arena, value_empty_array(), message));
+}
+
+static void
+begin_speech(struct frames *frames, int64_t step)
+{
+	struct speech *speech = &frames->speech;
+
+	if (speech->step == step)
+		return;
+	speech->step = step;
+	speech->have = 0;
+	speech->restarts = 0;
+	speech->text.size = 0;
+	speech->is_over = false;
+}
+
+/* Pieces that the client has, or behind one that it has not, are left out: the message makes up for that. */
+static void
+add_token(struct frames *frames, struct arena *arena, const struct value *event)
+{
+	struct speech *speech = &frames->speech;
+	const struct value *content = value_get(event, "content"), *metadata;
+	int64_t step = value_get_int(event, "step", 0);
+	uint64_t offset = (uint64_t)value_get_int(event, "offset", 0), skip;
+
+	if (step <= 0 || !value_is(content, VALUE_STR))
+		return;
+	begin_speech(frames, step);
+	if (offset > speech->have || offset + content->size <= speech->have)
+		return;
+	end_frame(frames);
+	skip = speech->have - offset;
+	if (speech->text.size == speech->have)
+		packet_append(&speech->text, content->text + skip, content->size - skip);
+	speech->have = offset + content->size;
+	metadata = about(frames, arena, "model", step, value_get_text(event, "model"));
+	if (shows(frames, MODE_MESSAGES_TUPLE))
+		add_piece(frames, arena,
+		    text_message(
+			frames, arena, content->text + skip, content->size - skip),
+		    metadata);
+	if (shows(frames, MODE_MESSAGES))
+		add_partial(frames, arena, metadata, offset == 0 && skip == 0);
+	end_frame(frames);
+}
+
+static void
+restart(struct frames *frames, const struct value *event)
+{
+	struct speech *speech = &frames->speech;
+
+	begin_speech(frames, value_get_int(event, "step", speech->step));
+	if (speech->have > 0)
+		speech->restarts++;
+	speech->have = 0;
+	speech->text.size = 0;
+}
+
+void
+frames_live(struct frames *frames, struct arena *arena, const struct value *event)
+{
+	const struct value *kind = value_get(event, "kind");
+	bool shows_text =
+	    shows(frames, MODE_MESSAGES) || shows(frames, MODE_MESSAGES_TUPLE);
+
+	if (value_text_is(kind, "restart"))
+		restart(frames, event);
+	else if (value_text_is(kind, "token") && shows_text)
+		add_token(frames, arena, event);
+	else if (shows(frames, MODE_CUSTOM) && !value_text_is(kind, "token") &&
+		 !value_text_is(kind, "child"))
+		add_frame(frames, "custom", event);
+}
+
+/* Calls as the pieces that they would have come in. */
+static const struct value *
+call_chunks(struct arena *arena, const struct value *message)
+{
+	const struct value *calls = value_get(message, "tool_calls");
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(calls); i++) {
+		const struct value *call = value_at(calls, i);
+
+		value_list_add(&list,
+		    value_map(arena, "type", value_str(arena, "tool_call_chunk"), "name",
+			value_get(call, "name"), "args",
+			value_str(arena, json_text(arena, value_get(call, "args"))), "id",
+			value_get(call, "id"), "index", value_int(arena, (int64_t)i),
+			NULL));
+	}
+	return value_list_end(&list);
+}
+
+/* What of the model's message the client has not had: all of it, or what is behind its pieces. */
+static const struct value *
+rest_of(
+    struct frames *frames, struct arena *arena, const struct value *message, int64_t step)
+{
+	struct speech *speech = &frames->speech;
+	const char *text = chat_text(arena, message);
+	size_t size = strlen(text);
+
+	message = value_map_with(arena, shape_message(arena, message), "tool_call_chunks",
+	    call_chunks(arena, message));
+	if (speech->step != step || speech->have == 0 || speech->have > size)
+		return message;
+	message = value_map_with(arena, message, "content",
+	    value_strn(arena, text + speech->have, size - speech->have));
+	speech->have = size;
+	return value_map_with(arena, message, "id", speech_id(frames, arena));
+}
+
+static void
+add_message(struct frames *frames, struct arena *arena, const struct value *event,
+    const struct value *message)
+{
+	int64_t step = value_get_int(event, "step", 0);
+	const char *node = value_get_text(event, "node");
+	const struct value *metadata = about(frames, arena, node != NULL ? node : "",
+	    step, value_get_text(value_get(message, "response_metadata"), "model_name"));
+	bool is_ai = chat_is(message, "ai");
+
+	if (shows(frames, MODE_MESSAGES))
+		add_frame(frames, "messages/complete",
+		    value_array_add(
+			arena, value_empty_array(), shape_message(arena, message)));
+	if (!shows(frames, MODE_MESSAGES_TUPLE) || chat_is(message, "human"))
+		return;
+	add_piece(frames, arena,
+	    is_ai ? rest_of(frames, arena, message, step) : shape_message(arena, message),
+	    metadata);
+}
+
+/* --- what is stored ----------------------------------------------------------------------- */
+
+void
+frames_step(struct frames *frames, struct arena *arena, const struct value *event,
+    const struct value *messages)
+{
+	const char *node = value_get_text(event, "node");
+	size_t i;
+
+	for (i = 0; i < value_size(messages); i++)
+		add_message(frames, arena, event, value_at(messages, i));
+	if (frames->speech.step == value_get_int(event, "step", 0))
+		frames->speech.is_over = true;
+	if (shows(frames, MODE_UPDATES) && node != NULL)
+		add_frame(frames, "updates",
+		    value_map(arena, node,
+			shape_update(arena, messages, value_get(event, "fields")), NULL));
+}
+
+void
+frames_values(struct frames *frames, const struct value *values)
+{
+	if (shows(frames, MODE_VALUES) && values != NULL)
+		add_frame(frames, "values", values);
+}
+
+void
+frames_interrupts(
+    struct frames *frames, struct arena *arena, const struct value *interrupts)
+{
+	const struct value *data = value_map(arena, "__interrupt__", interrupts, NULL);
+
+	if (shows(frames, MODE_UPDATES))
+		add_frame(frames, "updates", data);
+	if (shows(frames, MODE_VALUES))
+		add_frame(frames, "values", data);
+}
+
+void
+frames_error(struct frames *frames, struct arena *arena, const struct value *error)
+{
+	add_frame(frames, "error",
+	    value_map(arena, "error", value_get(error, "type"), "message",
+		value_get(error, "message"), NULL));
+}
+
+void
+frames_close(struct frames *frames, uint64_t seq)
+{
+	if (seq > frames->seen)
+		frames->seen = seq;
+	if (frames->speech.is_over)
+		begin_speech(frames, 0);
+	end_frame(frames);
+}

@@ -1,0 +1,166 @@
+/* memory: long-term memory (store/items.h), as items of LangGraph's store. */
+#include <string.h>
+
+#include "api.h"
+#include "bounds.h"
+#include "items.h"
+#include "shape.h"
+
+#define LIMIT 10
+#define MINUTE_MS 60000
+
+static const struct value *
+shown(struct arena *arena, const struct value *item)
+{
+	return value_map(arena, "namespace", value_get(item, "namespace"), "key",
+	    value_get(item, "key"), "value", value_get(item, "value"), "created_at",
+	    shape_time(arena, value_get_int(item, "created_at", 0)), "updated_at",
+	    shape_time(arena, value_get_int(item, "updated_at", 0)), NULL);
+}
+
+/* Does op. NULL after answering that it went wrong. */
+static const struct value *
+ask(struct call *call, const struct value *op)
+{
+	const struct value *answer = items_do(api_store(call->api), call->arena, op);
+	const struct value *fault = value_get(answer, "fault");
+	bool is_ours = value_text_is(value_get(fault, "type"), "ValueError");
+	const char *message = value_get_text(fault, "message");
+
+	if (answer != NULL && fault == NULL)
+		return answer;
+	reply_error(call, is_ours ? 422 : 503, "%s",
+	    message != NULL ? message : "the server ends");
+	return NULL;
+}
+
+/* {op, namespace, key, value?, ttl_ms?} of the body. */
+static const struct value *
+op_of(struct call *call, const char *name)
+{
+	struct arena *arena = call->arena;
+	const struct value *body = call->body;
+	const struct value *ttl = value_get(body, "ttl");
+
+	return value_map(arena, "op", value_str(arena, name), "namespace",
+	    value_get(body, "namespace"), "key", value_get(body, "key"), "value",
+	    value_get(body, "value"), "ttl_ms",
+	    value_is_number(ttl)
+		? value_int(arena, (int64_t)(value_number(ttl, 0) * MINUTE_MS))
+		: NULL,
+	    NULL);
+}
+
+void
+call_item_put(struct call *call)
+{
+	if (ask(call, op_of(call, "put")) != NULL)
+		reply_nothing(call);
+}
+
+/* "users.7" to labels, as clients write a namespace into a query. */
+static const struct value *
+labels_of(struct arena *arena, const char *path)
+{
+	struct value_list labels = { .arena = arena };
+
+	while (path != NULL && *path != '\0') {
+		size_t size = strcspn(path, ".");
+
+		value_list_add(&labels, value_strn(arena, path, size));
+		path += path[size] == '.' ? size + 1 : size;
+	}
+	return value_list_end(&labels);
+}
+
+void
+call_item_get(struct call *call)
+{
+	struct arena *arena = call->arena;
+	const char *key = exchange_query(call->exchange, "key");
+	const struct value *answer;
+
+	answer =
+	    ask(call, value_map(arena, "op", value_str(arena, "get"), "namespace",
+			  labels_of(arena, exchange_query(call->exchange, "namespace")),
+			  "key", key != NULL ? value_str(arena, key) : NULL, NULL));
+	if (answer == NULL)
+		return;
+	if (value_has(answer, "item"))
+		reply(call, 200, shown(arena, value_get(answer, "item")));
+	else
+		reply_error(call, 404, "no such item");
+}
+
+void
+call_item_delete(struct call *call)
+{
+	if (ask(call, op_of(call, "delete")) != NULL)
+		reply_nothing(call);
+}
+
+/* limit and offset of a search; false after answering. */
+static bool
+read_page(struct call *call, int64_t *limit_r, int64_t *offset_r)
+{
+	*limit_r = call_number(call, "limit", LIMIT, 1, ITEMS_LIMIT_MAX);
+	*offset_r =
+	    *limit_r == -1 ? -1 : call_number(call, "offset", 0, 0, ITEMS_SCANNED_MAX);
+	return *offset_r != -1;
+}
+
+void
+call_items_search(struct call *call)
+{
+	struct arena *arena = call->arena;
+	const struct value *prefix = value_get(call->body, "namespace_prefix");
+	const struct value *filter = value_get(call->body, "filter"), *answer, *items;
+	struct value_list list = { .arena = arena };
+	int64_t limit, offset;
+	size_t i;
+
+	if (!value_is_nil(value_get(call->body, "query"))) {
+		reply_error(call, 422,
+		    "query: there is no search by meaning; filter finds "
+		    "by what is in a value");
+		return;
+	}
+	if (!read_page(call, &limit, &offset))
+		return;
+	answer = ask(
+	    call, value_map(arena, "op", value_str(arena, "search"), "namespace",
+		      value_is_nil(prefix) ? NULL : prefix, "filter",
+		      value_is_nil(filter) ? NULL : filter, "limit",
+		      value_int(arena, limit), "offset", value_int(arena, offset), NULL));
+	if (answer == NULL)
+		return;
+	items = value_get(answer, "items");
+	for (i = 0; i < value_size(items); i++)
+		value_list_add(&list, shown(arena, value_at(items, i)));
+	reply(call, 200, value_map(arena, "items", value_list_end(&list), NULL));
+}
+
+void
+call_namespaces(struct call *call)
+{
+	struct arena *arena = call->arena;
+	const struct value *prefix = value_get(call->body, "prefix");
+	const struct value *depth = value_get(call->body, "max_depth"), *answer;
+	int64_t limit, offset;
+
+	if (!value_is_nil(value_get(call->body, "suffix"))) {
+		reply_error(call, 422, "suffix: namespaces are found by prefix alone");
+		return;
+	}
+	if (!read_page(call, &limit, &offset))
+		return;
+	answer = ask(
+	    call, value_map(arena, "op", value_str(arena, "namespaces"), "namespace",
+		      value_is_nil(prefix) ? NULL : prefix, "max_depth",
+		      value_is_nil(depth) ? NULL : depth, "limit",
+		      value_int(arena, limit), "offset", value_int(arena, offset), NULL));
+	if (answer != NULL)
+		reply(call, 200,
+		    value_map(
+			arena, "namespaces", value_get(answer, "namespaces"), NULL));
+}

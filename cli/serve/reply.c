@@ -1,0 +1,90 @@
+/* reply: how calls are answered, and what they ask in numbers. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api.h"
+#include "json.h"
+
+struct store *
+api_store(const struct api *api)
+{
+	return session_store(api->session);
+}
+
+void
+reply(struct call *call, unsigned status, const struct value *value)
+{
+	struct packet packet = { 0 };
+
+	json_write(&packet, value);
+	exchange_answer(
+	    call->exchange, status, "application/json", packet.data, packet.size);
+	packet_release(&packet);
+}
+
+void
+reply_nothing(struct call *call)
+{
+	exchange_answer(call->exchange, 204, NULL, NULL, 0);
+}
+
+void
+reply_error(struct call *call, unsigned status, const char *format, ...)
+{
+	va_list args;
+	const char *text;
+
+	va_start(args, format);
+	text = arena_vprintf(call->arena, format, args);
+	va_end(args);
+	reply(call, status,
+	    value_map(call->arena, "detail", value_str(call->arena, text), NULL));
+}
+
+void
+reply_failed(struct call *call, enum store_status status, const char *what)
+{
+	const char *error = store_error(api_store(call->api));
+
+	if (status == STORE_NONE)
+		reply_error(call, 404, "no %s", what);
+	else if (status == STORE_DAMAGED)
+		reply_error(call, 500, "%s", error);
+	else if (status == STORE_CANCELLED)
+		reply_error(call, 503, "the server ends");
+	else
+		reply_error(call, 503, "Redis: %s%s", error, session_remedy(error));
+}
+
+/* --- the request --- */
+
+int64_t
+call_number(
+    struct call *call, const char *name, int64_t otherwise, int64_t min, int64_t max)
+{
+	const struct value *given = value_get(call->body, name);
+	const char *text = exchange_query(call->exchange, name);
+	char *end = NULL;
+	int64_t number = otherwise;
+
+	if (text != NULL)
+		number = strtoll(text, &end, 10);
+	else if (value_is(given, VALUE_INT))
+		number = given->integer;
+	if ((text == NULL || (*text != '\0' && *end == '\0')) && number >= min &&
+	    number <= max && (value_is_nil(given) || value_is(given, VALUE_INT)))
+		return number;
+	reply_error(call, 422, "%s must be a whole number from %" PRId64 " to %" PRId64,
+	    name, min, max);
+	return -1;
+}
+
+bool
+call_flag(struct call *call, const char *name)
+{
+	const char *text = exchange_query(call->exchange, name);
+
+	return text != NULL && (strcmp(text, "1") == 0 || strcmp(text, "true") == 0);
+}

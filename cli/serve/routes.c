@@ -1,0 +1,135 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "api.h"
+#include "json.h"
+
+#define SEGMENTS_MAX 8u
+
+/* {} stands for one segment of the path: the call's next parameter. */
+static const struct {
+	const char *method, *path;
+	call_fn *call;
+} routes[] = {
+	{ "GET", "/", call_about },
+	{ "GET", "/ok", call_ok },
+	{ "GET", "/info", call_info },
+	{ "POST", "/assistants/search", call_assistants_search },
+	{ "POST", "/assistants/count", call_assistants_count },
+	{ "GET", "/assistants/{}", call_assistant_get },
+	{ "GET", "/assistants/{}/graph", call_assistant_graph },
+	{ "GET", "/assistants/{}/schemas", call_assistant_schemas },
+	{ "POST", "/threads", call_thread_create },
+	{ "POST", "/threads/search", call_threads_search },
+	{ "POST", "/threads/count", call_threads_count },
+	{ "GET", "/threads/{}", call_thread_get },
+	{ "PATCH", "/threads/{}", call_thread_change },
+	{ "DELETE", "/threads/{}", call_thread_delete },
+	{ "POST", "/threads/{}/copy", call_thread_copy },
+	{ "GET", "/threads/{}/state", call_state_get },
+	{ "POST", "/threads/{}/state", call_state_update },
+	{ "POST", "/threads/{}/state/checkpoint", call_state_at },
+	{ "GET", "/threads/{}/state/{}", call_state_at },
+	{ "GET", "/threads/{}/history", call_history },
+	{ "POST", "/threads/{}/history", call_history },
+	{ "GET", "/threads/{}/runs", call_runs_list },
+	{ "POST", "/threads/{}/runs", call_run_create },
+	{ "POST", "/threads/{}/runs/stream", call_run_stream },
+	{ "POST", "/threads/{}/runs/wait", call_run_wait },
+	{ "GET", "/threads/{}/runs/{}", call_run_get },
+	{ "DELETE", "/threads/{}/runs/{}", call_run_delete },
+	{ "POST", "/threads/{}/runs/{}/cancel", call_run_cancel },
+	{ "GET", "/threads/{}/runs/{}/join", call_run_join },
+	{ "GET", "/threads/{}/runs/{}/stream", call_run_join_stream },
+	{ "POST", "/runs", call_run_create },
+	{ "POST", "/runs/batch", call_runs_batch },
+	{ "POST", "/runs/stream", call_run_stream },
+	{ "POST", "/runs/wait", call_run_wait },
+	{ "PUT", "/store/items", call_item_put },
+	{ "GET", "/store/items", call_item_get },
+	{ "DELETE", "/store/items", call_item_delete },
+	{ "POST", "/store/items/search", call_items_search },
+	{ "POST", "/store/namespaces", call_namespaces },
+};
+#define ROUTE_COUNT (sizeof routes / sizeof *routes)
+
+/* The segment at *at_p, which goes behind it; its size, 0 at the end. */
+static size_t
+segment(const char **at_p)
+{
+	size_t size;
+
+	while (**at_p == '/')
+		(*at_p)++;
+	size = strcspn(*at_p, "/");
+	*at_p += size;
+	return size;
+}
+
+/* Whether path is of that form; params: what stands for its {}. */
+static bool
+fits(struct call *call, const char *form, const char *path)
+{
+	size_t count = 0;
+
+	for (;;) {
+		size_t wanted = segment(&form), given = segment(&path);
+		const char *word = path - given;
+
+		if (wanted == 0 || given == 0)
+			return wanted == given;
+		if (wanted == 2 && memcmp(form - 2, "{}", 2) == 0)
+			call->params[count++] = arena_copy(call->arena, word, given);
+		else if (wanted != given || memcmp(form - wanted, word, given) != 0)
+			return false;
+	}
+}
+
+/* Returns the body, or NULL after answering that it is none. */
+static const struct value *
+read_body(struct call *call)
+{
+	const struct exchange *exchange = call->exchange;
+	const struct value *body;
+	const char *error;
+
+	if (exchange->body_size == 0)
+		return value_empty_map();
+	body = json_parse(call->arena, exchange->body, exchange->body_size, &error);
+	if (body == NULL)
+		reply_error(call, 422, "the body is no JSON: %s", error);
+	return body;
+}
+
+void
+route(struct api *api, struct exchange *exchange)
+{
+	struct call call = { .api = api,
+		.exchange = exchange,
+		.arena = exchange->arena,
+		.tenant = admit_tenant(api, exchange) };
+	bool is_known = false;
+	size_t i;
+
+	for (i = 0; i < ROUTE_COUNT; i++) {
+		bool is_method = strcmp(routes[i].method, exchange->method) == 0 ||
+				 (strcmp(exchange->method, "HEAD") == 0 &&
+				     strcmp(routes[i].method, "GET") == 0);
+
+		if (!fits(&call, routes[i].path, exchange->path))
+			continue;
+		is_known = true;
+		if (!is_method)
+			continue;
+		call.body = read_body(&call);
+		if (call.body != NULL)
+			routes[i].call(&call);
+		return;
+	}
+	if (is_known)
+		reply_error(
+		    &call, 405, "%s is not for %s", exchange->method, exchange->path);
+	else
+		reply_error(&call, 404,
+		    "there is no %s; docs/http.md lists what there is", exchange->path);
+}

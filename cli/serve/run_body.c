@@ -1,0 +1,393 @@
+#include "run_body.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bounds.h"
+#include "json.h"
+#include "run_options.h"
+#include "wire.h"
+
+#define STATELESS_TTL_MS "3600000" /* should nobody be there to delete it: an hour */
+#define MINUTE_MS 60000.0
+
+static const struct {
+	const char *name;
+	unsigned mode;
+} modes[] = {
+	{ "values", MODE_VALUES },
+	{ "updates", MODE_UPDATES },
+	{ "messages", MODE_MESSAGES },
+	{ "messages-tuple", MODE_MESSAGES_TUPLE },
+	{ "custom", MODE_CUSTOM },
+	{ "events", 0 },
+	{ "debug", 0 },
+	{ "tasks", 0 },
+	{ "checkpoints", 0 },
+	{ "tools", 0 },
+};
+#define MODE_COUNT (sizeof modes / sizeof *modes)
+
+bool
+mode_add(const char *name, unsigned *modes_p)
+{
+	size_t i;
+
+	for (i = 0; i < MODE_COUNT; i++)
+		if (strcmp(modes[i].name, name) == 0) {
+			*modes_p |= modes[i].mode;
+			return true;
+		}
+	return false;
+}
+
+/* A body under reading. */
+struct reading {
+	struct arena *arena;
+	const struct value *body;
+	const struct run_place *place;
+	struct run_body *read;
+	struct value_fields fields;
+	const char *error;
+};
+
+static void
+set(struct reading *reading, const char *name, const char *text)
+{
+	if (text != NULL)
+		value_fields_set(&reading->fields, name, value_str(reading->arena, text));
+}
+
+static void
+set_json(struct reading *reading, const char *name, const struct value *value)
+{
+	set(reading, name, json_text(reading->arena, value));
+}
+
+static void
+refuse(struct reading *reading, const char *text)
+{
+	if (reading->error == NULL)
+		reading->error = text;
+}
+
+static const struct value *
+get(const struct reading *reading, const char *name)
+{
+	const struct value *value = value_get(reading->body, name);
+
+	return value_is_nil(value) ? NULL : value;
+}
+
+/* The same of what must be a map: else it is empty, after saying so. */
+static const struct value *
+get_map(struct reading *reading, const char *name)
+{
+	const struct value *value = get(reading, name);
+
+	if (value_is(value, VALUE_MAP))
+		return value;
+	if (value != NULL)
+		refuse(reading, arena_printf(reading->arena, "%s: must be a map", name));
+	return value_empty_map();
+}
+
+/* One of a choice's words, or otherwise. */
+static const char *
+choose(struct reading *reading, const char *name, const char *const *choices,
+    const char *otherwise)
+{
+	const struct value *given = get(reading, name);
+	const char *all = "";
+	size_t i;
+
+	if (given == NULL)
+		return otherwise;
+	for (i = 0; choices[i] != NULL; i++) {
+		if (value_text_is(given, choices[i]))
+			return choices[i];
+		all = arena_printf(
+		    reading->arena, "%s%s%s", all, i > 0 ? ", " : "", choices[i]);
+	}
+	refuse(reading, arena_printf(reading->arena, "%s: must be one of %s", name, all));
+	return otherwise;
+}
+
+/* --- what a stream shows ------------------------------------------------------------------ */
+
+static void
+read_modes(struct reading *reading)
+{
+	const struct value *given = get(reading, "stream_mode");
+	const struct value *one = value_array(reading->arena, &given, 1);
+	const struct value *list = value_is(given, VALUE_ARRAY) ? given : one;
+	size_t i;
+
+	if (given == NULL) {
+		reading->read->modes = MODE_VALUES;
+		return;
+	}
+	for (i = 0; i < value_size(list); i++) {
+		const char *name = value_text(value_at(list, i));
+
+		if (name == NULL || !mode_add(name, &reading->read->modes))
+			refuse(reading,
+			    arena_printf(reading->arena, "stream_mode: there is no '%s'",
+				name != NULL ? name : "?"));
+	}
+}
+
+/* --- what it is to do ---------------------------------------------------------------------- */
+
+int64_t
+run_body_checkpoint(const struct value *body)
+{
+	const struct value *id =
+	    value_get(value_get(body, "checkpoint"), "checkpoint_id");
+	const char *text;
+	char *end;
+	int64_t version;
+
+	if (value_is_nil(id))
+		id = value_get(body, "checkpoint_id");
+	if (value_is_nil(id))
+		return 0;
+	text = value_text(id);
+	version = text != NULL ? strtoll(text, &end, 10) : -1;
+	return version > 0 && *end == '\0' ? version : -1;
+}
+
+static void
+set_checkpoint(struct reading *reading, int64_t version)
+{
+	if (version > 0)
+		set(reading, "checkpoint",
+		    arena_printf(reading->arena, "%" PRId64, version));
+}
+
+/* An answer, and nothing else: where a run goes is the graph's to say. */
+static void
+read_command(struct reading *reading, const struct value *command)
+{
+	if (!value_is(command, VALUE_MAP) || !value_has(command, "resume")) {
+		refuse(reading, "command: only {\"resume\": answer} is known; POST "
+				"/threads/{id}/state changes a state");
+		return;
+	}
+	if (!value_is_nil(value_get(command, "update")) ||
+	    !value_is_nil(value_get(command, "goto")))
+		refuse(reading, "command: resume goes with neither update nor goto");
+	set_json(reading, "resume", value_get(command, "resume"));
+}
+
+/* Without input a thread goes on where it stands: from a pause that asks nothing, or once more from a checkpoint. */
+static void
+go_on(struct reading *reading, int64_t checkpoint)
+{
+	const struct run_place *place = reading->place;
+
+	if (checkpoint > 0)
+		set_checkpoint(reading, checkpoint);
+	else if (place->is_paused)
+		set(reading, "resume", "null");
+	else if (place->version > 0)
+		set_checkpoint(reading, place->version);
+	else
+		refuse(reading, "input: a new thread needs one");
+}
+
+static void
+read_task(struct reading *reading)
+{
+	const struct value *input = get(reading, "input");
+	const struct value *command = get(reading, "command");
+	int64_t checkpoint = run_body_checkpoint(reading->body);
+
+	if (checkpoint == -1)
+		refuse(reading, "checkpoint_id: is none of the thread's");
+	if (command != NULL && input != NULL)
+		refuse(reading, "input and command: a run has one of them");
+	if (command != NULL) {
+		read_command(reading, command);
+	} else if (input != NULL) {
+		set_json(reading, "input", input);
+		set_checkpoint(reading, checkpoint);
+	} else {
+		go_on(reading, checkpoint);
+	}
+}
+
+/* What the client says of itself and of LangGraph's ways is nothing for a context. */
+static bool
+is_ours(const char *name)
+{
+	static const char *const theirs[] = { "thread_id", "run_id", "assistant_id",
+		"graph_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map",
+		"user-agent" };
+	size_t i;
+
+	for (i = 0; i < sizeof theirs / sizeof *theirs; i++)
+		if (strcmp(theirs[i], name) == 0)
+			return false;
+	return strncmp(name, "__", 2) != 0 && strncmp(name, "langgraph_", 10) != 0;
+}
+
+/* `configurable`, as contexts were given before there was `context`. */
+static const struct value *
+old_context(struct reading *reading)
+{
+	const struct value *config = get_map(reading, "config");
+	const struct value *given = value_get(config, "configurable");
+	struct value_fields fields = { .arena = reading->arena };
+	size_t i;
+
+	for (i = 0; value_is(given, VALUE_MAP) && i < value_size(given); i++)
+		if (is_ours(value_text(given->pairs[i].key)))
+			value_fields_put(
+			    &fields, given->pairs[i].key, given->pairs[i].value);
+	return value_fields_end(&fields);
+}
+
+static void
+read_context(struct reading *reading)
+{
+	const struct value *context = get(reading, "context") != NULL
+					  ? get_map(reading, "context")
+					  : old_context(reading);
+
+	if (value_size(context) > 0)
+		set_json(reading, "context", context);
+}
+
+/* --- how ------------------------------------------------------------------------------------ */
+
+/* What is no text, number or bool is kept as its JSON. */
+static void
+read_metadata(struct reading *reading)
+{
+	const struct value *given = get_map(reading, "metadata");
+	struct value_fields kept = { .arena = reading->arena };
+	size_t i;
+
+	for (i = 0; i < value_size(given); i++) {
+		const struct value *value = given->pairs[i].value;
+
+		if (value_is(value, VALUE_MAP) || value_is(value, VALUE_ARRAY))
+			value =
+			    value_str(reading->arena, json_text(reading->arena, value));
+		if (!value_is_nil(value))
+			value_fields_put(&kept, given->pairs[i].key, value);
+	}
+	if (kept.count > 0)
+		set_json(reading, "metadata", value_fields_end(&kept));
+}
+
+static void
+read_delay(struct reading *reading)
+{
+	double seconds = value_number(get(reading, "after_seconds"), 0);
+
+	if (seconds < 0 || seconds > (double)AFTER_MS_MAX / 1000.0 || isnan(seconds))
+		refuse(reading, "after_seconds: must be from 0 to a year");
+	else if (seconds > 0)
+		set(reading, "after_ms",
+		    arena_printf(
+			reading->arena, "%" PRId64, (int64_t)(seconds * 1000.0)));
+}
+
+static void
+read_pauses(struct reading *reading)
+{
+	if (value_size(get(reading, "interrupt_before")) > 0 ||
+	    value_size(get(reading, "interrupt_after")) > 0)
+		refuse(reading, "interrupt_before, interrupt_after: are settings of the "
+				"agent here, not of a run");
+}
+
+static void
+read_how(struct reading *reading)
+{
+	static const char *const strategies[] = { "enqueue", "interrupt", "rollback",
+		"reject", NULL };
+	static const char *const ends[] = { "keep", "delete", NULL };
+	static const char *const leaves[] = { "continue", "cancel", NULL };
+	static const char *const missing[] = { "reject", "create", NULL };
+	const struct value *webhook = get(reading, "webhook");
+	struct run_body *read = reading->read;
+
+	set(reading, "multitask",
+	    choose(reading, "multitask_strategy", strategies, NULL));
+	read->keeps_thread =
+	    strcmp(choose(reading, "on_completion", ends, "delete"), "keep") == 0;
+	read->cancels_on_disconnect =
+	    strcmp(choose(reading, "on_disconnect", leaves, "continue"), "cancel") == 0;
+	read->makes_thread =
+	    strcmp(choose(reading, "if_not_exists", missing, "reject"), "create") == 0;
+	if (webhook != NULL && !value_is(webhook, VALUE_STR))
+		refuse(reading, "webhook: must be a URL");
+	set(reading, "webhook", value_text(webhook));
+	set(reading, "tenant", reading->place->tenant);
+	if (reading->place->is_stateless && !read->keeps_thread) {
+		set(reading, "ttl_ms", STATELESS_TTL_MS);
+		set(reading, "ttl_action", "delete");
+	}
+}
+
+const char *
+run_body_read(struct arena *arena, const struct value *body,
+    const struct run_place *place, int64_t now_ms, struct run_body *read_r)
+{
+	struct reading reading = { .arena = arena,
+		.body = body,
+		.place = place,
+		.read = read_r,
+		.fields = { .arena = arena } };
+	struct run_options options;
+	const char *wrong;
+
+	*read_r = (struct run_body){ .agent = value_get_text(body, "assistant_id") };
+	if (!value_is(body, VALUE_MAP))
+		return "the body must be a map";
+	if (read_r->agent == NULL || *read_r->agent == '\0')
+		return "assistant_id: is missing; it is the name of an agent";
+	set(&reading, "agent", read_r->agent);
+	set(&reading, "run", place->run);
+	set(&reading, "thread", place->thread);
+	read_modes(&reading);
+	read_task(&reading);
+	read_context(&reading);
+	read_metadata(&reading);
+	read_delay(&reading);
+	read_pauses(&reading);
+	read_how(&reading);
+	if ((read_r->modes & (MODE_MESSAGES | MODE_MESSAGES_TUPLE)) != 0)
+		set(&reading, "stream", "1");
+	read_r->fields = value_fields_end(&reading.fields);
+	if (reading.error != NULL)
+		return reading.error;
+	wrong = run_options_read(arena, read_r->fields, now_ms, &options);
+	return wrong;
+}
+
+const char *
+run_body_ttl(struct arena *arena, const struct value *ttl, const char **error_r)
+{
+	bool is_map = value_is(ttl, VALUE_MAP);
+	double minutes = value_number(is_map ? value_get(ttl, "ttl") : ttl, -1);
+	const char *action = value_get_text(ttl, "strategy");
+
+	*error_r = NULL;
+	if (value_is_nil(ttl))
+		return NULL;
+	if (!(minutes >= 0 && minutes * MINUTE_MS <= (double)TTL_MS_MAX))
+		*error_r = "ttl: must be a number of minutes";
+	if (action != NULL && strcmp(action, "delete") != 0 &&
+	    strcmp(action, "keep_latest") != 0)
+		*error_r = "ttl.strategy: must be delete or keep_latest";
+	return *error_r != NULL
+		   ? NULL
+		   : arena_printf(arena, "%" PRId64 " %s", (int64_t)(minutes * MINUTE_MS),
+			 action != NULL ? action : "delete");
+}

@@ -1,0 +1,52 @@
+/* run_body: what a client of LangGraph's API asks of a run, as an entry of our inbox (docs/submit.md). Pure. */
+#ifndef RUN_BODY_H
+#define RUN_BODY_H
+
+#include <stdbool.h>
+
+#include "value.h"
+
+/* What a stream shows; names as LangGraph's. */
+enum mode {
+	MODE_VALUES = 1,
+	MODE_UPDATES = 2,
+	MODE_MESSAGES = 4,       /* whole messages, growing */
+	MODE_MESSAGES_TUPLE = 8, /* pieces */
+	MODE_CUSTOM = 16,
+};
+
+/* Adds the mode of that name to *modes; of those that LangGraph has and we have nothing for, nothing. Returns false where
+ * nobody has one. */
+bool mode_add(const char *name, unsigned *modes);
+
+/* What is known beside the body. */
+struct run_place {
+	const char *thread, *run; /* both are there */
+	const char *tenant;       /* of the key, or NULL */
+	bool is_stateless;        /* the thread is made for it, and goes with it */
+	/* Of a thread that there is: where it stands, for a body without input. */
+	bool is_paused;
+	int64_t version;
+};
+
+struct run_body {
+	const struct value *fields; /* {name: text} for the inbox */
+	const char *agent;
+	unsigned modes; /* enum mode bits */
+	bool cancels_on_disconnect;
+	bool keeps_thread; /* of a stateless run */
+	bool makes_thread; /* one that is not there */
+};
+
+/* Reads body into *read_r. Returns NULL, or what is wrong with it, in arena. */
+const char *run_body_read(struct arena *arena, const struct value *body,
+    const struct run_place *place, int64_t now_ms, struct run_body *read_r);
+
+/* The version that a body's checkpoint or checkpoint_id names: 0 where there is none, -1 where it is none of ours. */
+int64_t run_body_checkpoint(const struct value *body);
+
+/* "ms action" of {ttl: minutes, strategy}, or of minutes; NULL where there is none. *error_r when it is wrong. */
+const char *run_body_ttl(
+    struct arena *arena, const struct value *ttl, const char **error_r);
+
+#endif

@@ -1,0 +1,241 @@
+/* run_stream: a run as server-sent events, from its first, or from behind what the client has. */
+#include <string.h>
+
+#include "blueprint.h"
+#include "frames.h"
+#include "runs.h"
+#include "shape.h"
+
+#define BEAT_MS 5000u
+#define BEAT ": heartbeat\n\n"
+
+/* A stream under way. */
+struct stream {
+	struct call *call;
+	const struct run_begun *begun;
+	struct frames *frames;
+	bool is_changed; /* the state, since it was shown */
+	bool has_ended;
+};
+
+/* --- what is shown ------------------------------------------------------------------------ */
+
+/* Returns 0, or -1: the reader is gone. */
+static int
+flush(struct stream *stream)
+{
+	const struct packet *bytes = frames_bytes(stream->frames);
+	int result = bytes->size == 0 ? 0
+				      : exchange_write(stream->call->exchange,
+					    bytes->data, bytes->size);
+
+	frames_taken(stream->frames);
+	return result;
+}
+
+/* The thread's state; of a thread that cannot be read nothing. */
+static const struct value *
+read_state(struct stream *stream, struct arena *arena, const struct value **values_r)
+{
+	const struct value *thread = NULL;
+
+	*values_r = NULL;
+	blueprint_thread(
+	    stream->call->api, arena, stream->begun->thread, &thread, values_r);
+	return thread;
+}
+
+static void
+show_state(struct stream *stream, struct arena *arena)
+{
+	const struct value *values;
+
+	if (!stream->is_changed)
+		return;
+	stream->is_changed = false;
+	if ((stream->begun->body.modes & MODE_VALUES) == 0)
+		return;
+	read_state(stream, arena, &values);
+	frames_values(stream->frames, values);
+}
+
+static void
+show_step(struct stream *stream, struct arena *arena, const struct value *event)
+{
+	int64_t count = value_get_int(event, "count", 0);
+	const struct value *messages = NULL;
+
+	if (count > 0 &&
+	    (stream->begun->body.modes & ~(unsigned)(MODE_VALUES | MODE_CUSTOM)) != 0)
+		store_messages(api_store(stream->call->api), arena, stream->begun->thread,
+		    (uint64_t)value_get_int(event, "first", 0), (uint64_t)count,
+		    &messages);
+	frames_step(stream->frames, arena, event, messages);
+	stream->is_changed = true;
+}
+
+static void
+show_pause(struct stream *stream, struct arena *arena, const struct value *event)
+{
+	show_state(stream, arena);
+	frames_interrupts(stream->frames, arena,
+	    shape_interrupts(arena, value_get(event, "interrupts")));
+}
+
+static void
+show_end(struct stream *stream, struct arena *arena, const struct value *event)
+{
+	const struct value *error = value_get(event, "error");
+
+	show_state(stream, arena);
+	if (value_is(error, VALUE_MAP) &&
+	    !value_text_is(value_get(event, "status"), "cancelled"))
+		frames_error(stream->frames, arena, error);
+	stream->has_ended = true;
+}
+
+static const struct {
+	const char *kind;
+	void (*show)(
+	    struct stream *stream, struct arena *arena, const struct value *event);
+} shown[] = {
+	{ "started", show_step },
+	{ "step", show_step },
+	{ "interrupted", show_pause },
+	{ "finished", show_end },
+};
+
+static void
+show(struct stream *stream, struct arena *arena, const struct value *thing)
+{
+	int64_t seq = value_get_int(thing, "seq", 0);
+	size_t i;
+
+	if (seq == 0) {
+		frames_live(stream->frames, arena, thing);
+		return;
+	}
+	for (i = 0; i < sizeof shown / sizeof *shown; i++)
+		if (value_text_is(value_get(thing, "kind"), shown[i].kind))
+			shown[i].show(stream, arena, thing);
+	frames_close(stream->frames, (uint64_t)seq);
+}
+
+/* --- the stream --------------------------------------------------------------------------- */
+
+/* Returns false: the reader is gone, or Redis is. */
+static bool
+go_on(struct stream *stream)
+{
+	struct feed *feed = stream->begun->feed;
+	struct arena *arena = arena_new();
+	const struct value *thing;
+	int found = feed_next(feed, arena, BEAT_MS, &thing);
+	bool goes_on = found != -1;
+
+	if (found == 1)
+		show(stream, arena, thing);
+	if (found == 1 && !feed_has_more(feed)) {
+		show_state(stream, arena);
+		frames_close(stream->frames, 0);
+	}
+	if (found == 0)
+		goes_on = exchange_write(stream->call->exchange, BEAT, strlen(BEAT)) == 0;
+	if (goes_on)
+		goes_on = flush(stream) == 0;
+	arena_destroy(&arena);
+	return goes_on && !stream->has_ended;
+}
+
+/* Writes it to its end. Redis that is gone ends it by an error: whoever comes back with the last id goes on. */
+static void
+write_stream(struct stream *stream)
+{
+	struct exchange *exchange = stream->call->exchange;
+	struct arena *arena = stream->call->arena;
+
+	exchange_add_header(exchange, "Cache-Control", "no-cache");
+	exchange_add_header(exchange, "X-Accel-Buffering", "no");
+	exchange_stream(exchange, 200, "text/event-stream");
+	while (go_on(stream))
+		continue;
+	if (!stream->has_ended && feed_status(stream->begun->feed) == STORE_FAILED) {
+		frames_error(stream->frames, arena,
+		    value_map(arena, "type", value_str(arena, "ConnectionError"),
+			"message",
+			value_str(arena, store_error(api_store(stream->call->api))),
+			NULL));
+		frames_close(stream->frames, 0);
+		flush(stream);
+	}
+}
+
+static void
+follow(struct call *call, struct run_begun *begun, const char *last_id)
+{
+	const struct frames_run run = { begun->run, begun->thread, begun->body.agent };
+	struct stream stream = { .call = call, .begun = begun };
+
+	stream.frames = frames_new(&run, begun->body.modes, last_id);
+	if (begun->feed == NULL)
+		begun->feed = feed_new(call->api, begun->thread, begun->run,
+		    frames_seen(stream.frames), true);
+	if (frames_seen(stream.frames) == 0)
+		frames_begin(stream.frames);
+	else
+		stream.is_changed = true; /* what it was shown of the state may be old */
+	write_stream(&stream);
+	frames_destroy(&stream.frames);
+	feed_destroy(&begun->feed);
+	runs_leave(call, begun, stream.has_ended);
+}
+
+void
+call_run_stream(struct call *call)
+{
+	struct run_begun begun;
+
+	if (!runs_begin(call, call->body, true, &begun))
+		return;
+	runs_say_where(call, &begun);
+	/* Where a client whose connection breaks finds the rest. */
+	if (call->params[0] != NULL)
+		exchange_add_header(call->exchange, "Location",
+		    arena_printf(call->arena, "/threads/%s/runs/%s/stream", begun.thread,
+			begun.run));
+	follow(call, &begun, NULL);
+}
+
+/* The query's stream_mode, of which there may be several with commas. */
+static bool
+read_modes(struct call *call, unsigned *modes_r)
+{
+	const char *text = exchange_query(call->exchange, "stream_mode");
+	size_t size;
+
+	*modes_r = 0;
+	for (; text != NULL && *text != '\0'; text += size + (text[size] == ',')) {
+		size = strcspn(text, ",");
+		if (!mode_add(arena_copy(call->arena, text, size), modes_r)) {
+			reply_error(call, 422, "stream_mode: there is no '%.*s'",
+			    (int)size, text);
+			return false;
+		}
+	}
+	if (*modes_r == 0)
+		*modes_r = MODE_VALUES | MODE_UPDATES | MODE_MESSAGES_TUPLE | MODE_CUSTOM;
+	return true;
+}
+
+void
+call_run_join_stream(struct call *call)
+{
+	struct run_begun begun = { .thread = call->params[0], .run = call->params[1] };
+	const struct value *record = runs_find(call);
+
+	if (record == NULL || !read_modes(call, &begun.body.modes))
+		return;
+	begun.body.agent = value_get_text(record, "agent");
+	begun.body.cancels_on_disconnect = call_flag(call, "cancel_on_disconnect");
+	follow(call, &begun, exchange_header(call->exchange, "Last-Event-ID"));
+}

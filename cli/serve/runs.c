@@ -1,0 +1,394 @@
+/* runs: submitted, listed, looked at, cancelled. */
+#include "runs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "fiber.h"
+#include "log.h"
+#include "shape.h"
+
+#define ACCEPT_WAIT_MS 3000u /* for Redis, and for a coordinator to take a submission */
+#define LIST_LIMIT 10
+#define LIST_LIMIT_MAX 1000
+#define BATCH_MAX 1000u
+
+static int64_t
+wall_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* RFC 9562, version 7: they sort by their time. */
+const char *
+runs_new_id(struct arena *arena)
+{
+	uint64_t ms = (uint64_t)wall_ms();
+	unsigned char b[16];
+	size_t i;
+
+	if (getrandom(b, sizeof b, 0) != sizeof b)
+		fatal("getrandom");
+	for (i = 0; i < 6; i++)
+		b[i] = (unsigned char)(ms >> (40 - 8 * i));
+	b[6] = (unsigned char)(0x70 | (b[6] & 0x0f));
+	b[8] = (unsigned char)(0x80 | (b[8] & 0x3f));
+	return arena_printf(arena,
+	    "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
+	    b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
+	    b[13], b[14], b[15]);
+}
+
+/* --- submitting --------------------------------------------------------------------------- */
+
+/* Adds the entry to the inbox. Returns false after answering. The run has an id: added twice it runs once. */
+static bool
+add_entry(struct call *call, const struct value *fields)
+{
+	struct redis *redis = store_redis(api_store(call->api));
+	struct loop *loop = session_loop(call->api->session);
+	size_t count = value_size(fields), n = 3, i;
+	struct redis_arg *args = arena_alloc(call->arena, (3 + 2 * count) * sizeof *args);
+	uint64_t deadline = loop_now_ms(loop) + ACCEPT_WAIT_MS;
+	const struct value *said = NULL;
+	enum redis_status status;
+
+	args[0] = (struct redis_arg){ "XADD", 4 };
+	args[1] = (struct redis_arg){ STORE_INBOX, strlen(STORE_INBOX) };
+	args[2] = (struct redis_arg){ "*", 1 };
+	for (i = 0; i < count; i++) {
+		const struct value_pair *pair = &fields->pairs[i];
+
+		args[n++] = (struct redis_arg){ pair->key->text, pair->key->size };
+		args[n++] = (struct redis_arg){ pair->value->text, pair->value->size };
+	}
+	do {
+		status = redis_call(redis, call->arena, ACCEPT_WAIT_MS, args, n, &said);
+	} while (status == REDIS_LOST && loop_now_ms(loop) < deadline);
+	if (status == REDIS_ERROR)
+		reply_error(call, 503, "not submitted: %s%s", redis_reply_text(said),
+		    session_remedy(redis_reply_text(said)));
+	else if (status != REDIS_OK)
+		reply_error(call, 503, "not submitted, as far as can be told: %s",
+		    redis_trouble(redis));
+	return status == REDIS_OK;
+}
+
+static void
+reply_refused(struct call *call, const struct value *finished)
+{
+	const struct value *error = value_get(finished, "error");
+	const char *message = value_get_text(error, "message");
+
+	reply_error(call,
+	    value_text_is(value_get(error, "type"), "ThreadBusyError") ? 409 : 422, "%s",
+	    message != NULL ? message : "the run was refused");
+}
+
+/* Waits until a coordinator has taken it, for a while: then whoever follows it hears what becomes of it. Returns false
+ * after answering that it was refused. */
+static bool
+was_taken(struct call *call, struct feed *feed)
+{
+	const struct value *event = NULL;
+	int found = feed_next(feed, call->arena, ACCEPT_WAIT_MS, &event);
+
+	if (found == -1 && feed_status(feed) != STORE_OK) {
+		reply_failed(call, feed_status(feed), "run");
+		return false;
+	}
+	if (found == 1 && value_text_is(value_get(event, "kind"), "finished") &&
+	    value_text_is(value_get(event, "status"), "refused")) {
+		reply_refused(call, event);
+		return false;
+	}
+	return true;
+}
+
+bool
+runs_do(struct call *call, const struct run_entry *entry)
+{
+	struct feed *feed = feed_new(call->api, entry->thread, entry->run, 0, false);
+	const struct value *last = NULL, *error;
+
+	if (add_entry(call, entry->fields) && was_taken(call, feed)) {
+		last = feed_end(feed, call->arena, ACCEPT_WAIT_MS, NULL, NULL);
+		error = value_get(last, "error");
+		if (last == NULL)
+			reply_failed(call, feed_status(feed), "run");
+		else if (!value_text_is(value_get(last, "status"), "success"))
+			reply_error(call, 422, "%s",
+			    value_get_text(error, "message") != NULL
+				? value_get_text(error, "message")
+				: "that was not done");
+	}
+	feed_destroy(&feed);
+	return !exchange_is_answered(call->exchange);
+}
+
+/* The agent of the body is there. Returns false after answering. */
+static bool
+has_agent(struct call *call, const char *agent)
+{
+	const char *version;
+	enum store_status status =
+	    store_agent_version(api_store(call->api), call->arena, agent, &version);
+
+	if (status == STORE_NONE)
+		reply_error(call, 404,
+		    "no agent '%s': assistant_id is an agent's name; POST "
+		    "/assistants/search lists them",
+		    agent);
+	else if (status != STORE_OK)
+		reply_failed(call, status, "agent");
+	return status == STORE_OK;
+}
+
+/* What is known of the thread that the run is to be on. Returns false after answering. */
+static bool
+find_place(struct call *call, const struct value *body, struct run_place *place_r)
+{
+	const struct value *thread = NULL;
+	bool makes_thread = value_text_is(value_get(body, "if_not_exists"), "create");
+	enum store_status status;
+
+	*place_r = (struct run_place){ .thread = call->params[0],
+		.run = runs_new_id(call->arena),
+		.tenant = call->tenant,
+		.is_stateless = call->params[0] == NULL };
+	if (place_r->is_stateless) {
+		place_r->thread = runs_new_id(call->arena);
+		return true;
+	}
+	status =
+	    store_thread(api_store(call->api), call->arena, place_r->thread, &thread);
+	if (status == STORE_NONE && !makes_thread)
+		return thread_is_there(call, place_r->thread);
+	if (status != STORE_OK && status != STORE_NONE) {
+		reply_failed(call, status, "such thread");
+		return false;
+	}
+	place_r->version = value_get_int(thread, "version", 0);
+	place_r->is_paused =
+	    value_text_is(value_get(value_get(thread, "head"), "status"), "interrupted");
+	return true;
+}
+
+bool
+runs_begin(
+    struct call *call, const struct value *body, bool lives, struct run_begun *begun_r)
+{
+	struct run_place place;
+	const char *wrong;
+
+	*begun_r = (struct run_begun){ 0 };
+	if (!find_place(call, body, &place))
+		return false;
+	wrong = run_body_read(call->arena, body, &place, wall_ms(), &begun_r->body);
+	if (wrong != NULL) {
+		reply_error(call, 422, "%s", wrong);
+		return false;
+	}
+	begun_r->thread = place.thread;
+	begun_r->run = place.run;
+	if (!has_agent(call, begun_r->body.agent))
+		return false;
+	begun_r->feed = feed_new(call->api, place.thread, place.run, 0, lives);
+	if (add_entry(call, begun_r->body.fields) && was_taken(call, begun_r->feed))
+		return true;
+	feed_destroy(&begun_r->feed);
+	return false;
+}
+
+void
+runs_say_where(struct call *call, const struct run_begun *begun)
+{
+	const char *path = call->params[0] == NULL
+			       ? arena_printf(call->arena, "/runs/%s", begun->run)
+			       : arena_printf(call->arena, "/threads/%s/runs/%s",
+				     begun->thread, begun->run);
+
+	exchange_add_header(call->exchange, "Content-Location", path);
+}
+
+void
+runs_leave(struct call *call, const struct run_begun *begun, bool has_ended)
+{
+	struct store *store = api_store(call->api);
+	struct store_pruned pruned;
+	const char *answer, *status;
+
+	fiber_shield(true);
+	if (!has_ended && begun->body.cancels_on_disconnect &&
+	    exchange_is_gone(call->exchange))
+		store_cancel(
+		    store, call->arena, begun->thread, begun->run, &answer, &status);
+	/* Else its time deletes it, which its submission has said. */
+	if (has_ended && call->params[0] == NULL && !begun->body.keeps_thread)
+		store_erase(store, call->arena, begun->thread, true, &pruned);
+	fiber_shield(false);
+}
+
+/* --- calls -------------------------------------------------------------------------------- */
+
+/* A run that was begun, as it is now; what it is called where nobody has taken it yet. */
+static const struct value *
+describe(struct call *call, const struct run_begun *begun)
+{
+	const struct value *record = NULL;
+
+	store_run(api_store(call->api), call->arena, begun->thread, begun->run, &record);
+	if (record == NULL)
+		record = value_map(call->arena, "run", value_str(call->arena, begun->run),
+		    "thread", value_str(call->arena, begun->thread), "agent",
+		    value_str(call->arena, begun->body.agent), "created",
+		    value_int(call->arena, wall_ms()), NULL);
+	return shape_run(call->arena, record);
+}
+
+void
+call_run_create(struct call *call)
+{
+	struct run_begun begun;
+
+	if (!runs_begin(call, call->body, false, &begun))
+		return;
+	runs_say_where(call, &begun);
+	reply(call, 200, describe(call, &begun));
+	feed_destroy(&begun.feed);
+}
+
+/* Each on a thread of its own. The first that is refused ends it: those before it run. */
+void
+call_runs_batch(struct call *call)
+{
+	struct value_list list = { .arena = call->arena };
+	size_t count = value_size(call->body), i;
+
+	if (!value_is(call->body, VALUE_ARRAY) || count == 0 || count > BATCH_MAX) {
+		reply_error(
+		    call, 422, "the body must be a list of 1 to %u runs", BATCH_MAX);
+		return;
+	}
+	for (i = 0; i < count; i++) {
+		struct run_begun begun;
+
+		if (!runs_begin(call, value_at(call->body, i), false, &begun))
+			return;
+		value_list_add(&list, describe(call, &begun));
+		feed_destroy(&begun.feed);
+	}
+	reply(call, 200, value_list_end(&list));
+}
+
+const struct value *
+runs_find(struct call *call)
+{
+	const struct value *record = NULL;
+	enum store_status status = store_run(
+	    api_store(call->api), call->arena, call->params[0], call->params[1], &record);
+
+	if (status == STORE_NONE)
+		reply_error(call, 404, "Run not found");
+	else if (status != STORE_OK)
+		reply_failed(call, status, "run");
+	return status == STORE_OK ? record : NULL;
+}
+
+void
+call_run_get(struct call *call)
+{
+	const struct value *record = runs_find(call);
+
+	if (record != NULL)
+		reply(call, 200, shape_run(call->arena, record));
+}
+
+void
+call_runs_list(struct call *call)
+{
+	struct value_list list = { .arena = call->arena };
+	const char *wanted = exchange_query(call->exchange, "status");
+	int64_t limit = call_number(call, "limit", LIST_LIMIT, 1, LIST_LIMIT_MAX),
+		offset = 0;
+	const struct value *runs;
+	enum store_status status;
+	size_t i;
+
+	if (limit != -1)
+		offset = call_number(call, "offset", 0, 0, INT32_MAX);
+	if (limit == -1 || offset == -1 || !thread_is_there(call, call->params[0]))
+		return;
+	status = store_thread_runs(api_store(call->api), call->arena, call->params[0],
+	    (size_t)offset, (size_t)limit, &runs);
+	if (status != STORE_OK) {
+		reply_failed(call, status, "runs");
+		return;
+	}
+	for (i = 0; i < value_size(runs); i++)
+		if (wanted == NULL ||
+		    strcmp(wanted, shape_run_status(value_at(runs, i))) == 0)
+			value_list_add(&list, shape_run(call->arena, value_at(runs, i)));
+	reply(call, 200, value_list_end(&list));
+}
+
+void
+call_run_delete(struct call *call)
+{
+	if (runs_find(call) != NULL)
+		reply_error(call, 405,
+		    "a run goes with its thread, or by pruning what is old of it: "
+		    "DELETE /threads/{id}, `flotilla prune`");
+}
+
+/* Asks for its end. Returns whether it is still to come; else it is answered. */
+static bool
+ask_for_end(struct call *call)
+{
+	const char *answer, *ended;
+	enum store_status status = store_cancel(api_store(call->api), call->arena,
+	    call->params[0], call->params[1], &answer, &ended);
+
+	if (status != STORE_OK)
+		reply_failed(call, status, "run");
+	else if (strcmp(answer, "CANCELLING") != 0)
+		reply_nothing(call);
+	return !exchange_is_answered(call->exchange);
+}
+
+void
+call_run_cancel(struct call *call)
+{
+	const struct value *record = runs_find(call), *last;
+	const char *action = exchange_query(call->exchange, "action");
+	struct feed *feed;
+
+	if (record == NULL)
+		return;
+	if (action != NULL && strcmp(action, "interrupt") != 0) {
+		reply_error(call, 422,
+		    "action: only interrupt is known; a new run with multitask_strategy "
+		    "rollback takes back what a run did");
+		return;
+	}
+	if (!ask_for_end(call))
+		return;
+	if (!call_flag(call, "wait")) {
+		reply(call, 202, value_empty_map());
+		return;
+	}
+	feed = feed_new(call->api, call->params[0], call->params[1],
+	    (uint64_t)value_get_int(record, "events", 0), false);
+	last = feed_end(feed, call->arena, ACCEPT_WAIT_MS, NULL, NULL);
+	if (last != NULL)
+		reply_nothing(call);
+	else
+		reply_failed(call, feed_status(feed), "run");
+	feed_destroy(&feed);
+}

@@ -1,0 +1,46 @@
+/* runs: submissions by HTTP, and what all calls on runs and threads share. */
+#ifndef SERVE_RUNS_H
+#define SERVE_RUNS_H
+
+#include "api.h"
+#include "feed.h"
+#include "run_body.h"
+
+/* A fresh id, a UUID: what clients of LangGraph's API take an id to be. */
+const char *runs_new_id(struct arena *arena);
+
+/* Returns false after answering that there is no such thread. */
+bool thread_is_there(struct call *call, const char *name);
+
+/* An entry for the inbox. */
+struct run_entry {
+	const char *thread, *run;
+	const struct value *fields; /* {name: text} */
+};
+
+/* Submits, waits for the end, and returns whether that was a success; false after answering what went wrong. For what
+ * runs nothing: copies, updates. */
+bool runs_do(struct call *call, const struct run_entry *entry);
+
+/* A run that the call's body asks for, submitted and taken. */
+struct run_begun {
+	const char *thread, *run;
+	struct run_body body;
+	struct feed *feed; /* from behind its first event; the caller destroys it */
+};
+/* Begins it, on the thread of the path, or on one of its own. Returns false after answering why not; lives: the feed has
+ * what is not stored, too. */
+bool runs_begin(
+    struct call *call, const struct value *body, bool lives, struct run_begun *begun_r);
+
+/* The run of the path, on the thread of the path: its record, or NULL after answering that there is none. */
+const struct value *runs_find(struct call *call);
+
+/* Says where the run is: Content-Location. */
+void runs_say_where(struct call *call, const struct run_begun *begun);
+
+/* Who waited for the run has gone away, or it has ended: cancels it, if that was asked for; deletes the thread of a
+ * stateless one that has ended. */
+void runs_leave(struct call *call, const struct run_begun *begun, bool has_ended);
+
+#endif

@@ -1,0 +1,198 @@
+/* serve: agents, threads and runs over HTTP, in the form of LangGraph's API. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api.h"
+#include "blueprint.h"
+#include "bounds.h"
+#include "command.h"
+#include "fiber.h"
+#include "listen_address.h"
+#include "live.h"
+#include "memory.h"
+#include "notify.h"
+#include "serve_keys.h"
+
+struct serve_settings {
+	struct common_settings common;
+	const char *listen, *keys;
+	const char **origins, **plugins;
+	const char *models;
+	bool open;
+	int64_t connections;
+};
+
+#define SETTING(field) offsetof(struct serve_settings, field)
+static const struct setting serve_settings_table[] = {
+	COMMON_SETTINGS,
+	{ "listen", SETTING_TEXT, SETTING(listen), "127.0.0.1:8123", 0, 0, NULL,
+	    "HOST:PORT to answer at; port 0: any that is free", 0 },
+	{ "api-keys", SETTING_TEXT, SETTING(keys), NULL, 0, 0, NULL,
+	    "a file with the keys that may ask, one a line, each with the tenant of its "
+	    "runs behind a space, if it has one; only its owner may read it",
+	    0 },
+	{ "open", SETTING_BOOL, SETTING(open), NULL, 0, 0, NULL,
+	    "answer without keys also at addresses that others reach", 0 },
+	{ "cors-origin", SETTING_LIST, SETTING(origins), NULL, 0, 0, NULL,
+	    "whose pages may ask from a browser: https://app.example.com, or * for all; "
+	    "may be given several times",
+	    0 },
+	{ "connections", SETTING_INTEGER, SETTING(connections), "1024", 1, 30000, NULL,
+	    "at once; others wait", 0 },
+	{ "plugin", SETTING_LIST, SETTING(plugins), NULL, 0, 0, NULL,
+	    "a shared object with middleware that agents have; may be given several "
+	    "times",
+	    0 },
+	{ "models", SETTING_TEXT, SETTING(models), NULL, 0, 0, NULL,
+	    "a YAML file with what models can do, hold and cost", 0 },
+	SETTINGS_END,
+};
+
+/* --- requests ------------------------------------------------------------------------------- */
+
+static void
+on_head(void *arg, struct exchange *exchange)
+{
+	admit(arg, exchange);
+}
+
+static void
+on_request(void *arg, struct exchange *exchange)
+{
+	fiber_note("http", exchange->path);
+	route(arg, exchange);
+}
+
+static void
+on_terminate(uv_signal_t *handle, int number)
+{
+	(void)number;
+	if (handle->data != NULL)
+		fiber_cancel(handle->data);
+}
+
+static void
+on_closed(uv_handle_t *handle)
+{
+	free(handle);
+}
+
+/* Until Ctrl-C or SIGTERM. */
+static void
+wait_for_end(struct loop *loop)
+{
+	uv_signal_t *terminate = xcalloc(1, sizeof *terminate);
+
+	uv_signal_init(loop_uv(loop), terminate);
+	terminate->data = fiber_current();
+	uv_signal_start(terminate, on_terminate, SIGTERM);
+	while (fiber_wait() == 0)
+		continue;
+	terminate->data = NULL;
+	uv_close((uv_handle_t *)terminate, on_closed);
+}
+
+static enum status
+serve(struct api *api, const struct serve_settings *settings)
+{
+	const struct http_server_options options = {
+		.listen = settings->listen,
+		.connections_max = (unsigned)settings->connections,
+		.head_bytes_max = SERVE_HEAD_BYTES_MAX,
+		.body_bytes_max = SERVE_BODY_BYTES_MAX,
+		.bodies_bytes_max = SERVE_BODIES_BYTES_MAX,
+		.idle_s = SERVE_IDLE_S,
+		.request_ms = SERVE_REQUEST_MS,
+		.on_head = on_head,
+		.on_request = on_request,
+		.arg = api,
+	};
+	struct loop *loop = session_loop(api->session);
+	const char *error;
+	bool is_usage;
+	struct http_server *server = http_server_new(loop, &options, &error, &is_usage);
+
+	if (server == NULL) {
+		complain("--listen %s: %s", settings->listen, error);
+		return is_usage ? STATUS_USAGE : STATUS_FAILED;
+	}
+	printf("the fleet at http://%s%s; Ctrl-C ends\n", http_server_where(server),
+	    api->keys != NULL ? ", with a key" : "");
+	fflush(stdout);
+	notify("READY=1");
+	wait_for_end(loop);
+	http_server_destroy(&server);
+	return STATUS_OK;
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+/* Who may ask. Returns an exit status, having said why not. */
+static enum status
+set_rights(struct api *api, const struct serve_settings *settings)
+{
+	const char *error;
+
+	api->origins = (const char *const *)settings->origins;
+	api->is_local = listen_is_local(settings->listen);
+	if (settings->keys != NULL) {
+		api->keys =
+		    serve_keys_read(session_arena(api->session), settings->keys, &error);
+		if (api->keys != NULL)
+			return STATUS_OK;
+		complain("--api-keys %s: %s", settings->keys, error);
+		return STATUS_FAILED;
+	}
+	if (api->is_local || settings->open)
+		return STATUS_OK;
+	complain(
+	    "--listen %s: others reach that; --api-keys FILE says who may ask, --open "
+	    "lets all",
+	    settings->listen);
+	return STATUS_USAGE;
+}
+
+static enum status
+run_serve(struct session *session, const void *given, const char *const *rest)
+{
+	const struct serve_settings *settings = given;
+	struct api api = { .session = session };
+	enum status status = set_rights(&api, settings);
+
+	(void)rest;
+	if (status == STATUS_OK)
+		status = (enum status)session_load_plugins(
+		    (const char *const *)settings->plugins);
+	if (status == STATUS_OK)
+		status = (enum status)session_load_models(session, settings->models);
+	if (status != STATUS_OK)
+		return status;
+	if (session_store(session) == NULL)
+		return STATUS_UNREACHABLE;
+	api.live = live_new(session);
+	if (api.live == NULL)
+		return STATUS_UNREACHABLE;
+	api.blueprints = blueprints_new();
+	status = serve(&api, settings);
+	blueprints_destroy(&api.blueprints);
+	live_destroy(&api.live);
+	return status;
+}
+
+const struct command command_serve = {
+	.name = "serve",
+	.usage = "",
+	.summary =
+	    "serves agents, threads and runs over HTTP, as LangGraph's server does",
+	.text =
+	    "Answers in the form of LangGraph's API until it is told to end (SIGTERM, "
+	    "Ctrl-C): its clients, in Python and JavaScript, work as they are. It "
+	    "holds nothing: several may serve one fleet, and whoever was cut off goes "
+	    "on at another.",
+	.table = serve_settings_table,
+	.settings_size = sizeof(struct serve_settings),
+	.arguments_max = 0,
+	.run = run_serve,
+};

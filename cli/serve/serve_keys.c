@@ -1,0 +1,76 @@
+#include "serve_keys.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "bounds.h"
+#include "wire.h"
+
+#define LINE_BYTES_MAX 1024
+#define KEY_BYTES_MIN 16u /* what nobody guesses is longer */
+#define BLANKS " \t\r\n"
+
+/* Reads one line. Returns NULL, or what is wrong with it. */
+static const char *
+read_line(struct value_list *keys, char *line)
+{
+	struct arena *arena = keys->arena;
+	const char *key, *tenant, *more;
+	char *rest;
+
+	key = strtok_r(line, BLANKS, &rest);
+	if (key == NULL || *key == '#')
+		return NULL;
+	tenant = strtok_r(NULL, BLANKS, &rest);
+	more = tenant != NULL ? strtok_r(NULL, BLANKS, &rest) : NULL;
+	if (more != NULL)
+		return "more than a key and a tenant";
+	if (strlen(key) < KEY_BYTES_MIN)
+		return "a key must have 16 characters at least: `openssl rand -hex 24` "
+		       "makes one";
+	if (tenant != NULL && !wire_is_id(tenant, ID_BYTES_MAX))
+		return "a tenant has 1 to 128 printable ASCII characters";
+	value_list_add(keys, value_map(arena, "key", value_str(arena, key), "tenant",
+				 tenant != NULL ? value_str(arena, tenant) : NULL, NULL));
+	return NULL;
+}
+
+static const char *
+read_file(struct value_list *keys, FILE *file)
+{
+	char line[LINE_BYTES_MAX];
+	const char *wrong = NULL;
+	unsigned number = 0;
+
+	while (wrong == NULL && fgets(line, sizeof line, file) != NULL) {
+		number++;
+		wrong = strlen(line) == sizeof line - 1 ? "longer than any key"
+							: read_line(keys, line);
+	}
+	explicit_bzero(line, sizeof line);
+	if (wrong != NULL)
+		return arena_printf(keys->arena, "line %u: %s", number, wrong);
+	return keys->count == 0 ? "no key is in it" : NULL;
+}
+
+const struct value *
+serve_keys_read(struct arena *arena, const char *path, const char **error_r)
+{
+	struct value_list keys = { .arena = arena };
+	FILE *file = fopen(path, "re");
+	struct stat stat;
+
+	if (file == NULL || fstat(fileno(file), &stat) == -1)
+		*error_r = strerror(errno);
+	else if (!S_ISREG(stat.st_mode))
+		*error_r = "is no file";
+	else if ((stat.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+		*error_r = "others than its owner may read or write it: chmod 600";
+	else
+		*error_r = read_file(&keys, file);
+	if (file != NULL)
+		fclose(file);
+	return *error_r == NULL ? value_list_end(&keys) : NULL;
+}

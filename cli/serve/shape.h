@@ -1,0 +1,46 @@
+/* shape: what the fleet knows, in the forms of LangGraph's API. Pure; everything in arena. */
+#ifndef SHAPE_H
+#define SHAPE_H
+
+#include "value.h"
+
+/* "2026-11-25T22:18:44.188Z" of ms since 1970; nil for 0. */
+const struct value *shape_time(struct arena *arena, int64_t ms);
+
+/* A message with all keys that LangChain gives its kind. */
+const struct value *shape_message(struct arena *arena, const struct value *message);
+const struct value *shape_messages(struct arena *arena, const struct value *messages);
+
+/* A state: messages, and fields but those in hidden ([name]). */
+const struct value *shape_values(struct arena *arena, const struct value *messages,
+    const struct value *fields, const struct value *hidden);
+/* What a node wrote: {messages?, field: value}. */
+const struct value *shape_update(
+    struct arena *arena, const struct value *messages, const struct value *fields);
+
+/* [{id, value}] of what a paused thread or run asks. */
+const struct value *shape_interrupts(struct arena *arena, const struct value *asks);
+
+/* "pending", "running", "success", "error", "timeout", "interrupted" of a run's record. */
+const char *shape_run_status(const struct value *record);
+/* A run. */
+const struct value *shape_run(struct arena *arena, const struct value *record);
+
+/* A thread as of store_thread: "idle", "busy", "interrupted", "error". */
+const char *shape_thread_status(const struct value *thread);
+/* A thread; last: its newest checkpoint, or NULL; values: NULL leaves them out. */
+const struct value *shape_thread(struct arena *arena, const struct value *thread,
+    const struct value *last, const struct value *values);
+
+/* {thread_id, checkpoint_ns, checkpoint_id, checkpoint_map}; nil for version 0. */
+const struct value *shape_checkpoint(
+    struct arena *arena, const char *thread, int64_t version);
+/* A state of a thread: thread as of store_thread_at, checkpoint its record (NULL: it has none). asks: what it waits for. */
+const struct value *shape_state(struct arena *arena, const struct value *thread,
+    const struct value *checkpoint, const struct value *values, const struct value *asks);
+
+/* An agent as an assistant: name, its version, and what was written of it; log: as of store_agent_log, or NULL. */
+const struct value *shape_assistant(struct arena *arena, const char *name,
+    const char *version, const struct value *source, const struct value *log);
+
+#endif

@@ -1,0 +1,215 @@
+/* thread_state: what a thread holds, now and before, and changes to it that no run makes. A checkpoint's id is its
+ * version. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "asks.h"
+#include "blueprint.h"
+#include "json.h"
+#include "runs.h"
+#include "shape.h"
+
+#define LIMIT 10
+#define LIMIT_MAX 1000
+
+void
+call_state_get(struct call *call)
+{
+	const char *name = call->params[0];
+	const struct value *thread, *values, *last = NULL;
+	enum store_status status;
+
+	if (!thread_is_there(call, name))
+		return;
+	status = blueprint_thread(call->api, call->arena, name, &thread, &values);
+	if (status == STORE_OK)
+		status =
+		    store_last_checkpoint(api_store(call->api), call->arena, name, &last);
+	if (status == STORE_OK || status == STORE_NONE)
+		reply(call, 200,
+		    shape_state(
+			call->arena, thread, last, values, value_get(thread, "asks")));
+	else
+		reply_failed(call, status, "such thread");
+}
+
+/* A state of the past: what it waited for then is asked no more. */
+static const struct value *
+past_state(struct call *call, const struct value *past, const struct value *hidden)
+{
+	const struct value *values = shape_values(
+	    call->arena, value_get(past, "messages"), value_get(past, "fields"), hidden);
+
+	return shape_state(call->arena, past, value_get(past, "checkpoint"), values,
+	    asks_of(call->arena, value_get(past, "head")));
+}
+
+static const struct value *
+hidden_on(struct call *call, const char *name)
+{
+	const struct value *head = NULL;
+
+	store_head(api_store(call->api), call->arena, name, &head);
+	return blueprint_hidden(call->api, call->arena, value_get_text(head, "agent"));
+}
+
+/* The version that path or body names, or -1 after answering. */
+static int64_t
+version_asked_for(struct call *call)
+{
+	const struct value *named =
+	    call->params[1] == NULL ? call->body
+				    : value_map(call->arena, "checkpoint_id",
+					  value_str(call->arena, call->params[1]), NULL);
+	int64_t version = run_body_checkpoint(named);
+
+	if (version > 0)
+		return version;
+	reply_error(call, version == 0 ? 422 : 404, "no such checkpoint");
+	return -1;
+}
+
+void
+call_state_at(struct call *call)
+{
+	const char *name = call->params[0];
+	const struct value *past;
+	int64_t version;
+	enum store_status status;
+
+	if (!thread_is_there(call, name) || (version = version_asked_for(call)) == -1)
+		return;
+	status = store_thread_at(
+	    api_store(call->api), call->arena, name, (uint64_t)version, &past);
+	if (status == STORE_OK)
+		reply(call, 200, past_state(call, past, hidden_on(call, name)));
+	else
+		reply_failed(call, status, "such checkpoint");
+}
+
+/* --- history ------------------------------------------------------------------------------ */
+
+/* Before which version: a checkpoint's id, or something that holds one. 0: all; -1 after answering. */
+static int64_t
+before_of(struct call *call)
+{
+	const char *query = exchange_query(call->exchange, "before");
+	const struct value *before = value_get(call->body, "before");
+	int64_t version;
+
+	if (query != NULL)
+		before = value_str(call->arena, query);
+	if (value_is(value_get(before, "configurable"), VALUE_MAP))
+		before = value_get(before, "configurable");
+	if (value_is(before, VALUE_STR))
+		before = value_map(call->arena, "checkpoint_id", before, NULL);
+	version = run_body_checkpoint(before);
+	if (version == -1)
+		reply_error(call, 422, "before: is no checkpoint's id");
+	return version;
+}
+
+void
+call_history(struct call *call)
+{
+	const char *name = call->params[0];
+	struct value_list list = { .arena = call->arena };
+	const struct value *pasts, *hidden;
+	int64_t limit = call_number(call, "limit", LIMIT, 1, LIMIT_MAX), before = 0;
+	enum store_status status;
+	size_t i;
+
+	if (limit == -1 || (before = before_of(call)) == -1 ||
+	    !thread_is_there(call, name))
+		return;
+	status = store_pasts(api_store(call->api), call->arena, name, (uint64_t)before,
+	    (size_t)limit, &pasts);
+	if (status != STORE_OK) {
+		reply_failed(call, status, "such thread");
+		return;
+	}
+	hidden = hidden_on(call, name);
+	for (i = 0; i < value_size(pasts); i++)
+		value_list_add(&list, past_state(call, value_at(pasts, i), hidden));
+	reply(call, 200, value_list_end(&list));
+}
+
+/* --- changes ------------------------------------------------------------------------------ */
+
+/* Which agent's state it is: that of the thread's last run, or what the thread was made for. NULL after answering. */
+static const char *
+agent_of(struct call *call, const struct value *thread)
+{
+	const char *agent = value_get_text(value_get(thread, "head"), "agent");
+
+	if (agent == NULL)
+		agent = value_get_text(value_get(thread, "metadata"), "graph_id");
+	if (agent == NULL)
+		reply_error(call, 400,
+		    "Thread %s has no graph ID: run an agent on it, or make it with "
+		    "metadata {\"graph_id\": AGENT}",
+		    call->params[0]);
+	return agent;
+}
+
+/* As which node's: the last one's, unless it is said. */
+static const char *
+node_of(struct call *call)
+{
+	const char *node = value_get_text(call->body, "as_node");
+	const struct value *last = NULL;
+
+	if (node != NULL)
+		return node;
+	store_last_checkpoint(api_store(call->api), call->arena, call->params[0], &last);
+	node = value_get_text(last, "node");
+	return node != NULL ? node : "model";
+}
+
+static void
+reply_version(struct call *call)
+{
+	const struct value *last = NULL;
+	enum store_status status = store_last_checkpoint(
+	    api_store(call->api), call->arena, call->params[0], &last);
+
+	if (status == STORE_OK)
+		reply(call, 200,
+		    value_map(call->arena, "checkpoint",
+			shape_checkpoint(call->arena, call->params[0],
+			    value_get_int(last, "version", 0)),
+			NULL));
+	else
+		reply_failed(call, status, "such thread");
+}
+
+void
+call_state_update(struct call *call)
+{
+	struct arena *arena = call->arena;
+	const char *name = call->params[0], *agent;
+	const struct value *thread = NULL, *update = value_get(call->body, "values");
+	struct run_entry entry = { .thread = name, .run = runs_new_id(arena) };
+	int64_t version = run_body_checkpoint(call->body);
+
+	if (!thread_is_there(call, name))
+		return;
+	store_thread(api_store(call->api), arena, name, &thread);
+	agent = agent_of(call, thread);
+	if (agent == NULL)
+		return;
+	if (version == -1 || !value_is(update, VALUE_MAP)) {
+		reply_error(call, 422,
+		    version == -1 ? "checkpoint_id: is none of the thread's"
+				  : "values: must be a map of messages and fields");
+		return;
+	}
+	entry.fields = value_map(arena, "agent", value_str(arena, agent), "run",
+	    value_str(arena, entry.run), "thread", value_str(arena, name), "update",
+	    value_str(arena, json_text(arena, update)), "as",
+	    value_str(arena, node_of(call)), "checkpoint",
+	    version > 0 ? value_printf(arena, "%" PRId64, version) : NULL, NULL);
+	if (runs_do(call, &entry))
+		reply_version(call);
+}

@@ -1,0 +1,298 @@
+/* threads: conversations, from outside: made, found, described, copied, deleted. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blueprint.h"
+#include "runs.h"
+#include "shape.h"
+#include "wire.h"
+
+#define LIMIT 10
+#define LIMIT_MAX 1000
+#define SEARCHED_MAX 10000 /* threads that a search looks at, the newest */
+
+/* --- one ---------------------------------------------------------------------------------- */
+
+/* A thread as it is shown; NULL after answering. */
+static const struct value *
+describe(struct call *call, const char *name)
+{
+	struct store *store = api_store(call->api);
+	const struct value *thread, *values, *last = NULL;
+	enum store_status status =
+	    blueprint_thread(call->api, call->arena, name, &thread, &values);
+
+	if (status == STORE_OK)
+		status = store_last_checkpoint(store, call->arena, name, &last);
+	if (status == STORE_NONE && last == NULL && thread_is_there(call, name))
+		status = STORE_OK; /* no run has begun on it */
+	if (status == STORE_OK)
+		return shape_thread(
+		    call->arena, thread, last, last != NULL ? values : NULL);
+	if (!exchange_is_answered(call->exchange))
+		reply_failed(call, status, "such thread");
+	return NULL;
+}
+
+bool
+thread_is_there(struct call *call, const char *name)
+{
+	enum store_status status = STORE_NONE;
+
+	if (wire_is_run_id(name))
+		status = store_has_thread(api_store(call->api), call->arena, name);
+	if (status == STORE_NONE)
+		reply_error(call, 404, "Thread with ID %s not found", name);
+	else if (status != STORE_OK)
+		reply_failed(call, status, "such thread");
+	return status == STORE_OK;
+}
+
+static void
+reply_thread(struct call *call, const char *name)
+{
+	const struct value *thread;
+
+	if (!thread_is_there(call, name))
+		return;
+	thread = describe(call, name);
+	if (thread != NULL)
+		reply(call, 200, thread);
+}
+
+void
+call_thread_get(struct call *call)
+{
+	reply_thread(call, call->params[0]);
+}
+
+/* --- made, changed ------------------------------------------------------------------------ */
+
+/* The body's metadata and ttl; false after answering that they are wrong. */
+static bool
+read_notes(struct call *call, const struct value **metadata_r, const char **ttl_r)
+{
+	const struct value *metadata = value_get(call->body, "metadata");
+	const char *error;
+
+	*metadata_r = value_is_nil(metadata) ? value_empty_map() : metadata;
+	*ttl_r = run_body_ttl(call->arena, value_get(call->body, "ttl"), &error);
+	if (!value_is(*metadata_r, VALUE_MAP))
+		error = "metadata: must be a map";
+	if (error != NULL)
+		reply_error(call, 422, "%s", error);
+	return error == NULL;
+}
+
+void
+call_thread_create(struct call *call)
+{
+	const char *given = value_get_text(call->body, "thread_id"), *ttl;
+	const char *name = given != NULL ? given : runs_new_id(call->arena);
+	const struct value *metadata;
+	enum store_status status;
+
+	if (!wire_is_run_id(name)) {
+		reply_error(call, 422, "thread_id: " RUN_ID_RULE, RUN_ID_BYTES_MAX);
+		return;
+	}
+	if (!read_notes(call, &metadata, &ttl))
+		return;
+	status =
+	    store_open_thread(api_store(call->api), call->arena, name, metadata, ttl);
+	if (status == STORE_KNOWN &&
+	    !value_text_is(value_get(call->body, "if_exists"), "do_nothing"))
+		reply_error(call, 409, "Thread already exists");
+	else if (status != STORE_OK && status != STORE_KNOWN)
+		reply_failed(call, status, "thread");
+	else
+		reply_thread(call, name);
+}
+
+void
+call_thread_change(struct call *call)
+{
+	const char *name = call->params[0], *ttl;
+	const struct value *metadata;
+	enum store_status status;
+
+	if (!thread_is_there(call, name) || !read_notes(call, &metadata, &ttl))
+		return;
+	status =
+	    store_note_thread(api_store(call->api), call->arena, name, metadata, ttl);
+	if (status == STORE_STALE)
+		reply_error(call, 409, "others change its metadata all the time");
+	else if (status != STORE_OK)
+		reply_failed(call, status, "such thread");
+	else
+		reply_thread(call, name);
+}
+
+void
+call_thread_delete(struct call *call)
+{
+	struct store_pruned pruned = { 0 };
+	enum store_status status;
+
+	if (!thread_is_there(call, call->params[0]))
+		return;
+	status = store_erase(
+	    api_store(call->api), call->arena, call->params[0], true, &pruned);
+	if (status == STORE_BUSY)
+		reply_error(call, 409,
+		    "the thread is not free: run '%s' goes on, waits, or has an end "
+		    "that is still to be told; cancel it, or wait",
+		    pruned.busy);
+	else if (status != STORE_OK)
+		reply_failed(call, status, "such thread");
+	else
+		reply_nothing(call);
+}
+
+void
+call_thread_copy(struct call *call)
+{
+	const char *name = call->params[0], *copy = runs_new_id(call->arena), *agent;
+	const struct value *thread = NULL;
+	struct run_entry entry = { .thread = copy, .run = runs_new_id(call->arena) };
+
+	if (!thread_is_there(call, name))
+		return;
+	store_thread(api_store(call->api), call->arena, name, &thread);
+	agent = value_get_text(value_get(thread, "head"), "agent");
+	if (agent == NULL) {
+		reply_error(call, 409, "nothing has happened on that thread yet");
+		return;
+	}
+	entry.fields =
+	    value_map(call->arena, "agent", value_str(call->arena, agent), "thread",
+		value_str(call->arena, copy), "run", value_str(call->arena, entry.run),
+		"copy_of", value_str(call->arena, name), NULL);
+	if (runs_do(call, &entry))
+		reply_thread(call, copy);
+}
+
+/* --- found -------------------------------------------------------------------------------- */
+
+/* Whether all of wanted's pairs are in there. */
+static bool
+has_all(const struct value *there, const struct value *wanted)
+{
+	size_t i;
+
+	for (i = 0; value_is(wanted, VALUE_MAP) && i < wanted->size; i++)
+		if (!value_equal(value_get(there, value_text(wanted->pairs[i].key)),
+			wanted->pairs[i].value))
+			return false;
+	return true;
+}
+
+static bool
+is_wanted(const struct value *body, const struct value *thread)
+{
+	const struct value *status = value_get(body, "status");
+	const struct value *ids = value_get(body, "ids");
+	const char *name = value_get_text(thread, "thread_id");
+
+	return (value_size(ids) == 0 || value_contains(ids, name)) &&
+	       (value_is_nil(status) ||
+		   value_equal(value_get(thread, "status"), status)) &&
+	       has_all(value_get(thread, "metadata"), value_get(body, "metadata")) &&
+	       has_all(value_get(thread, "values"), value_get(body, "values"));
+}
+
+/* A search under way. */
+struct search {
+	struct call *call;
+	struct value_list found; /* offset is still to be taken off */
+	size_t most;             /* that are wanted of found; the rest is not looked at */
+};
+
+/* Looks at threads from the newest on. Returns STORE_OK, or why it ended. */
+static enum store_status
+look(struct search *search, const struct value *threads)
+{
+	struct call *call = search->call;
+	size_t i;
+
+	for (i = 0; i < value_size(threads) && search->found.count < search->most; i++) {
+		const char *name = value_get_text(value_at(threads, i), "thread");
+		const struct value *thread, *values, *last = NULL, *shown;
+		enum store_status status =
+		    blueprint_thread(call->api, call->arena, name, &thread, &values);
+
+		if (status == STORE_NONE)
+			continue;
+		if (status != STORE_OK)
+			return status;
+		store_last_checkpoint(api_store(call->api), call->arena, name, &last);
+		shown =
+		    shape_thread(call->arena, thread, last, last != NULL ? values : NULL);
+		if (is_wanted(call->body, shown))
+			value_list_add(&search->found, shown);
+	}
+	return STORE_OK;
+}
+
+/* Returns what was found, or NULL after answering; total_r: how many threads there are. */
+static const struct value *
+search(struct call *call, size_t most, uint64_t *total_r)
+{
+	struct search search = {
+		.call = call, .found = { .arena = call->arena }, .most = most
+	};
+	bool is_open = value_is_nil(value_get(call->body, "status")) &&
+		       value_size(value_get(call->body, "metadata")) == 0 &&
+		       value_size(value_get(call->body, "values")) == 0 &&
+		       value_size(value_get(call->body, "ids")) == 0;
+	const struct value *threads;
+	enum store_status status = store_threads(api_store(call->api), call->arena,
+	    is_open ? most : SEARCHED_MAX, &threads, total_r);
+
+	if (status == STORE_OK)
+		status = look(&search, threads);
+	if (status != STORE_OK) {
+		reply_failed(call, status, "threads");
+		return NULL;
+	}
+	return value_list_end(&search.found);
+}
+
+void
+call_threads_search(struct call *call)
+{
+	int64_t limit = call_number(call, "limit", LIMIT, 1, LIMIT_MAX), offset = 0;
+	const struct value *found;
+	uint64_t total;
+
+	if (limit != -1)
+		offset = call_number(call, "offset", 0, 0, SEARCHED_MAX);
+	if (limit == -1 || offset == -1)
+		return;
+	found = search(call, (size_t)(limit + offset), &total);
+	if (found == NULL)
+		return;
+	exchange_add_header(call->exchange, "X-Pagination-Total",
+	    arena_printf(call->arena, "%" PRIu64, total));
+	reply(call, 200,
+	    value_array_slice(
+		call->arena, found, (size_t)offset, (size_t)(limit + offset)));
+}
+
+void
+call_threads_count(struct call *call)
+{
+	uint64_t total;
+	const struct value *found;
+
+	if (value_size(call->body) == 0) {
+		found = search(call, 1, &total);
+		if (found != NULL)
+			reply(call, 200, value_int(call->arena, (int64_t)total));
+		return;
+	}
+	found = search(call, SEARCHED_MAX, &total);
+	if (found != NULL)
+		reply(call, 200, value_int(call->arena, (int64_t)value_size(found)));
+}

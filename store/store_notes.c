@@ -1,0 +1,140 @@
+/* store_notes: threads as who asks for them by HTTP has them: made before their first run, with metadata, listed. */
+#include "store_private.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define TRIES_MAX 8 /* when others change the metadata at the same time */
+
+enum store_status
+store_open_thread(struct store *store, struct arena *arena, const char *thread,
+    const struct value *metadata, const char *ttl)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_function(
+	    &command, "fl_open", store_thread_key(arena, thread), store_shard(thread));
+	command_text(&command, thread);
+	command_value(&command, metadata != NULL ? metadata : value_empty_map());
+	command_text(&command, ttl != NULL ? ttl : "");
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK || store_answers(reply, "OPENED"))
+		return status;
+	return store_answers(reply, "KNOWN") ? STORE_KNOWN : store_odd(store, reply);
+}
+
+/* What was kept becomes what is to be kept. */
+static const struct value *
+merged(struct arena *arena, const struct value *kept, const struct value *changes)
+{
+	const struct value *all = value_is(kept, VALUE_MAP) ? kept : value_empty_map();
+	size_t i;
+
+	for (i = 0; i < value_size(changes); i++) {
+		const struct value *value = changes->pairs[i].value;
+
+		all = value_map_with(arena, all, value_text(changes->pairs[i].key),
+		    value_is_nil(value) ? NULL : value);
+	}
+	return all;
+}
+
+static enum store_status
+note_once(struct store *store, struct arena *arena, const char *thread,
+    const struct value *metadata, const char *ttl)
+{
+	const char *key = store_thread_key(arena, thread);
+	struct command read = { .arena = arena }, command = { .arena = arena };
+	const struct value *kept, *reply;
+	enum store_status status;
+
+	command_text(&read, "HGET");
+	command_text(&read, key);
+	command_text(&read, "metadata");
+	status = store_read(store, &read, &kept);
+	if (status != STORE_OK)
+		return status;
+	command_function(&command, "fl_note", key, store_shard(thread));
+	command_text(&command, thread);
+	command_value(&command, merged(arena, store_decode(arena, kept), metadata));
+	command_add(&command, value_is(kept, VALUE_BIN) ? kept->text : "",
+	    value_is(kept, VALUE_BIN) ? kept->size : 0);
+	command_text(&command, ttl != NULL ? ttl : "");
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK || store_answers(reply, "NOTED"))
+		return status;
+	if (store_answers(reply, "STALE"))
+		return STORE_STALE;
+	return store_answers(reply, "UNKNOWN") ? STORE_NONE : store_odd(store, reply);
+}
+
+enum store_status
+store_note_thread(struct store *store, struct arena *arena, const char *thread,
+    const struct value *metadata, const char *ttl)
+{
+	enum store_status status = STORE_STALE;
+	unsigned tries;
+
+	for (tries = 0; status == STORE_STALE && tries < TRIES_MAX; tries++)
+		status = note_once(store, arena, thread, metadata, ttl);
+	return status;
+}
+
+static enum store_status
+read_range(struct store *store, struct arena *arena, const char *key, const char *first,
+    const char *last, const struct value **reply_r)
+{
+	struct command command = { .arena = arena };
+
+	command_text(&command, "LRANGE");
+	command_text(&command, key);
+	command_text(&command, first);
+	command_text(&command, last);
+	return store_read(store, &command, reply_r);
+}
+
+enum store_status
+store_thread_runs(struct store *store, struct arena *arena, const char *thread,
+    size_t offset, size_t limit, const struct value **runs_r)
+{
+	struct value_list list = { .arena = arena };
+	const struct value *runs = value_empty_array(), *record;
+	enum store_status status = STORE_OK;
+	size_t i;
+
+	/* Behind -1, the last one, they count backwards. */
+	if (limit > 0)
+		status = read_range(store, arena,
+		    arena_printf(arena, "%s:r", store_thread_key(arena, thread)),
+		    arena_printf(arena, "-%zu", offset + limit),
+		    arena_printf(arena, "-%zu", offset + 1), &runs);
+	for (i = value_size(runs); status == STORE_OK && i > 0; i--) {
+		const char *run = store_text_at(runs, i - 1);
+
+		status = run == NULL ? STORE_NONE
+				     : store_run(store, arena, thread, run, &record);
+		if (status == STORE_OK)
+			value_list_add(&list, record);
+		else if (status == STORE_NONE)
+			status = STORE_OK; /* it was deleted meanwhile */
+	}
+	*runs_r = value_list_end(&list);
+	return status;
+}
+
+enum store_status
+store_last_checkpoint(struct store *store, struct arena *arena, const char *thread,
+    const struct value **checkpoint_r)
+{
+	const struct value *last;
+	enum store_status status = read_range(store, arena,
+	    arena_printf(arena, "%s:c", store_thread_key(arena, thread)), "-1", "-1",
+	    &last);
+
+	if (status == STORE_OK)
+		*checkpoint_r = store_decode(arena, value_at(last, 0));
+	return status == STORE_OK && !value_is(*checkpoint_r, VALUE_MAP) ? STORE_NONE
+									 : status;
+}
