@@ -124,6 +124,22 @@ start_brokers(struct up *up)
 	return start_many(up, "broker", up->settings->brokers, NULL);
 }
 
+/* The fleet over HTTP; it says where on its own. */
+static int
+start_serve(struct up *up)
+{
+	if (up->settings->serve == NULL)
+		return 0;
+	return supervisor_start(up->supervisor,
+	    &(struct supervisor_program){
+		.name = "serve",
+		.argv = up_serve_words(up->arena, up->programs, up->settings, &up->fleet),
+		.ready_ms = READY_MS,
+		.withheld = up_secrets(up->arena, "serve", getenv("FLOTILLA_PROVIDER")),
+		.keep = -1,
+	    });
+}
+
 static int
 start_fleet(struct up *up)
 {
@@ -312,7 +328,7 @@ serve(struct up *up)
 		complain("%s/" FLEET_FILE ": %s", up->settings->folder, strerror(errno));
 		return STATUS_FAILED;
 	}
-	if (apply_agents(up) == -1)
+	if (apply_agents(up) == -1 || start_serve(up) == -1)
 		return STATUS_FAILED;
 	tell(up);
 	sd_notify(0, "READY=1");

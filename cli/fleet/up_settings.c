@@ -39,6 +39,16 @@ const struct setting up_table[] = {
 	    "whether tool workers post webhooks: off, public, or any address (default: "
 	    "public; with --allow: off)",
 	    0 },
+	{ "serve", SETTING_TEXT, SETTING(serve), NULL, 0, 0, NULL,
+	    "HOST:PORT to serve the fleet over HTTP at, by a `flotilla serve` of its own "
+	    "(default: nobody does)",
+	    0 },
+	{ "api-keys", SETTING_TEXT, SETTING(api_keys), NULL, 0, 0, NULL,
+	    "with --serve: a file with the keys that may ask", 0 },
+	{ "cors-origin", SETTING_LIST, SETTING(origins), NULL, 0, 0, NULL,
+	    "with --serve: whose pages may ask from a browser; may be given several "
+	    "times",
+	    0 },
 	{ "tools", SETTING_LIST, SETTING(tools), NULL, 0, 0, NULL,
 	    "a tool file or a folder of them; may be given several times", 0 },
 	{ "agents", SETTING_LIST, SETTING(agents), NULL, 0, 0, NULL,
@@ -119,6 +129,12 @@ up_settings_check(struct arena *arena, const struct up_settings *settings)
 	if ((settings->common.key == NULL) != (settings->allow == NULL)) {
 		complain("--key, the pair of all this fleet's processes, goes together "
 			 "with --allow, the broker's list");
+		return STATUS_USAGE;
+	}
+	if (settings->serve == NULL &&
+	    (settings->api_keys != NULL || settings->origins[0] != NULL)) {
+		complain(
+		    "--api-keys and --cors-origin go together with --serve HOST:PORT");
 		return STATUS_USAGE;
 	}
 	if (i == 4) {

@@ -15,6 +15,8 @@ struct up_settings {
 	const char *allow;
 	const char *webhooks;
 	const char *models;
+	const char *serve, *api_keys; /* as `flotilla serve` has them: listen, api-keys */
+	const char **origins;
 	const char **tools, **agents, **plugins;
 };
 

@@ -137,3 +137,34 @@ up_words(struct arena *arena, const char *programs, const struct up_settings *se
 	words.list[words.count] = NULL;
 	return words.list;
 }
+
+const char *const *
+up_serve_words(struct arena *arena, const char *programs,
+    const struct up_settings *settings, const struct fleet_file *fleet)
+{
+	size_t lists = length(fleet->brokers) + length(fleet->statuses) +
+		       length((const char *const *)settings->plugins) +
+		       length((const char *const *)settings->origins);
+	struct words words = {
+		arena_alloc(arena, (OWN_WORDS_MAX + 2 * lists) * sizeof(char *)), 0
+	};
+
+	words.list[words.count++] = arena_printf(arena, "%s/flotilla", programs);
+	words.list[words.count++] = "serve";
+	add(&words, "--listen", settings->serve);
+	add(&words, "--redis", fleet->redis);
+	add_list(&words, "--broker", fleet->brokers);
+	add_list(&words, "--status", fleet->statuses);
+	if (fleet->key != NULL) {
+		add(&words, "--key", fleet->key);
+		add(&words, "--broker-key", fleet->key);
+	}
+	if (fleet->models != NULL)
+		add(&words, "--models", fleet->models);
+	if (settings->api_keys != NULL)
+		add(&words, "--api-keys", settings->api_keys);
+	add_list(&words, "--plugin", (const char *const *)settings->plugins);
+	add_list(&words, "--cors-origin", (const char *const *)settings->origins);
+	words.list[words.count] = NULL;
+	return words.list;
+}

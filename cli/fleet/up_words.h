@@ -20,5 +20,8 @@ struct up_child {
 const char *const *up_words(struct arena *arena, const char *programs,
     const struct up_settings *settings, const struct fleet_file *fleet,
     const struct up_child *child);
+/* The same of `flotilla serve`, which is the program that runs. */
+const char *const *up_serve_words(struct arena *arena, const char *programs,
+    const struct up_settings *settings, const struct fleet_file *fleet);
 
 #endif

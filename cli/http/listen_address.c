@@ -111,6 +111,14 @@ listen_shown(int fd, char *text, size_t size)
 }
 
 bool
+listen_is_address(const char *where)
+{
+	struct parts parts;
+
+	return split(where, &parts) == 0;
+}
+
+bool
 listen_is_local(const char *where)
 {
 	struct parts parts;

@@ -13,6 +13,8 @@ int listen_at(const char *where, const char **error_r, bool *is_usage_r);
 /* Writes where fd really listens, "127.0.0.1:9464", "[::1]:9464". */
 void listen_shown(int fd, char *text, size_t size);
 
+/* Whether where is HOST:PORT at all. */
+bool listen_is_address(const char *where);
 /* Whether only this machine reaches where: HOST is 127.0.0.1, another of 127/8, [::1] or localhost. */
 bool listen_is_local(const char *where);
 

@@ -142,11 +142,11 @@ set_rights(struct api *api, const struct serve_settings *settings)
 		    serve_keys_read(session_arena(api->session), settings->keys, &error);
 		if (api->keys != NULL)
 			return STATUS_OK;
-		complain("--api-keys %s: %s", settings->keys, error);
+		complain("--api-keys: %s", error);
 		return STATUS_FAILED;
 	}
-	if (api->is_local || settings->open)
-		return STATUS_OK;
+	if (api->is_local || settings->open || !listen_is_address(settings->listen))
+		return STATUS_OK; /* what is no address is said when it is to be opened */
 	complain(
 	    "--listen %s: others reach that; --api-keys FILE says who may ask, --open "
 	    "lets all",

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "bounds.h"
+#include "key_file.h"
 #include "wire.h"
 
 #define LINE_BYTES_MAX 1024
@@ -38,7 +38,7 @@ read_line(struct value_list *keys, char *line)
 }
 
 static const char *
-read_file(struct value_list *keys, FILE *file)
+read_file(struct value_list *keys, const char *path, FILE *file)
 {
 	char line[LINE_BYTES_MAX];
 	const char *wrong = NULL;
@@ -51,8 +51,9 @@ read_file(struct value_list *keys, FILE *file)
 	}
 	explicit_bzero(line, sizeof line);
 	if (wrong != NULL)
-		return arena_printf(keys->arena, "line %u: %s", number, wrong);
-	return keys->count == 0 ? "no key is in it" : NULL;
+		return arena_printf(keys->arena, "%s:%u: %s", path, number, wrong);
+	return keys->count == 0 ? arena_printf(keys->arena, "%s: no key is in it", path)
+				: NULL;
 }
 
 const struct value *
@@ -60,17 +61,13 @@ serve_keys_read(struct arena *arena, const char *path, const char **error_r)
 {
 	struct value_list keys = { .arena = arena };
 	FILE *file = fopen(path, "re");
-	struct stat stat;
+	bool is_read = false;
 
-	if (file == NULL || fstat(fileno(file), &stat) == -1)
-		*error_r = strerror(errno);
-	else if (!S_ISREG(stat.st_mode))
-		*error_r = "is no file";
-	else if ((stat.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-		*error_r = "others than its owner may read or write it: chmod 600";
-	else
-		*error_r = read_file(&keys, file);
+	if (file == NULL)
+		*error_r = arena_printf(arena, "%s: %s", path, strerror(errno));
+	else if (key_file_check(path, fileno(file), error_r) == 0)
+		is_read = (*error_r = read_file(&keys, path, file)) == NULL;
 	if (file != NULL)
 		fclose(file);
-	return *error_r == NULL ? value_list_end(&keys) : NULL;
+	return is_read ? value_list_end(&keys) : NULL;
 }

@@ -113,8 +113,8 @@ is_credential(const char *path, const struct stat *file)
 	return is_one;
 }
 
-static int
-check_secrecy(const char *path, int fd, const char **error_r)
+int
+key_file_check(const char *path, int fd, const char **error_r)
 {
 	struct stat status;
 
@@ -163,7 +163,7 @@ key_file_load(const char *path, struct key_pair *pair_r, const char **error_r)
 	memset(pair_r, 0, sizeof *pair_r);
 	if (fd == -1)
 		return refuse(error_r, "%s: %s", path, strerror(errno));
-	if (check_secrecy(path, fd, error_r) == 0) {
+	if (key_file_check(path, fd, error_r) == 0) {
 		if (read_text(fd, text) == -1)
 			refuse(error_r, "%s: %s", path, strerror(errno));
 		else

@@ -33,6 +33,9 @@ int key_file_create(
  * write. Whoever can read it is root, of root's group, or named by root. */
 int key_file_load(const char *path, struct key_pair *pair_r, const char **error_r);
 
+/* Whether the file behind fd is as secret as that: 0, or -1 as above. For other files with keys. */
+int key_file_check(const char *path, int fd, const char **error_r);
+
 /* Takes a public key in Z85, or the path of a file that has one (FILE.pub, or FILE itself
  * where it can be read). Returns as above. */
 int key_public(
