@@ -59,7 +59,7 @@ run_past_begin(struct run *run, struct store_claim *claim, const struct value *o
 	const struct value *stored = claim->fields;
 	/* A copy's is the other thread's. */
 	int64_t version =
-	    value_has(options, "copy_of") ? 0 : value_get_int(options, "checkpoint", 0);
+	    value_has(options, "copy_of") ? -1 : value_get_int(options, "checkpoint", -1);
 	enum go go = GO_ON;
 
 	if (claim->rollback >= 0) {
@@ -68,7 +68,7 @@ run_past_begin(struct run *run, struct store_claim *claim, const struct value *o
 		run->head = claim->head;
 		run->order = claim->order;
 	}
-	if (go == GO_ON && version > 0)
+	if (go == GO_ON && version >= 0)
 		go = go_back(run, claim, (uint64_t)version, stored);
 	return go;
 }

@@ -146,7 +146,7 @@ take_multitask(
 	return NULL;
 }
 
-/* The number of a checkpoint, or NULL. */
+/* The number of a checkpoint, 0: the empty thread, or NULL. */
 static const struct value *
 take_checkpoint(
     struct arena *arena, const struct value *fields, struct submission *submission)
@@ -158,7 +158,7 @@ take_checkpoint(
 	if (text == NULL || *text == '\0')
 		return NULL;
 	version = strtoll(text, &end, 10);
-	if (*end == '\0' && *text >= '0' && *text <= '9' && version > 0 &&
+	if (*end == '\0' && *text >= '0' && *text <= '9' && version >= 0 &&
 	    version < INT64_MAX)
 		return value_int(arena, version);
 	if (submission->error == NULL)
@@ -338,7 +338,8 @@ needs_input(const struct submission *submission, const struct value *fields)
 {
 	if (value_has(submission->options, "resume") || is_edit(submission))
 		return false;
-	return !value_has(submission->options, "checkpoint") ||
+	/* On an empty thread there is nothing to run once more. */
+	return value_get_int(submission->options, "checkpoint", 0) == 0 ||
 	       value_has(fields, "input");
 }
 

@@ -459,11 +459,17 @@ enum store_status store_threads(struct store *store, struct arena *arena, size_t
 /* A thread's runs, newest first, without the first offset of them, at most limit: records as of store_run. */
 enum store_status store_thread_runs(struct store *store, struct arena *arena,
     const char *thread, size_t offset, size_t limit, const struct value **runs_r);
+/* The ids of the thread's runs that are not forgotten, [run], in the order of their submission, from the one of number first
+ * on, at most limit; *count_r: how many there are. */
+enum store_status store_run_ids(struct store *store, struct arena *arena,
+    const char *thread, uint64_t first, size_t limit, const struct value **runs_r,
+    uint64_t *count_r);
 /* The newest of the thread's checkpoints, as of store_history; STORE_NONE: it has none. */
 enum store_status store_last_checkpoint(struct store *store, struct arena *arena,
     const char *thread, const struct value **checkpoint_r);
 /* The thread as its newest checkpoints left it, newest first, each as of store_thread_at: at most limit, of versions
- * below before (0: all). Of damaged ones nothing is there. */
+ * below before. The last of a thread on which anything has happened is the empty one, without `checkpoint`. Damaged ones are
+ * left out. */
 enum store_status store_pasts(struct store *store, struct arena *arena,
     const char *thread, uint64_t before, size_t limit, const struct value **pasts_r);
 

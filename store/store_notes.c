@@ -125,6 +125,28 @@ store_thread_runs(struct store *store, struct arena *arena, const char *thread,
 }
 
 enum store_status
+store_run_ids(struct store *store, struct arena *arena, const char *thread,
+    uint64_t first, size_t limit, const struct value **runs_r, uint64_t *count_r)
+{
+	const char *key = arena_printf(arena, "%s:r", store_thread_key(arena, thread));
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, "LLEN");
+	command_text(&command, key);
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	*count_r = value_is(reply, VALUE_INT) ? (uint64_t)reply->integer : 0;
+	status = read_range(store, arena, key, arena_printf(arena, "%" PRIu64, first),
+	    arena_printf(arena, "%" PRIu64, first + limit - 1), &reply);
+	if (status == STORE_OK)
+		*runs_r = store_texts(arena, reply);
+	return status;
+}
+
+enum store_status
 store_last_checkpoint(struct store *store, struct arena *arena, const char *thread,
     const struct value **checkpoint_r)
 {

@@ -328,6 +328,26 @@ store_thread_at(struct store *store, struct arena *arena, const char *thread,
 	return status;
 }
 
+/* The thread as version left it, added to list; of one that cannot be made out nothing. */
+static void
+add_past(struct value_list *list, const char *thread, const struct stored *now,
+    const struct value *history, uint64_t version)
+{
+	struct arena *arena = list->arena;
+	struct stored stored = *now;
+	struct store_past past;
+
+	if (store_past_of(arena, history, version, &past) == -1)
+		return;
+	stored.state = past.head;
+	stored.order = past.order;
+	stored.fields = past.fields;
+	value_list_add(list,
+	    value_map_merge(arena,
+		thread_value(arena, thread, &stored, value_int(arena, (int64_t)version)),
+		value_map(arena, "checkpoint", past.checkpoint, NULL)));
+}
+
 enum store_status
 store_pasts(struct store *store, struct arena *arena, const char *thread, uint64_t before,
     size_t limit, const struct value **pasts_r)
@@ -340,26 +360,18 @@ store_pasts(struct store *store, struct arena *arena, const char *thread, uint64
 
 	if (status == STORE_OK)
 		status = store_history(store, arena, thread, &history);
-	if (status == STORE_NONE && stored.head != NULL)
-		status = STORE_OK; /* no run has begun there */
 	for (i = value_size(history); status == STORE_OK && i > 0 && list.count < limit;
 	     i--) {
 		uint64_t version =
 		    (uint64_t)value_get_int(value_at(history, i - 1), "version", 0);
-		struct store_past past;
 
-		if ((before > 0 && version >= before) ||
-		    store_past_of(arena, history, version, &past) == -1)
-			continue;
-		stored.state = past.head;
-		stored.order = past.order;
-		stored.fields = past.fields;
-		value_list_add(
-		    &list, value_map_merge(arena,
-			       thread_value(arena, thread, &stored,
-				   value_int(arena, (int64_t)version)),
-			       value_map(arena, "checkpoint", past.checkpoint, NULL)));
+		if (version > 0 && version < before)
+			add_past(&list, thread, &stored, history, version);
 	}
+	if (status == STORE_OK && before > 0 && list.count < limit)
+		add_past(&list, thread, &stored, history, 0);
+	if (status == STORE_NONE && stored.head != NULL)
+		status = STORE_OK; /* no run has begun there */
 	*pasts_r = value_list_end(&list);
 	return status;
 }

@@ -6,6 +6,8 @@
 #ifndef API_H
 #define API_H
 
+#include <sys/queue.h>
+
 #include "http_server.h"
 #include "session.h"
 
@@ -21,6 +23,8 @@ struct api {
 	const struct value *keys;      /* [{key, tenant?}]; NULL: none is asked for */
 	const char *const *origins;    /* whose pages may ask, NULL-ended; "*": all */
 	bool is_local;                 /* only this machine reaches us */
+	TAILQ_HEAD(, thread_waiter)
+	waiters; /* for a thread\'s next run (thread_stream.c) */
 };
 
 struct call {

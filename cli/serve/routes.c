@@ -32,6 +32,8 @@ static const struct {
 	{ "GET", "/threads/{}/state/{}", call_state_at },
 	{ "GET", "/threads/{}/history", call_history },
 	{ "POST", "/threads/{}/history", call_history },
+	{ "POST", "/threads/{}/commands", call_thread_command },
+	{ "POST", "/threads/{}/stream/events", call_thread_events },
 	{ "GET", "/threads/{}/runs", call_runs_list },
 	{ "POST", "/threads/{}/runs", call_run_create },
 	{ "POST", "/threads/{}/runs/stream", call_run_stream },

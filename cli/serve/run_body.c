@@ -153,16 +153,18 @@ run_body_checkpoint(const struct value *body)
 	if (value_is_nil(id))
 		id = value_get(body, "checkpoint_id");
 	if (value_is_nil(id))
-		return 0;
+		return NO_CHECKPOINT;
 	text = value_text(id);
-	version = text != NULL ? strtoll(text, &end, 10) : -1;
-	return version > 0 && *end == '\0' ? version : -1;
+	if (text == NULL || strspn(text, "0123456789") == 0)
+		return -1;
+	version = strtoll(text, &end, 10);
+	return *end == '\0' && version < INT64_MAX ? version : -1;
 }
 
 static void
 set_checkpoint(struct reading *reading, int64_t version)
 {
-	if (version > 0)
+	if (version >= 0)
 		set(reading, "checkpoint",
 		    arena_printf(reading->arena, "%" PRId64, version));
 }
@@ -188,7 +190,7 @@ go_on(struct reading *reading, int64_t checkpoint)
 {
 	const struct run_place *place = reading->place;
 
-	if (checkpoint > 0)
+	if (checkpoint >= 0)
 		set_checkpoint(reading, checkpoint);
 	else if (place->is_paused)
 		set(reading, "resume", "null");

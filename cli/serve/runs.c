@@ -200,8 +200,10 @@ runs_begin(
 	if (!has_agent(call, begun_r->body.agent))
 		return false;
 	begun_r->feed = feed_new(call->api, place.thread, place.run, 0, lives);
-	if (add_entry(call, begun_r->body.fields) && was_taken(call, begun_r->feed))
+	if (add_entry(call, begun_r->body.fields) && was_taken(call, begun_r->feed)) {
+		runs_tell(call->api, place.thread);
 		return true;
+	}
 	feed_destroy(&begun_r->feed);
 	return false;
 }

@@ -33,6 +33,9 @@ struct run_begun {
 bool runs_begin(
     struct call *call, const struct value *body, bool lives, struct run_begun *begun_r);
 
+/* A run has begun on thread: whoever waits for that here is told (thread_stream.c). */
+void runs_tell(struct api *api, const char *thread);
+
 /* The run of the path, on the thread of the path: its record, or NULL after answering that there is none. */
 const struct value *runs_find(struct call *call);
 

@@ -174,6 +174,7 @@ run_serve(struct session *session, const void *given, const char *const *rest)
 	api.live = live_new(session);
 	if (api.live == NULL)
 		return STATUS_UNREACHABLE;
+	TAILQ_INIT(&api.waiters);
 	api.blueprints = blueprints_new();
 	status = serve(&api, settings);
 	blueprints_destroy(&api.blueprints);

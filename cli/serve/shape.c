@@ -220,11 +220,10 @@ shape_thread(struct arena *arena, const struct value *thread, const struct value
 const struct value *
 shape_checkpoint(struct arena *arena, const char *thread, int64_t version)
 {
-	return version <= 0 ? value_nil()
-			    : value_map(arena, "thread_id", value_str(arena, thread),
-				  "checkpoint_ns", value_str(arena, ""), "checkpoint_id",
-				  value_printf(arena, "%" PRId64, version),
-				  "checkpoint_map", value_nil(), NULL);
+	return value_map(arena, "thread_id", value_str(arena, thread), "checkpoint_ns",
+	    value_str(arena, ""), "checkpoint_id",
+	    value_printf(arena, "%" PRId64, version), "checkpoint_map", value_nil(),
+	    NULL);
 }
 
 /* The node that is next, which asks what stands in interrupts. */
@@ -252,6 +251,12 @@ describe(struct arena *arena, const struct value *thread, const struct value *ch
 	    value_get(value_get(thread, "head"), "agent"), NULL);
 }
 
+static const struct value *
+list_of(struct arena *arena, const struct value *item)
+{
+	return value_array_add(arena, value_empty_array(), item);
+}
+
 const struct value *
 shape_state(struct arena *arena, const struct value *thread,
     const struct value *checkpoint, const struct value *values, const struct value *asks)
@@ -259,22 +264,42 @@ shape_state(struct arena *arena, const struct value *thread,
 	const char *name = value_get_text(thread, "thread");
 	const char *node = value_get_text(value_get(thread, "head"), "next");
 	const struct value *next = value_empty_array(), *tasks = next;
-	int64_t parent = value_get_int(checkpoint, "parent", 0);
 
-	if (checkpoint == NULL)
-		return value_map(arena, "values", value_empty_map(), "next", next,
-		    "tasks", tasks, "metadata", value_empty_map(), "created_at",
-		    value_nil(), "checkpoint", value_nil(), "parent_checkpoint",
-		    value_nil(), NULL);
 	if (node != NULL && strcmp(node, END) != 0) {
-		next = value_array_add(arena, next, value_str(arena, node));
-		tasks = value_array_add(arena, tasks, task_of(arena, thread, node, asks));
+		next = list_of(arena, value_str(arena, node));
+		tasks = list_of(arena, task_of(arena, thread, node, asks));
 	}
 	return value_map(arena, "values", values, "next", next, "tasks", tasks,
 	    "metadata", describe(arena, thread, checkpoint), "created_at",
 	    shape_time(arena, value_get_int(checkpoint, "at", 0)), "checkpoint",
 	    shape_checkpoint(arena, name, value_get_int(checkpoint, "version", 0)),
-	    "parent_checkpoint", shape_checkpoint(arena, name, parent), NULL);
+	    "parent_checkpoint",
+	    shape_checkpoint(arena, name, value_get_int(checkpoint, "parent", 0)), NULL);
+}
+
+const struct value *
+shape_first_state(
+    struct arena *arena, const struct value *thread, const struct value *values)
+{
+	const struct value *metadata = value_map(arena, "source",
+	    value_str(arena, "input"), "step", value_int(arena, -1), "parents",
+	    value_empty_map(), "thread_id", value_get(thread, "thread"), NULL);
+
+	return value_map(arena, "values", values, "next",
+	    list_of(arena, value_str(arena, "__start__")), "tasks", value_empty_array(),
+	    "metadata", metadata, "created_at",
+	    shape_time(arena, value_get_int(thread, "created", 0)), "checkpoint",
+	    shape_checkpoint(arena, value_get_text(thread, "thread"), 0),
+	    "parent_checkpoint", value_nil(), NULL);
+}
+
+const struct value *
+shape_no_state(struct arena *arena)
+{
+	return value_map(arena, "values", value_empty_map(), "next", value_empty_array(),
+	    "tasks", value_empty_array(), "metadata", value_empty_map(), "created_at",
+	    value_nil(), "checkpoint", value_nil(), "parent_checkpoint", value_nil(),
+	    NULL);
 }
 
 /* --- assistants --------------------------------------------------------------------------- */

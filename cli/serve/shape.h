@@ -32,12 +32,17 @@ const char *shape_thread_status(const struct value *thread);
 const struct value *shape_thread(struct arena *arena, const struct value *thread,
     const struct value *last, const struct value *values);
 
-/* {thread_id, checkpoint_ns, checkpoint_id, checkpoint_map}; nil for version 0. */
+/* {thread_id, checkpoint_ns, checkpoint_id, checkpoint_map} of a version, 0: the empty thread. */
 const struct value *shape_checkpoint(
     struct arena *arena, const char *thread, int64_t version);
-/* A state of a thread: thread as of store_thread_at, checkpoint its record (NULL: it has none). asks: what it waits for. */
+/* A state of a thread: thread as of store_thread_at, checkpoint its record; asks: what it waits for. */
 const struct value *shape_state(struct arena *arena, const struct value *thread,
     const struct value *checkpoint, const struct value *values, const struct value *asks);
+/* The same of the empty thread that its first run began on. */
+const struct value *shape_first_state(
+    struct arena *arena, const struct value *thread, const struct value *values);
+/* The same of a thread on which nothing has happened. */
+const struct value *shape_no_state(struct arena *arena);
 
 /* An agent as an assistant: name, its version, and what was written of it; log: as of store_agent_log, or NULL. */
 const struct value *shape_assistant(struct arena *arena, const char *name,

@@ -26,10 +26,12 @@ call_state_get(struct call *call)
 	if (status == STORE_OK)
 		status =
 		    store_last_checkpoint(api_store(call->api), call->arena, name, &last);
-	if (status == STORE_OK || status == STORE_NONE)
+	if (status == STORE_OK)
 		reply(call, 200,
 		    shape_state(
 			call->arena, thread, last, values, value_get(thread, "asks")));
+	else if (status == STORE_NONE)
+		reply(call, 200, shape_no_state(call->arena));
 	else
 		reply_failed(call, status, "such thread");
 }
@@ -41,6 +43,8 @@ past_state(struct call *call, const struct value *past, const struct value *hidd
 	const struct value *values = shape_values(
 	    call->arena, value_get(past, "messages"), value_get(past, "fields"), hidden);
 
+	if (!value_has(past, "checkpoint"))
+		return shape_first_state(call->arena, past, values);
 	return shape_state(call->arena, past, value_get(past, "checkpoint"), values,
 	    asks_of(call->arena, value_get(past, "head")));
 }
@@ -64,9 +68,9 @@ version_asked_for(struct call *call)
 					  value_str(call->arena, call->params[1]), NULL);
 	int64_t version = run_body_checkpoint(named);
 
-	if (version > 0)
+	if (version >= 0)
 		return version;
-	reply_error(call, version == 0 ? 422 : 404, "no such checkpoint");
+	reply_error(call, version == NO_CHECKPOINT ? 422 : 404, "no such checkpoint");
 	return -1;
 }
 
@@ -90,7 +94,7 @@ call_state_at(struct call *call)
 
 /* --- history ------------------------------------------------------------------------------ */
 
-/* Before which version: a checkpoint's id, or something that holds one. 0: all; -1 after answering. */
+/* Before which version: a checkpoint's id, or something that holds one; -1 after answering. */
 static int64_t
 before_of(struct call *call)
 {
@@ -107,7 +111,7 @@ before_of(struct call *call)
 	version = run_body_checkpoint(before);
 	if (version == -1)
 		reply_error(call, 422, "before: is no checkpoint's id");
-	return version;
+	return version == NO_CHECKPOINT ? INT64_MAX : version;
 }
 
 void
@@ -209,7 +213,7 @@ call_state_update(struct call *call)
 	    value_str(arena, entry.run), "thread", value_str(arena, name), "update",
 	    value_str(arena, json_text(arena, update)), "as",
 	    value_str(arena, node_of(call)), "checkpoint",
-	    version > 0 ? value_printf(arena, "%" PRId64, version) : NULL, NULL);
+	    version >= 0 ? value_printf(arena, "%" PRId64, version) : NULL, NULL);
 	if (runs_do(call, &entry))
 		reply_version(call);
 }

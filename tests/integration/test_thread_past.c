@@ -170,6 +170,25 @@ play_fork(struct scene *scene)
 	    value_get_int(value_at(all, value_size(all) - 2), "parent", -1), 1);
 }
 
+/* The empty thread is a past, too: what came goes, whatever it was; alone there is nothing in it to run once more. */
+static void
+play_from_nothing(struct scene *scene)
+{
+	struct arena *arena = scene->arena;
+	const struct value *nothing =
+	    value_map(arena, "checkpoint", value_str(arena, "0"), NULL);
+
+	bench_submit(scene, "r1", NULL);
+	ck_assert_str_eq(bench_wait(scene, "r1"), "success");
+	bench_submit_more(scene, "clerk", "anew", "{\"messages\": \"anew\"}", nothing);
+	ck_assert_str_eq(bench_wait(scene, "anew"), "success");
+	ck_assert_str_eq(bench_talk(scene, bench_thread(scene)), "anew One.");
+	ck_assert(!value_has(value_get(bench_thread(scene), "fields"), "topic"));
+	ck_assert(!value_has(first_of(history(scene), "anew"), "parent"));
+	bench_submit_more(scene, "clerk", "again", NULL, nothing);
+	ck_assert_str_eq(bench_wait(scene, "again"), "refused");
+}
+
 static void
 play_bad_fork(struct scene *scene)
 {
@@ -471,6 +490,7 @@ play_expiry(struct scene *scene)
 
 BOTH(each_checkpoint_tells_where_it_comes_from, play_history)
 BOTH(a_run_may_begin_in_the_past, play_fork)
+BOTH(a_run_may_begin_on_the_empty_thread, play_from_nothing)
 BOTH(a_fork_that_cannot_be_leaves_the_thread_as_it_was, play_bad_fork)
 BOTH(a_thread_is_updated_as_a_node_would, play_update)
 BOTH(an_update_that_cannot_be_changes_nothing, play_bad_update)
@@ -487,6 +507,7 @@ tcase_thread_past(void)
 	tcase_set_timeout(tcase, 180);
 	tcase_add_loop_test(tcase, each_checkpoint_tells_where_it_comes_from, 0, 2);
 	tcase_add_loop_test(tcase, a_run_may_begin_in_the_past, 0, 2);
+	tcase_add_loop_test(tcase, a_run_may_begin_on_the_empty_thread, 0, 2);
 	tcase_add_loop_test(
 	    tcase, a_fork_that_cannot_be_leaves_the_thread_as_it_was, 0, 2);
 	tcase_add_loop_test(tcase, a_thread_is_updated_as_a_node_would, 0, 2);

@@ -409,7 +409,7 @@ static void
 play_whole_life(void)
 {
 	static const char *const history[] = { "fl:run:r", "runs", "r:r", "r:r:e", "t:t",
-		"t:t:c", "t:t:r" };
+		"t:t:c", "t:t:r", "threads" };
 	struct store_claim claim;
 	const char *answer, *ended;
 

@@ -1,0 +1,483 @@
+#include "thread_frames.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chat.h"
+#include "json.h"
+#include "memory.h"
+#include "shape.h"
+
+/* A number: 20 bits of the run, 21 of its event, 12 of what came since; JavaScript's numbers hold 53. */
+#define COUNT_BITS 12u
+#define COUNT_MAX ((1u << COUNT_BITS) - 1)
+#define EVENT_BITS 21u
+#define EVENT_MASK ((UINT64_C(1) << EVENT_BITS) - 1)
+#define RUN_SHIFT (EVENT_BITS + COUNT_BITS)
+
+static const struct {
+	const char *name;
+	unsigned channel;
+} channels[] = {
+	{ "values", CHANNEL_VALUES },
+	{ "updates", CHANNEL_UPDATES },
+	{ "messages", CHANNEL_MESSAGES },
+	{ "tools", CHANNEL_TOOLS },
+	{ "custom", CHANNEL_CUSTOM },
+	{ "lifecycle", CHANNEL_LIFECYCLE },
+	{ "input", CHANNEL_INPUT },
+	{ "checkpoints", CHANNEL_CHECKPOINTS },
+	{ "tasks", 0 },
+};
+
+struct thread_frames {
+	unsigned channels;
+	uint64_t since;
+	uint64_t number, event, count; /* of the next frame */
+	const char *run, *agent;
+	struct packet out;
+	int64_t speaking; /* the step whose message comes piece by piece; 0: none */
+	uint64_t spoken;  /* bytes of it that were shown */
+};
+
+bool
+channel_add(const char *name, unsigned *channels_p)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof channels / sizeof *channels; i++)
+		if (strcmp(channels[i].name, name) == 0) {
+			*channels_p |= channels[i].channel;
+			return true;
+		}
+	if (strncmp(name, "custom:", 7) != 0)
+		return false;
+	*channels_p |= CHANNEL_CUSTOM;
+	return true;
+}
+
+/* --- life --------------------------------------------------------------------------------- */
+
+struct thread_frames *
+thread_frames_new(unsigned wanted, uint64_t since)
+{
+	struct thread_frames *frames = xcalloc(1, sizeof *frames);
+
+	frames->channels = wanted;
+	frames->since = since;
+	return frames;
+}
+
+void
+thread_frames_destroy(struct thread_frames **frames_p)
+{
+	struct thread_frames *frames = *frames_p;
+
+	if (frames == NULL)
+		return;
+	*frames_p = NULL;
+	packet_release(&frames->out);
+	free(frames);
+}
+
+uint64_t
+thread_frames_run_of(uint64_t since)
+{
+	return since >> RUN_SHIFT;
+}
+
+/* The one before: the rest of its frames may be missing. */
+uint64_t
+thread_frames_event_of(uint64_t since)
+{
+	uint64_t event = (since >> COUNT_BITS) & EVENT_MASK;
+
+	return event > 0 ? event - 1 : 0;
+}
+
+const struct packet *
+thread_frames_bytes(const struct thread_frames *frames)
+{
+	return &frames->out;
+}
+
+void
+thread_frames_taken(struct thread_frames *frames)
+{
+	frames->out.size = 0;
+}
+
+void
+thread_frames_begin(struct thread_frames *frames, uint64_t number, const char *run,
+    const char *agent, uint64_t seen)
+{
+	frames->number = number;
+	frames->run = run;
+	frames->agent = agent;
+	frames->event = seen;
+	frames->count = 0;
+	frames->speaking = 0;
+}
+
+/* --- a frame ------------------------------------------------------------------------------ */
+
+static uint64_t
+number_of(const struct thread_frames *frames)
+{
+	uint64_t count = frames->count < COUNT_MAX ? frames->count : COUNT_MAX;
+
+	return (frames->number << RUN_SHIFT) |
+	       ((frames->event & EVENT_MASK) << COUNT_BITS) | count;
+}
+
+static void
+append(struct thread_frames *frames, const char *text)
+{
+	packet_append(&frames->out, text, strlen(text));
+}
+
+/* What an event is of. */
+struct about {
+	unsigned channel;
+	const char *method;
+	const char *node; /* of an update; or NULL */
+	const char *part; /* "model", "tools": the node it is within; or NULL */
+	int64_t step;     /* of part */
+	int64_t at;       /* ms since 1970; 0: not known */
+};
+
+static const struct value *
+namespace_of(struct arena *arena, const struct about *about)
+{
+	if (about->part == NULL)
+		return value_empty_array();
+	return value_array_add(arena, value_empty_array(),
+	    value_printf(arena, "%s:%" PRId64, about->part, about->step));
+}
+
+static void
+add(struct thread_frames *frames, struct arena *arena, const struct about *about,
+    const struct value *data)
+{
+	uint64_t number = number_of(frames);
+	const struct value *params;
+
+	frames->count++;
+	if ((frames->channels & about->channel) == 0 || number <= frames->since)
+		return;
+	params = value_map(arena, "namespace", namespace_of(arena, about), "timestamp",
+	    value_int(arena, about->at), "node",
+	    about->node != NULL ? value_str(arena, about->node) : NULL, "data", data,
+	    NULL);
+	append(frames, "event: ");
+	append(frames, about->method);
+	append(frames, "\ndata: ");
+	json_write(
+	    &frames->out, value_map(arena, "type", value_str(arena, "event"), "event_id",
+			      value_printf(arena, "%" PRIu64 ".%" PRIu64 ".%" PRIu64,
+				  frames->number, frames->event, frames->count - 1),
+			      "seq", value_int(arena, (int64_t)number), "method",
+			      value_str(arena, about->method), "params", params, NULL));
+	append(frames, arena_printf(arena, "\nid: %" PRIu64 "\n\n", number));
+}
+
+static void
+add_lifecycle(struct thread_frames *frames, struct arena *arena,
+    const struct value *event, const char *what, const struct value *error)
+{
+	const struct about about = { .channel = CHANNEL_LIFECYCLE,
+		.method = "lifecycle",
+		.at = value_get_int(event, "at", 0) };
+
+	add(frames, arena, &about,
+	    value_map(arena, "event", value_str(arena, what), "graph_name",
+		value_str(arena, frames->agent), "error", error, NULL));
+}
+
+static void
+add_values(struct thread_frames *frames, struct arena *arena, const struct value *event,
+    const struct value *values)
+{
+	const struct about about = { .channel = CHANNEL_VALUES,
+		.method = "values",
+		.at = value_get_int(event, "at", 0) };
+
+	if (values != NULL)
+		add(frames, arena, &about, values);
+}
+
+/* --- what the model says ------------------------------------------------------------------ */
+
+static void
+say(struct thread_frames *frames, struct arena *arena, int64_t step,
+    const struct value *data)
+{
+	const struct about about = { .channel = CHANNEL_MESSAGES,
+		.method = "messages",
+		.part = "model",
+		.step = step };
+
+	add(frames, arena, &about,
+	    value_map_with(arena, data, "run_id",
+		value_printf(arena, "%s-%" PRId64 "-1", frames->run, step)));
+}
+
+static const struct value *
+block(struct arena *arena, const char *event, int64_t index, const char *key,
+    const struct value *content)
+{
+	return value_map(arena, "event", value_str(arena, event), "index",
+	    value_int(arena, index), key, content, NULL);
+}
+
+static const struct value *
+text_block(struct arena *arena, const char *text, size_t size)
+{
+	return value_map(arena, "type", value_str(arena, "text"), "text",
+	    value_strn(arena, text, size), NULL);
+}
+
+static void
+begin_message(struct thread_frames *frames, struct arena *arena, int64_t step)
+{
+	if (frames->speaking == step)
+		return;
+	frames->speaking = step;
+	frames->spoken = 0;
+	say(frames, arena, step,
+	    value_map(arena, "event", value_str(arena, "message-start"), "id",
+		value_printf(arena, "%s-%" PRId64 "-1", frames->run, step), NULL));
+}
+
+/* The text is block 0. Pieces behind one that is missing are left out: the block's end has all of it. */
+static void
+say_piece(struct thread_frames *frames, struct arena *arena, int64_t step,
+    uint64_t offset, const char *text, size_t size)
+{
+	begin_message(frames, arena, step);
+	if (offset != frames->spoken || size == 0)
+		return;
+	if (offset == 0)
+		say(frames, arena, step,
+		    block(arena, "content-block-start", 0, "content",
+			text_block(arena, "", 0)));
+	frames->spoken += size;
+	say(frames, arena, step,
+	    block(arena, "content-block-delta", 0, "delta",
+		value_map(arena, "type", value_str(arena, "text-delta"), "text",
+		    value_strn(arena, text, size), NULL)));
+}
+
+static void
+say_call(struct thread_frames *frames, struct arena *arena, int64_t step, int64_t index,
+    const struct value *call)
+{
+	const struct value *name = value_get(call, "name"), *id = value_get(call, "id");
+
+	say(frames, arena, step,
+	    block(arena, "content-block-start", index, "content",
+		value_map(arena, "type", value_str(arena, "tool_call_chunk"), "id", id,
+		    "name", name, "args", value_str(arena, ""), "index",
+		    value_int(arena, index), NULL)));
+	say(frames, arena, step,
+	    block(arena, "content-block-finish", index, "content",
+		value_map(arena, "type", value_str(arena, "tool_call"), "id", id, "name",
+		    name, "args", value_get(call, "args"), NULL)));
+}
+
+static void
+end_message(struct thread_frames *frames, struct arena *arena, int64_t step,
+    const struct value *message)
+{
+	const struct value *usage = value_get(message, "usage_metadata");
+	const char *reason =
+	    value_get_text(value_get(message, "response_metadata"), "finish_reason");
+
+	if (value_is(usage, VALUE_MAP))
+		say(frames, arena, step,
+		    value_map(
+			arena, "event", value_str(arena, "usage"), "usage", usage, NULL));
+	say(frames, arena, step,
+	    value_map(arena, "event", value_str(arena, "message-finish"), "reason",
+		value_str(arena, reason != NULL ? reason : "stop"), "usage",
+		value_is(usage, VALUE_MAP) ? usage : NULL, NULL));
+	frames->speaking = 0;
+}
+
+/* A message that is there: what of it was not said yet, and its end. */
+static void
+say_message(struct thread_frames *frames, struct arena *arena, int64_t step,
+    const struct value *message)
+{
+	const struct value *calls = value_get(message, "tool_calls");
+	const char *text = chat_text(arena, message);
+	size_t size = strlen(text), i;
+	int64_t index = 0;
+
+	begin_message(frames, arena, step);
+	if (frames->spoken < size)
+		say_piece(frames, arena, step, frames->spoken, text + frames->spoken,
+		    size - frames->spoken);
+	if (size > 0)
+		say(frames, arena, step,
+		    block(arena, "content-block-finish", index++, "content",
+			text_block(arena, text, size)));
+	for (i = 0; i < value_size(calls); i++)
+		say_call(frames, arena, step, index++, value_at(calls, i));
+	end_message(frames, arena, step, message);
+}
+
+/* --- tools -------------------------------------------------------------------------------- */
+
+static void
+add_tool(struct thread_frames *frames, struct arena *arena, int64_t step,
+    const struct value *data)
+{
+	const struct about about = {
+		.channel = CHANNEL_TOOLS, .method = "tools", .part = "tools", .step = step
+	};
+
+	add(frames, arena, &about, data);
+}
+
+/* The node behind a model's that calls tools. */
+static void
+begin_tools(struct thread_frames *frames, struct arena *arena, int64_t step,
+    const struct value *message)
+{
+	const struct value *calls = value_get(message, "tool_calls");
+	size_t i;
+
+	for (i = 0; i < value_size(calls); i++) {
+		const struct value *call = value_at(calls, i);
+
+		add_tool(frames, arena, step + 1,
+		    value_map(arena, "event", value_str(arena, "tool-started"),
+			"tool_call_id", value_get(call, "id"), "tool_name",
+			value_get(call, "name"), "input",
+			value_str(arena, json_text(arena, value_get(call, "args"))),
+			NULL));
+	}
+}
+
+static void
+end_tool(struct thread_frames *frames, struct arena *arena, int64_t step,
+    const struct value *message)
+{
+	add_tool(frames, arena, step,
+	    value_map(arena, "event", value_str(arena, "tool-finished"), "tool_call_id",
+		value_get(message, "tool_call_id"), "output",
+		shape_message(arena, message), NULL));
+}
+
+/* --- stored events ------------------------------------------------------------------------ */
+
+static void
+show_messages(struct thread_frames *frames, struct arena *arena,
+    const struct value *event, const struct value *messages)
+{
+	int64_t step = value_get_int(event, "step", 0);
+	bool is_model = value_text_is(value_get(event, "node"), "model");
+	size_t i;
+
+	for (i = 0; i < value_size(messages); i++) {
+		const struct value *message = value_at(messages, i);
+
+		if (chat_is(message, "tool"))
+			end_tool(frames, arena, step, message);
+		if (!is_model || !chat_is(message, "ai"))
+			continue;
+		say_message(frames, arena, step, message);
+		begin_tools(frames, arena, step, message);
+	}
+}
+
+static void
+show_step(struct thread_frames *frames, struct arena *arena, const struct value *event,
+    const struct value *messages)
+{
+	const struct about about = { .channel = CHANNEL_UPDATES,
+		.method = "updates",
+		.node = value_get_text(event, "node"),
+		.at = value_get_int(event, "at", 0) };
+
+	show_messages(frames, arena, event, messages);
+	if (about.node != NULL)
+		add(frames, arena, &about,
+		    shape_update(arena, messages, value_get(event, "fields")));
+}
+
+static void
+show_questions(
+    struct thread_frames *frames, struct arena *arena, const struct value *event)
+{
+	const struct value *asks = value_get(event, "interrupts");
+	const struct about about = { .channel = CHANNEL_INPUT,
+		.method = "input.requested",
+		.at = value_get_int(event, "at", 0) };
+	size_t i;
+
+	for (i = 0; i < value_size(asks); i++)
+		add(frames, arena, &about,
+		    value_map(arena, "interrupt_id", value_get(value_at(asks, i), "id"),
+			"payload", value_get(value_at(asks, i), "value"), NULL));
+}
+
+static void
+show_end(struct thread_frames *frames, struct arena *arena, const struct value *event)
+{
+	const struct value *status = value_get(event, "status");
+	const char *what =
+	    value_text_is(status, "success") ? "completed"
+	    : value_text_is(status, "interrupted") || value_text_is(status, "cancelled")
+		? "interrupted"
+		: "failed";
+	bool has_failed = strcmp(what, "failed") == 0;
+
+	add_lifecycle(frames, arena, event, what,
+	    has_failed ? value_get(value_get(event, "error"), "message") : NULL);
+}
+
+void
+thread_frames_event(struct thread_frames *frames, struct arena *arena,
+    const struct value *event, const struct value *messages, const struct value *values)
+{
+	const struct value *kind = value_get(event, "kind");
+	uint64_t since_event = (frames->since >> COUNT_BITS) & EVENT_MASK;
+
+	frames->event = (uint64_t)value_get_int(event, "seq", 0);
+	frames->count = 0;
+	if (value_text_is(kind, "started"))
+		add_lifecycle(frames, arena, event, "running", NULL);
+	else if (value_text_is(kind, "step"))
+		show_step(frames, arena, event, messages);
+	else if (value_text_is(kind, "interrupted"))
+		show_questions(frames, arena, event);
+	add_values(frames, arena, event, values);
+	if (value_text_is(kind, "finished"))
+		show_end(frames, arena, event);
+	/* What was live behind it, and the client has, is not told again: what comes now has other numbers. */
+	if (thread_frames_run_of(frames->since) == frames->number &&
+	    since_event == frames->event && frames->count <= (frames->since & COUNT_MAX))
+		frames->count = (frames->since & COUNT_MAX) + 1;
+}
+
+void
+thread_frames_live(
+    struct thread_frames *frames, struct arena *arena, const struct value *event)
+{
+	const struct value *kind = value_get(event, "kind");
+	const struct value *content = value_get(event, "content");
+	int64_t step = value_get_int(event, "step", 0);
+	const struct about about = { .channel = CHANNEL_CUSTOM, .method = "custom" };
+
+	if (value_text_is(kind, "restart"))
+		frames->speaking = 0; /* the message begins anew */
+	else if (value_text_is(kind, "token") && value_is(content, VALUE_STR) && step > 0)
+		say_piece(frames, arena, step,
+		    (uint64_t)value_get_int(event, "offset", 0), content->text,
+		    content->size);
+	else if (!value_text_is(kind, "token") && !value_text_is(kind, "child"))
+		add(frames, arena, &about, value_map(arena, "payload", event, NULL));
+}

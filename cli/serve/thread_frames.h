@@ -1,0 +1,54 @@
+/* thread_frames: what a client is shown of a thread, run after run, as server-sent events of LangGraph's thread protocol: one
+ * envelope an event, with a number that grows over all runs. Pure: what happens goes in (feed.h), bytes come out.
+ *
+ * A number says which run of the thread an event is of, behind which of its stored events it stands, and how many there
+ * were since. Whoever comes back with one is given what is behind it; an event that is told again has its id again. */
+#ifndef THREAD_FRAMES_H
+#define THREAD_FRAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "value.h"
+
+enum channel {
+	CHANNEL_VALUES = 1,
+	CHANNEL_UPDATES = 2,
+	CHANNEL_MESSAGES = 4,
+	CHANNEL_TOOLS = 8,
+	CHANNEL_CUSTOM = 16,
+	CHANNEL_LIFECYCLE = 32,
+	CHANNEL_INPUT = 64,
+	CHANNEL_CHECKPOINTS = 128,
+};
+
+/* Adds the channel of that name; of one that has no events here, nothing. Returns false where there is none. */
+bool channel_add(const char *name, unsigned *channels);
+
+struct thread_frames;
+
+/* Returns new; wanted: enum channel bits. since: the number that the client has last, or 0. */
+struct thread_frames *thread_frames_new(unsigned wanted, uint64_t since);
+/* Takes *frames_p. NULL is fine. */
+void thread_frames_destroy(struct thread_frames **frames_p);
+
+/* Which of the thread's runs since is of, from 0; and the stored event of it to go on behind. */
+uint64_t thread_frames_run_of(uint64_t since);
+uint64_t thread_frames_event_of(uint64_t since);
+
+/* What is to be written, lent until the next call; thread_frames_taken empties it. */
+const struct packet *thread_frames_bytes(const struct thread_frames *frames);
+void thread_frames_taken(struct thread_frames *frames);
+
+/* What follows is of the run of that number on the thread, behind its event seen. Keeps run and agent. */
+void thread_frames_begin(struct thread_frames *frames, uint64_t number, const char *run,
+    const char *agent, uint64_t seen);
+/* A stored event, with the messages that it names; its state, where it is shown, goes before its end (values: NULL
+ * otherwise). */
+void thread_frames_event(struct thread_frames *frames, struct arena *arena,
+    const struct value *event, const struct value *messages, const struct value *values);
+/* What is not stored: a piece of an answer, or what a worker publishes else. */
+void thread_frames_live(
+    struct thread_frames *frames, struct arena *arena, const struct value *event);
+
+#endif

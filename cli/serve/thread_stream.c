@@ -1,0 +1,278 @@
+/* thread_stream: a thread as server-sent events, run after run, for as long as the client stays. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "blueprint.h"
+#include "fiber.h"
+#include "runs.h"
+#include "shape.h"
+#include "thread_frames.h"
+
+#define BEAT_MS 5000u
+#define BEAT ": heartbeat\n\n"
+#define LOOK_MS 1000u    /* for a run that another server has begun */
+#define LOOKED_BACK 100u /* runs, for the first that goes on */
+
+/* Who waits for the thread's next run. On its fiber's stack. */
+struct thread_waiter {
+	TAILQ_ENTRY(thread_waiter) link;
+	const char *thread;
+	struct fiber *fiber;
+};
+
+struct thread_stream {
+	struct call *call;
+	const char *thread;
+	unsigned channels;
+	struct thread_frames *frames;
+	uint64_t number; /* of the run that is next */
+	uint64_t seen;   /* the event of it to begin behind */
+	uint64_t beat_ms;
+};
+
+void
+runs_tell(struct api *api, const char *thread)
+{
+	struct thread_waiter *waiter;
+
+	TAILQ_FOREACH(waiter, &api->waiters, link)
+		if (strcmp(waiter->thread, thread) == 0)
+			fiber_wake(waiter->fiber);
+}
+
+/* Returns -1: cancelled. */
+static int
+wait_for_run(struct thread_stream *stream)
+{
+	struct api *api = stream->call->api;
+	struct thread_waiter waiter = { .thread = stream->thread,
+		.fiber = fiber_current() };
+	int woken;
+
+	TAILQ_INSERT_TAIL(&api->waiters, &waiter, link);
+	woken = fiber_wait_ms(LOOK_MS);
+	TAILQ_REMOVE(&api->waiters, &waiter, link);
+	return woken == -1 ? -1 : 0;
+}
+
+/* --- writing ------------------------------------------------------------------------------ */
+
+/* Returns 0, or -1: the reader is gone. */
+static int
+flush(struct thread_stream *stream)
+{
+	struct exchange *exchange = stream->call->exchange;
+	const struct packet *bytes = thread_frames_bytes(stream->frames);
+	uint64_t now = loop_now_ms(session_loop(stream->call->api->session));
+	int result = 0;
+
+	if (bytes->size > 0)
+		result = exchange_write(exchange, bytes->data, bytes->size);
+	else if (now >= stream->beat_ms)
+		result = exchange_write(exchange, BEAT, strlen(BEAT));
+	else
+		return 0;
+	stream->beat_ms = now + BEAT_MS;
+	thread_frames_taken(stream->frames);
+	return result;
+}
+
+/* --- a run -------------------------------------------------------------------------------- */
+
+static bool
+changes_state(const struct value *event)
+{
+	const struct value *kind = value_get(event, "kind");
+
+	return value_text_is(kind, "started") || value_text_is(kind, "step");
+}
+
+/* The state, when it has changed and nothing that changes it again is there already. */
+static const struct value *
+state_behind(struct thread_stream *stream, struct arena *arena, const struct value *event,
+    struct feed *feed)
+{
+	const struct value *thread, *values = NULL;
+	bool is_end = value_text_is(value_get(event, "kind"), "finished");
+
+	if ((stream->channels & CHANNEL_VALUES) == 0 ||
+	    (!is_end && (!changes_state(event) || feed_has_more(feed))))
+		return NULL;
+	blueprint_thread(stream->call->api, arena, stream->thread, &thread, &values);
+	return values;
+}
+
+static void
+show(struct thread_stream *stream, struct arena *arena, const struct value *thing,
+    struct feed *feed)
+{
+	int64_t count = value_get_int(thing, "count", 0);
+	const struct value *messages = NULL;
+
+	if (!value_has(thing, "seq")) {
+		thread_frames_live(stream->frames, arena, thing);
+		return;
+	}
+	if (count > 0)
+		store_messages(api_store(stream->call->api), arena, stream->thread,
+		    (uint64_t)value_get_int(thing, "first", 0), (uint64_t)count,
+		    &messages);
+	thread_frames_event(stream->frames, arena, thing, messages,
+	    state_behind(stream, arena, thing, feed));
+}
+
+/* Shows one thing of the run. Returns 1; 0: the run has ended; -1: the reader is gone, or Redis. */
+static int
+show_next(struct thread_stream *stream, struct feed *feed)
+{
+	struct arena *arena = arena_new();
+	const struct value *thing = NULL;
+	int found = feed_next(feed, arena, LOOK_MS, &thing), result = 1;
+
+	if (found == 1) {
+		show(stream, arena, thing, feed);
+		if (value_text_is(value_get(thing, "kind"), "finished"))
+			result = 0;
+	}
+	if (found == -1 || flush(stream) == -1)
+		result = -1;
+	arena_destroy(&arena);
+	return result;
+}
+
+/* Returns 0 when it has ended, -1 when the stream has. */
+static int
+show_run(struct thread_stream *stream, const char *run)
+{
+	struct arena *arena = arena_new();
+	const struct value *record = NULL;
+	const char *agent;
+	struct feed *feed;
+	int result = 1;
+
+	store_run(api_store(stream->call->api), arena, stream->thread, run, &record);
+	agent = value_get_text(record, "agent");
+	if (record == NULL || value_text_is(value_get(record, "status"), "delayed")) {
+		arena_destroy(&arena); /* others go ahead of it */
+		return 0;
+	}
+	feed = feed_new(stream->call->api, stream->thread, run, stream->seen, true);
+	thread_frames_begin(stream->frames, stream->number, run,
+	    agent != NULL ? agent : "", stream->seen);
+	while (result == 1)
+		result = show_next(stream, feed);
+	feed_destroy(&feed);
+	arena_destroy(&arena);
+	return result;
+}
+
+/* --- the thread --------------------------------------------------------------------------- */
+
+static bool
+has_ended(struct thread_stream *stream, struct arena *arena, const char *run)
+{
+	bool ended = true, is_queued;
+
+	store_has_ended(
+	    api_store(stream->call->api), arena, stream->thread, run, &ended, &is_queued);
+	return ended;
+}
+
+/* Where the stream begins: at the first run that goes on, else at the last. Returns a step's status. */
+static enum store_status
+find_begin(struct thread_stream *stream)
+{
+	struct store *store = api_store(stream->call->api);
+	struct arena *arena = stream->call->arena;
+	const struct value *runs;
+	uint64_t count = 0, first;
+	size_t i;
+	enum store_status status =
+	    store_run_ids(store, arena, stream->thread, 0, 1, &runs, &count);
+
+	first = count > LOOKED_BACK ? count - LOOKED_BACK : 0;
+	if (status == STORE_OK)
+		status = store_run_ids(
+		    store, arena, stream->thread, first, LOOKED_BACK, &runs, &count);
+	if (status != STORE_OK)
+		return status;
+	for (i = value_size(runs); i > 1; i--)
+		if (has_ended(stream, arena, value_text(value_at(runs, i - 2))))
+			break;
+	stream->number = i > 0 ? first + i - 1 : 0;
+	return STORE_OK;
+}
+
+/* Shows the next run, or waits for it. Returns -1 when the stream has ended. */
+static int
+go_on(struct thread_stream *stream)
+{
+	struct arena *arena = arena_new();
+	const struct value *runs = NULL;
+	uint64_t count;
+	const char *run;
+	int result = -1;
+
+	if (store_run_ids(api_store(stream->call->api), arena, stream->thread,
+		stream->number, 1, &runs, &count) == STORE_OK) {
+		run = value_text(value_at(runs, 0));
+		if (run != NULL) {
+			result = show_run(stream, run);
+			stream->number++;
+			stream->seen = 0;
+		} else {
+			result = wait_for_run(stream);
+		}
+	}
+	arena_destroy(&arena);
+	return result == -1 ? -1 : flush(stream);
+}
+
+/* Returns false after answering. */
+static bool
+read_channels(struct call *call, unsigned *channels_r)
+{
+	const struct value *list = value_get(call->body, "channels");
+	size_t i;
+
+	*channels_r = 0;
+	for (i = 0; value_is(list, VALUE_ARRAY) && i < list->size; i++) {
+		const char *name = value_text(value_at(list, i));
+
+		if (name == NULL || !channel_add(name, channels_r)) {
+			reply_error(call, 422, "channels: there is no '%s'",
+			    name != NULL ? name : "?");
+			return false;
+		}
+	}
+	if (value_is(list, VALUE_ARRAY))
+		return true;
+	reply_error(call, 422, "channels: must be a list, such as [\"values\"]");
+	return false;
+}
+
+void
+call_thread_events(struct call *call)
+{
+	struct thread_stream stream = { .call = call, .thread = call->params[0] };
+	int64_t since = call_number(call, "since", 0, 0, INT64_MAX);
+	enum store_status status = STORE_OK;
+
+	if (since == -1 || !read_channels(call, &stream.channels))
+		return;
+	stream.number = thread_frames_run_of((uint64_t)since);
+	stream.seen = thread_frames_event_of((uint64_t)since);
+	if (since == 0)
+		status = find_begin(&stream);
+	if (status != STORE_OK) {
+		reply_failed(call, status, "such thread");
+		return;
+	}
+	stream.frames = thread_frames_new(stream.channels, (uint64_t)since);
+	exchange_add_header(call->exchange, "Cache-Control", "no-cache");
+	exchange_add_header(call->exchange, "X-Accel-Buffering", "no");
+	exchange_stream(call->exchange, 200, "text/event-stream");
+	while (go_on(&stream) == 0)
+		continue;
+	thread_frames_destroy(&stream.frames);
+}
