@@ -168,6 +168,15 @@
 #define WEBHOOK_WAIT_MS_MAX 600000u  /* between two attempts, unless they ask for more: */
 #define WEBHOOK_RETRY_AFTER_MS_MAX 3600000u
 
+/* Traces (runtime/trace/). */
+#define TRACE_QUEUE_BYTES_MAX (4u << 20)   /* of spans that wait to be sent */
+#define TRACE_BATCH_BYTES (256u << 10)     /* so many are sent at once */
+#define TRACE_SEND_MS 1000u                /* fewer wait so long */
+#define TRACE_REQUEST_MS 10000u            /* one request to the collector */
+#define TRACE_ANSWER_BYTES_MAX (64u << 10) /* and what it says */
+#define TRACE_ENDPOINT_BYTES_MAX 2048u
+#define TRACE_HEADERS_MAX 32u /* of OTEL_EXPORTER_OTLP_HEADERS */
+
 /* JSON Schema and regular expressions: of users, against what models write. */
 #define SCHEMA_STEPS_MAX 500000u   /* (schema, value) pairs looked at in one check */
 #define SCHEMA_DEPTH_MAX 160u      /* nested; a fiber's stack bears it */
