@@ -354,6 +354,7 @@ header_of(const struct call_request *request)
 		.deadline_ms = request->deadline_ms,
 		.priority = request->priority,
 		.tenant = request->tenant,
+		.traceparent = request->traceparent,
 		.idempotency_key = request->idempotency_key,
 	};
 }

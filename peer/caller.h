@@ -22,6 +22,7 @@ struct call_request {
 	unsigned flags; /* WIRE_RESEND (a takeover: it may have been sent before), ONCE,
 			   STREAM ... */
 	const char *idempotency_key;
+	const char *traceparent;     /* or NULL: the call is not traced */
 	const struct value *profile; /* freeze it: its bytes are copied per call */
 	const struct value *request;
 };

@@ -115,13 +115,18 @@ job_main(void *arg)
 {
 	struct job *job = arg;
 	struct worker *worker = job->call.worker;
-	const struct value *body = answer(job);
 	struct outbox_event event = { .type = OUTBOX_ENDED,
-		.call_id = job->header.call_id,
-		.interrupted = was_interrupted(body),
-		.lost = job->call.lost };
+		.call_id = job->header.call_id };
+	const struct value *body;
 	const struct nested *nested;
 
+	if (worker->options.trace != NULL)
+		worker_trace_begin(job);
+	body = answer(job);
+	if (job->call.span != NULL)
+		worker_trace_end(job, body);
+	event.interrupted = was_interrupted(body);
+	event.lost = job->call.lost;
 	event.parcel = parcel_new(job->call.arena, body);
 	job->fiber = NULL;
 	feed(worker, &event);

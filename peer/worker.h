@@ -9,6 +9,7 @@
 #define WORKER_H
 
 #include "links.h"
+#include "trace.h"
 
 struct worker;
 
@@ -22,6 +23,7 @@ struct worker_call {
 	const struct value *request;
 	struct worker *worker; /* NULL outside of a worker (a workbench, a test): progress
 				  is dropped, nested calls end as NOT_SERVED */
+	struct span *span;     /* of its handling, when it is traced; else NULL */
 	void *private;
 	bool
 	    lost; /* set by the answer function: nobody knows whether this call, which must not
@@ -41,6 +43,7 @@ struct worker_options {
 	size_t service_count;
 	uint32_t capacity;
 	const struct value *catalog;
+	struct trace *trace; /* or NULL: nothing is traced */
 	worker_answer_fn *answer;
 	void *arg;
 };
@@ -64,6 +67,15 @@ struct call_request;
 struct call_outcome;
 int worker_nested_call(struct worker_call *call, const struct call_request *request,
     struct call_outcome *outcome_r);
+
+/* --- tracing (worker_trace.c) --------------------------------------------------------- */
+
+/* For a call with a span: begins one beneath it, of something that it does. number: which of those, from 1; with it
+ * the same work has the same id. */
+void worker_span_begin(const struct worker_call *call, struct span *span_r,
+    enum span_type type, const char *what, unsigned number);
+/* Ends it, and tells of it. type: of the fault that it came to, or NULL. */
+void worker_span_end(const struct worker_call *call, struct span *span, const char *type);
 
 /* Starts the drain: DRAIN, no new calls; running ones may finish, the rest is stopped and
  * given back (RELEASE), results are flushed; then done(arg). All of it within drain_ms, of

@@ -63,6 +63,7 @@ worker_nested_call(struct worker_call *call, const struct call_request *request,
 	nested->id = arena_strdup(call->arena, request->id);
 	nested->next = job_of(call)->nested;
 	job_of(call)->nested = nested;
+	nested_request.traceparent = worker_trace_nested(job_of(call));
 	if (may_have_asked(call))
 		nested_request.flags |= WIRE_RESEND;
 	return caller_call(call->worker->caller, call->arena, &nested_request, outcome_r);

@@ -8,6 +8,14 @@
 #include "profiles.h"
 #include "worker.h"
 
+/* Begins the span of job's call, where that is traced and somebody is told: sets job->call.span. */
+struct job;
+void worker_trace_begin(struct job *job);
+/* The call has been answered with body. */
+void worker_trace_end(struct job *job, const struct value *body);
+/* What a call that job's makes is sent with, in its arena; or NULL. */
+const char *worker_trace_nested(const struct job *job);
+
 /* An id of a call this call has made; kept at the broker until this call has ended, so that
  * who runs this call again after our death finds the answer. */
 struct nested {

@@ -8,6 +8,7 @@
 #include "model_profile.h"
 #include "model_wish.h"
 #include "models.h"
+#include "request_span.h"
 #include "store_wish.h"
 
 /* How often this call was sent to one model. A fallback's model begins at one again. */
@@ -25,7 +26,8 @@ struct model_job {
 	bool streams;
 	struct written *written; /* of the messages the call came with, or NULL */
 	struct sends *sends;
-	unsigned nested; /* calls to workers of other providers */
+	unsigned nested;   /* calls to workers of other providers */
+	unsigned requests; /* to providers */
 	uint64_t end_ms;
 	unsigned store_calls;
 };
@@ -143,6 +145,23 @@ fail(
 	return model_fail(request, fault);
 }
 
+/* Asks endpoint, and tells of it where the call is traced. */
+static const struct value *
+ask_provider(struct model_job *job, const char *model, const struct endpoint *endpoint,
+    const struct ask *ask, struct fault **fault_r)
+{
+	const struct worker_call *call = job->call;
+	const struct value *message;
+	struct span span;
+
+	if (call->span == NULL)
+		return endpoint->provider->send(endpoint, ask, fault_r);
+	request_span_begin(call, &span, ask, model, ++job->requests);
+	message = endpoint->provider->send(endpoint, ask, fault_r);
+	request_span_end(call, &span, message, message == NULL ? *fault_r : NULL);
+	return message;
+}
+
 static struct model_response *
 send_ask(struct model_job *job, struct model_request *request,
     const struct endpoint *endpoint, const struct ask *ask)
@@ -156,7 +175,7 @@ send_ask(struct model_job *job, struct model_request *request,
 			"the provider %s has no moderation", endpoint->name));
 	if (ask->tokens != NULL)
 		tokens_begin(ask->tokens, model_name(request));
-	message = endpoint->provider->send(endpoint, ask, &fault);
+	message = ask_provider(job, model_name(request), endpoint, ask, &fault);
 	if (message == NULL) {
 		/* Who is cancelled may have a successor, whose tokens count. */
 		if (ask->tokens != NULL && !fault->control)

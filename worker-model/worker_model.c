@@ -23,6 +23,8 @@ struct worker_model {
 	struct wire_service *services; /* of the providers, in their order */
 	struct model_world world;
 	struct worker *worker;
+	struct trace *trace; /* or NULL */
+	uint64_t drained_ms; /* when the drain must be over */
 };
 
 #define SETTING(field) offsetof(struct worker_model_settings, field)
@@ -59,6 +61,7 @@ const struct setting worker_model_table[] = {
 	    INT64_C(1) << 40, "bytes",
 	    "for messages of threads that call again and bring only what is new; 0: none",
 	    0 },
+	TRACE_SETTING(SETTING(trace_endpoint)),
 	{ "drain-ms", SETTING_INTEGER, SETTING(drain_ms), "60000", 0, TIMEOUT_MS_MAX,
 	    "ms", "what running calls get when the process is told to end", 0 },
 	{ NULL, SETTING_TEXT, 0, NULL, 0, 0, NULL, NULL, 0 },
@@ -161,6 +164,7 @@ start_worker(struct worker_model *model)
 		.service_count = model->providers.count,
 		.capacity = (uint32_t)model->settings->slots,
 		.catalog = catalog(model),
+		.trace = model->trace,
 		.answer = model_job_answer,
 		.arg = &model->world,
 	};
@@ -180,6 +184,9 @@ worker_model_new(struct service *service, const struct worker_model_settings *se
 	model->service = service;
 	model->settings = settings;
 	model->arena = arena_new();
+	model->trace = trace_new(loop, &(struct trace_options){ .program = PROGRAM,
+					   .instance = settings->common.name,
+					   .endpoint = settings->trace_endpoint });
 	load_plugins(settings->plugins);
 	load_models(settings->models);
 	model->http = http_new(loop);
@@ -205,6 +212,7 @@ worker_model_destroy(struct worker_model **model_p)
 	worker_destroy(&model->worker);
 	chains_destroy(&model->world.chains);
 	kept_threads_destroy(&model->world.threads);
+	trace_destroy(&model->trace);
 	http_destroy(&model->http);
 	provider_table_release(&model->providers);
 	models_unload();
@@ -215,11 +223,20 @@ worker_model_destroy(struct worker_model **model_p)
 }
 
 static void
-on_drained(void *arg)
+on_told(void *arg)
 {
 	struct worker_model *model = arg;
 
 	service_end(model->service);
+}
+
+static void
+on_drained(void *arg)
+{
+	struct worker_model *model = arg;
+
+	trace_finish(model->trace, trace_flush_ms(model->world.loop, model->drained_ms),
+	    on_told, model);
 }
 
 void
@@ -227,6 +244,8 @@ worker_model_drain(void *arg)
 {
 	struct worker_model *model = arg;
 
+	model->drained_ms =
+	    loop_now_ms(model->world.loop) + (uint64_t)model->settings->drain_ms;
 	worker_drain(
 	    model->worker, (uint64_t)model->settings->drain_ms, on_drained, model);
 }

@@ -20,6 +20,7 @@ struct worker_model_settings {
 	int64_t answer_timeout_ms;
 	int64_t threads_bytes;
 	int64_t drain_ms;
+	const char *trace_endpoint;
 };
 extern const struct setting worker_model_table[];
 

@@ -26,6 +26,8 @@ struct worker_tools {
 	struct worker *worker;
 	struct job_world world;
 	struct webhook webhook;
+	struct trace *trace; /* or NULL */
+	uint64_t drained_ms; /* when the drain must be over */
 	char session[SESSION_BYTES + 1];
 	char pin[sizeof SERVICE_WORKER_PREFIX + SESSION_BYTES];
 };
@@ -54,6 +56,7 @@ const struct setting worker_tools_table[] = {
 	    "post the ends of runs to those who want to be told: off, public, or any: "
 	    "loopback and private addresses, too",
 	    0 },
+	TRACE_SETTING(FIELD(trace_endpoint)),
 	{ "drain-ms", SETTING_INTEGER, FIELD(drain_ms), "30000", 0, CALL_DEADLINE_MS_MAX,
 	    "ms", "how long running calls may take after SIGTERM", 0 },
 	{ "check", SETTING_BOOL, FIELD(check), NULL, 0, 0, NULL,
@@ -185,6 +188,7 @@ start_worker(struct worker_tools *tools)
 		.session = tools->session,
 		.capacity = (uint32_t)tools->settings->slots,
 		.catalog = tool_table_catalog(tools->world.table),
+		.trace = tools->trace,
 		.answer = on_call,
 		.arg = tools,
 	};
@@ -243,6 +247,10 @@ worker_tools_new(struct service *service, const struct worker_tools_settings *se
 	tools->service = service;
 	tools->settings = settings;
 	tools->world.loop = service_loop(service);
+	tools->trace = trace_new(
+	    tools->world.loop, &(struct trace_options){ .program = "worker-tools",
+				   .instance = settings->common.name,
+				   .endpoint = settings->trace_endpoint });
 	tools->world.table = worker_tools_load(settings, arena, &error);
 	if (tools->world.table == NULL)
 		fatalx("%s", error);
@@ -273,7 +281,16 @@ worker_tools_destroy(struct worker_tools **tools_p)
 	seats_destroy(&tools->world.seats);
 	chains_destroy(&tools->world.chains);
 	tool_table_release(&tools->world.table);
+	trace_destroy(&tools->trace);
 	free(tools);
+}
+
+static void
+on_told(void *arg)
+{
+	struct worker_tools *tools = arg;
+
+	service_end(tools->service);
 }
 
 static void
@@ -281,7 +298,8 @@ on_ended(void *arg)
 {
 	struct worker_tools *tools = arg;
 
-	service_end(tools->service);
+	trace_finish(tools->trace, trace_flush_ms(tools->world.loop, tools->drained_ms),
+	    on_told, tools);
 }
 
 static void
@@ -298,6 +316,7 @@ worker_tools_drain(void *arg)
 	struct worker_tools *tools = arg;
 	int64_t drain_ms = tools->settings->drain_ms;
 
+	tools->drained_ms = loop_now_ms(tools->world.loop) + (uint64_t)drain_ms;
 	seats_close(tools->world.seats);
 	drain_ms = drain_ms > 2 * HAND_BACK_MS ? drain_ms - HAND_BACK_MS : drain_ms / 2;
 	worker_drain(tools->worker, (uint64_t)drain_ms, on_drained, tools);

@@ -15,6 +15,7 @@ struct worker_tools_settings {
 	bool allow_private;
 	const char *webhooks; /* "off", "public", "any" */
 	int64_t drain_ms;
+	const char *trace_endpoint;
 	bool check;
 	const char *call;
 	const char **answer;

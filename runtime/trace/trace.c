@@ -205,6 +205,15 @@ trace_flush(struct trace *trace, uint64_t ms)
 		    "traces: lost=%llu at the end", (unsigned long long)trace->lost);
 }
 
+uint64_t
+trace_flush_ms(const struct loop *loop, uint64_t until_ms)
+{
+	uint64_t now_ms = loop_now_ms(loop);
+	uint64_t half_ms = until_ms > now_ms ? (until_ms - now_ms) / 2 : 0;
+
+	return half_ms < TRACE_FLUSH_MS ? half_ms : TRACE_FLUSH_MS;
+}
+
 static void
 finish_main(void *arg)
 {

@@ -53,6 +53,8 @@ void trace_put(struct trace *trace, const struct span *span);
  * NULL is fine. */
 #define TRACE_FLUSH_MS 2000u
 void trace_flush(struct trace *trace, uint64_t ms);
+/* How long that may take for a process that must have ended at until_ms: TRACE_FLUSH_MS at most. */
+uint64_t trace_flush_ms(const struct loop *loop, uint64_t until_ms);
 
 /* The same from the loop's stack: then calls done(arg). Without trace, at once. */
 void trace_finish(struct trace *trace, uint64_t ms, void (*done)(void *arg), void *arg);
