@@ -66,6 +66,11 @@ const struct setting coordinator_table[] = {
 	    0 },
 	{ "thread-ttl-action", SETTING_TEXT, SETTING(thread_ttl_action), "delete", 0, 0,
 	    NULL, "what is done with it then: delete, or keep_latest", 0 },
+	TRACE_SETTING(SETTING(trace_endpoint)),
+	{ "trace-sample", SETTING_TEXT, SETTING(trace_sample), "1", 0, 0, NULL,
+	    "the share of runs that is traced, 0 to 1, unless a submission brings a "
+	    "trace; the same for all coordinators",
+	    0 },
 	{ "plugin", SETTING_LIST, SETTING(plugins), NULL, 0, 0, NULL,
 	    "a shared object with middleware; may be given several times", 0 },
 	{ "models", SETTING_TEXT, SETTING(models), NULL, 0, 0, NULL,
@@ -262,6 +267,22 @@ connect_brokers(struct coordinator *coordinator)
 	coordinator->caller = caller_new(coordinator->loop, coordinator->links);
 }
 
+static void
+open_trace(struct coordinator *coordinator)
+{
+	const struct coordinator_settings *settings = coordinator->settings;
+	const struct trace_options options = {
+		.program = settings->program != NULL ? settings->program : "coordinator",
+		.instance = settings->common.name,
+		.endpoint = settings->trace_endpoint,
+	};
+
+	if (trace_ratio_read(settings->trace_sample, &coordinator->trace_ratio) == -1)
+		settings_refuse(options.program, "--trace-sample", settings->trace_sample,
+		    "a number from 0 to 1");
+	coordinator->trace = trace_new(coordinator->loop, &options);
+}
+
 static struct heard *
 start_heard(void)
 {
@@ -284,6 +305,7 @@ coordinator_new(struct service *service, const struct coordinator_settings *sett
 	coordinator->service = service;
 	coordinator->loop = service_loop(service);
 	coordinator->settings = settings;
+	open_trace(coordinator);
 	load_plugins((const char *const *)settings->plugins);
 	load_models(settings->models);
 	coordinator->runs = zhashx_new();
@@ -366,6 +388,7 @@ drain_main(void *arg)
 	chores_stop(coordinator->chores);
 	tally_stop(coordinator->tally);
 	shards_stop(coordinator->shards);
+	trace_flush(coordinator->trace, trace_flush_ms(coordinator->loop, deadline));
 	while (fiber_count(coordinator->loop) > 1) { /* this one */
 		if (loop_now_ms(coordinator->loop) >= deadline)
 			service_give_up("Redis does not take the runs back");
@@ -410,6 +433,7 @@ coordinator_destroy(struct coordinator **coordinator_p)
 	redis_destroy(&coordinator->redis);
 	zhashx_destroy(&coordinator->runs);
 	zhashx_destroy(&coordinator->awaited);
+	trace_destroy(&coordinator->trace);
 	models_unload();
 	free(coordinator);
 	*coordinator_p = NULL;

@@ -16,6 +16,7 @@
 #include "links.h"
 #include "service.h"
 #include "store.h"
+#include "trace.h"
 
 struct coordinator_settings {
 	struct service_settings common;
@@ -31,8 +32,11 @@ struct coordinator_settings {
 	const char **plugins;
 	const char *models;
 	int64_t webhook_attempts, webhook_wait_ms;
+	const char *trace_endpoint, *trace_sample;
 	/* In no table: how long giving runs back may take; 0: as is usual. */
 	int64_t drain_ms;
+	/* Likewise: what is traced is told as of that program; NULL: coordinator. */
+	const char *program;
 };
 extern const struct setting coordinator_table[];
 
@@ -65,6 +69,8 @@ struct coordinator {
 	struct tally *tally;
 	struct store_service *store_service;
 	bool store_drained;
+	struct trace *trace;            /* or NULL: nothing is traced */
+	double trace_ratio;             /* of the runs that begin a trace */
 	zhashx_t *runs;                 /* thread id -> struct run, this process's */
 	unsigned owned[SHARDS];         /* runs held, by shard */
 	zhashx_t *awaited;              /* run id -> struct fiber (awaited.h) */

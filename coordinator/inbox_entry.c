@@ -9,6 +9,7 @@
 #include "log.h"
 #include "nearest.h"
 #include "retention.h"
+#include "run_trace.h"
 #include "submission.h"
 #include "utf8.h"
 
@@ -112,6 +113,17 @@ unknown_agent(struct store *store, struct arena *arena, const char *name)
 	    near != NULL ? near : "", near != NULL ? "'?" : "");
 }
 
+/* Of a run that has a parent, and brings no trace: its parent's. */
+static const struct value *
+traceparent_of(struct coordinator *coordinator, struct arena *arena,
+    const struct submission *submission)
+{
+	return coordinator->trace == NULL || submission->parent == NULL ||
+		       submission->more.traceparent != NULL
+		   ? NULL
+		   : run_trace_of_parent(coordinator, arena, submission->parent);
+}
+
 static enum store_status
 queue(struct coordinator *coordinator, struct arena *arena,
     const struct inbox_entry *entry, const struct submission *submission,
@@ -130,7 +142,8 @@ queue(struct coordinator *coordinator, struct arena *arena,
 	    submission->parent != NULL ? value_str(arena, submission->parent) : NULL,
 	    "input",
 	    submission->input != NULL ? value_freeze(arena, submission->input) : NULL,
-	    "options", value_freeze(arena, submission->options), "entry",
+	    "options", value_freeze(arena, submission->options), "traceparent",
+	    traceparent_of(coordinator, arena, submission), "entry",
 	    value_str(arena, entry->id), NULL);
 	comer.fields =
 	    value_map_merge(arena, fields, run_options_record(arena, &submission->more));

@@ -364,6 +364,7 @@ static void
 forget(struct run *run)
 {
 	timer_stop(&run->deadline);
+	run_trace_forget(run);
 	run_leave(run);
 	agents_unref(run->coordinator->agents, &run->agent);
 	arena_destroy(&run->scratch);
@@ -456,6 +457,7 @@ run_next(struct run *run)
 	run->step = run->first_step = 0;
 	run->results_stored = value_size(claim.results) > 0;
 	run->seq = events_so_far(run);
+	run_trace_begin(run);
 	if (claim.recovered)
 		log_info("run=%s thread=%s taken over epoch=%" PRIu64, run->id,
 		    run->thread, run->epoch);

@@ -13,6 +13,7 @@
 #include "coordinator.h"
 #include "fault.h"
 #include "fiber.h"
+#include "run_trace.h"
 #include "state.h"
 
 /* How advancing a run goes on. */
@@ -102,8 +103,9 @@ struct run {
 	unsigned hook_calls;
 	struct value_list used; /* entries of its model calls (model_usage.h) */
 
-	unsigned misses; /* model calls that had to be made again, whole */
-	unsigned awaits; /* children that its fibers wait for (awaited.h) */
+	unsigned misses;         /* model calls that had to be made again, whole */
+	unsigned awaits;         /* children that its fibers wait for (awaited.h) */
+	struct run_trace *trace; /* or NULL: nobody is told of it */
 };
 
 /* Claims thread and runs what waits on it, until nothing does; then leaves the table.

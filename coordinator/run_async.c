@@ -48,8 +48,9 @@ record_of(struct run *run, struct arena *arena, const struct child *child,
 	    retention_usual(run->coordinator, arena), "started_by",
 	    value_str(arena, run->thread), "depth", child_depth(arena, run), "tenant",
 	    run->tenant != NULL ? value_str(arena, run->tenant) : NULL, "priority",
-	    value_printf(arena, "%" PRIu64, run->priority), "input", input, "options",
-	    value_freeze(arena, options), NULL);
+	    value_printf(arena, "%" PRIu64, run->priority), "traceparent",
+	    child->traceparent, "input", input, "options", value_freeze(arena, options),
+	    NULL);
 }
 
 /* Says that the run's id is that of a run of thread. STORE_KNOWN: it is another's. */
@@ -108,6 +109,7 @@ begin(struct run *run, struct arena *arena, const struct effect *effect,
 
 	child->run = child->thread =
 	    child_run(arena, run, effect->call.id, value_size(effect->children) + 1);
+	child->traceparent = run_trace_child(run, arena, effect->last_id);
 	if (goes_on) {
 		go = read_own(run, arena, child->wish, &record);
 		child->thread = value_get_text(child->wish, "thread");

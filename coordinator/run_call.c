@@ -181,6 +181,7 @@ run_call_worked(struct run *run, struct arena *arena, const struct run_call *cal
 		.profile = call->profile,
 		.request = call->request,
 	};
+	struct run_trace_call traced;
 	struct call_outcome outcome;
 
 	/* A fiber of a round may come here after the run was told to stop, and must not send
@@ -194,14 +195,21 @@ run_call_worked(struct run *run, struct arena *arena, const struct run_call *cal
 	if (!may_begin(run, arena, request.flags))
 		return GO_DROP;
 	value_list_add(&run->sent, value_str(run->batch, call->id));
-	if (caller_call(run->coordinator->caller, arena, &request, &outcome) == -1)
+	if (run->trace != NULL)
+		run_trace_call(run, arena, call, &traced, &request);
+	if (caller_call(run->coordinator->caller, arena, &request, &outcome) == -1) {
+		if (run->trace != NULL)
+			run_trace_answered(run, &traced, NULL);
 		return GO_DROP;
+	}
 	*worked_r = outcome.code == CODE_OK;
 	if (outcome.code == CODE_OK)
 		tally_result(run->coordinator->tally,
 		    call->is_tool ? NULL : value_get_text(call->profile, "model"),
 		    outcome.body);
 	*body_r = sealed(run, arena, call, outcome_body(arena, call, &outcome));
+	if (run->trace != NULL)
+		run_trace_answered(run, &traced, *body_r);
 	return GO_ON;
 }
 

@@ -190,8 +190,9 @@ record_of(struct run *run, struct arena *arena, const struct effect *effect,
 	    "task", effect->name, "said", last_said(run, arena, child), "depth",
 	    child_depth(arena, run), "tenant",
 	    run->tenant != NULL ? value_str(arena, run->tenant) : NULL, "priority",
-	    value_printf(arena, "%" PRIu64, run->priority), "input", input, "options",
-	    value_freeze(arena, options), NULL);
+	    value_printf(arena, "%" PRIu64, run->priority), "traceparent",
+	    child->traceparent, "input", input, "options", value_freeze(arena, options),
+	    NULL);
 }
 
 /* For who watches: the report comes with the step. */
@@ -411,11 +412,13 @@ begin(struct run *run, struct arena *arena, const struct effect *effect,
 
 	if (effect->held == NULL)
 		input = first_input(run, own, child);
+	child->traceparent =
+	    run_trace_child(run, own, effect->held == NULL ? effect->last_id : NULL);
 	if (child->fault == NULL)
 		go = queue(run, own, child, record_of(run, own, effect, child, input));
 	if (child->fault != NULL)
 		child->fault = arena_strdup(arena, child->fault);
-	child->inherited = NULL;
+	child->inherited = child->traceparent = NULL;
 	arena_destroy(&own);
 	return go;
 }

@@ -12,9 +12,10 @@ struct child {
 	bool forks;   /* it goes on with the conversation of the one that asks for it */
 	bool is_part; /* of that one, whose spec has its own */
 	const struct value
-	    *inherited;    /* its options have that of its thread's fields; or NULL */
-	const char *fault; /* why it cannot be, or NULL */
-	struct agent *compiled; /* a reference, or NULL */
+	    *inherited; /* its options have that of its thread's fields; or NULL */
+	const struct value *traceparent; /* its record's, or NULL */
+	const char *fault;               /* why it cannot be, or NULL */
+	struct agent *compiled;          /* a reference, or NULL */
 };
 
 /* The id of the number-th that the call with that first id wants, "<run>.<step>.<index>": it is

@@ -52,6 +52,7 @@ store_service_new(struct coordinator *coordinator)
 		.service_count = 1,
 		.capacity = STORE_SLOTS,
 		.catalog = value_empty_array(),
+		.trace = coordinator->trace,
 		.answer = on_call,
 		.arg = service,
 	};

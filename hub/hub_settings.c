@@ -91,5 +91,6 @@ hub_settings_share(struct hub_settings *settings)
 	settings->coordinator.common = settings->common;
 	settings->coordinator.common.name = settings->coordinator_name;
 	settings->coordinator.brokers = inside;
+	settings->coordinator.program = "hub";
 	settings->coordinator.drain_ms = settings->drain_ms / 2;
 }

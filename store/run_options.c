@@ -11,6 +11,7 @@
 #include "bounds.h"
 #include "json.h"
 #include "redis.h"
+#include "trace_context.h"
 #include "url.h"
 #include "utf8.h"
 #include "wire.h"
@@ -199,6 +200,18 @@ read_webhook(struct arena *arena, const struct value *fields, struct run_options
 }
 
 static const char *
+read_traceparent(const struct value *fields, struct run_options *options)
+{
+	struct trace_context context;
+
+	options->traceparent = text_of(fields, "traceparent");
+	if (options->traceparent == NULL ||
+	    trace_context_read(options->traceparent, &context) == 0)
+		return NULL;
+	return "traceparent: " TRACEPARENT_FORM;
+}
+
+static const char *
 read_metadata(
     struct arena *arena, const struct value *fields, struct run_options *options)
 {
@@ -243,6 +256,8 @@ run_options_read(struct arena *arena, const struct value *fields, int64_t now_ms
 		error = read_webhook(arena, fields, options_r);
 	if (error == NULL)
 		error = read_metadata(arena, fields, options_r);
+	if (error == NULL)
+		error = read_traceparent(fields, options_r);
 	return error;
 }
 
@@ -263,5 +278,7 @@ run_options_record(struct arena *arena, const struct run_options *options)
 	    "metadata",
 	    value_size(options->metadata) > 0 ? value_freeze(arena, options->metadata)
 					      : NULL,
+	    "traceparent",
+	    options->traceparent != NULL ? value_str(arena, options->traceparent) : NULL,
 	    NULL);
 }

@@ -1,5 +1,5 @@
 /* run_options: what a submission may say of its run besides what it is to do: when, for how
- * long, how urgent, for whom, and who hears of its end. docs/runs.md.
+ * long, how urgent, for whom, who hears of its end, and in whose trace. docs/runs.md.
  *
  * Read from texts, as any client XADDs them; the command line reads its flags by the same
  * rules, so that both refuse with the same words. Pure. */
@@ -15,6 +15,7 @@ struct run_options {
 	const char *tenant;  /* or NULL */
 	const char *webhook; /* URL, or NULL */
 	const struct value *metadata; /* {name: text, number or bool}, or NULL */
+	const char *traceparent;      /* the trace that it is part of, or NULL */
 };
 
 /* Reads what of fields ({name: text or bytes}) is its. now_ms is the time of the submission,

@@ -33,6 +33,7 @@ static const struct {
 	{ "deadline_ms", KEPT_NUMBER },
 	{ "deadline", KEPT_NUMBER },
 	{ "multitask", KEPT_TEXT },
+	{ "traceparent", KEPT_TEXT },
 	{ "ttl", KEPT_TEXT },
 	{ "usual_ttl", KEPT_INSIDE },
 	{ "replaced_by", KEPT_TEXT },

@@ -56,11 +56,12 @@ check-unit: $(BUILD)/tests-unit $(plugins)
 	@$(call each_case,2,unit)
 
 # The tables of docs/middleware that are made from what the middleware declares, and that of
-# docs/metrics.md; check-unit says when a page has another one.
+# docs/metrics.md and those of docs/tracing.md; check-unit says when a page has another one.
 .PHONY: pages
 pages: $(BUILD)/tests-unit
 	@WRITE_PAGES=1 CK_RUN_CASE=middleware_docs $(BUILD)/tests-unit
 	@WRITE_PAGES=1 CK_RUN_CASE=metrics_docs $(BUILD)/tests-unit
+	@WRITE_PAGES=1 CK_RUN_CASE=trace_docs $(BUILD)/tests-unit
 
 # Against the real programs, found through PATH.
 .PHONY: check-integration

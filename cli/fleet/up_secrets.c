@@ -38,8 +38,10 @@ up_secrets(struct arena *arena, const char *kind, const char *providers)
 
 	if (providers == NULL)
 		providers = "";
-	names = arena_alloc(arena, (count_pieces(providers) + 4) * sizeof *names);
+	names = arena_alloc(arena, (count_pieces(providers) + 5) * sizeof *names);
 	names[n++] = "FLOTILLA_REDIS"; /* a coordinator is told by a flag */
+	if (strcmp(kind, "redis") == 0 || strcmp(kind, "broker") == 0)
+		names[n++] = "OTEL_EXPORTER_OTLP_HEADERS"; /* the others tell of runs */
 	if (strcmp(kind, "worker-model") != 0) {
 		names[n++] = "OPENAI_API_KEY";
 		names[n++] = "ANTHROPIC_API_KEY";

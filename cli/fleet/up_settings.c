@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "allow_list.h"
+#include "trace.h"
+#include "trace_target.h"
 #include "wire.h"
 
 #define SETTING(field) offsetof(struct up_settings, field)
@@ -56,6 +58,9 @@ const struct setting up_table[] = {
 	    0 },
 	{ "plugin", SETTING_LIST, SETTING(plugins), NULL, 0, 0, NULL,
 	    "a shared object with middleware, for every process", 0 },
+	TRACE_SETTING(SETTING(trace_endpoint)),
+	{ "trace-sample", SETTING_TEXT, SETTING(trace_sample), "1", 0, 0, NULL,
+	    "the share of runs that is traced, 0 to 1", 0 },
 	{ "models", SETTING_TEXT, SETTING(models), NULL, 0, 0, NULL,
 	    "a YAML file with what models can do, hold and cost, for every process that "
 	    "asks",
@@ -112,6 +117,25 @@ check_allowed(struct arena *arena, const struct up_settings *settings)
 	return STATUS_FAILED;
 }
 
+static enum status
+check_trace(struct arena *arena, const struct up_settings *settings)
+{
+	const char *endpoint = settings->trace_endpoint, *url;
+	double ratio;
+
+	if (trace_ratio_read(settings->trace_sample, &ratio) == -1) {
+		complain("--trace-sample '%s': must be a number from 0 to 1",
+		    settings->trace_sample);
+		return STATUS_USAGE;
+	}
+	/* It may have a password in it. */
+	if (endpoint != NULL && trace_target_url(arena, endpoint, &url) == -1) {
+		complain("--trace-endpoint: must be " TRACE_ENDPOINT_FORM);
+		return STATUS_USAGE;
+	}
+	return STATUS_OK;
+}
+
 enum status
 up_settings_check(struct arena *arena, const struct up_settings *settings)
 {
@@ -142,5 +166,7 @@ up_settings_check(struct arena *arena, const struct up_settings *settings)
 		    settings->log_level);
 		return STATUS_USAGE;
 	}
+	if (check_trace(arena, settings) != STATUS_OK)
+		return STATUS_USAGE;
 	return settings->allow == NULL ? STATUS_OK : check_allowed(arena, settings);
 }

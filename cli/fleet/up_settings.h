@@ -14,6 +14,7 @@ struct up_settings {
 	const char *log_level;
 	const char *allow;
 	const char *webhooks;
+	const char *trace_endpoint, *trace_sample;
 	const char *models;
 	const char *serve, *api_keys; /* as `flotilla serve` has them: listen, api-keys */
 	const char **origins;

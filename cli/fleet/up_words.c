@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OWN_WORDS_MAX 24u /* of a child, but its lists */
+#define OWN_WORDS_MAX 28u /* of a child, but its lists */
 
 struct words {
 	const char **list;
@@ -106,6 +106,10 @@ add_work(struct words *words, const struct up_settings *settings,
 {
 	if (!is(child, "broker"))
 		add_list(words, "--plugin", (const char *const *)settings->plugins);
+	if (!is(child, "broker") && settings->trace_endpoint != NULL)
+		add(words, "--trace-endpoint", settings->trace_endpoint);
+	if (is_coordinator(child))
+		add(words, "--trace-sample", settings->trace_sample);
 	if (child->slots != NULL)
 		add(words, "--slots", child->slots);
 	if (fleet->models != NULL && (is_coordinator(child) || is(child, "worker-model")))

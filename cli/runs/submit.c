@@ -46,6 +46,10 @@ static const struct setting table[] = {
 	    "whom it is for; workers are shared fairly between tenants", 0 },
 	{ "webhook", SETTING_TEXT, SETTING(options.webhook), NULL, 0, 0, NULL,
 	    "a URL that is told of its end", 0 },
+	{ "traceparent", SETTING_TEXT, SETTING(options.traceparent), NULL, 0, 0, NULL,
+	    "the W3C trace context that its spans stand beneath, of a fleet that is "
+	    "traced",
+	    0 },
 	{ "metadata", SETTING_LIST, SETTING(options.metadata), NULL, 0, 0, NULL,
 	    "NAME=TEXT, kept with its record; may be given several times", 0 },
 	{ "multitask", SETTING_TEXT, SETTING(multitask), NULL, 0, 0, NULL,

@@ -122,6 +122,7 @@ make_fields(struct arena *arena, const struct submit_options *options)
 	set_text(&fields, "deadline_ms", deadline);
 	set_text(&fields, "tenant", options->tenant);
 	set_text(&fields, "webhook", options->webhook);
+	set_text(&fields, "traceparent", options->traceparent);
 	if (value_size(metadata) > 0)
 		set_text(&fields, "metadata", json_text(arena, metadata));
 	if (options->priority != PRIORITY_USUAL)

@@ -6,7 +6,7 @@
 #include "command.h"
 
 struct submit_options {
-	const char *after, *at, *deadline, *tenant, *webhook;
+	const char *after, *at, *deadline, *tenant, *webhook, *traceparent;
 	int64_t priority;
 	const char **metadata; /* "name=text" */
 };

@@ -37,7 +37,7 @@ void tiny_http_add(struct tiny_http *server, const struct tiny_answer *answer);
 
 /* The bytes of the request numbered index (0: the first), of the first TINY_KEPT_MAX, for the
  * caller to free; NULL when there is none. */
-#define TINY_KEPT_MAX 16u
+#define TINY_KEPT_MAX 256u
 char *tiny_http_request(struct tiny_http *server, unsigned index);
 
 /* Requests read to their end, connections accepted, connections open now. */

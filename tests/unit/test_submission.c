@@ -71,7 +71,8 @@ START_TEST(so_is_a_field_that_nobody_knows)
 END_TEST
 
 static const char *const with_nul[] = { "agent", "run", "thread", "parent", "tenant",
-	"multitask", "checkpoint", "priority", "webhook", "stream", "ttl_ms", "input" };
+	"multitask", "checkpoint", "priority", "webhook", "stream", "ttl_ms", "input",
+	"traceparent" };
 
 /* What stands before it may be another run's id: nothing of that one may be touched. */
 START_TEST(a_field_does_not_end_at_a_nul_byte)
