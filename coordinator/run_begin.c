@@ -335,6 +335,9 @@ load(struct run *run, struct store_claim *claim)
 	bool is_used =
 	    claim->head != NULL; /* the thread, also when all of it is undone */
 
+	/* One that only changes its thread invokes nobody. */
+	if (value_has(options, "update") || value_has(options, "copy_of"))
+		run_trace_forget(run);
 	if (!continues)
 		go = run_past_begin(run, claim, options);
 	if (go != GO_ON)

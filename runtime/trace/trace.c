@@ -268,11 +268,11 @@ set_target(struct trace *trace, const struct trace_options *options, const char 
 	struct trace_target *target = &trace->target;
 	const char *error;
 
-	/* What has a password in it is not shown. */
+	/* What may have a key in it is not shown. */
 	if (trace_target_url(trace->arena, endpoint, &target->url) == -1)
 		settings_refuse(options->program,
 		    options->endpoint != NULL ? "--trace-endpoint" : ENDPOINT_VARIABLE,
-		    strchr(endpoint, '@') != NULL ? "..." : endpoint,
+		    strpbrk(endpoint, "@?") != NULL ? "..." : endpoint,
 		    TRACE_ENDPOINT_FORM);
 	error = trace_target_headers(trace->arena, headers, &target->headers);
 	if (error != NULL)

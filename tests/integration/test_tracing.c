@@ -214,6 +214,8 @@ START_TEST(a_run_is_one_tree)
 	start(1);
 	open_gate();
 	trace_bench_run(&bench, "one", "secret question", "secret answer");
+	/* Nobody is invoked. */
+	kit_flotilla(bench.kit, "copy", "one", "two", NULL);
 	trace_bench_end(&bench);
 	check_tree("one");
 	check_tool_call(trace_bench_only(&bench, "invoke_agent clerk", NULL), "");
