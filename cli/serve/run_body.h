@@ -23,6 +23,7 @@ bool mode_add(const char *name, unsigned *modes);
 struct run_place {
 	const char *thread, *run; /* both are there */
 	const char *tenant;       /* of the key, or NULL */
+	const char *traceparent;  /* of the request, which is one; or NULL */
 	bool is_stateless;        /* the thread is made for it, and goes with it */
 	/* Of a thread that there is: where it stands, for a body without input. */
 	bool is_paused;

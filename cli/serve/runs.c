@@ -10,6 +10,7 @@
 #include "fiber.h"
 #include "log.h"
 #include "shape.h"
+#include "trace_context.h"
 
 #define ACCEPT_WAIT_MS 3000u /* for Redis, and for a coordinator to take a submission */
 #define LIST_LIMIT 10
@@ -150,6 +151,16 @@ has_agent(struct call *call, const char *agent)
 	return status == STORE_OK;
 }
 
+/* The trace that the request is part of; a header that is none is passed over, as W3C wants it. */
+static const char *
+traceparent_of(const struct call *call)
+{
+	const char *text = exchange_header(call->exchange, "traceparent");
+	struct trace_context context;
+
+	return text != NULL && trace_context_read(text, &context) == 0 ? text : NULL;
+}
+
 /* What is known of the thread that the run is to be on. Returns false after answering. */
 static bool
 find_place(struct call *call, const struct value *body, struct run_place *place_r)
@@ -161,6 +172,7 @@ find_place(struct call *call, const struct value *body, struct run_place *place_
 	*place_r = (struct run_place){ .thread = call->params[0],
 		.run = runs_new_id(call->arena),
 		.tenant = call->tenant,
+		.traceparent = traceparent_of(call),
 		.is_stateless = call->params[0] == NULL };
 	if (place_r->is_stateless) {
 		place_r->thread = runs_new_id(call->arena);
