@@ -79,6 +79,11 @@ bool store_lacks_replicas(const struct store *store);
 
 /* --- submitting --------------------------------------------------------------------- */
 
+/* Adds an entry with these fields, {name: text}, to the inbox, as any client may (docs/submit.md). It names its run: when
+ * the answer is lost it is added again, for ms, and the run runs once. Returns as redis_call does. */
+enum redis_status store_add_entry(struct store *store, struct arena *arena,
+    const struct value *fields, uint64_t ms, const struct value **said_r);
+
 /* Remembers that run belongs to thread. Returns STORE_OK, or STORE_KNOWN with the thread
  * it belongs to when that is another. */
 enum store_status store_bind_run(struct store *store, struct arena *arena,

@@ -12,6 +12,25 @@ name_key(struct arena *arena, const char *run)
 	return arena_printf(arena, "fl:run:%s", run);
 }
 
+enum redis_status
+store_add_entry(struct store *store, struct arena *arena, const struct value *fields,
+    uint64_t ms, const struct value **said_r)
+{
+	uint64_t until_us = loop_now_us() + ms * 1000;
+	struct command command = { .arena = arena };
+	enum redis_status status;
+
+	command_text(&command, "XADD");
+	command_text(&command, STORE_INBOX);
+	command_text(&command, "*");
+	command_fields(&command, fields);
+	do {
+		status = redis_call(
+		    store->redis, arena, ms, command.args, command.count, said_r);
+	} while (status == REDIS_LOST && loop_now_us() < until_us);
+	return status;
+}
+
 enum store_status
 store_bind(struct store *store, struct arena *arena, const char *run, const char *thread,
     const char **other_r, bool *is_new_r)

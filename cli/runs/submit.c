@@ -157,27 +157,11 @@ print_end(struct session *session, const char *thread, const char *run,
 static enum status
 add_entry(struct session *session, const struct value *fields)
 {
-	struct arena *arena = session_arena(session);
-	size_t count = value_size(fields), n = 0, i;
-	struct redis_arg *args = arena_alloc(arena, (3 + 2 * count) * sizeof *args);
-	uint64_t deadline = loop_now_ms(session_loop(session)) + ACCEPT_WAIT_MS;
-	const struct value *reply;
-	enum redis_status status;
+	struct store *store = session_store(session);
+	const struct value *reply = NULL;
+	enum redis_status status = store_add_entry(
+	    store, session_arena(session), fields, ACCEPT_WAIT_MS, &reply);
 
-	args[n++] = (struct redis_arg){ "XADD", 4 };
-	args[n++] = (struct redis_arg){ STORE_INBOX, strlen(STORE_INBOX) };
-	args[n++] = (struct redis_arg){ "*", 1 };
-	for (i = 0; i < count; i++) {
-		const struct value_pair *pair = &fields->pairs[i];
-
-		args[n++] = (struct redis_arg){ pair->key->text, pair->key->size };
-		args[n++] = (struct redis_arg){ pair->value->text, pair->value->size };
-	}
-	/* The run has an id: submitted twice it runs once. */
-	do {
-		status = redis_call(store_redis(session_store(session)), arena,
-		    ACCEPT_WAIT_MS, args, n, &reply);
-	} while (status == REDIS_LOST && loop_now_ms(session_loop(session)) < deadline);
 	if (status == REDIS_OK)
 		return STATUS_OK;
 	if (status == REDIS_CANCELLED) {
@@ -190,8 +174,7 @@ add_entry(struct session *session, const struct value *fields)
 	else
 		complain("not submitted, as far as can be told: %s; the same once more "
 			 "with --run-id %s runs once",
-		    redis_trouble(store_redis(session_store(session))),
-		    value_get_text(fields, "run"));
+		    redis_trouble(store_redis(store)), value_get_text(fields, "run"));
 	return STATUS_UNREACHABLE;
 }
 

@@ -48,36 +48,21 @@ runs_new_id(struct arena *arena)
 
 /* --- submitting --------------------------------------------------------------------------- */
 
-/* Adds the entry to the inbox. Returns false after answering. The run has an id: added twice it runs once. */
+/* Adds the entry to the inbox. Returns false after answering. */
 static bool
 add_entry(struct call *call, const struct value *fields)
 {
-	struct redis *redis = store_redis(api_store(call->api));
-	struct loop *loop = session_loop(call->api->session);
-	size_t count = value_size(fields), n = 3, i;
-	struct redis_arg *args = arena_alloc(call->arena, (3 + 2 * count) * sizeof *args);
-	uint64_t deadline = loop_now_ms(loop) + ACCEPT_WAIT_MS;
+	struct store *store = api_store(call->api);
 	const struct value *said = NULL;
-	enum redis_status status;
+	enum redis_status status =
+	    store_add_entry(store, call->arena, fields, ACCEPT_WAIT_MS, &said);
 
-	args[0] = (struct redis_arg){ "XADD", 4 };
-	args[1] = (struct redis_arg){ STORE_INBOX, strlen(STORE_INBOX) };
-	args[2] = (struct redis_arg){ "*", 1 };
-	for (i = 0; i < count; i++) {
-		const struct value_pair *pair = &fields->pairs[i];
-
-		args[n++] = (struct redis_arg){ pair->key->text, pair->key->size };
-		args[n++] = (struct redis_arg){ pair->value->text, pair->value->size };
-	}
-	do {
-		status = redis_call(redis, call->arena, ACCEPT_WAIT_MS, args, n, &said);
-	} while (status == REDIS_LOST && loop_now_ms(loop) < deadline);
 	if (status == REDIS_ERROR)
 		reply_error(call, 503, "not submitted: %s%s", redis_reply_text(said),
 		    session_remedy(redis_reply_text(said)));
 	else if (status != REDIS_OK)
 		reply_error(call, 503, "not submitted, as far as can be told: %s",
-		    redis_trouble(redis));
+		    redis_trouble(store_redis(store)));
 	return status == REDIS_OK;
 }
 
