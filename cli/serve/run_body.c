@@ -81,17 +81,21 @@ get(const struct reading *reading, const char *name)
 	return value_is_nil(value) ? NULL : value;
 }
 
-/* The same of what must be a map: else it is empty, after saying so. */
+/* What must be a map, or is not there: else it is empty, after saying so. */
+static const struct value *
+need_map(struct reading *reading, const char *name, const struct value *value)
+{
+	if (value_is(value, VALUE_MAP))
+		return value;
+	if (!value_is_nil(value))
+		refuse(reading, arena_printf(reading->arena, "%s: must be a map", name));
+	return value_empty_map();
+}
+
 static const struct value *
 get_map(struct reading *reading, const char *name)
 {
-	const struct value *value = get(reading, name);
-
-	if (value_is(value, VALUE_MAP))
-		return value;
-	if (value != NULL)
-		refuse(reading, arena_printf(reading->arena, "%s: must be a map", name));
-	return value_empty_map();
+	return need_map(reading, name, get(reading, name));
 }
 
 /* One of a choice's words, or otherwise. */
@@ -144,21 +148,22 @@ read_modes(struct reading *reading)
 int64_t
 run_body_checkpoint(const struct value *body)
 {
-	const struct value *id =
-	    value_get(value_get(body, "checkpoint"), "checkpoint_id");
+	const struct value *checkpoint = value_get(body, "checkpoint");
+	const struct value *id = value_get(checkpoint, "checkpoint_id");
 	const char *text;
-	char *end;
 	int64_t version;
 
+	if (!value_is_nil(checkpoint) && !value_is(checkpoint, VALUE_MAP))
+		return -1;
 	if (value_is_nil(id))
 		id = value_get(body, "checkpoint_id");
 	if (value_is_nil(id))
 		return NO_CHECKPOINT;
 	text = value_text(id);
-	if (text == NULL || strspn(text, "0123456789") == 0)
+	if (text == NULL || *text == '\0' || text[strspn(text, "0123456789")] != '\0')
 		return -1;
-	version = strtoll(text, &end, 10);
-	return *end == '\0' && version < INT64_MAX ? version : -1;
+	version = strtoll(text, NULL, 10);
+	return version < INT64_MAX ? version : -1;
 }
 
 static void
@@ -241,11 +246,12 @@ static const struct value *
 old_context(struct reading *reading)
 {
 	const struct value *config = get_map(reading, "config");
-	const struct value *given = value_get(config, "configurable");
+	const struct value *given =
+	    need_map(reading, "config.configurable", value_get(config, "configurable"));
 	struct value_fields fields = { .arena = reading->arena };
 	size_t i;
 
-	for (i = 0; value_is(given, VALUE_MAP) && i < value_size(given); i++)
+	for (i = 0; i < value_size(given); i++)
 		if (is_ours(value_text(given->pairs[i].key)))
 			value_fields_put(
 			    &fields, given->pairs[i].key, given->pairs[i].value);
@@ -289,7 +295,8 @@ read_metadata(struct reading *reading)
 static void
 read_delay(struct reading *reading)
 {
-	double seconds = value_number(get(reading, "after_seconds"), 0);
+	const struct value *given = get(reading, "after_seconds");
+	double seconds = value_number(given, given == NULL ? 0 : -1);
 
 	if (seconds < 0 || seconds > (double)AFTER_MS_MAX / 1000.0 || isnan(seconds))
 		refuse(reading, "after_seconds: must be from 0 to a year");
@@ -302,8 +309,8 @@ read_delay(struct reading *reading)
 static void
 read_pauses(struct reading *reading)
 {
-	if (value_size(get(reading, "interrupt_before")) > 0 ||
-	    value_size(get(reading, "interrupt_after")) > 0)
+	if (value_truthy(get(reading, "interrupt_before")) ||
+	    value_truthy(get(reading, "interrupt_after")))
 		refuse(reading, "interrupt_before, interrupt_after: are settings of the "
 				"agent here, not of a run");
 }
@@ -379,15 +386,16 @@ run_body_ttl(struct arena *arena, const struct value *ttl, const char **error_r)
 {
 	bool is_map = value_is(ttl, VALUE_MAP);
 	double minutes = value_number(is_map ? value_get(ttl, "ttl") : ttl, -1);
-	const char *action = value_get_text(ttl, "strategy");
+	const struct value *strategy = value_get(ttl, "strategy");
+	const char *action = value_text(strategy);
 
 	*error_r = NULL;
 	if (value_is_nil(ttl))
 		return NULL;
 	if (!(minutes >= 0 && minutes * MINUTE_MS <= (double)TTL_MS_MAX))
 		*error_r = "ttl: must be a number of minutes";
-	if (action != NULL && strcmp(action, "delete") != 0 &&
-	    strcmp(action, "keep_latest") != 0)
+	if (!value_is_nil(strategy) && !value_text_is(strategy, "delete") &&
+	    !value_text_is(strategy, "keep_latest"))
 		*error_r = "ttl.strategy: must be delete or keep_latest";
 	return *error_r != NULL
 		   ? NULL
