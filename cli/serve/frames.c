@@ -307,7 +307,8 @@ call_chunks(struct arena *arena, const struct value *message)
 	return value_list_end(&list);
 }
 
-/* What of the model's message the client has not had: all of it, or what is behind its pieces. */
+/* What of the model's message the client has not had: all of it, or what is behind its pieces. Behind void ones it is another
+ * message, as its pieces would be. */
 static const struct value *
 rest_of(
     struct frames *frames, struct arena *arena, const struct value *message, int64_t step)
@@ -315,15 +316,18 @@ rest_of(
 	struct speech *speech = &frames->speech;
 	const char *text = chat_text(arena, message);
 	size_t size = strlen(text);
+	bool is_begun = speech->step == step && speech->have > 0 && speech->have <= size;
 
 	message = value_map_with(arena, shape_message(arena, message), "tool_call_chunks",
 	    call_chunks(arena, message));
-	if (speech->step != step || speech->have == 0 || speech->have > size)
-		return message;
-	message = value_map_with(arena, message, "content",
-	    value_strn(arena, text + speech->have, size - speech->have));
-	speech->have = size;
-	return value_map_with(arena, message, "id", speech_id(frames, arena));
+	if (is_begun) {
+		message = value_map_with(arena, message, "content",
+		    value_strn(arena, text + speech->have, size - speech->have));
+		speech->have = size;
+	}
+	return is_begun || (speech->step == step && speech->restarts > 0)
+		   ? value_map_with(arena, message, "id", speech_id(frames, arena))
+		   : message;
 }
 
 static void
