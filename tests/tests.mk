@@ -16,7 +16,7 @@ $(programs): $$(UNIT_PROGRAM_OBJECTS) $$(call unlike,$$@,$$(UNIT_PROGRAM_OBJECTS
 
 # msgpack-c packs, too, for comparison.
 $(BUILD)/tests-unit: $$(call objects,tests/unit) $(support) $(programs) $(library)
-	$(link) -rdynamic -o $@ $^ $(LDLIBS) $(CHECK_LIBS) $(shell pkg-config --libs msgpack)
+	$(link) -rdynamic -o $@ $^ $(LDLIBS) $(CHECK_LIBS) $(shell pkg-config --libs msgpack $(CLI_PACKAGES))
 
 $(BUILD)/tests-%: $$(call objects,tests/$$*) $(support) $(library)
 	$(link) -rdynamic -o $@ $^ $(LDLIBS) $(CHECK_LIBS)

@@ -1,0 +1,571 @@
+/* Threads as they are found by HTTP: opened before their first run, with what is kept with them, listed with their runs and
+ * their past; against a real Redis. */
+#include <check.h>
+#include <string.h>
+
+#include "fiber.h"
+#include "literal.h"
+#include "store_thread.h"
+#include "store_trial.h"
+
+/* Interface under test */
+#include "store.h"
+
+TCase *tcase_store_notes(void);
+
+static enum store_status
+open_thread(const char *thread, const char *metadata, const char *ttl)
+{
+	return store_open_thread(trial.a, trial.arena, thread,
+	    metadata != NULL ? literal(trial.arena, metadata) : NULL, ttl);
+}
+
+static enum store_status
+note(const char *metadata, const char *ttl)
+{
+	return store_note_thread(trial.a, trial.arena, "t",
+	    metadata != NULL ? literal(trial.arena, metadata) : NULL, ttl);
+}
+
+static void
+check_metadata(const char *expected)
+{
+	ck_assert_value(trial.arena, value_get(thread_state(), "metadata"), expected);
+}
+
+static const char *
+ttl_of(const char *thread)
+{
+	const char *key = arena_printf(trial.arena, "%st:%s",
+	    store_prefix(trial.arena, store_shard(thread)), thread);
+
+	return redis_reply_text(trial_ask("HGET", key, "ttl"));
+}
+
+/* Whether a time is set at which the thread ends. */
+static bool
+has_end(const char *thread)
+{
+	return redis_reply_text(trial_ask("ZSCORE",
+		   arena_printf(trial.arena, "%sttl",
+		       store_prefix(trial.arena, store_shard(thread))),
+		   thread)) != NULL;
+}
+
+/* The names of those that are listed, newest first, each with a blank behind it. */
+static const char *
+listed(size_t limit, uint64_t *total_r)
+{
+	const struct value *threads = NULL;
+	const char *names = "";
+	size_t i;
+
+	ck_assert_int_eq(
+	    store_threads(trial.a, trial.arena, limit, &threads, total_r), STORE_OK);
+	for (i = 0; i < value_size(threads); i++)
+		names = arena_printf(trial.arena, "%s%s ", names,
+		    value_get_text(value_at(threads, i), "thread"));
+	return names;
+}
+
+static void
+check_listed(const char *expected, unsigned count)
+{
+	uint64_t total = 99;
+
+	ck_assert_str_eq(listed(100, &total), expected);
+	ck_assert_uint_eq(total, count);
+}
+
+/* --- opened ------------------------------------------------------------------------------- */
+
+static void
+play_opened(void)
+{
+	const struct value *last = NULL, *runs = NULL, *pasts = NULL;
+
+	ck_assert_int_eq(
+	    open_thread("t", "{'who': 'me', 'n': {'a': [1]}}", NULL), STORE_OK);
+	check_metadata("{'who': 'me', 'n': {'a': [1]}}");
+	ck_assert_int_gt(value_get_int(thread_state(), "created", 0), 0);
+	ck_assert_uint_eq(value_size(value_get(thread_state(), "messages")), 0);
+	ck_assert_int_eq(store_has_thread(trial.a, trial.arena, "t"), STORE_OK);
+	ck_assert_int_eq(
+	    store_last_checkpoint(trial.a, trial.arena, "t", &last), STORE_NONE);
+	ck_assert_int_eq(
+	    store_thread_runs(trial.a, trial.arena, "t", 0, 10, &runs), STORE_OK);
+	ck_assert_uint_eq(value_size(runs), 0);
+	ck_assert_int_eq(store_pasts(trial.a, trial.arena, "t", 0, 10, &pasts), STORE_OK);
+	ck_assert_uint_eq(value_size(pasts), 0);
+	ck_assert(!has_end("t"));
+	check_listed("t ", 1);
+}
+
+START_TEST(a_thread_is_there_before_its_first_run)
+{
+	trial_play(play_opened);
+}
+END_TEST
+
+static void
+play_known(void)
+{
+	int64_t created;
+
+	ck_assert_int_eq(open_thread("t", "{'who': 'me'}", NULL), STORE_OK);
+	created = value_get_int(thread_state(), "created", 0);
+	ck_assert_int_eq(open_thread("t", "{'who': 'you'}", "1000 delete"), STORE_KNOWN);
+	check_metadata("{'who': 'me'}");
+	ck_assert_int_eq(value_get_int(thread_state(), "created", 0), created);
+	ck_assert(!has_end("t"));
+	trial_submit("u", "r");
+	ck_assert_int_eq(open_thread("u", NULL, NULL), STORE_KNOWN);
+	check_listed("u t ", 2);
+}
+
+START_TEST(a_thread_that_is_there_stays_as_it_is)
+{
+	trial_play(play_known);
+}
+END_TEST
+
+/* What is kept with it outlives its runs, and its time is theirs. */
+static void
+play_run_on_opened(void)
+{
+	ck_assert_int_eq(open_thread("t", "{'who': 'me'}", "60000 delete"), STORE_OK);
+	ck_assert_str_eq(ttl_of("t"), "60000 delete");
+	ck_assert(has_end("t"));
+	thread_play("r", 2, "success");
+	check_metadata("{'who': 'me'}");
+	ck_assert_str_eq(ttl_of("t"), "60000 delete");
+	ck_assert(has_end("t"));
+	check_listed("t ", 1);
+}
+
+START_TEST(runs_leave_what_is_kept_with_a_thread)
+{
+	trial_play(play_run_on_opened);
+}
+END_TEST
+
+/* --- noted -------------------------------------------------------------------------------- */
+
+static void
+play_noted(void)
+{
+	ck_assert_int_eq(note("{'a': 1}", NULL), STORE_NONE);
+	ck_assert_int_eq(open_thread("t", "{'a': 1, 'b': 2}", NULL), STORE_OK);
+	ck_assert_int_eq(note("{'b': 3, 'c': {'d': null}}", NULL), STORE_OK);
+	check_metadata("{'a': 1, 'b': 3, 'c': {'d': null}}");
+	ck_assert_int_eq(note("{'a': null, 'z': null}", NULL), STORE_OK);
+	check_metadata("{'b': 3, 'c': {'d': null}}");
+	ck_assert_int_eq(note(NULL, NULL), STORE_OK);
+	check_metadata("{'b': 3, 'c': {'d': null}}");
+	ck_assert(!has_end("t"));
+	ck_assert_int_eq(note(NULL, "60000 keep_latest"), STORE_OK);
+	ck_assert_str_eq(ttl_of("t"), "60000 keep_latest");
+	ck_assert(has_end("t"));
+	ck_assert_int_eq(note("{}", NULL), STORE_OK);
+	ck_assert_str_eq(ttl_of("t"), "60000 keep_latest");
+	ck_assert_int_eq(note(NULL, "0 delete"), STORE_OK); /* for ever */
+	ck_assert(!has_end("t"));
+}
+
+START_TEST(what_is_noted_is_merged)
+{
+	trial_play(play_noted);
+}
+END_TEST
+
+/* One that was made by a run has none yet. */
+static void
+play_noted_later(void)
+{
+	thread_play("r", 1, "success");
+	ck_assert_ptr_null(value_get(thread_state(), "metadata"));
+	ck_assert_int_eq(note("{'a': 1}", NULL), STORE_OK);
+	check_metadata("{'a': 1}");
+}
+
+START_TEST(any_thread_can_be_noted)
+{
+	trial_play(play_noted_later);
+}
+END_TEST
+
+static unsigned noted;
+
+static void
+note_one(void *arg)
+{
+	const char *key = arg;
+
+	ck_assert_int_eq(
+	    note(arena_printf(trial.arena, "{'%s': 1}", key), NULL), STORE_OK);
+	noted++;
+}
+
+/* Each reads before any of the others writes, and writes over nothing. */
+static void
+play_noted_at_once(void)
+{
+	static const char *const keys[] = { "a", "b", "c", "d" };
+	size_t i;
+
+	ck_assert_int_eq(open_thread("t", NULL, NULL), STORE_OK);
+	for (i = 0; i < 4; i++)
+		ck_assert_ptr_nonnull(fiber_start(
+		    redis_trial.loop, "note", note_one, (void *)(uintptr_t)keys[i]));
+	while (noted < 4)
+		fiber_sleep(1);
+	check_metadata("{'a': 1, 'b': 1, 'c': 1, 'd': 1}");
+}
+
+START_TEST(who_notes_at_the_same_time_loses_nothing)
+{
+	noted = 0;
+	trial_play(play_noted_at_once);
+}
+END_TEST
+
+/* --- listed ------------------------------------------------------------------------------- */
+
+/* Of all shards; those of one millisecond in any order. */
+static void
+play_list(void)
+{
+	static const char *const names[] = { "a", "b", "c", "d", "e" };
+	const struct value *threads = NULL;
+	uint64_t total = 99;
+	size_t i;
+
+	ck_assert_str_eq(listed(10, &total), "");
+	ck_assert_uint_eq(total, 0);
+	for (i = 0; i < 5; i++) {
+		ck_assert_int_eq(open_thread(names[i], NULL, NULL), STORE_OK);
+		trial_ask("ZADD",
+		    arena_printf(trial.arena, "%sthreads",
+			store_prefix(trial.arena, store_shard(names[i]))),
+		    arena_printf(trial.arena, "%zu", 1000 + i), names[i]);
+	}
+	check_listed("e d c b a ", 5);
+	ck_assert_str_eq(listed(2, &total), "e d ");
+	ck_assert_uint_eq(total, 5);
+	ck_assert_int_eq(
+	    store_threads(trial.a, trial.arena, 1, &threads, &total), STORE_OK);
+	ck_assert_value(trial.arena, threads, "[{'thread': 'e', 'created': 1004}]");
+	ck_assert_int_eq(
+	    store_threads(trial.a, trial.arena, 0, &threads, &total), STORE_OK);
+	ck_assert_uint_eq(value_size(threads), 0);
+	ck_assert_uint_eq(total, 5);
+}
+
+START_TEST(threads_are_listed_newest_first)
+{
+	trial_play(play_list);
+}
+END_TEST
+
+static void
+submit_with(const char *thread, const char *run, const char *name, const char *text)
+{
+	const char *other;
+	int64_t before;
+
+	store_bind_run(trial.a, trial.arena, run, thread, &other);
+	ck_assert_int_eq(
+	    store_submit(trial.a, trial.arena, thread, run,
+		value_map(trial.arena, "agent", value_str(trial.arena, "clerk"), name,
+		    value_str(trial.arena, text), NULL),
+		&before),
+	    STORE_OK);
+}
+
+/* One that is claimed as it comes. */
+static void
+arrive_with(const char *thread, const char *run, const char *name, const char *text)
+{
+	struct store_claim claim;
+	bool claimed = false;
+
+	trial_ask("HSET", STORE_AGENTS, "clerk", "v1");
+	ck_assert_int_eq(
+	    store_arrive(trial.a, trial.arena,
+		&(struct store_newcomer){ thread, run,
+		    value_map(trial.arena, "agent", value_str(trial.arena, "clerk"),
+			"version", value_str(trial.arena, "v1"), name,
+			value_str(trial.arena, text), NULL) },
+		STORE_THREAD_LEASE_MS, &claimed, &claim),
+	    STORE_OK);
+	ck_assert(claimed);
+}
+
+static bool
+is_listed(const char *thread)
+{
+	const struct value *threads = NULL;
+	uint64_t total;
+	size_t i;
+
+	store_threads(trial.a, trial.arena, 100, &threads, &total);
+	for (i = 0; i < value_size(threads); i++)
+		if (value_text_is(value_get(value_at(threads, i), "thread"), thread))
+			return true;
+	return false;
+}
+
+/* Lined up, or begun at once. What a run has submitted that nobody waits for is a thread as others. */
+static void
+play_children(void)
+{
+	submit_with("u", "ru", "task", "call");
+	submit_with("v", "rv", "parent", "r");
+	arrive_with("w", "rw", "task", "call");
+	arrive_with("x", "rx", "parent", "r");
+	ck_assert_int_eq(store_has_thread(trial.a, trial.arena, "u"), STORE_OK);
+	ck_assert_int_eq(store_has_thread(trial.a, trial.arena, "w"), STORE_OK);
+	ck_assert(!is_listed("u"));
+	ck_assert(is_listed("v"));
+	ck_assert(!is_listed("w"));
+	ck_assert(is_listed("x"));
+}
+
+START_TEST(a_childs_thread_is_not_listed)
+{
+	trial_play(play_children);
+}
+END_TEST
+
+static void
+play_listed_once(void)
+{
+	thread_play("r", 1, "success");
+	trial_ask("ZADD",
+	    arena_printf(
+		trial.arena, "%sthreads", store_prefix(trial.arena, store_shard("t"))),
+	    "1000", "t");
+	thread_play("s", 1, "success");
+	ck_assert_int_eq(open_thread("t", NULL, NULL), STORE_KNOWN);
+	ck_assert_str_eq(redis_reply_text(trial_ask("ZSCORE",
+			     arena_printf(trial.arena, "%sthreads",
+				 store_prefix(trial.arena, store_shard("t"))),
+			     "t")),
+	    "1000");
+}
+
+START_TEST(a_thread_is_as_old_as_its_first_run)
+{
+	trial_play(play_listed_once);
+}
+END_TEST
+
+/* --- forgotten ---------------------------------------------------------------------------- */
+
+static void
+play_erased(void)
+{
+	struct store_pruned pruned;
+
+	ck_assert_int_eq(open_thread("t", "{'a': 1}", "60000 delete"), STORE_OK);
+	ck_assert_int_eq(
+	    store_erase(trial.a, trial.arena, "t", false, &pruned), STORE_OK);
+	check_listed("", 0);
+	ck_assert(!has_end("t"));
+	ck_assert_int_eq(store_has_thread(trial.a, trial.arena, "t"), STORE_NONE);
+	thread_play("r", 2, "success");
+	check_listed("t ", 1);
+	ck_assert_ptr_null(value_get(thread_state(), "metadata"));
+	ck_assert_int_eq(
+	    store_erase(trial.a, trial.arena, "t", false, &pruned), STORE_OK);
+	check_listed("", 0);
+}
+
+START_TEST(a_thread_that_is_erased_is_not_listed)
+{
+	trial_play(play_erased);
+}
+END_TEST
+
+static void
+make_due(void)
+{
+	const struct value *threads = NULL;
+
+	trial_ask("ZADD",
+	    arena_printf(
+		trial.arena, "%sttl", store_prefix(trial.arena, store_shard("t"))),
+	    "1", "t");
+	ck_assert_int_eq(
+	    store_expire(trial.a, trial.arena, store_shard("t"), 10, &threads), STORE_OK);
+	ck_assert_uint_eq(value_size(threads), 0);
+}
+
+/* One without runs has nothing to keep, whatever its action. */
+static void
+play_expired(void)
+{
+	ck_assert_int_eq(open_thread("t", NULL, "1000 delete"), STORE_OK);
+	make_due();
+	check_listed("", 0);
+	ck_assert_int_eq(open_thread("t", NULL, "1000 keep_latest"), STORE_OK);
+	make_due();
+	check_listed("", 0);
+	ck_assert_int_eq(open_thread("t", NULL, "1000 delete"), STORE_OK);
+	thread_play("r", 1, "success");
+	make_due();
+	check_listed("", 0);
+	ck_assert_int_eq(store_has_thread(trial.a, trial.arena, "t"), STORE_NONE);
+}
+
+START_TEST(a_thread_whose_time_is_over_is_not_listed)
+{
+	trial_play(play_expired);
+}
+END_TEST
+
+/* --- runs and the past ---------------------------------------------------------------------- */
+
+static const char *
+runs_of(size_t offset, size_t limit)
+{
+	const struct value *runs = NULL;
+	const char *names = "";
+	size_t i;
+
+	ck_assert_int_eq(
+	    store_thread_runs(trial.a, trial.arena, "t", offset, limit, &runs), STORE_OK);
+	for (i = 0; i < value_size(runs); i++)
+		names = arena_printf(trial.arena, "%s%s ", names,
+		    value_get_text(value_at(runs, i), "run"));
+	return names;
+}
+
+static void
+play_runs(void)
+{
+	const struct value *runs = NULL;
+
+	ck_assert_int_eq(
+	    store_thread_runs(trial.a, trial.arena, "nobody", 0, 10, &runs), STORE_OK);
+	ck_assert_uint_eq(value_size(runs), 0);
+	thread_play("a", 1, "success");
+	thread_play("b", 1, "error");
+	thread_play("c", 1, "success");
+	trial_submit("t", "d");
+	ck_assert_str_eq(runs_of(0, 10), "d c b a ");
+	ck_assert_str_eq(runs_of(0, 2), "d c ");
+	ck_assert_str_eq(runs_of(1, 2), "c b ");
+	ck_assert_str_eq(runs_of(3, 2), "a ");
+	ck_assert_str_eq(runs_of(4, 2), "");
+	ck_assert_str_eq(runs_of(400, 2), "");
+	ck_assert_str_eq(runs_of(0, 0), "");
+	ck_assert_int_eq(
+	    store_thread_runs(trial.a, trial.arena, "t", 2, 1, &runs), STORE_OK);
+	ck_assert_str_eq(value_get_text(value_at(runs, 0), "status"), "error");
+}
+
+START_TEST(a_threads_runs_are_listed_newest_first)
+{
+	trial_play(play_runs);
+}
+END_TEST
+
+static void
+play_checkpoints(void)
+{
+	const struct value *last = NULL;
+
+	ck_assert_int_eq(
+	    store_last_checkpoint(trial.a, trial.arena, "nobody", &last), STORE_NONE);
+	thread_play("a", 2, "success");
+	ck_assert_int_eq(
+	    store_last_checkpoint(trial.a, trial.arena, "t", &last), STORE_OK);
+	ck_assert_int_eq(value_get_int(last, "version", 0), 2);
+	ck_assert_str_eq(value_get_text(last, "status"), "success");
+	thread_play("b", 1, "error");
+	ck_assert_int_eq(
+	    store_last_checkpoint(trial.a, trial.arena, "t", &last), STORE_OK);
+	ck_assert_int_eq(value_get_int(last, "version", 0), 3);
+	ck_assert_str_eq(value_get_text(last, "run"), "b");
+}
+
+START_TEST(the_last_checkpoint_is_the_newest)
+{
+	trial_play(play_checkpoints);
+}
+END_TEST
+
+/* Of each its version, how many messages and the newest one's field. */
+static const char *
+pasts_of(uint64_t before, size_t limit)
+{
+	const struct value *pasts = NULL, *past;
+	const char *all = "";
+	size_t i;
+
+	ck_assert_int_eq(
+	    store_pasts(trial.a, trial.arena, "t", before, limit, &pasts), STORE_OK);
+	for (i = 0; i < value_size(pasts); i++) {
+		past = value_at(pasts, i);
+		ck_assert_int_eq(value_get_int(past, "version", -1),
+		    value_get_int(value_get(past, "checkpoint"), "version", -2));
+		all = arena_printf(trial.arena, "%s%d:%zu:%zu ", all,
+		    (int)value_get_int(past, "version", 0),
+		    value_size(value_get(past, "messages")),
+		    value_size(value_get(past, "fields")));
+	}
+	return all;
+}
+
+static void
+play_pasts(void)
+{
+	const struct value *pasts = NULL, *at = NULL;
+
+	ck_assert_int_eq(
+	    store_pasts(trial.a, trial.arena, "nobody", 0, 10, &pasts), STORE_NONE);
+	thread_play("a", 2, "success");
+	thread_play("b", 1, "success");
+	ck_assert_str_eq(pasts_of(0, 10), "3:1:3 2:1:2 1:1:1 ");
+	ck_assert_str_eq(pasts_of(0, 1), "3:1:3 ");
+	ck_assert_str_eq(pasts_of(3, 10), "2:1:2 1:1:1 ");
+	ck_assert_str_eq(pasts_of(2, 10), "1:1:1 ");
+	ck_assert_str_eq(pasts_of(1, 10), "");
+	ck_assert_str_eq(pasts_of(99, 10), "3:1:3 2:1:2 1:1:1 ");
+	ck_assert_str_eq(pasts_of(0, 0), "");
+	/* Each is what one asked for it alone is shown. */
+	store_pasts(trial.a, trial.arena, "t", 3, 1, &pasts);
+	ck_assert_int_eq(store_thread_at(trial.a, trial.arena, "t", 2, &at), STORE_OK);
+	ck_assert(value_equal(value_at(pasts, 0), at));
+}
+
+START_TEST(the_past_is_each_checkpoints_state)
+{
+	trial_play(play_pasts);
+}
+END_TEST
+
+TCase *
+tcase_store_notes(void)
+{
+	TCase *tcase = tcase_create("store_notes");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, trial_open, trial_close);
+	tcase_add_test(tcase, a_thread_is_there_before_its_first_run);
+	tcase_add_test(tcase, a_thread_that_is_there_stays_as_it_is);
+	tcase_add_test(tcase, runs_leave_what_is_kept_with_a_thread);
+	tcase_add_test(tcase, what_is_noted_is_merged);
+	tcase_add_test(tcase, any_thread_can_be_noted);
+	tcase_add_test(tcase, who_notes_at_the_same_time_loses_nothing);
+	tcase_add_test(tcase, threads_are_listed_newest_first);
+	tcase_add_test(tcase, a_childs_thread_is_not_listed);
+	tcase_add_test(tcase, a_thread_is_as_old_as_its_first_run);
+	tcase_add_test(tcase, a_thread_that_is_erased_is_not_listed);
+	tcase_add_test(tcase, a_thread_whose_time_is_over_is_not_listed);
+	tcase_add_test(tcase, a_threads_runs_are_listed_newest_first);
+	tcase_add_test(tcase, the_last_checkpoint_is_the_newest);
+	tcase_add_test(tcase, the_past_is_each_checkpoints_state);
+	return tcase;
+}
