@@ -108,7 +108,9 @@ before_of(struct call *call)
 		before = value_get(before, "configurable");
 	if (value_is(before, VALUE_STR))
 		before = value_map(call->arena, "checkpoint_id", before, NULL);
-	version = run_body_checkpoint(before);
+	version = value_is_nil(before) || value_is(before, VALUE_MAP)
+		      ? run_body_checkpoint(before)
+		      : -1;
 	if (version == -1)
 		reply_error(call, 422, "before: is no checkpoint's id");
 	return version == NO_CHECKPOINT ? INT64_MAX : version;
