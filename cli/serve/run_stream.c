@@ -15,6 +15,7 @@ struct stream {
 	const struct run_begun *begun;
 	struct frames *frames;
 	bool is_changed; /* the state, since it was shown */
+	bool is_back;    /* who reads it was here before, and nothing has come yet */
 	bool has_ended;
 };
 
@@ -123,24 +124,53 @@ show(struct stream *stream, struct arena *arena, const struct value *thing)
 
 /* --- the stream --------------------------------------------------------------------------- */
 
-/* Returns false: the reader is gone, or Redis is. */
+/* Whether the run has ended, and who reads has all of its events: or he says so, by an id that is of no event. */
 static bool
-go_on(struct stream *stream)
+is_behind_the_end(struct stream *stream, struct arena *arena)
 {
-	struct feed *feed = stream->begun->feed;
-	struct arena *arena = arena_new();
-	const struct value *thing;
-	int found = feed_next(feed, arena, BEAT_MS, &thing);
-	bool goes_on = found != -1;
+	const struct value *record = NULL;
+	enum store_status status = store_run(api_store(stream->call->api), arena,
+	    stream->begun->thread, stream->begun->run, &record);
 
-	if (found == 1)
-		show(stream, arena, thing);
-	if (found == 1 && !feed_has_more(feed)) {
+	return status == STORE_OK && value_get_int(record, "ended", 0) > 0 &&
+	       (uint64_t)value_get_int(record, "events", 0) <=
+		   frames_seen(stream->frames);
+}
+
+static void
+show_next(struct stream *stream, struct arena *arena, const struct value *thing)
+{
+	show(stream, arena, thing);
+	if (!feed_has_more(stream->begun->feed)) {
 		show_state(stream, arena);
 		frames_close(stream->frames, 0);
 	}
-	if (found == 0)
-		goes_on = exchange_write(stream->call->exchange, BEAT, strlen(BEAT)) == 0;
+}
+
+/* Returns false: the reader is gone. */
+static bool
+show_nothing(struct stream *stream, struct arena *arena)
+{
+	stream->has_ended = is_behind_the_end(stream, arena);
+	return stream->has_ended || stream->is_back ||
+	       exchange_write(stream->call->exchange, BEAT, strlen(BEAT)) == 0;
+}
+
+/* Returns false: it has ended, the reader is gone, or Redis is. */
+static bool
+go_on(struct stream *stream)
+{
+	struct arena *arena = arena_new();
+	const struct value *thing;
+	int found =
+	    feed_next(stream->begun->feed, arena, stream->is_back ? 0 : BEAT_MS, &thing);
+	bool goes_on = found != -1;
+
+	if (found == 1)
+		show_next(stream, arena, thing);
+	else if (found == 0)
+		goes_on = show_nothing(stream, arena);
+	stream->is_back = false;
 	if (goes_on)
 		goes_on = flush(stream) == 0;
 	arena_destroy(&arena);
@@ -153,12 +183,14 @@ write_stream(struct stream *stream)
 {
 	struct exchange *exchange = stream->call->exchange;
 	struct arena *arena = stream->call->arena;
+	bool goes_on;
 
 	exchange_add_header(exchange, "Cache-Control", "no-cache");
 	exchange_add_header(exchange, "X-Accel-Buffering", "no");
 	exchange_stream(exchange, 200, "text/event-stream");
-	while (go_on(stream))
-		continue;
+	goes_on = flush(stream) == 0;
+	while (goes_on)
+		goes_on = go_on(stream);
 	if (!stream->has_ended && feed_status(stream->begun->feed) == STORE_FAILED) {
 		frames_error(stream->frames, arena,
 		    value_map(arena, "type", value_str(arena, "ConnectionError"),
@@ -182,8 +214,8 @@ follow(struct call *call, struct run_begun *begun, const char *last_id)
 		    frames_seen(stream.frames), true);
 	if (frames_seen(stream.frames) == 0)
 		frames_begin(stream.frames);
-	else
-		stream.is_changed = true; /* what it was shown of the state may be old */
+	else /* what it was shown of the state may be old */
+		stream.is_changed = stream.is_back = true;
 	write_stream(&stream);
 	frames_destroy(&stream.frames);
 	feed_destroy(&begun->feed);
