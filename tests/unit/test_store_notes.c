@@ -346,6 +346,7 @@ play_listed_once(void)
 		trial.arena, "%sthreads", store_prefix(trial.arena, store_shard("t"))),
 	    "1000", "t");
 	thread_play("s", 1, "success");
+	arrive_with("t", "u", "entry", "1-0");
 	ck_assert_int_eq(open_thread("t", NULL, NULL), STORE_KNOWN);
 	ck_assert_str_eq(redis_reply_text(trial_ask("ZSCORE",
 			     arena_printf(trial.arena, "%sthreads",

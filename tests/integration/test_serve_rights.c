@@ -1,0 +1,272 @@
+/* Who may ask `flotilla serve`: keys, pages of other sites, names that are not ours; and with which flags it starts. */
+#include <check.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../../cli/command.h"
+#include "has.h"
+#include "serve_bench.h"
+
+TCase *tcase_serve_rights(void);
+
+#define COUNT(list) (int)(sizeof(list) / sizeof(list)[0])
+#define KEY "0123456789abcdef-acme"
+#define PLAIN_KEY "fedcba9876543210"
+#define ORIGIN "https://app.example.com"
+
+static struct fleet_up *const fleet = &serve_bench.fleet;
+
+static const char *
+key_file(mode_t mode)
+{
+	const char *path = arena_printf(fleet->arena, "%s/serve.keys", fleet->folder);
+
+	fleet_up_write(
+	    fleet, "serve.keys", "# who may ask\n" KEY " acme\n" PLAIN_KEY "\n");
+	ck_assert_int_eq(chmod(path, mode), 0);
+	return path;
+}
+
+/* --- keys --------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *header;
+	long status;
+} keys[] = {
+	{ NULL, 401 },
+	{ "X-Api-Key: " KEY, 200 },
+	{ "x-api-key: " PLAIN_KEY, 200 },
+	{ "Authorization: Bearer " KEY, 200 },
+	{ "Authorization: bearer " KEY, 200 },
+	{ "Authorization: Basic " KEY, 401 },
+	{ "X-Api-Key: " KEY "x", 401 },
+	{ "X-Api-Key: 0123456789abcdef-acmE", 401 },
+	{ "X-Api-Key: 0123456789abcdef", 401 },
+	{ "X-Api-Key;", 401 }, /* is empty */
+	{ "X-Api-Key: acme", 401 },
+};
+
+START_TEST(who_has_a_key_may_ask)
+{
+	struct cli_job *server;
+	const char *url = serve_start(
+	    &server, (const char *const[]){ "--api-keys", key_file(0600), NULL });
+	struct serve_answer answer;
+	size_t i;
+
+	for (i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+		answer = ASK(.url = url, .path = "/info", .headers = { keys[i].header });
+		ck_assert_msg(answer.status == keys[i].status, "%s: %ld", keys[i].header,
+		    answer.status);
+		ck_assert_has_not(answer.body, "0123456789");
+	}
+	ck_assert_int_eq(ASK(.url = url, .path = "/ok").status, 200);
+	ck_assert_int_eq(ASK(.url = url, .path = "/nowhere").status, 401);
+	/* Whatever name it is called by. */
+	ck_assert_int_eq(ASK(.url = url, .path = "/info",
+			     .headers = { "X-Api-Key: " KEY, "Host: fleet.example.com" })
+			     .status,
+	    200);
+	serve_stop(&server);
+}
+END_TEST
+
+static const char *
+tenant_of(const char *run)
+{
+	struct said said = CLI(&fleet->flotilla, "runs", "--json");
+	const struct value *runs = fleet_up_json(fleet, said.out);
+	size_t i;
+
+	for (i = 0; i < value_size(runs); i++)
+		if (value_text_is(value_get(value_at(runs, i), "run"), run))
+			return value_get_text(value_at(runs, i), "tenant");
+	ck_abort_msg("no run %s: %s", run, said.out);
+	return NULL;
+}
+
+START_TEST(a_keys_tenant_is_its_runs)
+{
+	struct cli_job *server;
+	const char *url = serve_start(
+	    &server, (const char *const[]){ "--api-keys", key_file(0600), NULL });
+	const char *const key[2] = { "X-Api-Key: " KEY, "X-Api-Key: " PLAIN_KEY };
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		struct serve_answer answer = ASK(.url = url, .path = "/runs",
+		    .body = "{'assistant_id': 'quick', 'on_completion': 'keep', 'input': "
+			    "{'messages': 'Hi'}}",
+		    .headers = { key[i] });
+
+		ck_assert_int_eq(answer.status, 200);
+		ck_assert_pstr_eq(tenant_of(value_get_text(answer.json, "run_id")),
+		    i == 0 ? "acme" : NULL);
+	}
+	serve_stop(&server);
+}
+END_TEST
+
+/* --- pages and names ---------------------------------------------------------------------- */
+
+/* A page can have a browser send, though not read. */
+START_TEST(a_page_of_another_site_changes_nothing)
+{
+	static const char *const methods[] = { "POST", "PUT", "PATCH", "DELETE",
+		"OPTIONS" };
+	struct serve_answer answer;
+	size_t i;
+
+	for (i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+		answer = ASK(.method = methods[i], .path = "/threads",
+		    .headers = { "Origin: https://evil.example.com" });
+		ck_assert_msg(answer.status == 403, "%s: %ld", methods[i], answer.status);
+		ck_assert_ptr_null(serve_header(&answer, "Access-Control-Allow-Origin"));
+	}
+	answer = ASK(.path = "/info", .headers = { "Origin: https://evil.example.com" });
+	ck_assert_int_eq(answer.status, 200);
+	ck_assert_ptr_null(serve_header(&answer, "Access-Control-Allow-Origin"));
+	answer = ASK(.path = "/threads", .body = "{}", .headers = { "Origin: null" });
+	ck_assert_int_eq(answer.status, 403);
+}
+END_TEST
+
+START_TEST(a_page_that_is_named_may_ask)
+{
+	struct cli_job *server;
+	const char *url = serve_start(
+	    &server, (const char *const[]){ "--cors-origin", "https://other.example.com",
+			 "--cors-origin", ORIGIN, "--api-keys", key_file(0600), NULL });
+	/* Without a key: it is the browser's question. */
+	struct serve_answer answer = ASK(.url = url, .method = "OPTIONS",
+	    .path = "/threads/x/runs/stream",
+	    .headers = { "Origin: " ORIGIN, "Access-Control-Request-Method: POST",
+		"Access-Control-Request-Headers: content-type,x-api-key,last-event-id" });
+
+	ck_assert_int_eq(answer.status, 204);
+	ck_assert_str_eq(serve_header(&answer, "Access-Control-Allow-Origin"), ORIGIN);
+	ck_assert_str_eq(serve_header(&answer, "Access-Control-Allow-Headers"),
+	    "content-type,x-api-key,last-event-id");
+	ck_assert_has(serve_header(&answer, "Access-Control-Allow-Methods"), "PATCH");
+	answer = ASK(.url = url, .path = "/threads", .body = "{}",
+	    .headers = { "Origin: " ORIGIN, "X-Api-Key: " KEY });
+	ck_assert_int_eq(answer.status, 200);
+	ck_assert_str_eq(serve_header(&answer, "Access-Control-Allow-Origin"), ORIGIN);
+	ck_assert_str_eq(serve_header(&answer, "Vary"), "Origin");
+	ck_assert_has(serve_header(&answer, "Access-Control-Expose-Headers"),
+	    "Content-Location, Location");
+	/* Errors can be read, too. */
+	answer = ASK(.url = url, .path = "/info", .headers = { "Origin: " ORIGIN });
+	ck_assert_int_eq(answer.status, 401);
+	ck_assert_str_eq(serve_header(&answer, "Access-Control-Allow-Origin"), ORIGIN);
+	answer = ASK(.url = url, .path = "/threads", .body = "{}",
+	    .headers = { "Origin: " ORIGIN ".evil.com", "X-Api-Key: " KEY });
+	ck_assert_int_eq(answer.status, 403);
+	serve_stop(&server);
+}
+END_TEST
+
+START_TEST(all_pages_may_ask_if_that_is_said)
+{
+	struct cli_job *server;
+	const char *url =
+	    serve_start(&server, (const char *const[]){ "--cors-origin", "*", NULL });
+
+	ck_assert_int_eq(ASK(.url = url, .path = "/threads", .body = "{}",
+			     .headers = { "Origin: " ORIGIN })
+			     .status,
+	    200);
+	serve_stop(&server);
+}
+END_TEST
+
+static const struct {
+	const char *host;
+	long status;
+} hosts[] = {
+	{ "Host: localhost", 200 },
+	{ "Host: localhost:8123", 200 },
+	{ "Host: 127.0.0.1:1", 200 },
+	{ "Host: [::1]:1", 200 },
+	{ "Host: evil.example.com", 403 },
+	{ "Host: localhost.evil.com", 403 },
+	{ "Host: 127.0.0.1.evil.com:8123", 403 },
+	{ "Host: user@evil.com", 403 },
+	{ "Host: localhost@evil.com", 403 },
+	{ "Host: evil.com/localhost", 403 },
+};
+
+/* Else a page of a site whose name leads here would be no other site's. */
+START_TEST(without_keys_it_answers_to_its_own_name)
+{
+	ck_assert_msg(ASK(.path = "/info", .headers = { hosts[_i].host }).status ==
+			  hosts[_i].status,
+	    "%s", hosts[_i].host);
+}
+END_TEST
+
+/* --- flags -------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *flags[4];
+	int status;
+	const char *words;
+} wrong[] = {
+	{ { "--listen", "0.0.0.0:0" }, STATUS_USAGE, "others reach that" },
+	{ { "--listen", "[::]:0" }, STATUS_USAGE, "others reach that" },
+	{ { "--listen", "8123" }, STATUS_USAGE, "others reach that" },
+	{ { "--listen", "127.0.0.1:x", "--open" }, STATUS_USAGE, "must be HOST:PORT" },
+	{ { "--api-keys", "nowhere.keys" }, STATUS_FAILED, "No such file" },
+	{ { "--api-keys", "agents.yaml" }, STATUS_FAILED, "chmod 600" },
+	{ { "--connections", "0" }, STATUS_USAGE, "--connections" },
+	{ { "--redis", "unix:///nowhere" }, STATUS_UNREACHABLE, "no Redis" },
+	{ { "more" }, STATUS_USAGE, "more" },
+};
+
+START_TEST(what_it_cannot_start_with_is_said)
+{
+	const char *argv[6] = { "serve" };
+	struct said said;
+
+	memcpy(argv + 1, wrong[_i].flags, sizeof wrong[_i].flags);
+	said = cli_run(&fleet->flotilla, NULL, argv);
+	ck_assert_msg(said.status == wrong[_i].status, "%d: %s", said.status, said.err);
+	ck_assert_has(said.err, wrong[_i].words);
+	ck_assert_str_eq(said.out, "");
+}
+END_TEST
+
+START_TEST(it_may_be_open_to_all)
+{
+	struct cli_job *server;
+	const char *url = serve_start(
+	    &server, (const char *const[]){ "--listen", "0.0.0.0:0", "--open", NULL });
+
+	url = arena_printf(fleet->arena, "http://127.0.0.1%s", strrchr(url, ':'));
+	ck_assert_int_eq(
+	    ASK(.url = url, .path = "/info", .headers = { "Host: fleet.example.com" })
+		.status,
+	    200);
+	serve_stop(&server);
+}
+END_TEST
+
+TCase *
+tcase_serve_rights(void)
+{
+	TCase *tcase = tcase_create("serve_rights");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_unchecked_fixture(tcase, serve_open, serve_close);
+	tcase_add_test(tcase, who_has_a_key_may_ask);
+	tcase_add_test(tcase, a_keys_tenant_is_its_runs);
+	tcase_add_test(tcase, a_page_of_another_site_changes_nothing);
+	tcase_add_test(tcase, a_page_that_is_named_may_ask);
+	tcase_add_test(tcase, all_pages_may_ask_if_that_is_said);
+	tcase_add_loop_test(
+	    tcase, without_keys_it_answers_to_its_own_name, 0, COUNT(hosts));
+	tcase_add_loop_test(tcase, what_it_cannot_start_with_is_said, 0, COUNT(wrong));
+	tcase_add_test(tcase, it_may_be_open_to_all);
+	return tcase;
+}
