@@ -43,6 +43,19 @@ mode_add(const char *name, unsigned *modes_p)
 	return false;
 }
 
+const char *
+mode_names(struct arena *arena, unsigned modes_given)
+{
+	const char *names = "";
+	size_t i;
+
+	for (i = 0; i < MODE_COUNT; i++)
+		if ((modes[i].mode & modes_given) != 0)
+			names = arena_printf(arena, "%s%s%s", names,
+			    *names != '\0' ? "," : "", modes[i].name);
+	return *names != '\0' ? names : "debug"; /* that shows nothing */
+}
+
 /* A body under reading. */
 struct reading {
 	struct arena *arena;

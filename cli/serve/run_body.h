@@ -18,6 +18,8 @@ enum mode {
 /* Adds the mode of that name to *modes; of those that LangGraph has and we have nothing for, nothing. Returns false where
  * nobody has one. */
 bool mode_add(const char *name, unsigned *modes);
+/* Their names with commas between, in arena. */
+const char *mode_names(struct arena *arena, unsigned modes);
 
 /* What is known beside the body. */
 struct run_place {

@@ -233,8 +233,9 @@ call_run_stream(struct call *call)
 	/* Where a client whose connection breaks finds the rest. */
 	if (call->params[0] != NULL)
 		exchange_add_header(call->exchange, "Location",
-		    arena_printf(call->arena, "/threads/%s/runs/%s/stream", begun.thread,
-			begun.run));
+		    arena_printf(call->arena, "/threads/%s/runs/%s/stream?stream_mode=%s",
+			begun.thread, begun.run,
+			mode_names(call->arena, begun.body.modes)));
 	follow(call, &begun, NULL);
 }
 
@@ -245,7 +246,9 @@ read_modes(struct call *call, unsigned *modes_r)
 	const char *text = exchange_query(call->exchange, "stream_mode");
 	size_t size;
 
-	*modes_r = 0;
+	*modes_r = text == NULL || *text == '\0'
+		       ? MODE_VALUES | MODE_UPDATES | MODE_MESSAGES_TUPLE | MODE_CUSTOM
+		       : 0;
 	for (; text != NULL && *text != '\0'; text += size + (text[size] == ',')) {
 		size = strcspn(text, ",");
 		if (!mode_add(arena_copy(call->arena, text, size), modes_r)) {
@@ -254,8 +257,6 @@ read_modes(struct call *call, unsigned *modes_r)
 			return false;
 		}
 	}
-	if (*modes_r == 0)
-		*modes_r = MODE_VALUES | MODE_UPDATES | MODE_MESSAGES_TUPLE | MODE_CUSTOM;
 	return true;
 }
 

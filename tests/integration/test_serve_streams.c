@@ -295,7 +295,7 @@ START_TEST(from_each_id_the_rest_is_shown)
 	    stream(id, "talker", "'stream_mode': ['updates', 'messages-tuple']", &story);
 	size_t i, has;
 
-	where = serve_text("%s?" MODES, serve_header(&answer, "Location"));
+	where = serve_header(&answer, "Location");
 	whole = talk_of(id);
 	for (i = 0; i < story.count; i++) {
 		struct story rest = { 0 };
@@ -360,8 +360,7 @@ START_TEST(who_is_cut_off_within_a_text_goes_on_there)
 	    stream(id, "talker", "'stream_mode': ['updates', 'messages-tuple']", &story);
 
 	ck_assert(!answer.is_whole);
-	join(serve_text("%s?" MODES, serve_header(&answer, "Location")), last_id(&story),
-	    &rest);
+	join(serve_header(&answer, "Location"), last_id(&story), &rest);
 	ck_assert_str_eq(told(&story, story.count, &rest), talk_of(id));
 }
 END_TEST
@@ -373,7 +372,7 @@ START_TEST(many_follow_one_run)
 	struct serve_answer answer =
 	    stream(id, "talker", "'stream_mode': ['updates', 'messages-tuple']", &one);
 
-	where = serve_text("%s?" MODES, serve_header(&answer, "Location"));
+	where = serve_header(&answer, "Location");
 	ck_assert(!join_at(NULL, where, NULL, &other).is_whole);
 	join(where, last_id(&one), &rest);
 	ck_assert_str_eq(told(&one, one.count, &rest), talk_of(id));
@@ -537,8 +536,7 @@ START_TEST(another_server_goes_on_where_one_died)
 	ck_assert(!answer.is_whole);
 	ck_assert_int_eq(cli_end(&server).status, -1);
 	url = serve_start(&other, NULL);
-	answer = join_at(url, serve_text("%s?" MODES, serve_header(&answer, "Location")),
-	    last_id(&story), &rest);
+	answer = join_at(url, serve_header(&answer, "Location"), last_id(&story), &rest);
 	ck_assert(answer.is_whole);
 	ck_assert_str_eq(told(&story, story.count, &rest), talk_of(id));
 	serve_stop(&other);
@@ -591,9 +589,7 @@ START_TEST(what_dies_meanwhile_takes_nothing_away)
 		serve_pause();
 		answer = join_at(NULL, where, last_id(&story), &story);
 	}
-	serve_run_wait(id,
-	    strrchr(serve_text("%.*s", (int)(strlen(where) - 7), where), '/') + 1,
-	    "success");
+	serve_run_wait(id, value_get_text(story.frames[0].data, "run_id"), "success");
 	ck_assert_uint_eq(count_of(&story, "metadata"), 1);
 	ck_assert_uint_eq(count_of(&story, "updates"), 3);
 	ck_assert_str_eq(serve_last_text(last_of(&story, "values")->data), SERVE_TALK);

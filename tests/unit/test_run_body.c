@@ -191,7 +191,7 @@ END_TEST
 static const struct {
 	const char *mode;
 	unsigned bits;
-} mode_names[] = {
+} named_modes[] = {
 	{ "'values'", MODE_VALUES },
 	{ "'updates'", MODE_UPDATES },
 	{ "'messages'", MODE_MESSAGES },
@@ -210,8 +210,19 @@ static const struct {
 
 START_TEST(stream_modes_have_langgraphs_names)
 {
-	fields_of(arena_printf(arena, "'stream_mode': %s", mode_names[_i].mode));
-	ck_assert_uint_eq(read_body.modes, mode_names[_i].bits);
+	fields_of(arena_printf(arena, "'stream_mode': %s", named_modes[_i].mode));
+	ck_assert_uint_eq(read_body.modes, named_modes[_i].bits);
+}
+END_TEST
+
+/* In Location: whoever comes back there gets what he had asked for. */
+START_TEST(modes_are_said_again)
+{
+	ck_assert_str_eq(mode_names(arena, MODE_VALUES), "values");
+	ck_assert_str_eq(mode_names(arena, MODE_CUSTOM | MODE_UPDATES | MODE_MESSAGES |
+					       MODE_MESSAGES_TUPLE),
+	    "updates,messages,messages-tuple,custom");
+	ck_assert_str_eq(mode_names(arena, 0), "debug");
 }
 END_TEST
 
@@ -491,7 +502,8 @@ tcase_run_body(void)
 	tcase_add_test(tcase, metadata_that_is_not_plain_is_kept_as_its_json);
 	tcase_add_test(tcase, what_else_clients_send_is_passed_over);
 	tcase_add_loop_test(
-	    tcase, stream_modes_have_langgraphs_names, 0, COUNT(mode_names));
+	    tcase, stream_modes_have_langgraphs_names, 0, COUNT(named_modes));
+	tcase_add_test(tcase, modes_are_said_again);
 	tcase_add_test(tcase, what_becomes_of_thread_and_run_is_said);
 	tcase_add_test(tcase, the_tenant_is_the_keys);
 	tcase_add_test(tcase, a_thread_that_is_made_for_a_run_ends_by_itself);
