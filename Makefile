@@ -154,7 +154,7 @@ install: binaries
 	  'Name: flotilla' 'Description: what a shared object with middleware for Flotilla includes' \
 	  'Version: $(middleware_abi)' 'Cflags: -I$${includedir}' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/flotilla.pc
 	cp -r examples $(DESTDIR)$(PREFIX)/share/flotilla/
-	rm -rf $(DESTDIR)$(PREFIX)/share/flotilla/examples/workers/javascript/node_modules
+	rm -rf $(DESTDIR)$(PREFIX)/share/flotilla/examples/*/javascript/node_modules
 
 clean:
 	rm -rf build

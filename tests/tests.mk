@@ -28,12 +28,11 @@ $(BUILD)/plugins/%.so: %.c
 	@mkdir -p $(@D)
 	$(compile) -shared -o $@ $<
 
-# What the JavaScript worker of the examples imports.
-node_worker  := examples/workers/javascript
-node_modules := $(node_worker)/node_modules/.package-lock.json
-$(node_modules): $(node_worker)/package-lock.json
-	@npm ci --prefix $(node_worker) --ignore-scripts --no-audit --no-fund --loglevel error || { \
-	  echo "npm ci in $(node_worker) failed: the tests of the JavaScript worker need npm's registry" >&2; exit 1; }
+# What the JavaScript worker and client of the examples import.
+node_modules := $(patsubst %,examples/%/javascript/node_modules/.package-lock.json,workers clients)
+$(node_modules): %/node_modules/.package-lock.json: %/package-lock.json
+	@npm ci --prefix $* --ignore-scripts --no-audit --no-fund --loglevel error || { \
+	  echo "npm ci in $* failed: the tests of JavaScript need npm's registry" >&2; exit 1; }
 	@touch $@
 
 # The cases that take longest: begun first, so that none is waited for alone at the end.

@@ -1,0 +1,223 @@
+// LangGraph's own client against `flotilla serve`: sdk.mjs URL [PART...], all at once. Says what of it is not as it expects.
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import net from "node:net";
+
+const require = createRequire(new URL("../../examples/clients/javascript/chat.mjs", import.meta.url));
+const { Client } = require("@langchain/langgraph-sdk");
+
+const [url, ...wanted] = process.argv.slice(2);
+const client = new Client({ apiUrl: url });
+const input = { messages: [{ role: "user", content: "Hi" }] };
+
+// Each message's pieces put together, by id.
+function texts(chunks) {
+	const all = new Map();
+	for (const { event, data } of chunks)
+		if (event === "messages") all.set(data[0].id, (all.get(data[0].id) ?? "") + data[0].content);
+	return Object.fromEntries(all);
+}
+
+// The same of a state; a human's is no piece.
+function textsOf({ messages }) {
+	return Object.fromEntries(messages.filter(({ type }) => type !== "human").map(({ id, content }) => [id, content]));
+}
+
+const events = (chunks, event) => chunks.filter((chunk) => chunk.event === event);
+
+async function collect(stream, most = Infinity) {
+	const chunks = [];
+	for await (const chunk of stream) if (chunks.push(chunk) >= most) break;
+	return chunks;
+}
+
+// A way to the server on which the first connection that carries a stream breaks, once it has shown so many frames.
+function breaking(frames) {
+	let left = frames;
+	const server = net.createServer((here) => {
+		const there = net.connect(Number(new URL(url).port), "127.0.0.1");
+		const end = () => (here.destroy(), there.destroy());
+		here.pipe(there);
+		there.on("data", (bytes) => {
+			left -= bytes.toString().split("event: messages").length - 1;
+			here.write(bytes);
+			if (left <= 0) {
+				left = Infinity;
+				server.hasBroken = true;
+				setImmediate(end);
+			}
+		});
+		for (const socket of [here, there]) socket.on("close", end).on("error", end);
+	});
+	return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server)));
+}
+
+const parts = {
+	async stream() {
+		const modes = ["values", "updates", "messages-tuple", "messages", "custom", "events", "debug", "tasks", "checkpoints"];
+		const { thread_id: thread } = await client.threads.create();
+		let created;
+		const chunks = await collect(
+			client.runs.stream(thread, "talker", { input, streamMode: modes, streamResumable: true, onRunCreated: (run) => (created = run) }),
+		);
+		const state = await client.threads.getState(thread);
+		assert.equal(created.thread_id, thread);
+		assert.equal(chunks[0].event, "metadata");
+		assert.equal(chunks[0].data.run_id, created.run_id);
+		assert.deepEqual(texts(chunks), textsOf(state.values));
+		assert.deepEqual(events(chunks, "updates").map(({ data }) => Object.keys(data)[0]), ["model", "tools", "model"]);
+		assert.deepEqual(events(chunks, "values").at(-1).data, state.values);
+		assert.equal(events(chunks, "messages/complete").length, 4);
+		assert.equal(events(chunks, "messages/partial").at(-1).data[0].id, state.values.messages.at(-1).id);
+		const calls = events(chunks, "messages").flatMap(({ data }) => data[0].tool_call_chunks ?? []);
+		assert.deepEqual(calls.map(({ name, args }) => [name, JSON.parse(args)]), [["note", { text: "hello" }]]);
+	},
+
+	async wait() {
+		const { thread_id: thread } = await client.threads.create({ metadata: { who: "me" } });
+		const values = await client.runs.wait(thread, "quick", { input, metadata: { n: 1 }, config: { configurable: { x: 1 } } });
+		assert.equal(values.messages.at(-1).content, "First.");
+		assert.equal((await client.runs.wait(null, "quick", { input })).messages.length, 2);
+		const run = await client.runs.create(thread, "quick", { input, multitaskStrategy: "enqueue" });
+		assert.deepEqual(await client.runs.join(thread, run.run_id), (await client.threads.getState(thread)).values);
+		assert.equal((await client.runs.get(thread, run.run_id)).status, "success");
+		assert.deepEqual((await client.runs.list(thread)).map(({ run_id }) => run_id)[0], run.run_id);
+		const { thread_id: other } = await client.threads.create();
+		const slow = await client.runs.create(other, "slow", { input });
+		await client.runs.cancel(other, slow.run_id, true);
+		assert.equal((await client.runs.get(other, slow.run_id)).status, "interrupted");
+		assert.equal((await client.runs.createBatch([{ assistantId: "quick", input }, { assistantId: "quick", input }])).length, 2);
+	},
+
+	// Left in the middle of a text, and taken up again.
+	async cut() {
+		const { thread_id: thread } = await client.threads.create();
+		const streamMode = ["messages-tuple", "updates"];
+		let run;
+		const first = await collect(
+			client.runs.stream(thread, "talker", { input, streamMode, onDisconnect: "continue", onRunCreated: ({ run_id }) => (run = run_id) }),
+			9,
+		);
+		const rest = await collect(client.runs.joinStream(thread, run, { lastEventId: first.at(-1).id, streamMode }));
+		const { values } = await client.threads.getState(thread);
+		assert.deepEqual(texts([...first, ...rest]), textsOf(values));
+		assert.equal(events([...first, ...rest], "updates").length, 3);
+		assert.equal(events(rest, "metadata").length, 0);
+		const all = await collect(client.runs.joinStream(thread, run, { lastEventId: "-1", streamMode }));
+		assert.deepEqual(texts(all), textsOf(values));
+		assert.equal((await collect(client.runs.joinStream(thread, run, { lastEventId: "9999", streamMode }))).length, 0);
+	},
+
+	// The connection breaks, and the client finds the rest by itself.
+	async reconnect() {
+		const server = await breaking(7);
+		const far = new Client({ apiUrl: `http://127.0.0.1:${server.address().port}` });
+		const { thread_id: thread } = await client.threads.create();
+		const chunks = await collect(far.runs.stream(thread, "talker", { input, streamMode: ["messages-tuple", "updates"] }));
+		const { values } = await client.threads.getState(thread);
+		assert.ok(server.hasBroken);
+		assert.deepEqual(texts(chunks), textsOf(values));
+		assert.deepEqual(events(chunks, "updates").map(({ data }) => Object.keys(data)[0]), ["model", "tools", "model"]);
+		assert.equal(events(chunks, "metadata").length, 1);
+		assert.equal(events(chunks, "values").length, 0); /* nobody asked for them */
+		server.close();
+	},
+
+	async interrupts() {
+		const { thread_id: thread } = await client.threads.create();
+		const chunks = await collect(client.runs.stream(thread, "approver", { input, streamMode: ["values", "updates"] }));
+		const asks = events(chunks, "values").at(-1).data.__interrupt__;
+		assert.equal(asks[0].value.action_requests[0].name, "note");
+		const { status, interrupts } = await client.threads.get(thread);
+		assert.equal(status, "interrupted");
+		assert.deepEqual(Object.values(interrupts), [asks]);
+		const { next, tasks } = await client.threads.getState(thread);
+		assert.deepEqual(tasks[0].interrupts, asks);
+		assert.deepEqual(next, [tasks[0].name]);
+		const resume = { [asks[0].id]: { decisions: [{ type: "reject", message: "not now" }] } };
+		const values = await client.runs.wait(thread, "approver", { command: { resume } });
+		assert.equal(values.messages.at(-1).content, "It is done.");
+		assert.ok(values.messages.some(({ type, content }) => type === "tool" && content.includes("not now")));
+		assert.equal((await client.threads.get(thread)).status, "idle");
+	},
+
+	async state() {
+		const { thread_id: thread } = await client.threads.create();
+		assert.deepEqual((await client.threads.getState(thread)).values, {});
+		assert.deepEqual(await client.threads.getHistory(thread), []);
+		await client.runs.wait(thread, "quick", { input });
+		const state = await client.threads.getState(thread);
+		const history = await client.threads.getHistory(thread, { limit: 100 });
+		assert.deepEqual(history[0], state);
+		assert.deepEqual(await client.threads.getState(thread, history[1].checkpoint), history[1]);
+		assert.deepEqual(await client.threads.getState(thread, history[1].checkpoint.checkpoint_id), history[1]);
+		const older = await client.threads.getHistory(thread, { before: { configurable: history[0].checkpoint } });
+		assert.deepEqual(older, history.slice(1));
+		const { checkpoint } = await client.threads.updateState(thread, { values: { messages: [{ type: "human", content: "More?" }] } });
+		assert.deepEqual((await client.threads.getState(thread)).checkpoint, checkpoint);
+		await client.runs.wait(thread, "quick", { input, checkpoint: state.checkpoint });
+		assert.equal((await client.threads.getState(thread)).values.messages.length, 4);
+		const copy = await client.threads.copy(thread);
+		assert.equal(copy.values.messages.length, 4);
+	},
+
+	async search() {
+		const mark = String(process.pid);
+		const made = [];
+		for (let n = 0; n < 3; n++) made.push((await client.threads.create({ metadata: { mark, n }, ttl: 60 })).thread_id);
+		const found = await client.threads.search({ metadata: { mark }, limit: 10 });
+		assert.deepEqual(found.map(({ thread_id }) => thread_id).sort(), made.sort());
+		assert.equal(await client.threads.count({ metadata: { mark, n: 1 } }), 1);
+		assert.deepEqual((await client.threads.update(made[0], { metadata: { more: true } })).metadata.more, true);
+		assert.equal((await client.threads.create({ threadId: made[0], ifExists: "do_nothing" })).thread_id, made[0]);
+		await client.threads.delete(made[0]);
+		assert.equal(await client.threads.count({ metadata: { mark } }), 2);
+		const assistants = await client.assistants.search({ limit: 100 });
+		assert.ok(assistants.some(({ assistant_id }) => assistant_id === "talker"));
+		assert.equal((await client.assistants.get("talker")).graph_id, "talker");
+		assert.ok((await client.assistants.getGraph("talker")).nodes.length >= 4);
+		assert.ok((await client.assistants.getSchemas("talker")).input_schema.properties.messages);
+	},
+
+	async store() {
+		const space = ["sdk", String(process.pid)];
+		await client.store.putItem(space, "prefs", { color: "blue" });
+		const item = await client.store.getItem(space, "prefs");
+		assert.deepEqual(item.value, { color: "blue" });
+		assert.ok(!Number.isNaN(Date.parse(item.createdAt)));
+		assert.equal((await client.store.searchItems(space, { filter: { color: "blue" } })).items.length, 1);
+		assert.deepEqual((await client.store.listNamespaces({ prefix: space })).namespaces, [space]);
+		await client.store.deleteItem(space, "prefs");
+		assert.equal((await client.store.searchItems(space)).items.length, 0);
+	},
+
+	async errors() {
+		const fails = (call, status, words) =>
+			assert.rejects(call, (error) => error.status === status && error.message.includes(words));
+		const { thread_id: thread } = await client.threads.create();
+		await fails(client.threads.get("nobody"), 404, "nobody");
+		await fails(client.runs.wait(null, "nobody", { input }), 404, "no agent 'nobody'");
+		await fails(client.runs.get(thread, "nobody"), 404, "Run not found");
+		await fails(client.threads.create({ threadId: thread }), 409, "already exists");
+		await fails(client.runs.create(thread, "quick", { input, interruptBefore: ["tools"] }), 422, "interrupt_before");
+		await fails(client.runs.create(thread, "quick", { input: null }), 422, "input");
+		await fails(client.store.getItem(["nobody"], "x"), 404, "no such item");
+		await fails(collect(client.runs.stream(thread, "quick", { input, streamMode: "all" })), 422, "stream_mode");
+		await assert.rejects(client.runs.wait(thread, "broken", { input }), /no such key/);
+		const chunks = await collect(client.runs.stream(thread, "broken", { input }));
+		assert.match(chunks.at(-1).data.message, /no such key/);
+		assert.equal((await client.threads.get(thread)).status, "error");
+	},
+};
+
+async function play(part) {
+	try {
+		await parts[part]();
+	} catch (error) {
+		console.error(`${part}: ${error.stack}`);
+		process.exitCode = 1;
+	}
+}
+
+await Promise.all((wanted.length > 0 ? wanted : Object.keys(parts)).map(play));
+process.exit(); // a stream that was left is open still
