@@ -208,11 +208,11 @@ go_on(struct reading *reading, int64_t checkpoint)
 {
 	const struct run_place *place = reading->place;
 
-	if (checkpoint >= 0)
+	if (checkpoint > 0)
 		set_checkpoint(reading, checkpoint);
-	else if (place->is_paused)
+	else if (checkpoint == NO_CHECKPOINT && place->is_paused)
 		set(reading, "resume", "null");
-	else if (place->version > 0)
+	else if (checkpoint == NO_CHECKPOINT && place->version > 0)
 		set_checkpoint(reading, place->version);
 	else
 		refuse(reading, "input: a new thread needs one");

@@ -93,6 +93,7 @@ static const struct {
 	{ "'input': false", "input", "false" },
 	{ "'input': {}, 'command': null", "input", "{}" },
 	{ "'input': {}, 'checkpoint_id': '7'", "checkpoint", "7" },
+	{ "'input': {}, 'checkpoint_id': '0'", "checkpoint", "0" },
 	{ "'input': {}, 'checkpoint': {'checkpoint_id': '7'}", "checkpoint", "7" },
 	{ "'input': {}, 'checkpoint': {'checkpoint_id': '7', 'checkpoint_ns': '', "
 	  "'checkpoint_map': null}, 'checkpoint_id': '8'",
@@ -273,16 +274,16 @@ static const struct {
 	struct run_place place;
 	const char *keys, *expected; /* NULL: refused */
 } continued[] = {
-	{ { "t", "r", NULL, false, true, 4 }, "'input': null",
+	{ { "t", "r", NULL, NULL, false, true, 4 }, "'input': null",
 	    "{'agent': 'a', 'run': 'r', 'thread': 't', 'resume': 'null'}" },
-	{ { "t", "r", NULL, false, true, 4 }, "",
+	{ { "t", "r", NULL, NULL, false, true, 4 }, "",
 	    "{'agent': 'a', 'run': 'r', 'thread': 't', 'resume': 'null'}" },
-	{ { "t", "r", NULL, false, false, 4 }, "'input': null",
+	{ { "t", "r", NULL, NULL, false, false, 4 }, "'input': null",
 	    "{'agent': 'a', 'run': 'r', 'thread': 't', 'checkpoint': '4'}" },
-	{ { "t", "r", NULL, false, true, 4 }, "'input': null, 'checkpoint_id': '2'",
+	{ { "t", "r", NULL, NULL, false, true, 4 }, "'input': null, 'checkpoint_id': '2'",
 	    "{'agent': 'a', 'run': 'r', 'thread': 't', 'checkpoint': '2'}" },
-	{ { "t", "r", NULL, false, false, 0 }, "'input': null", NULL },
-	{ { "t", "r", NULL, true, false, 0 }, "", NULL },
+	{ { "t", "r", NULL, NULL, false, false, 0 }, "'input': null", NULL },
+	{ { "t", "r", NULL, NULL, true, false, 0 }, "", NULL },
 };
 
 START_TEST(without_input_a_thread_goes_on_where_it_stands)
@@ -315,7 +316,7 @@ static const char *const refused[][2] = {
 	{ "'command': {'resume': 1}, 'input': {}", "input and command" },
 	{ "'command': {'resume': 1}, 'checkpoint_id': 'x'", "checkpoint_id" },
 	{ "'input': {}, 'checkpoint_id': ''", "checkpoint_id" },
-	{ "'input': {}, 'checkpoint_id': '0'", "checkpoint_id" },
+	{ "'input': null, 'checkpoint_id': '0'", "input: a new thread" },
 	{ "'input': {}, 'checkpoint_id': '-1'", "checkpoint_id" },
 	{ "'input': {}, 'checkpoint_id': '1x'", "checkpoint_id" },
 	{ "'input': {}, 'checkpoint_id': '+1'", "checkpoint_id" },

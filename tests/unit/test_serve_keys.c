@@ -73,10 +73,10 @@ END_TEST
 static const char *const bad[][2] = {
 	{ "", "no key is in it" },
 	{ "\n# " A "\n \n", "no key is in it" },
-	{ "0123456789abcde\n", "line 1: a key must have 16 characters" },
-	{ A "\n\nshort acme\n", "line 3: a key must have 16 characters" },
-	{ A " acme more\n", "line 1: more than a key and a tenant" },
-	{ A " acm\xc3\xa9\n", "line 1: a tenant has 1 to 128" },
+	{ "0123456789abcde\n", "keys:1: a key must have 16 characters" },
+	{ A "\n\nshort acme\n", "keys:3: a key must have 16 characters" },
+	{ A " acme more\n", "keys:1: more than a key and a tenant" },
+	{ A " acm\xc3\xa9\n", "keys:1: a tenant has 1 to 128" },
 };
 
 START_TEST(what_is_wrong_is_named_with_its_line)
@@ -92,7 +92,7 @@ START_TEST(a_line_that_is_too_long_is_refused)
 {
 	ck_assert_ptr_null(read_text(
 	    arena_printf(arena, A "\n%s\n" B "\n", repeated(arena, "x", 1100))));
-	ck_assert_has(error, "line 2: longer than any key");
+	ck_assert_has(error, "keys:2: longer than any key");
 	ck_assert_ptr_nonnull(
 	    read_text(arena_printf(arena, "%s\n", repeated(arena, "x", 1000))));
 }
@@ -102,7 +102,7 @@ START_TEST(a_tenant_that_is_too_long_is_refused)
 {
 	ck_assert_ptr_null(
 	    read_text(arena_printf(arena, A " %s\n", repeated(arena, "x", 129))));
-	ck_assert_has(error, "line 1: a tenant has 1 to 128");
+	ck_assert_has(error, "keys:1: a tenant has 1 to 128");
 }
 END_TEST
 
@@ -124,7 +124,7 @@ START_TEST(what_is_no_file_is_refused)
 	ck_assert_ptr_null(serve_keys_read(arena, path, &error));
 	ck_assert_has(error, "No such file");
 	ck_assert_ptr_null(serve_keys_read(arena, folder, &error));
-	ck_assert_has(error, "is no file");
+	ck_assert_has(error, "is not a file");
 }
 END_TEST
 

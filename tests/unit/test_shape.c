@@ -226,15 +226,15 @@ START_TEST(a_checkpoint_is_a_version)
 	ck_assert_value(arena, shape_checkpoint(arena, "t", 7),
 	    "{'thread_id': 't', 'checkpoint_ns': '', 'checkpoint_id': '7', "
 	    "'checkpoint_map': null}");
-	ck_assert_value(arena, shape_checkpoint(arena, "t", 0), "null");
+	ck_assert_value(arena, shape_checkpoint(arena, "t", 0),
+	    "{'thread_id': 't', 'checkpoint_ns': '', 'checkpoint_id': '0', "
+	    "'checkpoint_map': null}");
 }
 END_TEST
 
 START_TEST(a_thread_without_a_checkpoint_has_an_empty_state)
 {
-	ck_assert_value(arena,
-	    shape_state(arena, literal(arena, "{'thread': 't', 'head': {'next': 'x'}}"),
-		NULL, literal(arena, "{'messages': []}"), NULL),
+	ck_assert_value(arena, shape_no_state(arena),
 	    "{'values': {}, 'next': [], 'tasks': [], 'metadata': {}, 'created_at': "
 	    "null, 'checkpoint': null, 'parent_checkpoint': null}");
 }
@@ -280,12 +280,23 @@ START_TEST(a_state_that_is_over_has_nothing_next)
 }
 END_TEST
 
-START_TEST(the_first_state_has_no_parent)
+/* Before the first checkpoint stands the empty thread, which has no parent. */
+START_TEST(the_first_state_is_the_empty_thread)
 {
 	const struct value *state = shape_state(arena, literal(arena, over[0]),
 	    literal(arena, "{'version': 1, 'at': 5}"), value_empty_map(), NULL);
 
-	ck_assert_value(arena, value_get(state, "parent_checkpoint"), "null");
+	ck_assert_str_eq(
+	    value_get_text(value_get(state, "parent_checkpoint"), "checkpoint_id"), "0");
+	ck_assert_value(arena,
+	    shape_first_state(arena,
+		literal(arena, "{'thread': 't', 'created': 1767225600000}"),
+		literal(arena, "{'messages': []}")),
+	    "{'values': {'messages': []}, 'next': ['__start__'], 'tasks': [], "
+	    "'metadata': {'source': 'input', 'step': -1, 'parents': {}, 'thread_id': "
+	    "'t'}, 'created_at': '2026-01-01T00:00:00.000Z', 'checkpoint': "
+	    "{'thread_id': 't', 'checkpoint_ns': '', 'checkpoint_id': '0', "
+	    "'checkpoint_map': null}, 'parent_checkpoint': null}");
 }
 END_TEST
 
@@ -337,7 +348,7 @@ tcase_shape(void)
 	tcase_add_test(tcase, a_thread_without_a_checkpoint_has_an_empty_state);
 	tcase_add_test(tcase, a_state_that_waits_says_for_what);
 	tcase_add_loop_test(tcase, a_state_that_is_over_has_nothing_next, 0, COUNT(over));
-	tcase_add_test(tcase, the_first_state_has_no_parent);
+	tcase_add_test(tcase, the_first_state_is_the_empty_thread);
 	tcase_add_loop_test(
 	    tcase, an_agent_is_an_assistant_of_its_name, 0, COUNT(assistants));
 	return tcase;

@@ -497,7 +497,9 @@ START_TEST(the_last_checkpoint_is_the_newest)
 }
 END_TEST
 
-/* Of each its version, how many messages and the newest one's field. */
+#define ALL UINT64_MAX
+
+/* Of each its version, how many messages and fields it has. */
 static const char *
 pasts_of(uint64_t before, size_t limit)
 {
@@ -510,7 +512,7 @@ pasts_of(uint64_t before, size_t limit)
 	for (i = 0; i < value_size(pasts); i++) {
 		past = value_at(pasts, i);
 		ck_assert_int_eq(value_get_int(past, "version", -1),
-		    value_get_int(value_get(past, "checkpoint"), "version", -2));
+		    value_get_int(value_get(past, "checkpoint"), "version", 0));
 		all = arena_printf(trial.arena, "%s%d:%zu:%zu ", all,
 		    (int)value_get_int(past, "version", 0),
 		    value_size(value_get(past, "messages")),
@@ -525,16 +527,21 @@ play_pasts(void)
 	const struct value *pasts = NULL, *at = NULL;
 
 	ck_assert_int_eq(
-	    store_pasts(trial.a, trial.arena, "nobody", 0, 10, &pasts), STORE_NONE);
+	    store_pasts(trial.a, trial.arena, "nobody", ALL, 10, &pasts), STORE_NONE);
+	/* What nothing has happened on has no past, not even an empty one. */
+	ck_assert_int_eq(
+	    store_open_thread(trial.a, trial.arena, "t", NULL, NULL), STORE_OK);
+	ck_assert_str_eq(pasts_of(ALL, 10), "");
 	thread_play("a", 2, "success");
 	thread_play("b", 1, "success");
-	ck_assert_str_eq(pasts_of(0, 10), "3:1:3 2:1:2 1:1:1 ");
-	ck_assert_str_eq(pasts_of(0, 1), "3:1:3 ");
-	ck_assert_str_eq(pasts_of(3, 10), "2:1:2 1:1:1 ");
-	ck_assert_str_eq(pasts_of(2, 10), "1:1:1 ");
-	ck_assert_str_eq(pasts_of(1, 10), "");
-	ck_assert_str_eq(pasts_of(99, 10), "3:1:3 2:1:2 1:1:1 ");
-	ck_assert_str_eq(pasts_of(0, 0), "");
+	ck_assert_str_eq(pasts_of(ALL, 10), "3:1:3 2:1:2 1:1:1 0:0:0 ");
+	ck_assert_str_eq(pasts_of(ALL, 1), "3:1:3 ");
+	ck_assert_str_eq(pasts_of(3, 10), "2:1:2 1:1:1 0:0:0 ");
+	ck_assert_str_eq(pasts_of(2, 10), "1:1:1 0:0:0 ");
+	ck_assert_str_eq(pasts_of(1, 10), "0:0:0 ");
+	ck_assert_str_eq(pasts_of(0, 10), "");
+	ck_assert_str_eq(pasts_of(99, 3), "3:1:3 2:1:2 1:1:1 ");
+	ck_assert_str_eq(pasts_of(ALL, 0), "");
 	/* Each is what one asked for it alone is shown. */
 	store_pasts(trial.a, trial.arena, "t", 3, 1, &pasts);
 	ck_assert_int_eq(store_thread_at(trial.a, trial.arena, "t", 2, &at), STORE_OK);
