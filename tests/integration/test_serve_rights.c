@@ -215,7 +215,7 @@ static const struct {
 } wrong[] = {
 	{ { "--listen", "0.0.0.0:0" }, STATUS_USAGE, "others reach that" },
 	{ { "--listen", "[::]:0" }, STATUS_USAGE, "others reach that" },
-	{ { "--listen", "8123" }, STATUS_USAGE, "others reach that" },
+	{ { "--listen", "8123" }, STATUS_USAGE, "must be HOST:PORT" },
 	{ { "--listen", "127.0.0.1:x", "--open" }, STATUS_USAGE, "must be HOST:PORT" },
 	{ { "--api-keys", "nowhere.keys" }, STATUS_FAILED, "No such file" },
 	{ { "--api-keys", "agents.yaml" }, STATUS_FAILED, "chmod 600" },
