@@ -31,6 +31,8 @@ struct parser {
 	/* The last key of each slot: lists of maps have the same few keys again and
 	 * again, and can share them. */
 	const struct value *keys[KEYS_KNOWN];
+	yajl_handle yajl;
+	size_t end; /* behind the outermost value; the text's size while it has none */
 	const char *error; /* ours; NULL: yajl's */
 };
 
@@ -54,6 +56,8 @@ push(struct parser *parser, const struct value *value)
 		    parser->stack, parser->room, sizeof(const struct value *));
 	}
 	parser->stack[parser->count++] = value;
+	if (parser->depth == 0)
+		parser->end = yajl_get_bytes_consumed(parser->yajl);
 	return 1;
 }
 
@@ -317,6 +321,20 @@ yajl_reason(struct arena *arena, yajl_handle yajl)
 	return reason;
 }
 
+/* Whether nothing but blanks follows the outermost value. yajl lets a string pass there
+ * that begins and does not end. */
+static bool
+ends_there(struct parser *parser, const char *text, size_t size)
+{
+	while (parser->end < size && strchr(" \t\r\n", text[parser->end]) != NULL &&
+	       text[parser->end] != '\0')
+		parser->end++;
+	if (parser->end == size)
+		return true;
+	parser->error = "trailing garbage";
+	return false;
+}
+
 static const struct value *
 parse(struct parser *parser, const char *text, size_t size, const char **error_r)
 {
@@ -327,13 +345,17 @@ parse(struct parser *parser, const char *text, size_t size, const char **error_r
 
 	if (yajl == NULL)
 		arena_exhausted();
+	parser->yajl = yajl;
+	parser->end = size;
 	yajl_config(yajl, yajl_dont_validate_strings, 1); /* it lets surrogates pass */
 	status = yajl_parse(yajl, (const unsigned char *)text, size);
 	if (status != yajl_status_ok)
 		at = yajl_get_bytes_consumed(yajl);
+	else if (!ends_there(parser, text, size))
+		at = parser->end;
 	else
 		status = yajl_complete_parse(yajl);
-	if (status == yajl_status_ok)
+	if (status == yajl_status_ok && parser->error == NULL)
 		value = parser->stack[0];
 	else if (parser->error != NULL)
 		*error_r = placed(parser->arena, text, at, parser->error);
