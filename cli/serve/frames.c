@@ -307,8 +307,8 @@ call_chunks(struct arena *arena, const struct value *message)
 	return value_list_end(&list);
 }
 
-/* What of the model's message the client has not had: all of it, or what is behind its pieces. Behind void ones it is another
- * message, as its pieces would be. */
+/* What of the model's message, a step's first, the client has not had: all of it, or what is behind its pieces. Behind void
+ * ones it is another message, as its pieces would be. */
 static const struct value *
 rest_of(
     struct frames *frames, struct arena *arena, const struct value *message, int64_t step)
@@ -316,16 +316,20 @@ rest_of(
 	struct speech *speech = &frames->speech;
 	const char *text = chat_text(arena, message);
 	size_t size = strlen(text);
-	bool is_begun = speech->step == step && speech->have > 0 && speech->have <= size;
+	bool is_begun;
 
 	message = value_map_with(arena, shape_message(arena, message), "tool_call_chunks",
 	    call_chunks(arena, message));
-	if (is_begun) {
+	if (step < speech->step || (step == speech->step && speech->is_over))
+		return message;
+	begin_speech(frames, step);
+	is_begun = speech->have > 0 && speech->have <= size;
+	if (is_begun)
 		message = value_map_with(arena, message, "content",
 		    value_strn(arena, text + speech->have, size - speech->have));
-		speech->have = size;
-	}
-	return is_begun || (speech->step == step && speech->restarts > 0)
+	speech->have = size;
+	speech->is_over = true;
+	return is_begun || speech->restarts > 0
 		   ? value_map_with(arena, message, "id", speech_id(frames, arena))
 		   : message;
 }

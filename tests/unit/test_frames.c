@@ -272,6 +272,38 @@ START_TEST(without_pieces_the_message_is_whole)
 }
 END_TEST
 
+/* Whoever has it, and not the frame behind it, is not shown it again. */
+START_TEST(a_whole_message_counts_as_shown)
+{
+	begin(TUPLE | MODE_UPDATES, "6");
+	end_step(7, 3, "model", ANSWER);
+	ck_assert_has(shown(), "messages@6:3:9 {'r-3-1':'Hello you'}\nupdates@7 ");
+	begin(TUPLE, "6:3:9");
+	end_step(7, 3, "model", ANSWER);
+	ck_assert_str_eq(shown(), "messages@7 {'r-3-1':''}\n");
+}
+END_TEST
+
+/* A hook may add some to the model's, or have written one while the model speaks. */
+START_TEST(other_messages_are_whole)
+{
+	begin(TUPLE, "6");
+	hear_text(3, 0, "Hel");
+	end_step(
+	    7, 2, "x.before_model", "[{'type': 'ai', 'id': 'x', 'content': 'Before'}]");
+	hear_text(3, 3, "lo ");
+	end_step(8, 3, "model",
+	    "[{'type': 'ai', 'id': 'r-3-1', 'content': 'Hello you'}, {'type': 'ai', "
+	    "'id': "
+	    "'r-3-2', 'content': 'And goodbye'}]");
+	ck_assert_str_eq(shown(), "messages@6:3:3 {'r-3-1':'Hel'}\n"
+				  "messages@7:3:3 {'x':'Before'}\n"
+				  "messages@7:3:6 {'r-3-1':'lo '}\n"
+				  "messages@7:3:9 {'r-3-1':'you'}\n"
+				  "messages@8 {'r-3-2':'And goodbye'}\n");
+}
+END_TEST
+
 START_TEST(a_piece_that_comes_twice_is_shown_once)
 {
 	begin(TUPLE, "6");
@@ -642,6 +674,8 @@ tcase_frames(void)
 	tcase_add_test(tcase, behind_a_piece_that_was_missed_the_message_makes_up);
 	tcase_add_test(tcase, behind_all_pieces_the_message_has_no_text);
 	tcase_add_test(tcase, without_pieces_the_message_is_whole);
+	tcase_add_test(tcase, a_whole_message_counts_as_shown);
+	tcase_add_test(tcase, other_messages_are_whole);
 	tcase_add_test(tcase, a_piece_that_comes_twice_is_shown_once);
 	tcase_add_test(tcase, each_step_has_a_text_of_its_own);
 	tcase_add_test(tcase, what_else_happens_leaves_the_text_where_it_is);
