@@ -24,7 +24,7 @@ TCase *tcase_http_server(void);
 #define HEAD_MAX 8192u
 #define LONG_MS 600000u
 #define CLIENTS 4u
-#define PIECE 65536u
+#define PIECE ((size_t)65536)
 
 /* Who asks: a socket, what is still to be sent, and what has come. */
 struct client {
@@ -646,7 +646,7 @@ bytes_come(const struct client *client)
 static bool
 has_come_much(void *arg)
 {
-	return bytes_come(arg) > 8 * 1024 * 1024;
+	return bytes_come(arg) > (8u << 20);
 }
 
 /* Else whoever reads slowly would fill our memory. What the kernel takes is beside it. */
@@ -666,7 +666,6 @@ START_TEST(who_does_not_read_is_waited_for)
 	set_reading(client, true);
 	loop_run_until(t.loop, has_come_much, client);
 	ck_assert_uint_gt(t.written, written);
-	/* That of what was written little lies with us is what is not with the kernel. */
 	set_reading(client, false);
 	hang_up(client);
 	loop_run_until(t.loop, all_has_ended, NULL);
