@@ -64,11 +64,12 @@ START_TEST(the_first_text_is_shown_at_once_and_more_is_gathered)
 	add("three");
 	ck_assert_uint_eq(shown_count, 1);
 	ck_assert_value(arena, shown[0],
-	    "{'run':'r1','kind':'token','model':'openai:m','content':'one ','index':0}");
+	    "{'run':'r1','kind':'token','model':'openai:m','content':'one "
+	    "','index':0,'offset':0}");
 	loop_run_until(loop, is_shown, &wanted); /* nothing more is added */
 	ck_assert_value(arena, shown[1],
 	    "{'run':'r1','kind':'token','model':'openai:m','content':'two "
-	    "three','index':1}");
+	    "three','index':1,'offset':4}");
 }
 END_TEST
 
@@ -108,7 +109,8 @@ START_TEST(another_attempt_takes_back_what_was_shown)
 	ck_assert_uint_eq(shown_count, 3);
 	ck_assert_value(arena, shown[1], "{'run':'r1','kind':'restart','model':'n'}");
 	ck_assert_value(arena, shown[2],
-	    "{'run':'r1','kind':'token','model':'n','content':'again','index':0}");
+	    "{'run':'r1','kind':'token','model':'n','content':'again','index':0,'offset':"
+	    "0}");
 }
 END_TEST
 
