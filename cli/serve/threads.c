@@ -14,6 +14,14 @@
 
 /* --- one ---------------------------------------------------------------------------------- */
 
+/* Returns NULL. */
+static const struct value *
+reply_no_thread(struct call *call, const char *name)
+{
+	reply_error(call, 404, "Thread with ID %s not found", name);
+	return NULL;
+}
+
 /* A thread as it is shown; NULL after answering. */
 static const struct value *
 describe(struct call *call, const char *name)
@@ -25,13 +33,12 @@ describe(struct call *call, const char *name)
 
 	if (status == STORE_OK)
 		status = store_last_checkpoint(store, call->arena, name, &last);
-	if (status == STORE_NONE && last == NULL && thread_is_there(call, name))
-		status = STORE_OK; /* no run has begun on it */
-	if (status == STORE_OK)
+	else if (status == STORE_NONE)
+		return reply_no_thread(call, name);
+	if (status == STORE_OK || status == STORE_NONE)
 		return shape_thread(
 		    call->arena, thread, last, last != NULL ? values : NULL);
-	if (!exchange_is_answered(call->exchange))
-		reply_failed(call, status, "such thread");
+	reply_failed(call, status, "such thread");
 	return NULL;
 }
 
@@ -43,7 +50,7 @@ thread_is_there(struct call *call, const char *name)
 	if (wire_is_run_id(name))
 		status = store_has_thread(api_store(call->api), call->arena, name);
 	if (status == STORE_NONE)
-		reply_error(call, 404, "Thread with ID %s not found", name);
+		reply_no_thread(call, name);
 	else if (status != STORE_OK)
 		reply_failed(call, status, "such thread");
 	return status == STORE_OK;
