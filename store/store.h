@@ -128,6 +128,10 @@ enum store_status store_tidy_inbox(
 enum store_status store_inbox_dealt(struct store *store, struct arena *arena,
     const struct value *const *ids, size_t count);
 
+/* Whether an entry of the inbox is there still. STORE_NONE: it is dealt with. */
+enum store_status store_has_entry(
+    struct store *store, struct arena *arena, const char *entry);
+
 /* Of entries of the inbox that somebody has read and not dealt with: which stand before the last one of own
  * (count ids, in their order), and are none of them. ahead_r: ["", id, name of the thread, id of the run, ...];
  * when there are too many to be looked at, the id of the last one that was stands for "". */
@@ -279,7 +283,7 @@ enum store_status store_erase(struct store *store, struct arena *arena,
 enum store_status store_open_thread(struct store *store, struct arena *arena,
     const char *thread, const struct value *metadata, const char *ttl);
 /* Merges metadata (a map; nil: the key goes; NULL: none) into what is kept with the thread, and says how long it is kept;
- * ttl NULL: as before. STORE_NONE: no such thread. */
+ * ttl NULL: as before. STORE_NONE: no such thread; STORE_REJECTED: all of it would be more than METADATA_BYTES_MAX. */
 enum store_status store_note_thread(struct store *store, struct arena *arena,
     const char *thread, const struct value *metadata, const char *ttl);
 
@@ -425,6 +429,9 @@ enum store_status store_head(struct store *store, struct arena *arena, const cha
  * fields, created (ms since 1970), metadata?}. */
 enum store_status store_thread(struct store *store, struct arena *arena,
     const char *thread, const struct value **thread_r);
+/* The same without messages and fields, whatever their size: to see what it is. */
+enum store_status store_thread_outline(struct store *store, struct arena *arena,
+    const char *thread, const struct value **thread_r);
 /* The messages of a thread with the count storage numbers from first (what a step event
  * names): [message]. */
 enum store_status store_messages(struct store *store, struct arena *arena,
@@ -488,8 +495,9 @@ struct run_filter {
 };
 enum store_status store_find_runs(struct store *store, struct arena *arena, size_t limit,
     const struct run_filter *filter, const struct value **runs_r);
-/* Events of a run with seq > after: [{seq, kind, at, ...}]; waits up to block_ms for one
+/* Events of a run with seq > after, at most STORE_EVENTS_MAX: [{seq, kind, at, ...}]; waits up to block_ms for one
  * (use a store on a redis of its own then). */
+#define STORE_EVENTS_MAX 500u
 enum store_status store_events(struct store *store, struct arena *arena,
     const char *thread, const char *run, uint64_t after, uint64_t block_ms,
     const struct value **events_r);

@@ -185,7 +185,7 @@ store_head(struct store *store, struct arena *arena, const char *thread,
 	return value_is(*head_r, VALUE_MAP) ? STORE_OK : STORE_NONE;
 }
 
-/* The messages of a thread in order: order is [[first, last], ...] of numbers. */
+/* The messages of a thread in order: order is [[first, last], ...] of numbers; stored: as Redis has them, or decoded. */
 static const struct value *
 in_order(struct arena *arena, const struct value *stored, const struct value *order)
 {
@@ -201,10 +201,11 @@ in_order(struct arena *arena, const struct value *stored, const struct value *or
 		int64_t last = store_number_at(range, 1);
 
 		for (; n >= 0 && n <= last && left > 0; n++, left--) {
-			const struct value *message =
-			    store_decode(arena, value_at(stored, (size_t)n));
+			const struct value *message = value_at(stored, (size_t)n);
 
-			if (message == NULL)
+			if (value_is(message, VALUE_BIN))
+				message = store_decode(arena, message);
+			if (value_is_nil(message))
 				break;
 			value_list_add(&list, message);
 		}
@@ -220,23 +221,17 @@ struct stored {
 };
 
 static enum store_status
-read_stored(
+read_outline(
     struct store *store, struct arena *arena, const char *thread, struct stored *stored)
 {
 	const char *key = store_thread_key(arena, thread);
-	const struct value *head, *fields;
+	const struct value *head;
 	enum store_status status = get(store, arena, "HGETALL", key, &head);
 
 	/* One on which runs were refused or are delayed is none yet: it only has `ttl`. */
 	if (status == STORE_OK && value_size(head) <= 2 &&
 	    !value_has(store_pairs(arena, head, false), "created"))
 		return STORE_NONE;
-	if (status == STORE_OK)
-		status = get(
-		    store, arena, "HGETALL", arena_printf(arena, "%s:f", key), &fields);
-	if (status == STORE_OK)
-		status = get(store, arena, "LRANGE", arena_printf(arena, "%s:m", key),
-		    &stored->messages);
 	if (status == STORE_OK)
 		status = get(store, arena, "LRANGE", arena_printf(arena, "%s:q", key),
 		    &stored->queue);
@@ -245,8 +240,26 @@ read_stored(
 	stored->head = store_pairs(arena, head, false);
 	stored->state = store_decode(arena, value_get(stored->head, "head"));
 	stored->order = store_decode(arena, value_get(stored->head, "order"));
-	stored->fields = store_pairs(arena, fields, true);
 	return STORE_OK;
+}
+
+static enum store_status
+read_stored(
+    struct store *store, struct arena *arena, const char *thread, struct stored *stored)
+{
+	const char *key = store_thread_key(arena, thread);
+	const struct value *fields;
+	enum store_status status = read_outline(store, arena, thread, stored);
+
+	if (status == STORE_OK)
+		status = get(
+		    store, arena, "HGETALL", arena_printf(arena, "%s:f", key), &fields);
+	if (status == STORE_OK)
+		status = get(store, arena, "LRANGE", arena_printf(arena, "%s:m", key),
+		    &stored->messages);
+	if (status == STORE_OK)
+		stored->fields = store_pairs(arena, fields, true);
+	return status;
 }
 
 /* The thread is as a checkpoint left it. */
@@ -293,13 +306,16 @@ is_rolled_back(const struct value *head)
 	return rolled != NULL && (run == NULL || strcmp(rolled, run) != 0);
 }
 
-enum store_status
-store_thread(struct store *store, struct arena *arena, const char *thread,
-    const struct value **thread_r)
+typedef enum store_status read_fn(
+    struct store *store, struct arena *arena, const char *thread, struct stored *stored);
+
+static enum store_status
+read_thread(struct store *store, struct arena *arena, const char *thread,
+    read_fn *read_all, const struct value **thread_r)
 {
 	struct stored stored = { 0 };
 	struct store_past past;
-	enum store_status status = read_stored(store, arena, thread, &stored);
+	enum store_status status = read_all(store, arena, thread, &stored);
 
 	if (status == STORE_OK && is_rolled_back(stored.head))
 		status = set_back(store, arena, thread,
@@ -309,6 +325,20 @@ store_thread(struct store *store, struct arena *arena, const char *thread,
 		*thread_r = thread_value(arena, thread, &stored,
 		    number(arena, value_get(stored.head, "version")));
 	return status;
+}
+
+enum store_status
+store_thread(struct store *store, struct arena *arena, const char *thread,
+    const struct value **thread_r)
+{
+	return read_thread(store, arena, thread, read_stored, thread_r);
+}
+
+enum store_status
+store_thread_outline(struct store *store, struct arena *arena, const char *thread,
+    const struct value **thread_r)
+{
+	return read_thread(store, arena, thread, read_outline, thread_r);
 }
 
 enum store_status
@@ -349,6 +379,21 @@ add_past(struct value_list *list, const char *thread, const struct stored *now,
 		value_map(arena, "checkpoint", past.checkpoint, NULL)));
 }
 
+/* Once for all that they are shown in. What cannot be read is nil. */
+static const struct value *
+decoded(struct arena *arena, const struct value *stored)
+{
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(stored); i++) {
+		const struct value *message = store_decode(arena, value_at(stored, i));
+
+		value_list_add(&list, message != NULL ? message : value_nil());
+	}
+	return value_list_end(&list);
+}
+
 enum store_status
 store_pasts(struct store *store, struct arena *arena, const char *thread, uint64_t before,
     size_t limit, const struct value **pasts_r)
@@ -361,6 +406,7 @@ store_pasts(struct store *store, struct arena *arena, const char *thread, uint64
 
 	if (status == STORE_OK)
 		status = store_history(store, arena, thread, &history);
+	stored.messages = decoded(arena, stored.messages);
 	for (i = value_size(history); status == STORE_OK && i > 0 && list.count < limit;
 	     i--) {
 		uint64_t version =
@@ -435,56 +481,4 @@ store_history(struct store *store, struct arena *arena, const char *thread,
 	}
 	*history_r = value_list_end(&list);
 	return value_size(*history_r) > 0 ? STORE_OK : STORE_NONE;
-}
-
-/* --- events ------------------------------------------------------------------------- */
-
-/* One stream entry [id, [name, bytes]] as the event with its number. */
-static const struct value *
-event(struct arena *arena, const struct value *entry)
-{
-	const char *id = redis_reply_text(value_at(entry, 0));
-	const struct value *body = store_decode(arena, value_at(value_at(entry, 1), 1));
-
-	if (id == NULL || !value_is(body, VALUE_MAP))
-		return NULL;
-	return value_map_with(
-	    arena, body, "seq", value_int(arena, strtoll(id, NULL, 10)));
-}
-
-enum store_status
-store_events(struct store *store, struct arena *arena, const char *thread,
-    const char *run, uint64_t after, uint64_t block_ms, const struct value **events_r)
-{
-	struct command command = { .arena = arena };
-	struct value_list list = { .arena = arena };
-	const struct value *reply, *entries;
-	enum store_status status;
-	size_t i;
-
-	command_text(&command, "XREAD");
-	command_text(&command, "COUNT");
-	command_text(&command, "500");
-	if (block_ms > 0) {
-		command_text(&command, "BLOCK");
-		command_uint(&command, block_ms);
-	}
-	command_text(&command, "STREAMS");
-	command_text(
-	    &command, arena_printf(arena, "%s:e", store_run_key(arena, thread, run)));
-	command_text(&command, arena_printf(arena, "%" PRIu64 "-0", after));
-	status = store_read(store, &command, &reply);
-	if (status != STORE_OK)
-		return status;
-	entries = value_at(value_at(value_at(reply, 0), 1), 0) != NULL
-		      ? value_at(value_at(reply, 0), 1)
-		      : NULL;
-	for (i = 0; i < value_size(entries); i++) {
-		const struct value *one = event(arena, value_at(entries, i));
-
-		if (one != NULL)
-			value_list_add(&list, one);
-	}
-	*events_r = value_list_end(&list);
-	return STORE_OK;
 }

@@ -253,6 +253,23 @@ store_inbox_dealt(struct store *store, struct arena *arena,
 }
 
 enum store_status
+store_has_entry(struct store *store, struct arena *arena, const char *entry)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, "XRANGE");
+	command_text(&command, STORE_INBOX);
+	command_text(&command, entry);
+	command_text(&command, entry);
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	return value_size(reply) > 0 ? STORE_OK : STORE_NONE;
+}
+
+enum store_status
 store_inbox_ahead(struct store *store, struct arena *arena, const char *const *own,
     size_t count, const struct value **ahead_r)
 {

@@ -11,7 +11,7 @@
 #define LIVES_BYTES_MAX                                                                  \
 	(1u << 20) /* what has come and was not asked for yet: more is dropped */
 
-/* What was published: a body of what is not stored, or that the log has an event of that number. */
+/* What was published: a body of what is not stored, or that the log has events up to that number. */
 struct heard {
 	struct packet body;
 	uint64_t seq; /* 0: body */
@@ -19,9 +19,10 @@ struct heard {
 
 struct feed {
 	struct api *api;
-	const char *thread, *run;
+	const char *thread, *run, *entry;
 	struct live_ear *ear;
 	bool lives;
+	bool is_known;       /* the run was there */
 	struct fiber *fiber; /* that waits, or NULL */
 	struct heard *heard; /* a queue: from first to count */
 	size_t first, count, room, heard_bytes;
@@ -39,12 +40,28 @@ first_heard(const struct feed *feed)
 	return feed->first < feed->count ? &feed->heard[feed->first] : NULL;
 }
 
+/* The last one is of the log, too. Then the newer number says it for both: numbers take no room, however slow the reader,
+ * and are never dropped, since what is published behind them must not come before their events. */
+static bool
+is_said(struct feed *feed, uint64_t seq)
+{
+	struct heard *last =
+	    feed->first < feed->count ? &feed->heard[feed->count - 1] : NULL;
+
+	if (seq == 0 || last == NULL || last->seq == 0)
+		return false;
+	last->seq = seq > last->seq ? seq : last->seq;
+	return true;
+}
+
 static void
 add(struct feed *feed, uint64_t seq, const void *body, size_t size)
 {
 	struct heard *heard;
 
-	if (feed->heard_bytes + size > LIVES_BYTES_MAX)
+	if (seq == 0 && feed->heard_bytes + size > LIVES_BYTES_MAX)
+		return;
+	if (is_said(feed, seq))
 		return;
 	if (feed->first == feed->count)
 		feed->first = feed->count = 0;
@@ -82,6 +99,7 @@ on_heard(void *arg, const char *kind, const void *body, size_t size)
 	if (value_unpack(arena, body, size, &event, &error) == 0)
 		seq = value_get_int(event, "seq", 0);
 	arena_destroy(&arena);
+	feed->is_known = true;
 	if (seq > 0) {
 		feed->look_at = 0;
 		add(feed, (uint64_t)seq, NULL, 0);
@@ -123,6 +141,12 @@ feed_destroy(struct feed **feed_p)
 	free(feed);
 }
 
+void
+feed_expect(struct feed *feed, const char *entry)
+{
+	feed->entry = entry;
+}
+
 enum store_status
 feed_status(const struct feed *feed)
 {
@@ -143,9 +167,10 @@ seq_of(const struct value *event)
 
 /* Reads what the log has behind what was seen. Returns 0, or -1. */
 static int
-look(struct feed *feed)
+read_log(struct feed *feed)
 {
-	feed->look_at = loop_now_ms(session_loop(feed->api->session)) + LOOK_MS;
+	size_t count;
+
 	arena_destroy(&feed->arena);
 	feed->arena = arena_new();
 	feed->events = NULL;
@@ -154,9 +179,70 @@ look(struct feed *feed)
 	    feed->run, feed->seen, 0, &feed->events);
 	if (feed->status != STORE_OK)
 		return -1;
-	if (value_size(feed->events) > 0)
-		feed->seen = seq_of(value_at(feed->events, value_size(feed->events) - 1));
+	count = value_size(feed->events);
+	if (count >= STORE_EVENTS_MAX)
+		feed->look_at = 0; /* there is more */
+	if (count > 0) {
+		feed->seen = seq_of(value_at(feed->events, count - 1));
+		feed->is_known = true;
+	}
 	return 0;
+}
+
+/* What is known of the run beside its log: STORE_NONE: it was deleted. One that is not there yet may still be taken out of
+ * the inbox, in a step that makes it and takes the entry. */
+static enum store_status
+look_at_run(struct feed *feed, bool *has_ended_r)
+{
+	struct store *store = api_store(feed->api);
+	bool was_known = feed->is_known, is_queued; /* it may come while we ask */
+	enum store_status status;
+
+	status = store_has_ended(
+	    store, feed->arena, feed->thread, feed->run, has_ended_r, &is_queued);
+	if (status != STORE_NONE || was_known)
+		return status;
+	status = feed->entry != NULL ? store_has_entry(store, feed->arena, feed->entry)
+				     : STORE_OK;
+	feed->is_known = status == STORE_NONE; /* the next look says */
+	return status == STORE_NONE ? STORE_OK : status;
+}
+
+/* Nothing is behind what was seen. Will anything be? Not of a run that has ended, nor of one that was deleted. Returns 1,
+ * 0 or -1. */
+static int
+goes_on(struct feed *feed)
+{
+	bool has_ended = false;
+
+	feed->status = look_at_run(feed, &has_ended);
+	if (feed->status == STORE_NONE)
+		return 0;
+	return feed->status != STORE_OK ? -1 : !has_ended;
+}
+
+/* Reads the log, now that there may be more, or it is time to look. Returns 0, or -1: nothing more will come (STORE_NONE),
+ * or Redis is gone. */
+static int
+look(struct feed *feed)
+{
+	int more;
+
+	feed->look_at = loop_now_ms(session_loop(feed->api->session)) + LOOK_MS;
+	if (read_log(feed) == -1)
+		return -1;
+	if (feed->events != NULL && value_size(feed->events) > 0)
+		return 0;
+	more = goes_on(feed);
+	if (more != 0)
+		return more == -1 ? -1 : 0;
+	/* Its last event may have come in between. */
+	if (feed->status == STORE_OK && read_log(feed) == -1)
+		return -1;
+	if (value_size(feed->events) > 0)
+		return 0;
+	feed->status = STORE_NONE;
+	return -1;
 }
 
 /* Gives the next event if it comes before what was published; else 0. */

@@ -16,8 +16,13 @@ struct feed *feed_new(
 /* Takes *feed_p. NULL is fine. */
 void feed_destroy(struct feed **feed_p);
 
+/* Says which entry of the inbox begins the run: else one that was deleted before we heard of it is waited for as one that
+ * nobody has taken yet. Keeps entry. */
+void feed_expect(struct feed *feed, const char *entry);
+
 /* Waits for the next thing, for wait_ms at most. Returns 1: *thing_r, in arena, an event as docs/protocol.md has
- * them (stored, if it has `seq`); 0: nothing came; -1: the fiber was cancelled, or Redis is gone for longer than it may
+ * them (stored, if it has `seq`); 0: nothing came; -1: the fiber was cancelled, nothing more will come
+ * (the run has ended and all of it was given, or it was deleted: STORE_NONE), or Redis is gone for longer than it may
  * (feed_status). */
 int feed_next(struct feed *feed, struct arena *arena, uint64_t wait_ms,
     const struct value **thing_r);

@@ -15,44 +15,72 @@ beat(void *arg)
 	return exchange_write(exchange, "\n", 1);
 }
 
+static const struct value *
+failed(struct call *call, const char *type, const char *message)
+{
+	struct arena *arena = call->arena;
+
+	return value_map(arena, "__error__",
+	    value_map(arena, "error", value_str(arena, type), "message",
+		value_str(arena, message), NULL),
+	    NULL);
+}
+
+/* The same of what Redis did not say. */
+static const struct value *
+not_read(struct call *call, enum store_status status)
+{
+	return status == STORE_NONE
+		   ? failed(call, "NotFoundError", "the run was deleted meanwhile")
+		   : failed(call, "ConnectionError", store_error(api_store(call->api)));
+}
+
 /* The state that the run has left, with what it asks, or {__error__}. */
 static const struct value *
 outcome(struct call *call, const char *thread, const struct value *last)
 {
 	struct arena *arena = call->arena;
 	const struct value *error = value_get(last, "error"), *state, *values = NULL;
+	enum store_status status;
 
 	if (value_is(error, VALUE_MAP))
 		return value_map(arena, "__error__",
 		    value_map(arena, "error", value_get(error, "type"), "message",
 			value_get(error, "message"), NULL),
 		    NULL);
-	if (blueprint_thread(call->api, arena, thread, &state, &values) != STORE_OK)
-		return value_map(arena, "__error__",
-		    value_map(arena, "error", value_str(arena, "ConnectionError"),
-			"message", value_str(arena, store_error(api_store(call->api))),
-			NULL),
-		    NULL);
+	status = blueprint_thread(call->api, arena, thread, &state, &values);
+	if (status != STORE_OK)
+		return not_read(call, status);
 	if (value_text_is(value_get(last, "status"), "interrupted"))
 		values = value_map_with(arena, values, "__interrupt__",
 		    shape_interrupts(arena, value_get(state, "asks")));
 	return values;
 }
 
+static void
+write_json(struct call *call, const struct value *value)
+{
+	struct packet packet = { 0 };
+
+	json_write(&packet, value);
+	exchange_write(call->exchange, packet.data, packet.size);
+	packet_release(&packet);
+}
+
 /* Returns whether the run has ended. */
 static bool
 wait_and_write(struct call *call, const char *thread, struct feed *feed)
 {
-	struct packet packet = { 0 };
 	const struct value *last;
+	enum store_status status;
 
 	exchange_stream(call->exchange, 200, "application/json");
 	last = feed_end(feed, call->arena, BEAT_MS, beat, call->exchange);
-	if (last != NULL) {
-		json_write(&packet, outcome(call, thread, last));
-		exchange_write(call->exchange, packet.data, packet.size);
-		packet_release(&packet);
-	}
+	status = feed_status(feed);
+	if (last != NULL)
+		write_json(call, outcome(call, thread, last));
+	else if (status != STORE_OK && status != STORE_CANCELLED)
+		write_json(call, not_read(call, status));
 	return last != NULL;
 }
 

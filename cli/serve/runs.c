@@ -48,9 +48,9 @@ runs_new_id(struct arena *arena)
 
 /* --- submitting --------------------------------------------------------------------------- */
 
-/* Adds the entry to the inbox. Returns false after answering. */
+/* Adds the entry to the inbox, for feed. Returns false after answering. */
 static bool
-add_entry(struct call *call, const struct value *fields)
+add_entry(struct call *call, const struct value *fields, struct feed *feed)
 {
 	struct store *store = api_store(call->api);
 	const struct value *said = NULL;
@@ -63,6 +63,8 @@ add_entry(struct call *call, const struct value *fields)
 	else if (status != REDIS_OK)
 		reply_error(call, 503, "not submitted, as far as can be told: %s",
 		    redis_trouble(store_redis(store)));
+	else
+		feed_expect(feed, redis_reply_text(said));
 	return status == REDIS_OK;
 }
 
@@ -103,7 +105,7 @@ runs_do(struct call *call, const struct run_entry *entry)
 	struct feed *feed = feed_new(call->api, entry->thread, entry->run, 0, false);
 	const struct value *last = NULL, *error;
 
-	if (add_entry(call, entry->fields) && was_taken(call, feed)) {
+	if (add_entry(call, entry->fields, feed) && was_taken(call, feed)) {
 		last = feed_end(feed, call->arena, ACCEPT_WAIT_MS, NULL, NULL);
 		error = value_get(last, "error");
 		if (last == NULL)
@@ -197,7 +199,8 @@ runs_begin(
 	if (!has_agent(call, begun_r->body.agent))
 		return false;
 	begun_r->feed = feed_new(call->api, place.thread, place.run, 0, lives);
-	if (add_entry(call, begun_r->body.fields) && was_taken(call, begun_r->feed)) {
+	if (add_entry(call, begun_r->body.fields, begun_r->feed) &&
+	    was_taken(call, begun_r->feed)) {
 		runs_tell(call->api, place.thread);
 		return true;
 	}
@@ -385,7 +388,7 @@ call_run_cancel(struct call *call)
 	feed = feed_new(call->api, call->params[0], call->params[1],
 	    (uint64_t)value_get_int(record, "events", 0), false);
 	last = feed_end(feed, call->arena, ACCEPT_WAIT_MS, NULL, NULL);
-	if (last != NULL)
+	if (last != NULL || feed_status(feed) == STORE_NONE)
 		reply_nothing(call);
 	else
 		reply_failed(call, feed_status(feed), "run");

@@ -1,0 +1,55 @@
+/* store_events: what has happened in a run, as its log has it. */
+#include "store_private.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* One stream entry [id, [name, bytes]] as the event with its number. */
+static const struct value *
+event(struct arena *arena, const struct value *entry)
+{
+	const char *id = redis_reply_text(value_at(entry, 0));
+	const struct value *body = store_decode(arena, value_at(value_at(entry, 1), 1));
+
+	if (id == NULL || !value_is(body, VALUE_MAP))
+		return NULL;
+	return value_map_with(
+	    arena, body, "seq", value_int(arena, strtoll(id, NULL, 10)));
+}
+
+enum store_status
+store_events(struct store *store, struct arena *arena, const char *thread,
+    const char *run, uint64_t after, uint64_t block_ms, const struct value **events_r)
+{
+	struct command command = { .arena = arena };
+	struct value_list list = { .arena = arena };
+	const struct value *reply, *entries;
+	enum store_status status;
+	size_t i;
+
+	command_text(&command, "XREAD");
+	command_text(&command, "COUNT");
+	command_uint(&command, STORE_EVENTS_MAX);
+	if (block_ms > 0) {
+		command_text(&command, "BLOCK");
+		command_uint(&command, block_ms);
+	}
+	command_text(&command, "STREAMS");
+	command_text(
+	    &command, arena_printf(arena, "%s:e", store_run_key(arena, thread, run)));
+	command_text(&command, arena_printf(arena, "%" PRIu64 "-0", after));
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	entries = value_at(value_at(value_at(reply, 0), 1), 0) != NULL
+		      ? value_at(value_at(reply, 0), 1)
+		      : NULL;
+	for (i = 0; i < value_size(entries); i++) {
+		const struct value *one = event(arena, value_at(entries, i));
+
+		if (one != NULL)
+			value_list_add(&list, one);
+	}
+	*events_r = value_list_end(&list);
+	return STORE_OK;
+}
