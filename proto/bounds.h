@@ -47,8 +47,11 @@
 /* The API over HTTP. */
 #define SERVE_HEAD_BYTES_MAX                                                             \
 	32768u /* of a request, and all else that a connection needs */
-#define SERVE_BODY_BYTES_MAX (9u << 20)     /* an input, and what stands around it */
-#define SERVE_BODIES_BYTES_MAX (256u << 20) /* of all requests together */
+#define SERVE_BODY_BYTES_MAX (9u << 20)      /* an input, and what stands around it */
+#define SERVE_BODIES_BYTES_MAX (256u << 20)  /* of all requests together */
+#define SERVE_ANSWERS_BYTES_MAX (256u << 20) /* of all that are not taken yet */
+#define SERVE_LIST_BYTES_MAX (32u << 20)     /* an answer that is a list */
+#define SERVE_IDS_MAX 1000u                  /* that a search names */
 #define SERVE_IDLE_S 60u
 #define SERVE_REQUEST_MS 60000u
 

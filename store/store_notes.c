@@ -4,6 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "bounds.h"
+#include "json.h"
+
 #define TRIES_MAX 8 /* when others change the metadata at the same time */
 
 enum store_status
@@ -47,7 +50,7 @@ note_once(struct store *store, struct arena *arena, const char *thread,
 {
 	const char *key = store_thread_key(arena, thread);
 	struct command read = { .arena = arena }, command = { .arena = arena };
-	const struct value *kept, *reply;
+	const struct value *kept, *all, *reply;
 	enum store_status status;
 
 	command_text(&read, "HGET");
@@ -56,9 +59,12 @@ note_once(struct store *store, struct arena *arena, const char *thread,
 	status = store_read(store, &read, &kept);
 	if (status != STORE_OK)
 		return status;
+	all = merged(arena, store_decode(arena, kept), metadata);
+	if (strlen(json_text(arena, all)) > METADATA_BYTES_MAX)
+		return STORE_REJECTED;
 	command_function(&command, "fl_note", key, store_shard(thread));
 	command_text(&command, thread);
-	command_value(&command, merged(arena, store_decode(arena, kept), metadata));
+	command_value(&command, all);
 	command_add(&command, value_is(kept, VALUE_BIN) ? kept->text : "",
 	    value_is(kept, VALUE_BIN) ? kept->size : 0);
 	command_text(&command, ttl != NULL ? ttl : "");

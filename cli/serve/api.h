@@ -44,6 +44,18 @@ struct store *api_store(const struct api *api);
 
 void reply(struct call *call, unsigned status, const struct value *value);
 void reply_nothing(struct call *call); /* 204 */
+
+/* A list of what may be large, of which each item is let go when it is written. Begins as { 0 }. */
+struct reply_list {
+	struct packet text;
+	size_t count;
+};
+/* Returns false, and leaves item out, when all of it would be more than most bytes; the first always has room. */
+bool reply_list_add(struct reply_list *list, const struct value *item, size_t most);
+/* Answers with it, or lets it go. */
+void reply_list_end(struct reply_list *list, struct call *call);
+void reply_list_drop(struct reply_list *list);
+
 /* {"detail": text}; status as HTTP has it. */
 void reply_error(struct call *call, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -34,20 +34,27 @@ ask(struct call *call, const struct value *op)
 	return NULL;
 }
 
+/* Minutes in ms; what is none of them as it is, to be refused. */
+static const struct value *
+ttl_ms(struct arena *arena, const struct value *ttl)
+{
+	double ms = value_number(ttl, 0) * MINUTE_MS;
+
+	if (!value_is_number(ttl) || !(ms >= 1 && ms <= (double)ITEM_TTL_MS_MAX))
+		return value_is_nil(ttl) ? NULL : value_str(arena, "?");
+	return value_int(arena, (int64_t)ms);
+}
+
 /* {op, namespace, key, value?, ttl_ms?} of the body. */
 static const struct value *
 op_of(struct call *call, const char *name)
 {
 	struct arena *arena = call->arena;
 	const struct value *body = call->body;
-	const struct value *ttl = value_get(body, "ttl");
 
 	return value_map(arena, "op", value_str(arena, name), "namespace",
 	    value_get(body, "namespace"), "key", value_get(body, "key"), "value",
-	    value_get(body, "value"), "ttl_ms",
-	    value_is_number(ttl)
-		? value_int(arena, (int64_t)(value_number(ttl, 0) * MINUTE_MS))
-		: NULL,
+	    value_get(body, "value"), "ttl_ms", ttl_ms(arena, value_get(body, "ttl")),
 	    NULL);
 }
 

@@ -13,16 +13,55 @@ api_store(const struct api *api)
 	return session_store(api->session);
 }
 
+static void
+reply_packet(struct call *call, unsigned status, struct packet *packet)
+{
+	exchange_answer(
+	    call->exchange, status, "application/json", packet->data, packet->size);
+	packet_release(packet);
+}
+
 void
 reply(struct call *call, unsigned status, const struct value *value)
 {
 	struct packet packet = { 0 };
 
 	json_write(&packet, value);
-	exchange_answer(
-	    call->exchange, status, "application/json", packet.data, packet.size);
-	packet_release(&packet);
+	reply_packet(call, status, &packet);
 }
+
+/* --- a list that is written while it is made --------------------------------------------------- */
+
+bool
+reply_list_add(struct reply_list *list, const struct value *item, size_t most)
+{
+	size_t size = list->text.size;
+
+	packet_append(&list->text, size == 0 ? "[" : ",", 1);
+	json_write(&list->text, item);
+	if (list->count > 0 && list->text.size > most) {
+		list->text.size = size;
+		return false;
+	}
+	list->count++;
+	return true;
+}
+
+void
+reply_list_end(struct reply_list *list, struct call *call)
+{
+	packet_append(
+	    &list->text, list->text.size == 0 ? "[]" : "]", list->text.size == 0 ? 2 : 1);
+	reply_packet(call, 200, &list->text);
+}
+
+void
+reply_list_drop(struct reply_list *list)
+{
+	packet_release(&list->text);
+}
+
+/* --- what went wrong --------------------------------------------------------------------------- */
 
 void
 reply_nothing(struct call *call)

@@ -6,6 +6,8 @@
 
 #include "asks.h"
 #include "blueprint.h"
+#include "bounds.h"
+#include "fiber.h"
 #include "json.h"
 #include "runs.h"
 #include "shape.h"
@@ -38,15 +40,15 @@ call_state_get(struct call *call)
 
 /* A state of the past: what it waited for then is asked no more. */
 static const struct value *
-past_state(struct call *call, const struct value *past, const struct value *hidden)
+past_state(struct arena *arena, const struct value *past, const struct value *hidden)
 {
 	const struct value *values = shape_values(
-	    call->arena, value_get(past, "messages"), value_get(past, "fields"), hidden);
+	    arena, value_get(past, "messages"), value_get(past, "fields"), hidden);
 
 	if (!value_has(past, "checkpoint"))
-		return shape_first_state(call->arena, past, values);
-	return shape_state(call->arena, past, value_get(past, "checkpoint"), values,
-	    asks_of(call->arena, value_get(past, "head")));
+		return shape_first_state(arena, past, values);
+	return shape_state(arena, past, value_get(past, "checkpoint"), values,
+	    asks_of(arena, value_get(past, "head")));
 }
 
 static const struct value *
@@ -87,7 +89,7 @@ call_state_at(struct call *call)
 	status = store_thread_at(
 	    api_store(call->api), call->arena, name, (uint64_t)version, &past);
 	if (status == STORE_OK)
-		reply(call, 200, past_state(call, past, hidden_on(call, name)));
+		reply(call, 200, past_state(call->arena, past, hidden_on(call, name)));
 	else
 		reply_failed(call, status, "such checkpoint");
 }
@@ -116,29 +118,43 @@ before_of(struct call *call)
 	return version == NO_CHECKPOINT ? INT64_MAX : version;
 }
 
+/* Each on a turn of its own: of a long thread all of them are as much as it is long, as often as there are checkpoints.
+ * What is too much is left out, as behind a limit: `before` goes on there. */
+static void
+reply_pasts(struct call *call, const struct value *pasts, const struct value *hidden)
+{
+	struct reply_list list = { 0 };
+	bool has_room = true;
+	size_t i;
+
+	for (i = 0; has_room && i < value_size(pasts); i++) {
+		struct arena *arena = arena_new();
+
+		has_room = reply_list_add(&list,
+		    past_state(arena, value_at(pasts, i), hidden), SERVE_LIST_BYTES_MAX);
+		arena_destroy(&arena);
+		fiber_yield();
+	}
+	reply_list_end(&list, call);
+}
+
 void
 call_history(struct call *call)
 {
 	const char *name = call->params[0];
-	struct value_list list = { .arena = call->arena };
-	const struct value *pasts, *hidden;
+	const struct value *pasts;
 	int64_t limit = call_number(call, "limit", LIMIT, 1, LIMIT_MAX), before = 0;
 	enum store_status status;
-	size_t i;
 
 	if (limit == -1 || (before = before_of(call)) == -1 ||
 	    !thread_is_there(call, name))
 		return;
 	status = store_pasts(api_store(call->api), call->arena, name, (uint64_t)before,
 	    (size_t)limit, &pasts);
-	if (status != STORE_OK) {
+	if (status == STORE_OK)
+		reply_pasts(call, pasts, hidden_on(call, name));
+	else
 		reply_failed(call, status, "such thread");
-		return;
-	}
-	hidden = hidden_on(call, name);
-	for (i = 0; i < value_size(pasts); i++)
-		value_list_add(&list, past_state(call, value_at(pasts, i), hidden));
-	reply(call, 200, value_list_end(&list));
 }
 
 /* --- changes ------------------------------------------------------------------------------ */

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "blueprint.h"
+#include "bounds.h"
+#include "json.h"
 #include "runs.h"
 #include "shape.h"
 #include "wire.h"
@@ -76,6 +78,12 @@ call_thread_get(struct call *call)
 
 /* --- made, changed ------------------------------------------------------------------------ */
 
+static const char *
+too_much(struct arena *arena)
+{
+	return arena_printf(arena, "metadata: more than %u bytes", METADATA_BYTES_MAX);
+}
+
 /* The body's metadata and ttl; false after answering that they are wrong. */
 static bool
 read_notes(struct call *call, const struct value **metadata_r, const char **ttl_r)
@@ -87,6 +95,8 @@ read_notes(struct call *call, const struct value **metadata_r, const char **ttl_
 	*ttl_r = run_body_ttl(call->arena, value_get(call->body, "ttl"), &error);
 	if (!value_is(*metadata_r, VALUE_MAP))
 		error = "metadata: must be a map";
+	else if (strlen(json_text(call->arena, *metadata_r)) > METADATA_BYTES_MAX)
+		error = too_much(call->arena);
 	if (error != NULL)
 		reply_error(call, 422, "%s", error);
 	return error == NULL;
@@ -108,7 +118,8 @@ call_thread_create(struct call *call)
 		return;
 	status =
 	    store_open_thread(api_store(call->api), call->arena, name, metadata, ttl);
-	if (status == STORE_KNOWN &&
+	/* A name of our own is nobody else's: we were asked twice, since an answer of Redis was lost. */
+	if (status == STORE_KNOWN && given != NULL &&
 	    !value_text_is(value_get(call->body, "if_exists"), "do_nothing"))
 		reply_error(call, 409, "Thread already exists");
 	else if (status != STORE_OK && status != STORE_KNOWN)
@@ -130,6 +141,8 @@ call_thread_change(struct call *call)
 	    store_note_thread(api_store(call->api), call->arena, name, metadata, ttl);
 	if (status == STORE_STALE)
 		reply_error(call, 409, "others change its metadata all the time");
+	else if (status == STORE_REJECTED)
+		reply_error(call, 422, "%s", too_much(call->arena));
 	else if (status != STORE_OK)
 		reply_failed(call, status, "such thread");
 	else
@@ -188,15 +201,38 @@ has_all(const struct value *there, const struct value *wanted)
 {
 	size_t i;
 
-	for (i = 0; value_is(wanted, VALUE_MAP) && i < wanted->size; i++)
+	for (i = 0; i < value_size(wanted); i++)
 		if (!value_equal(value_get(there, value_text(wanted->pairs[i].key)),
 			wanted->pairs[i].value))
 			return false;
 	return true;
 }
 
+/* What of a body has a type that cannot be found; or NULL. */
+static const char *
+wrong_filter(struct arena *arena, const struct value *body)
+{
+	static const struct {
+		const char *name;
+		enum value_type type;
+	} filters[] = { { "metadata", VALUE_MAP }, { "values", VALUE_MAP },
+		{ "status", VALUE_STR }, { "ids", VALUE_ARRAY } };
+	size_t i;
+
+	for (i = 0; i < sizeof filters / sizeof *filters; i++) {
+		const struct value *given = value_get(body, filters[i].name);
+
+		if (!value_is_nil(given) && !value_is(given, filters[i].type))
+			return arena_printf(arena, "%s: must be an %s", filters[i].name,
+			    value_type_name(filters[i].type));
+	}
+	return value_size(value_get(body, "ids")) > SERVE_IDS_MAX ? "ids: are too many"
+								  : NULL;
+}
+
+/* By what a thread is, whatever its size. */
 static bool
-is_wanted(const struct value *body, const struct value *thread)
+may_be_wanted(const struct value *body, const struct value *thread)
 {
 	const struct value *status = value_get(body, "status");
 	const struct value *ids = value_get(body, "ids");
@@ -205,101 +241,138 @@ is_wanted(const struct value *body, const struct value *thread)
 	return (value_size(ids) == 0 || value_contains(ids, name)) &&
 	       (value_is_nil(status) ||
 		   value_equal(value_get(thread, "status"), status)) &&
-	       has_all(value_get(thread, "metadata"), value_get(body, "metadata")) &&
-	       has_all(value_get(thread, "values"), value_get(body, "values"));
+	       has_all(value_get(thread, "metadata"), value_get(body, "metadata"));
 }
 
 /* A search under way. */
 struct search {
 	struct call *call;
-	struct value_list found; /* offset is still to be taken off */
-	size_t most;             /* that are wanted of found; the rest is not looked at */
+	struct reply_list list; /* what is found between first and last */
+	size_t count, first, last;
 };
+
+/* Shows thread: where the list is too long for what it holds, only that it is there. */
+static void
+add_found(struct search *search, struct arena *arena, const struct value *thread,
+    const struct value *values)
+{
+	const struct value *last = NULL;
+	const char *name = value_get_text(thread, "thread");
+
+	store_last_checkpoint(api_store(search->call->api), arena, name, &last);
+	if (last == NULL)
+		values = NULL;
+	if (!reply_list_add(&search->list, shape_thread(arena, thread, last, values),
+		SERVE_LIST_BYTES_MAX))
+		reply_list_add(
+		    &search->list, shape_thread(arena, thread, last, NULL), SIZE_MAX);
+}
+
+/* Reads what is found, if it is. */
+static enum store_status
+find(struct search *search, struct arena *arena, const char *name)
+{
+	struct call *call = search->call;
+	const struct value *wanted = value_get(call->body, "values");
+	bool is_shown = search->count >= search->first && search->last > 0;
+	const struct value *thread, *values;
+	enum store_status status =
+	    store_thread_outline(api_store(call->api), arena, name, &thread);
+
+	if (status != STORE_OK ||
+	    !may_be_wanted(call->body, shape_thread(arena, thread, NULL, NULL)))
+		return status;
+	if (is_shown || value_size(wanted) > 0)
+		status = blueprint_thread(call->api, arena, name, &thread, &values);
+	if (status != STORE_OK || (value_size(wanted) > 0 && !has_all(values, wanted)))
+		return status;
+	search->count++;
+	if (is_shown)
+		add_found(search, arena, thread, values);
+	return STORE_OK;
+}
 
 /* Looks at threads from the newest on. Returns STORE_OK, or why it ended. */
 static enum store_status
 look(struct search *search, const struct value *threads)
 {
-	struct call *call = search->call;
+	enum store_status status = STORE_OK;
 	size_t i;
 
-	for (i = 0; i < value_size(threads) && search->found.count < search->most; i++) {
-		const char *name = value_get_text(value_at(threads, i), "thread");
-		const struct value *thread, *values, *last = NULL, *shown;
-		enum store_status status =
-		    blueprint_thread(call->api, call->arena, name, &thread, &values);
+	for (i = 0; i < value_size(threads) &&
+		    (search->last == 0 || search->count < search->last);
+	     i++) {
+		struct arena *arena = arena_new();
 
-		if (status == STORE_NONE)
-			continue;
-		if (status != STORE_OK)
+		status =
+		    find(search, arena, value_get_text(value_at(threads, i), "thread"));
+		arena_destroy(&arena);
+		if (status != STORE_OK && status != STORE_NONE)
 			return status;
-		store_last_checkpoint(api_store(call->api), call->arena, name, &last);
-		shown =
-		    shape_thread(call->arena, thread, last, last != NULL ? values : NULL);
-		if (is_wanted(call->body, shown))
-			value_list_add(&search->found, shown);
 	}
 	return STORE_OK;
 }
 
-/* Returns what was found, or NULL after answering; total_r: how many threads there are. */
-static const struct value *
-search(struct call *call, size_t most, uint64_t *total_r)
+/* Finds what body asks for; last 0: all, to be counted. Returns false after answering; total_r: how many threads there
+ * are. */
+static bool
+search(struct search *search, uint64_t *total_r)
 {
-	struct search search = {
-		.call = call, .found = { .arena = call->arena }, .most = most
-	};
-	bool is_open = value_is_nil(value_get(call->body, "status")) &&
-		       value_size(value_get(call->body, "metadata")) == 0 &&
-		       value_size(value_get(call->body, "values")) == 0 &&
-		       value_size(value_get(call->body, "ids")) == 0;
+	struct call *call = search->call;
+	const struct value *body = call->body;
+	const char *wrong = wrong_filter(call->arena, body);
+	bool is_open = value_is_nil(value_get(body, "status")) &&
+		       value_size(value_get(body, "metadata")) == 0 &&
+		       value_size(value_get(body, "values")) == 0 &&
+		       value_size(value_get(body, "ids")) == 0;
 	const struct value *threads;
-	enum store_status status = store_threads(api_store(call->api), call->arena,
-	    is_open ? most : SEARCHED_MAX, &threads, total_r);
+	enum store_status status;
 
-	if (status == STORE_OK)
-		status = look(&search, threads);
-	if (status != STORE_OK) {
-		reply_failed(call, status, "threads");
-		return NULL;
+	if (wrong != NULL) {
+		reply_error(call, 422, "%s", wrong);
+		return false;
 	}
-	return value_list_end(&search.found);
+	status = store_threads(api_store(call->api), call->arena,
+	    is_open && search->last > 0 ? search->last : SEARCHED_MAX, &threads, total_r);
+	if (status == STORE_OK)
+		status = look(search, threads);
+	if (status != STORE_OK)
+		reply_failed(call, status, "threads");
+	return status == STORE_OK;
 }
 
 void
 call_threads_search(struct call *call)
 {
 	int64_t limit = call_number(call, "limit", LIMIT, 1, LIMIT_MAX), offset = 0;
-	const struct value *found;
+	struct search asked = { .call = call };
 	uint64_t total;
 
 	if (limit != -1)
 		offset = call_number(call, "offset", 0, 0, SEARCHED_MAX);
 	if (limit == -1 || offset == -1)
 		return;
-	found = search(call, (size_t)(limit + offset), &total);
-	if (found == NULL)
+	asked.first = (size_t)offset;
+	asked.last = (size_t)(limit + offset);
+	if (!search(&asked, &total)) {
+		reply_list_drop(&asked.list);
 		return;
+	}
 	exchange_add_header(call->exchange, "X-Pagination-Total",
 	    arena_printf(call->arena, "%" PRIu64, total));
-	reply(call, 200,
-	    value_array_slice(
-		call->arena, found, (size_t)offset, (size_t)(limit + offset)));
+	reply_list_end(&asked.list, call);
 }
 
 void
 call_threads_count(struct call *call)
 {
+	struct search asked = { .call = call };
+	bool is_all = value_size(call->body) == 0;
 	uint64_t total;
-	const struct value *found;
 
-	if (value_size(call->body) == 0) {
-		found = search(call, 1, &total);
-		if (found != NULL)
-			reply(call, 200, value_int(call->arena, (int64_t)total));
-		return;
-	}
-	found = search(call, SEARCHED_MAX, &total);
-	if (found != NULL)
-		reply(call, 200, value_int(call->arena, (int64_t)value_size(found)));
+	asked.last = is_all ? 1 : 0;
+	asked.first = 1; /* nothing is shown */
+	if (search(&asked, &total))
+		reply(call, 200,
+		    value_int(call->arena, (int64_t)(is_all ? total : asked.count)));
 }
