@@ -1,9 +1,11 @@
 #include "http_server.h"
 
 #include <microhttpd.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,7 +16,11 @@
 #include "memory.h"
 
 #define CHECK_MS 1000u
+#define GONE_MS                                                                          \
+	15000u /* what takes longer than anything should is given up with who asked */
 #define STREAM_BLOCK_BYTES 16384u
+#define SMALL_BYTES 16384u /* of an answer that always has room */
+#define TOO_MUCH "Too much is going on.\n"
 #define PLAIN_TYPE "text/plain; charset=utf-8"
 
 /* A connection. */
@@ -33,8 +39,10 @@ struct request {
 	struct MHD_Connection *connection; /* NULL: gone */
 	struct visitor *visitor;
 	struct fiber *fiber; /* that answers; NULL: none, or it has ended */
+	uint64_t begun_ms;   /* it was */
 	struct packet body;
-	size_t counted; /* of body, among the server's */
+	size_t counted;  /* of body, among the server's */
+	size_t answered; /* the same of an answer in one piece */
 	struct MHD_Response *response;
 	unsigned status;
 	const struct value *headers; /* [name, value, ...] */
@@ -52,9 +60,10 @@ struct http_server {
 	struct MHD_Daemon *daemon;
 	TAILQ_HEAD(, visitor) visitors;
 	TAILQ_HEAD(, request) requests;
-	size_t bodies_bytes;
+	size_t bodies_bytes, answers_bytes;
 	uv_poll_t poll;
 	uv_timer_t timer; /* of the daemon's own times, and ours */
+	uint64_t look_at; /* for who has gone */
 	unsigned open;    /* handles of libuv's */
 	bool has_room;    /* a connection was closed */
 	bool is_closing;
@@ -149,6 +158,18 @@ resume(struct request *request)
 	run_soon(request->server);
 }
 
+/* What its fiber alone needed: a reader who takes his time shall not hold that, too. */
+static void
+let_go(struct request *request)
+{
+	request->server->bodies_bytes -= request->counted;
+	request->counted = 0;
+	packet_release(&request->body);
+	request->headers = value_empty_array();
+	arena_destroy(&request->exchange.arena);
+	request->exchange = (struct exchange){ 0 };
+}
+
 /* Neither its connection nor its fiber use it any more. */
 static void
 free_if_unused(struct request *request)
@@ -157,12 +178,11 @@ free_if_unused(struct request *request)
 		return;
 	unwatch_visitor(request);
 	TAILQ_REMOVE(&request->server->requests, request, link);
-	request->server->bodies_bytes -= request->counted;
-	packet_release(&request->body);
+	request->server->answers_bytes -= request->answered;
+	let_go(request);
 	packet_release(&request->pending);
 	if (request->response != NULL)
 		MHD_destroy_response(request->response);
-	arena_destroy(&request->exchange.arena);
 	free(request);
 }
 
@@ -202,6 +222,7 @@ serve(void *arg)
 		answer_text(exchange, MHD_HTTP_INTERNAL_SERVER_ERROR, "No answer.\n");
 	request->is_ended = true;
 	request->fiber = NULL;
+	let_go(request);
 	resume(request);
 	free_if_unused(request);
 }
@@ -217,10 +238,10 @@ begin_service(struct request *request)
 	request->exchange.body_size = request->body.size - 1;
 	if (server->is_closing || (request->fiber = fiber_start(server->loop, "request",
 				       serve, request)) == NULL) {
-		answer_text(&request->exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
-		    "Too much is going on.\n");
+		answer_text(&request->exchange, MHD_HTTP_SERVICE_UNAVAILABLE, TOO_MUCH);
 		return;
 	}
+	request->begun_ms = loop_now_ms(server->loop);
 	request->visitor->is_served = true;
 	suspend(request);
 }
@@ -278,12 +299,20 @@ exchange_answer(struct exchange *exchange, unsigned status, const char *type,
     const void *text, size_t size)
 {
 	struct request *request = request_of(exchange);
+	struct http_server *server = request->server;
+	size_t most = server->options.answers_bytes_max;
 
-	if (request->response == NULL)
-		answer_with(request, status, type,
-		    MHD_create_response_from_buffer(size,
-			size > 0 ? (void *)(uintptr_t)text : NULL,
-			MHD_RESPMEM_MUST_COPY));
+	if (request->response != NULL)
+		return;
+	if (most > 0 && size > SMALL_BYTES && server->answers_bytes + size > most) {
+		answer_text(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, TOO_MUCH);
+		return;
+	}
+	request->answered = size;
+	server->answers_bytes += size;
+	answer_with(request, status, type,
+	    MHD_create_response_from_buffer(
+		size, size > 0 ? (void *)(uintptr_t)text : NULL, MHD_RESPMEM_MUST_COPY));
 }
 
 /* Takes of what is pending; the connection is left alone until there is more. */
@@ -412,8 +441,7 @@ take_body(struct request *request, const char *data, size_t size)
 		return;
 	}
 	if (server->bodies_bytes + size > server->options.bodies_bytes_max) {
-		answer_text(&request->exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
-		    "Too much is going on.\n");
+		answer_text(&request->exchange, MHD_HTTP_SERVICE_UNAVAILABLE, TOO_MUCH);
 		return;
 	}
 	server->bodies_bytes += size;
@@ -429,6 +457,41 @@ queue(struct request *request)
 	    request->connection, request->status, request->response);
 }
 
+/* How often a request says what there is of it, and whom it is for. */
+struct framing {
+	unsigned lengths, codings, hosts;
+	bool is_odd; /* a coding that we do not know */
+};
+
+static enum MHD_Result
+on_framing(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct framing *framing = arg;
+
+	(void)kind;
+	framing->lengths += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+	framing->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
+	if (strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) != 0)
+		return MHD_YES;
+	framing->codings++;
+	framing->is_odd |= value == NULL || strcasecmp(value, "chunked") != 0;
+	return MHD_YES;
+}
+
+/* A proxy in front of us may read such a request in another way, and what it takes for a body as a request of somebody
+ * else's. libmicrohttpd lets it pass. */
+static void
+refuse_ambiguous(struct request *request)
+{
+	struct framing framing = { 0 };
+
+	MHD_get_connection_values(
+	    request->connection, MHD_HEADER_KIND, on_framing, &framing);
+	if (framing.lengths + framing.codings > 1 || framing.hosts > 1 || framing.is_odd)
+		answer_text(&request->exchange, MHD_HTTP_BAD_REQUEST,
+		    "One Host, and one Content-Length or Transfer-Encoding: chunked.\n");
+}
+
 /* Called with a request's head, with each piece of its body, behind them, and once more when it has
  * waited. NOLINTBEGIN(readability-function-size): the library says which parameters. */
 static enum MHD_Result
@@ -442,7 +505,9 @@ on_call(void *arg, struct MHD_Connection *connection, const char *path,
 	(void)version;
 	if (request == NULL) {
 		*request_p = request = request_new(server, connection, method, path);
-		if (server->options.on_head != NULL)
+		refuse_ambiguous(request);
+		if (!exchange_is_answered(&request->exchange) &&
+		    server->options.on_head != NULL)
 			server->options.on_head(server->options.arg, &request->exchange);
 		return exchange_is_answered(&request->exchange) ? queue(request)
 								: MHD_YES;
@@ -518,6 +583,32 @@ cut_slow(struct http_server *server)
 			shutdown(visitor->fd, SHUT_RDWR);
 }
 
+static bool
+has_hung_up(const struct visitor *visitor)
+{
+	struct pollfd fd = { .fd = visitor->fd, .events = POLLRDHUP };
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+/* Who waits for an answer in one piece and gives up is noticed now and then, so that what will not be done for long (no
+ * coordinator is there) does not take all room. */
+static void
+cut_gone(struct http_server *server)
+{
+	uint64_t now = loop_now_ms(server->loop);
+	struct request *request;
+
+	if (now < server->look_at)
+		return;
+	server->look_at = now + CHECK_MS;
+	TAILQ_FOREACH(request, &server->requests, link)
+		if (request->fiber != NULL && request->connection != NULL &&
+		    request->watch == NULL && now > request->begun_ms + GONE_MS &&
+		    has_hung_up(request->visitor))
+			fiber_cancel(request->fiber);
+}
+
 /* Behind the last connection may come one that has waited in the kernel for want of room: it is seen by
  * the run after the one that made room, and nothing else calls for that. */
 static void
@@ -526,6 +617,7 @@ run(struct http_server *server)
 	MHD_UNSIGNED_LONG_LONG wait_ms;
 
 	cut_slow(server);
+	cut_gone(server);
 	server->has_room = false;
 	MHD_run(server->daemon);
 	if (MHD_get_timeout(server->daemon, &wait_ms) != MHD_YES || wait_ms > CHECK_MS)
@@ -573,9 +665,9 @@ start(struct http_server *server, int fd)
 	    MHD_OPTION_CONNECTION_LIMIT, options->connections_max,
 	    MHD_OPTION_CONNECTION_TIMEOUT, options->idle_s,
 	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, options->head_bytes_max,
-	    MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_NOTIFY_CONNECTION,
-	    on_connection, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
-	    MHD_OPTION_END);
+	    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+	    MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
+	    MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_END);
 }
 
 static void

@@ -5,9 +5,11 @@
  * not, on_head may look at it, and answer already: then the body is not read.
  *
  * Bounds, each an option: connections, others wait in the kernel; bytes of a head, of a body (more: 413), of
- * all bodies together (more: 503). A connection is closed when nothing moves on it for idle_s, and a request
+ * all bodies together (more: 503), of all answers in one piece that are not taken yet (more: 503; small ones always have
+ * room; 0: no bound). A connection is closed when nothing moves on it for idle_s, and a request
  * that has not come, or an answer that was not taken, request_ms after the connection or the answer before it;
- * a stream that is not read is waited for as long. Whoever goes away has his fiber cancelled.
+ * a stream that is not read is waited for as long. Whoever goes away has his fiber cancelled, at once if it
+ * streams. A request that a proxy may read in another way (two lengths, two hosts) is refused.
  *
  * No other file includes libmicrohttpd. */
 #ifndef HTTP_SERVER_H
@@ -33,7 +35,7 @@ struct exchange {
 struct http_server_options {
 	const char *listen; /* "HOST:PORT"; PORT 0: any that is free */
 	unsigned connections_max;
-	size_t head_bytes_max, body_bytes_max, bodies_bytes_max;
+	size_t head_bytes_max, body_bytes_max, bodies_bytes_max, answers_bytes_max;
 	unsigned idle_s;
 	uint64_t request_ms;
 	/* On the loop's stack: must not wait. NULL: nothing to look at. */

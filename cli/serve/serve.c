@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "api.h"
 #include "blueprint.h"
@@ -103,6 +104,7 @@ serve(struct api *api, const struct serve_settings *settings)
 		.head_bytes_max = SERVE_HEAD_BYTES_MAX,
 		.body_bytes_max = SERVE_BODY_BYTES_MAX,
 		.bodies_bytes_max = SERVE_BODIES_BYTES_MAX,
+		.answers_bytes_max = SERVE_ANSWERS_BYTES_MAX,
 		.idle_s = SERVE_IDLE_S,
 		.request_ms = SERVE_REQUEST_MS,
 		.on_head = on_head,
@@ -154,6 +156,18 @@ set_rights(struct api *api, const struct serve_settings *settings)
 	return STATUS_USAGE;
 }
 
+/* A connection is a descriptor, a stream another, and the soft limit is a thousand for old programs' sake. */
+static void
+take_all_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static enum status
 run_serve(struct session *session, const void *given, const char *const *rest)
 {
@@ -169,6 +183,7 @@ run_serve(struct session *session, const void *given, const char *const *rest)
 		status = (enum status)session_load_models(session, settings->models);
 	if (status != STATUS_OK)
 		return status;
+	take_all_descriptors();
 	if (session_store(session) == NULL)
 		return STATUS_UNREACHABLE;
 	api.live = live_new(session);
