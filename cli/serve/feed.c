@@ -15,6 +15,7 @@
 struct heard {
 	struct packet body;
 	uint64_t seq; /* 0: body */
+	int64_t step; /* of body */
 };
 
 struct feed {
@@ -29,6 +30,7 @@ struct feed {
 	struct arena *arena;        /* of events */
 	const struct value *events; /* that were read, from at on still to be given */
 	size_t at;
+	int64_t step;     /* the last one of which something was published here */
 	uint64_t seen;    /* the last one that was read */
 	uint64_t look_at; /* when to read again, in loop_now_ms */
 	enum store_status status;
@@ -54,24 +56,35 @@ is_said(struct feed *feed, uint64_t seq)
 	return true;
 }
 
+/* What was given leaves its place in front. */
 static void
-add(struct feed *feed, uint64_t seq, const void *body, size_t size)
+close_up(struct feed *feed)
+{
+	feed->count -= feed->first;
+	if (feed->count > 0 && feed->first > 0)
+		memmove(feed->heard, feed->heard + feed->first,
+		    feed->count * sizeof *feed->heard);
+	feed->first = 0;
+}
+
+static void
+add(struct feed *feed, const struct heard *said, const void *body, size_t size)
 {
 	struct heard *heard;
 
-	if (seq == 0 && feed->heard_bytes + size > LIVES_BYTES_MAX)
+	if (said->seq == 0 && feed->heard_bytes + size > LIVES_BYTES_MAX)
 		return;
-	if (is_said(feed, seq))
+	if (is_said(feed, said->seq))
 		return;
-	if (feed->first == feed->count)
-		feed->first = feed->count = 0;
+	if (feed->first == feed->count || feed->count == feed->room)
+		close_up(feed);
 	if (feed->count == feed->room) {
 		feed->room = feed->room == 0 ? 16 : 2 * feed->room;
 		feed->heard = xreallocarray(feed->heard, feed->room, sizeof *feed->heard);
 	}
 	heard = &feed->heard[feed->count++];
-	*heard = (struct heard){ .seq = seq };
-	if (seq == 0)
+	*heard = *said;
+	if (said->seq == 0)
 		packet_copy(&heard->body, body, size);
 	feed->heard_bytes += heard->body.size + sizeof *heard;
 }
@@ -93,19 +106,19 @@ on_heard(void *arg, const char *kind, const void *body, size_t size)
 	struct arena *arena = arena_new();
 	const struct value *event;
 	const char *error;
-	int64_t seq = 0;
+	struct heard said = { 0 };
 
 	(void)kind;
-	if (value_unpack(arena, body, size, &event, &error) == 0)
-		seq = value_get_int(event, "seq", 0);
+	if (value_unpack(arena, body, size, &event, &error) == 0) {
+		said.seq = (uint64_t)value_get_int(event, "seq", 0);
+		said.step = value_get_int(event, "step", 0);
+	}
 	arena_destroy(&arena);
 	feed->is_known = true;
-	if (seq > 0) {
+	if (said.seq > 0)
 		feed->look_at = 0;
-		add(feed, (uint64_t)seq, NULL, 0);
-	} else if (feed->lives) {
-		add(feed, 0, body, size);
-	}
+	if (said.seq > 0 || feed->lives)
+		add(feed, &said, body, size);
 	if (feed->fiber != NULL)
 		fiber_wake(feed->fiber);
 }
@@ -245,6 +258,16 @@ look(struct feed *feed)
 	return -1;
 }
 
+/* What lives here alone is of a step that goes on, so it comes behind the events of those before. */
+static bool
+is_before(const struct value *event, const struct heard *heard)
+{
+	if (heard == NULL)
+		return true;
+	return heard->seq > 0 ? seq_of(event) <= heard->seq
+			      : value_get_int(event, "step", 0) < heard->step;
+}
+
 /* Gives the next event if it comes before what was published; else 0. */
 static int
 take_event(struct feed *feed, struct arena *arena, const struct heard *heard,
@@ -252,11 +275,24 @@ take_event(struct feed *feed, struct arena *arena, const struct heard *heard,
 {
 	const struct value *event = next_event(feed);
 
-	if (event == NULL || (heard != NULL && seq_of(event) > heard->seq))
+	if (event == NULL || !is_before(event, heard))
 		return 0;
 	*thing_r = value_copy(arena, event);
 	feed->at++;
 	return 1;
+}
+
+/* Whether the log has more than what was read of it: it says so, or a step has begun, and what was published of the one before may
+ * have been published before we listened. */
+static bool
+is_ahead(struct feed *feed, const struct heard *heard)
+{
+	if (heard->seq > 0)
+		return heard->seq > feed->seen;
+	if (heard->step <= feed->step || next_event(feed) != NULL)
+		return false;
+	feed->step = heard->step;
+	return true;
 }
 
 /* Takes what is next without waiting for it. Returns 1, 0: nothing is; -1. */
@@ -270,11 +306,13 @@ take(struct feed *feed, struct arena *arena, const struct value **thing_r)
 	while ((heard = first_heard(feed)) != NULL) {
 		if (take_event(feed, arena, heard, thing_r) == 1)
 			return 1;
-		if (heard->seq > feed->seen) {
+		if (is_ahead(feed, heard)) {
 			if (look(feed) == -1)
 				return -1;
 			if (next_event(feed) != NULL)
 				continue;
+			heard = first_heard(
+			    feed); /* what has come meanwhile may have moved it */
 		}
 		found = heard->seq == 0 && value_unpack(arena, heard->body.data,
 					       heard->body.size, thing_r, &error) == 0;

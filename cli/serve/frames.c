@@ -25,6 +25,7 @@ struct frames {
 	struct packet out;
 	bool is_open; /* the last frame wants its id still */
 	uint64_t seen;
+	int64_t done; /* the last step of which the client has all */
 	struct speech speech;
 };
 
@@ -66,6 +67,13 @@ frames_destroy(struct frames **frames_p)
 	packet_release(&frames->out);
 	packet_release(&frames->speech.text);
 	free(frames);
+}
+
+void
+frames_have_step(struct frames *frames, int64_t step)
+{
+	if (step > frames->done)
+		frames->done = step;
 }
 
 uint64_t
@@ -228,7 +236,8 @@ begin_speech(struct frames *frames, int64_t step)
 	speech->is_over = false;
 }
 
-/* Pieces that the client has, or behind one that it has not, are left out: the message makes up for that. */
+/* Pieces that the client has, or behind one that it has not, are left out: the message makes up for that. So are those of a
+ * step that is over: they were published before it, and come behind what was read of it. */
 static void
 add_token(struct frames *frames, struct arena *arena, const struct value *event)
 {
@@ -237,7 +246,7 @@ add_token(struct frames *frames, struct arena *arena, const struct value *event)
 	int64_t step = value_get_int(event, "step", 0);
 	uint64_t offset = (uint64_t)value_get_int(event, "offset", 0), skip;
 
-	if (step <= 0 || !value_is(content, VALUE_STR))
+	if (step <= frames->done || !value_is(content, VALUE_STR))
 		return;
 	begin_speech(frames, step);
 	if (offset > speech->have || offset + content->size <= speech->have)
@@ -262,8 +271,11 @@ static void
 restart(struct frames *frames, const struct value *event)
 {
 	struct speech *speech = &frames->speech;
+	int64_t step = value_get_int(event, "step", speech->step);
 
-	begin_speech(frames, value_get_int(event, "step", speech->step));
+	if (step <= frames->done)
+		return;
+	begin_speech(frames, step);
 	if (speech->have > 0)
 		speech->restarts++;
 	speech->have = 0;
@@ -368,6 +380,7 @@ frames_step(struct frames *frames, struct arena *arena, const struct value *even
 		add_message(frames, arena, event, value_at(messages, i));
 	if (frames->speech.step == value_get_int(event, "step", 0))
 		frames->speech.is_over = true;
+	frames_have_step(frames, value_get_int(event, "step", 0));
 	if (shows(frames, MODE_UPDATES) && node != NULL)
 		add_frame(frames, "updates",
 		    value_map(arena, node,

@@ -24,6 +24,9 @@ void frames_destroy(struct frames **frames_p);
 /* The number of the last event that the client has. */
 uint64_t frames_seen(const struct frames *frames);
 
+/* The client has all of that step, and of those before it: pieces of them that still come are old. */
+void frames_have_step(struct frames *frames, int64_t step);
+
 /* What is to be written, lent until the next call; frames_taken empties it. */
 const struct packet *frames_bytes(const struct frames *frames);
 void frames_taken(struct frames *frames);

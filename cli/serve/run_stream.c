@@ -202,6 +202,21 @@ write_stream(struct stream *stream)
 	}
 }
 
+/* Which step the last event is of that the client has. */
+static void
+recall_step(struct stream *stream)
+{
+	struct arena *arena = stream->call->arena;
+	uint64_t seen = frames_seen(stream->frames);
+	const struct value *events = NULL, *event;
+
+	store_events(api_store(stream->call->api), arena, stream->begun->thread,
+	    stream->begun->run, seen - 1, 0, &events);
+	event = value_at(events, 0);
+	if ((uint64_t)value_get_int(event, "seq", 0) == seen)
+		frames_have_step(stream->frames, value_get_int(event, "step", 0));
+}
+
 static void
 follow(struct call *call, struct run_begun *begun, const char *last_id)
 {
@@ -212,10 +227,12 @@ follow(struct call *call, struct run_begun *begun, const char *last_id)
 	if (begun->feed == NULL)
 		begun->feed = feed_new(call->api, begun->thread, begun->run,
 		    frames_seen(stream.frames), true);
-	if (frames_seen(stream.frames) == 0)
+	if (frames_seen(stream.frames) == 0) {
 		frames_begin(stream.frames);
-	else /* what it was shown of the state may be old */
+	} else { /* what it was shown of the state may be old */
 		stream.is_changed = stream.is_back = true;
+		recall_step(&stream);
+	}
 	write_stream(&stream);
 	frames_destroy(&stream.frames);
 	feed_destroy(&begun->feed);
