@@ -134,7 +134,9 @@ show_next(struct thread_stream *stream, struct feed *feed)
 		if (value_text_is(value_get(thing, "kind"), "finished"))
 			result = 0;
 	}
-	if (found == -1 || flush(stream) == -1)
+	if (found == -1) /* its end was shown before, or nobody can say what it was */
+		result = feed_status(feed) == STORE_NONE ? 0 : -1;
+	if (flush(stream) == -1)
 		result = -1;
 	arena_destroy(&arena);
 	return result;
