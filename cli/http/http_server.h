@@ -11,7 +11,7 @@
  * a stream that is not read is waited for as long. Whoever goes away has his fiber cancelled, at once if it
  * streams. A request that a proxy may read in another way (two lengths, two hosts) is refused.
  *
- * No other file includes libmicrohttpd. */
+ * No file outside this folder includes libmicrohttpd. */
 #ifndef HTTP_SERVER_H
 #define HTTP_SERVER_H
 

@@ -1,0 +1,73 @@
+/* What http_server.c, libmicrohttpd's side, and exchange.c, the owner's side, share of a server. */
+#ifndef HTTP_SERVER_PRIVATE_H
+#define HTTP_SERVER_PRIVATE_H
+
+#include <microhttpd.h>
+#include <sys/queue.h>
+
+#include "http_server.h"
+
+#define HTTP_TOO_MUCH "Too much is going on.\n"
+
+/* A connection. */
+struct visitor {
+	TAILQ_ENTRY(visitor) link;
+	int fd;
+	uint64_t since_ms; /* its beginning, or the end of its last answer */
+	bool is_served;    /* somebody answers: its time is not the visitor's fault */
+};
+
+/* A request. Its connection and its fiber use it, each until it ends. */
+struct request {
+	struct exchange exchange;
+	TAILQ_ENTRY(request) link;
+	struct http_server *server;
+	struct MHD_Connection *connection; /* NULL: gone */
+	struct visitor *visitor;
+	struct fiber *fiber; /* that answers; NULL: none, or it has ended */
+	uint64_t begun_ms;   /* it was */
+	struct packet body;
+	size_t counted;  /* of body, among the server's */
+	size_t answered; /* the same of an answer in one piece */
+	struct MHD_Response *response;
+	unsigned status;
+	const struct value *headers; /* [name, value, ...] */
+	struct packet pending;       /* of a stream, from taken on */
+	size_t taken;
+	bool is_ended;  /* of a stream: nothing follows */
+	bool is_queued; /* its answer is libmicrohttpd's */
+	bool is_suspended;
+	uv_poll_t *watch; /* for who goes away while we wait */
+};
+
+struct http_server {
+	struct loop *loop;
+	struct http_server_options options;
+	struct MHD_Daemon *daemon;
+	TAILQ_HEAD(, visitor) visitors;
+	TAILQ_HEAD(, request) requests;
+	size_t bodies_bytes, answers_bytes;
+	uv_poll_t poll;
+	uv_timer_t timer; /* of the daemon's own times, and ours */
+	uint64_t look_at; /* for who has gone */
+	unsigned open;    /* handles of libuv's */
+	bool has_room;    /* a connection was closed */
+	bool is_closing;
+	char where[128];
+};
+
+/* Has the daemon run in the loop's next turn. */
+void http_server_run_soon(struct http_server *server);
+
+/* Returns new, in the server's list: of a head that has come. */
+struct request *request_new(struct http_server *server, struct MHD_Connection *connection,
+    const char *method, const char *path);
+/* All of it is there: starts the fiber that answers. */
+void request_begin(struct request *request);
+void request_answer_text(struct request *request, unsigned status, const char *text);
+/* Lets libmicrohttpd go on with its connection, if that was suspended. */
+void request_resume(struct request *request);
+/* Its connection is gone: its fiber is cancelled. Takes request as soon as nobody uses it. */
+void request_leave(struct request *request);
+
+#endif
