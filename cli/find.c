@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "fiber.h"
+#include "store_fleet.h"
 
 #define TAKEN_WAIT_MS 2000u /* until a submission must have been taken from the inbox */
 #define LOOK_MS 20u

@@ -9,6 +9,7 @@
 #include "fiber.h"
 #include "log.h"
 #include "memory.h"
+#include "store_fleet.h"
 
 #define LOOK_EVERY_MS 1000u
 #define LOOK_MS 500u /* a look that takes longer has failed */

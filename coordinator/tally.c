@@ -7,6 +7,7 @@
 #include "chat.h"
 #include "fiber.h"
 #include "memory.h"
+#include "store_fleet.h"
 
 #define TELL_MS 1000u
 #define OTHER "other" /* models beyond TALLY_MODELS_MAX, and names too long to be one */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fiber.h"
+#include "store_fleet.h"
 #include "store_private.h"
 
 #define TOKENS "fl:tokens"

@@ -1,10 +1,11 @@
 /* store_fleet: what lies in all shards: the newest runs, the dead letters. */
-#include "store_private.h"
+#include "store_fleet.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "json.h"
+#include "store_private.h"
 
 struct found_run {
 	const char *run;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store_fleet.h"
+
 /* The text behind "name:" in what INFO answers, in arena; NULL when there is none. */
 static const char *
 info(struct arena *arena, const char *text, const char *name)

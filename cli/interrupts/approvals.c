@@ -7,6 +7,7 @@
 #include "actions.h"
 #include "json.h"
 #include "show.h"
+#include "store_fleet.h"
 
 struct approvals_settings {
 	struct common_settings common;

@@ -9,6 +9,7 @@
 #include "json.h"
 #include "show.h"
 #include "stats.h"
+#include "store_fleet.h"
 
 #define PROBE_POLL_MS 50u
 #define ANSWER_WAIT_MS 200u /* at least: looking costs nothing */

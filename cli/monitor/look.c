@@ -5,6 +5,7 @@
 #include "fiber.h"
 #include "memory.h"
 #include "stats.h"
+#include "store_fleet.h"
 
 #define REDIS_WAIT_MS 1500u /* for each answer */
 #define POLL_MS 10u

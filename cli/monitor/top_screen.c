@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "show.h"
+#include "store_fleet.h"
 #include "top_row.h"
 #include "store.h"
 

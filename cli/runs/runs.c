@@ -10,6 +10,7 @@
 #include "nearest.h"
 #include "show.h"
 #include "show_table.h"
+#include "store_fleet.h"
 #include "submit_options.h"
 
 static int64_t

@@ -2,6 +2,7 @@
 #include "api.h"
 #include "fiber.h"
 #include "settings.h"
+#include "store_fleet.h"
 
 #define OK_MS 1000u
 

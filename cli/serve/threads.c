@@ -8,6 +8,7 @@
 #include "json.h"
 #include "runs.h"
 #include "shape.h"
+#include "store_fleet.h"
 #include "wire.h"
 
 #define LIMIT 10

@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "fiber.h"
 #include "memory.h"
+#include "store_fleet.h"
 
 #define REDIS_WAIT_MS 3000u
 #define AGAIN_MS 300u

@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "json.h"
 #include "literal.h"
+#include "store_fleet.h"
 
 TCase *tcase_approvals(void);
 

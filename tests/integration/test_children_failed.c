@@ -5,6 +5,7 @@
 #include "ask_bench.h"
 #include "bounds.h"
 #include "json.h"
+#include "store_fleet.h"
 
 TCase *tcase_children_failed(void);
 

@@ -13,6 +13,7 @@
 #include "fleet_client.h"
 #include "fleet_kit.h"
 #include "fleet_up.h"
+#include "store_fleet.h"
 
 #define WAIT_MS 30000u
 

@@ -7,6 +7,7 @@
 #include "chat.h"
 #include "json.h"
 #include "ledger.h"
+#include "store_fleet.h"
 #include "verdict.h"
 
 #define TASK(id, agent)                                                                  \

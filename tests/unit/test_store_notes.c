@@ -10,6 +10,7 @@
 
 /* Interface under test */
 #include "store.h"
+#include "store_fleet.h"
 
 TCase *tcase_store_notes(void);
 

@@ -9,6 +9,7 @@
 
 /* Interface under test */
 #include "../../coordinator/tally.h"
+#include "store_fleet.h"
 
 TCase *tcase_tally(void);
 
