@@ -187,10 +187,15 @@ set_checkpoint(struct reading *reading, int64_t version)
 		    arena_printf(reading->arena, "%" PRId64, version));
 }
 
-/* An answer, and nothing else: where a run goes is the graph's to say. */
+/* An answer, and nothing else: where a run goes is the graph's to say. Clients say where they saw the question, which must be
+ * where the thread waits. */
 static void
-read_command(struct reading *reading, const struct value *command)
+read_command(struct reading *reading, const struct value *command, int64_t checkpoint)
 {
+	if (checkpoint >= 0 && checkpoint != reading->place->version)
+		refuse(reading,
+		    "checkpoint: an answer is for where the thread is now, which is "
+		    "another one; read its state again");
 	if (!value_is(command, VALUE_MAP) || !value_has(command, "resume")) {
 		refuse(reading, "command: only {\"resume\": answer} is known; POST "
 				"/threads/{id}/state changes a state");
@@ -230,7 +235,7 @@ read_task(struct reading *reading)
 	if (command != NULL && input != NULL)
 		refuse(reading, "input and command: a run has one of them");
 	if (command != NULL) {
-		read_command(reading, command);
+		read_command(reading, command, checkpoint);
 	} else if (input != NULL) {
 		set_json(reading, "input", input);
 		set_checkpoint(reading, checkpoint);

@@ -282,6 +282,9 @@ static const struct {
 	    "{'agent': 'a', 'run': 'r', 'thread': 't', 'checkpoint': '4'}" },
 	{ { "t", "r", NULL, NULL, false, true, 4 }, "'input': null, 'checkpoint_id': '2'",
 	    "{'agent': 'a', 'run': 'r', 'thread': 't', 'checkpoint': '2'}" },
+	{ { "t", "r", NULL, NULL, false, true, 4 },
+	    "'command': {'resume': 7}, 'checkpoint': {'checkpoint_id': '4'}",
+	    "{'agent': 'a', 'run': 'r', 'thread': 't', 'resume': '7'}" },
 	{ { "t", "r", NULL, NULL, false, false, 0 }, "'input': null", NULL },
 	{ { "t", "r", NULL, NULL, true, false, 0 }, "", NULL },
 };
@@ -306,6 +309,7 @@ END_TEST
 /* Beside an agent; what the words begin with is the key's name. */
 static const char *const refused[][2] = {
 	{ "'command': {}, 'x': 1", "command: only" },
+	{ "'command': {'resume': 'y'}, 'checkpoint_id': '2'", "checkpoint: an answer" },
 	{ "'command': {'goto': 'model'}", "command: only" },
 	{ "'command': {'update': {}}", "command: only" },
 	{ "'command': 'resume'", "command: only" },
