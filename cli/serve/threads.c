@@ -276,7 +276,7 @@ find(struct search *search, struct arena *arena, const char *name)
 	struct call *call = search->call;
 	const struct value *wanted = value_get(call->body, "values");
 	bool is_shown = search->count >= search->first && search->last > 0;
-	const struct value *thread, *values;
+	const struct value *thread, *values = NULL;
 	enum store_status status =
 	    store_thread_outline(api_store(call->api), arena, name, &thread);
 
