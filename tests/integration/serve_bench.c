@@ -289,6 +289,15 @@ serve_thread(void)
 	return value_get_text(serve_post("/threads", "{}", 200), "thread_id");
 }
 
+int64_t
+serve_thread_count(void)
+{
+	const struct value *count = serve_post("/threads/count", "{}", 200);
+
+	ck_assert(value_is(count, VALUE_INT));
+	return count->integer;
+}
+
 const char *
 serve_run(const char *thread, const char *agent, const char *keys)
 {

@@ -53,6 +53,8 @@ struct serve_answer {
 };
 struct serve_answer serve_ask(struct serve_question question);
 #define ASK(...) serve_ask((struct serve_question){ __VA_ARGS__ })
+/* What a run is begun with, in a body. */
+#define HI "'input': {'messages': [{'role': 'user', 'content': 'Hi'}]}"
 
 /* Asks, requires that status, and returns the body's JSON. */
 const struct value *serve_get(const char *path, long status);
@@ -62,6 +64,8 @@ const char *serve_header(const struct serve_answer *answer, const char *name);
 
 /* Makes a thread; returns its id. */
 const char *serve_thread(void);
+/* How many threads there are. */
+int64_t serve_thread_count(void);
 /* Begins a run on thread, with more keys in its body ("" or "'key': value"); returns its id. */
 const char *serve_run(const char *thread, const char *agent, const char *keys);
 /* Waits until it has ended; returns its status. */

@@ -1,0 +1,250 @@
+/* Who goes while `flotilla serve` answers: a client that hangs up, a run that is cancelled, a server, and what dies behind
+ * it; nobody is shown a step twice, or misses one. */
+#include <arpa/inet.h>
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "has.h"
+#include "story_bench.h"
+
+TCase *tcase_serve_losses(void);
+
+static struct fleet_up *const fleet = &serve_bench.fleet;
+
+/* --- who goes away ------------------------------------------------------------------------ */
+
+static bool
+hang_up_at_once(void *arg, const struct serve_frame *frame)
+{
+	const char **run = arg;
+
+	*run = value_get_text(frame->data, "run_id");
+	return false;
+}
+
+START_TEST(a_run_whose_client_hangs_up_is_cancelled_or_not)
+{
+	const char *id = serve_thread(), *run = NULL;
+	const char *path = serve_text("/threads/%s/runs/stream", id);
+
+	ASK(.path = path,
+	    .body = "{'assistant_id': 'slow', 'on_disconnect': 'cancel', " HI "}",
+	    .on_frame = hang_up_at_once, .arg = &run);
+	serve_run_wait(id, run, "interrupted");
+	ASK(.path = path, .body = "{'assistant_id': 'talker', " HI "}",
+	    .on_frame = hang_up_at_once, .arg = &run);
+	ck_assert_str_eq(serve_run_end(id, run), "success");
+	id = serve_thread();
+	run = serve_run(id, "slow", "");
+	ASK(.path =
+		serve_text("/threads/%s/runs/%s/stream?cancel_on_disconnect=1", id, run),
+	    .on_frame = hang_up_at_once, .arg = &(const char *){ NULL });
+	serve_run_wait(id, run, "interrupted");
+}
+END_TEST
+
+START_TEST(a_cancelled_run_ends_its_stream)
+{
+	const char *id = serve_thread(), *run = serve_run(id, "slow", "");
+	struct story story = { 0 };
+
+	serve_run_wait(id, run, "running");
+	ASK(.path = serve_text("/threads/%s/runs/%s/cancel", id, run), .body = "");
+	story_join(serve_text("/threads/%s/runs/%s/stream", id, run), NULL, &story);
+	ck_assert_uint_eq(story_count(&story, "error"), 0);
+	ck_assert_str_eq(serve_run_end(id, run), "interrupted");
+}
+END_TEST
+
+static int
+dial(const char *url, const char *head, const char *body)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		.sin_port = htons((uint16_t)atoi(strrchr(url, ':') + 1)),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const char *text = serve_text("%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+				      "%zu\r\n\r\n%s",
+	    head, strlen(body), body);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+	ck_assert_int_eq(
+	    send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+	return fd;
+}
+
+/* Reads until text has come; nothing of a stream may come before it but its head. */
+static void
+await(int fd, const char *text)
+{
+	char all[4096] = "";
+	size_t size = 0;
+	ssize_t got;
+
+	while (strstr(all, text) == NULL) {
+		got = recv(fd, all + size, sizeof all - 1 - size, 0);
+		ck_assert_msg(got > 0, "no %s: %s", text, all);
+		size += (size_t)got;
+		all[size] = '\0';
+		ck_assert_has_not(all, "heartbeat");
+	}
+}
+
+/* Who waits has nothing to write, and is noticed all the same. */
+START_TEST(a_run_that_nobody_waits_for_any_more_is_cancelled)
+{
+	const char *id = serve_thread(), *run;
+	int fd = dial(serve_bench.url, serve_text("POST /threads/%s/runs/wait", id),
+	    "{'assistant_id': 'slow', 'on_disconnect': 'cancel', " HI "}");
+
+	await(fd, "\r\n\r\n");
+	run = value_get_text(
+	    value_at(serve_get(serve_text("/threads/%s/runs", id), 200), 0), "run_id");
+	close(fd);
+	serve_run_wait(id, run, "interrupted");
+}
+END_TEST
+
+/* A leak that LSan finds then is a status. */
+START_TEST(a_server_ends_while_it_streams)
+{
+	const char *id = serve_thread(), *run = serve_run(id, "slow", ""), *url;
+	struct cli_job *server;
+	char rest[4096];
+	int fds[6];
+	size_t i;
+
+	url = serve_start(&server, NULL);
+	fds[0] = dial(url, serve_text("GET /threads/%s/runs/%s/stream", id, run), "");
+	await(fds[0], "event: metadata");
+	fds[1] = dial(url, serve_text("GET /threads/%s/runs/%s/join", id, run), "");
+	await(fds[1], "\r\n\r\n");
+	fds[2] = dial(url, "POST /runs/stream",
+	    "{'assistant_id': 'slow', 'after_seconds': 600, " HI "}");
+	await(fds[2], "event: metadata");
+	fds[3] = dial(url, "POST /runs/wait",
+	    "{'assistant_id': 'slow', 'after_seconds': 600, " HI "}");
+	await(fds[3], "\r\n\r\n");
+	fds[4] = dial(url, "GET /ok", "");
+	await(fds[4], "true"); /* and asks nothing more */
+	fds[5] = dial(
+	    url, serve_text("POST /threads/%s/runs/%s/cancel?wait=1", id, "none"), "");
+	serve_stop(&server);
+	for (i = 0; i < 6; i++) {
+		while (recv(fds[i], rest, sizeof rest, 0) > 0)
+			continue;
+		close(fds[i]);
+	}
+	/* The run goes on. */
+	ck_assert_str_eq(
+	    value_get_text(
+		serve_get(serve_text("/threads/%s/runs/%s", id, run), 200), "status"),
+	    "running");
+	ASK(.path = serve_text("/threads/%s/runs/%s/cancel", id, run), .body = "");
+}
+END_TEST
+
+/* --- what dies ---------------------------------------------------------------------------- */
+
+static void
+kill_server(void *arg)
+{
+	cli_signal(arg, SIGKILL);
+}
+
+START_TEST(another_server_goes_on_where_one_died)
+{
+	const char *id = serve_thread();
+	struct cli_job *server, *other;
+	const char *url = serve_start(&server, NULL);
+	struct story story = { .pieces_max = 6, .act = kill_server, .arg = server };
+	struct story rest = { 0 };
+	struct serve_answer answer = story_stream_at(
+	    url, id, "talker", "'stream_mode': ['updates', 'messages-tuple']", &story);
+
+	ck_assert(!answer.is_whole);
+	ck_assert_int_eq(cli_end(&server).status, -1);
+	url = serve_start(&other, NULL);
+	answer = story_join_at(
+	    url, serve_header(&answer, "Location"), story_last_id(&story), &rest);
+	ck_assert(answer.is_whole);
+	ck_assert_str_eq(story_told(&story, story.count, &rest), story_talk_of(id));
+	serve_stop(&other);
+}
+END_TEST
+
+/* Kills the child of `up` that runs this program. */
+static void
+kill_child(void *arg)
+{
+	const char *program = arg;
+	pid_t pids[32];
+	size_t count = fleet_up_children(fleet, pids, 32), i;
+	char name[64];
+
+	for (i = 0; i < count; i++) {
+		FILE *file = fopen(
+		    arena_printf(fleet->arena, "/proc/%d/comm", (int)pids[i]), "re");
+		bool is_it = file != NULL && fgets(name, sizeof name, file) != NULL &&
+			     strncmp(name, program, strlen(program)) == 0;
+
+		if (file != NULL)
+			fclose(file);
+		if (is_it) {
+			kill(pids[i], SIGKILL);
+			return;
+		}
+	}
+	ck_abort_msg("no %s", program);
+}
+
+static const char *const mortals[] = { "redis-server", "hub", "worker-model" };
+
+/* Nobody sees each step twice, or misses one; a text that nobody ended is begun anew, under another id or the same. */
+START_TEST(what_dies_meanwhile_takes_nothing_away)
+{
+	const char *id = serve_thread(), *where;
+	struct story story = { .pieces_max = 6, .act = kill_child };
+	struct serve_answer answer;
+	int looks;
+
+	story.arg = (void *)(uintptr_t)mortals[_i];
+	answer = story_stream(id, "talker",
+	    "'stream_mode': ['values', 'updates', 'messages-tuple']", &story);
+	where = serve_header(&answer, "Location");
+	for (looks = 0; looks < SERVE_LOOKS; looks++) {
+		if (answer.status == 200 && answer.is_whole &&
+		    strcmp(story.frames[story.count - 1].event, "error") != 0)
+			break;
+		serve_pause();
+		answer = story_join_at(NULL, where, story_last_id(&story), &story);
+	}
+	serve_run_wait(id, value_get_text(story.frames[0].data, "run_id"), "success");
+	ck_assert_uint_eq(story_count(&story, "metadata"), 1);
+	ck_assert_uint_eq(story_count(&story, "updates"), 3);
+	ck_assert_str_eq(serve_last_text(story_last(&story, "values")->data), SERVE_TALK);
+	ck_assert_has(story_told(&story, story.count, NULL), "model tools model | ");
+}
+END_TEST
+
+TCase *
+tcase_serve_losses(void)
+{
+	TCase *tcase = tcase_create("serve_losses");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_unchecked_fixture(tcase, serve_open, serve_close);
+	tcase_add_test(tcase, a_run_whose_client_hangs_up_is_cancelled_or_not);
+	tcase_add_test(tcase, a_cancelled_run_ends_its_stream);
+	tcase_add_test(tcase, a_run_that_nobody_waits_for_any_more_is_cancelled);
+	tcase_add_test(tcase, a_server_ends_while_it_streams);
+	tcase_add_test(tcase, another_server_goes_on_where_one_died);
+	tcase_add_loop_test(tcase, what_dies_meanwhile_takes_nothing_away, 0,
+	    sizeof mortals / sizeof mortals[0]);
+	return tcase;
+}
