@@ -38,7 +38,7 @@ $(node_modules): %/node_modules/.package-lock.json: %/package-lock.json
 # The cases that take longest: begun first, so that none is waited for alone at the end.
 LONG_unit        := command_tool items lua_sandbox redis_trouble broker_chaos
 LONG_integration := watchdogs languages webhook thread_past threads runs fleet interrupts_cli bad_input security schedule cli \
-                    serve_streams serve_losses
+                    thread_end serve_streams serve_losses
 LONG_kill        := redis links redis_full everything coordinator interrupts cancel rolling dead workers
 
 # $(call each_case,N,kill): the cases of a suite, N at a time: most of it is waiting. Of a case that

@@ -10,15 +10,6 @@ TCase *tcase_damaged_past(void);
 #define WAIT_MS 60000u
 #define DAMAGE "entry 2 of its list"
 
-static void
-says(const struct said said, int status, const char *part)
-{
-	ck_assert_msg(
-	    said.status == status, "status %d: %s%s", said.status, said.out, said.err);
-	ck_assert_msg(strstr(said.out, part) != NULL || strstr(said.err, part) != NULL,
-	    "'%s' is not in: %s%s", part, said.out, said.err);
-}
-
 static const struct value *
 ask(struct scene *scene, const char *verb, const char *ending, const char *one,
     const char *other)
@@ -74,22 +65,23 @@ play(struct scene *scene)
 	ask(scene, "LSET", "c", "2", "\xc1");
 	checkpoints = ask(scene, "LRANGE", "c", "0", "-1");
 	messages = ask(scene, "LRANGE", "m", "0", "-1");
-	says(FLOTILLA(scene, "prune", "t", "--force"), 1, DAMAGE);
-	says(FLOTILLA(scene, "prune", "t", "--force", "--keep-latest", "2"), 1, DAMAGE);
-	says(FLOTILLA(scene, "history", "t"), 0, "?  damaged");
-	says(FLOTILLA(scene, "state", "t", "--at", "2"), 0, "One.");
-	says(FLOTILLA(scene, "state", "t", "--at", "4"), 1, DAMAGE);
-	says(FLOTILLA(scene, "replay", "t", "--at", "4"), 1, DAMAGE);
+	bench_says(FLOTILLA(scene, "prune", "t", "--force"), 1, DAMAGE);
+	bench_says(
+	    FLOTILLA(scene, "prune", "t", "--force", "--keep-latest", "2"), 1, DAMAGE);
+	bench_says(FLOTILLA(scene, "history", "t"), 0, "?  damaged");
+	bench_says(FLOTILLA(scene, "state", "t", "--at", "2"), 0, "One.");
+	bench_says(FLOTILLA(scene, "state", "t", "--at", "4"), 1, DAMAGE);
+	bench_says(FLOTILLA(scene, "replay", "t", "--at", "4"), 1, DAMAGE);
 	submit(scene, "u", "whole", "copy_of", "t");
 	must_fail(scene, "u", "whole");
-	says(FLOTILLA(scene, "copy", "t", "part", "--at", "2"), 0, "part");
+	bench_says(FLOTILLA(scene, "copy", "t", "part", "--at", "2"), 0, "part");
 	ck_assert(value_equal(ask(scene, "LRANGE", "c", "0", "-1"), checkpoints));
 	ck_assert(value_equal(ask(scene, "LRANGE", "m", "0", "-1"), messages));
 	/* Who asks without looking hears it from the run. */
 	submit(scene, "t", "fork", "checkpoint", "4");
 	must_fail(scene, "t", "fork");
 	ck_assert_str_eq(bench_talk(scene, bench_thread(scene)), "r1 One. r2 -");
-	says(FLOTILLA(scene, "resume", "t", "--wait"), 5, "");
+	bench_says(FLOTILLA(scene, "resume", "t", "--wait"), 5, "");
 	ck_assert_str_eq(
 	    bench_talk(scene, bench_thread(scene)), "r1 One. r2 - noted a -");
 }
@@ -116,9 +108,9 @@ play_order(struct scene *scene)
 		{ "order", 5 }, { order->text, order->size } },
 	    4, &reply);
 	ck_assert_str_eq(bench_talk(scene, bench_thread(scene)), "r1 One.");
-	says(FLOTILLA(scene, "replay", "t", "--at", "3", "--wait"), 0, "One.");
+	bench_says(FLOTILLA(scene, "replay", "t", "--at", "3", "--wait"), 0, "One.");
 	ck_assert_str_eq(bench_talk(scene, bench_thread(scene)), "r1 One.");
-	says(FLOTILLA(scene, "prune", "t"), 0, "0 messages");
+	bench_says(FLOTILLA(scene, "prune", "t"), 0, "0 messages");
 }
 
 START_TEST(a_damaged_order_leaves_no_gap)

@@ -1,5 +1,5 @@
-/* A thread's past: history, a state of it, updates, forks, replays, copies, and its end: pruning,
- * deletion, expiry; on a fleet of real processes, also across a restart of all of them. */
+/* A thread's past: history, a state of it, updates, forks, replays, copies; on a fleet of real
+ * processes, also across a restart of all of them. */
 #include <check.h>
 #include <pty.h>
 #include <stdio.h>
@@ -7,44 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "json.h"
 #include "thread_bench.h"
 
 TCase *tcase_thread_past(void);
-
-#define WAIT_MS 60000u
-
-static void
-check_says(const struct said *said, int status, const char *part)
-{
-	ck_assert_msg(said->status == status, "status %d: %s%s", said->status, said->out,
-	    said->err);
-	ck_assert_msg(strstr(said->out, part) != NULL || strstr(said->err, part) != NULL,
-	    "'%s' is not in: %s%s", part, said->out, said->err);
-}
-
-static void
-says(const struct said said, int status, const char *part)
-{
-	check_says(&said, status, part);
-}
-
-static const struct value *
-json_of(struct scene *scene, const struct said said)
-{
-	const char *error = NULL;
-	const struct value *value =
-	    json_parse(scene->arena, said.out, strlen(said.out), &error);
-
-	ck_assert_msg(value != NULL, "%s: %s%s", error, said.out, said.err);
-	return value;
-}
-
-static const struct value *
-history(struct scene *scene)
-{
-	return json_of(scene, FLOTILLA(scene, "history", "t", "--json"));
-}
 
 static const struct value *
 last_of(const struct value *array)
@@ -62,18 +27,6 @@ first_of(const struct value *all, const char *run)
 	       !value_text_is(value_get(value_at(all, i), "run"), run))
 		i++;
 	return value_at(all, i);
-}
-
-static int64_t
-version(struct scene *scene)
-{
-	return value_get_int(bench_thread(scene), "version", -1);
-}
-
-static const char *
-number(struct scene *scene, int64_t n)
-{
-	return arena_printf(scene->arena, "%lld", (long long)n);
 }
 
 /* --- history, and a state of the past -------------------------------------------------- */
@@ -112,7 +65,7 @@ play_history(struct scene *scene)
 	bench_wait_noted(scene, 2);
 	bench_submit(scene, "r3", "interrupt");
 	ck_assert_str_eq(bench_wait(scene, "r3"), "success");
-	all = history(scene);
+	all = bench_history(scene);
 	ck_assert_str_eq(value_get_text(value_at(all, 0), "source"), "input");
 	ck_assert_str_eq(value_get_text(value_at(all, 0), "run"), "r1");
 	ck_assert_str_eq(value_get_text(value_at(all, 0), "next"), "model");
@@ -120,21 +73,21 @@ play_history(struct scene *scene)
 	ck_assert_str_eq(value_get_text(value_at(all, 1), "node"), "model");
 	ck_assert_int_eq(value_get_int(value_at(all, 1), "parent", -1), 1);
 	/* The second is the end of r1. */
-	state = json_of(scene, FLOTILLA(scene, "state", "t", "--at", "2", "--json"));
+	state = bench_json(scene, FLOTILLA(scene, "state", "t", "--at", "2", "--json"));
 	ck_assert_str_eq(bench_talk(scene, state), "r1 One.");
 	ck_assert_int_eq(bench_count(state), 1);
 	ck_assert(!value_has(value_get(state, "fields"), "topic"));
-	state = json_of(scene, FLOTILLA(scene, "state", "t", "--at", "4", "--json"));
+	state = bench_json(scene, FLOTILLA(scene, "state", "t", "--at", "4", "--json"));
 	ck_assert_str_eq(bench_talk(scene, state), "r1 One. r2 -");
 	ck_assert_int_eq(bench_count(state), 3);
 	check_width(scene);
-	says(FLOTILLA(scene, "state", "t", "--at", "2"), 0, "as it was");
-	says(FLOTILLA(scene, "state", "t", "--at", "99"), 3, "no checkpoint 99");
+	bench_says(FLOTILLA(scene, "state", "t", "--at", "2"), 0, "as it was");
+	bench_says(FLOTILLA(scene, "state", "t", "--at", "99"), 3, "no checkpoint 99");
 	ck_assert_uint_eq(
-	    value_size(json_of(scene, FLOTILLA(scene, "history", "t", "--json", "--limit",
-					  "2", "--before", "4"))),
+	    value_size(bench_json(scene, FLOTILLA(scene, "history", "t", "--json",
+					     "--limit", "2", "--before", "4"))),
 	    2);
-	says(FLOTILLA(scene, "history", "t"), 0, "model -> end");
+	bench_says(FLOTILLA(scene, "history", "t"), 0, "model -> end");
 }
 
 /* --- forks and replays ------------------------------------------------------------------ */
@@ -155,15 +108,15 @@ play_fork(struct scene *scene)
 	    value_map(arena, "checkpoint", value_str(arena, "2"), NULL));
 	bench_wait_talk(scene, "r1 One. fork - noted a -");
 	ck_assert_int_eq(bench_count(bench_thread(scene)), 1);
-	all = history(scene);
+	all = bench_history(scene);
 	bench_cancel(scene, "fork");
 	ck_assert_str_eq(bench_wait(scene, "fork"), "cancelled");
 	ck_assert_int_eq(value_get_int(first_of(all, "fork"), "parent", -1), 2);
 	/* A replay of r1's beginning: its model call once more, and nothing behind it. */
-	says(FLOTILLA(scene, "replay", "t", "--at", "1", "--wait"), 0, "One.");
+	bench_says(FLOTILLA(scene, "replay", "t", "--at", "1", "--wait"), 0, "One.");
 	ck_assert_str_eq(bench_talk(scene, bench_thread(scene)), "r1 One.");
 	ck_assert(!value_has(value_get(bench_thread(scene), "fields"), "topic"));
-	all = history(scene);
+	all = bench_history(scene);
 	ck_assert_str_eq(
 	    value_get_text(value_at(all, value_size(all) - 2), "source"), "fork");
 	ck_assert_int_eq(
@@ -184,7 +137,7 @@ play_from_nothing(struct scene *scene)
 	ck_assert_str_eq(bench_wait(scene, "anew"), "success");
 	ck_assert_str_eq(bench_talk(scene, bench_thread(scene)), "anew One.");
 	ck_assert(!value_has(value_get(bench_thread(scene), "fields"), "topic"));
-	ck_assert(!value_has(first_of(history(scene), "anew"), "parent"));
+	ck_assert(!value_has(first_of(bench_history(scene), "anew"), "parent"));
 	bench_submit_more(scene, "clerk", "again", NULL, nothing);
 	ck_assert_str_eq(bench_wait(scene, "again"), "refused");
 }
@@ -212,7 +165,7 @@ play_bad_fork(struct scene *scene)
 	bench_submit_more(scene, "clerk", "r5", NULL,
 	    value_map(arena, "checkpoint", value_str(arena, "one"), NULL));
 	ck_assert_str_eq(bench_wait(scene, "r5"), "refused");
-	says(FLOTILLA(scene, "replay", "t", "--at", "77"), 3, "no checkpoint 77");
+	bench_says(FLOTILLA(scene, "replay", "t", "--at", "77"), 3, "no checkpoint 77");
 	state = bench_thread(scene);
 	ck_assert_str_eq(bench_talk(scene, state), "r1 One.");
 	ck_assert_int_eq(bench_count(state), 1);
@@ -233,16 +186,18 @@ play_update(struct scene *scene)
 
 	bench_submit(scene, "r1", NULL);
 	ck_assert_str_eq(bench_wait(scene, "r1"), "success");
-	says(FLOTILLA(scene, "update", "t", "--as", "model", asks_note), 0, "next tools");
+	bench_says(
+	    FLOTILLA(scene, "update", "t", "--as", "model", asks_note), 0, "next tools");
 	bench_halfway(scene);
 	state = bench_thread(scene);
 	ck_assert_int_eq(bench_count(state), 6);
-	ck_assert_str_eq(value_get_text(last_of(history(scene)), "source"), "update");
-	ck_assert_str_eq(value_get_text(last_of(history(scene)), "node"), "model");
+	ck_assert_str_eq(
+	    value_get_text(last_of(bench_history(scene)), "source"), "update");
+	ck_assert_str_eq(value_get_text(last_of(bench_history(scene)), "node"), "model");
 	/* It goes on at the tools; the model's third reply is the long round. */
-	says(FLOTILLA(scene, "replay", "t", "--run-id", "r2"), 0, "r2");
+	bench_says(FLOTILLA(scene, "replay", "t", "--run-id", "r2"), 0, "r2");
 	bench_wait_talk(scene, "r1 One. - noted x -");
-	says(FLOTILLA(scene, "update", "t", "--as", "model", "{\"count\": 5}"), 7,
+	bench_says(FLOTILLA(scene, "update", "t", "--as", "model", "{\"count\": 5}"), 7,
 	    "busy with run 'r2'");
 	bench_submit(scene, "r3", "rollback");
 	bench_wait_talk(scene,
@@ -264,28 +219,29 @@ play_bad_update(struct scene *scene)
 	ck_assert_str_eq(bench_wait(scene, "r2"), "interrupted");
 	bench_halfway(scene);
 	before = bench_count(bench_thread(scene));
-	says(FLOTILLA(scene, "update", "t", "--as", "modle", "{\"count\": 5}"), 1,
+	bench_says(FLOTILLA(scene, "update", "t", "--as", "modle", "{\"count\": 5}"), 1,
 	    "did you mean 'model'");
-	says(FLOTILLA(scene, "update", "t", "--as", "model", "{\"cuont\": 5}"), 1,
+	bench_says(FLOTILLA(scene, "update", "t", "--as", "model", "{\"cuont\": 5}"), 1,
 	    "did you mean 'count'");
-	says(FLOTILLA(scene, "update", "t", "--as", "model", "{\"count\": \"x\"}"), 1,
-	    "count");
-	says(FLOTILLA(scene, "update", "t", "--as", "model", "[5]"), 7, "object");
-	says(FLOTILLA(scene, "update", "t", "--as", "model", "{5"), 2, "JSON");
-	says(FLOTILLA(scene, "update", "t", "{}"), 2, "--as");
-	says(FLOTILLA(scene, "update", "nobody", "--as", "model", "{}"), 3, "not known");
+	bench_says(FLOTILLA(scene, "update", "t", "--as", "model", "{\"count\": \"x\"}"),
+	    1, "count");
+	bench_says(FLOTILLA(scene, "update", "t", "--as", "model", "[5]"), 7, "object");
+	bench_says(FLOTILLA(scene, "update", "t", "--as", "model", "{5"), 2, "JSON");
+	bench_says(FLOTILLA(scene, "update", "t", "{}"), 2, "--as");
+	bench_says(
+	    FLOTILLA(scene, "update", "nobody", "--as", "model", "{}"), 3, "not known");
 	state = bench_thread(scene);
 	ck_assert_int_eq(bench_count(state), before);
 	ck_assert_str_eq(
 	    value_get_text(value_get(state, "head"), "status"), "interrupted");
 	/* It still waits when the update leads where it waited. */
-	says(FLOTILLA(scene, "update", "t", "--as", "model", "{\"count\": 5}"), 0,
+	bench_says(FLOTILLA(scene, "update", "t", "--as", "model", "{\"count\": 5}"), 0,
 	    "next tools");
 	state = bench_thread(scene);
 	ck_assert_int_eq(bench_count(state), before + 5);
 	ck_assert_str_eq(
 	    value_get_text(value_get(state, "head"), "status"), "interrupted");
-	says(FLOTILLA(scene, "resume", "t", "--wait"), 5, "");
+	bench_says(FLOTILLA(scene, "resume", "t", "--wait"), 5, "");
 	ck_assert_str_eq(
 	    bench_talk(scene, bench_thread(scene)), "r1 One. r2 - noted a -");
 }
@@ -295,7 +251,7 @@ play_bad_update(struct scene *scene)
 static const struct value *
 thread_named(struct scene *scene, const char *name)
 {
-	return json_of(scene, FLOTILLA(scene, "state", name, "--json"));
+	return bench_json(scene, FLOTILLA(scene, "state", name, "--json"));
 }
 
 static void
@@ -308,8 +264,8 @@ play_copy(struct scene *scene)
 	bench_submit_more(
 	    scene, "careful", "r2", "{\"messages\": \"r2\", \"topic\": \"x\"}", NULL);
 	ck_assert_str_eq(bench_wait(scene, "r2"), "interrupted");
-	says(FLOTILLA(scene, "copy", "t", "whole"), 0, "whole");
-	says(FLOTILLA(scene, "copy", "t", "part", "--at", "2"), 0, "part");
+	bench_says(FLOTILLA(scene, "copy", "t", "whole"), 0, "whole");
+	bench_says(FLOTILLA(scene, "copy", "t", "part", "--at", "2"), 0, "part");
 	bench_halfway(scene);
 	ck_assert_str_eq(bench_talk(scene, thread_named(scene, "whole")), "r1 One. r2 -");
 	ck_assert_str_eq(
@@ -319,173 +275,21 @@ play_copy(struct scene *scene)
 	ck_assert_int_eq(bench_count(thread_named(scene, "part")), 1);
 	ck_assert(!value_has(value_get(thread_named(scene, "part"), "fields"), "topic"));
 	/* It waits where the other does, and has a past to go back to. */
-	says(FLOTILLA(scene, "resume", "whole", "--wait"), 5, "");
+	bench_says(FLOTILLA(scene, "resume", "whole", "--wait"), 5, "");
 	ck_assert_str_eq(
 	    bench_talk(scene, thread_named(scene, "whole")), "r1 One. r2 - noted a -");
 	ck_assert_str_eq(bench_talk(scene, bench_thread(scene)), "r1 One. r2 -");
-	says(FLOTILLA(scene, "replay", "whole", "--at", "1", "--wait"), 0, "One.");
-	says(FLOTILLA(scene, "copy", "t", "whole"), 1, "in use");
-	says(FLOTILLA(scene, "copy", "t", "other", "--at", "66"), 3, "no checkpoint 66");
-	says(FLOTILLA(scene, "copy", "t", "other", "--at", "2"), 0, "other");
-	says(FLOTILLA(scene, "copy", "nobody", "other"), 3, "not known");
+	bench_says(FLOTILLA(scene, "replay", "whole", "--at", "1", "--wait"), 0, "One.");
+	bench_says(FLOTILLA(scene, "copy", "t", "whole"), 1, "in use");
+	bench_says(
+	    FLOTILLA(scene, "copy", "t", "other", "--at", "66"), 3, "no checkpoint 66");
+	bench_says(FLOTILLA(scene, "copy", "t", "other", "--at", "2"), 0, "other");
+	bench_says(FLOTILLA(scene, "copy", "nobody", "other"), 3, "not known");
 	client_submit(scene->client, arena,
 	    value_map(arena, "agent", value_str(arena, "clerk"), "run",
 		value_str(arena, "rc"), "thread", value_str(arena, "t"), "copy_of",
 		value_str(arena, "t"), NULL));
 	ck_assert_str_eq(bench_wait(scene, "rc"), "refused");
-}
-
-/* --- the end of the past -------------------------------------------------------------------- */
-
-static bool
-is_known(struct scene *scene, const char *run)
-{
-	const struct value *record;
-
-	return store_run(scene->client->store, scene->arena, "t", run, &record) ==
-	       STORE_OK;
-}
-
-struct binding {
-	struct scene *scene;
-	const char *run;
-};
-
-static bool
-is_unbound(void *arg)
-{
-	const struct binding *binding = arg;
-	const char *thread;
-
-	return store_run_thread(binding->scene->client->store, binding->scene->arena,
-		   binding->run, &thread) == STORE_NONE;
-}
-
-static void
-wait_unbound(struct scene *scene, const char *run)
-{
-	struct binding binding = { scene, run };
-
-	ck_assert_msg(client_wait(scene->client, is_unbound, &binding, WAIT_MS),
-	    "run %s still names its thread", run);
-}
-
-static void
-play_prune(struct scene *scene)
-{
-	const struct value *all;
-	int64_t newest;
-
-	bench_begin_long(scene);
-	says(FLOTILLA(scene, "prune", "t"), 7, "run 'r2' goes on");
-	bench_submit(scene, "r3", "rollback");
-	bench_wait_noted(scene, 4);
-	bench_submit(scene, "r4", "interrupt");
-	ck_assert_str_eq(bench_wait(scene, "r4"), "success");
-	bench_halfway(scene);
-	newest = version(scene);
-	says(FLOTILLA(scene, "prune", "t", "--keep-latest", "2"), 0, "checkpoints");
-	all = history(scene);
-	ck_assert_uint_eq(value_size(all), 2);
-	ck_assert_int_eq(version(scene), newest);
-	/* What the state needs is kept: also what an older run wrote. */
-	ck_assert_ptr_nonnull(
-	    strstr(bench_talk(scene, bench_thread(scene)), "r1 One. r3"));
-	ck_assert_int_eq(
-	    bench_count(json_of(scene, FLOTILLA(scene, "state", "t", "--json", "--at",
-					   number(scene, newest - 1)))),
-	    bench_count(bench_thread(scene)));
-	ck_assert(!is_known(scene, "r1"));
-	ck_assert(!is_known(scene, "r2"));
-	ck_assert(is_known(scene, "r4"));
-	wait_unbound(scene, "r1");
-	says(FLOTILLA(scene, "state", "t", "--at", "1"), 3, "no checkpoint 1");
-	says(FLOTILLA(scene, "prune", "nobody"), 3, "not known");
-	says(FLOTILLA(scene, "prune", "t", "--delete", "--keep-latest", "2"), 2,
-	    "exclude");
-	bench_submit_more(scene, "clerk", "r5", "\"r5\"", NULL);
-	ck_assert_str_eq(bench_wait(scene, "r5"), "success");
-	says(FLOTILLA(scene, "replay", "t", "--at", number(scene, newest - 1), "--wait"),
-	    0, "");
-}
-
-static void
-play_delete(struct scene *scene)
-{
-	bench_submit_more(scene, "careful", "r1", "\"r1\"", NULL);
-	ck_assert_str_eq(bench_wait(scene, "r1"), "success");
-	bench_submit_more(scene, "careful", "r2", "\"r2\"", NULL);
-	ck_assert_str_eq(bench_wait(scene, "r2"), "interrupted");
-	bench_halfway(scene);
-	says(FLOTILLA(scene, "prune", "t"), 7, "waits for an answer");
-	says(FLOTILLA(scene, "prune", "t", "--delete"), 7, "waits for an answer");
-	ck_assert_str_eq(bench_talk(scene, bench_thread(scene)), "r1 One. r2 -");
-	says(FLOTILLA(scene, "prune", "t", "--force"), 0, "pruned");
-	says(FLOTILLA(scene, "resume", "t", "--wait"), 5, "");
-	says(FLOTILLA(scene, "prune", "t", "--delete", "--force"), 0, "deleted");
-	says(FLOTILLA(scene, "state", "t"), 3, "not known");
-	ck_assert(!is_known(scene, "r1"));
-	wait_unbound(scene, "r2");
-	/* Its name is free. */
-	bench_submit(scene, "r3", NULL);
-	ck_assert_str_eq(bench_wait(scene, "r3"), "success");
-	ck_assert_str_eq(bench_talk(scene, bench_thread(scene)), "r3 One.");
-}
-
-/* --- time ------------------------------------------------------------------------------------ */
-
-static bool
-is_gone(void *arg)
-{
-	struct scene *scene = arg;
-	const struct value *state;
-
-	return store_thread(scene->client->store, scene->arena, "t", &state) ==
-	       STORE_NONE;
-}
-
-static bool
-is_short(void *arg)
-{
-	return value_size(history(arg)) == 1;
-}
-
-static const struct value *
-time_to_live(struct scene *scene, const char *ms, const char *action)
-{
-	struct arena *arena = scene->arena;
-
-	return value_map(arena, "ttl_ms", value_str(arena, ms), "ttl_action",
-	    value_str(arena, action), NULL);
-}
-
-static void
-play_expiry(struct scene *scene)
-{
-	bench_submit_more(scene, "careful", "r1", "{\"messages\": \"r1\", \"count\": 1}",
-	    time_to_live(scene, "100", "keep_latest"));
-	ck_assert_str_eq(bench_wait(scene, "r1"), "success");
-	bench_halfway(scene);
-	ck_assert_msg(client_wait(scene->client, is_short, scene, WAIT_MS), "not pruned");
-	ck_assert_str_eq(bench_talk(scene, bench_thread(scene)), "r1 One.");
-	ck_assert_int_eq(bench_count(bench_thread(scene)), 1);
-	/* One that waits for an answer does not end; when it has got it, it does. */
-	bench_submit_more(
-	    scene, "careful", "r2", "\"r2\"", time_to_live(scene, "100", "delete"));
-	ck_assert_str_eq(bench_wait(scene, "r2"), "interrupted");
-	bench_submit_more(scene, "clerk", "r3", "\"r3\"", NULL);
-	bench_wait_noted(scene, 1);
-	ck_assert(!is_gone(scene));
-	bench_cancel(scene, "r3");
-	ck_assert_msg(client_wait(scene->client, is_gone, scene, WAIT_MS), "not deleted");
-	wait_unbound(scene, "r1");
-	bench_submit_more(
-	    scene, "clerk", "r4", "\"r4\"", time_to_live(scene, "soon", "delete"));
-	ck_assert_str_eq(bench_wait(scene, "r4"), "refused");
-	bench_submit_more(
-	    scene, "clerk", "r5", "\"r5\"", time_to_live(scene, "1", "burn"));
-	ck_assert_str_eq(bench_wait(scene, "r5"), "refused");
-	says(FLOTILLA(scene, "submit", "clerk", "x", "--ttl", "100"), 2, "--ttl");
 }
 
 BOTH(each_checkpoint_tells_where_it_comes_from, play_history)
@@ -495,9 +299,6 @@ BOTH(a_fork_that_cannot_be_leaves_the_thread_as_it_was, play_bad_fork)
 BOTH(a_thread_is_updated_as_a_node_would, play_update)
 BOTH(an_update_that_cannot_be_changes_nothing, play_bad_update)
 BOTH(a_copy_has_the_past_of_the_original, play_copy)
-BOTH(a_pruned_thread_keeps_what_it_needs, play_prune)
-BOTH(a_deleted_thread_is_gone_unless_it_waits, play_delete)
-BOTH(a_thread_ends_when_its_time_is_over, play_expiry)
 
 TCase *
 tcase_thread_past(void)
@@ -513,8 +314,5 @@ tcase_thread_past(void)
 	tcase_add_loop_test(tcase, a_thread_is_updated_as_a_node_would, 0, 2);
 	tcase_add_loop_test(tcase, an_update_that_cannot_be_changes_nothing, 0, 2);
 	tcase_add_loop_test(tcase, a_copy_has_the_past_of_the_original, 0, 2);
-	tcase_add_loop_test(tcase, a_pruned_thread_keeps_what_it_needs, 0, 2);
-	tcase_add_loop_test(tcase, a_deleted_thread_is_gone_unless_it_waits, 0, 2);
-	tcase_add_loop_test(tcase, a_thread_ends_when_its_time_is_over, 0, 2);
 	return tcase;
 }

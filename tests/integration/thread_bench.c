@@ -267,3 +267,31 @@ bench_flotilla(struct scene *scene, const char *const *words, size_t count)
 	argv[n] = NULL;
 	return cli_run(&cli, NULL, argv);
 }
+
+/* --- what a command says ----------------------------------------------------------- */
+
+void
+bench_says(const struct said said, int status, const char *part)
+{
+	ck_assert_msg(
+	    said.status == status, "status %d: %s%s", said.status, said.out, said.err);
+	ck_assert_msg(strstr(said.out, part) != NULL || strstr(said.err, part) != NULL,
+	    "'%s' is not in: %s%s", part, said.out, said.err);
+}
+
+const struct value *
+bench_json(struct scene *scene, const struct said said)
+{
+	const char *error = NULL;
+	const struct value *value =
+	    json_parse(scene->arena, said.out, strlen(said.out), &error);
+
+	ck_assert_msg(value != NULL, "%s: %s%s", error, said.out, said.err);
+	return value;
+}
+
+const struct value *
+bench_history(struct scene *scene)
+{
+	return bench_json(scene, FLOTILLA(scene, "history", "t", "--json"));
+}

@@ -51,6 +51,13 @@ struct said bench_flotilla(struct scene *scene, const char *const *words, size_t
 	bench_flotilla(scene, (const char *const[]){ __VA_ARGS__ },                      \
 	    sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(const char *))
 
+/* What was said has part in it, and ends with that status. */
+void bench_says(struct said said, int status, const char *part);
+/* What was said, as JSON, which it must be. */
+const struct value *bench_json(struct scene *scene, struct said said);
+/* The checkpoints of "t" that `flotilla history` tells of. */
+const struct value *bench_history(struct scene *scene);
+
 /* A test and the same with a restart of all: add it with tcase_add_loop_test(..., 0, 2). */
 #define BOTH(name, play)                                                                 \
 	START_TEST(name)                                                                 \
