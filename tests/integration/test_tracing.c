@@ -101,28 +101,6 @@ check_text(const struct value *span, const char *key, const char *text)
 	ck_assert_str_eq(trace_bench_attribute(span, key), text);
 }
 
-/* The trace of a run that begins one, as hex digits. */
-static const char *
-trace_of(const char *run)
-{
-	struct trace_context context = { .span = { 1 } };
-	char text[TRACEPARENT_BYTES + 1];
-
-	trace_id_make(run, context.trace);
-	trace_context_write(&context, text);
-	return arena_copy(bench.arena, text + 3, sizeof context.trace * 2);
-}
-
-static void
-check_all_of_one_trace(const char *trace)
-{
-	size_t i;
-
-	ck_assert_uint_gt(bench.spans.count, 0);
-	for (i = 0; i < bench.spans.count; i++)
-		ck_assert_str_eq(value_get_text(bench.spans.items[i], "traceId"), trace);
-}
-
 static void
 check_nothing_said(void)
 {
@@ -194,7 +172,7 @@ check_tree(const char *run)
 	const struct value *root = trace_bench_only(&bench, "invoke_agent clerk", NULL);
 	const struct value *failed;
 
-	check_all_of_one_trace(trace_of(run));
+	trace_bench_check_trace(&bench, trace_bench_of(&bench, run));
 	check_nothing_said();
 	check_root(root, run);
 	ck_assert_uint_eq(trace_bench_count(&bench, "chat gpt-test", root), 2);
@@ -264,7 +242,7 @@ START_TEST(a_submission_brings_its_trace_and_whether_it_is_sampled)
 	trace_bench_run(&bench, "c", "secret question", "secret answer");
 	trace_bench_end(&bench);
 	root = trace_bench_only(&bench, "invoke_agent clerk", NULL);
-	check_all_of_one_trace(CALLER);
+	trace_bench_check_trace(&bench, CALLER);
 	ck_assert_str_eq(value_get_text(root, "parentSpanId"), CALLERS_SPAN);
 	check_text(root, "flotilla.run", "a");
 	ck_assert_uint_eq(bench.spans.count, 4);
@@ -301,7 +279,7 @@ START_TEST(an_agent_that_works_for_another_is_in_its_trace)
 	    kit_status(bench.kit), "--broker", kit_broker(bench.kit));
 	ck_assert_msg(said.status == 0, "%s", said.err);
 	trace_bench_end(&bench);
-	check_all_of_one_trace(trace_of("top"));
+	trace_bench_check_trace(&bench, trace_bench_of(&bench, "top"));
 	check_nothing_said();
 	root = trace_bench_only(&bench, "invoke_agent chief", NULL);
 	ck_assert(!value_has(root, "parentSpanId"));
@@ -325,7 +303,7 @@ START_TEST(a_run_submitted_for_another_is_in_its_trace)
 	kit_flotilla(bench.kit, "submit", "clerk", "secret", "--wait", "--run-id", "two",
 	    "--parent", "one", NULL);
 	trace_bench_end(&bench);
-	check_all_of_one_trace(trace_of("one"));
+	trace_bench_check_trace(&bench, trace_bench_of(&bench, "one"));
 	root = trace_bench_find(&bench, "invoke_agent clerk", NULL, 0);
 	child = trace_bench_only(&bench, "invoke_agent clerk", root);
 	check_text(child, "flotilla.run", "two");
@@ -402,7 +380,7 @@ START_TEST(the_next_coordinator_goes_on_with_the_trace)
 	said = cli_end(&job);
 	ck_assert_msg(said.status == 0, "%s", said.err);
 	trace_bench_end(&bench);
-	check_all_of_one_trace(trace_of("one"));
+	trace_bench_check_trace(&bench, trace_bench_of(&bench, "one"));
 	root = trace_bench_only(&bench, "invoke_agent clerk", NULL);
 	check_root(root, "one");
 	/* It took the call over, which has been handled once. */

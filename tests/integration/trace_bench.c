@@ -175,3 +175,24 @@ trace_bench_attribute(const struct value *span, const char *key)
 
 	return text != NULL ? text : "";
 }
+
+const char *
+trace_bench_of(struct trace_bench *bench, const char *run)
+{
+	struct trace_context context = { .span = { 1 } };
+	char text[TRACEPARENT_BYTES + 1];
+
+	trace_id_make(run, context.trace);
+	trace_context_write(&context, text);
+	return arena_copy(bench->arena, text + 3, sizeof context.trace * 2);
+}
+
+void
+trace_bench_check_trace(const struct trace_bench *bench, const char *trace)
+{
+	size_t i;
+
+	ck_assert_uint_gt(bench->spans.count, 0);
+	for (i = 0; i < bench->spans.count; i++)
+		ck_assert_str_eq(value_get_text(bench->spans.items[i], "traceId"), trace);
+}

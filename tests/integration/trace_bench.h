@@ -49,6 +49,11 @@ const struct value *trace_bench_find(struct trace_bench *bench, const char *name
 const struct value *trace_bench_only(
     struct trace_bench *bench, const char *name, const struct value *parent);
 
+/* The trace of a run that begins one, as hex digits. */
+const char *trace_bench_of(struct trace_bench *bench, const char *run);
+/* There are spans, and all are of that trace. */
+void trace_bench_check_trace(const struct trace_bench *bench, const char *trace);
+
 /* An attribute as a text; "" when there is none. */
 const char *trace_bench_attribute(const struct value *span, const char *key);
 
