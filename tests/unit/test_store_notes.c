@@ -1,7 +1,6 @@
-/* Threads as they are found by HTTP: opened before their first run, with what is kept with them, listed with their runs and
- * their past; against a real Redis. */
+/* Threads as they are found by HTTP: opened before their first run, with what is kept with them, and listed; against a
+ * real Redis. */
 #include <check.h>
-#include <string.h>
 
 #include "fiber.h"
 #include "literal.h"
@@ -11,6 +10,8 @@
 /* Interface under test */
 #include "store.h"
 #include "store_fleet.h"
+
+TCase *tcase_store_notes(void);
 
 TCase *tcase_store_notes(void);
 
@@ -426,135 +427,6 @@ START_TEST(a_thread_whose_time_is_over_is_not_listed)
 }
 END_TEST
 
-/* --- runs and the past ---------------------------------------------------------------------- */
-
-static const char *
-runs_of(size_t offset, size_t limit)
-{
-	const struct value *runs = NULL;
-	const char *names = "";
-	size_t i;
-
-	ck_assert_int_eq(
-	    store_thread_runs(trial.a, trial.arena, "t", offset, limit, &runs), STORE_OK);
-	for (i = 0; i < value_size(runs); i++)
-		names = arena_printf(trial.arena, "%s%s ", names,
-		    value_get_text(value_at(runs, i), "run"));
-	return names;
-}
-
-static void
-play_runs(void)
-{
-	const struct value *runs = NULL;
-
-	ck_assert_int_eq(
-	    store_thread_runs(trial.a, trial.arena, "nobody", 0, 10, &runs), STORE_OK);
-	ck_assert_uint_eq(value_size(runs), 0);
-	thread_play("a", 1, "success");
-	thread_play("b", 1, "error");
-	thread_play("c", 1, "success");
-	trial_submit("t", "d");
-	ck_assert_str_eq(runs_of(0, 10), "d c b a ");
-	ck_assert_str_eq(runs_of(0, 2), "d c ");
-	ck_assert_str_eq(runs_of(1, 2), "c b ");
-	ck_assert_str_eq(runs_of(3, 2), "a ");
-	ck_assert_str_eq(runs_of(4, 2), "");
-	ck_assert_str_eq(runs_of(400, 2), "");
-	ck_assert_str_eq(runs_of(0, 0), "");
-	ck_assert_int_eq(
-	    store_thread_runs(trial.a, trial.arena, "t", 2, 1, &runs), STORE_OK);
-	ck_assert_str_eq(value_get_text(value_at(runs, 0), "status"), "error");
-}
-
-START_TEST(a_threads_runs_are_listed_newest_first)
-{
-	trial_play(play_runs);
-}
-END_TEST
-
-static void
-play_checkpoints(void)
-{
-	const struct value *last = NULL;
-
-	ck_assert_int_eq(
-	    store_last_checkpoint(trial.a, trial.arena, "nobody", &last), STORE_NONE);
-	thread_play("a", 2, "success");
-	ck_assert_int_eq(
-	    store_last_checkpoint(trial.a, trial.arena, "t", &last), STORE_OK);
-	ck_assert_int_eq(value_get_int(last, "version", 0), 2);
-	ck_assert_str_eq(value_get_text(last, "status"), "success");
-	thread_play("b", 1, "error");
-	ck_assert_int_eq(
-	    store_last_checkpoint(trial.a, trial.arena, "t", &last), STORE_OK);
-	ck_assert_int_eq(value_get_int(last, "version", 0), 3);
-	ck_assert_str_eq(value_get_text(last, "run"), "b");
-}
-
-START_TEST(the_last_checkpoint_is_the_newest)
-{
-	trial_play(play_checkpoints);
-}
-END_TEST
-
-#define ALL UINT64_MAX
-
-/* Of each its version, how many messages and fields it has. */
-static const char *
-pasts_of(uint64_t before, size_t limit)
-{
-	const struct value *pasts = NULL, *past;
-	const char *all = "";
-	size_t i;
-
-	ck_assert_int_eq(
-	    store_pasts(trial.a, trial.arena, "t", before, limit, &pasts), STORE_OK);
-	for (i = 0; i < value_size(pasts); i++) {
-		past = value_at(pasts, i);
-		ck_assert_int_eq(value_get_int(past, "version", -1),
-		    value_get_int(value_get(past, "checkpoint"), "version", 0));
-		all = arena_printf(trial.arena, "%s%d:%zu:%zu ", all,
-		    (int)value_get_int(past, "version", 0),
-		    value_size(value_get(past, "messages")),
-		    value_size(value_get(past, "fields")));
-	}
-	return all;
-}
-
-static void
-play_pasts(void)
-{
-	const struct value *pasts = NULL, *at = NULL;
-
-	ck_assert_int_eq(
-	    store_pasts(trial.a, trial.arena, "nobody", ALL, 10, &pasts), STORE_NONE);
-	/* What nothing has happened on has no past, not even an empty one. */
-	ck_assert_int_eq(
-	    store_open_thread(trial.a, trial.arena, "t", NULL, NULL), STORE_OK);
-	ck_assert_str_eq(pasts_of(ALL, 10), "");
-	thread_play("a", 2, "success");
-	thread_play("b", 1, "success");
-	ck_assert_str_eq(pasts_of(ALL, 10), "3:1:3 2:1:2 1:1:1 0:0:0 ");
-	ck_assert_str_eq(pasts_of(ALL, 1), "3:1:3 ");
-	ck_assert_str_eq(pasts_of(3, 10), "2:1:2 1:1:1 0:0:0 ");
-	ck_assert_str_eq(pasts_of(2, 10), "1:1:1 0:0:0 ");
-	ck_assert_str_eq(pasts_of(1, 10), "0:0:0 ");
-	ck_assert_str_eq(pasts_of(0, 10), "");
-	ck_assert_str_eq(pasts_of(99, 3), "3:1:3 2:1:2 1:1:1 ");
-	ck_assert_str_eq(pasts_of(ALL, 0), "");
-	/* Each is what one asked for it alone is shown. */
-	store_pasts(trial.a, trial.arena, "t", 3, 1, &pasts);
-	ck_assert_int_eq(store_thread_at(trial.a, trial.arena, "t", 2, &at), STORE_OK);
-	ck_assert(value_equal(value_at(pasts, 0), at));
-}
-
-START_TEST(the_past_is_each_checkpoints_state)
-{
-	trial_play(play_pasts);
-}
-END_TEST
-
 TCase *
 tcase_store_notes(void)
 {
@@ -573,8 +445,5 @@ tcase_store_notes(void)
 	tcase_add_test(tcase, a_thread_is_as_old_as_its_first_run);
 	tcase_add_test(tcase, a_thread_that_is_erased_is_not_listed);
 	tcase_add_test(tcase, a_thread_whose_time_is_over_is_not_listed);
-	tcase_add_test(tcase, a_threads_runs_are_listed_newest_first);
-	tcase_add_test(tcase, the_last_checkpoint_is_the_newest);
-	tcase_add_test(tcase, the_past_is_each_checkpoints_state);
 	return tcase;
 }
