@@ -282,7 +282,8 @@ is_to_stay(const char *key)
 		return strncmp(key, "fl:run:", 7) == 0 ||
 		       strncmp(key, "fl:agent:", 9) == 0 ||
 		       strncmp(key, "fl:agents:", 10) == 0;
-	if (strcmp(rest, "}:runs") == 0 || strcmp(rest, "}:ended") == 0)
+	if (strcmp(rest, "}:threads") == 0 || strcmp(rest, "}:runs") == 0 ||
+	    strcmp(rest, "}:ended") == 0)
 		return true;
 	return (strncmp(rest, "}:t:", 4) == 0 || strncmp(rest, "}:r:", 4) == 0) &&
 	       !ends_with(rest, ":w") && !ends_with(rest, ":q");
