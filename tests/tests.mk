@@ -65,7 +65,7 @@ pages: $(BUILD)/tests-unit
 # Against the real programs, found through PATH.
 .PHONY: check-integration
 check-integration: binaries $(BUILD)/scripted-server $(BUILD)/small-worker $(BUILD)/tests-integration $(plugins) $(node_modules)
-	@$(call each_case,3,integration)
+	@$(call each_case,4,integration)
 
 # Processes that die with 50 runs in flight.
 .PHONY: check-kill
@@ -204,7 +204,7 @@ test: deps
 # What finds most with SAN=1: all but LangChain's behaviour and the simulator, which run the same code.
 .PHONY: sanitized sanitized-built
 sanitized-built: deps
-	@$(MAKE) --no-print-directory -j2 binaries $(BUILD)/tests-unit $(BUILD)/tests-integration $(BUILD)/tests-kill \
+	@$(MAKE) --no-print-directory -j2 binaries $(BUILD)/tests-unit $(BUILD)/tests-integration \
 	  $(BUILD)/scripted-server $(BUILD)/small-worker $(plugins)
 sanitized: sanitized-built
 	@$(MAKE) --no-print-directory -k -j2 check-integration check-unit
