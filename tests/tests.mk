@@ -204,7 +204,7 @@ test: deps
 # What finds most with SAN=1: all but LangChain's behaviour and the simulator, which run the same code.
 .PHONY: sanitized sanitized-built
 sanitized-built: deps
-	@$(MAKE) --no-print-directory -j2 binaries $(BUILD)/tests-unit $(BUILD)/tests-integration \
+	@$(MAKE) --no-print-directory -j2 binaries $(BUILD)/tests-unit $(BUILD)/tests-integration $(BUILD)/tests-kill \
 	  $(BUILD)/scripted-server $(BUILD)/small-worker $(plugins)
 sanitized: sanitized-built
 	@$(MAKE) --no-print-directory -k -j2 check-integration check-unit
