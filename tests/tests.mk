@@ -207,5 +207,4 @@ sanitized-built: deps
 	@$(MAKE) --no-print-directory -j2 binaries $(BUILD)/tests-unit $(BUILD)/tests-integration $(BUILD)/tests-kill \
 	  $(BUILD)/scripted-server $(BUILD)/small-worker $(plugins)
 sanitized: sanitized-built
-	@$(MAKE) --no-print-directory -k -j2 check-integration check-unit
-	@$(MAKE) --no-print-directory check-kill
+	@$(MAKE) --no-print-directory -k -j2 check-kill check-integration check-unit
