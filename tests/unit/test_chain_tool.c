@@ -362,79 +362,7 @@ START_TEST(a_tool_of_a_middleware_sees_its_settings)
 }
 END_TEST
 
-/* --- models ------------------------------------------------------------------------- */
-
-static const struct value *model_body;
-
-static const struct value *
-on_call_model(void *arg, struct tool_request *own, const struct value *wish)
-{
-	(void)arg;
-	(void)own;
-	ck_assert_value(arena, wish, "{'messages': ['hi']}");
-	return model_body;
-}
-
-static struct tool_result *
-emulating_wrap(struct tool_request *own, struct tool_next *next)
-{
-	const struct value *body =
-	    tool_call_model(own, literal(arena, "{'messages': ['hi']}"));
-
-	(void)next;
-	if (value_has(body, "fault"))
-		return tool_fail(own, fault_from_value(arena, value_get(body, "fault")));
-	return tool_answer(
-	    own, body == NULL ? "nothing" : stub_outcome(arena, body), "success");
-}
-
-static const char *
-emulate(const struct value *body)
-{
-	const struct middleware type = { .wrap_tool_call = emulating_wrap };
-	struct middleware_use emulator = *use("emulator", "{}");
-
-	emulator.type = &type;
-	model_body = body;
-	return outcome(
-	    stub_chain(arena, use("A", "{'catch': 'caught'}"), &emulator, NULL));
-}
-
-START_TEST(a_wrap_asks_a_model)
-{
-	play.call_model = on_call_model;
-	ck_assert_str_eq(
-	    emulate(literal(arena, "{'messages': [{'type': 'ai', 'content': 'sunny'}]}")),
-	    "sunny");
-	ck_assert_str_eq(
-	    emulate(literal(arena, "{'fault': {'type': 'APIError', 'message': 'x'}}")),
-	    "caught");
-	ck_assert_str_eq(emulate(NULL), "fault: CancelledError: cancelled");
-	/* A process that has no way to. */
-	play.call_model = NULL;
-	ck_assert_str_eq(emulate(NULL), "caught");
-}
-END_TEST
-
-START_TEST(what_a_tools_model_has_used_is_told)
-{
-	const struct middleware type = { .wrap_tool_call = emulating_wrap };
-	struct middleware_use emulator = *use("emulator", "{}");
-	const struct chain *chain = stub_chain(arena, &emulator, NULL);
-
-	emulator.type = &type;
-	play.call_model = on_call_model;
-	model_body = literal(arena, "{'messages': [{'type': 'ai', 'content': 'sunny', "
-				    "'usage_metadata': {'total_tokens': 5}}]}");
-	ck_assert(!value_has(call(chain), "usage"));
-	play.profile = literal(arena, "{'model': 'openai:main'}");
-	ck_assert_value(arena, value_get(call(chain), "usage"),
-	    "[{'model': 'openai:main', 'usage': {'total_tokens': 5}}]");
-	play.profile = literal(arena, "{'tells_usage': true, 'model': 'openai:main'}");
-	ck_assert_value(arena, value_get(call(chain), "usage"),
-	    "[{'model': 'openai:main', 'usage': {'total_tokens': 5}}]");
-}
-END_TEST
+/* --- commands ----------------------------------------------------------------------- */
 
 START_TEST(a_command_goes_to_a_node_and_needs_the_answer)
 {
@@ -493,8 +421,6 @@ tcase_chain_tool(void)
 	tcase_add_loop_test(
 	    tcase, a_hooks_mistake_is_fatal_and_names_it, 0, COUNT(misuses));
 	tcase_add_test(tcase, a_tool_of_a_middleware_sees_its_settings);
-	tcase_add_test(tcase, a_wrap_asks_a_model);
-	tcase_add_test(tcase, what_a_tools_model_has_used_is_told);
 	tcase_add_test(tcase, a_command_goes_to_a_node_and_needs_the_answer);
 	tcase_add_test(tcase, a_call_without_name_or_id_is_refused);
 	return tcase;
