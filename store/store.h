@@ -454,6 +454,10 @@ struct store_past {
  * 0, or -1: there is no such checkpoint, or it is not known what it was since one before it is damaged. */
 int store_past_of(struct arena *arena, const struct value *history, uint64_t version,
     struct store_past *past_r);
+/* The newest of versions below before, newest first, the empty thread behind the first one: limit at most, as many as there is
+ * room for in pasts_r. Without those of which nobody knows what they were. Goes through history once. Returns how many. */
+size_t store_pasts_of(struct arena *arena, const struct value *history, uint64_t before,
+    size_t limit, struct store_past *pasts_r);
 /* What to say of the first of a thread's checkpoints that is damaged, or NULL. */
 const char *store_history_damage(
     struct arena *arena, const char *thread, const struct value *history);

@@ -58,6 +58,29 @@ without_gone(struct arena *arena, const struct value *fields)
 	return value_fields_end(&left);
 }
 
+/* The empty thread. */
+static void
+set_empty(struct store_past *past_r)
+{
+	*past_r = (struct store_past){ .order = value_empty_array(),
+		.fields = value_empty_map() };
+}
+
+/* fields: what checkpoint and those before it have changed. */
+static void
+set_past(struct arena *arena, const struct value *checkpoint, struct value_fields *fields,
+    struct store_past *past_r)
+{
+	const struct value *order = value_get(checkpoint, "order");
+
+	*past_r = (struct store_past){ .version = (uint64_t)value_get_int(
+					   checkpoint, "version", 0),
+		.checkpoint = checkpoint,
+		.head = head_of(arena, checkpoint),
+		.order = value_is(order, VALUE_ARRAY) ? order : value_empty_array(),
+		.fields = without_gone(arena, value_fields_end(fields)) };
+}
+
 int
 store_past_of(struct arena *arena, const struct value *history, uint64_t version,
     struct store_past *past_r)
@@ -65,27 +88,54 @@ store_past_of(struct arena *arena, const struct value *history, uint64_t version
 	struct value_fields fields = { .arena = arena };
 	size_t i;
 
-	*past_r = (struct store_past){ .version = version,
-		.order = value_empty_array(),
-		.fields = value_empty_map() };
-	if (version == 0)
+	if (version == 0) {
+		set_empty(past_r);
 		return 0;
+	}
 	for (i = 0; i < value_size(history); i++) {
 		const struct value *checkpoint = value_at(history, i);
 
 		if (value_is_nil(checkpoint))
 			return -1;
 		fold(&fields, value_get(checkpoint, "fields"));
-		if (value_get_int(checkpoint, "version", -1) != (int64_t)version)
-			continue;
-		past_r->checkpoint = checkpoint;
-		past_r->head = head_of(arena, checkpoint);
-		if (value_is(value_get(checkpoint, "order"), VALUE_ARRAY))
-			past_r->order = value_get(checkpoint, "order");
-		past_r->fields = without_gone(arena, value_fields_end(&fields));
-		return 0;
+		if (value_get_int(checkpoint, "version", -1) == (int64_t)version) {
+			set_past(arena, checkpoint, &fields, past_r);
+			return 0;
+		}
 	}
 	return -1;
+}
+
+static bool
+is_before(const struct value *checkpoint, uint64_t before)
+{
+	int64_t version = value_get_int(checkpoint, "version", 0);
+
+	return version > 0 && (uint64_t)version < before;
+}
+
+size_t
+store_pasts_of(struct arena *arena, const struct value *history, uint64_t before,
+    size_t limit, struct store_past *pasts_r)
+{
+	struct value_fields fields = { .arena = arena };
+	size_t whole = 0, count = 0, from, left, i;
+
+	while (whole < value_size(history) && !value_is_nil(value_at(history, whole)))
+		whole++;
+	for (from = whole; from > 0 && count < limit; from--)
+		if (is_before(value_at(history, from - 1), before))
+			count++;
+	for (i = 0, left = count; left > 0; i++) {
+		const struct value *checkpoint = value_at(history, i);
+
+		fold(&fields, value_get(checkpoint, "fields"));
+		if (i >= from && is_before(checkpoint, before))
+			set_past(arena, checkpoint, &fields, &pasts_r[--left]);
+	}
+	if (before > 0 && count < limit)
+		set_empty(&pasts_r[count++]);
+	return count;
 }
 
 const char *

@@ -359,24 +359,21 @@ store_thread_at(struct store *store, struct arena *arena, const char *thread,
 	return status;
 }
 
-/* The thread as version left it, added to list; of one that cannot be made out nothing. */
+/* The thread as it was then, added to list. */
 static void
 add_past(struct value_list *list, const char *thread, const struct stored *now,
-    const struct value *history, uint64_t version)
+    const struct store_past *past)
 {
 	struct arena *arena = list->arena;
 	struct stored stored = *now;
-	struct store_past past;
 
-	if (store_past_of(arena, history, version, &past) == -1)
-		return;
-	stored.state = past.head;
-	stored.order = past.order;
-	stored.fields = past.fields;
-	value_list_add(list,
-	    value_map_merge(arena,
-		thread_value(arena, thread, &stored, value_int(arena, (int64_t)version)),
-		value_map(arena, "checkpoint", past.checkpoint, NULL)));
+	stored.state = past->head;
+	stored.order = past->order;
+	stored.fields = past->fields;
+	value_list_add(list, value_map_merge(arena,
+				 thread_value(arena, thread, &stored,
+				     value_int(arena, (int64_t)past->version)),
+				 value_map(arena, "checkpoint", past->checkpoint, NULL)));
 }
 
 /* Once for all that they are shown in. What cannot be read is nil. */
@@ -401,22 +398,21 @@ store_pasts(struct store *store, struct arena *arena, const char *thread, uint64
 	struct value_list list = { .arena = arena };
 	struct stored stored = { 0 };
 	const struct value *history = value_empty_array();
+	struct store_past *pasts;
 	enum store_status status = read_stored(store, arena, thread, &stored);
-	size_t i;
+	size_t count = 0, i;
 
 	if (status == STORE_OK)
 		status = store_history(store, arena, thread, &history);
-	stored.messages = decoded(arena, stored.messages);
-	for (i = value_size(history); status == STORE_OK && i > 0 && list.count < limit;
-	     i--) {
-		uint64_t version =
-		    (uint64_t)value_get_int(value_at(history, i - 1), "version", 0);
-
-		if (version > 0 && version < before)
-			add_past(&list, thread, &stored, history, version);
+	if (status == STORE_OK) {
+		if (limit > value_size(history) + 1) /* with the empty thread */
+			limit = value_size(history) + 1;
+		pasts = arena_alloc(arena, limit * sizeof *pasts);
+		count = store_pasts_of(arena, history, before, limit, pasts);
+		stored.messages = decoded(arena, stored.messages);
 	}
-	if (status == STORE_OK && before > 0 && list.count < limit)
-		add_past(&list, thread, &stored, history, 0);
+	for (i = 0; i < count; i++)
+		add_past(&list, thread, &stored, &pasts[i]);
 	if (status == STORE_NONE && stored.head != NULL)
 		status = STORE_OK; /* no run has begun there */
 	*pasts_r = value_list_end(&list);
