@@ -20,29 +20,13 @@
 
 /* --- traceparent ---------------------------------------------------------------------- */
 
-/* Returns 0 to 15, or -1: large digits are not allowed either. */
-static int
-digit_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Reads 2 * size digits. Returns 0, or -1. */
+/* Reads 2 * size digits, which must be small. Returns 0, or -1. */
 static int
 read_bytes(const char *text, uint8_t *bytes, size_t size)
 {
-	size_t i;
-
-	for (i = 0; i < size; i++) {
-		int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
-
-		if (high == -1 || low == -1)
-			return -1;
-		bytes[i] = (uint8_t)(high << 4 | low);
-	}
-	return 0;
+	return strspn(text, "0123456789abcdef") < 2 * size
+		   ? -1
+		   : sodium_hex2bin(bytes, size, text, 2 * size, NULL, NULL, NULL);
 }
 
 static bool

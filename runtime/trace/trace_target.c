@@ -1,6 +1,7 @@
 #include "trace_target.h"
 
 #include <ctype.h>
+#include <sodium.h>
 #include <string.h>
 #include <strings.h>
 
@@ -43,15 +44,6 @@ trimmed(struct arena *arena, const char *text, size_t size)
 	return arena_copy(arena, text, size);
 }
 
-static int
-digit_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)tolower((unsigned char)c);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Takes the percents out of text in place. Returns 0, or -1: a percent without its digits, or what no header may
  * hold. */
 static int
@@ -62,12 +54,9 @@ decode(char *text)
 	for (; *text != '\0'; text++, to++) {
 		*to = *text;
 		if (*text == '%') {
-			int high = digit_of(text[1]);
-			int low = high == -1 ? -1 : digit_of(text[2]);
-
-			if (low == -1)
+			if (sodium_hex2bin(
+				(uint8_t *)to, 1, text + 1, 2, NULL, NULL, NULL) != 0)
 				return -1;
-			*to = (char)(high << 4 | low);
 			text += 2;
 		}
 		if ((unsigned char)*to < ' ' || *to == 0x7f)
