@@ -40,7 +40,8 @@ up_secrets(struct arena *arena, const char *kind, const char *providers)
 		providers = "";
 	names = arena_alloc(arena, (count_pieces(providers) + 5) * sizeof *names);
 	names[n++] = "FLOTILLA_REDIS"; /* a coordinator is told by a flag */
-	if (strcmp(kind, "redis") == 0 || strcmp(kind, "broker") == 0)
+	if (strcmp(kind, "redis") == 0 || strcmp(kind, "broker") == 0 ||
+	    strcmp(kind, "serve") == 0)
 		names[n++] = "OTEL_EXPORTER_OTLP_HEADERS"; /* the others tell of runs */
 	if (strcmp(kind, "worker-model") != 0) {
 		names[n++] = "OPENAI_API_KEY";

@@ -1,6 +1,6 @@
 /* up_secrets: which variables of its environment `flotilla up` keeps from which of its children:
  * provider keys are for model workers, and the Redis of another fleet is for none of them, so that a
- * tool that is taken over finds neither. */
+ * tool that is taken over finds neither. A collector's keys are for those that tell it of runs. */
 #ifndef UP_SECRETS_H
 #define UP_SECRETS_H
 

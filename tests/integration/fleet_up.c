@@ -257,8 +257,7 @@ fleet_up_pid_of(struct fleet_up *fleet, const char *name)
 		if (file != NULL)
 			fclose(file);
 		for (at = 0; at < size; at += strlen(line + at) + 1)
-			if (strcmp(line + at, "--name") == 0 &&
-			    strcmp(line + at + sizeof "--name", name) == 0)
+			if (strcmp(line + at, name) == 0)
 				return pids[i];
 	}
 	return 0;

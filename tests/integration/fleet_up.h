@@ -41,7 +41,7 @@ void fleet_up_wait(struct fleet_up *fleet, const char *const argv[],
 /* The pids of the children of `up`, at most max; returns how many there are. */
 size_t fleet_up_children(struct fleet_up *fleet, pid_t *pids, size_t max);
 
-/* The child with that --name, or 0. */
+/* The child with that word, its --name or its command, in its command line, or 0. */
 pid_t fleet_up_pid_of(struct fleet_up *fleet, const char *name);
 
 /* Writes a text file into the folder. */

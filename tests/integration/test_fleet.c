@@ -209,7 +209,6 @@ START_TEST(up_starts_again_what_dies)
 }
 END_TEST
 
-/* One of them stands still: the runs that take it go on by the other one. */
 /* The variable's text in the environment of the child with that name, or NULL. */
 static const char *
 variable_of(struct fleet_up *up, const char *child, const char *variable)
@@ -234,7 +233,8 @@ START_TEST(up_gives_provider_keys_to_model_workers_alone)
 {
 	static const char *const secrets[] = { "OPENAI_API_KEY", "ANTHROPIC_API_KEY",
 		"MINE_KEY", "OTHER_KEY" };
-	static const char *const others[] = { "hub", "worker-tools-1" };
+	static const char *const others[] = { "hub", "worker-tools-1", "serve" };
+	static const char *const flags[] = { "--serve", "127.0.0.1:0", NULL };
 	struct fleet_up own;
 	size_t i, k;
 
@@ -243,14 +243,14 @@ START_TEST(up_gives_provider_keys_to_model_workers_alone)
 	setenv("FLOTILLA_PROVIDER",
 	    "mine=http://127.0.0.1:9/v1,MINE_KEY,other=http://127.0.0.1:9,OTHER_KEY", 1);
 	setenv("FLOTILLA_REDIS", "redis://:secret@127.0.0.1:9", 1);
-	fleet_up_start(&own, "1");
+	fleet_up_start_with(&own, "1", flags);
 	for (i = 0; i < 4; i++) {
 		ck_assert_pstr_eq(
 		    variable_of(&own, "worker-model-1", secrets[i]), "sk-secret");
-		for (k = 0; k < 2; k++)
+		for (k = 0; k < 3; k++)
 			ck_assert_ptr_null(variable_of(&own, others[k], secrets[i]));
 	}
-	for (k = 0; k < 2; k++)
+	for (k = 0; k < 3; k++)
 		ck_assert_ptr_null(variable_of(&own, others[k], "FLOTILLA_REDIS"));
 	ck_assert_ptr_nonnull(variable_of(&own, "worker-tools-1", "PATH"));
 	unsetenv("FLOTILLA_REDIS");
@@ -258,6 +258,26 @@ START_TEST(up_gives_provider_keys_to_model_workers_alone)
 }
 END_TEST
 
+START_TEST(up_gives_a_collectors_keys_to_those_that_tell_it)
+{
+	static const char variable[] = "OTEL_EXPORTER_OTLP_HEADERS";
+	static const char *const flags[] = { "--serve", "127.0.0.1:0", "--brokers", "2",
+		NULL };
+	struct fleet_up own;
+
+	setenv(variable, "api-key=secret", 1);
+	fleet_up_start_with(&own, "1", flags);
+	ck_assert_ptr_null(variable_of(&own, "broker-1", variable));
+	ck_assert_ptr_null(variable_of(&own, "serve", variable));
+	/* These have taken it out of there, and left its place. */
+	ck_assert_ptr_nonnull(variable_of(&own, "coordinator-1", variable));
+	ck_assert_ptr_nonnull(variable_of(&own, "worker-model-1", variable));
+	unsetenv(variable);
+	fleet_up_stop(&own);
+}
+END_TEST
+
+/* One of them stands still: the runs that take it go on by the other one. */
 START_TEST(up_with_two_brokers_does_without_one)
 {
 	static const char *const flags[] = { "--brokers", "2", NULL };
@@ -453,6 +473,7 @@ tcase_fleet(void)
 	tcase_add_test(tcase, a_second_up_in_the_same_folder_is_refused);
 	tcase_add_test(tcase, up_starts_again_what_dies);
 	tcase_add_test(tcase, up_gives_provider_keys_to_model_workers_alone);
+	tcase_add_test(tcase, up_gives_a_collectors_keys_to_those_that_tell_it);
 	tcase_add_test(tcase, up_with_two_brokers_does_without_one);
 	tcase_add_test(tcase, a_fleet_json_of_before_is_read);
 	tcase_add_test(tcase, a_plain_xadd_from_outside_submits_a_run);
