@@ -36,6 +36,7 @@ run_trace_begin(struct run *run)
 	struct trace_context context;
 	uint8_t parent[SPAN_ID_BYTES];
 	bool is_below;
+	int64_t started_ms;
 
 	run->trace = NULL;
 	if (coordinator->trace == NULL)
@@ -44,8 +45,10 @@ run_trace_begin(struct run *run)
 	is_below = place_run(
 	    coordinator, run->id, run_record_text(run, "traceparent"), &context, parent);
 	span_begin(&run->trace->root, SPAN_RUN, NULL, &context, is_below ? parent : NULL);
-	if (started != NULL)
-		run->trace->started_ns = strtoll(started, NULL, 10) * 1000000;
+	/* Redis's clock may be ahead of ours, its record be damaged. */
+	started_ms = started != NULL ? strtoll(started, NULL, 10) : 0;
+	if (started_ms > 0 && started_ms <= run->trace->root.begin_ns / 1000000)
+		run->trace->started_ns = started_ms * 1000000;
 }
 
 void
@@ -81,8 +84,7 @@ run_trace_end(struct run *run, const char *status)
 		return;
 	root = &run->trace->root;
 	span_end(root);
-	/* Redis's clock may be ahead of ours. */
-	if (run->trace->started_ns > 0 && run->trace->started_ns < root->begin_ns)
+	if (run->trace->started_ns > 0)
 		root->begin_ns = run->trace->started_ns;
 	root->what = agent_name(run);
 	span_text(root, ATTRIBUTE_OPERATION, "invoke_agent");

@@ -26,8 +26,9 @@ const struct span_attribute_row span_attributes[SPAN_ATTRIBUTES] = {
 
 _Static_assert(SPAN_ATTRIBUTES <= 32, "bits of struct span, has");
 
-int64_t
-span_now_ns(void)
+/* Since 1970. */
+static int64_t
+now_ns(void)
 {
 	struct timespec now;
 
@@ -42,7 +43,7 @@ span_begin(struct span *span_r, enum span_type type, const char *what,
 	*span_r = (struct span){ .type = type,
 		.context = *context,
 		.what = what,
-		.begin_ns = span_now_ns(),
+		.begin_ns = now_ns(),
 		.begin_us = loop_now_us() };
 	if (parent != NULL)
 		memcpy(span_r->parent, parent, SPAN_ID_BYTES);

@@ -81,7 +81,4 @@ bool span_has_failed(const struct span *span);
  * arena. */
 void span_model(struct span *span, struct arena *arena, const char *model);
 
-/* Nanoseconds since 1970. */
-int64_t span_now_ns(void);
-
 #endif

@@ -63,7 +63,7 @@ static void
 judge(struct trace *trace, struct arena *arena, const struct http_response *response,
     size_t count)
 {
-	int64_t refused = 0;
+	uint64_t refused = 0;
 
 	if (response->failure != HTTP_OK) {
 		lose(trace, count, response->reason);
@@ -77,7 +77,7 @@ judge(struct trace *trace, struct arena *arena, const struct http_response *resp
 	if (response->body_size > 0)
 		refused = otlp_refused(response->body, response->body_size);
 	if (refused > 0)
-		lose(trace, (size_t)refused, "it refused some of them");
+		lose(trace, refused < count ? refused : count, "it refused some of them");
 	else
 		taken(trace);
 }
