@@ -1,4 +1,4 @@
-/* store_fleet: what lies in all shards: the newest runs, the dead letters. */
+/* store_fleet: what lies in all shards: the newest runs and threads, who waits for a human, the dead letters. */
 #include "store_fleet.h"
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ add(struct found *found, struct found_run run)
 	found->runs[found->count++] = run;
 }
 
-/* Adds the depth newest of a shard's index ("runs", "dead"). depth 0: all. */
+/* Adds the depth newest of a shard's index ("runs", "threads", "dead"). depth 0: all. */
 static enum store_status
 look_in(struct found *found, const char *index, unsigned shard, size_t depth)
 {

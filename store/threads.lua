@@ -280,8 +280,7 @@ end
 -- open(thread key; prefix, thread, metadata, ttl): makes a thread that nobody has used, with what is kept with it; ttl: "ms
 -- action", or "". Returns {"OPENED"}, or {"KNOWN"}: it is there, and stays as it is.
 local function open(keys, args)
-  local head = redis.call('HMGET', keys[1], 'created', 'ttl')
-  if head[1] then
+  if redis.call('HEXISTS', keys[1], 'created') == 1 then
     return { 'KNOWN' }
   end
   local now = now_ms()
