@@ -8,8 +8,9 @@
 #include "profiles.h"
 #include "worker.h"
 
-/* Begins the span of job's call, where that is traced and somebody is told: sets job->call.span. */
 struct job;
+
+/* Begins the span of job's call, where that is traced and somebody is told: sets job->call.span. */
 void worker_trace_begin(struct job *job);
 /* The call has been answered with body. */
 void worker_trace_end(struct job *job, const struct value *body);

@@ -44,6 +44,9 @@
 
 #define METRICS_TOKENS_MAX 2000u /* counts of models that `metrics` tells */
 #define METRICS_ROWS_MAX 500u /* processes that `metrics` tells of one by one; services */
+#define METRICS_CONNECTIONS_MAX 64u  /* at once, to its port */
+#define METRICS_HEAD_BYTES_MAX 8192u /* of a request there, and all else that it needs */
+
 /* The API over HTTP. */
 #define SERVE_HEAD_BYTES_MAX                                                             \
 	32768u /* of a request, and all else that a connection needs */
@@ -54,9 +57,6 @@
 #define SERVE_IDS_MAX 1000u                  /* that a search names */
 #define SERVE_IDLE_S 60u
 #define SERVE_REQUEST_MS 60000u
-
-#define METRICS_CONNECTIONS_MAX 64u  /* at once, to its port */
-#define METRICS_HEAD_BYTES_MAX 8192u /* of a request there, and all else that it needs */
 
 /* Long-term memory (store/items.h). */
 #define ITEM_LABELS_MAX 16u
