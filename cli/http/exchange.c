@@ -279,8 +279,6 @@ read_stream(void *arg, uint64_t position, char *buffer, size_t room)
 	memcpy(buffer, request->pending.data + request->taken, left);
 	request->taken += left;
 	request->visitor->since_ms = loop_now_ms(request->server->loop);
-	if (request->taken == request->pending.size)
-		request->taken = request->pending.size = 0;
 	if (request->fiber != NULL)
 		fiber_wake(request->fiber);
 	return (ssize_t)left;
@@ -297,6 +295,21 @@ exchange_stream(struct exchange *exchange, unsigned status, const char *type)
 		MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, read_stream, request, NULL));
 }
 
+/* What was taken leaves its place in front when it has more of it than what is left: who reads as fast as is written, and
+ * never has all, shall not have all of the stream kept. */
+static void
+close_up(struct request *request)
+{
+	struct packet *pending = &request->pending;
+	size_t left = pending->size - request->taken;
+
+	if (request->taken == 0 || request->taken < left)
+		return;
+	memmove(pending->data, pending->data + request->taken, left);
+	pending->size = left;
+	request->taken = 0;
+}
+
 int
 exchange_write(struct exchange *exchange, const void *data, size_t size)
 {
@@ -308,10 +321,9 @@ exchange_write(struct exchange *exchange, const void *data, size_t size)
 			return -1;
 	if (request->connection == NULL || fiber_cancelled())
 		return -1;
-	if (request->taken == request->pending.size) {
-		request->taken = request->pending.size = 0;
+	if (request->taken == request->pending.size)
 		request->visitor->since_ms = loop_now_ms(request->server->loop);
-	}
+	close_up(request);
 	packet_append(&request->pending, data, size);
 	request->visitor->is_served = false; /* now it is the reader's time */
 	request_resume(request);

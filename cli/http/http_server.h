@@ -59,7 +59,7 @@ const char *http_server_where(const struct http_server *server);
 
 /* --- the request --- */
 
-/* Lends a header of the request, or NULL; name in any case. */
+/* Lends a header of the request until that is answered, or a stream begun; or NULL. name in any case. */
 const char *exchange_header(const struct exchange *exchange, const char *name);
 /* The same of the query, decoded, in the exchange's arena; "" of one without a value; several of one name with commas
  * between. */
