@@ -15,7 +15,6 @@ struct stream {
 	const struct run_begun *begun;
 	struct frames *frames;
 	bool is_changed; /* the state, since it was shown */
-	bool is_back;    /* who reads it was here before, and nothing has come yet */
 	bool has_ended;
 };
 
@@ -35,28 +34,18 @@ flush(struct stream *stream)
 }
 
 /* The thread's state; of a thread that cannot be read nothing. */
-static const struct value *
-read_state(struct stream *stream, struct arena *arena, const struct value **values_r)
-{
-	const struct value *thread = NULL;
-
-	*values_r = NULL;
-	blueprint_thread(
-	    stream->call->api, arena, stream->begun->thread, &thread, values_r);
-	return thread;
-}
-
 static void
 show_state(struct stream *stream, struct arena *arena)
 {
-	const struct value *values;
+	const struct value *thread, *values = NULL;
 
 	if (!stream->is_changed)
 		return;
 	stream->is_changed = false;
 	if ((stream->begun->body.modes & MODE_VALUES) == 0)
 		return;
-	read_state(stream, arena, &values);
+	blueprint_thread(
+	    stream->call->api, arena, stream->begun->thread, &thread, &values);
 	frames_values(stream->frames, values);
 }
 
@@ -124,19 +113,6 @@ show(struct stream *stream, struct arena *arena, const struct value *thing)
 
 /* --- the stream --------------------------------------------------------------------------- */
 
-/* Whether the run has ended, and who reads has all of its events: or he says so, by an id that is of no event. */
-static bool
-is_behind_the_end(struct stream *stream, struct arena *arena)
-{
-	const struct value *record = NULL;
-	enum store_status status = store_run(api_store(stream->call->api), arena,
-	    stream->begun->thread, stream->begun->run, &record);
-
-	return status == STORE_OK && value_get_int(record, "ended", 0) > 0 &&
-	       (uint64_t)value_get_int(record, "events", 0) <=
-		   frames_seen(stream->frames);
-}
-
 static void
 show_next(struct stream *stream, struct arena *arena, const struct value *thing)
 {
@@ -147,30 +123,19 @@ show_next(struct stream *stream, struct arena *arena, const struct value *thing)
 	}
 }
 
-/* Returns false: the reader is gone. */
-static bool
-show_nothing(struct stream *stream, struct arena *arena)
-{
-	stream->has_ended = is_behind_the_end(stream, arena);
-	return stream->has_ended || stream->is_back ||
-	       exchange_write(stream->call->exchange, BEAT, strlen(BEAT)) == 0;
-}
-
 /* Returns false: it has ended, the reader is gone, or Redis is. */
 static bool
 go_on(struct stream *stream)
 {
 	struct arena *arena = arena_new();
 	const struct value *thing;
-	int found =
-	    feed_next(stream->begun->feed, arena, stream->is_back ? 0 : BEAT_MS, &thing);
+	int found = feed_next(stream->begun->feed, arena, BEAT_MS, &thing);
 	bool goes_on = found != -1;
 
 	if (found == 1)
 		show_next(stream, arena, thing);
 	else if (found == 0)
-		goes_on = show_nothing(stream, arena);
-	stream->is_back = false;
+		goes_on = exchange_write(stream->call->exchange, BEAT, strlen(BEAT)) == 0;
 	if (goes_on)
 		goes_on = flush(stream) == 0;
 	arena_destroy(&arena);
@@ -230,7 +195,7 @@ follow(struct call *call, struct run_begun *begun, const char *last_id)
 	if (frames_seen(stream.frames) == 0) {
 		frames_begin(stream.frames);
 	} else { /* what it was shown of the state may be old */
-		stream.is_changed = stream.is_back = true;
+		stream.is_changed = true;
 		recall_step(&stream);
 	}
 	write_stream(&stream);
