@@ -24,7 +24,7 @@ struct api {
 	const char *const *origins;    /* whose pages may ask, NULL-ended; "*": all */
 	bool is_local;                 /* only this machine reaches us */
 	TAILQ_HEAD(, thread_waiter)
-	waiters; /* for a thread\'s next run (thread_stream.c) */
+	waiters; /* for a thread's next run (thread_stream.c) */
 };
 
 struct call {

@@ -244,7 +244,7 @@ look(struct feed *feed)
 	feed->look_at = loop_now_ms(session_loop(feed->api->session)) + LOOK_MS;
 	if (read_log(feed) == -1)
 		return -1;
-	if (feed->events != NULL && value_size(feed->events) > 0)
+	if (value_size(feed->events) > 0)
 		return 0;
 	more = goes_on(feed);
 	if (more != 0)

@@ -1,10 +1,7 @@
-#include <stdio.h>
 #include <string.h>
 
 #include "api.h"
 #include "json.h"
-
-#define SEGMENTS_MAX 8u
 
 /* {} stands for one segment of the path: the call's next parameter. */
 static const struct {

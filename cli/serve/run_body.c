@@ -8,7 +8,6 @@
 #include "bounds.h"
 #include "json.h"
 #include "run_options.h"
-#include "wire.h"
 
 #define STATELESS_TTL_MS "3600000" /* should nobody be there to delete it: an hour */
 #define MINUTE_MS 60000.0
@@ -350,8 +349,7 @@ read_how(struct reading *reading)
 	    strcmp(choose(reading, "on_completion", ends, "delete"), "keep") == 0;
 	read->cancels_on_disconnect =
 	    strcmp(choose(reading, "on_disconnect", leaves, "continue"), "cancel") == 0;
-	read->makes_thread =
-	    strcmp(choose(reading, "if_not_exists", missing, "reject"), "create") == 0;
+	choose(reading, "if_not_exists", missing, NULL); /* its reader has seen to that */
 	if (webhook != NULL && !value_is(webhook, VALUE_STR))
 		refuse(reading, "webhook: must be a URL");
 	set(reading, "webhook", value_text(webhook));
@@ -373,7 +371,6 @@ run_body_read(struct arena *arena, const struct value *body,
 		.read = read_r,
 		.fields = { .arena = arena } };
 	struct run_options options;
-	const char *wrong;
 
 	*read_r = (struct run_body){ .agent = value_get_text(body, "assistant_id") };
 	if (!value_is(body, VALUE_MAP))
@@ -395,8 +392,7 @@ run_body_read(struct arena *arena, const struct value *body,
 	read_r->fields = value_fields_end(&reading.fields);
 	if (reading.error != NULL)
 		return reading.error;
-	wrong = run_options_read(arena, read_r->fields, now_ms, &options);
-	return wrong;
+	return run_options_read(arena, read_r->fields, now_ms, &options);
 }
 
 const char *

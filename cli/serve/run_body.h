@@ -38,7 +38,6 @@ struct run_body {
 	unsigned modes; /* enum mode bits */
 	bool cancels_on_disconnect;
 	bool keeps_thread; /* of a stateless run */
-	bool makes_thread; /* one that is not there */
 };
 
 /* Reads body into *read_r. Returns NULL, or what is wrong with it, in arena. */

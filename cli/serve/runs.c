@@ -87,7 +87,7 @@ was_taken(struct call *call, struct feed *feed)
 	const struct value *event = NULL;
 	int found = feed_next(feed, call->arena, ACCEPT_WAIT_MS, &event);
 
-	if (found == -1 && feed_status(feed) != STORE_OK) {
+	if (found == -1) {
 		reply_failed(call, feed_status(feed), "run");
 		return false;
 	}

@@ -27,7 +27,7 @@ static const struct {
 	{ "custom", CHANNEL_CUSTOM },
 	{ "lifecycle", CHANNEL_LIFECYCLE },
 	{ "input", CHANNEL_INPUT },
-	{ "checkpoints", CHANNEL_CHECKPOINTS },
+	{ "checkpoints", 0 },
 	{ "tasks", 0 },
 };
 

@@ -19,7 +19,6 @@ enum channel {
 	CHANNEL_CUSTOM = 16,
 	CHANNEL_LIFECYCLE = 32,
 	CHANNEL_INPUT = 64,
-	CHANNEL_CHECKPOINTS = 128,
 };
 
 /* Adds the channel of that name; of one that has no events here, nothing. Returns false where there is none. */

@@ -78,7 +78,6 @@ START_TEST(without_more_a_run_has_an_agent_ids_and_its_input)
 	ck_assert_uint_eq(read_body.modes, MODE_VALUES);
 	ck_assert(!read_body.cancels_on_disconnect);
 	ck_assert(!read_body.keeps_thread);
-	ck_assert(!read_body.makes_thread);
 }
 END_TEST
 
@@ -233,12 +232,10 @@ START_TEST(what_becomes_of_thread_and_run_is_said)
 		  "'create'");
 	ck_assert(read_body.cancels_on_disconnect);
 	ck_assert(read_body.keeps_thread);
-	ck_assert(read_body.makes_thread);
 	fields_of("'on_disconnect': 'continue', 'on_completion': 'delete', "
 		  "'if_not_exists': 'reject'");
 	ck_assert(!read_body.cancels_on_disconnect);
 	ck_assert(!read_body.keeps_thread);
-	ck_assert(!read_body.makes_thread);
 }
 END_TEST
 
