@@ -56,11 +56,16 @@ call_assistants_search(struct call *call)
 	for (i = (size_t)offset; i < value_size(names) && list.count < (size_t)limit;
 	     i++) {
 		struct blueprint read;
+		enum store_status status =
+		    blueprint_read(call, value_text(value_at(names, i)), &read);
 
-		if (blueprint_read(call, value_text(value_at(names, i)), &read) ==
-		    STORE_OK)
+		if (status == STORE_OK)
 			value_list_add(&list, shape_assistant(call->arena, read.name,
 						  read.version, read.source, read.log));
+		else if (status != STORE_NONE) { /* it was deleted meanwhile */
+			reply_failed(call, status, "agent");
+			return;
+		}
 	}
 	reply(call, 200, value_list_end(&list));
 }
@@ -148,6 +153,7 @@ call_assistant_graph(struct call *call)
 
 	if (!read_agent(call, &read))
 		return;
+	blueprint_compile(call->arena, &read);
 	if (read.graph == NULL) {
 		reply_error(call, 422, "agent '%s' cannot be compiled here: %s",
 		    read.name, read.error);
@@ -196,6 +202,7 @@ call_assistant_schemas(struct call *call)
 
 	if (!read_agent(call, &read))
 		return;
+	blueprint_compile(arena, &read);
 	if (read.spec != NULL)
 		context = read.spec->context_schema;
 	reply(call, 200,

@@ -36,8 +36,8 @@ blueprints_destroy(struct blueprints **blueprints_p)
 	free(blueprints);
 }
 
-static void
-compile(struct arena *arena, struct blueprint *blueprint)
+void
+blueprint_compile(struct arena *arena, struct blueprint *blueprint)
 {
 	const char *path;
 
@@ -64,8 +64,6 @@ blueprint_read(struct call *call, const char *name, struct blueprint *blueprint_
 		    store_agent_source(store, call->arena, read->version, &read->source);
 	if (status == STORE_OK)
 		status = store_agent_log(store, call->arena, name, &read->log);
-	if (status == STORE_OK)
-		compile(call->arena, read);
 	return status;
 }
 
@@ -84,54 +82,61 @@ hidden_of(struct arena *arena, const struct spec *spec)
 static void
 remember(struct blueprints *blueprints, const char *version, const struct value *hidden)
 {
-	struct arena *old = blueprints->arena;
 	struct arena *arena;
 
 	if (value_size(blueprints->hidden) >= REMEMBERED_MAX) {
+		arena_destroy(&blueprints->arena);
 		blueprints->arena = arena_new();
 		blueprints->hidden = value_empty_map();
-		arena_destroy(&old);
 	}
 	arena = blueprints->arena;
 	blueprints->hidden =
 	    value_map_with(arena, blueprints->hidden, version, value_copy(arena, hidden));
 }
 
-const struct value *
-blueprint_hidden(struct api *api, struct arena *arena, const char *name)
+enum store_status
+blueprint_hidden(
+    struct api *api, struct arena *arena, const char *name, const struct value **hidden_r)
 {
 	struct store *store = api_store(api);
-	struct blueprint blueprint = { .name = name };
-	const struct value *hidden;
+	struct blueprint read = { .name = name };
+	const struct value *known;
+	enum store_status status = STORE_NONE;
 
-	if (name == NULL ||
-	    store_agent_version(store, arena, name, &blueprint.version) != STORE_OK)
-		return value_empty_array();
-	hidden = value_get(api->blueprints->hidden, blueprint.version);
-	if (hidden != NULL)
-		return value_copy(arena, hidden);
-	if (store_agent_source(store, arena, blueprint.version, &blueprint.source) !=
-	    STORE_OK)
-		return value_empty_array();
-	compile(arena, &blueprint);
-	hidden = hidden_of(arena, blueprint.spec);
-	remember(api->blueprints, blueprint.version, hidden);
-	return hidden;
+	*hidden_r = value_empty_array();
+	if (name != NULL)
+		status = store_agent_version(store, arena, name, &read.version);
+	if (status == STORE_OK) {
+		known = value_get(api->blueprints->hidden, read.version);
+		if (known != NULL) {
+			*hidden_r = value_copy(arena, known);
+			return STORE_OK;
+		}
+		status = store_agent_source(store, arena, read.version, &read.source);
+	}
+	if (status != STORE_OK)
+		return status == STORE_NONE ? STORE_OK : status;
+	blueprint_compile(arena, &read);
+	*hidden_r = hidden_of(arena, read.spec);
+	remember(api->blueprints, read.version, *hidden_r);
+	return STORE_OK;
 }
 
 enum store_status
 blueprint_thread(struct api *api, struct arena *arena, const char *name,
     const struct value **thread_r, const struct value **values_r)
 {
-	const struct value *thread, *head;
+	const struct value *thread, *head, *hidden;
 	enum store_status status = store_thread(api_store(api), arena, name, &thread);
 
 	if (status != STORE_OK)
 		return status;
 	head = value_get(thread, "head");
+	status = blueprint_hidden(api, arena, value_get_text(head, "agent"), &hidden);
+	if (status != STORE_OK)
+		return status;
 	*thread_r = value_map_with(arena, thread, "asks", asks_of(arena, head));
-	*values_r = shape_values(arena, value_get(thread, "messages"),
-	    value_get(thread, "fields"),
-	    blueprint_hidden(api, arena, value_get_text(head, "agent")));
+	*values_r = shape_values(
+	    arena, value_get(thread, "messages"), value_get(thread, "fields"), hidden);
 	return STORE_OK;
 }

@@ -21,14 +21,16 @@ struct blueprint {
 	const char *error;
 };
 
-/* Reads and compiles the agent of that name, in the call's arena. STORE_NONE: no such agent. */
+/* Reads the agent of that name, in the call's arena: spec, graph and error are NULL. STORE_NONE: no such agent. */
 enum store_status blueprint_read(
     struct call *call, const char *name, struct blueprint *blueprint_r);
+/* Compiles what was read, in arena. */
+void blueprint_compile(struct arena *arena, struct blueprint *blueprint);
 
-/* The fields of the agent's state that nobody outside is shown: [name], in arena. name NULL, or an agent that cannot be
- * read: none. Remembered by version. */
-const struct value *blueprint_hidden(
-    struct api *api, struct arena *arena, const char *name);
+/* The fields of the agent's state that nobody outside is shown: [name], in arena. name NULL, or an agent that is not
+ * there: none. Remembered by version. STORE_OK, or why Redis did not say: then the state must not be shown. */
+enum store_status blueprint_hidden(struct api *api, struct arena *arena, const char *name,
+    const struct value **hidden_r);
 
 /* Reads the state of the thread of that name as it is shown: *thread_r as of store_thread, with `asks`; *values_r. */
 enum store_status blueprint_thread(struct api *api, struct arena *arena, const char *name,

@@ -51,13 +51,18 @@ past_state(struct arena *arena, const struct value *past, const struct value *hi
 	    asks_of(arena, value_get(past, "head")));
 }
 
-static const struct value *
-hidden_on(struct call *call, const char *name)
+/* What is hidden of the thread's states. */
+static enum store_status
+hidden_on(struct call *call, const char *name, const struct value **hidden_r)
 {
 	const struct value *head = NULL;
+	enum store_status status =
+	    store_head(api_store(call->api), call->arena, name, &head);
 
-	store_head(api_store(call->api), call->arena, name, &head);
-	return blueprint_hidden(call->api, call->arena, value_get_text(head, "agent"));
+	if (status != STORE_OK && status != STORE_NONE)
+		return status;
+	return blueprint_hidden(
+	    call->api, call->arena, value_get_text(head, "agent"), hidden_r);
 }
 
 /* The version that path or body names, or -1 after answering. */
@@ -80,7 +85,7 @@ void
 call_state_at(struct call *call)
 {
 	const char *name = call->params[0];
-	const struct value *past;
+	const struct value *past, *hidden;
 	int64_t version;
 	enum store_status status;
 
@@ -89,7 +94,9 @@ call_state_at(struct call *call)
 	status = store_thread_at(
 	    api_store(call->api), call->arena, name, (uint64_t)version, &past);
 	if (status == STORE_OK)
-		reply(call, 200, past_state(call->arena, past, hidden_on(call, name)));
+		status = hidden_on(call, name, &hidden);
+	if (status == STORE_OK)
+		reply(call, 200, past_state(call->arena, past, hidden));
 	else
 		reply_failed(call, status, "such checkpoint");
 }
@@ -142,7 +149,7 @@ void
 call_history(struct call *call)
 {
 	const char *name = call->params[0];
-	const struct value *pasts;
+	const struct value *pasts, *hidden;
 	int64_t limit = call_number(call, "limit", LIMIT, 1, LIMIT_MAX), before = 0;
 	enum store_status status;
 
@@ -152,7 +159,9 @@ call_history(struct call *call)
 	status = store_pasts(api_store(call->api), call->arena, name, (uint64_t)before,
 	    (size_t)limit, &pasts);
 	if (status == STORE_OK)
-		reply_pasts(call, pasts, hidden_on(call, name));
+		status = hidden_on(call, name, &hidden);
+	if (status == STORE_OK)
+		reply_pasts(call, pasts, hidden);
 	else
 		reply_failed(call, status, "such thread");
 }
