@@ -165,8 +165,8 @@ find_place(struct call *call, const struct value *body, struct run_place *place_
 		place_r->thread = runs_new_id(call->arena);
 		return true;
 	}
-	status =
-	    store_thread(api_store(call->api), call->arena, place_r->thread, &thread);
+	status = store_thread_outline(
+	    api_store(call->api), call->arena, place_r->thread, &thread);
 	if (status == STORE_NONE && !makes_thread)
 		return thread_is_there(call, place_r->thread);
 	if (status != STORE_OK && status != STORE_NONE) {
@@ -296,6 +296,10 @@ runs_find(struct call *call)
 	enum store_status status = store_run(
 	    api_store(call->api), call->arena, call->params[0], call->params[1], &record);
 
+	/* Runs are found by their shard, which threads share. */
+	if (status == STORE_OK &&
+	    !value_text_is(value_get(record, "thread"), call->params[0]))
+		status = STORE_NONE;
 	if (status == STORE_NONE)
 		reply_error(call, 404, "Run not found");
 	else if (status != STORE_OK)
