@@ -93,9 +93,12 @@ respond(struct call *call, const struct value *params)
 {
 	struct arena *arena = call->arena;
 	const struct value *answers = answers_of(arena, params), *head = NULL;
+	enum store_status status =
+	    store_head(api_store(call->api), arena, call->params[0], &head);
 
-	store_head(api_store(call->api), arena, call->params[0], &head);
-	if (value_size(answers) == 0)
+	if (status != STORE_OK && status != STORE_NONE)
+		reply_failed(call, status, "such thread");
+	else if (value_size(answers) == 0)
 		fail(call, "invalid_argument",
 		    "input.respond requires interrupt_id and response.");
 	else if (!value_text_is(value_get(head, "status"), "interrupted"))
@@ -119,7 +122,7 @@ get_state(struct call *call, const struct value *params)
 
 	(void)params;
 	if (status == STORE_OK)
-		store_last_checkpoint(
+		status = store_last_checkpoint(
 		    api_store(call->api), arena, call->params[0], &last);
 	if (status != STORE_OK && status != STORE_NONE) {
 		reply_failed(call, status, "such thread");

@@ -15,6 +15,7 @@ struct stream {
 	const struct run_begun *begun;
 	struct frames *frames;
 	bool is_changed; /* the state, since it was shown */
+	bool is_cut;     /* Redis did not say what belongs to an event */
 	bool has_ended;
 };
 
@@ -33,6 +34,13 @@ flush(struct stream *stream)
 	return result;
 }
 
+/* Notes that Redis has not said: then the event is not shown, and comes again. What it lacks is passed over. */
+static void
+note(struct stream *stream, enum store_status status)
+{
+	stream->is_cut |= status == STORE_FAILED || status == STORE_CANCELLED;
+}
+
 /* The thread's state; of a thread that cannot be read nothing. */
 static void
 show_state(struct stream *stream, struct arena *arena)
@@ -44,8 +52,8 @@ show_state(struct stream *stream, struct arena *arena)
 	stream->is_changed = false;
 	if ((stream->begun->body.modes & MODE_VALUES) == 0)
 		return;
-	blueprint_thread(
-	    stream->call->api, arena, stream->begun->thread, &thread, &values);
+	note(stream, blueprint_thread(stream->call->api, arena, stream->begun->thread,
+			 &thread, &values));
 	frames_values(stream->frames, values);
 }
 
@@ -57,9 +65,12 @@ show_step(struct stream *stream, struct arena *arena, const struct value *event)
 
 	if (count > 0 &&
 	    (stream->begun->body.modes & ~(unsigned)(MODE_VALUES | MODE_CUSTOM)) != 0)
-		store_messages(api_store(stream->call->api), arena, stream->begun->thread,
-		    (uint64_t)value_get_int(event, "first", 0), (uint64_t)count,
-		    &messages);
+		note(stream,
+		    store_messages(api_store(stream->call->api), arena,
+			stream->begun->thread, (uint64_t)value_get_int(event, "first", 0),
+			(uint64_t)count, &messages));
+	if (stream->is_cut)
+		return;
 	frames_step(stream->frames, arena, event, messages);
 	stream->is_changed = true;
 }
@@ -68,6 +79,8 @@ static void
 show_pause(struct stream *stream, struct arena *arena, const struct value *event)
 {
 	show_state(stream, arena);
+	if (stream->is_cut)
+		return;
 	frames_interrupts(stream->frames, arena,
 	    shape_interrupts(arena, value_get(event, "interrupts")));
 }
@@ -78,6 +91,8 @@ show_end(struct stream *stream, struct arena *arena, const struct value *event)
 	const struct value *error = value_get(event, "error");
 
 	show_state(stream, arena);
+	if (stream->is_cut)
+		return;
 	if (value_is(error, VALUE_MAP) &&
 	    !value_text_is(value_get(event, "status"), "cancelled"))
 		frames_error(stream->frames, arena, error);
@@ -108,7 +123,8 @@ show(struct stream *stream, struct arena *arena, const struct value *thing)
 	for (i = 0; i < sizeof shown / sizeof *shown; i++)
 		if (value_text_is(value_get(thing, "kind"), shown[i].kind))
 			shown[i].show(stream, arena, thing);
-	frames_close(stream->frames, (uint64_t)seq);
+	if (!stream->is_cut)
+		frames_close(stream->frames, (uint64_t)seq);
 }
 
 /* --- the stream --------------------------------------------------------------------------- */
@@ -117,7 +133,7 @@ static void
 show_next(struct stream *stream, struct arena *arena, const struct value *thing)
 {
 	show(stream, arena, thing);
-	if (!feed_has_more(stream->begun->feed)) {
+	if (!stream->is_cut && !feed_has_more(stream->begun->feed)) {
 		show_state(stream, arena);
 		frames_close(stream->frames, 0);
 	}
@@ -139,7 +155,7 @@ go_on(struct stream *stream)
 	if (goes_on)
 		goes_on = flush(stream) == 0;
 	arena_destroy(&arena);
-	return goes_on && !stream->has_ended;
+	return goes_on && !stream->has_ended && !stream->is_cut;
 }
 
 /* Writes it to its end. Redis that is gone ends it by an error: whoever comes back with the last id goes on. */
@@ -156,7 +172,8 @@ write_stream(struct stream *stream)
 	goes_on = flush(stream) == 0;
 	while (goes_on)
 		goes_on = go_on(stream);
-	if (!stream->has_ended && feed_status(stream->begun->feed) == STORE_FAILED) {
+	if (!stream->has_ended &&
+	    (stream->is_cut || feed_status(stream->begun->feed) == STORE_FAILED)) {
 		frames_error(stream->frames, arena,
 		    value_map(arena, "type", value_str(arena, "ConnectionError"),
 			"message",

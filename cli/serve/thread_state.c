@@ -170,10 +170,17 @@ call_history(struct call *call)
 
 /* Which agent's state it is: that of the thread's last run, or what the thread was made for. NULL after answering. */
 static const char *
-agent_of(struct call *call, const struct value *thread)
+agent_of(struct call *call)
 {
+	const struct value *thread = NULL;
+	enum store_status status = store_thread_outline(
+	    api_store(call->api), call->arena, call->params[0], &thread);
 	const char *agent = value_get_text(value_get(thread, "head"), "agent");
 
+	if (status != STORE_OK && status != STORE_NONE) {
+		reply_failed(call, status, "such thread");
+		return NULL;
+	}
 	if (agent == NULL)
 		agent = value_get_text(value_get(thread, "metadata"), "graph_id");
 	if (agent == NULL)
@@ -184,16 +191,22 @@ agent_of(struct call *call, const struct value *thread)
 	return agent;
 }
 
-/* As which node's: the last one's, unless it is said. */
+/* As which node's: the last one's, unless it is said. NULL after answering. */
 static const char *
 node_of(struct call *call)
 {
 	const char *node = value_get_text(call->body, "as_node");
 	const struct value *last = NULL;
+	enum store_status status;
 
 	if (node != NULL)
 		return node;
-	store_last_checkpoint(api_store(call->api), call->arena, call->params[0], &last);
+	status = store_last_checkpoint(
+	    api_store(call->api), call->arena, call->params[0], &last);
+	if (status != STORE_OK && status != STORE_NONE) {
+		reply_failed(call, status, "such thread");
+		return NULL;
+	}
 	node = value_get_text(last, "node");
 	return node != NULL ? node : "model";
 }
@@ -219,16 +232,12 @@ void
 call_state_update(struct call *call)
 {
 	struct arena *arena = call->arena;
-	const char *name = call->params[0], *agent;
-	const struct value *thread = NULL, *update = value_get(call->body, "values");
+	const char *name = call->params[0], *agent, *node;
+	const struct value *update = value_get(call->body, "values");
 	struct run_entry entry = { .thread = name, .run = runs_new_id(arena) };
 	int64_t version = run_body_checkpoint(call->body);
 
-	if (!thread_is_there(call, name))
-		return;
-	store_thread(api_store(call->api), arena, name, &thread);
-	agent = agent_of(call, thread);
-	if (agent == NULL)
+	if (!thread_is_there(call, name) || (agent = agent_of(call)) == NULL)
 		return;
 	if (version == -1 || !value_is(update, VALUE_MAP)) {
 		reply_error(call, 422,
@@ -236,11 +245,14 @@ call_state_update(struct call *call)
 				  : "values: must be a map of messages and fields");
 		return;
 	}
+	node = node_of(call);
+	if (node == NULL)
+		return;
 	entry.fields = value_map(arena, "agent", value_str(arena, agent), "run",
 	    value_str(arena, entry.run), "thread", value_str(arena, name), "update",
-	    value_str(arena, json_text(arena, update)), "as",
-	    value_str(arena, node_of(call)), "checkpoint",
-	    version >= 0 ? value_printf(arena, "%" PRId64, version) : NULL, NULL);
+	    value_str(arena, json_text(arena, update)), "as", value_str(arena, node),
+	    "checkpoint", version >= 0 ? value_printf(arena, "%" PRId64, version) : NULL,
+	    NULL);
 	if (runs_do(call, &entry))
 		reply_version(call);
 }

@@ -79,6 +79,13 @@ flush(struct thread_stream *stream)
 
 /* --- a run -------------------------------------------------------------------------------- */
 
+/* Redis has not said. What it lacks is passed over. */
+static bool
+is_away(enum store_status status)
+{
+	return status == STORE_FAILED || status == STORE_CANCELLED;
+}
+
 static bool
 changes_state(const struct value *event)
 {
@@ -87,38 +94,41 @@ changes_state(const struct value *event)
 	return value_text_is(kind, "started") || value_text_is(kind, "step");
 }
 
-/* The state, when it has changed and nothing that changes it again is there already. */
-static const struct value *
-state_behind(struct thread_stream *stream, struct arena *arena, const struct value *event,
-    struct feed *feed)
+/* Whether the state has changed, and nothing that changes it again is there already. */
+static bool
+shows_state(const struct thread_stream *stream, const struct value *event,
+    const struct feed *feed)
 {
-	const struct value *thread, *values = NULL;
 	bool is_end = value_text_is(value_get(event, "kind"), "finished");
 
-	if ((stream->channels & CHANNEL_VALUES) == 0 ||
-	    (!is_end && (!changes_state(event) || feed_has_more(feed))))
-		return NULL;
-	blueprint_thread(stream->call->api, arena, stream->thread, &thread, &values);
-	return values;
+	return (stream->channels & CHANNEL_VALUES) != 0 &&
+	       (is_end || (changes_state(event) && !feed_has_more(feed)));
 }
 
-static void
+/* Returns 0, or -1: Redis does not say what belongs to it; who comes back is shown it whole. */
+static int
 show(struct thread_stream *stream, struct arena *arena, const struct value *thing,
     struct feed *feed)
 {
 	int64_t count = value_get_int(thing, "count", 0);
-	const struct value *messages = NULL;
+	const struct value *messages = NULL, *thread, *values = NULL;
+	enum store_status status = STORE_OK;
 
 	if (!value_has(thing, "seq")) {
 		thread_frames_live(stream->frames, arena, thing);
-		return;
+		return 0;
 	}
 	if (count > 0)
-		store_messages(api_store(stream->call->api), arena, stream->thread,
-		    (uint64_t)value_get_int(thing, "first", 0), (uint64_t)count,
-		    &messages);
-	thread_frames_event(stream->frames, arena, thing, messages,
-	    state_behind(stream, arena, thing, feed));
+		status = store_messages(api_store(stream->call->api), arena,
+		    stream->thread, (uint64_t)value_get_int(thing, "first", 0),
+		    (uint64_t)count, &messages);
+	if (status == STORE_OK && shows_state(stream, thing, feed))
+		status = blueprint_thread(
+		    stream->call->api, arena, stream->thread, &thread, &values);
+	if (is_away(status))
+		return -1;
+	thread_frames_event(stream->frames, arena, thing, messages, values);
+	return 0;
 }
 
 /* Shows one thing of the run. Returns 1; 0: the run has ended; -1: the reader is gone, or Redis. */
@@ -130,8 +140,9 @@ show_next(struct thread_stream *stream, struct feed *feed)
 	int found = feed_next(feed, arena, LOOK_MS, &thing), result = 1;
 
 	if (found == 1) {
-		show(stream, arena, thing, feed);
-		if (value_text_is(value_get(thing, "kind"), "finished"))
+		if (show(stream, arena, thing, feed) == -1)
+			result = -1;
+		else if (value_text_is(value_get(thing, "kind"), "finished"))
 			result = 0;
 	}
 	if (found == -1) /* its end was shown before, or nobody can say what it was */
@@ -151,12 +162,13 @@ show_run(struct thread_stream *stream, const char *run)
 	const char *agent;
 	struct feed *feed;
 	int result = 1;
+	enum store_status status =
+	    store_run(api_store(stream->call->api), arena, stream->thread, run, &record);
 
-	store_run(api_store(stream->call->api), arena, stream->thread, run, &record);
 	agent = value_get_text(record, "agent");
-	if (record == NULL || value_text_is(value_get(record, "status"), "delayed")) {
-		arena_destroy(&arena); /* others go ahead of it */
-		return 0;
+	if (status != STORE_OK || value_text_is(value_get(record, "status"), "delayed")) {
+		arena_destroy(&arena); /* others go ahead of it, or it is gone */
+		return is_away(status) ? -1 : 0;
 	}
 	feed = feed_new(stream->call->api, stream->thread, run, stream->seen, true);
 	thread_frames_begin(stream->frames, stream->number, run,
@@ -170,16 +182,6 @@ show_run(struct thread_stream *stream, const char *run)
 
 /* --- the thread --------------------------------------------------------------------------- */
 
-static bool
-has_ended(struct thread_stream *stream, struct arena *arena, const char *run)
-{
-	bool ended = true, is_queued;
-
-	store_has_ended(
-	    api_store(stream->call->api), arena, stream->thread, run, &ended, &is_queued);
-	return ended;
-}
-
 /* Where the stream begins: at the first run that goes on, else at the last. Returns a step's status. */
 static enum store_status
 find_begin(struct thread_stream *stream)
@@ -188,6 +190,7 @@ find_begin(struct thread_stream *stream)
 	struct arena *arena = stream->call->arena;
 	const struct value *runs;
 	uint64_t count = 0, first;
+	bool has_ended = false, is_queued;
 	size_t i;
 	enum store_status status =
 	    store_run_ids(store, arena, stream->thread, 0, 1, &runs, &count);
@@ -198,11 +201,14 @@ find_begin(struct thread_stream *stream)
 		    store, arena, stream->thread, first, LOOKED_BACK, &runs, &count);
 	if (status != STORE_OK)
 		return status;
-	for (i = value_size(runs); i > 1; i--)
-		if (has_ended(stream, arena, value_text(value_at(runs, i - 2))))
+	for (i = value_size(runs); i > 1; i--) {
+		status = store_has_ended(store, arena, stream->thread,
+		    value_text(value_at(runs, i - 2)), &has_ended, &is_queued);
+		if (has_ended || status != STORE_OK)
 			break;
+	}
 	stream->number = i > 0 ? first + i - 1 : 0;
-	return STORE_OK;
+	return is_away(status) ? status : STORE_OK;
 }
 
 /* Shows the next run, or waits for it. Returns -1 when the stream has ended. */

@@ -177,10 +177,15 @@ call_thread_copy(struct call *call)
 	const char *name = call->params[0], *copy = runs_new_id(call->arena), *agent;
 	const struct value *thread = NULL;
 	struct run_entry entry = { .thread = copy, .run = runs_new_id(call->arena) };
+	enum store_status status;
 
 	if (!thread_is_there(call, name))
 		return;
-	store_thread(api_store(call->api), call->arena, name, &thread);
+	status = store_thread_outline(api_store(call->api), call->arena, name, &thread);
+	if (status != STORE_OK && status != STORE_NONE) {
+		reply_failed(call, status, "such thread");
+		return;
+	}
 	agent = value_get_text(value_get(thread, "head"), "agent");
 	if (agent == NULL) {
 		reply_error(call, 409, "nothing has happened on that thread yet");
@@ -253,20 +258,24 @@ struct search {
 };
 
 /* Shows thread: where the list is too long for what it holds, only that it is there. */
-static void
+static enum store_status
 add_found(struct search *search, struct arena *arena, const struct value *thread,
     const struct value *values)
 {
 	const struct value *last = NULL;
 	const char *name = value_get_text(thread, "thread");
+	enum store_status status =
+	    store_last_checkpoint(api_store(search->call->api), arena, name, &last);
 
-	store_last_checkpoint(api_store(search->call->api), arena, name, &last);
+	if (status != STORE_OK && status != STORE_NONE)
+		return status;
 	if (last == NULL)
 		values = NULL;
 	if (!reply_list_add(&search->list, shape_thread(arena, thread, last, values),
 		SERVE_LIST_BYTES_MAX))
 		reply_list_add(
 		    &search->list, shape_thread(arena, thread, last, NULL), SIZE_MAX);
+	return STORE_OK;
 }
 
 /* Reads what is found, if it is. */
@@ -288,9 +297,7 @@ find(struct search *search, struct arena *arena, const char *name)
 	if (status != STORE_OK || (value_size(wanted) > 0 && !has_all(values, wanted)))
 		return status;
 	search->count++;
-	if (is_shown)
-		add_found(search, arena, thread, values);
-	return STORE_OK;
+	return is_shown ? add_found(search, arena, thread, values) : STORE_OK;
 }
 
 /* Looks at threads from the newest on. Returns STORE_OK, or why it ended. */
