@@ -13,7 +13,7 @@
 struct metrics_server;
 
 /* Returns new: listens at "HOST:PORT", HOST a name, an IPv4 address or an IPv6 address in brackets,
- * PORT 0 for any that is free. on_wanted(arg) is called, on the loop, when somebody asks and nobody
+ * PORT 0 for any that is free. on_wanted(arg) is called, on the fiber of who asks, when somebody asks and nobody
  * else is waiting. NULL with a reason, lent until the next one; *is_usage_r: where is no HOST:PORT. */
 struct metrics_server *metrics_server_new(struct loop *loop, const char *where,
     void (*on_wanted)(void *arg), void *arg, const char **error_r, bool *is_usage_r);
