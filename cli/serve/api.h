@@ -56,6 +56,12 @@ bool reply_list_add(struct reply_list *list, const struct value *item, size_t mo
 void reply_list_end(struct reply_list *list, struct call *call);
 void reply_list_drop(struct reply_list *list);
 
+/* Begins server-sent events: exchange_write adds to them. */
+void reply_events(struct call *call);
+/* What is written where nothing is for that long, so that nobody on the way takes the connection for dead. */
+#define BEAT_MS 5000u
+#define EVENTS_BEAT ": heartbeat\n\n"
+
 /* {"detail": text}; status as HTTP has it. */
 void reply_error(struct call *call, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

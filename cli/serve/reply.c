@@ -61,6 +61,14 @@ reply_list_drop(struct reply_list *list)
 	packet_release(&list->text);
 }
 
+void
+reply_events(struct call *call)
+{
+	exchange_add_header(call->exchange, "Cache-Control", "no-cache");
+	exchange_add_header(call->exchange, "X-Accel-Buffering", "no");
+	exchange_stream(call->exchange, 200, "text/event-stream");
+}
+
 /* --- what went wrong --------------------------------------------------------------------------- */
 
 void

@@ -6,9 +6,6 @@
 #include "runs.h"
 #include "shape.h"
 
-#define BEAT_MS 5000u
-#define BEAT ": heartbeat\n\n"
-
 /* A stream under way. */
 struct stream {
 	struct call *call;
@@ -151,7 +148,8 @@ go_on(struct stream *stream)
 	if (found == 1)
 		show_next(stream, arena, thing);
 	else if (found == 0)
-		goes_on = exchange_write(stream->call->exchange, BEAT, strlen(BEAT)) == 0;
+		goes_on = exchange_write(stream->call->exchange, EVENTS_BEAT,
+			      strlen(EVENTS_BEAT)) == 0;
 	if (goes_on)
 		goes_on = flush(stream) == 0;
 	arena_destroy(&arena);
@@ -162,13 +160,10 @@ go_on(struct stream *stream)
 static void
 write_stream(struct stream *stream)
 {
-	struct exchange *exchange = stream->call->exchange;
 	struct arena *arena = stream->call->arena;
 	bool goes_on;
 
-	exchange_add_header(exchange, "Cache-Control", "no-cache");
-	exchange_add_header(exchange, "X-Accel-Buffering", "no");
-	exchange_stream(exchange, 200, "text/event-stream");
+	reply_events(stream->call);
 	goes_on = flush(stream) == 0;
 	while (goes_on)
 		goes_on = go_on(stream);

@@ -5,8 +5,6 @@
 #include "runs.h"
 #include "shape.h"
 
-#define BEAT_MS 5000u
-
 static int
 beat(void *arg)
 {

@@ -8,8 +8,6 @@
 #include "shape.h"
 #include "thread_frames.h"
 
-#define BEAT_MS 5000u
-#define BEAT ": heartbeat\n\n"
 #define LOOK_MS 1000u    /* for a run that another server has begun */
 #define LOOKED_BACK 100u /* runs, for the first that goes on */
 
@@ -69,7 +67,7 @@ flush(struct thread_stream *stream)
 	if (bytes->size > 0)
 		result = exchange_write(exchange, bytes->data, bytes->size);
 	else if (now >= stream->beat_ms)
-		result = exchange_write(exchange, BEAT, strlen(BEAT));
+		result = exchange_write(exchange, EVENTS_BEAT, strlen(EVENTS_BEAT));
 	else
 		return 0;
 	stream->beat_ms = now + BEAT_MS;
@@ -277,9 +275,7 @@ call_thread_events(struct call *call)
 		return;
 	}
 	stream.frames = thread_frames_new(stream.channels, (uint64_t)since);
-	exchange_add_header(call->exchange, "Cache-Control", "no-cache");
-	exchange_add_header(call->exchange, "X-Accel-Buffering", "no");
-	exchange_stream(call->exchange, 200, "text/event-stream");
+	reply_events(call);
 	while (go_on(&stream) == 0)
 		continue;
 	thread_frames_destroy(&stream.frames);
