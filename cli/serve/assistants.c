@@ -178,19 +178,19 @@ schema_of(struct arena *arena, const char *type)
 static const struct value *
 state_schema(struct arena *arena, const struct spec *spec, bool is_input)
 {
-	const struct value *properties =
-	    value_map(arena, "messages", schema_of(arena, "array"), NULL);
+	struct value_fields properties = { .arena = arena };
 	size_t i;
 
+	value_fields_set(&properties, "messages", schema_of(arena, "array"));
 	for (i = 0; spec != NULL && i < spec->field_count; i++) {
 		const struct field *field = &spec->fields[i];
 
 		if (is_input ? !field->omit_from_input : !field->omit_from_output)
-			properties = value_map_with(arena, properties, field->name,
-			    schema_of(arena, field->type));
+			value_fields_set(
+			    &properties, field->name, schema_of(arena, field->type));
 	}
-	return value_map(
-	    arena, "type", value_str(arena, "object"), "properties", properties, NULL);
+	return value_map(arena, "type", value_str(arena, "object"), "properties",
+	    value_fields_end(&properties), NULL);
 }
 
 void

@@ -73,7 +73,7 @@ answers_of(struct arena *arena, const struct value *params)
 {
 	const struct value *list = value_get(params, "responses");
 	const struct value *one = value_array_add(arena, value_empty_array(), params);
-	const struct value *answers = value_empty_map();
+	struct value_fields answers = { .arena = arena };
 	size_t i;
 
 	list = value_is(list, VALUE_ARRAY) ? list : one;
@@ -82,10 +82,10 @@ answers_of(struct arena *arena, const struct value *params)
 		const struct value *answer = value_get(value_at(list, i), "response");
 
 		if (id != NULL)
-			answers = value_map_with(
-			    arena, answers, id, answer != NULL ? answer : value_nil());
+			value_fields_set(
+			    &answers, id, answer != NULL ? answer : value_nil());
 	}
-	return answers;
+	return value_fields_end(&answers);
 }
 
 static void
