@@ -30,6 +30,20 @@ reply(struct call *call, unsigned status, const struct value *value)
 	reply_packet(call, status, &packet);
 }
 
+void
+reply_nothing(struct call *call)
+{
+	exchange_answer(call->exchange, 204, NULL, NULL, 0);
+}
+
+void
+reply_events(struct call *call)
+{
+	exchange_add_header(call->exchange, "Cache-Control", "no-cache");
+	exchange_add_header(call->exchange, "X-Accel-Buffering", "no");
+	exchange_stream(call->exchange, 200, "text/event-stream");
+}
+
 /* --- a list that is written while it is made --------------------------------------------------- */
 
 bool
@@ -61,21 +75,7 @@ reply_list_drop(struct reply_list *list)
 	packet_release(&list->text);
 }
 
-void
-reply_events(struct call *call)
-{
-	exchange_add_header(call->exchange, "Cache-Control", "no-cache");
-	exchange_add_header(call->exchange, "X-Accel-Buffering", "no");
-	exchange_stream(call->exchange, 200, "text/event-stream");
-}
-
 /* --- what went wrong --------------------------------------------------------------------------- */
-
-void
-reply_nothing(struct call *call)
-{
-	exchange_answer(call->exchange, 204, NULL, NULL, 0);
-}
 
 void
 reply_error(struct call *call, unsigned status, const char *format, ...)
