@@ -124,13 +124,24 @@ admit_tenant(const struct api *api, const struct exchange *exchange)
 	return key == NULL ? NULL : value_get_text(find_key(api->keys, key), "tenant");
 }
 
+/* A balancer's look, for which no key is wanted; who has none is not to send a body. */
+static bool
+asks_for_health(const struct exchange *exchange)
+{
+	const char *size = exchange_header(exchange, "Content-Length");
+
+	return strcmp(exchange->path, "/ok") == 0 && only_reads(exchange->method) &&
+	       (size == NULL || strcmp(size, "0") == 0) &&
+	       exchange_header(exchange, "Transfer-Encoding") == NULL;
+}
+
 void
 admit(struct api *api, struct exchange *exchange)
 {
 	struct call call = { .api = api, .exchange = exchange, .arena = exchange->arena };
 	const char *key = key_of(exchange);
 
-	if (!admit_page(&call) || strcmp(exchange->path, "/ok") == 0)
+	if (!admit_page(&call) || asks_for_health(exchange))
 		return;
 	if (api->keys == NULL) {
 		if (api->is_local && !is_called_locally(&call))

@@ -71,6 +71,7 @@ fits(struct call *call, const char *form, const char *path)
 {
 	size_t count = 0;
 
+	memset(call->params, 0, sizeof call->params); /* of a form that nearly fitted */
 	for (;;) {
 		size_t wanted = segment(&form), given = segment(&path);
 		const char *word = path - given;

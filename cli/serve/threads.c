@@ -229,7 +229,7 @@ wrong_filter(struct arena *arena, const struct value *body)
 		const struct value *given = value_get(body, filters[i].name);
 
 		if (!value_is_nil(given) && !value_is(given, filters[i].type))
-			return arena_printf(arena, "%s: must be an %s", filters[i].name,
+			return arena_printf(arena, "%s: is no %s", filters[i].name,
 			    value_type_name(filters[i].type));
 	}
 	return value_size(value_get(body, "ids")) > SERVE_IDS_MAX ? "ids: are too many"

@@ -62,6 +62,10 @@ START_TEST(who_has_a_key_may_ask)
 		ck_assert_has_not(answer.body, "0123456789");
 	}
 	ck_assert_int_eq(ASK(.url = url, .path = "/ok").status, 200);
+	/* For a look alone, without a body, which would take of the room of all. */
+	ck_assert_int_eq(ASK(.url = url, .path = "/ok", .body = "{}").status, 401);
+	ck_assert_int_eq(
+	    ASK(.url = url, .method = "GET", .path = "/ok", .body = "{}").status, 401);
 	ck_assert_int_eq(ASK(.url = url, .path = "/nowhere").status, 401);
 	/* Whatever name it is called by. */
 	ck_assert_int_eq(ASK(.url = url, .path = "/info",

@@ -4,6 +4,7 @@
 #include "has.h"
 #include "literal.h"
 #include "serve_bench.h"
+#include "store.h"
 
 TCase *tcase_serve_runs(void);
 
@@ -312,6 +313,32 @@ START_TEST(what_is_not_there_is_not_found)
 }
 END_TEST
 
+/* Makes a thread whose keys lie where those of thread do. */
+static const char *
+neighbour(const char *thread)
+{
+	const char *id;
+	unsigned i = 0;
+
+	do
+		id = serve_text("neighbour-%u", i++);
+	while (store_shard(id) != store_shard(thread));
+	serve_post("/threads", serve_text("{'thread_id': '%s'}", id), 200);
+	return id;
+}
+
+START_TEST(a_run_is_found_on_its_own_thread_alone)
+{
+	const char *thread = serve_thread(), *other = neighbour(thread);
+	const char *run = serve_run(thread, "quick", "");
+
+	serve_run_end(thread, run);
+	serve_get(serve_text("/threads/%s/runs/%s", thread, run), 200);
+	serve_get(serve_text("/threads/%s/runs/%s", other, run), 404);
+	serve_get(serve_text("/threads/%s/runs/%s/join", other, run), 404);
+}
+END_TEST
+
 START_TEST(methods_are_told_apart)
 {
 	ck_assert_int_eq(ASK(.method = "DELETE", .path = "/ok").status, 405);
@@ -343,6 +370,7 @@ tcase_serve_runs(void)
 	tcase_add_test(tcase, a_pause_that_asks_nothing_goes_on_without_input);
 	tcase_add_loop_test(tcase, what_cannot_be_done_is_said, 0, COUNT(refused));
 	tcase_add_loop_test(tcase, what_is_not_there_is_not_found, 0, COUNT(nothing));
+	tcase_add_test(tcase, a_run_is_found_on_its_own_thread_alone);
 	tcase_add_test(tcase, methods_are_told_apart);
 	return tcase;
 }
