@@ -348,7 +348,7 @@ START_TEST(a_call_that_outlasts_the_drain_is_given_to_another_worker)
 	offer("command: |\n"
 	      "  mkdir \"$HERE/first\" 2>/dev/null || { echo again; exit; }\n"
 	      "  echo $$ > \"$HERE/pid\"; : > \"$HERE/started\"; exec sleep 600\n");
-	start_worker(0, "--drain-ms=400");
+	start_worker(0, "--drain-ms=6000");
 	call = tool_bench_begin(&bench, "{}");
 	tool_bench_await(&bench, has_started);
 	ck_assert_int_eq(kill(child_pid(bench.workers[0]), SIGTERM), 0);
