@@ -1,4 +1,6 @@
-// Tools that ask, and that must not run twice, for the tests of the JavaScript worker.
+// Tools that ask, that must not run twice, that end when they may, for the tests of the JavaScript worker.
+import { existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "../../examples/workers/javascript/flotilla_worker.js";
 
 const worker = new Worker();
@@ -8,6 +10,12 @@ worker.tool({ name: "ask", description: "Asks for a name and a colour.", paramet
 
 worker.tool({ name: "pay", description: "Pays.", parameters: {}, idempotent: false },
   (_, call) => new Promise((done, fail) => call.signal.addEventListener("abort", () => fail(new Error("stopped")))));
+
+worker.tool({ name: "gate", description: "Waits for a file.", parameters: { properties: { path: { type: "string" } } } },
+  async ({ path }, call) => {
+    while (!existsSync(path)) await sleep(20, null, { signal: call.signal });
+    return "open";
+  });
 
 worker.tool({ name: "odd", description: "Answers and asks what cannot be sent.", parameters: { properties: { kind: { type: "string" } } } },
   ({ kind }, call) => {

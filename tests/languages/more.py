@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tools that ask, and that must not run twice, for the tests of the Python worker."""
+"""Tools that ask, that must not run twice, that end when they may, for the tests of the Python worker."""
 import pathlib, sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "examples/workers/python"))
@@ -20,6 +20,13 @@ def ask(call):
 def pay(call):
     call.cancelled.wait()
     raise RuntimeError("stopped")
+
+
+@worker.tool("Waits for a file.", {"properties": {"path": {"type": "string"}}})
+def gate(call, path):
+    while not pathlib.Path(path).exists() and not call.cancelled.wait(0.02):
+        pass
+    return "open"
 
 
 @worker.tool("Answers and asks what cannot be sent.", {"properties": {"kind": {"type": "string"}}})
