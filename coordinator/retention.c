@@ -43,8 +43,8 @@ retention_sweep(struct coordinator *coordinator, unsigned shard)
 {
 	struct arena *arena = arena_new();
 	const struct value *threads = value_empty_array();
-	enum store_status status =
-	    store_expire(coordinator->store, arena, shard, EXPIRED_MAX, &threads);
+	enum store_status status = store_expire(coordinator->store, arena, shard,
+	    EXPIRED_MAX, retention_usual(coordinator, arena), &threads);
 	size_t i;
 
 	for (i = 0; i < value_size(threads) && !coordinator->draining; i++)

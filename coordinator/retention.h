@@ -4,7 +4,7 @@
 
 #include "coordinator.h"
 
-/* What fl_submit is told of threads whose submissions say nothing of it, by --thread-ttl-ms and
+/* What Redis is told of threads whose submissions, or whoever opened them, say nothing of it, by --thread-ttl-ms and
  * --thread-ttl-action; NULL: they are kept for ever. */
 const struct value *retention_usual(
     const struct coordinator *coordinator, struct arena *arena);

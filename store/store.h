@@ -288,9 +288,9 @@ enum store_status store_note_thread(struct store *store, struct arena *arena,
     const char *thread, const struct value *metadata, const char *ttl);
 
 /* Deletes the shard's threads whose time is over; threads_r: [thread], limit at most, that are to be
- * pruned instead. */
+ * pruned instead. usual: the ttl, "ms action", of threads that were opened without; NULL: for ever. */
 enum store_status store_expire(struct store *store, struct arena *arena, unsigned shard,
-    unsigned limit, const struct value **threads_r);
+    unsigned limit, const struct value *usual, const struct value **threads_r);
 /* Finishes what the deletion of at most limit runs has left: the strings that name their threads,
  * entries of the inbox that nobody deleted. May be done twice, and at the same time as a submission
  * under one of their ids. */

@@ -59,9 +59,10 @@ store_orphans(struct store *store, struct arena *arena, unsigned shard, unsigned
 
 enum store_status
 store_expire(struct store *store, struct arena *arena, unsigned shard, unsigned limit,
-    const struct value **threads_r)
+    const struct value *usual, const struct value **threads_r)
 {
-	return ask_shard(store, arena, "fl_expire", shard, limit, NULL, threads_r);
+	return ask_shard(store, arena, "fl_expire", shard, limit,
+	    usual != NULL ? value_array(arena, &usual, 1) : NULL, threads_r);
 }
 
 /* --- what forgotten runs have left elsewhere -------------------------------------------- */

@@ -238,12 +238,16 @@ local function prune_rest(keys, args)
   return { 'PRUNED', 0 }
 end
 
--- What becomes of a thread whose time is over: "prune", or nil, and how many runs were deleted.
-local function end_of_time(prefix, thread, now)
+-- What becomes of a thread whose time is over: "prune", or nil, and how many runs were deleted. usual: the ttl
+-- of one that was opened without any.
+local function end_of_time(prefix, thread, now, usual)
   local thread_key = prefix .. 't:' .. thread
-  local head = redis.call('HMGET', thread_key, 'head', 'ttl', 'version')
+  local head = redis.call('HMGET', thread_key, 'head', 'ttl', 'version', 'created')
   local ms, action = string.match(head[2] or '', '^(%d+) ([%a_]+)$')
-  if not ms or ms == '0' then
+  if not head[2] and head[4] and usual ~= '' then
+    redis.call('HSET', thread_key, 'ttl', usual)
+    keep_until(prefix, thread, usual, now)
+  elseif not ms or ms == '0' then
     redis.call('ZREM', prefix .. 'ttl', thread)
   elseif refusal(thread_key, prefix, head[1], '0') then
     redis.call('ZADD', prefix .. 'ttl', now + tonumber(ms), thread)
@@ -256,14 +260,15 @@ local function end_of_time(prefix, thread, now)
   return nil, 0
 end
 
--- expire(due key; prefix, limit): threads whose time is over: those to be deleted are (by several calls,
+-- expire(due key; prefix, limit[, usual]): threads whose time is over: those to be deleted are (by several calls,
 -- those with many runs), those to be pruned are returned, and found again in a minute. One that is not free, or waits for an answer,
--- stays for its time once more; one that is damaged, for a minute, and the others go on.
+-- stays for its time once more; one that is damaged, for a minute, and the others go on. One that was opened
+-- without a ttl gets the usual one.
 local function expire(_, args)
   local prefix, now, found, forgotten = args[1], now_ms(), {}, 0
   local over = redis.call('ZRANGEBYSCORE', prefix .. 'ttl', '-inf', now, 'LIMIT', 0, args[2])
   for _, thread in ipairs(over) do
-    local is_sound, action, runs = pcall(end_of_time, prefix, thread, now)
+    local is_sound, action, runs = pcall(end_of_time, prefix, thread, now, args[3] or '')
     if not is_sound then
       redis.call('ZADD', prefix .. 'ttl', now + LATER_MS, thread)
     else
@@ -278,7 +283,7 @@ local function expire(_, args)
 end
 
 -- open(thread key; prefix, thread, metadata, ttl): makes a thread that nobody has used, with what is kept with it; ttl: "ms
--- action", or "". Returns {"OPENED"}, or {"KNOWN"}: it is there, and stays as it is.
+-- action", or "": coordinators find it at once, and know the usual one. Returns {"OPENED"}, or {"KNOWN"}: it is there, and stays as it is.
 local function open(keys, args)
   if redis.call('HEXISTS', keys[1], 'created') == 1 then
     return { 'KNOWN' }
@@ -288,6 +293,8 @@ local function open(keys, args)
   if args[4] ~= '' then
     redis.call('HSET', keys[1], 'ttl', args[4])
     keep_until(args[1], args[2], args[4], now)
+  else
+    redis.call('ZADD', args[1] .. 'ttl', now, args[2])
   end
   list_thread(args[1], args[2], nil, now)
   return { 'OPENED' }

@@ -34,7 +34,8 @@ expire(void)
 	const struct value *threads = NULL;
 
 	ck_assert_int_eq(
-	    store_expire(trial.a, trial.arena, store_shard("t"), 10, &threads), STORE_OK);
+	    store_expire(trial.a, trial.arena, store_shard("t"), 10, NULL, &threads),
+	    STORE_OK);
 	return threads;
 }
 

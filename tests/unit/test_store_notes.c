@@ -99,7 +99,7 @@ play_opened(void)
 	ck_assert_uint_eq(value_size(runs), 0);
 	ck_assert_int_eq(store_pasts(trial.a, trial.arena, "t", 0, 10, &pasts), STORE_OK);
 	ck_assert_uint_eq(value_size(pasts), 0);
-	ck_assert(!has_end("t"));
+	ck_assert_ptr_null(ttl_of("t"));
 	check_listed("t ", 1);
 }
 
@@ -119,7 +119,7 @@ play_known(void)
 	ck_assert_int_eq(open_thread("t", "{'who': 'you'}", "1000 delete"), STORE_KNOWN);
 	check_metadata("{'who': 'me'}");
 	ck_assert_int_eq(value_get_int(thread_state(), "created", 0), created);
-	ck_assert(!has_end("t"));
+	ck_assert_ptr_null(ttl_of("t"));
 	trial_submit("u", "r");
 	ck_assert_int_eq(open_thread("u", NULL, NULL), STORE_KNOWN);
 	check_listed("u t ", 2);
@@ -164,7 +164,7 @@ play_noted(void)
 	check_metadata("{'b': 3, 'c': {'d': null}}");
 	ck_assert_int_eq(note(NULL, NULL), STORE_OK);
 	check_metadata("{'b': 3, 'c': {'d': null}}");
-	ck_assert(!has_end("t"));
+	ck_assert_ptr_null(ttl_of("t"));
 	ck_assert_int_eq(note(NULL, "60000 keep_latest"), STORE_OK);
 	ck_assert_str_eq(ttl_of("t"), "60000 keep_latest");
 	ck_assert(has_end("t"));
@@ -374,7 +374,7 @@ play_erased(void)
 	ck_assert_int_eq(
 	    store_erase(trial.a, trial.arena, "t", false, &pruned), STORE_OK);
 	check_listed("", 0);
-	ck_assert(!has_end("t"));
+	ck_assert_ptr_null(ttl_of("t"));
 	ck_assert_int_eq(store_has_thread(trial.a, trial.arena, "t"), STORE_NONE);
 	thread_play("r", 2, "success");
 	check_listed("t ", 1);
@@ -400,7 +400,8 @@ make_due(void)
 		trial.arena, "%sttl", store_prefix(trial.arena, store_shard("t"))),
 	    "1", "t");
 	ck_assert_int_eq(
-	    store_expire(trial.a, trial.arena, store_shard("t"), 10, &threads), STORE_OK);
+	    store_expire(trial.a, trial.arena, store_shard("t"), 10, NULL, &threads),
+	    STORE_OK);
 	ck_assert_uint_eq(value_size(threads), 0);
 }
 
@@ -420,6 +421,52 @@ play_expired(void)
 	check_listed("", 0);
 	ck_assert_int_eq(store_has_thread(trial.a, trial.arena, "t"), STORE_NONE);
 }
+
+static void
+expire_as_usual(const char *usual)
+{
+	const struct value *threads = NULL;
+	const struct value *ttl = usual != NULL ? value_str(trial.arena, usual) : NULL;
+
+	ck_assert_int_eq(
+	    store_expire(trial.a, trial.arena, store_shard("t"), 10, ttl, &threads),
+	    STORE_OK);
+	ck_assert_uint_eq(value_size(threads), 0);
+}
+
+static bool
+has_chore(void)
+{
+	struct store_chores chores;
+
+	ck_assert_int_eq(
+	    store_chores(trial.a, trial.arena, store_shard("t"), &chores), STORE_OK);
+	return chores.threads;
+}
+
+/* Nobody need submit anything for it to end. */
+static void
+play_usual(void)
+{
+	ck_assert_int_eq(open_thread("t", NULL, NULL), STORE_OK);
+	ck_assert(has_chore());
+	expire_as_usual("60000 delete");
+	ck_assert(!has_chore());
+	ck_assert_str_eq(ttl_of("t"), "60000 delete");
+	make_due();
+	check_listed("", 0);
+	ck_assert_int_eq(open_thread("t", NULL, NULL), STORE_OK);
+	expire_as_usual(NULL);
+	ck_assert(!has_chore());
+	check_listed("t ", 1);
+	ck_assert_ptr_null(ttl_of("t"));
+}
+
+START_TEST(a_thread_that_was_opened_without_a_ttl_gets_the_usual_one)
+{
+	trial_play(play_usual);
+}
+END_TEST
 
 START_TEST(a_thread_whose_time_is_over_is_not_listed)
 {
@@ -445,5 +492,6 @@ tcase_store_notes(void)
 	tcase_add_test(tcase, a_thread_is_as_old_as_its_first_run);
 	tcase_add_test(tcase, a_thread_that_is_erased_is_not_listed);
 	tcase_add_test(tcase, a_thread_whose_time_is_over_is_not_listed);
+	tcase_add_test(tcase, a_thread_that_was_opened_without_a_ttl_gets_the_usual_one);
 	return tcase;
 }
