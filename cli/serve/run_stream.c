@@ -165,7 +165,7 @@ write_stream(struct stream *stream)
 
 	reply_events(stream->call);
 	goes_on = flush(stream) == 0;
-	while (goes_on)
+	while (goes_on && !stream->is_cut)
 		goes_on = go_on(stream);
 	if (!stream->has_ended &&
 	    (stream->is_cut || feed_status(stream->begun->feed) == STORE_FAILED)) {
@@ -179,19 +179,21 @@ write_stream(struct stream *stream)
 	}
 }
 
-/* Which step the last event is of that the client has. */
-static void
+/* Which step the last event is of that the client has. Without it a text of which the client has a piece would
+ * come to it from its beginning. */
+static enum store_status
 recall_step(struct stream *stream)
 {
 	struct arena *arena = stream->call->arena;
 	uint64_t seen = frames_seen(stream->frames);
 	const struct value *events = NULL, *event;
+	enum store_status status = store_events(api_store(stream->call->api), arena,
+	    stream->begun->thread, stream->begun->run, seen - 1, 0, &events);
 
-	store_events(api_store(stream->call->api), arena, stream->begun->thread,
-	    stream->begun->run, seen - 1, 0, &events);
 	event = value_at(events, 0);
 	if ((uint64_t)value_get_int(event, "seq", 0) == seen)
 		frames_have_step(stream->frames, value_get_int(event, "step", 0));
+	return status;
 }
 
 static void
@@ -208,7 +210,7 @@ follow(struct call *call, struct run_begun *begun, const char *last_id)
 		frames_begin(stream.frames);
 	} else { /* what it was shown of the state may be old */
 		stream.is_changed = true;
-		recall_step(&stream);
+		stream.is_cut = recall_step(&stream) == STORE_FAILED;
 	}
 	write_stream(&stream);
 	frames_destroy(&stream.frames);

@@ -199,10 +199,12 @@ runs_begin(
 	if (!has_agent(call, begun_r->body.agent))
 		return false;
 	begun_r->feed = feed_new(call->api, place.thread, place.run, 0, lives);
-	if (add_entry(call, begun_r->body.fields, begun_r->feed) &&
-	    was_taken(call, begun_r->feed)) {
-		runs_tell(call->api, place.thread);
-		return true;
+	if (add_entry(call, begun_r->body.fields, begun_r->feed)) {
+		if (was_taken(call, begun_r->feed)) {
+			runs_tell(call->api, place.thread);
+			return true;
+		}
+		runs_leave(call, begun_r, false); /* who asked may have left already */
 	}
 	feed_destroy(&begun_r->feed);
 	return false;
