@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "blueprint.h"
+#include "select.h"
 #include "shape.h"
 
 #define LIMIT 10
@@ -43,10 +44,12 @@ void
 call_assistants_search(struct call *call)
 {
 	struct value_list list = { .arena = call->arena };
-	const struct value *names = find(call);
+	const struct value *names = NULL, *fields;
 	int64_t limit = 0, offset = 0;
 	size_t i;
 
+	if (select_read(call, SELECT_ASSISTANT, &fields))
+		names = find(call);
 	if (names != NULL)
 		limit = call_number(call, "limit", LIMIT, 1, LIMIT_MAX);
 	if (limit > 0)
@@ -60,8 +63,11 @@ call_assistants_search(struct call *call)
 		    blueprint_read(call, value_text(value_at(names, i)), &read);
 
 		if (status == STORE_OK)
-			value_list_add(&list, shape_assistant(call->arena, read.name,
-						  read.version, read.source, read.log));
+			value_list_add(
+			    &list, select_fields(call->arena,
+				       shape_assistant(call->arena, read.name,
+					   read.version, read.source, read.log),
+				       fields));
 		else if (status != STORE_NONE) { /* it was deleted meanwhile */
 			reply_failed(call, status, "agent");
 			return;

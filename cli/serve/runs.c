@@ -9,6 +9,7 @@
 
 #include "fiber.h"
 #include "log.h"
+#include "select.h"
 #include "shape.h"
 #include "trace_context.h"
 
@@ -325,13 +326,14 @@ call_runs_list(struct call *call)
 	const char *wanted = exchange_query(call->exchange, "status");
 	int64_t limit = call_number(call, "limit", LIST_LIMIT, 1, LIST_LIMIT_MAX),
 		offset = 0;
-	const struct value *runs;
+	const struct value *runs, *fields;
 	enum store_status status;
 	size_t i;
 
 	if (limit != -1)
 		offset = call_number(call, "offset", 0, 0, INT32_MAX);
-	if (limit == -1 || offset == -1 || !thread_is_there(call, call->params[0]))
+	if (limit == -1 || offset == -1 || !select_read(call, SELECT_RUN, &fields) ||
+	    !thread_is_there(call, call->params[0]))
 		return;
 	status = store_thread_runs(api_store(call->api), call->arena, call->params[0],
 	    (size_t)offset, (size_t)limit, &runs);
@@ -342,7 +344,9 @@ call_runs_list(struct call *call)
 	for (i = 0; i < value_size(runs); i++)
 		if (wanted == NULL ||
 		    strcmp(wanted, shape_run_status(value_at(runs, i))) == 0)
-			value_list_add(&list, shape_run(call->arena, value_at(runs, i)));
+			value_list_add(&list,
+			    select_fields(call->arena,
+				shape_run(call->arena, value_at(runs, i)), fields));
 	reply(call, 200, value_list_end(&list));
 }
 

@@ -10,6 +10,7 @@
 #include "fiber.h"
 #include "json.h"
 #include "runs.h"
+#include "select.h"
 #include "shape.h"
 
 #define LIMIT 10
@@ -19,21 +20,20 @@ void
 call_state_get(struct call *call)
 {
 	const char *name = call->params[0];
-	const struct value *thread, *values, *last = NULL;
+	struct arena *arena = call->arena;
+	const struct value *thread, *values, *last = NULL, *fields, *state;
 	enum store_status status;
 
-	if (!thread_is_there(call, name))
+	if (!select_read(call, SELECT_STATE, &fields) || !thread_is_there(call, name))
 		return;
-	status = blueprint_thread(call->api, call->arena, name, &thread, &values);
+	status = blueprint_thread(call->api, arena, name, &thread, &values);
 	if (status == STORE_OK)
-		status =
-		    store_last_checkpoint(api_store(call->api), call->arena, name, &last);
-	if (status == STORE_OK)
-		reply(call, 200,
-		    shape_state(
-			call->arena, thread, last, values, value_get(thread, "asks")));
-	else if (status == STORE_NONE)
-		reply(call, 200, shape_no_state(call->arena));
+		status = store_last_checkpoint(api_store(call->api), arena, name, &last);
+	state = status == STORE_OK
+		    ? shape_state(arena, thread, last, values, value_get(thread, "asks"))
+		    : shape_no_state(arena);
+	if (status == STORE_OK || status == STORE_NONE)
+		reply(call, 200, select_fields(arena, state, fields));
 	else
 		reply_failed(call, status, "such thread");
 }
@@ -85,18 +85,21 @@ void
 call_state_at(struct call *call)
 {
 	const char *name = call->params[0];
-	const struct value *past, *hidden;
+	const struct value *past, *hidden, *fields;
 	int64_t version;
 	enum store_status status;
 
-	if (!thread_is_there(call, name) || (version = version_asked_for(call)) == -1)
+	if (!select_read(call, SELECT_STATE, &fields) || !thread_is_there(call, name) ||
+	    (version = version_asked_for(call)) == -1)
 		return;
 	status = store_thread_at(
 	    api_store(call->api), call->arena, name, (uint64_t)version, &past);
 	if (status == STORE_OK)
 		status = hidden_on(call, name, &hidden);
 	if (status == STORE_OK)
-		reply(call, 200, past_state(call->arena, past, hidden));
+		reply(call, 200,
+		    select_fields(
+			call->arena, past_state(call->arena, past, hidden), fields));
 	else
 		reply_failed(call, status, "such checkpoint");
 }
@@ -128,7 +131,8 @@ before_of(struct call *call)
 /* Each on a turn of its own: of a long thread all of them are as much as it is long, as often as there are checkpoints.
  * What is too much is left out, as behind a limit: `before` goes on there. */
 static void
-reply_pasts(struct call *call, const struct value *pasts, const struct value *hidden)
+reply_pasts(struct call *call, const struct value *pasts, const struct value *hidden,
+    const struct value *fields)
 {
 	struct reply_list list = { 0 };
 	bool has_room = true;
@@ -138,7 +142,9 @@ reply_pasts(struct call *call, const struct value *pasts, const struct value *hi
 		struct arena *arena = arena_new();
 
 		has_room = reply_list_add(&list,
-		    past_state(arena, value_at(pasts, i), hidden), SERVE_LIST_BYTES_MAX);
+		    select_fields(
+			arena, past_state(arena, value_at(pasts, i), hidden), fields),
+		    SERVE_LIST_BYTES_MAX);
 		arena_destroy(&arena);
 		fiber_yield();
 	}
@@ -149,19 +155,19 @@ void
 call_history(struct call *call)
 {
 	const char *name = call->params[0];
-	const struct value *pasts, *hidden;
+	const struct value *pasts, *hidden, *fields;
 	int64_t limit = call_number(call, "limit", LIMIT, 1, LIMIT_MAX), before = 0;
 	enum store_status status;
 
-	if (limit == -1 || (before = before_of(call)) == -1 ||
-	    !thread_is_there(call, name))
+	if (limit == -1 || !select_read(call, SELECT_STATE, &fields) ||
+	    (before = before_of(call)) == -1 || !thread_is_there(call, name))
 		return;
 	status = store_pasts(api_store(call->api), call->arena, name, (uint64_t)before,
 	    (size_t)limit, &pasts);
 	if (status == STORE_OK)
 		status = hidden_on(call, name, &hidden);
 	if (status == STORE_OK)
-		reply_pasts(call, pasts, hidden);
+		reply_pasts(call, pasts, hidden, fields);
 	else
 		reply_failed(call, status, "such thread");
 }

@@ -7,6 +7,7 @@
 #include "bounds.h"
 #include "json.h"
 #include "runs.h"
+#include "select.h"
 #include "shape.h"
 #include "store_fleet.h"
 #include "wire.h"
@@ -253,7 +254,8 @@ may_be_wanted(const struct value *body, const struct value *thread)
 /* A search under way. */
 struct search {
 	struct call *call;
-	struct reply_list list; /* what is found between first and last */
+	const struct value *fields; /* that are shown of each */
+	struct reply_list list;     /* what is found between first and last */
 	size_t count, first, last;
 };
 
@@ -271,10 +273,14 @@ add_found(struct search *search, struct arena *arena, const struct value *thread
 		return status;
 	if (last == NULL)
 		values = NULL;
-	if (!reply_list_add(&search->list, shape_thread(arena, thread, last, values),
+	if (!reply_list_add(&search->list,
+		select_fields(
+		    arena, shape_thread(arena, thread, last, values), search->fields),
 		SERVE_LIST_BYTES_MAX))
-		reply_list_add(
-		    &search->list, shape_thread(arena, thread, last, NULL), SIZE_MAX);
+		reply_list_add(&search->list,
+		    select_fields(
+			arena, shape_thread(arena, thread, last, NULL), search->fields),
+		    SIZE_MAX);
 	return STORE_OK;
 }
 
@@ -358,7 +364,8 @@ call_threads_search(struct call *call)
 
 	if (limit != -1)
 		offset = call_number(call, "offset", 0, 0, SEARCHED_MAX);
-	if (limit == -1 || offset == -1)
+	if (limit == -1 || offset == -1 ||
+	    !select_read(call, SELECT_THREAD, &asked.fields))
 		return;
 	asked.first = (size_t)offset;
 	asked.last = (size_t)(limit + offset);

@@ -104,6 +104,48 @@ START_TEST(threads_are_found_by_what_they_are)
 }
 END_TEST
 
+/* The names of a map's keys, in their order, a blank behind each. */
+static const char *
+keys_of(const struct value *map)
+{
+	const char *names = "";
+	size_t i;
+
+	for (i = 0; i < value_size(map); i++)
+		names = serve_text("%s%s ", names, value_text(map->pairs[i].key));
+	return names;
+}
+
+START_TEST(of_what_is_found_the_fields_that_are_selected_are_shown)
+{
+	const char *id = serve_thread(), *state = serve_text("/threads/%s/state", id);
+	const struct value *found;
+
+	serve_run_end(id, serve_run(id, "quick", ""));
+	found = serve_post("/threads/search",
+	    serve_text("{'ids': ['%s'], 'select': ['thread_id', 'status']}", id), 200);
+	ck_assert_str_eq(keys_of(value_at(found, 0)), "thread_id status ");
+	found =
+	    serve_get(serve_text("%s?select=values.messages&select=next", state), 200);
+	ck_assert_str_eq(keys_of(found), "values next ");
+	ck_assert_str_eq(keys_of(value_get(found, "values")), "messages ");
+	found = serve_get(serve_text("%s/1?select=created_at,values.none", state), 200);
+	ck_assert_str_eq(keys_of(found), "values created_at ");
+	ck_assert_uint_eq(value_size(value_get(found, "values")), 0);
+	found = serve_post(
+	    serve_text("/threads/%s/history", id), "{'select': ['checkpoint']}", 200);
+	ck_assert_str_eq(keys_of(value_at(found, 0)), "checkpoint ");
+	found = serve_get(serve_text("/threads/%s/runs?select=run_id", id), 200);
+	ck_assert_str_eq(keys_of(value_at(found, 0)), "run_id ");
+	found = serve_post("/assistants/search", "{'select': ['graph_id', 'name']}", 200);
+	ck_assert_str_eq(keys_of(value_at(found, 0)), "graph_id name ");
+	serve_post("/assistants/search", "{'select': 'name'}", 422);
+	serve_post("/assistants/search", "{'select': [1]}", 422);
+	serve_post("/threads/search", "{'select': ['values.messages']}", 422);
+	serve_get(serve_text("%s?select=nothing", state), 422);
+}
+END_TEST
+
 START_TEST(a_copy_goes_its_own_way)
 {
 	const char *id = serve_thread(), *path = serve_text("/threads/%s/copy", id);
@@ -323,6 +365,7 @@ tcase_serve_threads(void)
 	tcase_add_test(tcase, a_thread_is_made_changed_found_and_deleted);
 	tcase_add_test(tcase, a_thread_is_made_once);
 	tcase_add_test(tcase, threads_are_found_by_what_they_are);
+	tcase_add_test(tcase, of_what_is_found_the_fields_that_are_selected_are_shown);
 	tcase_add_test(tcase, a_copy_goes_its_own_way);
 	tcase_add_test(tcase, a_threads_past_can_be_seen);
 	tcase_add_loop_test(tcase, before_has_three_forms, 0, COUNT(befores));

@@ -1,0 +1,111 @@
+/* select: the fields of an answer that are wanted. */
+#include "select.h"
+
+#include <string.h>
+
+#define FIELDS_MAX 64u
+
+/* Whether the list of names has that one, of size bytes; or its parts, if part is a part's. */
+static bool
+is_known(const char *known, const char *name, size_t size)
+{
+	const char *dot = memchr(name, '.', size);
+	size_t length;
+
+	for (; *known != '\0'; known += length + (known[length] == ' ')) {
+		length = strcspn(known, " ");
+		if (dot == NULL && length == size && memcmp(known, name, size) == 0)
+			return true;
+		if (dot != NULL && known[length - 1] == '*' &&
+		    length - 1 == (size_t)(dot + 1 - name) &&
+		    memcmp(known, name, length - 1) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The query's, with commas between. */
+static const struct value *
+split(struct arena *arena, const char *text)
+{
+	struct value_list names = { .arena = arena };
+	size_t size;
+
+	for (; *text != '\0'; text += size + (text[size] == ',')) {
+		size = strcspn(text, ",");
+		value_list_add(&names, value_strn(arena, text, size));
+	}
+	return value_list_end(&names);
+}
+
+bool
+select_read(struct call *call, const char *known, const struct value **fields_r)
+{
+	const char *query = exchange_query(call->exchange, "select");
+	const struct value *fields =
+	    query != NULL ? split(call->arena, query) : value_get(call->body, "select");
+	size_t i;
+
+	*fields_r = fields;
+	if (value_is_nil(fields))
+		return true;
+	if (!value_is(fields, VALUE_ARRAY) || value_size(fields) > FIELDS_MAX) {
+		reply_error(
+		    call, 422, "select: is no array of at most %u fields", FIELDS_MAX);
+		return false;
+	}
+	for (i = 0; i < value_size(fields); i++) {
+		const struct value *name = value_at(fields, i);
+
+		if (!value_is(name, VALUE_STR) ||
+		    !is_known(known, name->text, name->size)) {
+			reply_error(call, 422, "select: there is no '%s', but %s",
+			    value_is(name, VALUE_STR) ? value_text(name) : "", known);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The parts of a field that are wanted, "values.messages"; or nil. */
+static const struct value *
+parts_of(struct arena *arena, const struct value_pair *pair, const struct value *fields)
+{
+	const char *name = value_text(pair->key);
+	size_t size = strlen(name), i;
+	const struct value *parts = value_nil();
+
+	for (i = 0; i < value_size(fields); i++) {
+		const char *wanted = value_text(value_at(fields, i));
+		const struct value *part;
+
+		if (strncmp(wanted, name, size) != 0 || wanted[size] != '.')
+			continue;
+		if (value_is_nil(parts))
+			parts = value_empty_map();
+		part = value_get(pair->value, wanted + size + 1);
+		if (!value_is_nil(part))
+			parts = value_map_with(arena, parts, wanted + size + 1, part);
+	}
+	return parts;
+}
+
+const struct value *
+select_fields(struct arena *arena, const struct value *item, const struct value *fields)
+{
+	struct value_fields kept = { .arena = arena };
+	size_t i;
+
+	if (value_is_nil(fields))
+		return item;
+	for (i = 0; i < value_size(item); i++) {
+		const struct value_pair *pair = &item->pairs[i];
+		const struct value *parts = pair->value;
+
+		if (!value_contains(fields, value_text(pair->key)))
+			parts = parts_of(arena, pair, fields);
+		if (parts == pair->value || !value_is_nil(parts))
+			value_fields_set(&kept, value_text(pair->key), parts);
+	}
+	return value_fields_end(&kept);
+}

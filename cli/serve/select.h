@@ -1,0 +1,29 @@
+/* select: which fields of what it asks for a client wants, `select` of body or query. */
+#ifndef SELECT_H
+#define SELECT_H
+
+#include "api.h"
+
+/* The fields that there are, by what is asked for; ".*" behind one: parts of it may be named, "values.messages". */
+#define SELECT_ASSISTANT                                                                 \
+	"assistant_id graph_id name description config context created_at updated_at "   \
+	"metadata version"
+#define SELECT_THREAD                                                                    \
+	"thread_id created_at updated_at state_updated_at metadata config context "      \
+	"status values interrupts"
+#define SELECT_STATE                                                                     \
+	"values values.* next tasks checkpoint metadata created_at parent_checkpoint "   \
+	"interrupts"
+#define SELECT_RUN                                                                       \
+	"run_id thread_id assistant_id created_at updated_at status metadata kwargs "    \
+	"multitask_strategy cancel_reason"
+
+/* Reads it, in the call's arena: *fields_r [name], or nil: all are wanted. known: names as above, a blank
+ * between two. False after answering that there is no such field. */
+bool select_read(struct call *call, const char *known, const struct value **fields_r);
+
+/* What of item, a map, is wanted, in arena. A field that it does not have is left out. */
+const struct value *select_fields(
+    struct arena *arena, const struct value *item, const struct value *fields);
+
+#endif
