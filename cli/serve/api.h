@@ -34,6 +34,8 @@ struct call {
 	const char *params[CALL_PARAMS_MAX]; /* of the path */
 	const struct value *body;            /* an empty map where there is none */
 	const char *tenant;                  /* of the key, or NULL */
+	/* How an error is told; NULL: by its status, as {"detail": text}. */
+	void (*tell_error)(struct call *call, unsigned status, const char *text);
 };
 typedef void call_fn(struct call *call);
 

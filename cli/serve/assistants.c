@@ -180,9 +180,8 @@ schema_of(struct arena *arena, const char *type)
 			    : value_map(arena, "type", value_str(arena, type), NULL);
 }
 
-/* An object with messages, and the fields but those that are left out of it. */
-static const struct value *
-state_schema(struct arena *arena, const struct spec *spec, bool is_input)
+const struct value *
+assistant_state_schema(struct arena *arena, const struct spec *spec, bool is_input)
 {
 	struct value_fields properties = { .arena = arena };
 	size_t i;
@@ -213,8 +212,9 @@ call_assistant_schemas(struct call *call)
 		context = read.spec->context_schema;
 	reply(call, 200,
 	    value_map(arena, "graph_id", value_str(arena, read.name), "input_schema",
-		state_schema(arena, read.spec, true), "output_schema",
-		state_schema(arena, read.spec, false), "state_schema",
-		state_schema(arena, read.spec, false), "config_schema", value_empty_map(),
-		"context_schema", context != NULL ? context : value_empty_map(), NULL));
+		assistant_state_schema(arena, read.spec, true), "output_schema",
+		assistant_state_schema(arena, read.spec, false), "state_schema",
+		assistant_state_schema(arena, read.spec, false), "config_schema",
+		value_empty_map(), "context_schema",
+		context != NULL ? context : value_empty_map(), NULL));
 }

@@ -27,6 +27,11 @@ enum store_status blueprint_read(
 /* Compiles what was read, in arena. */
 void blueprint_compile(struct arena *arena, struct blueprint *blueprint);
 
+/* JSON Schema of the state that goes in or comes out: an object with messages, and the fields but those that are left
+ * out of it; spec NULL: messages alone (assistants.c). */
+const struct value *assistant_state_schema(
+    struct arena *arena, const struct spec *spec, bool is_input);
+
 /* The fields of the agent's state that nobody outside is shown: [name], in arena. name NULL, or an agent that is not
  * there: none. Remembered by version. STORE_OK, or why Redis did not say: then the state must not be shown. */
 enum store_status blueprint_hidden(struct api *api, struct arena *arena, const char *name,

@@ -86,8 +86,11 @@ reply_error(struct call *call, unsigned status, const char *format, ...)
 	va_start(args, format);
 	text = arena_vprintf(call->arena, format, args);
 	va_end(args);
-	reply(call, status,
-	    value_map(call->arena, "detail", value_str(call->arena, text), NULL));
+	if (call->tell_error != NULL)
+		call->tell_error(call, status, text);
+	else
+		reply(call, status,
+		    value_map(call->arena, "detail", value_str(call->arena, text), NULL));
 }
 
 void

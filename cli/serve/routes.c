@@ -44,6 +44,7 @@ static const struct {
 	{ "POST", "/runs/batch", call_runs_batch },
 	{ "POST", "/runs/stream", call_run_stream },
 	{ "POST", "/runs/wait", call_run_wait },
+	{ "POST", "/mcp", call_mcp },
 	{ "PUT", "/store/items", call_item_put },
 	{ "GET", "/store/items", call_item_get },
 	{ "DELETE", "/store/items", call_item_delete },

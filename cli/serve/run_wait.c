@@ -55,8 +55,24 @@ outcome(struct call *call, const char *thread, const struct value *last)
 	return values;
 }
 
-static void
-write_json(struct call *call, const struct value *value)
+const struct value *
+runs_await(struct call *call, const struct run_begun *begun, bool *has_ended_r)
+{
+	const struct value *last;
+	enum store_status status;
+
+	exchange_stream(call->exchange, 200, "application/json");
+	last = feed_end(begun->feed, call->arena, BEAT_MS, beat, call->exchange);
+	status = feed_status(begun->feed);
+	*has_ended_r = last != NULL;
+	if (last != NULL)
+		return outcome(call, begun->thread, last);
+	return status != STORE_OK && status != STORE_CANCELLED ? not_read(call, status)
+							       : NULL;
+}
+
+void
+runs_write(struct call *call, const struct value *value)
 {
 	struct packet packet = { 0 };
 
@@ -65,48 +81,38 @@ write_json(struct call *call, const struct value *value)
 	packet_release(&packet);
 }
 
-/* Returns whether the run has ended. */
-static bool
-wait_and_write(struct call *call, const char *thread, struct feed *feed)
+/* Waits for its end, and lets it go. */
+static void
+wait_for(struct call *call, struct run_begun *begun)
 {
-	const struct value *last;
-	enum store_status status;
+	bool has_ended;
+	const struct value *said = runs_await(call, begun, &has_ended);
 
-	exchange_stream(call->exchange, 200, "application/json");
-	last = feed_end(feed, call->arena, BEAT_MS, beat, call->exchange);
-	status = feed_status(feed);
-	if (last != NULL)
-		write_json(call, outcome(call, thread, last));
-	else if (status != STORE_OK && status != STORE_CANCELLED)
-		write_json(call, not_read(call, status));
-	return last != NULL;
+	if (said != NULL)
+		runs_write(call, said);
+	feed_destroy(&begun->feed);
+	runs_leave(call, begun, has_ended);
 }
 
 void
 call_run_wait(struct call *call)
 {
 	struct run_begun begun;
-	bool has_ended;
 
 	if (!runs_begin(call, call->body, false, &begun))
 		return;
 	runs_say_where(call, &begun);
-	has_ended = wait_and_write(call, begun.thread, begun.feed);
-	feed_destroy(&begun.feed);
-	runs_leave(call, &begun, has_ended);
+	wait_for(call, &begun);
 }
 
 void
 call_run_join(struct call *call)
 {
 	struct run_begun begun = { .thread = call->params[0], .run = call->params[1] };
-	bool has_ended;
 
 	if (runs_find(call) == NULL)
 		return;
 	begun.body.cancels_on_disconnect = call_flag(call, "cancel_on_disconnect");
 	begun.feed = feed_new(call->api, begun.thread, begun.run, 0, false);
-	has_ended = wait_and_write(call, begun.thread, begun.feed);
-	feed_destroy(&begun.feed);
-	runs_leave(call, &begun, has_ended);
+	wait_for(call, &begun);
 }

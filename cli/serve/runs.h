@@ -33,6 +33,14 @@ struct run_begun {
 bool runs_begin(
     struct call *call, const struct value *body, bool lives, struct run_begun *begun_r);
 
+/* Begins an answer of status 200 that is JSON, and waits for the run's end, with a line break now and then. Returns
+ * what it came to, in the call's arena: the state, with `__interrupt__` when it asks; {__error__: {error, message}};
+ * NULL: who asked has gone. *has_ended_r: for runs_leave. */
+const struct value *runs_await(
+    struct call *call, const struct run_begun *begun, bool *has_ended_r);
+/* Writes value, which is the rest of that answer. */
+void runs_write(struct call *call, const struct value *value);
+
 /* A run has begun on thread: whoever waits for that here is told (thread_stream.c). */
 void runs_tell(struct api *api, const char *thread);
 

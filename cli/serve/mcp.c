@@ -1,0 +1,326 @@
+/* mcp: agents as tools of the Model Context Protocol, for whoever has a model of its own: its streamable HTTP, as of
+ * modelcontextprotocol.io, 2025-06-18. Nothing is kept between two requests: there are no sessions, and no stream of
+ * the server's own. A call of a tool is a run on a thread of its own. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blueprint.h"
+#include "chat.h"
+#include "fiber.h"
+#include "json.h"
+#include "runs.h"
+#include "settings.h"
+
+#define PAGE 100 /* tools */
+
+/* JSON-RPC 2.0, section 5.1. */
+enum {
+	INVALID_REQUEST = -32600,
+	METHOD_NOT_FOUND = -32601,
+	INVALID_PARAMS = -32602,
+	INTERNAL_ERROR = -32603,
+};
+
+/* Newest first. They differ in what we do not use, but for batches, which one had and no other has. */
+static const char *const revisions[] = { "2025-06-18", "2025-03-26", "2024-11-05" };
+
+/* --- answers -------------------------------------------------------------------------- */
+
+/* name: `result` or `error`. */
+static const struct value *
+response(struct call *call, const char *name, const struct value *value)
+{
+	const struct value *id = value_get(call->body, "id");
+
+	return value_map(call->arena, "jsonrpc", value_str(call->arena, "2.0"), "id", id,
+	    name, value, NULL);
+}
+
+static void
+succeed(struct call *call, const struct value *result)
+{
+	reply(call, 200, response(call, "result", result));
+}
+
+static void
+fail(struct call *call, int code, const char *message)
+{
+	reply(call, 200,
+	    response(call, "error",
+		value_map(call->arena, "code", value_int(call->arena, code), "message",
+		    value_str(call->arena, message), NULL)));
+}
+
+/* What goes wrong in what a request stands for is told in its answer: 4xx is whoever asked. */
+static void
+tell_error(struct call *call, unsigned status, const char *text)
+{
+	fail(call, status < 500 ? INVALID_PARAMS : INTERNAL_ERROR, text);
+}
+
+/* --- what there is -------------------------------------------------------------------- */
+
+static void
+initialize(struct call *call, const struct value *params)
+{
+	struct arena *arena = call->arena;
+	const char *wanted = value_get_text(params, "protocolVersion");
+	const char *revision = revisions[0];
+	size_t i;
+
+	for (i = 0; wanted != NULL && i < sizeof revisions / sizeof *revisions; i++)
+		if (strcmp(wanted, revisions[i]) == 0)
+			revision = revisions[i];
+	succeed(call,
+	    value_map(arena, "protocolVersion", value_str(arena, revision),
+		"capabilities", value_map(arena, "tools", value_empty_map(), NULL),
+		"serverInfo",
+		value_map(arena, "name", value_str(arena, "flotilla"), "version",
+		    value_str(arena, FLOTILLA_VERSION), NULL),
+		"instructions",
+		value_str(arena,
+		    "Each tool is an agent. It knows nothing of your conversation but "
+		    "the messages that it is given, and answers when it is done."),
+		NULL));
+}
+
+static void
+ping(struct call *call, const struct value *params)
+{
+	(void)params;
+	succeed(call, value_empty_map());
+}
+
+static const struct value *
+text_schema(struct arena *arena)
+{
+	return value_map(arena, "type", value_str(arena, "string"), NULL);
+}
+
+/* Messages as a model is best told to write them. */
+static const struct value *
+messages_schema(struct arena *arena)
+{
+	const struct value *roles[] = { value_str(arena, "user"),
+		value_str(arena, "assistant"), value_str(arena, "system") };
+	const struct value *required[] = { value_str(arena, "role"),
+		value_str(arena, "content") };
+	const struct value *role = value_map(arena, "type", value_str(arena, "string"),
+	    "enum", value_array(arena, roles, 3), NULL);
+
+	return value_map(arena, "type", value_str(arena, "array"), "description",
+	    value_str(arena, "what the agent is told or asked: mostly one message of "
+			     "the role user"),
+	    "items",
+	    value_map(arena, "type", value_str(arena, "object"), "properties",
+		value_map(arena, "role", role, "content", text_schema(arena), NULL),
+		"required", value_array(arena, required, 2), NULL),
+	    NULL);
+}
+
+static const struct value *
+input_schema(struct arena *arena, const struct spec *spec)
+{
+	const struct value *schema = assistant_state_schema(arena, spec, true);
+	const struct value *messages = value_str(arena, "messages");
+	const struct value *properties = value_map_with(
+	    arena, value_get(schema, "properties"), "messages", messages_schema(arena));
+
+	schema = value_map_with(arena, schema, "properties", properties);
+	return value_map_with(
+	    arena, schema, "required", value_array(arena, &messages, 1));
+}
+
+/* Returns NULL when it was deleted meanwhile; *status_r else says why. */
+static const struct value *
+describe(struct call *call, const char *name, enum store_status *status_r)
+{
+	struct arena *arena = call->arena;
+	struct blueprint read;
+	const char *description;
+
+	*status_r = blueprint_read(call, name, &read);
+	if (*status_r != STORE_OK)
+		return NULL;
+	blueprint_compile(arena, &read);
+	description = value_get_text(read.source, "description");
+	return value_map(arena, "name", value_str(arena, name), "description",
+	    description != NULL ? value_str(arena, description)
+				: value_printf(arena, "the agent %s", name),
+	    "inputSchema", input_schema(arena, read.spec), NULL);
+}
+
+/* By name, so that pages follow each other whatever comes between. */
+static int
+by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static const char **
+sorted_names(struct arena *arena, const struct value *agents)
+{
+	const char **names = arena_alloc(arena, (value_size(agents) + 1) * sizeof *names);
+	size_t i;
+
+	for (i = 0; i < value_size(agents); i++)
+		names[i] = value_text(agents->pairs[i].key);
+	qsort(names, value_size(agents), sizeof *names, by_name);
+	return names;
+}
+
+/* A cursor is the last name of the page before. */
+static void
+list_tools(struct call *call, const struct value *params)
+{
+	struct arena *arena = call->arena;
+	const char *cursor = value_get_text(params, "cursor");
+	struct value_list tools = { .arena = arena };
+	const struct value *agents;
+	enum store_status status = store_agents(api_store(call->api), arena, &agents);
+	const char **names;
+	size_t i = 0;
+
+	if (status != STORE_OK) {
+		reply_failed(call, status, "agents");
+		return;
+	}
+	names = sorted_names(arena, agents);
+	while (cursor != NULL && i < value_size(agents) && strcmp(names[i], cursor) <= 0)
+		i++;
+	for (; i < value_size(agents) && tools.count < PAGE; i++) {
+		const struct value *tool = describe(call, names[i], &status);
+
+		if (tool != NULL)
+			value_list_add(&tools, tool);
+		else if (status != STORE_NONE) {
+			reply_failed(call, status, "agent");
+			return;
+		}
+		fiber_yield();
+	}
+	succeed(call,
+	    value_map(arena, "tools", value_list_end(&tools), "nextCursor",
+		i < value_size(agents) ? value_str(arena, names[i - 1]) : NULL, NULL));
+}
+
+/* --- a call --------------------------------------------------------------------------- */
+
+/* What a run came to, as a tool's result: what the agent said last, or its structured response. */
+static const struct value *
+result_of(struct arena *arena, const struct value *outcome)
+{
+	const struct value *error = value_get(outcome, "__error__");
+	const struct value *asks = value_get(outcome, "__interrupt__");
+	const struct value *structured = value_get(outcome, "structured_response");
+	const struct value *messages = value_get(outcome, "messages"), *content;
+	const char *text;
+	bool is_paused = value_has(outcome, "__interrupt__");
+	bool is_error = value_is(error, VALUE_MAP) || is_paused;
+
+	if (value_is(error, VALUE_MAP))
+		text = arena_printf(arena, "%s: %s", value_get_text(error, "error"),
+		    value_get_text(error, "message"));
+	else if (is_paused && value_size(asks) == 0)
+		text = "The agent has stopped where a human is to look, and cannot be "
+		       "told here to go on.";
+	else if (is_paused)
+		text = arena_printf(arena,
+		    "The agent has stopped for a human, whose answer it cannot be given "
+		    "here: %s",
+		    json_text(arena, asks));
+	else if (!value_is_nil(structured))
+		text = json_text(arena, structured);
+	else
+		text =
+		    value_size(messages) == 0
+			? ""
+			: chat_text(arena, value_at(messages, value_size(messages) - 1));
+	content = value_map(arena, "type", value_str(arena, "text"), "text",
+	    value_str(arena, text), NULL);
+	return value_map(arena, "content", value_array(arena, &content, 1),
+	    "structuredContent",
+	    value_is(structured, VALUE_MAP) && !is_error ? structured : NULL, "isError",
+	    value_bool(is_error), NULL);
+}
+
+static void
+call_tool(struct call *call, const struct value *params)
+{
+	struct arena *arena = call->arena;
+	const struct value *name = value_get(params, "name");
+	const struct value *arguments = value_get(params, "arguments"), *body, *outcome;
+	struct run_begun begun;
+	bool has_ended;
+
+	if (!value_is(name, VALUE_STR) || !value_is(arguments, VALUE_MAP)) {
+		fail(call, INVALID_PARAMS,
+		    "name: must be that of a tool, and arguments: a map");
+		return;
+	}
+	body = value_map(arena, "assistant_id", name, "input", arguments, "on_disconnect",
+	    value_str(arena, "cancel"), NULL);
+	if (!runs_begin(call, body, false, &begun))
+		return;
+	outcome = runs_await(call, &begun, &has_ended);
+	if (outcome != NULL)
+		runs_write(call, response(call, "result", result_of(arena, outcome)));
+	feed_destroy(&begun.feed);
+	runs_leave(call, &begun, has_ended);
+}
+
+/* --- methods -------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	void (*run)(struct call *call, const struct value *params);
+} methods[] = {
+	{ "initialize", initialize },
+	{ "ping", ping },
+	{ "tools/list", list_tools },
+	{ "tools/call", call_tool },
+};
+
+/* Notifications ask for no answer, and answers are to nothing that we have asked. */
+static bool
+wants_answer(const struct value *body)
+{
+	return value_has(body, "id") && value_get_text(body, "method") != NULL;
+}
+
+static bool
+is_message(const struct value *body)
+{
+	return value_is(body, VALUE_MAP) &&
+	       value_text_is(value_get(body, "jsonrpc"), "2.0") &&
+	       (value_get_text(body, "method") != NULL || value_has(body, "result") ||
+		   value_has(body, "error"));
+}
+
+void
+call_mcp(struct call *call)
+{
+	const struct value *params = value_get(call->body, "params");
+	const char *method = value_get_text(call->body, "method");
+	size_t i;
+
+	call->tell_error = tell_error;
+	if (!is_message(call->body)) {
+		fail(call, INVALID_REQUEST, "one message of JSON-RPC 2.0 is wanted");
+		return;
+	}
+	if (!wants_answer(call->body)) {
+		exchange_answer(call->exchange, 202, NULL, NULL, 0);
+		return;
+	}
+	for (i = 0; i < sizeof methods / sizeof *methods; i++) {
+		if (strcmp(methods[i].name, method) == 0) {
+			methods[i].run(call, params);
+			return;
+		}
+	}
+	fail(call, METHOD_NOT_FOUND,
+	    arena_printf(
+		call->arena, "there is no '%s': tools alone are served here", method));
+}
