@@ -110,6 +110,61 @@ call_assistant_get(struct call *call)
 			call->arena, read.name, read.version, read.source, read.log));
 }
 
+/* An agent's subagents are agents of their own, and have no place in its graph. */
+void
+call_assistant_subgraphs(struct call *call)
+{
+	struct blueprint read;
+
+	if (read_agent(call, &read))
+		reply(call, 200, value_empty_map());
+}
+
+/* The agent as it was under number, in its log; NULL when it was deleted by that, or nobody has kept it. */
+static const struct value *
+version_at(struct call *call, const struct blueprint *read, size_t number,
+    enum store_status *status_r)
+{
+	struct arena *arena = call->arena;
+	const char *version = value_get_text(value_at(read->log, number - 1), "version");
+	const struct value *source;
+
+	*status_r = STORE_NONE;
+	if (version != NULL && *version != '\0')
+		*status_r =
+		    store_agent_source(api_store(call->api), arena, version, &source);
+	return *status_r == STORE_OK ? shape_assistant(arena, read->name, version, source,
+					   value_array(arena, read->log->items, number))
+				     : NULL;
+}
+
+void
+call_assistant_versions(struct call *call)
+{
+	struct value_list list = { .arena = call->arena };
+	int64_t limit = call_number(call, "limit", LIMIT, 1, LIMIT_MAX), offset = -1;
+	struct blueprint read;
+	enum store_status status;
+	size_t number;
+
+	if (limit != -1)
+		offset = call_number(call, "offset", 0, 0, INT32_MAX);
+	if (offset == -1 || !read_agent(call, &read))
+		return;
+	number = value_size(read.log);
+	for (; number > 0 && list.count < (size_t)limit; number--) {
+		const struct value *found = version_at(call, &read, number, &status);
+
+		if (found == NULL && status != STORE_NONE) {
+			reply_failed(call, status, "agent");
+			return;
+		}
+		if (found != NULL && offset-- <= 0)
+			value_list_add(&list, found);
+	}
+	reply(call, 200, value_list_end(&list));
+}
+
 /* --- its graph ---------------------------------------------------------------------------- */
 
 static const struct value *

@@ -384,9 +384,7 @@ call_run_cancel(struct call *call)
 	if (record == NULL)
 		return;
 	if (action != NULL && strcmp(action, "interrupt") != 0) {
-		reply_error(call, 422,
-		    "action: only interrupt is known; a new run with multitask_strategy "
-		    "rollback takes back what a run did");
+		reply_error(call, 422, RUNS_INTERRUPT_ONLY);
 		return;
 	}
 	if (!ask_for_end(call))

@@ -50,6 +50,11 @@ const struct value *runs_find(struct call *call);
 /* Says where the run is: Content-Location. */
 void runs_say_where(struct call *call, const struct run_begun *begun);
 
+/* What is said to who wants a run cancelled in another way. */
+#define RUNS_INTERRUPT_ONLY                                                              \
+	"action: only interrupt is known; a new run with multitask_strategy rollback "   \
+	"takes back what a run did"
+
 /* Who waited for the run has gone away, or it has ended: cancels it, if that was asked for; deletes the thread of a
  * stateless one that has ended. */
 void runs_leave(struct call *call, const struct run_begun *begun, bool has_ended);
