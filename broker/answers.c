@@ -140,9 +140,7 @@ on_busy(struct core *core, struct message *message)
 		return;
 	COUNT(core, released);
 	call_requeue(core, call);
-	/* No more for it until it says that it has room. */
-	message->session->slots = message->session->taken;
-	session_rank(core, message->session);
+	session_full(core, message->session);
 }
 
 void
@@ -192,7 +190,7 @@ announced_running(struct core *core, struct session *worker, const char *id)
 	}
 	if (runs_at(call, worker)) {
 		if (!call->known_there) {
-			worker->slots++; /* its report left this slot out */
+			session_more(worker); /* its report left this slot out */
 			call_acknowledged(call);
 		}
 		session_rank(core, worker);

@@ -51,6 +51,8 @@ audit_worker(struct sums *sums, const struct session *worker)
 	expect(sums, suspects == worker->suspects, "a worker's suspects");
 	expect(sums, taken == worker->taken, "a worker's taken slots");
 	expect(sums, reported == worker->reported, "a worker's reported slots");
+	expect(sums, worker->capacity == 0 || worker->slots <= worker->capacity,
+	    "a worker's slots");
 	for (i = 0; i < worker->offer_count; i++) {
 		offer = &worker->offers[i];
 		expect(

@@ -53,18 +53,38 @@ session_rank(struct core *core, struct session *session)
 		session_touch(core, session);
 }
 
+static uint32_t
+slots_max(const struct session *session)
+{
+	return session->capacity > 0 ? session->capacity : CREDIT_MAX;
+}
+
 /* FIFO on the wire: what the worker has acknowledged so far is what it had when it wrote
  * this report, and what is still under way to it is in our count only. */
 void
 session_report(struct core *core, struct session *session, uint64_t credit)
 {
-	uint32_t slots_max = session->capacity > 0 ? session->capacity : CREDIT_MAX;
-
 	/* A call that has ended there while its RESULT is still to be sent, as behind a lost
 	 * connection, is in both. */
 	session->slots = (uint32_t)credit + session->reported;
-	if (session->slots > slots_max)
-		session->slots = slots_max;
+	if (session->slots > slots_max(session))
+		session->slots = slots_max(session);
+	session_rank(core, session);
+}
+
+void
+session_more(struct session *session)
+{
+	if (session->slots < slots_max(session))
+		session->slots++;
+}
+
+void
+session_full(struct core *core, struct session *session)
+{
+	uint32_t most = slots_max(session);
+
+	session->slots = session->taken < most ? session->taken : most;
 	session_rank(core, session);
 }
 
@@ -110,9 +130,9 @@ call_attach(struct core *core, struct call *call, struct session *worker, bool h
 	call->known_there = true;
 	place_at(core, call, worker, has_slot);
 	if (has_slot) {
-		/* It was not in the credit the worker reported. */
+		/* It was not in the credit the worker reported, unless it has ended there meanwhile. */
 		worker->reported++;
-		worker->slots++;
+		session_more(worker);
 	}
 	session_rank(core, worker);
 	if (call->cancelling)

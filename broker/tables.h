@@ -331,6 +331,10 @@ void call_stop_unwanted(struct core *core, struct call *call); /* answers.c */
 uint32_t session_room(const struct session *session);
 /* The worker's report: free slots. */
 void session_report(struct core *core, struct session *session, uint64_t credit);
+/* One slot more than it has reported, but not more than it has in all. */
+void session_more(struct session *session);
+/* No more for it until it says that it has room. */
+void session_full(struct core *core, struct session *session);
 /* Its place among the ready ones changed. */
 void session_rank(struct core *core, struct session *session);
 /* Once at the end of each step: work that waits meets room that came. */

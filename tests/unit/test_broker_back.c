@@ -225,6 +225,31 @@ START_TEST(another_s_call_is_not_its_to_deny)
 }
 END_TEST
 
+static int64_t
+room_of(const char *name)
+{
+	struct arena *arena = arena_new();
+	const struct value *rows = value_get(core_stats(bench.core, arena), "sessions");
+	int64_t room = -1;
+	size_t i;
+
+	for (i = 0; i < value_size(rows); i++)
+		if (value_text_is(value_get(value_at(rows, i), "name"), name))
+			room = value_get_int(value_at(rows, i), "room", -1);
+	arena_destroy(&arena);
+	return room;
+}
+
+/* It says that it has room for all that it has slots for: the call has ended there, and its announcement is behind that. */
+START_TEST(what_it_announces_gives_it_no_slots_that_it_has_not)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_announce(&bench, W, "c1", CALL_RUNNING);
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	ck_assert_int_eq(room_of("w11"), 1);
+}
+END_TEST
+
 /* Its answer was lost with the connection. */
 START_TEST(it_is_asked_each_time_it_comes_back)
 {
@@ -258,6 +283,7 @@ tcase_broker_back(void)
 	tcase_add_test(tcase, one_that_was_late_has_stopped);
 	tcase_add_test(tcase, a_call_that_was_sent_since_is_on_its_way);
 	tcase_add_test(tcase, another_s_call_is_not_its_to_deny);
+	tcase_add_test(tcase, what_it_announces_gives_it_no_slots_that_it_has_not);
 	tcase_add_test(tcase, it_is_asked_each_time_it_comes_back);
 	return tcase;
 }
