@@ -54,7 +54,14 @@ run_stopped_by(struct run *run, const struct fault *fault)
 bool
 run_must_stop(const struct run *run)
 {
-	return run->cancel_wanted || run->releasing;
+	return run->cancel_wanted || run->releasing || run->is_lost;
+}
+
+void
+run_give_up(struct run *run)
+{
+	run->is_lost = true;
+	caller_disown(run->coordinator->caller, run->id);
 }
 
 void
@@ -350,7 +357,7 @@ end(struct run *run, enum go go)
 	if (go == GO_END && run->state != NULL && run->paused == NULL)
 		run_pins_release(run);
 	if (go == GO_DROP)
-		caller_disown(run->coordinator->caller, run->id);
+		run_give_up(run);
 	if (go == GO_DROP && run->releasing)
 		store_release(run->coordinator->store, run->arena,
 		    &(struct store_hold){
@@ -448,7 +455,7 @@ run_next(struct run *run)
 	run->record = claim.record;
 	run->head = claim.head;
 	run->order = claim.order;
-	run->applied = run->is_dropped = false;
+	run->applied = run->is_dropped = run->is_lost = false;
 	run->past = run->undone = (struct run_past){ .version = -1 };
 	run->results = claim.results;
 	run->commits = 0;

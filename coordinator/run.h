@@ -32,6 +32,7 @@ struct run {
 	bool cancel_wanted; /* a user wants it cancelled, or its deadline has come: */
 	bool is_late;
 	bool releasing; /* this process leaves: give it back */
+	bool is_lost;   /* given up until it is claimed again (run_give_up) */
 	bool more_wait; /* another run waits on the thread, or may */
 	struct arrival *
 	    arrival; /* the submission that it was made for, until it is claimed; or NULL */
@@ -167,8 +168,13 @@ enum go run_fail_with(struct run *run, const struct fault *fault);
  * stopped by somebody else and the run fails with it. */
 enum go run_stopped_by(struct run *run, const struct fault *fault);
 
-/* Somebody wants the run ended, or given back: nothing new is begun. */
+/* Somebody wants the run ended, or given back, or it is given up: nothing new is begun. */
 bool run_must_stop(const struct run *run);
+
+/* The run is another's by now, or nobody can say whose: its calls are left to the owner, without a word. From here on no
+ * fiber of the run sends one: that would be cancelled with the fiber, and the owner, who asks under the same id, find
+ * it so. */
+void run_give_up(struct run *run);
 
 /* Stores outcomes of the superstep under way, or, without any, asks whether the run is still ours
  * as we believe. To store is not cut short by a cancel. When Redis says that it is not (FENCED, STALE), its

@@ -128,7 +128,7 @@ may_begin(struct run *run, struct arena *arena, unsigned flags)
 	if (status == STORE_OK)
 		run->owned_ms = now_ms;
 	else
-		caller_disown(coordinator->caller, run->id);
+		run_give_up(run);
 	return status == STORE_OK && !run_must_stop(run);
 }
 

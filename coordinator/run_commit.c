@@ -245,7 +245,7 @@ run_store(struct run *run, struct arena *arena, const struct value *outcomes)
 		fiber_shield(false);
 	log_refusal(run, status, "outcome");
 	if (status == STORE_FENCED || status == STORE_STALE)
-		caller_disown(run->coordinator->caller, run->id);
+		run_give_up(run);
 	return status;
 }
 

@@ -107,7 +107,7 @@ store_lost(struct run *run, struct arena *arena, const struct effect *effect,
 
 	if (status != STORE_OK) {
 		/* Not ours any more, or nothing can be said: nor are the round's others. */
-		caller_disown(run->coordinator->caller, run->id);
+		run_give_up(run);
 		return GO_DROP;
 	}
 	run->results_stored = true;

@@ -23,7 +23,7 @@ store_wish(struct run *run, struct arena *arena, const struct effect *effect,
 	}
 	status = run_store(run, arena, value_map(arena, id, body, NULL));
 	if (status != STORE_OK) {
-		caller_disown(run->coordinator->caller, run->id);
+		run_give_up(run);
 		return GO_DROP;
 	}
 	run->results_stored = true;

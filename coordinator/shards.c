@@ -88,7 +88,7 @@ drop_lost(const struct shard *shard, struct arena *arena)
 			continue;
 		log_info("run=%s thread=%s lost while the lease had run out", held[i].run,
 		    held[i].thread);
-		caller_disown(coordinator->caller, held[i].run);
+		run_give_up(run);
 		if (run->awaits > 0)
 			fiber_cancel(run->fiber);
 	}
