@@ -29,7 +29,7 @@ PACKAGES := libczmq libzmq hiredis libcurl libuv yajl libfyaml libsystemd libpcr
 CLI_PACKAGES := libmicrohttpd
 DEBIAN   := gcc clang libclang-rt-14-dev make pkg-config libczmq-dev libzmq3-dev \
             libhiredis-dev libcurl4-openssl-dev libuv1-dev libyajl-dev libfyaml-dev \
-            libsystemd-dev libpcre2-dev liblua5.4-dev libsodium-dev libmicrohttpd-dev libevent-dev libmsgpack-dev check redis-server redis-tools \
+            libsystemd-dev libpcre2-dev liblua5.4-dev libsodium-dev libmicrohttpd-dev libevent-dev libmsgpack-dev check redis-server redis-tools libglib2.0-0 tzdata \
             json-schema-test-suite libluajit-5.1-dev iproute2 iptables clang-format clang-tidy \
             ripgrep bubblewrap shellcheck python3-zmq python3-msgpack $(if $(shell command -v node && command -v npm),,nodejs npm)
 WARNINGS := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wundef -Wvla -Wformat=2 \

@@ -101,6 +101,12 @@ read_date(const char *text, int64_t *ms_r)
 	return *ms_r >= 0 && *ms_r <= AT_MS_MAX ? 0 : -1;
 }
 
+int
+run_options_time(const char *text, int64_t *ms_r)
+{
+	return read_number(text, 0, AT_MS_MAX, ms_r) == 0 ? 0 : read_date(text, ms_r);
+}
+
 static const char *
 read_start(struct arena *arena, const struct value *fields, int64_t now_ms,
     struct run_options *options)
@@ -116,8 +122,7 @@ read_start(struct arena *arena, const struct value *fields, int64_t now_ms,
 			    utf8_shown(arena, after, SHOWN_BYTES), (int64_t)AFTER_MS_MAX);
 		options->at_ms += options->at_ms > 0 ? now_ms : 0;
 	}
-	if (at != NULL && read_number(at, 0, AT_MS_MAX, &options->at_ms) == -1 &&
-	    read_date(at, &options->at_ms) == -1)
+	if (at != NULL && run_options_time(at, &options->at_ms) == -1)
 		return arena_printf(arena,
 		    "at '%s': must be a time such as 2030-01-31T09:30:00Z, or "
 		    "milliseconds since 1970",

@@ -24,6 +24,9 @@ struct run_options {
 const char *run_options_read(struct arena *arena, const struct value *fields,
     int64_t now_ms, struct run_options *options_r);
 
+/* A time as `at` takes it: RFC 3339 with its zone, or ms since 1970. Returns 0, or -1. */
+int run_options_time(const char *text, int64_t *ms_r);
+
 /* The fields of the run's record, {name: text or packed bytes}, for store_submit. */
 const struct value *run_options_record(
     struct arena *arena, const struct run_options *options);
