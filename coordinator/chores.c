@@ -5,6 +5,7 @@
 #include "children.h"
 #include "coordinator.h"
 #include "fiber.h"
+#include "firing.h"
 #include "items.h"
 #include "memory.h"
 #include "retention.h"
@@ -20,6 +21,7 @@ struct shard_chores {
 	unsigned number;
 	struct store_chores found; /* for the fiber below */
 	struct fiber *fiber;       /* at work there, or NULL */
+	struct fiber *firing;      /* likewise, for crons */
 	bool has_over;             /* threads whose time is over, or what they left */
 	bool is_swept;             /* by a sweeper, now */
 };
@@ -57,6 +59,16 @@ shard_main(void *arg)
 	shard->fiber = NULL;
 }
 
+/* Apart from the others, which free memory: where Redis has no room for a submission it waits. */
+static void
+firing_main(void *arg)
+{
+	struct shard_chores *shard = arg;
+
+	firing_sweep(shard->chores->coordinator, shard->number);
+	shard->firing = NULL;
+}
+
 static void
 look(struct shard_chores *shard)
 {
@@ -70,6 +82,9 @@ look(struct shard_chores *shard)
 	if (status != STORE_OK)
 		return;
 	shard->has_over = found.threads || found.gone;
+	if (found.crons && shard->firing == NULL && !coordinator->draining)
+		shard->firing =
+		    fiber_start(coordinator->loop, "firing", firing_main, shard);
 	/* Without a fiber for it now, the next round finds it again. */
 	if (shard->fiber != NULL || !(found.orphans || found.webhooks || found.items))
 		return;
@@ -174,9 +189,12 @@ chores_stop(struct chores *chores)
 	for (i = 0; i < SWEEPERS; i++)
 		if (chores->sweepers[i].fiber != NULL)
 			fiber_cancel(chores->sweepers[i].fiber);
-	for (i = 0; i < SHARDS; i++)
+	for (i = 0; i < SHARDS; i++) {
 		if (chores->shards[i].fiber != NULL)
 			fiber_cancel(chores->shards[i].fiber);
+		if (chores->shards[i].firing != NULL)
+			fiber_cancel(chores->shards[i].firing);
+	}
 }
 
 void

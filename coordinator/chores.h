@@ -1,5 +1,5 @@
 /* chores: what is to be done in the shards besides their runs: children of runs that ended badly,
- * webhooks, items and threads whose time is over. None of it may hold up a lease: it has fibers of
+ * webhooks, crons that are due, items and threads whose time is over. None of it may hold up a lease: it has fibers of
  * its own. One goes round all shards and asks each once whether there is anything; a shard with
  * something gets a fiber for what is short; its threads are taken by some fibers that all shards share, so that
  * what is deleted keeps pace with what a busy fleet makes, however long Redis takes to answer.

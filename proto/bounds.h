@@ -164,6 +164,10 @@
 #define WEBHOOK_URL_BYTES_MAX 2048u
 #define TTL_MS_MAX UINT64_C(316224000000) /* of a thread; ten years */
 
+/* Crons: runs that recur. */
+#define CRON_ID_BYTES_MAX 76u /* its runs' ids have their time behind it */
+#define CRONS_SHARD_MAX 1000u /* of a shard */
+
 /* Webhooks. */
 #define WEBHOOK_BYTES_MAX (8u << 20) /* told of a run; its output is left out first */
 #define WEBHOOK_CALL_MS 15000u       /* of one attempt */

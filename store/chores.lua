@@ -2,18 +2,19 @@
 -- What is to be done in a shard besides its runs: one look tells whether there is anything.
 
 -- chores(due key; prefix): how much waits there: {runs whose children are to be cancelled, ends that
--- are to be told, items whose time is over, threads whose time is over, runs that were forgotten}.
+-- are to be told, items whose time is over, threads whose time is over, runs that were forgotten, crons
+-- that are due}.
 local function chores(_, args)
   local prefix = args[1]
   local bereft, hooks, ends = prefix .. 'bereft', prefix .. 'hooks', prefix .. 'item-ends'
-  local ttl, forgotten = prefix .. 'ttl', prefix .. 'forgotten'
-  if redis.call('EXISTS', bereft, hooks, ends, ttl, forgotten) == 0 then
-    return { 0, 0, 0, 0, 0 } -- nearly always
+  local ttl, forgotten, recurring = prefix .. 'ttl', prefix .. 'forgotten', prefix .. 'crons'
+  if redis.call('EXISTS', bereft, hooks, ends, ttl, forgotten, recurring) == 0 then
+    return { 0, 0, 0, 0, 0, 0 } -- nearly always
   end
   local now = now_ms()
   return { redis.call('SCARD', bereft), redis.call('ZCOUNT', hooks, '-inf', now),
     redis.call('ZCOUNT', ends, 1, now), redis.call('ZCOUNT', ttl, '-inf', now),
-    redis.call('HLEN', forgotten) }
+    redis.call('HLEN', forgotten), redis.call('ZCOUNT', recurring, '-inf', now) }
 end
 
 -- gone(due key; prefix, limit, {run, note, "1" or "0"}...): strikes out runs that were forgotten, if

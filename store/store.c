@@ -24,7 +24,8 @@
 	PART(webhooks)                                                                   \
 	PART(agents)                                                                     \
 	PART(threads)                                                                    \
-	PART(chores)
+	PART(chores)                                                                     \
+	PART(crons)
 
 #define DECLARE(name)                                                                    \
 	extern const char _binary_store_##name##_lua_start[],                            \

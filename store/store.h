@@ -302,6 +302,7 @@ struct store_chores {
 	bool orphans, webhooks,
 	    items;          /* store_orphans, store_take_webhooks, items_sweep */
 	bool threads, gone; /* store_expire, store_forget_gone */
+	bool crons;         /* crons_due */
 };
 enum store_status store_chores(struct store *store, struct arena *arena, unsigned shard,
     struct store_chores *chores_r);

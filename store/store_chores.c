@@ -27,7 +27,8 @@ store_chores(struct store *store, struct arena *arena, unsigned shard,
 		.webhooks = store_number_at(reply, 1) > 0,
 		.items = store_number_at(reply, 2) > 0,
 		.threads = store_number_at(reply, 3) > 0,
-		.gone = store_number_at(reply, 4) > 0 };
+		.gone = store_number_at(reply, 4) > 0,
+		.crons = store_number_at(reply, 5) > 0 };
 	return STORE_OK;
 }
 

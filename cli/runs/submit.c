@@ -30,43 +30,19 @@ static const struct setting table[] = {
 	    0 },
 	{ "parent", SETTING_TEXT, SETTING(parent), NULL, 0, 0, NULL,
 	    "the run it belongs to, and is cancelled with", 0 },
-	{ "input", SETTING_TEXT, SETTING(input), NULL, 0, 0, NULL,
-	    "the whole input as JSON: {\"messages\": [...], field: value}", 0 },
-	{ "context", SETTING_TEXT, SETTING(context), NULL, 0, 0, NULL,
-	    "the run's static context as JSON", 0 },
+	RUN_SETTINGS,
 	{ "after", SETTING_TEXT, SETTING(options.after), NULL, 0, 0, NULL,
 	    "start it so much later: 500ms, 90s, 10m, 8h, 7d", 0 },
 	{ "at", SETTING_TEXT, SETTING(options.at), NULL, 0, 0, NULL,
 	    "start it at a time: 2030-01-31T09:30:00Z, or ms since 1970", 0 },
-	{ "deadline", SETTING_TEXT, SETTING(options.deadline), NULL, 0, 0, NULL,
-	    "end it with an error when it takes longer, counted from its start", 0 },
-	{ "priority", SETTING_INTEGER, SETTING(options.priority), "2", 0, PRIORITY_MAX,
-	    NULL, "0 goes first", 0 },
-	{ "tenant", SETTING_TEXT, SETTING(options.tenant), NULL, 0, 0, NULL,
-	    "whom it is for; workers are shared fairly between tenants", 0 },
-	{ "webhook", SETTING_TEXT, SETTING(options.webhook), NULL, 0, 0, NULL,
-	    "a URL that is told of its end", 0 },
 	{ "traceparent", SETTING_TEXT, SETTING(options.traceparent), NULL, 0, 0, NULL,
 	    "the W3C trace context that its spans stand beneath, of a fleet that is "
 	    "traced",
-	    0 },
-	{ "metadata", SETTING_LIST, SETTING(options.metadata), NULL, 0, 0, NULL,
-	    "NAME=TEXT, kept with its record; may be given several times", 0 },
-	{ "multitask", SETTING_TEXT, SETTING(multitask), NULL, 0, 0, NULL,
-	    "what to do when the thread is not free: enqueue waits (the default), "
-	    "interrupt ends what goes on and keeps what it did, rollback undoes it as "
-	    "well, reject refuses",
 	    0 },
 	{ "checkpoint", SETTING_INTEGER, SETTING(checkpoint), NULL, 1, INT64_MAX, NULL,
 	    "begin at this version of the thread, as `flotilla history` shows it "
 	    "(default: the newest)",
 	    0 },
-	{ "ttl", SETTING_TEXT, SETTING(ttl), NULL, 0, 0, NULL,
-	    "how long the thread is kept after its last run: 90s, 8h, 7d; 0s: for ever "
-	    "(default: as before)",
-	    0 },
-	{ "ttl-action", SETTING_TEXT, SETTING(ttl_action), NULL, 0, 0, NULL,
-	    "what is done with it then: delete (the default) or keep_latest", 0 },
 	{ "plugin", SETTING_LIST, SETTING(plugins), NULL, 0, 0, NULL,
 	    "a shared object with middleware, for an AGENT that is a file; may be given "
 	    "several times",
@@ -259,9 +235,8 @@ submit_entry(struct session *session, const struct submit_settings *settings,
 	return printed != STATUS_OK ? printed : status;
 }
 
-/* The input as JSON text: --input, or the text of the arguments, or stdin. */
-static const char *
-read_input(struct session *session, const struct submit_settings *settings,
+const char *
+submit_input(struct session *session, const struct submit_settings *settings,
     const char *const *texts)
 {
 	struct arena *arena = session_arena(session);
@@ -351,11 +326,13 @@ check_thread_flags(
 	return *ttl_r != NULL;
 }
 
-/* What submission says of its thread. */
-static const struct value *
-thread_fields(
-    struct arena *arena, const struct submit_settings *settings, const char *ttl)
+const struct value *
+submit_thread_fields(struct arena *arena, const struct submit_settings *settings)
 {
+	const char *ttl;
+
+	if (!check_thread_flags(arena, settings, &ttl))
+		return NULL;
 	return value_map(arena, "multitask",
 	    settings->multitask != NULL ? value_str(arena, settings->multitask) : NULL,
 	    "checkpoint", submit_version(arena, settings->checkpoint), "ttl_ms",
@@ -384,9 +361,8 @@ apply_file(
 		   : status;
 }
 
-/* The coordinator would refuse it, too, but when it is not waited for nobody would hear of that. */
-static bool
-check_json(struct arena *arena, const char *name, const char *text)
+bool
+submit_check_json(struct arena *arena, const char *name, const char *text)
 {
 	const char *error;
 
@@ -401,8 +377,8 @@ run_submit(struct session *session, const void *given, const char *const *rest)
 {
 	const struct submit_settings *settings = given;
 	struct arena *arena = session_arena(session);
-	const char *agent = rest[0], *input, *run, *thread, *version, *ttl;
-	const struct value *options, *fields;
+	const char *agent = rest[0], *input, *run, *thread, *version;
+	const struct value *options, *fields, *about_thread;
 	int status;
 
 	if (agent == NULL) {
@@ -412,14 +388,16 @@ run_submit(struct session *session, const void *given, const char *const *rest)
 	if (!submit_check_id("--thread", settings->thread) ||
 	    !submit_check_id("--run-id", settings->run) ||
 	    !submit_check_id("--parent", settings->parent) ||
-	    !check_json(arena, "input", settings->input) ||
-	    !check_json(arena, "context", settings->context) ||
-	    !check_thread_flags(arena, settings, &ttl))
+	    !submit_check_json(arena, "input", settings->input) ||
+	    !submit_check_json(arena, "context", settings->context))
+		return STATUS_USAGE;
+	about_thread = submit_thread_fields(arena, settings);
+	if (about_thread == NULL)
 		return STATUS_USAGE;
 	options = submit_options_fields(arena, &settings->options);
 	if (options == NULL)
 		return STATUS_USAGE;
-	input = read_input(session, settings, rest + 1);
+	input = submit_input(session, settings, rest + 1);
 	if (input == NULL)
 		return STATUS_USAGE;
 	status = agent_is_file(agent) ? apply_file(session, settings, &agent)
@@ -435,8 +413,8 @@ run_submit(struct session *session, const void *given, const char *const *rest)
 	    settings->context != NULL ? value_str(arena, settings->context) : NULL,
 	    "stream", settings->follow ? value_str(arena, "1") : NULL, NULL);
 	return submit_entry(session, settings, run, thread,
-	    value_map_merge(arena, value_map_merge(arena, fields, options),
-		thread_fields(arena, settings, ttl)));
+	    value_map_merge(
+		arena, value_map_merge(arena, fields, options), about_thread));
 }
 
 const struct command command_submit = {

@@ -1,0 +1,72 @@
+#include "firing.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "coordinator.h"
+#include "crons.h"
+#include "fiber.h"
+#include "log.h"
+
+#define DUE_MAX 100u     /* of a shard, at a time; the next look finds the others */
+#define PUT_OFF_MS 60000 /* what cannot be fired here: another system may have its zone */
+
+/* Why its run will be refused, as far as can be told, or NULL. It is submitted all the same: its record and its webhook
+ * say so, and who retries it has it. */
+static const char *
+foreseen(struct coordinator *coordinator, struct arena *arena, const struct cron *cron)
+{
+	const char *version;
+
+	return store_agent_version(coordinator->store, arena, cron->agent, &version) ==
+		       STORE_NONE
+		   ? arena_printf(arena, "there is no agent '%s'", cron->agent)
+		   : NULL;
+}
+
+static void
+put_off(struct coordinator *coordinator, struct arena *arena, const struct cron *cron,
+    int64_t next_ms, const char *error)
+{
+	if (crons_put_off(coordinator->store, arena, cron, next_ms, error) == STORE_OK)
+		log_warnx("cron=%s not fired: %s", cron->id, error);
+}
+
+static void
+fire(struct coordinator *coordinator, struct arena *arena, const struct cron *cron,
+    int64_t now_ms)
+{
+	int64_t after = cron->next_ms > now_ms ? cron->next_ms : now_ms, next;
+	const char *error, *run = cron_run_id(arena, cron->id, cron->next_ms);
+	enum store_status status;
+
+	if (cron_next(arena, cron, after, &next, &error) == -1) {
+		put_off(coordinator, arena, cron, now_ms + PUT_OFF_MS, error);
+		return;
+	}
+	error = foreseen(coordinator, arena, cron);
+	status = crons_fire(coordinator->store, arena, cron, run, next, error);
+	if (status == STORE_OK)
+		log_info("cron=%s fired run=%s late_ms=%" PRId64, cron->id, run,
+		    now_ms - cron->next_ms);
+	else if (status == STORE_DAMAGED)
+		put_off(coordinator, arena, cron, CRON_NEVER,
+		    arena_strdup(arena, store_error(coordinator->store)));
+	else if (status == STORE_FAILED && !store_is_gone(coordinator->store))
+		log_warnx(
+		    "cron=%s not fired: %s", cron->id, store_error(coordinator->store));
+}
+
+void
+firing_sweep(struct coordinator *coordinator, unsigned shard)
+{
+	struct arena *arena = arena_new();
+	struct cron_list due = { 0 };
+	size_t i;
+
+	if (crons_due(coordinator->store, arena, shard, DUE_MAX, &due) == STORE_OK)
+		for (i = 0; i < due.count && !coordinator->draining && !fiber_cancelled();
+		     i++)
+			fire(coordinator, arena, &due.items[i], due.now_ms);
+	arena_destroy(&arena);
+}

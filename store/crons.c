@@ -1,0 +1,373 @@
+#include "crons.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "json.h"
+#include "schedule.h"
+#include "service.h"
+#include "store_private.h"
+#include "wire.h"
+
+#define CRON_THREAD_TTL_MS "3600000" /* an hour, for who wants to see how it went */
+
+/* --- pure ----------------------------------------------------------------------------- */
+
+bool
+cron_is_id(const char *id)
+{
+	return strlen(id) <= CRON_ID_BYTES_MAX && wire_is_run_id(id);
+}
+
+int
+cron_next(struct arena *arena, const struct cron *cron, int64_t after_ms, int64_t *next_r,
+    const char **error_r)
+{
+	const struct zone *zone = NULL;
+	struct schedule schedule;
+	int64_t next;
+
+	if (schedule_parse(arena, cron->schedule, &schedule, error_r) == -1 ||
+	    (cron->timezone != NULL &&
+		zone_open(arena, cron->timezone, &zone, error_r) == -1))
+		return -1;
+	next = cron->is_paused ? CRON_NEVER : schedule_next(&schedule, zone, after_ms);
+	*next_r = cron->end_ms > 0 && next > cron->end_ms ? CRON_NEVER : next;
+	return 0;
+}
+
+const char *
+cron_run_id(struct arena *arena, const char *id, int64_t at_ms)
+{
+	time_t seconds = (time_t)(at_ms / 1000);
+	char text[32] = "";
+	struct tm when;
+
+	if (gmtime_r(&seconds, &when) != NULL)
+		strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &when);
+	return arena_printf(arena, "%s-%s", id, text);
+}
+
+const struct value *
+cron_entry(struct arena *arena, const struct cron *cron, const struct value *fields)
+{
+	const struct value *metadata = NULL, *ttl = NULL;
+	const char *text = value_get_text(fields, "metadata"), *error;
+
+	if (text != NULL)
+		metadata = json_parse(arena, text, strlen(text), &error);
+	metadata = value_map_with(arena, metadata, "cron_id", value_str(arena, cron->id));
+	if (cron->thread == NULL && !cron->keeps && !value_has(fields, "ttl_ms"))
+		ttl = value_map(arena, "ttl_ms", VALUE_TEXT(CRON_THREAD_TTL_MS),
+		    "ttl_action", VALUE_TEXT("delete"), NULL);
+	return value_map_merge(arena,
+	    value_map_with(
+		arena, fields, "metadata", value_str(arena, json_text(arena, metadata))),
+	    ttl);
+}
+
+const char *
+cron_last_thread(const struct cron *cron)
+{
+	return cron->last_run != NULL && cron->thread != NULL ? cron->thread
+							      : cron->last_run;
+}
+
+/* --- reading -------------------------------------------------------------------------- */
+
+/* A text of what HMGET answered, NULL for none and for "". */
+static const char *
+text_at(const struct value *fields, size_t index)
+{
+	const char *text = store_text_at(fields, index);
+
+	return text != NULL && *text != '\0' ? text : NULL;
+}
+
+static int64_t
+number_at(const struct value *fields, size_t index)
+{
+	const char *text = text_at(fields, index);
+
+	return text != NULL ? strtoll(text, NULL, 10) : 0;
+}
+
+/* Reads what stands in answer from index first on: cron, when it is due, its fields in the order of CRON_FIELDS
+ * (crons.lua). Returns false when it is none of ours. */
+static bool
+read_cron(
+    struct arena *arena, const struct value *answer, size_t first, struct cron *cron)
+{
+	const struct value *fields = value_at(answer, first + 2);
+	const char *due = store_text_at(answer, first + 1);
+	double at = due != NULL ? strtod(due, NULL) : 0;
+
+	*cron = (struct cron){ .id = store_text_at(answer, first),
+		.version = (uint64_t)number_at(fields, 0),
+		.agent = text_at(fields, 1),
+		.schedule = text_at(fields, 2),
+		.timezone = text_at(fields, 3),
+		.end_ms = number_at(fields, 4),
+		.thread = text_at(fields, 5),
+		.is_paused = text_at(fields, 6) != NULL,
+		.keeps = text_at(fields, 7) != NULL,
+		.metadata = store_decode(arena, value_at(fields, 8)),
+		.created_ms = number_at(fields, 9),
+		.updated_ms = number_at(fields, 10),
+		.last_ms = number_at(fields, 11),
+		.last_run = text_at(fields, 12),
+		.error = text_at(fields, 13),
+		.next_ms =
+		    at >= 0 && at <= (double)AT_MS_MAX ? (int64_t)at : CRON_NEVER };
+	return cron->id != NULL && cron->agent != NULL && cron->schedule != NULL;
+}
+
+/* --- steps ---------------------------------------------------------------------------- */
+
+static void
+begin(struct command *command, const char *function, unsigned shard)
+{
+	command_function(command, function,
+	    arena_printf(command->arena, "%scrons", store_prefix(command->arena, shard)),
+	    shard);
+}
+
+static void
+command_time(struct command *command, int64_t ms)
+{
+	if (ms == CRON_NEVER)
+		command_text(command, "inf");
+	else
+		command_uint(command, (uint64_t)ms);
+}
+
+/* What a step answered, by its first word. */
+static enum store_status
+answered(struct store *store, const struct command *command)
+{
+	const struct value *reply;
+	enum store_status status = store_read(store, command, &reply);
+
+	if (status != STORE_OK || store_answers(reply, "OK"))
+		return status;
+	if (store_answers(reply, "KNOWN"))
+		return STORE_KNOWN;
+	if (store_answers(reply, "STALE"))
+		return STORE_STALE;
+	if (store_answers(reply, "NONE"))
+		return STORE_NONE;
+	if (store_answers(reply, "DAMAGED"))
+		return store_damaged(store, "what it submits cannot be read");
+	if (!store_answers(reply, "FULL"))
+		return store_odd(store, reply);
+	store_fail(store,
+	    "there are %u crons beside it in shard of its id, as many as may be",
+	    CRONS_SHARD_MAX);
+	return STORE_REJECTED;
+}
+
+enum store_status
+crons_now(struct store *store, struct arena *arena, int64_t *now_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, "TIME");
+	status = store_read(store, &command, &reply);
+	if (status == STORE_OK)
+		*now_r = number_at(reply, 0) * 1000 + number_at(reply, 1) / 1000;
+	return status;
+}
+
+static void
+add_text(struct command *command, const char *name, const char *text)
+{
+	command_text(command, name);
+	command_text(command, text);
+}
+
+/* What it is, as fields of its hash; "" for what it has not. */
+static void
+add_fields(struct command *command, const struct cron *cron)
+{
+	add_text(command, "agent", cron->agent);
+	add_text(command, "schedule", cron->schedule);
+	add_text(command, "timezone", cron->timezone);
+	add_text(command, "end",
+	    cron->end_ms > 0 ? arena_printf(command->arena, "%" PRId64, cron->end_ms)
+			     : NULL);
+	add_text(command, "thread", cron->thread);
+	add_text(command, "paused", cron->is_paused ? "1" : NULL);
+	add_text(command, "keep", cron->keeps ? "1" : NULL);
+	add_text(command, "error", NULL);
+	command_text(command, "metadata");
+	command_value(command, cron->metadata);
+	if (cron->entry != NULL) {
+		command_text(command, "entry");
+		command_value(command, cron->entry);
+	}
+}
+
+enum store_status
+crons_create(struct store *store, struct arena *arena, const struct cron *cron)
+{
+	struct command command = { .arena = arena };
+	char made[33];
+
+	service_session(made);
+	begin(&command, "fl_cron_create", store_shard(cron->id));
+	command_text(&command, cron->id);
+	command_time(&command, cron->next_ms);
+	command_text(&command, arena_strdup(arena, made));
+	command_uint(&command, CRONS_SHARD_MAX);
+	add_fields(&command, cron);
+	return answered(store, &command);
+}
+
+enum store_status
+crons_change(
+    struct store *store, struct arena *arena, const struct cron *cron, bool moves)
+{
+	struct command command = { .arena = arena };
+
+	begin(&command, "fl_cron_change", store_shard(cron->id));
+	command_text(&command, cron->id);
+	command_uint(&command, cron->version);
+	if (moves)
+		command_time(&command, cron->next_ms);
+	else
+		command_text(&command, "");
+	add_fields(&command, cron);
+	return answered(store, &command);
+}
+
+enum store_status
+crons_put_off(struct store *store, struct arena *arena, const struct cron *cron,
+    int64_t next_ms, const char *error)
+{
+	struct command command = { .arena = arena };
+
+	begin(&command, "fl_cron_change", store_shard(cron->id));
+	command_text(&command, cron->id);
+	command_uint(&command, cron->version);
+	command_time(&command, next_ms);
+	add_text(&command, "error", error);
+	return answered(store, &command);
+}
+
+enum store_status
+crons_delete(struct store *store, struct arena *arena, const char *id)
+{
+	struct command command = { .arena = arena };
+
+	begin(&command, "fl_cron_delete", store_shard(id));
+	command_text(&command, id);
+	return answered(store, &command);
+}
+
+enum store_status
+crons_read(struct store *store, struct arena *arena, const char *id, struct cron *cron_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	begin(&command, "fl_cron_get", store_shard(id));
+	command_text(&command, id);
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	if (store_answers(reply, "NONE"))
+		return STORE_NONE;
+	if (!read_cron(arena, reply, 1, cron_r))
+		return store_damaged(store, "what the cron is cannot be read");
+	cron_r->entry = store_decode(arena, value_at(reply, 4));
+	return value_is(cron_r->entry, VALUE_MAP)
+		   ? STORE_OK
+		   : store_damaged(store, "what the cron submits cannot be read");
+}
+
+/* Adds those of a shard that are due until then. */
+static enum store_status
+look_in(struct store *store, struct arena *arena, unsigned shard, const char *until,
+    unsigned limit, struct cron_list *list)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+	struct cron *items;
+	size_t i;
+
+	begin(&command, "fl_crons", shard);
+	command_text(&command, until);
+	command_uint(&command, limit);
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	list->now_ms = store_number_at(reply, 0);
+	if (value_size(reply) <= 1)
+		return STORE_OK;
+	items = arena_alloc(arena, (list->count + value_size(reply) / 3) * sizeof *items);
+	if (list->count > 0)
+		memcpy(items, list->items, list->count * sizeof *items);
+	list->items = items;
+	for (i = 1; i + 2 < value_size(reply); i += 3)
+		if (read_cron(arena, reply, i, &items[list->count]))
+			list->count++;
+	return STORE_OK;
+}
+
+enum store_status
+crons_due(struct store *store, struct arena *arena, unsigned shard, unsigned limit,
+    struct cron_list *list_r)
+{
+	*list_r = (struct cron_list){ 0 };
+	return look_in(store, arena, shard, "now", limit, list_r);
+}
+
+static int
+by_id(const void *a, const void *b)
+{
+	const struct cron *left = a, *right = b;
+
+	return strcmp(left->id, right->id);
+}
+
+enum store_status
+crons_all(struct store *store, struct arena *arena, struct cron_list *list_r)
+{
+	enum store_status status = STORE_OK;
+	unsigned shard;
+
+	*list_r = (struct cron_list){ 0 };
+	for (shard = 0; shard < SHARDS && status == STORE_OK; shard++)
+		status = look_in(store, arena, shard, "+inf", CRONS_SHARD_MAX, list_r);
+	if (list_r->count > 0)
+		qsort(list_r->items, list_r->count, sizeof *list_r->items, by_id);
+	return status;
+}
+
+enum store_status
+crons_fire(struct store *store, struct arena *arena, const struct cron *cron,
+    const char *run, int64_t next_ms, const char *error)
+{
+	struct command command = { .arena = arena };
+
+	command_text(&command, "FCALL");
+	command_text(&command, "fl_cron_fire");
+	command_text(&command, "2");
+	command_text(&command,
+	    arena_printf(arena, "%scrons", store_prefix(arena, store_shard(cron->id))));
+	command_text(&command, STORE_INBOX);
+	command_text(&command, store_prefix(arena, store_shard(cron->id)));
+	command_text(&command, cron->id);
+	command_time(&command, cron->next_ms);
+	command_uint(&command, cron->version);
+	command_time(&command, next_ms);
+	command_text(&command, run);
+	command_text(&command, error);
+	return answered(store, &command);
+}
