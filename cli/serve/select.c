@@ -100,11 +100,11 @@ select_fields(struct arena *arena, const struct value *item, const struct value 
 		return item;
 	for (i = 0; i < value_size(item); i++) {
 		const struct value_pair *pair = &item->pairs[i];
-		const struct value *parts = pair->value;
+		bool is_whole = value_contains(fields, value_text(pair->key));
+		const struct value *parts =
+		    is_whole ? pair->value : parts_of(arena, pair, fields);
 
-		if (!value_contains(fields, value_text(pair->key)))
-			parts = parts_of(arena, pair, fields);
-		if (parts == pair->value || !value_is_nil(parts))
+		if (is_whole || !value_is_nil(parts))
 			value_fields_set(&kept, value_text(pair->key), parts);
 	}
 	return value_fields_end(&kept);
