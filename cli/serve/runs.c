@@ -121,9 +121,8 @@ runs_do(struct call *call, const struct run_entry *entry)
 	return !exchange_is_answered(call->exchange);
 }
 
-/* The agent of the body is there. Returns false after answering. */
-static bool
-has_agent(struct call *call, const char *agent)
+bool
+runs_has_agent(struct call *call, const char *agent)
 {
 	const char *version;
 	enum store_status status =
@@ -197,7 +196,7 @@ runs_begin(
 	}
 	begun_r->thread = place.thread;
 	begun_r->run = place.run;
-	if (!has_agent(call, begun_r->body.agent))
+	if (!runs_has_agent(call, begun_r->body.agent))
 		return false;
 	begun_r->feed = feed_new(call->api, place.thread, place.run, 0, lives);
 	if (add_entry(call, begun_r->body.fields, begun_r->feed)) {

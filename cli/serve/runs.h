@@ -12,6 +12,9 @@ const char *runs_new_id(struct arena *arena);
 /* Returns false after answering that there is no such thread. */
 bool thread_is_there(struct call *call, const char *name);
 
+/* Returns false after answering that there is no such agent. */
+bool runs_has_agent(struct call *call, const char *agent);
+
 /* An entry for the inbox. */
 struct run_entry {
 	const char *thread, *run;

@@ -17,6 +17,9 @@
 #define SELECT_RUN                                                                       \
 	"run_id thread_id assistant_id created_at updated_at status metadata kwargs "    \
 	"multitask_strategy cancel_reason"
+#define SELECT_CRON                                                                      \
+	"cron_id assistant_id thread_id end_time schedule created_at updated_at "        \
+	"user_id payload next_run_date metadata now timezone enabled on_run_completed"
 
 /* Reads it, in the call's arena: *fields_r [name], or nil: all are wanted. known: names as above, a blank
  * between two. False after answering that there is no such field. */

@@ -191,6 +191,28 @@ const parts = {
 		assert.equal((await client.store.searchItems(space)).items.length, 0);
 	},
 
+	async crons() {
+		const { thread_id: thread } = await client.threads.create();
+		const metadata = { mark: `crons-${process.pid}` };
+		const cron = await client.crons.create("quick", { schedule: "0 3 * * *", timezone: "Europe/Berlin", input, metadata });
+		const onThread = await client.crons.createForThread(thread, "quick", { schedule: "@hourly", input, metadata, enabled: false });
+		assert.equal(cron.on_run_completed, "delete");
+		assert.ok(Date.parse(cron.next_run_date) > Date.now());
+		assert.deepEqual(cron.payload.input, input);
+		assert.equal(onThread.thread_id, thread);
+		assert.equal(onThread.next_run_date, null);
+		assert.equal(await client.crons.count({ metadata }), 2);
+		assert.deepEqual(await client.crons.search({ threadId: thread }), [onThread]);
+		assert.deepEqual(await client.crons.search({ metadata, sortBy: "created_at", sortOrder: "asc" }), [cron, onThread]);
+		const endTime = "2100-01-01T00:00:00.000Z";
+		const changed = await client.crons.update(cron.cron_id, { schedule: "30 4 * * mon", endTime, onRunCompleted: "keep" });
+		assert.deepEqual([changed.schedule, changed.end_time, changed.on_run_completed], ["30 4 * * mon", endTime, "keep"]);
+		assert.deepEqual(changed.payload.input, input);
+		assert.equal((await client.crons.update(cron.cron_id, { endTime: null })).end_time, null);
+		for (const { cron_id } of [cron, onThread]) await client.crons.delete(cron_id);
+		assert.equal(await client.crons.count({ metadata }), 0);
+	},
+
 	async errors() {
 		const fails = (call, status, words) =>
 			assert.rejects(call, (error) => error.status === status && error.message.includes(words));
@@ -202,6 +224,8 @@ const parts = {
 		await fails(client.runs.create(thread, "quick", { input, interruptBefore: ["tools"] }), 422, "interrupt_before");
 		await fails(client.runs.create(thread, "quick", { input: null }), 422, "input");
 		await fails(client.store.getItem(["nobody"], "x"), 404, "no such item");
+		await fails(client.crons.create("quick", { schedule: "61 * * * *", input }), 422, "minute '61'");
+		await fails(client.crons.delete("nobody"), 404, "Cron not found");
 		await fails(collect(client.runs.stream(thread, "quick", { input, streamMode: "all" })), 422, "stream_mode");
 		await assert.rejects(client.runs.wait(thread, "broken", { input }), /no such key/);
 		const chunks = await collect(client.runs.stream(thread, "broken", { input }));

@@ -1,0 +1,342 @@
+/* crons: runs that recur, by HTTP. */
+#include "crons.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bounds.h"
+#include "cron_body.h"
+#include "runs.h"
+#include "select.h"
+
+#define LIMIT 10
+#define LIMIT_MAX 1000
+#define CHANGES_MAX 8u /* tries, while others change it as well */
+
+/* --- one ---------------------------------------------------------------------------------- */
+
+/* When it is due next. Returns false after answering why it never is. */
+static bool
+find_next(struct call *call, struct cron *cron)
+{
+	enum store_status status;
+	const char *error;
+	int64_t now;
+
+	status = crons_now(api_store(call->api), call->arena, &now);
+	if (status != STORE_OK) {
+		reply_failed(call, status, "cron");
+		return false;
+	}
+	if (cron_next(call->arena, cron, now, &cron->next_ms, &error) == -1) {
+		reply_error(call, 422, "%s", error);
+		return false;
+	}
+	return true;
+}
+
+/* A cron as it is now. Returns false after answering that there is none. */
+static bool
+read_one(struct call *call, const char *id, struct cron *cron)
+{
+	enum store_status status = STORE_NONE;
+
+	if (cron_is_id(id))
+		status = crons_read(api_store(call->api), call->arena, id, cron);
+	if (status == STORE_NONE)
+		reply_error(call, 404, "Cron not found");
+	else if (status != STORE_OK)
+		reply_failed(call, status, "cron");
+	return status == STORE_OK;
+}
+
+static void
+reply_one(struct call *call, const char *id)
+{
+	struct cron cron;
+
+	if (read_one(call, id, &cron))
+		reply(call, 200, cron_body_shape(call->arena, &cron));
+}
+
+void
+call_cron_create(struct call *call)
+{
+	struct cron cron = { .id = runs_new_id(call->arena), .thread = call->params[0] };
+	const char *wrong;
+	enum store_status status;
+
+	if (cron.thread != NULL && !thread_is_there(call, cron.thread))
+		return;
+	wrong = cron_body_read(call->arena, call->body, call->tenant, &cron);
+	if (wrong != NULL) {
+		reply_error(call, 422, "%s", wrong);
+		return;
+	}
+	if (!find_next(call, &cron) || !runs_has_agent(call, cron.agent))
+		return;
+	if (cron.next_ms == CRON_NEVER && !cron.is_paused) {
+		reply_error(
+		    call, 422, "end_time: it would be over before it is due first");
+		return;
+	}
+	status = crons_create(api_store(call->api), call->arena, &cron);
+	if (status == STORE_REJECTED)
+		reply_error(call, 409, "%s", store_error(api_store(call->api)));
+	else if (status != STORE_OK)
+		reply_failed(call, status, "cron");
+	else
+		reply_one(call, cron.id);
+}
+
+/* Whether body changes when it is due. */
+static bool
+moves(const struct value *body)
+{
+	return value_has(body, "schedule") || value_has(body, "timezone") ||
+	       value_has(body, "end_time") || value_has(body, "enabled");
+}
+
+/* Returns STORE_STALE: once more; or after answering, if that was not STORE_OK. */
+static enum store_status
+change(struct call *call)
+{
+	enum store_status status;
+	const char *wrong;
+	struct cron cron;
+
+	if (!read_one(call, call->params[0], &cron))
+		return STORE_NONE;
+	wrong = cron_body_read(call->arena, call->body, NULL, &cron);
+	if (wrong != NULL)
+		reply_error(call, 422, "%s", wrong);
+	if (wrong != NULL || !find_next(call, &cron) || !runs_has_agent(call, cron.agent))
+		return STORE_NONE;
+	status =
+	    crons_change(api_store(call->api), call->arena, &cron, moves(call->body));
+	if (status != STORE_OK && status != STORE_STALE)
+		reply_failed(call, status, "cron");
+	return status;
+}
+
+void
+call_cron_change(struct call *call)
+{
+	enum store_status status = STORE_STALE;
+	unsigned i;
+
+	for (i = 0; i < CHANGES_MAX && status == STORE_STALE; i++)
+		status = change(call);
+	if (status == STORE_OK)
+		reply_one(call, call->params[0]);
+	else if (status == STORE_STALE)
+		reply_error(call, 409, "the cron is being changed by others");
+}
+
+void
+call_cron_delete(struct call *call)
+{
+	enum store_status status = STORE_NONE;
+
+	if (cron_is_id(call->params[0]))
+		status = crons_delete(api_store(call->api), call->arena, call->params[0]);
+	if (status == STORE_OK)
+		reply_nothing(call);
+	else if (status == STORE_NONE)
+		reply_error(call, 404, "Cron not found");
+	else
+		reply_failed(call, status, "cron");
+}
+
+/* --- many --------------------------------------------------------------------------------- */
+
+static bool
+has_metadata(const struct cron *cron, const struct value *wanted)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(wanted); i++)
+		if (!value_equal(
+			value_get(cron->metadata, value_text(wanted->pairs[i].key)),
+			wanted->pairs[i].value))
+			return false;
+	return true;
+}
+
+static bool
+is_text(const struct value *wanted, const char *text)
+{
+	return value_is_nil(wanted) || (text != NULL && value_text_is(wanted, text));
+}
+
+static bool
+is_wanted(const struct cron *cron, const struct value *body)
+{
+	const struct value *enabled = value_get(body, "enabled");
+	const struct value *metadata = value_get(body, "metadata");
+
+	return is_text(value_get(body, "assistant_id"), cron->agent) &&
+	       is_text(value_get(body, "thread_id"), cron->thread) &&
+	       (!value_is(enabled, VALUE_BOOL) || enabled->boolean != cron->is_paused) &&
+	       (!value_is(metadata, VALUE_MAP) || has_metadata(cron, metadata));
+}
+
+/* Those that the body asks for, in list's room. Returns false after answering. */
+static bool
+find(struct call *call, struct cron_list *list)
+{
+	enum store_status status;
+	size_t count = 0, i;
+
+	status = crons_all(api_store(call->api), call->arena, list);
+	if (status != STORE_OK) {
+		reply_failed(call, status, "crons");
+		return false;
+	}
+	for (i = 0; i < list->count; i++)
+		if (is_wanted(&list->items[i], call->body))
+			list->items[count++] = list->items[i];
+	list->count = count;
+	return true;
+}
+
+void
+call_crons_count(struct call *call)
+{
+	struct cron_list list;
+
+	if (find(call, &list))
+		reply(call, 200, value_int(call->arena, (int64_t)list.count));
+}
+
+/* --- order -------------------------------------------------------------------------------- */
+
+static int
+by_numbers(int64_t left, int64_t right)
+{
+	return (left > right) - (left < right);
+}
+
+static int
+by_texts(const char *left, const char *right)
+{
+	return strcmp(left != NULL ? left : "", right != NULL ? right : "");
+}
+
+static int
+by_id(const void *a, const void *b)
+{
+	return by_texts(((const struct cron *)a)->id, ((const struct cron *)b)->id);
+}
+
+static int
+by_agent(const void *a, const void *b)
+{
+	return by_texts(((const struct cron *)a)->agent, ((const struct cron *)b)->agent);
+}
+
+static int
+by_thread(const void *a, const void *b)
+{
+	return by_texts(
+	    ((const struct cron *)a)->thread, ((const struct cron *)b)->thread);
+}
+
+static int
+by_created(const void *a, const void *b)
+{
+	return by_numbers(
+	    ((const struct cron *)a)->created_ms, ((const struct cron *)b)->created_ms);
+}
+
+static int
+by_updated(const void *a, const void *b)
+{
+	return by_numbers(
+	    ((const struct cron *)a)->updated_ms, ((const struct cron *)b)->updated_ms);
+}
+
+static int
+by_next(const void *a, const void *b)
+{
+	return by_numbers(
+	    ((const struct cron *)a)->next_ms, ((const struct cron *)b)->next_ms);
+}
+
+static const struct order {
+	const char *name;
+	int (*compare)(const void *a, const void *b);
+} orders[] = {
+	{ "created_at", by_created }, /* unless another is asked for */
+	{ "updated_at", by_updated },
+	{ "next_run_date", by_next },
+	{ "cron_id", by_id },
+	{ "assistant_id", by_agent },
+	{ "thread_id", by_thread },
+};
+
+/* Returns false after answering that there is no such order. */
+static bool
+sort(struct call *call, struct cron_list *list)
+{
+	const struct value *wanted = value_get(call->body, "sort_by");
+	const struct value *way = value_get(call->body, "sort_order");
+	size_t i, chosen = 0;
+
+	for (i = 0; i < sizeof orders / sizeof *orders; i++)
+		if (value_text_is(wanted, orders[i].name))
+			break;
+	if (i < sizeof orders / sizeof *orders)
+		chosen = i;
+	else if (!value_is_nil(wanted)) {
+		reply_error(call, 422,
+		    "sort_by: must be created_at, updated_at, next_run_date, cron_id, "
+		    "assistant_id or thread_id");
+		return false;
+	}
+	if (list->count > 0)
+		qsort(list->items, list->count, sizeof *list->items,
+		    orders[chosen].compare);
+	if (value_text_is(way, "asc"))
+		return true;
+	for (i = 0; i < list->count / 2; i++) {
+		struct cron other = list->items[i];
+
+		list->items[i] = list->items[list->count - 1 - i];
+		list->items[list->count - 1 - i] = other;
+	}
+	return true;
+}
+
+void
+call_crons_search(struct call *call)
+{
+	int64_t limit = call_number(call, "limit", LIMIT, 1, LIMIT_MAX), offset = 0;
+	struct reply_list items = { 0 };
+	const struct value *wanted;
+	struct cron_list list;
+	size_t i;
+
+	if (limit != -1)
+		offset = call_number(call, "offset", 0, 0, INT32_MAX);
+	if (limit == -1 || offset == -1 || !select_read(call, SELECT_CRON, &wanted) ||
+	    !find(call, &list) || !sort(call, &list))
+		return;
+	for (i = (size_t)offset; i < list.count && i < (size_t)(offset + limit); i++) {
+		struct arena *arena = arena_new();
+		struct cron whole = list.items[i];
+		bool has_room;
+
+		/* One that went meanwhile is shown as it was, without its payload. */
+		if (crons_read(api_store(call->api), arena, list.items[i].id, &whole) !=
+		    STORE_OK)
+			whole = list.items[i];
+		has_room = reply_list_add(&items,
+		    select_fields(arena, cron_body_shape(arena, &whole), wanted),
+		    SERVE_LIST_BYTES_MAX);
+		arena_destroy(&arena);
+		if (!has_room)
+			break;
+	}
+	reply_list_end(&items, call);
+}
