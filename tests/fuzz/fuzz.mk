@@ -17,7 +17,7 @@ fuzz_sources = $(filter-out %/main.c,$(wildcard $(addsuffix /*.c,$(SHARED) broke
 
 $(fuzz_objects)/%.o: %.c
 	@mkdir -p $(@D)
-	$(FUZZ_CC) -std=c11 -D_GNU_SOURCE $(include_flags) $(cli_flags) -g -O1 \
+	$(FUZZ_CC) -std=c11 -D_GNU_SOURCE $(include_flags) $(cli_flags) -g1 -O1 \
 	  -fsanitize=fuzzer-no-link,$(fuzz_sanitize) -fno-sanitize-recover=undefined -MMD -MP -c -o $@ $<
 FUZZ_CC ?= clang
 
