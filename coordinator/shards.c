@@ -84,7 +84,9 @@ drop_lost(const struct shard *shard, struct arena *arena)
 		    store_results(coordinator->store, arena, &held[i], value_empty_map());
 		struct run *run = zhashx_lookup(coordinator->runs, held[i].thread);
 
-		if (status != STORE_FENCED || run == NULL || run->epoch != held[i].epoch)
+		/* One without an id has ended meanwhile, and claims what is next on the thread. */
+		if (status != STORE_FENCED || run == NULL || run->id == NULL ||
+		    run->epoch != held[i].epoch)
 			continue;
 		log_info("run=%s thread=%s lost while the lease had run out", held[i].run,
 		    held[i].thread);
