@@ -107,7 +107,7 @@ $(BUILD)/tests-sim: $$(sim_objects) $(library)
 	$(link) -o $@ $^ $(filter-out -llua5.4,$(LDLIBS)) $(shell pkg-config --libs luajit)
 
 # Part of make test; fewer under the sanitizers, which make each ten times as slow.
-CHECK_SCHEDULES = $(if $(SAN),5000,100000)
+CHECK_SCHEDULES = $(if $(SAN),5000,60000)
 PLANTED_SCHEDULES ?= 40000
 .PHONY: check-sim sim sim-planted
 check-sim: $(BUILD)/tests-sim
