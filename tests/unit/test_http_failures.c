@@ -147,12 +147,12 @@ static const struct {
 	uint64_t first_byte_ms, idle_ms, total_ms;
 } late[] = {
 	{ "", "no answer in time", 30, 0, 0 },
-	{ "", "took too long", 0, 0, 30 },
-	{ "", "took too long", 0, 10, 30 },
+	{ "", "took too long", 0, 0, 500 },
+	{ "", "took too long", 0, 10, 500 },
 	{ OK_HEAD "Content-Length: 10\r\n\r\n", "no answer in time", 30, 0, 0 },
 	{ OK_HEAD "Content-Length: 10\r\n\r\nhello", "stopped in the middle", 5000, 30,
 	    0 },
-	{ OK_HEAD "Content-Length: 10\r\n\r\nhello", "took too long", 20, 5000, 30 },
+	{ OK_HEAD "Content-Length: 10\r\n\r\nhello", "took too long", 400, 5000, 800 },
 	{ OK_HEAD "\r\nhello", "stopped in the middle", 0, 30, 5000 },
 };
 
