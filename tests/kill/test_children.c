@@ -7,11 +7,7 @@
 #include "fiber.h"
 #include "verdict.h"
 
-#ifdef __SANITIZE_ADDRESS__ /* storm.h says why */
-#define PARENTS 60
-#else
 #define PARENTS 200
-#endif
 
 TCase *tcase_children(void);
 
