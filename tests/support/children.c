@@ -88,11 +88,46 @@ notify_open(struct child *child, struct sockaddr_un *address)
 	    "bind: %s", strerror(errno));
 }
 
+/* Whether one of lines, "NAME=value", is of the same name. */
+static bool
+is_set(const char *const lines[], const char *line)
+{
+	size_t size = strcspn(line, "=") + 1;
+
+	for (; lines != NULL && *lines != NULL; lines++)
+		if (strncmp(*lines, line, size) == 0)
+			return true;
+	return false;
+}
+
+/* Ours, but what env and notify say otherwise. The caller frees it; the lines stay whose they are. */
+static const char **
+environment(const char *const env[], const char *notify)
+{
+	const char *const first[] = { notify, NULL };
+	const char **all;
+	size_t count = 0, room = 2, i;
+
+	for (i = 0; environ[i] != NULL; i++)
+		room++;
+	for (i = 0; env != NULL && env[i] != NULL; i++)
+		room++;
+	all = calloc(room, sizeof *all);
+	must(all != NULL, "calloc");
+	all[count++] = notify;
+	for (i = 0; env != NULL && env[i] != NULL; i++)
+		all[count++] = env[i];
+	for (i = 0; environ[i] != NULL; i++)
+		if (!is_set(env, environ[i]) && !is_set(first, environ[i]))
+			all[count++] = environ[i];
+	return all;
+}
+
 /* The test may have blocked signals (loop_new does): the program starts with none
- * blocked. */
+ * blocked. Nothing here may wait for a lock: one of the test's other threads, of libzmq, may have had
+ * it, malloc's too, and is not here to give it back. */
 _Noreturn static void
-become(const char *const argv[], const char *const env[], const char *notify_path,
-    pid_t parent)
+become(const char *const argv[], const char *const env[], pid_t parent)
 {
 	sigset_t none;
 
@@ -101,10 +136,7 @@ become(const char *const argv[], const char *const env[], const char *notify_pat
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(126);
-	setenv("NOTIFY_SOCKET", notify_path, 1);
-	for (; env != NULL && *env != NULL; env++)
-		putenv((char *)*env);
-	execvp(argv[0], (char *const *)argv);
+	execvpe(argv[0], (char *const *)argv, (char *const *)env);
 	dprintf(STDERR_FILENO, "cannot run %s: %s\n", argv[0], strerror(errno));
 	_exit(127);
 }
@@ -115,14 +147,19 @@ child_spawn(const char *const argv[], const char *const env[])
 	struct child *child = calloc(1, sizeof *child);
 	struct sockaddr_un address;
 	pid_t parent = getpid();
+	char notify[sizeof address.sun_path + 32];
+	const char **all;
 
 	child->folder = folder_new();
 	child->program = strdup(argv[0]);
 	notify_open(child, &address);
+	snprintf(notify, sizeof notify, "NOTIFY_SOCKET=%s", address.sun_path);
+	all = environment(env, notify);
 	child->pid = fork();
 	must(child->pid != -1, "fork: %s", strerror(errno));
 	if (child->pid == 0)
-		become(argv, env, address.sun_path, parent);
+		become(argv, all, parent);
+	free(all);
 	return child;
 }
 
