@@ -7,9 +7,9 @@
 #include "command.h"
 #include "graph.h"
 #include "json.h"
-#include "nearest.h"
 #include "show.h"
 #include "spec.h"
+#include "verb.h"
 
 static const struct setting agents_table[] = {
 	COMMON_SETTINGS,
@@ -140,25 +140,14 @@ run_agents(struct session *session, const void *settings, const char *const *res
 {
 	static const char *const none[] = { NULL };
 	enum status status = load_knowledge(session, settings);
-	const char *names[VERB_COUNT], *near;
 	size_t i;
 
 	if (status != STATUS_OK)
 		return status;
 	if (rest[0] == NULL)
 		return list(session, settings, none);
-	for (i = 0; i < VERB_COUNT; i++) {
-		if (strcmp(rest[0], verbs[i].name) == 0)
-			return verbs[i].run(session, settings, rest + 1);
-		names[i] = verbs[i].name;
-	}
-	near = nearest_name(rest[0], names, VERB_COUNT);
-	complain(
-	    "agents knows no '%s'%s%s%s there are: apply FILES, list, show, history, "
-	    "diff, rollback, delete",
-	    rest[0], near != NULL ? "; did you mean '" : ";", near != NULL ? near : "",
-	    near != NULL ? "'?" : "");
-	return STATUS_USAGE;
+	i = verb_find("agents", rest[0], verbs, VERB_COUNT, sizeof *verbs);
+	return i < VERB_COUNT ? verbs[i].run(session, settings, rest + 1) : STATUS_USAGE;
 }
 
 const struct command command_agents = {

@@ -6,9 +6,9 @@
 #include "bounds.h"
 #include "cron_command.h"
 #include "json.h"
-#include "nearest.h"
 #include "show.h"
 #include "show_table.h"
+#include "verb.h"
 
 #define SETTING(field) offsetof(struct crons_settings, field)
 static const struct setting table[] = {
@@ -402,23 +402,12 @@ static enum status
 run_crons(struct session *session, const void *settings, const char *const *rest)
 {
 	static const char *const none[] = { NULL };
-	const char *names[VERB_COUNT], *near;
 	size_t i;
 
 	if (rest[0] == NULL)
 		return list(session, settings, none);
-	for (i = 0; i < VERB_COUNT; i++) {
-		if (strcmp(rest[0], verbs[i].name) == 0)
-			return verbs[i].run(session, settings, rest + 1);
-		names[i] = verbs[i].name;
-	}
-	near = nearest_name(rest[0], names, VERB_COUNT);
-	complain(
-	    "crons knows no '%s'%s%s%s there are: list, show, create, pause, resume, "
-	    "delete",
-	    rest[0], near != NULL ? "; did you mean '" : ";", near != NULL ? near : "",
-	    near != NULL ? "'?" : "");
-	return STATUS_USAGE;
+	i = verb_find("crons", rest[0], verbs, VERB_COUNT, sizeof *verbs);
+	return i < VERB_COUNT ? verbs[i].run(session, settings, rest + 1) : STATUS_USAGE;
 }
 
 const struct command command_crons = {

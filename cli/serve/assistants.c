@@ -24,12 +24,16 @@ is_wanted(const struct value *body, const char *name)
 static const struct value *
 find(struct call *call)
 {
+	static const struct select_filter filters[] = { { "graph_id", VALUE_STR },
+		{ "name", VALUE_STR }, { "metadata", VALUE_MAP } };
 	struct value_list names = { .arena = call->arena };
 	const struct value *agents;
-	enum store_status status =
-	    store_agents(api_store(call->api), call->arena, &agents);
+	enum store_status status;
 	size_t i;
 
+	if (!select_check(call, filters, sizeof filters / sizeof *filters))
+		return NULL;
+	status = store_agents(api_store(call->api), call->arena, &agents);
 	if (status != STORE_OK) {
 		reply_failed(call, status, "agents");
 		return NULL;

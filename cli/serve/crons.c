@@ -151,19 +151,6 @@ call_cron_delete(struct call *call)
 /* --- many --------------------------------------------------------------------------------- */
 
 static bool
-has_metadata(const struct cron *cron, const struct value *wanted)
-{
-	size_t i;
-
-	for (i = 0; i < value_size(wanted); i++)
-		if (!value_equal(
-			value_get(cron->metadata, value_text(wanted->pairs[i].key)),
-			wanted->pairs[i].value))
-			return false;
-	return true;
-}
-
-static bool
 is_text(const struct value *wanted, const char *text)
 {
 	return value_is_nil(wanted) || (text != NULL && value_text_is(wanted, text));
@@ -173,21 +160,25 @@ static bool
 is_wanted(const struct cron *cron, const struct value *body)
 {
 	const struct value *enabled = value_get(body, "enabled");
-	const struct value *metadata = value_get(body, "metadata");
 
 	return is_text(value_get(body, "assistant_id"), cron->agent) &&
 	       is_text(value_get(body, "thread_id"), cron->thread) &&
-	       (!value_is(enabled, VALUE_BOOL) || enabled->boolean != cron->is_paused) &&
-	       (!value_is(metadata, VALUE_MAP) || has_metadata(cron, metadata));
+	       (value_is_nil(enabled) || enabled->boolean != cron->is_paused) &&
+	       select_matches(cron->metadata, value_get(body, "metadata"));
 }
 
 /* Those that the body asks for, in list's room. Returns false after answering. */
 static bool
 find(struct call *call, struct cron_list *list)
 {
+	static const struct select_filter filters[] = { { "assistant_id", VALUE_STR },
+		{ "thread_id", VALUE_STR }, { "enabled", VALUE_BOOL },
+		{ "metadata", VALUE_MAP } };
 	enum store_status status;
 	size_t count = 0, i;
 
+	if (!select_check(call, filters, sizeof filters / sizeof *filters))
+		return false;
 	status = crons_all(api_store(call->api), call->arena, list);
 	if (status != STORE_OK) {
 		reply_failed(call, status, "crons");

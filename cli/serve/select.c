@@ -1,4 +1,4 @@
-/* select: the fields of an answer that are wanted. */
+/* select: which fields of an answer are wanted, and which items of a list. */
 #include "select.h"
 
 #include <string.h>
@@ -108,4 +108,33 @@ select_fields(struct arena *arena, const struct value *item, const struct value 
 			value_fields_set(&kept, value_text(pair->key), parts);
 	}
 	return value_fields_end(&kept);
+}
+
+bool
+select_check(struct call *call, const struct select_filter *filters, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		const struct value *given = value_get(call->body, filters[i].name);
+
+		if (!value_is_nil(given) && !value_is(given, filters[i].type)) {
+			reply_error(call, 422, "%s: is no %s", filters[i].name,
+			    value_type_name(filters[i].type));
+			return false;
+		}
+	}
+	return true;
+}
+
+bool
+select_matches(const struct value *there, const struct value *wanted)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(wanted); i++)
+		if (!value_equal(value_get(there, value_text(wanted->pairs[i].key)),
+			wanted->pairs[i].value))
+			return false;
+	return true;
 }

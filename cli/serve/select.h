@@ -1,4 +1,4 @@
-/* select: which fields of what it asks for a client wants, `select` of body or query. */
+/* select: what of a list a client wants: which items, which fields of them (`select` of body or query). */
 #ifndef SELECT_H
 #define SELECT_H
 
@@ -28,5 +28,16 @@ bool select_read(struct call *call, const char *known, const struct value **fiel
 /* What of item, a map, is wanted, in arena. A field that it does not have is left out. */
 const struct value *select_fields(
     struct arena *arena, const struct value *item, const struct value *fields);
+
+/* What the body of a search may ask for, and of which type it is. */
+struct select_filter {
+	const char *name;
+	enum value_type type;
+};
+/* Whether each that is there, and not null, is of its type. False after answering that one is not. */
+bool select_check(struct call *call, const struct select_filter *filters, size_t count);
+
+/* Whether there, a map, has all of wanted's pairs: what a search asks for. wanted nil: nothing is. */
+bool select_matches(const struct value *there, const struct value *wanted);
 
 #endif

@@ -202,39 +202,19 @@ call_thread_copy(struct call *call)
 
 /* --- found -------------------------------------------------------------------------------- */
 
-/* Whether all of wanted's pairs are in there. */
+/* Returns false after answering what of the body cannot be asked for. */
 static bool
-has_all(const struct value *there, const struct value *wanted)
+can_search(struct call *call)
 {
-	size_t i;
+	static const struct select_filter filters[] = { { "metadata", VALUE_MAP },
+		{ "values", VALUE_MAP }, { "status", VALUE_STR },
+		{ "ids", VALUE_ARRAY } };
 
-	for (i = 0; i < value_size(wanted); i++)
-		if (!value_equal(value_get(there, value_text(wanted->pairs[i].key)),
-			wanted->pairs[i].value))
-			return false;
-	return true;
-}
-
-/* What of a body has a type that cannot be found; or NULL. */
-static const char *
-wrong_filter(struct arena *arena, const struct value *body)
-{
-	static const struct {
-		const char *name;
-		enum value_type type;
-	} filters[] = { { "metadata", VALUE_MAP }, { "values", VALUE_MAP },
-		{ "status", VALUE_STR }, { "ids", VALUE_ARRAY } };
-	size_t i;
-
-	for (i = 0; i < sizeof filters / sizeof *filters; i++) {
-		const struct value *given = value_get(body, filters[i].name);
-
-		if (!value_is_nil(given) && !value_is(given, filters[i].type))
-			return arena_printf(arena, "%s: is no %s", filters[i].name,
-			    value_type_name(filters[i].type));
-	}
-	return value_size(value_get(body, "ids")) > SERVE_IDS_MAX ? "ids: are too many"
-								  : NULL;
+	if (!select_check(call, filters, sizeof filters / sizeof *filters))
+		return false;
+	if (value_size(value_get(call->body, "ids")) > SERVE_IDS_MAX)
+		reply_error(call, 422, "ids: are too many");
+	return value_size(value_get(call->body, "ids")) <= SERVE_IDS_MAX;
 }
 
 /* By what a thread is, whatever its size. */
@@ -248,7 +228,7 @@ may_be_wanted(const struct value *body, const struct value *thread)
 	return (value_size(ids) == 0 || value_contains(ids, name)) &&
 	       (value_is_nil(status) ||
 		   value_equal(value_get(thread, "status"), status)) &&
-	       has_all(value_get(thread, "metadata"), value_get(body, "metadata"));
+	       select_matches(value_get(thread, "metadata"), value_get(body, "metadata"));
 }
 
 /* A search under way. */
@@ -300,7 +280,8 @@ find(struct search *search, struct arena *arena, const char *name)
 		return status;
 	if (is_shown || value_size(wanted) > 0)
 		status = blueprint_thread(call->api, arena, name, &thread, &values);
-	if (status != STORE_OK || (value_size(wanted) > 0 && !has_all(values, wanted)))
+	if (status != STORE_OK ||
+	    (value_size(wanted) > 0 && !select_matches(values, wanted)))
 		return status;
 	search->count++;
 	return is_shown ? add_found(search, arena, thread, values) : STORE_OK;
@@ -334,7 +315,6 @@ search(struct search *search, uint64_t *total_r)
 {
 	struct call *call = search->call;
 	const struct value *body = call->body;
-	const char *wrong = wrong_filter(call->arena, body);
 	bool is_open = value_is_nil(value_get(body, "status")) &&
 		       value_size(value_get(body, "metadata")) == 0 &&
 		       value_size(value_get(body, "values")) == 0 &&
@@ -342,10 +322,8 @@ search(struct search *search, uint64_t *total_r)
 	const struct value *threads;
 	enum store_status status;
 
-	if (wrong != NULL) {
-		reply_error(call, 422, "%s", wrong);
+	if (!can_search(call))
 		return false;
-	}
 	status = store_threads(api_store(call->api), call->arena,
 	    is_open && search->last > 0 ? search->last : SEARCHED_MAX, &threads, total_r);
 	if (status == STORE_OK)

@@ -148,6 +148,9 @@ static const struct {
 	{ "/threads/nobody/runs/crons", "{" DAILY "}", 404, "nobody" },
 	{ "/runs/crons/search", "{'sort_by': 'x'}", 422, "sort_by: must be" },
 	{ "/runs/crons/search", "{'select': ['x']}", 422, "select" },
+	{ "/runs/crons/search", "{'metadata': [1]}", 422, "metadata: is no object" },
+	{ "/runs/crons/search", "{'assistant_id': 1}", 422, "assistant_id: is no" },
+	{ "/assistants/search", "{'graph_id': 1}", 422, "graph_id: is no" },
 	{ "/runs/crons/search", "{'limit': 0}", 422, "limit must be" },
 };
 
