@@ -171,7 +171,7 @@ enum go run_stopped_by(struct run *run, const struct fault *fault);
 /* Somebody wants the run ended, or given back, or it is given up: nothing new is begun. */
 bool run_must_stop(const struct run *run);
 
-/* The run is another's by now, or nobody can say whose: its calls are left to the owner, without a word. From here on no
+/* While a run is under way (id): it is another's by now, or nobody can say whose: its calls are left to the owner, without a word. From here on no
  * fiber of the run sends one: that would be cancelled with the fiber, and the owner, who asks under the same id, find
  * it so. */
 void run_give_up(struct run *run);
