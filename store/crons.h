@@ -90,7 +90,7 @@ enum store_status crons_due(struct store *store, struct arena *arena, unsigned s
     unsigned limit, struct cron_list *list_r);
 
 /* Submits run for cron, which is as crons_due gave it, and has it due next at next_ms. error: what is known to be
- * wrong with the run, or NULL. STORE_STALE: somebody else has done that, or it was changed; STORE_DAMAGED: nobody can. */
+ * wrong with the run, or NULL. STORE_STALE: somebody else has done that, it was changed, or next_ms is over; STORE_DAMAGED: nobody can. */
 enum store_status crons_fire(struct store *store, struct arena *arena,
     const struct cron *cron, const char *run, int64_t next_ms, const char *error);
 /* Puts off what cannot be fired, and says why. As crons_fire. */

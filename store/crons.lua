@@ -87,7 +87,7 @@ end
 -- cron_fire(crons, inbox; prefix, cron, due, version, next, run, error)
 -- Submits run, as any client does, and sets the next time, in one step; if the cron is due then still, and
 -- of that version. error: what is known to be wrong with the run, for people, or "".
--- Returns {"OK"}; {"STALE"}: somebody else has done it, or it was changed; {"DAMAGED"}: nobody can.
+-- Returns {"OK"}; {"STALE"}: somebody else has done it, it was changed, or next is over; {"DAMAGED"}: nobody can.
 local function cron_fire(keys, args)
   local key = cron_key(args[1], args[2])
   local record = redis.call('HMGET', key, 'version', 'entry', 'thread')
@@ -98,6 +98,9 @@ local function cron_fire(keys, args)
   local is_read, fields = pcall(cmsgpack.unpack, record[2] or '')
   if not is_read or type(fields) ~= 'table' then
     return { 'DAMAGED' }
+  end
+  if tonumber(args[5]) <= now_ms() then
+    return { 'STALE' } -- it was reckoned long ago: who looks again finds one that is to come
   end
   local run = args[6]
   local entry = { 'run', run, 'thread', (record[3] or '') ~= '' and record[3] or run }

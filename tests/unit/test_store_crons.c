@@ -10,6 +10,7 @@
 TCase *tcase_store_crons(void);
 
 #define DUE "1000" /* ms since 1970: long ago */
+#define LATER INT64_C(4102455600000)
 
 static struct cron
 make(const char *id)
@@ -17,7 +18,7 @@ make(const char *id)
 	return (struct cron){ .id = id,
 		.agent = "clerk",
 		.schedule = "0 3 * * *",
-		.next_ms = INT64_C(4102455600000),
+		.next_ms = LATER,
 		.entry = value_map(trial.arena, "agent", VALUE_TEXT("clerk"), "input",
 		    VALUE_TEXT("\"Hi\""), NULL) };
 }
@@ -213,7 +214,7 @@ play_once(void)
 	    STORE_STALE);
 	ck_assert_int_eq(submitted(), 1);
 	cron = get("c");
-	ck_assert_int_eq(cron.next_ms, INT64_C(4102455600000));
+	ck_assert_int_eq(cron.next_ms, LATER);
 	ck_assert_int_eq(cron.last_ms, 1000);
 	ck_assert_str_eq(cron.last_run, run);
 	ck_assert_str_eq(cron.error, "it is Monday");
@@ -281,15 +282,38 @@ play_between(void)
 	cron.entry = NULL;
 	ck_assert_int_eq(crons_change(trial.a, trial.arena, &cron, false), STORE_OK);
 	ck_assert_int_eq(
-	    crons_fire(trial.a, trial.arena, &list.items[0], "r", 5000, NULL),
+	    crons_fire(trial.a, trial.arena, &list.items[0], "r", LATER, NULL),
 	    STORE_STALE);
 	due("c", &list);
 	crons_delete(trial.a, trial.arena, "c");
 	ck_assert_int_eq(
-	    crons_fire(trial.a, trial.arena, &list.items[0], "r", 5000, NULL),
+	    crons_fire(trial.a, trial.arena, &list.items[0], "r", LATER, NULL),
 	    STORE_STALE);
 	ck_assert_int_eq(submitted(), 0);
 }
+
+/* As where Redis had no room for the submission, and there is some again. */
+static void
+play_waited(void)
+{
+	struct cron cron = make("c");
+	struct cron_list list;
+
+	create(&cron);
+	make_due("c");
+	due("c", &list);
+	ck_assert_int_eq(
+	    crons_fire(trial.a, trial.arena, &list.items[0], "r", 2000, NULL),
+	    STORE_STALE);
+	ck_assert_int_eq(submitted(), 0);
+	ck_assert_uint_eq(due("c", &list), 1);
+}
+
+START_TEST(a_next_time_that_is_over_by_then_does_not_count)
+{
+	trial_play(play_waited);
+}
+END_TEST
 
 START_TEST(one_that_was_changed_meanwhile_is_not_fired)
 {
@@ -311,7 +335,7 @@ play_damage(void)
 	    "entry", "\xc1");
 	due("c", &list);
 	ck_assert_int_eq(
-	    crons_fire(trial.a, trial.arena, &list.items[0], "r", 5000, NULL),
+	    crons_fire(trial.a, trial.arena, &list.items[0], "r", LATER, NULL),
 	    STORE_DAMAGED);
 	ck_assert_int_eq(submitted(), 0);
 	ck_assert_int_eq(crons_put_off(trial.a, trial.arena, &list.items[0], CRON_NEVER,
@@ -369,6 +393,7 @@ tcase_store_crons(void)
 	tcase_add_test(tcase, two_who_fire_it_submit_one_run);
 	tcase_add_test(tcase, what_is_submitted_is_its_entry);
 	tcase_add_test(tcase, one_that_was_changed_meanwhile_is_not_fired);
+	tcase_add_test(tcase, a_next_time_that_is_over_by_then_does_not_count);
 	tcase_add_test(tcase, one_that_is_damaged_is_put_off);
 	tcase_add_test(tcase, its_end_is_the_last_time);
 	return tcase;
