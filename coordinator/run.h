@@ -171,6 +171,10 @@ enum go run_stopped_by(struct run *run, const struct fault *fault);
 /* Somebody wants the run ended, or given back, or it is given up: nothing new is begun. */
 bool run_must_stop(const struct run *run);
 
+/* The same where a call or a child of the run is found cancelled. An owner before us was told that the run
+ * is to be, and cancelled what was its; we may find that so before we are told. Asks Redis. */
+bool run_stops_with_its_own(struct run *run);
+
 /* While a run is under way (id): it is another's by now, or nobody can say whose: its calls are left to the owner, without a word. From here on no
  * fiber of the run sends one: that would be cancelled with the fiber, and the owner, who asks under the same id, find
  * it so. */

@@ -423,7 +423,7 @@ begin(struct run *run, struct arena *arena, const struct effect *effect,
 	return go;
 }
 
-/* What came of it, from its record, which has all that went out for it. */
+/* What came of it, from its record, which has all that went out for it. GO_DROP, too, when it ended with run. */
 static enum go
 read_outcome(struct run *run, struct arena *arena, const struct effect *effect,
     const struct child *child, const struct value **outcome_r)
@@ -434,6 +434,9 @@ read_outcome(struct run *run, struct arena *arena, const struct effect *effect,
 	    store_run(run->coordinator->store, own, child->thread, child->run, &record);
 	bool is_known = status == STORE_OK || status == STORE_NONE;
 
+	if (value_text_is(value_get(record, "status"), "cancelled") &&
+	    run_stops_with_its_own(run))
+		is_known = false;
 	if (is_known)
 		*outcome_r = value_copy(arena, outcome_of(run, own, effect, child,
 						   status == STORE_OK ? record : NULL));

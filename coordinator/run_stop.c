@@ -1,15 +1,19 @@
 /* run_stop: a run is to end before it is done: cancelled, late, given back, given up. */
 #include "run.h"
 
-enum go
-run_stopped_by(struct run *run, const struct fault *fault)
+bool
+run_stops_with_its_own(struct run *run)
 {
-	/* An owner before us was told that the run is to be cancelled, and cancelled its calls;
-	 * we may find them so before we are told. */
 	if (!run_must_stop(run) && store_cancel_wanted(run->coordinator->store,
 				       run->arena, run->thread, run->id))
 		run->cancel_wanted = true;
-	if (run->is_dropped || run_must_stop(run) || fiber_cancelled())
+	return run_must_stop(run);
+}
+
+enum go
+run_stopped_by(struct run *run, const struct fault *fault)
+{
+	if (run_stops_with_its_own(run) || run->is_dropped || fiber_cancelled())
 		return GO_DROP;
 	return run_fail_with(run, fault);
 }

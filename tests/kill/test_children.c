@@ -376,6 +376,80 @@ START_TEST(the_cancel_outlives_the_coordinator)
 }
 END_TEST
 
+struct ending {
+	struct children *children;
+	const char *run;
+	struct store_claim claim;
+};
+
+static bool
+is_claimed(void *arg)
+{
+	struct ending *ending = arg;
+
+	return store_claim(ending->children->storm.client->store,
+		   ending->children->storm.arena, ending->run, 60000,
+		   &ending->claim) == STORE_OK;
+}
+
+/* Takes the child over, whose coordinator is dead, and ends it as it does who was asked to. */
+static void
+end_cancelled(struct children *children, const char *run)
+{
+	struct storm *storm = &children->storm;
+	struct arena *arena = storm->arena;
+	struct ending ending = { children, run, { 0 } };
+	struct store_committed committed;
+	struct store_renewed renewed;
+
+	store_act_as(
+	    storm->client->store, "00000000000000000000000000000001", "the test");
+	ck_assert(client_wait(storm->client, is_claimed, &ending, CB_WAIT_MS));
+	ck_assert_int_eq(
+	    store_commit(storm->client->store, arena,
+		&(struct store_commit){ .thread = run,
+		    .run = run,
+		    .epoch = ending.claim.epoch,
+		    .version = ending.claim.version,
+		    .id = "end",
+		    .status = "cancelled",
+		    .checkpoint = value_map(arena, "version",
+			value_int(arena, (int64_t)ending.claim.version + 1), NULL),
+		    .messages = value_empty_array(),
+		    .fields = value_empty_map(),
+		    .events = value_empty_array(),
+		    .run_fields = value_empty_map() },
+		&committed),
+	    STORE_OK);
+	/* The lease is given up. */
+	ck_assert_int_eq(
+	    store_renew(storm->client->store, arena, store_shard(run), 0, &renewed),
+	    STORE_OK);
+}
+
+/* Who ended the child died before it ended the parent: that says no "cancelled" to its model. */
+static void
+play_cancelled_in_part(struct children *children)
+{
+	cb_submit(children, "pair", 1);
+	cb_wait_working(children, 2);
+	kit_kill(children->storm.kit, KIT_COORDINATOR, 0);
+	cb_cancel(children, "r1");
+	end_cancelled(children, "r1-2-0-1");
+	end_cancelled(children, "r1-2-1-1");
+	kit_start(children->storm.kit, KIT_COORDINATOR, 0);
+	cb_check_status(children, "r1", "cancelled");
+	ck_assert_ptr_null(strstr(cb_said(children, "r1"), "RuntimeError"));
+	cb_let_go_on(children);
+	cb_check_leftovers(children);
+}
+
+START_TEST(a_child_found_cancelled_is_no_failure_of_a_parent_that_is_to_be)
+{
+	cb_act(1, NULL, play_cancelled_in_part);
+}
+END_TEST
+
 static void
 play_late(struct children *children)
 {
@@ -472,6 +546,8 @@ tcase_children(void)
 	tcase_add_test(tcase, a_child_that_was_named_and_not_queued_is_queued);
 	tcase_add_test(tcase, a_cancel_ends_children_and_one_of_a_child_is_told);
 	tcase_add_test(tcase, the_cancel_outlives_the_coordinator);
+	tcase_add_test(
+	    tcase, a_child_found_cancelled_is_no_failure_of_a_parent_that_is_to_be);
 	tcase_add_test(tcase, a_parents_deadline_is_its_childrens_end);
 	tcase_add_test(tcase, another_call_that_ends_the_parent_ends_the_child);
 	tcase_add_test(tcase, threads_of_children_go_with_their_parents);
