@@ -57,6 +57,24 @@ fire(struct coordinator *coordinator, struct arena *arena, const struct cron *cr
 		    "cron=%s not fired: %s", cron->id, store_error(coordinator->store));
 }
 
+/* Whether it is as we write them, and not what somebody has put there by hand. */
+static bool
+is_ours(const struct cron *cron, unsigned shard)
+{
+	return cron->agent != NULL && cron->next_ms != CRON_NEVER &&
+	       store_shard(cron->id) == shard;
+}
+
+static void
+put_away(struct coordinator *coordinator, struct arena *arena, unsigned shard,
+    const struct cron *cron)
+{
+	if (crons_put_away(coordinator->store, arena, shard, cron->id) == STORE_OK)
+		log_warnx("cron=%s not fired, and not due any more: what is in Redis "
+			  "cannot be read (%scrons)",
+		    cron->id, store_prefix(arena, shard));
+}
+
 void
 firing_sweep(struct coordinator *coordinator, unsigned shard)
 {
@@ -64,9 +82,14 @@ firing_sweep(struct coordinator *coordinator, unsigned shard)
 	struct cron_list due = { 0 };
 	size_t i;
 
-	if (crons_due(coordinator->store, arena, shard, DUE_MAX, &due) == STORE_OK)
+	if (crons_due(coordinator->store, arena, shard, DUE_MAX, &due) == STORE_OK) {
 		for (i = 0; i < due.count && !coordinator->draining && !fiber_cancelled();
-		     i++)
-			fire(coordinator, arena, &due.items[i], due.now_ms);
+		     i++) {
+			if (is_ours(&due.items[i], shard))
+				fire(coordinator, arena, &due.items[i], due.now_ms);
+			else
+				put_away(coordinator, arena, shard, &due.items[i]);
+		}
+	}
 	arena_destroy(&arena);
 }

@@ -94,6 +94,15 @@ number_at(const struct value *fields, size_t index)
 	return text != NULL ? strtoll(text, NULL, 10) : 0;
 }
 
+/* A score is "inf", or what command_time wrote. */
+static int64_t
+time_of(double score)
+{
+	return score >= 0 && score <= (double)AT_MS_MAX && (double)(int64_t)score == score
+		   ? (int64_t)score
+		   : CRON_NEVER;
+}
+
 /* Reads what stands in answer from index first on: cron, when it is due, its fields in the order of CRON_FIELDS
  * (crons.lua). Returns false when it is none of ours. */
 static bool
@@ -119,9 +128,9 @@ read_cron(
 		.last_ms = number_at(fields, 11),
 		.last_run = text_at(fields, 12),
 		.error = text_at(fields, 13),
-		.next_ms =
-		    at >= 0 && at <= (double)AT_MS_MAX ? (int64_t)at : CRON_NEVER };
-	return cron->id != NULL && cron->agent != NULL && cron->schedule != NULL;
+		.next_ms = time_of(at) };
+	return cron->id != NULL && cron->version > 0 && cron->agent != NULL &&
+	       cron->schedule != NULL;
 }
 
 /* --- steps ---------------------------------------------------------------------------- */
@@ -290,33 +299,43 @@ crons_read(struct store *store, struct arena *arena, const char *id, struct cron
 		   : store_damaged(store, "what the cron submits cannot be read");
 }
 
-/* Adds those of a shard that are due until then. */
+enum store_status
+crons_put_away(struct store *store, struct arena *arena, unsigned shard, const char *id)
+{
+	struct command command = { .arena = arena };
+
+	begin(&command, "fl_cron_put_away", shard);
+	command_text(&command, id);
+	return answered(store, &command);
+}
+
+/* Those of a shard that are due until then; of what is no cron the id alone. */
 static enum store_status
 look_in(struct store *store, struct arena *arena, unsigned shard, const char *until,
-    unsigned limit, struct cron_list *list)
+    unsigned limit, struct cron_list *list_r)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply;
 	enum store_status status;
-	struct cron *items;
 	size_t i;
 
+	*list_r = (struct cron_list){ 0 };
 	begin(&command, "fl_crons", shard);
 	command_text(&command, until);
 	command_uint(&command, limit);
 	status = store_read(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
-	list->now_ms = store_number_at(reply, 0);
-	if (value_size(reply) <= 1)
-		return STORE_OK;
-	items = arena_alloc(arena, (list->count + value_size(reply) / 3) * sizeof *items);
-	if (list->count > 0)
-		memcpy(items, list->items, list->count * sizeof *items);
-	list->items = items;
-	for (i = 1; i + 2 < value_size(reply); i += 3)
-		if (read_cron(arena, reply, i, &items[list->count]))
-			list->count++;
+	list_r->now_ms = store_number_at(reply, 0);
+	list_r->items =
+	    arena_alloc(arena, (value_size(reply) / 3 + 1) * sizeof *list_r->items);
+	for (i = 1; i + 2 < value_size(reply); i += 3) {
+		struct cron *cron = &list_r->items[list_r->count];
+
+		if (!read_cron(arena, reply, i, cron))
+			*cron = (struct cron){ .id = store_text_at(reply, i) };
+		list_r->count += cron->id != NULL;
+	}
 	return STORE_OK;
 }
 
@@ -324,7 +343,6 @@ enum store_status
 crons_due(struct store *store, struct arena *arena, unsigned shard, unsigned limit,
     struct cron_list *list_r)
 {
-	*list_r = (struct cron_list){ 0 };
 	return look_in(store, arena, shard, "now", limit, list_r);
 }
 
@@ -336,15 +354,75 @@ by_id(const void *a, const void *b)
 	return strcmp(left->id, right->id);
 }
 
+/* The cron in arena, without its entry. */
+static struct cron
+copy_of(struct arena *arena, const struct cron *cron, bool spares_metadata)
+{
+	const char *const texts[] = { cron->id, cron->agent, cron->schedule,
+		cron->timezone, cron->thread, cron->last_run, cron->error };
+	const char *copies[sizeof texts / sizeof *texts];
+	struct cron copy = *cron;
+	size_t i;
+
+	for (i = 0; i < sizeof texts / sizeof *texts; i++)
+		copies[i] = texts[i] != NULL ? arena_strdup(arena, texts[i]) : NULL;
+	copy.id = copies[0];
+	copy.agent = copies[1];
+	copy.schedule = copies[2];
+	copy.timezone = copies[3];
+	copy.thread = copies[4];
+	copy.last_run = copies[5];
+	copy.error = copies[6];
+	copy.metadata = cron->metadata != NULL && !spares_metadata
+			    ? value_copy(arena, cron->metadata)
+			    : NULL;
+	copy.entry = NULL;
+	return copy;
+}
+
+/* Adds the wanted ones of a shard's. */
+static void
+choose(struct arena *arena, const struct cron_wish *wish, const struct cron_list *found,
+    struct cron_list *list)
+{
+	struct cron *items;
+	size_t i;
+
+	if (found->count == 0)
+		return;
+	items = arena_alloc(arena, (list->count + found->count) * sizeof *items);
+	if (list->count > 0)
+		memcpy(items, list->items, list->count * sizeof *items);
+	list->items = items;
+	for (i = 0; i < found->count; i++) {
+		const struct cron *cron = &found->items[i];
+
+		if (cron->agent != NULL &&
+		    (wish->is_wanted == NULL || wish->is_wanted(cron, wish->arg)))
+			items[list->count++] =
+			    copy_of(arena, cron, wish->spares_metadata);
+	}
+}
+
 enum store_status
-crons_all(struct store *store, struct arena *arena, struct cron_list *list_r)
+crons_find(struct store *store, struct arena *arena, const struct cron_wish *wish,
+    struct cron_list *list_r)
 {
 	enum store_status status = STORE_OK;
+	struct cron_list found;
 	unsigned shard;
 
 	*list_r = (struct cron_list){ 0 };
-	for (shard = 0; shard < SHARDS && status == STORE_OK; shard++)
-		status = look_in(store, arena, shard, "+inf", CRONS_SHARD_MAX, list_r);
+	for (shard = 0; shard < SHARDS && status == STORE_OK; shard++) {
+		struct arena *own = arena_new();
+
+		status = look_in(store, own, shard, "+inf", CRONS_SHARD_MAX, &found);
+		if (status == STORE_OK) {
+			list_r->now_ms = found.now_ms;
+			choose(arena, wish, &found, list_r);
+		}
+		arena_destroy(&own);
+	}
 	if (list_r->count > 0)
 		qsort(list_r->items, list_r->count, sizeof *list_r->items, by_id);
 	return status;

@@ -82,10 +82,17 @@ struct cron_list {
 	size_t count;
 	int64_t now_ms;
 };
-/* All of the fleet, by id. */
-enum store_status crons_all(
-    struct store *store, struct arena *arena, struct cron_list *list_r);
-/* Those of a shard that are due, who has been for longest first, at most limit. */
+struct cron_wish {
+	/* cron lives until it returns; NULL: all are. */
+	bool (*is_wanted)(const struct cron *cron, const void *arg);
+	const void *arg;
+	bool spares_metadata; /* those found have none, is_wanted has seen it */
+};
+/* Of all of the fleet those that are wanted, by id. Holds what else there is of one shard at a time. */
+enum store_status crons_find(struct store *store, struct arena *arena,
+    const struct cron_wish *wish, struct cron_list *list_r);
+/* Those of a shard that are due, who has been for longest first, at most limit. What cannot be read is told by its id
+ * alone, agent NULL; a time that cannot, as CRON_NEVER. */
 enum store_status crons_due(struct store *store, struct arena *arena, unsigned shard,
     unsigned limit, struct cron_list *list_r);
 
@@ -96,5 +103,9 @@ enum store_status crons_fire(struct store *store, struct arena *arena,
 /* Puts off what cannot be fired, and says why. As crons_fire. */
 enum store_status crons_put_off(struct store *store, struct arena *arena,
     const struct cron *cron, int64_t next_ms, const char *error);
+/* Puts away what cannot even be read, or is in that shard and does not belong there: it is not due any more. Else it
+ * would be in the others' way. */
+enum store_status crons_put_away(
+    struct store *store, struct arena *arena, unsigned shard, const char *id);
 
 #endif

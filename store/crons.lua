@@ -49,6 +49,12 @@ local function cron_change(keys, args)
   return { 'OK' }
 end
 
+-- cron_put_away(crons; prefix, cron): whatever stands there is not due any more. {"OK"}.
+local function cron_put_away(keys, args)
+  redis.call('ZADD', keys[1], 'XX', 'inf', args[2])
+  return { 'OK' }
+end
+
 -- cron_delete(crons; prefix, cron): {"OK"} or {"NONE"}. What it has begun goes on.
 local function cron_delete(keys, args)
   local gone = redis.call('ZREM', keys[1], args[2])
@@ -57,7 +63,8 @@ local function cron_delete(keys, args)
 end
 
 -- crons(crons; prefix, until, limit): those that are due until then ("now", "+inf"), in the order of
--- their times, limit at most. Returns {TIME in ms, cron, when it is due, {what CRON_FIELDS are}, ...}.
+-- their times, limit at most. Returns {TIME in ms, cron, when it is due, {what CRON_FIELDS are}, ...}; of
+-- what is no cron there are none.
 local function crons(keys, args)
   local now = now_ms()
   local answer = { now }
@@ -65,11 +72,9 @@ local function crons(keys, args)
   local found = redis.call('ZRANGEBYSCORE', keys[1], '-inf', last, 'WITHSCORES', 'LIMIT', 0, args[3])
   for i = 1, #found, 2 do
     local fields = redis.pcall('HMGET', cron_key(args[1], found[i]), unpack(CRON_FIELDS))
-    if not fields.err then -- else it is none of ours; the others go on
-      answer[#answer + 1] = found[i]
-      answer[#answer + 1] = found[i + 1]
-      answer[#answer + 1] = fields
-    end
+    answer[#answer + 1] = found[i]
+    answer[#answer + 1] = found[i + 1]
+    answer[#answer + 1] = fields.err and {} or fields -- the others go on
   end
   return answer
 end
@@ -116,6 +121,7 @@ end
 
 register('fl_cron_create', cron_create)
 register('fl_cron_change', cron_change)
+register('fl_cron_put_away', cron_put_away, 'allow-oom')
 register('fl_cron_delete', cron_delete, 'allow-oom')
 register('fl_cron_get', cron_get, 'no-writes')
 register('fl_crons', crons, 'no-writes')

@@ -157,8 +157,9 @@ is_text(const struct value *wanted, const char *text)
 }
 
 static bool
-is_wanted(const struct cron *cron, const struct value *body)
+is_wanted(const struct cron *cron, const void *arg)
 {
+	const struct value *body = arg;
 	const struct value *enabled = value_get(body, "enabled");
 
 	return is_text(value_get(body, "assistant_id"), cron->agent) &&
@@ -167,28 +168,22 @@ is_wanted(const struct cron *cron, const struct value *body)
 	       select_matches(cron->metadata, value_get(body, "metadata"));
 }
 
-/* Those that the body asks for, in list's room. Returns false after answering. */
+/* Those that the body asks for, without metadata. Returns false after answering. */
 static bool
 find(struct call *call, struct cron_list *list)
 {
 	static const struct select_filter filters[] = { { "assistant_id", VALUE_STR },
 		{ "thread_id", VALUE_STR }, { "enabled", VALUE_BOOL },
 		{ "metadata", VALUE_MAP } };
+	const struct cron_wish wish = { is_wanted, call->body, true };
 	enum store_status status;
-	size_t count = 0, i;
 
 	if (!select_check(call, filters, sizeof filters / sizeof *filters))
 		return false;
-	status = crons_all(api_store(call->api), call->arena, list);
-	if (status != STORE_OK) {
+	status = crons_find(api_store(call->api), call->arena, &wish, list);
+	if (status != STORE_OK)
 		reply_failed(call, status, "crons");
-		return false;
-	}
-	for (i = 0; i < list->count; i++)
-		if (is_wanted(&list->items[i], call->body))
-			list->items[count++] = list->items[i];
-	list->count = count;
-	return true;
+	return status == STORE_OK;
 }
 
 void
@@ -315,16 +310,19 @@ call_crons_search(struct call *call)
 		return;
 	for (i = (size_t)offset; i < list.count && i < (size_t)(offset + limit); i++) {
 		struct arena *arena = arena_new();
-		struct cron whole = list.items[i];
-		bool has_room;
+		enum store_status status;
+		struct cron whole;
+		bool has_room = true;
 
-		/* One that went meanwhile is shown as it was, without its payload. */
-		if (crons_read(api_store(call->api), arena, list.items[i].id, &whole) !=
-		    STORE_OK)
+		status =
+		    crons_read(api_store(call->api), arena, list.items[i].id, &whole);
+		/* Its payload cannot be read: it is shown without. */
+		if (status == STORE_DAMAGED)
 			whole = list.items[i];
-		has_room = reply_list_add(&items,
-		    select_fields(arena, cron_body_shape(arena, &whole), wanted),
-		    SERVE_LIST_BYTES_MAX);
+		if (status == STORE_OK || status == STORE_DAMAGED)
+			has_room = reply_list_add(&items,
+			    select_fields(arena, cron_body_shape(arena, &whole), wanted),
+			    SERVE_LIST_BYTES_MAX);
 		arena_destroy(&arena);
 		if (!has_room)
 			break;

@@ -258,6 +258,30 @@ START_TEST(an_agent_that_is_gone_is_told_of)
 }
 END_TEST
 
+/* More of them than are looked at at once, and all before it. */
+static void
+play_damage(struct scene *scene)
+{
+	const char *run = "c-" DUE_RUN;
+
+	bench_says(
+	    FLOTILLA(scene, "crons", "create", "clerk", "Hi", "--id", "c", SCHEDULE),
+	    STATUS_OK, "c ");
+	kit_redis_cli(scene->kit, 0, "EVAL",
+	    "for i = 1, 150 do redis.call('ZADD', KEYS[1], 0, 'odd' .. i) end", "1",
+	    key_of(scene, "c"), NULL);
+	make_due_at(scene, "c", DUE);
+	ck_assert_str_eq(wait_run(scene, run, run), "success");
+	ck_assert_uint_eq(
+	    value_size(bench_json(scene, FLOTILLA(scene, "crons", "list", "--json"))), 1);
+}
+
+START_TEST(what_is_no_cron_is_in_no_ones_way)
+{
+	bench_act(play_damage, false);
+}
+END_TEST
+
 /* --- what is wrong --------------------------------------------------------------------------- */
 
 #define CREATE "crons", "create", "clerk", "Hi"
@@ -309,6 +333,7 @@ tcase_crons(void)
 	tcase_add_test(tcase, who_was_away_makes_up_for_it_once);
 	tcase_add_test(tcase, one_that_is_paused_waits);
 	tcase_add_test(tcase, an_agent_that_is_gone_is_told_of);
+	tcase_add_test(tcase, what_is_no_cron_is_in_no_ones_way);
 	tcase_add_test(tcase, what_is_wrong_is_refused);
 	return tcase;
 }

@@ -20,7 +20,8 @@ make(const char *id)
 		.schedule = "0 3 * * *",
 		.next_ms = LATER,
 		.entry = value_map(trial.arena, "agent", VALUE_TEXT("clerk"), "input",
-		    VALUE_TEXT("\"Hi\""), NULL) };
+		    VALUE_TEXT("\"Hi\""), NULL),
+		.metadata = value_map(trial.arena, "team", VALUE_TEXT("sales"), NULL) };
 }
 
 static void
@@ -137,6 +138,12 @@ START_TEST(it_is_changed_by_who_knows_it)
 }
 END_TEST
 
+static bool
+is_seventh(const struct cron *cron, const void *arg)
+{
+	return strcmp(cron->id, arg) == 0 && value_has(cron->metadata, "team");
+}
+
 static void
 play_all(void)
 {
@@ -154,11 +161,20 @@ play_all(void)
 	    arena_printf(
 		trial.arena, "%scron:odd", store_prefix(trial.arena, store_shard("c07"))),
 	    "x");
-	ck_assert_int_eq(crons_all(trial.a, trial.arena, &list), STORE_OK);
+	ck_assert_int_eq(
+	    crons_find(trial.a, trial.arena, &(struct cron_wish){ 0 }, &list), STORE_OK);
 	ck_assert_uint_eq(list.count, 100);
+	ck_assert(value_has(list.items[0].metadata, "team"));
 	for (i = 0; i < 100; i++)
 		ck_assert_str_eq(list.items[i].id, arena_printf(trial.arena, "c%02u", i));
 	ck_assert_ptr_null(list.items[0].entry);
+	ck_assert_int_eq(
+	    crons_find(trial.a, trial.arena,
+		&(struct cron_wish){ is_seventh, "c07", .spares_metadata = true }, &list),
+	    STORE_OK);
+	ck_assert_uint_eq(list.count, 1);
+	ck_assert_str_eq(list.items[0].id, "c07");
+	ck_assert_ptr_null(list.items[0].metadata);
 }
 
 START_TEST(all_are_found)
@@ -344,6 +360,44 @@ play_damage(void)
 	ck_assert_uint_eq(due("c", &list), 0);
 }
 
+/* Written over by hand: it is told by its id, and is in nobody's way any more. */
+static void
+play_no_cron(void)
+{
+	struct cron cron = make("c");
+	struct cron_list list;
+
+	create(&cron);
+	make_due("c");
+	trial_ask("SET",
+	    arena_printf(
+		trial.arena, "%scron:c", store_prefix(trial.arena, store_shard("c"))),
+	    "x");
+	ck_assert_uint_eq(due("c", &list), 1);
+	ck_assert_str_eq(list.items[0].id, "c");
+	ck_assert_ptr_null(list.items[0].agent);
+	ck_assert_int_eq(
+	    crons_put_away(trial.a, trial.arena, store_shard("c"), "c"), STORE_OK);
+	ck_assert_uint_eq(due("c", &list), 0);
+	ck_assert_int_eq(crons_delete(trial.a, trial.arena, "c"), STORE_OK);
+	/* No time that we have written. */
+	create(&cron);
+	trial_ask("ZADD", key_of("c"), "1000.5", "c");
+	ck_assert_uint_eq(due("c", &list), 1);
+	ck_assert_int_eq(list.items[0].next_ms, CRON_NEVER);
+	ck_assert_int_eq(crons_delete(trial.a, trial.arena, "c"), STORE_OK);
+	/* What is gone does not come back. */
+	ck_assert_int_eq(
+	    crons_put_away(trial.a, trial.arena, store_shard("c"), "c"), STORE_OK);
+	ck_assert_int_eq(crons_delete(trial.a, trial.arena, "c"), STORE_NONE);
+}
+
+START_TEST(what_is_no_cron_any_more_is_put_away)
+{
+	trial_play(play_no_cron);
+}
+END_TEST
+
 START_TEST(one_that_is_damaged_is_put_off)
 {
 	trial_play(play_damage);
@@ -395,6 +449,7 @@ tcase_store_crons(void)
 	tcase_add_test(tcase, one_that_was_changed_meanwhile_is_not_fired);
 	tcase_add_test(tcase, a_next_time_that_is_over_by_then_does_not_count);
 	tcase_add_test(tcase, one_that_is_damaged_is_put_off);
+	tcase_add_test(tcase, what_is_no_cron_any_more_is_put_away);
 	tcase_add_test(tcase, its_end_is_the_last_time);
 	return tcase;
 }
