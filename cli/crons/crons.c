@@ -219,8 +219,8 @@ list(struct session *session, const struct crons_settings *settings,
 	}
 	if (session_store(session) == NULL)
 		return STATUS_UNREACHABLE;
-	status = crons_find(
-	    session_store(session), arena, &(struct cron_wish){ 0 }, &found);
+	status =
+	    crons_find(session_store(session), arena, &(struct cron_wish){ 0 }, &found);
 	if (status != STORE_OK)
 		return crons_failed(session, status, "");
 	if (session_json(session)) {
