@@ -11,18 +11,27 @@
 #define TOKENS "fl:tokens"
 
 /* What is asked of each shard: a number each. */
-enum { LIVE, WAITING, RUNS, DELAYED, DEAD, WEBHOOKS, ASKS, LEASES, SIZES };
+enum { LIVE, WAITING, RUNS, DELAYED, DEAD, WEBHOOKS, ASKS, CRONS, LEASES, SIZES };
 static const struct {
-	const char *verb, *key, *from; /* from: the lowest score that counts, or NULL */
+	const char *verb, *key;
+	const char *from, *to; /* the scores that count, or NULL */
 } sizes[SIZES] = {
-	[LIVE] = { "ZCARD", "due", NULL },
-	[WAITING] = { "ZCOUNT", "due", "10000000000000" }, /* line.lua's WAITING */
-	[RUNS] = { "ZCARD", "runs", NULL },
-	[DELAYED] = { "ZCARD", "later", NULL },
-	[DEAD] = { "ZCARD", "dead", NULL },
-	[WEBHOOKS] = { "ZCARD", "hooks", NULL },
-	[ASKS] = { "ZCARD", "asks", NULL },
-	[LEASES] = { "HLEN", "leases", NULL },
+	[LIVE] = { "ZCARD", "due", NULL, NULL },
+	[WAITING] = { "ZCOUNT", "due", "10000000000000",
+	    "+inf" }, /* line.lua's WAITING */
+	[RUNS] = { "ZCARD", "runs", NULL, NULL },
+	[DELAYED] = { "ZCARD", "later", NULL, NULL },
+	[DEAD] = { "ZCARD", "dead", NULL, NULL },
+	[WEBHOOKS] = { "ZCARD", "hooks", NULL, NULL },
+	[ASKS] = { "ZCARD", "asks", NULL, NULL },
+	[CRONS] = { "ZCOUNT", "crons", "-inf", "(+inf" }, /* that are due some time */
+	[LEASES] = { "HLEN", "leases", NULL, NULL },
+};
+
+/* Of which the first is looked at, by its time in ms. */
+enum { FIRST_ASK, FIRST_CRON, FIRSTS };
+static const char *const first_keys[FIRSTS] = {
+	[FIRST_ASK] = "asks", [FIRST_CRON] = "crons"
 };
 
 /* How a run ends: the fields of `ended`. */
@@ -42,7 +51,7 @@ struct counting {
 	unsigned asking;
 	int64_t numbers[SIZES]; /* sums */
 	int64_t ended[ENDS];
-	int64_t first_ask; /* ms; 0: none */
+	int64_t firsts[FIRSTS]; /* ms; 0: none */
 	enum store_status status;
 };
 
@@ -75,7 +84,7 @@ add_size(struct counting *counting, unsigned shard, size_t index)
 	add_key(&command, shard, sizes[index].key);
 	if (sizes[index].from != NULL) {
 		command_text(&command, sizes[index].from);
-		command_text(&command, "+inf");
+		command_text(&command, sizes[index].to);
 	}
 	status = store_read(counting->store, &command, &reply);
 	if (status == STORE_OK && value_is(reply, VALUE_INT))
@@ -105,11 +114,11 @@ add_ended(struct counting *counting, unsigned shard)
 	return status;
 }
 
-/* Looks at the thread of a shard that has waited longest. */
+/* Looks at what in a shard has the lowest time. */
 static enum store_status
-add_first_ask(struct counting *counting, unsigned shard)
+add_first(struct counting *counting, unsigned shard, size_t index)
 {
-	static const char *const range[] = { "-inf", "+inf", "WITHSCORES", "LIMIT", "0",
+	static const char *const range[] = { "-inf", "(+inf", "WITHSCORES", "LIMIT", "0",
 		"1" };
 	struct command command = { .arena = counting->arena };
 	const struct value *reply;
@@ -118,15 +127,15 @@ add_first_ask(struct counting *counting, unsigned shard)
 	size_t i;
 
 	command_text(&command, "ZRANGEBYSCORE");
-	add_key(&command, shard, "asks");
+	add_key(&command, shard, first_keys[index]);
 	for (i = 0; i < sizeof range / sizeof range[0]; i++)
 		command_text(&command, range[i]);
 	status = store_read(counting->store, &command, &reply);
 	if (status != STORE_OK || store_text_at(reply, 1) == NULL)
 		return status;
 	since = bounded(strtoll(store_text_at(reply, 1), NULL, 10));
-	if (counting->first_ask == 0 || since < counting->first_ask)
-		counting->first_ask = since;
+	if (counting->firsts[index] == 0 || since < counting->firsts[index])
+		counting->firsts[index] = since;
 	return status;
 }
 
@@ -142,8 +151,8 @@ count_main(void *arg)
 		status = add_size(counting, count->shard, i);
 	if (status == STORE_OK)
 		status = add_ended(counting, count->shard);
-	if (status == STORE_OK)
-		status = add_first_ask(counting, count->shard);
+	for (i = 0; i < FIRSTS && status == STORE_OK; i++)
+		status = add_first(counting, count->shard, i);
 	if (status != STORE_OK)
 		counting->status = status;
 	count->fiber = NULL;
@@ -314,6 +323,7 @@ counts_value(const struct counting *counting, const struct inbox *inbox, int64_t
 {
 	struct arena *arena = counting->arena;
 	const int64_t *numbers = counting->numbers;
+	int64_t first_cron = counting->firsts[FIRST_CRON];
 
 	return value_map(arena, "inbox", value_int(arena, inbox->size), "inbox_oldest_ms",
 	    age(arena, inbox->first, now), "live_threads",
@@ -321,8 +331,10 @@ counts_value(const struct counting *counting, const struct inbox *inbox, int64_t
 	    value_int(arena, numbers[WAITING]), "runs", value_int(arena, numbers[RUNS]),
 	    "delayed", value_int(arena, numbers[DELAYED]), "dead",
 	    value_int(arena, numbers[DEAD]), "asks", value_int(arena, numbers[ASKS]),
-	    "asks_oldest_ms", age(arena, counting->first_ask, now), "webhooks",
-	    value_int(arena, numbers[WEBHOOKS]), "leases",
+	    "asks_oldest_ms", age(arena, counting->firsts[FIRST_ASK], now), "webhooks",
+	    value_int(arena, numbers[WEBHOOKS]), "crons",
+	    value_int(arena, numbers[CRONS]), "crons_late_ms",
+	    first_cron < now ? age(arena, first_cron, now) : NULL, "leases",
 	    value_int(arena, numbers[LEASES]), "ended", ended_value(counting), NULL);
 }
 

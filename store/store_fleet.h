@@ -50,7 +50,7 @@ enum store_status store_count_tokens(struct store *store, struct arena *arena,
  * when it is empty), live_threads (on which a run goes on or waits), waiting_threads (of these: no
  * coordinator has them), runs, delayed, dead, asks (threads that wait for a human), asks_oldest_ms
  * (for how long the first of them has; absent without one), webhooks (that are still to be told),
- * leases (that coordinators have on shards), ended {success, error, interrupted, cancelled, refused}
+ * crons (that are due some time), crons_late_ms (since when the first of them is; absent when none is now), leases (that coordinators have on shards), ended {success, error, interrupted, cancelled, refused}
  * (runs that have ended so since this Redis is in use), tokens [{model, kind, count}]
  * (store_count_tokens)}, and how Redis is: {bytes, bytes_max (0: no limit), full (per cent), logged
  * (appendonly is on), log_broken (its last write failed)}. */

@@ -363,7 +363,8 @@ redis_numbers(struct rows *rows, const struct value *counts)
 	const struct value *numbers = value_map_merge(arena, counts,
 	    value_map(arena, "up", value_bool(true), "inbox_oldest_ms",
 		or_zero(rows, counts, "inbox_oldest_ms"), "asks_oldest_ms",
-		or_zero(rows, counts, "asks_oldest_ms"), NULL));
+		or_zero(rows, counts, "asks_oldest_ms"), "crons_late_ms",
+		or_zero(rows, counts, "crons_late_ms"), NULL));
 
 	if (bytes_max == 0)
 		return value_map_with(arena, numbers, "bytes_max", NULL);

@@ -10,7 +10,8 @@
 #include "top_row.h"
 #include "store.h"
 
-#define LAG_MS 1000 /* a loop that lags so far behind: likewise */
+#define LAG_MS 1000       /* a loop that lags so far behind: likewise */
+#define CRON_LATE_MS 5000 /* a cron that is due for so long: nobody fires it */
 #define TROUBLES_MAX 6u
 #define SERVICE_NUMBERS 32 /* columns of a service's numbers */
 #define SERVICE_MIN 8      /* and of its name */
@@ -99,7 +100,21 @@ counted(struct arena *arena, int64_t count, const char *what)
 	    arena, "%" PRId64 " %s%s", count, what, count == 1 ? "" : "s");
 }
 
-/* What waits outside of the fleet. */
+/* ", 3 crons (one is due since 5 m)"; "" without any. */
+static const char *
+crons_text(struct arena *arena, const struct value *counts)
+{
+	int64_t crons = sum(counts, "crons"), late_ms = sum(counts, "crons_late_ms");
+
+	if (crons == 0)
+		return "";
+	return arena_printf(arena, ", %s%s", counted(arena, crons, "cron"),
+	    late_ms < CRON_LATE_MS
+		? ""
+		: arena_printf(arena, " (one is due since %s)", top_age(arena, late_ms)));
+}
+
+/* What waits outside of the fleet, and for its time. */
 static void
 print_waiting(struct screen *screen, const struct value *counts)
 {
@@ -110,9 +125,10 @@ print_waiting(struct screen *screen, const struct value *counts)
 				 : arena_printf(arena, " (oldest %s)",
 				       top_age(arena, sum(counts, "asks_oldest_ms")));
 
-	line(screen, "waiting   %s for a human%s, %s to be told",
+	line(screen, "waiting   %s for a human%s, %s to be told%s",
 	    counted(arena, asks, "thread"), oldest,
-	    counted(arena, sum(counts, "webhooks"), "webhook"));
+	    counted(arena, sum(counts, "webhooks"), "webhook"),
+	    crons_text(arena, counts));
 }
 
 /* Of the services the call that waits longest. */

@@ -185,7 +185,8 @@ text_of_fleet(void)
 	    literal(arena,
 		"{'inbox': 3, 'inbox_oldest_ms': 2500, 'live_threads': 9, "
 		"'waiting_threads': 2, 'runs': 40, 'delayed': 1, 'dead': 2, 'asks': 5, "
-		"'asks_oldest_ms': 7000, 'webhooks': 0, 'leases': 8, 'ended': "
+		"'asks_oldest_ms': 7000, 'webhooks': 0, 'crons': 6, "
+		"'leases': 8, 'ended': "
 		"{'success': "
 		"30, 'error': 1}, 'bytes': 50, 'bytes_max': 200, 'full': 25, 'logged': "
 		"true, 'log_broken': false}"),
@@ -232,6 +233,8 @@ static const char *const expected[] = {
 	"flotilla_threads{state=\"interrupted\"} 5",
 	"flotilla_interrupted_oldest_seconds 7.000",
 	"flotilla_dead_letters 2",
+	"flotilla_crons 6",
+	"flotilla_cron_late_seconds 0.000",
 	"flotilla_leases 8",
 	"flotilla_redis_memory_used_ratio 0.2500",
 	"flotilla_redis_log_enabled 1",

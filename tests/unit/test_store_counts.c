@@ -154,6 +154,25 @@ START_TEST(threads_that_wait_are_told_from_those_that_run)
 END_TEST
 
 static void
+play_crons(void)
+{
+	ck_assert_int_eq(count("crons"), 0);
+	trial_zadd("crons", "inf", "paused");
+	trial_zadd("crons", "9000000000000", "later");
+	ck_assert_int_eq(count("crons"), 1);
+	ck_assert(!value_has(counts(), "crons_late_ms"));
+	trial_zadd("crons", "1000", "late");
+	ck_assert_int_eq(count("crons"), 2);
+	ck_assert_int_gt(count("crons_late_ms"), 1000000);
+}
+
+START_TEST(crons_that_are_paused_are_not_counted)
+{
+	trial_play(play_crons);
+}
+END_TEST
+
+static void
 play_inbox(void)
 {
 	ck_assert_int_eq(count("inbox"), 0);
@@ -204,6 +223,7 @@ tcase_store_counts(void)
 	tcase_add_test(tc, what_was_forgotten_stays_counted);
 	tcase_add_test(tc, a_damaged_count_hinders_no_end);
 	tcase_add_test(tc, threads_that_wait_are_told_from_those_that_run);
+	tcase_add_test(tc, crons_that_are_paused_are_not_counted);
 	tcase_add_test(tc, the_oldest_entry_of_the_inbox_has_an_age);
 	return tc;
 }

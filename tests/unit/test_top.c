@@ -156,11 +156,13 @@ expect(const char *line)
 START_TEST(it_says_what_is_wrong_first)
 {
 	show(literal(arena, "{'runs': 12, 'live_threads': 3, 'inbox': 0, 'dead': 1,"
-			    " 'asks': 2, 'asks_oldest_ms': 7200000, 'webhooks': 4}"),
+			    " 'asks': 2, 'asks_oldest_ms': 7200000, 'webhooks': 4, "
+			    "'crons': 2, 'crons_late_ms': 300000}"),
 	    NULL, 120, 50);
 	expect("1 of 2 brokers up   redis up\n");
 	expect("runs      12 in all, 3 threads live, 0 in the inbox, 1 dead\n");
-	expect("waiting   2 threads for a human (oldest 2 h), 4 webhooks to be told\n");
+	expect("waiting   2 threads for a human (oldest 2 h), 4 webhooks to be told, 2 "
+	       "crons (one is due since 5 m)\n");
 	expect("calls     3 queued (oldest 5.2 s), 9 running, 1 kept until stored\n");
 	expect("a second  10.0 calls, ");
 	expect("! no broker answers at tcp://two\n");
