@@ -8,6 +8,7 @@
 #include "cron_body.h"
 #include "runs.h"
 #include "select.h"
+#include "tenant.h"
 
 #define LIMIT 10
 #define LIMIT_MAX 1000
@@ -43,6 +44,8 @@ read_one(struct call *call, const char *id, struct cron *cron)
 
 	if (cron_is_id(id))
 		status = crons_read(api_store(call->api), call->arena, id, cron);
+	if (status == STORE_OK && !tenant_sees(call, cron->tenant))
+		status = STORE_NONE;
 	if (status == STORE_NONE)
 		reply_error(call, 404, "Cron not found");
 	else if (status != STORE_OK)
@@ -62,7 +65,9 @@ reply_one(struct call *call, const char *id)
 void
 call_cron_create(struct call *call)
 {
-	struct cron cron = { .id = runs_new_id(call->arena), .thread = call->params[0] };
+	struct cron cron = { .id = runs_new_id(call->arena),
+		.thread = call->params[0],
+		.tenant = call->tenant };
 	const char *wrong;
 	enum store_status status;
 
@@ -137,7 +142,11 @@ void
 call_cron_delete(struct call *call)
 {
 	enum store_status status = STORE_NONE;
+	struct cron cron;
 
+	/* One that cannot be read is nobody's. */
+	if (call->tenant != NULL && !read_one(call, call->params[0], &cron))
+		return;
 	if (cron_is_id(call->params[0]))
 		status = crons_delete(api_store(call->api), call->arena, call->params[0]);
 	if (status == STORE_OK)
@@ -159,10 +168,11 @@ is_text(const struct value *wanted, const char *text)
 static bool
 is_wanted(const struct cron *cron, const void *arg)
 {
-	const struct value *body = arg;
-	const struct value *enabled = value_get(body, "enabled");
+	const struct call *call = arg;
+	const struct value *body = call->body, *enabled = value_get(body, "enabled");
 
-	return is_text(value_get(body, "assistant_id"), cron->agent) &&
+	return tenant_sees(call, cron->tenant) &&
+	       is_text(value_get(body, "assistant_id"), cron->agent) &&
 	       is_text(value_get(body, "thread_id"), cron->thread) &&
 	       (value_is_nil(enabled) || enabled->boolean != cron->is_paused) &&
 	       select_matches(cron->metadata, value_get(body, "metadata"));
@@ -175,7 +185,7 @@ find(struct call *call, struct cron_list *list)
 	static const struct select_filter filters[] = { { "assistant_id", VALUE_STR },
 		{ "thread_id", VALUE_STR }, { "enabled", VALUE_BOOL },
 		{ "metadata", VALUE_MAP } };
-	const struct cron_wish wish = { is_wanted, call->body, true };
+	const struct cron_wish wish = { is_wanted, call, true };
 	enum store_status status;
 
 	if (!select_check(call, filters, sizeof filters / sizeof *filters))

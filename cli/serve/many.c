@@ -5,6 +5,7 @@
 #include "runs.h"
 #include "shape.h"
 #include "store_fleet.h"
+#include "tenant.h"
 #include "wire.h"
 
 #define RUNS_MAX 1000u /* of a thread, the newest */
@@ -40,10 +41,12 @@ prune(struct call *call, const char *name, bool is_kept, int64_t *count)
 {
 	struct store *store = api_store(call->api);
 	struct store_pruned pruned;
-	enum store_status status =
-	    is_kept ? store_prune(store, call->arena, name, 1, false, &pruned)
-		    : store_erase(store, call->arena, name, true, &pruned);
+	enum store_status status = tenant_look(call, call->arena, name);
 
+	if (status == STORE_OK)
+		status = is_kept
+			     ? store_prune(store, call->arena, name, 1, false, &pruned)
+			     : store_erase(store, call->arena, name, true, &pruned);
 	if (status == STORE_OK)
 		(*count)++;
 	return status == STORE_FAILED || status == STORE_CANCELLED ? status : STORE_OK;
@@ -132,8 +135,12 @@ call_runs_cancel(struct call *call)
 	if (!thread_is_there(call, thread) || (runs = find_runs(call, thread)) == NULL)
 		return;
 	for (i = 0; i < value_size(runs); i++) {
-		status = store_cancel(api_store(call->api), call->arena, thread,
-		    value_text(value_at(runs, i)), &answer, &ended);
+		const char *run = value_text(value_at(runs, i));
+
+		status = store_has_run(api_store(call->api), call->arena, thread, run);
+		if (status == STORE_OK)
+			status = store_cancel(api_store(call->api), call->arena, thread,
+			    run, &answer, &ended);
 		if (status != STORE_OK && status != STORE_NONE) {
 			reply_failed(call, status, "run");
 			return;

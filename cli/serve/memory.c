@@ -5,6 +5,7 @@
 #include "bounds.h"
 #include "items.h"
 #include "shape.h"
+#include "tenant.h"
 
 #define LIMIT 10
 #define MINUTE_MS 60000
@@ -45,24 +46,25 @@ ttl_ms(struct arena *arena, const struct value *ttl)
 	return value_int(arena, (int64_t)ms);
 }
 
-/* {op, namespace, key, value?, ttl_ms?} of the body. */
-static const struct value *
-op_of(struct call *call, const char *name)
+/* Does {op, namespace, key, value?, ttl_ms?} of the body, which answers nothing. */
+static void
+change(struct call *call, const char *name)
 {
 	struct arena *arena = call->arena;
-	const struct value *body = call->body;
+	const struct value *body = call->body, *namespace;
 
-	return value_map(arena, "op", value_str(arena, name), "namespace",
-	    value_get(body, "namespace"), "key", value_get(body, "key"), "value",
-	    value_get(body, "value"), "ttl_ms", ttl_ms(arena, value_get(body, "ttl")),
-	    NULL);
+	if (tenant_namespace(call, value_get(body, "namespace"), false, &namespace) &&
+	    ask(call,
+		value_map(arena, "op", value_str(arena, name), "namespace", namespace,
+		    "key", value_get(body, "key"), "value", value_get(body, "value"),
+		    "ttl_ms", ttl_ms(arena, value_get(body, "ttl")), NULL)) != NULL)
+		reply_nothing(call);
 }
 
 void
 call_item_put(struct call *call)
 {
-	if (ask(call, op_of(call, "put")) != NULL)
-		reply_nothing(call);
+	change(call, "put");
 }
 
 /* "users.7" to labels, as clients write a namespace into a query. */
@@ -85,12 +87,15 @@ call_item_get(struct call *call)
 {
 	struct arena *arena = call->arena;
 	const char *key = exchange_query(call->exchange, "key");
-	const struct value *answer;
+	const struct value *answer, *namespace;
 
-	answer =
-	    ask(call, value_map(arena, "op", value_str(arena, "get"), "namespace",
-			  labels_of(arena, exchange_query(call->exchange, "namespace")),
-			  "key", key != NULL ? value_str(arena, key) : NULL, NULL));
+	if (!tenant_namespace(call,
+		labels_of(arena, exchange_query(call->exchange, "namespace")), false,
+		&namespace))
+		return;
+	answer = ask(
+	    call, value_map(arena, "op", value_str(arena, "get"), "namespace", namespace,
+		      "key", key != NULL ? value_str(arena, key) : NULL, NULL));
 	if (answer == NULL)
 		return;
 	if (value_has(answer, "item"))
@@ -102,8 +107,7 @@ call_item_get(struct call *call)
 void
 call_item_delete(struct call *call)
 {
-	if (ask(call, op_of(call, "delete")) != NULL)
-		reply_nothing(call);
+	change(call, "delete");
 }
 
 /* limit and offset of a search; false after answering. */
@@ -132,7 +136,8 @@ call_items_search(struct call *call)
 		    "by what is in a value");
 		return;
 	}
-	if (!read_page(call, &limit, &offset))
+	if (!read_page(call, &limit, &offset) ||
+	    !tenant_namespace(call, prefix, true, &prefix))
 		return;
 	answer = ask(
 	    call, value_map(arena, "op", value_str(arena, "search"), "namespace",
@@ -159,7 +164,8 @@ call_namespaces(struct call *call)
 		reply_error(call, 422, "suffix: namespaces are found by prefix alone");
 		return;
 	}
-	if (!read_page(call, &limit, &offset))
+	if (!read_page(call, &limit, &offset) ||
+	    !tenant_namespace(call, prefix, true, &prefix))
 		return;
 	answer = ask(
 	    call, value_map(arena, "op", value_str(arena, "namespaces"), "namespace",

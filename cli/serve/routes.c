@@ -2,6 +2,7 @@
 
 #include "api.h"
 #include "json.h"
+#include "tenant.h"
 
 /* {} stands for one segment of the path: the call's next parameter. */
 static const struct {
@@ -135,7 +136,7 @@ route(struct api *api, struct exchange *exchange)
 		if (!is_method)
 			continue;
 		call.body = read_body(&call);
-		if (call.body != NULL)
+		if (call.body != NULL && tenant_admits(&call, routes[i].path))
 			routes[i].call(&call);
 		return;
 	}

@@ -11,6 +11,7 @@
 #include "log.h"
 #include "select.h"
 #include "shape.h"
+#include "tenant.h"
 #include "trace_context.h"
 
 #define ACCEPT_WAIT_MS 3000u /* for Redis, and for a coordinator to take a submission */
@@ -76,8 +77,10 @@ reply_refused(struct call *call, const struct value *finished)
 	const char *message = value_get_text(error, "message");
 
 	reply_error(call,
-	    value_text_is(value_get(error, "type"), "ThreadBusyError") ? 409 : 422, "%s",
-	    message != NULL ? message : "the run was refused");
+	    value_text_is(value_get(error, "type"), "ThreadBusyError")   ? 409
+	    : value_text_is(value_get(error, "type"), "PermissionError") ? 403
+									 : 422,
+	    "%s", message != NULL ? message : "the run was refused");
 }
 
 /* Waits until a coordinator has taken it, for a while: then whoever follows it hears what becomes of it. Returns false
@@ -106,7 +109,8 @@ runs_do(struct call *call, const struct run_entry *entry)
 	struct feed *feed = feed_new(call->api, entry->thread, entry->run, 0, false);
 	const struct value *last = NULL, *error;
 
-	if (add_entry(call, entry->fields, feed) && was_taken(call, feed)) {
+	if (add_entry(call, tenant_entry(call, entry->fields), feed) &&
+	    was_taken(call, feed)) {
 		last = feed_end(feed, call->arena, ACCEPT_WAIT_MS, NULL, NULL);
 		error = value_get(last, "error");
 		if (last == NULL)

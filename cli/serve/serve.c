@@ -31,8 +31,8 @@ static const struct setting serve_settings_table[] = {
 	{ "listen", SETTING_TEXT, SETTING(listen), "127.0.0.1:8123", 0, 0, NULL,
 	    "HOST:PORT to answer at; port 0: any that is free", 0 },
 	{ "api-keys", SETTING_TEXT, SETTING(keys), NULL, 0, 0, NULL,
-	    "a file with the keys that may ask, one a line, each with the tenant of its "
-	    "runs behind a space, if it has one; only its owner may read it",
+	    "a file with the keys that may ask, one a line, behind a space the tenant "
+	    "that it is bound to, if it is; only its owner may read it",
 	    0 },
 	{ "open", SETTING_BOOL, SETTING(open), NULL, 0, 0, NULL,
 	    "answer without keys also at addresses that others reach", 0 },

@@ -10,6 +10,7 @@
 #include "select.h"
 #include "shape.h"
 #include "store_fleet.h"
+#include "tenant.h"
 #include "wire.h"
 
 #define LIMIT 10
@@ -52,6 +53,8 @@ thread_is_there(struct call *call, const char *name)
 	enum store_status status = STORE_NONE;
 
 	if (wire_is_run_id(name))
+		status = tenant_look(call, call->arena, name);
+	if (wire_is_run_id(name) && status == STORE_OK)
 		status = store_has_thread(api_store(call->api), call->arena, name);
 	if (status == STORE_NONE)
 		reply_no_thread(call, name);
@@ -118,11 +121,12 @@ call_thread_create(struct call *call)
 	}
 	if (!read_notes(call, &metadata, &ttl))
 		return;
-	status =
-	    store_open_thread(api_store(call->api), call->arena, name, metadata, ttl);
+	status = store_open_thread(
+	    api_store(call->api), call->arena, name, metadata, ttl, call->tenant);
 	/* A name of our own is nobody else's: we were asked twice, since an answer of Redis was lost. */
 	if (status == STORE_KNOWN && given != NULL &&
-	    !value_text_is(value_get(call->body, "if_exists"), "do_nothing"))
+	    (!value_text_is(value_get(call->body, "if_exists"), "do_nothing") ||
+		tenant_look(call, call->arena, name) == STORE_NONE))
 		reply_error(call, 409, "Thread already exists");
 	else if (status != STORE_OK && status != STORE_KNOWN)
 		reply_failed(call, status, "thread");
@@ -192,10 +196,10 @@ call_thread_copy(struct call *call)
 		reply_error(call, 409, "nothing has happened on that thread yet");
 		return;
 	}
-	entry.fields =
-	    value_map(call->arena, "agent", value_str(call->arena, agent), "thread",
-		value_str(call->arena, copy), "run", value_str(call->arena, entry.run),
-		"copy_of", value_str(call->arena, name), NULL);
+	entry.fields = value_map(call->arena, "agent", value_str(call->arena, agent),
+	    "thread", value_str(call->arena, copy), "run",
+	    value_str(call->arena, entry.run), "copy_of", value_str(call->arena, name),
+	    "tenant", value_get(thread, "tenant"), NULL);
 	if (runs_do(call, &entry))
 		reply_thread(call, copy);
 }
@@ -275,7 +279,7 @@ find(struct search *search, struct arena *arena, const char *name)
 	enum store_status status =
 	    store_thread_outline(api_store(call->api), arena, name, &thread);
 
-	if (status != STORE_OK ||
+	if (status != STORE_OK || !tenant_sees(call, value_get_text(thread, "tenant")) ||
 	    !may_be_wanted(call->body, shape_thread(arena, thread, NULL, NULL)))
 		return status;
 	if (is_shown || value_size(wanted) > 0)
@@ -315,7 +319,7 @@ search(struct search *search, uint64_t *total_r)
 {
 	struct call *call = search->call;
 	const struct value *body = call->body;
-	bool is_open = value_is_nil(value_get(body, "status")) &&
+	bool is_open = call->tenant == NULL && value_is_nil(value_get(body, "status")) &&
 		       value_size(value_get(body, "metadata")) == 0 &&
 		       value_size(value_get(body, "values")) == 0 &&
 		       value_size(value_get(body, "ids")) == 0;
@@ -351,8 +355,10 @@ call_threads_search(struct call *call)
 		reply_list_drop(&asked.list);
 		return;
 	}
-	exchange_add_header(call->exchange, "X-Pagination-Total",
-	    arena_printf(call->arena, "%" PRIu64, total));
+	/* How many others have is not for a tenant. */
+	if (call->tenant == NULL)
+		exchange_add_header(call->exchange, "X-Pagination-Total",
+		    arena_printf(call->arena, "%" PRIu64, total));
 	reply_list_end(&asked.list, call);
 }
 
@@ -360,7 +366,7 @@ void
 call_threads_count(struct call *call)
 {
 	struct search asked = { .call = call };
-	bool is_all = value_size(call->body) == 0;
+	bool is_all = call->tenant == NULL && value_size(call->body) == 0;
 	uint64_t total;
 
 	asked.last = is_all ? 1 : 0;

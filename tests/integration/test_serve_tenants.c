@@ -1,0 +1,284 @@
+/* What a key of a tenant reaches by `flotilla serve`: its tenant's, and nothing else. */
+#include <check.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "has.h"
+#include "serve_bench.h"
+
+TCase *tcase_serve_tenants(void);
+
+#define ACME "X-Api-Key: 0123456789abcdef-acme"
+#define OTHER "X-Api-Key: 0123456789abcdef-other"
+#define ADMIN "X-Api-Key: fedcba9876543210"
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+
+static struct fleet_up *const fleet = &serve_bench.fleet;
+
+static struct cli_job *server;
+static const char *url;
+
+static void
+open_tenants(void)
+{
+	const char *path;
+
+	serve_open();
+	path = arena_printf(fleet->arena, "%s/serve.keys", fleet->folder);
+	fleet_up_write(fleet, "serve.keys",
+	    "0123456789abcdef-acme acme\n0123456789abcdef-other other\n"
+	    "fedcba9876543210\n");
+	ck_assert_int_eq(chmod(path, 0600), 0);
+	url = serve_start(&server, (const char *const[]){ "--api-keys", path, NULL });
+}
+
+static void
+close_tenants(void)
+{
+	serve_stop(&server);
+	serve_close();
+}
+
+static struct serve_answer
+ask(const char *key, const char *method, const char *path, const char *body)
+{
+	return ASK(.url = url, .method = method, .path = path, .body = body,
+	    .headers = { key });
+}
+
+static const struct value *
+get(const char *key, const char *method, const char *path, const char *body, long status)
+{
+	struct serve_answer answer = ask(key, method, path, body);
+
+	ck_assert_msg(answer.status == status, "%s %s: %ld: %s", method, path,
+	    answer.status, answer.body);
+	return answer.json;
+}
+
+/* A thread of acme's on which something was said; run_r: its run. */
+static const char *
+talked(const char **run_r)
+{
+	const struct value *thread =
+	    get(ACME, "POST", "/threads", "{'metadata': {'topic': 'boats'}}", 200);
+	const char *id = value_get_text(thread, "thread_id");
+	const struct value *runs;
+
+	get(ACME, "POST", serve_text("/threads/%s/runs/wait", id),
+	    "{'assistant_id': 'quick', " HI "}", 200);
+	runs = get(ACME, "GET", serve_text("/threads/%s/runs", id), NULL, 200);
+	*run_r = value_get_text(value_at(runs, 0), "run_id");
+	ck_assert_ptr_nonnull(*run_r);
+	return id;
+}
+
+/* Behind the thread's path; of_run: behind a run's of it. */
+static const struct {
+	const char *method, *path, *body, *of_run;
+} calls[] = {
+	{ "GET", "", NULL, NULL },
+	{ "PATCH", "", "{'metadata': {'topic': 'theirs'}}", NULL },
+	{ "DELETE", "", NULL, NULL },
+	{ "POST", "/copy", "{}", NULL },
+	{ "GET", "/state", NULL, NULL },
+	{ "POST", "/state", "{'values': {'messages': 'Hi'}}", NULL },
+	{ "PATCH", "/state", "{'metadata': {'topic': 'theirs'}}", NULL },
+	{ "POST", "/state/checkpoint", "{'checkpoint': {'checkpoint_id': '1'}}", NULL },
+	{ "GET", "/state/1", NULL, NULL },
+	{ "GET", "/history", NULL, NULL },
+	{ "POST", "/history", "{}", NULL },
+	{ "POST", "/commands", "{'id': 1, 'method': 'state.get'}", NULL },
+	{ "POST", "/commands",
+	    "{'id': 1, 'method': 'run.start', 'params': {'assistant_id': 'quick', " HI
+	    "}}",
+	    NULL },
+	{ "POST", "/stream/events", "{'channels': ['values']}", NULL },
+	{ "GET", "/runs", NULL, NULL },
+	{ "POST", "/runs", "{'assistant_id': 'quick', 'if_not_exists': 'create', " HI "}",
+	    NULL },
+	{ "POST", "/runs/stream",
+	    "{'assistant_id': 'quick', 'if_not_exists': 'create', " HI "}", NULL },
+	{ "POST", "/runs/wait",
+	    "{'assistant_id': 'quick', 'if_not_exists': 'create', " HI "}", NULL },
+	{ "POST", "/runs/crons",
+	    "{'assistant_id': 'quick', 'schedule': '@daily', " HI "}", NULL },
+	{ "GET", "/runs/", NULL, "" },
+	{ "DELETE", "/runs/", NULL, "" },
+	{ "POST", "/runs/", "{}", "/cancel" },
+	{ "GET", "/runs/", NULL, "/join" },
+	{ "GET", "/runs/", NULL, "/stream" },
+};
+
+START_TEST(anothers_thread_is_not_there)
+{
+	const char *run, *thread = talked(&run);
+	const struct value *before, *behind;
+	const char *path = serve_text("/threads/%s/state", thread);
+	size_t i;
+
+	before = get(ACME, "GET", path, NULL, 200);
+	for (i = 0; i < COUNT(calls); i++) {
+		const char *asked = arena_printf(fleet->arena, "/threads/%s%s%s%s",
+		    thread, calls[i].path, calls[i].of_run != NULL ? run : "",
+		    calls[i].of_run != NULL ? calls[i].of_run : "");
+		struct serve_answer answer =
+		    ask(OTHER, calls[i].method, asked, calls[i].body);
+
+		ck_assert_msg(answer.status == 404, "%s %s: %ld: %s", calls[i].method,
+		    asked, answer.status, answer.body);
+		ck_assert_has_not(answer.body, "boats");
+	}
+	/* Nor is it changed. */
+	behind = get(ACME, "GET", path, NULL, 200);
+	ck_assert(value_equal(before, behind));
+	/* That its name is taken has to be said. */
+	get(OTHER, "POST", "/threads", serve_text("{'thread_id': '%s'}", thread), 409);
+	get(OTHER, "POST", "/threads",
+	    serve_text("{'thread_id': '%s', 'if_exists': 'do_nothing'}", thread), 409);
+	/* Who has no tenant sees all. */
+	get(ADMIN, "GET", path, NULL, 200);
+}
+END_TEST
+
+static size_t
+found(const char *key, const char *path, const char *body)
+{
+	return value_size(get(key, "POST", path, body, 200));
+}
+
+static int64_t
+counted(const char *key, const char *path, const char *body)
+{
+	return get(key, "POST", path, body, 200)->integer;
+}
+
+START_TEST(many_are_its_own)
+{
+	const char *run, *thread = talked(&run);
+	const char *ids = serve_text("{'ids': ['%s']}", thread), *body;
+	int64_t all = counted(ADMIN, "/threads/count", "{}");
+
+	ck_assert_uint_eq(found(ACME, "/threads/search", ids), 1);
+	ck_assert_uint_eq(found(OTHER, "/threads/search", ids), 0);
+	ck_assert_int_ge(counted(ACME, "/threads/count", "{}"), 1);
+	ck_assert_int_lt(counted(OTHER, "/threads/count", "{}"), all);
+	ck_assert_int_eq(counted(OTHER, "/threads/count", ids), 0);
+	ck_assert_ptr_null(serve_header(
+	    &(struct serve_answer[]){ ask(OTHER, "POST", "/threads/search", "{}") }[0],
+	    "X-Pagination-Total"));
+	body = serve_text("{'thread_ids': ['%s']}", thread);
+	ck_assert_int_eq(value_get_int(get(OTHER, "POST", "/threads/prune", body, 200),
+			     "pruned_count", -1),
+	    0);
+	get(OTHER, "POST", "/runs/cancel",
+	    serve_text("{'thread_id': '%s', 'status': 'all'}", thread), 404);
+	get(ACME, "POST", "/runs/cancel",
+	    serve_text("{'thread_id': '%s', 'status': 'all'}", thread), 204);
+	ck_assert_int_eq(value_get_int(get(ACME, "POST", "/threads/prune", body, 200),
+			     "pruned_count", -1),
+	    1);
+}
+END_TEST
+
+/* A thread is the tenant's of who begins it, by a run of any kind, and so is its copy. */
+START_TEST(what_it_begins_is_its_own)
+{
+	const char *run, *thread = talked(&run), *id;
+	const struct value *one;
+
+	one = get(ACME, "POST", serve_text("/threads/%s/copy", thread), "{}", 200);
+	id = value_get_text(one, "thread_id");
+	get(ACME, "GET", serve_text("/threads/%s/state", id), NULL, 200);
+	get(OTHER, "GET", serve_text("/threads/%s/state", id), NULL, 404);
+	one = get(ADMIN, "POST", serve_text("/threads/%s/copy", thread), "{}", 200);
+	id = value_get_text(one, "thread_id");
+	get(ACME, "GET", serve_text("/threads/%s/state", id), NULL, 200);
+	one = get(OTHER, "POST", "/runs",
+	    "{'assistant_id': 'quick', 'on_completion': 'keep', " HI "}", 200);
+	id = value_get_text(one, "thread_id");
+	get(OTHER, "GET", serve_text("/threads/%s", id), NULL, 200);
+	get(ACME, "GET", serve_text("/threads/%s", id), NULL, 404);
+	get(OTHER, "POST", "/threads/others-own/runs/wait",
+	    "{'assistant_id': 'quick', 'if_not_exists': 'create', " HI "}", 200);
+	get(OTHER, "GET", "/threads/others-own", NULL, 200);
+	get(ACME, "GET", "/threads/others-own", NULL, 404);
+	/* Nobody's is not everybody's. */
+	get(ADMIN, "POST", "/threads", "{'thread_id': 'nobodys'}", 200);
+	get(ACME, "GET", "/threads/nobodys", NULL, 404);
+}
+END_TEST
+
+START_TEST(crons_are_its_own)
+{
+	const struct value *cron = get(ACME, "POST", "/runs/crons",
+	    "{'assistant_id': 'quick', 'schedule': '@yearly', " HI "}", 200);
+	const char *id = value_get_text(cron, "cron_id");
+	const char *path = serve_text("/runs/crons/%s", id);
+
+	ck_assert_uint_eq(found(OTHER, "/runs/crons/search", "{}"), 0);
+	ck_assert_int_eq(counted(OTHER, "/runs/crons/count", "{}"), 0);
+	get(OTHER, "PATCH", path, "{'enabled': false}", 404);
+	get(OTHER, "DELETE", path, NULL, 404);
+	ck_assert_uint_eq(found(ACME, "/runs/crons/search", "{}"), 1);
+	ck_assert_uint_eq(found(ADMIN, "/runs/crons/search", "{}"), 1);
+	/* Who may change it is not whose it becomes. */
+	get(ADMIN, "PATCH", path, "{'schedule': '@daily'}", 200);
+	ck_assert_uint_eq(found(ACME, "/runs/crons/search", "{}"), 1);
+	get(ACME, "DELETE", path, NULL, 204);
+}
+END_TEST
+
+START_TEST(memory_is_its_own)
+{
+	const char *item =
+	    "{'namespace': ['acme', 'facts'], 'key': 'k', 'value': {'color': 'blue'}}";
+	const char *where = "/store/items?namespace=acme.facts&key=k";
+	const struct value *items;
+
+	get(OTHER, "PUT", "/store/items", item, 403);
+	get(ACME, "PUT", "/store/items", item, 204);
+	get(ADMIN, "PUT", "/store/items",
+	    "{'namespace': ['fleet'], 'key': 'k', 'value': {'color': 'red'}}", 204);
+	get(OTHER, "GET", where, NULL, 403);
+	get(ACME, "GET", "/store/items?namespace=fleet&key=k", NULL, 403);
+	get(ACME, "GET", "/store/items?key=k", NULL, 403);
+	get(ACME, "GET", where, NULL, 200);
+	get(OTHER, "DELETE", "/store/items",
+	    "{'namespace': ['acme', 'facts'], 'key': 'k'}", 403);
+	get(OTHER, "POST", "/store/items/search", "{'namespace_prefix': ['acme']}", 403);
+	get(OTHER, "POST", "/store/namespaces", "{'prefix': ['acme']}", 403);
+	items = get(OTHER, "POST", "/store/items/search", "{}", 200);
+	ck_assert_uint_eq(value_size(value_get(items, "items")), 0);
+	items = get(ACME, "POST", "/store/items/search", "{'namespace_prefix': []}", 200);
+	ck_assert_uint_eq(value_size(value_get(items, "items")), 1);
+	items = get(OTHER, "POST", "/store/namespaces", "{}", 200);
+	ck_assert_uint_eq(value_size(value_get(items, "namespaces")), 0);
+	items = get(ADMIN, "POST", "/store/namespaces", "{}", 200);
+	ck_assert_uint_eq(value_size(value_get(items, "namespaces")), 2);
+}
+END_TEST
+
+/* All may use the fleet's agents. */
+START_TEST(agents_are_everybodys)
+{
+	ck_assert_uint_ge(found(OTHER, "/assistants/search", "{}"), 1);
+	get(OTHER, "GET", "/assistants/quick", NULL, 200);
+}
+END_TEST
+
+TCase *
+tcase_serve_tenants(void)
+{
+	TCase *tcase = tcase_create("serve_tenants");
+
+	tcase_add_unchecked_fixture(tcase, open_tenants, close_tenants);
+	tcase_set_timeout(tcase, 120);
+	tcase_add_test(tcase, anothers_thread_is_not_there);
+	tcase_add_test(tcase, many_are_its_own);
+	tcase_add_test(tcase, what_it_begins_is_its_own);
+	tcase_add_test(tcase, crons_are_its_own);
+	tcase_add_test(tcase, memory_is_its_own);
+	tcase_add_test(tcase, agents_are_everybodys);
+	return tcase;
+}
