@@ -9,55 +9,14 @@
 #include "chat.h"
 #include "fiber.h"
 #include "json.h"
+#include "rpc.h"
 #include "runs.h"
 #include "settings.h"
 
 #define PAGE 100 /* tools */
 
-/* JSON-RPC 2.0, section 5.1. */
-enum {
-	INVALID_REQUEST = -32600,
-	METHOD_NOT_FOUND = -32601,
-	INVALID_PARAMS = -32602,
-	INTERNAL_ERROR = -32603,
-};
-
 /* Newest first. They differ in what we do not use, but for batches, which one had and no other has. */
 static const char *const revisions[] = { "2025-06-18", "2025-03-26", "2024-11-05" };
-
-/* --- answers -------------------------------------------------------------------------- */
-
-/* name: `result` or `error`. */
-static const struct value *
-response(struct call *call, const char *name, const struct value *value)
-{
-	const struct value *id = value_get(call->body, "id");
-
-	return value_map(call->arena, "jsonrpc", value_str(call->arena, "2.0"), "id", id,
-	    name, value, NULL);
-}
-
-static void
-succeed(struct call *call, const struct value *result)
-{
-	reply(call, 200, response(call, "result", result));
-}
-
-static void
-fail(struct call *call, int code, const char *message)
-{
-	reply(call, 200,
-	    response(call, "error",
-		value_map(call->arena, "code", value_int(call->arena, code), "message",
-		    value_str(call->arena, message), NULL)));
-}
-
-/* What goes wrong in what a request stands for is told in its answer: 4xx is whoever asked. */
-static void
-tell_error(struct call *call, unsigned status, const char *text)
-{
-	fail(call, status < 500 ? INVALID_PARAMS : INTERNAL_ERROR, text);
-}
 
 /* --- what there is -------------------------------------------------------------------- */
 
@@ -72,7 +31,7 @@ initialize(struct call *call, const struct value *params)
 	for (i = 0; wanted != NULL && i < sizeof revisions / sizeof *revisions; i++)
 		if (strcmp(wanted, revisions[i]) == 0)
 			revision = revisions[i];
-	succeed(call,
+	rpc_succeed(call,
 	    value_map(arena, "protocolVersion", value_str(arena, revision),
 		"capabilities", value_map(arena, "tools", value_empty_map(), NULL),
 		"serverInfo",
@@ -89,7 +48,7 @@ static void
 ping(struct call *call, const struct value *params)
 {
 	(void)params;
-	succeed(call, value_empty_map());
+	rpc_succeed(call, value_empty_map());
 }
 
 static const struct value *
@@ -200,7 +159,7 @@ list_tools(struct call *call, const struct value *params)
 		}
 		fiber_yield();
 	}
-	succeed(call,
+	rpc_succeed(call,
 	    value_map(arena, "tools", value_list_end(&tools), "nextCursor",
 		i < value_size(agents) ? value_str(arena, names[i - 1]) : NULL, NULL));
 }
@@ -255,7 +214,7 @@ call_tool(struct call *call, const struct value *params)
 	bool has_ended;
 
 	if (!value_is(name, VALUE_STR) || !value_is(arguments, VALUE_MAP)) {
-		fail(call, INVALID_PARAMS,
+		rpc_fail(call, RPC_INVALID_PARAMS,
 		    "name: must be that of a tool, and arguments: a map");
 		return;
 	}
@@ -265,62 +224,23 @@ call_tool(struct call *call, const struct value *params)
 		return;
 	outcome = runs_await(call, &begun, &has_ended);
 	if (outcome != NULL)
-		runs_write(call, response(call, "result", result_of(arena, outcome)));
+		runs_write(call, rpc_result(call, arena, result_of(arena, outcome)));
 	feed_destroy(&begun.feed);
 	runs_leave(call, &begun, has_ended);
 }
 
 /* --- methods -------------------------------------------------------------------------- */
 
-static const struct {
-	const char *name;
-	void (*run)(struct call *call, const struct value *params);
-} methods[] = {
+static const struct rpc_method methods[] = {
 	{ "initialize", initialize },
 	{ "ping", ping },
 	{ "tools/list", list_tools },
 	{ "tools/call", call_tool },
 };
 
-/* Notifications ask for no answer, and answers are to nothing that we have asked. */
-static bool
-wants_answer(const struct value *body)
-{
-	return value_has(body, "id") && value_get_text(body, "method") != NULL;
-}
-
-static bool
-is_message(const struct value *body)
-{
-	return value_is(body, VALUE_MAP) &&
-	       value_text_is(value_get(body, "jsonrpc"), "2.0") &&
-	       (value_get_text(body, "method") != NULL || value_has(body, "result") ||
-		   value_has(body, "error"));
-}
-
 void
 call_mcp(struct call *call)
 {
-	const struct value *params = value_get(call->body, "params");
-	const char *method = value_get_text(call->body, "method");
-	size_t i;
-
-	call->tell_error = tell_error;
-	if (!is_message(call->body)) {
-		fail(call, INVALID_REQUEST, "one message of JSON-RPC 2.0 is wanted");
-		return;
-	}
-	if (!wants_answer(call->body)) {
-		exchange_answer(call->exchange, 202, NULL, NULL, 0);
-		return;
-	}
-	for (i = 0; i < sizeof methods / sizeof *methods; i++) {
-		if (strcmp(methods[i].name, method) == 0) {
-			methods[i].run(call, params);
-			return;
-		}
-	}
-	fail(call, METHOD_NOT_FOUND,
-	    arena_printf(
-		call->arena, "there is no '%s': tools alone are served here", method));
+	rpc_route(call, methods, sizeof methods / sizeof *methods,
+	    "tools alone are served here");
 }

@@ -56,14 +56,18 @@ outcome(struct call *call, const char *thread, const struct value *last)
 }
 
 const struct value *
+runs_await_end(struct call *call, const struct run_begun *begun)
+{
+	exchange_stream(call->exchange, 200, "application/json");
+	return feed_end(begun->feed, call->arena, BEAT_MS, beat, call->exchange);
+}
+
+const struct value *
 runs_await(struct call *call, const struct run_begun *begun, bool *has_ended_r)
 {
-	const struct value *last;
-	enum store_status status;
+	const struct value *last = runs_await_end(call, begun);
+	enum store_status status = feed_status(begun->feed);
 
-	exchange_stream(call->exchange, 200, "application/json");
-	last = feed_end(begun->feed, call->arena, BEAT_MS, beat, call->exchange);
-	status = feed_status(begun->feed);
 	*has_ended_r = last != NULL;
 	if (last != NULL)
 		return outcome(call, begun->thread, last);

@@ -37,7 +37,9 @@ bool runs_begin(
     struct call *call, const struct value *body, bool lives, struct run_begun *begun_r);
 
 /* Begins an answer of status 200 that is JSON, and waits for the run's end, with a line break now and then. Returns
- * what it came to, in the call's arena: the state, with `__interrupt__` when it asks; {__error__: {error, message}};
+ * its last event, in the call's arena; NULL: who asked has gone, or the run, or Redis (feed_status). */
+const struct value *runs_await_end(struct call *call, const struct run_begun *begun);
+/* The same, and returns what it came to, in the call's arena: the state, with `__interrupt__` when it asks; {__error__: {error, message}};
  * NULL: who asked has gone. *has_ended_r: for runs_leave. */
 const struct value *runs_await(
     struct call *call, const struct run_begun *begun, bool *has_ended_r);

@@ -1,0 +1,32 @@
+/* a2a: what the files of the Agent2Agent protocol share (a2a.c). */
+#ifndef A2A_H
+#define A2A_H
+
+#include "a2a_task.h"
+#include "rpc.h"
+#include "runs.h"
+
+#define A2A_TASK_NOT_FOUND (-32001) /* the protocol's own, beside JSON-RPC's */
+
+struct task {
+	const char *id, *thread, *run; /* the run that goes on with it */
+	const struct value *record;    /* that run's, as it was found */
+};
+
+/* The call's path names the agent. Returns false after answering that it has no such task. */
+bool a2a_find(struct call *call, const char *id, struct task *task_r);
+
+/* The task as it is now, in arena; its answer, if it has one. Of a run that nobody has taken yet what it is called. */
+enum store_status a2a_read(struct call *call, struct arena *arena,
+    const struct task *task, struct a2a_run *run_r);
+
+/* A run's record with its `answer`, if it is complete: what the last message says. */
+enum store_status a2a_complete(
+    struct call *call, struct arena *arena, const struct value **record_p);
+
+enum a2a_dialect a2a_dialect_of(const struct call *call);
+
+/* Tells the task as it is, and then what comes, as server-sent events. */
+void a2a_follow(struct call *call, const struct task *task, struct feed *feed);
+
+#endif

@@ -1,0 +1,119 @@
+/* a2a_stream: a task as server-sent events: what it is, what the agent says as it comes, where it is, and what came of it. */
+#include <string.h>
+
+#include "a2a.h"
+#include "json.h"
+
+/* A task's stream under way. */
+struct stream {
+	struct call *call;
+	const struct task *task;
+	struct feed *feed;
+	struct a2a_run run; /* its record as it was in the beginning */
+	int64_t step;       /* whose pieces come */
+	uint64_t have;      /* bytes of its text */
+};
+
+/* Returns 0, or -1: the reader is gone. */
+static int
+write_event(struct stream *stream, struct arena *arena, const struct value *result)
+{
+	struct packet packet = { 0 };
+	int written;
+
+	packet_append(&packet, "data: ", 6);
+	json_write(&packet, rpc_result(stream->call, arena, result));
+	packet_append(&packet, "\n\n", 2);
+	written = exchange_write(stream->call->exchange, packet.data, packet.size);
+	packet_release(&packet);
+	return written;
+}
+
+/* A piece of what the model says. What it says next takes the place of what it said before it called a tool: the last is the
+ * answer, which comes whole in the end. So pieces that came out of order are left out. */
+static int
+show_piece(struct stream *stream, struct arena *arena, const struct value *event)
+{
+	const struct value *content = value_get(event, "content");
+	int64_t step = value_get_int(event, "step", 0);
+	uint64_t offset = (uint64_t)value_get_int(event, "offset", 0);
+	bool adds;
+
+	if (step > stream->step) {
+		stream->step = step;
+		stream->have = 0;
+	}
+	if (!value_is(content, VALUE_STR) || content->size == 0 || step != stream->step ||
+	    offset != stream->have)
+		return 0;
+	adds = stream->have > 0;
+	stream->have += content->size;
+	return write_event(
+	    stream, arena, a2a_piece_update(arena, &stream->run, content, adds));
+}
+
+/* Where the run is now; with its end what came of it before. Returns 0, or -1: that was it, or it cannot be shown. */
+static int
+show_status(struct stream *stream, struct arena *arena)
+{
+	struct a2a_run run;
+	const char *state;
+
+	if (a2a_read(stream->call, arena, stream->task, &run) != STORE_OK)
+		return -1;
+	state = a2a_state(run.record);
+	if (strcmp(state, "completed") == 0 &&
+	    write_event(stream, arena, a2a_answer_update(arena, &run)) == -1)
+		return -1;
+	if (write_event(stream, arena, a2a_status_update(arena, &run)) == -1)
+		return -1;
+	return a2a_is_over(state) ? -1 : 0;
+}
+
+/* Returns 0, or -1: it is over, or the reader is gone. */
+static int
+show(struct stream *stream, struct arena *arena, const struct value *thing)
+{
+	const struct value *kind = value_get(thing, "kind");
+
+	if (value_text_is(kind, "token"))
+		return show_piece(stream, arena, thing);
+	if (value_text_is(kind, "restart"))
+		stream->have = 0;
+	return value_text_is(kind, "started") || value_text_is(kind, "interrupted") ||
+		       value_text_is(kind, "finished")
+		   ? show_status(stream, arena)
+		   : 0;
+}
+
+static int
+go_on(struct stream *stream)
+{
+	struct arena *arena = arena_new();
+	const struct value *thing;
+	int found = feed_next(stream->feed, arena, BEAT_MS, &thing), result = -1;
+
+	if (found == 1)
+		result = show(stream, arena, thing);
+	else if (found == 0)
+		result = exchange_write(
+		    stream->call->exchange, EVENTS_BEAT, strlen(EVENTS_BEAT));
+	arena_destroy(&arena);
+	return result;
+}
+
+void
+a2a_follow(struct call *call, const struct task *task, struct feed *feed)
+{
+	struct stream stream = { .call = call, .task = task, .feed = feed };
+	enum store_status status = a2a_read(call, call->arena, task, &stream.run);
+
+	if (status != STORE_OK) {
+		reply_failed(call, status, "task");
+		return;
+	}
+	reply_events(call);
+	if (write_event(&stream, call->arena, a2a_payload(call->arena, &stream.run)) == 0)
+		while (go_on(&stream) == 0)
+			continue;
+}
