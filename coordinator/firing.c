@@ -3,12 +3,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "bounds.h"
 #include "coordinator.h"
 #include "crons.h"
 #include "fiber.h"
 #include "log.h"
 
-#define DUE_MAX 100u     /* of a shard, at a time; the next look finds the others */
+#define DUE_MAX 100u     /* of a shard, at a time */
 #define PUT_OFF_MS 60000 /* what cannot be fired here: another system may have its zone */
 
 /* Why its run will be refused, as far as can be told, or NULL. It is submitted all the same: its record and its webhook
@@ -75,21 +76,31 @@ put_away(struct coordinator *coordinator, struct arena *arena, unsigned shard,
 		    cron->id, store_prefix(arena, shard));
 }
 
-void
-firing_sweep(struct coordinator *coordinator, unsigned shard)
+/* Sees to those that have been due for longest. Returns how many there were. */
+static size_t
+see_to_some(struct coordinator *coordinator, unsigned shard)
 {
 	struct arena *arena = arena_new();
 	struct cron_list due = { 0 };
 	size_t i;
 
-	if (crons_due(coordinator->store, arena, shard, DUE_MAX, &due) == STORE_OK) {
-		for (i = 0; i < due.count && !coordinator->draining && !fiber_cancelled();
-		     i++) {
-			if (is_ours(&due.items[i], shard))
-				fire(coordinator, arena, &due.items[i], due.now_ms);
-			else
-				put_away(coordinator, arena, shard, &due.items[i]);
-		}
+	crons_due(coordinator->store, arena, shard, DUE_MAX, &due);
+	for (i = 0; i < due.count && !coordinator->draining && !fiber_cancelled(); i++) {
+		if (is_ours(&due.items[i], shard))
+			fire(coordinator, arena, &due.items[i], due.now_ms);
+		else
+			put_away(coordinator, arena, shard, &due.items[i]);
 	}
 	arena_destroy(&arena);
+	return due.count;
+}
+
+void
+firing_sweep(struct coordinator *coordinator, unsigned shard)
+{
+	size_t left = CRONS_SHARD_MAX / DUE_MAX;
+
+	while (left-- > 0 && !coordinator->draining && !fiber_cancelled() &&
+	       see_to_some(coordinator, shard) == DUE_MAX)
+		continue;
 }

@@ -173,8 +173,9 @@ answered(struct store *store, const struct command *command)
 	if (!store_answers(reply, "FULL"))
 		return store_odd(store, reply);
 	store_fail(store,
-	    "there are %u crons beside it in shard of its id, as many as may be",
-	    CRONS_SHARD_MAX);
+	    "of ids that belong together with its own (one of %u shards) there are %u "
+	    "crons, as many as may be: another id may have room",
+	    SHARDS, CRONS_SHARD_MAX);
 	return STORE_REJECTED;
 }
 

@@ -107,6 +107,11 @@ local function cron_fire(keys, args)
   if tonumber(args[5]) <= now_ms() then
     return { 'STALE' } -- it was reckoned long ago: who looks again finds one that is to come
   end
+  for _, value in pairs(fields) do
+    if type(value) ~= 'string' then
+      return { 'DAMAGED' }
+    end
+  end
   local run = args[6]
   local entry = { 'run', run, 'thread', (record[3] or '') ~= '' and record[3] or run }
   for name, value in pairs(fields) do

@@ -219,6 +219,21 @@ exchange_add_header(struct exchange *exchange, const char *name, const char *val
 }
 
 bool
+exchange_hold(struct exchange *exchange, size_t size)
+{
+	struct request *request = request_of(exchange);
+	struct http_server *server = request->server;
+
+	if (server->bodies_bytes + size > server->options.bodies_bytes_max) {
+		request_answer_text(request, MHD_HTTP_SERVICE_UNAVAILABLE, HTTP_TOO_MUCH);
+		return false;
+	}
+	server->bodies_bytes += size;
+	request->counted += size;
+	return true;
+}
+
+bool
 exchange_is_answered(const struct exchange *exchange)
 {
 	return request_of(exchange)->response != NULL;

@@ -65,6 +65,10 @@ const char *exchange_header(const struct exchange *exchange, const char *name);
  * between. */
 const char *exchange_query(const struct exchange *exchange, const char *name);
 
+/* Counts size more bytes among all bodies, as long as the request's fiber runs: what was made of its own. Returns false
+ * after answering 503, when that is too much. */
+bool exchange_hold(struct exchange *exchange, size_t size);
+
 /* --- the answer: one of exchange_answer and exchange_stream, once --- */
 
 /* Adds a header to the answer; before it. Name and value are copied; a value with a line break is left out. */

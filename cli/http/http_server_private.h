@@ -27,7 +27,7 @@ struct request {
 	struct fiber *fiber; /* that answers; NULL: none, or it has ended */
 	uint64_t begun_ms;   /* it was */
 	struct packet body;
-	size_t counted;  /* of body, among the server's */
+	size_t counted;  /* of body and what was made of it, among the server's */
 	size_t answered; /* the same of an answer in one piece */
 	struct MHD_Response *response;
 	unsigned status;

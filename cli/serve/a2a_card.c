@@ -108,7 +108,7 @@ call_agent_card(struct call *call)
 		    "assistant_id: is missing; POST /assistants/search lists the agents");
 		return;
 	}
-	status = blueprint_read(call, name, &read);
+	status = blueprint_read(call, call->arena, name, &read);
 	if (status == STORE_OK)
 		reply(call, 200, with_security(call, card_of(call, &read)));
 	else

@@ -44,10 +44,29 @@ find(struct call *call)
 	return value_list_end(&names);
 }
 
+/* Adds the agent of that name to list; STORE_NONE: it was deleted meanwhile. */
+static enum store_status
+add_one(struct call *call, struct arena *arena, const char *name,
+    const struct value *fields, struct reply_list *list, bool *has_room_r)
+{
+	struct blueprint read;
+	enum store_status status = blueprint_read(call, arena, name, &read);
+
+	if (status == STORE_OK)
+		*has_room_r = reply_list_add(list,
+		    select_fields(arena,
+			shape_assistant(
+			    arena, read.name, read.version, read.source, read.log),
+			fields),
+		    SERVE_LIST_BYTES_MAX);
+	return status;
+}
+
 void
 call_assistants_search(struct call *call)
 {
-	struct value_list list = { .arena = call->arena };
+	struct reply_list list = { 0 };
+	bool has_room = true;
 	const struct value *names = NULL, *fields;
 	int64_t limit = 0, offset = 0;
 	size_t i;
@@ -60,24 +79,20 @@ call_assistants_search(struct call *call)
 		offset = call_number(call, "offset", 0, 0, INT64_MAX);
 	if (names == NULL || limit == -1 || offset == -1)
 		return;
-	for (i = (size_t)offset; i < value_size(names) && list.count < (size_t)limit;
-	     i++) {
-		struct blueprint read;
-		enum store_status status =
-		    blueprint_read(call, value_text(value_at(names, i)), &read);
+	for (i = (size_t)offset;
+	     has_room && i < value_size(names) && list.count < (size_t)limit; i++) {
+		struct arena *arena = arena_new();
+		enum store_status status = add_one(call, arena,
+		    value_text(value_at(names, i)), fields, &list, &has_room);
 
-		if (status == STORE_OK)
-			value_list_add(
-			    &list, select_fields(call->arena,
-				       shape_assistant(call->arena, read.name,
-					   read.version, read.source, read.log),
-				       fields));
-		else if (status != STORE_NONE) { /* it was deleted meanwhile */
+		arena_destroy(&arena);
+		if (status != STORE_OK && status != STORE_NONE) {
+			reply_list_drop(&list);
 			reply_failed(call, status, "agent");
 			return;
 		}
 	}
-	reply(call, 200, value_list_end(&list));
+	reply_list_end(&list, call);
 }
 
 void
@@ -93,7 +108,8 @@ call_assistants_count(struct call *call)
 static bool
 read_agent(struct call *call, struct blueprint *read_r)
 {
-	enum store_status status = blueprint_read(call, call->params[0], read_r);
+	enum store_status status =
+	    blueprint_read(call, call->arena, call->params[0], read_r);
 
 	if (status == STORE_NONE)
 		reply_error(call, 404,
@@ -126,10 +142,9 @@ call_assistant_subgraphs(struct call *call)
 
 /* The agent as it was under number, in its log; NULL when it was deleted by that, or nobody has kept it. */
 static const struct value *
-version_at(struct call *call, const struct blueprint *read, size_t number,
-    enum store_status *status_r)
+version_at(struct call *call, struct arena *arena, const struct blueprint *read,
+    size_t number, enum store_status *status_r)
 {
-	struct arena *arena = call->arena;
 	const char *version = value_get_text(value_at(read->log, number - 1), "version");
 	const struct value *source;
 
@@ -145,10 +160,11 @@ version_at(struct call *call, const struct blueprint *read, size_t number,
 void
 call_assistant_versions(struct call *call)
 {
-	struct value_list list = { .arena = call->arena };
+	struct reply_list list = { 0 };
 	int64_t limit = call_number(call, "limit", LIMIT, 1, LIMIT_MAX), offset = -1;
 	struct blueprint read;
-	enum store_status status;
+	enum store_status status = STORE_OK;
+	bool has_room = true;
 	size_t number;
 
 	if (limit != -1)
@@ -156,17 +172,21 @@ call_assistant_versions(struct call *call)
 	if (offset == -1 || !read_agent(call, &read))
 		return;
 	number = value_size(read.log);
-	for (; number > 0 && list.count < (size_t)limit; number--) {
-		const struct value *found = version_at(call, &read, number, &status);
+	for (; has_room && number > 0 && list.count < (size_t)limit; number--) {
+		struct arena *arena = arena_new();
+		const struct value *found =
+		    version_at(call, arena, &read, number, &status);
 
-		if (found == NULL && status != STORE_NONE) {
+		if (found != NULL && offset-- <= 0)
+			has_room = reply_list_add(&list, found, SERVE_LIST_BYTES_MAX);
+		arena_destroy(&arena);
+		if (status != STORE_OK && status != STORE_NONE) {
+			reply_list_drop(&list);
 			reply_failed(call, status, "agent");
 			return;
 		}
-		if (found != NULL && offset-- <= 0)
-			value_list_add(&list, found);
 	}
-	reply(call, 200, value_list_end(&list));
+	reply_list_end(&list, call);
 }
 
 /* --- its graph ---------------------------------------------------------------------------- */

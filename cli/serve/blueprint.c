@@ -51,19 +51,19 @@ blueprint_compile(struct arena *arena, struct blueprint *blueprint)
 }
 
 enum store_status
-blueprint_read(struct call *call, const char *name, struct blueprint *blueprint_r)
+blueprint_read(struct call *call, struct arena *arena, const char *name,
+    struct blueprint *blueprint_r)
 {
 	struct store *store = api_store(call->api);
 	struct blueprint *read = blueprint_r;
 	enum store_status status;
 
 	*read = (struct blueprint){ .name = name };
-	status = store_agent_version(store, call->arena, name, &read->version);
+	status = store_agent_version(store, arena, name, &read->version);
 	if (status == STORE_OK)
-		status =
-		    store_agent_source(store, call->arena, read->version, &read->source);
+		status = store_agent_source(store, arena, read->version, &read->source);
 	if (status == STORE_OK)
-		status = store_agent_log(store, call->arena, name, &read->log);
+		status = store_agent_log(store, arena, name, &read->log);
 	return status;
 }
 

@@ -21,9 +21,9 @@ struct blueprint {
 	const char *error;
 };
 
-/* Reads the agent of that name, in the call's arena: spec, graph and error are NULL. STORE_NONE: no such agent. */
-enum store_status blueprint_read(
-    struct call *call, const char *name, struct blueprint *blueprint_r);
+/* Reads the agent of that name, in arena: spec, graph and error are NULL. STORE_NONE: no such agent. */
+enum store_status blueprint_read(struct call *call, struct arena *arena, const char *name,
+    struct blueprint *blueprint_r);
 /* Compiles what was read, in arena. */
 void blueprint_compile(struct arena *arena, struct blueprint *blueprint);
 

@@ -61,15 +61,18 @@ read_when(const struct value *body, struct cron *cron)
 		return "schedule: must be a text, such as 0 9 * * mon-fri";
 	if (cron->schedule == NULL)
 		return "schedule: is missing; it is a text such as 0 9 * * mon-fri";
+	if (value_has(body, "timezone") && given(body, "timezone") == NULL)
+		cron->timezone = NULL;
 	if (!take_text(body, "timezone", &cron->timezone))
-		return "timezone: must be a name, such as Europe/Berlin";
+		return "timezone: must be a name, such as Europe/Berlin, or null";
 	if (end != NULL)
 		cron->end_ms = 0;
 	if (!value_is_nil(end) &&
 	    (value_text(end) == NULL ||
-		run_options_time(value_text(end), &cron->end_ms) == -1))
+		run_options_time(value_text(end), &cron->end_ms) == -1 ||
+		cron->end_ms <= 0))
 		return "end_time: must be a time with its zone, such as "
-		       "2030-01-31T09:30:00Z, or null";
+		       "2030-01-31T09:30:00Z, of the years 1970 to 2286, or null";
 	if (enabled != NULL && !value_is(enabled, VALUE_BOOL))
 		return "enabled: must be true or false";
 	if (enabled != NULL)

@@ -94,12 +94,19 @@ call_cron_create(struct call *call)
 		reply_one(call, cron.id);
 }
 
-/* Whether body changes when it is due. */
 static bool
-moves(const struct value *body)
+are_equal(const char *left, const char *right)
 {
-	return value_has(body, "schedule") || value_has(body, "timezone") ||
-	       value_has(body, "end_time") || value_has(body, "enabled");
+	return left == NULL || right == NULL ? left == right : strcmp(left, right) == 0;
+}
+
+/* Whether it is due at other times than it was: one that is due already is not passed over by a change of something else. */
+static bool
+moves(const struct cron *was, const struct cron *is)
+{
+	return !are_equal(was->schedule, is->schedule) ||
+	       !are_equal(was->timezone, is->timezone) || was->end_ms != is->end_ms ||
+	       was->is_paused != is->is_paused;
 }
 
 /* Returns STORE_STALE: once more; or after answering, if that was not STORE_OK. */
@@ -108,17 +115,19 @@ change(struct call *call)
 {
 	enum store_status status;
 	const char *wrong;
-	struct cron cron;
+	struct cron was, cron;
 
-	if (!read_one(call, call->params[0], &cron))
+	if (!read_one(call, call->params[0], &was))
 		return STORE_NONE;
+	cron = was;
 	wrong = cron_body_read(call->arena, call->body, NULL, &cron);
 	if (wrong != NULL)
 		reply_error(call, 422, "%s", wrong);
-	if (wrong != NULL || !find_next(call, &cron) || !runs_has_agent(call, cron.agent))
+	if (wrong != NULL || !find_next(call, &cron) ||
+	    (value_has(call->body, "assistant_id") && !runs_has_agent(call, cron.agent)))
 		return STORE_NONE;
 	status =
-	    crons_change(api_store(call->api), call->arena, &cron, moves(call->body));
+	    crons_change(api_store(call->api), call->arena, &cron, moves(&was, &cron));
 	if (status != STORE_OK && status != STORE_STALE)
 		reply_failed(call, status, "cron");
 	return status;
@@ -293,6 +302,11 @@ sort(struct call *call, struct cron_list *list)
 	if (list->count > 0)
 		qsort(list->items, list->count, sizeof *list->items,
 		    orders[chosen].compare);
+	if (!value_is_nil(way) && !value_text_is(way, "asc") &&
+	    !value_text_is(way, "desc")) {
+		reply_error(call, 422, "sort_order: must be asc or desc");
+		return false;
+	}
 	if (value_text_is(way, "asc"))
 		return true;
 	for (i = 0; i < list->count / 2; i++) {

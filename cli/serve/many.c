@@ -8,7 +8,7 @@
 #include "tenant.h"
 #include "wire.h"
 
-#define RUNS_MAX 1000u /* of a thread, the newest */
+#define PAGE 100u /* runs that are looked at, at once */
 
 /* The ids that the body has under that name; NULL after answering that they are none. */
 static const struct value *
@@ -80,71 +80,105 @@ call_threads_prune(struct call *call)
 
 /* --- runs ----------------------------------------------------------------------------- */
 
-/* Those of the thread that are named, or have that status: "pending", "running", "all". NULL after answering. */
-static const struct value *
-find_runs(struct call *call, const char *thread)
+/* Whether status is one of the words that runs may be cancelled by. */
+static bool
+is_word(const char *status)
 {
-	struct value_list found = { .arena = call->arena };
-	const char *wanted = value_get_text(call->body, "status");
-	const struct value *runs;
-	enum store_status status;
-	size_t i;
-
-	if (wanted == NULL)
-		return ids_of(call, "run_ids");
-	if (strcmp(wanted, "pending") != 0 && strcmp(wanted, "running") != 0 &&
-	    strcmp(wanted, "all") != 0) {
-		reply_error(call, 422, "status: must be pending, running or all");
-		return NULL;
-	}
-	status = store_thread_runs(
-	    api_store(call->api), call->arena, thread, 0, RUNS_MAX, &runs);
-	if (status != STORE_OK) {
-		reply_failed(call, status, "runs");
-		return NULL;
-	}
-	for (i = 0; i < value_size(runs); i++) {
-		const char *is = shape_run_status(value_at(runs, i));
-		bool is_open = strcmp(is, "pending") == 0 || strcmp(is, "running") == 0;
-
-		if (is_open && (strcmp(wanted, "all") == 0 || strcmp(wanted, is) == 0))
-			value_list_add(&found, value_get(value_at(runs, i), "run"));
-	}
-	return value_list_end(&found);
+	return strcmp(status, "pending") == 0 || strcmp(status, "running") == 0 ||
+	       strcmp(status, "all") == 0;
 }
 
-/* Those that have ended, or are not there, stay as they are. */
+/* Whether a run of record is open, and one of those wanted: "pending", "running", "all". */
+static bool
+is_wanted(const struct value *record, const char *wanted)
+{
+	const char *is = shape_run_status(record);
+
+	return (strcmp(is, "pending") == 0 || strcmp(is, "running") == 0) &&
+	       (strcmp(wanted, "all") == 0 || strcmp(wanted, is) == 0);
+}
+
+/* One that has ended, or is not the thread's, stays as it is. */
+static enum store_status
+cancel(struct call *call, struct arena *arena, const char *thread, const char *run)
+{
+	struct store *store = api_store(call->api);
+	const char *answer, *ended;
+	enum store_status status = store_has_run(store, arena, thread, run);
+
+	if (status == STORE_OK)
+		status = store_cancel(store, arena, thread, run, &answer, &ended);
+	return status == STORE_NONE ? STORE_OK : status;
+}
+
+/* Of the thread's runs, newest first, the wanted ones among those behind the first offset. *more_r: there are others. */
+static enum store_status
+cancel_page(struct call *call, const char *thread, const char *wanted, size_t offset,
+    bool *more_r)
+{
+	struct arena *arena = arena_new();
+	const struct value *runs;
+	enum store_status status =
+	    store_thread_runs(api_store(call->api), arena, thread, offset, PAGE, &runs);
+	size_t i;
+
+	for (i = 0; status == STORE_OK && i < value_size(runs); i++)
+		if (is_wanted(value_at(runs, i), wanted))
+			status = cancel(call, arena, thread,
+			    value_get_text(value_at(runs, i), "run"));
+	*more_r = status == STORE_OK && value_size(runs) > 0;
+	arena_destroy(&arena);
+	return status;
+}
+
+/* All that are open, the newest first: what waits behind one that ends would begin. */
+static enum store_status
+cancel_wanted(struct call *call, const char *thread, const char *wanted)
+{
+	enum store_status status = STORE_OK;
+	bool more = true;
+	size_t offset;
+
+	for (offset = 0; status == STORE_OK && more; offset += PAGE)
+		status = cancel_page(call, thread, wanted, offset, &more);
+	return status;
+}
+
+static enum store_status
+cancel_named(struct call *call, const char *thread, const struct value *runs)
+{
+	enum store_status status = STORE_OK;
+	size_t i;
+
+	for (i = 0; status == STORE_OK && i < value_size(runs); i++)
+		status = cancel(call, call->arena, thread, value_text(value_at(runs, i)));
+	return status;
+}
+
 void
 call_runs_cancel(struct call *call)
 {
 	const char *thread = value_get_text(call->body, "thread_id");
+	const char *wanted = value_get_text(call->body, "status");
 	const char *action = exchange_query(call->exchange, "action");
-	const char *answer, *ended;
-	const struct value *runs;
-	enum store_status status = STORE_OK;
-	size_t i;
+	const struct value *runs = NULL;
+	enum store_status status;
 
-	if (action != NULL && strcmp(action, "interrupt") != 0) {
+	if (action != NULL && strcmp(action, "interrupt") != 0)
 		reply_error(call, 422, RUNS_INTERRUPT_ONLY);
-		return;
-	}
-	if (thread == NULL) {
+	else if (thread == NULL)
 		reply_error(call, 422, "thread_id: is missing");
+	else if (wanted != NULL && value_has(call->body, "run_ids"))
+		reply_error(call, 422, "status and run_ids: one of them is wanted");
+	else if (wanted != NULL && !is_word(wanted))
+		reply_error(call, 422, "status: must be pending, running or all");
+	if (exchange_is_answered(call->exchange) || !thread_is_there(call, thread) ||
+	    (wanted == NULL && (runs = ids_of(call, "run_ids")) == NULL))
 		return;
-	}
-	if (!thread_is_there(call, thread) || (runs = find_runs(call, thread)) == NULL)
-		return;
-	for (i = 0; i < value_size(runs); i++) {
-		const char *run = value_text(value_at(runs, i));
-
-		status = store_has_run(api_store(call->api), call->arena, thread, run);
-		if (status == STORE_OK)
-			status = store_cancel(api_store(call->api), call->arena, thread,
-			    run, &answer, &ended);
-		if (status != STORE_OK && status != STORE_NONE) {
-			reply_failed(call, status, "run");
-			return;
-		}
-	}
-	reply_nothing(call);
+	status = wanted != NULL ? cancel_wanted(call, thread, wanted)
+				: cancel_named(call, thread, runs);
+	if (status == STORE_OK)
+		reply_nothing(call);
+	else
+		reply_failed(call, status, "run");
 }

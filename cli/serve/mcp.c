@@ -12,11 +12,14 @@
 #include "rpc.h"
 #include "runs.h"
 #include "settings.h"
+#include "utf8.h"
 
-#define PAGE 100 /* tools */
+#define PAGE 100        /* tools */
+#define SHOWN_BYTES 64u /* of what was asked for */
 
 /* Newest first. They differ in what we do not use, but for batches, which one had and no other has. */
 static const char *const revisions[] = { "2025-06-18", "2025-03-26", "2024-11-05" };
+#define REVISIONS (sizeof revisions / sizeof *revisions)
 
 /* --- what there is -------------------------------------------------------------------- */
 
@@ -28,7 +31,7 @@ initialize(struct call *call, const struct value *params)
 	const char *revision = revisions[0];
 	size_t i;
 
-	for (i = 0; wanted != NULL && i < sizeof revisions / sizeof *revisions; i++)
+	for (i = 0; wanted != NULL && i < REVISIONS; i++)
 		if (strcmp(wanted, revisions[i]) == 0)
 			revision = revisions[i];
 	rpc_succeed(call,
@@ -99,7 +102,7 @@ describe(struct call *call, const char *name, enum store_status *status_r)
 	struct blueprint read;
 	const char *description;
 
-	*status_r = blueprint_read(call, name, &read);
+	*status_r = blueprint_read(call, call->arena, name, &read);
 	if (*status_r != STORE_OK)
 		return NULL;
 	blueprint_compile(arena, &read);
@@ -204,6 +207,23 @@ result_of(struct arena *arena, const struct value *outcome)
 	    value_bool(is_error), NULL);
 }
 
+/* Returns false after answering that there is no such tool. */
+static bool
+is_tool(struct call *call, const char *name)
+{
+	const char *version;
+	enum store_status status =
+	    store_agent_version(api_store(call->api), call->arena, name, &version);
+
+	if (status == STORE_NONE)
+		rpc_fail(call, RPC_INVALID_PARAMS,
+		    arena_printf(call->arena, "Unknown tool: %s",
+			utf8_shown(call->arena, name, SHOWN_BYTES)));
+	else if (status != STORE_OK)
+		reply_failed(call, status, "agent");
+	return status == STORE_OK;
+}
+
 static void
 call_tool(struct call *call, const struct value *params)
 {
@@ -220,7 +240,7 @@ call_tool(struct call *call, const struct value *params)
 	}
 	body = value_map(arena, "assistant_id", name, "input", arguments, "on_disconnect",
 	    value_str(arena, "cancel"), NULL);
-	if (!runs_begin(call, body, false, &begun))
+	if (!is_tool(call, value_text(name)) || !runs_begin(call, body, false, &begun))
 		return;
 	outcome = runs_await(call, &begun, &has_ended);
 	if (outcome != NULL)
@@ -241,6 +261,17 @@ static const struct rpc_method methods[] = {
 void
 call_mcp(struct call *call)
 {
+	const char *said = exchange_header(call->exchange, "MCP-Protocol-Version");
+	size_t i = 0;
+
+	while (said != NULL && i < REVISIONS && strcmp(said, revisions[i]) != 0)
+		i++;
+	if (said != NULL && i == REVISIONS) {
+		call->tell_error = NULL;
+		reply_error(
+		    call, 400, "MCP-Protocol-Version: %s is served", revisions[0]);
+		return;
+	}
 	rpc_route(call, methods, sizeof methods / sizeof *methods,
 	    "tools alone are served here");
 }

@@ -2,70 +2,73 @@
 
 #include "api.h"
 #include "json.h"
+#include "rpc.h"
 #include "tenant.h"
 
 /* {} stands for one segment of the path: the call's next parameter. */
 static const struct {
 	const char *method, *path;
 	call_fn *call;
+	/* How it is told that the body cannot be read; NULL: as of others. */
+	void (*tell_error)(struct call *call, unsigned status, const char *text);
 } routes[] = {
-	{ "GET", "/", call_about },
-	{ "GET", "/ok", call_ok },
-	{ "GET", "/info", call_info },
-	{ "POST", "/assistants/search", call_assistants_search },
-	{ "POST", "/assistants/count", call_assistants_count },
-	{ "GET", "/assistants/{}", call_assistant_get },
-	{ "GET", "/assistants/{}/graph", call_assistant_graph },
-	{ "GET", "/assistants/{}/schemas", call_assistant_schemas },
-	{ "GET", "/assistants/{}/subgraphs", call_assistant_subgraphs },
-	{ "GET", "/assistants/{}/subgraphs/{}", call_assistant_subgraphs },
-	{ "POST", "/assistants/{}/versions", call_assistant_versions },
-	{ "POST", "/threads", call_thread_create },
-	{ "POST", "/threads/search", call_threads_search },
-	{ "POST", "/threads/count", call_threads_count },
-	{ "POST", "/threads/prune", call_threads_prune },
-	{ "GET", "/threads/{}", call_thread_get },
-	{ "PATCH", "/threads/{}", call_thread_change },
-	{ "DELETE", "/threads/{}", call_thread_delete },
-	{ "POST", "/threads/{}/copy", call_thread_copy },
-	{ "GET", "/threads/{}/state", call_state_get },
-	{ "POST", "/threads/{}/state", call_state_update },
-	{ "PATCH", "/threads/{}/state", call_thread_change },
-	{ "POST", "/threads/{}/state/checkpoint", call_state_at },
-	{ "GET", "/threads/{}/state/{}", call_state_at },
-	{ "GET", "/threads/{}/history", call_history },
-	{ "POST", "/threads/{}/history", call_history },
-	{ "POST", "/threads/{}/commands", call_thread_command },
-	{ "POST", "/threads/{}/stream/events", call_thread_events },
-	{ "GET", "/threads/{}/runs", call_runs_list },
-	{ "POST", "/threads/{}/runs", call_run_create },
-	{ "POST", "/threads/{}/runs/stream", call_run_stream },
-	{ "POST", "/threads/{}/runs/wait", call_run_wait },
-	{ "POST", "/threads/{}/runs/crons", call_cron_create },
-	{ "GET", "/threads/{}/runs/{}", call_run_get },
-	{ "DELETE", "/threads/{}/runs/{}", call_run_delete },
-	{ "POST", "/threads/{}/runs/{}/cancel", call_run_cancel },
-	{ "GET", "/threads/{}/runs/{}/join", call_run_join },
-	{ "GET", "/threads/{}/runs/{}/stream", call_run_join_stream },
-	{ "POST", "/runs", call_run_create },
-	{ "POST", "/runs/batch", call_runs_batch },
-	{ "POST", "/runs/cancel", call_runs_cancel },
-	{ "POST", "/runs/stream", call_run_stream },
-	{ "POST", "/runs/wait", call_run_wait },
-	{ "POST", "/runs/crons", call_cron_create },
-	{ "POST", "/runs/crons/search", call_crons_search },
-	{ "POST", "/runs/crons/count", call_crons_count },
-	{ "PATCH", "/runs/crons/{}", call_cron_change },
-	{ "DELETE", "/runs/crons/{}", call_cron_delete },
-	{ "POST", "/mcp", call_mcp },
-	{ "POST", "/a2a/{}", call_a2a },
-	{ "GET", "/a2a/{}/.well-known/agent-card.json", call_agent_card },
-	{ "GET", "/.well-known/agent-card.json", call_agent_card },
-	{ "PUT", "/store/items", call_item_put },
-	{ "GET", "/store/items", call_item_get },
-	{ "DELETE", "/store/items", call_item_delete },
-	{ "POST", "/store/items/search", call_items_search },
-	{ "POST", "/store/namespaces", call_namespaces },
+	{ "GET", "/", call_about, NULL },
+	{ "GET", "/ok", call_ok, NULL },
+	{ "GET", "/info", call_info, NULL },
+	{ "POST", "/assistants/search", call_assistants_search, NULL },
+	{ "POST", "/assistants/count", call_assistants_count, NULL },
+	{ "GET", "/assistants/{}", call_assistant_get, NULL },
+	{ "GET", "/assistants/{}/graph", call_assistant_graph, NULL },
+	{ "GET", "/assistants/{}/schemas", call_assistant_schemas, NULL },
+	{ "GET", "/assistants/{}/subgraphs", call_assistant_subgraphs, NULL },
+	{ "GET", "/assistants/{}/subgraphs/{}", call_assistant_subgraphs, NULL },
+	{ "POST", "/assistants/{}/versions", call_assistant_versions, NULL },
+	{ "POST", "/threads", call_thread_create, NULL },
+	{ "POST", "/threads/search", call_threads_search, NULL },
+	{ "POST", "/threads/count", call_threads_count, NULL },
+	{ "POST", "/threads/prune", call_threads_prune, NULL },
+	{ "GET", "/threads/{}", call_thread_get, NULL },
+	{ "PATCH", "/threads/{}", call_thread_change, NULL },
+	{ "DELETE", "/threads/{}", call_thread_delete, NULL },
+	{ "POST", "/threads/{}/copy", call_thread_copy, NULL },
+	{ "GET", "/threads/{}/state", call_state_get, NULL },
+	{ "POST", "/threads/{}/state", call_state_update, NULL },
+	{ "PATCH", "/threads/{}/state", call_thread_change, NULL },
+	{ "POST", "/threads/{}/state/checkpoint", call_state_at, NULL },
+	{ "GET", "/threads/{}/state/{}", call_state_at, NULL },
+	{ "GET", "/threads/{}/history", call_history, NULL },
+	{ "POST", "/threads/{}/history", call_history, NULL },
+	{ "POST", "/threads/{}/commands", call_thread_command, NULL },
+	{ "POST", "/threads/{}/stream/events", call_thread_events, NULL },
+	{ "GET", "/threads/{}/runs", call_runs_list, NULL },
+	{ "POST", "/threads/{}/runs", call_run_create, NULL },
+	{ "POST", "/threads/{}/runs/stream", call_run_stream, NULL },
+	{ "POST", "/threads/{}/runs/wait", call_run_wait, NULL },
+	{ "POST", "/threads/{}/runs/crons", call_cron_create, NULL },
+	{ "GET", "/threads/{}/runs/{}", call_run_get, NULL },
+	{ "DELETE", "/threads/{}/runs/{}", call_run_delete, NULL },
+	{ "POST", "/threads/{}/runs/{}/cancel", call_run_cancel, NULL },
+	{ "GET", "/threads/{}/runs/{}/join", call_run_join, NULL },
+	{ "GET", "/threads/{}/runs/{}/stream", call_run_join_stream, NULL },
+	{ "POST", "/runs", call_run_create, NULL },
+	{ "POST", "/runs/batch", call_runs_batch, NULL },
+	{ "POST", "/runs/cancel", call_runs_cancel, NULL },
+	{ "POST", "/runs/stream", call_run_stream, NULL },
+	{ "POST", "/runs/wait", call_run_wait, NULL },
+	{ "POST", "/runs/crons", call_cron_create, NULL },
+	{ "POST", "/runs/crons/search", call_crons_search, NULL },
+	{ "POST", "/runs/crons/count", call_crons_count, NULL },
+	{ "PATCH", "/runs/crons/{}", call_cron_change, NULL },
+	{ "DELETE", "/runs/crons/{}", call_cron_delete, NULL },
+	{ "POST", "/mcp", call_mcp, rpc_tell_unread },
+	{ "POST", "/a2a/{}", call_a2a, rpc_tell_unread },
+	{ "GET", "/a2a/{}/.well-known/agent-card.json", call_agent_card, NULL },
+	{ "GET", "/.well-known/agent-card.json", call_agent_card, NULL },
+	{ "PUT", "/store/items", call_item_put, NULL },
+	{ "GET", "/store/items", call_item_get, NULL },
+	{ "DELETE", "/store/items", call_item_delete, NULL },
+	{ "POST", "/store/items/search", call_items_search, NULL },
+	{ "POST", "/store/namespaces", call_namespaces, NULL },
 };
 #define ROUTE_COUNT (sizeof routes / sizeof *routes)
 
@@ -115,6 +118,8 @@ read_body(struct call *call)
 	body = json_parse(call->arena, exchange->body, exchange->body_size, &error);
 	if (body == NULL)
 		reply_error(call, 422, "the body is no JSON: %s", error);
+	else if (!exchange_hold(call->exchange, arena_bytes(call->arena)))
+		body = NULL; /* it is answered */
 	return body;
 }
 
@@ -138,6 +143,7 @@ route(struct api *api, struct exchange *exchange)
 		is_known = true;
 		if (!is_method)
 			continue;
+		call.tell_error = routes[i].tell_error;
 		call.body = read_body(&call);
 		if (call.body != NULL && tenant_admits(&call, routes[i].path))
 			routes[i].call(&call);

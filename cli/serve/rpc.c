@@ -2,12 +2,19 @@
 
 #include <string.h>
 
+#include "utf8.h"
+
+#define SHOWN_BYTES 64u /* of what was asked for */
+#define PARSE_ERROR (-32700)
+
 static const struct value *
 response(const struct call *call, struct arena *arena, const char *name,
     const struct value *value)
 {
 	const struct value *id = value_get(call->body, "id");
 
+	if (!value_is(id, VALUE_STR) && !value_is_number(id))
+		id = NULL; /* it is none */
 	return value_map(arena, "jsonrpc", value_str(arena, "2.0"), "id",
 	    id != NULL ? id : value_nil(), name, value, NULL);
 }
@@ -48,10 +55,19 @@ tell_error(struct call *call, unsigned status, const char *text)
 static bool
 is_message(const struct value *body)
 {
+	const struct value *id = value_get(body, "id");
+
 	return value_is(body, VALUE_MAP) &&
+	       (value_is_nil(id) || value_is(id, VALUE_STR) || value_is_number(id)) &&
 	       value_text_is(value_get(body, "jsonrpc"), "2.0") &&
 	       (value_get_text(body, "method") != NULL || value_has(body, "result") ||
 		   value_has(body, "error"));
+}
+
+void
+rpc_tell_unread(struct call *call, unsigned status, const char *text)
+{
+	rpc_fail(call, status < 500 ? PARSE_ERROR : RPC_INTERNAL_ERROR, text);
 }
 
 /* Notifications ask for no answer, and answers are to nothing that we have asked. */
@@ -84,5 +100,6 @@ rpc_route(
 			return;
 		}
 	rpc_fail(call, RPC_METHOD_NOT_FOUND,
-	    arena_printf(call->arena, "there is no '%s': %s", method, none));
+	    arena_printf(call->arena, "there is no '%s': %s",
+		utf8_shown(call->arena, method, SHOWN_BYTES), none));
 }

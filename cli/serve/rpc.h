@@ -23,6 +23,9 @@ struct rpc_method {
 void rpc_route(
     struct call *call, const struct rpc_method *methods, size_t count, const char *none);
 
+/* Tells why the body could not be read: as of struct call's tell_error. */
+void rpc_tell_unread(struct call *call, unsigned status, const char *text);
+
 /* A response to the body, in arena. */
 const struct value *rpc_result(
     const struct call *call, struct arena *arena, const struct value *result);

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include "utf8.h"
+
 #define FIELDS_MAX 64u
+#define SHOWN_BYTES 64u /* of what was asked for */
 
 /* Whether the list of names has that one, of size bytes; or its parts, if part is a part's. */
 static bool
@@ -50,8 +53,8 @@ select_read(struct call *call, const char *known, const struct value **fields_r)
 	if (value_is_nil(fields))
 		return true;
 	if (!value_is(fields, VALUE_ARRAY) || value_size(fields) > FIELDS_MAX) {
-		reply_error(
-		    call, 422, "select: is no array of at most %u fields", FIELDS_MAX);
+		reply_error(call, 422,
+		    "select: must be an array of at most %u names of fields", FIELDS_MAX);
 		return false;
 	}
 	for (i = 0; i < value_size(fields); i++) {
@@ -59,8 +62,11 @@ select_read(struct call *call, const char *known, const struct value **fields_r)
 
 		if (!value_is(name, VALUE_STR) ||
 		    !is_known(known, name->text, name->size)) {
-			reply_error(call, 422, "select: there is no '%s', but %s",
-			    value_is(name, VALUE_STR) ? value_text(name) : "", known);
+			reply_error(call, 422, "select[%zu]: there is no %s, but %s", i,
+			    value_is(name, VALUE_STR)
+				? utf8_shown(call->arena, value_text(name), SHOWN_BYTES)
+				: "such field",
+			    known);
 			return false;
 		}
 	}
@@ -115,8 +121,19 @@ select_check(struct call *call, const struct select_filter *filters, size_t coun
 {
 	size_t i;
 
+	if (!value_is(call->body, VALUE_MAP)) {
+		reply_error(call, 422, "the body must be a map");
+		return false;
+	}
 	for (i = 0; i < count; i++) {
 		const struct value *given = value_get(call->body, filters[i].name);
+
+		/* Each item is held against each of them. */
+		if (value_is(given, VALUE_MAP) && value_size(given) > FIELDS_MAX) {
+			reply_error(call, 422, "%s: has more than %u names",
+			    filters[i].name, FIELDS_MAX);
+			return false;
+		}
 
 		if (!value_is_nil(given) && !value_is(given, filters[i].type)) {
 			reply_error(call, 422, "%s: is no %s", filters[i].name,

@@ -34,7 +34,8 @@ struct select_filter {
 	const char *name;
 	enum value_type type;
 };
-/* Whether each that is there, and not null, is of its type. False after answering that one is not. */
+/* Whether the body is a map, and each that is there, and not null, is of its type, a map with few names. False after
+ * answering what is not. */
 bool select_check(struct call *call, const struct select_filter *filters, size_t count);
 
 /* Whether there, a map, has all of wanted's pairs: what a search asks for. wanted nil: nothing is. */

@@ -77,7 +77,10 @@ version_asked_for(struct call *call)
 
 	if (version >= 0)
 		return version;
-	reply_error(call, version == NO_CHECKPOINT ? 422 : 404, "no such checkpoint");
+	if (version == NO_CHECKPOINT)
+		reply_error(call, 422, "checkpoint: is missing");
+	else
+		reply_error(call, 404, "no such checkpoint");
 	return -1;
 }
 

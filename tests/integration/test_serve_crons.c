@@ -4,6 +4,7 @@
 
 #include "../../cli/command.h"
 #include "has.h"
+#include "json.h"
 #include "serve_bench.h"
 #include "store.h"
 
@@ -42,17 +43,23 @@ remove_cron(const char *id)
 	return ASK(.method = "DELETE", .path = serve_text("/runs/crons/%s", id)).status;
 }
 
-/* As if its time had come, long ago. */
 static void
-make_due(const char *id)
+set_due(const char *id, const char *ms)
 {
 	const struct cli redis = { "redis-cli", NULL, fleet->arena };
 	struct said said = CLI(&redis, "-s", fleet->redis + strlen("unix://"), "ZADD",
 	    arena_printf(
 		fleet->arena, "%scrons", store_prefix(fleet->arena, store_shard(id))),
-	    "1000", id);
+	    ms, id);
 
 	ck_assert_int_eq(said.status, 0);
+}
+
+/* As if its time had come, long ago. */
+static void
+make_due(const char *id)
+{
+	set_due(id, "1000");
 }
 
 /* It is fired, and its run ends. */
@@ -128,6 +135,65 @@ START_TEST(its_runs_are_as_any)
 }
 END_TEST
 
+#define FAR "9000000000000"
+
+/* One that is due stays due, whatever else is changed. */
+START_TEST(a_change_of_something_else_leaves_its_time)
+{
+	const char *id = id_of(create(", 'timezone': 'Europe/Berlin'")), *next;
+
+	set_due(id, FAR);
+	next = value_get_text(
+	    change(id, "{'metadata': {'a': 1}, 'enabled': true}", 200), "next_run_date");
+	ck_assert_has(next, "2255-03-14T");
+	ck_assert_str_eq(value_get_text(change(id, "{'timezone': 'Europe/Berlin'}", 200),
+			     "next_run_date"),
+	    next);
+	ck_assert_str_ne(
+	    value_get_text(change(id, "{'timezone': null}", 200), "next_run_date"), next);
+	ck_assert_int_eq(remove_cron(id), 204);
+}
+END_TEST
+
+/* It goes on, and its runs are refused; but it may be ended. */
+START_TEST(one_whose_agent_is_gone_may_be_changed)
+{
+	const char *id;
+
+	fleet_up_write(
+	    fleet, "passing.yaml", "name: passing\nmodel: scripted:p\nscript: {p: []}\n");
+	ck_assert_int_eq(CLI(&fleet->flotilla, "agents", "apply",
+			     arena_printf(fleet->arena, "%s/passing.yaml", fleet->folder))
+			     .status,
+	    0);
+	id = id_of(serve_post("/runs/crons",
+	    serve_text("{'assistant_id': 'passing', 'schedule': '@yearly', " HI "}"),
+	    200));
+	ck_assert_int_eq(CLI(&fleet->flotilla, "agents", "delete", "passing").status, 0);
+	change(id, "{'assistant_id': 'passing'}", 404);
+	ck_assert(
+	    !value_get_bool(change(id, "{'enabled': false}", 200), "enabled", true));
+	ck_assert_int_eq(remove_cron(id), 204);
+}
+END_TEST
+
+/* Each cron is held against each name. */
+START_TEST(a_search_asks_for_so_many_names_at_most)
+{
+	struct value_fields names = { .arena = fleet->arena };
+	const char *body;
+	unsigned i;
+
+	for (i = 0; i < 65; i++)
+		value_fields_set(
+		    &names, arena_printf(fleet->arena, "n%u", i), value_nil());
+	body = arena_printf(fleet->arena, "{\"metadata\": %s}",
+	    json_text(fleet->arena, value_fields_end(&names)));
+	serve_post("/runs/crons/count", body, 422);
+	serve_post("/threads/count", body, 422);
+}
+END_TEST
+
 static const struct {
 	const char *path, *body;
 	long status;
@@ -152,6 +218,11 @@ static const struct {
 	{ "/runs/crons/search", "{'assistant_id': 1}", 422, "assistant_id: is no" },
 	{ "/assistants/search", "{'graph_id': 1}", 422, "graph_id: is no" },
 	{ "/runs/crons/search", "{'limit': 0}", 422, "limit must be" },
+	{ "/runs/crons/search", "[]", 422, "must be a map" },
+	{ "/runs/crons/search", "{'sort_order': 'x'}", 422, "sort_order" },
+	{ "/runs/crons/search", "{'select': [5]}", 422, "select[0]" },
+	{ "/runs/crons", "{" DAILY ", 'end_time': '1970-01-01T00:00:00Z'}", 422,
+	    "end_time" },
 };
 
 START_TEST(what_is_wrong_is_refused)
@@ -174,6 +245,9 @@ tcase_serve_crons(void)
 	tcase_add_unchecked_fixture(tcase, serve_open, serve_close);
 	tcase_add_test(tcase, a_cron_is_made_found_changed_and_deleted);
 	tcase_add_test(tcase, its_runs_are_as_any);
+	tcase_add_test(tcase, a_change_of_something_else_leaves_its_time);
+	tcase_add_test(tcase, one_whose_agent_is_gone_may_be_changed);
+	tcase_add_test(tcase, a_search_asks_for_so_many_names_at_most);
 	tcase_add_loop_test(
 	    tcase, what_is_wrong_is_refused, 0, sizeof wrong / sizeof *wrong);
 	return tcase;

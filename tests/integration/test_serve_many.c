@@ -68,6 +68,30 @@ START_TEST(runs_of_a_status_are_cancelled)
 }
 END_TEST
 
+/* More of them than are looked at at once, behind one that goes on. */
+START_TEST(all_runs_of_a_status_are_cancelled)
+{
+	enum { MANY = 120 };
+	const char *id = serve_thread(), *first = serve_run(id, "slow", "");
+	const char *body = serve_text("{'thread_id': '%s', 'status': 'pending'}", id);
+	const struct value *runs;
+	unsigned i;
+
+	serve_run_wait(id, first, "running");
+	for (i = 0; i < MANY; i++)
+		serve_run(id, "slow", "");
+	serve_post("/runs/cancel", body, 204);
+	runs =
+	    serve_get(serve_text("/threads/%s/runs?status=pending&limit=1000", id), 200);
+	ck_assert_uint_eq(value_size(runs), 0);
+	serve_post("/runs/cancel",
+	    serve_text("{'thread_id': '%s', 'status': 'running'}", id), 204);
+	ck_assert_str_eq(serve_run_end(id, first), "interrupted");
+	serve_post("/runs/cancel",
+	    serve_text("{'thread_id': '%s', 'status': 'all', 'run_ids': []}", id), 422);
+}
+END_TEST
+
 START_TEST(an_agents_versions_are_shown_newest_first)
 {
 	const struct value *all = serve_post("/assistants/talker/versions", "{}", 200);
@@ -108,6 +132,7 @@ tcase_serve_many(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_unchecked_fixture(tcase, serve_open, serve_close);
 	tcase_add_test(tcase, threads_that_are_free_are_pruned);
+	tcase_add_test(tcase, all_runs_of_a_status_are_cancelled);
 	tcase_add_test(tcase, runs_of_a_status_are_cancelled);
 	tcase_add_test(tcase, an_agents_versions_are_shown_newest_first);
 	tcase_add_test(tcase, a_state_has_its_threads_metadata);

@@ -151,6 +151,17 @@ START_TEST(what_cannot_be_done_is_an_error_of_the_protocol)
 	expect_error(answer_to("'method': 'tools/call', 'params': {'name': 'quick'}"),
 	    -32602, "arguments");
 	expect_error(serve_post("/mcp", "[1]", 200), -32600, "JSON-RPC");
+	expect_error(serve_post("/mcp", "{", 200), -32700, "no JSON");
+	ck_assert(value_has(serve_post("/mcp", "{", 200), "id"));
+	expect_error(
+	    serve_post("/mcp",
+		serve_text("{'jsonrpc': '2.0', 'id': {}, 'method': 'ping'}"), 200),
+	    -32600, "JSON-RPC");
+	ck_assert_int_eq(
+	    ASK(.path = "/mcp", .body = "{'jsonrpc': '2.0', 'id': 1, 'method': 'ping'}",
+		.headers = { "MCP-Protocol-Version: 1900-01-01" })
+		.status,
+	    400);
 	expect_error(
 	    serve_post("/mcp", "{'id': 1, 'method': 'ping'}", 200), -32600, "JSON-RPC");
 }

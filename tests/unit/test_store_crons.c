@@ -353,6 +353,16 @@ play_damage(void)
 	ck_assert_int_eq(
 	    crons_fire(trial.a, trial.arena, &list.items[0], "r", LATER, NULL),
 	    STORE_DAMAGED);
+	/* Nor is one that is no list of texts submitted. */
+	trial_ask("HSET",
+	    arena_printf(
+		trial.arena, "%scron:c", store_prefix(trial.arena, store_shard("c"))),
+	    "entry",
+	    "\x81\xa1"
+	    "a\x91\x01");
+	ck_assert_int_eq(
+	    crons_fire(trial.a, trial.arena, &list.items[0], "r", LATER, NULL),
+	    STORE_DAMAGED);
 	ck_assert_int_eq(submitted(), 0);
 	ck_assert_int_eq(crons_put_off(trial.a, trial.arena, &list.items[0], CRON_NEVER,
 			     "it is damaged"),
