@@ -7,7 +7,8 @@
 #include "live.h"
 #include "memory.h"
 
-#define LOOK_MS 1000u /* at the log, though nobody said that there is anything */
+#define LOOK_MS 1000u    /* at the log, though nobody said that there is anything */
+#define LOOK_FIRST_MS 4u /* before its first event: that a run waits is not published */
 #define LIVES_BYTES_MAX                                                                  \
 	(1u << 20) /* what has come and was not asked for yet: more is dropped */
 
@@ -30,9 +31,10 @@ struct feed {
 	struct arena *arena;        /* of events */
 	const struct value *events; /* that were read, from at on still to be given */
 	size_t at;
-	int64_t step;     /* the last one of which something was published here */
-	uint64_t seen;    /* the last one that was read */
-	uint64_t look_at; /* when to read again, in loop_now_ms */
+	int64_t step;      /* the last one of which something was published here */
+	uint64_t seen;     /* the last one that was read */
+	uint64_t look_at;  /* when to read again, in loop_now_ms */
+	uint64_t pause_ms; /* until the look behind that */
 	enum store_status status;
 };
 
@@ -132,6 +134,7 @@ feed_new(struct api *api, const char *thread, const char *run, uint64_t after, b
 	feed->thread = thread;
 	feed->run = run;
 	feed->seen = after;
+	feed->pause_ms = LOOK_FIRST_MS;
 	feed->lives = lives;
 	feed->arena = arena_new();
 	feed->ear = live_listen(api->live, run, on_heard, feed);
@@ -241,7 +244,10 @@ look(struct feed *feed)
 {
 	int more;
 
-	feed->look_at = loop_now_ms(session_loop(feed->api->session)) + LOOK_MS;
+	if (feed->seen > 0 || feed->pause_ms > LOOK_MS)
+		feed->pause_ms = LOOK_MS;
+	feed->look_at = loop_now_ms(session_loop(feed->api->session)) + feed->pause_ms;
+	feed->pause_ms *= 2;
 	if (read_log(feed) == -1)
 		return -1;
 	if (value_size(feed->events) > 0)
