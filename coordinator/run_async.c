@@ -31,7 +31,9 @@ read_own(struct run *run, struct arena *arena, const struct value *named,
 	    !wire_is_run_id(thread))
 		return GO_ON;
 	status = store_run(run->coordinator->store, arena, thread, id, record_r);
-	if (status != STORE_OK || !is_own(run, *record_r))
+	/* Runs are found by their shard, which threads share: a run of one that is our own says nothing of another. */
+	if (status != STORE_OK || !is_own(run, *record_r) ||
+	    !value_text_is(value_get(*record_r, "thread"), thread))
 		*record_r = NULL;
 	return status == STORE_OK || status == STORE_NONE ? GO_ON : GO_DROP;
 }

@@ -2,7 +2,6 @@
 #include "run.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static enum go
 unknown(
@@ -47,19 +46,6 @@ filled(struct run *run, const struct store_past *past, const char *source)
 	return run_commit_end(run, "success", NULL);
 }
 
-/* Whether the run is to keep to its tenant's, and the source is not that. */
-static bool
-is_anothers(struct run *run, const char *source)
-{
-	const char *own = run_record_text(run, "tenant"), *tenant = NULL;
-
-	if (run_record_text(run, "apart") == NULL)
-		return false;
-	return store_thread_tenant(
-		   run->coordinator->store, run->arena, source, &tenant) != STORE_OK ||
-	       tenant == NULL || own == NULL || strcmp(tenant, own) != 0;
-}
-
 enum go
 run_copy(struct run *run, bool is_used, const struct value *options)
 {
@@ -79,8 +65,6 @@ run_copy(struct run *run, bool is_used, const struct value *options)
 		return unknown(run, source, NULL, 0);
 	if (status != STORE_OK)
 		return GO_DROP;
-	if (is_anothers(run, source))
-		return unknown(run, source, NULL, 0);
 	if (version == 0)
 		version = (uint64_t)value_get_int(
 		    value_at(history, value_size(history) - 1), "version", 0);

@@ -128,7 +128,6 @@ read_cron(
 		.last_ms = number_at(fields, 11),
 		.last_run = text_at(fields, 12),
 		.error = text_at(fields, 13),
-		.tenant = text_at(fields, 14),
 		.next_ms = time_of(at) };
 	return cron->id != NULL && cron->version > 0 && cron->agent != NULL &&
 	       cron->schedule != NULL;
@@ -211,7 +210,6 @@ add_fields(struct command *command, const struct cron *cron)
 	    cron->end_ms > 0 ? arena_printf(command->arena, "%" PRId64, cron->end_ms)
 			     : NULL);
 	add_text(command, "thread", cron->thread);
-	add_text(command, "tenant", cron->tenant);
 	add_text(command, "paused", cron->is_paused ? "1" : NULL);
 	add_text(command, "keep", cron->keeps ? "1" : NULL);
 	add_text(command, "error", NULL);
@@ -362,7 +360,7 @@ static struct cron
 copy_of(struct arena *arena, const struct cron *cron, bool spares_metadata)
 {
 	const char *const texts[] = { cron->id, cron->agent, cron->schedule,
-		cron->timezone, cron->thread, cron->tenant, cron->last_run, cron->error };
+		cron->timezone, cron->thread, cron->last_run, cron->error };
 	const char *copies[sizeof texts / sizeof *texts];
 	struct cron copy = *cron;
 	size_t i;
@@ -374,9 +372,8 @@ copy_of(struct arena *arena, const struct cron *cron, bool spares_metadata)
 	copy.schedule = copies[2];
 	copy.timezone = copies[3];
 	copy.thread = copies[4];
-	copy.tenant = copies[5];
-	copy.last_run = copies[6];
-	copy.error = copies[7];
+	copy.last_run = copies[5];
+	copy.error = copies[6];
 	copy.metadata = cron->metadata != NULL && !spares_metadata
 			    ? value_copy(arena, cron->metadata)
 			    : NULL;

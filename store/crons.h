@@ -15,7 +15,6 @@ struct cron {
 	const char *schedule;
 	const char *timezone; /* NULL: UTC */
 	const char *thread;   /* NULL: each run has one of its own, named like it */
-	const char *tenant;   /* whose it is, or NULL: nobody's */
 	int64_t end_ms;       /* not due later; 0: for ever */
 	bool is_paused;
 	bool keeps; /* threads of their own, which otherwise go an hour after the run */

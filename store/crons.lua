@@ -4,7 +4,7 @@
 
 -- What is told of a cron, in this order (store_crons.c); `entry`, which may be large, is told of one alone.
 local CRON_FIELDS = { 'version', 'agent', 'schedule', 'timezone', 'end', 'thread', 'paused', 'keep',
-  'metadata', 'created', 'updated', 'last', 'last_run', 'error', 'tenant' }
+  'metadata', 'created', 'updated', 'last', 'last_run', 'error' }
 
 local function cron_key(prefix, cron)
   return prefix .. 'cron:' .. cron

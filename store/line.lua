@@ -114,31 +114,13 @@ local function list_thread(prefix, thread, task, now)
   end
 end
 
--- What the hash of a thread begins with, {name, value, ...}: it is its tenant's by whom it comes to be, and stays that.
-local function made_by(tenant, now)
-  if tenant and tenant ~= '' then
-    return { 'created', text(now), 'tenant', tenant }
-  end
-  return { 'created', text(now) }
-end
-
--- Whether the thread is there and is not the tenant's of the run with those fields, which is to keep to its
--- tenant's (`apart`).
-local function is_foreign(thread_key, fields)
-  if not fields.apart then
-    return false
-  end
-  local head = redis.call('HMGET', thread_key, 'created', 'tenant')
-  return head[1] and head[2] ~= fields.tenant
-end
-
 -- Puts run behind those that wait for thread; record: of its fields those that decide how.
 -- Returns how many are before it.
 local function line_up(thread_key, prefix, thread, run, record, now)
   local head = redis.call('HMGET', thread_key, 'created', 'run', 'ttl')
   local ttl = record.ttl or head[3] or record.usual_ttl
   if not head[1] then
-    redis.call('HSET', thread_key, unpack(made_by(record.tenant, now)))
+    redis.call('HSET', thread_key, 'created', text(now))
     list_thread(prefix, thread, record.task, now)
   end
   if ttl then

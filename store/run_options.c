@@ -163,12 +163,7 @@ read_priority(
 static const char *
 read_tenant(struct arena *arena, const struct value *fields, struct run_options *options)
 {
-	const char *apart = text_of(fields, "apart");
-
 	options->tenant = text_of(fields, "tenant");
-	options->is_apart = apart != NULL && strcmp(apart, "1") == 0;
-	if (apart != NULL && (!options->is_apart || options->tenant == NULL))
-		return "apart: must be 1, and goes with tenant";
 	if (options->tenant == NULL || wire_is_id(options->tenant, ID_BYTES_MAX))
 		return NULL;
 	return arena_printf(arena,
@@ -283,8 +278,7 @@ run_options_record(struct arena *arena, const struct run_options *options)
 	return value_map(arena, "at", number_text(arena, options->at_ms), "deadline_ms",
 	    number_text(arena, options->deadline_ms), "priority",
 	    value_printf(arena, "%" PRId64, options->priority), "tenant",
-	    options->tenant != NULL ? value_str(arena, options->tenant) : NULL, "apart",
-	    options->is_apart ? value_str(arena, "1") : NULL, "webhook",
+	    options->tenant != NULL ? value_str(arena, options->tenant) : NULL, "webhook",
 	    options->webhook != NULL ? value_str(arena, options->webhook) : NULL,
 	    "metadata",
 	    value_size(options->metadata) > 0 ? value_freeze(arena, options->metadata)

@@ -13,7 +13,6 @@ struct run_options {
 	int64_t deadline_ms; /* from its start to its end at most; 0: none */
 	int64_t priority;    /* 0 goes first, to PRIORITY_MAX */
 	const char *tenant;  /* or NULL */
-	bool is_apart;       /* it is refused on another's thread than its tenant's */
 	const char *webhook; /* URL, or NULL */
 	const struct value *metadata; /* {name: text, number or bool}, or NULL */
 	const char *traceparent;      /* the trace that it is part of, or NULL */

@@ -16,10 +16,10 @@ local function queue_delayed(prefix, limit, now)
     redis.call('ZREM', key, run)
     if record.status == 'delayed' and thread then
       local thread_key = prefix .. 't:' .. thread
-      local reason, kind = refusal(thread_key, thread, record)
+      local reason = busy_reason(thread_key, thread, record.multitask)
       redis.call('HSET', run_key(prefix, run), 'status', 'queued')
       if reason then
-        reject(prefix, run, reason, kind)
+        reject(prefix, run, reason)
       else
         take_place(thread_key, prefix, thread, run, record, now)
         log_event(prefix, run, { kind = 'queued', thread = thread, agent = record.agent })

@@ -279,11 +279,9 @@ enum store_status store_erase(struct store *store, struct arena *arena,
     const char *thread, bool force, struct store_pruned *pruned_r);
 
 /* Makes thread, which nobody has used, so that it is found before its first run; metadata: a map that is kept with it;
- * ttl: "ms action" as fl_submit takes it, or NULL; tenant: whose it is for good, or NULL. STORE_KNOWN: it is there, and
- * stays as it is. */
+ * ttl: "ms action" as fl_submit takes it, or NULL. STORE_KNOWN: it is there, and stays as it is. */
 enum store_status store_open_thread(struct store *store, struct arena *arena,
-    const char *thread, const struct value *metadata, const char *ttl,
-    const char *tenant);
+    const char *thread, const struct value *metadata, const char *ttl);
 /* Merges metadata (a map; nil: the key goes; NULL: none) into what is kept with the thread, and says how long it is kept;
  * ttl NULL: as before. STORE_NONE: no such thread; STORE_REJECTED: all of it would be more than METADATA_BYTES_MAX. */
 enum store_status store_note_thread(struct store *store, struct arena *arena,
@@ -425,10 +423,6 @@ enum store_status store_has_ended(struct store *store, struct arena *arena,
 /* STORE_NONE: there is no such thread. */
 enum store_status store_has_thread(
     struct store *store, struct arena *arena, const char *thread);
-/* Whose thread it is: by whom it came to be, a run's tenant or store_open_thread's; NULL: nobody's. STORE_NONE: there is
- * no such thread yet. */
-enum store_status store_thread_tenant(
-    struct store *store, struct arena *arena, const char *thread, const char **tenant_r);
 /* Whether run is one of thread's: STORE_NONE when it is none, or another's. */
 enum store_status store_has_run(
     struct store *store, struct arena *arena, const char *thread, const char *run);
@@ -436,7 +430,7 @@ enum store_status store_has_run(
 enum store_status store_head(struct store *store, struct arena *arena, const char *thread,
     const struct value **head_r);
 /* A thread as a value: {thread, run, queue: [run], epoch, version, head, messages,
- * fields, created (ms since 1970), metadata?, tenant?}. */
+ * fields, created (ms since 1970), metadata?}. */
 enum store_status store_thread(struct store *store, struct arena *arena,
     const char *thread, const struct value **thread_r);
 /* The same without messages and fields, whatever their size: to see what it is. */

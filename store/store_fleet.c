@@ -13,9 +13,12 @@ struct found_run {
 	unsigned shard;
 };
 
+#define NAMES_DEPTH 10000u /* of a shard, where they are looked through by their names */
+
 struct found {
 	struct store *store;
 	struct arena *arena;
+	const char *prefix; /* of the names that are wanted; NULL: all are */
 	struct found_run *runs;
 	size_t count, room;
 };
@@ -45,15 +48,32 @@ add(struct found *found, struct found_run run)
 	found->runs[found->count++] = run;
 }
 
+/* Adds {name, score, ...} of a shard, but what is called otherwise than is asked for. */
+static void
+add_all(struct found *found, const struct value *reply, unsigned shard)
+{
+	size_t i;
+
+	for (i = 0; i + 1 < value_size(reply); i += 2) {
+		const char *run = store_text_at(reply, i);
+		const char *score = store_text_at(reply, i + 1);
+
+		if (run != NULL && score != NULL &&
+		    (found->prefix == NULL ||
+			strncmp(run, found->prefix, strlen(found->prefix)) == 0))
+			add(found, (struct found_run){ arena_strdup(found->arena, run),
+				       strtod(score, NULL), shard });
+	}
+}
+
 /* Adds the depth newest of a shard's index ("runs", "threads", "dead"). depth 0: all. */
 static enum store_status
 look_in(struct found *found, const char *index, unsigned shard, size_t depth)
 {
-	struct arena *arena = found->arena;
+	struct arena *arena = arena_new();
 	struct command command = { .arena = arena };
 	const struct value *reply;
 	enum store_status status;
-	size_t i;
 
 	command_text(&command, "ZREVRANGE");
 	command_text(
@@ -65,16 +85,10 @@ look_in(struct found *found, const char *index, unsigned shard, size_t depth)
 		command_uint(&command, depth - 1);
 	command_text(&command, "WITHSCORES");
 	status = store_read(found->store, &command, &reply);
-	if (status != STORE_OK)
-		return status;
-	for (i = 0; i + 1 < value_size(reply); i += 2) {
-		const char *run = store_text_at(reply, i);
-		const char *score = store_text_at(reply, i + 1);
-
-		if (run != NULL && score != NULL)
-			add(found, (struct found_run){ run, strtod(score, NULL), shard });
-	}
-	return STORE_OK;
+	if (status == STORE_OK)
+		add_all(found, reply, shard);
+	arena_destroy(&arena);
+	return status;
 }
 
 /* The depth newest of each shard's index, newest first. */
@@ -210,21 +224,41 @@ count_in(struct store *store, struct arena *arena, unsigned shard, uint64_t *tot
 	return status;
 }
 
+/* The limit first of those found, as threads. */
+static const struct value *
+threads_value(const struct found *found, size_t limit)
+{
+	struct value_list list = { .arena = found->arena };
+	size_t i;
+
+	for (i = 0; i < found->count && i < limit; i++)
+		value_list_add(
+		    &list, value_map(list.arena, "thread",
+			       value_str(list.arena, found->runs[i].run), "created",
+			       value_int(list.arena, (int64_t)found->runs[i].at), NULL));
+	return value_list_end(&list);
+}
+
+enum store_status
+store_threads_named(struct store *store, struct arena *arena, const char *prefix,
+    size_t limit, const struct value **threads_r)
+{
+	struct found found = { .store = store, .arena = arena, .prefix = prefix };
+	enum store_status status = look_everywhere(&found, "threads", NAMES_DEPTH);
+
+	*threads_r = threads_value(&found, limit);
+	return status;
+}
+
 enum store_status
 store_threads(struct store *store, struct arena *arena, size_t limit,
     const struct value **threads_r, uint64_t *total_r)
 {
 	struct found found = { .store = store, .arena = arena };
-	struct value_list list = { .arena = arena };
 	enum store_status status = look_everywhere(&found, "threads", limit);
 	unsigned shard;
-	size_t i;
 
-	for (i = 0; status == STORE_OK && i < found.count && i < limit; i++)
-		value_list_add(&list,
-		    value_map(arena, "thread", value_str(arena, found.runs[i].run),
-			"created", value_int(arena, (int64_t)found.runs[i].at), NULL));
-	*threads_r = value_list_end(&list);
+	*threads_r = threads_value(&found, limit);
 	*total_r = 0;
 	for (shard = 0; status == STORE_OK && shard < SHARDS; shard++)
 		status = count_in(store, arena, shard, total_r);

@@ -8,6 +8,9 @@
  * limit. *total_r: how many there are. Threads from before there was this list are not in it. */
 enum store_status store_threads(struct store *store, struct arena *arena, size_t limit,
     const struct value **threads_r, uint64_t *total_r);
+/* Of the newest 10,000 of each shard those whose names begin so, newest first, at most limit. */
+enum store_status store_threads_named(struct store *store, struct arena *arena,
+    const char *prefix, size_t limit, const struct value **threads_r);
 
 /* The newest runs of all shards, at most limit, newest first; status NULL: all. */
 enum store_status store_runs(struct store *store, struct arena *arena, size_t limit,

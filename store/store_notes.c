@@ -11,7 +11,7 @@
 
 enum store_status
 store_open_thread(struct store *store, struct arena *arena, const char *thread,
-    const struct value *metadata, const char *ttl, const char *tenant)
+    const struct value *metadata, const char *ttl)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply;
@@ -22,7 +22,6 @@ store_open_thread(struct store *store, struct arena *arena, const char *thread,
 	command_text(&command, thread);
 	command_value(&command, metadata != NULL ? metadata : value_empty_map());
 	command_text(&command, ttl != NULL ? ttl : "");
-	command_text(&command, tenant != NULL ? tenant : "");
 	status = store_read(store, &command, &reply);
 	if (status != STORE_OK || store_answers(reply, "OPENED"))
 		return status;

@@ -28,7 +28,6 @@ static const struct {
 	{ "depth", KEPT_NUMBER },
 	{ "children", KEPT_INSIDE },
 	{ "tenant", KEPT_TEXT },
-	{ "apart", KEPT_INSIDE },
 	{ "priority", KEPT_NUMBER },
 	{ "at", KEPT_NUMBER },
 	{ "deadline_ms", KEPT_NUMBER },
@@ -169,25 +168,6 @@ store_has_thread(struct store *store, struct arena *arena, const char *thread)
 }
 
 enum store_status
-store_thread_tenant(
-    struct store *store, struct arena *arena, const char *thread, const char **tenant_r)
-{
-	struct command command = { .arena = arena };
-	const struct value *reply;
-	enum store_status status;
-
-	command_text(&command, "HMGET");
-	command_text(&command, store_thread_key(arena, thread));
-	command_text(&command, "created");
-	command_text(&command, "tenant");
-	status = store_read(store, &command, &reply);
-	if (status != STORE_OK)
-		return status;
-	*tenant_r = store_text_at(reply, 1);
-	return store_text_at(reply, 0) != NULL ? STORE_OK : STORE_NONE;
-}
-
-enum store_status
 store_has_run(
     struct store *store, struct arena *arena, const char *thread, const char *run)
 {
@@ -321,7 +301,6 @@ static const struct value *
 thread_value(struct arena *arena, const char *thread, const struct stored *stored,
     const struct value *version)
 {
-	const char *tenant = redis_reply_text(value_get(stored->head, "tenant"));
 	struct value_list waiting = { .arena = arena };
 	size_t i;
 
@@ -334,8 +313,7 @@ thread_value(struct arena *arena, const char *thread, const struct stored *store
 	    stored->state, "queue", value_list_end(&waiting), "messages",
 	    in_order(arena, stored->messages, stored->order), "fields", stored->fields,
 	    "created", number(arena, value_get(stored->head, "created")), "metadata",
-	    store_decode(arena, value_get(stored->head, "metadata")), "tenant",
-	    tenant != NULL ? value_str(arena, tenant) : NULL, NULL);
+	    store_decode(arena, value_get(stored->head, "metadata")), NULL);
 }
 
 /* Whether a rollback is decided that nobody has done yet, though the run that it undoes is over. */

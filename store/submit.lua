@@ -43,19 +43,16 @@ local function make_way(thread_key, prefix, run, strategy)
   end
 end
 
--- Why a run with those fields is refused by its thread, and what sort of error that is; or nil.
-local function refusal(thread_key, thread, fields)
-  if is_foreign(thread_key, fields) then
-    return "thread '" .. thread .. "' is not tenant '" .. (fields.tenant or '') .. "''s", 'PermissionError'
-  end
-  local other = fields.multitask == 'reject' and busy_with(thread_key)
+-- Why run, whose field `multitask` is strategy, is refused by a thread that is not free, or nil.
+local function busy_reason(thread_key, thread, strategy)
+  local other = strategy == 'reject' and busy_with(thread_key)
   return other and "thread '" .. thread .. "' is busy with run '" .. other ..
-    "': wait for its end, or submit with multitask enqueue, interrupt or rollback", 'ThreadBusyError'
+    "': wait for its end, or submit with multitask enqueue, interrupt or rollback"
 end
 
-local function reject(prefix, run, reason, kind)
+local function reject(prefix, run, reason)
   redis.call('HSET', run_key(prefix, run), 'rejected', reason)
-  end_run(prefix, run, 'refused', kind, reason)
+  end_run(prefix, run, 'refused', 'ThreadBusyError', reason)
 end
 
 -- Lines run up, which is not refused. Its field `multitask` says what becomes of a thread that is not
@@ -109,10 +106,10 @@ local function enter(thread_key, prefix, thread, run, fields, now, args, first)
     redis.call('ZADD', prefix .. 'later', tonumber(fields.at), run)
     return { 'DELAYED' }
   end
-  local reason, kind = refusal(thread_key, thread, fields)
+  local reason = busy_reason(thread_key, thread, fields.multitask)
   if reason then
     record_run(prefix, thread, run, unclaimed('queued'), nil, now, args, first)
-    reject(prefix, run, reason, kind)
+    reject(prefix, run, reason)
     return { 'REJECTED', reason }
   end
   record_run(prefix, thread, run, unclaimed('queued'), { kind = 'queued', agent = fields.agent }, now,
@@ -139,11 +136,10 @@ local function is_free(thread_key, head)
 end
 
 -- Adds to more what is new in the hash of a thread whose next run is claimed when it comes; ttl: or nil.
-local function begun_head(more, head, tenant, ttl, now)
+local function begun_head(more, head, ttl, now)
   if not head.created then
-    for _, word in ipairs(made_by(tenant, now)) do
-      more[#more + 1] = word
-    end
+    more[#more + 1] = 'created'
+    more[#more + 1] = text(now)
   end
   if ttl then
     more[#more + 1] = 'ttl'
@@ -162,8 +158,7 @@ local function begin_with(thread_key, args, fields)
   local now, micros = clock()
   local flat_head = redis.call('HGETALL', thread_key)
   local head = line_of(flat_head, 1)
-  if args[3] == '' or is_delayed(fields, now) or not is_free(thread_key, head) or
-    is_foreign(thread_key, fields) then
+  if args[3] == '' or is_delayed(fields, now) or not is_free(thread_key, head) then
     return enter(thread_key, prefix, thread, run, fields, now, args, 10)
   end
   local number = epoch_of(args, head, micros)
@@ -177,7 +172,7 @@ local function begin_with(thread_key, args, fields)
   local left = take_deadline(run_key(prefix, run), fields, now)
   local epoch = text(number)
   local more = begun(head, run, fields, '1', first_gate(args, epoch, version))
-  give(thread_key, args, run, head, epoch, now, begun_head(more, head, fields.tenant, ttl, now))
+  give(thread_key, args, run, head, epoch, now, begun_head(more, head, ttl, now))
   if not head.created then
     list_thread(prefix, thread, fields.task, now)
   end

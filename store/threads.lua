@@ -282,14 +282,14 @@ local function expire(_, args)
   return found
 end
 
--- open(thread key; prefix, thread, metadata, ttl, tenant): makes a thread that nobody has used, with what is kept with it, for
--- tenant or for "", nobody; ttl: "ms action", or "": coordinators find it at once, and know the usual one. Returns {"OPENED"}, or {"KNOWN"}: it is there, and stays as it is.
+-- open(thread key; prefix, thread, metadata, ttl): makes a thread that nobody has used, with what is kept with it; ttl: "ms
+-- action", or "": coordinators find it at once, and know the usual one. Returns {"OPENED"}, or {"KNOWN"}: it is there, and stays as it is.
 local function open(keys, args)
   if redis.call('HEXISTS', keys[1], 'created') == 1 then
     return { 'KNOWN' }
   end
   local now = now_ms()
-  redis.call('HSET', keys[1], 'metadata', args[3], unpack(made_by(args[5], now)))
+  redis.call('HSET', keys[1], 'created', text(now), 'metadata', args[3])
   if args[4] ~= '' then
     redis.call('HSET', keys[1], 'ttl', args[4])
     keep_until(args[1], args[2], args[4], now)

@@ -115,7 +115,6 @@ crons_make(struct session *session, const struct crons_settings *settings,
 	if (!read_flags(arena, settings, &cron))
 		return STATUS_USAGE;
 	cron.agent = rest[0];
-	cron.tenant = settings->submit.options.tenant;
 	status = find_first(session, &cron);
 	if (status != STATUS_OK)
 		return status;

@@ -88,8 +88,8 @@ describe(struct arena *arena, const struct cron *cron)
 	    cron->thread == NULL ? value_bool(cron->keeps) : NULL, "last",
 	    time_or_none(arena, cron->last_ms), "last_run",
 	    text_or_none(arena, cron->last_run), "error",
-	    text_or_none(arena, cron->error), "tenant", text_or_none(arena, cron->tenant),
-	    "created", time_or_none(arena, cron->created_ms), "updated",
+	    text_or_none(arena, cron->error), "created",
+	    time_or_none(arena, cron->created_ms), "updated",
 	    time_or_none(arena, cron->updated_ms), "metadata",
 	    value_size(cron->metadata) > 0 ? cron->metadata : NULL, "entry", cron->entry,
 	    NULL);

@@ -65,7 +65,7 @@ static bool
 read_task(struct call *call, const struct value *message, struct task *task_r)
 {
 	const char *id = given(message, "taskId");
-	const char *context = given(message, "contextId");
+	const char *context = tenant_name(call, given(message, "contextId"));
 
 	*task_r = (struct task){ .thread = context };
 	if (!value_is(message, VALUE_MAP) || !a2a_is_users(message)) {
@@ -98,7 +98,7 @@ begin(struct call *call, const struct value *params, bool lives, struct task *ta
 	if (!read_task(call, value_get(params, "message"), task_r))
 		return false;
 	if (task_r->thread == NULL)
-		task_r->thread = runs_new_id(call->arena);
+		task_r->thread = tenant_new_id(call);
 	if (!wire_is_run_id(task_r->thread)) {
 		rpc_fail(call, RPC_INVALID_PARAMS, "message.contextId: is no id");
 		return false;
@@ -107,8 +107,7 @@ begin(struct call *call, const struct value *params, bool lives, struct task *ta
 	if (body == NULL)
 		return false;
 	call->params[0] = task_r->thread; /* as if the path named it */
-	if (!tenant_admits(call, "/threads/{}") ||
-	    !runs_begin(call, body, lives, begun_r))
+	if (!runs_begin(call, body, lives, begun_r))
 		return false;
 	call->params[0] = agent;
 	task_r->run = begun_r->run;
@@ -214,7 +213,7 @@ static void
 list_tasks(struct call *call, const struct value *params)
 {
 	struct value_list list = { .arena = call->arena };
-	const char *context = given(params, "contextId");
+	const char *context = tenant_name(call, given(params, "contextId"));
 	const char *token = given(params, "pageToken");
 	int64_t size = value_get_int(params, "pageSize", PAGE);
 	size_t first = token != NULL ? strtoul(token, NULL, 10) : 0;
@@ -226,9 +225,6 @@ list_tasks(struct call *call, const struct value *params)
 		    "contextId: tasks are listed by their context; pageSize: 1 to 100");
 		return;
 	}
-	call->params[0] = context;
-	if (!tenant_admits(call, "/threads/{}"))
-		return;
 	status = store_thread_runs(
 	    api_store(call->api), call->arena, context, first, (size_t)size, &runs);
 	if (status == STORE_OK)

@@ -46,11 +46,12 @@ look_for(struct call *call, const char *id, struct task *task_r)
 	struct store *store = api_store(call->api);
 	enum store_status status = STORE_NONE;
 
+	id = tenant_name(call, id);
 	*task_r = (struct task){ .id = id };
 	if (id != NULL && wire_is_run_id(id))
 		status = store_run_thread(store, call->arena, id, &task_r->thread);
-	if (status == STORE_OK)
-		status = tenant_look(call, call->arena, task_r->thread);
+	if (status == STORE_OK && !tenant_owns(call, task_r->thread))
+		status = STORE_NONE;
 	if (status == STORE_OK)
 		status =
 		    store_run(store, call->arena, task_r->thread, id, &task_r->record);

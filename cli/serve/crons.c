@@ -36,6 +36,14 @@ find_next(struct call *call, struct cron *cron)
 	return true;
 }
 
+/* One that goes on in somebody else's thread is not the tenant's, whatever it is called. */
+static bool
+is_owned(const struct call *call, const struct cron *cron)
+{
+	return tenant_owns(call, cron->id) &&
+	       (cron->thread == NULL || tenant_owns(call, cron->thread));
+}
+
 /* A cron as it is now. Returns false after answering that there is none. */
 static bool
 read_one(struct call *call, const char *id, struct cron *cron)
@@ -44,7 +52,7 @@ read_one(struct call *call, const char *id, struct cron *cron)
 
 	if (cron_is_id(id))
 		status = crons_read(api_store(call->api), call->arena, id, cron);
-	if (status == STORE_OK && !tenant_sees(call, cron->tenant))
+	if (status == STORE_OK && !is_owned(call, cron))
 		status = STORE_NONE;
 	if (status == STORE_NONE)
 		reply_error(call, 404, "Cron not found");
@@ -65,9 +73,7 @@ reply_one(struct call *call, const char *id)
 void
 call_cron_create(struct call *call)
 {
-	struct cron cron = { .id = runs_new_id(call->arena),
-		.thread = call->params[0],
-		.tenant = call->tenant };
+	struct cron cron = { .id = tenant_new_id(call), .thread = call->params[0] };
 	const char *wrong;
 	enum store_status status;
 
@@ -175,14 +181,23 @@ is_text(const struct value *wanted, const char *text)
 }
 
 static bool
+is_thread(const struct call *call, const char *thread)
+{
+	const struct value *wanted = value_get(call->body, "thread_id");
+
+	return is_text(wanted, thread) ||
+	       (thread != NULL && is_text(wanted, tenant_short(call, thread)));
+}
+
+static bool
 is_wanted(const struct cron *cron, const void *arg)
 {
 	const struct call *call = arg;
 	const struct value *body = call->body, *enabled = value_get(body, "enabled");
 
-	return tenant_sees(call, cron->tenant) &&
+	return is_owned(call, cron) &&
 	       is_text(value_get(body, "assistant_id"), cron->agent) &&
-	       is_text(value_get(body, "thread_id"), cron->thread) &&
+	       is_thread(call, cron->thread) &&
 	       (value_is_nil(enabled) || enabled->boolean != cron->is_paused) &&
 	       select_matches(cron->metadata, value_get(body, "metadata"));
 }

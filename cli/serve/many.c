@@ -10,11 +10,12 @@
 
 #define PAGE 100u /* runs that are looked at, at once */
 
-/* The ids that the body has under that name; NULL after answering that they are none. */
+/* The names of those that the body has under that one; NULL after answering that they are none. */
 static const struct value *
 ids_of(struct call *call, const char *name)
 {
 	const struct value *ids = value_get(call->body, name);
+	struct value_list names = { .arena = call->arena };
 	size_t i;
 
 	if (!value_is(ids, VALUE_ARRAY) || value_size(ids) > SERVE_IDS_MAX) {
@@ -29,8 +30,9 @@ ids_of(struct call *call, const char *name)
 			reply_error(call, 422, "%s[%zu]: is no id", name, i);
 			return NULL;
 		}
+		value_list_add(&names, value_str(call->arena, tenant_name(call, id)));
 	}
-	return ids;
+	return value_list_end(&names);
 }
 
 /* --- threads -------------------------------------------------------------------------- */
@@ -41,12 +43,10 @@ prune(struct call *call, const char *name, bool is_kept, int64_t *count)
 {
 	struct store *store = api_store(call->api);
 	struct store_pruned pruned;
-	enum store_status status = tenant_look(call, call->arena, name);
+	enum store_status status =
+	    is_kept ? store_prune(store, call->arena, name, 1, false, &pruned)
+		    : store_erase(store, call->arena, name, true, &pruned);
 
-	if (status == STORE_OK)
-		status = is_kept
-			     ? store_prune(store, call->arena, name, 1, false, &pruned)
-			     : store_erase(store, call->arena, name, true, &pruned);
 	if (status == STORE_OK)
 		(*count)++;
 	return status == STORE_FAILED || status == STORE_CANCELLED ? status : STORE_OK;
@@ -158,7 +158,7 @@ cancel_named(struct call *call, const char *thread, const struct value *runs)
 void
 call_runs_cancel(struct call *call)
 {
-	const char *thread = value_get_text(call->body, "thread_id");
+	const char *thread = tenant_name(call, value_get_text(call->body, "thread_id"));
 	const char *wanted = value_get_text(call->body, "status");
 	const char *action = exchange_query(call->exchange, "action");
 	const struct value *runs = NULL;

@@ -145,7 +145,8 @@ route(struct api *api, struct exchange *exchange)
 			continue;
 		call.tell_error = routes[i].tell_error;
 		call.body = read_body(&call);
-		if (call.body != NULL && tenant_admits(&call, routes[i].path))
+		tenant_bind(&call, routes[i].path);
+		if (call.body != NULL)
 			routes[i].call(&call);
 		return;
 	}

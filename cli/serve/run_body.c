@@ -354,7 +354,6 @@ read_how(struct reading *reading)
 		refuse(reading, "webhook: must be a URL");
 	set(reading, "webhook", value_text(webhook));
 	set(reading, "tenant", reading->place->tenant);
-	set(reading, "apart", reading->place->tenant != NULL ? "1" : NULL);
 	set(reading, "traceparent", reading->place->traceparent);
 	if (reading->place->is_stateless && !read->keeps_thread) {
 		set(reading, "ttl_ms", STATELESS_TTL_MS);

@@ -77,10 +77,8 @@ reply_refused(struct call *call, const struct value *finished)
 	const char *message = value_get_text(error, "message");
 
 	reply_error(call,
-	    value_text_is(value_get(error, "type"), "ThreadBusyError")   ? 409
-	    : value_text_is(value_get(error, "type"), "PermissionError") ? 403
-									 : 422,
-	    "%s", message != NULL ? message : "the run was refused");
+	    value_text_is(value_get(error, "type"), "ThreadBusyError") ? 409 : 422, "%s",
+	    message != NULL ? message : "the run was refused");
 }
 
 /* Waits until a coordinator has taken it, for a while: then whoever follows it hears what becomes of it. Returns false
@@ -109,8 +107,7 @@ runs_do(struct call *call, const struct run_entry *entry)
 	struct feed *feed = feed_new(call->api, entry->thread, entry->run, 0, false);
 	const struct value *last = NULL, *error;
 
-	if (add_entry(call, tenant_entry(call, entry->fields), feed) &&
-	    was_taken(call, feed)) {
+	if (add_entry(call, entry->fields, feed) && was_taken(call, feed)) {
 		last = feed_end(feed, call->arena, ACCEPT_WAIT_MS, NULL, NULL);
 		error = value_get(last, "error");
 		if (last == NULL)
@@ -161,12 +158,12 @@ find_place(struct call *call, const struct value *body, struct run_place *place_
 	enum store_status status;
 
 	*place_r = (struct run_place){ .thread = call->params[0],
-		.run = runs_new_id(call->arena),
+		.run = tenant_new_id(call),
 		.tenant = call->tenant,
 		.traceparent = traceparent_of(call),
 		.is_stateless = call->params[0] == NULL };
 	if (place_r->is_stateless) {
-		place_r->thread = runs_new_id(call->arena);
+		place_r->thread = tenant_new_id(call);
 		return true;
 	}
 	status = store_thread_outline(

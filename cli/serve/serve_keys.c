@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bounds.h"
 #include "key_file.h"
-#include "wire.h"
+#include "tenant.h"
 
 #define LINE_BYTES_MAX 1024
 #define KEY_BYTES_MIN 16u /* what nobody guesses is longer */
@@ -30,8 +29,9 @@ read_line(struct value_list *keys, char *line)
 	if (strlen(key) < KEY_BYTES_MIN)
 		return "a key must have 16 characters at least: `openssl rand -hex 24` "
 		       "makes one";
-	if (tenant != NULL && !wire_is_id(tenant, ID_BYTES_MAX))
-		return "a tenant has 1 to 128 printable ASCII characters";
+	if (tenant != NULL && !tenant_is_name(tenant))
+		return "a tenant has 1 to 32 letters, digits, dots, dashes and "
+		       "underscores";
 	value_list_add(keys, value_map(arena, "key", value_str(arena, key), "tenant",
 				 tenant != NULL ? value_str(arena, tenant) : NULL, NULL));
 	return NULL;

@@ -2,55 +2,73 @@
 
 #include <string.h>
 
-#include "wire.h"
-
-#define THREAD_FORM "/threads/{}" /* what is of a thread begins so */
+#include "runs.h"
 
 bool
-tenant_sees(const struct call *call, const char *owner)
+tenant_is_name(const char *text)
 {
-	return call->tenant == NULL ||
-	       (owner != NULL && strcmp(owner, call->tenant) == 0);
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+	size_t size = strlen(text);
+
+	return size > 0 && size <= TENANT_BYTES_MAX && strspn(text, letters) == size;
 }
 
-enum store_status
-tenant_look(struct call *call, struct arena *arena, const char *thread)
+const char *
+tenant_prefix(const struct call *call)
 {
-	const char *owner = NULL;
-	enum store_status status;
-
-	/* What is no id is no thread either: who looks for it says so. */
-	if (call->tenant == NULL || !wire_is_run_id(thread))
-		return STORE_OK;
-	status = store_thread_tenant(api_store(call->api), arena, thread, &owner);
-	if (status == STORE_NONE)
-		return STORE_OK;
-	return status == STORE_OK && !tenant_sees(call, owner) ? STORE_NONE : status;
+	return call->tenant == NULL
+		   ? NULL
+		   : arena_printf(call->arena, "%s" TENANT_MARK, call->tenant);
 }
 
 bool
-tenant_admits(struct call *call, const char *form)
+tenant_owns(const struct call *call, const char *name)
 {
-	const char *thread = call->params[0];
-	enum store_status status = STORE_OK;
+	size_t size;
 
-	if (strncmp(form, THREAD_FORM, sizeof THREAD_FORM - 1) == 0)
-		status = tenant_look(call, call->arena, thread);
-	if (status == STORE_NONE)
-		reply_error(call, 404, "Thread with ID %s not found", thread);
-	else if (status != STORE_OK)
-		reply_failed(call, status, "such thread");
-	return status == STORE_OK;
-}
-
-const struct value *
-tenant_entry(struct call *call, const struct value *fields)
-{
 	if (call->tenant == NULL)
-		return fields;
-	return value_map_merge(call->arena, fields,
-	    value_map(call->arena, "tenant", value_str(call->arena, call->tenant),
-		"apart", VALUE_TEXT("1"), NULL));
+		return true;
+	size = strlen(call->tenant);
+	return strncmp(name, call->tenant, size) == 0 &&
+	       strncmp(name + size, TENANT_MARK, strlen(TENANT_MARK)) == 0;
+}
+
+const char *
+tenant_name(const struct call *call, const char *id)
+{
+	return id == NULL || tenant_owns(call, id)
+		   ? id
+		   : arena_printf(call->arena, "%s" TENANT_MARK "%s", call->tenant, id);
+}
+
+const char *
+tenant_new_id(const struct call *call)
+{
+	return tenant_name(call, runs_new_id(call->arena));
+}
+
+const char *
+tenant_short(const struct call *call, const char *name)
+{
+	return call->tenant != NULL && tenant_owns(call, name)
+		   ? name + strlen(call->tenant) + strlen(TENANT_MARK)
+		   : name;
+}
+
+void
+tenant_bind(struct call *call, const char *form)
+{
+	/* Whose first parameter is a name, and whose second is one, too; agents are everybody's. */
+	static const char *const forms[] = { "/threads/{}", "/runs/crons/{}" };
+	static const char run_form[] = "/threads/{}/runs/{}";
+	size_t i;
+
+	for (i = 0; i < sizeof forms / sizeof *forms; i++)
+		if (strncmp(form, forms[i], strlen(forms[i])) == 0)
+			call->params[0] = tenant_name(call, call->params[0]);
+	if (strncmp(form, run_form, strlen(run_form)) == 0)
+		call->params[1] = tenant_name(call, call->params[1]);
 }
 
 bool

@@ -1,26 +1,33 @@
-/* tenant: what a key of a tenant reaches: its tenant's threads with their runs, its crons, and the namespaces of long-term
- * memory that begin with its name; and all agents. Nothing else is there, for who asks with it. A key without a tenant
- * reaches everything. docs/http.md, "Who may ask".
- *
- * A thread is its tenant's by whom it came to be (store_thread_tenant). What is submitted is refused where the thread has
- * become another's meanwhile (`apart`, store/line.lua): what is looked at here may be over by then. */
+/* tenant: what a key of a tenant reaches: threads and crons whose names begin with the tenant's, "acme~...", the runs of such
+ * threads, the namespaces of long-term memory that begin with it; and all agents. There is no name by which it could ask for
+ * anything else, whatever happens at the same time. A key without a tenant reaches everything, by the same names.
+ * docs/http.md, "Who may ask". */
 #ifndef SERVE_TENANT_H
 #define SERVE_TENANT_H
 
 #include "api.h"
-#include "store.h"
 
-/* Whether the call may see what is owner's, a tenant or NULL: nobody's. */
-bool tenant_sees(const struct call *call, const char *owner);
+#define TENANT_BYTES_MAX 32u
+#define TENANT_MARK                                                                      \
+	"~" /* between a tenant and what it calls its own; in no tenant's name */
 
-/* STORE_OK: the call may use that thread, which need not be there; STORE_NONE: it is another's; else Redis does not say. */
-enum store_status tenant_look(struct call *call, struct arena *arena, const char *thread);
+/* Whether text may be the name of a tenant that keys are bound to: letters, digits, "-", "_", "." */
+bool tenant_is_name(const char *text);
 
-/* Of a route of that form: returns false after answering that the thread of the path is another's. */
-bool tenant_admits(struct call *call, const char *form);
+/* The fleet's name of what the call names so: id, if it begins with the call's tenant already, or there is none; else that,
+ * the mark and id. In the call's arena. */
+const char *tenant_name(const struct call *call, const char *id);
+/* How the names begin that the call may use; NULL: as they like. */
+const char *tenant_prefix(const struct call *call);
+/* Whether a name is one of those. */
+bool tenant_owns(const struct call *call, const char *name);
+/* name without that: what the tenant may call it as well. */
+const char *tenant_short(const struct call *call, const char *name);
+/* A new one: a UUID behind that. */
+const char *tenant_new_id(const struct call *call);
 
-/* Fields of an entry for the inbox, with what its run is to keep to. */
-const struct value *tenant_entry(struct call *call, const struct value *fields);
+/* Has the path's parameters name what is the tenant's; form: the route's. */
+void tenant_bind(struct call *call, const char *form);
 
 /* The namespace that is asked for, a list of labels; as a prefix, when it is none, the tenant's. Returns false after
  * answering that it is another's. */

@@ -12,6 +12,7 @@
 #include "runs.h"
 #include "select.h"
 #include "shape.h"
+#include "tenant.h"
 
 #define LIMIT 10
 #define LIMIT_MAX 1000
@@ -237,13 +238,41 @@ reply_version(struct call *call)
 		reply_failed(call, status, "such thread");
 }
 
+/* What an agent keeps for itself is not a tenant's to write: it may name what is at another server, with the agent's login
+ * there. Returns false after answering that the update writes such a field. */
+static bool
+may_write(struct call *call, const char *agent, const struct value *update)
+{
+	struct blueprint read;
+	enum store_status status;
+	size_t i;
+
+	if (call->tenant == NULL)
+		return true;
+	status = blueprint_read(call, call->arena, agent, &read);
+	if (status != STORE_OK) {
+		reply_failed(call, status, "such agent");
+		return false;
+	}
+	blueprint_compile(call->arena, &read);
+	for (i = 0; read.spec != NULL && i < read.spec->field_count; i++) {
+		const char *name = read.spec->fields[i].name;
+
+		if (read.spec->fields[i].omit_from_input && value_has(update, name)) {
+			reply_error(call, 403, "values: '%s' is the agent's own", name);
+			return false;
+		}
+	}
+	return true;
+}
+
 void
 call_state_update(struct call *call)
 {
 	struct arena *arena = call->arena;
 	const char *name = call->params[0], *agent, *node;
 	const struct value *update = value_get(call->body, "values");
-	struct run_entry entry = { .thread = name, .run = runs_new_id(arena) };
+	struct run_entry entry = { .thread = name, .run = tenant_new_id(call) };
 	int64_t version = run_body_checkpoint(call->body);
 
 	if (!thread_is_there(call, name) || (agent = agent_of(call)) == NULL)
@@ -254,6 +283,8 @@ call_state_update(struct call *call)
 				  : "values: must be a map of messages and fields");
 		return;
 	}
+	if (!may_write(call, agent, update))
+		return;
 	node = node_of(call);
 	if (node == NULL)
 		return;

@@ -6,7 +6,6 @@
 #include "fiber.h"
 #include "runs.h"
 #include "shape.h"
-#include "tenant.h"
 #include "thread_frames.h"
 
 #define LOOK_MS 1000u    /* for a run that another server has begun */
@@ -161,15 +160,9 @@ show_run(struct thread_stream *stream, const char *run)
 	const char *agent;
 	struct feed *feed;
 	int result = 1;
-	enum store_status status = tenant_look(stream->call, arena, stream->thread);
+	enum store_status status =
+	    store_run(api_store(stream->call->api), arena, stream->thread, run, &record);
 
-	if (status == STORE_NONE) {
-		arena_destroy(&arena);
-		return -1; /* it was deleted, and has come to be again, as another's */
-	}
-	if (status == STORE_OK)
-		status = store_run(
-		    api_store(stream->call->api), arena, stream->thread, run, &record);
 	agent = value_get_text(record, "agent");
 	if (status != STORE_OK || value_text_is(value_get(record, "status"), "delayed")) {
 		arena_destroy(&arena); /* others go ahead of it, or it is gone */

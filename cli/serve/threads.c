@@ -53,8 +53,6 @@ thread_is_there(struct call *call, const char *name)
 	enum store_status status = STORE_NONE;
 
 	if (wire_is_run_id(name))
-		status = tenant_look(call, call->arena, name);
-	if (wire_is_run_id(name) && status == STORE_OK)
 		status = store_has_thread(api_store(call->api), call->arena, name);
 	if (status == STORE_NONE)
 		reply_no_thread(call, name);
@@ -111,7 +109,7 @@ void
 call_thread_create(struct call *call)
 {
 	const char *given = value_get_text(call->body, "thread_id"), *ttl;
-	const char *name = given != NULL ? given : runs_new_id(call->arena);
+	const char *name = given != NULL ? tenant_name(call, given) : tenant_new_id(call);
 	const struct value *metadata;
 	enum store_status status;
 
@@ -121,12 +119,11 @@ call_thread_create(struct call *call)
 	}
 	if (!read_notes(call, &metadata, &ttl))
 		return;
-	status = store_open_thread(
-	    api_store(call->api), call->arena, name, metadata, ttl, call->tenant);
+	status =
+	    store_open_thread(api_store(call->api), call->arena, name, metadata, ttl);
 	/* A name of our own is nobody else's: we were asked twice, since an answer of Redis was lost. */
 	if (status == STORE_KNOWN && given != NULL &&
-	    (!value_text_is(value_get(call->body, "if_exists"), "do_nothing") ||
-		tenant_look(call, call->arena, name) == STORE_NONE))
+	    !value_text_is(value_get(call->body, "if_exists"), "do_nothing"))
 		reply_error(call, 409, "Thread already exists");
 	else if (status != STORE_OK && status != STORE_KNOWN)
 		reply_failed(call, status, "thread");
@@ -179,9 +176,9 @@ call_thread_delete(struct call *call)
 void
 call_thread_copy(struct call *call)
 {
-	const char *name = call->params[0], *copy = runs_new_id(call->arena), *agent;
+	const char *name = call->params[0], *copy = tenant_new_id(call), *agent;
 	const struct value *thread = NULL;
-	struct run_entry entry = { .thread = copy, .run = runs_new_id(call->arena) };
+	struct run_entry entry = { .thread = copy, .run = tenant_new_id(call) };
 	enum store_status status;
 
 	if (!thread_is_there(call, name))
@@ -196,10 +193,10 @@ call_thread_copy(struct call *call)
 		reply_error(call, 409, "nothing has happened on that thread yet");
 		return;
 	}
-	entry.fields = value_map(call->arena, "agent", value_str(call->arena, agent),
-	    "thread", value_str(call->arena, copy), "run",
-	    value_str(call->arena, entry.run), "copy_of", value_str(call->arena, name),
-	    "tenant", value_get(thread, "tenant"), NULL);
+	entry.fields =
+	    value_map(call->arena, "agent", value_str(call->arena, agent), "thread",
+		value_str(call->arena, copy), "run", value_str(call->arena, entry.run),
+		"copy_of", value_str(call->arena, name), NULL);
 	if (runs_do(call, &entry))
 		reply_thread(call, copy);
 }
@@ -223,13 +220,15 @@ can_search(struct call *call)
 
 /* By what a thread is, whatever its size. */
 static bool
-may_be_wanted(const struct value *body, const struct value *thread)
+may_be_wanted(const struct call *call, const struct value *thread)
 {
+	const struct value *body = call->body;
 	const struct value *status = value_get(body, "status");
 	const struct value *ids = value_get(body, "ids");
 	const char *name = value_get_text(thread, "thread_id");
 
-	return (value_size(ids) == 0 || value_contains(ids, name)) &&
+	return (value_size(ids) == 0 || value_contains(ids, name) ||
+		   value_contains(ids, tenant_short(call, name))) &&
 	       (value_is_nil(status) ||
 		   value_equal(value_get(thread, "status"), status)) &&
 	       select_matches(value_get(thread, "metadata"), value_get(body, "metadata"));
@@ -279,8 +278,8 @@ find(struct search *search, struct arena *arena, const char *name)
 	enum store_status status =
 	    store_thread_outline(api_store(call->api), arena, name, &thread);
 
-	if (status != STORE_OK || !tenant_sees(call, value_get_text(thread, "tenant")) ||
-	    !may_be_wanted(call->body, shape_thread(arena, thread, NULL, NULL)))
+	if (status != STORE_OK ||
+	    !may_be_wanted(call, shape_thread(arena, thread, NULL, NULL)))
 		return status;
 	if (is_shown || value_size(wanted) > 0)
 		status = blueprint_thread(call->api, arena, name, &thread, &values);
@@ -319,7 +318,7 @@ search(struct search *search, uint64_t *total_r)
 {
 	struct call *call = search->call;
 	const struct value *body = call->body;
-	bool is_open = call->tenant == NULL && value_is_nil(value_get(body, "status")) &&
+	bool is_open = value_is_nil(value_get(body, "status")) &&
 		       value_size(value_get(body, "metadata")) == 0 &&
 		       value_size(value_get(body, "values")) == 0 &&
 		       value_size(value_get(body, "ids")) == 0;
@@ -328,8 +327,12 @@ search(struct search *search, uint64_t *total_r)
 
 	if (!can_search(call))
 		return false;
-	status = store_threads(api_store(call->api), call->arena,
-	    is_open && search->last > 0 ? search->last : SEARCHED_MAX, &threads, total_r);
+	status = call->tenant != NULL
+		     ? store_threads_named(api_store(call->api), call->arena,
+			   tenant_prefix(call), SEARCHED_MAX, &threads)
+		     : store_threads(api_store(call->api), call->arena,
+			   is_open && search->last > 0 ? search->last : SEARCHED_MAX,
+			   &threads, total_r);
 	if (status == STORE_OK)
 		status = look(search, threads);
 	if (status != STORE_OK)

@@ -324,6 +324,47 @@ START_TEST(a_run_of_a_tasks_id_is_not_taken_for_it)
 }
 END_TEST
 
+/* A thread's state may be written, and so say that its task is on a thread where something else goes on. Runs are found by
+ * their shard, which that one shares. */
+static void
+play_forged(struct scene *scene)
+{
+	struct arena *arena = scene->arena;
+	const char *victim = "victim";
+	const struct value *forged;
+	unsigned i;
+
+	for (i = 0; store_shard(victim) != store_shard(TASK); i++)
+		victim = arena_printf(arena, "victim-%u", i);
+	ask_check_status(
+	    scene, ask_run(scene, "quick", "v", victim, "input", "\"mine\""), "success");
+	said_in(scene, "chief", "r1");
+	ask_check_status(scene, ask_wait_end(scene, TASK, TASK), "success");
+	forged = value_map(arena, TASK,
+	    value_map_with(
+		arena, task_of(scene, "chief"), "thread_id", value_str(arena, victim)),
+	    NULL);
+	client_submit(scene->client, arena,
+	    value_map(arena, "agent", value_str(arena, "chief"), "run",
+		value_str(arena, "u"), "thread", value_str(arena, "chief"), "as",
+		value_str(arena, "model"), "update",
+		value_str(arena,
+		    json_text(arena, value_map(arena, "async_tasks", forged, NULL))),
+		NULL));
+	ask_check_status(scene, ask_wait_end(scene, "u", "chief"), "success");
+	ck_assert_has(said_in(scene, "chief", "r2"), "\"status\":\"error\"");
+	said_in(scene, "chief", "r3");
+	ck_assert_has(said_in(scene, "chief", "r4"), "no such task");
+	ck_assert_uint_eq(
+	    value_size(value_get(ask_state_of(scene, victim), "messages")), 4);
+}
+
+START_TEST(a_task_is_not_where_its_thread_says_alone)
+{
+	act(play_forged);
+}
+END_TEST
+
 static void
 play_deleted(struct scene *scene)
 {
@@ -355,6 +396,7 @@ tcase_async_tasks(void)
 	tcase_add_test(tcase, a_task_is_cancelled);
 	tcase_add_test(tcase, a_task_is_its_threads_alone);
 	tcase_add_test(tcase, a_run_of_a_tasks_id_is_not_taken_for_it);
+	tcase_add_test(tcase, a_task_is_not_where_its_thread_says_alone);
 	tcase_add_test(tcase, a_task_whose_thread_is_gone);
 	return tcase;
 }

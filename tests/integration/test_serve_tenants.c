@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../../cli/command.h"
 #include "has.h"
 #include "serve_bench.h"
 
@@ -66,7 +67,7 @@ talked(const char **run_r)
 	const struct value *runs;
 
 	get(ACME, "POST", serve_text("/threads/%s/runs/wait", id),
-	    "{'assistant_id': 'quick', " HI "}", 200);
+	    "{'assistant_id': 'quick', 'input': {'messages': 'Of boats'}}", 200);
 	runs = get(ACME, "GET", serve_text("/threads/%s/runs", id), NULL, 200);
 	*run_r = value_get_text(value_at(runs, 0), "run_id");
 	ck_assert_ptr_nonnull(*run_r);
@@ -88,19 +89,8 @@ static const struct {
 	{ "GET", "/state/1", NULL, NULL },
 	{ "GET", "/history", NULL, NULL },
 	{ "POST", "/history", "{}", NULL },
-	{ "POST", "/commands", "{'id': 1, 'method': 'state.get'}", NULL },
-	{ "POST", "/commands",
-	    "{'id': 1, 'method': 'run.start', 'params': {'assistant_id': 'quick', " HI
-	    "}}",
-	    NULL },
-	{ "POST", "/stream/events", "{'channels': ['values']}", NULL },
 	{ "GET", "/runs", NULL, NULL },
-	{ "POST", "/runs", "{'assistant_id': 'quick', 'if_not_exists': 'create', " HI "}",
-	    NULL },
-	{ "POST", "/runs/stream",
-	    "{'assistant_id': 'quick', 'if_not_exists': 'create', " HI "}", NULL },
-	{ "POST", "/runs/wait",
-	    "{'assistant_id': 'quick', 'if_not_exists': 'create', " HI "}", NULL },
+	{ "POST", "/runs", "{'assistant_id': 'quick', " HI "}", NULL },
 	{ "POST", "/runs/crons",
 	    "{'assistant_id': 'quick', 'schedule': '@daily', " HI "}", NULL },
 	{ "GET", "/runs/", NULL, "" },
@@ -108,6 +98,20 @@ static const struct {
 	{ "POST", "/runs/", "{}", "/cancel" },
 	{ "GET", "/runs/", NULL, "/join" },
 	{ "GET", "/runs/", NULL, "/stream" },
+};
+
+/* These make a thread where there is none: one of its own, that is called so. */
+static const struct {
+	const char *path, *body;
+} makes[] = {
+	{ "/commands", "{'id': 1, 'method': 'state.get'}" },
+	{ "/commands",
+	    "{'id': 1, 'method': 'run.start', 'params': {'assistant_id': 'quick', " HI
+	    "}}" },
+	{ "/runs", "{'assistant_id': 'quick', 'if_not_exists': 'create', " HI "}" },
+	{ "/runs/stream",
+	    "{'assistant_id': 'quick', 'if_not_exists': 'create', " HI "}" },
+	{ "/runs/wait", "{'assistant_id': 'quick', 'if_not_exists': 'create', " HI "}" },
 };
 
 START_TEST(anothers_thread_is_not_there)
@@ -129,13 +133,16 @@ START_TEST(anothers_thread_is_not_there)
 		    asked, answer.status, answer.body);
 		ck_assert_has_not(answer.body, "boats");
 	}
+	for (i = 0; i < COUNT(makes); i++)
+		ck_assert_has_not(ask(OTHER, "POST",
+				      arena_printf(fleet->arena, "/threads/%s%s", thread,
+					  makes[i].path),
+				      makes[i].body)
+				      .body,
+		    "boats");
 	/* Nor is it changed. */
 	behind = get(ACME, "GET", path, NULL, 200);
 	ck_assert(value_equal(before, behind));
-	/* That its name is taken has to be said. */
-	get(OTHER, "POST", "/threads", serve_text("{'thread_id': '%s'}", thread), 409);
-	get(OTHER, "POST", "/threads",
-	    serve_text("{'thread_id': '%s', 'if_exists': 'do_nothing'}", thread), 409);
 	/* Who has no tenant sees all. */
 	get(ADMIN, "GET", path, NULL, 200);
 }
@@ -152,6 +159,31 @@ counted(const char *key, const char *path, const char *body)
 {
 	return get(key, "POST", path, body, 200)->integer;
 }
+
+/* A name is whoever's who uses it. */
+START_TEST(the_same_name_is_another_thread)
+{
+	const struct value *thread;
+
+	get(ACME, "POST", "/threads", "{'thread_id': 'same', 'metadata': {'of': 'acme'}}",
+	    200);
+	get(OTHER, "POST", "/threads",
+	    "{'thread_id': 'same', 'metadata': {'of': 'other'}}", 200);
+	get(ACME, "POST", "/threads", "{'thread_id': 'same'}", 409);
+	thread = get(ACME, "GET", "/threads/same", NULL, 200);
+	ck_assert_str_eq(value_get_text(thread, "thread_id"), "acme~same");
+	ck_assert_str_eq(value_get_text(value_get(thread, "metadata"), "of"), "acme");
+	/* By its whole name, too, as all see it who see all. */
+	get(ACME, "GET", "/threads/acme~same", NULL, 200);
+	get(ADMIN, "GET", "/threads/acme~same", NULL, 200);
+	get(ADMIN, "GET", "/threads/same", NULL, 404);
+	ck_assert_uint_eq(value_size(get(OTHER, "POST", "/threads/search",
+			      "{'ids': ['same'], 'select': ['thread_id']}", 200)),
+	    1);
+	get(OTHER, "DELETE", "/threads/same", NULL, 204);
+	get(ACME, "GET", "/threads/same", NULL, 200);
+}
+END_TEST
 
 START_TEST(many_are_its_own)
 {
@@ -191,9 +223,6 @@ START_TEST(what_it_begins_is_its_own)
 	id = value_get_text(one, "thread_id");
 	get(ACME, "GET", serve_text("/threads/%s/state", id), NULL, 200);
 	get(OTHER, "GET", serve_text("/threads/%s/state", id), NULL, 404);
-	one = get(ADMIN, "POST", serve_text("/threads/%s/copy", thread), "{}", 200);
-	id = value_get_text(one, "thread_id");
-	get(ACME, "GET", serve_text("/threads/%s/state", id), NULL, 200);
 	one = get(OTHER, "POST", "/runs",
 	    "{'assistant_id': 'quick', 'on_completion': 'keep', " HI "}", 200);
 	id = value_get_text(one, "thread_id");
@@ -202,6 +231,7 @@ START_TEST(what_it_begins_is_its_own)
 	get(OTHER, "POST", "/threads/others-own/runs/wait",
 	    "{'assistant_id': 'quick', 'if_not_exists': 'create', " HI "}", 200);
 	get(OTHER, "GET", "/threads/others-own", NULL, 200);
+	get(ADMIN, "GET", "/threads/other~others-own", NULL, 200);
 	get(ACME, "GET", "/threads/others-own", NULL, 404);
 	/* Nobody's is not everybody's. */
 	get(ADMIN, "POST", "/threads", "{'thread_id': 'nobodys'}", 200);
@@ -259,6 +289,27 @@ START_TEST(memory_is_its_own)
 }
 END_TEST
 
+/* What an agent keeps for itself may name what only the agent may ask for. */
+START_TEST(an_agents_own_fields_are_not_written)
+{
+	fleet_up_write(fleet, "chief.yaml",
+	    "name: chief\nmodel: scripted:c\nmiddleware: [{async_subagent: "
+	    "{async_subagents: [{name: worker, description: works, graph_id: quick}]}}]\n"
+	    "script: {c: [{content: Hi.}]}\n");
+	ck_assert_int_eq(CLI(&fleet->flotilla, "agents", "apply",
+			     arena_printf(fleet->arena, "%s/chief.yaml", fleet->folder))
+			     .status,
+	    0);
+	get(ACME, "POST", "/threads/chiefs/runs/wait",
+	    "{'assistant_id': 'chief', 'if_not_exists': 'create', " HI "}", 200);
+	get(ACME, "POST", "/threads/chiefs/state", "{'values': {'async_tasks': {}}}",
+	    403);
+	get(ACME, "POST", "/threads/chiefs/state", "{'values': {'messages': 'Hi'}}", 200);
+	get(ADMIN, "POST", "/threads/acme~chiefs/state",
+	    "{'values': {'async_tasks': {}}}", 200);
+}
+END_TEST
+
 /* All may use the fleet's agents. */
 START_TEST(agents_are_everybodys)
 {
@@ -275,10 +326,12 @@ tcase_serve_tenants(void)
 	tcase_add_unchecked_fixture(tcase, open_tenants, close_tenants);
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, anothers_thread_is_not_there);
+	tcase_add_test(tcase, the_same_name_is_another_thread);
 	tcase_add_test(tcase, many_are_its_own);
 	tcase_add_test(tcase, what_it_begins_is_its_own);
 	tcase_add_test(tcase, crons_are_its_own);
 	tcase_add_test(tcase, memory_is_its_own);
+	tcase_add_test(tcase, an_agents_own_fields_are_not_written);
 	tcase_add_test(tcase, agents_are_everybodys);
 	return tcase;
 }

@@ -82,8 +82,7 @@ START_TEST(a_body_becomes_what_is_submitted)
 	    "{'agent': 'clerk', 'input': '{\\'messages\\':[{\\'role\\':\\'user\\',"
 	    "\\'content\\':\\'Hi\\'}]}', 'context': '{\\'x\\':1}', 'metadata': "
 	    "'{\\'who\\':\\'me\\',\\'list\\':\\'[1]\\',\\'cron_id\\':\\'c\\'}', "
-	    "'webhook': 'https://a.example/x', 'tenant': 'acme', 'apart': '1', 'ttl_ms': "
-	    "'3600000', "
+	    "'webhook': 'https://a.example/x', 'tenant': 'acme', 'ttl_ms': '3600000', "
 	    "'ttl_action': 'delete'}");
 }
 END_TEST
@@ -103,7 +102,7 @@ START_TEST(a_change_leaves_the_rest)
 	    "{'agent': 'clerk', 'input': '{\\'messages\\':[{\\'role\\':\\'user\\',"
 	    "\\'content\\':\\'Hi\\'}]}', 'context': '{\\'y\\':2}', 'metadata': "
 	    "'{\\'who\\':\\'me\\',\\'list\\':\\'[1]\\',\\'cron_id\\':\\'c\\'}', "
-	    "'tenant': 'acme', 'apart': '1'}");
+	    "'tenant': 'acme'}");
 	ck_assert_ptr_null(read_into(&cron, "{'metadata': {'n': 1}}"));
 	ck_assert(value_equal(cron.metadata, json("{'n': 1}")));
 	ck_assert_ptr_null(read_into(&cron, "{'on_run_completed': 'delete'}"));

@@ -70,7 +70,7 @@ play_growth(void)
 	const size_t half = METADATA_BYTES_MAX / 2;
 
 	ck_assert_int_eq(
-	    store_open_thread(trial.a, trial.arena, "t", NULL, NULL, NULL), STORE_OK);
+	    store_open_thread(trial.a, trial.arena, "t", NULL, NULL), STORE_OK);
 	ck_assert_int_eq(
 	    store_note_thread(trial.a, trial.arena, "t", metadata_of("a", half), NULL),
 	    STORE_OK);

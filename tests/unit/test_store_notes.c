@@ -19,7 +19,7 @@ static enum store_status
 open_thread(const char *thread, const char *metadata, const char *ttl)
 {
 	return store_open_thread(trial.a, trial.arena, thread,
-	    metadata != NULL ? literal(trial.arena, metadata) : NULL, ttl, NULL);
+	    metadata != NULL ? literal(trial.arena, metadata) : NULL, ttl);
 }
 
 static enum store_status

@@ -113,7 +113,7 @@ play_pasts(void)
 	    store_pasts(trial.a, trial.arena, "nobody", ALL, 10, &pasts), STORE_NONE);
 	/* What nothing has happened on has no past, not even an empty one. */
 	ck_assert_int_eq(
-	    store_open_thread(trial.a, trial.arena, "t", NULL, NULL, NULL), STORE_OK);
+	    store_open_thread(trial.a, trial.arena, "t", NULL, NULL), STORE_OK);
 	ck_assert_str_eq(pasts_of(ALL, 10), "");
 	thread_play("a", 2, "success");
 	thread_play("b", 1, "success");
