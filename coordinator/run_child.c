@@ -22,14 +22,25 @@
 
 #define LOOK_FIRST_MS 50u /* a child that ends in this process wakes us */
 #define LOOK_LAST_MS 2000u
+#define OWNER_BYTES_MAX 33u /* a tenant's, and the mark behind it */
 
 /* --- who it is ------------------------------------------------------------------------ */
+
+/* How much of a run's name says whose it is, "acme~" (cli/serve/tenant.h); 0: nothing does. */
+static int
+owner_size(const char *run)
+{
+	size_t size = strcspn(run, "~");
+
+	return run[size] == '~' && size < OWNER_BYTES_MAX ? (int)size + 1 : 0;
+}
 
 const char *
 child_run(struct arena *arena, const struct run *run, const char *base, size_t number)
 {
 	const char *id = arena_printf(arena, "%s-%" PRIu64 "-%s-%zu", run->id, run->step,
 	    strrchr(base, '.') + 1, number);
+	int owner = owner_size(run->id);
 	const struct value *name = value_str(arena, id);
 	uint8_t bytes[DIGEST_BYTES];
 	struct digest *digest;
@@ -41,7 +52,8 @@ child_run(struct arena *arena, const struct run *run, const char *base, size_t n
 	digest_add(digest, value_array(arena, &name, 1), 0, 1);
 	digest_get(digest, bytes);
 	digest_destroy(&digest);
-	for (id = "child-", i = 0; i < DIGEST_BYTES; i++)
+	id = arena_printf(arena, "%.*schild-", owner, run->id);
+	for (i = 0; i < DIGEST_BYTES; i++)
 		id = arena_printf(arena, "%s%02x", id, bytes[i]);
 	return id;
 }

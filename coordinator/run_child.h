@@ -19,7 +19,8 @@ struct child {
 };
 
 /* The id of the number-th that the call with that first id wants, "<run>.<step>.<index>": it is
- * "<run>-<step>-<index>-<number>", or where that is long a digest of it. */
+ * "<run>-<step>-<index>-<number>", or where that is long a digest of it, behind
+ * whose it is, if the run's name says so. */
 const char *child_run(
     struct arena *arena, const struct run *run, const char *base, size_t number);
 

@@ -5,11 +5,14 @@
 #include <string.h>
 
 #include "a2a.h"
+#include "bounds.h"
+#include "json.h"
 #include "tenant.h"
 #include "wire.h"
 
 #define CANCEL_LOOK_MS 3000u
 #define PAGE 100 /* tasks */
+#define TOKEN_BYTES_MAX 9u
 
 #define TASK_NOT_CANCELABLE (-32002)
 #define PUSH_NOT_SUPPORTED (-32003)
@@ -21,6 +24,14 @@ given(const struct value *message, const char *name)
 	const char *text = value_get_text(message, name);
 
 	return text != NULL && *text != '\0' ? text : NULL;
+}
+
+static bool
+is_text(const struct value *map, const char *name)
+{
+	const struct value *value = value_get(map, name);
+
+	return value_is_nil(value) || value_is(value, VALUE_STR);
 }
 
 /* --- a message ---------------------------------------------------------------------------- */
@@ -43,13 +54,15 @@ body_of(struct call *call, const struct value *params, const struct task *task)
 		rpc_fail(call, RPC_INVALID_PARAMS, wrong);
 		return NULL;
 	}
-	metadata = value_is(metadata, VALUE_MAP)
-		       ? value_map_with(arena, metadata, A2A_TASK, NULL)
-		       : value_empty_map();
+	metadata = value_map_with(arena,
+	    value_is(metadata, VALUE_MAP) ? metadata : value_empty_map(), A2A_TASK, NULL);
 	if (task->id != NULL)
 		return value_map_merge(arena, body,
-		    value_map(arena, "command", value_map(arena, "resume", said, NULL),
-			"metadata",
+		    value_map(arena, "command",
+			value_map(
+			    arena, "resume", a2a_resume(arena, task->record, said), NULL),
+			/* Of two who answer at once one is refused. */
+			"multitask_strategy", VALUE_TEXT("reject"), "metadata",
 			value_map_with(
 			    arena, metadata, A2A_TASK, value_str(arena, task->id)),
 			NULL));
@@ -58,6 +71,22 @@ body_of(struct call *call, const struct value *params, const struct task *task)
 	    value_map(arena, "input",
 		value_map(arena, "messages", value_array(arena, &human, 1), NULL),
 		"metadata", metadata, NULL));
+}
+
+/* Whether what the task asks is what its thread waits for. false, too, after answering that Redis does not say. */
+static bool
+waits_for_answer(struct call *call, const struct task *task)
+{
+	const struct value *head = NULL;
+	enum store_status status;
+
+	if (strcmp(a2a_state(task->record), "input-required") != 0)
+		return false;
+	status = store_head(api_store(call->api), call->arena, task->thread, &head);
+	if (status != STORE_OK && status != STORE_NONE)
+		reply_failed(call, status, "task");
+	return value_text_is(value_get(head, "status"), "interrupted") &&
+	       value_text_is(value_get(head, "run"), task->run);
 }
 
 /* The task that the message goes on with, if it names one: that asks. Returns false after answering. */
@@ -73,6 +102,11 @@ read_task(struct call *call, const struct value *message, struct task *task_r)
 		    "message: must be a map with the role user, and parts");
 		return false;
 	}
+	if (!is_text(message, "taskId") || !is_text(message, "contextId")) {
+		rpc_fail(call, RPC_INVALID_PARAMS,
+		    "message.taskId, message.contextId: must be texts");
+		return false;
+	}
 	if (id == NULL)
 		return true;
 	if (!a2a_find(call, id, task_r))
@@ -80,7 +114,7 @@ read_task(struct call *call, const struct value *message, struct task *task_r)
 	if (context != NULL && strcmp(context, task_r->thread) != 0)
 		rpc_fail(call, RPC_INVALID_PARAMS,
 		    "message.contextId: the task is one of another context");
-	else if (strcmp(a2a_state(task_r->record), "input-required") != 0)
+	else if (!waits_for_answer(call, task_r) && !exchange_is_answered(call->exchange))
 		rpc_fail(call, RPC_INVALID_PARAMS,
 		    "message.taskId: the task asks nothing; a message without it begins "
 		    "another one in its context");
@@ -95,6 +129,11 @@ begin(struct call *call, const struct value *params, bool lives, struct task *ta
 	const struct value *body;
 	const char *agent = call->params[0];
 
+	if (!value_is_nil(value_get(params, "metadata")) &&
+	    !value_is(value_get(params, "metadata"), VALUE_MAP)) {
+		rpc_fail(call, RPC_INVALID_PARAMS, "metadata: must be a map");
+		return false;
+	}
 	if (!read_task(call, value_get(params, "message"), task_r))
 		return false;
 	if (task_r->thread == NULL)
@@ -132,6 +171,25 @@ response(struct call *call, const struct task *task,
 	return rpc_result(call, arena, how(arena, &run));
 }
 
+/* The same of a task that was sent a message: an answer that it could not use is told as such, and it asks as before. */
+static const struct value *
+response_to_message(struct call *call, const struct task *task, const struct value *last)
+{
+	const struct value *error = value_get(last, "error");
+	const char *type = value_get_text(error, "type");
+	const char *text = value_get_text(error, "message");
+	const struct value *record = NULL;
+
+	if (strcmp(task->run, task->id) != 0 && value_is(error, VALUE_MAP) &&
+	    store_run(api_store(call->api), call->arena, task->thread, task->run,
+		&record) == STORE_OK &&
+	    a2a_has_failed_to_answer(record))
+		return rpc_error(call, RPC_INVALID_PARAMS,
+		    arena_printf(call->arena, "message: %s: %s; the task asks as before",
+			type != NULL ? type : "error", text != NULL ? text : ""));
+	return response(call, task, a2a_payload);
+}
+
 /* Whether who sends a message waits for what comes of it: unless he says otherwise, as either version does. */
 static bool
 waits(const struct value *configuration)
@@ -143,6 +201,7 @@ waits(const struct value *configuration)
 static void
 send_message(struct call *call, const struct value *params)
 {
+	const struct value *last;
 	struct run_begun begun;
 	struct task task;
 
@@ -150,8 +209,8 @@ send_message(struct call *call, const struct value *params)
 		return;
 	if (!waits(value_get(params, "configuration")))
 		reply(call, 200, response(call, &task, a2a_payload));
-	else if (runs_await_end(call, &begun) != NULL)
-		runs_write(call, response(call, &task, a2a_payload));
+	else if ((last = runs_await_end(call, &begun)) != NULL)
+		runs_write(call, response_to_message(call, &task, last));
 	else if (feed_status(begun.feed) == STORE_FAILED)
 		runs_write(call, rpc_error(call, RPC_INTERNAL_ERROR,
 				     store_error(api_store(call->api))));
@@ -167,80 +226,114 @@ get_task(struct call *call, const struct value *params)
 		reply(call, 200, response(call, &task, a2a_task));
 }
 
-/* Of a thread's runs, newest first, the one that goes on with the task of number i: the first that says so, or its own. */
-static const struct value *
-goes_on_with(const struct value *runs, size_t i)
-{
-	const struct value *id = value_get(value_at(runs, i), "run");
-	size_t j;
+/* Tasks that are looked for among a context's runs. */
+struct listing {
+	struct call *call;
+	struct arena *arena;
+	const struct value
+	    *answers; /* {task: the record of the run that goes on with it} */
+	struct value_list tasks;
+	size_t first, last, count; /* which of them are wanted; how many there are */
+	size_t bytes;              /* of tasks so far */
+	bool is_whole;             /* with what came of them */
+	enum store_status status;
+};
 
-	for (j = 0; j < i; j++)
-		if (value_equal(
-			value_get(value_get(value_at(runs, j), "metadata"), A2A_TASK),
-			id))
-			return value_at(runs, j);
-	return value_at(runs, i);
+/* Adds the task that began as the run of record. */
+static void
+add_task(struct listing *listing, const struct value *record)
+{
+	struct arena *arena = listing->arena;
+	const char *id = arena_strdup(arena, value_get_text(record, "run"));
+	const struct value *current = value_get(listing->answers, id), *task;
+	bool is_whole = listing->is_whole && listing->bytes < SERVE_LIST_BYTES_MAX;
+	struct a2a_run run = { a2a_dialect_of(listing->call), id,
+		value_copy(arena, current != NULL ? current : record) };
+
+	if (is_whole)
+		listing->status = a2a_complete(listing->call, arena, &run.record);
+	task = a2a_task(arena, &run);
+	if (!is_whole)
+		task = value_map_with(arena, task, "artifacts", NULL);
+	listing->bytes += strlen(json_text(arena, task));
+	value_list_add(&listing->tasks, task);
 }
 
-/* Adds the tasks among the runs; with their answers only where those are asked for. */
-static enum store_status
-add_tasks(struct call *call, const struct value *params, const struct value *runs,
-    struct value_list *list)
+/* Runs come newest first: what goes on with a task comes before it. */
+static bool
+see_run(const struct value *record, void *arg)
 {
-	bool is_whole = value_get_bool(params, "includeArtifacts", false);
-	enum store_status status = STORE_OK;
-	size_t i;
+	struct listing *listing = arg;
+	const char *task = value_get_text(value_get(record, "metadata"), A2A_TASK);
+	const struct value *options = value_get(record, "options");
 
-	for (i = 0; i < value_size(runs) && status == STORE_OK; i++) {
-		const struct value *run = value_at(runs, i), *task;
-		struct a2a_run shown = { a2a_dialect_of(call), value_get_text(run, "run"),
-			goes_on_with(runs, i) };
-
-		if (value_has(value_get(run, "metadata"), A2A_TASK))
-			continue; /* it is of another one */
-		if (is_whole)
-			status = a2a_complete(call, call->arena, &shown.record);
-		task = a2a_task(call->arena, &shown);
-		value_list_add(list,
-		    is_whole ? task
-			     : value_map_with(call->arena, task, "artifacts", NULL));
+	if (!value_text_is(value_get(record, "agent"), listing->call->params[0]) ||
+	    value_has(options, "update") || value_has(options, "copy_of"))
+		return true;
+	if (task != NULL) {
+		if (a2a_goes_on_with(record, task) && !value_has(listing->answers, task))
+			listing->answers = value_map_with(listing->arena,
+			    listing->answers, arena_strdup(listing->arena, task),
+			    value_copy(listing->arena, record));
+		return true;
 	}
-	return status;
+	if (listing->count >= listing->first && listing->count < listing->last)
+		add_task(listing, record);
+	listing->count++;
+	return listing->status == STORE_OK;
 }
 
-/* Those of a context, newest first. A page is of so many runs, and its token how many are before it. */
+static bool
+read_token(const char *token, size_t *first_r)
+{
+	size_t size = strlen(token);
+
+	*first_r = strtoul(token, NULL, 10);
+	return size <= TOKEN_BYTES_MAX && strspn(token, "0123456789") == size;
+}
+
+/* Those of a context and the agent, newest first. A page's token is how many are before it. */
 static void
 list_tasks(struct call *call, const struct value *params)
 {
-	struct value_list list = { .arena = call->arena };
+	struct listing listing = { .call = call,
+		.arena = call->arena,
+		.answers = value_empty_map(),
+		.tasks = { .arena = call->arena },
+		.is_whole = value_get_bool(params, "includeArtifacts", false) };
 	const char *context = tenant_name(call, given(params, "contextId"));
 	const char *token = given(params, "pageToken");
+	const struct value *given_size = value_get(params, "pageSize");
 	int64_t size = value_get_int(params, "pageSize", PAGE);
-	size_t first = token != NULL ? strtoul(token, NULL, 10) : 0;
-	const struct value *runs;
 	enum store_status status;
 
-	if (context == NULL || !wire_is_run_id(context) || size < 1 || size > PAGE) {
+	if (context == NULL || !wire_is_run_id(context) || size < 1 || size > PAGE ||
+	    (!value_is_nil(given_size) && !value_is(given_size, VALUE_INT))) {
 		rpc_fail(call, RPC_INVALID_PARAMS,
 		    "contextId: tasks are listed by their context; pageSize: 1 to 100");
 		return;
 	}
-	status = store_thread_runs(
-	    api_store(call->api), call->arena, context, first, (size_t)size, &runs);
+	if (!is_text(params, "pageToken") ||
+	    (token != NULL && !read_token(token, &listing.first))) {
+		rpc_fail(call, RPC_INVALID_PARAMS, "pageToken: is none of ours");
+		return;
+	}
+	listing.last = listing.first + (size_t)size;
+	status = a2a_runs_of(call, context, see_run, &listing);
 	if (status == STORE_OK)
-		status = add_tasks(call, params, runs, &list);
+		status = listing.status;
 	if (status != STORE_OK) {
 		reply_failed(call, status, "context");
 		return;
 	}
-	rpc_succeed(call,
-	    value_map(call->arena, "tasks", value_list_end(&list), "pageSize",
-		value_int(call->arena, size), "totalSize",
-		value_int(call->arena, (int64_t)(first + list.count)), "nextPageToken",
-		value_size(runs) < (size_t)size
-		    ? VALUE_TEXT("")
-		    : value_printf(call->arena, "%zu", first + (size_t)size),
-		NULL));
+	rpc_succeed(
+	    call, value_map(call->arena, "tasks", value_list_end(&listing.tasks),
+		      "pageSize", value_int(call->arena, size), "totalSize",
+		      value_int(call->arena, (int64_t)listing.count), "nextPageToken",
+		      listing.count > listing.last
+			  ? value_printf(call->arena, "%zu", listing.last)
+			  : VALUE_TEXT(""),
+		      NULL));
 }
 
 static void

@@ -13,10 +13,17 @@ struct task {
 	const struct value *record;    /* that run's, as it was found */
 };
 
+#define A2A_RUNS_MAX 1000u /* of a context, the newest, that tasks are looked for among */
+
+/* Shows see the thread's runs, newest first, until it returns false. A record lives until see returns. */
+enum store_status a2a_runs_of(struct call *call, const char *thread,
+    bool (*see)(const struct value *record, void *arg), void *arg);
+
 /* The call's path names the agent. Returns false after answering that it has no such task. */
 bool a2a_find(struct call *call, const char *id, struct task *task_r);
 
-/* The task as it is now, in arena; its answer, if it has one. Of a run that nobody has taken yet what it is called. */
+/* The task as it is now, in arena; its answer, if it has one. Of a run that nobody has taken yet what it is called; where
+ * that could not use the answer that it was given, the task as it was found. */
 enum store_status a2a_read(struct call *call, struct arena *arena,
     const struct task *task, struct a2a_run *run_r);
 

@@ -6,7 +6,7 @@
 #include "tenant.h"
 #include "wire.h"
 
-#define LOOKED_BACK 10 /* runs of a thread, for the one that goes on with a task */
+#define PAGE 50u       /* runs that are looked at, at once */
 #define EVENTS_BACK 32 /* of a run, for the last that has a message */
 
 /* Methods of 1.0 are words, those of 0.3 paths. */
@@ -18,35 +18,66 @@ a2a_dialect_of(const struct call *call)
 	return method != NULL && strchr(method, '/') != NULL ? A2A_0_3 : A2A_1_0;
 }
 
-/* The newest of the thread's runs that answered what the task asked; the task's own, where there was none. */
+enum store_status
+a2a_runs_of(struct call *call, const char *thread,
+    bool (*see)(const struct value *record, void *arg), void *arg)
+{
+	enum store_status status = STORE_OK;
+	size_t offset, found = PAGE, i;
+	bool goes_on = true;
+
+	for (offset = 0;
+	     status == STORE_OK && goes_on && found == PAGE && offset < A2A_RUNS_MAX;
+	     offset += PAGE) {
+		struct arena *arena = arena_new();
+		const struct value *runs = NULL;
+
+		status = store_thread_runs(
+		    api_store(call->api), arena, thread, offset, PAGE, &runs);
+		found = status == STORE_OK ? value_size(runs) : 0;
+		for (i = 0; i < found && goes_on; i++)
+			goes_on = see(value_at(runs, i), arg);
+		arena_destroy(&arena);
+	}
+	return status;
+}
+
+/* A task that the newest of its runs is looked for. */
+struct looking {
+	struct arena *arena;
+	struct task *task;
+};
+
+/* Runs come newest first, those that answered what the task asked before its own. */
+static bool
+see_run(const struct value *record, void *arg)
+{
+	struct looking *looking = arg;
+	struct task *task = looking->task;
+
+	if (a2a_goes_on_with(record, task->id)) {
+		task->record = value_copy(looking->arena, record);
+		return false;
+	}
+	return !value_text_is(value_get(record, "run"), task->id);
+}
+
 static enum store_status
 find_current(struct call *call, struct task *task)
 {
-	const struct value *runs;
-	enum store_status status = store_thread_runs(
-	    api_store(call->api), call->arena, task->thread, 0, LOOKED_BACK, &runs);
-	size_t i;
+	struct looking looking = { call->arena, task };
+	enum store_status status = a2a_runs_of(call, task->thread, see_run, &looking);
 
-	for (i = 0; status == STORE_OK && i < value_size(runs); i++) {
-		const struct value *record = value_at(runs, i);
-
-		if (value_text_is(
-			value_get(value_get(record, "metadata"), A2A_TASK), task->id)) {
-			task->record = record;
-			break;
-		}
-	}
 	task->run = value_get_text(task->record, "run");
 	return status;
 }
 
 static enum store_status
-look_for(struct call *call, const char *id, struct task *task_r)
+look_for_id(struct call *call, const char *id, struct task *task_r)
 {
 	struct store *store = api_store(call->api);
 	enum store_status status = STORE_NONE;
 
-	id = tenant_name(call, id);
 	*task_r = (struct task){ .id = id };
 	if (id != NULL && wire_is_run_id(id))
 		status = store_run_thread(store, call->arena, id, &task_r->thread);
@@ -61,6 +92,17 @@ look_for(struct call *call, const char *id, struct task *task_r)
 	return status == STORE_OK ? find_current(call, task_r) : status;
 }
 
+/* As runs_find: what a tenant's key has begun is called as its threads are. */
+static enum store_status
+look_for(struct call *call, const char *id, struct task *task_r)
+{
+	enum store_status status = look_for_id(call, id, task_r);
+
+	return status == STORE_NONE && id != NULL && call->tenant != NULL
+		   ? look_for_id(call, tenant_name(call, id), task_r)
+		   : status;
+}
+
 bool
 a2a_find(struct call *call, const char *id, struct task *task_r)
 {
@@ -73,33 +115,42 @@ a2a_find(struct call *call, const char *id, struct task *task_r)
 	return status == STORE_OK;
 }
 
-/* The message that the run's last step with one has added; NULL: there is none. */
+/* What a step has added last, if the agent says it. */
+static enum store_status
+said_in(struct call *call, struct arena *arena, const char *thread,
+    const struct value *event, const struct value **message_r)
+{
+	int64_t added = value_get_int(event, "count", 0);
+	const struct value *messages = NULL, *last;
+	enum store_status status;
+
+	if (added <= 0)
+		return STORE_OK;
+	status = store_messages(api_store(call->api), arena, thread,
+	    (uint64_t)(value_get_int(event, "first", 0) + added - 1), 1, &messages);
+	last = value_at(messages, 0);
+	if (status == STORE_OK && chat_is(last, "ai"))
+		*message_r = last;
+	return status;
+}
+
+/* What the agent has said last in the run; NULL: nothing. */
 static enum store_status
 last_message(struct call *call, struct arena *arena, const struct value *record,
     const struct value **message_r)
 {
-	struct store *store = api_store(call->api);
 	const char *thread = value_get_text(record, "thread");
 	int64_t count = value_get_int(record, "events", 0);
-	const struct value *events, *messages = NULL;
-	enum store_status status =
-	    store_events(store, arena, thread, value_get_text(record, "run"),
-		count > EVENTS_BACK ? (uint64_t)(count - EVENTS_BACK) : 0, 0, &events);
+	const struct value *events;
+	enum store_status status = store_events(api_store(call->api), arena, thread,
+	    value_get_text(record, "run"),
+	    count > EVENTS_BACK ? (uint64_t)(count - EVENTS_BACK) : 0, 0, &events);
 	size_t i;
 
 	*message_r = NULL;
-	for (i = value_size(events); status == STORE_OK && i > 0; i--) {
-		const struct value *event = value_at(events, i - 1);
-		int64_t added = value_get_int(event, "count", 0);
-
-		if (added <= 0)
-			continue;
-		status = store_messages(store, arena, thread,
-		    (uint64_t)(value_get_int(event, "first", 0) + added - 1), 1,
-		    &messages);
-		*message_r = value_at(messages, 0);
-		break;
-	}
+	for (i = value_size(events); status == STORE_OK && *message_r == NULL && i > 0;
+	     i--)
+		status = said_in(call, arena, thread, value_at(events, i - 1), message_r);
 	return status;
 }
 
@@ -131,6 +182,9 @@ a2a_read(struct call *call, struct arena *arena, const struct task *task,
 		record = value_map(arena, "run", value_str(arena, task->run), "thread",
 		    value_str(arena, task->thread), NULL);
 		status = STORE_OK;
+	} else if (status == STORE_OK && strcmp(task->run, task->id) != 0 &&
+		   a2a_has_failed_to_answer(record)) {
+		record = task->record; /* it asks as before */
 	} else if (status == STORE_OK) {
 		status = a2a_complete(call, arena, &record);
 	}

@@ -43,10 +43,13 @@ show_piece(struct stream *stream, struct arena *arena, const struct value *event
 		stream->step = step;
 		stream->have = 0;
 	}
+	/* Who comes in the middle of a text hears the rest. */
+	if (stream->have == 0)
+		stream->have = offset;
 	if (!value_is(content, VALUE_STR) || content->size == 0 || step != stream->step ||
 	    offset != stream->have)
 		return 0;
-	adds = stream->have > 0;
+	adds = offset > 0;
 	stream->have += content->size;
 	return write_event(
 	    stream, arena, a2a_piece_update(arena, &stream->run, content, adds));

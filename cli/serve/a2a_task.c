@@ -5,6 +5,8 @@
 #include "json.h"
 #include "shape.h"
 
+#define EVENTS_OF_NOTHING 3 /* queued, started, finished: no step */
+
 /* --- what is said ------------------------------------------------------------------------- */
 
 /* Whether a part is of that kind: 0.3 says so, in 1.0 it has what is of the kind. */
@@ -22,7 +24,9 @@ part_text(struct arena *arena, const struct value *part)
 {
 	if (is_of(part, "text"))
 		return value_get_text(part, "text");
-	return is_of(part, "data") ? json_text(arena, value_get(part, "data")) : NULL;
+	return is_of(part, "data") && value_has(part, "data")
+		   ? json_text(arena, value_get(part, "data"))
+		   : NULL;
 }
 
 static const char *
@@ -75,21 +79,49 @@ parts_of(const struct value *message, const char **error_r)
 	return *error_r == NULL ? parts : NULL;
 }
 
+/* A text, or a block where it has files; NULL when it is no part. */
+static const struct value *
+block_of(struct arena *arena, const struct value *part)
+{
+	const char *text = part_text(arena, part);
+
+	return text != NULL ? value_map(arena, "type", VALUE_TEXT("text"), "text",
+				  value_str(arena, text), NULL)
+			    : file_block(arena, part);
+}
+
+/* Texts alone are one, a line each. */
+static const struct value *
+joined(struct arena *arena, const struct value *blocks)
+{
+	struct packet text = { 0 };
+	const struct value *all;
+	size_t i;
+
+	for (i = 0; i < value_size(blocks); i++) {
+		const struct value *one = value_get(value_at(blocks, i), "text");
+
+		if (one == NULL) {
+			packet_release(&text);
+			return blocks;
+		}
+		packet_append(&text, "\n", i > 0 ? 1 : 0);
+		packet_append(&text, one->text, one->size);
+	}
+	all = value_strn(arena, text.data, text.size);
+	packet_release(&text);
+	return all;
+}
+
 const struct value *
 a2a_content(struct arena *arena, const struct value *message, const char **error_r)
 {
 	const struct value *parts = parts_of(message, error_r);
 	struct value_list blocks = { .arena = arena };
-	const char *all = NULL;
-	bool has_files = false;
 	size_t i;
 
 	for (i = 0; i < value_size(parts); i++) {
-		const char *text = part_text(arena, value_at(parts, i));
-		const struct value *block =
-		    text != NULL ? value_map(arena, "type", VALUE_TEXT("text"), "text",
-				       value_str(arena, text), NULL)
-				 : file_block(arena, value_at(parts, i));
+		const struct value *block = block_of(arena, value_at(parts, i));
 
 		if (block == NULL) {
 			*error_r = arena_printf(arena,
@@ -98,15 +130,9 @@ a2a_content(struct arena *arena, const struct value *message, const char **error
 			    i);
 			return NULL;
 		}
-		has_files |= text == NULL;
-		if (text != NULL)
-			all =
-			    all == NULL ? text : arena_printf(arena, "%s\n%s", all, text);
 		value_list_add(&blocks, block);
 	}
-	if (parts == NULL)
-		return NULL;
-	return has_files ? value_list_end(&blocks) : value_str(arena, all);
+	return parts != NULL ? joined(arena, value_list_end(&blocks)) : NULL;
 }
 
 const struct value *
@@ -116,9 +142,22 @@ a2a_answer(struct arena *arena, const struct value *message, const char **error_
 	size_t i;
 
 	for (i = 0; i < value_size(parts); i++)
-		if (is_of(value_at(parts, i), "data"))
+		if (value_has(value_at(parts, i), "data"))
 			return value_get(value_at(parts, i), "data");
 	return parts != NULL ? a2a_content(arena, message, error_r) : NULL;
+}
+
+const struct value *
+a2a_resume(struct arena *arena, const struct value *record, const struct value *answer)
+{
+	const struct value *asks = value_get(record, "interrupts");
+	const struct value *id = value_get(value_at(asks, 0), "id");
+
+	/* A map of questions' ids, or what asks nothing. */
+	if (value_size(asks) != 1 || !value_is(id, VALUE_STR) ||
+	    value_has(answer, value_text(id)))
+		return answer;
+	return value_map(arena, value_text(id), answer, NULL);
 }
 
 bool
@@ -167,6 +206,27 @@ bool
 a2a_is_over(const char *state)
 {
 	return strcmp(state, "submitted") != 0 && strcmp(state, "working") != 0;
+}
+
+bool
+a2a_has_failed_to_answer(const struct value *record)
+{
+	const struct value *status = value_get(record, "status");
+	const struct value *answers = value_get(value_get(record, "options"), "resume");
+	int64_t nothing = EVENTS_OF_NOTHING;
+
+	if (value_is(answers, VALUE_MAP))
+		nothing += (int64_t)value_size(answers); /* "decided" of each */
+	return value_text_is(status, "refused") ||
+	       (value_text_is(status, "error") &&
+		   value_get_int(record, "events", 0) <= nothing);
+}
+
+bool
+a2a_goes_on_with(const struct value *record, const char *id)
+{
+	return value_text_is(value_get(value_get(record, "metadata"), A2A_TASK), id) &&
+	       !a2a_has_failed_to_answer(record);
 }
 
 /* --- writing ------------------------------------------------------------------------------ */
@@ -277,10 +337,11 @@ artifact(struct arena *arena, const struct a2a_run *run)
 	    value_get(value_get(run->record, "output"), "structured_response");
 	struct value_list parts = { .arena = arena };
 
-	if (value_is(answer, VALUE_STR) && (answer->size > 0 || value_is_nil(structured)))
-		value_list_add(&parts, part_of(arena, run, "text", answer));
+	/* What was said beside it is how it was made. */
 	if (!value_is_nil(structured))
 		value_list_add(&parts, part_of(arena, run, "data", structured));
+	else if (value_is(answer, VALUE_STR))
+		value_list_add(&parts, part_of(arena, run, "text", answer));
 	if (parts.count == 0)
 		value_list_add(&parts, part_of(arena, run, "text", VALUE_TEXT("")));
 	return artifact_with(arena, run, value_list_end(&parts));

@@ -16,7 +16,7 @@ enum a2a_dialect { A2A_0_3, A2A_1_0 };
 /* What a message says, as content: a text, or blocks where it has files. NULL with what is wrong. */
 const struct value *a2a_content(
     struct arena *arena, const struct value *message, const char **error_r);
-/* The same as an answer to what a task asks: what its first part of data has, or its text. */
+/* The same as an answer to what a task asks: what its first part with data has, or its text. */
 const struct value *a2a_answer(
     struct arena *arena, const struct value *message, const char **error_r);
 
@@ -24,6 +24,16 @@ const struct value *a2a_answer(
 const char *a2a_state(const struct value *record);
 /* Whether nothing more comes by itself in that state. */
 bool a2a_is_over(const char *state);
+
+/* What record's task is resumed with: answer under the id of its question, which no other has, so that an answer that
+ * comes late is not taken for the next one's. */
+const struct value *a2a_resume(
+    struct arena *arena, const struct value *record, const struct value *answer);
+
+/* Whether the run was refused, or could not use what it was given: it has done nothing, and its thread waits as before. */
+bool a2a_has_failed_to_answer(const struct value *record);
+/* Whether the run of record answered what the task of that id asked. */
+bool a2a_goes_on_with(const struct value *record, const char *id);
 
 /* Whether what a message says is the user's. */
 bool a2a_is_users(const struct value *message);

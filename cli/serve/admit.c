@@ -87,6 +87,18 @@ is_called_locally(struct call *call)
 		   (url.is_address || url.is_loopback));
 }
 
+/* What stands around a header's value is none of it (RFC 9110, section 5.5). */
+static const char *
+without_blanks(struct arena *arena, const char *value)
+{
+	size_t size;
+
+	value += strspn(value, " \t");
+	for (size = strlen(value); size > 0 && strchr(" \t", value[size - 1]) != NULL;)
+		size--;
+	return arena_copy(arena, value, size);
+}
+
 static const char *
 key_of(const struct exchange *exchange)
 {
@@ -94,10 +106,10 @@ key_of(const struct exchange *exchange)
 	const char *key = exchange_header(exchange, "X-Api-Key");
 	const char *bearer = exchange_header(exchange, "Authorization");
 
-	if (key != NULL || bearer == NULL ||
-	    strncasecmp(bearer, scheme, sizeof scheme - 1) != 0)
-		return key;
-	return bearer + sizeof scheme - 1;
+	if ((key == NULL || *key == '\0') && bearer != NULL &&
+	    strncasecmp(bearer, scheme, sizeof scheme - 1) == 0)
+		key = bearer + sizeof scheme - 1;
+	return key != NULL ? without_blanks(exchange->arena, key) : NULL;
 }
 
 /* Takes as long for a key that is nearly right as for any other. */

@@ -10,12 +10,11 @@
 
 #define PAGE 100u /* runs that are looked at, at once */
 
-/* The names of those that the body has under that one; NULL after answering that they are none. */
+/* The ids that the body has under that name; NULL after answering that they are none. */
 static const struct value *
 ids_of(struct call *call, const char *name)
 {
 	const struct value *ids = value_get(call->body, name);
-	struct value_list names = { .arena = call->arena };
 	size_t i;
 
 	if (!value_is(ids, VALUE_ARRAY) || value_size(ids) > SERVE_IDS_MAX) {
@@ -30,9 +29,8 @@ ids_of(struct call *call, const char *name)
 			reply_error(call, 422, "%s[%zu]: is no id", name, i);
 			return NULL;
 		}
-		value_list_add(&names, value_str(call->arena, tenant_name(call, id)));
 	}
-	return value_list_end(&names);
+	return ids;
 }
 
 /* --- threads -------------------------------------------------------------------------- */
@@ -69,7 +67,8 @@ call_threads_prune(struct call *call)
 		return;
 	}
 	for (i = 0; i < value_size(ids) && status == STORE_OK; i++)
-		status = prune(call, value_text(value_at(ids, i)), is_kept, &count);
+		status = prune(call, tenant_name(call, value_text(value_at(ids, i))),
+		    is_kept, &count);
 	if (status != STORE_OK)
 		reply_failed(call, status, "threads");
 	else
@@ -106,6 +105,10 @@ cancel(struct call *call, struct arena *arena, const char *thread, const char *r
 	const char *answer, *ended;
 	enum store_status status = store_has_run(store, arena, thread, run);
 
+	if (status == STORE_NONE && call->tenant != NULL) {
+		run = tenant_name(call, run);
+		status = store_has_run(store, arena, thread, run);
+	}
 	if (status == STORE_OK)
 		status = store_cancel(store, arena, thread, run, &answer, &ended);
 	return status == STORE_NONE ? STORE_OK : status;

@@ -259,8 +259,8 @@ read_modes(struct call *call, unsigned *modes_r)
 void
 call_run_join_stream(struct call *call)
 {
-	struct run_begun begun = { .thread = call->params[0], .run = call->params[1] };
 	const struct value *record = runs_find(call);
+	struct run_begun begun = { .thread = call->params[0], .run = call->params[1] };
 
 	if (record == NULL || !read_modes(call, &begun.body.modes))
 		return;

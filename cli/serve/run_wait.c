@@ -112,10 +112,12 @@ call_run_wait(struct call *call)
 void
 call_run_join(struct call *call)
 {
-	struct run_begun begun = { .thread = call->params[0], .run = call->params[1] };
+	struct run_begun begun = { 0 };
 
 	if (runs_find(call) == NULL)
 		return;
+	begun.thread = call->params[0];
+	begun.run = call->params[1];
 	begun.body.cancels_on_disconnect = call_flag(call, "cancel_on_disconnect");
 	begun.feed = feed_new(call->api, begun.thread, begun.run, 0, false);
 	wait_for(call, &begun);

@@ -292,17 +292,31 @@ call_runs_batch(struct call *call)
 	reply(call, 200, value_list_end(&list));
 }
 
+/* The thread's run of that name, or STORE_NONE. */
+static enum store_status
+look_for(struct call *call, const char *run, const struct value **record_r)
+{
+	enum store_status status =
+	    store_run(api_store(call->api), call->arena, call->params[0], run, record_r);
+
+	/* Runs are found by their shard, which threads share. */
+	if (status == STORE_OK &&
+	    !value_text_is(value_get(*record_r, "thread"), call->params[0]))
+		status = STORE_NONE;
+	return status;
+}
+
 const struct value *
 runs_find(struct call *call)
 {
 	const struct value *record = NULL;
-	enum store_status status = store_run(
-	    api_store(call->api), call->arena, call->params[0], call->params[1], &record);
+	enum store_status status = look_for(call, call->params[1], &record);
 
-	/* Runs are found by their shard, which threads share. */
-	if (status == STORE_OK &&
-	    !value_text_is(value_get(record, "thread"), call->params[0]))
-		status = STORE_NONE;
+	/* Those that a tenant's key has begun are called as its threads are. */
+	if (status == STORE_NONE && call->tenant != NULL) {
+		call->params[1] = tenant_name(call, call->params[1]);
+		status = look_for(call, call->params[1], &record);
+	}
 	if (status == STORE_NONE)
 		reply_error(call, 404, "Run not found");
 	else if (status != STORE_OK)

@@ -18,6 +18,7 @@ read_line(struct value_list *keys, char *line)
 	struct arena *arena = keys->arena;
 	const char *key, *tenant, *more;
 	char *rest;
+	size_t i;
 
 	key = strtok_r(line, BLANKS, &rest);
 	if (key == NULL || *key == '#')
@@ -29,6 +30,9 @@ read_line(struct value_list *keys, char *line)
 	if (strlen(key) < KEY_BYTES_MIN)
 		return "a key must have 16 characters at least: `openssl rand -hex 24` "
 		       "makes one";
+	for (i = 0; i < keys->count; i++)
+		if (value_text_is(value_get(keys->items[i], "key"), key))
+			return "the key stands there twice";
 	if (tenant != NULL && !tenant_is_name(tenant))
 		return "a tenant has 1 to 32 letters, digits, dots, dashes and "
 		       "underscores";

@@ -59,16 +59,13 @@ tenant_short(const struct call *call, const char *name)
 void
 tenant_bind(struct call *call, const char *form)
 {
-	/* Whose first parameter is a name, and whose second is one, too; agents are everybody's. */
+	/* Agents are everybody's; a run is its thread's, whatever it is called. */
 	static const char *const forms[] = { "/threads/{}", "/runs/crons/{}" };
-	static const char run_form[] = "/threads/{}/runs/{}";
 	size_t i;
 
 	for (i = 0; i < sizeof forms / sizeof *forms; i++)
 		if (strncmp(form, forms[i], strlen(forms[i])) == 0)
 			call->params[0] = tenant_name(call, call->params[0]);
-	if (strncmp(form, run_form, strlen(run_form)) == 0)
-		call->params[1] = tenant_name(call, call->params[1]);
 }
 
 bool

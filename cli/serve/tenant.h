@@ -26,7 +26,7 @@ const char *tenant_short(const struct call *call, const char *name);
 /* A new one: a UUID behind that. */
 const char *tenant_new_id(const struct call *call);
 
-/* Has the path's parameters name what is the tenant's; form: the route's. */
+/* Has the path name what is the tenant's; form: the route's. */
 void tenant_bind(struct call *call, const char *form);
 
 /* The namespace that is asked for, a list of labels; as a prefix, when it is none, the tenant's. Returns false after

@@ -102,10 +102,10 @@ START_TEST(a_message_begins_a_task_and_the_next_one_goes_on_in_its_context)
 	    result_of("talker", "ListTasks",
 		serve_text("'contextId': '%s', 'includeArtifacts': true", context)),
 	    "tasks");
-	ck_assert_uint_eq(value_size(list), 2);
+	ck_assert_uint_eq(value_size(list), 1); /* the other is another agent's */
 	ck_assert(value_equal(
-	    value_get(value_at(list, 1), "id"), value_str(serve_bench.fleet.arena, id)));
-	ck_assert_str_eq(answer_of(value_at(list, 1)), SERVE_TALK);
+	    value_get(value_at(list, 0), "id"), value_str(serve_bench.fleet.arena, id)));
+	ck_assert_str_eq(answer_of(value_at(list, 0)), SERVE_TALK);
 	/* It is not there for who asks another agent. */
 	expect_error(
 	    "quick", "GetTask", serve_text("'id': '%s'", id), -32001, "not found");
@@ -139,6 +139,43 @@ START_TEST(a_task_that_asks_goes_on_with_the_answer)
 	expect_error("approver", "SendMessage", again, -32602, "asks nothing");
 	expect_error("approver", "CancelTask", serve_text("'id': '%s'", id), -32002,
 	    "cannot be canceled");
+}
+END_TEST
+
+/* It asks as before. */
+START_TEST(an_answer_that_is_none_ends_no_task)
+{
+	const struct value *task =
+	    value_get(result_of("approver", "SendMessage", MESSAGE "}"), "task");
+	const char *id = value_get_text(task, "id"), *context, *more;
+	unsigned i;
+
+	expect_error("approver", "SendMessage",
+	    serve_text(MESSAGE ", 'taskId': '%s'}", id), -32602, "asks as before");
+	task = result_of("approver", "GetTask", serve_text("'id': '%s'", id));
+	ck_assert_str_eq(state_of(task), "TASK_STATE_INPUT_REQUIRED");
+	task = value_get(
+	    result_of("approver", "SendMessage",
+		serve_text(
+		    "'message': {'messageId': 'n', 'role': 'ROLE_USER', 'taskId': '%s', "
+		    "'parts': [{'data': {'decisions': [{'type': 'approve'}]}}]}",
+		    id)),
+	    "task");
+	ck_assert_str_eq(state_of(task), "TASK_STATE_COMPLETED");
+	/* And stays what it is, whatever comes behind it. */
+	context = value_get_text(task, "contextId");
+	more = serve_text(MESSAGE ", 'contextId': '%s'}", context);
+	for (i = 0; i < 12; i++)
+		result_of("quick", "SendMessage", more);
+	task = result_of("approver", "GetTask", serve_text("'id': '%s'", id));
+	ck_assert_str_eq(state_of(task), "TASK_STATE_COMPLETED");
+	ck_assert_str_eq(answer_of(task), "It is done.");
+	task = value_at(
+	    value_get(result_of("approver", "ListTasks",
+			  serve_text("'contextId': '%s', 'pageSize': 1", context)),
+		"tasks"),
+	    0);
+	ck_assert_str_eq(state_of(task), "TASK_STATE_COMPLETED");
 }
 END_TEST
 
@@ -245,8 +282,15 @@ START_TEST(what_cannot_be_done_is_an_error)
 	    "quick", "SendMessage", MESSAGE ", 'taskId': 'none'}", -32001, "not found");
 	expect_error("quick", "SendMessage", MESSAGE ", 'contextId': 'a b'}", -32602,
 	    "contextId: is no id");
+	expect_error("quick", "SendMessage", MESSAGE ", 'taskId': 5}", -32602, "texts");
+	expect_error("quick", "SendMessage", MESSAGE "}, 'metadata': []", -32602,
+	    "metadata: must be a map");
 	expect_error("quick", "GetTask", "", -32001, "not found");
 	expect_error("quick", "ListTasks", "", -32602, "by their context");
+	expect_error("quick", "ListTasks", "'contextId': 'c', 'pageToken': '-1'", -32602,
+	    "pageToken");
+	expect_error(
+	    "quick", "ListTasks", "'contextId': 'c', 'pageSize': 0", -32602, "pageSize");
 	expect_error(
 	    "quick", "CreateTaskPushNotificationConfig", "", -32003, "not supported");
 	expect_error("quick", "Dance", "", -32601, "there is no 'Dance'");
@@ -265,6 +309,7 @@ tcase_serve_a2a(void)
 	tcase_add_test(
 	    tcase, a_message_begins_a_task_and_the_next_one_goes_on_in_its_context);
 	tcase_add_test(tcase, a_task_that_asks_goes_on_with_the_answer);
+	tcase_add_test(tcase, an_answer_that_is_none_ends_no_task);
 	tcase_add_test(tcase, who_does_not_wait_may_cancel);
 	tcase_add_test(tcase, a_stream_tells_what_comes);
 	tcase_add_test(tcase, who_subscribes_late_hears_what_came_of_it);

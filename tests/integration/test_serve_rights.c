@@ -39,6 +39,7 @@ static const struct {
 	{ "x-api-key: " PLAIN_KEY, 200 },
 	{ "Authorization: Bearer " KEY, 200 },
 	{ "Authorization: bearer " KEY, 200 },
+	{ "X-Api-Key: " KEY " ", 200 },
 	{ "Authorization: Basic " KEY, 401 },
 	{ "X-Api-Key: " KEY "x", 401 },
 	{ "X-Api-Key: 0123456789abcdef-acmE", 401 },

@@ -239,6 +239,26 @@ START_TEST(what_it_begins_is_its_own)
 }
 END_TEST
 
+/* By the thread, whatever the run is called. */
+START_TEST(runs_of_others_on_its_thread_are_its_own)
+{
+	const struct value *runs;
+	const char *path;
+
+	ck_assert_int_eq(CLI(&fleet->flotilla, "submit", "quick", "Hi", "--thread",
+			     "acme~cli", "--run-id", "by-hand", "--wait")
+			     .status,
+	    0);
+	runs = get(ACME, "GET", "/threads/cli/runs", NULL, 200);
+	path = serve_text(
+	    "/threads/cli/runs/%s", value_get_text(value_at(runs, 0), "run_id"));
+	get(ACME, "GET", path, NULL, 200);
+	get(ACME, "GET", serve_text("%s/join", path), NULL, 200);
+	get(OTHER, "GET", path, NULL, 404);
+	get(OTHER, "GET", "/threads/others-own/runs/by-hand", NULL, 404);
+}
+END_TEST
+
 START_TEST(crons_are_its_own)
 {
 	const struct value *cron = get(ACME, "POST", "/runs/crons",
@@ -329,6 +349,7 @@ tcase_serve_tenants(void)
 	tcase_add_test(tcase, the_same_name_is_another_thread);
 	tcase_add_test(tcase, many_are_its_own);
 	tcase_add_test(tcase, what_it_begins_is_its_own);
+	tcase_add_test(tcase, runs_of_others_on_its_thread_are_its_own);
 	tcase_add_test(tcase, crons_are_its_own);
 	tcase_add_test(tcase, memory_is_its_own);
 	tcase_add_test(tcase, an_agents_own_fields_are_not_written);

@@ -96,6 +96,40 @@ START_TEST(an_answer_is_data_or_a_text)
 }
 END_TEST
 
+/* An answer that comes late is none to the next question. */
+START_TEST(an_answer_is_to_the_question_that_was_seen)
+{
+	const struct value *one =
+	    literal(arena, "{'interrupts': [{'id': 'i', 'value': 'Which?'}]}");
+	const struct value *two = literal(
+	    arena, "{'interrupts': [{'id': 'i', 'value': 1}, {'id': 'j', 'value': 2}]}");
+	const struct value *map = literal(arena, "{'i': 'yes'}");
+
+	ck_assert(value_equal(a2a_resume(arena, one, VALUE_TEXT("yes")), map));
+	ck_assert(value_equal(a2a_resume(arena, one, map), map));
+	ck_assert(value_equal(a2a_resume(arena, two, map), map));
+	ck_assert(value_equal(
+	    a2a_resume(arena, literal(arena, "{}"), value_nil()), value_nil()));
+}
+END_TEST
+
+START_TEST(many_parts_take_no_more_than_they_are)
+{
+	struct value_list parts = { .arena = arena };
+	const struct value *part = literal(arena, "{'text': 'aaaa'}"), *content;
+	const char *wrong;
+	size_t i, before;
+
+	for (i = 0; i < 20000; i++)
+		value_list_add(&parts, part);
+	part = value_map(arena, "parts", value_list_end(&parts), NULL);
+	before = arena_bytes(arena);
+	content = a2a_content(arena, part, &wrong);
+	ck_assert_uint_eq(content->size, 20000 * 5 - 1);
+	ck_assert_uint_lt(arena_bytes(arena) - before, 20u << 20);
+}
+END_TEST
+
 /* --- tasks ---------------------------------------------------------------------------------- */
 
 static const struct {
@@ -142,21 +176,38 @@ END_TEST
 	"{'run': 'r2', 'thread': 'c', 'status': 'success', 'answer': 'Hi.', 'output': "  \
 	"{'structured_response': {'a': 1}}}"
 
+/* It has done nothing, and its thread waits as before. */
+START_TEST(a_run_that_could_not_use_its_answer_is_none)
+{
+	static const char base[] = "{'status': 'error', 'events': %d, 'metadata': "
+				   "{'a2a_task': 't'}, 'options': {'resume': {'i': 1}}}";
+
+	ck_assert(!a2a_goes_on_with(literal(arena, arena_printf(arena, base, 4)), "t"));
+	ck_assert(a2a_goes_on_with(literal(arena, arena_printf(arena, base, 5)), "t"));
+	ck_assert(
+	    !a2a_goes_on_with(literal(arena, arena_printf(arena, base, 5)), "other"));
+	ck_assert(a2a_has_failed_to_answer(literal(arena, "{'status': 'refused'}")));
+	ck_assert(!a2a_has_failed_to_answer(
+	    literal(arena, "{'status': 'running', 'events': 2}")));
+}
+END_TEST
+
+#define SAID "{'run': 'r2', 'thread': 'c', 'status': 'success', 'answer': 'Hi.'}"
+
 START_TEST(a_task_is_written_as_its_version_has_it)
 {
-	struct a2a_run old = run_of(A2A_0_3, DONE), new = run_of(A2A_1_0, DONE);
+	struct a2a_run old = run_of(A2A_0_3, SAID), new = run_of(A2A_1_0, DONE);
 
 	ck_assert(value_equal(a2a_payload(arena, &old),
 	    literal(arena,
 		"{'kind': 'task', 'id': 't1', 'contextId': 'c', 'status': {'state': "
 		"'completed'}, 'artifacts': [{'artifactId': 'r2', 'name': 'answer', "
-		"'parts': [{'kind': 'text', 'text': 'Hi.'}, {'kind': 'data', 'data': "
-		"{'a': 1}}]}]}")));
+		"'parts': [{'kind': 'text', 'text': 'Hi.'}]}]}")));
 	ck_assert(value_equal(a2a_payload(arena, &new),
 	    literal(arena,
 		"{'task': {'id': 't1', 'contextId': 'c', 'status': {'state': "
 		"'TASK_STATE_COMPLETED'}, 'artifacts': [{'artifactId': 'r2', 'name': "
-		"'answer', 'parts': [{'text': 'Hi.'}, {'data': {'a': 1}}]}]}}")));
+		"'answer', 'parts': [{'data': {'a': 1}}]}]}}")));
 }
 END_TEST
 
@@ -204,8 +255,11 @@ tcase_a2a_task(void)
 	tcase_add_checked_fixture(tcase, open_arena, close_arena);
 	tcase_add_loop_test(tcase, parts_are_content, 0, sizeof said / sizeof *said);
 	tcase_add_test(tcase, an_answer_is_data_or_a_text);
+	tcase_add_test(tcase, an_answer_is_to_the_question_that_was_seen);
+	tcase_add_test(tcase, many_parts_take_no_more_than_they_are);
 	tcase_add_loop_test(
 	    tcase, a_state_is_called_so, 0, sizeof states / sizeof *states);
+	tcase_add_test(tcase, a_run_that_could_not_use_its_answer_is_none);
 	tcase_add_test(tcase, a_task_is_written_as_its_version_has_it);
 	tcase_add_test(tcase, what_is_asked_or_went_wrong_is_said);
 	tcase_add_test(tcase, events_say_whether_they_add);

@@ -75,6 +75,7 @@ static const char *const bad[][2] = {
 	{ "\n# " A "\n \n", "no key is in it" },
 	{ "0123456789abcde\n", "keys:1: a key must have 16 characters" },
 	{ A "\n\nshort acme\n", "keys:3: a key must have 16 characters" },
+	{ A " acme\n" A " other\n", "keys:2: the key stands there twice" },
 	{ A " acme more\n", "keys:1: more than a key and a tenant" },
 	{ A " acm\xc3\xa9\n", "keys:1: a tenant has 1 to 32" },
 	{ A " #acme\n", "keys:1: a tenant has 1 to 32" },
