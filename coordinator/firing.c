@@ -33,7 +33,8 @@ put_off(struct coordinator *coordinator, struct arena *arena, const struct cron 
 		log_warnx("cron=%s not fired: %s", cron->id, error);
 }
 
-static void
+/* Returns false when it stays due: Redis did not take its run. */
+static bool
 fire(struct coordinator *coordinator, struct arena *arena, const struct cron *cron,
     int64_t now_ms)
 {
@@ -43,7 +44,7 @@ fire(struct coordinator *coordinator, struct arena *arena, const struct cron *cr
 
 	if (cron_next(arena, cron, after, &next, &error) == -1) {
 		put_off(coordinator, arena, cron, now_ms + PUT_OFF_MS, error);
-		return;
+		return true;
 	}
 	error = foreseen(coordinator, arena, cron);
 	status = crons_fire(coordinator->store, arena, cron, run, next, error);
@@ -56,6 +57,7 @@ fire(struct coordinator *coordinator, struct arena *arena, const struct cron *cr
 	else if (status == STORE_FAILED && !store_is_gone(coordinator->store))
 		log_warnx(
 		    "cron=%s not fired: %s", cron->id, store_error(coordinator->store));
+	return status != STORE_FAILED;
 }
 
 /* Whether it is as we write them, and not what somebody has put there by hand. */
@@ -76,23 +78,23 @@ put_away(struct coordinator *coordinator, struct arena *arena, unsigned shard,
 		    cron->id, store_prefix(arena, shard));
 }
 
-/* Sees to those that have been due for longest. Returns how many there were. */
-static size_t
+/* Sees to those that have been due for longest. Returns whether there may be others that are to be seen to now. */
+static bool
 see_to_some(struct coordinator *coordinator, unsigned shard)
 {
 	struct arena *arena = arena_new();
 	struct cron_list due = { 0 };
-	size_t i;
+	size_t stays = 0, i;
 
 	crons_due(coordinator->store, arena, shard, DUE_MAX, &due);
 	for (i = 0; i < due.count && !coordinator->draining && !fiber_cancelled(); i++) {
-		if (is_ours(&due.items[i], shard))
-			fire(coordinator, arena, &due.items[i], due.now_ms);
-		else
+		if (!is_ours(&due.items[i], shard))
 			put_away(coordinator, arena, shard, &due.items[i]);
+		else if (!fire(coordinator, arena, &due.items[i], due.now_ms))
+			stays++;
 	}
 	arena_destroy(&arena);
-	return due.count;
+	return due.count == DUE_MAX && stays == 0;
 }
 
 void
@@ -101,6 +103,6 @@ firing_sweep(struct coordinator *coordinator, unsigned shard)
 	size_t left = CRONS_SHARD_MAX / DUE_MAX;
 
 	while (left-- > 0 && !coordinator->draining && !fiber_cancelled() &&
-	       see_to_some(coordinator, shard) == DUE_MAX)
+	       see_to_some(coordinator, shard))
 		continue;
 }

@@ -22,7 +22,6 @@
 
 #define LOOK_FIRST_MS 50u /* a child that ends in this process wakes us */
 #define LOOK_LAST_MS 2000u
-#define OWNER_BYTES_MAX 33u /* a tenant's, and the mark behind it */
 
 /* --- who it is ------------------------------------------------------------------------ */
 
@@ -30,9 +29,9 @@
 static int
 owner_size(const char *run)
 {
-	size_t size = strcspn(run, "~");
+	size_t size = strcspn(run, TENANT_MARK);
 
-	return run[size] == '~' && size < OWNER_BYTES_MAX ? (int)size + 1 : 0;
+	return run[size] != '\0' && size <= TENANT_BYTES_MAX ? (int)size + 1 : 0;
 }
 
 const char *

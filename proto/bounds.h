@@ -11,6 +11,8 @@
 #define BODY_BYTES_MAX (16u << 20) /* one body frame; also ZMQ_MAXMSGSIZE */
 #define ID_BYTES_MAX 128u          /* run, thread and call ids, agent names */
 #define RUN_ID_BYTES_MAX 96u       /* a run's or thread's: call ids are longer */
+#define TENANT_BYTES_MAX 32u       /* whose names say that they are its: "acme~t1" */
+#define TENANT_MARK "~"            /* behind that; in no such tenant's name */
 #define SERVICE_BYTES_MAX 96u      /* "tool:search" */
 #define SERVICES_MAX 256u          /* services one worker may announce */
 #define ANNOUNCED_CALLS_MAX 64u    /* calls in one ANNOUNCE */

@@ -248,7 +248,7 @@ add_task(struct listing *listing, const struct value *record)
 	const struct value *current = value_get(listing->answers, id), *task;
 	bool is_whole = listing->is_whole && listing->bytes < SERVE_LIST_BYTES_MAX;
 	struct a2a_run run = { a2a_dialect_of(listing->call), id,
-		value_copy(arena, current != NULL ? current : record) };
+		a2a_keep(arena, current != NULL ? current : record) };
 
 	if (is_whole)
 		listing->status = a2a_complete(listing->call, arena, &run.record);
@@ -274,7 +274,7 @@ see_run(const struct value *record, void *arg)
 		if (a2a_goes_on_with(record, task) && !value_has(listing->answers, task))
 			listing->answers = value_map_with(listing->arena,
 			    listing->answers, arena_strdup(listing->arena, task),
-			    value_copy(listing->arena, record));
+			    a2a_keep(listing->arena, record));
 		return true;
 	}
 	if (listing->count >= listing->first && listing->count < listing->last)

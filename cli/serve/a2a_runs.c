@@ -6,7 +6,7 @@
 #include "tenant.h"
 #include "wire.h"
 
-#define PAGE 50u       /* runs that are looked at, at once */
+#define PAGE 10u       /* runs that are looked at, at once: each may have a large input */
 #define EVENTS_BACK 32 /* of a run, for the last that has a message */
 
 /* Methods of 1.0 are words, those of 0.3 paths. */
@@ -56,7 +56,7 @@ see_run(const struct value *record, void *arg)
 	struct task *task = looking->task;
 
 	if (a2a_goes_on_with(record, task->id)) {
-		task->record = value_copy(looking->arena, record);
+		task->record = a2a_keep(looking->arena, record);
 		return false;
 	}
 	return !value_text_is(value_get(record, "run"), task->id);

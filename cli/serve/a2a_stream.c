@@ -43,11 +43,12 @@ show_piece(struct stream *stream, struct arena *arena, const struct value *event
 		stream->step = step;
 		stream->have = 0;
 	}
+	if (!value_is(content, VALUE_STR) || content->size == 0 || step != stream->step)
+		return 0;
 	/* Who comes in the middle of a text hears the rest. */
 	if (stream->have == 0)
 		stream->have = offset;
-	if (!value_is(content, VALUE_STR) || content->size == 0 || step != stream->step ||
-	    offset != stream->have)
+	if (offset != stream->have)
 		return 0;
 	adds = offset > 0;
 	stream->have += content->size;

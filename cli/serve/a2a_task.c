@@ -208,6 +208,28 @@ a2a_is_over(const char *state)
 	return strcmp(state, "submitted") != 0 && strcmp(state, "working") != 0;
 }
 
+const struct value *
+a2a_keep(struct arena *arena, const struct value *record)
+{
+	static const char *const names[] = { "run", "thread", "agent", "status",
+		"created", "started", "ended", "events", "fault", "interrupts", "answer",
+		"metadata" };
+	const struct value *structured =
+	    value_get(value_get(record, "output"), "structured_response");
+	struct value_fields kept = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < sizeof names / sizeof *names; i++)
+		if (value_has(record, names[i]))
+			value_fields_set(&kept, names[i],
+			    value_copy(arena, value_get(record, names[i])));
+	if (!value_is_nil(structured))
+		value_fields_set(&kept, "output",
+		    value_map(arena, "structured_response", value_copy(arena, structured),
+			NULL));
+	return value_fields_end(&kept);
+}
+
 bool
 a2a_has_failed_to_answer(const struct value *record)
 {

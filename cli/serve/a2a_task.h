@@ -30,6 +30,9 @@ bool a2a_is_over(const char *state);
 const struct value *a2a_resume(
     struct arena *arena, const struct value *record, const struct value *answer);
 
+/* What of a run's record a task is told by, without what went into it, which may be large; a copy in arena. */
+const struct value *a2a_keep(struct arena *arena, const struct value *record);
+
 /* Whether the run was refused, or could not use what it was given: it has done nothing, and its thread waits as before. */
 bool a2a_has_failed_to_answer(const struct value *record);
 /* Whether the run of record answered what the task of that id asked. */

@@ -8,7 +8,7 @@
 #include "tenant.h"
 #include "wire.h"
 
-#define PAGE 100u /* runs that are looked at, at once */
+#define PAGE 10u /* runs that are looked at, at once: each may have a large input */
 
 /* The ids that the body has under that name; NULL after answering that they are none. */
 static const struct value *

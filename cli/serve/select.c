@@ -134,7 +134,6 @@ select_check(struct call *call, const struct select_filter *filters, size_t coun
 			    filters[i].name, FIELDS_MAX);
 			return false;
 		}
-
 		if (!value_is_nil(given) && !value_is(given, filters[i].type)) {
 			reply_error(call, 422, "%s: is no %s", filters[i].name,
 			    value_type_name(filters[i].type));

@@ -6,10 +6,7 @@
 #define SERVE_TENANT_H
 
 #include "api.h"
-
-#define TENANT_BYTES_MAX 32u
-#define TENANT_MARK                                                                      \
-	"~" /* between a tenant and what it calls its own; in no tenant's name */
+#include "bounds.h"
 
 /* Whether text may be the name of a tenant that keys are bound to: letters, digits, "-", "_", "." */
 bool tenant_is_name(const char *text);

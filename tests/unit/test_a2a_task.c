@@ -192,6 +192,22 @@ START_TEST(a_run_that_could_not_use_its_answer_is_none)
 }
 END_TEST
 
+/* What went into a run may be large, and many are listed. */
+START_TEST(what_is_kept_is_what_is_told)
+{
+	struct a2a_run whole = run_of(A2A_1_0,
+	    "{'run': 'r', 'thread': 'c', 'status': 'success', 'input': {'messages': "
+	    "[1]}, 'options': {'context': {'a': 1}}, 'output': {'notes': 'long', "
+	    "'structured_response': {'a': 1}}, 'ended': 5000, 'events': 4}");
+	struct a2a_run kept = whole;
+
+	kept.record = a2a_keep(arena, whole.record);
+	ck_assert(value_equal(a2a_task(arena, &kept), a2a_task(arena, &whole)));
+	ck_assert(!value_has(kept.record, "input") && !value_has(kept.record, "options"));
+	ck_assert(!value_has(value_get(kept.record, "output"), "notes"));
+}
+END_TEST
+
 #define SAID "{'run': 'r2', 'thread': 'c', 'status': 'success', 'answer': 'Hi.'}"
 
 START_TEST(a_task_is_written_as_its_version_has_it)
@@ -260,6 +276,7 @@ tcase_a2a_task(void)
 	tcase_add_loop_test(
 	    tcase, a_state_is_called_so, 0, sizeof states / sizeof *states);
 	tcase_add_test(tcase, a_run_that_could_not_use_its_answer_is_none);
+	tcase_add_test(tcase, what_is_kept_is_what_is_told);
 	tcase_add_test(tcase, a_task_is_written_as_its_version_has_it);
 	tcase_add_test(tcase, what_is_asked_or_went_wrong_is_said);
 	tcase_add_test(tcase, events_say_whether_they_add);
