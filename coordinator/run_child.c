@@ -224,13 +224,10 @@ child_look(struct run *run, struct arena *arena, const struct child *child,
     const struct value **record_r)
 {
 	struct store *store = run->coordinator->store;
-	enum store_status status =
-	    store_run(store, arena, child->thread, child->run, record_r);
 
-	if (status != STORE_NONE || strcmp(child->thread, child->run) != 0)
-		return status;
-	status = store_has_thread(store, arena, child->thread);
-	return status == STORE_OK ? STORE_KNOWN : status;
+	return strcmp(child->thread, child->run) == 0
+		   ? store_first_run(store, arena, child->run, record_r)
+		   : store_run(store, arena, child->thread, child->run, record_r);
 }
 
 /* Says that it is run's, before it is there: whoever cancels run finds it. */

@@ -263,8 +263,7 @@ enum store_status store_fill(struct store *store, const char *thread, const char
 
 struct store_pruned {
 	uint64_t checkpoints, messages, runs; /* that are gone */
-	const char
-	    *busy; /* with STORE_BUSY: the run that goes on, waits, or is to start */
+	const char *busy; /* with STORE_BUSY: the run that goes on, waits, or will */
 };
 /* Drops all but the newest keep checkpoints (at least one), the messages that only the others name,
  * and the runs that ended before the oldest that is left, with their event logs. force: also of a
@@ -309,16 +308,18 @@ enum store_status store_chores(struct store *store, struct arena *arena, unsigne
 
 /* --- children ----------------------------------------------------------------------- */
 
+/* What there is of run, which is to be the first of a thread that has its name: STORE_OK with its record; STORE_NONE; STORE_KNOWN:
+ * the thread, without it. Who submits it meanwhile is no other: its thread comes with it. */
+enum store_status store_first_run(struct store *store, struct arena *arena,
+    const char *run, const struct value **record_r);
 /* Notes child, which is queued on its thread, as one of parent's. *late_r: it is to be cancelled,
  * since the parent has ended by error or cancel, or is about to. STORE_NONE: no such parent. */
 enum store_status store_adopt(struct store *store, struct arena *arena,
     const char *parent_thread, const char *parent, const char *child,
     const char *child_thread, bool *late_r);
-
 /* children_r: {run: thread}, all that run ever had. */
 enum store_status store_children(struct store *store, struct arena *arena,
     const char *thread, const char *run, const struct value **children_r);
-
 /* Some of the shard's runs that have ended by error or cancel and whose children are to be
  * cancelled: [run], at most limit. done (or NULL): those of which that was done. */
 enum store_status store_orphans(struct store *store, struct arena *arena, unsigned shard,

@@ -1,6 +1,19 @@
 /* store_children: runs that belong to a run, and end with it. */
 #include "store_private.h"
 
+/* The thread is looked for before the run: the other way round, both may come in between. */
+enum store_status
+store_first_run(struct store *store, struct arena *arena, const char *run,
+    const struct value **record_r)
+{
+	enum store_status status = store_has_thread(store, arena, run);
+
+	if (status != STORE_OK)
+		return status;
+	status = store_run(store, arena, run, run, record_r);
+	return status == STORE_NONE ? STORE_KNOWN : status;
+}
+
 enum store_status
 store_adopt(struct store *store, struct arena *arena, const char *parent_thread,
     const char *parent, const char *child, const char *child_thread, bool *late_r)

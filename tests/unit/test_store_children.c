@@ -1,0 +1,105 @@
+/* Runs of runs, as who owns the parent finds them; against a real Redis. */
+#include <check.h>
+
+#include "fiber.h"
+#include "store_trial.h"
+
+/* Interface under test */
+#include "store.h"
+
+TCase *tcase_store_children(void);
+
+static enum store_status looked;
+static bool has_submitted;
+
+static enum store_status
+look(const char *run)
+{
+	const struct value *record = NULL;
+	enum store_status status = store_first_run(trial.a, trial.arena, run, &record);
+
+	ck_assert_msg(
+	    status != STORE_OK || value_text_is(value_get(record, "parent"), "boss"),
+	    "not its record");
+	return status;
+}
+
+static void
+submit(const char *thread, const char *run)
+{
+	struct arena *arena = trial.arena;
+	int64_t before;
+
+	ck_assert_int_eq(
+	    store_submit(trial.a, arena, thread, run,
+		value_map(arena, "agent", value_str(arena, "clerk"), "version",
+		    value_str(arena, "1"), "parent", value_str(arena, "boss"), NULL),
+		&before),
+	    STORE_OK);
+}
+
+static void
+play_looks(void)
+{
+	ck_assert_int_eq(look("child"), STORE_NONE);
+	submit("other", "child");
+	ck_assert_int_eq(look("child"), STORE_NONE);
+	submit("child", "somebody");
+	ck_assert_int_eq(look("child"), STORE_KNOWN);
+	submit("child", "child");
+	ck_assert_int_eq(look("child"), STORE_OK);
+}
+
+START_TEST(a_thread_of_its_name_is_anothers_unless_the_run_is_there)
+{
+	trial_play(play_looks);
+}
+END_TEST
+
+static void
+look_once(void *arg)
+{
+	looked = look(arg);
+}
+
+static void
+submit_once(void *arg)
+{
+	submit(arg, arg);
+	has_submitted = true;
+}
+
+/* One connection: what the other one submits comes between the first thing that is looked at and the next. */
+static void
+play_race(void)
+{
+	static char child[] = "child";
+
+	ck_assert_ptr_nonnull(fiber_start(redis_trial.loop, "look", look_once, child));
+	ck_assert_ptr_nonnull(
+	    fiber_start(redis_trial.loop, "submit", submit_once, child));
+	while (!has_submitted || looked == STORE_CANCELLED)
+		fiber_sleep(1);
+	ck_assert_int_ne(looked, STORE_KNOWN);
+	ck_assert_int_eq(look(child), STORE_OK);
+}
+
+START_TEST(who_submits_it_meanwhile_is_no_other)
+{
+	looked = STORE_CANCELLED;
+	has_submitted = false;
+	trial_play(play_race);
+}
+END_TEST
+
+TCase *
+tcase_store_children(void)
+{
+	TCase *tcase = tcase_create("store_children");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, trial_open, trial_close);
+	tcase_add_test(tcase, a_thread_of_its_name_is_anothers_unless_the_run_is_there);
+	tcase_add_test(tcase, who_submits_it_meanwhile_is_no_other);
+	return tcase;
+}
