@@ -123,8 +123,8 @@ read_task(struct call *call, const struct value *message, struct task *task_r)
 
 /* Begins what params ask for. Returns false after answering why not. */
 static bool
-begin(struct call *call, const struct value *params, bool lives, struct task *task_r,
-    struct run_begun *begun_r)
+begin(struct call *call, const struct value *params, enum feed_what what,
+    struct task *task_r, struct run_begun *begun_r)
 {
 	const struct value *body;
 	const char *agent = call->params[0];
@@ -146,7 +146,7 @@ begin(struct call *call, const struct value *params, bool lives, struct task *ta
 	if (body == NULL)
 		return false;
 	call->params[0] = task_r->thread; /* as if the path named it */
-	if (!runs_begin(call, body, lives, begun_r))
+	if (!runs_begin(call, body, what, begun_r))
 		return false;
 	call->params[0] = agent;
 	task_r->run = begun_r->run;
@@ -205,7 +205,7 @@ send_message(struct call *call, const struct value *params)
 	struct run_begun begun;
 	struct task task;
 
-	if (!begin(call, params, false, &task, &begun))
+	if (!begin(call, params, FEED_END, &task, &begun))
 		return;
 	if (!waits(value_get(params, "configuration")))
 		reply(call, 200, response(call, &task, a2a_payload));
@@ -357,7 +357,7 @@ cancel_task(struct call *call, const struct value *params)
 		reply_failed(call, status, "task");
 		return;
 	}
-	feed = feed_new(call->api, task.thread, task.run, 0, false);
+	feed = feed_new(call->api, task.thread, task.run, 0, FEED_END);
 	feed_end(feed, call->arena, CANCEL_LOOK_MS, NULL, NULL);
 	feed_destroy(&feed);
 	reply(call, 200, response(call, &task, a2a_task));
@@ -377,7 +377,7 @@ stream_message(struct call *call, const struct value *params)
 	struct run_begun begun;
 	struct task task;
 
-	if (!begin(call, params, true, &task, &begun))
+	if (!begin(call, params, FEED_ALL, &task, &begun))
 		return;
 	a2a_follow(call, &task, begun.feed);
 	feed_destroy(&begun.feed);
@@ -391,7 +391,7 @@ subscribe(struct call *call, const struct value *params)
 
 	if (!a2a_find(call, value_get_text(params, "id"), &task))
 		return;
-	feed = feed_new(call->api, task.thread, task.run, 0, true);
+	feed = feed_new(call->api, task.thread, task.run, 0, FEED_ALL);
 	a2a_follow(call, &task, feed);
 	feed_destroy(&feed);
 }

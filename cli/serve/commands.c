@@ -36,7 +36,7 @@ begin(struct call *call, const struct value *body, const struct value *result)
 	body = value_map_merge(arena, body,
 	    value_map(arena, "if_not_exists", value_str(arena, "create"), "stream_mode",
 		value_str(arena, "messages-tuple"), NULL));
-	if (!runs_begin(call, body, false, &begun))
+	if (!runs_begin(call, body, FEED_END, &begun))
 		return;
 	feed_destroy(&begun.feed);
 	succeed(call, result != NULL ? result

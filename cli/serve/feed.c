@@ -23,8 +23,10 @@ struct feed {
 	struct api *api;
 	const char *thread, *run, *entry;
 	struct live_ear *ear;
-	bool lives;
-	bool is_known;       /* the run was there */
+	enum feed_what what;
+	struct packet
+	    end;       /* of FEED_END: the run's event `finished`, as it was published */
+	bool is_known; /* the run was there */
 	struct fiber *fiber; /* that waits, or NULL */
 	struct heard *heard; /* a queue: from first to count */
 	size_t first, count, room, heard_bytes;
@@ -119,14 +121,28 @@ on_heard(void *arg, const char *kind, const void *body, size_t size)
 	feed->is_known = true;
 	if (said.seq > 0)
 		feed->look_at = 0;
-	if (said.seq > 0 || feed->lives)
-		add(feed, &said, body, size);
+	add(feed, &said, body, size);
+	if (feed->fiber != NULL)
+		fiber_wake(feed->fiber);
+}
+
+/* The first one says it. */
+static void
+on_ended(void *arg, const char *kind, const void *body, size_t size)
+{
+	struct feed *feed = arg;
+
+	(void)kind;
+	feed->is_known = true;
+	if (feed->end.size == 0)
+		packet_copy(&feed->end, body, size);
 	if (feed->fiber != NULL)
 		fiber_wake(feed->fiber);
 }
 
 struct feed *
-feed_new(struct api *api, const char *thread, const char *run, uint64_t after, bool lives)
+feed_new(struct api *api, const char *thread, const char *run, uint64_t after,
+    enum feed_what what)
 {
 	struct feed *feed = xcalloc(1, sizeof *feed);
 
@@ -135,9 +151,10 @@ feed_new(struct api *api, const char *thread, const char *run, uint64_t after, b
 	feed->run = run;
 	feed->seen = after;
 	feed->pause_ms = LOOK_FIRST_MS;
-	feed->lives = lives;
+	feed->what = what;
 	feed->arena = arena_new();
-	feed->ear = live_listen(api->live, run, on_heard, feed);
+	feed->ear = what == FEED_END ? live_listen_end(api->live, run, on_ended, feed)
+				     : live_listen(api->live, run, on_heard, feed);
 	return feed;
 }
 
@@ -153,14 +170,25 @@ feed_destroy(struct feed **feed_p)
 	while (first_heard(feed) != NULL)
 		drop_first(feed);
 	free(feed->heard);
+	packet_release(&feed->end);
 	arena_destroy(&feed->arena);
 	free(feed);
+}
+
+/* When to look into the log again, though nobody says that there is anything. */
+static void
+put_off_look(struct feed *feed)
+{
+	feed->look_at = loop_now_ms(session_loop(feed->api->session)) + feed->pause_ms;
+	feed->pause_ms *= 2;
 }
 
 void
 feed_expect(struct feed *feed, const char *entry)
 {
 	feed->entry = entry;
+	if (feed->what == FEED_END)
+		put_off_look(feed);
 }
 
 enum store_status
@@ -246,8 +274,7 @@ look(struct feed *feed)
 
 	if (feed->seen > 0 || feed->pause_ms > LOOK_MS)
 		feed->pause_ms = LOOK_MS;
-	feed->look_at = loop_now_ms(session_loop(feed->api->session)) + feed->pause_ms;
-	feed->pause_ms *= 2;
+	put_off_look(feed);
 	if (read_log(feed) == -1)
 		return -1;
 	if (value_size(feed->events) > 0)
@@ -301,6 +328,21 @@ is_ahead(struct feed *feed, const struct heard *heard)
 	return true;
 }
 
+/* What cannot be read was not said: the log has it. */
+static int
+take_end(struct feed *feed, struct arena *arena, const struct value **thing_r)
+{
+	const char *error;
+
+	if (feed->end.size == 0)
+		return 0;
+	if (value_unpack(arena, feed->end.data, feed->end.size, thing_r, &error) == 0)
+		return 1;
+	packet_release(&feed->end);
+	feed->look_at = 0;
+	return 0;
+}
+
 /* Takes what is next without waiting for it. Returns 1, 0: nothing is; -1. */
 static int
 take(struct feed *feed, struct arena *arena, const struct value **thing_r)
@@ -309,6 +351,8 @@ take(struct feed *feed, struct arena *arena, const struct value **thing_r)
 	const char *error;
 	int found;
 
+	if (take_end(feed, arena, thing_r) == 1)
+		return 1;
 	while ((heard = first_heard(feed)) != NULL) {
 		if (take_event(feed, arena, heard, thing_r) == 1)
 			return 1;

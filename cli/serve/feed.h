@@ -1,7 +1,8 @@
 /* feed: what happens in a run, one thing after the other, for who follows it: the events of its stored log, none left out and
  * none twice, and between them, as they come, what workers publish and nobody stores.
  *
- * What is published says when to look into the log; a look now and then finds what was published in vain. */
+ * What is published says when to look into the log; a look now and then finds what was published in vain. Who waits for the end
+ * alone hears of nothing else, and looks seldom: the events before it come in no order and as it happens. */
 #ifndef FEED_H
 #define FEED_H
 
@@ -9,20 +10,25 @@
 
 struct feed;
 
-/* Returns new: follows run on thread from behind the event of number after (0: from the first). lives: also what is not
- * stored. Keeps run and thread. */
-struct feed *feed_new(
-    struct api *api, const char *thread, const char *run, uint64_t after, bool lives);
+/* What a feed is for. */
+enum feed_what {
+	FEED_END, /* the run's end; and to know that it was taken: what a look finds of its log */
+	FEED_ALL, /* each event, and what is not stored */
+};
+
+/* Returns new: follows run on thread from behind the event of number after (0: from the first). Keeps run and thread. */
+struct feed *feed_new(struct api *api, const char *thread, const char *run,
+    uint64_t after, enum feed_what what);
 /* Takes *feed_p. NULL is fine. */
 void feed_destroy(struct feed **feed_p);
 
-/* Says which entry of the inbox begins the run: else one that was deleted before we heard of it is waited for as one that
+/* Says which entry of the inbox, that was just added, begins the run: else one that was deleted before we heard of it is waited for as one that
  * nobody has taken yet. Keeps entry. */
 void feed_expect(struct feed *feed, const char *entry);
 
 /* Waits for the next thing, for wait_ms at most. Returns 1: *thing_r, in arena, an event as docs/protocol.md has
  * them (stored, if it has `seq`); 0: nothing came; -1: the fiber was cancelled, nothing more will come
- * (the run has ended and all of it was given, or it was deleted: STORE_NONE), or Redis is gone for longer than it may
+ * (the run has ended and all of it was given, or it was deleted: STORE_NONE; of FEED_END the end is given again and again), or Redis is gone for longer than it may
  * (feed_status). */
 int feed_next(struct feed *feed, struct arena *arena, uint64_t wait_ms,
     const struct value **thing_r);

@@ -240,7 +240,7 @@ call_tool(struct call *call, const struct value *params)
 	}
 	body = value_map(arena, "assistant_id", name, "input", arguments, "on_disconnect",
 	    value_str(arena, "cancel"), NULL);
-	if (!is_tool(call, value_text(name)) || !runs_begin(call, body, false, &begun))
+	if (!is_tool(call, value_text(name)) || !runs_begin(call, body, FEED_END, &begun))
 		return;
 	outcome = runs_await(call, &begun, &has_ended);
 	if (outcome != NULL)

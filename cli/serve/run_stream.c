@@ -205,7 +205,7 @@ follow(struct call *call, struct run_begun *begun, const char *last_id)
 	stream.frames = frames_new(&run, begun->body.modes, last_id);
 	if (begun->feed == NULL)
 		begun->feed = feed_new(call->api, begun->thread, begun->run,
-		    frames_seen(stream.frames), true);
+		    frames_seen(stream.frames), FEED_ALL);
 	if (frames_seen(stream.frames) == 0) {
 		frames_begin(stream.frames);
 	} else { /* what it was shown of the state may be old */
@@ -223,7 +223,7 @@ call_run_stream(struct call *call)
 {
 	struct run_begun begun;
 
-	if (!runs_begin(call, call->body, true, &begun))
+	if (!runs_begin(call, call->body, FEED_ALL, &begun))
 		return;
 	runs_say_where(call, &begun);
 	/* Where a client whose connection breaks finds the rest. */

@@ -103,7 +103,7 @@ call_run_wait(struct call *call)
 {
 	struct run_begun begun;
 
-	if (!runs_begin(call, call->body, false, &begun))
+	if (!runs_begin(call, call->body, FEED_END, &begun))
 		return;
 	runs_say_where(call, &begun);
 	wait_for(call, &begun);
@@ -119,6 +119,6 @@ call_run_join(struct call *call)
 	begun.thread = call->params[0];
 	begun.run = call->params[1];
 	begun.body.cancels_on_disconnect = call_flag(call, "cancel_on_disconnect");
-	begun.feed = feed_new(call->api, begun.thread, begun.run, 0, false);
+	begun.feed = feed_new(call->api, begun.thread, begun.run, 0, FEED_END);
 	wait_for(call, &begun);
 }

@@ -104,7 +104,7 @@ was_taken(struct call *call, struct feed *feed)
 bool
 runs_do(struct call *call, const struct run_entry *entry)
 {
-	struct feed *feed = feed_new(call->api, entry->thread, entry->run, 0, false);
+	struct feed *feed = feed_new(call->api, entry->thread, entry->run, 0, FEED_END);
 	const struct value *last = NULL, *error;
 
 	if (add_entry(call, entry->fields, feed) && was_taken(call, feed)) {
@@ -181,8 +181,8 @@ find_place(struct call *call, const struct value *body, struct run_place *place_
 }
 
 bool
-runs_begin(
-    struct call *call, const struct value *body, bool lives, struct run_begun *begun_r)
+runs_begin(struct call *call, const struct value *body, enum feed_what what,
+    struct run_begun *begun_r)
 {
 	struct run_place place;
 	const char *wrong;
@@ -199,7 +199,7 @@ runs_begin(
 	begun_r->run = place.run;
 	if (!runs_has_agent(call, begun_r->body.agent))
 		return false;
-	begun_r->feed = feed_new(call->api, place.thread, place.run, 0, lives);
+	begun_r->feed = feed_new(call->api, place.thread, place.run, 0, what);
 	if (add_entry(call, begun_r->body.fields, begun_r->feed)) {
 		if (was_taken(call, begun_r->feed)) {
 			runs_tell(call->api, place.thread);
@@ -262,7 +262,7 @@ call_run_create(struct call *call)
 {
 	struct run_begun begun;
 
-	if (!runs_begin(call, call->body, false, &begun))
+	if (!runs_begin(call, call->body, FEED_END, &begun))
 		return;
 	runs_say_where(call, &begun);
 	reply(call, 200, describe(call, &begun));
@@ -284,7 +284,7 @@ call_runs_batch(struct call *call)
 	for (i = 0; i < count; i++) {
 		struct run_begun begun;
 
-		if (!runs_begin(call, value_at(call->body, i), false, &begun))
+		if (!runs_begin(call, value_at(call->body, i), FEED_END, &begun))
 			return;
 		value_list_add(&list, describe(call, &begun));
 		feed_destroy(&begun.feed);
@@ -408,7 +408,7 @@ call_run_cancel(struct call *call)
 		return;
 	}
 	feed = feed_new(call->api, call->params[0], call->params[1],
-	    (uint64_t)value_get_int(record, "events", 0), false);
+	    (uint64_t)value_get_int(record, "events", 0), FEED_END);
 	last = feed_end(feed, call->arena, ACCEPT_WAIT_MS, NULL, NULL);
 	if (last != NULL || feed_status(feed) == STORE_NONE)
 		reply_nothing(call);

@@ -31,10 +31,9 @@ struct run_begun {
 	struct run_body body;
 	struct feed *feed; /* from behind its first event; the caller destroys it */
 };
-/* Begins it, on the thread of the path, or on one of its own. Returns false after answering why not; lives: the feed has
- * what is not stored, too. */
-bool runs_begin(
-    struct call *call, const struct value *body, bool lives, struct run_begun *begun_r);
+/* Begins it, on the thread of the path, or on one of its own. Returns false after answering why not. */
+bool runs_begin(struct call *call, const struct value *body, enum feed_what what,
+    struct run_begun *begun_r);
 
 /* Begins an answer of status 200 that is JSON, and waits for the run's end, with a line break now and then. Returns
  * its last event, in the call's arena; NULL: who asked has gone, or the run, or Redis (feed_status). */

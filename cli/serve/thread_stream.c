@@ -168,7 +168,7 @@ show_run(struct thread_stream *stream, const char *run)
 		arena_destroy(&arena); /* others go ahead of it, or it is gone */
 		return is_away(status) ? -1 : 0;
 	}
-	feed = feed_new(stream->call->api, stream->thread, run, stream->seen, true);
+	feed = feed_new(stream->call->api, stream->thread, run, stream->seen, FEED_ALL);
 	thread_frames_begin(stream->frames, stream->number, run,
 	    agent != NULL ? agent : "", stream->seen);
 	while (result == 1)

@@ -1,7 +1,9 @@
 /* `flotilla serve` on a fleet: runs and their pauses over HTTP, and what is refused. */
 #include <check.h>
+#include <string.h>
 
 #include "has.h"
+#include "json.h"
 #include "literal.h"
 #include "serve_bench.h"
 #include "store.h"
@@ -36,6 +38,39 @@ START_TEST(who_waits_gets_the_state)
 END_TEST
 
 /* Nobody has named its thread, so nobody needs it. */
+/* How many events the broker has put on the status channel. */
+static int64_t
+published(void)
+{
+	const struct said said = CLI(&fleet->flotilla, "top", "--once", "--json");
+	const char *error = NULL;
+	const struct value *all =
+	    json_parse(fleet->arena, said.out, strlen(said.out), &error);
+	int64_t count = value_get_int(
+	    value_get(value_get(all, "broker"), "counters"), "published", -1);
+
+	ck_assert_msg(count >= 0, "%s%s", said.out, said.err);
+	return count;
+}
+
+/* The first who wait are before what they wait for; who waits behind them finds it subscribed to. */
+START_TEST(who_waits_costs_one_event_a_run)
+{
+	static const char body[] = "{'assistant_id': 'quick', " HI "}";
+	int64_t before, after = published();
+	int i;
+
+	do {
+		before = after;
+		serve_post("/runs/wait", body, 200);
+		after = published();
+	} while (after == before);
+	for (i = 0; i < 5; i++)
+		serve_post("/runs/wait", body, 200);
+	ck_assert_int_eq(published(), after + 5);
+}
+END_TEST
+
 START_TEST(a_thread_of_one_run_goes_with_it)
 {
 	int64_t count = serve_thread_count();
@@ -359,6 +394,7 @@ tcase_serve_runs(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_unchecked_fixture(tcase, serve_open, serve_close);
 	tcase_add_test(tcase, who_waits_gets_the_state);
+	tcase_add_test(tcase, who_waits_costs_one_event_a_run);
 	tcase_add_test(tcase, a_thread_of_one_run_goes_with_it);
 	tcase_add_test(tcase, a_run_is_listed_with_its_metadata);
 	tcase_add_test(tcase, several_runs_are_begun_at_once);
