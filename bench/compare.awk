@@ -92,6 +92,18 @@ function waited(who, stored,    kb) {
 		    parts["waiting" SUBSEP who SUBSEP stored SUBSEP 1000]
 }
 
+function served(who, stored, in_flight,    cpu) {
+	if (middle("http", who, stored, in_flight, "per_s") == 0)
+		return
+	cpu = middle("http", who, stored, in_flight, "cpu_us")
+	printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", who, stored == "-" ? "in memory" : "Redis, " stored,
+	    in_flight, show(middle("http", who, stored, in_flight, "per_s")),
+	    times(middle("http", "fleet", "everysec", in_flight, "per_s"), middle("http", who, stored, in_flight, "per_s")),
+	    show(middle("http", who, stored, in_flight, "p50_ms")), show(middle("http", who, stored, in_flight, "p99_ms")),
+	    show(cpu), times(cpu, middle("http", "fleet", "everysec", in_flight, "cpu_us")),
+	    parts["http" SUBSEP who SUBSEP stored SUBSEP in_flight]
+}
+
 function dispatched(who, stored,    ours, its, cpu, its_cpu) {
 	ours = middle("dispatch", "fleet", "-", 64, "per_s")
 	cpu = middle("dispatch", "fleet", "-", 64, "cpu_us")
@@ -136,6 +148,14 @@ END {
 	for (i = 1; i <= n; i++)
 		for (j = 1; j <= m; j++)
 			waited(systems[i], kinds[j])
+
+	print "\n| by LangGraph's API | stored | in flight | runs/s | fleet is faster by | p50 ms | p99 ms | CPU us a run | fleet takes less by | of that |"
+	print "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+	for (k = 1; k <= o; k++) {
+		served("fleet", "everysec", flights[k])
+		served("fleet", "always", flights[k])
+		served("langgraph", "-", flights[k])
+	}
 
 	print "\n| a job of 300 bytes and its answer of 300, 64 in flight | stored | jobs/s | fleet is faster by | p50 ms | CPU us a job | fleet takes less by | of that |"
 	print "| --- | --- | --- | --- | --- | --- | --- | --- |"

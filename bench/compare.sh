@@ -1,6 +1,6 @@
 #!/bin/sh
 # What a user would pick instead, in turns with our fleet: LangChain JS with nothing stored and with Postgres, the
-# floor (bench/floor/floor.h); and for bare dispatch BullMQ, Celery, gearmand, beanstalkd. Prints the tables.
+# floor (bench/floor/floor.h); by LangGraph's API, LangGraph's server; and for bare dispatch BullMQ, Celery, gearmand, beanstalkd. Prints the tables.
 #
 #   bench/compare.sh BUILD [ROUNDS]
 #
@@ -69,7 +69,7 @@ failures() {
 # --- what there is ---
 
 peers=yes
-"$here/peer/install.sh" "$build" || { peers=; miss "langchain, bullmq: npm ($(tail -n 1 "$build/peer/npm.log"))"; }
+"$here/peer/install.sh" "$build" || { peers=; miss "langchain, langgraph, bullmq: npm ($(tail -n 1 "$build/peer/npm.log"))"; }
 if [ -n "$peers" ] && ! start_postgres "$temp"; then
 	miss "langchain-postgres: $postgres_missing"
 fi
@@ -124,6 +124,24 @@ waiting() {
 		--stored everysec --postgres "$temp" --postmaster "$postmaster"
 }
 
+# --- runs by LangGraph's API ---
+
+http() { # FSYNC IN_FLIGHT RUNS
+	take fleet "$build/bench-http" --fsync "$1" --in-flight "$2" --runs "$3"
+}
+langgraph() { # IN_FLIGHT RUNS
+	[ -z "$peers" ] || take langgraph node "$build/peer/langgraph.mjs" "$build" --in-flight "$1" --runs "$2"
+}
+
+served() {
+	http everysec 64 3000
+	http always 64 3000
+	langgraph 64 200
+	http everysec 1 300
+	http always 1 300
+	langgraph 1 80
+}
+
 # --- bare dispatch ---
 
 dispatch() {
@@ -141,6 +159,7 @@ dispatch() {
 round=0
 while [ "$round" -lt "$rounds" ]; do
 	runs
+	served
 	dispatch
 	round=$((round + 1))
 done
@@ -158,8 +177,8 @@ version() {
 	printf '\n%s, commit %s, %s rounds. %s. ' "$date" "$commit" "$rounds" "$machine"
 	printf '%s; node %s' "$(redis-server --version | sed 's/Redis server v=\([^ ]*\).*/Redis \1/')" \
 		"$(node --version 2>/dev/null || echo missing)"
-	[ -z "$peers" ] || printf '; langchain %s, @langchain/openai %s, bullmq %s' "$(version langchain)" \
-		"$(version @langchain/openai)" "$(version bullmq)"
+	[ -z "$peers" ] || printf '; langchain %s, @langchain/openai %s, @langchain/langgraph-api %s, bullmq %s' \
+		"$(version langchain)" "$(version @langchain/openai)" "$(version @langchain/langgraph-api)" "$(version bullmq)"
 	[ -z "$postgres_folder" ] || printf '; checkpointer %s, %s' \
 		"$(version @langchain/langgraph-checkpoint-postgres)" "$postgres_version"
 	for package in gearman-job-server beanstalkd python3-celery; do

@@ -63,10 +63,11 @@ reply_new(const char *status, const char *type, const char *body, const size_t *
 	return reply;
 }
 
+static unsigned made; /* replies: LangGraph takes two messages of one id for one */
+
 static struct reply
 plain_reply(const char *content, const char *calls, const char *finish)
 {
-	static unsigned made; /* LangGraph takes two messages of one id for one */
 	struct text body;
 	struct reply reply;
 
@@ -87,11 +88,11 @@ static void
 put_event(struct text *body, const char *delta, int size, const char *finish)
 {
 	fprintf(body->file,
-	    "data: {\"id\":\"chatcmpl-bench\",\"object\":\"chat.completion.chunk\","
+	    "data: {\"id\":\"chatcmpl-%u\",\"object\":\"chat.completion.chunk\","
 	    "\"created\":1,\"model\":\"bench\",\"choices\":[{\"index\":0,\"delta\":{%.*s}"
 	    ","
 	    "\"finish_reason\":%s}]}\n\n",
-	    size, delta, finish);
+	    made, size, delta, finish);
 }
 
 /* One event for each piece of the text, one for the calls, one for the end. */
@@ -125,6 +126,7 @@ stream_reply(const char *content, unsigned pieces, const char *calls, const char
 	fputs("data: [DONE]\n\n", body.file);
 	ends[count++] = (size_t)ftell(body.file);
 	text_close(&body);
+	made++;
 	reply = reply_new("200 OK", "text/event-stream", body.bytes, ends, count);
 	free(body.bytes);
 	free(ends);

@@ -14,6 +14,10 @@ $(BUILD)/bench-dispatch: $(call objects,bench/dispatch) $(addprefix $(BUILD)/,be
   $(library)
 	$(link) -o $@ $^ $(LDLIBS)
 
+# Runs by LangGraph's API, of `flotilla serve` or another server (bench/http/main.c).
+$(BUILD)/bench-http: $(call objects,bench/http) $(BUILD)/bench/dispatch/stream.o $(bench_rig)
+	$(link) -o $@ $^ $(LDLIBS)
+
 # What the peers need beside `make deps`: no other target installs it. What cannot be had is named by
 # compare.sh.
 PEERS := postgresql gearman-job-server beanstalkd python3-celery python3-redis gnuplot-nox
@@ -25,7 +29,7 @@ bench-deps: deps
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$p >/dev/null || true; done; }
 
 # Fleet, floor and peers in turns: the tables [ROUNDS=3 NO_CURVE=1 BENCH_TURN=command].
-bench-compare: binaries $(addprefix $(BUILD)/,bench-turn bench-floor bench-dispatch model-server)
+bench-compare: binaries $(addprefix $(BUILD)/,bench-turn bench-floor bench-dispatch bench-http model-server)
 	@bench/compare.sh $(abspath $(BUILD)) $(or $(ROUNDS),3)
 	@bench/plots.sh $(abspath $(BUILD))
 

@@ -47,6 +47,12 @@ rig_redis(const struct rig *rig)
 }
 
 const char *const *
+rig_brokers(const struct rig *rig)
+{
+	return (const char *const *)rig->brokers;
+}
+
+const char *const *
 rig_status(const struct rig *rig)
 {
 	return (const char *const *)rig->status;

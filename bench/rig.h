@@ -70,6 +70,8 @@ void rig_kill(struct rig **rig_p);
 
 /* Lend until the rig goes. */
 const char *rig_redis(const struct rig *rig);
+const char *const *rig_brokers(
+    const struct rig *rig); /* where they are bound, NULL-ended */
 const char *const *rig_status(const struct rig *rig); /* of each broker, NULL-ended */
 unsigned rig_port(const struct rig *rig);             /* of the model server */
 

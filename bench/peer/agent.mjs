@@ -1,31 +1,22 @@
 // The agent of bench/agent.yaml in LangChain JS, run so often; a child of langchain.mjs, which tells
 // it what to do and hears of it by messages.
 import pg from "pg";
-import { z } from "zod";
-import { createAgent, tool } from "langchain";
+import { createAgent } from "langchain";
 import { ChatOpenAI } from "@langchain/openai";
 import { PostgresSaver } from "@langchain/langgraph-checkpoint-postgres";
+import { calculate, systemPrompt } from "./calculate.mjs";
 import { answer } from "./rig.mjs";
 
 const { url, host, commit } = JSON.parse(process.argv[2]);
 const question = "What is three times seventeen? Work it out, then check it twice.";
 const types = ["human", "ai", "tool", "ai", "tool", "ai", "tool", "ai"];
 
-const operators = { "*": (a, b) => a * b, "/": (a, b) => a / b, "+": (a, b) => a + b, "-": (a, b) => a - b };
-const calculate = tool(
-  ({ expression }) => {
-    const [, left, operator, right] = /^\s*(\S+)\s*([*/+-])\s*(\S+)\s*$/.exec(expression);
-    return String(operators[operator](Number(left), Number(right)));
-  },
-  { name: "calculate", description: "Works out an arithmetic expression.", schema: z.object({ expression: z.string() }) },
-);
-
 const saver = host === undefined ? undefined : new PostgresSaver(
   new pg.Pool({ host, user: "postgres", database: "postgres", options: `-c synchronous_commit=${commit}` }));
 const agent = createAgent({
   model: new ChatOpenAI({ model: "bench", apiKey: "bench", configuration: { baseURL: url } }),
   tools: [calculate],
-  systemPrompt: "You answer questions, and work numbers out with calculate.",
+  systemPrompt,
   checkpointer: saver,
 });
 
