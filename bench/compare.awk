@@ -92,16 +92,16 @@ function waited(who, stored,    kb) {
 		    parts["waiting" SUBSEP who SUBSEP stored SUBSEP 1000]
 }
 
-function served(who, stored, in_flight,    cpu) {
-	if (middle("http", who, stored, in_flight, "per_s") == 0)
+function served(measure, who, stored, in_flight,    cpu) {
+	if (middle(measure, who, stored, in_flight, "per_s") == 0)
 		return
-	cpu = middle("http", who, stored, in_flight, "cpu_us")
+	cpu = middle(measure, who, stored, in_flight, "cpu_us")
 	printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", who, stored == "-" ? "in memory" : "Redis, " stored,
-	    in_flight, show(middle("http", who, stored, in_flight, "per_s")),
-	    times(middle("http", "fleet", "everysec", in_flight, "per_s"), middle("http", who, stored, in_flight, "per_s")),
-	    show(middle("http", who, stored, in_flight, "p50_ms")), show(middle("http", who, stored, in_flight, "p99_ms")),
-	    show(cpu), times(cpu, middle("http", "fleet", "everysec", in_flight, "cpu_us")),
-	    parts["http" SUBSEP who SUBSEP stored SUBSEP in_flight]
+	    in_flight (measure == "http" ? "" : ", streamed"), show(middle(measure, who, stored, in_flight, "per_s")),
+	    times(middle(measure, "fleet", "everysec", in_flight, "per_s"), middle(measure, who, stored, in_flight, "per_s")),
+	    show(middle(measure, who, stored, in_flight, "p50_ms")), show(middle(measure, who, stored, in_flight, "p99_ms")),
+	    show(cpu), times(cpu, middle(measure, "fleet", "everysec", in_flight, "cpu_us")),
+	    parts[measure SUBSEP who SUBSEP stored SUBSEP in_flight]
 }
 
 function dispatched(who, stored,    ours, its, cpu, its_cpu) {
@@ -152,10 +152,12 @@ END {
 	print "\n| by LangGraph's API | stored | in flight | runs/s | fleet is faster by | p50 ms | p99 ms | CPU us a run | fleet takes less by | of that |"
 	print "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
 	for (k = 1; k <= o; k++) {
-		served("fleet", "everysec", flights[k])
-		served("fleet", "always", flights[k])
-		served("langgraph", "-", flights[k])
+		served("http", "fleet", "everysec", flights[k])
+		served("http", "fleet", "always", flights[k])
+		served("http", "langgraph", "-", flights[k])
 	}
+	served("http-stream", "fleet", "everysec", 16)
+	served("http-stream", "langgraph", "-", 16)
 
 	print "\n| a job of 300 bytes and its answer of 300, 64 in flight | stored | jobs/s | fleet is faster by | p50 ms | CPU us a job | fleet takes less by | of that |"
 	print "| --- | --- | --- | --- | --- | --- | --- | --- |"

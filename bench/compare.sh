@@ -142,6 +142,13 @@ served() {
 	langgraph 1 80
 }
 
+# 500 tokens an answer, one each 10 ms: a run takes the model 20 s. Once.
+streamed() {
+	take fleet "$build/bench-http" --in-flight 16 --runs 16 --tokens 500 --gap-ms 10
+	[ -z "$peers" ] || take langgraph node "$build/peer/langgraph.mjs" "$build" --in-flight 16 --runs 16 --tokens 500 \
+		--gap-ms 10
+}
+
 # --- bare dispatch ---
 
 dispatch() {
@@ -164,6 +171,7 @@ while [ "$round" -lt "$rounds" ]; do
 	round=$((round + 1))
 done
 waiting
+streamed
 [ -n "${NO_CURVE:-}" ] || curve
 
 missing=$missing$(failures)

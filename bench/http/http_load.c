@@ -18,14 +18,15 @@
 	    2 * (size_t)                                                                 \
 		    RIG_ROUNDS) /* the question, the calls and answers, the last words */
 #define BODY                                                                             \
-	"{\"assistant_id\":\"bench\",\"if_not_exists\":\"create\",\"input\":{"           \
-	"\"messages\":[{\"role\":\"user\",\"content\":\"What is three times seventeen? " \
-	"Work it out, then check it twice.\"}]}}"
+	"{\"assistant_id\":\"bench\",\"if_not_exists\":\"create\",\"stream_mode\":["     \
+	"\"messages-tuple\"],\"input\":{\"messages\":[{\"role\":\"user\",\"content\":"   \
+	"\"What is three times seventeen? Work it out, then check it twice.\"}]}}"
+#define FRAME "event: messages"
+#define FAILURE "event: error"
 
 struct http_load {
-	struct loop *loop;
+	const struct http_load_kind *kind;
 	struct http *http;
-	const char *url;
 	size_t runs, next, fibers;
 	double *latencies_ms;
 };
@@ -65,18 +66,71 @@ is_right(const struct value *state)
 	return count == MESSAGES;
 }
 
+/* What has come of a stream. */
+struct stream {
+	size_t frames, bytes;
+	bool has_failed;
+	char tail[sizeof FRAME]; /* its last bytes: a line may be cut anywhere */
+	size_t tail_size;
+};
+
+/* How often line stands in text. */
+static size_t
+count(const char *text, size_t size, const char *line)
+{
+	const char *end = text + size, *found;
+	size_t counted = 0, line_size = strlen(line);
+
+	while ((found = memmem(text, (size_t)(end - text), line, line_size)) != NULL) {
+		text = found + line_size;
+		counted++;
+	}
+	return counted;
+}
+
+static int
+on_data(void *arg, const char *data, size_t size)
+{
+	struct stream *stream = arg;
+	struct packet text = { 0 };
+	size_t kept;
+
+	packet_append(&text, stream->tail, stream->tail_size);
+	packet_append(&text, data, size);
+	stream->bytes += size;
+	stream->frames += count(text.data, text.size, FRAME);
+	stream->has_failed |= count(text.data, text.size, FAILURE) > 0;
+	kept = text.size < sizeof FRAME - 2 ? text.size : sizeof FRAME - 2;
+	memcpy(stream->tail, text.data + text.size - kept, kept);
+	stream->tail_size = kept;
+	packet_release(&text);
+	return 0;
+}
+
+/* Tokens that come together may be one frame; all of the text must be there. */
+static bool
+is_told(const struct stream *stream, size_t tokens)
+{
+	return !stream->has_failed && stream->frames > 2 * (size_t)RIG_ROUNDS &&
+	       stream->bytes > tokens * HTTP_LOAD_TOKEN_BYTES * (RIG_ROUNDS + 1);
+}
+
 static void
 ask(struct http_load *load, struct arena *arena)
 {
 	static const char *const headers[] = { "Content-Type: application/json", NULL };
-	const char *url =
-	    arena_printf(arena, "%s/threads/%s/runs/wait", load->url, new_thread(arena));
+	const struct http_load_kind *kind = load->kind;
+	const char *url = arena_printf(arena, "%s/threads/%s/runs/%s", kind->url,
+	    new_thread(arena), kind->tokens > 0 ? "stream" : "wait");
+	struct stream stream = { 0 };
 	const struct http_request request = { .method = "POST",
 		.url = url,
 		.headers = headers,
 		.body = BODY,
 		.body_size = sizeof BODY - 1,
-		.timeout_ms = TIMEOUT_MS };
+		.timeout_ms = TIMEOUT_MS,
+		.on_data = kind->tokens > 0 ? on_data : NULL,
+		.arg = &stream };
 	struct http_response response;
 
 	http_send(load->http, arena, &request, &response);
@@ -85,7 +139,11 @@ ask(struct http_load *load, struct arena *arena)
 	if (response.status != 200)
 		errx(EXIT_FAILURE, "%s: status %ld: %.400s", url, response.status,
 		    response.body);
-	if (!is_right(json_parse(arena, response.body, response.body_size, NULL)))
+	if (kind->tokens > 0 && !is_told(&stream, kind->tokens))
+		errx(EXIT_FAILURE, "%s has brought %zu messages in %zu bytes%s", url,
+		    stream.frames, stream.bytes, stream.has_failed ? ", and failed" : "");
+	if (kind->tokens == 0 &&
+	    !is_right(json_parse(arena, response.body, response.body_size, NULL)))
 		errx(EXIT_FAILURE, "%s has not ended as it must: %.2000s", url,
 		    response.body);
 }
@@ -120,20 +178,19 @@ has_ended(void *arg)
 }
 
 double
-http_load_run(struct loop *loop, const char *url, size_t runs, size_t in_flight,
+http_load_run(struct loop *loop, const struct http_load_kind *kind, size_t runs,
     double *latencies_ms)
 {
-	struct http_load load = { .loop = loop,
+	struct http_load load = { .kind = kind,
 		.http = http_new(loop),
-		.url = url,
 		.runs = runs,
 		.latencies_ms = latencies_ms };
 	uint64_t begin_us = loop_now_us();
 	double seconds;
 
-	for (; load.fibers < in_flight; load.fibers++)
+	for (; load.fibers < kind->in_flight; load.fibers++)
 		if (fiber_start(loop, "asker", work, &load) == NULL)
-			errx(EXIT_FAILURE, "no room for %zu fibers", in_flight);
+			errx(EXIT_FAILURE, "no room for %zu fibers", kind->in_flight);
 	loop_run_until(loop, has_ended, &load);
 	seconds = (double)(loop_now_us() - begin_us) / 1e6;
 	http_destroy(&load.http);

@@ -1,7 +1,8 @@
 /* bench-http: what runs cost by LangGraph's API, as a line (../line.h): of a fleet with `flotilla serve` before it, or of
  * another server that is there (../peer/langgraph.mjs).
  *
- *	bench-http [--fsync everysec] [--in-flight 64] [--runs 3000] [--url URL --pid PID --name NAME] */
+ *	bench-http [--fsync everysec] [--in-flight 64] [--runs 3000] [--tokens 0]
+ *	    [--url URL --pid PID --name NAME] */
 #include <err.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,10 +19,11 @@
 
 #define WARM_UP_RUNS 100u
 #define SLOTS_MIN 64
+#define TOKENS_MAX 10000
 
 struct options {
 	const char *fsync, *url, *name;
-	int64_t in_flight, runs, pid;
+	int64_t in_flight, runs, tokens, gap_ms, pid;
 };
 
 #define FIELD(field) offsetof(struct options, field)
@@ -31,6 +33,10 @@ static const struct setting table[] = {
 	{ "in-flight", SETTING_INTEGER, FIELD(in_flight), "64", 1, 10000, NULL,
 	    "runs in flight", 0 },
 	{ "runs", SETTING_INTEGER, FIELD(runs), "3000", 1, 1000000, NULL, "runs", 0 },
+	{ "tokens", SETTING_INTEGER, FIELD(tokens), "0", 0, TOKENS_MAX, NULL,
+	    "that each answer is streamed in, by runs/stream; 0: by runs/wait", 0 },
+	{ "gap-ms", SETTING_INTEGER, FIELD(gap_ms), "0", 0, 1000, "ms",
+	    "between two of them", 0 },
 	{ "url", SETTING_TEXT, FIELD(url), NULL, 0, 0, NULL,
 	    "another server, which has the assistant \"bench\"; without: a fleet", 0 },
 	{ "pid", SETTING_INTEGER, FIELD(pid), "0", 0, INT32_MAX, NULL,
@@ -70,7 +76,10 @@ start_served(struct served *served, const struct options *options)
 	const struct rig_options rig_options = { .fsync = options->fsync,
 		.calls =
 		    (size_t)(options->in_flight < SLOTS_MIN ? SLOTS_MIN
-							    : options->in_flight + 1) };
+							    : options->in_flight + 1),
+		.script = { .tokens = (unsigned)options->tokens,
+		    .gap_ms = (unsigned)options->gap_ms,
+		    .bytes = (size_t)options->tokens * HTTP_LOAD_TOKEN_BYTES } };
 	char path[USAGE_PATH_BYTES];
 	const char *address;
 
@@ -135,20 +144,21 @@ measure(const struct options *options, struct loop *loop)
 	struct served served = { 0 };
 	bool is_fleet = options->url == NULL;
 	const char *url = is_fleet ? start_served(&served, options) : options->url;
-	size_t runs = (size_t)options->runs, in_flight = (size_t)options->in_flight;
+	const struct http_load_kind kind = { url, (size_t)options->in_flight,
+		(size_t)options->tokens };
+	size_t runs = (size_t)options->runs;
 	double *latencies_ms = xcalloc(runs, sizeof *latencies_ms), before[RIG_FLEET + 1],
 	       after[RIG_FLEET + 1];
 	char parts[LINE_PARTS_BYTES] = "";
-	struct line line = { .measure = "http",
+	struct line line = { .measure = options->tokens > 0 ? "http-stream" : "http",
 		.system = is_fleet ? "fleet" : options->name,
 		.stored = is_fleet ? options->fsync : NULL,
-		.in_flight = in_flight,
+		.in_flight = kind.in_flight,
 		.count = runs };
 
-	http_load_run(loop, url, WARM_UP_RUNS, in_flight, NULL);
+	http_load_run(loop, &kind, runs < WARM_UP_RUNS ? runs : WARM_UP_RUNS, NULL);
 	read_cpu(&served, options, before);
-	line.per_s =
-	    (double)runs / http_load_run(loop, url, runs, in_flight, latencies_ms);
+	line.per_s = (double)runs / http_load_run(loop, &kind, runs, latencies_ms);
 	read_cpu(&served, options, after);
 	add_parts(&line, parts, is_fleet, before, after);
 	qsort(latencies_ms, runs, sizeof *latencies_ms, line_by_size);

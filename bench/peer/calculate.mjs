@@ -12,4 +12,10 @@ export const calculate = tool(
   { name: "calculate", description: "Works out an arithmetic expression.", schema: z.object({ expression: z.string() }) },
 );
 
+// As bench/plugin/bench_layer.c has it.
+export const recite = tool(
+  ({ bytes }) => "and it said so much more than I asked ".repeat(bytes).slice(0, bytes),
+  { name: "recite", description: "Says as much as it is asked for.", schema: z.object({ bytes: z.number() }) },
+);
+
 export const systemPrompt = "You answer questions, and work numbers out with calculate.";

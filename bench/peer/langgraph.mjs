@@ -1,7 +1,7 @@
 // One measurement of LangGraph's server for JavaScript (@langchain/langgraph-api, what `langgraphjs dev` starts) as a
 // line (bench/line.h): the very run of agent.mjs, by HTTP, asked for by the same program as ours (bench/http).
 //
-//	node langgraph.mjs BUILD [--runs 300] [--in-flight 64]
+//	node langgraph.mjs BUILD [--runs 300] [--in-flight 64] [--tokens 0 --gap-ms 0]
 //
 // It keeps threads in memory, and writes them to files now and then.
 import { spawn, spawnSync } from "node:child_process";
@@ -14,7 +14,12 @@ import { startModelServer } from "./rig.mjs";
 
 const { values: options, positionals: [build] } = parseArgs({
   allowPositionals: true,
-  options: { runs: { type: "string", default: "300" }, "in-flight": { type: "string", default: "64" } },
+  options: {
+    runs: { type: "string", default: "300" },
+    "in-flight": { type: "string", default: "64" },
+    tokens: { type: "string", default: "0" },
+    "gap-ms": { type: "string", default: "0" },
+  },
 });
 
 const freePort = () => new Promise((resolve) => {
@@ -24,7 +29,7 @@ const freePort = () => new Promise((resolve) => {
   });
 });
 
-const model = await startModelServer(build, 0);
+const model = await startModelServer(build, 0, Number(options.tokens), Number(options["gap-ms"]));
 const folder = mkdtempSync(join(tmpdir(), "flotilla-langgraph-"));
 const port = await freePort();
 const server = spawn(process.execPath, [new URL("langgraph_server.mjs", import.meta.url).pathname,
@@ -42,6 +47,6 @@ await new Promise((resolve, reject) => {
   server.once("exit", () => reject(new Error("LangGraph's server has ended")));
 });
 const { status } = spawnSync(`${build}/bench-http`, ["--url", `http://127.0.0.1:${port}`, "--pid", String(server.pid),
-  "--runs", options.runs, "--in-flight", options["in-flight"]], { stdio: "inherit" });
+  "--runs", options.runs, "--in-flight", options["in-flight"], "--tokens", options.tokens], { stdio: "inherit" });
 model.stop();
 process.exit(status ?? 1);

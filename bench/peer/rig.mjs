@@ -58,9 +58,14 @@ export function peakOf(pids) {
     .reduce((a, b) => a + b, 0);
 }
 
-export async function startModelServer(build, latencyMs) {
-  const child = spawn(`${build}/model-server`,
-    ["-l", String(latencyMs), "-n", "calculate", "-a", '{"expression": "17 * 3"}'], { stdio: ["ignore", "pipe", "inherit"] });
+// tokens: that its texts are streamed in, gapMs apart, each of tokenBytes; then it wants recite, and not calculate.
+const tokenBytes = 5;
+export async function startModelServer(build, latencyMs, tokens = 0, gapMs = 0) {
+  const bytes = String(tokens * tokenBytes);
+  const does = tokens > 0
+    ? ["-n", "recite", "-a", `{"bytes": ${bytes}}`, "-b", bytes, "-t", String(tokens), "-g", String(gapMs)]
+    : ["-n", "calculate", "-a", '{"expression": "17 * 3"}'];
+  const child = spawn(`${build}/model-server`, ["-l", String(latencyMs), ...does], { stdio: ["ignore", "pipe", "inherit"] });
   process.on("exit", () => child.kill());
   process.on("SIGTERM", () => process.exit(1));
   const port = await new Promise((resolve, reject) => {
