@@ -23,6 +23,7 @@ struct session {
 	struct loop *loop;
 	struct arena *arena;
 	bool json;
+	uint64_t redis_wait_ms; /* of each step of the store */
 	struct fleet_file fleet;
 	struct redis *redis, *events_redis;
 	struct store *store, *events_store;
@@ -72,6 +73,7 @@ session_new(struct loop *loop, const struct common_settings *settings)
 	session->loop = loop;
 	session->arena = arena_new();
 	session->json = settings->json;
+	session->redis_wait_ms = CONNECT_WAIT_MS;
 	session->fiber = fiber_current();
 	fleet_file_find(session->arena, &session->fleet);
 	if (settings->redis != NULL)
@@ -269,7 +271,13 @@ connect_store(struct session *session, struct redis **redis_p)
 			return NULL;
 		}
 	}
-	return store_new(*redis_p, CONNECT_WAIT_MS);
+	return store_new(*redis_p, session->redis_wait_ms);
+}
+
+void
+session_wait_for_redis(struct session *session, uint64_t ms)
+{
+	session->redis_wait_ms = ms;
 }
 
 struct store *

@@ -28,6 +28,8 @@ bool session_json(const struct session *session);
 /* The store; waits up to 3 s for Redis. Says so on stderr and returns NULL when it is not
  * there. */
 struct store *session_store(struct session *session);
+/* How long each of its steps waits for a Redis that has gone, unless it is said before: 3 s. */
+void session_wait_for_redis(struct session *session, uint64_t ms);
 /* A second store on a connection of its own, for waiting reads. */
 struct store *session_events_store(struct session *session);
 

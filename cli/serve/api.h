@@ -22,6 +22,7 @@ struct api {
 	struct blueprints *blueprints; /* agents, compiled (blueprint.h) */
 	const struct value *keys;      /* [{key, tenant?}]; NULL: none is asked for */
 	const char *const *origins;    /* whose pages may ask, NULL-ended; "*": all */
+	uint64_t redis_wait_ms;        /* for each step, of a Redis that has gone */
 	bool is_local;                 /* only this machine reaches us */
 	TAILQ_HEAD(, thread_waiter)
 	waiters; /* for a thread's next run (thread_stream.c) */

@@ -14,7 +14,7 @@
 #include "tenant.h"
 #include "trace_context.h"
 
-#define ACCEPT_WAIT_MS 3000u /* for Redis, and for a coordinator to take a submission */
+#define ACCEPT_WAIT_MS 3000u /* for a coordinator to take a submission */
 #define LIST_LIMIT 10
 #define LIST_LIMIT_MAX 1000
 #define BATCH_MAX 1000u
@@ -57,7 +57,7 @@ add_entry(struct call *call, const struct value *fields, struct feed *feed)
 	struct store *store = api_store(call->api);
 	const struct value *said = NULL;
 	enum redis_status status =
-	    store_add_entry(store, call->arena, fields, ACCEPT_WAIT_MS, &said);
+	    store_add_entry(store, call->arena, fields, call->api->redis_wait_ms, &said);
 
 	if (status == REDIS_ERROR)
 		reply_error(call, 503, "not submitted: %s%s", redis_reply_text(said),

@@ -22,7 +22,7 @@ struct serve_settings {
 	const char **origins, **plugins;
 	const char *models;
 	bool open;
-	int64_t connections;
+	int64_t connections, redis_wait_ms;
 };
 
 #define SETTING(field) offsetof(struct serve_settings, field)
@@ -42,6 +42,8 @@ static const struct setting serve_settings_table[] = {
 	    0 },
 	{ "connections", SETTING_INTEGER, SETTING(connections), "1024", 1, 30000, NULL,
 	    "at once; others wait", 0 },
+	{ "redis-wait-ms", SETTING_INTEGER, SETTING(redis_wait_ms), "30000", 0, 600000,
+	    "ms", "how long a request waits for a Redis that has gone", 0 },
 	{ "plugin", SETTING_LIST, SETTING(plugins), NULL, 0, 0, NULL,
 	    "a shared object with middleware that agents have; may be given several "
 	    "times",
@@ -172,7 +174,8 @@ static enum status
 run_serve(struct session *session, const void *given, const char *const *rest)
 {
 	const struct serve_settings *settings = given;
-	struct api api = { .session = session };
+	struct api api = { .session = session,
+		.redis_wait_ms = (uint64_t)settings->redis_wait_ms };
 	enum status status = set_rights(&api, settings);
 
 	(void)rest;
@@ -184,6 +187,7 @@ run_serve(struct session *session, const void *given, const char *const *rest)
 	if (status != STATUS_OK)
 		return status;
 	take_all_descriptors();
+	session_wait_for_redis(session, api.redis_wait_ms);
 	if (session_store(session) == NULL)
 		return STATUS_UNREACHABLE;
 	api.live = live_new(session);

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "children.h"
 #include "has.h"
 #include "story_bench.h"
 
@@ -232,6 +233,41 @@ START_TEST(what_dies_meanwhile_takes_nothing_away)
 }
 END_TEST
 
+#define AWAY_S 8 /* longer than commands wait for Redis */
+
+/* Has somebody let `up` start its Redis again in a while; also when the test has failed meanwhile, and is killed with
+ * all its group. */
+static void
+go_on_later(pid_t up)
+{
+	if (fork() != 0)
+		return;
+	setsid();
+	sleep(AWAY_S);
+	kill(up, SIGCONT);
+	_exit(0);
+}
+
+/* While `up` is stopped nobody starts it again. */
+START_TEST(a_request_waits_for_a_redis_that_has_gone)
+{
+	const char *path = serve_text("/threads/%s/state", serve_thread());
+	pid_t up = child_pid(fleet->up);
+	struct cli_job *hasty;
+	const char *url = serve_start(&hasty, (const char *const[]){ "--redis-wait-ms", "100", NULL });
+	struct serve_answer answer;
+
+	kill(up, SIGSTOP);
+	kill_child((void *)(uintptr_t) "redis-server");
+	answer = ASK(.url = url, .path = path);
+	go_on_later(up);
+	ck_assert_int_eq(answer.status, 503);
+	serve_get(path, 200);
+	ck_assert_int_eq(ASK(.url = url, .path = path).status, 200);
+	serve_stop(&hasty);
+}
+END_TEST
+
 TCase *
 tcase_serve_losses(void)
 {
@@ -246,5 +282,6 @@ tcase_serve_losses(void)
 	tcase_add_test(tcase, another_server_goes_on_where_one_died);
 	tcase_add_loop_test(tcase, what_dies_meanwhile_takes_nothing_away, 0,
 	    sizeof mortals / sizeof mortals[0]);
+	tcase_add_test(tcase, a_request_waits_for_a_redis_that_has_gone);
 	return tcase;
 }
