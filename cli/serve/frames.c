@@ -111,11 +111,16 @@ end_frame(struct frames *frames)
 	if (!frames->is_open)
 		return;
 	frames->is_open = false;
+	append(frames, "id: ");
+	if (frames->run.names_run) {
+		append(frames, frames->run.run);
+		append(frames, "/");
+	}
 	if (speech->step > 0 && speech->have > 0)
-		snprintf(id, sizeof id, "id: %" PRIu64 ":%" PRId64 ":%" PRIu64 "\n\n",
+		snprintf(id, sizeof id, "%" PRIu64 ":%" PRId64 ":%" PRIu64 "\n\n",
 		    frames->seen, speech->step, speech->have);
 	else
-		snprintf(id, sizeof id, "id: %" PRIu64 "\n\n", frames->seen);
+		snprintf(id, sizeof id, "%" PRIu64 "\n\n", frames->seen);
 	append(frames, id);
 }
 

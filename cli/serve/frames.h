@@ -13,6 +13,7 @@ struct frames;
 /* What each frame of messages says of its run. Kept. */
 struct frames_run {
 	const char *run, *thread, *agent;
+	bool names_run; /* ids are "<run>/7": of a stream that has several */
 };
 
 /* Returns new; modes: enum mode bits. last_id: what the client has, or NULL: nothing. */

@@ -40,6 +40,7 @@ static const struct {
 	{ "POST", "/threads/{}/history", call_history, NULL },
 	{ "POST", "/threads/{}/commands", call_thread_command, NULL },
 	{ "POST", "/threads/{}/stream/events", call_thread_events, NULL },
+	{ "GET", "/threads/{}/stream", call_thread_join, NULL },
 	{ "GET", "/threads/{}/runs", call_runs_list, NULL },
 	{ "POST", "/threads/{}/runs", call_run_create, NULL },
 	{ "POST", "/threads/{}/runs/stream", call_run_stream, NULL },

@@ -50,7 +50,7 @@ show_state(struct stream *stream, struct arena *arena)
 	if ((stream->begun->body.modes & MODE_VALUES) == 0)
 		return;
 	note(stream, blueprint_thread(stream->call->api, arena, stream->begun->thread,
-			 &thread, &values));
+			 stream->begun->run, &thread, &values));
 	frames_values(stream->frames, values);
 }
 
@@ -161,10 +161,8 @@ static void
 write_stream(struct stream *stream)
 {
 	struct arena *arena = stream->call->arena;
-	bool goes_on;
+	bool goes_on = flush(stream) == 0;
 
-	reply_events(stream->call);
-	goes_on = flush(stream) == 0;
 	while (goes_on && !stream->is_cut)
 		goes_on = go_on(stream);
 	if (!stream->has_ended &&
@@ -196,11 +194,13 @@ recall_step(struct stream *stream)
 	return status;
 }
 
-static void
-follow(struct call *call, struct run_begun *begun, const char *last_id)
+bool
+runs_show(struct call *call, struct run_begun *begun, bool names_run, const char *last_id)
 {
-	const struct frames_run run = { begun->run, begun->thread, begun->body.agent };
+	const struct frames_run run = { begun->run, begun->thread, begun->body.agent,
+		names_run };
 	struct stream stream = { .call = call, .begun = begun };
+	bool is_whole;
 
 	stream.frames = frames_new(&run, begun->body.modes, last_id);
 	if (begun->feed == NULL)
@@ -213,9 +213,11 @@ follow(struct call *call, struct run_begun *begun, const char *last_id)
 		stream.is_cut = recall_step(&stream) == STORE_FAILED;
 	}
 	write_stream(&stream);
+	is_whole = stream.has_ended || feed_status(begun->feed) == STORE_NONE;
 	frames_destroy(&stream.frames);
 	feed_destroy(&begun->feed);
 	runs_leave(call, begun, stream.has_ended);
+	return is_whole;
 }
 
 void
@@ -232,19 +234,17 @@ call_run_stream(struct call *call)
 		    arena_printf(call->arena, "/threads/%s/runs/%s/stream?stream_mode=%s",
 			begun.thread, begun.run,
 			mode_names(call->arena, begun.body.modes)));
-	follow(call, &begun, NULL);
+	reply_events(call);
+	runs_show(call, &begun, false, NULL);
 }
 
-/* The query's stream_mode, of which there may be several with commas. */
-static bool
-read_modes(struct call *call, unsigned *modes_r)
+bool
+runs_read_modes(struct call *call, unsigned *modes_r)
 {
 	const char *text = exchange_query(call->exchange, "stream_mode");
 	size_t size;
 
-	*modes_r = text == NULL || *text == '\0'
-		       ? MODE_VALUES | MODE_UPDATES | MODE_MESSAGES_TUPLE | MODE_CUSTOM
-		       : 0;
+	*modes_r = text == NULL || *text == '\0' ? RUNS_JOIN_MODES : 0;
 	for (; text != NULL && *text != '\0'; text += size + (text[size] == ',')) {
 		size = strcspn(text, ",");
 		if (!mode_add(arena_copy(call->arena, text, size), modes_r)) {
@@ -262,9 +262,10 @@ call_run_join_stream(struct call *call)
 	const struct value *record = runs_find(call);
 	struct run_begun begun = { .thread = call->params[0], .run = call->params[1] };
 
-	if (record == NULL || !read_modes(call, &begun.body.modes))
+	if (record == NULL || !runs_read_modes(call, &begun.body.modes))
 		return;
 	begun.body.agent = value_get_text(record, "agent");
 	begun.body.cancels_on_disconnect = call_flag(call, "cancel_on_disconnect");
-	follow(call, &begun, exchange_header(call->exchange, "Last-Event-ID"));
+	reply_events(call);
+	runs_show(call, &begun, false, exchange_header(call->exchange, "Last-Event-ID"));
 }

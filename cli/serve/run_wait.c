@@ -35,7 +35,7 @@ not_read(struct call *call, enum store_status status)
 
 /* The state that the run has left, with what it asks, or {__error__}. */
 static const struct value *
-outcome(struct call *call, const char *thread, const struct value *last)
+outcome(struct call *call, const struct run_begun *begun, const struct value *last)
 {
 	struct arena *arena = call->arena;
 	const struct value *error = value_get(last, "error"), *state, *values = NULL;
@@ -46,7 +46,8 @@ outcome(struct call *call, const char *thread, const struct value *last)
 		    value_map(arena, "error", value_get(error, "type"), "message",
 			value_get(error, "message"), NULL),
 		    NULL);
-	status = blueprint_thread(call->api, arena, thread, &state, &values);
+	status = blueprint_thread(
+	    call->api, arena, begun->thread, begun->run, &state, &values);
 	if (status != STORE_OK)
 		return not_read(call, status);
 	if (value_text_is(value_get(last, "status"), "interrupted"))
@@ -70,7 +71,7 @@ runs_await(struct call *call, const struct run_begun *begun, bool *has_ended_r)
 
 	*has_ended_r = last != NULL;
 	if (last != NULL)
-		return outcome(call, begun->thread, last);
+		return outcome(call, begun, last);
 	return status != STORE_OK && status != STORE_CANCELLED ? not_read(call, status)
 							       : NULL;
 }

@@ -12,6 +12,7 @@
 #include "select.h"
 #include "shape.h"
 #include "tenant.h"
+#include "thread_walk.h"
 #include "trace_context.h"
 
 #define ACCEPT_WAIT_MS 3000u /* for a coordinator to take a submission */
@@ -202,7 +203,7 @@ runs_begin(struct call *call, const struct value *body, enum feed_what what,
 	begun_r->feed = feed_new(call->api, place.thread, place.run, 0, what);
 	if (add_entry(call, begun_r->body.fields, begun_r->feed)) {
 		if (was_taken(call, begun_r->feed)) {
-			runs_tell(call->api, place.thread);
+			thread_walk_tell(call->api, place.thread);
 			return true;
 		}
 		runs_leave(call, begun_r, false); /* who asked may have left already */

@@ -45,8 +45,16 @@ const struct value *runs_await(
 /* Writes value, which is the rest of that answer. */
 void runs_write(struct call *call, const struct value *value);
 
-/* A run has begun on thread: whoever waits for that here is told (thread_stream.c). */
-void runs_tell(struct api *api, const char *thread);
+/* Shows the run of begun as server-sent events, for which the answer has begun (reply_events), with ids that name it or
+ * not, from behind last_id, if one is given; takes begun's feed. Returns whether all of it was shown; else the reader is gone,
+ * or Redis. */
+bool runs_show(
+    struct call *call, struct run_begun *begun, bool names_run, const char *last_id);
+/* What is shown to who joins and does not say what. */
+#define RUNS_JOIN_MODES                                                                  \
+	((unsigned)(MODE_VALUES | MODE_UPDATES | MODE_MESSAGES_TUPLE | MODE_CUSTOM))
+/* Reads the query's stream_mode, of which there may be several with commas, as enum mode bits. Returns false after answering that there is no such mode. */
+bool runs_read_modes(struct call *call, unsigned *modes_r);
 
 /* The run of the path, on the thread of the path: its record, or NULL after answering that there is none. */
 const struct value *runs_find(struct call *call);

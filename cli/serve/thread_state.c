@@ -27,7 +27,7 @@ call_state_get(struct call *call)
 
 	if (!select_read(call, SELECT_STATE, &fields) || !thread_is_there(call, name))
 		return;
-	status = blueprint_thread(call->api, arena, name, &thread, &values);
+	status = blueprint_thread(call->api, arena, name, NULL, &thread, &values);
 	if (status == STORE_OK)
 		status = store_last_checkpoint(api_store(call->api), arena, name, &last);
 	state = status == STORE_OK

@@ -3,55 +3,23 @@
 #include <string.h>
 
 #include "blueprint.h"
-#include "fiber.h"
 #include "runs.h"
 #include "shape.h"
 #include "thread_frames.h"
+#include "thread_walk.h"
 
-#define LOOK_MS 1000u    /* for a run that another server has begun */
-#define LOOKED_BACK 100u /* runs, for the first that goes on */
-
-/* Who waits for the thread's next run. On its fiber's stack. */
-struct thread_waiter {
-	TAILQ_ENTRY(thread_waiter) link;
-	const char *thread;
-	struct fiber *fiber;
-};
+#define LOOK_MS 1000u /* for more of a run; between beats, too */
 
 struct thread_stream {
 	struct call *call;
 	const char *thread;
 	unsigned channels;
 	struct thread_frames *frames;
-	uint64_t number; /* of the run that is next */
+	struct thread_walk walk;
+	const char *run; /* that is shown */
 	uint64_t seen;   /* the event of it to begin behind */
 	uint64_t beat_ms;
 };
-
-void
-runs_tell(struct api *api, const char *thread)
-{
-	struct thread_waiter *waiter;
-
-	TAILQ_FOREACH(waiter, &api->waiters, link)
-		if (strcmp(waiter->thread, thread) == 0)
-			fiber_wake(waiter->fiber);
-}
-
-/* Returns -1: cancelled. */
-static int
-wait_for_run(struct thread_stream *stream)
-{
-	struct api *api = stream->call->api;
-	struct thread_waiter waiter = { .thread = stream->thread,
-		.fiber = fiber_current() };
-	int woken;
-
-	TAILQ_INSERT_TAIL(&api->waiters, &waiter, link);
-	woken = fiber_wait_ms(LOOK_MS);
-	TAILQ_REMOVE(&api->waiters, &waiter, link);
-	return woken == -1 ? -1 : 0;
-}
 
 /* --- writing ------------------------------------------------------------------------------ */
 
@@ -76,13 +44,6 @@ flush(struct thread_stream *stream)
 }
 
 /* --- a run -------------------------------------------------------------------------------- */
-
-/* Redis has not said. What it lacks is passed over. */
-static bool
-is_away(enum store_status status)
-{
-	return status == STORE_FAILED || status == STORE_CANCELLED;
-}
 
 static bool
 changes_state(const struct value *event)
@@ -121,9 +82,9 @@ show(struct thread_stream *stream, struct arena *arena, const struct value *thin
 		    stream->thread, (uint64_t)value_get_int(thing, "first", 0),
 		    (uint64_t)count, &messages);
 	if (status == STORE_OK && shows_state(stream, thing, feed))
-		status = blueprint_thread(
-		    stream->call->api, arena, stream->thread, &thread, &values);
-	if (is_away(status))
+		status = blueprint_thread(stream->call->api, arena, stream->thread,
+		    stream->run, &thread, &values);
+	if (thread_walk_is_away(status))
 		return -1;
 	thread_frames_event(stream->frames, arena, thing, messages, values);
 	return 0;
@@ -166,10 +127,11 @@ show_run(struct thread_stream *stream, const char *run)
 	agent = value_get_text(record, "agent");
 	if (status != STORE_OK || value_text_is(value_get(record, "status"), "delayed")) {
 		arena_destroy(&arena); /* others go ahead of it, or it is gone */
-		return is_away(status) ? -1 : 0;
+		return thread_walk_is_away(status) ? -1 : 0;
 	}
+	stream->run = run;
 	feed = feed_new(stream->call->api, stream->thread, run, stream->seen, FEED_ALL);
-	thread_frames_begin(stream->frames, stream->number, run,
+	thread_frames_begin(stream->frames, stream->walk.number, run,
 	    agent != NULL ? agent : "", stream->seen);
 	while (result == 1)
 		result = show_next(stream, feed);
@@ -180,33 +142,15 @@ show_run(struct thread_stream *stream, const char *run)
 
 /* --- the thread --------------------------------------------------------------------------- */
 
-/* Where the stream begins: at the first run that goes on, else at the last. Returns a step's status. */
+/* At the first run that goes on, else at the last. Returns a step's status. */
 static enum store_status
 find_begin(struct thread_stream *stream)
 {
-	struct store *store = api_store(stream->call->api);
-	struct arena *arena = stream->call->arena;
-	const struct value *runs;
-	uint64_t count = 0, first;
-	bool has_ended = false, is_queued;
-	size_t i;
-	enum store_status status =
-	    store_run_ids(store, arena, stream->thread, 0, 1, &runs, &count);
+	enum store_status status = thread_walk_begin(&stream->walk);
 
-	first = count > LOOKED_BACK ? count - LOOKED_BACK : 0;
-	if (status == STORE_OK)
-		status = store_run_ids(
-		    store, arena, stream->thread, first, LOOKED_BACK, &runs, &count);
-	if (status != STORE_OK)
-		return status;
-	for (i = value_size(runs); i > 1; i--) {
-		status = store_has_ended(store, arena, stream->thread,
-		    value_text(value_at(runs, i - 2)), &has_ended, &is_queued);
-		if (has_ended || status != STORE_OK)
-			break;
-	}
-	stream->number = i > 0 ? first + i - 1 : 0;
-	return is_away(status) ? status : STORE_OK;
+	if (stream->walk.number == stream->walk.count && stream->walk.count > 0)
+		stream->walk.number--;
+	return status;
 }
 
 /* Shows the next run, or waits for it. Returns -1 when the stream has ended. */
@@ -214,21 +158,13 @@ static int
 go_on(struct thread_stream *stream)
 {
 	struct arena *arena = arena_new();
-	const struct value *runs = NULL;
-	uint64_t count;
 	const char *run;
-	int result = -1;
+	int result = thread_walk_next(&stream->walk, arena, &run);
 
-	if (store_run_ids(api_store(stream->call->api), arena, stream->thread,
-		stream->number, 1, &runs, &count) == STORE_OK) {
-		run = value_text(value_at(runs, 0));
-		if (run != NULL) {
-			result = show_run(stream, run);
-			stream->number++;
-			stream->seen = 0;
-		} else {
-			result = wait_for_run(stream);
-		}
+	if (result == 1) {
+		result = show_run(stream, run);
+		stream->walk.number++;
+		stream->seen = 0;
 	}
 	arena_destroy(&arena);
 	return result == -1 ? -1 : flush(stream);
@@ -260,13 +196,15 @@ read_channels(struct call *call, unsigned *channels_r)
 void
 call_thread_events(struct call *call)
 {
-	struct thread_stream stream = { .call = call, .thread = call->params[0] };
+	struct thread_stream stream = { .call = call,
+		.thread = call->params[0],
+		.walk = { .call = call, .thread = call->params[0] } };
 	int64_t since = call_number(call, "since", 0, 0, INT64_MAX);
 	enum store_status status = STORE_OK;
 
 	if (since == -1 || !read_channels(call, &stream.channels))
 		return;
-	stream.number = thread_frames_run_of((uint64_t)since);
+	stream.walk.number = thread_frames_run_of((uint64_t)since);
 	stream.seen = thread_frames_event_of((uint64_t)since);
 	if (since == 0)
 		status = find_begin(&stream);

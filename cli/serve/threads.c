@@ -34,7 +34,7 @@ describe(struct call *call, const char *name)
 	struct store *store = api_store(call->api);
 	const struct value *thread, *values, *last = NULL;
 	enum store_status status =
-	    blueprint_thread(call->api, call->arena, name, &thread, &values);
+	    blueprint_thread(call->api, call->arena, name, NULL, &thread, &values);
 
 	if (status == STORE_OK)
 		status = store_last_checkpoint(store, call->arena, name, &last);
@@ -183,7 +183,8 @@ call_thread_copy(struct call *call)
 
 	if (!thread_is_there(call, name))
 		return;
-	status = store_thread_outline(api_store(call->api), call->arena, name, &thread);
+	status =
+	    store_thread_outline(api_store(call->api), call->arena, name, &thread);
 	if (status != STORE_OK && status != STORE_NONE) {
 		reply_failed(call, status, "such thread");
 		return;
@@ -282,7 +283,7 @@ find(struct search *search, struct arena *arena, const char *name)
 	    !may_be_wanted(call, shape_thread(arena, thread, NULL, NULL)))
 		return status;
 	if (is_shown || value_size(wanted) > 0)
-		status = blueprint_thread(call->api, arena, name, &thread, &values);
+		status = blueprint_thread(call->api, arena, name, NULL, &thread, &values);
 	if (status != STORE_OK ||
 	    (value_size(wanted) > 0 && !select_matches(values, wanted)))
 		return status;

@@ -31,6 +31,15 @@ async function collect(stream, most = Infinity) {
 	return chunks;
 }
 
+async function collectUntil(stream, isAll) {
+	const chunks = [];
+	for await (const chunk of stream) {
+		chunks.push(chunk);
+		if (isAll(chunks)) break;
+	}
+	return chunks;
+}
+
 // A way to the server on which the first connection that carries a stream breaks, once it has shown so many frames.
 function breaking(frames) {
 	let left = frames;
@@ -87,6 +96,47 @@ const parts = {
 		await client.runs.cancel(other, slow.run_id, true);
 		assert.equal((await client.runs.get(other, slow.run_id)).status, "interrupted");
 		assert.equal((await client.runs.createBatch([{ assistantId: "quick", input }, { assistantId: "quick", input }])).length, 2);
+	},
+
+	// Who asks twice gets two answers, and the first nothing of the second.
+	async twice() {
+		const { thread_id: thread } = await client.threads.create();
+		const ask = (agent) => client.runs.wait(thread, agent, { input, multitaskStrategy: "enqueue" });
+		const first = client.runs.create(thread, "talker", { input });
+		await first;
+		const second = ask("quick");
+		const joined = await client.runs.join(thread, (await first).run_id);
+		assert.equal(joined.messages.length, 4);
+		assert.equal((await second).messages.length, 6);
+		assert.deepEqual((await second).messages.slice(0, 4), joined.messages);
+		assert.deepEqual(await client.runs.join(thread, (await first).run_id), joined);
+	},
+
+	// All runs of a thread, one after the other, and from where one likes.
+	async thread() {
+		const { thread_id: thread } = await client.threads.create();
+		const begin = (agent) => client.runs.create(thread, agent, { input, multitaskStrategy: "enqueue" });
+		const isAll = (chunks) => chunks.at(-1).event === "values" && chunks.at(-1).data.messages.length === 6;
+		const runs = [];
+		const stream = client.threads.joinStream(thread);
+		setTimeout(async () => runs.push(await begin("talker"), await begin("quick")));
+		const chunks = await collectUntil(stream, isAll);
+		const { values } = await client.threads.getState(thread);
+		const ids = runs.map(({ run_id }) => run_id);
+		assert.deepEqual(events(chunks, "metadata").map(({ data }) => data.run_id), ids);
+		assert.deepEqual(texts(chunks), textsOf(values));
+		assert.deepEqual(chunks.at(-1).data, values);
+		const left = events(chunks, "values").findLast(({ id }) => id.startsWith(ids[0])).data;
+		assert.deepEqual(left.messages, values.messages.slice(0, 4));
+		const cut = chunks.findIndex(({ id }) => /:3:/.test(id)); // within the text of its third step
+		const more = (lastEventId) =>
+			collectUntil(client.threads.joinStream(thread, { lastEventId, streamMode: ["messages-tuple", "values"] }), isAll);
+		const rest = await more(chunks[cut].id);
+		assert.deepEqual(texts([...chunks.slice(0, cut + 1), ...rest]), textsOf(values));
+		assert.deepEqual(events(rest, "metadata").map(({ data }) => data.run_id), ids.slice(1));
+		assert.deepEqual(texts(await more("-1")), textsOf(values));
+		await assert.rejects(collect(client.threads.joinStream(thread, { streamMode: "lifecycle" })), /stream_mode/);
+		await assert.rejects(collect(client.threads.joinStream("nobody")), /nobody/);
 	},
 
 	// Left in the middle of a text, and taken up again.

@@ -1,0 +1,115 @@
+/* thread_join: GET /threads/{id}/stream: what is shown of each run, one run after the other, for as long as the client stays. */
+#include <string.h>
+
+#include "runs.h"
+#include "thread_walk.h"
+
+struct join {
+	struct call *call;
+	struct thread_walk walk;
+	unsigned modes;
+	const char *last_id; /* of the run that is next; NULL: from its first event */
+	uint64_t beat_ms;
+};
+
+static int
+beat(struct join *join)
+{
+	struct call *call = join->call;
+	uint64_t now = loop_now_ms(session_loop(call->api->session));
+
+	if (now < join->beat_ms)
+		return 0;
+	join->beat_ms = now + BEAT_MS;
+	return exchange_write(call->exchange, EVENTS_BEAT, strlen(EVENTS_BEAT));
+}
+
+/* Returns 0 when it has ended, or has not come to its time: others go ahead of it; -1 when the stream has. */
+static int
+show_run(struct join *join, struct arena *arena, const char *run)
+{
+	struct call *call = join->call;
+	struct run_begun begun = {
+		.thread = join->walk.thread, .run = run, .body = { .modes = join->modes }
+	};
+	const struct value *record = NULL;
+	enum store_status status =
+	    store_run(api_store(call->api), arena, begun.thread, run, &record);
+
+	if (thread_walk_is_away(status))
+		return -1;
+	if (status != STORE_OK || value_text_is(value_get(record, "status"), "delayed"))
+		return 0;
+	begun.body.agent = value_get_text(record, "agent");
+	return runs_show(call, &begun, true, join->last_id) ? 0 : -1;
+}
+
+/* Returns -1 when the stream has ended. */
+static int
+go_on(struct join *join)
+{
+	struct arena *arena = arena_new();
+	const char *run;
+	int result = thread_walk_next(&join->walk, arena, &run);
+
+	if (result == 1) {
+		result = show_run(join, arena, run);
+		join->walk.number++;
+		join->last_id = NULL;
+		join->beat_ms = 0;
+	} else if (result == 0) {
+		result = beat(join);
+	}
+	arena_destroy(&arena);
+	return result;
+}
+
+/* Where the client is: behind "<run>/<frame>", before all ("-1" or "-"), or here and now. What is not there any more is
+ * here and now. */
+static enum store_status
+find_place(struct join *join, const char *last_id)
+{
+	const char *mark = last_id == NULL ? NULL : strrchr(last_id, '/');
+	enum store_status status = STORE_NONE;
+
+	if (last_id != NULL && (strcmp(last_id, "-1") == 0 || strcmp(last_id, "-") == 0))
+		return STORE_OK;
+	if (mark != NULL)
+		status = thread_walk_find(&join->walk,
+		    arena_copy(join->call->arena, last_id, (size_t)(mark - last_id)));
+	if (status == STORE_OK)
+		join->last_id = mark + 1;
+	return status == STORE_NONE ? thread_walk_begin(&join->walk) : status;
+}
+
+/* As each run was asked to be shown, LangGraph's usual mode, is not known here: as who joins a run is shown it. */
+static bool
+read_modes(struct call *call, unsigned *modes_r)
+{
+	const char *text = exchange_query(call->exchange, "stream_mode");
+
+	if (text != NULL && strcmp(text, "run_modes") == 0) {
+		*modes_r = RUNS_JOIN_MODES;
+		return true;
+	}
+	return runs_read_modes(call, modes_r);
+}
+
+void
+call_thread_join(struct call *call)
+{
+	struct join join = { .call = call,
+		.walk = { .call = call, .thread = call->params[0] } };
+	enum store_status status;
+
+	if (!read_modes(call, &join.modes) || !thread_is_there(call, call->params[0]))
+		return;
+	status = find_place(&join, exchange_header(call->exchange, "Last-Event-ID"));
+	if (status != STORE_OK) {
+		reply_failed(call, status, "such thread");
+		return;
+	}
+	reply_events(call);
+	while (go_on(&join) == 0)
+		continue;
+}

@@ -1,0 +1,125 @@
+#include "thread_walk.h"
+
+#include <string.h>
+
+#include "fiber.h"
+
+#define LOOK_MS 1000u /* for a run that another server has begun */
+#define PAGE 100u
+#define PAGES_MAX 10u /* that are looked through for a run */
+
+/* Who waits for the thread's next run. On its fiber's stack. */
+struct thread_waiter {
+	TAILQ_ENTRY(thread_waiter) link;
+	const char *thread;
+	struct fiber *fiber;
+};
+
+void
+thread_walk_tell(struct api *api, const char *thread)
+{
+	struct thread_waiter *waiter;
+
+	TAILQ_FOREACH(waiter, &api->waiters, link)
+		if (strcmp(waiter->thread, thread) == 0)
+			fiber_wake(waiter->fiber);
+}
+
+/* Returns -1: cancelled. */
+static int
+wait_for_run(struct thread_walk *walk)
+{
+	struct api *api = walk->call->api;
+	struct thread_waiter waiter = { .thread = walk->thread,
+		.fiber = fiber_current() };
+	int woken;
+
+	TAILQ_INSERT_TAIL(&api->waiters, &waiter, link);
+	woken = fiber_wait_ms(LOOK_MS);
+	TAILQ_REMOVE(&api->waiters, &waiter, link);
+	return woken == -1 ? -1 : 0;
+}
+
+bool
+thread_walk_is_away(enum store_status status)
+{
+	return status == STORE_FAILED || status == STORE_CANCELLED;
+}
+
+/* Reads the last page of runs before the one of number end, or of all. */
+static enum store_status
+read_page(struct thread_walk *walk, uint64_t end, uint64_t *first_r,
+    const struct value **runs_r)
+{
+	*first_r = end > PAGE ? end - PAGE : 0;
+	return store_run_ids(api_store(walk->call->api), walk->call->arena, walk->thread,
+	    *first_r, end - *first_r, runs_r, &walk->count);
+}
+
+/* How many there are. */
+static enum store_status
+count_runs(struct thread_walk *walk)
+{
+	const struct value *runs;
+
+	walk->number = walk->count = 0;
+	return store_run_ids(api_store(walk->call->api), walk->call->arena, walk->thread,
+	    0, 1, &runs, &walk->count);
+}
+
+enum store_status
+thread_walk_begin(struct thread_walk *walk)
+{
+	const struct value *runs = NULL;
+	bool has_ended = false, is_queued;
+	uint64_t first = 0;
+	size_t i;
+	enum store_status status = count_runs(walk);
+
+	if (status == STORE_OK && walk->count > 0)
+		status = read_page(walk, walk->count, &first, &runs);
+	if (status != STORE_OK)
+		return status;
+	for (i = value_size(runs); i > 0; i--) {
+		status = store_has_ended(api_store(walk->call->api), walk->call->arena,
+		    walk->thread, value_text(value_at(runs, i - 1)), &has_ended,
+		    &is_queued);
+		if (has_ended || status != STORE_OK)
+			break;
+	}
+	walk->number = first + i;
+	return thread_walk_is_away(status) ? status : STORE_OK;
+}
+
+enum store_status
+thread_walk_find(struct thread_walk *walk, const char *run)
+{
+	const struct value *runs;
+	unsigned pages;
+	uint64_t first;
+	size_t i;
+	enum store_status status = count_runs(walk);
+
+	first = walk->count;
+	for (pages = 0; status == STORE_OK && first > 0 && pages < PAGES_MAX; pages++) {
+		status = read_page(walk, first, &first, &runs);
+		for (i = 0; status == STORE_OK && i < value_size(runs); i++)
+			if (value_text_is(value_at(runs, i), run)) {
+				walk->number = first + i;
+				return STORE_OK;
+			}
+	}
+	return status == STORE_OK ? STORE_NONE : status;
+}
+
+int
+thread_walk_next(struct thread_walk *walk, struct arena *arena, const char **run_r)
+{
+	const struct value *runs = NULL;
+
+	if (store_run_ids(api_store(walk->call->api), arena, walk->thread, walk->number,
+		1, &runs, &walk->count) != STORE_OK)
+		return -1;
+	*run_r = value_text(value_at(runs, 0));
+	return *run_r != NULL ? 1 : wait_for_run(walk);
+}

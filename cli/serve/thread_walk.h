@@ -1,0 +1,32 @@
+/* thread_walk: a thread's runs, one after the other, for as long as somebody watches them. */
+#ifndef THREAD_WALK_H
+#define THREAD_WALK_H
+
+#include "api.h"
+
+struct thread_walk {
+	struct call *call;
+	const char *thread;
+	uint64_t
+	    number; /* of the run that is next, among those that are not forgotten; whoever has seen it counts on */
+	uint64_t count; /* how many there were */
+};
+
+/* Redis has not said. What it lacks is passed over. */
+bool thread_walk_is_away(enum store_status status);
+
+/* Puts the walk before the first run that goes on or waits, or behind the last, among the newest hundred. Returns
+ * STORE_OK, or that Redis is away. */
+enum store_status thread_walk_begin(struct thread_walk *walk);
+
+/* Puts it before run. STORE_NONE: there is no such run among the newest thousand. */
+enum store_status thread_walk_find(struct thread_walk *walk, const char *run);
+
+/* Returns 1: *run_r, in arena, is next; 0: it was waited for, for a second at most; -1: the fiber was cancelled, or Redis
+ * is gone. */
+int thread_walk_next(struct thread_walk *walk, struct arena *arena, const char **run_r);
+
+/* A run has begun on thread: whoever waits for that here is told. */
+void thread_walk_tell(struct api *api, const char *thread);
+
+#endif
