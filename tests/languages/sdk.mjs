@@ -116,7 +116,9 @@ const parts = {
 	async thread() {
 		const { thread_id: thread } = await client.threads.create();
 		const begin = (agent) => client.runs.create(thread, agent, { input, multitaskStrategy: "enqueue" });
-		const isAll = (chunks) => chunks.at(-1).event === "values" && chunks.at(-1).data.messages.length === 6;
+		// A state that is read late may come before the words that are in it.
+		const isAll = (chunks) =>
+			Object.values(texts(chunks)).includes("Third.") && events(chunks, "values").at(-1)?.data.messages.length === 6;
 		const runs = [];
 		const stream = client.threads.joinStream(thread);
 		setTimeout(async () => runs.push(await begin("talker"), await begin("quick")));
@@ -125,7 +127,7 @@ const parts = {
 		const ids = runs.map(({ run_id }) => run_id);
 		assert.deepEqual(events(chunks, "metadata").map(({ data }) => data.run_id), ids);
 		assert.deepEqual(texts(chunks), textsOf(values));
-		assert.deepEqual(chunks.at(-1).data, values);
+		assert.deepEqual(events(chunks, "values").at(-1).data, values);
 		const left = events(chunks, "values").findLast(({ id }) => id.startsWith(ids[0])).data;
 		assert.deepEqual(left.messages, values.messages.slice(0, 4));
 		const cut = chunks.findIndex(({ id }) => /:3:/.test(id)); // within the text of its third step
@@ -137,6 +139,46 @@ const parts = {
 		assert.deepEqual(texts(await more("-1")), textsOf(values));
 		await assert.rejects(collect(client.threads.joinStream(thread, { streamMode: "lifecycle" })), /stream_mode/);
 		await assert.rejects(collect(client.threads.joinStream("nobody")), /nobody/);
+	},
+
+	// What useStream of @langchain/react speaks: commands, and the events of all runs of a thread.
+	async protocol() {
+		const { thread_id: thread } = await client.threads.create();
+		const post = (path, body) =>
+			fetch(`${url}/threads/${thread}/${path}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+		const command = async (method, params) => (await post("commands", { id: 1, method, params })).json();
+		async function* follow(since) {
+			const response = await post(`stream/events`, { channels: ["lifecycle", "messages", "values"], since });
+			assert.equal(response.status, 200);
+			let text = "";
+			for await (const bytes of response.body) {
+				text += Buffer.from(bytes).toString();
+				const frames = text.split("\n\n");
+				text = frames.pop();
+				for (const frame of frames) {
+					const data = frame.split("\n").find((line) => line.startsWith("data: "));
+					if (data !== undefined) yield JSON.parse(data.slice("data: ".length));
+				}
+			}
+		}
+		const ended = (times) => (all) => all.filter(({ method, params }) => method === "lifecycle" && params.data.event === "completed").length === times;
+		const following = collectUntil(follow(), ended(2));
+		const begun = [];
+		for (const agent of ["talker", "quick"]) begun.push(await command("run.start", { assistant_id: agent, input, multitask_strategy: "enqueue" }));
+		for (const { type } of begun) assert.equal(type, "success");
+		const all = await following;
+		const values = all.filter(({ method }) => method === "values").map(({ params }) => params.data);
+		assert.deepEqual(values.at(-1).messages.at(-1).content, "Third.");
+		assert.ok(values.some(({ messages }) => messages.length === 4));
+		const half = all.findIndex(({ method, params }) => method === "lifecycle" && params.data.event === "completed");
+		const rest = await collectUntil(follow(all[half].seq), ended(1));
+		const told = new Set(all.slice(0, half + 1).map(({ event_id }) => event_id));
+		assert.ok(rest.every(({ event_id }) => !told.has(event_id)));
+		const last = (events) => events.filter(({ method }) => method === "values").at(-1).params.data;
+		assert.deepEqual(last(rest), last(all));
+		assert.equal((await post("commands", { id: 1, method: "run.start", params: { assistant_id: "nobody", input } })).status, 404);
+		assert.equal((await command("run.stop")).type, "error");
+		assert.equal((await command("state.get")).result.values.messages.length, 6);
 	},
 
 	// Left in the middle of a text, and taken up again.
