@@ -13,10 +13,7 @@
 #include "value.h"
 
 #define TIMEOUT_MS 60000u
-#define MESSAGES                                                                         \
-	(2 +                                                                             \
-	    2 * (size_t)                                                                 \
-		    RIG_ROUNDS) /* the question, the calls and answers, the last words */
+#define MESSAGES (2 + 2 * (size_t)RIG_ROUNDS) /* a question, calls, last words */
 #define BODY                                                                             \
 	"{\"assistant_id\":\"bench\",\"if_not_exists\":\"create\",\"stream_mode\":["     \
 	"\"messages-tuple\"],\"input\":{\"messages\":[{\"role\":\"user\",\"content\":"   \

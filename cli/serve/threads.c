@@ -183,8 +183,7 @@ call_thread_copy(struct call *call)
 
 	if (!thread_is_there(call, name))
 		return;
-	status =
-	    store_thread_outline(api_store(call->api), call->arena, name, &thread);
+	status = store_thread_outline(api_store(call->api), call->arena, name, &thread);
 	if (status != STORE_OK && status != STORE_NONE) {
 		reply_failed(call, status, "such thread");
 		return;
