@@ -4,6 +4,7 @@
 
 #include "fiber.h"
 #include "store_fleet.h"
+#include "store_past.h"
 
 #define TAKEN_WAIT_MS 2000u /* until a submission must have been taken from the inbox */
 #define LOOK_MS 20u

@@ -4,7 +4,7 @@
 #define FIND_H
 
 #include "command.h"
-#include "store.h"
+#include "store_past.h"
 
 /* Returns STATUS_OK when the argument is there, else says which one is missing. */
 enum status find_argument(const char *argument, const char *what);

@@ -7,6 +7,7 @@
 #include "bodies.h"
 #include "model_wish.h"
 #include "schema.h"
+#include "store_past.h"
 
 const char *
 run_record_text(const struct run *run, const char *name)

@@ -1,5 +1,6 @@
 /* run_copy: a run that fills its thread with another one, and does nothing else. */
 #include "run.h"
+#include "store_past.h"
 
 #include <inttypes.h>
 

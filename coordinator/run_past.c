@@ -1,5 +1,6 @@
 /* run_past: a run that begins at a checkpoint of the past: after a rollback, as a fork, a replay. */
 #include "run.h"
+#include "store_past.h"
 
 #include <inttypes.h>
 

@@ -441,38 +441,6 @@ enum store_status store_thread_outline(struct store *store, struct arena *arena,
  * names): [message]. */
 enum store_status store_messages(struct store *store, struct arena *arena,
     const char *thread, uint64_t first, uint64_t count, const struct value **messages_r);
-/* The thread's checkpoints, oldest first: [{version, at, run, step, node, next, ...}]; nil in the place of
- * one that cannot be read. */
-enum store_status store_history(struct store *store, struct arena *arena,
-    const char *thread, const struct value **history_r);
-/* A thread as a checkpoint left it. */
-struct store_past {
-	uint64_t version;
-	const struct value
-	    *checkpoint;            /* its record; NULL for version 0, an empty thread */
-	const struct value *head;   /* what a claim would have given as head, or NULL */
-	const struct value *order;  /* [[first, last], ...] */
-	const struct value *fields; /* {name: value} */
-};
-/* Makes it out of history, a thread's checkpoints as of store_history: a checkpoint has the fields
- * that it changed, the first one there is all of them. version 0 is the empty thread. Pure. Returns
- * 0, or -1: there is no such checkpoint, or it is not known what it was since one before it is damaged. */
-int store_past_of(struct arena *arena, const struct value *history, uint64_t version,
-    struct store_past *past_r);
-/* The newest of versions below before, newest first, the empty thread behind the first one: limit at most, as many as there is
- * room for in pasts_r. Without those of which nobody knows what they were. Goes through history once. Returns how many. */
-size_t store_pasts_of(struct arena *arena, const struct value *history, uint64_t before,
-    size_t limit, struct store_past *pasts_r);
-/* What to say of the first of a thread's checkpoints that is damaged, or NULL. */
-const char *store_history_damage(
-    struct arena *arena, const char *thread, const struct value *history);
-/* store_past_of from Redis. STORE_NONE: no such checkpoint; STORE_DAMAGED: nobody can know. */
-enum store_status store_past(struct store *store, struct arena *arena, const char *thread,
-    uint64_t version, struct store_past *past_r);
-/* As store_thread, at a checkpoint: {thread, version, head, messages, fields, checkpoint}. */
-enum store_status store_thread_at(struct store *store, struct arena *arena,
-    const char *thread, uint64_t version, const struct value **thread_r);
-
 /* A thread's runs, newest first, without the first offset of them, at most limit: records as of store_run. */
 enum store_status store_thread_runs(struct store *store, struct arena *arena,
     const char *thread, size_t offset, size_t limit, const struct value **runs_r);
@@ -481,15 +449,6 @@ enum store_status store_thread_runs(struct store *store, struct arena *arena,
 enum store_status store_run_ids(struct store *store, struct arena *arena,
     const char *thread, uint64_t first, size_t limit, const struct value **runs_r,
     uint64_t *count_r);
-/* The newest of the thread's checkpoints, as of store_history; STORE_NONE: it has none. */
-enum store_status store_last_checkpoint(struct store *store, struct arena *arena,
-    const char *thread, const struct value **checkpoint_r);
-/* The thread as its newest checkpoints left it, newest first, each as of store_thread_at: at most limit, of versions
- * below before. The last of a thread on which anything has happened is the empty one, without `checkpoint`. Damaged ones are
- * left out. */
-enum store_status store_pasts(struct store *store, struct arena *arena,
-    const char *thread, uint64_t before, size_t limit, const struct value **pasts_r);
-
 /* Events of a run with seq > after, at most STORE_EVENTS_MAX: [{seq, kind, at, ...}]; waits up to block_ms for one
  * (use a store on a redis of its own then). */
 #define STORE_EVENTS_MAX 500u

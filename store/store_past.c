@@ -1,5 +1,6 @@
 /* store_past: a thread as it was at a checkpoint. */
 #include "store_private.h"
+#include "store_past.h"
 
 /* What a checkpoint's record has beside the head that was stored with it. */
 static const char *const own_names[] = { "spec", "run", "version", "at", "first", "count",
@@ -167,4 +168,39 @@ store_past(struct store *store, struct arena *arena, const char *thread, uint64_
 		return STORE_OK;
 	damage = store_history_damage(arena, thread, history);
 	return damage != NULL ? store_damaged(store, damage) : STORE_NONE;
+}
+
+/* The last of the run's checkpoints, or 0. */
+static uint64_t
+last_version(const struct value *history, const char *run)
+{
+	const struct value *checkpoint;
+	size_t i;
+
+	for (i = value_size(history); i > 0; i--) {
+		checkpoint = value_at(history, i - 1);
+		if (value_text_is(value_get(checkpoint, "run"), run))
+			return (uint64_t)value_get_int(checkpoint, "version", 0);
+	}
+	return 0;
+}
+
+enum store_status
+store_thread_left(struct store *store, struct arena *arena, const char *thread,
+    const char *run, const struct value **thread_r)
+{
+	const struct value *history = NULL, *past = NULL;
+	uint64_t version;
+	enum store_status status = store_thread(store, arena, thread, thread_r);
+
+	if (status != STORE_OK ||
+	    value_text_is(value_get(value_get(*thread_r, "head"), "run"), run))
+		return status;
+	status = store_history(store, arena, thread, &history);
+	version = last_version(history, run);
+	if (status == STORE_OK && version > 0)
+		status = store_thread_at(store, arena, thread, version, &past);
+	if (status == STORE_OK && past != NULL)
+		*thread_r = past;
+	return status == STORE_NONE || status == STORE_DAMAGED ? STORE_OK : status;
 }

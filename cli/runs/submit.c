@@ -16,6 +16,7 @@
 #include "service.h"
 #include "show.h"
 #include "wire.h"
+#include "store_past.h"
 
 #define ACCEPT_WAIT_MS 3000u
 
@@ -97,10 +98,9 @@ print_end(struct session *session, const char *thread, const char *run,
 	struct arena *arena = session_arena(session);
 	const struct value *error = value_get(last, "error"), *state = NULL,
 			   *record = NULL;
+	enum store_status read =
+	    store_thread_left(session_store(session), arena, thread, run, &state);
 
-	enum store_status read;
-
-	read = store_thread(session_store(session), arena, thread, &state);
 	if (read == STORE_OK || read == STORE_NONE)
 		read = store_run(session_store(session), arena, thread, run, &record);
 	if (read == STORE_FAILED || read == STORE_CANCELLED) {

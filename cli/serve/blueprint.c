@@ -6,6 +6,7 @@
 #include "asks.h"
 #include "memory.h"
 #include "shape.h"
+#include "store_past.h"
 
 #define REMEMBERED_MAX 256u /* versions; then all are forgotten, and read again */
 
@@ -122,49 +123,14 @@ blueprint_hidden(
 	return STORE_OK;
 }
 
-/* The last of the run's checkpoints, or 0. */
-static uint64_t
-last_version(const struct value *history, const char *run)
-{
-	const struct value *checkpoint;
-	size_t i;
-
-	for (i = value_size(history); i > 0; i--) {
-		checkpoint = value_at(history, i - 1);
-		if (value_text_is(value_get(checkpoint, "run"), run))
-			return (uint64_t)value_get_int(checkpoint, "version", 0);
-	}
-	return 0;
-}
-
-/* The thread as run has left it. What nobody can know any more is as it is now. */
-static enum store_status
-read_as_left(struct api *api, struct arena *arena, const char *name, const char *run,
-    const struct value **thread_r)
-{
-	struct store *store = api_store(api);
-	const struct value *history = NULL, *past = NULL;
-	uint64_t version;
-	enum store_status status = store_thread(store, arena, name, thread_r);
-
-	if (status != STORE_OK || run == NULL ||
-	    value_text_is(value_get(value_get(*thread_r, "head"), "run"), run))
-		return status;
-	status = store_history(store, arena, name, &history);
-	version = last_version(history, run);
-	if (status == STORE_OK && version > 0)
-		status = store_thread_at(store, arena, name, version, &past);
-	if (status == STORE_OK && past != NULL)
-		*thread_r = past;
-	return status == STORE_NONE || status == STORE_DAMAGED ? STORE_OK : status;
-}
-
 enum store_status
 blueprint_thread(struct api *api, struct arena *arena, const char *name, const char *run,
     const struct value **thread_r, const struct value **values_r)
 {
 	const struct value *thread, *head, *hidden;
-	enum store_status status = read_as_left(api, arena, name, run, &thread);
+	enum store_status status =
+	    run == NULL ? store_thread(api_store(api), arena, name, &thread)
+			: store_thread_left(api_store(api), arena, name, run, &thread);
 
 	if (status != STORE_OK)
 		return status;

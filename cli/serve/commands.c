@@ -5,6 +5,7 @@
 #include "blueprint.h"
 #include "runs.h"
 #include "shape.h"
+#include "store_past.h"
 
 static void
 succeed(struct call *call, const struct value *result)

@@ -13,6 +13,7 @@
 #include "select.h"
 #include "shape.h"
 #include "tenant.h"
+#include "store_past.h"
 
 #define LIMIT 10
 #define LIMIT_MAX 1000

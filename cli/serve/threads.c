@@ -12,6 +12,7 @@
 #include "store_fleet.h"
 #include "tenant.h"
 #include "wire.h"
+#include "store_past.h"
 
 #define LIMIT 10
 #define LIMIT_MAX 1000

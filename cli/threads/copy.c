@@ -6,6 +6,7 @@
 #include "find.h"
 #include "json.h"
 #include "submit.h"
+#include "store_past.h"
 
 struct copy_settings {
 	struct submit_settings submit;

@@ -8,6 +8,7 @@
 #include "find.h"
 #include "json.h"
 #include "show.h"
+#include "store_past.h"
 
 struct history_settings {
 	struct common_settings common;

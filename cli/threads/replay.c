@@ -5,6 +5,7 @@
 #include "command.h"
 #include "find.h"
 #include "submit.h"
+#include "store_past.h"
 
 struct replay_settings {
 	struct submit_settings submit;

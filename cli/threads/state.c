@@ -10,6 +10,7 @@
 #include "json.h"
 #include "show.h"
 #include "show_field.h"
+#include "store_past.h"
 
 struct state_settings {
 	struct common_settings common;

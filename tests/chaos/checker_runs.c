@@ -4,6 +4,7 @@
 
 #include "chat.h"
 #include "json.h"
+#include "store_past.h"
 
 #define ATTEMPTS_MAX 5
 

@@ -19,6 +19,7 @@
 #include "loop.h"
 #include "state.h"
 #include "store.h"
+#include "store_past.h"
 #include "store_fleet.h"
 
 #define THREAD "t1"

@@ -4,6 +4,7 @@
 
 #include "fleet_client.h"
 #include "fleet_kit.h"
+#include "store_past.h"
 
 TCase *tcase_dead(void);
 

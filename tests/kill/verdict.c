@@ -8,6 +8,7 @@
 #include "json.h"
 #include "literal.h"
 #include "patience.h"
+#include "store_past.h"
 
 /* Of the tools' answers only the first words are given: a call that must not run twice may
  * have been lost, and its answer says so. */

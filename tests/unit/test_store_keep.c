@@ -7,6 +7,7 @@
 
 /* Interface under test */
 #include "store.h"
+#include "store_past.h"
 
 TCase *tcase_store_keep(void);
 

@@ -9,6 +9,7 @@
 
 /* Interface under test */
 #include "store.h"
+#include "store_past.h"
 #include "store_fleet.h"
 
 TCase *tcase_store_notes(void);

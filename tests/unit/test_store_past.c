@@ -7,6 +7,7 @@
 
 /* Interface under test */
 #include "store.h"
+#include "store_past.h"
 
 TCase *tcase_store_past(void);
 
@@ -137,6 +138,40 @@ START_TEST(the_past_is_each_checkpoints_state)
 }
 END_TEST
 
+/* The version that run has left the thread at. */
+static int64_t
+left_by(const char *run)
+{
+	const struct value *thread = NULL;
+
+	ck_assert_int_eq(
+	    store_thread_left(trial.a, trial.arena, "t", run, &thread), STORE_OK);
+	return value_get_int(thread, "version", 0);
+}
+
+static void
+play_left(void)
+{
+	const struct value *thread = NULL;
+
+	ck_assert_int_eq(
+	    store_thread_left(trial.a, trial.arena, "t", "a", &thread), STORE_NONE);
+	thread_play("a", 2, "success");
+	ck_assert_int_eq(left_by("a"), 2);
+	thread_play("b", 1, "error");
+	thread_play("c", 3, "success");
+	ck_assert_int_eq(left_by("a"), 2);
+	ck_assert_int_eq(left_by("b"), 3);
+	ck_assert_int_eq(left_by("c"), 6);
+	ck_assert_int_eq(left_by("nobody"), 6);
+}
+
+START_TEST(what_a_run_has_left_is_its_last_checkpoint)
+{
+	trial_play(play_left);
+}
+END_TEST
+
 TCase *
 tcase_store_past(void)
 {
@@ -147,5 +182,6 @@ tcase_store_past(void)
 	tcase_add_test(tcase, a_threads_runs_are_listed_newest_first);
 	tcase_add_test(tcase, the_last_checkpoint_is_the_newest);
 	tcase_add_test(tcase, the_past_is_each_checkpoints_state);
+	tcase_add_test(tcase, what_a_run_has_left_is_its_last_checkpoint);
 	return tcase;
 }
