@@ -29,11 +29,10 @@ struct endpoint {
 /* One attempt of one model call, after all wraps. Lent for the send. */
 struct ask {
 	struct arena *arena;
-	const char *model;            /* "gpt-4o" */
-	const char *system_prompt;    /* or NULL */
-	const struct value *messages; /* [message], proto/chat.h */
-	struct written
-	    *written; /* what is kept of these, for who speaks OpenAI's words; or NULL */
+	const char *model;                   /* "gpt-4o" */
+	const char *system_prompt;           /* or NULL */
+	const struct value *messages;        /* [message], proto/chat.h */
+	struct written *written;             /* what is kept of these as JSON; or NULL */
 	const struct value *tools;           /* [tool], proto/bodies.h */
 	const struct value *tool_choice;     /* or NULL */
 	const struct value *response_format; /* or NULL */

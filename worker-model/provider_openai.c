@@ -4,6 +4,7 @@
 #include "openai_moderation.h"
 #include "openai_request.h"
 #include "openai_stream.h"
+#include "openai_url.h"
 #include "provider.h"
 #include "provider_exchange.h"
 
@@ -39,7 +40,7 @@ openai_send(
 
 	if (!ask->moderates)
 		return provider_exchange(&openai, endpoint, ask, fault_r);
-	beside.url = openai_moderation_url(ask->arena, endpoint->url);
+	beside.url = openai_url_beside(ask->arena, endpoint->url, "/moderations");
 	return provider_exchange(&moderation, &beside, ask, fault_r);
 }
 
