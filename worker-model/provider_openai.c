@@ -34,6 +34,7 @@ static const struct dialect responses = {
 	.headers = headers,
 	.answer = responses_answer,
 	.stream = &responses_stream,
+	.begins_early = true,
 };
 
 /* Never streamed: it is a call that a middleware makes by itself. */

@@ -210,6 +210,22 @@ START_TEST(what_goes_wrong_has_a_type)
 }
 END_TEST
 
+/* The stream begins before the model thinks. */
+START_TEST(the_silence_of_a_thought_is_not_an_end)
+{
+	static const char *const flags[] = { "--idle-timeout-ms", "100", NULL };
+	const struct value *body;
+
+	model_bench_stop(&bench);
+	model_bench_start(&bench, flags);
+	model_bench_script(&bench, "{'gpt-5-pro':[{'content':'Done.','piece_bytes':900,"
+				   "'piece_delay_ms':400}]}");
+	body = model_bench_call(&bench, WIRE_STREAM, "{" MODEL "}", "{}");
+	ck_assert_str_eq(
+	    value_get_text(value_at(value_get(body, "messages"), 0), "content"), "Done.");
+}
+END_TEST
+
 START_TEST(structured_output_is_a_format)
 {
 	const struct value *body;
@@ -241,6 +257,7 @@ tcase_responses(void)
 	tcase_add_loop_test(
 	    tcase, the_request_says_which_api_is_asked, 0, COUNT(choices));
 	tcase_add_loop_test(tcase, what_goes_wrong_has_a_type, 0, COUNT(faults));
+	tcase_add_test(tcase, the_silence_of_a_thought_is_not_an_end);
 	tcase_add_test(tcase, structured_output_is_a_format);
 	return tcase;
 }
