@@ -170,6 +170,38 @@ START_TEST(the_request_says_which_api_is_asked)
 }
 END_TEST
 
+/* As docs/models.md has it. */
+START_TEST(a_tool_of_openai_is_added_by_middleware)
+{
+	const struct value *body;
+
+	model_bench_script(&bench,
+	    "{'gpt-4o':[{'items':[{'type':'web_search_call','id':'ws_1','status':"
+	    "'completed'},{'type':'message','id':'msg_1','content':[{'type':"
+	    "'output_text','text':'It rains.','annotations':[{'type':'url_citation',"
+	    "'url':'u'}]}]}]}]}");
+	body = model_bench_call(&bench, ways[_i],
+	    "{'model':'openai:gpt-4o','middleware':[{'name':'lua','settings':{'name':"
+	    "'search','code':'function wrap_model_call(request, handler) "
+	    "local tools = request.tools "
+	    "tools[#tools + 1] = {type = [[web_search]]} "
+	    "return handler(request:override{tools = tools}) end'}}]}",
+	    "{}");
+	ck_assert_value(bench.arena,
+	    value_get(value_at(value_get(body, "messages"), 0), "content"),
+	    "[{'type':'web_search_call','id':'ws_1','status':'completed'},{'type':'text',"
+	    "'text':'It rains.','annotations':[{'type':'url_citation','url':'u'}],'id':"
+	    "'msg_1'}]");
+	ck_assert_value(
+	    bench.arena, value_get(asked(0), "tools"), "[{'type':'web_search'}]");
+	ck_assert_str_eq(
+	    value_get_text(value_at(model_bench_requests(&bench), 0), "path"),
+	    "/v1/responses");
+	ck_assert_str_eq(
+	    model_bench_shown(&bench), ways[_i] == WIRE_STREAM ? "It rains." : "");
+}
+END_TEST
+
 /* --- what goes wrong ----------------------------------------------------------------- */
 
 static const struct {
@@ -256,6 +288,8 @@ tcase_responses(void)
 	tcase_add_test(tcase, a_thread_that_is_known_is_sent_whole);
 	tcase_add_loop_test(
 	    tcase, the_request_says_which_api_is_asked, 0, COUNT(choices));
+	tcase_add_loop_test(
+	    tcase, a_tool_of_openai_is_added_by_middleware, 0, COUNT(ways));
 	tcase_add_loop_test(tcase, what_goes_wrong_has_a_type, 0, COUNT(faults));
 	tcase_add_test(tcase, the_silence_of_a_thought_is_not_an_end);
 	tcase_add_test(tcase, structured_output_is_a_format);
