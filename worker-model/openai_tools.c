@@ -86,12 +86,31 @@ openai_schema(struct arena *arena, const struct value *format)
 
 /* --- models -------------------------------------------------------------------------- */
 
+static bool
+begins(const char *text, const char *begin)
+{
+	return strncmp(text, begin, strlen(begin)) == 0;
+}
+
 bool
 openai_thinks(const char *model)
 {
 	if (model[0] == 'o' && isdigit((unsigned char)model[1]))
 		return true;
-	if (strncmp(model, "gpt-5", 5) != 0 && strncmp(model, "gpt-6", 5) != 0)
-		return false;
-	return strncmp(model + 5, "-chat", 5) != 0;
+	return (begins(model, "gpt-5") || begins(model, "gpt-6")) &&
+	       !openai_thinks_not(model);
+}
+
+bool
+openai_thinks_not(const char *model)
+{
+	static const char *const names[] = { "gpt-3", "gpt-4", "chatgpt-", "gpt-5-chat",
+		"gpt-6-chat" };
+
+	if (begins(model, "ft:"))
+		model += strlen("ft:");
+	for (size_t i = 0; i < COUNT(names); i++)
+		if (begins(model, names[i]))
+			return true;
+	return false;
 }

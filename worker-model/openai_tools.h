@@ -21,4 +21,7 @@ const struct value *openai_schema(struct arena *arena, const struct value *forma
 /* True for models that think: they refuse some of what others take, and the other way round. */
 bool openai_thinks(const char *model);
 
+/* True for models that do not, and refuse the thoughts of others. Of models of other makers neither is known. */
+bool openai_thinks_not(const char *model);
+
 #endif

@@ -37,6 +37,13 @@ is_own(const struct responses_reader *reader, const struct value *message)
 	return value_is_nil(provider) || value_text_is(provider, reader->provider);
 }
 
+/* What follows a thought is known by its id together with that alone. */
+static bool
+has_ids(const struct items *items)
+{
+	return items->own && items->reader->keeps && !items->reader->thinks_not;
+}
+
 /* --- text ---------------------------------------------------------------------------- */
 
 static void
@@ -46,9 +53,8 @@ end_text(struct items *items)
 		return;
 	value_list_add(&items->list,
 	    value_map(items->arena, "type", VALUE_TEXT("message"), "role",
-		VALUE_TEXT("assistant"), "id",
-		items->own && items->reader->keeps ? items->id : NULL, "content",
-		value_list_end(&items->parts), "phase", items->phase, NULL));
+		VALUE_TEXT("assistant"), "id", has_ids(items) ? items->id : NULL,
+		"content", value_list_end(&items->parts), "phase", items->phase, NULL));
 	items->parts = (struct value_list){ .arena = items->arena };
 }
 
@@ -128,7 +134,8 @@ add_thought(struct items *items, const struct value *block)
 	struct arena *arena = items->arena;
 	bool known = items->reader->keeps && is_text(value_get(block, "id"));
 
-	if (!items->own || (!known && !is_text(value_get(block, "encrypted_content"))))
+	if (!items->own || items->reader->thinks_not ||
+	    (!known && !is_text(value_get(block, "encrypted_content"))))
 		return;
 	block = value_map_with(arena, block, "index", NULL);
 	block = value_map_with(arena, block, "type", VALUE_TEXT("reasoning"));
@@ -164,7 +171,7 @@ add_call(struct items *items, const struct value *call)
 	struct arena *arena = items->arena;
 	const struct value *id = value_get(call, "id");
 	const struct value *more = value_get(items->message, "additional_kwargs");
-	bool known = items->own && items->reader->keeps && value_is(id, VALUE_STR);
+	bool known = has_ids(items) && value_is(id, VALUE_STR);
 
 	add_item(items,
 	    value_map(arena, "type", VALUE_TEXT("function_call"), "id",
@@ -188,7 +195,7 @@ add_call_block(struct items *items, const struct value *block)
 		return;
 	}
 	block = responses_call_now(items->arena, block, call);
-	if (!items->reader->keeps && is_type(block, "function_call"))
+	if (!has_ids(items) && is_type(block, "function_call"))
 		block = value_map_with(items->arena, block, "id", NULL);
 	add_item(items, block);
 }

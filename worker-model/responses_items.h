@@ -15,6 +15,7 @@
 struct responses_reader {
 	const char *provider; /* that is asked */
 	bool thinks;          /* the model takes a developer's word, not a system's */
+	bool thinks_not;      /* it refuses thoughts */
 	/* The provider keeps what it answers, and knows it by its id. Where it does not, thoughts go back encrypted,
 	 * or not at all. */
 	bool keeps;

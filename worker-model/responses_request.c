@@ -232,6 +232,7 @@ add_input(struct value_fields *fields, const struct ask *ask,
 {
 	struct responses_reader reader = { .provider = ask->provider,
 		.thinks = openai_thinks(ask->model),
+		.thinks_not = openai_thinks_not(ask->model),
 		.keeps = keeps(settings) };
 	const struct value *messages = ask->messages, *id = NULL, *input;
 	size_t last = value_size(messages);

@@ -276,6 +276,25 @@ START_TEST(who_keeps_nothing_is_sent_all_there_is)
 }
 END_TEST
 
+/* Nor what followed on it, by its id. */
+START_TEST(a_model_that_does_not_think_is_sent_no_thoughts)
+{
+	static const char *const models[] = { "gpt-4o", "gpt-4.1-mini",
+		"chatgpt-4o-latest", "gpt-5-chat-latest", "ft:gpt-4o:me" };
+	const struct value *given =
+	    value_map(arena, "model", value_str(arena, models[_i]), "messages",
+		list_of("{'type':'ai','content':[" THOUGHT "," SEARCH "," SO
+			"," FUNCTION_CALL "],'tool_calls':[" CALL_1 "]}"),
+		NULL);
+
+	ck_assert_value(arena, value_get(request_of(given), "input"),
+	    "[" SEARCH ",{'type':'message','role':'assistant','content':[{'type':"
+	    "'output_text','text':'so','annotations':[" CITED
+	    "]}]},{'type':'function_call','call_id':'c1','name':'add','arguments':"
+	    "'{\\'a\\':1}','status':'completed'}]");
+}
+END_TEST
+
 START_TEST(the_system_prompt_is_the_first_item)
 {
 	ck_assert_value(arena,
@@ -371,6 +390,7 @@ tcase_responses_items(void)
 	tcase_add_loop_test(tcase, messages_go_out_as_items, 0, COUNT(messages));
 	tcase_add_loop_test(
 	    tcase, who_keeps_nothing_is_sent_all_there_is, 0, COUNT(forgotten));
+	tcase_add_loop_test(tcase, a_model_that_does_not_think_is_sent_no_thoughts, 0, 5);
 	tcase_add_test(tcase, the_system_prompt_is_the_first_item);
 	tcase_add_test(tcase, a_message_that_no_model_is_sent_is_named);
 	tcase_add_test(tcase, kept_json_is_what_would_be_written);
