@@ -305,13 +305,15 @@ excuse(struct arena *arena, const struct value *ai)
 	const char *refused =
 	    value_get_text(value_get(ai, "additional_kwargs"), "refusal");
 	const struct value *metadata = value_get(ai, "response_metadata");
+	const struct value *details = value_get(metadata, "incomplete_details");
 
 	if (refused != NULL)
 		return arena_printf(arena, "; the model refused: %s", refused);
 	if (value_text_is(value_get(metadata, "stop_reason"), "refusal"))
 		return "; the model refused";
 	if (value_text_is(value_get(metadata, "finish_reason"), "length") ||
-	    value_text_is(value_get(metadata, "stop_reason"), "max_tokens"))
+	    value_text_is(value_get(metadata, "stop_reason"), "max_tokens") ||
+	    value_text_is(value_get(details, "reason"), "max_output_tokens"))
 		return "; the answer was cut off at its greatest length";
 	return "";
 }

@@ -200,8 +200,8 @@
 #define SERVERS_MAX 64u        /* that async_subagent may call, of one worker */
 #define SERVER_HEADERS_MAX 32u /* of an entry there */
 #define SERVER_ANSWER_BYTES_MAX (8u << 20) /* of such a server */
-#define SSE_EVENT_BYTES_MAX (1u << 20)
-#define ANSWER_BYTES_MAX (8u << 20) /* text and arguments of one model answer */
+#define SSE_EVENT_BYTES_MAX (8u << 20) /* the last one of an answer may have all of it */
+#define ANSWER_BYTES_MAX (8u << 20)    /* text and arguments of one model answer */
 /* stdout of a command tool, unless its file says less. */
 #define TOOL_OUTPUT_BYTES_MAX (1u << 20)
 #define TOOL_STDERR_BYTES_MAX (64u << 10)

@@ -117,6 +117,24 @@ chat_text(struct arena *arena, const struct value *message)
 	return text;
 }
 
+static const struct value *
+call_with(const struct value *calls, const struct value *id)
+{
+	for (size_t i = 0; i < value_size(calls); i++)
+		if (value_equal(value_get(value_at(calls, i), "id"), id))
+			return value_at(calls, i);
+	return NULL;
+}
+
+const struct value *
+chat_call(const struct value *message, const struct value *id)
+{
+	const struct value *call = call_with(value_get(message, "tool_calls"), id);
+
+	return call != NULL ? call
+			    : call_with(value_get(message, "invalid_tool_calls"), id);
+}
+
 long
 chat_last_ai(const struct value *messages)
 {

@@ -29,6 +29,9 @@ bool chat_is_sound(const struct value *message);
 /* Returns message's text: the content string, or the text blocks joined; "" when none. */
 const char *chat_text(struct arena *arena, const struct value *message);
 
+/* Returns the call of an AI message, valid or malformed, that has this id, or NULL. */
+const struct value *chat_call(const struct value *message, const struct value *id);
+
 /* Returns the index of the last AI message, or -1. */
 long chat_last_ai(const struct value *messages);
 

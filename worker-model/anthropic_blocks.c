@@ -187,27 +187,6 @@ tool_use(struct arena *arena, const struct value *call, const struct value *bloc
 	    value_get(block, "cache_control"), NULL);
 }
 
-static const struct value *
-call_with(const struct value *calls, const struct value *id)
-{
-	size_t i;
-
-	for (i = 0; i < value_size(calls); i++)
-		if (value_equal(value_get(value_at(calls, i), "id"), id))
-			return value_at(calls, i);
-	return NULL;
-}
-
-/* The call as it is now: a hook may have changed it, or taken it away. */
-static const struct value *
-call_of(const struct value *message, const struct value *id)
-{
-	const struct value *call = call_with(value_get(message, "tool_calls"), id);
-
-	return call != NULL ? call
-			    : call_with(value_get(message, "invalid_tool_calls"), id);
-}
-
 static bool
 has_tool_use(const struct value *content, const struct value *id)
 {
@@ -280,7 +259,8 @@ add_answer_block(struct value_list *list, const struct value *message, size_t in
 	} else if (is_type(block, "text")) {
 		add_text(list, value_get(block, "text"), block);
 	} else if (is_type(block, "tool_use")) {
-		call = call_of(message, value_get(block, "id"));
+		/* As it is now: a hook may have changed it, or taken it away. */
+		call = chat_call(message, value_get(block, "id"));
 		if (call != NULL && !is_repeated(content, index))
 			value_list_add(list, tool_use(list->arena, call, block));
 	} else if (goes_back(block)) {

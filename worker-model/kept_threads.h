@@ -30,7 +30,7 @@ const struct value *kept_threads_open(struct kept_threads *threads, struct arena
     const struct value *request, const struct value **kept_r);
 
 /* Of what kept_threads_open has just returned for a request with a base: the JSON that is kept of its
- * messages, in OpenAI's words, lent until its arena goes. Others have none: NULL. */
+ * messages, in the words it was last sent in, lent until its arena goes. Others have none: NULL. */
 struct written *kept_threads_written(
     struct kept_threads *threads, const struct value *request);
 

@@ -284,6 +284,7 @@ on_send(void *arg, struct model_request *request, unsigned attempt, const char *
 	if (endpoint == NULL)
 		return fail(job, request, with_providers(job, fault));
 	ask = ask_of(job, request, model);
+	ask.provider = endpoint->name;
 	ask.attempt = count_send(job, model_name(request), tag != NULL);
 	ask.tokens = job->streams && tag == NULL && !ask.moderates ? &job->tokens : NULL;
 	return send_ask(job, request, endpoint, &ask);

@@ -28,19 +28,29 @@ details(struct arena *arena, const struct value_pair *pairs, size_t count)
 	return value_size(map) > 0 ? map : NULL;
 }
 
+const struct openai_counts openai_chat_counts = {
+	.input = "prompt_tokens",
+	.output = "completion_tokens",
+	.of_input = "prompt_tokens_details",
+	.of_output = "completion_tokens_details",
+};
+
 const struct value *
-openai_usage(struct arena *arena, const struct value *usage)
+openai_usage(
+    struct arena *arena, const struct value *usage, const struct openai_counts *counts)
 {
-	const struct value *input = value_get(usage, "prompt_tokens_details");
-	const struct value *output = value_get(usage, "completion_tokens_details");
-	int64_t in = answer_tokens(usage, "prompt_tokens", 0);
-	int64_t out = answer_tokens(usage, "completion_tokens", 0);
+	const struct value *input = value_get(usage, counts->of_input);
+	const struct value *output = value_get(usage, counts->of_output);
+	int64_t in = answer_tokens(usage, counts->input, 0);
+	int64_t out = answer_tokens(usage, counts->output, 0);
 
 	if (!value_is(usage, VALUE_MAP))
 		return NULL;
 
 	const struct value_pair of_input[] = {
 		{ VALUE_TEXT("cache_read"), detail(arena, input, "cached_tokens") },
+		{ VALUE_TEXT("cache_creation"),
+		    detail(arena, input, "cache_write_tokens") },
 		{ VALUE_TEXT("audio"), detail(arena, input, "audio_tokens") },
 	};
 	const struct value_pair of_output[] = {
@@ -148,7 +158,7 @@ openai_answer(struct arena *arena, const struct value *body, const char **error_
 		return NULL;
 	if (read_calls(&answer, value_get(message, "tool_calls"), error_r) == -1)
 		return NULL;
-	answer.usage = openai_usage(arena, value_get(body, "usage"));
+	answer.usage = openai_usage(arena, value_get(body, "usage"), &openai_chat_counts);
 	answer.metadata =
 	    openai_metadata(arena, body, value_get(choice, "finish_reason"));
 	answer.extra = openai_extra(arena, value_get(message, "refusal"));

@@ -9,8 +9,18 @@
 const struct value *openai_answer(
     struct arena *arena, const struct value *body, const char **error_r);
 
-/* usage_metadata of a `usage`; NULL for NULL. */
-const struct value *openai_usage(struct arena *arena, const struct value *usage);
+/* How an API calls its counts of tokens. */
+struct openai_counts {
+	const char *input, *output;       /* all of either */
+	const char *of_input, *of_output; /* maps of what is among them */
+};
+
+/* usage_metadata of a `usage` with these counts; NULL for NULL. */
+const struct value *openai_usage(
+    struct arena *arena, const struct value *usage, const struct openai_counts *counts);
+
+/* Those of the chat completions. */
+extern const struct openai_counts openai_chat_counts;
 
 /* response_metadata: of body (or of a stream's first event) and a finish_reason. */
 const struct value *openai_metadata(

@@ -4,6 +4,7 @@
 
 #include "chat.h"
 #include "json.h"
+#include "openai_blocks.h"
 #include "utf8.h"
 
 #define NAME_BYTES_MAX 64u /* of a participant, and the characters below */
@@ -44,33 +45,15 @@ is_all_text(const struct value *blocks)
 	return true;
 }
 
-/* LangChain's blocks keep the bytes as `base64` (`data` in its older form). */
-static const char *
-block_data(const struct value *block)
-{
-	const char *data = value_get_text(block, "base64");
-
-	return data != NULL ? data : value_get_text(block, "data");
-}
-
-static const char *
-data_url(struct arena *arena, const struct value *block, const char *otherwise)
-{
-	const char *mime = value_get_text(block, "mime_type");
-
-	return arena_printf(arena, "data:%s;base64,%s", mime == NULL ? otherwise : mime,
-	    block_data(block));
-}
-
 static const struct value *
 image_part(struct arena *arena, const struct value *block)
 {
 	const struct value *url = value_get(block, "url");
 
-	if (url == NULL && block_data(block) == NULL)
+	if (url == NULL && openai_block_data(block) == NULL)
 		return block;
 	if (url == NULL)
-		url = value_str(arena, data_url(arena, block, "image/png"));
+		url = openai_data_url(arena, block, "image/png");
 	return value_map(arena, "type", value_str(arena, "image_url"), "image_url",
 	    value_map(arena, "url", url, "detail", value_get(block, "detail"), NULL),
 	    NULL);
@@ -83,9 +66,9 @@ audio_part(struct arena *arena, const struct value *block)
 	const char *format = mime == NULL ? NULL : strchr(mime, '/');
 	const struct value *audio;
 
-	if (block_data(block) == NULL)
+	if (openai_block_data(block) == NULL)
 		return block;
-	audio = value_map(arena, "data", value_str(arena, block_data(block)), "format",
+	audio = value_map(arena, "data", openai_block_data(block), "format",
 	    value_str(arena, format == NULL ? "wav" : format + 1), NULL);
 	return value_map(
 	    arena, "type", value_str(arena, "input_audio"), "input_audio", audio, NULL);
@@ -98,10 +81,10 @@ file_part(struct arena *arena, const struct value *block)
 
 	if (value_has(block, "file_id"))
 		file = value_map(arena, "file_id", value_get(block, "file_id"), NULL);
-	else if (block_data(block) != NULL)
+	else if (openai_block_data(block) != NULL)
 		file = value_map(arena, "file_data",
-		    value_str(arena, data_url(arena, block, "application/pdf")),
-		    "filename", value_get(block, "filename"), NULL);
+		    openai_data_url(arena, block, "application/pdf"), "filename",
+		    value_get(block, "filename"), NULL);
 	if (file == NULL)
 		return block;
 	return value_map(arena, "type", value_str(arena, "file"), "file", file, NULL);
@@ -160,19 +143,12 @@ content_of(struct arena *arena, const struct value *message)
 
 /* --- calls ------------------------------------------------------------------------- */
 
-/* args: a map, or the text of a call that was malformed, which goes back as it came. */
 static const struct value *
 call_of(struct arena *arena, const struct value *call)
 {
-	const struct value *args = value_get(call, "args");
-
-	if (!value_is(args, VALUE_STR))
-		args = value_str(arena,
-		    json_text(arena, value_is_nil(args) ? value_empty_map() : args));
-
 	const struct value_pair function[] = {
 		{ VALUE_TEXT("name"), value_get(call, "name") },
-		{ VALUE_TEXT("arguments"), args },
+		{ VALUE_TEXT("arguments"), openai_arguments(arena, call) },
 	};
 	const struct value_pair sent[] = {
 		{ VALUE_TEXT("id"), value_get(call, "id") },
@@ -288,16 +264,16 @@ openai_messages_written(struct arena *arena, const char *system_prompt,
 	struct value_list list = { .arena = arena };
 	size_t count = value_size(messages);
 
+	written_in(written, "chat completions");
 	while (written->count < count) {
 		const struct value *sent =
 		    sent_message(arena, messages, written->count, error_r);
 
 		if (sent == NULL)
 			return NULL;
-		written_add(written, sent);
+		written_add(written, &sent, 1);
 	}
 	add_system(&list, system_prompt);
-	if (count > 0)
-		value_list_add(&list, written_item(written, arena, count));
+	written_put(written, &list, count);
 	return value_list_end(&list);
 }

@@ -1,12 +1,7 @@
 #include "openai_moderation.h"
 
-#include <string.h>
-
 #include "chat.h"
 #include "json.h"
-
-#define CHAT "/chat/completions"
-#define MODERATIONS "/moderations"
 
 const struct value *
 openai_moderation_request(const struct ask *ask, bool stream, const char **error_r)
@@ -19,16 +14,6 @@ openai_moderation_request(const struct ask *ask, bool stream, const char **error
 	(void)error_r;
 	return value_map(arena, "model", value_str(arena, ask->model), "input",
 	    value_str(arena, last == NULL ? "" : chat_text(arena, last)), NULL);
-}
-
-const char *
-openai_moderation_url(struct arena *arena, const char *chat_url)
-{
-	size_t size = strlen(chat_url), end = strlen(CHAT);
-
-	if (size >= end && strcmp(chat_url + size - end, CHAT) == 0)
-		size -= end;
-	return arena_printf(arena, "%.*s" MODERATIONS, (int)size, chat_url);
 }
 
 /* Every value of map is of the wanted kind. */

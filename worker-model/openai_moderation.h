@@ -9,9 +9,6 @@
 const struct value *openai_moderation_request(
     const struct ask *ask, bool stream, const char **error_r);
 
-/* Where it goes, in arena: beside the chat's url. */
-const char *openai_moderation_url(struct arena *arena, const char *chat_url);
-
 /* Returns an AI message whose content is the verdict as JSON, {flagged, categories, category_scores},
  * or NULL with a reason; both in arena. */
 const struct value *openai_moderation_answer(

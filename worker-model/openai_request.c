@@ -1,13 +1,10 @@
 #include "openai_request.h"
 
-#include <ctype.h>
-#include <string.h>
-
 #include "openai_messages.h"
+#include "openai_tools.h"
 #include "request_settings.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define SCHEMA_NAME_BYTES_MAX 64u
 
 static const struct setting_name names[] = {
 	{ "stop_sequences", "stop" },
@@ -17,34 +14,16 @@ static const struct setting_name names[] = {
 
 /* --- tools ------------------------------------------------------------------------- */
 
-static const struct value *
-any_object(struct arena *arena)
-{
-	return value_map(arena, "type", value_str(arena, "object"), "properties",
-	    value_empty_map(), NULL);
-}
-
 /* A map with a type that is no function is a tool of the provider's own. */
 static const struct value *
 tool_of(struct arena *arena, const struct value *tool)
 {
-	const struct value *parameters = value_get(tool, "parameters");
-
 	if (value_has(tool, "function") || !value_has(tool, "name"))
 		return tool;
-	if (!value_is(parameters, VALUE_MAP))
-		parameters = any_object(arena);
 
-	const struct value_pair function[] = {
-		{ VALUE_TEXT("name"), value_get(tool, "name") },
-		{ VALUE_TEXT("description"), value_get(tool, "description") },
-		{ VALUE_TEXT("parameters"), parameters },
-		{ VALUE_TEXT("strict"), value_get(tool, "strict") },
-	};
 	const struct value_pair sent[] = {
 		{ VALUE_TEXT("type"), VALUE_TEXT("function") },
-		{ VALUE_TEXT("function"),
-		    value_map_of(arena, function, COUNT(function)) },
+		{ VALUE_TEXT("function"), openai_function(arena, tool) },
 		{ VALUE_TEXT("defer_loading"),
 		    value_get(value_get(tool, "extras"), "defer_loading") },
 	};
@@ -68,65 +47,21 @@ named_choice(struct arena *arena, const struct value *name)
 	    value_map(arena, "name", name, NULL), NULL);
 }
 
-/* "any" (LangChain's "required"), "auto", "none", a tool's name, true, {name} or the
- * provider's own form. */
-static const struct value *
-tool_choice_of(const struct ask *ask)
-{
-	struct arena *arena = ask->arena;
-	const struct value *choice = ask->tool_choice;
-
-	if (value_is_nil(choice))
-		choice = value_get(ask->settings, "tool_choice");
-	if (value_is(choice, VALUE_BOOL))
-		return choice->boolean ? value_str(arena, "required") : NULL;
-	if (value_is(choice, VALUE_MAP))
-		return value_has(choice, "name")
-			   ? named_choice(arena, value_get(choice, "name"))
-			   : choice;
-	if (!value_is(choice, VALUE_STR))
-		return NULL;
-	if (value_text_is(choice, "any") || value_text_is(choice, "required"))
-		return value_str(arena, "required");
-	if (value_text_is(choice, "auto") || value_text_is(choice, "none"))
-		return choice;
-	return named_choice(arena, choice);
-}
-
 /* --- the whole --------------------------------------------------------------------- */
-
-/* What they take as a schema's name. */
-static const struct value *
-schema_name(struct arena *arena, const char *title)
-{
-	size_t size = strnlen(title, SCHEMA_NAME_BYTES_MAX), i;
-	char *name = arena_alloc(arena, size + 1);
-
-	for (i = 0; i < size; i++)
-		name[i] =
-		    isalnum((unsigned char)title[i]) || title[i] == '-' ? title[i] : '_';
-	name[size] = '\0';
-	return value_str(arena, name);
-}
 
 /* A response_format in the provider's own form has a type; an agent's a strategy, of which
  * only one is the provider's to do. */
 static const struct value *
 response_format_of(struct arena *arena, const struct value *format)
 {
-	const struct value *schema = value_at(value_get(format, "schemas"), 0);
-	const char *title = value_get_text(schema, "title");
 	const struct value *named;
 
 	if (value_is(value_get(format, "type"), VALUE_STR))
 		return format;
-	if (!value_text_is(value_get(format, "strategy"), "provider") || title == NULL)
-		return NULL;
-	named = value_map(arena, "name", schema_name(arena, title), "description",
-	    value_get(schema, "description"), "schema", schema, "strict",
-	    value_get(format, "strict"), NULL);
-	return value_map(
-	    arena, "type", value_str(arena, "json_schema"), "json_schema", named, NULL);
+	named = openai_schema(arena, format);
+	return named == NULL ? NULL
+			     : value_map(arena, "type", value_str(arena, "json_schema"),
+				   "json_schema", named, NULL);
 }
 
 static void
@@ -139,13 +74,6 @@ add_stream(struct value_fields *fields, const struct value *settings)
 }
 
 /* Models that think refuse max_tokens; older ones, and most servers of others, know only that. */
-static bool
-is_thinking(const char *model)
-{
-	return (model[0] == 'o' && isdigit((unsigned char)model[1])) ||
-	       strncmp(model, "gpt-5", strlen("gpt-5")) == 0;
-}
-
 static const struct value *
 as_the_model_takes_it(struct arena *arena, const char *model, const struct value *request)
 {
@@ -153,7 +81,7 @@ as_the_model_takes_it(struct arena *arena, const char *model, const struct value
 
 	if (!value_has(request, "tools"))
 		request = value_map_with(arena, request, "parallel_tool_calls", NULL);
-	if (most == NULL || !is_thinking(model))
+	if (most == NULL || !openai_thinks(model))
 		return request;
 	request = value_map_with(arena, request, "max_tokens", NULL);
 	return value_has(request, "max_completion_tokens")
@@ -184,7 +112,8 @@ openai_request(const struct ask *ask, bool stream, const char **error_r)
 	value_fields_put(&fields, VALUE_TEXT("messages"), messages);
 	value_fields_put(&fields, VALUE_TEXT("tools"), tools);
 	if (tools != NULL)
-		value_fields_set(&fields, "tool_choice", tool_choice_of(ask));
+		value_fields_set(
+		    &fields, "tool_choice", openai_tool_choice(ask, named_choice));
 	request_settings_add(&fields, ask->settings, names);
 	value_fields_set(
 	    &fields, "response_format", response_format_of(arena, ask->response_format));

@@ -177,7 +177,7 @@ take_usage(struct stream *stream, const struct value *usage)
 		return;
 	arena_destroy(&stream->counts);
 	stream->counts = arena_new();
-	stream->usage = openai_usage(stream->counts, usage);
+	stream->usage = openai_usage(stream->counts, usage, &openai_chat_counts);
 }
 
 static int

@@ -14,10 +14,18 @@
 #include "value.h"
 #include "written.h"
 
+/* When an endpoint that speaks as OpenAI does is asked by its Responses API, and not by the chat completions. */
+enum responses_use {
+	RESPONSES_IF_ASKED, /* when a request's settings say so: not every such server has it */
+	RESPONSES_AS_FITS, /* when they do, or the request needs it: OpenAI itself */
+	RESPONSES_ALWAYS,  /* unless they say otherwise */
+};
+
 struct endpoint {
 	const char *name; /* "openai" of "openai:gpt-4o" */
 	const struct provider *provider;
 	const char *url; /* where requests go, or NULL */
+	enum responses_use responses;
 	const char *key; /* or NULL: none is sent. Never in a message, never in a log */
 	struct http *http;
 	uint64_t connect_timeout_ms;
@@ -29,12 +37,12 @@ struct endpoint {
 /* One attempt of one model call, after all wraps. Lent for the send. */
 struct ask {
 	struct arena *arena;
+	const char *provider;         /* "openai": what its answers say of themselves */
 	const char *model;            /* "gpt-4o" */
 	const char *system_prompt;    /* or NULL */
 	const struct value *messages; /* [message], proto/chat.h */
-	struct written
-	    *written; /* what is kept of these, for who speaks OpenAI's words; or NULL */
-	const struct value *tools;           /* [tool], proto/bodies.h */
+	struct written *written;      /* what is kept of these as JSON; or NULL */
+	const struct value *tools;    /* [tool], proto/bodies.h */
 	const struct value *tool_choice;     /* or NULL */
 	const struct value *response_format; /* or NULL */
 	const struct value *settings;        /* {temperature, ...}, or NULL */

@@ -13,6 +13,7 @@ static const struct {
 } error_names[] = {
 	{ "invalid_request_error", 400 },
 	{ "context_length_exceeded", 400 },
+	{ "invalid_prompt", 400 },
 	{ "authentication_error", 401 },
 	{ "invalid_api_key", 401 },
 	{ "billing_error", 402 },

@@ -230,6 +230,9 @@ send_streamed(
 	request->arg = exchange->stream;
 	request->first_byte_timeout_ms = endpoint->first_byte_timeout_ms;
 	request->idle_timeout_ms = endpoint->idle_timeout_ms;
+	if (exchange->dialect->begins_early &&
+	    request->idle_timeout_ms < endpoint->first_byte_timeout_ms)
+		request->idle_timeout_ms = endpoint->first_byte_timeout_ms;
 	request->body_bytes_max = HTTP_BODY_BYTES_MAX;
 	http_send(endpoint->http, ask->arena, request, &response);
 	message = end_stream(exchange, &response, fault_r);

@@ -23,6 +23,8 @@ struct dialect {
 	const struct value *(*answer)(
 	    struct arena *arena, const struct value *body, const char **error_r);
 	const struct stream_type *stream; /* its streamed answers */
+	/* A stream begins before the model thinks, and is silent then: for as long as others are before they begin. */
+	bool begins_early;
 };
 
 /* Asks endpoint, on a fiber; as provider.send. The message says whose it is (model_provider of its

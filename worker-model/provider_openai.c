@@ -1,11 +1,16 @@
-/* provider_openai: OpenAI's chat completions, and the many servers that speak the same.
- */
+/* provider_openai: OpenAI's chat completions, and the many servers that speak the same; its Responses API, and those
+ * that speak that. */
 #include "openai_answer.h"
 #include "openai_moderation.h"
 #include "openai_request.h"
 #include "openai_stream.h"
+#include "openai_url.h"
 #include "provider.h"
 #include "provider_exchange.h"
+#include "responses_answer.h"
+#include "responses_choice.h"
+#include "responses_request.h"
+#include "responses_stream.h"
 
 static size_t
 headers(const struct endpoint *endpoint, const struct ask *ask, const char *headers_r[])
@@ -24,6 +29,14 @@ static const struct dialect openai = {
 	.stream = &openai_stream,
 };
 
+static const struct dialect responses = {
+	.request = responses_request,
+	.headers = headers,
+	.answer = responses_answer,
+	.stream = &responses_stream,
+	.begins_early = true,
+};
+
 /* Never streamed: it is a call that a middleware makes by itself. */
 static const struct dialect moderation = {
 	.request = openai_moderation_request,
@@ -37,10 +50,14 @@ openai_send(
 {
 	struct endpoint beside = *endpoint;
 
-	if (!ask->moderates)
+	if (ask->moderates) {
+		beside.url = openai_url_beside(ask->arena, endpoint->url, "/moderations");
+		return provider_exchange(&moderation, &beside, ask, fault_r);
+	}
+	if (!responses_chosen(endpoint, ask))
 		return provider_exchange(&openai, endpoint, ask, fault_r);
-	beside.url = openai_moderation_url(ask->arena, endpoint->url);
-	return provider_exchange(&moderation, &beside, ask, fault_r);
+	beside.url = openai_url_beside(ask->arena, endpoint->url, "/responses");
+	return provider_exchange(&responses, &beside, ask, fault_r);
 }
 
 const struct provider provider_openai = {

@@ -14,17 +14,31 @@ static const char *openai_url(struct arena *arena, const char *base);
 static const char *anthropic_url(struct arena *arena, const char *base);
 
 /* The kinds that go out over HTTP: each is there under its own name when its key or its URL is in the
- * environment, and under others by name=prefix://... */
+ * environment (those that have variables for them), and under others by name=prefix://... */
 static const struct kind {
 	const struct provider *provider;
 	const char *key_variable, *url_variable, *url;
 	const char *prefix; /* of a given URL, in front of http */
 	const char *(*endpoint)(struct arena *arena, const char *base);
+	enum responses_use by_name, given; /* of either endpoint */
 } kinds[] = {
-	{ &provider_openai, "OPENAI_API_KEY", "OPENAI_BASE_URL",
-	    "https://api.openai.com/v1", "openai+", openai_url },
-	{ &provider_anthropic, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL",
-	    "https://api.anthropic.com", "anthropic+", anthropic_url },
+	{ .provider = &provider_openai,
+	    .key_variable = "OPENAI_API_KEY",
+	    .url_variable = "OPENAI_BASE_URL",
+	    .url = "https://api.openai.com/v1",
+	    .prefix = "openai+",
+	    .endpoint = openai_url,
+	    .by_name = RESPONSES_AS_FITS },
+	{ .provider = &provider_openai,
+	    .prefix = "responses+",
+	    .endpoint = openai_url,
+	    .given = RESPONSES_ALWAYS },
+	{ .provider = &provider_anthropic,
+	    .key_variable = "ANTHROPIC_API_KEY",
+	    .url_variable = "ANTHROPIC_BASE_URL",
+	    .url = "https://api.anthropic.com",
+	    .prefix = "anthropic+",
+	    .endpoint = anthropic_url },
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
@@ -146,6 +160,7 @@ add_given(struct provider_table *table, const struct endpoint *defaults, const c
 	endpoint = add(table, defaults, kind->provider, name);
 	endpoint->url = kind->endpoint(
 	    table->arena, arena_copy(table->arena, url, strcspn(url, ",")));
+	endpoint->responses = kind->given;
 	if (comma != NULL)
 		endpoint->key = key_from(table->arena, comma + 1);
 	return 0;
@@ -173,13 +188,21 @@ add_all_given(struct provider_table *table, const struct endpoint *defaults,
 	return 0;
 }
 
+/* NULL for NULL. */
+static const char *
+environment(const char *name)
+{
+	return name == NULL ? NULL : getenv(name);
+}
+
 /* Adds a kind under its own name, if the environment wants it. Returns 0, or -1 when its URL is
  * none. */
 static int
 add_kind(struct provider_table *table, const struct endpoint *defaults,
     const struct kind *kind)
 {
-	const char *key = getenv(kind->key_variable), *url = getenv(kind->url_variable);
+	const char *key = environment(kind->key_variable),
+		   *url = environment(kind->url_variable);
 	struct endpoint *endpoint;
 
 	if (is_given(url) && !is_url(url))
@@ -189,6 +212,7 @@ add_kind(struct provider_table *table, const struct endpoint *defaults,
 	endpoint = add(table, defaults, kind->provider, kind->provider->name);
 	endpoint->url = kind->endpoint(table->arena, is_given(url) ? url : kind->url);
 	endpoint->key = key_from(table->arena, kind->key_variable);
+	endpoint->responses = kind->by_name;
 	return 0;
 }
 
@@ -199,7 +223,7 @@ add_all(struct provider_table *table, const struct endpoint *defaults,
 	add(table, defaults, &provider_scripted, "scripted");
 	for (size_t i = 0; i < KINDS; i++) {
 		*source_r = kinds[i].url_variable;
-		*item_r = getenv(kinds[i].url_variable);
+		*item_r = environment(kinds[i].url_variable);
 		if (add_kind(table, defaults, &kinds[i]) == -1)
 			return -1;
 	}

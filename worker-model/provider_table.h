@@ -13,7 +13,8 @@ struct provider_table {
 	const char **names; /* of the endpoints, in their order */
 };
 
-#define PROVIDER_FORM "name=[anthropic+]http(s)://base_url[,KEY_VARIABLE], each name once"
+#define PROVIDER_FORM                                                                    \
+	"name=[anthropic+|responses+]http(s)://base_url[,KEY_VARIABLE], each name once"
 
 /* Makes the table: "scripted" always; "openai" and "anthropic" when their key or URL is in the
  * environment (OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL; an empty one

@@ -11,6 +11,9 @@ static const char *const never_sent[] = {
 	"stream_usage",
 	"base_url",
 	"api_key",
+	"use_responses_api",
+	"use_previous_response_id",
+	"output_version",
 	/* the request's own */
 	"model",
 	"messages",

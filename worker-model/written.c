@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "json.h"
 #include "memory.h"
@@ -13,6 +14,7 @@ written_release(struct written *written)
 {
 	packet_release(&written->text);
 	free(written->ends);
+	free(written->words);
 	*written = (struct written){ 0 };
 }
 
@@ -23,22 +25,35 @@ written_bytes(const struct written *written)
 }
 
 void
-written_add(struct written *written, const struct value *message)
+written_in(struct written *written, const char *words)
+{
+	if (written->words != NULL && strcmp(written->words, words) == 0)
+		return;
+	written_release(written);
+	written->words = xstrdup(words);
+}
+
+void
+written_add(struct written *written, const struct value *const *items, size_t count)
 {
 	if (written->count == written->room) {
 		written->room = written->room == 0 ? ROOM_AT_FIRST : 2 * written->room;
 		written->ends =
 		    xreallocarray(written->ends, written->room, sizeof *written->ends);
 	}
-	if (written->count > 0)
-		packet_append(&written->text, ",", 1);
-	json_write(&written->text, message);
+	for (size_t i = 0; i < count; i++) {
+		if (written->text.size > 0)
+			packet_append(&written->text, ",", 1);
+		json_write(&written->text, items[i]);
+	}
 	written->ends[written->count++] = written->text.size;
 }
 
-const struct value *
-written_item(const struct written *written, struct arena *arena, size_t count)
+void
+written_put(const struct written *written, struct value_list *list, size_t count)
 {
-	assert(count > 0 && count <= written->count);
-	return json_written(arena, written->text.data, written->ends[count - 1]);
+	assert(count <= written->count);
+	if (count > 0 && written->ends[count - 1] > 0)
+		value_list_add(list, json_written(list->arena, written->text.data,
+					 written->ends[count - 1]));
 }

@@ -6,6 +6,7 @@
 #include "../../worker-model/anthropic_messages.h"
 #include "../../worker-model/openai_messages.h"
 #include "../../worker-model/provider_error.h"
+#include "../../worker-model/responses_items.h"
 
 #include "bounds.h"
 #include "chat.h"
@@ -99,6 +100,56 @@ check_turn(const struct value *turns, size_t at)
 	}
 }
 
+/* --- as the Responses API is sent it ---------------------------------------------------- */
+
+static bool
+is_call(const struct value *item)
+{
+	return is_type(item, "function_call") || is_type(item, "custom_tool_call") ||
+	       is_type(item, "computer_call");
+}
+
+/* Every call is answered behind it, in its own kind. */
+static void
+check_item(const struct value *items, size_t at)
+{
+	const struct value *item = value_at(items, at);
+	const char *id = value_get_text(item, "call_id");
+	const char *type = value_get_text(item, "type");
+	size_t type_size = type == NULL ? 0 : strlen(type);
+
+	if (type == NULL)
+		abort();
+	if (is_type(item, "reasoning") && at + 1 == value_size(items))
+		abort();
+	if (!is_call(item))
+		return;
+	while (++at < value_size(items)) {
+		const struct value *output = value_at(items, at);
+		const char *answer = value_get_text(output, "type");
+
+		if (value_text_is(value_get(output, "call_id"), id) &&
+		    strncmp(answer, type, type_size) == 0 &&
+		    strcmp(answer + type_size, "_output") == 0)
+			return;
+	}
+	abort();
+}
+
+static void
+check_items(struct arena *arena, const struct value *messages, bool keeps)
+{
+	const struct responses_reader reader = { .provider = NAME, .keeps = keeps };
+	const char *error = NULL;
+	const struct value *items =
+	    responses_items(arena, &reader, NULL, messages, &error);
+
+	if (items == NULL)
+		abort();
+	for (size_t i = 0; i < value_size(items); i++)
+		check_item(items, i);
+}
+
 /* The message stands there twice, as from a server that numbers its calls anew. */
 static void
 check_sent(struct arena *arena, const struct value *message)
@@ -114,6 +165,8 @@ check_sent(struct arena *arena, const struct value *message)
 		abort();
 	for (size_t i = 0; i < value_size(turns); i++)
 		check_turn(turns, i);
+	check_items(arena, messages, true);
+	check_items(arena, messages, false);
 }
 
 /* --- the answer ------------------------------------------------------------------------ */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "digest.h"
 #include "fiber.h"
 #include "json.h"
 #include "literal.h"
@@ -343,4 +344,37 @@ model_bench_events(struct model_bench *bench, const char *kind)
 		if (value_text_is(value_get(bench->events.items[i], "kind"), kind))
 			value_list_add(&list, bench->events.items[i]);
 	return value_list_end(&list);
+}
+
+const char *
+model_bench_shown(struct model_bench *bench)
+{
+	const struct value *tokens = model_bench_events(bench, "token");
+	const char *text = "";
+
+	for (size_t i = 0; i < value_size(tokens); i++)
+		text = arena_printf(bench->arena, "%s%s", text,
+		    value_get_text(value_at(tokens, i), "content"));
+	return text;
+}
+
+const struct value *
+model_bench_digest(struct model_bench *bench, const struct value *messages, size_t count)
+{
+	struct digest *digest = digest_new();
+	uint8_t bytes[DIGEST_BYTES];
+
+	digest_add(digest, messages, 0, count);
+	digest_get(digest, bytes);
+	digest_destroy(&digest);
+	return digest_value(bench->arena, bytes);
+}
+
+const struct value *
+model_bench_request(struct model_bench *bench, const char *key,
+    const struct value *messages, const struct value *base, const struct value *digest)
+{
+	return value_map(bench->arena, "run", value_str(bench->arena, "r"), "thread",
+	    value_str(bench->arena, "t"), key, messages, "base", base, "digest", digest,
+	    NULL);
 }

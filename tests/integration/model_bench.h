@@ -59,11 +59,22 @@ const struct value *model_bench_call(
 const struct value *model_bench_call_with(
     struct model_bench *bench, const char *profile, const struct value *request);
 
+/* Returns such a request, {run, thread, key: messages, base, digest}; what is NULL is left out. */
+const struct value *model_bench_request(struct model_bench *bench, const char *key,
+    const struct value *messages, const struct value *base, const struct value *digest);
+
+/* Returns the digest of the first count messages, as a request names them. */
+const struct value *model_bench_digest(
+    struct model_bench *bench, const struct value *messages, size_t count);
+
 /* Runs until the provider was asked so often. */
 void model_bench_await_requests(struct model_bench *bench, size_t count);
 
 /* Returns the events so far of that kind; all of them reach us before anything that is
  * published behind them does. */
 const struct value *model_bench_events(struct model_bench *bench, const char *kind);
+
+/* Returns the text that was shown so far. */
+const char *model_bench_shown(struct model_bench *bench);
 
 #endif

@@ -2,7 +2,6 @@
 #include <check.h>
 #include <string.h>
 
-#include "digest.h"
 #include "literal.h"
 #include "model_bench.h"
 
@@ -33,19 +32,6 @@ teardown(void)
 	"'id':'msg_scripted','model_provider':'anthropic'}}]"
 
 static const unsigned ways[] = { 0, WIRE_STREAM };
-
-/* The text that was shown so far. */
-static const char *
-shown(void)
-{
-	const struct value *tokens = model_bench_events(&bench, "token");
-	const char *text = "";
-
-	for (size_t i = 0; i < value_size(tokens); i++)
-		text = arena_printf(bench.arena, "%s%s", text,
-		    value_get_text(value_at(tokens, i), "content"));
-	return text;
-}
 
 START_TEST(a_call_is_asked_and_answered)
 {
@@ -137,7 +123,8 @@ START_TEST(an_answer_that_pauses_goes_on)
 	    ",'content':[{'type':'text','text':'I look. '},{'type':'server_tool_use','id'"
 	    ":'s1','name':'web_search','input':{'query':'q'}},{'type':"
 	    "'web_search_tool_result','tool_use_id':'s1','content':[]}]}]");
-	ck_assert_str_eq(shown(), ways[_i] == WIRE_STREAM ? "I look. Found." : "");
+	ck_assert_str_eq(
+	    model_bench_shown(&bench), ways[_i] == WIRE_STREAM ? "I look. Found." : "");
 }
 END_TEST
 
@@ -170,7 +157,7 @@ START_TEST(the_text_is_shown_as_it_comes)
 	    "{'claude-haiku-4-5':[{'content':'one two three','thinking':{'thinking':"
 	    "'secret','signature':'S'}}]}");
 	model_bench_call(&bench, WIRE_STREAM, "{" MODEL "}", "{}");
-	ck_assert_str_eq(shown(), "one two three");
+	ck_assert_str_eq(model_bench_shown(&bench), "one two three");
 }
 END_TEST
 
@@ -198,27 +185,6 @@ END_TEST
 
 /* --- a thread that is known ----------------------------------------------------------- */
 
-static const struct value *
-digest_of(const struct value *messages, size_t count)
-{
-	struct digest *digest = digest_new();
-	uint8_t bytes[DIGEST_BYTES];
-
-	digest_add(digest, messages, 0, count);
-	digest_get(digest, bytes);
-	digest_destroy(&digest);
-	return digest_value(bench.arena, bytes);
-}
-
-static const struct value *
-request_with(const char *key, const struct value *messages, const struct value *base,
-    const struct value *digest)
-{
-	return value_map(bench.arena, "run", value_str(bench.arena, "r"), "thread",
-	    value_str(bench.arena, "t"), key, messages, "base", base, "digest", digest,
-	    NULL);
-}
-
 /* Thinking that the worker has kept goes back as it came. */
 START_TEST(a_thread_that_is_known_is_sent_whole)
 {
@@ -227,17 +193,18 @@ START_TEST(a_thread_that_is_known_is_sent_whole)
 	    "'type':'thinking','thinking':'hm','signature':'S=='},{'type':'text','text':"
 	    "'ho'}]},{'type':'human','content':'more','id':'3'},{'type':'ai','content':"
 	    "'less','id':'4'},{'type':'human','content':'end','id':'5'}]");
-	const struct value *base = digest_of(all, 3), *whole = digest_of(all, 5), *body;
+	const struct value *base = model_bench_digest(&bench, all, 3),
+			   *whole = model_bench_digest(&bench, all, 5), *body;
 
 	model_bench_script(
 	    &bench, "{'claude-haiku-4-5':[{'content':'a'},{'content':'b'}]}");
 	body = model_bench_call_with(&bench, "{" MODEL "}",
-	    request_with(
-		"messages", value_array_slice(bench.arena, all, 0, 3), NULL, base));
+	    model_bench_request(&bench, "messages",
+		value_array_slice(bench.arena, all, 0, 3), NULL, base));
 	ck_assert(value_equal(value_get(body, "kept"), base));
 	body = model_bench_call_with(&bench, "{" MODEL "}",
-	    request_with(
-		"behind", value_array_slice(bench.arena, all, 3, 5), base, whole));
+	    model_bench_request(&bench, "behind",
+		value_array_slice(bench.arena, all, 3, 5), base, whole));
 	ck_assert(value_equal(value_get(body, "kept"), whole));
 	body = value_get(value_at(model_bench_requests(&bench), 1), "body");
 	ck_assert_value(bench.arena, value_get(body, "messages"),
@@ -274,7 +241,7 @@ START_TEST(what_a_search_found_goes_back)
 	ai = value_at(value_get(body, "messages"), 0);
 	ck_assert_uint_eq(value_size(value_get(ai, "tool_calls")), 1);
 	model_bench_call_with(&bench, FINDS,
-	    request_with("messages",
+	    model_bench_request(&bench, "messages",
 		value_array_concat(bench.arena, value_array(bench.arena, &ai, 1),
 		    literal(bench.arena,
 			"[{'type':'tool','content':'2','tool_call_id':'t1'}]")),

@@ -207,14 +207,15 @@ check_requests(bool anthropic)
 	/* An attempt that failed is repeated as it was. */
 	ck_assert(value_equal(value_at(requests, 0), value_at(requests, 2)));
 	ck_assert_str_eq(value_get_text(value_at(requests, 0), "path"),
-	    anthropic ? "/v1/messages" : "/v1/chat/completions");
+	    anthropic ? "/v1/messages" : "/v1/responses");
 	first = json_text(arena, value_get(value_at(requests, 0), "body"));
 	second = json_text(arena, value_get(value_at(requests, 3), "body"));
 	ck_assert_has(first, "Be kind. Rounds so far: 0.");
 	ck_assert_has(second, "Be kind. Rounds so far: 1.");
 	ck_assert_has_not(first, "Never seen.");
 	ck_assert_has(first, "\"temperature\":0.5");
-	ck_assert_has(first, "\"max_tokens\":300");
+	ck_assert_has(
+	    first, anthropic ? "\"max_tokens\":300" : "\"max_output_tokens\":300");
 	ck_assert_has(first, "I am [REDACTED_EMAIL].");
 	/* The selected, the one of always_include, and those of wraps behind the selector. */
 	ck_assert_has(first, "\"write_todos\"");
@@ -232,13 +233,13 @@ check_requests(bool anthropic)
 	ck_assert_uint_eq(value_size(asked("spare")), 1);
 	requests = value_at(asked("spare"), 0);
 	ck_assert_str_eq(value_get_text(requests, "path"),
-	    anthropic ? "/v1/chat/completions" : "/v1/messages");
+	    anthropic ? "/v1/responses" : "/v1/messages");
 	spare = json_text(arena, value_get(requests, "body"));
 	ck_assert_has(spare, "Counting was asked for.");
 	ck_assert_uint_eq(count_of(spare, "[cleared]"), 1);
 	ck_assert_has(spare, "Rounds so far: 2.");
 	ck_assert_has_not(spare, "REDACTED");
-	ck_assert_has_not(spare, anthropic ? "tool_use" : "tool_calls");
+	ck_assert_has_not(spare, anthropic ? "tool_use" : "function_call");
 	ck_assert_uint_eq(count_of(spare, "cache_control") > 0, anthropic ? false : true);
 }
 

@@ -5,6 +5,7 @@
 
 #include "json.h"
 #include "scripted_anthropic.h"
+#include "scripted_responses.h"
 #include "utf8.h"
 
 #define ARGUMENT_PIECE_BYTES 7u /* so that no piece of arguments is JSON by itself */
@@ -316,12 +317,9 @@ natural(const struct value *entry, const char *key)
 }
 
 static const char *
-body_of(struct arena *arena, const struct value *entry, const struct value *request,
-    bool anthropic, bool stream)
+chat_body(struct arena *arena, const struct value *entry, const struct value *request,
+    bool stream)
 {
-	if (anthropic)
-		return stream ? scripted_anthropic_stream(arena, entry, request)
-			      : scripted_anthropic_plain(arena, entry, request);
 	if (value_has(entry, "moderation"))
 		return moderation_body(arena, value_get(entry, "moderation"), request);
 	entry = plain_entry(arena, entry, request);
@@ -329,9 +327,23 @@ body_of(struct arena *arena, const struct value *entry, const struct value *requ
 		      : plain_body(arena, entry, request);
 }
 
+static const char *
+body_of(struct arena *arena, const struct value *entry, const struct value *request,
+    enum scripted_words words, bool stream)
+{
+	if (words == WORDS_ANTHROPIC)
+		return stream ? scripted_anthropic_stream(arena, entry, request)
+			      : scripted_anthropic_plain(arena, entry, request);
+	if (words == WORDS_RESPONSES)
+		return stream ? scripted_responses_stream(arena, entry, request)
+			      : scripted_responses_plain(arena, entry, request);
+	return chat_body(arena, entry, request, stream);
+}
+
 void
 scripted_reply_make(struct arena *arena, const struct value *entry,
-    const struct value *request, bool anthropic, struct scripted_reply *reply_r)
+    const struct value *request, enum scripted_words words,
+    struct scripted_reply *reply_r)
 {
 	bool stream = value_get_bool(request, "stream", false);
 	int64_t status = value_get_int(entry, "http_error", 0);
@@ -342,7 +354,7 @@ scripted_reply_make(struct arena *arena, const struct value *entry,
 	*reply_r = (struct scripted_reply){ .cut_after = -1 };
 	if (message == NULL)
 		message = "error";
-	if (status != 0 && anthropic)
+	if (status != 0 && words == WORDS_ANTHROPIC)
 		set_body(reply_r, (int)status, "application/json",
 		    scripted_anthropic_error(arena, (int)status, message));
 	else if (status != 0)
@@ -351,7 +363,7 @@ scripted_reply_make(struct arena *arena, const struct value *entry,
 		set_body(reply_r, 200, type == NULL ? "application/json" : type, raw);
 	else
 		set_body(reply_r, 200, stream ? "text/event-stream" : "application/json",
-		    body_of(arena, entry, request, anthropic, stream));
+		    body_of(arena, entry, request, words, stream));
 	reply_r->retry_after = seconds_text(arena, value_get(entry, "retry_after"));
 	reply_r->drop = value_get_bool(entry, "drop", false);
 	reply_r->hang = value_get_bool(entry, "hang", false);

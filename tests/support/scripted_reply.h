@@ -37,10 +37,14 @@ struct scripted_reply {
 	long cut_after;     /* bytes; -1: not cut */
 };
 
-/* Fills *reply_r with entry's answer to request, in arena; anthropic: in the words of its Messages API
- * (scripted_anthropic.h), to which the rest of what is above applies, too. */
+/* Whose words are spoken: OpenAI's chat completions, as above, its Responses API (scripted_responses.h),
+ * Anthropic's Messages API (scripted_anthropic.h). The rest of what is above applies to all. */
+enum scripted_words { WORDS_CHAT, WORDS_RESPONSES, WORDS_ANTHROPIC };
+
+/* Fills *reply_r with entry's answer to request, in arena. */
 void scripted_reply_make(struct arena *arena, const struct value *entry,
-    const struct value *request, bool anthropic, struct scripted_reply *reply_r);
+    const struct value *request, enum scripted_words words,
+    struct scripted_reply *reply_r);
 
 /* The answer of an OpenAI-compatible server that refuses: {error: {message, type}}. */
 void scripted_reply_error(

@@ -255,7 +255,8 @@ set_nodelay(struct evhttp_request *request)
 }
 
 static void
-on_chat(struct scripted_server *server, struct evhttp_request *request, bool anthropic)
+on_chat(struct scripted_server *server, struct evhttp_request *request,
+    enum scripted_words words)
 {
 	struct play *play = play_new(server, request);
 	struct packet text = body_of(request);
@@ -270,7 +271,7 @@ on_chat(struct scripted_server *server, struct evhttp_request *request, bool ant
 		    server, play->arena, value_get_text(body, "model"), &error);
 	}
 	if (reply != NULL)
-		scripted_reply_make(play->arena, reply, body, anthropic, &play->reply);
+		scripted_reply_make(play->arena, reply, body, words, &play->reply);
 	else
 		scripted_reply_error(play->arena, 400, error, &play->reply);
 	set_nodelay(request);
@@ -331,9 +332,11 @@ on_request(struct evhttp_request *request, void *arg)
 
 	if (method == EVHTTP_REQ_POST &&
 	    (ends_with(path, "/chat/completions") || ends_with(path, "/moderations")))
-		on_chat(server, request, false);
+		on_chat(server, request, WORDS_CHAT);
 	else if (method == EVHTTP_REQ_POST && ends_with(path, "/v1/messages"))
-		on_chat(server, request, true);
+		on_chat(server, request, WORDS_ANTHROPIC);
+	else if (method == EVHTTP_REQ_POST && ends_with(path, "/responses"))
+		on_chat(server, request, WORDS_RESPONSES);
 	else if (method == EVHTTP_REQ_PUT && strcmp(path, "/script") == 0)
 		on_script(server, request);
 	else if (method == EVHTTP_REQ_GET && strcmp(path, "/requests") == 0)

@@ -4,6 +4,7 @@
  * Paths:
  *   POST .../chat/completions  plays the next reply of the request's model; plain, or as
  *                              server-sent events when the request says stream
+ *   POST .../responses         the same in the words of OpenAI's Responses API
  *   POST .../v1/messages       the same in Anthropic's words
  *   PUT /script                {model: [reply]} (scripted_reply.h): from now on this,
  * from the beginning GET /requests              [{path, authorization, body, x-api-key? ...}], every chat

@@ -265,7 +265,7 @@ END_TEST
 START_TEST(json_is_kept_with_the_thread_and_counts)
 {
 	struct arena *first = arena_new(), *second = arena_new();
-	const struct value *opened, *kept;
+	const struct value *opened, *kept, *said = messages("a", 0, 50);
 	struct written *written;
 	size_t bytes;
 
@@ -275,7 +275,7 @@ START_TEST(json_is_kept_with_the_thread_and_counts)
 	written = kept_threads_written(threads, opened);
 	ck_assert_ptr_nonnull(written);
 	bytes = kept_threads_bytes(threads);
-	written_add(written, messages("a", 0, 50));
+	written_add(written, &said, 1);
 	arena_destroy(&first);
 	ck_assert_uint_ge(kept_threads_bytes(threads), bytes + written_bytes(written));
 	opened = kept_threads_open(threads, second, brief(second, "a", 51, 52), &kept);
@@ -283,7 +283,7 @@ START_TEST(json_is_kept_with_the_thread_and_counts)
 	ck_assert_uint_eq(written->count, 1);
 	/* More than there is room for: it goes with the call. */
 	while (written_bytes(written) < ROOM)
-		written_add(written, messages("a", 0, 50));
+		written_add(written, &said, 1);
 	arena_destroy(&second);
 	ck_assert_uint_eq(kept_threads_count(threads), 0);
 	ck_assert_uint_eq(kept_threads_bytes(threads), 0);

@@ -157,17 +157,19 @@ END_TEST
 START_TEST(numbers_of_tokens_that_cannot_be_are_not_believed)
 {
 	ck_assert_value(arena,
-	    openai_usage(
-		arena, literal(arena,
-			   "{'prompt_tokens':-3,'completion_tokens':9223372036854775807,"
-			   "'total_tokens':'many'}")),
+	    openai_usage(arena,
+		literal(arena,
+		    "{'prompt_tokens':-3,'completion_tokens':9223372036854775807,"
+		    "'total_tokens':'many'}"),
+		&openai_chat_counts),
 	    "{'input_tokens':0,'output_tokens':0,'total_tokens':0}");
 	ck_assert_value(arena,
-	    openai_usage(
-		arena, literal(arena, "{'prompt_tokens':3,'completion_tokens':4}")),
+	    openai_usage(arena,
+		literal(arena, "{'prompt_tokens':3,'completion_tokens':4}"),
+		&openai_chat_counts),
 	    "{'input_tokens':3,'output_tokens':4,'total_tokens':7}");
-	ck_assert_ptr_null(openai_usage(arena, NULL));
-	ck_assert_ptr_null(openai_usage(arena, value_nil()));
+	ck_assert_ptr_null(openai_usage(arena, NULL, &openai_chat_counts));
+	ck_assert_ptr_null(openai_usage(arena, value_nil(), &openai_chat_counts));
 }
 END_TEST
 

@@ -8,6 +8,7 @@
 
 /* Interface under test */
 #include "../../worker-model/openai_moderation.h"
+#include "../../worker-model/openai_url.h"
 
 static struct arena *arena;
 static const struct value *asked; /* the texts that were judged */
@@ -37,7 +38,8 @@ START_TEST(the_last_text_is_sent_beside_the_chat)
 
 	ck_assert_value(arena, openai_moderation_request(&ask, false, NULL),
 	    "{'model':'omni-moderation-latest','input':'new'}");
-	ck_assert_str_eq(openai_moderation_url(arena, "https://x.y/v1/chat/completions"),
+	ck_assert_str_eq(
+	    openai_url_beside(arena, "https://x.y/v1/chat/completions", "/moderations"),
 	    "https://x.y/v1/moderations");
 }
 END_TEST

@@ -226,6 +226,8 @@ static const struct {
 	{ "gpt-5", "{'max_tokens':9,'max_completion_tokens':8}",
 	    "{'max_completion_tokens':8}" },
 	{ "gpt-4o", "{'max_completion_tokens':8}", "{'max_completion_tokens':8}" },
+	{ "gpt-5-chat-latest", "{'max_tokens':9}", "{'max_tokens':9}" },
+	{ "gpt-6", "{'max_tokens':9}", "{'max_completion_tokens':9}" },
 };
 
 START_TEST(a_limit_goes_out_by_the_name_that_the_model_takes)
@@ -311,6 +313,33 @@ START_TEST(kept_json_is_what_would_be_written)
 	ck_assert_uint_gt(written_bytes(&written), 0);
 	written_release(&written);
 	ck_assert_uint_eq(written_bytes(&written), 0);
+}
+END_TEST
+
+/* One message may be several items of what a provider is sent, or none. */
+START_TEST(kept_json_is_of_as_many_items_as_there_are)
+{
+	const struct value *items[] = { value_int(arena, 1), value_int(arena, 2) };
+	struct value_list list = { .arena = arena };
+	struct written written = { 0 };
+
+	written_in(&written, "numbers");
+	written_add(&written, items, 0);
+	written_put(&written, &list, 1);
+	ck_assert_uint_eq(list.count, 0);
+	written_add(&written, items, 2);
+	written_add(&written, items, 0);
+	written_add(&written, items, 1);
+	written_put(&written, &list, 3);
+	ck_assert_str_eq(json_text(arena, value_list_end(&list)), "[1,2]");
+	written_in(&written, "numbers");
+	list = (struct value_list){ .arena = arena };
+	written_put(&written, &list, 4);
+	ck_assert_str_eq(json_text(arena, value_list_end(&list)), "[1,2,1]");
+	written_in(&written, "others");
+	ck_assert_uint_eq(written.count, 0);
+	ck_assert_uint_eq(written_bytes(&written), 0);
+	written_release(&written);
 }
 END_TEST
 
@@ -431,6 +460,7 @@ tcase_openai_request(void)
 	    tcase, a_limit_goes_out_by_the_name_that_the_model_takes, 0, COUNT(limits));
 	tcase_add_test(tcase, the_system_prompt_is_the_first_message);
 	tcase_add_test(tcase, kept_json_is_what_would_be_written);
+	tcase_add_test(tcase, kept_json_is_of_as_many_items_as_there_are);
 	tcase_add_test(tcase, what_is_kept_is_not_made_again);
 	tcase_add_test(tcase, a_message_that_cannot_be_sent_is_not_kept);
 	tcase_add_test(tcase, a_stream_is_asked_for_with_its_usage);

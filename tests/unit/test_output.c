@@ -258,6 +258,9 @@ static const struct {
 	{ "{'type': 'ai', 'content': '{cel', 'response_metadata': {'finish_reason':"
 	  " 'length'}}",
 	    "cut off" },
+	{ "{'type': 'ai', 'content': '{cel', 'response_metadata': {'incomplete_details':"
+	  " {'reason': 'max_output_tokens'}}}",
+	    "cut off" },
 };
 
 START_TEST(a_providers_text_that_does_not_fit_fails_the_run)

@@ -92,6 +92,23 @@ START_TEST(others_are_named_with_url_and_key)
 }
 END_TEST
 
+/* OpenAI itself has both APIs; of others it is known by their URL, or asked for. */
+START_TEST(who_is_asked_by_the_responses_api_says_the_url)
+{
+	static const char *const given[] = { "a=http://a/v1", "b=openai+http://b/v1",
+		"c=responses+http://c/v1,WM_TEST_KEY", "d=anthropic+http://d", NULL };
+
+	ck_assert_int_eq(make("k", NULL, given), 0);
+	ck_assert_uint_eq(found("openai:m")->responses, RESPONSES_AS_FITS);
+	ck_assert_uint_eq(found("a:m")->responses, RESPONSES_IF_ASKED);
+	ck_assert_uint_eq(found("b:m")->responses, RESPONSES_IF_ASKED);
+	ck_assert_uint_eq(found("c:m")->responses, RESPONSES_ALWAYS);
+	ck_assert_ptr_eq(found("c:m")->provider, &provider_openai);
+	ck_assert_str_eq(found("c:m")->url, "http://c/v1/chat/completions");
+	ck_assert_str_eq(found("c:m")->key, "secret");
+}
+END_TEST
+
 static const char *const mistakes[] = {
 	"",
 	"a",
@@ -106,6 +123,7 @@ static const char *const mistakes[] = {
 	"a,b=http://a",
 	"a=mistral+http://a",
 	"a=anthropic+a",
+	"a=responses+a",
 };
 
 START_TEST(a_setting_that_makes_no_sense_is_named)
@@ -229,6 +247,7 @@ tcase_provider_table(void)
 	tcase_add_test(tcase, only_scripted_is_always_there);
 	tcase_add_test(tcase, a_key_or_a_url_sets_up_openai);
 	tcase_add_loop_test(tcase, others_are_named_with_url_and_key, 0, COUNT(lists));
+	tcase_add_test(tcase, who_is_asked_by_the_responses_api_says_the_url);
 	tcase_add_loop_test(
 	    tcase, a_setting_that_makes_no_sense_is_named, 0, COUNT(mistakes));
 	tcase_add_loop_test(tcase, a_url_that_is_none_is_refused, 0, 2);
