@@ -430,9 +430,10 @@ responses_items_written(struct arena *arena, const struct responses_reader *read
 	struct value_list list = { .arena = arena };
 	size_t count = value_size(messages);
 
-	written_in(
-	    written, arena_printf(arena, "responses %s%s%s", reader->provider,
-			 reader->thinks ? " thinks" : "", reader->keeps ? " keeps" : ""));
+	written_in(written,
+	    arena_printf(arena, "responses %s%s%s%s", reader->provider,
+		reader->thinks ? " thinks" : "", reader->thinks_not ? " thinks-not" : "",
+		reader->keeps ? " keeps" : ""));
 	while (written->count < count) {
 		struct items items = { .arena = arena, .reader = reader };
 

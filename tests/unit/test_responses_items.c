@@ -337,7 +337,8 @@ END_TEST
 /* --- what is kept as JSON ---------------------------------------------------------------- */
 
 static const char *
-sent_json(const struct value *list, const char *settings, struct written *written)
+sent_json_to(const char *model, const struct value *list, const char *settings,
+    struct written *written)
 {
 	struct ask ask = ask_from(value_map(
 	    arena, "messages", list, "settings", literal(arena, settings), NULL));
@@ -345,9 +346,17 @@ sent_json(const struct value *list, const char *settings, struct written *writte
 	const struct value *body;
 
 	ask.written = written;
+	if (model != NULL)
+		ask.model = model;
 	body = responses_request(&ask, false, &error);
 	ck_assert_msg(body != NULL, "%s", error);
 	return json_text(arena, body);
+}
+
+static const char *
+sent_json(const struct value *list, const char *settings, struct written *written)
+{
+	return sent_json_to(NULL, list, settings, written);
 }
 
 START_TEST(kept_json_is_what_would_be_written)
@@ -366,6 +375,13 @@ START_TEST(kept_json_is_what_would_be_written)
 		ck_assert_str_eq(
 		    sent_json(some, "{}", &written), sent_json(some, "{}", NULL));
 		ck_assert_uint_eq(written.count, count);
+	}
+	/* to models that think, that do not, and of which nobody knows */
+	for (i = 0; i < 6; i++) {
+		static const char *const models[] = { "gpt-4o", "o3", "mine" };
+
+		ck_assert_str_eq(sent_json_to(models[i % 3], all, "{}", &written),
+		    sent_json_to(models[i % 3], all, "{}", NULL));
 	}
 	/* in other words, and again in these */
 	ck_assert_str_eq(sent_json(all, "{'store':false}", &written),
