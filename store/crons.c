@@ -9,6 +9,7 @@
 #include "schedule.h"
 #include "service.h"
 #include "store_private.h"
+#include "submission.h"
 #include "wire.h"
 
 #define CRON_THREAD_TTL_MS "3600000" /* an hour, for who wants to see how it went */
@@ -66,6 +67,21 @@ cron_entry(struct arena *arena, const struct cron *cron, const struct value *fie
 	    value_map_with(
 		arena, fields, "metadata", value_str(arena, json_text(arena, metadata))),
 	    ttl);
+}
+
+const char *
+cron_wrong(struct arena *arena, const struct cron *cron)
+{
+	const char *run = cron_run_id(arena, cron->id, 0);
+	const char *thread = cron->thread != NULL ? cron->thread : run;
+	struct submission submission;
+
+	submission_read(arena, "0-0",
+	    value_map_merge(arena, cron->entry,
+		value_map(arena, "run", value_str(arena, run), "thread",
+		    value_str(arena, thread), NULL)),
+	    &submission);
+	return submission.error;
 }
 
 const char *

@@ -52,6 +52,9 @@ const char *cron_run_id(struct arena *arena, const char *id, int64_t at_ms);
 const struct value *cron_entry(
     struct arena *arena, const struct cron *cron, const struct value *fields);
 
+/* Why each of its runs would be refused, with the place ("input: ..."), in arena; NULL: none is for what the cron says. */
+const char *cron_wrong(struct arena *arena, const struct cron *cron);
+
 /* The thread of its last run, or NULL. */
 const char *cron_last_thread(const struct cron *cron);
 

@@ -211,6 +211,10 @@ static const struct {
 	    "interrupt_before" },
 	{ "/runs/crons", "{'assistant_id': 'nobody', 'schedule': '@daily', " HI "}", 404,
 	    "no agent 'nobody'" },
+	{ "/runs/crons",
+	    "{'assistant_id': 'quick', 'schedule': '@daily', 'input': {'messages': "
+	    "[{'role': 'nobody', 'content': 'Hi'}]}}",
+	    422, "input: messages[0].role" },
 	{ "/threads/nobody/runs/crons", "{" DAILY "}", 404, "nobody" },
 	{ "/runs/crons/search", "{'sort_by': 'x'}", 422, "sort_by: must be" },
 	{ "/runs/crons/search", "{'select': ['x']}", 422, "select" },
