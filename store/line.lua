@@ -135,14 +135,19 @@ local function unlist_thread(prefix, thread)
   end
 end
 
+-- Makes a thread that is new. task: of the run it is made for, or nil.
+local function make_thread(thread_key, prefix, thread, task, now)
+  redis.call('HSET', thread_key, 'created', text(now))
+  list_thread(prefix, thread, task, now)
+end
+
 -- Puts run behind those that wait for thread; record: of its fields those that decide how.
 -- Returns how many are before it.
 local function line_up(thread_key, prefix, thread, run, record, now)
   local head = redis.call('HMGET', thread_key, 'created', 'run', 'ttl')
   local ttl = record.ttl or head[3] or record.usual_ttl
   if not head[1] then
-    redis.call('HSET', thread_key, 'created', text(now))
-    list_thread(prefix, thread, record.task, now)
+    make_thread(thread_key, prefix, thread, record.task, now)
   end
   if ttl then
     redis.call('HSET', thread_key, 'ttl', ttl)
