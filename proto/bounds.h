@@ -47,7 +47,7 @@
 #define METRICS_TOKENS_MAX 2000u /* counts of models that `metrics` tells */
 #define METRICS_ROWS_MAX 500u /* processes that `metrics` tells of one by one; services */
 #define METRICS_CONNECTIONS_MAX 64u  /* at once, to its port */
-#define METRICS_HEAD_BYTES_MAX 8192u /* of a request there, and all else that it needs */
+#define METRICS_HEAD_BYTES_MAX 8192u /* of a request there */
 
 /* The API over HTTP. */
 #define SERVE_HEAD_BYTES_MAX                                                             \
