@@ -81,7 +81,7 @@ on_framing(void *arg, enum MHD_ValueKind kind, const char *name, const char *val
 	return MHD_YES;
 }
 
-/* A head that is over the bound has found the room of its answer. And a proxy in front of us may read such a request in another
+/* A head that is over the bound has found the room of its answer. A path or a parameter would end at a NUL, and name something else. And a proxy in front of us may read such a request in another
  * way, and what it takes for a body as a request of somebody else's: libmicrohttpd lets it pass. */
 static void
 check_head(struct request *request)
@@ -93,6 +93,9 @@ check_head(struct request *request)
 	if (request->line_bytes + framing.bytes > request->server->options.head_bytes_max)
 		request_answer_text(request, MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
 		    "The head is too large.\n");
+	else if (request->has_nul)
+		request_answer_text(request, MHD_HTTP_BAD_REQUEST,
+		    "A path and a query may have no NUL (%00).\n");
 	else if (framing.lengths + framing.codings > 1 || framing.hosts > 1 ||
 		 framing.is_odd)
 		request_answer_text(request, MHD_HTTP_BAD_REQUEST,
@@ -110,6 +113,7 @@ on_uri(void *arg, const char *uri, struct MHD_Connection *connection)
 	    request_new(arg, connection, mark != NULL ? mark + 1 : NULL);
 
 	request->line_bytes = uri != NULL ? strlen(uri) : 0;
+	request->has_nul = uri != NULL && strstr(uri, "%00") != NULL;
 	if (mark != NULL)
 		((char *)(uintptr_t)mark)[1] = '\0';
 	return request;

@@ -36,6 +36,7 @@ struct request {
 	const struct value *headers; /* [name, value, ...] */
 	struct packet pending;       /* of a stream, from taken on */
 	size_t taken;
+	bool has_nul;   /* its first line, as %00 */
 	bool has_head;  /* it has come, and is looked at */
 	bool is_ended;  /* of a stream: nothing follows */
 	bool is_queued; /* its answer is libmicrohttpd's */

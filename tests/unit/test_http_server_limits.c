@@ -172,6 +172,17 @@ START_TEST(a_query_may_be_as_long_as_a_head)
 }
 END_TEST
 
+START_TEST(a_path_is_not_cut)
+{
+	static const char *const paths[] = { "/echo%00/x", "/echo?q=a%00b", "/%00" };
+	struct client *client = hs_dial(0);
+
+	hs_get(client, paths[_i]);
+	ck_assert_has(hs_await(client, "no NUL"), "HTTP/1.1 400 ");
+	ck_assert_uint_eq(hs.asked, 0);
+}
+END_TEST
+
 /* They wait in the kernel. */
 START_TEST(connections_over_the_bound_are_served_later)
 {
@@ -309,6 +320,7 @@ tcase_http_server_limits(void)
 	tcase_add_test(tcase, all_bodies_together_have_a_bound);
 	tcase_add_test(tcase, a_head_over_the_bound_is_refused);
 	tcase_add_test(tcase, a_head_of_any_size_near_the_bound_is_answered);
+	tcase_add_loop_test(tcase, a_path_is_not_cut, 0, 3);
 	tcase_add_loop_test(tcase, a_query_may_be_as_long_as_a_head, 0, 5);
 	tcase_add_test(tcase, connections_over_the_bound_are_served_later);
 	tcase_add_test(tcase, a_request_that_does_not_come_is_cut_off);
