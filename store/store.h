@@ -472,14 +472,6 @@ enum store_status store_past(struct store *store, struct arena *arena, const cha
 enum store_status store_thread_at(struct store *store, struct arena *arena,
     const char *thread, uint64_t version, const struct value **thread_r);
 
-/* A thread's runs, newest first, without the first offset of them, at most limit: records as of store_run. */
-enum store_status store_thread_runs(struct store *store, struct arena *arena,
-    const char *thread, size_t offset, size_t limit, const struct value **runs_r);
-/* The ids of the thread's runs that are not forgotten, [run], in the order of their submission, from the one of number first
- * on, at most limit; *count_r: how many there are. */
-enum store_status store_run_ids(struct store *store, struct arena *arena,
-    const char *thread, uint64_t first, size_t limit, const struct value **runs_r,
-    uint64_t *count_r);
 /* The newest of the thread's checkpoints, as of store_history; STORE_NONE: it has none. */
 enum store_status store_last_checkpoint(struct store *store, struct arena *arena,
     const char *thread, const struct value **checkpoint_r);

@@ -6,6 +6,7 @@
 #include "fiber.h"
 #include "runs.h"
 #include "shape.h"
+#include "store_runs.h"
 #include "thread_frames.h"
 
 #define LOOK_MS 1000u    /* for a run that another server has begun */

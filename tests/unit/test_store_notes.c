@@ -10,8 +10,7 @@
 /* Interface under test */
 #include "store.h"
 #include "store_fleet.h"
-
-TCase *tcase_store_notes(void);
+#include "store_runs.h"
 
 TCase *tcase_store_notes(void);
 
