@@ -73,7 +73,7 @@ enum store_status crons_create(
 enum store_status crons_change(
     struct store *store, struct arena *arena, const struct cron *cron, bool moves);
 
-/* STORE_NONE: there is none. What it has begun goes on. */
+/* STORE_NONE: there is none; where an answer was lost, that is STORE_OK as well. What it has begun goes on. */
 enum store_status crons_delete(struct store *store, struct arena *arena, const char *id);
 
 /* One with its entry. STORE_NONE. */
