@@ -9,6 +9,7 @@
 #include "schedule.h"
 #include "service.h"
 #include "store_private.h"
+#include "submission.h"
 #include "wire.h"
 
 #define CRON_THREAD_TTL_MS "3600000" /* an hour, for who wants to see how it went */
@@ -66,6 +67,21 @@ cron_entry(struct arena *arena, const struct cron *cron, const struct value *fie
 	    value_map_with(
 		arena, fields, "metadata", value_str(arena, json_text(arena, metadata))),
 	    ttl);
+}
+
+const char *
+cron_wrong(struct arena *arena, const struct cron *cron)
+{
+	const char *run = cron_run_id(arena, cron->id, 0);
+	const char *thread = cron->thread != NULL ? cron->thread : run;
+	struct submission submission;
+
+	submission_read(arena, "0-0",
+	    value_map_merge(arena, cron->entry,
+		value_map(arena, "run", value_str(arena, run), "thread",
+		    value_str(arena, thread), NULL)),
+	    &submission);
+	return submission.error;
 }
 
 const char *
@@ -152,15 +168,12 @@ command_time(struct command *command, int64_t ms)
 		command_uint(command, (uint64_t)ms);
 }
 
-/* What a step answered, by its first word. */
+/* What a step's answer means, by its first word. */
 static enum store_status
-answered(struct store *store, const struct command *command)
+meaning(struct store *store, const struct value *reply)
 {
-	const struct value *reply;
-	enum store_status status = store_read(store, command, &reply);
-
-	if (status != STORE_OK || store_answers(reply, "OK"))
-		return status;
+	if (store_answers(reply, "OK"))
+		return STORE_OK;
 	if (store_answers(reply, "KNOWN"))
 		return STORE_KNOWN;
 	if (store_answers(reply, "STALE"))
@@ -176,6 +189,15 @@ answered(struct store *store, const struct command *command)
 	    "crons, as many as may be: another id may have room",
 	    SHARDS, CRONS_SHARD_MAX);
 	return STORE_REJECTED;
+}
+
+static enum store_status
+answered(struct store *store, const struct command *command)
+{
+	const struct value *reply;
+	enum store_status status = store_read(store, command, &reply);
+
+	return status == STORE_OK ? meaning(store, reply) : status;
 }
 
 enum store_status
@@ -272,10 +294,20 @@ enum store_status
 crons_delete(struct store *store, struct arena *arena, const char *id)
 {
 	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+	bool lost, is_repeated;
 
 	begin(&command, "fl_cron_delete", store_shard(id));
 	command_text(&command, id);
-	return answered(store, &command);
+	status = store_send(store, &command, &reply, &lost);
+	is_repeated = status == STORE_FAILED && lost;
+	if (is_repeated)
+		status = store_send(store, &command, &reply, &lost);
+	if (status == STORE_OK)
+		status = meaning(store, reply);
+	/* The answer that was lost may have said that it was there. */
+	return is_repeated && status == STORE_NONE ? STORE_OK : status;
 }
 
 enum store_status

@@ -52,6 +52,9 @@ const char *cron_run_id(struct arena *arena, const char *id, int64_t at_ms);
 const struct value *cron_entry(
     struct arena *arena, const struct cron *cron, const struct value *fields);
 
+/* Why each of its runs would be refused, with the place ("input: ..."), in arena; NULL: none is for what the cron says. */
+const char *cron_wrong(struct arena *arena, const struct cron *cron);
+
 /* The thread of its last run, or NULL. */
 const char *cron_last_thread(const struct cron *cron);
 
@@ -70,7 +73,7 @@ enum store_status crons_create(
 enum store_status crons_change(
     struct store *store, struct arena *arena, const struct cron *cron, bool moves);
 
-/* STORE_NONE: there is none. What it has begun goes on. */
+/* STORE_NONE: there is none; where an answer was lost, that is STORE_OK as well. What it has begun goes on. */
 enum store_status crons_delete(struct store *store, struct arena *arena, const char *id);
 
 /* One with its entry. STORE_NONE. */

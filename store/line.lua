@@ -9,6 +9,7 @@ local WAITING = 10000000000000
 -- none waits for ever.
 local PRIORITY_STEP = 600000
 local PRIORITY_USUAL = 2
+local TENANT_BYTES_MAX = 32 -- as in proto/bounds.h
 
 -- The score in `due` of a thread on which a run of priority waits.
 local function waiting_score(priority, now)
@@ -107,11 +108,37 @@ local function note_wait(thread_key, prefix, thread, head, since, had)
   end
 end
 
+-- The index of a tenant's threads in the shard: of those whose names begin with its name and the mark (TENANT_MARK); or nil. What
+-- can be no tenant's name (tenant_is_name) has none: no key is bound to that, and nobody would look there.
+local function tenant_index(prefix, thread)
+  local tenant = string.match(thread, '^([A-Za-z0-9._-]+)~')
+  return tenant and #tenant <= TENANT_BYTES_MAX and prefix .. 'threads:' .. tenant or nil
+end
+
 -- Enters a thread that is new where threads are found; but not that of a run that works for another one's call.
 local function list_thread(prefix, thread, task, now)
-  if not task then
-    redis.call('ZADD', prefix .. 'threads', text(now), thread)
+  if task then
+    return
   end
+  redis.call('ZADD', prefix .. 'threads', text(now), thread)
+  local index = tenant_index(prefix, thread)
+  if index then
+    redis.call('ZADD', index, text(now), thread)
+  end
+end
+
+local function unlist_thread(prefix, thread)
+  redis.call('ZREM', prefix .. 'threads', thread)
+  local index = tenant_index(prefix, thread)
+  if index then
+    redis.call('ZREM', index, thread)
+  end
+end
+
+-- Makes a thread that is new. task: of the run it is made for, or nil.
+local function make_thread(thread_key, prefix, thread, task, now)
+  redis.call('HSET', thread_key, 'created', text(now))
+  list_thread(prefix, thread, task, now)
 end
 
 -- Puts run behind those that wait for thread; record: of its fields those that decide how.
@@ -120,8 +147,7 @@ local function line_up(thread_key, prefix, thread, run, record, now)
   local head = redis.call('HMGET', thread_key, 'created', 'run', 'ttl')
   local ttl = record.ttl or head[3] or record.usual_ttl
   if not head[1] then
-    redis.call('HSET', thread_key, 'created', text(now))
-    list_thread(prefix, thread, record.task, now)
+    make_thread(thread_key, prefix, thread, record.task, now)
   end
   if ttl then
     redis.call('HSET', thread_key, 'ttl', ttl)

@@ -441,14 +441,6 @@ enum store_status store_thread_outline(struct store *store, struct arena *arena,
  * names): [message]. */
 enum store_status store_messages(struct store *store, struct arena *arena,
     const char *thread, uint64_t first, uint64_t count, const struct value **messages_r);
-/* A thread's runs, newest first, without the first offset of them, at most limit: records as of store_run. */
-enum store_status store_thread_runs(struct store *store, struct arena *arena,
-    const char *thread, size_t offset, size_t limit, const struct value **runs_r);
-/* The ids of the thread's runs that are not forgotten, [run], in the order of their submission, from the one of number first
- * on, at most limit; *count_r: how many there are. */
-enum store_status store_run_ids(struct store *store, struct arena *arena,
-    const char *thread, uint64_t first, size_t limit, const struct value **runs_r,
-    uint64_t *count_r);
 /* Events of a run with seq > after, at most STORE_EVENTS_MAX: [{seq, kind, at, ...}]; waits up to block_ms for one
  * (use a store on a redis of its own then). */
 #define STORE_EVENTS_MAX 500u

@@ -13,12 +13,9 @@ struct found_run {
 	unsigned shard;
 };
 
-#define NAMES_DEPTH 10000u /* of a shard, where they are looked through by their names */
-
 struct found {
 	struct store *store;
 	struct arena *arena;
-	const char *prefix; /* of the names that are wanted; NULL: all are */
 	struct found_run *runs;
 	size_t count, room;
 };
@@ -48,7 +45,7 @@ add(struct found *found, struct found_run run)
 	found->runs[found->count++] = run;
 }
 
-/* Adds {name, score, ...} of a shard, but what is called otherwise than is asked for. */
+/* Adds {name, score, ...} of a shard. */
 static void
 add_all(struct found *found, const struct value *reply, unsigned shard)
 {
@@ -58,9 +55,7 @@ add_all(struct found *found, const struct value *reply, unsigned shard)
 		const char *run = store_text_at(reply, i);
 		const char *score = store_text_at(reply, i + 1);
 
-		if (run != NULL && score != NULL &&
-		    (found->prefix == NULL ||
-			strncmp(run, found->prefix, strlen(found->prefix)) == 0))
+		if (run != NULL && score != NULL)
 			add(found, (struct found_run){ arena_strdup(found->arena, run),
 				       strtod(score, NULL), shard });
 	}
@@ -209,7 +204,8 @@ store_asks(struct store *store, struct arena *arena, const struct value **thread
 /* --- threads ------------------------------------------------------------------------ */
 
 static enum store_status
-count_in(struct store *store, struct arena *arena, unsigned shard, uint64_t *total)
+count_in(struct store *store, struct arena *arena, const char *index, unsigned shard,
+    uint64_t *total)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply;
@@ -217,7 +213,7 @@ count_in(struct store *store, struct arena *arena, unsigned shard, uint64_t *tot
 
 	command_text(&command, "ZCARD");
 	command_text(
-	    &command, arena_printf(arena, "%sthreads", store_prefix(arena, shard)));
+	    &command, arena_printf(arena, "%s%s", store_prefix(arena, shard), index));
 	status = store_read(store, &command, &reply);
 	if (status == STORE_OK && value_is(reply, VALUE_INT))
 		*total += (uint64_t)reply->integer;
@@ -240,28 +236,19 @@ threads_value(const struct found *found, size_t limit)
 }
 
 enum store_status
-store_threads_named(struct store *store, struct arena *arena, const char *prefix,
-    size_t limit, const struct value **threads_r)
-{
-	struct found found = { .store = store, .arena = arena, .prefix = prefix };
-	enum store_status status = look_everywhere(&found, "threads", NAMES_DEPTH);
-
-	*threads_r = threads_value(&found, limit);
-	return status;
-}
-
-enum store_status
-store_threads(struct store *store, struct arena *arena, size_t limit,
+store_threads(struct store *store, struct arena *arena, const char *tenant, size_t limit,
     const struct value **threads_r, uint64_t *total_r)
 {
+	const char *index =
+	    tenant != NULL ? arena_printf(arena, "threads:%s", tenant) : "threads";
 	struct found found = { .store = store, .arena = arena };
-	enum store_status status = look_everywhere(&found, "threads", limit);
+	enum store_status status = look_everywhere(&found, index, limit);
 	unsigned shard;
 
 	*threads_r = threads_value(&found, limit);
 	*total_r = 0;
 	for (shard = 0; status == STORE_OK && shard < SHARDS; shard++)
-		status = count_in(store, arena, shard, total_r);
+		status = count_in(store, arena, index, shard, total_r);
 	return status;
 }
 

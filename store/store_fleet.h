@@ -5,12 +5,10 @@
 #include "store.h"
 
 /* The threads of all shards, newest first by when they came, without those of subagents' runs: [{thread, created}], at most
- * limit. *total_r: how many there are. Threads from before there was this list are not in it. */
-enum store_status store_threads(struct store *store, struct arena *arena, size_t limit,
-    const struct value **threads_r, uint64_t *total_r);
-/* Of the newest 10,000 of each shard those whose names begin so, newest first, at most limit. */
-enum store_status store_threads_named(struct store *store, struct arena *arena,
-    const char *prefix, size_t limit, const struct value **threads_r);
+ * limit. tenant: those whose names begin with that and TENANT_MARK; NULL: all. *total_r: how many there are. Threads from
+ * before there was this list are not in it. */
+enum store_status store_threads(struct store *store, struct arena *arena,
+    const char *tenant, size_t limit, const struct value **threads_r, uint64_t *total_r);
 
 /* The newest runs of all shards, at most limit, newest first; status NULL: all. */
 enum store_status store_runs(struct store *store, struct arena *arena, size_t limit,

@@ -7,6 +7,7 @@
 
 #include "bounds.h"
 #include "json.h"
+#include "store_runs.h"
 
 #define TRIES_MAX 8 /* when others change the metadata at the same time */
 
@@ -103,20 +104,62 @@ read_range(struct store *store, struct arena *arena, const char *key, const char
 }
 
 enum store_status
+store_newest_runs(struct store *store, struct arena *arena, const char *thread,
+    size_t offset, size_t limit, const struct value **runs_r)
+{
+	*runs_r = value_empty_array();
+	/* Behind -1, the last one, they count backwards. */
+	return limit == 0
+		   ? STORE_OK
+		   : read_range(store, arena,
+			 arena_printf(arena, "%s:r", store_thread_key(arena, thread)),
+			 arena_printf(arena, "-%zu", offset + limit),
+			 arena_printf(arena, "-%zu", offset + 1), runs_r);
+}
+
+enum store_status
+store_run_brief(struct store *store, struct arena *arena, const char *thread,
+    const char *run, const struct value **record_r)
+{
+	static const char *const names[] = { "thread", "agent", "status", "created",
+		"started", "ended", "fault", "metadata", "multitask" };
+	enum { COUNT = sizeof names / sizeof *names };
+	struct command command = { .arena = arena };
+	struct value_list pairs = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+	size_t i;
+
+	command_text(&command, "HMGET");
+	command_text(&command, store_run_key(arena, thread, run));
+	for (i = 0; i < COUNT; i++)
+		command_text(&command, names[i]);
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	for (i = 0; i < COUNT; i++)
+		if (!value_is_nil(value_at(reply, i))) {
+			value_list_add(
+			    &pairs, value_bin(arena, names[i], strlen(names[i])));
+			value_list_add(&pairs, value_at(reply, i));
+		}
+	if (pairs.count == 0)
+		return STORE_NONE;
+	*record_r = value_map_with(arena, store_record(arena, value_list_end(&pairs)),
+	    "run", value_str(arena, run));
+	return STORE_OK;
+}
+
+enum store_status
 store_thread_runs(struct store *store, struct arena *arena, const char *thread,
     size_t offset, size_t limit, const struct value **runs_r)
 {
 	struct value_list list = { .arena = arena };
-	const struct value *runs = value_empty_array(), *record;
-	enum store_status status = STORE_OK;
+	const struct value *runs, *record;
+	enum store_status status =
+	    store_newest_runs(store, arena, thread, offset, limit, &runs);
 	size_t i;
 
-	/* Behind -1, the last one, they count backwards. */
-	if (limit > 0)
-		status = read_range(store, arena,
-		    arena_printf(arena, "%s:r", store_thread_key(arena, thread)),
-		    arena_printf(arena, "-%zu", offset + limit),
-		    arena_printf(arena, "-%zu", offset + 1), &runs);
 	for (i = value_size(runs); status == STORE_OK && i > 0; i--) {
 		const char *run = store_text_at(runs, i - 1);
 

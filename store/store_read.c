@@ -249,7 +249,7 @@ read_outline(
 	const struct value *head;
 	enum store_status status = get(store, arena, "HGETALL", key, &head);
 
-	/* One on which runs were refused or are delayed is none yet: it only has `ttl`. */
+	/* One on which runs were only refused is none yet: it has no more than `ttl`. */
 	if (status == STORE_OK && value_size(head) <= 2 &&
 	    !value_has(store_pairs(arena, head, false), "created"))
 		return STORE_NONE;

@@ -102,6 +102,10 @@ local function enter(thread_key, prefix, thread, run, fields, now, args, first)
   if is_delayed(fields, now) then
     record_run(prefix, thread, run, unclaimed('delayed'),
       { kind = 'delayed', start = tonumber(fields.at), agent = fields.agent }, now, args, first)
+    -- Who asks for the thread finds it from here on, though nothing goes on or waits on it.
+    if not redis.call('HGET', thread_key, 'created') then
+      make_thread(thread_key, prefix, thread, fields.task, now)
+    end
     note_ttl(thread_key, prefix, thread, args, first, now)
     redis.call('ZADD', prefix .. 'later', tonumber(fields.at), run)
     return { 'DELAYED' }

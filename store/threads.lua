@@ -112,7 +112,7 @@ local function forget_thread(thread_key, prefix, thread)
   redis.call('ZREM', prefix .. 'due', thread)
   redis.call('ZREM', prefix .. 'ttl', thread)
   redis.call('ZREM', prefix .. 'asks', thread)
-  redis.call('ZREM', prefix .. 'threads', thread)
+  unlist_thread(prefix, thread)
   return #runs, false
 end
 

@@ -42,15 +42,14 @@ read_flags(struct arena *arena, const struct crons_settings *settings, struct cr
 	return submit_check_id("--thread", cron->thread);
 }
 
-/* What its runs are to do; NULL after saying what is wrong. */
-static const struct value *
+/* What its runs are to do; false after saying what is wrong. */
+static bool
 make_entry(struct session *session, const struct crons_settings *settings,
-    const struct cron *cron, const char *const *texts)
+    struct cron *cron, const char *const *texts)
 {
 	struct arena *arena = session_arena(session);
 	const struct submit_settings *submit = &settings->submit;
 	const struct value *options, *about_thread, *entry;
-	struct run_options read;
 	const char *input, *error;
 
 	if (!submit_check_json(arena, "input", submit->input) ||
@@ -58,18 +57,18 @@ make_entry(struct session *session, const struct crons_settings *settings,
 	    (about_thread = submit_thread_fields(arena, submit)) == NULL ||
 	    (options = submit_options_fields(arena, &submit->options)) == NULL ||
 	    (input = submit_input(session, submit, texts)) == NULL)
-		return NULL;
+		return false;
 	entry = value_map(arena, "agent", value_str(arena, cron->agent), "input",
 	    value_str(arena, input), "context",
 	    submit->context != NULL ? value_str(arena, submit->context) : NULL, NULL);
 	entry =
 	    value_map_merge(arena, value_map_merge(arena, entry, options), about_thread);
-	entry = cron_entry(arena, cron, entry);
-	error = run_options_read(arena, entry, 0, &read);
+	cron->entry = cron_entry(arena, cron, entry);
+	error = cron_wrong(arena, cron);
 	if (error == NULL)
-		return entry;
+		return true;
 	complain("%s", error);
-	return NULL;
+	return false;
 }
 
 /* When it is due first; STATUS_OK, or why it never is, which has been said. */
@@ -120,8 +119,7 @@ crons_make(struct session *session, const struct crons_settings *settings,
 		return status;
 	cron.metadata = submit_metadata(
 	    arena, (const char *const *)settings->submit.options.metadata);
-	cron.entry = make_entry(session, settings, &cron, rest + 1);
-	if (cron.entry == NULL)
+	if (!make_entry(session, settings, &cron, rest + 1))
 		return STATUS_USAGE;
 	status = (enum status)agent_version(session, cron.agent, &version);
 	if (status != STATUS_OK)

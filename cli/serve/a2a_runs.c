@@ -3,6 +3,7 @@
 
 #include "a2a.h"
 #include "chat.h"
+#include "store_runs.h"
 #include "tenant.h"
 #include "wire.h"
 

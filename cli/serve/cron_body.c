@@ -141,14 +141,27 @@ rest_of(struct arena *arena, const struct value *body, const struct value *entry
 	return entry;
 }
 
+/* Whether body says anything but when: what its runs do stays then, and one of which all are refused can still be paused. */
+static bool
+is_about_runs(const struct value *body)
+{
+	static const char *const others[] = { "schedule", "timezone", "end_time",
+		"enabled" };
+	size_t i, count = 0;
+
+	for (i = 0; i < sizeof others / sizeof *others; i++)
+		count += value_has(body, others[i]);
+	return value_size(body) > count;
+}
+
 static const char *
 read_run(
     struct arena *arena, const struct value *body, const char *tenant, struct cron *cron)
 {
 	const struct value *whole = run_body_of(arena, body, cron);
-	struct run_place place = { .tenant = cron->entry == NULL ? tenant : NULL };
+	bool is_new = cron->entry == NULL;
+	struct run_place place = { .tenant = is_new ? tenant : NULL };
 	const struct value *metadata = value_get(whole, "metadata");
-	struct run_options options;
 	struct run_body read;
 	const char *wrong;
 
@@ -161,7 +174,7 @@ read_run(
 	cron->metadata = value_is(metadata, VALUE_MAP) ? metadata : NULL;
 	cron->entry = cron_entry(arena, cron,
 	    value_map_merge(arena, rest_of(arena, body, cron->entry), read.fields));
-	return run_options_read(arena, cron->entry, 0, &options);
+	return is_new || is_about_runs(body) ? cron_wrong(arena, cron) : NULL;
 }
 
 const char *

@@ -5,6 +5,7 @@
 #include "runs.h"
 #include "shape.h"
 #include "store_fleet.h"
+#include "store_runs.h"
 #include "tenant.h"
 #include "wire.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "blueprint.h"
+#include "bounds.h"
 #include "chat.h"
 #include "fiber.h"
 #include "json.h"
@@ -94,15 +95,15 @@ input_schema(struct arena *arena, const struct spec *spec)
 	    arena, schema, "required", value_array(arena, &messages, 1));
 }
 
-/* Returns NULL when it was deleted meanwhile; *status_r else says why. */
+/* The agent as a tool; NULL when it was deleted meanwhile; *status_r else says why. */
 static const struct value *
-describe(struct call *call, const char *name, enum store_status *status_r)
+describe(
+    struct call *call, struct arena *arena, const char *name, enum store_status *status_r)
 {
-	struct arena *arena = call->arena;
 	struct blueprint read;
 	const char *description;
 
-	*status_r = blueprint_read(call, call->arena, name, &read);
+	*status_r = blueprint_read(call, arena, name, &read);
 	if (*status_r != STORE_OK)
 		return NULL;
 	blueprint_compile(arena, &read);
@@ -132,13 +133,38 @@ sorted_names(struct arena *arena, const struct value *agents)
 	return names;
 }
 
+/* Tools that are listed, and how long they are as JSON. */
+struct page {
+	struct value_list tools;
+	size_t bytes;
+};
+
+/* Adds the agent; what it was compiled of is let go. Returns STORE_REJECTED when it is for the next page. */
+static enum store_status
+add_tool(struct call *call, struct page *page, const char *name)
+{
+	struct arena *arena = arena_new();
+	enum store_status status;
+	const struct value *tool = describe(call, arena, name, &status);
+
+	if (tool != NULL) {
+		page->bytes += strlen(json_text(arena, tool));
+		if (page->tools.count > 0 && page->bytes > SERVE_LIST_BYTES_MAX)
+			status = STORE_REJECTED;
+		else
+			value_list_add(&page->tools, value_copy(call->arena, tool));
+	}
+	arena_destroy(&arena);
+	return status == STORE_NONE ? STORE_OK : status;
+}
+
 /* A cursor is the last name of the page before. */
 static void
 list_tools(struct call *call, const struct value *params)
 {
 	struct arena *arena = call->arena;
 	const char *cursor = value_get_text(params, "cursor");
-	struct value_list tools = { .arena = arena };
+	struct page page = { .tools = { .arena = arena } };
 	const struct value *agents;
 	enum store_status status = store_agents(api_store(call->api), arena, &agents);
 	const char **names;
@@ -151,19 +177,18 @@ list_tools(struct call *call, const struct value *params)
 	names = sorted_names(arena, agents);
 	while (cursor != NULL && i < value_size(agents) && strcmp(names[i], cursor) <= 0)
 		i++;
-	for (; i < value_size(agents) && tools.count < PAGE; i++) {
-		const struct value *tool = describe(call, names[i], &status);
-
-		if (tool != NULL)
-			value_list_add(&tools, tool);
-		else if (status != STORE_NONE) {
+	for (; i < value_size(agents) && page.tools.count < PAGE; i++) {
+		status = add_tool(call, &page, names[i]);
+		if (status == STORE_REJECTED)
+			break;
+		if (status != STORE_OK) {
 			reply_failed(call, status, "agent");
 			return;
 		}
 		fiber_yield();
 	}
 	rpc_succeed(call,
-	    value_map(arena, "tools", value_list_end(&tools), "nextCursor",
+	    value_map(arena, "tools", value_list_end(&page.tools), "nextCursor",
 		i < value_size(agents) ? value_str(arena, names[i - 1]) : NULL, NULL));
 }
 

@@ -2,6 +2,7 @@
 
 #include "api.h"
 #include "json.h"
+#include "nul.h"
 #include "rpc.h"
 #include "tenant.h"
 
@@ -112,7 +113,7 @@ read_body(struct call *call)
 {
 	const struct exchange *exchange = call->exchange;
 	const struct value *body;
-	const char *error;
+	const char *error = NULL;
 
 	if (exchange->body_size == 0)
 		return value_empty_map();
@@ -120,8 +121,10 @@ read_body(struct call *call)
 	if (body == NULL)
 		reply_error(call, 422, "the body is no JSON: %s", error);
 	else if (!exchange_hold(call->exchange, arena_bytes(call->arena)))
-		body = NULL; /* it is answered */
-	return body;
+		return NULL; /* it is answered */
+	else if ((error = nul_check(call->arena, body)) != NULL)
+		reply_error(call, 422, "%s", error);
+	return error == NULL ? body : NULL;
 }
 
 void

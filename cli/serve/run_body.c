@@ -7,6 +7,7 @@
 
 #include "bounds.h"
 #include "json.h"
+#include "nul.h"
 #include "run_options.h"
 
 #define STATELESS_TTL_MS "3600000" /* should nobody be there to delete it: an hour */
@@ -371,10 +372,13 @@ run_body_read(struct arena *arena, const struct value *body,
 		.read = read_r,
 		.fields = { .arena = arena } };
 	struct run_options options;
+	const char *with_nul = nul_check(arena, body);
 
 	*read_r = (struct run_body){ .agent = value_get_text(body, "assistant_id") };
 	if (!value_is(body, VALUE_MAP))
 		return "the body must be a map";
+	if (with_nul != NULL)
+		return with_nul;
 	if (read_r->agent == NULL || *read_r->agent == '\0')
 		return "assistant_id: is missing; it is the name of an agent";
 	set(&reading, "agent", read_r->agent);

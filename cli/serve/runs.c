@@ -7,10 +7,12 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "bounds.h"
 #include "fiber.h"
 #include "log.h"
 #include "select.h"
 #include "shape.h"
+#include "store_runs.h"
 #include "tenant.h"
 #include "thread_walk.h"
 #include "trace_context.h"
@@ -334,10 +336,29 @@ call_run_get(struct call *call)
 		reply(call, 200, shape_run(call->arena, record));
 }
 
+/* Adds the run, if it is of that status. Returns STORE_REJECTED when the list is full. */
+static enum store_status
+list_run(struct call *call, struct reply_list *list, const char *run, const char *wanted,
+    const struct value *fields)
+{
+	struct arena *arena = arena_new();
+	const struct value *record;
+	enum store_status status =
+	    store_run_brief(api_store(call->api), arena, call->params[0], run, &record);
+
+	if (status == STORE_OK &&
+	    (wanted == NULL || strcmp(wanted, shape_run_status(record)) == 0) &&
+	    !reply_list_add(list, select_fields(arena, shape_run(arena, record), fields),
+		SERVE_LIST_BYTES_MAX))
+		status = STORE_REJECTED;
+	arena_destroy(&arena);
+	return status == STORE_NONE ? STORE_OK : status; /* it was deleted meanwhile */
+}
+
 void
 call_runs_list(struct call *call)
 {
-	struct value_list list = { .arena = call->arena };
+	struct reply_list list = { 0 };
 	const char *wanted = exchange_query(call->exchange, "status");
 	int64_t limit = call_number(call, "limit", LIST_LIMIT, 1, LIST_LIMIT_MAX),
 		offset = 0;
@@ -350,19 +371,17 @@ call_runs_list(struct call *call)
 	if (limit == -1 || offset == -1 || !select_read(call, SELECT_RUN, &fields) ||
 	    !thread_is_there(call, call->params[0]))
 		return;
-	status = store_thread_runs(api_store(call->api), call->arena, call->params[0],
+	status = store_newest_runs(api_store(call->api), call->arena, call->params[0],
 	    (size_t)offset, (size_t)limit, &runs);
-	if (status != STORE_OK) {
+	for (i = value_size(runs); status == STORE_OK && i > 0; i--)
+		status = list_run(
+		    call, &list, redis_reply_text(value_at(runs, i - 1)), wanted, fields);
+	if (status == STORE_OK || status == STORE_REJECTED) {
+		reply_list_end(&list, call);
+	} else {
+		reply_list_drop(&list);
 		reply_failed(call, status, "runs");
-		return;
 	}
-	for (i = 0; i < value_size(runs); i++)
-		if (wanted == NULL ||
-		    strcmp(wanted, shape_run_status(value_at(runs, i))) == 0)
-			value_list_add(&list,
-			    select_fields(call->arena,
-				shape_run(call->arena, value_at(runs, i)), fields));
-	reply(call, 200, value_list_end(&list));
 }
 
 void

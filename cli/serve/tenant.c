@@ -14,14 +14,6 @@ tenant_is_name(const char *text)
 	return size > 0 && size <= TENANT_BYTES_MAX && strspn(text, letters) == size;
 }
 
-const char *
-tenant_prefix(const struct call *call)
-{
-	return call->tenant == NULL
-		   ? NULL
-		   : arena_printf(call->arena, "%s" TENANT_MARK, call->tenant);
-}
-
 bool
 tenant_owns(const struct call *call, const char *name)
 {

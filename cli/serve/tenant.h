@@ -14,8 +14,6 @@ bool tenant_is_name(const char *text);
 /* The fleet's name of what the call names so: id, if it begins with the call's tenant already, or there is none; else that,
  * the mark and id. In the call's arena. */
 const char *tenant_name(const struct call *call, const char *id);
-/* How the names begin that the call may use; NULL: as they like. */
-const char *tenant_prefix(const struct call *call);
 /* Whether a name is one of those. */
 bool tenant_owns(const struct call *call, const char *name);
 /* name without that: what the tenant may call it as well. */

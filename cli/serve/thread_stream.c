@@ -5,6 +5,7 @@
 #include "blueprint.h"
 #include "runs.h"
 #include "shape.h"
+#include "store_runs.h"
 #include "thread_frames.h"
 #include "thread_walk.h"
 

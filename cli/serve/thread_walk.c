@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "fiber.h"
+#include "store_runs.h"
 
 #define LOOK_MS 1000u /* for a run that another server has begun */
 #define PAGE 100u

@@ -313,7 +313,7 @@ look(struct search *search, const struct value *threads)
 }
 
 /* Finds what body asks for; last 0: all, to be counted. Returns false after answering; total_r: how many threads there
- * are. */
+ * are that the call reaches. */
 static bool
 search(struct search *search, uint64_t *total_r)
 {
@@ -328,12 +328,8 @@ search(struct search *search, uint64_t *total_r)
 
 	if (!can_search(call))
 		return false;
-	status = call->tenant != NULL
-		     ? store_threads_named(api_store(call->api), call->arena,
-			   tenant_prefix(call), SEARCHED_MAX, &threads)
-		     : store_threads(api_store(call->api), call->arena,
-			   is_open && search->last > 0 ? search->last : SEARCHED_MAX,
-			   &threads, total_r);
+	status = store_threads(api_store(call->api), call->arena, call->tenant,
+	    is_open && search->last > 0 ? search->last : SEARCHED_MAX, &threads, total_r);
 	if (status == STORE_OK)
 		status = look(search, threads);
 	if (status != STORE_OK)
@@ -359,10 +355,8 @@ call_threads_search(struct call *call)
 		reply_list_drop(&asked.list);
 		return;
 	}
-	/* How many others have is not for a tenant. */
-	if (call->tenant == NULL)
-		exchange_add_header(call->exchange, "X-Pagination-Total",
-		    arena_printf(call->arena, "%" PRIu64, total));
+	exchange_add_header(call->exchange, "X-Pagination-Total",
+	    arena_printf(call->arena, "%" PRIu64, total));
 	reply_list_end(&asked.list, call);
 }
 
@@ -370,7 +364,7 @@ void
 call_threads_count(struct call *call)
 {
 	struct search asked = { .call = call };
-	bool is_all = call->tenant == NULL && value_size(call->body) == 0;
+	bool is_all = value_size(call->body) == 0;
 	uint64_t total;
 
 	asked.last = is_all ? 1 : 0;

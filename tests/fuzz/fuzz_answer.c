@@ -10,7 +10,7 @@
 
 #include "../../cli/asks.h"
 #include "../../coordinator/run.h"
-#include "../../coordinator/submission.h"
+#include "submission.h"
 #include "bounds.h"
 #include "bytes.h"
 #include "json.h"

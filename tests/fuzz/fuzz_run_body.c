@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../../coordinator/submission.h"
+#include "submission.h"
 #include "frames.h"
 #include "json.h"
 #include "run_body.h"

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../../coordinator/submission.h"
+#include "submission.h"
 #include "wire.h"
 
 #define FIELDS_MAX 16u

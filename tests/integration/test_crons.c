@@ -301,6 +301,9 @@ play_wrong(struct scene *scene)
 	    "--end 'soon': must be a time");
 	bench_says(
 	    FLOTILLA(scene, CREATE, SCHEDULE, "--id", "a b"), STATUS_USAGE, "--id 'a b'");
+	bench_says(FLOTILLA(scene, "crons", "create", "clerk", SCHEDULE, "--input",
+		       "{\"messages\": [{\"role\": \"nobody\"}]}"),
+	    STATUS_USAGE, "input: messages[0]");
 	bench_says(FLOTILLA(scene, "crons", "create", "nobody", "Hi", SCHEDULE),
 	    STATUS_NOT_FOUND, "nobody");
 	bench_says(

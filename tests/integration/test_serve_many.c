@@ -1,7 +1,11 @@
 /* `flotilla serve`: what is done to many threads and runs at once; agents as they were. */
 #include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "serve_bench.h"
+#include "store.h"
 
 TCase *tcase_serve_many(void);
 
@@ -92,6 +96,74 @@ START_TEST(all_runs_of_a_status_are_cancelled)
 }
 END_TEST
 
+/* The most memory that the server has had, in KiB: it is our youngest child. */
+static unsigned long
+peak(void)
+{
+	char path[64], line[256];
+	unsigned long pid = 0, kib = 0;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/%d/task/%d/children", getpid(), getpid());
+	file = fopen(path, "r");
+	ck_assert_ptr_nonnull(file);
+	while (fscanf(file, "%lu", &pid) == 1)
+		continue;
+	fclose(file);
+	snprintf(path, sizeof path, "/proc/%lu/status", pid);
+	file = fopen(path, "r");
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof line, file) != NULL)
+		sscanf(line, "VmHWM: %lu kB", &kib);
+	fclose(file);
+	ck_assert_uint_gt(kib, 0);
+	return kib;
+}
+
+/* 48 runs whose inputs are 192 MiB, written behind everybody's back. */
+#define LARGE_RUNS                                                                       \
+	"local input = cmsgpack.pack(string.rep('x', 4194304)) "                         \
+	"for i = 1, 48 do local run = 'large-' .. i "                                    \
+	"redis.call('RPUSH', KEYS[1] .. 't:' .. ARGV[1] .. ':r', run) "                  \
+	"redis.call('HSET', KEYS[1] .. 'r:' .. run, 'thread', ARGV[1], 'agent', "        \
+	"'quick', 'status', i % 2 == 0 and 'success' or 'error', 'created', i, "         \
+	"'metadata', cmsgpack.pack({n = i}), 'input', input) end"
+
+START_TEST(a_list_of_runs_holds_none_of_their_inputs)
+{
+	struct fleet_up *fleet = &serve_bench.fleet;
+	const struct cli redis = { "redis-cli", NULL, fleet->arena };
+	const char *id = serve_thread(), *url;
+	const struct value *runs;
+	struct cli_job *server;
+	unsigned long before;
+	struct said said;
+
+	said = CLI(&redis, "-s", fleet->redis + strlen("unix://"), "EVAL", LARGE_RUNS,
+	    "1", store_prefix(fleet->arena, store_shard(id)), id);
+	ck_assert_msg(said.status == 0 && *said.out == '\n', "%s", said.out);
+	url = serve_start(&server, NULL);
+	ck_assert_int_eq(ASK(.url = url, .path = "/info").status, 200);
+	before = peak();
+	runs =
+	    ASK(.url = url, .path = serve_text("/threads/%s/runs?limit=1000", id)).json;
+	ck_assert_uint_eq(value_size(runs), 48);
+	ck_assert_str_eq(value_get_text(value_at(runs, 0), "run_id"), "large-48");
+	ck_assert_int_eq(
+	    value_get_int(value_get(value_at(runs, 0), "metadata"), "n", 0), 48);
+	runs = ASK(.url = url,
+	    .path = serve_text(
+		"/threads/%s/runs?limit=10&offset=30&status=success&select=run_id", id))
+		   .json;
+	ck_assert_uint_eq(value_size(runs), 5);
+	ck_assert_uint_eq(value_size(value_at(runs, 0)), 1);
+	ck_assert_uint_lt(peak() - before, 32768);
+	serve_stop(&server);
+	ck_assert_int_eq(
+	    ASK(.method = "DELETE", .path = serve_text("/threads/%s", id)).status, 204);
+}
+END_TEST
+
 START_TEST(an_agents_versions_are_shown_newest_first)
 {
 	const struct value *all = serve_post("/assistants/talker/versions", "{}", 200);
@@ -134,6 +206,7 @@ tcase_serve_many(void)
 	tcase_add_test(tcase, threads_that_are_free_are_pruned);
 	tcase_add_test(tcase, all_runs_of_a_status_are_cancelled);
 	tcase_add_test(tcase, runs_of_a_status_are_cancelled);
+	tcase_add_test(tcase, a_list_of_runs_holds_none_of_their_inputs);
 	tcase_add_test(tcase, an_agents_versions_are_shown_newest_first);
 	tcase_add_test(tcase, a_state_has_its_threads_metadata);
 	return tcase;

@@ -1,5 +1,6 @@
 /* `flotilla serve` as a server of the Model Context Protocol: agents are its tools. */
 #include <check.h>
+#include <string.h>
 
 #include "has.h"
 #include "serve_bench.h"
@@ -112,6 +113,52 @@ START_TEST(agents_are_tools)
 }
 END_TEST
 
+/* 40 agents like quick, each with a description of a MiB. */
+#define LARGE_AGENTS                                                                     \
+	"local source = cmsgpack.unpack(redis.call('GET', 'fl:agent:' .. "               \
+	"redis.call('HGET', KEYS[1], 'quick'))) "                                        \
+	"source.description = string.rep('x', 1048576) "                                 \
+	"for i = 1, 40 do local name = string.format('large-%02d', i) "                  \
+	"source.name = name "                                                            \
+	"redis.call('SET', 'fl:agent:' .. name, cmsgpack.pack(source)) "                 \
+	"redis.call('HSET', KEYS[1], name, name) end"
+#define NO_LARGE_AGENTS                                                                  \
+	"for i = 1, 40 do local name = string.format('large-%02d', i) "                  \
+	"redis.call('DEL', 'fl:agent:' .. name) redis.call('HDEL', KEYS[1], name) end"
+
+static void
+change_agents(const char *script)
+{
+	const struct cli redis = { "redis-cli", NULL, serve_bench.fleet.arena };
+	struct said said = CLI(&redis, "-s", serve_bench.fleet.redis + strlen("unix://"),
+	    "EVAL", script, "1", "fl:agents");
+
+	ck_assert_msg(said.status == 0 && *said.out == '\n', "%s", said.out);
+}
+
+START_TEST(a_page_of_tools_is_not_too_large)
+{
+	const char *cursor = "";
+	size_t count = 0, pages = 0, i;
+
+	change_agents(LARGE_AGENTS);
+	while (cursor != NULL) {
+		const struct value *result = result_of(serve_text(
+		    "'method': 'tools/list', 'params': {'cursor': '%s'}", cursor));
+		const struct value *tools = value_get(result, "tools");
+
+		for (i = 0; i < value_size(tools); i++)
+			count += strncmp(value_get_text(value_at(tools, i), "name"),
+				     "large-", 6) == 0;
+		cursor = value_get_text(result, "nextCursor");
+		pages++;
+	}
+	ck_assert_uint_eq(count, 40);
+	ck_assert_uint_eq(pages, 2);
+	change_agents(NO_LARGE_AGENTS);
+}
+END_TEST
+
 START_TEST(a_call_is_a_run)
 {
 	int64_t count = serve_thread_count();
@@ -177,6 +224,7 @@ tcase_serve_mcp(void)
 	tcase_add_test(tcase, the_protocols_revision_is_agreed_on);
 	tcase_add_test(tcase, what_asks_for_no_answer_gets_none);
 	tcase_add_test(tcase, agents_are_tools);
+	tcase_add_test(tcase, a_page_of_tools_is_not_too_large);
 	tcase_add_test(tcase, a_call_is_a_run);
 	tcase_add_test(
 	    tcase, a_run_that_fails_or_asks_is_an_error_that_the_model_may_read);

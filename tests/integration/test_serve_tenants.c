@@ -1,11 +1,13 @@
 /* What a key of a tenant reaches by `flotilla serve`: its tenant's, and nothing else. */
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "../../cli/command.h"
 #include "has.h"
 #include "serve_bench.h"
+#include "store.h"
 
 TCase *tcase_serve_tenants(void);
 
@@ -190,15 +192,17 @@ START_TEST(many_are_its_own)
 	const char *run, *thread = talked(&run);
 	const char *ids = serve_text("{'ids': ['%s']}", thread), *body;
 	int64_t all = counted(ADMIN, "/threads/count", "{}");
+	struct serve_answer searched;
 
 	ck_assert_uint_eq(found(ACME, "/threads/search", ids), 1);
 	ck_assert_uint_eq(found(OTHER, "/threads/search", ids), 0);
 	ck_assert_int_ge(counted(ACME, "/threads/count", "{}"), 1);
 	ck_assert_int_lt(counted(OTHER, "/threads/count", "{}"), all);
 	ck_assert_int_eq(counted(OTHER, "/threads/count", ids), 0);
-	ck_assert_ptr_null(serve_header(
-	    &(struct serve_answer[]){ ask(OTHER, "POST", "/threads/search", "{}") }[0],
-	    "X-Pagination-Total"));
+	/* Nor is it told how many the others have. */
+	searched = ask(OTHER, "POST", "/threads/search", "{'limit': 1}");
+	ck_assert_int_eq(strtoll(serve_header(&searched, "X-Pagination-Total"), NULL, 10),
+	    counted(OTHER, "/threads/count", "{}"));
 	body = serve_text("{'thread_ids': ['%s']}", thread);
 	ck_assert_int_eq(value_get_int(get(OTHER, "POST", "/threads/prune", body, 200),
 			     "pruned_count", -1),
@@ -210,6 +214,27 @@ START_TEST(many_are_its_own)
 	ck_assert_int_eq(value_get_int(get(ACME, "POST", "/threads/prune", body, 200),
 			     "pruned_count", -1),
 	    1);
+}
+END_TEST
+
+/* More newer ones of others than a search looks at, in the same shard. */
+START_TEST(others_do_not_hide_its_threads)
+{
+	const struct cli redis = { "redis-cli", NULL, fleet->arena };
+	const char *index = arena_printf(fleet->arena, "%sthreads",
+	    store_prefix(fleet->arena, store_shard("acme~deep")));
+	struct said said;
+
+	get(ACME, "POST", "/threads", "{'thread_id': 'deep'}", 200);
+	said = CLI(&redis, "-s", fleet->redis + strlen("unix://"), "EVAL",
+	    "for i = 1, 10001 do redis.call('ZADD', KEYS[1], 9e12, 'other~' .. i) end",
+	    "1", index);
+	ck_assert_int_eq(said.status, 0);
+	ck_assert_uint_eq(found(ACME, "/threads/search", "{'ids': ['deep']}"), 1);
+	ck_assert_int_eq(counted(ACME, "/threads/count", "{'ids': ['deep']}"), 1);
+	said = CLI(&redis, "-s", fleet->redis + strlen("unix://"), "ZREMRANGEBYSCORE",
+	    index, "9e12", "inf");
+	ck_assert_int_eq(said.status, 0);
 }
 END_TEST
 
@@ -348,6 +373,7 @@ tcase_serve_tenants(void)
 	tcase_add_test(tcase, anothers_thread_is_not_there);
 	tcase_add_test(tcase, the_same_name_is_another_thread);
 	tcase_add_test(tcase, many_are_its_own);
+	tcase_add_test(tcase, others_do_not_hide_its_threads);
 	tcase_add_test(tcase, what_it_begins_is_its_own);
 	tcase_add_test(tcase, runs_of_others_on_its_thread_are_its_own);
 	tcase_add_test(tcase, crons_are_its_own);

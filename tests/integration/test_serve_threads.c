@@ -65,6 +65,39 @@ START_TEST(a_thread_is_made_once)
 }
 END_TEST
 
+/* From the answer to its first run on, when that begins tomorrow as well. */
+START_TEST(a_thread_is_there_before_its_run_is_due)
+{
+	const struct value *run = serve_post("/runs",
+	    "{'assistant_id': 'quick', 'after_seconds': 86400, 'on_completion': 'keep', "
+	    "'metadata': {'mark': 'due'}, " HI "}",
+	    200);
+	const char *id = value_get_text(run, "thread_id");
+	const char *path = serve_text("/threads/%s", id);
+	const struct value *state;
+
+	ck_assert_str_eq(value_get_text(serve_get(path, 200), "status"), "idle");
+	state = serve_get(serve_text("%s/state", path), 200);
+	ck_assert_uint_eq(value_size(value_get(state, "values")), 0);
+	ck_assert_uint_eq(value_size(serve_get(serve_text("%s/history", path), 200)), 0);
+	ck_assert_uint_eq(value_size(serve_get(serve_text("%s/runs", path), 200)), 1);
+	ck_assert_uint_eq(value_size(serve_post(
+			      "/threads/search", serve_text("{'ids': ['%s']}", id), 200)),
+	    1);
+	serve_post("/threads", serve_text("{'thread_id': '%s'}", id), 409);
+	ck_assert_int_eq(ASK(.method = "DELETE", .path = path).status, 409);
+	/* Another one goes ahead. */
+	ck_assert_str_eq(serve_run_end(id, serve_run(id, "quick", "")), "success");
+	ck_assert_int_eq(ASK(.path = serve_text("%s/runs/%s/cancel?wait=1", path,
+				 value_get_text(run, "run_id")),
+			     .body = "{}")
+			     .status,
+	    204);
+	ck_assert_int_eq(ASK(.method = "DELETE", .path = path).status, 204);
+	serve_get(path, 404);
+}
+END_TEST
+
 START_TEST(threads_are_found_by_what_they_are)
 {
 	const char *idle = serve_thread(), *paused = serve_thread(), *id;
@@ -364,6 +397,7 @@ tcase_serve_threads(void)
 	tcase_add_unchecked_fixture(tcase, serve_open, serve_close);
 	tcase_add_test(tcase, a_thread_is_made_changed_found_and_deleted);
 	tcase_add_test(tcase, a_thread_is_made_once);
+	tcase_add_test(tcase, a_thread_is_there_before_its_run_is_due);
 	tcase_add_test(tcase, threads_are_found_by_what_they_are);
 	tcase_add_test(tcase, of_what_is_found_the_fields_that_are_selected_are_shown);
 	tcase_add_test(tcase, a_copy_goes_its_own_way);

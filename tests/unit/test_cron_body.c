@@ -166,6 +166,22 @@ static const struct {
 	{ "{" CLERK ", 'schedule': '@daily', 'webhook': 'x'}", "webhook: must be" },
 	{ "{'input': {}, 'schedule': '@daily'}", "assistant_id: is missing" },
 	{ "{'assistant_id': 'clerk', 'schedule': '@daily'}", "input: " },
+	{ "{" CLERK ", 'schedule': '@daily\\u0000x'}", "schedule: holds a NUL" },
+	{ "{" CLERK ", 'schedule': '@daily', 'timezone': 'UTC\\u0000x'}",
+	    "timezone: holds a NUL" },
+	{ "{" CLERK ", 'schedule': '@daily', 'end_time': '2030-01-31T09:30:00Z\\u0000'}",
+	    "end_time: holds a NUL" },
+	{ "{'assistant_id': 'clerk\\u0000x', 'input': {}, 'schedule': '@daily'}",
+	    "assistant_id: holds a NUL" },
+	{ "{" CLERK ", 'schedule': '@daily', 'metadata': {'who': 1, 'a\\u0000b': 1}}",
+	    "metadata.a: holds a NUL" },
+	{ "{" CLERK ", 'schedule': '@daily', 'webhook': 'https://a.example\\u0000/x'}",
+	    "webhook: holds a NUL" },
+	{ "{'assistant_id': 'clerk', 'schedule': '@daily', 'input': {'messages': 5}}",
+	    "input: messages" },
+	{ "{'assistant_id': 'clerk', 'schedule': '@daily', 'input': {'messages': "
+	  "[{'role': 'user', 'content': 'Hi'}, {'role': 'nobody'}]}}",
+	    "input: messages[1].role" },
 };
 
 START_TEST(what_is_wrong_is_said)
@@ -173,6 +189,20 @@ START_TEST(what_is_wrong_is_said)
 	struct cron cron = { .id = "c" };
 
 	ck_assert_has(read_into(&cron, wrong[_i].body), wrong[_i].why);
+}
+END_TEST
+
+/* As one is that lies in Redis since a time when nobody looked. */
+START_TEST(one_that_cannot_run_can_be_paused_but_not_changed)
+{
+	struct cron cron = first();
+
+	cron.entry = value_map_with(
+	    arena, cron.entry, "input", value_str(arena, "{\"messages\": 5}"));
+	ck_assert_ptr_null(read_into(&cron, "{'enabled': false, 'end_time': null}"));
+	ck_assert(cron.is_paused);
+	ck_assert_has(read_into(&cron, "{'metadata': {'a': 1}}"), "input: ");
+	ck_assert_ptr_null(read_into(&cron, "{'input': {'messages': 'Hi'}}"));
 }
 END_TEST
 
@@ -185,6 +215,7 @@ tcase_cron_body(void)
 	tcase_add_test(tcase, a_body_becomes_what_is_submitted);
 	tcase_add_test(tcase, a_change_leaves_the_rest);
 	tcase_add_test(tcase, what_only_the_command_line_says_stays);
+	tcase_add_test(tcase, one_that_cannot_run_can_be_paused_but_not_changed);
 	tcase_add_test(tcase, a_cron_is_shown_as_langgraph_does);
 	tcase_add_loop_test(
 	    tcase, what_is_wrong_is_said, 0, sizeof wrong / sizeof *wrong);

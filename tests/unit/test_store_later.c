@@ -106,6 +106,129 @@ START_TEST(a_delayed_run_waits_beside_its_thread_until_it_is_due)
 }
 END_TEST
 
+/* How many threads are listed. */
+static uint64_t
+listed(void)
+{
+	const struct value *threads = NULL;
+	uint64_t total = 99;
+
+	ck_assert_int_eq(
+	    store_threads(trial.a, trial.arena, NULL, 100, &threads, &total), STORE_OK);
+	ck_assert_uint_eq(value_size(threads), total);
+	return total;
+}
+
+static void
+play_thread_of_delayed(void)
+{
+	const char *prefix = store_prefix(trial.arena, store_shard("t"));
+	const struct value *outline = NULL;
+	struct store_claim claim;
+	int64_t created;
+
+	submit("t", "late", "at", FAR);
+	ck_assert_int_eq(store_has_thread(trial.a, trial.arena, "t"), STORE_OK);
+	ck_assert_int_eq(
+	    store_thread_outline(trial.a, trial.arena, "t", &outline), STORE_OK);
+	created = value_get_int(outline, "created", 0);
+	ck_assert_int_gt(created, 0);
+	ck_assert_uint_eq(listed(), 1);
+	ck_assert_int_eq(
+	    store_open_thread(trial.a, trial.arena, "t", NULL, NULL), STORE_KNOWN);
+	/* Nobody looks for it before its time. */
+	ck_assert(value_is_nil(
+	    trial_ask("ZSCORE", arena_printf(trial.arena, "%sdue", prefix), "t")));
+	submit("t", "later", "at", FAR);
+	trial_ask("ZADD", arena_printf(trial.arena, "%slater", prefix), "1", "late");
+	ck_assert_uint_eq(value_size(swept()), 1);
+	trial_claim(trial.a, "t", LONG, &claim);
+	ck_assert_int_eq(trial_commit(trial.a, &claim, "c", "success"), STORE_OK);
+	ck_assert_int_eq(
+	    store_thread_outline(trial.a, trial.arena, "t", &outline), STORE_OK);
+	ck_assert_int_eq(value_get_int(outline, "created", 0), created);
+	ck_assert_uint_eq(listed(), 1);
+}
+
+START_TEST(a_thread_is_there_before_its_first_run_is_due)
+{
+	trial_play(play_thread_of_delayed);
+}
+END_TEST
+
+/* A run that comes at once is claimed as it comes, as on a thread that nobody has used. */
+static void
+play_arrival(void)
+{
+	struct store_claim claim;
+	bool claimed = false;
+
+	submit("t", "late", "at", FAR);
+	trial_ask("HSET", STORE_AGENTS, "clerk", "v1");
+	ck_assert_int_eq(store_arrive(trial.a, trial.arena,
+			     &(struct store_newcomer){ "t", "r",
+				 value_map(trial.arena, "agent", text("clerk"), "version",
+				     text("v1"), NULL) },
+			     LONG, &claimed, &claim),
+	    STORE_OK);
+	ck_assert(claimed);
+	ck_assert_str_eq(claim.run, "r");
+	ck_assert_uint_eq(listed(), 1);
+	ck_assert_str_eq(status_of("t", "late"), "delayed");
+}
+
+START_TEST(a_delayed_run_is_in_no_others_way)
+{
+	trial_play(play_arrival);
+}
+END_TEST
+
+/* Its run is cancelled before its time: the thread goes as others on which none ever began. */
+static void
+play_never_begun(void)
+{
+	const char *prefix = store_prefix(trial.arena, store_shard("t"));
+	const char *ttl = arena_printf(trial.arena, "%sttl", prefix), *answer, *status;
+	const struct value *threads = NULL, *keys;
+	struct store_pruned pruned;
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		submit("t", "late", "at", FAR);
+		ck_assert_int_eq(
+		    store_erase(trial.a, trial.arena, "t", true, &pruned), STORE_BUSY);
+		trial_hset("t:t", "ttl", "1000 keep_latest");
+		trial_ask("ZADD", ttl, "1", "t");
+		ck_assert_int_eq(store_expire(trial.a, trial.arena, store_shard("t"), 10,
+				     NULL, &threads),
+		    STORE_OK);
+		ck_assert_uint_eq(listed(), 1); /* it is not free */
+		ck_assert_int_eq(
+		    store_cancel(trial.a, trial.arena, "t", "late", &answer, &status),
+		    STORE_OK);
+		if (i == 0) {
+			ck_assert_int_eq(
+			    store_erase(trial.a, trial.arena, "t", false, &pruned),
+			    STORE_OK);
+		} else {
+			trial_ask("ZADD", ttl, "1", "t");
+			ck_assert_int_eq(store_expire(trial.a, trial.arena,
+					     store_shard("t"), 10, NULL, &threads),
+			    STORE_OK);
+			ck_assert_uint_eq(value_size(threads), 0);
+		}
+		ck_assert_uint_eq(listed(), 0);
+		keys = trial_ask("KEYS", arena_printf(trial.arena, "%st:*", prefix));
+		ck_assert_uint_eq(value_size(keys), 0);
+	}
+}
+
+START_TEST(a_thread_whose_only_run_never_began_is_forgotten)
+{
+	trial_play(play_never_begun);
+}
+END_TEST
+
 static void
 play_past(void)
 {
@@ -355,6 +478,9 @@ tcase_store_later(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
 	tcase_add_test(tcase, a_delayed_run_waits_beside_its_thread_until_it_is_due);
+	tcase_add_test(tcase, a_thread_is_there_before_its_first_run_is_due);
+	tcase_add_test(tcase, a_delayed_run_is_in_no_others_way);
+	tcase_add_test(tcase, a_thread_whose_only_run_never_began_is_forgotten);
 	tcase_add_test(tcase, a_time_that_is_over_delays_nothing);
 	tcase_add_test(tcase, a_delayed_run_can_be_cancelled);
 	tcase_add_test(tcase, a_cancel_does_not_send_the_others_to_the_end_of_the_line);

@@ -9,6 +9,7 @@
 
 /* Interface under test */
 #include "store.h"
+#include "store_fleet.h"
 
 TCase *tcase_store_lists(void);
 
@@ -89,6 +90,100 @@ START_TEST(metadata_does_not_grow_beyond_its_bound)
 }
 END_TEST
 
+/* --- a tenant's --------------------------------------------------------------------------- */
+
+/* Fails unless these are tenant's, newest first, each with a blank behind it. */
+static void
+check_tenant(const char *tenant, const char *expected)
+{
+	const struct value *threads = NULL;
+	const char *names = "";
+	uint64_t total = 99;
+	size_t i;
+
+	ck_assert_int_eq(
+	    store_threads(trial.a, trial.arena, tenant, 100, &threads, &total), STORE_OK);
+	for (i = 0; i < value_size(threads); i++)
+		names = arena_printf(trial.arena, "%s%s ", names,
+		    value_get_text(value_at(threads, i), "thread"));
+	ck_assert_str_eq(names, expected);
+	ck_assert_uint_eq(total, value_size(threads));
+}
+
+static void
+open_thread(const char *name, const char *ttl)
+{
+	ck_assert_int_eq(
+	    store_open_thread(trial.a, trial.arena, name, NULL, ttl), STORE_OK);
+}
+
+static void
+expire(const char *name)
+{
+	unsigned shard = store_shard(name);
+	const struct value *threads = NULL;
+
+	trial_ask("ZADD",
+	    arena_printf(trial.arena, "%sttl", store_prefix(trial.arena, shard)), "1",
+	    name);
+	ck_assert_int_eq(
+	    store_expire(trial.a, trial.arena, shard, 10, NULL, &threads), STORE_OK);
+}
+
+/* However it comes, and however it goes. */
+static void
+play_tenants(void)
+{
+	struct store_pruned pruned;
+
+	open_thread("acme~1", NULL);
+	check_tenant("acme", "acme~1 ");
+	trial_submit("other~2", "r");
+	open_thread("acmes~3", NULL);
+	open_thread("acme", NULL);
+	check_tenant("acme", "acme~1 ");
+	check_tenant("other", "other~2 ");
+	check_tenant("nobody", "");
+	ck_assert_int_eq(
+	    store_erase(trial.a, trial.arena, "acme~1", false, &pruned), STORE_OK);
+	check_tenant("acme", "");
+	open_thread("acme~4~5", "1000 delete");
+	check_tenant("acme", "acme~4~5 ");
+	expire("acme~4~5");
+	check_tenant("acme", "");
+	check_tenant("acmes", "acmes~3 ");
+}
+
+START_TEST(a_tenants_threads_are_listed_by_themselves)
+{
+	trial_play(play_tenants);
+}
+END_TEST
+
+/* In front of the mark stands what can be no tenant's name. */
+static void
+play_no_tenants(void)
+{
+	static const char *const names[] = { "~1", "a/b~1",
+		"abcdefghijklmnopqrstuvwxyz01234567~1" };
+	const struct value *keys;
+	size_t i;
+
+	for (i = 0; i < sizeof names / sizeof *names; i++)
+		open_thread(names[i], NULL);
+	keys = trial_ask("KEYS", "*:threads:*");
+	ck_assert_uint_eq(value_size(keys), 0);
+	open_thread("abcdefghijklmnopqrstuvwxyz.-_789~1", NULL);
+	keys = trial_ask("KEYS", "*:threads:*");
+	ck_assert_uint_eq(value_size(keys), 1);
+}
+
+START_TEST(what_is_no_tenants_has_no_list_of_its_own)
+{
+	trial_play(play_no_tenants);
+}
+END_TEST
+
 TCase *
 tcase_store_lists(void)
 {
@@ -99,5 +194,7 @@ tcase_store_lists(void)
 	tcase_add_test(tcase, an_outline_is_a_thread_without_what_it_holds);
 	tcase_add_test(tcase, an_entry_is_there_until_it_is_dealt_with);
 	tcase_add_test(tcase, metadata_does_not_grow_beyond_its_bound);
+	tcase_add_test(tcase, a_tenants_threads_are_listed_by_themselves);
+	tcase_add_test(tcase, what_is_no_tenants_has_no_list_of_its_own);
 	return tcase;
 }

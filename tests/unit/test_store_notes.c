@@ -11,8 +11,7 @@
 #include "store.h"
 #include "store_past.h"
 #include "store_fleet.h"
-
-TCase *tcase_store_notes(void);
+#include "store_runs.h"
 
 TCase *tcase_store_notes(void);
 
@@ -64,7 +63,8 @@ listed(size_t limit, uint64_t *total_r)
 	size_t i;
 
 	ck_assert_int_eq(
-	    store_threads(trial.a, trial.arena, limit, &threads, total_r), STORE_OK);
+	    store_threads(trial.a, trial.arena, NULL, limit, &threads, total_r),
+	    STORE_OK);
 	for (i = 0; i < value_size(threads); i++)
 		names = arena_printf(trial.arena, "%s%s ", names,
 		    value_get_text(value_at(threads, i), "thread"));
@@ -256,10 +256,10 @@ play_list(void)
 	ck_assert_str_eq(listed(2, &total), "e d ");
 	ck_assert_uint_eq(total, 5);
 	ck_assert_int_eq(
-	    store_threads(trial.a, trial.arena, 1, &threads, &total), STORE_OK);
+	    store_threads(trial.a, trial.arena, NULL, 1, &threads, &total), STORE_OK);
 	ck_assert_value(trial.arena, threads, "[{'thread': 'e', 'created': 1004}]");
 	ck_assert_int_eq(
-	    store_threads(trial.a, trial.arena, 0, &threads, &total), STORE_OK);
+	    store_threads(trial.a, trial.arena, NULL, 0, &threads, &total), STORE_OK);
 	ck_assert_uint_eq(value_size(threads), 0);
 	ck_assert_uint_eq(total, 5);
 }
@@ -311,7 +311,7 @@ is_listed(const char *thread)
 	uint64_t total;
 	size_t i;
 
-	store_threads(trial.a, trial.arena, 100, &threads, &total);
+	store_threads(trial.a, trial.arena, NULL, 100, &threads, &total);
 	for (i = 0; i < value_size(threads); i++)
 		if (value_text_is(value_get(value_at(threads, i), "thread"), thread))
 			return true;

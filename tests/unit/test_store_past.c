@@ -8,6 +8,7 @@
 /* Interface under test */
 #include "store.h"
 #include "store_past.h"
+#include "store_runs.h"
 
 TCase *tcase_store_past(void);
 
@@ -172,6 +173,40 @@ START_TEST(what_a_run_has_left_is_its_last_checkpoint)
 }
 END_TEST
 
+/* What a list shows of a run is what its record has, without what may be large. */
+static void
+play_brief(void)
+{
+	const struct value *brief = NULL, *record = NULL, *runs = NULL;
+	size_t i;
+
+	thread_submit("r1", "webhook", "large");
+	thread_submit("r2", "multitask", "enqueue");
+	ck_assert_int_eq(
+	    store_newest_runs(trial.a, trial.arena, "t", 0, 1, &runs), STORE_OK);
+	ck_assert_uint_eq(value_size(runs), 1);
+	ck_assert_str_eq(redis_reply_text(value_at(runs, 0)), "r2");
+	ck_assert_int_eq(
+	    store_run_brief(trial.a, trial.arena, "t", "r1", &brief), STORE_OK);
+	ck_assert_int_eq(store_run(trial.a, trial.arena, "t", "r1", &record), STORE_OK);
+	for (i = 0; i < value_size(brief); i++)
+		ck_assert(value_equal(
+		    brief->pairs[i].value, value_get(record, brief->pairs[i].key->text)));
+	ck_assert_str_eq(value_get_text(brief, "status"), "queued");
+	ck_assert(value_has(record, "webhook") && !value_has(brief, "webhook"));
+	ck_assert_int_eq(
+	    store_run_brief(trial.a, trial.arena, "t", "r2", &brief), STORE_OK);
+	ck_assert_str_eq(value_get_text(brief, "multitask"), "enqueue");
+	ck_assert_int_eq(
+	    store_run_brief(trial.a, trial.arena, "t", "none", &brief), STORE_NONE);
+}
+
+START_TEST(a_run_in_a_list_is_brief)
+{
+	trial_play(play_brief);
+}
+END_TEST
+
 TCase *
 tcase_store_past(void)
 {
@@ -179,6 +214,7 @@ tcase_store_past(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
+	tcase_add_test(tcase, a_run_in_a_list_is_brief);
 	tcase_add_test(tcase, a_threads_runs_are_listed_newest_first);
 	tcase_add_test(tcase, the_last_checkpoint_is_the_newest);
 	tcase_add_test(tcase, the_past_is_each_checkpoints_state);

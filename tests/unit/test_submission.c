@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "../../coordinator/submission.h"
+#include "submission.h"
 #include "arena.h"
 #include "utf8.h"
 

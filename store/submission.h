@@ -1,6 +1,7 @@
 /* submission: one entry of the inbox, checked.
  *
- * An entry is what any client XADDs: fields of text. Pure: no Redis here. docs/submit.md.
+ * An entry is what any client XADDs: fields of text. Pure: no Redis here. docs/submit.md. Coordinators refuse what is wrong with
+ * one; who keeps entries for later, crons.h, asks before.
  */
 #ifndef SUBMISSION_H
 #define SUBMISSION_H
@@ -25,7 +26,7 @@ struct submission {
 /* "delete" or "keep_latest". */
 bool submission_is_ttl_action(const char *text);
 
-/* Reads entry (id and a map of name to VALUE_BIN) into *submission_r,
+/* Reads entry (id and a map of name to VALUE_BIN or VALUE_STR) into *submission_r,
  * everything in arena. run and thread are usable even when it is refused. */
 void submission_read(struct arena *arena, const char *id, const struct value *fields,
     struct submission *submission_r);

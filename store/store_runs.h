@@ -1,0 +1,23 @@
+/* store_runs: the runs of a thread that are not forgotten, as lists show them. As store.h, on a fiber. */
+#ifndef STORE_RUNS_H
+#define STORE_RUNS_H
+
+#include "store.h"
+
+/* A thread's runs, newest first, without the first offset of them, at most limit: records as of store_run. */
+enum store_status store_thread_runs(struct store *store, struct arena *arena,
+    const char *thread, size_t offset, size_t limit, const struct value **runs_r);
+/* The ids of these alone, as Redis answers them, bytes: the oldest first. */
+enum store_status store_newest_runs(struct store *store, struct arena *arena,
+    const char *thread, size_t offset, size_t limit, const struct value **runs_r);
+/* As store_run, but of what a list of runs shows alone, without what the run was given and what came of it, which may be large:
+ * run, thread, agent, status, created, started, ended, fault, metadata, multitask. */
+enum store_status store_run_brief(struct store *store, struct arena *arena,
+    const char *thread, const char *run, const struct value **record_r);
+/* The ids of the thread's runs that are not forgotten, [run], in the order of their submission, from the one of number first
+ * on, at most limit; *count_r: how many there are. */
+enum store_status store_run_ids(struct store *store, struct arena *arena,
+    const char *thread, uint64_t first, size_t limit, const struct value **runs_r,
+    uint64_t *count_r);
+
+#endif
