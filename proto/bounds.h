@@ -47,10 +47,11 @@
 #define METRICS_TOKENS_MAX 2000u /* counts of models that `metrics` tells */
 #define METRICS_ROWS_MAX 500u /* processes that `metrics` tells of one by one; services */
 #define METRICS_CONNECTIONS_MAX 64u  /* at once, to its port */
-#define METRICS_HEAD_BYTES_MAX 8192u /* of a request there */
+#define METRICS_HEAD_BYTES_MAX 8192u /* of a request there, and all else that it needs */
 
 /* The API over HTTP. */
-#define SERVE_HEAD_BYTES_MAX 32768u          /* of a request */
+#define SERVE_HEAD_BYTES_MAX                                                             \
+	32768u /* of a request, and all else that a connection needs */
 #define SERVE_BODY_BYTES_MAX (9u << 20)      /* an input, and what stands around it */
 #define SERVE_BODIES_BYTES_MAX (256u << 20)  /* of all requests together */
 #define SERVE_ANSWERS_BYTES_MAX (256u << 20) /* of all that are not taken yet */

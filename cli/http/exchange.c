@@ -7,7 +7,6 @@
 #include "fiber.h"
 #include "log.h"
 #include "memory.h"
-#include "query.h"
 
 #define STREAM_BLOCK_BYTES 16384u
 #define SMALL_BYTES 16384u /* of an answer that always has room */
@@ -122,8 +121,8 @@ free_if_unused(struct request *request)
 }
 
 struct request *
-request_new(
-    struct http_server *server, struct MHD_Connection *connection, const char *query)
+request_new(struct http_server *server, struct MHD_Connection *connection,
+    const char *method, const char *path)
 {
 	struct request *request = xcalloc(1, sizeof *request);
 	const union MHD_ConnectionInfo *info =
@@ -133,8 +132,8 @@ request_new(
 	request->connection = connection;
 	request->visitor = info->socket_context;
 	request->exchange.arena = arena_new();
-	request->query =
-	    query != NULL ? arena_strdup(request->exchange.arena, query) : NULL;
+	request->exchange.method = arena_strdup(request->exchange.arena, method);
+	request->exchange.path = arena_strdup(request->exchange.arena, path);
 	request->headers = value_empty_array();
 	TAILQ_INSERT_TAIL(&server->requests, request, link);
 	return request;
@@ -366,8 +365,34 @@ exchange_header(const struct exchange *exchange, const char *name)
 		   : MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
+/* A parameter that is looked for, and its values so far. */
+struct wanted {
+	struct arena *arena;
+	const char *name, *text;
+};
+
+static enum MHD_Result
+on_parameter(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct wanted *wanted = arg;
+
+	(void)kind;
+	value = value != NULL ? value : "";
+	if (strcmp(name, wanted->name) == 0)
+		wanted->text = wanted->text == NULL ? arena_strdup(wanted->arena, value)
+						    : arena_printf(wanted->arena, "%s,%s",
+							  wanted->text, value);
+	return MHD_YES;
+}
+
 const char *
 exchange_query(const struct exchange *exchange, const char *name)
 {
-	return query_find(exchange->arena, request_of(exchange)->query, name);
+	struct MHD_Connection *connection = request_of(exchange)->connection;
+	struct wanted wanted = { exchange->arena, name, NULL };
+
+	if (connection != NULL)
+		MHD_get_connection_values(
+		    connection, MHD_GET_ARGUMENT_KIND, on_parameter, &wanted);
+	return wanted.text;
 }

@@ -14,7 +14,6 @@
 #include "memory.h"
 
 #define CHECK_MS 1000u
-#define ANSWER_HEAD_BYTES 4096u /* beside a request's head, whose room it shares */
 #define GONE_MS                                                                          \
 	15000u /* what takes longer than anything should is given up with who asked */
 
@@ -60,7 +59,6 @@ queue(struct request *request)
 
 /* How often a request says what there is of it, and whom it is for. */
 struct framing {
-	size_t bytes; /* of all headers */
 	unsigned lengths, codings, hosts;
 	bool is_odd; /* a coding that we do not know */
 };
@@ -71,7 +69,6 @@ on_framing(void *arg, enum MHD_ValueKind kind, const char *name, const char *val
 	struct framing *framing = arg;
 
 	(void)kind;
-	framing->bytes += strlen(name) + (value != NULL ? strlen(value) : 0) + 4;
 	framing->lengths += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
 	framing->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
 	if (strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) != 0)
@@ -81,42 +78,18 @@ on_framing(void *arg, enum MHD_ValueKind kind, const char *name, const char *val
 	return MHD_YES;
 }
 
-/* A head that is over the bound has found the room of its answer. A path or a parameter would end at a NUL, and name something else. And a proxy in front of us may read such a request in another
- * way, and what it takes for a body as a request of somebody else's: libmicrohttpd lets it pass. */
+/* A proxy in front of us may read such a request in another way, and what it takes for a body as a request of somebody
+ * else's. libmicrohttpd lets it pass. */
 static void
-check_head(struct request *request)
+refuse_ambiguous(struct request *request)
 {
 	struct framing framing = { 0 };
 
 	MHD_get_connection_values(
 	    request->connection, MHD_HEADER_KIND, on_framing, &framing);
-	if (request->line_bytes + framing.bytes > request->server->options.head_bytes_max)
-		request_answer_text(request, MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
-		    "The head is too large.\n");
-	else if (request->has_nul)
-		request_answer_text(request, MHD_HTTP_BAD_REQUEST,
-		    "A path and a query may have no NUL (%00).\n");
-	else if (framing.lengths + framing.codings > 1 || framing.hosts > 1 ||
-		 framing.is_odd)
+	if (framing.lengths + framing.codings > 1 || framing.hosts > 1 || framing.is_odd)
 		request_answer_text(request, MHD_HTTP_BAD_REQUEST,
 		    "One Host, and one Content-Length or Transfer-Encoding: chunked.\n");
-}
-
-/* Called with a request's first line, and before that is taken apart: each parameter of the query would take 64 bytes of the room that
- * the connection has, and where they take all of it libmicrohttpd 0.9.75 closes the connection without an answer. So the query is ours,
- * and libmicrohttpd finds an empty one: uri is its own, and at the question mark it writes next. */
-static void *
-on_uri(void *arg, const char *uri, struct MHD_Connection *connection)
-{
-	const char *mark = uri != NULL ? strchr(uri, '?') : NULL;
-	struct request *request =
-	    request_new(arg, connection, mark != NULL ? mark + 1 : NULL);
-
-	request->line_bytes = uri != NULL ? strlen(uri) : 0;
-	request->has_nul = uri != NULL && strstr(uri, "%00") != NULL;
-	if (mark != NULL)
-		((char *)(uintptr_t)mark)[1] = '\0';
-	return request;
 }
 
 /* Called with a request's head, with each piece of its body, behind them, and once more when it has
@@ -130,15 +103,9 @@ on_call(void *arg, struct MHD_Connection *connection, const char *path,
 	struct request *request = *request_p;
 
 	(void)version;
-	(void)connection;
-	if (!request->has_head) {
-		struct arena *arena = request->exchange.arena;
-
-		request->has_head = true;
-		request->exchange.method = arena_strdup(arena, method);
-		request->exchange.path = arena_strdup(arena, path);
-		request->line_bytes += strlen(method) + sizeof "  HTTP/1.1\r\n" - 1;
-		check_head(request);
+	if (request == NULL) {
+		*request_p = request = request_new(server, connection, method, path);
+		refuse_ambiguous(request);
 		if (!exchange_is_answered(&request->exchange) &&
 		    server->options.on_head != NULL)
 			server->options.on_head(server->options.arg, &request->exchange);
@@ -191,7 +158,7 @@ on_completed(void *arg, struct MHD_Connection *connection, void **request_p,
 	(void)why;
 	*request_p = NULL;
 	if (request == NULL)
-		return; /* not even its first line came whole */
+		return;
 	request->visitor->since_ms = loop_now_ms(request->server->loop);
 	request->visitor->is_served = false;
 	request_leave(request);
@@ -284,6 +251,15 @@ on_closed(uv_handle_t *handle)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
+/* A name with a NUL in it would be another name, up to there: it stays as it is written, and names nothing. */
+static size_t
+on_unescape(void *arg, struct MHD_Connection *connection, char *text)
+{
+	(void)arg;
+	(void)connection;
+	return strstr(text, "%00") != NULL ? strlen(text) : MHD_http_unescape(text);
+}
+
 static struct MHD_Daemon *
 start(struct http_server *server, int fd)
 {
@@ -293,10 +269,9 @@ start(struct http_server *server, int fd)
 	    on_call, server, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
 	    MHD_OPTION_CONNECTION_LIMIT, options->connections_max,
 	    MHD_OPTION_CONNECTION_TIMEOUT, options->idle_s,
-	    MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-	    options->head_bytes_max + ANSWER_HEAD_BYTES, MHD_OPTION_URI_LOG_CALLBACK,
-	    on_uri, server, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-	    MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_NOTIFY_CONNECTION,
+	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, options->head_bytes_max,
+	    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+	    MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_NOTIFY_CONNECTION,
 	    on_connection, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
 	    MHD_OPTION_END);
 }

@@ -4,7 +4,7 @@
  * answers, in one piece or as a stream; it may wait meanwhile. Before that, when its head is there and its body is
  * not, on_head may look at it, and answer already: then the body is not read.
  *
- * Bounds, each an option: connections, others wait in the kernel; bytes of a head (more: 431, 414), of a body (more: 413), of
+ * Bounds, each an option: connections, others wait in the kernel; bytes of a head, of a body (more: 413), of
  * all bodies together (more: 503), of all answers in one piece that are not taken yet (more: 503; small ones always have
  * room; 0: no bound). A connection is closed when nothing moves on it for idle_s, and a request
  * that has not come, or an answer that was not taken, request_ms after the connection or the answer before it;

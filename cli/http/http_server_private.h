@@ -24,8 +24,6 @@ struct request {
 	struct http_server *server;
 	struct MHD_Connection *connection; /* NULL: gone */
 	struct visitor *visitor;
-	size_t line_bytes;   /* of the first line, as it came */
-	const char *query;   /* of that; or NULL */
 	struct fiber *fiber; /* that answers; NULL: none, or it has ended */
 	uint64_t begun_ms;   /* it was */
 	struct packet body;
@@ -36,8 +34,6 @@ struct request {
 	const struct value *headers; /* [name, value, ...] */
 	struct packet pending;       /* of a stream, from taken on */
 	size_t taken;
-	bool has_nul;   /* its first line, as %00 */
-	bool has_head;  /* it has come, and is looked at */
 	bool is_ended;  /* of a stream: nothing follows */
 	bool is_queued; /* its answer is libmicrohttpd's */
 	bool is_suspended;
@@ -63,9 +59,9 @@ struct http_server {
 /* Has the daemon run in the loop's next turn. */
 void http_server_run_soon(struct http_server *server);
 
-/* Returns new, in the server's list: of a head whose first line has come. query: or NULL. */
-struct request *request_new(
-    struct http_server *server, struct MHD_Connection *connection, const char *query);
+/* Returns new, in the server's list: of a head that has come. */
+struct request *request_new(struct http_server *server, struct MHD_Connection *connection,
+    const char *method, const char *path);
 /* All of it is there: starts the fiber that answers. */
 void request_begin(struct request *request);
 void request_answer_text(struct request *request, unsigned status, const char *text);
