@@ -1,6 +1,5 @@
 /* store_keep: threads as a whole: filled from another, pruned, deleted. */
 #include "store_private.h"
-#include "store_past.h"
 
 #include <inttypes.h>
 #include <stdio.h>

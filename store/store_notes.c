@@ -1,6 +1,5 @@
 /* store_notes: threads as who asks for them by HTTP has them: made before their first run, with metadata, listed. */
 #include "store_private.h"
-#include "store_past.h"
 
 #include <inttypes.h>
 #include <string.h>

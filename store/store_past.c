@@ -1,6 +1,5 @@
 /* store_past: a thread as it was at a checkpoint. */
 #include "store_private.h"
-#include "store_past.h"
 
 /* What a checkpoint's record has beside the head that was stored with it. */
 static const char *const own_names[] = { "spec", "run", "version", "at", "first", "count",

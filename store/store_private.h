@@ -2,7 +2,7 @@
 #ifndef STORE_PRIVATE_H
 #define STORE_PRIVATE_H
 
-#include "store.h"
+#include "store_past.h"
 
 struct store {
 	struct redis *redis;

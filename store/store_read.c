@@ -1,6 +1,5 @@
 /* store_read: runs, threads, history and events as values, for people and programs. */
 #include "store_private.h"
-#include "store_past.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
