@@ -254,7 +254,8 @@ START_TEST(a_request_waits_for_a_redis_that_has_gone)
 	const char *path = serve_text("/threads/%s/state", serve_thread());
 	pid_t up = child_pid(fleet->up);
 	struct cli_job *hasty;
-	const char *url = serve_start(&hasty, (const char *const[]){ "--redis-wait-ms", "100", NULL });
+	const char *url =
+	    serve_start(&hasty, (const char *const[]){ "--redis-wait-ms", "100", NULL });
 	struct serve_answer answer;
 
 	kill(up, SIGSTOP);
