@@ -277,7 +277,7 @@ local function end_by_commit(thread_key, args, status, head, looks, events, firs
   local prefix, run, now = args[1], args[5], now_ms()
   local key, thread = run_key(prefix, run), string.sub(thread_key, #prefix + 3)
   local ttl, asked = head[2], head[3]
-  redis.call('HSET', key, 'status', status, 'ended', text(now), 'events',
+  redis.call('HSET', key, 'status', status, 'ended', text(now), 'final', args[4], 'events',
     events or last_event(prefix, run), unpack(args, first))
   redis.call('DEL', key .. ':w')
   count_end(prefix, status)

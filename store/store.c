@@ -288,6 +288,8 @@ store_send(struct store *store, const struct command *command,
 	case REDIS_LOST:
 		if (lost_r != NULL)
 			*lost_r = true;
+		/* fall through */
+	case REDIS_AWAY:
 		store_fail(store, "Redis is gone: %s", redis_trouble(store->redis));
 		store->gone = true;
 		return STORE_FAILED;
@@ -306,8 +308,7 @@ store_read(
 	bool lost;
 	enum store_status status = store_send(store, command, reply_r, &lost);
 
-	/* redis_call has waited wait_ms for the connection when it says lost before
-	 * sending; an answer lost on the way deserves one more try. */
+	/* An answer lost on the way deserves one more try. */
 	if (status == STORE_FAILED && lost)
 		status = store_send(store, command, reply_r, &lost);
 	return status;

@@ -68,7 +68,7 @@ store_health(struct store *store, struct arena *arena, uint64_t wait_ms,
 
 	if (status == REDIS_CANCELLED)
 		return STORE_CANCELLED;
-	if (status == REDIS_LOST)
+	if (status == REDIS_LOST || status == REDIS_AWAY)
 		return store_fail(
 		    store, "Redis is gone: %s", redis_trouble(store->redis));
 	if (status == REDIS_OK)

@@ -1,6 +1,11 @@
 /* store_past: a thread as it was at a checkpoint. */
 #include "store_private.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define TRIES_MAX 5u /* to read a checkpoint while others come */
+
 /* What a checkpoint's record has beside the head that was stored with it. */
 static const char *const own_names[] = { "spec", "run", "version", "at", "first", "count",
 	"order", "fields", "parent", "source", "node" };
@@ -169,37 +174,110 @@ store_past(struct store *store, struct arena *arena, const char *thread, uint64_
 	return damage != NULL ? store_damaged(store, damage) : STORE_NONE;
 }
 
-/* The last of the run's checkpoints, or 0. */
-static uint64_t
-last_version(const struct value *history, const char *run)
+static enum store_status
+read_from_end(struct store *store, struct arena *arena, const char *thread, int64_t index,
+    const struct value **checkpoint_r)
 {
-	const struct value *checkpoint;
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, "LINDEX");
+	command_text(
+	    &command, arena_printf(arena, "%s:c", store_thread_key(arena, thread)));
+	command_text(&command, arena_printf(arena, "%" PRId64, index));
+	status = store_read(store, &command, &reply);
+	*checkpoint_r = status == STORE_OK ? store_decode(arena, reply) : NULL;
+	return status;
+}
+
+/* The checkpoint of that version, of a thread that was at version now; NULL: it is not there, or cannot be read. What was
+ * committed since then stands behind it. */
+static enum store_status
+read_checkpoint(struct store *store, struct arena *arena, const char *thread, int64_t now,
+    int64_t version, const struct value **checkpoint_r)
+{
+	int64_t index = version - now - 1, found = now;
+	enum store_status status = STORE_OK;
+	unsigned tries;
+
+	for (tries = 0; tries < TRIES_MAX && found > version; tries++) {
+		status = read_from_end(store, arena, thread, index, checkpoint_r);
+		found = value_get_int(*checkpoint_r, "version", -1);
+		index -= found - version;
+	}
+	if (found != version || !store_is_order(value_get(*checkpoint_r, "order")))
+		*checkpoint_r = NULL;
+	return status;
+}
+
+static enum store_status
+read_messages(struct store *store, struct arena *arena, const char *thread,
+    const struct value *order, const struct value **messages_r)
+{
+	struct value_list list = { .arena = arena };
+	enum store_status status = STORE_OK;
 	size_t i;
 
-	for (i = value_size(history); i > 0; i--) {
-		checkpoint = value_at(history, i - 1);
-		if (value_text_is(value_get(checkpoint, "run"), run))
-			return (uint64_t)value_get_int(checkpoint, "version", 0);
+	for (i = 0; status == STORE_OK && i < value_size(order); i++) {
+		uint64_t first = (uint64_t)value_at(value_at(order, i), 0)->integer;
+		uint64_t last = (uint64_t)value_at(value_at(order, i), 1)->integer;
+		const struct value *messages = NULL;
+
+		status = store_messages(
+		    store, arena, thread, first, last - first + 1, &messages);
+		value_list_add_all(&list, messages);
 	}
-	return 0;
+	*messages_r = value_list_end(&list);
+	return status;
+}
+
+/* Puts a thread back to what run ended with: its last checkpoint has the messages, its record the fields, so that no others
+ * are read. */
+static enum store_status
+set_back_to_end(struct store *store, struct arena *arena, const char *thread,
+    const char *run, const struct value **thread_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply, *fields, *checkpoint = NULL, *messages = NULL;
+	const char *final;
+	enum store_status status;
+
+	command_text(&command, "HMGET");
+	command_text(&command, store_run_key(arena, thread, run));
+	command_text(&command, "final");
+	command_text(&command, "output");
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	final = store_text_at(reply, 0);
+	fields = store_decode(arena, value_at(reply, 1));
+	if (final == NULL)
+		return STORE_OK;
+	if (!value_is(fields, VALUE_MAP)) /* none came out */
+		fields = value_empty_map();
+	status =
+	    read_checkpoint(store, arena, thread, value_get_int(*thread_r, "version", 0),
+		strtoll(final, NULL, 10), &checkpoint);
+	if (status == STORE_OK && checkpoint != NULL)
+		status = read_messages(
+		    store, arena, thread, value_get(checkpoint, "order"), &messages);
+	if (status == STORE_OK && messages != NULL)
+		*thread_r = value_map_merge(arena, *thread_r,
+		    value_map(arena, "version", value_get(checkpoint, "version"), "head",
+			head_of(arena, checkpoint), "messages", messages, "fields",
+			fields, NULL));
+	return status;
 }
 
 enum store_status
 store_thread_left(struct store *store, struct arena *arena, const char *thread,
     const char *run, const struct value **thread_r)
 {
-	const struct value *history = NULL, *past = NULL;
-	uint64_t version;
 	enum store_status status = store_thread(store, arena, thread, thread_r);
 
-	if (status != STORE_OK ||
-	    value_text_is(value_get(value_get(*thread_r, "head"), "run"), run))
-		return status;
-	status = store_history(store, arena, thread, &history);
-	version = last_version(history, run);
-	if (status == STORE_OK && version > 0)
-		status = store_thread_at(store, arena, thread, version, &past);
-	if (status == STORE_OK && past != NULL)
-		*thread_r = past;
-	return status == STORE_NONE || status == STORE_DAMAGED ? STORE_OK : status;
+	return status != STORE_OK ||
+		       value_text_is(value_get(value_get(*thread_r, "head"), "run"), run)
+		   ? status
+		   : set_back_to_end(store, arena, thread, run, thread_r);
 }

@@ -35,8 +35,9 @@ enum store_status store_past(struct store *store, struct arena *arena, const cha
 /* As store_thread, at a checkpoint: {thread, version, head, messages, fields, checkpoint}. */
 enum store_status store_thread_at(struct store *store, struct arena *arena,
     const char *thread, uint64_t version, const struct value **thread_r);
-/* As store_thread, as run has left it so far: as it is now while run's commit is the last, else at the last of its
- * checkpoints. As it is now, too, where nobody can know: its checkpoints are pruned, or damaged. */
+/* As store_thread, as run has left it so far: as it is now while run's commit is the last, else with the messages and the
+ * fields (those that come out) that it ended with. As it is now, too, where that is not known: the checkpoint is pruned,
+ * or damaged, or the run has not ended. */
 enum store_status store_thread_left(struct store *store, struct arena *arena,
     const char *thread, const char *run, const struct value **thread_r);
 /* The newest of the thread's checkpoints, as of store_history; STORE_NONE: it has none. */

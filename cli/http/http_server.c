@@ -15,7 +15,7 @@
 
 #define CHECK_MS 1000u
 #define GONE_MS                                                                          \
-	15000u /* what takes longer than anything should is given up with who asked */
+	3000u /* what takes longer than most, as one that waits for Redis, is given up with who asked */
 
 static void on_timer(uv_timer_t *timer);
 
@@ -251,13 +251,17 @@ on_closed(uv_handle_t *handle)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-/* A name with a NUL in it would be another name, up to there: it stays as it is written, and names nothing. */
+/* A name with a NUL in it would be another one's, up to there: it becomes one that nothing can have. */
 static size_t
 on_unescape(void *arg, struct MHD_Connection *connection, char *text)
 {
 	(void)arg;
 	(void)connection;
-	return strstr(text, "%00") != NULL ? strlen(text) : MHD_http_unescape(text);
+	if (strstr(text, "%00") == NULL)
+		return MHD_http_unescape(text);
+	text[0] = '\x7f';
+	text[1] = '\0';
+	return 1;
 }
 
 static struct MHD_Daemon *

@@ -31,7 +31,8 @@ is_text(const struct value *map, const char *name)
 {
 	const struct value *value = value_get(map, name);
 
-	return value_is_nil(value) || value_is(value, VALUE_STR);
+	return value_is_nil(value) ||
+	       (value_is(value, VALUE_STR) && strlen(value->text) == value->size);
 }
 
 /* --- a message ---------------------------------------------------------------------------- */
@@ -307,7 +308,8 @@ list_tasks(struct call *call, const struct value *params)
 	int64_t size = value_get_int(params, "pageSize", PAGE);
 	enum store_status status;
 
-	if (context == NULL || !wire_is_run_id(context) || size < 1 || size > PAGE ||
+	if (context == NULL || !is_text(params, "contextId") ||
+	    !wire_is_run_id(context) || size < 1 || size > PAGE ||
 	    (!value_is_nil(given_size) && !value_is(given_size, VALUE_INT))) {
 		rpc_fail(call, RPC_INVALID_PARAMS,
 		    "contextId: tasks are listed by their context; pageSize: 1 to 100");

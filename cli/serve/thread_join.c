@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "runs.h"
+#include "store_runs.h"
 #include "thread_walk.h"
 
 struct join {
@@ -34,7 +35,7 @@ show_run(struct join *join, struct arena *arena, const char *run)
 	};
 	const struct value *record = NULL;
 	enum store_status status =
-	    store_run(api_store(call->api), arena, begun.thread, run, &record);
+	    store_run_brief(api_store(call->api), arena, begun.thread, run, &record);
 
 	if (thread_walk_is_away(status))
 		return -1;
@@ -54,7 +55,7 @@ go_on(struct join *join)
 
 	if (result == 1) {
 		result = show_run(join, arena, run);
-		join->walk.number++;
+		thread_walk_step(&join->walk, run);
 		join->last_id = NULL;
 		join->beat_ms = 0;
 	} else if (result == 0) {

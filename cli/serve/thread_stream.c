@@ -164,7 +164,7 @@ go_on(struct thread_stream *stream)
 
 	if (result == 1) {
 		result = show_run(stream, run);
-		stream->walk.number++;
+		thread_walk_step(&stream->walk, run);
 		stream->seen = 0;
 	}
 	arena_destroy(&arena);

@@ -1,5 +1,6 @@
 #include "thread_walk.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "fiber.h"
@@ -69,30 +70,6 @@ count_runs(struct thread_walk *walk)
 }
 
 enum store_status
-thread_walk_begin(struct thread_walk *walk)
-{
-	const struct value *runs = NULL;
-	bool has_ended = false, is_queued;
-	uint64_t first = 0;
-	size_t i;
-	enum store_status status = count_runs(walk);
-
-	if (status == STORE_OK && walk->count > 0)
-		status = read_page(walk, walk->count, &first, &runs);
-	if (status != STORE_OK)
-		return status;
-	for (i = value_size(runs); i > 0; i--) {
-		status = store_has_ended(api_store(walk->call->api), walk->call->arena,
-		    walk->thread, value_text(value_at(runs, i - 1)), &has_ended,
-		    &is_queued);
-		if (has_ended || status != STORE_OK)
-			break;
-	}
-	walk->number = first + i;
-	return thread_walk_is_away(status) ? status : STORE_OK;
-}
-
-enum store_status
 thread_walk_find(struct thread_walk *walk, const char *run)
 {
 	const struct value *runs;
@@ -113,14 +90,61 @@ thread_walk_find(struct thread_walk *walk, const char *run)
 	return status == STORE_OK ? STORE_NONE : status;
 }
 
+enum store_status
+thread_walk_begin(struct thread_walk *walk)
+{
+	const struct value *thread = NULL, *first;
+	const char *run;
+	enum store_status status = store_thread_outline(
+	    api_store(walk->call->api), walk->call->arena, walk->thread, &thread);
+
+	walk->last[0] = '\0';
+	if (thread_walk_is_away(status))
+		return status;
+	run = value_get_text(thread, "run");
+	first = value_at(value_get(thread, "queue"), 0);
+	if (run == NULL || *run == '\0')
+		run = value_text(first);
+	status = run == NULL ? STORE_NONE : thread_walk_find(walk, run);
+	if (status != STORE_NONE)
+		return thread_walk_is_away(status) ? status : STORE_OK;
+	status = count_runs(walk);
+	walk->number = walk->count;
+	return thread_walk_is_away(status) ? status : STORE_OK;
+}
+
+void
+thread_walk_step(struct thread_walk *walk, const char *run)
+{
+	walk->number++;
+	snprintf(walk->last, sizeof walk->last, "%s", run);
+}
+
+/* Finds its place in a list that was cut in front: behind the last run that was seen, or, where that has gone, too, before what
+ * goes on. */
+static enum store_status
+find_again(struct thread_walk *walk)
+{
+	enum store_status status = thread_walk_find(walk, walk->last);
+
+	if (status == STORE_OK)
+		walk->number++;
+	return status == STORE_NONE ? thread_walk_begin(walk) : status;
+}
+
 int
 thread_walk_next(struct thread_walk *walk, struct arena *arena, const char **run_r)
 {
 	const struct value *runs = NULL;
+	bool has_last = walk->last[0] != '\0' && walk->number > 0;
 
-	if (store_run_ids(api_store(walk->call->api), arena, walk->thread, walk->number,
-		1, &runs, &walk->count) != STORE_OK)
+	if (store_run_ids(api_store(walk->call->api), arena, walk->thread,
+		walk->number - has_last, 1 + has_last, &runs, &walk->count) != STORE_OK)
 		return -1;
-	*run_r = value_text(value_at(runs, 0));
+	if (has_last && !value_text_is(value_at(runs, 0), walk->last))
+		return find_again(walk) == STORE_OK ? 0 : -1;
+	if (walk->number > walk->count)
+		walk->number = walk->count;
+	*run_r = value_text(value_at(runs, has_last));
 	return *run_r != NULL ? 1 : wait_for_run(walk);
 }

@@ -3,28 +3,33 @@
 #define THREAD_WALK_H
 
 #include "api.h"
+#include "bounds.h"
 
 struct thread_walk {
 	struct call *call;
 	const char *thread;
-	uint64_t
-	    number; /* of the run that is next, among those that are not forgotten; whoever has seen it counts on */
-	uint64_t count; /* how many there were */
+	uint64_t number; /* of the run that is next, among those that are not forgotten */
+	uint64_t count;  /* how many there were */
+	char last
+	    [RUN_ID_BYTES_MAX +
+		1]; /* the run before that, if it was seen: the list may be cut in front */
 };
 
 /* Redis has not said. What it lacks is passed over. */
 bool thread_walk_is_away(enum store_status status);
 
-/* Puts the walk before the first run that goes on or waits, or behind the last, among the newest hundred. Returns
- * STORE_OK, or that Redis is away. */
+/* Puts the walk before the run that goes on, else the first that waits, else behind the last. Those that ended or were refused behind
+ * it come after it. Returns STORE_OK, or that Redis is away. */
 enum store_status thread_walk_begin(struct thread_walk *walk);
 
 /* Puts it before run. STORE_NONE: there is no such run among the newest thousand. */
 enum store_status thread_walk_find(struct thread_walk *walk, const char *run);
 
 /* Returns 1: *run_r, in arena, is next; 0: it was waited for, for a second at most; -1: the fiber was cancelled, or Redis
- * is gone. */
+ * is gone. Where the last that was seen is gone (pruned, or the thread was made again), it begins anew. */
 int thread_walk_next(struct thread_walk *walk, struct arena *arena, const char **run_r);
+/* That one was seen. */
+void thread_walk_step(struct thread_walk *walk, const char *run);
 
 /* A run has begun on thread: whoever waits for that here is told. */
 void thread_walk_tell(struct api *api, const char *thread);

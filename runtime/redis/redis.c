@@ -133,7 +133,7 @@ left_ms(const struct call *call)
 static enum redis_status
 time_over(const struct call *call)
 {
-	return call->reply != NULL ? REDIS_ERROR : REDIS_LOST;
+	return call->reply != NULL ? REDIS_ERROR : REDIS_AWAY;
 }
 
 /* Returns REDIS_OK once the connection is up. */

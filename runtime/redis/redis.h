@@ -32,6 +32,7 @@ enum redis_status {
 	REDIS_OK,        /* reply_r is the answer */
 	REDIS_ERROR,     /* Redis refused: reply_r is the error text (string value) */
 	REDIS_LOST,      /* the connection went: whether it was done is unknown */
+	REDIS_AWAY,      /* there was none all the time: it was not sent */
 	REDIS_CANCELLED, /* the fiber was cancelled while waiting; the command may be done
 			  */
 };
@@ -45,7 +46,7 @@ struct redis_arg {
 /* Sends one command and waits for its answer, on a fiber. The answer is copied into
  * arena: arrays, strings (VALUE_BIN: bytes are bytes), integers, nil. While the
  * connection is down, or Redis gives a passing refusal, the command waits and is tried again up
- * to wait_ms, then REDIS_LOST (or REDIS_ERROR with what Redis said last):
+ * to wait_ms, then REDIS_AWAY (or REDIS_ERROR with what Redis said last):
  *
  *	LOADING BUSY TRYAGAIN CLUSTERDOWN              again, with back-off
  *	MISCONF OOM NOREPLICAS NOPERM                  again, slowly; see redis_refusal

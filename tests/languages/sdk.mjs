@@ -141,6 +141,32 @@ const parts = {
 		await assert.rejects(collect(client.threads.joinStream("nobody")), /nobody/);
 	},
 
+	// What goes on is shown, though what came behind it has ended, and what comes, though the runs before it have gone.
+	async walk() {
+		const { thread_id: thread } = await client.threads.create();
+		const slow = await client.runs.create(thread, "slow", { input });
+		await assert.rejects(client.runs.create(thread, "quick", { input, multitaskStrategy: "reject" }), { status: 409 });
+		const [first] = await collect(client.threads.joinStream(thread), 1);
+		assert.equal(first.data.run_id, slow.run_id);
+		await client.runs.cancel(thread, slow.run_id, true);
+
+		const { thread_id: other } = await client.threads.create();
+		for (let i = 0; i < 3; i++) await client.runs.wait(other, "quick", { input });
+		const stream = client.threads.joinStream(other, { lastEventId: "-1" });
+		const next = async (id) => {
+			for (;;) {
+				const { value } = await stream.next();
+				if (value.event === "values" && value.id.startsWith(id)) return value.data.messages.length;
+			}
+		};
+		const before = (await client.runs.list(other)).map(({ run_id }) => run_id);
+		await next(before[0]);
+		await client.threads.prune([other], { strategy: "keep_latest" });
+		const { run_id: after } = await client.runs.create(other, "quick", { input });
+		assert.ok((await next(after)) >= 7);
+		await stream.return();
+	},
+
 	// What useStream of @langchain/react speaks: commands, and the events of all runs of a thread.
 	async protocol() {
 		const { thread_id: thread } = await client.threads.create();

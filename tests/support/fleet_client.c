@@ -86,7 +86,8 @@ client_submit(
 	}
 	do {
 		status = redis_call(client->redis, arena, REDIS_WAIT_MS, args, n, &reply);
-	} while (status == REDIS_LOST && ++tries < SUBMIT_TRIES);
+	} while (
+	    (status == REDIS_LOST || status == REDIS_AWAY) && ++tries < SUBMIT_TRIES);
 	if (status != REDIS_OK) {
 		fprintf(stderr, "not submitted\n");
 		abort();

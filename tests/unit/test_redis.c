@@ -204,7 +204,7 @@ START_TEST(a_call_waits_no_longer_than_asked)
 	redis_trial_run_until(redis_trial_is_down, redis_trial.redis);
 	redis_trial_begin(&question);
 	redis_trial_run();
-	ck_assert_int_eq(question.status, REDIS_LOST);
+	ck_assert_int_eq(question.status, REDIS_AWAY);
 	redis_trial_run_until_trouble("No such file");
 }
 END_TEST

@@ -163,6 +163,8 @@ play_left(void)
 	thread_play("c", 3, "success");
 	ck_assert_int_eq(left_by("a"), 2);
 	ck_assert_int_eq(left_by("b"), 3);
+	trial_hset("r:b", "final", "7");
+	ck_assert_int_eq(left_by("b"), 6);
 	ck_assert_int_eq(left_by("c"), 6);
 	ck_assert_int_eq(left_by("nobody"), 6);
 }
