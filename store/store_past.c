@@ -197,10 +197,14 @@ static enum store_status
 read_checkpoint(struct store *store, struct arena *arena, const char *thread, int64_t now,
     int64_t version, const struct value **checkpoint_r)
 {
-	int64_t index = version - now - 1, found = now;
+	int64_t index, found = now;
 	enum store_status status = STORE_OK;
 	unsigned tries;
 
+	*checkpoint_r = NULL;
+	if (version <= 0 || version >= now)
+		return STORE_OK;
+	index = version - now - 1;
 	for (tries = 0; tries < TRIES_MAX && found > version; tries++) {
 		status = read_from_end(store, arena, thread, index, checkpoint_r);
 		found = value_get_int(*checkpoint_r, "version", -1);

@@ -16,7 +16,7 @@ enum redis_status
 store_add_entry(struct store *store, struct arena *arena, const struct value *fields,
     uint64_t ms, const struct value **said_r)
 {
-	uint64_t until_us = loop_now_us() + ms * 1000;
+	uint64_t now_us = loop_now_us(), until_us = now_us + ms * 1000;
 	struct command command = { .arena = arena };
 	enum redis_status status;
 
@@ -25,9 +25,10 @@ store_add_entry(struct store *store, struct arena *arena, const struct value *fi
 	command_text(&command, "*");
 	command_fields(&command, fields);
 	do {
-		status = redis_call(
-		    store->redis, arena, ms, command.args, command.count, said_r);
-	} while (status == REDIS_LOST && loop_now_us() < until_us);
+		status = redis_call(store->redis, arena, (until_us - now_us) / 1000,
+		    command.args, command.count, said_r);
+		now_us = loop_now_us();
+	} while (status == REDIS_LOST && now_us < until_us);
 	return status;
 }
 

@@ -15,8 +15,8 @@
 #include "nearest.h"
 #include "service.h"
 #include "show.h"
-#include "wire.h"
 #include "store_past.h"
+#include "wire.h"
 
 #define ACCEPT_WAIT_MS 3000u
 

@@ -13,8 +13,8 @@
 
 #define RUN "run."
 #define ENDED "ended."
-#define ENDS_KEPT_MS                                                                     \
-	60000u /* the subscription, behind who waited last: the next one is heard from the first moment */
+/* The subscription to ends stays so long behind who waited last: the next one is heard from the first moment. */
+#define ENDS_KEPT_MS 60000u
 
 struct live_ear {
 	TAILQ_ENTRY(live_ear) link;
@@ -113,19 +113,6 @@ live_destroy(struct live **live_p)
 	free(live);
 }
 
-static struct topic *
-open_topic(struct live *live, struct id_table *table, const char *run)
-{
-	struct topic *topic = xcalloc(1, sizeof *topic);
-
-	topic->live = live;
-	topic->table = table;
-	topic->run = xstrdup(run);
-	TAILQ_INIT(&topic->ears);
-	id_table_put(table, &topic->key, topic->run, topic);
-	return topic;
-}
-
 static void
 subscribe_run(struct topic *topic)
 {
@@ -147,13 +134,32 @@ on_ends_over(void *arg)
 }
 
 static void
-subscribe_ends(struct live *live)
+subscribe_ends(struct topic *topic)
 {
+	struct live *live = topic->live;
+
 	timer_stop(&live->ends_timer);
 	live->end_count++;
 	if (!live->hears_ends)
 		listeners_subscribe(live->listeners, ENDED);
 	live->hears_ends = true;
+}
+
+static struct topic *
+open_topic(struct live *live, struct id_table *table, const char *run)
+{
+	struct topic *topic = xcalloc(1, sizeof *topic);
+
+	topic->live = live;
+	topic->table = table;
+	topic->run = xstrdup(run);
+	TAILQ_INIT(&topic->ears);
+	id_table_put(table, &topic->key, topic->run, topic);
+	if (table == live->ends)
+		subscribe_ends(topic);
+	else
+		subscribe_run(topic);
+	return topic;
 }
 
 static void
@@ -173,15 +179,17 @@ close_topic(struct topic *topic)
 }
 
 static struct live_ear *
-add_ear(struct topic *topic,
+listen_in(struct live *live, struct id_table *table, const char *run,
     void (*heard)(void *arg, const char *kind, const void *body, size_t size), void *arg)
 {
 	struct live_ear *ear = xcalloc(1, sizeof *ear);
 
-	ear->topic = topic;
+	ear->topic = id_table_get(table, run);
+	if (ear->topic == NULL)
+		ear->topic = open_topic(live, table, run);
 	ear->heard = heard;
 	ear->arg = arg;
-	TAILQ_INSERT_TAIL(&topic->ears, ear, link);
+	TAILQ_INSERT_TAIL(&ear->topic->ears, ear, link);
 	return ear;
 }
 
@@ -189,26 +197,14 @@ struct live_ear *
 live_listen(struct live *live, const char *run,
     void (*heard)(void *arg, const char *kind, const void *body, size_t size), void *arg)
 {
-	struct topic *topic = id_table_get(live->topics, run);
-
-	if (topic == NULL) {
-		topic = open_topic(live, live->topics, run);
-		subscribe_run(topic);
-	}
-	return add_ear(topic, heard, arg);
+	return listen_in(live, live->topics, run, heard, arg);
 }
 
 struct live_ear *
 live_listen_end(struct live *live, const char *run,
     void (*heard)(void *arg, const char *kind, const void *body, size_t size), void *arg)
 {
-	struct topic *topic = id_table_get(live->ends, run);
-
-	if (topic == NULL) {
-		topic = open_topic(live, live->ends, run);
-		subscribe_ends(live);
-	}
-	return add_ear(topic, heard, arg);
+	return listen_in(live, live->ends, run, heard, arg);
 }
 
 void

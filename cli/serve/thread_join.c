@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "runs.h"
-#include "store_runs.h"
 #include "thread_walk.h"
 
 struct join {
@@ -33,15 +32,10 @@ show_run(struct join *join, struct arena *arena, const char *run)
 	struct run_begun begun = {
 		.thread = join->walk.thread, .run = run, .body = { .modes = join->modes }
 	};
-	const struct value *record = NULL;
-	enum store_status status =
-	    store_run_brief(api_store(call->api), arena, begun.thread, run, &record);
+	int found = thread_walk_agent(&join->walk, arena, run, &begun.body.agent);
 
-	if (thread_walk_is_away(status))
-		return -1;
-	if (status != STORE_OK || value_text_is(value_get(record, "status"), "delayed"))
-		return 0;
-	begun.body.agent = value_get_text(record, "agent");
+	if (found != 1)
+		return found;
 	return runs_show(call, &begun, true, join->last_id) ? 0 : -1;
 }
 

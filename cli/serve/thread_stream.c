@@ -5,7 +5,6 @@
 #include "blueprint.h"
 #include "runs.h"
 #include "shape.h"
-#include "store_runs.h"
 #include "thread_frames.h"
 #include "thread_walk.h"
 
@@ -118,17 +117,13 @@ static int
 show_run(struct thread_stream *stream, const char *run)
 {
 	struct arena *arena = arena_new();
-	const struct value *record = NULL;
 	const char *agent;
 	struct feed *feed;
-	int result = 1;
-	enum store_status status =
-	    store_run(api_store(stream->call->api), arena, stream->thread, run, &record);
+	int result = thread_walk_agent(&stream->walk, arena, run, &agent);
 
-	agent = value_get_text(record, "agent");
-	if (status != STORE_OK || value_text_is(value_get(record, "status"), "delayed")) {
-		arena_destroy(&arena); /* others go ahead of it, or it is gone */
-		return thread_walk_is_away(status) ? -1 : 0;
+	if (result != 1) {
+		arena_destroy(&arena);
+		return result;
 	}
 	stream->run = run;
 	feed = feed_new(stream->call->api, stream->thread, run, stream->seen, FEED_ALL);

@@ -50,37 +50,37 @@ thread_walk_is_away(enum store_status status)
 
 /* Reads the last page of runs before the one of number end, or of all. */
 static enum store_status
-read_page(struct thread_walk *walk, uint64_t end, uint64_t *first_r,
+read_page(struct thread_walk *walk, struct arena *arena, uint64_t end, uint64_t *first_r,
     const struct value **runs_r)
 {
 	*first_r = end > PAGE ? end - PAGE : 0;
-	return store_run_ids(api_store(walk->call->api), walk->call->arena, walk->thread,
-	    *first_r, end - *first_r, runs_r, &walk->count);
+	return store_run_ids(api_store(walk->call->api), arena, walk->thread, *first_r,
+	    end - *first_r, runs_r, &walk->count);
 }
 
 /* How many there are. */
 static enum store_status
-count_runs(struct thread_walk *walk)
+count_runs(struct thread_walk *walk, struct arena *arena)
 {
 	const struct value *runs;
 
 	walk->number = walk->count = 0;
-	return store_run_ids(api_store(walk->call->api), walk->call->arena, walk->thread,
-	    0, 1, &runs, &walk->count);
+	return store_run_ids(
+	    api_store(walk->call->api), arena, walk->thread, 0, 1, &runs, &walk->count);
 }
 
-enum store_status
-thread_walk_find(struct thread_walk *walk, const char *run)
+static enum store_status
+find(struct thread_walk *walk, struct arena *arena, const char *run)
 {
 	const struct value *runs;
 	unsigned pages;
 	uint64_t first;
 	size_t i;
-	enum store_status status = count_runs(walk);
+	enum store_status status = count_runs(walk, arena);
 
 	first = walk->count;
 	for (pages = 0; status == STORE_OK && first > 0 && pages < PAGES_MAX; pages++) {
-		status = read_page(walk, first, &first, &runs);
+		status = read_page(walk, arena, first, &first, &runs);
 		for (i = 0; status == STORE_OK && i < value_size(runs); i++)
 			if (value_text_is(value_at(runs, i), run)) {
 				walk->number = first + i;
@@ -91,26 +91,61 @@ thread_walk_find(struct thread_walk *walk, const char *run)
 }
 
 enum store_status
+thread_walk_find(struct thread_walk *walk, const char *run)
+{
+	struct arena *arena = arena_new();
+	enum store_status status = find(walk, arena, run);
+
+	arena_destroy(&arena);
+	return status;
+}
+
+/* The run of thread that goes on, else the first that waits; or NULL. */
+static const char *
+busy_with(const struct value *thread)
+{
+	const char *run = value_get_text(thread, "run");
+
+	return run != NULL && *run != '\0'
+		   ? run
+		   : value_text(value_at(value_get(thread, "queue"), 0));
+}
+
+enum store_status
 thread_walk_begin(struct thread_walk *walk)
 {
-	const struct value *thread = NULL, *first;
-	const char *run;
+	struct arena *arena = arena_new();
+	const struct value *thread = NULL;
+	const char *run = NULL;
 	enum store_status status = store_thread_outline(
-	    api_store(walk->call->api), walk->call->arena, walk->thread, &thread);
+	    api_store(walk->call->api), arena, walk->thread, &thread);
 
 	walk->last[0] = '\0';
-	if (thread_walk_is_away(status))
-		return status;
-	run = value_get_text(thread, "run");
-	first = value_at(value_get(thread, "queue"), 0);
-	if (run == NULL || *run == '\0')
-		run = value_text(first);
-	status = run == NULL ? STORE_NONE : thread_walk_find(walk, run);
-	if (status != STORE_NONE)
-		return thread_walk_is_away(status) ? status : STORE_OK;
-	status = count_runs(walk);
-	walk->number = walk->count;
+	if (!thread_walk_is_away(status)) {
+		run = busy_with(thread);
+		status = run == NULL ? STORE_NONE : find(walk, arena, run);
+	}
+	if (status == STORE_NONE) {
+		status = count_runs(walk, arena);
+		walk->number = walk->count;
+	}
+	arena_destroy(&arena);
 	return thread_walk_is_away(status) ? status : STORE_OK;
+}
+
+int
+thread_walk_agent(
+    struct thread_walk *walk, struct arena *arena, const char *run, const char **agent_r)
+{
+	const struct value *record = NULL;
+	enum store_status status = store_run_brief(
+	    api_store(walk->call->api), arena, walk->thread, run, &record);
+
+	if (thread_walk_is_away(status))
+		return -1;
+	*agent_r = value_get_text(record, "agent");
+	return status == STORE_OK &&
+	       !value_text_is(value_get(record, "status"), "delayed");
 }
 
 void
