@@ -155,8 +155,8 @@ thread_walk_step(struct thread_walk *walk, const char *run)
 	snprintf(walk->last, sizeof walk->last, "%s", run);
 }
 
-/* Finds its place in a list that was cut in front: behind the last run that was seen, or, where that has gone, too, before what
- * goes on. */
+/* Finds its place in a list that was cut in front: behind the last run that was seen. The oldest go first: where that one has gone,
+ * all that are left are new. Of very many nobody knows whether it has. */
 static enum store_status
 find_again(struct thread_walk *walk)
 {
@@ -164,7 +164,11 @@ find_again(struct thread_walk *walk)
 
 	if (status == STORE_OK)
 		walk->number++;
-	return status == STORE_NONE ? thread_walk_begin(walk) : status;
+	if (status == STORE_NONE && walk->count > (uint64_t)PAGE * PAGES_MAX)
+		return thread_walk_begin(walk);
+	if (status == STORE_NONE)
+		walk->last[0] = '\0'; /* the number is 0 */
+	return status == STORE_NONE ? STORE_OK : status;
 }
 
 int

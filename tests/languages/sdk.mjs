@@ -120,9 +120,8 @@ const parts = {
 		const isAll = (chunks) =>
 			Object.values(texts(chunks)).includes("Third.") && events(chunks, "values").at(-1)?.data.messages.length === 6;
 		const runs = [];
-		const stream = client.threads.joinStream(thread);
-		setTimeout(async () => runs.push(await begin("talker"), await begin("quick")));
-		const chunks = await collectUntil(stream, isAll);
+		runs.push(await begin("talker"), await begin("quick"));
+		const chunks = await collectUntil(client.threads.joinStream(thread, { lastEventId: "-1" }), isAll);
 		const { values } = await client.threads.getState(thread);
 		const ids = runs.map(({ run_id }) => run_id);
 		assert.deepEqual(events(chunks, "metadata").map(({ data }) => data.run_id), ids);
@@ -164,6 +163,12 @@ const parts = {
 		await client.threads.prune([other], { strategy: "keep_latest" });
 		const { run_id: after } = await client.runs.create(other, "quick", { input });
 		assert.ok((await next(after)) >= 7);
+		await client.runs.join(other, after);
+		await client.threads.delete(other);
+		await client.threads.create({ threadId: other });
+		await client.runs.wait(other, "quick", { input });
+		const [{ run_id: anew }] = await client.runs.list(other);
+		assert.equal(await next(anew), 2);
 		await stream.return();
 	},
 
@@ -173,8 +178,8 @@ const parts = {
 		const post = (path, body) =>
 			fetch(`${url}/threads/${thread}/${path}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 		const command = async (method, params) => (await post("commands", { id: 1, method, params })).json();
-		async function* follow(since) {
-			const response = await post(`stream/events`, { channels: ["lifecycle", "messages", "values"], since });
+		const open = (since) => post("stream/events", { channels: ["lifecycle", "messages", "values"], since });
+		async function* follow(response) {
 			assert.equal(response.status, 200);
 			let text = "";
 			for await (const bytes of response.body) {
@@ -188,7 +193,7 @@ const parts = {
 			}
 		}
 		const ended = (times) => (all) => all.filter(({ method, params }) => method === "lifecycle" && params.data.event === "completed").length === times;
-		const following = collectUntil(follow(), ended(2));
+		const following = collectUntil(follow(await open()), ended(2));
 		const begun = [];
 		for (const agent of ["talker", "quick"]) begun.push(await command("run.start", { assistant_id: agent, input, multitask_strategy: "enqueue" }));
 		for (const { type } of begun) assert.equal(type, "success");
@@ -197,7 +202,7 @@ const parts = {
 		assert.deepEqual(values.at(-1).messages.at(-1).content, "Third.");
 		assert.ok(values.some(({ messages }) => messages.length === 4));
 		const half = all.findIndex(({ method, params }) => method === "lifecycle" && params.data.event === "completed");
-		const rest = await collectUntil(follow(all[half].seq), ended(1));
+		const rest = await collectUntil(follow(await open(all[half].seq)), ended(1));
 		const told = new Set(all.slice(0, half + 1).map(({ event_id }) => event_id));
 		assert.ok(rest.every(({ event_id }) => !told.has(event_id)));
 		const last = (events) => events.filter(({ method }) => method === "values").at(-1).params.data;
@@ -352,9 +357,14 @@ const parts = {
 	},
 };
 
+// Says which part it is that waits for ever.
+const WAIT_MS = 120000;
+
 async function play(part) {
+	const waits = setTimeout(() => (console.error(`${part}: waits still`), process.exit(1)), WAIT_MS);
 	try {
 		await parts[part]();
+		clearTimeout(waits);
 	} catch (error) {
 		console.error(`${part}: ${error.stack}`);
 		process.exitCode = 1;
