@@ -217,6 +217,19 @@ read_traceparent(const struct value *fields, struct run_options *options)
 }
 
 static const char *
+read_fingerprint(
+    struct arena *arena, const struct value *fields, struct run_options *options)
+{
+	options->fingerprint = text_of(fields, "fingerprint");
+	if (options->fingerprint == NULL ||
+	    wire_is_id(options->fingerprint, ID_BYTES_MAX))
+		return NULL;
+	return arena_printf(arena,
+	    "fingerprint: must be 1 to %u printable ASCII characters without spaces",
+	    ID_BYTES_MAX);
+}
+
+static const char *
 read_metadata(
     struct arena *arena, const struct value *fields, struct run_options *options)
 {
@@ -263,6 +276,8 @@ run_options_read(struct arena *arena, const struct value *fields, int64_t now_ms
 		error = read_metadata(arena, fields, options_r);
 	if (error == NULL)
 		error = read_traceparent(fields, options_r);
+	if (error == NULL)
+		error = read_fingerprint(arena, fields, options_r);
 	return error;
 }
 
@@ -285,5 +300,7 @@ run_options_record(struct arena *arena, const struct run_options *options)
 					      : NULL,
 	    "traceparent",
 	    options->traceparent != NULL ? value_str(arena, options->traceparent) : NULL,
+	    "fingerprint",
+	    options->fingerprint != NULL ? value_str(arena, options->fingerprint) : NULL,
 	    NULL);
 }

@@ -16,6 +16,7 @@ struct run_options {
 	const char *webhook; /* URL, or NULL */
 	const struct value *metadata; /* {name: text, number or bool}, or NULL */
 	const char *traceparent;      /* the trace that it is part of, or NULL */
+	const char *fingerprint;      /* of what was submitted under its id, or NULL */
 };
 
 /* Reads what of fields ({name: text or bytes}) is its. now_ms is the time of the submission,

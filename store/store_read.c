@@ -34,6 +34,7 @@ static const struct {
 	{ "deadline", KEPT_NUMBER },
 	{ "multitask", KEPT_TEXT },
 	{ "traceparent", KEPT_TEXT },
+	{ "fingerprint", KEPT_TEXT },
 	{ "ttl", KEPT_TEXT },
 	{ "usual_ttl", KEPT_INSIDE },
 	{ "replaced_by", KEPT_TEXT },

@@ -35,6 +35,7 @@ struct call {
 	const char *params[CALL_PARAMS_MAX]; /* of the path */
 	const struct value *body;            /* an empty map where there is none */
 	const char *tenant;                  /* of the key, or NULL */
+	size_t part;                         /* which of several runs of the body */
 	/* How an error is told; NULL: by its status, as {"detail": text}. */
 	void (*tell_error)(struct call *call, unsigned status, const char *text);
 };

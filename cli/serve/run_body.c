@@ -356,6 +356,7 @@ read_how(struct reading *reading)
 	set(reading, "webhook", value_text(webhook));
 	set(reading, "tenant", reading->place->tenant);
 	set(reading, "traceparent", reading->place->traceparent);
+	set(reading, "fingerprint", reading->place->fingerprint);
 	if (reading->place->is_stateless && !read->keeps_thread) {
 		set(reading, "ttl_ms", STATELESS_TTL_MS);
 		set(reading, "ttl_action", "delete");

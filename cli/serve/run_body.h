@@ -26,6 +26,7 @@ struct run_place {
 	const char *thread, *run; /* both are there */
 	const char *tenant;       /* of the key, or NULL */
 	const char *traceparent;  /* of the request, which is one; or NULL */
+	const char *fingerprint;  /* of a request that may be made again, or NULL */
 	bool is_stateless;        /* the thread is made for it, and goes with it */
 	/* Of a thread that there is: where it stands, for a body without input. */
 	bool is_paused;

@@ -4,12 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "bounds.h"
 #include "fiber.h"
-#include "log.h"
+#include "once.h"
 #include "select.h"
 #include "shape.h"
 #include "store_runs.h"
@@ -29,26 +28,6 @@ wall_ms(void)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* RFC 9562, version 7: they sort by their time. */
-const char *
-runs_new_id(struct arena *arena)
-{
-	uint64_t ms = (uint64_t)wall_ms();
-	unsigned char b[16];
-	size_t i;
-
-	if (getrandom(b, sizeof b, 0) != sizeof b)
-		fatal("getrandom");
-	for (i = 0; i < 6; i++)
-		b[i] = (unsigned char)(ms >> (40 - 8 * i));
-	b[6] = (unsigned char)(0x70 | (b[6] & 0x0f));
-	b[8] = (unsigned char)(0x80 | (b[8] & 0x3f));
-	return arena_printf(arena,
-	    "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
-	    b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
-	    b[13], b[14], b[15]);
 }
 
 /* --- submitting --------------------------------------------------------------------------- */
@@ -152,21 +131,31 @@ traceparent_of(const struct call *call)
 	return text != NULL && trace_context_read(text, &context) == 0 ? text : NULL;
 }
 
-/* What is known of the thread that the run is to be on. Returns false after answering. */
+static const char *
+new_id(const struct call *call, const char *key, const char *what)
+{
+	return key != NULL ? once_id(call, key, what) : tenant_new_id(call);
+}
+
+/* What is known of the run, and of the thread that it is to be on. Returns false after answering. */
 static bool
 find_place(struct call *call, const struct value *body, struct run_place *place_r)
 {
+	const char *key;
 	const struct value *thread = NULL;
 	bool makes_thread = value_text_is(value_get(body, "if_not_exists"), "create");
 	enum store_status status;
 
+	if (!once_read(call, &key))
+		return false;
 	*place_r = (struct run_place){ .thread = call->params[0],
-		.run = tenant_new_id(call),
+		.run = new_id(call, key, "run"),
 		.tenant = call->tenant,
 		.traceparent = traceparent_of(call),
+		.fingerprint = key != NULL ? once_fingerprint(call->arena, body) : NULL,
 		.is_stateless = call->params[0] == NULL };
 	if (place_r->is_stateless) {
-		place_r->thread = tenant_new_id(call);
+		place_r->thread = new_id(call, key, "thread");
 		return true;
 	}
 	status = store_thread_outline(
@@ -181,6 +170,44 @@ find_place(struct call *call, const struct value *body, struct run_place *place_
 	place_r->is_paused =
 	    value_text_is(value_get(value_get(thread, "head"), "status"), "interrupted");
 	return true;
+}
+
+/* Whether the run of a request with a key is there already. Returns false after answering: it is another one, or Redis
+ * has not said. */
+static bool
+look_back(struct call *call, const struct run_place *place, bool *is_there_r)
+{
+	const struct value *record = NULL;
+	enum store_status status;
+
+	*is_there_r = false;
+	if (place->fingerprint == NULL)
+		return true;
+	status = store_run_brief(
+	    api_store(call->api), call->arena, place->thread, place->run, &record);
+	*is_there_r = status == STORE_OK;
+	if (*is_there_r)
+		return once_is_same(call, record, place->fingerprint);
+	if (status != STORE_NONE)
+		reply_failed(call, status, "run");
+	return status == STORE_NONE;
+}
+
+/* Submits it, unless it was; looked at again behind that, two requests with one key are told apart also when they come at
+ * once. Returns false after answering. */
+static bool
+submit(struct call *call, const struct run_place *place, struct run_begun *begun)
+{
+	bool is_there;
+
+	if (!look_back(call, place, &is_there) ||
+	    (!is_there && !add_entry(call, begun->body.fields, begun->feed)))
+		return false;
+	if (was_taken(call, begun->feed))
+		return is_there || look_back(call, place, &is_there);
+	if (!is_there)
+		runs_leave(call, begun, false); /* who asked may have left already */
+	return false;
 }
 
 bool
@@ -200,15 +227,13 @@ runs_begin(struct call *call, const struct value *body, enum feed_what what,
 	}
 	begun_r->thread = place.thread;
 	begun_r->run = place.run;
+	begun_r->has_key = place.fingerprint != NULL;
 	if (!runs_has_agent(call, begun_r->body.agent))
 		return false;
 	begun_r->feed = feed_new(call->api, place.thread, place.run, 0, what);
-	if (add_entry(call, begun_r->body.fields, begun_r->feed)) {
-		if (was_taken(call, begun_r->feed)) {
-			thread_walk_tell(call->api, place.thread);
-			return true;
-		}
-		runs_leave(call, begun_r, false); /* who asked may have left already */
+	if (submit(call, &place, begun_r)) {
+		thread_walk_tell(call->api, place.thread);
+		return true;
 	}
 	feed_destroy(&begun_r->feed);
 	return false;
@@ -237,8 +262,9 @@ runs_leave(struct call *call, const struct run_begun *begun, bool has_ended)
 	    exchange_is_gone(call->exchange))
 		store_cancel(
 		    store, call->arena, begun->thread, begun->run, &answer, &status);
-	/* Else its time deletes it, which its submission has said. */
-	if (has_ended && call->params[0] == NULL && !begun->body.keeps_thread)
+	/* Else its time deletes it, which its submission has said: also where it may be asked for again. */
+	if (has_ended && call->params[0] == NULL && !begun->body.keeps_thread &&
+	    !begun->has_key)
 		store_erase(store, call->arena, begun->thread, true, &pruned);
 	fiber_shield(false);
 }
@@ -287,6 +313,7 @@ call_runs_batch(struct call *call)
 	for (i = 0; i < count; i++) {
 		struct run_begun begun;
 
+		call->part = i;
 		if (!runs_begin(call, value_at(call->body, i), FEED_END, &begun))
 			return;
 		value_list_add(&list, describe(call, &begun));

@@ -6,9 +6,6 @@
 #include "feed.h"
 #include "run_body.h"
 
-/* A fresh id, a UUID: what clients of LangGraph's API take an id to be. */
-const char *runs_new_id(struct arena *arena);
-
 /* Returns false after answering that there is no such thread. */
 bool thread_is_there(struct call *call, const char *name);
 
@@ -28,10 +25,11 @@ bool runs_do(struct call *call, const struct run_entry *entry);
 /* A run that the call's body asks for, submitted and taken. */
 struct run_begun {
 	const char *thread, *run;
+	bool has_key; /* and may be asked for again (once.h) */
 	struct run_body body;
 	struct feed *feed; /* from behind its first event; the caller destroys it */
 };
-/* Begins it, on the thread of the path, or on one of its own. Returns false after answering why not. */
+/* Begins it, on the thread of the path, or on one of its own; or finds it, where the request was made before (once.h). Returns false after answering why not. */
 bool runs_begin(struct call *call, const struct value *body, enum feed_what what,
     struct run_begun *begun_r);
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "runs.h"
+#include "ids.h"
 
 bool
 tenant_is_name(const char *text)
@@ -37,7 +37,7 @@ tenant_name(const struct call *call, const char *id)
 const char *
 tenant_new_id(const struct call *call)
 {
-	return tenant_name(call, runs_new_id(call->arena));
+	return tenant_name(call, ids_new(call->arena));
 }
 
 const char *

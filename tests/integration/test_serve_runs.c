@@ -37,7 +37,6 @@ START_TEST(who_waits_gets_the_state)
 }
 END_TEST
 
-/* Nobody has named its thread, so nobody needs it. */
 /* How many events the broker has put on the status channel. */
 static int64_t
 published(void)
@@ -71,6 +70,7 @@ START_TEST(who_waits_costs_one_event_a_run)
 }
 END_TEST
 
+/* Nobody has named its thread, so nobody needs it. */
 START_TEST(a_thread_of_one_run_goes_with_it)
 {
 	int64_t count = serve_thread_count();

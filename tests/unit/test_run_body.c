@@ -265,25 +265,39 @@ START_TEST(a_thread_that_is_made_for_a_run_ends_by_itself)
 }
 END_TEST
 
+START_TEST(a_request_that_may_be_made_again_is_told_from_others)
+{
+	const struct run_place place = {
+		.thread = "t", .run = "r", .fingerprint = "0af765"
+	};
+
+	ck_assert_str_eq(
+	    value_get_text(
+		fields_at(&place, "'input': {}, 'fingerprint': 'other'"), "fingerprint"),
+	    "0af765");
+}
+END_TEST
+
 /* --- without input ------------------------------------------------------------------------ */
 
 static const struct {
 	struct run_place place;
 	const char *keys, *expected; /* NULL: refused */
 } continued[] = {
-	{ { "t", "r", NULL, NULL, false, true, 4 }, "'input': null",
+	{ { .thread = "t", .run = "r", .is_paused = true, .version = 4 }, "'input': null",
 	    "{'agent': 'a', 'run': 'r', 'thread': 't', 'resume': 'null'}" },
-	{ { "t", "r", NULL, NULL, false, true, 4 }, "",
+	{ { .thread = "t", .run = "r", .is_paused = true, .version = 4 }, "",
 	    "{'agent': 'a', 'run': 'r', 'thread': 't', 'resume': 'null'}" },
-	{ { "t", "r", NULL, NULL, false, false, 4 }, "'input': null",
+	{ { .thread = "t", .run = "r", .version = 4 }, "'input': null",
 	    "{'agent': 'a', 'run': 'r', 'thread': 't', 'checkpoint': '4'}" },
-	{ { "t", "r", NULL, NULL, false, true, 4 }, "'input': null, 'checkpoint_id': '2'",
+	{ { .thread = "t", .run = "r", .is_paused = true, .version = 4 },
+	    "'input': null, 'checkpoint_id': '2'",
 	    "{'agent': 'a', 'run': 'r', 'thread': 't', 'checkpoint': '2'}" },
-	{ { "t", "r", NULL, NULL, false, true, 4 },
+	{ { .thread = "t", .run = "r", .is_paused = true, .version = 4 },
 	    "'command': {'resume': 7}, 'checkpoint': {'checkpoint_id': '4'}",
 	    "{'agent': 'a', 'run': 'r', 'thread': 't', 'resume': '7'}" },
-	{ { "t", "r", NULL, NULL, false, false, 0 }, "'input': null", NULL },
-	{ { "t", "r", NULL, NULL, true, false, 0 }, "", NULL },
+	{ { .thread = "t", .run = "r" }, "'input': null", NULL },
+	{ { .thread = "t", .run = "r", .is_stateless = true }, "", NULL },
 };
 
 START_TEST(without_input_a_thread_goes_on_where_it_stands)
@@ -457,6 +471,7 @@ tcase_run_body(void)
 	tcase_add_test(tcase, what_becomes_of_thread_and_run_is_said);
 	tcase_add_test(tcase, the_tenant_is_the_keys);
 	tcase_add_test(tcase, a_thread_that_is_made_for_a_run_ends_by_itself);
+	tcase_add_test(tcase, a_request_that_may_be_made_again_is_told_from_others);
 	tcase_add_loop_test(
 	    tcase, without_input_a_thread_goes_on_where_it_stands, 0, COUNT(continued));
 	tcase_add_loop_test(tcase, what_is_wrong_is_named, 0, COUNT(refused));
