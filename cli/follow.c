@@ -24,6 +24,7 @@ struct follow {
 	uint64_t away_since; /* when Redis was found gone; 0: it is there */
 	const struct value *last;
 	bool speaking;      /* an answer is being written, token by token */
+	int64_t answer;     /* which; 0: not known */
 	struct packet said; /* of it */
 	struct show_flow flow;
 };
@@ -57,9 +58,9 @@ end_answer(struct follow *follow)
 
 /* What stands there so far was of a call that failed: the next one begins from its first word. */
 static void
-void_answer(struct follow *follow, struct arena *arena)
+void_answer(struct follow *follow, struct arena *arena, int64_t answer)
 {
-	if (!follow->speaking)
+	if (!follow->speaking || (answer != 0 && answer != follow->answer))
 		return;
 	end_answer(follow);
 	printf(
@@ -78,12 +79,16 @@ static void
 write_token(struct follow *follow, struct arena *arena, const struct value *body)
 {
 	const char *text = value_get_text(body, "content");
+	int64_t answer = value_get_int(body, "answer", 0);
+	bool is_first = value_get_int(body, "index", -1) == 0;
 
-	if (text == NULL)
+	/* Whoever was given up may write still. */
+	if (text == NULL || (follow->speaking && !is_first && answer != follow->answer))
 		return;
 	/* Whoever wrote what is there has died, or ended unseen. */
-	if (value_get_int(body, "index", -1) == 0)
+	if (is_first)
 		end_answer(follow);
+	follow->answer = answer;
 	if (!follow->speaking)
 		begin_answer(follow, arena);
 	show_flow(&follow->flow, text);
@@ -101,15 +106,18 @@ is_topic(struct parts *parts, const char *ending)
 }
 
 static void
-on_body(struct follow *follow, struct arena *arena, bool child, const struct value *body)
+on_body(struct follow *follow, struct arena *arena, struct parts *parts,
+    const struct value *body)
 {
-	if (!child) {
+	if (is_topic(parts, ".restart")) {
+		void_answer(follow, arena, value_get_int(body, "answer", 0));
+	} else if (is_topic(parts, ".child")) {
+		end_answer(follow);
+		printf("%s  %s\n", show_now(arena), show_headline(arena, body));
+		fflush(stdout);
+	} else {
 		write_token(follow, arena, body);
-		return;
 	}
-	end_answer(follow);
-	printf("%s  %s\n", show_now(arena), show_headline(arena, body));
-	fflush(stdout);
 }
 
 /* run.<id>.token; .restart: what was said so far is void, the answer begins again; .child: an event that is
@@ -125,11 +133,9 @@ on_live(void *arg, struct parts *parts, bool truncated)
 	if (truncated || parts->count < 2)
 		return;
 	arena = arena_new();
-	if (is_topic(parts, ".restart"))
-		void_answer(follow, arena);
-	else if (value_unpack(arena, parts_data(parts, 1), parts_size(parts, 1), &body,
-		     &error) == 0)
-		on_body(follow, arena, is_topic(parts, ".child"), body);
+	if (value_unpack(
+		arena, parts_data(parts, 1), parts_size(parts, 1), &body, &error) == 0)
+		on_body(follow, arena, parts, body);
 	arena_destroy(&arena);
 }
 

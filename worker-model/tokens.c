@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include <sodium.h>
+
 #include "memory.h"
 
 static void
@@ -18,7 +20,9 @@ publish_restart(struct tokens *tokens)
 {
 	struct arena *arena = arena_new();
 
-	publish(tokens, arena, "restart", value_empty_map());
+	publish(tokens, arena, "restart",
+	    value_map(arena, "answer",
+		tokens->answer != 0 ? value_int(arena, tokens->answer) : NULL, NULL));
 	arena_destroy(&arena);
 }
 
@@ -28,9 +32,12 @@ publish_text(struct tokens *tokens)
 	struct arena *arena = arena_new();
 	const struct packet *text = &tokens->text;
 
+	while (tokens->answer == 0)
+		tokens->answer = randombytes_random();
 	publish(tokens, arena, "token",
 	    value_map(arena, "content", value_strn(arena, text->data, text->size),
-		"index", value_int(arena, (int64_t)tokens->index), "offset",
+		"answer", value_int(arena, tokens->answer), "index",
+		value_int(arena, (int64_t)tokens->index), "offset",
 		value_int(arena, (int64_t)tokens->shown_bytes), NULL));
 	arena_destroy(&arena);
 }
@@ -137,6 +144,7 @@ tokens_broke_off(struct tokens *tokens)
 	tokens->text.size = 0;
 	if (tokens->index > 0)
 		publish_restart(tokens);
+	tokens->answer = 0;
 	tokens->index = 0;
 	tokens->shown_bytes = 0;
 	tokens->shown_ms = 0;

@@ -2,7 +2,8 @@
  *
  * Text is gathered for TOKENS_MS or TOKENS_BYTES. When the answer breaks off and is asked
  * for again (a retry, another model), those who saw its beginning are told to forget it: at once,
- * since nothing may follow.
+ * since nothing may follow. Who was given up and does not know it may write beside another: so pieces bear a number
+ * of their answer's own.
  *
  * What the agent's middleware filters is filtered here, behind all providers: nothing of a text
  * is shown, or gathered, that has not gone through. */
@@ -26,8 +27,9 @@ struct tokens {
 	const char *model;
 	struct text_filter **filters; /* of this answer, first to last */
 	size_t filter_count;
-	struct packet text;    /* gathered */
-	uint64_t index;        /* of the next piece within this answer */
+	struct packet text; /* gathered */
+	uint32_t answer; /* tells this answer from others; 0: nothing of it was shown */
+	uint64_t index;  /* of the next piece within this answer */
 	uint64_t shown_bytes;  /* of this answer's text, before that piece */
 	uint64_t shown_ms;     /* when the last piece went; 0: none of this answer did */
 	struct timer *flusher; /* running while text is gathered */

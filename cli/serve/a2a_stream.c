@@ -3,15 +3,15 @@
 
 #include "a2a.h"
 #include "json.h"
+#include "speech.h"
 
 /* A task's stream under way. */
 struct stream {
 	struct call *call;
 	const struct task *task;
 	struct feed *feed;
-	struct a2a_run run; /* its record as it was in the beginning */
-	int64_t step;       /* whose pieces come */
-	uint64_t have;      /* bytes of its text */
+	struct a2a_run run;   /* its record as it was in the beginning */
+	struct speech speech; /* whose pieces come */
 };
 
 /* Returns 0, or -1: the reader is gone. */
@@ -34,24 +34,23 @@ write_event(struct stream *stream, struct arena *arena, const struct value *resu
 static int
 show_piece(struct stream *stream, struct arena *arena, const struct value *event)
 {
+	struct speech *speech = &stream->speech;
 	const struct value *content = value_get(event, "content");
 	int64_t step = value_get_int(event, "step", 0);
-	uint64_t offset = (uint64_t)value_get_int(event, "offset", 0);
 	bool adds;
+	size_t skip;
 
-	if (step > stream->step) {
-		stream->step = step;
-		stream->have = 0;
-	}
-	if (!value_is(content, VALUE_STR) || content->size == 0 || step != stream->step)
+	if (step < speech->step)
 		return 0;
+	speech_begin(speech, step);
 	/* Who comes in the middle of a text hears the rest. */
-	if (stream->have == 0)
-		stream->have = offset;
-	if (offset != stream->have)
+	if (speech->have == 0 && speech->restarts == 0)
+		speech_join(speech, (uint64_t)value_get_int(event, "offset", 0));
+	if (!speech_hears(speech, event, &skip))
 		return 0;
-	adds = offset > 0;
-	stream->have += content->size;
+	adds = speech->have > 0;
+	speech_add(speech, content->text + skip, content->size - skip);
+	content = value_strn(arena, content->text + skip, content->size - skip);
 	return write_event(
 	    stream, arena, a2a_piece_update(arena, &stream->run, content, adds));
 }
@@ -83,7 +82,7 @@ show(struct stream *stream, struct arena *arena, const struct value *thing)
 	if (value_text_is(kind, "token"))
 		return show_piece(stream, arena, thing);
 	if (value_text_is(kind, "restart"))
-		stream->have = 0;
+		speech_restart(&stream->speech, thing);
 	return value_text_is(kind, "started") || value_text_is(kind, "interrupted") ||
 		       value_text_is(kind, "finished")
 		   ? show_status(stream, arena)

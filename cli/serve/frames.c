@@ -9,15 +9,7 @@
 #include "json.h"
 #include "memory.h"
 #include "shape.h"
-
-/* The model's message that comes piece by piece. */
-struct speech {
-	int64_t step;       /* its step; 0: none */
-	uint64_t have;      /* bytes of its text that the client has */
-	unsigned restarts;  /* how often its pieces were void */
-	struct packet text; /* of it, from its first byte on; else less than `have` */
-	bool is_over;       /* it is there whole */
-};
+#include "speech.h"
 
 struct frames {
 	struct frames_run run;
@@ -27,6 +19,8 @@ struct frames {
 	uint64_t seen;
 	int64_t done; /* the last step of which the client has all */
 	struct speech speech;
+	struct packet text; /* of it, from its first byte on; else less than it has */
+	bool is_over;       /* it is there whole */
 };
 
 /* --- life --------------------------------------------------------------------------------- */
@@ -35,14 +29,15 @@ static void
 read_last_id(struct frames *frames, const char *id)
 {
 	unsigned long long seen = 0, have = 0;
+	unsigned answer = 0, hash = 0, restarts = 0;
 	long long step = 0;
 
-	if (id == NULL || sscanf(id, "%llu:%lld:%llu", &seen, &step, &have) < 1 ||
-	    *id == '-')
+	if (id == NULL || *id == '-' ||
+	    sscanf(id, "%llu:%lld:%llu:%x:%x:%u", &seen, &step, &have, &answer, &hash,
+		&restarts) < 1)
 		return;
 	frames->seen = seen;
-	frames->speech.step = step;
-	frames->speech.have = have;
+	frames->speech = (struct speech){ step, have, answer, hash, restarts };
 }
 
 struct frames *
@@ -65,7 +60,7 @@ frames_destroy(struct frames **frames_p)
 		return;
 	*frames_p = NULL;
 	packet_release(&frames->out);
-	packet_release(&frames->speech.text);
+	packet_release(&frames->text);
 	free(frames);
 }
 
@@ -106,7 +101,7 @@ static void
 end_frame(struct frames *frames)
 {
 	const struct speech *speech = &frames->speech;
-	char id[96];
+	char id[128];
 
 	if (!frames->is_open)
 		return;
@@ -116,9 +111,11 @@ end_frame(struct frames *frames)
 		append(frames, frames->run.run);
 		append(frames, "/");
 	}
-	if (speech->step > 0 && speech->have > 0)
-		snprintf(id, sizeof id, "%" PRIu64 ":%" PRId64 ":%" PRIu64 "\n\n",
-		    frames->seen, speech->step, speech->have);
+	if (speech->step > 0 && (speech->have > 0 || speech->restarts > 0))
+		snprintf(id, sizeof id,
+		    "%" PRIu64 ":%" PRId64 ":%" PRIu64 ":%x:%x:%u\n\n", frames->seen,
+		    speech->step, speech->have, speech->answer, speech->hash,
+		    speech->restarts);
 	else
 		snprintf(id, sizeof id, "%" PRIu64 "\n\n", frames->seen);
 	append(frames, id);
@@ -213,16 +210,16 @@ static void
 add_partial(struct frames *frames, struct arena *arena, const struct value *metadata,
     bool is_first)
 {
-	struct speech *speech = &frames->speech;
+	const struct packet *text = &frames->text;
 	const struct value *message;
 
-	if (speech->text.size != speech->have)
+	if (text->size != frames->speech.have)
 		return; /* its beginning was shown elsewhere */
 	if (is_first)
 		add_frame(frames, "messages/metadata",
 		    value_map(arena, value_text(speech_id(frames, arena)),
 			value_map(arena, "metadata", metadata, NULL), NULL));
-	message = text_message(frames, arena, speech->text.data, speech->text.size);
+	message = text_message(frames, arena, text->data, text->size);
 	add_frame(frames, "messages/partial",
 	    value_array_add(arena, value_empty_array(), message));
 }
@@ -230,15 +227,11 @@ add_partial(struct frames *frames, struct arena *arena, const struct value *meta
 static void
 begin_speech(struct frames *frames, int64_t step)
 {
-	struct speech *speech = &frames->speech;
-
-	if (speech->step == step)
+	if (frames->speech.step == step)
 		return;
-	speech->step = step;
-	speech->have = 0;
-	speech->restarts = 0;
-	speech->text.size = 0;
-	speech->is_over = false;
+	speech_begin(&frames->speech, step);
+	frames->text.size = 0;
+	frames->is_over = false;
 }
 
 /* Pieces that the client has, or behind one that it has not, are left out: the message makes up for that. So are those of a
@@ -249,18 +242,21 @@ add_token(struct frames *frames, struct arena *arena, const struct value *event)
 	struct speech *speech = &frames->speech;
 	const struct value *content = value_get(event, "content"), *metadata;
 	int64_t step = value_get_int(event, "step", 0);
-	uint64_t offset = (uint64_t)value_get_int(event, "offset", 0), skip;
+	size_t skip;
+	bool is_first;
 
-	if (step <= frames->done || !value_is(content, VALUE_STR))
+	if (step <= frames->done)
 		return;
+	end_frame(frames); /* whose id tells of what was before */
 	begin_speech(frames, step);
-	if (offset > speech->have || offset + content->size <= speech->have)
+	if (!speech_hears(speech, event, &skip))
 		return;
-	end_frame(frames);
-	skip = speech->have - offset;
-	if (speech->text.size == speech->have)
-		packet_append(&speech->text, content->text + skip, content->size - skip);
-	speech->have = offset + content->size;
+	is_first = speech->have == 0;
+	if (is_first)
+		frames->text.size = 0;
+	if (frames->text.size == speech->have)
+		packet_append(&frames->text, content->text + skip, content->size - skip);
+	speech_add(speech, content->text + skip, content->size - skip);
 	metadata = about(frames, arena, "model", step, value_get_text(event, "model"));
 	if (shows(frames, MODE_MESSAGES_TUPLE))
 		add_piece(frames, arena,
@@ -268,23 +264,20 @@ add_token(struct frames *frames, struct arena *arena, const struct value *event)
 			frames, arena, content->text + skip, content->size - skip),
 		    metadata);
 	if (shows(frames, MODE_MESSAGES))
-		add_partial(frames, arena, metadata, offset == 0 && skip == 0);
+		add_partial(frames, arena, metadata, is_first);
 	end_frame(frames);
 }
 
 static void
 restart(struct frames *frames, const struct value *event)
 {
-	struct speech *speech = &frames->speech;
-	int64_t step = value_get_int(event, "step", speech->step);
+	int64_t step = value_get_int(event, "step", frames->speech.step);
 
 	if (step <= frames->done)
 		return;
+	end_frame(frames);
 	begin_speech(frames, step);
-	if (speech->have > 0)
-		speech->restarts++;
-	speech->have = 0;
-	speech->text.size = 0;
+	speech_restart(&frames->speech, event);
 }
 
 void
@@ -332,21 +325,20 @@ rest_of(
 {
 	struct speech *speech = &frames->speech;
 	const char *text = chat_text(arena, message);
-	size_t size = strlen(text);
-	bool is_begun;
+	size_t size = strlen(text), have;
 
 	message = value_map_with(arena, shape_message(arena, message), "tool_call_chunks",
 	    call_chunks(arena, message));
-	if (step < speech->step || (step == speech->step && speech->is_over))
+	if (step < speech->step || (step == speech->step && frames->is_over))
 		return message;
 	begin_speech(frames, step);
-	is_begun = speech->have > 0 && speech->have <= size;
-	if (is_begun)
+	have = speech_check(speech, text, size);
+	if (have > 0)
 		message = value_map_with(arena, message, "content",
-		    value_strn(arena, text + speech->have, size - speech->have));
-	speech->have = size;
-	speech->is_over = true;
-	return is_begun || speech->restarts > 0
+		    value_strn(arena, text + have, size - have));
+	speech_add(speech, text + have, size - have);
+	frames->is_over = true;
+	return have > 0 || speech->restarts > 0
 		   ? value_map_with(arena, message, "id", speech_id(frames, arena))
 		   : message;
 }
@@ -384,7 +376,7 @@ frames_step(struct frames *frames, struct arena *arena, const struct value *even
 	for (i = 0; i < value_size(messages); i++)
 		add_message(frames, arena, event, value_at(messages, i));
 	if (frames->speech.step == value_get_int(event, "step", 0))
-		frames->speech.is_over = true;
+		frames->is_over = true;
 	frames_have_step(frames, value_get_int(event, "step", 0));
 	if (shows(frames, MODE_UPDATES) && node != NULL)
 		add_frame(frames, "updates",
@@ -424,7 +416,7 @@ frames_close(struct frames *frames, uint64_t seq)
 {
 	if (seq > frames->seen)
 		frames->seen = seq;
-	if (frames->speech.is_over)
+	if (frames->is_over)
 		begin_speech(frames, 0);
 	end_frame(frames);
 }

@@ -1,8 +1,9 @@
 /* frames: what a client of LangGraph's API is shown of a run, as server-sent events. Pure: what happens goes in (feed.h), bytes
  * come out.
  *
- * A frame's id says how far who has it has come: "7", all of the run's events up to 7, or "7:3:120", and of the text
- * that the model's message of step 3 has 120 bytes, piece by piece. Who comes back with it is shown what is behind it, nothing twice. */
+ * A frame's id says how far who has it has come: "7", all of the run's events up to 7, or "7:3:120:...", and of the text
+ * that the model's message of step 3 has 120 bytes, piece by piece (of which answer, and the rest of speech.h). Who comes
+ * back with it is shown what is behind it, nothing twice. */
 #ifndef FRAMES_H
 #define FRAMES_H
 

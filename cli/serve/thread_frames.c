@@ -8,6 +8,7 @@
 #include "json.h"
 #include "memory.h"
 #include "shape.h"
+#include "speech.h"
 
 /* A number: 20 bits of the run, 21 of its event, 12 of what came since; JavaScript's numbers hold 53. */
 #define COUNT_BITS 12u
@@ -37,8 +38,8 @@ struct thread_frames {
 	uint64_t number, event, count; /* of the next frame */
 	const char *run, *agent;
 	struct packet out;
-	int64_t speaking; /* the step whose message comes piece by piece; 0: none */
-	uint64_t spoken;  /* bytes of it that were shown */
+	struct speech
+	    speech; /* what was shown of the message that comes piece by piece */
 };
 
 bool
@@ -117,7 +118,7 @@ thread_frames_begin(struct thread_frames *frames, uint64_t number, const char *r
 	frames->agent = agent;
 	frames->event = seen;
 	frames->count = 0;
-	frames->speaking = 0;
+	frames->speech = (struct speech){ 0 };
 }
 
 /* --- a frame ------------------------------------------------------------------------------ */
@@ -241,32 +242,44 @@ text_block(struct arena *arena, const char *text, size_t size)
 static void
 begin_message(struct thread_frames *frames, struct arena *arena, int64_t step)
 {
-	if (frames->speaking == step)
-		return;
-	frames->speaking = step;
-	frames->spoken = 0;
 	say(frames, arena, step,
 	    value_map(arena, "event", value_str(arena, "message-start"), "id",
 		value_printf(arena, "%s-%" PRId64 "-1", frames->run, step), NULL));
 }
 
-/* The text is block 0. Pieces behind one that is missing are left out: the block's end has all of it. */
+/* The text is block 0. */
 static void
-say_piece(struct thread_frames *frames, struct arena *arena, int64_t step,
-    uint64_t offset, const char *text, size_t size)
+say_text(struct thread_frames *frames, struct arena *arena, int64_t step,
+    const char *text, size_t size)
 {
-	begin_message(frames, arena, step);
-	if (offset != frames->spoken || size == 0)
-		return;
-	if (offset == 0)
+	if (frames->speech.have == 0)
 		say(frames, arena, step,
 		    block(arena, "content-block-start", 0, "content",
 			text_block(arena, "", 0)));
-	frames->spoken += size;
+	speech_add(&frames->speech, text, size);
 	say(frames, arena, step,
 	    block(arena, "content-block-delta", 0, "delta",
 		value_map(arena, "type", value_str(arena, "text-delta"), "text",
 		    value_strn(arena, text, size), NULL)));
+}
+
+/* Pieces behind one that is missing are left out: the block's end has all of it. An answer that takes another one's place
+ * begins the message anew. */
+static void
+say_piece(struct thread_frames *frames, struct arena *arena, const struct value *token)
+{
+	const struct value *content = value_get(token, "content");
+	int64_t step = value_get_int(token, "step", 0);
+	size_t skip;
+
+	if (step <= 0)
+		return;
+	speech_begin(&frames->speech, step);
+	if (!speech_hears(&frames->speech, token, &skip))
+		return;
+	if (frames->speech.have == 0)
+		begin_message(frames, arena, step);
+	say_text(frames, arena, step, content->text + skip, content->size - skip);
 }
 
 static void
@@ -302,7 +315,7 @@ end_message(struct thread_frames *frames, struct arena *arena, int64_t step,
 	    value_map(arena, "event", value_str(arena, "message-finish"), "reason",
 		value_str(arena, reason != NULL ? reason : "stop"), "usage",
 		value_is(usage, VALUE_MAP) ? usage : NULL, NULL));
-	frames->speaking = 0;
+	speech_begin(&frames->speech, 0);
 }
 
 /* A message that is there: what of it was not said yet, and its end. */
@@ -312,13 +325,15 @@ say_message(struct thread_frames *frames, struct arena *arena, int64_t step,
 {
 	const struct value *calls = value_get(message, "tool_calls");
 	const char *text = chat_text(arena, message);
-	size_t size = strlen(text), i;
+	size_t size = strlen(text), have, i;
 	int64_t index = 0;
 
-	begin_message(frames, arena, step);
-	if (frames->spoken < size)
-		say_piece(frames, arena, step, frames->spoken, text + frames->spoken,
-		    size - frames->spoken);
+	speech_begin(&frames->speech, step);
+	have = speech_check(&frames->speech, text, size);
+	if (have == 0)
+		begin_message(frames, arena, step);
+	if (have < size)
+		say_text(frames, arena, step, text + have, size - have);
 	if (size > 0)
 		say(frames, arena, step,
 		    block(arena, "content-block-finish", index++, "content",
@@ -468,16 +483,12 @@ thread_frames_live(
     struct thread_frames *frames, struct arena *arena, const struct value *event)
 {
 	const struct value *kind = value_get(event, "kind");
-	const struct value *content = value_get(event, "content");
-	int64_t step = value_get_int(event, "step", 0);
 	const struct about about = { .channel = CHANNEL_CUSTOM, .method = "custom" };
 
 	if (value_text_is(kind, "restart"))
-		frames->speaking = 0; /* the message begins anew */
-	else if (value_text_is(kind, "token") && value_is(content, VALUE_STR) && step > 0)
-		say_piece(frames, arena, step,
-		    (uint64_t)value_get_int(event, "offset", 0), content->text,
-		    content->size);
-	else if (!value_text_is(kind, "token") && !value_text_is(kind, "child"))
+		speech_restart(&frames->speech, event);
+	else if (value_text_is(kind, "token"))
+		say_piece(frames, arena, event);
+	else if (!value_text_is(kind, "child"))
 		add(frames, arena, &about, value_map(arena, "payload", event, NULL));
 }

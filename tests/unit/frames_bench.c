@@ -40,13 +40,19 @@ fb_hear(const char *event)
 }
 
 void
-fb_hear_text(int step, int offset, const char *text)
+fb_hear_answer(unsigned answer, int step, int offset, const char *text)
 {
 	frames_live(fb.frames, fb.arena,
 	    value_map(fb.arena, "kind", value_str(fb.arena, "token"), "step",
 		value_int(fb.arena, step), "offset", value_int(fb.arena, offset),
 		"content", value_str(fb.arena, text), "model", value_str(fb.arena, "m"),
-		NULL));
+		"answer", answer != 0 ? value_int(fb.arena, answer) : NULL, NULL));
+}
+
+void
+fb_hear_text(int step, int offset, const char *text)
+{
+	fb_hear_answer(0, step, offset, text);
 }
 
 void
@@ -74,6 +80,20 @@ take_line(const char **at_p, const char *begin)
 	return line + strlen(begin);
 }
 
+static const char *id_of_last;
+
+/* Without what tells answers apart. */
+static int
+short_of(const char *id)
+{
+	const char *end = id;
+	unsigned colons = 0;
+
+	for (; *end != '\0' && (*end != ':' || ++colons < 3); end++)
+		continue;
+	return (int)(end - id);
+}
+
 static const char *
 summary(const char *event, const char *id, const struct value *data)
 {
@@ -84,7 +104,9 @@ summary(const char *event, const char *id, const struct value *data)
 		    value_get(message, "content"), NULL);
 	else if (strncmp(event, "messages/", 9) == 0 && message != NULL)
 		data = value_get(message, "content");
-	return arena_printf(fb.arena, "%s@%s %s\n", event, id, json_text(fb.arena, data));
+	id_of_last = id;
+	return arena_printf(
+	    fb.arena, "%s@%.*s %s\n", event, short_of(id), id, json_text(fb.arena, data));
 }
 
 const char *
@@ -113,6 +135,13 @@ fb_shown(void)
 	while ((quote = strchr(quote, '"')) != NULL)
 		*quote = '\'';
 	return all;
+}
+
+const char *
+fb_last_id(void)
+{
+	fb_shown();
+	return id_of_last;
 }
 
 const struct value *

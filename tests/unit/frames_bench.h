@@ -26,14 +26,19 @@ void fb_begin(unsigned modes, const char *last_id);
 
 void fb_hear(const char *event);
 void fb_hear_text(int step, int offset, const char *text);
+/* Of the answer of that number. */
+void fb_hear_answer(unsigned answer, int step, int offset, const char *text);
 
 /* A step's event, with the messages that it has written. */
 void fb_end_step(int seq, int step, const char *node, const char *messages);
 
 /* --- what is shown ------------------------------------------------------------------------ */
 
-/* All frames, each as "event@id data", of a message in short, with ' for "; they are taken. */
+/* All frames, each as "event@id data", of a message in short, with ' for "; they are taken. Of an id no more than three
+ * numbers. */
 const char *fb_shown(void);
+/* Takes all frames; returns the last one's id. */
+const char *fb_last_id(void);
 
 /* The data of the only frame that there is. */
 const struct value *fb_only(void);

@@ -187,8 +187,8 @@ static const struct {
 	{ "6:1:4", "messages@6:3:3 {'r-3-1':'Hel'}\nmessages@6:3:6 {'r-3-1':'lo '}\n"
 		   "messages@6:3:7 {'r-3-1':'y'}\nmessages@7 {'r-3-1':'ou'}\n" },
 	/* More than there is: whose id is that? */
-	{ "6:3:100", "messages@7 {'r-3-1':'Hello you'}\n" },
-	{ "6:3:18446744073709551615", "messages@7 {'r-3-1':'Hello you'}\n" },
+	{ "6:3:100", "messages@7 {'r-3-1.1':'Hello you'}\n" },
+	{ "6:3:18446744073709551615", "messages@7 {'r-3-1.1':'Hello you'}\n" },
 };
 
 START_TEST(who_comes_back_within_a_text_is_shown_its_rest)
@@ -279,6 +279,96 @@ START_TEST(a_restart_of_what_nobody_saw_changes_nothing)
 }
 END_TEST
 
+/* --- several answers at once -------------------------------------------------------------- */
+
+/* Whoever was taken for dead writes on. */
+START_TEST(an_answer_that_begins_takes_the_place_of_another)
+{
+	fb_begin(TUPLE, "6");
+	fb_hear_answer(1, 3, 0, "Hel");
+	fb_hear_answer(2, 3, 0, "He");
+	fb_hear_answer(1, 3, 3, "p!");
+	fb_hear_answer(2, 3, 2, "llo ");
+	fb_hear("{'kind': 'restart', 'step': 3, 'answer': 1}");
+	fb_end_step(7, 3, "model", ANSWER);
+	ck_assert_str_eq(fb_shown(), "messages@6:3:3 {'r-3-1':'Hel'}\n"
+				     "messages@6:3:2 {'r-3-1.1':'He'}\n"
+				     "messages@6:3:6 {'r-3-1.1':'llo '}\n"
+				     "messages@7 {'r-3-1.1':'you'}\n");
+}
+END_TEST
+
+/* Of the one that was committed nothing was heard, or not its beginning. */
+START_TEST(what_was_heard_of_another_answer_is_not_the_messages_beginning)
+{
+	fb_begin(TUPLE, "6");
+	fb_hear_answer(1, 3, 0, "Help");
+	fb_hear_answer(2, 3, 4, "o y");
+	fb_end_step(7, 3, "model", ANSWER);
+	ck_assert_str_eq(fb_shown(), "messages@6:3:4 {'r-3-1':'Help'}\n"
+				     "messages@7 {'r-3-1.1':'Hello you'}\n");
+}
+END_TEST
+
+START_TEST(a_restart_is_of_the_answer_that_it_names)
+{
+	fb_begin(TUPLE, "6");
+	fb_hear_answer(1, 3, 0, "Hel");
+	fb_hear("{'kind': 'restart', 'step': 3, 'answer': 2}");
+	fb_hear_answer(1, 3, 3, "lo");
+	fb_hear("{'kind': 'restart', 'step': 3, 'answer': 1}");
+	fb_hear_answer(3, 3, 0, "Hello");
+	ck_assert_str_eq(fb_shown(), "messages@6:3:3 {'r-3-1':'Hel'}\n"
+				     "messages@6:3:5 {'r-3-1':'lo'}\n"
+				     "messages@6:3:5 {'r-3-1.1':'Hello'}\n");
+}
+END_TEST
+
+/* What has happened while he was away: nothing; another answer; a restart. */
+static const struct {
+	unsigned answer;
+	int offset;
+	const char *text, *message, *expected;
+} returns[] = {
+	{ 7, 3, "lo ", ANSWER,
+	    "messages@6:3:6 {'r-3-1':'lo '}\nmessages@7 {'r-3-1':'you'}\n" },
+	{ 8, 0, "Hello", ANSWER,
+	    "messages@6:3:5 {'r-3-1.1':'Hello'}\nmessages@7 {'r-3-1.1':' you'}\n" },
+	{ 8, 3, "lo ", ANSWER, "messages@7 {'r-3-1':'lo you'}\n" },
+	{ 8, 3, "lo ", "[{'type': 'ai', 'id': 'r-3-1', 'content': 'Good day'}]",
+	    "messages@7 {'r-3-1.1':'Good day'}\n" },
+};
+
+START_TEST(who_comes_back_says_which_answer_he_has)
+{
+	const char *id;
+
+	fb_begin(TUPLE, "6");
+	fb_hear_answer(7, 3, 0, "Hel");
+	id = fb_last_id();
+	fb_begin(TUPLE, id);
+	fb_hear_answer(returns[_i].answer, 3, returns[_i].offset, returns[_i].text);
+	fb_end_step(7, 3, "model", returns[_i].message);
+	ck_assert_str_eq(fb_shown(), returns[_i].expected);
+}
+END_TEST
+
+START_TEST(who_comes_back_behind_void_pieces_is_shown_another_message)
+{
+	const char *id;
+
+	fb_begin(TUPLE | MODE_CUSTOM, "6");
+	fb_hear_answer(7, 3, 0, "Hel");
+	fb_hear("{'kind': 'restart', 'step': 3, 'answer': 7}");
+	fb_hear("{'kind': 'progress', 'step': 3}");
+	frames_close(fb.frames, 0);
+	id = fb_last_id();
+	fb_begin(TUPLE, id);
+	fb_hear_answer(8, 3, 0, "Hello");
+	ck_assert_str_eq(fb_shown(), "messages@6:3:5 {'r-3-1.1':'Hello'}\n");
+}
+END_TEST
+
 TCase *
 tcase_frames_text(void)
 {
@@ -306,5 +396,12 @@ tcase_frames_text(void)
 	tcase_add_test(tcase, pieces_of_another_attempt_are_of_another_message);
 	tcase_add_test(tcase, a_whole_message_behind_void_pieces_is_of_another_message);
 	tcase_add_test(tcase, a_restart_of_what_nobody_saw_changes_nothing);
+	tcase_add_test(tcase, an_answer_that_begins_takes_the_place_of_another);
+	tcase_add_test(
+	    tcase, what_was_heard_of_another_answer_is_not_the_messages_beginning);
+	tcase_add_test(tcase, a_restart_is_of_the_answer_that_it_names);
+	tcase_add_loop_test(
+	    tcase, who_comes_back_says_which_answer_he_has, 0, COUNT(returns));
+	tcase_add_test(tcase, who_comes_back_behind_void_pieces_is_shown_another_message);
 	return tcase;
 }

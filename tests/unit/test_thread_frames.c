@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "has.h"
 #include "json.h"
 #include "literal.h"
 
@@ -57,12 +58,19 @@ happens(const char *event, const char *messages, const char *values)
 }
 
 static void
-hear(int step, int offset, const char *text)
+hear_answer(int answer, int step, int offset, const char *text)
 {
 	thread_frames_live(frames, arena,
 	    value_map(arena, "kind", value_str(arena, "token"), "step",
 		value_int(arena, step), "offset", value_int(arena, offset), "content",
-		value_str(arena, text), NULL));
+		value_str(arena, text), "answer",
+		answer != 0 ? value_int(arena, answer) : NULL, NULL));
+}
+
+static void
+hear(int step, int offset, const char *text)
+{
+	hear_answer(0, step, offset, text);
 }
 
 static void
@@ -274,6 +282,27 @@ START_TEST(an_answer_that_broke_off_begins_anew)
 }
 END_TEST
 
+/* The first one's worker was given up, and does not know it; of the third, which is committed, nothing was heard. */
+START_TEST(so_does_another_answer_that_takes_its_place)
+{
+	start();
+	hear_answer(1, 3, 0, "It ");
+	hear_answer(2, 3, 0, "Oh ");
+	hear_answer(1, 3, 3, "is ");
+	hear_answer(2, 3, 3, "no.");
+	happens("{'kind': 'step', 'seq': 5, 'step': 3, 'node': 'model'}", "[" ANSWER "]",
+	    NULL);
+	ck_assert_has(story(told()),
+	    "lifecycle running, "
+	    "messages message-start, messages content-block-start, "
+	    "messages content-block-delta, "
+	    "messages message-start, messages content-block-start, "
+	    "messages content-block-delta, messages content-block-delta, "
+	    "messages message-start, messages content-block-start, "
+	    "messages content-block-delta, messages content-block-finish, ");
+}
+END_TEST
+
 START_TEST(a_pause_asks_and_is_no_end)
 {
 	const struct value *events;
@@ -353,6 +382,7 @@ tcase_thread_frames(void)
 	tcase_add_test(tcase, who_comes_back_is_told_the_rest);
 	tcase_add_test(tcase, who_comes_back_within_a_text_gets_it_whole);
 	tcase_add_test(tcase, an_answer_that_broke_off_begins_anew);
+	tcase_add_test(tcase, so_does_another_answer_that_takes_its_place);
 	tcase_add_test(tcase, a_pause_asks_and_is_no_end);
 	tcase_add_loop_test(tcase, each_end_is_told, 0, sizeof ends / sizeof *ends);
 	tcase_add_test(tcase, what_workers_publish_else_is_custom);

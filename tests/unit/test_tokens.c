@@ -10,7 +10,8 @@
 static struct loop *loop;
 static struct arena *arena;
 static struct tokens tokens;
-static const struct value *shown[32]; /* bodies, in arena */
+static const struct value *shown[32]; /* bodies, in arena; answer is 1 for all of them */
+static int64_t answers[32];
 static size_t shown_count;
 
 static void
@@ -19,6 +20,9 @@ publish(void *arg, const char *kind, const struct value *body)
 	ck_assert_ptr_eq(arg, &tokens);
 	ck_assert_str_eq(value_get_text(body, "kind"), kind);
 	ck_assert_uint_lt(shown_count, sizeof shown / sizeof shown[0]);
+	answers[shown_count] = value_get_int(body, "answer", 0);
+	ck_assert(answers[shown_count] > 0 && answers[shown_count] <= UINT32_MAX);
+	body = value_map_with(arena, body, "answer", value_int(arena, 1));
 	shown[shown_count++] = value_copy(arena, body);
 }
 
@@ -64,12 +68,13 @@ START_TEST(the_first_text_is_shown_at_once_and_more_is_gathered)
 	add("three");
 	ck_assert_uint_eq(shown_count, 1);
 	ck_assert_value(arena, shown[0],
-	    "{'run':'r1','kind':'token','model':'openai:m','content':'one "
+	    "{'run':'r1','kind':'token','model':'openai:m','answer':1,'content':'one "
 	    "','index':0,'offset':0}");
 	loop_run_until(loop, is_shown, &wanted); /* nothing more is added */
 	ck_assert_value(arena, shown[1],
-	    "{'run':'r1','kind':'token','model':'openai:m','content':'two "
+	    "{'run':'r1','kind':'token','model':'openai:m','answer':1,'content':'two "
 	    "three','index':1,'offset':4}");
+	ck_assert_int_eq(answers[0], answers[1]);
 }
 END_TEST
 
@@ -107,10 +112,14 @@ START_TEST(another_attempt_takes_back_what_was_shown)
 	tokens_begin(&tokens, "n");
 	add("again");
 	ck_assert_uint_eq(shown_count, 3);
-	ck_assert_value(arena, shown[1], "{'run':'r1','kind':'restart','model':'n'}");
+	ck_assert_value(
+	    arena, shown[1], "{'run':'r1','kind':'restart','model':'n','answer':1}");
 	ck_assert_value(arena, shown[2],
-	    "{'run':'r1','kind':'token','model':'n','content':'again','index':0,'offset':"
-	    "0}");
+	    "{'run':'r1','kind':'token','model':'n','answer':1,'content':'again','index':"
+	    "0,"
+	    "'offset':0}");
+	ck_assert_int_eq(answers[1], answers[0]);
+	ck_assert_int_ne(answers[2], answers[0]);
 }
 END_TEST
 
@@ -122,7 +131,9 @@ START_TEST(an_answer_that_broke_off_is_taken_back_at_once)
 	add("gathered");
 	tokens_broke_off(&tokens);
 	ck_assert_uint_eq(shown_count, 2);
-	ck_assert_value(arena, shown[1], "{'run':'r1','kind':'restart','model':'m'}");
+	ck_assert_value(
+	    arena, shown[1], "{'run':'r1','kind':'restart','model':'m','answer':1}");
+	ck_assert_int_eq(answers[1], answers[0]);
 	tokens_begin(&tokens, "n");
 	tokens_end(&tokens);
 	ck_assert_uint_eq(shown_count, 2);
