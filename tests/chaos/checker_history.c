@@ -23,7 +23,8 @@
 struct thread {
 	struct id_key by_name; /* "fl:{s17}:t:<thread>" without its ":t:" */
 	const char *prefix;    /* "fl:{s17}:" */
-	char run[ID_BYTES], owner[ID_BYTES], commit[GATE_BYTES];
+	char run[ID_BYTES], owner[ID_BYTES];
+	char commit[GATE_BYTES], look[GATE_BYTES]; /* the last one; the field as it is */
 	long long epoch, version, checkpoints, claimed_ms;
 	long waiting;
 	bool due;
@@ -108,7 +109,8 @@ set_epoch(struct history *history, struct thread *thread, long long epoch)
 }
 
 /* gate: "owner epoch version id" (store/own.lua), with "!" in front where the next one has to look.
- * One that does not advance the version is the last one once more: its answer was lost. */
+ * One that does not advance the version was done before, and its answer was lost: what is there is written once more; behind
+ * an end that may be another's gate. */
 static void
 set_commit(
     struct history *history, struct thread *thread, const char *gate, bool advances)
@@ -119,9 +121,9 @@ set_commit(
 	bool is_new;
 
 	if (!advances) {
-		tally(t, HOLDS_NO_DOUBLE_COMMIT, strcmp(id, thread->commit) == 0,
-		    "%s: commit %s after %s, and no new version", name, id,
-		    thread->commit);
+		tally(t, HOLDS_NO_DOUBLE_COMMIT, strcmp(gate, thread->look) == 0,
+		    "%s: commit %s after %s, and no new version", name, gate,
+		    thread->look);
 		return;
 	}
 	snprintf(thread->commit, sizeof thread->commit, "%s", id);
@@ -134,6 +136,15 @@ set_commit(
 	tally(t, HOLDS_EPOCHS_RISE, strncmp(id, expected, strlen(expected)) == 0,
 	    "%s: commit %s, but the claim is %s", name, id, expected);
 	history->check->commits++;
+}
+
+static void
+set_look(struct history *history, struct thread *thread, const char *gate, bool is_commit,
+    bool advances)
+{
+	if (is_commit)
+		set_commit(history, thread, gate, advances);
+	snprintf(thread->look, sizeof thread->look, "%s", gate);
 }
 
 static void
@@ -188,8 +199,9 @@ write_thread(
 		commits = commits || strcmp(field, "version") == 0;
 		if (strcmp(field, "run") == 0)
 			run = value;
-		else if (strcmp(field, "look") == 0 && (commits || command->count == 4))
-			set_commit(history, thread, text_of(history, value), commits);
+		else if (strcmp(field, "look") == 0)
+			set_look(history, thread, text_of(history, value),
+			    commits || command->count == 4, commits);
 		else
 			set_field(history, thread, field, value);
 	}

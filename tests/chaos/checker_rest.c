@@ -19,7 +19,7 @@
 #endif
 #define DESCRIPTORS_MORE 4
 /* A model worker keeps its idle connections to a provider for the next calls: as many as the
- * storm has needed at once, up to a bound of its own. */
+ * storm has needed at once, up to a bound of its own. So does the client to who serves it. */
 #define CONNECTIONS_MORE 32
 
 static const struct value *
@@ -145,7 +145,9 @@ static void
 check_party(struct check *check, const struct party *party)
 {
 	struct usage now = party_usage(party);
-	long more = party->kind == PARTY_MODEL ? CONNECTIONS_MORE : DESCRIPTORS_MORE;
+	long more = party->kind == PARTY_MODEL || party->kind == PARTY_SERVE
+			? CONNECTIONS_MORE
+			: DESCRIPTORS_MORE;
 
 	if (party->base.rss_kb == 0 || party->starts > 1)
 		return; /* not the one that was measured */

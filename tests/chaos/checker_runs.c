@@ -247,7 +247,8 @@ next_run(const struct reading *reading, bool *ended_well_r)
 	unsigned i;
 
 	for (i = 0; chat_is(message, "human") && i < reading->count; i++)
-		if (value_text_is(value_get(message, "content"), reading->runs[i]->id)) {
+		if (value_text_is(
+			value_get(message, "content"), reading->runs[i]->input)) {
 			*ended_well_r = reading->ended_well[i];
 			return reading->runs[i];
 		}
@@ -277,6 +278,9 @@ check_stream(const struct reading *reading, const struct load_run *run, size_t b
 		    value_is(text, VALUE_STR) && text->size > 0)
 			answers[count++] = text;
 	}
+	if (run->told != NULL && run->answers == 0)
+		client_check(run->told, reading->check->tally, reading->messages,
+		    begin_at, reading->at);
 	if (run->sort->stream)
 		stream_check(reading->check->stream, reading->check->tally, run->id,
 		    answers, count);

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -103,6 +104,13 @@ const char *
 fleet_status(struct fleet *fleet, const char *who, unsigned index)
 {
 	return broker_endpoint(fleet, who, "status", index);
+}
+
+const char *
+fleet_serve(struct fleet *fleet, unsigned index)
+{
+	return through(
+	    fleet, "client", arena_printf(fleet->arena, "serve-%u", index), "http");
 }
 
 struct party *
@@ -356,11 +364,27 @@ shim_new(struct fleet *fleet, const char *name)
 	return map;
 }
 
+/* One that nobody listens at: it is the same when it is started again. */
+static unsigned
+free_port(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		.sin_addr = { .s_addr = htonl(INADDR_LOOPBACK) } };
+	socklen_t size = sizeof address;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (bind(fd, (struct sockaddr *)&address, size) == -1 ||
+	    getsockname(fd, (struct sockaddr *)&address, &size) == -1)
+		abort();
+	close(fd);
+	return ntohs(address.sin_port);
+}
+
 static void
 add_party(struct fleet *fleet, enum party_kind kind, unsigned index)
 {
 	static const char *const names[PARTY_KINDS] = { "proxy", "provider", "redis",
-		"broker", "tools", "model", "coordinator" };
+		"broker", "tools", "model", "coordinator", "serve" };
 	struct party *party = &fleet->parties[fleet->count++];
 	unsigned count = fleet->plan->counts[kind];
 
@@ -370,7 +394,9 @@ add_party(struct fleet *fleet, enum party_kind kind, unsigned index)
 		.name = arena_printf(fleet->arena, "%s-%u", names[kind], index),
 		.start_at_ms = UINT64_MAX,
 		.long_lived = kind < PARTY_REDIS || (kind >= PARTY_TOOLS && index == 0) };
-	if (kind >= PARTY_TOOLS && index + 1 == count && count > 1)
+	if (kind == PARTY_SERVE)
+		party->port = free_port();
+	if (kind >= PARTY_TOOLS && kind != PARTY_SERVE && index + 1 == count && count > 1)
 		party->space = fleet->plan->space;
 	if (kind == PARTY_REDIS || (kind > PARTY_REDIS && !fleet->plan->plain))
 		party->shim = shim_new(fleet, party->name);

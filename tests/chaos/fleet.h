@@ -24,6 +24,7 @@ enum party_kind {
 	PARTY_TOOLS,
 	PARTY_MODEL,
 	PARTY_COORDINATOR,
+	PARTY_SERVE,
 	PARTY_KINDS,
 };
 
@@ -46,6 +47,7 @@ struct party {
 	const char *name;  /* "coordinator-1" */
 	const char *space; /* the network namespace it lives in, or NULL */
 	bool long_lived;   /* never killed */
+	unsigned port;     /* that it listens at; 0: none */
 	struct child *child;
 	bool ready, stopped, ending;
 	uint64_t start_at_ms; /* without child: when it is started; UINT64_MAX: not yet */
@@ -119,5 +121,7 @@ void fleet_say(struct fleet *fleet, const char *format, ...)
 const char *fleet_redis(struct fleet *fleet, const char *who);
 const char *fleet_broker(struct fleet *fleet, const char *who, unsigned index);
 const char *fleet_status(struct fleet *fleet, const char *who, unsigned index);
+/* Of a server of the API, as the client reaches it. */
+const char *fleet_serve(struct fleet *fleet, unsigned index);
 
 #endif

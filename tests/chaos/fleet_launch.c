@@ -72,6 +72,19 @@ provider_port(struct fleet *fleet)
 	return arena_strdup(fleet->arena, text);
 }
 
+static void
+status_links(FILE *file, const struct party *party)
+{
+	struct fleet *fleet = party->fleet;
+	unsigned i;
+
+	for (i = 0; i < fleet->plan->counts[PARTY_BROKER]; i++) {
+		const char *name = arena_printf(fleet->arena, "status-%u", i);
+
+		link_line(file, party, name, fleet_path(fleet, name));
+	}
+}
+
 /* The client is no party, but its ways can be hurt like theirs. */
 static void
 client_links(FILE *file, struct fleet *fleet)
@@ -80,11 +93,11 @@ client_links(FILE *file, struct fleet *fleet)
 	unsigned i;
 
 	link_line(file, &client, "redis", fleet->redis_path);
-	for (i = 0; i < fleet->plan->counts[PARTY_BROKER]; i++) {
-		const char *name = arena_printf(fleet->arena, "status-%u", i);
-
-		link_line(file, &client, name, fleet_path(fleet, name));
-	}
+	status_links(file, &client);
+	for (i = 0; i < fleet->count; i++)
+		if (fleet->parties[i].port != 0)
+			link_line(file, &client, fleet->parties[i].name,
+			    arena_printf(fleet->arena, "%u", fleet->parties[i].port));
 }
 
 void
@@ -101,8 +114,10 @@ launch_configure_proxy(struct fleet *fleet)
 
 		if (party->kind >= PARTY_TOOLS)
 			broker_links(file, party);
-		if (party->kind == PARTY_COORDINATOR)
+		if (party->kind == PARTY_COORDINATOR || party->kind == PARTY_SERVE)
 			link_line(file, party, "redis", fleet->redis_path);
+		if (party->kind == PARTY_SERVE)
+			status_links(file, party);
 		if (party->kind == PARTY_MODEL)
 			link_line(file, party, "provider", provider_port(fleet));
 	}
@@ -176,6 +191,24 @@ peer_arguments(struct launch *launch)
 			"5000", "--idle-timeout-ms", "5000", "--provider", NULL });
 }
 
+/* It answers that Redis is away before its client takes it for dead itself. */
+static void
+serve_arguments(struct launch *launch)
+{
+	struct fleet *fleet = launch->fleet;
+	const struct party *party = launch->party;
+	unsigned i;
+
+	add_all(launch,
+	    (const char *[]){ built(fleet, "bin/flotilla"), "serve", "--listen",
+		arena_printf(fleet->arena, "127.0.0.1:%u", party->port), "--redis",
+		fleet_redis(fleet, party->name), "--redis-wait-ms", "5000", NULL });
+	for (i = 0; i < fleet->plan->counts[PARTY_BROKER]; i++)
+		add_all(launch,
+		    (const char *[]){ "--broker", fleet_broker(fleet, party->name, i),
+			"--status", fleet_status(fleet, party->name, i), NULL });
+}
+
 static void
 provider_flag(struct launch *launch)
 {
@@ -232,6 +265,9 @@ program_arguments(struct launch *launch)
 		break;
 	case PARTY_REDIS:
 		redis_arguments(launch);
+		break;
+	case PARTY_SERVE:
+		serve_arguments(launch);
 		break;
 	default:
 		our_arguments(launch);

@@ -13,6 +13,7 @@
 #define CLIENT_PATIENCE_MS 1500u /* then it does not know, and asks again */
 #define POLL_MS 200u
 #define CANCEL_PER_MILLE 60u
+#define BY_HTTP_PER_MILLE 350u
 #define CANCEL_WITHIN_MS 2500u
 
 /* --- connections -------------------------------------------------------------------------- */
@@ -45,6 +46,7 @@ load_new(struct fleet *fleet, uint64_t seed, double runs_per_second)
 	load->direct_redis = connect_redis(load, fleet_redis(fleet, NULL), NULL);
 	load->store = store_new(load->redis, REDIS_WAIT_MS);
 	load->direct = store_new(load->direct_redis, REDIS_WAIT_MS);
+	load->client = client_new(fleet);
 	return load;
 }
 
@@ -52,7 +54,12 @@ void
 load_destroy(struct load **load_p)
 {
 	struct load *load = *load_p;
+	size_t i;
 
+	for (i = 0; i < load->count; i++)
+		if (load->runs[i]->told != NULL)
+			client_run_release(load->runs[i]->told);
+	client_destroy(&load->client);
 	store_destroy(&load->store);
 	store_destroy(&load->direct);
 	redis_destroy(&load->redis);
@@ -94,7 +101,7 @@ submit_once(struct load *load, const struct load_run *run)
 	struct arena *arena = arena_new();
 	const char *words[] = { "XADD", STORE_INBOX, "*", "agent", run->sort->agent,
 		"run", run->id, "thread", run->thread, "input",
-		arena_printf(arena, "\"%s\"", run->id), "stream",
+		arena_printf(arena, "\"%s\"", run->input), "stream",
 		run->sort->stream ? "1" : "0" };
 	struct redis_arg args[sizeof words / sizeof *words];
 	size_t count = sizeof words / sizeof *words - (run->sort->stream ? 0 : 2), i;
@@ -128,6 +135,60 @@ cancel_run(struct load *load, struct load_run *run)
 	run->cancel_answer = answer;
 }
 
+/* To its end. */
+static void
+follower_main(void *arg)
+{
+	struct order *order = arg;
+
+	client_follow(order->load->client, order->run->told);
+	order->load->busy--;
+	free(order);
+}
+
+static void
+start_order(struct load *load, struct load_run *run, uint64_t cancel_after_ms,
+    void (*main)(void *arg))
+{
+	struct order *order = xcalloc(1, sizeof *order);
+
+	*order = (struct order){ load, run, cancel_after_ms };
+	load->busy++;
+	if (fiber_start(load->fleet->loop, "order", main, order) == NULL)
+		abort();
+}
+
+/* Who asks by HTTP asks for one behind the other. A server that refuses what is right is none that went on: the run is
+ * missing then. */
+static void
+submit_by_http(struct load *load, struct load_run *run)
+{
+	const char *refused;
+
+	while (run->before != NULL && !run->before->acknowledged)
+		fiber_sleep(POLL_MS / 4);
+	refused = client_begin(load->client, run->told);
+	run->tries = run->told->asked;
+	run->acknowledged = true;
+	if (refused != NULL) {
+		fleet_say(load->fleet, "REFUSED by HTTP: %s: %s", run->input, refused);
+		return;
+	}
+	run->id = run->last = run->told->id;
+	start_order(load, run, 0, follower_main);
+}
+
+static void
+submit_by_inbox(struct load *load, struct load_run *run)
+{
+	do {
+		run->tries++;
+		run->acknowledged = submit_once(load, run) == REDIS_OK;
+		if (!run->acknowledged)
+			fiber_sleep(AGAIN_MS);
+	} while (!run->acknowledged);
+}
+
 static void
 order_main(void *arg)
 {
@@ -135,12 +196,10 @@ order_main(void *arg)
 	struct load *load = order->load;
 	struct load_run *run = order->run;
 
-	do {
-		run->tries++;
-		run->acknowledged = submit_once(load, run) == REDIS_OK;
-		if (!run->acknowledged)
-			fiber_sleep(AGAIN_MS);
-	} while (!run->acknowledged);
+	if (run->told != NULL)
+		submit_by_http(load, run);
+	else
+		submit_by_inbox(load, run);
 	if (order->cancel_after_ms > 0) {
 		fiber_sleep(order->cancel_after_ms);
 		cancel_run(load, run);
@@ -151,9 +210,8 @@ order_main(void *arg)
 
 static void
 add_run(struct load *load, const struct sort *sort, const char *thread, unsigned turn,
-    uint64_t cancel_after_ms)
+    uint64_t cancel_after_ms, bool by_http)
 {
-	struct order *order = xcalloc(1, sizeof *order);
 	struct load_run *run = arena_alloc(load->arena, sizeof *run);
 
 	if (load->count == load->room) {
@@ -164,12 +222,14 @@ add_run(struct load *load, const struct sort *sort, const char *thread, unsigned
 	run->turn = turn;
 	run->thread = thread;
 	run->id = arena_printf(load->arena, "r%zu-%s.%u", load->count, sort->agent, turn);
-	run->last = run->id;
+	run->last = run->input = run->id;
+	run->before = turn > 0 ? load->runs[load->count - 1] : NULL;
+	if (by_http) {
+		run->told = arena_alloc(load->arena, sizeof *run->told);
+		client_run_init(run->told, thread, sort->agent, run->input, sort->stream);
+	}
 	load->runs[load->count++] = run;
-	*order = (struct order){ load, run, cancel_after_ms };
-	load->busy++;
-	if (fiber_start(load->fleet->loop, "order", order_main, order) == NULL)
-		abort();
+	start_order(load, run, cancel_after_ms, order_main);
 }
 
 /* --- the rate ---------------------------------------------------------------------------------- */
@@ -192,12 +252,14 @@ add_thread(struct load *load)
 	const char *thread = arena_printf(load->arena, "t%zu", load->count);
 	unsigned cancelled = UINT32_MAX, turn;
 	uint64_t after = random_between(&load->random, 1, CANCEL_WITHIN_MS);
+	bool by_http = load->fleet->plan->counts[PARTY_SERVE] > 0 &&
+		       random_chance(&load->random, BY_HTTP_PER_MILLE);
 	size_t first = load->count;
 
 	if (random_chance(&load->random, CANCEL_PER_MILLE))
 		cancelled = (unsigned)random_between(&load->random, 0, sort->turns - 1);
 	for (turn = 0; turn < sort->turns; turn++)
-		add_run(load, sort, thread, turn, turn == cancelled ? after : 0);
+		add_run(load, sort, thread, turn, turn == cancelled ? after : 0, by_http);
 	for (; cancelled != UINT32_MAX && first < load->count; first++)
 		load->runs[first]->thread_cancelled = true;
 }

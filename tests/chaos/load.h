@@ -5,6 +5,7 @@
 #ifndef LOAD_H
 #define LOAD_H
 
+#include "client.h"
 #include "fleet.h"
 #include "random.h"
 #include "redis.h"
@@ -12,7 +13,10 @@
 #include "store.h"
 
 struct load_run {
-	const char *id, *thread;
+	const char *id, *thread; /* id: of one that is begun by HTTP only from then on */
+	const char *input;       /* what the user says: no other run's */
+	struct client_run *told; /* of one that is begun by HTTP; else NULL */
+	const struct load_run *before; /* of its thread, or NULL */
 	const struct sort *sort;
 	unsigned turn;  /* of its thread, as submitted */
 	unsigned tries; /* submissions; all but the last had no known outcome */
@@ -34,6 +38,7 @@ struct load {
 	struct store *store;
 	struct redis *direct_redis;
 	struct store *direct; /* past the proxy: for who looks on */
+	struct client *client;
 	uint64_t interval_ms;
 	unsigned live_max; /* more threads than this, and it waits */
 	struct load_run **runs;

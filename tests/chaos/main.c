@@ -219,6 +219,7 @@ prepare(struct game *game)
 	game->plan.counts[PARTY_BROKER] = 2;
 	game->plan.counts[PARTY_TOOLS] = game->plan.counts[PARTY_MODEL] =
 	    game->plan.counts[PARTY_COORDINATOR] = 3;
+	game->plan.counts[PARTY_SERVE] = attacks ? 2 : 0;
 	game->plan.plain = game->options.plain || !attacks;
 	game->no_space = game->no_disk = space_begin();
 	if (game->no_space == NULL && attacks)

@@ -25,8 +25,14 @@ add_links(
 	for (i = 0; i < fleet->plan->counts[PARTY_BROKER]; i++)
 		links[(*count)++] =
 		    arena_printf(fleet->arena, "%s>broker-%u", party->name, i);
-	if (party->kind == PARTY_COORDINATOR)
+	if (party->kind == PARTY_COORDINATOR || party->kind == PARTY_SERVE)
 		links[(*count)++] = arena_printf(fleet->arena, "%s>redis", party->name);
+	for (i = 0; party->kind == PARTY_SERVE && i < fleet->plan->counts[PARTY_BROKER];
+	     i++)
+		links[(*count)++] =
+		    arena_printf(fleet->arena, "%s>status-%u", party->name, i);
+	if (party->kind == PARTY_SERVE)
+		links[(*count)++] = arena_printf(fleet->arena, "client>%s", party->name);
 	if (party->kind == PARTY_MODEL)
 		links[(*count)++] =
 		    arena_printf(fleet->arena, "%s>provider", party->name);

@@ -24,6 +24,8 @@ write_runs(FILE *file, const struct check *check)
 	    "| pieces of answers heard live, of these after their run's end | %lu, %lu "
 	    "|\n",
 	    stream_pieces(check->stream), stream_late(check->stream));
+	fprintf(file, "| requests by HTTP, of these broken off | %lu, %lu |\n",
+	    client_asked(check->load->client), client_cuts(check->load->client));
 	fprintf(file, "| calls that must not run twice and ended as lost | %lu |\n",
 	    check->uncertain);
 	fprintf(file, "| of those that ask then, answered by a human | %lu |\n\n",

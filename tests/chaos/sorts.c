@@ -2,6 +2,12 @@
 
 #include <string.h>
 
+/* Takes as long as a fault does. */
+#define LONG_TEXT                                                                        \
+	"A story is told word by word, and whoever listens may be cut off at any of "    \
+	"them, or hear the same one told by another teller from its beginning, but in "  \
+	"the end he has heard all of it once."
+
 static const char agents_text[] =
     "name: clerk\n"
     "model: scripted:clerk\n"
@@ -63,6 +69,12 @@ static const char agents_text[] =
     "      content: The third turn begins with a note again.\n"
     "      tool_calls: [{id: u, name: note, args: {name: three, ms: 100}}]\n"
     "    - {delay_ms: 250, content: The third turn ends the talk.}\n"
+    "---\n"
+    "name: teller\n"
+    "model: scripted:teller\n"
+    "script:\n"
+    "  teller:\n"
+    "    - {delay_ms: 5000, content: '" LONG_TEXT "'}\n"
     "---\n"
     "name: boss\n"
     "model: scripted:boss\n"
@@ -140,6 +152,7 @@ static const struct sort_turn talker[] = {
 	    .answer = "The third turn ends the talk.",
 	},
 };
+static const struct sort_turn teller[] = { { .answer = LONG_TEXT } };
 /* Each task is a run of its own, with effects of its own. */
 static const struct sort_turn boss[] = { {
     .rounds = { { { "t", SORT_TASK, "aide" }, { "w", SORT_TASK, "aide" } } },
@@ -157,7 +170,8 @@ static const struct sort_turn caller[] = {
 };
 
 const struct sort sorts[] = {
-	{ "clerk", 250, 1, false, clerk },
+	{ "clerk", 150, 1, false, clerk },
+	{ "teller", 100, 1, true, teller },
 	{ "payer", 150, 1, false, payer },
 	{ "asker", 150, 1, false, asker },
 	{ "boss", 150, 1, false, boss },

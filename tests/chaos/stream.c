@@ -15,7 +15,7 @@
 struct heard {
 	char text[ANSWER_BYTES];
 	size_t size;
-	int64_t next;
+	int64_t answer, next; /* its number; of the next piece */
 	bool gap; /* a piece is missing: the text ends before it */
 };
 
@@ -56,24 +56,34 @@ run_of(struct stream *stream, unsigned channel, const char *id)
 	return run;
 }
 
-static void
-hear_piece(
-    struct heard_run *run, int64_t index, const struct value *text, unsigned long *late)
+/* Its answer, which a piece of number 0 begins; or NULL: its beginning was lost, or there is no room. */
+static struct heard *
+answer_of(struct heard_run *run, int64_t answer, int64_t index)
 {
-	struct heard *heard;
+	size_t i;
+
+	for (i = 0; i < run->count; i++)
+		if (run->answers[i].answer == answer)
+			return &run->answers[i];
+	run->repeated = run->repeated || run->count == ANSWERS_MAX;
+	if (index != 0 || run->count == ANSWERS_MAX)
+		return NULL;
+	run->answers[run->count].answer = answer;
+	return &run->answers[run->count++];
+}
+
+static void
+hear_piece(struct heard_run *run, const struct value *token, const struct value *text,
+    unsigned long *late)
+{
+	int64_t index = value_get_int(token, "index", 0);
+	struct heard *heard =
+	    answer_of(run, value_get_int(token, "answer", 0), index);
 
 	run->late = run->late || run->finished;
 	*late += run->finished;
-	if (index == 0) {
-		if (run->count == ANSWERS_MAX) {
-			run->repeated = true;
-			return;
-		}
-		run->count++;
-	}
-	if (run->count == 0)
-		return; /* its beginning was lost */
-	heard = &run->answers[run->count - 1];
+	if (heard == NULL)
+		return;
 	heard->gap = heard->gap || index != heard->next ||
 		     heard->size + text->size > sizeof heard->text;
 	if (heard->gap)
@@ -102,8 +112,7 @@ on_event(void *arg, struct parts *parts, bool truncated)
 		if (value_text_is(value_get(event, "kind"), "token") &&
 		    value_is(content, VALUE_STR)) {
 			stream->pieces++;
-			hear_piece(run, value_get_int(event, "index", 0), content,
-			    &stream->late);
+			hear_piece(run, event, content, &stream->late);
 		}
 		run->repeated =
 		    run->repeated || value_text_is(value_get(event, "kind"), "restart");
