@@ -1,5 +1,6 @@
 #include "answer.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "json.h"
@@ -36,6 +37,43 @@ is_blank(const char *text)
 	return text[strspn(text, " \t\r\n")] == '\0';
 }
 
+/* Packs text with what stands raw in its strings and JSON wants escaped: line breaks above all,
+ * when a model writes a file. */
+static void
+pack_escaped(struct packet *packet, const struct value *text)
+{
+	bool inside = false, shielded = false;
+
+	for (size_t i = 0; i < text->size; i++) {
+		char at = text->text[i], escape[8];
+
+		if (at == '"' && !shielded)
+			inside = !inside;
+		shielded = inside && at == '\\' && !shielded;
+		if (inside && (unsigned char)at < ' ')
+			packet_append(packet, escape,
+			    (size_t)snprintf(escape, sizeof escape, "\\u%04x", at));
+		else
+			packet_append(packet, &at, 1);
+	}
+}
+
+/* As json.loads of Python with strict=False, by which LangChain reads arguments. */
+static const struct value *
+parse_leniently(struct arena *arena, const struct value *text, const char **error_r)
+{
+	const struct value *parsed = json_parse(arena, text->text, text->size, error_r);
+	struct packet packet = { 0 };
+	const char *error;
+
+	if (parsed != NULL)
+		return parsed;
+	pack_escaped(&packet, text);
+	parsed = json_parse(arena, packet.data, packet.size, &error);
+	packet_release(&packet);
+	return parsed;
+}
+
 /* Returns the arguments as a map, or NULL with a reason. */
 static const struct value *
 arguments(struct arena *arena, const struct value *args, const char **error_r)
@@ -45,7 +83,7 @@ arguments(struct arena *arena, const struct value *args, const char **error_r)
 	if (value_is(args, VALUE_STR)) {
 		if (is_blank(value_text(args)))
 			return value_empty_map();
-		parsed = json_parse(arena, value_text(args), value_size(args), error_r);
+		parsed = parse_leniently(arena, args, error_r);
 		if (parsed == NULL)
 			return NULL;
 	}

@@ -17,11 +17,11 @@ struct answer {
 	const struct value *extra;    /* additional_kwargs, or NULL */
 };
 
-/* Adds a call. args is what the model wrote: JSON text (empty: no arguments) or, from
- * providers that parse it themselves, a map. What is not a JSON object makes an invalid
- * call that keeps the text. An id that is missing, or taken by another call of this
- * message, is replaced: everything behind this tells calls apart by it. Returns 0, or -1
- * when TOOL_CALLS_MAX are there. */
+/* Adds a call. args is what the model wrote: JSON text (empty: no arguments), in whose strings
+ * line breaks and the like may stand as they are, or, from providers that parse it themselves,
+ * a map. What is not a JSON object makes an invalid call that keeps the text. An id that is
+ * missing, or taken by another call of this message, is replaced: everything behind this tells
+ * calls apart by it. Returns 0, or -1 when TOOL_CALLS_MAX are there. */
 int answer_call(
     struct answer *answer, const char *id, const char *name, const struct value *args);
 

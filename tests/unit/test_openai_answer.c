@@ -65,6 +65,10 @@ static const struct {
 	{ "{'tool_calls':[{'id':'c1','function':{'name':'f','arguments':{'a':1}}}]}",
 	    "{'content':'','tool_calls':[{'name':'f','args':{'a':1},'id':'c1','type':"
 	    "'tool_call'}]}" },
+	{ "{'tool_calls':[{'id':'c1','function':{'name':'f','arguments':"
+	  "'{\\'a\\':\\'x\\n\\ty\\\\\\'z\\u0001\\'\\n}'}}]}",
+	    "{'content':'','tool_calls':[{'name':'f','args':{'a':'x\\n\\ty\\'z\\u0001'},"
+	    "'id':'c1','type':'tool_call'}]}" },
 	{ "{'tool_calls':[{'id':'c1','function':{'name':'f','arguments':'[1]'}}]}",
 	    "{'content':'','invalid_tool_calls':[{'name':'f','args':'[1]','id':'c1','"
 	    "error':"
