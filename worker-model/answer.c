@@ -42,15 +42,16 @@ is_blank(const char *text)
 static void
 pack_escaped(struct packet *packet, const struct value *text)
 {
-	bool inside = false, shielded = false;
+	bool inside = false, is_shielded = false; /* by the backslash before it */
 
 	for (size_t i = 0; i < text->size; i++) {
 		char at = text->text[i], escape[8];
+		bool was_shielded = is_shielded;
 
-		if (at == '"' && !shielded)
+		if (at == '"' && !was_shielded)
 			inside = !inside;
-		shielded = inside && at == '\\' && !shielded;
-		if (inside && (unsigned char)at < ' ')
+		is_shielded = inside && at == '\\' && !was_shielded;
+		if (inside && !was_shielded && (unsigned char)at < ' ')
 			packet_append(packet, escape,
 			    (size_t)snprintf(escape, sizeof escape, "\\u%04x", at));
 		else

@@ -69,6 +69,15 @@ static const struct {
 	  "'{\\'a\\':\\'x\\n\\ty\\\\\\'z\\u0001\\'\\n}'}}]}",
 	    "{'content':'','tool_calls':[{'name':'f','args':{'a':'x\\n\\ty\\'z\\u0001'},"
 	    "'id':'c1','type':'tool_call'}]}" },
+	/* A line break is no escape. */
+	{ "{'tool_calls':[{'id':'c1','function':{'name':'f','arguments':"
+	  "'{\\'a\\':\\'x\\\\\\n\\'}'}}]}",
+	    "{'content':'','invalid_tool_calls':[{'name':'f','args':'{\\'a\\':\\'"
+	    "x\\\\\\n\\'}',"
+	    "'id':'c1','error':'line 1, column 9: inside a string, \\u0027\\\\\\u0027 "
+	    "occurs "
+	    "before a "
+	    "character which it may not.','type':'invalid_tool_call'}]}" },
 	{ "{'tool_calls':[{'id':'c1','function':{'name':'f','arguments':'[1]'}}]}",
 	    "{'content':'','invalid_tool_calls':[{'name':'f','args':'[1]','id':'c1','"
 	    "error':"
