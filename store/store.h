@@ -132,6 +132,11 @@ enum store_status store_inbox_dealt(struct store *store, struct arena *arena,
 enum store_status store_has_entry(
     struct store *store, struct arena *arena, const char *entry);
 
+/* The fields of the entry that submits run, {name: text}, where it is among the newest thousand of the inbox: nobody has taken
+ * it yet. STORE_NONE: it is not. */
+enum store_status store_inbox_find(struct store *store, struct arena *arena,
+    const char *run, const struct value **fields_r);
+
 /* Of entries of the inbox that somebody has read and not dealt with: which stand before the last one of own
  * (count ids, in their order), and are none of them. ahead_r: ["", id, name of the thread, id of the run, ...];
  * when there are too many to be looked at, the id of the last one that was stands for "". */

@@ -271,6 +271,31 @@ store_has_entry(struct store *store, struct arena *arena, const char *entry)
 }
 
 enum store_status
+store_inbox_find(struct store *store, struct arena *arena, const char *run,
+    const struct value **fields_r)
+{
+	static const char *const words[] = { "XREVRANGE", STORE_INBOX, "+", "-", "COUNT",
+		"1000" };
+	struct command command = { .arena = arena };
+	const struct value *entries;
+	enum store_status status;
+	size_t i;
+
+	for (i = 0; i < sizeof words / sizeof *words; i++)
+		command_text(&command, words[i]);
+	status = store_read(store, &command, &entries);
+	for (i = 0; status == STORE_OK && i < value_size(entries); i++) {
+		const char *submitted;
+
+		*fields_r = store_pairs(arena, value_at(value_at(entries, i), 1), false);
+		submitted = redis_reply_text(value_get(*fields_r, "run"));
+		if (submitted != NULL && strcmp(submitted, run) == 0)
+			return STORE_OK;
+	}
+	return status == STORE_OK ? STORE_NONE : status;
+}
+
+enum store_status
 store_inbox_ahead(struct store *store, struct arena *arena, const char *const *own,
     size_t count, const struct value **ahead_r)
 {

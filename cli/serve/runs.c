@@ -271,7 +271,16 @@ runs_leave(struct call *call, const struct run_begun *begun, bool has_ended)
 
 /* --- calls -------------------------------------------------------------------------------- */
 
-/* A run that was begun, as it is now; what it is called where nobody has taken it yet. */
+/* What is known of a run that nobody has taken yet. */
+static const struct value *
+untaken(struct call *call, const char *run, const char *thread, const char *agent)
+{
+	return value_map(call->arena, "run", value_str(call->arena, run), "thread",
+	    value_str(call->arena, thread), "agent", value_str(call->arena, agent),
+	    "created", value_int(call->arena, wall_ms()), NULL);
+}
+
+/* A run that was begun, as it is now. */
 static const struct value *
 describe(struct call *call, const struct run_begun *begun)
 {
@@ -279,10 +288,7 @@ describe(struct call *call, const struct run_begun *begun)
 
 	store_run(api_store(call->api), call->arena, begun->thread, begun->run, &record);
 	if (record == NULL)
-		record = value_map(call->arena, "run", value_str(call->arena, begun->run),
-		    "thread", value_str(call->arena, begun->thread), "agent",
-		    value_str(call->arena, begun->body.agent), "created",
-		    value_int(call->arena, wall_ms()), NULL);
+		record = untaken(call, begun->run, begun->thread, begun->body.agent);
 	return shape_run(call->arena, record);
 }
 
@@ -336,6 +342,27 @@ look_for(struct call *call, const char *run, const struct value **record_r)
 	return status;
 }
 
+/* The same, while no coordinator has taken it out of the inbox. */
+static enum store_status
+look_in_inbox(struct call *call, const char *run, const struct value **record_r)
+{
+	const struct value *fields;
+	const char *thread, *agent;
+	enum store_status status =
+	    store_inbox_find(api_store(call->api), call->arena, run, &fields);
+
+	if (status == STORE_NONE) /* it may have been taken in between */
+		return look_for(call, run, record_r);
+	if (status != STORE_OK)
+		return status;
+	thread = redis_reply_text(value_get(fields, "thread"));
+	agent = redis_reply_text(value_get(fields, "agent"));
+	if (thread == NULL || agent == NULL || strcmp(thread, call->params[0]) != 0)
+		return STORE_NONE;
+	*record_r = untaken(call, run, call->params[0], agent);
+	return STORE_OK;
+}
+
 const struct value *
 runs_find(struct call *call)
 {
@@ -347,6 +374,8 @@ runs_find(struct call *call)
 		call->params[1] = tenant_name(call, call->params[1]);
 		status = look_for(call, call->params[1], &record);
 	}
+	if (status == STORE_NONE)
+		status = look_in_inbox(call, call->params[1], &record);
 	if (status == STORE_NONE)
 		reply_error(call, 404, "Run not found");
 	else if (status != STORE_OK)
@@ -430,6 +459,9 @@ ask_for_end(struct call *call)
 
 	if (status != STORE_OK)
 		reply_failed(call, status, "run");
+	else if (strcmp(answer, "UNKNOWN") == 0)
+		reply_error(call, 503,
+		    "no coordinator has taken the run yet: ask again when one has");
 	else if (strcmp(answer, "CANCELLING") != 0)
 		reply_nothing(call);
 	return !exchange_is_answered(call->exchange);

@@ -54,7 +54,8 @@ bool runs_show(
 /* Reads the query's stream_mode, of which there may be several with commas, as enum mode bits. Returns false after answering that there is no such mode. */
 bool runs_read_modes(struct call *call, unsigned *modes_r);
 
-/* The run of the path, on the thread of the path: its record, or NULL after answering that there is none. */
+/* The run of the path, on the thread of the path: its record, or NULL after answering that there is none. Of one that no
+ * coordinator has taken yet, a record without status. */
 const struct value *runs_find(struct call *call);
 
 /* Says where the run is: Content-Location. */

@@ -272,6 +272,31 @@ START_TEST(a_request_waits_for_a_redis_that_has_gone)
 }
 END_TEST
 
+/* No coordinator is there to take it. */
+START_TEST(a_run_that_nobody_has_taken_yet_is_there)
+{
+	pid_t up = child_pid(fleet->up), hub = fleet_up_pid_of(fleet, "hub");
+	const char *thread = serve_thread(), *run, *path;
+	struct serve_answer answer;
+
+	kill(up, SIGSTOP);
+	kill(hub, SIGSTOP);
+	run = serve_run(thread, "quick", "");
+	path = serve_text("/threads/%s/runs/%s", thread, run);
+	answer = ASK(.path = path);
+	ck_assert_str_eq(value_get_text(answer.json, "status"), "pending");
+	ck_assert_str_eq(value_get_text(answer.json, "assistant_id"), "quick");
+	answer = ASK(.method = "POST", .path = serve_text("%s/cancel", path));
+	ck_assert_int_eq(answer.status, 503);
+	answer = ASK(.path = serve_text("/threads/%s/runs/%s", serve_thread(), run));
+	ck_assert_int_eq(answer.status, 404);
+	kill(hub, SIGCONT);
+	kill(up, SIGCONT);
+	ck_assert_str_eq(
+	    serve_last_text(serve_get(serve_text("%s/join", path), 200)), "First.");
+}
+END_TEST
+
 TCase *
 tcase_serve_losses(void)
 {
@@ -287,5 +312,6 @@ tcase_serve_losses(void)
 	tcase_add_loop_test(tcase, what_dies_meanwhile_takes_nothing_away, 0,
 	    sizeof mortals / sizeof mortals[0]);
 	tcase_add_test(tcase, a_request_waits_for_a_redis_that_has_gone);
+	tcase_add_test(tcase, a_run_that_nobody_has_taken_yet_is_there);
 	return tcase;
 }
