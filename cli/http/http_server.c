@@ -1,5 +1,6 @@
 #include "http_server_private.h"
 
+#include <ctype.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,8 +61,37 @@ queue(struct request *request)
 /* How often a request says what there is of it, and whom it is for. */
 struct framing {
 	unsigned lengths, codings, hosts;
-	bool is_odd; /* a coding that we do not know */
+	bool is_odd; /* a coding that we do not know, a name that is none */
 };
+
+/* What stands in a name (RFC 9110, section 5.6.2). */
+static bool
+is_token(const char *name)
+{
+	static const char marks[] = "!#$%&'*+-.^_`|~";
+
+	for (; *name != '\0'; name++)
+		if (!isalnum((unsigned char)*name) && strchr(marks, *name) == NULL)
+			return false;
+	return true;
+}
+
+/* "Content-Length : 9", and what libmicrohttpd makes of one whose value stands on the next line, which others unfold:
+ * "Content-Length9", without a value. */
+static bool
+is_disguised(const char *name)
+{
+	static const char *const names[] = { MHD_HTTP_HEADER_CONTENT_LENGTH,
+		MHD_HTTP_HEADER_TRANSFER_ENCODING };
+	size_t i, size;
+
+	for (i = 0; i < sizeof names / sizeof *names; i++) {
+		size = strlen(names[i]);
+		if (strncasecmp(name, names[i], size) == 0 && name[size] != '\0')
+			return true;
+	}
+	return !is_token(name);
+}
 
 static enum MHD_Result
 on_framing(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
@@ -69,6 +99,7 @@ on_framing(void *arg, enum MHD_ValueKind kind, const char *name, const char *val
 	struct framing *framing = arg;
 
 	(void)kind;
+	framing->is_odd |= is_disguised(name);
 	framing->lengths += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
 	framing->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
 	if (strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) != 0)
@@ -89,7 +120,8 @@ refuse_ambiguous(struct request *request)
 	    request->connection, MHD_HEADER_KIND, on_framing, &framing);
 	if (framing.lengths + framing.codings > 1 || framing.hosts > 1 || framing.is_odd)
 		request_answer_text(request, MHD_HTTP_BAD_REQUEST,
-		    "One Host, and one Content-Length or Transfer-Encoding: chunked.\n");
+		    "One Host, and one Content-Length or Transfer-Encoding: chunked, "
+		    "in lines that begin with a name and a colon.\n");
 }
 
 /* Called with a request's head, with each piece of its body, behind them, and once more when it has

@@ -251,6 +251,25 @@ START_TEST(nonsense_harms_nobody)
 }
 END_TEST
 
+/* What somebody before us may read as the size of a body, and we as none. */
+static const char *const disguised[] = { "Content-Length : 5", "Content-Length\t: 5",
+	"Content-Length:\r\n 5", "\vContent-Length: 5", "Transfer-Encoding : chunked",
+	"Transfer-Encoding:\r\n chunked", "X: y\r\n Content-Length: 5", "Ho st: y" };
+
+START_TEST(a_body_in_disguise_is_no_request_of_its_own)
+{
+	struct client *client = hs_dial(0);
+
+	hs_send(client,
+	    arena_printf(hs.arena,
+		"POST /echo HTTP/1.1\r\nHost: x\r\n%s\r\n\r\nGET /echo HTTP/1.1\r\n"
+		"Host: x\r\n\r\n",
+		disguised[_i]));
+	ck_assert_has(hs_await_end(client), "HTTP/1.1 400 ");
+	ck_assert_uint_eq(hs.asked, 0);
+}
+END_TEST
+
 /* Not at its NUL, so that it does not become another's. */
 START_TEST(a_name_is_not_cut)
 {
