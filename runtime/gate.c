@@ -49,21 +49,43 @@ gate_resize(struct gate *gate, uint64_t room)
 	let_in(gate);
 }
 
+/* Its wait has ended, cancelled (-1) or too long (1). A place that was handed over meanwhile is good for the latter. */
+static int
+give_up(struct gate *gate, struct gate_waiter *waiter, int result)
+{
+	if (!waiter->is_in)
+		TAILQ_REMOVE(&gate->waiting, waiter, link);
+	else if (result == -1)
+		gate_leave(gate);
+	else
+		result = 0;
+	return result;
+}
+
 static int
 wait_for_place(struct gate *gate)
 {
 	struct gate_waiter waiter = { .fiber = fiber_current() };
 
 	TAILQ_INSERT_TAIL(&gate->waiting, &waiter, link);
-	while (!waiter.is_in) {
-		if (fiber_wait() == 0)
-			continue;
-		if (waiter.is_in)
-			gate_leave(gate);
-		else
-			TAILQ_REMOVE(&gate->waiting, &waiter, link);
-		return -1;
-	}
+	while (!waiter.is_in)
+		if (fiber_wait() == -1)
+			return give_up(gate, &waiter, -1);
+	return 0;
+}
+
+static int
+wait_for_place_ms(struct gate *gate, uint64_t ms)
+{
+	struct gate_waiter waiter = { .fiber = fiber_current() };
+	uint64_t now = loop_now_ms(fiber_loop()), end = now + ms;
+
+	TAILQ_INSERT_TAIL(&gate->waiting, &waiter, link);
+	for (; !waiter.is_in; now = loop_now_ms(fiber_loop()))
+		if (now >= end)
+			return give_up(gate, &waiter, 1);
+		else if (fiber_wait_ms(end - now) == -1)
+			return give_up(gate, &waiter, -1);
 	return 0;
 }
 
@@ -72,6 +94,15 @@ gate_enter(struct gate *gate)
 {
 	if (is_full(gate))
 		return wait_for_place(gate);
+	gate->inside++;
+	return 0;
+}
+
+int
+gate_enter_ms(struct gate *gate, uint64_t ms)
+{
+	if (is_full(gate))
+		return wait_for_place_ms(gate, ms);
 	gate->inside++;
 	return 0;
 }

@@ -21,6 +21,8 @@ void gate_resize(struct gate *gate, uint64_t room);
 /* Waits for a place, on a fiber. Returns 0, and gate_leave gives it back; -1 when the
  * fiber was cancelled: no place is held. */
 int gate_enter(struct gate *gate);
+/* The same for at most ms: 1 when that is over. */
+int gate_enter_ms(struct gate *gate, uint64_t ms);
 void gate_leave(struct gate *gate);
 
 #endif

@@ -121,7 +121,8 @@ store_run_brief(struct store *store, struct arena *arena, const char *thread,
     const char *run, const struct value **record_r)
 {
 	static const char *const names[] = { "thread", "agent", "status", "created",
-		"started", "ended", "fault", "metadata", "multitask", "fingerprint" };
+		"started", "ended", "fault", "metadata", "multitask", "events",
+		"fingerprint" };
 	enum { COUNT = sizeof names / sizeof *names };
 	struct command command = { .arena = arena };
 	struct value_list pairs = { .arena = arena };

@@ -10,8 +10,8 @@ enum store_status store_thread_runs(struct store *store, struct arena *arena,
 /* The ids of these alone, as Redis answers them, bytes: the oldest first. */
 enum store_status store_newest_runs(struct store *store, struct arena *arena,
     const char *thread, size_t offset, size_t limit, const struct value **runs_r);
-/* As store_run, but of what a list of runs shows alone, without what the run was given and what came of it, which may be large:
- * run, thread, agent, status, created, started, ended, fault, metadata, multitask, fingerprint. */
+/* As store_run, but of what is shown of runs alone, without what the run was given and what came of it, which may be large:
+ * run, thread, agent, status, created, started, ended, fault, metadata, multitask, events, fingerprint. */
 enum store_status store_run_brief(struct store *store, struct arena *arena,
     const char *thread, const char *run, const struct value **record_r);
 /* The ids of the thread's runs that are not forgotten, [run], in the order of their submission, from the one of number first

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "fiber.h"
@@ -10,6 +11,8 @@
 
 #define STREAM_BLOCK_BYTES 16384u
 #define SMALL_BYTES 16384u /* of an answer that always has room */
+#define STALLED_MS                                                                       \
+	1000u /* who has taken nothing for so long gives way to who does, when there is no room */
 #define PLAIN_TYPE "text/plain; charset=utf-8"
 
 static struct request *
@@ -254,17 +257,70 @@ answer_with(struct request *request, unsigned status, const char *type,
 	request_resume(request);
 }
 
+/* Of the streams of which much is held, the one whose reader has taken nothing for the longest. NULL: all take. */
+static struct request *
+find_stalled(const struct http_server *server)
+{
+	uint64_t now = loop_now_ms(server->loop);
+	struct request *request, *stalled = NULL;
+
+	TAILQ_FOREACH(request, &server->requests, link)
+		if (request->is_stream && request->answered > 0 && !request->is_cut &&
+		    request->connection != NULL &&
+		    now > request->visitor->since_ms + STALLED_MS &&
+		    (stalled == NULL ||
+			request->visitor->since_ms < stalled->visitor->since_ms))
+			stalled = request;
+	return stalled;
+}
+
+/* At once, and without what the kernel still has for the reader. */
+static void
+cut_off(struct request *request)
+{
+	struct linger none = { .l_onoff = 1 };
+
+	request->is_cut = true;
+	setsockopt(request->visitor->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+	shutdown(request->visitor->fd, SHUT_RDWR);
+}
+
+bool
+exchange_has_room(const struct exchange *exchange)
+{
+	struct http_server *server = request_of(exchange)->server;
+	size_t most = server->options.answers_bytes_max;
+	struct request *stalled;
+
+	if (most == 0 || server->answers_bytes < most)
+		return true;
+	stalled = find_stalled(server);
+	if (stalled != NULL)
+		cut_off(stalled);
+	return false;
+}
+
+/* Whoever was told that there is room finds it when he has made his answer, with others who were. */
+static bool
+fits(const struct exchange *exchange, size_t size)
+{
+	const struct http_server *server = request_of(exchange)->server;
+	size_t most = server->options.answers_bytes_max;
+
+	return exchange_has_room(exchange) ||
+	       server->answers_bytes + size <= most + most / 2;
+}
+
 void
 exchange_answer(struct exchange *exchange, unsigned status, const char *type,
     const void *text, size_t size)
 {
 	struct request *request = request_of(exchange);
 	struct http_server *server = request->server;
-	size_t most = server->options.answers_bytes_max;
 
 	if (request->response != NULL)
 		return;
-	if (most > 0 && size > SMALL_BYTES && server->answers_bytes + size > most) {
+	if (size > SMALL_BYTES && !fits(exchange, size)) {
 		request_answer_text(request, MHD_HTTP_SERVICE_UNAVAILABLE, HTTP_TOO_MUCH);
 		return;
 	}
@@ -273,6 +329,27 @@ exchange_answer(struct exchange *exchange, unsigned status, const char *type,
 	answer_with(request, status, type,
 	    MHD_create_response_from_buffer(
 		size, size > 0 ? (void *)(uintptr_t)text : NULL, MHD_RESPMEM_MUST_COPY));
+}
+
+/* Counts what is held for who reads the stream, if that is more than each may have. */
+static void
+count_pending(struct request *request)
+{
+	size_t room = request->pending.room;
+
+	request->server->answers_bytes -= request->answered;
+	request->answered = room > HTTP_STREAM_BYTES_MAX ? room : 0;
+	request->server->answers_bytes += request->answered;
+}
+
+/* All of it was taken. What one large frame has needed is not held until the next one. */
+static void
+empty_pending(struct request *request)
+{
+	request->taken = request->pending.size = 0;
+	if (request->answered > 0)
+		packet_release(&request->pending);
+	count_pending(request);
 }
 
 /* Takes of what is pending; the connection is left alone until there is more. */
@@ -293,6 +370,8 @@ read_stream(void *arg, uint64_t position, char *buffer, size_t room)
 	left = left < room ? left : room;
 	memcpy(buffer, request->pending.data + request->taken, left);
 	request->taken += left;
+	if (request->taken == request->pending.size)
+		empty_pending(request);
 	request->visitor->since_ms = loop_now_ms(request->server->loop);
 	if (request->fiber != NULL)
 		fiber_wake(request->fiber);
@@ -304,6 +383,7 @@ exchange_stream(struct exchange *exchange, unsigned status, const char *type)
 {
 	struct request *request = request_of(exchange);
 
+	request->is_stream = true;
 	watch_visitor(request);
 	answer_with(request, status, type,
 	    MHD_create_response_from_callback(
@@ -340,6 +420,7 @@ exchange_write(struct exchange *exchange, const void *data, size_t size)
 		request->visitor->since_ms = loop_now_ms(request->server->loop);
 	close_up(request);
 	packet_append(&request->pending, data, size);
+	count_pending(request);
 	request->visitor->is_served = false; /* now it is the reader's time */
 	request_resume(request);
 	return 0;

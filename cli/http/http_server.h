@@ -6,7 +6,7 @@
  *
  * Bounds, each an option: connections, others wait in the kernel; bytes of a head, of a body (more: 413), of
  * all bodies together (more: 503), of all answers in one piece that are not taken yet (more: 503; small ones always have
- * room; 0: no bound). A connection is closed when nothing moves on it for idle_s, and a request
+ * room; a stream asks whether it has, exchange_has_room; 0: no bound). A connection is closed when nothing moves on it for idle_s, and a request
  * that has not come, or an answer that was not taken, request_ms after the connection or the answer before it;
  * a stream that is not read is waited for as long. Whoever goes away has his fiber cancelled, at once if it
  * streams. A request that a proxy may read in another way (two lengths, two hosts) is refused.
@@ -84,6 +84,12 @@ void exchange_stream(struct exchange *exchange, unsigned status, const char *typ
 /* Writes a piece, which is copied. Waits while the reader has more than HTTP_STREAM_BYTES_MAX to take. Returns 0, or -1:
  * who read is gone, or the fiber was cancelled. */
 int exchange_write(struct exchange *exchange, const void *data, size_t size);
+
+/* Whether less is held of answers than may be (answers_bytes_max), of a stream what is more than HTTP_STREAM_BYTES_MAX; to
+ * be asked before what may be large is made. Answers in one piece may be half as much again, since several are told so at
+ * once. If not, the stream whose reader has taken nothing for the longest, and for a second at least, is cut off: ask again
+ * soon. */
+bool exchange_has_room(const struct exchange *exchange);
 
 /* Whether who asked has gone away. */
 bool exchange_is_gone(const struct exchange *exchange);

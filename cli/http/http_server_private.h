@@ -27,15 +27,17 @@ struct request {
 	struct fiber *fiber; /* that answers; NULL: none, or it has ended */
 	uint64_t begun_ms;   /* it was */
 	struct packet body;
-	size_t counted;  /* of body and what was made of it, among the server's */
-	size_t answered; /* the same of an answer in one piece */
+	size_t counted; /* of body and what was made of it, among the server's */
+	size_t
+	    answered; /* the same of an answer in one piece, or of what is pending of a large one */
 	struct MHD_Response *response;
 	unsigned status;
 	const struct value *headers; /* [name, value, ...] */
 	struct packet pending;       /* of a stream, from taken on */
 	size_t taken;
-	bool is_ended;  /* of a stream: nothing follows */
-	bool is_queued; /* its answer is libmicrohttpd's */
+	bool is_stream, is_cut; /* cut: it was, for who takes what he is given */
+	bool is_ended;          /* of a stream: nothing follows */
+	bool is_queued;         /* its answer is libmicrohttpd's */
 	bool is_suspended;
 	uv_poll_t *watch; /* for who goes away while we wait */
 };

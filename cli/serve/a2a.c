@@ -7,6 +7,7 @@
 #include "a2a.h"
 #include "bounds.h"
 #include "json.h"
+#include "room.h"
 #include "tenant.h"
 #include "wire.h"
 
@@ -165,10 +166,10 @@ response(struct call *call, const struct task *task,
 {
 	struct arena *arena = call->arena;
 	struct a2a_run run;
+	enum store_status status = a2a_read(call, arena, task, &run);
 
-	if (a2a_read(call, arena, task, &run) != STORE_OK)
-		return rpc_error(
-		    call, RPC_INTERNAL_ERROR, store_error(api_store(call->api)));
+	if (status != STORE_OK)
+		return rpc_error(call, RPC_INTERNAL_ERROR, reply_trouble(call, status));
 	return rpc_result(call, arena, how(arena, &run));
 }
 
@@ -321,7 +322,11 @@ list_tasks(struct call *call, const struct value *params)
 		return;
 	}
 	listing.last = listing.first + (size_t)size;
-	status = a2a_runs_of(call, context, see_run, &listing);
+	status = room_for_list(call);
+	if (status == STORE_OK) {
+		status = a2a_runs_of(call, context, see_run, &listing);
+		room_leave_list(call);
+	}
 	if (status == STORE_OK)
 		status = listing.status;
 	if (status != STORE_OK) {

@@ -3,6 +3,7 @@
 
 #include "a2a.h"
 #include "chat.h"
+#include "room.h"
 #include "store_runs.h"
 #include "tenant.h"
 #include "wire.h"
@@ -33,11 +34,16 @@ a2a_runs_of(struct call *call, const char *thread,
 		struct arena *arena = arena_new();
 		const struct value *runs = NULL;
 
-		status = store_thread_runs(
-		    api_store(call->api), arena, thread, offset, PAGE, &runs);
-		found = status == STORE_OK ? value_size(runs) : 0;
-		for (i = 0; i < found && goes_on; i++)
-			goes_on = see(value_at(runs, i), arg);
+		status = room_for_state(call);
+		found = 0;
+		if (status == STORE_OK) {
+			status = store_thread_runs(
+			    api_store(call->api), arena, thread, offset, PAGE, &runs);
+			found = status == STORE_OK ? value_size(runs) : 0;
+			for (i = 0; i < found && goes_on; i++)
+				goes_on = see(value_at(runs, i), arg);
+			room_leave_state(call);
+		}
 		arena_destroy(&arena);
 	}
 	return status;
@@ -73,20 +79,43 @@ find_current(struct call *call, struct task *task)
 	return status;
 }
 
+/* The run's record, without what went into it. *failed_r: whether that was an answer that it could not use. */
+static enum store_status
+read_record(struct call *call, struct arena *arena, const char *thread, const char *run,
+    const struct value **record_r, bool *failed_r)
+{
+	struct arena *scratch;
+	const struct value *record;
+	enum store_status status = room_for_state(call);
+
+	if (status != STORE_OK)
+		return status;
+	scratch = arena_new();
+	status = store_run(api_store(call->api), scratch, thread, run, &record);
+	if (status == STORE_OK) {
+		*record_r = a2a_keep(arena, record);
+		*failed_r = a2a_has_failed_to_answer(record);
+	}
+	arena_destroy(&scratch);
+	room_leave_state(call);
+	return status;
+}
+
 static enum store_status
 look_for_id(struct call *call, const char *id, struct task *task_r)
 {
-	struct store *store = api_store(call->api);
 	enum store_status status = STORE_NONE;
+	bool has_failed;
 
 	*task_r = (struct task){ .id = id };
 	if (id != NULL && wire_is_run_id(id))
-		status = store_run_thread(store, call->arena, id, &task_r->thread);
+		status = store_run_thread(
+		    api_store(call->api), call->arena, id, &task_r->thread);
 	if (status == STORE_OK && !tenant_owns(call, task_r->thread))
 		status = STORE_NONE;
 	if (status == STORE_OK)
-		status =
-		    store_run(store, call->arena, task_r->thread, id, &task_r->record);
+		status = read_record(
+		    call, call->arena, task_r->thread, id, &task_r->record, &has_failed);
 	if (status == STORE_OK &&
 	    !value_text_is(value_get(task_r->record, "agent"), call->params[0]))
 		status = STORE_NONE;
@@ -176,15 +205,15 @@ a2a_read(struct call *call, struct arena *arena, const struct task *task,
     struct a2a_run *run_r)
 {
 	const struct value *record = NULL;
+	bool has_failed = false;
 	enum store_status status =
-	    store_run(api_store(call->api), arena, task->thread, task->run, &record);
+	    read_record(call, arena, task->thread, task->run, &record, &has_failed);
 
 	if (status == STORE_NONE) {
 		record = value_map(arena, "run", value_str(arena, task->run), "thread",
 		    value_str(arena, task->thread), NULL);
 		status = STORE_OK;
-	} else if (status == STORE_OK && strcmp(task->run, task->id) != 0 &&
-		   a2a_has_failed_to_answer(record)) {
+	} else if (status == STORE_OK && strcmp(task->run, task->id) != 0 && has_failed) {
 		record = task->record; /* it asks as before */
 	} else if (status == STORE_OK) {
 		status = a2a_complete(call, arena, &record);

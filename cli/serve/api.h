@@ -8,6 +8,7 @@
 
 #include <sys/queue.h>
 
+#include "gate.h"
 #include "http_server.h"
 #include "session.h"
 
@@ -24,6 +25,7 @@ struct api {
 	const char *const *origins;    /* whose pages may ask, NULL-ended; "*": all */
 	uint64_t redis_wait_ms;        /* for each step, of a Redis that has gone */
 	bool is_local;                 /* only this machine reaches us */
+	struct gate states, lists;     /* who holds some (room.h) */
 	TAILQ_HEAD(, thread_waiter)
 	waiters; /* for a thread's next run (thread_stream.c) */
 };
@@ -69,8 +71,11 @@ void reply_events(struct call *call);
 /* {"detail": text}; status as HTTP has it. */
 void reply_error(struct call *call, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* What a step of the store came to: 404 for STORE_NONE ("no <what>"), 503 for a Redis that is not there, ... */
+/* What a step of the store came to: 404 for STORE_NONE ("no <what>"), 503 for a Redis that is not there, ...; STORE_REJECTED
+ * is that there is no room (room.h). */
 void reply_failed(struct call *call, enum store_status status, const char *what);
+/* The same as a text, of what goes wrong in a stream. */
+const char *reply_trouble(struct call *call, enum store_status status);
 
 /* --- the request --- */
 

@@ -5,6 +5,7 @@
 
 #include "asks.h"
 #include "memory.h"
+#include "room.h"
 #include "shape.h"
 #include "store_past.h"
 
@@ -123,23 +124,38 @@ blueprint_hidden(
 	return STORE_OK;
 }
 
-enum store_status
-blueprint_thread(struct api *api, struct arena *arena, const char *name, const char *run,
+static enum store_status
+read_thread(struct call *call, struct arena *arena, const char *name, const char *run,
     const struct value **thread_r, const struct value **values_r)
 {
+	struct store *store = api_store(call->api);
 	const struct value *thread, *head, *hidden;
 	enum store_status status =
-	    run == NULL ? store_thread(api_store(api), arena, name, &thread)
-			: store_thread_left(api_store(api), arena, name, run, &thread);
+	    run == NULL ? store_thread(store, arena, name, &thread)
+			: store_thread_left(store, arena, name, run, &thread);
 
 	if (status != STORE_OK)
 		return status;
 	head = value_get(thread, "head");
-	status = blueprint_hidden(api, arena, value_get_text(head, "agent"), &hidden);
+	status =
+	    blueprint_hidden(call->api, arena, value_get_text(head, "agent"), &hidden);
 	if (status != STORE_OK)
 		return status;
 	*thread_r = value_map_with(arena, thread, "asks", asks_of(arena, head));
 	*values_r = shape_values(
 	    arena, value_get(thread, "messages"), value_get(thread, "fields"), hidden);
 	return STORE_OK;
+}
+
+enum store_status
+blueprint_thread(struct call *call, struct arena *arena, const char *name,
+    const char *run, const struct value **thread_r, const struct value **values_r)
+{
+	enum store_status status = room_for_state(call);
+
+	if (status != STORE_OK)
+		return status;
+	status = read_thread(call, arena, name, run, thread_r, values_r);
+	room_leave_state(call);
+	return status;
 }

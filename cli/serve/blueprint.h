@@ -38,8 +38,10 @@ enum store_status blueprint_hidden(struct api *api, struct arena *arena, const c
     const struct value **hidden_r);
 
 /* Reads the state of the thread of that name as it is shown: *thread_r as of store_thread, with `asks`; *values_r. run: as
- * that run has left it so far, also when others have gone on behind it, while its checkpoints are there; NULL: as it is now. */
-enum store_status blueprint_thread(struct api *api, struct arena *arena, const char *name,
-    const char *run, const struct value **thread_r, const struct value **values_r);
+ * that run has left it so far, also when others have gone on behind it, while its checkpoints are there; NULL: as it is now. Waits
+ * for room, and is STORE_REJECTED where there is none (room.h). */
+enum store_status blueprint_thread(struct call *call, struct arena *arena,
+    const char *name, const char *run, const struct value **thread_r,
+    const struct value **values_r);
 
 #endif

@@ -119,7 +119,7 @@ get_state(struct call *call, const struct value *params)
 	struct arena *arena = call->arena;
 	const struct value *thread, *values, *last = NULL;
 	enum store_status status =
-	    blueprint_thread(call->api, arena, call->params[0], NULL, &thread, &values);
+	    blueprint_thread(call, arena, call->params[0], NULL, &thread, &values);
 
 	(void)params;
 	if (status == STORE_OK)

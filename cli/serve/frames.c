@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bounds.h"
 #include "chat.h"
 #include "json.h"
 #include "memory.h"
@@ -87,6 +88,8 @@ void
 frames_taken(struct frames *frames)
 {
 	frames->out.size = 0;
+	if (frames->out.room > SERVE_FRAMES_BYTES_KEPT)
+		packet_release(&frames->out);
 }
 
 /* --- a frame ------------------------------------------------------------------------------ */

@@ -104,8 +104,17 @@ reply_failed(struct call *call, enum store_status status, const char *what)
 		reply_error(call, 500, "%s", error);
 	else if (status == STORE_CANCELLED)
 		reply_error(call, 503, "the server ends");
+	else if (status == STORE_REJECTED)
+		reply_error(call, 503, "%s", reply_trouble(call, status));
 	else
 		reply_error(call, 503, "Redis: %s%s", error, session_remedy(error));
+}
+
+const char *
+reply_trouble(struct call *call, enum store_status status)
+{
+	return status == STORE_REJECTED ? "too much is going on"
+					: store_error(api_store(call->api));
 }
 
 /* --- the request --- */

@@ -3,8 +3,10 @@
 
 #include "blueprint.h"
 #include "frames.h"
+#include "room.h"
 #include "runs.h"
 #include "shape.h"
+#include "thread_walk.h"
 
 /* A stream under way. */
 struct stream {
@@ -12,7 +14,8 @@ struct stream {
 	const struct run_begun *begun;
 	struct frames *frames;
 	bool is_changed; /* the state, since it was shown */
-	bool is_cut;     /* Redis did not say what belongs to an event */
+	bool is_cut;     /* Redis did not say what belongs to an event; trouble: why */
+	enum store_status trouble;
 	bool has_ended;
 };
 
@@ -31,11 +34,13 @@ flush(struct stream *stream)
 	return result;
 }
 
-/* Notes that Redis has not said: then the event is not shown, and comes again. What it lacks is passed over. */
+/* Notes that Redis has not said, or that there is no room for it: then the event is not shown, and comes again. What it lacks is passed over. */
 static void
 note(struct stream *stream, enum store_status status)
 {
-	stream->is_cut |= status == STORE_FAILED || status == STORE_CANCELLED;
+	stream->is_cut |= thread_walk_is_away(status);
+	if (stream->is_cut)
+		stream->trouble = status;
 }
 
 /* The thread's state; of a thread that cannot be read nothing. */
@@ -49,9 +54,27 @@ show_state(struct stream *stream, struct arena *arena)
 	stream->is_changed = false;
 	if ((stream->begun->body.modes & MODE_VALUES) == 0)
 		return;
-	note(stream, blueprint_thread(stream->call->api, arena, stream->begun->thread,
+	note(stream, blueprint_thread(stream->call, arena, stream->begun->thread,
 			 stream->begun->run, &thread, &values));
 	frames_values(stream->frames, values);
+}
+
+/* What the event says was added. */
+static const struct value *
+read_messages(struct stream *stream, struct arena *arena, const struct value *event)
+{
+	struct call *call = stream->call;
+	const struct value *messages = NULL;
+	enum store_status status = room_for_state(call);
+
+	if (status == STORE_OK) {
+		status = store_messages(api_store(call->api), arena,
+		    stream->begun->thread, (uint64_t)value_get_int(event, "first", 0),
+		    (uint64_t)value_get_int(event, "count", 0), &messages);
+		room_leave_state(call);
+	}
+	note(stream, status);
+	return messages;
 }
 
 static void
@@ -62,10 +85,7 @@ show_step(struct stream *stream, struct arena *arena, const struct value *event)
 
 	if (count > 0 &&
 	    (stream->begun->body.modes & ~(unsigned)(MODE_VALUES | MODE_CUSTOM)) != 0)
-		note(stream,
-		    store_messages(api_store(stream->call->api), arena,
-			stream->begun->thread, (uint64_t)value_get_int(event, "first", 0),
-			(uint64_t)count, &messages));
+		messages = read_messages(stream, arena, event);
 	if (stream->is_cut)
 		return;
 	frames_step(stream->frames, arena, event, messages);
@@ -150,9 +170,9 @@ go_on(struct stream *stream)
 	else if (found == 0)
 		goes_on = exchange_write(stream->call->exchange, EVENTS_BEAT,
 			      strlen(EVENTS_BEAT)) == 0;
+	arena_destroy(&arena); /* the reader may take his time */
 	if (goes_on)
 		goes_on = flush(stream) == 0;
-	arena_destroy(&arena);
 	return goes_on && !stream->has_ended && !stream->is_cut;
 }
 
@@ -161,16 +181,16 @@ static void
 write_stream(struct stream *stream)
 {
 	struct arena *arena = stream->call->arena;
+	enum store_status trouble;
 	bool goes_on = flush(stream) == 0;
 
 	while (goes_on && !stream->is_cut)
 		goes_on = go_on(stream);
-	if (!stream->has_ended &&
-	    (stream->is_cut || feed_status(stream->begun->feed) == STORE_FAILED)) {
+	trouble = stream->is_cut ? stream->trouble : feed_status(stream->begun->feed);
+	if (!stream->has_ended && (stream->is_cut || trouble == STORE_FAILED)) {
 		frames_error(stream->frames, arena,
 		    value_map(arena, "type", value_str(arena, "ConnectionError"),
-			"message",
-			value_str(arena, store_error(api_store(stream->call->api))),
+			"message", value_str(arena, reply_trouble(stream->call, trouble)),
 			NULL));
 		frames_close(stream->frames, 0);
 		flush(stream);
@@ -210,7 +230,7 @@ runs_show(struct call *call, struct run_begun *begun, bool names_run, const char
 		frames_begin(stream.frames);
 	} else { /* what it was shown of the state may be old */
 		stream.is_changed = true;
-		stream.is_cut = recall_step(&stream) == STORE_FAILED;
+		note(&stream, recall_step(&stream));
 	}
 	write_stream(&stream);
 	is_whole = stream.has_ended || feed_status(begun->feed) == STORE_NONE;

@@ -30,7 +30,7 @@ not_read(struct call *call, enum store_status status)
 {
 	return status == STORE_NONE
 		   ? failed(call, "NotFoundError", "the run was deleted meanwhile")
-		   : failed(call, "ConnectionError", store_error(api_store(call->api)));
+		   : failed(call, "ConnectionError", reply_trouble(call, status));
 }
 
 /* The state that the run has left, with what it asks, or {__error__}. */
@@ -46,8 +46,8 @@ outcome(struct call *call, const struct run_begun *begun, const struct value *la
 		    value_map(arena, "error", value_get(error, "type"), "message",
 			value_get(error, "message"), NULL),
 		    NULL);
-	status = blueprint_thread(
-	    call->api, arena, begun->thread, begun->run, &state, &values);
+	status =
+	    blueprint_thread(call, arena, begun->thread, begun->run, &state, &values);
 	if (status != STORE_OK)
 		return not_read(call, status);
 	if (value_text_is(value_get(last, "status"), "interrupted"))

@@ -286,7 +286,8 @@ describe(struct call *call, const struct run_begun *begun)
 {
 	const struct value *record = NULL;
 
-	store_run(api_store(call->api), call->arena, begun->thread, begun->run, &record);
+	store_run_brief(
+	    api_store(call->api), call->arena, begun->thread, begun->run, &record);
 	if (record == NULL)
 		record = untaken(call, begun->run, begun->thread, begun->body.agent);
 	return shape_run(call->arena, record);
@@ -332,8 +333,8 @@ call_runs_batch(struct call *call)
 static enum store_status
 look_for(struct call *call, const char *run, const struct value **record_r)
 {
-	enum store_status status =
-	    store_run(api_store(call->api), call->arena, call->params[0], run, record_r);
+	enum store_status status = store_run_brief(
+	    api_store(call->api), call->arena, call->params[0], run, record_r);
 
 	/* Runs are found by their shard, which threads share. */
 	if (status == STORE_OK &&

@@ -1,4 +1,5 @@
 /* serve: agents, threads and runs over HTTP, in the form of LangGraph's API. */
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@
 #include "memory.h"
 #include "notify.h"
 #include "serve_keys.h"
+
+#define MAPPED_BYTES_MIN (256 << 10)
 
 struct serve_settings {
 	struct common_settings common;
@@ -170,6 +173,14 @@ take_all_descriptors(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* What is large goes back to the kernel when it is let go: else glibc learns from it to keep it, and where something small
+ * lies behind it, does so for good. */
+static void
+keep_no_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);
+}
+
 static enum status
 run_serve(struct session *session, const void *given, const char *const *rest)
 {
@@ -187,6 +198,7 @@ run_serve(struct session *session, const void *given, const char *const *rest)
 	if (status != STATUS_OK)
 		return status;
 	take_all_descriptors();
+	keep_no_memory();
 	session_wait_for_redis(session, api.redis_wait_ms);
 	if (session_store(session) == NULL)
 		return STATUS_UNREACHABLE;
@@ -194,6 +206,8 @@ run_serve(struct session *session, const void *given, const char *const *rest)
 	if (api.live == NULL)
 		return STATUS_UNREACHABLE;
 	TAILQ_INIT(&api.waiters);
+	gate_init(&api.states, SERVE_STATES_MAX);
+	gate_init(&api.lists, SERVE_LISTS_MAX);
 	api.blueprints = blueprints_new();
 	status = serve(&api, settings);
 	blueprints_destroy(&api.blueprints);

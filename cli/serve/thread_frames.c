@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bounds.h"
 #include "chat.h"
 #include "json.h"
 #include "memory.h"
@@ -107,6 +108,8 @@ void
 thread_frames_taken(struct thread_frames *frames)
 {
 	frames->out.size = 0;
+	if (frames->out.room > SERVE_FRAMES_BYTES_KEPT)
+		packet_release(&frames->out);
 }
 
 void

@@ -9,6 +9,7 @@
 #include "bounds.h"
 #include "fiber.h"
 #include "json.h"
+#include "room.h"
 #include "runs.h"
 #include "select.h"
 #include "shape.h"
@@ -28,7 +29,7 @@ call_state_get(struct call *call)
 
 	if (!select_read(call, SELECT_STATE, &fields) || !thread_is_there(call, name))
 		return;
-	status = blueprint_thread(call->api, arena, name, NULL, &thread, &values);
+	status = blueprint_thread(call, arena, name, NULL, &thread, &values);
 	if (status == STORE_OK)
 		status = store_last_checkpoint(api_store(call->api), arena, name, &last);
 	state = status == STORE_OK
@@ -97,8 +98,12 @@ call_state_at(struct call *call)
 	if (!select_read(call, SELECT_STATE, &fields) || !thread_is_there(call, name) ||
 	    (version = version_asked_for(call)) == -1)
 		return;
-	status = store_thread_at(
-	    api_store(call->api), call->arena, name, (uint64_t)version, &past);
+	status = room_for_state(call);
+	if (status == STORE_OK) {
+		status = store_thread_at(
+		    api_store(call->api), call->arena, name, (uint64_t)version, &past);
+		room_leave_state(call);
+	}
 	if (status == STORE_OK)
 		status = hidden_on(call, name, &hidden);
 	if (status == STORE_OK)
@@ -156,24 +161,38 @@ reply_pasts(struct call *call, const struct value *pasts, const struct value *hi
 	reply_list_end(&list, call);
 }
 
-void
-call_history(struct call *call)
+/* Those before the version of that number, limit at most. */
+static enum store_status
+show_pasts(struct call *call, int64_t before, int64_t limit, const struct value *fields)
 {
 	const char *name = call->params[0];
-	const struct value *pasts, *hidden, *fields;
-	int64_t limit = call_number(call, "limit", LIMIT, 1, LIMIT_MAX), before = 0;
-	enum store_status status;
+	const struct value *pasts, *hidden;
+	enum store_status status = store_pasts(api_store(call->api), call->arena, name,
+	    (uint64_t)before, (size_t)limit, &pasts);
 
-	if (limit == -1 || !select_read(call, SELECT_STATE, &fields) ||
-	    (before = before_of(call)) == -1 || !thread_is_there(call, name))
-		return;
-	status = store_pasts(api_store(call->api), call->arena, name, (uint64_t)before,
-	    (size_t)limit, &pasts);
 	if (status == STORE_OK)
 		status = hidden_on(call, name, &hidden);
 	if (status == STORE_OK)
 		reply_pasts(call, pasts, hidden, fields);
-	else
+	return status;
+}
+
+void
+call_history(struct call *call)
+{
+	const struct value *fields;
+	int64_t limit = call_number(call, "limit", LIMIT, 1, LIMIT_MAX), before = 0;
+	enum store_status status;
+
+	if (limit == -1 || !select_read(call, SELECT_STATE, &fields) ||
+	    (before = before_of(call)) == -1 || !thread_is_there(call, call->params[0]))
+		return;
+	status = room_for_list(call);
+	if (status == STORE_OK) {
+		status = show_pasts(call, before, limit, fields);
+		room_leave_list(call);
+	}
+	if (status != STORE_OK)
 		reply_failed(call, status, "such thread");
 }
 

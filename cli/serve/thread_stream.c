@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "blueprint.h"
+#include "room.h"
 #include "runs.h"
 #include "shape.h"
 #include "thread_frames.h"
@@ -77,13 +78,15 @@ show(struct thread_stream *stream, struct arena *arena, const struct value *thin
 		thread_frames_live(stream->frames, arena, thing);
 		return 0;
 	}
-	if (count > 0)
+	if (count > 0 && (status = room_for_state(stream->call)) == STORE_OK) {
 		status = store_messages(api_store(stream->call->api), arena,
 		    stream->thread, (uint64_t)value_get_int(thing, "first", 0),
 		    (uint64_t)count, &messages);
+		room_leave_state(stream->call);
+	}
 	if (status == STORE_OK && shows_state(stream, thing, feed))
-		status = blueprint_thread(stream->call->api, arena, stream->thread,
-		    stream->run, &thread, &values);
+		status = blueprint_thread(
+		    stream->call, arena, stream->thread, stream->run, &thread, &values);
 	if (thread_walk_is_away(status))
 		return -1;
 	thread_frames_event(stream->frames, arena, thing, messages, values);
@@ -106,10 +109,8 @@ show_next(struct thread_stream *stream, struct feed *feed)
 	}
 	if (found == -1) /* its end was shown before, or nobody can say what it was */
 		result = feed_status(feed) == STORE_NONE ? 0 : -1;
-	if (flush(stream) == -1)
-		result = -1;
-	arena_destroy(&arena);
-	return result;
+	arena_destroy(&arena); /* the reader may take his time */
+	return flush(stream) == -1 ? -1 : result;
 }
 
 /* Returns 0 when it has ended, -1 when the stream has. */

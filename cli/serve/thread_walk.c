@@ -45,7 +45,8 @@ wait_for_run(struct thread_walk *walk)
 bool
 thread_walk_is_away(enum store_status status)
 {
-	return status == STORE_FAILED || status == STORE_CANCELLED;
+	return status == STORE_FAILED || status == STORE_CANCELLED ||
+	       status == STORE_REJECTED;
 }
 
 /* Reads the last page of runs before the one of number end, or of all. */

@@ -15,7 +15,7 @@ struct thread_walk {
 		1]; /* the run before that, if it was seen: the list may be cut in front */
 };
 
-/* Redis has not said. What it lacks is passed over. */
+/* Redis has not said, or there was no room for it (room.h). What it lacks is passed over. */
 bool thread_walk_is_away(enum store_status status);
 
 /* Puts the walk before the run that goes on, else the first that waits, else behind the last. Those that ended or were refused behind

@@ -6,6 +6,7 @@
 #include "blueprint.h"
 #include "bounds.h"
 #include "json.h"
+#include "room.h"
 #include "runs.h"
 #include "select.h"
 #include "shape.h"
@@ -35,7 +36,7 @@ describe(struct call *call, const char *name)
 	struct store *store = api_store(call->api);
 	const struct value *thread, *values, *last = NULL;
 	enum store_status status =
-	    blueprint_thread(call->api, call->arena, name, NULL, &thread, &values);
+	    blueprint_thread(call, call->arena, name, NULL, &thread, &values);
 
 	if (status == STORE_OK)
 		status = store_last_checkpoint(store, call->arena, name, &last);
@@ -283,7 +284,7 @@ find(struct search *search, struct arena *arena, const char *name)
 	    !may_be_wanted(call, shape_thread(arena, thread, NULL, NULL)))
 		return status;
 	if (is_shown || value_size(wanted) > 0)
-		status = blueprint_thread(call->api, arena, name, NULL, &thread, &values);
+		status = blueprint_thread(call, arena, name, NULL, &thread, &values);
 	if (status != STORE_OK ||
 	    (value_size(wanted) > 0 && !select_matches(values, wanted)))
 		return status;
@@ -328,10 +329,16 @@ search(struct search *search, uint64_t *total_r)
 
 	if (!can_search(call))
 		return false;
+	status = room_for_list(call);
+	if (status != STORE_OK) {
+		reply_failed(call, status, "threads");
+		return false;
+	}
 	status = store_threads(api_store(call->api), call->arena, call->tenant,
 	    is_open && search->last > 0 ? search->last : SEARCHED_MAX, &threads, total_r);
 	if (status == STORE_OK)
 		status = look(search, threads);
+	room_leave_list(call);
 	if (status != STORE_OK)
 		reply_failed(call, status, "threads");
 	return status == STORE_OK;

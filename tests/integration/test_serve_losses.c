@@ -2,6 +2,7 @@
  * it; nobody is shown a step twice, or misses one. */
 #include <arpa/inet.h>
 #include <check.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "children.h"
 #include "has.h"
+#include "repeated.h"
 #include "story_bench.h"
 
 TCase *tcase_serve_losses(void);
@@ -73,6 +75,8 @@ dial(const char *url, const char *head, const char *body)
 	    head, strlen(body), body);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	/* The kernel takes little for who does not read. */
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &(int){ 4096 }, sizeof(int));
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
 	ck_assert_int_eq(
 	    send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
@@ -147,6 +151,63 @@ START_TEST(a_server_ends_while_it_streams)
 		serve_get(serve_text("/threads/%s/runs/%s", id, run), 200), "status"),
 	    "running");
 	ASK(.path = serve_text("/threads/%s/runs/%s/cancel", id, run), .body = "");
+}
+END_TEST
+
+/* --- who takes nothing -------------------------------------------------------------------- */
+
+#define LARGE_BYTES (6u << 20)
+#define IDLE_LOOKS 3000  /* half a minute */
+#define IDLE_READERS 60u /* what they are shown is more than may be held */
+
+static bool
+is_cut(int fd)
+{
+	struct pollfd look = { .fd = fd, .events = POLLRDHUP };
+
+	return poll(&look, 1, 0) == 1;
+}
+
+static size_t
+count_cut(const int *fds, size_t count)
+{
+	size_t cut = 0, i;
+
+	for (i = 0; i < count; i++)
+		cut += is_cut(fds[i]);
+	return cut;
+}
+
+/* Not in a minute, when they would be cut off anyway. */
+START_TEST(who_reads_nothing_makes_room_for_who_reads)
+{
+	const char *id = serve_thread(), *url, *where;
+	struct cli_job *server;
+	int fds[IDLE_READERS], looks;
+	size_t cut = 0, i;
+
+	ASK(.path = serve_text("/threads/%s/runs/wait", id),
+	    .body = serve_text("{'assistant_id': 'quick', 'input': {'messages': "
+			       "[{'role': 'user', 'content': '%s'}]}}",
+		repeated(fleet->arena, "y", LARGE_BYTES)));
+	where = serve_text("GET /threads/%s/runs/%s/stream?stream_mode=values", id,
+	    value_get_text(
+		value_at(serve_get(serve_text("/threads/%s/runs", id), 200), 0),
+		"run_id"));
+	url = serve_start(&server, NULL);
+	for (i = 0; i < IDLE_READERS; i++)
+		fds[i] = dial(url, where, "");
+	for (looks = 0; looks < IDLE_LOOKS && cut == 0; looks++) {
+		serve_pause();
+		cut = count_cut(fds, IDLE_READERS);
+	}
+	ck_assert_uint_gt(cut, 0);
+	ck_assert_uint_lt(cut, IDLE_READERS); /* as many as are in the way */
+	ck_assert_int_eq(
+	    ASK(.url = url, .path = serve_text("/threads/%s/state", id)).status, 200);
+	for (i = 0; i < IDLE_READERS; i++)
+		close(fds[i]);
+	serve_stop(&server);
 }
 END_TEST
 
@@ -308,6 +369,7 @@ tcase_serve_losses(void)
 	tcase_add_test(tcase, a_cancelled_run_ends_its_stream);
 	tcase_add_test(tcase, a_run_that_nobody_waits_for_any_more_is_cancelled);
 	tcase_add_test(tcase, a_server_ends_while_it_streams);
+	tcase_add_test(tcase, who_reads_nothing_makes_room_for_who_reads);
 	tcase_add_test(tcase, another_server_goes_on_where_one_died);
 	tcase_add_loop_test(tcase, what_dies_meanwhile_takes_nothing_away, 0,
 	    sizeof mortals / sizeof mortals[0]);

@@ -103,6 +103,28 @@ write_much(struct exchange *exchange)
 			hs.written += PIECE;
 }
 
+/* More than the kernel takes for a client, at once. */
+static void
+write_heap(struct exchange *exchange)
+{
+	char *heap = arena_alloc(exchange->arena, HEAP);
+
+	memset(heap, 'x', HEAP);
+	exchange_stream(exchange, 200, "text/plain");
+	exchange_write(exchange, heap, HEAP);
+	hs.written += HEAP;
+}
+
+static void
+wait_for_room(struct exchange *exchange)
+{
+	hs.waited = 0;
+	for (; !exchange_has_room(exchange); hs.waited++)
+		if (fiber_sleep(10) == -1)
+			return;
+	say(exchange, 200, "room");
+}
+
 static void
 say_nothing(struct exchange *exchange)
 {
@@ -134,6 +156,8 @@ static const struct {
 	{ "/pieces", write_pieces },
 	{ "/flood", flood },
 	{ "/much", write_much },
+	{ "/heap", write_heap },
+	{ "/room", wait_for_room },
 	{ "/nothing", say_nothing },
 	{ "/twice", answer_twice },
 	{ "/forget", forget },

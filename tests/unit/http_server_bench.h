@@ -12,6 +12,7 @@
 #define HEAD_MAX 8192u
 #define CLIENTS 4u
 #define PIECE ((size_t)65536)
+#define HEAP (16u << 20) /* of a stream, at once */
 
 /* Who asks: a socket, what is still to be sent, and what has come. */
 struct client {
@@ -29,7 +30,7 @@ struct http_server_bench {
 	struct http_server_options options;
 	struct client clients[CLIENTS];
 	/* What the owner of the server has seen. */
-	unsigned asked, ended, cancelled, gone;
+	unsigned asked, ended, cancelled, gone, waited;
 	size_t written;
 	struct exchange *held; /* that waits */
 	struct fiber *holder;

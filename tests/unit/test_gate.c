@@ -59,6 +59,13 @@ all_ended(void *arg)
 	return ended == GUESTS;
 }
 
+static bool
+all_and_one_ended(void *arg)
+{
+	(void)arg;
+	return ended == GUESTS + 1;
+}
+
 static void
 start_guests(void)
 {
@@ -193,6 +200,32 @@ START_TEST(a_place_handed_to_one_who_is_cancelled_goes_on_to_the_next)
 }
 END_TEST
 
+static void
+hurry(void *arg)
+{
+	(void)arg;
+	while (entered < 1)
+		fiber_sleep(1);
+	ck_assert_int_eq(gate_enter_ms(&gate, 5), 1);
+	ck_assert_uint_eq(gate.inside, 1);
+	may_leave = GUESTS;
+	ck_assert_int_eq(gate_enter_ms(&gate, 60000), 0); /* behind the guests */
+	ck_assert_uint_eq(entered, GUESTS);
+	gate_leave(&gate);
+	ended++;
+}
+
+START_TEST(who_has_no_more_time_leaves_the_queue)
+{
+	gate_init(&gate, 1);
+	start_guests();
+	door = fiber_start(loop, "door", hurry, NULL);
+	loop_run_until(loop, all_and_one_ended, NULL);
+	ck_assert_uint_eq(most_inside, 1);
+	ck_assert_uint_eq(gate.inside, 0);
+}
+END_TEST
+
 TCase *
 tcase_gate(void)
 {
@@ -204,5 +237,6 @@ tcase_gate(void)
 	tcase_add_test(tcase, its_room_may_change);
 	tcase_add_test(tcase, who_is_cancelled_leaves_the_queue_and_holds_no_place);
 	tcase_add_test(tcase, a_place_handed_to_one_who_is_cancelled_goes_on_to_the_next);
+	tcase_add_test(tcase, who_has_no_more_time_leaves_the_queue);
 	return tcase;
 }

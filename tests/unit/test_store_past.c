@@ -195,6 +195,7 @@ play_brief(void)
 		ck_assert(value_equal(
 		    brief->pairs[i].value, value_get(record, brief->pairs[i].key->text)));
 	ck_assert_str_eq(value_get_text(brief, "status"), "queued");
+	ck_assert(value_has(brief, "events") == value_has(record, "events"));
 	ck_assert(value_has(record, "webhook") && !value_has(brief, "webhook"));
 	ck_assert_int_eq(
 	    store_run_brief(trial.a, trial.arena, "t", "r2", &brief), STORE_OK);

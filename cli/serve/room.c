@@ -1,0 +1,59 @@
+#include "room.h"
+
+#include "fiber.h"
+
+#define LOOK_MS 50u
+#define TAKEN_MS 5000u /* for others to take what was answered, or to be cut off */
+
+/* What is held of answers is let go as it is taken, or its readers are cut off. */
+static enum store_status
+await_taken(struct call *call)
+{
+	uint64_t waited = 0;
+
+	for (; !exchange_has_room(call->exchange); waited += LOOK_MS)
+		if (waited >= TAKEN_MS)
+			return STORE_REJECTED;
+		else if (fiber_sleep(LOOK_MS) == -1)
+			return STORE_CANCELLED;
+	return STORE_OK;
+}
+
+/* For no longer than for a Redis that has gone: it may be what those inside wait for. */
+static enum store_status
+enter(struct call *call, struct gate *gate)
+{
+	int entered = gate_enter_ms(gate, call->api->redis_wait_ms);
+	enum store_status status;
+
+	if (entered != 0)
+		return entered == -1 ? STORE_CANCELLED : STORE_REJECTED;
+	status = await_taken(call);
+	if (status != STORE_OK)
+		gate_leave(gate);
+	return status;
+}
+
+enum store_status
+room_for_state(struct call *call)
+{
+	return enter(call, &call->api->states);
+}
+
+void
+room_leave_state(struct call *call)
+{
+	gate_leave(&call->api->states);
+}
+
+enum store_status
+room_for_list(struct call *call)
+{
+	return enter(call, &call->api->lists);
+}
+
+void
+room_leave_list(struct call *call)
+{
+	gate_leave(&call->api->lists);
+}

@@ -1,0 +1,18 @@
+/* room: few calls at a time hold what may be large, a thread's state or a list of them; others wait for that, and hold nothing.
+ * Without it a thousand who ask at once, or wait for the same run, would each hold as much. */
+#ifndef SERVE_ROOM_H
+#define SERVE_ROOM_H
+
+#include "api.h"
+
+/* Waits for a place among those who read states, and until enough of what was answered is taken. A STORE_OK is given back by
+ * room_leave; else STORE_CANCELLED, or STORE_REJECTED: too much is going on. Who has a place asks for no other of that
+ * kind. */
+enum store_status room_for_state(struct call *call);
+void room_leave_state(struct call *call);
+
+/* The same among those who make a list of what is large. Its states want a place of their own. */
+enum store_status room_for_list(struct call *call);
+void room_leave_list(struct call *call);
+
+#endif
