@@ -57,7 +57,7 @@
 #define SERVE_ANSWERS_BYTES_MAX (256u << 20) /* of all that are not taken yet */
 #define SERVE_LIST_BYTES_MAX (32u << 20)     /* an answer that is a list */
 #define SERVE_STATES_MAX 8u                  /* that are held at once, to be shown */
-#define SERVE_LISTS_MAX 4u                   /* that are made at once */
+#define SERVE_LISTS_MAX 16u                  /* that are made at once */
 #define SERVE_FRAMES_BYTES_KEPT 65536u       /* by a stream, behind a large one */
 #define SERVE_IDS_MAX 1000u                  /* that a search names */
 #define SERVE_IDLE_S 60u

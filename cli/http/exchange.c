@@ -257,7 +257,7 @@ answer_with(struct request *request, unsigned status, const char *type,
 	request_resume(request);
 }
 
-/* Of the streams of which much is held, the one whose reader has taken nothing for the longest. NULL: all take. */
+/* Of the answers of which much is held, the one whose reader has taken nothing for the longest. NULL: all take. */
 static struct request *
 find_stalled(const struct http_server *server)
 {
@@ -311,26 +311,6 @@ fits(const struct exchange *exchange, size_t size)
 	       server->answers_bytes + size <= most + most / 2;
 }
 
-void
-exchange_answer(struct exchange *exchange, unsigned status, const char *type,
-    const void *text, size_t size)
-{
-	struct request *request = request_of(exchange);
-	struct http_server *server = request->server;
-
-	if (request->response != NULL)
-		return;
-	if (size > SMALL_BYTES && !fits(exchange, size)) {
-		request_answer_text(request, MHD_HTTP_SERVICE_UNAVAILABLE, HTTP_TOO_MUCH);
-		return;
-	}
-	request->answered = size;
-	server->answers_bytes += size;
-	answer_with(request, status, type,
-	    MHD_create_response_from_buffer(
-		size, size > 0 ? (void *)(uintptr_t)text : NULL, MHD_RESPMEM_MUST_COPY));
-}
-
 /* Counts what is held for who reads the stream, if that is more than each may have. */
 static void
 count_pending(struct request *request)
@@ -376,6 +356,46 @@ read_stream(void *arg, uint64_t position, char *buffer, size_t room)
 	if (request->fiber != NULL)
 		fiber_wake(request->fiber);
 	return (ssize_t)left;
+}
+
+/* A large one is taken as a stream is, so that it can be seen whether it is. */
+static struct MHD_Response *
+large_response(struct request *request, const void *text, size_t size)
+{
+	request->is_stream = request->is_ended = true;
+	packet_append(&request->pending, text, size);
+	count_pending(request);
+	if (request->connection != NULL) {
+		request->visitor->since_ms = loop_now_ms(request->server->loop);
+		request->visitor->is_served = false;
+	}
+	return MHD_create_response_from_callback(
+	    size, STREAM_BLOCK_BYTES, read_stream, request, NULL);
+}
+
+static struct MHD_Response *
+small_response(struct request *request, const void *text, size_t size)
+{
+	request->answered = size;
+	request->server->answers_bytes += size;
+	return MHD_create_response_from_buffer(
+	    size, size > 0 ? (void *)(uintptr_t)text : NULL, MHD_RESPMEM_MUST_COPY);
+}
+
+void
+exchange_answer(struct exchange *exchange, unsigned status, const char *type,
+    const void *text, size_t size)
+{
+	struct request *request = request_of(exchange);
+
+	if (request->response != NULL)
+		return;
+	if (size > SMALL_BYTES && !fits(exchange, size))
+		request_answer_text(request, MHD_HTTP_SERVICE_UNAVAILABLE, HTTP_TOO_MUCH);
+	else
+		answer_with(request, status, type,
+		    size > HTTP_STREAM_BYTES_MAX ? large_response(request, text, size)
+						 : small_response(request, text, size));
 }
 
 void

@@ -87,8 +87,8 @@ int exchange_write(struct exchange *exchange, const void *data, size_t size);
 
 /* Whether less is held of answers than may be (answers_bytes_max), of a stream what is more than HTTP_STREAM_BYTES_MAX; to
  * be asked before what may be large is made. Answers in one piece may be half as much again, since several are told so at
- * once. If not, the stream whose reader has taken nothing for the longest, and for a second at least, is cut off: ask again
- * soon. */
+ * once. If not, the stream, or large answer, whose reader has taken nothing for the longest, and for a second at least, is
+ * cut off: ask again soon. */
 bool exchange_has_room(const struct exchange *exchange);
 
 /* Whether who asked has gone away. */

@@ -29,15 +29,16 @@ struct request {
 	struct packet body;
 	size_t counted; /* of body and what was made of it, among the server's */
 	size_t
-	    answered; /* the same of an answer in one piece, or of what is pending of a large one */
+	    answered; /* the same of an answer in one piece, or of what is pending, if that is much */
 	struct MHD_Response *response;
 	unsigned status;
 	const struct value *headers; /* [name, value, ...] */
 	struct packet pending;       /* of a stream, from taken on */
 	size_t taken;
-	bool is_stream, is_cut; /* cut: it was, for who takes what he is given */
-	bool is_ended;          /* of a stream: nothing follows */
-	bool is_queued;         /* its answer is libmicrohttpd's */
+	bool is_stream; /* or large: what is pending is written as it is taken */
+	bool is_cut;    /* it was, for who takes what he is given */
+	bool is_ended;  /* of a stream: nothing follows */
+	bool is_queued; /* its answer is libmicrohttpd's */
 	bool is_suspended;
 	uv_poll_t *watch; /* for who goes away while we wait */
 };

@@ -313,6 +313,19 @@ look(struct search *search, const struct value *threads)
 	return STORE_OK;
 }
 
+/* is_open: no thread is passed over. */
+static enum store_status
+find_all(struct search *search, bool is_open, uint64_t *total_r)
+{
+	struct call *call = search->call;
+	const struct value *threads;
+	enum store_status status = store_threads(api_store(call->api), call->arena,
+	    call->tenant, is_open && search->last > 0 ? search->last : SEARCHED_MAX,
+	    &threads, total_r);
+
+	return status == STORE_OK ? look(search, threads) : status;
+}
+
 /* Finds what body asks for; last 0: all, to be counted. Returns false after answering; total_r: how many threads there
  * are that the call reaches. */
 static bool
@@ -324,21 +337,17 @@ search(struct search *search, uint64_t *total_r)
 		       value_size(value_get(body, "metadata")) == 0 &&
 		       value_size(value_get(body, "values")) == 0 &&
 		       value_size(value_get(body, "ids")) == 0;
-	const struct value *threads;
+	bool makes_list = search->last > search->first; /* else it counts */
 	enum store_status status;
 
 	if (!can_search(call))
 		return false;
-	status = room_for_list(call);
-	if (status != STORE_OK) {
-		reply_failed(call, status, "threads");
-		return false;
+	status = makes_list ? room_for_list(call) : STORE_OK;
+	if (status == STORE_OK) {
+		status = find_all(search, is_open, total_r);
+		if (makes_list)
+			room_leave_list(call);
 	}
-	status = store_threads(api_store(call->api), call->arena, call->tenant,
-	    is_open && search->last > 0 ? search->last : SEARCHED_MAX, &threads, total_r);
-	if (status == STORE_OK)
-		status = look(search, threads);
-	room_leave_list(call);
 	if (status != STORE_OK)
 		reply_failed(call, status, "threads");
 	return status == STORE_OK;

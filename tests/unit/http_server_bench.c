@@ -104,12 +104,28 @@ write_much(struct exchange *exchange)
 }
 
 /* More than the kernel takes for a client, at once. */
-static void
-write_heap(struct exchange *exchange)
+static char *
+new_heap(struct exchange *exchange)
 {
 	char *heap = arena_alloc(exchange->arena, HEAP);
 
 	memset(heap, 'x', HEAP);
+	memcpy(heap + HEAP - strlen(HEAP_END), HEAP_END, strlen(HEAP_END));
+	return heap;
+}
+
+static void
+say_heap(struct exchange *exchange)
+{
+	exchange_answer(exchange, 200, "text/plain", new_heap(exchange), HEAP);
+	hs.written += HEAP;
+}
+
+static void
+write_heap(struct exchange *exchange)
+{
+	const char *heap = new_heap(exchange);
+
 	exchange_stream(exchange, 200, "text/plain");
 	exchange_write(exchange, heap, HEAP);
 	hs.written += HEAP;
@@ -157,6 +173,7 @@ static const struct {
 	{ "/flood", flood },
 	{ "/much", write_much },
 	{ "/heap", write_heap },
+	{ "/heap-at-once", say_heap },
 	{ "/room", wait_for_room },
 	{ "/nothing", say_nothing },
 	{ "/twice", answer_twice },

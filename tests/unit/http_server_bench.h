@@ -12,6 +12,7 @@
 #define HEAD_MAX 8192u
 #define CLIENTS 4u
 #define PIECE ((size_t)65536)
+#define HEAP_END "the end"
 #define HEAP (16u << 20) /* of a stream, at once */
 
 /* Who asks: a socket, what is still to be sent, and what has come. */
