@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "log.h"
 #include "tally.h"
 
 #define AFTER_DEADLINE_MS 1000u /* a call may last beyond its run's deadline */
@@ -149,6 +150,37 @@ call_deadline(const struct run *run, const struct run_call *call)
 	return left_ms < ms ? left_ms : ms;
 }
 
+/* Sends the call until it ends, and not because somebody else wanted that. Nobody here waits for one that he has
+ * cancelled; but who owned the run before us may have done so before we asked for it: his clock said that its deadline is
+ * over, another call of the round had failed for good. What may run twice is called anew; of what must not nobody knows how
+ * far it had come. */
+static enum go
+ask_for(struct run *run, struct arena *arena, const struct run_call *call,
+    struct call_request *request, struct call_outcome *outcome_r)
+{
+	struct caller *caller = run->coordinator->caller;
+	unsigned count;
+
+	for (count = 1;; count++) {
+		if (caller_call(caller, arena, request, outcome_r) == -1)
+			return GO_DROP;
+		if (outcome_r->code != CODE_CANCELLED || count == CALL_ATTEMPTS_MAX)
+			return GO_ON;
+		/* Given back, it must not be stored: its next owner would find it so. */
+		if (run_stops_with_its_own(run))
+			return run->cancel_wanted ? GO_ON : GO_DROP;
+		log_info("call=%s was cancelled by another owner of its run", call->id);
+		if ((call->flags & WIRE_ONCE) != 0)
+			break;
+		caller_stored(caller, call->id); /* or its broker would show it again */
+		request->flags |= WIRE_RESEND;
+		request->deadline_ms = call_deadline(run, call);
+	}
+	*outcome_r = (struct call_outcome){ .code = CODE_WORKER_LOST,
+		.reason = "it was cancelled by another owner of its run" };
+	return GO_ON;
+}
+
 void
 run_strike_unsent(struct run *run)
 {
@@ -197,7 +229,7 @@ run_call_worked(struct run *run, struct arena *arena, const struct run_call *cal
 	value_list_add(&run->sent, value_str(run->batch, call->id));
 	if (run->trace != NULL)
 		run_trace_call(run, arena, call, &traced, &request);
-	if (caller_call(run->coordinator->caller, arena, &request, &outcome) == -1) {
+	if (ask_for(run, arena, call, &request, &outcome) != GO_ON) {
 		if (run->trace != NULL)
 			run_trace_answered(run, &traced, NULL);
 		return GO_DROP;

@@ -14,8 +14,9 @@ may_be_known(const struct held_run *run, const char *id)
 static unsigned
 flags_of(const struct held_call *call)
 {
-	return (call->fact->once ? WIRE_ONCE : 0u) |
-	       (may_be_known(call->run, call->fact->id) ? WIRE_RESEND : 0u);
+	bool was_sent = call->cancels > 0 || may_be_known(call->run, call->fact->id);
+
+	return (call->fact->once ? WIRE_ONCE : 0u) | (was_sent ? WIRE_RESEND : 0u);
 }
 
 /* service_of(): of what lives in one worker the run's state has the session. */
@@ -231,6 +232,17 @@ on_stored(struct redis_request *request, const struct reply *reply)
 
 /* --- when all calls of a superstep have ended ------------------------------------------- */
 
+/* A failover may have forgotten who wanted it; a late call may end as either. */
+static void
+nobody_wanted(struct held_run *run, const struct reply *reply)
+{
+	if (reply != NULL && !world_of(run)->failed_over &&
+	    world_of(run)->plan.deadline_ms == CALL_DEADLINE_MS)
+		violate(world_of(run),
+		    "14: a call of %s was cancelled, and nobody wanted that",
+		    run->fact->id);
+}
+
 static void on_cancel_asked(struct redis_request *request, const struct reply *reply);
 
 /* run_stopped_by(): somebody before us may have been told to cancel. */
@@ -257,12 +269,7 @@ on_cancel_asked(struct redis_request *request, const struct reply *reply)
 		owner_stop(run);
 		return;
 	}
-	/* A failover may have forgotten who wanted it; a late call may end as either. */
-	if (reply != NULL && !world_of(run)->failed_over &&
-	    world_of(run)->plan.deadline_ms == CALL_DEADLINE_MS)
-		violate(world_of(run),
-		    "14: a call of %s was cancelled, and nobody wanted that",
-		    run->fact->id);
+	nobody_wanted(run, reply);
 	owner_commit_end(run, "error");
 }
 
@@ -302,9 +309,64 @@ round_over(struct held_run *run)
 }
 
 static void
-call_news(struct held_call *call)
+answered(struct held_call *call)
 {
 	struct held_run *run = call->run;
+
+	call->has_outcome = true;
+	check_outcome(world_of(run), call->fact, call->code);
+	call->asked_twice = false;
+	if (calls_left(run) == 1)
+		call_over(call);
+	else
+		store(call);
+}
+
+static void on_wanted_asked(struct redis_request *request, const struct reply *reply);
+
+/* ask_for(): who has cancelled it? */
+static void
+ask_who_cancelled_it(struct held_call *call)
+{
+	struct held_run *run = call->run;
+	const char *const args[] = { world_text(
+	    world_of(run), "%sr:%s", SIM_PREFIX, run->fact->id) };
+
+	call->here = HERE_ASKING;
+	ask(run, "HEXISTS cancelling", args, 1, on_wanted_asked, call);
+}
+
+static void
+on_wanted_asked(struct redis_request *request, const struct reply *reply)
+{
+	struct held_call *call = request->arg;
+	struct held_run *run = call->run;
+
+	if (run == NULL || request->arg_life != run->life || call->here != HERE_ASKING)
+		return;
+	if (reply != NULL && reply->integer == 1)
+		run->cancel_wanted = true;
+	if (!run->cancel_wanted && run->releasing) {
+		call->dropped = true;
+		call_over(call);
+	} else if (run->cancel_wanted) {
+		answered(call);
+	} else {
+		nobody_wanted(run, reply);
+		if (call->fact->once) {
+			call->code = CODE_WORKER_LOST;
+			answered(call);
+		} else {
+			call->cancels++;
+			tell_ledger(run, LEDGER_STORED, call->fact->id);
+			begin_call(call);
+		}
+	}
+}
+
+static void
+call_news(struct held_call *call)
+{
 	enum news news = call->news;
 
 	call->news = NEWS_NONE;
@@ -313,15 +375,12 @@ call_news(struct held_call *call)
 	if (news == NEWS_REVOKED) {
 		call->dropped = true;
 		call_over(call);
-		return;
+	} else if (call->code == CODE_CANCELLED &&
+		   call->cancels + 1 < CALL_ATTEMPTS_MAX) {
+		ask_who_cancelled_it(call);
+	} else {
+		answered(call);
 	}
-	call->has_outcome = true;
-	check_outcome(world_of(run), call->fact, call->code);
-	call->asked_twice = false;
-	if (calls_left(run) == 1)
-		call_over(call);
-	else
-		store(call);
 }
 
 void

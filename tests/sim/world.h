@@ -212,6 +212,7 @@ struct held_call {
 	uint64_t asked_ms;
 	unsigned value;
 	enum wire_code code;
+	unsigned cancels; /* by others; then it was sent anew */
 };
 
 /* A run at its owner, from claim to end; after struct run. */
