@@ -93,6 +93,9 @@ run_one(void *arg)
 	    run_effect_with_children(round->run, call->arena, call->effect, &call->body);
 	if (call->go == GO_ON)
 		store_outcome(call);
+	/* Redis is in trouble: the others go on, for whoever goes on with the run. */
+	if (call->go == GO_DROP && !fiber_cancelled() && !run_must_stop(round->run))
+		run_give_up(round->run);
 	if (call->go == GO_DROP || (call->go == GO_ON && body_fails_run(call)))
 		round->stop = true;
 	call->ended = true;

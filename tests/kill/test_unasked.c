@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "child_bench.h"
 #include "effects_bench.h"
 #include "fiber.h"
 #include "links.h"
@@ -119,6 +120,77 @@ START_TEST(what_must_not_run_twice_and_may_be_repeated_is_repeated_under_its_key
 }
 END_TEST
 
+/* --- by its owner, which is in trouble ------------------------------------------------------ */
+
+static const char beside[] =
+    "name: beside\n"
+    "model: scripted:m\n"
+    "tools: [work]\n"
+    "middleware: [subagent: {general_purpose_agent: false, subagents: [{name: worker, "
+    "description: works, agent: single}]}]\n"
+    "script:\n"
+    "  m:\n"
+    "    - tool_calls: [{id: a, name: task, args: {description: do it, subagent_type: "
+    "worker}}, {id: b, name: work, args: {}}]\n"
+    "    - content: All is done.\n";
+
+static const char *
+epoch_now(struct children *children)
+{
+	return kit_redis_cli(children->storm.kit, 0, "HGET",
+	    store_thread_key(children->storm.arena, "t1"), "epoch", NULL);
+}
+
+struct claimed {
+	struct children *children;
+	const char *epoch;
+};
+
+static bool
+is_claimed_again(void *arg)
+{
+	const struct claimed *before = arg;
+
+	return strcmp(epoch_now(before->children), before->epoch) != 0;
+}
+
+static void
+wait_claimed(struct children *children)
+{
+	struct claimed before = { children, epoch_now(children) };
+
+	ck_assert(
+	    client_wait(children->storm.client, is_claimed_again, &before, CB_WAIT_MS));
+}
+
+/* Whose child is of which version cannot be read for a while. The run is dropped, and found again; what it has asked
+ * for beside the child goes on meanwhile. */
+static void
+play_unreadable(struct children *children)
+{
+	struct fleet_kit *kit = children->storm.kit;
+
+	kit_flotilla(kit, "agents", "apply", kit_write(kit, "beside.yaml", beside), NULL);
+	cb_submit(children, "beside", 1);
+	cb_wait_working(children, 2);
+	kit_kill(kit, KIT_COORDINATOR, 0);
+	kit_redis_cli(kit, 0, "RENAME", STORE_AGENTS, "aside", NULL);
+	kit_redis_cli(kit, 0, "SET", STORE_AGENTS, "?", NULL);
+	kit_start(kit, KIT_COORDINATOR, 1);
+	wait_claimed(children);
+	wait_claimed(children);
+	kit_redis_cli(kit, 0, "RENAME", "aside", STORE_AGENTS, NULL);
+	cb_let_go_on(children);
+	cb_check_reported(children, 1, 2);
+	ck_assert_uint_eq(cb_works(children), 2);
+}
+
+START_TEST(what_is_called_beside_a_child_outlives_trouble_with_redis)
+{
+	cb_act(1, NULL, play_unreadable);
+}
+END_TEST
+
 TCase *
 tcase_unasked(void)
 {
@@ -128,5 +200,6 @@ tcase_unasked(void)
 	tcase_add_test(tcase, what_a_deposed_owner_cancels_is_called_anew_or_uncertain);
 	tcase_add_test(
 	    tcase, what_must_not_run_twice_and_may_be_repeated_is_repeated_under_its_key);
+	tcase_add_test(tcase, what_is_called_beside_a_child_outlives_trouble_with_redis);
 	return tcase;
 }
