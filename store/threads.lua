@@ -184,6 +184,14 @@ local function has_messages(thread_key, args, first, last)
   return true
 end
 
+-- Whether a thread has as many checkpoints as are to be dropped and to be left, or they are dropped already: the
+-- answer was lost, or somebody else has asked for the same at once.
+local function has_checkpoints(thread_key, drop, left, oldest)
+  local count = redis.call('LLEN', thread_key .. ':c')
+  return left > 0 and (count == drop + left or
+    (count == left and redis.call('LINDEX', thread_key .. ':c', 0) == oldest))
+end
+
 local function drop_messages(thread_key, args, first, last)
   for i = first, last do
     redis.call('LSET', thread_key .. ':m', args[i], '')
@@ -191,7 +199,7 @@ local function drop_messages(thread_key, args, first, last)
 end
 
 -- prune(thread key; prefix, thread, stamp, force, checkpoints to drop, the oldest that is left, its
---       time, count of messages, number..., run that is kept...)
+--       time, count of messages, number..., run of each checkpoint that is left...)
 -- Drops the oldest checkpoints, the messages that only they name, and runs that ended before the
 -- oldest that is left, which from now on has all of the fields. With MESSAGES_MAX messages there are
 -- more: prune_rest follows, or the same again with none where FORGOTTEN_MAX runs went, and until then the
@@ -203,7 +211,8 @@ local function prune(keys, args)
     return refused
   end
   local last = 8 + tonumber(args[8])
-  if redis.call('LLEN', keys[1] .. ':c') <= tonumber(args[5]) or
+  local left = #args - last
+  if not has_checkpoints(keys[1], tonumber(args[5]), left, args[6]) or
     not has_messages(keys[1], args, 9, last) then
     return { 'STALE' }
   end
@@ -211,7 +220,7 @@ local function prune(keys, args)
   for i = last + 1, #args do
     kept[args[i]] = true
   end
-  redis.call('LTRIM', keys[1] .. ':c', args[5], -1)
+  redis.call('LTRIM', keys[1] .. ':c', -left, -1)
   redis.call('LSET', keys[1] .. ':c', 0, args[6])
   drop_messages(keys[1], args, 9, last)
   local forgotten = forget_ended(keys[1], args[1], tonumber(args[7]), kept)

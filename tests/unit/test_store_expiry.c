@@ -346,7 +346,7 @@ prune_at(const char *stamp, const char *number)
 {
 	return redis_reply_text(
 	    value_at(trial_ask("FCALL", "fl_prune", "1", key("t:t"), key(""), "t", stamp,
-			 "0", "0", "checkpoint", "0", "1", number),
+			 "0", "0", "checkpoint", "0", "1", number, "r"),
 		0));
 }
 

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "fiber.h"
 #include "store_thread.h"
 #include "store_trial.h"
 
@@ -64,6 +65,44 @@ play_prune(void)
 START_TEST(pruned_again_nothing_more_goes)
 {
 	trial_play(play_prune);
+}
+END_TEST
+
+static unsigned pruning;
+
+static void
+prune_to_four(void *arg)
+{
+	struct store_pruned pruned;
+	enum store_status status =
+	    store_prune(trial.a, trial.arena, "t", 4, false, &pruned);
+
+	(void)arg;
+	ck_assert(status == STORE_OK || status == STORE_STALE);
+	pruning--;
+}
+
+/* Each has read the thread before the other has pruned it. The same is asked twice when an answer is lost. */
+static void
+play_prune_at_once(void)
+{
+	const struct value *history;
+	struct store_past past;
+
+	thread_play("r1", 6, "success");
+	for (pruning = 0; pruning < 2; pruning++)
+		fiber_start(redis_trial.loop, "prune", prune_to_four, NULL);
+	while (pruning > 0)
+		fiber_sleep(1);
+	ck_assert_int_eq(store_history(trial.a, trial.arena, "t", &history), STORE_OK);
+	ck_assert_uint_eq(value_size(history), 4);
+	ck_assert_int_eq(store_past(trial.a, trial.arena, "t", 5, &past), STORE_OK);
+	ck_assert_uint_eq(value_size(past.fields), 5);
+}
+
+START_TEST(who_prunes_at_once_prunes_once)
+{
+	trial_play(play_prune_at_once);
 }
 END_TEST
 
@@ -407,6 +446,7 @@ tcase_store_keep(void)
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
 	tcase_add_test(tcase, a_state_of_the_past_has_what_was_written_until_then);
 	tcase_add_test(tcase, pruned_again_nothing_more_goes);
+	tcase_add_test(tcase, who_prunes_at_once_prunes_once);
 	tcase_add_test(tcase, one_damaged_checkpoint_moves_no_other);
 	tcase_add_test(tcase, what_the_thread_names_itself_is_not_pruned);
 	tcase_add_test(tcase, of_a_deleted_thread_nothing_is_left);
