@@ -3,6 +3,7 @@
 -- done.
 
 local SWEEP_ROUNDS = 10
+local SWEEP_AT_ONCE = 100 -- threads of a round, or as many as are wanted, if more
 -- TIME is a wall clock. What is due later than so many ms from now, a long time for a lease, was
 -- written before somebody set it back.
 local CLOCK_SET_BACK = 10000
@@ -57,12 +58,14 @@ local function live_leases(prefix, now)
 end
 
 -- sweep(due key; prefix, owner, limit): queues delayed runs that are due, and returns the threads
--- of the shard that owner should claim now: those whose owner's lease is gone, those it owns (it passes over what it really holds, so that
--- nothing it has lost sight of stays unfound), then, if there is room, waiting ones.
+-- of the shard that owner should claim now: at most limit whose owner's lease is gone; those it owns (it passes over what
+-- it really holds, so that nothing it has lost sight of stays unfound), however many: they take no room, and must hide no
+-- other; then, if there is room, waiting ones.
 local function sweep(keys, args)
   local prefix, owner, limit, now = args[1], args[2], tonumber(args[3]), now_ms()
   local leases = live_leases(prefix, now)
-  local found, kept, rounds = {}, 0, 0
+  local found, others, kept, rounds = {}, 0, 0, 0
+  local some = math.max(limit, SWEEP_AT_ONCE)
   queue_delayed(prefix, limit, now)
   local function look_at(due)
     for _, thread in ipairs(due) do
@@ -78,23 +81,26 @@ local function sweep(keys, args)
           found[#found + 1] = thread
         end
       else
-        found[#found + 1] = thread
         kept = kept + 1
+        if others < limit then
+          others = others + 1
+          found[#found + 1] = thread
+        end
       end
     end
   end
   look_at(redis.call('ZRANGEBYSCORE', keys[1], now + CLOCK_SET_BACK, '(' .. WAITING, 'LIMIT', 0,
-    limit))
+    some))
   kept = 0
   repeat
     -- A thread in good hands is looked at again when its lease ends; the others keep their places.
-    local due = redis.call('ZRANGEBYSCORE', keys[1], '-inf', now, 'LIMIT', kept, limit)
+    local due = redis.call('ZRANGEBYSCORE', keys[1], '-inf', now, 'LIMIT', kept, some)
     look_at(due)
     rounds = rounds + 1
-  until #due < limit or #found >= limit or rounds == SWEEP_ROUNDS
-  if #found < limit then
+  until #due < some or others >= limit or rounds == SWEEP_ROUNDS
+  if others < limit then
     for _, thread in ipairs(redis.call('ZRANGEBYSCORE', keys[1], WAITING, '+inf', 'LIMIT', 0,
-      limit - #found)) do
+      limit - others)) do
       found[#found + 1] = thread
     end
   end

@@ -351,6 +351,10 @@ play_many_in_good_hands(void)
 	}
 	store_renew(trial.a, trial.arena, 0, LONG, &renewed);
 	ck_assert_uint_eq(value_size(sweep(trial.b, 10)), 1);
+	/* Nor those of who looks, which has room for one: it looks at all that is its own, and finds the other. */
+	for (i = 1; i <= 25; i++)
+		trial_zadd("due", i < 25 ? "1" : "2", thread_of_shard(i));
+	ck_assert_uint_eq(value_size(sweep(trial.a, 1)), 25);
 }
 
 START_TEST(threads_in_good_hands_hide_no_other)
