@@ -327,11 +327,18 @@ on_stored(struct ledger *ledger, struct entry *entry, const char *id)
 		ledger_settle(ledger, entry);
 }
 
+/* Its next owner may be long in coming, if Redis is away: until then its outcome is not ours to settle, which the broker
+ * sends us while we live, and keeps for so long when we do not. */
 static void
 on_forget(struct ledger *ledger, struct entry *entry, const char *id)
 {
+	uint64_t ended_ms = ledger->now_ms;
+
+	if (entry != NULL && entry->state == ENTRY_CALLING &&
+	    entry->deadline_ms + SILENCE_MS > ended_ms)
+		ended_ms = entry->deadline_ms + SILENCE_MS;
 	settled_expire(ledger->forgotten, ledger->now_ms);
-	settled_add(ledger->forgotten, id, ledger->now_ms);
+	settled_add_until(ledger->forgotten, id, ended_ms + RESULT_KEEP_MS);
 	if (entry != NULL)
 		ledger_entry_forget(ledger, entry);
 }

@@ -101,9 +101,9 @@
 #define HEARD_THREADS_MAX 16384u /* whose last model request is remembered */
 
 /* Calls of ours (peer/ledger.h). */
-#define BROKERS_MAX 16u             /* one process has sessions with at once */
-#define LEDGER_FORGOTTEN_MAX 10000u /* ids of another owner's calls, remembered */
-#define LEDGER_OWED_MAX 10000u      /* settled calls that brokers away do not know of */
+#define BROKERS_MAX 16u              /* one process has sessions with at once */
+#define LEDGER_FORGOTTEN_MAX 100000u /* ids of another owner's calls, remembered */
+#define LEDGER_OWED_MAX 10000u       /* settled calls that brokers away do not know of */
 #define LEDGER_DOUBTED_MAX 10000u /* settled calls that a broker may not have heard of */
 
 /* Time, in milliseconds. */

@@ -61,8 +61,8 @@ settled_add(struct settled *settled, const char *id, uint64_t now_ms)
 	settled_add_by(settled, id, 0, now_ms);
 }
 
-void
-settled_add_by(struct settled *settled, const char *id, uint64_t epoch, uint64_t now_ms)
+static void
+add(struct settled *settled, const char *id, uint64_t epoch, uint64_t until_ms)
 {
 	struct entry *entry;
 	size_t size = strlen(id) + 1;
@@ -72,10 +72,22 @@ settled_add_by(struct settled *settled, const char *id, uint64_t epoch, uint64_t
 		forget(settled, TAILQ_FIRST(&settled->oldest));
 	entry = xcalloc(1, sizeof *entry + size);
 	memcpy(entry->id, id, size);
-	entry->until_ms = now_ms + settled->keep_ms;
+	entry->until_ms = until_ms;
 	entry->epoch = epoch;
 	TAILQ_INSERT_TAIL(&settled->oldest, entry, link);
 	id_table_put(settled->ids, &entry->key, entry->id, entry);
+}
+
+void
+settled_add_by(struct settled *settled, const char *id, uint64_t epoch, uint64_t now_ms)
+{
+	add(settled, id, epoch, now_ms + settled->keep_ms);
+}
+
+void
+settled_add_until(struct settled *settled, const char *id, uint64_t until_ms)
+{
+	add(settled, id, 0, until_ms);
 }
 
 bool

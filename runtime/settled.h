@@ -20,6 +20,9 @@ void settled_add(struct settled *settled, const char *id, uint64_t now_ms);
 void settled_add_by(
     struct settled *settled, const char *id, uint64_t epoch, uint64_t now_ms);
 
+/* Notes id until then, or longer: those that were noted before it are forgotten first. */
+void settled_add_until(struct settled *settled, const char *id, uint64_t until_ms);
+
 /* True when id was noted by a later epoch than this, and somebody has not asked this for patience_ms
  * already: the first who does begins that time. */
 bool settled_refuses(struct settled *settled, const char *id, uint64_t epoch,

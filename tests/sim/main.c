@@ -17,12 +17,12 @@
 /* Until all tables are empty, if nobody died with an answer: a call can be behind others, and tried again, where a
  * run goes on whose submission nobody knows of. */
 #define REST_MS 12000u
-/* The same, once what is kept for the dead is given up. An outcome that a deposed owner got in its sleep
- * it leaves to others, and has it settled when it comes again after SETTLED_KEEP_MS. */
-#define KEPT_REST_MS (SETTLED_KEEP_MS + UINT64_C(20000))
+/* The same, once what is kept for the dead is given up: it comes again. */
+#define KEPT_REST_MS (RESULT_RESEND_MS_MAX + UINT64_C(50000))
 /* A call that waits for a worker, and whose coordinator has left, ends at its deadline, which is in the first
- * sleep; its outcome is kept through the second one. */
-#define SLEEPS 2u
+ * sleep; its outcome is kept through the second one. An outcome that a deposed owner got in its sleep it leaves to
+ * others for as long. */
+#define SLEEPS 3u
 #define EVENTS_MAX 2000000u
 
 #define DEFAULT_SEED 1u

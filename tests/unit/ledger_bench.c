@@ -81,7 +81,7 @@ lb_call_flagged(const char *id, unsigned flags)
 		.step = 3,
 		.epoch = 7,
 		.service = "tool:add",
-		.deadline_ms = 60000 };
+		.deadline_ms = LB_DEADLINE_MS };
 	struct cargo *cargo = malloc(sizeof *cargo);
 
 	cargo->mark = 'c';

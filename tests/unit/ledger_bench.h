@@ -17,6 +17,8 @@ struct waiter {
 	char mark;
 };
 
+#define LB_DEADLINE_MS 60000u /* of each call */
+
 struct ledger_bench {
 	struct ledger *ledger;
 	struct ledger_actions actions; /* of the last step */
