@@ -257,7 +257,7 @@ call_due(struct core *core, struct call *call)
 		break;
 	case CALL_KEPT:
 		if (call->requester != NULL)
-			result_send(core, call);
+			result_resend(core, call);
 		else
 			call_settle(core, call, COUNTER_dropped);
 		break;

@@ -45,12 +45,23 @@ result_show(struct core *core, const struct call *call, struct session *session)
 	send_to(core, session, &header, call->result.body);
 }
 
+/* Who does not acknowledge cannot store it, most likely: while Redis is away all that is answered comes together here. */
+void
+result_resend(struct core *core, struct call *call)
+{
+	result_show(core, call, call->requester);
+	call->resend_ms = core->now_ms + call->pause_ms;
+	call->pause_ms *= 2;
+	if (call->pause_ms > RESULT_RESEND_MS_MAX)
+		call->pause_ms = RESULT_RESEND_MS_MAX;
+	call_arm(core, call);
+}
+
 void
 result_send(struct core *core, struct call *call)
 {
-	result_show(core, call, call->requester);
-	call->resend_ms = core->now_ms + core->options.resend_ms;
-	call_arm(core, call);
+	call->pause_ms = core->options.resend_ms;
+	result_resend(core, call);
 }
 
 void
