@@ -394,7 +394,8 @@ run_tools_node(struct run *run, struct step_result *result)
 	go = run_all(&round);
 	note_answered(&round);
 	result->all_direct = round.count > 0;
-	if (go == GO_ON || round.stop)
+	/* Given up, it is for whoever goes on with the run to say how it ends, and to cancel what is left. */
+	if (go == GO_ON || (round.stop && !run->is_lost))
 		go = collect(&round, result);
 	if (round.count > 0)
 		run->dirty = true;
