@@ -31,6 +31,17 @@ store_wish(struct run *run, struct arena *arena, const struct effect *effect,
 	return run_must_stop(run) ? GO_DROP : GO_ON;
 }
 
+/* The same of what came of it: its thread may be over when somebody goes on with the run, and it would begin anew. What
+ * asks is kept by its own thread. */
+static enum go
+store_came(struct run *run, struct arena *arena, const char *id, const struct value *came)
+{
+	if (!value_has(came, "asks") &&
+	    run_store(run, arena, value_map(arena, id, came, NULL)) == STORE_OK)
+		run->results_stored = true;
+	return run_must_stop(run) ? GO_DROP : GO_ON;
+}
+
 static bool
 is_control(const struct value *body)
 {
@@ -104,6 +115,25 @@ send_on(struct run *run, struct arena *arena, struct effect *effect, const char 
 	return run_effect(run, arena, effect, outcome_r);
 }
 
+/* Does what is wanted, unless who had the run before us has. */
+static enum go
+see_to(struct run *run, struct arena *arena, struct effect *effect, struct child *child,
+    const char *call, const struct value **came_r)
+{
+	size_t number = value_size(effect->children) + 1;
+	const char *id = arena_printf(arena, "%s=%zu", call, number);
+	enum go go;
+
+	child->run = child_run(arena, run, effect->call.id, number);
+	*came_r = value_get(run->results, id);
+	if (*came_r != NULL)
+		return GO_ON;
+	go = value_has(child->wish, "op")
+		 ? run_async(run, arena, effect, child, came_r)
+		 : child_run_to_end(run, arena, effect, child, came_r);
+	return go == GO_ON ? store_came(run, arena, id, *came_r) : go;
+}
+
 enum go
 run_effect_with_children(struct run *run, struct arena *arena, struct effect *effect,
     const struct value **outcome_r)
@@ -135,10 +165,8 @@ run_effect_with_children(struct run *run, struct arena *arena, struct effect *ef
 			child.wish = value_get(effect->held, "child");
 			go = GO_ON;
 		}
-		if (go == GO_ON && value_has(child.wish, "op"))
-			go = run_async(run, arena, effect, &child, &came);
-		else if (go == GO_ON)
-			go = child_run_to_end(run, arena, effect, &child, &came);
+		if (go == GO_ON)
+			go = see_to(run, arena, effect, &child, first.id, &came);
 		if (go != GO_ON)
 			return go;
 		effect->given = NULL;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "child_bench.h"
+#include "fiber.h"
 
 TCase *tcase_tasks(void);
 
@@ -68,6 +69,59 @@ play_broker_dies(struct children *children)
 START_TEST(the_broker_dies_while_places_are_kept)
 {
 	cb_act(1, NULL, play_broker_dies);
+}
+END_TEST
+
+static const char lingers[] =
+    "name: lingers\n"
+    "model: scripted:m\n"
+    "middleware:\n"
+    "  - lua:\n"
+    "      name: lingers\n"
+    "      code: |\n"
+    "        function wrap_tool_call(request, handler)\n"
+    "          local result = handler(request)\n"
+    "          local asked = {messages = 'say', model = 'scripted:side'}\n"
+    "          return result.text .. request.runtime.call_model(asked).text\n"
+    "        end\n"
+    "  - subagent: {general_purpose_agent: false, subagents: [{name: worker, "
+    "description: "
+    "works, agent: single}]}\n"
+    "script:\n"
+    "  side: [{delay_ms: 4000, content: Said.}]\n"
+    "  m:\n"
+    "    - tool_calls: [{id: a, name: task, args: {description: do it, subagent_type: "
+    "worker}}]\n"
+    "    - content: All is done.\n";
+
+/* A thread is kept no longer than its time to live; its parent has read what it needs. */
+static void
+play_child_forgotten(struct children *children)
+{
+	struct storm *storm = &children->storm;
+	struct store_pruned pruned;
+	const char *child = "r1-2-0-1";
+
+	kit_flotilla(storm->kit, "agents", "apply",
+	    kit_write(storm->kit, "lingers.yaml", lingers), NULL);
+	cb_let_go_on(children);
+	cb_submit(children, "lingers", 1);
+	cb_wait_working(children, 1);
+	cb_check_status(children, child, "success");
+	fiber_sleep(1000);
+	ck_assert_int_eq(
+	    store_erase(storm->client->store, storm->arena, child, false, &pruned),
+	    STORE_OK);
+	storm_replace(storm, KIT_COORDINATOR, 0);
+	cb_check_reported(children, 1, 1);
+	ck_assert_ptr_null(cb_record(children, child, child));
+	ck_assert_uint_eq(cb_works(children), 1);
+	cb_check_leftovers(children);
+}
+
+START_TEST(a_child_whose_thread_is_over_is_not_begun_anew)
+{
+	cb_act(1, NULL, play_child_forgotten);
 }
 END_TEST
 
@@ -214,6 +268,7 @@ tcase_tasks(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, the_worker_that_keeps_the_places_dies);
 	tcase_add_test(tcase, the_coordinator_dies_while_places_are_kept);
+	tcase_add_test(tcase, a_child_whose_thread_is_over_is_not_begun_anew);
 	tcase_add_test(tcase, the_broker_dies_while_places_are_kept);
 	tcase_add_test(tcase, runs_are_cancelled_while_places_are_kept);
 	tcase_add_test(tcase, coordinators_die_while_tasks_begin);
