@@ -195,6 +195,7 @@ END_TEST
 START_TEST(a_late_child_may_clean_up_within_its_grace)
 {
 	pb.options.timeout_ms = 2000;
+	pb.options.grace_ms = 60000; /* it ends by itself */
 	pb_run_shell(
 	    "trap 'echo bye > ended; exit 0' TERM; while :; do sleep 0.01; done");
 	ck_assert_int_eq(pb.result.end, PROCESS_TIMEOUT);
