@@ -159,6 +159,7 @@ serve(void *arg)
 		request_answer_text(
 		    request, MHD_HTTP_INTERNAL_SERVER_ERROR, "No answer.\n");
 	request->is_ended = true;
+	request->is_broken = fiber_cancelled();
 	request->fiber = NULL;
 	let_go(request);
 	request_resume(request);
@@ -341,7 +342,8 @@ read_stream(void *arg, uint64_t position, char *buffer, size_t room)
 
 	(void)position;
 	if (left == 0 && request->is_ended)
-		return MHD_CONTENT_READER_END_OF_STREAM;
+		return request->is_broken ? MHD_CONTENT_READER_END_WITH_ERROR
+					  : MHD_CONTENT_READER_END_OF_STREAM;
 	if (left == 0) {
 		request->visitor->is_served = true;
 		suspend(request);

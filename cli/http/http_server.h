@@ -78,8 +78,8 @@ void exchange_answer(struct exchange *exchange, unsigned status, const char *typ
     const void *text, size_t size);
 bool exchange_is_answered(const struct exchange *exchange);
 
-/* Begins an answer that comes in pieces and ends when on_request returns. From now on who hangs up is noticed at
- * once: his fiber is cancelled. */
+/* Begins an answer that comes in pieces and ends when on_request returns: it breaks off, as its reader sees, when the
+ * fiber was cancelled, since the server ends. From now on who hangs up is noticed at once: his fiber is cancelled. */
 void exchange_stream(struct exchange *exchange, unsigned status, const char *type);
 /* Writes a piece, which is copied. Waits while the reader has more than HTTP_STREAM_BYTES_MAX to take. Returns 0, or -1:
  * who read is gone, or the fiber was cancelled. */

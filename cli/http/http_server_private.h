@@ -38,6 +38,7 @@ struct request {
 	bool is_stream; /* or large: what is pending is written as it is taken */
 	bool is_cut;    /* it was, for who takes what he is given */
 	bool is_ended;  /* of a stream: nothing follows */
+	bool is_broken; /* and not because that was all: its reader is to see that */
 	bool is_queued; /* its answer is libmicrohttpd's */
 	bool is_suspended;
 	uv_poll_t *watch; /* for who goes away while we wait */

@@ -16,7 +16,7 @@ struct heard {
 	char text[ANSWER_BYTES];
 	size_t size;
 	int64_t answer, next; /* its number; of the next piece */
-	bool gap; /* a piece is missing: the text ends before it */
+	bool gap;             /* a piece is missing: the text ends before it */
 };
 
 struct heard_run {
@@ -77,8 +77,7 @@ hear_piece(struct heard_run *run, const struct value *token, const struct value 
     unsigned long *late)
 {
 	int64_t index = value_get_int(token, "index", 0);
-	struct heard *heard =
-	    answer_of(run, value_get_int(token, "answer", 0), index);
+	struct heard *heard = answer_of(run, value_get_int(token, "answer", 0), index);
 
 	run->late = run->late || run->finished;
 	*late += run->finished;
