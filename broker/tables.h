@@ -46,8 +46,7 @@ struct call {
 	uint64_t resend_ms;     /* ASSIGNED: CALL or CANCEL again; KEPT: RESULT again, */
 	uint64_t pause_ms;      /* and the next time so long behind that */
 	uint64_t until_ms; /* HELD: end of the hold; KEPT: given up without requester;
-			      late: the worker's last chance; QUEUED: of a pin, when
-			      its worker is looked for */
+			      late: the worker's last chance; QUEUED: of a pin, when its worker is looked for */
 
 	struct session *requester;     /* NULL: gone, or never was */
 	TAILQ_ENTRY(call) asked_link;  /* of requester->asked */
@@ -397,9 +396,8 @@ struct outcome {
 void call_finish(struct core *core, struct call *call, struct outcome outcome);
 /* Sends the outcome to session once; whose it is does not change. */
 void result_show(struct core *core, const struct call *call, struct session *session);
-/* Sends the outcome to the requester, now and again until it acknowledges: ever less often. */
+/* Sends the outcome to the requester, now and again until it acknowledges: ever less often; resend is one of these. */
 void result_send(struct core *core, struct call *call);
-/* Again. */
 void result_resend(struct core *core, struct call *call);
 /* The outcome is acknowledged or given up: tells the worker, forgets the call. */
 void call_settle(struct core *core, struct call *call, enum core_counter counter);

@@ -157,8 +157,10 @@
 #define CALL_CHILDREN_BYTES_MAX                                                          \
 	(7u << 20)          /* of what came of them: the call that goes on holds more */
 #define CHILD_DEPTH_MAX 16u /* runs that began one another, from the first one on */
-#define ANSWER_BLOCKS_MAX 1024u    /* of content in one AI message from a provider */
-#define RECURSION_LIMIT 10000u     /* supersteps of a run, semantics.md 13.16 */
+#define ANSWER_BLOCKS_MAX 1024u /* of content in one AI message from a provider */
+#define RECURSION_LIMIT 10000u  /* supersteps of a run, semantics.md 13.16 */
+#define INBOX_LOOKS_MAX                                                                  \
+	100u /* entries, newest first, where a run may be that nobody has taken */
 #define INPUT_BYTES_MAX (8u << 20) /* a submission's input */
 
 /* What a submission says of its run, besides. */

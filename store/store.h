@@ -132,10 +132,14 @@ enum store_status store_inbox_dealt(struct store *store, struct arena *arena,
 enum store_status store_has_entry(
     struct store *store, struct arena *arena, const char *entry);
 
-/* The fields of the entry that submits run, {name: text}, where it is among the newest thousand of the inbox: nobody has taken
- * it yet. STORE_NONE: it is not. */
+/* What the inbox has of a run that nobody has taken yet; "": nothing is said. In the arena. */
+struct store_untaken {
+	const char *thread, *agent;
+};
+/* Looks for the entry that submits run, among the newest INBOX_LOOKS_MAX, or as many as have INPUT_BYTES_MAX together, one at
+ * a time. STORE_NONE: it is not there. */
 enum store_status store_inbox_find(struct store *store, struct arena *arena,
-    const char *run, const struct value **fields_r);
+    const char *run, struct store_untaken *untaken_r);
 
 /* Of entries of the inbox that somebody has read and not dealt with: which stand before the last one of own
  * (count ids, in their order), and are none of them. ahead_r: ["", id, name of the thread, id of the run, ...];

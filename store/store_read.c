@@ -491,10 +491,9 @@ store_history(struct store *store, struct arena *arena, const char *thread,
 	if (status != STORE_OK)
 		return status;
 	for (i = 0; i < value_size(reply); i++) {
-		const struct value *checkpoint = store_decode(arena, value_at(reply, i));
+		const struct value *one = store_decode(arena, value_at(reply, i));
 
-		value_list_add(
-		    &list, is_checkpoint(checkpoint) ? checkpoint : value_nil());
+		value_list_add(&list, is_checkpoint(one) ? one : value_nil());
 	}
 	*history_r = value_list_end(&list);
 	return value_size(*history_r) > 0 ? STORE_OK : STORE_NONE;

@@ -270,29 +270,77 @@ store_has_entry(struct store *store, struct arena *arena, const char *entry)
 	return value_size(reply) > 0 ? STORE_OK : STORE_NONE;
 }
 
-enum store_status
-store_inbox_find(struct store *store, struct arena *arena, const char *run,
-    const struct value **fields_r)
+/* The newest entry before that id, as Redis answers XREVRANGE; before: "+", or "(" and an id. */
+static enum store_status
+read_entry(struct store *store, struct arena *arena, const char *before,
+    const struct value **entry_r)
 {
-	static const char *const words[] = { "XREVRANGE", STORE_INBOX, "+", "-", "COUNT",
-		"1000" };
+	const char *const words[] = { "XREVRANGE", STORE_INBOX, before, "-", "COUNT",
+		"1" };
 	struct command command = { .arena = arena };
-	const struct value *entries;
+	const struct value *entries = NULL;
 	enum store_status status;
 	size_t i;
 
 	for (i = 0; i < sizeof words / sizeof *words; i++)
 		command_text(&command, words[i]);
 	status = store_read(store, &command, &entries);
-	for (i = 0; status == STORE_OK && i < value_size(entries); i++) {
-		const char *submitted;
+	*entry_r = value_at(entries, 0);
+	return status == STORE_OK && *entry_r == NULL ? STORE_NONE : status;
+}
 
-		*fields_r = store_pairs(arena, value_at(value_at(entries, i), 1), false);
-		submitted = redis_reply_text(value_get(*fields_r, "run"));
-		if (submitted != NULL && strcmp(submitted, run) == 0)
-			return STORE_OK;
+/* Who looks for the entry of run, from the newest on. */
+struct inbox_search {
+	const char *run, *before;
+	size_t bytes; /* of inputs that were looked at */
+	bool is_found;
+};
+
+static const char *
+field_of(struct arena *arena, const struct value *fields, const char *name)
+{
+	const char *text = redis_reply_text(value_get(fields, name));
+
+	return text != NULL ? arena_strdup(arena, text) : "";
+}
+
+/* Looks at the next one. What it holds besides may be large, and is not kept. */
+static enum store_status
+look_at_entry(struct store *store, struct arena *arena, struct inbox_search *search,
+    struct store_untaken *untaken_r)
+{
+	struct arena *scratch = arena_new();
+	const struct value *entry, *fields;
+	enum store_status status = read_entry(store, scratch, search->before, &entry);
+
+	if (status == STORE_OK) {
+		fields = store_pairs(scratch, value_at(entry, 1), false);
+		search->before = arena_printf(arena, "(%s", store_text_at(entry, 0));
+		search->bytes += value_size(value_get(fields, "input"));
+		search->is_found =
+		    strcmp(field_of(scratch, fields, "run"), search->run) == 0;
+		untaken_r->thread = field_of(arena, fields, "thread");
+		untaken_r->agent = field_of(arena, fields, "agent");
 	}
-	return status == STORE_OK ? STORE_NONE : status;
+	arena_destroy(&scratch);
+	return status;
+}
+
+enum store_status
+store_inbox_find(struct store *store, struct arena *arena, const char *run,
+    struct store_untaken *untaken_r)
+{
+	struct inbox_search search = { .run = run, .before = "+" };
+	enum store_status status = STORE_OK;
+	unsigned looks;
+
+	for (looks = 0; looks < INBOX_LOOKS_MAX && search.bytes < INPUT_BYTES_MAX;
+	     looks++) {
+		status = look_at_entry(store, arena, &search, untaken_r);
+		if (status != STORE_OK || search.is_found)
+			return status;
+	}
+	return STORE_NONE;
 }
 
 enum store_status

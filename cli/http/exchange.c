@@ -11,8 +11,7 @@
 
 #define STREAM_BLOCK_BYTES 16384u
 #define SMALL_BYTES 16384u /* of an answer that always has room */
-#define STALLED_MS                                                                       \
-	1000u /* who has taken nothing for so long gives way to who does, when there is no room */
+#define STALLED_MS 1000u   /* who takes nothing for so long gives way to who does */
 #define PLAIN_TYPE "text/plain; charset=utf-8"
 
 static struct request *

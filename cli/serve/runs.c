@@ -9,6 +9,7 @@
 #include "bounds.h"
 #include "fiber.h"
 #include "once.h"
+#include "room.h"
 #include "select.h"
 #include "shape.h"
 #include "store_runs.h"
@@ -347,20 +348,20 @@ look_for(struct call *call, const char *run, const struct value **record_r)
 static enum store_status
 look_in_inbox(struct call *call, const char *run, const struct value **record_r)
 {
-	const struct value *fields;
-	const char *thread, *agent;
-	enum store_status status =
-	    store_inbox_find(api_store(call->api), call->arena, run, &fields);
+	struct store_untaken found;
+	enum store_status status = room_for_state(call);
 
+	if (status != STORE_OK)
+		return status;
+	status = store_inbox_find(api_store(call->api), call->arena, run, &found);
+	room_leave_state(call);
 	if (status == STORE_NONE) /* it may have been taken in between */
 		return look_for(call, run, record_r);
 	if (status != STORE_OK)
 		return status;
-	thread = redis_reply_text(value_get(fields, "thread"));
-	agent = redis_reply_text(value_get(fields, "agent"));
-	if (thread == NULL || agent == NULL || strcmp(thread, call->params[0]) != 0)
+	if (strcmp(found.thread, call->params[0]) != 0)
 		return STORE_NONE;
-	*record_r = untaken(call, run, call->params[0], agent);
+	*record_r = untaken(call, run, found.thread, found.agent);
 	return STORE_OK;
 }
 

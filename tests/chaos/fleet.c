@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -364,22 +363,6 @@ shim_new(struct fleet *fleet, const char *name)
 	return map;
 }
 
-/* One that nobody listens at: it is the same when it is started again. */
-static unsigned
-free_port(void)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET,
-		.sin_addr = { .s_addr = htonl(INADDR_LOOPBACK) } };
-	socklen_t size = sizeof address;
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (bind(fd, (struct sockaddr *)&address, size) == -1 ||
-	    getsockname(fd, (struct sockaddr *)&address, &size) == -1)
-		abort();
-	close(fd);
-	return ntohs(address.sin_port);
-}
-
 static void
 add_party(struct fleet *fleet, enum party_kind kind, unsigned index)
 {
@@ -395,7 +378,7 @@ add_party(struct fleet *fleet, enum party_kind kind, unsigned index)
 		.start_at_ms = UINT64_MAX,
 		.long_lived = kind < PARTY_REDIS || (kind >= PARTY_TOOLS && index == 0) };
 	if (kind == PARTY_SERVE)
-		party->port = free_port();
+		party->port = launch_free_port();
 	if (kind >= PARTY_TOOLS && kind != PARTY_SERVE && index + 1 == count && count > 1)
 		party->space = fleet->plan->space;
 	if (kind == PARTY_REDIS || (kind > PARTY_REDIS && !fleet->plan->plain))

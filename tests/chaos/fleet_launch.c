@@ -1,9 +1,11 @@
 #include "fleet_launch.h"
 
 #include <assert.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "children.h"
 #include "parts/shim.h"
@@ -137,6 +139,21 @@ launch_port(struct fleet *fleet, const char *link)
 	if (file != NULL)
 		fclose(file);
 	return found ? port : 0;
+}
+
+unsigned
+launch_free_port(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		.sin_addr = { .s_addr = htonl(INADDR_LOOPBACK) } };
+	socklen_t size = sizeof address;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (bind(fd, (struct sockaddr *)&address, size) == -1 ||
+	    getsockname(fd, (struct sockaddr *)&address, &size) == -1)
+		abort();
+	close(fd);
+	return ntohs(address.sin_port);
 }
 
 /* --- programs -------------------------------------------------------------------------------- */
