@@ -87,8 +87,7 @@ arrival_claim(struct run *run, struct store_claim *claim_r)
 	free(arrival);
 	/* One that is known may be ours: Redis had done it, and its answer was lost. */
 	if (!claimed && (status == STORE_OK || status == STORE_KNOWN))
-		status = store_claim(
-		    run->coordinator->store, run->arena, run->thread, LEASE_MS, claim_r);
+		status = run_claim(run, claim_r);
 	return status;
 }
 

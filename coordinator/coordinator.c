@@ -16,6 +16,7 @@
 #include "run.h"
 #include "shards.h"
 #include "store_service.h"
+#include "suspects.h"
 #include "submission.h"
 #include "tally.h"
 #include "webhooks.h"
@@ -327,6 +328,7 @@ coordinator_new(struct service *service, const struct coordinator_settings *sett
 	coordinator->guard = guard_new(coordinator);
 	coordinator->shards = shards_new(coordinator);
 	coordinator->chores = chores_new(coordinator);
+	coordinator->suspects = suspects_new(coordinator);
 	coordinator->tally = tally_new(coordinator->loop, coordinator->store);
 	coordinator->inbox = inbox_new(coordinator);
 	coordinator->store_service = store_service_new(coordinator);
@@ -388,6 +390,7 @@ drain_main(void *arg)
 	chores_stop(coordinator->chores);
 	tally_stop(coordinator->tally);
 	shards_stop(coordinator->shards);
+	suspects_stop(coordinator->suspects);
 	trace_flush(coordinator->trace, trace_flush_ms(coordinator->loop, deadline));
 	while (fiber_count(coordinator->loop) > 1) { /* this one */
 		if (loop_now_ms(coordinator->loop) >= deadline)
@@ -422,6 +425,7 @@ coordinator_destroy(struct coordinator **coordinator_p)
 	chores_destroy(&coordinator->chores);
 	tally_destroy(&coordinator->tally);
 	shards_destroy(&coordinator->shards);
+	suspects_destroy(&coordinator->suspects);
 	guard_destroy(&coordinator->guard);
 	heard_destroy(&coordinator->heard);
 	caller_destroy(&coordinator->caller);

@@ -46,6 +46,7 @@ struct guard;
 struct heard;
 struct inbox;
 struct shards;
+struct suspects;
 struct chores;
 struct store_service;
 struct tally;
@@ -66,6 +67,7 @@ struct coordinator {
 	struct inbox *inbox;
 	struct shards *shards;
 	struct chores *chores;
+	struct suspects *suspects;
 	struct tally *tally;
 	struct store_service *store_service;
 	bool store_drained;

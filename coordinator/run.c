@@ -10,6 +10,7 @@
 #include "awaited.h"
 #include "children.h"
 #include "log.h"
+#include "suspects.h"
 #include "webhooks.h"
 
 const struct node *
@@ -303,6 +304,7 @@ static void
 forget(struct run *run)
 {
 	timer_stop(&run->deadline);
+	suspects_leave(run);
 	run_trace_forget(run);
 	run_leave(run);
 	agents_unref(run->coordinator->agents, &run->agent);
@@ -336,6 +338,26 @@ events_so_far(const struct run *run)
 	return text != NULL ? (uint64_t)strtoull(text, NULL, 10) : 0;
 }
 
+enum store_status
+run_claim(struct run *run, struct store_claim *claim_r)
+{
+	struct store *store = run->coordinator->store;
+	enum store_status status = store_claim_within(
+	    store, run->arena, run->thread, LEASE_MS, SUSPECT_AFTER, claim_r);
+
+	if (status != STORE_SUSPECT)
+		return status;
+	if (suspects_enter(run, claim_r->attempts) == -1)
+		return STORE_CANCELLED;
+	run->owned_ms = loop_now_ms(run->coordinator->loop);
+	status = store_claim(store, run->arena, run->thread, LEASE_MS, claim_r);
+	if (status == STORE_OK)
+		suspects_claimed(run, claim_r->attempts);
+	else
+		suspects_leave(run);
+	return status;
+}
+
 /* *more_r: whether there may be another when this comes to nothing. */
 static enum store_status
 claim_next(struct run *run, struct store_claim *claim_r, bool *more_r)
@@ -348,9 +370,7 @@ claim_next(struct run *run, struct store_claim *claim_r, bool *more_r)
 		run->more_wait = false;
 		run->owned_ms = loop_now_ms(coordinator->loop);
 	}
-	status = arrives ? arrival_claim(run, claim_r)
-			 : store_claim(coordinator->store, run->arena, run->thread,
-			       LEASE_MS, claim_r);
+	status = arrives ? arrival_claim(run, claim_r) : run_claim(run, claim_r);
 	if (status == STORE_FAILED || status == STORE_DAMAGED)
 		log_warnx("thread=%s not claimed: %s", run->thread,
 		    store_error(coordinator->store));
@@ -398,8 +418,8 @@ run_next(struct run *run)
 	run->seq = events_so_far(run);
 	run_trace_begin(run);
 	if (claim.recovered)
-		log_info("run=%s thread=%s taken over epoch=%" PRIu64, run->id,
-		    run->thread, run->epoch);
+		log_info("run=%s thread=%s taken over epoch=%" PRIu64 " attempt=%" PRIu64,
+		    run->id, run->thread, run->epoch, claim.attempts);
 	go = run_begin(run, &claim);
 	if (go == GO_ON) {
 		run_settle(run);

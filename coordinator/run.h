@@ -106,12 +106,17 @@ struct run {
 
 	unsigned misses;         /* model calls that had to be made again, whole */
 	unsigned awaits;         /* children that its fibers wait for (awaited.h) */
+	struct suspect *suspect; /* or NULL: it is none (suspects.h) */
 	struct run_trace *trace; /* or NULL: nobody is told of it */
 };
 
 /* Claims thread and runs what waits on it, until nothing does; then leaves the table.
  * Started by coordinator_claim. */
 void run_main(void *arg);
+
+/* Claims what waits on the run's thread, in run->arena; a suspect when its turn has come (suspects.h). As store_claim, or
+ * STORE_CANCELLED. */
+enum store_status run_claim(struct run *run, struct store_claim *claim_r);
 
 /* Wants the run to end as cancelled, or to be given back. */
 void run_cancel(struct run *run);

@@ -8,6 +8,7 @@
 #include "model_wish.h"
 #include "schema.h"
 #include "store_past.h"
+#include "suspects.h"
 
 const char *
 run_record_text(const struct run *run, const char *name)
@@ -81,9 +82,12 @@ wait_served(struct run *run)
 	for (i = 0; i < value_size(services); i++) {
 		const char *service = value_text(services->pairs[i].key);
 		const char *nearest;
-		int waited = catalog_wait(coordinator->catalog, service, since,
-		    (uint64_t)coordinator->settings->served_wait_ms);
+		int waited;
 
+		suspects_wait(run);
+		waited = catalog_wait(coordinator->catalog, service, since,
+		    (uint64_t)coordinator->settings->served_wait_ms);
+		suspects_go_on(run);
 		if (waited == -1)
 			return GO_DROP;
 		if (waited == 0)

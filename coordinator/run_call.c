@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "suspects.h"
 #include "tally.h"
 
 #define AFTER_DEADLINE_MS 1000u /* a call may last beyond its run's deadline */
@@ -160,9 +161,13 @@ ask_for(struct run *run, struct arena *arena, const struct run_call *call,
 {
 	struct caller *caller = run->coordinator->caller;
 	unsigned count;
+	int called;
 
 	for (count = 1;; count++) {
-		if (caller_call(caller, arena, request, outcome_r) == -1)
+		suspects_wait(run);
+		called = caller_call(caller, arena, request, outcome_r);
+		suspects_go_on(run);
+		if (called == -1)
 			return GO_DROP;
 		if (outcome_r->code != CODE_CANCELLED || count == CALL_ATTEMPTS_MAX)
 			return GO_ON;

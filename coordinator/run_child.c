@@ -18,6 +18,7 @@
 #include "log.h"
 #include "retention.h"
 #include "shared_fields.h"
+#include "suspects.h"
 #include "wire.h"
 
 #define LOOK_FIRST_MS 50u /* a child that ends in this process wakes us */
@@ -467,7 +468,9 @@ child_run_to_end(struct run *run, struct arena *arena, const struct effect *effe
 		go = begin(run, arena, effect, child);
 	if (go == GO_ON && child->fault == NULL) {
 		tell(run, arena, effect, child);
+		suspects_wait(run);
 		go = wait_for(run, arena, child);
+		suspects_go_on(run);
 	}
 	if (go == GO_ON && child->fault == NULL)
 		go = read_outcome(run, arena, effect, child, outcome_r);

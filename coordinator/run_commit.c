@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "log.h"
+#include "suspects.h"
 
 #define BLANKS " \t\r\n"
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -183,6 +184,7 @@ committed(struct run *run, const struct store_committed *outcome)
 {
 	size_t i;
 
+	suspects_leave(run);
 	run->version = outcome->version;
 	run->dirty = false;
 	run->results_stored = false;
@@ -246,6 +248,8 @@ run_store(struct run *run, struct arena *arena, const struct value *outcomes)
 	log_refusal(run, status, "outcome");
 	if (status == STORE_FENCED || status == STORE_STALE)
 		run_give_up(run);
+	else if (status == STORE_OK && stores)
+		suspects_leave(run);
 	return status;
 }
 

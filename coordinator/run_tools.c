@@ -7,6 +7,7 @@
 
 #include "bodies.h"
 #include "edited_call.h"
+#include "suspects.h"
 
 #define TOOL_WAIT_MS                                                                     \
 	10000 /* a call may wait, beside the time that its tool says it takes */
@@ -98,6 +99,8 @@ run_one(void *arg)
 		run_give_up(round->run);
 	if (call->go == GO_DROP || (call->go == GO_ON && body_fails_run(call)))
 		round->stop = true;
+	if (call->fiber != NULL)
+		suspects_fiber_ends(round->run);
 	call->ended = true;
 	call->fiber = NULL;
 	round->left--;
@@ -132,7 +135,10 @@ run_all(struct tool_calls *round)
 			    run->coordinator->loop, "tool call", run_one, call);
 		if (call->fiber == NULL)
 			run_one(call); /* alone, or no room for fibers */
+		else
+			suspects_fiber_begins(run);
 	}
+	suspects_wait(run);
 	while (round->left > 0) {
 		if ((round->stop || fiber_cancelled()) && !stopped) {
 			stopped = true;
@@ -143,6 +149,7 @@ run_all(struct tool_calls *round)
 	}
 	if (stopped)
 		fiber_shield(false);
+	suspects_go_on(run);
 	if (fiber_cancelled() || run_must_stop(run))
 		return GO_DROP;
 	return GO_ON;

@@ -102,7 +102,7 @@ local function begun(head, run, record, attempts, gate)
 end
 
 -- A claim's arguments are those of its thread and of who asks: args[1] to args[8], the prefix, thread, owner,
--- lease_ms, floor, name, and epoch and version of the messages that the owner has kept, if any.
+-- lease_ms, floor, name, and epoch and version of the messages that the owner has kept, if any (else "").
 
 -- The number of a claim's epoch; nil when the clock of this Redis stands beyond the year 2255.
 local function epoch_of(args, head, micros)
@@ -137,10 +137,11 @@ local function contents(thread_key, args, head, version)
     redis.call('LRANGE', thread_key .. ':m', 0, -1)
 end
 
--- claim(thread key; prefix, thread, owner, lease_ms, floor, name[, epoch, version])
+-- claim(thread key; prefix, thread, owner, lease_ms, floor, name[, epoch, version[, attempts]])
 -- Takes the thread's active run when its owner's lease is gone, or when the owner is the one who
 -- asks (the answer to its first claim was lost), else the first waiting one.
 -- Raises the epoch: whoever owned the thread before is fenced. name is the owner's, for people.
+-- attempts: an active run is not taken when this were one more; {"SUSPECT", run, which one it were}.
 -- Returns {"OK", run, epoch, version, recovered, thread hash, run hash (both as they were), fields,
 -- messages, pending writes (contents; nil where there are none), ms until its deadline or -1}, or {"BUSY"},
 -- {"NONE"}, {"QUARANTINED", run}.
@@ -168,6 +169,9 @@ local function claim(keys, args)
     if attempts >= QUARANTINE_AFTER then
       quarantine(thread_key, prefix, thread, run, attempts, epoch)
       return { 'QUARANTINED', run }
+    end
+    if attempts >= (tonumber(args[9]) or math.huge) then
+      return { 'SUSPECT', run, attempts + 1 }
     end
   else
     run, flat_record = pop_waiting(thread_key, prefix)
@@ -371,6 +375,22 @@ local function result(keys, args)
   return { 'OK' }
 end
 
+-- attempts(thread key; prefix, owner, epoch, run, number): as many of the run's claims count, by what its
+-- owner knows: it rests, or does not any more (coordinator/suspects.h). Where there has been progress since,
+-- it stays as it is. Returns {"OK"} or {"FENCED"}.
+local function count_attempts(keys, args)
+  local head = redis.call('HMGET', keys[1], 'owner', 'epoch', 'run', 'attempts')
+  local is_its_owner = owns(head, args[2], args[3], args[4])
+  if not is_its_owner then
+    return { 'FENCED' }
+  end
+  if head[4] ~= '1' then
+    redis.call('HSET', keys[1], 'attempts', args[5])
+    redis.call('HSET', run_key(args[1], args[4]), 'attempts', args[5])
+  end
+  return { 'OK' }
+end
+
 -- release(thread key; prefix, thread, owner, epoch, sent, version): gives a run back unfinished
 -- (drain); costs no attempt. sent: the packed ids of the calls that were sent in the superstep behind
 -- version; "" when that is not sure, as it is not when Redis has forgotten that version.
@@ -395,4 +415,5 @@ end
 register('fl_claim', claim)
 register('fl_advance', commit)
 register('fl_result', result)
+register('fl_attempts', count_attempts, 'allow-oom')
 register('fl_release', release, 'allow-oom')

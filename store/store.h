@@ -47,6 +47,7 @@ enum store_status {
 	STORE_WAITS,    /* the thread waits for an answer */
 	STORE_DAMAGED, /* what the thread has in Redis cannot be read; store_error says what */
 	STORE_QUARANTINED,
+	STORE_SUSPECT, /* taken over more often than who asks wants to take over at once */
 	STORE_CANCELLED, /* the fiber was cancelled: outcome unknown */
 	STORE_FAILED,    /* Redis refused or is gone for longer than wait_ms */
 };
@@ -169,8 +170,9 @@ struct store_claim {
 	const struct value *messages;   /* [message], all that are stored, by number */
 	const struct warm_thread *kept; /* they are kept (warm.h), or NULL */
 	const struct value
-	    *results;    /* stored outcomes of this superstep: {call id: value} */
-	int64_t left_ms; /* until the run's deadline; -1: it has none */
+	    *results;      /* stored outcomes of this superstep: {call id: value} */
+	int64_t left_ms;   /* until the run's deadline; -1: it has none */
+	uint64_t attempts; /* claims of it without progress, this one too (fl_attempts) */
 	/* What of the thread is there and cannot be read, so that the run must not go on from what is: "order", the
 	 * "head" of a run that is taken over, or STORE_DAMAGED_FIELD; or NULL. */
 	const char *damaged;
@@ -178,6 +180,11 @@ struct store_claim {
 #define STORE_DAMAGED_FIELD "a field"
 enum store_status store_claim(struct store *store, struct arena *arena,
     const char *thread, uint64_t lease_ms, struct store_claim *claim_r);
+/* The same, but a run of which this were more than the attempts_max-th attempt is left where it is: STORE_SUSPECT, and of
+ * claim_r run and attempts are there. */
+enum store_status store_claim_within(struct store *store, struct arena *arena,
+    const char *thread, uint64_t lease_ms, uint64_t attempts_max,
+    struct store_claim *claim_r);
 
 /* A run that comes: fields as for store_submit, with the texts `agent` and `version`. */
 struct store_newcomer {
@@ -233,6 +240,11 @@ struct store_hold {
  * asks whether hold is true: STORE_FENCED, STORE_STALE. */
 enum store_status store_results(struct store *store, struct arena *arena,
     const struct store_hold *hold, const struct value *outcomes);
+
+/* As many of the run's claims count as attempts, by what its owner knows (coordinator/suspects.h); says nothing once it has
+ * made progress. STORE_FENCED: it is another's. */
+enum store_status store_attempts(struct store *store, struct arena *arena,
+    const struct store_hold *hold, uint64_t attempts);
 
 /* Gives the run back. sent: [call id] of the superstep's calls that were sent, for the next
  * owner (the record's `sent`, if the thread is at hold's version); NULL when that is not sure. */

@@ -108,6 +108,15 @@ find_damage(
 								  : NULL;
 }
 
+/* Claims before this one, of a run's record as it was. */
+static uint64_t
+attempts_of(const struct value *record)
+{
+	const char *text = redis_reply_text(value_get(record, "attempts"));
+
+	return text != NULL ? (uint64_t)strtoull(text, NULL, 10) : 0;
+}
+
 /* Of an answer that gives a run; claim_r->run is there, and its record, when the answer has none. */
 static void
 read_claim(struct store *store, struct arena *arena, const char *thread,
@@ -128,6 +137,7 @@ read_claim(struct store *store, struct arena *arena, const char *thread,
 	if (claim_r->record == NULL)
 		claim_r->record = store_pairs(arena, value_at(reply, 6), false);
 	claim_r->fields = store_pairs(arena, value_at(reply, 7), true);
+	claim_r->attempts = attempts_of(claim_r->record) + 1;
 	read_messages(store, arena, thread, kept, value_at(reply, 8), claim_r);
 	claim_r->results = store_pairs(arena, value_at(reply, 9), true);
 	claim_r->left_ms = value_size(reply) > 10 ? store_number_at(reply, 10) : -1;
@@ -144,6 +154,13 @@ enum store_status
 store_claim(struct store *store, struct arena *arena, const char *thread,
     uint64_t lease_ms, struct store_claim *claim_r)
 {
+	return store_claim_within(store, arena, thread, lease_ms, UINT64_MAX, claim_r);
+}
+
+enum store_status
+store_claim_within(struct store *store, struct arena *arena, const char *thread,
+    uint64_t lease_ms, uint64_t attempts_max, struct store_claim *claim_r)
+{
 	struct command command = { .arena = arena };
 	const struct value *reply;
 	const struct warm_thread *kept = find_kept(store, arena, thread);
@@ -152,6 +169,8 @@ store_claim(struct store *store, struct arena *arena, const char *thread,
 	command_function(
 	    &command, "fl_claim", store_thread_key(arena, thread), store_shard(thread));
 	add_claimer(&command, store, store->session, thread, lease_ms, kept);
+	if (attempts_max != UINT64_MAX)
+		command_uint(&command, attempts_max);
 	status = send_until_answered(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
@@ -164,6 +183,10 @@ store_claim(struct store *store, struct arena *arena, const char *thread,
 		return store_odd(store, reply);
 	if (store_answers(reply, "QUARANTINED"))
 		return STORE_QUARANTINED;
+	if (store_answers(reply, "SUSPECT")) {
+		claim_r->attempts = (uint64_t)store_number_at(reply, 2);
+		return STORE_SUSPECT;
+	}
 	if (!store_answers(reply, "OK"))
 		return store_odd(store, reply);
 	read_claim(store, arena, thread, kept, reply, claim_r);
@@ -414,6 +437,26 @@ store_results(struct store *store, struct arena *arena, const struct store_hold 
 	}
 	status = value_size(outcomes) > 0 ? send_commit(store, &command, &reply)
 					  : store_read(store, &command, &reply);
+	if (status != STORE_OK || store_answers(reply, "OK"))
+		return status;
+	return refused(store, reply);
+}
+
+enum store_status
+store_attempts(struct store *store, struct arena *arena, const struct store_hold *hold,
+    uint64_t attempts)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_function(&command, "fl_attempts", store_thread_key(arena, hold->thread),
+	    store_shard(hold->thread));
+	command_text(&command, store->session);
+	command_uint(&command, hold->epoch);
+	command_text(&command, hold->run);
+	command_uint(&command, attempts);
+	status = store_read(store, &command, &reply);
 	if (status != STORE_OK || store_answers(reply, "OK"))
 		return status;
 	return refused(store, reply);

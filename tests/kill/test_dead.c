@@ -1,4 +1,5 @@
-/* Runs that take their coordinators down, and what becomes of them. */
+/* Runs that take their coordinators down, what becomes of them, and what does not become of those that were
+ * there. */
 #include <check.h>
 #include <string.h>
 
@@ -10,98 +11,132 @@ TCase *tcase_dead(void);
 
 #define WAIT_MS 60000u
 #define OWNERS 5 /* that a run may take down */
+#define PROVED                                                                           \
+	2 /* attempts of one that rests, however many there were (coordinator/suspects.h) */
 
-static const char slow_agent[] = "name: clerk\n"
-				 "model: scripted:clerk\n"
-				 "script:\n"
-				 "  clerk:\n"
-				 "    - {delay_ms: 600000, content: Never said.}\n";
+static const char deadly_agent[] = "name: clerk\n"
+				   "model: scripted:clerk\n"
+				   "middleware: [%s]\n"
+				   "script:\n"
+				   "  clerk:\n"
+				   "    - {delay_ms: 400, content: Never read.}\n"
+				   "  quick:\n"
+				   "    - {content: One.}\n";
 static const char mended_agent[] = "name: clerk\n"
 				   "model: scripted:clerk\n"
 				   "script:\n"
 				   "  clerk:\n"
 				   "    - {content: Said at last.}\n";
+static const char patient_agent[] = "name: patient\n"
+				    "model: scripted:patient\n"
+				    "tools: [hold]\n"
+				    "script:\n"
+				    "  patient:\n"
+				    "    - tool_calls: [{id: a, name: hold, args: {}}]\n"
+				    "    - {content: It was worth the wait.}\n";
+static const char tools[] = "name: hold\n"
+			    "description: holds until it is let go\n"
+			    "timeout_ms: 600000\n"
+			    "idempotent: false\n"
+			    "input: none\n"
+			    "command: |\n"
+			    "  while [ ! -e %s ]; do sleep 0.05; done\n"
+			    "  echo held\n";
 
-/* The first call's answer is stored; the second one's never comes. */
-static const char asking_agent[] =
-    "name: clerk\n"
-    "model: scripted:clerk\n"
-    "middleware:\n"
-    "  - lua:\n"
-    "      code: |\n"
-    "        function before_agent(state, runtime)\n"
-    "          runtime.call_model{messages = 'One?', model = 'scripted:quick'}\n"
-    "          runtime.call_model{messages = 'Two?', model = 'scripted:slow'}\n"
-    "        end\n"
-    "script:\n"
-    "  quick:\n"
-    "    - {content: One.}\n"
-    "  slow:\n"
-    "    - {delay_ms: 600000, content: Never said.}\n"
-    "  clerk:\n"
-    "    - {content: Never asked.}\n";
+#define BEFORE "takes_down"
+#define BEHIND "takes_down: {at: after_model}"
+/* The first call's answer is stored, by the first owner; the others find it so, and that is no progress of theirs. */
+#define ASKING                                                                           \
+	"lua: {code: \"function before_model(state, runtime) "                           \
+	"runtime.call_model{messages = 'One?', model = 'scripted:quick'} end\"}, "       \
+	"takes_down"
 
 struct trouble {
 	struct fleet_kit *kit;
 	struct fleet_client *client;
 	struct arena *arena;
-	int64_t attempts;
-	bool hook; /* it is one that asks */
+	const char *plugin, *let_go;
+	bool forgets; /* nobody keeps the answer: it comes late, to each owner */
 };
 
 static const struct value *
-record(const struct trouble *trouble, const char *run)
+record(const struct trouble *trouble, const char *thread, const char *run)
 {
 	const struct value *record = NULL;
 
-	store_run(trouble->client->store, trouble->arena, "t", run, &record);
+	store_run(trouble->client->store, trouble->arena, thread, run, &record);
 	return record;
 }
 
-static bool
-has_been_claimed(void *arg)
+static struct trouble
+trouble_new(const char *middleware)
 {
-	const struct trouble *trouble = arg;
-	const struct value *history = NULL;
+	struct trouble trouble = { .kit = kit_new(), .arena = arena_new() };
 
-	/* The first owner must have committed: progress of the second would begin the count anew. */
-	store_history(trouble->client->store, trouble->arena, "t", &history);
-	return value_size(history) > 0 &&
-	       value_get_int(record(trouble, "r"), "attempts", 0) >= trouble->attempts;
-}
-
-static bool
-has_stored(void *arg)
-{
-	const struct trouble *trouble = arg;
-	const struct value *keys = NULL;
-
-	return redis_text(trouble->client->redis, trouble->arena, WAIT_MS, &keys, "KEYS",
-		   "*:r:r:w", NULL) == REDIS_OK &&
-	       value_size(keys) == 1;
+	trouble.plugin = kit_built(trouble.kit, "plugins/takes_down.so");
+	trouble.let_go = kit_path(trouble.kit, "let_go");
+	kit_flag(trouble.kit, KIT_COORDINATOR, "--plugin", trouble.plugin);
+	kit_flag(trouble.kit, KIT_MODEL, "--plugin", trouble.plugin);
+	kit_flag(trouble.kit, KIT_TOOLS, "--plugin", trouble.plugin);
+	kit_flag(trouble.kit, KIT_TOOLS, "--tools",
+	    kit_write(trouble.kit, "tools.yaml",
+		arena_printf(trouble.arena, tools, trouble.let_go)));
+	kit_start_all(trouble.kit, 1, 1, 1);
+	kit_flotilla(trouble.kit, "agents", "apply", "--plugin", trouble.plugin,
+	    kit_write(trouble.kit, "clerk.yaml",
+		arena_printf(trouble.arena, deadly_agent, middleware)),
+	    NULL);
+	kit_flotilla(trouble.kit, "agents", "apply",
+	    kit_write(trouble.kit, "patient.yaml", patient_agent), NULL);
+	return trouble;
 }
 
 static void
-play_main(struct fleet_client *client, void *arg)
+trouble_end(struct trouble *trouble)
 {
-	struct trouble *trouble = arg;
+	kit_destroy(&trouble->kit);
+	arena_destroy(&trouble->arena);
+}
+
+static void
+submit(struct trouble *trouble, const char *agent, const char *name)
+{
 	struct arena *arena = trouble->arena;
 
-	trouble->client = client;
-	client_submit(client, arena,
-	    value_map(arena, "agent", value_str(arena, "clerk"), "run",
-		value_str(arena, "r"), "thread", value_str(arena, "t"), "input",
+	client_submit(trouble->client, arena,
+	    value_map(arena, "agent", value_str(arena, agent), "run",
+		value_str(arena, name), "thread", value_str(arena, name), "input",
 		value_str(arena, "\"Hello\""), NULL));
-	/* The commit before the call is progress: it counts as the first attempt. */
-	for (trouble->attempts = 1; trouble->attempts <= OWNERS; trouble->attempts++) {
-		ck_assert_msg(client_wait(client, has_been_claimed, trouble, WAIT_MS),
-		    "never claimed for the %d. time", (int)trouble->attempts);
-		ck_assert(
-		    !trouble->hook || client_wait(client, has_stored, trouble, WAIT_MS));
-		kit_kill(trouble->kit, KIT_COORDINATOR, 0);
-		kit_start(trouble->kit, KIT_COORDINATOR, 0);
+}
+
+/* Owner after owner goes down with it; the last one, which takes it to no sixth, stays. */
+static void
+go_down(struct trouble *trouble)
+{
+	int i;
+
+	for (i = 1; i <= OWNERS; i++) {
+		kit_wait(trouble->kit, KIT_COORDINATOR, 0);
+		if (trouble->forgets) {
+			kit_kill(trouble->kit, KIT_MODEL, 0);
+			kit_kill(trouble->kit, KIT_BROKER, 0);
+			kit_start(trouble->kit, KIT_BROKER, 0);
+			kit_start(trouble->kit, KIT_MODEL, 0);
+		}
+		kit_spawn(trouble->kit, KIT_COORDINATOR, 0);
 	}
-	ck_assert(client_wait_end(client, "t", "r", WAIT_MS));
+	ck_assert(client_wait_end(trouble->client, "r", "r", WAIT_MS));
+	ck_assert_str_eq(value_get_text(record(trouble, "r", "r"), "status"), "error");
+}
+
+static void
+play_deadly(struct fleet_client *client, void *arg)
+{
+	struct trouble *trouble = arg;
+
+	trouble->client = client;
+	submit(trouble, "clerk", "r");
+	go_down(trouble);
 }
 
 static void
@@ -110,20 +145,18 @@ play_retry(struct fleet_client *client, void *arg)
 	struct trouble *trouble = arg;
 
 	trouble->client = client;
-	ck_assert_str_eq(value_get_text(record(trouble, "r"), "retried"), "again");
-	ck_assert(client_wait_end(client, "t", "again", WAIT_MS));
-	ck_assert_str_eq(value_get_text(record(trouble, "again"), "status"), "success");
+	ck_assert_str_eq(value_get_text(record(trouble, "r", "r"), "retried"), "again");
+	ck_assert(client_wait_end(client, "r", "again", WAIT_MS));
+	ck_assert_str_eq(
+	    value_get_text(record(trouble, "r", "again"), "status"), "success");
 }
 
 START_TEST(a_run_that_takes_coordinators_down_is_given_up_and_tried_again_by_hand)
 {
-	struct trouble trouble = { .kit = kit_new(), .arena = arena_new() };
+	struct trouble trouble = trouble_new(BEFORE);
 	const char *dead;
 
-	kit_start_all(trouble.kit, 0, 1, 1);
-	kit_flotilla(trouble.kit, "agents", "apply",
-	    kit_write(trouble.kit, "clerk.yaml", slow_agent), NULL);
-	client_run(kit_redis(trouble.kit), play_main, &trouble);
+	client_run(kit_redis(trouble.kit), play_deadly, &trouble);
 	dead = kit_flotilla(trouble.kit, "runs", "--dead", NULL);
 	ck_assert_ptr_nonnull(strstr(dead, "took 5 coordinators down"));
 	ck_assert_ptr_nonnull(strstr(dead, "coordinator-0"));
@@ -135,28 +168,104 @@ START_TEST(a_run_that_takes_coordinators_down_is_given_up_and_tried_again_by_han
 	ck_assert_str_eq(
 	    kit_flotilla(trouble.kit, "runs", "--dead", "--json", NULL), "[]\n");
 	client_run(kit_redis(trouble.kit), play_retry, &trouble);
-	/* The first call still runs at its worker, which would wait for it. */
-	kit_kill(trouble.kit, KIT_MODEL, 0);
-	kit_destroy(&trouble.kit);
-	arena_destroy(&trouble.arena);
+	trouble_end(&trouble);
 }
 END_TEST
 
-/* What it asked before is found stored by each owner, and is no progress of his. */
 START_TEST(a_hook_that_asks_a_model_and_takes_coordinators_down_is_given_up)
 {
-	struct trouble trouble = { .kit = kit_new(), .arena = arena_new(), .hook = true };
+	struct trouble trouble = trouble_new(ASKING);
 
-	kit_start_all(trouble.kit, 0, 1, 1);
-	kit_flotilla(trouble.kit, "agents", "apply",
-	    kit_write(trouble.kit, "clerk.yaml", asking_agent), NULL);
-	client_run(kit_redis(trouble.kit), play_main, &trouble);
+	client_run(kit_redis(trouble.kit), play_deadly, &trouble);
 	ck_assert_ptr_nonnull(strstr(
 	    kit_flotilla(trouble.kit, "runs", "--dead", NULL), "took 5 coordinators"));
-	/* As above. */
-	kit_kill(trouble.kit, KIT_MODEL, 0);
-	kit_destroy(&trouble.kit);
-	arena_destroy(&trouble.arena);
+	trouble_end(&trouble);
+}
+END_TEST
+
+/* Each owner sees it wait at peace, and die of what it waited for. */
+START_TEST(an_answer_that_takes_coordinators_down_is_given_up)
+{
+	struct trouble trouble = trouble_new(BEHIND);
+
+	trouble.forgets = true;
+	client_run(kit_redis(trouble.kit), play_deadly, &trouble);
+	ck_assert_ptr_nonnull(strstr(
+	    kit_flotilla(trouble.kit, "runs", "--dead", NULL), "took 5 coordinators"));
+	trouble_end(&trouble);
+}
+END_TEST
+
+/* --- those that were there ------------------------------------------------------------- */
+
+static bool
+calls(void *arg)
+{
+	const struct trouble *trouble = arg;
+	const struct value *history = NULL;
+
+	store_history(trouble->client->store, trouble->arena, "p", &history);
+	return value_size(history) > 1; /* the model has asked for the tool */
+}
+
+/* Of the claim that the thread has. */
+static const char *
+epoch_of(const struct trouble *trouble)
+{
+	const struct value *epoch = NULL;
+
+	ck_assert_int_eq(
+	    redis_text(trouble->client->redis, trouble->arena, WAIT_MS, &epoch, "HGET",
+		store_thread_key(trouble->arena, "p"), "epoch", NULL),
+	    REDIS_OK);
+	return arena_strdup(trouble->arena, redis_reply_text(epoch));
+}
+
+struct claim_wait {
+	struct trouble *trouble;
+	const char *epoch; /* of the owner before */
+};
+
+static bool
+rests(void *arg)
+{
+	const struct claim_wait *wait = arg;
+
+	return strcmp(epoch_of(wait->trouble), wait->epoch) != 0 &&
+
+	       value_get_int(record(wait->trouble, "p", "p"), "attempts", 0) <= PROVED;
+}
+
+static void
+play_company(struct fleet_client *client, void *arg)
+{
+	struct trouble *trouble = arg;
+	struct claim_wait wait = { .trouble = trouble };
+	int i;
+
+	trouble->client = client;
+	submit(trouble, "patient", "p");
+	ck_assert(client_wait(client, calls, trouble, WAIT_MS));
+	submit(trouble, "clerk", "r");
+	go_down(trouble);
+	/* And some for no reason of any run's. */
+	for (i = 0; i < OWNERS; i++) {
+		wait.epoch = epoch_of(trouble);
+		kit_kill(trouble->kit, KIT_COORDINATOR, 0);
+		kit_start(trouble->kit, KIT_COORDINATOR, 0);
+		ck_assert(client_wait(client, rests, &wait, WAIT_MS));
+	}
+	kit_write(trouble->kit, "let_go", "");
+	ck_assert(client_wait_end(client, "p", "p", WAIT_MS));
+	ck_assert_str_eq(value_get_text(record(trouble, "p", "p"), "status"), "success");
+}
+
+START_TEST(who_only_waits_outlives_all_that_others_take_down)
+{
+	struct trouble trouble = trouble_new(BEFORE);
+
+	client_run(kit_redis(trouble.kit), play_company, &trouble);
+	trouble_end(&trouble);
 }
 END_TEST
 
@@ -170,5 +279,7 @@ tcase_dead(void)
 	    a_run_that_takes_coordinators_down_is_given_up_and_tried_again_by_hand);
 	tcase_add_test(
 	    tcase, a_hook_that_asks_a_model_and_takes_coordinators_down_is_given_up);
+	tcase_add_test(tcase, an_answer_that_takes_coordinators_down_is_given_up);
+	tcase_add_test(tcase, who_only_waits_outlives_all_that_others_take_down);
 	return tcase;
 }

@@ -350,6 +350,22 @@ on_result(
 	run->claims = 1;
 }
 
+/* fl_attempts key; prefix, owner, epoch, run, number */
+static void
+on_attempts(
+    struct world *world, const struct redis_request *request, const struct reply *reply)
+{
+	struct run_fact *run = run_fact_of(world, request->args[4]);
+
+	if (!answers(reply, "OK"))
+		return;
+	if (world->threads[run->thread].epoch != number(request->args[3]))
+		violate(world, "4: the attempts of %s are counted by a former owner",
+		    run->id);
+	if (run->claims > 1)
+		run->claims = (unsigned)number(request->args[5]);
+}
+
 static void
 on_release(
     struct world *world, const struct redis_request *request, const struct reply *reply)
@@ -407,6 +423,7 @@ check_step(
 		{ "fl_advance", on_commit },
 		{ "fl_result", on_result },
 		{ "fl_release", on_release },
+		{ "fl_attempts", on_attempts },
 		{ "fl_submit", on_submit },
 		{ "fl_begin", on_begin },
 	};

@@ -8,6 +8,10 @@
 
 #include "owner_private.h"
 
+#define SUSPECT_AFTER 2u /* suspects.h */
+#define ASKS_AFTER                                                                       \
+	1u /* which claims ask for their turn: one earlier here, since third ones are rare */
+
 /* --- the end of it --------------------------------------------------------------------- */
 
 /* run_main: the thread is free here; what waits on it is claimed. */
@@ -149,6 +153,56 @@ find_stored(struct held_run *run, const struct reply *results)
 	}
 }
 
+static void
+count(struct held_run *run, uint64_t attempts, redis_answer_fn *answer)
+{
+	struct world *world = world_of(run);
+
+	ask(run, "fl_attempts",
+	    (const char *const[]){ thread_of(run)->key, SIM_PREFIX, owner_name(run),
+		world_text(world, "%llu", (unsigned long long)run->epoch), run->fact->id,
+		world_text(world, "%llu", (unsigned long long)attempts) },
+	    6, answer, run);
+}
+
+/* suspects.c's tell(): what cannot be told keeps nobody from going on. */
+static void
+on_rest(struct redis_request *request, const struct reply *reply)
+{
+	struct held_run *run = request->arg;
+
+	if (request->arg_life != run->life)
+		return;
+	if (reply != NULL && REFUSED(reply))
+		owner_drop(run);
+	else
+		owner_advance(run);
+}
+
+/* A suspect rests; here before its calls go out, not when they have. */
+static void
+rest(struct held_run *run)
+{
+	run->rests = true;
+	count(run, SUSPECT_AFTER, on_rest);
+}
+
+static void
+on_go_on(struct redis_request *request, const struct reply *reply)
+{
+	(void)request;
+	(void)reply;
+}
+
+/* suspects_go_on(); the answer, which changes nothing, is not awaited here. */
+void
+owner_go_on(struct held_run *run)
+{
+	if (run->rests)
+		count(run, run->attempts, on_go_on);
+	run->rests = false;
+}
+
 /* run_next() and run_begin.c's load() */
 static void
 take_over(struct held_run *run, const struct reply *reply)
@@ -156,6 +210,7 @@ take_over(struct held_run *run, const struct reply *reply)
 	struct world *world = world_of(run);
 	const struct reply *items = reply->items;
 	const char *head = pair_of(&items[5], "head"), *events;
+	const char *before = pair_of(&items[6], "attempts");
 	size_t length;
 
 	run->fact = run_fact_of(world, items[1].text);
@@ -173,7 +228,7 @@ take_over(struct held_run *run, const struct reply *reply)
 	run->sent_before = pair_of(&items[6], "sent");
 	run->results_stored = items[9].count > 0;
 	run->commits = run->answered_count = run->call_count = 0;
-	run->more_wait = false;
+	run->more_wait = run->rests = false;
 	memset(run->sent, 0, sizeof run->sent);
 	memset(run->calls, 0, sizeof run->calls);
 	TRACE(world, "%s has %s, epoch %llu, step %u%s",
@@ -182,23 +237,29 @@ take_over(struct held_run *run, const struct reply *reply)
 	    run->recovered ? ", recovered" : "");
 	if (run->step < run_steps(run->fact))
 		find_stored(run, &items[9]);
-	owner_advance(run);
+	run->attempts = before != NULL ? strtoull(before, NULL, 10) + 1 : 1;
+	if (run->attempts > ASKS_AFTER)
+		rest(run);
+	else
+		owner_advance(run);
 }
 
 static void on_claimed(struct redis_request *request, const struct reply *reply);
 
+/* Of suspects, too, when their turn has come. */
 static void
-send_claim(struct held_run *run)
+send_claim(struct held_run *run, bool of_suspects)
 {
 	struct world *world = world_of(run);
 	const char *const args[] = { thread_of(run)->key, SIM_PREFIX, thread_of(run)->id,
 		owner_name(run), world_text(world, "%u", LEASE_MS),
 		world_text(
 		    world, "%llu", (unsigned long long)run->coordinator->newest_epoch),
-		run->coordinator->peer.process.name };
+		run->coordinator->peer.process.name, "", "",
+		of_suspects ? "" : world_text(world, "%u", ASKS_AFTER) };
 
 	run->state = RUN_CLAIMING;
-	ask(run, "fl_claim", args, 7, on_claimed, run);
+	ask(run, "fl_claim", args, sizeof args / sizeof args[0], on_claimed, run);
 }
 
 static void
@@ -209,7 +270,9 @@ on_claimed(struct redis_request *request, const struct reply *reply)
 	if (request->arg_life != run->life)
 		return;
 	if (reply == NULL)
-		send_claim(run);
+		send_claim(run, false);
+	else if (strcmp(reply->items[0].text, "SUSPECT") == 0 && !must_stop(run))
+		send_claim(run, true);
 	else if (strcmp(reply->items[0].text, "OK") == 0)
 		take_over(run, reply);
 	else
@@ -228,7 +291,7 @@ void
 owner_begin(struct held_run *run)
 {
 	begin(run);
-	send_claim(run);
+	send_claim(run, false);
 }
 
 static void on_begun(struct redis_request *request, const struct reply *reply);
@@ -270,7 +333,7 @@ on_begun(struct redis_request *request, const struct reply *reply)
 	if (reply->count > 0 && strcmp(reply->items[0].text, "OK") == 0)
 		take_over(run, reply);
 	else
-		send_claim(run);
+		send_claim(run, false);
 }
 
 void

@@ -313,6 +313,7 @@ answered(struct held_call *call)
 {
 	struct held_run *run = call->run;
 
+	owner_go_on(run);
 	call->has_outcome = true;
 	check_outcome(world_of(run), call->fact, call->code);
 	call->asked_twice = false;

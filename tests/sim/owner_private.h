@@ -58,6 +58,8 @@ void owner_stop(struct held_run *run);
 /* Commits its end once its cancelled calls have ended. */
 void owner_leave_calls(struct held_run *run);
 void owner_commit_end(struct held_run *run, const char *status);
+/* Something has come that it waited for. */
+void owner_go_on(struct held_run *run);
 /* To the next superstep, or to the end. */
 void owner_advance(struct held_run *run);
 

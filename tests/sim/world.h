@@ -228,6 +228,8 @@ struct held_run {
 	    owned_ms; /* when Redis was last asked what only an owner may do */
 	bool recovered, cancel_wanted, releasing, more_wait, results_stored, dirty,
 	    asked_twice;
+	uint64_t attempts;
+	bool rests;              /* a suspect, from then until something comes */
 	const char *sent_before; /* ids, or NULL: any may have been sent */
 	unsigned step;           /* applied */
 	unsigned commits;

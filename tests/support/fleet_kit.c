@@ -288,6 +288,12 @@ await_sync(struct fleet_kit *kit, unsigned index)
 }
 
 void
+kit_spawn(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
+{
+	spawn(kit, kind, index);
+}
+
+void
 kit_start(struct fleet_kit *kit, enum kit_kind kind, unsigned index)
 {
 	spawn(kit, kind, index);

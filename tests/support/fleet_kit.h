@@ -46,6 +46,8 @@ const char *kit_redis_cli(struct fleet_kit *kit, unsigned index, const char *wor
 
 /* Starts one that does not run, and returns when it is ready. */
 void kit_start(struct fleet_kit *kit, enum kit_kind kind, unsigned index);
+/* The same without waiting for that: it may end by itself before. */
+void kit_spawn(struct fleet_kit *kit, enum kit_kind kind, unsigned index);
 /* Redis (unless it runs) and the brokers, then so many of each, at the same time. */
 void kit_start_all(
     struct fleet_kit *kit, unsigned tools, unsigned models, unsigned coordinators);

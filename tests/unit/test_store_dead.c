@@ -81,6 +81,99 @@ START_TEST(a_stored_outcome_is_progress)
 }
 END_TEST
 
+/* --- suspects (coordinator/suspects.h) --------------------------------------------------- */
+
+static struct store_hold
+hold_of(const struct store_claim *claim)
+{
+	return (struct store_hold){ "t", claim->run, claim->epoch, claim->version };
+}
+
+static void
+play_suspect(void)
+{
+	struct store_claim claim = { 0 }, found = { 0 };
+
+	trial_submit("t", "r");
+	ck_assert_int_eq(
+	    store_claim_within(trial.a, trial.arena, "t", NOT_LONG, 2, &claim), STORE_OK);
+	ck_assert_uint_eq(claim.attempts, 1);
+	ck_assert_int_eq(
+	    store_claim_within(trial.a, trial.arena, "t", NOT_LONG, 2, &claim), STORE_OK);
+	ck_assert_uint_eq(claim.attempts, 2);
+	ck_assert_int_eq(
+	    store_claim_within(trial.b, trial.arena, "t", NOT_LONG, 2, &found),
+	    STORE_SUSPECT);
+	ck_assert_str_eq(found.run, "r");
+	ck_assert_uint_eq(found.attempts, 3);
+	/* It is left as it was: its owner owns it, and nothing was counted. */
+	ck_assert_int_eq(trial_results(trial.a, &claim), STORE_OK);
+	trial_claim(trial.b, "t", LONG, &claim);
+	ck_assert_uint_eq(claim.attempts, 2);
+}
+
+START_TEST(a_suspect_is_left_where_it_is)
+{
+	trial_play(play_suspect);
+}
+END_TEST
+
+static void
+play_rest(void)
+{
+	struct store_claim before = { 0 }, claim = { 0 };
+	struct store_hold hold;
+	unsigned i;
+
+	trial_submit("t", "r");
+	for (i = 0; i < 3 * OWNERS; i++) {
+		before = claim;
+		trial_claim(trial.a, "t", NOT_LONG, &claim);
+		ck_assert_uint_eq(claim.attempts, i < 3 ? i + 1 : 3);
+		hold = hold_of(&claim);
+		if (claim.attempts > 2)
+			ck_assert_int_eq(
+			    store_attempts(trial.a, trial.arena, &hold, 2), STORE_OK);
+	}
+	ck_assert_uint_eq(value_size(dead()), 0);
+	hold = hold_of(&before);
+	ck_assert_int_eq(store_attempts(trial.a, trial.arena, &hold, 1), STORE_FENCED);
+	hold = hold_of(&claim);
+	ck_assert_int_eq(store_attempts(trial.b, trial.arena, &hold, 1), STORE_FENCED);
+	/* It moves again, and takes its owner down. */
+	ck_assert_int_eq(store_attempts(trial.a, trial.arena, &hold, OWNERS), STORE_OK);
+	ck_assert_int_eq(
+	    store_claim(trial.b, trial.arena, "t", LONG, &claim), STORE_QUARANTINED);
+}
+
+START_TEST(who_rests_is_not_to_blame)
+{
+	trial_play(play_rest);
+}
+END_TEST
+
+static void
+play_late_count(void)
+{
+	struct store_claim claim = { 0 };
+	struct store_hold hold;
+
+	trial_submit("t", "r");
+	trial_claim(trial.a, "t", NOT_LONG, &claim);
+	trial_claim(trial.a, "t", NOT_LONG, &claim);
+	hold = hold_of(&claim);
+	ck_assert_int_eq(trial_results(trial.a, &claim), STORE_OK);
+	ck_assert_int_eq(store_attempts(trial.a, trial.arena, &hold, OWNERS), STORE_OK);
+	trial_claim(trial.b, "t", LONG, &claim);
+	ck_assert_uint_eq(claim.attempts, 2);
+}
+
+START_TEST(what_is_counted_behind_progress_is_not)
+{
+	trial_play(play_late_count);
+}
+END_TEST
+
 static void
 play_commit(void)
 {
@@ -190,6 +283,9 @@ tcase_store_dead(void)
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
 	tcase_add_test(tcase, a_run_that_takes_its_owners_down_is_kept_with_the_reason);
 	tcase_add_test(tcase, a_stored_outcome_is_progress);
+	tcase_add_test(tcase, a_suspect_is_left_where_it_is);
+	tcase_add_test(tcase, who_rests_is_not_to_blame);
+	tcase_add_test(tcase, what_is_counted_behind_progress_is_not);
 	tcase_add_test(tcase, a_commit_says_that_its_run_is_dead);
 	tcase_add_test(tcase, a_dead_run_is_retried_once);
 	tcase_add_test(tcase, only_a_dead_run_is_retried_and_only_under_a_new_id);

@@ -1,0 +1,45 @@
+/* A middleware that ends its process on the spot, as a fault in it would, or the kernel for want of memory. */
+#include "middleware.h"
+
+#include <signal.h>
+#include <string.h>
+
+static const struct option options[] = {
+	{ .name = "at",
+	    .type = OPTION_TEXT,
+	    .otherwise = "\"before_model\"",
+	    .text = "The hook in which it does: before_model or after_model." },
+	{ 0 },
+};
+
+static const struct value *
+end_at(struct turn *turn, const char *hook)
+{
+	if (strcmp(value_get_text(turn_settings(turn), "at"), hook) == 0)
+		raise(SIGKILL);
+	return NULL;
+}
+
+static const struct value *
+before_model(struct turn *turn)
+{
+	return end_at(turn, "before_model");
+}
+
+static const struct value *
+after_model(struct turn *turn)
+{
+	return end_at(turn, "after_model");
+}
+
+static const struct middleware takes_down = {
+	.abi = MIDDLEWARE_ABI,
+	.name = "takes_down",
+	.summary = "Takes coordinators down.",
+	.options = options,
+	.before_model = before_model,
+	.after_model = after_model,
+};
+
+extern const struct middleware *const flotilla_middleware[];
+const struct middleware *const flotilla_middleware[] = { &takes_down, NULL };
