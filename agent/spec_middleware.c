@@ -31,6 +31,33 @@ refuse_twice(struct loader *loader, const char *path, const char *name, const ch
 	    loader->depth == 0 ? ", as " : "", loader->depth == 0 ? first : "");
 }
 
+/* The field that says in which worker a tool of use keeps something, or NULL. */
+static const char *
+pin_of(const struct middleware_use *use)
+{
+	const char *pin = NULL;
+	size_t i;
+
+	for (i = 0; i < value_size(use->tools) && pin == NULL; i++)
+		pin = value_get_text(value_at(use->tools, i), "pin");
+	return pin;
+}
+
+/* Two that keep something in one worker each would write over what the other has noted of it. */
+static int
+check_pins(struct loader *loader, const char *path, const struct middleware_use *use,
+    const struct middleware_use *before)
+{
+	const char *pin = pin_of(use), *other = pin_of(before);
+
+	if (pin == NULL || other == NULL || strcmp(pin, other) != 0)
+		return 0;
+	return loader_fail(loader, path,
+	    "the middleware \"%s\" keeps the same in a worker as \"%s\": remove one of "
+	    "the two",
+	    use->name, before->name);
+}
+
 static const struct middleware_use *
 load_use(struct loader *loader, const char *path, const char *name,
     const struct value *settings)
@@ -235,6 +262,8 @@ load_middleware(struct loader *loader, const char *path, const struct value *giv
 			if (strcmp(uses[j]->name, uses[i]->name) == 0)
 				return refuse_twice(
 				    loader, at, uses[i]->name, place_of(loader, path, j));
+			if (check_pins(loader, at, uses[i], uses[j]) == -1)
+				return -1;
 		}
 		spec->wraps_tools |= uses[i]->hooks[HOOK_WRAP_TOOL_CALL];
 		if (load_children(loader,

@@ -15,9 +15,13 @@
 static bool
 are_files(const char *name, const struct value *value)
 {
-	size_t i;
+	static const char *const names[] = { "files", "text_editor_files",
+		"memory_files" };
+	size_t count = sizeof names / sizeof *names, i = 0;
 
-	if (strcmp(name, "files") != 0 || !value_is(value, VALUE_MAP) || value->size == 0)
+	while (i < count && strcmp(names[i], name) != 0)
+		i++;
+	if (i == count || !value_is(value, VALUE_MAP) || value->size == 0)
 		return false;
 	for (i = 0; i < value->size; i++)
 		if (!value_has(value->pairs[i].value, "content"))

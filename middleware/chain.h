@@ -103,6 +103,9 @@ bool chain_may_wait(const struct chain *chain, const char *tool);
 struct tool_result *chain_tool_unfit(
     struct tool_request *request, const struct value *definition);
 
+/* The tool in C that the agent's middleware brings by the name in request, or NULL. Others' may have the same name. */
+const struct tool *chain_brought_tool(const struct tool_request *request);
+
 /* A result that is these commands, a worker's. */
 struct tool_result *tool_commands(
     struct tool_request *request, const struct value *commands);

@@ -151,6 +151,16 @@ find_tool(const struct middleware_use *use, const char *name, bool *is_renamed_r
 	return NULL;
 }
 
+const struct tool *
+chain_brought_tool(const struct tool_request *request)
+{
+	const struct value *definition;
+	bool is_renamed;
+
+	return find_tool(tool_bringer(request->run, request->name), request->name,
+	    &is_renamed, &definition);
+}
+
 struct tool_result *
 chain_tool_unfit(struct tool_request *request, const struct value *definition)
 {

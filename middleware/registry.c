@@ -170,20 +170,3 @@ registry_names(void)
 	start();
 	return registry.names;
 }
-
-const struct tool *
-registry_tool(const char *name)
-{
-	size_t i, j;
-
-	start();
-	for (i = 0; name != NULL && i < registry.count; i++) {
-		const struct tool *const *tools = registry.known[i]->tools;
-
-		for (j = 0; tools != NULL && tools[j] != NULL; j++) {
-			if (strcmp(tools[j]->name, name) == 0)
-				return tools[j];
-		}
-	}
-	return NULL;
-}

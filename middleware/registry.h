@@ -41,9 +41,6 @@ struct middleware_use *registry_use_of(struct arena *arena, const struct use_age
     const struct value *models, const char *name, const struct value *settings,
     const char **path_r, const char **error_r);
 
-/* Finds the C tool of that name brought by any known middleware, or NULL. */
-const struct tool *registry_tool(const char *name);
-
 /* A tool's definition as a value (proto/bodies.h). */
 const struct value *tool_to_value(struct arena *arena, const struct tool *tool);
 

@@ -110,14 +110,15 @@ definition_in(const struct value *tools, const char *name)
 	return NULL;
 }
 
+/* The last listed, whose definition the model is told. */
 const struct middleware_use *
 tool_bringer(const struct tool_run *run, const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < run->chain->count; i++) {
-		if (definition_in(run->chain->uses[i]->tools, name) != NULL)
-			return run->chain->uses[i];
+	for (i = run->chain->count; i > 0; i--) {
+		if (definition_in(run->chain->uses[i - 1]->tools, name) != NULL)
+			return run->chain->uses[i - 1];
 	}
 	return NULL;
 }

@@ -12,7 +12,6 @@
 #include "log.h"
 #include "memory.h"
 #include "model_wish.h"
-#include "registry.h"
 #include "remote_tool.h"
 #include "seat.h"
 #include "store_wish.h"
@@ -74,8 +73,7 @@ on_run(void *arg, struct tool_request *request, struct tool_result **result_r)
 	struct job *job = arg;
 	const char *name = tool_name(request);
 	struct tool_entry *entry = tool_table_find(job->table, name);
-	const struct tool *brought =
-	    tool_middleware(request) == NULL ? NULL : registry_tool(name);
+	const struct tool *brought = chain_brought_tool(request);
 
 	if (entry != NULL && (brought == NULL || job->is_for_ours))
 		*result_r = run_entry(job, entry, request);

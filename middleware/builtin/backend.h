@@ -66,9 +66,11 @@
 		.text = "Where the files are: `state`, or one of `store`, "              \
 			"`filesystem`, `local_shell`, `composite` with its settings."    \
 	}
-#define BACKEND_FIELD                                                                    \
+#define BACKEND_FIELD BACKEND_FIELD_OF(BACKEND_FILES)
+/* Of a middleware whose files are its own: each function below that takes no field has one that does. */
+#define BACKEND_FIELD_OF(field)                                                          \
 	{                                                                                \
-		.name = BACKEND_FILES, .type = "object", .reducer = REDUCE_MERGE,        \
+		.name = (field), .type = "object", .reducer = REDUCE_MERGE,              \
 		.bytes_max = BACKEND_FIELD_BYTES_MAX                                     \
 	}
 
@@ -86,6 +88,8 @@ enum backend_readers {
  * its place in front ("/backend/store/namespace: must be ..."). */
 int backend_configure(struct arena *arena, struct middleware_use *use,
     enum backend_readers readers, const char **error_r);
+int backend_configure_field(struct arena *arena, struct middleware_use *use,
+    const char *field, enum backend_readers readers, const char **error_r);
 
 /* What a checked setting can: commands (of a composite its default), files in the state (any part of
  * it), files in a folder (likewise). NULL is `state`. */
@@ -133,6 +137,8 @@ struct backend {
  * internal tool of the middleware for folders, NULL: it has none. */
 void backend_of_turn(struct backend *backend, struct turn *turn, const char *tool);
 void backend_of_tool(struct backend *backend, struct tool_request *request);
+void backend_of_tool_field(
+    struct backend *backend, struct tool_request *request, const char *field);
 void backend_of_model(struct backend *backend, struct model_request *request);
 
 /* The body of an internal tool, which does in a tool worker what a node hook asks of a folder:

@@ -72,10 +72,17 @@ store_of_tool(void *arg, const struct value *op)
 void
 backend_of_tool(struct backend *backend, struct tool_request *request)
 {
+	backend_of_tool_field(backend, request, BACKEND_FILES);
+}
+
+void
+backend_of_tool_field(
+    struct backend *backend, struct tool_request *request, const char *field)
+{
 	static const struct backend_caller caller = { store_of_tool, backend_folder_do };
 
 	open_for(backend, tool_arena(request), tool_settings_of(request),
-	    tool_state(request, BACKEND_FILES));
+	    tool_state(request, field));
 	backend->context = tool_context(request);
 	backend->thread = tool_thread(request);
 	backend->agent = tool_agent(request);

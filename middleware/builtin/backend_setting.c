@@ -289,14 +289,14 @@ flaw_of(
 /* --- for configure() -------------------------------------------------------------------- */
 
 static void
-drop_field(struct arena *arena, struct middleware_use *use)
+drop_field(struct arena *arena, struct middleware_use *use, const char *field)
 {
 	struct field *fields =
 	    arena_alloc(arena, (use->field_count + 1) * sizeof *fields);
 	size_t i, count = 0;
 
 	for (i = 0; i < use->field_count; i++)
-		if (strcmp(use->fields[i].name, BACKEND_FILES) != 0)
+		if (strcmp(use->fields[i].name, field) != 0)
 			fields[count++] = use->fields[i];
 	use->fields = fields;
 	use->field_count = count;
@@ -304,17 +304,24 @@ drop_field(struct arena *arena, struct middleware_use *use)
 
 /* names with the field, which may be there. */
 static const struct value *
-with_files(struct arena *arena, const struct value *names)
+with_field(struct arena *arena, const struct value *names, const char *field)
 {
-	return value_contains(names, BACKEND_FILES)
+	return value_contains(names, field)
 		   ? names
 		   : value_array_add(arena, names == NULL ? value_empty_array() : names,
-			 value_str(arena, BACKEND_FILES));
+			 value_str(arena, field));
 }
 
 int
 backend_configure(struct arena *arena, struct middleware_use *use,
     enum backend_readers readers, const char **error_r)
+{
+	return backend_configure_field(arena, use, BACKEND_FILES, readers, error_r);
+}
+
+int
+backend_configure_field(struct arena *arena, struct middleware_use *use,
+    const char *field, enum backend_readers readers, const char **error_r)
 {
 	const struct value *setting = value_get(use->settings, "backend");
 	const char *flaw = flaw_of(arena, setting, "/backend", false);
@@ -324,11 +331,11 @@ backend_configure(struct arena *arena, struct middleware_use *use,
 		return -1;
 	}
 	if (!backend_has_state(setting))
-		drop_field(arena, use);
+		drop_field(arena, use, field);
 	else if (readers == BACKEND_READ_BY_WORKERS)
-		use->reads = with_files(arena, use->reads);
+		use->reads = with_field(arena, use->reads, field);
 	else if (readers == BACKEND_READ_BY_TOOLS)
-		use->tool_reads = with_files(arena, use->tool_reads);
+		use->tool_reads = with_field(arena, use->tool_reads, field);
 	return 0;
 }
 

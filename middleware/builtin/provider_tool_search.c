@@ -2,7 +2,7 @@
  * them before it (semantics.md 6.14). */
 #include <string.h>
 
-#include "middleware.h"
+#include "claude_tool.h"
 
 #define ANTHROPIC_BETA "advanced-tool-use-2025-11-20"
 
@@ -117,24 +117,6 @@ with_search(struct model_request *request, const struct value *search)
 	return model_override(request, "tools", value_list_end(&list));
 }
 
-/* The API may still want to be told that the search is asked for. */
-static struct model_request *
-with_beta(struct model_request *request)
-{
-	struct arena *arena = model_arena(request);
-	const struct value *settings = model_model_settings(request);
-	const struct value *betas = value_get(settings, "betas");
-	const struct value *beta = value_str(arena, ANTHROPIC_BETA);
-
-	if (value_is(betas, VALUE_STR))
-		betas = value_array(arena, &betas, 1);
-	if (!value_contains(betas, ANTHROPIC_BETA))
-		betas = value_array_add(
-		    arena, betas == NULL ? value_empty_array() : betas, beta);
-	return model_override(
-	    request, "model_settings", value_map_with(arena, settings, "betas", betas));
-}
-
 static struct model_response *
 wrap_model_call(struct model_request *request, struct model_next *next)
 {
@@ -161,7 +143,7 @@ wrap_model_call(struct model_request *request, struct model_next *next)
 					   model_name(request)));
 	request = with_search(request, search);
 	if (strcmp(dialect, "anthropic") == 0)
-		request = with_beta(request);
+		request = claude_with_beta(request, ANTHROPIC_BETA);
 	return model_next(next, request);
 }
 

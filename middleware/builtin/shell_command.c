@@ -93,7 +93,7 @@ no_answer(struct shell_session *session, struct arena *arena, enum shell_end end
 	const char *program =
 	    shell_policy_is_sandbox(session->settings)
 		? "bubblewrap (bwrap)"
-		: value_text(value_at(value_get(session->settings, "shell_command"), 0));
+		: value_text(value_at(shell_command_of(session->settings), 0));
 
 	if (end == SHELL_TIMED_OUT)
 		reason = "did not answer within startup_timeout";

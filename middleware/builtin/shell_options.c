@@ -8,102 +8,13 @@
 #include "options.h"
 #include "pii_rule.h"
 
-#define SECONDS_MAX 86400.0
 #define RULES_MAX 64u
+#define SHELL_BASH "/bin/bash"
 
-static const char *const policies[] = { "host", "bubblewrap", NULL };
+const char *const shell_policies[] = { "host", "bubblewrap", NULL };
 
 const struct option shell_options[] = {
-	{ .name = "workspace_root",
-	    .type = OPTION_TEXT,
-	    .nullable = true,
-	    .text = "The folder in which shells begin, made if it is not there; null: a "
-		    "temporary one each, which goes with its shell." },
-	{ .name = "startup_commands",
-	    .type = OPTION_TEXTS,
-	    .otherwise = "[]",
-	    .text = "Run in each new shell before the model's; when one fails the run "
-		    "fails." },
-	{ .name = "shutdown_commands",
-	    .type = OPTION_TEXTS,
-	    .otherwise = "[]",
-	    .text = "Run in the shell at the end of the run; when one fails the run's "
-		    "watchers "
-		    "are told." },
-	{ .name = "policy",
-	    .type = OPTION_TEXT,
-	    .otherwise = "\"host\"",
-	    .choices = policies,
-	    .text = "`host`: as the tool worker's user, with all that he may. "
-		    "`bubblewrap`: in "
-		    "namespaces of its own, its folder is all that it can write and "
-		    "there is no "
-		    "network; needs Debian's bubblewrap." },
-	{ .name = "cpu_time_seconds",
-	    .type = OPTION_INTEGER,
-	    .nullable = true,
-	    .min = 1,
-	    .max = 1e9,
-	    .text = "CPU time of each process; null: any." },
-	{ .name = "memory_bytes",
-	    .type = OPTION_INTEGER,
-	    .nullable = true,
-	    .min = 1048576,
-	    .max = 1e15,
-	    .text = "Memory of each process, its own data; null: any." },
-	{ .name = "command_timeout",
-	    .type = OPTION_NUMBER,
-	    .otherwise = "30.0",
-	    .min = 0.1,
-	    .max = SECONDS_MAX,
-	    .text =
-		"Seconds that a command may take; then it is killed with its shell, and "
-		"there is a new shell." },
-	{ .name = "startup_timeout",
-	    .type = OPTION_NUMBER,
-	    .otherwise = "30.0",
-	    .min = 0.1,
-	    .max = SECONDS_MAX,
-	    .text = "Seconds that a shell may take to begin, and each startup command." },
-	{ .name = "termination_timeout",
-	    .type = OPTION_NUMBER,
-	    .otherwise = "10.0",
-	    .min = 0,
-	    .max = 3600,
-	    .text =
-		"Seconds that a shell which is asked to end has, until it is killed." },
-	{ .name = "idle_timeout",
-	    .type = OPTION_NUMBER,
-	    .otherwise = "1800.0",
-	    .min = 1,
-	    .max = 30 * SECONDS_MAX,
-	    .text =
-		"Seconds without a command, after which a shell is ended: of a run that "
-		"waits for a human, or whose end nobody told." },
-	{ .name = "max_output_lines",
-	    .type = OPTION_INTEGER,
-	    .otherwise = "100",
-	    .min = 1,
-	    .max = 1e6,
-	    .text = "Lines of a command's output; what comes behind them is counted." },
-	{ .name = "max_output_bytes",
-	    .type = OPTION_INTEGER,
-	    .nullable = true,
-	    .min = 1,
-	    .max = 1e9,
-	    .text = "Bytes of a command's output; never more than 1 MiB." },
-	{ .name = "redaction_rules",
-	    .type = OPTION_LIST,
-	    .otherwise = "[]",
-	    .text = "What is hidden in outputs: a list of `{pii_type, strategy, "
-		    "detector}` as "
-		    "of `pii`; strategy is `redact` unless it says otherwise." },
-	{ .name = "restart_lost",
-	    .type = OPTION_BOOL,
-	    .otherwise = "false",
-	    .text = "When the shell is gone, the next command begins a new one by "
-		    "itself, and "
-		    "its answer says so." },
+#include "shell_options.def"
 	{ .name = "tool_name",
 	    .type = OPTION_TEXT,
 	    .otherwise = "\"" SHELL_TOOL_NAME "\"",
@@ -114,16 +25,10 @@ const struct option shell_options[] = {
 	    .text = "What the model is told of it, instead of the built-in text." },
 	{ .name = "shell_command",
 	    .type = OPTION_TEXTS,
-	    .otherwise = "[\"/bin/bash\"]",
+	    .otherwise = "[\"" SHELL_BASH "\"]",
 	    .text =
 		"The shell and its arguments: one of POSIX that reads commands from its "
 		"standard input." },
-	{ .name = "env",
-	    .type = OPTION_MAP,
-	    .otherwise = "{}",
-	    .text = "Variables of the shell besides PATH, HOME, LANG and TERM; nothing "
-		    "of the "
-		    "worker's own environment is in it." },
 	{ 0 },
 };
 
@@ -270,11 +175,11 @@ flaw_of(struct arena *arena, const struct value *settings)
 
 	if (root != NULL && root[0] != '/')
 		return "/workspace_root: must be an absolute path";
-	if (value_size(value_get(settings, "shell_command")) == 0)
+	if (value_size(shell_command_of(settings)) == 0)
 		return "/shell_command: must name a program";
 	if (value_size(rules) > RULES_MAX)
 		return arena_printf(arena, "/redaction_rules: more than %u", RULES_MAX);
-	if (flaw == NULL)
+	if (flaw == NULL && value_has(settings, "tool_name"))
 		flaw = name_flaw(arena, value_get_text(settings, "tool_name"));
 	for (i = 0; i < value_size(rules) && flaw == NULL; i++)
 		flaw = rule_flaw(arena, value_at(rules, i), i);
@@ -313,10 +218,9 @@ with_time(struct arena *arena, const struct value *settings,
 }
 
 int
-shell_configure(struct arena *arena, struct middleware_use *use, const char **error_r)
+shell_configure_as(struct arena *arena, struct middleware_use *use, const char *name,
+    const char *description, const char **error_r)
 {
-	const struct value *name = value_get(use->settings, "tool_name");
-	const struct value *description = value_get(use->settings, "tool_description");
 	const struct value *definition = value_at(use->tools, 0);
 
 	*error_r = flaw_of(arena, use->settings);
@@ -324,13 +228,35 @@ shell_configure(struct arena *arena, struct middleware_use *use, const char **er
 		definition = with_time(arena, use->settings, definition, error_r);
 	if (*error_r != NULL)
 		return -1;
-	if (!value_text_is(name, SHELL_TOOL_NAME))
-		definition =
-		    value_map_with(arena, value_map_with(arena, definition, "name", name),
-			"body", value_str(arena, SHELL_TOOL_NAME));
-	if (!value_is_nil(description))
-		definition =
-		    value_map_with(arena, definition, "description", description);
+	if (strcmp(name, SHELL_TOOL_NAME) != 0)
+		definition = value_map_with(arena,
+		    value_map_with(arena, definition, "name", value_str(arena, name)),
+		    "body", value_str(arena, SHELL_TOOL_NAME));
+	if (description != NULL)
+		definition = value_map_with(
+		    arena, definition, "description", value_str(arena, description));
 	use->tools = value_array(arena, &definition, 1);
 	return 0;
+}
+
+int
+shell_configure(struct arena *arena, struct middleware_use *use, const char **error_r)
+{
+	return shell_configure_as(arena, use, value_get_text(use->settings, "tool_name"),
+	    value_get_text(use->settings, "tool_description"), error_r);
+}
+
+const struct value *
+shell_command_of(const struct value *settings)
+{
+	static const struct value path = {
+		.type = VALUE_STR, .size = sizeof SHELL_BASH - 1, .text = SHELL_BASH
+	};
+	static const struct value *const items[] = { &path };
+	static const struct value bash = {
+		.type = VALUE_ARRAY, .size = 1, .items = items
+	};
+	const struct value *command = value_get(settings, "shell_command");
+
+	return command != NULL ? command : &bash;
 }

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "bounds.h"
+#include "shell_options.h"
 
 #define ARGUMENTS_MAX 80u /* of bwrap */
 #define USUAL_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -79,7 +80,7 @@ add_bubblewrap(struct words *words, const char *folder)
 static const char *const *
 command_of(struct arena *arena, const struct value *settings, const char *folder)
 {
-	const struct value *command = value_get(settings, "shell_command");
+	const struct value *command = shell_command_of(settings);
 	struct words words = { .arena = arena };
 	size_t i;
 

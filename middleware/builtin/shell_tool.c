@@ -16,6 +16,7 @@
 
 #include "shell_options.h"
 #include "shell_session.h"
+#include "shell_tool.h"
 
 #define FIELD "shell_session_resources"
 
@@ -23,7 +24,7 @@
 	"The shell is gone, and with it the folder it was in, its variables and the "    \
 	"programs it had started. To begin a new one call the tool with restart: true."
 
-static const struct field fields[] = {
+const struct field shell_fields[] = {
 	{ .name = FIELD,
 	    .type = "object",
 	    .reducer = REDUCE_MERGE,
@@ -32,7 +33,7 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const reads[] = { FIELD, NULL };
+const char *const shell_reads[] = { FIELD, NULL };
 
 /* --- what a call gives ---------------------------------------------------------------- */
 
@@ -343,7 +344,7 @@ static const struct tool stop_shell = {
 	.run = run_stop_shell,
 };
 
-static const struct tool *const tools[] = { &shell, &start_shell, &stop_shell, NULL };
+const struct tool *const shell_tools[] = { &shell, &start_shell, &stop_shell, NULL };
 
 /* --- hooks ---------------------------------------------------------------------------- */
 
@@ -353,8 +354,8 @@ update_of(const struct value *body)
 	return value_get(value_at(value_get(body, "commands"), 0), "update");
 }
 
-static const struct value *
-before_agent(struct turn *turn)
+const struct value *
+shell_before_agent(struct turn *turn)
 {
 	struct arena *arena = turn_arena(turn);
 	const struct value *body = turn_call_tool(turn, "start_shell", value_empty_map());
@@ -366,15 +367,16 @@ before_agent(struct turn *turn)
 	if (value_has(body, "fault")) {
 		fault = fault_from_value(arena, value_get(body, "fault"));
 		return turn_fail(turn, fault->type,
-		    "shell_tool: the shell could not be begun: %s", fault->message);
+		    "%s: the shell could not be begun: %s", turn_middleware(turn),
+		    fault->message);
 	}
 	resources = value_get(update_of(body), FIELD);
 	return value_map(arena, FIELD,
 	    value_map_with(arena, resources, "left", value_empty_array()), NULL);
 }
 
-static const struct value *
-after_agent(struct turn *turn)
+const struct value *
+shell_after_agent(struct turn *turn)
 {
 	struct arena *arena = turn_arena(turn);
 	const struct value *body, *message;
@@ -400,10 +402,10 @@ const struct middleware middleware_shell_tool = {
 	.name = "shell_tool",
 	.summary = "gives the model a shell that stays for the run",
 	.options = shell_options,
-	.fields = fields,
-	.tools = tools,
-	.reads = reads,
+	.fields = shell_fields,
+	.tools = shell_tools,
+	.reads = shell_reads,
 	.configure = shell_configure,
-	.before_agent = before_agent,
-	.after_agent = after_agent,
+	.before_agent = shell_before_agent,
+	.after_agent = shell_after_agent,
 };

@@ -146,7 +146,7 @@ run_tool(void *arg, struct tool_request *request, struct tool_result **result_r)
 	const struct value *tool = find_tool(outcomes, tool_name(request), &index), *list;
 
 	if (tool == NULL) {
-		const struct tool *brought = registry_tool(tool_name(request));
+		const struct tool *brought = chain_brought_tool(request);
 
 		if (brought == NULL)
 			return -1;

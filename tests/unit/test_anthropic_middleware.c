@@ -1,4 +1,4 @@
-/* anthropic_prompt_caching and provider_tool_search. */
+/* anthropic_prompt_caching, provider_tool_search, and the tools that Claude knows by itself as it is offered them. */
 #include <check.h>
 #include <string.h>
 
@@ -229,6 +229,90 @@ START_TEST(settings_of_search_are_checked)
 }
 END_TEST
 
+/* --- tools of Claude's own ------------------------------------------------------------ */
+
+static const struct {
+	const char *middleware, *tool, *sent, *settings;
+} own_tools[] = {
+	{ "claude_bash_tool", "bash", "{'type':'bash_20250124','name':'bash'}", NULL },
+	{ "claude_text_editor", "str_replace_based_edit_tool",
+	    "{'type':'text_editor_20250728','name':'str_replace_based_edit_tool'}",
+	    NULL },
+	{ "claude_memory", "memory", "{'type':'memory_20250818','name':'memory'}",
+	    "{'betas':['context-management-2025-06-27']}" },
+};
+
+/* A request that offers the tool, with what somebody has said of it, between two others. */
+static const struct value *
+asked_of(size_t i, const char *model)
+{
+	return asked(own_tools[i].middleware, "{}",
+	    arena_printf(arena,
+		"{'model':'%s','tools':[{'name':'a','parameters':{}},{'name':'%s',"
+		"'description':'D','parameters':{'type':'object'},'extras':{'x':1}},"
+		"{'type':'other','name':'%s'}]}",
+		model, own_tools[i].tool, own_tools[i].tool),
+	    "{'messages':[]}");
+}
+
+START_TEST(claude_is_told_the_type_and_nothing_else)
+{
+	const struct value *seen = asked_of((size_t)_i, "anthropic:c");
+	const struct value *tools = value_get(seen, "tools");
+
+	ck_assert_uint_eq(value_size(tools), 3);
+	ck_assert_value(arena, value_at(tools, 0), "{'name':'a','parameters':{}}");
+	ck_assert_value(arena, value_map_with(arena, value_at(tools, 1), "x", NULL),
+	    own_tools[_i].sent);
+	ck_assert_int_eq(value_get_int(value_at(tools, 1), "x", 0), 1);
+	ck_assert_str_eq(value_get_text(value_at(tools, 2), "type"), "other");
+	if (own_tools[_i].settings != NULL)
+		ck_assert_value(
+		    arena, value_get(seen, "settings"), own_tools[_i].settings);
+}
+END_TEST
+
+START_TEST(other_models_are_told_as_of_any_tool)
+{
+	const struct value *seen = asked_of((size_t)_i, "openai:o");
+
+	ck_assert_value(arena, value_at(value_get(seen, "tools"), 1),
+	    arena_printf(arena,
+		"{'name':'%s','description':'D','parameters':{'type':'object'},"
+		"'extras':{'x':1}}",
+		own_tools[_i].tool));
+	ck_assert_ptr_null(value_get(value_get(seen, "settings"), "betas"));
+}
+END_TEST
+
+START_TEST(a_tool_that_is_not_offered_is_not)
+{
+	const struct value *seen = asked("claude_memory", "{'system_prompt':''}",
+	    "{'model':'anthropic:c','tools':[{'name':'a','parameters':{}}]}",
+	    "{'messages':[]}");
+
+	ck_assert_value(
+	    arena, value_get(seen, "tools"), "[{'name':'a','parameters':{}}]");
+	ck_assert_ptr_null(value_get(value_get(seen, "settings"), "betas"));
+}
+END_TEST
+
+START_TEST(memory_is_spoken_of_in_the_prompt)
+{
+	const char *profile = "{'model':'scripted:s','system_prompt':'S','tools':[]}";
+	const struct value *seen =
+	    asked("claude_memory", "{}", profile, "{'messages':[]}");
+
+	ck_assert_ptr_nonnull(strstr(value_get_text(seen, "system"), "/memories"));
+	ck_assert_int_eq(strncmp(value_get_text(seen, "system"), "S\n\n", 3), 0);
+	seen = asked(
+	    "claude_memory", "{'system_prompt':'Note.'}", profile, "{'messages':[]}");
+	ck_assert_str_eq(value_get_text(seen, "system"), "S\n\nNote.");
+	seen = asked("claude_memory", "{'system_prompt':''}", profile, "{'messages':[]}");
+	ck_assert_str_eq(value_get_text(seen, "system"), "S");
+}
+END_TEST
+
 #define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
 
 TCase *tcase_anthropic_middleware(void);
@@ -253,5 +337,11 @@ tcase_anthropic_middleware(void)
 	    tcase, what_cannot_be_searched_ends_the_run, 0, COUNT(mistakes));
 	tcase_add_test(tcase, nothing_to_search_asks_for_nothing);
 	tcase_add_test(tcase, settings_of_search_are_checked);
+	tcase_add_loop_test(
+	    tcase, claude_is_told_the_type_and_nothing_else, 0, COUNT(own_tools));
+	tcase_add_loop_test(
+	    tcase, other_models_are_told_as_of_any_tool, 0, COUNT(own_tools));
+	tcase_add_test(tcase, a_tool_that_is_not_offered_is_not);
+	tcase_add_test(tcase, memory_is_spoken_of_in_the_prompt);
 	return tcase;
 }

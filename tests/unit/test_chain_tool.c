@@ -362,6 +362,34 @@ START_TEST(a_tool_of_a_middleware_sees_its_settings)
 }
 END_TEST
 
+static struct tool_result *
+run_other(struct tool_request *own)
+{
+	return tool_answer(own, tool_middleware(own), "success");
+}
+
+/* The model is told the definition of the last one. */
+START_TEST(of_two_tools_of_a_name_the_last_listed_runs)
+{
+	const struct tool one = { "bring", "Brings.", NULL, .run = run_bring };
+	const struct tool other = { "bring", "Brings, too.", NULL, .run = run_other };
+	const struct tool *const tools[][2] = { { &one, NULL }, { &other, NULL } };
+	const struct middleware types[] = { { .tools = tools[0] },
+		{ .tools = tools[1] } };
+	struct middleware_use first = *use("first", "{'hooks': []}");
+	struct middleware_use last = *use("last", "{'hooks': []}");
+
+	first.type = &types[0];
+	last.type = &types[1];
+	first.tools = last.tools = literal(arena, "[{'name': 'bring'}]");
+	play.request = literal(arena,
+	    "{'tool_call': {'name': 'bring', 'args': {}, 'id': 'c1'}, 'tool': {'name': "
+	    "'bring'}}");
+	play.outcomes[0] = "none";
+	ck_assert_str_eq(outcome(stub_chain(arena, &first, &last, NULL)), "last");
+}
+END_TEST
+
 /* --- commands ----------------------------------------------------------------------- */
 
 START_TEST(a_command_goes_to_a_node_and_needs_the_answer)
@@ -421,6 +449,7 @@ tcase_chain_tool(void)
 	tcase_add_loop_test(
 	    tcase, a_hooks_mistake_is_fatal_and_names_it, 0, COUNT(misuses));
 	tcase_add_test(tcase, a_tool_of_a_middleware_sees_its_settings);
+	tcase_add_test(tcase, of_two_tools_of_a_name_the_last_listed_runs);
 	tcase_add_test(tcase, a_command_goes_to_a_node_and_needs_the_answer);
 	tcase_add_test(tcase, a_call_without_name_or_id_is_refused);
 	return tcase;

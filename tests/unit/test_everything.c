@@ -48,12 +48,31 @@ START_TEST(every_middleware_is_among_them)
 	size_t i, j;
 
 	for (i = 0; names[i] != NULL; i++) {
+		/* The shell of shell_tool under another name: there is one. */
+		if (strcmp(names[i], "claude_bash_tool") == 0)
+			continue;
 		for (j = 0; j < spec->use_count; j++)
 			if (strcmp(spec->uses[j]->type->name, names[i]) == 0)
 				break;
 		ck_assert_msg(j < spec->use_count,
 		    "%s is not in tests/support/everything.c", names[i]);
 	}
+}
+END_TEST
+
+START_TEST(there_is_one_shell)
+{
+	static const char text[] = "name: two\nmodel: scripted:m\nscript: {m: [{content: "
+				   "x}]}\nmiddleware: [shell_tool, claude_bash_tool]\n";
+	const char *path = "", *error = "";
+	struct yaml *yaml = yaml_parse(arena, "two", text, strlen(text), &error);
+
+	ck_assert_ptr_null(spec_load(arena, yaml_root(yaml, 0), "two", &path, &error));
+	ck_assert_str_eq(path, "/middleware/1");
+	ck_assert_str_eq(error,
+	    "the middleware \"claude_bash_tool\" keeps the same in a worker as "
+	    "\"shell_tool\": remove one of the two");
+	yaml_destroy(&yaml);
 }
 END_TEST
 
@@ -74,6 +93,7 @@ tcase_everything(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, every_middleware_is_among_them);
+	tcase_add_test(tcase, there_is_one_shell);
 	tcase_add_test(tcase, they_make_a_graph);
 	return tcase;
 }

@@ -26,6 +26,23 @@ set_up(void)
 	arena = shell.arena;
 }
 
+/* --- as Claude's own tool --------------------------------------------------------------- */
+
+START_TEST(claude_has_it_as_bash)
+{
+	const struct value *definition;
+
+	shell.use = literal_use(arena, "claude_bash_tool", "{'max_output_lines': 5}");
+	definition = value_at(shell.use->tools, 0);
+	ck_assert_str_eq(value_get_text(definition, "name"), "bash");
+	shell_call(literal(arena, "{'name': 'start_shell'}"), "claude_bash_tool", "{}");
+	ck_assert_str_eq(shell_run("cd /; pwd", "success"), "/");
+	ck_assert_str_eq(value_get_text(shell_message(), "name"), "bash");
+	shell_tool("{'restart': true}");
+	ck_assert_str_eq(shell_run("[ \"$PWD\" != / ] && echo new", "success"), "new");
+}
+END_TEST
+
 /* --- what stays --------------------------------------------------------------------- */
 
 START_TEST(folder_variables_and_functions_stay)
@@ -265,6 +282,7 @@ tcase_shell_tool(void)
 
 	tcase_set_timeout(tcase, 30);
 	tcase_add_checked_fixture(tcase, set_up, shell_tear_down);
+	tcase_add_test(tcase, claude_has_it_as_bash);
 	tcase_add_test(tcase, folder_variables_and_functions_stay);
 	tcase_add_loop_test(
 	    tcase, commands_say_what_they_wrote_and_how_they_ended, 0, COUNT(commands));

@@ -1,0 +1,532 @@
+#include "claude_files.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "utf8.h"
+
+const char claude_files_parameters[] =
+    "{\"type\": \"object\", \"properties\": {"
+    "\"command\": {\"type\": \"string\", \"enum\": [\"view\", \"create\", "
+    "\"str_replace\", "
+    "\"insert\", \"delete\", \"rename\"]},"
+    "\"path\": {\"type\": [\"string\", \"null\"], \"description\": \"The file, or of "
+    "view the "
+    "folder; of all commands but rename\"},"
+    "\"view_range\": {\"type\": [\"array\", \"null\"], \"items\": {\"type\": "
+    "\"integer\"}, "
+    "\"minItems\": 2, \"maxItems\": 2, \"description\": \"view: the first and the last "
+    "line, "
+    "from 1; -1 is the end\"},"
+    "\"file_text\": {\"type\": [\"string\", \"null\"], \"description\": \"create: the "
+    "whole "
+    "file\"},"
+    "\"old_str\": {\"type\": [\"string\", \"null\"], \"description\": \"str_replace: "
+    "what stands "
+    "there, in one place alone\"},"
+    "\"new_str\": {\"type\": [\"string\", \"null\"], \"description\": \"str_replace: "
+    "what is to "
+    "stand there; nothing without it\"},"
+    "\"insert_line\": {\"type\": [\"integer\", \"null\"], \"description\": \"insert: "
+    "behind "
+    "this line; 0 is the beginning\"},"
+    "\"insert_text\": {\"type\": [\"string\", \"null\"], \"description\": \"insert: "
+    "what\"},"
+    "\"old_path\": {\"type\": [\"string\", \"null\"], \"description\": \"rename: the "
+    "file\"},"
+    "\"new_path\": {\"type\": [\"string\", \"null\"], \"description\": \"rename: its new "
+    "path\"}},"
+    " \"required\": [\"command\"]}";
+
+/* One call. */
+struct edit {
+	struct tool_request *request;
+	struct arena *arena;
+	const struct value *args;
+	const char *field;
+	struct backend backend;
+	const char *said;           /* the path as the model wrote it */
+	const char *path;           /* and as the backend has it */
+	struct tool_result *result; /* of a call that is not gone on with */
+};
+
+/* --- answers -------------------------------------------------------------------------- */
+
+static struct tool_result *
+answer(struct edit *edit, const char *text, const char *status)
+{
+	struct arena *arena = edit->arena;
+	const struct value *message = chat_tool(
+	    arena, text, tool_call_id(edit->request), tool_name(edit->request), status);
+
+	return tool_command(
+	    edit->request, value_map(arena, "messages", value_array(arena, &message, 1),
+			       edit->field, edit->backend.update, NULL));
+}
+
+static struct tool_result *
+done(struct edit *edit, const char *what)
+{
+	return answer(
+	    edit, arena_printf(edit->arena, "%s %s", what, edit->said), "success");
+}
+
+static struct tool_result *
+refuse(struct edit *edit, const char *text)
+{
+	return answer(edit, text, "error");
+}
+
+/* Why an operation was not done. */
+static struct tool_result *
+not_done(struct edit *edit, enum backend_end end)
+{
+	if (end == BACKEND_CANCELLED)
+		return tool_fail(edit->request, fault_cancelled(edit->arena));
+	if (end == BACKEND_MISSING)
+		return refuse(
+		    edit, arena_printf(edit->arena, "File not found: %s", edit->said));
+	return refuse(edit, edit->backend.error);
+}
+
+/* --- paths ---------------------------------------------------------------------------- */
+
+static bool
+is_beneath(const char *path, const char *folder)
+{
+	size_t size = strlen(folder);
+
+	while (size > 0 && folder[size - 1] == '/')
+		size--;
+	return strncmp(path, folder, size) == 0 &&
+	       (path[size] == '/' || path[size] == '\0');
+}
+
+static const struct value *
+prefixes_of(const struct edit *edit)
+{
+	const struct value *prefixes =
+	    value_get(tool_settings_of(edit->request), "allowed_path_prefixes");
+
+	return value_is(prefixes, VALUE_ARRAY) ? prefixes : value_empty_array();
+}
+
+static bool
+is_allowed(const struct edit *edit)
+{
+	const struct value *prefixes = prefixes_of(edit);
+	size_t i;
+
+	for (i = 0; i < prefixes->size; i++)
+		if (is_beneath(edit->path, value_text(prefixes->items[i])))
+			return true;
+	return prefixes->size == 0;
+}
+
+/* A folder that is there without a file in it, and that nobody may take away. */
+static bool
+is_root(const struct edit *edit)
+{
+	const struct value *prefixes = prefixes_of(edit);
+	size_t i;
+
+	for (i = 0; i < prefixes->size; i++)
+		if (is_beneath(value_text(prefixes->items[i]), edit->path))
+			return true;
+	return strcmp(edit->path, "/") == 0;
+}
+
+static const char *
+shown_prefixes(const struct edit *edit)
+{
+	const struct value *prefixes = prefixes_of(edit);
+	const char *text = "";
+	size_t i;
+
+	for (i = 0; i < prefixes->size; i++)
+		text = arena_printf(edit->arena, "%s%s%s", text, i == 0 ? "" : ", ",
+		    value_text(prefixes->items[i]));
+	return text;
+}
+
+/* Takes the path in the argument of that name. False: edit->result is the answer. */
+static bool
+take_path(struct edit *edit, const char *name)
+{
+	const char *error;
+
+	edit->said = value_get_text(edit->args, name);
+	if (edit->said == NULL) {
+		edit->result = refuse(edit,
+		    arena_printf(edit->arena, "The command needs the argument %s", name));
+		return false;
+	}
+	edit->path = backend_path(edit->arena, edit->said, &error);
+	if (edit->path == NULL) {
+		edit->result = refuse(edit, error);
+		return false;
+	}
+	if (!is_allowed(edit)) {
+		edit->result = refuse(
+		    edit, arena_printf(edit->arena, "Path must start with one of %s: %s",
+			      shown_prefixes(edit), edit->said));
+		return false;
+	}
+	return true;
+}
+
+/* The same of a text; NULL when it is not there, and then edit->result is the answer. */
+static const struct value *
+take_text(struct edit *edit, const char *name)
+{
+	const struct value *text = value_get(edit->args, name);
+
+	if (value_is(text, VALUE_STR))
+		return text;
+	edit->result = refuse(
+	    edit, arena_printf(edit->arena, "The command needs the argument %s", name));
+	return NULL;
+}
+
+/* Reads the text of the file at edit->path. NULL: edit->result is the answer. */
+static const struct value *
+read_text(struct edit *edit)
+{
+	struct backend_file file;
+	enum backend_end end = backend_read(&edit->backend, edit->path, &file);
+
+	if (end == BACKEND_DONE && !file.is_base64)
+		return file.content;
+	edit->result = end == BACKEND_DONE
+			   ? refuse(edit, arena_printf(edit->arena,
+					      "The file is not text: %s", edit->said))
+			   : not_done(edit, end);
+	return NULL;
+}
+
+/* --- view ----------------------------------------------------------------------------- */
+
+struct range {
+	int64_t first, last; /* -1: to the end */
+};
+
+/* Lines of text with their numbers, as many as are shown at once. */
+static const char *
+numbered(struct arena *arena, const struct value *text, struct range range)
+{
+	const char *line = text->text, *end = line + text->size, *stop;
+	struct packet out = { 0 };
+	char head[32];
+	const char *shown;
+	int64_t number = 1, left = 0;
+
+	/* A newline at its end begins no line. */
+	for (; line < end || (number == 1 && text->size == 0);
+	     line = stop + 1, number++) {
+		stop = memchr(line, '\n', (size_t)(end - line));
+		if (stop == NULL)
+			stop = end;
+		if (number >= range.first && (range.last == -1 || number <= range.last)) {
+			snprintf(head, sizeof head, "%s%lld|", out.size > 0 ? "\n" : "",
+			    (long long)number);
+			if (out.size + strlen(head) + (size_t)(stop - line) >
+			    CLAUDE_FILES_VIEW_BYTES) {
+				left++;
+				continue;
+			}
+			packet_append(&out, head, strlen(head));
+			packet_append(&out, line, (size_t)(stop - line));
+		}
+		if (text->size == 0)
+			break;
+	}
+	shown = arena_copy(arena, out.size > 0 ? out.data : "", out.size);
+	shown = backend_printable(arena, shown, out.size);
+	packet_release(&out);
+	return left == 0 ? shown
+			 : arena_printf(arena,
+			       "%s\n[%lld lines more are not shown: they are too long "
+			       "together; use view_range]",
+			       shown, (long long)left);
+}
+
+static struct tool_result *
+view_folder(struct edit *edit, enum backend_end why)
+{
+	static const char more[] = "[There is more, which is not shown.]";
+	struct backend_list list = { 0 };
+	const char *error = edit->backend.error, *path, *shown;
+	enum backend_end end = backend_ls(&edit->backend, edit->path, &list);
+	struct packet text = { 0 };
+	size_t i;
+
+	if (end == BACKEND_CANCELLED)
+		return not_done(edit, end);
+	edit->backend.error = error;
+	if (end != BACKEND_DONE || value_size(list.items) == 0)
+		return is_root(edit) ? answer(edit, "There are no files yet.", "success")
+				     : not_done(edit, why);
+	for (i = 0; i < list.items->size; i++) {
+		path = value_get_text(list.items->items[i], "path");
+		packet_append(&text, path, strlen(path));
+		packet_append(&text, "\n", 1);
+	}
+	if (list.is_cut)
+		packet_append(&text, more, sizeof more - 1);
+	shown =
+	    arena_copy(edit->arena, text.data, list.is_cut ? text.size : text.size - 1);
+	packet_release(&text);
+	return answer(edit, shown, "success");
+}
+
+static struct tool_result *
+view(struct edit *edit)
+{
+	const struct value *given = value_get(edit->args, "view_range");
+	struct range range = { 1, -1 };
+	struct backend_file file;
+	enum backend_end end;
+
+	if (!take_path(edit, "path"))
+		return edit->result;
+	if (value_size(given) == 2)
+		range = (struct range){ value_at(given, 0)->integer,
+			value_at(given, 1)->integer };
+	if (range.first < 1 || (range.last != -1 && range.last < range.first))
+		return refuse(edit, "view_range must be [first, last], from 1 on; last "
+				    "may be -1: the end");
+	end = backend_read(&edit->backend, edit->path, &file);
+	if (end == BACKEND_CANCELLED)
+		return not_done(edit, end);
+	if (end != BACKEND_DONE)
+		return view_folder(edit, end);
+	if (file.is_base64)
+		return refuse(edit,
+		    arena_printf(edit->arena, "The file is not text: %s", edit->said));
+	return answer(edit, numbered(edit->arena, file.content, range), "success");
+}
+
+/* --- what changes files ---------------------------------------------------------------- */
+
+static struct tool_result *
+create(struct edit *edit)
+{
+	const struct value *text;
+	enum backend_end end;
+
+	if (!take_path(edit, "path"))
+		return edit->result;
+	text = take_text(edit, "file_text");
+	if (text == NULL)
+		return edit->result;
+	end = backend_write(&edit->backend, edit->path, text);
+	return end == BACKEND_DONE ? done(edit, "File created:") : not_done(edit, end);
+}
+
+static size_t
+count_of(const struct value *text, const struct value *part)
+{
+	const char *at = text->text, *end = at + text->size;
+	size_t count = 0;
+
+	for (; part->size > 0 &&
+	       (at = memmem(at, (size_t)(end - at), part->text, part->size)) != NULL;
+	     at += part->size)
+		count++;
+	return count;
+}
+
+static struct tool_result *
+str_replace(struct edit *edit)
+{
+	const struct value *old, *new = value_get(edit->args, "new_str"), *text;
+	enum backend_end end;
+	size_t count;
+
+	if (!take_path(edit, "path"))
+		return edit->result;
+	old = take_text(edit, "old_str");
+	if (old == NULL)
+		return edit->result;
+	text = read_text(edit);
+	if (text == NULL)
+		return edit->result;
+	count = count_of(text, old);
+	if (count == 0)
+		return refuse(
+		    edit, arena_printf(edit->arena, "String not found in file: %s",
+			      utf8_shown(edit->arena, value_text(old), 200)));
+	if (count > 1)
+		return refuse(edit,
+		    arena_printf(edit->arena,
+			"old_str is in %s in %zu places: nothing was replaced. Give more "
+			"of what stands around it, so that it is one alone.",
+			edit->said, count));
+	end = backend_edit(&edit->backend, edit->path, old,
+	    value_is(new, VALUE_STR) ? new : value_str(edit->arena, ""), false, &count);
+	return end == BACKEND_DONE ? done(edit, "String replaced in")
+				   : not_done(edit, end);
+}
+
+/* Where the line with that number, from 0, begins; -1: there are not so many. A newline at the end begins none. */
+static long
+offset_of(const struct value *text, int64_t number)
+{
+	const char *at = text->text, *end = at + text->size, *stop;
+
+	for (; number > 0 && at < end; number--) {
+		stop = memchr(at, '\n', (size_t)(end - at));
+		at = stop == NULL ? end : stop + 1;
+	}
+	return number > 0 ? -1 : (long)(at - text->text);
+}
+
+/* text with lines behind the first offset bytes. */
+static const struct value *
+with_lines(struct arena *arena, const struct value *text, size_t offset,
+    const struct value *lines)
+{
+	struct packet out = { 0 };
+	const struct value *all;
+
+	packet_append(&out, text->text, offset);
+	if (offset > 0 && text->text[offset - 1] != '\n')
+		packet_append(&out, "\n", 1);
+	packet_append(&out, lines->text, lines->size);
+	if (offset < text->size &&
+	    (lines->size == 0 || lines->text[lines->size - 1] != '\n'))
+		packet_append(&out, "\n", 1);
+	packet_append(&out, text->text + offset, text->size - offset);
+	all = value_strn(arena, out.data, out.size);
+	packet_release(&out);
+	return all;
+}
+
+static struct tool_result *
+insert(struct edit *edit)
+{
+	const struct value *line = value_get(edit->args, "insert_line"), *lines, *text;
+	enum backend_end end;
+	long offset;
+
+	if (!take_path(edit, "path"))
+		return edit->result;
+	/* Older versions of the tool call it so. */
+	lines = take_text(edit, value_is(value_get(edit->args, "new_str"), VALUE_STR)
+				    ? "new_str"
+				    : "insert_text");
+	text = lines == NULL ? NULL : read_text(edit);
+	if (text == NULL)
+		return edit->result;
+	offset = value_is(line, VALUE_INT) && line->integer >= 0
+		     ? offset_of(text, line->integer)
+		     : -1;
+	if (offset == -1)
+		return refuse(edit, arena_printf(edit->arena,
+					"insert_line must be a line of %s, or 0: its "
+					"beginning",
+					edit->said));
+	end = backend_write(&edit->backend, edit->path,
+	    with_lines(edit->arena, text, (size_t)offset, lines));
+	return end == BACKEND_DONE ? done(edit, "Text inserted in") : not_done(edit, end);
+}
+
+static struct tool_result *delete (struct edit *edit)
+{
+	enum backend_end end;
+
+	if (!take_path(edit, "path"))
+		return edit->result;
+	if (is_root(edit))
+		return refuse(edit,
+		    arena_printf(edit->arena,
+			"%s itself cannot be deleted: name what is in it", edit->said));
+	end = backend_delete(&edit->backend, edit->path);
+	return end == BACKEND_DONE ? done(edit, "File deleted:") : not_done(edit, end);
+}
+
+/* One operation after the other: what dies between them leaves both. */
+static struct tool_result *
+rename_file(struct edit *edit)
+{
+	const char *old_said, *old_path;
+	struct backend_file file, other;
+	enum backend_end end;
+
+	if (!take_path(edit, "old_path"))
+		return edit->result;
+	end = backend_read(&edit->backend, edit->path, &file);
+	if (end != BACKEND_DONE)
+		return not_done(edit, end);
+	old_said = edit->said;
+	old_path = edit->path;
+	if (!take_path(edit, "new_path"))
+		return edit->result;
+	end = backend_read(&edit->backend, edit->path, &other);
+	if (end == BACKEND_CANCELLED)
+		return not_done(edit, end);
+	if (end != BACKEND_MISSING)
+		return refuse(
+		    edit, arena_printf(edit->arena,
+			      "%s is there already: nothing was renamed", edit->said));
+	end = file.is_base64
+		  ? backend_write_base64(&edit->backend, edit->path, file.content)
+		  : backend_write(&edit->backend, edit->path, file.content);
+	if (end == BACKEND_DONE)
+		end = backend_delete(&edit->backend, old_path);
+	if (end != BACKEND_DONE)
+		return not_done(edit, end);
+	return answer(edit,
+	    arena_printf(edit->arena, "File renamed: %s -> %s", old_said, edit->said),
+	    "success");
+}
+
+/* --- the tool -------------------------------------------------------------------------- */
+
+struct tool_result *
+claude_files_run(struct tool_request *request, const char *field)
+{
+	static const struct {
+		const char *name;
+		struct tool_result *(*run)(struct edit *edit);
+	} commands[] = {
+		{ "view", view },
+		{ "create", create },
+		{ "str_replace", str_replace },
+		{ "insert", insert },
+		{ "delete", delete },
+		{ "rename", rename_file },
+	};
+	struct edit edit = { .request = request,
+		.arena = tool_arena(request),
+		.args = tool_args(request),
+		.field = field };
+	const char *name = value_get_text(edit.args, "command");
+	size_t i;
+
+	backend_of_tool_field(&edit.backend, request, field);
+	for (i = 0; i < sizeof commands / sizeof *commands; i++)
+		if (name != NULL && strcmp(commands[i].name, name) == 0)
+			return commands[i].run(&edit);
+	return refuse(&edit, arena_printf(edit.arena, "Unknown command: %s",
+				 name != NULL ? name : "none"));
+}
+
+int
+claude_files_configure(struct arena *arena, struct middleware_use *use, const char *field,
+    const char **error_r)
+{
+	const struct value *prefixes = value_get(use->settings, "allowed_path_prefixes");
+	const char *text;
+	size_t i;
+
+	for (i = 0; i < value_size(prefixes); i++) {
+		text = value_text(value_at(prefixes, i));
+		if (text[0] != '/' || backend_path(arena, text, error_r) == NULL) {
+			*error_r = arena_printf(arena,
+			    "/allowed_path_prefixes/%zu: must be an absolute path", i);
+			return -1;
+		}
+	}
+	return backend_configure_field(arena, use, field, BACKEND_READ_BY_TOOLS, error_r);
+}
