@@ -118,6 +118,24 @@ provider_refusal(struct arena *arena, const char *endpoint, long status, const c
 	    arena, endpoint, status, reason == NULL ? text : reason, retry_after_ms);
 }
 
+/* Returns the reason that choice ended for, when it is that the server has given it up: what there is of the answer
+ * is not all of it, though the server ends it as it ends others. NULL: it is none of these. */
+static const char *
+given_up(const struct value *choice)
+{
+	static const char *const reasons[] = {
+		"abort",                        /* vLLM, SGLang: their engine ends */
+		"error",                        /* Mistral, OpenRouter */
+		"insufficient_system_resource", /* DeepSeek */
+	};
+	const struct value *reason = value_get(choice, "finish_reason");
+
+	for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+		if (value_text_is(reason, reasons[i]))
+			return reasons[i];
+	return NULL;
+}
+
 struct fault *
 provider_hidden_error(struct arena *arena, const char *endpoint, const struct value *body)
 {
@@ -131,8 +149,15 @@ provider_hidden_error(struct arena *arena, const char *endpoint, const struct va
 		error = value_get(choice, "error");
 		body = choice;
 	}
-	if (!value_truthy(error))
-		return NULL;
+	if (!value_truthy(error)) {
+		reason = given_up(choice);
+		return reason == NULL
+			   ? NULL
+			   : provider_fault_error(arena, endpoint,
+				 arena_printf(arena,
+				     "the answer was given up (finish_reason: %s)",
+				     reason));
+	}
 	reason = reason_in(arena, body);
 	status = status_of_error(error);
 	if (status < 500 && is_overflow(error))

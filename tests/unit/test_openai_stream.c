@@ -170,6 +170,13 @@ static const struct {
 	{ "{'choices':[{'message':{'content':'half'},'finish_reason':'error','error':{"
 	  "'message':'gone'}}]}",
 	    "APIError", "gone" },
+	/* given up by the server, which ends it as if it were whole */
+	{ DELTA("{'content':'half'}") FINISH("abort") DONE, "APIError", "abort" },
+	{ DELTA("{'content':'half'}") FINISH("error") DONE, "APIError", "error" },
+	{ DELTA("{'content':'half'}") FINISH("insufficient_system_resource") DONE,
+	    "APIError", "insufficient_system_resource" },
+	{ "{'choices':[{'message':{'content':'half'},'finish_reason':'abort'}]}",
+	    "APIError", "abort" },
 	{ "data: {'error':{'message':null,'what':'odd'}}~", "APIError", "odd" },
 	{ "data: not json~", "APIResponseError", "no JSON object" },
 	{ "data: [1]~", "APIResponseError", "no JSON object" },
