@@ -179,7 +179,8 @@ go_on_with_message(struct stream *stream, const struct value *event)
 
 	if (value_is(delta, VALUE_MAP))
 		stream->head = with_keys(stream, stream->head, delta, head_keys);
-	if (value_is(value_get(delta, "stop_reason"), VALUE_STR))
+	if (value_is(value_get(delta, "stop_reason"), VALUE_STR) &&
+	    value_size(value_get(delta, "stop_reason")) > 0)
 		stream->has_reason = true;
 	take_usage(stream, value_get(event, "usage"));
 	return 0;

@@ -194,7 +194,8 @@ take(struct answer_stream *base, const char *event, const struct value *chunk)
 	take_usage(stream, value_get(chunk, "usage"));
 	if (take_delta(stream, value_get(choice, "delta")) == -1)
 		return -1;
-	if (value_is(finish, VALUE_STR)) {
+	/* Some servers have an empty one in each event, where others have null. */
+	if (value_is(finish, VALUE_STR) && finish->size > 0) {
 		stream->finish_reason = value_copy(arena, finish);
 		base->gathered += finish->size;
 	}

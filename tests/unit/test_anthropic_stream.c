@@ -177,6 +177,7 @@ static const struct {
 	{ BEGIN TEXT(0) PIECE(0, "text_delta", "'text':'a'"), "APIConnectionError",
 	    "broke off before its end" },
 	{ BEGIN TEXT(0) STOP(0), "APIConnectionError", "broke off before its end" },
+	{ BEGIN TEXT(0) REASON(""), "APIConnectionError", "broke off before its end" },
 	{ BEGIN EVENT(
 	      "error", ",'error':{'type':'overloaded_error','message':'Overloaded'}"),
 	    "InternalServerError", "status 529: Overloaded" },

@@ -120,6 +120,9 @@ static const struct {
 	{ DELTA("{'content':'a'}") FINISH("stop"), "{'content':'a'," STOP, "a|" },
 	{ DELTA("{'content':'a'}") DONE,
 	    "{'type':'ai','content':'a','response_metadata':{}}", "a|" },
+	{ "data: {'choices':[{'index':0,'delta':{'content':'a'},'finish_reason':''}]}"
+	  "~" DONE,
+	    "{'type':'ai','content':'a','response_metadata':{}}", "a|" },
 	{ DELTA("{'content':'a'}") FINISH("stop") "data: [DONE]", "{'content':'a'," STOP,
 	    "a|" },
 	{ DELTA("{'content':'a'}") FINISH("stop") DONE "data: rubbish~",
@@ -170,6 +173,9 @@ static const struct {
 	{ "{'choices':[{'message':{'content':'half'},'finish_reason':'error','error':{"
 	  "'message':'gone'}}]}",
 	    "APIError", "gone" },
+	/* Ollama said so of each piece that was not the last */
+	{ "data: {'choices':[{'index':0,'delta':{'content':'a'},'finish_reason':''}]}~",
+	    "APIConnectionError", "broke off" },
 	/* given up by the server, which ends it as if it were whole */
 	{ DELTA("{'content':'half'}") FINISH("abort") DONE, "APIError", "abort" },
 	{ DELTA("{'content':'half'}") FINISH("error") DONE, "APIError", "error" },
