@@ -79,6 +79,17 @@ take_event(struct answer_stream *stream, const char *event, const struct value *
 	return stream->fault != NULL ? -1 : stream->type->take(stream, event, body);
 }
 
+static size_t
+blank_span(const char *data, size_t size)
+{
+	size_t span = 0;
+
+	while (span < size && strchr(" \t\r\n", data[span]) != NULL && data[span] != '\0')
+		span++;
+	return span;
+}
+
+/* One with nothing in it says that the server, or a relay before it, is alive. */
 static int
 on_event(void *arg, const char *event, const char *data, size_t size)
 {
@@ -89,7 +100,7 @@ on_event(void *arg, const char *event, const char *data, size_t size)
 
 	if (size == strlen("[DONE]") && memcmp(data, "[DONE]", size) == 0)
 		stream->done = true;
-	if (stream->done)
+	if (stream->done || blank_span(data, size) == size)
 		return 0;
 	stream->event_size = size;
 	arena = arena_new(); /* goes with the event: what stays is copied */
@@ -101,16 +112,6 @@ on_event(void *arg, const char *event, const char *data, size_t size)
 }
 
 /* --- the body ------------------------------------------------------------------------ */
-
-static size_t
-blank_span(const char *data, size_t size)
-{
-	size_t span = 0;
-
-	while (span < size && strchr(" \t\r\n", data[span]) != NULL && data[span] != '\0')
-		span++;
-	return span;
-}
 
 static int
 feed_whole(struct answer_stream *stream, const char *data, size_t size)

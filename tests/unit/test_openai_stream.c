@@ -129,6 +129,11 @@ static const struct {
 	    "{'content':'a'," STOP, "a|" },
 	{ DELTA("{'content':'a'}") FINISH("stop") "data: {'choi", "{'content':'a'," STOP,
 	    "a|" },
+	/* a relay that says that it is alive, by events with nothing in them */
+	{ "retry: 1000~id: 1~data:~" DELTA(
+	      "{'content':'a'}") "event: ping\ndata: ~data:  "
+				 "\ndata:~" FINISH("stop") DONE,
+	    "{'content':'a'," STOP, "a|" },
 	/* a server that knows no streams */
 	{ " {'choices':[{'message':{'content':'whole'},'finish_reason':'stop'}]}",
 	    "{'content':'whole'," STOP, "whole|" },
