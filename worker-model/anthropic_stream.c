@@ -12,8 +12,8 @@
 struct block {
 	int64_t index;             /* the provider's */
 	const struct value *start; /* as it began */
-	struct packet text;        /* or thinking, or the JSON of an input */
-	struct packet signature;
+	struct packet text;        /* or thinking, a summary, or the JSON of an input */
+	struct packet signature;   /* or what a summary has encrypted */
 	struct value_list citations;
 };
 
@@ -114,6 +114,9 @@ go_on_with_block(struct stream *stream, const struct value *event)
 		append(stream, &block->text, value_get(delta, "thinking"));
 	} else if (value_text_is(type, "signature_delta")) {
 		append(stream, &block->signature, value_get(delta, "signature"));
+	} else if (value_text_is(type, "compaction_delta")) {
+		append(stream, &block->text, value_get(delta, "content"));
+		append(stream, &block->signature, value_get(delta, "encrypted_content"));
 	} else if (value_text_is(type, "citations_delta")) {
 		if (block->citations.count == ANSWER_BLOCKS_MAX)
 			return unreadable(stream, "too many citations in one block");
@@ -263,6 +266,16 @@ input_of(struct arena *arena, const struct block *block)
 	return value_is(input, VALUE_MAP) ? input : packet_text(arena, &block->text);
 }
 
+/* Without pieces it stays as it is, which may be null. */
+static const struct value *
+with_pieces(struct arena *arena, const struct value *whole, const char *key,
+    const struct packet *pieces)
+{
+	return pieces->size == 0 ? whole
+				 : value_map_with(arena, whole, key,
+				       joined(arena, value_get(whole, key), pieces));
+}
+
 static const struct value *
 block_of(struct arena *arena, struct block *block)
 {
@@ -279,6 +292,9 @@ block_of(struct arena *arena, struct block *block)
 		    joined(arena, value_get(whole, "thinking"), &block->text));
 		whole = value_map_with(arena, whole, "signature",
 		    joined(arena, value_get(whole, "signature"), &block->signature));
+	} else if (value_text_is(type, "compaction")) {
+		whole = with_pieces(arena, whole, "content", &block->text);
+		whole = with_pieces(arena, whole, "encrypted_content", &block->signature);
 	} else if (value_has(whole, "input")) {
 		whole = value_map_with(arena, whole, "input", input_of(arena, block));
 	}

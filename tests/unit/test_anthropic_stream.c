@@ -137,6 +137,16 @@ static const struct {
 	    "id':'t1','error':'?','type':'invalid_tool_call'}]," SAID("max_tokens"),
 	    "" },
 	{ BEGIN DONE("end_turn"), "{'type':'ai','content':''," SAID("end_turn"), "" },
+	/* what the API has made of the messages before: it is to go back as it is */
+	{ BEGIN START(0, "'type':'compaction','content':null") PIECE(
+	      0, "compaction_delta", "'content':'all of it','encrypted_content':'E=='")
+		STOP(0) TEXT(1) PIECE(1, "text_delta", "'text':'a'") STOP(1)
+		    START(2, "'type':'compaction','content':null") PIECE(
+			2, "compaction_delta", "'content':null") STOP(2) DONE("end_turn"),
+	    "{'type':'ai','content':[{'type':'compaction','content':'all of it',"
+	    "'encrypted_content':'E=='},{'type':'text','text':'a'},{'type':'compaction',"
+	    "'content':null}]," SAID("end_turn"),
+	    "a|" },
 	/* blocks and pieces of the future; a server that says over and over that it is alive */
 	{ BEGIN ": alive~" START(0, "'type':'of_tomorrow','x':1")
 		PIECE(0, "of_tomorrow_delta", "'y':2") STOP(0) EVENT("ping", "") TEXT(1)
