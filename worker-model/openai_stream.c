@@ -13,6 +13,8 @@
 struct call {
 	int64_t index; /* the provider's */
 	struct packet id, name, args;
+	size_t seen, depth; /* of args: what is_whole has looked at; braces open there */
+	bool is_inside, is_shielded; /* a string; by the backslash before it */
 };
 
 struct stream {
@@ -65,7 +67,48 @@ is_same(const struct packet *packet, const struct value *text)
 	       memcmp(packet->data, text->text, text->size) == 0;
 }
 
-/* True when delta goes on with call. Some servers give every call the same index, some
+static bool
+begins_object(const struct value *args)
+{
+	const char *text = value_is(args, VALUE_STR) ? value_text(args) : "";
+
+	return value_is(args, VALUE_MAP) || text[strspn(text, " \t\r\n")] == '{';
+}
+
+/* Looks at what has come of call's arguments since it looked last: an object may be long, and come in many pieces.
+ * True when it has ended, so that there is nothing to add. */
+static bool
+is_whole(struct call *call)
+{
+	for (; call->seen < call->args.size; call->seen++) {
+		char at = call->args.data[call->seen];
+		bool was_shielded = call->is_shielded;
+
+		call->is_shielded = call->is_inside && at == '\\' && !was_shielded;
+		if (at == '"' && !was_shielded)
+			call->is_inside = !call->is_inside;
+		else if (!call->is_inside && at == '{')
+			call->depth++;
+		else if (!call->is_inside && at == '}' && call->depth > 0)
+			call->depth--;
+	}
+	return call->args.size > 0 && call->depth == 0 && !call->is_inside &&
+	       call->args.data[call->args.size - 1] == '}';
+}
+
+/* True when delta names a function although call has all that it needs: where calls have no ids, and are sent
+ * whole, it is a call of its own. */
+static bool
+is_another(struct call *call, const struct value *delta)
+{
+	const struct value *function = value_get(delta, "function");
+
+	return value_size(value_get(delta, "id")) == 0 && call->name.size > 0 &&
+	       value_size(value_get(function, "name")) > 0 &&
+	       begins_object(value_get(function, "arguments")) && is_whole(call);
+}
+
+/* True when delta may go on with call. Some servers give every call the same index, some
  * none: an id that is another one begins another call. */
 static bool
 goes_on(const struct call *call, const struct value *delta)
@@ -86,9 +129,10 @@ call_for(struct stream *stream, const struct value *delta)
 	struct call *call;
 	size_t i = stream->call_count;
 
-	while (i > 0)
-		if (goes_on(&stream->calls[--i], delta))
-			return &stream->calls[i];
+	while (i > 0 && !goes_on(&stream->calls[i - 1], delta))
+		i--;
+	if (i > 0 && !is_another(&stream->calls[i - 1], delta))
+		return &stream->calls[i - 1];
 	if (stream->call_count == TOOL_CALLS_MAX)
 		return NULL;
 	if (stream->calls == NULL)
