@@ -1,5 +1,6 @@
 #include "provider_error.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "json.h"
@@ -42,6 +43,15 @@ status_of_name(const char *name)
 	return 0;
 }
 
+/* Some servers write the number as text. */
+static long
+status_of_text(const char *text)
+{
+	if (strlen(text) == 3 && strspn(text, "0123456789") == 3)
+		return strtol(text, NULL, 10);
+	return status_of_name(text);
+}
+
 /* Returns the status that one of an error's fields stands for; 0: none. */
 static long
 status_of(const struct value *field)
@@ -51,7 +61,7 @@ status_of(const struct value *field)
 	if (value_is(field, VALUE_INT))
 		status = (long)field->integer;
 	else if (value_is(field, VALUE_STR))
-		status = status_of_name(value_text(field));
+		status = status_of_text(value_text(field));
 	return status >= 400 && status < 600 ? status : 0;
 }
 
@@ -69,18 +79,33 @@ status_of_error(const struct value *error)
 	return 0;
 }
 
-/* True when the error's code, in whatever field, is that of a request that is too long. */
+/* True when the error's code, in whatever field, is this one. */
+static bool
+has_code(const struct value *error, const char *code)
+{
+	return value_text_is(value_get(error, "code"), code) ||
+	       value_text_is(value_get(error, "type"), code);
+}
+
+/* True when the error is that of a request that is too long. */
 static bool
 is_overflow(const struct value *error)
 {
-	static const char *const codes[] = { "context_length_exceeded",
-		"exceed_context_size_error" };
+	return has_code(error, "context_length_exceeded") ||
+	       has_code(error, "exceed_context_size_error");
+}
 
-	for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
-		if (value_text_is(value_get(error, "code"), codes[i]) ||
-		    value_text_is(value_get(error, "type"), codes[i]))
-			return true;
-	return false;
+/* As provider_fault_status. What has to be paid first does not go away, though its status is that of what does. */
+static struct fault *
+status_fault(struct arena *arena, const char *endpoint, long status,
+    const struct value *error, const char *reason, int64_t retry_after_ms)
+{
+	struct fault *fault =
+	    provider_fault_status(arena, endpoint, status, reason, retry_after_ms);
+
+	if (has_code(error, "insufficient_quota"))
+		fault->retryable = false;
+	return fault;
 }
 
 /* Servers that call themselves compatible put their reason in different places. */
@@ -108,14 +133,17 @@ struct fault *
 provider_refusal(struct arena *arena, const char *endpoint, long status, const char *text,
     int64_t retry_after_ms)
 {
-	const char *error, *reason;
-	const struct value *body = json_parse(arena, text, strlen(text), &error);
+	const char *wrong, *reason;
+	const struct value *body = json_parse(arena, text, strlen(text), &wrong), *error;
 
+	if (value_is(body, VALUE_ARRAY)) /* Google's: a list of one */
+		body = value_at(body, 0);
+	error = value_get(body, "error");
 	reason = reason_in(arena, body);
-	if (status < 500 && is_overflow(value_get(body, "error")))
+	if (status < 500 && is_overflow(error))
 		return provider_fault_overflow(arena, endpoint, status, reason);
-	return provider_fault_status(
-	    arena, endpoint, status, reason == NULL ? text : reason, retry_after_ms);
+	return status_fault(arena, endpoint, status, error,
+	    reason == NULL ? text : reason, retry_after_ms);
 }
 
 /* Returns the reason that choice ended for, when it is that the server has given it up: what there is of the answer
@@ -163,6 +191,6 @@ provider_hidden_error(struct arena *arena, const char *endpoint, const struct va
 	if (status < 500 && is_overflow(error))
 		return provider_fault_overflow(arena, endpoint, status, reason);
 	if (status != 0)
-		return provider_fault_status(arena, endpoint, status, reason, 0);
+		return status_fault(arena, endpoint, status, error, reason, 0);
 	return provider_fault_error(arena, endpoint, reason);
 }

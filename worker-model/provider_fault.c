@@ -31,6 +31,19 @@ type_of(long status)
 	return status >= 500 ? "InternalServerError" : "APIStatusError";
 }
 
+/* What no time mends, besides what its type says: the request, where it goes, or who pays is at fault. What is
+ * neither here nor there may go away, such as 408, and 498, Groq's for a lack of room. */
+static bool
+stays(long status)
+{
+	static const long statuses[] = { 402, 405, 406, 410, 411, 413, 414, 415, 451 };
+
+	for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++)
+		if (statuses[i] == status)
+			return true;
+	return status < 400;
+}
+
 /* How providers say that a request is too long for their model: nothing else tells it from any other
  * bad request, but for OpenAI's code (provider_error.c). */
 static const char *const overflow_words[] = {
@@ -79,6 +92,8 @@ provider_fault_status(struct arena *arena, const char *endpoint, long status,
 	    "%s answered with status %ld: %s", endpoint, status,
 	    shortened(arena, message));
 	fault->retry_after_ms = retry_after_ms;
+	if (stays(status))
+		fault->retryable = false;
 	return fault;
 }
 

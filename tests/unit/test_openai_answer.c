@@ -262,15 +262,20 @@ static const struct {
 	const char *type;
 	bool retryable;
 } statuses[] = {
-	{ 301, "APIStatusError", true },
+	{ 301, "APIStatusError", false },
 	{ 400, "BadRequestError", false },
 	{ 401, "AuthenticationError", false },
 	{ 403, "PermissionDeniedError", false },
+	{ 402, "APIStatusError", false },
 	{ 404, "NotFoundError", false },
+	{ 405, "APIStatusError", false },
 	{ 408, "APIStatusError", true },
 	{ 409, "ConflictError", true },
+	{ 413, "APIStatusError", false },
 	{ 422, "UnprocessableEntityError", false },
+	{ 425, "APIStatusError", true },
 	{ 429, "RateLimitError", true },
+	{ 498, "APIStatusError", true }, /* Groq: no room at the moment */
 	{ 500, "InternalServerError", true },
 	{ 503, "InternalServerError", true },
 	{ 529, "InternalServerError", true },
@@ -286,6 +291,28 @@ START_TEST(a_status_is_typed_as_by_openais_client)
 	ck_assert_int_eq(fault->retry_after_ms, 1500);
 	ck_assert_ptr_nonnull(strstr(fault->message, "openai"));
 	ck_assert_ptr_nonnull(strstr(fault->message, "boom"));
+}
+END_TEST
+
+/* 429 is both: come back later, and pay first. */
+static const char *const unpaid[] = {
+	"{'error':{'message':'m','type':'insufficient_quota','code':'insufficient_quota'}"
+	"}",
+	"{'error':{'message':'m','type':'tokens','code':'insufficient_quota'}}",
+	"{'error':{'message':'m','type':'insufficient_quota','code':null}}",
+};
+
+START_TEST(what_has_to_be_paid_first_does_not_go_away)
+{
+	const struct value *body = literal(arena, unpaid[_i]);
+	const struct fault *fault =
+	    provider_refusal(arena, "openai", 429, json_text(arena, body), 0);
+
+	ck_assert_str_eq(fault->type, "RateLimitError");
+	ck_assert(!fault->retryable);
+	fault = provider_hidden_error(arena, "openai", body);
+	ck_assert_str_eq(fault->type, "RateLimitError");
+	ck_assert(!fault->retryable);
 }
 END_TEST
 
@@ -338,6 +365,7 @@ static const struct {
 } reasons[] = {
 	{ "{\"error\":{\"message\":\"deep\",\"type\":\"t\"}}", ": deep" },
 	{ "{\"error\":\"flat\"}", ": flat" },
+	{ "[{\"error\":{\"message\":\"listed\",\"code\":500}}]", ": listed" },
 	{ "{\"message\":\"beside\"}", ": beside" },
 	{ "{\"detail\":[{\"msg\":\"field\"}]}", ": [{\"msg\":\"field\"}]" },
 	{ "<h1>Bad gateway</h1>", ": <h1>Bad gateway</h1>" },
@@ -375,6 +403,11 @@ static const struct {
 	{ "{'error':{}}", NULL },
 	{ "{'error':{'message':'m','code':429}}", "RateLimitError" },
 	{ "{'error':{'message':'m','code':'rate_limit_exceeded'}}", "RateLimitError" },
+	{ "{'error':{'message':'m','type':'None','code':'429'}}", "RateLimitError" },
+	{ "{'error':{'message':'m','code':'400'}}", "BadRequestError" },
+	{ "{'error':{'message':'m','code':'4291'}}", "APIError" },
+	{ "{'error':{'message':'m','code':'429x'}}", "APIError" },
+	{ "{'error':{'message':'m','code':''}}", "APIError" },
 	{ "{'error':{'message':'m','type':'insufficient_quota'}}", "RateLimitError" },
 	{ "{'error':{'message':'m','type':'overloaded_error'}}", "InternalServerError" },
 	{ "{'error':{'message':'m','type':'server_error','code':null}}",
@@ -481,6 +514,8 @@ tcase_openai_answer(void)
 	tcase_add_loop_test(tcase, more_than_the_limit_is_refused, 0, COUNT(many));
 	tcase_add_loop_test(
 	    tcase, a_status_is_typed_as_by_openais_client, 0, COUNT(statuses));
+	tcase_add_loop_test(
+	    tcase, what_has_to_be_paid_first_does_not_go_away, 0, COUNT(unpaid));
 	tcase_add_loop_test(tcase, a_request_that_is_too_long_is_told_from_a_bad_one, 0,
 	    COUNT(long_requests));
 	tcase_add_loop_test(
