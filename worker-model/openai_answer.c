@@ -75,7 +75,7 @@ text_or_nothing(const struct value *map, const char *key)
 {
 	const struct value *text = value_get(map, key);
 
-	return value_is(text, VALUE_STR) ? text : NULL;
+	return value_is(text, VALUE_STR) && text->size > 0 ? text : NULL;
 }
 
 const struct value *

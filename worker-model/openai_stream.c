@@ -22,7 +22,8 @@ struct stream {
 	struct packet content, refusal;
 	struct call *calls;
 	size_t call_count;
-	const struct value *head;          /* of the first event: id, model */
+	const struct value *head; /* of the first event that has one: id, model */
+	bool has_head;
 	const struct value *finish_reason; /* of the choice, once it is there */
 	const struct value *usage;         /* what was said last, in counts */
 	struct arena *counts;
@@ -224,23 +225,41 @@ take_usage(struct stream *stream, const struct value *usage)
 	stream->usage = openai_usage(stream->counts, usage, &openai_chat_counts);
 }
 
+static bool
+says_whose(const struct value *chunk)
+{
+	return value_size(value_get(chunk, "id")) +
+		   value_size(value_get(chunk, "model")) >
+	       0;
+}
+
+/* Azure's first event is about the request alone: its id and model are empty. */
+static void
+take_head(struct stream *stream, const struct value *chunk)
+{
+	struct arena *arena = stream->base.arena;
+
+	if (stream->head != NULL && (stream->has_head || !says_whose(chunk)))
+		return;
+	stream->head = value_copy(arena, openai_metadata(arena, chunk, NULL));
+	stream->has_head = says_whose(chunk);
+}
+
 static int
 take(struct answer_stream *base, const char *event, const struct value *chunk)
 {
 	struct stream *stream = (struct stream *)base;
-	struct arena *arena = base->arena;
 	const struct value *choice = first_choice(chunk);
 	const struct value *finish = value_get(choice, "finish_reason");
 
 	(void)event;
-	if (stream->head == NULL)
-		stream->head = value_copy(arena, openai_metadata(arena, chunk, NULL));
+	take_head(stream, chunk);
 	take_usage(stream, value_get(chunk, "usage"));
 	if (take_delta(stream, value_get(choice, "delta")) == -1)
 		return -1;
 	/* Some servers have an empty one in each event, where others have null. */
 	if (value_is(finish, VALUE_STR) && finish->size > 0) {
-		stream->finish_reason = value_copy(arena, finish);
+		stream->finish_reason = value_copy(base->arena, finish);
 		base->gathered += finish->size;
 	}
 	return 0;

@@ -91,8 +91,9 @@ static const struct {
 	    "" },
 	/* calls without an id, that all have the same index, or none */
 	{ CALL("{'index':0,'function':{'name':'e','arguments':''}},{'index':1,'function':"
-	       "{'name':'f','arguments':'{}'}}") CALL(
-	      "{'function':{'name':'f','arguments':'{}'}}") FINISH("tool_calls") DONE,
+	       "{'name':'f','arguments':'{}'}}")
+		CALL("{'function':{'name':'f','arguments':'{}'}}") FINISH("tool_calls")
+		    DONE,
 	    "{'tool_calls':[{'name':'e','args':{},'id':'?','type':'tool_call'},{'name':'"
 	    "f','args':{},'id':'?','type':'tool_call'},{'name':'f','args':{},'id':'?','"
 	    "type':'tool_call'}]," EMPTY "}",
@@ -139,6 +140,17 @@ static const struct {
 	    "tokens':4,"
 	    "'total_tokens':7},'response_metadata':{'model_name':'m-7','id':'x1',"
 	    "'finish_reason':'stop'}}",
+	    "a|" },
+	/* Azure says first what it has found in the request, and nothing else */
+	{ "data: {'id':'','model':'','object':'','created':0,'choices':[],"
+	  "'prompt_filter_results':[{'prompt_index':0}]}~"
+	  "data: "
+	  "{'id':'x1','model':'m-7','system_fingerprint':'fp','choices':[{'index':0,"
+	  "'delta':{'content':'a'}}]}~data: {'id':'x2','model':'','choices':[{'index':0,"
+	  "'finish_reason':null,'content_filter_offsets':{}}]}~" FINISH("stop") DONE,
+	    "{'type':'ai','content':'a','response_metadata':{'model_name':'m-7','id':'x1'"
+	    ","
+	    "'system_fingerprint':'fp','finish_reason':'stop'}}",
 	    "a|" },
 	/* other choices are not ours */
 	{ "data: {'choices':[{'index':1,'delta':{'content':'no'}}]}~" DELTA(
