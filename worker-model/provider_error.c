@@ -15,6 +15,20 @@ static const struct {
 	{ "invalid_request_error", 400 },
 	{ "context_length_exceeded", 400 },
 	{ "invalid_prompt", 400 },
+	/* of the Responses API, of pictures that were sent */
+	{ "invalid_image", 400 },
+	{ "invalid_image_format", 400 },
+	{ "invalid_base64_image", 400 },
+	{ "invalid_image_url", 400 },
+	{ "invalid_image_mode", 400 },
+	{ "image_too_large", 400 },
+	{ "image_too_small", 400 },
+	{ "image_parse_error", 400 },
+	{ "image_content_policy_violation", 400 },
+	{ "image_file_too_large", 400 },
+	{ "image_file_not_found", 400 },
+	{ "unsupported_image_media_type", 400 },
+	{ "empty_image_file", 400 },
 	{ "authentication_error", 401 },
 	{ "invalid_api_key", 401 },
 	{ "billing_error", 402 },
@@ -31,6 +45,7 @@ static const struct {
 	{ "server_error", 500 },
 	{ "service_unavailable", 503 },
 	{ "timeout_error", 504 },
+	{ "vector_store_timeout", 504 },
 	{ "overloaded_error", 529 },
 };
 

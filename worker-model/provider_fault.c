@@ -55,6 +55,11 @@ static const char *const overflow_words[] = {
 	"reduce the length of the messages",    /* OpenAI, Groq */
 	"exceeds the maximum number of tokens", /* Google */
 	"exceeds the available context size",   /* llama.cpp */
+	"longer than the maximum model length", /* vLLM */
+	"too long to fit into the model",       /* vLLM, with pictures */
+	"greater than the context length",      /* LM Studio */
+	"exceeded model token limit",           /* Moonshot */
+	"context window exceeds limit",         /* MiniMax */
 	"maximum prompt length",                /* xAI */
 	"input is too long",                    /* Amazon */
 };

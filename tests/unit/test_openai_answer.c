@@ -336,6 +336,24 @@ static const struct {
 	    "ContextOverflowError" },
 	{ 0, "{'error':{'message':'your input exceeds the context window'}}",
 	    "ContextOverflowError" },
+	{ 400,
+	    "{'error':'The number of tokens to keep from the initial prompt is greater "
+	    "than the context length.'}",
+	    "ContextOverflowError" },
+	{ 400,
+	    "{'error':{'message':'Invalid request: Your request exceeded model token "
+	    "limit: 131072'}}",
+	    "ContextOverflowError" },
+	{ 0, "{'error':{'message':'invalid params, context window exceeds limit'}}",
+	    "ContextOverflowError" },
+	{ 400,
+	    "{'message':'The decoder prompt (length 5000) is longer than the maximum "
+	    "model length of 4096.'}",
+	    "ContextOverflowError" },
+	{ 400,
+	    "{'message':'The prompt (total length 25938) is too long to fit into the "
+	    "model (context length 4096).'}",
+	    "ContextOverflowError" },
 	{ 400, "{'error':{'message':'the name of the tool is too long'}}",
 	    "BadRequestError" },
 	{ 429, "{'error':{'message':'reduce the length of the messages'}}",
