@@ -44,6 +44,8 @@ struct model_backend {
 	const char *(*dialect)(void *arg, const char *model);
 	/* Reaches long-term memory: model_store. NULL when cancelled. May be NULL. */
 	const struct value *(*store)(void *arg, const struct value *op);
+	/* model_left_ms. May be NULL: the call has no end. */
+	uint64_t (*left_ms)(void *arg);
 	void *arg;
 };
 

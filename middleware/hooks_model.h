@@ -38,6 +38,9 @@ const struct value *model_context(const struct model_request *request);
 const char *model_run(const struct model_request *request);
 const char *model_thread(const struct model_request *request);
 const char *model_agent(const struct model_request *request);
+/* What is left of the call's time, in milliseconds, waiting included; then it is cancelled, and
+ * nobody gets an answer. UINT64_MAX: it has no end. */
+uint64_t model_left_ms(const struct model_request *request);
 const char *model_middleware(const struct model_request *request);
 /* What the request's provider speaks, whatever its name: "openai", "anthropic", "scripted"; NULL:
  * not known here. */

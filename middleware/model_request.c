@@ -96,6 +96,14 @@ model_agent(const struct model_request *request)
 	return value_get_text(request->run->profile, "agent");
 }
 
+uint64_t
+model_left_ms(const struct model_request *request)
+{
+	const struct model_backend *backend = request->run->backend;
+
+	return backend->left_ms == NULL ? UINT64_MAX : backend->left_ms(backend->arg);
+}
+
 const char *
 model_middleware(const struct model_request *request)
 {

@@ -234,10 +234,18 @@ wish_of(const struct model_job *job, const struct model_request *request)
 	    chain_filters(arena, job->tokens.chain, job->call->profile), NULL);
 }
 
+static uint64_t
+on_left(void *arg)
+{
+	const struct model_job *job = arg;
+	uint64_t now_ms = loop_now_ms(job->world->loop);
+
+	return now_ms < job->end_ms ? job->end_ms - now_ms : 1;
+}
+
 static struct model_response *
 send_elsewhere(struct model_job *job, struct model_request *request, const char *tag)
 {
-	uint64_t now_ms = loop_now_ms(job->world->loop);
 	struct arena *arena = model_arena(request);
 	bool shows = job->streams && tag == NULL;
 	struct model_response *response;
@@ -246,8 +254,7 @@ send_elsewhere(struct model_job *job, struct model_request *request, const char 
 	if (shows)
 		tokens_begin(&job->tokens, model_name(request));
 	body = model_wish_send(job->call, wish_of(job, request), ++job->nested,
-	    now_ms < job->end_ms ? job->end_ms - now_ms : 1,
-	    shows ? WIRE_STREAM : WIRE_INTERNAL);
+	    on_left(job), shows ? WIRE_STREAM : WIRE_INTERNAL);
 	if (shows)
 		tokens_shown_elsewhere(&job->tokens);
 	if (body == NULL)
@@ -333,10 +340,8 @@ static const struct value *
 on_store(void *arg, const struct value *op)
 {
 	struct model_job *job = arg;
-	uint64_t now_ms = loop_now_ms(job->world->loop);
 
-	return store_wish_send(job->call, op, ++job->store_calls,
-	    now_ms < job->end_ms ? job->end_ms - now_ms : 1);
+	return store_wish_send(job->call, op, ++job->store_calls, on_left(job));
 }
 
 /* What the request is based on is not here. The fault is for who does not know what that means. */
@@ -359,6 +364,7 @@ run_chain(const struct model_world *world, struct worker_call *call)
 		.gives_structured_output = on_gives_structured_output,
 		.dialect = on_dialect,
 		.store = on_store,
+		.left_ms = on_left,
 		.arg = &job };
 	const struct value *body;
 	struct kept_chain *kept;

@@ -29,6 +29,7 @@ wrap_model_call(struct model_request *request, struct model_next *next)
 	struct retry_policy policy = retry_policy_of(model_settings_of(request));
 	struct model_response *response;
 	unsigned attempt = 1;
+	uint64_t delay_ms;
 
 	for (;; attempt++) {
 		response = model_next(next, request);
@@ -36,11 +37,12 @@ wrap_model_call(struct model_request *request, struct model_next *next)
 		if (response->fault == NULL || response->fault->control ||
 		    response->fault->fatal)
 			return response;
-		if (!retry_again(&policy, response->fault, attempt))
+		if (!retry_again(&policy, response->fault, attempt,
+			model_left_ms(request), &delay_ms))
 			return give_up(request, &policy, response->fault, attempt);
 		model_note(request, "attempt %u failed with %s: %s; trying again",
 		    attempt, response->fault->type, response->fault->message);
-		if (retry_wait(&policy, response->fault, attempt) == -1)
+		if (hook_sleep(delay_ms) == -1)
 			return response;
 	}
 }

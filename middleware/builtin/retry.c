@@ -105,13 +105,6 @@ retry_policy_of(const struct value *settings)
 	return policy;
 }
 
-bool
-retry_again(
-    const struct retry_policy *policy, const struct fault *fault, unsigned attempt)
-{
-	return attempt < policy->attempts && fault_matches(fault, policy->retry_on);
-}
-
 uint64_t
 retry_delay_ms(const struct retry_policy *policy, const struct fault *fault,
     unsigned attempt, double chance)
@@ -129,12 +122,16 @@ retry_delay_ms(const struct retry_policy *policy, const struct fault *fault,
 	return (uint64_t)fmin(delay_ms, CALL_DEADLINE_MS_MAX);
 }
 
-int
-retry_wait(const struct retry_policy *policy, const struct fault *fault, unsigned attempt)
+bool
+retry_again(const struct retry_policy *policy, const struct fault *fault,
+    unsigned attempt, uint64_t left_ms, uint64_t *delay_ms_r)
 {
 	double chance = (double)arc4random() / 0x1p32;
 
-	return hook_sleep(retry_delay_ms(policy, fault, attempt, chance));
+	if (attempt >= policy->attempts || !fault_matches(fault, policy->retry_on))
+		return false;
+	*delay_ms_r = retry_delay_ms(policy, fault, attempt, chance);
+	return *delay_ms_r < left_ms;
 }
 
 const char *

@@ -27,17 +27,14 @@ int retry_configure(
 /* Reads checked settings. */
 struct retry_policy retry_policy_of(const struct value *settings);
 
-/* True when fault, of attempt (from 1), is worth another one. */
-bool retry_again(
-    const struct retry_policy *policy, const struct fault *fault, unsigned attempt);
-
 /* The delay behind attempt (from 1). chance is in [0, 1): the jitter's. */
 uint64_t retry_delay_ms(const struct retry_policy *policy, const struct fault *fault,
     unsigned attempt, double chance);
 
-/* Waits behind attempt. Returns 0, -1 when cancelled. */
-int retry_wait(
-    const struct retry_policy *policy, const struct fault *fault, unsigned attempt);
+/* True when fault, of attempt (from 1), is worth another one, in *delay_ms_r. Where no time would be left of the
+ * call's left_ms it is not: who waited for it would get no answer at all. */
+bool retry_again(const struct retry_policy *policy, const struct fault *fault,
+    unsigned attempt, uint64_t left_ms, uint64_t *delay_ms_r);
 
 /* "3 attempts", in arena. */
 const char *retry_count_text(struct arena *arena, unsigned attempts);

@@ -56,6 +56,7 @@ wrap_tool_call(struct tool_request *request, struct tool_next *next)
 	struct retry_policy policy = retry_policy_of(tool_settings_of(request));
 	struct tool_result *result;
 	unsigned attempt = 1;
+	uint64_t delay_ms;
 
 	if (!is_covered(request))
 		return tool_next(next, request);
@@ -65,12 +66,13 @@ wrap_tool_call(struct tool_request *request, struct tool_next *next)
 		if (result->fault == NULL ||
 		    !fault_matches(result->fault, policy.retry_on))
 			return result;
-		if (!retry_again(&policy, result->fault, attempt))
+		if (!retry_again(&policy, result->fault, attempt, tool_left_ms(request),
+			&delay_ms))
 			return give_up(request, &policy, result->fault, attempt);
 		tool_note(request, "%s: attempt %u failed with %s: %s; trying again",
 		    tool_name(request), attempt, result->fault->type,
 		    result->fault->message);
-		if (retry_wait(&policy, result->fault, attempt) == -1)
+		if (hook_sleep(delay_ms) == -1)
 			return result;
 	}
 }

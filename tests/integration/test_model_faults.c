@@ -281,7 +281,7 @@ START_TEST(the_servers_word_on_when_to_come_back_counts)
 
 	model_bench_script(
 	    &bench, arena_printf(bench.arena,
-			"{'%s':[{'http_error':429,'message':'slow','retry_after':'3600'},"
+			"{'%s':[{'http_error':429,'message':'slow','retry_after':'25'},"
 			"{'content':'whole answer'},{'content':'too soon'}]}",
 			bare(model)));
 	model_bench_begin(&bench, &call, when == STREAMED ? WIRE_STREAM : 0,
@@ -296,6 +296,26 @@ START_TEST(the_servers_word_on_when_to_come_back_counts)
 	model_bench_end(&bench, &call);
 	ck_assert_int_eq(call.result, -1);
 	ck_assert_uint_eq(value_size(model_bench_requests(&bench)), 2);
+}
+END_TEST
+
+/* Who is told to come back when the call is long over does not wait for that: the other model is asked. */
+START_TEST(who_is_told_to_come_back_too_late_goes_elsewhere)
+{
+	const char *model = models[_i / 2], *other = models[1 - _i / 2];
+	unsigned when = _i % 2 == 0 ? PLAIN : STREAMED;
+
+	model_bench_script(
+	    &bench, arena_printf(bench.arena,
+			"{'%s':[{'http_error':429,'message':'slow','retry_after':'3600'},"
+			"{'content':'never'}],'%s':[{'content':'whole answer'}]}",
+			bare(model), bare(other)));
+	check_answer(play(model, when,
+			 arena_printf(bench.arena,
+			     "{'name':'model_fallback','settings':{'models':['%s']}},"
+			     "{'name':'model_retry','settings':{'on_failure':'error'}}",
+			     other)),
+	    0, when, 1);
 }
 END_TEST
 
@@ -359,5 +379,7 @@ tcase_model_faults(void)
 	tcase_add_loop_test(tcase, the_other_provider_survives_it, 0, WAYS);
 	tcase_add_loop_test(tcase, nothing_of_a_failed_answer_is_left, 0, WAYS);
 	tcase_add_loop_test(tcase, the_servers_word_on_when_to_come_back_counts, 0, WAYS);
+	tcase_add_loop_test(
+	    tcase, who_is_told_to_come_back_too_late_goes_elsewhere, 0, WAYS);
 	return tcase;
 }

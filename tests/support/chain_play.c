@@ -56,10 +56,19 @@ on_gives_structured_output(void *arg, const char *model, bool with_tools)
 	return play->capable != NULL && strcmp(play->capable, model) == 0 && !with_tools;
 }
 
+static uint64_t
+on_left(void *arg)
+{
+	const struct play *play = arg;
+
+	return play->left_ms == 0 ? UINT64_MAX : play->left_ms;
+}
+
 const struct value *
 play_model(struct play *play, const struct chain *chain)
 {
 	const struct model_backend backend = { .send = on_send,
+		.left_ms = on_left,
 		.gives_structured_output = on_gives_structured_output,
 		.arg = play };
 
@@ -126,6 +135,7 @@ play_tool(struct play *play, const struct chain *chain)
 		.run = on_run,
 		.find = on_find,
 		.call_model = play->call_model,
+		.left_ms = on_left,
 		.arg = play,
 	};
 

@@ -22,6 +22,7 @@ struct play {
 	    void *arg, struct tool_request *request, const struct value *wish);
 	/* The one that gives structured output by itself, though not beside tools. */
 	const char *capable;
+	uint64_t left_ms; /* of the call's time; 0: it has no end */
 	/* The last call. */
 	const struct value *seen; /* models: every field of the request */
 	const char *tag;

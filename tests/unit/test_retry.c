@@ -253,6 +253,27 @@ START_TEST(a_wraps_failure_inside_a_retry_is_tried_again)
 }
 END_TEST
 
+/* The wait would end with the call, which has an outcome of its own then: no model behind this one is asked. */
+START_TEST(nobody_waits_for_longer_than_the_call_lives)
+{
+	play.left_ms = 60000;
+	play.outcomes[0] = "!RateLimitError slow";
+	ck_assert_str_eq(
+	    ask("{'initial_delay': 60, 'jitter': false, 'on_failure': 'error'}"),
+	    "fault: RateLimitError: slow");
+	ck_assert_uint_eq(play.count, 1);
+	play.outcomes[1] = "!IOError Disk full";
+	ck_assert_str_eq(stub_outcome(arena,
+			     run("{'initial_delay': 60, 'jitter': false, 'on_failure': "
+				 "'error'}")),
+	    "fault: IOError: Disk full");
+	ck_assert_uint_eq(play.count, 2);
+	play.outcomes[2] = "!RateLimitError slow";
+	play.left_ms = 1;
+	ck_assert_str_eq(ask("{" AT_ONCE "}"), "ok");
+}
+END_TEST
+
 /* --- tool_retry --------------------------------------------------------------------- */
 
 START_TEST(a_tool_runs_again_until_it_works)
@@ -419,6 +440,7 @@ tcase_retry(void)
 	tcase_add_test(tcase, on_failure_may_be_a_text);
 	tcase_add_test(tcase, a_mistake_in_the_agent_is_no_failure_of_the_model);
 	tcase_add_test(tcase, a_wraps_failure_inside_a_retry_is_tried_again);
+	tcase_add_test(tcase, nobody_waits_for_longer_than_the_call_lives);
 	tcase_add_test(tcase, a_tool_runs_again_until_it_works);
 	tcase_add_test(tcase, the_tool_that_never_works_is_told_of_in_an_error_message);
 	tcase_add_test(tcase, another_failure_travels_on_as_it_came);
