@@ -15,6 +15,7 @@ struct block {
 	struct packet text;        /* or thinking, a summary, or the JSON of an input */
 	struct packet signature;   /* or what a summary has encrypted */
 	struct value_list citations;
+	bool has_input; /* in text; some servers begin the block without one */
 };
 
 struct stream {
@@ -110,6 +111,7 @@ go_on_with_block(struct stream *stream, const struct value *event)
 		answer_stream_show(&stream->base, value_get(delta, "text"));
 	} else if (value_text_is(type, "input_json_delta")) {
 		append(stream, &block->text, value_get(delta, "partial_json"));
+		block->has_input = true;
 	} else if (value_text_is(type, "thinking_delta")) {
 		append(stream, &block->text, value_get(delta, "thinking"));
 	} else if (value_text_is(type, "signature_delta")) {
@@ -295,7 +297,7 @@ block_of(struct arena *arena, struct block *block)
 	} else if (value_text_is(type, "compaction")) {
 		whole = with_pieces(arena, whole, "content", &block->text);
 		whole = with_pieces(arena, whole, "encrypted_content", &block->signature);
-	} else if (value_has(whole, "input")) {
+	} else if (block->has_input) {
 		whole = value_map_with(arena, whole, "input", input_of(arena, block));
 	}
 	return whole;

@@ -136,6 +136,17 @@ static const struct {
 	    "{'type':'ai','content':'','invalid_tool_calls':[{'name':'f','args':'{oops','"
 	    "id':'t1','error':'?','type':'invalid_tool_call'}]," SAID("max_tokens"),
 	    "" },
+	/* what begins without an input, or with none */
+	{ BEGIN START(0, "'type':'tool_use','id':'t1','name':'f'")
+		PIECE(0, "input_json_delta", "'partial_json':'{\\'a\\':1}'") STOP(0)
+		    START(1, "'type':'tool_use','id':'t2','name':'g','input':null")
+			PIECE(1, "input_json_delta", "'partial_json':'{\\'b\\':2}'")
+			    STOP(1) START(2, "'type':'tool_use','id':'t3','name':'h'")
+				STOP(2) DONE("tool_use"),
+	    "{'type':'ai','content':'','tool_calls':[{'name':'f','args':{'a':1},'id':'t1'"
+	    ",'type':'tool_call'},{'name':'g','args':{'b':2},'id':'t2','type':'tool_call'"
+	    "},{'name':'h','args':{},'id':'t3','type':'tool_call'}]," SAID("tool_use"),
+	    "" },
 	{ BEGIN DONE("end_turn"), "{'type':'ai','content':''," SAID("end_turn"), "" },
 	/* what the API has made of the messages before: it is to go back as it is */
 	{ BEGIN START(0, "'type':'compaction','content':null") PIECE(
