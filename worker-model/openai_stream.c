@@ -24,6 +24,7 @@ struct stream {
 	size_t call_count;
 	const struct value *head; /* of the first event that has one: id, model */
 	bool has_head;
+	bool has_choice;                   /* there was something of an answer */
 	const struct value *finish_reason; /* of the choice, once it is there */
 	const struct value *usage;         /* what was said last, in counts */
 	struct arena *counts;
@@ -254,6 +255,7 @@ take(struct answer_stream *base, const char *event, const struct value *chunk)
 
 	(void)event;
 	take_head(stream, chunk);
+	stream->has_choice = stream->has_choice || choice != NULL;
 	take_usage(stream, value_get(chunk, "usage"));
 	if (take_delta(stream, value_get(choice, "delta")) == -1)
 		return -1;
@@ -283,6 +285,10 @@ assemble(struct answer_stream *base)
 		.usage = stream->usage == NULL ? NULL : value_copy(arena, stream->usage),
 		.extra = openai_extra(arena, packet_text(arena, &stream->refusal)) };
 
+	if (!stream->has_choice) {
+		unreadable(stream, "it has no message");
+		return NULL;
+	}
 	answer.metadata =
 	    value_map_with(arena, stream->head, "finish_reason", stream->finish_reason);
 	for (size_t i = 0; i < stream->call_count; i++) {

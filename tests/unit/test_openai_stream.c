@@ -222,6 +222,9 @@ static const struct {
 	{ DELTA("{'content':'a'}"), "APIConnectionError", "broke off" },
 	{ DELTA("{'content':'a'}") "data: {'choi", "APIConnectionError", "broke off" },
 	{ ": ping~: ping~", "APIConnectionError", "broke off" },
+	{ "data: {'id':'x1','choices':[]}~data: {'choices':[],'usage':{'prompt_tokens':3}"
+	  "}~" DONE,
+	    "APIResponseError", "no message" },
 	{ DELTA("{'content':'a'}") "data: {'error':{'message':'too many','code':"
 				   "'rate_limit_exceeded'}}~",
 	    "RateLimitError", "too many" },
