@@ -192,11 +192,13 @@ name_of(struct arena *arena, const struct value *message)
 }
 
 static const struct value *
-message_of(struct arena *arena, const struct value *message, const struct value *role)
+message_of(struct arena *arena, const struct value *message, const struct value *role,
+    bool takes_names)
 {
 	const struct value *calls = calls_of(arena, message);
 	const struct value *content = content_of(arena, message);
 	bool tool = chat_is(message, "tool");
+	bool is_named = chat_is(message, "human") || (takes_names && !tool);
 
 	if (calls != NULL && value_size(content) == 0)
 		content = value_nil();
@@ -204,7 +206,7 @@ message_of(struct arena *arena, const struct value *message, const struct value 
 	const struct value_pair sent[] = {
 		{ VALUE_TEXT("role"), role },
 		{ VALUE_TEXT("content"), content },
-		{ VALUE_TEXT("name"), tool ? NULL : name_of(arena, message) },
+		{ VALUE_TEXT("name"), is_named ? name_of(arena, message) : NULL },
 		{ VALUE_TEXT("tool_calls"), calls },
 		{ VALUE_TEXT("tool_call_id"),
 		    tool ? value_get(message, "tool_call_id") : NULL },
@@ -227,14 +229,14 @@ add_system(struct value_list *list, const char *system_prompt)
 
 /* Returns message number index as it is sent, or NULL with a reason in arena. */
 static const struct value *
-sent_message(
-    struct arena *arena, const struct value *messages, size_t index, const char **error_r)
+sent_message(struct arena *arena, const struct value *messages, size_t index,
+    bool takes_names, const char **error_r)
 {
 	const struct value *message = value_at(messages, index);
 	const struct value *role = role_of(message);
 
 	if (role != NULL)
-		return message_of(arena, message, role);
+		return message_of(arena, message, role, takes_names);
 	*error_r = arena_printf(arena, "messages[%zu].type: a model cannot be sent '%s'",
 	    index, value_get_text(message, "type"));
 	return NULL;
@@ -242,13 +244,14 @@ sent_message(
 
 const struct value *
 openai_messages(struct arena *arena, const char *system_prompt,
-    const struct value *messages, const char **error_r)
+    const struct value *messages, bool takes_names, const char **error_r)
 {
 	struct value_list list = { .arena = arena };
 
 	add_system(&list, system_prompt);
 	for (size_t i = 0; i < value_size(messages); i++) {
-		const struct value *sent = sent_message(arena, messages, i, error_r);
+		const struct value *sent =
+		    sent_message(arena, messages, i, takes_names, error_r);
 
 		if (sent == NULL)
 			return NULL;
@@ -259,15 +262,17 @@ openai_messages(struct arena *arena, const char *system_prompt,
 
 const struct value *
 openai_messages_written(struct arena *arena, const char *system_prompt,
-    const struct value *messages, struct written *written, const char **error_r)
+    const struct value *messages, bool takes_names, struct written *written,
+    const char **error_r)
 {
 	struct value_list list = { .arena = arena };
 	size_t count = value_size(messages);
 
-	written_in(written, "chat completions");
+	written_in(
+	    written, takes_names ? "chat completions" : "chat completions of others");
 	while (written->count < count) {
 		const struct value *sent =
-		    sent_message(arena, messages, written->count, error_r);
+		    sent_message(arena, messages, written->count, takes_names, error_r);
 
 		if (sent == NULL)
 			return NULL;

@@ -62,7 +62,8 @@ check_messages(struct arena *arena, const struct value *messages)
 	    value_size(merged))
 		abort();
 	error = NULL;
-	if (openai_messages(arena, "Be kind.", merged, &error) == NULL && error == NULL)
+	if (openai_messages(arena, "Be kind.", merged, true, &error) == NULL &&
+	    error == NULL)
 		abort();
 }
 

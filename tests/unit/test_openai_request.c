@@ -27,6 +27,7 @@ ask_from(const struct value *given)
 {
 	return (struct ask){
 		.arena = arena,
+		.provider = "openai",
 		.model = "m",
 		.system_prompt = value_get_text(given, "system"),
 		.messages = value_get(given, "messages"),
@@ -260,6 +261,45 @@ START_TEST(the_system_prompt_is_the_first_message)
 }
 END_TEST
 
+static const char *
+asked_of(const char *provider, const struct value *given, struct written *written)
+{
+	struct ask ask = ask_from(given);
+	const char *error = NULL;
+
+	ask.provider = provider;
+	ask.written = written;
+	return json_text(
+	    arena, value_get(openai_request(&ask, false, &error), "messages"));
+}
+
+/* xAI, Groq, Mistral refuse a name of any but a user. What is kept of the thread's JSON is not of both. */
+START_TEST(other_servers_are_not_told_the_names_of_agents)
+{
+	const struct value *given = literal(arena,
+	    "{'messages':[{'type':'human','content':'a','name':'Ann'},{'type':'ai',"
+	    "'content':'b','name':'helper'},{'type':'system','content':'c','name':'d'}]"
+	    "}");
+	const char *all =
+	    "[{\"role\":\"user\",\"content\":\"a\",\"name\":\"Ann\"},{\"role\":"
+	    "\"assistant\",\"content\":\"b\",\"name\":\"helper\"},{\"role\":\"system\","
+	    "\"content\":\"c\",\"name\":\"d\"}]";
+	const char *few =
+	    "[{\"role\":\"user\",\"content\":\"a\",\"name\":\"Ann\"},{"
+	    "\"role\":\"assistant\",\"content\":\"b\"},{\"role\":\"system\","
+	    "\"content\":\"c\"}]";
+	struct written written = { 0 };
+
+	ck_assert_str_eq(asked_of("grok", given, NULL), few);
+	ck_assert_str_eq(asked_of("openai", given, NULL), all);
+	ck_assert_str_eq(asked_of("openai", given, &written), all);
+	ck_assert_str_eq(asked_of("grok", given, &written), few);
+	ck_assert_str_eq(asked_of("mistral", given, &written), few);
+	ck_assert_str_eq(asked_of("openai", given, &written), all);
+	written_release(&written);
+}
+END_TEST
+
 /* --- what is kept as JSON ------------------------------------------------------------ */
 
 static const char *
@@ -459,6 +499,7 @@ tcase_openai_request(void)
 	tcase_add_loop_test(
 	    tcase, a_limit_goes_out_by_the_name_that_the_model_takes, 0, COUNT(limits));
 	tcase_add_test(tcase, the_system_prompt_is_the_first_message);
+	tcase_add_test(tcase, other_servers_are_not_told_the_names_of_agents);
 	tcase_add_test(tcase, kept_json_is_what_would_be_written);
 	tcase_add_test(tcase, kept_json_is_of_as_many_items_as_there_are);
 	tcase_add_test(tcase, what_is_kept_is_not_made_again);
