@@ -96,11 +96,17 @@ openai_metadata(
 }
 
 const struct value *
-openai_extra(struct arena *arena, const struct value *refusal)
+openai_extra(
+    struct arena *arena, const struct value *refusal, const struct value *thought)
 {
-	if (value_size(refusal) == 0 || !value_is(refusal, VALUE_STR))
-		return NULL;
-	return value_map(arena, "refusal", refusal, NULL);
+	const struct value_pair extra[] = {
+		{ VALUE_TEXT("refusal"),
+		    value_is(refusal, VALUE_STR) && refusal->size > 0 ? refusal : NULL },
+		{ VALUE_TEXT("reasoning_content"),
+		    value_is(thought, VALUE_STR) ? thought : NULL },
+	};
+
+	return details(arena, extra, COUNT(extra));
 }
 
 /* --- the whole --------------------------------------------------------------------- */
@@ -161,6 +167,7 @@ openai_answer(struct arena *arena, const struct value *body, const char **error_
 	answer.usage = openai_usage(arena, value_get(body, "usage"), &openai_chat_counts);
 	answer.metadata =
 	    openai_metadata(arena, body, value_get(choice, "finish_reason"));
-	answer.extra = openai_extra(arena, value_get(message, "refusal"));
+	answer.extra = openai_extra(arena, value_get(message, "refusal"),
+	    value_get(message, "reasoning_content"));
 	return answer_message(&answer);
 }

@@ -26,7 +26,9 @@ extern const struct openai_counts openai_chat_counts;
 const struct value *openai_metadata(
     struct arena *arena, const struct value *body, const struct value *finish_reason);
 
-/* additional_kwargs of a refusal; NULL for NULL. */
-const struct value *openai_extra(struct arena *arena, const struct value *refusal);
+/* additional_kwargs: a refusal, and what the model thought (which may be empty). What is no text is not there; NULL
+ * when there is neither. */
+const struct value *openai_extra(
+    struct arena *arena, const struct value *refusal, const struct value *thought);
 
 #endif

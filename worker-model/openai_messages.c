@@ -191,14 +191,38 @@ name_of(struct arena *arena, const struct value *message)
 	return value_str(arena, mended);
 }
 
+/* AI messages have the name of their agent. Of other servers than OpenAI many refuse that, and all else of the
+ * request: xAI, Groq, Mistral. */
+static bool
+has_name(const struct value *message, const char *provider)
+{
+	return chat_is(message, "human") ||
+	       (!chat_is(message, "tool") && strcmp(provider, "openai") == 0);
+}
+
+/* What a model thought goes back to who sent it: DeepSeek and Moonshot refuse an answer of theirs without it when
+ * tools are offered, others (Groq) to be sent it at all. */
+static const struct value *
+thought_of(const struct value *message, const char *provider)
+{
+	const struct value *thought =
+	    value_get(value_get(message, "additional_kwargs"), "reasoning_content");
+	const struct value *by =
+	    value_get(value_get(message, "response_metadata"), "model_provider");
+
+	return chat_is(message, "ai") && value_is(thought, VALUE_STR) &&
+		       value_text_is(by, provider)
+		   ? thought
+		   : NULL;
+}
+
 static const struct value *
 message_of(struct arena *arena, const struct value *message, const struct value *role,
-    bool takes_names)
+    const char *provider)
 {
 	const struct value *calls = calls_of(arena, message);
 	const struct value *content = content_of(arena, message);
 	bool tool = chat_is(message, "tool");
-	bool is_named = chat_is(message, "human") || (takes_names && !tool);
 
 	if (calls != NULL && value_size(content) == 0)
 		content = value_nil();
@@ -206,7 +230,9 @@ message_of(struct arena *arena, const struct value *message, const struct value 
 	const struct value_pair sent[] = {
 		{ VALUE_TEXT("role"), role },
 		{ VALUE_TEXT("content"), content },
-		{ VALUE_TEXT("name"), is_named ? name_of(arena, message) : NULL },
+		{ VALUE_TEXT("name"),
+		    has_name(message, provider) ? name_of(arena, message) : NULL },
+		{ VALUE_TEXT("reasoning_content"), thought_of(message, provider) },
 		{ VALUE_TEXT("tool_calls"), calls },
 		{ VALUE_TEXT("tool_call_id"),
 		    tool ? value_get(message, "tool_call_id") : NULL },
@@ -230,28 +256,28 @@ add_system(struct value_list *list, const char *system_prompt)
 /* Returns message number index as it is sent, or NULL with a reason in arena. */
 static const struct value *
 sent_message(struct arena *arena, const struct value *messages, size_t index,
-    bool takes_names, const char **error_r)
+    const char *provider, const char **error_r)
 {
 	const struct value *message = value_at(messages, index);
 	const struct value *role = role_of(message);
 
 	if (role != NULL)
-		return message_of(arena, message, role, takes_names);
+		return message_of(arena, message, role, provider);
 	*error_r = arena_printf(arena, "messages[%zu].type: a model cannot be sent '%s'",
 	    index, value_get_text(message, "type"));
 	return NULL;
 }
 
 const struct value *
-openai_messages(struct arena *arena, const char *system_prompt,
-    const struct value *messages, bool takes_names, const char **error_r)
+openai_messages(struct arena *arena, const char *provider, const char *system_prompt,
+    const struct value *messages, const char **error_r)
 {
 	struct value_list list = { .arena = arena };
 
 	add_system(&list, system_prompt);
 	for (size_t i = 0; i < value_size(messages); i++) {
 		const struct value *sent =
-		    sent_message(arena, messages, i, takes_names, error_r);
+		    sent_message(arena, messages, i, provider, error_r);
 
 		if (sent == NULL)
 			return NULL;
@@ -261,18 +287,17 @@ openai_messages(struct arena *arena, const char *system_prompt,
 }
 
 const struct value *
-openai_messages_written(struct arena *arena, const char *system_prompt,
-    const struct value *messages, bool takes_names, struct written *written,
+openai_messages_written(struct arena *arena, const char *provider,
+    const char *system_prompt, const struct value *messages, struct written *written,
     const char **error_r)
 {
 	struct value_list list = { .arena = arena };
 	size_t count = value_size(messages);
 
-	written_in(
-	    written, takes_names ? "chat completions" : "chat completions of others");
+	written_in(written, arena_printf(arena, "chat completions %s", provider));
 	while (written->count < count) {
 		const struct value *sent =
-		    sent_message(arena, messages, written->count, takes_names, error_r);
+		    sent_message(arena, messages, written->count, provider, error_r);
 
 		if (sent == NULL)
 			return NULL;

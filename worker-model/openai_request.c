@@ -1,7 +1,5 @@
 #include "openai_request.h"
 
-#include <string.h>
-
 #include "openai_messages.h"
 #include "openai_tools.h"
 #include "request_settings.h"
@@ -91,18 +89,14 @@ as_the_model_takes_it(struct arena *arena, const char *model, const struct value
 		   : value_map_with(arena, request, "max_completion_tokens", most);
 }
 
-/* AI messages have the name of their agent. Of other servers many refuse that, and all else of the request: xAI,
- * Groq, Mistral. */
 static const struct value *
 messages_of(const struct ask *ask, const char **error_r)
 {
-	bool takes_names = ask->provider != NULL && strcmp(ask->provider, "openai") == 0;
-
 	if (ask->written != NULL)
-		return openai_messages_written(ask->arena, ask->system_prompt,
-		    ask->messages, takes_names, ask->written, error_r);
+		return openai_messages_written(ask->arena, ask->provider,
+		    ask->system_prompt, ask->messages, ask->written, error_r);
 	return openai_messages(
-	    ask->arena, ask->system_prompt, ask->messages, takes_names, error_r);
+	    ask->arena, ask->provider, ask->system_prompt, ask->messages, error_r);
 }
 
 const struct value *

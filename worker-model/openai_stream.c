@@ -19,7 +19,8 @@ struct call {
 
 struct stream {
 	struct answer_stream base;
-	struct packet content, refusal;
+	struct packet content, refusal, thought;
+	bool has_thought; /* there may be nothing in it */
 	struct call *calls;
 	size_t call_count;
 	const struct value *head; /* of the first event that has one: id, model */
@@ -51,6 +52,7 @@ release(struct answer_stream *base)
 	stream->call_count = 0;
 	packet_release(&stream->content);
 	packet_release(&stream->refusal);
+	packet_release(&stream->thought);
 	arena_destroy(&stream->counts);
 }
 
@@ -197,9 +199,12 @@ static int
 take_delta(struct stream *stream, const struct value *delta)
 {
 	const struct value *calls = value_get(delta, "tool_calls");
+	const struct value *thought = value_get(delta, "reasoning_content");
 
 	take_content(stream, value_get(delta, "content"));
 	append(stream, &stream->refusal, value_get(delta, "refusal"));
+	append(stream, &stream->thought, thought);
+	stream->has_thought = stream->has_thought || value_is(thought, VALUE_STR);
 	for (size_t i = 0; i < value_size(calls); i++)
 		if (take_call(stream, value_at(calls, i)) == -1)
 			return -1;
@@ -283,7 +288,8 @@ assemble(struct answer_stream *base)
 	struct answer answer = { .arena = arena,
 		.content = packet_text(arena, &stream->content),
 		.usage = stream->usage == NULL ? NULL : value_copy(arena, stream->usage),
-		.extra = openai_extra(arena, packet_text(arena, &stream->refusal)) };
+		.extra = openai_extra(arena, packet_text(arena, &stream->refusal),
+		    stream->has_thought ? packet_text(arena, &stream->thought) : NULL) };
 
 	if (!stream->has_choice) {
 		unreadable(stream, "it has no message");

@@ -62,7 +62,7 @@ check_messages(struct arena *arena, const struct value *messages)
 	    value_size(merged))
 		abort();
 	error = NULL;
-	if (openai_messages(arena, "Be kind.", merged, true, &error) == NULL &&
+	if (openai_messages(arena, "openai", "Be kind.", merged, &error) == NULL &&
 	    error == NULL)
 		abort();
 }

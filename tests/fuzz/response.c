@@ -161,7 +161,8 @@ check_sent(struct arena *arena, const struct value *message)
 	const char *error = NULL;
 	const struct value *turns = anthropic_messages(arena, messages, &system, &error);
 
-	if (turns == NULL || openai_messages(arena, NULL, messages, true, &error) == NULL)
+	if (turns == NULL ||
+	    openai_messages(arena, "fuzz", NULL, messages, &error) == NULL)
 		abort();
 	for (size_t i = 0; i < value_size(turns); i++)
 		check_turn(turns, i);

@@ -47,6 +47,9 @@ static const struct {
 	    "{'content':[{'type':'text','text':'a'}]}" },
 	{ "{'content':null,'refusal':'no'}",
 	    "{'content':'','additional_kwargs':{'refusal':'no'}}" },
+	{ "{'content':'a','refusal':null,'reasoning_content':'hm'}",
+	    "{'content':'a','additional_kwargs':{'reasoning_content':'hm'}}" },
+	{ "{'content':'a','reasoning_content':null}", "{'content':'a'}" },
 	{ "{'content':'','tool_calls':[]}", "{'content':''}" },
 	{ "{'tool_calls':[{'id':'c1','type':'function','function':{'name':'add','"
 	  "arguments':"

@@ -300,6 +300,34 @@ START_TEST(other_servers_are_not_told_the_names_of_agents)
 }
 END_TEST
 
+/* Who does not get it back refuses what follows: DeepSeek, Moonshot. Others refuse to get it. */
+START_TEST(what_a_model_thought_goes_back_to_its_provider_alone)
+{
+	const struct value *given = literal(arena,
+	    "{'messages':[{'type':'ai','content':'b','additional_kwargs':{"
+	    "'reasoning_content':'hm'},'response_metadata':{'model_provider':"
+	    "'deepseek'}},{'type':'ai','content':'c','additional_kwargs':{"
+	    "'reasoning_content':''},'response_metadata':{'model_provider':'deepseek'}},"
+	    "{'type':'ai','content':'d','additional_kwargs':{'reasoning_content':'x'}}]"
+	    "}");
+	const char *own = "[{\"role\":\"assistant\",\"content\":\"b\","
+			  "\"reasoning_content\":\"hm\"},{\"role\":\"assistant\","
+			  "\"content\":\"c\",\"reasoning_content\":\"\"},{\"role\":"
+			  "\"assistant\",\"content\":\"d\"}]";
+	const char *others =
+	    "[{\"role\":\"assistant\",\"content\":\"b\"},{\"role\":\"assistant\","
+	    "\"content\":\"c\"},{\"role\":\"assistant\",\"content\":\"d\"}]";
+	struct written written = { 0 };
+
+	ck_assert_str_eq(asked_of("deepseek", given, NULL), own);
+	ck_assert_str_eq(asked_of("groq", given, NULL), others);
+	ck_assert_str_eq(asked_of("deepseek", given, &written), own);
+	ck_assert_str_eq(asked_of("groq", given, &written), others);
+	ck_assert_str_eq(asked_of("deepseek", given, &written), own);
+	written_release(&written);
+}
+END_TEST
+
 /* --- what is kept as JSON ------------------------------------------------------------ */
 
 static const char *
@@ -500,6 +528,7 @@ tcase_openai_request(void)
 	    tcase, a_limit_goes_out_by_the_name_that_the_model_takes, 0, COUNT(limits));
 	tcase_add_test(tcase, the_system_prompt_is_the_first_message);
 	tcase_add_test(tcase, other_servers_are_not_told_the_names_of_agents);
+	tcase_add_test(tcase, what_a_model_thought_goes_back_to_its_provider_alone);
 	tcase_add_test(tcase, kept_json_is_what_would_be_written);
 	tcase_add_test(tcase, kept_json_is_of_as_many_items_as_there_are);
 	tcase_add_test(tcase, what_is_kept_is_not_made_again);

@@ -55,6 +55,15 @@ static const struct {
 			     "'text':'b'}]}") DELTA("{'content':'c'}") FINISH("stop")
 		DONE,
 	    "{'content':'abc'," STOP, "a|b|c|" },
+	/* what DeepSeek's models think, and want to read again */
+	{ DELTA("{'role':'assistant','content':null,'reasoning_content':''}")
+		DELTA("{'reasoning_content':'h','content':null}")
+		    DELTA("{'reasoning_content':'m'}") DELTA("{'content':'a','reasoning_"
+							     "content':null}")
+			FINISH("stop") DONE,
+	    "{'content':'a','additional_kwargs':{'reasoning_content':'hm'}," STOP, "a|" },
+	{ DELTA("{'content':'a','reasoning_content':''}") FINISH("stop") DONE,
+	    "{'content':'a','additional_kwargs':{'reasoning_content':''}," STOP, "a|" },
 	/* calls, as OpenAI has them */
 	{ CALL("{'index':0,'id':'c1','type':'function','function':{'name':'add','"
 	       "arguments':"
@@ -282,6 +291,7 @@ END_TEST
 static const struct {
 	const char *before, *behind;
 } endless[] = {
+	{ "data: {'choices':[{'delta':{'reasoning_content':'", "'}}]}~" },
 	{ "data: {'choices':[{'delta':{'content':'", "'}}]}~" },
 	{ "data: {'choices':[{'delta':{'tool_calls':[{'function':{'arguments':'",
 	    "'}}]}}]}~" },
