@@ -5,6 +5,7 @@
 #include "answer.h"
 #include "bounds.h"
 #include "json.h"
+#include "openai_blocks.h"
 #include "provider_fault.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -109,6 +110,27 @@ openai_extra(
 	return details(arena, extra, COUNT(extra));
 }
 
+int
+openai_call(struct answer *answer, const char *id, const char *name,
+    const struct value *args, const struct value *beside)
+{
+	struct arena *arena = answer->arena;
+	const struct value_list *list = &answer->calls;
+	size_t valid = list->count;
+	const struct value *kept = value_get(answer->extra, OPENAI_BESIDE);
+
+	if (answer_call(answer, id, name, args) == -1)
+		return -1;
+	if (!value_is(beside, VALUE_MAP))
+		return 0;
+	if (list->count == valid)
+		list = &answer->invalid;
+	id = value_get_text(list->items[list->count - 1], "id"); /* it may be ours */
+	answer->extra = value_map_with(
+	    arena, answer->extra, OPENAI_BESIDE, value_map_with(arena, kept, id, beside));
+	return 0;
+}
+
 /* --- the whole --------------------------------------------------------------------- */
 
 static int
@@ -121,8 +143,8 @@ read_call(struct answer *answer, const struct value *call, const char **error_r)
 		*error_r = "a tool call names no function";
 		return -1;
 	}
-	if (answer_call(answer, value_get_text(call, "id"), name,
-		value_get(function, "arguments")) == 0)
+	if (openai_call(answer, value_get_text(call, "id"), name,
+		value_get(function, "arguments"), value_get(call, OPENAI_BESIDE)) == 0)
 		return 0;
 	*error_r = "too many tool calls in one message";
 	return -1;
@@ -162,12 +184,12 @@ openai_answer(struct arena *arena, const struct value *body, const char **error_
 	if (value_is(answer.content, VALUE_ARRAY) &&
 	    answer.content->size > ANSWER_BLOCKS_MAX)
 		return NULL;
+	answer.extra = openai_extra(arena, value_get(message, "refusal"),
+	    value_get(message, "reasoning_content"));
 	if (read_calls(&answer, value_get(message, "tool_calls"), error_r) == -1)
 		return NULL;
 	answer.usage = openai_usage(arena, value_get(body, "usage"), &openai_chat_counts);
 	answer.metadata =
 	    openai_metadata(arena, body, value_get(choice, "finish_reason"));
-	answer.extra = openai_extra(arena, value_get(message, "refusal"),
-	    value_get(message, "reasoning_content"));
 	return answer_message(&answer);
 }

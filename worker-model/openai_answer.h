@@ -2,7 +2,7 @@
 #ifndef OPENAI_ANSWER_H
 #define OPENAI_ANSWER_H
 
-#include "value.h"
+#include "answer.h"
 
 /* Returns the AI message of an answer's body (parsed JSON), or NULL with a reason; both
  * in arena. */
@@ -25,6 +25,11 @@ extern const struct openai_counts openai_chat_counts;
 /* response_metadata: of body (or of a stream's first event) and a finish_reason. */
 const struct value *openai_metadata(
     struct arena *arena, const struct value *body, const struct value *finish_reason);
+
+/* As answer_call. beside: what the server says with it and wants back with it (extra_content: Google's signature of what
+ * was thought before it); a map is kept under the call's id, in answer->extra. */
+int openai_call(struct answer *answer, const char *id, const char *name,
+    const struct value *args, const struct value *beside);
 
 /* additional_kwargs: a refusal, and what the model thought (which may be empty). What is no text is not there; NULL
  * when there is neither. */

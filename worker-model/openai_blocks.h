@@ -4,6 +4,8 @@
 
 #include "value.h"
 
+#define OPENAI_BESIDE "extra_content" /* of a call; by its id in additional_kwargs */
+
 /* Returns the bytes of an image, a file, a recording as base64: LangChain's blocks keep them as `base64`,
  * `data` in its older form. NULL: the block has none. */
 const struct value *openai_block_data(const struct value *block);

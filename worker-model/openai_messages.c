@@ -143,9 +143,24 @@ content_of(struct arena *arena, const struct value *message)
 
 /* --- calls ------------------------------------------------------------------------- */
 
+/* What a server said besides goes back to that one alone. */
 static const struct value *
-call_of(struct arena *arena, const struct value *call)
+said_besides(const struct value *message, const char *key, const char *provider)
 {
+	const struct value *by =
+	    value_get(value_get(message, "response_metadata"), "model_provider");
+
+	return chat_is(message, "ai") && value_text_is(by, provider)
+		   ? value_get(value_get(message, "additional_kwargs"), key)
+		   : NULL;
+}
+
+/* beside: by ids, or NULL. */
+static const struct value *
+call_of(struct arena *arena, const struct value *call, const struct value *beside)
+{
+	const char *id = value_get_text(call, "id");
+
 	const struct value_pair function[] = {
 		{ VALUE_TEXT("name"), value_get(call, "name") },
 		{ VALUE_TEXT("arguments"), openai_arguments(arena, call) },
@@ -155,21 +170,23 @@ call_of(struct arena *arena, const struct value *call)
 		{ VALUE_TEXT("type"), VALUE_TEXT("function") },
 		{ VALUE_TEXT("function"),
 		    value_map_of(arena, function, COUNT(function)) },
+		{ VALUE_TEXT(OPENAI_BESIDE), id == NULL ? NULL : value_get(beside, id) },
 	};
 	return value_map_of(arena, sent, COUNT(sent));
 }
 
 static const struct value *
-calls_of(struct arena *arena, const struct value *message)
+calls_of(struct arena *arena, const struct value *message, const char *provider)
 {
+	const struct value *beside = said_besides(message, OPENAI_BESIDE, provider);
 	const struct value *calls = value_get(message, "tool_calls");
 	const struct value *invalid = value_get(message, "invalid_tool_calls");
 	struct value_list list = { .arena = arena };
 
 	for (size_t i = 0; i < value_size(calls); i++)
-		value_list_add(&list, call_of(arena, value_at(calls, i)));
+		value_list_add(&list, call_of(arena, value_at(calls, i), beside));
 	for (size_t i = 0; i < value_size(invalid); i++)
-		value_list_add(&list, call_of(arena, value_at(invalid, i)));
+		value_list_add(&list, call_of(arena, value_at(invalid, i), beside));
 	return list.count > 0 ? value_list_end(&list) : NULL;
 }
 
@@ -206,21 +223,16 @@ static const struct value *
 thought_of(const struct value *message, const char *provider)
 {
 	const struct value *thought =
-	    value_get(value_get(message, "additional_kwargs"), "reasoning_content");
-	const struct value *by =
-	    value_get(value_get(message, "response_metadata"), "model_provider");
+	    said_besides(message, "reasoning_content", provider);
 
-	return chat_is(message, "ai") && value_is(thought, VALUE_STR) &&
-		       value_text_is(by, provider)
-		   ? thought
-		   : NULL;
+	return value_is(thought, VALUE_STR) ? thought : NULL;
 }
 
 static const struct value *
 message_of(struct arena *arena, const struct value *message, const struct value *role,
     const char *provider)
 {
-	const struct value *calls = calls_of(arena, message);
+	const struct value *calls = calls_of(arena, message, provider);
 	const struct value *content = content_of(arena, message);
 	bool tool = chat_is(message, "tool");
 

@@ -8,11 +8,13 @@
 #include "json.h"
 #include "memory.h"
 #include "openai_answer.h"
+#include "openai_blocks.h"
 
 /* A tool call whose arguments come in pieces. */
 struct call {
 	int64_t index; /* the provider's */
 	struct packet id, name, args;
+	const struct value *beside; /* OPENAI_BESIDE, or NULL */
 	size_t seen, depth; /* of args: what is_whole has looked at; braces open there */
 	bool is_inside, is_shielded; /* a string; by the backslash before it */
 };
@@ -155,6 +157,16 @@ append_once(struct stream *stream, struct packet *packet, const struct value *te
 		append(stream, packet, text);
 }
 
+/* Comes once, too, with the call or behind it. */
+static void
+take_beside(struct stream *stream, struct call *call, const struct value *beside)
+{
+	if (call->beside != NULL || !value_is(beside, VALUE_MAP))
+		return;
+	call->beside = value_copy(stream->base.arena, beside);
+	stream->base.gathered += stream->base.event_size;
+}
+
 static int
 take_call(struct stream *stream, const struct value *delta)
 {
@@ -166,6 +178,7 @@ take_call(struct stream *stream, const struct value *delta)
 		return unreadable(stream, "too many tool calls in one message");
 	append_once(stream, &call->id, value_get(delta, "id"));
 	append_once(stream, &call->name, value_get(function, "name"));
+	take_beside(stream, call, value_get(delta, OPENAI_BESIDE));
 	if (value_is(args, VALUE_MAP)) {
 		json_write(&call->args, args);
 		stream->base.gathered += stream->base.event_size;
@@ -304,9 +317,9 @@ assemble(struct answer_stream *base)
 			unreadable(stream, "a tool call names no function");
 			return NULL;
 		}
-		answer_call(&answer, value_text(packet_text(arena, &call->id)),
+		openai_call(&answer, value_text(packet_text(arena, &call->id)),
 		    value_text(packet_text(arena, &call->name)),
-		    packet_text(arena, &call->args));
+		    packet_text(arena, &call->args), call->beside);
 	}
 	return answer_message(&answer);
 }

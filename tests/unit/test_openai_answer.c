@@ -50,6 +50,16 @@ static const struct {
 	{ "{'content':'a','refusal':null,'reasoning_content':'hm'}",
 	    "{'content':'a','additional_kwargs':{'reasoning_content':'hm'}}" },
 	{ "{'content':'a','reasoning_content':null}", "{'content':'a'}" },
+	{ "{'reasoning_content':'hm','tool_calls':[{'id':'c1','function':{'name':'f'}},"
+	  "{'id':'c2','function':{'name':'g','arguments':'oops'},'extra_content':{'x':1}}"
+	  ","
+	  "{'id':'c3','function':{'name':'h'},'extra_content':{'x':2}}]}",
+	    "{'content':'','tool_calls':[{'name':'f','args':{},'id':'c1','type':"
+	    "'tool_call'},{'name':'h','args':{},'id':'c3','type':'tool_call'}],"
+	    "'invalid_tool_calls':[{'name':'g','args':'oops','id':'c2','error':'line 1, "
+	    "column 2: invalid char in json text.','type':'invalid_tool_call'}],"
+	    "'additional_kwargs':{'reasoning_content':'hm','extra_content':{'c2':{'x':1},"
+	    "'c3':{'x':2}}}}" },
 	{ "{'content':'','tool_calls':[]}", "{'content':''}" },
 	{ "{'tool_calls':[{'id':'c1','type':'function','function':{'name':'add','"
 	  "arguments':"

@@ -328,6 +328,26 @@ START_TEST(what_a_model_thought_goes_back_to_its_provider_alone)
 }
 END_TEST
 
+/* Google refuses calls without the signature that it sent with them. */
+START_TEST(what_came_with_a_call_goes_back_with_it)
+{
+	const struct value *given = literal(arena,
+	    "{'messages':[{'type':'ai','content':'','tool_calls':[{'name':'f','args':{},"
+	    "'id':'c1'},{'name':'g','args':{},'id':'c2'}],'additional_kwargs':{"
+	    "'extra_content':{'c1':{'google':{'thought_signature':'S'}}}},"
+	    "'response_metadata':{'model_provider':'gemini'}}]}");
+	const char *own =
+	    "[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c1\","
+	    "\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"},"
+	    "\"extra_content\":{\"google\":{\"thought_signature\":\"S\"}}},{\"id\":"
+	    "\"c2\",\"type\":\"function\",\"function\":{\"name\":\"g\",\"arguments\":"
+	    "\"{}\"}}]}]";
+
+	ck_assert_str_eq(asked_of("gemini", given, NULL), own);
+	ck_assert_ptr_null(strstr(asked_of("openai", given, NULL), "extra_content"));
+}
+END_TEST
+
 /* --- what is kept as JSON ------------------------------------------------------------ */
 
 static const char *
@@ -529,6 +549,7 @@ tcase_openai_request(void)
 	tcase_add_test(tcase, the_system_prompt_is_the_first_message);
 	tcase_add_test(tcase, other_servers_are_not_told_the_names_of_agents);
 	tcase_add_test(tcase, what_a_model_thought_goes_back_to_its_provider_alone);
+	tcase_add_test(tcase, what_came_with_a_call_goes_back_with_it);
 	tcase_add_test(tcase, kept_json_is_what_would_be_written);
 	tcase_add_test(tcase, kept_json_is_of_as_many_items_as_there_are);
 	tcase_add_test(tcase, what_is_kept_is_not_made_again);

@@ -82,6 +82,15 @@ static const struct {
 	    "g',"
 	    "'args':{},'id':'c2','type':'tool_call'}]," EMPTY "}",
 	    "" },
+	/* Google's signatures of what the model thought before a call */
+	{ CALL("{'index':0,'id':'c1','function':{'name':'f','arguments':'{}'},"
+	       "'extra_content':{'google':{'thought_signature':'S=='}}}")
+		CALL("{'index':0,'id':'c2','function':{'name':'g','arguments':'{}'},"
+		     "'extra_content':null}") FINISH("tool_calls") DONE,
+	    "{'tool_calls':[{'name':'f','args':{},'id':'c1','type':'tool_call'},{'name':'"
+	    "g','args':{},'id':'c2','type':'tool_call'}],'additional_kwargs':{"
+	    "'extra_content':{'c1':{'google':{'thought_signature':'S=='}}}}," EMPTY "}",
+	    "" },
 	/* calls without an index, and calls that all have the same */
 	{ CALL("{'id':'c1','function':{'name':'f','arguments':'{}'}}")
 		CALL("{'id':'c2','function':{'name':'g','arguments':'{'}}")
