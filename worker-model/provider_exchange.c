@@ -150,8 +150,9 @@ is_answer(const struct exchange *exchange, const struct http_response *response,
 
 	if (response->failure == HTTP_OK && is_good)
 		return true;
+	/* Of a refusal the status says enough, though its reason may not have come. */
 	if (response->failure == HTTP_OK ||
-	    (response->failure == HTTP_TOO_LARGE && response->status > 299))
+	    (response->status > 299 && response->failure != HTTP_CANCELLED))
 		*fault_r = refusal(exchange, response);
 	else
 		*fault_r =

@@ -195,6 +195,11 @@ static const struct {
 	    "it is a web page (text/html); does the provider's URL lead to its API?" },
 	{ "HTTP/1.1 404 Not Found\r\n" HTML "<html>Nothing", "NotFoundError",
 	    "status 404: <html>Nothing" },
+	/* of which the end is missing */
+	{ "HTTP/1.1 401 No\r\nContent-Length: 99\r\n\r\n{\"error\":",
+	    "AuthenticationError", "status 401: no reason given" },
+	{ "HTTP/1.1 429 Slow\r\nRetry-After: 7\r\nTransfer-Encoding: chunked\r\n\r\n",
+	    "RateLimitError", "status 429: no reason given" },
 	{ "HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: "
 	  "999999999\r\n\r\n<html>",
 	    "InternalServerError", "status 503: more than can be read" },
@@ -209,6 +214,8 @@ START_TEST(what_is_no_answer_is_called_what_it_is)
 		ck_assert_str_eq(fault->type, others[_i].type);
 		ck_assert_msg(strstr(fault->message, others[_i].message) != NULL, "%s",
 		    fault->message);
+		if (strcmp(fault->type, "RateLimitError") == 0)
+			ck_assert_int_eq(fault->retry_after_ms, 7000);
 	}
 }
 END_TEST
