@@ -110,7 +110,8 @@ is_overflow(const struct value *error)
 	       has_code(error, "exceed_context_size_error");
 }
 
-/* As provider_fault_status. What has to be paid first does not go away, though its status is that of what does. */
+/* As provider_fault_status. What has to be paid first does not go away, though its status is that of what does; what the
+ * model has written that its server could not use may be better the next time, though 400 blames the request (Groq). */
 static struct fault *
 status_fault(struct arena *arena, const char *endpoint, long status,
     const struct value *error, const char *reason, int64_t retry_after_ms)
@@ -120,6 +121,8 @@ status_fault(struct arena *arena, const char *endpoint, long status,
 
 	if (has_code(error, "insufficient_quota"))
 		fault->retryable = false;
+	if (value_is(value_get(error, "failed_generation"), VALUE_STR))
+		fault->retryable = true;
 	return fault;
 }
 

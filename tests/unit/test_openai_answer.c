@@ -329,6 +329,28 @@ START_TEST(what_has_to_be_paid_first_does_not_go_away)
 }
 END_TEST
 
+/* Groq blames the request for what its model wrote. */
+static const char *const miswritten[] = {
+	"{'error':{'message':'Failed to call a function.','type':'invalid_request_error',"
+	"'code':'tool_use_failed','failed_generation':'<function=f>'}}",
+	"{'error':{'message':'m','type':'invalid_request_error','code':"
+	"'json_validate_failed','failed_generation':''}}",
+};
+
+START_TEST(what_the_model_wrote_may_be_better_the_next_time)
+{
+	const struct value *body = literal(arena, miswritten[_i]);
+	const struct fault *fault =
+	    provider_refusal(arena, "groq", 400, json_text(arena, body), 0);
+
+	ck_assert_str_eq(fault->type, "BadRequestError");
+	ck_assert(fault->retryable);
+	fault = provider_hidden_error(arena, "groq", body);
+	ck_assert_str_eq(fault->type, "BadRequestError");
+	ck_assert(fault->retryable);
+}
+END_TEST
+
 static const struct {
 	long status; /* 0: it came with status 200 */
 	const char *body, *type;
@@ -547,6 +569,8 @@ tcase_openai_answer(void)
 	    tcase, a_status_is_typed_as_by_openais_client, 0, COUNT(statuses));
 	tcase_add_loop_test(
 	    tcase, what_has_to_be_paid_first_does_not_go_away, 0, COUNT(unpaid));
+	tcase_add_loop_test(tcase, what_the_model_wrote_may_be_better_the_next_time, 0,
+	    COUNT(miswritten));
 	tcase_add_loop_test(tcase, a_request_that_is_too_long_is_told_from_a_bad_one, 0,
 	    COUNT(long_requests));
 	tcase_add_loop_test(
