@@ -14,7 +14,12 @@ const struct value *openai_block_data(const struct value *block);
 const struct value *openai_data_url(
     struct arena *arena, const struct value *block, const char *mime);
 
-/* Returns the arguments of a call as text, in arena. Those of a malformed one go back as they came. */
-const struct value *openai_arguments(struct arena *arena, const struct value *call);
+/* True when provider, by its name, is OpenAI, and takes what other servers refuse. */
+bool openai_itself(const char *provider);
+
+/* Returns the arguments of a call as text, in arena. Those of a malformed one go back to OpenAI as they came; others
+ * are sent an object in any case: there are no arguments then, and the call's answer says what was wrong with them. */
+const struct value *openai_arguments(
+    struct arena *arena, const struct value *call, const char *provider);
 
 #endif

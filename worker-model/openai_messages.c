@@ -157,13 +157,14 @@ said_besides(const struct value *message, const char *key, const char *provider)
 
 /* beside: by ids, or NULL. */
 static const struct value *
-call_of(struct arena *arena, const struct value *call, const struct value *beside)
+call_of(struct arena *arena, const struct value *call, const struct value *beside,
+    const char *provider)
 {
 	const char *id = value_get_text(call, "id");
 
 	const struct value_pair function[] = {
 		{ VALUE_TEXT("name"), value_get(call, "name") },
-		{ VALUE_TEXT("arguments"), openai_arguments(arena, call) },
+		{ VALUE_TEXT("arguments"), openai_arguments(arena, call, provider) },
 	};
 	const struct value_pair sent[] = {
 		{ VALUE_TEXT("id"), value_get(call, "id") },
@@ -184,9 +185,11 @@ calls_of(struct arena *arena, const struct value *message, const char *provider)
 	struct value_list list = { .arena = arena };
 
 	for (size_t i = 0; i < value_size(calls); i++)
-		value_list_add(&list, call_of(arena, value_at(calls, i), beside));
+		value_list_add(
+		    &list, call_of(arena, value_at(calls, i), beside, provider));
 	for (size_t i = 0; i < value_size(invalid); i++)
-		value_list_add(&list, call_of(arena, value_at(invalid, i), beside));
+		value_list_add(
+		    &list, call_of(arena, value_at(invalid, i), beside, provider));
 	return list.count > 0 ? value_list_end(&list) : NULL;
 }
 
@@ -214,7 +217,7 @@ static bool
 has_name(const struct value *message, const char *provider)
 {
 	return chat_is(message, "human") ||
-	       (!chat_is(message, "tool") && strcmp(provider, "openai") == 0);
+	       (!chat_is(message, "tool") && openai_itself(provider));
 }
 
 /* What a model thought goes back to who sent it: DeepSeek and Moonshot refuse an answer of theirs without it when

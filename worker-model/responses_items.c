@@ -173,11 +173,12 @@ add_call(struct items *items, const struct value *call)
 	const struct value *more = value_get(items->message, "additional_kwargs");
 	bool known = has_ids(items) && value_is(id, VALUE_STR);
 
-	add_item(items,
-	    value_map(arena, "type", VALUE_TEXT("function_call"), "id",
-		known ? value_get(value_get(more, CALL_IDS), id->text) : NULL, "call_id",
-		id == NULL ? VALUE_TEXT("") : id, "name", value_get(call, "name"),
-		"arguments", openai_arguments(arena, call), NULL));
+	add_item(
+	    items, value_map(arena, "type", VALUE_TEXT("function_call"), "id",
+		       known ? value_get(value_get(more, CALL_IDS), id->text) : NULL,
+		       "call_id", id == NULL ? VALUE_TEXT("") : id, "name",
+		       value_get(call, "name"), "arguments",
+		       openai_arguments(arena, call, items->reader->provider), NULL));
 }
 
 /* The call as it is now: a hook may have changed it, or taken it away. Of two with one id the second has
@@ -194,7 +195,7 @@ add_call_block(struct items *items, const struct value *block)
 		add_call(items, call);
 		return;
 	}
-	block = responses_call_now(items->arena, block, call);
+	block = responses_call_now(items->arena, block, call, items->reader->provider);
 	if (!has_ids(items) && is_type(block, "function_call"))
 		block = value_map_with(items->arena, block, "id", NULL);
 	add_item(items, block);

@@ -53,8 +53,8 @@ responses_call_args(struct arena *arena, const struct value *item)
 }
 
 const struct value *
-responses_call_now(
-    struct arena *arena, const struct value *item, const struct value *call)
+responses_call_now(struct arena *arena, const struct value *item,
+    const struct value *call, const char *provider)
 {
 	const struct value *text = value_get(value_get(call, "args"), FREE_TEXT);
 
@@ -63,8 +63,10 @@ responses_call_now(
 	item = value_map_with(arena, item, "name", value_get(call, "name"));
 	if (is_type(item, calls[CUSTOM].type))
 		return value_map_with(arena, item, "input",
-		    value_is(text, VALUE_STR) ? text : openai_arguments(arena, call));
-	return value_map_with(arena, item, "arguments", openai_arguments(arena, call));
+		    value_is(text, VALUE_STR) ? text
+					      : openai_arguments(arena, call, provider));
+	return value_map_with(
+	    arena, item, "arguments", openai_arguments(arena, call, provider));
 }
 
 /* --- other items --------------------------------------------------------------------- */

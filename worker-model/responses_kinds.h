@@ -25,8 +25,8 @@ const char *responses_call_name(const struct value *item);
 const struct value *responses_call_args(struct arena *arena, const struct value *item);
 
 /* Returns item, a call, as call has it now, in arena. */
-const struct value *responses_call_now(
-    struct arena *arena, const struct value *item, const struct value *call);
+const struct value *responses_call_now(struct arena *arena, const struct value *item,
+    const struct value *call, const char *provider);
 
 /* True for blocks that only this API makes, and wants back as they were; calls are none of them. */
 bool responses_goes_back(const struct value *block);

@@ -348,6 +348,34 @@ START_TEST(what_came_with_a_call_goes_back_with_it)
 }
 END_TEST
 
+/* vLLM, llama.cpp and Ollama read the arguments of what was called before. */
+START_TEST(other_servers_are_sent_arguments_that_they_can_read)
+{
+	const struct value *given = literal(arena,
+	    "{'messages':[{'type':'ai','content':'','invalid_tool_calls':[{'name':'f',"
+	    "'args':'{oops','id':'c1'},{'name':'g','args':'[1]','id':'c2'},{'name':'h',"
+	    "'args':'{\\'a\\': 1}','id':'c3'},{'name':'i','args':'','id':'c4'}]}]}");
+	static const char *const others[] = { "{}", "{}", "{\"a\": 1}", "{}" };
+	static const char *const own[] = { "{oops", "[1]", "{\"a\": 1}", "" };
+
+	for (size_t i = 0; i < 8; i++) {
+		struct ask ask = ask_from(given);
+		const char *error = NULL;
+		const struct value *calls;
+
+		ask.provider = i < 4 ? "vllm" : "openai";
+		calls = value_get(
+		    value_at(
+			value_get(openai_request(&ask, false, &error), "messages"), 0),
+		    "tool_calls");
+		ck_assert_str_eq(
+		    value_get_text(
+			value_get(value_at(calls, i % 4), "function"), "arguments"),
+		    (i < 4 ? others : own)[i % 4]);
+	}
+}
+END_TEST
+
 /* --- what is kept as JSON ------------------------------------------------------------ */
 
 static const char *
@@ -550,6 +578,7 @@ tcase_openai_request(void)
 	tcase_add_test(tcase, other_servers_are_not_told_the_names_of_agents);
 	tcase_add_test(tcase, what_a_model_thought_goes_back_to_its_provider_alone);
 	tcase_add_test(tcase, what_came_with_a_call_goes_back_with_it);
+	tcase_add_test(tcase, other_servers_are_sent_arguments_that_they_can_read);
 	tcase_add_test(tcase, kept_json_is_what_would_be_written);
 	tcase_add_test(tcase, kept_json_is_of_as_many_items_as_there_are);
 	tcase_add_test(tcase, what_is_kept_is_not_made_again);

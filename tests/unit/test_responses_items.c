@@ -242,6 +242,19 @@ START_TEST(messages_go_out_as_items)
 }
 END_TEST
 
+START_TEST(other_servers_are_sent_arguments_that_they_can_read)
+{
+	struct ask ask = ask_from(literal(arena,
+	    "{'messages':[{'type':'ai','content':null,'invalid_tool_calls':[{'name':'g',"
+	    "'args':'{oops','id':'c2','error':'e'}]}]}"));
+	const char *error = NULL;
+
+	ask.provider = "vllm";
+	ck_assert_value(arena, value_get(responses_request(&ask, false, &error), "input"),
+	    "[{'type':'function_call','call_id':'c2','name':'g','arguments':'{}'}]");
+}
+END_TEST
+
 /* With `store: false`: nothing is known by its id. */
 static const struct {
 	const char *messages, *sent;
@@ -403,6 +416,7 @@ tcase_responses_items(void)
 	TCase *tcase = tcase_create("responses_items");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, other_servers_are_sent_arguments_that_they_can_read);
 	tcase_add_loop_test(tcase, messages_go_out_as_items, 0, COUNT(messages));
 	tcase_add_loop_test(
 	    tcase, who_keeps_nothing_is_sent_all_there_is, 0, COUNT(forgotten));
