@@ -97,14 +97,17 @@ openai_metadata(
 }
 
 const struct value *
-openai_extra(
-    struct arena *arena, const struct value *refusal, const struct value *thought)
+openai_extra(struct arena *arena, const struct value *refusal,
+    const struct value *thought, const struct value *thoughts)
 {
 	const struct value_pair extra[] = {
 		{ VALUE_TEXT("refusal"),
 		    value_is(refusal, VALUE_STR) && refusal->size > 0 ? refusal : NULL },
 		{ VALUE_TEXT("reasoning_content"),
 		    value_is(thought, VALUE_STR) ? thought : NULL },
+		{ VALUE_TEXT("reasoning_details"),
+		    value_is(thoughts, VALUE_ARRAY) && thoughts->size > 0 ? thoughts
+									  : NULL },
 	};
 
 	return details(arena, extra, COUNT(extra));
@@ -166,6 +169,12 @@ is_content(const struct value *content)
 	       value_is(content, VALUE_ARRAY);
 }
 
+static bool
+is_too_long(const struct value *list)
+{
+	return value_is(list, VALUE_ARRAY) && list->size > ANSWER_BLOCKS_MAX;
+}
+
 const struct value *
 openai_answer(struct arena *arena, const struct value *body, const char **error_r)
 {
@@ -181,11 +190,12 @@ openai_answer(struct arena *arena, const struct value *body, const char **error_
 	if (!is_content(answer.content))
 		return NULL;
 	*error_r = "too many blocks in one message";
-	if (value_is(answer.content, VALUE_ARRAY) &&
-	    answer.content->size > ANSWER_BLOCKS_MAX)
+	if (is_too_long(answer.content) ||
+	    is_too_long(value_get(message, "reasoning_details")))
 		return NULL;
 	answer.extra = openai_extra(arena, value_get(message, "refusal"),
-	    value_get(message, "reasoning_content"));
+	    value_get(message, "reasoning_content"),
+	    value_get(message, "reasoning_details"));
 	if (read_calls(&answer, value_get(message, "tool_calls"), error_r) == -1)
 		return NULL;
 	answer.usage = openai_usage(arena, value_get(body, "usage"), &openai_chat_counts);

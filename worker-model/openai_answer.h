@@ -31,9 +31,9 @@ const struct value *openai_metadata(
 int openai_call(struct answer *answer, const char *id, const char *name,
     const struct value *args, const struct value *beside);
 
-/* additional_kwargs: a refusal, and what the model thought (which may be empty). What is no text is not there; NULL
- * when there is neither. */
-const struct value *openai_extra(
-    struct arena *arena, const struct value *refusal, const struct value *thought);
+/* additional_kwargs: a refusal, and what the model thought, as text (which may be empty) and in details. What is not of
+ * its kind is not there; NULL when there is nothing. */
+const struct value *openai_extra(struct arena *arena, const struct value *refusal,
+    const struct value *thought, const struct value *thoughts);
 
 #endif

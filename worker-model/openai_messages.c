@@ -221,7 +221,7 @@ has_name(const struct value *message, const char *provider)
 }
 
 /* What a model thought goes back to who sent it: DeepSeek and Moonshot refuse an answer of theirs without it when
- * tools are offered, others (Groq) to be sent it at all. */
+ * tools are offered (so does OpenRouter, without its details, for Google), others (Groq) to be sent it at all. */
 static const struct value *
 thought_of(const struct value *message, const char *provider)
 {
@@ -248,6 +248,8 @@ message_of(struct arena *arena, const struct value *message, const struct value 
 		{ VALUE_TEXT("name"),
 		    has_name(message, provider) ? name_of(arena, message) : NULL },
 		{ VALUE_TEXT("reasoning_content"), thought_of(message, provider) },
+		{ VALUE_TEXT("reasoning_details"),
+		    said_besides(message, "reasoning_details", provider) },
 		{ VALUE_TEXT("tool_calls"), calls },
 		{ VALUE_TEXT("tool_call_id"),
 		    tool ? value_get(message, "tool_call_id") : NULL },

@@ -9,6 +9,7 @@
 #include "memory.h"
 #include "openai_answer.h"
 #include "openai_blocks.h"
+#include "openai_details.h"
 
 /* A tool call whose arguments come in pieces. */
 struct call {
@@ -23,6 +24,7 @@ struct stream {
 	struct answer_stream base;
 	struct packet content, refusal, thought;
 	bool has_thought; /* there may be nothing in it */
+	struct openai_details details;
 	struct call *calls;
 	size_t call_count;
 	const struct value *head; /* of the first event that has one: id, model */
@@ -55,6 +57,7 @@ release(struct answer_stream *base)
 	packet_release(&stream->content);
 	packet_release(&stream->refusal);
 	packet_release(&stream->thought);
+	openai_details_release(&stream->details);
 	arena_destroy(&stream->counts);
 }
 
@@ -218,6 +221,9 @@ take_delta(struct stream *stream, const struct value *delta)
 	append(stream, &stream->refusal, value_get(delta, "refusal"));
 	append(stream, &stream->thought, thought);
 	stream->has_thought = stream->has_thought || value_is(thought, VALUE_STR);
+	if (openai_details_add(&stream->details, &stream->base,
+		value_get(delta, "reasoning_details")) == -1)
+		return -1;
 	for (size_t i = 0; i < value_size(calls); i++)
 		if (take_call(stream, value_at(calls, i)) == -1)
 			return -1;
@@ -302,7 +308,8 @@ assemble(struct answer_stream *base)
 		.content = packet_text(arena, &stream->content),
 		.usage = stream->usage == NULL ? NULL : value_copy(arena, stream->usage),
 		.extra = openai_extra(arena, packet_text(arena, &stream->refusal),
-		    stream->has_thought ? packet_text(arena, &stream->thought) : NULL) };
+		    stream->has_thought ? packet_text(arena, &stream->thought) : NULL,
+		    openai_details_list(&stream->details, arena)) };
 
 	if (!stream->has_choice) {
 		unreadable(stream, "it has no message");

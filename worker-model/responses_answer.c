@@ -221,6 +221,6 @@ responses_answer(struct arena *arena, const struct value *body, const char **err
 	answer.content = content_of(&content, &content.blocks);
 	answer.usage = openai_usage(arena, value_get(body, "usage"), &counts);
 	answer.metadata = metadata_of(arena, body);
-	answer.extra = openai_extra(arena, content.refusal, NULL);
+	answer.extra = openai_extra(arena, content.refusal, NULL, NULL);
 	return answer_message(&answer);
 }

@@ -160,11 +160,10 @@ redact_block(struct arena *arena, const struct pii_rule *rule, const struct valu
 {
 	static const char *const texts[] = { "text", "content", "thinking", "reasoning",
 		"reasoning_content", "summary", "refusal" };
-	size_t i;
 
 	if (!value_is(block, VALUE_MAP))
 		return pii_redact_value(arena, rule, block, findings);
-	for (i = 0; i < sizeof texts / sizeof *texts; i++) {
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		const struct value *old = value_get(block, texts[i]), *new;
 
 		if (old == NULL)
@@ -182,11 +181,10 @@ redact_content(struct arena *arena, const struct pii_rule *rule,
 {
 	struct value_list list = { .arena = arena };
 	bool changed = false;
-	size_t i;
 
 	if (!value_is(content, VALUE_ARRAY))
 		return pii_redact_value(arena, rule, content, findings);
-	for (i = 0; i < content->size; i++) {
+	for (size_t i = 0; i < content->size; i++) {
 		const struct value *block =
 		    redact_block(arena, rule, content->items[i], findings);
 
@@ -204,12 +202,15 @@ redact_message(struct arena *arena, const struct pii_rule *rule,
 {
 	const struct value *content = value_get(message, "content"), *redacted;
 	const struct value *more = value_get(message, "additional_kwargs"), *rest;
+	const struct value *details = value_get(more, "reasoning_details");
 
 	rest = more == NULL ? NULL : redact_block(arena, rule, more, findings);
+	redacted = redact_content(arena, rule, details, findings);
+	if (redacted != details)
+		rest = value_map_with(arena, rest, "reasoning_details", redacted);
 	if (rest != more)
 		message = value_map_with(arena, message, "additional_kwargs", rest);
-	redacted =
-	    content == NULL ? NULL : redact_content(arena, rule, content, findings);
+	redacted = redact_content(arena, rule, content, findings);
 	if (redacted == content)
 		return message;
 	message = value_map_with(arena, message, "content", redacted);
@@ -312,9 +313,8 @@ seal_messages(struct arena *arena, const struct pii_rule *rule,
 {
 	struct value_list list = { .arena = arena };
 	bool changed = false;
-	size_t i;
 
-	for (i = 0; i < value_size(messages); i++) {
+	for (size_t i = 0; i < value_size(messages); i++) {
 		const struct value *message = value_at(messages, i), *sealed = message;
 
 		if (chat_is(message, type))

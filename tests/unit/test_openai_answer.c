@@ -50,6 +50,11 @@ static const struct {
 	{ "{'content':'a','refusal':null,'reasoning_content':'hm'}",
 	    "{'content':'a','additional_kwargs':{'reasoning_content':'hm'}}" },
 	{ "{'content':'a','reasoning_content':null}", "{'content':'a'}" },
+	{ "{'content':'a','reasoning_details':[{'type':'reasoning.encrypted','data':'E'}]"
+	  "}",
+	    "{'content':'a','additional_kwargs':{'reasoning_details':[{'type':"
+	    "'reasoning.encrypted','data':'E'}]}}" },
+	{ "{'content':'a','reasoning_details':[]}", "{'content':'a'}" },
 	{ "{'reasoning_content':'hm','tool_calls':[{'id':'c1','function':{'name':'f'}},"
 	  "{'id':'c2','function':{'name':'g','arguments':'oops'},'extra_content':{'x':1}}"
 	  ","
@@ -253,6 +258,8 @@ static const struct {
 	{ "tool_calls", "{'function':{'name':'f'}}", "too many tool calls in one message",
 	    TOOL_CALLS_MAX },
 	{ "content", "{'type':'text','text':'a'}", "too many blocks in one message",
+	    ANSWER_BLOCKS_MAX },
+	{ "reasoning_details", "{'type':'x'}", "too many blocks in one message",
 	    ANSWER_BLOCKS_MAX },
 };
 

@@ -305,13 +305,15 @@ START_TEST(what_a_model_thought_goes_back_to_its_provider_alone)
 {
 	const struct value *given = literal(arena,
 	    "{'messages':[{'type':'ai','content':'b','additional_kwargs':{"
-	    "'reasoning_content':'hm'},'response_metadata':{'model_provider':"
+	    "'reasoning_content':'hm','reasoning_details':[{'data':'E'}]},'response_"
+	    "metadata':{'model_provider':"
 	    "'deepseek'}},{'type':'ai','content':'c','additional_kwargs':{"
 	    "'reasoning_content':''},'response_metadata':{'model_provider':'deepseek'}},"
 	    "{'type':'ai','content':'d','additional_kwargs':{'reasoning_content':'x'}}]"
 	    "}");
 	const char *own = "[{\"role\":\"assistant\",\"content\":\"b\","
-			  "\"reasoning_content\":\"hm\"},{\"role\":\"assistant\","
+			  "\"reasoning_content\":\"hm\",\"reasoning_details\":[{"
+			  "\"data\":\"E\"}]},{\"role\":\"assistant\","
 			  "\"content\":\"c\",\"reasoning_content\":\"\"},{\"role\":"
 			  "\"assistant\",\"content\":\"d\"}]";
 	const char *others =

@@ -64,6 +64,26 @@ static const struct {
 	    "{'content':'a','additional_kwargs':{'reasoning_content':'hm'}," STOP, "a|" },
 	{ DELTA("{'content':'a','reasoning_content':''}") FINISH("stop") DONE,
 	    "{'content':'a','additional_kwargs':{'reasoning_content':''}," STOP, "a|" },
+	/* the same by OpenRouter: in pieces, behind them a signature, and what is encrypted */
+	{ DELTA("{'content':'','reasoning_details':[{'type':'reasoning.text','text':'h',"
+		"'format':'f','index':0}]}")
+		DELTA("{'reasoning':'m','reasoning_details':[{'type':'reasoning.text',"
+		      "'text':'m','index':0}]}")
+		    DELTA("{'reasoning_details':[{'type':'reasoning.text','signature':"
+			  "'S','index':0},{'type':'reasoning.encrypted','data':'E','id':"
+			  "'c1','index':1},{'type':'reasoning.summary','summary':'s'}]}")
+			DELTA("{'reasoning_details':[{'type':'reasoning.summary',"
+			      "'summary':'o','index':2},'x']}")
+			    DELTA("{'reasoning_details':[{'type':'reasoning.summary',"
+				  "'summary':'!','index':3}],'content':'a'}")
+				FINISH("stop") DONE,
+	    "{'content':'a','additional_kwargs':{'reasoning_details':[{'type':"
+	    "'reasoning.text','text':'hm','format':'f','index':0,'signature':'S'},{"
+	    "'type':'reasoning.encrypted','data':'E','id':'c1','index':1},{'type':"
+	    "'reasoning.summary','summary':'so','index':2},{'type':'reasoning.summary','"
+	    "summary':"
+	    "'!','index':3}]}," STOP,
+	    "a|" },
 	/* calls, as OpenAI has them */
 	{ CALL("{'index':0,'id':'c1','type':'function','function':{'name':'add','"
 	       "arguments':"
@@ -301,6 +321,11 @@ static const struct {
 	const char *before, *behind;
 } endless[] = {
 	{ "data: {'choices':[{'delta':{'reasoning_content':'", "'}}]}~" },
+	{ "data: {'choices':[{'delta':{'reasoning_details':[{'type':'reasoning.text',"
+	  "'text':'",
+	    "'}]}}]}~" },
+	{ "data: {'choices':[{'delta':{'reasoning_details':[{'type':'x','data':'",
+	    "'}]}}]}~" },
 	{ "data: {'choices':[{'delta':{'content':'", "'}}]}~" },
 	{ "data: {'choices':[{'delta':{'tool_calls':[{'function':{'arguments':'",
 	    "'}}]}}]}~" },
@@ -352,6 +377,21 @@ START_TEST(of_counts_in_every_event_the_last_is_kept)
 }
 END_TEST
 
+START_TEST(more_thoughts_than_the_limit_are_refused)
+{
+	const char *body = "";
+	struct fault *fault = NULL;
+
+	for (unsigned i = 0; i <= ANSWER_BLOCKS_MAX; i++)
+		body = arena_printf(arena,
+		    "%sdata: "
+		    "{'choices':[{'delta':{'reasoning_details':[{'type':'x'}]}}]}~",
+		    body);
+	ck_assert_ptr_null(read_in_pieces(body, 4096, &fault));
+	ck_assert_ptr_nonnull(strstr(fault->message, "too many blocks"));
+}
+END_TEST
+
 START_TEST(more_calls_than_the_limit_are_refused)
 {
 	const char *body = "";
@@ -384,5 +424,6 @@ tcase_openai_stream(void)
 	    tcase, an_answer_that_does_not_end_is_refused, 0, COUNT(endless));
 	tcase_add_test(tcase, of_counts_in_every_event_the_last_is_kept);
 	tcase_add_test(tcase, more_calls_than_the_limit_are_refused);
+	tcase_add_test(tcase, more_thoughts_than_the_limit_are_refused);
 	return tcase;
 }

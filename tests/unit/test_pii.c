@@ -138,6 +138,14 @@ static const struct {
 	    "[{'type':'ai','content':null,'additional_kwargs':{'refusal':'no 1.1.1.1'}}]",
 	    "{\"messages\":[{\"type\":\"ai\",\"content\":null,"
 	    "\"additional_kwargs\":{\"refusal\":\"no [REDACTED_IP]\"}}]}" },
+	{ "{'pii_type': 'ip', 'apply_to_output': true}", HOOK_AFTER_MODEL,
+	    "[{'type':'ai','content':null,'additional_kwargs':{'reasoning_content':"
+	    "'1.1.1.1','reasoning_details':[{'type':'reasoning.text','text':'1.1.1.1',"
+	    "'signature':'1.1.1.1'},{'summary':'a 1.1.1.1'}]}}]",
+	    "{\"messages\":[{\"type\":\"ai\",\"content\":null,"
+	    "\"additional_kwargs\":{\"reasoning_content\":\"[REDACTED_IP]\","
+	    "\"reasoning_details\":[{\"type\":\"reasoning.text\",\"text\":\"[REDACTED_IP]"
+	    "\",\"signature\":\"1.1.1.1\"},{\"summary\":\"a [REDACTED_IP]\"}]}}]}" },
 	{ "{'pii_type': 'ip'}", HOOK_AFTER_MODEL, "[{'type':'ai','content':'1.1.1.1'}]",
 	    "none" },
 	{ "{'pii_type': 'ip', 'strategy': 'block', 'apply_to_output': true}",
