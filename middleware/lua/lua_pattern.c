@@ -186,6 +186,8 @@ add_text(struct matcher *m, luaL_Buffer *out, const char *from, const char *end)
 			continue;
 		}
 		i++;
+		/* What stands for it may be nothing: then no memory bounds how many there are. */
+		vm_spend(m->L, 1);
 		if (i < size && text[i] == '%') {
 			luaL_addchar(out, '%');
 		} else if (i < size && text[i] == '0') {

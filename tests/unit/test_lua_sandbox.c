@@ -228,6 +228,9 @@ static const char *const slow[] = {
 	"local t = {} for i = 1, 3e5 do t['k' .. i] = i end for k in pairs(t) do t[k] = "
 	"nil end while true do next(t) end",
 	"while true do pcall(table.unpack, {}, 1, 200000) end",
+	/* Of what is empty a replacement may have very much: nothing grows. */
+	"('x'):rep(100000):gsub('y*', ('%0'):rep(2000000))",
+	"('x'):rep(100000):gsub('(y*)', ('%1'):rep(2000000))",
 	"local s = 'x' for i = 1, 22 do s = s .. s end local t = {} for i = 1, 10000 do "
 	"t[i] = s end table.sort(t)",
 	"local s = 'x' for i = 1, 22 do s = s .. s end local t = {} for i = 1, 10000 do "
