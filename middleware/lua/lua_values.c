@@ -200,11 +200,16 @@ static const struct luaL_Reg lazy_functions[] = {
 
 /* --- from Lua ----------------------------------------------------------------------- */
 
+/* What is not copied may stand in many places, and is written out in each: as JSON, in a message.
+ * More than this no call could send, nor a thread keep. */
+#define LENT_BYTES_MAX ((size_t)64 << 20)
+
 struct taker {
 	lua_State *L;
 	struct arena *arena;
 	const char *what;
 	unsigned depth;
+	size_t lent; /* bytes of what is not copied, in each place */
 };
 
 static const struct value *take(struct taker *taker, int index);
@@ -277,6 +282,33 @@ take_map(struct taker *taker, int index)
 	return value_fields_end(&fields);
 }
 
+/* About the bytes that value has written out; where they are more than most, more than most. */
+static size_t
+weigh(const struct value *value, size_t most)
+{
+	size_t bytes = 1, i;
+
+	if (value->packed != NULL)
+		return value->packed_size;
+	if (value->type == VALUE_STR || value->type == VALUE_BIN)
+		return bytes + value->size;
+	for (i = 0; value->type == VALUE_ARRAY && i < value->size && bytes <= most; i++)
+		bytes += weigh(value->items[i], most - bytes);
+	for (i = 0; value->type == VALUE_MAP && i < value->size && bytes <= most; i++)
+		bytes += value->pairs[i].key->size +
+			 weigh(value->pairs[i].value, most - bytes);
+	return bytes;
+}
+
+static const struct value *
+lend(struct taker *taker, const struct value *value)
+{
+	taker->lent += weigh(value, LENT_BYTES_MAX - taker->lent);
+	if (taker->lent > LENT_BYTES_MAX)
+		vm_refuse_memory(taker->L);
+	return value;
+}
+
 static const struct value *
 take_table(struct taker *taker, int index)
 {
@@ -284,7 +316,7 @@ take_table(struct taker *taker, int index)
 	size_t count;
 
 	if (value != NULL)
-		return value;
+		return lend(taker, value);
 	if (++taker->depth > VALUE_DEPTH_MAX)
 		refuse(taker, "is nested too deep, or contains itself");
 	luaL_checkstack(taker->L, 8, NULL);

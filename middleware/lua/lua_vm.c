@@ -98,16 +98,23 @@ exhaust(struct vm *vm, const char *reason)
 }
 
 void
-vm_check_memory(lua_State *L)
+vm_refuse_memory(lua_State *L)
 {
 	struct vm *vm = vm_of(L);
 
-	if (arena_bytes(vm->arena) - vm->arena_began <= vm->memory_bytes)
-		return;
 	exhaust(vm, arena_printf(vm->arena,
 			"%s: what it made takes more than memory_limit_bytes, %zu",
 			vm->name, vm->memory_bytes));
 	luaL_error(L, "%s", vm->exhausted);
+}
+
+void
+vm_check_memory(lua_State *L)
+{
+	const struct vm *vm = vm_of(L);
+
+	if (arena_bytes(vm->arena) - vm->arena_began > vm->memory_bytes)
+		vm_refuse_memory(L);
 }
 
 bool

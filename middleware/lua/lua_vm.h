@@ -75,5 +75,7 @@ bool vm_is_exhausted(lua_State *L);
 
 /* Raises an error when what the call has made in its arena is more than its memory. */
 void vm_check_memory(lua_State *L);
+/* Raises that error. */
+void vm_refuse_memory(lua_State *L);
 
 #endif

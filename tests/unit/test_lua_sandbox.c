@@ -187,6 +187,24 @@ START_TEST(what_stands_in_many_places_is_not_copied_for_all_of_them)
 }
 END_TEST
 
+/* What came from outside is lent, not copied; but it is written out wherever it stands. */
+static const char *const lent[] = { "json.encode(t)", "return {x = t}",
+	"runtime.interrupt(t)",
+	"local u = {} for i = 1, 1000 do u[i] = t end json.encode(u)" };
+
+START_TEST(what_is_lent_counts_in_each_place)
+{
+	const char *text = text_of(arena_printf(arena,
+	    "local v = json.decode('[\"' .. ('x'):rep(100000) .. '\"]') "
+	    "local t = {} for i = 1, 1000 do t[i] = v end %s",
+	    lent[_i]));
+
+	ck_assert_msg(
+	    text != NULL && strstr(text, MEMORY) != NULL, "%s: %s", lent[_i], text);
+	ck_assert_uint_lt(arena_bytes(arena), 4000000);
+}
+END_TEST
+
 static size_t
 count_lines(FILE *file, const char *text)
 {
@@ -391,6 +409,8 @@ tcase_lua_sandbox(void)
 	tcase_add_loop_test(tcase, what_would_never_end_ends_with_a_reason, 0,
 	    sizeof bombs / sizeof *bombs);
 	tcase_add_test(tcase, what_stands_in_many_places_is_not_copied_for_all_of_them);
+	tcase_add_loop_test(
+	    tcase, what_is_lent_counts_in_each_place, 0, sizeof lent / sizeof *lent);
 	tcase_add_test(tcase, a_call_logs_so_many_lines_and_says_that_there_were_more);
 	tcase_add_loop_test(
 	    tcase, nothing_holds_the_process_up, 0, sizeof slow / sizeof *slow);
