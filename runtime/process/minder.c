@@ -20,7 +20,7 @@
  * the stack, nothing that could wait for a lock. And _Fork, not fork: libuv has a handler for
  * forks that closes descriptors by numbers which are ours by now. */
 
-#define CHILDREN_BYTES 4096 /* of a list of ids; who has more children is asked again */
+#define CHILDREN_BYTES 4096 /* of a list of ids; the rest is seen when those have gone */
 #define CANNOT_EXEC 127
 
 /* --- children ----------------------------------------------------------------------- */
@@ -239,13 +239,31 @@ start_child(struct minder *minder, const int given[LAUNCH_DESCRIPTORS])
 	return failure;
 }
 
+struct reaping {
+	pid_t kept;
+	size_t count;
+};
+
 static void
 visit_to_reap(pid_t child, void *arg)
 {
-	const struct minder *minder = arg;
+	struct reaping *reaping = arg;
 
-	if (child != minder->child)
-		waitpid(child, NULL, WNOHANG);
+	if (child != reaping->kept && waitpid(child, NULL, WNOHANG) == child)
+		reaping->count++;
+}
+
+/* Behind those who go others come into sight, who are dead as well perhaps: no SIGCHLD is left that
+ * would have us look again. */
+static void
+reap_all(pid_t kept)
+{
+	struct reaping reaping;
+
+	do {
+		reaping = (struct reaping){ .kept = kept };
+		each_child(visit_to_reap, &reaping);
+	} while (reaping.count > 0);
 }
 
 static void
@@ -307,7 +325,7 @@ watch(struct minder *minder)
 
 	for (;;) {
 		look_at_child(minder);
-		each_child(visit_to_reap, minder);
+		reap_all(minder->child);
 		if (minder->has_exited && each_child(visit_to_count, NULL) <= 1)
 			return;
 		if (minder->is_killing) {

@@ -77,6 +77,19 @@ START_TEST(a_grandchild_that_left_the_group_is_ended_too)
 }
 END_TEST
 
+/* More dead at once than one look at the list of children shows, and nobody left whose death would
+ * have it looked at again: the minder stands still until then. */
+START_TEST(of_very_many_dead_none_is_left_over)
+{
+	pb_run_shell("minder=$PPID; kill -STOP $minder; i=0; "
+		     "while [ $i -lt 2500 ]; do (: &); i=$((i + 1)); done; "
+		     "(while ! grep -q '^State:.Z' /proc/$$/status; do :; done; "
+		     "kill -CONT $minder) >/dev/null 2>&1 & echo done");
+	ck_assert_int_eq(pb.result.end, PROCESS_EXITED);
+	ck_assert_str_eq(pb.result.output, "done\n");
+}
+END_TEST
+
 static int
 id_in(const char *file)
 {
@@ -173,6 +186,7 @@ tcase_process_group(void)
 	tcase_add_test(tcase, grandchildren_that_hold_the_pipes_are_ended);
 	tcase_add_test(tcase, grandchildren_that_do_not_are_ended_too);
 	tcase_add_test(tcase, a_grandchild_that_left_the_group_is_ended_too);
+	tcase_add_test(tcase, of_very_many_dead_none_is_left_over);
 	tcase_add_test(
 	    tcase, a_child_without_its_minder_is_ended_and_so_is_what_it_started);
 	tcase_add_test(tcase, another_starter_takes_the_place_of_one_that_was_killed);
