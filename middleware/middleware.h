@@ -175,7 +175,8 @@ int hook_sleep(uint64_t ms);
 /* --- what leaves --------------------------------------------------------------------- */
 
 /* A text that comes in pieces (UTF-8, whole characters) and goes on in others: see
- * filter_tokens. feed and end append to out what may go on. */
+ * filter_tokens. feed and end append to out what may go on. A piece of 0 bytes: what follows is
+ * another block of the content, which the thread has as a text of its own. */
 struct text_filter {
 	void (*feed)(struct text_filter *filter, const char *text, size_t size,
 	    struct packet *out);

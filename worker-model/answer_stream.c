@@ -42,8 +42,18 @@ answer_stream_unreadable(struct answer_stream *stream, const char *reason)
 void
 answer_stream_show(struct answer_stream *stream, const struct value *text)
 {
-	if (stream->on_text != NULL && value_is(text, VALUE_STR) && text->size > 0)
-		stream->on_text(stream->arg, text->text, text->size);
+	if (stream->on_text == NULL || !value_is(text, VALUE_STR) || text->size == 0)
+		return;
+	stream->on_text(stream->arg, text->text, text->size);
+	stream->has_shown = true;
+}
+
+void
+answer_stream_begin_text(struct answer_stream *stream)
+{
+	if (stream->has_shown && stream->on_break != NULL)
+		stream->on_break(stream->arg);
+	stream->has_shown = false;
 }
 
 void
@@ -149,6 +159,24 @@ answer_stream_feed(struct answer_stream *stream, const char *data, size_t size)
 
 /* --- the end ------------------------------------------------------------------------- */
 
+static void
+show_whole(struct answer_stream *stream, const struct value *message)
+{
+	const struct value *content = value_get(message, "content");
+	struct arena *arena = stream->arena;
+	size_t i;
+
+	if (!value_is(content, VALUE_ARRAY))
+		answer_stream_show(stream, content);
+	for (i = 0; value_is(content, VALUE_ARRAY) && i < content->size; i++) {
+		const struct value *one = value_map(
+		    arena, "content", value_array(arena, &content->items[i], 1), NULL);
+
+		answer_stream_begin_text(stream);
+		answer_stream_show(stream, value_str(arena, chat_text(arena, one)));
+	}
+}
+
 static const struct value *
 end_whole(struct answer_stream *stream)
 {
@@ -165,7 +193,7 @@ end_whole(struct answer_stream *stream)
 	if (message == NULL && stream->fault == NULL)
 		answer_stream_unreadable(stream, error);
 	if (message != NULL)
-		answer_stream_show(stream, value_str(arena, chat_text(arena, message)));
+		show_whole(stream, message);
 	return message;
 }
 

@@ -36,6 +36,8 @@ struct answer_stream {
 	const char *endpoint; /* for messages */
 	/* Called with each piece of the answer's text; may be NULL. */
 	void (*on_text)(void *arg, const char *text, size_t size);
+	/* Called between two pieces that are of different blocks; may be NULL. */
+	void (*on_break)(void *arg);
 	void *arg;
 	struct fault *fault;
 	bool done; /* the end was announced: what comes behind it does not matter */
@@ -48,7 +50,8 @@ struct answer_stream {
 	struct sse sse;
 	struct packet whole; /* a body that is no stream */
 	bool is_whole, begun;
-	bool ended; /* no more will come */
+	bool ended;     /* no more will come */
+	bool has_shown; /* text of the present block */
 };
 
 /* Begins an answer. It, and what is read, is in arena; on_text may be set. */
@@ -71,6 +74,9 @@ int answer_stream_unreadable(struct answer_stream *stream, const char *reason);
 
 /* Shows a piece of the answer's text; what is no string counts as nothing, here and below. */
 void answer_stream_show(struct answer_stream *stream, const struct value *text);
+
+/* What is shown from now on is another block of the message's content. */
+void answer_stream_begin_text(struct answer_stream *stream);
 
 /* Appends text to packet, and counts it as kept. */
 void answer_stream_keep(

@@ -86,8 +86,10 @@ begin_block(struct stream *stream, const struct value *event)
 	stream->blocks[stream->block_count++] = (struct block){ .index = index,
 		.start = value_copy(stream->base.arena, start),
 		.citations = { .arena = stream->base.arena } };
-	if (value_text_is(value_get(start, "type"), "text"))
-		answer_stream_show(&stream->base, value_get(start, "text"));
+	if (!value_text_is(value_get(start, "type"), "text"))
+		return 0;
+	answer_stream_begin_text(&stream->base);
+	answer_stream_show(&stream->base, value_get(start, "text"));
 	return 0;
 }
 

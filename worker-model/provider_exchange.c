@@ -180,6 +180,12 @@ on_text(void *arg, const char *text, size_t size)
 	tokens_add(arg, text, size);
 }
 
+static void
+on_break(void *arg)
+{
+	tokens_break(arg);
+}
+
 static int
 on_data(void *arg, const char *data, size_t size)
 {
@@ -226,6 +232,7 @@ send_streamed(
 	exchange->stream =
 	    answer_stream_open(exchange->dialect->stream, ask->arena, endpoint->name);
 	exchange->stream->on_text = on_text;
+	exchange->stream->on_break = on_break;
 	exchange->stream->arg = ask->tokens;
 	request->on_data = on_data;
 	request->arg = exchange->stream;

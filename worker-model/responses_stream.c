@@ -27,6 +27,7 @@ struct stream {
 	    *head; /* of the response: what responses_answer reads besides its output */
 	const struct value *output; /* of the last event, where that is all there is */
 	bool is_over;
+	int64_t shown_index, shown_part; /* of the text shown last */
 };
 
 static int
@@ -115,9 +116,12 @@ show_whole(struct stream *stream, const struct value *item)
 	const struct value *parts = value_get(item, "content");
 
 	for (size_t i = 0; value_is(parts, VALUE_ARRAY) && i < parts->size; i++)
-		if (value_text_is(value_get(parts->items[i], "type"), "output_text"))
+		if (value_text_is(value_get(parts->items[i], "type"), "output_text")) {
+			answer_stream_begin_text(&stream->base);
 			answer_stream_show(
 			    &stream->base, value_get(parts->items[i], "text"));
+		}
+	stream->shown_index = -1; /* what follows is of another one */
 }
 
 static int
@@ -144,10 +148,15 @@ static int
 go_on_with_text(struct stream *stream, const struct value *event)
 {
 	struct item *item = item_of(stream, event);
+	int64_t part = value_get_int(event, "content_index", 0);
 
 	if (item == NULL)
 		return 0;
 	answer_stream_keep(&stream->base, &item->text, value_get(event, "delta"));
+	if (item->index != stream->shown_index || part != stream->shown_part)
+		answer_stream_begin_text(&stream->base);
+	stream->shown_index = item->index;
+	stream->shown_part = part;
 	answer_stream_show(&stream->base, value_get(event, "delta"));
 	return 0;
 }

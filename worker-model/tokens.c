@@ -166,17 +166,40 @@ tokens_shown_elsewhere(struct tokens *tokens)
 		tokens->index = 1;
 }
 
-void
-tokens_add(struct tokens *tokens, const char *text, size_t size)
+/* Shows what was gathered, at once or soon. */
+static void
+show(struct tokens *tokens)
 {
 	uint64_t silent_ms = loop_now_ms(tokens->loop) - tokens->shown_ms;
 
-	gather(tokens, 0, text, size);
 	if (silent_ms >= TOKENS_MS || tokens->text.size >= TOKENS_BYTES)
 		flush(tokens);
 	else if (tokens->flusher == NULL && tokens->text.size > 0)
 		tokens->flusher =
 		    timer_start(tokens->loop, TOKENS_MS - silent_ms, 0, on_flush, tokens);
+}
+
+void
+tokens_add(struct tokens *tokens, const char *text, size_t size)
+{
+	gather(tokens, 0, text, size);
+	show(tokens);
+}
+
+/* What the first filter lets go comes to the others before they are told. */
+void
+tokens_break(struct tokens *tokens)
+{
+	size_t i;
+
+	for (i = 0; i < tokens->filter_count; i++) {
+		struct packet out = { 0 };
+
+		tokens->filters[i]->feed(tokens->filters[i], "", 0, &out);
+		gather(tokens, i + 1, out.data, out.size);
+		packet_release(&out);
+	}
+	show(tokens);
 }
 
 void

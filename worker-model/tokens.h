@@ -46,6 +46,9 @@ void tokens_shown_elsewhere(struct tokens *tokens);
 
 void tokens_add(struct tokens *tokens, const char *text, size_t size);
 
+/* What follows is another block of the answer: filters look at each by itself, as at those of the thread. */
+void tokens_break(struct tokens *tokens);
+
 /* The answer is complete: shows the rest, and what filters have held back. */
 void tokens_end(struct tokens *tokens);
 

@@ -453,7 +453,12 @@ struct token_filter {
 static void
 feed(struct text_filter *filter, const char *text, size_t size, struct packet *out)
 {
-	pii_stream_feed(((struct token_filter *)filter)->stream, text, size, out);
+	struct pii_stream *stream = ((struct token_filter *)filter)->stream;
+
+	if (size == 0)
+		pii_stream_break(stream, out);
+	else
+		pii_stream_feed(stream, text, size, out);
 }
 
 static void

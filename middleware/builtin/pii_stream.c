@@ -11,7 +11,9 @@
 struct pii_stream {
 	const struct pii_rule *rule;
 	size_t lookback;
-	struct packet text; /* all that came in: what a detector looks back at */
+	struct packet
+	    text; /* of this block, all that came in: what a detector looks back at */
+	struct packet held; /* blocks before it that wait for the end: of PII_BLOCK */
 	size_t searched; /* no match begins in front of it but those that were replaced */
 	size_t sent;     /* gone on, as it was or replaced */
 	size_t look_at;  /* bytes of text at which a look is worth it */
@@ -38,6 +40,7 @@ pii_stream_destroy(struct pii_stream **stream_p)
 	if (stream == NULL)
 		return;
 	packet_release(&stream->text);
+	packet_release(&stream->held);
 	free(stream);
 	*stream_p = NULL;
 }
@@ -95,6 +98,8 @@ pii_stream_feed(
 {
 	size_t end;
 
+	if (stream->findings.gave_up)
+		return; /* of a block before: the answer goes nowhere */
 	packet_append(&stream->text, text, size);
 	if (stream->text.size < stream->look_at)
 		return;
@@ -108,16 +113,24 @@ pii_stream_feed(
 	send_to(stream, end < stream->searched ? end : stream->searched, out);
 }
 
+void
+pii_stream_break(struct pii_stream *stream, struct packet *out)
+{
+	if (stream->text.size > 0 && replace_matches(stream, false, out) == -1)
+		stream->findings.gave_up = true;
+	if (pii_rule_strategy(stream->rule) == PII_BLOCK && stream->text.size > 0)
+		packet_append(&stream->held, stream->text.data, stream->text.size);
+	else if (!stream->findings.gave_up)
+		send_to(stream, stream->text.size, out);
+	stream->text.size = stream->searched = stream->sent = stream->look_at = 0;
+}
+
 struct pii_findings
 pii_stream_end(struct pii_stream *stream, struct packet *out)
 {
-	if (stream->text.size == 0)
-		return stream->findings;
-	if (replace_matches(stream, false, out) == -1)
-		stream->findings.gave_up = true;
-	if (stream->findings.gave_up)
-		return stream->findings;
-	if (pii_rule_strategy(stream->rule) != PII_BLOCK || stream->findings.count == 0)
-		send_to(stream, stream->text.size, out);
+	pii_stream_break(stream, out);
+	if (stream->held.size > 0 && !stream->findings.gave_up &&
+	    stream->findings.count == 0)
+		packet_append(out, stream->held.data, stream->held.size);
 	return stream->findings;
 }

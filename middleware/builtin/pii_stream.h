@@ -19,8 +19,11 @@ void pii_stream_destroy(struct pii_stream **stream_p); /* NULL is fine */
 void pii_stream_feed(
     struct pii_stream *stream, const char *text, size_t size, struct packet *out);
 
-/* The text has ended: appends the rest, but nothing when the rule blocks it or gave it up. Returns
- * what was found in all of it. */
+/* Another text follows, of which the rule knows nothing but itself: no match goes on from one to the other. */
+void pii_stream_break(struct pii_stream *stream, struct packet *out);
+
+/* The last text has ended: appends the rest, but nothing when the rule blocks it or gave it up. Returns
+ * what was found in all of them. */
 struct pii_findings pii_stream_end(struct pii_stream *stream, struct packet *out);
 
 #endif

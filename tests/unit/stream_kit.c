@@ -26,6 +26,12 @@ show(void *arg, const char *text, size_t size)
 	packet_append(arg, "|", 1);
 }
 
+static void
+show_break(void *arg)
+{
+	packet_append(arg, "/", 1);
+}
+
 const struct value *
 stream_read(const struct stream_type *type, struct arena *arena, const char *body,
     size_t piece, const char **shown_r, struct fault **fault_r)
@@ -37,6 +43,7 @@ stream_read(const struct stream_type *type, struct arena *arena, const char *bod
 	int fed = 0;
 
 	stream->on_text = show;
+	stream->on_break = show_break;
 	stream->arg = &shown;
 	while (left > 0 && fed == 0) {
 		size_t size = left < piece ? left : piece;

@@ -8,7 +8,7 @@
 const char *stream_text(struct arena *arena, const char *text);
 
 /* Reads a body in pieces of so many bytes, each a copy of its own size. Returns the message, or NULL with
- * *fault_r. *shown_r is the text as it was shown, "|" behind each piece. */
+ * *fault_r. *shown_r is the text as it was shown, "|" behind each piece, "/" before another block. */
 const struct value *stream_read(const struct stream_type *type, struct arena *arena,
     const char *body, size_t piece, const char **shown_r, struct fault **fault_r);
 

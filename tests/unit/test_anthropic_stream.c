@@ -165,6 +165,20 @@ static const struct {
 	    "{'type':'ai','content':[{'type':'of_tomorrow','x':1},{'type':'text','text':'"
 	    "a'}]," SAID("refusal"),
 	    "a|" },
+	/* several texts, as where something is cited */
+	{ BEGIN TEXT(0) PIECE(0, "text_delta", "'text':'a'") STOP(0) TEXT(1)
+		PIECE(1, "text_delta", "'text':'b'") PIECE(1, "text_delta", "'text':'c'")
+		    STOP(1) TEXT(2) STOP(2) START(3, "'type':'text','text':'d'") STOP(3)
+			DONE("refusal"),
+	    "{'type':'ai','content':[{'type':'text','text':'a'},{'type':'text','text':'"
+	    "bc'},{'type':'text','text':''},{'type':'text','text':'d'}]," SAID("refusal"),
+	    "a|/b|c|/d|" },
+	{ "{'type':'message','id':'msg_1','model':'claude-x','content':[{'type':'text','"
+	  "text':'a'},{'type':'text','text':'b'}],'stop_reason':'refusal','usage':{'"
+	  "input_tokens':10,'cache_read_input_tokens':5,'output_tokens':15}}\n",
+	    "{'type':'ai','content':[{'type':'text','text':'a'},{'type':'text','text':'"
+	    "b'}]," SAID("refusal"),
+	    "a|/b|" },
 	/* a server that knows no streams */
 	{ " {'type':'message','id':'msg_1','model':'claude-x','content':[{'type':'"
 	  "thinking','thinking':'hm','signature':'S'},{'type':'text','text':'whole'}],'"

@@ -175,6 +175,45 @@ START_TEST(blocking_lets_nothing_go_before_the_end_and_then_all_or_nothing)
 END_TEST
 
 /* A million pieces of one byte that all wait for the end of one value. */
+static const struct {
+	enum pii_strategy strategy;
+	const char *text, *out; /* "/": a break */
+} blocks[] = {
+	{ PII_REDACT, "v/1.2.3.4/th is it", "v[REDACTED_IP]th is it" },
+	{ PII_REDACT, "1.2./3.4 and 1.1.1.1/.1", "1.2.3.4 and [REDACTED_IP].1" },
+	{ PII_REDACT, "/a//b/", "ab" },
+	{ PII_BLOCK, "a/b", "ab" },
+	{ PII_BLOCK, "a/1.2.3.4", "" },
+	{ PII_BLOCK, "1.2.3.4/a", "" },
+	{ PII_BLOCK, "1.2./3.4", "1.2.3.4" },
+};
+
+/* As the thread has it, where each block is a text. */
+START_TEST(each_block_is_looked_at_by_itself)
+{
+	struct pii_rule *rule = rule_of("ip", blocks[_i].strategy, NULL);
+	struct pii_stream *stream = pii_stream_new(rule, 7);
+	struct packet out = { 0 };
+	const char *at;
+
+	for (at = blocks[_i].text; *at != '\0'; at++) {
+		if (*at == '/')
+			pii_stream_break(stream, &out);
+		else
+			pii_stream_feed(stream, at, 1, &out);
+		if (blocks[_i].strategy == PII_BLOCK)
+			ck_assert_uint_eq(out.size, 0);
+	}
+	pii_stream_end(stream, &out);
+	ck_assert_uint_eq(out.size, strlen(blocks[_i].out));
+	if (out.size > 0)
+		ck_assert_int_eq(memcmp(out.data, blocks[_i].out, out.size), 0);
+	packet_release(&out);
+	pii_stream_destroy(&stream);
+	pii_rule_destroy(&rule);
+}
+END_TEST
+
 START_TEST(a_long_value_costs_what_it_is_long)
 {
 	static const char *const detectors[] = { NULL, "[a-z]+!" };
@@ -226,6 +265,8 @@ tcase_pii_stream(void)
 	tcase_add_test(tcase, the_lookback_is_held_back_and_comes_in_the_end);
 	tcase_add_test(
 	    tcase, blocking_lets_nothing_go_before_the_end_and_then_all_or_nothing);
+	tcase_add_loop_test(
+	    tcase, each_block_is_looked_at_by_itself, 0, sizeof blocks / sizeof *blocks);
 	tcase_add_loop_test(tcase, a_long_value_costs_what_it_is_long, 0, 2);
 	tcase_add_test(tcase, what_could_not_be_searched_does_not_go_on);
 	return tcase;

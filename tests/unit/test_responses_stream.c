@@ -105,6 +105,19 @@ static const struct {
 	    "'incomplete_details':{'reason':'max_output_tokens'},'model_name':'m-7','id'"
 	    ":'resp_1'}}",
 	    "ha|" },
+	/* several texts */
+	{ CREATED ADDED(0, MESSAGE) DELTA("output_text", 0, "a")
+		EVENT("response.output_text.delta",
+		    ",'output_index':0,'content_index':1,'delta':'b'") DONE(0,
+		    "'type':'message','id':'msg_1','content':[{'type':'output_text',"
+		    "'text':'a'},{'type':'output_text','text':'b'}]") DONE(1, SPOKEN("c"))
+		    ADDED(2, MESSAGE) DELTA("output_text", 2, "d") DONE(2, SPOKEN("d"))
+			COMPLETED(""),
+	    "{'type':'ai','content':[{'type':'text','text':'a','annotations':[],'id':"
+	    "'msg_1'},{'type':'text','text':'b','annotations':[],'id':'msg_1'},{'type':"
+	    "'text','text':'c','annotations':[],'id':'msg_1'},{'type':'text','text':'d',"
+	    "'annotations':[],'id':'msg_1'}]," SAID,
+	    "a|/b|/c|/d|" },
 	/* the last event alone has it, or all that others have only begun */
 	{ COMPLETED("{" SPOKEN("hello") "}"), "{'type':'ai','content':'hello'," SAID,
 	    "" },

@@ -5,6 +5,7 @@
 /* Interface under test */
 #include "../../worker-model/tokens.h"
 
+#include "hook_stub.h"
 #include "literal.h"
 
 static struct loop *loop;
@@ -56,6 +57,17 @@ static bool
 is_shown(void *count)
 {
 	return shown_count >= *(size_t *)count;
+}
+
+static const char *
+all_shown(void)
+{
+	const char *text = "";
+
+	for (size_t i = 0; i < shown_count; i++)
+		text = arena_printf(
+		    arena, "%s%s", text, value_get_text(shown[i], "content"));
+	return text;
 }
 
 START_TEST(the_first_text_is_shown_at_once_and_more_is_gathered)
@@ -149,6 +161,28 @@ START_TEST(an_attempt_that_showed_nothing_needs_no_restart)
 }
 END_TEST
 
+/* What is private in a block is so whatever stands at the end of the one before. */
+START_TEST(a_filter_looks_at_each_block_by_itself)
+{
+	tokens.chain = stub_chain(arena,
+	    literal_use(arena, "pii",
+		"{'pii_type':'ip','apply_to_output':true,'stream_lookback':0}"),
+	    literal_use(arena, "pii",
+		"{'pii_type':'email','apply_to_output':true,'stream_lookback':0}"),
+	    NULL);
+	tokens_begin(&tokens, "m");
+	add("v");
+	tokens_break(&tokens);
+	add("1.2.3.4");
+	tokens_break(&tokens);
+	add("th is a@b.co");
+	tokens_break(&tokens);
+	add("m.");
+	tokens_end(&tokens);
+	ck_assert_str_eq(all_shown(), "v[REDACTED_IP]th is [REDACTED_EMAIL]m.");
+}
+END_TEST
+
 TCase *tcase_tokens(void);
 
 TCase *
@@ -163,5 +197,6 @@ tcase_tokens(void)
 	tcase_add_test(tcase, another_attempt_takes_back_what_was_shown);
 	tcase_add_test(tcase, an_answer_that_broke_off_is_taken_back_at_once);
 	tcase_add_test(tcase, an_attempt_that_showed_nothing_needs_no_restart);
+	tcase_add_test(tcase, a_filter_looks_at_each_block_by_itself);
 	return tcase;
 }
