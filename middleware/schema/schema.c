@@ -103,13 +103,22 @@ place_text(struct arena *arena, const struct place *place)
 }
 
 bool
+check_wants_reason(const struct check *check)
+{
+	const struct reasons *reasons = check->reasons;
+
+	return reasons != NULL && check->stopped == NULL &&
+	       reasons->count < reasons->room;
+}
+
+bool
 check_fail(struct check *check, const struct place *place, const char *format, ...)
 {
 	struct reasons *reasons = check->reasons;
 	const char *path, *text;
 	va_list args;
 
-	if (reasons == NULL || check->stopped != NULL || reasons->count == reasons->room)
+	if (!check_wants_reason(check))
 		return false;
 	va_start(args, format);
 	text = arena_vprintf(check->arena, format, args);
@@ -146,7 +155,7 @@ check_show(struct check *check, const struct value *value)
 	const char *text;
 	size_t size, shown;
 
-	if (check->reasons == NULL)
+	if (!check_wants_reason(check))
 		return "";
 	/* Long texts are not written out only to be cut. */
 	if (value_size(value) > SHOWN_BYTES)

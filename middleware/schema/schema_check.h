@@ -95,6 +95,9 @@ bool check_quietly(struct check *check, const struct value *schema,
 bool check_fail(struct check *check, const struct place *place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Whether one more reason would be noted: else it need not be made. */
+bool check_wants_reason(const struct check *check);
+
 /* Gives the whole check up; returns false. */
 bool check_stop(struct check *check, const char *reason);
 

@@ -5,6 +5,7 @@
 #include "schema_check.h"
 
 #define NAMES_MAX 64u
+#define NAMES_STEP 256u /* names that one is compared with in a step */
 
 static struct place
 inside(const struct place *place, const struct value *key)
@@ -19,6 +20,13 @@ is_key(const struct value *map, const struct value *key)
 	return value_has(map, key->text);
 }
 
+/* Charges for looking a key up in map, which is done name by name. */
+static bool
+spend_look(struct check *check, const struct value *map)
+{
+	return check_spend(check, value_size(map) / NAMES_STEP);
+}
+
 bool
 check_properties(struct check *check, const struct value *schema,
     const struct value *keyword, const struct value *instance, const struct place *place)
@@ -29,7 +37,7 @@ check_properties(struct check *check, const struct value *schema,
 	(void)schema;
 	if (!value_is(instance, VALUE_MAP) || !value_is(keyword, VALUE_MAP))
 		return true;
-	for (i = 0; i < keyword->size; i++) {
+	for (i = 0; i < keyword->size && spend_look(check, instance); i++) {
 		const struct value *key = keyword->pairs[i].key;
 		const struct value *property = value_get(instance, key->text);
 		const struct place at = inside(place, key);
@@ -90,7 +98,8 @@ refuse_property(struct check *check, const struct value *schema, const struct va
 	const char *names[NAMES_MAX], *near;
 	size_t count;
 
-	if (check->reasons == NULL)
+	/* To guess what was meant is more work than all else. */
+	if (!check_wants_reason(check))
 		return false;
 	for (count = 0; count < value_size(properties) && count < NAMES_MAX; count++)
 		names[count] = properties->pairs[count].key->text;
@@ -112,7 +121,7 @@ check_additional_properties(struct check *check, const struct value *schema,
 
 	if (!value_is(instance, VALUE_MAP))
 		return true;
-	for (i = 0; i < instance->size && check->stopped == NULL; i++) {
+	for (i = 0; i < instance->size && spend_look(check, known); i++) {
 		const struct value *key = instance->pairs[i].key;
 		const struct place at = inside(place, key);
 
@@ -161,7 +170,7 @@ has_all(struct check *check, const struct value *names, const struct value *inst
 	for (i = 0; i < value_size(names); i++) {
 		const struct value *name = value_at(names, i);
 
-		if (!check_spend(check, 1))
+		if (!check_spend(check, 1) || !spend_look(check, instance))
 			return false;
 		if (!value_is(name, VALUE_STR) || is_key(instance, name))
 			continue;
@@ -225,6 +234,8 @@ check_dependencies(struct check *check, const struct value *schema,
 		const struct value *key = keyword->pairs[i].key;
 		const struct value *asked = keyword->pairs[i].value;
 
+		if (!spend_look(check, instance))
+			return false;
 		if (!is_key(instance, key))
 			continue;
 		if (value_is(asked, VALUE_ARRAY))

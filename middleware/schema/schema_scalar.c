@@ -79,7 +79,7 @@ check_type(struct check *check, const struct value *schema, const struct value *
 		if (type != NULL && has_type(instance, type))
 			return true;
 	}
-	if (check->reasons == NULL)
+	if (!check_wants_reason(check))
 		return false;
 	return check_fail(check, place, "must be %s, not %s",
 	    types_text(check->arena, keyword), json_type_of(instance));
@@ -114,7 +114,7 @@ check_enum(struct check *check, const struct value *schema, const struct value *
 		if (value_equal(keyword->items[i], instance))
 			return true;
 	}
-	if (check->reasons == NULL)
+	if (!check_wants_reason(check))
 		return false;
 	if (keyword->size == 0)
 		return check_fail(
