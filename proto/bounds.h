@@ -196,6 +196,8 @@
 #define SCHEMA_DEPTH_MAX 160u      /* nested; a fiber's stack bears it */
 #define PATTERN_STEPS_MAX 2000000u /* of one search; more for long texts: */
 #define PATTERN_STEPS_BYTE 8u      /* for each byte of the text */
+#define PATTERN_EXCESS_MAX                                                               \
+	20000000u              /* of all searches of a check, beyond those of bytes */
 #define PATTERN_STEP_BYTES 16u /* that one item of the pattern runs over cost a step */
 #define PATTERN_HEAP_KIB_MAX 32768u
 

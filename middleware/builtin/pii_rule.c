@@ -369,7 +369,8 @@ pii_redact(const struct pii_rule *rule, const char *text, size_t size, struct pa
 	size_t done = 0, from, to;
 	int found;
 
-	pii_allow(rule, size);
+	if (rule->pattern != NULL)
+		pattern_allow_next(rule->pattern, size);
 	while ((found = pii_seek(rule, text, size, done, false, &from, &to)) == 1) {
 		bool own = findings->again && is_own(rule, text, size, from, to);
 

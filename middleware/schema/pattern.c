@@ -18,6 +18,9 @@
 struct work {
 	size_t left; /* in steps */
 	size_t at;
+	size_t allowed; /* what was left at first */
+	size_t free;    /* of that, what the text has for its bytes */
+	size_t excess;  /* that texts before took beyond theirs */
 };
 
 struct pattern {
@@ -130,7 +133,32 @@ tell_ends(const struct pattern *pattern, size_t offset, size_t *from_r, size_t *
 void
 pattern_allow(const struct pattern *pattern, size_t size)
 {
-	pattern->work->left = PATTERN_STEPS_MAX + PATTERN_STEPS_BYTE * size;
+	struct work *work = pattern->work;
+
+	work->free = PATTERN_STEPS_BYTE * size;
+	work->allowed = work->left = PATTERN_STEPS_MAX + work->free;
+}
+
+void
+pattern_allow_next(const struct pattern *pattern, size_t size)
+{
+	struct work *work = pattern->work;
+	size_t used = work->allowed - work->left;
+
+	work->excess += used > work->free ? used - work->free : 0;
+	pattern_allow(pattern, size);
+	if (work->excess > PATTERN_EXCESS_MAX)
+		work->allowed = work->left = 0;
+}
+
+int
+pattern_find_next(const struct pattern *pattern, const char *text, size_t size)
+{
+	int found;
+
+	pattern_allow_next(pattern, size);
+	found = match(pattern, text, size, 0, 0);
+	return found >= 0 ? 1 : found == PCRE2_ERROR_NOMATCH ? 0 : -1;
 }
 
 int

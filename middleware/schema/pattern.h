@@ -22,9 +22,15 @@ void pattern_destroy(struct pattern **pattern_p);
 int pattern_find(const struct pattern *pattern, const char *text, size_t size,
     size_t offset, size_t *from_r, size_t *to_r);
 
+/* As pattern_find from the begin, without the place, in one of many texts: each may take as much work as one may by
+ * itself, but not all of them. */
+int pattern_find_next(const struct pattern *pattern, const char *text, size_t size);
+
 /* For one who looks for all matches of a text, with one limit for all of them: says that size
  * bytes are to be looked through from now on. */
 void pattern_allow(const struct pattern *pattern, size_t size);
+/* The same, where they are another one of many texts. */
+void pattern_allow_next(const struct pattern *pattern, size_t size);
 
 /* As pattern_find, within what pattern_allow left, with text known to be UTF-8, offset at the
  * start of a character; an empty match is none.

@@ -200,7 +200,7 @@ check_matches(struct check *check, const struct value *pattern, const struct val
 			       "the schema's pattern %s is not one", pattern->text));
 	if (!check_spend(check, 1 + text->size / 64))
 		return false;
-	found = pattern_find(known->pattern, text->text, text->size, 0, NULL, NULL);
+	found = pattern_find_next(known->pattern, text->text, text->size);
 	if (found == -1)
 		return check_stop(
 		    check, arena_printf(check->arena,

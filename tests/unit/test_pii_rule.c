@@ -387,6 +387,29 @@ START_TEST(a_hostile_detector_gives_up)
 }
 END_TEST
 
+/* Each text by itself takes not quite what one may: a message has as many as it likes. */
+START_TEST(a_detector_that_nearly_gives_up_does_so_for_few_texts_alone)
+{
+	const char *error = NULL;
+	struct pii_rule *rule =
+	    pii_rule_new(arena, "own", PII_REDACT, "^(a+)+$|zz", &error);
+	const struct value *text = value_str(arena, "aaaaaaaaaaaaaaaaaab");
+	struct pii_findings findings = { 0 };
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < 20; i++)
+		value_list_add(&list, text);
+	pii_redact_value(arena, rule, value_list_end(&list), &findings);
+	ck_assert(!findings.gave_up);
+	for (; i < 20000; i++)
+		value_list_add(&list, text);
+	pii_redact_value(arena, rule, value_list_end(&list), &findings);
+	ck_assert(findings.gave_up);
+	pii_rule_destroy(&rule);
+}
+END_TEST
+
 START_TEST(many_matches_of_a_detector_in_a_long_text_are_all_found)
 {
 	size_t size = 600000, i;
@@ -434,6 +457,8 @@ tcase_pii_rule(void)
 	tcase_add_loop_test(tcase, long_texts_cost_what_they_are_long, 0, COUNT(floods));
 	tcase_add_test(tcase, a_match_in_front_of_the_one_before_is_none);
 	tcase_add_loop_test(tcase, a_hostile_detector_gives_up, 0, COUNT(hostile));
+	tcase_add_test(
+	    tcase, a_detector_that_nearly_gives_up_does_so_for_few_texts_alone);
 	tcase_add_test(tcase, many_matches_of_a_detector_in_a_long_text_are_all_found);
 	tcase_add_test(tcase, an_empty_match_is_none);
 	return tcase;

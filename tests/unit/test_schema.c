@@ -242,6 +242,38 @@ START_TEST(a_pattern_that_explodes_is_given_up)
 }
 END_TEST
 
+static const struct value *
+many(size_t count, const char *text)
+{
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		value_list_add(&list, value_str(arena, text));
+	return value_list_end(&list);
+}
+
+/* Each by itself takes not quite what one match may. */
+START_TEST(a_pattern_that_nearly_explodes_does_so_for_few_texts_alone)
+{
+	const char *reason = "";
+	const struct value *schema =
+	    literal(arena, "{'items': {'pattern': '^((a+)+|.*b)$'}}");
+
+	ck_assert_int_eq(
+	    schema_check(arena, schema, many(20, "aaaaaaaaaaaaaaaaaab"), &reason), 0);
+	ck_assert_int_eq(
+	    schema_check(arena, schema, many(20000, "aaaaaaaaaaaaaaaaaab"), &reason), -1);
+	ck_assert_has(reason, "takes too long");
+	/* Many that take little are fine. */
+	ck_assert_int_eq(
+	    schema_check(arena,
+		literal(arena, "{'items': {'pattern': '^[^@ ]+@[^@ ]+$'}}"),
+		many(200000, "someone.with.a.name@somewhere.example.org"), &reason),
+	    0);
+}
+END_TEST
+
 START_TEST(a_pattern_on_a_long_text_is_not_mistaken_for_one_that_explodes)
 {
 	char *text = arena_alloc(arena, 60001);
@@ -530,6 +562,7 @@ tcase_schema(void)
 	tcase_add_test(tcase, lengths_count_characters);
 	tcase_add_test(tcase, patterns_are_read_as_in_javascript);
 	tcase_add_test(tcase, a_pattern_that_explodes_is_given_up);
+	tcase_add_test(tcase, a_pattern_that_nearly_explodes_does_so_for_few_texts_alone);
 	tcase_add_test(
 	    tcase, a_pattern_on_a_long_text_is_not_mistaken_for_one_that_explodes);
 	tcase_add_test(tcase, a_ref_to_itself_ends);
