@@ -96,11 +96,11 @@ fill_array(lua_State *L, const struct value *value)
 {
 	size_t i;
 
-	set_metatable(L, &array_key);
 	for (i = 0; i < value->size; i++) {
 		values_push(L, value->items[i]);
 		lua_rawseti(L, -2, (lua_Integer)i + 1);
 	}
+	set_metatable(L, &array_key);
 }
 
 static void
@@ -108,13 +108,13 @@ fill_map(lua_State *L, const struct value *value)
 {
 	size_t i;
 
-	lua_pushnil(L);
-	lua_setmetatable(L, -2);
 	for (i = 0; i < value->size; i++) {
 		values_push(L, value->pairs[i].key);
 		values_push(L, value->pairs[i].value);
 		lua_rawset(L, -3);
 	}
+	lua_pushnil(L);
+	lua_setmetatable(L, -2);
 }
 
 void
@@ -131,12 +131,13 @@ values_fill(lua_State *L, int index)
 	vm_spend(L, value->size);
 	luaL_checkstack(L, 6, NULL);
 	lua_pushvalue(L, index);
-	lua_pushnil(L);
-	lua_rawsetp(L, -2, &value_key);
+	/* Where memory ends in the midst of it the table still waits. */
 	if (value->type == VALUE_ARRAY)
 		fill_array(L, value);
 	else
 		fill_map(L, value);
+	lua_pushnil(L);
+	lua_rawsetp(L, -2, &value_key);
 	lua_pop(L, 1);
 }
 

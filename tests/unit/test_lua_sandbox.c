@@ -205,6 +205,35 @@ START_TEST(what_is_lent_counts_in_each_place)
 }
 END_TEST
 
+/* Half of it must not pass for all of it, where somebody has caught the error. */
+START_TEST(what_does_not_fit_is_not_there_in_part)
+{
+	static const char *const ways[] = { "v[60000]", "#v", "next(v)", "rawlen(v)" };
+	const struct middleware_use *use = lua_use(arena,
+	    arena_printf(arena,
+		"function before_model(state) local v = state.v "
+		"pcall(function() return v[1] end) return {x = tostring(%s)} end",
+		ways[_i]),
+	    "{'memory_limit_bytes': 1000000}");
+	const struct value *update;
+	const char *ones = "[1", *text;
+	struct packet packet = { 0 };
+	size_t i;
+
+	packet_append(&packet, "{'v':", 5);
+	for (i = 0; i < 60000; i++, ones = ",1")
+		packet_append(&packet, ones, 2);
+	packet_append(&packet, "]}", 3);
+	update = lua_turn(arena, use, HOOK_BEFORE_MODEL, packet.data);
+	packet_release(&packet);
+	text = value_get_text(update, "fault");
+	if (text == NULL)
+		text = value_get_text(update, "x");
+	ck_assert_msg(strcmp(text, "60000") == 0 || strstr(text, MEMORY) != NULL,
+	    "%s: %s", ways[_i], text);
+}
+END_TEST
+
 static size_t
 count_lines(FILE *file, const char *text)
 {
@@ -409,6 +438,7 @@ tcase_lua_sandbox(void)
 	tcase_add_loop_test(tcase, what_would_never_end_ends_with_a_reason, 0,
 	    sizeof bombs / sizeof *bombs);
 	tcase_add_test(tcase, what_stands_in_many_places_is_not_copied_for_all_of_them);
+	tcase_add_loop_test(tcase, what_does_not_fit_is_not_there_in_part, 0, 4);
 	tcase_add_loop_test(
 	    tcase, what_is_lent_counts_in_each_place, 0, sizeof lent / sizeof *lent);
 	tcase_add_test(tcase, a_call_logs_so_many_lines_and_says_that_there_were_more);
