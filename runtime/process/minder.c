@@ -437,6 +437,9 @@ settle(void)
 
 	prctl(PR_SET_NAME, "starter");
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	/* It has the environment and the memory of whom we work for, and so have the minders, whom the
+	 * programs find as their parents. */
+	prctl(PR_SET_DUMPABLE, 0);
 	setsid();
 	for (i = 0; i < sizeof ours / sizeof ours[0]; i++)
 		signal(ours[i], SIG_IGN);

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -140,7 +141,7 @@ START_TEST(another_starter_takes_the_place_of_one_that_was_killed)
 END_TEST
 
 /* Not as root, for whom the limit is none. */
-static _Noreturn void
+static void
 run_without_forks(void)
 {
 	const struct rlimit none = { 0, 0 };
@@ -157,8 +158,8 @@ run_without_forks(void)
 	_exit(EXIT_SUCCESS);
 }
 
-/* What never began must not look as if it had ended: it may be started again. */
-START_TEST(a_starter_that_cannot_fork_says_so)
+static void
+run_as_another(void (*run)(void))
 {
 	pid_t pid;
 	int status;
@@ -167,9 +168,37 @@ START_TEST(a_starter_that_cannot_fork_says_so)
 	pid = fork();
 	ck_assert_int_ne(pid, -1);
 	if (pid == 0)
-		run_without_forks();
+		run();
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
+}
+
+/* What never began must not look as if it had ended: it may be started again. */
+START_TEST(a_starter_that_cannot_fork_says_so)
+{
+	run_as_another(run_without_forks);
+}
+END_TEST
+
+/* Not as root, who sees all. The starter is forked before we have said what may be seen of us. */
+static void
+look_around(void)
+{
+	if (geteuid() == 0)
+		ck_assert_int_eq(setresuid(NOBODY, NOBODY, NOBODY), 0);
+	ck_assert_int_eq(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), 0);
+	pb.loop = loop_new();
+	pb_run_shell("cat /proc/$$/environ >/dev/null && echo itself; "
+		     "cat /proc/$PPID/environ && echo minder; "
+		     "cat /proc/$(cut -d ' ' -f 4 /proc/$PPID/stat)/environ && "
+		     "echo starter; exit 0");
+	ck_assert_str_eq(pb.result.output, "itself\n");
+	_exit(EXIT_SUCCESS);
+}
+
+START_TEST(a_child_sees_nothing_of_those_who_mind_it)
+{
+	run_as_another(look_around);
 }
 END_TEST
 
@@ -191,5 +220,6 @@ tcase_process_group(void)
 	    tcase, a_child_without_its_minder_is_ended_and_so_is_what_it_started);
 	tcase_add_test(tcase, another_starter_takes_the_place_of_one_that_was_killed);
 	tcase_add_test(tcase, a_starter_that_cannot_fork_says_so);
+	tcase_add_test(tcase, a_child_sees_nothing_of_those_who_mind_it);
 	return tcase;
 }
