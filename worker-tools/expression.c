@@ -188,13 +188,17 @@ largest(const double *values, size_t count)
 	return found;
 }
 
+/* Of whole numbers these give one: a double does not hold them all. */
+enum whole { REAL, SAME, ABSOLUTE, LEAST, MOST };
+
 static const struct function {
 	const char *name;
+	enum whole whole;
 	double (*one)(double x); /* one of the three is set */
 	double (*two)(double x, double y);
 	double (*many)(const double *values, size_t count);
 } functions[] = {
-	{ "abs", .one = fabs },
+	{ "abs", ABSOLUTE, .one = fabs },
 	{ "sqrt", .one = sqrt },
 	{ "cbrt", .one = cbrt },
 	{ "exp", .one = exp },
@@ -209,12 +213,12 @@ static const struct function {
 	{ "atan", .one = atan },
 	{ "atan2", .two = atan2 },
 	{ "hypot", .two = hypot },
-	{ "floor", .one = floor },
-	{ "ceil", .one = ceil },
-	{ "trunc", .one = trunc },
-	{ "round", .one = round },
-	{ "min", .many = smallest },
-	{ "max", .many = largest },
+	{ "floor", SAME, .one = floor },
+	{ "ceil", SAME, .one = ceil },
+	{ "trunc", SAME, .one = trunc },
+	{ "round", SAME, .one = round },
+	{ "min", LEAST, .many = smallest },
+	{ "max", MOST, .many = largest },
 };
 #define FUNCTION_COUNT (sizeof functions / sizeof functions[0])
 
@@ -239,16 +243,44 @@ function_named(struct parser *parser, const char *at, const char *name)
 	return NULL;
 }
 
+/* Returns false when that is no whole number, or they are not. */
+static bool
+whole_value(
+    enum whole whole, const struct number *numbers, size_t count, int64_t *value_r)
+{
+	int64_t value = numbers[0].whole;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		int64_t other = numbers[i].whole;
+
+		if (!numbers[i].is_whole)
+			return false;
+		if (whole == LEAST ? other < value : whole == MOST && other > value)
+			value = other;
+	}
+	if (whole == ABSOLUTE && value == INT64_MIN)
+		return false;
+	*value_r = whole == ABSOLUTE && value < 0 ? -value : value;
+	return whole != REAL;
+}
+
 static struct number
 call(struct parser *parser, const char *at, const struct function *function,
-    const double *values, size_t count)
+    const struct number *numbers, size_t count)
 {
+	double values[ARGUMENTS_MAX];
+	int64_t whole;
 	size_t wanted = function->one != NULL ? 1 : function->two != NULL ? 2 : count;
 
 	if (count != wanted)
 		return fail_at(parser, at, "ValueError",
 		    arena_printf(parser->arena, "%s takes %zu argument%s, not %zu",
 			function->name, wanted, wanted == 1 ? "" : "s", count));
+	if (whole_value(function->whole, numbers, count, &whole))
+		return whole_number(whole);
+	for (size_t i = 0; i < count; i++)
+		values[i] = numbers[i].real;
 	if (function->one != NULL)
 		return real_number(parser, at, function->one(values[0]));
 	if (function->two != NULL)
@@ -320,7 +352,7 @@ static struct number
 parse_call(struct parser *parser, const char *at, const char *name)
 {
 	const struct function *function = function_named(parser, at, name);
-	double values[ARGUMENTS_MAX];
+	struct number numbers[ARGUMENTS_MAX];
 	size_t count = 0;
 
 	if (function == NULL)
@@ -329,11 +361,11 @@ parse_call(struct parser *parser, const char *at, const char *name)
 		if (count == ARGUMENTS_MAX)
 			return fail_at(
 			    parser, parser->at, "ValueError", "too many arguments");
-		values[count++] = parse_sum(parser).real;
+		numbers[count++] = parse_sum(parser);
 	} while (parser->fault == NULL && accept(parser, ","));
 	if (!accept(parser, ")"))
 		return unexpected(parser, "',' or ')'");
-	return call(parser, at, function, values, count);
+	return call(parser, at, function, numbers, count);
 }
 
 /* name = "pi" | "e" | function "(" sum {"," sum} ")" */
