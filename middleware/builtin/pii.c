@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pii_rule.h"
+#include "pii_message.h"
 #include "pii_stream.h"
 
 #define ERROR "PIIDetectionError"
@@ -151,74 +151,6 @@ configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 	return 0;
 }
 
-/* --- messages ----------------------------------------------------------------------- */
-
-/* Of a block of content what is text; pictures and signatures are not. */
-static const struct value *
-redact_block(struct arena *arena, const struct pii_rule *rule, const struct value *block,
-    struct pii_findings *findings)
-{
-	static const char *const texts[] = { "text", "content", "thinking", "reasoning",
-		"reasoning_content", "summary", "refusal" };
-
-	if (!value_is(block, VALUE_MAP))
-		return pii_redact_value(arena, rule, block, findings);
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		const struct value *old = value_get(block, texts[i]), *new;
-
-		if (old == NULL)
-			continue;
-		new = pii_redact_value(arena, rule, old, findings);
-		if (new != old)
-			block = value_map_with(arena, block, texts[i], new);
-	}
-	return block;
-}
-
-static const struct value *
-redact_content(struct arena *arena, const struct pii_rule *rule,
-    const struct value *content, struct pii_findings *findings)
-{
-	struct value_list list = { .arena = arena };
-	bool changed = false;
-
-	if (!value_is(content, VALUE_ARRAY))
-		return pii_redact_value(arena, rule, content, findings);
-	for (size_t i = 0; i < content->size; i++) {
-		const struct value *block =
-		    redact_block(arena, rule, content->items[i], findings);
-
-		changed |= block != content->items[i];
-		value_list_add(&list, block);
-	}
-	return changed ? value_list_end(&list) : content;
-}
-
-/* The same pointer when there was nothing. The artifact of a tool message is what the content was
- * made of, and goes. */
-static const struct value *
-redact_message(struct arena *arena, const struct pii_rule *rule,
-    const struct value *message, struct pii_findings *findings)
-{
-	const struct value *content = value_get(message, "content"), *redacted;
-	const struct value *more = value_get(message, "additional_kwargs"), *rest;
-	const struct value *details = value_get(more, "reasoning_details");
-
-	rest = more == NULL ? NULL : redact_block(arena, rule, more, findings);
-	redacted = redact_content(arena, rule, details, findings);
-	if (redacted != details)
-		rest = value_map_with(arena, rest, "reasoning_details", redacted);
-	if (rest != more)
-		message = value_map_with(arena, message, "additional_kwargs", rest);
-	redacted = redact_content(arena, rule, content, findings);
-	if (redacted == content)
-		return message;
-	message = value_map_with(arena, message, "content", redacted);
-	return value_has(message, "artifact")
-		   ? value_map_with(arena, message, "artifact", NULL)
-		   : message;
-}
-
 /* --- hooks -------------------------------------------------------------------------- */
 
 /* What a hook is at: messages that change. */
@@ -237,7 +169,7 @@ treat(struct pass *pass, size_t index, bool again)
 			   *redacted;
 
 	pass->findings.again = again;
-	redacted = redact_message(arena, pass->rule, message, &pass->findings);
+	redacted = pii_redact_message(arena, pass->rule, message, &pass->findings);
 	if (redacted != message)
 		value_list_add(&pass->changed, redacted);
 }
@@ -318,7 +250,7 @@ seal_messages(struct arena *arena, const struct pii_rule *rule,
 		const struct value *message = value_at(messages, i), *sealed = message;
 
 		if (chat_is(message, type))
-			sealed = redact_message(arena, rule, message, findings);
+			sealed = pii_redact_message(arena, rule, message, findings);
 		changed |= sealed != message;
 		value_list_add(&list, sealed);
 	}
@@ -436,7 +368,7 @@ seal_input(
 	if (last == 0 || !has(use->settings, "apply_to_input"))
 		return input;
 	rule = rule_in(arena, use->settings);
-	sealed = redact_message(arena, rule, value_at(messages, last - 1), &findings);
+	sealed = pii_redact_message(arena, rule, value_at(messages, last - 1), &findings);
 	if (sealed == value_at(messages, last - 1))
 		return input;
 	for (i = 0; i < value_size(messages); i++)

@@ -146,6 +146,31 @@ static const struct {
 	    "\"additional_kwargs\":{\"reasoning_content\":\"[REDACTED_IP]\","
 	    "\"reasoning_details\":[{\"type\":\"reasoning.text\",\"text\":\"[REDACTED_IP]"
 	    "\",\"signature\":\"1.1.1.1\"},{\"summary\":\"a [REDACTED_IP]\"}]}}]}" },
+	/* Documents that are text, and what is quoted of them. */
+	{ "{'pii_type': 'ip'}", HOOK_BEFORE_MODEL,
+	    "[{'type':'human','content':[{'type':'document','title':'of 1.1.1.1',"
+	    "'context':'at 1.1.1.1','source':{'type':'text','media_type':'text/plain',"
+	    "'data':'1.1.1.1'}},{'type':'document','source':{'type':'content',"
+	    "'content':[{'type':'text','text':'1.1.1.1'}]}},{'type':'document',"
+	    "'source':{'type':'base64','data':'1.1.1.1'}}]}]",
+	    "{\"messages\":[{\"type\":\"human\",\"content\":[{\"type\":\"document\","
+	    "\"title\":\"of [REDACTED_IP]\",\"context\":\"at [REDACTED_IP]\","
+	    "\"source\":{\"type\":\"text\",\"media_type\":\"text/plain\",\"data\":"
+	    "\"[REDACTED_IP]\"}},{\"type\":\"document\",\"source\":{\"type\":"
+	    "\"content\",\"content\":[{\"type\":\"text\",\"text\":\"[REDACTED_IP]\"}]}},"
+	    "{\"type\":\"document\",\"source\":{\"type\":\"base64\",\"data\":"
+	    "\"1.1.1.1\"}}]}]}" },
+	{ "{'pii_type': 'ip', 'apply_to_output': true}", HOOK_AFTER_MODEL,
+	    "[{'type':'ai','content':[{'type':'text','text':'So.','citations':[{'type':"
+	    "'char_location','cited_text':'1.1.1.1','document_title':'of 1.1.1.1',"
+	    "'encrypted_index':'1.1.1.1'}]},{'type':'text','text':'So.','annotations':[{"
+	    "'type':'url_citation','title':'1.1.1.1','url':'http://1.1.1.1'}]}]}]",
+	    "{\"messages\":[{\"type\":\"ai\",\"content\":[{\"type\":\"text\",\"text\":"
+	    "\"So.\",\"citations\":[{\"type\":\"char_location\",\"cited_text\":"
+	    "\"[REDACTED_IP]\",\"document_title\":\"of [REDACTED_IP]\","
+	    "\"encrypted_index\":\"1.1.1.1\"}]},{\"type\":\"text\",\"text\":\"So.\","
+	    "\"annotations\":[{\"type\":\"url_citation\",\"title\":\"[REDACTED_IP]\","
+	    "\"url\":\"http://1.1.1.1\"}]}]}]}" },
 	{ "{'pii_type': 'ip'}", HOOK_AFTER_MODEL, "[{'type':'ai','content':'1.1.1.1'}]",
 	    "none" },
 	{ "{'pii_type': 'ip', 'strategy': 'block', 'apply_to_output': true}",
