@@ -66,6 +66,7 @@ is_fault_type(const char *type)
 static const struct fault *
 fault_from_line(struct arena *arena, const char *line)
 {
+	const struct fault *fault;
 	const char *type = line, *at;
 
 	for (at = line; isalnum((unsigned char)*at) || *at == '_' || *at == '.'; at++)
@@ -79,7 +80,10 @@ fault_from_line(struct arena *arena, const char *line)
 	type = arena_copy(arena, type, (size_t)(at - type));
 	if (!is_fault_type(type))
 		return NULL;
-	return fault_new(arena, type, "%s", *at == '\0' ? type : at + 2);
+	fault = fault_new(arena, type, "%s", *at == '\0' ? type : at + 2);
+	/* asyncio's CancelledError tells of a task within the program. Who ends our call
+	 * or our run are others. */
+	return fault->control ? NULL : fault;
 }
 
 /* Returns the end of stderr, from the start of a line where there is one. */

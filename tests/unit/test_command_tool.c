@@ -203,6 +203,11 @@ static const struct {
 } failures[] = {
 	{ HEAD "command: |\n  echo 'OSError: [Errno 28] full' >&2; exit 1\n", "OSError",
 	    "[Errno 28] full" },
+	/* Names that end a run: of a program they are only its last words. */
+	{ HEAD "command: echo asyncio.exceptions.CancelledError >&2; exit 1\n",
+	    "ToolException", "exited with status 1: asyncio.exceptions.CancelledError" },
+	{ HEAD "command: |\n  echo 'GraphInterrupt: ()' >&2; exit 1\n", "ToolException",
+	    "exited with status 1: GraphInterrupt: ()" },
 	{ HEAD "command: exit 4\n", "ToolException",
 	    "exited with status 4 and wrote nothing to stderr" },
 	{ HEAD "command: kill -9 $$\n", "ToolException",
