@@ -116,13 +116,17 @@ is_name(const char *name)
 	       strchr(name, ':') == NULL;
 }
 
-/* A variable that is not set is no mistake: a server of one's own may need no key. */
+/* A variable that is not set is no mistake: a server of one's own may need no key. One that was read from a file has often
+ * the file's newline behind it, and no header may. */
 static const char *
 key_from(struct arena *arena, const char *variable)
 {
 	const char *key = getenv(variable);
+	size_t size = key == NULL ? 0 : strlen(key);
 
-	return is_given(key) ? arena_strdup(arena, key) : NULL;
+	while (size > 0 && strchr(" \t\r\n", key[size - 1]) != NULL)
+		size--;
+	return size > 0 ? arena_copy(arena, key, size) : NULL;
 }
 
 /* The kind that a given URL asks for, whose prefix is left behind; without one OpenAI's. */

@@ -54,7 +54,8 @@ const struct setting worker_model_table[] = {
 	    "120000", 1, TIMEOUT_MS_MAX, "ms", "until a streamed answer begins", 0 },
 	{ "idle-timeout-ms", SETTING_INTEGER, SETTING(idle_timeout_ms), "60000", 1,
 	    TIMEOUT_MS_MAX, "ms", "between two pieces of a streamed answer", 0 },
-	{ "answer-timeout-ms", SETTING_INTEGER, SETTING(answer_timeout_ms), "600000", 1,
+	/* Less than a call has: who retries or asks another model is to have some of it left. */
+	{ "answer-timeout-ms", SETTING_INTEGER, SETTING(answer_timeout_ms), "480000", 1,
 	    TIMEOUT_MS_MAX, "ms",
 	    "for a whole answer, unless the agent's model_settings have a timeout", 0 },
 	{ "threads-bytes", SETTING_INTEGER, SETTING(threads_bytes), "67108864", 0,

@@ -204,8 +204,7 @@ search_lines(struct search *search, const char *path, const struct value *text)
 		stop = memchr(line, '\n', (size_t)(end - line));
 		if (stop == NULL)
 			stop = end;
-		found = pattern_find(
-		    search->pattern, line, (size_t)(stop - line), 0, NULL, NULL);
+		found = pattern_find_next(search->pattern, line, (size_t)(stop - line));
 		if (found == -1) {
 			search->text.size = before;
 			return -1;

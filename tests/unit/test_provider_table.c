@@ -66,6 +66,10 @@ START_TEST(a_key_or_a_url_sets_up_openai)
 	ck_assert_str_eq(openai->key, "k");
 	ck_assert_uint_eq(openai->idle_timeout_ms, 7);
 	provider_table_release(&table);
+	/* As it comes out of a file. */
+	ck_assert_int_eq(make("k\r\n", NULL, NULL), 0);
+	ck_assert_str_eq(found("openai:gpt-4o")->key, "k");
+	provider_table_release(&table);
 	ck_assert_int_eq(make(NULL, "http://127.0.0.1:80/v1//", NULL), 0);
 	openai = found("openai:gpt-4o");
 	ck_assert_str_eq(openai->url, "http://127.0.0.1:80/v1/chat/completions");
