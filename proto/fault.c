@@ -154,7 +154,8 @@ fault_from_value(struct arena *arena, const struct value *value)
 	if (fault->retry_after_ms < 0)
 		fault->retry_after_ms = 0;
 	fault->retryable = value_get_bool(value, "retryable", fault->retryable);
-	fault->control = value_get_bool(value, "control", fault->control);
+	/* A worker in another language may have an error of that name, and cancels nothing with it. */
+	fault->control = value_get_bool(value, "control", false);
 	fault->fatal = value_get_bool(value, "fatal", false);
 	return fault;
 }

@@ -138,7 +138,7 @@ START_TEST(a_fault_can_be_made_of_anything)
 	ck_assert_int_eq(fault->retry_after_ms, 0);
 	fault = fault_from_value(
 	    arena, value_map(arena, "type", value_str(arena, "CancelledError"), NULL));
-	ck_assert(fault->control);
+	ck_assert(!fault->control);
 }
 END_TEST
 
