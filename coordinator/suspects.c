@@ -86,11 +86,16 @@ wake_its_own(struct suspect *suspect)
 				fiber_wake(waiter->fiber);
 }
 
+/* The fiber has slept while nobody had one. */
 static void
 take_turn(struct suspect *suspect)
 {
-	suspect->suspects->turns++;
-	suspect->suspects->alone += suspect->is_alone ? 1 : 0;
+	struct suspects *suspects = suspect->suspects;
+
+	suspects->turns++;
+	suspects->alone += suspect->is_alone ? 1 : 0;
+	if (suspects->fiber != NULL)
+		fiber_wake(suspects->fiber);
 }
 
 static void
@@ -239,8 +244,6 @@ suspects_enter(struct run *run, uint64_t attempts)
 	}
 	suspect->state = SUSPECT_MOVES; /* its claim counts by itself */
 	suspect->moving = 1;
-	if (suspects->fiber != NULL)
-		fiber_wake(suspects->fiber);
 	return 0;
 }
 

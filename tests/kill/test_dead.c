@@ -34,6 +34,11 @@ static const char patient_agent[] = "name: patient\n"
 				    "  patient:\n"
 				    "    - tool_calls: [{id: a, name: hold, args: {}}]\n"
 				    "    - {content: It was worth the wait.}\n";
+static const char quick_agent[] = "name: quick\n"
+				  "model: scripted:quick\n"
+				  "script:\n"
+				  "  quick:\n"
+				  "    - {delay_ms: 400, content: Here.}\n";
 static const char tools[] = "name: hold\n"
 			    "description: holds until it is let go\n"
 			    "timeout_ms: 600000\n"
@@ -44,11 +49,12 @@ static const char tools[] = "name: hold\n"
 			    "  echo held\n";
 
 #define BEFORE "takes_down"
+#define BEHIND "takes_down: {at: after_model}"
 /* The first call's answer is stored, by the first owner; the others find it so, and that is no progress of theirs. */
 #define ASKING                                                                           \
 	"lua: {code: \"function before_model(state, runtime) "                           \
 	"runtime.call_model{messages = 'One?', model = 'scripted:quick'} end\"}, "       \
-	"takes_down: {at: after_model}"
+	"takes_down"
 
 struct trouble {
 	struct fleet_kit *kit;
@@ -87,6 +93,8 @@ trouble_new(const char *middleware)
 	    NULL);
 	kit_flotilla(trouble.kit, "agents", "apply",
 	    kit_write(trouble.kit, "patient.yaml", patient_agent), NULL);
+	kit_flotilla(trouble.kit, "agents", "apply",
+	    kit_write(trouble.kit, "quick.yaml", quick_agent), NULL);
 	return trouble;
 }
 
@@ -138,10 +146,54 @@ play_deadly(struct fleet_client *client, void *arg)
 	go_down(trouble);
 }
 
+static void
+play_retry(struct fleet_client *client, void *arg)
+{
+	struct trouble *trouble = arg;
+
+	trouble->client = client;
+	ck_assert_str_eq(value_get_text(record(trouble, "r", "r"), "retried"), "again");
+	ck_assert(client_wait_end(client, "r", "again", WAIT_MS));
+	ck_assert_str_eq(
+	    value_get_text(record(trouble, "r", "again"), "status"), "success");
+}
+
+START_TEST(a_run_that_takes_coordinators_down_is_given_up_and_tried_again_by_hand)
+{
+	struct trouble trouble = trouble_new(BEFORE);
+	const char *dead;
+
+	client_run(kit_redis(trouble.kit), play_deadly, &trouble);
+	dead = kit_flotilla(trouble.kit, "runs", "--dead", NULL);
+	ck_assert_ptr_nonnull(strstr(dead, "took 5 coordinators down"));
+	ck_assert_ptr_nonnull(strstr(dead, "coordinator-0"));
+	kit_flotilla(trouble.kit, "agents", "apply",
+	    kit_write(trouble.kit, "clerk.yaml", mended_agent), NULL);
+	ck_assert_str_eq(
+	    kit_flotilla(trouble.kit, "retry", "r", "--run-id", "again", NULL),
+	    "again\n");
+	ck_assert_str_eq(
+	    kit_flotilla(trouble.kit, "runs", "--dead", "--json", NULL), "[]\n");
+	client_run(kit_redis(trouble.kit), play_retry, &trouble);
+	trouble_end(&trouble);
+}
+END_TEST
+
+START_TEST(a_hook_that_asks_a_model_and_takes_coordinators_down_is_given_up)
+{
+	struct trouble trouble = trouble_new(ASKING);
+
+	client_run(kit_redis(trouble.kit), play_deadly, &trouble);
+	ck_assert_ptr_nonnull(strstr(
+	    kit_flotilla(trouble.kit, "runs", "--dead", NULL), "took 5 coordinators"));
+	trouble_end(&trouble);
+}
+END_TEST
+
 /* Each owner sees it wait at peace, and die of what it waited for. */
 START_TEST(an_answer_that_takes_coordinators_down_is_given_up)
 {
-	struct trouble trouble = trouble_new(ASKING);
+	struct trouble trouble = trouble_new(BEHIND);
 
 	trouble.forgets = true;
 	client_run(kit_redis(trouble.kit), play_deadly, &trouble);
@@ -192,18 +244,6 @@ rests(void *arg)
 }
 
 static void
-play_retry(struct fleet_client *client, void *arg)
-{
-	struct trouble *trouble = arg;
-
-	trouble->client = client;
-	ck_assert_str_eq(value_get_text(record(trouble, "r", "r"), "retried"), "again");
-	ck_assert(client_wait_end(client, "r", "again", WAIT_MS));
-	ck_assert_str_eq(
-	    value_get_text(record(trouble, "r", "again"), "status"), "success");
-}
-
-static void
 play_company(struct fleet_client *client, void *arg)
 {
 	struct trouble *trouble = arg;
@@ -216,7 +256,7 @@ play_company(struct fleet_client *client, void *arg)
 	submit(trouble, "clerk", "r");
 	go_down(trouble);
 	/* And some for no reason of any run's. */
-	for (i = 0; i < OWNERS - 2; i++) {
+	for (i = 0; i < OWNERS; i++) {
 		wait.epoch = epoch_of(trouble);
 		kit_kill(trouble->kit, KIT_COORDINATOR, 0);
 		kit_start(trouble->kit, KIT_COORDINATOR, 0);
@@ -227,23 +267,79 @@ play_company(struct fleet_client *client, void *arg)
 	ck_assert_str_eq(value_get_text(record(trouble, "p", "p"), "status"), "success");
 }
 
-START_TEST(a_run_that_takes_coordinators_down_is_given_up_and_who_only_waits_is_not)
+START_TEST(who_only_waits_outlives_all_that_others_take_down)
 {
 	struct trouble trouble = trouble_new(BEFORE);
-	const char *dead;
 
 	client_run(kit_redis(trouble.kit), play_company, &trouble);
-	dead = kit_flotilla(trouble.kit, "runs", "--dead", NULL);
-	ck_assert_ptr_nonnull(strstr(dead, "took 5 coordinators down"));
-	ck_assert_ptr_nonnull(strstr(dead, "coordinator-0"));
-	kit_flotilla(trouble.kit, "agents", "apply",
-	    kit_write(trouble.kit, "clerk.yaml", mended_agent), NULL);
-	ck_assert_str_eq(
-	    kit_flotilla(trouble.kit, "retry", "r", "--run-id", "again", NULL),
-	    "again\n");
-	ck_assert_str_eq(
-	    kit_flotilla(trouble.kit, "runs", "--dead", "--json", NULL), "[]\n");
-	client_run(kit_redis(trouble.kit), play_retry, &trouble);
+	trouble_end(&trouble);
+}
+END_TEST
+
+static bool
+is_claimed(void *arg)
+{
+	const struct claim_wait *wait = arg;
+
+	return strcmp(epoch_of(wait->trouble), wait->epoch) != 0;
+}
+
+/* Owners are taken from p, one after the other, until it is a suspect at rest. */
+static void
+suspect(struct trouble *trouble, bool serves_models)
+{
+	struct claim_wait wait = { .trouble = trouble };
+	int i;
+
+	submit(trouble, "patient", "p");
+	ck_assert(client_wait(trouble->client, calls, trouble, WAIT_MS));
+	for (i = 1; i <= PROVED; i++) {
+		wait.epoch = epoch_of(trouble);
+		kit_kill(trouble->kit, KIT_COORDINATOR, 0);
+		if (i == PROVED && !serves_models)
+			kit_kill(trouble->kit, KIT_MODEL, 0);
+		kit_start(trouble->kit, KIT_COORDINATOR, 0);
+		ck_assert(client_wait(
+		    trouble->client, i < PROVED ? is_claimed : rests, &wait, WAIT_MS));
+	}
+}
+
+static bool
+has_ended(void *arg)
+{
+	const struct trouble *trouble = arg;
+
+	return value_text_is(value_get(record(trouble, "q", "q"), "status"), "success");
+}
+
+static bool
+is_at_rest(void *arg)
+{
+	return value_get_int(record(arg, "p", "p"), "attempts", 0) <= PROVED;
+}
+
+/* It waits for somebody who serves its model, and goes on to its call, without any progress. */
+static void
+play_again(struct fleet_client *client, void *arg)
+{
+	struct trouble *trouble = arg;
+
+	trouble->client = client;
+	suspect(trouble, false);
+	kit_start(trouble->kit, KIT_MODEL, 0);
+	submit(trouble, "quick", "q"); /* by its end the model was served for long */
+	ck_assert(client_wait(client, has_ended, trouble, WAIT_MS));
+	ck_assert(client_wait(client, is_at_rest, trouble, WAIT_MS));
+	kit_write(trouble->kit, "let_go", "");
+	ck_assert(client_wait_end(client, "p", "p", WAIT_MS));
+	ck_assert_str_eq(value_get_text(record(trouble, "p", "p"), "status"), "success");
+}
+
+START_TEST(who_has_rested_and_moved_rests_again)
+{
+	struct trouble trouble = trouble_new(BEFORE);
+
+	client_run(kit_redis(trouble.kit), play_again, &trouble);
 	trouble_end(&trouble);
 }
 END_TEST
@@ -254,8 +350,12 @@ tcase_dead(void)
 	TCase *tcase = tcase_create("dead");
 
 	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, an_answer_that_takes_coordinators_down_is_given_up);
 	tcase_add_test(tcase,
-	    a_run_that_takes_coordinators_down_is_given_up_and_who_only_waits_is_not);
+	    a_run_that_takes_coordinators_down_is_given_up_and_tried_again_by_hand);
+	tcase_add_test(
+	    tcase, a_hook_that_asks_a_model_and_takes_coordinators_down_is_given_up);
+	tcase_add_test(tcase, an_answer_that_takes_coordinators_down_is_given_up);
+	tcase_add_test(tcase, who_only_waits_outlives_all_that_others_take_down);
+	tcase_add_test(tcase, who_has_rested_and_moved_rests_again);
 	return tcase;
 }
