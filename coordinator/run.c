@@ -257,6 +257,7 @@ advance(struct run *run)
 static enum go
 end_early(struct run *run)
 {
+	suspects_end(run); /* its children may be suspects, too */
 	/* All are asked first, and then waited for: calls are given up in the time of one wait. */
 	children_cancel(run->coordinator, run->batch, run->thread, run->id);
 	caller_wait_left(

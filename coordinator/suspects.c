@@ -274,6 +274,19 @@ suspects_leave(struct run *run)
 }
 
 void
+suspects_end(struct run *run)
+{
+	struct suspect *suspect = run->suspect;
+
+	if (suspect == NULL)
+		return;
+	suspect->refs++;
+	tell(suspect, suspect->attempts);
+	unref(suspect);
+	suspects_leave(run);
+}
+
+void
 suspects_fiber_begins(struct run *run)
 {
 	if (run->suspect != NULL)

@@ -11,7 +11,8 @@
  *	  none but the first two; its turn goes to the next one.
  *	- When what it waits for has come it takes its turn again, and its claims count again, all of them, before any of
  *	  it is read.
- *	- Progress ends it: a commit, or an outcome that is stored.
+ *	- Progress ends it: a commit, or an outcome that is stored. So does its early end, which waits for no turn: its claims
+ *	  count, and its turn is the next one's.
  *
  * So a coordinator's death counts for the suspects that moved, and not for those that rested or waited for their turn. A run that is no
  * suspect pays a comparison for this. All of it belongs to the loop's thread. */
@@ -41,6 +42,10 @@ int suspects_enter(struct run *run, uint64_t attempts);
 void suspects_claimed(struct run *run, uint64_t attempts);
 /* It has made progress, or leaves this process. Nothing for a run that is no suspect, as is all that follows. */
 void suspects_leave(struct run *run);
+
+/* It is to end before it is done, which may be what takes coordinators down: its claims count, all of them, whether its turn
+ * has come or not. Others need not wait while it does. On a fiber in a shield. */
+void suspects_end(struct run *run);
 
 /* Between these two the running fiber of run waits for what others do. Behind it the fiber goes on when its run moves, at once
  * when it is cancelled. Another owner of the run: it is given up (run_give_up). */

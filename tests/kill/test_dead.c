@@ -344,6 +344,33 @@ START_TEST(who_has_rested_and_moved_rests_again)
 }
 END_TEST
 
+static void
+play_cancelled(struct fleet_client *client, void *arg)
+{
+	struct trouble *trouble = arg;
+	const char *answer, *ended;
+
+	trouble->client = client;
+	suspect(trouble, true);
+	ck_assert_int_eq(
+	    store_cancel(client->store, trouble->arena, "p", "p", &answer, &ended),
+	    STORE_OK);
+	ck_assert(client_wait_end(client, "p", "p", WAIT_MS));
+	ck_assert_str_eq(
+	    value_get_text(record(trouble, "p", "p"), "status"), "cancelled");
+	ck_assert_int_eq(
+	    value_get_int(record(trouble, "p", "p"), "attempts", 0), PROVED + 1);
+}
+
+START_TEST(who_is_cancelled_at_rest_moves_to_its_end)
+{
+	struct trouble trouble = trouble_new(BEFORE);
+
+	client_run(kit_redis(trouble.kit), play_cancelled, &trouble);
+	trouble_end(&trouble);
+}
+END_TEST
+
 TCase *
 tcase_dead(void)
 {
@@ -357,5 +384,6 @@ tcase_dead(void)
 	tcase_add_test(tcase, an_answer_that_takes_coordinators_down_is_given_up);
 	tcase_add_test(tcase, who_only_waits_outlives_all_that_others_take_down);
 	tcase_add_test(tcase, who_has_rested_and_moved_rests_again);
+	tcase_add_test(tcase, who_is_cancelled_at_rest_moves_to_its_end);
 	return tcase;
 }
