@@ -353,7 +353,7 @@ run_claim(struct run *run, struct store_claim *claim_r)
 	run->owned_ms = loop_now_ms(run->coordinator->loop);
 	status = store_claim(store, run->arena, run->thread, LEASE_MS, claim_r);
 	if (status == STORE_OK)
-		suspects_claimed(run, claim_r->attempts);
+		suspects_claimed(run, claim_r);
 	else
 		suspects_leave(run);
 	return status;

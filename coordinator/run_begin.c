@@ -84,7 +84,7 @@ wait_served(struct run *run)
 		const char *nearest;
 		int waited;
 
-		suspects_wait(run);
+		suspects_wait_served(run);
 		waited = catalog_wait(coordinator->catalog, service, since,
 		    (uint64_t)coordinator->settings->served_wait_ms);
 		suspects_go_on(run);

@@ -24,8 +24,11 @@ struct suspect {
 	struct run
 	    *run; /* NULL: it is none any more, and somebody here has still to see that */
 	struct suspects *suspects;
-	uint64_t attempts;
+	uint64_t attempts; /* its claims without progress, this one too */
+	uint64_t late;     /* of those before, the ones that ended behind a rest */
 	bool is_alone;
+	bool
+	    is_through; /* it has sent what it wants to know, and done all that comes before */
 	enum suspect_state state;
 	unsigned moving;   /* fibers of it that execute */
 	uint64_t still_ms; /* since when there are none */
@@ -145,9 +148,9 @@ await_turn(struct suspect *suspect)
 
 /* --- what Redis is told --------------------------------------------------------------- */
 
-/* That so many claims count. Keeps a reference meanwhile. */
+/* That so many claims count, so many of them behind a rest. Keeps a reference meanwhile. */
 static enum store_status
-tell(struct suspect *suspect, uint64_t attempts)
+tell(struct suspect *suspect, uint64_t attempts, uint64_t late)
 {
 	const struct run *run = suspect->run;
 	struct arena *arena = arena_new();
@@ -155,25 +158,45 @@ tell(struct suspect *suspect, uint64_t attempts)
 		arena_strdup(arena, run->id), run->epoch, run->version };
 	enum store_status status;
 
-	status = store_attempts(run->coordinator->store, arena, &hold, attempts);
+	suspect->refs++;
+	status = store_attempts(run->coordinator->store, arena, &hold, attempts, late);
 	arena_destroy(&arena);
 	if (status == STORE_FENCED && suspect->run != NULL)
 		run_give_up(suspect->run);
+	unref(suspect);
 	return status;
 }
 
-/* What is told; the state behind it when that was done, and when it was not. */
+/* That this claim is none. Who is through with what comes before its calls takes nobody down there: of the claims before only
+ * the late ones count. */
+static enum store_status
+tell_rest(struct suspect *suspect)
+{
+	uint64_t others = suspect->attempts - 1, late = SUSPECT_AFTER + suspect->late;
+
+	return tell(
+	    suspect, suspect->is_through && late < others ? late : others, suspect->late);
+}
+
+/* That all of them count, this one as a late one if it is that. */
+static enum store_status
+tell_moves(struct suspect *suspect)
+{
+	return tell(
+	    suspect, suspect->attempts, suspect->late + (suspect->is_through ? 1 : 0));
+}
+
+/* What is told; the state behind it when that was done. It moves when it was not. */
 static void
-tell_and_become(struct suspect *suspect, uint64_t attempts, enum suspect_state done,
-    enum suspect_state failed)
+tell_and_become(struct suspect *suspect, enum suspect_state state)
 {
 	enum store_status status;
 
 	suspect->state = SUSPECT_ASKS;
 	suspect->refs++;
-	status = tell(suspect, attempts);
+	status = state == SUSPECT_RESTS ? tell_rest(suspect) : tell_moves(suspect);
 	if (suspect->run != NULL) {
-		suspect->state = status == STORE_OK ? done : failed;
+		suspect->state = status == STORE_OK ? state : SUSPECT_MOVES;
 		suspect->still_ms = loop_now_ms(suspect->run->coordinator->loop);
 		if (suspect->state == SUSPECT_RESTS)
 			give_turn(suspect);
@@ -212,8 +235,7 @@ suspects_main(void *arg)
 		struct suspect *still = find_still(suspects);
 
 		if (still != NULL)
-			tell_and_become(
-			    still, SUSPECT_AFTER, SUSPECT_RESTS, SUSPECT_MOVES);
+			tell_and_become(still, SUSPECT_RESTS);
 		else
 			waited =
 			    suspects->turns > 0 ? fiber_wait_ms(LOOK_MS) : fiber_wait();
@@ -248,12 +270,13 @@ suspects_enter(struct run *run, uint64_t attempts)
 }
 
 void
-suspects_claimed(struct run *run, uint64_t attempts)
+suspects_claimed(struct run *run, const struct store_claim *claim)
 {
 	if (run->suspect == NULL)
 		return;
-	run->suspect->attempts = attempts;
-	if (attempts <= SUSPECT_AFTER)
+	run->suspect->attempts = claim->attempts;
+	run->suspect->late = claim->late;
+	if (claim->attempts <= SUSPECT_AFTER)
 		suspects_leave(run);
 }
 
@@ -280,9 +303,8 @@ suspects_end(struct run *run)
 
 	if (suspect == NULL)
 		return;
-	suspect->refs++;
-	tell(suspect, suspect->attempts);
-	unref(suspect);
+	suspect->is_through = true;
+	tell_moves(suspect);
 	suspects_leave(run);
 }
 
@@ -306,8 +328,16 @@ suspects_fiber_ends(struct run *run)
 }
 
 void
+suspects_wait_served(struct run *run)
+{
+	suspects_fiber_ends(run);
+}
+
+void
 suspects_wait(struct run *run)
 {
+	if (run->suspect != NULL)
+		run->suspect->is_through = true;
 	suspects_fiber_ends(run);
 }
 
@@ -320,7 +350,7 @@ suspects_go_on(struct run *run)
 		return;
 	if (suspect->state != SUSPECT_MOVES && await_turn(suspect))
 		/* What cannot be told, since Redis is in trouble, keeps nobody from going on. */
-		tell_and_become(suspect, suspect->attempts, SUSPECT_MOVES, SUSPECT_MOVES);
+		tell_and_become(suspect, SUSPECT_MOVES);
 	suspects_fiber_begins(run);
 }
 

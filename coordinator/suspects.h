@@ -7,10 +7,12 @@
  *	  alone. The claim counts.
  *	- It *moves* while a fiber of it executes something of ours, and is *still* while all of them wait for what others
  *	  do: a call, a child, a service that nobody serves yet. When it has been still for a while it *rests*: whatever
- *	  it asks of this process it has asked, and the process is alive. Redis is told (fl_attempts) that its claims were
- *	  none but the first two; its turn goes to the next one.
+ *	  it asks of this process it has asked, and the process is alive. Redis is told (fl_attempts) that this claim is
+ *	  none, and when its calls are sent, that those before it were none but the first two and the *late* ones, behind which it had
+ *	  moved again: what comes before its calls takes nobody down. Its turn goes to the next one.
  *	- When what it waits for has come it takes its turn again, and its claims count again, all of them, before any of
- *	  it is read.
+ *	  it is read; this one is late, if it had sent its calls. So of many that take their coordinators down by an answer, each rests
+ *	  while another one does, and is none the less found.
  *	- Progress ends it: a commit, or an outcome that is stored. So does its early end, which waits for no turn: its claims
  *	  count, and its turn is the next one's.
  *
@@ -23,6 +25,7 @@
 
 struct coordinator;
 struct run;
+struct store_claim;
 struct suspects;
 
 /* Claims of a run, without progress between them, that make nobody suspect it. */
@@ -38,8 +41,8 @@ void suspects_destroy(struct suspects **suspects_p);
 /* For the fiber of a run whose next claim is the attempts-th: waits for its turn. From here on it moves. Returns 0, -1 when the
  * fiber was cancelled: it is no suspect then. */
 int suspects_enter(struct run *run, uint64_t attempts);
-/* It was claimed, and that was the attempts-th. */
-void suspects_claimed(struct run *run, uint64_t attempts);
+/* It was claimed. */
+void suspects_claimed(struct run *run, const struct store_claim *claim);
 /* It has made progress, or leaves this process. Nothing for a run that is no suspect, as is all that follows. */
 void suspects_leave(struct run *run);
 
@@ -50,6 +53,8 @@ void suspects_end(struct run *run);
 /* Between these two the running fiber of run waits for what others do. Behind it the fiber goes on when its run moves, at once
  * when it is cancelled. Another owner of the run: it is given up (run_give_up). */
 void suspects_wait(struct run *run);
+/* The same where it waits for who serves what it is going to ask for. */
+void suspects_wait_served(struct run *run);
 void suspects_go_on(struct run *run);
 
 /* A fiber more has begun to work for run, or one has ended. */

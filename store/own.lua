@@ -248,6 +248,13 @@ local function not_next(thread_key, args, found, is_end)
   return not is_next and { 'STALE', tonumber(head[4] or 0) } or nil
 end
 
+-- The run has made progress: its claims before this one count no more.
+local function forgive(thread_key, key)
+  redis.call('HSET', thread_key, 'attempts', '1')
+  redis.call('HSET', key, 'attempts', '1')
+  redis.call('HDEL', key, 'late')
+end
+
 -- What a commit looks at only when it has not found its gate (begun, want_cancelled). Returns whether
 -- somebody wants the run cancelled.
 local function look(thread_key, key, run, is_end)
@@ -256,8 +263,7 @@ local function look(thread_key, key, run, is_end)
     redis.call('HDEL', thread_key, 'rollback', 'rolled') -- run began there
   end
   if rare[3] ~= '1' and not is_end then
-    redis.call('HSET', thread_key, 'attempts', '1')
-    redis.call('HSET', key, 'attempts', '1')
+    forgive(thread_key, key)
   end
   return rare[1] == run
 end
@@ -368,15 +374,14 @@ local function result(keys, args)
     local key = run_key(args[1], args[4])
     call_with('HSET', key .. ':w', args, 6, #args)
     if head[5] ~= '1' then
-      redis.call('HSET', keys[1], 'attempts', '1')
-      redis.call('HSET', key, 'attempts', '1')
+      forgive(keys[1], key)
     end
   end
   return { 'OK' }
 end
 
--- attempts(thread key; prefix, owner, epoch, run, number): as many of the run's claims count, by what its
--- owner knows: it rests, or does not any more (coordinator/suspects.h). Where there has been progress since,
+-- attempts(thread key; prefix, owner, epoch, run, number[, late]): as many of the run's claims count, and as many of these
+-- are late, by what its owner knows: it rests, or does not any more (coordinator/suspects.h). Where there has been progress since,
 -- it stays as it is. Returns {"OK"} or {"FENCED"}.
 local function count_attempts(keys, args)
   local head = redis.call('HMGET', keys[1], 'owner', 'epoch', 'run', 'attempts')
@@ -386,7 +391,7 @@ local function count_attempts(keys, args)
   end
   if head[4] ~= '1' then
     redis.call('HSET', keys[1], 'attempts', args[5])
-    redis.call('HSET', run_key(args[1], args[4]), 'attempts', args[5])
+    redis.call('HSET', run_key(args[1], args[4]), 'attempts', args[5], 'late', args[6] or '0')
   end
   return { 'OK' }
 end

@@ -173,6 +173,8 @@ struct store_claim {
 	    *results;      /* stored outcomes of this superstep: {call id: value} */
 	int64_t left_ms;   /* until the run's deadline; -1: it has none */
 	uint64_t attempts; /* claims of it without progress, this one too (fl_attempts) */
+	uint64_t
+	    late; /* of those before this one, the late ones (coordinator/suspects.h) */
 	/* What of the thread is there and cannot be read, so that the run must not go on from what is: "order", the
 	 * "head" of a run that is taken over, or STORE_DAMAGED_FIELD; or NULL. */
 	const char *damaged;
@@ -241,10 +243,10 @@ struct store_hold {
 enum store_status store_results(struct store *store, struct arena *arena,
     const struct store_hold *hold, const struct value *outcomes);
 
-/* As many of the run's claims count as attempts, by what its owner knows (coordinator/suspects.h); says nothing once it has
- * made progress. STORE_FENCED: it is another's. */
+/* As many of the run's claims count as attempts, and as many of these are late, by what its owner knows (coordinator/suspects.h);
+ * says nothing once it has made progress. STORE_FENCED: it is another's. */
 enum store_status store_attempts(struct store *store, struct arena *arena,
-    const struct store_hold *hold, uint64_t attempts);
+    const struct store_hold *hold, uint64_t attempts, uint64_t late);
 
 /* Gives the run back. sent: [call id] of the superstep's calls that were sent, for the next
  * owner (the record's `sent`, if the thread is at hold's version); NULL when that is not sure. */

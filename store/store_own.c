@@ -108,11 +108,11 @@ find_damage(
 								  : NULL;
 }
 
-/* Claims before this one, of a run's record as it was. */
+/* A number of a run's record as it was; 0: it has none. */
 static uint64_t
-attempts_of(const struct value *record)
+count_of(const struct value *record, const char *name)
 {
-	const char *text = redis_reply_text(value_get(record, "attempts"));
+	const char *text = redis_reply_text(value_get(record, name));
 
 	return text != NULL ? (uint64_t)strtoull(text, NULL, 10) : 0;
 }
@@ -137,7 +137,8 @@ read_claim(struct store *store, struct arena *arena, const char *thread,
 	if (claim_r->record == NULL)
 		claim_r->record = store_pairs(arena, value_at(reply, 6), false);
 	claim_r->fields = store_pairs(arena, value_at(reply, 7), true);
-	claim_r->attempts = attempts_of(claim_r->record) + 1;
+	claim_r->attempts = count_of(claim_r->record, "attempts") + 1;
+	claim_r->late = count_of(claim_r->record, "late");
 	read_messages(store, arena, thread, kept, value_at(reply, 8), claim_r);
 	claim_r->results = store_pairs(arena, value_at(reply, 9), true);
 	claim_r->left_ms = value_size(reply) > 10 ? store_number_at(reply, 10) : -1;
@@ -444,7 +445,7 @@ store_results(struct store *store, struct arena *arena, const struct store_hold 
 
 enum store_status
 store_attempts(struct store *store, struct arena *arena, const struct store_hold *hold,
-    uint64_t attempts)
+    uint64_t attempts, uint64_t late)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply;
@@ -456,6 +457,7 @@ store_attempts(struct store *store, struct arena *arena, const struct store_hold
 	command_uint(&command, hold->epoch);
 	command_text(&command, hold->run);
 	command_uint(&command, attempts);
+	command_uint(&command, late);
 	status = store_read(store, &command, &reply);
 	if (status != STORE_OK || store_answers(reply, "OK"))
 		return status;

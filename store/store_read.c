@@ -52,6 +52,7 @@ static const struct {
 	{ "attempts", KEPT_NUMBER },
 	{ "events", KEPT_NUMBER },
 	{ "last_commit", KEPT_INSIDE },
+	{ "late", KEPT_INSIDE },
 	{ "cancelling", KEPT_INSIDE },
 	{ "rejected", KEPT_INSIDE },
 };

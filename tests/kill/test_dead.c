@@ -2,6 +2,7 @@
  * there. */
 #include <check.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fleet_client.h"
 #include "fleet_kit.h"
@@ -71,6 +72,19 @@ record(const struct trouble *trouble, const char *thread, const char *run)
 
 	store_run(trouble->client->store, trouble->arena, thread, run, &record);
 	return record;
+}
+
+/* Of the claim that the thread has. */
+static const char *
+epoch_of(const struct trouble *trouble, const char *thread)
+{
+	const struct value *epoch = NULL;
+
+	ck_assert_int_eq(
+	    redis_text(trouble->client->redis, trouble->arena, WAIT_MS, &epoch, "HGET",
+		store_thread_key(trouble->arena, thread), "epoch", NULL),
+	    REDIS_OK);
+	return arena_strdup(trouble->arena, redis_reply_text(epoch));
 }
 
 static struct trouble
@@ -203,6 +217,141 @@ START_TEST(an_answer_that_takes_coordinators_down_is_given_up)
 }
 END_TEST
 
+/* --- several that are to blame ----------------------------------------------------------- */
+
+#define GUILTY 2
+#define ROUNDS                                                                           \
+	7 /* two deaths before who is to blame is looked for, three and two of theirs */
+
+static const char late_agent[] = "name: late-%s\n"
+				 "model: scripted:late\n"
+				 "tools: [hold_%s]\n"
+				 "middleware: [takes_down: {at: behind_tool}]\n"
+				 "script:\n"
+				 "  late:\n"
+				 "    - tool_calls: [{id: a, name: hold_%s, args: {}}]\n"
+				 "    - {content: Never said.}\n";
+static const char late_tool[] = "name: hold_%s\n"
+				"description: holds until it is let go\n"
+				"timeout_ms: 600000\n"
+				"input: none\n"
+				"command: |\n"
+				"  touch %s\n"
+				"  for i in $(seq 2000); do\n"
+				"    [ -e %s ] && break; sleep 0.05\n"
+				"  done\n"
+				"  echo held\n";
+
+struct guilty {
+	struct trouble *trouble;
+	const char *name, *at, *go, *epoch;
+	int64_t attempts; /* before this claim */
+	bool rests;       /* who is there for the third time does */
+};
+
+/* Its call is under way, and so it has done what it does before that. */
+static bool
+waits(void *arg)
+{
+	const struct guilty *guilty = arg;
+	const char *name = guilty->name;
+
+	return access(guilty->at, F_OK) == 0 &&
+	       strcmp(epoch_of(guilty->trouble, name), guilty->epoch) != 0 &&
+	       (!guilty->rests || value_get_int(record(guilty->trouble, name, name),
+				      "attempts", 0) <= guilty->attempts);
+}
+
+/* All of them begin anew, and nobody knows what the calls came to. */
+static void
+forget_all(struct trouble *trouble, struct guilty *guilty)
+{
+	int i;
+
+	kit_kill(trouble->kit, KIT_TOOLS, 0);
+	kit_kill(trouble->kit, KIT_BROKER, 0);
+	for (i = 0; i < GUILTY; i++) {
+		unlink(guilty[i].at);
+		unlink(guilty[i].go);
+		guilty[i].epoch = epoch_of(trouble, guilty[i].name);
+		guilty[i].attempts = value_get_int(
+		    record(trouble, guilty[i].name, guilty[i].name), "attempts", 0);
+	}
+	kit_start(trouble->kit, KIT_BROKER, 0);
+	kit_start(trouble->kit, KIT_TOOLS, 0);
+	kit_spawn(trouble->kit, KIT_COORDINATOR, 0);
+}
+
+/* Each rests while the other one takes its owner down. */
+static void
+play_turns(struct fleet_client *client, void *arg)
+{
+	struct trouble *trouble = arg;
+	struct guilty guilty[GUILTY];
+	int i, j;
+
+	trouble->client = client;
+	for (i = 0; i < GUILTY; i++) {
+		const char *name = i == 0 ? "a" : "b";
+
+		guilty[i] = (struct guilty){ trouble, name,
+			kit_path(
+			    trouble->kit, arena_printf(trouble->arena, "at_%s", name)),
+			kit_path(
+			    trouble->kit, arena_printf(trouble->arena, "go_%s", name)),
+			"", 0, false };
+		submit(trouble, arena_printf(trouble->arena, "late-%s", name), name);
+	}
+	for (i = 0; i < ROUNDS; i++) {
+		for (j = 0; j < GUILTY; j++) {
+			guilty[j].rests = i >= PROVED;
+			ck_assert(client_wait(client, waits, &guilty[j], WAIT_MS));
+		}
+		kit_write(trouble->kit, i % GUILTY == 0 ? "go_a" : "go_b", "");
+		kit_wait(trouble->kit, KIT_COORDINATOR, 0);
+		forget_all(trouble, guilty);
+	}
+	ck_assert(client_wait_end(client, "a", "a", WAIT_MS));
+	ck_assert_str_eq(value_get_text(record(trouble, "a", "a"), "status"), "error");
+	kit_kill(trouble->kit, KIT_TOOLS, 0);
+}
+
+static void
+apply_late(struct trouble *trouble, const char *name)
+{
+	kit_flotilla(trouble->kit, "agents", "apply", "--plugin", trouble->plugin,
+	    kit_write(trouble->kit, "late.yaml",
+		arena_printf(trouble->arena, late_agent, name, name, name)),
+	    NULL);
+}
+
+static const char *
+write_late_tools(const struct trouble *trouble)
+{
+	struct arena *arena = trouble->arena;
+
+	return kit_write(trouble->kit, "late_tools.yaml",
+	    arena_printf(arena, "%s---\n%s",
+		arena_printf(arena, late_tool, "a", kit_path(trouble->kit, "at_a"),
+		    kit_path(trouble->kit, "go_a")),
+		arena_printf(arena, late_tool, "b", kit_path(trouble->kit, "at_b"),
+		    kit_path(trouble->kit, "go_b"))));
+}
+
+START_TEST(who_rests_beside_another_that_is_to_blame_is_still_to_blame)
+{
+	struct trouble trouble = trouble_new(BEFORE);
+
+	kit_stop(trouble.kit, KIT_TOOLS, 0);
+	kit_flag(trouble.kit, KIT_TOOLS, "--tools", write_late_tools(&trouble));
+	kit_start(trouble.kit, KIT_TOOLS, 0);
+	apply_late(&trouble, "a");
+	apply_late(&trouble, "b");
+	client_run(kit_redis(trouble.kit), play_turns, &trouble);
+	trouble_end(&trouble);
+}
+END_TEST
+
 /* --- those that were there ------------------------------------------------------------- */
 
 static bool
@@ -215,19 +364,6 @@ calls(void *arg)
 	return value_size(history) > 1; /* the model has asked for the tool */
 }
 
-/* Of the claim that the thread has. */
-static const char *
-epoch_of(const struct trouble *trouble)
-{
-	const struct value *epoch = NULL;
-
-	ck_assert_int_eq(
-	    redis_text(trouble->client->redis, trouble->arena, WAIT_MS, &epoch, "HGET",
-		store_thread_key(trouble->arena, "p"), "epoch", NULL),
-	    REDIS_OK);
-	return arena_strdup(trouble->arena, redis_reply_text(epoch));
-}
-
 struct claim_wait {
 	struct trouble *trouble;
 	const char *epoch; /* of the owner before */
@@ -238,7 +374,7 @@ rests(void *arg)
 {
 	const struct claim_wait *wait = arg;
 
-	return strcmp(epoch_of(wait->trouble), wait->epoch) != 0 &&
+	return strcmp(epoch_of(wait->trouble, "p"), wait->epoch) != 0 &&
 
 	       value_get_int(record(wait->trouble, "p", "p"), "attempts", 0) <= PROVED;
 }
@@ -257,7 +393,7 @@ play_company(struct fleet_client *client, void *arg)
 	go_down(trouble);
 	/* And some for no reason of any run's. */
 	for (i = 0; i < OWNERS; i++) {
-		wait.epoch = epoch_of(trouble);
+		wait.epoch = epoch_of(trouble, "p");
 		kit_kill(trouble->kit, KIT_COORDINATOR, 0);
 		kit_start(trouble->kit, KIT_COORDINATOR, 0);
 		ck_assert(client_wait(client, rests, &wait, WAIT_MS));
@@ -281,7 +417,7 @@ is_claimed(void *arg)
 {
 	const struct claim_wait *wait = arg;
 
-	return strcmp(epoch_of(wait->trouble), wait->epoch) != 0;
+	return strcmp(epoch_of(wait->trouble, "p"), wait->epoch) != 0;
 }
 
 /* Owners are taken from p, one after the other, until it is a suspect at rest. */
@@ -294,7 +430,7 @@ suspect(struct trouble *trouble, bool serves_models)
 	submit(trouble, "patient", "p");
 	ck_assert(client_wait(trouble->client, calls, trouble, WAIT_MS));
 	for (i = 1; i <= PROVED; i++) {
-		wait.epoch = epoch_of(trouble);
+		wait.epoch = epoch_of(trouble, "p");
 		kit_kill(trouble->kit, KIT_COORDINATOR, 0);
 		if (i == PROVED && !serves_models)
 			kit_kill(trouble->kit, KIT_MODEL, 0);
@@ -377,6 +513,8 @@ tcase_dead(void)
 	TCase *tcase = tcase_create("dead");
 
 	tcase_set_timeout(tcase, 120);
+	tcase_add_test(
+	    tcase, who_rests_beside_another_that_is_to_blame_is_still_to_blame);
 	tcase_add_test(tcase,
 	    a_run_that_takes_coordinators_down_is_given_up_and_tried_again_by_hand);
 	tcase_add_test(

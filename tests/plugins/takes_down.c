@@ -8,7 +8,8 @@ static const struct option options[] = {
 	{ .name = "at",
 	    .type = OPTION_TEXT,
 	    .otherwise = "\"before_model\"",
-	    .text = "The hook in which it does: before_model or after_model." },
+	    .text = "When it does: before_model, after_model, or behind_tool, before the "
+		    "model hears of a tool." },
 	{ 0 },
 };
 
@@ -23,6 +24,12 @@ end_at(struct turn *turn, const char *hook)
 static const struct value *
 before_model(struct turn *turn)
 {
+	const struct value *messages = turn_messages(turn);
+	size_t count = value_size(messages);
+
+	if (count > 0 &&
+	    value_text_is(value_get(value_at(messages, count - 1), "type"), "tool"))
+		end_at(turn, "behind_tool");
 	return end_at(turn, "before_model");
 }
 

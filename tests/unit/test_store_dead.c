@@ -133,15 +133,16 @@ play_rest(void)
 		hold = hold_of(&claim);
 		if (claim.attempts > 2)
 			ck_assert_int_eq(
-			    store_attempts(trial.a, trial.arena, &hold, 2), STORE_OK);
+			    store_attempts(trial.a, trial.arena, &hold, 2, 0), STORE_OK);
 	}
 	ck_assert_uint_eq(value_size(dead()), 0);
 	hold = hold_of(&before);
-	ck_assert_int_eq(store_attempts(trial.a, trial.arena, &hold, 1), STORE_FENCED);
+	ck_assert_int_eq(store_attempts(trial.a, trial.arena, &hold, 1, 0), STORE_FENCED);
 	hold = hold_of(&claim);
-	ck_assert_int_eq(store_attempts(trial.b, trial.arena, &hold, 1), STORE_FENCED);
+	ck_assert_int_eq(store_attempts(trial.b, trial.arena, &hold, 1, 0), STORE_FENCED);
 	/* It moves again, and takes its owner down. */
-	ck_assert_int_eq(store_attempts(trial.a, trial.arena, &hold, OWNERS), STORE_OK);
+	ck_assert_int_eq(
+	    store_attempts(trial.a, trial.arena, &hold, OWNERS, 0), STORE_OK);
 	ck_assert_int_eq(
 	    store_claim(trial.b, trial.arena, "t", LONG, &claim), STORE_QUARANTINED);
 }
@@ -149,6 +150,33 @@ play_rest(void)
 START_TEST(who_rests_is_not_to_blame)
 {
 	trial_play(play_rest);
+}
+END_TEST
+
+static void
+play_late(void)
+{
+	struct store_claim claim = { 0 };
+	struct store_hold hold;
+
+	trial_submit("t", "r");
+	trial_claim(trial.a, "t", NOT_LONG, &claim);
+	ck_assert_uint_eq(claim.late, 0);
+	trial_claim(trial.a, "t", NOT_LONG, &claim);
+	hold = hold_of(&claim);
+	ck_assert_int_eq(store_attempts(trial.a, trial.arena, &hold, 3, 1), STORE_OK);
+	trial_claim(trial.a, "t", NOT_LONG, &claim);
+	ck_assert_uint_eq(claim.attempts, 4);
+	ck_assert_uint_eq(claim.late, 1);
+	ck_assert_int_eq(trial_results(trial.a, &claim), STORE_OK);
+	trial_claim(trial.b, "t", LONG, &claim);
+	ck_assert_uint_eq(claim.attempts, 2);
+	ck_assert_uint_eq(claim.late, 0);
+}
+
+START_TEST(who_ended_late_is_known_until_there_is_progress)
+{
+	trial_play(play_late);
 }
 END_TEST
 
@@ -163,7 +191,8 @@ play_late_count(void)
 	trial_claim(trial.a, "t", NOT_LONG, &claim);
 	hold = hold_of(&claim);
 	ck_assert_int_eq(trial_results(trial.a, &claim), STORE_OK);
-	ck_assert_int_eq(store_attempts(trial.a, trial.arena, &hold, OWNERS), STORE_OK);
+	ck_assert_int_eq(
+	    store_attempts(trial.a, trial.arena, &hold, OWNERS, 0), STORE_OK);
 	trial_claim(trial.b, "t", LONG, &claim);
 	ck_assert_uint_eq(claim.attempts, 2);
 }
@@ -286,6 +315,7 @@ tcase_store_dead(void)
 	tcase_add_test(tcase, a_suspect_is_left_where_it_is);
 	tcase_add_test(tcase, who_rests_is_not_to_blame);
 	tcase_add_test(tcase, what_is_counted_behind_progress_is_not);
+	tcase_add_test(tcase, who_ended_late_is_known_until_there_is_progress);
 	tcase_add_test(tcase, a_commit_says_that_its_run_is_dead);
 	tcase_add_test(tcase, a_dead_run_is_retried_once);
 	tcase_add_test(tcase, only_a_dead_run_is_retried_and_only_under_a_new_id);
