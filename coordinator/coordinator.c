@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "chain.h"
 #include "chores.h"
 #include "fiber.h"
 #include "guard.h"
@@ -329,6 +330,7 @@ coordinator_new(struct service *service, const struct coordinator_settings *sett
 	coordinator->shards = shards_new(coordinator);
 	coordinator->chores = chores_new(coordinator);
 	coordinator->suspects = suspects_new(coordinator);
+	chain_sleep_with(run_hook_sleep);
 	coordinator->tally = tally_new(coordinator->loop, coordinator->store);
 	coordinator->inbox = inbox_new(coordinator);
 	coordinator->store_service = store_service_new(coordinator);

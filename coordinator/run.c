@@ -443,6 +443,7 @@ run_main(void *arg)
 	bool more = true;
 
 	run->fiber = fiber_current();
+	fiber_set_data(run->fiber, run);
 	while (more && !run->releasing && !run->cancel_wanted)
 		more = run_next(run);
 	arrival_leave(run);

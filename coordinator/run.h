@@ -232,6 +232,8 @@ bool run_keep_answer(
     struct run *run, struct arena *arena, const char *id, const struct value *body);
 
 enum go run_hook_node(struct run *run, struct step_result *result);
+/* hook_sleep, of a hook that the running fiber's run is in. */
+int run_hook_sleep(uint64_t ms);
 enum go run_model_node(struct run *run, struct step_result *result);
 enum go run_tools_node(struct run *run, struct step_result *result);
 

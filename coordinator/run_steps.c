@@ -9,6 +9,7 @@
 #include "items.h"
 #include "model_usage.h"
 #include "model_wish.h"
+#include "suspects.h"
 
 /* --- results ------------------------------------------------------------------------ */
 
@@ -130,6 +131,20 @@ hook_store(struct turn *turn, const struct value *op)
 	struct run *run = turn->arg;
 
 	return items_do(run->coordinator->store, turn->arena, op);
+}
+
+int
+run_hook_sleep(uint64_t ms)
+{
+	struct run *run = fiber_data(fiber_current());
+	int slept;
+
+	if (run == NULL)
+		return fiber_sleep(ms);
+	suspects_wait(run);
+	slept = fiber_sleep(ms);
+	suspects_go_on(run);
+	return slept;
 }
 
 static bool

@@ -6,7 +6,7 @@
  *	- A suspect is claimed when its turn has come: of those that are here for the third time some at once, of others one
  *	  alone. The claim counts.
  *	- It *moves* while a fiber of it executes something of ours, and is *still* while all of them wait for what others
- *	  do: a call, a child, a service that nobody serves yet. When it has been still for a while it *rests*: whatever
+ *	  do: a call, a child, a service that nobody serves yet; or sleep. When it has been still for a while it *rests*: whatever
  *	  it asks of this process it has asked, and the process is alive. Redis is told (fl_attempts) that this claim is
  *	  none, and when its calls are sent, that those before it were none but the first two and the *late* ones, behind which it had
  *	  moved again: what comes before its calls takes nobody down. Its turn goes to the next one.

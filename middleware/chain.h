@@ -136,6 +136,9 @@ struct turn {
 	struct value_list notes; /* [{middleware, text}]; its arena is the turn's */
 };
 
+/* From now on hooks of this process sleep with it: for who has to know when they do. As fiber_sleep. */
+void chain_sleep_with(int (*sleep)(uint64_t ms));
+
 /* Runs the node hook. Returns its update (NULL: none); turn->fault is set when it failed,
  * turn->interrupts.asked when it waits for an answer. */
 const struct value *chain_node_hook(struct turn *turn, enum hook hook);

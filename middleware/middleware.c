@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "chain.h"
 #include "fiber.h"
 
 static const char *const hook_names[HOOK_COUNT] = {
@@ -57,11 +58,19 @@ jump_name(enum jump jump)
 	return "none";
 }
 
+static int (*sleep_of_hooks)(uint64_t ms) = fiber_sleep;
+
+void
+chain_sleep_with(int (*sleep)(uint64_t ms))
+{
+	sleep_of_hooks = sleep;
+}
+
 int
 hook_sleep(uint64_t ms)
 {
 	/* Off fibers nobody else could run. */
 	if (ms == 0 && fiber_current() == NULL)
 		return 0;
-	return fiber_sleep(ms);
+	return sleep_of_hooks(ms);
 }

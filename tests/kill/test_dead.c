@@ -57,6 +57,10 @@ static const char tools[] = "name: hold\n"
 	"runtime.call_model{messages = 'One?', model = 'scripted:quick'} end\"}, "       \
 	"takes_down"
 
+#define ASLEEP                                                                           \
+	"lua: {code: \"function before_model(state, runtime) "                           \
+	"runtime.sleep(3600000) end\"}"
+
 struct trouble {
 	struct fleet_kit *kit;
 	struct fleet_client *client;
@@ -74,7 +78,7 @@ record(const struct trouble *trouble, const char *thread, const char *run)
 	return record;
 }
 
-/* Of the claim that the thread has. */
+/* Of the claim that the thread has had last; "": none. */
 static const char *
 epoch_of(const struct trouble *trouble, const char *thread)
 {
@@ -84,7 +88,9 @@ epoch_of(const struct trouble *trouble, const char *thread)
 	    redis_text(trouble->client->redis, trouble->arena, WAIT_MS, &epoch, "HGET",
 		store_thread_key(trouble->arena, thread), "epoch", NULL),
 	    REDIS_OK);
-	return arena_strdup(trouble->arena, redis_reply_text(epoch));
+	return redis_reply_text(epoch) == NULL
+		   ? ""
+		   : arena_strdup(trouble->arena, redis_reply_text(epoch));
 }
 
 static struct trouble
@@ -480,6 +486,41 @@ START_TEST(who_has_rested_and_moved_rests_again)
 }
 END_TEST
 
+/* Its third owner sees it sleep, too. */
+static void
+play_asleep(struct fleet_client *client, void *arg)
+{
+	struct trouble *trouble = arg;
+	struct claim_wait wait = { .trouble = trouble, .epoch = "" };
+	const char *answer, *ended;
+	int i;
+
+	trouble->client = client;
+	submit(trouble, "clerk", "p");
+	for (i = 1; i <= PROVED; i++) {
+		ck_assert(client_wait(client, is_claimed, &wait, WAIT_MS));
+		wait.epoch = epoch_of(trouble, "p");
+		kit_kill(trouble->kit, KIT_COORDINATOR, 0);
+		kit_start(trouble->kit, KIT_COORDINATOR, 0);
+	}
+	ck_assert(client_wait(client, rests, &wait, WAIT_MS));
+	ck_assert_int_eq(
+	    store_cancel(client->store, trouble->arena, "p", "p", &answer, &ended),
+	    STORE_OK);
+	ck_assert(client_wait_end(client, "p", "p", WAIT_MS));
+	ck_assert_str_eq(
+	    value_get_text(record(trouble, "p", "p"), "status"), "cancelled");
+}
+
+START_TEST(who_sleeps_in_a_hook_rests)
+{
+	struct trouble trouble = trouble_new(ASLEEP);
+
+	client_run(kit_redis(trouble.kit), play_asleep, &trouble);
+	trouble_end(&trouble);
+}
+END_TEST
+
 static void
 play_cancelled(struct fleet_client *client, void *arg)
 {
@@ -522,6 +563,7 @@ tcase_dead(void)
 	tcase_add_test(tcase, an_answer_that_takes_coordinators_down_is_given_up);
 	tcase_add_test(tcase, who_only_waits_outlives_all_that_others_take_down);
 	tcase_add_test(tcase, who_has_rested_and_moved_rests_again);
+	tcase_add_test(tcase, who_sleeps_in_a_hook_rests);
 	tcase_add_test(tcase, who_is_cancelled_at_rest_moves_to_its_end);
 	return tcase;
 }
