@@ -382,7 +382,7 @@ end
 
 -- attempts(thread key; prefix, owner, epoch, run, number[, late]): as many of the run's claims count, and as many of these
 -- are late, by what its owner knows: it rests, or does not any more (coordinator/suspects.h). Where there has been progress since,
--- it stays as it is. Returns {"OK"} or {"FENCED"}.
+-- it stays as it is. The thread's own number stays: by it a release sees whether this claim counts. Returns {"OK"} or {"FENCED"}.
 local function count_attempts(keys, args)
   local head = redis.call('HMGET', keys[1], 'owner', 'epoch', 'run', 'attempts')
   local is_its_owner = owns(head, args[2], args[3], args[4])
@@ -390,23 +390,24 @@ local function count_attempts(keys, args)
     return { 'FENCED' }
   end
   if head[4] ~= '1' then
-    redis.call('HSET', keys[1], 'attempts', args[5])
     redis.call('HSET', run_key(args[1], args[4]), 'attempts', args[5], 'late', args[6] or '0')
   end
   return { 'OK' }
 end
 
 -- release(thread key; prefix, thread, owner, epoch, sent, version): gives a run back unfinished
--- (drain); costs no attempt. sent: the packed ids of the calls that were sent in the superstep behind
+-- (drain); costs no attempt, and gives none back where this claim was none. sent: the packed ids of the calls that were sent in the superstep behind
 -- version; "" when that is not sure, as it is not when Redis has forgotten that version.
 local function release(keys, args)
-  local head = redis.call('HMGET', keys[1], 'owner', 'epoch', 'run', 'version')
+  local head = redis.call('HMGET', keys[1], 'owner', 'epoch', 'run', 'version', 'attempts')
   if not head[3] or head[3] == '' or not owns(head, args[3], args[4], head[3]) then
     return { 'FENCED' }
   end
   local key = run_key(args[1], head[3])
   redis.call('HSET', keys[1], 'owner', '', 'look', '')
-  redis.call('HINCRBY', key, 'attempts', -1)
+  if tonumber(redis.call('HGET', key, 'attempts') or 0) >= tonumber(head[5] or 0) then
+    redis.call('HINCRBY', key, 'attempts', -1)
+  end
   -- For a library before this one, which counts in `seq`, and else in the record.
   redis.call('HDEL', keys[1], 'seq')
   redis.call('HSET', key, 'events', last_event(args[1], head[3]))

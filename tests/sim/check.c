@@ -182,6 +182,7 @@ on_claim(
 	thread->owner = request->args[3];
 	thread->epoch = epoch;
 	run->claims++;
+	run->rests = false;
 	if (run->over)
 		violate(world, "3: %s was claimed after its end", run->id);
 }
@@ -307,6 +308,7 @@ on_commit(
 	thread->last_commit = request->args[3];
 	check_messages(world, run, thread, request);
 	run->claims = 1;
+	run->rests = false;
 	if (!is_end) {
 		check_cancel(world, run, epoch);
 		return;
@@ -348,6 +350,7 @@ on_result(
 	call->stored = call->was_stored = true;
 	call->value = value;
 	run->claims = 1;
+	run->rests = false;
 }
 
 /* fl_attempts key; prefix, owner, epoch, run, number */
@@ -356,14 +359,19 @@ on_attempts(
     struct world *world, const struct redis_request *request, const struct reply *reply)
 {
 	struct run_fact *run = run_fact_of(world, request->args[4]);
+	unsigned counted;
 
 	if (!answers(reply, "OK"))
 		return;
 	if (world->threads[run->thread].epoch != number(request->args[3]))
 		violate(world, "4: the attempts of %s are counted by a former owner",
 		    run->id);
-	if (run->claims > 1)
-		run->claims = (unsigned)number(request->args[5]);
+	if (run->claims < 2)
+		return;
+	counted = (unsigned)number(request->args[5]);
+	if (counted != run->claims)
+		run->rests = counted < run->claims;
+	run->claims = counted;
 }
 
 static void
@@ -385,7 +393,7 @@ on_release(
 			continue;
 		attempts = redis_memory_field(world->redis.memory,
 		    world_text(world, SIM_PREFIX "r:%s", run->id), "attempts");
-		run->claims--;
+		run->claims -= run->rests ? 0 : 1;
 		if (attempts != NULL && number(attempts) > run->claims)
 			violate(world,
 			    "13: %s was given back, and that counts as attempt", run->id);

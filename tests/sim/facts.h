@@ -61,6 +61,7 @@ struct run_fact {
 	uint64_t submit_ms, cancel_ms;
 	uint64_t cancel_epoch; /* whose owner has committed once after the cancel */
 	unsigned claims;       /* since the last progress, releases taken off */
+	bool rests;            /* its present claim was taken off */
 	unsigned next_step;    /* to be committed */
 	struct task submit, cancel;
 };

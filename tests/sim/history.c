@@ -35,6 +35,7 @@ restore_run(struct run_fact *run, const struct run_fact *old)
 	run->over = old->over;
 	run->cancel_epoch = old->cancel_epoch;
 	run->claims = old->claims;
+	run->rests = old->rests;
 	run->next_step = old->next_step;
 	for (step = 0; step < STEPS; step++)
 		for (index = 0; index < CALLS; index++)

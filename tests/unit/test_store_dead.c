@@ -154,6 +154,36 @@ START_TEST(who_rests_is_not_to_blame)
 END_TEST
 
 static void
+play_given_back(void)
+{
+	struct store_claim claim = { 0 };
+	struct store_hold hold;
+	unsigned i;
+
+	trial_submit("t", "r");
+	for (i = 0; i < 3; i++)
+		trial_claim(trial.a, "t", NOT_LONG, &claim);
+	hold = hold_of(&claim);
+	ck_assert_int_eq(store_attempts(trial.a, trial.arena, &hold, 2, 0), STORE_OK);
+	ck_assert_int_eq(store_release(trial.a, trial.arena, &hold, NULL), STORE_OK);
+	trial_claim(trial.a, "t", NOT_LONG, &claim);
+	ck_assert_uint_eq(claim.attempts, 3);
+	/* And one that moves again. */
+	hold = hold_of(&claim);
+	ck_assert_int_eq(store_attempts(trial.a, trial.arena, &hold, 2, 0), STORE_OK);
+	ck_assert_int_eq(store_attempts(trial.a, trial.arena, &hold, 3, 1), STORE_OK);
+	ck_assert_int_eq(store_release(trial.a, trial.arena, &hold, NULL), STORE_OK);
+	trial_claim(trial.a, "t", NOT_LONG, &claim);
+	ck_assert_uint_eq(claim.attempts, 3);
+}
+
+START_TEST(who_rests_and_is_given_back_gets_nothing_for_it)
+{
+	trial_play(play_given_back);
+}
+END_TEST
+
+static void
 play_late(void)
 {
 	struct store_claim claim = { 0 };
@@ -314,6 +344,7 @@ tcase_store_dead(void)
 	tcase_add_test(tcase, a_stored_outcome_is_progress);
 	tcase_add_test(tcase, a_suspect_is_left_where_it_is);
 	tcase_add_test(tcase, who_rests_is_not_to_blame);
+	tcase_add_test(tcase, who_rests_and_is_given_back_gets_nothing_for_it);
 	tcase_add_test(tcase, what_is_counted_behind_progress_is_not);
 	tcase_add_test(tcase, who_ended_late_is_known_until_there_is_progress);
 	tcase_add_test(tcase, a_commit_says_that_its_run_is_dead);
