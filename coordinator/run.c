@@ -292,11 +292,13 @@ end(struct run *run, enum go go)
 		run_pins_release(run);
 	if (go == GO_DROP)
 		run_give_up(run);
-	if (go == GO_DROP && run->releasing)
+	if (go == GO_DROP && run->releasing) {
+		suspects_give_back(run);
 		store_release(run->coordinator->store, run->arena,
 		    &(struct store_hold){
 			run->thread, run->id, run->epoch, run->version },
 		    run->recovered ? NULL : value_list_end(&run->sent));
+	}
 	fiber_shield(false);
 	return go;
 }

@@ -29,6 +29,7 @@ struct suspect {
 	bool is_alone;
 	bool
 	    is_through; /* it has sent what it wants to know, and done all that comes before */
+	bool is_late; /* Redis may have been told that this claim is */
 	enum suspect_state state;
 	unsigned moving;   /* fibers of it that execute */
 	uint64_t still_ms; /* since when there are none */
@@ -129,7 +130,7 @@ await_turn(struct suspect *suspect)
 {
 	struct suspects *suspects = suspect->suspects;
 	struct turn_waiter waiter = { fiber_current(), suspect, { 0 } };
-	bool goes = true, takes;
+	bool goes = !fiber_cancelled(), takes;
 
 	suspect->refs++;
 	TAILQ_INSERT_TAIL(&suspects->waiters, &waiter, link);
@@ -182,6 +183,7 @@ tell_rest(struct suspect *suspect)
 static enum store_status
 tell_moves(struct suspect *suspect)
 {
+	suspect->is_late = suspect->is_late || suspect->is_through;
 	return tell(
 	    suspect, suspect->attempts, suspect->late + (suspect->is_through ? 1 : 0));
 }
@@ -306,6 +308,13 @@ suspects_end(struct run *run)
 	suspect->is_through = true;
 	tell_moves(suspect);
 	suspects_leave(run);
+}
+
+void
+suspects_give_back(struct run *run)
+{
+	if (run->suspect != NULL && run->suspect->is_late)
+		tell_rest(run->suspect);
 }
 
 void

@@ -50,6 +50,9 @@ void suspects_leave(struct run *run);
  * has come or not. Others need not wait while it does. On a fiber in a shield. */
 void suspects_end(struct run *run);
 
+/* It is about to be given back, on a fiber in a shield: then this claim was none, nor a late one. */
+void suspects_give_back(struct run *run);
+
 /* Between these two the running fiber of run waits for what others do. Behind it the fiber goes on when its run moves, at once
  * when it is cancelled. Another owner of the run: it is given up (run_give_up). */
 void suspects_wait(struct run *run);

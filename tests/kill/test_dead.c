@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fiber.h"
 #include "fleet_client.h"
 #include "fleet_kit.h"
 #include "store_past.h"
@@ -47,7 +48,19 @@ static const char tools[] = "name: hold\n"
 			    "input: none\n"
 			    "command: |\n"
 			    "  while [ ! -e %s ]; do sleep 0.05; done\n"
+			    "  echo held\n"
+			    "---\n"
+			    "name: hold_any\n"
+			    "description: the same, and may run twice\n"
+			    "timeout_ms: 600000\n"
+			    "input: none\n"
+			    "command: |\n"
+			    "  while [ ! -e %s ]; do sleep 0.05; done\n"
 			    "  echo held\n";
+
+#define WIDE 16
+#define WIDE_RUNS 6
+#define WIDE_STOPS 10
 
 #define BEFORE "takes_down"
 #define BEHIND "takes_down: {at: after_model}"
@@ -105,7 +118,7 @@ trouble_new(const char *middleware)
 	kit_flag(trouble.kit, KIT_TOOLS, "--plugin", trouble.plugin);
 	kit_flag(trouble.kit, KIT_TOOLS, "--tools",
 	    kit_write(trouble.kit, "tools.yaml",
-		arena_printf(trouble.arena, tools, trouble.let_go)));
+		arena_printf(trouble.arena, tools, trouble.let_go, trouble.let_go)));
 	kit_start_all(trouble.kit, 1, 1, 1);
 	kit_flotilla(trouble.kit, "agents", "apply", "--plugin", trouble.plugin,
 	    kit_write(trouble.kit, "clerk.yaml",
@@ -446,6 +459,121 @@ suspect(struct trouble *trouble, bool serves_models)
 	}
 }
 
+static const char *
+wide_agent(struct arena *arena)
+{
+	const char *calls = "{id: c0, name: hold_any, args: {}}";
+	int i;
+
+	for (i = 1; i < WIDE; i++)
+		calls = arena_printf(
+		    arena, "%s, {id: c%d, name: hold_any, args: {}}", calls, i);
+	return arena_printf(arena,
+	    "name: wide\nmodel: scripted:wide\ntools: [hold_any]\nscript:\n  wide:\n"
+	    "    - tool_calls: [%s]\n    - {content: All of it.}\n",
+	    calls);
+}
+
+static const char *
+wide_name(struct trouble *trouble, int i)
+{
+	return arena_printf(trouble->arena, "w%d", i);
+}
+
+static bool
+all_call(void *arg)
+{
+	struct trouble *trouble = arg;
+	const struct value *history;
+	int i;
+
+	for (i = 0; i < WIDE_RUNS; i++) {
+		history = NULL;
+		store_history(trouble->client->store, trouble->arena,
+		    wide_name(trouble, i), &history);
+		if (value_size(history) < 2)
+			return false;
+	}
+	return true;
+}
+
+static bool
+all_rest(void *arg)
+{
+	struct trouble *trouble = arg;
+	const char *name;
+	int i;
+
+	for (i = 0; i < WIDE_RUNS; i++) {
+		name = wide_name(trouble, i);
+		if (value_get_int(record(trouble, name, name), "attempts", 0) != PROVED)
+			return false;
+	}
+	return true;
+}
+
+/* As if they had been taken over for the third time, by who was taken down, too. */
+static void
+blame_all(struct trouble *trouble)
+{
+	const char *name;
+	int i;
+
+	for (i = 0; i < WIDE_RUNS; i++) {
+		name = wide_name(trouble, i);
+		kit_redis_cli(trouble->kit, 0, "HSET",
+		    arena_printf(trouble->arena, "%sr:%s",
+			store_prefix(trouble->arena, store_shard(name)), name),
+		    "attempts", "3", NULL);
+	}
+}
+
+/* Some are given back where they wait for their turn, or while they move. */
+static void
+play_wide(struct fleet_client *client, void *arg)
+{
+	struct trouble *trouble = arg;
+	const char *name, *answer, *ended;
+	int i;
+
+	trouble->client = client;
+	for (i = 0; i < WIDE_RUNS; i++)
+		submit(trouble, "wide", wide_name(trouble, i));
+	ck_assert(client_wait(client, all_call, trouble, WAIT_MS));
+	kit_kill(trouble->kit, KIT_COORDINATOR, 0);
+	blame_all(trouble);
+	for (i = 0; i < WIDE_STOPS; i++) {
+		kit_start(trouble->kit, KIT_COORDINATOR, 0);
+		fiber_sleep((uint64_t)i * 150 % 1400);
+		kit_stop(trouble->kit, KIT_COORDINATOR, 0);
+	}
+	kit_start(trouble->kit, KIT_COORDINATOR, 0);
+	ck_assert(client_wait(client, all_rest, trouble, WAIT_MS));
+	name = wide_name(trouble, 0);
+	ck_assert_int_eq(
+	    store_cancel(client->store, trouble->arena, name, name, &answer, &ended),
+	    STORE_OK);
+	ck_assert(client_wait_end(client, name, name, WAIT_MS));
+	kit_write(trouble->kit, "let_go", "");
+	for (i = 1; i < WIDE_RUNS; i++) {
+		name = wide_name(trouble, i);
+		ck_assert(client_wait_end(client, name, name, WAIT_MS));
+		ck_assert_str_eq(
+		    value_get_text(record(trouble, name, name), "status"), "success");
+	}
+}
+
+START_TEST(suspects_of_many_calls_rest_and_go_on)
+{
+	struct trouble trouble = trouble_new(BEFORE);
+
+	kit_flotilla(trouble.kit, "agents", "apply",
+	    kit_write(trouble.kit, "wide.yaml", wide_agent(trouble.arena)), NULL);
+	client_run(kit_redis(trouble.kit), play_wide, &trouble);
+	trouble_end(&trouble);
+}
+END_TEST
+
 static bool
 has_ended(void *arg)
 {
@@ -564,6 +692,7 @@ tcase_dead(void)
 	tcase_add_test(tcase, who_only_waits_outlives_all_that_others_take_down);
 	tcase_add_test(tcase, who_has_rested_and_moved_rests_again);
 	tcase_add_test(tcase, who_sleeps_in_a_hook_rests);
+	tcase_add_test(tcase, suspects_of_many_calls_rest_and_go_on);
 	tcase_add_test(tcase, who_is_cancelled_at_rest_moves_to_its_end);
 	return tcase;
 }
