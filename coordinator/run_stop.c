@@ -1,6 +1,8 @@
 /* run_stop: a run is to end before it is done: cancelled, late, given back, given up. */
 #include "run.h"
 
+#include "suspects.h"
+
 bool
 run_stops_with_its_own(struct run *run)
 {
@@ -28,6 +30,8 @@ void
 run_give_up(struct run *run)
 {
 	run->is_lost = true;
+	if (!run->releasing)
+		suspects_leave(run); /* it waits for no turn any more, and has none */
 	caller_disown(run->coordinator->caller, run->id);
 }
 

@@ -13,6 +13,8 @@
 #define SOME_MAX 64u  /* that move at once, of those that have had the fewest claims */
 #define STILL_MS 100u /* until one that is still rests */
 #define LOOK_MS (STILL_MS / 4)
+#define FIRST_MS                                                                         \
+	1000u /* of a process, in which others go on before it may be taken down by one that is alone */
 
 enum suspect_state {
 	SUSPECT_RESTS, /* or has not begun */
@@ -49,6 +51,7 @@ struct suspects {
 	TAILQ_HEAD(, suspect) list;
 	TAILQ_HEAD(, turn_waiter) waiters; /* who came first is first */
 	size_t turns, alone; /* that are taken; those of runs that must be alone */
+	uint64_t alone_from_ms;
 	struct fiber *fiber;
 };
 
@@ -61,11 +64,20 @@ unref(struct suspect *suspect)
 
 /* --- turns --------------------------------------------------------------------------- */
 
+/* When the first of those that are alone may have its turn; 0: now. */
+static uint64_t
+left_of_first(const struct suspects *suspects)
+{
+	uint64_t now_ms = loop_now_ms(suspects->coordinator->loop);
+
+	return now_ms < suspects->alone_from_ms ? suspects->alone_from_ms - now_ms : 0;
+}
+
 static bool
 has_turn(const struct suspects *suspects, bool is_alone)
 {
 	if (is_alone)
-		return suspects->turns == 0;
+		return suspects->turns == 0 && left_of_first(suspects) == 0;
 	return suspects->alone == 0 && suspects->turns < SOME_MAX;
 }
 
@@ -90,6 +102,13 @@ wake_its_own(struct suspect *suspect)
 				fiber_wake(waiter->fiber);
 }
 
+static void
+wake_fiber(struct suspects *suspects)
+{
+	if (suspects->fiber != NULL)
+		fiber_wake(suspects->fiber);
+}
+
 /* The fiber has slept while nobody had one. */
 static void
 take_turn(struct suspect *suspect)
@@ -98,8 +117,7 @@ take_turn(struct suspect *suspect)
 
 	suspects->turns++;
 	suspects->alone += suspect->is_alone ? 1 : 0;
-	if (suspects->fiber != NULL)
-		fiber_wake(suspects->fiber);
+	wake_fiber(suspects);
 }
 
 static void
@@ -134,6 +152,7 @@ await_turn(struct suspect *suspect)
 
 	suspect->refs++;
 	TAILQ_INSERT_TAIL(&suspects->waiters, &waiter, link);
+	wake_fiber(suspects);
 	while (goes && !may_go(&waiter))
 		goes = fiber_wait() == 0;
 	takes = goes && suspect->run != NULL && suspect->state == SUSPECT_RESTS;
@@ -227,6 +246,22 @@ find_still(const struct suspects *suspects)
 	return NULL;
 }
 
+/* Until one may be still for long enough, or the first one that is alone may begin. */
+static int
+wait_for_more(struct suspects *suspects)
+{
+	uint64_t first_ms = left_of_first(suspects);
+	int waited;
+
+	if (suspects->turns > 0)
+		return fiber_wait_ms(LOOK_MS);
+	if (first_ms == 0 || TAILQ_EMPTY(&suspects->waiters))
+		return fiber_wait();
+	waited = fiber_wait_ms(first_ms);
+	wake_first(suspects);
+	return waited;
+}
+
 static void
 suspects_main(void *arg)
 {
@@ -239,8 +274,7 @@ suspects_main(void *arg)
 		if (still != NULL)
 			tell_and_become(still, SUSPECT_RESTS);
 		else
-			waited =
-			    suspects->turns > 0 ? fiber_wait_ms(LOOK_MS) : fiber_wait();
+			waited = wait_for_more(suspects);
 		if (fiber_cancelled())
 			waited = -1;
 	}
@@ -371,6 +405,7 @@ suspects_new(struct coordinator *coordinator)
 	struct suspects *suspects = xcalloc(1, sizeof *suspects);
 
 	suspects->coordinator = coordinator;
+	suspects->alone_from_ms = loop_now_ms(coordinator->loop) + FIRST_MS;
 	TAILQ_INIT(&suspects->list);
 	TAILQ_INIT(&suspects->waiters);
 	suspects->fiber =

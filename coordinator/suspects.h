@@ -4,7 +4,8 @@
  * A run ends as quarantined after five claims without progress (fl_claim). So that only who is to blame comes that far:
  *
  *	- A suspect is claimed when its turn has come: of those that are here for the third time some at once, of others one
- *	  alone. The claim counts.
+ *	  alone, and none of these in a process's first second: so that what is not to blame goes on between two deaths.
+ *	  The claim counts.
  *	- It *moves* while a fiber of it executes something of ours, and is *still* while all of them wait for what others
  *	  do: a call, a child, a service that nobody serves yet; or sleep. When it has been still for a while it *rests*: whatever
  *	  it asks of this process it has asked, and the process is alive. Redis is told (fl_attempts) that this claim is
