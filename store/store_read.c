@@ -68,9 +68,7 @@ number(struct arena *arena, const struct value *bytes)
 static const struct value *
 kept_value(struct arena *arena, const char *name, const struct value *bytes)
 {
-	size_t i;
-
-	for (i = 0; i < sizeof kept_fields / sizeof *kept_fields; i++) {
+	for (size_t i = 0; i < sizeof kept_fields / sizeof *kept_fields; i++) {
 		if (strcmp(kept_fields[i].name, name) != 0)
 			continue;
 		if (kept_fields[i].kept == KEPT_INSIDE)

@@ -51,7 +51,7 @@ const struct setting worker_model_table[] = {
 	{ "connect-timeout-ms", SETTING_INTEGER, SETTING(connect_timeout_ms), "10000", 1,
 	    TIMEOUT_MS_MAX, "ms", "until a provider is connected", 0 },
 	{ "first-byte-timeout-ms", SETTING_INTEGER, SETTING(first_byte_timeout_ms),
-	    "120000", 1, TIMEOUT_MS_MAX, "ms", "until a streamed answer begins", 0 },
+	    "300000", 1, TIMEOUT_MS_MAX, "ms", "until a streamed answer begins", 0 },
 	{ "idle-timeout-ms", SETTING_INTEGER, SETTING(idle_timeout_ms), "60000", 1,
 	    TIMEOUT_MS_MAX, "ms", "between two pieces of a streamed answer", 0 },
 	/* Less than a call has: who retries or asks another model is to have some of it left. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "claude_edit.h"
 #include "utf8.h"
 
 const char claude_files_parameters[] =
@@ -38,169 +39,33 @@ const char claude_files_parameters[] =
     "path\"}},"
     " \"required\": [\"command\"]}";
 
-/* One call. */
-struct edit {
-	struct tool_request *request;
-	struct arena *arena;
-	const struct value *args;
-	const char *field;
-	struct backend backend;
-	const char *said;           /* the path as the model wrote it */
-	const char *path;           /* and as the backend has it */
-	struct tool_result *result; /* of a call that is not gone on with */
-};
-
-/* --- answers -------------------------------------------------------------------------- */
-
-static struct tool_result *
-answer(struct edit *edit, const char *text, const char *status)
-{
-	struct arena *arena = edit->arena;
-	const struct value *message = chat_tool(
-	    arena, text, tool_call_id(edit->request), tool_name(edit->request), status);
-
-	return tool_command(
-	    edit->request, value_map(arena, "messages", value_array(arena, &message, 1),
-			       edit->field, edit->backend.update, NULL));
-}
-
-static struct tool_result *
-done(struct edit *edit, const char *what)
-{
-	return answer(
-	    edit, arena_printf(edit->arena, "%s %s", what, edit->said), "success");
-}
-
-static struct tool_result *
-refuse(struct edit *edit, const char *text)
-{
-	return answer(edit, text, "error");
-}
-
-/* Why an operation was not done. */
-static struct tool_result *
-not_done(struct edit *edit, enum backend_end end)
-{
-	if (end == BACKEND_CANCELLED)
-		return tool_fail(edit->request, fault_cancelled(edit->arena));
-	if (end == BACKEND_MISSING)
-		return refuse(
-		    edit, arena_printf(edit->arena, "File not found: %s", edit->said));
-	return refuse(edit, edit->backend.error);
-}
-
-/* --- paths ---------------------------------------------------------------------------- */
-
-static bool
-is_beneath(const char *path, const char *folder)
-{
-	size_t size = strlen(folder);
-
-	while (size > 0 && folder[size - 1] == '/')
-		size--;
-	return strncmp(path, folder, size) == 0 &&
-	       (path[size] == '/' || path[size] == '\0');
-}
-
-static const struct value *
-prefixes_of(const struct edit *edit)
-{
-	const struct value *prefixes =
-	    value_get(tool_settings_of(edit->request), "allowed_path_prefixes");
-
-	return value_is(prefixes, VALUE_ARRAY) ? prefixes : value_empty_array();
-}
-
-static bool
-is_allowed(const struct edit *edit)
-{
-	const struct value *prefixes = prefixes_of(edit);
-	size_t i;
-
-	for (i = 0; i < prefixes->size; i++)
-		if (is_beneath(edit->path, value_text(prefixes->items[i])))
-			return true;
-	return prefixes->size == 0;
-}
-
-/* A folder that is there without a file in it, and that nobody may take away. */
-static bool
-is_root(const struct edit *edit)
-{
-	const struct value *prefixes = prefixes_of(edit);
-	size_t i;
-
-	for (i = 0; i < prefixes->size; i++)
-		if (is_beneath(value_text(prefixes->items[i]), edit->path))
-			return true;
-	return strcmp(edit->path, "/") == 0;
-}
-
-static const char *
-shown_prefixes(const struct edit *edit)
-{
-	const struct value *prefixes = prefixes_of(edit);
-	const char *text = "";
-	size_t i;
-
-	for (i = 0; i < prefixes->size; i++)
-		text = arena_printf(edit->arena, "%s%s%s", text, i == 0 ? "" : ", ",
-		    value_text(prefixes->items[i]));
-	return text;
-}
-
-/* Takes the path in the argument of that name. False: edit->result is the answer. */
-static bool
-take_path(struct edit *edit, const char *name)
-{
-	const char *error;
-
-	edit->said = value_get_text(edit->args, name);
-	if (edit->said == NULL) {
-		edit->result = refuse(edit,
-		    arena_printf(edit->arena, "The command needs the argument %s", name));
-		return false;
-	}
-	edit->path = backend_path(edit->arena, edit->said, &error);
-	if (edit->path == NULL) {
-		edit->result = refuse(edit, error);
-		return false;
-	}
-	if (!is_allowed(edit)) {
-		edit->result = refuse(
-		    edit, arena_printf(edit->arena, "Path must start with one of %s: %s",
-			      shown_prefixes(edit), edit->said));
-		return false;
-	}
-	return true;
-}
-
 /* The same of a text; NULL when it is not there, and then edit->result is the answer. */
 static const struct value *
-take_text(struct edit *edit, const char *name)
+take_text(struct claude_edit *edit, const char *name)
 {
 	const struct value *text = value_get(edit->args, name);
 
 	if (value_is(text, VALUE_STR))
 		return text;
-	edit->result = refuse(
+	edit->result = claude_edit_refuse(
 	    edit, arena_printf(edit->arena, "The command needs the argument %s", name));
 	return NULL;
 }
 
 /* Reads the text of the file at edit->path. NULL: edit->result is the answer. */
 static const struct value *
-read_text(struct edit *edit)
+read_text(struct claude_edit *edit)
 {
 	struct backend_file file;
 	enum backend_end end = backend_read(&edit->backend, edit->path, &file);
 
 	if (end == BACKEND_DONE && !file.is_base64)
 		return file.content;
-	edit->result = end == BACKEND_DONE
-			   ? refuse(edit, arena_printf(edit->arena,
-					      "The file is not text: %s", edit->said))
-			   : not_done(edit, end);
+	edit->result =
+	    end == BACKEND_DONE
+		? claude_edit_refuse(edit,
+		      arena_printf(edit->arena, "The file is not text: %s", edit->said))
+		: claude_edit_not_done(edit, end);
 	return NULL;
 }
 
@@ -251,7 +116,7 @@ numbered(struct arena *arena, const struct value *text, struct range range)
 }
 
 static struct tool_result *
-view_folder(struct edit *edit, enum backend_end why)
+view_folder(struct claude_edit *edit, enum backend_end why)
 {
 	static const char more[] = "[There is more, which is not shown.]";
 	struct backend_list list = { 0 };
@@ -261,11 +126,13 @@ view_folder(struct edit *edit, enum backend_end why)
 	size_t i;
 
 	if (end == BACKEND_CANCELLED)
-		return not_done(edit, end);
+		return claude_edit_not_done(edit, end);
 	edit->backend.error = error;
 	if (end != BACKEND_DONE || value_size(list.items) == 0)
-		return is_root(edit) ? answer(edit, "There are no files yet.", "success")
-				     : not_done(edit, why);
+		return claude_edit_is_root(edit)
+			   ? claude_edit_answer(
+				 edit, "There are no files yet.", "success")
+			   : claude_edit_not_done(edit, why);
 	for (i = 0; i < list.items->size; i++) {
 		path = value_get_text(list.items->items[i], "path");
 		packet_append(&text, path, strlen(path));
@@ -276,51 +143,54 @@ view_folder(struct edit *edit, enum backend_end why)
 	shown =
 	    arena_copy(edit->arena, text.data, list.is_cut ? text.size : text.size - 1);
 	packet_release(&text);
-	return answer(edit, shown, "success");
+	return claude_edit_answer(edit, shown, "success");
 }
 
 static struct tool_result *
-view(struct edit *edit)
+view(struct claude_edit *edit)
 {
 	const struct value *given = value_get(edit->args, "view_range");
 	struct range range = { 1, -1 };
 	struct backend_file file;
 	enum backend_end end;
 
-	if (!take_path(edit, "path"))
+	if (!claude_edit_take_path(edit, "path"))
 		return edit->result;
 	if (value_size(given) == 2)
 		range = (struct range){ value_at(given, 0)->integer,
 			value_at(given, 1)->integer };
 	if (range.first < 1 || (range.last != -1 && range.last < range.first))
-		return refuse(edit, "view_range must be [first, last], from 1 on; last "
-				    "may be -1: the end");
+		return claude_edit_refuse(edit,
+		    "view_range must be [first, last], from 1 on; last "
+		    "may be -1: the end");
 	end = backend_read(&edit->backend, edit->path, &file);
 	if (end == BACKEND_CANCELLED)
-		return not_done(edit, end);
+		return claude_edit_not_done(edit, end);
 	if (end != BACKEND_DONE)
 		return view_folder(edit, end);
 	if (file.is_base64)
-		return refuse(edit,
+		return claude_edit_refuse(edit,
 		    arena_printf(edit->arena, "The file is not text: %s", edit->said));
-	return answer(edit, numbered(edit->arena, file.content, range), "success");
+	return claude_edit_answer(
+	    edit, numbered(edit->arena, file.content, range), "success");
 }
 
 /* --- what changes files ---------------------------------------------------------------- */
 
 static struct tool_result *
-create(struct edit *edit)
+create(struct claude_edit *edit)
 {
 	const struct value *text;
 	enum backend_end end;
 
-	if (!take_path(edit, "path"))
+	if (!claude_edit_take_path(edit, "path"))
 		return edit->result;
 	text = take_text(edit, "file_text");
 	if (text == NULL)
 		return edit->result;
 	end = backend_write(&edit->backend, edit->path, text);
-	return end == BACKEND_DONE ? done(edit, "File created:") : not_done(edit, end);
+	return end == BACKEND_DONE ? claude_edit_done(edit, "File created:")
+				   : claude_edit_not_done(edit, end);
 }
 
 static size_t
@@ -337,13 +207,13 @@ count_of(const struct value *text, const struct value *part)
 }
 
 static struct tool_result *
-str_replace(struct edit *edit)
+str_replace(struct claude_edit *edit)
 {
 	const struct value *old, *new = value_get(edit->args, "new_str"), *text;
 	enum backend_end end;
 	size_t count;
 
-	if (!take_path(edit, "path"))
+	if (!claude_edit_take_path(edit, "path"))
 		return edit->result;
 	old = take_text(edit, "old_str");
 	if (old == NULL)
@@ -353,19 +223,19 @@ str_replace(struct edit *edit)
 		return edit->result;
 	count = count_of(text, old);
 	if (count == 0)
-		return refuse(
+		return claude_edit_refuse(
 		    edit, arena_printf(edit->arena, "String not found in file: %s",
 			      utf8_shown(edit->arena, value_text(old), 200)));
 	if (count > 1)
-		return refuse(edit,
+		return claude_edit_refuse(edit,
 		    arena_printf(edit->arena,
 			"old_str is in %s in %zu places: nothing was replaced. Give more "
 			"of what stands around it, so that it is one alone.",
 			edit->said, count));
 	end = backend_edit(&edit->backend, edit->path, old,
 	    value_is(new, VALUE_STR) ? new : value_str(edit->arena, ""), false, &count);
-	return end == BACKEND_DONE ? done(edit, "String replaced in")
-				   : not_done(edit, end);
+	return end == BACKEND_DONE ? claude_edit_done(edit, "String replaced in")
+				   : claude_edit_not_done(edit, end);
 }
 
 /* Where the line with that number, from 0, begins; -1: there are not so many. A newline at the end begins none. */
@@ -403,13 +273,13 @@ with_lines(struct arena *arena, const struct value *text, size_t offset,
 }
 
 static struct tool_result *
-insert(struct edit *edit)
+insert(struct claude_edit *edit)
 {
 	const struct value *line = value_get(edit->args, "insert_line"), *lines, *text;
 	enum backend_end end;
 	long offset;
 
-	if (!take_path(edit, "path"))
+	if (!claude_edit_take_path(edit, "path"))
 		return edit->result;
 	/* Older versions of the tool call it so. */
 	lines = take_text(edit, value_is(value_get(edit->args, "new_str"), VALUE_STR)
@@ -422,51 +292,54 @@ insert(struct edit *edit)
 		     ? offset_of(text, line->integer)
 		     : -1;
 	if (offset == -1)
-		return refuse(edit, arena_printf(edit->arena,
-					"insert_line must be a line of %s, or 0: its "
-					"beginning",
-					edit->said));
+		return claude_edit_refuse(
+		    edit, arena_printf(edit->arena,
+			      "insert_line must be a line of %s, or 0: its "
+			      "beginning",
+			      edit->said));
 	end = backend_write(&edit->backend, edit->path,
 	    with_lines(edit->arena, text, (size_t)offset, lines));
-	return end == BACKEND_DONE ? done(edit, "Text inserted in") : not_done(edit, end);
+	return end == BACKEND_DONE ? claude_edit_done(edit, "Text inserted in")
+				   : claude_edit_not_done(edit, end);
 }
 
-static struct tool_result *delete (struct edit *edit)
+static struct tool_result *delete (struct claude_edit *edit)
 {
 	enum backend_end end;
 
-	if (!take_path(edit, "path"))
+	if (!claude_edit_take_path(edit, "path"))
 		return edit->result;
-	if (is_root(edit))
-		return refuse(edit,
+	if (claude_edit_is_root(edit))
+		return claude_edit_refuse(edit,
 		    arena_printf(edit->arena,
 			"%s itself cannot be deleted: name what is in it", edit->said));
 	end = backend_delete(&edit->backend, edit->path);
-	return end == BACKEND_DONE ? done(edit, "File deleted:") : not_done(edit, end);
+	return end == BACKEND_DONE ? claude_edit_done(edit, "File deleted:")
+				   : claude_edit_not_done(edit, end);
 }
 
 /* One operation after the other: what dies between them leaves both. */
 static struct tool_result *
-rename_file(struct edit *edit)
+rename_file(struct claude_edit *edit)
 {
 	const char *old_said, *old_path;
 	struct backend_file file, other;
 	enum backend_end end;
 
-	if (!take_path(edit, "old_path"))
+	if (!claude_edit_take_path(edit, "old_path"))
 		return edit->result;
 	end = backend_read(&edit->backend, edit->path, &file);
 	if (end != BACKEND_DONE)
-		return not_done(edit, end);
+		return claude_edit_not_done(edit, end);
 	old_said = edit->said;
 	old_path = edit->path;
-	if (!take_path(edit, "new_path"))
+	if (!claude_edit_take_path(edit, "new_path"))
 		return edit->result;
 	end = backend_read(&edit->backend, edit->path, &other);
 	if (end == BACKEND_CANCELLED)
-		return not_done(edit, end);
+		return claude_edit_not_done(edit, end);
 	if (end != BACKEND_MISSING)
-		return refuse(
+		return claude_edit_refuse(
 		    edit, arena_printf(edit->arena,
 			      "%s is there already: nothing was renamed", edit->said));
 	end = file.is_base64
@@ -475,8 +348,8 @@ rename_file(struct edit *edit)
 	if (end == BACKEND_DONE)
 		end = backend_delete(&edit->backend, old_path);
 	if (end != BACKEND_DONE)
-		return not_done(edit, end);
-	return answer(edit,
+		return claude_edit_not_done(edit, end);
+	return claude_edit_answer(edit,
 	    arena_printf(edit->arena, "File renamed: %s -> %s", old_said, edit->said),
 	    "success");
 }
@@ -488,7 +361,7 @@ claude_files_run(struct tool_request *request, const char *field)
 {
 	static const struct {
 		const char *name;
-		struct tool_result *(*run)(struct edit *edit);
+		struct tool_result *(*run)(struct claude_edit *edit);
 	} commands[] = {
 		{ "view", view },
 		{ "create", create },
@@ -497,7 +370,7 @@ claude_files_run(struct tool_request *request, const char *field)
 		{ "delete", delete },
 		{ "rename", rename_file },
 	};
-	struct edit edit = { .request = request,
+	struct claude_edit edit = { .request = request,
 		.arena = tool_arena(request),
 		.args = tool_args(request),
 		.field = field };
@@ -508,8 +381,8 @@ claude_files_run(struct tool_request *request, const char *field)
 	for (i = 0; i < sizeof commands / sizeof *commands; i++)
 		if (name != NULL && strcmp(commands[i].name, name) == 0)
 			return commands[i].run(&edit);
-	return refuse(&edit, arena_printf(edit.arena, "Unknown command: %s",
-				 name != NULL ? name : "none"));
+	return claude_edit_refuse(&edit, arena_printf(edit.arena, "Unknown command: %s",
+					     name != NULL ? name : "none"));
 }
 
 int

@@ -298,13 +298,20 @@ search_all(struct search *search)
 	return answer(search, "No matches found");
 }
 
+static struct pattern *
+compile(struct arena *arena, const struct value *text, const char **error_r)
+{
+	if (value_size(text) <= PATTERN_BYTES_MAX)
+		return pattern_new(arena, value_text(text), value_size(text), error_r);
+	*error_r = "it is longer than it may be";
+	return NULL;
+}
+
 static struct tool_result *
 run_grep_search(struct tool_request *request)
 {
 	const struct value *args = tool_args(request);
-	const char *text = value_get_text(args, "pattern");
-	const char *include = value_get_text(args, "include");
-	const char *error = "it is longer than it may be";
+	const char *include = value_get_text(args, "include"), *error;
 	struct search search;
 	struct pattern *pattern;
 	struct tool_result *result;
@@ -318,9 +325,7 @@ run_grep_search(struct tool_request *request)
 			    &search, arena_printf(search.arena,
 					 "Invalid include pattern: %s.", error));
 	}
-	pattern = strlen(text) > PATTERN_BYTES_MAX
-		      ? NULL
-		      : pattern_new(search.arena, text, strlen(text), &error);
+	pattern = compile(search.arena, value_get(args, "pattern"), &error);
 	if (pattern == NULL)
 		return refuse(&search,
 		    arena_printf(search.arena, "Invalid regex pattern: %s.", error));
@@ -361,14 +366,15 @@ static const struct tool *const tools[] = { &glob_search, &grep_search, NULL };
 static int
 configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 {
-	const char *key = value_get_text(use->settings, "state_key");
-	size_t i;
+	const struct value *key = value_get(use->settings, "state_key");
+	size_t i = 0;
 
-	for (i = 0; strcmp(keys[i], key) != 0; i++)
-		;
+	while (!value_text_is(key, keys[i])) /* one of the choices */
+		i++;
 	use->fields = &fields_of_keys[i];
 	use->field_count = 1;
-	return backend_configure_field(arena, use, key, BACKEND_READ_BY_TOOLS, error_r);
+	return backend_configure_field(
+	    arena, use, keys[i], BACKEND_READ_BY_TOOLS, error_r);
 }
 
 const struct middleware middleware_state_file_search = {

@@ -261,123 +261,6 @@ START_TEST(the_system_prompt_is_the_first_message)
 }
 END_TEST
 
-static const char *
-asked_of(const char *provider, const struct value *given, struct written *written)
-{
-	struct ask ask = ask_from(given);
-	const char *error = NULL;
-
-	ask.provider = provider;
-	ask.written = written;
-	return json_text(
-	    arena, value_get(openai_request(&ask, false, &error), "messages"));
-}
-
-/* xAI, Groq, Mistral refuse a name of any but a user. What is kept of the thread's JSON is not of both. */
-START_TEST(other_servers_are_not_told_the_names_of_agents)
-{
-	const struct value *given = literal(arena,
-	    "{'messages':[{'type':'human','content':'a','name':'Ann'},{'type':'ai',"
-	    "'content':'b','name':'helper'},{'type':'system','content':'c','name':'d'}]"
-	    "}");
-	const char *all =
-	    "[{\"role\":\"user\",\"content\":\"a\",\"name\":\"Ann\"},{\"role\":"
-	    "\"assistant\",\"content\":\"b\",\"name\":\"helper\"},{\"role\":\"system\","
-	    "\"content\":\"c\",\"name\":\"d\"}]";
-	const char *few =
-	    "[{\"role\":\"user\",\"content\":\"a\",\"name\":\"Ann\"},{"
-	    "\"role\":\"assistant\",\"content\":\"b\"},{\"role\":\"system\","
-	    "\"content\":\"c\"}]";
-	struct written written = { 0 };
-
-	ck_assert_str_eq(asked_of("grok", given, NULL), few);
-	ck_assert_str_eq(asked_of("openai", given, NULL), all);
-	ck_assert_str_eq(asked_of("openai", given, &written), all);
-	ck_assert_str_eq(asked_of("grok", given, &written), few);
-	ck_assert_str_eq(asked_of("mistral", given, &written), few);
-	ck_assert_str_eq(asked_of("openai", given, &written), all);
-	written_release(&written);
-}
-END_TEST
-
-/* Who does not get it back refuses what follows: DeepSeek, Moonshot. Others refuse to get it. */
-START_TEST(what_a_model_thought_goes_back_to_its_provider_alone)
-{
-	const struct value *given = literal(arena,
-	    "{'messages':[{'type':'ai','content':'b','additional_kwargs':{"
-	    "'reasoning_content':'hm','reasoning_details':[{'data':'E'}]},'response_"
-	    "metadata':{'model_provider':"
-	    "'deepseek'}},{'type':'ai','content':'c','additional_kwargs':{"
-	    "'reasoning_content':''},'response_metadata':{'model_provider':'deepseek'}},"
-	    "{'type':'ai','content':'d','additional_kwargs':{'reasoning_content':'x'}}]"
-	    "}");
-	const char *own = "[{\"role\":\"assistant\",\"content\":\"b\","
-			  "\"reasoning_content\":\"hm\",\"reasoning_details\":[{"
-			  "\"data\":\"E\"}]},{\"role\":\"assistant\","
-			  "\"content\":\"c\",\"reasoning_content\":\"\"},{\"role\":"
-			  "\"assistant\",\"content\":\"d\"}]";
-	const char *others =
-	    "[{\"role\":\"assistant\",\"content\":\"b\"},{\"role\":\"assistant\","
-	    "\"content\":\"c\"},{\"role\":\"assistant\",\"content\":\"d\"}]";
-	struct written written = { 0 };
-
-	ck_assert_str_eq(asked_of("deepseek", given, NULL), own);
-	ck_assert_str_eq(asked_of("groq", given, NULL), others);
-	ck_assert_str_eq(asked_of("deepseek", given, &written), own);
-	ck_assert_str_eq(asked_of("groq", given, &written), others);
-	ck_assert_str_eq(asked_of("deepseek", given, &written), own);
-	written_release(&written);
-}
-END_TEST
-
-/* Google refuses calls without the signature that it sent with them. */
-START_TEST(what_came_with_a_call_goes_back_with_it)
-{
-	const struct value *given = literal(arena,
-	    "{'messages':[{'type':'ai','content':'','tool_calls':[{'name':'f','args':{},"
-	    "'id':'c1'},{'name':'g','args':{},'id':'c2'}],'additional_kwargs':{"
-	    "'extra_content':{'c1':{'google':{'thought_signature':'S'}}}},"
-	    "'response_metadata':{'model_provider':'gemini'}}]}");
-	const char *own =
-	    "[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c1\","
-	    "\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"},"
-	    "\"extra_content\":{\"google\":{\"thought_signature\":\"S\"}}},{\"id\":"
-	    "\"c2\",\"type\":\"function\",\"function\":{\"name\":\"g\",\"arguments\":"
-	    "\"{}\"}}]}]";
-
-	ck_assert_str_eq(asked_of("gemini", given, NULL), own);
-	ck_assert_ptr_null(strstr(asked_of("openai", given, NULL), "extra_content"));
-}
-END_TEST
-
-/* vLLM, llama.cpp and Ollama read the arguments of what was called before. */
-START_TEST(other_servers_are_sent_arguments_that_they_can_read)
-{
-	const struct value *given = literal(arena,
-	    "{'messages':[{'type':'ai','content':'','invalid_tool_calls':[{'name':'f',"
-	    "'args':'{oops','id':'c1'},{'name':'g','args':'[1]','id':'c2'},{'name':'h',"
-	    "'args':'{\\'a\\': 1}','id':'c3'},{'name':'i','args':'','id':'c4'}]}]}");
-	static const char *const others[] = { "{}", "{}", "{\"a\": 1}", "{}" };
-	static const char *const own[] = { "{oops", "[1]", "{\"a\": 1}", "" };
-
-	for (size_t i = 0; i < 8; i++) {
-		struct ask ask = ask_from(given);
-		const char *error = NULL;
-		const struct value *calls;
-
-		ask.provider = i < 4 ? "vllm" : "openai";
-		calls = value_get(
-		    value_at(
-			value_get(openai_request(&ask, false, &error), "messages"), 0),
-		    "tool_calls");
-		ck_assert_str_eq(
-		    value_get_text(
-			value_get(value_at(calls, i % 4), "function"), "arguments"),
-		    (i < 4 ? others : own)[i % 4]);
-	}
-}
-END_TEST
-
 /* --- what is kept as JSON ------------------------------------------------------------ */
 
 static const char *
@@ -577,10 +460,6 @@ tcase_openai_request(void)
 	tcase_add_loop_test(
 	    tcase, a_limit_goes_out_by_the_name_that_the_model_takes, 0, COUNT(limits));
 	tcase_add_test(tcase, the_system_prompt_is_the_first_message);
-	tcase_add_test(tcase, other_servers_are_not_told_the_names_of_agents);
-	tcase_add_test(tcase, what_a_model_thought_goes_back_to_its_provider_alone);
-	tcase_add_test(tcase, what_came_with_a_call_goes_back_with_it);
-	tcase_add_test(tcase, other_servers_are_sent_arguments_that_they_can_read);
 	tcase_add_test(tcase, kept_json_is_what_would_be_written);
 	tcase_add_test(tcase, kept_json_is_of_as_many_items_as_there_are);
 	tcase_add_test(tcase, what_is_kept_is_not_made_again);
