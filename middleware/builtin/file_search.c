@@ -10,6 +10,40 @@
 
 #define LINES_BETWEEN_LOOKS 16u /* at the clock */
 
+/* --- what both middleware have ---------------------------------------------------------- */
+
+const char file_search_glob_parameters[] =
+    "{\"type\": \"object\", \"properties\": {"
+    "\"pattern\": {\"type\": \"string\", \"description\": \"What the files are "
+    "called, as **/*.py\"},"
+    "\"path\": {\"type\": \"string\", \"default\": \"/\", \"description\": \"The "
+    "folder to look in; / is all\"}},"
+    " \"required\": [\"pattern\"]}";
+
+const char file_search_grep_parameters[] =
+    "{\"type\": \"object\", \"properties\": {"
+    "\"pattern\": {\"type\": \"string\", \"description\": \"A regular "
+    "expression, "
+    "matched against each line\"},"
+    "\"path\": {\"type\": \"string\", \"default\": \"/\", \"description\": \"The "
+    "folder or file to search; / is all\"},"
+    "\"include\": {\"type\": [\"string\", \"null\"], \"default\": null, "
+    "\"description\": \"Names of the files to search, as *.py\"},"
+    "\"output_mode\": {\"type\": \"string\", \"default\": "
+    "\"files_with_matches\", "
+    "\"enum\": [\"files_with_matches\", \"content\", \"count\"]}},"
+    " \"required\": [\"pattern\"]}";
+
+enum file_search_mode
+file_search_mode_of(const struct value *args)
+{
+	const struct value *mode = value_get(args, "output_mode");
+
+	if (value_text_is(mode, "content"))
+		return FILE_SEARCH_CONTENT;
+	return value_text_is(mode, "count") ? FILE_SEARCH_COUNT : FILE_SEARCH_FILES;
+}
+
 struct found {
 	const char *path;
 	int64_t changed;

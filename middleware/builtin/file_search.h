@@ -6,6 +6,7 @@
 #include "file_glob.h"
 #include "file_walk.h"
 #include "pattern.h"
+#include "value.h"
 
 #define FILE_SEARCH_MS 30000u            /* of one search, ripgrep's part included */
 #define FILE_SEARCH_ANSWER_BYTES 262144u /* for the model; the rest is left out */
@@ -18,6 +19,10 @@ enum file_search_mode {
 	FILE_SEARCH_CONTENT,
 	FILE_SEARCH_COUNT,
 };
+
+/* The JSON Schemas of the arguments of glob_search and grep_search, and the mode that the latter's say. */
+extern const char file_search_glob_parameters[], file_search_grep_parameters[];
+enum file_search_mode file_search_mode_of(const struct value *args);
 
 struct file_search {
 	struct arena *arena; /* nobody else's while it runs */

@@ -156,13 +156,7 @@ static const struct tool glob_search = {
 	    "`src/*.{js,ts}` those right in src. A pattern without `**` is looked for in "
 	    "`path` "
 	    "itself, not below.",
-	.parameters =
-	    "{\"type\": \"object\", \"properties\": {"
-	    "\"pattern\": {\"type\": \"string\", \"description\": \"What the files are "
-	    "called, as **/*.py\"},"
-	    "\"path\": {\"type\": \"string\", \"default\": \"/\", \"description\": \"The "
-	    "folder to look in; / is all\"}},"
-	    " \"required\": [\"pattern\"]}",
+	.parameters = file_search_glob_parameters,
 	.run = run_glob_search,
 };
 
@@ -241,16 +235,6 @@ ask_ripgrep(struct tool_request *request, struct file_search *search, const char
 
 /* --- grep_search ---------------------------------------------------------------------- */
 
-static enum file_search_mode
-mode_of(const struct value *args)
-{
-	const struct value *mode = value_get(args, "output_mode");
-
-	if (value_text_is(mode, "content"))
-		return FILE_SEARCH_CONTENT;
-	return value_text_is(mode, "count") ? FILE_SEARCH_COUNT : FILE_SEARCH_FILES;
-}
-
 /* Searches lines for what pattern and include mean; search has its own arena. */
 static struct tool_result *
 search_lines(struct tool_request *request, struct file_search *search, const char *text,
@@ -286,7 +270,7 @@ static struct tool_result *
 run_grep_search(struct tool_request *request)
 {
 	const struct value *args = tool_args(request);
-	struct file_search search = { .mode = mode_of(args) };
+	struct file_search search = { .mode = file_search_mode_of(args) };
 	struct tool_result *result;
 
 	if (!prepare(request, &search, &result))
@@ -309,19 +293,7 @@ static const struct tool grep_search = {
 	    "`include` narrows the files by their names: `*.py` or `*.{ts,tsx}` in any "
 	    "folder, "
 	    "`src/**/*.c` below path. Only text files are searched.",
-	.parameters =
-	    "{\"type\": \"object\", \"properties\": {"
-	    "\"pattern\": {\"type\": \"string\", \"description\": \"A regular "
-	    "expression, "
-	    "matched against each line\"},"
-	    "\"path\": {\"type\": \"string\", \"default\": \"/\", \"description\": \"The "
-	    "folder or file to search; / is all\"},"
-	    "\"include\": {\"type\": [\"string\", \"null\"], \"default\": null, "
-	    "\"description\": \"Names of the files to search, as *.py\"},"
-	    "\"output_mode\": {\"type\": \"string\", \"default\": "
-	    "\"files_with_matches\", "
-	    "\"enum\": [\"files_with_matches\", \"content\", \"count\"]}},"
-	    " \"required\": [\"pattern\"]}",
+	.parameters = file_search_grep_parameters,
 	.run = run_grep_search,
 };
 

@@ -159,13 +159,7 @@ static const struct tool glob_search = {
 	    "of "
 	    "these, `{a,b}` for either, `**` for any folders: `**/*.py` is every Python "
 	    "file, `src/*.{js,ts}` those right in src.",
-	.parameters =
-	    "{\"type\": \"object\", \"properties\": {"
-	    "\"pattern\": {\"type\": \"string\", \"description\": \"What the files are "
-	    "called, as **/*.py\"},"
-	    "\"path\": {\"type\": \"string\", \"default\": \"/\", \"description\": \"The "
-	    "folder to look in; / is all\"}},"
-	    " \"required\": [\"pattern\"]}",
+	.parameters = file_search_glob_parameters,
 	.run = run_glob_search,
 };
 
@@ -248,16 +242,6 @@ search_file(struct search *search, const char *path)
 	return !search->is_full && goes_on(search);
 }
 
-static enum file_search_mode
-mode_of(const struct value *args)
-{
-	const struct value *mode = value_get(args, "output_mode");
-
-	if (value_text_is(mode, "content"))
-		return FILE_SEARCH_CONTENT;
-	return value_text_is(mode, "count") ? FILE_SEARCH_COUNT : FILE_SEARCH_FILES;
-}
-
 static int
 compare_paths(const void *a, const void *b)
 {
@@ -317,7 +301,7 @@ run_grep_search(struct tool_request *request)
 	struct tool_result *result;
 
 	open_search(&search, request);
-	search.mode = mode_of(args);
+	search.mode = file_search_mode_of(args);
 	if (include != NULL && *include != '\0') {
 		search.include = file_glob_parse(search.arena, include, &error);
 		if (search.include == NULL)
@@ -344,18 +328,7 @@ static const struct tool grep_search = {
 	    "(`count`).\n\n"
 	    "`include` narrows the files by their names: `*.py` or `*.{ts,tsx}` in any "
 	    "folder, `src/**/*.c` from the root.",
-	.parameters =
-	    "{\"type\": \"object\", \"properties\": {"
-	    "\"pattern\": {\"type\": \"string\", \"description\": \"A regular "
-	    "expression, matched against each line\"},"
-	    "\"path\": {\"type\": \"string\", \"default\": \"/\", \"description\": \"The "
-	    "folder or file to search; / is all\"},"
-	    "\"include\": {\"type\": [\"string\", \"null\"], \"default\": null, "
-	    "\"description\": \"Names of the files to search, as *.py\"},"
-	    "\"output_mode\": {\"type\": \"string\", \"default\": "
-	    "\"files_with_matches\", "
-	    "\"enum\": [\"files_with_matches\", \"content\", \"count\"]}},"
-	    " \"required\": [\"pattern\"]}",
+	.parameters = file_search_grep_parameters,
 	.run = run_grep_search,
 };
 
