@@ -39,7 +39,7 @@ const char claude_files_parameters[] =
     "path\"}},"
     " \"required\": [\"command\"]}";
 
-/* The same of a text; NULL when it is not there, and then edit->result is the answer. */
+/* The text in the argument of that name. NULL: it is not there, and edit->result is the answer. */
 static const struct value *
 take_text(struct claude_edit *edit, const char *name)
 {
@@ -94,8 +94,9 @@ numbered(struct arena *arena, const struct value *text, struct range range)
 		if (number >= range.first && (range.last == -1 || number <= range.last)) {
 			snprintf(head, sizeof head, "%s%lld|", out.size > 0 ? "\n" : "",
 			    (long long)number);
-			if (out.size + strlen(head) + (size_t)(stop - line) >
-			    CLAUDE_FILES_VIEW_BYTES) {
+			/* Behind one that is left out none is shown: nobody is to take it for the next. */
+			if (left > 0 || out.size + strlen(head) + (size_t)(stop - line) >
+					    CLAUDE_FILES_VIEW_BYTES) {
 				left++;
 				continue;
 			}

@@ -136,6 +136,17 @@ START_TEST(what_is_too_long_to_be_shown_is_said)
 	shown = answer("{'command': 'view', 'path': '/long'}");
 	ck_assert_uint_le(strlen(shown), CLAUDE_FILES_VIEW_BYTES + 200);
 	ck_assert_has(shown, "lines more are not shown");
+	/* Nor is what is short behind a line that is too long. */
+	text[CLAUDE_FILES_VIEW_BYTES] = '\0';
+	memset(text, 'x', CLAUDE_FILES_VIEW_BYTES);
+	trial.state = value_map(arena, "text_editor_files",
+	    value_map(arena, "/wide",
+		value_map(arena, "content", value_printf(arena, "a\n%s\nb", text), NULL),
+		NULL),
+	    NULL);
+	ck_assert_str_eq(answer("{'command': 'view', 'path': '/wide'}"),
+	    "1|a\n[2 lines more are not shown: they are too long together; use "
+	    "view_range]");
 }
 END_TEST
 
