@@ -13,8 +13,7 @@
 #define SOME_MAX 64u  /* that move at once, of those that have had the fewest claims */
 #define STILL_MS 100u /* until one that is still rests */
 #define LOOK_MS (STILL_MS / 4)
-#define FIRST_MS                                                                         \
-	1000u /* of a process, in which others go on before it may be taken down by one that is alone */
+#define FIRST_MS 1000u /* of a process: nobody is alone in it, others go on */
 
 enum suspect_state {
 	SUSPECT_RESTS, /* or has not begun */
@@ -23,15 +22,13 @@ enum suspect_state {
 };
 
 struct suspect {
-	struct run
-	    *run; /* NULL: it is none any more, and somebody here has still to see that */
+	struct run *run; /* NULL: it is none any more, and somebody has to see that */
 	struct suspects *suspects;
 	uint64_t attempts; /* its claims without progress, this one too */
 	uint64_t late;     /* of those before, the ones that ended behind a rest */
 	bool is_alone;
-	bool
-	    is_through; /* it has sent what it wants to know, and done all that comes before */
-	bool is_late; /* Redis may have been told that this claim is */
+	bool is_through; /* it has sent its calls, and done all that comes before */
+	bool is_late;    /* Redis may have been told that this claim is */
 	enum suspect_state state;
 	unsigned moving;   /* fibers of it that execute */
 	uint64_t still_ms; /* since when there are none */
