@@ -34,6 +34,7 @@ struct http_request {
 	    idle_timeout_ms; /* between two pieces of the body; 0: none but timeout_ms */
 	uint64_t timeout_ms; /* in all; 0: none */
 	size_t body_bytes_max; /* of the response; 0: HTTP_BODY_BYTES_MAX */
+	const char *header;    /* of the response, whose value is wanted; or NULL */
 	/* Called on the requesting fiber for each piece of a 2xx body, in order; may
 	 * wait. Returns 0, 1 when it has all it wants, or -1 to abort. From the first 1 on
 	 * the body has HTTP_END_MS to end, in all, so that the connection can be kept; else
@@ -65,6 +66,7 @@ struct http_response {
 	const char *content_type; /* in the arena, or NULL */
 	const char *location; /* where a redirect points, absolute, in the arena; or NULL:
 				 redirects are not followed */
+	const char *header;   /* of that name, in the arena; or NULL */
 	int64_t retry_after_ms; /* from Retry-After (seconds or date) or retry-after-ms; 0
 				   none */
 };

@@ -112,6 +112,15 @@ info_text(const struct transfer *transfer, CURLINFO info)
 	return text == NULL ? NULL : arena_strdup(transfer->arena, text);
 }
 
+static const char *
+wanted_header(const struct transfer *transfer)
+{
+	const char *name = transfer->request->header;
+	const char *value = name == NULL ? NULL : header(transfer, name);
+
+	return value == NULL ? NULL : arena_strdup(transfer->arena, value);
+}
+
 void
 http_take_answer(struct transfer *transfer)
 {
@@ -121,6 +130,7 @@ http_take_answer(struct transfer *transfer)
 	response->content_type = info_text(transfer, CURLINFO_CONTENT_TYPE);
 	response->location = info_text(transfer, CURLINFO_REDIRECT_URL);
 	response->retry_after_ms = retry_after_ms(transfer);
+	response->header = wanted_header(transfer);
 	if (response->failure == HTTP_OK && transfer->body.size > 0) {
 		response->body =
 		    arena_copy(transfer->arena, transfer->body.data, transfer->body.size);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../worker-model/sse.h"
+#include "sse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

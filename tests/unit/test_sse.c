@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Interface under test */
-#include "../../worker-model/sse.h"
+#include "sse.h"
 
 #include "bounds.h"
 
