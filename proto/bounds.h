@@ -209,6 +209,12 @@
 #define SERVER_ANSWER_BYTES_MAX (8u << 20) /* of such a server */
 #define SSE_EVENT_BYTES_MAX (8u << 20) /* the last one of an answer may have all of it */
 #define ANSWER_BYTES_MAX (8u << 20)    /* text and arguments of one model answer */
+/* MCP servers whose tools a worker has. */
+#define MCP_HEADERS_MAX 32u
+#define MCP_START_MS 30000u /* until it has said what its tools are, unless its file says otherwise */
+#define MCP_MESSAGE_BYTES_MAX (8u << 20)
+#define MCP_TOOLS_MAX 1000u /* that are looked at, of one server */
+#define MCP_PAGES_MAX 100u  /* of a list of tools */
 /* stdout of a command tool, unless its file says less. */
 #define TOOL_OUTPUT_BYTES_MAX (1u << 20)
 #define TOOL_STDERR_BYTES_MAX (64u << 10)

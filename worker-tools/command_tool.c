@@ -156,11 +156,11 @@ add_answers(struct launch *launch)
 	return last == NULL ? -1 : 0;
 }
 
-/* Nothing reaches a tool but what its file lists, PATH, and what identifies the call. */
-static int
-fill_environment(struct launch *launch)
+/* The file's and PATH, with room for so many more. */
+static void
+begin_environment(struct launch *launch, size_t more)
 {
-	size_t own = 7, room = own + value_size(launch->tool->properties) + 1;
+	size_t room = more + 2; /* PATH, and the end */
 	const char *const *entry;
 
 	for (entry = launch->tool->environment; *entry != NULL; entry++)
@@ -169,6 +169,15 @@ fill_environment(struct launch *launch)
 	add_listed_variables(launch);
 	if (!has_variable(launch, "PATH="))
 		add_variable(launch, "PATH", tool_file_path());
+}
+
+/* Nothing reaches a tool but what its file lists, PATH, and what identifies the call. */
+static int
+fill_environment(struct launch *launch)
+{
+	size_t own = 6;
+
+	begin_environment(launch, own + value_size(launch->tool->properties));
 	add_variable(launch, "FLOTILLA_TOOL", launch->tool->name);
 	add_variable(launch, "FLOTILLA_RUN", tool_run(launch->request));
 	add_variable(launch, "FLOTILLA_TOOL_CALL_ID", tool_call_id(launch->request));
@@ -205,6 +214,26 @@ fill_launch(struct launch *launch)
 	fill_input(launch);
 	return fill_command(launch) == -1 ? -1 : fill_environment(launch);
 }
+
+const char *const *
+command_tool_argv(struct arena *arena, const struct command_tool *tool)
+{
+	struct launch launch = { .arena = arena, .tool = tool };
+
+	fill_command(&launch);
+	return launch.argv;
+}
+
+const char *const *
+command_tool_env(struct arena *arena, const struct command_tool *tool)
+{
+	struct launch launch = { .arena = arena, .tool = tool };
+
+	begin_environment(&launch, 0);
+	return launch.env;
+}
+
+/* --- a call ------------------------------------------------------------------------- */
 
 /* Runs the program once. */
 static struct verdict

@@ -11,4 +11,10 @@
 struct tool_result *command_tool_run(
     struct loop *loop, const struct command_tool *tool, struct tool_request *request);
 
+/* What tool's program is started with that stays, and is no call's (mcp_stdio.h): its command, which
+ * has no arguments to fill in; the variables it lists, and PATH. NULL-ended, in arena. */
+const char *const *command_tool_argv(
+    struct arena *arena, const struct command_tool *tool);
+const char *const *command_tool_env(struct arena *arena, const struct command_tool *tool);
+
 #endif

@@ -10,6 +10,7 @@
 #include "function_tool.h"
 #include "bounds.h"
 #include "log.h"
+#include "mcp_tool.h"
 #include "memory.h"
 #include "model_wish.h"
 #include "remote_tool.h"
@@ -49,9 +50,12 @@ run_entry(struct job *job, struct tool_entry *entry, struct tool_request *reques
 		return result;
 	if (gate_enter(entry->gate) == -1)
 		return tool_fail(request, fault_cancelled(tool_arena(request)));
-	result = entry->command != NULL
-		     ? command_tool_run(loop, entry->command, request)
-		     : function_tool_run(loop, entry->function, request);
+	if (entry->command != NULL)
+		result = command_tool_run(loop, entry->command, request);
+	else if (entry->server != NULL)
+		result = mcp_tool_run(loop, entry->server, entry->remote, request);
+	else
+		result = function_tool_run(loop, entry->function, request);
 	gate_leave(entry->gate);
 	return result;
 }

@@ -27,12 +27,15 @@ main(int argc, char *argv[])
 
 	settings_parse(
 	    worker_tools_table, &settings, &worker_tools_help, argc, argv, &rest);
-	if (!settings.check && settings.call == NULL) {
+	if (!settings.check && !settings.list && settings.call == NULL) {
 		settings_release(worker_tools_table, &settings);
 		return serve(&settings, argc, argv);
 	}
-	status = settings.check ? workbench_check(&settings, rest)
-				: workbench_call(&settings, rest);
+	if (settings.check)
+		status = workbench_check(&settings, rest);
+	else
+		status = settings.list ? workbench_list(&settings)
+				       : workbench_call(&settings, rest);
 	settings_release(worker_tools_table, &settings);
 	return status;
 }

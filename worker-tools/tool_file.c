@@ -2,92 +2,20 @@
 
 #include <ctype.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "bounds.h"
-#include "nearest.h"
+#include "mcp_file.h"
 #include "schema.h"
 #include "tool_reading.h"
 #include "uncertain.h"
 
-/* --- refusing ----------------------------------------------------------------------- */
-
-static int
-refuse_at(struct reading *reading, const char *place, const char *reason)
-{
-	reading->error = arena_printf(reading->arena, "%s: %s", place, reason);
-	return -1;
-}
-
-int
-reading_refuse(struct reading *reading, const char *path, const char *format, ...)
-{
-	const char *reason;
-	va_list args;
-
-	va_start(args, format);
-	reason = arena_vprintf(reading->arena, format, args);
-	va_end(args);
-	return refuse_at(reading,
-	    yaml_place(reading->yaml, reading->arena, reading->index, path), reason);
-}
-
-static const char *
-path_of(struct reading *reading, const char *key)
-{
-	return arena_printf(reading->arena, "/%s", key);
-}
-
-const char *
-reading_text(struct reading *reading, const char *key, const struct value *value)
-{
-	if (value_is(value, VALUE_STR) && value->size > 0 &&
-	    strlen(value->text) == value->size)
-		return value->text;
-	if (!value_is(value, VALUE_STR))
-		reading_refuse(reading, path_of(reading, key),
-		    "%s must be text, not %s; put it in quotes", key,
-		    value_type_name(value->type));
-	else
-		reading_refuse(reading, path_of(reading, key),
-		    "%s must not be empty or hold a NUL", key);
-	return NULL;
-}
-
-static int
-read_flag(struct reading *reading, const char *key, const struct value *value,
-    bool otherwise, bool *flag_r)
-{
-	if (value != NULL && !value_is(value, VALUE_BOOL))
-		return reading_refuse(reading, path_of(reading, key),
-		    "%s must be true or false, not %s", key,
-		    value_type_name(value->type));
-	*flag_r = value == NULL ? otherwise : value->boolean;
-	return 0;
-}
-
-/* Reads a whole number from min to max into *number_r, which holds the default. */
-static int
-read_number(struct reading *reading, const char *key, const struct value *value,
-    int64_t min, int64_t max, uint64_t *number_r)
-{
-	if (value == NULL)
-		return 0;
-	if (!value_is(value, VALUE_INT) || value->integer < min || value->integer > max)
-		return reading_refuse(reading, path_of(reading, key),
-		    "%s must be a whole number from %lld to %lld", key, (long long)min,
-		    (long long)max);
-	*number_r = (uint64_t)value->integer;
-	return 0;
-}
-
 /* --- the keys ----------------------------------------------------------------------- */
 
-static bool
-is_tool_name(const char *name)
+bool
+tool_file_is_name(const char *name)
 {
 	const char *at;
 
@@ -104,7 +32,7 @@ read_name(struct reading *reading, const struct value *value)
 
 	if (name == NULL)
 		return -1;
-	if (!is_tool_name(name))
+	if (!tool_file_is_name(name))
 		return reading_refuse(reading, "/name",
 		    "a tool's name has 1 to %u letters, digits, '_' and '-'; '%s' has "
 		    "not",
@@ -152,7 +80,7 @@ read_parameters(struct reading *reading, const struct value *value)
 	return 0;
 }
 
-static int
+int
 read_directory(struct reading *reading, const struct value *value)
 {
 	const char *given;
@@ -185,31 +113,31 @@ read_output(struct reading *reading, const struct value *value)
 	return 0;
 }
 
-static int
+int
 read_timeout(struct reading *reading, const struct value *value)
 {
-	return read_number(reading, "timeout_ms", value, 1, CALL_DEADLINE_MS_MAX,
+	return reading_number(reading, "timeout_ms", value, 1, CALL_DEADLINE_MS_MAX,
 	    &reading->tool->timeout_ms);
 }
 
 static int
 read_grace(struct reading *reading, const struct value *value)
 {
-	return read_number(
+	return reading_number(
 	    reading, "grace_ms", value, 1, TOOL_GRACE_MS_MAX, &reading->tool->grace_ms);
 }
 
 static int
 read_output_bytes(struct reading *reading, const struct value *value)
 {
-	return read_number(reading, "output_bytes_max", value, 1, TOOL_OUTPUT_BYTES_MAX,
-	    &reading->tool->output_bytes_max);
+	return reading_number(reading, "output_bytes_max", value, 1,
+	    TOOL_OUTPUT_BYTES_MAX, &reading->tool->output_bytes_max);
 }
 
-static int
+int
 read_parallel(struct reading *reading, const struct value *value)
 {
-	return read_number(reading, "max_parallel", value, 0, TOOL_PARALLEL_MAX,
+	return reading_number(reading, "max_parallel", value, 0, TOOL_PARALLEL_MAX,
 	    &reading->tool->max_parallel);
 }
 
@@ -218,19 +146,21 @@ read_return_direct(struct reading *reading, const struct value *value)
 {
 	bool flag;
 
-	return read_flag(reading, "return_direct", value, false, &flag);
+	return reading_flag(reading, "return_direct", value, false, &flag);
 }
 
 static int
 read_idempotent(struct reading *reading, const struct value *value)
 {
-	return read_flag(reading, "idempotent", value, true, &reading->tool->idempotent);
+	return reading_flag(
+	    reading, "idempotent", value, true, &reading->tool->idempotent);
 }
 
 static int
 read_interrupts(struct reading *reading, const struct value *value)
 {
-	return read_flag(reading, "interrupts", value, false, &reading->tool->interrupts);
+	return reading_flag(
+	    reading, "interrupts", value, false, &reading->tool->interrupts);
 }
 
 static int
@@ -251,11 +181,7 @@ read_uncertain(struct reading *reading, const struct value *value)
 }
 
 /* In the order in which they need each other. */
-static const struct key {
-	const char *name;
-	int (*read)(struct reading *reading, const struct value *value);
-	const char *why; /* it is required, or NULL */
-} keys[] = {
+static const struct reading_key keys[] = {
 	{ "name", read_name, "an agent asks for the tool by it" },
 	{ "description", read_description, "the model chooses the tool by it" },
 	{ "parameters", read_parameters, NULL },
@@ -274,42 +200,10 @@ static const struct key {
 	{ "uncertain", read_uncertain, NULL },
 	{ "interrupts", read_interrupts, NULL },
 };
-#define KEY_COUNT (sizeof keys / sizeof keys[0])
+static const struct reading_keys tool_keys = { keys, sizeof keys / sizeof keys[0],
+	"docs/tools.md lists the keys of a tool" };
 
 /* --- a document --------------------------------------------------------------------- */
-
-static int
-check_key(struct reading *reading, const char *given)
-{
-	const char *names[KEY_COUNT], *nearest;
-	size_t i;
-
-	for (i = 0; i < KEY_COUNT; i++) {
-		if (strcmp(keys[i].name, given) == 0)
-			return 0;
-		names[i] = keys[i].name;
-	}
-	nearest = nearest_name(given, names, KEY_COUNT);
-	return refuse_at(reading,
-	    yaml_key_place(
-		reading->yaml, reading->arena, reading->index, path_of(reading, given)),
-	    nearest != NULL
-		? arena_printf(reading->arena, "unknown key '%s'; did you mean '%s'?",
-		      given, nearest)
-		: arena_printf(reading->arena,
-		      "unknown key '%s'; docs/tools.md lists the keys of a tool", given));
-}
-
-static int
-read_key(struct reading *reading, const struct key *key, const struct value *document)
-{
-	const struct value *value = value_get(document, key->name);
-
-	if (value == NULL && key->why != NULL)
-		return reading_refuse(
-		    reading, "", "key '%s' is missing: %s", key->name, key->why);
-	return key->read(reading, value);
-}
 
 static const struct value *
 empty_parameters(struct arena *arena)
@@ -336,22 +230,16 @@ definition_of(struct reading *reading, const struct value *document)
 }
 
 static int
-read_document(struct reading *reading)
+read_tool(struct reading *reading, const struct value *document)
 {
-	const struct value *document = yaml_root(reading->yaml, reading->index);
-	size_t i;
+	struct command_tool *tool = reading->tool;
 
-	if (!value_is(document, VALUE_MAP))
-		return reading_refuse(reading, "",
-		    "a tool is a map with name, description and command, not %s",
-		    document == NULL ? "nothing" : value_type_name(document->type));
-	for (i = 0; i < document->size; i++)
-		if (check_key(reading, document->pairs[i].key->text) == -1)
-			return -1;
-	for (i = 0; i < KEY_COUNT; i++)
-		if (read_key(reading, &keys[i], document) == -1)
-			return -1;
-	reading->tool->definition = definition_of(reading, document);
+	tool->timeout_ms = TOOL_TIMEOUT_MS;
+	tool->grace_ms = TOOL_GRACE_MS;
+	tool->output_bytes_max = TOOL_OUTPUT_BYTES_MAX;
+	if (reading_document(reading, &tool_keys, document) == -1)
+		return -1;
+	tool->definition = definition_of(reading, document);
 	return 0;
 }
 
@@ -374,65 +262,84 @@ folder_of(struct arena *arena, const char *path)
 	return folder;
 }
 
-static struct command_tool *
-tool_new(struct reading *reading)
-{
-	struct command_tool *tool = arena_alloc(reading->arena, sizeof *tool);
+/* What a file has been found to hold so far, room for all. */
+struct contents {
+	const struct command_tool **tools;
+	const struct mcp_options **servers;
+	size_t tool_count, server_count;
+};
 
-	tool->place = yaml_place(reading->yaml, reading->arena, reading->index, "");
-	tool->timeout_ms = TOOL_TIMEOUT_MS;
-	tool->grace_ms = TOOL_GRACE_MS;
-	tool->output_bytes_max = TOOL_OUTPUT_BYTES_MAX;
-	tool->limits = tool_limits_default;
-	return tool;
+static int
+read_document(struct reading *reading, struct contents *contents)
+{
+	const struct value *document = yaml_root(reading->yaml, reading->index);
+	struct mcp_options *server;
+
+	if (!value_is(document, VALUE_MAP))
+		return reading_refuse(reading, "",
+		    "a tool is a map with name, description and command, not %s",
+		    document == NULL ? "nothing" : value_type_name(document->type));
+	reading->tool = arena_alloc(reading->arena, sizeof *reading->tool);
+	reading->tool->place =
+	    yaml_place(reading->yaml, reading->arena, reading->index, "");
+	reading->tool->limits = tool_limits_default;
+	if (value_has(document, "mcp")) {
+		server = mcp_file_read(reading, document);
+		contents->servers[contents->server_count++] = server;
+		return server == NULL ? -1 : 0;
+	}
+	contents->tools[contents->tool_count++] = reading->tool;
+	return read_tool(reading, document);
 }
 
-static const struct command_tool *const *
+static const struct tool_file *
 read_documents(
     struct arena *arena, const char *path, const struct yaml *yaml, const char **error_r)
 {
 	struct reading reading = { .arena = arena, .yaml = yaml };
 	size_t count = yaml_count(yaml);
-	const struct command_tool **tools =
-	    arena_alloc(arena, (count + 1) * sizeof *tools);
+	struct contents contents = {
+		.tools = arena_alloc(arena, (count + 1) * sizeof *contents.tools),
+		.servers = arena_alloc(arena, (count + 1) * sizeof *contents.servers),
+	};
+	struct tool_file *file = arena_alloc(arena, sizeof *file);
 
 	reading.folder = folder_of(arena, path);
-	for (; reading.index < count; reading.index++) {
-		reading.tool = tool_new(&reading);
-		if (read_document(&reading) == -1) {
+	for (; reading.index < count; reading.index++)
+		if (read_document(&reading, &contents) == -1) {
 			*error_r = reading.error;
 			return NULL;
 		}
-		tools[reading.index] = reading.tool;
-	}
 	if (count == 0) {
 		*error_r =
 		    arena_printf(arena, "%s:1:1: there is no tool in this file", path);
 		return NULL;
 	}
-	return tools;
+	file->tools = contents.tools;
+	file->servers = contents.servers;
+	return file;
 }
 
 /* Takes yaml, which is NULL when it could not be read. */
-static const struct command_tool *const *
+static const struct tool_file *
 read_yaml(struct arena *arena, const char *path, struct yaml *yaml, const char **error_r)
 {
-	const struct command_tool *const *tools;
+	const struct tool_file *file;
 
 	if (yaml == NULL)
 		return NULL;
-	tools = read_documents(arena, path, yaml, error_r);
+	file = read_documents(arena, path, yaml, error_r);
 	yaml_destroy(&yaml);
-	return tools;
+	return file;
 }
 
-const struct command_tool *const *
+const struct tool_file *
 tool_file_load(struct arena *arena, const char *path, const char **error_r)
 {
 	return read_yaml(arena, path, yaml_load(arena, path, error_r), error_r);
 }
 
-const struct command_tool *const *
+const struct tool_file *
 tool_file_parse(struct arena *arena, const char *path, const char *text, size_t size,
     const char **error_r)
 {

@@ -1,5 +1,5 @@
-/* tool_file: the YAML file that makes a program a tool: read, checked, ready to run.
- * docs/tools.md is its manual.
+/* tool_file: the YAML file that makes a program a tool, or an MCP server's tools ours (mcp_file.h):
+ * read, checked, ready to run. docs/tools.md is its manual.
  *
  * Whatever can be wrong with a tool is said here, with file, line and column, before any
  * model is offered it. */
@@ -13,6 +13,8 @@
 #include "process.h"
 #include "template.h"
 #include "value.h"
+
+struct mcp_options;
 
 enum tool_input {
 	TOOL_INPUT_JSON,     /* all arguments as one JSON object */
@@ -51,14 +53,23 @@ struct command_tool {
 	bool interrupts; /* exit status TOOL_EXIT_ASKS: a human is asked what it wrote */
 };
 
-/* Reads the tools of the file at path, one a document. Returns them in arena, NULL-ended;
- * or NULL with "file:line:column: reason" in arena. */
-const struct command_tool *const *tool_file_load(
+/* What a file holds, in the order of its documents; in the arena it was read into. */
+struct tool_file {
+	const struct command_tool *const *tools; /* NULL-ended, as the other */
+	const struct mcp_options *const *servers;
+};
+
+/* Reads the file at path, a tool or an MCP server a document. Returns what it holds, in arena; or
+ * NULL with "file:line:column: reason" in arena. */
+const struct tool_file *tool_file_load(
     struct arena *arena, const char *path, const char **error_r);
 
 /* The same for the size bytes of text; path says where they are from. */
-const struct command_tool *const *tool_file_parse(struct arena *arena, const char *path,
+const struct tool_file *tool_file_parse(struct arena *arena, const char *path,
     const char *text, size_t size, const char **error_r);
+
+/* Whether name can be a tool's. */
+bool tool_file_is_name(const char *name);
 
 /* Returns the name of the first variable that tool passes on and that this process has
  * not got, or NULL. */

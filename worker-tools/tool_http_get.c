@@ -1,9 +1,9 @@
 /* http_get: fetches a page, and not the machine's own network. */
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
 #include "address.h"
+#include "header_line.h"
 #include "tools.h"
 #include "utf8.h"
 
@@ -39,44 +39,6 @@ is_web_url(const char *url)
 	return true;
 }
 
-/* Framing and routing are ours: a Host of the model's would reach another site than the
- * address says. */
-static bool
-is_own_header(const char *name)
-{
-	static const char *const own[] = { "Host", "Content-Length", "Transfer-Encoding",
-		"Connection", "Upgrade", "Expect", "TE", "Trailer" };
-	size_t i;
-
-	for (i = 0; i < sizeof own / sizeof own[0]; i++)
-		if (strcasecmp(own[i], name) == 0)
-			return true;
-	return strncasecmp(name, "Proxy-", 6) == 0;
-}
-
-static bool
-is_header_name(const char *name)
-{
-	const char *at;
-
-	for (at = name; *at != '\0'; at++)
-		if (!isalnum((unsigned char)*at) &&
-		    strchr("!#$%&'*+-.^_`|~", *at) == NULL)
-			return false;
-	return *name != '\0';
-}
-
-static bool
-is_header_value(const struct value *value)
-{
-	size_t i;
-
-	for (i = 0; i < value->size; i++)
-		if (iscntrl((unsigned char)value->text[i]) && value->text[i] != '\t')
-			return false;
-	return true;
-}
-
 /* Returns header lines, or NULL with a reason. */
 static const char *const *
 header_lines(struct arena *arena, const struct value *headers, const char **error_r)
@@ -86,22 +48,10 @@ header_lines(struct arena *arena, const struct value *headers, const char **erro
 
 	lines = arena_alloc(arena, (count + 1) * sizeof *lines);
 	for (i = 0; i < count; i++) {
-		const char *name = headers->pairs[i].key->text;
-		const struct value *value = headers->pairs[i].value;
-
-		if (!is_header_name(name) || !is_header_value(value)) {
-			*error_r = arena_printf(arena,
-			    "header '%.100s' has a name or value that HTTP does not "
-			    "allow",
-			    name);
+		lines[i] = header_line(
+		    arena, headers->pairs[i].key->text, headers->pairs[i].value, error_r);
+		if (lines[i] == NULL)
 			return NULL;
-		}
-		if (is_own_header(name)) {
-			*error_r = arena_printf(
-			    arena, "header '%s' cannot be set here; leave it out", name);
-			return NULL;
-		}
-		lines[i] = arena_printf(arena, "%s: %s", name, value->text);
 	}
 	return lines;
 }

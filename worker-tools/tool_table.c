@@ -5,6 +5,7 @@
 
 #include "bodies.h"
 #include "bounds.h"
+#include "log.h"
 #include "memory.h"
 #include "nearest.h"
 #include "registry.h"
@@ -25,6 +26,7 @@ struct shared_gate {
 
 struct tool_table {
 	struct arena *arena;
+	struct tool_source *source; /* what its commands are in */
 	unsigned holders;
 	struct tool_entry entries[TOOLS_MAX];
 	size_t count;
@@ -44,6 +46,8 @@ refuse(struct tool_table *table, const char *error)
 static const char *
 place_of(const struct tool_entry *entry)
 {
+	if (entry->server != NULL)
+		return mcp_server_options(entry->server)->place;
 	return entry->command == NULL ? "--builtin" : entry->command->place;
 }
 
@@ -129,37 +133,98 @@ add_functions(struct tool_table *table, const char *const *names)
 }
 
 static int
-add_file(struct tool_table *table, const char *path)
+add_commands(struct tool_table *table)
 {
-	const struct command_tool *const *tools =
-	    tool_file_load(table->arena, path, &table->error);
+	const struct command_tool *const *tools = table->source->tools;
 
-	for (; tools != NULL && *tools != NULL; tools++) {
+	for (; *tools != NULL; tools++) {
 		struct tool_entry entry = { .name = (*tools)->name, .command = *tools };
 
 		entry.definition = (*tools)->definition;
 		if (add_entry(table, &entry) == -1)
 			return -1;
 	}
-	return tools == NULL ? -1 : 0;
+	return 0;
+}
+
+static size_t
+announced_bytes(const char *name)
+{
+	return strlen(SERVICE_TOOL_PREFIX) + strlen(name) + SERVICE_AROUND_BYTES;
 }
 
 /* All of them are announced in one header. */
-static int
-check_room(struct tool_table *table)
+static size_t
+all_announced_bytes(const struct tool_table *table)
 {
 	size_t i, bytes = HEADER_REST_BYTES;
 
 	for (i = 0; i < table->count; i++)
-		bytes += strlen(SERVICE_TOOL_PREFIX) + strlen(table->entries[i].name) +
-			 SERVICE_AROUND_BYTES;
-	if (bytes <= HEADER_BYTES_MAX)
+		bytes += announced_bytes(table->entries[i].name);
+	return bytes;
+}
+
+static int
+check_room(struct tool_table *table)
+{
+	if (all_announced_bytes(table) <= HEADER_BYTES_MAX)
 		return 0;
 	return refuse(table,
 	    arena_printf(table->arena,
 		"the names of the %zu tools do not fit into one announcement (%u bytes); "
 		"give some of them to another worker",
 		table->count, HEADER_BYTES_MAX));
+}
+
+/* Why a server's tool has no place, or NULL. */
+static const char *
+no_place(struct tool_table *table, const char *name)
+{
+	const struct tool_entry *other = tool_table_find(table, name);
+
+	if (other != NULL)
+		return arena_printf(table->arena,
+		    "a tool of that name is in %s; give the server a prefix",
+		    place_of(other));
+	if (table->count == TOOLS_MAX ||
+	    all_announced_bytes(table) + announced_bytes(name) > HEADER_BYTES_MAX)
+		return "this worker has too many; name those that are wanted in tools, "
+		       "or give some of them to another worker";
+	return NULL;
+}
+
+static void
+add_server(struct tool_table *table, struct mcp_server *server)
+{
+	const struct value *tools = mcp_server_tools(server);
+	size_t i;
+
+	for (i = 0; i < value_size(tools); i++) {
+		const struct value *tool = value_copy(table->arena, value_at(tools, i));
+		const struct value *definition = value_get(tool, "definition");
+		struct tool_entry entry = { .name = value_get_text(definition, "name"),
+			.server = server,
+			.remote = value_get_text(tool, "remote"),
+			.definition = definition };
+		const char *why = no_place(table, entry.name);
+
+		if (why != NULL) {
+			log_warnx("mcp=%s tool=%s not offered: %s",
+			    mcp_server_options(server)->name, entry.name, why);
+			continue;
+		}
+		mcp_server_hold(server);
+		table->entries[table->count++] = entry;
+	}
+}
+
+static void
+add_servers(struct tool_table *table, struct mcp_servers *servers)
+{
+	struct mcp_server *server = NULL;
+
+	while (servers != NULL && (server = mcp_servers_next(servers, server)) != NULL)
+		add_server(table, server);
 }
 
 static int
@@ -195,6 +260,14 @@ gate_release(struct gate *gate)
 		free(shared);
 }
 
+static uint64_t
+room_of(const struct tool_entry *entry)
+{
+	if (entry->server != NULL)
+		return mcp_server_options(entry->server)->max_parallel;
+	return entry->command == NULL ? 0 : entry->command->max_parallel;
+}
+
 static void
 finish(struct tool_table *table)
 {
@@ -205,39 +278,37 @@ finish(struct tool_table *table)
 	for (i = 0; i < table->count; i++) {
 		struct tool_entry *entry = &table->entries[i];
 
-		entry->gate =
-		    gate_new(entry->command == NULL ? 0 : entry->command->max_parallel);
+		entry->gate = gate_new(room_of(entry));
 		value_list_add(&list, entry->definition);
 	}
 	table->catalog = value_freeze(table->arena, value_list_end(&list));
 }
 
 static int
-fill(struct tool_table *table, const char *const *functions, const char *const *files)
+fill(struct tool_table *table, const char *const *functions)
 {
-	if (add_functions(table, functions) == -1)
-		return -1;
-	for (; *files != NULL; files++)
-		if (add_file(table, *files) == -1)
-			return -1;
-	return check_room(table);
+	return add_functions(table, functions) == -1 || add_commands(table) == -1
+		   ? -1
+		   : check_room(table);
 }
 
 /* --- the table ---------------------------------------------------------------------- */
 
 struct tool_table *
-tool_table_new(const char *const *functions, const char *const *files,
-    struct arena *arena, const char **error_r)
+tool_table_new(const char *const *functions, struct tool_source *source,
+    struct mcp_servers *servers, struct arena *arena, const char **error_r)
 {
 	struct tool_table *table = xcalloc(1, sizeof *table);
 
 	table->arena = arena_new();
+	table->source = tool_source_hold(source);
 	table->holders = 1;
-	if (fill(table, functions, files) == -1) {
+	if (fill(table, functions) == -1) {
 		*error_r = arena_strdup(arena, table->error);
 		tool_table_release(&table);
 		return NULL;
 	}
+	add_servers(table, servers);
 	finish(table);
 	return table;
 }
@@ -274,8 +345,11 @@ tool_table_release(struct tool_table **table_p)
 	*table_p = NULL;
 	if (table == NULL || --table->holders > 0)
 		return;
-	for (i = 0; i < table->count; i++)
+	for (i = 0; i < table->count; i++) {
 		gate_release(table->entries[i].gate);
+		mcp_server_release(&table->entries[i].server);
+	}
+	tool_source_release(&table->source);
 	arena_destroy(&table->arena);
 	free(table);
 }

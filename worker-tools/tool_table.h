@@ -1,29 +1,33 @@
-/* tool_table: the tools that this worker offers, by name: C functions and the programs of
- * tool files. */
+/* tool_table: the tools that this worker offers, by name: C functions, the programs of tool files, the
+ * tools of MCP servers. */
 #ifndef TOOL_TABLE_H
 #define TOOL_TABLE_H
 
 #include "gate.h"
+#include "mcp_server.h"
 #include "middleware.h"
-#include "tool_file.h"
+#include "tool_source.h"
 #include "wire.h"
 
 struct tool_table;
 
 struct tool_entry {
 	const char *name;
-	const struct tool *function; /* one of the two is set */
+	const struct tool *function; /* one of the three is set */
 	const struct command_tool *command;
+	struct mcp_server *server;
+	const char *remote; /* its name there */
 	const struct value *definition;
 	struct gate *gate; /* of max_parallel */
 };
 
 /* Returns a new table with the C tools named in functions (NULL-ended; NULL or empty:
- * all; "none" alone: none) and the tools of files (NULL-ended). Else NULL, with the reason
- * for the first refusal in arena: a bad file, a name twice, more tools than one worker can
- * announce. */
-struct tool_table *tool_table_new(const char *const *functions, const char *const *files,
-    struct arena *arena, const char **error_r);
+ * all; "none" alone: none), the tools of source and those that servers (or NULL) have now. Else NULL, with
+ * the reason for the first refusal in arena: a name twice, more tools than one worker can announce. Of a
+ * server's tools none is a reason: what has no place is left out, and the log says so. */
+struct tool_table *tool_table_new(const char *const *functions,
+    struct tool_source *source, struct mcp_servers *servers, struct arena *arena,
+    const char **error_r);
 
 /* Calls of table's tools and of those of the same name in former, which it replaces, count together
  * against max_parallel, as table has it. */

@@ -62,18 +62,36 @@ print_tool(struct arena *arena, const struct command_tool *tool)
 		printf("%-24s note: the variable %s is not set here\n", "", unset);
 }
 
+static void
+print_server(struct arena *arena, const struct mcp_options *server)
+{
+	const char *unset =
+	    server->program != NULL ? tool_file_unset(server->program) : NULL;
+
+	printf("%-24s MCP: %s\n", server->name,
+	    server->url != NULL ? server->url : command_text(arena, server->program));
+	printf("%-24s %s, timeout %llu ms; --list asks it for its tools\n", "",
+	    server->place, (unsigned long long)server->timeout_ms);
+	if (unset != NULL)
+		printf("%-24s note: the variable %s is not set here\n", "", unset);
+}
+
 static int
 check_file(struct arena *arena, const char *path)
 {
 	const char *error;
-	const struct command_tool *const *tools = tool_file_load(arena, path, &error);
+	const struct tool_file *file = tool_file_load(arena, path, &error);
+	const struct command_tool *const *tool;
+	const struct mcp_options *const *server;
 
-	if (tools == NULL) {
+	if (file == NULL) {
 		fprintf(stderr, "%s\n", error);
 		return -1;
 	}
-	for (; *tools != NULL; tools++)
-		print_tool(arena, *tools);
+	for (tool = file->tools; *tool != NULL; tool++)
+		print_tool(arena, *tool);
+	for (server = file->servers; *server != NULL; server++)
+		print_server(arena, *server);
 	return 0;
 }
 
@@ -83,15 +101,18 @@ check_together(const struct worker_tools_settings *settings, struct arena *arena
     const char *const *files)
 {
 	const char *error;
-	struct tool_table *table =
-	    tool_table_new(settings->builtin, files, arena, &error);
+	struct tool_source *source = tool_source_load(files, arena, &error);
+	struct tool_table *table = NULL;
+	int failed;
 
-	if (table == NULL) {
+	if (source != NULL)
+		table = tool_table_new(settings->builtin, source, NULL, arena, &error);
+	failed = table == NULL ? -1 : 0;
+	if (failed == -1)
 		fprintf(stderr, "%s\n", error);
-		return -1;
-	}
 	tool_table_release(&table);
-	return 0;
+	tool_source_release(&source);
+	return failed;
 }
 
 static int
@@ -133,6 +154,8 @@ struct bench {
 	struct service *service;
 	struct fiber *fiber;
 	struct job_world world;
+	struct tool_source *source;
+	struct mcp_servers *servers;
 	const struct value *args, *answers;
 	struct tool_entry *entry;
 	const struct value *body; /* what came */
@@ -290,25 +313,63 @@ print_body(const struct bench *bench)
 	return failed ? WORKBENCH_FAILED : WORKBENCH_OK;
 }
 
-/* A service without settings of its own: for the loop, and for Ctrl-C to reach a tool,
- * which is in a process group of its own. */
+/* --- tools that are open -------------------------------------------------------------- */
+
+static void
+on_change(void *arg)
+{
+	(void)arg;
+}
+
+/* Opens what the tools need, MCP servers too, and waits for these. A service without settings of its
+ * own: for the loop, and for Ctrl-C to reach a tool, which is in a process group of its own. */
 static int
-run(struct bench *bench, const struct worker_tools_settings *settings)
+open_bench(struct bench *bench, const struct worker_tools_settings *settings)
 {
 	static const struct setting table[] = { SERVICE_SETTINGS, { .name = NULL } };
 	static struct service_settings common;
 	char program[] = "worker-tools", level[] = "--log-level=warn";
 	char *argv[] = { program, level, NULL };
+	const char *error;
 
 	bench->service = service_start(program, table, &common, 2, argv);
 	bench->world.loop = service_loop(bench->service);
 	bench->world.chains = chains_new();
 	tools_open(bench->world.loop, settings->allow_private);
-	bench->fiber = fiber_start(bench->world.loop, "call", bench_main, bench);
-	service_run(bench->service, on_signal, bench);
+	bench->servers =
+	    mcp_servers_new(bench->world.loop, tools_world()->http, on_change, NULL);
+	bench->source = worker_tools_load(settings, bench->arena, &error);
+	if (bench->source != NULL) {
+		mcp_servers_follow(bench->servers, bench->source);
+		loop_run_until(
+		    bench->world.loop, mcp_servers_are_settled, bench->servers);
+		bench->world.table = tool_table_new(settings->builtin, bench->source,
+		    bench->servers, bench->arena, &error);
+	}
+	if (bench->world.table != NULL)
+		return 0;
+	fprintf(stderr, "%s\n", error);
+	return -1;
+}
+
+static void
+close_bench(struct bench *bench)
+{
+	tool_table_release(&bench->world.table);
+	mcp_servers_destroy(&bench->servers);
+	tool_source_release(&bench->source);
 	tools_close();
 	chains_destroy(&bench->world.chains);
 	service_stop(&bench->service);
+}
+
+/* --- both --------------------------------------------------------------------------------- */
+
+static int
+run(struct bench *bench)
+{
+	bench->fiber = fiber_start(bench->world.loop, "call", bench_main, bench);
+	service_run(bench->service, on_signal, bench);
 	return print_body(bench);
 }
 
@@ -316,16 +377,53 @@ int
 workbench_call(const struct worker_tools_settings *settings, const char *const *rest)
 {
 	struct bench bench = { .arena = arena_new() };
-	const char *error;
 	int status = WORKBENCH_USAGE;
 
-	bench.world.table = worker_tools_load(settings, bench.arena, &error);
 	bench.answers = read_answers(bench.arena, settings->answer);
-	if (bench.world.table == NULL)
-		fprintf(stderr, "%s\n", error);
-	else if (read_args(&bench, rest) == 0 && find_entry(&bench, settings->call) == 0)
-		status = run(&bench, settings);
-	tool_table_release(&bench.world.table);
+	if (open_bench(&bench, settings) == 0 && read_args(&bench, rest) == 0 &&
+	    find_entry(&bench, settings->call) == 0)
+		status = run(&bench);
+	close_bench(&bench);
+	arena_destroy(&bench.arena);
+	return status;
+}
+
+static const char *
+origin_of(const struct tool_entry *entry)
+{
+	if (entry->server != NULL)
+		return mcp_server_options(entry->server)->name;
+	return entry->command != NULL ? entry->command->place : "--builtin";
+}
+
+static int
+list_all(const struct bench *bench)
+{
+	size_t i, count;
+	const struct tool_entry *entries = tool_table_entries(bench->world.table, &count);
+	struct mcp_server *server = NULL;
+	int status = WORKBENCH_OK;
+
+	for (i = 0; i < count; i++)
+		printf("%-32s %-24s%s\n", entries[i].name, origin_of(&entries[i]),
+		    value_get_bool(entries[i].definition, "idempotent", true)
+			? ""
+			: " never run twice");
+	while ((server = mcp_servers_next(bench->servers, server)) != NULL)
+		if (mcp_server_trouble(server) != NULL)
+			status = WORKBENCH_FAILED; /* the log has said why */
+	return status;
+}
+
+int
+workbench_list(const struct worker_tools_settings *settings)
+{
+	struct bench bench = { .arena = arena_new() };
+	int status = WORKBENCH_USAGE;
+
+	if (open_bench(&bench, settings) == 0)
+		status = list_all(&bench);
+	close_bench(&bench);
 	arena_destroy(&bench.arena);
 	return status;
 }

@@ -24,6 +24,8 @@ struct worker_tools {
 	struct service *service;
 	const struct worker_tools_settings *settings;
 	struct worker *worker;
+	struct tool_source *source;
+	struct mcp_servers *servers;
 	struct job_world world;
 	struct webhook webhook;
 	struct trace *trace; /* or NULL */
@@ -61,6 +63,10 @@ const struct setting worker_tools_table[] = {
 	    "ms", "how long running calls may take after SIGTERM", 0 },
 	{ "check", SETTING_BOOL, FIELD(check), NULL, 0, 0, NULL,
 	    "check the tool files given as arguments, list their tools and exit", 0 },
+	{ "list", SETTING_BOOL, FIELD(list), NULL, 0, 0, NULL,
+	    "list all tools that a worker with these settings would offer, those of MCP "
+	    "servers too, and exit",
+	    0 },
 	{ "call", SETTING_TEXT, FIELD(call), NULL, 0, 0, NULL,
 	    "run this tool once with the arguments given as JSON (- reads them from "
 	    "standard "
@@ -84,19 +90,17 @@ const struct settings_help worker_tools_help = {
 
 /* --- tools -------------------------------------------------------------------------- */
 
-static struct tool_table *
-load_table(const struct worker_tools_settings *settings, struct arena *arena,
+static struct tool_source *
+load_source(const struct worker_tools_settings *settings, struct arena *arena,
     const char **error_r)
 {
 	const char *const *files =
 	    yaml_paths_expand(arena, settings->tools, yaml_endings, error_r);
 
-	if (files == NULL)
-		return NULL;
-	return tool_table_new(settings->builtin, files, arena, error_r);
+	return files == NULL ? NULL : tool_source_load(files, arena, error_r);
 }
 
-struct tool_table *
+struct tool_source *
 worker_tools_load(const struct worker_tools_settings *settings, struct arena *arena,
     const char **error_r)
 {
@@ -105,7 +109,7 @@ worker_tools_load(const struct worker_tools_settings *settings, struct arena *ar
 	for (; path != NULL && *path != NULL; path++)
 		if (registry_load(*path, error_r) == -1)
 			return NULL;
-	return load_table(settings, arena, error_r);
+	return load_source(settings, arena, error_r);
 }
 
 static void
@@ -210,39 +214,98 @@ start_worker(struct worker_tools *tools)
 	return worker;
 }
 
-/* SIGHUP: the tool files as they are now. Calls that run keep the tools they began with.
- */
+/* Takes table in place of the one there is. Calls that run keep the tools they began with. */
+static void
+offer(struct worker_tools *tools, struct tool_table *table)
+{
+	struct arena *arena = arena_new();
+	const struct wire_service *services;
+	size_t count;
+
+	services = services_of(tools, table, arena, &count);
+	worker_set_services(tools->worker, services, count, tool_table_catalog(table));
+	tool_table_follow(table, tools->world.table);
+	tool_table_release(&tools->world.table);
+	tools->world.table = table;
+	log_tools(table);
+	arena_destroy(&arena);
+}
+
+/* What MCP servers have has changed. */
+static void
+on_change(void *arg)
+{
+	struct worker_tools *tools = arg;
+	struct arena *arena = arena_new();
+	const char *error;
+	struct tool_table *table = tool_table_new(
+	    tools->settings->builtin, tools->source, tools->servers, arena, &error);
+
+	/* What is refused of a source was refused when it came. */
+	if (table == NULL || service_is_draining(tools->service))
+		tool_table_release(&table);
+	else
+		offer(tools, table);
+	arena_destroy(&arena);
+}
+
+/* Returns what the tool files are now, or NULL with a reason in arena. */
+static struct tool_source *
+read_again(const struct worker_tools *tools, struct arena *arena, const char **error_r)
+{
+	struct tool_source *source = load_source(tools->settings, arena, error_r);
+	struct tool_table *table = NULL;
+
+	if (source != NULL)
+		table = tool_table_new(
+		    tools->settings->builtin, source, NULL, arena, error_r);
+	if (table == NULL)
+		tool_source_release(&source);
+	tool_table_release(&table);
+	return source;
+}
+
+/* SIGHUP: the tool files as they are now. */
 static void
 on_reload(void *arg)
 {
 	struct worker_tools *tools = arg;
 	struct arena *arena = arena_new();
 	const char *error = "the worker is draining";
-	struct tool_table *table = load_table(tools->settings, arena, &error);
-	const struct wire_service *services;
-	size_t count;
+	struct tool_source *source =
+	    service_is_draining(tools->service) ? NULL : read_again(tools, arena, &error);
 
-	if (table == NULL || service_is_draining(tools->service)) {
-		tool_table_release(&table);
+	if (source == NULL) {
 		log_warnx("the tools stay as they were: %s", error);
 	} else {
-		services = services_of(tools, table, arena, &count);
-		worker_set_services(
-		    tools->worker, services, count, tool_table_catalog(table));
-		tool_table_follow(table, tools->world.table);
-		tool_table_release(&tools->world.table);
-		tools->world.table = table;
-		log_tools(table);
+		tool_source_release(&tools->source);
+		tools->source = source;
+		mcp_servers_follow(tools->servers, source);
+		on_change(tools);
 	}
 	arena_destroy(&arena);
+}
+
+static void
+load_tools(struct worker_tools *tools)
+{
+	struct arena *arena = arena_new();
+	const char *error;
+
+	tools->source = worker_tools_load(tools->settings, arena, &error);
+	if (tools->source != NULL)
+		tools->world.table = tool_table_new(
+		    tools->settings->builtin, tools->source, NULL, arena, &error);
+	if (tools->world.table == NULL)
+		fatalx("%s", error);
+	arena_destroy(&arena);
+	log_tools(tools->world.table);
 }
 
 struct worker_tools *
 worker_tools_new(struct service *service, const struct worker_tools_settings *settings)
 {
 	struct worker_tools *tools = xcalloc(1, sizeof *tools);
-	struct arena *arena = arena_new();
-	const char *error;
 
 	tools->service = service;
 	tools->settings = settings;
@@ -251,16 +314,15 @@ worker_tools_new(struct service *service, const struct worker_tools_settings *se
 	    tools->world.loop, &(struct trace_options){ .program = "worker-tools",
 				   .instance = settings->common.name,
 				   .endpoint = settings->trace_endpoint });
-	tools->world.table = worker_tools_load(settings, arena, &error);
-	if (tools->world.table == NULL)
-		fatalx("%s", error);
-	arena_destroy(&arena);
-	log_tools(tools->world.table);
+	load_tools(tools);
 	tools->world.chains = chains_new();
 	tools_open(tools->world.loop, settings->allow_private);
 	open_webhook(tools);
 	open_agent_servers(settings);
 	shell_sessions_open(tools->world.loop);
+	tools->servers =
+	    mcp_servers_new(tools->world.loop, tools_world()->http, on_change, tools);
+	mcp_servers_follow(tools->servers, tools->source);
 	tools->worker = start_worker(tools);
 	service_on_reload(service, on_reload, tools);
 	return tools;
@@ -275,12 +337,14 @@ worker_tools_destroy(struct worker_tools **tools_p)
 	if (tools == NULL)
 		return;
 	worker_destroy(&tools->worker);
+	tool_table_release(&tools->world.table);
+	mcp_servers_destroy(&tools->servers);
 	shell_sessions_close(tools->world.loop);
 	async_servers_close();
 	tools_close();
 	seats_destroy(&tools->world.seats);
 	chains_destroy(&tools->world.chains);
-	tool_table_release(&tools->world.table);
+	tool_source_release(&tools->source);
 	trace_destroy(&tools->trace);
 	free(tools);
 }

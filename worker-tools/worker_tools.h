@@ -17,6 +17,7 @@ struct worker_tools_settings {
 	int64_t drain_ms;
 	const char *trace_endpoint;
 	bool check;
+	bool list;
 	const char *call;
 	const char **answer;
 };
@@ -26,11 +27,11 @@ extern const struct settings_help worker_tools_help;
 
 struct arena;
 struct worker_tools;
-struct tool_table;
+struct tool_source;
 
-/* Loads the plugins and the tools that settings name. Returns a new table, or NULL with a
+/* Loads the plugins and the tool files that settings name. Returns a new source, or NULL with a
  * reason in arena. Once a process, before the first fiber. */
-struct tool_table *worker_tools_load(const struct worker_tools_settings *settings,
+struct tool_source *worker_tools_load(const struct worker_tools_settings *settings,
     struct arena *arena, const char **error_r);
 
 /* Returns new, connecting to the broker; keeps both. Ends the process with a reason when

@@ -108,15 +108,17 @@ answer_tool(struct worker_call *call)
 	static const char *const names[] = { "calculate", "now", NULL };
 	static const char *const files[] = { NULL };
 	const char *error = NULL;
+	struct tool_source *source = tool_source_load(files, call->arena, &error);
 	struct job_world world = { .loop = loop,
 		.chains = chains_new(),
-		.table = tool_table_new(names, files, call->arena, &error),
+		.table = tool_table_new(names, source, NULL, call->arena, &error),
 		.worker = "0123456789abcdef0123456789abcdef" };
 	const struct value *body;
 
 	require(world.table != NULL);
 	body = job_answer(&world, call);
 	tool_table_release(&world.table);
+	tool_source_release(&source);
 	chains_destroy(&world.chains);
 	return body;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../worker-tools/tool_file.h"
+#include "../../worker-tools/mcp_file.h"
 #include "json.h"
 #include "schema.h"
 
@@ -64,18 +64,34 @@ check_tool(struct arena *arena, const struct command_tool *tool)
 	fill_items(arena, tool);
 }
 
+static void
+check_server(const struct mcp_options *server)
+{
+	if (server->name == NULL || server->prefix == NULL ||
+	    (server->url == NULL) == (server->program == NULL))
+		abort();
+	if (!mcp_options_equal(server, server))
+		abort();
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct arena *arena = arena_new();
 	const char *error = NULL;
-	const struct command_tool *const *tools =
+	const struct tool_file *file =
 	    tool_file_parse(arena, "/fuzz", (const char *)data, size, &error);
+	const struct command_tool *const *tool;
+	const struct mcp_options *const *server;
 
-	if (tools == NULL && strncmp(error, "/fuzz:", 6) != 0)
+	if (file == NULL && strncmp(error, "/fuzz:", 6) != 0)
 		abort();
-	for (; tools != NULL && *tools != NULL; tools++)
-		check_tool(arena, *tools);
+	for (tool = file == NULL ? NULL : file->tools; tool != NULL && *tool != NULL;
+	     tool++)
+		check_tool(arena, *tool);
+	for (server = file == NULL ? NULL : file->servers;
+	     server != NULL && *server != NULL; server++)
+		check_server(*server);
 	arena_destroy(&arena);
 	return 0;
 }

@@ -54,13 +54,13 @@ static void
 call(const char *text, const char *args)
 {
 	const char *error = NULL;
-	const struct command_tool *const *tools =
+	const struct tool_file *file =
 	    tool_file_parse(arena, path_of("t.yaml"), text, strlen(text), &error);
 
-	ck_assert_msg(tools != NULL, "%s: %s", text, error);
+	ck_assert_msg(file != NULL, "%s: %s", text, error);
 	trial.run = run_command;
-	trial.arg = (void *)tools[0];
-	tool_trial_call(&trial, tools[0]->definition, args);
+	trial.arg = (void *)file->tools[0];
+	tool_trial_call(&trial, file->tools[0]->definition, args);
 }
 
 static const char *

@@ -15,6 +15,7 @@
 TCase *tcase_example_agents(void);
 
 static struct arena *arena;
+static struct tool_source *source;
 static struct tool_table *table;
 static glob_t files;
 
@@ -30,7 +31,9 @@ set_up(void)
 	setenv("WORKSPACE", "/tmp", 1);
 	paths = yaml_paths_expand(arena, folders, yaml_endings, &error);
 	ck_assert_msg(paths != NULL, "%s", error);
-	table = tool_table_new(all, paths, arena, &error);
+	source = tool_source_load(paths, arena, &error);
+	ck_assert_msg(source != NULL, "%s", error);
+	table = tool_table_new(all, source, NULL, arena, &error);
 	ck_assert_msg(table != NULL, "%s", error);
 	ck_assert_int_eq(glob("examples/agents/*", 0, NULL, &files), 0);
 }
@@ -40,6 +43,7 @@ tear_down(void)
 {
 	globfree(&files);
 	tool_table_release(&table);
+	tool_source_release(&source);
 	arena_destroy(&arena);
 }
 

@@ -66,11 +66,10 @@ static const struct command_tool *
 load(const char *path)
 {
 	const char *error = NULL;
-	const struct command_tool *const *tools =
-	    tool_file_load(trial.arena, path, &error);
+	const struct tool_file *file = tool_file_load(trial.arena, path, &error);
 
-	ck_assert_msg(tools != NULL, "%s", error);
-	return tools[0];
+	ck_assert_msg(file != NULL, "%s", error);
+	return file->tools[0];
 }
 
 static struct tool_result *

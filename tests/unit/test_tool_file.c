@@ -58,11 +58,11 @@ static const struct command_tool *const *
 tools_of(const char *text)
 {
 	const char *error = NULL;
-	const struct command_tool *const *tools =
+	const struct tool_file *file =
 	    tool_file_parse(arena, path_of("tools.yaml"), text, strlen(text), &error);
 
-	ck_assert_msg(tools != NULL, "%s: %s", text, error);
-	return tools;
+	ck_assert_msg(file != NULL, "%s: %s", text, error);
+	return file->tools;
 }
 
 static const struct command_tool *
@@ -242,12 +242,12 @@ END_TEST
 START_TEST(loads_a_file)
 {
 	const char *error = NULL;
-	const struct command_tool *const *tools;
+	const struct tool_file *file;
 
 	write_file("one.yaml", HEAD "command: a\n", 0644);
-	tools = tool_file_load(arena, path_of("one.yaml"), &error);
-	ck_assert_ptr_nonnull(tools);
-	ck_assert_str_eq(tools[0]->directory, folder);
+	file = tool_file_load(arena, path_of("one.yaml"), &error);
+	ck_assert_ptr_nonnull(file);
+	ck_assert_str_eq(file->tools[0]->directory, folder);
 	ck_assert_ptr_null(tool_file_load(arena, path_of("two.yaml"), &error));
 	ck_assert_ptr_nonnull(strstr(error, "two.yaml"));
 }

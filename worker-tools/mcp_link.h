@@ -1,0 +1,49 @@
+/* mcp_link: a way to an MCP server: a program's standard input and output (mcp_stdio.h) or HTTP
+ * (mcp_http.h). */
+#ifndef MCP_LINK_H
+#define MCP_LINK_H
+
+#include "loop.h"
+#include "mcp_message.h"
+
+struct mcp_link;
+
+/* One request, and what came of it. Lent for the exchange. */
+struct mcp_exchange {
+	struct arena *arena; /* of what came */
+	int64_t id;
+	const char *text;             /* mcp_request's */
+	uint64_t end_ms;              /* loop_now_ms: then it is late */
+	const struct value *response; /* or NULL */
+	const struct fault
+	    *fault; /* why there is none: ConnectionError, TimeoutError, cancelled */
+	bool
+	    was_refused; /* the session is over: the server has not looked at the request */
+};
+
+struct mcp_link_type {
+	/* Sends the request and waits for its response, on a fiber. */
+	void (*exchange)(struct mcp_link *link, struct mcp_exchange *exchange);
+	/* Says text, of which nothing is to come back; on a fiber, may wait for a little, even of one that
+	 * was cancelled. */
+	void (*tell)(struct mcp_link *link, const char *text);
+	/* Ends it and takes *link_p, on a fiber; nobody waits for a response. */
+	void (*close)(struct mcp_link **link_p);
+};
+
+/* Who opened it hears of: a notification; that it is of no use any more (reason lent for the call). */
+struct mcp_hearer {
+	void (*on_notice)(void *arg, const char *method);
+	void (*on_lost)(void *arg, const char *reason);
+	void *arg;
+};
+
+#define MCP_REVISION_BYTES 16u
+
+struct mcp_link {
+	const struct mcp_link_type *type;
+	struct mcp_hearer hearer;
+	char revision[MCP_REVISION_BYTES]; /* agreed on; "": not yet */
+};
+
+#endif
