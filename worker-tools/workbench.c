@@ -405,10 +405,10 @@ list_all(const struct bench *bench)
 	int status = WORKBENCH_OK;
 
 	for (i = 0; i < count; i++)
-		printf("%-32s %-24s%s\n", entries[i].name, origin_of(&entries[i]),
+		printf("%-32s %s%s\n", entries[i].name, origin_of(&entries[i]),
 		    value_get_bool(entries[i].definition, "idempotent", true)
 			? ""
-			: " never run twice");
+			: ", never run twice");
 	while ((server = mcp_servers_next(bench->servers, server)) != NULL)
 		if (mcp_server_trouble(server) != NULL)
 			status = WORKBENCH_FAILED; /* the log has said why */
