@@ -246,10 +246,12 @@ serve_capability(struct core *core, struct capability *capability)
 }
 
 /* Of the services with waiting calls the one with the first priority, among equals the
- * one that was served longest ago. */
+ * one that was served longest ago. Every so many turns of a worker all are equals: else what is
+ * late in one service would wait for ever while another always has something urgent. */
 static struct offer *
 neediest(struct session *worker)
 {
+	bool ageing = worker->turns % AGEING_TURNS == AGEING_TURNS - 1;
 	struct offer *offer, *best = NULL;
 	unsigned priority, best_priority = PRIORITIES;
 	size_t i;
@@ -258,7 +260,7 @@ neediest(struct session *worker)
 		offer = &worker->offers[i];
 		if (offer->capability->queue.count == 0 || offer_room(offer) == 0)
 			continue;
-		priority = queue_priority(&offer->capability->queue);
+		priority = ageing ? 0 : queue_priority(&offer->capability->queue);
 		if (best == NULL || priority < best_priority ||
 		    (priority == best_priority &&
 			offer->capability->turn < best->capability->turn)) {
@@ -276,8 +278,10 @@ serve_with(struct core *core, struct session *worker)
 
 	suspects_serve_with(core, worker);
 	while (core->states[CALL_QUEUED] > 0 && session_room(worker) > 0 &&
-	       (offer = neediest(worker)) != NULL)
+	       (offer = neediest(worker)) != NULL) {
+		worker->turns++;
 		call_assign(core, take(core, offer->capability), offer);
+	}
 }
 
 void

@@ -133,8 +133,7 @@ struct session {
 	uint64_t peer;
 	enum wire_role role;
 	char *name;
-	uint64_t heard_ms, spoke_ms;
-	uint64_t opened_ms;
+	uint64_t heard_ms, spoke_ms, opened_ms;
 	unsigned errors;
 	bool gathers;          /* reads lists of calls in acknowledgements */
 	bool quiet;            /* publishes only what WANTED says, and waits for it */
@@ -152,6 +151,7 @@ struct session {
 	uint32_t reported; /* of these: the worker knows of them */
 	uint32_t capacity; /* as it says, for people */
 	uint64_t used;     /* core->turns when it got its last call */
+	uint64_t turns;    /* calls it got that had waited */
 	struct probe probe;
 	bool draining;
 	bool fell_silent; /* or we, why it ended: its ONCE calls wait for it */
@@ -179,8 +179,7 @@ struct core {
 	struct core_options options;
 	char *session, *name;
 	uint64_t started_ms, now_ms;
-	uint64_t
-	    gap_ms; /* end of our last gap, or our start: nobody was silent before it */
+	uint64_t gap_ms; /* end of our last gap, or our start: no silence before it */
 	bool leaving;
 	struct rights_book *book; /* lent; NULL: everybody may do everything */
 	uint64_t leave_ms;        /* leaving: the latest end */

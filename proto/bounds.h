@@ -88,8 +88,10 @@
 #define SETTLED_IDS_MAX 100000u     /* settled calls whose ids are remembered */
 #define BODIES_BYTES_MAX (1u << 30) /* held in bodies, then new calls get BUSY */
 #define GONE_WORKERS_MAX                                                                 \
-	256u             /* sessions of workers that went, remembered for calls to them */
-#define AGEING_TURNS 16u /* every so many turns a queue's last priority goes first */
+	256u /* sessions of workers that went, remembered for calls to them */
+/* Every so many turns a queue's last priority goes first, and a worker's services are
+ * equals whatever their priorities. */
+#define AGEING_TURNS 16u
 
 /* A worker. */
 #define OUTBOX_RESULTS_MAX 10000u /* finished calls that wait for RESULT_ACK */

@@ -212,6 +212,35 @@ START_TEST(the_last_priority_is_served_every_sixteenth_time)
 }
 END_TEST
 
+/* The worker is never idle, and its one service always has calls of the first priority. */
+START_TEST(a_service_of_lower_priority_is_served_beside_a_busy_one)
+{
+	char id[16], next[16];
+	int i, served = -1;
+
+	bench_worker(&bench, W, "tool:a tool:b", 1);
+	send_for("f0", NULL, 0);
+	send_for("f1", NULL, 0);
+	bench_send(&bench, C,
+	    (struct header){ .type = MSG_CALL,
+		.call_id = "other",
+		.service = "tool:b",
+		.priority = 4 });
+	for (i = 0; i < 100 && served == -1; i++) {
+		snprintf(id, sizeof id, "f%d", i);
+		snprintf(next, sizeof next, "f%d", i + 2);
+		send_for(next, NULL, 0);
+		bench_about(&bench, W, MSG_RESULT, id);
+		if (bench_sent(&bench, W, MSG_CALL, "other") != NULL)
+			served = i;
+		else
+			bench_expect(&bench, W, MSG_CALL, NULL);
+	}
+	ck_assert_int_ge(served, 10);
+	ck_assert_int_le(served, 16);
+}
+END_TEST
+
 START_TEST(a_full_queue_answers_busy_and_takes_the_call_later)
 {
 	struct core_options options = core_defaults;
@@ -371,6 +400,7 @@ tcase_broker_core(void)
 	tcase_add_test(tcase, the_first_priority_goes_first);
 	tcase_add_test(tcase, tenants_take_turns_whatever_their_backlog);
 	tcase_add_test(tcase, the_last_priority_is_served_every_sixteenth_time);
+	tcase_add_test(tcase, a_service_of_lower_priority_is_served_beside_a_busy_one);
 	tcase_add_test(tcase, a_full_queue_answers_busy_and_takes_the_call_later);
 	tcase_add_test(tcase, too_many_bytes_in_bodies_answer_busy);
 	tcase_add_test(tcase, too_many_bytes_in_bodies_adopt_no_result);
