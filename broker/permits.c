@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bodies.h"
+#include "memory.h"
 #include "tables.h"
 
 #define PARENT_END '/' /* "<id of the call that makes it>/..." */
@@ -117,12 +118,14 @@ rights_give_back(struct session *session)
 	session->rights = NULL;
 }
 
+/* Others may be turned away in the same step, for other reasons: each keeps its own until the step's
+ * actions are done. */
 static void
 revoke(struct core *core, struct session *session, const char *reason)
 {
-	const struct header header = {
-		.type = MSG_ERROR, .code = CODE_DENIED, .reason = reason
-	};
+	const struct header header = { .type = MSG_ERROR,
+		.code = CODE_DENIED,
+		.reason = session->revoked = xstrdup(reason) };
 
 	COUNT(core, sessions_lost);
 	send_to(core, session, &header, NULL);

@@ -59,6 +59,7 @@ session_free(struct session *session)
 {
 	free(session->name);
 	free(session->report.trouble);
+	free(session->revoked);
 	free(session->offers);
 	free(session->services);
 	free(session);

@@ -138,6 +138,7 @@ struct session {
 	bool gathers;          /* reads lists of calls in acknowledgements */
 	bool quiet;            /* publishes only what WANTED says, and waits for it */
 	struct rights *rights; /* of its key; NULL: there are no keys */
+	char *revoked;         /* why its key does not admit it any more, or NULL */
 	struct report report;
 	struct call_list asked;
 	size_t asked_count;

@@ -129,6 +129,19 @@ START_TEST(a_key_that_may_serve_less_than_it_does_begins_anew)
 }
 END_TEST
 
+START_TEST(each_that_is_turned_away_hears_its_own_reason)
+{
+	bench_worker(&bench, W, "tool:a tool:b", 1);
+	bench_worker(&bench, X, "model:x", 1);
+	keyed_allow("keys:\n" ENTRY_C "- {key: " KEY_W
+		    ", name: w, roles: [worker], services: [\"tool:a\"]}\n"
+		    "- {key: " KEY_OTHER
+		    ", name: x, roles: [worker], services: [\"model:y\"]}\n");
+	keyed_expect_denied(W, "to serve tool:b");
+	keyed_expect_denied(X, "to serve model:x");
+}
+END_TEST
+
 TCase *
 tcase_broker_keys(void)
 {
@@ -146,5 +159,6 @@ tcase_broker_keys(void)
 	tcase_add_test(tcase, a_revoked_keys_calls_go_to_others);
 	tcase_add_test(tcase, who_is_still_on_the_list_notices_nothing);
 	tcase_add_test(tcase, a_key_that_may_serve_less_than_it_does_begins_anew);
+	tcase_add_test(tcase, each_that_is_turned_away_hears_its_own_reason);
 	return tcase;
 }
