@@ -427,7 +427,10 @@ allow_list_load(struct arena *arena, const char *path, const char **error_r)
 		/* One more byte than may be: then it is refused as too large. */
 		text = arena_alloc(arena, SPEC_BYTES_MAX + 1);
 		size = fread(text, 1, SPEC_BYTES_MAX + 1, in);
-		list = allow_list_parse(arena, path, text, size, error_r);
+		if (ferror(in))
+			*error_r = arena_printf(arena, "%s: %s", path, strerror(errno));
+		else
+			list = allow_list_parse(arena, path, text, size, error_r);
 	}
 	fclose(in);
 	return list;

@@ -190,6 +190,15 @@ START_TEST(a_pipe_is_no_list)
 }
 END_TEST
 
+/* A disk that fails in the middle must not let in fewer than are named. */
+START_TEST(what_cannot_be_read_is_no_empty_list)
+{
+	/* Opens as any file, and has nothing to be read where it begins. */
+	ck_assert_ptr_null(allow_list_load(arena, "/proc/self/mem", &error));
+	ck_assert_ptr_nonnull(strstr(error, "Input/output error"));
+}
+END_TEST
+
 TCase *
 tcase_allow_list(void)
 {
@@ -202,5 +211,6 @@ tcase_allow_list(void)
 	tcase_add_loop_test(tcase, every_mistake_has_its_place, 0, MISTAKES);
 	tcase_add_test(tcase, a_file_that_others_can_write_is_refused);
 	tcase_add_test(tcase, a_pipe_is_no_list);
+	tcase_add_test(tcase, what_cannot_be_read_is_no_empty_list);
 	return tcase;
 }
