@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "key_index.h"
 #include "utf8.h"
 
 /* Powers of two: exact as a double, which INT64_MAX is not. */
@@ -372,14 +373,42 @@ equal_arrays(const struct value *a, const struct value *b)
 	return true;
 }
 
+/* A map whose keys are looked up, in an order that is not its own. */
+struct lookup {
+	const struct value *map;
+	struct arena *arena; /* of the index; both NULL: not needed so far */
+	struct key_index *index;
+};
+
+static void
+index_keys(struct lookup *lookup)
+{
+	const struct value *map = lookup->map;
+	size_t i;
+
+	lookup->arena = arena_new();
+	/* And one more: a key that is looked for in vain is noted, too. */
+	lookup->index = key_index_new(lookup->arena, (size_t)map->size + 1);
+	for (i = 0; i < map->size; i++)
+		key_index_put(lookup->index, map->pairs, map->pairs[i].key, i);
+}
+
 /* Returns the value of key, looking first where it is when the maps have one order. */
 static const struct value *
-counterpart(const struct value *map, const struct value *key, size_t likely)
+counterpart(struct lookup *lookup, const struct value *key, size_t likely)
 {
+	const struct value *map = lookup->map;
+	long at;
 	size_t i;
 
 	if (is_text(map->pairs[likely].key, key->text, key->size))
 		return map->pairs[likely].value;
+	if (map->size > KEY_INDEX_FROM) {
+		if (lookup->index == NULL)
+			index_keys(lookup);
+		at = key_index_put(lookup->index, map->pairs, key, map->size);
+		return at < 0 ? NULL : map->pairs[at].value;
+	}
 	for (i = 0; i < map->size; i++)
 		if (is_text(map->pairs[i].key, key->text, key->size))
 			return map->pairs[i].value;
@@ -389,15 +418,17 @@ counterpart(const struct value *map, const struct value *key, size_t likely)
 static bool
 equal_maps(const struct value *a, const struct value *b)
 {
+	struct lookup lookup = { .map = b };
 	const struct value *other;
+	bool equal = true;
 	size_t i;
 
-	for (i = 0; i < a->size; i++) {
-		other = counterpart(b, a->pairs[i].key, i);
-		if (other == NULL || !value_equal(a->pairs[i].value, other))
-			return false;
+	for (i = 0; equal && i < a->size; i++) {
+		other = counterpart(&lookup, a->pairs[i].key, i);
+		equal = other != NULL && value_equal(a->pairs[i].value, other);
 	}
-	return true;
+	arena_destroy(&lookup.arena);
+	return equal;
 }
 
 bool

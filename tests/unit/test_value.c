@@ -176,6 +176,36 @@ START_TEST(equality_is_deep_and_by_value)
 }
 END_TEST
 
+/* A map of so many keys, beginning with from. */
+static const struct value *
+large_map(int64_t from)
+{
+	const int64_t keys = 200000;
+	struct value_fields fields = { .arena = arena };
+	int64_t i, key;
+
+	for (i = 0; i < keys; i++) {
+		key = (from + i) % keys;
+		value_fields_put(
+		    &fields, value_printf(arena, "key-%06d", (int)key), number(key));
+	}
+	return value_fields_end(&fields);
+}
+
+/* Whoever writes a map chooses the order of its keys. */
+START_TEST(large_maps_in_another_order_are_compared_in_time)
+{
+	const struct value *map = large_map(0), *other = large_map(100000);
+	const struct value *more = value_map_with(arena, other, "key-000007", number(0));
+
+	ck_assert(value_equal(map, other));
+	ck_assert(!value_equal(map, more));
+	more = value_map_with(arena, other, "key-000007", NULL);
+	ck_assert(!value_equal(map, more));
+	ck_assert(!value_equal(map, value_map_with(arena, more, "new", number(7))));
+}
+END_TEST
+
 START_TEST(strings_that_are_not_utf8_are_repaired)
 {
 	ck_assert_str_eq(
@@ -339,6 +369,7 @@ tcase_value(void)
 	tcase_add_test(tcase, whole_floats_are_read_as_integers_and_others_are_not);
 	tcase_add_test(tcase, truth_is_pythons);
 	tcase_add_test(tcase, equality_is_deep_and_by_value);
+	tcase_add_test(tcase, large_maps_in_another_order_are_compared_in_time);
 	tcase_add_test(tcase, strings_that_are_not_utf8_are_repaired);
 	tcase_add_test(tcase, a_key_set_again_replaces_in_place);
 	tcase_add_test(tcase, large_maps_keep_order_and_replace_too);
