@@ -20,6 +20,7 @@ ledger_new(const uint64_t *identities, uint32_t link_count, uint64_t seed)
 	ledger->link_count = link_count;
 	memcpy(ledger->identities, identities, link_count * sizeof *identities);
 	ledger->ids = id_table_new(seed);
+	ledger->runs = id_table_new(seed);
 	ledger->forgotten = settled_new(seed, LEDGER_FORGOTTEN_MAX, SETTLED_KEEP_MS);
 	for (i = 0; i < ENTRY_STATES; i++)
 		TAILQ_INIT(&ledger->lists[i]);
@@ -44,6 +45,7 @@ ledger_destroy(struct ledger **ledger_p, void (*drop)(struct cargo *cargo))
 			drop(ledger->actions[i].cargo);
 	ledger_free_dead(ledger);
 	id_table_destroy(&ledger->ids);
+	id_table_destroy(&ledger->runs);
 	settled_destroy(&ledger->forgotten);
 	heap_release(&ledger->timers);
 	free(ledger->actions);
@@ -346,16 +348,13 @@ on_forget(struct ledger *ledger, struct entry *entry, const char *id)
 static void
 on_disown(struct ledger *ledger, const char *run)
 {
-	struct entry *entry, *next;
-	size_t state;
+	struct run_calls *calls;
+	struct entry *entry;
 
-	for (state = 0; state < ENTRY_OWED; state++) {
-		for (entry = TAILQ_FIRST(&ledger->lists[state]); entry != NULL;
-		     entry = next) {
-			next = TAILQ_NEXT(entry, link);
-			if (entry->run != NULL && strcmp(entry->run, run) == 0)
-				on_forget(ledger, entry, entry->id);
-		}
+	/* They go with the last one. */
+	while ((calls = ledger_run(ledger, run)) != NULL) {
+		entry = TAILQ_FIRST(&calls->entries);
+		on_forget(ledger, entry, entry->id);
 	}
 }
 
@@ -478,12 +477,9 @@ ledger_owed(const struct ledger *ledger)
 bool
 ledger_is_cancelling(const struct ledger *ledger, const char *run)
 {
-	const struct entry *entry;
+	const struct run_calls *calls = ledger_run(ledger, run);
 
-	TAILQ_FOREACH(entry, &ledger->lists[ENTRY_CANCELLING], link)
-		if (entry->run != NULL && strcmp(entry->run, run) == 0)
-			return true;
-	return false;
+	return calls != NULL && calls->cancelling > 0;
 }
 
 uint32_t

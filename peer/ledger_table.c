@@ -83,6 +83,47 @@ copy_text(char **at, const char *text)
 	return copy;
 }
 
+struct run_calls *
+ledger_run(const struct ledger *ledger, const char *run)
+{
+	return id_table_get(ledger->runs, run);
+}
+
+static void
+join_run(struct ledger *ledger, struct entry *entry)
+{
+	struct run_calls *calls;
+	size_t size;
+
+	if (entry->run == NULL)
+		return;
+	calls = ledger_run(ledger, entry->run);
+	if (calls == NULL) {
+		size = text_size(entry->run);
+		calls = xcalloc(1, sizeof *calls + size);
+		memcpy(calls->run, entry->run, size);
+		TAILQ_INIT(&calls->entries);
+		id_table_put(ledger->runs, &calls->key, calls->run, calls);
+	}
+	entry->calls = calls;
+	TAILQ_INSERT_TAIL(&calls->entries, entry, call_link);
+}
+
+static void
+leave_run(struct ledger *ledger, struct entry *entry)
+{
+	struct run_calls *calls = entry->calls;
+
+	if (calls == NULL)
+		return;
+	entry->calls = NULL;
+	TAILQ_REMOVE(&calls->entries, entry, call_link);
+	if (!TAILQ_EMPTY(&calls->entries))
+		return;
+	id_table_remove(ledger->runs, &calls->key);
+	free(calls);
+}
+
 struct entry *
 ledger_entry_new(struct ledger *ledger, const struct header *call)
 {
@@ -107,6 +148,7 @@ ledger_entry_new(struct ledger *ledger, const struct header *call)
 	id_table_put(ledger->ids, &entry->key, entry->id, entry);
 	TAILQ_INSERT_TAIL(&ledger->lists[ENTRY_CALLING], entry, link);
 	ledger->counts[ENTRY_CALLING]++;
+	join_run(ledger, entry);
 	return entry;
 }
 
@@ -134,13 +176,15 @@ leave_list(struct ledger *ledger, struct entry *entry)
 	TAILQ_REMOVE(&ledger->lists[entry->state], entry, link);
 	ledger->counts[entry->state]--;
 	heap_remove(&ledger->timers, &entry->timer);
-	if (entry->state == ENTRY_CANCELLING)
-		ledger_act(ledger, LEDGER_ENDED)->header = (struct header){
-			.run = entry->run,
-			.call_id = entry->id,
-			.code =
-			    ledger->now_ms < entry->deadline_ms ? CODE_OK : CODE_EXPIRED,
-		};
+	if (entry->state != ENTRY_CANCELLING)
+		return;
+	if (entry->calls != NULL)
+		entry->calls->cancelling--;
+	ledger_act(ledger, LEDGER_ENDED)->header = (struct header){
+		.run = entry->run,
+		.call_id = entry->id,
+		.code = ledger->now_ms < entry->deadline_ms ? CODE_OK : CODE_EXPIRED,
+	};
 }
 
 void
@@ -150,12 +194,17 @@ ledger_entry_move(struct ledger *ledger, struct entry *entry, enum entry_state s
 	entry->state = state;
 	TAILQ_INSERT_TAIL(&ledger->lists[state], entry, link);
 	ledger->counts[state]++;
+	if (state >= ENTRY_OWED)
+		leave_run(ledger, entry);
+	else if (state == ENTRY_CANCELLING && entry->calls != NULL)
+		entry->calls->cancelling++;
 }
 
 void
 ledger_entry_forget(struct ledger *ledger, struct entry *entry)
 {
 	leave_list(ledger, entry);
+	leave_run(ledger, entry);
 	if (entry->waiter != NULL)
 		ledger_act(ledger, LEDGER_REVOKE)->waiter = entry->waiter;
 	ledger_free_cargo(ledger, entry);

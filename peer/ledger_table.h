@@ -18,11 +18,15 @@ enum entry_state {
 	ENTRY_STATES,
 };
 
+struct run_calls;
+
 struct entry {
 	struct id_key key;
 	enum entry_state state;
 	TAILQ_ENTRY(entry) link; /* of its state's list; dead: of dead */
-	struct heap_node timer;  /* CALLING, CANCELLING: when it wants attention */
+	struct run_calls *calls; /* of its run, until it is settled; or NULL */
+	TAILQ_ENTRY(entry) call_link;
+	struct heap_node timer; /* CALLING, CANCELLING: when it wants attention */
 	/* Of its CALL; a header has four times as many fields. Texts are behind id. */
 	const char *run, *service, *tenant, *traceparent, *idempotency_key;
 	uint64_t step, epoch, priority;
@@ -42,11 +46,19 @@ struct entry {
 };
 TAILQ_HEAD(entry_list, entry);
 
+/* A run's calls that are not settled; lives while there are any. */
+struct run_calls {
+	struct id_key key;
+	struct entry_list entries;
+	size_t cancelling; /* of these */
+	char run[];
+};
+
 struct ledger {
 	uint64_t identities[BROKERS_MAX];
 	uint32_t link_count;
 	link_set up, leaving; /* leaving: of those up */
-	struct id_table *ids;
+	struct id_table *ids, *runs;
 	struct entry_list lists[ENTRY_STATES]; /* oldest first */
 	size_t counts[ENTRY_STATES];
 	struct settled *forgotten; /* their outcomes are for somebody else */
@@ -81,6 +93,8 @@ void ledger_entry_move(
  * revoked. */
 void ledger_entry_forget(struct ledger *ledger, struct entry *entry);
 void ledger_free_dead(struct ledger *ledger);
+/* Lends what there is of run, or NULL; it goes with its last entry. */
+struct run_calls *ledger_run(const struct ledger *ledger, const char *run);
 
 /* --- ledger_send.c -------------------------------------------------------------------- */
 

@@ -71,13 +71,13 @@ lb_teardown(void)
 	ck_assert_int_eq(lb.cargos, 0);
 }
 
-void
-lb_call_flagged(const char *id, unsigned flags)
+static void
+call(const char *run, const char *id, unsigned flags)
 {
 	const struct header header = { .type = MSG_CALL,
 		.flags = flags,
 		.call_id = id,
-		.run = RUN,
+		.run = run,
 		.step = 3,
 		.epoch = 7,
 		.service = "tool:add",
@@ -93,9 +93,21 @@ lb_call_flagged(const char *id, unsigned flags)
 }
 
 void
+lb_call_flagged(const char *id, unsigned flags)
+{
+	call(RUN, id, flags);
+}
+
+void
 lb_call(const char *id)
 {
 	lb_call_flagged(id, 0);
+}
+
+void
+lb_call_of(const char *run, const char *id)
+{
+	call(run, id, 0);
 }
 
 void

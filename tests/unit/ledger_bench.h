@@ -46,6 +46,8 @@ void lb_leaving(uint32_t link);
 /* A call of RUN with a cargo. */
 void lb_call(const char *id);
 void lb_call_flagged(const char *id, unsigned flags);
+/* The same of another run. */
+void lb_call_of(const char *run, const char *id);
 
 /* An event that names a call or a run. */
 void lb_about(enum ledger_event_type type, const char *id);

@@ -344,6 +344,30 @@ START_TEST(a_disowned_run_s_calls_are_forgotten_all)
 }
 END_TEST
 
+/* As many as a coordinator may hold, which gives all of them back when it ends. */
+START_TEST(a_run_costs_as_much_as_it_has_calls_however_many_others_there_are)
+{
+	const unsigned runs = 25000, calls = 3;
+	char run[32], id[32];
+	unsigned i;
+
+	for (i = 0; i < runs * calls; i++) {
+		snprintf(run, sizeof run, "run-%u", i / calls);
+		snprintf(id, sizeof id, "run-%u.1.%u", i / calls, i % calls);
+		lb_call_of(run, id);
+		if (i % calls == 1)
+			lb_about(LEDGER_CANCEL, id);
+	}
+	for (i = 0; i < runs; i++) {
+		snprintf(run, sizeof run, "run-%u", runs - 1 - i);
+		ck_assert(ledger_is_cancelling(lb.ledger, run));
+		lb_about(LEDGER_DISOWN, run);
+		ck_assert(!ledger_is_cancelling(lb.ledger, run));
+	}
+	ck_assert_uint_eq(ledger_pending(lb.ledger), 0);
+}
+END_TEST
+
 START_TEST(what_was_disowned_while_it_was_stored_is_acknowledged_all_the_same)
 {
 	lb_call("c1");
@@ -404,6 +428,8 @@ tcase_ledger_outcomes(void)
 	tcase_add_test(
 	    tcase, a_forgotten_call_is_never_acknowledged_and_its_waiter_revoked);
 	tcase_add_test(tcase, a_disowned_run_s_calls_are_forgotten_all);
+	tcase_add_test(
+	    tcase, a_run_costs_as_much_as_it_has_calls_however_many_others_there_are);
 	tcase_add_test(
 	    tcase, what_was_disowned_while_it_was_stored_is_acknowledged_all_the_same);
 	tcase_add_test(tcase, a_forgotten_call_that_is_called_again_is_ours_again);
