@@ -36,7 +36,7 @@ http_new(struct loop *loop)
 	http->loop = loop;
 	http->ca_file = getenv("SSL_CERT_FILE");
 	if (!has_proxy())
-		http->resolver = resolver_new(loop);
+		http->resolver = resolver_new(loop, RESOLVER_FRESH_MS);
 	http->share = curl_share_init();
 	assert(http->share != NULL); /* out of memory */
 	http->targets = http_targets_new();

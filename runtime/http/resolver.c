@@ -27,23 +27,26 @@ struct name {
 	char *addresses;   /* or NULL */
 	const char *error; /* of the last lookup, lent for ever; NULL: it found some */
 	uint64_t fresh_until_ms;
-	bool is_busy; /* being looked up */
+	bool is_busy; /* being looked up, since began_ms */
+	uint64_t began_ms;
 	uv_getaddrinfo_t lookup;
 	TAILQ_HEAD(, waiter) waiters;
 };
 
 struct resolver {
 	struct loop *loop;
+	uint64_t fresh_ms;
 	TAILQ_HEAD(, name) names;
 	unsigned count;
 };
 
 struct resolver *
-resolver_new(struct loop *loop)
+resolver_new(struct loop *loop, uint64_t fresh_ms)
 {
 	struct resolver *resolver = xcalloc(1, sizeof *resolver);
 
 	resolver->loop = loop;
+	resolver->fresh_ms = fresh_ms;
 	TAILQ_INIT(&resolver->names);
 	return resolver;
 }
@@ -154,7 +157,8 @@ on_lookup(uv_getaddrinfo_t *lookup, int status, struct addrinfo *info)
 		free_name(name);
 		return;
 	}
-	name->fresh_until_ms = loop_now_ms(name->resolver->loop) + RESOLVER_FRESH_MS;
+	name->fresh_until_ms =
+	    loop_now_ms(name->resolver->loop) + name->resolver->fresh_ms;
 	wake_waiters(name);
 }
 
@@ -171,6 +175,7 @@ look_up(struct resolver *resolver, struct name *name)
 	status = uv_getaddrinfo(
 	    loop_uv(resolver->loop), &name->lookup, on_lookup, name->host, NULL, &hints);
 	name->is_busy = status == 0;
+	name->began_ms = loop_now_ms(resolver->loop);
 	name->error = status == 0 ? NULL : uv_strerror(status);
 }
 
@@ -233,6 +238,19 @@ wait_for(struct resolver *resolver, struct name *name, uint64_t wait_ms)
 	return waiter.has_ended && result == 1 ? 0 : result;
 }
 
+/* How long to wait for name's lookup: whoever knows addresses is not held up by who should tell us of
+ * others. */
+static uint64_t
+patience_ms(const struct resolver *resolver, const struct name *name, uint64_t wait_ms)
+{
+	uint64_t waited_ms = loop_now_ms(resolver->loop) - name->began_ms, left_ms;
+
+	if (name->addresses == NULL)
+		return wait_ms;
+	left_ms = waited_ms < RESOLVER_PATIENCE_MS ? RESOLVER_PATIENCE_MS - waited_ms : 0;
+	return left_ms < wait_ms ? left_ms : wait_ms;
+}
+
 enum resolver_result
 resolver_find(struct resolver *resolver, struct arena *arena, const char *host,
     uint64_t wait_ms, const char **text_r)
@@ -245,9 +263,13 @@ resolver_find(struct resolver *resolver, struct arena *arena, const char *host,
 	if (!is_fresh) {
 		if (!name->is_busy)
 			look_up(resolver, name);
-		waited = name->is_busy ? wait_for(resolver, name, wait_ms) : 0;
-		if (waited != 0)
-			return waited == 1 ? RESOLVER_TIMEOUT : RESOLVER_CANCELLED;
+		waited = name->is_busy ? wait_for(resolver, name,
+					     patience_ms(resolver, name, wait_ms))
+				       : 0;
+		if (waited == -1)
+			return RESOLVER_CANCELLED;
+		if (waited == 1 && name->addresses == NULL)
+			return RESOLVER_TIMEOUT;
 	}
 	if (name->addresses == NULL) {
 		*text_r = name->error != NULL ? name->error : "no address";

@@ -2,7 +2,8 @@
  *
  * libcurl's own resolver starts a thread for each lookup, and cancelling one waits for the
  * thread. Here a name is looked up once for all who ask meanwhile, its addresses are used
- * for RESOLVER_FRESH_MS, and longer while lookups fail. */
+ * for as long as they are fresh, and longer while lookups fail or take more than
+ * RESOLVER_PATIENCE_MS: two names that nobody answers for keep all other lookups waiting. */
 #ifndef RESOLVER_H
 #define RESOLVER_H
 
@@ -12,10 +13,12 @@
 #include "loop.h"
 
 #define RESOLVER_FRESH_MS 30000u
+#define RESOLVER_PATIENCE_MS 1000u
 
 struct resolver;
 
-struct resolver *resolver_new(struct loop *loop);
+/* fresh_ms: as a rule RESOLVER_FRESH_MS. */
+struct resolver *resolver_new(struct loop *loop, uint64_t fresh_ms);
 /* Takes *resolver_p; nobody waits any more. */
 void resolver_destroy(struct resolver **resolver_p);
 

@@ -21,7 +21,7 @@ static void
 set_up(void)
 {
 	loop = loop_new();
-	resolver = resolver_new(loop);
+	resolver = resolver_new(loop, RESOLVER_FRESH_MS);
 	arena = arena_new();
 }
 
@@ -161,6 +161,34 @@ START_TEST(does_not_wait_longer_than_asked)
 }
 END_TEST
 
+/* Names of others that nobody answers for may keep all threads busy. */
+START_TEST(what_is_known_is_used_while_a_lookup_hangs)
+{
+	struct question first = { .host = "localhost", .wait_ms = 10000 };
+	struct question second = { .host = "localhost", .wait_ms = UINT32_MAX };
+	struct question third = second;
+	bool is_over = false;
+	uv_work_t work = { .data = &is_over };
+
+	setenv("UV_THREADPOOL_SIZE", "1", 1);
+	resolver_destroy(&resolver);
+	resolver = resolver_new(loop, 0);
+	ask(&first);
+	ck_assert_int_eq(first.result, RESOLVER_FOUND);
+	sem_init(&gate, 0, 0);
+	uv_queue_work(loop_uv(loop), &work, hold, on_held);
+	ask(&second);
+	ask(&third);
+	ck_assert_int_eq(second.result, RESOLVER_FOUND);
+	ck_assert_int_eq(third.result, RESOLVER_FOUND);
+	ck_assert_str_eq(third.text, first.text);
+	sem_post(&gate);
+	loop_run_until(loop, is_true, &is_over);
+	ask(&first);
+	ck_assert_int_eq(first.result, RESOLVER_FOUND);
+}
+END_TEST
+
 START_TEST(a_cancelled_fiber_leaves)
 {
 	struct question left = { .host = "localhost", .wait_ms = 10000 };
@@ -198,6 +226,7 @@ tcase_resolver(void)
 	tcase_add_test(tcase, all_who_ask_meanwhile_get_the_answer);
 	tcase_add_test(tcase, says_why_not);
 	tcase_add_test(tcase, does_not_wait_longer_than_asked);
+	tcase_add_test(tcase, what_is_known_is_used_while_a_lookup_hangs);
 	tcase_add_test(tcase, a_cancelled_fiber_leaves);
 	tcase_add_test(tcase, forgets_the_oldest_names);
 	return tcase;
