@@ -173,7 +173,8 @@ on_reply(redisAsyncContext *hiredis, void *reply, void *token)
 
 	link->pending--;
 	link->events->on_reply(link->arg, token, reply);
-	if (has_surplus(link))
+	/* Without a reply it is the end already, in the middle of one perhaps. */
+	if (reply != NULL && has_surplus(link))
 		redis_link_close(link, UNASKED);
 }
 

@@ -3,7 +3,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "children.h"
@@ -303,6 +306,51 @@ add_refusals(TCase *tcase)
 	tcase_add_test(tcase, the_disk_takes_nothing);
 }
 
+/* As a server that dies in the middle of an answer: the greeting's, whole, then the beginning of one. */
+static pid_t
+start_cut_off(const char *path)
+{
+	static const char said[] = "*1\r\n$6\r\nmaster\r\n+PONG\r\n";
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), one;
+	char heard[256];
+	pid_t pid;
+
+	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+	ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+	ck_assert_int_eq(listen(listener, 8), 0);
+	pid = fork();
+	if (pid == 0) {
+		one = accept(listener, NULL, NULL);
+		while (read(one, heard, sizeof heard) > 0 &&
+		       write(one, said, sizeof said - 1) > 0 &&
+		       read(one, heard, sizeof heard) > 0 &&
+		       write(one, "$10\r\nabc", 8) < 0)
+			;
+		_exit(0);
+	}
+	close(listener);
+	return pid;
+}
+
+START_TEST(a_cut_answer_is_the_end_of_the_connection_and_nothing_else)
+{
+	const char *path = arena_printf(redis_trial.arena, "%s/cut", redis_trial.folder);
+	pid_t server = start_cut_off(path);
+	struct redis *own =
+	    redis_trial_client(arena_printf(redis_trial.arena, "unix://%s", path), NULL);
+	struct redis_question question = { .redis = own, .words = { "GET", "k" } };
+
+	redis_trial_begin(&question);
+	redis_trial_run();
+	ck_assert_int_eq(question.status, REDIS_LOST);
+	ck_assert_msg(
+	    strstr(redis_trouble(own), "closed") != NULL, "%s", redis_trouble(own));
+	redis_destroy(&own);
+	waitpid(server, NULL, 0);
+}
+END_TEST
+
 TCase *
 tcase_redis_trouble(void)
 {
@@ -316,5 +364,6 @@ tcase_redis_trouble(void)
 	tcase_add_test(tcase, who_is_unblocked_by_a_failover_connects_again);
 	tcase_add_test(tcase, a_server_that_is_loading_is_waited_for);
 	tcase_add_test(tcase, of_several_the_primary_is_used);
+	tcase_add_test(tcase, a_cut_answer_is_the_end_of_the_connection_and_nothing_else);
 	return tcase;
 }
