@@ -44,15 +44,40 @@ queue_release(struct queue *queue)
 	id_table_destroy(&queue->tenants);
 }
 
+/* Calls without one are a tenant's, too. */
+static struct tenant *
+tenant_find(const struct queue *queue, const char *name)
+{
+	return id_table_get(queue->tenants, name == NULL ? "" : name);
+}
+
+bool
+queue_admits(const struct queue *queue, const char *name, size_t max)
+{
+	const struct tenant *tenant;
+	size_t others;
+
+	if (queue->count < max)
+		return true;
+	if (queue->count >= 2 * max)
+		return false;
+	tenant = tenant_find(queue, name);
+	others = id_table_size(queue->tenants) - (tenant != NULL);
+	return (tenant == NULL ? 0 : tenant->calls) < max / (others + 1);
+}
+
 static struct tenant *
 tenant_get(struct queue *queue, const char *name)
 {
-	struct tenant *tenant = id_table_get(queue->tenants, name);
-	size_t size = strlen(name) + 1;
+	struct tenant *tenant = tenant_find(queue, name);
+	size_t size;
 	unsigned i;
 
 	if (tenant != NULL)
 		return tenant;
+	if (name == NULL)
+		name = "";
+	size = strlen(name) + 1;
 	tenant = xcalloc(1, sizeof *tenant + size);
 	memcpy(tenant->name, name, size);
 	for (i = 0; i < PRIORITIES; i++) {
@@ -77,8 +102,7 @@ queue_put(struct queue *queue, struct call *call, bool urgent)
 		TAILQ_INSERT_TAIL(&class->urgent, call, waiting_link);
 		return;
 	}
-	tenant =
-	    tenant_get(queue, call->header.tenant == NULL ? "" : call->header.tenant);
+	tenant = tenant_get(queue, call->header.tenant);
 	turn = &tenant->turns[call->header.priority];
 	if (TAILQ_EMPTY(&turn->calls))
 		TAILQ_INSERT_TAIL(&class->ring, turn, link);

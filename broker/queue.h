@@ -36,6 +36,11 @@ void queue_release(struct queue *queue); /* it must be empty */
 /* Keeps call until it is taken or removed. urgent: before the others of its priority. */
 void queue_put(struct queue *queue, struct call *call, bool urgent);
 
+/* Whether a call of tenant (NULL: of none) may wait here, where max may. Of a full queue a tenant that has
+ * less than its share of it still gets in, for it must not be kept out by who submits much: so there may
+ * be up to twice as many. */
+bool queue_admits(const struct queue *queue, const char *tenant, size_t max);
+
 /* Returns the next call, taken out; the queue is not empty. */
 struct call *queue_take(struct queue *queue);
 

@@ -120,8 +120,10 @@ join(struct core *core, struct call *call, struct message *message)
 }
 
 static bool
-has_room_for(const struct core *core, const struct header *header, enum wire_code *code_r)
+has_room_for(
+    const struct core *core, const struct message *message, enum wire_code *code_r)
 {
+	const struct header *header = message->header;
 	const struct capability *capability = capability_find(core, header->service);
 
 	*code_r = CODE_LIMIT;
@@ -130,7 +132,8 @@ has_room_for(const struct core *core, const struct header *header, enum wire_cod
 		return false;
 	*code_r = CODE_BUSY;
 	return capability == NULL ||
-	       capability->queue.count < core->options.queue_calls_max;
+	       queue_admits(&capability->queue, rights_tenant(message->session, header),
+		   core->options.queue_calls_max);
 }
 
 static void
@@ -221,7 +224,7 @@ on_call(struct core *core, struct message *message)
 		 * was set back may it own the run again (join()), and goes on asking. */
 		COUNT(core, repeated);
 		send_busy(core, message->session, header, CODE_BUSY, WIRE_RESEND);
-	} else if (!has_room_for(core, header, &code)) {
+	} else if (!has_room_for(core, message, &code)) {
 		refuse_busy(core, message, code);
 	} else {
 		accept_call(core, message);

@@ -266,6 +266,41 @@ START_TEST(a_full_queue_answers_busy_and_takes_the_call_later)
 }
 END_TEST
 
+static void
+expect_taken(const char *id, const char *tenant, bool is_taken)
+{
+	send_for(id, tenant, 2);
+	bench_expect(&bench, C, is_taken ? MSG_CALL_ACK : MSG_BUSY, id);
+}
+
+START_TEST(a_tenant_that_fills_the_queue_keeps_no_other_out)
+{
+	struct core_options options = core_defaults;
+
+	bench_end(&bench);
+	options.session = "f";
+	options.name = "b";
+	options.queue_calls_max = 4;
+	bench_start_with(&bench, &options);
+	bench_coordinator(&bench, C);
+	expect_taken("a1", "a", true);
+	expect_taken("a2", "a", true);
+	expect_taken("a3", "a", true);
+	expect_taken("a4", "a", true);
+	expect_taken("a5", "a", false);
+	/* Its share: what it had, were all there is divided among those who wait. */
+	expect_taken("b1", "b", true);
+	expect_taken("b2", "b", true);
+	expect_taken("b3", "b", false);
+	expect_taken("n1", NULL, true);
+	expect_taken("n2", NULL, false);
+	expect_taken("c1", "c", true);
+	/* Twice as many as may be are all there ever are. */
+	expect_taken("d1", "d", false);
+	expect_order("a1 b1 n1 c1 a2 b2 a3 a4");
+}
+END_TEST
+
 START_TEST(too_many_bytes_in_bodies_answer_busy)
 {
 	struct core_options options = core_defaults;
@@ -402,6 +437,7 @@ tcase_broker_core(void)
 	tcase_add_test(tcase, the_last_priority_is_served_every_sixteenth_time);
 	tcase_add_test(tcase, a_service_of_lower_priority_is_served_beside_a_busy_one);
 	tcase_add_test(tcase, a_full_queue_answers_busy_and_takes_the_call_later);
+	tcase_add_test(tcase, a_tenant_that_fills_the_queue_keeps_no_other_out);
 	tcase_add_test(tcase, too_many_bytes_in_bodies_answer_busy);
 	tcase_add_test(tcase, too_many_bytes_in_bodies_adopt_no_result);
 	tcase_add_test(
