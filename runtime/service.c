@@ -20,10 +20,12 @@
 #include "secrecy.h"
 #include "socket.h"
 #include "watchdog.h"
+#include "wire.h"
 
 #define DRAIN_MS 60000
 #define HOST_BYTES_MAX 32 /* what people need to tell machines apart */
 #define NAME_BYTES_MAX 64
+#define NAME_GIVEN_MAX 120u /* a coordinator's store has one more behind it */
 
 struct service {
 	struct loop *loop;
@@ -166,8 +168,20 @@ name_after_place(char *name, size_t size, const char *program)
 	if (gethostname(host, sizeof host - 1) == -1 && errno != ENAMETOOLONG)
 		host[0] = '\0';
 	host[strcspn(host, ".")] = '\0';
+	if (!wire_is_id(host, HOST_BYTES_MAX))
+		host[0] = '\0';
 	snprintf(name, size, "%s-%s%s%ld", program, host, *host != '\0' ? "-" : "",
 	    (long)getpid());
+}
+
+/* The messages that open a session have it: with one that they may not have no peer would ever be let in,
+ * or let in a broker's. */
+static void
+check_name(const char *program, const char *name)
+{
+	if (!wire_is_id(name, NAME_GIVEN_MAX))
+		settings_refuse(program, "--name", name,
+		    "1 to 120 printable ASCII characters without spaces");
 }
 
 static void
@@ -180,6 +194,7 @@ open_log(struct service *service, const char *program)
 		    service->default_name, sizeof service->default_name, program);
 		common->name = service->default_name;
 	}
+	check_name(program, common->name);
 	log_open(common->name, read_log_level(program, common->log_level));
 }
 

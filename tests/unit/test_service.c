@@ -390,10 +390,11 @@ START_TEST(its_name_tells_program_machine_and_process_unless_given)
 }
 END_TEST
 
-START_TEST(an_unknown_log_level_is_refused)
+static void
+check_refused(const char *flag)
 {
-	static char program[] = "broker", flag[] = "--log-level=loud";
-	char *argv[] = { program, flag, NULL };
+	static char program[] = "broker";
+	char *argv[] = { program, strdup(flag), NULL };
 	static struct fixture settings;
 	pid_t child = fork();
 
@@ -403,6 +404,24 @@ START_TEST(an_unknown_log_level_is_refused)
 		_exit(99);
 	}
 	check_exit(child, 2);
+	free(argv[1]);
+}
+
+START_TEST(an_unknown_log_level_is_refused)
+{
+	check_refused("--log-level=loud");
+}
+END_TEST
+
+/* No peer would read a message with it. */
+START_TEST(a_name_that_no_message_may_have_is_refused)
+{
+	char name[160];
+
+	check_refused("--name=my broker");
+	check_refused("--name=br\xc3\xb6ker");
+	snprintf(name, sizeof name, "--name=%0121d", 1);
+	check_refused(name);
 }
 END_TEST
 
@@ -442,6 +461,7 @@ tcase_service(void)
 	tcase_add_test(tcase, a_signal_before_it_runs_ends_it_with_0);
 	tcase_add_test(tcase, its_name_tells_program_machine_and_process_unless_given);
 	tcase_add_test(tcase, an_unknown_log_level_is_refused);
+	tcase_add_test(tcase, a_name_that_no_message_may_have_is_refused);
 	tcase_add_test(tcase, sessions_are_32_hex_digits_and_never_the_same);
 	return tcase;
 }
