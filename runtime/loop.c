@@ -65,10 +65,9 @@ take_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* Else a socket of ours could become number 2 and get the log, and libuv stops us for it.
- */
-static void
-fill_standard_descriptors(void)
+/* libuv would stop us for one of ours there. */
+void
+loop_fill_descriptors(void)
 {
 	int fd;
 
@@ -84,7 +83,7 @@ loop_new(void)
 {
 	struct loop *loop = xcalloc(1, sizeof *loop);
 
-	fill_standard_descriptors();
+	loop_fill_descriptors();
 	take_signals();
 	if (uv_loop_init(&loop->uv) != 0) {
 		free(loop);

@@ -22,6 +22,9 @@ struct timer;
  * whichever of the descriptors 0, 1 and 2 is closed. */
 struct loop *loop_new(void);
 
+/* That alone, for what is opened before: a socket that became number 2 would get the log. */
+void loop_fill_descriptors(void);
+
 /* Takes *loop_p; every fiber must have ended and every socket, timer be closed. */
 void loop_destroy(struct loop **loop_p);
 

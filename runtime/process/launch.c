@@ -14,7 +14,10 @@ static struct starter starter = { .pid = -1, .socket = -1 };
 void
 process_open(void)
 {
-	if (starter.pid == -1 && minder_fork_starter(&starter) == -1)
+	if (starter.pid != -1)
+		return;
+	loop_fill_descriptors();
+	if (minder_fork_starter(&starter) == -1)
 		starter.pid = -1; /* the next launch tries again, and says why not */
 }
 

@@ -202,6 +202,32 @@ START_TEST(a_child_sees_nothing_of_those_who_mind_it)
 }
 END_TEST
 
+/* As a supervisor may start us. The starter's socket is none of these: what is logged would go there. */
+static void
+run_without_standard_descriptors(void)
+{
+	pid_t starter;
+	int fd;
+
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		close(fd);
+	process_open();
+	pb.loop = loop_new();
+	pb_run_shell("cut -d ' ' -f 4 /proc/$PPID/stat >child");
+	starter = id_in("child");
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (write(fd, "a line\n", 7) != 7)
+			_exit(10 + fd);
+	pb_run_shell("cut -d ' ' -f 4 /proc/$PPID/stat >child");
+	_exit(id_in("child") == starter ? EXIT_SUCCESS : 20);
+}
+
+START_TEST(the_starter_takes_no_descriptor_that_others_write_to)
+{
+	run_as_another(run_without_standard_descriptors);
+}
+END_TEST
+
 TCase *
 tcase_process_group(void)
 {
@@ -221,5 +247,6 @@ tcase_process_group(void)
 	tcase_add_test(tcase, another_starter_takes_the_place_of_one_that_was_killed);
 	tcase_add_test(tcase, a_starter_that_cannot_fork_says_so);
 	tcase_add_test(tcase, a_child_sees_nothing_of_those_who_mind_it);
+	tcase_add_test(tcase, the_starter_takes_no_descriptor_that_others_write_to);
 	return tcase;
 }
