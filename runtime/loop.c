@@ -16,6 +16,7 @@
 #define SLEEP_MS_MAX 3600000 /* nobody's timer is hurt, and no sum overflows */
 #define GAP_MS (UINT64_C(2) * HEARTBEAT_MS)
 #define LAG_WINDOW_MS 5000u
+#define LOOKUPS_WAIT_US 1000000u
 
 struct flush {
 	void (*fn)(void *arg); /* NULL: removed */
@@ -103,35 +104,45 @@ assert_closing(uv_handle_t *handle, void *arg)
 	assert(uv_is_closing(handle)); /* somebody's handle outlives its owner */
 }
 
-static void
+/* Returns false when a thread still works for it: a lookup of a name cannot be taken back. */
+static bool
 close_uv(struct loop *loop)
 {
+	uint64_t until_us = loop_now_us() + LOOKUPS_WAIT_US;
 	int left;
 
 	uv_close((uv_handle_t *)&loop->keeper, NULL);
 	uv_walk(&loop->uv, assert_closing, NULL);
-	uv_run(&loop->uv, UV_RUN_DEFAULT);
+	while (uv_run(&loop->uv, UV_RUN_NOWAIT) != 0) {
+		if (loop_now_us() >= until_us)
+			return false;
+		poll(NULL, 0, 1);
+	}
 	left = uv_loop_close(&loop->uv);
 	assert(left == 0);
+	return true;
 }
 
-void
+bool
 loop_destroy(struct loop **loop_p)
 {
 	struct loop *loop = *loop_p;
+	bool is_over;
 
 	if (loop == NULL)
-		return;
+		return true;
 	assert(!loop->is_running);
 	for (size_t i = 0; i < loop->reader_count; i++)
 		assert(loop->readers[i] == NULL);
 	fibers_destroy(&loop->fibers);
-	close_uv(loop);
+	is_over = close_uv(loop);
 	free(loop->readers);
 	free(loop->items);
 	free(loop->flushes);
-	free(loop);
+	if (is_over)
+		free(loop);
 	*loop_p = NULL;
+	return is_over;
 }
 
 /* --- the turn ----------------------------------------------------------------------- */

@@ -25,8 +25,9 @@ struct loop *loop_new(void);
 /* That alone, for what is opened before: a socket that became number 2 would get the log. */
 void loop_fill_descriptors(void);
 
-/* Takes *loop_p; every fiber must have ended and every socket, timer be closed. */
-void loop_destroy(struct loop **loop_p);
+/* Takes *loop_p; every fiber must have ended and every socket, timer be closed. Returns false when a
+ * lookup of a name hangs on another thread, for which exit() would wait: then _exit. */
+bool loop_destroy(struct loop **loop_p);
 
 /* Runs until loop_stop; at once when that came before. Not from a callback. */
 void loop_run(struct loop *loop);

@@ -365,6 +365,7 @@ int
 service_stop(struct service **service_p)
 {
 	struct service *service = *service_p, *part;
+	bool is_over;
 
 	while ((part = SLIST_FIRST(&service->parts)) != NULL) {
 		SLIST_REMOVE_HEAD(&service->parts, sibling);
@@ -378,11 +379,13 @@ service_stop(struct service **service_p)
 		uv_close((uv_handle_t *)&service->hangup, NULL);
 	socket_shutdown();
 	curve_close();
-	loop_destroy(&service->loop);
+	is_over = loop_destroy(&service->loop);
 	settings_release(service->table, service->settings);
 	free(service);
 	*service_p = NULL;
 	log_info("ended");
+	if (!is_over)
+		_exit(EXIT_SUCCESS);
 	return EXIT_SUCCESS;
 }
 

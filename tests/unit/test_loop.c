@@ -3,6 +3,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <semaphore.h>
+
 /* Interface under test */
 #include "loop.h"
 
@@ -409,6 +411,28 @@ END_TEST
 
 TCase *tcase_loop(void);
 
+static sem_t gate;
+
+static void
+hold(uv_work_t *work)
+{
+	(void)work;
+	sem_wait(&gate);
+}
+
+/* As getaddrinfo does where no server answers: nobody can take it back. */
+START_TEST(a_lookup_that_hangs_does_not_keep_the_process_from_its_end)
+{
+	static uv_work_t work;
+
+	sem_init(&gate, 0, 0);
+	uv_queue_work(loop_uv(loop), &work, hold, NULL);
+	ck_assert(!loop_destroy(&loop));
+	ck_assert_ptr_null(loop);
+	sem_post(&gate);
+}
+END_TEST
+
 TCase *
 tcase_loop(void)
 {
@@ -436,5 +460,6 @@ tcase_loop(void)
 	tcase_add_loop_test(tcase,
 	    a_signal_wakes_the_sleeping_loop_even_if_a_parent_had_blocked_it, 0, 2);
 	tcase_add_test(tcase, a_broken_pipe_is_an_error_and_no_death);
+	tcase_add_test(tcase, a_lookup_that_hangs_does_not_keep_the_process_from_its_end);
 	return tcase;
 }

@@ -28,7 +28,13 @@ static const struct setting table[] = {
 };
 
 /* The program in the child: which drain it has, and what else it does. */
-enum behaviour { DRAINS_SOON, DRAINS_NEVER, HAS_NO_DRAIN, WAITS_BEFORE_IT_RUNS };
+enum behaviour {
+	DRAINS_SOON,
+	DRAINS_NEVER,
+	HAS_NO_DRAIN,
+	WAITS_BEFORE_IT_RUNS,
+	LOOKS_FOR_A_NAME_FOR_EVER,
+};
 
 static enum behaviour behaviour;
 static struct service *service;
@@ -75,11 +81,24 @@ end_service(void *arg)
 	service_end(service);
 }
 
+/* As getaddrinfo does, on its thread, where no server answers. */
+static void
+hang(uv_work_t *work)
+{
+	(void)work;
+	for (;;)
+		pause();
+}
+
 static void
 drain(void *arg)
 {
+	static uv_work_t work;
+
 	ck_assert_ptr_eq(arg, &behaviour);
-	if (behaviour == DRAINS_SOON)
+	if (behaviour == LOOKS_FOR_A_NAME_FOR_EVER)
+		uv_queue_work(loop_uv(service_loop(service)), &work, hang, NULL);
+	if (behaviour == DRAINS_SOON || behaviour == LOOKS_FOR_A_NAME_FOR_EVER)
 		timer = timer_start(service_loop(service), 1, 0, end_service, NULL);
 }
 
@@ -143,6 +162,17 @@ START_TEST(it_says_ready_drains_on_the_first_signal_and_ends_with_0)
 
 	wait_for("READY=1");
 	kill(child, _i == 0 ? SIGTERM : SIGINT);
+	wait_for("STOPPING=1");
+	check_exit(child, 0);
+}
+END_TEST
+
+START_TEST(a_lookup_that_hangs_does_not_keep_it_from_its_end)
+{
+	pid_t child = start(LOOKS_FOR_A_NAME_FOR_EVER, "60000");
+
+	wait_for("READY=1");
+	kill(child, SIGTERM);
 	wait_for("STOPPING=1");
 	check_exit(child, 0);
 }
@@ -448,6 +478,7 @@ tcase_service(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(
 	    tcase, it_says_ready_drains_on_the_first_signal_and_ends_with_0, 0, 2);
+	tcase_add_test(tcase, a_lookup_that_hangs_does_not_keep_it_from_its_end);
 	tcase_add_test(tcase, without_a_drain_it_ends_on_the_first_signal);
 	tcase_add_test(tcase, a_supervisor_that_wants_signs_of_life_gets_them);
 	tcase_add_test(tcase, a_supervisor_that_does_not_read_holds_nobody_up);
