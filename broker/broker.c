@@ -164,6 +164,7 @@ feed(struct broker *broker, const struct event *event)
 
 	for (i = 0; i < actions.count; i++)
 		performers[actions.items[i].type](broker, &actions.items[i]);
+	outlet_step_over(broker->outlet);
 	return !actions.refused;
 }
 

@@ -22,6 +22,8 @@ const struct core_options core_defaults = {
 	.bodies_bytes_max = BODIES_BYTES_MAX,
 };
 
+#define ACTIONS_KEPT 4096u /* behind a step that had more */
+
 /* Who may say what. A message that is not here is not for a broker. */
 #define FROM(role) (1u << (role))
 #define FROM_ALL (FROM(ROLE_COORDINATOR) | FROM(ROLE_WORKER) | FROM(ROLE_CLIENT))
@@ -239,6 +241,11 @@ begin_step(struct core *core, uint64_t now_ms)
 {
 	free_the_dead(core);
 	core->action_count = 0;
+	if (core->action_room > ACTIONS_KEPT) {
+		free(core->actions);
+		core->actions = NULL;
+		core->action_room = 0;
+	}
 	core->refused = false;
 	core->lookups = 0;
 	if (now_ms > core->now_ms + 2 * core->options.heartbeat_ms)

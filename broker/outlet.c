@@ -20,6 +20,10 @@ struct outlet {
 	uint64_t *lost;           /* peers that cannot be sent to any more */
 	size_t lost_count, lost_room;
 	uint64_t lost_ms; /* when the first of them was noted */
+	/* The SEEK that was sent last in this step: it goes to a thousand workers. */
+	zmq_msg_t seek;
+	const struct wire_call *sought; /* its calls, or NULL: there is none */
+	unsigned seek_flags;
 };
 
 /* --- peers: the routing ids libzmq gives, as numbers ---------------------------------- */
@@ -111,14 +115,50 @@ send_parts(
 		log_debug("unsent type=%s errno=%d", wire_message_name(type), errno);
 }
 
+void
+outlet_step_over(struct outlet *outlet)
+{
+	if (outlet == NULL || outlet->sought == NULL)
+		return;
+	outlet->sought = NULL;
+	zmq_msg_close(&outlet->seek);
+	zmq_msg_init(&outlet->seek);
+}
+
 static void
-begin_parts(struct parts *parts, uint64_t peer, const struct header *header)
+add_header(struct parts *parts, const struct header *header)
 {
 	struct packet packet = { 0 };
 
-	parts_add_peer(parts, peer);
 	wire_encode(&packet, header);
 	parts_add_packet(parts, &packet);
+}
+
+/* Equal calls at one place are the same as long as the step lasts. */
+static void
+add_seek(struct outlet *outlet, struct parts *parts, const struct header *header)
+{
+	struct parts one = { .count = 0 };
+
+	if (outlet->sought != header->calls || outlet->seek_flags != header->flags) {
+		add_header(&one, header);
+		zmq_msg_move(&outlet->seek, &one.frames[0]);
+		parts_release(&one);
+		outlet->sought = header->calls;
+		outlet->seek_flags = header->flags;
+	}
+	parts_add_shared(parts, &outlet->seek);
+}
+
+static void
+begin_parts(struct outlet *outlet, struct parts *parts, uint64_t peer,
+    const struct header *header)
+{
+	parts_add_peer(parts, peer);
+	if (header->type == MSG_SEEK)
+		add_seek(outlet, parts, header);
+	else
+		add_header(parts, header);
 }
 
 void
@@ -127,7 +167,7 @@ outlet_send(
 {
 	struct parts parts = { .count = 0 };
 
-	begin_parts(&parts, peer, header);
+	begin_parts(outlet, &parts, peer, header);
 	parts_add_body(&parts, body);
 	send_parts(outlet, peer, header->type, &parts);
 }
@@ -138,7 +178,7 @@ outlet_send_packet(struct outlet *outlet, uint64_t peer, const struct header *he
 {
 	struct parts parts = { .count = 0 };
 
-	begin_parts(&parts, peer, header);
+	begin_parts(outlet, &parts, peer, header);
 	parts_add_packet(&parts, body);
 	send_parts(outlet, peer, header->type, &parts);
 }
@@ -189,6 +229,7 @@ outlet_new(struct loop *loop, const char *endpoint, socket_fn *fn, void *arg,
 		return NULL;
 	}
 	outlet->gathered = gathered_new(send_gathered, outlet);
+	zmq_msg_init(&outlet->seek);
 	return outlet;
 }
 
@@ -208,6 +249,8 @@ outlet_destroy(struct outlet **outlet_p)
 	timer_stop(&outlet->acks_timer);
 	gathered_send(outlet->gathered);
 	gathered_destroy(&outlet->gathered);
+	outlet_step_over(outlet);
+	zmq_msg_close(&outlet->seek);
 	socket_close(&outlet->router, LINGER_MS);
 	free(outlet->lost);
 	free(outlet);

@@ -35,6 +35,9 @@ void outlet_gather(
 void outlet_send_packet(struct outlet *outlet, uint64_t peer, const struct header *header,
     struct packet *body);
 
+/* The actions of a step are done: what their headers lend is gone. NULL is fine. */
+void outlet_step_over(struct outlet *outlet);
+
 /* --- peers that cannot be sent to any more --------------------------------------------- */
 
 /* How many there are; 0, too, while what they said last may be unread. At the end of a turn: a peer

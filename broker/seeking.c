@@ -1,6 +1,10 @@
 /* seeking: workers are asked for calls. Those that are held are looked for at all of them: their
  * broker before us told us nothing, but a worker knows what it runs, whichever broker gave it the
  * call. A worker that comes back is asked for those that it had. */
+#include <assert.h>
+#include <stdint.h>
+
+#include "bounds.h"
 #include "memory.h"
 #include "tables.h"
 
@@ -55,22 +59,49 @@ ask_for(struct core *core, struct question *question, const struct call *call)
 		ask(core, question);
 }
 
+/* How many calls are asked for in one step: each of them of all workers. */
+static size_t
+step_room(const struct core *core)
+{
+	const struct session *worker;
+	size_t workers = 0;
+
+	static_assert(SEEKS_STEP_MAX >= SESSIONS_MAX, "one question is always asked");
+	TAILQ_FOREACH(worker, &core->workers, role_link)
+		workers++;
+	return workers == 0 ? SIZE_MAX : SEEKS_STEP_MAX / workers * ANNOUNCED_CALLS_MAX;
+}
+
+/* Its turn to be asked for came late: the answers want their time all the same. */
+static void
+wait_for_answers(struct core *core, struct call *call)
+{
+	if (core->now_ms + core->options.seek_ms / 2 <= call->until_ms)
+		return;
+	call->until_ms = core->now_ms + core->options.seek_ms;
+	call_arm(core, call);
+}
+
 void
 seek_new(struct core *core)
 {
 	struct question question = { .worker = NULL };
+	size_t room = core->unsought > 0 ? step_room(core) : 0;
 	struct call *call;
 
-	if (core->unsought == 0)
+	if (room == 0)
 		return;
 	TAILQ_FOREACH(call, &core->held, waiting_link) {
 		if (call->sought)
 			continue;
+		if (room-- == 0)
+			break;
 		call->sought = true;
+		core->unsought--;
+		wait_for_answers(core, call);
 		ask_for(core, &question, call);
 	}
 	ask(core, &question);
-	core->unsought = 0;
 }
 
 void

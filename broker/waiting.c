@@ -64,6 +64,12 @@ call_hold_cancelled(struct core *core, struct call *call, uint64_t known_ms)
 void
 call_unhold(struct core *core, struct call *call)
 {
+	if (!call->sought && !PLANTED(NO_RECOVERY_WINDOW)) {
+		/* So many are held that not all were asked for yet (seek_new()). */
+		call->until_ms = core->now_ms + core->options.seek_ms;
+		call_arm(core, call);
+		return;
+	}
 	if (call->cancelling) {
 		COUNT(core, cancelled);
 		call_finish(core, call, (struct outcome){ .code = CODE_CANCELLED });

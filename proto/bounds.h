@@ -87,6 +87,7 @@
 #define CALL_SUSPECT_LOSSES 2u      /* from then on it is at a worker without its like */
 #define SETTLED_IDS_MAX 100000u     /* settled calls whose ids are remembered */
 #define BODIES_BYTES_MAX (1u << 30) /* held in bodies, then new calls get BUSY */
+#define SEEKS_STEP_MAX 5000u       /* that are sent at once, to all workers together */
 #define GONE_WORKERS_MAX                                                                 \
 	256u /* sessions of workers that went, remembered for calls to them */
 /* Every so many turns a queue's last priority goes first, and a worker's services are

@@ -1,5 +1,6 @@
 /* The broker's rules on its own restart, one test a rule. */
 #include <check.h>
+#include <stdio.h>
 
 #include "broker_bench.h"
 
@@ -185,6 +186,103 @@ START_TEST(a_cancel_in_the_recovery_window_waits_for_the_announcement)
 }
 END_TEST
 
+/* --- very many ------------------------------------------------------------------------ */
+
+#define MANY_WORKERS 1000u
+#define MANY_CALLS 20000u
+#define FIRST_WORKER 10u
+
+static struct actions
+step(struct core *core, uint64_t peer, struct header header, uint64_t now_ms)
+{
+	return core_step(core,
+	    &(struct event){ .type = EVENT_MESSAGE, .peer = peer, .header = &header },
+	    now_ms);
+}
+
+static struct core *
+core_with_many(uint64_t now_ms)
+{
+	static const struct wire_service services[] = { { .name = "tool:a" } };
+	struct core_options options = core_defaults;
+	struct core *core;
+	char text[64];
+	unsigned i;
+
+	options.session = "0123456789abcdef0123456789abcdef";
+	options.name = "broker-1";
+	options.liveness_ms = 600000; /* they say no more */
+	core = core_new(&options, now_ms);
+	for (i = 0; i <= MANY_WORKERS; i++) {
+		bool is_worker = i < MANY_WORKERS;
+
+		snprintf(text, sizeof text, "%032x", i);
+		step(core, FIRST_WORKER + i,
+		    (struct header){ .type = MSG_HELLO,
+			.session = text,
+			.name = "many",
+			.role = is_worker ? ROLE_WORKER : ROLE_COORDINATOR,
+			.protocol_min = WIRE_VERSION,
+			.protocol_max = WIRE_VERSION,
+			.services = services,
+			.service_count = is_worker },
+		    now_ms);
+	}
+	for (i = 0; i < MANY_CALLS; i++) {
+		snprintf(text, sizeof text, "run-%u.1.0", i);
+		step(core, FIRST_WORKER + MANY_WORKERS,
+		    (struct header){ .type = MSG_CALL,
+			.flags = WIRE_RESEND,
+			.call_id = text,
+			.service = services[0].name },
+		    now_ms);
+	}
+	return core;
+}
+
+/* Returns how many SEEKs there are, and adds to *asked the calls that one worker is asked for. */
+static size_t
+count_seeks(const struct actions *actions, size_t *asked)
+{
+	size_t i, count = 0;
+
+	for (i = 0; i < actions->count; i++) {
+		if (actions->items[i].type != ACTION_SEND ||
+		    actions->items[i].header.type != MSG_SEEK)
+			continue;
+		count++;
+		if (actions->items[i].peer == FIRST_WORKER)
+			*asked += actions->items[i].header.call_count;
+	}
+	return count;
+}
+
+/* Else a broker that begins anew would ask for all that waited in one breath, while everybody waits
+ * to hear that it lives. None is given out before its answers can have come. */
+START_TEST(workers_are_asked_for_very_many_calls_little_by_little)
+{
+	uint64_t now_ms = 1000000;
+	struct core *core = core_with_many(now_ms);
+	size_t asked = 0, before, seeks = 0, all;
+	struct actions actions;
+	unsigned i;
+
+	for (i = 0; i < 100 && core_calls(core, CALL_QUEUED) < MANY_CALLS; i++) {
+		before = asked;
+		now_ms += 100;
+		actions = core_step(core, &(struct event){ .type = EVENT_TICK }, now_ms);
+		all = count_seeks(&actions, &asked);
+		ck_assert_uint_le(all, SEEKS_STEP_MAX);
+		ck_assert_uint_ge(before, core_calls(core, CALL_QUEUED));
+		seeks += all;
+	}
+	ck_assert_uint_eq(asked, MANY_CALLS);
+	ck_assert_uint_eq(core_calls(core, CALL_QUEUED), MANY_CALLS);
+	ck_assert_uint_le(seeks, MANY_WORKERS * (MANY_CALLS / ANNOUNCED_CALLS_MAX + i));
+	core_destroy(&core, NULL);
+}
+END_TEST
+
 TCase *tcase_broker_recovery(void);
 TCase *
 tcase_broker_recovery(void)
@@ -209,5 +307,6 @@ tcase_broker_recovery(void)
 	tcase_add_test(
 	    tcase, an_outcome_stored_before_the_restart_is_forgotten_by_its_worker);
 	tcase_add_test(tcase, a_cancel_in_the_recovery_window_waits_for_the_announcement);
+	tcase_add_test(tcase, workers_are_asked_for_very_many_calls_little_by_little);
 	return tcase;
 }
