@@ -13,6 +13,8 @@
 
 #define BATCH 100u /* messages read from one socket in one turn */
 #define QUEUE_MESSAGES_MAX 10000
+/* Of what is published, for each reader that leaves it unread: nobody sends it again, and it may be large. */
+#define PUBLISHED_MESSAGES_MAX 1000
 #define HANDSHAKE_MS 5000
 #define CONNECT_MS 5000
 #define BACKLOG 1024
@@ -93,6 +95,9 @@ set_options(void *zmq, int type, const char *endpoint)
 		if (set_option(zmq, options[i].option, options[i].value) == -1)
 			return -1;
 	}
+	if ((type == ZMQ_PUB || type == ZMQ_XPUB) &&
+	    set_option(zmq, ZMQ_SNDHWM, PUBLISHED_MESSAGES_MAX) == -1)
+		return -1;
 	if (zmq_setsockopt(zmq, ZMQ_MAXMSGSIZE, &bytes_max, sizeof bytes_max) == -1)
 		return -1;
 	/* Not always: where the kernel has no IPv6, it would break IPv4 as well. */
