@@ -17,6 +17,12 @@ local function chores(_, args)
     redis.call('HLEN', forgotten), redis.call('ZCOUNT', recurring, '-inf', now) }
 end
 
+-- The thread of a run that is there, or nil. What is damaged is none.
+local function thread_of(prefix, run)
+  local thread = redis.pcall('HGET', run_key(prefix, run), 'thread')
+  return type(thread) == 'string' and thread or nil
+end
+
 -- gone(due key; prefix, limit, {run, note, "1" or "0"}...): strikes out runs that were forgotten, if
 -- nothing has happened to them since they were listed so, and returns some of the others, at most
 -- limit: {{run, note, "1": its id is in use again, the thread of that}, ...}. note, "entry thread",
@@ -24,14 +30,14 @@ end
 local function gone(_, args)
   local prefix, key, limit, found = args[1], args[1] .. 'forgotten', tonumber(args[2]), {}
   for i = 3, #args, 3 do
-    local lives = redis.call('EXISTS', run_key(prefix, args[i])) == 1 and '1' or '0'
+    local lives = thread_of(prefix, args[i]) and '1' or '0'
     if redis.call('HGET', key, args[i]) == args[i + 1] and lives == args[i + 2] then
       redis.call('HDEL', key, args[i])
     end
   end
   local some = limit > 0 and redis.call('HRANDFIELD', key, limit, 'WITHVALUES') or {}
   for i = 1, #some, 2 do
-    local thread = redis.call('HGET', run_key(prefix, some[i]), 'thread')
+    local thread = thread_of(prefix, some[i])
     found[#found + 1] = { some[i], some[i + 1], thread and '1' or '0', thread or '' }
   end
   return found

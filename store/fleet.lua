@@ -7,6 +7,7 @@
 -- ARGV[1] is the shard's prefix, "fl:{s17}:". Those on the inbox, names of runs, items and agents say what theirs are.
 
 local ARGUMENTS_MAX = 1000 -- of one command, even: Lua's stack is short
+local DAMAGED_MS = 60000 -- what cannot be seen to, since its key is of a wrong type, is looked at again behind so long
 
 -- Every command a function calls costs 2 microseconds on top of its work, and a line in the
 -- append-only file: what can be one command is one. A number among its arguments is printed with

@@ -8,23 +8,32 @@ local SWEEP_AT_ONCE = 100 -- threads of a round, or as many as are wanted, if mo
 -- written before somebody set it back.
 local CLOCK_SET_BACK = 10000
 
--- Queues the delayed runs of the shard that are due, at most limit.
+-- Queues a delayed run that is due. Fails where it, or what its thread needs, is damaged.
+local function queue_due(prefix, run, now)
+  local record = line_of(redis.call('HGETALL', run_key(prefix, run)), 1)
+  local thread = record.thread
+  if record.status == 'delayed' and thread then
+    local thread_key = prefix .. 't:' .. thread
+    check_types(thread_key)
+    local reason = busy_reason(thread_key, thread, record.multitask)
+    redis.call('HSET', run_key(prefix, run), 'status', 'queued')
+    if reason then
+      reject(prefix, run, reason)
+    else
+      take_place(thread_key, prefix, thread, run, record, now)
+      log_event(prefix, run, { kind = 'queued', thread = thread, agent = record.agent })
+    end
+  end
+  redis.call('ZREM', prefix .. 'later', run)
+end
+
+-- Queues the delayed runs of the shard that are due, at most limit. One that is damaged is looked at again later,
+-- and the others go on.
 local function queue_delayed(prefix, limit, now)
   local key = prefix .. 'later'
   for _, run in ipairs(redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, limit)) do
-    local record = line_of(redis.call('HGETALL', run_key(prefix, run)), 1)
-    local thread = record.thread
-    redis.call('ZREM', key, run)
-    if record.status == 'delayed' and thread then
-      local thread_key = prefix .. 't:' .. thread
-      local reason = busy_reason(thread_key, thread, record.multitask)
-      redis.call('HSET', run_key(prefix, run), 'status', 'queued')
-      if reason then
-        reject(prefix, run, reason)
-      else
-        take_place(thread_key, prefix, thread, run, record, now)
-        log_event(prefix, run, { kind = 'queued', thread = thread, agent = record.agent })
-      end
+    if not pcall(queue_due, prefix, run, now) then
+      redis.call('ZADD', key, now + DAMAGED_MS, run)
     end
   end
 end
@@ -74,7 +83,9 @@ local function sweep(keys, args)
       if head.err then
         redis.call('ZREM', keys[1], thread) -- no thread of ours; the others go on
       elseif not head[1] or head[1] == '' then
-        leave_thread(thread_key, prefix, thread, now)
+        if not pcall(leave_thread, thread_key, prefix, thread, now) then
+          redis.call('ZADD', keys[1], now + CLOCK_SET_BACK, thread) -- likewise
+        end
       elseif leases[head[2]] then
         redis.call('ZADD', keys[1], leases[head[2]], thread)
         if head[2] == owner then

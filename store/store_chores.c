@@ -158,7 +158,8 @@ delete_entries(
 	return status;
 }
 
-/* The string that names its thread goes; that of a run that lives again stays, or comes back. */
+/* The string that names its thread goes; that of a run that lives again stays, or comes back. One that is damaged is
+ * no name, and stays. */
 static enum store_status
 settle(struct store *store, struct arena *arena, const struct gone *gone, bool *is_done_r)
 {
@@ -169,9 +170,10 @@ settle(struct store *store, struct arena *arena, const struct gone *gone, bool *
 	if (*gone->run == '>')
 		return erase_child(store, arena, gone, is_done_r);
 	if (strcmp(gone->lives, "1") != 0)
-		return store_unbind_run(store, arena, gone->run, gone->thread);
-	status = store_bind_run(store, arena, gone->run, gone->now, &other);
-	return status == STORE_KNOWN ? STORE_OK : status;
+		status = store_unbind_run(store, arena, gone->run, gone->thread);
+	else
+		status = store_bind_run(store, arena, gone->run, gone->now, &other);
+	return status == STORE_KNOWN || status == STORE_DAMAGED ? STORE_OK : status;
 }
 
 static enum store_status

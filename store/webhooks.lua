@@ -8,8 +8,10 @@ local function hooks_take(keys, args)
   local now = now_ms()
   local taken = { now }
   for _, run in ipairs(redis.call('ZRANGEBYSCORE', keys[1], '-inf', now, 'LIMIT', 0, args[3])) do
-    local record = redis.call('HMGET', run_key(args[1], run), 'webhook', 'webhook_tries')
-    if record[1] then
+    local record = redis.pcall('HMGET', run_key(args[1], run), 'webhook', 'webhook_tries')
+    if record.err then
+      redis.call('ZADD', keys[1], now + DAMAGED_MS, run) -- the others go on
+    elseif record[1] then
       redis.call('ZADD', keys[1], now + tonumber(args[2]), run)
       taken[#taken + 1] = run
       taken[#taken + 1] = tonumber(record[2] or 0) + 1
