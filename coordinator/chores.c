@@ -47,13 +47,11 @@ shard_main(void *arg)
 {
 	struct shard_chores *shard = arg;
 	struct coordinator *coordinator = shard->chores->coordinator;
-	struct arena *arena = arena_new();
 
 	if (shard->found.webhooks)
 		webhooks_sweep(coordinator, shard->number);
 	if (shard->found.items && !coordinator->draining)
-		items_sweep(coordinator->store, arena, shard->number);
-	arena_destroy(&arena);
+		items_sweep(coordinator->store, shard->number);
 	if (shard->found.orphans)
 		children_sweep(coordinator, shard->number);
 	shard->fiber = NULL;

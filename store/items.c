@@ -11,7 +11,8 @@
 #include "nearest.h"
 
 #define LIMIT_DEFAULT 10
-#define SWEEP_ITEMS 200u
+#define SWEEP_ITEMS 200u /* in one step */
+#define SWEEPS_MAX 100u  /* then others of the shard have their turn */
 
 /* --- answers -------------------------------------------------------------------------- */
 
@@ -270,12 +271,28 @@ items_do(struct store *store, struct arena *arena, const struct value *op)
 	return answer;
 }
 
-void
-items_sweep(struct store *store, struct arena *arena, unsigned shard)
+/* Returns how many are forgotten. */
+static int64_t
+sweep_some(struct store *store, unsigned shard)
 {
+	struct arena *arena = arena_new();
 	struct command command = item_command(arena, "fl_item_sweep", shard);
-	const struct value *reply;
+	const struct value *reply = NULL;
+	int64_t count = 0;
 
 	command_uint(&command, SWEEP_ITEMS);
-	store_send(store, &command, &reply, NULL);
+	if (store_send(store, &command, &reply, NULL) == STORE_OK)
+		count = value_is(reply, VALUE_INT) ? reply->integer : 0;
+	arena_destroy(&arena);
+	return count;
+}
+
+/* A busy namespace has more that end in a second than one step takes away: they would pile up. */
+void
+items_sweep(struct store *store, unsigned shard)
+{
+	unsigned sweeps = 0;
+
+	while (sweep_some(store, shard) == SWEEP_ITEMS && ++sweeps < SWEEPS_MAX)
+		continue;
 }

@@ -24,7 +24,7 @@
 const struct value *items_do(
     struct store *store, struct arena *arena, const struct value *op);
 
-/* Forgets items of the shard whose time is over. */
-void items_sweep(struct store *store, struct arena *arena, unsigned shard);
+/* Forgets items of the shard whose time is over, all of them unless there are very many. */
+void items_sweep(struct store *store, unsigned shard);
 
 #endif
