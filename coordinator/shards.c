@@ -29,23 +29,39 @@ struct shards {
 	uint64_t sweep_from_ms; /* no sweep before: others may be on their way back */
 };
 
-/* Cancels the runs of ours that are wanted ended. */
-static void
-cancel_runs(struct coordinator *coordinator, const struct value *cancels)
+/* The ids, as keys. */
+static zhashx_t *
+set_of(const struct value *ids)
 {
-	struct run *run;
+	zhashx_t *set = zhashx_new();
 	size_t i;
 
-	for (i = 0; i < value_size(cancels); i++) {
-		const char *wanted = value_text(value_at(cancels, i));
+	if (set == NULL)
+		arena_exhausted();
+	zhashx_set_key_duplicator(set, NULL);
+	zhashx_set_key_destructor(set, NULL);
+	for (i = 0; i < value_size(ids); i++)
+		zhashx_update(set, value_text(value_at(ids, i)), set);
+	return set;
+}
 
-		for (run = zhashx_first(coordinator->runs); run != NULL;
-		     run = zhashx_next(coordinator->runs))
-			if (run->id != NULL && strcmp(run->id, wanted) == 0)
-				break;
-		if (run != NULL && !run->cancel_wanted)
+/* Cancels the runs of ours that are wanted ended. The others are those of other coordinators, and may be many. */
+static void
+cancel_runs(const struct shard *shard, const struct value *cancels)
+{
+	struct coordinator *coordinator = shard->shards->coordinator;
+	zhashx_t *wanted;
+	struct run *run;
+
+	if (value_size(cancels) == 0)
+		return;
+	wanted = set_of(cancels);
+	for (run = zhashx_first(coordinator->runs); run != NULL;
+	     run = zhashx_next(coordinator->runs))
+		if (run->shard == shard->number && run->id != NULL &&
+		    !run->cancel_wanted && zhashx_lookup(wanted, run->id) != NULL)
 			run_cancel(run);
-	}
+	zhashx_destroy(&wanted);
 }
 
 /* The runs held here, as they are before a wait: one may commit meanwhile. */
@@ -113,7 +129,7 @@ renew(struct shard *shard, struct arena *arena)
 	shard->moved_ms = loop_now_ms(coordinator->loop);
 	if (renewed.lapsed || is_late)
 		drop_lost(shard, arena);
-	cancel_runs(coordinator, renewed.cancels);
+	cancel_runs(shard, renewed.cancels);
 }
 
 /* When Redis was away, or refused to write, all leases have run out: those who come back get the
