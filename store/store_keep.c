@@ -32,6 +32,7 @@ struct filling {
 	struct store *store;
 	const char *thread, *run, *source;
 	uint64_t epoch;
+	const struct value *last; /* the checkpoint that is copied */
 };
 
 static enum store_status
@@ -64,7 +65,43 @@ fill_chunk(const struct filling *filling, struct arena *arena, const char *list,
 					    : store_odd(filling->store, reply);
 }
 
-/* Copies the first count items of source's list. */
+/* Whether the last of these checkpoints is the one that is copied. Another one has its place when the source was
+ * pruned, or deleted and made anew, since its history was read: messages may be gone then, too. */
+static bool
+ends_as_read(
+    const struct filling *filling, struct arena *arena, const struct value *items)
+{
+	static const char *const names[] = { "version", "run", "at" };
+	const struct value *found =
+	    store_decode(arena, value_at(items, value_size(items) - 1));
+	size_t i;
+
+	for (i = 0; i < sizeof names / sizeof *names; i++)
+		if (!value_equal(
+			value_get(found, names[i]), value_get(filling->last, names[i])))
+			return false;
+	return true;
+}
+
+/* Reads count items of source's list from place at on. */
+static enum store_status
+read_chunk(const struct filling *filling, struct arena *arena, const char *list,
+    uint64_t at, uint64_t count, const struct value **items_r)
+{
+	const char *key =
+	    arena_printf(arena, "%s:%s", store_thread_key(arena, filling->source), list);
+	enum store_status status = STORE_OK;
+
+	*items_r = value_empty_array();
+	if (count > 0)
+		status = ask_range(filling->store, arena, key, at, count, items_r);
+	if (status == STORE_OK && value_size(*items_r) < count)
+		return store_fail(filling->store,
+		    "thread '%s' lacks what its checkpoints name", filling->source);
+	return status;
+}
+
+/* Copies the first count items of source's list; with the last of them the thread gets the version, unless it is "". */
 static enum store_status
 fill_list(
     const struct filling *filling, const char *list, uint64_t count, const char *version)
@@ -75,19 +112,17 @@ fill_list(
 	do {
 		struct arena *arena = arena_new();
 		uint64_t some = count - at < CHUNK_ITEMS ? count - at : CHUNK_ITEMS;
-		const char *key = arena_printf(
-		    arena, "%s:%s", store_thread_key(arena, filling->source), list);
-		const struct value *items = value_empty_array();
+		const char *given = at + some == count ? version : "";
+		const struct value *items;
 
-		if (some > 0)
-			status = ask_range(filling->store, arena, key, at, some, &items);
-		if (status == STORE_OK && value_size(items) < some)
+		status = read_chunk(filling, arena, list, at, some, &items);
+		if (status == STORE_OK && *given != '\0' &&
+		    !ends_as_read(filling, arena, items))
 			status = store_fail(filling->store,
-			    "thread '%s' lacks what its checkpoints name",
+			    "thread '%s' was pruned or deleted meanwhile",
 			    filling->source);
 		if (status == STORE_OK)
-			status = fill_chunk(filling, arena, list, at, items,
-			    at + some == count ? version : "");
+			status = fill_chunk(filling, arena, list, at, items, given);
 		arena_destroy(&arena);
 		at += some;
 	} while (status == STORE_OK && at < count);
@@ -115,7 +150,11 @@ enum store_status
 store_fill(struct store *store, const char *thread, const char *run, uint64_t epoch,
     const struct store_copy *copy)
 {
-	struct filling filling = { store, thread, run, copy->source, epoch };
+	struct filling filling = { .store = store,
+		.thread = thread,
+		.run = run,
+		.source = copy->source,
+		.epoch = epoch };
 	const struct value *history = copy->history;
 	char version[24];
 	size_t last = 0;
@@ -129,6 +168,7 @@ store_fill(struct store *store, const char *thread, const char *run, uint64_t ep
 	if (last == value_size(history))
 		return STORE_NONE;
 	snprintf(version, sizeof version, "%" PRIu64, copy->version);
+	filling.last = value_at(history, last);
 	status = fill_list(&filling, "m", stored_by(history, last), "");
 	return status == STORE_OK ? fill_list(&filling, "c", last + 1, version) : status;
 }
