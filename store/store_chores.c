@@ -112,6 +112,21 @@ read_gone(struct arena *arena, const struct value *one, struct gone *gone)
 	return true;
 }
 
+/* It has no record: who was to submit it died when it had its name, or it was forgotten before. Nobody else has one of
+ * its kind; should somebody take it now all the same, it is his. */
+static enum store_status
+unname_child(struct store *store, struct arena *arena, const struct gone *gone)
+{
+	const struct value *record;
+	const char *run = gone->run + 1, *other;
+	enum store_status status = store_unbind_run(store, arena, run, gone->note);
+
+	if (status == STORE_OK)
+		status = store_run(store, arena, gone->note, run, &record);
+	return status == STORE_OK ? store_bind_run(store, arena, run, gone->note, &other)
+				  : status;
+}
+
 /* The thread of a child that a forgotten run had for a task goes with it. *is_done_r: false: it is not free now. */
 static enum store_status
 erase_child(
@@ -125,6 +140,8 @@ erase_child(
 	*is_done_r = true;
 	if (status == STORE_OK && value_has(record, "task"))
 		status = store_erase(store, arena, gone->note, true, &pruned);
+	else if (status == STORE_NONE)
+		status = unname_child(store, arena, gone);
 	if (status == STORE_BUSY || status == STORE_STALE)
 		*is_done_r = false;
 	return status == STORE_FAILED ? status : STORE_OK;

@@ -92,6 +92,45 @@ START_TEST(who_submits_it_meanwhile_is_no_other)
 }
 END_TEST
 
+/* The child of "boss" has its name, which may be another thread's, and is noted. */
+static void
+announce(const char *child, const char *thread)
+{
+	const char *other;
+	bool is_late;
+
+	ck_assert_int_eq(
+	    store_bind_run(trial.a, trial.arena, child, thread, &other), STORE_OK);
+	ck_assert_int_eq(
+	    store_adopt(trial.a, trial.arena, "t", "boss", child, child, &is_late),
+	    STORE_OK);
+}
+
+/* Who was to submit it has died: with its parent the name goes. */
+static void
+play_never_begun(void)
+{
+	static const char *const rest[] = { "fl:run:other" };
+	const char *answer, *ended;
+	struct store_pruned pruned;
+
+	trial_submit("t", "boss");
+	announce("child", "child");
+	announce("other", "elsewhere");
+	store_cancel(trial.a, trial.arena, "t", "boss", &answer, &ended);
+	trial_delete("bereft");
+	ck_assert_int_eq(store_erase(trial.a, trial.arena, "t", true, &pruned), STORE_OK);
+	ck_assert_int_eq(
+	    store_forget_gone(trial.a, trial.arena, store_shard("t"), 10), STORE_OK);
+	trial_check_keys(rest, 1);
+}
+
+START_TEST(of_one_that_never_began_no_name_is_left)
+{
+	trial_play(play_never_begun);
+}
+END_TEST
+
 TCase *
 tcase_store_children(void)
 {
@@ -101,5 +140,6 @@ tcase_store_children(void)
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
 	tcase_add_test(tcase, a_thread_of_its_name_is_anothers_unless_the_run_is_there);
 	tcase_add_test(tcase, who_submits_it_meanwhile_is_no_other);
+	tcase_add_test(tcase, of_one_that_never_began_no_name_is_left);
 	return tcase;
 }
