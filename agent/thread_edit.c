@@ -24,6 +24,8 @@ struct thread_edit {
 	struct thread *thread;
 	struct slot *slots; /* in the order of their first write */
 	size_t count, room;
+	size_t *marks; /* the slots that are marked, or were, in this update */
+	size_t mark_count, mark_room;
 	zhashx_t *touched; /* id -> index in slots + 1; NULL for few */
 	bool cleared;      /* nothing of the thread stays by itself */
 	uint64_t fresh;
@@ -195,6 +197,21 @@ start_of(const struct value *messages)
 	return i;
 }
 
+static void
+note_mark(struct thread_edit *edit, size_t index)
+{
+	size_t *marks;
+
+	if (edit->mark_count == edit->mark_room) {
+		edit->mark_room = 2 * edit->mark_room + 8;
+		marks = arena_alloc(edit->arena, edit->mark_room * sizeof *marks);
+		if (edit->mark_count > 0)
+			memcpy(marks, edit->marks, edit->mark_count * sizeof *marks);
+		edit->marks = marks;
+	}
+	edit->marks[edit->mark_count++] = index;
+}
+
 static int
 mark(struct thread_edit *edit, const struct value *id)
 {
@@ -203,17 +220,20 @@ mark(struct thread_edit *edit, const struct value *id)
 	if (slot == NULL)
 		return -1;
 	slot->marked = true;
+	note_mark(edit, (size_t)(slot - edit->slots));
 	return 0;
 }
 
+/* A step may have thousands of updates: each looks at its own marks alone. */
 static void
 drop_marked(struct thread_edit *edit)
 {
-	size_t i;
+	struct slot *slot;
 
-	for (i = 0; i < edit->count; i++) {
-		edit->slots[i].gone |= edit->slots[i].marked;
-		edit->slots[i].marked = false;
+	while (edit->mark_count > 0) {
+		slot = &edit->slots[edit->marks[--edit->mark_count]];
+		slot->gone |= slot->marked;
+		slot->marked = false;
 	}
 }
 
