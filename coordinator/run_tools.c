@@ -382,6 +382,10 @@ run_tools_node(struct run *run, struct step_result *result)
 	enum go go;
 	size_t i;
 
+	if (round.count > ROUND_CALLS_MAX)
+		return run_fail(run, "ValueError",
+		    "%zu calls of tools in one message: a round has %u at most",
+		    round.count, ROUND_CALLS_MAX);
 	run->step--;
 	go = run_commit(run);
 	run->step++;

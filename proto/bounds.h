@@ -155,7 +155,8 @@
 #define OUTPUT_SCHEMAS_MAX 32u /* of one response_format */
 #define NOTES_MAX 64u          /* lines for the watchers of one call */
 #define HOOK_LINES_MAX 100u    /* in the log of a process, of one call of a hook */
-#define TOOL_CALLS_MAX 128u    /* in one AI message */
+#define TOOL_CALLS_MAX 128u    /* in one AI message of a provider */
+#define ROUND_CALLS_MAX 1024u  /* of tools, at once: in any other, as an update brings */
 #define CALL_CHILDREN_MAX 100u /* that one call of a tool has do something */
 #define CALL_CHILDREN_BYTES_MAX                                                          \
 	(7u << 20)          /* of what came of them: the call that goes on holds more */

@@ -38,7 +38,27 @@ static const char agents[] =
     "          can_jump_to = {'model'},\n"
     "          run = function(state) return {jump_to = 'model'} end,\n"
     "        }\n"
-    "script: {m: [{content: one}, {content: two}, {content: three}, {content: four}]}\n";
+    "script: {m: [{content: one}, {content: two}, {content: three}, {content: four}]}\n"
+    "---\n"
+    "name: floods\n"
+    "model: scripted:m\n"
+    "tools: [calculate]\n"
+    "middleware:\n"
+    "  - lua:\n"
+    "      name: flood\n"
+    "      code: |\n"
+    "        function after_model(state)\n"
+    "          local count = tonumber(state.messages[#state.messages].content)\n"
+    "          if not count then return nil end\n"
+    "          local calls = {}\n"
+    "          for i = 1, count do\n"
+    "            calls[i] = {id = 'c' .. i, name = 'calculate', type = 'tool_call',\n"
+    "              args = {expression = '1 + 1'}}\n"
+    "          end\n"
+    "          return {messages = {{type = 'ai', content = '', tool_calls = calls}}}\n"
+    "        end\n"
+    "script: {m: [{content: '1024'}, {content: Never.}, {content: Done.}, {content: "
+    "'1025'}]}\n";
 
 static void
 setup(void)
@@ -81,6 +101,19 @@ START_TEST(a_hook_that_jumps_over_the_limits_does_not_escape_it)
 }
 END_TEST
 
+/* Providers' answers have fewer calls; those of an update or of middleware may have any number. */
+START_TEST(a_round_of_too_many_calls_is_none)
+{
+	struct said said = HOLD_FLOTILLA("submit", "floods", "Go.", "-t", "t", "--wait");
+
+	ck_assert_msg(said.status == 0, "%s%s", said.out, said.err);
+	ck_assert_msg(strstr(said.out, "Done.") != NULL, "%s", said.out);
+	said = HOLD_FLOTILLA("submit", "floods", "Again.", "-t", "t", "--wait");
+	ck_assert_msg(strstr(said.err, "1025 calls") != NULL, "%s%s", said.out, said.err);
+	ck_assert_int_eq(said.status, 1);
+}
+END_TEST
+
 TCase *
 tcase_limits(void)
 {
@@ -90,5 +123,6 @@ tcase_limits(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, a_takeover_forgets_no_count_and_the_next_run_begins_anew);
 	tcase_add_test(tcase, a_hook_that_jumps_over_the_limits_does_not_escape_it);
+	tcase_add_test(tcase, a_round_of_too_many_calls_is_none);
 	return tcase;
 }
