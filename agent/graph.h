@@ -8,6 +8,9 @@
 
 #include "spec.h"
 
+/* Where an input comes in, in front of the first node; no node itself. */
+#define GRAPH_START "__start__"
+
 enum node_kind { NODE_HOOK, NODE_MODEL, NODE_TOOLS, NODE_END };
 
 struct node {

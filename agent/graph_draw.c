@@ -5,8 +5,6 @@
 
 #include "graph.h"
 
-#define START "__start__"
-
 /* --- edges -------------------------------------------------------------------------- */
 
 struct edge {
@@ -99,7 +97,7 @@ edges_of(struct arena *arena, const struct graph *graph)
 	size_t i;
 
 	edges.items = arena_alloc(arena, edges.room * sizeof *edges.items);
-	add(&edges, START, graph->entry, false);
+	add(&edges, GRAPH_START, graph->entry, false);
 	for (i = 0; i < graph->count; i++) {
 		if (graph->nodes[i].kind != NODE_END)
 			add_edges_of(&edges, i);
@@ -159,7 +157,7 @@ put_nodes(struct packet *text, struct arena *arena, const struct graph *graph)
 {
 	size_t i;
 
-	put(text, "\t" START "([\"" START "\"]):::first\n");
+	put(text, "\t" GRAPH_START "([\"" GRAPH_START "\"]):::first\n");
 	for (i = 0; i < graph->count; i++) {
 		const char *name = graph->nodes[i].name;
 		bool last = graph->nodes[i].kind == NODE_END;
@@ -243,7 +241,7 @@ graph_value(struct arena *arena, const struct graph *graph)
 	struct value_list nodes = { .arena = arena }, list = { .arena = arena };
 	size_t i;
 
-	value_list_add(&nodes, value_str(arena, START));
+	value_list_add(&nodes, value_str(arena, GRAPH_START));
 	for (i = 0; i < graph->count; i++)
 		value_list_add(&nodes, value_str(arena, graph->nodes[i].name));
 	for (i = 0; i < edges.count; i++) {

@@ -99,9 +99,18 @@ make_rest(struct run *run, const struct value *head, bool same_calls)
 	    waits ? value_get(head, "round") : NULL, NULL);
 }
 
-/* Where the node's edge leads. */
+/* The node that is meant: for GRAPH_START, which is none, the first one. */
+static long
+find_node(const struct graph *graph, const char *as)
+{
+	if (as == NULL)
+		return -1;
+	return strcmp(as, GRAPH_START) == 0 ? (long)graph->entry : graph_find(graph, as);
+}
+
+/* Where the edge of as, the node at run's, leads: from the start to the first one, and from the end nowhere. */
 static enum go
-follow_edge(struct run *run)
+follow_edge(struct run *run, const char *as)
 {
 	struct step_outcome outcome = {
 		.messages = state_messages(run->state),
@@ -109,9 +118,11 @@ follow_edge(struct run *run)
 		    state_field(run->state, "structured_response") != NULL,
 	};
 	const char *error = NULL;
-	long next = graph_next(
-	    run->arena, run->agent->graph, run->agent->spec, run->at, &outcome, &error);
+	long next = (long)run->at;
 
+	if (strcmp(as, GRAPH_START) != 0 && run_node(run)->kind != NODE_END)
+		next = graph_next(run->arena, run->agent->graph, run->agent->spec,
+		    run->at, &outcome, &error);
 	if (next == -1)
 		return run_fail(run, "ValueError", "%s", error);
 	run->at = (size_t)next;
@@ -123,10 +134,10 @@ run_update(struct run *run, const struct value *head, const struct value *option
 {
 	const char *as = value_get_text(options, "as"), *error;
 	struct state_write write = { as, value_get(options, "update") };
-	long at = as != NULL ? graph_find(run->agent->graph, as) : -1;
+	long at = find_node(run->agent->graph, as);
 	const struct value *calls = open_calls(run);
 
-	if (at == -1 || run->agent->graph->nodes[at].kind == NODE_END)
+	if (at == -1)
 		return unknown_node(run, as != NULL ? as : "");
 	if (check_fields(run, write.update) != GO_ON)
 		return GO_FAIL;
@@ -136,8 +147,8 @@ run_update(struct run *run, const struct value *head, const struct value *option
 	state_step(run->state, arena_printf(run->arena, "%s-1", run->id));
 	if (state_apply(run->state, run->arena, &write, 1, &error) == -1)
 		return run_fail(run, "InvalidUpdateError", "%s", error);
-	run->node = run_node(run)->name;
-	if (follow_edge(run) != GO_ON)
+	run->node = strcmp(as, GRAPH_START) == 0 ? GRAPH_START : run_node(run)->name;
+	if (follow_edge(run, as) != GO_ON)
 		return GO_FAIL;
 	run->applied = true;
 	run->source = "update";

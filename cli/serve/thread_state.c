@@ -8,6 +8,7 @@
 #include "blueprint.h"
 #include "bounds.h"
 #include "fiber.h"
+#include "graph.h"
 #include "json.h"
 #include "room.h"
 #include "runs.h"
@@ -18,6 +19,7 @@
 
 #define LIMIT 10
 #define LIMIT_MAX 1000
+#define COPY "__copy__" /* as_node of who wants a checkpoint once more, as it is */
 
 void
 call_state_get(struct call *call)
@@ -68,7 +70,7 @@ hidden_on(struct call *call, const char *name, const struct value **hidden_r)
 	    call->api, call->arena, value_get_text(head, "agent"), hidden_r);
 }
 
-/* The version that path or body names, or -1 after answering. */
+/* The version that path or body names, NO_CHECKPOINT where the body names none, or -1 after answering. */
 static int64_t
 version_asked_for(struct call *call)
 {
@@ -78,13 +80,9 @@ version_asked_for(struct call *call)
 					  value_str(call->arena, call->params[1]), NULL);
 	int64_t version = run_body_checkpoint(named);
 
-	if (version >= 0)
-		return version;
-	if (version == NO_CHECKPOINT)
-		reply_error(call, 422, "checkpoint: is missing");
-	else
+	if (version == -1)
 		reply_error(call, 404, "no such checkpoint");
-	return -1;
+	return version;
 }
 
 void
@@ -98,6 +96,10 @@ call_state_at(struct call *call)
 	if (!select_read(call, SELECT_STATE, &fields) || !thread_is_there(call, name) ||
 	    (version = version_asked_for(call)) == -1)
 		return;
+	if (version == NO_CHECKPOINT) {
+		call_state_get(call); /* as RemoteGraph asks for the newest */
+		return;
+	}
 	status = room_for_state(call);
 	if (status == STORE_OK) {
 		status = store_thread_at(
@@ -221,24 +223,27 @@ agent_of(struct call *call)
 	return agent;
 }
 
-/* As which node's: the last one's, unless it is said. NULL after answering. */
+/* As which node's: that of the checkpoint, of the last one for NO_CHECKPOINT, unless it is said. Where none has run yet,
+ * as what comes in. NULL after answering. */
 static const char *
-node_of(struct call *call)
+node_of(struct call *call, int64_t version)
 {
-	const char *node = value_get_text(call->body, "as_node");
-	const struct value *last = NULL;
+	struct store *store = api_store(call->api);
+	const char *node = value_get_text(call->body, "as_node"), *name = call->params[0];
+	struct store_past past = { 0 };
 	enum store_status status;
 
-	if (node != NULL)
+	if (node != NULL && strcmp(node, COPY) != 0)
 		return node;
-	status = store_last_checkpoint(
-	    api_store(call->api), call->arena, call->params[0], &last);
+	status = version == NO_CHECKPOINT
+		     ? store_last_checkpoint(store, call->arena, name, &past.checkpoint)
+		     : store_past(store, call->arena, name, (uint64_t)version, &past);
 	if (status != STORE_OK && status != STORE_NONE) {
 		reply_failed(call, status, "such thread");
 		return NULL;
 	}
-	node = value_get_text(last, "node");
-	return node != NULL ? node : "model";
+	node = value_get_text(past.checkpoint, "node");
+	return node != NULL ? node : GRAPH_START;
 }
 
 static void
@@ -291,7 +296,8 @@ call_state_update(struct call *call)
 {
 	struct arena *arena = call->arena;
 	const char *name = call->params[0], *agent, *node;
-	const struct value *update = value_get(call->body, "values");
+	const struct value *given = value_get(call->body, "values");
+	const struct value *update = value_is_nil(given) ? value_empty_map() : given;
 	struct run_entry entry = { .thread = name, .run = tenant_new_id(call) };
 	int64_t version = run_body_checkpoint(call->body);
 
@@ -305,7 +311,7 @@ call_state_update(struct call *call)
 	}
 	if (!may_write(call, agent, update))
 		return;
-	node = node_of(call);
+	node = node_of(call, version);
 	if (node == NULL)
 		return;
 	entry.fields = value_map(arena, "agent", value_str(arena, agent), "run",
