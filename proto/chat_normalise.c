@@ -195,11 +195,47 @@ with_answer(struct place *place, const struct value *message)
 	return message;
 }
 
+/* LangChain's messages of JavaScript as JSON.stringify writes them: {lc: 1, type: "constructor", id: [..., "HumanMessage"],
+ * kwargs: {content, ...}}. Returns what they say of themselves. */
+static const struct value *
+constructed(struct place *place, const struct value *message)
+{
+	static const struct {
+		const char *name, *type;
+	} classes[] = {
+		{ "HumanMessage", "human" },
+		{ "AIMessage", "ai" },
+		{ "SystemMessage", "system" },
+		{ "ToolMessage", "tool" },
+		{ "RemoveMessage", "remove" },
+	};
+	const struct value *path = value_get(message, "id");
+	const struct value *kwargs = value_get(message, "kwargs");
+	const char *name = value_text(value_at(path, value_size(path) - 1));
+	size_t size, i;
+
+	for (i = 0; name != NULL && i < sizeof classes / sizeof *classes; i++) {
+		size = strlen(classes[i].name);
+		if (strncmp(name, classes[i].name, size) != 0 ||
+		    (name[size] != '\0' && strcmp(name + size, "Chunk") != 0))
+			continue;
+		if (!value_has(kwargs, "content") && value_has(kwargs, "content_blocks"))
+			kwargs = value_map_with(place->arena, kwargs, "content",
+			    value_get(kwargs, "content_blocks"));
+		kwargs = value_map_with(place->arena, kwargs, "content_blocks", NULL);
+		return set(place, kwargs, "type", classes[i].type);
+	}
+	return message; /* of a type that is none */
+}
+
 static const struct value *
 map_in_form(struct place *place, const struct value *message)
 {
 	if (!value_has(message, "type") && value_has(message, "remove"))
 		return removal(place, value_get(message, "remove"));
+	if (value_has(message, "lc") && value_is(value_get(message, "id"), VALUE_ARRAY) &&
+	    value_is(value_get(message, "kwargs"), VALUE_MAP))
+		message = constructed(place, message);
 	message = with_type(place, message);
 	message = with_id(place, message);
 	if (place->error != NULL)

@@ -40,6 +40,25 @@ thread_with_talk(void)
 	return thread;
 }
 
+/* --- messages ----------------------------------------------------------------------------- */
+
+/* Messages of LangChain for JavaScript, as JSON.stringify writes them. */
+START_TEST(messages_may_be_constructed)
+{
+	const char *thread = serve_thread();
+	const struct value *values = serve_post(at(thread, "/runs/wait"),
+	    "{'assistant_id': 'quick', 'input': {'messages': [{'lc': 1, 'type': "
+	    "'constructor', 'id': ['langchain_core', 'messages', 'HumanMessage'], "
+	    "'kwargs': {'content': 'Hi', 'id': 'mine', 'additional_kwargs': {}, "
+	    "'response_metadata': {}}}]}}",
+	    200);
+
+	ck_assert_value(fleet->arena, value_at(value_get(values, "messages"), 0),
+	    "{'content': 'Hi', 'id': 'mine', 'additional_kwargs': {}, "
+	    "'response_metadata': {}, 'type': 'human'}");
+}
+END_TEST
+
 /* --- states ------------------------------------------------------------------------------- */
 
 /* As RemoteGraph's getState asks. */
@@ -136,6 +155,7 @@ tcase_serve_moved(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_unchecked_fixture(tcase, serve_open, serve_close);
+	tcase_add_test(tcase, messages_may_be_constructed);
 	tcase_add_test(tcase, a_checkpoint_without_an_id_is_the_newest);
 	tcase_add_test(tcase, an_input_of_the_past_may_be_changed_and_run_again);
 	tcase_add_test(tcase, a_new_thread_may_be_written);
