@@ -72,6 +72,6 @@ call_info(struct call *call)
 	    value_map(arena, "version", value_str(arena, FLOTILLA_VERSION), "server",
 		value_str(arena, "flotilla"), "flags",
 		value_map(arena, "assistants", value_bool(true), "crons",
-		    value_bool(false), "langsmith", value_bool(false), NULL),
+		    value_bool(true), "langsmith", value_bool(false), NULL),
 		NULL));
 }

@@ -12,7 +12,7 @@
 
 #define METHODS "GET, POST, PUT, PATCH, DELETE"
 #define MAX_AGE_S "600"
-#define EXPOSED "Content-Location, Location, X-Pagination-Total"
+#define EXPOSED "Content-Location, Location, X-Pagination-Total, X-Pagination-Next"
 
 static bool
 is_allowed(const struct api *api, const char *origin)

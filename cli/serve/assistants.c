@@ -1,4 +1,5 @@
 /* assistants: the fleet's agents. An agent's name is its id and its graph's. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "blueprint.h"
@@ -8,40 +9,124 @@
 #define LIMIT 10
 #define LIMIT_MAX 1000
 
-/* Whether an agent is one of those that the body asks for. */
+/* An agent that is found, and when it was made or changed, if they are sorted by that. */
+struct found {
+	const char *name;
+	int64_t at;
+};
+
+struct search {
+	struct call *call;
+	struct select_order order;
+	struct found *all;
+	size_t count;
+};
+
 static bool
-is_wanted(const struct value *body, const char *name)
+is_by_time(const struct search *search)
+{
+	return strcmp(search->order.by, "created_at") == 0 ||
+	       strcmp(search->order.by, "updated_at") == 0;
+}
+
+/* Whether an agent of that name may be one of those that the body asks for. */
+static bool
+may_be_wanted(const struct value *body, const char *name)
 {
 	const char *graph = value_get_text(body, "graph_id");
 	const char *part = value_get_text(body, "name");
 
 	return (graph == NULL || strcmp(graph, name) == 0) &&
-	       (part == NULL || strstr(name, part) != NULL) &&
-	       value_size(value_get(body, "metadata")) == 0;
+	       (part == NULL || strcasestr(name, part) != NULL);
 }
 
-/* The names that are wanted; NULL after answering. */
-static const struct value *
-find(struct call *call)
+/* Takes the agent of that name, if it is one of those. STORE_NONE: it was deleted meanwhile. */
+static enum store_status
+take(struct search *search, struct arena *arena, const char *name)
+{
+	struct call *call = search->call;
+	const struct value *metadata = value_get(call->body, "metadata"), *shape;
+	struct blueprint read = { 0 };
+	enum store_status status;
+	size_t last;
+
+	if (!may_be_wanted(call->body, name))
+		return STORE_OK;
+	search->all[search->count] = (struct found){ .name = name };
+	if (!is_by_time(search) && value_size(metadata) == 0) {
+		search->count++;
+		return STORE_OK;
+	}
+	status = blueprint_read(call, arena, name, &read);
+	if (status != STORE_OK)
+		return status;
+	shape = shape_assistant(arena, name, read.version, read.source, read.log);
+	if (!select_matches(value_get(shape, "metadata"), metadata))
+		return STORE_OK;
+	last = value_size(read.log) - 1;
+	search->all[search->count++].at = value_get_int(
+	    value_at(read.log, *search->order.by == 'c' ? 0 : last), "at", 0);
+	return STORE_OK;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	const struct found *one = a, *other = b;
+
+	if (one->at != other->at)
+		return one->at < other->at ? -1 : 1;
+	return strcmp(one->name, other->name);
+}
+
+static void
+sort(struct search *search)
+{
+	struct found *all = search->all;
+	size_t i;
+
+	if (search->count == 0 || value_is_nil(value_get(search->call->body, "sort_by")))
+		return;
+	qsort(all, search->count, sizeof *all, compare);
+	for (i = 0; !search->order.is_ascending && i < search->count / 2; i++) {
+		struct found other = all[i];
+
+		all[i] = all[search->count - 1 - i];
+		all[search->count - 1 - i] = other;
+	}
+}
+
+/* Finds what the body asks for. Returns false after answering. */
+static bool
+find(struct search *search)
 {
 	static const struct select_filter filters[] = { { "graph_id", VALUE_STR },
 		{ "name", VALUE_STR }, { "metadata", VALUE_MAP } };
-	struct value_list names = { .arena = call->arena };
+	struct call *call = search->call;
 	const struct value *agents;
 	enum store_status status;
 	size_t i;
 
-	if (!select_check(call, filters, sizeof filters / sizeof *filters))
-		return NULL;
+	if (!select_check(call, filters, sizeof filters / sizeof *filters) ||
+	    !select_order_read(
+		call, "name assistant_id graph_id created_at updated_at", &search->order))
+		return false;
 	status = store_agents(api_store(call->api), call->arena, &agents);
-	if (status != STORE_OK) {
-		reply_failed(call, status, "agents");
-		return NULL;
+	if (status == STORE_OK)
+		search->all = arena_alloc(
+		    call->arena, (value_size(agents) + 1) * sizeof *search->all);
+	for (i = 0; status == STORE_OK && i < value_size(agents); i++) {
+		struct arena *arena = arena_new();
+
+		status = take(search, arena, value_text(agents->pairs[i].key));
+		status = status == STORE_NONE ? STORE_OK : status;
+		arena_destroy(&arena);
 	}
-	for (i = 0; i < value_size(agents); i++)
-		if (is_wanted(call->body, value_text(agents->pairs[i].key)))
-			value_list_add(&names, agents->pairs[i].key);
-	return value_list_end(&names);
+	if (status != STORE_OK)
+		reply_failed(call, status, "agents");
+	else
+		sort(search);
+	return status == STORE_OK;
 }
 
 /* Adds the agent of that name to list; STORE_NONE: it was deleted meanwhile. */
@@ -66,24 +151,22 @@ void
 call_assistants_search(struct call *call)
 {
 	struct reply_list list = { 0 };
+	struct search search = { .call = call };
 	bool has_room = true;
-	const struct value *names = NULL, *fields;
-	int64_t limit = 0, offset = 0;
+	const struct value *fields;
+	int64_t limit = call_number(call, "limit", LIMIT, 1, LIMIT_MAX), offset = -1;
 	size_t i;
 
-	if (select_read(call, SELECT_ASSISTANT, &fields))
-		names = find(call);
-	if (names != NULL)
-		limit = call_number(call, "limit", LIMIT, 1, LIMIT_MAX);
-	if (limit > 0)
+	if (limit != -1)
 		offset = call_number(call, "offset", 0, 0, INT64_MAX);
-	if (names == NULL || limit == -1 || offset == -1)
+	if (offset == -1 || !select_read(call, SELECT_ASSISTANT, &fields) ||
+	    !find(&search))
 		return;
 	for (i = (size_t)offset;
-	     has_room && i < value_size(names) && list.count < (size_t)limit; i++) {
+	     has_room && i < search.count && list.count < (size_t)limit; i++) {
 		struct arena *arena = arena_new();
-		enum store_status status = add_one(call, arena,
-		    value_text(value_at(names, i)), fields, &list, &has_room);
+		enum store_status status =
+		    add_one(call, arena, search.all[i].name, fields, &list, &has_room);
 
 		arena_destroy(&arena);
 		if (status != STORE_OK && status != STORE_NONE) {
@@ -92,16 +175,18 @@ call_assistants_search(struct call *call)
 			return;
 		}
 	}
+	i -= !has_room;
+	select_pages(call, search.count, i < search.count ? i : 0);
 	reply_list_end(&list, call);
 }
 
 void
 call_assistants_count(struct call *call)
 {
-	const struct value *names = find(call);
+	struct search search = { .call = call };
 
-	if (names != NULL)
-		reply(call, 200, value_int(call->arena, (int64_t)value_size(names)));
+	if (find(&search))
+		reply(call, 200, value_int(call->arena, (int64_t)search.count));
 }
 
 /* Returns false after answering. */

@@ -1,12 +1,15 @@
 /* select: which fields of an answer are wanted, and which items of a list. */
 #include "select.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "utf8.h"
 
 #define FIELDS_MAX 64u
 #define SHOWN_BYTES 64u /* of what was asked for */
+#define WANTED_MAX                                                                       \
+	1000u /* values of a filter, those in them counted: each item is held against all of them */
 
 /* Whether the list of names has that one, of size bytes; or its parts, if part is a part's. */
 static bool
@@ -116,6 +119,20 @@ select_fields(struct arena *arena, const struct value *item, const struct value 
 	return value_fields_end(&kept);
 }
 
+/* How many values there are in value, itself counted, up to more than WANTED_MAX. */
+static size_t
+weight(const struct value *value)
+{
+	size_t sum = 1, i;
+
+	if (!value_is(value, VALUE_MAP) && !value_is(value, VALUE_ARRAY))
+		return sum;
+	for (i = 0; i < value_size(value) && sum <= WANTED_MAX; i++)
+		sum += weight(value_is(value, VALUE_MAP) ? value->pairs[i].value
+							 : value_at(value, i));
+	return sum;
+}
+
 bool
 select_check(struct call *call, const struct select_filter *filters, size_t count)
 {
@@ -134,11 +151,36 @@ select_check(struct call *call, const struct select_filter *filters, size_t coun
 			    filters[i].name, FIELDS_MAX);
 			return false;
 		}
+		if (filters[i].type == VALUE_MAP && weight(given) > WANTED_MAX) {
+			reply_error(call, 422, "%s: has more than %u values",
+			    filters[i].name, WANTED_MAX);
+			return false;
+		}
 		if (!value_is_nil(given) && !value_is(given, filters[i].type)) {
 			reply_error(call, 422, "%s: is no %s", filters[i].name,
 			    value_type_name(filters[i].type));
 			return false;
 		}
+	}
+	return true;
+}
+
+/* Whether there has what is wanted, as select_matches says. */
+static bool
+has(const struct value *there, const struct value *wanted)
+{
+	size_t i, j;
+
+	if (value_is(there, VALUE_MAP) && value_is(wanted, VALUE_MAP))
+		return select_matches(there, wanted);
+	if (!value_is(there, VALUE_ARRAY) || !value_is(wanted, VALUE_ARRAY))
+		return value_equal(there, wanted);
+	for (i = 0; i < value_size(wanted); i++) {
+		for (j = 0; j < value_size(there); j++)
+			if (has(value_at(there, j), value_at(wanted, i)))
+				break;
+		if (j == value_size(there))
+			return false;
 	}
 	return true;
 }
@@ -149,8 +191,38 @@ select_matches(const struct value *there, const struct value *wanted)
 	size_t i;
 
 	for (i = 0; i < value_size(wanted); i++)
-		if (!value_equal(value_get(there, value_text(wanted->pairs[i].key)),
+		if (!has(value_get(there, value_text(wanted->pairs[i].key)),
 			wanted->pairs[i].value))
 			return false;
 	return true;
+}
+
+bool
+select_order_read(struct call *call, const char *known, struct select_order *order_r)
+{
+	const struct value *by = value_get(call->body, "sort_by");
+	const struct value *way = value_get(call->body, "sort_order");
+	bool is_ascending = value_text_is(way, "asc");
+
+	*order_r =
+	    (struct select_order){ arena_copy(call->arena, known, strcspn(known, " ")),
+		    is_ascending };
+	if (!value_is_nil(by) &&
+	    (!value_is(by, VALUE_STR) || !is_known(known, by->text, by->size)))
+		reply_error(call, 422, "sort_by: must be one of %s", known);
+	else if (!value_is_nil(way) && !is_ascending && !value_text_is(way, "desc"))
+		reply_error(call, 422, "sort_order: must be asc or desc");
+	else if (!value_is_nil(by))
+		order_r->by = value_text(by);
+	return !exchange_is_answered(call->exchange);
+}
+
+void
+select_pages(struct call *call, uint64_t total, uint64_t next)
+{
+	exchange_add_header(call->exchange, "X-Pagination-Total",
+	    arena_printf(call->arena, "%" PRIu64, total));
+	if (next > 0)
+		exchange_add_header(call->exchange, "X-Pagination-Next",
+		    arena_printf(call->arena, "%" PRIu64, next));
 }

@@ -38,7 +38,21 @@ struct select_filter {
  * answering what is not. */
 bool select_check(struct call *call, const struct select_filter *filters, size_t count);
 
-/* Whether there, a map, has all of wanted's pairs: what a search asks for. wanted nil: nothing is. */
+/* Whether there, a map, has all of wanted's pairs: what a search asks for. A map has another when it has all of that, an array
+ * when each item of the other is one of its own, or has it. wanted nil: nothing is. */
 bool select_matches(const struct value *there, const struct value *wanted);
+
+/* The order of a list: sort_by and sort_order of the body. */
+struct select_order {
+	const char *by;
+	bool is_ascending;
+};
+/* Reads it; known: by what there are, a blank between two, the first where nothing is said. False after answering that there is
+ * no such order. */
+bool select_order_read(
+    struct call *call, const char *known, struct select_order *order_r);
+
+/* Tells in the answer's head how many there are, and, but for 0, with which offset the next are asked for. */
+void select_pages(struct call *call, uint64_t total, uint64_t next);
 
 #endif

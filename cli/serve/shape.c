@@ -203,11 +203,12 @@ shape_thread(struct arena *arena, const struct value *thread, const struct value
 {
 	int64_t created = value_get_int(thread, "created", 0);
 	const struct value *asks = value_get(thread, "asks");
+	const struct value *updated =
+	    shape_time(arena, value_get_int(last, "at", created));
 
 	return value_map(arena, "thread_id", value_get(thread, "thread"), "created_at",
-	    shape_time(arena, created), "updated_at",
-	    shape_time(arena, value_get_int(last, "at", created)), "metadata",
-	    metadata_of(arena, thread), "status",
+	    shape_time(arena, created), "updated_at", updated, "state_updated_at",
+	    updated, "metadata", metadata_of(arena, thread), "status",
 	    value_str(arena, shape_thread_status(thread)), "config", value_empty_map(),
 	    "values", values, "interrupts",
 	    values == NULL ? NULL
@@ -320,7 +321,7 @@ shape_assistant(struct arena *arena, const char *name, const char *version,
 	    shape_time(arena, first > 0 ? first : 1), "updated_at",
 	    shape_time(arena, last > 0 ? last : 1), "config", value_empty_map(),
 	    "context", value_empty_map(), "metadata",
-	    value_map(arena, "model", value_get(source, "model"), "version",
-		value_str(arena, version), NULL),
+	    value_map(arena, "created_by", value_str(arena, "system"), "model",
+		value_get(source, "model"), "version", value_str(arena, version), NULL),
 	    NULL);
 }

@@ -185,7 +185,8 @@ START_TEST(a_new_thread_has_neither_values_nor_interrupts)
 			       "{'who': 'me'}}"),
 		NULL, NULL),
 	    "{'thread_id': 't', 'created_at': '2026-01-01T00:00:00.000Z', 'updated_at': "
-	    "'2026-01-01T00:00:00.000Z', 'metadata': {'who': 'me'}, 'status': 'idle', "
+	    "'2026-01-01T00:00:00.000Z', 'state_updated_at': '2026-01-01T00:00:00.000Z', "
+	    "'metadata': {'who': 'me'}, 'status': 'idle', "
 	    "'config': {}}");
 }
 END_TEST
@@ -200,7 +201,8 @@ START_TEST(a_thread_says_its_agent_and_what_it_asks)
 		    "'value': '?', 'more': 1}]}"),
 		literal(arena, "{'at': 1767225601000}"), literal(arena, "{'n': 1}")),
 	    "{'thread_id': 't', 'created_at': '2026-01-01T00:00:00.000Z', 'updated_at': "
-	    "'2026-01-01T00:00:01.000Z', 'metadata': {'graph_id': 'a', 'assistant_id': "
+	    "'2026-01-01T00:00:01.000Z', 'state_updated_at': '2026-01-01T00:00:01.000Z', "
+	    "'metadata': {'graph_id': 'a', 'assistant_id': "
 	    "'a'}, 'status': 'interrupted', 'config': {}, 'values': {'n': 1}, "
 	    "'interrupts': {'t:3': [{'id': 'i', 'value': '?'}]}}");
 }
@@ -308,12 +310,12 @@ static const char *const assistants[][3] = {
 	    "{'assistant_id': 'a', 'graph_id': 'a', 'name': 'a', 'description': 'helps', "
 	    "'version': 2, 'created_at': '2026-01-01T00:00:00.000Z', 'updated_at': "
 	    "'2026-01-01T00:00:01.000Z', 'config': {}, 'context': {}, 'metadata': "
-	    "{'model': 'openai:x', 'version': 'v'}}" },
+	    "{'created_by': 'system', 'model': 'openai:x', 'version': 'v'}}" },
 	{ "{'model': 'openai:x', 'description': 7}", "[]",
 	    "{'assistant_id': 'a', 'graph_id': 'a', 'name': 'a', 'description': null, "
 	    "'version': 1, 'created_at': '1970-01-01T00:00:00.001Z', 'updated_at': "
 	    "'1970-01-01T00:00:00.001Z', 'config': {}, 'context': {}, 'metadata': "
-	    "{'model': 'openai:x', 'version': 'v'}}" },
+	    "{'created_by': 'system', 'model': 'openai:x', 'version': 'v'}}" },
 };
 
 START_TEST(an_agent_is_an_assistant_of_its_name)
