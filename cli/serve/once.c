@@ -24,9 +24,9 @@ once_read(struct call *call, const char **key_r)
 }
 
 const char *
-once_id(const struct call *call, const char *key, const char *what)
+once_id(const struct call *call, const char *key)
 {
-	const char *const parts[] = { what, call->params[0],
+	const char *const parts[] = { "run", call->params[0],
 		arena_printf(call->arena, "%zu", call->part), key };
 	unsigned char hash[crypto_hash_sha256_BYTES];
 	crypto_hash_sha256_state state;

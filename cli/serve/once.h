@@ -11,9 +11,9 @@
 /* Reads the key: *key_r lends it, NULL where there is none. Returns false after answering that it is none. */
 bool once_read(struct call *call, const char **key_r);
 
-/* What the call calls that ("run", "thread"), in its arena: a UUID, behind its tenant; of a call that begins several runs,
+/* What the run is called, in the call's arena: a UUID, behind its tenant; of a call that begins several runs,
  * the one at call->part. Equal for equal keys of one tenant, on one thread of the path. */
-const char *once_id(const struct call *call, const char *key, const char *what);
+const char *once_id(const struct call *call, const char *key);
 
 /* What tells body from others that have the same key: 64 hexadecimal digits, in arena. */
 const char *once_fingerprint(struct arena *arena, const struct value *body);

@@ -52,6 +52,7 @@ static const struct {
 	{ "POST", "/threads/{}/runs/{}/cancel", call_run_cancel, NULL },
 	{ "GET", "/threads/{}/runs/{}/join", call_run_join, NULL },
 	{ "GET", "/threads/{}/runs/{}/stream", call_run_join_stream, NULL },
+	{ "GET", "/runs/{}/stream", call_run_join_stream, NULL },
 	{ "POST", "/runs", call_run_create, NULL },
 	{ "POST", "/runs/batch", call_runs_batch, NULL },
 	{ "POST", "/runs/cancel", call_runs_cancel, NULL },
@@ -109,7 +110,7 @@ fits(struct call *call, const char *form, const char *path)
 
 /* Returns the body, or NULL after answering that it is none. */
 static const struct value *
-read_body(struct call *call)
+read_body(struct call *call, bool takes_lists)
 {
 	const struct exchange *exchange = call->exchange;
 	const struct value *body;
@@ -124,6 +125,8 @@ read_body(struct call *call)
 		return NULL; /* it is answered */
 	else if ((error = nul_check(call->arena, body)) != NULL)
 		reply_error(call, 422, "%s", error);
+	else if (!value_is(body, VALUE_MAP) && !takes_lists)
+		reply_error(call, 422, "%s", error = "the body must be a map");
 	return error == NULL ? body : NULL;
 }
 
@@ -148,7 +151,8 @@ route(struct api *api, struct exchange *exchange)
 		if (!is_method)
 			continue;
 		call.tell_error = routes[i].tell_error;
-		call.body = read_body(&call);
+		call.body = read_body(&call,
+		    routes[i].tell_error != NULL || routes[i].call == call_runs_batch);
 		tenant_bind(&call, routes[i].path);
 		if (call.body != NULL)
 			routes[i].call(&call);

@@ -142,7 +142,7 @@ read_modes(struct reading *reading)
 	const struct value *list = value_is(given, VALUE_ARRAY) ? given : one;
 	size_t i;
 
-	if (given == NULL) {
+	if (given == NULL || value_size(list) == 0) {
 		reading->read->modes = MODE_VALUES;
 		return;
 	}

@@ -5,6 +5,7 @@
 #include "frames.h"
 #include "room.h"
 #include "runs.h"
+#include "tenant.h"
 #include "shape.h"
 #include "thread_walk.h"
 
@@ -249,11 +250,9 @@ call_run_stream(struct call *call)
 		return;
 	runs_say_where(call, &begun);
 	/* Where a client whose connection breaks finds the rest. */
-	if (call->params[0] != NULL)
-		exchange_add_header(call->exchange, "Location",
-		    arena_printf(call->arena, "/threads/%s/runs/%s/stream?stream_mode=%s",
-			begun.thread, begun.run,
-			mode_names(call->arena, begun.body.modes)));
+	exchange_add_header(call->exchange, "Location",
+	    arena_printf(call->arena, "/threads/%s/runs/%s/stream?stream_mode=%s",
+		begun.thread, begun.run, mode_names(call->arena, begun.body.modes)));
 	reply_events(call);
 	runs_show(call, &begun, false, NULL);
 }
@@ -276,12 +275,17 @@ runs_read_modes(struct call *call, unsigned *modes_r)
 	return true;
 }
 
+/* One of a path without thread has a thread of its own name. */
 void
 call_run_join_stream(struct call *call)
 {
-	const struct value *record = runs_find(call);
-	struct run_begun begun = { .thread = call->params[0], .run = call->params[1] };
+	const struct value *record;
+	struct run_begun begun;
 
+	if (call->params[1] == NULL)
+		call->params[0] = call->params[1] = tenant_name(call, call->params[0]);
+	record = runs_find(call);
+	begun = (struct run_begun){ .thread = call->params[0], .run = call->params[1] };
 	if (record == NULL || !runs_read_modes(call, &begun.body.modes))
 		return;
 	begun.body.agent = value_get_text(record, "agent");

@@ -1,4 +1,4 @@
-/* runs: submitted, listed, looked at, cancelled. */
+/* runs: submitted, looked at, cancelled. */
 #include "runs.h"
 
 #include <stdio.h>
@@ -18,8 +18,6 @@
 #include "trace_context.h"
 
 #define ACCEPT_WAIT_MS 3000u /* for a coordinator to take a submission */
-#define LIST_LIMIT 10
-#define LIST_LIMIT_MAX 1000
 #define BATCH_MAX 1000u
 
 static int64_t
@@ -132,12 +130,6 @@ traceparent_of(const struct call *call)
 	return text != NULL && trace_context_read(text, &context) == 0 ? text : NULL;
 }
 
-static const char *
-new_id(const struct call *call, const char *key, const char *what)
-{
-	return key != NULL ? once_id(call, key, what) : tenant_new_id(call);
-}
-
 /* What is known of the run, and of the thread that it is to be on. Returns false after answering. */
 static bool
 find_place(struct call *call, const struct value *body, struct run_place *place_r)
@@ -150,13 +142,14 @@ find_place(struct call *call, const struct value *body, struct run_place *place_
 	if (!once_read(call, &key))
 		return false;
 	*place_r = (struct run_place){ .thread = call->params[0],
-		.run = new_id(call, key, "run"),
+		.run = key != NULL ? once_id(call, key) : tenant_new_id(call),
 		.tenant = call->tenant,
 		.traceparent = traceparent_of(call),
 		.fingerprint = key != NULL ? once_fingerprint(call->arena, body) : NULL,
 		.is_stateless = call->params[0] == NULL };
-	if (place_r->is_stateless) {
-		place_r->thread = new_id(call, key, "thread");
+	if (place_r
+		->is_stateless) { /* by its run's name, which is all that is said of where it is */
+		place_r->thread = place_r->run;
 		return true;
 	}
 	status = store_thread_outline(
@@ -392,54 +385,6 @@ call_run_get(struct call *call)
 
 	if (record != NULL)
 		reply(call, 200, shape_run(call->arena, record));
-}
-
-/* Adds the run, if it is of that status. Returns STORE_REJECTED when the list is full. */
-static enum store_status
-list_run(struct call *call, struct reply_list *list, const char *run, const char *wanted,
-    const struct value *fields)
-{
-	struct arena *arena = arena_new();
-	const struct value *record;
-	enum store_status status =
-	    store_run_brief(api_store(call->api), arena, call->params[0], run, &record);
-
-	if (status == STORE_OK &&
-	    (wanted == NULL || strcmp(wanted, shape_run_status(record)) == 0) &&
-	    !reply_list_add(list, select_fields(arena, shape_run(arena, record), fields),
-		SERVE_LIST_BYTES_MAX))
-		status = STORE_REJECTED;
-	arena_destroy(&arena);
-	return status == STORE_NONE ? STORE_OK : status; /* it was deleted meanwhile */
-}
-
-void
-call_runs_list(struct call *call)
-{
-	struct reply_list list = { 0 };
-	const char *wanted = exchange_query(call->exchange, "status");
-	int64_t limit = call_number(call, "limit", LIST_LIMIT, 1, LIST_LIMIT_MAX),
-		offset = 0;
-	const struct value *runs, *fields;
-	enum store_status status;
-	size_t i;
-
-	if (limit != -1)
-		offset = call_number(call, "offset", 0, 0, INT32_MAX);
-	if (limit == -1 || offset == -1 || !select_read(call, SELECT_RUN, &fields) ||
-	    !thread_is_there(call, call->params[0]))
-		return;
-	status = store_newest_runs(api_store(call->api), call->arena, call->params[0],
-	    (size_t)offset, (size_t)limit, &runs);
-	for (i = value_size(runs); status == STORE_OK && i > 0; i--)
-		status = list_run(
-		    call, &list, redis_reply_text(value_at(runs, i - 1)), wanted, fields);
-	if (status == STORE_OK || status == STORE_REJECTED) {
-		reply_list_end(&list, call);
-	} else {
-		reply_list_drop(&list);
-		reply_failed(call, status, "runs");
-	}
 }
 
 void

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "chat.h"
+#include "json.h"
 
 #define END "__end__"
 
@@ -227,6 +228,17 @@ shape_checkpoint(struct arena *arena, const char *thread, int64_t version)
 	    NULL);
 }
 
+/* Why a run has failed in front of a node, as text: clients read it as JSON. */
+static const struct value *
+error_of(struct arena *arena, const struct value *fault)
+{
+	if (!value_is(fault, VALUE_MAP))
+		return value_nil();
+	return value_str(arena,
+	    json_text(arena, value_map(arena, "message", value_get(fault, "message"),
+				 "name", value_get(fault, "type"), NULL)));
+}
+
 /* The node that is next, which asks what stands in interrupts. */
 static const struct value *
 task_of(struct arena *arena, const struct value *thread, const char *node,
@@ -237,9 +249,10 @@ task_of(struct arena *arena, const struct value *thread, const char *node,
 
 	return value_map(arena, "id", task_id(arena, thread), "name",
 	    value_str(arena, node), "path",
-	    value_array_add(arena, path, value_str(arena, node)), "error", value_nil(),
-	    "interrupts", shape_interrupts(arena, asks), "checkpoint", value_nil(),
-	    "state", value_nil(), "result", value_nil(), NULL);
+	    value_array_add(arena, path, value_str(arena, node)), "error",
+	    error_of(arena, value_get(thread, "fault")), "interrupts",
+	    shape_interrupts(arena, asks), "checkpoint", value_nil(), "state",
+	    value_nil(), "result", value_nil(), NULL);
 }
 
 static const struct value *

@@ -1,4 +1,4 @@
-/* thread_state: what a thread holds, now and before, and changes to it that no run makes. A checkpoint's id is its
+/* thread_state: what a thread holds, now and before. A checkpoint's id is its
  * version. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,10 +16,24 @@
 #include "shape.h"
 #include "tenant.h"
 #include "store_past.h"
+#include "store_runs.h"
 
 #define LIMIT 10
 #define LIMIT_MAX 1000
-#define COPY "__copy__" /* as_node of who wants a checkpoint once more, as it is */
+#define READ_AT_ONCE 100 /* states of a history of which some are passed over */
+
+/* The same thread, with why its run has failed, if it stands where one has. */
+static const struct value *
+with_fault(struct call *call, struct arena *arena, const struct value *thread)
+{
+	const struct value *head = value_get(thread, "head"), *record = NULL;
+	const char *run = value_get_text(head, "run");
+
+	if (run == NULL || !value_text_is(value_get(head, "status"), "error"))
+		return thread;
+	store_run_brief(api_store(call->api), arena, call->params[0], run, &record);
+	return value_map_with(arena, thread, "fault", value_get(record, "fault"));
+}
 
 void
 call_state_get(struct call *call)
@@ -34,9 +48,9 @@ call_state_get(struct call *call)
 	status = blueprint_thread(call, arena, name, NULL, &thread, &values);
 	if (status == STORE_OK)
 		status = store_last_checkpoint(api_store(call->api), arena, name, &last);
-	state = status == STORE_OK
-		    ? shape_state(arena, thread, last, values, value_get(thread, "asks"))
-		    : shape_no_state(arena);
+	state = status == STORE_OK ? shape_state(arena, with_fault(call, arena, thread),
+					 last, values, value_get(thread, "asks"))
+				   : shape_no_state(arena);
 	if (status == STORE_OK || status == STORE_NONE)
 		reply(call, 200, select_fields(arena, state, fields));
 	else
@@ -45,14 +59,16 @@ call_state_get(struct call *call)
 
 /* A state of the past: what it waited for then is asked no more. */
 static const struct value *
-past_state(struct arena *arena, const struct value *past, const struct value *hidden)
+past_state(struct call *call, struct arena *arena, const struct value *past,
+    const struct value *hidden)
 {
 	const struct value *values = shape_values(
 	    arena, value_get(past, "messages"), value_get(past, "fields"), hidden);
 
 	if (!value_has(past, "checkpoint"))
 		return shape_first_state(arena, past, values);
-	return shape_state(arena, past, value_get(past, "checkpoint"), values,
+	return shape_state(arena, with_fault(call, arena, past),
+	    value_get(past, "checkpoint"), values,
 	    asks_of(arena, value_get(past, "head")));
 }
 
@@ -110,8 +126,8 @@ call_state_at(struct call *call)
 		status = hidden_on(call, name, &hidden);
 	if (status == STORE_OK)
 		reply(call, 200,
-		    select_fields(
-			call->arena, past_state(call->arena, past, hidden), fields));
+		    select_fields(call->arena,
+			past_state(call, call->arena, past, hidden), fields));
 	else
 		reply_failed(call, status, "such checkpoint");
 }
@@ -140,185 +156,110 @@ before_of(struct call *call)
 	return version == NO_CHECKPOINT ? INT64_MAX : version;
 }
 
-/* Each on a turn of its own: of a long thread all of them are as much as it is long, as often as there are checkpoints.
- * What is too much is left out, as behind a limit: `before` goes on there. */
+/* A history under way. */
+struct history {
+	struct call *call;
+	const struct value *fields, *hidden;
+	const struct value *metadata; /* that are wanted, or nil */
+	int64_t before, limit;        /* of what is still to be read */
+	int64_t only;                 /* the version that is wanted, or NO_CHECKPOINT */
+	struct reply_list list;
+	bool is_full;
+};
+
+/* Adds the state, if it is wanted. What is too much is left out, as behind a limit: `before` goes on there. */
 static void
-reply_pasts(struct call *call, const struct value *pasts, const struct value *hidden,
-    const struct value *fields)
+add_past(struct history *history, struct arena *arena, const struct value *past)
 {
-	struct reply_list list = { 0 };
-	bool has_room = true;
+	const struct value *state =
+	    past_state(history->call, arena, past, history->hidden);
+
+	history->before = value_get_int(past, "version", 0);
+	if ((history->only != NO_CHECKPOINT && history->only != history->before) ||
+	    !select_matches(value_get(state, "metadata"), history->metadata))
+		return;
+	history->is_full =
+	    !reply_list_add(&history->list, select_fields(arena, state, history->fields),
+		SERVE_LIST_BYTES_MAX) ||
+	    history->list.count == (size_t)history->limit;
+}
+
+/* Reads so many from before on; more_r: whether there may be others behind them. Each on a turn of its own: of a long thread all
+ * of them are as much as it is long, as often as there are checkpoints. */
+static enum store_status
+add_pasts(struct history *history, size_t count, bool *more_r)
+{
+	struct call *call = history->call;
+	struct arena *pasts_arena = arena_new();
+	const struct value *pasts;
+	enum store_status status = store_pasts(api_store(call->api), pasts_arena,
+	    call->params[0], (uint64_t)history->before, count, &pasts);
 	size_t i;
 
-	for (i = 0; has_room && i < value_size(pasts); i++) {
+	for (i = 0; status == STORE_OK && !history->is_full && i < value_size(pasts);
+	     i++) {
 		struct arena *arena = arena_new();
 
-		has_room = reply_list_add(&list,
-		    select_fields(
-			arena, past_state(arena, value_at(pasts, i), hidden), fields),
-		    SERVE_LIST_BYTES_MAX);
+		add_past(history, arena, value_at(pasts, i));
 		arena_destroy(&arena);
 		fiber_yield();
 	}
-	reply_list_end(&list, call);
+	*more_r = status == STORE_OK && !history->is_full && value_size(pasts) == count;
+	arena_destroy(&pasts_arena);
+	return status;
 }
 
-/* Those before the version of that number, limit at most. */
+/* Where some are passed over, others are read in their place. */
 static enum store_status
-show_pasts(struct call *call, int64_t before, int64_t limit, const struct value *fields)
+read_history(struct history *history)
 {
-	const char *name = call->params[0];
-	const struct value *pasts, *hidden;
-	enum store_status status = store_pasts(api_store(call->api), call->arena, name,
-	    (uint64_t)before, (size_t)limit, &pasts);
+	bool is_filtered = value_size(history->metadata) > 0;
+	size_t count = is_filtered && history->limit < READ_AT_ONCE
+			   ? READ_AT_ONCE
+			   : (size_t)history->limit;
+	bool has_more = true;
+	enum store_status status =
+	    hidden_on(history->call, history->call->params[0], &history->hidden);
 
-	if (status == STORE_OK)
-		status = hidden_on(call, name, &hidden);
-	if (status == STORE_OK)
-		reply_pasts(call, pasts, hidden, fields);
+	if (history->only != NO_CHECKPOINT && history->only < history->before)
+		history->before = history->only + 1;
+	else if (history->only != NO_CHECKPOINT)
+		has_more = false;
+	while (status == STORE_OK && has_more) {
+		status = add_pasts(
+		    history, history->only != NO_CHECKPOINT ? 1 : count, &has_more);
+		has_more = has_more && is_filtered && history->only == NO_CHECKPOINT;
+	}
 	return status;
 }
 
 void
 call_history(struct call *call)
 {
-	const struct value *fields;
-	int64_t limit = call_number(call, "limit", LIMIT, 1, LIMIT_MAX), before = 0;
+	static const struct select_filter filters[] = { { "metadata", VALUE_MAP } };
+	struct history history = { .call = call,
+		.limit = call_number(call, "limit", LIMIT, 1, LIMIT_MAX),
+		.metadata = value_get(call->body, "metadata"),
+		.only = run_body_checkpoint(call->body) };
 	enum store_status status;
 
-	if (limit == -1 || !select_read(call, SELECT_STATE, &fields) ||
-	    (before = before_of(call)) == -1 || !thread_is_there(call, call->params[0]))
+	if (history.limit == -1 || !select_read(call, SELECT_STATE, &history.fields) ||
+	    !select_check(call, filters, 1) || (history.before = before_of(call)) == -1 ||
+	    !thread_is_there(call, call->params[0]))
 		return;
+	if (history.only == -1) {
+		reply_error(call, 422, "checkpoint: is none of the thread's");
+		return;
+	}
 	status = room_for_list(call);
 	if (status == STORE_OK) {
-		status = show_pasts(call, before, limit, fields);
+		status = read_history(&history);
 		room_leave_list(call);
 	}
-	if (status != STORE_OK)
-		reply_failed(call, status, "such thread");
-}
-
-/* --- changes ------------------------------------------------------------------------------ */
-
-/* Which agent's state it is: that of the thread's last run, or what the thread was made for. NULL after answering. */
-static const char *
-agent_of(struct call *call)
-{
-	const struct value *thread = NULL;
-	enum store_status status = store_thread_outline(
-	    api_store(call->api), call->arena, call->params[0], &thread);
-	const char *agent = value_get_text(value_get(thread, "head"), "agent");
-
-	if (status != STORE_OK && status != STORE_NONE) {
-		reply_failed(call, status, "such thread");
-		return NULL;
-	}
-	if (agent == NULL)
-		agent = value_get_text(value_get(thread, "metadata"), "graph_id");
-	if (agent == NULL)
-		reply_error(call, 400,
-		    "Thread %s has no graph ID: run an agent on it, or make it with "
-		    "metadata {\"graph_id\": AGENT}",
-		    call->params[0]);
-	return agent;
-}
-
-/* As which node's: that of the checkpoint, of the last one for NO_CHECKPOINT, unless it is said. Where none has run yet,
- * as what comes in. NULL after answering. */
-static const char *
-node_of(struct call *call, int64_t version)
-{
-	struct store *store = api_store(call->api);
-	const char *node = value_get_text(call->body, "as_node"), *name = call->params[0];
-	struct store_past past = { 0 };
-	enum store_status status;
-
-	if (node != NULL && strcmp(node, COPY) != 0)
-		return node;
-	status = version == NO_CHECKPOINT
-		     ? store_last_checkpoint(store, call->arena, name, &past.checkpoint)
-		     : store_past(store, call->arena, name, (uint64_t)version, &past);
-	if (status != STORE_OK && status != STORE_NONE) {
-		reply_failed(call, status, "such thread");
-		return NULL;
-	}
-	node = value_get_text(past.checkpoint, "node");
-	return node != NULL ? node : GRAPH_START;
-}
-
-static void
-reply_version(struct call *call)
-{
-	const struct value *last = NULL;
-	enum store_status status = store_last_checkpoint(
-	    api_store(call->api), call->arena, call->params[0], &last);
-
-	if (status == STORE_OK)
-		reply(call, 200,
-		    value_map(call->arena, "checkpoint",
-			shape_checkpoint(call->arena, call->params[0],
-			    value_get_int(last, "version", 0)),
-			NULL));
-	else
-		reply_failed(call, status, "such thread");
-}
-
-/* What an agent keeps for itself is not a tenant's to write: it may name what is at another server, with the agent's login
- * there. Returns false after answering that the update writes such a field. */
-static bool
-may_write(struct call *call, const char *agent, const struct value *update)
-{
-	struct blueprint read;
-	enum store_status status;
-	size_t i;
-
-	if (call->tenant == NULL)
-		return true;
-	status = blueprint_read(call, call->arena, agent, &read);
-	if (status != STORE_OK) {
-		reply_failed(call, status, "such agent");
-		return false;
-	}
-	blueprint_compile(call->arena, &read);
-	for (i = 0; read.spec != NULL && i < read.spec->field_count; i++) {
-		const char *name = read.spec->fields[i].name;
-
-		if (read.spec->fields[i].omit_from_input && value_has(update, name)) {
-			reply_error(call, 403, "values: '%s' is the agent's own", name);
-			return false;
-		}
-	}
-	return true;
-}
-
-void
-call_state_update(struct call *call)
-{
-	struct arena *arena = call->arena;
-	const char *name = call->params[0], *agent, *node;
-	const struct value *given = value_get(call->body, "values");
-	const struct value *update = value_is_nil(given) ? value_empty_map() : given;
-	struct run_entry entry = { .thread = name, .run = tenant_new_id(call) };
-	int64_t version = run_body_checkpoint(call->body);
-
-	if (!thread_is_there(call, name) || (agent = agent_of(call)) == NULL)
-		return;
-	if (version == -1 || !value_is(update, VALUE_MAP)) {
-		reply_error(call, 422,
-		    version == -1 ? "checkpoint_id: is none of the thread's"
-				  : "values: must be a map of messages and fields");
+	if (status == STORE_OK) {
+		reply_list_end(&history.list, call);
 		return;
 	}
-	if (!may_write(call, agent, update))
-		return;
-	node = node_of(call, version);
-	if (node == NULL)
-		return;
-	entry.fields = value_map(arena, "agent", value_str(arena, agent), "run",
-	    value_str(arena, entry.run), "thread", value_str(arena, name), "update",
-	    value_str(arena, json_text(arena, update)), "as", value_str(arena, node),
-	    "checkpoint", version >= 0 ? value_printf(arena, "%" PRId64, version) : NULL,
-	    NULL);
-	if (runs_do(call, &entry))
-		reply_version(call);
+	reply_list_drop(&history.list);
+	reply_failed(call, status, "such thread");
 }

@@ -12,6 +12,7 @@
 #include "shape.h"
 #include "store_fleet.h"
 #include "tenant.h"
+#include "thread_update.h"
 #include "wire.h"
 #include "store_past.h"
 
@@ -103,30 +104,79 @@ read_notes(struct call *call, const struct value **metadata_r, const char **ttl_
 	return error == NULL;
 }
 
+/* Whether what the body says of a new thread has its type. False after answering. */
+static bool
+can_create(struct call *call)
+{
+	static const struct select_filter texts[] = { { "thread_id", VALUE_STR },
+		{ "if_exists", VALUE_STR } };
+	const struct value *if_exists = value_get(call->body, "if_exists");
+
+	if (!select_check(call, texts, sizeof texts / sizeof *texts))
+		return false;
+	if (value_is_nil(if_exists) || value_text_is(if_exists, "raise") ||
+	    value_text_is(if_exists, "do_nothing"))
+		return true;
+	reply_error(call, 422, "if_exists: must be raise or do_nothing");
+	return false;
+}
+
+/* Makes the thread. A name of our own is nobody else's: it is known when we were asked twice, since an answer of Redis was
+ * lost. */
+static enum store_status
+create(struct call *call, const char *name, const struct value *metadata, const char *ttl)
+{
+	enum store_status status =
+	    store_open_thread(api_store(call->api), call->arena, name, metadata, ttl);
+
+	return status == STORE_KNOWN && value_is_nil(value_get(call->body, "thread_id"))
+		   ? STORE_OK
+		   : status;
+}
+
 void
 call_thread_create(struct call *call)
 {
-	const char *given = value_get_text(call->body, "thread_id"), *ttl;
+	const char *given = value_get_text(call->body, "thread_id"), *ttl, *agent;
 	const char *name = given != NULL ? tenant_name(call, given) : tenant_new_id(call);
-	const struct value *metadata;
+	const struct value *metadata, *steps = value_get(call->body, "supersteps");
+	struct store_pruned pruned;
 	enum store_status status;
 
-	if (!wire_is_run_id(name)) {
+	if (!can_create(call) || !read_notes(call, &metadata, &ttl))
+		return;
+	agent = value_get_text(metadata, "graph_id");
+	if (!wire_is_run_id(name))
 		reply_error(call, 422, "thread_id: " RUN_ID_RULE, RUN_ID_BYTES_MAX);
+	if (exchange_is_answered(call->exchange) || !supersteps_check(call, steps, agent))
 		return;
-	}
-	if (!read_notes(call, &metadata, &ttl))
-		return;
-	status =
-	    store_open_thread(api_store(call->api), call->arena, name, metadata, ttl);
-	/* A name of our own is nobody else's: we were asked twice, since an answer of Redis was lost. */
-	if (status == STORE_KNOWN && given != NULL &&
+	status = create(call, name, metadata, ttl);
+	if (status == STORE_KNOWN &&
 	    !value_text_is(value_get(call->body, "if_exists"), "do_nothing"))
 		reply_error(call, 409, "Thread already exists");
 	else if (status != STORE_OK && status != STORE_KNOWN)
 		reply_failed(call, status, "thread");
+	else if (status == STORE_OK && !supersteps_write(call, name, agent, steps))
+		store_erase(api_store(call->api), call->arena, name, true, &pruned);
 	else
 		reply_thread(call, name);
+}
+
+/* Puts them to what is kept with the thread. Returns false after answering. */
+static bool
+add_notes(
+    struct call *call, const char *name, const struct value *metadata, const char *ttl)
+{
+	enum store_status status =
+	    store_note_thread(api_store(call->api), call->arena, name, metadata, ttl);
+
+	if (status == STORE_STALE)
+		reply_error(call, 409, "others change its metadata all the time");
+	else if (status == STORE_REJECTED)
+		reply_error(call, 422, "%s", too_much(call->arena));
+	else if (status != STORE_OK)
+		reply_failed(call, status, "such thread");
+	return status == STORE_OK;
 }
 
 void
@@ -134,19 +184,9 @@ call_thread_change(struct call *call)
 {
 	const char *name = call->params[0], *ttl;
 	const struct value *metadata;
-	enum store_status status;
 
-	if (!thread_is_there(call, name) || !read_notes(call, &metadata, &ttl))
-		return;
-	status =
-	    store_note_thread(api_store(call->api), call->arena, name, metadata, ttl);
-	if (status == STORE_STALE)
-		reply_error(call, 409, "others change its metadata all the time");
-	else if (status == STORE_REJECTED)
-		reply_error(call, 422, "%s", too_much(call->arena));
-	else if (status != STORE_OK)
-		reply_failed(call, status, "such thread");
-	else
+	if (thread_is_there(call, name) && read_notes(call, &metadata, &ttl) &&
+	    add_notes(call, name, metadata, ttl))
 		reply_thread(call, name);
 }
 
@@ -171,12 +211,24 @@ call_thread_delete(struct call *call)
 		reply_nothing(call);
 }
 
+/* Copies what has happened on a thread, by a run of agent. Returns false after answering. */
+static bool
+copy_state(struct call *call, const char *name, const char *agent, const char *copy)
+{
+	struct run_entry entry = { .thread = copy, .run = tenant_new_id(call) };
+
+	entry.fields =
+	    value_map(call->arena, "agent", value_str(call->arena, agent), "thread",
+		value_str(call->arena, copy), "run", value_str(call->arena, entry.run),
+		"copy_of", value_str(call->arena, name), NULL);
+	return runs_do(call, &entry);
+}
+
 void
 call_thread_copy(struct call *call)
 {
 	const char *name = call->params[0], *copy = tenant_new_id(call), *agent;
-	const struct value *thread = NULL;
-	struct run_entry entry = { .thread = copy, .run = tenant_new_id(call) };
+	const struct value *thread = NULL, *metadata;
 	enum store_status status;
 
 	if (!thread_is_there(call, name))
@@ -186,15 +238,19 @@ call_thread_copy(struct call *call)
 		reply_failed(call, status, "such thread");
 		return;
 	}
+	metadata = value_get(thread, "metadata");
+	metadata = value_is(metadata, VALUE_MAP) ? metadata : value_empty_map();
 	agent = value_get_text(value_get(thread, "head"), "agent");
-	if (agent == NULL) {
-		reply_error(call, 409, "nothing has happened on that thread yet");
+	if (agent == NULL) { /* nothing has happened on it yet */
+		status = store_open_thread(
+		    api_store(call->api), call->arena, copy, metadata, NULL);
+		if (status != STORE_OK && status != STORE_KNOWN) {
+			reply_failed(call, status, "thread");
+			return;
+		}
+	} else if (!copy_state(call, name, agent, copy) ||
+		   (value_size(metadata) > 0 && !add_notes(call, copy, metadata, NULL))) {
 		return;
 	}
-	entry.fields =
-	    value_map(call->arena, "agent", value_str(call->arena, agent), "thread",
-		value_str(call->arena, copy), "run", value_str(call->arena, entry.run),
-		"copy_of", value_str(call->arena, name), NULL);
-	if (runs_do(call, &entry))
-		reply_thread(call, copy);
+	reply_thread(call, copy);
 }

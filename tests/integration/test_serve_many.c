@@ -153,7 +153,7 @@ START_TEST(a_list_of_runs_holds_none_of_their_inputs)
 	    value_get_int(value_get(value_at(runs, 0), "metadata"), "n", 0), 48);
 	runs = ASK(.url = url,
 	    .path = serve_text(
-		"/threads/%s/runs?limit=10&offset=30&status=success&select=run_id", id))
+		"/threads/%s/runs?limit=10&offset=19&status=success&select=run_id", id))
 		   .json;
 	ck_assert_uint_eq(value_size(runs), 5);
 	ck_assert_uint_eq(value_size(value_at(runs, 0)), 1);

@@ -1,6 +1,5 @@
 /* `flotilla serve` for who comes from LangGraph's server: what its clients send and expect that is easily left out. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "has.h"
@@ -149,174 +148,197 @@ START_TEST(an_update_may_change_nothing)
 }
 END_TEST
 
-/* --- what is found ------------------------------------------------------------------------ */
-
-#define MARKED 3
-
-/* Makes threads that are marked so; returns the mark. */
+/* The ids of the checkpoints of a history, a blank behind each. */
 static const char *
-mark_threads(const char *names_r[MARKED])
+history_of(const char *thread, const char *body)
 {
-	const char *mark = serve_thread();
+	const struct value *states =
+	    serve_post(at(thread, "/history"), serve_text("%s", body), 200);
+	const char *ids = "";
 	size_t i;
 
-	for (i = 0; i < MARKED; i++)
-		names_r[i] = value_get_text(
-		    serve_post("/threads",
-			serve_text("{'metadata': {'mark': {'of': '%s', 'number': %zu, "
-				   "'list': [1, {'a': 1, 'b': 2}]}}}",
-			    mark, i),
-			200),
-		    "thread_id");
-	return mark;
+	for (i = 0; i < value_size(states); i++)
+		ids = serve_text("%s%s ", ids,
+		    value_get_text(
+			value_get(value_at(states, i), "checkpoint"), "checkpoint_id"));
+	return ids;
 }
 
-/* What a search of the threads that are so marked finds, with more in its body: "ab", the first of them and the second. */
-static const char *
-found(const char *const names[MARKED], const char *mark, const char *more)
+START_TEST(a_history_has_what_is_asked_for)
 {
-	const struct value *list = serve_post("/threads/search",
-	    serve_text("{'metadata': {'mark': {'of': '%s'%s}", mark, more), 200);
-	char word[MARKED + 1] = { 0 };
-	size_t i, j;
+	const char *thread = thread_with_talk();
 
-	ck_assert_uint_le(value_size(list), MARKED);
-	for (i = 0; i < value_size(list); i++)
-		for (j = 0; j < MARKED; j++)
-			if (value_text_is(
-				value_get(value_at(list, i), "thread_id"), names[j]))
-				word[i] = (char)('a' + (int)j);
-	return arena_strdup(fleet->arena, word);
-}
-
-START_TEST(threads_come_in_the_order_that_is_asked_for)
-{
-	static const struct {
-		const char *more, *found;
-	} orders[] = {
-		{ "}}", "cba" },
-		{ "}}, 'sort_order': 'asc'", "abc" },
-		{ "}}, 'sort_by': 'updated_at'", "acb" },
-		{ "}}, 'sort_by': 'updated_at', 'sort_order': 'asc'", "bca" },
-		{ "}}, 'sort_by': 'state_updated_at', 'limit': 1, 'offset': 1", "c" },
-		{ "}}, 'sort_by': 'status', 'sort_order': 'asc'", "bca" },
-		{ "}}, 'sort_by': 'thread_id', 'sort_order': 'asc'", "abc" },
-		{ "}}, 'sort_by': 'created_at', 'offset': 2", "a" },
-	};
-	const char *names[MARKED], *mark = mark_threads(names);
-	size_t i;
-
-	serve_run_end(names[0], serve_run(names[0], "careful", ""));
-	for (i = 0; i < sizeof orders / sizeof *orders; i++)
-		ck_assert_str_eq(found(names, mark, orders[i].more), orders[i].found);
-	serve_post("/threads/search", "{'sort_by': 'name'}", 422);
-	serve_post("/threads/search", "{'sort_by': 1}", 422);
-	serve_post("/threads/search", "{'sort_order': 'up'}", 422);
-	serve_post("/threads/search", "{'status': 'lost'}", 422);
+	ck_assert_str_eq(history_of(thread, "{}"), "4 3 2 1 0 ");
+	ck_assert_str_eq(history_of(thread, "{'metadata': {'source': 'input'}}"), "1 0 ");
+	ck_assert_str_eq(
+	    history_of(thread, "{'metadata': {'source': 'input'}, 'limit': 1}"), "1 ");
+	ck_assert_str_eq(
+	    history_of(thread, "{'metadata': {'source': 'loop'}, 'before': '3'}"), "2 ");
+	ck_assert_str_eq(history_of(thread, "{'metadata': {'who': 'me'}}"), "");
+	ck_assert_str_eq(
+	    history_of(thread, "{'checkpoint': {'checkpoint_ns': ''}}"), "4 3 2 1 0 ");
+	ck_assert_str_eq(
+	    history_of(thread, "{'checkpoint': {'checkpoint_id': '2'}}"), "2 ");
+	ck_assert_str_eq(
+	    history_of(thread, "{'checkpoint': {'checkpoint_id': '0'}}"), "0 ");
+	ck_assert_str_eq(
+	    history_of(thread, "{'checkpoint': {'checkpoint_id': '9'}}"), "");
+	ck_assert_str_eq(
+	    history_of(thread, "{'checkpoint': {'checkpoint_id': '2'}, 'before': '2'}"),
+	    "");
+	serve_post(at(thread, "/history"), "{'metadata': 1}", 422);
+	serve_post(at(thread, "/history"), "{'checkpoint': {'checkpoint_id': 'x'}}", 422);
 }
 END_TEST
 
-/* As PostgreSQL's @>, by which LangGraph's server looks. */
-START_TEST(metadata_are_found_by_a_part_of_them)
-{
-	const char *names[MARKED], *mark = mark_threads(names);
-
-	ck_assert_str_eq(found(names, mark, ", 'number': 1}}"), "b");
-	ck_assert_str_eq(found(names, mark, ", 'list': [{'b': 2}]}}"), "cba");
-	ck_assert_str_eq(found(names, mark, ", 'list': [1, 1]}}"), "cba");
-	ck_assert_str_eq(found(names, mark, ", 'list': [2]}}"), "");
-	ck_assert_str_eq(found(names, mark, ", 'list': 1}}"), "");
-}
-END_TEST
-
-static void
-assert_pages(const char *path, const char *body, const char *next, int64_t total)
-{
-	struct serve_answer answer = ASK(.path = path, .body = body);
-	const char *said = serve_header(&answer, "X-Pagination-Next");
-
-	ck_assert_int_eq(answer.status, 200);
-	if (next == NULL)
-		ck_assert_ptr_null(said);
-	else
-		ck_assert_pstr_eq(said, next);
-	if (total >= 0)
-		ck_assert_int_eq(
-		    atoll(serve_header(&answer, "X-Pagination-Total")), total);
-}
-
-/* Clients go on until there is no next. */
-START_TEST(a_search_says_where_it_goes_on)
-{
-	const char *names[MARKED], *mark = mark_threads(names);
-	const char *body = serve_text("{'metadata': {'mark': {'of': '%s'}}", mark);
-	int64_t agents = serve_post("/assistants/count", "{}", 200)->integer;
-
-	assert_pages("/threads/search", serve_text("%s, 'limit': 2}", body), "2", -1);
-	assert_pages("/threads/search", serve_text("%s, 'limit': 3}", body), NULL, 3);
-	assert_pages("/threads/search",
-	    serve_text("%s, 'limit': 1, 'offset': 1, 'sort_by': 'status'}", body), "2",
-	    3);
-	assert_pages("/threads/search", "{'limit': 1}", "1", serve_thread_count());
-	assert_pages("/assistants/search", "{'limit': 2, 'offset': 1}", "3", agents);
-	assert_pages("/assistants/search", "{'limit': 1000}", NULL, agents);
-}
-END_TEST
-
-START_TEST(values_of_a_thread_are_shown_by_their_paths)
+/* What useStream shows of a thread whose run has failed, when its page is loaded again. */
+START_TEST(a_state_says_why_its_run_has_failed)
 {
 	const char *thread = serve_thread();
-	const struct value *shown;
+	const struct value *state, *task;
+	const char *error;
 
+	serve_run_end(thread, serve_run(thread, "broken", ""));
+	state = state_of(thread);
+	task = value_at(value_get(state, "tasks"), 0);
+	error = value_get_text(task, "error");
+	ck_assert_ptr_nonnull(error);
+	ck_assert_has(
+	    value_get_text(fleet_up_json(fleet, error), "message"), "no such key");
+	ck_assert_ptr_nonnull(value_get_text(fleet_up_json(fleet, error), "name"));
+	ck_assert(value_equal(
+	    value_at(serve_post(at(thread, "/history"), "{'limit': 1}", 200), 0), state));
 	serve_run_end(thread, serve_run(thread, "quick", ""));
-	shown = serve_post("/threads/search",
-	    serve_text(
-		"{'ids': ['%s'], 'select': ['status'], 'extract': {'last': "
-		"'values.messages[-1].content', 'first': 'values.messages[0].type', "
-		"'none': 'values.messages[9].content', 'agent': "
-		"'metadata.graph_id', 'odd': 'values.messages[x'}}",
-		thread),
-	    200);
-	ck_assert_value(fleet->arena, value_at(shown, 0),
-	    "{'status': 'idle', 'extracted': {'last': 'First.', 'first': 'human', "
-	    "'none': "
-	    "null, 'agent': 'quick', 'odd': null}}");
-	serve_post("/threads/search", "{'extract': {'a': 1}}", 422);
-	serve_post("/threads/search", "{'extract': ['values']}", 422);
+	ck_assert_uint_eq(value_size(value_get(state_of(thread), "tasks")), 0);
 }
 END_TEST
 
-/* The names of the agents that a search finds, a blank behind each. */
-static const char *
-agents_found(const char *body)
+/* --- threads ------------------------------------------------------------------------------ */
+
+START_TEST(a_copy_has_the_metadata)
 {
-	const struct value *list =
-	    serve_post("/assistants/search", serve_text("%s", body), 200);
-	const char *names = "";
+	const struct value *empty =
+	    serve_post("/threads", "{'metadata': {'who': 'me', 'n': [1]}}", 200);
+	const char *thread = value_get_text(empty, "thread_id");
+	const struct value *copy = serve_post(at(thread, "/copy"), "", 200);
+
+	ck_assert_str_ne(value_get_text(copy, "thread_id"), thread);
+	ck_assert(value_equal(value_get(copy, "metadata"), value_get(empty, "metadata")));
+	serve_run_end(thread, serve_run(thread, "quick", ""));
+	copy = serve_post(at(thread, "/copy"), "{}", 200);
+	ck_assert_value(fleet->arena, value_get(copy, "metadata"),
+	    "{'who': 'me', 'n': [1], 'graph_id': 'quick', 'assistant_id': 'quick'}");
+	ck_assert_str_eq(serve_last_text(value_get(copy, "values")), "First.");
+}
+END_TEST
+
+#define STEP(node, type)                                                                 \
+	"{'updates': [{'as_node': '" node "', 'values': {'messages': [{'type': '" type   \
+	"', 'content': 'Hm'}]}}]}"
+
+/* As threads are carried from one deployment to another. */
+START_TEST(a_thread_may_be_made_with_its_past)
+{
+	const struct value *thread = serve_post("/threads",
+	    "{'metadata': {'graph_id': 'quick'}, 'supersteps': [" STEP(
+		"__start__", "human") ", " STEP("model", "ai") "]}",
+	    200);
+	const char *id = value_get_text(thread, "thread_id");
+	int64_t count = serve_thread_count();
+
+	ck_assert_uint_eq(
+	    value_size(value_get(value_get(thread, "values"), "messages")), 2);
+	assert_next(id, "[]");
+	ck_assert_str_eq(serve_last_text(serve_post(at(id, "/runs/wait"),
+			     "{'assistant_id': 'quick', " HI "}", 200)),
+	    "Second.");
+	/* What cannot be made is not there either. */
+	serve_post("/threads",
+	    "{'metadata': {'graph_id': 'quick'}, 'supersteps': [" STEP(
+		"__start__", "human") ", " STEP("nobody", "ai") "]}",
+	    422);
+	serve_post("/threads", "{'supersteps': [" STEP("__start__", "human") "]}", 422);
+	serve_post("/threads",
+	    "{'metadata': {'graph_id': 'quick'}, 'supersteps': [{'updates': [{'as_node': "
+	    "'model', 'command': {'goto': 'x'}}]}]}",
+	    422);
+	serve_post("/threads", "{'supersteps': 1}", 422);
+	ck_assert_int_eq(serve_thread_count(), count);
+}
+END_TEST
+
+START_TEST(what_a_thread_cannot_be_made_of_makes_none)
+{
+	static const char *const bodies[] = { "null", "[1]", "1", "{'thread_id': 5}",
+		"{'if_exists': 'maybe'}", "{'if_exists': 1}", "{'metadata': 'x'}" };
+	int64_t count = serve_thread_count();
 	size_t i;
 
-	for (i = 0; i < value_size(list); i++)
-		names =
-		    serve_text("%s%s ", names, value_get_text(value_at(list, i), "name"));
-	return names;
+	for (i = 0; i < sizeof bodies / sizeof *bodies; i++)
+		serve_post("/threads", bodies[i], 422);
+	ck_assert_int_eq(serve_thread_count(), count);
+}
+END_TEST
+
+/* --- runs --------------------------------------------------------------------------------- */
+
+static bool
+count_frame(void *arg, const struct serve_frame *frame)
+{
+	if (strcmp(frame->event, "values") == 0)
+		(*(int *)arg)++;
+	return true;
 }
 
-START_TEST(agents_are_found_as_assistants_are)
+/* Its client knows no thread of it. */
+START_TEST(a_run_without_thread_is_joined)
 {
-	ck_assert_str_eq(agents_found("{'name': 'ALKE'}"), "talker ");
-	ck_assert_str_eq(
-	    agents_found("{'name': 'ER', 'sort_by': 'name', 'sort_order': 'asc'}"),
-	    "approver hanger talker ");
-	ck_assert_str_eq(
-	    agents_found("{'name': 'er', 'sort_by': 'name'}"), "talker hanger approver ");
-	ck_assert_str_eq(agents_found("{'name': 'talker', 'metadata': {'created_by': "
-				      "'system'}}"),
-	    "talker ");
-	ck_assert_str_eq(agents_found("{'metadata': {'created_by': 'me'}}"), "");
-	ck_assert_has(agents_found("{'sort_by': 'updated_at', 'limit': 1}"), "er ");
-	serve_post("/assistants/search", "{'sort_by': 'model'}", 422);
-	ck_assert_value(fleet->arena,
-	    value_get(value_get(serve_get("/info", 200), "flags"), "crons"), "true");
+	const char *run = value_get_text(
+	    serve_post("/runs", "{'assistant_id': 'talker', " HI "}", 200), "run_id");
+	int count = 0;
+	struct serve_answer answer =
+	    ASK(.path = serve_text("/runs/%s/stream?stream_mode=values", run),
+		.on_frame = count_frame, .arg = &count);
+
+	ck_assert_int_eq(answer.status, 200);
+	ck_assert_int_ge(count, 1);
+	ck_assert_int_eq(ASK(.path = "/runs/nobody/stream").status, 404);
+	answer = ASK(.path = "/runs/stream", .on_frame = count_frame, .arg = &count,
+	    .body = "{'assistant_id': 'quick', " HI "}");
+	ck_assert_has(serve_header(&answer, "Location"), "/stream?stream_mode=values");
+}
+END_TEST
+
+START_TEST(no_stream_mode_is_the_values)
+{
+	int count = 0;
+
+	ASK(.path = "/runs/stream", .on_frame = count_frame, .arg = &count,
+	    .body = "{'assistant_id': 'quick', 'stream_mode': [], " HI "}");
+	ck_assert_int_ge(count, 1);
+}
+END_TEST
+
+START_TEST(runs_of_a_status_are_counted_alone)
+{
+	const char *thread = serve_thread();
+	const char *first = serve_run(thread, "quick", ""), *second, *path;
+	const struct value *runs;
+
+	serve_run_end(thread, first);
+	second = serve_run(thread, "quick", "");
+	serve_run_end(thread, second);
+	serve_run_end(thread, serve_run(thread, "broken", ""));
+	path = at(thread, "/runs?status=success&limit=1");
+	runs = serve_get(path, 200);
+	ck_assert_uint_eq(value_size(runs), 1);
+	ck_assert_str_eq(value_get_text(value_at(runs, 0), "run_id"), second);
+	runs = serve_get(serve_text("%s&offset=1", path), 200);
+	ck_assert_uint_eq(value_size(runs), 1);
+	ck_assert_str_eq(value_get_text(value_at(runs, 0), "run_id"), first);
+	ck_assert_uint_eq(value_size(serve_get(serve_text("%s&offset=2", path), 200)), 0);
+	ck_assert_uint_eq(
+	    value_size(serve_get(at(thread, "/runs?limit=1&offset=1"), 200)), 1);
 }
 END_TEST
 
@@ -332,10 +354,13 @@ tcase_serve_moved(void)
 	tcase_add_test(tcase, an_input_of_the_past_may_be_changed_and_run_again);
 	tcase_add_test(tcase, a_new_thread_may_be_written);
 	tcase_add_test(tcase, an_update_may_change_nothing);
-	tcase_add_test(tcase, threads_come_in_the_order_that_is_asked_for);
-	tcase_add_test(tcase, metadata_are_found_by_a_part_of_them);
-	tcase_add_test(tcase, a_search_says_where_it_goes_on);
-	tcase_add_test(tcase, values_of_a_thread_are_shown_by_their_paths);
-	tcase_add_test(tcase, agents_are_found_as_assistants_are);
+	tcase_add_test(tcase, a_history_has_what_is_asked_for);
+	tcase_add_test(tcase, a_state_says_why_its_run_has_failed);
+	tcase_add_test(tcase, a_copy_has_the_metadata);
+	tcase_add_test(tcase, a_thread_may_be_made_with_its_past);
+	tcase_add_test(tcase, what_a_thread_cannot_be_made_of_makes_none);
+	tcase_add_test(tcase, a_run_without_thread_is_joined);
+	tcase_add_test(tcase, no_stream_mode_is_the_values);
+	tcase_add_test(tcase, runs_of_a_status_are_counted_alone);
 	return tcase;
 }
