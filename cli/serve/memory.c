@@ -98,10 +98,9 @@ call_item_get(struct call *call)
 		      "key", key != NULL ? value_str(arena, key) : NULL, NULL));
 	if (answer == NULL)
 		return;
-	if (value_has(answer, "item"))
-		reply(call, 200, shown(arena, value_get(answer, "item")));
-	else
-		reply_error(call, 404, "no such item");
+	reply(call, 200,
+	    value_has(answer, "item") ? shown(arena, value_get(answer, "item"))
+				      : value_nil());
 }
 
 void
