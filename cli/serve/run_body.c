@@ -170,6 +170,9 @@ run_body_checkpoint(const struct value *body)
 		return -1;
 	if (value_is_nil(id))
 		id = value_get(body, "checkpoint_id");
+	if (value_is_nil(id)) /* as the thread protocol's clients say where they fork */
+		id = value_get(value_get(value_get(body, "config"), "configurable"),
+		    "checkpoint_id");
 	if (value_is_nil(id))
 		return NO_CHECKPOINT;
 	text = value_text(id);

@@ -45,7 +45,7 @@ struct run_body {
 const char *run_body_read(struct arena *arena, const struct value *body,
     const struct run_place *place, int64_t now_ms, struct run_body *read_r);
 
-/* The version that a body's checkpoint or checkpoint_id names, 0: the empty thread; NO_CHECKPOINT where there is none, -1
+/* The version that a body's checkpoint or checkpoint_id names, or that of config.configurable, 0: the empty thread; NO_CHECKPOINT where there is none, -1
  * where it is none of ours. */
 #define NO_CHECKPOINT INT64_C(-2)
 int64_t run_body_checkpoint(const struct value *body);

@@ -309,6 +309,25 @@ START_TEST(a_run_without_thread_is_joined)
 }
 END_TEST
 
+/* As useStream's edit of a message is sent. */
+START_TEST(a_run_may_fork_by_its_configuration)
+{
+	const char *thread = thread_with_talk();
+
+	serve_post(at(thread, "/runs/wait"),
+	    "{'assistant_id': 'talker', 'input': null, 'config': {'configurable': "
+	    "{'checkpoint_id': '2'}}}",
+	    200);
+	ck_assert_str_eq(
+	    history_of(thread, "{'metadata': {'source': 'fork'}, 'limit': 1}"), "5 ");
+	ck_assert_has(serve_last_text(value_get(state_of(thread), "values")), "Once");
+	serve_post(at(thread, "/runs"),
+	    "{'assistant_id': 'talker', 'input': null, 'config': {'configurable': "
+	    "{'checkpoint_id': 'x'}}}",
+	    422);
+}
+END_TEST
+
 START_TEST(no_stream_mode_is_the_values)
 {
 	int count = 0;
@@ -360,6 +379,7 @@ tcase_serve_moved(void)
 	tcase_add_test(tcase, a_thread_may_be_made_with_its_past);
 	tcase_add_test(tcase, what_a_thread_cannot_be_made_of_makes_none);
 	tcase_add_test(tcase, a_run_without_thread_is_joined);
+	tcase_add_test(tcase, a_run_may_fork_by_its_configuration);
 	tcase_add_test(tcase, no_stream_mode_is_the_values);
 	tcase_add_test(tcase, runs_of_a_status_are_counted_alone);
 	return tcase;
