@@ -20,6 +20,12 @@ request_of(const struct exchange *exchange)
 	return (struct request *)exchange; /* its first member */
 }
 
+static bool
+is_head(const struct exchange *exchange)
+{
+	return strcmp(exchange->method, MHD_HTTP_METHOD_HEAD) == 0;
+}
+
 /* --- who goes away ---------------------------------------------------------------------- */
 
 static void
@@ -404,6 +410,13 @@ exchange_stream(struct exchange *exchange, unsigned status, const char *type)
 {
 	struct request *request = request_of(exchange);
 
+	/* libmicrohttpd would end the head of a stream by a last chunk, which is no part of an answer to HEAD: the next
+	 * answer on that connection would be read from there. */
+	if (is_head(exchange)) {
+		answer_with(request, status, type, small_response(request, "", 0));
+		fiber_cancel(request->fiber);
+		return;
+	}
 	request->is_stream = true;
 	watch_visitor(request);
 	answer_with(request, status, type,
@@ -452,49 +465,9 @@ exchange_is_gone(const struct exchange *exchange)
 {
 	const struct request *request = request_of(exchange);
 
+	if (is_head(exchange))
+		return false; /* it has what it wanted */
 	return request->connection == NULL ||
 	       (request->watch != NULL &&
 		   !uv_is_active((const uv_handle_t *)request->watch));
-}
-
-const char *
-exchange_header(const struct exchange *exchange, const char *name)
-{
-	struct MHD_Connection *connection = request_of(exchange)->connection;
-
-	return connection == NULL
-		   ? NULL
-		   : MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
-}
-
-/* A parameter that is looked for, and its values so far. */
-struct wanted {
-	struct arena *arena;
-	const char *name, *text;
-};
-
-static enum MHD_Result
-on_parameter(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
-{
-	struct wanted *wanted = arg;
-
-	(void)kind;
-	value = value != NULL ? value : "";
-	if (strcmp(name, wanted->name) == 0)
-		wanted->text = wanted->text == NULL ? arena_strdup(wanted->arena, value)
-						    : arena_printf(wanted->arena, "%s,%s",
-							  wanted->text, value);
-	return MHD_YES;
-}
-
-const char *
-exchange_query(const struct exchange *exchange, const char *name)
-{
-	struct MHD_Connection *connection = request_of(exchange)->connection;
-	struct wanted wanted = { exchange->arena, name, NULL };
-
-	if (connection != NULL)
-		MHD_get_connection_values(
-		    connection, MHD_GET_ARGUMENT_KIND, on_parameter, &wanted);
-	return wanted.text;
 }

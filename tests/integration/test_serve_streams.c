@@ -1,6 +1,10 @@
 /* Streams of `flotilla serve`: what they show, and that whoever comes back is shown the rest. */
+#include <arpa/inet.h>
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "has.h"
 #include "story_bench.h"
@@ -226,6 +230,57 @@ START_TEST(many_follow_one_run)
 }
 END_TEST
 
+/* --- HEAD --------------------------------------------------------------------------------- */
+
+/* What comes back on one connection for bytes, of which the last request asks for its end. */
+static const char *
+talk(const char *bytes)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		.sin_port = htons((uint16_t)atoi(strrchr(serve_bench.url, ':') + 1)),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char said[8192];
+	size_t size = 0;
+	ssize_t got;
+
+	ck_assert_int_eq(
+	    connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
+	ck_assert_int_eq(
+	    send(fd, bytes, strlen(bytes), MSG_NOSIGNAL), (ssize_t)strlen(bytes));
+	while (size < sizeof said - 1 &&
+	       (got = recv(fd, said + size, sizeof said - 1 - size, 0)) > 0)
+		size += (size_t)got;
+	said[size] = '\0';
+	close(fd);
+	return arena_strdup(serve_bench.fleet.arena, said);
+}
+
+/* The head of a stream, also of one that never ends, and no byte behind it: the next answer begins there. */
+START_TEST(the_head_of_a_stream_is_asked_for)
+{
+	const char *thread = serve_thread(), *run = serve_run(thread, "slow", ""), *said;
+
+	said =
+	    talk(serve_text("HEAD /threads/%s/stream HTTP/1.1\r\nHost: localhost\r\n\r\n"
+			    "HEAD /threads/%s/runs/%s/stream?cancel_on_disconnect=1 "
+			    "HTTP/1.1\r\nHost: localhost\r\n\r\n"
+			    "GET /ok HTTP/1.1\r\nHost: localhost\r\nConnection: "
+			    "close\r\n\r\n",
+		thread, thread, run));
+	ck_assert_has(said, "text/event-stream");
+	ck_assert_msg(strstr(said, "\r\n\r\n0") == NULL, "%s", said);
+	said = strstr(said, "\r\n\r\n") + 4;
+	ck_assert_msg(strncmp(said, "HTTP/1.1 200 ", 13) == 0, "%s", said);
+	said = strstr(said, "\r\n\r\n") + 4;
+	ck_assert_msg(strncmp(said, "HTTP/1.1 200 ", 13) == 0, "%s", said);
+	ck_assert_has(said, "\"ok\"");
+	serve_run_wait(thread, run, "running");
+	ASK(.path = serve_text("/threads/%s/runs/%s/cancel?wait=1", thread, run),
+	    .body = "{}");
+}
+END_TEST
+
 TCase *
 tcase_serve_streams(void)
 {
@@ -246,5 +301,6 @@ tcase_serve_streams(void)
 	tcase_add_loop_test(tcase, who_is_cut_off_within_a_text_goes_on_there, 0,
 	    sizeof cuts / sizeof cuts[0]);
 	tcase_add_test(tcase, many_follow_one_run);
+	tcase_add_test(tcase, the_head_of_a_stream_is_asked_for);
 	return tcase;
 }
