@@ -150,6 +150,13 @@ request_new(struct http_server *server, struct MHD_Connection *connection,
 void
 request_answer_text(struct request *request, unsigned status, const char *text)
 {
+	if (request->server->options.tells_json) {
+		text = arena_printf(request->exchange.arena, "{\"detail\":\"%.*s\"}",
+		    (int)strcspn(text, "\n"), text);
+		exchange_answer(
+		    &request->exchange, status, "application/json", text, strlen(text));
+		return;
+	}
 	exchange_answer(&request->exchange, status, PLAIN_TYPE, text, strlen(text));
 }
 

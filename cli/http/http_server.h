@@ -43,6 +43,8 @@ struct http_server_options {
 	/* On a fiber. One that returns without an answer has said 500. */
 	void (*on_request)(void *arg, struct exchange *exchange);
 	void *arg;
+	bool
+	    tells_json; /* of what is refused here: {"detail": text}, else a line of text */
 };
 
 /* Returns new, listening; options are copied, what they point to is kept. NULL with a reason, lent until the

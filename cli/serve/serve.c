@@ -115,6 +115,7 @@ serve(struct api *api, const struct serve_settings *settings)
 		.on_head = on_head,
 		.on_request = on_request,
 		.arg = api,
+		.tells_json = true,
 	};
 	struct loop *loop = session_loop(api->session);
 	const char *error;

@@ -280,6 +280,18 @@ START_TEST(what_a_thread_cannot_be_made_of_makes_none)
 }
 END_TEST
 
+/* Also what no call of the API has seen. */
+START_TEST(what_is_refused_is_told_as_json)
+{
+	struct serve_answer answer = ASK(.path = "/threads", .body = "{}",
+	    .headers = { "Transfer-Encoding: gzip, chunked" });
+
+	ck_assert_int_eq(answer.status, 400);
+	ck_assert_str_eq(serve_header(&answer, "Content-Type"), "application/json");
+	ck_assert_has(value_get_text(answer.json, "detail"), "Transfer-Encoding");
+}
+END_TEST
+
 /* --- runs --------------------------------------------------------------------------------- */
 
 static bool
@@ -378,6 +390,7 @@ tcase_serve_moved(void)
 	tcase_add_test(tcase, a_copy_has_the_metadata);
 	tcase_add_test(tcase, a_thread_may_be_made_with_its_past);
 	tcase_add_test(tcase, what_a_thread_cannot_be_made_of_makes_none);
+	tcase_add_test(tcase, what_is_refused_is_told_as_json);
 	tcase_add_test(tcase, a_run_without_thread_is_joined);
 	tcase_add_test(tcase, a_run_may_fork_by_its_configuration);
 	tcase_add_test(tcase, no_stream_mode_is_the_values);
