@@ -20,6 +20,16 @@ exchange_header(const struct exchange *exchange, const char *name)
 		   : MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
+const char *
+exchange_name(struct arena *arena, const char *bytes, size_t size)
+{
+	char *name = (char *)(uintptr_t)arena_copy(arena, bytes, size), *at;
+
+	while ((at = strchr(name, HTTP_NAMED_SLASH)) != NULL)
+		*at = '/';
+	return name;
+}
+
 /* A parameter that is looked for, and its values so far. */
 struct wanted {
 	struct arena *arena;
@@ -32,9 +42,9 @@ on_parameter(void *arg, enum MHD_ValueKind kind, const char *name, const char *v
 	struct wanted *wanted = arg;
 
 	(void)kind;
-	value = value != NULL ? value : "";
+	value = value != NULL ? exchange_name(wanted->arena, value, strlen(value)) : "";
 	if (strcmp(name, wanted->name) == 0)
-		wanted->text = wanted->text == NULL ? arena_strdup(wanted->arena, value)
+		wanted->text = wanted->text == NULL ? value
 						    : arena_printf(wanted->arena, "%s,%s",
 							  wanted->text, value);
 	return MHD_YES;

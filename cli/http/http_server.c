@@ -283,14 +283,33 @@ on_closed(uv_handle_t *handle)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-/* A name with a NUL in it would be another one's, up to there: it becomes one that nothing can have. */
+/* Slashes of names, so that they can be told from those between them. */
+static void
+mark_slashes(char *text)
+{
+	char *from = text, *to = text;
+
+	while (*from != '\0') {
+		bool is_slash = strncasecmp(from, "%2f", 3) == 0;
+
+		*to++ = is_slash ? HTTP_NAMED_SLASH : *from;
+		from += is_slash ? 3 : 1;
+	}
+	*to = '\0';
+}
+
+/* A name with a NUL in it would be another one's, up to there: it becomes one that nothing can have; so does one with what is to
+ * stand for a slash. */
 static size_t
 on_unescape(void *arg, struct MHD_Connection *connection, char *text)
 {
 	(void)arg;
 	(void)connection;
-	if (strstr(text, "%00") == NULL)
+	if (strstr(text, "%00") == NULL && strcasestr(text, "%1f") == NULL &&
+	    strchr(text, HTTP_NAMED_SLASH) == NULL) {
+		mark_slashes(text);
 		return MHD_http_unescape(text);
+	}
 	text[0] = '\x7f';
 	text[1] = '\0';
 	return 1;

@@ -24,6 +24,9 @@
 
 struct http_server;
 
+/* What stands in a path for a slash that was written %2F: it is one of a name, where others are between two of them. */
+#define HTTP_NAMED_SLASH '\x1f'
+
 /* A request, and what becomes of it. The fields are its owner's to read. */
 struct exchange {
 	struct arena *arena;       /* of the exchange: for all that goes with it */
@@ -60,6 +63,9 @@ void http_server_destroy(struct http_server **server_p);
 const char *http_server_where(const struct http_server *server);
 
 /* --- the request --- */
+
+/* What is called so in a path, size bytes: with its slashes, in arena. */
+const char *exchange_name(struct arena *arena, const char *bytes, size_t size);
 
 /* Lends a header of the request until that is answered, or a stream begun; or NULL. name in any case. */
 const char *exchange_header(const struct exchange *exchange, const char *name);

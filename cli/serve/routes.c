@@ -102,7 +102,7 @@ fits(struct call *call, const char *form, const char *path)
 		if (wanted == 0 || given == 0)
 			return wanted == given;
 		if (wanted == 2 && memcmp(form - 2, "{}", 2) == 0)
-			call->params[count++] = arena_copy(call->arena, word, given);
+			call->params[count++] = exchange_name(call->arena, word, given);
 		else if (wanted != given || memcmp(form - wanted, word, given) != 0)
 			return false;
 	}
@@ -138,6 +138,7 @@ route(struct api *api, struct exchange *exchange)
 		.arena = exchange->arena,
 		.tenant = admit_tenant(api, exchange) };
 	bool is_known = false;
+	const char *shown;
 	size_t i;
 
 	for (i = 0; i < ROUTE_COUNT; i++) {
@@ -158,10 +159,10 @@ route(struct api *api, struct exchange *exchange)
 			routes[i].call(&call);
 		return;
 	}
+	shown = exchange_name(call.arena, exchange->path, strlen(exchange->path));
 	if (is_known)
-		reply_error(
-		    &call, 405, "%s is not for %s", exchange->method, exchange->path);
+		reply_error(&call, 405, "%s is not for %s", exchange->method, shown);
 	else
 		reply_error(&call, 404,
-		    "there is no %s; docs/http.md lists what there is", exchange->path);
+		    "there is no %s; docs/http.md lists what there is", shown);
 }

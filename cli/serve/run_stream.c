@@ -1,4 +1,6 @@
 /* run_stream: a run as server-sent events, from its first, or from behind what the client has. */
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "blueprint.h"
@@ -241,6 +243,22 @@ runs_show(struct call *call, struct run_begun *begun, bool names_run, const char
 	return is_whole;
 }
 
+/* A name as a segment of a path (RFC 3986, section 3.3). Names have no bytes but of ASCII. */
+static const char *
+segment_of(struct arena *arena, const char *name)
+{
+	static const char plain[] = "-._~!$&'()*+,;=:@";
+	char *text = arena_alloc(arena, 3 * strlen(name) + 1), *end = text;
+
+	for (; *name != '\0'; name++)
+		if (isalnum((unsigned char)*name) || strchr(plain, *name) != NULL)
+			*end++ = *name;
+		else
+			end += snprintf(end, 4, "%%%02X", (unsigned char)*name);
+	*end = '\0';
+	return text;
+}
+
 void
 call_run_stream(struct call *call)
 {
@@ -252,7 +270,8 @@ call_run_stream(struct call *call)
 	/* Where a client whose connection breaks finds the rest. */
 	exchange_add_header(call->exchange, "Location",
 	    arena_printf(call->arena, "/threads/%s/runs/%s/stream?stream_mode=%s",
-		begun.thread, begun.run, mode_names(call->arena, begun.body.modes)));
+		segment_of(call->arena, begun.thread), segment_of(call->arena, begun.run),
+		mode_names(call->arena, begun.body.modes)));
 	reply_events(call);
 	runs_show(call, &begun, false, NULL);
 }

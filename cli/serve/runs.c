@@ -233,6 +233,7 @@ runs_begin(struct call *call, const struct value *body, enum feed_what what,
 	return false;
 }
 
+/* Names as they are: clients take them from there by what stands around them, and decode nothing. */
 void
 runs_say_where(struct call *call, const struct run_begun *begun)
 {

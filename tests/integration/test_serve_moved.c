@@ -23,6 +23,14 @@ state_of(const char *thread)
 	return serve_get(at(thread, "/state"), 200);
 }
 
+static bool
+count_frame(void *arg, const struct serve_frame *frame)
+{
+	if (strcmp(frame->event, "values") == 0)
+		(*(int *)arg)++;
+	return true;
+}
+
 static void
 assert_next(const char *thread, const char *next)
 {
@@ -280,6 +288,42 @@ START_TEST(what_a_thread_cannot_be_made_of_makes_none)
 }
 END_TEST
 
+/* As clients write a name into a path, whatever it is made of. */
+START_TEST(a_name_may_have_what_paths_are_made_of)
+{
+	const char *where = "/threads/a%2Fb%23c%25d%3Ce%2f";
+	int count = 0;
+	struct serve_answer answer;
+
+	serve_post("/threads", "{'thread_id': 'a/b#c%d<e/'}", 200);
+	ck_assert_str_eq(
+	    value_get_text(serve_get(where, 200), "thread_id"), "a/b#c%d<e/");
+	answer = ASK(.path = serve_text("%s/runs/stream", where),
+	    .body = "{'assistant_id': 'quick', " HI "}", .on_frame = count_frame,
+	    .arg = &count);
+	ck_assert_int_eq(answer.status, 200);
+	ck_assert_has(
+	    serve_header(&answer, "Location"), "/threads/a%2Fb%23c%25d%3Ce%2F/runs/");
+	ck_assert_has(
+	    serve_header(&answer, "Content-Location"), "/threads/a/b#c%d<e//runs/");
+	count = 0;
+	answer = ASK(.path = serve_header(&answer, "Location"), .on_frame = count_frame,
+	    .arg = &count);
+	ck_assert_int_eq(answer.status, 200);
+	ck_assert_int_ge(count, 1);
+	serve_get("/threads/a/b", 404);
+	serve_get("/threads/a%1Fb", 404);
+	serve_get("/threads%2Fnone", 404);
+	ASK(.method = "PUT", .path = "/store/items",
+	    .body = "{'namespace': ['moved'], 'key': 'a/b', 'value': {}}");
+	ck_assert_str_eq(
+	    value_get_text(
+		serve_get("/store/items?namespace=moved&key=a%2Fb", 200), "key"),
+	    "a/b");
+	ck_assert_int_eq(ASK(.method = "DELETE", .path = where).status, 204);
+}
+END_TEST
+
 /* Also what no call of the API has seen. */
 START_TEST(what_is_refused_is_told_as_json)
 {
@@ -293,14 +337,6 @@ START_TEST(what_is_refused_is_told_as_json)
 END_TEST
 
 /* --- runs --------------------------------------------------------------------------------- */
-
-static bool
-count_frame(void *arg, const struct serve_frame *frame)
-{
-	if (strcmp(frame->event, "values") == 0)
-		(*(int *)arg)++;
-	return true;
-}
 
 /* Its client knows no thread of it. */
 START_TEST(a_run_without_thread_is_joined)
@@ -390,6 +426,7 @@ tcase_serve_moved(void)
 	tcase_add_test(tcase, a_copy_has_the_metadata);
 	tcase_add_test(tcase, a_thread_may_be_made_with_its_past);
 	tcase_add_test(tcase, what_a_thread_cannot_be_made_of_makes_none);
+	tcase_add_test(tcase, a_name_may_have_what_paths_are_made_of);
 	tcase_add_test(tcase, what_is_refused_is_told_as_json);
 	tcase_add_test(tcase, a_run_without_thread_is_joined);
 	tcase_add_test(tcase, a_run_may_fork_by_its_configuration);
