@@ -229,7 +229,8 @@ sit(struct seat *seat, struct sitting *sitting)
 	bool is_stopped = false;
 
 	while (sitting->body == NULL) {
-		if (fiber_wait() == 0 || is_stopped)
+		/* Behind its answer there may be no chain any more, or one that is nobody's. */
+		if (fiber_wait() == 0 || is_stopped || sitting->body != NULL)
 			continue;
 		is_stopped = true;
 		fiber_cancel(seat->fiber);

@@ -22,6 +22,7 @@ static struct seats *seats;
 static char trace[512];
 static unsigned jobs; /* that are not done */
 static bool all_over;
+static struct fiber *late; /* that a chain cancels at its end, or NULL */
 
 /* A call, and what was answered to it. */
 struct guest {
@@ -43,6 +44,7 @@ setup(void)
 	trace[0] = '\0';
 	jobs = 0;
 	all_over = false;
+	late = NULL;
 }
 
 static void
@@ -111,6 +113,8 @@ run(void *arg, struct seat *seat, struct arena *arena, const struct value *profi
 		fiber_shield(false);
 	while (value_get_bool(request, "sticks", false) && fiber_wait() == 0)
 		;
+	if (late != NULL)
+		fiber_cancel(late);
 	if (fiber_cancelled())
 		return value_str(arena, "cancelled");
 	return came == NULL ? value_map(arena, "child", ask, NULL)
@@ -385,6 +389,19 @@ START_TEST(a_call_that_goes_on_is_cancelled)
 }
 END_TEST
 
+/* Both are ready in one turn of the loop: the chain has ended, and is freed, before the call looks. */
+START_TEST(a_call_is_cancelled_as_its_chain_ends)
+{
+	struct guest guest;
+
+	enter(&guest, "r.2.0", "{'wants': 0}");
+	late = guest.fiber;
+	see_out(&guest);
+	ck_assert_str_eq(guest.answer, "[]");
+	ck_assert_uint_eq(jobs, 0);
+}
+END_TEST
+
 TCase *
 tcase_seat(void)
 {
@@ -404,6 +421,7 @@ tcase_seat(void)
 	tcase_add_test(tcase, what_they_keep_has_a_bound);
 	tcase_add_loop_test(tcase, a_call_that_is_cancelled_stops_its_chain, 0, 4);
 	tcase_add_loop_test(tcase, a_call_is_cancelled_at_any_moment, 0, 5);
+	tcase_add_test(tcase, a_call_is_cancelled_as_its_chain_ends);
 	tcase_add_loop_test(tcase, a_call_that_goes_on_is_cancelled, 0, 4);
 	return tcase;
 }
