@@ -32,7 +32,8 @@ wait_for(struct loop *loop, const struct body *body)
 		now_ms = loop_now_ms(loop);
 		if (now_ms >= end_ms)
 			return 1;
-		if (fiber_wait_ms(end_ms - now_ms) == -1)
+		/* It may have ended before this fiber had its turn to be cancelled. */
+		if (fiber_wait_ms(end_ms - now_ms) == -1 && !body->has_ended)
 			return -1;
 	}
 	return 0;

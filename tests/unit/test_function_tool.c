@@ -140,6 +140,23 @@ START_TEST(ends_with_the_call_that_is_cancelled)
 }
 END_TEST
 
+static struct tool_result *
+answer_as_it_is_cancelled(struct tool_request *request)
+{
+	fiber_cancel(trial.fiber);
+	return tool_answer(request, "done", "success");
+}
+
+/* Both are ready in one turn of the loop: the function has ended before the call looks. */
+START_TEST(may_have_ended_when_the_call_is_cancelled)
+{
+	tool.run = answer_as_it_is_cancelled;
+	tool.timeout_ms = 60000;
+	call("{}");
+	ck_assert_ptr_null(trial.fiber);
+}
+END_TEST
+
 /* --- the tools ----------------------------------------------------------------------- */
 
 START_TEST(describes_each_tool_so_that_a_provider_takes_it)
@@ -239,6 +256,7 @@ tcase_function_tool(void)
 	tcase_add_test(tcase, is_stopped_when_late_and_has_ended_before_the_call_does);
 	tcase_add_test(tcase, leaves_the_caller_able_to_wait_and_try_again);
 	tcase_add_test(tcase, ends_with_the_call_that_is_cancelled);
+	tcase_add_test(tcase, may_have_ended_when_the_call_is_cancelled);
 	tcase_add_test(tcase, describes_each_tool_so_that_a_provider_takes_it);
 	tcase_add_test(tcase, calculates);
 	tcase_add_loop_test(
