@@ -117,8 +117,9 @@ with_content(struct place *place, const struct value *message)
 		check_blocks(place, content);
 	if (value_is(content, VALUE_STR) || value_is(content, VALUE_ARRAY))
 		return message;
-	/* Models leave it out beside tool calls. */
-	if (value_is_nil(content) && chat_is(message, "ai"))
+	/* Models leave it out beside tool calls. Whoever says null means that there is none. */
+	if (value_is_nil(content) &&
+	    (chat_is(message, "ai") || value_has(message, "content")))
 		return set(place, message, "content", "");
 	fail(place, ".content", "must be a string or a list of blocks");
 	return message;
@@ -223,6 +224,7 @@ constructed(struct place *place, const struct value *message)
 			kwargs = value_map_with(place->arena, kwargs, "content",
 			    value_get(kwargs, "content_blocks"));
 		kwargs = value_map_with(place->arena, kwargs, "content_blocks", NULL);
+		kwargs = value_map_with(place->arena, kwargs, "role", NULL);
 		return set(place, kwargs, "type", classes[i].type);
 	}
 	return message; /* of a type that is none */
@@ -233,7 +235,8 @@ map_in_form(struct place *place, const struct value *message)
 {
 	if (!value_has(message, "type") && value_has(message, "remove"))
 		return removal(place, value_get(message, "remove"));
-	if (value_has(message, "lc") && value_is(value_get(message, "id"), VALUE_ARRAY) &&
+	if (value_text_is(value_get(message, "type"), "constructor") &&
+	    value_is(value_get(message, "id"), VALUE_ARRAY) &&
 	    value_is(value_get(message, "kwargs"), VALUE_MAP))
 		message = constructed(place, message);
 	message = with_type(place, message);

@@ -9,6 +9,7 @@
 #include "json.h"
 #include "bounds.h"
 #include "nearest.h"
+#include "openai_calls.h"
 #include "redis.h"
 #include "utf8.h"
 #include "wire.h"
@@ -188,7 +189,7 @@ take_input(struct arena *arena, const struct value *fields, struct submission *s
 		input = value_map(arena, "messages", input, NULL);
 	messages = value_get(input, "messages");
 	if (!value_is_nil(messages)) {
-		messages = chat_normalise(arena, messages, &error);
+		messages = chat_normalise(arena, openai_calls(arena, messages), &error);
 		if (messages == NULL) {
 			submission->error = arena_printf(arena, "input: %s", error);
 			return;
@@ -220,6 +221,9 @@ take_update(struct arena *arena, const struct value *fields, struct value_fields
 		submission->error = error;
 	if (error != NULL)
 		return;
+	if (value_has(update, "messages"))
+		update = value_map_with(arena, update, "messages",
+		    openai_calls(arena, value_get(update, "messages")));
 	value_fields_set(options, "update", update);
 	value_fields_set(options, "as", value_str(arena, as));
 }

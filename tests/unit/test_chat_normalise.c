@@ -115,6 +115,47 @@ START_TEST(what_models_leave_out_is_filled_in)
 }
 END_TEST
 
+START_TEST(null_is_no_content)
+{
+	const struct value *given =
+	    value_map_with(arena, role("user", "x"), "content", value_nil());
+
+	ck_assert(value_equal(normal(given), list(chat_human(arena, ""))));
+}
+END_TEST
+
+static const struct value *
+written(const char *class, const struct value *kwargs)
+{
+	return value_map(arena, "lc", value_int(arena, 1), "type",
+	    value_str(arena, "constructor"), "id",
+	    list(value_str(arena, "langchain_core"), value_str(arena, "messages"),
+		value_str(arena, class)),
+	    "kwargs", kwargs, NULL);
+}
+
+/* As JSON.stringify(new HumanMessage(...)) has it. */
+START_TEST(what_langchain_writes_for_a_message_is_one)
+{
+	const struct value *text =
+	    value_map(arena, "content", value_str(arena, "x"), NULL);
+	const struct value *id = value_map(arena, "id", value_str(arena, "m1"), NULL);
+
+	ck_assert(value_equal(
+	    normal(written("HumanMessage", text)), list(chat_human(arena, "x"))));
+	ck_assert(value_equal(
+	    normal(list(written("AIMessageChunk", text), written("RemoveMessage", id))),
+	    list(chat_ai(arena, "x"), removal("m1"))));
+	ck_assert(value_equal(normal(written("ToolMessage",
+				  value_map_with(arena, answer("c1"), "type", NULL))),
+	    list(answer("c1"))));
+	ck_assert_ptr_nonnull(
+	    strstr(refused(written("Human", text)), "messages[0].type"));
+	ck_assert_ptr_nonnull(
+	    strstr(refused(written("HumanMessage", NULL)), "messages[0].type"));
+}
+END_TEST
+
 START_TEST(what_is_no_message_is_refused_with_its_place)
 {
 	const struct value *tool =
@@ -167,6 +208,8 @@ tcase_chat_normalise(void)
 	tcase_add_test(tcase, what_has_the_form_is_passed_on_as_it_is);
 	tcase_add_test(tcase, removals_are_short_to_write);
 	tcase_add_test(tcase, what_models_leave_out_is_filled_in);
+	tcase_add_test(tcase, null_is_no_content);
+	tcase_add_test(tcase, what_langchain_writes_for_a_message_is_one);
 	tcase_add_test(tcase, what_is_no_message_is_refused_with_its_place);
 	return tcase;
 }

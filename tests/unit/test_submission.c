@@ -4,6 +4,7 @@
 
 #include "submission.h"
 #include "arena.h"
+#include "json.h"
 #include "utf8.h"
 
 TCase *tcase_submission(void);
@@ -89,6 +90,59 @@ START_TEST(a_field_does_not_end_at_a_nul_byte)
 }
 END_TEST
 
+static const char *
+messages_of(struct arena *arena, const char *field, const char *json)
+{
+	struct value_fields fields = { .arena = arena };
+	struct submission submission;
+	const struct value *written;
+
+	value_fields_set(&fields, "agent", value_bin(arena, "a", 1));
+	value_fields_set(&fields, "thread", value_bin(arena, "t", 1));
+	if (strcmp(field, "update") == 0)
+		value_fields_set(&fields, "as", value_bin(arena, "model", 5));
+	value_fields_set(&fields, field, value_bin(arena, json, strlen(json)));
+	submission_read(arena, "1-0", value_fields_end(&fields), &submission);
+	if (submission.error != NULL)
+		return submission.error;
+	written = strcmp(field, "update") == 0 ? value_get(submission.options, "update")
+					       : submission.input;
+	return json_text(
+	    arena, value_get(value_at(value_get(written, "messages"), 0), "tool_calls"));
+}
+
+#define CALLING(arguments)                                                               \
+	"{\"messages\": [{\"role\": \"assistant\", \"content\": null, \"tool_calls\": "  \
+	"[{\"id\": \"c1\", \"type\": \"function\", \"function\": "                       \
+	"{\"name\": \"add\", \"arguments\": " arguments "}}]}]}"
+#define CALLS(args)                                                                      \
+	"[{\"name\":\"add\",\"args\":" args ",\"id\":\"c1\",\"type\":\"tool_call\"}]"
+
+START_TEST(calls_may_have_openais_form)
+{
+	static const char *const fields[] = { "input", "update" };
+	struct arena *arena = arena_new();
+	const char *field = fields[_i];
+
+	ck_assert_str_eq(messages_of(arena, field, CALLING("\"{\\\"a\\\": [1]}\"")),
+	    CALLS("{\"a\":[1]}"));
+	ck_assert_str_eq(messages_of(arena, field, CALLING("\"\"")), CALLS("{}"));
+	arena_destroy(&arena);
+}
+END_TEST
+
+START_TEST(arguments_in_openais_form_are_an_object)
+{
+	struct arena *arena = arena_new();
+
+	ck_assert_str_eq(messages_of(arena, "input", CALLING("\"{\"")),
+	    "input: messages[0].tool_calls[0]: needs args, a map");
+	ck_assert_str_eq(messages_of(arena, "input", CALLING("\"[1]\"")),
+	    "input: messages[0].tool_calls[0]: needs args, a map");
+	arena_destroy(&arena);
+}
+END_TEST
+
 TCase *
 tcase_submission(void)
 {
@@ -99,5 +153,7 @@ tcase_submission(void)
 	tcase_add_test(tcase, so_is_a_field_that_nobody_knows);
 	tcase_add_loop_test(tcase, a_field_does_not_end_at_a_nul_byte, 0,
 	    sizeof with_nul / sizeof *with_nul);
+	tcase_add_loop_test(tcase, calls_may_have_openais_form, 0, 2);
+	tcase_add_test(tcase, arguments_in_openais_form_are_an_object);
 	return tcase;
 }
