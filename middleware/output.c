@@ -179,7 +179,7 @@ struct answer {
 	struct arena *arena;
 	const struct value *format;
 	const struct value *ai;
-	struct value_list calls; /* of output tools; malformed ones too */
+	struct value_list calls; /* of output tools */
 };
 
 static const struct value *
@@ -275,7 +275,9 @@ judge_calls(struct answer *answer, struct model_response *response)
 
 	answer->calls.arena = answer->arena;
 	gather(answer, "tool_calls");
-	gather(answer, "invalid_tool_calls");
+	/* A malformed one beside others is answered as any malformed call. */
+	if (answer->calls.count == 0)
+		gather(answer, "invalid_tool_calls");
 	if (answer->calls.count == 0)
 		return response;
 	flaw = flaw_of(answer);

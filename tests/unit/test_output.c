@@ -187,6 +187,21 @@ START_TEST(arguments_that_are_no_json_are_an_error_of_the_output_too)
 }
 END_TEST
 
+START_TEST(a_malformed_call_does_not_spoil_a_good_one)
+{
+	const struct value *body =
+	    call("{'strategy': 'tool', 'handle_errors': false, 'schema': " WEATHER "}",
+		"{'type': 'ai', 'content': '', 'tool_calls': [" GOOD "],"
+		" 'invalid_tool_calls': [{'id': 'c0', 'name': 'Weather', 'args': '{cel',"
+		" 'error': 'cut'}]}",
+		NULL);
+
+	ck_assert_value(arena, value_get(body, "structured_response"), "{'celsius': 21}");
+	ck_assert_str_eq(value_get_text(answer(body, 0), "status"), "success");
+	ck_assert_str_eq(value_get_text(answer(body, 0), "tool_call_id"), "c1");
+}
+END_TEST
+
 START_TEST(other_calls_and_texts_are_left_alone)
 {
 	const struct value *body;
@@ -440,6 +455,7 @@ tcase_output(void)
 	tcase_add_loop_test(tcase, what_does_not_fit_is_handled_as_told, 0,
 	    sizeof handled / sizeof handled[0]);
 	tcase_add_test(tcase, arguments_that_are_no_json_are_an_error_of_the_output_too);
+	tcase_add_test(tcase, a_malformed_call_does_not_spoil_a_good_one);
 	tcase_add_test(tcase, other_calls_and_texts_are_left_alone);
 	tcase_add_test(tcase, a_variant_of_a_union_keeps_the_definitions_it_refers_to);
 	tcase_add_test(tcase, a_provider_is_asked_for_the_schema_and_its_text_is_read);
