@@ -203,7 +203,7 @@ static const struct {
 	{ "'checkpoints'", 0 },
 	{ "'tools'", 0 },
 	{ "null", MODE_VALUES },
-	{ "[]", 0 },
+	{ "[]", MODE_VALUES }, /* as none at all */
 	{ "['debug', 'custom']", MODE_CUSTOM },
 	{ "['values', 'updates', 'values']", MODE_VALUES | MODE_UPDATES },
 };
