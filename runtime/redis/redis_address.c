@@ -158,6 +158,8 @@ database_of(const char *last)
 {
 	const char *scheme_end = strstr(last, SCHEME_END), *slash;
 
+	if (strncmp(last, UNIX_SCHEME, strlen(UNIX_SCHEME)) == 0)
+		return ""; /* of a path there is none */
 	slash = strchr(scheme_end != NULL ? scheme_end + strlen(SCHEME_END) : last, '/');
 	return slash != NULL ? slash : "";
 }

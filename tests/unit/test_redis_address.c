@@ -88,6 +88,9 @@ START_TEST(each_may_say_it_all)
 	ck_assert_str_eq(parsed(urls, 3, 1)->password, "y");
 	ck_assert_str_eq(parsed(urls, 3, 1)->database, "2");
 	ck_assert_str_eq(parsed(urls, 3, 2)->path, "/c");
+	/* A path is no database of others. */
+	ck_assert_ptr_null(parsed("redis://a,unix:///c", 2, 0)->database);
+	ck_assert_str_eq(parsed("redis://a,unix:///c", 2, 1)->path, "/c");
 }
 END_TEST
 
