@@ -1,7 +1,6 @@
 #include "redis_session.h"
 
 #include <assert.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +9,13 @@
 #include "redis_address.h"
 #include "redis_greeting.h"
 #include "redis_link.h"
+#include "redis_lookup.h"
 #include "redis_reply.h"
 
 #define BACKOFF_MS 50u
 #define BACKOFF_MS_MAX 1000u
-#define DENIED_MS 2000u /* nobody mends a password in less */
+#define DENIED_MS 2000u      /* nobody mends a password in less */
+#define FINDING_MS_MAX 2000u /* then the next address, if there is one */
 #define GREETING_MS_MAX 5000u
 #define SILENCE_MS_MAX 10000u /* with commands under way */
 #define IDLE_MS 5000u         /* without: then we ask */
@@ -35,7 +36,7 @@ struct redis_session {
 	uint64_t since_ms;
 	uint64_t silence_ms_max;
 	struct redis_link *link; /* NULL: none */
-	struct lookup *lookup;   /* NULL: none */
+	struct redis_lookups *lookups;
 	/* Our own commands without an answer, in order. */
 	enum redis_own own[OWN_MAX];
 	size_t own_count;
@@ -45,12 +46,6 @@ struct redis_session {
 	unsigned connects;
 	struct timer *retry, *tick;
 	char trouble[320];
-};
-
-/* A search for the host's addresses; it ends when libuv says so. */
-struct lookup {
-	uv_getaddrinfo_t uv;
-	struct redis_session *session; /* NULL: gone */
 };
 
 static void connect_to(struct redis_session *session, const char *ip);
@@ -136,11 +131,15 @@ choose(const struct addrinfo *info, unsigned failures)
 	return at;
 }
 
+/* Of an address that is not waited for any more it says nothing. */
 static void
-on_found(struct redis_session *session, int status, const struct addrinfo *info)
+on_found(void *arg, size_t index, int status, const struct addrinfo *info)
 {
+	struct redis_session *session = arg;
 	char ip[NI_MAXHOST];
 
+	if (session->state != FINDING || index != session->at)
+		return;
 	info = choose(info, rounds(session));
 	if (info != NULL && getnameinfo(info->ai_addr, info->ai_addrlen, ip, sizeof ip,
 				NULL, 0, NI_NUMERICHOST) == 0)
@@ -150,35 +149,13 @@ on_found(struct redis_session *session, int status, const struct addrinfo *info)
 }
 
 static void
-on_lookup(uv_getaddrinfo_t *uv, int status, struct addrinfo *info)
-{
-	struct lookup *lookup = uv->data;
-
-	if (lookup->session != NULL) {
-		lookup->session->lookup = NULL;
-		on_found(lookup->session, status, info);
-	}
-	uv_freeaddrinfo(info);
-	free(lookup);
-}
-
-static void
 look_up(struct redis_session *session)
 {
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-	struct lookup *lookup = xcalloc(1, sizeof *lookup);
-	int status;
+	int status =
+	    redis_lookup(session->lookups, session->at, address_of(session)->host);
 
-	lookup->uv.data = lookup;
-	lookup->session = session;
-	status = uv_getaddrinfo(loop_uv(session->loop), &lookup->uv, on_lookup,
-	    address_of(session)->host, NULL, &hints);
-	if (status == 0) {
-		session->lookup = lookup;
-		return;
-	}
-	free(lookup);
-	go_off(session, uv_strerror(status));
+	if (status != 0)
+		go_off(session, uv_strerror(status));
 }
 
 static void
@@ -355,6 +332,12 @@ ping(struct redis_session *session)
 	send_own(session, OWN_PING, (const char *const[]){ "PING", NULL });
 }
 
+static uint64_t
+later_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 static void
 on_tick(void *arg)
 {
@@ -363,6 +346,9 @@ on_tick(void *arg)
 	/* After a gap of our own Redis gets its time again. */
 	uint64_t heard_ms = loop_gap_ms(session->loop);
 
+	if (session->state == FINDING && session->addresses.count > 1 &&
+	    now_ms > later_of(session->since_ms, heard_ms) + FINDING_MS_MAX)
+		go_off(session, "its name is not found in time");
 	if (session->link == NULL)
 		return;
 	if (redis_link_heard_ms(session->link) > heard_ms)
@@ -410,6 +396,8 @@ redis_session_new(struct loop *loop, const char *url, const char *library,
 	session->events = events;
 	session->arg = arg;
 	session->silence_ms_max = SILENCE_MS_MAX;
+	session->lookups =
+	    redis_lookups_new(loop, session->addresses.count, on_found, session);
 	session->tick = timer_start(loop, TICK_MS, TICK_MS, on_tick, session);
 	loop_add_flush(loop, on_flush, session);
 	say_trouble(session, "no answer yet");
@@ -425,10 +413,7 @@ redis_session_destroy(struct redis_session **session_p)
 	session->state = DESTROYED;
 	if (session->link != NULL)
 		redis_link_close(session->link, "destroyed");
-	if (session->lookup != NULL) {
-		session->lookup->session = NULL;
-		uv_cancel((uv_req_t *)&session->lookup->uv);
-	}
+	redis_lookups_destroy(&session->lookups);
 	timer_stop(&session->retry);
 	timer_stop(&session->tick);
 	loop_remove_flush(session->loop, on_flush, session);

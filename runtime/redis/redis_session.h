@@ -4,8 +4,8 @@
  *	 ▲                │                   │                       │         │
  *	 └── back-off ────┴───────────────────┴── the link closed ────┴─────────┘
  *
- * Whatever goes wrong ends in OFF, and OFF ends in a new connection, to the next address in
- * turn: AUTH, SELECT, ROLE, the function library, PING, and only then up. A replica is no
+ * Whatever goes wrong ends in OFF, a name that is not found in time among it when there is another
+ * address, and OFF ends in a new connection, to the next address in turn: AUTH, SELECT, ROLE, the function library, PING, and only then up. A replica is no
  * Redis for us: with several addresses the one that is primary is found so. LEAVING takes no
  * more commands and closes once those under way are answered. */
 #ifndef REDIS_SESSION_H

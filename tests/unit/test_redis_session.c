@@ -1,7 +1,9 @@
 /* How a client comes up and how it leaves. */
 #include <arpa/inet.h>
 #include <check.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -135,6 +137,51 @@ START_TEST(gives_its_name_and_chooses_its_database)
 	redis_destroy(&redis_trial.redis);
 	redis_trial.redis = redis_trial_client(redis_trial.url, NULL);
 	redis_trial_run_until_trouble("NOAUTH");
+}
+END_TEST
+
+static sem_t gate;
+
+static void
+hold(uv_work_t *work)
+{
+	(void)work;
+	sem_wait(&gate);
+}
+
+static void
+on_held(uv_work_t *work, int status)
+{
+	bool *is_over = work->data;
+
+	(void)status;
+	*is_over = true;
+}
+
+static bool
+is_true(void *arg)
+{
+	return *(bool *)arg;
+}
+
+/* Where no name server answers, a lookup takes half a minute and more. */
+START_TEST(while_a_name_is_looked_for_the_next_address_is_tried)
+{
+	const char *urls =
+	    arena_printf(redis_trial.arena, "redis://localhost:1,%s", redis_trial.url);
+	bool is_over = false;
+	uv_work_t work = { .data = &is_over };
+	struct redis *own;
+
+	/* Its only thread has other work: no lookup begins. */
+	setenv("UV_THREADPOOL_SIZE", "1", 1);
+	sem_init(&gate, 0, 0);
+	uv_queue_work(loop_uv(redis_trial.loop), &work, hold, on_held);
+	own = redis_trial_client(urls, NULL);
+	redis_trial_ask((struct redis_question){ .redis = own, .words = { "PING" } });
+	redis_destroy(&own); /* the lookup still waits for its turn */
+	sem_post(&gate);
+	redis_trial_run_until(is_true, &is_over);
 }
 END_TEST
 
@@ -308,5 +355,6 @@ tcase_redis_session(void)
 	tcase_add_test(tcase, who_waits_for_better_times_is_lost_at_the_end);
 	tcase_add_loop_test(
 	    tcase, a_client_may_go_at_any_time, 0, sizeof anywhere / sizeof anywhere[0]);
+	tcase_add_test(tcase, while_a_name_is_looked_for_the_next_address_is_tried);
 	return tcase;
 }
