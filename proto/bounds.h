@@ -87,7 +87,7 @@
 #define CALL_SUSPECT_LOSSES 2u      /* from then on it is at a worker without its like */
 #define SETTLED_IDS_MAX 100000u     /* settled calls whose ids are remembered */
 #define BODIES_BYTES_MAX (1u << 30) /* held in bodies, then new calls get BUSY */
-#define SEEKS_STEP_MAX 5000u       /* that are sent at once, to all workers together */
+#define SEEKS_STEP_MAX 5000u        /* that are sent at once, to all workers together */
 #define GONE_WORKERS_MAX                                                                 \
 	256u /* sessions of workers that went, remembered for calls to them */
 /* Every so many turns a queue's last priority goes first, and a worker's services are
@@ -215,7 +215,8 @@
 #define ANSWER_BYTES_MAX (8u << 20)    /* text and arguments of one model answer */
 /* MCP servers whose tools a worker has. */
 #define MCP_HEADERS_MAX 32u
-#define MCP_START_MS 30000u /* until it has said what its tools are, unless its file says otherwise */
+#define MCP_START_MS                                                                     \
+	30000u /* until it has said what its tools are, unless its file says otherwise */
 #define MCP_MESSAGE_BYTES_MAX (8u << 20)
 #define MCP_TOOLS_MAX 1000u /* that are looked at, of one server */
 #define MCP_PAGES_MAX 100u  /* of a list of tools */
