@@ -15,6 +15,9 @@
 
 #define START_AGAIN_MS 2u /* the starter has too much to do */
 #define CHUNK_BYTES 65536
+/* What it has not read yet; more keeps who reads nothing, and is written to all the time. */
+#define UNREAD_BYTES_MAX (64u << 20)
+#define UNREAD_PIECES_MAX 10000u
 #define REST_BYTES_MAX (1u << 20) /* what a pipe may hold (fs.pipe-max-size) */
 
 enum { INPUT, OUTPUT, ERRORS, CONTROL, HANDLES };
@@ -25,6 +28,8 @@ struct companion {
 	unsigned open;              /* of these */
 	struct packet news;         /* the minder's records */
 	struct minder_record ended;
+	unsigned unread;   /* pieces that are not written */
+	bool is_deaf;      /* it was killed, for it did not read them */
 	bool is_over;      /* nothing is left of it */
 	bool is_gone;      /* nor of what it wrote */
 	bool is_destroyed; /* by its owner */
@@ -35,6 +40,7 @@ static char chunk[CHUNK_BYTES]; /* read and used before the next is asked for */
 /* One thing to be written; the bytes follow. */
 struct writing {
 	uv_write_t request;
+	struct companion *companion;
 	char data[];
 };
 
@@ -191,8 +197,25 @@ on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 static void
 on_written(uv_write_t *request, int status)
 {
+	struct writing *writing = (struct writing *)(void *)request;
+
 	(void)status; /* it need not read */
-	free(request);
+	writing->companion->unread--;
+	free(writing);
+}
+
+/* Whether there is room for another piece, which may be a large one. */
+static bool
+reads(struct companion *companion)
+{
+	const uv_stream_t *input = (uv_stream_t *)&companion->handles[INPUT];
+
+	if (companion->unread < UNREAD_PIECES_MAX &&
+	    uv_stream_get_write_queue_size(input) <= UNREAD_BYTES_MAX)
+		return true;
+	companion->is_deaf = true;
+	companion_kill(companion);
+	return false;
 }
 
 void
@@ -202,12 +225,16 @@ companion_write(struct companion *companion, const char *data, size_t size)
 	struct writing *writing;
 	uv_buf_t buf;
 
-	if (uv_is_closing((uv_handle_t *)input))
+	if (uv_is_closing((uv_handle_t *)input) || companion->is_deaf ||
+	    !reads(companion))
 		return;
 	writing = xcalloc(1, sizeof *writing + size);
+	writing->companion = companion;
 	memcpy(writing->data, data, size);
 	buf = uv_buf_init(writing->data, (unsigned)size);
-	if (uv_write(&writing->request, (uv_stream_t *)input, &buf, 1, on_written) != 0)
+	if (uv_write(&writing->request, (uv_stream_t *)input, &buf, 1, on_written) == 0)
+		companion->unread++;
+	else
 		free(writing);
 }
 
@@ -313,6 +340,8 @@ companion_end_text(const struct companion *companion)
 	static char text[128];
 	int number = companion->ended.number;
 
+	if (companion->is_deaf)
+		return "was killed, for it does not read what it is sent";
 	switch (companion->ended.word) {
 	case MINDER_NOT_STARTED:
 		snprintf(text, sizeof text, "could not be run: %s", strerror(number));

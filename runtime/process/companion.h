@@ -33,7 +33,8 @@ struct companion *companion_start(struct loop *loop, struct arena *arena,
  * any more. NULL is fine. Before the loop is destroyed companion_count() must be 0. */
 void companion_destroy(struct companion **companion_p);
 
-/* Writes data to its standard input, which is copied. What it does not read is kept. */
+/* Writes data to its standard input, which is copied. What it does not read is kept, but not without a
+ * bound: one that reads nothing is killed. */
 void companion_write(struct companion *companion, const char *data, size_t size);
 
 /* Closes its standard input and asks its process group to end; it may not listen. */
