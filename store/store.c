@@ -19,6 +19,7 @@
 	PART(line)                                                                       \
 	PART(own)                                                                        \
 	PART(submit)                                                                     \
+	PART(inbox)                                                                      \
 	PART(shard)                                                                      \
 	PART(items)                                                                      \
 	PART(webhooks)                                                                   \

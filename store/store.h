@@ -119,6 +119,17 @@ struct store_refusal {
 enum store_status store_keep_refused(
     struct store *store, struct arena *arena, const struct store_refusal *refusal);
 
+/* Reads entries of the inbox, at most count and about INBOX_BATCH_BYTES: from ">" on those that nobody has read, from an id on
+ * those behind it that reader has read and not dealt with. As XREADGROUP answers them. */
+enum store_status store_inbox_read(struct store *store, struct arena *arena,
+    const char *reader, const char *from, unsigned count, const struct value **entries_r);
+
+/* The same of entries that somebody has read so long ago; they are reader's then. from_p: where to begin, "0-0" at first; and
+ * where to go on, in arena. */
+enum store_status store_inbox_orphans(struct store *store, struct arena *arena,
+    const char *reader, uint64_t idle_ms, const char **from_p,
+    const struct value **entries_r);
+
 /* Forgets readers of the inbox who have left nothing behind: the one called name, and all that
  * have not read for idle_ms. */
 enum store_status store_tidy_inbox(

@@ -13,6 +13,8 @@
 	"+smismember +srandmember +srem +xack +xadd +xdel +xpending +xrange +xrevrange " \
 	"+xgroup|delconsumer +xinfo|consumers +zadd +zcard +zcount "                     \
 	"+zmscore +zrangebylex +zrangebyscore +zrem +zscore"
+/* And what it does for coordinators alone. */
+#define READING "+xreadgroup +xautoclaim"
 /* What we ask beside that. */
 #define READS "+xlen +xread +zrevrange"
 #define HEALTH "+ping +role +select +wait +info +config|get"
@@ -25,8 +27,7 @@ static const struct user {
 	const char *who;
 } users[] = {
 	{ "coordinator", "~fl:*",
-	    HEALTH " " FUNCTIONS " " READS
-		   " +function|load +xgroup|create +xreadgroup +xautoclaim",
+	    HEALTH " " FUNCTIONS " " READING " " READS " +function|load +xgroup|create",
 	    "coordinators" },
 	{ "cli", "~fl:*", HEALTH " " FUNCTIONS " " READS, "the command line" },
 	{ "submitter", "%W~fl:inbox", "+ping +xadd",
@@ -37,7 +38,7 @@ static const struct user {
 const char *
 keys_acl_functions(void)
 {
-	return FUNCTIONS;
+	return FUNCTIONS " " READING;
 }
 
 void
