@@ -47,9 +47,19 @@ local function first_in(verb, key, list)
   end
 end
 
+-- The first of runs that is one of thread. What is damaged is none.
+local function first_of(prefix, thread, runs)
+  for _, run in ipairs(runs) do
+    if redis.pcall('HGET', run_key(prefix, run), 'thread') == thread then
+      return run
+    end
+  end
+end
+
 -- The run that a thread is not free because of: that goes on, waits, is to start later, whose end is
--- still to be told (webhooks.lua), or whose children are still to be cancelled; or nil.
-local function claimed_by(thread_key, prefix)
+-- still to be told (webhooks.lua), or whose children are still to be cancelled; or nil. Of the shard's that are there and of the
+-- thread's runs those are looked at that are fewer.
+local function claimed_by(thread_key, prefix, thread)
   local run = busy_with(thread_key)
   if run then
     return run
@@ -58,7 +68,14 @@ local function claimed_by(thread_key, prefix)
   if redis.call('EXISTS', later, hooks, bereft) == 0 then
     return nil
   end
-  local runs = redis.call('LRANGE', thread_key .. ':r', 0, -1)
+  local list = thread_key .. ':r'
+  if redis.call('ZCARD', later) + redis.call('ZCARD', hooks) + redis.call('SCARD', bereft) <
+    redis.call('LLEN', list) then
+    return first_of(prefix, thread, redis.call('ZRANGEBYSCORE', later, '-inf', '+inf')) or
+      first_of(prefix, thread, redis.call('ZRANGEBYSCORE', hooks, '-inf', '+inf')) or
+      first_of(prefix, thread, redis.call('SMEMBERS', bereft))
+  end
+  local runs = redis.call('LRANGE', list, 0, -1)
   return first_in('ZMSCORE', later, runs) or first_in('ZMSCORE', hooks, runs) or
     first_in('SMISMEMBER', bereft, runs)
 end
@@ -74,7 +91,7 @@ end
 
 -- Why a thread may not be cut, as an answer; or nil.
 local function refusal(thread_key, prefix, head, force)
-  local run = claimed_by(thread_key, prefix)
+  local run = claimed_by(thread_key, prefix, string.sub(thread_key, #prefix + 3))
   if run then
     return { 'BUSY', run }
   end
@@ -134,25 +151,36 @@ local function erase(keys, args)
 end
 
 -- Deletes what ended before since, but the runs that are kept ({run: true}) and dead letters: the oldest,
--- FORGOTTEN_MAX at most. Returns how many. What a pause waits for may be a child of one of them.
+-- FORGOTTEN_MAX at most. Returns how many. What a pause waits for may be a child of one of them. Behind the first that was
+-- submitted later than that none has ended before.
 local function forget_ended(thread_key, prefix, since, kept)
-  local left, runs = {}, redis.call('LRANGE', thread_key .. ':r', 0, -1)
+  local list, left, seen, forgotten = thread_key .. ':r', {}, 0, 0
   local is_waiting = waits(redis.call('HGET', thread_key, 'head'))
-  local seen = 0
-  while seen < #runs and seen - #left < FORGOTTEN_MAX do
-    seen = seen + 1
-    local run = runs[seen]
-    local ended = tonumber(redis.call('HGET', run_key(prefix, run), 'ended') or nil)
-    if kept[run] or not ended or ended > since or redis.call('ZSCORE', prefix .. 'dead', run) then
-      left[#left + 1] = run
-    else
-      forget_run(prefix, run, not is_waiting)
+  local is_last = false
+  while forgotten < FORGOTTEN_MAX and not is_last do
+    local runs = redis.call('LRANGE', list, seen, seen + FORGOTTEN_MAX - forgotten - 1)
+    is_last = #runs == 0
+    for _, run in ipairs(runs) do
+      local record = redis.call('HMGET', run_key(prefix, run), 'ended', 'created')
+      local ended, created = tonumber(record[1] or nil), tonumber(record[2] or nil)
+      is_last = created and created > since
+      if is_last then
+        break
+      end
+      seen = seen + 1
+      if kept[run] or not ended or ended > since or redis.call('ZSCORE', prefix .. 'dead', run) then
+        left[#left + 1] = run
+      else
+        forget_run(prefix, run, not is_waiting)
+        forgotten = forgotten + 1
+      end
     end
   end
-  redis.call('DEL', thread_key .. ':r')
-  call_with('RPUSH', thread_key .. ':r', left, 1, #left)
-  call_with('RPUSH', thread_key .. ':r', runs, seen + 1, #runs)
-  return seen - #left
+  for i, run in ipairs(left) do
+    redis.call('LSET', list, forgotten + i - 1, run)
+  end
+  redis.call('LTRIM', list, forgotten, -1)
+  return forgotten
 end
 
 -- Why a thread is not to be pruned, as an answer, or nil. stamp: the caller's, "version created";
