@@ -65,6 +65,23 @@ local function end_run(prefix, run, status, kind, reason)
     error = { type = kind, message = reason } })
 end
 
+-- Runs that make way for another one in one step: each costs what an end costs.
+local OUSTED_MAX = 1000
+
+-- Ends a run that waits, for other, which takes its place by that strategy.
+local function oust(prefix, run, other, strategy)
+  if redis.call('HGET', run_key(prefix, run), 'status') == 'queued' then
+    redis.call('HSET', run_key(prefix, run), 'replaced_by', other)
+    end_run(prefix, run, 'cancelled', 'CancelledError',
+      "run '" .. other .. "' took its place (multitask: " .. strategy .. ')')
+  end
+end
+
+-- Whether run is the one that those make way for which stand before it; way: of the thread's hash, "strategy run", or nil.
+local function makes_way(way, run)
+  return way and string.match(way, ' (.*)$') == run
+end
+
 -- Says when a thread's time is over; ttl is "ms action", the one of its hash, ms 0: never.
 local function keep_until(prefix, thread, ttl, now)
   local ms = tonumber(string.match(ttl, '^(%d+) ') or 0)

@@ -20,15 +20,27 @@ local function owns(head, owner, epoch, run)
 end
 
 -- Takes the next run that waits for the thread; one whose record is gone was deleted by hand. Returns
--- it and its record, as HGETALL answers, or nil.
-local function pop_waiting(thread_key, prefix)
-  while true do
+-- it and its record, as HGETALL answers, or nil. way: of the thread's hash; those that are to make way end, OUSTED_MAX at most:
+-- then true is the third that is returned, and there may be others.
+local function pop_waiting(thread_key, prefix, way)
+  local ousted = 0
+  while ousted < OUSTED_MAX do
     local run = redis.call('LPOP', thread_key .. ':q')
-    local record = run and redis.call('HGETALL', run_key(prefix, run))
-    if not run or field_of(record, 'status') == 'queued' then
-      return run, record
+    if way and (not run or makes_way(way, run)) then
+      redis.call('HDEL', thread_key, 'way')
+      way = nil
+    end
+    if way then
+      oust(prefix, run, string.match(way, ' (.*)$'), string.match(way, '^%a+'))
+      ousted = ousted + 1
+    else
+      local record = run and redis.call('HGETALL', run_key(prefix, run))
+      if not run or field_of(record, 'status') == 'queued' then
+        return run, record
+      end
     end
   end
+  return nil, nil, true
 end
 
 -- Ends a run that took too many owners down, and keeps it among the dead letters.
@@ -178,8 +190,12 @@ local function claim(keys, args)
       return { 'SUSPECT', run, attempts + 1 }
     end
   else
-    run, flat_record = pop_waiting(thread_key, prefix)
+    local is_more
+    run, flat_record, is_more = pop_waiting(thread_key, prefix, head.way)
     recovered = 0
+    if is_more then
+      return { 'BUSY' } -- whoever looks at the shard next goes on
+    end
     if not run then
       redis.call('ZREM', prefix .. 'due', thread)
       return { 'NONE' }

@@ -17,18 +17,21 @@ local function want_cancelled(thread_key, prefix, run)
 end
 
 -- Ends what waits on thread, and asks for the end of what goes on there, so that run is next.
+-- Of very many that wait the first ones end at once, the others when somebody claims (pop_waiting).
 -- By "rollback" the thread is to be put back to what it was before the active run: the head's
 -- `rollback` is that version, `rolled` the run. Whoever begins the next one does it, and its first
 -- commit strikes both out (commit): it is decided here, and a death forgets nothing of it.
 local function make_way(thread_key, prefix, run, strategy)
-  local reason = "run '" .. run .. "' took its place (multitask: " .. strategy .. ')'
-  for _, waiting in ipairs(redis.call('LRANGE', thread_key .. ':q', 0, -1)) do
-    if redis.call('HGET', run_key(prefix, waiting), 'status') == 'queued' then
-      redis.call('HSET', run_key(prefix, waiting), 'replaced_by', run)
-      end_run(prefix, waiting, 'cancelled', 'CancelledError', reason)
-    end
+  local waiting = redis.call('LRANGE', thread_key .. ':q', 0, OUSTED_MAX - 1)
+  for _, one in ipairs(waiting) do
+    oust(prefix, one, run, strategy)
   end
-  redis.call('DEL', thread_key .. ':q')
+  redis.call('LTRIM', thread_key .. ':q', #waiting, -1)
+  if redis.call('LLEN', thread_key .. ':q') > 0 then
+    redis.call('HSET', thread_key, 'way', strategy .. ' ' .. run)
+  else
+    redis.call('HDEL', thread_key, 'way')
+  end
   local head = redis.call('HMGET', thread_key, 'run', 'rollback', 'version')
   local active = head[1]
   if not active or active == '' then
@@ -284,7 +287,9 @@ local function cancel(keys, args)
     return { 'UNKNOWN' }
   end
   if status == 'queued' or status == 'delayed' then
-    redis.call('LREM', thread_key .. ':q', 0, run)
+    if not makes_way(redis.call('HGET', thread_key, 'way'), run) then
+      redis.call('LREM', thread_key .. ':q', 0, run)
+    end
     redis.call('ZREM', prefix .. 'later', run)
     end_run(prefix, run, 'cancelled', 'CancelledError', 'cancelled before it started')
     -- Those that wait stay where they are.

@@ -97,6 +97,127 @@ START_TEST(a_rollback_holds_until_the_next_run_has_begun)
 }
 END_TEST
 
+/* --- very many that wait ------------------------------------------------------------- */
+
+static const char *
+key(const char *name)
+{
+	return arena_printf(
+	    trial.arena, "%s%s", store_prefix(trial.arena, store_shard("t")), name);
+}
+
+static void
+line_up_many(void)
+{
+	struct store_claim claim;
+
+	thread_play("r0", 1, "success");
+	trial_ask("EVAL",
+	    "for i = 1, 2500 do redis.call('RPUSH', KEYS[1], 'x' .. i) "
+	    "redis.call('HSET', KEYS[2] .. 'x' .. i, 'status', 'queued', 'thread', 't') "
+	    "end",
+	    "2", key("t:t:q"), key("r:"));
+	trial_claim(trial.a, "t", STORE_THREAD_LEASE_MS, &claim);
+	ck_assert_str_eq(claim.run, "x1");
+	ck_assert_int_eq(thread_submit("next", "multitask", "interrupt"), STORE_OK);
+	/* In one step so many end that nobody waits long for Redis. */
+	ck_assert_str_eq(thread_status("x1001"), "cancelled");
+	ck_assert_str_eq(thread_status("x1002"), "queued");
+	thread_commit(&claim, "cancelled", "cancelled");
+}
+
+static unsigned
+claims_to(const char *run)
+{
+	struct store_claim claim;
+	enum store_status status;
+	unsigned count = 0;
+
+	do {
+		status =
+		    store_claim(trial.a, trial.arena, "t", STORE_THREAD_LEASE_MS, &claim);
+		count++;
+	} while (status == STORE_BUSY);
+	ck_assert_int_eq(status, STORE_OK);
+	ck_assert_str_eq(claim.run, run);
+	return count;
+}
+
+static void
+play_many_ousted(void)
+{
+	line_up_many();
+	trial_submit("t", "behind");
+	ck_assert_uint_eq(claims_to("next"), 2);
+	ck_assert_str_eq(thread_status("x2500"), "cancelled");
+	ck_assert_str_eq(value_get_text(thread_record("x2500"), "replaced_by"), "next");
+	ck_assert_str_eq(thread_status("behind"), "queued");
+	ck_assert_int_eq(trial_ask("HEXISTS", key("t:t"), "way")->integer, 0);
+}
+
+START_TEST(very_many_make_way_in_steps)
+{
+	trial_play(play_many_ousted);
+}
+END_TEST
+
+/* Who took their place may be cancelled, or make way himself. */
+static void
+play_many_for_nobody(void)
+{
+	const char *answer, *ended;
+
+	line_up_many();
+	trial_submit("t", "behind");
+	ck_assert_int_eq(
+	    store_cancel(trial.a, trial.arena, "t", "next", &answer, &ended), STORE_OK);
+	ck_assert_str_eq(answer, "CANCELLED");
+	ck_assert_uint_eq(claims_to("behind"), 2);
+	ck_assert_str_eq(thread_status("x2500"), "cancelled");
+}
+
+START_TEST(they_make_way_though_nobody_comes)
+{
+	trial_play(play_many_for_nobody);
+}
+END_TEST
+
+static void
+play_many_twice(void)
+{
+	line_up_many();
+	ck_assert_int_eq(thread_submit("last", "multitask", "interrupt"), STORE_OK);
+	ck_assert_str_eq(thread_status("x2001"), "cancelled");
+	ck_assert_str_eq(thread_status("x2002"), "queued");
+	ck_assert_uint_eq(claims_to("last"), 1);
+	ck_assert_str_eq(thread_status("x2500"), "cancelled");
+	ck_assert_str_eq(thread_status("next"), "cancelled");
+}
+
+START_TEST(who_makes_way_later_does_so_too)
+{
+	trial_play(play_many_twice);
+}
+END_TEST
+
+static void
+play_many_and_few(void)
+{
+	line_up_many();
+	ck_assert_int_eq(thread_submit("next", "multitask", "interrupt"), STORE_KNOWN);
+	ck_assert_int_eq(thread_submit("last", "multitask", "interrupt"), STORE_OK);
+	ck_assert_int_eq(thread_submit("final", "multitask", "interrupt"), STORE_OK);
+	ck_assert_str_eq(thread_status("x2500"), "cancelled");
+	ck_assert_str_eq(thread_status("last"), "cancelled");
+	ck_assert_uint_eq(claims_to("final"), 1);
+}
+
+START_TEST(for_the_last_of_them_all_have_made_way)
+{
+	trial_play(play_many_and_few);
+}
+END_TEST
+
 TCase *
 tcase_store_busy(void)
 {
@@ -107,5 +228,9 @@ tcase_store_busy(void)
 	tcase_add_test(tcase, who_does_not_wait_is_refused_while_the_thread_is_busy);
 	tcase_add_test(tcase, who_interrupts_is_next);
 	tcase_add_test(tcase, a_rollback_holds_until_the_next_run_has_begun);
+	tcase_add_test(tcase, very_many_make_way_in_steps);
+	tcase_add_test(tcase, they_make_way_though_nobody_comes);
+	tcase_add_test(tcase, who_makes_way_later_does_so_too);
+	tcase_add_test(tcase, for_the_last_of_them_all_have_made_way);
 	return tcase;
 }
