@@ -260,6 +260,18 @@ segment_of(struct arena *arena, const char *name)
 }
 
 void
+runs_say_stream(struct call *call, const char *thread, const char *run, unsigned modes)
+{
+	struct arena *arena = call->arena;
+	const char *of_run =
+	    run == NULL ? "" : arena_printf(arena, "/runs/%s", segment_of(arena, run));
+
+	exchange_add_header(call->exchange, "Location",
+	    arena_printf(arena, "/threads/%s%s/stream?stream_mode=%s",
+		segment_of(arena, thread), of_run, mode_names(arena, modes)));
+}
+
+void
 call_run_stream(struct call *call)
 {
 	struct run_begun begun;
@@ -267,11 +279,7 @@ call_run_stream(struct call *call)
 	if (!runs_begin(call, call->body, FEED_ALL, &begun))
 		return;
 	runs_say_where(call, &begun);
-	/* Where a client whose connection breaks finds the rest. */
-	exchange_add_header(call->exchange, "Location",
-	    arena_printf(call->arena, "/threads/%s/runs/%s/stream?stream_mode=%s",
-		segment_of(call->arena, begun.thread), segment_of(call->arena, begun.run),
-		mode_names(call->arena, begun.body.modes)));
+	runs_say_stream(call, begun.thread, begun.run, begun.body.modes);
 	reply_events(call);
 	runs_show(call, &begun, false, NULL);
 }
@@ -309,6 +317,7 @@ call_run_join_stream(struct call *call)
 		return;
 	begun.body.agent = value_get_text(record, "agent");
 	begun.body.cancels_on_disconnect = call_flag(call, "cancel_on_disconnect");
+	runs_say_stream(call, begun.thread, begun.run, begun.body.modes);
 	reply_events(call);
 	runs_show(call, &begun, false, exchange_header(call->exchange, "Last-Event-ID"));
 }

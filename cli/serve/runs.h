@@ -61,6 +61,10 @@ const struct value *runs_find(struct call *call);
 /* Says where the run is: Content-Location. */
 void runs_say_where(struct call *call, const struct run_begun *begun);
 
+/* Says where a client whose connection breaks finds the rest of a stream of run, or, for NULL, of the thread: Location. */
+void runs_say_stream(
+    struct call *call, const char *thread, const char *run, unsigned modes);
+
 /* What is said to who wants a run cancelled in another way. */
 #define RUNS_INTERRUPT_ONLY                                                              \
 	"action: only interrupt is known; a new run with multitask_strategy rollback "   \

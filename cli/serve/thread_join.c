@@ -104,6 +104,7 @@ call_thread_join(struct call *call)
 		reply_failed(call, status, "such thread");
 		return;
 	}
+	runs_say_stream(call, call->params[0], NULL, join.modes);
 	reply_events(call);
 	while (go_on(&join) == 0)
 		continue;

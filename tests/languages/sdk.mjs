@@ -247,6 +247,25 @@ const parts = {
 		server.close();
 	},
 
+	// The same of streams that were joined.
+	async rejoin() {
+		const streamMode = ["messages-tuple", "updates"];
+		const isAll = (chunks) => events(chunks, "updates").length === 3;
+		for (const join of [
+			(far, thread, run) => collect(far.runs.joinStream(thread, run, { streamMode })),
+			(far, thread) => collectUntil(far.threads.joinStream(thread, { streamMode }), isAll),
+		]) {
+			const server = await breaking(2);
+			const far = new Client({ apiUrl: `http://127.0.0.1:${server.address().port}` });
+			const { thread_id: thread } = await client.threads.create();
+			const { run_id: run } = await client.runs.create(thread, "talker", { input });
+			const chunks = await join(far, thread, run);
+			assert.ok(server.hasBroken);
+			assert.deepEqual(texts(chunks), textsOf((await client.threads.getState(thread)).values));
+			server.close();
+		}
+	},
+
 	async interrupts() {
 		const { thread_id: thread } = await client.threads.create();
 		const chunks = await collect(client.runs.stream(thread, "approver", { input, streamMode: ["values", "updates"] }));
