@@ -292,7 +292,10 @@ mark_slashes(char *text)
 	while (*from != '\0') {
 		bool is_slash = strncasecmp(from, "%2f", 3) == 0;
 
-		*to++ = is_slash ? HTTP_NAMED_SLASH : *from;
+		*to = *from;
+		if (is_slash)
+			*to = HTTP_NAMED_SLASH;
+		to++;
 		from += is_slash ? 3 : 1;
 	}
 	*to = '\0';
