@@ -245,9 +245,8 @@ chat_answer_dangling_from(struct arena *arena, const struct value *messages, siz
 		add_slice(&repaired, messages, taken, i);
 		taken = i;
 		answer_calls(&repaired, answers, at, calls,
-		    "was cancelled: it did not finish before the conversation went on, "
-		    "and "
-		    "its result is not known.");
+		    "was cancelled: the conversation went on without its result. Whether "
+		    "it was done, in part or in whole, is not known.");
 		answer_calls(&repaired, answers, at, invalid,
 		    "was not run: its arguments could not be read.");
 	}

@@ -201,9 +201,9 @@ play_update(struct scene *scene)
 	    "busy with run 'r2'");
 	bench_submit(scene, "r3", "rollback");
 	bench_wait_talk(scene,
-	    "r1 One. - Tool call note with id x was cancelled: it did not "
-	    "finish before the conversation went on, and its result is "
-	    "not known. r3 -");
+	    "r1 One. - Tool call note with id x was cancelled: the conversation "
+	    "went on without its result. Whether it was done, in part or in "
+	    "whole, is not known. r3 -");
 }
 
 static void
