@@ -289,7 +289,7 @@ judge_calls(struct answer *answer, struct model_response *response)
 		return response;
 	}
 	value = value_get(answer->calls.items[0], "args");
-	text = value_is(content, VALUE_STR)
+	text = value_is(content, VALUE_STR) && content->size > 0
 		   ? content->text
 		   : arena_printf(answer->arena, "Returning structured response: %s",
 			 json_text(answer->arena, value));

@@ -109,6 +109,11 @@ START_TEST(a_call_that_fits_is_the_structured_response)
 	    "}",
 	    AI(GOOD), NULL);
 	ck_assert_str_eq(value_get_text(answer(body, 0), "content"), "Noted.");
+	body = call("{'strategy': 'tool', 'tool_message_content': '', 'schema': " WEATHER
+		    "}",
+	    AI(GOOD), NULL);
+	ck_assert_str_eq(value_get_text(answer(body, 0), "content"),
+	    "Returning structured response: {\"celsius\":21}");
 }
 END_TEST
 
