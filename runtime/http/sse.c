@@ -59,10 +59,11 @@ take_field(
     struct sse *sse, const char *name, size_t name_size, const char *value, size_t size)
 {
 	if (name_size == 4 && memcmp(name, "data", 4) == 0) {
-		sse->has_data = true;
-		if (keep(sse, &sse->data, value, size) == -1)
+		if (keep(sse, &sse->data, value, size) == -1 ||
+		    keep(sse, &sse->data, "\n", 1) == -1)
 			return -1;
-		return keep(sse, &sse->data, "\n", 1);
+		sse->has_data = true;
+		return 0;
 	}
 	if (name_size == 5 && memcmp(name, "event", 5) == 0) {
 		sse->event.size = 0;
@@ -141,7 +142,7 @@ sse_feed(struct sse *sse, const char *data, size_t size)
 int
 sse_end(struct sse *sse)
 {
-	if (sse->line.size > 0 && end_line(sse, "", 0) == -1)
+	if (sse->too_large || (sse->line.size > 0 && end_line(sse, "", 0) == -1))
 		return -1;
 	return dispatch(sse);
 }

@@ -34,7 +34,7 @@ void sse_release(struct sse *sse);
  * large; nothing may be fed after that. */
 int sse_feed(struct sse *sse, const char *data, size_t size);
 
-/* The stream is over: gives out what is pending. Returns as sse_feed. */
+/* The stream is over: gives out what is pending. Returns as sse_feed; -1 behind one that was too large. */
 int sse_end(struct sse *sse);
 
 #endif

@@ -155,6 +155,29 @@ START_TEST(what_never_ends_is_refused_at_the_limit)
 }
 END_TEST
 
+/* A name that leaves no room for the first byte of data. */
+START_TEST(the_end_behind_what_was_refused_is_refused_too)
+{
+	size_t size = 0, bytes = SSE_EVENT_BYTES_MAX - 64;
+	char *line = malloc(bytes), data[128];
+	struct sse sse;
+
+	memset(line, 'n', bytes);
+	memcpy(line, "event:", strlen("event:"));
+	memset(data, 'd', sizeof data);
+	memcpy(data, "data:", strlen("data:"));
+	line[bytes - 1] = data[sizeof data - 1] = '\n';
+	sse_init(&sse, count, &size);
+	ck_assert_int_eq(sse_feed(&sse, line, bytes), 0);
+	ck_assert_int_eq(sse_feed(&sse, data, sizeof data), -1);
+	ck_assert(sse.too_large);
+	ck_assert_int_eq(sse_end(&sse), -1);
+	ck_assert_uint_eq(size, 0);
+	sse_release(&sse);
+	free(line);
+}
+END_TEST
+
 START_TEST(a_stream_may_be_longer_than_an_event)
 {
 	struct sse sse;
@@ -180,6 +203,7 @@ tcase_sse(void)
 	    sizeof rows / sizeof rows[0]);
 	tcase_add_test(tcase, an_event_waits_for_the_blank_line_behind_it);
 	tcase_add_test(tcase, a_receiver_that_says_stop_gets_no_more);
+	tcase_add_test(tcase, the_end_behind_what_was_refused_is_refused_too);
 	tcase_add_loop_test(tcase, what_never_ends_is_refused_at_the_limit, 0,
 	    sizeof endless / sizeof endless[0]);
 	tcase_add_test(tcase, a_stream_may_be_longer_than_an_event);
