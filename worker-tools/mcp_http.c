@@ -282,6 +282,19 @@ on_refused(struct mcp_http *http, unsigned changes)
 	hearer->on_lost(hearer->arg, "has ended its session");
 }
 
+/* Whether the server says that it knows no such session. 404 is what the protocol wants; servers made after
+ * the SDK's samples, and the SDK's own behind a restart, say 400 with a text. */
+static bool
+knows_no_session(const struct http_response *response)
+{
+	if (response->failure != HTTP_OK)
+		return false;
+	return response->status == 404 ||
+	       (response->status == 400 &&
+		   (strcasestr(response->body, "session") != NULL ||
+		       strcasestr(response->body, "not initialized") != NULL));
+}
+
 static void
 exchange_http(struct mcp_link *link, struct mcp_exchange *exchange)
 {
@@ -300,8 +313,7 @@ exchange_http(struct mcp_link *link, struct mcp_exchange *exchange)
 	end(&incoming);
 	if (exchange->response == NULL) {
 		exchange->fault = fault_of(http, exchange->arena, &response);
-		exchange->was_refused =
-		    response.failure == HTTP_OK && response.status == 404 && has_session;
+		exchange->was_refused = has_session && knows_no_session(&response);
 		if (exchange->was_refused)
 			on_refused(http, changes);
 	} else if (response.header != NULL) {
@@ -322,7 +334,7 @@ close_http(struct mcp_link **link_p)
 	free(http);
 }
 
-static const struct mcp_link_type type = { exchange_http, tell_http, close_http };
+static const struct mcp_link_type type = { exchange_http, tell_http, NULL, close_http };
 
 struct mcp_link *
 mcp_http_open(struct loop *loop, struct http *http, const struct mcp_options *options,

@@ -27,7 +27,9 @@ struct mcp_link_type {
 	/* Says text, of which nothing is to come back; on a fiber, may wait for a little, even of one that
 	 * was cancelled. */
 	void (*tell)(struct mcp_link *link, const char *text);
-	/* Ends it and takes *link_p, on a fiber; nobody waits for a response. */
+	/* Ends it, on a fiber: exchanges under way fail, and none begins any more. NULL: they go on. */
+	void (*end)(struct mcp_link *link);
+	/* Takes *link_p, on a fiber, behind its end; no exchange is under way. */
 	void (*close)(struct mcp_link **link_p);
 };
 
@@ -44,6 +46,10 @@ struct mcp_link {
 	const struct mcp_link_type *type;
 	struct mcp_hearer hearer;
 	char revision[MCP_REVISION_BYTES]; /* agreed on; "": not yet */
+
+	/* Of mcp_server.c. */
+	unsigned exchanges; /* under way */
+	bool is_left;       /* the last of them closes it */
 };
 
 #endif

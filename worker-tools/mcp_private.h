@@ -30,7 +30,6 @@ struct mcp_server {
 	enum mcp_state state;
 	struct fiber *keeper; /* NULL: has ended */
 	struct mcp_link *way; /* or NULL */
-	unsigned exchanges;   /* under way on it */
 	bool is_lost;         /* way is of no use any more */
 	bool is_stale;        /* its tools are others now */
 	int64_t last_id;

@@ -77,23 +77,14 @@ mcp_on_lost(void *arg, const char *reason)
 
 /* --- asking ----------------------------------------------------------------------------- */
 
-static void
-leave(struct mcp_server *server)
-{
-	server->exchanges--;
-	if (server->keeper != NULL)
-		fiber_wake(server->keeper);
-}
-
 /* The server need not go on with it; it may never have come there. */
 static void
-tell_cancelled(struct mcp_server *server, struct arena *arena, int64_t id)
+tell_cancelled(struct mcp_link *way, struct arena *arena, int64_t id)
 {
 	const struct value *params = value_map(arena, "requestId", value_int(arena, id),
 	    "reason", value_str(arena, "nobody waits for it any more"), NULL);
 
-	server->way->type->tell(
-	    server->way, mcp_notice(arena, "notifications/cancelled", params));
+	way->type->tell(way, mcp_notice(arena, "notifications/cancelled", params));
 }
 
 /* was_refused_r: it can be asked again, once it is open again. */
@@ -105,15 +96,17 @@ mcp_ask_once(struct mcp_server *server, struct arena *arena, const char *method,
 	struct mcp_exchange exchange = {
 		.arena = arena, .id = ++server->last_id, .end_ms = end_ms
 	};
+	struct mcp_link *way = server->way; /* it may have another one behind this */
 
 	exchange.text = mcp_request(arena, exchange.id, method, params);
-	server->exchanges++;
-	server->way->type->exchange(server->way, &exchange);
+	way->exchanges++;
+	way->type->exchange(way, &exchange);
 	if (exchange.response == NULL &&
 	    (exchange.fault->control ||
 		fault_type_is(exchange.fault->type, "TimeoutError")))
-		tell_cancelled(server, arena, exchange.id);
-	leave(server);
+		tell_cancelled(way, arena, exchange.id);
+	if (--way->exchanges == 0 && way->is_left)
+		way->type->close(&way);
 	*was_refused_r = exchange.was_refused;
 	*fault_r = exchange.fault;
 	return exchange.response != NULL ? mcp_result(arena, exchange.response, fault_r)
@@ -165,16 +158,29 @@ mcp_server_ask(struct mcp_server *server, struct arena *arena, const char *metho
 	return result;
 }
 
-/* Nobody begins an exchange on it any more: those under way end first. */
 static void
-close_way(struct mcp_server *server)
+ignore(void *arg, const char *what)
 {
-	fiber_shield(true);
-	while (server->exchanges > 0)
-		fiber_wait();
-	fiber_shield(false);
-	if (server->way != NULL)
-		server->way->type->close(&server->way);
+	(void)arg;
+	(void)what;
+}
+
+/* Nobody begins an exchange on it any more. Those that go on are not waited for: another way may be opened
+ * meanwhile. */
+static void
+leave_way(struct mcp_server *server)
+{
+	struct mcp_link *way = server->way;
+
+	server->way = NULL;
+	if (way == NULL)
+		return;
+	way->hearer = (struct mcp_hearer){ ignore, ignore, NULL };
+	if (way->type->end != NULL)
+		way->type->end(way);
+	way->is_left = true;
+	if (way->exchanges == 0)
+		way->type->close(&way);
 }
 
 /* --- keeping ---------------------------------------------------------------------------- */
@@ -224,7 +230,7 @@ try_it(struct mcp_server *server)
 	}
 	if (server->state == MCP_OPEN)
 		enter(server, MCP_TRYING);
-	close_way(server);
+	leave_way(server);
 	return was_open;
 }
 

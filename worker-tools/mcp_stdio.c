@@ -201,12 +201,8 @@ end_text(const struct mcp_stdio *stdio, struct arena *arena)
 }
 
 static void
-on_gone(void *arg)
+fail_all(struct mcp_stdio *stdio, const char *reason)
 {
-	struct mcp_stdio *stdio = arg;
-	const struct mcp_hearer *hearer = &stdio->link.hearer;
-	struct arena *arena = arena_new();
-	const char *reason = end_text(stdio, arena);
 	struct waiting *waiting;
 
 	while ((waiting = TAILQ_FIRST(&stdio->waiting)) != NULL) {
@@ -215,6 +211,17 @@ on_gone(void *arg)
 			"the MCP server %s %s", stdio->options->name, reason);
 		end(stdio, waiting);
 	}
+}
+
+static void
+on_gone(void *arg)
+{
+	struct mcp_stdio *stdio = arg;
+	const struct mcp_hearer *hearer = &stdio->link.hearer;
+	struct arena *arena = arena_new();
+	const char *reason = end_text(stdio, arena);
+
+	fail_all(stdio, reason);
 	if (stdio->closing != NULL)
 		fiber_wake(stdio->closing);
 	else
@@ -234,11 +241,10 @@ wait_until_gone(struct mcp_stdio *stdio, uint64_t ms)
 }
 
 static void
-close_stdio(struct mcp_link **link_p)
+end_stdio(struct mcp_link *link)
 {
-	struct mcp_stdio *stdio = of(*link_p);
+	struct mcp_stdio *stdio = of(link);
 
-	*link_p = NULL;
 	fiber_shield(true);
 	stdio->closing = fiber_current();
 	companion_ask_to_end(stdio->companion);
@@ -249,6 +255,16 @@ close_stdio(struct mcp_link **link_p)
 			    stdio->options->name);
 	}
 	fiber_shield(false);
+	stdio->closing = NULL;
+	fail_all(stdio, "cannot be killed");
+}
+
+static void
+close_stdio(struct mcp_link **link_p)
+{
+	struct mcp_stdio *stdio = of(*link_p);
+
+	*link_p = NULL;
 	companion_destroy(&stdio->companion);
 	packet_release(&stdio->line);
 	free(stdio);
@@ -296,7 +312,8 @@ tell_stdio(struct mcp_link *link, const char *text)
 	write_line(of(link), text);
 }
 
-static const struct mcp_link_type type = { exchange_stdio, tell_stdio, close_stdio };
+static const struct mcp_link_type type = { exchange_stdio, tell_stdio, end_stdio,
+	close_stdio };
 
 struct mcp_link *
 mcp_stdio_open(struct loop *loop, struct arena *arena, const struct mcp_options *options,

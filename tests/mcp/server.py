@@ -5,7 +5,8 @@
     server.py FOLDER http KEY    writes its port to FOLDER/port; wants "Authorization: Bearer KEY"
 
 It writes down in FOLDER: `starts`, a line each time it begins; `said`, each message of the client's that
-is no request for a tool. FOLDER/more being there, it has one more tool; FOLDER/broken: it ends at once.
+is no request for a tool. FOLDER/more being there, it has one more tool; FOLDER/broken: it ends at once; FOLDER/sample:
+a session that it does not know is a bad request.
 """
 import http.server
 import json
@@ -220,7 +221,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             note("starts", session)
             self.reply(200, json.dumps(take(message, None)).encode(), Content_Type="application/json", Mcp_Session_Id=session)
         elif self.headers.get("Mcp-Session-Id") not in sessions:
-            self.reply(404, b"no such session")
+            if os.path.exists(path("sample")):  # as the SDK's samples, which many servers are made after
+                self.reply(400, b'{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}')
+            else:
+                self.reply(404, b"no such session")
         elif self.headers.get("MCP-Protocol-Version") != "2025-06-18":
             self.reply(400, b"which revision?")
         elif method == "tools/call":
