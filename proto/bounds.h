@@ -217,10 +217,12 @@
 /* MCP servers whose tools a worker has. */
 #define MCP_HEADERS_MAX 32u
 #define MCP_START_MS                                                                     \
-	30000u /* until it has said what its tools are, unless its file says otherwise */
+	30000u /* until it has said its tools, unless its file says otherwise */
 #define MCP_MESSAGE_BYTES_MAX (8u << 20)
-#define MCP_TOOLS_MAX 1000u /* that are looked at, of one server */
-#define MCP_PAGES_MAX 100u  /* of a list of tools */
+#define MCP_TOOL_BYTES_MAX (128u << 10)  /* what models are told of one */
+#define MCP_CATALOG_BYTES_MAX (8u << 20) /* of all of a worker's, in one HELLO */
+#define MCP_TOOLS_MAX 1000u              /* that are looked at, of one server */
+#define MCP_PAGES_MAX 100u               /* of a list of tools */
 /* stdout of a command tool, unless its file says less. */
 #define TOOL_OUTPUT_BYTES_MAX (1u << 20)
 #define TOOL_STDERR_BYTES_MAX (64u << 10)

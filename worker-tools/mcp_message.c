@@ -160,6 +160,7 @@ mcp_tool_of(struct arena *arena, const struct mcp_options *options,
 {
 	const char *remote = value_get_text(tool, "name"), *here, *flaw;
 	const struct value *parameters;
+	const struct value *definition;
 	bool idempotent;
 
 	*reason_r = NULL;
@@ -183,13 +184,20 @@ mcp_tool_of(struct arena *arena, const struct mcp_options *options,
 		return NULL;
 	}
 	idempotent = is_idempotent(options, tool);
-	return value_map(arena, "remote", value_str(arena, remote), "definition",
+	definition = value_freeze(arena,
 	    value_map(arena, "name", value_str(arena, here), "description",
 		value_str(arena, description_of(tool, here)), "parameters", parameters,
 		"return_direct", value_bool(false), "idempotent", value_bool(idempotent),
 		"uncertain", idempotent ? NULL : options->uncertain, "timeout_ms",
-		value_int(arena, (int64_t)options->timeout_ms), NULL),
-	    NULL);
+		value_int(arena, (int64_t)options->timeout_ms), NULL));
+	if (definition->packed_size > MCP_TOOL_BYTES_MAX) {
+		*reason_r = arena_printf(arena,
+		    "'%s': its description and inputSchema are larger than %u bytes",
+		    here, MCP_TOOL_BYTES_MAX);
+		return NULL;
+	}
+	return value_map(
+	    arena, "remote", value_str(arena, remote), "definition", definition, NULL);
 }
 
 /* --- what a call gives ------------------------------------------------------------------ */

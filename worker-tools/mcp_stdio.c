@@ -66,9 +66,16 @@ end(struct mcp_stdio *stdio, struct waiting *waiting)
 }
 
 static void
+break_off(struct mcp_stdio *stdio, const char *why)
+{
+	stdio->broken = why;
+	companion_kill(stdio->companion);
+}
+
+static void
 write_line(struct mcp_stdio *stdio, const char *text)
 {
-	if (companion_is_gone(stdio->companion))
+	if (companion_is_gone(stdio->companion) || stdio->broken != NULL)
 		return;
 	companion_write(stdio->companion, text, strlen(text));
 	companion_write(stdio->companion, "\n", 1);
@@ -120,13 +127,6 @@ take_line(struct mcp_stdio *stdio, const char *line, size_t size)
 	else if (message != NULL)
 		take_message(stdio, scratch, message);
 	arena_destroy(&scratch);
-}
-
-static void
-break_off(struct mcp_stdio *stdio, const char *why)
-{
-	stdio->broken = why;
-	companion_kill(stdio->companion);
 }
 
 static void

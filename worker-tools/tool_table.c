@@ -30,6 +30,7 @@ struct tool_table {
 	unsigned holders;
 	struct tool_entry entries[TOOLS_MAX];
 	size_t count;
+	size_t server_bytes; /* of definitions of servers' tools */
 	const struct value *catalog;
 	const char *error; /* while it is made */
 };
@@ -178,7 +179,7 @@ check_room(struct tool_table *table)
 
 /* Why a server's tool has no place, or NULL. */
 static const char *
-no_place(struct tool_table *table, const char *name)
+no_place(struct tool_table *table, const char *name, const struct value *definition)
 {
 	const struct tool_entry *other = tool_table_find(table, name);
 
@@ -190,6 +191,9 @@ no_place(struct tool_table *table, const char *name)
 	    all_announced_bytes(table) + announced_bytes(name) > HEADER_BYTES_MAX)
 		return "this worker has too many; name those that are wanted in tools, "
 		       "or give some of them to another worker";
+	if (table->server_bytes + definition->packed_size > MCP_CATALOG_BYTES_MAX)
+		return "there is too much to say of this worker's tools; name those that "
+		       "are wanted in tools, or give some of them to another worker";
 	return NULL;
 }
 
@@ -201,12 +205,13 @@ add_server(struct tool_table *table, struct mcp_server *server)
 
 	for (i = 0; i < value_size(tools); i++) {
 		const struct value *tool = value_copy(table->arena, value_at(tools, i));
-		const struct value *definition = value_get(tool, "definition");
+		const struct value *definition =
+		    value_freeze(table->arena, value_get(tool, "definition"));
 		struct tool_entry entry = { .name = value_get_text(definition, "name"),
 			.server = server,
 			.remote = value_get_text(tool, "remote"),
 			.definition = definition };
-		const char *why = no_place(table, entry.name);
+		const char *why = no_place(table, entry.name, definition);
 
 		if (why != NULL) {
 			log_warnx("mcp=%s tool=%s not offered: %s",
@@ -214,6 +219,7 @@ add_server(struct tool_table *table, struct mcp_server *server)
 			continue;
 		}
 		mcp_server_hold(server);
+		table->server_bytes += definition->packed_size;
 		table->entries[table->count++] = entry;
 	}
 }

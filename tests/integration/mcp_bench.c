@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SERVER "tests/mcp/server.py"
-
 struct tool_bench mcp_bench;
 static struct child *http_server;
 
@@ -26,11 +24,11 @@ mcp_bench_tear_down(void)
 /* --- the server -------------------------------------------------------------------------- */
 
 static const char *
-server_path(void)
+path_of(const char *server)
 {
 	char path[PATH_MAX];
 
-	ck_assert_ptr_nonnull(realpath(SERVER, path));
+	ck_assert_ptr_nonnull(realpath(server, path));
 	return arena_strdup(mcp_bench.arena, path);
 }
 
@@ -40,7 +38,15 @@ mcp_offer_program(const char *more)
 {
 	tool_bench_write(&mcp_bench, "tools/mcp.yaml",
 	    arena_printf(mcp_bench.arena, "mcp: test\ncommand: [python3, %s, %s]\n%s",
-		server_path(), mcp_bench.folder, more));
+		path_of("tests/mcp/server.py"), mcp_bench.folder, more));
+}
+
+void
+mcp_offer_bad(const char *what, const char *more)
+{
+	tool_bench_write(&mcp_bench, "tools/mcp.yaml",
+	    arena_printf(mcp_bench.arena, "mcp: bad\ncommand: [python3, %s, %s, %s]\n%s",
+		path_of("tests/mcp/bad.py"), mcp_bench.folder, what, more));
 }
 
 static bool
@@ -53,8 +59,8 @@ has_port(struct tool_bench *at)
 void
 mcp_offer_http(const char *key)
 {
-	const char *argv[] = { "python3", server_path(), mcp_bench.folder, "http",
-		"secret", NULL };
+	const char *argv[] = { "python3", path_of("tests/mcp/server.py"),
+		mcp_bench.folder, "http", "secret", NULL };
 
 	http_server = child_spawn(argv, NULL);
 	tool_bench_await(&mcp_bench, has_port);

@@ -15,6 +15,9 @@ void mcp_offer_program(const char *more);
 /* The same behind HTTP, which wants the key. */
 void mcp_offer_http(const char *key);
 
+/* The same of a program that does one thing wrong (tests/mcp/bad.py). */
+void mcp_offer_bad(const char *what, const char *more);
+
 /* How many lines it has written into its file of that name. */
 size_t mcp_lines_of(const char *name);
 

@@ -1,6 +1,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "bounds.h"
 #include "json.h"
 #include "literal.h"
 
@@ -180,6 +181,19 @@ START_TEST(leaves_out_what_cannot_be_offered)
 }
 END_TEST
 
+START_TEST(what_models_are_told_of_a_tool_is_bounded)
+{
+	char *text = arena_alloc(arena, MCP_TOOL_BYTES_MAX + 1);
+	const struct value *tool = literal(arena, "{'name':'a'}");
+	const char *reason;
+
+	memset(text, 'd', MCP_TOOL_BYTES_MAX);
+	tool = value_map_with(arena, tool, "description", value_str(arena, text));
+	ck_assert_ptr_null(mcp_tool_of(arena, &options, tool, &reason));
+	ck_assert_msg(strstr(reason, "larger than") != NULL, "%s", reason);
+}
+END_TEST
+
 /* --- what a call gives ------------------------------------------------------------------ */
 
 static const struct {
@@ -267,6 +281,7 @@ tcase_mcp_message(void)
 	tcase_add_test(tcase, answers_what_the_server_asks);
 	tcase_add_test(tcase, takes_a_result_or_says_why_there_is_none);
 	tcase_add_test(tcase, makes_a_tool_ours);
+	tcase_add_test(tcase, what_models_are_told_of_a_tool_is_bounded);
 	tcase_add_test(tcase, believes_its_hints_unless_the_file_says_it);
 	tcase_add_loop_test(tcase, leaves_out_what_cannot_be_offered, 0, COUNT(left_out));
 	tcase_add_loop_test(tcase, makes_content_of_it, 0, COUNT(given));

@@ -1,0 +1,54 @@
+/* MCP servers that do not do as they should (tests/mcp/bad.py): the worker and its other tools go on. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mcp_bench.h"
+
+TCase *tcase_mcp_bad(void);
+
+/* Starts a worker that has the server, which does that wrong, and the tool t. */
+static void
+start(const char *what, const char *more)
+{
+	mcp_offer_bad(what, more);
+	tool_bench_offer(&mcp_bench, "command: [echo, here]\n");
+	tool_bench_worker(&mcp_bench, 0, NULL);
+}
+
+/* All of it would be no message that the broker takes: the worker would have lost its other tools, too. */
+START_TEST(what_it_says_of_all_tools_is_bounded)
+{
+	start("talkative", "");
+	mcp_expect_text(mcp_called("t0", "{}"), "fine");
+	mcp_expect_text(tool_bench_call(&mcp_bench, "{}"), "here");
+}
+END_TEST
+
+static bool
+was_started_again(struct tool_bench *at)
+{
+	(void)at;
+	return mcp_lines_of("starts") > 1;
+}
+
+/* It asks and asks, and does not read what is answered. */
+START_TEST(what_it_does_not_read_is_bounded)
+{
+	start("deaf", "start_ms: 3600000\n");
+	tool_bench_await(&mcp_bench, was_started_again);
+	mcp_expect_text(tool_bench_call(&mcp_bench, "{}"), "here");
+}
+END_TEST
+
+TCase *
+tcase_mcp_bad(void)
+{
+	TCase *tcase = tcase_create("mcp_bad");
+
+	tcase_add_checked_fixture(tcase, mcp_bench_set_up, mcp_bench_tear_down);
+	tcase_set_timeout(tcase, 30);
+	tcase_add_test(tcase, what_it_says_of_all_tools_is_bounded);
+	tcase_add_test(tcase, what_it_does_not_read_is_bounded);
+	return tcase;
+}

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""An MCP server that does one thing wrong: bad.py FOLDER WHAT, over its standard input and output.
+
+It writes a line into FOLDER/starts each time it begins. Each of its tools says "fine".
+"""
+import json
+import os
+import sys
+
+folder, what = sys.argv[1:]
+
+
+def say(message):
+    sys.stdout.write(json.dumps(dict(message, jsonrpc="2.0")) + "\n")
+    sys.stdout.flush()
+
+
+def tool(name, **more):
+    return dict({"name": name, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}, **more)
+
+
+def page(number):
+    """Returns the tools of that page, and whether there are more."""
+    if what == "talkative":  # 48 MB in all, each of them allowed to be that large
+        return [tool("t%d" % (10 * number + i), description="d" * 120000) for i in range(10)], number < 39
+    if what == "flood":  # it would be several GB
+        return [{"name": "", "description": "f" * 7000000}], number < 400
+    return [tool("fine")], False
+
+
+def answer(method, params):
+    if method == "initialize":
+        return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "bad", "version": "1"}}
+    if method == "tools/list":
+        number = int(params.get("cursor", 0))
+        tools, more = page(number)
+        return dict({"tools": tools}, **({"nextCursor": str(number + 1)} if more else {}))
+    return {"content": [{"type": "text", "text": "fine"}]}
+
+
+with open(os.path.join(folder, "starts"), "a", encoding="utf-8") as file:
+    file.write("begun\n")
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" in request:
+        say({"id": request["id"], "result": answer(request["method"], request.get("params", {}))})
+    while what == "deaf" and request["method"] == "notifications/initialized":
+        say({"id": "d" * 60000, "method": "ping"})
