@@ -1,5 +1,4 @@
 #include <check.h>
-#include <time.h>
 
 #include "chat.h"
 #include "literal.h"
@@ -273,38 +272,6 @@ START_TEST(to_append_costs_the_same_at_any_length)
 }
 END_TEST
 
-/* The processor's time of a step in which so many writers write a message each, in ms. */
-static double
-step_ms(int count)
-{
-	struct state_write *writes = arena_alloc(arena, (size_t)count * sizeof *writes);
-	const struct value *update = literal(arena, "{'messages': 'one more'}");
-	struct timespec from, to;
-	const char *error;
-	int i;
-
-	for (i = 0; i < count; i++)
-		writes[i] = (struct state_write){ "w", update };
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
-	ck_assert_int_eq(state_apply(state, arena, writes, (size_t)count, &error), 0);
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
-	return (double)(to.tv_sec - from.tv_sec) * 1e3 +
-	       (double)(to.tv_nsec - from.tv_nsec) / 1e6;
-}
-
-/* As the calls of a round do. */
-START_TEST(a_writer_costs_the_same_behind_however_many)
-{
-	double few, many;
-
-	state_step(state, "few");
-	few = step_ms(8000);
-	state_step(state, "many");
-	many = step_ms(64000);
-	ck_assert_msg(many < 24 * few, "%f ms, %f ms", few, many);
-}
-END_TEST
-
 START_TEST(messages_are_packed_once)
 {
 	size_t i;
@@ -405,7 +372,6 @@ tcase_state_messages(void)
 	tcase_add_test(tcase, a_replaced_message_keeps_its_place);
 	tcase_add_loop_test(tcase, a_thread_is_what_add_messages_makes_of_it, 0, 50);
 	tcase_add_test(tcase, to_append_costs_the_same_at_any_length);
-	tcase_add_test(tcase, a_writer_costs_the_same_behind_however_many);
 	tcase_add_test(tcase, messages_are_packed_once);
 	tcase_add_test(tcase, messages_have_a_name_that_goes_along);
 	tcase_add_test(tcase, a_thread_begins_with_what_has_its_name);
