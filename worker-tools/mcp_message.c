@@ -6,6 +6,7 @@
 #include "bounds.h"
 #include "json.h"
 #include "schema.h"
+#include "utf8.h"
 
 #define METHOD_NOT_FOUND INT64_C(-32601)
 #define SHOWN_BYTES 300
@@ -88,8 +89,9 @@ mcp_result(
 
 	if (value_is_nil(error) && value_is(result, VALUE_MAP))
 		return result;
-	fault = fault_new(arena, "McpError", "%.*s", SHOWN_BYTES,
-	    text != NULL ? text : "the server's answer has neither result nor error");
+	if (text == NULL)
+		text = "the server's answer has neither result nor error";
+	fault = fault_new(arena, "McpError", "%s", utf8_shown(arena, text, SHOWN_BYTES));
 	*fault_r = fault;
 	return NULL;
 }

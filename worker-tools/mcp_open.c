@@ -50,23 +50,97 @@ agree(struct mcp_server *server, struct arena *arena, uint64_t end_ms,
 	return 0;
 }
 
-/* Adds the tools of one page, copied into the list's arena. */
+/* Tools of a server while they are listed. */
+struct listing {
+	struct value_list tools;
+	bool *was_seen; /* of each name that the file wants */
+	bool has_more;  /* than we look at */
+};
+
+static void
+note_seen(struct listing *listing, const struct value *wanted, const struct value *tool)
+{
+	const char *name = value_get_text(tool, "name");
+	size_t i;
+
+	for (i = 0; name != NULL && i < value_size(wanted); i++)
+		if (value_text_is(value_at(wanted, i), name))
+			listing->was_seen[i] = true;
+}
+
+/* Adds the tools of one page, copied into the listing's arena. */
 static void
 add_page(struct mcp_server *server, struct arena *arena, const struct value *page,
-    struct value_list *list)
+    struct listing *listing)
 {
 	const struct value *tools = value_get(page, "tools"), *tool;
 	const char *reason;
 	size_t i;
 
-	for (i = 0; i < value_size(tools) && list->count < MCP_TOOLS_MAX; i++) {
+	for (i = 0; i < value_size(tools) && listing->tools.count < MCP_TOOLS_MAX; i++) {
+		note_seen(listing, server->options->tools, value_at(tools, i));
 		tool = mcp_tool_of(arena, server->options, value_at(tools, i), &reason);
 		if (tool != NULL)
-			value_list_add(list, value_copy(list->arena, tool));
+			value_list_add(
+			    &listing->tools, value_copy(listing->tools.arena, tool));
 		else if (reason != NULL)
 			log_warnx(
 			    "mcp=%s not offered: %s", server->options->name, reason);
 	}
+	listing->has_more = i < value_size(tools);
+}
+
+/* Asks for page after page; what came of one goes when the next is there. Returns 0, or -1 with a reason in
+ * arena. */
+static int
+list_pages(struct mcp_server *server, struct arena *arena, uint64_t end_ms,
+    struct listing *listing, const char **reason_r)
+{
+	struct arena *last = arena_new(), *next;
+	const struct value *page = NULL, *cursor = NULL;
+	bool goes_on = true;
+	unsigned pages;
+
+	for (pages = 0; goes_on && pages < MCP_PAGES_MAX && !listing->has_more; pages++) {
+		next = arena_new();
+		page = ask_new(server, next, "tools/list",
+		    value_map(next, "cursor", cursor, NULL), end_ms, reason_r);
+		if (page != NULL)
+			add_page(server, next, page, listing);
+		else
+			*reason_r = arena_strdup(arena, *reason_r);
+		cursor = value_get(page, "nextCursor");
+		goes_on = value_is(cursor, VALUE_STR) && cursor->size > 0;
+		arena_destroy(&last);
+		last = next;
+		if (page == NULL)
+			break;
+	}
+	arena_destroy(&last);
+	listing->has_more |= goes_on;
+	return page == NULL ? -1 : 0;
+}
+
+/* Names in the file that the server does not know are somebody's mistake. */
+static void
+log_listing(const struct mcp_server *server, const struct listing *listing)
+{
+	const struct value *wanted = server->options->tools;
+	size_t i;
+
+	for (i = 0; i < value_size(wanted); i++)
+		if (!listing->was_seen[i])
+			log_warnx(
+			    "mcp=%s tool=%s not offered: the server has none of that "
+			    "name%s",
+			    server->options->name, value_text(value_at(wanted, i)),
+			    listing->has_more ? " among those that are looked at"
+					      : "; --list shows all when the file has no "
+						"tools");
+	if (listing->has_more && wanted == NULL)
+		log_warnx("mcp=%s it has more tools than are looked at (%u, on %u "
+			  "pages); name those that are wanted in tools",
+		    server->options->name, MCP_TOOLS_MAX, MCP_PAGES_MAX);
 }
 
 int
@@ -74,23 +148,20 @@ mcp_list_tools(struct mcp_server *server, struct arena *arena, uint64_t end_ms,
     const char **reason_r)
 {
 	struct arena *kept = arena_new();
-	struct value_list list = { .arena = kept };
-	const struct value *page, *cursor = NULL;
-	unsigned pages = 0;
+	struct listing listing = { .tools = { .arena = kept } };
+	const struct value *list;
 
 	server->is_stale = false;
-	do {
-		page = ask_new(server, arena, "tools/list",
-		    value_map(arena, "cursor", cursor, NULL), end_ms, reason_r);
-		if (page == NULL) {
-			arena_destroy(&kept);
-			return -1;
-		}
-		add_page(server, arena, page, &list);
-		cursor = value_get(page, "nextCursor");
-	} while (
-	    value_is(cursor, VALUE_STR) && cursor->size > 0 && ++pages < MCP_PAGES_MAX);
-	mcp_set_tools(server, kept, value_list_end(&list));
+	listing.was_seen = arena_alloc(
+	    arena, (value_size(server->options->tools) + 1) * sizeof *listing.was_seen);
+	if (list_pages(server, arena, end_ms, &listing, reason_r) == -1) {
+		arena_destroy(&kept);
+		return -1;
+	}
+	list = value_list_end(&listing.tools);
+	if (!value_equal(list, server->tools) || value_size(list) == 0)
+		log_listing(server, &listing);
+	mcp_set_tools(server, kept, list);
 	return 0;
 }
 

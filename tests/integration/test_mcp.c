@@ -250,6 +250,14 @@ START_TEST(those_that_are_wanted_are_offered_by_their_prefix)
 }
 END_TEST
 
+START_TEST(a_name_that_it_does_not_know_is_said)
+{
+	mcp_offer_program("tools: [echo, eco]\n");
+	ck_assert_ptr_nonnull(
+	    strstr(printed("--list 2>&1"), "tool=eco not offered: the server has none"));
+}
+END_TEST
+
 START_TEST(what_may_run_twice_the_file_may_say)
 {
 	mcp_offer_program("idempotent: true\n");
@@ -329,6 +337,7 @@ tcase_mcp(void)
 	tcase_add_test(tcase, tools_that_come_later_are_offered);
 	tcase_add_test(tcase, a_server_that_cannot_begin_is_tried_again);
 	tcase_add_test(tcase, those_that_are_wanted_are_offered_by_their_prefix);
+	tcase_add_test(tcase, a_name_that_it_does_not_know_is_said);
 	tcase_add_test(tcase, what_may_run_twice_the_file_may_say);
 	tcase_add_test(tcase, files_are_read_again);
 	tcase_add_test(tcase, an_agent_uses_them);
