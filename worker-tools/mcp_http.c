@@ -118,7 +118,10 @@ take_message(
 			exchange->response = value_copy(exchange->arena, message);
 		return;
 	case MCP_REQUEST:
-		send_only(incoming->http, "POST", mcp_answer(scratch, message));
+		/* Each answer may take its time: not of one for whom nobody waits any more. */
+		if (!fiber_cancelled() &&
+		    loop_now_ms(incoming->http->loop) < exchange->end_ms)
+			send_only(incoming->http, "POST", mcp_answer(scratch, message));
 		return;
 	case MCP_NOTICE:
 		hearer->on_notice(hearer->arg, value_get_text(message, "method"));
@@ -234,6 +237,8 @@ fault_of(const struct mcp_http *http, struct arena *arena,
 {
 	const char *name = http->options->name;
 
+	if (fiber_cancelled()) /* also behind a body that has all come */
+		return fault_cancelled(arena);
 	switch (response->failure) {
 	case HTTP_CANCELLED:
 		return fault_cancelled(arena);

@@ -111,6 +111,26 @@ START_TEST(a_cancel_reaches_it)
 }
 END_TEST
 
+static bool
+is_pestered(struct tool_bench *at)
+{
+	return tool_bench_exists(at, "pestered");
+}
+
+/* What the server asks is answered for as long as somebody waits for what it was asked. */
+START_TEST(a_cancel_ends_what_it_asks)
+{
+	struct tool_call *call;
+
+	start(1);
+	call = mcp_begin("pester", "{}");
+	tool_bench_await(&mcp_bench, is_pestered);
+	fiber_cancel(call->fiber);
+	tool_bench_await(&mcp_bench, was_told_to_cancel);
+	tool_bench_await_all(&mcp_bench);
+}
+END_TEST
+
 START_TEST(a_call_that_takes_too_long_ends)
 {
 	mcp_offer_program("timeout_ms: 300\n");
@@ -328,6 +348,7 @@ tcase_mcp(void)
 	tcase_add_loop_test(tcase, what_is_no_text_comes_as_blocks, 0, 2);
 	tcase_add_loop_test(tcase, arguments_are_checked_before_it_is_asked, 0, 2);
 	tcase_add_loop_test(tcase, a_cancel_reaches_it, 0, 2);
+	tcase_add_test(tcase, a_cancel_ends_what_it_asks);
 	tcase_add_test(tcase, a_call_that_takes_too_long_ends);
 	tcase_add_test(tcase, a_server_that_dies_is_started_again);
 	tcase_add_test(tcase, a_message_that_is_too_large_breaks_it_off);

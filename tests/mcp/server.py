@@ -52,6 +52,7 @@ TOOLS = [
     {"name": "grow", "inputSchema": schema(), "annotations": READS},
     {"name": "huge", "inputSchema": schema(), "annotations": READS},
     {"name": "forget", "inputSchema": schema(), "annotations": READS},
+    {"name": "pester", "inputSchema": schema(), "annotations": READS},
     {"name": "unusable", "inputSchema": {"type": "object", "properties": 3, "allOf": "x"}},
     {"name": "x" * 70, "inputSchema": schema()},
 ]
@@ -153,6 +154,8 @@ def take(message, send):
             gate.set()
         return None
     if "method" not in message:
+        if message["id"] == "pest" and "pest" not in asked:
+            note("pestered", "begun")
         asked[message["id"]] = message.get("result", message)
         return None
     if "id" not in message:
@@ -227,6 +230,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.reply(404, b"no such session")
         elif self.headers.get("MCP-Protocol-Version") != "2025-06-18":
             self.reply(400, b"which revision?")
+        elif method == "tools/call" and message["params"]["name"] == "pester":
+            self.reply(200, json.dumps([{"jsonrpc": "2.0", "id": "pest", "method": "ping"}] * 150000).encode())
         elif method == "tools/call":
             self.stream(message)
         else:
