@@ -166,8 +166,9 @@ mcp_tool_of(struct arena *arena, const struct mcp_options *options,
 	bool idempotent;
 
 	*reason_r = NULL;
-	if (remote == NULL || *remote == '\0') {
-		*reason_r = "a tool without a name";
+	if (remote == NULL || strlen(remote) != value_get(tool, "name")->size ||
+	    *remote == '\0') {
+		*reason_r = "a tool without a name, or with a NUL in it";
 		return NULL;
 	}
 	if (!is_wanted(options, remote))
@@ -211,10 +212,9 @@ is_image(const char *mime)
 }
 
 static const struct value *
-text_block(struct arena *arena, const char *text)
+text_block(struct arena *arena, const struct value *text)
 {
-	return value_map(arena, "type", value_str(arena, "text"), "text",
-	    value_str(arena, text), NULL);
+	return value_map(arena, "type", value_str(arena, "text"), "text", text, NULL);
 }
 
 /* where: "base64" or "url". */
@@ -230,9 +230,9 @@ static const struct value *
 resource_block(struct arena *arena, const struct value *resource)
 {
 	const struct value *mime = value_get(resource, "mimeType");
-	const char *text = value_get_text(resource, "text");
+	const struct value *text = value_get(resource, "text");
 
-	if (text != NULL)
+	if (value_is(text, VALUE_STR))
 		return text_block(arena, text);
 	return media_block(arena, is_image(value_text(mime)) ? "image" : "file", "base64",
 	    value_get(resource, "blob"), mime);
@@ -242,10 +242,10 @@ static const struct value *
 block_of(struct arena *arena, const struct value *item)
 {
 	const struct value *type = value_get(item, "type"),
-			   *mime = value_get(item, "mimeType");
-	const char *text = value_get_text(item, "text");
+			   *mime = value_get(item, "mimeType"),
+			   *text = value_get(item, "text");
 
-	if (value_text_is(type, "text") && text != NULL)
+	if (value_text_is(type, "text") && value_is(text, VALUE_STR))
 		return text_block(arena, text);
 	if (value_text_is(type, "image") || value_text_is(type, "audio"))
 		return media_block(
@@ -255,7 +255,7 @@ block_of(struct arena *arena, const struct value *item)
 	if (value_text_is(type, "resource_link"))
 		return media_block(arena, is_image(value_text(mime)) ? "image" : "file",
 		    "url", value_get(item, "uri"), mime);
-	return text_block(arena, json_text(arena, item));
+	return text_block(arena, value_str(arena, json_text(arena, item)));
 }
 
 /* All texts of content, one a line. */

@@ -158,6 +158,7 @@ static const struct {
 	{ "{'title':'a'}", "without a name" },
 	{ "{'name':''}", "without a name" },
 	{ "3", "without a name" },
+	{ "{'name':'bad\\u0000'}", "a NUL" },
 	{ "{'name':'"
 	  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'}",
 	    "longer than 64 bytes" },
@@ -200,6 +201,9 @@ static const struct {
 	const char *result, *content, *artifact;
 } given[] = {
 	{ "{'content':[{'type':'text','text':'a'}]}", "'a'", "null" },
+	{ "{'content':[{'type':'text','text':'a\\u0000b'}]}", "'a\\u0000b'", "null" },
+	{ "{'content':[{'type':'resource','resource':{'text':'a\\u0000b'}}]}",
+	    "'a\\u0000b'", "null" },
 	{ "{'content':[]}", "''", "null" },
 	{ "{}", "''", "null" },
 	{ "{'content':[{'type':'text','text':'a'},{'type':'text','text':'b'}]}",
