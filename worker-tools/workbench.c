@@ -380,10 +380,12 @@ workbench_call(const struct worker_tools_settings *settings, const char *const *
 	int status = WORKBENCH_USAGE;
 
 	bench.answers = read_answers(bench.arena, settings->answer);
-	if (open_bench(&bench, settings) == 0 && read_args(&bench, rest) == 0 &&
-	    find_entry(&bench, settings->call) == 0)
-		status = run(&bench);
-	close_bench(&bench);
+	if (read_args(&bench, rest) == 0) {
+		if (open_bench(&bench, settings) == 0 &&
+		    find_entry(&bench, settings->call) == 0)
+			status = run(&bench);
+		close_bench(&bench);
+	}
 	arena_destroy(&bench.arena);
 	return status;
 }

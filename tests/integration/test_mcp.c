@@ -288,6 +288,20 @@ START_TEST(what_may_run_twice_the_file_may_say)
 }
 END_TEST
 
+START_TEST(arguments_that_are_none_open_no_server)
+{
+	const char *argv[] = { "worker-tools", "--tools", NULL, "--call", "echo", "{",
+		NULL };
+	struct child *child;
+
+	mcp_offer_program("");
+	argv[2] = tool_bench_path(&mcp_bench, "tools");
+	child = child_spawn(argv, NULL);
+	ck_assert_int_eq(WEXITSTATUS(child_wait(&child)), 2);
+	ck_assert_uint_eq(mcp_lines_of("starts"), 0);
+}
+END_TEST
+
 static bool
 second_is_there(struct tool_bench *at)
 {
@@ -360,6 +374,7 @@ tcase_mcp(void)
 	tcase_add_test(tcase, those_that_are_wanted_are_offered_by_their_prefix);
 	tcase_add_test(tcase, a_name_that_it_does_not_know_is_said);
 	tcase_add_test(tcase, what_may_run_twice_the_file_may_say);
+	tcase_add_test(tcase, arguments_that_are_none_open_no_server);
 	tcase_add_test(tcase, files_are_read_again);
 	tcase_add_test(tcase, an_agent_uses_them);
 	return tcase;
