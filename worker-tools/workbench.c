@@ -14,6 +14,7 @@
 #include "tools.h"
 #include "uncertain.h"
 
+#define SETTLED_LOOK_MS 5u
 #define WHO "by-hand" /* run, thread and agent of such a call */
 
 /* --- check -------------------------------------------------------------------------- */
@@ -321,7 +322,29 @@ on_change(void *arg)
 	(void)arg;
 }
 
-/* Opens what the tools need, MCP servers too, and waits for these. A service without settings of its
+static void
+wait_for_servers(void *arg)
+{
+	struct bench *bench = arg;
+
+	while (
+	    !mcp_servers_are_settled(bench->servers) && fiber_sleep(SETTLED_LOOK_MS) == 0)
+		;
+	service_end(bench->service);
+}
+
+/* Returns false when a signal came before they were open. */
+static bool
+open_servers(struct bench *bench)
+{
+	mcp_servers_follow(bench->servers, bench->source);
+	bench->fiber = fiber_start(bench->world.loop, "open", wait_for_servers, bench);
+	service_run(bench->service, on_signal, bench);
+	return mcp_servers_are_settled(bench->servers);
+}
+
+/* Opens what the tools need, MCP servers too, and waits for these. Returns the exit status when that is
+ * all, or WORKBENCH_OK. A service without settings of its
  * own: for the loop, and for Ctrl-C to reach a tool, which is in a process group of its own. */
 static int
 open_bench(struct bench *bench, const struct worker_tools_settings *settings)
@@ -340,16 +363,15 @@ open_bench(struct bench *bench, const struct worker_tools_settings *settings)
 	    mcp_servers_new(bench->world.loop, tools_world()->http, on_change, NULL);
 	bench->source = worker_tools_load(settings, bench->arena, &error);
 	if (bench->source != NULL) {
-		mcp_servers_follow(bench->servers, bench->source);
-		loop_run_until(
-		    bench->world.loop, mcp_servers_are_settled, bench->servers);
+		if (!open_servers(bench))
+			return WORKBENCH_CANCELLED;
 		bench->world.table = tool_table_new(settings->builtin, bench->source,
 		    bench->servers, bench->arena, &error);
 	}
 	if (bench->world.table != NULL)
-		return 0;
+		return WORKBENCH_OK;
 	fprintf(stderr, "%s\n", error);
-	return -1;
+	return WORKBENCH_USAGE;
 }
 
 static void
@@ -381,9 +403,11 @@ workbench_call(const struct worker_tools_settings *settings, const char *const *
 
 	bench.answers = read_answers(bench.arena, settings->answer);
 	if (read_args(&bench, rest) == 0) {
-		if (open_bench(&bench, settings) == 0 &&
-		    find_entry(&bench, settings->call) == 0)
-			status = run(&bench);
+		status = open_bench(&bench, settings);
+		if (status == WORKBENCH_OK)
+			status = find_entry(&bench, settings->call) == 0
+				     ? run(&bench)
+				     : WORKBENCH_USAGE;
 		close_bench(&bench);
 	}
 	arena_destroy(&bench.arena);
@@ -421,9 +445,9 @@ int
 workbench_list(const struct worker_tools_settings *settings)
 {
 	struct bench bench = { .arena = arena_new() };
-	int status = WORKBENCH_USAGE;
+	int status = open_bench(&bench, settings);
 
-	if (open_bench(&bench, settings) == 0)
+	if (status == WORKBENCH_OK)
 		status = list_all(&bench);
 	close_bench(&bench);
 	arena_destroy(&bench.arena);

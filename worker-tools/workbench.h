@@ -21,7 +21,7 @@ int workbench_check(
     const struct worker_tools_settings *settings, const char *const *files);
 
 /* Lists the tools that a worker with these settings would offer: MCP servers are opened, and asked.
- * Returns the exit status: WORKBENCH_FAILED when one cannot be reached. */
+ * SIGINT and SIGTERM stop it. Returns the exit status: WORKBENCH_FAILED when one cannot be reached. */
 int workbench_list(const struct worker_tools_settings *settings);
 
 /* Runs the tool settings->call with the arguments of rest and prints its content, or its

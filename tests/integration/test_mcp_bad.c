@@ -1,7 +1,7 @@
 /* MCP servers that do not do as they should (tests/mcp/bad.py): the worker and its other tools go on. */
 #include <check.h>
-#include <stdlib.h>
-#include <string.h>
+#include <signal.h>
+#include <sys/wait.h>
 
 #include "mcp_bench.h"
 
@@ -22,6 +22,29 @@ START_TEST(what_it_says_of_all_tools_is_bounded)
 	start("talkative", "");
 	mcp_expect_text(mcp_called("t0", "{}"), "fine");
 	mcp_expect_text(tool_bench_call(&mcp_bench, "{}"), "here");
+}
+END_TEST
+
+static bool
+was_started(struct tool_bench *at)
+{
+	(void)at;
+	return mcp_lines_of("starts") > 0;
+}
+
+/* Ctrl-C is no success, and the server goes, too. */
+START_TEST(a_signal_stops_who_waits_for_it)
+{
+	static const char *const modes[] = { "--list", "--call=calculate" };
+	const char *argv[] = { "worker-tools", "--tools", NULL, modes[_i], NULL };
+	struct child *child;
+
+	mcp_offer_bad("silent", "start_ms: 3600000\n");
+	argv[2] = tool_bench_path(&mcp_bench, "tools");
+	child = child_spawn(argv, NULL);
+	tool_bench_await(&mcp_bench, was_started);
+	kill(child_pid(child), SIGINT);
+	ck_assert_int_eq(WEXITSTATUS(child_wait(&child)), 130);
 }
 END_TEST
 
@@ -50,5 +73,6 @@ tcase_mcp_bad(void)
 	tcase_set_timeout(tcase, 30);
 	tcase_add_test(tcase, what_it_says_of_all_tools_is_bounded);
 	tcase_add_test(tcase, what_it_does_not_read_is_bounded);
+	tcase_add_loop_test(tcase, a_signal_stops_who_waits_for_it, 0, 2);
 	return tcase;
 }

@@ -42,7 +42,7 @@ with open(os.path.join(folder, "starts"), "a", encoding="utf-8") as file:
     file.write("begun\n")
 for line in sys.stdin:
     request = json.loads(line)
-    if "id" in request:
+    if "id" in request and what != "silent":
         say({"id": request["id"], "result": answer(request["method"], request.get("params", {}))})
     while what == "deaf" and request["method"] == "notifications/initialized":
         say({"id": "d" * 60000, "method": "ping"})
