@@ -70,7 +70,7 @@ print_server(struct arena *arena, const struct mcp_options *server)
 	    server->program != NULL ? tool_file_unset(server->program) : NULL;
 
 	printf("%-24s MCP: %s\n", server->name,
-	    server->url != NULL ? server->url : command_text(arena, server->program));
+	    server->program == NULL ? server->url : command_text(arena, server->program));
 	printf("%-24s %s, timeout %llu ms; --list asks it for its tools\n", "",
 	    server->place, (unsigned long long)server->timeout_ms);
 	if (unset != NULL)
