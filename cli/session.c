@@ -248,7 +248,9 @@ static struct store *
 connect_store(struct session *session, struct redis **redis_p)
 {
 	const char *error;
-	uint64_t deadline = loop_now_ms(session->loop) + CONNECT_WAIT_MS;
+	uint64_t wait_ms = session->redis_wait_ms;
+	uint64_t deadline = loop_now_ms(session->loop) +
+			    (wait_ms > CONNECT_WAIT_MS ? wait_ms : CONNECT_WAIT_MS);
 
 	*redis_p =
 	    redis_new(session->loop, session->fleet.redis, store_library(), &error);

@@ -25,8 +25,8 @@ struct loop *session_loop(struct session *session);
 struct arena *session_arena(struct session *session);
 bool session_json(const struct session *session);
 
-/* The store; waits up to 3 s for Redis. Says so on stderr and returns NULL when it is not
- * there. */
+/* The store; waits for Redis as long as a step of it does, 3 s at least. Says so on stderr and returns NULL when
+ * it is not there. */
 struct store *session_store(struct session *session);
 /* How long each of its steps waits for a Redis that has gone, unless it is said before: 3 s. */
 void session_wait_for_redis(struct session *session, uint64_t ms);

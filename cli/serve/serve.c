@@ -46,7 +46,9 @@ static const struct setting serve_settings_table[] = {
 	{ "connections", SETTING_INTEGER, SETTING(connections), "1024", 1, 30000, NULL,
 	    "at once; others wait", 0 },
 	{ "redis-wait-ms", SETTING_INTEGER, SETTING(redis_wait_ms), "30000", 0, 600000,
-	    "ms", "how long a request waits for a Redis that has gone", 0 },
+	    "ms",
+	    "how long a request waits for a Redis that has gone, and the start for one",
+	    0 },
 	{ "plugin", SETTING_LIST, SETTING(plugins), NULL, 0, 0, NULL,
 	    "a shared object with middleware that agents have; may be given several "
 	    "times",

@@ -19,6 +19,7 @@
 #include "memory.h"
 #include "parts/shim.h"
 
+#define SERVE_UNREACHABLE 4 /* its exit status: docs/cli.md */
 #define TICK_MS 20u
 #define AGAIN_MS 300u       /* until one that ended by itself is started again */
 #define DRAIN_MS_MAX 90000u /* longer than any drain's bound; the machine is busy */
@@ -158,6 +159,14 @@ was_cut_off(const struct party *party, int status)
 	return strstr(last_line != NULL ? last_line : text, ": ends at once: ") != NULL;
 }
 
+/* A server of HTTP that finds no Redis when it starts says so in time, and is started again by whoever looks after it. */
+static bool
+found_no_redis(const struct party *party, int status)
+{
+	return party->kind == PARTY_SERVE && WIFEXITED(status) &&
+	       WEXITSTATUS(status) == SERVE_UNREACHABLE;
+}
+
 /* A Redis that cannot write ends itself: it must rather than lose what it promised. */
 static void
 party_ended(struct party *party, int status)
@@ -168,7 +177,8 @@ party_ended(struct party *party, int status)
 	party->ready = party->stopped = false;
 	if (party->start_at_ms == UINT64_MAX)
 		party->start_at_ms = loop_now_ms(fleet->loop) + AGAIN_MS;
-	if ((party->ending && fine) || party->kind == PARTY_REDIS)
+	if ((party->ending && fine) || party->kind == PARTY_REDIS ||
+	    found_no_redis(party, status))
 		return;
 	if (was_cut_off(party, status)) {
 		fleet->cut_drains++;

@@ -37,7 +37,8 @@ void
 mcp_offer_program(const char *more)
 {
 	tool_bench_write(&mcp_bench, "tools/mcp.yaml",
-	    arena_printf(mcp_bench.arena, "mcp: test\ncommand: [python3, %s, %s]\n%s",
+	    arena_printf(mcp_bench.arena,
+		"mcp: test\ncommand: [/usr/bin/python3, %s, %s]\n%s",
 		path_of("tests/mcp/server.py"), mcp_bench.folder, more));
 }
 
@@ -45,7 +46,8 @@ void
 mcp_offer_bad(const char *what, const char *more)
 {
 	tool_bench_write(&mcp_bench, "tools/mcp.yaml",
-	    arena_printf(mcp_bench.arena, "mcp: bad\ncommand: [python3, %s, %s, %s]\n%s",
+	    arena_printf(mcp_bench.arena,
+		"mcp: bad\ncommand: [/usr/bin/python3, %s, %s, %s]\n%s",
 		path_of("tests/mcp/bad.py"), mcp_bench.folder, what, more));
 }
 
@@ -59,7 +61,7 @@ has_port(struct tool_bench *at)
 void
 mcp_offer_http(const char *key)
 {
-	const char *argv[] = { "python3", path_of("tests/mcp/server.py"),
+	const char *argv[] = { "/usr/bin/python3", path_of("tests/mcp/server.py"),
 		mcp_bench.folder, "http", "secret", NULL };
 
 	http_server = child_spawn(argv, NULL);

@@ -128,6 +128,7 @@ START_TEST(a_cancel_ends_what_it_asks)
 	fiber_cancel(call->fiber);
 	tool_bench_await(&mcp_bench, was_told_to_cancel);
 	tool_bench_await_all(&mcp_bench);
+	mcp_expect_text(mcp_called("echo", "{\"text\": \"on\"}"), "on");
 }
 END_TEST
 
@@ -192,6 +193,7 @@ START_TEST(a_slow_call_does_not_hold_up_a_new_session)
 	ck_assert_ptr_nonnull(slow->fiber);
 	fiber_cancel(slow->fiber);
 	tool_bench_await_all(&mcp_bench);
+	mcp_expect_text(mcp_called("echo", "{\"text\": \"on\"}"), "on");
 }
 END_TEST
 

@@ -231,7 +231,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.headers.get("MCP-Protocol-Version") != "2025-06-18":
             self.reply(400, b"which revision?")
         elif method == "tools/call" and message["params"]["name"] == "pester":
-            self.reply(200, json.dumps([{"jsonrpc": "2.0", "id": "pest", "method": "ping"}] * 150000).encode())
+            self.reply(200, json.dumps([{"jsonrpc": "2.0", "id": "pest", "method": "ping"}] * 20000).encode())
         elif method == "tools/call":
             self.stream(message)
         else:
