@@ -6,8 +6,6 @@
 
 #include "bounds.h"
 #include "fiber.h"
-#include "json.h"
-#include "log.h"
 #include "memory.h"
 #include "sse.h"
 #include "utf8.h"
@@ -105,50 +103,32 @@ tell_http(struct mcp_link *link, const char *text)
 /* --- what comes ------------------------------------------------------------------------- */
 
 static void
-take_message(
-    struct incoming *incoming, struct arena *scratch, const struct value *message)
+on_response(void *arg, int64_t id, const struct value *message)
 {
-	const struct mcp_hearer *hearer = &incoming->http->link.hearer;
-	struct mcp_exchange *exchange = incoming->exchange;
-	int64_t id;
+	struct mcp_exchange *exchange = ((struct incoming *)arg)->exchange;
 
-	switch (mcp_kind_of(message, &id)) {
-	case MCP_RESPONSE:
-		if (id == exchange->id && exchange->response == NULL)
-			exchange->response = value_copy(exchange->arena, message);
-		return;
-	case MCP_REQUEST:
-		/* Each answer may take its time: not of one for whom nobody waits any more. */
-		if (!fiber_cancelled() &&
-		    loop_now_ms(incoming->http->loop) < exchange->end_ms)
-			send_only(incoming->http, "POST", mcp_answer(scratch, message));
-		return;
-	case MCP_NOTICE:
-		hearer->on_notice(hearer->arg, value_get_text(message, "method"));
-		return;
-	case MCP_NOISE:
-	default:
-		log_debug("mcp=%s a message that is none", incoming->http->options->name);
-	}
+	if (id == exchange->id && exchange->response == NULL)
+		exchange->response = value_copy(exchange->arena, message);
+}
+
+/* Each answer may take its time: not of one for whom nobody waits any more. */
+static void
+on_request(void *arg, const char *answer)
+{
+	struct incoming *incoming = arg;
+
+	if (!fiber_cancelled() &&
+	    loop_now_ms(incoming->http->loop) < incoming->exchange->end_ms)
+		send_only(incoming->http, "POST", answer);
 }
 
 static void
 take_json(struct incoming *incoming, const char *data, size_t size)
 {
-	struct arena *scratch = arena_new();
-	const struct value *message;
-	const char *error;
-	size_t i;
+	static const struct mcp_takers takers = { on_response, on_request };
 
-	message = json_parse(scratch, data, size, &error);
-	if (message == NULL)
-		log_debug("mcp=%s no JSON: %s", incoming->http->options->name, error);
-	if (value_is(message, VALUE_ARRAY))
-		for (i = 0; i < value_size(message); i++)
-			take_message(incoming, scratch, value_at(message, i));
-	else if (message != NULL)
-		take_message(incoming, scratch, message);
-	arena_destroy(&scratch);
+	mcp_link_take(&incoming->http->link, incoming->http->options->name, data, size,
+	    &takers, incoming);
 }
 
 static int

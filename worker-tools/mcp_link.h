@@ -52,4 +52,16 @@ struct mcp_link {
 	bool is_left;       /* the last of them closes it */
 };
 
+/* What a link does with what the server says. */
+struct mcp_takers {
+	void (*on_response)(void *arg, int64_t id, const struct value *message);
+	void (*on_request)(
+	    void *arg, const char *answer); /* the server asks: this is to be said */
+};
+
+/* Takes JSON that came, one message or a list of them; notifications go to the hearer. name: the server's, for
+ * the log, which has a line for what is none. All that is lent is lent for the call. */
+void mcp_link_take(struct mcp_link *link, const char *name, const char *data, size_t size,
+    const struct mcp_takers *takers, void *arg);
+
 #endif

@@ -8,7 +8,6 @@
 #include "command_tool.h"
 #include "companion.h"
 #include "fiber.h"
-#include "json.h"
 #include "log.h"
 #include "memory.h"
 #include "utf8.h"
@@ -82,52 +81,24 @@ write_line(struct mcp_stdio *stdio, const char *text)
 }
 
 static void
-take_message(struct mcp_stdio *stdio, struct arena *scratch, const struct value *message)
+on_response(void *arg, int64_t id, const struct value *message)
 {
-	const struct mcp_hearer *hearer = &stdio->link.hearer;
-	struct waiting *waiting;
-	int64_t id;
+	struct mcp_stdio *stdio = arg;
+	struct waiting *waiting = find(stdio, id);
 
-	switch (mcp_kind_of(message, &id)) {
-	case MCP_RESPONSE:
-		waiting = find(stdio, id);
-		if (waiting == NULL)
-			return; /* nobody waits any more */
-		waiting->exchange->response =
-		    value_copy(waiting->exchange->arena, message);
-		end(stdio, waiting);
-		return;
-	case MCP_REQUEST:
-		write_line(stdio, mcp_answer(scratch, message));
-		return;
-	case MCP_NOTICE:
-		hearer->on_notice(hearer->arg, value_get_text(message, "method"));
-		return;
-	case MCP_NOISE:
-	default:
-		log_debug("mcp=%s a message that is none", stdio->options->name);
-	}
+	if (waiting == NULL)
+		return; /* nobody waits any more */
+	waiting->exchange->response = value_copy(waiting->exchange->arena, message);
+	end(stdio, waiting);
 }
 
 static void
-take_line(struct mcp_stdio *stdio, const char *line, size_t size)
+on_request(void *arg, const char *answer)
 {
-	struct arena *scratch = arena_new();
-	const struct value *message;
-	const char *error;
-	size_t i;
-
-	message = json_parse(scratch, line, size, &error);
-	if (message == NULL && size > 0)
-		log_debug(
-		    "mcp=%s a line that is no JSON: %s", stdio->options->name, error);
-	if (value_is(message, VALUE_ARRAY))
-		for (i = 0; i < value_size(message); i++)
-			take_message(stdio, scratch, value_at(message, i));
-	else if (message != NULL)
-		take_message(stdio, scratch, message);
-	arena_destroy(&scratch);
+	write_line(arg, answer);
 }
+
+static const struct mcp_takers takers = { on_response, on_request };
 
 static void
 take_output(struct mcp_stdio *stdio, const char *data, size_t size)
@@ -138,7 +109,9 @@ take_output(struct mcp_stdio *stdio, const char *data, size_t size)
 		size_t piece = (size_t)(newline - data);
 
 		packet_append(&stdio->line, data, piece);
-		take_line(stdio, stdio->line.data, stdio->line.size);
+		if (stdio->line.size > 0)
+			mcp_link_take(&stdio->link, stdio->options->name,
+			    stdio->line.data, stdio->line.size, &takers, stdio);
 		packet_release(&stdio->line);
 		data += piece + 1;
 		size -= piece + 1;
