@@ -110,7 +110,8 @@ fill(struct reading *reading, const char *path, const char *text)
 			packet_append(&line, text++, 1);
 	}
 	if (failed == 0)
-		filled = value_strn(reading->arena, line.data, line.size);
+		filled = value_strn(
+		    reading->arena, line.data != NULL ? line.data : "", line.size);
 	packet_release(&line);
 	return filled;
 }

@@ -191,15 +191,15 @@ static const struct fault *
 status_fault(const struct mcp_http *http, struct arena *arena,
     const struct http_response *response)
 {
-	const char *text = response->location != NULL
-			       ? arena_printf(arena,
-				     "it redirects to %s, which is not "
-				     "followed; write that as its url",
-				     response->location)
-			       : response->body;
+	const char *to = response->location, *text = response->body;
 	struct fault *fault;
 	size_t size;
 
+	/* Without its query, which may be where keys are. */
+	if (to != NULL)
+		text = arena_printf(arena,
+		    "it redirects to %.*s, which is not followed; write that as its url",
+		    (int)strcspn(to, "?"), to);
 	text = utf8_repair(arena, text, strlen(text), &size);
 	fault = fault_new(arena, "ConnectionError",
 	    "the MCP server %s answers with HTTP status %ld%s%.*s", http->options->name,

@@ -119,7 +119,7 @@ take_output(struct mcp_stdio *stdio, const char *data, size_t size)
 	if (stdio->broken == NULL)
 		packet_append(&stdio->line, data, size);
 	if (stdio->line.size > MCP_MESSAGE_BYTES_MAX)
-		break_off(stdio, "it sent a message that is too large");
+		break_off(stdio, "sent a message that is too large");
 }
 
 /* Keeps the last bytes. */
