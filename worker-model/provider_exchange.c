@@ -7,6 +7,7 @@
 #include "json.h"
 #include "provider_error.h"
 #include "provider_fault.h"
+#include "without_key.h"
 
 /* What a request and its answer are handled with. */
 struct exchange {

@@ -27,8 +27,4 @@ struct fault *provider_fault_http(struct arena *arena, const char *endpoint,
 struct fault *provider_fault_unreadable(
     struct arena *arena, const char *endpoint, const char *reason);
 
-/* Returns text, in arena, without key and without what looks like a part of it: providers
- * repeat the key they refuse, with some of it blotted out. key may be NULL. */
-const char *without_key(struct arena *arena, const char *text, const char *key);
-
 #endif

@@ -87,6 +87,8 @@ add_variable(
 	while (size > 0 && isspace((unsigned char)value[size - 1]))
 		size--;
 	packet_append(line, value, size);
+	value_list_add(
+	    &reading->server->secrets, value_strn(reading->arena, value, size));
 	*at = end + 1;
 	return 0;
 }
@@ -253,6 +255,7 @@ mcp_file_read(struct reading *reading, const struct value *document)
 
 	program->timeout_ms = TOOL_TIMEOUT_MS;
 	server->start_ms = MCP_START_MS;
+	server->secrets.arena = reading->arena;
 	server->place = program->place;
 	server->document = document;
 	reading->server = server;

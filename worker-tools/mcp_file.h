@@ -18,7 +18,9 @@ struct mcp_options {
 	const char *url;
 
 	const char *const
-	    *headers;       /* "name: value" lines of its requests, NULL-ended; or NULL */
+	    *headers; /* "name: value" lines of its requests, NULL-ended; or NULL */
+	struct value_list
+	    secrets; /* texts in these that are from the environment; never shown */
 	const char *prefix; /* of its tools' names here */
 	const struct value
 	    *tools; /* the names, as the server has them, of those wanted; NULL: all */

@@ -7,6 +7,7 @@
 #include "fiber.h"
 #include "log.h"
 #include "memory.h"
+#include "without_key.h"
 
 #define AGAIN_MS_MIN 100u
 #define AGAIN_MS_MAX 30000u
@@ -87,6 +88,22 @@ tell_cancelled(struct mcp_link *way, struct arena *arena, int64_t id)
 	way->type->tell(way, mcp_notice(arena, "notifications/cancelled", params));
 }
 
+/* The fault is shown and kept: a server may repeat the keys that it was sent. */
+static const struct fault *
+without_secrets(
+    const struct mcp_server *server, struct arena *arena, const struct fault *fault)
+{
+	const struct value_list *secrets = &server->options->secrets;
+	struct fault *clean = arena_alloc(arena, sizeof *clean);
+	size_t i;
+
+	*clean = *fault;
+	for (i = 0; i < secrets->count; i++)
+		clean->message =
+		    without_key(arena, clean->message, value_text(secrets->items[i]));
+	return clean;
+}
+
 /* was_refused_r: it can be asked again, once it is open again. */
 const struct value *
 mcp_ask_once(struct mcp_server *server, struct arena *arena, const char *method,
@@ -97,6 +114,8 @@ mcp_ask_once(struct mcp_server *server, struct arena *arena, const char *method,
 		.arena = arena, .id = ++server->last_id, .end_ms = end_ms
 	};
 	struct mcp_link *way = server->way; /* it may have another one behind this */
+	const struct fault *fault;
+	const struct value *result;
 
 	exchange.text = mcp_request(arena, exchange.id, method, params);
 	way->exchanges++;
@@ -108,9 +127,12 @@ mcp_ask_once(struct mcp_server *server, struct arena *arena, const char *method,
 	if (--way->exchanges == 0 && way->is_left)
 		way->type->close(&way);
 	*was_refused_r = exchange.was_refused;
-	*fault_r = exchange.fault;
-	return exchange.response != NULL ? mcp_result(arena, exchange.response, fault_r)
-					 : NULL;
+	fault = exchange.fault;
+	result = exchange.response != NULL ? mcp_result(arena, exchange.response, &fault)
+					   : NULL;
+	if (result == NULL)
+		*fault_r = without_secrets(server, arena, fault);
+	return result;
 }
 
 /* Waits until it is open or known not to be. */

@@ -217,7 +217,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         method = message.get("method")
         if self.headers.get("Authorization") != "Bearer " + sys.argv[3]:
-            self.reply(401, b"who are you?")
+            self.reply(401, ("who are you, " + str(self.headers.get("Authorization")) + "?").encode())
         elif method == "initialize":
             session = uuid.uuid4().hex
             sessions.add(session)

@@ -9,6 +9,7 @@
 #include "bounds.h"
 #include "json.h"
 #include "literal.h"
+#include "without_key.h"
 
 static struct arena *arena;
 
