@@ -39,6 +39,7 @@
 
 #define JSON_BYTES_MAX (256u << 20) /* one JSON text */
 #define YAML_ANCHORS_MAX 256u       /* of one document */
+#define YAML_TAGS_MAX 64u           /* %TAG lines of one file */
 #define YAML_NODES_MAX 200000u /* values of a file, aliases counted where they stand */
 #define YAML_TEXT_BYTES_MAX (16u << 20) /* of their texts, counted likewise */
 

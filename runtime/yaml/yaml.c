@@ -31,8 +31,7 @@ is_control(char byte)
 	       byte == 0x7f;
 }
 
-/* Returns how many bytes from the start may be in a YAML file: libfyaml takes control
- * characters for text. */
+/* Returns how many bytes from the start may be in a YAML file. */
 static size_t
 text_span(const char *text, size_t size)
 {
@@ -41,6 +40,21 @@ text_span(const char *text, size_t size)
 	while (i < valid && !is_control(text[i]))
 		i++;
 	return i;
+}
+
+/* Returns where the first %TAG line is that is too many, or size: libyaml compares each
+ * with all before. */
+static size_t
+tags_span(const char *text, size_t size)
+{
+	size_t i, tags = 0;
+
+	for (i = 0; i + 4 <= size; i++)
+		if (text[i] == '%' && memcmp(text + i, "%TAG", 4) == 0 &&
+		    (i == 0 || text[i - 1] == '\n' || text[i - 1] == '\r') &&
+		    ++tags > YAML_TAGS_MAX)
+			return i;
+	return size;
 }
 
 static int
@@ -56,6 +70,9 @@ build(struct yaml *yaml, struct arena *arena, const char *text, size_t size,
 	} else if (span < size) {
 		place = place_of(text, span);
 		reason = "neither UTF-8 nor printable";
+	} else if ((span = tags_span(text, size)) < size) {
+		place = place_of(text, span);
+		reason = "too many %TAG lines";
 	} else if (yaml_build(arena, text, size, &yaml->documents, &place, &reason) ==
 		   0) {
 		return 0;

@@ -3,12 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <libfyaml.h>
+#include <yaml.h> /* libyaml's, not runtime/yaml/yaml.h */
 
 #include "bounds.h"
 #include "memory.h"
 #include "yaml_pairs.h"
 #include "yaml_scalar.h"
+#include "yaml_surrogates.h"
 
 #define STACK_NODES_AT_FIRST 64u
 
@@ -25,10 +26,11 @@ struct anchor {
 	struct yaml_node node; /* without value until what it names has ended */
 };
 
-/* Not libfyaml's document tree: that resolves aliases by copying, so a few lines may grow
- * to gigabytes. Here they share one value, and count as if they were copies. */
+/* Aliases share one value, and count as if they were copies: a few lines may mean
+ * gigabytes. */
 struct builder {
 	struct arena *arena;
+	struct yaml_surrogates surrogates;
 	struct yaml_node *stack; /* nodes whose container has not ended */
 	size_t count, room;
 	struct open opens[VALUE_DEPTH_MAX];
@@ -104,30 +106,19 @@ push(struct builder *builder, struct yaml_node node)
 
 /* --- anchors ------------------------------------------------------------------------ */
 
-static const char *
-token_text(struct arena *arena, struct fy_token *token)
-{
-	const char *text;
-	size_t size;
-
-	if (token == NULL)
-		return NULL;
-	text = fy_token_get_text(token, &size);
-	return arena_copy(arena, text, text == NULL ? 0 : size);
-}
-
-/* Sets *anchor_r to the new anchor that token names; leaves it NULL without token. */
+/* Sets *anchor_r to the new anchor of this name; leaves it NULL without one. */
 static int
-add_anchor(struct builder *builder, struct fy_token *token, struct anchor **anchor_r)
+add_anchor(struct builder *builder, const yaml_char_t *name, struct anchor **anchor_r)
 {
 	struct anchor *anchor;
 
-	if (token == NULL)
+	if (name == NULL)
 		return 0;
 	if (builder->anchor_count == YAML_ANCHORS_MAX)
 		return refuse(builder, "too many anchors");
 	anchor = &builder->anchors[builder->anchor_count++];
-	*anchor = (struct anchor){ .name = token_text(builder->arena, token) };
+	*anchor =
+	    (struct anchor){ .name = arena_strdup(builder->arena, (const char *)name) };
 	*anchor_r = anchor;
 	return 0;
 }
@@ -142,9 +133,9 @@ end_anchor(struct anchor *anchor, const struct yaml_node *node)
 }
 
 static int
-on_alias(struct builder *builder, struct fy_event *event)
+on_alias(struct builder *builder, const yaml_event_t *event)
 {
-	const char *name = token_text(builder->arena, event->alias.anchor);
+	const char *name = (const char *)event->data.alias.anchor;
 	struct yaml_node node;
 	size_t i = builder->anchor_count;
 
@@ -163,31 +154,43 @@ on_alias(struct builder *builder, struct fy_event *event)
 
 /* --- scalars ------------------------------------------------------------------------ */
 
+/* Returns a copy of event's text. */
+static const char *
+scalar_text(struct builder *builder, const yaml_event_t *event, size_t *size_r)
+{
+	const char *text = (const char *)event->data.scalar.value;
+
+	*size_r = event->data.scalar.length;
+	return yaml_surrogates_back(&builder->surrogates, builder->arena,
+	    arena_copy(builder->arena, text, *size_r), size_r,
+	    event->data.scalar.style == YAML_DOUBLE_QUOTED_SCALAR_STYLE,
+	    event->end_mark.index);
+}
+
 static int
-on_scalar(struct builder *builder, struct fy_event *event)
+on_scalar(struct builder *builder, const yaml_event_t *event)
 {
 	bool is_key = in_map(builder, false);
-	bool is_plain = fy_token_scalar_style(event->scalar.value) == FYSS_PLAIN;
-	const char *tag = token_text(builder->arena, event->scalar.tag);
+	bool is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+	const char *tag = (const char *)event->data.scalar.tag;
 	struct yaml_node node = { .place = builder->place, .size = 1 };
 	struct anchor *anchor = NULL;
-	const char *text, *copy;
+	const char *text;
 	size_t size;
 
-	text = fy_token_get_text(event->scalar.value, &size);
-	node.bytes = text == NULL ? 0 : size;
+	node.bytes = event->data.scalar.length;
 	if (count_nodes(builder, 1, node.bytes) == -1 ||
-	    add_anchor(builder, event->scalar.anchor, &anchor) == -1)
+	    add_anchor(builder, event->data.scalar.anchor, &anchor) == -1)
 		return -1;
-	copy = arena_copy(builder->arena, text, text == NULL ? 0 : size);
+	text = scalar_text(builder, event, &size);
 	if (is_key && tag == NULL)
-		node.value = value_strn(builder->arena, copy, size);
+		node.value = value_strn(builder->arena, text, size);
 	else
 		node.value = yaml_scalar(
-		    builder->arena, copy, size, is_plain, tag, &builder->error);
+		    builder->arena, text, size, is_plain, tag, &builder->error);
 	if (node.value == NULL)
 		return -1;
-	node.is_merge = is_key && is_plain && tag == NULL && strcmp(copy, "<<") == 0;
+	node.is_merge = is_key && is_plain && tag == NULL && strcmp(text, "<<") == 0;
 	end_anchor(anchor, &node);
 	return push(builder, node);
 }
@@ -195,12 +198,12 @@ on_scalar(struct builder *builder, struct fy_event *event)
 /* --- arrays and maps ---------------------------------------------------------------- */
 
 static int
-start(struct builder *builder, enum value_type type, struct fy_token *tag,
-    struct fy_token *anchor)
+start(struct builder *builder, enum value_type type, const yaml_char_t *tag,
+    const yaml_char_t *anchor)
 {
 	const char *wanted =
 	    type == VALUE_MAP ? "tag:yaml.org,2002:map" : "tag:yaml.org,2002:seq";
-	const char *name = token_text(builder->arena, tag);
+	const char *name = (const char *)tag;
 	struct open *open = &builder->opens[builder->depth];
 
 	if (builder->depth == VALUE_DEPTH_MAX)
@@ -346,98 +349,80 @@ on_document_end(struct builder *builder)
 
 /* Notes where event is. What is written as nothing is where its key is. */
 static void
-take_place(struct builder *builder, struct fy_event *event)
+take_place(struct builder *builder, const yaml_event_t *event)
 {
-	const struct fy_mark *mark = fy_event_start_mark(event);
-	enum fy_scalar_style style = FYSS_ANY;
+	const yaml_mark_t *mark = &event->start_mark;
 
-	if (mark == NULL)
-		return;
-	builder->place =
-	    (struct place){ (uint32_t)mark->line + 1, (uint32_t)mark->column + 1 };
-	if (event->type == FYET_SCALAR)
-		style = fy_token_scalar_style(event->scalar.value);
-	/* libfyaml's marks are behind the quote and behind the star. */
-	if (event->type == FYET_ALIAS || style == FYSS_SINGLE_QUOTED ||
-	    style == FYSS_DOUBLE_QUOTED)
-		builder->place.column--;
+	if (event->type == YAML_SCALAR_EVENT && mark->index == event->end_mark.index &&
+	    in_map(builder, true))
+		builder->place = builder->stack[builder->count - 1].place;
+	else
+		builder->place = (struct place){ (uint32_t)mark->line + 1,
+			(uint32_t)mark->column + 1 };
 }
 
 static int
-on_event(struct builder *builder, struct fy_event *event)
+on_event(struct builder *builder, const yaml_event_t *event)
 {
 	take_place(builder, event);
 	switch (event->type) {
-	case FYET_SCALAR:
+	case YAML_SCALAR_EVENT:
 		return on_scalar(builder, event);
-	case FYET_ALIAS:
+	case YAML_ALIAS_EVENT:
 		return on_alias(builder, event);
-	case FYET_SEQUENCE_START:
-		return start(builder, VALUE_ARRAY, event->sequence_start.tag,
-		    event->sequence_start.anchor);
-	case FYET_SEQUENCE_END:
+	case YAML_SEQUENCE_START_EVENT:
+		return start(builder, VALUE_ARRAY, event->data.sequence_start.tag,
+		    event->data.sequence_start.anchor);
+	case YAML_SEQUENCE_END_EVENT:
 		return on_sequence_end(builder);
-	case FYET_MAPPING_START:
-		return start(builder, VALUE_MAP, event->mapping_start.tag,
-		    event->mapping_start.anchor);
-	case FYET_MAPPING_END:
+	case YAML_MAPPING_START_EVENT:
+		return start(builder, VALUE_MAP, event->data.mapping_start.tag,
+		    event->data.mapping_start.anchor);
+	case YAML_MAPPING_END_EVENT:
 		return on_mapping_end(builder);
-	case FYET_DOCUMENT_END:
+	case YAML_DOCUMENT_END_EVENT:
 		return on_document_end(builder);
 	default:
 		return 0;
 	}
 }
 
-/* Takes the first complaint of libfyaml. */
-static void
-take_complaint(struct builder *builder, struct fy_diag *diag)
+/* Takes libyaml's complaint about text. */
+static int
+take_complaint(struct builder *builder, const yaml_parser_t *parser, const char *text)
 {
-	const struct fy_diag_error *error;
-	void *at = NULL;
+	const yaml_mark_t *mark = &parser->problem_mark;
+	struct place place = { (uint32_t)mark->line + 1, (uint32_t)mark->column + 1 };
 
-	error = fy_diag_errors_iterate(diag, &at);
-	builder->error = "this is not YAML";
-	if (error == NULL)
-		return;
-	builder->error = arena_strdup(builder->arena, error->msg);
-	if (error->line > 0)
-		builder->place = (struct place){ (uint32_t)error->line,
-			error->column > 0 ? (uint32_t)error->column : 1 };
+	if (parser->error == YAML_MEMORY_ERROR)
+		arena_exhausted();
+	if (parser->error == YAML_READER_ERROR)
+		place = place_of(text, parser->problem_offset);
+	/* All that libyaml says of one is that it "cannot start any token". */
+	if (parser->error == YAML_SCANNER_ERROR && parser->unread > 0 &&
+	    *parser->buffer.pointer == '\t')
+		return refuse_at(builder, place, "a tab here: YAML indents with spaces");
+	return refuse_at(builder, place,
+	    parser->context == NULL ? parser->problem
+				    : arena_printf(builder->arena, "%s %s",
+					  parser->problem, parser->context));
 }
 
 static int
-read_events(struct builder *builder, struct fy_parser *events, struct fy_diag *diag)
+read_events(struct builder *builder, yaml_parser_t *parser, const char *text)
 {
-	struct fy_event *event;
+	yaml_event_t event;
+	bool ended = false;
 	int result = 0;
 
-	while (result == 0 && (event = fy_parser_parse(events)) != NULL) {
-		result = on_event(builder, event);
-		fy_parser_event_free(events, event);
-	}
-	if (result == 0 && fy_parser_get_stream_error(events)) {
-		take_complaint(builder, diag);
-		result = -1;
+	while (result == 0 && !ended) {
+		if (!yaml_parser_parse(parser, &event))
+			return take_complaint(builder, parser, text);
+		ended = event.type == YAML_STREAM_END_EVENT;
+		result = on_event(builder, &event);
+		yaml_event_delete(&event);
 	}
 	return result;
-}
-
-/* Complaints are collected; nothing is printed. */
-static struct fy_diag *
-silent_diag(void)
-{
-	struct fy_diag_cfg config;
-	struct fy_diag *diag;
-
-	fy_diag_cfg_default(&config);
-	config.fp = NULL;
-	config.colorize = false;
-	diag = fy_diag_create(&config);
-	if (diag == NULL)
-		arena_exhausted();
-	fy_diag_set_collect_errors(diag, true);
-	return diag;
 }
 
 static struct yaml_documents
@@ -456,25 +441,26 @@ yaml_build(struct arena *arena, const char *text, size_t size,
     struct yaml_documents *documents_r, struct place *place_r, const char **error_r)
 {
 	struct builder *builder = xcalloc(1, sizeof *builder);
-	struct fy_parse_cfg config = { .diag = silent_diag() };
-	struct fy_parser *events = fy_parser_create(&config);
+	yaml_parser_t parser;
 	int result;
 
-	if (events == NULL || fy_parser_set_string(events, text, size) == -1)
+	if (!yaml_parser_initialize(&parser))
 		arena_exhausted();
 	builder->arena = arena;
+	builder->surrogates = yaml_surrogates_out(arena, text, size);
 	builder->place = (struct place){ 1, 1 };
 	builder->room = STACK_NODES_AT_FIRST;
 	builder->stack = xcalloc(builder->room, sizeof *builder->stack);
-	result = read_events(builder, events, config.diag);
+	yaml_parser_set_input_string(
+	    &parser, (const unsigned char *)builder->surrogates.text, size);
+	result = read_events(builder, &parser, text);
 	if (result == 0) {
 		*documents_r = copy_documents(builder);
 	} else {
 		*place_r = builder->place;
 		*error_r = builder->error;
 	}
-	fy_parser_destroy(events);
-	fy_diag_destroy(config.diag);
+	yaml_parser_delete(&parser);
 	free(builder->documents);
 	free(builder->stack);
 	free(builder);

@@ -1,4 +1,4 @@
-/* yaml_build: libfyaml's events to values that know where they are written. Part of
+/* yaml_build: libyaml's events to values that know where they are written. Part of
  * yaml. */
 #ifndef YAML_BUILD_H
 #define YAML_BUILD_H

@@ -8,15 +8,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-const char *__lsan_default_suppressions(void);
-
-/* libfyaml 0.7.12 forgets a buffer when a quoted scalar is wrong. */
-const char *
-__lsan_default_suppressions(void)
-{
-	return "leak:libfyaml.so";
-}
-
 static void
 check_patterns(const char *const *patterns)
 {

@@ -29,7 +29,6 @@ enum go __wrap_run_stopped_by(struct run *run, const struct fault *fault);
 struct fiber *__wrap_fiber_start(
     struct loop *loop, const char *name, void (*run)(void *arg), void *arg);
 void __wrap_fiber_wake(struct fiber *fiber);
-const char *__lsan_default_suppressions(void);
 
 static const char agent_text[] =
     "name: clerk\n"
@@ -59,13 +58,6 @@ static const char agent_text[] =
 static struct coordinator coordinator;
 static struct agent agent;
 static const char *at, *end; /* what is still to be answered */
-
-/* libfyaml 0.7.12 forgets a buffer when a quoted scalar is wrong (as in fuzz_yaml). */
-const char *
-__lsan_default_suppressions(void)
-{
-	return "leak:libfyaml.so";
-}
 
 static void
 require(bool fact)

@@ -9,15 +9,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-const char *__lsan_default_suppressions(void);
-
-/* As in fuzz_yaml. */
-const char *
-__lsan_default_suppressions(void)
-{
-	return "leak:libfyaml.so";
-}
-
 static void
 check_text(const struct value *text, size_t least, size_t most)
 {

@@ -32,14 +32,6 @@ enum redis_status __wrap_redis_call(struct redis *redis, struct arena *arena,
     const struct value **reply_r);
 const char *__wrap_redis_trouble(const struct redis *redis);
 struct loop *__wrap_redis_loop(const struct redis *redis);
-const char *__lsan_default_suppressions(void);
-
-/* libfyaml 0.7.12 forgets a buffer when a quoted scalar is wrong. */
-const char *
-__lsan_default_suppressions(void)
-{
-	return "leak:libfyaml.so";
-}
 
 static redisReader *reader;
 

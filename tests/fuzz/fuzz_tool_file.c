@@ -9,15 +9,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-const char *__lsan_default_suppressions(void);
-
-/* libfyaml 0.7.12 forgets a buffer when a quoted scalar is wrong. */
-const char *
-__lsan_default_suppressions(void)
-{
-	return "leak:libfyaml.so";
-}
-
 /* An argument of each property: a hostile text, or the property's own schema. */
 static const struct value *
 args_for(struct arena *arena, const struct value *properties)

@@ -9,16 +9,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-const char *__lsan_default_suppressions(void);
-
-/* libfyaml 0.7.12 forgets a buffer when a quoted scalar is wrong. Ours are looked for by
- * the unit tests under LeakSanitizer. */
-const char *
-__lsan_default_suppressions(void)
-{
-	return "leak:libfyaml.so";
-}
-
 /* Infinities and NaN become null in JSON. */
 static bool
 is_finite(const struct value *value)

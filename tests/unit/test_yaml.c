@@ -100,6 +100,18 @@ static const struct {
 	{ "{\n\t\"a\": [1, 2.5, \"x\\ny\", null, true],\n\t\"b\": {\"\": {}}\n}\n",
 	    "{\"a\":[1,2.5,\"x\\ny\",null,true],\"b\":{\"\":{}}}" },
 	{ "\"\\ud83d\\ude00\"", "\"\xf0\x9f\x98\x80\"" },
+	/* Only in double quotes is it a character. */
+	{ "# \\ud83d\\ude00\n- \\ud83d\\ude00\n- '\\ud83d\\ude01' # \\ud83d\\ude02\n"
+	  "- | # \\ud83d\\ude03\n  \xc3\xa9 \\uD83D\\uDE04 and \\ud83d\\ude05\n"
+	  "- \"\xf0\x9f\x98\x80 \\uD83D\\uDE06\\\\\\ud83d\\ude07 \\\\ud83d\"\n- "
+	  "\\ud83d\\ude08\n",
+	    "[\"\\\\ud83d\\\\ude00\",\"\\\\ud83d\\\\ude01\","
+	    "\"\xc3\xa9 \\\\uD83D\\\\uDE04 and \\\\ud83d\\\\ude05\\n\","
+	    "\"\xf0\x9f\x98\x80 \xf0\x9f\x98\x86\\\\\xf0\x9f\x98\x87 \\\\ud83d\","
+	    "\"\\\\ud83d\\\\ude08\"]" },
+	{ "\xef\xbb\xbf{\"\\ud83d\\ude00\": \"\\udbff\\udfff\"}",
+	    "{\"\xf0\x9f\x98\x80\":\"\xf4\x8f\xbf\xbf\"}" },
+	{ "\"\\ufffe\\ufffe\"", "\"\xef\xbf\xbe\xef\xbf\xbe\"" },
 	{ "a: \xc3\xa9 # a comment\r\nb: 2\r\n", "{\"a\":\"\xc3\xa9\",\"b\":2}" },
 	{ "\xef\xbb\xbf"
 	  "a: 1\n",
@@ -119,7 +131,7 @@ static const struct {
 } wrongs[] = {
 	{ "a: [1,", "spec.yaml:2:1: " },
 	{ "a: b: c", "spec.yaml:1:5: " },
-	{ "a:\n\t- b", "spec.yaml:2:1: tab" },
+	{ "a:\n\t- b", "spec.yaml:2:1: a tab here" },
 	{ "a: 'x", "spec.yaml:1:" },
 	{ "a: 1\nb: 2\na: 3\n", "spec.yaml:3:1: key \"a\" is there twice" },
 	{ "x: {a: 1, 'a': 2}", "spec.yaml:1:11: key \"a\" is there twice" },
@@ -131,11 +143,11 @@ static const struct {
 	{ "&a [1, *a]", "spec.yaml:1:8: an alias inside of what it names" },
 	{ "<<: 1", "spec.yaml:1:5: << takes a map" },
 	{ "<<: [{}, 1]", "spec.yaml:1:5: << takes a map" },
-	{ "a: !foo 1", "spec.yaml:1:9: unknown tag !foo" },
-	{ "a: !!binary aGk=", "spec.yaml:1:13: unknown tag !!binary" },
-	{ "a: !!int x", "spec.yaml:1:10: this is no !!int" },
-	{ "a: !!map [1]", "spec.yaml:1:10: unknown tag tag:yaml.org,2002:map" },
-	{ "a: !!seq {}", "spec.yaml:1:10: unknown tag" },
+	{ "a: !foo 1", "spec.yaml:1:4: unknown tag !foo" },
+	{ "a: !!binary aGk=", "spec.yaml:1:4: unknown tag !!binary" },
+	{ "a: !!int x", "spec.yaml:1:4: this is no !!int" },
+	{ "a: !!map [1]", "spec.yaml:1:4: unknown tag tag:yaml.org,2002:map" },
+	{ "a: !!seq {}", "spec.yaml:1:4: unknown tag" },
 	{ "a: 1e999", "spec.yaml:1:4: a number is out of range" },
 	{ "a: 0o7777777777777777777777777", "spec.yaml:1:4: a number is out of range" },
 	{ "a: b\nc: \x01", "spec.yaml:2:4: neither UTF-8 nor printable" },
@@ -144,6 +156,13 @@ static const struct {
 	{ "a: \"\\ud800\"", "spec.yaml:1:" },
 	{ "a: 1\n b: 2", "spec.yaml:" },
 	{ "%YAML 3.0\n---\na", "spec.yaml:" },
+	/* Halves that make no pair, and a pair beside what stands in for one. */
+	{ "a: \"\\ude00\\ud83d\"", "spec.yaml:1:" },
+	{ "a: \"\\\\ud83d\\ude00\"", "spec.yaml:1:" },
+	{ "\"\\ufffe \\ud83d\\ude00\"", "spec.yaml:1:" },
+	/* The parser that we had before was killed by it. */
+	{ "? key\t: \t: value\n", "spec.yaml:1:" },
+	{ "a: \xef\xbf\xbe", "spec.yaml:1:4: " },
 };
 
 START_TEST(names_the_place_of_what_is_wrong)
@@ -196,7 +215,7 @@ static const struct {
 	{ "/name/deeper", "spec.yaml:1:7", "spec.yaml:1:7" },
 	{ "/middleware/7", "spec.yaml:3:3", "spec.yaml:3:3" },
 	{ "/middleware/0x", "spec.yaml:3:3", "spec.yaml:3:3" },
-	{ "/middleware/0/model_retry/nothing", "spec.yaml:4:7", "spec.yaml:4:7" },
+	{ "/middleware/0/model_retry/nothing", "spec.yaml:3:18", "spec.yaml:3:18" },
 	{ "/unknown", "spec.yaml:1:1", "spec.yaml:1:1" },
 };
 
@@ -313,6 +332,21 @@ START_TEST(refuses_a_merge_bomb)
 }
 END_TEST
 
+START_TEST(refuses_too_many_tags)
+{
+	const char *text = "", *error;
+	size_t i;
+
+	for (i = 0; i <= YAML_TAGS_MAX; i++)
+		text = arena_printf(arena, "%s%%TAG !%zu! tag:a\r\n", text, i);
+	text = arena_printf(arena, "%s---\r\na\r\n", text);
+	error = refusal(text, strlen(text));
+	ck_assert_str_eq(error, "spec.yaml:65:1: too many %TAG lines");
+	/* One less is all right. */
+	ck_assert_str_eq(as_json(strchr(text, '\n') + 1), "\"a\"");
+}
+END_TEST
+
 START_TEST(refuses_too_many_anchors)
 {
 	struct packet packet = { 0 };
@@ -393,7 +427,7 @@ START_TEST(says_why_a_file_is_not_loaded)
 }
 END_TEST
 
-/* libfyaml would like to. */
+/* libyaml would not mind. */
 START_TEST(prints_nothing)
 {
 	char path[] = "/tmp/test_yaml_XXXXXX";
@@ -432,6 +466,7 @@ tcase_yaml(void)
 	tcase_add_test(tcase, refuses_a_bomb_of_text);
 	tcase_add_test(tcase, refuses_a_merge_bomb);
 	tcase_add_test(tcase, refuses_too_many_anchors);
+	tcase_add_test(tcase, refuses_too_many_tags);
 	tcase_add_test(tcase, finds_a_repeated_key_among_many);
 	tcase_add_test(tcase, bounds_the_size);
 	tcase_add_test(tcase, loads_a_file);
