@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <yaml.h> /* libyaml's, not runtime/yaml/yaml.h */
+#include <yaml.h> /* libyaml's */
 
 #include "bounds.h"
 #include "memory.h"
+#include "yaml_complaint.h"
 #include "yaml_pairs.h"
 #include "yaml_scalar.h"
 #include "yaml_surrogates.h"
@@ -17,6 +18,7 @@
 struct open {
 	enum value_type type;
 	struct place place;
+	size_t index;          /* the same, in characters */
 	size_t start;          /* of its nodes: items, or keys and values in turn */
 	struct anchor *anchor; /* or NULL */
 };
@@ -40,6 +42,7 @@ struct builder {
 	size_t nodes;       /* of all documents, aliases where they stand */
 	size_t bytes;       /* of their texts, likewise */
 	struct place place; /* of the event at hand */
+	size_t index;       /* the same, in characters */
 	const char *error;
 	struct yaml_node *documents;
 	size_t document_count;
@@ -211,7 +214,8 @@ start(struct builder *builder, enum value_type type, const yaml_char_t *tag,
 	if (name != NULL && strcmp(name, "!") != 0 && strcmp(name, wanted) != 0)
 		return refuse(
 		    builder, arena_printf(builder->arena, "unknown tag %s", name));
-	*open = (struct open){ type, builder->place, builder->count, NULL };
+	*open =
+	    (struct open){ type, builder->place, builder->index, builder->count, NULL };
 	builder->depth++;
 	if (count_nodes(builder, 1, 0) == -1)
 		return -1;
@@ -353,6 +357,7 @@ take_place(struct builder *builder, const yaml_event_t *event)
 {
 	const yaml_mark_t *mark = &event->start_mark;
 
+	builder->index = mark->index;
 	if (event->type == YAML_SCALAR_EVENT && mark->index == event->end_mark.index &&
 	    in_map(builder, true))
 		builder->place = builder->stack[builder->count - 1].place;
@@ -387,29 +392,32 @@ on_event(struct builder *builder, const yaml_event_t *event)
 	}
 }
 
-/* Takes libyaml's complaint about text. */
-static int
-take_complaint(struct builder *builder, const yaml_parser_t *parser, const char *text)
+/* Returns where the innermost bracket is that is open, or NULL. */
+static const struct place *
+open_bracket(const struct builder *builder, const char *text, size_t size)
 {
-	const yaml_mark_t *mark = &parser->problem_mark;
-	struct place place = { (uint32_t)mark->line + 1, (uint32_t)mark->column + 1 };
+	size_t i = builder->depth;
+	char first;
 
-	if (parser->error == YAML_MEMORY_ERROR)
-		arena_exhausted();
-	if (parser->error == YAML_READER_ERROR)
-		place = place_of(text, parser->problem_offset);
-	/* All that libyaml says of one is that it "cannot start any token". */
-	if (parser->error == YAML_SCANNER_ERROR && parser->unread > 0 &&
-	    *parser->buffer.pointer == '\t')
-		return refuse_at(builder, place, "a tab here: YAML indents with spaces");
-	return refuse_at(builder, place,
-	    parser->context == NULL ? parser->problem
-				    : arena_printf(builder->arena, "%s %s",
-					  parser->problem, parser->context));
+	while (i-- > 0) {
+		first = yaml_character(text, size, builder->opens[i].index);
+		if (first == '[' || first == '{')
+			return &builder->opens[i].place;
+	}
+	return NULL;
 }
 
 static int
-read_events(struct builder *builder, yaml_parser_t *parser, const char *text)
+complain(
+    struct builder *builder, const yaml_parser_t *parser, const char *text, size_t size)
+{
+	builder->error = yaml_complaint(builder->arena, parser, text, size,
+	    open_bracket(builder, text, size), &builder->place);
+	return -1;
+}
+
+static int
+read_events(struct builder *builder, yaml_parser_t *parser, const char *text, size_t size)
 {
 	yaml_event_t event;
 	bool ended = false;
@@ -417,7 +425,7 @@ read_events(struct builder *builder, yaml_parser_t *parser, const char *text)
 
 	while (result == 0 && !ended) {
 		if (!yaml_parser_parse(parser, &event))
-			return take_complaint(builder, parser, text);
+			return complain(builder, parser, text, size);
 		ended = event.type == YAML_STREAM_END_EVENT;
 		result = on_event(builder, &event);
 		yaml_event_delete(&event);
@@ -453,7 +461,7 @@ yaml_build(struct arena *arena, const char *text, size_t size,
 	builder->stack = xcalloc(builder->room, sizeof *builder->stack);
 	yaml_parser_set_input_string(
 	    &parser, (const unsigned char *)builder->surrogates.text, size);
-	result = read_events(builder, &parser, text);
+	result = read_events(builder, &parser, text, size);
 	if (result == 0) {
 		*documents_r = copy_documents(builder);
 	} else {

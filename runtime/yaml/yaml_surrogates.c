@@ -88,6 +88,16 @@ find_pairs(const char *text, size_t size, struct yaml_pair *pairs)
 	return count;
 }
 
+/* In the middle of a text: no NUL. */
+static void
+put(char *to, const char pair[PAIR_BYTES])
+{
+	size_t i;
+
+	for (i = 0; i < PAIR_BYTES; i++)
+		to[i] = pair[i];
+}
+
 struct yaml_surrogates
 yaml_surrogates_out(struct arena *arena, const char *text, size_t size)
 {
@@ -105,7 +115,7 @@ yaml_surrogates_out(struct arena *arena, const char *text, size_t size)
 	find_pairs(text, size, pairs);
 	copy = arena_copy(arena, text, size);
 	for (i = 0; i < surrogates.count; i++)
-		memcpy(copy + (pairs[i].text - text), stand_in, PAIR_BYTES);
+		put(copy + (pairs[i].text - text), stand_in);
 	surrogates.text = copy;
 	surrogates.pairs = pairs;
 	return surrogates;
@@ -134,7 +144,7 @@ put_back(const struct yaml_pair *pair, bool is_double_quoted, char *to)
 	uint32_t code = pair_code(pair->text);
 
 	if (!is_double_quoted) {
-		memcpy(to, pair->text, PAIR_BYTES);
+		put(to, pair->text);
 		return PAIR_BYTES;
 	}
 	to[0] = (char)(0xf0 | code >> 18);

@@ -129,10 +129,19 @@ END_TEST
 static const struct {
 	const char *yaml, *error;
 } wrongs[] = {
-	{ "a: [1,", "spec.yaml:2:1: " },
+	{ "a: [1,", "spec.yaml:2:1: the file ends before the closing bracket of line 1, "
+		    "column 4" },
+	{ "\xef\xbb\xbf"
+	  "\xc3\xa9: {\xc3\xa9: [{ a: b }, c: ",
+	    "spec.yaml:2:1: the file ends before the closing bracket of line 1, column "
+	    "8" },
+	{ "a: [1\nb: 2\n", "spec.yaml:2:2: did not find expected ',' or ']' while "
+			   "parsing a flow sequence from line 1, column 4" },
 	{ "a: b: c", "spec.yaml:1:5: " },
 	{ "a:\n\t- b", "spec.yaml:2:1: a tab here" },
-	{ "a: 'x", "spec.yaml:1:" },
+	{ "a: 'x", "spec.yaml:1:6: found unexpected end of stream while scanning a "
+		   "quoted scalar from line 1, column 4" },
+	{ "a: \t\"x\"\n\tb", "spec.yaml:2:" },
 	{ "a: 1\nb: 2\na: 3\n", "spec.yaml:3:1: key \"a\" is there twice" },
 	{ "x: {a: 1, 'a': 2}", "spec.yaml:1:11: key \"a\" is there twice" },
 	{ "? [a]\n: 1", "spec.yaml:1:3: a key must be a string" },
