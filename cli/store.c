@@ -13,7 +13,7 @@
 struct store_settings {
 	struct common_settings common;
 	int64_t ttl_ms, limit, offset, max_depth;
-	const char *filter;
+	const char *filter, *query;
 };
 #define SETTING(field) offsetof(struct store_settings, field)
 static const struct setting store_table[] = {
@@ -22,6 +22,10 @@ static const struct setting store_table[] = {
 	    "put: how long the item lasts; 0: for ever", 0 },
 	{ "filter", SETTING_TEXT, SETTING(filter), NULL, 0, 0, NULL,
 	    "search: what values must be, such as {\"age\": {\"$gte\": 18}}", 0 },
+	{ "query", SETTING_TEXT, SETTING(query), NULL, 0, 0, NULL,
+	    "search: what items are to mean; those that are most like it come first, if "
+	    "coordinators have a model for it",
+	    0 },
 	{ "limit", SETTING_INTEGER, SETTING(limit), "10", 1, ITEMS_LIMIT_MAX, NULL,
 	    "search, namespaces: so many at most", 0 },
 	{ "offset", SETTING_INTEGER, SETTING(offset), "0", 0, ITEMS_SCANNED_MAX, NULL,
@@ -90,8 +94,10 @@ make_op(struct arena *arena, const struct store_settings *settings, const char *
 	return value_map(arena, "op", value_str(arena, name), "namespace", namespace,
 	    "key", is_of_one ? value_str(arena, rest[1]) : NULL, "value", value, "ttl_ms",
 	    is_put && settings->ttl_ms > 0 ? value_int(arena, settings->ttl_ms) : NULL,
-	    "filter", filter, "limit",
-	    is_of_one ? NULL : value_int(arena, settings->limit), "offset",
+	    "filter", filter, "query",
+	    is_search && settings->query != NULL ? value_str(arena, settings->query)
+						 : NULL,
+	    "limit", is_of_one ? NULL : value_int(arena, settings->limit), "offset",
 	    is_of_one ? NULL : value_int(arena, settings->offset), "max_depth",
 	    is_of_one || is_search ? NULL : value_int(arena, settings->max_depth), NULL);
 }
@@ -114,6 +120,8 @@ path_of(struct arena *arena, const struct value *labels)
 static void
 show_item(struct arena *arena, const struct value *item)
 {
+	if (value_has(item, "score"))
+		printf("%5.3f  ", value_number(value_get(item, "score"), 0));
 	printf("%s  %s  %s\n", path_of(arena, value_get(item, "namespace")),
 	    show_line(arena, value_get_text(item, "key"), ITEM_KEY_BYTES_MAX),
 	    show_line(arena, json_text(arena, value_get(item, "value")), SHOWN_BYTES));

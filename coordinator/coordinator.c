@@ -6,6 +6,7 @@
 
 #include "chain.h"
 #include "chores.h"
+#include "embedder.h"
 #include "fiber.h"
 #include "guard.h"
 #include "heard.h"
@@ -60,6 +61,15 @@ const struct setting coordinator_table[] = {
 	{ "webhook-wait-ms", SETTING_INTEGER, SETTING(webhook_wait_ms), "1000", 1,
 	    WEBHOOK_WAIT_MS_MAX, "ms",
 	    "between the first two tries; doubles from one to the next, up to 10 minutes",
+	    0 },
+	{ "embed", SETTING_TEXT, SETTING(embed), NULL, 0, 0, NULL,
+	    "the model that long-term memory is searched by meaning with, such as "
+	    "openai:text-embedding-3-small (default: it is not); the same for all "
+	    "coordinators",
+	    0 },
+	{ "embed-field", SETTING_LIST, SETTING(embed_fields), NULL, 0, 0, NULL,
+	    "with --embed: a field of a value that says what it means (default: all of "
+	    "the value); may be given several times",
 	    0 },
 	{ "thread-ttl-ms", SETTING_INTEGER, SETTING(thread_ttl_ms), "0", 0,
 	    (int64_t)TTL_MS_MAX, "ms",
@@ -332,6 +342,7 @@ coordinator_new(struct service *service, const struct coordinator_settings *sett
 	coordinator->suspects = suspects_new(coordinator);
 	chain_sleep_with(run_hook_sleep);
 	coordinator->tally = tally_new(coordinator->loop, coordinator->store);
+	coordinator->embedder = embedder_new(coordinator);
 	coordinator->inbox = inbox_new(coordinator);
 	coordinator->store_service = store_service_new(coordinator);
 	guard_wait(coordinator->guard);
@@ -393,6 +404,7 @@ drain_main(void *arg)
 	tally_stop(coordinator->tally);
 	shards_stop(coordinator->shards);
 	suspects_stop(coordinator->suspects);
+	embedder_stop(coordinator->embedder);
 	trace_flush(coordinator->trace, trace_flush_ms(coordinator->loop, deadline));
 	while (fiber_count(coordinator->loop) > 1) { /* this one */
 		if (loop_now_ms(coordinator->loop) >= deadline)
@@ -423,6 +435,7 @@ coordinator_destroy(struct coordinator **coordinator_p)
 	if (coordinator == NULL)
 		return;
 	store_service_destroy(&coordinator->store_service);
+	embedder_destroy(&coordinator->embedder);
 	inbox_destroy(&coordinator->inbox);
 	chores_destroy(&coordinator->chores);
 	tally_destroy(&coordinator->tally);

@@ -32,6 +32,8 @@ struct coordinator_settings {
 	const char **plugins;
 	const char *models;
 	int64_t webhook_attempts, webhook_wait_ms;
+	const char *embed;         /* or NULL */
+	const char **embed_fields; /* or NULL: all */
 	const char *trace_endpoint, *trace_sample;
 	/* In no table: how long giving runs back may take; 0: as is usual. */
 	int64_t drain_ms;
@@ -48,6 +50,7 @@ struct inbox;
 struct shards;
 struct suspects;
 struct chores;
+struct embedder;
 struct store_service;
 struct tally;
 
@@ -70,6 +73,7 @@ struct coordinator {
 	struct suspects *suspects;
 	struct tally *tally;
 	struct store_service *store_service;
+	struct embedder *embedder; /* or NULL */
 	bool store_drained;
 	struct trace *trace;            /* or NULL: nothing is traced */
 	double trace_ratio;             /* of the runs that begin a trace */

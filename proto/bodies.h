@@ -16,7 +16,9 @@
  *                        those that filter what is shown, in list order; models: {model: profile}
  *                        their settings were checked with; filters_only: true: nothing else of it runs
  *     response_format?   {strategy, schemas, ...}, middleware/output.h
- *     task?              "moderation": no chat, the last message is judged
+ *     task?              "moderation": no chat, the last message is judged; "embeddings": none either, the
+ *                        messages' texts become vectors (proto/vector.h), which are additional_kwargs
+ *                        {embeddings: [vector]} of the AI message
  *     tool_choice?       of calls that a middleware makes by itself
  *     script?            of the scripted provider: model name -> entries
  *     wraps_tools        true when some middleware implements wrap_tool_call

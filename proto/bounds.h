@@ -68,8 +68,12 @@
 #define ITEM_LABELS_MAX 16u
 #define ITEM_LABEL_BYTES_MAX 128u
 #define ITEM_KEY_BYTES_MAX 256u
-#define ITEM_VALUE_BYTES_MAX (1u << 20)       /* packed */
-#define ITEMS_LIMIT_MAX 1000u                 /* of one search */
+#define ITEM_VALUE_BYTES_MAX (1u << 20) /* packed */
+#define ITEMS_LIMIT_MAX 1000u           /* of one search */
+#define ITEMS_EMBEDDED_MAX 2000u /* that get a vector within one search by meaning */
+#define EMBEDDED_TEXT_BYTES_MAX 16384u /* of one text; what is behind is not looked at */
+#define EMBEDDED_TEXTS_MAX 64u         /* of one call */
+#define VECTOR_NUMBERS_MAX 8192u
 #define ITEM_TTL_MS_MAX INT64_C(316224000000) /* ten years */
 #define ITEMS_SCANNED_MAX 100000u             /* looked at by one search with a filter */
 #define ITEMS_SCANNED_BYTES_MAX (256u << 20)

@@ -27,6 +27,8 @@ const struct value *item_read(
 /* Many at once (item_search.c). However many items there are, one of these holds
  * ITEMS_FOUND_BYTES_MAX and a page at most. */
 const struct value *item_search(const struct item_op *at);
+/* A search with a query: by what texts mean (item_rank.c). */
+const struct value *item_rank(const struct item_op *at);
 const struct value *item_namespaces(const struct item_op *at);
 
 #endif

@@ -166,7 +166,8 @@ static const struct item_kind {
 	{ "put", { "namespace", "key", "value", "ttl_ms" }, true, put },
 	{ "get", { "namespace", "key" }, true, get },
 	{ "delete", { "namespace", "key" }, true, delete },
-	{ "search", { "namespace", "filter", "limit", "offset" }, false, item_search },
+	{ "search", { "namespace", "filter", "limit", "offset", "query" }, false,
+	    item_search },
 	{ "namespaces", { "namespace", "max_depth", "limit", "offset" }, false,
 	    item_namespaces },
 };
@@ -221,6 +222,20 @@ check_number(const struct item_op *at, const char *name, int64_t least, int64_t 
 	return -1;
 }
 
+/* A text that says something, or absent. */
+static int
+check_query(const struct item_op *at, const char **error_r)
+{
+	const struct value *query = value_get(at->op, "query");
+
+	if (query == NULL || (value_is(query, VALUE_STR) && query->size > 0 &&
+				 query->size <= EMBEDDED_TEXT_BYTES_MAX))
+		return 0;
+	*error_r = arena_printf(
+	    at->arena, "query: must be a text of 1 to %u bytes", EMBEDDED_TEXT_BYTES_MAX);
+	return -1;
+}
+
 static int
 check(struct item_op *at, const struct item_kind *kind, const char **error_r)
 {
@@ -231,7 +246,8 @@ check(struct item_op *at, const struct item_kind *kind, const char **error_r)
 	    check_number(at, "offset", 0, ITEMS_SCANNED_MAX, error_r) == -1 ||
 	    check_number(at, "max_depth", 1, ITEM_LABELS_MAX, error_r) == -1 ||
 	    check_number(at, "ttl_ms", 1, ITEM_TTL_MS_MAX, error_r) == -1 ||
-	    item_filter_check(at->arena, value_get(at->op, "filter"), error_r) == -1)
+	    item_filter_check(at->arena, value_get(at->op, "filter"), error_r) == -1 ||
+	    check_query(at, error_r) == -1)
 		return -1;
 	at->limit = (uint64_t)value_get_int(at->op, "limit", LIMIT_DEFAULT);
 	at->offset = (uint64_t)value_get_int(at->op, "offset", 0);

@@ -15,6 +15,8 @@
  *	get          key                          {item}, or {} when there is none
  *	delete       key                          {deleted: 0 or 1}
  *	search       filter?, limit?, offset?     {items: [item]}, in the order of namespace and key
+ *	search       query, filter?, ...          {items: [item and score]}, those first that mean what is
+ *	                                          most like the query (item_rank.c)
  *	namespaces   max_depth?, limit?, offset?  {namespaces: [[label]]}
  *
  * namespace is a prefix for the last two, which may be absent or empty; limit is 10 by default,

@@ -19,6 +19,7 @@ local function drop_items(prefix, members)
   call_with('HDEL', prefix .. 'item', members, 1, #members)
   call_with('ZREM', prefix .. 'items', members, 1, #members)
   call_with('ZREM', prefix .. 'item-ends', members, 1, #members)
+  call_with('HDEL', prefix .. 'item-vector', members, 1, #members)
 end
 
 -- item_put(items; prefix, member, packed value, ttl_ms (0: for ever)). Returns {created, updated,
@@ -98,6 +99,39 @@ local function item_spaces(keys, args)
   return spaces
 end
 
+-- item_vectors(items; prefix, member...): what is kept of each one's vector, as it was set; "" for none.
+local function item_vectors(_, args)
+  local vectors = {}
+  for i = 2, #args do
+    vectors[i - 1] = redis.call('HGET', args[1] .. 'item-vector', args[i]) or ''
+  end
+  return vectors
+end
+
+-- item_set_vectors(items; prefix, member, vector, member, vector ...): keeps them with items that are there still.
+local function item_set_vectors(_, args)
+  for i = 2, #args, 2 do
+    if redis.call('HEXISTS', args[1] .. 'item', args[i]) == 1 then
+      redis.call('HSET', args[1] .. 'item-vector', args[i], args[i + 1])
+    end
+  end
+end
+
+-- embed_ask(fl:embed, the answer's key, fl:embedder; what is asked, ms, most): asks coordinators, who answer into
+-- that key while it is there. Returns {"ASKED"}, {"MANY"} when so many wait, {"NOBODY"} when there is none who answers.
+local function embed_ask(keys, args)
+  if redis.call('EXISTS', keys[3]) == 0 then
+    return { 'NOBODY' }
+  end
+  if redis.call('LLEN', keys[1]) >= tonumber(args[3]) then
+    return { 'MANY' }
+  end
+  redis.call('SET', keys[2], '', 'PX', args[2], 'NX') -- who asks once more may be answered already
+  redis.call('RPUSH', keys[1], args[1])
+  redis.call('PEXPIRE', keys[1], args[2])
+  return { 'ASKED' }
+end
+
 -- item_sweep(items; prefix, limit): forgets items whose time is over. Returns how many.
 local function item_sweep(_, args)
   local over = redis.call('ZRANGEBYSCORE', args[1] .. 'item-ends', 1, now_ms(), 'LIMIT', 0, args[2])
@@ -112,4 +146,7 @@ register('fl_item_get', item_get, 'allow-oom')
 register('fl_item_delete', item_delete, 'allow-oom')
 register('fl_item_page', item_page, 'allow-oom')
 register('fl_item_spaces', item_spaces, 'allow-oom')
+register('fl_item_vectors', item_vectors, 'allow-oom')
+register('fl_item_set_vectors', item_set_vectors)
+register('fl_embed_ask', embed_ask)
 register('fl_item_sweep', item_sweep, 'allow-oom')

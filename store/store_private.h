@@ -2,6 +2,7 @@
 #ifndef STORE_PRIVATE_H
 #define STORE_PRIVATE_H
 
+#include "embed.h"
 #include "store_past.h"
 
 struct store {
@@ -13,7 +14,9 @@ struct store {
 	uint64_t replicas_ms;
 	unsigned lacking;  /* commits that wait for more of them */
 	struct warm *warm; /* what claims need not read, or NULL */
-	bool gone;         /* the last failure was for no answer of Redis */
+	embed_fn *embed;   /* or NULL: coordinators are asked */
+	void *embed_arg;
+	bool gone; /* the last failure was for no answer of Redis */
 	char error[512];
 };
 

@@ -103,6 +103,16 @@ written_of(const struct model_job *job, const struct model_request *request)
 		   : NULL;
 }
 
+static enum ask_task
+task_of(const struct value *profile)
+{
+	const struct value *task = value_get(profile, "task");
+
+	if (value_text_is(task, "moderation"))
+		return TASK_MODERATION;
+	return value_text_is(task, "embeddings") ? TASK_EMBEDDINGS : TASK_CHAT;
+}
+
 static struct ask
 ask_of(struct model_job *job, const struct model_request *request, const char *model)
 {
@@ -119,8 +129,7 @@ ask_of(struct model_job *job, const struct model_request *request, const char *m
 		.script = value_get(job->call->profile, "script"),
 		.max_output_tokens =
 		    value_get_int(known_of(job, request), "max_output_tokens", 0),
-		.moderates =
-		    value_text_is(value_get(job->call->profile, "task"), "moderation"),
+		.task = task_of(job->call->profile),
 	};
 }
 
@@ -162,6 +171,13 @@ ask_provider(struct model_job *job, const char *model, const struct endpoint *en
 	return message;
 }
 
+static bool
+takes(const struct provider *provider, enum ask_task task)
+{
+	return task == TASK_CHAT ||
+	       (task == TASK_MODERATION ? provider->moderates : provider->embeds);
+}
+
 static struct model_response *
 send_ask(struct model_job *job, struct model_request *request,
     const struct endpoint *endpoint, const struct ask *ask)
@@ -169,10 +185,11 @@ send_ask(struct model_job *job, struct model_request *request,
 	struct fault *fault = NULL;
 	const struct value *message;
 
-	if (ask->moderates && !endpoint->provider->moderates)
+	if (!takes(endpoint->provider, ask->task))
 		return fail(job, request,
-		    fault_new(ask->arena, "ValueError",
-			"the provider %s has no moderation", endpoint->name));
+		    fault_new(ask->arena, "ValueError", "the provider %s has no %s",
+			endpoint->name,
+			ask->task == TASK_MODERATION ? "moderation" : "embeddings"));
 	if (ask->tokens != NULL)
 		tokens_begin(ask->tokens, model_name(request));
 	message = ask_provider(job, model_name(request), endpoint, ask, &fault);
@@ -293,7 +310,8 @@ on_send(void *arg, struct model_request *request, unsigned attempt, const char *
 	ask = ask_of(job, request, model);
 	ask.provider = endpoint->name;
 	ask.attempt = count_send(job, model_name(request), tag != NULL);
-	ask.tokens = job->streams && tag == NULL && !ask.moderates ? &job->tokens : NULL;
+	ask.tokens =
+	    job->streams && tag == NULL && ask.task == TASK_CHAT ? &job->tokens : NULL;
 	return send_ask(job, request, endpoint, &ask);
 }
 

@@ -34,6 +34,13 @@ struct endpoint {
 	uint64_t answer_timeout_ms;     /* in all, unless the request says otherwise */
 };
 
+/* What is asked for: "task" of a call's profile (proto/bodies.h). */
+enum ask_task {
+	TASK_CHAT,
+	TASK_MODERATION, /* the last message is judged */
+	TASK_EMBEDDINGS, /* each message becomes a vector (proto/vector.h) */
+};
+
 /* One attempt of one model call, after all wraps. Lent for the send. */
 struct ask {
 	struct arena *arena;
@@ -48,14 +55,14 @@ struct ask {
 	const struct value *settings;        /* {temperature, ...}, or NULL */
 	const struct value *script;          /* the agent's, or NULL */
 	int64_t max_output_tokens; /* of the model, as far as is known; 0: it is not */
-	bool moderates;            /* no chat: the last message is judged */
-	unsigned attempt;          /* of this call to this model, from 1 */
-	struct tokens *tokens;     /* who shows the text as it comes; NULL: nobody */
+	enum ask_task task;
+	unsigned attempt;      /* of this call to this model, from 1 */
+	struct tokens *tokens; /* who shows the text as it comes; NULL: nobody */
 };
 
 struct provider {
 	const char *name;
-	bool moderates; /* takes an ask that moderates */
+	bool moderates, embeds; /* takes an ask of that task, too */
 	/* Asks endpoint, on a fiber. Returns the AI message in ask->arena, or NULL and
 	 * why in *fault_r. Never retries: that is a middleware's. */
 	const struct value *(*send)(const struct endpoint *endpoint,

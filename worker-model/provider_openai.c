@@ -1,6 +1,7 @@
 /* provider_openai: OpenAI's chat completions, and the many servers that speak the same; its Responses API, and those
  * that speak that. */
 #include "openai_answer.h"
+#include "openai_embeddings.h"
 #include "openai_moderation.h"
 #include "openai_request.h"
 #include "openai_stream.h"
@@ -44,15 +45,25 @@ static const struct dialect moderation = {
 	.answer = openai_moderation_answer,
 };
 
+static const struct dialect embedding = {
+	.request = openai_embeddings_request,
+	.headers = headers,
+	.answer = openai_embeddings_answer,
+};
+
 static const struct value *
 openai_send(
     const struct endpoint *endpoint, const struct ask *ask, struct fault **fault_r)
 {
 	struct endpoint beside = *endpoint;
 
-	if (ask->moderates) {
+	if (ask->task == TASK_MODERATION) {
 		beside.url = openai_url_beside(ask->arena, endpoint->url, "/moderations");
 		return provider_exchange(&moderation, &beside, ask, fault_r);
+	}
+	if (ask->task == TASK_EMBEDDINGS) {
+		beside.url = openai_url_beside(ask->arena, endpoint->url, "/embeddings");
+		return provider_exchange(&embedding, &beside, ask, fault_r);
 	}
 	if (!responses_chosen(endpoint, ask))
 		return provider_exchange(&openai, endpoint, ask, fault_r);
@@ -63,5 +74,6 @@ openai_send(
 const struct provider provider_openai = {
 	.name = "openai",
 	.moderates = true,
+	.embeds = true,
 	.send = openai_send,
 };

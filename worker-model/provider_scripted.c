@@ -17,6 +17,7 @@
 #include "json.h"
 #include "provider.h"
 #include "provider_fault.h"
+#include "scripted_embeddings.h"
 
 #define DELAY_MS_MAX 3600000
 
@@ -263,6 +264,8 @@ scripted_send(
 	    entry_for(entries, count_ai(ask->messages), ask->attempt);
 	const struct value *message = NULL;
 
+	if (ask->task == TASK_EMBEDDINGS)
+		return scripted_embeddings(ask);
 	if (!value_is(entries, VALUE_ARRAY))
 		*fault_r = mistake(arena,
 		    arena_printf(arena, "the script has no model '%s'", ask->model));
@@ -280,4 +283,8 @@ scripted_send(
 	return message;
 }
 
-const struct provider provider_scripted = { .name = "scripted", .send = scripted_send };
+const struct provider provider_scripted = {
+	.name = "scripted",
+	.embeds = true,
+	.send = scripted_send,
+};

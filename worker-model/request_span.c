@@ -1,12 +1,18 @@
 #include "request_span.h"
 
+static const char *const operations[] = {
+	[TASK_CHAT] = "chat",
+	[TASK_MODERATION] = "moderation",
+	[TASK_EMBEDDINGS] = "embeddings",
+};
+
 void
 request_span_begin(const struct worker_call *call, struct span *span_r,
     const struct ask *ask, const char *model, unsigned number)
 {
 	worker_span_begin(call, span_r, SPAN_REQUEST, NULL, number);
 	span_model(span_r, ask->arena, model);
-	span_text(span_r, ATTRIBUTE_OPERATION, ask->moderates ? "moderation" : "chat");
+	span_text(span_r, ATTRIBUTE_OPERATION, operations[ask->task]);
 	span_number(span_r, ATTRIBUTE_ATTEMPT, ask->attempt);
 }
 

@@ -65,6 +65,14 @@ const struct setting up_table[] = {
 	    "a YAML file with what models can do, hold and cost, for every process that "
 	    "asks",
 	    0 },
+	{ "embed", SETTING_TEXT, SETTING(embed), NULL, 0, 0, NULL,
+	    "the model that long-term memory is searched by meaning with, such as "
+	    "openai:text-embedding-3-small (default: it is not)",
+	    0 },
+	{ "embed-field", SETTING_LIST, SETTING(embed_fields), NULL, 0, 0, NULL,
+	    "with --embed: a field of a value that says what it means (default: all of "
+	    "the value); may be given several times",
+	    0 },
 	SETTINGS_END,
 };
 

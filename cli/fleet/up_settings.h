@@ -15,7 +15,8 @@ struct up_settings {
 	const char *allow;
 	const char *webhooks;
 	const char *trace_endpoint, *trace_sample;
-	const char *models;
+	const char *models, *embed;
+	const char **embed_fields;
 	const char *serve, *api_keys; /* as `flotilla serve` has them: listen, api-keys */
 	const char **origins;
 	const char **tools, **agents, **plugins;

@@ -108,8 +108,13 @@ add_work(struct words *words, const struct up_settings *settings,
 		add_list(words, "--plugin", (const char *const *)settings->plugins);
 	if (!is(child, "broker") && settings->trace_endpoint != NULL)
 		add(words, "--trace-endpoint", settings->trace_endpoint);
-	if (is_coordinator(child))
+	if (is_coordinator(child)) {
 		add(words, "--trace-sample", settings->trace_sample);
+		if (settings->embed != NULL)
+			add(words, "--embed", settings->embed);
+		add_list(
+		    words, "--embed-field", (const char *const *)settings->embed_fields);
+	}
 	if (child->slots != NULL)
 		add(words, "--slots", child->slots);
 	if (fleet->models != NULL && (is_coordinator(child) || is(child, "worker-model")))

@@ -9,12 +9,12 @@
 #define FUNCTIONS                                                                        \
 	"+fcall +time +del +exists +get +hdel +hexists +hget +hgetall "                  \
 	"+hincrby +hlen +hmget +hrandfield +hset +lindex +llen +lpop "                   \
-	"+lrange +lrem +lset +ltrim +rpush +sadd +scard +set +smembers "                 \
+	"+lrange +lrem +lset +ltrim +pexpire +rpush +sadd +scard +set +smembers "        \
 	"+smismember +srandmember +srem +xack +xadd +xdel +xpending +xrange +xrevrange " \
 	"+xgroup|delconsumer +xinfo|consumers +zadd +zcard +zcount "                     \
 	"+zmscore +zrangebylex +zrangebyscore +zrem +zscore"
 /* And what it does for coordinators alone. */
-#define READING "+xreadgroup +xautoclaim"
+#define READING "+xreadgroup +xautoclaim +blpop"
 /* What we ask beside that. */
 #define READS "+xlen +xread +zrevrange"
 #define HEALTH "+ping +role +select +wait +info +config|get"

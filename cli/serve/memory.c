@@ -16,7 +16,8 @@ shown(struct arena *arena, const struct value *item)
 	return value_map(arena, "namespace", value_get(item, "namespace"), "key",
 	    value_get(item, "key"), "value", value_get(item, "value"), "created_at",
 	    shape_time(arena, value_get_int(item, "created_at", 0)), "updated_at",
-	    shape_time(arena, value_get_int(item, "updated_at", 0)), NULL);
+	    shape_time(arena, value_get_int(item, "updated_at", 0)), "score",
+	    value_get(item, "score"), NULL);
 }
 
 /* Does op. NULL after answering that it went wrong. */
@@ -125,23 +126,19 @@ call_items_search(struct call *call)
 	struct arena *arena = call->arena;
 	const struct value *prefix = value_get(call->body, "namespace_prefix");
 	const struct value *filter = value_get(call->body, "filter"), *answer, *items;
+	const struct value *query = value_get(call->body, "query");
 	struct value_list list = { .arena = arena };
 	int64_t limit, offset;
 	size_t i;
 
-	if (!value_is_nil(value_get(call->body, "query"))) {
-		reply_error(call, 422,
-		    "query: there is no search by meaning; filter finds "
-		    "by what is in a value");
-		return;
-	}
 	if (!read_page(call, &limit, &offset) ||
 	    !tenant_namespace(call, prefix, true, &prefix))
 		return;
 	answer = ask(
 	    call, value_map(arena, "op", value_str(arena, "search"), "namespace",
 		      value_is_nil(prefix) ? NULL : prefix, "filter",
-		      value_is_nil(filter) ? NULL : filter, "limit",
+		      value_is_nil(filter) ? NULL : filter, "query",
+		      value_is_nil(query) ? NULL : query, "limit",
 		      value_int(arena, limit), "offset", value_int(arena, offset), NULL));
 	if (answer == NULL)
 		return;

@@ -145,7 +145,8 @@ fleet_up_start_with(
 		fleet->flotilla.program, "up", "--folder", f, "--agents",
 		arena_printf(fleet->arena, "%s/agents.yaml", f), "--tools",
 		arena_printf(fleet->arena, "%s/tools.yaml", f), "--coordinators",
-		coordinators, "--log-level", "error", NULL });
+		coordinators, "--log-level", "error", "--embed", "scripted:words",
+		NULL });
 	add_flags(argv, &count, flags);
 	fleet->up =
 	    child_start(argv, (const char *const[]){

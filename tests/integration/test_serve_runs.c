@@ -314,7 +314,7 @@ static const struct {
 	{ "/threads/none/copy", "", 404, "none" },
 	{ "/threads/none/state", "{'values': {}}", 404, "none" },
 	{ "/threads/none/history", "{}", 404, "none" },
-	{ "/store/items/search", "{'query': 'x'}", 422, "query" },
+	{ "/store/items/search", "{'query': 1}", 422, "query" },
 	{ "/store/namespaces", "{'suffix': ['x']}", 422, "suffix" },
 	{ "/nowhere", "{}", 404, "there is no /nowhere" },
 	{ "/assistants", "{}", 404, "there is no /assistants" },

@@ -368,6 +368,12 @@ START_TEST(memory_is_put_found_and_deleted)
 						   200),
 			      "items")),
 	    0);
+	found = value_get(
+	    serve_post("/store/items/search",
+		"{'namespace_prefix': ['serve'], 'query': 'as blue as the sky'}", 200),
+	    "items");
+	ck_assert_uint_eq(value_size(found), 1);
+	ck_assert_double_gt(value_number(value_get(value_at(found, 0), "score"), 0), 0.2);
 	ck_assert_value(fleet->arena,
 	    serve_post("/store/namespaces", "{'prefix': ['serve']}", 200),
 	    "{'namespaces': [['serve', '7']]}");

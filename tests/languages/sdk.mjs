@@ -329,6 +329,11 @@ const parts = {
 		assert.deepEqual(item.value, { color: "blue" });
 		assert.ok(!Number.isNaN(Date.parse(item.createdAt)));
 		assert.equal((await client.store.searchItems(space, { filter: { color: "blue" } })).items.length, 1);
+		await client.store.putItem(space, "pets", { dog: "Rex" });
+		const found = await client.store.searchItems(space, { query: "a blue color" });
+		assert.deepEqual(found.items.map(({ key }) => key), ["prefs", "pets"]);
+		assert.ok(found.items[0].score > found.items[1].score);
+		await client.store.deleteItem(space, "pets");
 		assert.deepEqual((await client.store.listNamespaces({ prefix: space })).namespaces, [space]);
 		await client.store.deleteItem(space, "prefs");
 		assert.equal((await client.store.searchItems(space)).items.length, 0);

@@ -331,7 +331,8 @@ on_request(struct evhttp_request *request, void *arg)
 	const char *path = evhttp_request_get_uri(request);
 
 	if (method == EVHTTP_REQ_POST &&
-	    (ends_with(path, "/chat/completions") || ends_with(path, "/moderations")))
+	    (ends_with(path, "/chat/completions") || ends_with(path, "/moderations") ||
+		ends_with(path, "/embeddings")))
 		on_chat(server, request, WORDS_CHAT);
 	else if (method == EVHTTP_REQ_POST && ends_with(path, "/v1/messages"))
 		on_chat(server, request, WORDS_ANTHROPIC);

@@ -1,0 +1,233 @@
+/* store_embed: how who cannot call a model has one called. */
+#include "embed.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+#include "fault.h"
+#include "fiber.h"
+#include "store_private.h"
+
+#define ASKS_MAX 6u
+#define ANSWER_MS "90000" /* it is kept; and who asks is believed to wait */
+#define AGAIN_MS 10000u   /* then it is asked again: who was at it may be gone */
+#define LOOK_MS_MIN 5u
+#define LOOK_MS_MAX 80u
+#define BEAT_KEY "fl:embedder"
+#define BEAT_MS "10000" /* whoever is silent for longer does it no more */
+#define ASKED_MAX "1000"
+#define ID_BYTES 16u
+
+void
+store_embed_with(struct store *store, embed_fn *embed, void *arg)
+{
+	store->embed = embed;
+	store->embed_arg = arg;
+}
+
+static const struct value *
+refused(struct arena *arena, const char *type, const char *reason, bool retryable)
+{
+	struct fault *fault = fault_new(arena, type, "%s", reason);
+
+	fault->retryable = retryable;
+	return value_map(arena, "fault", fault_to_value(arena, fault), NULL);
+}
+
+static const struct value *
+failed(struct store *store, struct arena *arena, enum store_status status)
+{
+	return status == STORE_CANCELLED
+		   ? NULL
+		   : refused(arena, "ConnectionError", store_error(store), true);
+}
+
+static const char *
+answer_key(struct arena *arena, const char *id)
+{
+	return arena_printf(arena, STORE_EMBED ":%s", id);
+}
+
+static const char *
+new_id(struct arena *arena)
+{
+	uint8_t bytes[ID_BYTES];
+	char *text = arena_alloc(arena, 2 * ID_BYTES + 1);
+	size_t i;
+
+	if (getentropy(bytes, sizeof bytes) == -1)
+		return arena_printf(arena, "%" PRIu64, loop_now_us());
+	for (i = 0; i < ID_BYTES; i++)
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	return text;
+}
+
+/* --- asking --------------------------------------------------------------------------- */
+
+static enum store_status
+ask(struct store *store, struct arena *arena, const char *id, const char *model,
+    const struct value *texts, const struct value **reply_r)
+{
+	struct command command = { .arena = arena };
+
+	command_text(&command, "FCALL");
+	command_text(&command, "fl_embed_ask");
+	command_text(&command, "3");
+	command_text(&command, STORE_EMBED);
+	command_text(&command, answer_key(arena, id));
+	command_text(&command, BEAT_KEY);
+	command_value(&command,
+	    value_map(arena, "id", value_str(arena, id), "model",
+		model != NULL ? value_str(arena, model) : NULL, "texts", texts, NULL));
+	command_text(&command, ANSWER_MS);
+	command_text(&command, ASKED_MAX);
+	return store_send(store, &command, reply_r, NULL);
+}
+
+static enum store_status
+look(struct store *store, struct arena *arena, const char *id,
+    const struct value **answer_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, "GET");
+	command_text(&command, answer_key(arena, id));
+	status = store_read(store, &command, &reply);
+	*answer_r = NULL;
+	if (status == STORE_OK && value_is(reply, VALUE_BIN) && reply->size > 0)
+		*answer_r = store_decode(arena, reply);
+	return status;
+}
+
+/* It is large, and nobody else's. */
+static void
+drop_answer(struct store *store, struct arena *arena, const char *id)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+
+	command_text(&command, "DEL");
+	command_text(&command, answer_key(arena, id));
+	store_send(store, &command, &reply, NULL);
+}
+
+/* What was asked is there: waits for AGAIN_MS at most. *answer_r: NULL, none has come. */
+static enum store_status
+await(struct store *store, struct arena *arena, const char *id,
+    const struct value **answer_r)
+{
+	uint64_t pause_ms = LOOK_MS_MIN, waited_ms = 0;
+	enum store_status status = STORE_OK;
+
+	*answer_r = NULL;
+	while (status == STORE_OK && *answer_r == NULL && waited_ms < AGAIN_MS) {
+		if (fiber_sleep(pause_ms) == -1)
+			return STORE_CANCELLED;
+		waited_ms += pause_ms;
+		if (pause_ms < LOOK_MS_MAX)
+			pause_ms *= 2;
+		status = look(store, arena, id, answer_r);
+	}
+	if (*answer_r != NULL)
+		drop_answer(store, arena, id);
+	return status;
+}
+
+static const struct value *
+not_asked(struct arena *arena, const struct value *reply)
+{
+	if (store_answers(reply, "MANY"))
+		return refused(arena, "ConnectionError",
+		    "coordinators have too many texts to embed already", true);
+	return refused(arena, "ValueError",
+	    "no coordinator can search by meaning: start them with --embed MODEL", false);
+}
+
+static const struct value *
+ask_others(struct store *store, struct arena *arena, const char *model,
+    const struct value *texts)
+{
+	const char *id = new_id(arena);
+	const struct value *reply, *answer = NULL;
+	enum store_status status;
+	unsigned i;
+
+	for (i = 0; i < ASKS_MAX && answer == NULL; i++) {
+		status = ask(store, arena, id, model, texts, &reply);
+		if (status == STORE_OK && !store_answers(reply, "ASKED"))
+			return not_asked(arena, reply);
+		if (status == STORE_OK)
+			status = await(store, arena, id, &answer);
+		if (status != STORE_OK)
+			return failed(store, arena, status);
+	}
+	return answer != NULL
+		   ? answer
+		   : refused(arena, "TimeoutError",
+			 "no coordinator has said in time what texts mean", true);
+}
+
+const struct value *
+store_embed(struct store *store, struct arena *arena, const char *model,
+    const struct value *texts)
+{
+	return store->embed != NULL ? store->embed(store->embed_arg, arena, model, texts)
+				    : ask_others(store, arena, model, texts);
+}
+
+/* --- answering ------------------------------------------------------------------------ */
+
+enum store_status
+store_embed_beat(struct store *store, struct arena *arena)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+
+	command_text(&command, "SET");
+	command_text(&command, BEAT_KEY);
+	command_text(&command, "");
+	command_text(&command, "PX");
+	command_text(&command, BEAT_MS);
+	return store_send(store, &command, &reply, NULL);
+}
+
+enum store_status
+store_embed_asked(struct store *store, struct arena *arena, const struct value *entry,
+    struct embed_asked *asked_r)
+{
+	const struct value *asked = store_decode(arena, entry), *reply;
+	struct command command = { .arena = arena };
+	enum store_status status;
+
+	*asked_r = (struct embed_asked){ .id = value_get_text(asked, "id"),
+		.model = value_get_text(asked, "model"),
+		.texts = value_get(asked, "texts") };
+	if (asked_r->id == NULL || !value_is(asked_r->texts, VALUE_ARRAY))
+		return STORE_NONE;
+	command_text(&command, "EXISTS");
+	command_text(&command, answer_key(arena, asked_r->id));
+	status = store_read(store, &command, &reply);
+	if (status == STORE_OK && (!value_is(reply, VALUE_INT) || reply->integer != 1))
+		return STORE_NONE;
+	return status;
+}
+
+/* Only while somebody waits. */
+enum store_status
+store_embed_answer(
+    struct store *store, struct arena *arena, const char *id, const struct value *answer)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+
+	command_text(&command, "SET");
+	command_text(&command, answer_key(arena, id));
+	command_value(&command, answer);
+	command_text(&command, "XX");
+	command_text(&command, "PX");
+	command_text(&command, ANSWER_MS);
+	return store_send(store, &command, &reply, NULL);
+}
