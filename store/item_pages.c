@@ -46,6 +46,7 @@ enum store_status
 item_pages_read(struct item_pages *pages, uint64_t count)
 {
 	struct command command;
+	enum store_status status;
 
 	arena_destroy(&pages->arena);
 	pages->arena = arena_new();
@@ -54,7 +55,10 @@ item_pages_read(struct item_pages *pages, uint64_t count)
 	command_text(&command, range_end(pages->at));
 	command_uint(&command, count);
 	command_uint(&command, PAGE_BYTES);
-	return store_read(pages->at->store, &command, &pages->page);
+	status = store_read(pages->at->store, &command, &pages->page);
+	if (status == STORE_OK && !value_is(pages->page, VALUE_ARRAY))
+		return store_odd(pages->at->store, pages->page);
+	return status;
 }
 
 size_t

@@ -73,7 +73,7 @@ item_read(struct arena *arena, const char *member, const struct value *bytes)
 	end++;
 	value = store_decode(arena,
 	    value_bin(arena, end, bytes->size - (size_t)(end - redis_reply_text(bytes))));
-	return value != NULL ? make_item(arena, member, times, value) : NULL;
+	return value_is(value, VALUE_MAP) ? make_item(arena, member, times, value) : NULL;
 }
 
 /* --- one item ------------------------------------------------------------------------- */

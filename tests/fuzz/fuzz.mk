@@ -33,6 +33,7 @@ $(BUILD)/fuzz/fuzz_%: $(fuzz_objects)/tests/fuzz/fuzz_%.o $$(fuzz_helpers) $(fuz
 
 # What the store asks Redis is answered by the fuzzer.
 $(BUILD)/fuzz/fuzz_catalog: fuzz_link = -Wl,--wrap=redis_call,--wrap=redis_trouble
+$(BUILD)/fuzz/fuzz_items: fuzz_link = -Wl,--wrap=redis_call,--wrap=redis_trouble
 $(BUILD)/fuzz/fuzz_store: fuzz_link = -Wl,--wrap=redis_call,--wrap=redis_trouble,--wrap=redis_loop
 
 # What a user is told is not shown.
