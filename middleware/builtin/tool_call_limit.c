@@ -211,11 +211,18 @@ answer_calls(struct turn *turn, const struct verdict *verdict, bool ends,
 	}
 }
 
+/* A limit that all calls would just have come to blocks none. */
 static const char *
 end_text(struct arena *arena, const struct verdict *verdict)
 {
-	const char *reached = limit_text(arena, verdict->limits, wanted(verdict));
+	struct limit_pair limits = verdict->limits, used = wanted(verdict);
+	const char *reached;
 
+	if (used.thread == limits.thread)
+		limits.thread = LIMIT_NONE;
+	if (used.run == limits.run)
+		limits.run = LIMIT_NONE;
+	reached = limit_text(arena, limits, used);
 	if (verdict->tool == NULL)
 		return arena_printf(
 		    arena, "The limit of tool calls is reached: %s.", reached);

@@ -304,6 +304,22 @@ START_TEST(a_call_too_many_fails_the_run_if_wanted)
 }
 END_TEST
 
+START_TEST(a_limit_that_blocks_nothing_is_not_told)
+{
+	const struct value *update =
+	    judge("{'run_limit': 1, 'thread_limit': 2, 'exit_behavior': 'end'}",
+		ASKS(CALL("a", "add") ", " CALL("b", "mul")), "{}");
+
+	ck_assert_has(text_of(update, 2), "reached: run limit (2/1).");
+	ck_assert_ptr_null(
+	    judge("{'run_limit': 3, 'thread_limit': 3, 'exit_behavior': 'error'}",
+		ASKS(CALL("a", "add") ", " CALL("b", "mul")),
+		"{'thread_tool_call_count': {'__all__': 2}, "
+		"'run_tool_call_count': {'__all__': 1}}"));
+	ck_assert_has(turn.fault->message, "reached: thread limit (4/3).");
+}
+END_TEST
+
 /* A provider may forget an id: nobody can answer such a call, and nothing falls over it. */
 START_TEST(calls_without_ids_are_counted_too)
 {
@@ -382,6 +398,7 @@ tcase_limits(void)
 	tcase_add_test(tcase, what_another_limit_answered_is_not_answered_again);
 	tcase_add_test(tcase, the_end_answers_every_open_call_and_runs_none);
 	tcase_add_test(tcase, a_call_too_many_fails_the_run_if_wanted);
+	tcase_add_test(tcase, a_limit_that_blocks_nothing_is_not_told);
 	tcase_add_test(tcase, calls_without_ids_are_counted_too);
 	tcase_add_test(tcase, a_flood_of_calls_is_judged);
 	tcase_add_test(tcase, calls_of_output_tools_are_none);
