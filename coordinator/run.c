@@ -215,6 +215,13 @@ superstep(struct run *run)
 	return GO_ON;
 }
 
+/* LangGraph gives a run that goes on behind a pause two steps more: it counts none for an input. */
+static uint64_t
+steps_max(const struct run *run)
+{
+	return (uint64_t)run->agent->spec->recursion_limit + (run->goes_on ? 2 : 0);
+}
+
 static enum go
 advance_once(struct run *run)
 {
@@ -223,7 +230,7 @@ advance_once(struct run *run)
 
 	if (run_must_stop(run))
 		return GO_DROP;
-	if (run->step - run->first_step >= (uint64_t)spec->recursion_limit)
+	if (run->step - run->first_step >= steps_max(run))
 		return run_fail(run, "GraphRecursionError",
 		    "the run took %" PRIu64 " steps without coming to its end; raise "
 		    "recursion_limit (now %" PRId64 ") if it needs more",
@@ -320,7 +327,8 @@ forget(struct run *run)
 	run->tenant = NULL;
 	run->fault = NULL;
 	run->id = run->paused = run->source = run->node = NULL;
-	run->recovered = run->stream = run->passed_interrupt = run->dirty = false;
+	run->recovered = run->stream = run->passed_interrupt = run->dirty = run->goes_on =
+	    false;
 }
 
 static void

@@ -63,7 +63,8 @@ struct run {
 	const char *source; /* of the next checkpoint: "input", "fork", "update",
 			       "copy"; NULL: "loop" */
 	const char *node;   /* that ran last, or NULL */
-	bool applied;    /* the thread has taken something of this run: head is history */
+	bool goes_on; /* where its thread has paused, or once stood: it brings no input */
+	bool applied; /* the thread has taken something of this run: head is history */
 	bool is_damaged; /* the thread: what cannot be read is left as it is */
 	/* A hook's call came to nothing, and not by its outcome: Redis is in trouble, or somebody else owns the run. */
 	bool is_dropped;

@@ -283,9 +283,7 @@ priority_of(const struct run *run)
 static const char *
 version_of(const struct run *run, const struct value *head)
 {
-	bool goes_on = !value_has(run->record, "input");
-
-	return goes_on && value_get_text(head, "version") != NULL
+	return run->goes_on && value_get_text(head, "version") != NULL
 		   ? value_get_text(head, "version")
 		   : run_record_text(run, "version");
 }
@@ -350,6 +348,7 @@ load(struct run *run, struct store_claim *claim)
 	if (value_has(options, "copy_of"))
 		return run_copy(run, is_used, options);
 	head = claim->head;
+	run->goes_on = !value_has(run->record, "input");
 	version = version_of(run, head);
 	if (agent != NULL && version != NULL)
 		run->agent = agents_get(
