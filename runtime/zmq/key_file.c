@@ -223,6 +223,22 @@ claim(const char *path, mode_t mode, const char **error_r)
 	return 0;
 }
 
+/* zcert_save_... say nothing of a write that failed: what counts is what can be read. */
+static bool
+is_saved(const char *path, const char *pub_path, const char *public_key)
+{
+	char read[KEY_TEXT_BYTES];
+	struct key_pair pair;
+	const char *error;
+	bool saved = key_file_load(path, &pair, &error) == 0 &&
+		     key_public(pub_path, read, &error) == 0 &&
+		     strcmp(pair.public_key, public_key) == 0 &&
+		     strcmp(read, public_key) == 0;
+
+	explicit_bzero(&pair, sizeof pair);
+	return saved;
+}
+
 static int
 save(zcert_t *cert, const char *path, const char *pub_path, const char **error_r)
 {
@@ -235,9 +251,10 @@ save(zcert_t *cert, const char *path, const char *pub_path, const char **error_r
 	/* Both exist by now, so their modes stay. */
 	if (zcert_save_secret(cert, path) == 0 &&
 	    zcert_save_public(cert, pub_path) == 0 && chmod(path, 0600) == 0 &&
-	    chmod(pub_path, 0644) == 0)
+	    chmod(pub_path, 0644) == 0 &&
+	    is_saved(path, pub_path, zcert_public_txt(cert)))
 		return 0;
-	refuse(error_r, "%s cannot be written: %s", path, strerror(errno));
+	refuse(error_r, "%s cannot be written: is the disk full?", path);
 	unlink(path);
 	unlink(pub_path);
 	return -1;

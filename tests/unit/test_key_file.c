@@ -1,9 +1,11 @@
 /* Key files: what they are, and what is refused with which words. */
 #include <check.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -245,6 +247,26 @@ START_TEST(a_public_key_comes_from_text_or_either_file)
 }
 END_TEST
 
+START_TEST(a_pair_that_could_not_be_written_is_not_there)
+{
+	const struct rlimit none = { 0, RLIM_INFINITY },
+			    any = { RLIM_INFINITY, RLIM_INFINITY };
+	int result;
+
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(unlink(pub_path), 0);
+	/* As on a full disk: files come about, and nothing goes into them. */
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &none), 0);
+	result = key_file_create(path, public_key, &error);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &any), 0);
+	ck_assert_int_eq(result, -1);
+	ck_assert_ptr_nonnull(strstr(error, "tools.key cannot be written"));
+	ck_assert_int_eq(access(path, F_OK), -1);
+	ck_assert_int_eq(access(pub_path, F_OK), -1);
+}
+END_TEST
+
 TCase *
 tcase_key_file(void)
 {
@@ -260,5 +282,6 @@ tcase_key_file(void)
 	tcase_add_test(tcase, garbage_halves_and_mixed_pairs_are_refused);
 	tcase_add_test(tcase, a_file_that_is_none_is_named);
 	tcase_add_test(tcase, a_public_key_comes_from_text_or_either_file);
+	tcase_add_test(tcase, a_pair_that_could_not_be_written_is_not_there);
 	return tcase;
 }
