@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "curve.h"
+#include "descriptors.h"
 #include "fiber.h"
 #include "log.h"
 #include "nearest.h"
@@ -129,10 +130,23 @@ check_output(enum status status)
 	return STATUS_FAILED;
 }
 
+/* Those that `up` starts inherit the limit: no more than we need. */
+static enum status
+check_descriptors(void)
+{
+	const char *wrong = descriptors_take(DESCRIPTORS_MIN);
+
+	if (wrong == NULL)
+		return STATUS_OK;
+	complain("%s", wrong);
+	return STATUS_FAILED;
+}
+
 int
 main(int argc, char *argv[])
 {
 	struct invocation invocation = { 0 };
+	enum status status;
 
 	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
 		print_help(argc < 2 ? stderr : stdout);
@@ -149,10 +163,13 @@ main(int argc, char *argv[])
 	secrecy_begin(false);
 	signal(SIGPIPE, SIG_IGN);
 	parse(&invocation, argc - 1, argv + 1);
-	if (check_arguments(invocation.command, invocation.rest) != STATUS_OK) {
+	status = check_arguments(invocation.command, invocation.rest);
+	if (status == STATUS_OK)
+		status = check_descriptors();
+	if (status != STATUS_OK) {
 		settings_release(invocation.command->table, invocation.settings);
 		free(invocation.settings);
-		return STATUS_USAGE;
+		return status;
 	}
 	invocation.loop = loop_new();
 	if (fiber_start(invocation.loop, "command", run_command, &invocation) == NULL)

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "curve.h"
+#include "descriptors.h"
 #include "log.h"
 #include "memory.h"
 #include "notify.h"
@@ -224,12 +224,10 @@ open_keys(const struct service *service, const char *program)
 static void
 take_all_descriptors(void)
 {
-	struct rlimit limit;
+	const char *wrong = descriptors_take(DESCRIPTORS_ALL);
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
+	if (wrong != NULL)
+		fatalx("%s", wrong);
 }
 
 /* Woken, we let whoever runs finish its slice: messages come in batches then, and a run of a

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "api.h"
 #include "blueprint.h"
 #include "bounds.h"
 #include "command.h"
+#include "descriptors.h"
 #include "fiber.h"
 #include "listen_address.h"
 #include "live.h"
@@ -164,18 +164,6 @@ set_rights(struct api *api, const struct serve_settings *settings)
 	return STATUS_USAGE;
 }
 
-/* A connection is a descriptor, a stream another, and the soft limit is a thousand for old programs' sake. */
-static void
-take_all_descriptors(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 /* What is large goes back to the kernel when it is let go: else glibc learns from it to keep it, and where something small
  * lies behind it, does so for good. */
 static void
@@ -200,7 +188,8 @@ run_serve(struct session *session, const void *given, const char *const *rest)
 		status = (enum status)session_load_models(session, settings->models);
 	if (status != STATUS_OK)
 		return status;
-	take_all_descriptors();
+	/* A connection is one, a stream another; the soft limit is a thousand for old programs' sake. */
+	descriptors_take(DESCRIPTORS_ALL);
 	keep_no_memory();
 	session_wait_for_redis(session, api.redis_wait_ms);
 	if (session_store(session) == NULL)

@@ -64,6 +64,30 @@ START_TEST(what_could_not_be_printed_is_no_success)
 }
 END_TEST
 
+/* libuv and ZeroMQ would end the process; a fleet.json that cannot be opened would be one that is
+ * not there, and the command would go to another fleet. */
+START_TEST(too_few_descriptors_are_said)
+{
+	const struct cli shell = { "/bin/sh", NULL, fleet.arena };
+	static const char *const lines[] = {
+		"ulimit -n 7; exec \"$0\" runs",
+		"ulimit -n 10; exec \"$0\" runs",
+		"ulimit -n 14; exec \"$0\" top --once",
+		"ulimit -n 9; exec \"${0%/*}/broker\" --bind ipc://none --status-bind "
+		"ipc://none",
+	};
+	struct said said;
+	size_t i;
+
+	for (i = 0; i < sizeof lines / sizeof *lines; i++) {
+		said = CLI(&shell, "-c", lines[i], fleet.flotilla.program);
+		ck_assert_msg(said.status == STATUS_FAILED, "%s: status %d: %s", lines[i],
+		    said.status, said.err);
+		assert_says(said.err, "raise the limit (ulimit -n)");
+	}
+}
+END_TEST
+
 /* --- submit ------------------------------------------------------------------------------- */
 
 START_TEST(submit_waits_for_the_answer_and_prints_it)
@@ -424,6 +448,7 @@ tcase_cli(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_unchecked_fixture(tcase, start_fleet, stop_fleet);
 	tcase_add_test(tcase, what_could_not_be_printed_is_no_success);
+	tcase_add_test(tcase, too_few_descriptors_are_said);
 	tcase_add_test(tcase, submit_waits_for_the_answer_and_prints_it);
 	tcase_add_test(tcase, submit_reads_the_message_from_stdin);
 	tcase_add_test(tcase, submit_reads_a_whole_input_from_stdin);
