@@ -7,6 +7,7 @@
 
 #include "bounds.h"
 #include "memory.h"
+#include "yaml_breaks.h"
 #include "yaml_complaint.h"
 #include "yaml_pairs.h"
 #include "yaml_scalar.h"
@@ -32,6 +33,7 @@ struct anchor {
  * gigabytes. */
 struct builder {
 	struct arena *arena;
+	struct yaml_breaks breaks;
 	struct yaml_surrogates surrogates;
 	struct yaml_node *stack; /* nodes whose container has not ended */
 	size_t count, room;
@@ -145,7 +147,8 @@ on_alias(struct builder *builder, const yaml_event_t *event)
 	while (i > 0 && strcmp(builder->anchors[i - 1].name, name) != 0)
 		i--;
 	if (i == 0)
-		return refuse(builder, "no anchor of this name before");
+		return refuse(builder, "no anchor of this name before; a text that "
+				       "begins with '*' wants quotes");
 	node = builder->anchors[i - 1].node;
 	if (node.value == NULL)
 		return refuse(builder, "an alias inside of what it names");
@@ -161,11 +164,12 @@ on_alias(struct builder *builder, const yaml_event_t *event)
 static const char *
 scalar_text(struct builder *builder, const yaml_event_t *event, size_t *size_r)
 {
-	const char *text = (const char *)event->data.scalar.value;
+	char *text;
 
 	*size_r = event->data.scalar.length;
-	return yaml_surrogates_back(&builder->surrogates, builder->arena,
-	    arena_copy(builder->arena, text, *size_r), size_r,
+	text = arena_copy(builder->arena, event->data.scalar.value, *size_r);
+	yaml_breaks_back(&builder->breaks, text, *size_r);
+	return yaml_surrogates_back(&builder->surrogates, builder->arena, text, size_r,
 	    event->data.scalar.style == YAML_DOUBLE_QUOTED_SCALAR_STYLE,
 	    event->end_mark.index);
 }
@@ -455,7 +459,8 @@ yaml_build(struct arena *arena, const char *text, size_t size,
 	if (!yaml_parser_initialize(&parser))
 		arena_exhausted();
 	builder->arena = arena;
-	builder->surrogates = yaml_surrogates_out(arena, text, size);
+	builder->breaks = yaml_breaks_out(arena, text, size);
+	builder->surrogates = yaml_surrogates_out(arena, builder->breaks.text, size);
 	builder->place = (struct place){ 1, 1 };
 	builder->room = STACK_NODES_AT_FIRST;
 	builder->stack = xcalloc(builder->room, sizeof *builder->stack);
