@@ -95,7 +95,33 @@ search_shard(struct finds *finds, unsigned shard)
 
 /* --- namespaces ----------------------------------------------------------------------- */
 
-/* Keeps the page's namespaces, cut to max_depth labels, each once. */
+/* "*" is any label. */
+static bool
+is_label(const struct value *wanted, const struct value *label)
+{
+	return value_text_is(wanted, "*") || value_equal(wanted, label);
+}
+
+/* Whether labels begin with the operation's namespace, and end with its suffix. */
+static bool
+is_asked_for(const struct item_op *at, const struct value *labels)
+{
+	const struct value *prefix = value_get(at->op, "namespace");
+	const struct value *suffix = value_get(at->op, "suffix");
+	size_t size = value_size(labels), ends = value_size(suffix), i;
+
+	if (value_size(prefix) > size || ends > size)
+		return false;
+	for (i = 0; i < value_size(prefix); i++)
+		if (!is_label(value_at(prefix, i), value_at(labels, i)))
+			return false;
+	for (i = 0; i < ends; i++)
+		if (!is_label(value_at(suffix, i), value_at(labels, size - ends + i)))
+			return false;
+	return true;
+}
+
+/* Keeps the page's namespaces that are asked for, cut to max_depth labels, each once. */
 static void
 take_spaces(struct finds *finds, struct item_pages *pages, size_t count, char **last_p)
 {
@@ -108,6 +134,8 @@ take_spaces(struct finds *finds, struct item_pages *pages, size_t count, char **
 		    item_labels(pages->arena, store_text_at(pages->page, i), &key);
 
 		finds->scanned++;
+		if (!is_asked_for(finds->at, labels))
+			continue;
 		labels = value_array_slice(pages->arena, labels, 0, (size_t)depth);
 		space = item_space(pages->arena, labels, true, &error);
 		if (space == NULL || (*last_p != NULL && strcmp(*last_p, space) == 0))

@@ -168,7 +168,7 @@ static const struct item_kind {
 	{ "delete", { "namespace", "key" }, true, delete },
 	{ "search", { "namespace", "filter", "limit", "offset", "query" }, false,
 	    item_search },
-	{ "namespaces", { "namespace", "max_depth", "limit", "offset" }, false,
+	{ "namespaces", { "namespace", "suffix", "max_depth", "limit", "offset" }, false,
 	    item_namespaces },
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
@@ -236,6 +236,29 @@ check_query(const struct item_op *at, const char **error_r)
 	return -1;
 }
 
+/* Returns what of a namespace is before its first "*": what is below that has to be looked at. */
+static const struct value *
+before_any(struct arena *arena, const struct value *namespace)
+{
+	size_t i = 0;
+
+	while (i < value_size(namespace) && !value_text_is(value_at(namespace, i), "*"))
+		i++;
+	return i < value_size(namespace) ? value_array_slice(arena, namespace, 0, i)
+					 : namespace;
+}
+
+static int
+check_suffix(const struct item_op *at, const char **error_r)
+{
+	const struct value *suffix = value_get(at->op, "suffix");
+
+	if (suffix == NULL || item_space(at->arena, suffix, true, error_r) != NULL)
+		return 0;
+	*error_r = arena_printf(at->arena, "suffix: %s", *error_r);
+	return -1;
+}
+
 static int
 check(struct item_op *at, const struct item_kind *kind, const char **error_r)
 {
@@ -247,12 +270,15 @@ check(struct item_op *at, const struct item_kind *kind, const char **error_r)
 	    check_number(at, "max_depth", 1, ITEM_LABELS_MAX, error_r) == -1 ||
 	    check_number(at, "ttl_ms", 1, ITEM_TTL_MS_MAX, error_r) == -1 ||
 	    item_filter_check(at->arena, value_get(at->op, "filter"), error_r) == -1 ||
-	    check_query(at, error_r) == -1)
+	    check_query(at, error_r) == -1 || check_suffix(at, error_r) == -1)
 		return -1;
 	at->limit = (uint64_t)value_get_int(at->op, "limit", LIMIT_DEFAULT);
 	at->offset = (uint64_t)value_get_int(at->op, "offset", 0);
 	if (namespace == NULL && !kind->is_of_one)
 	namespace = value_empty_array();
+	if (kind->run == item_namespaces &&
+	    item_space(at->arena, namespace, true, error_r) != NULL)
+	namespace = before_any(at->arena, namespace);
 	at->space = item_space(at->arena, namespace, !kind->is_of_one, error_r);
 	if (at->space != NULL && kind->is_of_one)
 		at->member =

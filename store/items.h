@@ -17,9 +17,11 @@
  *	search       filter?, limit?, offset?     {items: [item]}, in the order of namespace and key
  *	search       query, filter?, ...          {items: [item and score]}, those first that mean what is
  *	                                          most like the query (item_rank.c)
- *	namespaces   max_depth?, limit?, offset?  {namespaces: [[label]]}
+ *	namespaces   suffix?, max_depth?,         {namespaces: [[label]]}
+ *	             limit?, offset?
  *
- * namespace is a prefix for the last two, which may be absent or empty; limit is 10 by default,
+ * namespace is a prefix for the last three, which may be absent or empty; "*" in it, and in suffix, is any label for
+ * namespaces; limit is 10 by default,
  * ITEMS_LIMIT_MAX at most. Returns the answer in arena: what stands above, or {fault}, of type
  * ValueError for a wrong op, ConnectionError (retryable) while Redis cannot be asked. NULL when the fiber
  * was cancelled. Doing a put or delete twice is doing it once. */

@@ -154,18 +154,16 @@ call_namespaces(struct call *call)
 	struct arena *arena = call->arena;
 	const struct value *prefix = value_get(call->body, "prefix");
 	const struct value *depth = value_get(call->body, "max_depth"), *answer;
+	const struct value *suffix = value_get(call->body, "suffix");
 	int64_t limit, offset;
 
-	if (!value_is_nil(value_get(call->body, "suffix"))) {
-		reply_error(call, 422, "suffix: namespaces are found by prefix alone");
-		return;
-	}
 	if (!read_page(call, &limit, &offset) ||
 	    !tenant_namespace(call, prefix, true, &prefix))
 		return;
 	answer = ask(
 	    call, value_map(arena, "op", value_str(arena, "namespaces"), "namespace",
-		      value_is_nil(prefix) ? NULL : prefix, "max_depth",
+		      value_is_nil(prefix) ? NULL : prefix, "suffix",
+		      value_is_nil(suffix) ? NULL : suffix, "max_depth",
 		      value_is_nil(depth) ? NULL : depth, "limit",
 		      value_int(arena, limit), "offset", value_int(arena, offset), NULL));
 	if (answer != NULL)

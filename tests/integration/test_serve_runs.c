@@ -315,7 +315,7 @@ static const struct {
 	{ "/threads/none/state", "{'values': {}}", 404, "none" },
 	{ "/threads/none/history", "{}", 404, "none" },
 	{ "/store/items/search", "{'query': 1}", 422, "query" },
-	{ "/store/namespaces", "{'suffix': ['x']}", 422, "suffix" },
+	{ "/store/namespaces", "{'suffix': 'x'}", 422, "suffix" },
 	{ "/nowhere", "{}", 404, "there is no /nowhere" },
 	{ "/assistants", "{}", 404, "there is no /assistants" },
 	{ "/ok", "{}", 405, "POST is not for /ok" },

@@ -334,6 +334,7 @@ const parts = {
 		assert.deepEqual(found.items.map(({ key }) => key), ["prefs", "pets"]);
 		assert.ok(found.items[0].score > found.items[1].score);
 		await client.store.deleteItem(space, "pets");
+		assert.deepEqual((await client.store.listNamespaces({ prefix: ["*"], suffix: [space[1]] })).namespaces, [space]);
 		assert.deepEqual((await client.store.listNamespaces({ prefix: space })).namespaces, [space]);
 		await client.store.deleteItem(space, "prefs");
 		assert.equal((await client.store.searchItems(space)).items.length, 0);

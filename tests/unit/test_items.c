@@ -369,9 +369,47 @@ play_namespaces(void)
 	    "[['u', '7'], ['u', '70']]");
 }
 
+static const struct {
+	const char *asked, *found;
+} patterns[] = {
+	{ "'suffix': ['x']", "[['u', '7', 'x']]" },
+	{ "'suffix': ['7']", "[['u', '7']]" },
+	{ "'suffix': ['*', 'x']", "[['u', '7', 'x']]" },
+	{ "'suffix': ['u', '*']", "[['u', '7'], ['u', '70']]" },
+	{ "'suffix': []", "[['u'], ['u', '7'], ['u', '7', 'x'], ['u', '70'], ['v']]" },
+	{ "'namespace': ['*', '7']", "[['u', '7'], ['u', '7', 'x']]" },
+	{ "'namespace': ['u', '*', 'x']", "[['u', '7', 'x']]" },
+	{ "'namespace': ['u', '*'], 'suffix': ['*']",
+	    "[['u', '7'], ['u', '7', 'x'], ['u', '70']]" },
+	/* What is cut is cut behind it, and stays one. */
+	{ "'namespace': ['*', '*'], 'max_depth': 1", "[['u']]" },
+	{ "'namespace': ['u', '*'], 'limit': 1, 'offset': 1", "[['u', '7', 'x']]" },
+	{ "'namespace': ['v'], 'suffix': ['u', 'v']", "[]" },
+};
+
+static void
+play_patterns(void)
+{
+	size_t i;
+
+	put_some();
+	for (i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
+		ck_assert_value(trial.arena,
+		    value_get(run_op(arena_printf(trial.arena, "{'op': 'namespaces', %s}",
+				  patterns[i].asked)),
+			"namespaces"),
+		    patterns[i].found);
+}
+
 START_TEST(namespaces_are_listed_once)
 {
 	trial_play(play_namespaces);
+}
+END_TEST
+
+START_TEST(namespaces_are_found_by_both_ends)
+{
+	trial_play(play_patterns);
 }
 END_TEST
 
@@ -403,6 +441,10 @@ static const struct {
 	{ "{'op': 'search', 'filter': []}", "filter: must" },
 	{ "{'op': 'search', 'filter': {'n': {'$gr': 1}}}", "'$gr' is no operator" },
 	{ "{'op': 'namespaces', 'max_depth': 0}", "max_depth: must" },
+	{ "{'op': 'namespaces', 'suffix': 'x'}", "suffix: " },
+	{ "{'op': 'namespaces', 'suffix': [1]}", "suffix: " },
+	{ "{'op': 'search', 'suffix': ['x']}", "unknown key 'suffix'" },
+	{ "{'op': 'namespaces', 'namespace': ['*', 1]}", "namespace" },
 };
 #define MISTAKES (int)(sizeof mistakes / sizeof mistakes[0])
 
@@ -438,6 +480,7 @@ tcase_items(void)
 	tcase_add_test(tc, a_search_of_large_items_is_bounded);
 	tcase_add_test(tc, a_search_everywhere_gives_one_order);
 	tcase_add_test(tc, namespaces_are_listed_once);
+	tcase_add_test(tc, namespaces_are_found_by_both_ends);
 	tcase_add_test(tc, a_wrong_operation_is_refused_with_its_place);
 	return tc;
 }
