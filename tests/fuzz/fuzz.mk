@@ -29,7 +29,7 @@ $(fuzz_archive): $$(fuzzed) $$(call unlike,$$@,$$(fuzzed))
 
 fuzz_helpers = $(patsubst %.c,$(fuzz_objects)/%.o,$(filter-out tests/fuzz/fuzz_%,$(wildcard tests/fuzz/*.c)))
 $(BUILD)/fuzz/fuzz_%: $(fuzz_objects)/tests/fuzz/fuzz_%.o $$(fuzz_helpers) $(fuzz_archive)
-	$(FUZZ_CC) -fsanitize=fuzzer,$(fuzz_sanitize) $(fuzz_link) -o $@ $^ $(LDLIBS)
+	$(FUZZ_CC) -fsanitize=fuzzer,$(fuzz_sanitize) $(fuzz_link) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # What the store asks Redis is answered by the fuzzer.
 $(BUILD)/fuzz/fuzz_catalog: fuzz_link = -Wl,--wrap=redis_call,--wrap=redis_trouble
