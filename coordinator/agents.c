@@ -1,6 +1,7 @@
 #include "agents.h"
 
 #include <assert.h>
+#include <czmq.h>
 #include <stdlib.h>
 
 #include "memory.h"

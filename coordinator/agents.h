@@ -2,8 +2,6 @@
 #ifndef AGENTS_H
 #define AGENTS_H
 
-#include <czmq.h>
-
 #include "catalog.h"
 #include "graph.h"
 #include "spec.h"

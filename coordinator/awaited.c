@@ -1,5 +1,7 @@
 #include "awaited.h"
 
+#include <czmq.h>
+
 #include "fiber.h"
 #include "run.h"
 

@@ -1,5 +1,6 @@
 #include "catalog.h"
 
+#include <czmq.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,8 +7,6 @@
 #ifndef CATALOG_H
 #define CATALOG_H
 
-#include <czmq.h>
-
 #include "loop.h"
 #include "rendezvous.h"
 #include "socket.h"

@@ -1,5 +1,6 @@
 #include "coordinator.h"
 
+#include <czmq.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>

@@ -53,6 +53,8 @@ struct chores;
 struct embedder;
 struct store_service;
 struct tally;
+/* zhashx_t: <czmq.h> is three times as long as the rest of what is included here. */
+struct _zhashx_t;
 
 struct coordinator {
 	struct service *service;
@@ -77,9 +79,9 @@ struct coordinator {
 	bool store_drained;
 	struct trace *trace;            /* or NULL: nothing is traced */
 	double trace_ratio;             /* of the runs that begin a trace */
-	zhashx_t *runs;                 /* thread id -> struct run, this process's */
+	struct _zhashx_t *runs;         /* thread id -> struct run, this process's */
 	unsigned owned[SHARDS];         /* runs held, by shard */
-	zhashx_t *awaited;              /* run id -> struct fiber (awaited.h) */
+	struct _zhashx_t *awaited;      /* run id -> struct fiber (awaited.h) */
 	size_t waiting;                 /* runs held that wait for children */
 	TAILQ_HEAD(, attempt) attempts; /* to tell webhooks, under way */
 	size_t webhooks;                /* how many */

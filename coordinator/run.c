@@ -1,6 +1,7 @@
 #include "run.h"
 
 #include <assert.h>
+#include <czmq.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>

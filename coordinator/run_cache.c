@@ -6,6 +6,7 @@
  * tokens. */
 #include "run.h"
 
+#include <czmq.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 #include "shards.h"
 
+#include <czmq.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/queue.h>
+#include <uv.h>
 
 #include "bounds.h"
 #include "memory.h"

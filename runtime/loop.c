@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <uv.h>
 #include <zmq.h>
 
 #include "fiber.h"

@@ -12,10 +12,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <uv.h>
 
 struct loop;
 struct timer;
+/* libuv's loop and timer. Not by <uv.h>: of most files that would be the half, and few call it. */
+struct uv_loop_s;
+struct uv_timer_s;
 
 /* Returns a new loop; one a process. Ignores SIGPIPE and unblocks all signals: what a
  * supervisor or a shell had blocked for us would never arrive. Opens /dev/null for
@@ -74,7 +76,7 @@ struct loop_pulse {
 struct loop_pulse *loop_pulse(struct loop *loop);
 
 /* Lends libuv's loop. */
-uv_loop_t *loop_uv(struct loop *loop);
+struct uv_loop_s *loop_uv(struct loop *loop);
 
 /* Lends the fibers of this loop. */
 struct fibers *loop_fibers(const struct loop *loop);
@@ -99,6 +101,7 @@ void loop_remove_reader(struct loop *loop, const struct loop_reader *reader);
 
 /* uv_timer_start, but the delay counts from now, not from the begin of the turn, and is
  * at least 1 ms: a timer that arms itself again lets the turn end. */
-void loop_arm(uv_timer_t *timer, uint64_t delay_ms, uv_timer_cb fn);
+void loop_arm(
+    struct uv_timer_s *timer, uint64_t delay_ms, void (*fn)(struct uv_timer_s *timer));
 
 #endif

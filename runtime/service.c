@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "curve.h"
 #include "descriptors.h"

@@ -1,6 +1,7 @@
 #include "work.h"
 
 #include <stdbool.h>
+#include <uv.h>
 
 #include "fiber.h"
 #include "gate.h"

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "agent_file.h"
 #include "command.h"

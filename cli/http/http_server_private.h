@@ -4,6 +4,7 @@
 
 #include <microhttpd.h>
 #include <sys/queue.h>
+#include <uv.h>
 
 #include "http_server.h"
 

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <uv.h>
 
 #include "command.h"
 #include "fiber.h"

@@ -2,6 +2,7 @@
 #include "shell_private.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 

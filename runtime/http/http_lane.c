@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uv.h>
 
 #include "http_transfer.h"
 #include "memory.h"

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <uv.h>
 
 #include "memory.h"
 

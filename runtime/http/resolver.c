@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <uv.h>
 
 #include "fiber.h"
 #include "memory.h"

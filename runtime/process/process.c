@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "fiber.h"
 #include "bounds.h"

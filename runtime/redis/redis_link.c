@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <uv.h>
 
 #include "redis_reply.h" /* before hiredis */
 

@@ -1,6 +1,7 @@
 #include "redis_lookup.h"
 
 #include <stdlib.h>
+#include <uv.h>
 
 #include "memory.h"
 

@@ -1,5 +1,6 @@
 #include "checker.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "chat.h"

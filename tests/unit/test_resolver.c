@@ -2,6 +2,7 @@
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uv.h>
 
 #include "fiber.h"
 
