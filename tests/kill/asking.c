@@ -55,10 +55,10 @@ static const char tools[] =
     "idempotent: %s\n"
     "input: none\n"
     "command: |\n"
-    "  starter=$(cut -d ' ' -f 4 /proc/$PPID/stat)\n"
-    "  worker=$(cut -d ' ' -f 4 /proc/$starter/stat)\n"
+    "  read -r _ _ _ starter _ </proc/$PPID/stat\n"
+    "  read -r _ _ _ worker _ </proc/$starter/stat\n"
     "  echo \"note $FLOTILLA_IDEMPOTENCY_KEY $worker\" >> %s\n"
-    "  while [ -e %s ]; do sleep 0.05; done\n"
+    "  while [ -e %s ]; do sleep 0.2; done\n"
     "  echo noted\n"
     "---\n"
     "name: pay\n"
@@ -68,10 +68,10 @@ static const char tools[] =
     "input: none\n"
     "command: |\n"
     "  [ -n \"$FLOTILLA_ANSWER\" ] || { echo '{\"sure\": 1}'; exit 75; }\n"
-    "  starter=$(cut -d ' ' -f 4 /proc/$PPID/stat)\n"
-    "  worker=$(cut -d ' ' -f 4 /proc/$starter/stat)\n"
+    "  read -r _ _ _ starter _ </proc/$PPID/stat\n"
+    "  read -r _ _ _ worker _ </proc/$starter/stat\n"
     "  echo \"pay $FLOTILLA_IDEMPOTENCY_KEY $worker\" >> %s\n"
-    "  while [ -e %s ]; do sleep 0.05; done\n"
+    "  while [ -e %s ]; do sleep 0.2; done\n"
     "  echo \"$FLOTILLA_ANSWERS\"\n";
 
 static const struct kind *

@@ -106,16 +106,16 @@ static const char tools[] = "name: work\n"
 			    "idempotent: false\n"
 			    "input: none\n"
 			    "command: |\n"
-			    "  starter=$(cut -d ' ' -f 4 /proc/$PPID/stat)\n"
-			    "  worker=$(cut -d ' ' -f 4 /proc/$starter/stat)\n"
+			    "  read -r _ _ _ starter _ </proc/$PPID/stat\n"
+			    "  read -r _ _ _ worker _ </proc/$starter/stat\n"
 			    "  echo \"work $FLOTILLA_IDEMPOTENCY_KEY $worker\" >> %s\n"
-			    "  until [ -e %s ]; do sleep 0.05; done\n"
+			    "  until [ -e %s ]; do sleep 0.2; done\n"
 			    "  echo worked\n"
 			    "---\n"
 			    "name: fail\n"
 			    "description: fails, when it may\n"
 			    "input: none\n"
-			    "command: 'until [ -e %s ]; do sleep 0.05; done; exit 1'\n";
+			    "command: 'until [ -e %s ]; do sleep 0.2; done; exit 1'\n";
 
 static void
 play_main(struct fleet_client *client, void *arg)

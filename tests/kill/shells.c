@@ -26,7 +26,7 @@ static const char agent[] =
     "    - tool_calls:\n"
     "        - {id: b, name: calculate, args: {expression: 6 * 7}}\n"
     "        - {id: c, name: shell, args: {command: '. %s; note held; while [ -e %s ]; "
-    "do sleep 0.05; done; echo $X'}}\n"
+    "do sleep 0.2; done; echo $X'}}\n"
     "    - tool_calls: [{id: d, name: shell, args: {command: 'echo again $X'}}]\n"
     "    - tool_calls: [{id: e, name: shell, args: {restart: true}}]\n"
     "    - delay_ms: 200\n"
@@ -41,8 +41,8 @@ static const char ours[] = "{startup_commands: ['BEGUN=yes'], command_timeout: 5
 
 /* A line "what home worker": above a shell there are its minder, the starter, the worker. */
 static const char note[] = "note() {\n"
-			   "  starter=$(cut -d ' ' -f 4 /proc/$PPID/stat)\n"
-			   "  worker=$(cut -d ' ' -f 4 /proc/$starter/stat)\n"
+			   "  read -r _ _ _ starter _ </proc/$PPID/stat\n"
+			   "  read -r _ _ _ worker _ </proc/$starter/stat\n"
 			   "  echo \"$1 $HOME $worker\" >> %s\n"
 			   "}\n";
 static const char begin[] = ". %s\n"
@@ -59,10 +59,10 @@ static const char tool[] =
     "idempotent: false\n"
     "input: none\n"
     "command: |\n"
-    "  starter=$(cut -d ' ' -f 4 /proc/$PPID/stat)\n"
-    "  worker=$(cut -d ' ' -f 4 /proc/$starter/stat)\n"
+    "  read -r _ _ _ starter _ </proc/$PPID/stat\n"
+    "  read -r _ _ _ worker _ </proc/$starter/stat\n"
     "  echo \"calculated $FLOTILLA_IDEMPOTENCY_KEY $worker\" >> %s\n"
-    "  while [ -e %s ]; do sleep 0.05; done\n"
+    "  while [ -e %s ]; do sleep 0.2; done\n"
     "  echo 42\n";
 
 /* --- the fleet ------------------------------------------------------------------------- */

@@ -43,10 +43,10 @@ static const char tool_text[] =
     "idempotent: %s\n"
     "input: none\n"
     "command: |\n"
-    "  starter=$(cut -d ' ' -f 4 /proc/$PPID/stat)\n"
-    "  worker=$(cut -d ' ' -f 4 /proc/$starter/stat)\n"
+    "  read -r _ _ _ starter _ </proc/$PPID/stat\n"
+    "  read -r _ _ _ worker _ </proc/$starter/stat\n"
     "  echo \"$FLOTILLA_IDEMPOTENCY_KEY $worker\" >> %s\n"
-    "  until [ -e %s ]; do sleep 0.05; done\n"
+    "  until [ -e %s ]; do sleep 0.2; done\n"
     "  sleep \"$ARG_SECONDS\"\n"
     "  echo \"noted $ARG_TEXT\"\n";
 

@@ -146,7 +146,7 @@ static const char late_tool[] = "name: hold_%s\n"
 				"command: |\n"
 				"  touch %s\n"
 				"  for i in $(seq 2000); do\n"
-				"    [ -e %s ] && break; sleep 0.05\n"
+				"    [ -e %s ] && break; sleep 0.2\n"
 				"  done\n"
 				"  echo held\n";
 

@@ -8,7 +8,7 @@
 #include "socket.h"
 
 #define REDIS_WAIT_MS (UINT64_C(30000) * PATIENCE)
-#define POLL_MS 5u
+#define POLL_MS 20u /* a storm asks Redis of fifty runs each time */
 #define BLOCK_MS 500u
 #define SUBMIT_TRIES 3u
 #define FIELDS_MAX 16u
