@@ -104,8 +104,9 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(compile) -c -o $@ $<
 
-# Half of all lines, compiled as often as they run.
-$(BUILD)/tests/%.o: CFLAGS := $(subst -O2,-O1,$(CFLAGS))
+# Half of all lines, compiled as often as they run. With sanitizers not optimised at all: what the compiler warns of
+# when it optimises, it has said without them.
+$(BUILD)/tests/%.o: CFLAGS := $(if $(SAN),$(subst -O1,-O0,$(CFLAGS)),$(subst -O2,-O1,$(CFLAGS)))
 
 .SECONDEXPANSION:
 cli_flags = $(addprefix -iquote ,$(CLI))
