@@ -4,7 +4,7 @@
 #include "bounds.h"
 #include "loader.h"
 #include "utf8.h"
-#include "yaml.h"
+#include "yaml_file.h"
 
 struct file {
 	struct arena *arena;

@@ -5,7 +5,7 @@
 
 #include "model_profile.h"
 #include "pointer.h"
-#include "yaml.h"
+#include "yaml_file.h"
 
 enum known { UNKNOWN, NO, YES, ALONE };
 

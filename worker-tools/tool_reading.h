@@ -4,7 +4,7 @@
 #define TOOL_READING_H
 
 #include "tool_file.h"
-#include "yaml.h"
+#include "yaml_file.h"
 
 struct reading {
 	struct arena *arena;

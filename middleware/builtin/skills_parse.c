@@ -7,7 +7,7 @@
 #include "json.h"
 #include "pattern.h"
 #include "utf8.h"
-#include "yaml.h"
+#include "yaml_file.h"
 
 /* --- the YAML -------------------------------------------------------------------------- */
 

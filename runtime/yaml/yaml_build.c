@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <yaml.h> /* libyaml's */
+#include <yaml.h>
 
 #include "bounds.h"
 #include "memory.h"

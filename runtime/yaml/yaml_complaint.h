@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include <yaml.h> /* libyaml's */
+#include <yaml.h>
 
 #include "arena.h"
 #include "place.h"

@@ -12,7 +12,7 @@
 #include "nearest.h"
 #include "value.h"
 #include "wire.h"
-#include "yaml.h"
+#include "yaml_file.h"
 
 struct reading {
 	struct arena *arena;

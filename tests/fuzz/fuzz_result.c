@@ -11,7 +11,7 @@
 #include "bounds.h"
 #include "json.h"
 #include "utf8.h"
-#include "yaml.h"
+#include "yaml_file.h"
 
 #define STEPS_MAX 16
 

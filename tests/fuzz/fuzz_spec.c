@@ -4,7 +4,7 @@
 
 #include "graph.h"
 #include "state.h"
-#include "yaml.h"
+#include "yaml_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "json.h"
-#include "yaml.h"
+#include "yaml_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "yaml.h"
+#include "yaml_file.h"
 
 const struct value *
 sample_source(struct arena *arena, const char *text)

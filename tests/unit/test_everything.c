@@ -4,7 +4,7 @@
 #include "graph.h"
 #include "registry.h"
 #include "spec.h"
-#include "yaml.h"
+#include "yaml_file.h"
 
 /* Interface under test: all built-in middleware together */
 #include "everything.h"

@@ -1,5 +1,6 @@
 /* Long-term memory by meaning, against a real Redis: what is found first, and which vectors are made. */
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "literal.h"

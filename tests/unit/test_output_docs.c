@@ -7,7 +7,7 @@
 #include "model_profile.h"
 #include "models.h"
 #include "spec.h"
-#include "yaml.h"
+#include "yaml_file.h"
 
 #define PAGE "docs/structured-output.md"
 #define PAGE_BYTES_MAX (1u << 17)

@@ -8,7 +8,7 @@
 #include "bounds.h"
 
 /* Interface under test */
-#include "yaml.h"
+#include "yaml_file.h"
 
 TCase *tcase_yaml(void);
 

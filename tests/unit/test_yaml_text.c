@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "json.h"
-#include "yaml.h"
+#include "yaml_file.h"
 
 /* Interface under test */
 #include "../../cli/agents/yaml_text.h"

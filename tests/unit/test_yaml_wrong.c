@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* Interface under test */
-#include "yaml.h"
+#include "yaml_file.h"
 
 TCase *tcase_yaml_wrong(void);
 

@@ -1,11 +1,11 @@
-/* yaml: the YAML edge: libyaml's documents to values, with places for error messages.
+/* yaml_file: the YAML edge: libyaml's documents to values, with places for error messages.
  *
  * YAML 1.2 core schema: plain true/false/null/numbers are typed, quoted scalars are
  * strings. JSON is YAML. Anchors and merge keys work; repeated keys are an error. Keys
  * are strings whatever they look like. Size, depth and values (an alias counts as what it
  * names) are bounded. */
-#ifndef FLOTILLA_YAML_H /* YAML_H is libyaml's */
-#define FLOTILLA_YAML_H
+#ifndef YAML_FILE_H
+#define YAML_FILE_H
 
 #include "value.h"
 

@@ -1,4 +1,4 @@
-#include "yaml.h"
+#include "yaml_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
