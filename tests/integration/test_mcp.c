@@ -348,6 +348,8 @@ START_TEST(an_agent_uses_them)
 
 	mcp_offer_program("");
 	kit_flag(kit, KIT_TOOLS, "--tools", tool_bench_path(&mcp_bench, "tools"));
+	/* A server of Python's takes its time on a machine that has none. */
+	kit_flag(kit, KIT_COORDINATOR, "--served-wait-ms", "60000");
 	kit_start_all(kit, 1, 1, 1);
 	kit_flotilla(kit, "agents", "apply", kit_write(kit, "a.yaml", AGENT), NULL);
 	kit_flotilla(kit, "submit", "a", "Go", "--thread", "t", "--wait", NULL);
