@@ -80,7 +80,7 @@ struct run {
 	size_t at;                 /* index of the node to run next */
 	uint64_t step;
 	uint64_t first_step;   /* where this run began to count its recursion limit */
-	bool passed_interrupt; /* going on after an interrupt_before at `at` */
+	bool passed_interrupt; /* going on behind a pause: no interrupt_before at `at` */
 	const char
 	    *paused; /* why it is interrupted: "interrupt_before", "interrupt_after",
 			       "interrupt", "uncertain" */

@@ -243,10 +243,8 @@ begin_resume(struct run *run, const struct value *head, const struct value *answ
 		return GO_FAIL;
 	if (begin_at_head(run, head) != GO_ON)
 		return GO_FAIL;
-	/* A node that asks was entered before. */
-	run->passed_interrupt =
-	    value_text_is(value_get(head, "paused"), "interrupt_before") ||
-	    run_answer_wanted(run->round);
+	/* As in LangGraph: behind a pause the next one in front of a node is that of a later node. */
+	run->passed_interrupt = true;
 	run->first_step = run->step;
 	run->dirty = true;
 	return take_answer(run, head, answer);
