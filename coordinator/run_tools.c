@@ -265,6 +265,23 @@ error_command(
 	    value_map(arena, "messages", value_array(arena, &message, 1), NULL), NULL);
 }
 
+static bool
+is_direct(const struct effect *effect)
+{
+	return value_get_bool(effect->tool, "return_direct", false);
+}
+
+static bool
+has_direct(const struct tool_calls *round)
+{
+	size_t i;
+
+	for (i = 0; i < round->count; i++)
+		if (is_direct(&round->effects[i]))
+			return true;
+	return false;
+}
+
 static enum go
 collect_one(struct run *run, struct step_result *result, struct tool_call *call)
 {
@@ -287,8 +304,9 @@ collect_one(struct run *run, struct step_result *result, struct tool_call *call)
 		commands = value_array(run->scratch, &command, 1);
 	}
 	run_effect_events(run, call->effect, body);
-	if (!value_get_bool(call->effect->tool, "return_direct", false) ||
-	    !run_command_succeeded(tool_call, commands))
+	/* A tool that the agent has not got has not run: LangChain passes over its call. */
+	if (call->effect->tool != NULL &&
+	    (!is_direct(call->effect) || !run_command_succeeded(tool_call, commands)))
 		result->all_direct = false;
 	return run_command_apply(run, result, tool_call, commands);
 }
@@ -404,7 +422,7 @@ run_tools_node(struct run *run, struct step_result *result)
 	}
 	go = run_all(&round);
 	note_answered(&round);
-	result->all_direct = round.count > 0;
+	result->all_direct = has_direct(&round);
 	/* Given up, it is for whoever goes on with the run to say how it ends, and to cancel what is left. */
 	if (go == GO_ON || (round.stop && !run->is_lost))
 		go = collect(&round, result);
