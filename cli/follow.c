@@ -294,7 +294,13 @@ follow_end(struct follow **follow_p, const struct value **last_r)
 		continue;
 	listeners_destroy(&follow->tokens);
 	end_answer(follow);
-	if (session_interrupted(session)) {
+	if (ferror(stdout) != 0) { /* of a run that has long ended, perhaps */
+		complain(
+		    "the standard output takes no more: its disk is full, or its reader "
+		    "has gone. `flotilla watch %s` shows all of the run",
+		    follow->run);
+		result = STATUS_FAILED;
+	} else if (session_interrupted(session)) {
 		complain("no longer watching; the run goes on. `flotilla watch %s`, "
 			 "`flotilla cancel %s`",
 		    follow->run, follow->run);

@@ -160,6 +160,13 @@ run_allow(struct session *session, const struct keys_settings *settings, const c
 	if (entry.name == NULL)
 		entry.name = name_of_file(arena, key);
 	status = read_roles(split(arena, settings->roles), &entry);
+	if (status == STATUS_OK && (entry.roles & 1u << ROLE_WORKER) != 0 &&
+	    (entry.services == NULL || entry.services[0] == NULL)) {
+		complain("--role worker goes together with --service, what it may serve: "
+			 "'tool:*', or "
+			 "'*' for all");
+		status = STATUS_USAGE;
+	}
 	if (status == STATUS_OK)
 		status = keys_edit_add(arena, settings->allow, &entry);
 	if (status == STATUS_OK)

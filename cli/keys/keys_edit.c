@@ -23,7 +23,7 @@ read_text(struct arena *arena, const char *path)
 	FILE *in = fopen(path, "re");
 	struct packet text = { 0 };
 	char chunk[4096];
-	const char *copy;
+	const char *copy, *wrong = NULL;
 	size_t size;
 
 	if (in == NULL && errno == ENOENT)
@@ -35,10 +35,18 @@ read_text(struct arena *arena, const char *path)
 	while (
 	    text.size <= SPEC_BYTES_MAX && (size = fread(chunk, 1, sizeof chunk, in)) > 0)
 		packet_append(&text, chunk, size);
+	/* What is not read whole would be written back without the rest. */
+	if (ferror(in))
+		wrong = strerror(errno);
+	else if (text.size > 0 && memchr(text.data, '\0', text.size) != NULL)
+		wrong = "it has a NUL in it, so it is no text";
 	fclose(in);
 	copy = text.size == 0 ? "" : arena_copy(arena, text.data, text.size);
 	packet_release(&text);
-	return copy;
+	if (wrong == NULL)
+		return copy;
+	complain("%s: %s", path, wrong);
+	return NULL;
 }
 
 static int
@@ -240,6 +248,10 @@ keys_edit_remove(struct arena *arena, const char *path, const char *name,
 
 	if (text == NULL)
 		return STATUS_FAILED;
+	if (access(path, F_OK) == -1) {
+		complain("%s: %s", path, strerror(errno));
+		return STATUS_FAILED;
+	}
 	before = parse(arena, path, text);
 	if (before == NULL)
 		return STATUS_FAILED;

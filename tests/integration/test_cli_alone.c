@@ -1,0 +1,104 @@
+/* Commands that need no fleet: what keeps them from working is said, and nothing is lost. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "children.h"
+#include "../../cli/command.h"
+#include "fleet_up.h"
+
+TCase *tcase_cli_alone(void);
+
+static struct arena *arena;
+static char *folder;
+static struct cli cli;
+static const struct cli *flotilla = &cli;
+
+static void
+set_up(void)
+{
+	arena = arena_new();
+	folder = folder_new();
+	cli = (struct cli){ fleet_up_program(arena), folder, arena };
+}
+
+static void
+tear_down(void)
+{
+	folder_remove(&folder);
+	arena_destroy(&arena);
+}
+
+static void
+assert_says(const char *text, const char *part)
+{
+	ck_assert_msg(strstr(text, part) != NULL, "no '%s' in: %s", part, text);
+}
+
+/* libuv and ZeroMQ would end the process; a fleet.json that cannot be opened would be one that is
+ * not there, and the command would go to another fleet. */
+START_TEST(too_few_descriptors_are_said)
+{
+	const struct cli shell = { "/bin/sh", NULL, arena };
+	static const char *const lines[] = {
+		"ulimit -n 7; exec \"$0\" runs",
+		"ulimit -n 10; exec \"$0\" runs",
+		"ulimit -n 14; exec \"$0\" top --once",
+		"ulimit -n 9; exec \"${0%/*}/broker\" --bind ipc://none --status-bind "
+		"ipc://none",
+	};
+	struct said said;
+	size_t i;
+
+	for (i = 0; i < sizeof lines / sizeof *lines; i++) {
+		said = CLI(&shell, "-c", lines[i], cli.program);
+		ck_assert_msg(said.status == STATUS_FAILED, "%s: status %d: %s", lines[i],
+		    said.status, said.err);
+		assert_says(said.err, "raise the limit (ulimit -n)");
+	}
+}
+END_TEST
+
+static const char list_with_nul[] =
+    "keys:\n- key: \"Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID\"\n"
+    "  name: a\n  roles: [client]\n\0# the rest\n";
+
+START_TEST(a_list_that_cannot_be_read_whole_is_left_alone)
+{
+	const struct cli shell = { "/bin/sh", NULL, arena };
+	const char *list = arena_printf(arena, "%s/nul.yaml", folder);
+	FILE *file = fopen(list, "w");
+	struct said said;
+
+	ck_assert_uint_eq(fwrite(list_with_nul, 1, sizeof list_with_nul - 1, file),
+	    sizeof list_with_nul - 1);
+	ck_assert_int_eq(fclose(file), 0);
+	said = CLI(flotilla, "keys", "revoke", "a", "--allow", list);
+	ck_assert_int_eq(said.status, STATUS_FAILED);
+	assert_says(said.err, "nul.yaml: it has a NUL in it");
+	ck_assert_int_eq(CLI(&shell, "-c", "grep -aq rest \"$0\"", list).status, 0);
+	said = CLI(flotilla, "keys", "revoke", "a", "--allow", folder);
+	assert_says(said.err, "Is a directory");
+	said = CLI(flotilla, "keys", "revoke", "a", "--allow", "none.yaml");
+	ck_assert_int_eq(said.status, STATUS_FAILED);
+	assert_says(said.err, "none.yaml: No such file or directory");
+	/* The remedy is an option, not a line of the list. */
+	said = CLI(flotilla, "keys", "allow", "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID",
+	    "--as", "b", "--role", "worker", "--allow", "none.yaml");
+	ck_assert_int_eq(said.status, STATUS_USAGE);
+	ck_assert_str_eq(said.err,
+	    "flotilla: --role worker goes together with --service, what it "
+	    "may serve: 'tool:*', or '*' for all\n");
+}
+END_TEST
+
+TCase *
+tcase_cli_alone(void)
+{
+	TCase *tcase = tcase_create("cli_alone");
+
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_add_test(tcase, too_few_descriptors_are_said);
+	tcase_add_test(tcase, a_list_that_cannot_be_read_whole_is_left_alone);
+	return tcase;
+}
