@@ -16,6 +16,7 @@
 #include "service.h"
 #include "show.h"
 #include "store_past.h"
+#include "utf8.h"
 #include "wire.h"
 
 #define ACCEPT_WAIT_MS 3000u
@@ -235,6 +236,25 @@ submit_entry(struct session *session, const struct submit_settings *settings,
 	return printed != STATUS_OK ? printed : status;
 }
 
+/* The user's message: what is written is what the model gets. */
+static bool
+check_text(const struct packet *text)
+{
+	size_t span = utf8_span(text->data, text->size);
+
+	if (text->size == 0)
+		complain("nothing to submit: the text is empty");
+	else if (text->size > INPUT_BYTES_MAX)
+		complain("the text is larger than %u bytes", INPUT_BYTES_MAX);
+	else if (span < text->size)
+		complain("the text is not UTF-8 (its byte %zu is not); `iconv -t utf-8` "
+			 "makes it so",
+		    span + 1);
+	else
+		return true;
+	return false;
+}
+
 const char *
 submit_input(struct session *session, const struct submit_settings *settings,
     const char *const *texts)
@@ -245,6 +265,11 @@ submit_input(struct session *session, const struct submit_settings *settings,
 	const char *text;
 	size_t size;
 
+	if (settings->input != NULL && *texts != NULL) {
+		complain(
+		    "--input is the whole input: leave out '%s', or put it in", *texts);
+		return NULL;
+	}
 	if (settings->input != NULL)
 		return settings->input;
 	if (*texts != NULL && strcmp(*texts, "-") != 0) {
@@ -264,8 +289,8 @@ submit_input(struct session *session, const struct submit_settings *settings,
 		while (packet.size > 0 && packet.data[packet.size - 1] == '\n')
 			packet.size--;
 	}
-	if (packet.size == 0) {
-		complain("nothing to submit: the text is empty");
+	if (!check_text(&packet)) {
+		packet_release(&packet);
 		return NULL;
 	}
 	text = arena_copy(arena, packet.data, packet.size);
@@ -381,7 +406,7 @@ run_submit(struct session *session, const void *given, const char *const *rest)
 	const struct value *options, *fields, *about_thread;
 	int status;
 
-	if (agent == NULL) {
+	if (agent == NULL || *agent == '\0') {
 		complain("which AGENT? `flotilla agents list` shows them");
 		return STATUS_USAGE;
 	}

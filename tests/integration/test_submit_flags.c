@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "bounds.h"
 #include "cli.h"
 #include "fleet_client.h"
 #include "fleet_kit.h"
@@ -116,6 +117,9 @@ static const struct {
 	{ "--input", "{\"messages\": [}", "--input is not valid JSON: line 1, column" },
 	{ "--context", "{oops", "--context is not valid JSON: line 1, column" },
 	{ "--metadata", "alone", "--metadata 'alone': must be NAME=TEXT" },
+	/* The text would be dropped. */
+	{ "--input", "{}", "--input is the whole input: leave out 'hi'" },
+	{ "--wait", "caf\xe9", "the text is not UTF-8 (its byte 7 is not); `iconv" },
 };
 
 START_TEST(a_wrong_flag_is_one_message)
@@ -137,6 +141,25 @@ START_TEST(a_wrong_flag_is_one_message)
 }
 END_TEST
 
+START_TEST(a_text_that_is_too_large_is_not_submitted)
+{
+	struct arena *arena = arena_new();
+	struct fleet_kit *kit = kit_new();
+	const struct cli cli = { .program = kit_program(kit, "flotilla"),
+		.arena = arena };
+	char *text = arena_alloc(arena, INPUT_BYTES_MAX + 2);
+	struct said said;
+
+	memset(text, 'a', INPUT_BYTES_MAX + 1);
+	text[INPUT_BYTES_MAX + 1] = '\0';
+	said = cli_run(&cli, text, (const char *const[]){ "submit", "echo", NULL });
+	ck_assert_int_eq(said.status, 2);
+	ck_assert_ptr_nonnull(strstr(said.err, "the text is larger than 8388608 bytes"));
+	kit_destroy(&kit);
+	arena_destroy(&arena);
+}
+END_TEST
+
 TCase *
 tcase_submit_flags(void)
 {
@@ -145,6 +168,7 @@ tcase_submit_flags(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, what_a_submission_says_is_shown_and_found);
 	tcase_add_test(tcase, a_file_may_have_middleware_of_its_own);
+	tcase_add_test(tcase, a_text_that_is_too_large_is_not_submitted);
 	tcase_add_loop_test(
 	    tcase, a_wrong_flag_is_one_message, 0, (int)(sizeof wrong / sizeof *wrong));
 	return tcase;
