@@ -299,13 +299,30 @@ session_events_store(struct session *session)
 	return session->events_store;
 }
 
+#define CLUSTER                                                                          \
+	" (this is a Redis Cluster: give --redis one that is none, cluster-enabled no)"
+
 const char *
 session_remedy(const char *error)
 {
-	if (strstr(error, "OOM ") != NULL)
-		return " (Redis is full: raise its maxmemory, or delete what is old)";
-	if (strstr(error, "MISCONF ") != NULL)
-		return " (Redis cannot write to its disk: is it full?)";
+	static const struct {
+		const char *error, *remedy;
+	} remedies[] = {
+		{ "OOM ",
+		    " (Redis is full: raise its maxmemory, or delete what is old)" },
+		{ "MISCONF ", " (Redis cannot write to its disk: is it full?)" },
+		{ "Function not found", " (our functions could not be loaded: is Redis "
+					"full, or may this user not "
+					"load them, and no coordinator has?)" },
+		{ "CLUSTERDOWN ", CLUSTER },
+		{ "MOVED ", CLUSTER },
+		{ "CROSSSLOT ", CLUSTER },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof remedies / sizeof *remedies; i++)
+		if (strstr(error, remedies[i].error) != NULL)
+			return remedies[i].remedy;
 	return "";
 }
 

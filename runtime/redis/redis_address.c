@@ -74,6 +74,10 @@ parse_tcp(struct arena *arena, const char *text, struct redis_address *address_r
 	struct redis_address address = { .port = PORT };
 	struct url url;
 
+	if (strstr(text, "://") == NULL) {
+		*error_r = "not redis://HOST:PORT or unix:///PATH";
+		return -1;
+	}
 	if (url_parse(arena, text, &url, error_r) == -1)
 		return -1;
 	if (strcmp(url.scheme, "redis") != 0) {

@@ -59,12 +59,32 @@ START_TEST(on_a_cluster)
 		"--cluster-enabled", "yes", "--cluster-port", place_port(arena), "--bind",
 		"127.0.0.1", "--dir", folder, "--save", "", "--supervised", "systemd",
 		"--logfile", "/dev/null", NULL };
+	const struct cli flotilla = { .program = "flotilla", .arena = arena };
 	struct child *cluster;
+	struct said said;
 
 	ck_assert_int_eq(mkdir(folder, 0700), 0);
 	cluster = child_start(argv, NULL);
 	check_refuses(arena_printf(arena, "unix://%s", path), "Redis Cluster");
+	said = CLI(&flotilla, "runs", "--redis", arena_printf(arena, "unix://%s", path));
+	ck_assert_msg(said.status == 4 && strstr(said.err, "Redis Cluster") != NULL, "%s",
+	    said.err);
 	child_kill(&cluster);
+}
+END_TEST
+
+/* As of who is let in by the login `cli` before the first coordinator; a Redis that is full is no other. */
+START_TEST(on_one_without_our_functions)
+{
+	const struct cli flotilla = { .program = "flotilla", .arena = redis_trial.arena };
+	struct said said;
+
+	ASK("ACL", "SETUSER", "default", "-function|load");
+	said = CLI(&flotilla, "agents", "apply", "examples/agents/weather.yaml",
+	    "--redis", redis_trial.url);
+	ck_assert_msg(said.status == 4, "%s", said.err);
+	ck_assert_msg(strstr(said.err, "could not be loaded: is Redis full") != NULL,
+	    "%s", said.err);
 }
 END_TEST
 
@@ -199,6 +219,7 @@ tcase_redis_start(void)
 	tcase_add_test(tcase, on_one_that_wants_a_password);
 	tcase_add_test(tcase, on_a_cluster);
 	tcase_add_test(tcase, on_a_replica);
+	tcase_add_test(tcase, on_one_without_our_functions);
 	tcase_add_test(tcase, a_transaction_that_was_cut_short_anywhere_is_cut_off);
 	tcase_add_test(tcase, other_damage_is_left_as_it_is);
 	return tcase;

@@ -107,6 +107,16 @@ START_TEST(a_bad_one_spoils_all)
 }
 END_TEST
 
+START_TEST(one_without_a_scheme_is_told_which_there_are)
+{
+	const char *error = NULL;
+
+	ck_assert_int_eq(
+	    redis_addresses_parse(arena, "localhost", &addresses, &error), -1);
+	ck_assert_str_eq(error, "not redis://HOST:PORT or unix:///PATH");
+}
+END_TEST
+
 TCase *
 tcase_redis_address(void)
 {
@@ -117,6 +127,7 @@ tcase_redis_address(void)
 	tcase_add_test(tcase, one_is_one);
 	tcase_add_test(tcase, several_share_what_is_said_once);
 	tcase_add_test(tcase, each_may_say_it_all);
+	tcase_add_test(tcase, one_without_a_scheme_is_told_which_there_are);
 	tcase_add_loop_test(tcase, a_bad_one_spoils_all, 0, sizeof bad / sizeof *bad);
 	return tcase;
 }
