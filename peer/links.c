@@ -8,6 +8,8 @@
 #include "service.h"
 #include "socket.h"
 
+#define PATIENCE_MS 3000u /* for a broker that is started behind us */
+
 struct link {
 	struct links *links;
 	uint32_t index;
@@ -20,6 +22,8 @@ struct links {
 	char session[SESSION_BYTES + 1];
 	uint32_t count;
 	link_set up, leaving; /* leaving: of those up */
+	link_set known;       /* that have ever been up */
+	struct timer *patience;
 	uint64_t identities[BROKERS_MAX];
 	struct link links[BROKERS_MAX];
 };
@@ -33,6 +37,7 @@ on_up(void *arg)
 	struct links *links = link->links;
 
 	links->up |= LINK_BIT(link->index);
+	links->known |= LINK_BIT(link->index);
 	links->leaving &= ~LINK_BIT(link->index);
 	if (links->options.on_up != NULL)
 		links->options.on_up(links->options.arg, link->index);
@@ -79,6 +84,21 @@ on_ping(void *arg, struct header *header)
 
 	if (options->on_ping != NULL)
 		options->on_ping(options->arg, header);
+}
+
+/* An address with a typing error looks like a broker that is still to come. */
+static void
+say_unknown(void *arg)
+{
+	struct links *links = arg;
+	uint32_t i;
+
+	timer_stop(&links->patience);
+	for (i = 0; i < links->count; i++)
+		if ((links->known & LINK_BIT(i)) == 0 &&
+		    !socket_is_inside(links->links[i].endpoint))
+			log_warnx("no broker answers yet, waits for it endpoint=%s",
+			    links->links[i].endpoint);
 }
 
 /* --- life ----------------------------------------------------------------------------- */
@@ -166,6 +186,7 @@ links_new(struct loop *loop, const struct links_options *options, const char **w
 			return NULL;
 		}
 	}
+	links->patience = timer_start(loop, PATIENCE_MS, 0, say_unknown, links);
 	return links;
 }
 
@@ -177,6 +198,7 @@ links_destroy(struct links **links_p)
 
 	if (links == NULL)
 		return;
+	timer_stop(&links->patience);
 	for (i = 0; i < links->count; i++) {
 		peer_destroy(&links->links[i].peer);
 		free(links->links[i].endpoint);

@@ -1,7 +1,9 @@
-/* Commands that need no fleet: what keeps them from working is said, and nothing is lost. */
+/* Commands and processes without a fleet: what keeps them from working is said, and nothing is lost. */
 #include <check.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "children.h"
 #include "../../cli/command.h"
@@ -92,6 +94,22 @@ START_TEST(a_list_that_cannot_be_read_whole_is_left_alone)
 }
 END_TEST
 
+/* "Ready" alone looks as if all were well. */
+START_TEST(who_finds_no_broker_says_so)
+{
+	const struct cli worker = { "worker-tools", folder, arena };
+	struct cli_job *job = CLI_START(&worker, "--broker", "ipc://nobody");
+	struct said said;
+
+	while (strstr(cli_err(job),
+		   "no broker answers yet, waits for it endpoint=ipc://nobody") == NULL)
+		usleep(10000);
+	cli_signal(job, SIGTERM);
+	said = cli_end(&job);
+	ck_assert_int_eq(said.status, 0);
+}
+END_TEST
+
 TCase *
 tcase_cli_alone(void)
 {
@@ -99,6 +117,8 @@ tcase_cli_alone(void)
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, too_few_descriptors_are_said);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, who_finds_no_broker_says_so);
 	tcase_add_test(tcase, a_list_that_cannot_be_read_whole_is_left_alone);
 	return tcase;
 }
