@@ -13,7 +13,7 @@
 #include "tame.h"
 
 #define WIDTH_UNKNOWN 120u /* no terminal: a file, a pipe */
-#define WIDTH_MIN 40u
+#define WIDTH_MIN 16u
 #define REST_MIN 10u
 #define NAME_WIDTH 64u
 #define WORD_WIDTH 1000u /* of a text that others cut */

@@ -91,9 +91,9 @@ END_TEST
 #define SAID_BYTES_MAX 8192u
 
 static const char *
-on_terminal(void (*say)(void))
+on_terminal_of(unsigned short columns, void (*say)(void))
 {
-	const struct winsize size = { .ws_row = 24, .ws_col = COLUMNS };
+	const struct winsize size = { .ws_row = 24, .ws_col = columns };
 	char *said = arena_alloc(arena, SAID_BYTES_MAX);
 	size_t used = 0;
 	ssize_t more;
@@ -115,6 +115,12 @@ on_terminal(void (*say)(void))
 	return said;
 }
 
+static const char *
+on_terminal(void (*say)(void))
+{
+	return on_terminal_of(COLUMNS, say);
+}
+
 #define ANSWER                                                                           \
 	"one\n\ttwo \x1b]52;c;aGk=\x07 \xc2\x9b[2J\x7f \xc3\xa9\u202et\u2066x\u2019"
 
@@ -128,6 +134,19 @@ START_TEST(an_answer_is_tame_on_a_terminal)
 {
 	ck_assert_str_eq(on_terminal(say_answer),
 	    "one\r\n\ttwo  ]52;c;aGk=   [2J  \xc3\xa9 t x\u2019\r\n");
+}
+END_TEST
+
+static void
+say_wide(void)
+{
+	printf("%s\n", show_line(arena, "calls     0 queued, 0 running", show_width()));
+}
+
+/* A line that is wrapped pushes the first ones of `top` off the screen. */
+START_TEST(a_line_fits_a_narrow_terminal)
+{
+	ck_assert_str_eq(on_terminal_of(20, say_wide), "calls     0 queued,\u2026\r\n");
 }
 END_TEST
 
@@ -311,6 +330,7 @@ tcase_show(void)
 	tcase_add_test(tcase, one_of_them_is_not_many);
 	tcase_add_test(tcase, an_answer_is_tame_on_a_terminal);
 	tcase_add_test(tcase, a_debug_event_tells_what_was_written);
+	tcase_add_test(tcase, a_line_fits_a_narrow_terminal);
 	tcase_add_test(tcase, a_word_that_does_not_fit_is_on_the_next_line);
 	tcase_add_test(tcase, fields_are_shown_in_a_few_lines);
 	tcase_add_test(tcase, a_wide_table_has_two_lines_a_row);
