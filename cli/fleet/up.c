@@ -36,7 +36,7 @@ struct up {
 	struct run_folder sockets;
 	int lock;
 	struct fleet_file fleet;
-	uv_signal_t terminate;
+	uv_signal_t terminate, hangup;
 };
 
 /* --- starting ----------------------------------------------------------------------- */
@@ -320,6 +320,31 @@ on_terminate(uv_signal_t *handle, int number)
 	fiber_cancel(fiber);
 }
 
+/* The terminal that is closed ends us as Ctrl-C does, unless nohup says otherwise. */
+static void
+hear_signals(struct up *up)
+{
+	uv_loop_t *loop = loop_uv(session_loop(up->session));
+	struct sigaction now;
+
+	uv_signal_init(loop, &up->terminate);
+	uv_signal_init(loop, &up->hangup);
+	up->terminate.data = up->hangup.data = fiber_current();
+	uv_signal_start(&up->terminate, on_terminate, SIGTERM);
+	if (sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+		uv_signal_start(&up->hangup, on_terminate, SIGHUP);
+}
+
+static void
+hear_no_signals(struct up *up)
+{
+	uv_close((uv_handle_t *)&up->terminate, NULL);
+	uv_close((uv_handle_t *)&up->hangup, NULL);
+	fiber_shield(true);
+	fiber_sleep(2); /* the loop closes the handles, which are on our stack */
+	fiber_shield(false);
+}
+
 static enum status
 serve(struct up *up)
 {
@@ -355,11 +380,11 @@ run_up(struct session *session, const void *given, const char *const *rest)
 	up.supervisor = supervisor_new(session_loop(session), up.sockets.path);
 	if (up.supervisor == NULL) {
 		complain("%s: %s", up.sockets.path, strerror(errno));
+		close(up.lock);
+		run_folder_remove(&up.sockets);
 		return STATUS_FAILED;
 	}
-	uv_signal_init(loop_uv(session_loop(session)), &up.terminate);
-	up.terminate.data = fiber_current();
-	uv_signal_start(&up.terminate, on_terminate, SIGTERM);
+	hear_signals(&up);
 	session_at(session, &up.fleet);
 	status = serve(&up);
 	if (supervisor_alive(up.supervisor) > 0)
@@ -369,10 +394,7 @@ run_up(struct session *session, const void *given, const char *const *rest)
 	fleet_file_remove(up.settings->folder);
 	close(up.lock);
 	supervisor_destroy(&up.supervisor);
-	uv_close((uv_handle_t *)&up.terminate, NULL);
-	fiber_shield(true);
-	fiber_sleep(2); /* the loop closes the handle, which is on our stack */
-	fiber_shield(false);
+	hear_no_signals(&up);
 	run_folder_remove(&up.sockets);
 	return status;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../../cli/command.h"
 #include "children.h"
@@ -126,6 +127,33 @@ START_TEST(up_hands_on_each_of_many_files)
 }
 END_TEST
 
+/* Its terminal was closed. Started by nohup it goes on. */
+START_TEST(up_ends_in_order_when_its_terminal_goes)
+{
+	const struct cli shell = { "/bin/sh", fleet.folder, fleet.arena };
+	const char *line = _i == 0 ? "exec \"$0\" up" : "trap '' HUP; exec \"$0\" up";
+	struct cli_job *job = CLI_START(&shell, "-c", line, fleet.flotilla.program);
+	struct said said;
+
+	while (strstr(cli_out(job), "Ctrl-C ends it") == NULL)
+		nanosleep(
+		    &(const struct timespec){ .tv_nsec = POLL_MS * 1000000L }, NULL);
+	cli_signal(job, SIGHUP);
+	if (_i == 1) {
+		said = CLI(flotilla, "health");
+		ck_assert_msg(said.status == STATUS_OK, "%s", said.err);
+		cli_signal(job, SIGTERM);
+	}
+	said = cli_end(&job);
+	ck_assert_int_eq(said.status, STATUS_OK);
+	assert_says(said.out, "ending the fleet");
+	ck_assert_int_eq(
+	    access(
+		arena_printf(fleet.arena, "%s/.flotilla/fleet.json", fleet.folder), F_OK),
+	    -1);
+}
+END_TEST
+
 START_TEST(up_refuses_a_folder_that_others_can_write)
 {
 	const char *path = arena_printf(fleet.arena, "%s/.flotilla", fleet.folder);
@@ -160,6 +188,7 @@ tcase_up(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, up_refuses_a_key_that_its_own_list_does_not_have);
 	tcase_add_test(tcase, up_hands_on_each_of_many_files);
+	tcase_add_loop_test(tcase, up_ends_in_order_when_its_terminal_goes, 0, 2);
 	tcase_add_test(tcase, up_refuses_a_folder_that_others_can_write);
 	tcase_add_loop_test(tcase, up_is_given_no_fleet, 0, 4);
 	return tcase;
