@@ -45,13 +45,18 @@ fleet_file_lock(const char *folder)
 
 /* Who can write it says which Redis and which broker our commands talk to. */
 static bool
+is_believed(const struct stat *status)
+{
+	return (status->st_uid == geteuid() || status->st_uid == 0) &&
+	       (status->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+static bool
 is_ours(int fd)
 {
 	struct stat status;
 
-	return fstat(fd, &status) == 0 &&
-	       (status.st_uid == geteuid() || status.st_uid == 0) &&
-	       (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+	return fstat(fd, &status) == 0 && is_believed(&status);
 }
 
 /* Returns folder's FLEET_FOLDER, or -1 when there is none of ours. */
@@ -159,16 +164,35 @@ fleet_file_read(struct arena *arena, const char *path, struct fleet_file *file_r
 	       file_r->statuses != NULL;
 }
 
+/* Returns folder's FLEET_FOLDER when it, or the file in it, is there and not believed; else NULL. */
+static const char *
+not_believed(struct arena *arena, const char *folder)
+{
+	const char *path = arena_printf(arena, "%s/" FLEET_FOLDER, folder);
+	struct stat status;
+
+	if (stat(path, &status) == 0 && !is_believed(&status))
+		return path;
+	if (lstat(file_name(arena, folder), &status) == 0 &&
+	    (S_ISLNK(status.st_mode) || !is_believed(&status)))
+		return path;
+	return NULL;
+}
+
 void
 fleet_file_find(struct arena *arena, struct fleet_file *file_r)
 {
 	static const char *const brokers[] = { "tcp://127.0.0.1:7700", NULL };
 	static const char *const statuses[] = { "tcp://127.0.0.1:7701", NULL };
 	char *folder = getcwd(NULL, 0), *slash;
+	const char *passed_over = NULL;
 	bool found = false;
 
+	*file_r = (struct fleet_file){ .redis = NULL };
 	while (folder != NULL && !found) {
 		found = fleet_file_read(arena, folder, file_r);
+		if (!found && passed_over == NULL)
+			passed_over = not_believed(arena, folder);
 		slash = strrchr(folder, '/');
 		if (slash == NULL || slash == folder)
 			break;
@@ -178,7 +202,8 @@ fleet_file_find(struct arena *arena, struct fleet_file *file_r)
 	if (!found)
 		*file_r = (struct fleet_file){ .redis = "redis://127.0.0.1:6379",
 			.brokers = brokers,
-			.statuses = statuses };
+			.statuses = statuses,
+			.passed_over = passed_over };
 }
 
 static const struct value *

@@ -16,6 +16,8 @@ struct fleet_file {
 	const char *key;    /* the file of the pair that all of it have, or NULL */
 	const char *models; /* the file of its --models, or NULL */
 	int64_t pid;        /* of `flotilla up`; 0: none */
+	const char *
+	    passed_over; /* a FLEET_FOLDER that is not ours, where none of ours was found; or NULL */
 };
 
 /* True when folder has a FLEET_FOLDER that nobody but us and root can write to. */

@@ -77,8 +77,10 @@ session_new(struct loop *loop, const struct common_settings *settings)
 	session->redis_wait_ms = CONNECT_WAIT_MS;
 	session->fiber = fiber_current();
 	fleet_file_find(session->arena, &session->fleet);
-	if (settings->redis != NULL)
+	if (settings->redis != NULL) {
 		session->fleet.redis = settings->redis;
+		session->fleet.passed_over = NULL;
+	}
 	if (settings->brokers != NULL && settings->brokers[0] != NULL)
 		session->fleet.brokers = (const char *const *)settings->brokers;
 	if (settings->statuses != NULL && settings->statuses[0] != NULL)
@@ -240,6 +242,11 @@ complain_no_redis(struct session *session, const char *trouble)
 		complain("no primary Redis at %s (%s): --redis must name the primary, or "
 			 "all servers, with commas",
 		    session_redis_shown(session), trouble);
+	else if (session->fleet.passed_over != NULL)
+		complain(
+		    "no Redis at %s (%s); the fleet of %s was passed over: it, or its "
+		    "fleet.json, is not yours, or others may write it",
+		    session_redis_shown(session), trouble, session->fleet.passed_over);
 	else
 		complain("no Redis at %s (%s); is the fleet up? `flotilla up` starts one",
 		    session_redis_shown(session), trouble);

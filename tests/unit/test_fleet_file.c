@@ -19,6 +19,7 @@ TCase *tcase_fleet_file(void);
 static struct arena *arena;
 static char *folder;
 static int lock;
+static struct fleet_file found;
 
 /* A fleet is up in folder, and we are below it. */
 static void
@@ -54,8 +55,6 @@ teardown(void)
 static bool
 is_found(void)
 {
-	struct fleet_file found;
-
 	fleet_file_find(arena, &found);
 	return strcmp(found.redis, REDIS) == 0;
 }
@@ -63,11 +62,22 @@ is_found(void)
 START_TEST(a_fleet_of_ours_is_found)
 {
 	ck_assert(is_found());
+	ck_assert_ptr_null(found.passed_over);
 	ck_assert(fleet_file_is_ours(folder));
 	ck_assert_int_eq(chmod("../" FLEET_FOLDER, 0755), 0);
 	ck_assert(is_found());
 }
 END_TEST
+
+/* Who is told that there is no fleet is told of this one. */
+static void
+assert_passed_over(void)
+{
+	ck_assert(!is_found());
+	ck_assert_ptr_nonnull(found.passed_over);
+	ck_assert_str_eq(
+	    found.passed_over, arena_printf(arena, "%s/" FLEET_FOLDER, folder));
+}
 
 static const struct {
 	const char *path;
@@ -83,7 +93,7 @@ START_TEST(a_fleet_that_others_can_write_is_passed_over)
 {
 	ck_assert_int_eq(
 	    chmod(open_to_others[_i].path, (mode_t)open_to_others[_i].mode), 0);
-	ck_assert(!is_found());
+	assert_passed_over();
 }
 END_TEST
 
@@ -93,7 +103,7 @@ START_TEST(somebody_elses_fleet_is_passed_over)
 	if (geteuid() != 0) /* who is not root gives nothing away */
 		return;
 	ck_assert_int_eq(chown("../" FLEET_FOLDER, NOBODY, NOBODY), 0);
-	ck_assert(!is_found());
+	assert_passed_over();
 	ck_assert(!fleet_file_is_ours(folder));
 }
 END_TEST
@@ -103,7 +113,7 @@ START_TEST(a_link_in_the_place_of_the_file_is_passed_over)
 {
 	ck_assert_int_eq(rename("../" FLEET_FILE, "moved"), 0);
 	ck_assert_int_eq(symlink("../below/moved", "../" FLEET_FILE), 0);
-	ck_assert(!is_found());
+	assert_passed_over();
 }
 END_TEST
 
