@@ -160,6 +160,7 @@ run_store(struct session *session, const void *settings, const char *const *rest
 		"namespaces" };
 	struct arena *arena = session_arena(session);
 	const struct value *op, *answer, *fault;
+	const char *text;
 	size_t i;
 
 	for (i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -178,8 +179,8 @@ run_store(struct session *session, const void *settings, const char *const *rest
 	answer = items_do(session_store(session), arena, op);
 	fault = value_get(answer, "fault");
 	if (answer == NULL || fault != NULL) {
-		complain(
-		    "%s", fault != NULL ? value_get_text(fault, "message") : "given up");
+		text = fault != NULL ? value_get_text(fault, "message") : "given up";
+		complain("%s%s", text, session_remedy(text));
 		return STATUS_FAILED;
 	}
 	return show(session, rest[0], answer);

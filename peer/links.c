@@ -7,6 +7,7 @@
 #include "memory.h"
 #include "service.h"
 #include "socket.h"
+#include "socket_watch.h"
 
 #define PATIENCE_MS 3000u /* for a broker that is started behind us */
 
@@ -22,7 +23,7 @@ struct links {
 	char session[SESSION_BYTES + 1];
 	uint32_t count;
 	link_set up, leaving; /* leaving: of those up */
-	link_set known;       /* that have ever been up */
+	link_set known;       /* that have ever been up, or said why not */
 	struct timer *patience;
 	uint64_t identities[BROKERS_MAX];
 	struct link links[BROKERS_MAX];
@@ -72,6 +73,7 @@ on_message(void *arg, const struct header *header, struct parts *bodies)
 	struct link *link = arg;
 	const struct links_options *options = &link->links->options;
 
+	link->links->known |= LINK_BIT(link->index);
 	if (options->on_message != NULL)
 		options->on_message(options->arg, link->index, header, bodies);
 }
@@ -96,7 +98,8 @@ say_unknown(void *arg)
 	timer_stop(&links->patience);
 	for (i = 0; i < links->count; i++)
 		if ((links->known & LINK_BIT(i)) == 0 &&
-		    !socket_is_inside(links->links[i].endpoint))
+		    !socket_is_inside(links->links[i].endpoint) &&
+		    !socket_watch_refused(links->links[i].endpoint))
 			log_warnx("no broker answers yet, waits for it endpoint=%s",
 			    links->links[i].endpoint);
 }

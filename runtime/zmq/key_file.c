@@ -154,6 +154,23 @@ read_pair(const char *path, const char *text, struct key_pair *pair, const char 
 	return 0;
 }
 
+/* That others may read it is right then: what it lacks is to be said. */
+static bool
+is_public_half(int fd)
+{
+	char text[FILE_BYTES_MAX], key[KEY_TEXT_BYTES];
+	struct stat status;
+	bool is;
+
+	if (fstat(fd, &status) == -1 || !S_ISREG(status.st_mode) ||
+	    read_text(fd, text) == -1 || lseek(fd, 0, SEEK_SET) == -1)
+		return false;
+	is = find_key(text, "public-key", key) && !find_key(text, "secret-key", key);
+	explicit_bzero(text, sizeof text);
+	explicit_bzero(key, sizeof key);
+	return is;
+}
+
 int
 key_file_load(const char *path, struct key_pair *pair_r, const char **error_r)
 {
@@ -163,7 +180,7 @@ key_file_load(const char *path, struct key_pair *pair_r, const char **error_r)
 	memset(pair_r, 0, sizeof *pair_r);
 	if (fd == -1)
 		return refuse(error_r, "%s: %s", path, strerror(errno));
-	if (key_file_check(path, fd, error_r) == 0) {
+	if (key_file_check(path, fd, error_r) == 0 || is_public_half(fd)) {
 		if (read_text(fd, text) == -1)
 			refuse(error_r, "%s: %s", path, strerror(errno));
 		else

@@ -55,6 +55,17 @@ history_of(const char *endpoint)
 	return history;
 }
 
+bool
+socket_watch_refused(const char *endpoint)
+{
+	size_t i;
+
+	for (i = 0; i < HISTORIES; i++)
+		if (strcmp(histories[i].endpoint, endpoint) == 0)
+			return histories[i].last != LET_IN;
+	return false;
+}
+
 static const char *
 sentence(enum refusal refusal)
 {
@@ -85,7 +96,11 @@ tell(struct socket_watch *watch, enum refusal refusal)
 	struct history *history = watch->history;
 	uint64_t now_ms = loop_now_ms(watch->loop);
 
-	if (history->last == refusal && now_ms < history->said_ms + SAID_MS)
+	/* A handshake that was refused is cut, too: of the two that says less. */
+	bool is_known =
+	    history->last == refusal || (refusal == CUT && history->last != LET_IN);
+
+	if (is_known && now_ms < history->said_ms + SAID_MS)
 		return;
 	history->last = refusal;
 	history->said_ms = now_ms;

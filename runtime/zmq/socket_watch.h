@@ -18,4 +18,7 @@ struct socket_watch *socket_watch_new(
 /* Takes *watch_p, before zmq is closed. NULL is fine. */
 void socket_watch_destroy(struct socket_watch **watch_p);
 
+/* True when whoever listens at endpoint did not let us in the last time, which has been said. */
+bool socket_watch_refused(const char *endpoint);
+
 #endif

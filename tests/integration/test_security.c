@@ -227,6 +227,20 @@ START_TEST(a_broken_list_changes_nothing_and_is_said)
 }
 END_TEST
 
+/* Of which the other, that the handshake is cut, is only what follows. */
+START_TEST(who_has_no_key_is_told_one_reason)
+{
+	struct said said;
+
+	kit_start_all(secure.kit, 0, 0, 0);
+	said = CLI(&secure.flotilla, "health", "broker", "--broker",
+	    kit_broker(secure.kit), "--wait-ms", "4000");
+	ck_assert_int_eq(said.status, 1);
+	ck_assert_msg(strstr(said.err, "the broker wants a key") != NULL, "%s", said.err);
+	ck_assert_msg(strstr(said.err, "the handshake is cut") == NULL, "%s", said.err);
+}
+END_TEST
+
 /* As an editor leaves it for a moment, or a full disk for longer. */
 START_TEST(an_emptied_list_changes_nothing_and_is_said)
 {
@@ -282,6 +296,7 @@ tcase_security(void)
 	tcase_add_test(tcase, a_revoked_workers_calls_run_elsewhere);
 	tcase_add_test(tcase, a_revoked_reader_hears_no_more_of_the_status_channel);
 	tcase_add_test(tcase, a_broken_list_changes_nothing_and_is_said);
+	tcase_add_test(tcase, who_has_no_key_is_told_one_reason);
 	tcase_add_test(tcase, an_emptied_list_changes_nothing_and_is_said);
 	tcase_add_test(tcase, half_of_the_settings_is_refused);
 	return tcase;

@@ -113,6 +113,14 @@ START_TEST(one_that_others_can_read_is_refused)
 }
 END_TEST
 
+/* Which all may read: not that is wrong with it. */
+START_TEST(the_public_half_is_no_pair)
+{
+	ck_assert_int_eq(key_file_load(pub_path, &pair, &error), -1);
+	ck_assert_ptr_nonnull(strstr(error, "is it the public half?"));
+}
+END_TEST
+
 /* What systemd does where files of credentials can have ACLs: read access for the service's user. */
 static void
 give_by_acl(const char *file, unsigned perm)
@@ -277,6 +285,7 @@ tcase_key_file(void)
 	tcase_add_test(tcase, the_secret_is_its_owners_and_the_public_half_has_none);
 	tcase_add_test(tcase, what_is_there_is_never_written_over);
 	tcase_add_test(tcase, one_that_others_can_read_is_refused);
+	tcase_add_test(tcase, the_public_half_is_no_pair);
 	tcase_add_test(tcase, a_credential_that_systemd_gives_by_an_acl_is_read);
 	tcase_add_test(tcase, what_only_looks_like_a_credential_is_refused);
 	tcase_add_test(tcase, garbage_halves_and_mixed_pairs_are_refused);
