@@ -9,41 +9,42 @@
 
 TCase *tcase_thread_docs(void);
 
-static const char clerk[] =
-    "name: clerk\n"
-    "model: scripted:clerk\n"
-    "script:\n"
-    "  clerk: [{content: A.}, {content: B.}, {content: C.}, {content: D.},"
-    " {content: E.}, {content: F.}]\n";
-
 static void
 run_line(struct fleet_kit *kit, struct arena *arena, const char *line)
 {
 	const struct cli cli = { .program = "sh", .arena = arena };
 	const char *command = arena_printf(arena,
-	    "PATH=%s:$PATH FLOTILLA_REDIS=%s FLOTILLA_BROKER=%s FLOTILLA_STATUS=%s %s",
-	    kit_program(kit, ""), kit_redis(kit), kit_broker(kit), kit_status(kit), line);
+	    "programs=$(realpath %s) && cd %s && PATH=$programs:$PATH FLOTILLA_REDIS=%s "
+	    "FLOTILLA_BROKER=%s FLOTILLA_STATUS=%s %s",
+	    kit_program(kit, ""), kit_path(kit, ""), kit_redis(kit), kit_broker(kit),
+	    kit_status(kit), line);
 	struct said said = CLI(&cli, "-c", command);
 
 	ck_assert_msg(said.status == 0, "%s: status %d: %s%s", line, said.status,
 	    said.out, said.err);
 }
 
-/* Runs the lines of the page's shell blocks, in their order. Returns how many. */
+/* Writes the page's YAML, an agent's file, and runs the lines of its shell blocks, in their order.
+ * Returns how many. */
 static unsigned
 run_page(struct fleet_kit *kit, struct arena *arena, FILE *page)
 {
+	const char *yaml = "";
 	char line[512];
-	bool inside = false;
+	enum { TEXT, SHELL, YAML, OTHER } inside = TEXT;
 	unsigned count = 0;
 
 	while (fgets(line, sizeof line, page) != NULL) {
 		line[strcspn(line, "\n")] = '\0';
 		if (strncmp(line, "```", 3) == 0) {
-			inside = !inside && strcmp(line, "```sh") == 0;
-			continue;
-		}
-		if (inside) {
+			inside = inside != TEXT                 ? TEXT
+				 : strcmp(line, "```sh") == 0   ? SHELL
+				 : strcmp(line, "```yaml") == 0 ? YAML
+								: OTHER;
+		} else if (inside == YAML) {
+			yaml = arena_printf(arena, "%s%s\n", yaml, line);
+			kit_write(kit, "clerk.yaml", yaml);
+		} else if (inside == SHELL) {
 			run_line(kit, arena, line);
 			count++;
 		}
@@ -59,8 +60,7 @@ START_TEST(what_the_page_says_can_be_done)
 
 	ck_assert_ptr_nonnull(page);
 	kit_start_all(kit, 1, 1, 1);
-	kit_flotilla(kit, "agents", "apply", kit_write(kit, "clerk.yaml", clerk), NULL);
-	ck_assert_uint_ge(run_page(kit, arena, page), 15);
+	ck_assert_uint_ge(run_page(kit, arena, page), 16);
 	fclose(page);
 	kit_destroy(&kit);
 	arena_destroy(&arena);
