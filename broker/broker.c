@@ -288,6 +288,8 @@ bind_sockets(struct broker *broker, const struct broker_settings *settings)
 	log_info("bound endpoint=%s", status_endpoint(broker->status));
 	broker->outlet =
 	    outlet_new(broker->loop, settings->bind, on_message, broker, &error);
+	if (broker->outlet == NULL)
+		status_destroy(&broker->status); /* its file stays else */
 	check_bound(broker->outlet, settings->bind, error);
 	log_info("bound endpoint=%s", outlet_endpoint(broker->outlet));
 	broker->has_inside = settings->inside != NULL;

@@ -9,6 +9,7 @@
 
 #include "curve.h"
 #include "memory.h"
+#include "socket_path.h"
 #include "socket_watch.h"
 
 #define BATCH 100u /* messages read from one socket in one turn */
@@ -36,6 +37,7 @@ struct socket {
 	bool is_draining, is_pub;
 	bool is_closed; /* while draining: freed behind it */
 	char endpoint[ENDPOINT_BYTES_MAX];
+	struct socket_path path; /* of one that binds */
 };
 
 static void *context; /* of the process; does not survive fork() */
@@ -146,9 +148,15 @@ attach(struct socket *socket, int type, const char *endpoint)
 		snprintf(socket->endpoint, room, "%s", endpoint);
 		return zmq_connect(socket->zmq, endpoint);
 	}
-	if (zmq_bind(socket->zmq, endpoint) == -1)
+	if (socket_path_is_taken(endpoint)) {
+		errno = EADDRINUSE;
 		return -1;
-	return zmq_getsockopt(socket->zmq, ZMQ_LAST_ENDPOINT, socket->endpoint, &room);
+	}
+	if (zmq_bind(socket->zmq, endpoint) == -1 ||
+	    zmq_getsockopt(socket->zmq, ZMQ_LAST_ENDPOINT, socket->endpoint, &room) == -1)
+		return -1;
+	socket->path = socket_path_of(socket->endpoint);
+	return 0;
 }
 
 static void drain(void *arg);
@@ -258,6 +266,7 @@ socket_close(struct socket **socket_p, int linger_ms)
 	*socket_p = NULL;
 	loop_remove_reader(socket->loop, &socket->reader);
 	socket_watch_destroy(&socket->watch);
+	socket_path_remove(&socket->path, socket->endpoint);
 	set_option(socket->zmq, ZMQ_LINGER, linger_ms);
 	zmq_close(socket->zmq);
 	if (socket->is_draining)
