@@ -71,8 +71,11 @@
 #define ITEM_VALUE_BYTES_MAX (1u << 20) /* packed */
 #define ITEMS_LIMIT_MAX 1000u           /* of one search */
 #define ITEMS_EMBEDDED_MAX 2000u /* that get a vector within one search by meaning */
-#define EMBEDDED_TEXT_BYTES_MAX 16384u /* of one text; what is behind is not looked at */
-#define EMBEDDED_TEXTS_MAX 64u         /* of one call */
+/* Of one text; what is behind is not looked at. No token has less than a byte, and OpenAI takes 8192 of them. */
+#define EMBEDDED_TEXT_BYTES_MAX 8000u
+#define EMBEDDED_TEXTS_MAX 64u          /* of one call */
+#define EMBEDDED_BYTES_MAX (256u << 10) /* of their texts; OpenAI takes 300,000 tokens */
+#define EMBEDDED_NUMBERS_MAX (128u << 10) /* of their vectors: some 3 MB of JSON */
 #define VECTOR_NUMBERS_MAX 8192u
 #define ITEM_TTL_MS_MAX INT64_C(316224000000) /* ten years */
 #define ITEMS_SCANNED_MAX 100000u             /* looked at by one search with a filter */

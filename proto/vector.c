@@ -60,6 +60,12 @@ vector_is(const struct value *value)
 	return value->size % NUMBER_BYTES == 0 && size > 0 && size <= VECTOR_NUMBERS_MAX;
 }
 
+size_t
+vector_numbers(const struct value *vector)
+{
+	return vector->size / NUMBER_BYTES;
+}
+
 double
 vector_likeness(const struct value *a, const struct value *b)
 {

@@ -12,6 +12,9 @@ const struct value *vector_new(struct arena *arena, const struct value *numbers)
 /* Whether value is such bytes. */
 bool vector_is(const struct value *value);
 
+/* Returns how many numbers vector has. */
+size_t vector_numbers(const struct value *vector);
+
 /* Returns how alike two vectors are: the cosine of the angle between them, -1 to 1. 0 when their sizes
  * differ, or one of them is all zeros. */
 double vector_likeness(const struct value *a, const struct value *b);

@@ -9,6 +9,7 @@
 #include "bounds.h"
 #include "digest.h"
 #include "fault.h"
+#include "fiber.h"
 #include "item_filter.h"
 #include "item_finds.h"
 #include "item_key.h"
@@ -17,6 +18,9 @@
 #include "json.h"
 #include "utf8.h"
 #include "vector.h"
+
+#define TURN_BYTES                                                                       \
+	(128u << 10) /* of values that are read before others have their turn */
 
 struct rank {
 	struct finds finds;
@@ -62,8 +66,15 @@ chosen(struct arena *arena, const struct value *value, const struct value *field
 	return map;
 }
 
+/* What a model would refuse, and all other texts of that call with it, or could say nothing of. */
+static bool
+is_blank(const char *text)
+{
+	return text[strspn(text, " \t\r\n")] == '\0';
+}
+
 /* The text that stands for value: as JSON, or the field itself where it is the only one and a text. NULL: it has none of
- * the fields. */
+ * the fields, or says nothing. */
 static const char *
 text_of(const struct rank *rank, struct arena *arena, const struct value *value)
 {
@@ -79,8 +90,9 @@ text_of(const struct rank *rank, struct arena *arena, const struct value *value)
 		text = value_text(only);
 	else
 		text = json_text(arena, value);
-	return arena_copy(
+	text = arena_copy(
 	    arena, text, utf8_prefix(text, strlen(text), EMBEDDED_TEXT_BYTES_MAX));
+	return is_blank(text) ? NULL : text;
 }
 
 static void
@@ -116,12 +128,13 @@ add_candidate(
 	candidates->count++;
 }
 
-static void
+/* Returns false when it was cancelled. */
+static bool
 read_candidates(struct candidates *candidates)
 {
 	struct item_pages *pages = candidates->pages;
 	struct finds *finds = &candidates->rank->finds;
-	size_t count = item_pages_items(pages), i;
+	size_t count = item_pages_items(pages), bytes_read = 0, i;
 
 	candidates->count = 0;
 	for (i = 0; i < count; i++) {
@@ -132,15 +145,31 @@ read_candidates(struct candidates *candidates)
 		finds->scanned_bytes += bytes->size;
 		if (member != NULL)
 			add_candidate(candidates, member, bytes);
+		bytes_read += bytes->size;
+		if (bytes_read < TURN_BYTES)
+			continue;
+		if (fiber_yield() == -1)
+			return false;
+		bytes_read = 0;
 	}
+	return true;
 }
 
 /* --- vectors -------------------------------------------------------------------------- */
 
-/* What is kept is a digest, then the vector; NULL when it is of something else. */
+/* Whether vector can be compared with the query's, where that is known. */
+static bool
+is_comparable(const struct rank *rank, const struct value *vector)
+{
+	return vector_is(vector) &&
+	       (rank->vector == NULL ||
+		   vector_numbers(vector) == vector_numbers(rank->vector));
+}
+
+/* What is kept is a digest, then the vector; NULL when it is of something else, or of a model that had the same name. */
 static const struct value *
-kept_vector(
-    struct arena *arena, const struct candidate *candidate, const struct value *kept)
+kept_vector(const struct rank *rank, struct arena *arena,
+    const struct candidate *candidate, const struct value *kept)
 {
 	const struct value *vector;
 
@@ -148,7 +177,7 @@ kept_vector(
 	    memcmp(kept->text, candidate->digest, DIGEST_BYTES) != 0)
 		return NULL;
 	vector = value_bin(arena, kept->text + DIGEST_BYTES, kept->size - DIGEST_BYTES);
-	return vector_is(vector) ? vector : NULL;
+	return is_comparable(rank, vector) ? vector : NULL;
 }
 
 static enum store_status
@@ -167,8 +196,8 @@ read_vectors(struct candidates *candidates)
 	for (i = 0; status == STORE_OK && i < candidates->count; i++) {
 		const struct value *kept = value_at(reply, i);
 
-		candidates->all[i].vector =
-		    kept_vector(pages->arena, &candidates->all[i], kept);
+		candidates->all[i].vector = kept_vector(
+		    candidates->rank, pages->arena, &candidates->all[i], kept);
 		if (kept != NULL)
 			candidates->rank->finds.scanned_bytes += kept->size;
 	}
@@ -202,19 +231,20 @@ is_answer(struct rank *rank, const struct value *body, size_t count)
 {
 	const struct value *vectors = value_get(body, "vectors");
 	struct fault *fault;
-	size_t i;
+	size_t i = 0;
 
 	rank->was_cancelled = body == NULL;
 	if (body == NULL)
 		return false;
 	rank->trouble = value_get(body, "fault");
-	for (i = 0; i < value_size(vectors) && vector_is(value_at(vectors, i)); i++)
-		continue;
+	while (i < value_size(vectors) && is_comparable(rank, value_at(vectors, i)))
+		i++;
 	if (rank->trouble != NULL || (i == count && value_size(vectors) == count &&
 					 value_get_text(body, "model") != NULL))
 		return rank->trouble == NULL;
 	fault = fault_new(rank->arena, "APIResponseError",
-	    "store search: the model gave %zu vectors for %zu texts", i, count);
+	    "store search: the model gave %zu vectors%s for %zu texts", i,
+	    rank->vector != NULL ? " of the query's size" : "", count);
 	rank->trouble = fault_to_value(rank->arena, fault);
 	return false;
 }
@@ -245,24 +275,37 @@ embed_some(struct candidates *candidates, struct candidate *const *fresh, size_t
 	return true;
 }
 
+/* How many texts may be embedded at once: the answer is to be of bounded size. */
+static size_t
+texts_at_once(const struct rank *rank)
+{
+	size_t count = EMBEDDED_NUMBERS_MAX / vector_numbers(rank->vector);
+
+	return count < EMBEDDED_TEXTS_MAX ? count : EMBEDDED_TEXTS_MAX;
+}
+
 /* Embeds those that have no vector. */
 static bool
 embed_fresh(struct candidates *candidates)
 {
+	const size_t most = texts_at_once(candidates->rank);
 	struct candidate *fresh[EMBEDDED_TEXTS_MAX];
-	size_t count = 0, i;
+	size_t count = 0, bytes = 0, i;
 
 	for (i = 0; i < candidates->count; i++) {
-		if (candidates->all[i].vector == NULL)
-			fresh[count++] = &candidates->all[i];
-		if (count == EMBEDDED_TEXTS_MAX ||
-		    (count > 0 && i + 1 == candidates->count)) {
-			if (!embed_some(candidates, fresh, count))
-				return false;
-			count = 0;
-		}
+		struct candidate *candidate = &candidates->all[i];
+
+		if (candidate->vector != NULL)
+			continue;
+		fresh[count++] = candidate;
+		bytes += strlen(candidate->text);
+		if (count < most && bytes <= EMBEDDED_BYTES_MAX - EMBEDDED_TEXT_BYTES_MAX)
+			continue;
+		if (!embed_some(candidates, fresh, count))
+			return false;
+		count = bytes = 0;
 	}
-	return true;
+	return count == 0 || embed_some(candidates, fresh, count);
 }
 
 /* --- ranking -------------------------------------------------------------------------- */
@@ -281,7 +324,9 @@ score_all(struct candidates *candidates)
 			vector_likeness(rank->vector, candidate->vector)) == -1)
 			return;
 	}
-	finds_settle(finds);
+	/* Not for each page: with a large offset there are many to be sorted. */
+	if (finds->count > 2 * finds_wanted(finds))
+		finds_settle(finds);
 }
 
 /* Whether the search may and can go on. */
@@ -306,9 +351,9 @@ rank_shard(struct finds *finds, unsigned shard)
 		status = item_pages_read(&pages, ITEM_PAGE_ITEMS);
 		if (status != STORE_OK)
 			break;
-		read_candidates(candidates);
-		if (candidates->count > 0)
-			status = read_vectors(candidates);
+		status = !read_candidates(candidates) ? STORE_CANCELLED
+			 : candidates->count > 0      ? read_vectors(candidates)
+						      : STORE_OK;
 		if (status != STORE_OK || !embed_fresh(candidates))
 			break;
 		score_all(candidates);

@@ -21,8 +21,10 @@ static struct {
 	const char *model, *fields;
 	unsigned calls;
 	size_t texts;
-	const char *last;   /* text */
-	const char *answer; /* instead of what is right; "cancelled": none */
+	const char *last;        /* text */
+	size_t most, most_bytes; /* of one call */
+	int size;                /* how many numbers a vector has */
+	const char *answer;      /* instead of what is right; "cancelled": none */
 	struct arena *arena;
 } model;
 
@@ -38,6 +40,36 @@ count_of(struct arena *arena, const char *text, const char *word)
 	return value_int(arena, count);
 }
 
+/* Returns of text what is known of it, and then as many others as are asked for. */
+static const struct value *
+vector_of(struct arena *arena, const char *text)
+{
+	struct value_list numbers = { .arena = arena };
+	int i;
+
+	value_list_add(&numbers, count_of(arena, text, "tea"));
+	value_list_add(&numbers, count_of(arena, text, "dog"));
+	for (i = strstr(text, "odd") != NULL ? 1 : 2; i < model.size; i++)
+		value_list_add(&numbers, value_float(arena, 0.001));
+	return vector_new(arena, value_list_end(&numbers));
+}
+
+static void
+note_call(const struct value *texts)
+{
+	size_t bytes = 0, i;
+
+	ck_assert_uint_le(value_size(texts), EMBEDDED_TEXTS_MAX);
+	for (i = 0; i < value_size(texts); i++)
+		bytes += value_at(texts, i)->size;
+	model.calls++;
+	model.texts += value_size(texts);
+	if (value_size(texts) > model.most)
+		model.most = value_size(texts);
+	if (bytes > model.most_bytes)
+		model.most_bytes = bytes;
+}
+
 static const struct value *
 embed(void *arg, struct arena *arena, const char *name, const struct value *texts)
 {
@@ -46,16 +78,12 @@ embed(void *arg, struct arena *arena, const char *name, const struct value *text
 
 	ck_assert_ptr_eq(arg, &model);
 	ck_assert_uint_le(value_size(texts), EMBEDDED_TEXTS_MAX);
-	model.calls++;
-	model.texts += value_size(texts);
+	note_call(texts);
 	for (i = 0; i < value_size(texts); i++) {
 		const char *text = value_text(value_at(texts, i));
-		const struct value *counts[] = { count_of(arena, text, "tea"),
-			count_of(arena, text, "dog"), value_float(arena, 0.001) };
 
 		model.last = arena_strdup(model.arena, text);
-		value_list_add(
-		    &vectors, vector_new(arena, value_array(arena, counts, 3)));
+		value_list_add(&vectors, vector_of(arena, text));
 	}
 	if (model.answer != NULL)
 		return strcmp(model.answer, "cancelled") == 0
@@ -73,6 +101,7 @@ setup(void)
 	memset(&model, 0, sizeof model);
 	model.model = "m:1";
 	model.fields = "[]";
+	model.size = 3;
 	model.arena = trial.arena;
 	store_embed_with(trial.a, embed, &model);
 }
@@ -243,6 +272,91 @@ START_TEST(a_search_looks_at_all_pages)
 }
 END_TEST
 
+/* The same name, and vectors of another size: as if there were none. */
+static void
+play_other_size(void)
+{
+	put_four();
+	ck_assert_uint_eq(made_by("'query': 'tea'"), 4);
+	model.size = 5;
+	ck_assert_uint_eq(made_by("'query': 'tea'"), 4);
+	ck_assert_str_eq(keys_of("'query': 'tea'"), "bdca");
+}
+
+static void
+play_odd_size(void)
+{
+	const struct value *fault;
+
+	put("['u']", "a", "{'text': 'tea'}");
+	put("['u']", "b", "{'text': 'odd'}");
+	fault = value_get(run_op("{'op': 'search', 'query': 'tea'}"), "fault");
+	ck_assert_str_eq(value_get_text(fault, "message"),
+	    "store search: the model gave 1 vectors of the query's size for 2 texts");
+}
+
+START_TEST(a_vector_of_another_size_than_the_querys_is_refused)
+{
+	trial_play(play_odd_size);
+}
+END_TEST
+
+START_TEST(a_vector_of_another_size_is_made_anew)
+{
+	trial_play(play_other_size);
+}
+END_TEST
+
+/* What a provider refuses, or answers with more than anybody takes, would be in the way of every search. */
+static void
+play_large(void)
+{
+	char key[16];
+	unsigned i;
+
+	for (i = 0; i < EMBEDDED_TEXTS_MAX; i++) {
+		snprintf(key, sizeof key, "k%03u", i);
+		put("['u']", key,
+		    arena_printf(trial.arena, "{'x': '%*s'}",
+			(int)EMBEDDED_TEXT_BYTES_MAX, "tea"));
+	}
+	ck_assert_uint_eq(made_by("'query': 'tea'"), EMBEDDED_TEXTS_MAX);
+	ck_assert_uint_gt(model.most_bytes, EMBEDDED_BYTES_MAX / 2);
+	ck_assert_uint_le(model.most_bytes, EMBEDDED_BYTES_MAX);
+	model.size = VECTOR_NUMBERS_MAX;
+	model.most = 0;
+	ck_assert_uint_eq(made_by("'query': 'tea'"), EMBEDDED_TEXTS_MAX);
+	ck_assert_uint_eq(model.most, EMBEDDED_NUMBERS_MAX / VECTOR_NUMBERS_MAX);
+}
+
+START_TEST(a_call_is_bounded_in_texts_and_vectors)
+{
+	trial_play(play_large);
+}
+END_TEST
+
+/* All of them are sorted, however late. */
+static void
+play_far(void)
+{
+	char key[16];
+	int i;
+
+	for (i = 0; i < 500; i++) {
+		snprintf(key, sizeof key, "k%03d", i);
+		put("['u']", key, i % 100 == 0 ? "{'text': 'tea'}" : "{'text': 'dog'}");
+	}
+	ck_assert_str_eq(keys_of("'query': 'tea', 'limit': 2, 'offset': 4"), "k400k001");
+	ck_assert_str_eq(
+	    keys_of("'query': 'tea', 'limit': 9, 'offset': 498"), "k498k499");
+}
+
+START_TEST(an_offset_passes_over_those_that_are_most_alike)
+{
+	trial_play(play_far);
+}
+END_TEST
+
 /* --- which text stands for a value ------------------------------------------------------- */
 
 static const struct {
@@ -273,6 +387,14 @@ play_texts(void)
 	put("['u']", "a", "{}");
 	model.fields = "[]";
 	ck_assert_str_eq(keys_of("'query': 'dog'"), "");
+	/* A model may refuse what says nothing. */
+	put("['u']", "a", "{'x': ''}");
+	put("['u']", "b", "{'x': '\\u0000 tea'}");
+	put("['u']", "c", "{'x': ' \\n\\t '}");
+	model.fields = "['x']";
+	ck_assert_str_eq(keys_of("'query': 'dog'"), "");
+	run_op("{'op': 'delete', 'namespace': ['u'], 'key': 'b'}");
+	run_op("{'op': 'delete', 'namespace': ['u'], 'key': 'c'}");
 	/* What is behind so many bytes says nothing, and no character is cut. */
 	put("['u']", "a",
 	    arena_printf(trial.arena, "{'x': '%*s\xc3\xa9 tea'}",
@@ -463,6 +585,10 @@ tcase_item_rank(void)
 	tcase_add_test(tc, a_text_becomes_a_vector_once);
 	tcase_add_test(tc, a_vector_goes_with_its_item);
 	tcase_add_test(tc, a_search_looks_at_all_pages);
+	tcase_add_test(tc, a_vector_of_another_size_is_made_anew);
+	tcase_add_test(tc, a_vector_of_another_size_than_the_querys_is_refused);
+	tcase_add_test(tc, a_call_is_bounded_in_texts_and_vectors);
+	tcase_add_test(tc, an_offset_passes_over_those_that_are_most_alike);
 	tcase_add_test(tc, fields_say_which_text_stands_for_a_value);
 	tcase_add_test(tc, what_the_model_does_wrong_is_said);
 	tcase_add_test(tc, without_a_model_anywhere_it_is_refused_at_once);
