@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "bodies.h"
 #include "chat.h"
@@ -37,6 +36,7 @@ struct asked {
 	struct embedder *embedder;
 	struct arena *arena; /* of this, too */
 	const struct value *entry;
+	const char *id; /* of what we are at, or NULL */
 	struct fiber *fiber;
 	TAILQ_ENTRY(asked) link;
 };
@@ -165,19 +165,21 @@ embed(void *arg, struct arena *arena, const char *model, const struct value *tex
 
 /* --- for others ----------------------------------------------------------------------- */
 
-/* We leave: another one is to do it. */
-static void
-give_back(const struct asked *asked)
+/* Returns false when it was cancelled: we leave, another one is to do it. */
+static bool
+do_asked(struct asked *asked, const struct embed_asked *wish)
 {
-	const char *text = redis_reply_text(asked->entry);
-	const struct redis_arg args[] = { { "RPUSH", 5 },
-		{ STORE_EMBED, strlen(STORE_EMBED) }, { text, asked->entry->size } };
-	const struct value *reply;
+	struct embedder *embedder = asked->embedder;
+	struct store *store = embedder->coordinator->store;
+	const struct value *answer;
+	enum store_status status = store_embed_take(store, asked->arena, wish->id);
 
-	fiber_shield(true);
-	redis_call(
-	    asked->embedder->coordinator->redis, asked->arena, POP_MS, args, 3, &reply);
-	fiber_shield(false);
+	if (status != STORE_OK)
+		return status != STORE_CANCELLED;
+	asked->id = wish->id;
+	answer = embed(embedder, asked->arena, wish->model, wish->texts);
+	return answer != NULL && store_embed_answer(store, asked->arena, wish->id,
+				     answer) != STORE_CANCELLED;
 }
 
 static void
@@ -185,17 +187,15 @@ asked_main(void *arg)
 {
 	struct asked *asked = arg;
 	struct embedder *embedder = asked->embedder;
-	struct store *store = embedder->coordinator->store;
 	struct arena *arena = asked->arena;
-	const struct value *answer;
 	struct embed_asked wish;
 
-	if (store_embed_asked(store, arena, asked->entry, &wish) == STORE_OK) {
-		answer = embed(embedder, arena, wish.model, wish.texts);
-		if (answer == NULL)
-			give_back(asked);
-		else
-			store_embed_answer(store, arena, wish.id, answer);
+	if (store_embed_read(arena, asked->entry, &wish) == 0 &&
+	    !do_asked(asked, &wish)) {
+		fiber_shield(true);
+		store_embed_return(
+		    embedder->coordinator->store, arena, asked->entry, wish.id, POP_MS);
+		fiber_shield(false);
 	}
 	TAILQ_REMOVE(&embedder->asked, asked, link);
 	embedder->asked_count--;
@@ -219,6 +219,19 @@ take(struct embedder *embedder, const struct value *entry)
 		asked_main(asked);
 }
 
+/* We are there, and at all that is under way. */
+static void
+beat(struct embedder *embedder, struct arena *arena)
+{
+	struct value_list ids = { .arena = arena };
+	const struct asked *asked;
+
+	TAILQ_FOREACH(asked, &embedder->asked, link)
+		if (asked->id != NULL)
+			value_list_add(&ids, value_str(arena, asked->id));
+	store_embed_beat(embedder->coordinator->store, arena, value_list_end(&ids));
+}
+
 static void
 embedder_main(void *arg)
 {
@@ -229,7 +242,7 @@ embedder_main(void *arg)
 
 	while (!embedder->stopping && !fiber_cancelled()) {
 		arena = arena_new();
-		store_embed_beat(embedder->coordinator->store, arena);
+		beat(embedder, arena);
 		if (embedder->asked_count >= ASKED_AT_ONCE_MAX) {
 			fiber_sleep(FULL_MS);
 		} else {

@@ -25,17 +25,28 @@ const struct value *store_embed(struct store *store, struct arena *arena,
 #define STORE_EMBED "fl:embed"
 #define STORE_EMBED_BEAT_MS 1000u /* store_embed_beat at least so often */
 
-/* Says that somebody does. */
-enum store_status store_embed_beat(struct store *store, struct arena *arena);
+/* Says that somebody does, and is at these still: ids, an array. */
+enum store_status store_embed_beat(
+    struct store *store, struct arena *arena, const struct value *ids);
 
-/* Reads what was asked for, an entry of the list STORE_EMBED. *model_r: NULL for the usual one. STORE_NONE: nobody waits for it
- * any more, or it is damaged. */
+/* What was asked for. model: NULL for the usual one. */
 struct embed_asked {
 	const char *id, *model;
 	const struct value *texts;
 };
-enum store_status store_embed_asked(struct store *store, struct arena *arena,
-    const struct value *entry, struct embed_asked *asked_r);
+
+/* Reads an entry of the list STORE_EMBED. Returns 0, or -1: it is damaged. */
+int store_embed_read(
+    struct arena *arena, const struct value *entry, struct embed_asked *asked_r);
+
+/* Begins with it: no other does while store_embed_beat has its id. STORE_NONE: nobody waits for it any more, or somebody
+ * is at it. */
+enum store_status store_embed_take(
+    struct store *store, struct arena *arena, const char *id);
+
+/* Gives entry back for another to take; within wait_ms. */
+void store_embed_return(struct store *store, struct arena *arena,
+    const struct value *entry, const char *id, uint64_t wait_ms);
 
 /* Gives what embed_fn returns to who waits. */
 enum store_status store_embed_answer(

@@ -117,11 +117,15 @@ local function item_set_vectors(_, args)
   end
 end
 
--- embed_ask(fl:embed, the answer's key, fl:embedder; what is asked, ms, most): asks coordinators, who answer into
--- that key while it is there. Returns {"ASKED"}, {"MANY"} when so many wait, {"NOBODY"} when there is none who answers.
+-- embed_ask(fl:embed, the answer's key, fl:embedder, the key of who is at it; what is asked, ms, most): asks
+-- coordinators, who answer into the answer's key while it is there; not again while one is at it. Returns {"ASKED"},
+-- {"MANY"} when so many wait, {"NOBODY"} when there is none who answers.
 local function embed_ask(keys, args)
   if redis.call('EXISTS', keys[3]) == 0 then
     return { 'NOBODY' }
+  end
+  if redis.call('EXISTS', keys[4]) == 1 then
+    return { 'ASKED' }
   end
   if redis.call('LLEN', keys[1]) >= tonumber(args[3]) then
     return { 'MANY' }
@@ -130,6 +134,30 @@ local function embed_ask(keys, args)
   redis.call('RPUSH', keys[1], args[1])
   redis.call('PEXPIRE', keys[1], args[2])
   return { 'ASKED' }
+end
+
+-- embed_take(the answer's key, the key of who is at it; ms): begins with what was asked. Returns 1, or 0 when nobody
+-- waits for it any more, it is answered, or somebody is at it.
+local function embed_take(keys, args)
+  if redis.call('GET', keys[1]) ~= '' then
+    return 0
+  end
+  return redis.call('SET', keys[2], '', 'PX', args[1], 'NX') and 1 or 0
+end
+
+-- embed_beat(fl:embedder, keys of who is at it...; ms, ms of those): says that somebody answers, and is at these still.
+local function embed_beat(keys, args)
+  redis.call('SET', keys[1], '', 'PX', args[1])
+  for i = 2, #keys do
+    redis.call('PEXPIRE', keys[i], args[2])
+  end
+end
+
+-- embed_return(fl:embed, the key of who is at it; what is asked, ms): somebody else is to do it.
+local function embed_return(keys, args)
+  redis.call('DEL', keys[2])
+  redis.call('RPUSH', keys[1], args[1])
+  redis.call('PEXPIRE', keys[1], args[2])
 end
 
 -- item_sweep(items; prefix, limit): forgets items whose time is over. Returns how many.
@@ -149,4 +177,7 @@ register('fl_item_spaces', item_spaces, 'allow-oom')
 register('fl_item_vectors', item_vectors, 'allow-oom')
 register('fl_item_set_vectors', item_set_vectors)
 register('fl_embed_ask', embed_ask)
+register('fl_embed_take', embed_take)
+register('fl_embed_beat', embed_beat)
+register('fl_embed_return', embed_return)
 register('fl_item_sweep', item_sweep, 'allow-oom')

@@ -11,11 +11,12 @@
 
 #define ASKS_MAX 6u
 #define ANSWER_MS "90000" /* it is kept; and who asks is believed to wait */
-#define AGAIN_MS 10000u   /* then it is asked again: who was at it may be gone */
+#define AGAIN_MS 10000u   /* then it is asked again, unless somebody is at it */
 #define LOOK_MS_MIN 5u
 #define LOOK_MS_MAX 80u
 #define BEAT_KEY "fl:embedder"
 #define BEAT_MS "10000" /* whoever is silent for longer does it no more */
+#define AT_IT_MS "5000" /* nor is at it: less than AGAIN_MS */
 #define ASKED_MAX "1000"
 #define ID_BYTES 16u
 
@@ -49,6 +50,13 @@ answer_key(struct arena *arena, const char *id)
 	return arena_printf(arena, STORE_EMBED ":%s", id);
 }
 
+/* There while somebody is at it. */
+static const char *
+taken_key(struct arena *arena, const char *id)
+{
+	return arena_printf(arena, STORE_EMBED ":%s:at", id);
+}
+
 static const char *
 new_id(struct arena *arena)
 {
@@ -73,10 +81,11 @@ ask(struct store *store, struct arena *arena, const char *id, const char *model,
 
 	command_text(&command, "FCALL");
 	command_text(&command, "fl_embed_ask");
-	command_text(&command, "3");
+	command_text(&command, "4");
 	command_text(&command, STORE_EMBED);
 	command_text(&command, answer_key(arena, id));
 	command_text(&command, BEAT_KEY);
+	command_text(&command, taken_key(arena, id));
 	command_value(&command,
 	    value_map(arena, "id", value_str(arena, id), "model",
 		model != NULL ? value_str(arena, model) : NULL, "texts", texts, NULL));
@@ -181,38 +190,69 @@ store_embed(struct store *store, struct arena *arena, const char *model,
 /* --- answering ------------------------------------------------------------------------ */
 
 enum store_status
-store_embed_beat(struct store *store, struct arena *arena)
+store_embed_beat(struct store *store, struct arena *arena, const struct value *ids)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply;
+	size_t i;
 
-	command_text(&command, "SET");
+	command_text(&command, "FCALL");
+	command_text(&command, "fl_embed_beat");
+	command_uint(&command, 1 + value_size(ids));
 	command_text(&command, BEAT_KEY);
-	command_text(&command, "");
-	command_text(&command, "PX");
+	for (i = 0; i < value_size(ids); i++)
+		command_text(&command, taken_key(arena, value_text(value_at(ids, i))));
 	command_text(&command, BEAT_MS);
+	command_text(&command, AT_IT_MS);
 	return store_send(store, &command, &reply, NULL);
 }
 
-enum store_status
-store_embed_asked(struct store *store, struct arena *arena, const struct value *entry,
-    struct embed_asked *asked_r)
+int
+store_embed_read(
+    struct arena *arena, const struct value *entry, struct embed_asked *asked_r)
 {
-	const struct value *asked = store_decode(arena, entry), *reply;
-	struct command command = { .arena = arena };
-	enum store_status status;
+	const struct value *asked = store_decode(arena, entry);
 
 	*asked_r = (struct embed_asked){ .id = value_get_text(asked, "id"),
 		.model = value_get_text(asked, "model"),
 		.texts = value_get(asked, "texts") };
-	if (asked_r->id == NULL || !value_is(asked_r->texts, VALUE_ARRAY))
-		return STORE_NONE;
-	command_text(&command, "EXISTS");
-	command_text(&command, answer_key(arena, asked_r->id));
-	status = store_read(store, &command, &reply);
+	return asked_r->id == NULL || !value_is(asked_r->texts, VALUE_ARRAY) ? -1 : 0;
+}
+
+enum store_status
+store_embed_take(struct store *store, struct arena *arena, const char *id)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, "FCALL");
+	command_text(&command, "fl_embed_take");
+	command_text(&command, "2");
+	command_text(&command, answer_key(arena, id));
+	command_text(&command, taken_key(arena, id));
+	command_text(&command, AT_IT_MS);
+	status = store_send(store, &command, &reply, NULL);
 	if (status == STORE_OK && (!value_is(reply, VALUE_INT) || reply->integer != 1))
 		return STORE_NONE;
 	return status;
+}
+
+void
+store_embed_return(struct store *store, struct arena *arena, const struct value *entry,
+    const char *id, uint64_t wait_ms)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+
+	command_text(&command, "FCALL");
+	command_text(&command, "fl_embed_return");
+	command_text(&command, "2");
+	command_text(&command, STORE_EMBED);
+	command_text(&command, taken_key(arena, id));
+	command_raw(&command, entry);
+	command_text(&command, ANSWER_MS);
+	redis_call(store->redis, arena, wait_ms, command.args, command.count, &reply);
 }
 
 /* Only while somebody waits. */
