@@ -14,7 +14,10 @@ const struct value *json_parse(
  * themselves, but those that drive a terminal. NULL is null. Floats keep a ".0" when they are whole; NaN and infinities become null; binary
  * becomes a string with invalid bytes replaced. */
 const char *json_text(struct arena *arena, const struct value *value);
-/* The same, indented by two spaces. */
+/* The same as far as its first enough bytes; what follows is of no meaning, and there is little of it but where a single
+ * string is long: so the time that this takes is bounded, whatever else the value holds. */
+const char *json_beginning(struct arena *arena, const struct value *value, size_t enough);
+/* The same as json_text, indented by two spaces. */
 const char *json_pretty(struct arena *arena, const struct value *value);
 /* Appends compact JSON. */
 void json_write(struct packet *packet, const struct value *value);

@@ -16,6 +16,7 @@ struct writer {
 	struct packet *packet;
 	bool pretty;
 	unsigned depth;
+	size_t enough; /* no more items behind so many bytes */
 };
 
 static void write_value(struct writer *writer, const struct value *value);
@@ -238,6 +239,12 @@ write_break(struct writer *writer)
 		write_text(writer, "  ");
 }
 
+static bool
+goes_on(const struct writer *writer)
+{
+	return writer->packet->size < writer->enough;
+}
+
 static void
 write_array(struct writer *writer, const struct value *array)
 {
@@ -245,7 +252,7 @@ write_array(struct writer *writer, const struct value *array)
 
 	write_byte(writer, '[');
 	writer->depth++;
-	for (i = 0; i < array->size; i++) {
+	for (i = 0; i < array->size && goes_on(writer); i++) {
 		if (i > 0)
 			write_byte(writer, ',');
 		write_break(writer);
@@ -265,7 +272,7 @@ write_map(struct writer *writer, const struct value *map)
 
 	write_byte(writer, '{');
 	writer->depth++;
-	for (i = 0; i < map->size; i++) {
+	for (i = 0; i < map->size && goes_on(writer); i++) {
 		pair = &map->pairs[i];
 		if (i > 0)
 			write_byte(writer, ',');
@@ -317,16 +324,16 @@ write_value(struct writer *writer, const struct value *value)
 void
 json_write(struct packet *packet, const struct value *value)
 {
-	struct writer writer = { .packet = packet };
+	struct writer writer = { .packet = packet, .enough = SIZE_MAX };
 
 	write_value(&writer, value == NULL ? value_nil() : value);
 }
 
 static const char *
-text_of(struct arena *arena, const struct value *value, bool pretty)
+text_of(struct arena *arena, const struct value *value, bool pretty, size_t enough)
 {
 	struct packet packet = { 0 };
-	struct writer writer = { .packet = &packet, .pretty = pretty };
+	struct writer writer = { .packet = &packet, .pretty = pretty, .enough = enough };
 	const char *text;
 
 	write_value(&writer, value == NULL ? value_nil() : value);
@@ -338,11 +345,17 @@ text_of(struct arena *arena, const struct value *value, bool pretty)
 const char *
 json_text(struct arena *arena, const struct value *value)
 {
-	return text_of(arena, value, false);
+	return text_of(arena, value, false, SIZE_MAX);
+}
+
+const char *
+json_beginning(struct arena *arena, const struct value *value, size_t enough)
+{
+	return text_of(arena, value, false, enough);
 }
 
 const char *
 json_pretty(struct arena *arena, const struct value *value)
 {
-	return text_of(arena, value, true);
+	return text_of(arena, value, true, SIZE_MAX);
 }

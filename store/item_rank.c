@@ -89,7 +89,7 @@ text_of(const struct rank *rank, struct arena *arena, const struct value *value)
 	if (value_size(rank->fields) == 1 && value_is(only, VALUE_STR))
 		text = value_text(only);
 	else
-		text = json_text(arena, value);
+		text = json_beginning(arena, value, EMBEDDED_TEXT_BYTES_MAX);
 	text = arena_copy(
 	    arena, text, utf8_prefix(text, strlen(text), EMBEDDED_TEXT_BYTES_MAX));
 	return is_blank(text) ? NULL : text;

@@ -9,7 +9,6 @@
 /* Interface under test */
 #include "bounds.h"
 #include "embed.h"
-#include "fault.h"
 #include "item_key.h"
 #include "items.h"
 #include "vector.h"
@@ -264,6 +263,8 @@ play_many(void)
 	ck_assert_uint_eq(model.calls, 1 + 4 + 4 + 2);
 	ck_assert_str_eq(keys_of("'query': 'tea', 'limit': 1"), "k321");
 	ck_assert_str_eq(keys_of("'query': 'tea', 'limit': 2, 'offset': 1"), "k000k001");
+	ck_assert_str_eq(
+	    keys_of("'query': 'tea', 'limit': 9, 'offset': 498"), "k498k499");
 }
 
 START_TEST(a_search_looks_at_all_pages)
@@ -332,28 +333,6 @@ play_large(void)
 START_TEST(a_call_is_bounded_in_texts_and_vectors)
 {
 	trial_play(play_large);
-}
-END_TEST
-
-/* All of them are sorted, however late. */
-static void
-play_far(void)
-{
-	char key[16];
-	int i;
-
-	for (i = 0; i < 500; i++) {
-		snprintf(key, sizeof key, "k%03d", i);
-		put("['u']", key, i % 100 == 0 ? "{'text': 'tea'}" : "{'text': 'dog'}");
-	}
-	ck_assert_str_eq(keys_of("'query': 'tea', 'limit': 2, 'offset': 4"), "k400k001");
-	ck_assert_str_eq(
-	    keys_of("'query': 'tea', 'limit': 9, 'offset': 498"), "k498k499");
-}
-
-START_TEST(an_offset_passes_over_those_that_are_most_alike)
-{
-	trial_play(play_far);
 }
 END_TEST
 
@@ -463,158 +442,6 @@ START_TEST(what_the_model_does_wrong_is_said)
 }
 END_TEST
 
-/* b has no model: it asks, and nobody is there who would answer. */
-static void
-play_nobody(void)
-{
-	const struct value *fault =
-	    value_get(items_do(trial.b, trial.arena,
-			  literal(trial.arena, "{'op': 'search', 'query': 'tea'}")),
-		"fault");
-
-	ck_assert_str_eq(value_get_text(fault, "type"), "ValueError");
-	ck_assert_ptr_nonnull(strstr(value_get_text(fault, "message"), "--embed MODEL"));
-	ck_assert_int_eq(trial_ask("EXISTS", STORE_EMBED)->integer, 0);
-}
-
-START_TEST(without_a_model_anywhere_it_is_refused_at_once)
-{
-	trial_play(play_nobody);
-}
-END_TEST
-
-static void
-play_full(void)
-{
-	const struct value *fault;
-	int i;
-
-	ck_assert_int_eq(
-	    store_embed_beat(trial.a, trial.arena, value_empty_array()), STORE_OK);
-	for (i = 0; i < 1000; i++)
-		trial_ask("RPUSH", STORE_EMBED, "x");
-	fault = value_get(items_do(trial.b, trial.arena,
-			      literal(trial.arena, "{'op': 'search', 'query': 'tea'}")),
-	    "fault");
-	ck_assert_str_eq(value_get_text(fault, "type"), "ConnectionError");
-	ck_assert_int_eq(trial_ask("LLEN", STORE_EMBED)->integer, 1000);
-}
-
-START_TEST(when_too_many_have_asked_it_is_refused)
-{
-	trial_play(play_full);
-}
-END_TEST
-
-/* --- what was asked -------------------------------------------------------------------------- */
-
-static int
-read_entry(const struct value *asked, struct embed_asked *asked_r)
-{
-	const struct value *packed = value_freeze(trial.arena, asked);
-
-	return store_embed_read(trial.arena,
-	    value_bin(trial.arena, packed->packed, packed->packed_size), asked_r);
-}
-
-static void
-play_read(void)
-{
-	struct embed_asked asked;
-
-	ck_assert_int_eq(read_entry(literal(trial.arena,
-					"{'id': 'i1', 'texts': ['tea'], 'model': 'm:9'}"),
-			     &asked),
-	    0);
-	ck_assert_str_eq(asked.id, "i1");
-	ck_assert_str_eq(asked.model, "m:9");
-	ck_assert_value(trial.arena, asked.texts, "['tea']");
-	ck_assert_int_eq(read_entry(literal(trial.arena, "{'id': 'i1'}"), &asked), -1);
-	ck_assert_int_eq(
-	    read_entry(literal(trial.arena, "{'id': 1, 'texts': []}"), &asked), -1);
-	ck_assert_int_eq(
-	    store_embed_read(trial.arena, value_bin(trial.arena, "\xc1", 1), &asked), -1);
-}
-
-START_TEST(what_was_asked_is_read)
-{
-	trial_play(play_read);
-}
-END_TEST
-
-static enum store_status
-take(void)
-{
-	return store_embed_take(trial.a, trial.arena, "i1");
-}
-
-static int64_t
-answer(void)
-{
-	ck_assert_int_eq(
-	    store_embed_answer(trial.a, trial.arena, "i1", value_empty_map()), STORE_OK);
-	return trial_ask("STRLEN", STORE_EMBED ":i1")->integer;
-}
-
-static void
-play_asked(void)
-{
-	/* Nobody waits for it. */
-	ck_assert_int_eq(take(), STORE_NONE);
-	ck_assert_int_eq(answer(), 0);
-	ck_assert_int_eq(trial_ask("EXISTS", STORE_EMBED ":i1")->integer, 0);
-	trial_ask("SET", STORE_EMBED ":i1", "");
-	ck_assert_int_eq(take(), STORE_OK);
-	ck_assert_int_eq(answer(), 1);
-	/* It is answered. */
-	trial_ask("DEL", STORE_EMBED ":i1:at");
-	ck_assert_int_eq(take(), STORE_NONE);
-}
-
-START_TEST(only_what_somebody_waits_for_is_answered)
-{
-	trial_play(play_asked);
-}
-END_TEST
-
-/* Asks again, as who has waited for long does. Returns how many entries there are then. */
-static int64_t
-ask_again(void)
-{
-	trial_ask("FCALL", "fl_embed_ask", "4", STORE_EMBED, STORE_EMBED ":i1",
-	    "fl:embedder", STORE_EMBED ":i1:at", "e", "90000", "1000");
-	return trial_ask("LLEN", STORE_EMBED)->integer;
-}
-
-static void
-play_at_it(void)
-{
-	const struct value *id = value_str(trial.arena, "i1");
-
-	store_embed_beat(trial.a, trial.arena, value_array(trial.arena, &id, 1));
-	ck_assert_int_eq(trial_ask("EXISTS", STORE_EMBED ":i1:at")->integer, 0);
-	ck_assert_int_eq(ask_again(), 1);
-	ck_assert_int_eq(take(), STORE_OK);
-	/* One is at it, however long that takes. */
-	ck_assert_int_eq(take(), STORE_NONE);
-	ck_assert_int_eq(ask_again(), 1);
-	trial_ask("PERSIST", STORE_EMBED ":i1:at");
-	store_embed_beat(trial.a, trial.arena, value_array(trial.arena, &id, 1));
-	ck_assert_int_gt(trial_ask("PTTL", STORE_EMBED ":i1:at")->integer, 0);
-	/* It leaves. */
-	store_embed_return(
-	    trial.a, trial.arena, value_bin(trial.arena, "e", 1), "i1", 1000);
-	ck_assert_int_eq(trial_ask("LLEN", STORE_EMBED)->integer, 2);
-	ck_assert_int_gt(trial_ask("PTTL", STORE_EMBED)->integer, 0);
-	ck_assert_int_eq(take(), STORE_OK);
-}
-
-START_TEST(only_one_is_at_what_was_asked)
-{
-	trial_play(play_at_it);
-}
-END_TEST
-
 static void
 play_mistakes(void)
 {
@@ -651,14 +478,8 @@ tcase_item_rank(void)
 	tcase_add_test(tc, a_vector_of_another_size_is_made_anew);
 	tcase_add_test(tc, a_vector_of_another_size_than_the_querys_is_refused);
 	tcase_add_test(tc, a_call_is_bounded_in_texts_and_vectors);
-	tcase_add_test(tc, an_offset_passes_over_those_that_are_most_alike);
 	tcase_add_test(tc, fields_say_which_text_stands_for_a_value);
 	tcase_add_test(tc, what_the_model_does_wrong_is_said);
-	tcase_add_test(tc, without_a_model_anywhere_it_is_refused_at_once);
-	tcase_add_test(tc, when_too_many_have_asked_it_is_refused);
-	tcase_add_test(tc, what_was_asked_is_read);
-	tcase_add_test(tc, only_one_is_at_what_was_asked);
-	tcase_add_test(tc, only_what_somebody_waits_for_is_answered);
 	tcase_add_test(tc, a_query_is_a_text);
 	return tc;
 }

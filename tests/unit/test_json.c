@@ -382,6 +382,28 @@ START_TEST(pretty_has_a_line_an_item)
 }
 END_TEST
 
+START_TEST(a_beginning_is_not_all_of_it)
+{
+	struct value_list list = { .arena = arena };
+	const struct value *pair = value_map(arena, "a", value_int(arena, 1), "b",
+			       VALUE_TEXT("two"), NULL),
+			   *value;
+	const char *whole, *beginning;
+	int i;
+
+	for (i = 0; i < 1000; i++)
+		value_list_add(&list, pair);
+	value = value_map(arena, "list", value_list_end(&list), NULL);
+	whole = json_text(arena, value);
+	for (i = 0; i < 100; i++) {
+		beginning = json_beginning(arena, value, (size_t)i);
+		ck_assert_int_eq(strncmp(beginning, whole, (size_t)i), 0);
+		ck_assert_uint_lt(strlen(beginning), (size_t)i + 32);
+	}
+	ck_assert_str_eq(json_beginning(arena, value, strlen(whole)), whole);
+}
+END_TEST
+
 START_TEST(write_appends)
 {
 	struct packet packet = { 0 };
@@ -421,6 +443,7 @@ tcase_json(void)
 	tcase_add_loop_test(tcase, escapes_wherever_the_character_stands, 0,
 	    sizeof characters / sizeof *characters);
 	tcase_add_test(tcase, pretty_has_a_line_an_item);
+	tcase_add_test(tcase, a_beginning_is_not_all_of_it);
 	tcase_add_test(tcase, write_appends);
 	return tcase;
 }
