@@ -120,6 +120,7 @@ drop_answer(struct store *store, struct arena *arena, const char *id)
 
 	command_text(&command, "DEL");
 	command_text(&command, answer_key(arena, id));
+	command_text(&command, taken_key(arena, id));
 	store_send(store, &command, &reply, NULL);
 }
 
