@@ -1,6 +1,7 @@
 #include "submit.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -261,6 +262,8 @@ submit_input(struct session *session, const struct submit_settings *settings,
 {
 	struct arena *arena = session_arena(session);
 	struct packet packet = { 0 };
+	const struct sigaction usual = { .sa_handler = SIG_DFL };
+	struct sigaction ours;
 	char buffer[65536];
 	const char *text;
 	size_t size;
@@ -283,9 +286,12 @@ submit_input(struct session *session, const struct submit_settings *settings,
 			 "stdin");
 		return NULL;
 	} else {
+		/* The loop, which else hears of Ctrl-C, stands still meanwhile. */
+		sigaction(SIGINT, &usual, &ours);
 		while ((size = fread(buffer, 1, sizeof buffer, stdin)) > 0 &&
 		       packet.size <= INPUT_BYTES_MAX)
 			packet_append(&packet, buffer, size);
+		sigaction(SIGINT, &ours, NULL);
 		while (packet.size > 0 && packet.data[packet.size - 1] == '\n')
 			packet.size--;
 	}
