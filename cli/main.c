@@ -145,9 +145,16 @@ check_descriptors(void)
 int
 main(int argc, char *argv[])
 {
+	static char help_word[] = "--help";
 	struct invocation invocation = { 0 };
 	enum status status;
 
+	/* "help COMMAND" is "COMMAND --help". */
+	if (argc > 2 && strcmp(argv[1], "help") == 0) {
+		argv[1] = argv[2];
+		argv[2] = help_word;
+		argc = 3;
+	}
 	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
 		print_help(argc < 2 ? stderr : stdout);
 		return argc < 2 ? STATUS_USAGE : STATUS_OK;

@@ -384,7 +384,9 @@ run_body_read(struct arena *arena, const struct value *body,
 	if (with_nul != NULL)
 		return with_nul;
 	if (read_r->agent == NULL || *read_r->agent == '\0')
-		return "assistant_id: is missing; it is the name of an agent";
+		return value_is_nil(value_get(body, "assistant_id"))
+			   ? "assistant_id: is missing; it is the name of an agent"
+			   : "assistant_id: must be the name of an agent";
 	set(&reading, "agent", read_r->agent);
 	set(&reading, "run", place->run);
 	set(&reading, "thread", place->thread);

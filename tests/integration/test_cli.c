@@ -74,6 +74,19 @@ END_TEST
 
 /* --- submit ------------------------------------------------------------------------------- */
 
+START_TEST(help_of_a_command_is_its_own)
+{
+	struct said whole = CLI(flotilla, "help"), one = CLI(flotilla, "help", "store");
+
+	assert_says(whole.out, "COMMAND [OPTION...]");
+	ck_assert_str_eq(one.out, CLI(flotilla, "store", "--help").out);
+	ck_assert_int_eq(one.status, STATUS_OK);
+	one = CLI(flotilla, "help", "strore");
+	ck_assert_int_eq(one.status, STATUS_USAGE);
+	assert_says(one.err, "store");
+}
+END_TEST
+
 START_TEST(submit_waits_for_the_answer_and_prints_it)
 {
 	struct said said = CLI(flotilla, "submit", "quick", "Hi", "--wait");
@@ -432,6 +445,7 @@ tcase_cli(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_unchecked_fixture(tcase, start_fleet, stop_fleet);
 	tcase_add_test(tcase, what_could_not_be_printed_is_no_success);
+	tcase_add_test(tcase, help_of_a_command_is_its_own);
 	tcase_add_test(tcase, submit_waits_for_the_answer_and_prints_it);
 	tcase_add_test(tcase, submit_reads_the_message_from_stdin);
 	tcase_add_test(tcase, submit_reads_a_whole_input_from_stdin);

@@ -292,7 +292,8 @@ static const struct {
 	{ "/runs/wait", "{'assistant_id': 'none', " HI "}", 404, "no agent 'none'" },
 	{ "/runs/stream", "{'assistant_id': 'none', " HI "}", 404, "no agent 'none'" },
 	{ "/runs", "{'assistant_id': 'none', " HI "}", 404, "no agent 'none'" },
-	{ "/runs/wait", "{" HI "}", 422, "assistant_id" },
+	{ "/runs/wait", "{" HI "}", 422, "assistant_id: is missing" },
+	{ "/runs/wait", "{'assistant_id': 3, " HI "}", 422, "assistant_id: must be" },
 	{ "/runs/wait", "{'assistant_id': 'quick'}", 422, "input" },
 	{ "/runs/wait",
 	    "{'assistant_id': 'quick', 'input': {'messages': [{'role': "
