@@ -17,7 +17,7 @@
 #define CALL_MS 50000u
 #define POP_MS 2000u /* for the answer to BLPOP, which waits for a second */
 #define PAUSE_MS 200u
-#define FULL_MS 20u
+#define LATER_MS 20u
 #define ASKED_AT_ONCE_MAX 32u
 
 struct embedder {
@@ -27,7 +27,7 @@ struct embedder {
 	TAILQ_HEAD(, asked) asked; /* under way */
 	size_t asked_count;
 	char session[33];
-	uint64_t calls;
+	uint64_t calls, next_beat_ms;
 	bool stopping;
 };
 
@@ -219,15 +219,33 @@ take(struct embedder *embedder, const struct value *entry)
 		asked_main(asked);
 }
 
-/* We are there, and at all that is under way. */
+/* Without one there is no model: what was asked is better off with others. */
+static bool
+has_broker(const struct embedder *embedder)
+{
+	const struct links *links = embedder->coordinator->links;
+	uint32_t i;
+
+	for (i = 0; i < links_count(links); i++)
+		if (links_is_up(links, i))
+			return true;
+	return false;
+}
+
+/* We are there, and at all that is under way: each time is a write to Redis. */
 static void
 beat(struct embedder *embedder, struct arena *arena)
 {
+	const uint64_t now = loop_now_ms(embedder->coordinator->loop);
 	struct value_list ids = { .arena = arena };
+	const bool is_at_it = has_broker(embedder);
 	const struct asked *asked;
 
+	if (now < embedder->next_beat_ms)
+		return;
+	embedder->next_beat_ms = now + STORE_EMBED_BEAT_MS;
 	TAILQ_FOREACH(asked, &embedder->asked, link)
-		if (asked->id != NULL)
+		if (asked->id != NULL && is_at_it)
 			value_list_add(&ids, value_str(arena, asked->id));
 	store_embed_beat(embedder->coordinator->store, arena, value_list_end(&ids));
 }
@@ -243,8 +261,8 @@ embedder_main(void *arg)
 	while (!embedder->stopping && !fiber_cancelled()) {
 		arena = arena_new();
 		beat(embedder, arena);
-		if (embedder->asked_count >= ASKED_AT_ONCE_MAX) {
-			fiber_sleep(FULL_MS);
+		if (embedder->asked_count >= ASKED_AT_ONCE_MAX || !has_broker(embedder)) {
+			fiber_sleep(LATER_MS);
 		} else {
 			status = redis_text(embedder->redis, arena, POP_MS, &reply,
 			    "BLPOP", STORE_EMBED, "1", NULL);

@@ -196,6 +196,27 @@ START_TEST(what_a_dead_coordinator_was_asked_another_is_asked)
 }
 END_TEST
 
+/* It could have no model called: what is asked is for the others. */
+START_TEST(a_coordinator_without_a_broker_is_not_asked)
+{
+	struct child *alone;
+	int i;
+
+	start_with_provider("{\"e\": [" VECTORS(TEA) "," VECTORS(DOG "," TEA) "," VECTORS(
+	    TEA) "," VECTORS(TEA) "," VECTORS(TEA) "]}");
+	put_two();
+	alone = child_start(
+	    (const char *[]){ kit_program(kit, "coordinator"), "--redis", kit_redis(kit),
+		"--broker", arena_printf(arena, "ipc://%s", kit_path(kit, "nobody")),
+		"--embed", "openai:e", "--log-level", "error", NULL },
+	    NULL);
+	/* Who waits longest is given the next one. */
+	for (i = 0; i < 4; i++)
+		ck_assert_str_eq(search("drinks?").err, "");
+	child_stop(&alone);
+}
+END_TEST
+
 START_TEST(what_is_no_model_is_refused)
 {
 	const struct cli coordinator = { .program = kit_program(kit, "coordinator"),
@@ -220,6 +241,7 @@ tcase_meaning(void)
 	tcase_add_test(tcase, a_wrap_finds_by_meaning);
 	tcase_add_test(tcase, a_coordinator_that_leaves_gives_back_what_was_asked);
 	tcase_add_test(tcase, what_a_dead_coordinator_was_asked_another_is_asked);
+	tcase_add_test(tcase, a_coordinator_without_a_broker_is_not_asked);
 	tcase_add_test(tcase, what_is_no_model_is_refused);
 	return tcase;
 }
