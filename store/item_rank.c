@@ -66,6 +66,14 @@ chosen(struct arena *arena, const struct value *value, const struct value *field
 	return map;
 }
 
+/* What is looked at of text. */
+static const char *
+beginning(struct arena *arena, const char *text)
+{
+	return arena_copy(
+	    arena, text, utf8_prefix(text, strlen(text), EMBEDDED_TEXT_BYTES_MAX));
+}
+
 /* What a model would refuse, and all other texts of that call with it, or could say nothing of. */
 static bool
 is_blank(const char *text)
@@ -90,8 +98,7 @@ text_of(const struct rank *rank, struct arena *arena, const struct value *value)
 		text = value_text(only);
 	else
 		text = json_beginning(arena, value, EMBEDDED_TEXT_BYTES_MAX);
-	text = arena_copy(
-	    arena, text, utf8_prefix(text, strlen(text), EMBEDDED_TEXT_BYTES_MAX));
+	text = beginning(arena, text);
 	return is_blank(text) ? NULL : text;
 }
 
@@ -367,7 +374,8 @@ rank_shard(struct finds *finds, unsigned shard)
 static bool
 embed_query(struct rank *rank)
 {
-	const struct value *query = value_get(rank->finds.at->op, "query");
+	const char *text = value_get_text(rank->finds.at->op, "query");
+	const struct value *query = value_str(rank->arena, beginning(rank->arena, text));
 	const struct value *body = store_embed(rank->finds.at->store, rank->arena, NULL,
 	    value_array(rank->arena, &query, 1));
 

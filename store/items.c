@@ -229,10 +229,10 @@ check_query(const struct item_op *at, const char **error_r)
 	const struct value *query = value_get(at->op, "query");
 
 	if (query == NULL || (value_is(query, VALUE_STR) && query->size > 0 &&
-				 query->size <= EMBEDDED_TEXT_BYTES_MAX))
+				 query->size <= ITEM_QUERY_BYTES_MAX))
 		return 0;
 	*error_r = arena_printf(
-	    at->arena, "query: must be a text of 1 to %u bytes", EMBEDDED_TEXT_BYTES_MAX);
+	    at->arena, "query: must be a text of 1 to %u bytes", ITEM_QUERY_BYTES_MAX);
 	return -1;
 }
 

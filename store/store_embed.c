@@ -11,7 +11,8 @@
 
 #define ASKS_MAX 6u
 #define ANSWER_MS "90000" /* it is kept; and who asks is believed to wait */
-#define AGAIN_MS 10000u   /* then it is asked again, unless somebody is at it */
+#define LEAVE_MS 1000u
+#define AGAIN_MS 10000u /* then it is asked again, unless somebody is at it */
 #define LOOK_MS_MIN 5u
 #define LOOK_MS_MAX 80u
 #define BEAT_KEY "fl:embedder"
@@ -111,9 +112,9 @@ look(struct store *store, struct arena *arena, const char *id,
 	return status;
 }
 
-/* It is large, and nobody else's. */
+/* We have the answer, which is large and nobody else's; or wait no more: then nobody is to begin with it. */
 static void
-drop_answer(struct store *store, struct arena *arena, const char *id)
+leave(struct store *store, struct arena *arena, const char *id)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply;
@@ -121,7 +122,9 @@ drop_answer(struct store *store, struct arena *arena, const char *id)
 	command_text(&command, "DEL");
 	command_text(&command, answer_key(arena, id));
 	command_text(&command, taken_key(arena, id));
-	store_send(store, &command, &reply, NULL);
+	fiber_shield(true);
+	redis_call(store->redis, arena, LEAVE_MS, command.args, command.count, &reply);
+	fiber_shield(false);
 }
 
 /* What was asked is there: waits for AGAIN_MS at most. *answer_r: NULL, none has come. */
@@ -141,8 +144,6 @@ await(struct store *store, struct arena *arena, const char *id,
 			pause_ms *= 2;
 		status = look(store, arena, id, answer_r);
 	}
-	if (*answer_r != NULL)
-		drop_answer(store, arena, id);
 	return status;
 }
 
@@ -157,10 +158,9 @@ not_asked(struct arena *arena, const struct value *reply)
 }
 
 static const struct value *
-ask_others(struct store *store, struct arena *arena, const char *model,
+ask_often(struct store *store, struct arena *arena, const char *id, const char *model,
     const struct value *texts)
 {
-	const char *id = new_id(arena);
 	const struct value *reply, *answer = NULL;
 	enum store_status status;
 	unsigned i;
@@ -178,6 +178,17 @@ ask_others(struct store *store, struct arena *arena, const char *model,
 		   ? answer
 		   : refused(arena, "TimeoutError",
 			 "no coordinator has said in time what texts mean", true);
+}
+
+static const struct value *
+ask_others(struct store *store, struct arena *arena, const char *model,
+    const struct value *texts)
+{
+	const char *id = new_id(arena);
+	const struct value *answer = ask_often(store, arena, id, model, texts);
+
+	leave(store, arena, id);
+	return answer;
 }
 
 const struct value *

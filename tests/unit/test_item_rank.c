@@ -381,6 +381,9 @@ play_texts(void)
 	model.fields = "['x']";
 	ck_assert_str_eq(keys_of("'query': 'dog'"), "a");
 	ck_assert_uint_eq(strlen(model.last), EMBEDDED_TEXT_BYTES_MAX - 1);
+	keys_of(arena_printf(
+	    trial.arena, "'query': '%*s'", (int)ITEM_QUERY_BYTES_MAX, "tea"));
+	ck_assert_uint_eq(strlen(model.last), EMBEDDED_TEXT_BYTES_MAX);
 }
 
 START_TEST(fields_say_which_text_stands_for_a_value)

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "fiber.h"
 #include "literal.h"
 #include "store_trial.h"
 
@@ -53,6 +54,39 @@ play_full(void)
 START_TEST(when_too_many_have_asked_it_is_refused)
 {
 	trial_play(play_full);
+}
+END_TEST
+
+static void
+search(void *arg)
+{
+	const struct value **answer_p = arg;
+
+	*answer_p = items_do(trial.b, trial.arena,
+	    literal(trial.arena, "{'op': 'search', 'query': 'tea'}"));
+}
+
+static void
+play_leaving(void)
+{
+	const struct value *answer = value_nil();
+	struct fiber *asker;
+
+	store_embed_beat(trial.a, trial.arena, value_empty_array());
+	asker = fiber_start(fiber_loop(), "asker", search, &answer);
+	while (trial_ask("LLEN", STORE_EMBED)->integer == 0)
+		continue;
+	ck_assert_uint_eq(value_size(trial_ask("KEYS", STORE_EMBED ":*")), 1);
+	fiber_cancel(asker);
+	while (answer != NULL)
+		fiber_yield();
+	ck_assert_uint_eq(value_size(trial_ask("KEYS", STORE_EMBED ":*")), 0);
+}
+
+/* Or a model would be asked for nobody. */
+START_TEST(who_leaves_waits_no_more)
+{
+	trial_play(play_leaving);
 }
 END_TEST
 
@@ -173,6 +207,7 @@ tcase_store_embed(void)
 	tcase_add_checked_fixture(tc, trial_open, trial_close);
 	tcase_add_test(tc, without_a_model_anywhere_it_is_refused_at_once);
 	tcase_add_test(tc, when_too_many_have_asked_it_is_refused);
+	tcase_add_test(tc, who_leaves_waits_no_more);
 	tcase_add_test(tc, what_was_asked_is_read);
 	tcase_add_test(tc, only_what_somebody_waits_for_is_answered);
 	tcase_add_test(tc, only_one_is_at_what_was_asked);
