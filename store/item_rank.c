@@ -19,6 +19,7 @@
 #include "utf8.h"
 #include "vector.h"
 
+#define KEEP_MS 1000u
 #define TURN_BYTES                                                                       \
 	(128u << 10) /* of values that are read before others have their turn */
 
@@ -211,7 +212,8 @@ read_vectors(struct candidates *candidates)
 	return status;
 }
 
-/* Keeps the vectors of count candidates. What cannot be kept is made again by the next search. */
+/* Keeps the vectors of count candidates. What cannot be kept soon, as at maxmemory, is made again by the next
+ * search: this one has what it needs. */
 static void
 keep_vectors(struct item_pages *pages, struct candidate *const *fresh, size_t count)
 {
@@ -229,7 +231,8 @@ keep_vectors(struct item_pages *pages, struct candidate *const *fresh, size_t co
 		command_text(&command, fresh[i]->member);
 		command_add(&command, bytes, DIGEST_BYTES + vector->size);
 	}
-	store_send(pages->at->store, &command, &reply, NULL);
+	redis_call(store_redis(pages->at->store), pages->arena, KEEP_MS, command.args,
+	    command.count, &reply);
 }
 
 /* Sets trouble unless body is what an embed_fn returns of count texts. */

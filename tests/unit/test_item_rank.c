@@ -445,26 +445,22 @@ START_TEST(what_the_model_does_wrong_is_said)
 }
 END_TEST
 
+/* Vectors wait for room; who searches does not. */
 static void
-play_mistakes(void)
+play_no_room(void)
 {
-	static const char *const wrongs[] = { "''", "1", "['tea']", "null" };
-	const struct value *fault;
-	size_t i;
-
-	for (i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
-		fault = value_get(run_op(arena_printf(trial.arena,
-				      "{'op': 'search', 'query': %s}", wrongs[i])),
-		    "fault");
-		ck_assert_ptr_nonnull(
-		    strstr(value_get_text(fault, "message"), "query: must be a text"));
-	}
-	ck_assert_uint_eq(model.calls, 0);
+	put("['u']", "a", "{'text': 'tea'}");
+	trial_ask("CONFIG", "SET", "maxmemory", "1");
+	ck_assert_str_eq(keys_of("'query': 'tea'"), "a");
+	ck_assert_int_eq(vectors_kept("u\37"), 0);
+	trial_ask("CONFIG", "SET", "maxmemory", "0");
+	ck_assert_uint_eq(made_by("'query': 'tea'"), 1);
+	ck_assert_int_eq(vectors_kept("u\37"), 1);
 }
 
-START_TEST(a_query_is_a_text)
+START_TEST(a_redis_that_is_full_is_searched)
 {
-	trial_play(play_mistakes);
+	trial_play(play_no_room);
 }
 END_TEST
 
@@ -483,6 +479,6 @@ tcase_item_rank(void)
 	tcase_add_test(tc, a_call_is_bounded_in_texts_and_vectors);
 	tcase_add_test(tc, fields_say_which_text_stands_for_a_value);
 	tcase_add_test(tc, what_the_model_does_wrong_is_said);
-	tcase_add_test(tc, a_query_is_a_text);
+	tcase_add_test(tc, a_redis_that_is_full_is_searched);
 	return tc;
 }

@@ -444,6 +444,10 @@ static const struct {
 	{ "{'op': 'namespaces', 'suffix': 'x'}", "suffix: " },
 	{ "{'op': 'namespaces', 'suffix': [1]}", "suffix: " },
 	{ "{'op': 'search', 'suffix': ['x']}", "unknown key 'suffix'" },
+	{ "{'op': 'search', 'query': ''}", "query: must be a text" },
+	{ "{'op': 'search', 'query': 1}", "query: must be a text" },
+	{ "{'op': 'search', 'query': null}", "query: must be a text" },
+	{ "{'op': 'namespaces', 'query': 'x'}", "unknown key 'query'" },
 	{ "{'op': 'namespaces', 'namespace': ['*', 1]}", "namespace" },
 };
 #define MISTAKES (int)(sizeof mistakes / sizeof mistakes[0])
