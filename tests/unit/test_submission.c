@@ -143,6 +143,38 @@ START_TEST(arguments_in_openais_form_are_an_object)
 }
 END_TEST
 
+/* What OpenAI answered, as messages of LangChain have kept it. */
+#define BESIDE(calls)                                                                    \
+	"{\"messages\": [{\"type\": \"ai\", \"content\": \"\", " calls                   \
+	"\"additional_kwargs\": {\"tool_calls\": [{\"id\": \"c1\", \"type\": "           \
+	"\"function\", \"function\": {\"name\": \"add\", \"arguments\": "                \
+	"\"{\\\"a\\\": 1}\"}}, {\"id\": \"c2\", \"type\": \"function\", "                \
+	"\"function\": {\"name\": \"add\", \"arguments\": \"{\"}}]}}]}"
+
+START_TEST(calls_may_be_in_additional_kwargs_alone)
+{
+	struct value_fields fields = { .arena = arena_new() };
+	struct arena *arena = fields.arena;
+	const char *entry = BESIDE("");
+	struct submission submission;
+	const struct value *message;
+
+	value_fields_set(&fields, "agent", value_bin(arena, "a", 1));
+	value_fields_set(&fields, "input", value_bin(arena, entry, strlen(entry)));
+	submission_read(arena, "1-0", value_fields_end(&fields), &submission);
+	ck_assert_ptr_null(submission.error);
+	message = value_at(value_get(submission.input, "messages"), 0);
+	ck_assert_str_eq(
+	    json_text(arena, value_get(message, "tool_calls")), CALLS("{\"a\":1}"));
+	ck_assert_str_eq(json_text(arena, value_get(message, "invalid_tool_calls")),
+	    "[{\"name\":\"add\",\"args\":\"{\",\"id\":\"c2\",\"type\":\"invalid_tool_"
+	    "call\",\"error\":\"the arguments are no JSON object\"}]");
+	ck_assert_str_eq(
+	    messages_of(arena, "input", BESIDE("\"tool_calls\": [], ")), "[]");
+	arena_destroy(&arena);
+}
+END_TEST
+
 TCase *
 tcase_submission(void)
 {
@@ -155,5 +187,6 @@ tcase_submission(void)
 	    sizeof with_nul / sizeof *with_nul);
 	tcase_add_loop_test(tcase, calls_may_have_openais_form, 0, 2);
 	tcase_add_test(tcase, arguments_in_openais_form_are_an_object);
+	tcase_add_test(tcase, calls_may_be_in_additional_kwargs_alone);
 	return tcase;
 }
