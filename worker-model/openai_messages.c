@@ -113,22 +113,26 @@ part_of(struct arena *arena, const struct value *block)
 	return block;
 }
 
+/* Those of a block of text alone, if texts is set. */
 static const struct value *
-parts_of(struct arena *arena, const struct value *blocks)
+parts_of(struct arena *arena, const struct value *blocks, bool texts)
 {
 	struct value_list parts = { .arena = arena };
 
 	for (size_t i = 0; i < value_size(blocks); i++)
-		value_list_add(&parts, part_of(arena, value_at(blocks, i)));
+		if (!texts || is_text(value_at(blocks, i)))
+			value_list_add(&parts, part_of(arena, value_at(blocks, i)));
 	return value_list_end(&parts);
 }
 
-/* Text goes as one string, which every server takes. Of an AI message only text goes
- * back: what else is in it (reasoning, calls once more) is for people. */
+/* Blocks of text go to OpenAI as they are, elsewhere as one string, which every server takes. Of an AI message only
+ * text goes back: what else is in it (reasoning, calls once more) is for people. */
 static const struct value *
-content_of(struct arena *arena, const struct value *message)
+content_of(struct arena *arena, const struct value *message, const char *provider)
 {
 	const struct value *content = value_get(message, "content");
+	bool texts = chat_is(message, "ai");
+	const char *text;
 
 	if (value_is_nil(content))
 		return value_str(arena, "");
@@ -136,9 +140,10 @@ content_of(struct arena *arena, const struct value *message)
 		return content;
 	if (!value_is(content, VALUE_ARRAY))
 		return value_str(arena, json_text(arena, content));
-	if (is_all_text(content) || chat_is(message, "ai"))
-		return value_str(arena, chat_text(arena, message));
-	return parts_of(arena, content);
+	text = texts || is_all_text(content) ? chat_text(arena, message) : NULL;
+	if (text != NULL && (*text == '\0' || !openai_itself(provider)))
+		return value_str(arena, text);
+	return parts_of(arena, content, texts);
 }
 
 /* --- calls ------------------------------------------------------------------------- */
@@ -236,7 +241,7 @@ message_of(struct arena *arena, const struct value *message, const struct value 
     const char *provider)
 {
 	const struct value *calls = calls_of(arena, message, provider);
-	const struct value *content = content_of(arena, message);
+	const struct value *content = content_of(arena, message, provider);
 	bool tool = chat_is(message, "tool");
 
 	if (calls != NULL && value_size(content) == 0)

@@ -155,6 +155,24 @@ START_TEST(other_servers_are_sent_arguments_that_they_can_read)
 }
 END_TEST
 
+/* OpenAI is sent what LangChain sends it; not every server takes a list from everybody. */
+START_TEST(other_servers_are_sent_text_as_one_string)
+{
+	const struct value *given = literal(arena,
+	    "{'messages':[{'type':'human','content':['a',{'type':'text','text':'b'}]},"
+	    "{'type':'ai','content':[{'type':'reasoning','reasoning':'hm'},{'type':"
+	    "'text','text':'c'}]}]}");
+
+	ck_assert_str_eq(asked_of("vllm", given, NULL),
+	    "[{\"role\":\"user\",\"content\":\"ab\"},{\"role\":\"assistant\","
+	    "\"content\":\"c\"}]");
+	ck_assert_str_eq(asked_of("openai", given, NULL),
+	    "[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},{"
+	    "\"type\":\"text\",\"text\":\"b\"}]},{\"role\":\"assistant\",\"content\":"
+	    "[{\"type\":\"text\",\"text\":\"c\"}]}]");
+}
+END_TEST
+
 TCase *tcase_openai_others(void);
 
 TCase *
@@ -167,5 +185,6 @@ tcase_openai_others(void)
 	tcase_add_test(tcase, what_a_model_thought_goes_back_to_its_provider_alone);
 	tcase_add_test(tcase, what_came_with_a_call_goes_back_with_it);
 	tcase_add_test(tcase, other_servers_are_sent_arguments_that_they_can_read);
+	tcase_add_test(tcase, other_servers_are_sent_text_as_one_string);
 	return tcase;
 }

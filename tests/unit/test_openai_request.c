@@ -72,7 +72,8 @@ static const struct {
 	{ "[{'type':'human','content':[{'type':'text','text':'a'},{'type':'text','text':'"
 	  "b'}]"
 	  "}]",
-	    "[{'role':'user','content':'ab'}]" },
+	    "[{'role':'user','content':[{'type':'text','text':'a'},{'type':'text','text':"
+	    "'b'}]}]" },
 	{ "[{'type':'human','content':[{'type':'text','text':'what?'},"
 	  "{'type':'image','url':'https://x/y.png'}]}]",
 	    "[{'role':'user','content':[{'type':'text','text':'what?'},"
@@ -93,7 +94,9 @@ static const struct {
 	    "]" },
 	{ "[{'type':'ai','content':[{'type':'reasoning','reasoning':'hm'},{'type':'text',"
 	  "'text':'yes'}]}]",
-	    "[{'role':'assistant','content':'yes'}]" },
+	    "[{'role':'assistant','content':[{'type':'text','text':'yes'}]}]" },
+	{ "[{'type':'ai','content':[{'type':'reasoning','reasoning':'hm'}]}]",
+	    "[{'role':'assistant','content':''}]" },
 	{ "[{'type':'tool','content':{'rows':[1,2]},'tool_call_id':'c1'}]",
 	    "[{'role':'tool','content':'{\\'rows\\':[1,2]}','tool_call_id':'c1'}]" },
 	{ "[{'type':'ai','content':null}]", "[{'role':'assistant','content':''}]" },
