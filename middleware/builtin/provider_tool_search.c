@@ -9,10 +9,10 @@
 static const struct option options[] = {
 	{ .name = "searchable_tools",
 	    .type = OPTION_TEXTS,
-	    .required = true,
+	    .otherwise = "[]",
 	    .text =
 		"Names of the tools that the model does not see until it searches for "
-		"them." },
+		"them, beside those whose `extras` say `defer_loading: true`." },
 	{ 0 },
 };
 
@@ -49,6 +49,26 @@ refuse(struct model_request *request, const char *reason)
 	fault->retryable = false;
 	fault->fatal = true;
 	return model_fail(request, fault);
+}
+
+static bool
+is_deferred(const struct value *tool, const struct value *names)
+{
+	const char *name = value_get_text(tool, "name");
+
+	return value_get_bool(value_get(tool, "extras"), "defer_loading", false) ||
+	       (name != NULL && value_contains(names, name));
+}
+
+static bool
+defers(const struct value *tools, const struct value *names)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(tools); i++)
+		if (is_deferred(value_at(tools, i), names))
+			return true;
+	return false;
 }
 
 static const struct value *
@@ -107,11 +127,9 @@ with_search(struct model_request *request, const struct value *search)
 
 	for (i = 0; i < value_size(tools); i++) {
 		const struct value *tool = value_at(tools, i);
-		const char *name = value_get_text(tool, "name");
 
-		value_list_add(&list, name != NULL && value_contains(names, name)
-					  ? deferred(arena, tool)
-					  : tool);
+		value_list_add(
+		    &list, is_deferred(tool, names) ? deferred(arena, tool) : tool);
 	}
 	value_list_add(&list, search);
 	return model_override(request, "tools", value_list_end(&list));
@@ -133,7 +151,7 @@ wrap_model_call(struct model_request *request, struct model_next *next)
 			"searchable_tools names '%s', which the request does not offer "
 			"(it offers: %s)",
 			unknown, names_of(arena, model_tools(request))));
-	if (value_size(names) == 0)
+	if (!defers(model_tools(request), names))
 		return model_next(next, request);
 	if (search == NULL)
 		return refuse(request, arena_printf(arena,

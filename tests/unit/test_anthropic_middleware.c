@@ -219,9 +219,21 @@ START_TEST(nothing_to_search_asks_for_nothing)
 }
 END_TEST
 
+START_TEST(a_tool_may_say_itself_that_it_is_searched_for)
+{
+	const struct value *seen = asked(SEARCH, "{}",
+	    "{'model':'openai:gpt','tools':[{'name':'a','parameters':{}},{'name':'b',"
+	    "'parameters':{},'extras':{'defer_loading':true}}]}",
+	    "{'messages':[]}");
+
+	ck_assert_value(arena, value_get(seen, "tools"),
+	    "[{'name':'a','parameters':{}},{'name':'b','parameters':{},'extras':"
+	    "{'defer_loading':true}},{'type':'tool_search'}]");
+}
+END_TEST
+
 START_TEST(settings_of_search_are_checked)
 {
-	literal_refused(arena, SEARCH, "{}", "/searchable_tools", "needs the setting");
 	literal_refused(
 	    arena, SEARCH, "{'searchable_tools':[1]}", "/searchable_tools/0", "string");
 	literal_refused(arena, SEARCH, "{'searchable_tool':['a']}", "/searchable_tool",
@@ -336,6 +348,7 @@ tcase_anthropic_middleware(void)
 	tcase_add_loop_test(
 	    tcase, what_cannot_be_searched_ends_the_run, 0, COUNT(mistakes));
 	tcase_add_test(tcase, nothing_to_search_asks_for_nothing);
+	tcase_add_test(tcase, a_tool_may_say_itself_that_it_is_searched_for);
 	tcase_add_test(tcase, settings_of_search_are_checked);
 	tcase_add_loop_test(
 	    tcase, claude_is_told_the_type_and_nothing_else, 0, COUNT(own_tools));
