@@ -267,6 +267,24 @@ object(struct question *question, const struct value *body)
 	question->messages = chat_answer_dangling(arena, value_list_end(&list));
 }
 
+/* Whether the answer is words where a call of the schema's tool was asked for: a grader's loop ends with such a one in
+ * LangChain, and nothing is asked again. */
+static bool
+is_words(const struct value *body)
+{
+	const struct value *messages = value_get(body, "messages");
+	size_t i;
+
+	for (i = 0; i < value_size(messages); i++) {
+		const struct value *message = value_at(messages, i);
+
+		if (value_size(value_get(message, "tool_calls")) > 0 ||
+		    value_size(value_get(message, "invalid_tool_calls")) > 0)
+			return false;
+	}
+	return value_is_nil(value_get(body, "structured_response"));
+}
+
 /* Reads an answer. Returns what rubric_grade does, or NULL: ask again. */
 static const struct value *
 read_answer(struct question *question, const struct value *body)
@@ -276,6 +294,8 @@ read_answer(struct question *question, const struct value *body)
 	const struct fault *fault;
 
 	if (!value_has(body, "fault")) {
+		if (is_words(body))
+			return failure(arena, "the grader gave no verdict");
 		question->flaw = flaw_of(arena, question->schema, verdict);
 		return question->flaw == NULL ? verdict : NULL;
 	}

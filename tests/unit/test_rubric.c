@@ -263,7 +263,9 @@ END_TEST
 #define SAID(verdict) "{'structured_response': " verdict "}"
 
 static const char *const unfit[] = {
-	"{'messages': [{'type': 'ai', 'content': 'It is good.'}]}",
+	"{'messages': [{'type': 'ai', 'content': '', 'tool_calls': [{'id': 'c', 'name': "
+	"'GraderResponse', 'args': {}}]}, {'type': 'tool', 'tool_call_id': 'c', "
+	"'content': 'Error'}]}",
 	FAULT("StructuredOutputValidationError"),
 	FAULT("MultipleStructuredOutputsError"),
 	SAID("{'result': 'good', 'explanation': 'x'}"),
@@ -291,7 +293,17 @@ START_TEST(some_of_them_are_an_error_of_the_grader)
 	    value_get_text(grade(unfit[0]), "_rubric_status"), "grader_error");
 	ck_assert_uint_eq(grader.count, RUBRIC_TRIES_MAX);
 	/* All that was said is there. */
-	ck_assert_uint_eq(value_size(value_get(grader.wish, "messages")), 5);
+	ck_assert_uint_eq(value_size(value_get(grader.wish, "messages")), 7);
+}
+END_TEST
+
+/* The loop of LangChain's grader ends with an answer that calls nothing. */
+START_TEST(words_are_no_verdict_and_end_it)
+{
+	const char *words = "{'messages': [{'type': 'ai', 'content': 'It is good.'}]}";
+
+	ck_assert_str_eq(value_get_text(grade(words), "_rubric_status"), "grader_error");
+	ck_assert_uint_eq(grader.count, 1);
 }
 END_TEST
 
@@ -441,6 +453,7 @@ tcase_rubric(void)
 	tcase_add_loop_test(
 	    tcase, an_answer_that_is_no_verdict_is_asked_for_again, 0, COUNT(unfit));
 	tcase_add_test(tcase, some_of_them_are_an_error_of_the_grader);
+	tcase_add_test(tcase, words_are_no_verdict_and_end_it);
 	tcase_add_test(tcase, a_cancelled_run_writes_nothing);
 	tcase_add_test(tcase, the_grader_gets_instructions_rubric_transcript_and_schema);
 	tcase_add_test(tcase, model_and_instructions_can_be_others);
