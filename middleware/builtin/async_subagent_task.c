@@ -9,6 +9,7 @@
 #include "json.h"
 #include "subagent.h"
 
+#define REFUSED "success" /* deepagents returns what goes wrong as an ordinary text */
 #define TIME_BYTES sizeof "2026-01-01T00:00:00Z"
 
 /* --- tasks ----------------------------------------------------------------------------- */
@@ -106,7 +107,7 @@ static struct tool_result *
 refuse(struct tool_request *request, const char *text)
 {
 	return tool_answer(
-	    request, arena_printf(tool_arena(request), "Error: %s", text), "error");
+	    request, arena_printf(tool_arena(request), "Error: %s", text), REFUSED);
 }
 
 static struct tool_result *
@@ -180,7 +181,7 @@ run_start(struct tool_request *request)
 	const struct value *came, *at, *task;
 
 	if (!value_has(tool_children(request), name) && far_agent(request, name) == NULL)
-		return subagent_unknown(request, name);
+		return subagent_unknown(request, name, REFUSED);
 	came = tell(request, name, "description", NULL);
 	if (came == NULL)
 		return NULL;
@@ -286,7 +287,7 @@ run_update(struct tool_request *request)
 		return refusal;
 	name = value_get_text(task, "agent_name");
 	if (!value_has(tool_children(request), name) && far_agent(request, name) == NULL)
-		return subagent_unknown(request, name);
+		return subagent_unknown(request, name, REFUSED);
 	came = tell(request, name, "message", task);
 	if (came == NULL)
 		return NULL;

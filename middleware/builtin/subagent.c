@@ -92,7 +92,7 @@ static const struct option options[] = {
 /* --- the tool -------------------------------------------------------------------------- */
 
 struct tool_result *
-subagent_unknown(struct tool_request *request, const char *name)
+subagent_unknown(struct tool_request *request, const char *name, const char *status)
 {
 	const struct value *children = tool_children(request);
 	struct arena *arena = tool_arena(request);
@@ -105,7 +105,7 @@ subagent_unknown(struct tool_request *request, const char *name)
 	return tool_answer(request,
 	    arena_printf(
 		arena, "Error: there is no agent `%s`. There are: %s", name, names),
-	    "error");
+	    status);
 }
 
 /* The report as the one tool message, beside what the child has changed. */
@@ -140,7 +140,7 @@ run_task(struct tool_request *request)
 	if (!value_get_bool(tool_settings_of(request), "delegates", true))
 		return tool_answer(request, FORK_REFUSAL, "success");
 	if (!value_has(tool_children(request), name))
-		return subagent_unknown(request, name);
+		return subagent_unknown(request, name, "error");
 	if (subagent_is_fork(value_get(tool_children(request), name)))
 		text = arena_printf(arena, FORK_PREAMBLE "%s", text);
 	message = chat_human(arena, text);

@@ -4,8 +4,9 @@
 
 #include "middleware.h"
 
-/* The answer to a call for an agent that is none of the use's children. */
-struct tool_result *subagent_unknown(struct tool_request *request, const char *name);
+/* The answer, of that status, to a call for an agent that is none of the use's children. */
+struct tool_result *subagent_unknown(
+    struct tool_request *request, const char *name, const char *status);
 
 /* --- the agents of a use of `subagent` (subagent_agents.c); pure, in arena ---------------- */
 

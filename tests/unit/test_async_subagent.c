@@ -170,6 +170,9 @@ START_TEST(a_task_begins)
 	body = call(
 	    "start_async_task", "{'description': 'Go.', 'subagent_type': 'near'}", "[]");
 	ck_assert_has(text_of(body), "`far`");
+	ck_assert_value(arena,
+	    value_get(value_at(value_get(update_of(body), "messages"), 0), "status"),
+	    "'success'");
 	body = call("start_async_task", args,
 	    "[{'fault': {'type': 'RuntimeError', 'message': 'no agent'}}]");
 	ck_assert_has(text_of(body), "no agent");
