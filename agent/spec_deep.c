@@ -307,6 +307,20 @@ subagents_of(struct stack *stack, const struct deep *deep, bool is_async, const 
 	return value_list_end(&list);
 }
 
+/* The middleware of the one that comes by itself: what the agent has in the place of one of them, it has as well, but
+ * nothing else of the agent's own. */
+static const struct value *
+general_purpose(struct arena *arena, const struct deep *deep, const struct value **part_r)
+{
+	const struct value *given =
+	    value_map(arena, "skills", value_get(deep->settings, "skills"), NULL);
+	struct stack stack = stack_of(arena, deep->own, "/middleware");
+
+	add_stack(&stack, deep->settings, given, "/" KEY);
+	*part_r = part_of(&stack, given, "/" KEY);
+	return value_list_end(&stack.list);
+}
+
 static void
 add_subagents(struct stack *stack, const struct deep *deep)
 {
@@ -318,15 +332,13 @@ add_subagents(struct stack *stack, const struct deep *deep)
 
 	if (value_size(subagents) == 0 && !general)
 		return;
-	ours = subagent_of(arena, deep,
-	    value_map(arena, "skills", value_get(deep->settings, "skills"), NULL),
-	    "/" KEY, &part);
+	ours = general_purpose(arena, deep, &part);
 	value_fields_set(stack->parts, "", part);
 	add(stack, "subagent",
 	    value_map(arena, "general_purpose_agent", value_bool(general),
-		"general_purpose_middleware", value_get(ours, "middleware"), "subagents",
-		subagents, "default_interrupt_on",
-		value_is_nil(interrupt_on) ? NULL : interrupt_on, NULL),
+		"general_purpose_middleware", ours, "subagents", subagents,
+		"default_interrupt_on", value_is_nil(interrupt_on) ? NULL : interrupt_on,
+		NULL),
 	    "/" KEY);
 }
 

@@ -102,6 +102,17 @@ START_TEST(the_agents_own_stands_behind_the_core_or_in_the_place_of_its_name)
 }
 END_TEST
 
+START_TEST(what_stands_in_a_place_does_so_for_the_general_purpose_agent_too)
+{
+	const struct spec *spec = deep("deep_agent: true\nmiddleware:\n  - todo_list\n"
+				       "  - filesystem: {grep_max_count: 7}\n");
+
+	ck_assert_value(arena, middleware_of(spec, "general-purpose"),
+	    "[{'filesystem': {'grep_max_count': 7}}, 'deepagents_summarization', "
+	    "'patch_tool_calls', " CACHING "]");
+}
+END_TEST
+
 START_TEST(one_backend_is_everybodys)
 {
 	const struct spec *spec =
@@ -427,6 +438,8 @@ tcase_spec_deep(void)
 	tcase_add_test(tcase, the_stack_is_deepagents);
 	tcase_add_test(
 	    tcase, the_agents_own_stands_behind_the_core_or_in_the_place_of_its_name);
+	tcase_add_test(
+	    tcase, what_stands_in_a_place_does_so_for_the_general_purpose_agent_too);
 	tcase_add_test(tcase, one_backend_is_everybodys);
 	tcase_add_test(tcase, subagents_have_a_stack_of_their_own);
 	tcase_add_test(tcase, a_fork_reads_what_its_parent_reads);
