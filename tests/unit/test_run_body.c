@@ -414,10 +414,13 @@ END_TEST
 
 static const char *const without_agent[][2] = {
 	{ "{'input': {}}", "assistant_id: is missing" },
-	{ "{'input': {}, 'assistant_id': ''}", "assistant_id: is missing" },
+	{ "{'input': {}, 'assistant_id': ''}",
+	    "assistant_id: must be the name of an agent" },
 	{ "{'input': {}, 'assistant_id': null}", "assistant_id: is missing" },
-	{ "{'input': {}, 'assistant_id': 1}", "assistant_id: is missing" },
-	{ "{'input': {}, 'assistant_id': ['a']}", "assistant_id: is missing" },
+	{ "{'input': {}, 'assistant_id': 1}",
+	    "assistant_id: must be the name of an agent" },
+	{ "{'input': {}, 'assistant_id': ['a']}",
+	    "assistant_id: must be the name of an agent" },
 	{ "[]", "the body must be a map" },
 	{ "'a'", "the body must be a map" },
 	{ "null", "the body must be a map" },
