@@ -81,9 +81,11 @@ sentence(enum refusal refusal)
 	case CUT:
 		return curve_is_on()
 			   ? "the handshake is cut each time: the broker's key is "
-			     "another than --broker-key says"
-			   : "the handshake is cut each time: what listens there "
-			     "is no broker";
+			     "another than --broker-key says, or the broker has no keys "
+			     "(it runs without --key)"
+			   : "the handshake is cut each time: the broker wants a key "
+			     "(--key FILE and --broker-key), or what listens there is "
+			     "no broker";
 	case LET_IN:
 		break;
 	}
@@ -96,9 +98,10 @@ tell(struct socket_watch *watch, enum refusal refusal)
 	struct history *history = watch->history;
 	uint64_t now_ms = loop_now_ms(watch->loop);
 
-	/* A handshake that was refused is cut, too: of the two that says less. */
-	bool is_known =
-	    history->last == refusal || (refusal == CUT && history->last != LET_IN);
+	/* A handshake that was refused is cut, too, and which of the two libzmq sees first is chance. */
+	bool is_known = history->last == refusal ||
+			(refusal == CUT && history->last != LET_IN) ||
+			(refusal == OTHER_MECHANISM && history->last == CUT);
 
 	if (is_known && now_ms < history->said_ms + SAID_MS)
 		return;

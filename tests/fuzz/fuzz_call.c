@@ -62,7 +62,9 @@ const struct endpoint *
 __wrap_provider_table_find(const struct provider_table *table, struct arena *arena,
     const char *name, const char **model_r, struct fault **fault_r)
 {
-	static const struct provider provider = { "openai", true, on_send };
+	static const struct provider provider = {
+		.name = "openai", .moderates = true, .embeds = true, .send = on_send
+	};
 	static const struct endpoint endpoint = { .name = "fuzz", .provider = &provider };
 
 	(void)table;

@@ -135,8 +135,10 @@ START_TEST(a_thread_that_is_known_is_sent_whole)
 	model_bench_call_with(
 	    &bench, "{" MODEL ",'model_settings':{'use_responses_api':false}}", brief);
 	ck_assert_value(bench.arena, value_get(asked(2), "messages"),
-	    "[{'role':'user','content':'hi'},{'role':'assistant','content':'one two "
-	    "四','tool_calls':[{'id':'t1','type':'function','function':{'name':'f',"
+	    "[{'role':'user','content':'hi'},{'role':'assistant','content':[{'type':'"
+	    "text',"
+	    "'text':'one two "
+	    "四'}],'tool_calls':[{'id':'t1','type':'function','function':{'name':'f',"
 	    "'arguments':'{\\'a\\':\\'é\\'}'}}]},{'role':'tool','content':'3',"
 	    "'tool_call_id':'t1'},{'role':'user','content':'more'}]");
 	model_bench_call_with(&bench, "{" MODEL "}", brief);
