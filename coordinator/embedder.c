@@ -6,12 +6,10 @@
 #include "bodies.h"
 #include "chat.h"
 #include "embed.h"
-#include "fault.h"
 #include "fiber.h"
 #include "log.h"
 #include "memory.h"
 #include "model_wish.h"
-#include "redis_address.h"
 #include "tally.h"
 
 #define CALL_MS 50000u
@@ -42,15 +40,6 @@ struct asked {
 };
 
 /* --- the call ------------------------------------------------------------------------- */
-
-static const struct value *
-refused(struct arena *arena, const char *type, const char *reason, bool retryable)
-{
-	struct fault *fault = fault_new(arena, type, "%s", reason);
-
-	fault->retryable = retryable;
-	return value_map(arena, "fault", fault_to_value(arena, fault), NULL);
-}
 
 static const struct value *
 request_of(struct arena *arena, const char *id, const struct value *texts)
@@ -126,7 +115,7 @@ call(struct embedder *embedder, struct arena *arena, const char *model,
 		return NULL;
 	caller_stored(caller, id); /* who needs it again asks again */
 	if (outcome.code != CODE_OK)
-		return refused(arena, "ConnectionError",
+		return embed_refused(arena, "ConnectionError",
 		    arena_printf(arena, "the model %s was not reached: %s", model,
 			outcome.reason != NULL ? outcome.reason
 					       : wire_code_text(outcome.code)),
@@ -146,7 +135,7 @@ embed(void *arg, struct arena *arena, const char *model, const struct value *tex
 		model = coordinator->settings->embed;
 	service = model_wish_service(arena, model);
 	if (service == NULL || value_size(texts) > EMBEDDED_TEXTS_MAX)
-		return refused(arena, "ValueError",
+		return embed_refused(arena, "ValueError",
 		    "no provider:name, or too many texts at once", false);
 	switch (
 	    catalog_wait(coordinator->catalog, service, loop_now_ms(coordinator->loop),
@@ -154,7 +143,7 @@ embed(void *arg, struct arena *arena, const char *model, const struct value *tex
 	case 0:
 		return call(embedder, arena, model, service, texts);
 	case 1:
-		return refused(arena, "ConnectionError",
+		return embed_refused(arena, "ConnectionError",
 		    arena_printf(
 			arena, "no worker serves %s, which --embed names", service),
 		    true);

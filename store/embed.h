@@ -13,6 +13,10 @@
 typedef const struct value *embed_fn(
     void *arg, struct arena *arena, const char *model, const struct value *texts);
 
+/* Returns {fault}, for an embed_fn. */
+const struct value *embed_refused(
+    struct arena *arena, const char *type, const char *reason, bool retryable);
+
 /* From now on this process does it so. */
 void store_embed_with(struct store *store, embed_fn *embed, void *arg);
 

@@ -56,7 +56,9 @@ item_pages_read(struct item_pages *pages, uint64_t count)
 	command_uint(&command, count);
 	command_uint(&command, PAGE_BYTES);
 	status = store_read(pages->at->store, &command, &pages->page);
-	if (status == STORE_OK && !value_is(pages->page, VALUE_ARRAY))
+	/* What is read of it has room for no more. */
+	if (status == STORE_OK && (!value_is(pages->page, VALUE_ARRAY) ||
+				      value_size(pages->page) > 2 * count + 1))
 		return store_odd(pages->at->store, pages->page);
 	return status;
 }

@@ -1,12 +1,9 @@
 /* store_embed: how who cannot call a model has one called. */
 #include "embed.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <sys/random.h>
-
 #include "fault.h"
 #include "fiber.h"
+#include "service.h"
 #include "store_private.h"
 
 #define ASKS_MAX 6u
@@ -19,7 +16,6 @@
 #define BEAT_MS "10000" /* whoever is silent for longer does it no more */
 #define AT_IT_MS "5000" /* nor is at it: less than AGAIN_MS */
 #define ASKED_MAX "1000"
-#define ID_BYTES 16u
 
 void
 store_embed_with(struct store *store, embed_fn *embed, void *arg)
@@ -28,8 +24,8 @@ store_embed_with(struct store *store, embed_fn *embed, void *arg)
 	store->embed_arg = arg;
 }
 
-static const struct value *
-refused(struct arena *arena, const char *type, const char *reason, bool retryable)
+const struct value *
+embed_refused(struct arena *arena, const char *type, const char *reason, bool retryable)
 {
 	struct fault *fault = fault_new(arena, type, "%s", reason);
 
@@ -42,7 +38,7 @@ failed(struct store *store, struct arena *arena, enum store_status status)
 {
 	return status == STORE_CANCELLED
 		   ? NULL
-		   : refused(arena, "ConnectionError", store_error(store), true);
+		   : embed_refused(arena, "ConnectionError", store_error(store), true);
 }
 
 static const char *
@@ -56,20 +52,6 @@ static const char *
 taken_key(struct arena *arena, const char *id)
 {
 	return arena_printf(arena, STORE_EMBED ":%s:at", id);
-}
-
-static const char *
-new_id(struct arena *arena)
-{
-	uint8_t bytes[ID_BYTES];
-	char *text = arena_alloc(arena, 2 * ID_BYTES + 1);
-	size_t i;
-
-	if (getentropy(bytes, sizeof bytes) == -1)
-		return arena_printf(arena, "%" PRIu64, loop_now_us());
-	for (i = 0; i < ID_BYTES; i++)
-		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-	return text;
 }
 
 /* --- asking --------------------------------------------------------------------------- */
@@ -151,9 +133,9 @@ static const struct value *
 not_asked(struct arena *arena, const struct value *reply)
 {
 	if (store_answers(reply, "MANY"))
-		return refused(arena, "ConnectionError",
+		return embed_refused(arena, "ConnectionError",
 		    "coordinators have too many texts to embed already", true);
-	return refused(arena, "ValueError",
+	return embed_refused(arena, "ValueError",
 	    "no coordinator can search by meaning: start them with --embed MODEL", false);
 }
 
@@ -176,7 +158,7 @@ ask_often(struct store *store, struct arena *arena, const char *id, const char *
 	}
 	return answer != NULL
 		   ? answer
-		   : refused(arena, "TimeoutError",
+		   : embed_refused(arena, "TimeoutError",
 			 "no coordinator has said in time what texts mean", true);
 }
 
@@ -184,9 +166,11 @@ static const struct value *
 ask_others(struct store *store, struct arena *arena, const char *model,
     const struct value *texts)
 {
-	const char *id = new_id(arena);
-	const struct value *answer = ask_often(store, arena, id, model, texts);
+	char id[33];
+	const struct value *answer;
 
+	service_session(id);
+	answer = ask_often(store, arena, id, model, texts);
 	leave(store, arena, id);
 	return answer;
 }
