@@ -1,6 +1,7 @@
 #include "redis_link.h"
 
-#include <fcntl.h>
+#include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
@@ -8,175 +9,283 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include "redis_reply.h" /* before hiredis */
 
-#include <hiredis/async.h>
+#include <hiredis/hiredis.h>
 
 #include "bounds.h"
 #include "memory.h"
+#include "redis_address.h"
+#include "redis_output.h"
 
 #define KEEPALIVE_IDLE_S 15
 #define KEEPALIVE_INTERVAL_S 5
 #define KEEPALIVE_PROBES 3
-#define UNANSWERED_MS 10000      /* sent bytes the other machine does not acknowledge */
-#define BUFFER_KEPT (1u << 20)   /* of an empty reader */
-#define COMMAND_KEPT (64u << 10) /* for the next command */
+#define UNANSWERED_MS 10000    /* sent bytes the other machine does not acknowledge */
+#define BUFFER_KEPT (1u << 20) /* of an empty reader */
+#define INPUT_BYTES (64u << 10)
+
+enum state { CONNECTING, OPEN, CLOSED };
+
+/* Of commands without an answer, in order: a ring. */
+struct tokens {
+	void **items;
+	size_t first, count, room;
+};
 
 struct redis_link {
-	redisAsyncContext *hiredis; /* NULL: it has freed itself */
-	uv_poll_t poll;
-	int polled; /* UV_READABLE, UV_WRITABLE */
 	struct loop *loop;
 	const struct redis_link_events *events;
 	void *arg;
-	size_t pending;
+	enum state state;
+	int fd;
+	uv_poll_t poll;
+	int polled; /* UV_READABLE, UV_WRITABLE */
 	uint64_t heard_ms;
-	bool has_output; /* to write at the end of the turn */
-	bool is_flushing;
-	char reason[128]; /* why we close; "": hiredis knows */
-	char *command;    /* the one that is sent, laid out */
-	size_t room;
+	redisReader *reader;
+	struct tokens waiting;
+	struct redis_output output;
+	bool is_full;      /* the socket takes nothing now */
+	bool is_answering; /* on_reply is under way */
+	char reason[192];  /* why it is CLOSED */
+	char input[INPUT_BYTES];
 };
 
-/* --- what nobody asked for ------------------------------------------------------------ */
-
-#define UNASKED "the server says what nobody asked for"
-
-/* hiredis takes a reply without a command for a mistake of ours and aborts, but for errors, which
- * a server may begin with ("-DENIED ..."). While no command is under way only these, or the
- * end, may come. */
-static bool
-is_unasked(const struct redis_link *link)
-{
-	char first;
-
-	return link->pending == 0 && (link->hiredis->c.flags & REDIS_CONNECTED) &&
-	       recv(link->hiredis->c.fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1 &&
-	       first != '-';
-}
-
-/* The same, of what lies behind the reply to the last command. */
-static bool
-has_surplus(const struct redis_link *link)
-{
-	const redisReader *reader = link->hiredis->c.reader;
-
-	return link->pending == 0 && reader->pos < reader->len &&
-	       !(link->hiredis->c.flags & REDIS_FREEING);
-}
-
-/* --- libuv's side --------------------------------------------------------------------- */
+/* --- tokens --------------------------------------------------------------------------- */
 
 static void
-on_poll(uv_poll_t *poll, int status, int events)
+tokens_push(struct tokens *tokens, void *token)
 {
-	struct redis_link *link = poll->data;
+	size_t i, room = 2 * tokens->room + 64;
+	void **items;
 
-	if (status < 0) { /* libuv has stopped the poll; hiredis shall find out why */
-		link->polled = 0;
-		events = UV_READABLE | UV_WRITABLE;
+	if (tokens->count == tokens->room) {
+		items = xreallocarray(NULL, room, sizeof *items);
+		for (i = 0; i < tokens->count; i++)
+			items[i] = tokens->items[(tokens->first + i) % tokens->room];
+		free(tokens->items);
+		tokens->items = items;
+		tokens->first = 0;
+		tokens->room = room;
 	}
-	if (link->hiredis != NULL && (events & UV_READABLE)) {
-		link->heard_ms = loop_now_ms(link->loop);
-		if (is_unasked(link))
-			redis_link_close(link, UNASKED);
-		else
-			redisAsyncHandleRead(link->hiredis);
-	}
-	if (link->hiredis != NULL && (events & UV_WRITABLE))
-		redisAsyncHandleWrite(link->hiredis);
-	if (link->hiredis != NULL && status < 0)
-		redis_link_close(link, uv_strerror(status));
-	if (link->hiredis != NULL && link->hiredis->c.reader->len > REDIS_REPLY_BYTES_MAX)
-		redis_link_close(link, "a reply is too large");
+	tokens->items[(tokens->first + tokens->count++) % tokens->room] = token;
 }
 
-static void
-poll_for(struct redis_link *link, int events)
+static void *
+tokens_take(struct tokens *tokens)
 {
-	if (events == link->polled)
-		return;
-	link->polled = events;
-	if (events == 0)
-		uv_poll_stop(&link->poll);
-	else
-		uv_poll_start(&link->poll, events, on_poll);
+	void *token = tokens->items[tokens->first];
+
+	tokens->first = (tokens->first + 1) % tokens->room;
+	tokens->count--;
+	return token;
 }
+
+/* --- the end -------------------------------------------------------------------------- */
 
 static void
 on_poll_closed(uv_handle_t *handle)
 {
 	struct redis_link *link = handle->data;
 
-	free(link->command);
+	redisReaderFree(link->reader);
+	redis_output_free(&link->output);
+	free(link->waiting.items);
 	free(link);
 }
 
-/* --- what hiredis calls --------------------------------------------------------------- */
+static void
+take_leave(struct redis_link *link)
+{
+	while (link->waiting.count > 0)
+		link->events->on_reply(link->arg, tokens_take(&link->waiting), NULL);
+	uv_close((uv_handle_t *)&link->poll, on_poll_closed);
+	close(link->fd);
+	link->events->on_closed(link->arg, link->reason);
+}
+
+void
+redis_link_close(struct redis_link *link, const char *reason)
+{
+	if (link->state == CLOSED)
+		return;
+	link->state = CLOSED;
+	snprintf(link->reason, sizeof link->reason, "%s", reason);
+	if (!link->is_answering)
+		take_leave(link);
+}
+
+/* --- replies -------------------------------------------------------------------------- */
 
 static void
-add_read(void *arg)
+answer(struct redis_link *link, const redisReply *reply)
 {
-	struct redis_link *link = arg;
+	void *token;
 
-	poll_for(link, link->polled | UV_READABLE);
+	if (link->waiting.count == 0) { /* "-DENIED ...", say */
+		redis_link_close(link, redis_reply_is_error(reply)
+					   ? reply->str
+					   : "the server says what nobody asked for");
+		return;
+	}
+	token = tokens_take(&link->waiting);
+	link->is_answering = true;
+	link->events->on_reply(link->arg, token, reply);
+	link->is_answering = false;
+	if (link->state == CLOSED)
+		take_leave(link);
+}
+
+/* Returns whether there was a whole reply. */
+static bool
+take_reply(struct redis_link *link)
+{
+	redisReader *reader = link->reader;
+	void *reply = NULL;
+
+	if (redisReaderGetReply(reader, &reply) != REDIS_OK)
+		redis_link_close(link, reader->errstr);
+	else if (reader->len > REDIS_REPLY_BYTES_MAX)
+		redis_link_close(link, "a reply is too large");
+	else if (reply != NULL)
+		answer(link, reply);
+	if (reply != NULL)
+		reader->fn->freeObject(reply);
+	return reply != NULL;
+}
+
+/* --- the socket ----------------------------------------------------------------------- */
+
+static bool
+is_passing(int error)
+{
+	return error == EAGAIN || error == EINTR;
 }
 
 static void
-del_read(void *arg)
+take_input(struct redis_link *link)
 {
-	struct redis_link *link = arg;
+	ssize_t size = recv(link->fd, link->input, sizeof link->input, 0);
 
-	poll_for(link, link->polled & ~UV_READABLE);
+	if (size == -1 && is_passing(errno))
+		return;
+	if (size <= 0) {
+		redis_link_close(
+		    link, size == 0 ? "it closed the connection" : strerror(errno));
+		return;
+	}
+	link->heard_ms = loop_now_ms(link->loop);
+	redisReaderFeed(link->reader, link->input, (size_t)size);
+	while (link->state != CLOSED && take_reply(link))
+		;
+}
+
+/* What a server says last, to whom it does not want ("-ERR max number of clients reached"), comes before the
+ * end. */
+static void
+fail_to_write(struct redis_link *link)
+{
+	const char *reason = strerror(errno);
+
+	take_input(link);
+	redis_link_close(link, reason);
+}
+
+static void
+write_output(struct redis_link *link)
+{
+	size_t size;
+	const char *bytes = redis_output_next(&link->output, &size);
+	ssize_t sent = 0;
+
+	for (; size > 0; bytes = redis_output_next(&link->output, &size)) {
+		sent = send(link->fd, bytes, size, MSG_NOSIGNAL);
+		if (sent == -1)
+			break;
+		redis_output_done(&link->output, (size_t)sent);
+	}
+	link->is_full = sent == -1;
+	if (link->is_full && !is_passing(errno))
+		fail_to_write(link);
+}
+
+static int
+error_of(int fd)
+{
+	int error = 0;
+	socklen_t size = sizeof error;
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+static void
+end_connecting(struct redis_link *link)
+{
+	int error = error_of(link->fd);
+
+	if (error != 0) {
+		redis_link_close(link, strerror(error));
+		return;
+	}
+	link->state = OPEN;
+	write_output(link);
+}
+
+/* --- libuv's side --------------------------------------------------------------------- */
+
+static void watch(struct redis_link *link);
+
+/* libuv stops a poll that has an error, a refused connection's, and says no more than that there was one. */
+static void
+end_with_error(struct redis_link *link, int status)
+{
+	int error = error_of(link->fd);
+
+	link->polled = 0;
+	if (error == 0 && link->state == OPEN)
+		take_input(link);
+	if (link->state != CLOSED)
+		redis_link_close(
+		    link, error != 0 ? strerror(error) : uv_strerror(status));
+}
+
+static void
+on_poll(uv_poll_t *poll, int status, int events)
+{
+	struct redis_link *link = poll->data;
+
+	if (status < 0) {
+		end_with_error(link, status);
+		return;
+	}
+	if (link->state == CONNECTING)
+		end_connecting(link);
+	if (link->state == OPEN && (events & UV_READABLE))
+		take_input(link);
+	if (link->state == OPEN && (events & UV_WRITABLE))
+		write_output(link);
+	watch(link);
 }
 
 /* Connected, a socket can nearly always be written to: that is done at the end of the turn
  * without asking. */
 static void
-add_write(void *arg)
+watch(struct redis_link *link)
 {
-	struct redis_link *link = arg;
+	int events = UV_READABLE;
 
-	if (!(link->hiredis->c.flags & REDIS_CONNECTED) || link->is_flushing)
-		poll_for(link, link->polled | UV_WRITABLE);
-	else
-		link->has_output = true;
-}
-
-static void
-del_write(void *arg)
-{
-	struct redis_link *link = arg;
-
-	poll_for(link, link->polled & ~UV_WRITABLE);
-}
-
-/* hiredis frees the connection, for whatever reason; everything sent has been answered. */
-static void
-clean_up(void *arg)
-{
-	struct redis_link *link = arg;
-	const char *reason = link->reason;
-
-	if (reason[0] == '\0')
-		reason = link->hiredis->err != 0 ? link->hiredis->errstr : "closed";
-	uv_close((uv_handle_t *)&link->poll, on_poll_closed);
-	link->events->on_closed(link->arg, reason);
-	link->hiredis = NULL;
-}
-
-static void
-on_reply(redisAsyncContext *hiredis, void *reply, void *token)
-{
-	struct redis_link *link = hiredis->ev.data;
-
-	link->pending--;
-	link->events->on_reply(link->arg, token, reply);
-	/* Without a reply it is the end already, in the middle of one perhaps. */
-	if (reply != NULL && has_surplus(link))
-		redis_link_close(link, UNASKED);
+	if (link->state == CLOSED)
+		return;
+	if (link->state == CONNECTING || link->is_full)
+		events |= UV_WRITABLE;
+	if (events == link->polled)
+		return;
+	link->polled = events;
+	uv_poll_start(&link->poll, events, on_poll);
 }
 
 /* --- connections ---------------------------------------------------------------------- */
@@ -189,11 +298,8 @@ set_option(int fd, int level, int option, int value)
 }
 
 static void
-set_socket(int fd, bool is_tcp)
+set_tcp(int fd)
 {
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
-	if (!is_tcp)
-		return;
 	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
@@ -202,152 +308,125 @@ set_socket(int fd, bool is_tcp)
 	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, UNANSWERED_MS);
 }
 
-static void
-attach(struct redis_link *link, redisAsyncContext *hiredis)
+/* Returns a socket that connects, or has connected, or -1 with errno. */
+static int
+connect_to(int family, const void *address, socklen_t size)
 {
-	link->hiredis = hiredis;
-	hiredis->c.reader->maxbuf = BUFFER_KEPT;
-	redis_reply_bound(hiredis->c.reader);
-	hiredis->ev.data = link;
-	hiredis->ev.addRead = add_read;
-	hiredis->ev.delRead = del_read;
-	hiredis->ev.addWrite = add_write;
-	hiredis->ev.delWrite = del_write;
-	hiredis->ev.cleanup = clean_up;
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
+
+	if (fd == -1)
+		return -1;
+	if (family != AF_UNIX)
+		set_tcp(fd);
+	if (connect(fd, address, size) == 0 || errno == EINPROGRESS)
+		return fd;
+	error = errno;
+	close(fd);
+	errno = error;
+	return -1;
 }
 
-struct redis_link *
-redis_link_open(struct loop *loop, const char *path, const char *ip, uint16_t port,
-    const struct redis_link_events *events, void *arg, const char **error_r)
+static int
+connect_unix(const char *path)
 {
-	static char error[128];
-	redisAsyncContext *hiredis =
-	    path != NULL ? redisAsyncConnectUnix(path) : redisAsyncConnect(ip, port);
-	struct redis_link *link;
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
-	if (hiredis == NULL)
-		arena_exhausted();
-	if (hiredis->err != 0) {
-		snprintf(error, sizeof error, "%s", hiredis->errstr);
-		*error_r = error;
-		redisAsyncFree(hiredis);
-		return NULL;
+	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+	return connect_to(AF_UNIX, &address, sizeof address);
+}
+
+static int
+connect_tcp(const char *ip, uint16_t port)
+{
+	const struct addrinfo wanted = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+		.ai_socktype = SOCK_STREAM };
+	struct addrinfo *info = NULL;
+	char service[8];
+	int fd;
+
+	snprintf(service, sizeof service, "%u", port);
+	if (getaddrinfo(ip, service, &wanted, &info) != 0) {
+		errno = EADDRNOTAVAIL;
+		return -1;
 	}
-	link = xcalloc(1, sizeof *link);
+	fd = connect_to(info->ai_family, info->ai_addr, info->ai_addrlen);
+	freeaddrinfo(info);
+	return fd;
+}
+
+static struct redis_link *
+link_new(struct loop *loop, int fd, const struct redis_link_events *events, void *arg)
+{
+	struct redis_link *link = xcalloc(1, sizeof *link);
+
 	link->loop = loop;
 	link->events = events;
 	link->arg = arg;
+	link->fd = fd;
 	link->heard_ms = loop_now_ms(loop);
+	link->reader = redisReaderCreateWithFunctions(NULL);
+	if (link->reader == NULL)
+		arena_exhausted();
+	link->reader->maxbuf = BUFFER_KEPT;
+	redis_reply_bound(link->reader);
 	link->poll.data = link;
-	set_socket(hiredis->c.fd, path == NULL);
-	if (uv_poll_init(loop_uv(loop), &link->poll, hiredis->c.fd) != 0) {
-		*error_r = "cannot poll the socket";
-		redisAsyncFree(hiredis);
-		free(link);
-		return NULL;
-	}
-	attach(link, hiredis);
 	return link;
 }
 
-void
-redis_link_close(struct redis_link *link, const char *reason)
+struct redis_link *
+redis_link_open(struct loop *loop, const struct redis_address *address, const char *ip,
+    const struct redis_link_events *events, void *arg, const char **error_r)
 {
-	snprintf(link->reason, sizeof link->reason, "%s", reason);
-	redisAsyncFree(link->hiredis);
+	int fd = address->path != NULL ? connect_unix(address->path)
+				       : connect_tcp(ip, address->port);
+	struct redis_link *link;
+	int status;
+
+	if (fd == -1) {
+		*error_r = strerror(errno);
+		return NULL;
+	}
+	link = link_new(loop, fd, events, arg);
+	status = uv_poll_init(loop_uv(loop), &link->poll, fd);
+	if (status != 0) {
+		*error_r = uv_strerror(status);
+		close(fd);
+		on_poll_closed((uv_handle_t *)&link->poll);
+		return NULL;
+	}
+	watch(link);
+	return link;
 }
 
 /* --- commands ------------------------------------------------------------------------- */
-
-/* "*3\r\n", "$12\r\n" */
-#define HEAD_BYTES_MAX 24u
-
-static char *
-put_end(char *at)
-{
-	*at++ = '\r';
-	*at++ = '\n';
-	return at;
-}
-
-static char *
-put_head(char *at, char mark, size_t number)
-{
-	char digits[20], *digit = digits + sizeof digits;
-	size_t size;
-
-	do {
-		*--digit = (char)('0' + number % 10);
-		number /= 10;
-	} while (number > 0);
-	size = (size_t)(digits + sizeof digits - digit);
-	*at++ = mark;
-	memcpy(at, digit, size);
-	return put_end(at + size);
-}
-
-/* Lays the command out as it is sent (redisFormatCommandArgv does it at several times the
- * cost, in memory of its own). Returns its size. */
-static size_t
-lay_out(struct redis_link *link, const struct redis_arg *args, size_t count)
-{
-	size_t room = HEAD_BYTES_MAX, i;
-	char *at;
-
-	for (i = 0; i < count; i++)
-		room += HEAD_BYTES_MAX + args[i].size + 2;
-	if (room > link->room) {
-		free(link->command);
-		link->room = room < COMMAND_KEPT ? COMMAND_KEPT : room;
-		link->command = xcalloc(1, link->room);
-	}
-	at = put_head(link->command, '*', count);
-	for (i = 0; i < count; i++) {
-		at = put_head(at, '$', args[i].size);
-		if (args[i].size > 0)
-			memcpy(at, args[i].data, args[i].size);
-		at = put_end(at + args[i].size);
-	}
-	return (size_t)(at - link->command);
-}
 
 void
 redis_link_send(
     struct redis_link *link, const struct redis_arg *args, size_t count, void *token)
 {
-	size_t size = lay_out(link, args, count);
-	int sent;
-
-	if (link->pending++ == 0)
-		link->heard_ms = loop_now_ms(link->loop);
-	sent = redisAsyncFormattedCommand(
-	    link->hiredis, on_reply, token, link->command, size);
-	if (link->room > COMMAND_KEPT) {
-		free(link->command);
-		link->command = NULL;
-		link->room = 0;
-	}
-	if (sent == REDIS_OK)
+	if (link->state == CLOSED) {
+		link->events->on_reply(link->arg, token, NULL);
 		return;
-	link->pending--; /* it is closing already */
-	link->events->on_reply(link->arg, token, NULL);
+	}
+	if (link->waiting.count == 0)
+		link->heard_ms = loop_now_ms(link->loop);
+	redis_output_add(&link->output, args, count);
+	tokens_push(&link->waiting, token);
 }
 
 void
 redis_link_flush(struct redis_link *link)
 {
-	if (!link->has_output)
+	if (link->state != OPEN || link->is_full)
 		return;
-	link->has_output = false;
-	link->is_flushing = true; /* what cannot be written now is polled for */
-	redisAsyncHandleWrite(link->hiredis);
-	link->is_flushing = false;
+	write_output(link);
+	watch(link);
 }
 
 size_t
 redis_link_pending(const struct redis_link *link)
 {
-	return link->pending;
+	return link->waiting.count;
 }
 
 uint64_t

@@ -1,7 +1,5 @@
-/* redis_link: one connection to Redis: hiredis' async API on libuv. Part of redis.
- *
- * hiredis' own libuv adapter is deaf to errors: libuv stops a poll that has one (a refused
- * connection has), and nothing is heard of the connection again. */
+/* redis_link: one connection to Redis: hiredis' parser, a socket on libuv, TLS where the address wants it.
+ * Part of redis. */
 #ifndef REDIS_LINK_H
 #define REDIS_LINK_H
 
@@ -11,6 +9,7 @@
 #include "redis.h"
 
 struct redis_link;
+struct redis_address;
 struct redisReply; /* hiredis' */
 
 /* Both are called on the loop's stack. */
@@ -22,18 +21,19 @@ struct redis_link_events {
 	void (*on_closed)(void *arg, const char *reason);
 };
 
-/* Returns a new link that connects to the unix socket at path or, path being NULL, to the
- * numeric address ip and port; commands may be sent at once. NULL with a reason lent until
- * the next call when it cannot even begin. Keeps events. */
-struct redis_link *redis_link_open(struct loop *loop, const char *path, const char *ip,
-    uint16_t port, const struct redis_link_events *events, void *arg,
+/* Returns a new link that connects to address, that is to its unix socket or to the numeric address ip,
+ * which is its host's; commands may be sent at once. NULL with a reason lent until the next call when
+ * it cannot even begin. Keeps address and events. */
+struct redis_link *redis_link_open(struct loop *loop, const struct redis_address *address,
+    const char *ip, const struct redis_link_events *events, void *arg,
     const char **error_r);
 
 /* Takes the link out of service: all that was sent is answered with NULL and on_closed
  * comes, both now or, inside of on_reply, as soon as that returns. */
 void redis_link_close(struct redis_link *link, const char *reason);
 
-/* Sends a command: at the end of the turn, with all others. */
+/* Sends a command: at the end of the turn, with all others. Of a link that closes it is answered with NULL
+ * at once. */
 void redis_link_send(
     struct redis_link *link, const struct redis_arg *args, size_t count, void *token);
 

@@ -312,11 +312,10 @@ static const struct redis_link_events link_events = {
 static void
 connect_to(struct redis_session *session, const char *ip)
 {
-	const struct redis_address *address = address_of(session);
 	const char *error;
 
-	session->link = redis_link_open(session->loop, address->path, ip, address->port,
-	    &link_events, session, &error);
+	session->link = redis_link_open(
+	    session->loop, address_of(session), ip, &link_events, session, &error);
 	if (session->link == NULL) {
 		go_off(session, error);
 		return;
