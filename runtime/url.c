@@ -59,6 +59,7 @@ take_parts(struct arena *arena, CURLU *curl, struct url *url_r)
 		.user = part(arena, curl, CURLUPART_USER, CURLU_URLDECODE),
 		.password = part(arena, curl, CURLUPART_PASSWORD, CURLU_URLDECODE),
 		.path = part(arena, curl, CURLUPART_PATH, 0),
+		.query = part(arena, curl, CURLUPART_QUERY, 0),
 	};
 	judge_host(url_r);
 }
@@ -79,4 +80,15 @@ url_parse(struct arena *arena, const char *text, struct url *url_r, const char *
 		*error_r = arena_strdup(arena, curl_url_strerror(code));
 	curl_url_cleanup(curl);
 	return code == CURLUE_OK ? 0 : -1;
+}
+
+const char *
+url_decode(struct arena *arena, const char *text, size_t size)
+{
+	char *decoded =
+	    size == 0 ? NULL : curl_easy_unescape(NULL, text, (int)size, NULL);
+	const char *copy = decoded != NULL ? arena_strdup(arena, decoded) : "";
+
+	curl_free(decoded);
+	return copy;
 }

@@ -15,12 +15,16 @@ struct url {
 	uint16_t port;      /* 0: none given, and the scheme has no usual one */
 	const char *user;   /* decoded, as password; or NULL */
 	const char *password;
-	const char *path; /* at least "/" */
+	const char *path;  /* at least "/" */
+	const char *query; /* as it is written; or NULL */
 };
 
 /* Parses text into *url_r; all in arena. Returns 0, or -1 with a reason, which does not
  * repeat the text: it may hold a password. */
 int url_parse(
     struct arena *arena, const char *text, struct url *url_r, const char **error_r);
+
+/* Returns size bytes of text, each %XX as the byte it is, in arena. */
+const char *url_decode(struct arena *arena, const char *text, size_t size);
 
 #endif

@@ -17,8 +17,8 @@
 struct redis;
 
 /* Returns a new client that connects (and connects again, with back-off, for ever) to
- * url: "redis://[[user]:password@]host[:port][/db]" or "unix:///path/to/socket", or several of
- * them with commas between: of those the one is used that is primary, so that a failover is a
+ * url: "redis://[[user]:password@]host[:port][/db]", with TLS "rediss://...[?ssl_ca_certs=FILE]"
+ * (redis_tls.h has the parameters), or "unix:///path/to/socket", or several of them with commas between: of those the one is used that is primary, so that a failover is a
  * matter of connecting again. NULL with a reason, lent until the next one, when url is none.
  * library is the source of a Redis function library loaded (FUNCTION LOAD REPLACE) after each
  * connect, or NULL. */

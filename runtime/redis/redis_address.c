@@ -67,6 +67,88 @@ parse_database(const char *path, const char **database_r)
 	return digits[strspn(digits, "0123456789")] == '\0' ? 0 : -1;
 }
 
+/* --- parameters ------------------------------------------------------------------------ */
+
+/* Sets *flag_r by which of two words value is. */
+static bool
+take_word(const char *value, const char *no, const char *yes, bool *flag_r)
+{
+	*flag_r = strcmp(value, yes) == 0;
+	return *flag_r || strcmp(value, no) == 0;
+}
+
+/* Returns whether there is such a parameter, and may be this. */
+static bool
+take_parameter(struct redis_tls_options *tls, const char *name, const char *value)
+{
+	const struct {
+		const char *name, **place;
+	} files[] = {
+		{ "ssl_ca_certs", &tls->ca },
+		{ "ssl_certfile", &tls->cert },
+		{ "ssl_keyfile", &tls->key },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof files / sizeof files[0]; i++)
+		if (strcmp(name, files[i].name) == 0) {
+			*files[i].place = value;
+			return *value != '\0';
+		}
+	if (strcmp(name, "ssl_cert_reqs") == 0)
+		return take_word(value, "required", "none", &tls->any_cert);
+	return strcmp(name, "ssl_check_hostname") == 0 &&
+	       take_word(value, "true", "false", &tls->any_hostname);
+}
+
+static int
+parse_parameters(struct arena *arena, const char *query, struct redis_tls_options *tls,
+    const char **error_r)
+{
+	size_t size, name;
+
+	for (; *query != '\0'; query += size + (query[size] == '&')) {
+		size = strcspn(query, "&");
+		name = strcspn(query, "=&");
+		if (name == size ||
+		    !take_parameter(tls, arena_copy(arena, query, name),
+			url_decode(arena, query + name + 1, size - name - 1))) {
+			*error_r = arena_printf(arena,
+			    "\"%.*s\" is none of ssl_ca_certs=FILE, ssl_certfile=FILE, "
+			    "ssl_keyfile=FILE, ssl_cert_reqs=required|none, "
+			    "ssl_check_hostname=true|false",
+			    (int)size, query);
+			return -1;
+		}
+	}
+	if (tls->key != NULL && tls->cert == NULL) {
+		*error_r = "ssl_keyfile wants ssl_certfile, whose key it is";
+		return -1;
+	}
+	return 0;
+}
+
+/* Sets *tls_r by scheme and query. */
+static int
+parse_tls(struct arena *arena, const struct url *url,
+    const struct redis_tls_options **tls_r, const char **error_r)
+{
+	struct redis_tls_options *tls = arena_alloc(arena, sizeof *tls);
+
+	if (strcmp(url->scheme, "rediss") == 0) {
+		*tls_r = tls;
+		return parse_parameters(
+		    arena, url->query != NULL ? url->query : "", tls, error_r);
+	}
+	if (strcmp(url->scheme, "redis") != 0)
+		*error_r = "not redis://..., rediss://... or unix://...";
+	else if (url->query != NULL)
+		*error_r = "a redis:// URL has no parameters; with TLS it is rediss://";
+	else
+		return 0;
+	return -1;
+}
+
 static int
 parse_tcp(struct arena *arena, const char *text, struct redis_address *address_r,
     const char **error_r)
@@ -75,15 +157,13 @@ parse_tcp(struct arena *arena, const char *text, struct redis_address *address_r
 	struct url url;
 
 	if (strstr(text, "://") == NULL) {
-		*error_r = "not redis://HOST:PORT or unix:///PATH";
+		*error_r = "not redis://HOST:PORT, rediss://HOST:PORT or unix:///PATH";
 		return -1;
 	}
 	if (url_parse(arena, text, &url, error_r) == -1)
 		return -1;
-	if (strcmp(url.scheme, "redis") != 0) {
-		*error_r = "not redis://... or unix://... (for TLS use a tunnel)";
+	if (parse_tls(arena, &url, &address.tls, error_r) == -1)
 		return -1;
-	}
 	if (parse_database(url.path, &address.database) == -1) {
 		*error_r = "the path of a redis:// URL is the number of a database";
 		return -1;
@@ -112,7 +192,7 @@ parse_one(struct arena *arena, const char *url, struct redis_address *address_r,
 const char *
 redis_addresses_shown(struct arena *arena, const char *urls)
 {
-	static const char *const schemes[] = { "redis://", UNIX_SCHEME };
+	static const char *const schemes[] = { "redis://", "rediss://", UNIX_SCHEME };
 	const char *at = strrchr(urls, '@'), *scheme = "";
 	size_t i;
 
@@ -136,7 +216,7 @@ beginning_of(struct arena *arena, const char *url)
 
 	if (scheme_end == NULL)
 		return "";
-	host = strrchr(url, '@');
+	host = memrchr(url, '@', strcspn(url, "?"));
 	host = host != NULL ? host + 1 : scheme_end + strlen(SCHEME_END);
 	return arena_copy(arena, url, (size_t)(host - url));
 }
@@ -156,23 +236,23 @@ split(struct arena *arena, const char *urls, const char **items)
 	return 0;
 }
 
-/* "/2" of the last URL, for those before it that name no database; "" for none. */
+/* "/2?ssl_..." of a URL; "" for none. */
 static const char *
-database_of(const char *last)
+end_of(const char *url)
 {
-	const char *scheme_end = strstr(last, SCHEME_END), *slash;
+	const char *scheme_end = strstr(url, SCHEME_END);
 
-	if (strncmp(last, UNIX_SCHEME, strlen(UNIX_SCHEME)) == 0)
+	if (strncmp(url, UNIX_SCHEME, strlen(UNIX_SCHEME)) == 0)
 		return ""; /* of a path there is none */
-	slash = strchr(scheme_end != NULL ? scheme_end + strlen(SCHEME_END) : last, '/');
-	return slash != NULL ? slash : "";
+	url = scheme_end != NULL ? scheme_end + strlen(SCHEME_END) : url;
+	return url + strcspn(url, "/?");
 }
 
 int
 redis_addresses_parse(struct arena *arena, const char *urls,
     struct redis_addresses *addresses_r, const char **error_r)
 {
-	const char *items[REDIS_ADDRESSES_MAX], *beginning, *database;
+	const char *items[REDIS_ADDRESSES_MAX], *beginning, *end;
 	size_t count = split(arena, urls, items), i;
 
 	if (count == 0) {
@@ -180,7 +260,7 @@ redis_addresses_parse(struct arena *arena, const char *urls,
 		return -1;
 	}
 	beginning = beginning_of(arena, items[0]);
-	database = database_of(items[count - 1]);
+	end = end_of(items[count - 1]);
 	for (i = 0; i < count; i++) {
 		const char *url = items[i];
 
@@ -191,11 +271,25 @@ redis_addresses_parse(struct arena *arena, const char *urls,
 		if (i > 0 && strstr(url, SCHEME_END) == NULL)
 			url = arena_printf(arena, "%s%s", beginning, url);
 		if (strncmp(url, UNIX_SCHEME, strlen(UNIX_SCHEME)) != 0 &&
-		    *database_of(url) == '\0')
-			url = arena_printf(arena, "%s%s", url, database);
+		    *end_of(url) == '\0')
+			url = arena_printf(arena, "%s%s", url, end);
 		if (parse_one(arena, url, &addresses_r->items[i], error_r) == -1)
 			return -1;
 	}
 	addresses_r->count = count;
 	return 0;
+}
+
+bool
+redis_addresses_have_files(const struct redis_addresses *addresses, const char **error_r)
+{
+	size_t i;
+
+	for (i = 0; i < addresses->count; i++) {
+		const struct redis_tls_options *tls = addresses->items[i].tls;
+
+		if (tls != NULL && !redis_tls_check(tls, error_r))
+			return false;
+	}
+	return true;
 }

@@ -6,16 +6,18 @@
 #include <stdint.h>
 
 #include "arena.h"
+#include "redis_tls.h"
 
 struct redis_address {
 	const char *path; /* of a unix socket; or NULL, and then: */
 	const char *host;
 	bool is_number; /* the host */
 	uint16_t port;
-	const char *user;     /* or NULL */
-	const char *password; /* or NULL */
-	const char *database; /* a number, or NULL */
-	const char *name;     /* for people, without the password */
+	const char *user;                    /* or NULL */
+	const char *password;                /* or NULL */
+	const char *database;                /* a number, or NULL */
+	const struct redis_tls_options *tls; /* NULL: none */
+	const char *name;                    /* for people, without the password */
 };
 
 /* Returns urls as people may see them: without whatever could be a password. */
@@ -29,9 +31,14 @@ struct redis_addresses {
 };
 
 /* Parses urls: one, or several with commas between them, all in arena. What the later ones leave
- * out (scheme, user and password) is the first one's, and the database the last one's:
- * "redis://:secret@a:6379,b:6379/2". Returns 0, or -1 with a reason. */
+ * out (scheme, user and password) is the first one's, and the database and the parameters the last one's:
+ * "rediss://:secret@a:6379,b:6379/2?ssl_ca_certs=/etc/ca.pem". Returns 0, or -1 with a reason. */
 int redis_addresses_parse(struct arena *arena, const char *urls,
     struct redis_addresses *addresses_r, const char **error_r);
+
+/* Returns whether the files of those with TLS can be read and fit each other, or an error lent until the next
+ * call. */
+bool redis_addresses_have_files(
+    const struct redis_addresses *addresses, const char **error_r);
 
 #endif

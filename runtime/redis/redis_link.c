@@ -1,15 +1,11 @@
 #include "redis_link.h"
 
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -21,15 +17,13 @@
 #include "memory.h"
 #include "redis_address.h"
 #include "redis_output.h"
+#include "redis_socket.h"
+#include "redis_tls.h"
 
-#define KEEPALIVE_IDLE_S 15
-#define KEEPALIVE_INTERVAL_S 5
-#define KEEPALIVE_PROBES 3
-#define UNANSWERED_MS 10000    /* sent bytes the other machine does not acknowledge */
 #define BUFFER_KEPT (1u << 20) /* of an empty reader */
 #define INPUT_BYTES (64u << 10)
 
-enum state { CONNECTING, OPEN, CLOSED };
+enum state { CONNECTING, SHAKING, OPEN, CLOSED };
 
 /* Of commands without an answer, in order: a ring. */
 struct tokens {
@@ -39,16 +33,19 @@ struct tokens {
 
 struct redis_link {
 	struct loop *loop;
+	const struct redis_address *address;
 	const struct redis_link_events *events;
 	void *arg;
 	enum state state;
 	int fd;
+	struct redis_tls *tls; /* NULL: none */
 	uv_poll_t poll;
 	int polled; /* UV_READABLE, UV_WRITABLE */
 	uint64_t heard_ms;
 	redisReader *reader;
 	struct tokens waiting;
 	struct redis_output output;
+	bool has_heard;    /* a byte of Redis's */
 	bool is_full;      /* the socket takes nothing now */
 	bool is_answering; /* on_reply is under way */
 	char reason[192];  /* why it is CLOSED */
@@ -93,6 +90,7 @@ on_poll_closed(uv_handle_t *handle)
 	struct redis_link *link = handle->data;
 
 	redisReaderFree(link->reader);
+	redis_tls_destroy(&link->tls);
 	redis_output_free(&link->output);
 	free(link->waiting.items);
 	free(link);
@@ -160,79 +158,126 @@ take_reply(struct redis_link *link)
 
 /* --- the socket ----------------------------------------------------------------------- */
 
-static bool
-is_passing(int error)
+#define GONE "it closed the connection"
+
+/* As redis_tls_read and redis_tls_write, of a socket without TLS. */
+static ssize_t
+judge(ssize_t size, const char **reason_r)
 {
-	return error == EAGAIN || error == EINTR;
+	if (size > 0)
+		return size;
+	if (size == -1 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	*reason_r = size == -1 ? strerror(errno) : GONE;
+	return -1;
+}
+
+static ssize_t
+get(struct redis_link *link, const char **reason_r)
+{
+	if (link->tls != NULL)
+		return redis_tls_read(
+		    link->tls, link->input, sizeof link->input, reason_r);
+	return judge(recv(link->fd, link->input, sizeof link->input, 0), reason_r);
+}
+
+static ssize_t
+put(struct redis_link *link, const char *bytes, size_t size, const char **reason_r)
+{
+	if (link->tls != NULL)
+		return redis_tls_write(link->tls, bytes, size, reason_r);
+	return judge(send(link->fd, bytes, size, MSG_NOSIGNAL), reason_r);
+}
+
+/* It cannot be read, or written, any more. A server that wants TLS ends the connection of who begins without. */
+static void
+end(struct redis_link *link, const char *reason)
+{
+	char text[192];
+
+	snprintf(text, sizeof text, "%s (does it want TLS, rediss://?)", reason);
+	redis_link_close(
+	    link, link->address->path == NULL && link->tls == NULL && !link->has_heard
+		      ? text
+		      : reason);
 }
 
 static void
 take_input(struct redis_link *link)
 {
-	ssize_t size = recv(link->fd, link->input, sizeof link->input, 0);
+	const char *reason;
+	ssize_t size;
 
-	if (size == -1 && is_passing(errno))
-		return;
-	if (size <= 0) {
-		redis_link_close(
-		    link, size == 0 ? "it closed the connection" : strerror(errno));
-		return;
-	}
-	link->heard_ms = loop_now_ms(link->loop);
-	redisReaderFeed(link->reader, link->input, (size_t)size);
-	while (link->state != CLOSED && take_reply(link))
-		;
-}
-
-/* What a server says last, to whom it does not want ("-ERR max number of clients reached"), comes before the
- * end. */
-static void
-fail_to_write(struct redis_link *link)
-{
-	const char *reason = strerror(errno);
-
-	take_input(link);
-	redis_link_close(link, reason);
+	do {
+		size = get(link, &reason);
+		if (size == -1)
+			end(link, reason);
+		if (size <= 0)
+			return;
+		link->has_heard = true;
+		link->heard_ms = loop_now_ms(link->loop);
+		redisReaderFeed(link->reader, link->input, (size_t)size);
+		while (link->state != CLOSED && take_reply(link))
+			;
+	} while (
+	    link->state != CLOSED && link->tls != NULL && redis_tls_has_input(link->tls));
 }
 
 static void
 write_output(struct redis_link *link)
 {
+	const char *bytes, *reason;
+	ssize_t sent = 1;
 	size_t size;
-	const char *bytes = redis_output_next(&link->output, &size);
-	ssize_t sent = 0;
 
-	for (; size > 0; bytes = redis_output_next(&link->output, &size)) {
-		sent = send(link->fd, bytes, size, MSG_NOSIGNAL);
-		if (sent == -1)
+	while (sent > 0) {
+		bytes = redis_output_next(&link->output, &size);
+		if (size == 0)
 			break;
-		redis_output_done(&link->output, (size_t)sent);
+		sent = put(link, bytes, size, &reason);
+		if (sent > 0)
+			redis_output_done(&link->output, (size_t)sent);
 	}
-	link->is_full = sent == -1;
-	if (link->is_full && !is_passing(errno))
-		fail_to_write(link);
+	link->is_full = sent == 0;
+	if (sent != -1)
+		return;
+	/* What a server says last, to whom it does not want ("-ERR max number of
+	 * clients reached"), comes before the end. */
+	take_input(link);
+	end(link, reason);
 }
 
-static int
-error_of(int fd)
+static void
+open_up(struct redis_link *link)
 {
-	int error = 0;
-	socklen_t size = sizeof error;
+	link->state = OPEN;
+	write_output(link);
+}
 
-	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+static void
+shake(struct redis_link *link)
+{
+	const char *reason;
+	ssize_t done = redis_tls_shake(link->tls, &reason);
+
+	link->heard_ms = loop_now_ms(link->loop);
+	if (done == -1)
+		redis_link_close(link, reason);
+	else if (done > 0)
+		open_up(link);
 }
 
 static void
 end_connecting(struct redis_link *link)
 {
-	int error = error_of(link->fd);
+	int error = redis_socket_error(link->fd);
 
-	if (error != 0) {
+	if (error != 0)
 		redis_link_close(link, strerror(error));
-		return;
-	}
-	link->state = OPEN;
-	write_output(link);
+	else if (link->tls == NULL)
+		open_up(link);
+	else
+		link->state = SHAKING;
 }
 
 /* --- libuv's side --------------------------------------------------------------------- */
@@ -243,14 +288,23 @@ static void watch(struct redis_link *link);
 static void
 end_with_error(struct redis_link *link, int status)
 {
-	int error = error_of(link->fd);
+	int error = redis_socket_error(link->fd);
 
 	link->polled = 0;
 	if (error == 0 && link->state == OPEN)
 		take_input(link);
-	if (link->state != CLOSED)
+	if (link->state == OPEN)
+		end(link, error != 0 ? strerror(error) : uv_strerror(status));
+	else
 		redis_link_close(
 		    link, error != 0 ? strerror(error) : uv_strerror(status));
+}
+
+/* Of its own, TLS does: not what we send. */
+static bool
+wants_write(const struct redis_link *link)
+{
+	return link->tls != NULL && redis_tls_wants_write(link->tls);
 }
 
 static void
@@ -264,7 +318,9 @@ on_poll(uv_poll_t *poll, int status, int events)
 	}
 	if (link->state == CONNECTING)
 		end_connecting(link);
-	if (link->state == OPEN && (events & UV_READABLE))
+	if (link->state == SHAKING)
+		shake(link);
+	if (link->state == OPEN && ((events & UV_READABLE) || wants_write(link)))
 		take_input(link);
 	if (link->state == OPEN && (events & UV_WRITABLE))
 		write_output(link);
@@ -280,7 +336,7 @@ watch(struct redis_link *link)
 
 	if (link->state == CLOSED)
 		return;
-	if (link->state == CONNECTING || link->is_full)
+	if (link->state == CONNECTING || link->is_full || wants_write(link))
 		events |= UV_WRITABLE;
 	if (events == link->polled)
 		return;
@@ -290,76 +346,14 @@ watch(struct redis_link *link)
 
 /* --- connections ---------------------------------------------------------------------- */
 
-static void
-set_option(int fd, int level, int option, int value)
-{
-	/* One that a kernel does not have is no reason to do without Redis. */
-	(void)setsockopt(fd, level, option, &value, sizeof value);
-}
-
-static void
-set_tcp(int fd)
-{
-	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
-	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, UNANSWERED_MS);
-}
-
-/* Returns a socket that connects, or has connected, or -1 with errno. */
-static int
-connect_to(int family, const void *address, socklen_t size)
-{
-	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
-
-	if (fd == -1)
-		return -1;
-	if (family != AF_UNIX)
-		set_tcp(fd);
-	if (connect(fd, address, size) == 0 || errno == EINPROGRESS)
-		return fd;
-	error = errno;
-	close(fd);
-	errno = error;
-	return -1;
-}
-
-static int
-connect_unix(const char *path)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-
-	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-	return connect_to(AF_UNIX, &address, sizeof address);
-}
-
-static int
-connect_tcp(const char *ip, uint16_t port)
-{
-	const struct addrinfo wanted = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
-		.ai_socktype = SOCK_STREAM };
-	struct addrinfo *info = NULL;
-	char service[8];
-	int fd;
-
-	snprintf(service, sizeof service, "%u", port);
-	if (getaddrinfo(ip, service, &wanted, &info) != 0) {
-		errno = EADDRNOTAVAIL;
-		return -1;
-	}
-	fd = connect_to(info->ai_family, info->ai_addr, info->ai_addrlen);
-	freeaddrinfo(info);
-	return fd;
-}
-
 static struct redis_link *
-link_new(struct loop *loop, int fd, const struct redis_link_events *events, void *arg)
+link_new(struct loop *loop, const struct redis_address *address, int fd,
+    const struct redis_link_events *events, void *arg)
 {
 	struct redis_link *link = xcalloc(1, sizeof *link);
 
 	link->loop = loop;
+	link->address = address;
 	link->events = events;
 	link->arg = arg;
 	link->fd = fd;
@@ -373,23 +367,38 @@ link_new(struct loop *loop, int fd, const struct redis_link_events *events, void
 	return link;
 }
 
+static int
+begin(struct redis_link *link, const char **error_r)
+{
+	const struct redis_address *address = link->address;
+	int status;
+
+	if (address->tls != NULL) {
+		link->tls = redis_tls_new(
+		    link->fd, address->tls, address->host, address->is_number, error_r);
+		if (link->tls == NULL)
+			return -1;
+	}
+	status = uv_poll_init(loop_uv(link->loop), &link->poll, link->fd);
+	if (status == 0)
+		return 0;
+	*error_r = uv_strerror(status);
+	return -1;
+}
+
 struct redis_link *
 redis_link_open(struct loop *loop, const struct redis_address *address, const char *ip,
     const struct redis_link_events *events, void *arg, const char **error_r)
 {
-	int fd = address->path != NULL ? connect_unix(address->path)
-				       : connect_tcp(ip, address->port);
+	int fd = redis_socket_connect(address, ip);
 	struct redis_link *link;
-	int status;
 
 	if (fd == -1) {
 		*error_r = strerror(errno);
 		return NULL;
 	}
-	link = link_new(loop, fd, events, arg);
-	status = uv_poll_init(loop_uv(loop), &link->poll, fd);
-	if (status != 0) {
-		*error_r = uv_strerror(status);
+	link = link_new(loop, address, fd, events, arg);
+	if (begin(link, error_r) == -1) {
 		close(fd);
 		on_poll_closed((uv_handle_t *)&link->poll);
 		return NULL;
@@ -433,4 +442,10 @@ uint64_t
 redis_link_heard_ms(const struct redis_link *link)
 {
 	return link->heard_ms;
+}
+
+bool
+redis_link_is_shaking(const struct redis_link *link)
+{
+	return link->state == SHAKING;
 }

@@ -3,6 +3,7 @@
 #ifndef REDIS_LINK_H
 #define REDIS_LINK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,5 +45,8 @@ void redis_link_flush(struct redis_link *link);
  * under way. */
 size_t redis_link_pending(const struct redis_link *link);
 uint64_t redis_link_heard_ms(const struct redis_link *link);
+
+/* Whether it is connected, and the two have not come to terms on TLS yet. */
+bool redis_link_is_shaking(const struct redis_link *link);
 
 #endif

@@ -355,7 +355,10 @@ on_tick(void *arg)
 		heard_ms = redis_link_heard_ms(session->link);
 	silent_ms = now_ms - heard_ms;
 	if (session->state == GREETING && silent_ms > GREETING_MS_MAX)
-		redis_link_close(session->link, "no answer");
+		redis_link_close(
+		    session->link, redis_link_is_shaking(session->link)
+				       ? "no answer to TLS (does it speak it there?)"
+				       : "no answer");
 	else if (redis_link_pending(session->link) > 0 &&
 		 silent_ms > session->silence_ms_max)
 		redis_link_close(session->link, "no answer any more");
@@ -379,12 +382,13 @@ struct redis_session *
 redis_session_new(struct loop *loop, const char *url, const char *library,
     const struct redis_session_events *events, void *arg, const char **error_r)
 {
-	static char reason[160]; /* outlives the arena it is written in */
+	static char reason[320]; /* outlives the arena it is written in */
 	struct redis_session *session = xcalloc(1, sizeof *session);
 
 	session->arena = arena_new();
 	if (redis_addresses_parse(session->arena, url, &session->addresses, error_r) ==
-	    -1) {
+		-1 ||
+	    !redis_addresses_have_files(&session->addresses, error_r)) {
 		snprintf(reason, sizeof reason, "%s", *error_r);
 		*error_r = reason;
 		arena_destroy(&session->arena);

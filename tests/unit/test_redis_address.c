@@ -39,6 +39,8 @@ START_TEST(no_password_is_shown)
 		{ "redis://me:pass@h:7000", "redis://***@h:7000" },
 		{ "unix://me:pass@/run/redis", "unix://***@/run/redis" },
 		{ "redis://me:pa,ss@a,redis://me:pa@ss@b", "redis://***@b" },
+		{ "rediss://me:pass@h?ssl_ca_certs=/a",
+		    "rediss://***@h?ssl_ca_certs=/a" },
 		{ "me:pass@h", "***@h" },
 		{ "pa://ss@h", "***@h" },
 	};
@@ -94,9 +96,34 @@ START_TEST(each_may_say_it_all)
 }
 END_TEST
 
+START_TEST(parameters_are_shared_likewise)
+{
+	static const char *const urls[] = {
+		"rediss://:x@a:1,b?ssl_ca_certs=/a/b%2Cc@d.pem&ssl_cert_reqs=none",
+		"rediss://:x@a:1,b/3?ssl_ca_certs=/a/b%2Cc@d.pem&ssl_cert_reqs=none",
+	};
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		const struct redis_address *address = parsed(urls[0], 2, i);
+
+		ck_assert_str_eq(address->password, "x");
+		ck_assert_ptr_null(address->database);
+		ck_assert_str_eq(address->tls->ca, "/a/b,c@d.pem");
+		ck_assert(address->tls->any_cert && !address->tls->any_hostname);
+		ck_assert_str_eq(parsed(urls[1], 2, i)->database, "3");
+		ck_assert_str_eq(parsed(urls[1], 2, i)->tls->ca, "/a/b,c@d.pem");
+	}
+	ck_assert_ptr_null(parsed("redis://a", 1, 0)->tls);
+	ck_assert_ptr_nonnull(parsed("rediss://a", 1, 0)->tls);
+}
+END_TEST
+
 static const char *const bad[] = { "", ",", "redis://a,,b", "redis://a,http://b",
 	"redis://a,b/x", "redis://a,b:99999", "unix:///a,unix://b",
-	"redis://1,2,3,4,5,6,7,8,9" };
+	"redis://1,2,3,4,5,6,7,8,9", "redis://a?ssl_ca_certs=x", "rediss://a?tls=1",
+	"rediss://a?ssl_ca_certs", "rediss://a?ssl_keyfile=x",
+	"rediss://a/x?ssl_ca_certs=x" };
 
 START_TEST(a_bad_one_spoils_all)
 {
@@ -113,7 +140,8 @@ START_TEST(one_without_a_scheme_is_told_which_there_are)
 
 	ck_assert_int_eq(
 	    redis_addresses_parse(arena, "localhost", &addresses, &error), -1);
-	ck_assert_str_eq(error, "not redis://HOST:PORT or unix:///PATH");
+	ck_assert_str_eq(
+	    error, "not redis://HOST:PORT, rediss://HOST:PORT or unix:///PATH");
 }
 END_TEST
 
@@ -127,6 +155,7 @@ tcase_redis_address(void)
 	tcase_add_test(tcase, one_is_one);
 	tcase_add_test(tcase, several_share_what_is_said_once);
 	tcase_add_test(tcase, each_may_say_it_all);
+	tcase_add_test(tcase, parameters_are_shared_likewise);
 	tcase_add_test(tcase, one_without_a_scheme_is_told_which_there_are);
 	tcase_add_loop_test(tcase, a_bad_one_spoils_all, 0, sizeof bad / sizeof *bad);
 	return tcase;

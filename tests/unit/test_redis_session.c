@@ -1,17 +1,16 @@
 /* How a client comes up and how it leaves. */
-#include <arpa/inet.h>
 #include <check.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 #include <uv.h>
 
 #include "children.h"
 #include "fiber.h"
 #include "redis_trial.h"
+#include "test_place.h"
 
 /* Interface under test */
 #include "redis.h"
@@ -67,23 +66,6 @@ START_TEST(a_bad_library_is_trouble)
 }
 END_TEST
 
-/* Returns a port nobody listens on. */
-static const char *
-free_port(void)
-{
-	struct sockaddr_in address = {
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-	socklen_t size = sizeof address;
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, size), 0);
-	getsockname(fd, (struct sockaddr *)&address, &size);
-	close(fd);
-	return arena_printf(redis_trial.arena, "%u", ntohs(address.sin_port));
-}
-
 static const char *const hosts[] = { "127.0.0.1", "localhost" };
 
 /* It may well be connected: nobody knows before it answers. */
@@ -100,7 +82,7 @@ END_TEST
 
 START_TEST(a_refused_connection_is_tried_again)
 {
-	const char *port = free_port();
+	const char *port = place_port(redis_trial.arena);
 
 	child_kill(&redis_trial.server);
 	redis_destroy(&redis_trial.redis);
@@ -114,7 +96,7 @@ END_TEST
 
 START_TEST(gives_its_name_and_chooses_its_database)
 {
-	const char *port = free_port();
+	const char *port = place_port(redis_trial.arena);
 
 	child_kill(&redis_trial.server);
 	redis_trial_start(port);
@@ -194,7 +176,7 @@ START_TEST(an_unknown_host_is_trouble)
 }
 END_TEST
 
-static const char *const no_urls[] = { "", "nothing", "http://h", "rediss://h",
+static const char *const no_urls[] = { "", "nothing", "http://h", "valkey://h",
 	"unix://relative", "unix://", "redis://h/x", "redis://h:99999", "redis://h/1x" };
 
 START_TEST(is_no_url_of_a_redis)
