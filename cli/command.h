@@ -36,9 +36,8 @@ struct common_settings {
 #define FLEET_SETTINGS                                                                   \
 	{ "redis", SETTING_TEXT, offsetof(struct common_settings, redis), NULL, 0, 0,    \
 		NULL,                                                                    \
-		"Redis: redis://host:port or unix:///path (default: the fleet of this "  \
-		"folder, "                                                               \
-		"else redis://127.0.0.1:6379)",                                          \
+		"Redis: redis://host:port, rediss:// with TLS, or unix:///path "         \
+		"(default: the fleet of this folder, else redis://127.0.0.1:6379)",      \
 		0 },                                                                     \
 	    { "broker", SETTING_LIST, offsetof(struct common_settings, brokers), NULL,   \
 		    0, 0, NULL,                                                          \

@@ -3,11 +3,14 @@
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "certificates.h"
 #include "children.h"
 #include "secure_kit.h"
 #include "store.h"
+#include "test_place.h"
 
 TCase *tcase_security(void);
 
@@ -115,6 +118,53 @@ START_TEST(a_run_ends_on_a_fleet_with_keys_and_redis_users)
 	SECURE_EXPECT(&secure, "agents", "list");
 	/* Nobody has asked Redis for more than it may. */
 	check_acl_log(SECURE_ASK(&secure, "ACL", "LOG"));
+}
+END_TEST
+
+/* The user and the password of url, at Redis's TLS port. */
+static const char *
+by_tls(const char *url, const char *port)
+{
+	const char *user = url + strlen("unix://");
+
+	return arena_printf(secure.arena,
+	    "rediss://%.*s@localhost:%s?ssl_ca_certs=%s&ssl_certfile=%s&ssl_keyfile=%s",
+	    (int)strcspn(user, "@"), user, port, kit_path(secure.kit, "tls/ca.pem"),
+	    kit_path(secure.kit, "tls/client.pem"),
+	    kit_path(secure.kit, "tls/client.key"));
+}
+
+static void
+have_redis_speak_tls(const char *port)
+{
+	const char *const files[][2] = { { "--tls-cert-file", "tls/server.pem" },
+		{ "--tls-key-file", "tls/server.key" },
+		{ "--tls-ca-cert-file", "tls/ca.pem" } };
+	size_t i;
+
+	ck_assert_int_eq(mkdir(kit_path(secure.kit, "tls"), 0700), 0);
+	certificates_make(kit_path(secure.kit, "tls"));
+	kit_flag(secure.kit, KIT_REDIS, "--tls-port", port);
+	for (i = 0; i < sizeof files / sizeof files[0]; i++)
+		kit_flag(secure.kit, KIT_REDIS, files[i][0],
+		    kit_path(secure.kit, files[i][1]));
+	secure.redis_cli = by_tls(secure.redis_cli, port);
+	kit_flag(secure.kit, KIT_COORDINATOR, "--redis",
+	    by_tls(secure.redis_coordinator, port));
+}
+
+START_TEST(a_run_ends_with_redis_by_tls)
+{
+	const char *port = place_port(secure.arena);
+
+	mark_first();
+	have_redis_speak_tls(port);
+	kit_start_all(secure.kit, 1, 1, 1);
+	apply();
+	ck_assert_str_eq(run_to_end(), "All is done.\n");
+	/* Who is still there is the coordinator. */
+	ck_assert_ptr_nonnull(strstr(SECURE_ASK(&secure, "CLIENT", "LIST"),
+	    arena_printf(secure.arena, " laddr=127.0.0.1:%s ", port)));
 }
 END_TEST
 
@@ -290,6 +340,7 @@ tcase_security(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_run_ends_on_a_fleet_with_keys_and_redis_users);
+	tcase_add_test(tcase, a_run_ends_with_redis_by_tls);
 	tcase_add_test(tcase, every_command_of_the_library_is_allowed);
 	tcase_add_test(tcase, the_command_line_cannot_change_what_coordinators_run);
 	tcase_add_test(tcase, a_key_that_is_not_allowed_is_refused_and_told_so);
