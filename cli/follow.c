@@ -10,17 +10,24 @@
 #include "listeners.h"
 #include "memory.h"
 #include "show.h"
+#include "store_fleet.h"
 
 #define BLOCK_MS 500u
 #define AWAY_MS 60000u /* a failover, or a Redis that loads its data, takes less */
 #define AGAIN_MS 100u
+#define LOOK_MS 2000u /* at what is known of the run, though nothing happens */
 
 struct follow {
 	struct session *session;
 	struct follow_options options;
 	const char *thread, *run;
+	const char *entry; /* of the inbox, that the run is made of; or NULL */
 	struct listeners *tokens;
 	uint64_t seen;
+	uint64_t look_at;    /* when to ask whether more will come, in loop_now_ms */
+	bool is_missing;     /* neither the run nor what it is made of was there */
+	bool has_ended;      /* so it was found, and the log may have had its end since */
+	bool wants_end_only; /* what was seen is told no more */
 	uint64_t away_since; /* when Redis was found gone; 0: it is there */
 	const struct value *last;
 	bool speaking;      /* an answer is being written, token by token */
@@ -215,6 +222,79 @@ give_up(struct follow *follow, struct store *store, enum store_status status, in
 	return true;
 }
 
+/* The run is not there. It comes, or comes again, if it is still in the inbox; a step makes it and takes it from there, so
+ * that it may have come while we ask. Returns false when it will not: *result says so. */
+static bool
+may_come(struct follow *follow, struct arena *arena, int *result)
+{
+	enum store_status status =
+	    store_has_entry(session_store(follow->session), arena, follow->entry);
+
+	if (status != STORE_NONE || !follow->is_missing) {
+		follow->is_missing = status == STORE_NONE;
+		return true;
+	}
+	end_answer(follow);
+	complain(
+	    "run '%s' is not there: it was deleted, or Redis has lost it", follow->run);
+	*result = STATUS_NOT_FOUND;
+	return false;
+}
+
+/* The run has ended, and its end is not behind what was seen: it may have come in between, or Redis has forgotten some of
+ * what was seen (a failover), and then has its end in that place. Returns false when there is none. */
+static bool
+look_back(struct follow *follow, int *result)
+{
+	if (!follow->has_ended) {
+		follow->has_ended = true;
+		return true;
+	}
+	if (!follow->wants_end_only) {
+		complain("Redis has lost some of what was told of run '%s'", follow->run);
+		follow->wants_end_only = true;
+		follow->seen = 0;
+		return true;
+	}
+	complain("the log of run '%s' has no end", follow->run);
+	*result = STATUS_FAILED;
+	return false;
+}
+
+/* Nothing new is in the log. Returns false when nothing will be: *result says how it ends. */
+static bool
+goes_on(struct follow *follow, struct arena *arena, int *result)
+{
+	bool has_ended = false, is_queued;
+	enum store_status status = store_has_ended(session_store(follow->session), arena,
+	    follow->thread, follow->run, &has_ended, &is_queued);
+
+	if (status == STORE_NONE)
+		return may_come(follow, arena, result);
+	if (status != STORE_OK)
+		return true; /* the log says what is wrong */
+	follow->is_missing = false;
+	follow->has_ended &= has_ended;
+	return !has_ended || look_back(follow, result);
+}
+
+static bool
+is_time_to_look(struct follow *follow)
+{
+	uint64_t now = loop_now_ms(session_loop(follow->session));
+
+	if (now < follow->look_at && !follow->has_ended && !follow->is_missing)
+		return false;
+	follow->look_at = now + LOOK_MS;
+	return true;
+}
+
+static bool
+is_end(const struct value *event)
+{
+	return value_text_is(value_get(event, "kind"), "finished");
+}
+
 /* Reads what is new. Returns true when the run's end was among it. */
 static bool
 read_events(struct follow *follow, int *result)
@@ -230,13 +310,14 @@ read_events(struct follow *follow, int *result)
 	for (i = 0; status == STORE_OK && i < value_size(events); i++) {
 		const struct value *event = value_at(events, i);
 
-		status = tell(follow, arena, event);
+		if (!follow->wants_end_only || is_end(event))
+			status = tell(follow, arena, event);
 		if (status != STORE_OK) {
 			store = session_store(follow->session);
 			break;
 		}
 		follow->seen = (uint64_t)value_get_int(event, "seq", 0);
-		if (value_text_is(value_get(event, "kind"), "finished")) {
+		if (is_end(event)) {
 			follow->last = value_copy(session_arena(follow->session), event);
 			*result = follow_exit(value_get_text(event, "status"));
 			ended = true;
@@ -246,6 +327,8 @@ read_events(struct follow *follow, int *result)
 		follow->away_since = 0;
 	else
 		ended = give_up(follow, store, status, result);
+	if (status == STORE_OK && value_size(events) == 0 && is_time_to_look(follow))
+		ended = !goes_on(follow, arena, result);
 	arena_destroy(&arena);
 	return ended;
 }
@@ -281,6 +364,12 @@ follow_destroy(struct follow **follow_p)
 	listeners_destroy(&follow->tokens);
 	packet_release(&follow->said);
 	free(follow);
+}
+
+void
+follow_expect(struct follow *follow, const char *entry)
+{
+	follow->entry = entry;
 }
 
 int

@@ -1,5 +1,5 @@
 /* follow: reads a run's event log from its beginning to its end, waiting for what comes, and for Redis, a minute,
- * where it goes away meanwhile. */
+ * where it goes away meanwhile. A run that is not there any more is not waited for. */
 #ifndef FOLLOW_H
 #define FOLLOW_H
 
@@ -18,6 +18,8 @@ struct follow;
 struct follow *follow_new(struct session *session, const char *thread, const char *run,
     const struct follow_options *options);
 void follow_destroy(struct follow **follow_p);
+/* The run is made of that entry of the inbox, which is kept: where both are gone it is waited for no more. */
+void follow_expect(struct follow *follow, const char *entry);
 /* Takes *follow_p, and follows until the run has ended; returns as follow_run. */
 int follow_end(struct follow **follow_p, const struct value **last_r);
 

@@ -140,7 +140,7 @@ enum store_status store_tidy_inbox(
 enum store_status store_inbox_dealt(struct store *store, struct arena *arena,
     const struct value *const *ids, size_t count);
 
-/* Whether an entry of the inbox is there still. STORE_NONE: it is dealt with. */
+/* Whether an entry of the inbox, or with NULL any, is there still. STORE_NONE: it is dealt with. */
 enum store_status store_has_entry(
     struct store *store, struct arena *arena, const char *entry);
 

@@ -262,8 +262,10 @@ store_has_entry(struct store *store, struct arena *arena, const char *entry)
 
 	command_text(&command, "XRANGE");
 	command_text(&command, STORE_INBOX);
-	command_text(&command, entry);
-	command_text(&command, entry);
+	command_text(&command, entry != NULL ? entry : "-");
+	command_text(&command, entry != NULL ? entry : "+");
+	command_text(&command, "COUNT");
+	command_text(&command, "1");
 	status = store_read(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;

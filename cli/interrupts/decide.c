@@ -391,12 +391,13 @@ submit(const struct ballot *ballot, const char *answer, const struct value *opti
 	    value_get(ballot->head, "agent"), "run", value_str(arena, run), "thread",
 	    value_str(arena, ballot->thread), "resume", value_str(arena, answer),
 	    "stream", settings->follow ? value_str(arena, "1") : NULL, NULL);
+	const char *entry;
 	enum status status;
 
 	fields = value_map_merge(arena, fields, options);
 	if (stays(ballot))
 		return wait_end(ballot, run, fields);
-	status = submit_add(session, settings, run, ballot->thread, fields);
+	status = submit_add(session, settings, run, ballot->thread, fields, &entry);
 	if (status == STATUS_OK)
 		status = wait_taken(ballot, run);
 	if (status == STATUS_OK)

@@ -43,11 +43,11 @@ wait_end(struct session *session, const char *thread, const char *run)
 {
 	struct follow_options quiet = { .quiet = true };
 	struct arena *arena = session_arena(session);
-	const struct value *last = NULL, *unconfirmed;
+	const struct value *last = value_empty_map(), *unconfirmed;
 	enum status status = (enum status)follow_run(session, thread, run, &quiet, &last);
 
 	if (status != STATUS_CANCELLED) {
-		if (!session_interrupted(session))
+		if (value_size(last) > 0)
 			complain("run '%s' ended before it could be cancelled", run);
 		return STATUS_FAILED;
 	}

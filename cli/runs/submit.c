@@ -133,15 +133,18 @@ print_end(struct session *session, const char *thread, const char *run,
 /* --- submitting --------------------------------------------------------------------- */
 
 static enum status
-add_entry(struct session *session, const struct value *fields)
+add_entry(struct session *session, const struct value *fields, const char **entry_r)
 {
 	struct store *store = session_store(session);
 	const struct value *reply = NULL;
 	enum redis_status status = store_add_entry(
 	    store, session_arena(session), fields, ACCEPT_WAIT_MS, &reply);
 
-	if (status == REDIS_OK)
+	*entry_r = NULL;
+	if (status == REDIS_OK) {
+		*entry_r = redis_reply_text(reply);
 		return STATUS_OK;
+	}
 	if (status == REDIS_CANCELLED) {
 		complain("interrupted; `flotilla runs` tells whether it was submitted");
 		return STATUS_FAILED;
@@ -186,7 +189,7 @@ check_thread(struct session *session, const char *run, const char *thread)
 
 enum status
 submit_add(struct session *session, const struct submit_settings *settings,
-    const char *run, const char *thread, const struct value *fields)
+    const char *run, const char *thread, const struct value *fields, const char **entry_r)
 {
 	enum status status = STATUS_OK;
 
@@ -194,7 +197,7 @@ submit_add(struct session *session, const struct submit_settings *settings,
 		return STATUS_UNREACHABLE;
 	if (settings->run != NULL)
 		status = check_thread(session, run, thread);
-	return status == STATUS_OK ? add_entry(session, fields) : status;
+	return status == STATUS_OK ? add_entry(session, fields, entry_r) : status;
 }
 
 enum status
@@ -207,6 +210,7 @@ submit_entry(struct session *session, const struct submit_settings *settings,
 	bool stays = settings->wait || settings->follow || settings->silent;
 	struct follow *follow = NULL;
 	const struct value *last;
+	const char *entry;
 	enum status status, printed = STATUS_OK;
 
 	if (stays) {
@@ -214,7 +218,7 @@ submit_entry(struct session *session, const struct submit_settings *settings,
 		if (follow == NULL)
 			return STATUS_UNREACHABLE;
 	}
-	status = submit_add(session, settings, run, thread, fields);
+	status = submit_add(session, settings, run, thread, fields, &entry);
 	if (status != STATUS_OK) {
 		follow_destroy(&follow);
 		return status;
@@ -231,6 +235,7 @@ submit_entry(struct session *session, const struct submit_settings *settings,
 			printf("%s\n", run);
 		return STATUS_OK;
 	}
+	follow_expect(follow, entry);
 	status = (enum status)follow_end(&follow, &last);
 	if (value_size(last) > 0)
 		printed = print_end(session, thread, run, last, settings);

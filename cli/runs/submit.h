@@ -68,9 +68,10 @@ struct submit_settings {
 enum status submit_entry(struct session *session, const struct submit_settings *settings,
     const char *run, const char *thread, const struct value *fields);
 
-/* Adds the entry alone, and says nothing but what went wrong. */
+/* Adds the entry alone, and says nothing but what went wrong. *entry_r: its id in the inbox. */
 enum status submit_add(struct session *session, const struct submit_settings *settings,
-    const char *run, const char *thread, const struct value *fields);
+    const char *run, const char *thread, const struct value *fields,
+    const char **entry_r);
 
 /* The text of a checkpoint's version, or NULL for 0. */
 const struct value *submit_version(struct arena *arena, int64_t version);

@@ -153,6 +153,69 @@ START_TEST(a_run_that_is_in_the_inbox_is_waited_for_or_said_to_be_there)
 }
 END_TEST
 
+static const char *
+key_of(const char *pattern)
+{
+	char *key =
+	    arena_strdup(arena, kit_redis_cli(kit, 0, "--raw", "KEYS", pattern, NULL));
+
+	key[strcspn(key, "\n")] = '\0';
+	return key;
+}
+
+static struct cli_job *
+watch_started(const struct cli *cli, const char *agent, const char *run)
+{
+	struct cli_job *job;
+
+	kit_flotilla(kit, "submit", agent, "Hi", "--run-id", run, NULL);
+	job = CLI_START(cli, "watch", run);
+	while (strstr(cli_out(job), "started") == NULL)
+		kit_flotilla(kit, "runs", NULL);
+	return job;
+}
+
+/* A Redis that was replaced has none of its runs; after a failover one may be at an earlier event than its watcher. */
+START_TEST(who_waits_for_what_redis_has_lost_hears_of_it)
+{
+	const struct cli cli = { .program = kit_program(kit, "flotilla"),
+		.arena = arena };
+	const char *slow = kit_write(kit, "slow.yaml",
+	    "name: slow\nmodel: scripted:m\nscript: {m: [{delay_ms: 600000, content: "
+	    "x}]}\n");
+	struct cli_job *lost, *set_back, *waiting;
+	struct said ended;
+	unsigned i;
+
+	lost = watch_started(&cli, slow, "lost");
+	set_back = watch_started(&cli, slow, "back");
+	for (i = 0; i < 2; i++) {
+		kit_kill(kit, KIT_COORDINATOR, i);
+		kit_kill(kit, KIT_MODEL, i); /* it would finish its calls first */
+	}
+	kit_redis_cli(
+	    kit, 0, "DEL", key_of("fl:{*}:r:back:e"), key_of("fl:{*}:t:back"), NULL);
+	kit_redis_cli(kit, 0, "HSET", key_of("fl:{*}:r:back"), "status", "queued",
+	    "events", "0", NULL);
+	kit_flotilla(kit, "cancel", "back", NULL);
+	ended = cli_end(&set_back);
+	ck_assert_int_eq(ended.status, 6);
+	ck_assert_msg(strstr(ended.out, "finished cancelled") != NULL, "%s", ended.out);
+	ck_assert_ptr_nonnull(strstr(ended.err, "Redis has lost some of what was told"));
+	waiting = CLI_START(&cli, "submit", slow, "Hi", "--run-id", "w", "--wait");
+	while (
+	    strcmp(kit_redis_cli(kit, 0, "--raw", "XLEN", "fl:inbox", NULL), "1\n") != 0)
+		continue;
+	kit_redis_cli(kit, 0, "FLUSHALL", NULL);
+	ended = cli_end(&lost);
+	ck_assert_int_eq(ended.status, 3);
+	ck_assert_ptr_nonnull(strstr(ended.err, "run 'lost' is not there"));
+	ended = cli_end(&waiting);
+	ck_assert_int_eq(ended.status, 3);
+	ck_assert_ptr_nonnull(strstr(ended.err, "run 'w' is not there"));
+}
+END_TEST
+
 TCase *
 tcase_deep_agents(void)
 {
@@ -165,5 +228,6 @@ tcase_deep_agents(void)
 	tcase_add_test(tcase, who_watches_is_told_that_redis_is_gone_and_waits_for_it);
 	tcase_add_test(
 	    tcase, a_run_that_is_in_the_inbox_is_waited_for_or_said_to_be_there);
+	tcase_add_test(tcase, who_waits_for_what_redis_has_lost_hears_of_it);
 	return tcase;
 }
