@@ -75,7 +75,7 @@ pages: $(BUILD)/tests-unit
 
 # Against the real programs, found through PATH.
 .PHONY: check-integration
-check-integration: binaries $(BUILD)/scripted-server $(BUILD)/small-worker $(BUILD)/tests-integration $(plugins) $(node_modules)
+check-integration: binaries $(BUILD)/scripted-server $(BUILD)/small-worker $(BUILD)/chaos-shim.so $(BUILD)/tests-integration $(plugins) $(node_modules)
 	@$(call each_case,4,integration)
 
 # Processes that die with 50 runs in flight.
@@ -198,7 +198,7 @@ conformance: deps
 WHOLE_GROUPS := core-loop,hooks-order,wrap-model,wrap-tool,retries,todo,jumps,state,structured-output,summarization,context-editing,hitl,limits,fallback,tool-selector,tool-emulator,pii,memory,rubric,skills,together,combined,deepagents,deepagents-files,deepagents-subagents,deepagents-stacks,deepagents-summarization
 # All of them built, as for what then runs several at once.
 test_programs := binaries $(BUILD)/tests-unit $(BUILD)/tests-integration $(BUILD)/tests-kill $(BUILD)/tests-sim \
-                 $(BUILD)/small-worker $(plugins) $(node_modules) conformance-parts
+                 $(BUILD)/small-worker $(BUILD)/chaos-shim.so $(plugins) $(node_modules) conformance-parts
 .PHONY: built
 built: deps
 	@$(MAKE) --no-print-directory -j2 $(test_programs) chaos-parts
@@ -217,6 +217,6 @@ test: deps
 .PHONY: sanitized sanitized-built
 sanitized-built: deps
 	@$(MAKE) --no-print-directory -j2 binaries $(BUILD)/tests-unit $(BUILD)/tests-integration \
-	  $(BUILD)/scripted-server $(BUILD)/small-worker $(plugins)
+	  $(BUILD)/scripted-server $(BUILD)/small-worker $(BUILD)/chaos-shim.so $(plugins)
 sanitized: sanitized-built
 	@$(MAKE) --no-print-directory -k -j2 LEFT_OUT="languages serve_sdk" check-integration check-unit

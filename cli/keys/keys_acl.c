@@ -14,7 +14,7 @@
 	"+xgroup|delconsumer +xinfo|consumers +zadd +zcard +zcount "                     \
 	"+zmscore +zrangebylex +zrangebyscore +zrem +zscore"
 /* And what it does for coordinators alone. */
-#define READING "+xreadgroup +xautoclaim +blpop"
+#define READING "+xreadgroup +xautoclaim +xclaim +blpop"
 /* What we ask beside that. */
 #define READS "+xlen +xread +zrevrange"
 #define HEALTH "+ping +role +select +wait +info +config|get"

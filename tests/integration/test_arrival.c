@@ -5,11 +5,13 @@
 #include "arena.h"
 #include "fleet_client.h"
 #include "fleet_kit.h"
+#include "kit_clock.h"
 
 TCase *tcase_arrival(void);
 
 #define WAIT_MS 60000u
 #define RUNS 20u
+#define HOUR_MS 3600000
 
 /* One step of Redis: one read of the inbox gets them all. */
 #define SUBMIT                                                                           \
@@ -79,17 +81,24 @@ play(struct fleet_client *client, void *arg)
 }
 
 static void
-goes_in_its_order(unsigned coordinators, const char *submit)
+all_go_in_their_order(struct fleet_kit *kit, unsigned coordinators, const char *submit)
 {
 	struct play plays = { arena_new(), submit };
-	struct fleet_kit *kit = kit_new();
 
 	kit_start_all(kit, 1, 1, coordinators);
 	kit_flotilla(kit, "agents", "apply",
 	    kit_write(kit, "agents.yaml", agent(plays.arena)), NULL);
 	client_run(kit_redis(kit), play, &plays);
-	kit_destroy(&kit);
 	arena_destroy(&plays.arena);
+}
+
+static void
+goes_in_its_order(unsigned coordinators, const char *submit)
+{
+	struct fleet_kit *kit = kit_new();
+
+	all_go_in_their_order(kit, coordinators, submit);
+	kit_destroy(&kit);
 }
 
 START_TEST(what_comes_together_goes_in_its_order)
@@ -101,6 +110,21 @@ END_TEST
 START_TEST(what_a_dead_coordinator_has_read_goes_before_what_came_later)
 {
 	goes_in_its_order(2, SUBMIT_BEHIND_A_LOST_ONE);
+}
+END_TEST
+
+/* By Redis's clock it will be read in an hour: nobody is to wait for that. */
+START_TEST(what_was_read_before_the_clock_was_set_back_is_read_again)
+{
+	struct fleet_kit *kit = kit_new();
+
+	kit_have_clock(kit);
+	kit_start(kit, KIT_REDIS, 0);
+	kit_set_clock(kit, HOUR_MS);
+	kit_redis_cli(kit, 0, "EVAL", SUBMIT_BEHIND_A_LOST_ONE, "1", STORE_INBOX, NULL);
+	kit_set_clock(kit, 0);
+	all_go_in_their_order(kit, 2, "return 1");
+	kit_destroy(&kit);
 }
 END_TEST
 
@@ -179,6 +203,7 @@ tcase_arrival(void)
 	tcase_add_test(tcase, what_comes_together_goes_in_its_order);
 	tcase_add_test(
 	    tcase, what_a_dead_coordinator_has_read_goes_before_what_came_later);
+	tcase_add_test(tcase, what_was_read_before_the_clock_was_set_back_is_read_again);
 	tcase_add_loop_test(tcase, a_damaged_thread_refuses_what_comes, 0,
 	    sizeof wrong_keys / sizeof *wrong_keys);
 	return tcase;
