@@ -389,7 +389,7 @@ enum store_status store_dead(
 
 /* Queues what dead run was to do as new_run, on the same thread, with that version of its agent.
  * STORE_KNOWN: new_run is taken; STORE_NONE: run is not dead; instead_r is the one that was
- * retried in its place, or "". */
+ * retried in its place, or ""; STORE_DAMAGED: a key of the thread is of a wrong type, and run stays dead. */
 enum store_status store_retry(struct store *store, struct arena *arena,
     const char *thread, const char *run, const char *new_run, const char *version,
     const char **instead_r);

@@ -288,6 +288,8 @@ store_retry(struct store *store, struct arena *arena, const char *thread, const 
 	command_text(&command, new_run);
 	command_text(&command, version);
 	status = store_read(store, &command, &reply);
+	if (status == STORE_DAMAGED && is_new)
+		store_unbind_run(store, arena, new_run, thread);
 	if (status != STORE_OK || store_answers(reply, "QUEUED"))
 		return status;
 	if (store_answers(reply, "KNOWN"))

@@ -255,6 +255,7 @@ local function retry(keys, args)
   if status then
     return { 'KNOWN', status }
   end
+  check_types(keys[1])
   local fields = { 'version', args[5], 'retry_of', run }
   for i, name in ipairs(KEPT_BY_RETRY) do
     if record[i + 2] then

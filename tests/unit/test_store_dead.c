@@ -290,6 +290,34 @@ START_TEST(a_dead_run_is_retried_once)
 }
 END_TEST
 
+/* What cannot be lined up stays a dead letter, and its new name nobody's. */
+static void
+play_damaged_retry(void)
+{
+	const char *line =
+	    arena_printf(trial.arena, "%s:q", store_thread_key(trial.arena, "t"));
+	const struct value *old = NULL;
+	const char *text;
+
+	quarantine("r");
+	trial_ask("SET", line, "no list");
+	ck_assert_int_eq(
+	    store_retry(trial.b, trial.arena, "t", "r", "r2", "2", &text), STORE_DAMAGED);
+	ck_assert_uint_eq(value_size(dead()), 1);
+	store_run(trial.b, trial.arena, "t", "r", &old);
+	ck_assert_ptr_null(value_get(old, "retried"));
+	ck_assert_int_eq(store_run_thread(trial.b, trial.arena, "r2", &text), STORE_NONE);
+	trial_ask("DEL", line);
+	ck_assert_int_eq(
+	    store_retry(trial.b, trial.arena, "t", "r", "r2", "2", &text), STORE_OK);
+}
+
+START_TEST(a_dead_run_whose_thread_is_damaged_stays_dead)
+{
+	trial_play(play_damaged_retry);
+}
+END_TEST
+
 static void
 play_no_retry(void)
 {
@@ -349,6 +377,7 @@ tcase_store_dead(void)
 	tcase_add_test(tcase, who_ended_late_is_known_until_there_is_progress);
 	tcase_add_test(tcase, a_commit_says_that_its_run_is_dead);
 	tcase_add_test(tcase, a_dead_run_is_retried_once);
+	tcase_add_test(tcase, a_dead_run_whose_thread_is_damaged_stays_dead);
 	tcase_add_test(tcase, only_a_dead_run_is_retried_and_only_under_a_new_id);
 	tcase_add_test(tcase, a_discarded_run_is_no_dead_letter_any_more);
 	return tcase;
