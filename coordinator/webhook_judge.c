@@ -73,7 +73,8 @@ webhook_judge(struct arena *arena, const struct call_outcome *outcome, uint64_t 
 
 	if (outcome->code == CODE_TOO_LARGE) {
 		verdict.outcome = "failed";
-		verdict.text = outcome->reason;
+		verdict.text = outcome->reason != NULL ? outcome->reason
+						       : wire_code_text(outcome->code);
 		return verdict;
 	}
 	if (outcome->code != CODE_OK || (status == 0 && !value_is(fault, VALUE_MAP)) ||

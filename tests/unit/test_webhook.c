@@ -85,12 +85,16 @@ END_TEST
 /* It would be as large the next time. */
 START_TEST(what_no_message_holds_is_given_up_at_once)
 {
-	const struct call_outcome outcome = { .code = CODE_TOO_LARGE,
-		.reason = "too much" };
+	struct call_outcome outcome = { .code = CODE_TOO_LARGE, .reason = "too much" };
 	struct webhook_verdict verdict = webhook_judge(arena, &outcome, 1, 10, 1000);
 
 	ck_assert_str_eq(verdict.outcome, "failed");
 	ck_assert_str_eq(verdict.text, "too much");
+	/* A worker may say so, and no more. */
+	outcome.reason = NULL;
+	verdict = webhook_judge(arena, &outcome, 1, 10, 1000);
+	ck_assert_str_eq(verdict.outcome, "failed");
+	ck_assert_str_eq(verdict.text, wire_code_text(CODE_TOO_LARGE));
 }
 END_TEST
 
