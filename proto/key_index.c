@@ -63,9 +63,10 @@ key_index_new(struct arena *arena, size_t room)
 	return index;
 }
 
-long
-key_index_put(struct key_index *index, const struct value_pair *pairs,
-    const struct value *key, size_t position)
+/* The slot of the pair with key, or the free one where it would be noted. */
+static size_t
+slot_of(const struct key_index *index, const struct value_pair *pairs,
+    const struct value *key)
 {
 	size_t slot = key_hash(key->text, key->size) & index->mask;
 	const struct value *other;
@@ -74,8 +75,26 @@ key_index_put(struct key_index *index, const struct value_pair *pairs,
 		other = pairs[index->slots[slot] - 1].key;
 		if (other->size == key->size &&
 		    memcmp(other->text, key->text, key->size) == 0)
-			return (long)index->slots[slot] - 1;
+			break;
 	}
+	return slot;
+}
+
+long
+key_index_find(const struct key_index *index, const struct value_pair *pairs,
+    const struct value *key)
+{
+	return (long)index->slots[slot_of(index, pairs, key)] - 1;
+}
+
+long
+key_index_put(struct key_index *index, const struct value_pair *pairs,
+    const struct value *key, size_t position)
+{
+	size_t slot = slot_of(index, pairs, key);
+
+	if (index->slots[slot] != 0)
+		return (long)index->slots[slot] - 1;
 	assert(index->count < index->room && position < UINT32_MAX);
 	index->count++;
 	index->slots[slot] = (uint32_t)position + 1;

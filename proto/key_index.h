@@ -25,5 +25,8 @@ struct key_index *key_index_new(struct arena *arena, size_t room);
  */
 long key_index_put(struct key_index *index, const struct value_pair *pairs,
     const struct value *key, size_t position);
+/* The same without noting anything. */
+long key_index_find(const struct key_index *index, const struct value_pair *pairs,
+    const struct value *key);
 
 #endif

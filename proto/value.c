@@ -373,40 +373,32 @@ equal_arrays(const struct value *a, const struct value *b)
 	return true;
 }
 
-/* A map whose keys are looked up, in an order that is not its own. */
-struct lookup {
-	const struct value *map;
-	struct arena *arena; /* of the index; both NULL: not needed so far */
-	struct key_index *index;
-};
-
 static void
-index_keys(struct lookup *lookup)
+index_keys(struct value_lookup *lookup)
 {
 	const struct value *map = lookup->map;
 	size_t i;
 
-	lookup->arena = arena_new();
-	/* And one more: a key that is looked for in vain is noted, too. */
-	lookup->index = key_index_new(lookup->arena, (size_t)map->size + 1);
+	if (lookup->arena == NULL)
+		lookup->arena = arena_new();
+	lookup->index = key_index_new(lookup->arena, map->size);
 	for (i = 0; i < map->size; i++)
 		key_index_put(lookup->index, map->pairs, map->pairs[i].key, i);
 }
 
-/* Returns the value of key, looking first where it is when the maps have one order. */
-static const struct value *
-counterpart(struct lookup *lookup, const struct value *key, size_t likely)
+const struct value *
+value_look(struct value_lookup *lookup, const struct value *key)
 {
 	const struct value *map = lookup->map;
 	long at;
 	size_t i;
 
-	if (is_text(map->pairs[likely].key, key->text, key->size))
-		return map->pairs[likely].value;
+	if (!value_is(map, VALUE_MAP))
+		return NULL;
 	if (map->size > KEY_INDEX_FROM) {
 		if (lookup->index == NULL)
 			index_keys(lookup);
-		at = key_index_put(lookup->index, map->pairs, key, map->size);
+		at = key_index_find(lookup->index, map->pairs, key);
 		return at < 0 ? NULL : map->pairs[at].value;
 	}
 	for (i = 0; i < map->size; i++)
@@ -415,10 +407,20 @@ counterpart(struct lookup *lookup, const struct value *key, size_t likely)
 	return NULL;
 }
 
+/* Looks first where it is when the maps have one order. */
+static const struct value *
+counterpart(struct value_lookup *lookup, const struct value *key, size_t likely)
+{
+	const struct value_pair *pair = &lookup->map->pairs[likely];
+
+	return is_text(pair->key, key->text, key->size) ? pair->value
+							: value_look(lookup, key);
+}
+
 static bool
 equal_maps(const struct value *a, const struct value *b)
 {
-	struct lookup lookup = { .map = b };
+	struct value_lookup lookup = { .map = b };
 	const struct value *other;
 	bool equal = true;
 	size_t i;

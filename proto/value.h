@@ -155,7 +155,15 @@ unsigned value_depth(const struct value *value, unsigned most);
 const struct value *value_at(const struct value *array, size_t index);   /* or NULL */
 const struct value *value_get(const struct value *map, const char *key); /* or NULL */
 bool value_has(const struct value *map, const char *key);
-const char *value_text(const struct value *value); /* or NULL */
+/* Many keys of one map (or NULL), one after the other: a large one is indexed in arena, and n looks cost n. */
+struct value_lookup {
+	const struct value *map;
+	struct arena *arena;
+	struct key_index *index; /* 0 at first */
+};
+const struct value *value_look(
+    struct value_lookup *lookup, const struct value *key); /* or NULL */
+const char *value_text(const struct value *value);         /* or NULL */
 bool value_text_is(const struct value *value, const char *text);
 const char *value_get_text(const struct value *map, const char *key); /* or NULL */
 int64_t value_get_int(const struct value *map, const char *key, int64_t otherwise);

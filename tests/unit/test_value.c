@@ -206,6 +206,29 @@ START_TEST(large_maps_in_another_order_are_compared_in_time)
 }
 END_TEST
 
+START_TEST(a_map_is_looked_up_whatever_its_size)
+{
+	static const unsigned sizes[] = { 0, 1, 32, 33, 1000 };
+	struct value_fields fields = { .arena = arena };
+	struct value_lookup lookup = { .arena = arena };
+	const struct value *found;
+	unsigned i;
+
+	for (i = 0; i < sizes[_i]; i++)
+		value_fields_set(
+		    &fields, arena_printf(arena, "k%u", i), value_int(arena, i));
+	lookup.map = value_fields_end(&fields);
+	for (i = 0; i < sizes[_i]; i++) {
+		found = value_look(&lookup, value_printf(arena, "k%u", i));
+		ck_assert_int_eq(found->integer, i);
+		/* What is not there is not noted. */
+		ck_assert_ptr_null(value_look(&lookup, value_printf(arena, "x%u", i)));
+	}
+	lookup = (struct value_lookup){ .map = NULL, .arena = arena };
+	ck_assert_ptr_null(value_look(&lookup, value_str(arena, "k0")));
+}
+END_TEST
+
 START_TEST(strings_that_are_not_utf8_are_repaired)
 {
 	ck_assert_str_eq(
@@ -370,6 +393,7 @@ tcase_value(void)
 	tcase_add_test(tcase, truth_is_pythons);
 	tcase_add_test(tcase, equality_is_deep_and_by_value);
 	tcase_add_test(tcase, large_maps_in_another_order_are_compared_in_time);
+	tcase_add_loop_test(tcase, a_map_is_looked_up_whatever_its_size, 0, 5);
 	tcase_add_test(tcase, strings_that_are_not_utf8_are_repaired);
 	tcase_add_test(tcase, a_key_set_again_replaces_in_place);
 	tcase_add_test(tcase, large_maps_keep_order_and_replace_too);
