@@ -83,18 +83,19 @@ static const struct value *
 changed_keys(struct arena *arena, const struct value *before, const struct value *after)
 {
 	struct value_fields changed = { .arena = arena };
+	struct value_lookup old = { .map = before, .arena = arena };
+	struct value_lookup new = { .map = after, .arena = arena };
 	size_t i;
 
 	for (i = 0; i < value_size(after); i++) {
-		const char *key = value_text(after->pairs[i].key);
+		const struct value_pair *pair = &after->pairs[i];
 
-		if (!value_equal(value_get(before, key), after->pairs[i].value))
-			value_fields_set(&changed, key, after->pairs[i].value);
+		if (!value_equal(value_look(&old, pair->key), pair->value))
+			value_fields_put(&changed, pair->key, pair->value);
 	}
 	for (i = 0; i < value_size(before); i++)
-		if (!value_has(after, value_text(before->pairs[i].key)))
-			value_fields_set(
-			    &changed, value_text(before->pairs[i].key), value_nil());
+		if (value_look(&new, before->pairs[i].key) == NULL)
+			value_fields_put(&changed, before->pairs[i].key, value_nil());
 	return changed.count > 0 ? value_fields_end(&changed) : NULL;
 }
 

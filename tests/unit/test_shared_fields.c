@@ -144,6 +144,30 @@ START_TEST(a_difference_that_is_no_whole_number_is_none_that_overflows)
 }
 END_TEST
 
+/* Those of a folder, say: looked up one by one in each other they would cost their square. */
+START_TEST(of_very_many_files_the_one_that_changed_comes_back)
+{
+	const struct spec *spec = agent(FILES);
+	struct value_fields all = { .arena = arena };
+	const struct value *files, *update;
+	const char *error;
+	unsigned i;
+
+	for (i = 0; i < 200000; i++)
+		value_fields_set(&all, arena_printf(arena, "/f%u", i), value_bool(true));
+	files = value_fields_end(&all);
+	state = state_new(spec);
+	ck_assert_int_eq(state_begin(state, arena, "r",
+			     value_map(arena, "files", files, NULL), &error),
+	    0);
+	files = value_map_with(arena, files, "/f7", value_bool(false));
+	files = value_map_with(arena, files, "/new", value_bool(true));
+	update = shared_update(
+	    arena, spec, spec, state, value_map(arena, "files", files, NULL));
+	ck_assert_value(arena, update, "{'files':{'/f7':false,'/new':true}}");
+}
+END_TEST
+
 /* Both began with the whole. */
 START_TEST(children_side_by_side_do_not_undo_each_others_changes)
 {
@@ -179,6 +203,7 @@ tcase_shared_fields(void)
 	    sizeof forks / sizeof *forks);
 	tcase_add_test(
 	    tcase, a_difference_that_is_no_whole_number_is_none_that_overflows);
+	tcase_add_test(tcase, of_very_many_files_the_one_that_changed_comes_back);
 	tcase_add_test(tcase, children_side_by_side_do_not_undo_each_others_changes);
 	return tcase;
 }
