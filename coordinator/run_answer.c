@@ -10,6 +10,7 @@
 #include "utf8.h"
 
 #define SHOWN_BYTES 60u
+#define IDS_SHOWN 20u /* of those that are asked */
 
 static const char *
 ask_id(const struct value *kept)
@@ -41,20 +42,36 @@ ask_call(const struct value *kept)
 
 /* --- which answer is for which question ----------------------------------------------- */
 
-/* The ids that are asked for, as a text. */
-static const char *
-ask_ids(struct arena *arena, const struct value *round, size_t *count_r)
+/* {id: true} of what is asked. */
+static const struct value *
+asked_ids(struct arena *arena, const struct value *round)
 {
-	const char *text = "";
+	struct value_fields ids = { .arena = arena };
+	const struct value *id;
 	size_t i, j;
 
-	*count_r = 0;
 	for (i = 0; i < value_size(round); i++)
-		for (j = 0; j < ask_count(round->pairs[i].value); j++)
-			text = arena_printf(arena, "%s%s'%s'", text,
-			    (*count_r)++ > 0 ? ", " : "",
-			    value_get_text(ask_at(round->pairs[i].value, j), "id"));
-	return text;
+		for (j = 0; j < ask_count(round->pairs[i].value); j++) {
+			id = value_get(ask_at(round->pairs[i].value, j), "id");
+			if (value_is(id, VALUE_STR))
+				value_fields_put(&ids, id, value_bool(true));
+		}
+	return value_fields_end(&ids);
+}
+
+/* As a text, the first of them. */
+static const char *
+ids_text(struct arena *arena, const struct value *ids)
+{
+	size_t count = value_size(ids), i;
+	const char *text = "";
+
+	for (i = 0; i < count && i < IDS_SHOWN; i++)
+		text = arena_printf(arena, "%s%s'%s'", text, i > 0 ? ", " : "",
+		    value_text(ids->pairs[i].key));
+	return count <= IDS_SHOWN
+		   ? text
+		   : arena_printf(arena, "%s and %zu more", text, count - IDS_SHOWN);
 }
 
 bool
@@ -65,19 +82,6 @@ run_answer_wanted(const struct value *round)
 	for (i = 0; i < value_size(round); i++)
 		if (ask_count(round->pairs[i].value) > 0)
 			return true;
-	return false;
-}
-
-static bool
-is_asked(const struct value *round, const char *id)
-{
-	size_t i, j;
-
-	for (i = 0; i < value_size(round); i++)
-		for (j = 0; j < ask_count(round->pairs[i].value); j++)
-			if (value_text_is(
-				value_get(ask_at(round->pairs[i].value, j), "id"), id))
-				return true;
 	return false;
 }
 
@@ -101,78 +105,64 @@ looks_like_id(const char *key)
 
 /* The first key of answer that is no id asked for, or NULL. */
 static const char *
-unasked(const struct value *round, const struct value *answer)
+unasked(struct value_lookup *ids, const struct value *answer)
 {
 	size_t i;
 
 	for (i = 0; i < value_size(answer); i++)
-		if (!is_asked(round, value_text(answer->pairs[i].key)))
+		if (value_look(ids, answer->pairs[i].key) == NULL)
 			return value_text(answer->pairs[i].key);
 	return NULL;
 }
 
 /* It answers by id: one key of it is an id that is asked, or all look like one. */
 static bool
-is_by_id(const struct value *round, const struct value *answer)
+is_by_id(struct value_lookup *ids, const struct value *answer)
 {
-	size_t ids = 0, i;
+	size_t alike = 0, i;
 
 	for (i = 0; value_is(answer, VALUE_MAP) && i < answer->size; i++) {
-		if (is_asked(round, value_text(answer->pairs[i].key)))
+		if (value_look(ids, answer->pairs[i].key) != NULL)
 			return true;
-		ids += looks_like_id(value_text(answer->pairs[i].key));
+		alike += looks_like_id(value_text(answer->pairs[i].key));
 	}
-	return ids > 0 && ids == answer->size;
+	return alike > 0 && alike == answer->size;
 }
 
 static enum go
-wrong_id(struct run *run, const struct value *round, const char *id)
+wrong_id(struct run *run, const struct value *ids, const char *id)
 {
-	size_t count;
-	const char *ids = ask_ids(run->arena, round, &count);
-
 	return run_fail(run, "ValueError",
 	    "resume: no interrupt '%s' waits on thread '%s'; %s: %s", id, run->thread,
-	    count == 1 ? "this one does" : "these do", ids);
+	    value_size(ids) == 1 ? "this one does" : "these do",
+	    ids_text(run->arena, ids));
 }
 
-static const struct value *
-to_the_only_one(struct run *run, const struct value *round, const struct value *answer)
-{
-	size_t i;
-
-	for (i = 0; i < value_size(round); i++)
-		if (ask_count(round->pairs[i].value) > 0)
-			return value_map(run->arena,
-			    value_get_text(ask_at(round->pairs[i].value, 0), "id"),
-			    answer, NULL);
-	return value_empty_map();
-}
-
-/* The answers by id: answer itself when it is a map of them, or to the only one. */
+/* The answers by id: answer itself when it is a map of them, or to the only one. It may be large, and much be asked. */
 static enum go
 by_id(struct run *run, const struct value *round, const struct value *answer,
     const struct value **answers_r)
 {
-	size_t count;
-	const char *ids = ask_ids(run->arena, round, &count);
+	const struct value *ids = asked_ids(run->arena, round);
+	struct value_lookup lookup = { .map = ids, .arena = run->arena };
+	size_t count = value_size(ids);
 
 	if (value_is_nil(answer))
 		return run_fail(run, "ValueError",
 		    "resume: thread '%s' waits for an answer to %s, and null is none",
-		    run->thread, ids);
-	if (is_by_id(round, answer)) {
+		    run->thread, ids_text(run->arena, ids));
+	if (is_by_id(&lookup, answer)) {
 		*answers_r = answer;
-		return unasked(round, answer) == NULL
+		return unasked(&lookup, answer) == NULL
 			   ? GO_ON
-			   : wrong_id(run, round, unasked(round, answer));
+			   : wrong_id(run, ids, unasked(&lookup, answer));
 	}
 	if (count != 1)
 		return run_fail(run, "ValueError",
 		    "resume: %zu interrupts wait for an answer, so it must be a map of "
 		    "their ids to answers, and no others: %s",
-		    count, ids);
-	*answers_r = to_the_only_one(run, round, answer);
+		    count, ids_text(run->arena, ids));
+	*answers_r = value_map(run->arena, value_text(ids->pairs[0].key), answer, NULL);
 	return GO_ON;
 }
 
