@@ -33,16 +33,19 @@ store_open_thread(struct store *store, struct arena *arena, const char *thread,
 static const struct value *
 merged(struct arena *arena, const struct value *kept, const struct value *changes)
 {
-	const struct value *all = value_is(kept, VALUE_MAP) ? kept : value_empty_map();
+	const struct value *all =
+	    value_map_merge(arena, value_is(kept, VALUE_MAP) ? kept : NULL, changes);
+	struct value_lookup lookup = { .map = changes, .arena = arena };
+	struct value_fields left = { .arena = arena };
 	size_t i;
 
-	for (i = 0; i < value_size(changes); i++) {
-		const struct value *value = changes->pairs[i].value;
+	for (i = 0; i < value_size(all); i++) {
+		const struct value_pair *pair = &all->pairs[i];
 
-		all = value_map_with(arena, all, value_text(changes->pairs[i].key),
-		    value_is_nil(value) ? NULL : value);
+		if (!value_is_nil(pair->value) || value_look(&lookup, pair->key) == NULL)
+			value_fields_put(&left, pair->key, pair->value);
 	}
-	return all;
+	return value_fields_end(&left);
 }
 
 static enum store_status
