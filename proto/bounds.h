@@ -71,6 +71,7 @@
 #define ITEM_VALUE_BYTES_MAX (1u << 20) /* packed */
 #define ITEMS_LIMIT_MAX 1000u           /* of one search */
 #define ITEM_QUERY_BYTES_MAX 16384u
+#define ITEM_FILTER_MAX 256u     /* conditions: each item is held against all of them */
 #define ITEMS_EMBEDDED_MAX 2000u /* that get a vector within one search by meaning */
 /* Of one text; what is behind is not looked at. No token has less than a byte, and OpenAI takes 8192 of them. */
 #define EMBEDDED_TEXT_BYTES_MAX 8000u

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "bounds.h"
+
 enum relation { EQUAL, UNEQUAL, GREATER, GREATER_OR_EQUAL, LESS, LESS_OR_EQUAL };
 
 static const char *const operators[] = {
@@ -37,7 +39,7 @@ is_condition(const struct value *wanted)
 int
 item_filter_check(struct arena *arena, const struct value *filter, const char **error_r)
 {
-	size_t i, j;
+	size_t count = 0, i, j;
 
 	if (value_is_nil(filter))
 		return 0;
@@ -48,6 +50,12 @@ item_filter_check(struct arena *arena, const struct value *filter, const char **
 	for (i = 0; i < value_size(filter); i++) {
 		const struct value *wanted = filter->pairs[i].value;
 
+		count += is_condition(wanted) ? value_size(wanted) : 1;
+		if (count > ITEM_FILTER_MAX) {
+			*error_r = arena_printf(arena,
+			    "filter: has more than %u conditions", ITEM_FILTER_MAX);
+			return -1;
+		}
 		for (j = 0; is_condition(wanted) && j < value_size(wanted); j++) {
 			if (relation_of(value_text(wanted->pairs[j].key)) != -1)
 				continue;
