@@ -212,23 +212,41 @@ what_is_new(
 	return fields.count > 0 ? value_fields_end(&fields) : NULL;
 }
 
-static void
-learn(struct catalog *catalog, const struct value *announced)
+/* The definitions that stay when news come. What nobody serves now may be served again soon, and stays while there is
+ * room: names may be made anew each day, as an MCP server's. */
+static const struct value *
+what_stays(const struct catalog *catalog, struct arena *arena, const struct value *news)
 {
-	struct arena *arena = arena_new();
+	const struct value *tools = catalog->tools;
+	struct value_fields fields = { .arena = arena };
+	size_t i;
+
+	if (value_size(tools) + value_size(news) <= CATALOG_TOOLS_MAX)
+		return tools;
+	for (i = 0; i < value_size(tools); i++)
+		if (catalog_serves(catalog, arena_printf(arena, SERVICE_TOOL_PREFIX "%s",
+						value_text(tools->pairs[i].key))))
+			value_fields_put(
+			    &fields, tools->pairs[i].key, tools->pairs[i].value);
+	return value_fields_end(&fields);
+}
+
+/* announced: by an offer that counts already. */
+static void
+learn(struct catalog *catalog, struct arena *arena, const struct value *announced)
+{
 	const struct value *news = what_is_new(catalog, arena, announced);
+	struct arena *next;
 
-	if (news != NULL) {
-		struct arena *next = arena_new();
-
-		store_later(catalog, news);
-		catalog->tools =
-		    value_copy(next, value_map_merge(arena, catalog->tools, news));
-		arena_destroy(&catalog->arena);
-		catalog->arena = next;
-		catalog->generation++;
-	}
-	arena_destroy(&arena);
+	if (news == NULL)
+		return;
+	next = arena_new();
+	store_later(catalog, news);
+	catalog->tools = value_copy(
+	    next, value_map_merge(arena, what_stays(catalog, arena, news), news));
+	arena_destroy(&catalog->arena);
+	catalog->arena = next;
+	catalog->generation++;
 }
 
 static bool
@@ -242,24 +260,22 @@ says_that_it_keeps_threads(const struct value *announced)
 	return false;
 }
 
-static void
-learn_body(struct catalog *catalog, const struct header *header, struct parts *bodies,
-    struct offer *offer)
+/* The definitions that came with an offer, or NULL. */
+static const struct value *
+read_body(struct arena *arena, const struct header *header, struct parts *bodies)
 {
-	struct arena *arena = arena_new();
 	const struct value *announced;
 	const char *error;
 
+	if (bodies == NULL || bodies->count == 0)
+		return NULL;
 	if (value_unpack(arena, parts_data(bodies, BODY_CATALOG),
 		parts_size(bodies, BODY_CATALOG), &announced, &error) == 0 &&
-	    value_is(announced, VALUE_ARRAY)) {
-		learn(catalog, announced);
-		offer->keeps_threads = says_that_it_keeps_threads(announced);
-	} else {
-		log_warnx("worker=%s catalog refused: not an array of tools",
-		    header->name != NULL ? header->name : header->session);
-	}
-	arena_destroy(&arena);
+	    value_is(announced, VALUE_ARRAY))
+		return announced;
+	log_warnx("worker=%s catalog refused: not an array of tools",
+	    header->name != NULL ? header->name : header->session);
+	return NULL;
 }
 
 void
@@ -267,6 +283,8 @@ catalog_offer(struct catalog *catalog, uint32_t link, const struct header *heade
     struct parts *bodies)
 {
 	char key[OFFER_KEY_BYTES];
+	struct arena *arena;
+	const struct value *announced;
 	struct offer *offer;
 	size_t i;
 
@@ -278,10 +296,13 @@ catalog_offer(struct catalog *catalog, uint32_t link, const struct header *heade
 	offer->link = link;
 	for (i = 0; i < header->service_count; i++)
 		offer->services[offer->count++] = xstrdup(header->services[i].name);
-	if (bodies != NULL && bodies->count > 0)
-		learn_body(catalog, header, bodies, offer);
+	arena = arena_new();
+	announced = read_body(arena, header, bodies);
+	offer->keeps_threads = says_that_it_keeps_threads(announced);
 	count_offer(catalog, offer, 1);
 	zhashx_update(catalog->offers, key, offer);
+	learn(catalog, arena, announced);
+	arena_destroy(&arena);
 }
 
 /* --- questions ---------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
  * broker that it is connected to, and served as long as one of them offers it.
  *
  * Definitions of tools stay known when their last worker goes (a call waits for the next
- * one); the newest announcement of a name wins. What is new is also written to Redis,
+ * one), while there are no more than CATALOG_TOOLS_MAX; the newest announcement of a name wins. What is new is also written to Redis,
  * where the command line finds it. */
 #ifndef CATALOG_H
 #define CATALOG_H

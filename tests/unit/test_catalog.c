@@ -1,0 +1,75 @@
+/* What a coordinator knows of the fleet's tools when their names come and go. */
+#include <check.h>
+
+#include "store_trial.h"
+
+/* Interface under test */
+#include "../../coordinator/catalog.h"
+
+TCase *tcase_catalog(void);
+
+static struct catalog *catalog;
+
+static const struct value *
+definition(const char *name)
+{
+	return value_map(trial.arena, "name", value_str(trial.arena, name), NULL);
+}
+
+/* A worker that serves tool offers it, with the definition of that and of count others. */
+static void
+offer(const char *session, const char *tool, unsigned count)
+{
+	struct wire_service service = { arena_printf(trial.arena, "tool:%s", tool), 1 };
+	const struct header header = { .type = MSG_OFFER,
+		.session = session,
+		.services = &service,
+		.service_count = 1 };
+	struct value_list announced = { .arena = trial.arena };
+	struct parts bodies = { .count = 0 };
+	struct packet packet = { 0 };
+	unsigned i;
+
+	value_list_add(&announced, definition(tool));
+	for (i = 0; i < count; i++)
+		value_list_add(
+		    &announced, definition(arena_printf(trial.arena, "%s%u", tool, i)));
+	value_pack(&packet, value_list_end(&announced));
+	parts_add(&bodies, packet.data, packet.size);
+	catalog_offer(catalog, 0, &header, &bodies);
+	parts_release(&bodies);
+	packet_release(&packet);
+}
+
+static void
+play_names(void)
+{
+	catalog = catalog_new(redis_trial.loop, trial.a);
+	offer("one", "a", CATALOG_TOOLS_MAX - 2);
+	offer("two", "b", 0);
+	/* There is room for all, though few of them are served. */
+	ck_assert_uint_eq(value_size(catalog_tools(catalog)), CATALOG_TOOLS_MAX);
+	offer("two", "b", 1);
+	ck_assert_uint_eq(value_size(catalog_tools(catalog)), 3);
+	ck_assert(value_has(catalog_tools(catalog), "a"));
+	ck_assert(value_has(catalog_tools(catalog), "b"));
+	ck_assert(value_has(catalog_tools(catalog), "b0"));
+}
+
+START_TEST(what_nobody_serves_is_known_while_there_is_room)
+{
+	trial_play(play_names);
+	redis_trial_run(); /* what is new is written to Redis meanwhile */
+	catalog_destroy(&catalog);
+}
+END_TEST
+
+TCase *
+tcase_catalog(void)
+{
+	TCase *tcase = tcase_create("catalog");
+
+	tcase_add_checked_fixture(tcase, trial_open, trial_close);
+	tcase_add_test(tcase, what_nobody_serves_is_known_while_there_is_room);
+	return tcase;
+}
