@@ -4,7 +4,7 @@
 local KEPT_BY_RETRY = { 'agent', 'input', 'options', 'deadline_ms', 'priority', 'tenant',
   'metadata', 'webhook' }
 
--- Entries of the inbox that are looked at for one reading, and how long their inputs may be together.
+-- Entries of the inbox that are looked at for one reading, and how long they may be together.
 local AHEAD_MAX, AHEAD_BYTES_MAX = 1000, 16777216
 
 -- Asks for the end of run, which goes on in a thread: its owner hears of it with the next commit (from
@@ -375,7 +375,9 @@ local function ahead(keys, args)
       found[#found + 1] = one[1]
       found[#found + 1] = given(fields, 'thread') or run
       found[#found + 1] = run
-      bytes = bytes + #(fields.input or '')
+      for _, value in pairs(fields) do
+        bytes = bytes + #value
+      end
       if bytes > AHEAD_BYTES_MAX then
         found[1] = one[1]
         return found

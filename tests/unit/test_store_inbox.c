@@ -122,8 +122,9 @@ START_TEST(of_many_the_first_ones_are_looked_at)
 }
 END_TEST
 
+/* The same of field, whichever it is. */
 static void
-play_large_ahead(void)
+look_ahead_of_large(const char *field)
 {
 	static const char *const own[] = { "30-0" };
 	const struct value *ahead;
@@ -134,12 +135,20 @@ play_large_ahead(void)
 	input[LARGE] = '\0';
 	trial_ask("XGROUP", "CREATE", STORE_INBOX, STORE_INBOX_GROUP, "0", "MKSTREAM");
 	for (i = 0; i < 4; i++)
-		trial_ask("XADD", STORE_INBOX, "20-*", "run", "r", "input", input);
+		trial_ask("XADD", STORE_INBOX, "20-*", "run", "r", field, input);
 	read_all();
 	ck_assert_int_eq(
 	    store_inbox_ahead(trial.a, trial.arena, own, 1, &ahead), STORE_OK);
 	ck_assert_str_eq(redis_reply_text(value_at(ahead, 0)), "20-2");
 	ck_assert_uint_eq(value_size(ahead), 1 + 3 * 3);
+	trial_ask("DEL", STORE_INBOX);
+}
+
+static void
+play_large_ahead(void)
+{
+	look_ahead_of_large("input");
+	look_ahead_of_large("resume");
 }
 
 START_TEST(of_large_ones_the_first_ones_are_looked_at)
