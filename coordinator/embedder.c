@@ -313,6 +313,7 @@ embedder_stop(struct embedder *embedder)
 	if (embedder == NULL)
 		return;
 	embedder->stopping = true;
+	store_embed_stop(embedder->coordinator->store);
 	if (embedder->fiber != NULL)
 		fiber_cancel(embedder->fiber);
 	TAILQ_FOREACH(asked, &embedder->asked, link)

@@ -22,8 +22,8 @@ static const struct value *
 on_call(void *arg, struct worker_call *call)
 {
 	struct store_service *service = arg;
-	const struct value *answer =
-	    items_do(service->coordinator->store, call->arena, call->request);
+	const struct value *answer = items_do_within(service->coordinator->store,
+	    call->arena, call->request, call->header->deadline_ms);
 
 	if (answer != NULL)
 		return answer;

@@ -20,6 +20,10 @@ const struct value *embed_refused(
 /* From now on this process does it so. */
 void store_embed_with(struct store *store, embed_fn *embed, void *arg);
 
+/* Ends what is being made of items' vectors, also of those that nobody waits for; the loop must run until
+ * its fibers have ended. */
+void store_embed_stop(struct store *store);
+
 /* An embed_fn, but for the store. */
 const struct value *store_embed(struct store *store, struct arena *arena,
     const char *model, const struct value *texts);

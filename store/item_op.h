@@ -10,6 +10,7 @@ struct item_op {
 	const struct value *op;
 	const char *space, *member; /* member of put, get, delete alone */
 	uint64_t limit, offset;     /* of search and namespaces */
+	uint64_t until_ms; /* of the loop's time: to answer by then; 0: whenever */
 };
 
 /* {fault}: what is wrong with the operation, or that Redis did not answer; NULL when the fiber was

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "fault.h"
+#include "fiber.h"
 #include "item_filter.h"
 #include "item_key.h"
 #include "item_op.h"
 #include "nearest.h"
 
 #define LIMIT_DEFAULT 10
+#define WAY_MS 3000u
 #define SWEEP_ITEMS 200u /* in one step */
 #define SWEEPS_MAX 100u  /* then others of the shard have their turn */
 
@@ -287,9 +289,11 @@ check(struct item_op *at, const struct item_kind *kind, const char **error_r)
 }
 
 static const struct value *
-do_op(struct store *store, struct arena *arena, const struct value *op)
+do_op(struct store *store, struct arena *arena, const struct value *op, uint64_t until_ms)
 {
-	struct item_op at = { .store = store, .arena = arena, .op = op };
+	struct item_op at = {
+		.store = store, .arena = arena, .op = op, .until_ms = until_ms
+	};
 	const struct item_kind *kind = kind_of(value_get_text(op, "op"));
 	const char *error;
 
@@ -301,16 +305,32 @@ do_op(struct store *store, struct arena *arena, const struct value *op)
 }
 
 /* All that a search has looked at is gone behind it; the caller's arena has the answer. */
-const struct value *
-items_do(struct store *store, struct arena *arena, const struct value *op)
+static const struct value *
+do_by(struct store *store, struct arena *arena, const struct value *op, uint64_t until_ms)
 {
 	struct arena *scratch = arena_new();
-	const struct value *answer = do_op(store, scratch, op);
+	const struct value *answer = do_op(store, scratch, op, until_ms);
 
 	if (answer != NULL)
 		answer = value_copy(arena, answer);
 	arena_destroy(&scratch);
 	return answer;
+}
+
+const struct value *
+items_do(struct store *store, struct arena *arena, const struct value *op)
+{
+	return do_by(store, arena, op, 0);
+}
+
+/* The answer takes its time to who waits, too. */
+const struct value *
+items_do_within(
+    struct store *store, struct arena *arena, const struct value *op, uint64_t left_ms)
+{
+	const uint64_t way_ms = left_ms / 2 < WAY_MS ? left_ms / 2 : WAY_MS;
+
+	return do_by(store, arena, op, loop_now_ms(fiber_loop()) + left_ms - way_ms);
 }
 
 /* Returns how many are forgotten. */

@@ -28,6 +28,11 @@
 const struct value *items_do(
     struct store *store, struct arena *arena, const struct value *op);
 
+/* As items_do, for who waits for left_ms: a search whose items have not all got their vectors by then answers before,
+ * {fault} of type TimeoutError (retryable). Those go on being made where the process embeds (store/embed.h). */
+const struct value *items_do_within(
+    struct store *store, struct arena *arena, const struct value *op, uint64_t left_ms);
+
 /* Forgets items of the shard whose time is over, all of them unless there are very many. */
 void items_sweep(struct store *store, unsigned shard);
 

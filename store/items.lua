@@ -117,6 +117,33 @@ local function item_set_vectors(_, args)
   end
 end
 
+-- item_claim(items; prefix, bytes, ms, member, digest, member, digest ...): claims to the making of their vectors, for
+-- so long, which `item-claims` has, member and digest -> until when. Returns for each 1: it is the caller's; 0: somebody
+-- else's, or there is one of so many bytes by now.
+local function item_claim(_, args)
+  local prefix, now, mine = args[1], now_ms(), {}
+  redis.call('ZREMRANGEBYSCORE', prefix .. 'item-claims', '-inf', now)
+  for i = 4, #args, 2 do
+    local kept = redis.call('HGET', prefix .. 'item-vector', args[i]) or ''
+    local is_there = #kept == tonumber(args[2]) and string.sub(kept, 1, #args[i + 1]) == args[i + 1]
+    mine[#mine + 1] = is_there and 0 or
+      redis.call('ZADD', prefix .. 'item-claims', 'NX', now + tonumber(args[3]), args[i] .. args[i + 1])
+  end
+  return mine
+end
+
+-- item_hold(items; prefix, ms, member, digest, member, digest ...): claims last for so long from now on; 0: no longer.
+local function item_hold(_, args)
+  local prefix, ms = args[1], tonumber(args[2])
+  for i = 3, #args, 2 do
+    if ms == 0 then
+      redis.call('ZREM', prefix .. 'item-claims', args[i] .. args[i + 1])
+    else
+      redis.call('ZADD', prefix .. 'item-claims', 'XX', now_ms() + ms, args[i] .. args[i + 1])
+    end
+  end
+end
+
 -- embed_ask(fl:embed, the answer's key, fl:embedder, the key of who is at it; what is asked, ms, most): asks
 -- coordinators, who answer into the answer's key while it is there; not again while one is at it. Returns {"ASKED"},
 -- {"MANY"} when so many wait, {"NOBODY"} when there is none who answers.
@@ -176,6 +203,8 @@ register('fl_item_page', item_page, 'allow-oom')
 register('fl_item_spaces', item_spaces, 'allow-oom')
 register('fl_item_vectors', item_vectors, 'allow-oom')
 register('fl_item_set_vectors', item_set_vectors)
+register('fl_item_claim', item_claim, 'allow-oom')
+register('fl_item_hold', item_hold, 'allow-oom')
 register('fl_embed_ask', embed_ask)
 register('fl_embed_take', embed_take)
 register('fl_embed_beat', embed_beat)

@@ -95,6 +95,7 @@ store_new(struct redis *redis, uint64_t wait_ms)
 
 	store->redis = redis;
 	store->wait_ms = wait_ms;
+	TAILQ_INIT(&store->embeddings);
 	return store;
 }
 

@@ -2,6 +2,8 @@
 #ifndef STORE_PRIVATE_H
 #define STORE_PRIVATE_H
 
+#include <sys/queue.h>
+
 #include "embed.h"
 #include "store_past.h"
 
@@ -16,6 +18,7 @@ struct store {
 	struct warm *warm; /* what claims need not read, or NULL */
 	embed_fn *embed;   /* or NULL: coordinators are asked */
 	void *embed_arg;
+	TAILQ_HEAD(, embedding) embeddings; /* under way (item_vectors.c) */
 	bool gone; /* the last failure was for no answer of Redis */
 	char error[512];
 };
