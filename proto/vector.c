@@ -49,6 +49,20 @@ vector_new(struct arena *arena, const struct value *numbers)
 	return value_bin(arena, bytes, size * NUMBER_BYTES);
 }
 
+const struct value *
+vector_checked(struct arena *arena, const void *bytes, size_t size)
+{
+	const struct value *vector = value_bin(arena, bytes, size);
+	size_t i;
+
+	if (!vector_is(vector))
+		return NULL;
+	for (i = 0; i < vector_numbers(vector); i++)
+		if (!isfinite(number_at(vector, i)))
+			return NULL;
+	return vector;
+}
+
 bool
 vector_is(const struct value *value)
 {

@@ -9,6 +9,9 @@
  * and for more than VECTOR_NUMBERS_MAX. */
 const struct value *vector_new(struct arena *arena, const struct value *numbers);
 
+/* Returns size bytes, which stay the caller's and are to last as long as arena, as a vector; NULL unless they are a vector's. */
+const struct value *vector_checked(struct arena *arena, const void *bytes, size_t size);
+
 /* Whether value is such bytes. */
 bool vector_is(const struct value *value);
 

@@ -1,11 +1,14 @@
 #include "openai_embeddings.h"
 
+#include <sodium.h>
+
 #include "answer.h"
 #include "chat.h"
 #include "vector.h"
 
 const struct value *
-openai_embeddings_request(const struct ask *ask, bool stream, const char **error_r)
+openai_embeddings_request_numbers(
+    const struct ask *ask, bool stream, const char **error_r)
 {
 	struct arena *arena = ask->arena;
 	struct value_list texts = { .arena = arena };
@@ -18,6 +21,31 @@ openai_embeddings_request(const struct ask *ask, bool stream, const char **error
 		    value_str(arena, chat_text(arena, value_at(ask->messages, i))));
 	return value_map(arena, "model", value_str(arena, ask->model), "input",
 	    value_list_end(&texts), NULL);
+}
+
+const struct value *
+openai_embeddings_request(const struct ask *ask, bool stream, const char **error_r)
+{
+	return value_map_with(ask->arena,
+	    openai_embeddings_request_numbers(ask, stream, error_r), "encoding_format",
+	    VALUE_TEXT("base64"));
+}
+
+/* Of an entry: numbers, or their bytes as vectors have them; NULL for anything else. */
+static const struct value *
+vector_of(struct arena *arena, const struct value *embedding)
+{
+	const size_t room = value_is(embedding, VALUE_STR) ? embedding->size : 0;
+	unsigned char *bytes;
+	size_t size;
+
+	if (!value_is(embedding, VALUE_STR))
+		return vector_new(arena, embedding);
+	bytes = arena_alloc(arena, room + 1);
+	if (sodium_base642bin(bytes, room, embedding->text, embedding->size, NULL, &size,
+		NULL, sodium_base64_VARIANT_ORIGINAL) == -1)
+		return NULL;
+	return vector_checked(arena, bytes, size);
 }
 
 /* Returns which text entry is of; as the entries stand, where none says so. */
@@ -65,7 +93,7 @@ openai_embeddings_answer(
 	for (i = 0; i < count; i++) {
 		const struct value *entry = value_at(data, i);
 		const struct value *vector =
-		    vector_new(arena, value_get(entry, "embedding"));
+		    vector_of(arena, value_get(entry, "embedding"));
 
 		index = index_of(entry, i);
 		if (vector == NULL || index >= count || vectors[index] != NULL) {

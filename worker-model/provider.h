@@ -27,6 +27,8 @@ struct endpoint {
 	const char *url; /* where requests go, or NULL */
 	enum responses_use responses;
 	const char *key; /* or NULL: none is sent. Never in a message, never in a log */
+	bool *
+	    takes_no_base64; /* learned: it has refused to say vectors so; or NULL: it is not kept */
 	struct http *http;
 	uint64_t connect_timeout_ms;
 	uint64_t first_byte_timeout_ms; /* of a streamed answer */

@@ -1,5 +1,7 @@
 /* provider_openai: OpenAI's chat completions, and the many servers that speak the same; its Responses API, and those
  * that speak that. */
+#include <string.h>
+
 #include "openai_answer.h"
 #include "openai_embeddings.h"
 #include "openai_moderation.h"
@@ -51,6 +53,38 @@ static const struct dialect embedding = {
 	.answer = openai_embeddings_answer,
 };
 
+static const struct dialect embedding_numbers = {
+	.request = openai_embeddings_request_numbers,
+	.headers = headers,
+	.answer = openai_embeddings_answer,
+};
+
+/* Whether what was asked may be as wrong as that. */
+static bool
+is_refusal(const struct fault *fault)
+{
+	return strcmp(fault->type, "BadRequestError") == 0 ||
+	       strcmp(fault->type, "UnprocessableEntityError") == 0;
+}
+
+/* Some servers refuse what they do not know: those are asked for numbers from then on. */
+static const struct value *
+embed(const struct endpoint *endpoint, const struct ask *ask, struct fault **fault_r)
+{
+	bool *takes_no_base64 = endpoint->takes_no_base64;
+	const struct value *message;
+
+	if (takes_no_base64 != NULL && *takes_no_base64)
+		return provider_exchange(&embedding_numbers, endpoint, ask, fault_r);
+	message = provider_exchange(&embedding, endpoint, ask, fault_r);
+	if (message != NULL || !is_refusal(*fault_r))
+		return message;
+	message = provider_exchange(&embedding_numbers, endpoint, ask, fault_r);
+	if (message != NULL && takes_no_base64 != NULL)
+		*takes_no_base64 = true;
+	return message;
+}
+
 static const struct value *
 openai_send(
     const struct endpoint *endpoint, const struct ask *ask, struct fault **fault_r)
@@ -63,7 +97,7 @@ openai_send(
 	}
 	if (ask->task == TASK_EMBEDDINGS) {
 		beside.url = openai_url_beside(ask->arena, endpoint->url, "/embeddings");
-		return provider_exchange(&embedding, &beside, ask, fault_r);
+		return embed(&beside, ask, fault_r);
 	}
 	if (!responses_chosen(endpoint, ask))
 		return provider_exchange(&openai, endpoint, ask, fault_r);

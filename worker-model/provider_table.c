@@ -69,6 +69,8 @@ add(struct provider_table *table, const struct endpoint *defaults,
 	*endpoint = *defaults;
 	endpoint->name = name;
 	endpoint->provider = provider;
+	endpoint->takes_no_base64 = arena_alloc(table->arena, sizeof(bool));
+	*endpoint->takes_no_base64 = false;
 	table->names[table->count++] = name;
 	return endpoint;
 }

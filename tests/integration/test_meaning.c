@@ -103,6 +103,35 @@ START_TEST(openai_says_what_texts_mean)
 }
 END_TEST
 
+/* How often what is in text. */
+static unsigned
+count_of(const char *text, const char *what)
+{
+	unsigned count = 0;
+
+	while ((text = strstr(text, what)) != NULL) {
+		text += strlen(what);
+		count++;
+	}
+	return count;
+}
+
+/* It is asked for bytes once, and never again. */
+START_TEST(who_knows_no_base64_says_numbers)
+{
+	struct said said;
+
+	start_with_provider(
+	    "{\"e\": [{\"http_error\": 400, \"message\": \"encoding_format?\"}," VECTORS(
+		TEA) "," VECTORS(DOG "," TEA) "," VECTORS(DOG) "]}");
+	put_two();
+	said = search("drinks?");
+	ck_assert_msg(strncmp(said.out, "1.000  u/7  b", 13) == 0, "%s", said.err);
+	ck_assert_str_eq(search("animals?").err, "");
+	ck_assert_uint_eq(count_of(requests(), "\"encoding_format\":\"base64\""), 1);
+}
+END_TEST
+
 /* --- from everywhere ---------------------------------------------------------------------- */
 
 /* What the hook's code says is answered. */
@@ -243,6 +272,7 @@ tcase_meaning(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, openai_says_what_texts_mean);
+	tcase_add_test(tcase, who_knows_no_base64_says_numbers);
 	tcase_add_test(tcase, a_hook_finds_by_meaning);
 	tcase_add_test(tcase, a_wrap_finds_by_meaning);
 	tcase_add_test(tcase, a_coordinator_that_leaves_gives_back_what_was_asked);

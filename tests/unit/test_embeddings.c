@@ -106,6 +106,9 @@ START_TEST(all_texts_go_in_one_request)
 		    "{'type':'human','content':[{'type':'text','text':'b'}]}]");
 
 	ck_assert_value(arena, openai_embeddings_request(&ask, false, NULL),
+	    "{'model':'text-embedding-3-small','input':['a','b'],"
+	    "'encoding_format':'base64'}");
+	ck_assert_value(arena, openai_embeddings_request_numbers(&ask, false, NULL),
 	    "{'model':'text-embedding-3-small','input':['a','b']}");
 }
 END_TEST
@@ -150,6 +153,11 @@ START_TEST(each_text_gets_its_vector)
 	    embeddings_of(answered("{'data':[{'embedding':[1,0]},{'embedding':[0,1]}]}"));
 	ck_assert(value_equal(value_at(vectors, 1), vector("[0, 1]")));
 	ck_assert_uint_eq(value_size(embeddings_of(answered("{'data':[]}"))), 0);
+	/* As bytes. */
+	vectors = embeddings_of(
+	    answered("{'data':[{'embedding':'AACAPwAAIMA='},{'embedding':[0,1]}]}"));
+	ck_assert(value_equal(value_at(vectors, 0), vector("[1, -2.5]")));
+	ck_assert(value_equal(value_at(vectors, 1), vector("[0, 1]")));
 }
 END_TEST
 
@@ -157,6 +165,9 @@ static const char *const wrong_answers[] = {
 	"{}",
 	"{'data':{}}",
 	"{'data':[{'embedding':'AAAA'}]}",
+	"{'data':[{'embedding':''}]}",
+	"{'data':[{'embedding':'AACAPw=!'}]}",
+	"{'data':[{'embedding':'AACAfw=='}]}", /* infinite */
 	"{'data':[{'embedding':[]}]}",
 	"{'data':[{'index':1,'embedding':[1]}]}",
 	"{'data':[{'index':0,'embedding':[1]},{'index':0,'embedding':[1]}]}",
