@@ -69,6 +69,8 @@
 #define ITEM_LABEL_BYTES_MAX 128u
 #define ITEM_KEY_BYTES_MAX 256u
 #define ITEM_VALUE_BYTES_MAX (1u << 20) /* packed */
+#define ITEM_INDEX_MAX 16u /* fields of one item that say what it means */
+#define ITEM_INDEX_BYTES_MAX 256u
 #define ITEMS_LIMIT_MAX 1000u           /* of one search */
 #define ITEM_QUERY_BYTES_MAX 16384u
 #define ITEM_FILTER_MAX 256u     /* conditions: each item is held against all of them */

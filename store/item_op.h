@@ -21,6 +21,9 @@ const struct value *item_failed(const struct item_op *at, enum store_status stat
 /* A function's call on a shard's items. arena: of the command and its reply. */
 struct command item_command(struct arena *arena, const char *function, unsigned shard);
 
+/* Whether what is read lasts again as long as it was put for. */
+bool item_refreshes(const struct item_op *at);
+
 /* The item at member, from what `item` holds of it, in arena; NULL for what is none of ours. */
 const struct value *item_read(
     struct arena *arena, const char *member, const struct value *bytes);

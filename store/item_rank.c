@@ -12,10 +12,10 @@
 #include "fiber.h"
 #include "item_filter.h"
 #include "item_finds.h"
+#include "item_index.h"
 #include "item_key.h"
 #include "item_op.h"
 #include "item_vectors.h"
-#include "json.h"
 #include "utf8.h"
 #include "vector.h"
 
@@ -38,56 +38,17 @@ struct candidates {
 
 /* --- what is looked at ---------------------------------------------------------------- */
 
-static const struct value *
-chosen(struct arena *arena, const struct value *value, const struct value *fields)
-{
-	const struct value *map = value_empty_map(), *field;
-	size_t i;
-
-	for (i = 0; i < value_size(fields); i++) {
-		const char *name = value_text(value_at(fields, i));
-
-		field = name != NULL ? value_get(value, name) : NULL;
-		if (!value_is_nil(field))
-			map = value_map_with(arena, map, name, field);
-	}
-	return map;
-}
-
-/* What is looked at of text. */
+/* Its own fields, if it has any, or those of all; NULL: it is not found by meaning, by its put or since it says nothing. */
 static const char *
-beginning(struct arena *arena, const char *text)
+text_of(const struct rank *rank, struct arena *arena, const struct value *item)
 {
-	return arena_copy(
-	    arena, text, utf8_prefix(text, strlen(text), EMBEDDED_TEXT_BYTES_MAX));
-}
+	const struct value *index = value_get(item, "index");
 
-/* What a model would refuse, and all other texts of that call with it, or could say nothing of. */
-static bool
-is_blank(const char *text)
-{
-	return text[strspn(text, " \t\r\n")] == '\0';
-}
-
-/* The text that stands for value: as JSON, or the field itself where it is the only one and a text. NULL: it has none of
- * the fields, or says nothing. */
-static const char *
-text_of(const struct rank *rank, struct arena *arena, const struct value *value)
-{
-	const struct value *only;
-	const char *text;
-
-	if (value_size(rank->fields) > 0)
-		value = chosen(arena, value, rank->fields);
-	if (value_size(value) == 0)
+	if (value_is(index, VALUE_BOOL) ||
+	    (value_is(index, VALUE_ARRAY) && value_size(index) == 0))
 		return NULL;
-	only = value->pairs[0].value;
-	if (value_size(rank->fields) == 1 && value_is(only, VALUE_STR))
-		text = value_text(only);
-	else
-		text = json_beginning(arena, value, EMBEDDED_TEXT_BYTES_MAX);
-	text = beginning(arena, text);
-	return is_blank(text) ? NULL : text;
+	return item_index_text(
+	    arena, value_get(item, "value"), index != NULL ? index : rank->fields);
 }
 
 static void
@@ -116,7 +77,7 @@ add_candidate(
 		return;
 	*candidate = (struct candidate){ .member = member,
 		.bytes = bytes,
-		.text = text_of(candidates->rank, pages->arena, value) };
+		.text = text_of(candidates->rank, pages->arena, item) };
 	if (candidate->text == NULL)
 		return;
 	take_digest(candidates->rank, pages->arena, candidate);
@@ -215,7 +176,8 @@ static bool
 embed_query(struct rank *rank)
 {
 	const char *text = value_get_text(rank->finds.at->op, "query");
-	const struct value *query = value_str(rank->arena, beginning(rank->arena, text));
+	const struct value *query = value_strn(
+	    rank->arena, text, utf8_prefix(text, strlen(text), EMBEDDED_TEXT_BYTES_MAX));
 	const struct value *body = store_embed(rank->finds.at->store, rank->arena, NULL,
 	    value_array(rank->arena, &query, 1));
 

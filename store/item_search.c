@@ -10,6 +10,8 @@
 #include "item_pages.h"
 #include "memory.h"
 
+#define REFRESH_MS 1000u
+
 /* Whether member and all behind it in its shard are of no use. */
 static bool
 is_behind(const struct finds *finds, const char *member)
@@ -201,6 +203,42 @@ answer(const struct finds *finds, const char *name)
 	return value_map(list.arena, name, value_list_end(&list), NULL);
 }
 
+/* Makes what was found in the shard and ends last again. */
+static void
+refresh_shard(const struct finds *finds, unsigned shard)
+{
+	struct arena *arena = arena_new();
+	struct command command = item_command(arena, "fl_item_refresh", shard);
+	const size_t none = command.count;
+	const struct value *reply;
+	size_t i;
+
+	for (i = finds->at->offset - finds->passed; i < finds->count; i++) {
+		const struct find *find = &finds->all[i];
+
+		if (find->bytes != NULL && item_shard(find->member) == shard &&
+		    value_has(item_read(arena, find->member,
+				  value_bin(arena, find->bytes, find->size)),
+			"expires_at"))
+			command_text(&command, find->member);
+	}
+	if (command.count > none)
+		redis_call(store_redis(finds->at->store), arena, REFRESH_MS, command.args,
+		    command.count, &reply);
+	arena_destroy(&arena);
+}
+
+/* What Redis does not do soon is not waited for: they are found. */
+static void
+refresh(const struct finds *finds)
+{
+	unsigned shard = item_is_everywhere(finds->at) ? 0 : item_shard(finds->at->space);
+	unsigned end = item_is_everywhere(finds->at) ? SHARDS : shard + 1;
+
+	for (; item_refreshes(finds->at) && shard < end; shard++)
+		refresh_shard(finds, shard);
+}
+
 const struct value *
 item_gather(struct finds *finds, const char *name,
     enum store_status (*of_shard)(struct finds *finds, unsigned shard))
@@ -219,8 +257,10 @@ item_gather(struct finds *finds, const char *name,
 		found = item_failed(at, status);
 	else if (finds_refusal(finds) != NULL)
 		found = item_refuse(at, finds_refusal(finds));
-	else
+	else {
 		found = answer(finds, name);
+		refresh(finds);
+	}
 	finds_release(finds);
 	return found;
 }

@@ -26,8 +26,8 @@ struct embedding {
 	struct candidate parts[EMBEDDED_TEXTS_MAX];
 	size_t count;
 	const struct value *body; /* as an embed_fn returns it */
-	bool is_done;
-	struct fiber *fiber, *waiter; /* waiter: NULL, nobody waits any more */
+	bool is_done, is_left;    /* is_left: nobody waits any more, it is its fiber's */
+	struct fiber *fiber, *waiter;
 	TAILQ_ENTRY(embedding) link;
 };
 
@@ -205,10 +205,10 @@ embedding_main(void *arg)
 	hold(embedding, arena, 0);
 	TAILQ_REMOVE(&embedding->store->embeddings, embedding, link);
 	embedding->is_done = true;
-	if (embedding->waiter != NULL)
-		fiber_wake(embedding->waiter);
-	else
+	if (embedding->is_left)
 		arena_destroy(&arena);
+	else if (embedding->fiber != NULL)
+		fiber_wake(embedding->waiter);
 }
 
 void
@@ -252,8 +252,7 @@ leave(struct embedding *embedding, struct arena *arena)
 		return;
 	}
 	hold(embedding, arena, LEFT_MS);
-	if (!embedding->is_done)
-		embedding->waiter = NULL;
+	embedding->is_left = !embedding->is_done;
 }
 
 /* Returns false when the search ends over it. */
@@ -358,8 +357,8 @@ make_some(struct making *making, struct item_pages *pages, struct candidate *con
 		is_good = false;
 	} else if (embedding->count > 0) {
 		is_good = make_claimed(making, embedding, pages->arena, fresh, count);
-		if (embedding->waiter == NULL)
-			return false; /* it is its fiber's */
+		if (embedding->is_left)
+			return false;
 	}
 	arena_destroy(&arena);
 	return is_good;

@@ -7,8 +7,10 @@
 #include "fault.h"
 #include "fiber.h"
 #include "item_filter.h"
+#include "item_index.h"
 #include "item_key.h"
 #include "item_op.h"
+#include "json.h"
 #include "nearest.h"
 
 #define LIMIT_DEFAULT 10
@@ -44,7 +46,7 @@ item_failed(const struct item_op *at, enum store_status status)
 
 static const struct value *
 make_item(struct arena *arena, const char *member, const int64_t times[3],
-    const struct value *value)
+    const struct value *index, const struct value *value)
 {
 	const char *key;
 	const struct value *labels = item_labels(arena, member, &key);
@@ -54,15 +56,28 @@ make_item(struct arena *arena, const char *member, const int64_t times[3],
 	return value_map(arena, "namespace", labels, "key", value_str(arena, key),
 	    "value", value, "created_at", value_int(arena, times[0]), "updated_at",
 	    value_int(arena, times[1]), "expires_at",
-	    times[2] > 0 ? value_int(arena, times[2]) : NULL, NULL);
+	    times[2] > 0 ? value_int(arena, times[2]) : NULL, "index", index, NULL);
 }
 
-/* "created updated expires", a line feed, the packed value. */
+/* Of what stands behind an item's times, up to end: "", " ttl", " ttl index", the last as JSON. */
+static const struct value *
+read_index(struct arena *arena, const char *text, const char *end)
+{
+	const char *index =
+	    text + 1 < end ? memchr(text + 1, ' ', (size_t)(end - text - 1)) : NULL;
+	const char *error;
+
+	return index != NULL
+		   ? json_parse(arena, index + 1, (size_t)(end - index - 1), &error)
+		   : NULL;
+}
+
+/* "created updated expires", what read_index reads, a line feed, the packed value. */
 const struct value *
 item_read(struct arena *arena, const char *member, const struct value *bytes)
 {
 	const char *text = redis_reply_text(bytes), *end;
-	const struct value *value;
+	const struct value *value, *index;
 	int64_t times[3];
 	char *after = NULL;
 	size_t i;
@@ -72,10 +87,12 @@ item_read(struct arena *arena, const char *member, const struct value *bytes)
 		return NULL;
 	for (i = 0; i < 3; i++, text = after)
 		times[i] = strtoll(text, &after, 10);
+	index = read_index(arena, text, end);
 	end++;
 	value = store_decode(arena,
 	    value_bin(arena, end, bytes->size - (size_t)(end - redis_reply_text(bytes))));
-	return value_is(value, VALUE_MAP) ? make_item(arena, member, times, value) : NULL;
+	return value_is(value, VALUE_MAP) ? make_item(arena, member, times, index, value)
+					  : NULL;
 }
 
 /* --- one item ------------------------------------------------------------------------- */
@@ -90,6 +107,12 @@ item_command(struct arena *arena, const char *function, unsigned shard)
 	return command;
 }
 
+bool
+item_refreshes(const struct item_op *at)
+{
+	return value_get_bool(at->op, "refresh_ttl", false);
+}
+
 static struct command
 begin(const struct item_op *at, const char *function)
 {
@@ -101,6 +124,7 @@ put(const struct item_op *at)
 {
 	struct command command = begin(at, "fl_item_put");
 	const struct value *value = value_get(at->op, "value"), *reply;
+	const struct value *index = value_get(at->op, "index");
 	int64_t ttl_ms = value_get_int(at->op, "ttl_ms", 0), times[3];
 	enum store_status status;
 	size_t i;
@@ -115,13 +139,15 @@ put(const struct item_op *at)
 	command_text(&command, at->member);
 	command_value(&command, value);
 	command_uint(&command, (uint64_t)ttl_ms);
+	index = value_is_nil(index) ? NULL : index;
+	command_text(&command, index != NULL ? json_text(at->arena, index) : "");
 	status = store_read(at->store, &command, &reply);
 	if (status != STORE_OK)
 		return item_failed(at, status);
 	for (i = 0; i < 3; i++)
 		times[i] = store_number_at(reply, i);
-	return value_map(
-	    at->arena, "item", make_item(at->arena, at->member, times, value), NULL);
+	return value_map(at->arena, "item",
+	    make_item(at->arena, at->member, times, index, value), NULL);
 }
 
 static const struct value *
@@ -132,6 +158,8 @@ get(const struct item_op *at)
 	enum store_status status;
 
 	command_text(&command, at->member);
+	if (item_refreshes(at))
+		command_text(&command, "refresh");
 	status = store_read(at->store, &command, &reply);
 	if (status != STORE_OK)
 		return item_failed(at, status);
@@ -165,11 +193,11 @@ static const struct item_kind {
 	bool is_of_one;
 	const struct value *(*run)(const struct item_op *at);
 } kinds[] = {
-	{ "put", { "namespace", "key", "value", "ttl_ms" }, true, put },
-	{ "get", { "namespace", "key" }, true, get },
+	{ "put", { "namespace", "key", "value", "ttl_ms", "index" }, true, put },
+	{ "get", { "namespace", "key", "refresh_ttl" }, true, get },
 	{ "delete", { "namespace", "key" }, true, delete },
-	{ "search", { "namespace", "filter", "limit", "offset", "query" }, false,
-	    item_search },
+	{ "search", { "namespace", "filter", "limit", "offset", "query", "refresh_ttl" },
+	    false, item_search },
 	{ "namespaces", { "namespace", "suffix", "max_depth", "limit", "offset" }, false,
 	    item_namespaces },
 };
@@ -238,6 +266,17 @@ check_query(const struct item_op *at, const char **error_r)
 	return -1;
 }
 
+static int
+check_refresh(const struct item_op *at, const char **error_r)
+{
+	const struct value *refresh = value_get(at->op, "refresh_ttl");
+
+	if (value_is_nil(refresh) || value_is(refresh, VALUE_BOOL))
+		return 0;
+	*error_r = "refresh_ttl: must be true or false";
+	return -1;
+}
+
 /* Returns what of a namespace is before its first "*": what is below that has to be looked at. */
 static const struct value *
 before_any(struct arena *arena, const struct value *namespace)
@@ -272,7 +311,9 @@ check(struct item_op *at, const struct item_kind *kind, const char **error_r)
 	    check_number(at, "max_depth", 1, ITEM_LABELS_MAX, error_r) == -1 ||
 	    check_number(at, "ttl_ms", 1, ITEM_TTL_MS_MAX, error_r) == -1 ||
 	    item_filter_check(at->arena, value_get(at->op, "filter"), error_r) == -1 ||
-	    check_query(at, error_r) == -1 || check_suffix(at, error_r) == -1)
+	    item_index_check(at->arena, value_get(at->op, "index"), error_r) == -1 ||
+	    check_refresh(at, error_r) == -1 || check_query(at, error_r) == -1 ||
+	    check_suffix(at, error_r) == -1)
 		return -1;
 	at->limit = (uint64_t)value_get_int(at->op, "limit", LIMIT_DEFAULT);
 	at->offset = (uint64_t)value_get_int(at->op, "offset", 0);

@@ -1,7 +1,7 @@
 /* items: long-term memory: what agents know beyond a thread, as values under namespaces.
  *
- * An item is {namespace, key, value (a map), created_at, updated_at, expires_at?}, times in ms of
- * Redis' clock. Items are in the shard of their namespace's first label; a search over all
+ * An item is {namespace, key, value (a map), created_at, updated_at, expires_at?, index?}, times in ms of
+ * Redis' clock; index (item_index.h) as its put has it. Items are in the shard of their namespace's first label; a search over all
  * shards asks each. Reached by hooks in the coordinator, by everybody else as the service
  * `store` (proto/bodies.h), by `flotilla store`. Waits, so it runs on a fiber. */
 #ifndef ITEMS_H
@@ -11,10 +11,11 @@
 
 /* Does what op asks: {op, namespace, ...}, with op
  *
- *	put          key, value, ttl_ms?          {item}
- *	get          key                          {item}, or {} when there is none
+ *	put          key, value, ttl_ms?, index?  {item}
+ *	get          key, refresh_ttl?            {item}, or {} when there is none
  *	delete       key                          {deleted: 0 or 1}
- *	search       filter?, limit?, offset?     {items: [item]}, in the order of namespace and key
+ *	search       filter?, limit?, offset?,    {items: [item]}, in the order of namespace and key
+ *	             refresh_ttl?
  *	search       query, filter?, ...          {items: [item and score]}, those first that mean what is
  *	                                          most like the query (item_rank.c)
  *	namespaces   suffix?, max_depth?,         {namespaces: [[label]]}
@@ -22,7 +23,7 @@
  *
  * namespace is a prefix for the last three, which may be absent or empty; "*" in it, and in suffix, is any label for
  * namespaces; limit is 10 by default,
- * ITEMS_LIMIT_MAX at most. Returns the answer in arena: what stands above, or {fault}, of type
+ * ITEMS_LIMIT_MAX at most; refresh_ttl: what is found lasts again for its ttl_ms, to a hundredth of that. Returns the answer in arena: what stands above, or {fault}, of type
  * ValueError for a wrong op, ConnectionError (retryable) while Redis cannot be asked. NULL when the fiber
  * was cancelled. Doing a put or delete twice is doing it once. */
 const struct value *items_do(

@@ -3,10 +3,10 @@
 -- label of their namespace. One member stands for an item, everywhere: its labels, each ended by
 -- the byte 31, then 30 and its key, so that the order of bytes keeps a namespace and all below it
 -- together. KEYS[1] is `items`, the members; `item` has what they hold: "created updated expires"
--- in ms (expires 0: never), a line feed, the packed value.
+-- in ms (expires 0: never), perhaps " ttl" (0: none) and behind that " index", a line feed, the packed value.
 
 local function item_times(bytes)
-  local created, updated, expires = string.match(bytes or '', '^(%d+) (%d+) (%d+)\n')
+  local created, updated, expires = string.match(bytes or '', '^(%d+) (%d+) (%d+)[^\n]*\n')
   return tonumber(created), tonumber(updated), tonumber(expires)
 end
 
@@ -22,7 +22,21 @@ local function drop_items(prefix, members)
   call_with('HDEL', prefix .. 'item-vector', members, 1, #members)
 end
 
--- item_put(items; prefix, member, packed value, ttl_ms (0: for ever)). Returns {created, updated,
+-- Makes an item that was put for a while last as long from now on, unless that is hardly later: it is written whole.
+-- Returns what it holds.
+local function item_refreshed(prefix, member, bytes, now)
+  local head, expires, ttl, rest = string.match(bytes, '^(%d+ %d+) (%d+) (%d+)(.*)')
+  expires, ttl = tonumber(expires), tonumber(ttl)
+  if not ttl or expires == 0 or now + ttl - expires < ttl / 100 then
+    return bytes
+  end
+  bytes = string.format('%s %.0f %.0f', head, now + ttl, ttl) .. rest
+  redis.call('HSET', prefix .. 'item', member, bytes)
+  redis.call('ZADD', prefix .. 'item-ends', now + ttl, member)
+  return bytes
+end
+
+-- item_put(items; prefix, member, packed value, ttl_ms (0: for ever), index ("": none)). Returns {created, updated,
 -- expires}.
 local function item_put(keys, args)
   local prefix, member, ttl = args[1], args[2], tonumber(args[4])
@@ -38,19 +52,35 @@ local function item_put(keys, args)
   else
     redis.call('ZREM', prefix .. 'item-ends', member)
   end
-  redis.call('HSET', prefix .. 'item', member,
-    string.format('%.0f %.0f %.0f\n', created, now, expires) .. args[3])
+  local head = string.format('%.0f %.0f %.0f', created, now, expires)
+  if args[5] and args[5] ~= '' then
+    head = string.format('%s %.0f ', head, ttl) .. args[5]
+  elseif ttl > 0 then
+    head = string.format('%s %.0f', head, ttl)
+  end
+  redis.call('HSET', prefix .. 'item', member, head .. '\n' .. args[3])
   redis.call('ZADD', keys[1], 0, member)
   return { created, now, expires }
 end
 
--- item_get(items; prefix, member): {what it holds}, or {} for none.
+-- item_get(items; prefix, member, "refresh"?): {what it holds}, or {} for none.
 local function item_get(_, args)
-  local bytes = redis.call('HGET', args[1] .. 'item', args[2])
-  if not bytes or item_is_over(bytes, now_ms()) then
+  local bytes, now = redis.call('HGET', args[1] .. 'item', args[2]), now_ms()
+  if not bytes or item_is_over(bytes, now) then
     return {}
   end
-  return { bytes }
+  return { args[3] and item_refreshed(args[1], args[2], bytes, now) or bytes }
+end
+
+-- item_refresh(items; prefix, member...): likewise, of those that are there.
+local function item_refresh(_, args)
+  local now = now_ms()
+  for i = 2, #args do
+    local bytes = redis.call('HGET', args[1] .. 'item', args[i])
+    if bytes and not item_is_over(bytes, now) then
+      item_refreshed(args[1], args[i], bytes, now)
+    end
+  end
 end
 
 -- item_delete(items; prefix, member): how many there were.
@@ -198,6 +228,7 @@ end
 
 register('fl_item_put', item_put)
 register('fl_item_get', item_get, 'allow-oom')
+register('fl_item_refresh', item_refresh, 'allow-oom')
 register('fl_item_delete', item_delete, 'allow-oom')
 register('fl_item_page', item_page, 'allow-oom')
 register('fl_item_spaces', item_spaces, 'allow-oom')

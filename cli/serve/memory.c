@@ -47,18 +47,21 @@ ttl_ms(struct arena *arena, const struct value *ttl)
 	return value_int(arena, (int64_t)ms);
 }
 
-/* Does {op, namespace, key, value?, ttl_ms?} of the body, which answers nothing. */
+/* Does {op, namespace, key, value?, ttl_ms?, index?} of the body, which answers nothing. */
 static void
 change(struct call *call, const char *name)
 {
 	struct arena *arena = call->arena;
 	const struct value *body = call->body, *namespace;
+	const struct value *index = value_get(body, "index");
+	const bool has_index = strcmp(name, "put") == 0 && !value_is_nil(index);
 
 	if (tenant_namespace(call, value_get(body, "namespace"), false, &namespace) &&
 	    ask(call,
 		value_map(arena, "op", value_str(arena, name), "namespace", namespace,
 		    "key", value_get(body, "key"), "value", value_get(body, "value"),
-		    "ttl_ms", ttl_ms(arena, value_get(body, "ttl")), NULL)) != NULL)
+		    "ttl_ms", ttl_ms(arena, value_get(body, "ttl")), "index",
+		    has_index ? index : NULL, NULL)) != NULL)
 		reply_nothing(call);
 }
 
@@ -83,6 +86,18 @@ labels_of(struct arena *arena, const char *path)
 	return value_list_end(&labels);
 }
 
+/* What is read lasts again, unless the client says otherwise. */
+static const struct value *
+refresh_of(const struct call *call)
+{
+	const char *text = exchange_query(call->exchange, "refresh_ttl");
+	const struct value *refresh = value_get(call->body, "refresh_ttl");
+
+	if (text != NULL)
+		return value_bool(strcmp(text, "false") != 0 && strcmp(text, "0") != 0);
+	return value_is_nil(refresh) ? value_bool(true) : refresh;
+}
+
 void
 call_item_get(struct call *call)
 {
@@ -94,9 +109,10 @@ call_item_get(struct call *call)
 		labels_of(arena, exchange_query(call->exchange, "namespace")), false,
 		&namespace))
 		return;
-	answer = ask(
-	    call, value_map(arena, "op", value_str(arena, "get"), "namespace", namespace,
-		      "key", key != NULL ? value_str(arena, key) : NULL, NULL));
+	answer =
+	    ask(call, value_map(arena, "op", value_str(arena, "get"), "namespace",
+			  namespace, "key", key != NULL ? value_str(arena, key) : NULL,
+			  "refresh_ttl", refresh_of(call), NULL));
 	if (answer == NULL)
 		return;
 	reply(call, 200,
@@ -134,12 +150,13 @@ call_items_search(struct call *call)
 	if (!read_page(call, &limit, &offset) ||
 	    !tenant_namespace(call, prefix, true, &prefix))
 		return;
-	answer = ask(
-	    call, value_map(arena, "op", value_str(arena, "search"), "namespace",
-		      value_is_nil(prefix) ? NULL : prefix, "filter",
-		      value_is_nil(filter) ? NULL : filter, "query",
-		      value_is_nil(query) ? NULL : query, "limit",
-		      value_int(arena, limit), "offset", value_int(arena, offset), NULL));
+	answer =
+	    ask(call, value_map(arena, "op", value_str(arena, "search"), "namespace",
+			  value_is_nil(prefix) ? NULL : prefix, "filter",
+			  value_is_nil(filter) ? NULL : filter, "query",
+			  value_is_nil(query) ? NULL : query, "limit",
+			  value_int(arena, limit), "offset", value_int(arena, offset),
+			  "refresh_ttl", refresh_of(call), NULL));
 	if (answer == NULL)
 		return;
 	items = value_get(answer, "items");

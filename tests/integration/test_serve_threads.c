@@ -374,6 +374,24 @@ START_TEST(memory_is_put_found_and_deleted)
 	    "items");
 	ck_assert_uint_eq(value_size(found), 1);
 	ck_assert_double_gt(value_number(value_get(value_at(found, 0), "score"), 0), 0.2);
+	/* Not found by meaning, since it says so; and read again and again it stays. */
+	ck_assert_int_eq(
+	    ASK(.method = "PUT", .path = "/store/items",
+		.body = "{'namespace': ['serve', '7'], 'key': 'prefs', 'value': "
+			"{'color': 'blue'}, 'index': false, 'ttl': 60}")
+		.status,
+	    204);
+	found = serve_post("/store/items/search",
+	    "{'namespace_prefix': ['serve'], 'query': 'as blue as the sky'}", 200);
+	ck_assert_value(fleet->arena, found, "{'items': []}");
+	serve_post("/store/items/search",
+	    "{'namespace_prefix': ['serve'], 'refresh_ttl': 7}", 422);
+	ck_assert_value(fleet->arena,
+	    value_get(serve_get("/store/items?namespace=serve.7&key=prefs"
+				"&refresh_ttl=true",
+			  200),
+		"value"),
+	    "{'color': 'blue'}");
 	ck_assert_value(fleet->arena,
 	    serve_post("/store/namespaces", "{'prefix': ['serve']}", 200),
 	    "{'namespaces': [['serve', '7']]}");

@@ -255,6 +255,60 @@ START_TEST(fields_say_which_text_stands_for_a_value)
 }
 END_TEST
 
+/* What one item's put says of it goes before what is said of all. */
+static const struct {
+	const char *index, *text;
+} indexes[] = {
+	{ "['a']", "tea" },
+	{ "['b.c']", "deep" },
+	{ "['l[*].t']", "{\"l[*].t\":[\"x\",\"y\"]}" },
+	{ "['l[-1].t']", "y" },
+	{ "['l[9]', 'a']", "{\"a\":\"tea\"}" },
+	{ "['$']", "{\"a\":\"tea\",\"b\":{\"c\":\"deep\"},\"l\":[{\"t\":\"x\"},{},{\"t\":"
+		   "\"y\"}]}" },
+	{ "null", "{\"b\":{\"c\":\"deep\"}}" },
+	{ "false", NULL },
+	{ "[]", NULL },
+	{ "['l[x]', 'l[', 'a.b', '']", "?" },
+	{ "['l[x]', 'l[', 'a.b', '[*]', '.']", NULL },
+};
+
+static void
+play_indexes(void)
+{
+	size_t i;
+
+	model.fields = "['b']";
+	for (i = 0; i < sizeof indexes / sizeof indexes[0]; i++) {
+		const struct value *put = meaning_run_op(arena_printf(trial.arena,
+		    "{'op': 'put', 'namespace': ['u'], 'key': 'a', 'index': %s, 'value': "
+		    "{'a': 'tea', 'b': {'c': 'deep'}, 'l': [{'t': 'x'}, {}, {'t': "
+		    "'y'}]}}",
+		    indexes[i].index));
+
+		if (value_text_is(value_str(trial.arena, "?"),
+			indexes[i].text != NULL ? indexes[i].text : "")) {
+			ck_assert(value_has(put, "fault"));
+			continue;
+		}
+		ck_assert(value_equal(put,
+		    meaning_run_op("{'op': 'get', 'namespace': ['u'], 'key': 'a'}")));
+		ck_assert_str_eq(meaning_keys_of("'query': 'dog'"),
+		    indexes[i].text != NULL ? "a" : "");
+		if (indexes[i].text != NULL)
+			ck_assert_str_eq(model.last, indexes[i].text);
+		ck_assert_uint_eq(
+		    value_size(value_get(meaning_run_op("{'op': 'search'}"), "items")),
+		    1);
+	}
+}
+
+START_TEST(an_item_may_say_itself_what_is_looked_at)
+{
+	trial_play(play_indexes);
+}
+END_TEST
+
 /* --- what goes wrong ----------------------------------------------------------------------- */
 
 static const struct {
@@ -341,6 +395,7 @@ tcase_item_rank(void)
 	tcase_add_test(tc, a_vector_of_another_size_than_the_querys_is_refused);
 	tcase_add_test(tc, a_call_is_bounded_in_texts_and_vectors);
 	tcase_add_test(tc, fields_say_which_text_stands_for_a_value);
+	tcase_add_test(tc, an_item_may_say_itself_what_is_looked_at);
 	tcase_add_test(tc, what_the_model_does_wrong_is_said);
 	tcase_add_test(tc, a_redis_that_is_full_is_searched);
 	return tc;

@@ -95,67 +95,6 @@ START_TEST(an_item_is_put_got_and_deleted)
 }
 END_TEST
 
-/* What is over is not there, though nobody has swept; then its room is free as well. */
-static void
-play_ttl(void)
-{
-	const struct value *put = item("{'op': 'put', 'namespace': ['u'], 'key': 'k',"
-				       " 'value': {}, 'ttl_ms': 3600000}");
-
-	ck_assert_int_eq(value_get_int(put, "expires_at", 0),
-	    value_get_int(put, "updated_at", 0) + 3600000);
-	ck_assert_str_eq(keys_of("{'op': 'search', 'namespace': ['u']}"), "k");
-	trial_ask("HSET", arena_printf(trial.arena, "fl:{s%u}:item", item_shard("u\37")),
-	    "u\37\36k", "1 1 2\n\200");
-	ck_assert_ptr_null(item("{'op': 'get', 'namespace': ['u'], 'key': 'k'}"));
-	ck_assert_str_eq(keys_of("{'op': 'search', 'namespace': ['u']}"), "");
-	trial_ask("ZADD",
-	    arena_printf(trial.arena, "fl:{s%u}:item-ends", item_shard("u\37")), "2",
-	    "u\37\36k");
-	items_sweep(trial.a, item_shard("u\37"));
-	ck_assert_int_eq(
-	    trial_ask("EXISTS",
-		arena_printf(trial.arena, "fl:{s%u}:items", item_shard("u\37")),
-		arena_printf(trial.arena, "fl:{s%u}:item", item_shard("u\37")))
-		->integer,
-	    0);
-	/* What is put for ever after it was put for a while stays. */
-	item("{'op': 'put', 'namespace': ['u'], 'key': 'k', 'value': {}, 'ttl_ms': 1}");
-	item("{'op': 'put', 'namespace': ['u'], 'key': 'k', 'value': {}}");
-	items_sweep(trial.a, item_shard("u\37"));
-	ck_assert_str_eq(keys_of("{'op': 'search', 'namespace': ['u']}"), "k");
-}
-
-START_TEST(an_item_ends_with_its_time)
-{
-	trial_play(play_ttl);
-}
-END_TEST
-
-/* More end in a second than one step takes away: they must not pile up. */
-static void
-play_many_over(void)
-{
-	unsigned shard = item_shard("u\37");
-	const char *prefix = store_prefix(trial.arena, shard);
-
-	trial_ask("EVAL",
-	    "for i = 1, 5000 do redis.call('ZADD', KEYS[1], 1, 'u\37\36' .. i) "
-	    "redis.call('ZADD', KEYS[2], 0, 'u\37\36' .. i) "
-	    "redis.call('HSET', KEYS[3], 'u\37\36' .. i, '1 1 2\\n\200') end",
-	    "3", arena_printf(trial.arena, "%sitem-ends", prefix),
-	    arena_printf(trial.arena, "%sitems", prefix),
-	    arena_printf(trial.arena, "%sitem", prefix));
-	items_sweep(trial.a, shard);
-	trial_check_keys(NULL, 0);
-}
-
-START_TEST(however_many_have_ended_one_sweep_takes_them_away)
-{
-	trial_play(play_many_over);
-}
-END_TEST
-
 /* --- searching ------------------------------------------------------------------------ */
 
 static void
@@ -443,6 +382,13 @@ static const struct {
 	{ "{'op': 'namespaces', 'max_depth': 0}", "max_depth: must" },
 	{ "{'op': 'namespaces', 'suffix': 'x'}", "suffix: " },
 	{ "{'op': 'namespaces', 'suffix': [1]}", "suffix: " },
+	{ "{'op': 'search', 'refresh_ttl': 1}", "refresh_ttl: must be true or false" },
+	{ "{'op': 'get', 'namespace': ['u'], 'key': 'k', 'index': []}",
+	    "unknown key 'index'" },
+	{ "{'op': 'put', 'namespace': ['u'], 'key': 'k', 'value': {}, 'index': true}",
+	    "index: must be false, or a list" },
+	{ "{'op': 'put', 'namespace': ['u'], 'key': 'k', 'value': {}, 'index': [1]}",
+	    "index: must be false, or a list" },
 	{ "{'op': 'search', 'suffix': ['x']}", "unknown key 'suffix'" },
 	{ "{'op': 'search', 'query': ''}", "query: must be a text" },
 	{ "{'op': 'search', 'query': 1}", "query: must be a text" },
@@ -492,8 +438,6 @@ tcase_items(void)
 	tcase_add_checked_fixture(tc, trial_open, trial_close);
 	tcase_set_timeout(tc, 120); /* 260 MB of items, with the sanitizers, too */
 	tcase_add_test(tc, an_item_is_put_got_and_deleted);
-	tcase_add_test(tc, an_item_ends_with_its_time);
-	tcase_add_test(tc, however_many_have_ended_one_sweep_takes_them_away);
 	tcase_add_test(tc, a_search_finds_what_is_below_a_prefix);
 	tcase_add_test(tc, a_search_goes_on_behind_a_page);
 	tcase_add_test(tc, a_search_leaves_nothing_but_its_answer);
