@@ -12,7 +12,7 @@ local function chores(_, args)
     return { 0, 0, 0, 0, 0, 0 } -- nearly always
   end
   local now = now_ms()
-  return { redis.call('SCARD', bereft), redis.call('ZCOUNT', hooks, '-inf', now),
+  return { redis.call('SCARD', bereft), redis.call('ZCOUNT', hooks, '-inf', now) + #told_ahead(prefix, now, 1),
     redis.call('ZCOUNT', ends, 1, now), redis.call('ZCOUNT', ttl, '-inf', now),
     redis.call('HLEN', forgotten), redis.call('ZCOUNT', recurring, '-inf', now) }
 end

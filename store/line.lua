@@ -36,12 +36,32 @@ local function leave_children(prefix, run, status, children)
   end
 end
 
+-- When the end of a run is to be told next; webhook_at says when that was said, and thereby whether the clock has been set
+-- back since.
+local function tell_at(prefix, run, now, wait_ms)
+  redis.call('HSET', run_key(prefix, run), 'webhook_at', text(now))
+  redis.call('ZADD', prefix .. 'hooks', text(now + wait_ms), run)
+end
+
 -- Whoever looks at the shard next tells the run's webhook; webhook: the field of its hash.
 local function note_end(prefix, run, webhook, now)
   if webhook then
     redis.call('HSET', run_key(prefix, run), 'webhook_state', 'waiting')
-    redis.call('ZADD', prefix .. 'hooks', now, run)
+    tell_at(prefix, run, now, 0)
   end
+end
+
+-- Of the shard's ends that are to be told last, count at most, those that were put off before the clock was set back: by
+-- their times they would wait until it has caught up.
+local function told_ahead(prefix, now, count)
+  local found = {}
+  for _, run in ipairs(redis.call('ZREVRANGE', prefix .. 'hooks', 0, count - 1)) do
+    local at = redis.pcall('HGET', run_key(prefix, run), 'webhook_at')
+    if type(at) == 'string' and (tonumber(at) or 0) > now then
+      found[#found + 1] = run
+    end
+  end
+  return found
 end
 
 -- Counts the ends of the shard's runs. Who counts ends nothing, and hinders no end: a damaged count is

@@ -6,13 +6,16 @@
 -- them for lease_ms. Returns {TIME in ms, run, number of the attempt, run, number, ...}.
 local function hooks_take(keys, args)
   local now = now_ms()
-  local taken = { now }
+  local taken, due = { now }, told_ahead(args[1], now, tonumber(args[3]))
   for _, run in ipairs(redis.call('ZRANGEBYSCORE', keys[1], '-inf', now, 'LIMIT', 0, args[3])) do
+    due[#due + 1] = run
+  end
+  for _, run in ipairs(due) do
     local record = redis.pcall('HMGET', run_key(args[1], run), 'webhook', 'webhook_tries')
     if record.err then
       redis.call('ZADD', keys[1], now + DAMAGED_MS, run) -- the others go on
     elseif record[1] then
-      redis.call('ZADD', keys[1], now + tonumber(args[2]), run)
+      tell_at(args[1], run, now, tonumber(args[2]))
       taken[#taken + 1] = run
       taken[#taken + 1] = tonumber(record[2] or 0) + 1
     else
@@ -38,7 +41,7 @@ local function hooks_end(keys, args)
     redis.call('HSET', key, 'webhook_tries', attempt)
   end
   if outcome == 'later' or outcome == 'again' then
-    redis.call('ZADD', keys[1], now_ms() + tonumber(args[5]), run)
+    tell_at(args[1], run, now_ms(), tonumber(args[5]))
     return { 'OK', 0 }
   end
   redis.call('ZREM', keys[1], run)

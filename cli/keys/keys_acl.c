@@ -12,11 +12,11 @@
 	"+lrange +lrem +lset +ltrim +pexpire +rpush +sadd +scard +set +smembers "        \
 	"+smismember +srandmember +srem +xack +xadd +xdel +xpending +xrange +xrevrange " \
 	"+xgroup|delconsumer +xinfo|consumers +zadd +zcard +zcount "                     \
-	"+zmscore +zrangebylex +zrangebyscore +zrem +zscore"
+	"+zmscore +zrangebylex +zrangebyscore +zrem +zrevrange +zscore"
 /* And what it does for coordinators alone. */
 #define READING "+xreadgroup +xautoclaim +xclaim +blpop"
 /* What we ask beside that. */
-#define READS "+xlen +xread +zrevrange"
+#define READS "+xlen +xread"
 #define HEALTH "+ping +role +select +wait +info +config|get"
 
 /* The library is code that coordinators trust: they alone may load it. */

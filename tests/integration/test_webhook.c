@@ -11,11 +11,13 @@
 #include "fleet_client.h"
 #include "fleet_kit.h"
 #include "json.h"
+#include "kit_clock.h"
 #include "tiny_http.h"
 
 TCase *tcase_webhook(void);
 
 #define WAIT_MS 60000u
+#define HOUR_MS 3600000
 #define SECRET "not so secret"
 #define NOT_NOW "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
 #define TAKEN "HTTP/1.1 204 Taken\r\n\r\n"
@@ -51,6 +53,7 @@ act(void (*play)(struct scene *scene), const char *webhooks)
 		.server = tiny_http_new(),
 		.play = play };
 
+	kit_have_clock(scene.kit);
 	kit_flag(scene.kit, KIT_TOOLS, "--webhooks", webhooks);
 	kit_env(scene.kit, KIT_TOOLS, "FLOTILLA_WEBHOOK_SECRET=" SECRET);
 	kit_flag(scene.kit, KIT_COORDINATOR, "--webhook-attempts", "3");
@@ -393,6 +396,27 @@ START_TEST(an_attempt_that_died_under_way_is_made_again)
 }
 END_TEST
 
+/* By Redis's clock, which is right again, the next attempt were in an hour. */
+static void
+play_clock(struct scene *scene)
+{
+	kit_set_clock(scene->kit, HOUR_MS);
+	tiny_http_add(
+	    scene->server, &(struct tiny_answer){ .bytes = "", .end = TINY_HANG });
+	submit(scene, "r", "0");
+	ck_assert(client_wait(scene->client, is_asked, scene, WAIT_MS));
+	answer_with(scene, TAKEN);
+	kit_set_clock(scene->kit, 0);
+	kit_restart_all(scene->kit);
+	wait_text(scene, "r", "webhook_state", "delivered");
+}
+
+START_TEST(a_clock_that_is_set_back_puts_nothing_off)
+{
+	act(play_clock, "any");
+}
+END_TEST
+
 /* An attempt may last longer than a drain does: the coordinator does not wait what becomes of it, and
  * leaves it to the next one. */
 static void
@@ -432,6 +456,7 @@ tcase_webhook(void)
 	tcase_add_test(tcase, a_private_address_is_not_opened);
 	tcase_add_test(tcase, what_is_to_be_told_outlives_every_process);
 	tcase_add_test(tcase, an_attempt_that_died_under_way_is_made_again);
+	tcase_add_test(tcase, a_clock_that_is_set_back_puts_nothing_off);
 	tcase_add_test(tcase, an_attempt_under_way_keeps_nobody_from_leaving);
 	return tcase;
 }
