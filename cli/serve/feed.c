@@ -27,6 +27,7 @@ struct feed {
 	struct packet
 	    end;       /* of FEED_END: the run's event `finished`, as it was published */
 	bool is_known; /* the run was there */
+	bool looks_back;     /* for the run's end alone, where it has been seen to be */
 	struct fiber *fiber; /* that waits, or NULL */
 	struct heard *heard; /* a queue: from first to count */
 	size_t first, count, room, heard_bytes;
@@ -34,6 +35,7 @@ struct feed {
 	const struct value *events; /* that were read, from at on still to be given */
 	size_t at;
 	int64_t step;      /* the last one of which something was published here */
+	uint64_t given;    /* the last one that its reader had before */
 	uint64_t seen;     /* the last one that was read */
 	uint64_t look_at;  /* when to read again, in loop_now_ms */
 	uint64_t pause_ms; /* until the look behind that */
@@ -149,7 +151,7 @@ feed_new(struct api *api, const char *thread, const char *run, uint64_t after,
 	feed->api = api;
 	feed->thread = thread;
 	feed->run = run;
-	feed->seen = after;
+	feed->given = feed->seen = after;
 	feed->pause_ms = LOOK_FIRST_MS;
 	feed->what = what;
 	feed->arena = arena_new();
@@ -209,6 +211,18 @@ seq_of(const struct value *event)
 	return (uint64_t)value_get_int(event, "seq", 0);
 }
 
+static const struct value *
+ends_of(struct arena *arena, const struct value *events)
+{
+	struct value_list ends = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(events); i++)
+		if (value_text_is(value_get(value_at(events, i), "kind"), "finished"))
+			value_list_add(&ends, value_at(events, i));
+	return value_list_end(&ends);
+}
+
 /* Reads what the log has behind what was seen. Returns 0, or -1. */
 static int
 read_log(struct feed *feed)
@@ -230,7 +244,36 @@ read_log(struct feed *feed)
 		feed->seen = seq_of(value_at(feed->events, count - 1));
 		feed->is_known = true;
 	}
-	return 0;
+	if (!feed->looks_back)
+		return 0;
+	feed->events = ends_of(feed->arena, feed->events);
+	return value_size(feed->events) == 0 && count >= STORE_EVENTS_MAX ? read_log(feed)
+									  : 0;
+}
+
+/* Whether the log has the event up to which its reader had it before us: then that may be the end. */
+static bool
+has_given(struct feed *feed)
+{
+	const struct value *events = NULL;
+
+	feed->status = store_events(api_store(feed->api), feed->arena, feed->thread,
+	    feed->run, feed->given - 1, 0, &events);
+	return feed->status == STORE_OK && value_size(events) > 0;
+}
+
+/* The run has ended, and its end is not behind what was seen. Of what we have not given Redis has forgotten some (a failover),
+ * and has the end in its place. Returns 0, or -1: Redis is gone. */
+static int
+look_back(struct feed *feed)
+{
+	if (feed->seen == 0 || (feed->seen == feed->given && has_given(feed)))
+		return 0;
+	if (feed->status != STORE_OK)
+		return -1;
+	feed->looks_back = true;
+	feed->seen = 0;
+	return read_log(feed);
 }
 
 /* What is known of the run beside its log: STORE_NONE: it was deleted. One that is not there yet may still be taken out of
@@ -284,6 +327,9 @@ look(struct feed *feed)
 		return more == -1 ? -1 : 0;
 	/* Its last event may have come in between. */
 	if (feed->status == STORE_OK && read_log(feed) == -1)
+		return -1;
+	if (feed->status == STORE_OK && value_size(feed->events) == 0 &&
+	    look_back(feed) == -1)
 		return -1;
 	if (value_size(feed->events) > 0)
 		return 0;

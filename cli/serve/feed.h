@@ -1,6 +1,8 @@
 /* feed: what happens in a run, one thing after the other, for who follows it: the events of its stored log, none left out and
  * none twice, and between them, as they come, what workers publish and nobody stores.
  *
+ * Where Redis has forgotten some of the log, so that the run's end has a number that was seen, the end is given all the same.
+ *
  * What is published says when to look into the log; a look now and then finds what was published in vain. Who waits for the end
  * alone hears of nothing else, and looks seldom: the events before it come in no order and as it happens. */
 #ifndef FEED_H

@@ -373,6 +373,23 @@ START_TEST(a_run_that_nobody_has_taken_yet_is_there)
 }
 END_TEST
 
+/* A failover may have forgotten some of what a client was shown, and the run have ended before that number. */
+START_TEST(who_was_shown_more_than_there_is_hears_of_the_end)
+{
+	const char *id = serve_thread(), *run = serve_run(id, "quick", ""), *where;
+	struct story story = { 0 }, whole = { 0 }, again = { 0 };
+
+	ck_assert_str_eq(serve_run_end(id, run), "success");
+	where = serve_text("/threads/%s/runs/%s/stream?stream_mode=values", id, run);
+	story_join(where, "99", &story);
+	ck_assert_str_eq(serve_last_text(story_last(&story, "values")->data), "First.");
+	/* Who has all of it is not shown it again. */
+	story_join(where, NULL, &whole);
+	story_join(where, story_last_id(&whole), &again);
+	ck_assert_uint_eq(again.count, 0);
+}
+END_TEST
+
 TCase *
 tcase_serve_losses(void)
 {
@@ -390,5 +407,6 @@ tcase_serve_losses(void)
 	    sizeof mortals / sizeof mortals[0]);
 	tcase_add_test(tcase, a_request_waits_for_a_redis_that_has_gone);
 	tcase_add_test(tcase, a_run_that_nobody_has_taken_yet_is_there);
+	tcase_add_test(tcase, who_was_shown_more_than_there_is_hears_of_the_end);
 	return tcase;
 }
