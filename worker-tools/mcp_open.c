@@ -53,6 +53,7 @@ agree(struct mcp_server *server, struct arena *arena, uint64_t end_ms,
 /* Tools of a server while they are listed. */
 struct listing {
 	struct value_list tools;
+	size_t looked;  /* at so many that are wanted, good ones or not */
 	bool *was_seen; /* of each name that the file wants */
 	bool has_more;  /* than we look at */
 };
@@ -77,9 +78,10 @@ add_page(struct mcp_server *server, struct arena *arena, const struct value *pag
 	const char *reason;
 	size_t i;
 
-	for (i = 0; i < value_size(tools) && listing->tools.count < MCP_TOOLS_MAX; i++) {
+	for (i = 0; i < value_size(tools) && listing->looked < MCP_TOOLS_MAX; i++) {
 		note_seen(listing, server->options->tools, value_at(tools, i));
 		tool = mcp_tool_of(arena, server->options, value_at(tools, i), &reason);
+		listing->looked += tool != NULL || reason != NULL;
 		if (tool != NULL)
 			value_list_add(
 			    &listing->tools, value_copy(listing->tools.arena, tool));

@@ -2,6 +2,7 @@
 
 #include <check.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +86,21 @@ mcp_lines_of(const char *name)
 		count++;
 	}
 	return count;
+}
+
+const char *
+mcp_printed(const char *arguments)
+{
+	FILE *pipe =
+	    popen(arena_printf(mcp_bench.arena, "exec worker-tools --tools %s %s",
+		      tool_bench_path(&mcp_bench, "tools"), arguments),
+		"r");
+	char *text = arena_alloc(mcp_bench.arena, 8192);
+
+	ck_assert_ptr_nonnull(pipe);
+	text[fread(text, 1, 8191, pipe)] = '\0';
+	ck_assert_int_eq(pclose(pipe), 0);
+	return text;
 }
 
 /* --- calls ------------------------------------------------------------------------------- */

@@ -21,6 +21,9 @@ void mcp_offer_bad(const char *what, const char *more);
 /* How many lines it has written into its file of that name. */
 size_t mcp_lines_of(const char *name);
 
+/* Runs worker-tools with the file and those arguments; returns what it printed. */
+const char *mcp_printed(const char *arguments);
+
 /* Starts a call of its tool; the same, and waits for its end. */
 struct tool_call *mcp_begin(const char *tool, const char *args);
 struct tool_call *mcp_called(const char *tool, const char *args);

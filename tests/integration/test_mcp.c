@@ -245,53 +245,37 @@ START_TEST(a_server_that_cannot_begin_is_tried_again)
 }
 END_TEST
 
-/* Runs worker-tools with those arguments; returns what it printed. */
-static const char *
-printed(const char *arguments)
-{
-	FILE *pipe =
-	    popen(arena_printf(mcp_bench.arena, "exec worker-tools --tools %s %s",
-		      tool_bench_path(&mcp_bench, "tools"), arguments),
-		"r");
-	char *text = arena_alloc(mcp_bench.arena, 8192);
-
-	ck_assert_ptr_nonnull(pipe);
-	text[fread(text, 1, 8191, pipe)] = '\0';
-	ck_assert_int_eq(pclose(pipe), 0);
-	return text;
-}
-
 START_TEST(those_that_are_wanted_are_offered_by_their_prefix)
 {
 	const char *text;
 
 	mcp_offer_program("prefix: my_\ntools: [echo, count, unusable]\n");
-	text = printed("--builtin none --list");
+	text = mcp_printed("--builtin none --list");
 	ck_assert_msg(strstr(text, "my_echo ") != NULL &&
 			  strstr(text, "my_fail") == NULL &&
 			  strstr(text, "unusable") == NULL,
 	    "%s", text);
 	ck_assert_ptr_nonnull(strstr(strstr(text, "my_count"), "never run twice"));
 	ck_assert_ptr_null(strstr(strstr(text, "my_echo"), "never run twice"));
-	ck_assert_str_eq(printed("--call my_echo '{\"text\": \"x\"}'"), "x\n");
+	ck_assert_str_eq(mcp_printed("--call my_echo '{\"text\": \"x\"}'"), "x\n");
 }
 END_TEST
 
 START_TEST(a_name_that_it_does_not_know_is_said)
 {
 	mcp_offer_program("tools: [echo, eco]\n");
-	ck_assert_ptr_nonnull(
-	    strstr(printed("--list 2>&1"), "tool=eco not offered: the server has none"));
+	ck_assert_ptr_nonnull(strstr(
+	    mcp_printed("--list 2>&1"), "tool=eco not offered: the server has none"));
 }
 END_TEST
 
 START_TEST(what_may_run_twice_the_file_may_say)
 {
 	mcp_offer_program("idempotent: true\n");
-	ck_assert_ptr_null(strstr(printed("--list"), "never run twice"));
+	ck_assert_ptr_null(strstr(mcp_printed("--list"), "never run twice"));
 	mcp_offer_program("idempotent: false\n");
 	ck_assert_ptr_nonnull(
-	    strstr(strstr(printed("--list"), "echo"), "never run twice"));
+	    strstr(strstr(mcp_printed("--list"), "echo"), "never run twice"));
 }
 END_TEST
 

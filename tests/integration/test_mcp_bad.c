@@ -25,6 +25,18 @@ START_TEST(what_it_says_of_all_tools_is_bounded)
 }
 END_TEST
 
+/* Good ones or not; but those that nobody wants are passed over. */
+START_TEST(how_many_of_its_tools_are_looked_at_is_bounded)
+{
+	static const char quietly[] = "--builtin none --list 2>/dev/null";
+
+	mcp_offer_bad("useless", "");
+	ck_assert_ptr_null(strstr(mcp_printed(quietly), "last"));
+	mcp_offer_bad("useless", "tools: [last]\n");
+	ck_assert_ptr_nonnull(strstr(mcp_printed(quietly), "last"));
+}
+END_TEST
+
 static bool
 was_started(struct tool_bench *at)
 {
@@ -72,6 +84,7 @@ tcase_mcp_bad(void)
 	tcase_add_checked_fixture(tcase, mcp_bench_set_up, mcp_bench_tear_down);
 	tcase_set_timeout(tcase, 30);
 	tcase_add_test(tcase, what_it_says_of_all_tools_is_bounded);
+	tcase_add_test(tcase, how_many_of_its_tools_are_looked_at_is_bounded);
 	tcase_add_test(tcase, what_it_does_not_read_is_bounded);
 	tcase_add_loop_test(tcase, a_signal_stops_who_waits_for_it, 0, 2);
 	return tcase;

@@ -23,6 +23,8 @@ def page(number):
     """Returns the tools of that page, and whether there are more."""
     if what == "talkative":  # 48 MB in all, each of them allowed to be that large
         return [tool("t%d" % (10 * number + i), description="d" * 120000) for i in range(10)], number < 39
+    if what == "useless":  # all but the last
+        return [tool("t" * 100 + str(i)) for i in range(2000)] + [tool("last")], False
     if what == "flood":  # it would be several GB
         return [{"name": "", "description": "f" * 7000000}], number < 400
     return [tool("fine")], False
