@@ -80,6 +80,27 @@ add(struct arena *arena, struct file_glob *glob, const char *text, const char **
 	return 0;
 }
 
+/* text without the braces that have one alternative alone. Of what is left each pair makes more patterns, of which
+ * there are not many. */
+static const char *
+without_single_braces(struct arena *arena, const char *text)
+{
+	char *copy = arena_strdup(arena, text), *brace, *end;
+	size_t at = 0;
+
+	while ((brace = (char *)find_brace(copy + at)) != NULL) {
+		at = (size_t)(brace - copy);
+		end = (char *)alternative_end(brace + 1);
+		if (end == NULL || *end == ',') {
+			at++;
+			continue;
+		}
+		memmove(end, end + 1, strlen(end));
+		memmove(brace, brace + 1, strlen(brace));
+	}
+	return copy;
+}
+
 /* Adds what text's braces make. Each level of the recursion takes one pair of them away, and
  * the end of adding ends all. */
 static int
@@ -181,7 +202,7 @@ file_glob_parse(struct arena *arena, const char *text, const char **error_r)
 		return NULL;
 	glob->alternatives =
 	    arena_alloc(arena, FILE_GLOB_ALTERNATIVES_MAX * sizeof *glob->alternatives);
-	if (expand(arena, glob, text, error_r) == -1)
+	if (expand(arena, glob, without_single_braces(arena, text), error_r) == -1)
 		return NULL;
 	for (i = 0; i < glob->count && *error_r == NULL; i++)
 		*error_r = look_at(arena, glob, glob->alternatives[i], &deep);

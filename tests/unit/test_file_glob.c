@@ -61,6 +61,11 @@ static const struct {
 	{ "a{,b}", "a", true },
 	{ "a{,b}", "ab", true },
 	{ "a{b}", "ab", true },
+	{ "a{}{{b}}", "ab", true },
+	{ "{a{b},{{c},{d,{}}}}e", "abe", true },
+	{ "{a{b},{{c},{d,{}}}}e", "de", true },
+	{ "{a{b},{{c},{d,{}}}}e", "e", true },
+	{ "{[}]}", "}", true },
 	{ "a}", "a}", true },
 	{ "[a-c]x", "bx", true },
 	{ "[!a-c]x", "bx", false },
@@ -91,6 +96,7 @@ static const struct {
 	{ "", "it is empty" },
 	{ "a{b", "a { is not closed" },
 	{ "a{b,{c}", "a { is not closed" },
+	{ "a{{b}", "a { is not closed" },
 	{ "[a", "a [ is not closed" },
 	{ "[a/b]", "a [ is not closed" },
 	{ "../x", "a component is \"..\"" },
@@ -141,6 +147,21 @@ START_TEST(what_braces_make_may_not_be_too_long)
 }
 END_TEST
 
+/* Where each of them takes a copy of all the others for each pattern it is many times as much. */
+START_TEST(braces_around_nothing_take_no_memory)
+{
+	static const char pairs[] = "{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}";
+	char text[FILE_GLOB_BYTES_MAX + 1];
+	size_t i;
+
+	strcpy(text, pairs);
+	for (i = strlen(pairs); i + 2 < sizeof text; i += 2)
+		strcpy(text + i, "{}");
+	ck_assert(file_glob_matches(parse(text), "abababab"));
+	ck_assert_uint_lt(arena_bytes(arena), 2u << 20);
+}
+END_TEST
+
 START_TEST(depth_bounds_the_walk)
 {
 	ck_assert_uint_eq(file_glob_depth(parse("*.c")), 1);
@@ -179,6 +200,7 @@ tcase_file_glob(void)
 	    tcase, what_is_no_pattern_is_refused_with_the_reason, 0, COUNT(bad));
 	tcase_add_test(tcase, a_pattern_may_not_be_too_long);
 	tcase_add_test(tcase, what_braces_make_may_not_be_too_long);
+	tcase_add_test(tcase, braces_around_nothing_take_no_memory);
 	tcase_add_test(tcase, depth_bounds_the_walk);
 	tcase_add_test(tcase, many_stars_end);
 	return tcase;
