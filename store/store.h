@@ -162,6 +162,9 @@ enum store_status store_inbox_ahead(struct store *store, struct arena *arena,
 /* answer_r: "CANCELLED", "CANCELLING", "ENDED", "UNKNOWN"; status_r: of an ended run. */
 enum store_status store_cancel(struct store *store, struct arena *arena,
     const char *thread, const char *run, const char **answer_r, const char **status_r);
+/* The same; one that goes on is also rolled back: the thread is put back to what it was before it. */
+enum store_status store_cancel_back(struct store *store, struct arena *arena,
+    const char *thread, const char *run, const char **answer_r, const char **status_r);
 
 /* --- owning: by a store that acts as somebody ---------------------------------------- */
 

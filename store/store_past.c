@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define TRIES_MAX 5u /* to read a checkpoint while others come */
 
@@ -284,4 +285,49 @@ store_thread_left(struct store *store, struct arena *arena, const char *thread,
 		       value_text_is(value_get(value_get(*thread_r, "head"), "run"), run)
 		   ? status
 		   : set_back_to_end(store, arena, thread, run, thread_r);
+}
+
+int64_t
+store_put_back(const struct value *head)
+{
+	const char *run = redis_reply_text(value_get(head, "run"));
+	const char *rolled = redis_reply_text(value_get(head, "rolled"));
+	const char *version = redis_reply_text(value_get(head, "rollback"));
+
+	if (version == NULL || rolled == NULL ||
+	    (run != NULL && strcmp(rolled, run) == 0))
+		return -1;
+	return strtoll(version, NULL, 10);
+}
+
+enum store_status
+store_standing(struct store *store, struct arena *arena, const char *thread,
+    const struct value **checkpoint_r)
+{
+	static const char *const names[] = { "run", "rolled", "rollback" };
+	struct command command = { .arena = arena };
+	struct value_fields head = { .arena = arena };
+	struct store_past past = { 0 };
+	const struct value *reply;
+	enum store_status status;
+	int64_t back;
+	size_t i;
+
+	command_text(&command, "HMGET");
+	command_text(&command, store_thread_key(arena, thread));
+	for (i = 0; i < 3; i++)
+		command_text(&command, names[i]);
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	for (i = 0; i < 3; i++)
+		if (!value_is_nil(value_at(reply, i)))
+			value_fields_put(
+			    &head, value_str(arena, names[i]), value_at(reply, i));
+	back = store_put_back(value_fields_end(&head));
+	if (back < 0)
+		return store_last_checkpoint(store, arena, thread, checkpoint_r);
+	status = store_past(store, arena, thread, (uint64_t)back, &past);
+	*checkpoint_r = past.checkpoint;
+	return status == STORE_OK && past.checkpoint == NULL ? STORE_NONE : status;
 }

@@ -43,9 +43,12 @@ enum store_status store_thread_left(struct store *store, struct arena *arena,
 /* The newest of the thread's checkpoints, as of store_history; STORE_NONE: it has none. */
 enum store_status store_last_checkpoint(struct store *store, struct arena *arena,
     const char *thread, const struct value **checkpoint_r);
+/* The same, of where the thread stands: the one that it was put back to, if it was. */
+enum store_status store_standing(struct store *store, struct arena *arena,
+    const char *thread, const struct value **checkpoint_r);
 /* The thread as its newest checkpoints left it, newest first, each as of store_thread_at: at most limit, of versions
  * below before. The last of a thread on which anything has happened is the empty one, without `checkpoint`. Damaged ones are
- * left out. */
+ * left out, and those of a run that was rolled back, until the next one begins. */
 enum store_status store_pasts(struct store *store, struct arena *arena,
     const char *thread, uint64_t before, size_t limit, const struct value **pasts_r);
 

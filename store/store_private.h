@@ -72,6 +72,10 @@ const struct value *store_pairs(
 /* A run's or thread's hash, as HGETALL answers it, to a map of typed values. */
 const struct value *store_record(struct arena *arena, const struct value *flat);
 
+/* The version that a thread with this hash is put back to, since a rollback is decided that nobody has done yet and the run
+ * that it undoes is over; -1: it is not. */
+int64_t store_put_back(const struct value *head);
+
 /* True when a function's answer, an array, begins with word. */
 bool store_answers(const struct value *reply, const char *word);
 /* The number or text at index of an answer; 0 or NULL when it is none. */

@@ -316,16 +316,6 @@ thread_value(struct arena *arena, const char *thread, const struct stored *store
 	    store_decode(arena, value_get(stored->head, "metadata")), NULL);
 }
 
-/* Whether a rollback is decided that nobody has done yet, though the run that it undoes is over. */
-static bool
-is_rolled_back(const struct value *head)
-{
-	const char *run = redis_reply_text(value_get(head, "run"));
-	const char *rolled = redis_reply_text(value_get(head, "rolled"));
-
-	return rolled != NULL && (run == NULL || strcmp(rolled, run) != 0);
-}
-
 typedef enum store_status read_fn(
     struct store *store, struct arena *arena, const char *thread, struct stored *stored);
 
@@ -336,11 +326,10 @@ read_thread(struct store *store, struct arena *arena, const char *thread,
 	struct stored stored = { 0 };
 	struct store_past past;
 	enum store_status status = read_all(store, arena, thread, &stored);
+	const int64_t back = status == STORE_OK ? store_put_back(stored.head) : -1;
 
-	if (status == STORE_OK && is_rolled_back(stored.head))
-		status = set_back(store, arena, thread,
-		    (uint64_t)number(arena, value_get(stored.head, "rollback"))->integer,
-		    &stored, &past);
+	if (back >= 0)
+		status = set_back(store, arena, thread, (uint64_t)back, &stored, &past);
 	if (status == STORE_OK)
 		*thread_r = thread_value(arena, thread, &stored,
 		    number(arena, value_get(stored.head, "version")));
@@ -420,8 +409,11 @@ store_pasts(struct store *store, struct arena *arena, const char *thread, uint64
 	const struct value *history = value_empty_array();
 	struct store_past *pasts;
 	enum store_status status = read_stored(store, arena, thread, &stored);
+	const int64_t back = status == STORE_OK ? store_put_back(stored.head) : -1;
 	size_t count = 0, i;
 
+	if (back >= 0 && before > (uint64_t)back)
+		before = (uint64_t)back + 1;
 	if (status == STORE_OK)
 		status = store_history(store, arena, thread, &history);
 	if (status == STORE_OK) {

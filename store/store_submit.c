@@ -358,9 +358,9 @@ store_inbox_ahead(struct store *store, struct arena *arena, const char *const *o
 	return store_read(store, &command, ahead_r);
 }
 
-enum store_status
-store_cancel(struct store *store, struct arena *arena, const char *thread,
-    const char *run, const char **answer_r, const char **status_r)
+static enum store_status
+cancel(struct store *store, struct arena *arena, const char *thread, const char *run,
+    const char *how, const char **answer_r, const char **status_r)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply;
@@ -370,6 +370,8 @@ store_cancel(struct store *store, struct arena *arena, const char *thread,
 	    &command, "fl_cancel", store_thread_key(arena, thread), store_shard(thread));
 	command_text(&command, thread);
 	command_text(&command, run);
+	if (how != NULL)
+		command_text(&command, how);
 	status = store_read(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
@@ -378,4 +380,18 @@ store_cancel(struct store *store, struct arena *arena, const char *thread,
 		return store_odd(store, reply);
 	*status_r = store_text_at(reply, 1);
 	return STORE_OK;
+}
+
+enum store_status
+store_cancel(struct store *store, struct arena *arena, const char *thread,
+    const char *run, const char **answer_r, const char **status_r)
+{
+	return cancel(store, arena, thread, run, NULL, answer_r, status_r);
+}
+
+enum store_status
+store_cancel_back(struct store *store, struct arena *arena, const char *thread,
+    const char *run, const char **answer_r, const char **status_r)
+{
+	return cancel(store, arena, thread, run, "rollback", answer_r, status_r);
 }

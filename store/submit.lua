@@ -16,6 +16,13 @@ local function want_cancelled(thread_key, prefix, run)
   redis.call('HSET', thread_key, 'cancelling', run, 'look', marked(found))
 end
 
+-- The thread is to be put back to what it was before run, which goes on there: decided once more, as far back as before.
+local function want_back(thread_key, prefix, run)
+  local head = redis.call('HMGET', thread_key, 'rollback', 'version')
+  local base = head[1] or redis.call('HGET', run_key(prefix, run), 'base') or head[2] or 0
+  redis.call('HSET', thread_key, 'rollback', base, 'rolled', run)
+end
+
 -- Ends what waits on thread, and asks for the end of what goes on there, so that run is next.
 -- Of very many that wait the first ones end at once, the others when somebody claims (pop_waiting).
 -- By "rollback" the thread is to be put back to what it was before the active run: the head's
@@ -32,17 +39,14 @@ local function make_way(thread_key, prefix, run, strategy)
   else
     redis.call('HDEL', thread_key, 'way')
   end
-  local head = redis.call('HMGET', thread_key, 'run', 'rollback', 'version')
-  local active = head[1]
+  local active = redis.call('HGET', thread_key, 'run')
   if not active or active == '' then
     return
   end
-  local key = run_key(prefix, active)
   want_cancelled(thread_key, prefix, active)
-  redis.call('HSET', key, 'replaced_by', run)
+  redis.call('HSET', run_key(prefix, active), 'replaced_by', run)
   if strategy == 'rollback' then
-    local base = head[2] or redis.call('HGET', key, 'base') or head[3] or 0
-    redis.call('HSET', thread_key, 'rollback', base, 'rolled', active)
+    want_back(thread_key, prefix, active)
   end
 end
 
@@ -278,7 +282,7 @@ local function discard(_, args)
   return { 'DISCARDED' }
 end
 
--- cancel(thread key; prefix, thread, run)
+-- cancel(thread key; prefix, thread, run, "rollback"?): with that word the thread is put back to what it was before it.
 -- Returns {"CANCELLED"} when it waited, {"CANCELLING"} when its owner must act, {"ENDED", status},
 -- {"UNKNOWN"}.
 local function cancel(keys, args)
@@ -304,6 +308,9 @@ local function cancel(keys, args)
     return { 'ENDED', status }
   end
   want_cancelled(thread_key, prefix, run)
+  if args[4] == 'rollback' then
+    want_back(thread_key, prefix, run)
+  end
   return { 'CANCELLING' }
 end
 

@@ -123,8 +123,8 @@ get_state(struct call *call, const struct value *params)
 
 	(void)params;
 	if (status == STORE_OK)
-		status = store_last_checkpoint(
-		    api_store(call->api), arena, call->params[0], &last);
+		status =
+		    store_standing(api_store(call->api), arena, call->params[0], &last);
 	if (status != STORE_OK && status != STORE_NONE) {
 		reply_failed(call, status, "such thread");
 		return;

@@ -100,7 +100,8 @@ is_wanted(const struct value *record, const char *wanted)
 
 /* One that has ended, or is not the thread's, stays as it is. */
 static enum store_status
-cancel(struct call *call, struct arena *arena, const char *thread, const char *run)
+cancel(struct call *call, struct arena *arena, runs_cancel_fn *how, const char *thread,
+    const char *run)
 {
 	struct store *store = api_store(call->api);
 	const char *answer, *ended;
@@ -111,14 +112,14 @@ cancel(struct call *call, struct arena *arena, const char *thread, const char *r
 		status = store_has_run(store, arena, thread, run);
 	}
 	if (status == STORE_OK)
-		status = store_cancel(store, arena, thread, run, &answer, &ended);
+		status = how(store, arena, thread, run, &answer, &ended);
 	return status == STORE_NONE ? STORE_OK : status;
 }
 
 /* Of the thread's runs, newest first, the wanted ones among those behind the first offset. *more_r: there are others. */
 static enum store_status
-cancel_page(struct call *call, const char *thread, const char *wanted, size_t offset,
-    bool *more_r)
+cancel_page(struct call *call, runs_cancel_fn *how, const char *thread,
+    const char *wanted, size_t offset, bool *more_r)
 {
 	struct arena *arena = arena_new();
 	const struct value *runs;
@@ -128,7 +129,7 @@ cancel_page(struct call *call, const char *thread, const char *wanted, size_t of
 
 	for (i = 0; status == STORE_OK && i < value_size(runs); i++)
 		if (is_wanted(value_at(runs, i), wanted))
-			status = cancel(call, arena, thread,
+			status = cancel(call, arena, how, thread,
 			    value_get_text(value_at(runs, i), "run"));
 	*more_r = status == STORE_OK && value_size(runs) > 0;
 	arena_destroy(&arena);
@@ -137,25 +138,28 @@ cancel_page(struct call *call, const char *thread, const char *wanted, size_t of
 
 /* All that are open, the newest first: what waits behind one that ends would begin. */
 static enum store_status
-cancel_wanted(struct call *call, const char *thread, const char *wanted)
+cancel_wanted(
+    struct call *call, runs_cancel_fn *how, const char *thread, const char *wanted)
 {
 	enum store_status status = STORE_OK;
 	bool more = true;
 	size_t offset;
 
 	for (offset = 0; status == STORE_OK && more; offset += PAGE)
-		status = cancel_page(call, thread, wanted, offset, &more);
+		status = cancel_page(call, how, thread, wanted, offset, &more);
 	return status;
 }
 
 static enum store_status
-cancel_named(struct call *call, const char *thread, const struct value *runs)
+cancel_named(
+    struct call *call, runs_cancel_fn *how, const char *thread, const struct value *runs)
 {
 	enum store_status status = STORE_OK;
 	size_t i;
 
 	for (i = 0; status == STORE_OK && i < value_size(runs); i++)
-		status = cancel(call, call->arena, thread, value_text(value_at(runs, i)));
+		status =
+		    cancel(call, call->arena, how, thread, value_text(value_at(runs, i)));
 	return status;
 }
 
@@ -164,13 +168,13 @@ call_runs_cancel(struct call *call)
 {
 	const char *thread = tenant_name(call, value_get_text(call->body, "thread_id"));
 	const char *wanted = value_get_text(call->body, "status");
-	const char *action = exchange_query(call->exchange, "action");
+	runs_cancel_fn *how = runs_read_action(call);
 	const struct value *runs = NULL;
 	enum store_status status;
 
-	if (action != NULL && strcmp(action, "interrupt") != 0)
-		reply_error(call, 422, RUNS_INTERRUPT_ONLY);
-	else if (thread == NULL)
+	if (how == NULL)
+		return;
+	if (thread == NULL)
 		reply_error(call, 422, "thread_id: is missing");
 	else if (wanted != NULL && value_has(call->body, "run_ids"))
 		reply_error(call, 422, "status and run_ids: one of them is wanted");
@@ -179,8 +183,8 @@ call_runs_cancel(struct call *call)
 	if (exchange_is_answered(call->exchange) || !thread_is_there(call, thread) ||
 	    (wanted == NULL && (runs = ids_of(call, "run_ids")) == NULL))
 		return;
-	status = wanted != NULL ? cancel_wanted(call, thread, wanted)
-				: cancel_named(call, thread, runs);
+	status = wanted != NULL ? cancel_wanted(call, how, thread, wanted)
+				: cancel_named(call, how, thread, runs);
 	if (status == STORE_OK)
 		reply_nothing(call);
 	else

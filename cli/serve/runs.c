@@ -397,12 +397,25 @@ call_run_delete(struct call *call)
 		    "DELETE /threads/{id}, `flotilla prune`");
 }
 
+runs_cancel_fn *
+runs_read_action(struct call *call)
+{
+	const char *action = exchange_query(call->exchange, "action");
+
+	if (action == NULL || strcmp(action, "interrupt") == 0)
+		return store_cancel;
+	if (strcmp(action, "rollback") == 0)
+		return store_cancel_back;
+	reply_error(call, 422, "action: must be interrupt or rollback");
+	return NULL;
+}
+
 /* Asks for its end. Returns whether it is still to come; else it is answered. */
 static bool
-ask_for_end(struct call *call)
+ask_for_end(struct call *call, runs_cancel_fn *cancel)
 {
 	const char *answer, *ended;
-	enum store_status status = store_cancel(api_store(call->api), call->arena,
+	enum store_status status = cancel(api_store(call->api), call->arena,
 	    call->params[0], call->params[1], &answer, &ended);
 
 	if (status != STORE_OK)
@@ -419,16 +432,10 @@ void
 call_run_cancel(struct call *call)
 {
 	const struct value *record = runs_find(call), *last;
-	const char *action = exchange_query(call->exchange, "action");
+	runs_cancel_fn *cancel = record != NULL ? runs_read_action(call) : NULL;
 	struct feed *feed;
 
-	if (record == NULL)
-		return;
-	if (action != NULL && strcmp(action, "interrupt") != 0) {
-		reply_error(call, 422, RUNS_INTERRUPT_ONLY);
-		return;
-	}
-	if (!ask_for_end(call))
+	if (cancel == NULL || !ask_for_end(call, cancel))
 		return;
 	if (!call_flag(call, "wait")) {
 		reply(call, 202, value_empty_map());

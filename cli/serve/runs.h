@@ -65,10 +65,11 @@ void runs_say_where(struct call *call, const struct run_begun *begun);
 void runs_say_stream(
     struct call *call, const char *thread, const char *run, unsigned modes);
 
-/* What is said to who wants a run cancelled in another way. */
-#define RUNS_INTERRUPT_ONLY                                                              \
-	"action: only interrupt is known; a new run with multitask_strategy rollback "   \
-	"takes back what a run did"
+/* Reads how runs are to be cancelled: `action` of the query, interrupt or rollback. Returns store_cancel or
+ * store_cancel_back, or NULL after answering that it is neither. */
+typedef enum store_status runs_cancel_fn(struct store *store, struct arena *arena,
+    const char *thread, const char *run, const char **answer_r, const char **status_r);
+runs_cancel_fn *runs_read_action(struct call *call);
 
 /* Who waited for the run has gone away, or it has ended: cancels it, if that was asked for; deletes the thread of a
  * stateless one that has ended. */

@@ -47,7 +47,10 @@ call_state_get(struct call *call)
 		return;
 	status = blueprint_thread(call, arena, name, NULL, &thread, &values);
 	if (status == STORE_OK)
-		status = store_last_checkpoint(api_store(call->api), arena, name, &last);
+		status = store_standing(api_store(call->api), arena, name, &last);
+	if (status == STORE_OK)
+		thread =
+		    value_map_with(arena, thread, "version", value_get(last, "version"));
 	state = status == STORE_OK ? shape_state(arena, with_fault(call, arena, thread),
 					 last, values, value_get(thread, "asks"))
 				   : shape_no_state(arena);

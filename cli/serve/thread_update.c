@@ -50,7 +50,7 @@ node_of(struct call *call, int64_t version)
 	if (node != NULL && strcmp(node, COPY) != 0)
 		return node;
 	status = version == NO_CHECKPOINT
-		     ? store_last_checkpoint(store, call->arena, name, &past.checkpoint)
+		     ? store_standing(store, call->arena, name, &past.checkpoint)
 		     : store_past(store, call->arena, name, (uint64_t)version, &past);
 	if (status != STORE_OK && status != STORE_NONE) {
 		reply_failed(call, status, "such thread");

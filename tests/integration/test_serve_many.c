@@ -67,7 +67,7 @@ START_TEST(runs_of_a_status_are_cancelled)
 	serve_post("/runs/cancel", serve_text("{'thread_id': '%s'}", id), 422);
 	serve_post("/runs/cancel", "{'status': 'all'}", 422);
 	serve_post("/runs/cancel", "{'thread_id': 'nobody', 'status': 'all'}", 404);
-	serve_post("/runs/cancel?action=rollback",
+	serve_post("/runs/cancel?action=back",
 	    serve_text("{'thread_id': '%s', 'status': 'all'}", id), 422);
 }
 END_TEST

@@ -150,7 +150,7 @@ START_TEST(a_run_is_cancelled)
 
 	serve_run_wait(id, run, "running");
 	ck_assert_int_eq(
-	    ASK(.path = serve_text("%s/cancel?action=rollback", path), .body = "").status,
+	    ASK(.path = serve_text("%s/cancel?action=back", path), .body = "").status,
 	    422);
 	ck_assert_int_eq(
 	    ASK(.path = serve_text("%s/cancel?wait=1&action=interrupt", path), .body = "")
@@ -169,6 +169,51 @@ START_TEST(a_run_is_cancelled)
 		.status,
 	    202);
 	ck_assert_str_eq(serve_run_end(id, run), "interrupted");
+}
+END_TEST
+
+static size_t
+messages_of(const char *id)
+{
+	return value_size(value_get(
+	    value_get(serve_get(serve_text("/threads/%s/state", id), 200), "values"),
+	    "messages"));
+}
+
+/* The thread is as it was before it, also for the next run. */
+START_TEST(a_run_is_rolled_back)
+{
+	const char *id = value_get_text(
+	    serve_post("/threads",
+		"{'metadata': {'graph_id': 'slow'}, 'supersteps': [{'updates': "
+		"[{'as_node': '__start__', 'values': {'messages': 'hello'}}]}]}",
+		200),
+	    "thread_id");
+	const char *run = serve_run(id, "slow", "");
+
+	serve_run_wait(id, run, "running");
+	while (messages_of(id) == 1)
+		continue;
+	ck_assert_int_eq(
+	    ASK(.path = serve_text(
+		    "/threads/%s/runs/%s/cancel?wait=1&action=rollback", id, run),
+		.body = "")
+		.status,
+	    204);
+	ck_assert_uint_eq(messages_of(id), 1);
+	ck_assert(value_equal(serve_get(serve_text("/threads/%s/state", id), 200),
+	    value_at(serve_get(serve_text("/threads/%s/history", id), 200), 0)));
+	ck_assert_str_eq(
+	    value_get_text(serve_get(serve_text("/threads/%s", id), 200), "status"),
+	    "idle");
+	serve_run_end(id, serve_run(id, "quick", ""));
+	ck_assert_uint_eq(messages_of(id), 3);
+	/* One that waits leaves nothing. */
+	run = serve_run(id, "slow", "'after_seconds': 600");
+	serve_post("/runs/cancel?action=rollback",
+	    serve_text("{'thread_id': '%s', 'run_ids': ['%s']}", id, run), 204);
+	ck_assert_str_eq(serve_run_end(id, run), "interrupted");
+	ck_assert_uint_eq(messages_of(id), 3);
 }
 END_TEST
 
@@ -401,6 +446,7 @@ tcase_serve_runs(void)
 	tcase_add_test(tcase, several_runs_are_begun_at_once);
 	tcase_add_test(tcase, a_run_that_fails_says_why);
 	tcase_add_test(tcase, a_run_is_cancelled);
+	tcase_add_test(tcase, a_run_is_rolled_back);
 	tcase_add_test(tcase, a_thread_that_is_busy_takes_a_run_or_not);
 	tcase_add_test(tcase, what_a_run_asks_is_answered);
 	tcase_add_test(tcase, one_answer_may_do_without_the_question);

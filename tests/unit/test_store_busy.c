@@ -97,6 +97,50 @@ START_TEST(a_rollback_holds_until_the_next_run_has_begun)
 }
 END_TEST
 
+/* Without a successor; also when the run has ended well before it heard of it. */
+static void
+play_cancel_back(void)
+{
+	struct store_claim claim;
+	const char *answer, *status;
+
+	thread_play("r1", 2, "success");
+	trial_submit("t", "r2");
+	trial_claim(trial.a, "t", STORE_THREAD_LEASE_MS, &claim);
+	thread_commit(&claim, "running", "running");
+	ck_assert_int_eq(
+	    store_cancel_back(trial.a, trial.arena, "t", "r2", &answer, &status),
+	    STORE_OK);
+	ck_assert_str_eq(answer, "CANCELLING");
+	thread_commit(&claim, "success", "success");
+	ck_assert_uint_eq(value_size(value_get(thread_state(), "messages")), 1);
+	ck_assert_int_eq(
+	    store_cancel_back(trial.a, trial.arena, "t", "r2", &answer, &status),
+	    STORE_OK);
+	ck_assert_str_eq(answer, "ENDED");
+	trial_submit("t", "r3");
+	trial_claim(trial.a, "t", STORE_THREAD_LEASE_MS, &claim);
+	ck_assert_int_eq(claim.rollback, 2);
+	/* It is rolled back as well: as far. */
+	ck_assert_int_eq(
+	    store_cancel_back(trial.a, trial.arena, "t", "r3", &answer, &status),
+	    STORE_OK);
+	thread_commit(&claim, "cancelled", "cancelled");
+	ck_assert_uint_eq(value_size(value_get(thread_state(), "messages")), 1);
+	trial_submit("t", "r4");
+	ck_assert_int_eq(
+	    store_cancel_back(trial.a, trial.arena, "t", "r4", &answer, &status),
+	    STORE_OK);
+	ck_assert_str_eq(answer, "CANCELLED");
+	ck_assert_uint_eq(value_size(value_get(thread_state(), "messages")), 1);
+}
+
+START_TEST(a_cancelled_run_may_be_rolled_back)
+{
+	trial_play(play_cancel_back);
+}
+END_TEST
+
 /* --- very many that wait ------------------------------------------------------------- */
 
 static const char *
@@ -228,6 +272,7 @@ tcase_store_busy(void)
 	tcase_add_test(tcase, who_does_not_wait_is_refused_while_the_thread_is_busy);
 	tcase_add_test(tcase, who_interrupts_is_next);
 	tcase_add_test(tcase, a_rollback_holds_until_the_next_run_has_begun);
+	tcase_add_test(tcase, a_cancelled_run_may_be_rolled_back);
 	tcase_add_test(tcase, very_many_make_way_in_steps);
 	tcase_add_test(tcase, they_make_way_though_nobody_comes);
 	tcase_add_test(tcase, who_makes_way_later_does_so_too);
