@@ -33,7 +33,9 @@ $(BUILD)/fuzz/fuzz_%: $(fuzz_objects)/tests/fuzz/fuzz_%.o $$(fuzz_helpers) $(fuz
 
 # What the store asks Redis is answered by the fuzzer.
 $(BUILD)/fuzz/fuzz_catalog: fuzz_link = -Wl,--wrap=redis_call,--wrap=redis_trouble
-$(BUILD)/fuzz/fuzz_items: fuzz_link = -Wl,--wrap=redis_call,--wrap=redis_trouble
+$(BUILD)/fuzz/fuzz_items: fuzz_link = -Wl,--wrap=redis_call,--wrap=redis_trouble \
+  -Wl,--wrap=fiber_start,--wrap=fiber_sleep,--wrap=fiber_yield,--wrap=fiber_loop,--wrap=fiber_shield \
+  -Wl,--wrap=loop_now_ms
 $(BUILD)/fuzz/fuzz_store: fuzz_link = -Wl,--wrap=redis_call,--wrap=redis_trouble,--wrap=redis_loop
 
 # What a user is told is not shown.

@@ -10,6 +10,7 @@
 #include <hiredis/hiredis.h>
 
 #include "embed.h"
+#include "fiber.h"
 #include "items.h"
 #include "json.h"
 #include "vector.h"
@@ -19,6 +20,13 @@ enum redis_status __wrap_redis_call(struct redis *redis, struct arena *arena,
     uint64_t wait_ms, const struct redis_arg *args, size_t count,
     const struct value **reply_r);
 const char *__wrap_redis_trouble(const struct redis *redis);
+struct fiber *__wrap_fiber_start(
+    struct loop *loop, const char *name, void (*run)(void *arg), void *arg);
+int __wrap_fiber_sleep(uint64_t ms);
+int __wrap_fiber_yield(void);
+struct loop *__wrap_fiber_loop(void);
+void __wrap_fiber_shield(bool on);
+uint64_t __wrap_loop_now_ms(const struct loop *loop);
 
 static redisReader *reader;
 
@@ -46,6 +54,49 @@ __wrap_redis_trouble(const struct redis *redis)
 {
 	(void)redis;
 	return "gone";
+}
+
+/* There is no room for fibers, and nothing to wait for. */
+struct fiber *
+__wrap_fiber_start(struct loop *loop, const char *name, void (*run)(void *arg), void *arg)
+{
+	(void)loop;
+	(void)name;
+	(void)run;
+	(void)arg;
+	return NULL;
+}
+
+int
+__wrap_fiber_sleep(uint64_t ms)
+{
+	(void)ms;
+	return 0;
+}
+
+int
+__wrap_fiber_yield(void)
+{
+	return 0;
+}
+
+struct loop *
+__wrap_fiber_loop(void)
+{
+	return NULL;
+}
+
+uint64_t
+__wrap_loop_now_ms(const struct loop *loop)
+{
+	(void)loop;
+	return 0;
+}
+
+void
+__wrap_fiber_shield(bool on)
+{
+	(void)on;
 }
 
 static const struct value *
