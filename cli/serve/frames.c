@@ -176,8 +176,9 @@ about(struct frames *frames, struct arena *arena, const char *node, int64_t step
 {
 	const struct frames_run *run = &frames->run;
 	const struct value *place = value_printf(arena, "%s:%" PRId64, node, step);
+	const struct value *known;
 
-	return value_map(arena, "tags", value_empty_array(), "run_id",
+	known = value_map(arena, "tags", value_empty_array(), "run_id",
 	    value_str(arena, run->run), "thread_id", value_str(arena, run->thread),
 	    "graph_id", value_str(arena, run->agent), "assistant_id",
 	    value_str(arena, run->agent), "run_attempt", value_int(arena, 1),
@@ -186,6 +187,8 @@ about(struct frames *frames, struct arena *arena, const char *node, int64_t step
 	    "langgraph_path", value_empty_array(), "langgraph_checkpoint_ns", place,
 	    "checkpoint_ns", place, "ls_model_name",
 	    model != NULL ? value_str(arena, model) : NULL, NULL);
+	return run->metadata != NULL ? value_map_merge(arena, run->metadata, known)
+				     : known;
 }
 
 static void

@@ -309,8 +309,10 @@ read_metadata(struct reading *reading)
 		if (!value_is_nil(value))
 			value_fields_put(&kept, given->pairs[i].key, value);
 	}
-	if (kept.count > 0)
-		set_json(reading, "metadata", value_fields_end(&kept));
+	if (kept.count == 0)
+		return;
+	reading->read->metadata = value_fields_end(&kept);
+	set_json(reading, "metadata", reading->read->metadata);
 }
 
 static void

@@ -36,7 +36,8 @@ struct run_place {
 struct run_body {
 	const struct value *fields; /* {name: text} for the inbox */
 	const char *agent;
-	unsigned modes; /* enum mode bits */
+	const struct value *metadata; /* as it is kept, or NULL */
+	unsigned modes;               /* enum mode bits */
 	bool cancels_on_disconnect;
 	bool keeps_thread; /* of a stateless run */
 };

@@ -221,7 +221,7 @@ bool
 runs_show(struct call *call, struct run_begun *begun, bool names_run, const char *last_id)
 {
 	const struct frames_run run = { begun->run, begun->thread, begun->body.agent,
-		names_run };
+		begun->body.metadata, names_run };
 	struct stream stream = { .call = call, .begun = begun };
 	bool is_whole;
 
@@ -316,6 +316,7 @@ call_run_join_stream(struct call *call)
 	if (record == NULL || !runs_read_modes(call, &begun.body.modes))
 		return;
 	begun.body.agent = value_get_text(record, "agent");
+	begun.body.metadata = value_get(record, "metadata");
 	begun.body.cancels_on_disconnect = call_flag(call, "cancel_on_disconnect");
 	runs_say_stream(call, begun.thread, begun.run, begun.body.modes);
 	reply_events(call);

@@ -255,14 +255,17 @@ task_of(struct arena *arena, const struct value *thread, const char *node,
 	    value_nil(), "result", value_nil(), NULL);
 }
 
+/* What the run says of itself, and over that what is known of the state. */
 static const struct value *
 describe(struct arena *arena, const struct value *thread, const struct value *checkpoint)
 {
-	return value_map(arena, "source", value_get(checkpoint, "source"), "step",
-	    value_get(checkpoint, "step"), "parents", value_empty_map(), "thread_id",
-	    value_get(thread, "thread"), "run_id", value_get(checkpoint, "run"),
-	    "graph_id", value_get(value_get(thread, "head"), "agent"), "assistant_id",
-	    value_get(value_get(thread, "head"), "agent"), NULL);
+	const struct value *agent = value_get(value_get(thread, "head"), "agent");
+
+	return value_map_merge(arena, or_empty(value_get(thread, "run_metadata")),
+	    value_map(arena, "source", value_get(checkpoint, "source"), "step",
+		value_get(checkpoint, "step"), "parents", value_empty_map(), "thread_id",
+		value_get(thread, "thread"), "run_id", value_get(checkpoint, "run"),
+		"graph_id", agent, "assistant_id", agent, NULL));
 }
 
 static const struct value *

@@ -32,7 +32,8 @@ show_run(struct join *join, struct arena *arena, const char *run)
 	struct run_begun begun = {
 		.thread = join->walk.thread, .run = run, .body = { .modes = join->modes }
 	};
-	int found = thread_walk_agent(&join->walk, arena, run, &begun.body.agent);
+	int found = thread_walk_agent(
+	    &join->walk, arena, run, &begun.body.agent, &begun.body.metadata);
 
 	if (found != 1)
 		return found;

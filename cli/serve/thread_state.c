@@ -22,17 +22,48 @@
 #define LIMIT_MAX 1000
 #define READ_AT_ONCE 100 /* states of a history of which some are passed over */
 
-/* The same thread, with why its run has failed, if it stands where one has. */
-static const struct value *
-with_fault(struct call *call, struct arena *arena, const struct value *thread)
-{
-	const struct value *head = value_get(thread, "head"), *record = NULL;
-	const char *run = value_get_text(head, "run");
+/* The run that was looked at last: states of one follow each other. */
+struct seen_run {
+	struct arena *arena; /* or NULL */
+	const char *name;
+	const struct value *record; /* or NULL: it is not there any more */
+};
 
-	if (run == NULL || !value_text_is(value_get(head, "status"), "error"))
-		return thread;
-	store_run_brief(api_store(call->api), arena, call->params[0], run, &record);
-	return value_map_with(arena, thread, "fault", value_get(record, "fault"));
+static const struct value *
+look_at(struct call *call, struct seen_run *seen, const char *run)
+{
+	if (seen->arena != NULL && strcmp(seen->name, run) == 0)
+		return seen->record;
+	arena_destroy(&seen->arena);
+	seen->arena = arena_new();
+	seen->name = arena_strdup(seen->arena, run);
+	seen->record = NULL;
+	store_run_brief(
+	    api_store(call->api), seen->arena, call->params[0], run, &seen->record);
+	/* Runs are found by their shard: those that a copy names are another thread's. */
+	if (!value_text_is(value_get(seen->record, "thread"), call->params[0]))
+		seen->record = NULL;
+	return seen->record;
+}
+
+/* The same thread, with what its checkpoint's run says of itself, and why that has failed if it has there. */
+static const struct value *
+with_run(struct call *call, struct arena *arena, const struct value *thread,
+    const struct value *checkpoint, struct seen_run *seen)
+{
+	const bool has_failed =
+	    value_text_is(value_get(value_get(thread, "head"), "status"), "error");
+	const char *run = value_get_text(checkpoint, "run");
+	const struct value *record = run != NULL ? look_at(call, seen, run) : NULL;
+	const struct value *fault = has_failed ? value_get(record, "fault") : NULL;
+	const struct value *metadata = value_get(record, "metadata");
+
+	if (metadata != NULL)
+		thread = value_map_with(
+		    arena, thread, "run_metadata", value_copy(arena, metadata));
+	return fault == NULL
+		   ? thread
+		   : value_map_with(arena, thread, "fault", value_copy(arena, fault));
 }
 
 void
@@ -41,6 +72,7 @@ call_state_get(struct call *call)
 	const char *name = call->params[0];
 	struct arena *arena = call->arena;
 	const struct value *thread, *values, *last = NULL, *fields, *state;
+	struct seen_run seen = { 0 };
 	enum store_status status;
 
 	if (!select_read(call, SELECT_STATE, &fields) || !thread_is_there(call, name))
@@ -51,9 +83,11 @@ call_state_get(struct call *call)
 	if (status == STORE_OK)
 		thread =
 		    value_map_with(arena, thread, "version", value_get(last, "version"));
-	state = status == STORE_OK ? shape_state(arena, with_fault(call, arena, thread),
-					 last, values, value_get(thread, "asks"))
-				   : shape_no_state(arena);
+	state = status == STORE_OK
+		    ? shape_state(arena, with_run(call, arena, thread, last, &seen), last,
+			  values, value_get(thread, "asks"))
+		    : shape_no_state(arena);
+	arena_destroy(&seen.arena);
 	if (status == STORE_OK || status == STORE_NONE)
 		reply(call, 200, select_fields(arena, state, fields));
 	else
@@ -63,16 +97,16 @@ call_state_get(struct call *call)
 /* A state of the past: what it waited for then is asked no more. */
 static const struct value *
 past_state(struct call *call, struct arena *arena, const struct value *past,
-    const struct value *hidden)
+    const struct value *hidden, struct seen_run *seen)
 {
+	const struct value *checkpoint = value_get(past, "checkpoint");
 	const struct value *values = shape_values(
 	    arena, value_get(past, "messages"), value_get(past, "fields"), hidden);
 
-	if (!value_has(past, "checkpoint"))
+	if (checkpoint == NULL)
 		return shape_first_state(arena, past, values);
-	return shape_state(arena, with_fault(call, arena, past),
-	    value_get(past, "checkpoint"), values,
-	    asks_of(arena, value_get(past, "head")));
+	return shape_state(arena, with_run(call, arena, past, checkpoint, seen),
+	    checkpoint, values, asks_of(arena, value_get(past, "head")));
 }
 
 /* What is hidden of the thread's states. */
@@ -109,6 +143,7 @@ call_state_at(struct call *call)
 {
 	const char *name = call->params[0];
 	const struct value *past, *hidden, *fields;
+	struct seen_run seen = { 0 };
 	int64_t version;
 	enum store_status status;
 
@@ -130,9 +165,10 @@ call_state_at(struct call *call)
 	if (status == STORE_OK)
 		reply(call, 200,
 		    select_fields(call->arena,
-			past_state(call, call->arena, past, hidden), fields));
+			past_state(call, call->arena, past, hidden, &seen), fields));
 	else
 		reply_failed(call, status, "such checkpoint");
+	arena_destroy(&seen.arena);
 }
 
 /* --- history ------------------------------------------------------------------------------ */
@@ -167,6 +203,7 @@ struct history {
 	int64_t before, limit;        /* of what is still to be read */
 	int64_t only;                 /* the version that is wanted, or NO_CHECKPOINT */
 	struct reply_list list;
+	struct seen_run seen;
 	bool is_full;
 };
 
@@ -175,7 +212,7 @@ static void
 add_past(struct history *history, struct arena *arena, const struct value *past)
 {
 	const struct value *state =
-	    past_state(history->call, arena, past, history->hidden);
+	    past_state(history->call, arena, past, history->hidden, &history->seen);
 
 	history->before = value_get_int(past, "version", 0);
 	if ((history->only != NO_CHECKPOINT && history->only != history->before) ||
@@ -258,6 +295,7 @@ call_history(struct call *call)
 	if (status == STORE_OK) {
 		status = read_history(&history);
 		room_leave_list(call);
+		arena_destroy(&history.seen.arena);
 	}
 	if (status == STORE_OK) {
 		reply_list_end(&history.list, call);

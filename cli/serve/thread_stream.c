@@ -120,7 +120,8 @@ show_run(struct thread_stream *stream, const char *run)
 	struct arena *arena = arena_new();
 	const char *agent;
 	struct feed *feed;
-	int result = thread_walk_agent(&stream->walk, arena, run, &agent);
+	const struct value *metadata; /* of no event here */
+	int result = thread_walk_agent(&stream->walk, arena, run, &agent, &metadata);
 
 	if (result != 1) {
 		arena_destroy(&arena);

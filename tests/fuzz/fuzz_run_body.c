@@ -93,7 +93,7 @@ play(struct arena *arena, struct frames *frames, const struct value *events)
 static void
 check_frames(struct arena *arena, const char *last_id, const struct value *body)
 {
-	const struct frames_run run = { "r", "t", "a", false };
+	const struct frames_run run = { "r", "t", "a", NULL, false };
 	struct frames *frames =
 	    frames_new(&run, (unsigned)value_get_int(body, "modes", 31), last_id);
 	const struct packet *bytes;

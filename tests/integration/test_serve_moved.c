@@ -183,8 +183,14 @@ START_TEST(a_history_has_what_is_asked_for)
 	ck_assert_str_eq(
 	    history_of(thread, "{'metadata': {'source': 'loop'}, 'before': '3'}"), "2 ");
 	ck_assert_str_eq(history_of(thread, "{'metadata': {'who': 'me'}}"), "");
-	ck_assert_str_eq(
-	    history_of(thread, "{'checkpoint': {'checkpoint_ns': ''}}"), "4 3 2 1 0 ");
+	/* What its run was submitted with counts as well. */
+	serve_run_end(
+	    thread, serve_run(thread, "quick", "'metadata': {'who': 'me', 'step': 'x'}"));
+	ck_assert_str_eq(history_of(thread, "{'metadata': {'who': 'me'}}"), "6 5 ");
+	ck_assert_value(fleet->arena,
+	    value_get(value_get(state_of(thread), "metadata"), "step"), "1");
+	ck_assert_str_eq(history_of(thread, "{'checkpoint': {'checkpoint_ns': ''}}"),
+	    "6 5 4 3 2 1 0 ");
 	ck_assert_str_eq(
 	    history_of(thread, "{'checkpoint': {'checkpoint_id': '2'}}"), "2 ");
 	ck_assert_str_eq(

@@ -118,6 +118,19 @@ START_TEST(a_piece_says_whose_it_is)
 }
 END_TEST
 
+/* It says nothing in the place of what is known. */
+START_TEST(a_piece_says_what_its_run_was_submitted_with)
+{
+	const struct frames_run run = { "r", "t", "agent",
+		literal(fb.arena, "{'who': 'me', 'langgraph_node': 'x'}"), false };
+
+	fb.frames = frames_new(&run, TUPLE, NULL);
+	fb_hear_text(3, 0, "Hel");
+	ck_assert_value(fb.arena, value_at(fb_only(), 1),
+	    "{" ABOUT("model", "3") ", 'who': 'me', 'ls_model_name': 'm'}");
+}
+END_TEST
+
 START_TEST(a_messages_calls_come_with_its_end)
 {
 	fb_begin(TUPLE, NULL);
@@ -274,6 +287,7 @@ tcase_frames(void)
 	tcase_add_test(tcase, an_event_that_shows_nothing_counts);
 	tcase_add_loop_test(tcase, only_what_was_asked_for_is_shown, 0, 5);
 	tcase_add_test(tcase, a_piece_says_whose_it_is);
+	tcase_add_test(tcase, a_piece_says_what_its_run_was_submitted_with);
 	tcase_add_test(tcase, a_messages_calls_come_with_its_end);
 	tcase_add_test(tcase, a_tools_message_is_whole);
 	tcase_add_test(tcase, a_humans_message_is_no_piece);
