@@ -116,11 +116,11 @@ read_start(struct arena *arena, const struct value *fields, int64_t now_ms,
 	if (after != NULL && at != NULL)
 		return "after_ms and at exclude each other";
 	if (after != NULL) {
-		if (read_number(after, 0, AFTER_MS_MAX, &options->at_ms) == -1)
+		if (read_number(after, 0, AFTER_MS_MAX, &options->after_ms) == -1)
 			return arena_printf(arena,
 			    "after_ms '%s': must be milliseconds, 0 to %" PRId64,
 			    utf8_shown(arena, after, SHOWN_BYTES), (int64_t)AFTER_MS_MAX);
-		options->at_ms += options->at_ms > 0 ? now_ms : 0;
+		options->at_ms = options->after_ms > 0 ? now_ms + options->after_ms : 0;
 	}
 	if (at != NULL && run_options_time(at, &options->at_ms) == -1)
 		return arena_printf(arena,
@@ -290,7 +290,8 @@ number_text(struct arena *arena, int64_t number)
 const struct value *
 run_options_record(struct arena *arena, const struct run_options *options)
 {
-	return value_map(arena, "at", number_text(arena, options->at_ms), "deadline_ms",
+	return value_map(arena, "at", number_text(arena, options->at_ms), "after",
+	    number_text(arena, options->after_ms), "deadline_ms",
 	    number_text(arena, options->deadline_ms), "priority",
 	    value_printf(arena, "%" PRId64, options->priority), "tenant",
 	    options->tenant != NULL ? value_str(arena, options->tenant) : NULL, "webhook",

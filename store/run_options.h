@@ -10,6 +10,7 @@
 
 struct run_options {
 	int64_t at_ms;       /* not before, ms since 1970 by Redis's clock; 0: now */
+	int64_t after_ms;    /* from the submission on: at_ms as far as we know; or 0 */
 	int64_t deadline_ms; /* from its start to its end at most; 0: none */
 	int64_t priority;    /* 0 goes first, to PRIORITY_MAX */
 	const char *tenant;  /* or NULL */

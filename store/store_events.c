@@ -1,4 +1,4 @@
-/* store_events: what has happened in a run, as its log has it. */
+/* store_events: what has happened in a run, as its log has it; and whether that is all. */
 #include "store_private.h"
 
 #include <inttypes.h>
@@ -52,4 +52,24 @@ store_events(struct store *store, struct arena *arena, const char *thread,
 	}
 	*events_r = value_list_end(&list);
 	return STORE_OK;
+}
+
+enum store_status
+store_has_ended(struct store *store, struct arena *arena, const char *thread,
+    const char *run, bool *ended_r, bool *queued_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, "HMGET");
+	command_text(&command, store_run_key(arena, thread, run));
+	command_text(&command, "status");
+	command_text(&command, "ended");
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	*ended_r = !value_is_nil(value_at(reply, 1));
+	*queued_r = store_answers(reply, "queued");
+	return value_is_nil(value_at(reply, 0)) ? STORE_NONE : STORE_OK;
 }

@@ -30,6 +30,7 @@ static const struct {
 	{ "tenant", KEPT_TEXT },
 	{ "priority", KEPT_NUMBER },
 	{ "at", KEPT_NUMBER },
+	{ "after", KEPT_INSIDE },
 	{ "deadline_ms", KEPT_NUMBER },
 	{ "deadline", KEPT_NUMBER },
 	{ "multitask", KEPT_TEXT },
@@ -43,6 +44,7 @@ static const struct {
 	{ "webhook_state", KEPT_TEXT },
 	{ "webhook_said", KEPT_TEXT },
 	{ "webhook_tries", KEPT_NUMBER },
+	{ "webhook_at", KEPT_INSIDE },
 	{ "discarded", KEPT_NUMBER },
 	{ "run", KEPT_TEXT },
 	{ "epoch", KEPT_NUMBER },
@@ -73,9 +75,9 @@ kept_value(struct arena *arena, const char *name, const struct value *bytes)
 			continue;
 		if (kept_fields[i].kept == KEPT_INSIDE)
 			return NULL;
-		return kept_fields[i].kept == KEPT_NUMBER
-			   ? number(arena, bytes)
-			   : value_str(arena, redis_reply_text(bytes));
+		if (kept_fields[i].kept == KEPT_NUMBER)
+			return number(arena, bytes);
+		return value_str(arena, redis_reply_text(bytes));
 	}
 	return store_decode(arena, bytes);
 }
@@ -133,26 +135,6 @@ store_run_in(struct store *store, struct arena *arena, unsigned shard, const cha
 	*record_r = value_map_with(
 	    arena, store_record(arena, reply), "run", value_str(arena, run));
 	return STORE_OK;
-}
-
-enum store_status
-store_has_ended(struct store *store, struct arena *arena, const char *thread,
-    const char *run, bool *ended_r, bool *queued_r)
-{
-	struct command command = { .arena = arena };
-	const struct value *reply;
-	enum store_status status;
-
-	command_text(&command, "HMGET");
-	command_text(&command, store_run_key(arena, thread, run));
-	command_text(&command, "status");
-	command_text(&command, "ended");
-	status = store_read(store, &command, &reply);
-	if (status != STORE_OK)
-		return status;
-	*ended_r = !value_is_nil(value_at(reply, 1));
-	*queued_r = store_answers(reply, "queued");
-	return value_is_nil(value_at(reply, 0)) ? STORE_NONE : STORE_OK;
 }
 
 enum store_status

@@ -90,6 +90,21 @@ local function known(prefix, run, entry)
   return record[1] and { 'KNOWN', record[1] } or nil
 end
 
+-- A submission that says how long it is to wait (`after`, ms) has a start (`at`) that counts from its entry's id. Ids never go
+-- back: when the clock has been set back they are ahead of it until it has caught up. None was submitted later than now.
+-- fields: {name: value}, as in args from index first on.
+local function bound_start(fields, now, args, first)
+  local after = tonumber(fields.after or nil)
+  if after and tonumber(fields.at) > now + after then
+    fields.at = text(now + after)
+    for i = first, #args, 2 do
+      if args[i] == 'at' then
+        args[i + 1] = fields.at
+      end
+    end
+  end
+end
+
 local function is_delayed(fields, now)
   local at = tonumber(fields.at or nil)
   return at and at > now
@@ -134,9 +149,10 @@ end
 -- Returns how many runs are before it, or {"DELAYED"}, {"KNOWN", status}, {"REJECTED", reason},
 -- {"FORGOTTEN"}.
 local function submit(keys, args)
-  local fields = line_of(args, 4)
+  local fields, now = line_of(args, 4), now_ms()
+  bound_start(fields, now, args, 4)
   return known(args[1], args[3], fields.entry) or
-    enter(keys[1], args[1], args[2], args[3], fields, now_ms(), args, 4)
+    enter(keys[1], args[1], args[2], args[3], fields, now, args, 4)
 end
 
 -- Whether nothing goes on in a thread with that head, and nothing waits: nothing ever has where there is no
@@ -167,6 +183,7 @@ local function begin_with(thread_key, args, fields)
     return answer
   end
   local now, micros = clock()
+  bound_start(fields, now, args, 10)
   local flat_head = redis.call('HGETALL', thread_key)
   local head = line_of(flat_head, 1)
   if args[3] == '' or is_delayed(fields, now) or not is_free(thread_key, head) then
