@@ -12,6 +12,7 @@
 #include "utf8.h"
 
 #define SHOWN_BYTES 80u
+#define PATTERNS_A_STEP 64u /* passed on the way to the one that is meant */
 
 /* Sorted by name: looked up by halving. */
 static const struct keyword keywords[] = {
@@ -177,23 +178,50 @@ json_type_of(const struct value *instance)
 	return value_article_name(instance);
 }
 
+/* Adds text, compiled, behind the one that was used last. */
+static struct schema_pattern *
+add_pattern(struct check *check, const struct value *text)
+{
+	struct schema_pattern *known = arena_alloc(check->arena, sizeof *known);
+	const char *error;
+
+	known->text = text;
+	known->pattern = pattern_new(check->arena, text->text, text->size, &error);
+	known->next = known;
+	if (check->patterns != NULL) {
+		known->next = check->patterns->next;
+		check->patterns->next = known;
+	}
+	return known;
+}
+
+/* Returns text's, or NULL: there are too many. */
+static struct schema_pattern *
+find_pattern(struct check *check, const struct value *text)
+{
+	struct schema_pattern *last = check->patterns, *known = last;
+	size_t passed = 0;
+
+	while (known != NULL && known->text != text) {
+		known = known->next != last ? known->next : NULL;
+		passed++;
+	}
+	if (!check_spend(check, passed / PATTERNS_A_STEP))
+		return NULL;
+	if (known == NULL)
+		known = add_pattern(check, text);
+	check->patterns = known;
+	return known;
+}
+
 bool
 check_matches(struct check *check, const struct value *pattern, const struct value *text)
 {
-	struct schema_pattern *known = check->patterns;
-	const char *error;
+	struct schema_pattern *known = find_pattern(check, pattern);
 	int found;
 
-	while (known != NULL && known->text != pattern)
-		known = known->next;
-	if (known == NULL) {
-		known = arena_alloc(check->arena, sizeof *known);
-		known->text = pattern;
-		known->pattern =
-		    pattern_new(check->arena, pattern->text, pattern->size, &error);
-		known->next = check->patterns;
-		check->patterns = known;
-	}
+	if (known == NULL)
+		return false;
 	if (known->pattern == NULL)
 		return check_stop(
 		    check, arena_printf(check->arena,
@@ -211,10 +239,14 @@ check_matches(struct check *check, const struct value *pattern, const struct val
 static void
 destroy_patterns(struct check *check)
 {
-	struct schema_pattern *known;
+	struct schema_pattern *known = check->patterns;
 
-	for (known = check->patterns; known != NULL; known = known->next)
+	if (known == NULL)
+		return;
+	do {
 		pattern_destroy(&known->pattern);
+		known = known->next;
+	} while (known != check->patterns);
 }
 
 /* --- checking ----------------------------------------------------------------------- */

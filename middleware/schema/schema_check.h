@@ -21,7 +21,7 @@ struct reasons {
 	size_t count, room;
 };
 
-/* A pattern compiled for this check. */
+/* A pattern compiled for this check. Most are used again in the order in which they came. */
 struct schema_pattern {
 	const struct value *text;
 	struct pattern *pattern;
@@ -37,7 +37,7 @@ struct check {
 	unsigned steps, depth;
 	const char *stopped; /* why the check was given up, or NULL */
 	struct reasons *reasons;
-	struct schema_pattern *patterns;
+	struct schema_pattern *patterns; /* in a ring: the one that was used last */
 	struct ref_index *refs; /* made at the first $ref */
 };
 

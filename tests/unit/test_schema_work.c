@@ -129,6 +129,26 @@ START_TEST(many_names_in_a_large_map_are_much_work)
 }
 END_TEST
 
+/* Each is compiled, and looked for among those that are. */
+START_TEST(very_many_patterns_are_much_work)
+{
+	const struct value *patterns = wide(12000, 8, value_bool(true));
+	const struct value *schema = value_map(arena, "patternProperties", patterns,
+	    "additionalProperties", value_bool(true), NULL);
+	const char *reason = "it fits";
+
+	schema_check(arena, schema,
+	    literal(arena, "{'a': 1, 'b': 1, 'c': 1, 'd': 1, 'e': 1, 'f': 1, 'g': 1}"),
+	    &reason);
+	ck_assert_str_eq(reason, "it is too large to be checked");
+	/* Some hundreds are fine. */
+	schema = value_map(arena, "patternProperties", wide(300, 8, value_bool(true)),
+	    "additionalProperties", value_bool(true), NULL);
+	ck_assert_int_eq(
+	    schema_check(arena, schema, wide(500, 8, value_bool(true)), &reason), 0);
+}
+END_TEST
+
 TCase *tcase_schema_work(void);
 TCase *
 tcase_schema_work(void)
@@ -142,5 +162,6 @@ tcase_schema_work(void)
 	    tcase, of_very_many_names_that_may_not_be_there_a_few_are_guessed_at);
 	tcase_add_test(tcase, what_is_wrong_very_often_is_not_written_down_each_time);
 	tcase_add_test(tcase, many_names_in_a_large_map_are_much_work);
+	tcase_add_test(tcase, very_many_patterns_are_much_work);
 	return tcase;
 }
