@@ -163,6 +163,27 @@ schema_of(struct arena *arena, const struct tools *tools)
 	    NULL);
 }
 
+/* "- name: description", a line each. */
+static const char *
+list_of(struct arena *arena, const struct value_list *tools)
+{
+	struct packet packet = { 0 };
+	const char *text;
+	size_t i;
+
+	for (i = 0; i < tools->count; i++) {
+		const char *what = value_get_text(tools->items[i], "description");
+
+		text = arena_printf(arena, "\n- %s%s%s",
+		    value_get_text(tools->items[i], "name"), what == NULL ? "" : ": ",
+		    what == NULL ? "" : what);
+		packet_append(&packet, text, strlen(text));
+	}
+	text = arena_copy(arena, packet.data, packet.size);
+	packet_release(&packet);
+	return text;
+}
+
 static const char *
 prompt_of(struct model_request *request, const struct tools *tools)
 {
@@ -170,7 +191,6 @@ prompt_of(struct model_request *request, const struct tools *tools)
 	const struct value *settings = model_settings_of(request);
 	int64_t most = value_get_int(settings, "max_tools", -1);
 	const char *text = value_get_text(settings, "system_prompt");
-	size_t i;
 
 	if (text == NULL)
 		text = SYSTEM_PROMPT;
@@ -179,16 +199,8 @@ prompt_of(struct model_request *request, const struct tools *tools)
 		    "%s\n\nBegin with the most useful one: only the first %lld are "
 		    "taken.",
 		    text, (long long)most);
-	text = arena_printf(arena, "%s\n\nThe tools:", text);
-	for (i = 0; i < tools->selectable.count; i++) {
-		const struct value *tool = tools->selectable.items[i];
-		const char *what = value_get_text(tool, "description");
-
-		text = arena_printf(arena, "%s\n- %s%s%s", text,
-		    value_get_text(tool, "name"), what == NULL ? "" : ": ",
-		    what == NULL ? "" : what);
-	}
-	return text;
+	return arena_printf(
+	    arena, "%s\n\nThe tools:%s", text, list_of(arena, &tools->selectable));
 }
 
 /* The last human message, as a list of one, or NULL. */

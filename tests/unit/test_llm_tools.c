@@ -145,6 +145,29 @@ START_TEST(the_model_that_picks_sees_the_question_and_the_list)
 }
 END_TEST
 
+/* As an agent of several MCP servers has them. */
+START_TEST(long_descriptions_of_many_tools_are_written_once)
+{
+	struct value_list tools = { .arena = arena };
+	char text[4001];
+	size_t i, before;
+
+	memset(text, 'x', sizeof text - 1);
+	text[sizeof text - 1] = '\0';
+	for (i = 0; i < 256; i++)
+		value_list_add(
+		    &tools, value_map(arena, "name", value_printf(arena, "t%zu", i),
+				"description", value_str(arena, text), NULL));
+	play.profile = value_map(arena, "model", value_str(arena, "openai:main"), "tools",
+	    value_list_end(&tools), NULL);
+	play.outcomes[0] = PICK("['t255']");
+	before = arena_bytes(arena);
+	select_with("{}");
+	ck_assert_str_eq(offered(), "t255");
+	ck_assert_uint_lt(arena_bytes(arena) - before, 32u << 20);
+}
+END_TEST
+
 START_TEST(without_a_choice_nobody_is_asked)
 {
 	select_with("{'always_include': ['a', 'b', 'c']}");
@@ -308,6 +331,7 @@ tcase_llm_tools(void)
 	    tcase, the_request_has_the_tools_that_were_picked, 0, COUNT(picks));
 	tcase_add_test(tcase, the_model_that_picks_sees_the_question_and_the_list);
 	tcase_add_test(tcase, a_tool_that_is_a_definition_only_is_never_left_out);
+	tcase_add_test(tcase, long_descriptions_of_many_tools_are_written_once);
 	tcase_add_test(tcase, without_a_choice_nobody_is_asked);
 	tcase_add_test(tcase, a_name_that_is_none_fails_the_call);
 	tcase_add_test(tcase, a_run_that_nobody_asked_anything_fails);
