@@ -3,14 +3,12 @@
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "certificates.h"
 #include "children.h"
+#include "kit_tls.h"
 #include "secure_kit.h"
 #include "store.h"
-#include "test_place.h"
 
 TCase *tcase_security(void);
 
@@ -127,38 +125,18 @@ by_tls(const char *url, const char *port)
 {
 	const char *user = url + strlen("unix://");
 
-	return arena_printf(secure.arena,
-	    "rediss://%.*s@localhost:%s?ssl_ca_certs=%s&ssl_certfile=%s&ssl_keyfile=%s",
-	    (int)strcspn(user, "@"), user, port, kit_path(secure.kit, "tls/ca.pem"),
-	    kit_path(secure.kit, "tls/client.pem"),
-	    kit_path(secure.kit, "tls/client.key"));
-}
-
-static void
-have_redis_speak_tls(const char *port)
-{
-	const char *const files[][2] = { { "--tls-cert-file", "tls/server.pem" },
-		{ "--tls-key-file", "tls/server.key" },
-		{ "--tls-ca-cert-file", "tls/ca.pem" } };
-	size_t i;
-
-	ck_assert_int_eq(mkdir(kit_path(secure.kit, "tls"), 0700), 0);
-	certificates_make(kit_path(secure.kit, "tls"));
-	kit_flag(secure.kit, KIT_REDIS, "--tls-port", port);
-	for (i = 0; i < sizeof files / sizeof files[0]; i++)
-		kit_flag(secure.kit, KIT_REDIS, files[i][0],
-		    kit_path(secure.kit, files[i][1]));
-	secure.redis_cli = by_tls(secure.redis_cli, port);
-	kit_flag(secure.kit, KIT_COORDINATOR, "--redis",
-	    by_tls(secure.redis_coordinator, port));
+	return kit_tls_url(secure.kit, secure.arena, port,
+	    arena_copy(secure.arena, user, strcspn(user, "@") + 1));
 }
 
 START_TEST(a_run_ends_with_redis_by_tls)
 {
-	const char *port = place_port(secure.arena);
+	const char *port = kit_have_tls(secure.kit, secure.arena);
 
 	mark_first();
-	have_redis_speak_tls(port);
+	secure.redis_cli = by_tls(secure.redis_cli, port);
+	kit_flag(secure.kit, KIT_COORDINATOR, "--redis",
+	    by_tls(secure.redis_coordinator, port));
 	kit_start_all(secure.kit, 1, 1, 1);
 	apply();
 	ck_assert_str_eq(run_to_end(), "All is done.\n");

@@ -13,6 +13,7 @@
 #include "arena.h"
 #include "children.h"
 #include "cli.h"
+#include "kit_tls.h"
 #include "memory.h"
 #include "test_place.h"
 
@@ -465,6 +466,9 @@ kit_new(void)
 	kit->redis = arena_printf(kit->arena, "unix://%s/redis", kit->folder);
 	kit->broker = arena_printf(kit->arena, "ipc://%s/broker", kit->folder);
 	kit->status = arena_printf(kit->arena, "ipc://%s/status", kit->folder);
+	if (getenv("KIT_TLS") != NULL)
+		kit->redis =
+		    kit_tls_url(kit, kit->arena, kit_have_tls(kit, kit->arena), "");
 	/* What a killed worker leaves goes with the folder. */
 	kit_env(kit, KIT_TOOLS, arena_printf(kit->arena, "TMPDIR=%s", kit->folder));
 	return kit;

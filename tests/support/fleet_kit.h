@@ -14,7 +14,8 @@ struct fleet_kit;
 enum kit_kind { KIT_REDIS, KIT_BROKER, KIT_TOOLS, KIT_MODEL, KIT_COORDINATOR, KIT_KINDS };
 #define KIT_INDEX_MAX 4 /* processes of one kind */
 
-/* Returns a new kit with its folder; nothing runs yet. */
+/* Returns a new kit with its folder; nothing runs yet. KIT_TLS=1 in the environment has its Redis reached by TLS: to
+ * see what other tests say of that (those with a replica say nothing sensible). */
 struct fleet_kit *kit_new(void);
 
 /* Takes *kit_p: SIGTERM to all that run, who calls before who is called; requires status 0
