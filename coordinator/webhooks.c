@@ -125,9 +125,11 @@ attempt_main(void *arg)
 	const struct webhook_verdict unserved = { "later", 5000,
 		"no worker serves `webhook`; start a worker-tools with --webhooks" };
 
-	/* One without a record is struck out when it is taken again. */
+	/* One without a record is struck out when it is taken again. One that has not ended did so in what Redis has
+	 * forgotten since, and is noted again when it does. */
 	if (store_run_in(store, arena, attempt->shard, attempt->run, &attempt->record) ==
-	    STORE_OK) {
+		STORE_OK &&
+	    value_has(attempt->record, "ended")) {
 		if (!catalog_serves(coordinator->catalog, SERVICE_WEBHOOK))
 			settle(attempt, &unserved);
 		else if (!coordinator->draining)

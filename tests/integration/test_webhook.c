@@ -257,6 +257,35 @@ play_nameless(struct scene *scene)
 	wait_text(scene, "r", "webhook_state", "delivered");
 }
 
+/* A failover may have forgotten an end that was about to be told. */
+static void
+play_not_ended(struct scene *scene)
+{
+	const char *hooks = arena_printf(
+	    scene->arena, "%shooks", store_prefix(scene->arena, store_shard("r")));
+	const char *answer, *status;
+
+	answer_with(scene, TAKEN);
+	submit(scene, "r", "3600000");
+	wait_text(scene, "r", "status", "delayed");
+	kit_redis_cli(scene->kit, 0, "ZADD", hooks, "0", "r", NULL);
+	while (strcmp(kit_redis_cli(scene->kit, 0, "--raw", "ZSCORE", hooks, "r", NULL),
+		   "0\n") == 0)
+		continue;
+	ck_assert_int_eq(
+	    store_cancel(scene->client->store, scene->arena, "r", "r", &answer, &status),
+	    STORE_OK);
+	wait_text(scene, "r", "webhook_state", "delivered");
+	ck_assert_str_eq(
+	    value_get_text(body_of(scene, request(scene, 0)), "status"), "cancelled");
+}
+
+START_TEST(what_has_not_ended_is_not_told)
+{
+	act(play_not_ended, "any");
+}
+END_TEST
+
 START_TEST(the_end_of_a_run_without_its_name_is_told)
 {
 	act(play_nameless, "any");
@@ -450,6 +479,7 @@ tcase_webhook(void)
 	tcase_add_test(tcase, a_receiver_that_fails_is_told_again);
 	tcase_add_test(tcase, the_end_of_a_run_that_never_began_is_told);
 	tcase_add_test(tcase, the_end_of_a_run_without_its_name_is_told);
+	tcase_add_test(tcase, what_has_not_ended_is_not_told);
 	tcase_add_test(tcase, after_so_many_attempts_it_is_given_up_and_shown);
 	tcase_add_test(tcase, a_receiver_that_does_not_want_it_is_told_once);
 	tcase_add_test(tcase, a_redirect_is_not_followed);
