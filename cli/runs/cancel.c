@@ -47,8 +47,9 @@ wait_end(struct session *session, const char *thread, const char *run)
 	enum status status = (enum status)follow_run(session, thread, run, &quiet, &last);
 
 	if (status != STATUS_CANCELLED) {
-		if (value_size(last) > 0)
-			complain("run '%s' ended before it could be cancelled", run);
+		if (value_size(last) == 0)
+			return status;
+		complain("run '%s' ended before it could be cancelled", run);
 		return STATUS_FAILED;
 	}
 	unconfirmed = value_get(last, "unconfirmed");
