@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bounds.h"
 #include "fiber.h"
 #include "json.h"
 
 #define WAIT_MS 60000u /* leases run out, results are acknowledged */
 #define POLL_MS 500u
+#define SERVE_REST_MS ((SERVE_IDLE_S + 15) * 1000u)
 /* What a process may hold more than when it was warm: the allocator keeps what a storm has
  * needed, and a leak of any use grows with the length of the attack. */
 #define RSS_FACTOR 2
@@ -141,16 +143,34 @@ check_brokers(struct check *check)
 
 /* --- processes -------------------------------------------------------------------------------- */
 
+/* A server keeps a client's connection until it has been idle for so long: all of them, when the other server died last. */
+static struct usage
+usage_at_rest(const struct check *check, const struct party *party, long more)
+{
+	struct loop *loop = check->fleet->loop;
+	uint64_t deadline =
+	    loop_now_ms(loop) + (party->kind == PARTY_SERVE ? SERVE_REST_MS : 0);
+	struct usage now = party_usage(party);
+
+	while (now.descriptors > party->base.descriptors + more &&
+	       loop_now_ms(loop) < deadline) {
+		fiber_sleep(POLL_MS);
+		now = party_usage(party);
+	}
+	return now;
+}
+
 static void
 check_party(struct check *check, const struct party *party)
 {
-	struct usage now = party_usage(party);
+	struct usage now;
 	long more = party->kind == PARTY_MODEL || party->kind == PARTY_SERVE
 			? CONNECTIONS_MORE
 			: DESCRIPTORS_MORE;
 
 	if (party->base.rss_kb == 0 || party->starts > 1)
 		return; /* not the one that was measured */
+	now = usage_at_rest(check, party, more);
 	fleet_say(check->fleet, "%s: %ld KB, %ld descriptors; it began with %ld KB, %ld",
 	    party->name, now.rss_kb, now.descriptors, party->base.rss_kb,
 	    party->base.descriptors);
