@@ -178,6 +178,15 @@ debug_event(struct run *run, const struct node *node, const struct step_result *
 		value_str(run->batch, run_node(run)->name), NULL));
 }
 
+/* Whether node is among those at which its agent pauses, or this run. */
+static bool
+pauses_at(const struct value *agents, const struct value *own, const struct node *node)
+{
+	return value_contains(agents, node->name) ||
+	       (own != NULL &&
+		   (value_contains(own, node->name) || value_contains(own, "*")));
+}
+
 /* One superstep: execute, apply, route. */
 static enum go
 superstep(struct run *run)
@@ -211,7 +220,7 @@ superstep(struct run *run)
 	run->recovered = false; /* what the owner before us sent is answered */
 	run->round = NULL;
 	if (run_node(run)->kind != NODE_END && /* behind the last one nothing waits */
-	    value_contains(run->agent->spec->interrupt_after, node->name))
+	    pauses_at(run->agent->spec->interrupt_after, run->pauses_after, node))
 		return interrupt_at(run, "interrupt_after", node->name);
 	return GO_ON;
 }
@@ -238,7 +247,8 @@ advance_once(struct run *run)
 		    run->step - run->first_step, spec->recursion_limit);
 	if (node->kind == NODE_END)
 		return run_commit_end(run, "success", NULL);
-	if (!run->passed_interrupt && value_contains(spec->interrupt_before, node->name))
+	if (!run->passed_interrupt &&
+	    pauses_at(spec->interrupt_before, run->pauses_before, node))
 		return interrupt_at(run, "interrupt_before", node->name);
 	return superstep(run);
 }
@@ -323,6 +333,7 @@ forget(struct run *run)
 	arena_destroy(&run->batch);
 	arena_destroy(&run->arena);
 	run->record = run->head = run->order = run->context = run->results = NULL;
+	run->pauses_before = run->pauses_after = NULL;
 	run->round = run->unconfirmed = run->rest = run->kept_input = NULL;
 	run->sent_before = NULL;
 	run->tenant = NULL;

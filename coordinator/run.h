@@ -79,7 +79,9 @@ struct run {
 	const struct value *round; /* of the node at `at`: what a pause has kept */
 	size_t at;                 /* index of the node to run next */
 	uint64_t step;
-	uint64_t first_step;   /* where this run began to count its recursion limit */
+	uint64_t first_step; /* where this run began to count its recursion limit */
+	const struct value *pauses_before,
+	    *pauses_after;     /* nodes at which it pauses beside its agent's; or NULL */
 	bool passed_interrupt; /* going on behind a pause: no interrupt_before at `at` */
 	const char
 	    *paused; /* why it is interrupted: "interrupt_before", "interrupt_after",

@@ -6,6 +6,7 @@
 
 #include "bodies.h"
 #include "model_wish.h"
+#include "nearest.h"
 #include "schema.h"
 #include "store_past.h"
 #include "suspects.h"
@@ -322,6 +323,51 @@ check_context(struct run *run)
 	return run_fail(run, "ValueError", "context: %s", reason);
 }
 
+static const char *
+hint_of(struct run *run, const char *given)
+{
+	const struct graph *graph = run->agent->graph;
+	const char **names = arena_alloc(run->arena, graph->count * sizeof *names), *near;
+	size_t i;
+
+	for (i = 0; i < graph->count; i++)
+		names[i] = graph->nodes[i].name;
+	near = nearest_name(given, names, graph->count);
+	return near == NULL ? "" : arena_printf(run->arena, "; did you mean '%s'?", near);
+}
+
+static enum go
+take_nodes(struct run *run, const struct value *options, const char *name,
+    const struct value **nodes_r)
+{
+	const struct graph *graph = run->agent->graph;
+	const struct value *nodes = value_get(options, name);
+	size_t i;
+
+	for (i = 0; i < value_size(nodes); i++) {
+		const char *node = value_text(value_at(nodes, i));
+		const long at = graph_find(graph, node);
+
+		if (strcmp(node, "*") != 0 && (at == -1 || (size_t)at == graph->end))
+			return run_fail(run, "ValueError",
+			    "%s: this agent has no node '%s' to pause at%s", name, node,
+			    hint_of(run, node));
+	}
+	*nodes_r = nodes;
+	return GO_ON;
+}
+
+/* Takes the nodes at which the run is to pause. */
+static enum go
+take_pauses(struct run *run, const struct value *options)
+{
+	enum go go = take_nodes(run, options, "interrupt_before", &run->pauses_before);
+
+	return go == GO_ON
+		   ? take_nodes(run, options, "interrupt_after", &run->pauses_after)
+		   : go;
+}
+
 /* Loads agent and state. */
 static enum go
 load(struct run *run, struct store_claim *claim)
@@ -363,13 +409,15 @@ load(struct run *run, struct store_claim *claim)
 	go = run_restore(run, claim);
 	if (go != GO_ON)
 		return go;
-	if (continues) {
+	go = take_pauses(run, options);
+	if (continues && go == GO_ON) {
 		/* The node that a running head names was entered before. */
 		run->applied = run->passed_interrupt = true;
 		state_recall(run->state, value_get(head, "untracked"));
 		return begin_at_head(run, head);
 	}
-	go = check_context(run);
+	if (go == GO_ON)
+		go = check_context(run);
 	if (go == GO_ON)
 		go = begin(run, options, head);
 	/* What a beginning that failed has changed already is not stored. */

@@ -28,6 +28,8 @@ run_settle(struct run *run)
 	run->past.fields = value_copy(arena, run->past.fields);
 	run->undone.fields = value_copy(arena, run->undone.fields);
 	run->context = value_copy(arena, run->context);
+	run->pauses_before = value_copy(arena, run->pauses_before);
+	run->pauses_after = value_copy(arena, run->pauses_after);
 	run->round = value_copy(arena, run->round);
 	run->results = value_copy(arena, run->results);
 	run->sent_before = value_copy(arena, run->sent_before);

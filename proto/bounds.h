@@ -65,13 +65,14 @@
 #define SERVE_REQUEST_MS 60000u
 
 /* Long-term memory (store/items.h). */
+#define INTERRUPT_NODES_MAX 256u /* nodes that a submission names to pause at */
 #define ITEM_LABELS_MAX 16u
 #define ITEM_LABEL_BYTES_MAX 128u
 #define ITEM_KEY_BYTES_MAX 256u
 #define ITEM_VALUE_BYTES_MAX (1u << 20) /* packed */
-#define ITEM_INDEX_MAX 16u /* fields of one item that say what it means */
+#define ITEM_INDEX_MAX 16u              /* fields of one item that say what it means */
 #define ITEM_INDEX_BYTES_MAX 256u
-#define ITEMS_LIMIT_MAX 1000u           /* of one search */
+#define ITEMS_LIMIT_MAX 1000u /* of one search */
 #define ITEM_QUERY_BYTES_MAX 16384u
 #define ITEM_FILTER_MAX 256u     /* conditions: each item is held against all of them */
 #define ITEMS_EMBEDDED_MAX 2000u /* that get a vector within one search by meaning */

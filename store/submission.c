@@ -17,7 +17,8 @@
 static const char *const known_fields[] = { "agent", "input", "run", "thread", "parent",
 	"context", "resume", "stream", "after_ms", "at", "deadline_ms", "priority",
 	"tenant", "metadata", "webhook", "multitask", "checkpoint", "update", "as",
-	"copy_of", "ttl_ms", "ttl_action", "traceparent", "fingerprint" };
+	"copy_of", "ttl_ms", "ttl_action", "traceparent", "fingerprint",
+	"interrupt_before", "interrupt_after" };
 #define KNOWN_COUNT (sizeof known_fields / sizeof *known_fields)
 #define SHOWN_BYTES 64u /* of what was submitted */
 
@@ -241,6 +242,34 @@ take_copy_of(struct arena *arena, const struct value *fields,
 	value_fields_set(options, "copy_of", value_str(arena, source));
 }
 
+static bool
+is_node(const struct value *name)
+{
+	return value_is(name, VALUE_STR) && name->size > 0 && name->size <= ID_BYTES_MAX;
+}
+
+/* Nodes at which the run pauses, as a list: "*" stands for all. Which there are the agent knows. */
+static void
+take_pauses(struct arena *arena, const struct value *fields, const char *name,
+    struct value_fields *options, struct submission *submission)
+{
+	const struct value *nodes = take_json(arena, fields, name, submission);
+	size_t i = 0;
+
+	if (value_text_is(nodes, "*"))
+		nodes = value_array_add(arena, value_empty_array(), nodes);
+	while (i < value_size(nodes) && is_node(value_at(nodes, i)))
+		i++;
+	if (submission->error == NULL && nodes != NULL &&
+	    (!value_is(nodes, VALUE_ARRAY) || i < value_size(nodes) ||
+		i > INTERRUPT_NODES_MAX))
+		submission->error = arena_printf(arena,
+		    "%s: must be JSON, \"*\" or a list of at most %u names of nodes",
+		    name, INTERRUPT_NODES_MAX);
+	if (submission->error == NULL && value_size(nodes) > 0)
+		value_fields_set(options, name, nodes);
+}
+
 static void
 take_options(
     struct arena *arena, const struct value *fields, struct submission *submission)
@@ -259,6 +288,8 @@ take_options(
 		value_fields_set(&options, "checkpoint", checkpoint);
 	if (stream != NULL && strcmp(stream, "0") != 0 && strcmp(stream, "false") != 0)
 		value_fields_set(&options, "stream", value_bool(true));
+	take_pauses(arena, fields, "interrupt_before", &options, submission);
+	take_pauses(arena, fields, "interrupt_after", &options, submission);
 	take_update(arena, fields, &options, submission);
 	take_copy_of(arena, fields, &options, submission);
 	submission->options = value_fields_end(&options);

@@ -329,13 +329,19 @@ read_delay(struct reading *reading)
 			reading->arena, "%" PRId64, (int64_t)(seconds * 1000.0)));
 }
 
+/* Nodes at which the run pauses beside its agent's: which there are the agent knows. */
 static void
-read_pauses(struct reading *reading)
+read_pauses(struct reading *reading, const char *name)
 {
-	if (value_truthy(get(reading, "interrupt_before")) ||
-	    value_truthy(get(reading, "interrupt_after")))
-		refuse(reading, "interrupt_before, interrupt_after: are settings of the "
-				"agent here, not of a run");
+	const struct value *nodes = get(reading, name);
+
+	if (!value_truthy(nodes))
+		return;
+	if (value_is(nodes, VALUE_ARRAY) || value_text_is(nodes, "*"))
+		set_json(reading, name, nodes);
+	else
+		refuse(reading, arena_printf(reading->arena,
+				    "%s: must be \"*\" or a list of nodes", name));
 }
 
 static void
@@ -397,7 +403,8 @@ run_body_read(struct arena *arena, const struct value *body,
 	read_context(&reading);
 	read_metadata(&reading);
 	read_delay(&reading);
-	read_pauses(&reading);
+	read_pauses(&reading, "interrupt_before");
+	read_pauses(&reading, "interrupt_after");
 	read_how(&reading);
 	if ((read_r->modes & (MODE_MESSAGES | MODE_MESSAGES_TUPLE)) != 0)
 		set(&reading, "stream", "1");

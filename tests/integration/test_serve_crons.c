@@ -207,7 +207,7 @@ static const struct {
 	    "timezone 'Nowhere'" },
 	{ "/runs/crons", "{" DAILY ", 'end_time': '2020-01-01T00:00:00Z'}", 422,
 	    "end_time: it would be over" },
-	{ "/runs/crons", "{" DAILY ", 'interrupt_before': ['tools']}", 422,
+	{ "/runs/crons", "{" DAILY ", 'interrupt_before': 'tools'}", 422,
 	    "interrupt_before" },
 	{ "/runs/crons", "{'assistant_id': 'nobody', 'schedule': '@daily', " HI "}", 404,
 	    "no agent 'nobody'" },

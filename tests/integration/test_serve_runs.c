@@ -180,6 +180,42 @@ messages_of(const char *id)
 	    "messages"));
 }
 
+static const char *
+next_of(const char *id)
+{
+	return value_text(value_at(
+	    value_get(serve_get(serve_text("/threads/%s/state", id), 200), "next"), 0));
+}
+
+/* A run pauses where its submission says so, and goes on with no input. */
+START_TEST(a_run_may_say_itself_where_it_pauses)
+{
+	const char *id = serve_thread();
+	const struct value *values;
+
+	values = serve_post(serve_text("/threads/%s/runs/wait", id),
+	    "{'assistant_id': 'quick', 'interrupt_before': ['model'], " HI "}", 200);
+	ck_assert_value(fleet->arena, value_get(values, "__interrupt__"), "[]");
+	ck_assert_str_eq(next_of(id), "model");
+	ck_assert_uint_eq(messages_of(id), 1);
+	values = serve_post(serve_text("/threads/%s/runs/wait", id),
+	    "{'assistant_id': 'quick', 'input': null}", 200);
+	ck_assert_ptr_null(value_get(values, "__interrupt__"));
+	ck_assert_uint_eq(messages_of(id), 2);
+	ck_assert_ptr_null(next_of(id));
+	/* Its agent pauses in front of the tools: behind the model it is the same place. */
+	id = serve_thread();
+	ck_assert_str_eq(
+	    serve_run_end(id, serve_run(id, "careful", "'interrupt_after': '*'")),
+	    "interrupted");
+	ck_assert_str_eq(next_of(id), "tools");
+	values = serve_post("/runs/wait",
+	    "{'assistant_id': 'quick', 'interrupt_before': ['modl'], " HI "}", 200);
+	ck_assert_has(value_get_text(value_get(values, "__error__"), "message"),
+	    "did you mean 'model'?");
+}
+END_TEST
+
 /* The thread is as it was before it, also for the next run. */
 START_TEST(a_run_is_rolled_back)
 {
@@ -344,8 +380,10 @@ static const struct {
 	    "{'assistant_id': 'quick', 'input': {'messages': [{'role': "
 	    "'nobody', 'content': ''}]}}",
 	    422, "role" },
-	{ "/runs/wait", "{'assistant_id': 'quick', 'interrupt_before': ['*'], " HI "}",
+	{ "/runs/wait", "{'assistant_id': 'quick', 'interrupt_before': true, " HI "}",
 	    422, "interrupt_before" },
+	{ "/runs/wait", "{'assistant_id': 'quick', 'interrupt_before': [1], " HI "}", 422,
+	    "interrupt_before: must be" },
 	{ "/runs/stream", "{'assistant_id': 'quick', 'stream_mode': 'all', " HI "}", 422,
 	    "stream_mode" },
 	{ "/runs/wait", "{'assistant_id': ", 422, "no JSON" },
@@ -447,6 +485,7 @@ tcase_serve_runs(void)
 	tcase_add_test(tcase, a_run_that_fails_says_why);
 	tcase_add_test(tcase, a_run_is_cancelled);
 	tcase_add_test(tcase, a_run_is_rolled_back);
+	tcase_add_test(tcase, a_run_may_say_itself_where_it_pauses);
 	tcase_add_test(tcase, a_thread_that_is_busy_takes_a_run_or_not);
 	tcase_add_test(tcase, what_a_run_asks_is_answered);
 	tcase_add_test(tcase, one_answer_may_do_without_the_question);
