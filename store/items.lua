@@ -152,9 +152,8 @@ end
 -- else's, or there is one of so many bytes by now.
 local function item_claim(_, args)
   local prefix, now, mine = args[1], now_ms(), {}
-  for _, over in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'item-claims', '-inf', now)) do
-    redis.call('ZREM', prefix .. 'item-claims', over)
-  end
+  local over = redis.call('ZRANGEBYSCORE', prefix .. 'item-claims', '-inf', now)
+  call_with('ZREM', prefix .. 'item-claims', over, 1, #over)
   for i = 4, #args, 2 do
     local kept = redis.call('HGET', prefix .. 'item-vector', args[i]) or ''
     local is_there = #kept == tonumber(args[2]) and string.sub(kept, 1, #args[i + 1]) == args[i + 1]
