@@ -193,8 +193,8 @@ static const struct value *
 unfinished(const struct item_op *at, size_t made)
 {
 	struct fault *fault = fault_new(at->arena, "TimeoutError",
-	    "store search: %zu items had no vector yet and have one now, and there are "
-	    "more: search again",
+	    "store search: %zu items have their vector from this search, and more have "
+	    "none yet: search again",
 	    made);
 
 	fault->retryable = true;
