@@ -376,7 +376,7 @@ service_stop(struct service **service_p)
 	uv_close((uv_handle_t *)&service->interrupt, NULL);
 	if (service->hears_hangup)
 		uv_close((uv_handle_t *)&service->hangup, NULL);
-	socket_shutdown();
+	socket_end(EXIT_SUCCESS);
 	curve_close();
 	is_over = loop_destroy(&service->loop);
 	settings_release(service->table, service->settings);

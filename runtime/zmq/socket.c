@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "curve.h"
 #include "memory.h"
@@ -289,6 +290,29 @@ socket_shutdown(void)
 	while (zmq_ctx_term(context) == -1 && errno == EINTR)
 		;
 	context = NULL;
+}
+
+static int status_at_end;
+
+static void
+on_abort(int number)
+{
+	(void)number;
+	_exit(status_at_end);
+}
+
+/* libzmq before 4.3.5 aborts (libzmq#4364) when a closed socket lingers for a peer that has sent something meanwhile and gone, and a
+ * heartbeat to it is due. Nothing is left to be done then but to wait. */
+void
+socket_end(int status)
+{
+	const struct sigaction action = { .sa_handler = on_abort };
+	struct sigaction before;
+
+	status_at_end = status;
+	sigaction(SIGABRT, &action, &before);
+	socket_shutdown();
+	sigaction(SIGABRT, &before, NULL);
 }
 
 /* Handles what has come for libzmq meanwhile, new and lost peers among it. */

@@ -99,5 +99,7 @@ const char *socket_endpoint(const struct socket *socket);
 /* Ends the process's ZeroMQ context; after the last socket_close. Waits for what their
  * linger still allows to go out. */
 void socket_shutdown(void);
+/* The same, at the end of a process: where libzmq aborts meanwhile (socket.c says when), it exits with status. */
+void socket_end(int status);
 
 #endif
