@@ -66,6 +66,10 @@ void state_recall(struct state *state, const struct value *kept);
  * they were. */
 int state_begin(struct state *state, struct arena *arena, const char *id_prefix,
     const struct value *input, const char **error_r);
+/* The same for a child's run: a field that its parent gives it begins with that, where one of a user's input is folded
+ * into the default. */
+int state_begin_child(struct state *state, struct arena *arena, const char *id_prefix,
+    const struct value *input, const char **error_r);
 
 /* Starts a superstep: message ids made from now on begin with id_prefix. */
 void state_step(struct state *state, const char *id_prefix);

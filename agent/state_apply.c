@@ -257,9 +257,24 @@ take_input(struct step *step, const struct value *input)
 	return 0;
 }
 
-int
-state_begin(struct state *state, struct arena *arena, const char *id_prefix,
-    const struct value *input, const char **error_r)
+/* What input gives is not folded into a default. */
+static void
+take_defaults_away(struct state *state, const struct value *input)
+{
+	size_t i;
+
+	for (i = 0; i < state->count; i++) {
+		struct channel *channel = &state->channels[i];
+
+		if (channel->value == channel->otherwise &&
+		    value_has(input, channel->field->name))
+			channel->value = NULL;
+	}
+}
+
+static int
+begin(struct state *state, struct arena *arena, const char *id_prefix,
+    const struct value *input, bool is_parents, const char **error_r)
 {
 	struct channel *before = arena_alloc(arena, state->count * sizeof *before);
 	struct step step;
@@ -268,6 +283,8 @@ state_begin(struct state *state, struct arena *arena, const char *id_prefix,
 	state_step(state, id_prefix);
 	reset(state);
 	state_fill_defaults(state);
+	if (is_parents)
+		take_defaults_away(state, input);
 	start(&step, state, arena);
 	if (take_input(&step, input) == -1) {
 		memcpy(state->channels, before, state->count * sizeof *before);
@@ -275,4 +292,18 @@ state_begin(struct state *state, struct arena *arena, const char *id_prefix,
 	}
 	settle(&step);
 	return 0;
+}
+
+int
+state_begin(struct state *state, struct arena *arena, const char *id_prefix,
+    const struct value *input, const char **error_r)
+{
+	return begin(state, arena, id_prefix, input, false, error_r);
+}
+
+int
+state_begin_child(struct state *state, struct arena *arena, const char *id_prefix,
+    const struct value *input, const char **error_r)
+{
+	return begin(state, arena, id_prefix, input, true, error_r);
 }

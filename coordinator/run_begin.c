@@ -146,6 +146,16 @@ inherit(struct run *run, const struct value *fields, const char **error_r)
 		   : state_apply(run->state, run->arena, &write, 1, error_r);
 }
 
+static int
+take_input(struct run *run, const struct value *input, const char **error_r)
+{
+	const char *prefix = arena_printf(run->arena, "%s-0", run->id);
+
+	if (run_record_text(run, "parent") != NULL)
+		return state_begin_child(run->state, run->arena, prefix, input, error_r);
+	return state_begin(run->state, run->arena, prefix, input, error_r);
+}
+
 static enum go
 begin_new(struct run *run, const struct value *options)
 {
@@ -161,8 +171,7 @@ begin_new(struct run *run, const struct value *options)
 		go = run_repair(run, run->arena);
 	if (go != GO_ON)
 		return go;
-	if (state_begin(run->state, run->arena, arena_printf(run->arena, "%s-0", run->id),
-		input, &error) == -1 ||
+	if (take_input(run, input, &error) == -1 ||
 	    inherit(run, value_get(options, "inherited"), &error) == -1)
 		return run_fail(run, "ValueError", "input: %s", error);
 	seal_input(run, input);

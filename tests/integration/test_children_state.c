@@ -10,8 +10,8 @@ TCase *tcase_children_state(void);
 
 #define FIELDS                                                                           \
 	"{files: {type: object, reducer: merge, default: {}}, "                          \
-	"log: {type: array, reducer: append, default: []}, "                             \
-	"total: {type: integer, reducer: add, default: 0}, "                             \
+	"log: {type: array, reducer: append, default: [n]}, "                            \
+	"total: {type: integer, reducer: add, default: 5}, "                             \
 	"mood: {type: string}, secret: {type: string, private: true}}"
 
 #define WRITER(name, code)                                                               \
@@ -76,8 +76,9 @@ play_state(struct scene *scene)
 	ask_check_status(scene, record, "success");
 	ck_assert_value(
 	    arena, value_get(output, "files"), "{'a': 1, 'b': 'one', 'c': 'c!'}");
-	ck_assert_value(arena, value_get(output, "log"), "['p', 'one', 'two']");
-	ck_assert_value(arena, value_get(output, "total"), "13");
+	/* A child begins with what its parent has, not with that on top of its default. */
+	ck_assert_value(arena, value_get(output, "log"), "['n', 'p', 'one', 'two']");
+	ck_assert_value(arena, value_get(output, "total"), "18");
 	ck_assert_value(arena, value_get(output, "mood"), "'bad'");
 	ck_assert_value(arena,
 	    value_get(value_get(ask_state_of(scene, "t"), "fields"), "secret"), "'mine'");
