@@ -115,7 +115,7 @@
 
 /* A coordinator. */
 #define HEARD_THREADS_MAX 16384u /* whose last model request is remembered */
-#define CATALOG_TOOLS_MAX 4096u  /* known; above, those that nobody serves are forgotten */
+#define CATALOG_TOOLS_MAX 4096u /* known; above, those that nobody serves are forgotten */
 
 /* Calls of ours (peer/ledger.h). */
 #define BROKERS_MAX 16u              /* one process has sessions with at once */

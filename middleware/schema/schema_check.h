@@ -38,7 +38,7 @@ struct check {
 	const char *stopped; /* why the check was given up, or NULL */
 	struct reasons *reasons;
 	struct schema_pattern *patterns; /* in a ring: the one that was used last */
-	struct ref_index *refs; /* made at the first $ref */
+	struct ref_index *refs;          /* made at the first $ref */
 };
 
 /* One keyword of one schema against instance. */

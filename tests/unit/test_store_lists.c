@@ -90,6 +90,40 @@ START_TEST(metadata_does_not_grow_beyond_its_bound)
 }
 END_TEST
 
+/* Each name that comes is no copy of all that are there. */
+static void
+play_many_noted(void)
+{
+	struct value_fields many = { .arena = trial.arena };
+	const struct value *metadata;
+	size_t before;
+	unsigned i;
+
+	ck_assert_int_eq(
+	    store_open_thread(trial.a, trial.arena, "t",
+		literal(trial.arena, "{'a': null, 'k7': true, 'gone': 1}"), NULL),
+	    STORE_OK);
+	for (i = 0; i < 1500; i++)
+		value_fields_set(&many, arena_printf(trial.arena, "k%u", i),
+		    value_int(trial.arena, 1));
+	value_fields_set(&many, "gone", value_nil());
+	metadata = value_fields_end(&many);
+	before = arena_bytes(trial.arena);
+	ck_assert_int_eq(
+	    store_note_thread(trial.a, trial.arena, "t", metadata, NULL), STORE_OK);
+	ck_assert_uint_lt(arena_bytes(trial.arena) - before, 4u << 20);
+	metadata = value_get(thread_state(), "metadata");
+	ck_assert_uint_eq(value_size(metadata), 1501);
+	ck_assert(value_is_nil(value_get(metadata, "a")) && value_has(metadata, "a"));
+	ck_assert_int_eq(value_get_int(metadata, "k7", 0), 1);
+}
+
+START_TEST(much_can_be_noted_at_once)
+{
+	trial_play(play_many_noted);
+}
+END_TEST
+
 /* --- a tenant's --------------------------------------------------------------------------- */
 
 /* Fails unless these are tenant's, newest first, each with a blank behind it. */
@@ -194,6 +228,7 @@ tcase_store_lists(void)
 	tcase_add_test(tcase, an_outline_is_a_thread_without_what_it_holds);
 	tcase_add_test(tcase, an_entry_is_there_until_it_is_dealt_with);
 	tcase_add_test(tcase, metadata_does_not_grow_beyond_its_bound);
+	tcase_add_test(tcase, much_can_be_noted_at_once);
 	tcase_add_test(tcase, a_tenants_threads_are_listed_by_themselves);
 	tcase_add_test(tcase, what_is_no_tenants_has_no_list_of_its_own);
 	return tcase;

@@ -191,37 +191,6 @@ play_noted_later(void)
 	check_metadata("{'a': 1}");
 }
 
-/* Each name that comes is no copy of all that are there. */
-static void
-play_many_noted(void)
-{
-	struct value_fields many = { .arena = trial.arena };
-	const struct value *metadata;
-	size_t before;
-	unsigned i;
-
-	open_thread("t", "{'a': null, 'k7': true, 'gone': 1}", NULL);
-	for (i = 0; i < 1500; i++)
-		value_fields_set(&many, arena_printf(trial.arena, "k%u", i),
-		    value_int(trial.arena, 1));
-	value_fields_set(&many, "gone", value_nil());
-	metadata = value_fields_end(&many);
-	before = arena_bytes(trial.arena);
-	ck_assert_int_eq(
-	    store_note_thread(trial.a, trial.arena, "t", metadata, NULL), STORE_OK);
-	ck_assert_uint_lt(arena_bytes(trial.arena) - before, 4u << 20);
-	metadata = value_get(thread_state(), "metadata");
-	ck_assert_uint_eq(value_size(metadata), 1501);
-	ck_assert(value_is_nil(value_get(metadata, "a")) && value_has(metadata, "a"));
-	ck_assert_int_eq(value_get_int(metadata, "k7", 0), 1);
-}
-
-START_TEST(much_can_be_noted_at_once)
-{
-	trial_play(play_many_noted);
-}
-END_TEST
-
 START_TEST(any_thread_can_be_noted)
 {
 	trial_play(play_noted_later);
@@ -517,7 +486,6 @@ tcase_store_notes(void)
 	tcase_add_test(tcase, a_thread_that_is_there_stays_as_it_is);
 	tcase_add_test(tcase, runs_leave_what_is_kept_with_a_thread);
 	tcase_add_test(tcase, what_is_noted_is_merged);
-	tcase_add_test(tcase, much_can_be_noted_at_once);
 	tcase_add_test(tcase, any_thread_can_be_noted);
 	tcase_add_test(tcase, who_notes_at_the_same_time_loses_nothing);
 	tcase_add_test(tcase, threads_are_listed_newest_first);
