@@ -370,7 +370,7 @@ const parts = {
 		await fails(client.runs.wait(null, "nobody", { input }), 404, "no agent 'nobody'");
 		await fails(client.runs.get(thread, "nobody"), 404, "Run not found");
 		await fails(client.threads.create({ threadId: thread }), 409, "already exists");
-		await fails(client.runs.create(thread, "quick", { input, interruptBefore: ["tools"] }), 422, "interrupt_before");
+		await fails(client.runs.create(thread, "quick", { input, interruptBefore: "tools" }), 422, "interrupt_before");
 		await fails(client.runs.create(thread, "quick", { input: null }), 422, "input");
 		assert.equal(await client.store.getItem(["nobody"], "x"), null);
 		await fails(client.crons.create("quick", { schedule: "61 * * * *", input }), 422, "minute '61'");
