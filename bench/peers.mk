@@ -29,7 +29,11 @@ bench-deps: deps
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$p >/dev/null || true; done; }
 
 # Fleet, floor and peers in turns: the tables [ROUNDS=3 NO_CURVE=1 BENCH_TURN=command].
-bench-compare: binaries $(addprefix $(BUILD)/,bench-turn bench-floor bench-dispatch bench-http model-server)
+.PHONY: bench-compare-parts
+bench-compare-parts: binaries $(addprefix $(BUILD)/,bench-turn bench-floor bench-dispatch bench-http model-server \
+                                plugins/bench_layer.so)
+bench-compare: bench-deps
+	@$(MAKE) --no-print-directory bench-compare-parts
 	@bench/compare.sh $(abspath $(BUILD)) $(or $(ROUNDS),3)
 	@bench/plots.sh $(abspath $(BUILD))
 
