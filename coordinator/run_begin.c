@@ -355,8 +355,12 @@ take_nodes(struct run *run, const struct value *options, const char *name,
 
 	for (i = 0; i < value_size(nodes); i++) {
 		const char *node = value_text(value_at(nodes, i));
-		const long at = graph_find(graph, node);
+		long at;
 
+		if (node == NULL) /* a damaged record's */
+			return run_fail(run, "ValueError",
+			    "%s: must be a list of names of nodes", name);
+		at = graph_find(graph, node);
 		if (strcmp(node, "*") != 0 && (at == -1 || (size_t)at == graph->end))
 			return run_fail(run, "ValueError",
 			    "%s: this agent has no node '%s' to pause at%s", name, node,

@@ -101,6 +101,8 @@ static const struct damage damages[] = {
 	{ "DEL", RUN_KEY, "", NULL, NULL, 0 },
 	{ "SET", RUN_KEY, ":e", NULL, BYTES("no stream") },
 	{ "SET", RUN_KEY, ":w", NULL, BYTES("no hash") },
+	{ "HSET", RUN_KEY, "", "options", BYTES("\x81\xb0interrupt_before\x91\x01") },
+	{ "HSET", RUN_KEY, "", "options", BYTES("\x81\xb0interrupt_before\xa1*") },
 };
 #define DAMAGES (sizeof damages / sizeof *damages)
 
