@@ -37,8 +37,7 @@ const struct setting coordinator_table[] = {
 	    "a broker's endpoint; give each of several", 0 },
 	{ "redis", SETTING_TEXT, SETTING(redis), "redis://127.0.0.1:6379", 0, 0, NULL,
 	    "where Redis is: redis://[:password@]host[:port][/db], rediss:// with TLS, "
-	    "or "
-	    "unix:///path; several with commas: the one that is primary is used",
+	    "or unix:///path; several with commas: the one that is primary is used",
 	    0 },
 	{ "redis-wait-ms", SETTING_INTEGER, SETTING(redis_wait_ms), "600000", 100,
 	    86400000, "ms",

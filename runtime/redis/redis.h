@@ -18,10 +18,11 @@ struct redis;
 
 /* Returns a new client that connects (and connects again, with back-off, for ever) to
  * url: "redis://[[user]:password@]host[:port][/db]", with TLS "rediss://...[?ssl_ca_certs=FILE]"
- * (redis_tls.h has the parameters), or "unix:///path/to/socket", or several of them with commas between: of those the one is used that is primary, so that a failover is a
- * matter of connecting again. NULL with a reason, lent until the next one, when url is none.
- * library is the source of a Redis function library loaded (FUNCTION LOAD REPLACE) after each
- * connect, or NULL. */
+ * (redis_tls.h has the parameters), or "unix:///path/to/socket", or several of them with commas
+ * between: of those the one is used that is primary, so that a failover is a matter of connecting
+ * again. NULL with a reason, lent until the next one, when url is none, or a file that it names
+ * will not do. library is the source of a Redis function library loaded (FUNCTION LOAD REPLACE)
+ * after each connect, or NULL. */
 struct redis *redis_new(
     struct loop *loop, const char *url, const char *library, const char **error_r);
 
