@@ -101,23 +101,25 @@ take_parameter(struct redis_tls_options *tls, const char *name, const char *valu
 	       take_word(value, "true", "false", &tls->any_hostname);
 }
 
+/* The query is not repeated to people: it may be the end of a password with a '?' in it. */
 static int
 parse_parameters(struct arena *arena, const char *query, struct redis_tls_options *tls,
     const char **error_r)
 {
-	size_t size, name;
+	size_t number = 1, size, name;
 
-	for (; *query != '\0'; query += size + (query[size] == '&')) {
+	for (; *query != '\0'; query += size + (query[size] == '&'), number++) {
 		size = strcspn(query, "&");
 		name = strcspn(query, "=&");
 		if (name == size ||
 		    !take_parameter(tls, arena_copy(arena, query, name),
 			url_decode(arena, query + name + 1, size - name - 1))) {
 			*error_r = arena_printf(arena,
-			    "\"%.*s\" is none of ssl_ca_certs=FILE, ssl_certfile=FILE, "
-			    "ssl_keyfile=FILE, ssl_cert_reqs=required|none, "
-			    "ssl_check_hostname=true|false",
-			    (int)size, query);
+			    "parameter %zu of the URL is none of ssl_ca_certs=FILE, "
+			    "ssl_certfile=FILE, ssl_keyfile=FILE, "
+			    "ssl_cert_reqs=required|none, ssl_check_hostname=true|false "
+			    "(a '?' in a password is written %%3F)",
+			    number);
 			return -1;
 		}
 	}

@@ -134,6 +134,19 @@ START_TEST(a_bad_one_spoils_all)
 }
 END_TEST
 
+/* What is told of a URL may have a piece of its password, where its '?' was not written %3F. */
+START_TEST(a_refusal_does_not_repeat_a_password)
+{
+	static const char *const split[] = { "rediss://me:1?hunter2@host",
+		"rediss://me:1?hunter2=x&y@host", "rediss:///?hunter2@a,b@" };
+	const char *error = NULL;
+
+	ck_assert_int_eq(redis_addresses_parse(arena, split[_i], &addresses, &error), -1);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_msg(strstr(error, "hunter2") == NULL, "%s", error);
+}
+END_TEST
+
 START_TEST(one_without_a_scheme_is_told_which_there_are)
 {
 	const char *error = NULL;
@@ -157,6 +170,7 @@ tcase_redis_address(void)
 	tcase_add_test(tcase, each_may_say_it_all);
 	tcase_add_test(tcase, parameters_are_shared_likewise);
 	tcase_add_test(tcase, one_without_a_scheme_is_told_which_there_are);
+	tcase_add_loop_test(tcase, a_refusal_does_not_repeat_a_password, 0, 3);
 	tcase_add_loop_test(tcase, a_bad_one_spoils_all, 0, sizeof bad / sizeof *bad);
 	return tcase;
 }

@@ -279,9 +279,9 @@ static const struct {
 	{ "ssl_certfile=%s/client.pem", "ssl_keyfile=" },
 	{ "ssl_certfile=%s/client.pem&ssl_keyfile=%s/ca.key", "key values mismatch" },
 	{ "ssl_keyfile=%s/client.key", "ssl_keyfile wants ssl_certfile" },
-	{ "ssl_cert_reqs=optional", "\"ssl_cert_reqs=optional\" is none of" },
-	{ "ssl_ca_certs=", "\"ssl_ca_certs=\" is none of" },
-	{ "tls", "\"tls\" is none of ssl_ca_certs=FILE" },
+	{ "ssl_cert_reqs=optional", "parameter 1 of the URL is none of" },
+	{ "ssl_check_hostname=true&ssl_ca_certs=", "parameter 2 of the URL is none of" },
+	{ "tls", "parameter 1 of the URL is none of ssl_ca_certs=FILE" },
 };
 
 START_TEST(a_bad_parameter_is_refused_at_once)
