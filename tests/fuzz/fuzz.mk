@@ -3,11 +3,13 @@
 #
 #   make fuzz                                      each for SECONDS_EACH=10 seconds, two at a time
 #   make fuzz FUZZ="fuzz_json fuzz_url" SECONDS_EACH=600
+#   make fuzz SEED=1                               the same inputs each time, as far as the time goes
 #   make fuzz-corpus FUZZ=fuzz_json                adds what was found, as little as covers as much
 
 fuzz_names = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ      ?= $(fuzz_names)
 SECONDS_EACH ?= 10
+SEED      ?= 0
 
 fuzz_objects := $(BUILD)/fuzz/objects
 fuzz_archive := $(BUILD)/fuzz/libfuzzed.a
@@ -58,7 +60,7 @@ $(BUILD)/fuzz/fuzz_lua: fuzz_link = -Wl,--wrap=hook_sleep
 fuzzers: $(addprefix $(BUILD)/fuzz/,$(FUZZ))
 fuzz: deps
 	@$(MAKE) --no-print-directory -j2 fuzzers
-	tests/fuzz/run.sh $(BUILD)/fuzz $(SECONDS_EACH) $(FUZZ)
+	SEED=$(SEED) tests/fuzz/run.sh $(BUILD)/fuzz $(SECONDS_EACH) $(FUZZ)
 
 fuzz-corpus: fuzzers
 	tests/fuzz/merge.sh $(BUILD)/fuzz $(FUZZ)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs fuzzers, two at a time: run.sh FOLDER SECONDS NAME... What a fuzzer trips over is kept in
-# FOLDER/found as NAME-crash-...; FOLDER/NAME repeats it.
+# FOLDER/found as NAME-crash-...; FOLDER/NAME repeats it. SEED in the environment: of what is tried; 0 or none for
+# another each time.
 set -u
 folder=$1
 seconds=$2
@@ -11,7 +12,7 @@ if [ "${1-}" = --one ]; then
 	dictionary=tests/fuzz/dictionaries/$name.dict
 	mkdir -p "$folder/found/$name"
 	log=$folder/found/$name.log
-	set -- "-max_total_time=$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+	set -- "-max_total_time=$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 "-seed=${SEED:-0}" \
 		"-artifact_prefix=$folder/found/$name-"
 	[ ! -e "$dictionary" ] || set -- "$@" "-dict=$dictionary"
 	set -- "$@" "$folder/found/$name"
