@@ -115,19 +115,20 @@ parse(struct invocation *invocation, int argc, char **argv)
 
 /* On a full disk a file is not what its reader will take it for. Whoever closed our pipe has
  * read what he wanted. */
-static enum status
-check_output(enum status status)
+static void
+check_output(int status, void *arg)
 {
 	struct pollfd out = { .fd = STDOUT_FILENO };
 	bool is_lost = ferror(stdout) != 0;
 
+	(void)arg;
 	is_lost = fflush(stdout) == EOF || is_lost;
 	if (!is_lost || status != STATUS_OK ||
 	    (poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0))
-		return status;
+		return;
 	complain("not everything could be written to the standard output: is its disk "
 		 "full?");
-	return STATUS_FAILED;
+	_exit(STATUS_FAILED);
 }
 
 /* Those that `up` starts inherit the limit: no more than we need. */
@@ -149,6 +150,7 @@ main(int argc, char *argv[])
 	struct invocation invocation = { 0 };
 	enum status status;
 
+	on_exit(check_output, NULL);
 	/* "help COMMAND" is "COMMAND --help". */
 	if (argc > 2 && strcmp(argv[1], "help") == 0) {
 		argv[1] = argv[2];
@@ -187,5 +189,5 @@ main(int argc, char *argv[])
 	curve_close();
 	settings_release(invocation.command->table, invocation.settings);
 	free(invocation.settings);
-	return check_output(invocation.status);
+	return (int)invocation.status;
 }

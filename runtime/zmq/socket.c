@@ -10,6 +10,7 @@
 
 #include "curve.h"
 #include "memory.h"
+#include "socket_endpoint.h"
 #include "socket_path.h"
 #include "socket_watch.h"
 
@@ -145,6 +146,10 @@ attach(struct socket *socket, int type, const char *endpoint)
 {
 	size_t room = sizeof socket->endpoint;
 
+	if (!socket_port_fits(endpoint)) {
+		errno = EINVAL;
+		return -1;
+	}
 	if (!binds(type)) {
 		snprintf(socket->endpoint, room, "%s", endpoint);
 		return zmq_connect(socket->zmq, endpoint);
@@ -190,8 +195,7 @@ socket_new(struct loop *loop, int type, const char *endpoint, socket_fn *fn, voi
 	return socket;
 
 fail:
-	*error_r =
-	    errno == ENOKEY ? "--key is given, and no --broker-key" : zmq_strerror(errno);
+	*error_r = socket_trouble(errno);
 	socket_watch_destroy(&socket->watch);
 	if (socket->zmq != NULL)
 		zmq_close(socket->zmq);

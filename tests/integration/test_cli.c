@@ -57,6 +57,9 @@ START_TEST(what_could_not_be_printed_is_no_success)
 
 	ck_assert_int_eq(said.status, STATUS_FAILED);
 	assert_says(said.err, "could be written to the standard output");
+	said = CLI(
+	    &shell, "-c", "exec \"$0\" submit --help >/dev/full", fleet.flotilla.program);
+	ck_assert_int_eq(said.status, STATUS_FAILED);
 	said = CLI(flotilla, "submit", "quick", "Hi", "--run", "full", "--wait");
 	ck_assert_int_eq(said.status, STATUS_OK);
 	said = CLI(&shell, "-c", "cd \"$1\" && exec \"$0\" watch full >/dev/full",
