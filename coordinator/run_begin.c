@@ -7,6 +7,7 @@
 #include "bodies.h"
 #include "model_wish.h"
 #include "nearest.h"
+#include "providers.h"
 #include "schema.h"
 #include "store_past.h"
 #include "suspects.h"
@@ -62,11 +63,12 @@ services_of(struct run *run)
 static const char *
 key_of(const char *service)
 {
-	if (strcmp(service, SERVICE_MODEL_PREFIX "openai") == 0)
-		return "OPENAI_API_KEY";
-	return strcmp(service, SERVICE_MODEL_PREFIX "anthropic") == 0
-		   ? "ANTHROPIC_API_KEY"
-		   : NULL;
+	size_t prefix = strlen(SERVICE_MODEL_PREFIX);
+	const struct known_provider *known = NULL;
+
+	if (strncmp(service, SERVICE_MODEL_PREFIX, prefix) == 0)
+		known = known_provider(service + prefix);
+	return known != NULL ? known->key_variable : NULL;
 }
 
 /* Waits until somebody serves the models and the tools that the agent names, so that a

@@ -72,6 +72,7 @@ pages: $(BUILD)/tests-unit
 	@WRITE_PAGES=1 CK_RUN_CASE=middleware_docs $(BUILD)/tests-unit
 	@WRITE_PAGES=1 CK_RUN_CASE=metrics_docs $(BUILD)/tests-unit
 	@WRITE_PAGES=1 CK_RUN_CASE=trace_docs $(BUILD)/tests-unit
+	@WRITE_PAGES=1 CK_RUN_CASE=provider_table $(BUILD)/tests-unit
 
 # Against the real programs, found through PATH.
 .PHONY: check-integration

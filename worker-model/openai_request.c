@@ -2,6 +2,7 @@
 
 #include "openai_messages.h"
 #include "openai_tools.h"
+#include "providers.h"
 #include "request_settings.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -65,10 +66,13 @@ response_format_of(struct arena *arena, const struct value *format)
 }
 
 static void
-add_stream(struct value_fields *fields, const struct value *settings)
+add_stream(struct value_fields *fields, const struct ask *ask)
 {
+	const struct known_provider *known = known_provider(ask->provider);
+
 	value_fields_set(fields, "stream", value_bool(true));
-	if (value_get_bool(settings, "stream_usage", true))
+	if (value_get_bool(
+		ask->settings, "stream_usage", known == NULL || known->counts_streams))
 		value_fields_set(fields, "stream_options",
 		    value_map(fields->arena, "include_usage", value_bool(true), NULL));
 }
@@ -119,6 +123,6 @@ openai_request(const struct ask *ask, bool stream, const char **error_r)
 	value_fields_set(
 	    &fields, "response_format", response_format_of(arena, ask->response_format));
 	if (stream)
-		add_stream(&fields, ask->settings);
+		add_stream(&fields, ask);
 	return as_the_model_takes_it(arena, ask->model, value_fields_end(&fields));
 }

@@ -6,26 +6,25 @@
 #include "bodies.h"
 #include "bounds.h"
 #include "nearest.h"
+#include "providers.h"
 #include "wire.h"
 
-#define ENDPOINTS_MAX 64u
+#define ENDPOINTS_MAX 64u /* beside the known ones */
 
 static const char *openai_url(struct arena *arena, const char *base);
 static const char *anthropic_url(struct arena *arena, const char *base);
 
-/* The kinds that go out over HTTP: each is there under its own name when its key or its URL is in the
- * environment (those that have variables for them), and under others by name=prefix://... */
+/* The kinds that go out over HTTP. A URL says by its prefix which one it is of; a known provider by its name, or it is of
+ * the first. */
 static const struct kind {
 	const struct provider *provider;
-	const char *key_variable, *url_variable, *url;
-	const char *prefix; /* of a given URL, in front of http */
+	const char *url_variable; /* of the one that is called as the kind is; or NULL */
+	const char *prefix;       /* of a given URL, in front of http */
 	const char *(*endpoint)(struct arena *arena, const char *base);
 	enum responses_use by_name, given; /* of either endpoint */
 } kinds[] = {
 	{ .provider = &provider_openai,
-	    .key_variable = "OPENAI_API_KEY",
 	    .url_variable = "OPENAI_BASE_URL",
-	    .url = "https://api.openai.com/v1",
 	    .prefix = "openai+",
 	    .endpoint = openai_url,
 	    .by_name = RESPONSES_AS_FITS },
@@ -34,9 +33,7 @@ static const struct kind {
 	    .endpoint = openai_url,
 	    .given = RESPONSES_ALWAYS },
 	{ .provider = &provider_anthropic,
-	    .key_variable = "ANTHROPIC_API_KEY",
 	    .url_variable = "ANTHROPIC_BASE_URL",
-	    .url = "https://api.anthropic.com",
 	    .prefix = "anthropic+",
 	    .endpoint = anthropic_url },
 };
@@ -194,31 +191,40 @@ add_all_given(struct provider_table *table, const struct endpoint *defaults,
 	return 0;
 }
 
-/* NULL for NULL. */
-static const char *
-environment(const char *name)
+/* The kind of that name; NULL: it is only a server that speaks as the first does. */
+static const struct kind *
+kind_named(const char *name)
 {
-	return name == NULL ? NULL : getenv(name);
+	for (size_t i = 0; i < KINDS; i++)
+		if (strcmp(kinds[i].provider->name, name) == 0)
+			return &kinds[i];
+	return NULL;
 }
 
-/* Adds a kind under its own name, if the environment wants it. Returns 0, or -1 when its URL is
- * none. */
+/* Adds a known provider, if the environment wants it and no given one has its name. Returns 0, or -1 when its URL, in
+ * *item_r and of the variable *source_r, is none. */
 static int
-add_kind(struct provider_table *table, const struct endpoint *defaults,
-    const struct kind *kind)
+add_known(struct provider_table *table, const struct endpoint *defaults,
+    const struct known_provider *known, const char **source_r, const char **item_r)
 {
-	const char *key = environment(kind->key_variable),
-		   *url = environment(kind->url_variable);
+	const struct kind *named = kind_named(known->name),
+			  *kind = named != NULL ? named : &kinds[0];
+	const char *url = NULL;
 	struct endpoint *endpoint;
 
+	if (named != NULL) {
+		*source_r = named->url_variable;
+		*item_r = url = getenv(named->url_variable);
+	}
 	if (is_given(url) && !is_url(url))
 		return -1;
-	if (!is_given(key) && !is_given(url))
+	if ((!is_given(getenv(known->key_variable)) && !is_given(url)) ||
+	    find(table, known->name) != NULL)
 		return 0;
-	endpoint = add(table, defaults, kind->provider, kind->provider->name);
-	endpoint->url = kind->endpoint(table->arena, is_given(url) ? url : kind->url);
-	endpoint->key = key_from(table->arena, kind->key_variable);
-	endpoint->responses = kind->by_name;
+	endpoint = add(table, defaults, kind->provider, known->name);
+	endpoint->url = kind->endpoint(table->arena, is_given(url) ? url : known->url);
+	endpoint->key = key_from(table->arena, known->key_variable);
+	endpoint->responses = named != NULL ? kind->by_name : kind->given;
 	return 0;
 }
 
@@ -227,14 +233,14 @@ add_all(struct provider_table *table, const struct endpoint *defaults,
     const char *const *given, const char **source_r, const char **item_r)
 {
 	add(table, defaults, &provider_scripted, "scripted");
-	for (size_t i = 0; i < KINDS; i++) {
-		*source_r = kinds[i].url_variable;
-		*item_r = environment(kinds[i].url_variable);
-		if (add_kind(table, defaults, &kinds[i]) == -1)
-			return -1;
-	}
 	*source_r = NULL;
-	return add_all_given(table, defaults, given, item_r);
+	if (add_all_given(table, defaults, given, item_r) == -1)
+		return -1;
+	for (size_t i = 0; i < known_provider_count; i++)
+		if (add_known(table, defaults, &known_providers[i], source_r, item_r) ==
+		    -1)
+			return -1;
+	return 0;
 }
 
 int
@@ -242,10 +248,11 @@ provider_table_init(struct provider_table *table_r, const struct endpoint *defau
     const char *const *given, const char **source_r, const char **item_r)
 {
 	struct arena *arena = arena_new();
+	size_t room = ENDPOINTS_MAX + known_provider_count;
 
 	*table_r = (struct provider_table){ .arena = arena };
-	table_r->endpoints = arena_alloc(arena, ENDPOINTS_MAX * sizeof(struct endpoint));
-	table_r->names = arena_alloc(arena, ENDPOINTS_MAX * sizeof(const char *));
+	table_r->endpoints = arena_alloc(arena, room * sizeof(struct endpoint));
+	table_r->names = arena_alloc(arena, room * sizeof(const char *));
 	if (add_all(table_r, defaults, given, source_r, item_r) == 0)
 		return 0;
 	provider_table_release(table_r);
@@ -266,10 +273,11 @@ provider_table_release(struct provider_table *table)
 const char *
 provider_kind(const char *name)
 {
-	for (size_t i = 0; i < KINDS; i++)
-		if (strcmp(kinds[i].provider->name, name) == 0)
-			return kinds[i].provider->name;
-	return NULL;
+	const struct kind *kind = kind_named(name);
+
+	if (kind == NULL && known_provider(name) != NULL)
+		kind = &kinds[0];
+	return kind != NULL ? kind->provider->name : NULL;
 }
 
 /* --- finding ----------------------------------------------------------------------- */

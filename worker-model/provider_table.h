@@ -16,17 +16,17 @@ struct provider_table {
 #define PROVIDER_FORM                                                                    \
 	"name=[anthropic+|responses+]http(s)://base_url[,KEY_VARIABLE], each name once"
 
-/* Makes the table: "scripted" always; "openai" and "anthropic" when their key or URL is in the
- * environment (OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL; an empty one
- * is none); and the given ones, NULL-ended: PROVIDER_FORM each, where a list split at its commas
- * is fine too. Keys come from the environment alone. Every endpoint gets defaults' http and
+/* Makes the table: "scripted" always; the given ones, NULL-ended: PROVIDER_FORM each, where a list
+ * split at its commas is fine too; and of the known ones (proto/providers.h) that no given one is
+ * called like, those whose key is in the environment, or whose URL (OPENAI_BASE_URL, ANTHROPIC_BASE_URL); an
+ * empty one is none. Keys come from the environment alone. Every endpoint gets defaults' http and
  * timeouts. Returns 0 and fills *table_r, or -1 with the item that is wrong: of the variable
  * *source_r, or, it being NULL, of given. */
 int provider_table_init(struct provider_table *table_r, const struct endpoint *defaults,
     const char *const *given, const char **source_r, const char **item_r);
 void provider_table_release(struct provider_table *table);
 
-/* Returns name when it is that of a kind of provider, else NULL. */
+/* Returns the kind that a provider of that name is known to be, wherever it is served; NULL: it is not known. */
 const char *provider_kind(const char *name);
 
 /* Finds the endpoint of a model, "provider:name"; *model_r is what follows the colon.

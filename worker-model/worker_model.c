@@ -41,7 +41,9 @@ const struct setting worker_model_table[] = {
 	    "URL as Anthropic's: name=[anthropic+]base_url[,KEY_VARIABLE], where "
 	    "KEY_VARIABLE names the environment variable with its key; may be given "
 	    "several times. `openai` and `anthropic` themselves are set up by "
-	    "OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL",
+	    "OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, "
+	    "others "
+	    "that are known (`groq`, `mistralai` ...: docs/models.md) by their keys",
 	    0 },
 	{ "models", SETTING_TEXT, SETTING(models), NULL, 0, 0, NULL,
 	    "a YAML file with what models can do, hold and cost: \"name*\": "

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "providers.h"
+
 /* A list "name=base_url[,KEY_VARIABLE],..." names a variable wherever a piece has no "=". */
 static void
 add_key_variables(
@@ -34,18 +36,19 @@ const char *const *
 up_secrets(struct arena *arena, const char *kind, const char *providers)
 {
 	const char **names;
-	size_t n = 0;
+	size_t i, n = 0;
 
 	if (providers == NULL)
 		providers = "";
-	names = arena_alloc(arena, (count_pieces(providers) + 5) * sizeof *names);
+	names = arena_alloc(
+	    arena, (count_pieces(providers) + known_provider_count + 3) * sizeof *names);
 	names[n++] = "FLOTILLA_REDIS"; /* a coordinator is told by a flag */
 	if (strcmp(kind, "redis") == 0 || strcmp(kind, "broker") == 0 ||
 	    strcmp(kind, "serve") == 0)
 		names[n++] = "OTEL_EXPORTER_OTLP_HEADERS"; /* the others tell of runs */
 	if (strcmp(kind, "worker-model") != 0) {
-		names[n++] = "OPENAI_API_KEY";
-		names[n++] = "ANTHROPIC_API_KEY";
+		for (i = 0; i < known_provider_count; i++)
+			names[n++] = known_providers[i].key_variable;
 		add_key_variables(arena, providers, names, &n);
 	}
 	names[n] = NULL;

@@ -4,6 +4,9 @@
 
 /* Interface under test */
 #include "../../worker-model/provider_table.h"
+#include "../../worker-model/openai_request.h"
+#include "page.h"
+#include "providers.h"
 
 static struct arena *arena;
 static struct provider_table table;
@@ -15,8 +18,9 @@ setup(void)
 	arena = arena_new();
 	setenv("WM_TEST_KEY", "secret", 1);
 	unsetenv("WM_TEST_NO_KEY");
-	unsetenv("ANTHROPIC_API_KEY");
 	unsetenv("ANTHROPIC_BASE_URL");
+	for (size_t i = 0; i < known_provider_count; i++)
+		unsetenv(known_providers[i].key_variable);
 }
 
 static void
@@ -200,6 +204,93 @@ START_TEST(a_given_one_says_what_it_speaks)
 }
 END_TEST
 
+START_TEST(a_key_sets_up_who_is_known)
+{
+	const struct endpoint *groq;
+
+	setenv("GROQ_API_KEY", "k\n", 1);
+	setenv("XAI_API_KEY", "", 1);
+	ck_assert_int_eq(make(NULL, NULL, NULL), 0);
+	ck_assert_uint_eq(table.count, 2);
+	groq = found("groq:llama");
+	ck_assert_ptr_eq(groq->provider, &provider_openai);
+	ck_assert_str_eq(groq->url, "https://api.groq.com/openai/v1/chat/completions");
+	ck_assert_str_eq(groq->key, "k");
+	ck_assert_uint_eq(groq->responses, RESPONSES_IF_ASKED);
+	ck_assert_uint_eq(groq->idle_timeout_ms, 7);
+	ck_assert_str_eq(provider_kind("groq"), "openai");
+	ck_assert_str_eq(provider_kind("anthropic"), "anthropic");
+	ck_assert_ptr_null(provider_kind("gateway"));
+}
+END_TEST
+
+START_TEST(who_is_given_counts_before_who_is_known)
+{
+	static const char *const given[] = { "groq=http://a/v1,WM_TEST_KEY",
+		"openai=http://b/v1", NULL };
+
+	setenv("GROQ_API_KEY", "k", 1);
+	ck_assert_int_eq(make("k", NULL, given), 0);
+	ck_assert_uint_eq(table.count, 3);
+	ck_assert_str_eq(found("groq:m")->url, "http://a/v1/chat/completions");
+	ck_assert_str_eq(found("groq:m")->key, "secret");
+	ck_assert_ptr_null(found("openai:m")->key);
+}
+END_TEST
+
+START_TEST(as_many_may_be_given_as_there_is_room_for)
+{
+	const char *many[65] = { NULL }, *source, *item;
+	size_t i;
+
+	for (i = 0; i < 63; i++)
+		many[i] = arena_printf(arena, "a%zu=http://a", i);
+	for (i = 0; i < known_provider_count; i++)
+		setenv(known_providers[i].key_variable, "k", 1);
+	ck_assert_int_eq(make("k", NULL, many), 0);
+	ck_assert_uint_eq(table.count, 64 + known_provider_count);
+	provider_table_release(&table);
+	many[63] = "b=http://b";
+	ck_assert_int_eq(
+	    provider_table_init(&table, &defaults, many, &source, &item), -1);
+	ck_assert_str_eq(item, many[63]);
+}
+END_TEST
+
+/* Mistral refuses a request with what asks for them. */
+START_TEST(token_counts_are_asked_of_who_tells_them)
+{
+	struct ask ask = { .arena = arena, .provider = "groq", .model = "m" };
+	const char *error;
+
+	ck_assert(value_has(openai_request(&ask, true, &error), "stream_options"));
+	ask.provider = "mistralai";
+	ck_assert(!value_has(openai_request(&ask, true, &error), "stream_options"));
+	ask.settings = value_map(arena, "stream_usage", value_bool(true), NULL);
+	ck_assert(value_has(openai_request(&ask, true, &error), "stream_options"));
+}
+END_TEST
+
+START_TEST(the_page_has_who_is_known)
+{
+	const char *rows = "| provider | key | base URL |\n| --- | --- | --- |\n";
+	const char *compose = page_read(arena, "docker-compose.yml"), *key;
+	size_t i;
+
+	for (i = 0; i < known_provider_count; i++) {
+		key = arena_printf(arena, "      %s:\n", known_providers[i].key_variable);
+		ck_assert_msg(strstr(compose, key) != NULL, "compose has no %s", key);
+		rows = arena_printf(arena, "%s| `%s` | `%s` | `%s` |\n", rows,
+		    known_providers[i].name, known_providers[i].key_variable,
+		    known_providers[i].url);
+	}
+	page_check_table(arena, "docs/models.md",
+	    "They are called as LangChain's `init_chat_model` calls them, and so are the "
+	    "variables:",
+	    rows);
+}
+END_TEST
+
 START_TEST(the_model_is_what_follows_the_first_colon)
 {
 	const char *model = NULL;
@@ -258,6 +349,11 @@ tcase_provider_table(void)
 	tcase_add_loop_test(tcase, a_key_sets_up_anthropic, 0,
 	    sizeof anthropic_urls / sizeof anthropic_urls[0]);
 	tcase_add_test(tcase, a_given_one_says_what_it_speaks);
+	tcase_add_test(tcase, a_key_sets_up_who_is_known);
+	tcase_add_test(tcase, who_is_given_counts_before_who_is_known);
+	tcase_add_test(tcase, as_many_may_be_given_as_there_is_room_for);
+	tcase_add_test(tcase, token_counts_are_asked_of_who_tells_them);
+	tcase_add_test(tcase, the_page_has_who_is_known);
 	tcase_add_test(tcase, the_model_is_what_follows_the_first_colon);
 	tcase_add_loop_test(tcase,
 	    a_provider_that_is_not_there_is_named_with_those_that_are, 0, COUNT(unknown));
