@@ -3,8 +3,8 @@
 #include <string.h>
 
 const struct known_provider known_providers[] = {
-#define PROVIDER(name, key_variable, url, counts_streams)                                \
-	{ #name, #key_variable, url, counts_streams },
+#define PROVIDER(name, key_variable, url, counts_streams, takes_any_id)                  \
+	{ #name, #key_variable, url, counts_streams, takes_any_id },
 #include "providers.def"
 #undef PROVIDER
 };

@@ -11,6 +11,7 @@ struct known_provider {
 	const char *key_variable; /* of the environment */
 	const char *url;          /* its base */
 	bool counts_streams; /* a streamed answer may be asked for its token counts */
+	bool takes_any_id;   /* a call may have an id that another model has given it */
 };
 
 extern const struct known_provider known_providers[];

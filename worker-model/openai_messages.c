@@ -5,6 +5,7 @@
 #include "chat.h"
 #include "json.h"
 #include "openai_blocks.h"
+#include "openai_ids.h"
 #include "utf8.h"
 
 #define NAME_BYTES_MAX 64u /* of a participant, and the characters below */
@@ -172,7 +173,8 @@ call_of(struct arena *arena, const struct value *call, const struct value *besid
 		{ VALUE_TEXT("arguments"), openai_arguments(arena, call, provider) },
 	};
 	const struct value_pair sent[] = {
-		{ VALUE_TEXT("id"), value_get(call, "id") },
+		{ VALUE_TEXT("id"),
+		    openai_call_id(arena, provider, value_get(call, "id")) },
 		{ VALUE_TEXT("type"), VALUE_TEXT("function") },
 		{ VALUE_TEXT("function"),
 		    value_map_of(arena, function, COUNT(function)) },
@@ -257,7 +259,9 @@ message_of(struct arena *arena, const struct value *message, const struct value 
 		    said_besides(message, "reasoning_details", provider) },
 		{ VALUE_TEXT("tool_calls"), calls },
 		{ VALUE_TEXT("tool_call_id"),
-		    tool ? value_get(message, "tool_call_id") : NULL },
+		    tool ? openai_call_id(
+			       arena, provider, value_get(message, "tool_call_id"))
+			 : NULL },
 	};
 	return value_map_of(arena, sent, COUNT(sent));
 }

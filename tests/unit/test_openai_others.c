@@ -175,6 +175,35 @@ END_TEST
 
 TCase *tcase_openai_others(void);
 
+/* Mistral's own have nine letters and digits, and it refuses a thread with others. */
+START_TEST(mistral_is_sent_ids_as_it_makes_them)
+{
+	const struct value *given = literal(arena,
+	    "{'messages':[{'type':'ai','content':'','tool_calls':[{'name':'f','args':{},"
+	    "'id':'call_1'},{'name':'f','args':{},'id':'D681PevKs'},{'name':'f','args':"
+	    "{},'id':'123456789a'}]},{'type':'tool','content':'x','tool_call_id':"
+	    "'call_1'},{'type':'tool','content':'y','tool_call_id':'D681PevKs'}]}");
+	const struct value *sent, *calls, *first;
+	struct ask ask = ask_from(given);
+	const char *error = NULL;
+
+	ask.provider = "mistralai";
+	sent = value_get(openai_request(&ask, false, &error), "messages");
+	calls = value_get(value_at(sent, 0), "tool_calls");
+	first = value_get(value_at(calls, 0), "id");
+	ck_assert_uint_eq(first->size, 9);
+	ck_assert_uint_eq(
+	    strspn(value_text(first), "0123456789ABCDEFabcdef"), first->size);
+	ck_assert(value_equal(first, value_get(value_at(sent, 1), "tool_call_id")));
+	ck_assert_str_eq(value_get_text(value_at(calls, 1), "id"), "D681PevKs");
+	ck_assert_str_eq(value_get_text(value_at(sent, 2), "tool_call_id"), "D681PevKs");
+	ck_assert_uint_eq(value_get(value_at(calls, 2), "id")->size, 9);
+	ask.provider = "groq";
+	sent = value_get(openai_request(&ask, false, &error), "messages");
+	ck_assert_str_eq(value_get_text(value_at(sent, 1), "tool_call_id"), "call_1");
+}
+END_TEST
+
 TCase *
 tcase_openai_others(void)
 {
@@ -186,5 +215,6 @@ tcase_openai_others(void)
 	tcase_add_test(tcase, what_came_with_a_call_goes_back_with_it);
 	tcase_add_test(tcase, other_servers_are_sent_arguments_that_they_can_read);
 	tcase_add_test(tcase, other_servers_are_sent_text_as_one_string);
+	tcase_add_test(tcase, mistral_is_sent_ids_as_it_makes_them);
 	return tcase;
 }
