@@ -4,6 +4,7 @@
 #include <czmq.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,6 +114,21 @@ is_credential(const char *path, const struct stat *file)
 	return is_one;
 }
 
+/* True when the file is root's, lent to a group of ours (key_file.h). */
+static bool
+is_lent_by_root(const struct stat *file)
+{
+	gid_t groups[NGROUPS_MAX];
+	int count = getgroups(NGROUPS_MAX, groups);
+
+	if (geteuid() == 0 || file->st_uid != 0 || file->st_gid == 0 ||
+	    (file->st_mode & (S_IWGRP | S_IXGRP | S_IRWXO)) != 0)
+		return false;
+	while (count > 0 && groups[count - 1] != file->st_gid)
+		count--;
+	return count > 0 || file->st_gid == getegid();
+}
+
 int
 key_file_check(const char *path, int fd, const char **error_r)
 {
@@ -122,7 +138,8 @@ key_file_check(const char *path, int fd, const char **error_r)
 		return refuse(error_r, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(status.st_mode))
 		return refuse(error_r, "%s is not a file", path);
-	if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0 && !is_credential(path, &status))
+	if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0 &&
+	    !is_credential(path, &status) && !is_lent_by_root(&status))
 		return refuse(error_r,
 		    "%s has a secret key and can be read by others (mode %03o); make it "
 		    "yours with: chmod 600 %s",

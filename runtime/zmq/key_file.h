@@ -27,8 +27,9 @@ int key_file_create(
  * and two keys that do not belong together. The caller wipes *pair_r (explicit_bzero).
  * Returns as above; then *pair_r is wiped.
  *
- * One file may have a mode as of a group's: a credential that systemd hands to its service by an
- * ACL (the group's bits are the ACL's mask then). It lies in $CREDENTIALS_DIRECTORY itself, it and
+ * Two files may have a mode as of a group's. One that root lends to a group of ours, which is not root's: 0440 or 0640,
+ * as Kubernetes mounts secrets where there is an fsGroup, and as PostgreSQL takes them. And a credential that systemd hands
+ * to its service by an ACL (the group's bits are the ACL's mask then). It lies in $CREDENTIALS_DIRECTORY itself, it and
  * that folder belong to root and root's group, others have no access to either, nor the group to
  * write. Whoever can read it is root, of root's group, or named by root. */
 int key_file_load(const char *path, struct key_pair *pair_r, const char **error_r);

@@ -1,5 +1,6 @@
 /* Key files: what they are, and what is refused with which words. */
 #include <check.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "children.h"
@@ -204,6 +206,51 @@ START_TEST(what_only_looks_like_a_credential_is_refused)
 }
 END_TEST
 
+/* Whether a process of user 970, of group, can load the file. */
+static bool
+loads_as(gid_t group)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(setgroups(1, &group) == -1 || setgid(970) == -1 || setuid(970) == -1
+			  ? 2
+			  : key_file_load(path, &pair, &error) != 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
+	return WEXITSTATUS(status) == 0;
+}
+
+/* As Kubernetes mounts a secret for a pod with an fsGroup. */
+START_TEST(one_that_root_lends_to_a_group_of_ours_is_read)
+{
+	static const struct {
+		mode_t mode;
+		uid_t user;
+		gid_t group;
+	} wrong[] = { { 0444, 0, 971 }, { 0460, 0, 971 }, { 0450, 0, 971 },
+		{ 0440, 970, 971 }, { 0440, 0, 0 } };
+	size_t i;
+
+	if (geteuid() != 0)
+		return;
+	ck_assert_int_eq(chmod(folder, 0755), 0);
+	ck_assert_int_eq(chown(path, 0, 971), 0);
+	for (i = 0; i < 2; i++) {
+		ck_assert_int_eq(chmod(path, i == 0 ? 0440 : 0640), 0);
+		ck_assert(loads_as(971));
+		ck_assert(!loads_as(972));
+	}
+	expect_refusal("chmod 600"); /* to root itself it is no loan */
+	for (i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		ck_assert_int_eq(chown(path, wrong[i].user, wrong[i].group), 0);
+		ck_assert_int_eq(chmod(path, wrong[i].mode), 0);
+		ck_assert_msg(!loads_as(wrong[i].group), "%zu", i);
+	}
+}
+END_TEST
+
 START_TEST(garbage_halves_and_mixed_pairs_are_refused)
 {
 	char other[256], other_key[KEY_TEXT_BYTES], text[1024];
@@ -288,6 +335,7 @@ tcase_key_file(void)
 	tcase_add_test(tcase, the_public_half_is_no_pair);
 	tcase_add_test(tcase, a_credential_that_systemd_gives_by_an_acl_is_read);
 	tcase_add_test(tcase, what_only_looks_like_a_credential_is_refused);
+	tcase_add_test(tcase, one_that_root_lends_to_a_group_of_ours_is_read);
 	tcase_add_test(tcase, garbage_halves_and_mixed_pairs_are_refused);
 	tcase_add_test(tcase, a_file_that_is_none_is_named);
 	tcase_add_test(tcase, a_public_key_comes_from_text_or_either_file);
