@@ -4,13 +4,14 @@
 #include <czmq.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "memory.h"
 
 #define FILE_BYTES_MAX 4096
 #define PATH_BYTES_MAX 4096
@@ -114,19 +115,26 @@ is_credential(const char *path, const struct stat *file)
 	return is_one;
 }
 
+static bool
+is_group_of_ours(gid_t group)
+{
+	int count = getgroups(0, NULL), i;
+	gid_t *groups = xcalloc((size_t)(count > 0 ? count : 0) + 1, sizeof *groups);
+
+	count = getgroups(count > 0 ? count : 0, groups);
+	for (i = 0; i < count && groups[i] != group; i++)
+		;
+	free(groups);
+	return i < count || group == getegid();
+}
+
 /* True when the file is root's, lent to a group of ours (key_file.h). */
 static bool
 is_lent_by_root(const struct stat *file)
 {
-	gid_t groups[NGROUPS_MAX];
-	int count = getgroups(NGROUPS_MAX, groups);
-
-	if (geteuid() == 0 || file->st_uid != 0 || file->st_gid == 0 ||
-	    (file->st_mode & (S_IWGRP | S_IXGRP | S_IRWXO)) != 0)
-		return false;
-	while (count > 0 && groups[count - 1] != file->st_gid)
-		count--;
-	return count > 0 || file->st_gid == getegid();
+	return geteuid() != 0 && file->st_uid == 0 && file->st_gid != 0 &&
+	       (file->st_mode & (S_IWGRP | S_IXGRP | S_IRWXO)) == 0 &&
+	       is_group_of_ours(file->st_gid);
 }
 
 int
