@@ -10,6 +10,7 @@
 # make lint          formatting, clang-tidy (TIDY=product: not of the tests), shell scripts
 # make fuzz          every fuzzer for SECONDS_EACH=10 seconds (clang)
 # make compose-test  docker-compose.yml brought up for real, and killed (root; not part of test)
+# make kubernetes-test  the pods of examples/kubernetes brought up, and killed (root; not part of test)
 # make pages         the tables in docs that are made from the code
 # make install       to $(DESTDIR)$(PREFIX)
 # make deps          installs the Debian packages that are missing; all above but pages and install call it
@@ -148,9 +149,11 @@ lint: deps
 
 # The fleet of docker-compose.yml, brought up for real, and killed: needs root, a quarter of an hour the
 # first time, and no registry.
-.PHONY: compose-test
+.PHONY: compose-test kubernetes-test
 compose-test: all
 	tests/compose/run.sh $(BUILD)/bin $(BUILD)/compose
+kubernetes-test: all
+	tests/kubernetes/run.sh $(BUILD)/bin $(BUILD)/compose
 
 # What a middleware of a user's own may include (docs/middleware.md); its symbols are in the programs.
 PUBLIC_HEADERS := $(patsubst %,middleware/%.h,middleware hooks_model hooks_tool hooks_turn) $(patsubst %,proto/%.h,arena chat fault utf8 value)
