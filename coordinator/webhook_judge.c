@@ -62,6 +62,17 @@ is_passing(int64_t status)
 	return status == 408 || status == 425 || status == 429 || status >= 500;
 }
 
+/* A worker took it, and what it has said of it is nothing, or it has said nothing and is gone, and so are all who tried it
+ * behind it: whether it was told nobody knows. It would be told for ever, if that were no attempt. */
+static bool
+is_unclear(const struct call_outcome *outcome)
+{
+	return outcome->code == CODE_MALFORMED || outcome->code == CODE_POISON ||
+	       (outcome->code == CODE_OK &&
+		   value_get_int(outcome->body, "status", 0) == 0 &&
+		   !value_is(value_get(outcome->body, "fault"), VALUE_MAP));
+}
+
 struct webhook_verdict
 webhook_judge(struct arena *arena, const struct call_outcome *outcome, uint64_t attempt,
     uint64_t attempts, uint64_t first_wait_ms)
@@ -77,8 +88,8 @@ webhook_judge(struct arena *arena, const struct call_outcome *outcome, uint64_t 
 						       : wire_code_text(outcome->code);
 		return verdict;
 	}
-	if (outcome->code != CODE_OK || (status == 0 && !value_is(fault, VALUE_MAP)) ||
-	    value_get_bool(fault, "control", false)) {
+	if (!is_unclear(outcome) &&
+	    (outcome->code != CODE_OK || value_get_bool(fault, "control", false))) {
 		verdict.outcome = "later";
 		verdict.wait_ms = LATER_MS;
 		verdict.text =
@@ -91,7 +102,11 @@ webhook_judge(struct arena *arena, const struct call_outcome *outcome, uint64_t 
 								 "not followed"
 							       : "")
 			   : value_get_text(fault, "message");
-	if (verdict.text == NULL)
+	if (is_unclear(outcome))
+		verdict.text = arena_printf(arena, "the worker's answer is none%s%s",
+		    outcome->reason != NULL ? ": " : "",
+		    outcome->reason != NULL ? outcome->reason : "");
+	else if (verdict.text == NULL)
 		verdict.text = "no answer";
 	if (status >= 200 && status < 300)
 		verdict.outcome = "delivered";

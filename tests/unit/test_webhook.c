@@ -126,20 +126,42 @@ START_TEST(no_answer_is_tried_again_unless_the_address_is_forbidden)
 }
 END_TEST
 
-/* Nobody was asked, so it does not count; nor does what makes no sense. */
+/* Nobody was asked, so it does not count. */
 START_TEST(what_was_no_attempt_does_not_count)
 {
 	const struct call_outcome lost = { .code = CODE_WORKER_LOST, .reason = "gone" };
-	const struct call_outcome odd = { .code = CODE_OK, .body = value_empty_map() };
-	const struct call_outcome none = { .code = CODE_OK };
 	const struct call_outcome cancelled = { .code = CODE_OK,
 		.body = value_map(arena, "fault",
 		    fault_to_value(arena, fault_cancelled(arena)), NULL) };
 
 	ck_assert_str_eq(webhook_judge(arena, &lost, 9, 3, 1).outcome, "later");
-	ck_assert_str_eq(webhook_judge(arena, &odd, 9, 3, 1).outcome, "later");
-	ck_assert_str_eq(webhook_judge(arena, &none, 9, 3, 1).outcome, "later");
 	ck_assert_str_eq(webhook_judge(arena, &cancelled, 9, 3, 1).outcome, "later");
+}
+END_TEST
+
+/* It may have been told, and would be for ever. */
+START_TEST(what_makes_no_sense_is_an_attempt)
+{
+	const struct call_outcome unclear[] = {
+		{ .code = CODE_OK, .body = value_empty_map() },
+		{ .code = CODE_OK },
+		{ .code = CODE_OK,
+		    .body =
+			value_map(arena, "fault", value_str(arena, "it broke"), NULL) },
+		{ .code = CODE_MALFORMED, .reason = "cut short" },
+		{ .code = CODE_POISON },
+	};
+	struct webhook_verdict verdict;
+	size_t i;
+
+	for (i = 0; i < sizeof unclear / sizeof *unclear; i++) {
+		verdict = webhook_judge(arena, &unclear[i], 2, 3, 1000);
+		ck_assert_str_eq(verdict.outcome, "again");
+		ck_assert_uint_eq(verdict.wait_ms, 2000);
+		verdict = webhook_judge(arena, &unclear[i], 3, 3, 1000);
+		ck_assert_str_eq(verdict.outcome, "failed");
+		ck_assert_ptr_nonnull(strstr(verdict.text, "answer is none"));
+	}
 }
 END_TEST
 
@@ -241,6 +263,7 @@ tcase_webhook(void)
 	tcase_add_test(tcase, a_receiver_may_ask_for_a_longer_wait);
 	tcase_add_test(tcase, no_answer_is_tried_again_unless_the_address_is_forbidden);
 	tcase_add_test(tcase, what_was_no_attempt_does_not_count);
+	tcase_add_test(tcase, what_makes_no_sense_is_an_attempt);
 	tcase_add_test(tcase, the_body_has_the_end_and_not_the_beginning);
 	tcase_add_test(tcase, an_output_that_is_too_large_is_left_out);
 	tcase_add_test(tcase, a_body_that_is_too_large_in_all_is_told_in_part);
