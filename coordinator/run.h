@@ -240,6 +240,15 @@ int run_hook_sleep(uint64_t ms);
 enum go run_model_node(struct run *run, struct step_result *result);
 enum go run_tools_node(struct run *run, struct step_result *result);
 
+/* The id of a call of the step under way, <run>.<step>.<index>, the last as it is printed; in arena. Behind the index
+ * of a run whose id others had lately, that were deleted (`again` of its record), stands how many: brokers and workers may
+ * know the calls of those. */
+const char *run_call_id(const struct run *run, struct arena *arena, const char *index,
+    ...) __attribute__((format(printf, 3, 4)));
+
+/* What says so in an id: "g<again>", or "" of NULL. */
+const char *again_mark(struct arena *arena, const char *again);
+
 /* Sends a call and waits for its outcome, in arena; a stored outcome answers at once.
  * Returns GO_ON with the body, or GO_DROP (cancelled: see run->cancel_wanted). The body of a ONCE call whose fate is
  * unknown has `lost`: the reason. */

@@ -1,6 +1,10 @@
 /* run_call: a call of a run, sent and waited for. */
 #include "run.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "log.h"
@@ -184,6 +188,26 @@ ask_for(struct run *run, struct arena *arena, const struct run_call *call,
 	*outcome_r = (struct call_outcome){ .code = CODE_WORKER_LOST,
 		.reason = "it was cancelled by another owner of its run" };
 	return GO_ON;
+}
+
+const char *
+again_mark(struct arena *arena, const char *again)
+{
+	return again == NULL ? ""
+			     : arena_printf(arena, "g%llu", strtoull(again, NULL, 10));
+}
+
+const char *
+run_call_id(const struct run *run, struct arena *arena, const char *index, ...)
+{
+	va_list args;
+	char printed[16];
+
+	va_start(args, index);
+	vsnprintf(printed, sizeof printed, index, args);
+	va_end(args);
+	return arena_printf(arena, "%s.%" PRIu64 ".%s%s", run->id, run->step, printed,
+	    again_mark(arena, run_record_text(run, "again")));
 }
 
 void

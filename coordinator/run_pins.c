@@ -8,7 +8,6 @@
  * `left`, and is told at the run's end with the rest. */
 #include "run.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "bodies.h"
@@ -117,8 +116,7 @@ run_pin_call(struct turn *turn, const struct tool *tool, const struct value *arg
 		return run_drop_hook(run);
 	profiles = agent_profiles(run->agent, run->coordinator->catalog);
 	call = (struct run_call){
-		.id = arena_printf(
-		    arena, "%s.%" PRIu64 ".h%u", run->id, run->step, run->hook_calls++),
+		.id = run_call_id(run, arena, "h%u", run->hook_calls++),
 		.service = tool->pin == NULL ? SERVICE_TOOLS
 					     : run_pin_service(run, arena, tool->pin),
 		.is_tool = true,
@@ -147,7 +145,8 @@ release(struct run *run, const struct middleware_use *use, const struct tool *to
 	struct agent_profiles *profiles =
 	    agent_profiles(run->agent, run->coordinator->catalog);
 	const struct call_request request = {
-		.id = arena_printf(arena, "%s.end%zu.%s", run->id, number, use->name),
+		.id = arena_printf(arena, "%s.end%zu%s.%s", run->id, number,
+		    again_mark(arena, run_record_text(run, "again")), use->name),
 		.run = run->id,
 		.service = arena_printf(
 		    arena, SERVICE_WORKER_PREFIX "%s", value_get_text(held, "worker")),

@@ -1,7 +1,6 @@
 /* run_steps: the node hooks and the model node of a superstep. */
 #include "run.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "bodies.h"
@@ -82,8 +81,7 @@ hook_call_model(struct turn *turn, const struct value *wish)
 	    "middleware", value_empty_array(), "wraps_tools", value_bool(true), "script",
 	    agent->spec->script, "hides", spec_hides(agent->spec), NULL);
 	call = (struct run_call){
-		.id = arena_printf(
-		    arena, "%s.%" PRIu64 ".h%u", run->id, run->step, run->hook_calls++),
+		.id = run_call_id(run, arena, "h%u", run->hook_calls++),
 		.service = service,
 		.flags = WIRE_INTERNAL,
 		.profile = profile,
@@ -108,8 +106,7 @@ one_effect(struct run *run, const char *id)
 	struct arena *arena = run->scratch;
 	struct effect effect = {
 		.name = value_str(arena, run_node(run)->name),
-		.call = { .id = arena_printf(
-			      arena, "%s.%" PRIu64 ".%s", run->id, run->step, id) },
+		.call = { .id = run_call_id(run, arena, "%s", id) },
 	};
 
 	run_round_recall(run, 0, &effect);

@@ -2,7 +2,6 @@
  * fiber of its own; outcomes are stored as they arrive and applied in call order. */
 #include "run.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "bodies.h"
@@ -238,8 +237,7 @@ prepare(struct tool_call *call, const struct value *tool_call)
 	if (definition == NULL)
 		definition = value_get(catalog_tools(run->coordinator->catalog), name);
 	effect->call = (struct run_call){
-		.id = arena_printf(
-		    arena, "%s.%" PRIu64 ".%zu", run->id, run->step, call->index),
+		.id = run_call_id(run, arena, "%zu", call->index),
 		.service = service_of(
 		    run, arena, name, definition, value_get(profile, "middleware")),
 		.is_tool = true,

@@ -9,6 +9,7 @@
 #include "fiber.h"
 #include "log.h"
 #include "memory.h"
+#include "run.h"
 
 #define TAKEN_MAX 32u       /* of a shard at once */
 #define UNDER_WAY_MAX 1000u /* of this process */
@@ -80,9 +81,13 @@ tell(struct attempt *attempt)
 	const struct coordinator_settings *settings = attempt->coordinator->settings;
 	struct arena *arena = attempt->arena;
 	struct caller *caller = attempt->coordinator->caller;
+	const struct value *again = value_get(attempt->record, "again");
+	const char *id = arena_printf(arena, "%s.webhook.%" PRIu64 "%s", attempt->run,
+	    attempt->number,
+	    again_mark(arena,
+		again == NULL ? NULL : arena_printf(arena, "%" PRId64, again->integer)));
 	struct call_request request = {
-		.id = arena_printf(
-		    arena, "%s.webhook.%" PRIu64, attempt->run, attempt->number),
+		.id = id,
 		.run = attempt->run,
 		.service = SERVICE_WEBHOOK,
 		.epoch = (uint64_t)attempt->epoch,
@@ -90,8 +95,7 @@ tell(struct attempt *attempt)
 		.priority = PRIORITY_USUAL,
 		.tenant = value_get_text(attempt->record, "tenant"),
 		.flags = WIRE_INTERNAL,
-		.idempotency_key = arena_printf(
-		    arena, "%s.webhook.%" PRIu64, attempt->run, attempt->number),
+		.idempotency_key = id,
 		.profile = value_freeze(arena, value_empty_map()),
 		.request = request_of(attempt),
 	};

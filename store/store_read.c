@@ -52,6 +52,7 @@ static const struct {
 	{ "started", KEPT_NUMBER },
 	{ "ended", KEPT_NUMBER },
 	{ "attempts", KEPT_NUMBER },
+	{ "again", KEPT_NUMBER },
 	{ "events", KEPT_NUMBER },
 	{ "last_commit", KEPT_INSIDE },
 	{ "late", KEPT_INSIDE },

@@ -78,16 +78,22 @@ local function is_forgotten(prefix, run, entry)
   return note and string.match(note, '^[^ ]+') == entry
 end
 
--- What is to be answered to a submission that is known, and left as it is, or nil.
+-- What is to be answered to a submission that is known, and left as it is, or nil; and then how many runs had its id lately
+-- that were deleted (forget_run), as text, or nil: what becomes its field `again`.
 local function known(prefix, run, entry)
-  if is_forgotten(prefix, run, entry) then
-    return { 'FORGOTTEN' }
+  local key = run_key(prefix, run)
+  local again = nil
+  if redis.call('EXISTS', prefix .. 'forgotten', again_key(run)) > 0 then -- nearly never
+    if is_forgotten(prefix, run, entry) then
+      return { 'FORGOTTEN' }
+    end
+    again = redis.call('GET', again_key(run)) or nil
   end
-  local record = redis.call('HMGET', run_key(prefix, run), 'status', 'rejected')
+  local record = redis.call('HMGET', key, 'status', 'rejected')
   if record[2] then
     return { 'REJECTED', record[2] }
   end
-  return record[1] and { 'KNOWN', record[1] } or nil
+  return record[1] and { 'KNOWN', record[1] } or nil, again
 end
 
 -- A submission that says how long it is to wait (`after`, ms) has a start (`at`) that counts from its entry's id. Ids never go
@@ -117,10 +123,13 @@ local function check_types(thread_key)
   redis.call('LLEN', thread_key .. ':r')
 end
 
--- A run that is not known gets its place; fields: {name: value}, as in args from index first on. Answers as
--- submit does.
-local function enter(thread_key, prefix, thread, run, fields, now, args, first)
+-- A run that is not known gets its place; fields: {name: value}, as in args from index first on; again: as known tells it.
+-- Answers as submit does.
+local function enter(thread_key, prefix, thread, run, fields, now, args, first, again)
   check_types(thread_key)
+  if again then
+    args[#args + 1], args[#args + 2] = 'again', again
+  end
   if is_delayed(fields, now) then
     record_run(prefix, thread, run, unclaimed('delayed'),
       { kind = 'delayed', start = tonumber(fields.at), agent = fields.agent }, now, args, first)
@@ -150,9 +159,9 @@ end
 -- {"FORGOTTEN"}.
 local function submit(keys, args)
   local fields, now = line_of(args, 4), now_ms()
+  local answer, again = known(args[1], args[3], fields.entry)
   bound_start(fields, now, args, 4)
-  return known(args[1], args[3], fields.entry) or
-    enter(keys[1], args[1], args[2], args[3], fields, now, args, 4)
+  return answer or enter(keys[1], args[1], args[2], args[3], fields, now, args, 4, again)
 end
 
 -- Whether nothing goes on in a thread with that head, and nothing waits: nothing ever has where there is no
@@ -178,7 +187,7 @@ end
 -- begin, of which the run's fields are {name: value} as well.
 local function begin_with(thread_key, args, fields)
   local prefix, thread, run = args[1], args[2], args[9]
-  local answer = known(prefix, run, fields.entry)
+  local answer, again = known(prefix, run, fields.entry)
   if answer then
     return answer
   end
@@ -186,8 +195,9 @@ local function begin_with(thread_key, args, fields)
   bound_start(fields, now, args, 10)
   local flat_head = redis.call('HGETALL', thread_key)
   local head = line_of(flat_head, 1)
-  if args[3] == '' or is_delayed(fields, now) or not is_free(thread_key, head) then
-    return enter(thread_key, prefix, thread, run, fields, now, args, 10)
+  -- One that was here before is queued, too: who claims it then reads that from its record.
+  if args[3] == '' or again or is_delayed(fields, now) or not is_free(thread_key, head) then
+    return enter(thread_key, prefix, thread, run, fields, now, args, 10, again)
   end
   local number = epoch_of(args, head, micros)
   if not number then
@@ -272,12 +282,15 @@ local function retry(keys, args)
   if not redis.call('ZSCORE', prefix .. 'dead', run) then
     return { 'NOT_DEAD', record[1], record[2] or '' }
   end
-  local status = redis.call('HGET', run_key(prefix, new_run), 'status')
-  if status then
-    return { 'KNOWN', status }
+  local answer, again = known(prefix, new_run)
+  if answer then
+    return answer[1] == 'KNOWN' and answer or { 'KNOWN', 'refused' }
   end
   check_types(keys[1])
   local fields = { 'version', args[5], 'retry_of', run }
+  if again then
+    fields[5], fields[6] = 'again', again
+  end
   for i, name in ipairs(KEPT_BY_RETRY) do
     if record[i + 2] then
       fields[#fields + 1] = name

@@ -5,6 +5,7 @@
 local MESSAGES_MAX = 1000 -- that are dropped in one call
 local FORGOTTEN_MAX = 1000 -- runs; behind so many the call ends
 local LATER_MS = 60000
+local AGAIN_MS = 1200000 -- a call's time, unless it is said, and as long as its outcome is kept (CALL_DEADLINE_MS, RESULT_KEEP_MS)
 
 -- fill(thread key; prefix, owner, epoch, run, list, at, version, item, ...)
 -- Fills the list ":m" or ":c" of a thread that nobody has used, from place at on; the same again
@@ -99,10 +100,14 @@ local function refusal(thread_key, prefix, head, force)
 end
 
 -- What a run has left. Its place in `forgotten` has what lies elsewhere deleted, too (chores.lua), and so have
--- its children's, if takes_children.
+-- its children's, if takes_children. Brokers and workers may know its calls: for so long it is noted how many runs of its id there
+-- were, so that those of the next one are others (known).
 local function forget_run(prefix, run, takes_children)
   local key = run_key(prefix, run)
-  local record = redis.call('HMGET', key, 'entry', 'thread', 'children')
+  local record = redis.call('HMGET', key, 'entry', 'thread', 'children', 'again', 'started')
+  if record[4] or record[5] then
+    redis.call('SET', again_key(run), text((tonumber(record[4] or nil) or 0) + 1), 'PX', AGAIN_MS)
+  end
   redis.call('HSET', prefix .. 'forgotten', run, (record[1] or '-') .. ' ' .. (record[2] or ''))
   local children = takes_children and record[3] and redis.call('HGETALL', key .. ':k') or {}
   for i = 1, #children, 2 do

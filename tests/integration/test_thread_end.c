@@ -119,6 +119,28 @@ play_delete(struct scene *scene)
 	ck_assert_str_eq(bench_talk(scene, bench_thread(scene)), "r3 One.");
 }
 
+/* What a worker knows of the run that was deleted is not taken for the new one's. */
+static void
+play_again(struct scene *scene)
+{
+	unsigned i;
+
+	for (i = 1; i <= 3; i++) {
+		bench_submit_more(scene, "poster", "r1", "\"r1\"", NULL);
+		ck_assert_str_eq(bench_wait(scene, "r1"), "success");
+		ck_assert_str_eq(
+		    bench_talk(scene, bench_thread(scene)), "r1 - sent Posted.");
+		bench_wait_noted(scene, i);
+		bench_says(FLOTILLA(scene, "prune", "t", "--delete"), 0, "deleted");
+	}
+}
+
+START_TEST(a_run_under_the_id_of_a_deleted_one_is_new)
+{
+	bench_act(play_again, false);
+}
+END_TEST
+
 /* --- time ------------------------------------------------------------------------------------ */
 
 static bool
@@ -187,6 +209,7 @@ tcase_thread_end(void)
 	tcase_set_timeout(tcase, 180);
 	tcase_add_loop_test(tcase, a_pruned_thread_keeps_what_it_needs, 0, 2);
 	tcase_add_loop_test(tcase, a_deleted_thread_is_gone_unless_it_waits, 0, 2);
+	tcase_add_test(tcase, a_run_under_the_id_of_a_deleted_one_is_new);
 	tcase_add_loop_test(tcase, a_thread_ends_when_its_time_is_over, 0, 2);
 	return tcase;
 }

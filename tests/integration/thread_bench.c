@@ -27,7 +27,15 @@
 	"    - content: Five.\n"
 
 static const char agents[] = "name: clerk\n" SCRIPT "---\nname: careful\n"
-			     "interrupt_before: [tools]\n" SCRIPT;
+			     "interrupt_before: [tools]\n" SCRIPT "---\n"
+			     "name: poster\n"
+			     "model: scripted:poster\n"
+			     "tools: [post]\n"
+			     "script:\n"
+			     "  poster:\n"
+			     "    - content: ''\n"
+			     "      tool_calls: [{id: a, name: post, args: {}}]\n"
+			     "    - content: Posted.\n";
 
 static const char note[] =
     "name: note\n"
@@ -39,7 +47,13 @@ static const char note[] =
     "command: |\n"
     "  echo \"$ARG_TEXT\" >> %s\n"
     "  sleep \"$ARG_SECONDS\"\n"
-    "  echo \"noted $ARG_TEXT\"\n";
+    "  echo \"noted $ARG_TEXT\"\n"
+    "---\n"
+    "name: post\n"
+    "description: posts a letter\n"
+    "input: none\n"
+    "idempotent: false\n"
+    "command: echo posted >> %s; printf sent\n";
 
 /* --- runs --------------------------------------------------------------------------- */
 
@@ -229,8 +243,8 @@ bench_act(void (*play)(struct scene *scene), bool restarts)
 
 	scene.ledger = kit_path(scene.kit, "ledger");
 	kit_flag(scene.kit, KIT_TOOLS, "--tools",
-	    kit_write(
-		scene.kit, "note.yaml", arena_printf(scene.arena, note, scene.ledger)));
+	    kit_write(scene.kit, "note.yaml",
+		arena_printf(scene.arena, note, scene.ledger, scene.ledger)));
 	kit_flag(scene.kit, KIT_COORDINATOR, "--served-wait-ms", "2000");
 	kit_start_all(scene.kit, 1, 1, 1);
 	kit_flotilla(scene.kit, "agents", "apply",

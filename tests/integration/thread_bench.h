@@ -19,7 +19,7 @@ struct scene {
 /* Plays with a fleet of its own. Agents are `clerk` and `careful`, which pauses before tools; both
  * have the fields count (added) and topic. The n-th model call of a thread gives the n-th reply:
  * "One.", a round with the short call a, one with the call b that lasts until it is cancelled,
- * "Four.", "Five.". */
+ * "Four.", "Five.". `poster` makes one call of a tool that must not run twice, answered "sent", and says "Posted.". */
 void bench_act(void (*play)(struct scene *scene), bool restarts);
 void bench_halfway(struct scene *scene);
 

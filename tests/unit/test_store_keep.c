@@ -206,9 +206,9 @@ END_TEST
 static void
 play_erase(void)
 {
-	static const char *const rest[] = { "forgotten", "fl:run:r1", "fl:run:r2",
-		"leases" };
-	static const char *const leases[] = { "leases" };
+	static const char *const rest[] = { "forgotten", "fl:run:r1", "fl:run:r1:g",
+		"fl:run:r2", "fl:run:r2:g", "leases" };
+	static const char *const left[] = { "fl:run:r1:g", "fl:run:r2:g", "leases" };
 	struct store_claim claim;
 	struct store_pruned pruned;
 
@@ -229,7 +229,8 @@ play_erase(void)
 	trial_check_keys(rest, sizeof rest / sizeof *rest);
 	ck_assert_int_eq(
 	    store_forget_gone(trial.a, trial.arena, store_shard("t"), 10), STORE_OK);
-	trial_check_keys(leases, 1);
+	trial_check_keys(left, 3);
+	ck_assert_int_gt(trial_ask("PTTL", "fl:run:r1:g")->integer, 0);
 	ck_assert_int_eq(
 	    store_erase(trial.a, trial.arena, "t", false, &pruned), STORE_NONE);
 }
@@ -311,7 +312,7 @@ END_TEST
 static void
 play_entry(void)
 {
-	static const char *const rest[] = { "leases", "fl:inbox" };
+	static const char *const rest[] = { "leases", "fl:inbox", "fl:run:r1:g" };
 	struct store_claim claim;
 
 	trial_ask("XGROUP", "CREATE", STORE_INBOX, STORE_INBOX_GROUP, "0", "MKSTREAM");
@@ -332,10 +333,39 @@ play_entry(void)
 	ck_assert_int_eq(
 	    value_at(trial_ask("XPENDING", STORE_INBOX, STORE_INBOX_GROUP), 0)->integer,
 	    0);
-	trial_check_keys(rest, 2);
+	trial_check_keys(rest, 3);
 	/* Another entry is another run. */
 	ck_assert_int_eq(thread_submit("r1", "entry", "7-2"), STORE_OK);
 }
+
+/* Brokers and workers know calls by the run's id, whatever its thread. */
+static void
+play_again(void)
+{
+	static const char *const said[] = { NULL, "1", "2" };
+	struct store_claim claim;
+	unsigned i;
+
+	for (i = 0; i < 3; i++) {
+		const char *thread = i == 2 ? "elsewhere" : "t", *again;
+
+		trial_submit(thread, "r1");
+		trial_claim(trial.a, thread, STORE_THREAD_LEASE_MS, &claim);
+		again = redis_reply_text(value_get(claim.record, "again"));
+		ck_assert_pstr_eq(again, said[i]);
+		if (i == 2)
+			break;
+		thread_commit(&claim, "success", "success");
+		erase();
+		forget_gone();
+	}
+}
+
+START_TEST(a_run_knows_that_its_id_was_used_before)
+{
+	trial_play(play_again);
+}
+END_TEST
 
 START_TEST(an_entry_whose_run_was_deleted_is_none_any_more)
 {
@@ -452,6 +482,7 @@ tcase_store_keep(void)
 	tcase_add_test(tcase, of_a_deleted_thread_nothing_is_left);
 	tcase_add_test(tcase, a_name_that_is_another_threads_by_now_stays);
 	tcase_add_test(tcase, a_run_that_lives_again_gets_its_name_back);
+	tcase_add_test(tcase, a_run_knows_that_its_id_was_used_before);
 	tcase_add_test(tcase, an_entry_whose_run_was_deleted_is_none_any_more);
 	tcase_add_test(tcase, a_copy_goes_on_after_a_death);
 	tcase_add_test(tcase, who_waits_for_an_answer_does_not_expire);
