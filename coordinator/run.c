@@ -298,7 +298,9 @@ static enum go
 end(struct run *run, enum go go)
 {
 	fiber_shield(true);
-	if (go == GO_DROP && run->cancel_wanted && !run->releasing) {
+	/* The events of a commit that came to nothing would be told once more, an end beside another one: who finds the run,
+	 * finds what is in Redis, and that it is to end. */
+	if (go == GO_DROP && run->cancel_wanted && !run->releasing && !run->is_unsure) {
 		go = end_early(run);
 	} else if (go == GO_FAIL) {
 		log_info("run=%s thread=%s error=%s: %s", run->id, run->thread,
@@ -430,7 +432,7 @@ run_next(struct run *run)
 	run->record = claim.record;
 	run->head = claim.head;
 	run->order = claim.order;
-	run->applied = run->is_dropped = run->is_lost = false;
+	run->applied = run->is_dropped = run->is_lost = run->is_unsure = false;
 	run->past = run->undone = (struct run_past){ .version = -1 };
 	run->results = claim.results;
 	run->commits = 0;

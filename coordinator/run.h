@@ -68,6 +68,8 @@ struct run {
 	bool is_damaged; /* the thread: what cannot be read is left as it is */
 	/* A hook's call came to nothing, and not by its outcome: Redis is in trouble, or somebody else owns the run. */
 	bool is_dropped;
+	bool
+	    is_unsure; /* a commit came to nothing: what it had may be in Redis, or not */
 	const struct value *context; /* or NULL */
 	bool stream;
 	uint64_t priority;  /* of its calls */

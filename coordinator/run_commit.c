@@ -310,6 +310,7 @@ commit(struct run *run, const char *status, const struct value *run_fields)
 	fiber_shield(false);
 	if (answer != STORE_OK) {
 		log_refusal(run, answer, "commit");
+		run->is_unsure = true;
 		return GO_DROP;
 	}
 	run->owned_ms = asked_ms;

@@ -2,8 +2,10 @@
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "arena.h"
+#include "fiber.h"
 #include "fleet_client.h"
 #include "fleet_kit.h"
 #include "socket.h"
@@ -100,6 +102,80 @@ START_TEST(each_end_is_told_once)
 }
 END_TEST
 
+/* --- an end that was not stored -------------------------------------------------------- */
+
+#define PATIENCE_MS 2000u /* of the coordinator with Redis, and the run's deadline */
+
+static const char guest[] = "name: guest\n"
+			    "model: scripted:s\n"
+			    "tools: [knock]\n"
+			    "script:\n"
+			    "  s:\n"
+			    "    - content: ''\n"
+			    "      tool_calls: [{id: a, name: knock, args: {}}]\n";
+
+static const char knock[] = "name: knock\n"
+			    "description: waits for the door; the run ends with it\n"
+			    "return_direct: true\n"
+			    "input: none\n"
+			    "command: |\n"
+			    "  : > %s\n"
+			    "  until [ -e %s ]; do sleep 0.02; done\n"
+			    "  echo open\n";
+
+static bool
+has_knocked(void *arg)
+{
+	const struct play *play = arg;
+
+	return access(kit_path(play->kit, "knocked"), F_OK) == 0;
+}
+
+/* Redis is not there when the run ends; the commit is given up, and meanwhile the deadline comes. Then
+ * Redis is back. */
+static void
+play_unsaid(struct fleet_client *client, void *arg)
+{
+	struct play *play = arg;
+	const struct value *events = NULL;
+	size_t i, ends = 0;
+
+	client_submit(client, play->arena,
+	    value_map(play->arena, "agent", value_str(play->arena, "guest"), "run",
+		value_str(play->arena, "r"), "input", value_str(play->arena, "\"hi\""),
+		"deadline_ms", value_printf(play->arena, "%u", PATIENCE_MS), NULL));
+	ck_assert(client_wait(client, has_knocked, play, WAIT_MS));
+	kit_kill(play->kit, KIT_REDIS, 0);
+	kit_write(play->kit, "door", "");
+	fiber_sleep(PATIENCE_MS * 7 / 5);
+	kit_start(play->kit, KIT_REDIS, 0);
+	ck_assert(client_wait_end(client, "r", "r", WAIT_MS));
+	ck_assert_int_eq(
+	    store_events(client->store, play->arena, "r", "r", 0, 0, &events), STORE_OK);
+	for (i = 0; i < value_size(events); i++)
+		ends += value_text_is(value_get(value_at(events, i), "kind"), "finished");
+	ck_assert_uint_eq(ends, 1);
+}
+
+START_TEST(an_end_that_was_not_stored_is_told_once)
+{
+	struct play play = { .arena = arena_new(), .kit = kit_new() };
+
+	kit_flag(play.kit, KIT_COORDINATOR, "--redis-wait-ms",
+	    arena_printf(play.arena, "%u", PATIENCE_MS));
+	kit_flag(play.kit, KIT_TOOLS, "--tools",
+	    kit_write(play.kit, "knock.yaml",
+		arena_printf(play.arena, knock, kit_path(play.kit, "knocked"),
+		    kit_path(play.kit, "door"))));
+	kit_start_all(play.kit, 1, 1, 1);
+	kit_flotilla(
+	    play.kit, "agents", "apply", kit_write(play.kit, "agents.yaml", guest), NULL);
+	client_run(kit_redis(play.kit), play_unsaid, &play);
+	kit_destroy(&play.kit);
+	arena_destroy(&play.arena);
+}
+END_TEST
+
 TCase *
 tcase_ended(void)
 {
@@ -107,5 +183,6 @@ tcase_ended(void)
 
 	tcase_set_timeout(tcase, 180);
 	tcase_add_test(tcase, each_end_is_told_once);
+	tcase_add_test(tcase, an_end_that_was_not_stored_is_told_once);
 	return tcase;
 }
