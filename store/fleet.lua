@@ -7,6 +7,9 @@
 -- ARGV[1] is the shard's prefix, "fl:{s17}:". Those on the inbox, names of runs, items and agents say what theirs are.
 
 local ARGUMENTS_MAX = 1000 -- of one command, even: Lua's stack is short
+-- TIME is a wall clock. What is due later than so many ms from now, a long time for a lease, was
+-- written before somebody set it back.
+local CLOCK_SET_BACK = 10000
 local DAMAGED_MS = 60000 -- what cannot be seen to, since its key is of a wrong type, is looked at again behind so long
 
 -- Every command a function calls costs 2 microseconds on top of its work, and a line in the
@@ -79,6 +82,12 @@ end
 -- What says how many runs of that id there were lately that were deleted (forget_run). The next one may be another shard's.
 local function again_key(run)
   return 'fl:run:' .. run .. ':g'
+end
+
+-- A field of a run's record, or nil, as where the record is damaged: a key of another type.
+local function record_field(prefix, run, name)
+  local value = redis.pcall('HGET', run_key(prefix, run), name)
+  return type(value) == 'string' and value or nil
 end
 
 -- The value of name in what HGETALL answered, or in arguments from index first on, or nil.

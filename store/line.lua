@@ -23,7 +23,7 @@ local function leave_thread(thread_key, prefix, thread, now)
     redis.call('ZREM', prefix .. 'due', thread)
     return 0
   end
-  local priority = redis.call('HGET', run_key(prefix, run), 'priority')
+  local priority = record_field(prefix, run, 'priority')
   redis.call('ZADD', prefix .. 'due', waiting_score(priority, now), thread)
   return redis.call('LLEN', thread_key .. ':q')
 end
@@ -88,9 +88,9 @@ end
 -- Runs that make way for another one in one step: each costs what an end costs.
 local OUSTED_MAX = 1000
 
--- Ends a run that waits, for other, which takes its place by that strategy.
+-- Ends a run that waits, for other, which takes its place by that strategy. What is damaged says nothing of its end.
 local function oust(prefix, run, other, strategy)
-  if redis.call('HGET', run_key(prefix, run), 'status') == 'queued' then
+  if record_field(prefix, run, 'status') == 'queued' then
     redis.call('HSET', run_key(prefix, run), 'replaced_by', other)
     end_run(prefix, run, 'cancelled', 'CancelledError',
       "run '" .. other .. "' took its place (multitask: " .. strategy .. ')')

@@ -19,12 +19,12 @@ local function owns(head, owner, epoch, run)
   return head[1] == owner and head[2] == epoch and head[3] == run
 end
 
--- Takes the next run that waits for the thread; one whose record is gone was deleted by hand. Returns
+-- Takes the next run that waits for the thread and can be read; one whose record is gone was deleted by hand. Returns
 -- it and its record, as HGETALL answers, or nil. way: of the thread's hash; those that are to make way end, OUSTED_MAX at most:
--- then true is the third that is returned, and there may be others.
-local function pop_waiting(thread_key, prefix, way)
+-- then true is the third that is returned, and there may be others. damaged gets those that cannot be read.
+local function take_waiting(thread_key, prefix, way, damaged)
   local ousted = 0
-  while ousted < OUSTED_MAX do
+  while ousted + #damaged < OUSTED_MAX do
     local run = redis.call('LPOP', thread_key .. ':q')
     if way and (not run or makes_way(way, run)) then
       redis.call('HDEL', thread_key, 'way')
@@ -34,13 +34,30 @@ local function pop_waiting(thread_key, prefix, way)
       oust(prefix, run, string.match(way, ' (.*)$'), string.match(way, '^%a+'))
       ousted = ousted + 1
     else
-      local record = run and redis.call('HGETALL', run_key(prefix, run))
-      if not run or field_of(record, 'status') == 'queued' then
+      local record = run and redis.pcall('HGETALL', run_key(prefix, run))
+      if record and record.err then
+        damaged[#damaged + 1], damaged.fault = run, record
+      elseif not run or field_of(record, 'status') == 'queued' then
         return run, record
       end
     end
   end
   return nil, nil, true
+end
+
+-- The same, with what is the matter as the fourth where there is nobody else. Those that cannot be read keep their places: somebody may
+-- mend them.
+local function pop_waiting(thread_key, prefix, way)
+  local damaged = {}
+  local run, record, is_more = take_waiting(thread_key, prefix, way, damaged)
+  if #damaged > 0 then
+    local line = thread_key .. ':q'
+    local others = redis.call('LRANGE', line, 0, -1)
+    redis.call('DEL', line)
+    call_with('RPUSH', line, damaged, 1, #damaged)
+    call_with('RPUSH', line, others, 1, #others)
+  end
+  return run, record, is_more, not run and damaged.fault
 end
 
 -- Ends a run that took too many owners down, and keeps it among the dead letters.
@@ -167,11 +184,13 @@ local function claim(keys, args)
   local head = line_of(flat_head, 1)
   local now, micros = clock()
   local run = head.run
-  local number = epoch_of(args, head, micros)
+  local number, version = epoch_of(args, head, micros), number_of(head.version or '0')
   if not number then
     return redis.error_reply(CLOCK_BEYOND)
   end
   local epoch = text(number)
+  local base = text(version)
+  base = head.rollback or base -- the version that a rollback of the run leads to
   local recovered, flat_record = 1, nil
   if run and run ~= '' then
     local holder = head.owner
@@ -181,7 +200,7 @@ local function claim(keys, args)
     flat_record = redis.call('HGETALL', run_key(prefix, run))
     -- Commits do not count the events in the record.
     set_field(flat_record, 'events', last_event(prefix, run))
-    local attempts = tonumber(field_of(flat_record, 'attempts') or 0)
+    local attempts = tonumber(field_of(flat_record, 'attempts') or nil) or 0
     if attempts >= QUARANTINE_AFTER then
       quarantine(thread_key, prefix, thread, run, attempts, epoch)
       return { 'QUARANTINED', run }
@@ -190,9 +209,13 @@ local function claim(keys, args)
       return { 'SUSPECT', run, attempts + 1 }
     end
   else
-    local is_more
-    run, flat_record, is_more = pop_waiting(thread_key, prefix, head.way)
+    local is_more, fault
+    run, flat_record, is_more, fault = pop_waiting(thread_key, prefix, head.way)
     recovered = 0
+    if fault then
+      redis.call('ZADD', prefix .. 'due', now + CLOCK_SET_BACK, thread)
+      return fault
+    end
     if is_more then
       return { 'BUSY' } -- whoever looks at the shard next goes on
     end
@@ -203,11 +226,9 @@ local function claim(keys, args)
   end
   local key, record = run_key(prefix, run), line_of(flat_record, 1)
   local left = take_deadline(key, record, now)
-  local version = number_of(head.version or '0')
-  local attempts = text(number_of(record.attempts or '0') + 1)
-  -- base: the version that a rollback of the run leads to.
+  local attempts = text((number_of(record.attempts or '0') or 0) + 1)
   redis.call('HSET', key, 'status', 'running', 'owner', owner, 'coordinator', args[6],
-    'base', record.base or head.rollback or text(version), 'attempts', attempts,
+    'base', record.base or base, 'attempts', attempts,
     'events', record.events or '0', 'started', record.started or text(now))
   give(thread_key, args, run, head, epoch, now,
     begun(head, run, record, attempts, first_gate(args, epoch, version)))

@@ -4,9 +4,6 @@
 
 local SWEEP_ROUNDS = 10
 local SWEEP_AT_ONCE = 100 -- threads of a round, or as many as are wanted, if more
--- TIME is a wall clock. What is due later than so many ms from now, a long time for a lease, was
--- written before somebody set it back.
-local CLOCK_SET_BACK = 10000
 
 -- Queues a delayed run that is due. Fails where it, or what its thread needs, is damaged.
 local function queue_due(prefix, run, now)

@@ -122,6 +122,81 @@ START_TEST(a_damaged_line_keeps_no_other_thread)
 }
 END_TEST
 
+static void
+claim_is(const char *run)
+{
+	struct store_claim claim;
+
+	trial_claim(trial.a, "t", LONG, &claim);
+	ck_assert_str_eq(claim.run, run);
+	ck_assert_int_eq(trial_commit(trial.a, &claim, "c", "success"), STORE_OK);
+}
+
+/* What waits and cannot be read keeps its place, and those behind it go on; mended, it is the next. */
+static void
+play_waiting(void)
+{
+	struct store_claim claim;
+	const struct value *threads;
+
+	trial_submit("t", "r");
+	trial_claim(trial.a, "t", LONG, &claim);
+	trial_submit("t", "bad");
+	trial_submit("t", "good");
+	trial_ask("RENAME", key("r:bad"), key("kept"));
+	trial_ask("SET", key("r:bad"), "no hash");
+	ck_assert_int_eq(trial_commit(trial.a, &claim, "c", "success"), STORE_OK);
+	threads = swept();
+	ck_assert_uint_eq(value_size(threads), 1);
+	claim_is("good");
+	ck_assert_int_eq(
+	    store_claim(trial.a, trial.arena, "t", LONG, &claim), STORE_DAMAGED);
+	ck_assert_int_eq(trial_ask("LLEN", key("t:t:q"))->integer, 1);
+	ck_assert(!value_is_nil(trial_ask("ZSCORE", key("due"), "t")));
+	trial_ask("RENAME", key("kept"), key("r:bad"));
+	trial_ask("HSET", key("r:bad"), "attempts", "many");
+	trial_ask("HSET", key("t:t"), "version", "new");
+	ck_assert_int_eq(
+	    store_claim(trial.a, trial.arena, "t", LONG, &claim), STORE_FAILED);
+	ck_assert_int_eq(trial_ask("LLEN", key("t:t:q"))->integer, 1);
+	trial_ask("HSET", key("t:t"), "version", "2");
+	claim_is("bad");
+	ck_assert(value_is_nil(trial_ask("ZSCORE", key("due"), "t")));
+}
+
+START_TEST(a_damaged_record_is_not_lost_and_keeps_no_other_run)
+{
+	trial_play(play_waiting);
+}
+END_TEST
+
+/* What is to make way for another run, and cannot be read, is not in its way. */
+static void
+play_way(void)
+{
+	struct store_claim claim;
+
+	trial_submit("t", "r");
+	trial_claim(trial.a, "t", LONG, &claim);
+	trial_submit("t", "bad");
+	trial_submit("t", "waits");
+	trial_ask("SET", key("r:bad"), "no hash");
+	ck_assert_int_eq(store_submit(trial.a, trial.arena, "t", "new",
+			     value_map(trial.arena, "multitask",
+				 value_str(trial.arena, "interrupt"), NULL),
+			     &(int64_t){ 0 }),
+	    STORE_OK);
+	ck_assert_str_eq(status_of("waits"), "cancelled");
+	ck_assert_int_eq(trial_commit(trial.a, &claim, "c", "cancelled"), STORE_OK);
+	claim_is("new");
+}
+
+START_TEST(a_damaged_record_makes_way)
+{
+	trial_play(play_way);
+}
+END_TEST
+
 /* --- webhooks ----------------------------------------------------------------------------- */
 
 static void
@@ -174,6 +249,8 @@ tcase_store_damage(void)
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
 	tcase_add_test(tcase, a_damaged_one_keeps_no_other_delayed_run);
 	tcase_add_test(tcase, a_damaged_line_keeps_no_other_thread);
+	tcase_add_test(tcase, a_damaged_record_is_not_lost_and_keeps_no_other_run);
+	tcase_add_test(tcase, a_damaged_record_makes_way);
 	tcase_add_test(tcase, a_damaged_record_keeps_no_other_webhook);
 	tcase_add_test(tcase, a_damaged_key_keeps_no_other_forgotten_run);
 	return tcase;
