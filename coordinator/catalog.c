@@ -193,6 +193,13 @@ store_later(struct catalog *catalog, const struct value *tools)
 	}
 }
 
+static bool
+serves_tool(const struct catalog *catalog, struct arena *arena, const char *name)
+{
+	return catalog_serves(
+	    catalog, arena_printf(arena, SERVICE_TOOL_PREFIX "%s", name));
+}
+
 /* The definitions of announced that are new or other than the known ones; NULL: none. */
 static const struct value *
 what_is_new(
@@ -224,8 +231,7 @@ what_stays(const struct catalog *catalog, struct arena *arena, const struct valu
 	if (value_size(tools) + value_size(news) <= CATALOG_TOOLS_MAX)
 		return tools;
 	for (i = 0; i < value_size(tools); i++)
-		if (catalog_serves(catalog, arena_printf(arena, SERVICE_TOOL_PREFIX "%s",
-						value_text(tools->pairs[i].key))))
+		if (serves_tool(catalog, arena, value_text(tools->pairs[i].key)))
 			value_fields_put(
 			    &fields, tools->pairs[i].key, tools->pairs[i].value);
 	return value_fields_end(&fields);
@@ -302,6 +308,40 @@ catalog_offer(struct catalog *catalog, uint32_t link, const struct header *heade
 	count_offer(catalog, offer, 1);
 	zhashx_update(catalog->offers, key, offer);
 	learn(catalog, arena, announced);
+	arena_destroy(&arena);
+}
+
+/* Redis may have lost definitions (missing: [name]), and workers announce theirs once. */
+static void
+put_back(struct catalog *catalog, struct arena *arena, const struct value *missing)
+{
+	struct value_fields fields = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(missing); i++) {
+		const char *name = redis_reply_text(value_at(missing, i));
+
+		if (name != NULL)
+			value_fields_set(&fields, name,
+			    value_copy(arena, value_get(catalog->tools, name)));
+	}
+	store_put_tools(catalog->store, arena, value_fields_end(&fields));
+}
+
+void
+catalog_tell(struct catalog *catalog)
+{
+	struct arena *arena = arena_new();
+	struct value_list names = { .arena = arena };
+	const struct value *tools = catalog->tools, *missing;
+	size_t i;
+
+	for (i = 0; i < value_size(tools); i++)
+		if (serves_tool(catalog, arena, value_text(tools->pairs[i].key)))
+			value_list_add(&names, value_copy(arena, tools->pairs[i].key));
+	if (store_tools_seen(catalog->store, arena, value_list_end(&names), TOOLS_KEEP_MS,
+		&missing) == STORE_OK)
+		put_back(catalog, arena, missing);
 	arena_destroy(&arena);
 }
 

@@ -3,7 +3,7 @@
  *
  * Definitions of tools stay known when their last worker goes (a call waits for the next
  * one), while there are no more than CATALOG_TOOLS_MAX; the newest announcement of a name wins. What is new is also written to Redis,
- * where the command line finds it. */
+ * where the command line finds it, until nobody has served it for TOOLS_KEEP_MS. */
 #ifndef CATALOG_H
 #define CATALOG_H
 
@@ -25,6 +25,10 @@ void catalog_offer(struct catalog *catalog, uint32_t link, const struct header *
 void catalog_withdraw(
     struct catalog *catalog, uint32_t link, const struct header *header);
 void catalog_down(struct catalog *catalog, uint32_t link);
+
+/* Says in Redis, on a fiber, what is served now, and has forgotten there what nobody has served for long. To be called now and
+ * then, once an hour at most. */
+void catalog_tell(struct catalog *catalog);
 
 /* {name: definition} of every tool known, lent until the next offer. */
 const struct value *catalog_tools(const struct catalog *catalog);

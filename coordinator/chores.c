@@ -12,7 +12,9 @@
 #include "webhooks.h"
 
 #define ROUND_MS 1000u
-#define ROUND_JITTER_MS 250u /* coordinators that began together do not stay so */
+#define ROUND_JITTER_MS 250u  /* coordinators that began together do not stay so */
+#define TOOLS_FIRST_MS 60000u /* the fleet's workers are known by then */
+#define TOOLS_MS 3600000u
 #define SWEEPERS 8u
 #define SWEEPS_MAX 8u /* of a shard, from one look of the round to the next */
 
@@ -36,6 +38,7 @@ struct sweeper {
 struct chores {
 	struct coordinator *coordinator;
 	struct fiber *round;
+	uint64_t tools_ms; /* when it is to be said which tools are served */
 	struct sweeper sweepers[SWEEPERS];
 	struct shard_chores shards[SHARDS];
 };
@@ -140,6 +143,17 @@ wake_sweepers(struct chores *chores)
 }
 
 static void
+tell_tools(struct chores *chores)
+{
+	uint64_t now_ms = loop_now_ms(chores->coordinator->loop);
+
+	if (now_ms < chores->tools_ms || fiber_cancelled())
+		return;
+	chores->tools_ms = now_ms + TOOLS_MS;
+	catalog_tell(chores->coordinator->catalog);
+}
+
+static void
 round_main(void *arg)
 {
 	struct chores *chores = arg;
@@ -154,6 +168,7 @@ round_main(void *arg)
 		}
 		if (has_over)
 			wake_sweepers(chores);
+		tell_tools(chores);
 	} while (fiber_sleep(ROUND_MS + arc4random_uniform(ROUND_JITTER_MS)) == 0);
 	chores->round = NULL;
 }
@@ -165,6 +180,7 @@ chores_new(struct coordinator *coordinator)
 	unsigned i;
 
 	chores->coordinator = coordinator;
+	chores->tools_ms = loop_now_ms(coordinator->loop) + TOOLS_FIRST_MS;
 	for (i = 0; i < SHARDS; i++)
 		chores->shards[i] =
 		    (struct shard_chores){ .chores = chores, .number = i };

@@ -114,7 +114,8 @@
 #define WORKER_PROFILES_MAX 256u /* decoded profiles kept for the next call */
 
 /* A coordinator. */
-#define HEARD_THREADS_MAX 16384u /* whose last model request is remembered */
+#define HEARD_THREADS_MAX 16384u  /* whose last model request is remembered */
+#define TOOLS_KEEP_MS 2592000000u /* in Redis, since a tool was last served: 30 days */
 #define CATALOG_TOOLS_MAX 4096u /* known; above, those that nobody serves are forgotten */
 
 /* Calls of ours (peer/ledger.h). */

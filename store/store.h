@@ -24,6 +24,7 @@ const char *store_library(void);
 #define STORE_REFUSED "fl:refused"
 #define STORE_AGENTS "fl:agents" /* hash: name -> version */
 #define STORE_TOOLS "fl:tools"   /* hash: name -> packed definition, as last announced */
+#define STORE_TOOLS_SEEN "fl:tools:seen" /* sorted set: name -> when last served (ms) */
 
 unsigned store_shard(const char *thread);
 /* "fl:{s17}:" */
@@ -436,6 +437,9 @@ enum store_status store_tools(
     struct store *store, struct arena *arena, const struct value **tools_r);
 enum store_status store_put_tools(
     struct store *store, struct arena *arena, const struct value *tools);
+/* Those names are served now; what was not for keep_ms is forgotten. missing_r: [name] of names that are not there. */
+enum store_status store_tools_seen(struct store *store, struct arena *arena,
+    const struct value *names, uint64_t keep_ms, const struct value **missing_r);
 
 /* --- cache -------------------------------------------------------------------------- */
 

@@ -202,3 +202,26 @@ store_put_tools(struct store *store, struct arena *arena, const struct value *to
 	}
 	return store_read(store, &command, &reply);
 }
+
+enum store_status
+store_tools_seen(struct store *store, struct arena *arena, const struct value *names,
+    uint64_t keep_ms, const struct value **missing_r)
+{
+	struct command command = { .arena = arena };
+	enum store_status status;
+	size_t i;
+
+	command_text(&command, "FCALL");
+	command_text(&command, "fl_tools_seen");
+	command_text(&command, "2");
+	command_text(&command, STORE_TOOLS);
+	command_text(&command, STORE_TOOLS_SEEN);
+	command_uint(&command, keep_ms);
+	for (i = 0; i < value_size(names); i++)
+		command_raw(&command, value_at(names, i));
+	status = store_send(store, &command, missing_r, NULL);
+	if (status != STORE_OK)
+		return status;
+	return value_is(*missing_r, VALUE_ARRAY) ? STORE_OK
+						 : store_odd(store, *missing_r);
+}

@@ -1,6 +1,7 @@
 /* What a coordinator knows of the fleet's tools when their names come and go. */
 #include <check.h>
 
+#include "fiber.h"
 #include "store_trial.h"
 
 /* Interface under test */
@@ -56,6 +57,42 @@ play_names(void)
 	ck_assert(value_has(catalog_tools(catalog), "b0"));
 }
 
+/* Of tools in Redis: one that is served was served long ago, one was not for long, of one nobody knows; and one that is
+ * served is not there, for Redis has lost it. */
+static void
+play_kept(void)
+{
+	const struct value *tools = NULL;
+
+	catalog = catalog_new(redis_trial.loop, trial.a);
+	offer("one", "served", 0);
+	offer("two", "lost", 0);
+	while (value_size(tools) < 2) {
+		ck_assert_int_eq(fiber_sleep(10), 0);
+		ck_assert_int_eq(store_tools(trial.a, trial.arena, &tools), STORE_OK);
+	}
+	trial_ask(
+	    "HSET", STORE_TOOLS, "served", "\xc0", "gone", "\xc0", "unknown", "\xc0");
+	trial_ask("HDEL", STORE_TOOLS, "lost");
+	trial_ask("ZADD", STORE_TOOLS_SEEN, "1", "served", "1", "gone");
+	catalog_tell(catalog);
+	ck_assert_int_eq(store_tools(trial.a, trial.arena, &tools), STORE_OK);
+	ck_assert_uint_eq(value_size(tools), 3);
+	ck_assert(value_has(tools, "served"));
+	ck_assert(value_has(tools, "unknown"));
+	ck_assert(value_has(tools, "lost"));
+	catalog_tell(catalog);
+	ck_assert_int_eq(trial_ask("ZCARD", STORE_TOOLS_SEEN)->integer, 3);
+	ck_assert_int_eq(trial_ask("ZCOUNT", STORE_TOOLS_SEEN, "-inf", "2")->integer, 0);
+	catalog_destroy(&catalog);
+}
+
+START_TEST(what_nobody_has_served_for_long_is_forgotten)
+{
+	trial_play(play_kept);
+}
+END_TEST
+
 START_TEST(what_nobody_serves_is_known_while_there_is_room)
 {
 	trial_play(play_names);
@@ -70,6 +107,7 @@ tcase_catalog(void)
 	TCase *tcase = tcase_create("catalog");
 
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
+	tcase_add_test(tcase, what_nobody_has_served_for_long_is_forgotten);
 	tcase_add_test(tcase, what_nobody_serves_is_known_while_there_is_room);
 	return tcase;
 }
