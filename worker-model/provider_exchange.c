@@ -1,5 +1,6 @@
 #include "provider_exchange.h"
 
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -257,7 +258,9 @@ provider_timeout_ms(const struct value *settings, uint64_t otherwise_ms)
 	double seconds = value_get_number(settings, "request_timeout", 0);
 
 	seconds = value_get_number(settings, "timeout", seconds);
-	return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1000) : otherwise_ms;
+	/* However little is a time: 0 were none. */
+	return seconds > 0 && seconds < 1e9 ? (uint64_t)ceil(seconds * 1000)
+					    : otherwise_ms;
 }
 
 static void

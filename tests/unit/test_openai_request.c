@@ -429,6 +429,8 @@ static const struct {
 	{ "{}", 600000 },
 	{ "{'timeout':2}", 2000 },
 	{ "{'timeout':0.25}", 250 },
+	{ "{'timeout':0.0009}", 1 },
+	{ "{'timeout':1e-300}", 1 },
 	{ "{'request_timeout':3}", 3000 },
 	{ "{'timeout':1,'request_timeout':3}", 1000 },
 	{ "{'timeout':null}", 600000 },
