@@ -58,8 +58,8 @@ child_run(struct arena *arena, const struct run *run, const char *base, size_t n
 	return id;
 }
 
-static uint64_t
-depth_of(const struct run *run)
+uint64_t
+child_depth_above(const struct run *run)
 {
 	const char *text = run_record_text(run, "depth");
 
@@ -69,7 +69,7 @@ depth_of(const struct run *run)
 const struct value *
 child_depth(struct arena *arena, const struct run *run)
 {
-	return value_printf(arena, "%" PRIu64, depth_of(run) + 1);
+	return value_printf(arena, "%" PRIu64, child_depth_above(run) + 1);
 }
 
 enum go
@@ -85,7 +85,7 @@ child_find_agent(struct run *run, struct arena *arena, struct child *child)
 	enum store_status status = STORE_OK;
 
 	/* Agents of the fleet may name each other. */
-	if (depth_of(run) >= CHILD_DEPTH_MAX) {
+	if (child_depth_above(run) >= CHILD_DEPTH_MAX) {
 		child->fault = arena_printf(arena,
 		    "this run is the last of %u that had one another work: it must do "
 		    "the task itself",
@@ -254,9 +254,8 @@ claim_id(struct run *run, struct arena *arena, const struct child *child)
 	return status;
 }
 
-/* Has it queued: by us, or by who owned the run before. */
-static enum go
-queue(
+enum go
+child_queue(
     struct run *run, struct arena *arena, struct child *child, const struct value *record)
 {
 	struct coordinator *coordinator = run->coordinator;
@@ -291,9 +290,8 @@ note_waiting(struct run *run, struct arena *arena, const struct child *child)
 		run->results_stored = true;
 }
 
-/* Waits until it has ended, or paused, or is gone. */
-static enum go
-wait_for(struct run *run, struct arena *arena, const struct child *child)
+enum go
+child_await(struct run *run, struct arena *arena, const struct child *child)
 {
 	struct coordinator *coordinator = run->coordinator;
 	uint64_t wait_ms = LOOK_FIRST_MS;
@@ -389,8 +387,8 @@ outcome_of(struct run *run, struct arena *arena, const struct effect *effect,
 		return value_map(arena, "asks",
 		    questions(run, arena, effect, child, value_get(record, "interrupts")),
 		    "held",
-		    value_map(arena, "thread", value_str(arena, child->thread), "child",
-			child->wish, "asks_nothing",
+		    value_map(arena, "thread", value_str(arena, child->thread), "version",
+			value_get(record, "final"), "child", child->wish, "asks_nothing",
 			value_size(value_get(record, "interrupts")) == 0
 			    ? value_bool(true)
 			    : NULL,
@@ -424,7 +422,8 @@ begin(struct run *run, struct arena *arena, const struct effect *effect,
 	child->traceparent =
 	    run_trace_child(run, own, effect->held == NULL ? effect->last_id : NULL);
 	if (child->fault == NULL)
-		go = queue(run, own, child, record_of(run, own, effect, child, input));
+		go = child_queue(
+		    run, own, child, record_of(run, own, effect, child, input));
 	if (child->fault != NULL)
 		child->fault = arena_strdup(arena, child->fault);
 	child->inherited = child->traceparent = NULL;
@@ -469,7 +468,7 @@ child_run_to_end(struct run *run, struct arena *arena, const struct effect *effe
 	if (go == GO_ON && child->fault == NULL) {
 		tell(run, arena, effect, child);
 		suspects_wait(run);
-		go = wait_for(run, arena, child);
+		go = child_await(run, arena, child);
 		suspects_go_on(run);
 	}
 	if (go == GO_ON && child->fault == NULL)

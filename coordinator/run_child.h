@@ -24,6 +24,8 @@ struct child {
 const char *child_run(
     struct arena *arena, const struct run *run, const char *base, size_t number);
 
+/* How deep run is: how many are above it. */
+uint64_t child_depth_above(const struct run *run);
 /* What a record has of how deep its run is: one more than run. A text, in arena. */
 const struct value *child_depth(struct arena *arena, const struct run *run);
 
@@ -40,6 +42,13 @@ const struct value *child_input(struct arena *arena, struct child *child,
  * a new one, is another's. */
 enum store_status child_look(struct run *run, struct arena *arena,
     const struct child *child, const struct value **record_r);
+
+/* Has its run queued with that record: by us, or by who owned run before. Fills fault. */
+enum go child_queue(struct run *run, struct arena *arena, struct child *child,
+    const struct value *record);
+
+/* Waits, between awaited_begin and awaited_end, until it has ended, or paused, or is gone. */
+enum go child_await(struct run *run, struct arena *arena, const struct child *child);
 
 /* What came of it when it failed: {fault, run}. That is the tool's failure, which the model is told or a wrap
  * takes care of: never its parent's end. */

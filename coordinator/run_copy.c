@@ -1,8 +1,14 @@
-/* run_copy: a run that fills its thread with another one, and does nothing else. */
-#include "run.h"
+/* run_copy: a run that fills its thread with another one, and does nothing else. Where that waits for a child's
+ * question, the child's thread is copied as well, by a child of this run: each of the two is answered by itself. */
+#include "run_child.h"
 #include "store_past.h"
 
 #include <inttypes.h>
+
+#include "awaited.h"
+#include "bounds.h"
+#include "log.h"
+#include "retention.h"
 
 static enum go
 unknown(
@@ -31,15 +37,108 @@ resting(struct run *run, const struct value *head)
 		   : head;
 }
 
+/* --- what its children ask ------------------------------------------------------------- */
+
+/* Of the run that copies the child of a call that is held up, {id, held}. */
+static const struct value *
+record_of_copy(struct run *run, struct arena *arena, const struct value *call)
+{
+	const struct value *held = value_get(call, "held");
+	const struct value *options = value_map(arena, "copy_of",
+	    value_get(held, "thread"), "checkpoint", value_get(held, "version"), NULL);
+
+	return value_map(arena, "options", value_freeze(arena, options), "parent",
+	    value_str(arena, run->id), "task", value_get(call, "id"), "depth",
+	    child_depth(arena, run), "usual_ttl",
+	    retention_usual(run->coordinator, arena), "tenant",
+	    value_get(run->record, "tenant"), "priority",
+	    value_get(run->record, "priority"), NULL);
+}
+
+static bool
+is_copied(struct run *run, const struct child *child)
+{
+	const struct value *record;
+
+	return store_run(run->coordinator->store, run->arena, child->thread, child->run,
+		   &record) == STORE_OK &&
+	       value_text_is(value_get(record, "status"), "success");
+}
+
+/* *call_r: the call under key of what the pause keeps, held up by a copy. By the child itself where that cannot be copied any
+ * more: who answers it is told how it stands. */
+static enum go
+copy_child(struct run *run, const char *key, const struct value *call,
+    const struct value **call_r)
+{
+	struct arena *arena = run->arena;
+	const struct value *held = value_get(call, "held");
+	struct child child = { 0 };
+	enum go go;
+
+	*call_r = call;
+	if (value_get_text(held, "thread") == NULL ||
+	    child_depth_above(run) >= CHILD_DEPTH_MAX)
+		return GO_ON;
+	child.run = child.thread =
+	    child_run(arena, run, arena_printf(arena, ".copy%s", key), 1);
+	awaited_begin(run);
+	go = child_queue(run, arena, &child, record_of_copy(run, arena, call));
+	if (go == GO_ON && child.fault == NULL)
+		go = child_await(run, arena, &child);
+	awaited_end(run);
+	if (go != GO_ON)
+		return go;
+	if (child.fault == NULL && is_copied(run, &child))
+		*call_r = value_map_with(arena, call, "held",
+		    value_map_with(
+			arena, held, "thread", value_str(arena, child.thread)));
+	else
+		log_warnx("run=%s thread=%s not copied: %s", run->id,
+		    value_get_text(held, "thread"),
+		    child.fault != NULL ? child.fault : "see its record");
+	return GO_ON;
+}
+
+/* *head_r: head, with children of its own. */
+static enum go
+copy_children(struct run *run, const struct value *head, const struct value **head_r)
+{
+	const struct value *round = value_get(head, "round"), *call;
+	struct value_fields fields = { .arena = run->arena };
+	enum go go;
+	size_t i;
+
+	*head_r = head;
+	if (!value_is(round, VALUE_MAP) ||
+	    !value_text_is(value_get(head, "status"), "interrupted"))
+		return GO_ON;
+	for (i = 0; i < value_size(round); i++) {
+		go = copy_child(
+		    run, value_text(round->pairs[i].key), round->pairs[i].value, &call);
+		if (go != GO_ON)
+			return go;
+		value_fields_put(&fields, round->pairs[i].key, call);
+	}
+	*head_r = value_map_with(run->arena, head, "round", value_fields_end(&fields));
+	return GO_ON;
+}
+
+/* --- the copy -------------------------------------------------------------------------- */
+
 static enum go
 filled(struct run *run, const struct store_past *past, const char *source)
 {
 	struct arena *batch = run->batch;
+	const struct value *head;
+	enum go go = copy_children(run, past->head, &head);
 
+	if (go != GO_ON)
+		return go;
 	run->version = past->version;
 	run->order = past->order;
 	run->undone.fields = past->fields;
-	run->rest = resting(run, past->head);
+	run->rest = resting(run, head);
 	run->source = "copy";
 	run_event(run, "copied",
 	    value_map(batch, "from", value_str(batch, source), "version",

@@ -53,6 +53,7 @@ static const struct {
 	{ "ended", KEPT_NUMBER },
 	{ "attempts", KEPT_NUMBER },
 	{ "again", KEPT_NUMBER },
+	{ "final", KEPT_NUMBER },
 	{ "events", KEPT_NUMBER },
 	{ "last_commit", KEPT_INSIDE },
 	{ "late", KEPT_INSIDE },

@@ -329,6 +329,63 @@ START_TEST(an_answer_must_fit_what_the_child_asks)
 }
 END_TEST
 
+/* --- copies --------------------------------------------------------------------------- */
+
+static void
+answer_in(struct scene *scene, const char *agent, const char *run, const char *thread)
+{
+	ask_check_status(
+	    scene, ask_run(scene, agent, run, thread, "resume", "\"yes\""), "success");
+}
+
+/* A copy has a child of its own that asks: before and behind the answer in the other. */
+static void
+play_copy_of(struct scene *scene, const char *agent, const char *says)
+{
+	const struct value *state = NULL;
+
+	asked(scene, agent, "r1", "input", "\"hi\"", 1);
+	ck_assert_int_eq(
+	    store_thread(scene->client->store, scene->arena, "t", &state), STORE_OK);
+	kit_flotilla(scene->kit, "copy", "t", "u", NULL);
+	answer_in(scene, agent, "r2", "t");
+	answer_in(scene, agent, "r3", "u");
+	kit_flotilla(scene->kit, "copy", "t", "v", "--at",
+	    arena_printf(
+		scene->arena, "%lld", (long long)value_get_int(state, "version", 0)),
+	    NULL);
+	ask_restart_everything(scene);
+	answer_in(scene, agent, "r4", "v");
+	ck_assert_str_eq(ask_tool_answers_of(scene, "t"), says);
+	ck_assert_str_eq(ask_tool_answers_of(scene, "u"), says);
+	ck_assert_str_eq(ask_tool_answers_of(scene, "v"), says);
+	ck_assert_uint_eq(ask_lines_of(scene, "kept").count, 1);
+}
+
+static void
+play_copies(struct scene *scene)
+{
+	play_copy_of(scene, "one", "a=It is bought.;");
+}
+
+START_TEST(a_copy_asks_for_itself)
+{
+	act(play_copies);
+}
+END_TEST
+
+static void
+play_deep_copies(struct scene *scene)
+{
+	play_copy_of(scene, "deep", "a=I had it bought.;");
+}
+
+START_TEST(a_copy_asks_for_its_childs_child)
+{
+	act(play_deep_copies);
+}
+END_TEST
+
 /* --- who takes it over ------------------------------------------------------------------ */
 
 static void
@@ -360,6 +417,8 @@ tcase_children_asked(void)
 
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, a_childs_question_is_its_parents);
+	tcase_add_test(tcase, a_copy_asks_for_itself);
+	tcase_add_test(tcase, a_copy_asks_for_its_childs_child);
 	tcase_add_test(tcase, what_is_no_answer_leaves_the_pause);
 	tcase_add_test(tcase, a_child_asks_again);
 	tcase_add_test(tcase, new_input_leaves_the_childs_question_behind);
