@@ -260,7 +260,6 @@ child_queue(
 {
 	struct coordinator *coordinator = run->coordinator;
 	struct store *store = coordinator->store;
-	int64_t before;
 	enum store_status status = claim_id(run, arena, child);
 
 	if (status == STORE_KNOWN) {
@@ -269,15 +268,16 @@ child_queue(
 		return GO_ON;
 	}
 	if (status == STORE_OK)
-		status = store_submit(
-		    store, arena, child->thread, child->run, record, &before);
+		status = store_submit_child(store, arena, run->thread, run->id,
+		    child->thread, child->run, record);
+	/* Who ended run has looked for its children, or will; or we are to, and have not heard so. */
+	if (status == STORE_FENCED)
+		run_stops_with_its_own(run);
 	if (status == STORE_REJECTED || status == STORE_DAMAGED)
 		child->fault = arena_strdup(arena, store_error(store));
-	/* Once more: run may have ended elsewhere while this process stood still. */
-	if (status == STORE_OK || status == STORE_KNOWN)
-		status = children_adopt(
-		    coordinator, arena, run->id, child->run, child->thread);
-	return status == STORE_OK || child->fault != NULL ? GO_ON : GO_DROP;
+	return status == STORE_OK || status == STORE_KNOWN || child->fault != NULL
+		   ? GO_ON
+		   : GO_DROP;
 }
 
 /* Who only waits takes no coordinator down, however many die meanwhile: it has made progress (fl_result). */

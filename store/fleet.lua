@@ -3,7 +3,7 @@
 -- docs/redis.md describes the keys). All files of the library are one chunk, in the order of store.c;
 -- this one is the first, and has what the others use. Rules of all of them: every check comes before
 -- the first write, since Redis does not roll back; TIME is the only clock. Of calls on a shard every key
--- carries its hash tag, but two of fl_arrive's, and again_key: KEYS[1] is the thread's hash, or the shard's `due` set where no thread is meant;
+-- carries its hash tag, but two of fl_arrive's, one of fl_submit's, and again_key: KEYS[1] is the thread's hash, or the shard's `due` set where no thread is meant;
 -- ARGV[1] is the shard's prefix, "fl:{s17}:". Those on the inbox, names of runs, items and agents say what theirs are.
 
 local ARGUMENTS_MAX = 1000 -- of one command, even: Lua's stack is short

@@ -104,6 +104,10 @@ enum store_status store_run_thread(
  * and was deleted; STORE_DAMAGED: a key of the thread is of a wrong type, and nothing is written. */
 enum store_status store_submit(struct store *store, struct arena *arena,
     const char *thread, const char *run, const struct value *fields, int64_t *before_r);
+/* The same of a run that belongs to parent. STORE_FENCED: that does not go on, or is not to, and nothing is done. */
+enum store_status store_submit_child(struct store *store, struct arena *arena,
+    const char *parent_thread, const char *parent, const char *thread, const char *run,
+    const struct value *fields);
 
 /* STORE_KNOWN, STORE_NONE: as store_submit. STORE_DAMAGED: the record is there if that could be, though its
  * thread may not know of it. */

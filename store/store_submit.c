@@ -143,25 +143,50 @@ store_submitted(struct store *store, const struct value *reply)
 	return STORE_REJECTED;
 }
 
-enum store_status
-store_submit(struct store *store, struct arena *arena, const char *thread,
+/* above: the key of another one's record, to which it belongs; or NULL. */
+static enum store_status
+submit(struct store *store, struct arena *arena, const char *above, const char *thread,
     const char *run, const struct value *fields, int64_t *before_r)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply;
 	enum store_status status;
 
-	command_function(
-	    &command, "fl_submit", store_thread_key(arena, thread), store_shard(thread));
+	command_text(&command, "FCALL");
+	command_text(&command, "fl_submit");
+	command_text(&command, above != NULL ? "2" : "1");
+	command_text(&command, store_thread_key(arena, thread));
+	if (above != NULL)
+		command_text(&command, above);
+	command_text(&command, store_prefix(arena, store_shard(thread)));
 	command_text(&command, thread);
 	command_text(&command, run);
 	command_fields(&command, fields);
 	status = store_read(store, &command, &reply);
+	if (status == STORE_OK && store_answers(reply, "LATE"))
+		return STORE_FENCED;
 	if (status == STORE_OK)
 		status = store_submitted(store, reply);
 	if (status == STORE_OK)
 		*before_r = value_is(reply, VALUE_INT) ? reply->integer : 0;
 	return status;
+}
+
+enum store_status
+store_submit(struct store *store, struct arena *arena, const char *thread,
+    const char *run, const struct value *fields, int64_t *before_r)
+{
+	return submit(store, arena, NULL, thread, run, fields, before_r);
+}
+
+enum store_status
+store_submit_child(struct store *store, struct arena *arena, const char *parent_thread,
+    const char *parent, const char *thread, const char *run, const struct value *fields)
+{
+	int64_t before;
+
+	return submit(store, arena, store_run_key(arena, parent_thread, parent), thread,
+	    run, fields, &before);
 }
 
 enum store_status

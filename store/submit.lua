@@ -152,12 +152,16 @@ local function enter(thread_key, prefix, thread, run, fields, now, args, first, 
   return take_place(thread_key, prefix, thread, run, fields, now)
 end
 
--- submit(thread key; prefix, thread, run, field, value, ...)
+-- submit(thread key[, record of the run that it belongs to]; prefix, thread, run, field, value, ...)
 -- Queues run on thread (take_place; "reject" refuses it where that is busy), or notes it until its
 -- field `at` (ms); known runs are left as they are.
 -- Returns how many runs are before it, or {"DELAYED"}, {"KNOWN", status}, {"REJECTED", reason},
--- {"FORGOTTEN"}.
+-- {"FORGOTTEN"}, {"LATE"}: what it belongs to is over, or is to be.
 local function submit(keys, args)
+  local parent = keys[2] and redis.call('HMGET', keys[2], 'status', 'cancelling')
+  if parent and (parent[1] ~= 'running' or parent[2]) then
+    return { 'LATE' }
+  end
   local fields, now = line_of(args, 4), now_ms()
   local answer, again = known(args[1], args[3], fields.entry)
   bound_start(fields, now, args, 4)

@@ -131,6 +131,57 @@ START_TEST(of_one_that_never_began_no_name_is_left)
 }
 END_TEST
 
+static enum store_status
+submit_child(void)
+{
+	return store_submit_child(trial.a, trial.arena, "t", "boss", "child", "child",
+	    value_map(trial.arena, "agent", value_str(trial.arena, "clerk"), "parent",
+		value_str(trial.arena, "boss"), NULL));
+}
+
+/* Whoever ended the parent has looked for its children before the child was there. */
+static void
+play_late(void)
+{
+	const char *answer, *ended;
+	struct store_claim claim;
+
+	ck_assert_int_eq(submit_child(), STORE_FENCED);
+	trial_submit("t", "boss");
+	trial_claim(trial.a, "t", 60000, &claim);
+	announce("child", "child");
+	ck_assert_int_eq(
+	    store_cancel(trial.a, trial.arena, "t", "boss", &answer, &ended), STORE_OK);
+	ck_assert_int_eq(submit_child(), STORE_FENCED);
+	ck_assert_int_eq(trial_commit(trial.a, &claim, "c", "cancelled"), STORE_OK);
+	ck_assert_int_eq(submit_child(), STORE_FENCED);
+	ck_assert_int_eq(look("child"), STORE_NONE);
+}
+
+static void
+play_in_time(void)
+{
+	struct store_claim claim;
+
+	trial_submit("t", "boss");
+	trial_claim(trial.a, "t", 60000, &claim);
+	ck_assert_int_eq(submit_child(), STORE_OK);
+	ck_assert_int_eq(submit_child(), STORE_KNOWN);
+	ck_assert_int_eq(look("child"), STORE_OK);
+}
+
+START_TEST(a_child_is_not_there_later_than_its_parent)
+{
+	trial_play(play_late);
+}
+END_TEST
+
+START_TEST(a_child_is_there_while_its_parent_goes_on)
+{
+	trial_play(play_in_time);
+}
+END_TEST
+
 TCase *
 tcase_store_children(void)
 {
@@ -140,6 +191,8 @@ tcase_store_children(void)
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
 	tcase_add_test(tcase, a_thread_of_its_name_is_anothers_unless_the_run_is_there);
 	tcase_add_test(tcase, who_submits_it_meanwhile_is_no_other);
+	tcase_add_test(tcase, a_child_is_there_while_its_parent_goes_on);
+	tcase_add_test(tcase, a_child_is_not_there_later_than_its_parent);
 	tcase_add_test(tcase, of_one_that_never_began_no_name_is_left);
 	return tcase;
 }
