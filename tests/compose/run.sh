@@ -58,7 +58,11 @@ export BROKER_2_PORT=17710 STATUS_2_PORT=17711
 export TOOLS=./tests/compose/tools
 flotilla() { "$bin/flotilla" "$@" --redis "redis://127.0.0.1:$REDIS_PORT"; }
 compose_logs() { [ -z "$fleet_is_up" ] || docker-compose logs --no-color --tail 20; }
-container() { docker-compose ps -q "$1" | sed -n "${2:-1}p"; }
+# A container of a service that runs: `docker-compose ps` names those that were killed, too.
+container() {
+	docker ps --quiet --no-trunc --filter "label=com.docker.compose.project=$COMPOSE_PROJECT_NAME" \
+		--filter "label=com.docker.compose.service=$1" | head -n 1
+}
 inside() { docker exec "$(container worker-tools)" "$@"; }
 
 all_healthy() {
