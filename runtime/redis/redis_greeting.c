@@ -18,12 +18,28 @@ judge_role(struct arena *arena, const struct value *role, const char **reason_r)
 	return GREETED_BADLY;
 }
 
+/* Whose answers are others, or come at other questions' places, is no Redis: an echo, say, as a socket is that was
+ * connected to itself. */
+static enum redis_greeted
+judge_pong(const struct value *pong, const char **reason_r)
+{
+	const char *word = redis_reply_text(pong);
+
+	if (word != NULL && strcmp(word, "PONG") == 0)
+		return GREETED_WELL;
+	*reason_r = "it does not answer as Redis does";
+	return GREETED_BADLY;
+}
+
 static enum redis_greeted
 judge_error(enum redis_own own, const char *error)
 {
 	enum redis_verdict verdict = redis_reply_verdict(error);
 
-	if (own == OWN_AUTH || strncmp(error, "NOAUTH", 6) == 0)
+	/* What is said to all who come, before anything was asked, answers the first question: that there are too many
+	 * clients is no word on a password. */
+	if ((own == OWN_AUTH && verdict != REDIS_AGAIN) ||
+	    strncmp(error, "NOAUTH", 6) == 0 || strncmp(error, "DENIED", 6) == 0)
 		return GREETED_DENIED;
 	/* Who may not ask for the role finds out by READONLY; who may not load the library
 	 * may find it loaded. */
@@ -42,5 +58,7 @@ redis_greeting_judge(struct arena *arena, enum redis_own own, const struct value
 		*reason_r = value_text(reply);
 		return judge_error(own, *reason_r);
 	}
+	if (own == OWN_PING)
+		return judge_pong(reply, reason_r);
 	return own == OWN_ROLE ? judge_role(arena, reply, reason_r) : GREETED_WELL;
 }

@@ -202,7 +202,8 @@ end(struct redis_link *link, const char *reason)
 		      : reason);
 }
 
-static void
+/* Returns whether there was any. */
+static bool
 take_input(struct redis_link *link)
 {
 	const char *reason;
@@ -213,7 +214,7 @@ take_input(struct redis_link *link)
 		if (size == -1)
 			end(link, reason);
 		if (size <= 0)
-			return;
+			return false;
 		link->has_heard = true;
 		link->heard_ms = loop_now_ms(link->loop);
 		redisReaderFeed(link->reader, link->input, (size_t)size);
@@ -221,6 +222,7 @@ take_input(struct redis_link *link)
 			;
 	} while (
 	    link->state != CLOSED && link->tls != NULL && redis_tls_has_input(link->tls));
+	return true;
 }
 
 static void
@@ -230,13 +232,16 @@ write_output(struct redis_link *link)
 	ssize_t sent = 1;
 	size_t size;
 
-	while (sent > 0) {
+	for (;;) {
 		bytes = redis_output_next(&link->output, &size);
 		if (size == 0)
 			break;
 		sent = put(link, bytes, size, &reason);
-		if (sent > 0)
-			redis_output_done(&link->output, (size_t)sent);
+		if (sent <= 0)
+			break;
+		redis_output_done(&link->output, (size_t)sent);
+		if (link->is_full) /* and the other side has read since */
+			link->heard_ms = loop_now_ms(link->loop);
 	}
 	link->is_full = sent == 0;
 	if (sent != -1)
@@ -284,20 +289,28 @@ end_connecting(struct redis_link *link)
 
 static void watch(struct redis_link *link);
 
-/* libuv stops a poll that has an error, a refused connection's, and says no more than that there was one. */
+/* libuv stops a poll that has an error, a refused connection's, and says no more than that there was one. What came
+ * before it counts. */
 static void
 end_with_error(struct redis_link *link, int status)
 {
-	int error = redis_socket_error(link->fd);
+	const char *reason = uv_strerror(status);
+	int error;
 
 	link->polled = 0;
-	if (error == 0 && link->state == OPEN)
-		take_input(link);
+	if (link->state == SHAKING)
+		shake(link);
+	while (link->state == OPEN && take_input(link))
+		;
+	if (link->state == CLOSED)
+		return;
+	error = redis_socket_error(link->fd);
+	if (error != 0)
+		reason = strerror(error);
 	if (link->state == OPEN)
-		end(link, error != 0 ? strerror(error) : uv_strerror(status));
+		end(link, reason);
 	else
-		redis_link_close(
-		    link, error != 0 ? strerror(error) : uv_strerror(status));
+		redis_link_close(link, reason);
 }
 
 /* Of its own, TLS does: not what we send. */

@@ -154,6 +154,7 @@ redis_reply_verdict(const char *error)
 		{ "BUSY", REDIS_AGAIN },
 		{ "TRYAGAIN", REDIS_AGAIN },
 		{ "CLUSTERDOWN", REDIS_AGAIN },
+		{ "ERR max number of clients", REDIS_AGAIN },
 		{ "MISCONF", REDIS_REFUSED },    /* a full or broken disk */
 		{ "OOM", REDIS_REFUSED },        /* maxmemory is reached */
 		{ "NOREPLICAS", REDIS_REFUSED }, /* fewer than min-replicas-to-write */

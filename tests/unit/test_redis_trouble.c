@@ -159,6 +159,29 @@ START_TEST(a_password_that_is_set_later_keeps_us_out_until_it_is_ours)
 }
 END_TEST
 
+/* With a password it is said to who has not given one yet. */
+START_TEST(no_room_for_clients_is_no_denial)
+{
+	const char *url = arena_printf(redis_trial.arena, "unix://%s%s",
+	    _i == 0 ? "" : ":secret@", redis_trial.path);
+	struct redis *own;
+
+	ASK("CONFIG", "SET", "requirepass", _i == 0 ? "" : "secret");
+	ASK("CONFIG", "SET", "maxclients", "1");
+	own = redis_trial_client(url, NULL);
+	while (strstr(redis_trouble(own), "max number of clients") == NULL) {
+		ck_assert_ptr_null(strstr(redis_trouble(own), "closed"));
+		redis_trial_run_a_little();
+	}
+	ck_assert(!redis_is_denied(own));
+	ASK("CONFIG", "SET", "maxclients", "100");
+	redis_trial_check(
+	    redis_trial_ask((struct redis_question){ .redis = own, .words = { "PING" } }),
+	    "PONG");
+	redis_destroy(&own);
+}
+END_TEST
+
 /* --- connections that end ---------------------------------------------------------------- */
 
 START_TEST(a_killed_connection_is_made_again)
@@ -360,6 +383,7 @@ tcase_redis_trouble(void)
 	tcase_add_checked_fixture(tcase, redis_trial_open, redis_trial_close);
 	add_refusals(tcase);
 	tcase_add_test(tcase, a_password_that_is_set_later_keeps_us_out_until_it_is_ours);
+	tcase_add_loop_test(tcase, no_room_for_clients_is_no_denial, 0, 2);
 	tcase_add_test(tcase, a_killed_connection_is_made_again);
 	tcase_add_test(tcase, who_is_unblocked_by_a_failover_connects_again);
 	tcase_add_test(tcase, a_server_that_is_loading_is_waited_for);
