@@ -195,13 +195,14 @@ send_library(struct redis_session *session)
 static void
 send_password(struct redis_session *session, const struct redis_address *address)
 {
+	const char *password = address->password != NULL ? address->password : "";
+
 	if (address->user != NULL)
 		send_own(session, OWN_AUTH,
-		    (const char *const[]){
-			"AUTH", address->user, address->password, NULL });
+		    (const char *const[]){ "AUTH", address->user, password, NULL });
 	else
-		send_own(session, OWN_AUTH,
-		    (const char *const[]){ "AUTH", address->password, NULL });
+		send_own(
+		    session, OWN_AUTH, (const char *const[]){ "AUTH", password, NULL });
 }
 
 static void
@@ -211,7 +212,7 @@ greet(struct redis_session *session)
 
 	session->own_count = 0;
 	session->is_loading = session->is_denied = false;
-	if (address->password != NULL)
+	if (address->user != NULL || address->password != NULL)
 		send_password(session, address);
 	if (address->database != NULL)
 		send_own(session, OWN_SELECT,

@@ -112,6 +112,11 @@ START_TEST(gives_its_name_and_chooses_its_database)
 	    arena_printf(redis_trial.arena, "redis://me:pa%%3ass@127.0.0.1:%s", port),
 	    NULL);
 	redis_trial_check(ASK("ACL", "WHOAMI"), "me");
+	ASK("ACL", "SETUSER", "open", "on", "nopass", "~*", "+@all");
+	redis_destroy(&redis_trial.redis);
+	redis_trial.redis = redis_trial_client(
+	    arena_printf(redis_trial.arena, "redis://open@127.0.0.1:%s", port), NULL);
+	redis_trial_check(ASK("ACL", "WHOAMI"), "open");
 	redis_destroy(&redis_trial.redis);
 	redis_trial.redis = redis_trial_client(
 	    arena_printf(redis_trial.arena, "redis://:wrong@127.0.0.1:%s", port), NULL);
