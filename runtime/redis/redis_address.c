@@ -190,20 +190,61 @@ parse_one(struct arena *arena, const char *url, struct redis_address *address_r,
 	return parse_tcp(arena, url, address_r, error_r);
 }
 
-/* What cannot be read as it was meant may have its password anywhere before the last '@'. */
+/* --- for people ------------------------------------------------------------------------ */
+
+/* Whether behind a ':' stands something else than a port: a password without its '@'. */
+static bool
+has_odd_port(const char *text)
+{
+	const char *at;
+
+	for (; *text != '\0' && *text != '?'; text++) {
+		at = *text == '[' ? strchr(text, ']') : NULL;
+		if (at != NULL)
+			text = at;
+		if (*text != ':')
+			continue;
+		if (strncmp(text, "://", 3) == 0) {
+			text += 2;
+			continue;
+		}
+		at = text + 1 + strspn(text + 1, "0123456789");
+		if (at == text + 1 || strchr(",/?", *at) == NULL)
+			return true;
+	}
+	return false;
+}
+
+/* Whether all parameters begin as ours do: "?password=" is somebody else's. */
+static bool
+has_our_query(const char *query)
+{
+	while (*query != '\0') {
+		if (strncmp(query + 1, "ssl_", 4) != 0)
+			return false;
+		query += 1 + strcspn(query + 1, "&");
+	}
+	return true;
+}
+
+/* What cannot be read as it was meant may have its password anywhere before the last '@', or without one. */
 const char *
 redis_addresses_shown(struct arena *arena, const char *urls)
 {
 	static const char *const schemes[] = { "redis://", "rediss://", UNIX_SCHEME };
-	const char *at = strrchr(urls, '@'), *scheme = "";
+	const char *at = strrchr(urls, '@'), *scheme = "", *rest, *query;
 	size_t i;
 
-	if (at == NULL)
-		return urls;
 	for (i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
 		if (strncmp(urls, schemes[i], strlen(schemes[i])) == 0)
 			scheme = schemes[i];
-	return arena_printf(arena, "%s***%s", scheme, at);
+	rest = at != NULL ? at : urls + strlen(scheme);
+	if (strcmp(scheme, UNIX_SCHEME) == 0 ? at == NULL && *rest != '/'
+					     : has_odd_port(rest))
+		return arena_printf(arena, "%s***", scheme);
+	query = rest + strcspn(rest, "?");
+	return arena_printf(arena, "%s%s%.*s%s", scheme, at != NULL ? "***" : "",
+	    (int)(query - rest), rest, has_our_query(query) ? query : "?***");
 }
 
 /* --- several --------------------------------------------------------------------------- */

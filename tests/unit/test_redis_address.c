@@ -43,6 +43,14 @@ START_TEST(no_password_is_shown)
 		    "rediss://***@h?ssl_ca_certs=/a" },
 		{ "me:pass@h", "***@h" },
 		{ "pa://ss@h", "***@h" },
+		/* What is no part of it is a password in the wrong place. */
+		{ "redis://:pass", "redis://***" },
+		{ "redis://me:pass", "redis://***" },
+		{ "redis://h:7000,:pass/2", "redis://***" },
+		{ "unix://me:pass/run/redis", "unix://***" },
+		{ "redis://h?password=pass", "redis://h?***" },
+		{ "rediss://x@h?ssl_ca_certs=/a&password=pass", "rediss://***@h?***" },
+		{ "redis://[::1]:7000,b", "redis://[::1]:7000,b" },
 	};
 	size_t i;
 
