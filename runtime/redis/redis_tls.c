@@ -118,19 +118,19 @@ redis_tls_check(const struct redis_tls_options *options, const char **error_r)
 
 /* --- one connection ------------------------------------------------------------------- */
 
-/* The server shall have a certificate for host, and is told whom we want. */
-static void
+/* The server shall have a certificate for host, and is told whom we want. Returns false where OpenSSL takes host for
+ * none (a name of more than 255 bytes): without a host it would check none. */
+static bool
 expect(
     SSL *ssl, const struct redis_tls_options *options, const char *host, bool is_number)
 {
-	if (!is_number)
-		SSL_set_tlsext_host_name(ssl, host);
+	if (!is_number && SSL_set_tlsext_host_name(ssl, host) != 1)
+		return false;
 	if (options->any_cert || options->any_hostname)
-		return;
+		return true;
 	if (is_number)
-		X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host);
-	else
-		SSL_set1_host(ssl, host);
+		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
+	return SSL_set1_host(ssl, host) == 1;
 }
 
 struct redis_tls *
@@ -147,7 +147,10 @@ redis_tls_new(int fd, const struct redis_tls_options *options, const char *host,
 	SSL_CTX_free(context); /* ssl keeps it */
 	if (tls->ssl == NULL || SSL_set_fd(tls->ssl, fd) != 1)
 		arena_exhausted();
-	expect(tls->ssl, options, host, is_number);
+	if (!expect(tls->ssl, options, host, is_number)) {
+		redis_tls_destroy(&tls); /* never without the check */
+		*error_r = "no certificate can be for that host";
+	}
 	return tls;
 }
 
