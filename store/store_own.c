@@ -436,8 +436,9 @@ store_results(struct store *store, struct arena *arena, const struct store_hold 
 		command_raw(&command, outcomes->pairs[i].key);
 		command_value(&command, outcomes->pairs[i].value);
 	}
+	/* Who asks whether a run is still its own has sent nothing: giving it up says that it may have. */
 	status = value_size(outcomes) > 0 ? send_commit(store, &command, &reply)
-					  : store_read(store, &command, &reply);
+					  : send_until_answered(store, &command, &reply);
 	if (status != STORE_OK || store_answers(reply, "OK"))
 		return status;
 	return refused(store, reply);

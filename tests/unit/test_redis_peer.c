@@ -9,7 +9,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "fiber.h"
 #include "redis_trial.h"
+#include "store.h"
 
 /* Interface under test */
 #include "redis.h"
@@ -152,6 +154,39 @@ START_TEST(wherever_it_breaks_nothing_is_sent_twice_and_no_half_answer_counts)
 
 	for (i = 0; i <= strlen(GREETING "$4\r\nlike\r\n"); i++)
 		check_cut(i);
+}
+END_TEST
+
+static struct store *store;
+
+static void
+ask_whether_it_is_ours(void *arg)
+{
+	const struct store_hold hold = { "t", "r", 1, 1 };
+
+	*(enum store_status *)arg =
+	    store_results(store, redis_trial.arena, &hold, value_empty_map());
+}
+
+/* A run is not given up for a Redis that comes and goes: what it has not called yet would count as called. */
+START_TEST(whether_a_run_is_ours_is_asked_until_it_is_told)
+{
+	enum store_status status = STORE_NONE;
+	int i;
+
+	store = store_new(own, REDIS_TRIAL_MS);
+	fiber_start(redis_trial.loop, "asks", ask_whether_it_is_ours, &status);
+	for (i = 0; i < 5; i++) {
+		hear("PING\r\n");
+		say(GREETING, strlen(GREETING));
+		hear("$1\r\n1\r\n");
+		if (i < 4)
+			hang_up();
+	}
+	say("*1\r\n$2\r\nOK\r\n", 12);
+	redis_trial_run();
+	ck_assert_int_eq(status, STORE_OK);
+	store_destroy(&store);
 }
 END_TEST
 
@@ -330,6 +365,7 @@ tcase_redis_peer(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(
 	    tcase, wherever_it_breaks_nothing_is_sent_twice_and_no_half_answer_counts);
+	tcase_add_test(tcase, whether_a_run_is_ours_is_asked_until_it_is_told);
 	tcase_add_test(tcase, an_answer_may_come_byte_by_byte);
 	tcase_add_test(tcase, who_reads_what_we_send_is_alive);
 	tcase_add_loop_test(tcase, who_does_not_answer_as_redis_does_is_none, 0,
