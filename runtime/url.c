@@ -83,6 +83,14 @@ url_parse(struct arena *arena, const char *text, struct url *url_r, const char *
 }
 
 const char *
+url_shown(struct arena *arena, const char *text, size_t size)
+{
+	const char *copy = arena_copy(arena, text, size);
+
+	return strstr(copy, "://") != NULL && strpbrk(copy, "@?#") == NULL ? copy : "...";
+}
+
+const char *
 url_decode(struct arena *arena, const char *text, size_t size)
 {
 	char *decoded =

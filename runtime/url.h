@@ -24,6 +24,10 @@ struct url {
 int url_parse(
     struct arena *arena, const char *text, struct url *url_r, const char **error_r);
 
+/* Returns the size bytes at text as people may see them when they are no URL that will do: whole, or "..." where there may
+ * be a password in them, or a key that was put into the wrong place. */
+const char *url_shown(struct arena *arena, const char *text, size_t size);
+
 /* Returns size bytes of text, each %XX as the byte it is, in arena. */
 const char *url_decode(struct arena *arena, const char *text, size_t size);
 

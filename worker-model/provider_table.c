@@ -1,5 +1,6 @@
 #include "provider_table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,9 +8,11 @@
 #include "bounds.h"
 #include "nearest.h"
 #include "providers.h"
+#include "url.h"
 #include "wire.h"
 
 #define ENDPOINTS_MAX 64u /* beside the known ones */
+#define SHOWN_BYTES 256u
 
 static const char *openai_url(struct arena *arena, const char *base);
 static const char *anthropic_url(struct arena *arena, const char *base);
@@ -201,11 +204,11 @@ kind_named(const char *name)
 	return NULL;
 }
 
-/* Adds a known provider, if the environment wants it and no given one has its name. Returns 0, or -1 when its URL, in
- * *item_r and of the variable *source_r, is none. */
+/* Adds a known provider, if the environment wants it and no given one has its name. Returns 0, or -1 when its URL, of
+ * the variable *source_r, is none. */
 static int
 add_known(struct provider_table *table, const struct endpoint *defaults,
-    const struct known_provider *known, const char **source_r, const char **item_r)
+    const struct known_provider *known, const char **source_r)
 {
 	const struct kind *named = kind_named(known->name),
 			  *kind = named != NULL ? named : &kinds[0];
@@ -214,7 +217,7 @@ add_known(struct provider_table *table, const struct endpoint *defaults,
 
 	if (named != NULL) {
 		*source_r = named->url_variable;
-		*item_r = url = getenv(named->url_variable);
+		url = getenv(named->url_variable);
 	}
 	if (is_given(url) && !is_url(url))
 		return -1;
@@ -228,6 +231,21 @@ add_known(struct provider_table *table, const struct endpoint *defaults,
 	return 0;
 }
 
+/* Of an item what may be shown, lent until the next call: its name, and its URL. */
+static const char *
+shown(struct arena *arena, const char *item)
+{
+	static char text[SHOWN_BYTES];
+	size_t name = strcspn(item, "=");
+
+	if (item[name] == '\0')
+		return "...";
+	name++;
+	snprintf(text, sizeof text, "%.*s%s", (int)name, item,
+	    url_shown(arena, item + name, strcspn(item + name, ",")));
+	return text;
+}
+
 static int
 add_all(struct provider_table *table, const struct endpoint *defaults,
     const char *const *given, const char **source_r, const char **item_r)
@@ -237,9 +255,10 @@ add_all(struct provider_table *table, const struct endpoint *defaults,
 	if (add_all_given(table, defaults, given, item_r) == -1)
 		return -1;
 	for (size_t i = 0; i < known_provider_count; i++)
-		if (add_known(table, defaults, &known_providers[i], source_r, item_r) ==
-		    -1)
+		if (add_known(table, defaults, &known_providers[i], source_r) == -1) {
+			*item_r = "..."; /* its key, maybe */
 			return -1;
+		}
 	return 0;
 }
 
@@ -255,6 +274,8 @@ provider_table_init(struct provider_table *table_r, const struct endpoint *defau
 	table_r->names = arena_alloc(arena, room * sizeof(const char *));
 	if (add_all(table_r, defaults, given, source_r, item_r) == 0)
 		return 0;
+	if (*source_r == NULL)
+		*item_r = shown(arena, *item_r);
 	provider_table_release(table_r);
 	return -1;
 }

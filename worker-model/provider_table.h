@@ -20,8 +20,8 @@ struct provider_table {
  * split at its commas is fine too; and of the known ones (proto/providers.h) that no given one is
  * called like, those whose key is in the environment, or whose URL (OPENAI_BASE_URL, ANTHROPIC_BASE_URL); an
  * empty one is none. Keys come from the environment alone. Every endpoint gets defaults' http and
- * timeouts. Returns 0 and fills *table_r, or -1 with the item that is wrong: of the variable
- * *source_r, or, it being NULL, of given. */
+ * timeouts. Returns 0 and fills *table_r, or -1 with what may be shown of the item that is wrong, lent until
+ * the next call: of the variable *source_r, or, it being NULL, of given. */
 int provider_table_init(struct provider_table *table_r, const struct endpoint *defaults,
     const char *const *given, const char **source_r, const char **item_r);
 void provider_table_release(struct provider_table *table);

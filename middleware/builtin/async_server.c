@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -9,11 +10,13 @@
 #include "bounds.h"
 #include "http.h"
 #include "json.h"
+#include "url.h"
 #include "utf8.h"
 
 #define CONNECT_MS 5000u
 #define ANSWER_MS 30000u
 #define UUID_BYTES 37u
+#define SHOWN_BYTES 256u
 #define LINES_MAX (SERVER_HEADERS_MAX + 4u)
 
 struct server {
@@ -90,6 +93,22 @@ add_key(struct server *server, const char *text)
 	return NULL;
 }
 
+/* Of an item what may be shown, lent until the next call: a key may stand in the place of its variable's name. */
+static const char *
+shown(const char *item)
+{
+	static char text[SHOWN_BYTES];
+	bool has_url = strstr(item, "://") != NULL;
+	size_t url = has_url ? strcspn(item, ",") : 0;
+	const char *name = item + url + (has_url && item[url] == ',');
+	size_t size = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+	snprintf(text, sizeof text, "%s%s%.*s%s",
+	    has_url ? url_shown(world.arena, item, url) : "", item[url] == ',' ? "," : "",
+	    (int)size, name, name[size] != '\0' ? "..." : "");
+	return text;
+}
+
 static const char *
 add_server(const char *item)
 {
@@ -117,8 +136,7 @@ async_servers_open(struct http *http, const char *const *list, const char **item
 	world.http = http;
 	for (; list != NULL && *list != NULL; list++)
 		if ((*allowed_r = add_server(*list)) != NULL) {
-			*item_r = strchr(*list, '@') != NULL ? "(an address with a user)"
-							     : *list;
+			*item_r = shown(*list);
 			async_servers_close();
 			return -1;
 		}

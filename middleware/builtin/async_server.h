@@ -13,8 +13,8 @@ struct http;
 
 /* Lets tools call the servers of list ["url[,VARIABLE[:header]]"], NULL-ended: VARIABLE of the environment has
  * the key, sent as x-api-key or that header. What follows a comma may stand in an item of its own. Borrows http until
- * async_servers_close, list only now. Returns 0, or -1 with the item that is none, as it may be shown (a user's password
- * stands in some), and what is allowed; then nothing is open. */
+ * async_servers_close, list only now. Returns 0, or -1 with the item that is none, as it may be shown (without what may be a
+ * password or a key; lent until the next call), and what is allowed; then nothing is open. */
 int async_servers_open(struct http *http, const char *const *list, const char **item_r,
     const char **allowed_r);
 void async_servers_close(void); /* after the last call has ended; safe to repeat */

@@ -209,11 +209,22 @@ END_TEST
 START_TEST(a_list_of_servers_is_checked)
 {
 	static const char *const bad[][3] = { { "KEY" }, { "ftp://x" }, { "http://" },
-		{ "http://x?y" }, { "http://x,K:bad header" }, { "http://x,:h" },
-		{ "http://x,FAR_KEY", "far.example.com:2024" },
-		{ "http://x,FAR_KEY,OTHER" }, { "http://x,FAR_KEY", "FAR_KEY" },
-		{ "http://x,NO_SUCH_VARIABLE" }, { "http://x,9" } };
-	static const char *const secret[] = { "http://u:p@x", NULL };
+		{ "http://x,FAR_KEY", "FAR_KEY" }, { "http://x,NO_SUCH_VARIABLE" },
+		{ "http://x,9" } };
+	/* A key that stands where its variable's name belongs is not shown. */
+	static const struct {
+		const char *items[3], *shown;
+	} secret[] = {
+		{ { "http://u:key@x" }, "..." },
+		{ { "http://x?key" }, "..." },
+		{ { "http://x,sk-key" }, "http://x,..." },
+		{ { "sk-key" }, "..." },
+		{ { "http://x", "sk-key" }, "..." },
+		{ { "http://x,K:bad header" }, "http://x,K..." },
+		{ { "http://x,:h" }, "http://x,..." },
+		{ { "http://x,FAR_KEY", "far.example.com:2024" }, "..." },
+		{ { "http://x,FAR_KEY,OTHER" }, "http://x,FAR_KEY..." },
+	};
 	const char *item, *allowed;
 	size_t i;
 
@@ -223,8 +234,11 @@ START_TEST(a_list_of_servers_is_checked)
 		    "%s", bad[i][0]);
 		ck_assert_str_eq(item, bad[i][1] != NULL ? bad[i][1] : bad[i][0]);
 	}
-	ck_assert_int_eq(async_servers_open(http, secret, &item, &allowed), -1);
-	ck_assert_str_eq(item, "(an address with a user)");
+	for (i = 0; i < sizeof secret / sizeof *secret; i++) {
+		ck_assert_int_eq(
+		    async_servers_open(http, secret[i].items, &item, &allowed), -1);
+		ck_assert_str_eq(item, secret[i].shown);
+	}
 }
 END_TEST
 
