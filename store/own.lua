@@ -170,11 +170,12 @@ local function contents(thread_key, args, head, version)
     redis.call('LRANGE', thread_key .. ':m', 0, -1)
 end
 
--- claim(thread key; prefix, thread, owner, lease_ms, floor, name[, epoch, version[, attempts]])
+-- claim(thread key; prefix, thread, owner, lease_ms, floor, name[, epoch, version[, attempts[, again]]])
 -- Takes the thread's active run when its owner's lease is gone, or when the owner is the one who
 -- asks (the answer to its first claim was lost), else the first waiting one.
 -- Raises the epoch: whoever owned the thread before is fenced. name is the owner's, for people.
 -- attempts: an active run is not taken when this were one more; {"SUSPECT", run, which one it were}.
+-- again: "1": it was sent before, and its answer was lost; a run that it has taken then counts it once.
 -- Returns {"OK", run, epoch, version, recovered, thread hash, run hash (both as they were), fields,
 -- messages, pending writes (contents; nil where there are none), ms until its deadline or -1}, or {"BUSY"},
 -- {"NONE"}, {"QUARANTINED", run}.
@@ -201,6 +202,10 @@ local function claim(keys, args)
     -- Commits do not count the events in the record.
     set_field(flat_record, 'events', last_event(prefix, run))
     local attempts = tonumber(field_of(flat_record, 'attempts') or nil) or 0
+    if args[10] == '1' and holder == owner then
+      attempts = math.max(attempts - 1, 0) -- it is the same claim still
+      set_field(flat_record, 'attempts', text(attempts))
+    end
     if attempts >= QUARANTINE_AFTER then
       quarantine(thread_key, prefix, thread, run, attempts, epoch)
       return { 'QUARANTINED', run }

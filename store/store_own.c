@@ -158,6 +158,19 @@ store_claim(struct store *store, struct arena *arena, const char *thread,
 	return store_claim_within(store, arena, thread, lease_ms, UINT64_MAX, claim_r);
 }
 
+/* Sends a claim until its answer is known. One that is sent again says so: it is not another attempt. */
+static enum store_status
+send_claim(struct store *store, struct command *command, const struct value **reply_r)
+{
+	bool lost;
+	enum store_status status = store_send(store, command, reply_r, &lost);
+
+	if (status != STORE_FAILED || !lost)
+		return status;
+	command_text(command, "1");
+	return send_until_answered(store, command, reply_r);
+}
+
 enum store_status
 store_claim_within(struct store *store, struct arena *arena, const char *thread,
     uint64_t lease_ms, uint64_t attempts_max, struct store_claim *claim_r)
@@ -170,9 +183,8 @@ store_claim_within(struct store *store, struct arena *arena, const char *thread,
 	command_function(
 	    &command, "fl_claim", store_thread_key(arena, thread), store_shard(thread));
 	add_claimer(&command, store, store->session, thread, lease_ms, kept);
-	if (attempts_max != UINT64_MAX)
-		command_uint(&command, attempts_max);
-	status = send_until_answered(store, &command, &reply);
+	command_uint(&command, attempts_max);
+	status = send_claim(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
 	if (store_answers(reply, "BUSY"))

@@ -190,6 +190,38 @@ START_TEST(whether_a_run_is_ours_is_asked_until_it_is_told)
 }
 END_TEST
 
+static void
+claim_it(void *arg)
+{
+	struct store_claim claim;
+
+	*(enum store_status *)arg =
+	    store_claim(store, redis_trial.arena, "t", 1000, &claim);
+}
+
+START_TEST(a_claim_that_is_sent_again_says_so)
+{
+	static const char *const ends[] = { "$20\r\n18446744073709551615\r\n",
+		"\r\n$1\r\n1\r\n", "\r\n$1\r\n1\r\n" };
+	enum store_status status = STORE_OK;
+	int i;
+
+	store = store_new(own, REDIS_TRIAL_MS);
+	fiber_start(redis_trial.loop, "claims", claim_it, &status);
+	for (i = 0; i < 3; i++) {
+		hear("PING\r\n");
+		say(GREETING, strlen(GREETING));
+		hear(ends[i]);
+		if (i < 2)
+			hang_up();
+	}
+	say("*1\r\n$4\r\nNONE\r\n", 14);
+	redis_trial_run();
+	ck_assert_int_eq(status, STORE_NONE);
+	store_destroy(&store);
+}
+END_TEST
+
 START_TEST(an_answer_may_come_byte_by_byte)
 {
 	static const char said[] = "*3\r\n$2\r\nab\r\n:-7\r\n$-1\r\n";
@@ -366,6 +398,7 @@ tcase_redis_peer(void)
 	tcase_add_test(
 	    tcase, wherever_it_breaks_nothing_is_sent_twice_and_no_half_answer_counts);
 	tcase_add_test(tcase, whether_a_run_is_ours_is_asked_until_it_is_told);
+	tcase_add_test(tcase, a_claim_that_is_sent_again_says_so);
 	tcase_add_test(tcase, an_answer_may_come_byte_by_byte);
 	tcase_add_test(tcase, who_reads_what_we_send_is_alive);
 	tcase_add_loop_test(tcase, who_does_not_answer_as_redis_does_is_none, 0,

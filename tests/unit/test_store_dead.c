@@ -60,6 +60,45 @@ START_TEST(a_run_that_takes_its_owners_down_is_kept_with_the_reason)
 }
 END_TEST
 
+/* As store_claim sends it: session of store a. */
+static const char *
+claim_by_words(const char *attempts, const char *again)
+{
+	return redis_reply_text(value_at(
+	    trial_ask("FCALL", "fl_claim", "1", store_thread_key(trial.arena, "t"),
+		store_prefix(trial.arena, store_shard("t")), "t", TRIAL_A, "1000", "0",
+		"coordinator-a", "", "", attempts, again),
+	    0));
+}
+
+/* The connection goes each time that a claim was done and before its answer has come. */
+static void
+play_again(void)
+{
+	struct store_claim claim;
+	unsigned i;
+
+	trial_submit("t", "r");
+	ck_assert_str_eq(claim_by_words("", ""), "OK");
+	for (i = 0; i < 2 * OWNERS; i++)
+		ck_assert_str_eq(claim_by_words("1", "1"), "OK");
+	/* Of somebody else's it is another claim. */
+	trial_hset("t:t", "owner", "");
+	ck_assert_str_eq(claim_by_words("1", "1"), "SUSPECT");
+	trial_claim(trial.a, "t", NOT_LONG, &claim);
+	ck_assert_uint_eq(claim.attempts, 2);
+	for (i = 2; i < OWNERS; i++)
+		ck_assert_str_eq(claim_by_words("", ""), "OK");
+	ck_assert_str_eq(claim_by_words("", "1"), "OK");
+	ck_assert_str_eq(claim_by_words("", ""), "QUARANTINED");
+}
+
+START_TEST(a_claim_whose_answer_was_lost_counts_once)
+{
+	trial_play(play_again);
+}
+END_TEST
+
 static void
 play_progress(void)
 {
@@ -369,6 +408,7 @@ tcase_store_dead(void)
 	tcase_set_timeout(tcase, 30);
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
 	tcase_add_test(tcase, a_run_that_takes_its_owners_down_is_kept_with_the_reason);
+	tcase_add_test(tcase, a_claim_whose_answer_was_lost_counts_once);
 	tcase_add_test(tcase, a_stored_outcome_is_progress);
 	tcase_add_test(tcase, a_suspect_is_left_where_it_is);
 	tcase_add_test(tcase, who_rests_is_not_to_blame);
