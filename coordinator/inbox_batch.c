@@ -126,6 +126,8 @@ read_fields(struct arena *arena, const struct value *flat, const struct value **
 		const char *name = redis_reply_text(value_at(flat, i));
 		size_t known = fields.count;
 
+		if (name == NULL || redis_reply_text(value_at(flat, i + 1)) == NULL)
+			continue; /* an entry has texts alone */
 		value_fields_set(&fields, name, value_at(flat, i + 1));
 		if (fields.count == known && fault == NULL)
 			fault = arena_printf(arena, "field '%s' is given twice",
@@ -144,6 +146,8 @@ read_entry(struct batch *batch, const struct value *one)
 	const struct value *fields;
 	const char *run, *thread, *fault;
 
+	if (redis_reply_text(value_at(one, 0)) == NULL)
+		return; /* no entry: the answer of another command */
 	if (value_is_nil(flat)) { /* deleted, but not acknowledged */
 		value_list_add(&batch->done, value_at(one, 0));
 		return;
