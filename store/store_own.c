@@ -6,21 +6,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fiber.h"
 #include "warm.h"
 #include "wire.h"
 
-/* Sends a step that may be repeated (a commit by its id, a claim by its owner) until its answer
- * is known: whether a step whose answer was lost was done, nobody knows. */
+#define AGAIN_MAX 20u
+#define AGAIN_MS 250u
+
+/* Sends a step that may be repeated (a commit by its id, a claim by its owner) until its answer is known: whether it was
+ * done, nobody knows. A claim says that it is sent again, so that it counts once; so often, and no more: its answer may be
+ * what ends the connection, each time. Those whose answers were too much for one do not come together again. */
 static enum store_status
-send_until_answered(
-    struct store *store, const struct command *command, const struct value **reply_r)
+send_until_answered(struct store *store, struct command *command, bool is_claim,
+    const struct value **reply_r)
 {
 	uint64_t deadline_us = loop_now_us() + store->wait_ms * 1000;
+	unsigned count = 0;
 	enum store_status status;
 	bool lost;
 
 	do {
+		if (is_claim && count > 0 &&
+		    fiber_sleep(arc4random_uniform(AGAIN_MS)) == -1)
+			return STORE_CANCELLED;
 		status = store_send(store, command, reply_r, &lost);
+		if (is_claim && count == 0)
+			command_text(command, "1");
+		else if (is_claim && count == AGAIN_MAX)
+			command->count--;
+		count++;
 	} while (status == STORE_FAILED && lost && loop_now_us() < deadline_us);
 	return status;
 }
@@ -158,19 +172,6 @@ store_claim(struct store *store, struct arena *arena, const char *thread,
 	return store_claim_within(store, arena, thread, lease_ms, UINT64_MAX, claim_r);
 }
 
-/* Sends a claim until its answer is known. One that is sent again says so: it is not another attempt. */
-static enum store_status
-send_claim(struct store *store, struct command *command, const struct value **reply_r)
-{
-	bool lost;
-	enum store_status status = store_send(store, command, reply_r, &lost);
-
-	if (status != STORE_FAILED || !lost)
-		return status;
-	command_text(command, "1");
-	return send_until_answered(store, command, reply_r);
-}
-
 enum store_status
 store_claim_within(struct store *store, struct arena *arena, const char *thread,
     uint64_t lease_ms, uint64_t attempts_max, struct store_claim *claim_r)
@@ -184,7 +185,7 @@ store_claim_within(struct store *store, struct arena *arena, const char *thread,
 	    &command, "fl_claim", store_thread_key(arena, thread), store_shard(thread));
 	add_claimer(&command, store, store->session, thread, lease_ms, kept);
 	command_uint(&command, attempts_max);
-	status = send_claim(store, &command, &reply);
+	status = send_until_answered(store, &command, true, &reply);
 	if (status != STORE_OK)
 		return status;
 	if (store_answers(reply, "BUSY"))
@@ -369,14 +370,13 @@ is_done(const struct value *reply)
 /* Sends a commit, or outcomes, until the answer is known and replicas have it. When the connection is lost
  * between the two, another server may answer the next, who has not got it: it is sent again. */
 static enum store_status
-send_commit(
-    struct store *store, const struct command *command, const struct value **reply_r)
+send_commit(struct store *store, struct command *command, const struct value **reply_r)
 {
 	enum store_status status;
 	bool lost = false;
 
 	do {
-		status = send_until_answered(store, command, reply_r);
+		status = send_until_answered(store, command, false, reply_r);
 		if (status != STORE_OK || store->replicas == 0 ||
 		    !(is_done(*reply_r) || store_answers(*reply_r, "OK")))
 			return status;
@@ -449,8 +449,9 @@ store_results(struct store *store, struct arena *arena, const struct store_hold 
 		command_value(&command, outcomes->pairs[i].value);
 	}
 	/* Who asks whether a run is still its own has sent nothing: giving it up says that it may have. */
-	status = value_size(outcomes) > 0 ? send_commit(store, &command, &reply)
-					  : send_until_answered(store, &command, &reply);
+	status = value_size(outcomes) > 0
+		     ? send_commit(store, &command, &reply)
+		     : send_until_answered(store, &command, false, &reply);
 	if (status != STORE_OK || store_answers(reply, "OK"))
 		return status;
 	return refused(store, reply);
