@@ -31,6 +31,16 @@ judge_pong(const struct value *pong, const char **reason_r)
 	return GREETED_BADLY;
 }
 
+/* A command that it does not know Redis repeats with what came behind it: a password, our library. */
+static const char *
+without_arguments(struct arena *arena, const char *error)
+{
+	const char *arguments = strstr(error, ", with args beginning with");
+
+	return arguments == NULL ? error
+				 : arena_copy(arena, error, (size_t)(arguments - error));
+}
+
 static enum redis_greeted
 judge_error(enum redis_own own, const char *error)
 {
@@ -55,7 +65,7 @@ redis_greeting_judge(struct arena *arena, enum redis_own own, const struct value
     bool is_error, const char **reason_r)
 {
 	if (is_error) {
-		*reason_r = value_text(reply);
+		*reason_r = without_arguments(arena, value_text(reply));
 		return judge_error(own, *reason_r);
 	}
 	if (own == OWN_PING)

@@ -12,6 +12,7 @@
 #include "redis_link.h"
 #include "redis_lookup.h"
 #include "redis_reply.h"
+#include "without_key.h"
 
 #define BACKOFF_MS 50u
 #define BACKOFF_MS_MAX 1000u
@@ -258,7 +259,8 @@ will_do(struct redis_session *session, enum redis_own own, const struct redisRep
 		session->events->on_refused(session->arg, reason);
 	session->is_denied = greeted == GREETED_DENIED;
 	if (greeted == GREETED_DENIED || greeted == GREETED_BADLY)
-		redis_link_close(session->link, reason);
+		redis_link_close(session->link,
+		    without_key(arena, reason, address_of(session)->password));
 	arena_destroy(&arena);
 	return greeted == GREETED_WELL || greeted == GREETED_REFUSED;
 }

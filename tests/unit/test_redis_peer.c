@@ -336,6 +336,34 @@ START_TEST(who_does_not_answer_as_redis_does_is_none)
 }
 END_TEST
 
+/* "ERR unknown command" repeats what came with it, up to 128 bytes. */
+START_TEST(who_repeats_our_password_is_not_repeated)
+{
+	static const char *const said[] = {
+		"-ERR unknown command 'AUTH', with args beginning with: 'me' "
+		"'hunter2-hunter2-and-more' \r\n",
+		"-ERR unknown command 'AUTH', with args beginning with: 'me' "
+		"'hunter2-hunt' \r\n",
+		"-NOPE no hunter2-hunter2-and-more here\r\n",
+	};
+	const char *url = arena_printf(
+	    redis_trial.arena, "unix://me:hunter2%%2Dhunter2-and-more@%s", peer.path);
+
+	redis_destroy(&own);
+	while ((peer.one = accept(peer.listener, NULL, NULL)) != -1)
+		close(peer.one);
+	own = redis_trial_client(url, NULL);
+	hear("PING\r\n");
+	say(said[_i], strlen(said[_i]));
+	redis_trial_run_a_little();
+	ck_assert_msg(redis_is_denied(own), "%s", redis_trouble(own));
+	ck_assert_msg(
+	    strstr(redis_trouble(own), "hunter2") == NULL, "%s", redis_trouble(own));
+	ck_assert_ptr_nonnull(
+	    strstr(redis_trouble(own), _i < 2 ? "unknown command 'AUTH'" : "NOPE no "));
+}
+END_TEST
+
 /* --- last words ------------------------------------------------------------------------- */
 
 static const char *const last_words[] = { "-ERR max number of clients reached\r\n",
@@ -403,6 +431,7 @@ tcase_redis_peer(void)
 	tcase_add_test(tcase, who_reads_what_we_send_is_alive);
 	tcase_add_loop_test(tcase, who_does_not_answer_as_redis_does_is_none, 0,
 	    sizeof greetings / sizeof *greetings);
+	tcase_add_loop_test(tcase, who_repeats_our_password_is_not_repeated, 0, 3);
 	tcase_add_loop_test(tcase, what_was_said_before_a_reset_is_heard, 0,
 	    sizeof last_words / sizeof *last_words);
 	return tcase;
