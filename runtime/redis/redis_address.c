@@ -176,7 +176,9 @@ parse_tcp(struct arena *arena, const char *text, struct redis_address *address_r
 		address.port = url.port;
 	address.user = filled(url.user);
 	address.password = filled(url.password);
-	address.name = arena_printf(arena, "%s:%u", address.host, address.port);
+	address.name =
+	    arena_printf(arena, strchr(address.host, ':') != NULL ? "[%s]:%u" : "%s:%u",
+		address.host, address.port);
 	*address_r = address;
 	return 0;
 }

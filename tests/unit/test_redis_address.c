@@ -75,7 +75,7 @@ END_TEST
 START_TEST(several_share_what_is_said_once)
 {
 	static const char urls[] = "redis://me:se%2Ccret@a:1,b,[::1]:3/2";
-	static const char *const names[] = { "a:1", "b:6379", "::1:3" };
+	static const char *const names[] = { "a:1", "b:6379", "[::1]:3" };
 	size_t i;
 
 	for (i = 0; i < 3; i++) {
