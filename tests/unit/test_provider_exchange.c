@@ -70,6 +70,7 @@ answer(void *arg)
 		.http = http_trial.http,
 		.idle_timeout_ms = 3600000 };
 	const struct ask ask = { .arena = http_trial.arena,
+		.provider = "openai",
 		.model = "m",
 		.messages = messages_of(arg),
 		.tokens = streams ? &tokens : NULL,

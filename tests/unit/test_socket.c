@@ -443,21 +443,28 @@ START_TEST(a_subscriber_gets_its_prefixes_alone)
 }
 END_TEST
 
+static const struct {
+	const char *endpoint;
+	int error; /* 0: it is no endpoint */
+} bad[] = {
+	{ "carrier-pigeon://coop", 0 },
+	{ "udp://127.0.0.1:1", 0 },
+	{ "tcp://127.0.0.1:notaport", 0 },
+	{ "tcp://127.0.0.1:65536", 0 },
+	{ "tcp://127.0.0.1:4294967297", 0 },
+	{ "tcp://127.0.0.1", 0 },
+	{ "ipc:///nowhere/at/all/socket", ENOENT },
+	{ "ipc://", 0 },
+	{ "", 0 },
+};
+
 START_TEST(an_endpoint_that_cannot_be_is_refused_with_a_reason)
 {
-	static const struct {
-		const char *endpoint;
-		int error;
-	} bad[] = {
-		{ "carrier-pigeon://coop", EPROTONOSUPPORT },
-		{ "tcp://127.0.0.1:notaport", EINVAL },
-		{ "ipc:///nowhere/at/all/socket", ENOENT },
-		{ "", EINVAL },
-	};
-
 	ck_assert_ptr_null(
 	    socket_router(loop, bad[_i].endpoint, on_message, NULL, &error));
-	ck_assert_str_eq(error, zmq_strerror(bad[_i].error));
+	ck_assert_str_eq(error, bad[_i].error == 0
+				    ? "an endpoint is tcp://HOST:PORT or ipc://PATH"
+				    : zmq_strerror(bad[_i].error));
 	ck_assert_ptr_null(
 	    socket_router(loop, socket_endpoint(router), on_message, NULL, &error));
 	ck_assert_str_eq(error, zmq_strerror(EADDRINUSE));
@@ -489,7 +496,7 @@ tcase_socket(void)
 	tcase_add_test(tcase, a_socket_may_be_closed_by_its_own_message);
 	tcase_add_test(tcase, what_was_sent_last_goes_out_behind_a_close_with_linger);
 	tcase_add_test(tcase, a_subscriber_gets_its_prefixes_alone);
-	tcase_add_loop_test(
-	    tcase, an_endpoint_that_cannot_be_is_refused_with_a_reason, 0, 4);
+	tcase_add_loop_test(tcase, an_endpoint_that_cannot_be_is_refused_with_a_reason, 0,
+	    sizeof bad / sizeof *bad);
 	return tcase;
 }

@@ -98,16 +98,6 @@ START_TEST(what_a_killed_one_has_left_is_in_nobodys_way)
 }
 END_TEST
 
-static const char *const none[] = { "foo", "tcp://foo", "tcp://127.0.0.1:65536",
-	"tcp://127.0.0.1:4294967297", "udp://127.0.0.1:1", "ipc://" };
-
-START_TEST(what_is_no_endpoint_is_told_what_one_is)
-{
-	ck_assert_ptr_null(socket_router(loop, none[_i], on_message, NULL, &error));
-	ck_assert_str_eq(error, "an endpoint is tcp://HOST:PORT or ipc://PATH");
-}
-END_TEST
-
 TCase *
 tcase_socket_path(void)
 {
@@ -116,7 +106,5 @@ tcase_socket_path(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_second_one_is_refused);
 	tcase_add_test(tcase, what_a_killed_one_has_left_is_in_nobodys_way);
-	tcase_add_loop_test(tcase, what_is_no_endpoint_is_told_what_one_is, 0,
-	    sizeof none / sizeof *none);
 	return tcase;
 }
