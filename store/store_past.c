@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define TRIES_MAX 5u /* to read a checkpoint while others come */
+#define FEW 8u       /* checkpoints that are looked through at first for a run's */
 
 /* What a checkpoint's record has beside the head that was stored with it. */
 static const char *const own_names[] = { "spec", "run", "version", "at", "first", "count",
@@ -330,4 +331,68 @@ store_standing(struct store *store, struct arena *arena, const char *thread,
 	status = store_past(store, arena, thread, (uint64_t)back, &past);
 	*checkpoint_r = past.checkpoint;
 	return status == STORE_OK && past.checkpoint == NULL ? STORE_NONE : status;
+}
+
+/* Whether no checkpoint before this one, the first of those that were read, is of the run: found: one behind it is. */
+static bool
+is_before_run(const struct value *checkpoint, const char *run, uint64_t after, bool found)
+{
+	int64_t version = value_get_int(checkpoint, "version", -1);
+
+	if (version < 0) /* it cannot be read */
+		return false;
+	return (uint64_t)version <= after ||
+	       (found && !value_text_is(value_get(checkpoint, "run"), run));
+}
+
+static const struct value *
+of_run(struct arena *arena, const struct value *reply, const char *run, uint64_t after,
+    uint64_t *newest_r)
+{
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(reply); i++) {
+		const struct value *one = store_decode(arena, value_at(reply, i));
+		int64_t version = value_get_int(one, "version", -1);
+
+		if (version > 0)
+			*newest_r = (uint64_t)version;
+		if (version <= 0 || (uint64_t)version <= after ||
+		    !value_text_is(value_get(one, "run"), run))
+			continue;
+		one = value_map_with(arena, one, "order", NULL);
+		value_list_add(&list, value_map_with(arena, one, "fields", NULL));
+	}
+	return value_list_end(&list);
+}
+
+enum store_status
+store_run_checkpoints(struct store *store, struct arena *arena, const char *thread,
+    const char *run, uint64_t after, const struct value **checkpoints_r,
+    uint64_t *newest_r)
+{
+	const char *key = arena_printf(arena, "%s:c", store_thread_key(arena, thread));
+	uint64_t count = after > 0 ? 2 : FEW;
+
+	*checkpoints_r = value_empty_array();
+	*newest_r = 0;
+	for (;; count *= FEW) {
+		struct command command = { .arena = arena };
+		const struct value *reply;
+		enum store_status status;
+
+		command_text(&command, "LRANGE");
+		command_text(&command, key);
+		command_text(&command, arena_printf(arena, "-%" PRIu64, count));
+		command_text(&command, "-1");
+		status = store_read(store, &command, &reply);
+		if (status != STORE_OK)
+			return status;
+		*checkpoints_r = of_run(arena, reply, run, after, newest_r);
+		if (value_size(reply) < count ||
+		    is_before_run(store_decode(arena, value_at(reply, 0)), run, after,
+			value_size(*checkpoints_r) > 0))
+			return STORE_OK;
+	}
 }

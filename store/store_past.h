@@ -46,6 +46,12 @@ enum store_status store_last_checkpoint(struct store *store, struct arena *arena
 /* The same, of where the thread stands: the one that it was put back to, if it was. */
 enum store_status store_standing(struct store *store, struct arena *arena,
     const char *thread, const struct value **checkpoint_r);
+/* The checkpoints of run, of versions above after, oldest first, as of store_history without `order` and `fields`;
+ * *newest_r: the thread's newest version that has one, or 0. What cannot be read is left out. Reads from the end of the
+ * history, and no more of it than that takes. */
+enum store_status store_run_checkpoints(struct store *store, struct arena *arena,
+    const char *thread, const char *run, uint64_t after,
+    const struct value **checkpoints_r, uint64_t *newest_r);
 /* The thread as its newest checkpoints left it, newest first, each as of store_thread_at: at most limit, of versions
  * below before. The last of a thread on which anything has happened is the empty one, without `checkpoint`. Damaged ones are
  * left out, and those of a run that was rolled back, until the next one begins. */

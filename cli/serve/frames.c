@@ -398,6 +398,22 @@ frames_values(struct frames *frames, const struct value *values)
 }
 
 void
+frames_trail(struct frames *frames, struct arena *arena, const struct value *item)
+{
+	const struct value *type = value_get(item, "type");
+	const struct value *payload = value_get(item, "payload");
+	bool is_checkpoint = value_text_is(type, "checkpoint");
+
+	if (shows(frames, is_checkpoint ? MODE_CHECKPOINTS : MODE_TASKS))
+		add_frame(frames, is_checkpoint ? "checkpoints" : "tasks", payload);
+	if (shows(frames, MODE_DEBUG))
+		add_frame(frames, "debug",
+		    value_map(arena, "step", value_get(item, "step"), "timestamp",
+			shape_time(arena, value_get_int(item, "at", 0)), "type", type,
+			"payload", payload, NULL));
+}
+
+void
 frames_interrupts(
     struct frames *frames, struct arena *arena, const struct value *interrupts)
 {

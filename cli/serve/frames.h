@@ -43,6 +43,8 @@ void frames_step(struct frames *frames, struct arena *arena, const struct value 
     const struct value *messages);
 /* The run's state; NULL where values are not shown is fine. */
 void frames_values(struct frames *frames, const struct value *values);
+/* What trail.h tells of: {type, step, at, payload}. */
+void frames_trail(struct frames *frames, struct arena *arena, const struct value *item);
 /* The run pauses and asks that ([{id, value}]). */
 void frames_interrupts(
     struct frames *frames, struct arena *arena, const struct value *interrupts);

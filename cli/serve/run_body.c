@@ -22,10 +22,10 @@ static const struct {
 	{ "messages", MODE_MESSAGES },
 	{ "messages-tuple", MODE_MESSAGES_TUPLE },
 	{ "custom", MODE_CUSTOM },
+	{ "tasks", MODE_TASKS },
+	{ "checkpoints", MODE_CHECKPOINTS },
+	{ "debug", MODE_DEBUG },
 	{ "events", 0 },
-	{ "debug", 0 },
-	{ "tasks", 0 },
-	{ "checkpoints", 0 },
 	{ "tools", 0 },
 };
 #define MODE_COUNT (sizeof modes / sizeof *modes)
@@ -53,7 +53,7 @@ mode_names(struct arena *arena, unsigned modes_given)
 		if ((modes[i].mode & modes_given) != 0)
 			names = arena_printf(arena, "%s%s%s", names,
 			    *names != '\0' ? "," : "", modes[i].name);
-	return *names != '\0' ? names : "debug"; /* that shows nothing */
+	return *names != '\0' ? names : "events"; /* that shows nothing */
 }
 
 /* A body under reading. */

@@ -13,6 +13,9 @@ enum mode {
 	MODE_MESSAGES = 4,       /* whole messages, growing */
 	MODE_MESSAGES_TUPLE = 8, /* pieces */
 	MODE_CUSTOM = 16,
+	MODE_TASKS = 32, /* these three: trail.h */
+	MODE_CHECKPOINTS = 64,
+	MODE_DEBUG = 128,
 };
 
 /* Adds the mode of that name to *modes; of those that LangGraph has and we have nothing for, nothing. Returns false where

@@ -10,14 +10,20 @@
 #include "tenant.h"
 #include "shape.h"
 #include "thread_walk.h"
+#include "trail.h"
+
+#define MODES_OF_TRAILS ((unsigned)(MODE_TASKS | MODE_CHECKPOINTS | MODE_DEBUG))
+/* That show nothing of the messages which an event names. */
+#define MODES_OF_OTHERS ((unsigned)(MODE_VALUES | MODE_CUSTOM | MODE_CHECKPOINTS))
 
 /* A stream under way. */
 struct stream {
 	struct call *call;
 	const struct run_begun *begun;
 	struct frames *frames;
-	bool is_changed; /* the state, since it was shown */
-	bool is_cut;     /* Redis did not say what belongs to an event; trouble: why */
+	struct trail *trail; /* or NULL: nobody wants it */
+	bool is_changed;     /* the state, since it was shown */
+	bool is_cut; /* Redis did not say what belongs to an event; trouble: why */
 	enum store_status trouble;
 	bool has_ended;
 };
@@ -80,18 +86,53 @@ read_messages(struct stream *stream, struct arena *arena, const struct value *ev
 	return messages;
 }
 
+/* What the event tells of tasks and checkpoints. */
+static const struct value *
+read_trail(struct stream *stream, struct arena *arena, const struct value *event,
+    const struct value *messages)
+{
+	const struct value *items = NULL;
+
+	if (stream->trail != NULL && !stream->is_cut)
+		note(stream, trail_event(stream->trail, arena, event, messages, &items));
+	return items;
+}
+
+static void
+show_items(struct stream *stream, struct arena *arena, const struct value *items,
+    size_t from, size_t to)
+{
+	size_t i;
+
+	for (i = from; !stream->is_cut && i < to; i++)
+		frames_trail(stream->frames, arena, value_at(items, i));
+}
+
+static void
+show_trail(struct stream *stream, struct arena *arena, const struct value *event)
+{
+	const struct value *items = read_trail(stream, arena, event, NULL);
+
+	show_items(stream, arena, items, 0, value_size(items));
+}
+
 static void
 show_step(struct stream *stream, struct arena *arena, const struct value *event)
 {
 	int64_t count = value_get_int(event, "count", 0);
-	const struct value *messages = NULL;
+	const struct value *messages = NULL, *items;
+	size_t begun;
 
-	if (count > 0 &&
-	    (stream->begun->body.modes & ~(unsigned)(MODE_VALUES | MODE_CUSTOM)) != 0)
+	if (count > 0 && (stream->begun->body.modes & ~MODES_OF_OTHERS) != 0)
 		messages = read_messages(stream, arena, event);
+	items = read_trail(stream, arena, event, messages);
 	if (stream->is_cut)
 		return;
+	/* A node that was not told yet begins before it writes. */
+	begun = value_text_is(value_get(value_at(items, 0), "type"), "task");
+	show_items(stream, arena, items, 0, begun);
 	frames_step(stream->frames, arena, event, messages);
+	show_items(stream, arena, items, begun, value_size(items));
 	stream->is_changed = true;
 }
 
@@ -99,6 +140,7 @@ static void
 show_pause(struct stream *stream, struct arena *arena, const struct value *event)
 {
 	show_state(stream, arena);
+	show_trail(stream, arena, event);
 	if (stream->is_cut)
 		return;
 	frames_interrupts(stream->frames, arena,
@@ -111,6 +153,7 @@ show_end(struct stream *stream, struct arena *arena, const struct value *event)
 	const struct value *error = value_get(event, "error");
 
 	show_state(stream, arena);
+	show_trail(stream, arena, event);
 	if (stream->is_cut)
 		return;
 	if (value_is(error, VALUE_MAP) &&
@@ -222,10 +265,14 @@ runs_show(struct call *call, struct run_begun *begun, bool names_run, const char
 {
 	const struct frames_run run = { begun->run, begun->thread, begun->body.agent,
 		begun->body.metadata, names_run };
+	const struct trail_run trail = { begun->thread, begun->run, begun->body.metadata,
+		false };
 	struct stream stream = { .call = call, .begun = begun };
 	bool is_whole;
 
 	stream.frames = frames_new(&run, begun->body.modes, last_id);
+	if ((begun->body.modes & MODES_OF_TRAILS) != 0)
+		stream.trail = trail_new(call, &trail, frames_seen(stream.frames));
 	if (begun->feed == NULL)
 		begun->feed = feed_new(call->api, begun->thread, begun->run,
 		    frames_seen(stream.frames), FEED_ALL);
@@ -238,6 +285,7 @@ runs_show(struct call *call, struct run_begun *begun, bool names_run, const char
 	write_stream(&stream);
 	is_whole = stream.has_ended || feed_status(begun->feed) == STORE_NONE;
 	frames_destroy(&stream.frames);
+	trail_destroy(&stream.trail);
 	feed_destroy(&begun->feed);
 	runs_leave(call, begun, stream.has_ended);
 	return is_whole;

@@ -228,9 +228,8 @@ shape_checkpoint(struct arena *arena, const char *thread, int64_t version)
 	    NULL);
 }
 
-/* Why a run has failed in front of a node, as text: clients read it as JSON. */
-static const struct value *
-error_of(struct arena *arena, const struct value *fault)
+const struct value *
+shape_error(struct arena *arena, const struct value *fault)
 {
 	if (!value_is(fault, VALUE_MAP))
 		return value_nil();
@@ -250,7 +249,7 @@ task_of(struct arena *arena, const struct value *thread, const char *node,
 	return value_map(arena, "id", task_id(arena, thread), "name",
 	    value_str(arena, node), "path",
 	    value_array_add(arena, path, value_str(arena, node)), "error",
-	    error_of(arena, value_get(thread, "fault")), "interrupts",
+	    shape_error(arena, value_get(thread, "fault")), "interrupts",
 	    shape_interrupts(arena, asks), "checkpoint", value_nil(), "state",
 	    value_nil(), "result", value_nil(), NULL);
 }

@@ -18,6 +18,9 @@ const struct value *shape_values(struct arena *arena, const struct value *messag
 const struct value *shape_update(
     struct arena *arena, const struct value *messages, const struct value *fields);
 
+/* Why a run has failed in front of a node ({type, message}), as text: clients read it as JSON. nil for what is no fault. */
+const struct value *shape_error(struct arena *arena, const struct value *fault);
+
 /* [{id, value}] of what a paused thread or run asks. */
 const struct value *shape_interrupts(struct arena *arena, const struct value *asks);
 

@@ -18,21 +18,6 @@
 #define EVENT_MASK ((UINT64_C(1) << EVENT_BITS) - 1)
 #define RUN_SHIFT (EVENT_BITS + COUNT_BITS)
 
-static const struct {
-	const char *name;
-	unsigned channel;
-} channels[] = {
-	{ "values", CHANNEL_VALUES },
-	{ "updates", CHANNEL_UPDATES },
-	{ "messages", CHANNEL_MESSAGES },
-	{ "tools", CHANNEL_TOOLS },
-	{ "custom", CHANNEL_CUSTOM },
-	{ "lifecycle", CHANNEL_LIFECYCLE },
-	{ "input", CHANNEL_INPUT },
-	{ "checkpoints", 0 },
-	{ "tasks", 0 },
-};
-
 struct thread_frames {
 	unsigned channels;
 	uint64_t since;
@@ -42,22 +27,6 @@ struct thread_frames {
 	struct speech
 	    speech; /* what was shown of the message that comes piece by piece */
 };
-
-bool
-channel_add(const char *name, unsigned *channels_p)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof channels / sizeof *channels; i++)
-		if (strcmp(channels[i].name, name) == 0) {
-			*channels_p |= channels[i].channel;
-			return true;
-		}
-	if (strncmp(name, "custom:", 7) != 0)
-		return false;
-	*channels_p |= CHANNEL_CUSTOM;
-	return true;
-}
 
 /* --- life --------------------------------------------------------------------------------- */
 
@@ -266,8 +235,7 @@ say_text(struct thread_frames *frames, struct arena *arena, int64_t step,
 		    value_strn(arena, text, size), NULL)));
 }
 
-/* Pieces behind one that is missing are left out: the block's end has all of it. An answer that takes another one's place
- * begins the message anew. */
+/* Pieces behind one that is missing are left out: the block's end has all. Another answer begins the message anew. */
 static void
 say_piece(struct thread_frames *frames, struct arena *arena, const struct value *token)
 {
@@ -442,6 +410,40 @@ show_questions(
 			"payload", value_get(value_at(asks, i), "value"), NULL));
 }
 
+/* A checkpoint is no more than where it stands: its state is the channel `values`. */
+static const struct value *
+envelope(struct arena *arena, const struct value *state)
+{
+	const struct value *metadata = value_get(state, "metadata");
+	const struct value *parent =
+	    value_get(value_get(state, "parent_checkpoint"), "checkpoint_id");
+
+	return value_map(arena, "id",
+	    value_get(value_get(state, "checkpoint"), "checkpoint_id"), "parent_id",
+	    value_text_is(parent, "0") ? NULL : parent, "step",
+	    value_get(metadata, "step"), "source", value_get(metadata, "source"), NULL);
+}
+
+static void
+show_trail(struct thread_frames *frames, struct arena *arena, const struct value *items)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(items); i++) {
+		const struct value *item = value_at(items, i);
+		const struct value *payload = value_get(item, "payload");
+		bool is_checkpoint = value_text_is(value_get(item, "type"), "checkpoint");
+		const struct about about = {
+			.channel = is_checkpoint ? CHANNEL_CHECKPOINTS : CHANNEL_TASKS,
+			.method = is_checkpoint ? "checkpoints" : "tasks",
+			.at = value_get_int(item, "at", 0),
+		};
+
+		add(frames, arena, &about,
+		    is_checkpoint ? envelope(arena, payload) : payload);
+	}
+}
+
 static void
 show_end(struct thread_frames *frames, struct arena *arena, const struct value *event)
 {
@@ -459,7 +461,7 @@ show_end(struct thread_frames *frames, struct arena *arena, const struct value *
 
 void
 thread_frames_event(struct thread_frames *frames, struct arena *arena,
-    const struct value *event, const struct value *messages, const struct value *values)
+    const struct value *event, const struct thread_told *told)
 {
 	const struct value *kind = value_get(event, "kind");
 	uint64_t since_event = (frames->since >> COUNT_BITS) & EVENT_MASK;
@@ -469,10 +471,11 @@ thread_frames_event(struct thread_frames *frames, struct arena *arena,
 	if (value_text_is(kind, "started"))
 		add_lifecycle(frames, arena, event, "running", NULL);
 	else if (value_text_is(kind, "step"))
-		show_step(frames, arena, event, messages);
+		show_step(frames, arena, event, told->messages);
 	else if (value_text_is(kind, "interrupted"))
 		show_questions(frames, arena, event);
-	add_values(frames, arena, event, values);
+	add_values(frames, arena, event, told->values);
+	show_trail(frames, arena, told->trail);
 	if (value_text_is(kind, "finished"))
 		show_end(frames, arena, event);
 	/* What was live behind it, and the client has, is not told again: what comes now has other numbers. */

@@ -19,9 +19,11 @@ enum channel {
 	CHANNEL_CUSTOM = 16,
 	CHANNEL_LIFECYCLE = 32,
 	CHANNEL_INPUT = 64,
+	CHANNEL_TASKS = 128, /* both: trail.h */
+	CHANNEL_CHECKPOINTS = 256,
 };
 
-/* Adds the channel of that name; of one that has no events here, nothing. Returns false where there is none. */
+/* Adds the channel of that name. Returns false where there is none. */
 bool channel_add(const char *name, unsigned *channels);
 
 struct thread_frames;
@@ -42,10 +44,15 @@ void thread_frames_taken(struct thread_frames *frames);
 /* What follows is of the run of that number on the thread, behind its event seen. Keeps run and agent. */
 void thread_frames_begin(struct thread_frames *frames, uint64_t number, const char *run,
     const char *agent, uint64_t seen);
-/* A stored event, with the messages that it names; its state, where it is shown, goes before its end (values: NULL
- * otherwise). */
+/* A stored event, with what belongs to it: the messages that it names; its state and its trail, where they are shown, which go before
+ * its end. */
+struct thread_told {
+	const struct value *messages;
+	const struct value *values; /* or NULL */
+	const struct value *trail;  /* as of trail_event, or NULL */
+};
 void thread_frames_event(struct thread_frames *frames, struct arena *arena,
-    const struct value *event, const struct value *messages, const struct value *values);
+    const struct value *event, const struct thread_told *told);
 /* What is not stored: a piece of an answer, or what a worker publishes else. */
 void thread_frames_live(
     struct thread_frames *frames, struct arena *arena, const struct value *event);

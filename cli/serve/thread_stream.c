@@ -8,6 +8,7 @@
 #include "shape.h"
 #include "thread_frames.h"
 #include "thread_walk.h"
+#include "trail.h"
 
 #define LOOK_MS 1000u /* for more of a run; between beats, too */
 
@@ -17,8 +18,9 @@ struct thread_stream {
 	unsigned channels;
 	struct thread_frames *frames;
 	struct thread_walk walk;
-	const char *run; /* that is shown */
-	uint64_t seen;   /* the event of it to begin behind */
+	const char *run;     /* that is shown */
+	struct trail *trail; /* its, or NULL: nobody wants it */
+	uint64_t seen;       /* the event of it to begin behind */
 	uint64_t beat_ms;
 };
 
@@ -71,7 +73,8 @@ show(struct thread_stream *stream, struct arena *arena, const struct value *thin
     struct feed *feed)
 {
 	int64_t count = value_get_int(thing, "count", 0);
-	const struct value *messages = NULL, *thread, *values = NULL;
+	const struct value *thread;
+	struct thread_told told = { 0 };
 	enum store_status status = STORE_OK;
 
 	if (!value_has(thing, "seq")) {
@@ -81,15 +84,18 @@ show(struct thread_stream *stream, struct arena *arena, const struct value *thin
 	if (count > 0 && (status = room_for_state(stream->call)) == STORE_OK) {
 		status = store_messages(api_store(stream->call->api), arena,
 		    stream->thread, (uint64_t)value_get_int(thing, "first", 0),
-		    (uint64_t)count, &messages);
+		    (uint64_t)count, &told.messages);
 		room_leave_state(stream->call);
 	}
 	if (status == STORE_OK && shows_state(stream, thing, feed))
-		status = blueprint_thread(
-		    stream->call, arena, stream->thread, stream->run, &thread, &values);
+		status = blueprint_thread(stream->call, arena, stream->thread,
+		    stream->run, &thread, &told.values);
+	if (!thread_walk_is_away(status) && stream->trail != NULL)
+		status =
+		    trail_event(stream->trail, arena, thing, told.messages, &told.trail);
 	if (thread_walk_is_away(status))
 		return -1;
-	thread_frames_event(stream->frames, arena, thing, messages, values);
+	thread_frames_event(stream->frames, arena, thing, &told);
 	return 0;
 }
 
@@ -120,8 +126,11 @@ show_run(struct thread_stream *stream, const char *run)
 	struct arena *arena = arena_new();
 	const char *agent;
 	struct feed *feed;
-	const struct value *metadata; /* of no event here */
-	int result = thread_walk_agent(&stream->walk, arena, run, &agent, &metadata);
+	struct trail_run trail = { .thread = stream->thread,
+		.run = run,
+		.names_only = (stream->channels & CHANNEL_TASKS) == 0 };
+	int result =
+	    thread_walk_agent(&stream->walk, arena, run, &agent, &trail.metadata);
 
 	if (result != 1) {
 		arena_destroy(&arena);
@@ -131,8 +140,11 @@ show_run(struct thread_stream *stream, const char *run)
 	feed = feed_new(stream->call->api, stream->thread, run, stream->seen, FEED_ALL);
 	thread_frames_begin(stream->frames, stream->walk.number, run,
 	    agent != NULL ? agent : "", stream->seen);
+	if ((stream->channels & (CHANNEL_TASKS | CHANNEL_CHECKPOINTS)) != 0)
+		stream->trail = trail_new(stream->call, &trail, stream->seen);
 	while (result == 1)
 		result = show_next(stream, feed);
+	trail_destroy(&stream->trail);
 	feed_destroy(&feed);
 	arena_destroy(&arena);
 	return result;

@@ -80,6 +80,17 @@ const parts = {
 		assert.equal(events(chunks, "messages/partial").at(-1).data[0].id, state.values.messages.at(-1).id);
 		const calls = events(chunks, "messages").flatMap(({ data }) => data[0].tool_call_chunks ?? []);
 		assert.deepEqual(calls.map(({ name, args }) => [name, JSON.parse(args)]), [["note", { text: "hello" }]]);
+		assert.deepEqual(
+			events(chunks, "tasks").map(({ data }) => `${data.name} ${"result" in data ? "ends" : "begins"}`),
+			["model", "tools", "model"].flatMap((node) => [`${node} begins`, `${node} ends`]),
+		);
+		assert.deepEqual(events(chunks, "checkpoints").map(({ data }) => data.next), [["model"], ["tools"], ["model"], []]);
+		assert.deepEqual(events(chunks, "checkpoints").at(-1).data.checkpoint, state.checkpoint);
+		assert.deepEqual(events(chunks, "checkpoints").at(-1).data.values, state.values);
+		assert.deepEqual(
+			events(chunks, "debug").map(({ data }) => data.payload),
+			chunks.filter(({ event }) => ["tasks", "checkpoints"].includes(event)).map(({ data }) => data),
+		);
 	},
 
 	async wait() {

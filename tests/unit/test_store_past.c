@@ -82,6 +82,49 @@ START_TEST(the_last_checkpoint_is_the_newest)
 }
 END_TEST
 
+/* The versions of a run's checkpoints above after. */
+static const char *
+versions_of(const char *run, uint64_t after, uint64_t newest)
+{
+	const struct value *found = NULL;
+	const char *all = "";
+	uint64_t last = 99;
+	size_t i;
+
+	ck_assert_int_eq(store_run_checkpoints(
+			     trial.a, trial.arena, "t", run, after, &found, &last),
+	    STORE_OK);
+	ck_assert_uint_eq(last, newest);
+	for (i = 0; i < value_size(found); i++) {
+		ck_assert(!value_has(value_at(found, i), "fields"));
+		all = arena_printf(trial.arena, "%s%d ", all,
+		    (int)value_get_int(value_at(found, i), "version", 0));
+	}
+	return all;
+}
+
+static void
+play_own_checkpoints(void)
+{
+	ck_assert_str_eq(versions_of("a", 0, 0), "");
+	thread_play("a", 12, "success");
+	thread_play("b", 1, "error");
+	thread_play("c", 20, "success");
+	ck_assert_str_eq(versions_of("a", 0, 33), "1 2 3 4 5 6 7 8 9 10 11 12 ");
+	ck_assert_str_eq(versions_of("a", 11, 33), "12 ");
+	ck_assert_str_eq(versions_of("a", 12, 33), "");
+	ck_assert_str_eq(versions_of("b", 0, 33), "13 ");
+	ck_assert_str_eq(versions_of("c", 30, 33), "31 32 33 ");
+	ck_assert_str_eq(versions_of("c", 33, 33), "");
+	ck_assert_str_eq(versions_of("nobody", 0, 33), "");
+}
+
+START_TEST(a_runs_checkpoints_are_found)
+{
+	trial_play(play_own_checkpoints);
+}
+END_TEST
+
 #define ALL UINT64_MAX
 
 /* Of each its version, how many messages and fields it has. */
@@ -220,6 +263,7 @@ tcase_store_past(void)
 	tcase_add_test(tcase, a_run_in_a_list_is_brief);
 	tcase_add_test(tcase, a_threads_runs_are_listed_newest_first);
 	tcase_add_test(tcase, the_last_checkpoint_is_the_newest);
+	tcase_add_test(tcase, a_runs_checkpoints_are_found);
 	tcase_add_test(tcase, the_past_is_each_checkpoints_state);
 	tcase_add_test(tcase, what_a_run_has_left_is_its_last_checkpoint);
 	return tcase;

@@ -52,9 +52,12 @@ teardown(void)
 static void
 happens(const char *event, const char *messages, const char *values)
 {
-	thread_frames_event(frames, arena, literal(arena, event),
-	    messages != NULL ? literal(arena, messages) : NULL,
-	    values != NULL ? literal(arena, values) : NULL);
+	const struct thread_told told = {
+		.messages = messages != NULL ? literal(arena, messages) : NULL,
+		.values = values != NULL ? literal(arena, values) : NULL,
+	};
+
+	thread_frames_event(frames, arena, literal(arena, event), &told);
 }
 
 static void
@@ -362,9 +365,9 @@ START_TEST(channels_have_names)
 	ck_assert(channel_add("values", &channels));
 	ck_assert_uint_eq(channels, CHANNEL_VALUES);
 	ck_assert(channel_add("tasks", &channels));
-	ck_assert_uint_eq(channels, CHANNEL_VALUES);
+	ck_assert_uint_eq(channels, CHANNEL_VALUES | CHANNEL_TASKS);
 	ck_assert(channel_add("custom:mine", &channels));
-	ck_assert_uint_eq(channels, CHANNEL_VALUES | CHANNEL_CUSTOM);
+	ck_assert_uint_eq(channels, CHANNEL_VALUES | CHANNEL_TASKS | CHANNEL_CUSTOM);
 	ck_assert(!channel_add("value", &channels));
 	ck_assert(!channel_add("", &channels));
 }
