@@ -2,6 +2,7 @@
 #include "store_private.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bounds.h"
@@ -105,18 +106,80 @@ read_range(struct store *store, struct arena *arena, const char *key, const char
 	return store_read(store, &command, reply_r);
 }
 
+/* How many of the thread's runs were deleted alone, at least: each has left a hole in the list. */
+static enum store_status
+count_holes(struct store *store, struct arena *arena, const char *thread, size_t *count_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, "HGET");
+	command_text(&command, store_thread_key(arena, thread));
+	command_text(&command, "holes");
+	status = store_read(store, &command, &reply);
+	*count_r = status == STORE_OK && redis_reply_text(reply) != NULL
+		       ? strtoul(redis_reply_text(reply), NULL, 10)
+		       : 0;
+	return status;
+}
+
+/* Of runs, the newest last, those that are there, without the newest offset, at most limit. */
+static const struct value *
+without_holes(struct arena *arena, const struct value *runs, size_t offset, size_t limit)
+{
+	struct value_list list = { .arena = arena };
+	size_t begin = value_size(runs), end = begin, i;
+
+	for (; end > 0 && offset > 0; end--)
+		offset -= value_at(runs, end - 1)->size > 0;
+	for (begin = end; begin > 0 && limit > 0; begin--)
+		limit -= value_at(runs, begin - 1)->size > 0;
+	for (i = begin; i < end; i++)
+		if (value_at(runs, i)->size > 0)
+			value_list_add(&list, value_at(runs, i));
+	return value_list_end(&list);
+}
+
 enum store_status
 store_newest_runs(struct store *store, struct arena *arena, const char *thread,
     size_t offset, size_t limit, const struct value **runs_r)
 {
+	const char *key = arena_printf(arena, "%s:r", store_thread_key(arena, thread));
+	size_t holes;
+	enum store_status status;
+
 	*runs_r = value_empty_array();
+	if (limit == 0)
+		return STORE_OK;
+	status = count_holes(store, arena, thread, &holes);
+	if (status != STORE_OK)
+		return status;
 	/* Behind -1, the last one, they count backwards. */
-	return limit == 0
-		   ? STORE_OK
-		   : read_range(store, arena,
-			 arena_printf(arena, "%s:r", store_thread_key(arena, thread)),
-			 arena_printf(arena, "-%zu", offset + limit),
-			 arena_printf(arena, "-%zu", offset + 1), runs_r);
+	status = read_range(store, arena, key,
+	    arena_printf(arena, "-%zu", offset + limit + holes),
+	    arena_printf(arena, "-%zu", holes > 0 ? 1 : offset + 1), runs_r);
+	if (status == STORE_OK && holes > 0)
+		*runs_r = without_holes(arena, *runs_r, offset, limit);
+	return status;
+}
+
+enum store_status
+store_forget_run(struct store *store, struct arena *arena, const char *thread,
+    const char *run, const char **answer_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_function(
+	    &command, "fl_forget", store_thread_key(arena, thread), store_shard(thread));
+	command_text(&command, thread);
+	command_text(&command, run);
+	status = store_read(store, &command, &reply);
+	if (status == STORE_OK)
+		*answer_r = store_text_at(reply, 0);
+	return status == STORE_OK && *answer_r == NULL ? store_odd(store, reply) : status;
 }
 
 enum store_status

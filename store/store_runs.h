@@ -4,6 +4,11 @@
 
 #include "store.h"
 
+/* Deletes a run that has ended, and leaves its thread as it is. *answer_r: "FORGOTTEN"; "BUSY": it has not ended; "TELLS": its end is
+ * still to be told to a webhook, or to children; "CHILD": a tool's call of another run is waiting for it, or was; "UNKNOWN". */
+enum store_status store_forget_run(struct store *store, struct arena *arena,
+    const char *thread, const char *run, const char **answer_r);
+
 /* A thread's runs, newest first, without the first offset of them, at most limit: records as of store_run. */
 enum store_status store_thread_runs(struct store *store, struct arena *arena,
     const char *thread, size_t offset, size_t limit, const struct value **runs_r);
@@ -14,8 +19,8 @@ enum store_status store_newest_runs(struct store *store, struct arena *arena,
  * run, thread, agent, status, created, started, ended, fault, metadata, multitask, events, fingerprint. */
 enum store_status store_run_brief(struct store *store, struct arena *arena,
     const char *thread, const char *run, const struct value **record_r);
-/* The ids of the thread's runs that are not forgotten, [run], in the order of their submission, from the one of number first
- * on, at most limit; *count_r: how many there are. */
+/* The ids of the thread's runs, [run], in the order of their submission, from the one of number first on, at most limit, "" for one
+ * that was deleted alone; *count_r: how many there are. Those that pruning took are not among them. */
 enum store_status store_run_ids(struct store *store, struct arena *arena,
     const char *thread, uint64_t first, size_t limit, const struct value **runs_r,
     uint64_t *count_r);

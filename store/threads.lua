@@ -123,7 +123,9 @@ end
 local function forget_thread(thread_key, prefix, thread)
   local runs = redis.call('LRANGE', thread_key .. ':r', 0, FORGOTTEN_MAX - 1)
   for _, run in ipairs(runs) do
-    forget_run(prefix, run, true)
+    if run ~= '' then
+      forget_run(prefix, run, true)
+    end
   end
   if redis.call('LLEN', thread_key .. ':r') > #runs then
     redis.call('LTRIM', thread_key .. ':r', #runs, -1)
@@ -173,7 +175,9 @@ local function forget_ended(thread_key, prefix, since, kept)
         break
       end
       seen = seen + 1
-      if kept[run] or not ended or ended > since or redis.call('ZSCORE', prefix .. 'dead', run) then
+      if run == '' then -- it was deleted alone
+        forgotten = forgotten + 1
+      elseif kept[run] or not ended or ended > since or redis.call('ZSCORE', prefix .. 'dead', run) then
         left[#left + 1] = run
       else
         forget_run(prefix, run, not is_waiting)
@@ -186,6 +190,58 @@ local function forget_ended(thread_key, prefix, since, kept)
   end
   redis.call('LTRIM', list, forgotten, -1)
   return forgotten
+end
+
+-- Where item stands in list, the last time, from 0; or nil.
+local function place_of(list, item)
+  for last = redis.call('LLEN', list) - 1, 0, -FORGOTTEN_MAX do
+    local first = math.max(0, last - FORGOTTEN_MAX + 1)
+    local items = redis.call('LRANGE', list, first, last)
+    for i = #items, 1, -1 do
+      if items[i] == item then
+        return first + i - 1
+      end
+    end
+  end
+end
+
+-- Why a run may not be deleted alone, as an answer, or nil: it has not ended, or is still to be taken out of those that wait;
+-- its end is still to be told, or its children to be cancelled; a call of another run has asked for it, and may look at it.
+local function not_forgotten(thread_key, prefix, thread, run)
+  local record = redis.call('HMGET', run_key(prefix, run), 'status', 'thread', 'task')
+  local status = record[1]
+  if not status or record[2] ~= thread then
+    return { 'UNKNOWN' }
+  end
+  if status == 'queued' or status == 'delayed' or status == 'running' or
+    redis.call('HGET', thread_key, 'run') == run or place_of(thread_key .. ':q', run) then
+    return { 'BUSY' }
+  end
+  if redis.call('ZSCORE', prefix .. 'hooks', run) or
+    redis.call('SMISMEMBER', prefix .. 'bereft', run)[1] == 1 then
+    return { 'TELLS' }
+  end
+  return record[3] and { 'CHILD' } or nil
+end
+
+-- forget(thread key; prefix, thread, run): deletes a run that has ended, and nothing of its thread's state or history. Its place
+-- in the thread's list stays, empty: who watches the thread counts by it. One that was deleted is not there to be a child's
+-- parent: what a pause waits for may be a child of it.
+-- Returns {"FORGOTTEN"}, {"BUSY"}, {"TELLS"}, {"CHILD"}, {"UNKNOWN"}.
+local function forget(keys, args)
+  local refused = not_forgotten(keys[1], args[1], args[2], args[3])
+  if refused then
+    return refused
+  end
+  local at = place_of(keys[1] .. ':r', args[3])
+  forget_run(args[1], args[3], not waits(redis.call('HGET', keys[1], 'head')))
+  if at and redis.call('HEXISTS', keys[1], 'created') == 1 then
+    redis.call('LSET', keys[1] .. ':r', at, '')
+    redis.call('HINCRBY', keys[1], 'holes', 1)
+  else -- only refused ones were there: it is no thread yet
+    redis.call('LREM', keys[1] .. ':r', 0, args[3])
+  end
+  return { 'FORGOTTEN' }
 end
 
 -- Why a thread is not to be pruned, as an answer, or nil. stamp: the caller's, "version created";
@@ -364,6 +420,7 @@ register('fl_open', open)
 register('fl_note', note)
 register('fl_fill', fill)
 register('fl_erase', erase, 'allow-oom')
+register('fl_forget', forget, 'allow-oom')
 register('fl_prune', prune, 'allow-oom')
 register('fl_prune_rest', prune_rest, 'allow-oom')
 register('fl_expire', expire, 'allow-oom')

@@ -391,10 +391,25 @@ call_run_get(struct call *call)
 void
 call_run_delete(struct call *call)
 {
-	if (runs_find(call) != NULL)
-		reply_error(call, 405,
-		    "a run goes with its thread, or by pruning what is old of it: "
-		    "DELETE /threads/{id}, `flotilla prune`");
+	const char *answer;
+	enum store_status status;
+
+	if (runs_find(call) == NULL)
+		return;
+	status = store_forget_run(
+	    api_store(call->api), call->arena, call->params[0], call->params[1], &answer);
+	if (status != STORE_OK)
+		reply_failed(call, status, "run");
+	else if (strcmp(answer, "FORGOTTEN") == 0)
+		reply_nothing(call);
+	else if (strcmp(answer, "TELLS") == 0)
+		reply_error(call, 409,
+		    "the run has ended, and a webhook or a subagent is still to be told");
+	else if (strcmp(answer, "CHILD") == 0)
+		reply_error(call, 409,
+		    "the run is a subagent's: it goes with the run that has begun it");
+	else
+		reply_error(call, 409, "the run has not ended: cancel it first");
 }
 
 runs_cancel_fn *

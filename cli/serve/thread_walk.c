@@ -173,6 +173,13 @@ find_again(struct thread_walk *walk)
 	return status == STORE_NONE ? STORE_OK : status;
 }
 
+/* Where a run was that was deleted alone: the others have kept their places. */
+static bool
+is_hole(const struct value *run)
+{
+	return value_text_is(run, "");
+}
+
 int
 thread_walk_next(struct thread_walk *walk, struct arena *arena, const char **run_r)
 {
@@ -182,10 +189,15 @@ thread_walk_next(struct thread_walk *walk, struct arena *arena, const char **run
 	if (store_run_ids(api_store(walk->call->api), arena, walk->thread,
 		walk->number - has_last, 1 + has_last, &runs, &walk->count) != STORE_OK)
 		return -1;
-	if (has_last && !value_text_is(value_at(runs, 0), walk->last))
+	if (has_last && !value_text_is(value_at(runs, 0), walk->last) &&
+	    !is_hole(value_at(runs, 0)))
 		return find_again(walk) == STORE_OK ? 0 : -1;
 	if (walk->number > walk->count)
 		walk->number = walk->count;
+	if (is_hole(value_at(runs, has_last))) {
+		walk->number++;
+		return 0;
+	}
 	*run_r = value_text(value_at(runs, has_last));
 	return *run_r != NULL ? 1 : wait_for_run(walk);
 }

@@ -104,8 +104,11 @@ const parts = {
 		assert.deepEqual((await client.runs.list(thread)).map(({ run_id }) => run_id)[0], run.run_id);
 		const { thread_id: other } = await client.threads.create();
 		const slow = await client.runs.create(other, "slow", { input });
+		await assert.rejects(client.runs.delete(other, slow.run_id), { status: 409 });
 		await client.runs.cancel(other, slow.run_id, true);
 		assert.equal((await client.runs.get(other, slow.run_id)).status, "interrupted");
+		await client.runs.delete(other, slow.run_id);
+		await assert.rejects(client.runs.get(other, slow.run_id), { status: 404 });
 		assert.equal((await client.runs.createBatch([{ assistantId: "quick", input }, { assistantId: "quick", input }])).length, 2);
 	},
 

@@ -57,6 +57,113 @@ START_TEST(a_threads_runs_are_listed_newest_first)
 }
 END_TEST
 
+static const char *
+forget(const char *run)
+{
+	const char *answer = NULL;
+
+	ck_assert_int_eq(
+	    store_forget_run(trial.a, trial.arena, "t", run, &answer), STORE_OK);
+	return answer;
+}
+
+/* All places of the list, also those of runs that have gone. */
+static const char *
+places(void)
+{
+	const struct value *runs = NULL;
+	const char *names = "";
+	uint64_t count = 0;
+	size_t i;
+
+	ck_assert_int_eq(
+	    store_run_ids(trial.a, trial.arena, "t", 0, 100, &runs, &count), STORE_OK);
+	ck_assert_uint_eq(count, value_size(runs));
+	for (i = 0; i < count; i++)
+		names = arena_printf(
+		    trial.arena, "%s%s,", names, value_text(value_at(runs, i)));
+	return names;
+}
+
+static const char *
+key(const char *name)
+{
+	return arena_printf(
+	    trial.arena, "%s%s", store_prefix(trial.arena, store_shard("t")), name);
+}
+
+static void
+play_forgetting(void)
+{
+	const struct value *before;
+	struct store_pruned pruned;
+	struct store_claim claim;
+
+	thread_play("a", 2, "success");
+	thread_play("b", 1, "error");
+	thread_play("c", 1, "success");
+	trial_submit("t", "d");
+	before = thread_state();
+	ck_assert_str_eq(forget("d"), "BUSY");
+	ck_assert_str_eq(forget("nobody"), "UNKNOWN");
+	ck_assert_str_eq(forget("b"), "FORGOTTEN");
+	ck_assert_str_eq(forget("b"), "UNKNOWN");
+	ck_assert(value_equal(thread_state(), before));
+	ck_assert_str_eq(places(), "a,,c,d,");
+	ck_assert_str_eq(runs_of(0, 10), "d c a ");
+	ck_assert_str_eq(runs_of(1, 1), "c ");
+	ck_assert_str_eq(runs_of(2, 1), "a ");
+	ck_assert_str_eq(runs_of(3, 1), "");
+	trial_ask("ZADD", key("hooks"), "5", "c");
+	ck_assert_str_eq(forget("c"), "TELLS");
+	trial_ask("ZREM", key("hooks"), "c");
+	trial_ask("SADD", key("bereft"), "c");
+	ck_assert_str_eq(forget("c"), "TELLS");
+	trial_ask("SREM", key("bereft"), "c");
+	trial_ask("HSET", key("r:c"), "task", "call-1");
+	ck_assert_str_eq(forget("c"), "CHILD");
+	trial_ask("HDEL", key("r:c"), "task");
+	trial_ask("HSET", key("t:t"), "run", "c");
+	ck_assert_str_eq(forget("c"), "BUSY");
+	trial_ask("HSET", key("t:t"), "run", "");
+	ck_assert_str_eq(forget("a"), "FORGOTTEN");
+	ck_assert_str_eq(forget("c"), "FORGOTTEN");
+	ck_assert_str_eq(runs_of(0, 10), "d ");
+	/* What pruning takes takes their places, too. */
+	trial_claim(trial.a, "t", STORE_THREAD_LEASE_MS, &claim);
+	thread_commit(&claim, "success", "success");
+	ck_assert_int_eq(
+	    store_prune(trial.a, trial.arena, "t", 1, false, &pruned), STORE_OK);
+	ck_assert_str_eq(places(), "d,");
+	ck_assert_int_eq(
+	    store_erase(trial.a, trial.arena, "t", false, &pruned), STORE_OK);
+	ck_assert_str_eq(places(), "");
+}
+
+START_TEST(a_run_is_deleted_alone)
+{
+	trial_play(play_forgetting);
+}
+END_TEST
+
+static void
+play_forgetting_refused(void)
+{
+	ck_assert_int_eq(thread_submit("a", "multitask", "enqueue"), STORE_OK);
+	trial_ask("HSET", key("r:a"), "status", "refused");
+	trial_ask("HDEL", key("t:t"), "created");
+	trial_ask("DEL", key("t:t:q"));
+	ck_assert_str_eq(forget("a"), "FORGOTTEN");
+	ck_assert_str_eq(places(), "");
+	ck_assert(redis_reply_text(trial_ask("HGET", key("t:t"), "holes")) == NULL);
+}
+
+START_TEST(where_there_is_no_thread_no_place_is_kept)
+{
+	trial_play(play_forgetting_refused);
+}
+END_TEST
+
 static void
 play_checkpoints(void)
 {
@@ -91,8 +198,8 @@ versions_of(const char *run, uint64_t after, uint64_t newest)
 	uint64_t last = 99;
 	size_t i;
 
-	ck_assert_int_eq(store_run_checkpoints(
-			     trial.a, trial.arena, "t", run, after, &found, &last),
+	ck_assert_int_eq(
+	    store_run_checkpoints(trial.a, trial.arena, "t", run, after, &found, &last),
 	    STORE_OK);
 	ck_assert_uint_eq(last, newest);
 	for (i = 0; i < value_size(found); i++) {
@@ -262,6 +369,8 @@ tcase_store_past(void)
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
 	tcase_add_test(tcase, a_run_in_a_list_is_brief);
 	tcase_add_test(tcase, a_threads_runs_are_listed_newest_first);
+	tcase_add_test(tcase, a_run_is_deleted_alone);
+	tcase_add_test(tcase, where_there_is_no_thread_no_place_is_kept);
 	tcase_add_test(tcase, the_last_checkpoint_is_the_newest);
 	tcase_add_test(tcase, a_runs_checkpoints_are_found);
 	tcase_add_test(tcase, the_past_is_each_checkpoints_state);
