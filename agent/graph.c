@@ -130,7 +130,7 @@ build(struct compiler *compiler, struct graph *graph)
 		graph->tools = add_node(compiler, "tools", NODE_TOOLS);
 	after_agent = compiler->count;
 	add_hooks(compiler, HOOK_AFTER_AGENT);
-	graph->end = add_node(compiler, "__end__", NODE_END);
+	graph->end = add_node(compiler, GRAPH_END, NODE_END);
 	if (!graph->has_tools)
 		graph->tools = graph->end;
 	graph->loop_entry = before_model;

@@ -10,6 +10,8 @@
 
 /* Where an input comes in, in front of the first node; no node itself. */
 #define GRAPH_START "__start__"
+/* The last node, at which nothing runs. */
+#define GRAPH_END "__end__"
 
 enum node_kind { NODE_HOOK, NODE_MODEL, NODE_TOOLS, NODE_END };
 

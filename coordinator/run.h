@@ -158,12 +158,34 @@ void run_watch_deadline(struct run *run);
 enum go run_past_begin(
     struct run *run, struct store_claim *claim, const struct value *options);
 
+/* --- runs that bring no input (run_go_on.c) ---------------------------------------------- */
+
+/* Whether a node is next where a thread has that head. */
+bool run_stands(const struct value *head);
+/* Whether head is of the agent that the run is to be of; stands: how the thread is there, for the error. */
+enum go run_check_agent(struct run *run, const struct value *head, const char *stands);
+/* Goes on where head stands: after a takeover, too. */
+enum go run_begin_at_head(struct run *run, const struct value *head);
+/* Runs once more what followed the checkpoint of that head. */
+enum go run_begin_replay(struct run *run, const struct value *head);
+/* Applies answer to what the thread's pause asks, and goes on. */
+enum go run_begin_resume(
+    struct run *run, const struct value *head, const struct value *answer);
+/* Writes command's `update`, and begins at its `goto`, or where head (or NULL) stands, with the answer `resume`, if there is
+ * one: LangGraph's Command as an input. Where nothing is next, and nothing named, the run ends with that. */
+enum go run_begin_command(
+    struct run *run, const struct value *head, const struct value *command);
+
 /* --- runs that only change their thread ------------------------------------------------- */
 
 /* Writes update as the node `as` would, in the state that is loaded, and ends the run: head (or NULL)
  * is the thread's. GO_FAIL when there is no such node or field, or the state does not take it. */
 enum go run_update(
     struct run *run, const struct value *head, const struct value *options);
+
+/* GO_FAIL: the agent has no node of that name; or update, a map, names what is no field of its state. */
+enum go run_unknown_node(struct run *run, const char *name);
+enum go run_check_fields(struct run *run, const struct value *update);
 
 /* Fills the thread, unless it is_used, with another one up to a checkpoint, and ends the run. */
 enum go run_copy(struct run *run, bool is_used, const struct value *options);

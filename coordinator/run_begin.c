@@ -184,84 +184,6 @@ begin_new(struct run *run, const struct value *options)
 	return GO_ON;
 }
 
-/* Goes on where head stands: after a takeover, or when a paused thread is resumed. */
-static enum go
-begin_at_head(struct run *run, const struct value *head)
-{
-	const char *next = value_get_text(head, "next");
-	long at = next != NULL ? graph_find(run->agent->graph, next) : -1;
-
-	if (at == -1)
-		return run_fail(run, "RuntimeError",
-		    "the checkpoint goes on at '%s', which this agent has not",
-		    next != NULL ? next : "?");
-	run->at = (size_t)at;
-	run->step = (uint64_t)value_get_int(head, "step", 0);
-	run->first_step = (uint64_t)value_get_int(head, "first_step", 0);
-	run->round = value_get(head, "round");
-	state_recall(run->state, value_get(head, "ephemeral"));
-	return GO_ON;
-}
-
-/* Whether head is of the agent that the run is to be of. */
-static enum go
-check_agent(struct run *run, const struct value *head, const char *stands)
-{
-	if (value_text_is(value_get(head, "agent"), run_record_text(run, "agent")))
-		return GO_ON;
-	return run_fail(run, "ValueError", "thread '%s' %s in agent '%s', not in '%s'",
-	    run->thread, stands, value_get_text(head, "agent"),
-	    run_record_text(run, "agent"));
-}
-
-/* Runs once more what followed a checkpoint. */
-static enum go
-begin_replay(struct run *run, const struct value *head)
-{
-	enum go go = check_agent(run, head, "was");
-
-	if (go == GO_ON)
-		go = begin_at_head(run, head);
-	run->passed_interrupt = go == GO_ON && run_answer_wanted(run->round);
-	run->first_step = run->step;
-	run->dirty = true;
-	run->source = "fork";
-	return go;
-}
-
-/* Applies answer to what the pause asks; one of interrupt_before or _after asks nothing. */
-static enum go
-take_answer(struct run *run, const struct value *head, const struct value *answer)
-{
-	const char *node = value_get_text(head, "next");
-
-	if (run_answer_wanted(run->round))
-		return run_answer(run, run->round, answer);
-	if (value_is_nil(answer))
-		return GO_ON;
-	return run_fail(run, "ValueError",
-	    "thread '%s' is paused at '%s' and asks nothing: resume it with null",
-	    run->thread, node != NULL ? node : "?");
-}
-
-static enum go
-begin_resume(struct run *run, const struct value *head, const struct value *answer)
-{
-	if (head == NULL || !value_text_is(value_get(head, "status"), "interrupted"))
-		return run_fail(run, "ValueError",
-		    "thread '%s' waits for nothing: there is no interrupt to resume",
-		    run->thread);
-	if (check_agent(run, head, "waits") != GO_ON)
-		return GO_FAIL;
-	if (begin_at_head(run, head) != GO_ON)
-		return GO_FAIL;
-	/* As in LangGraph: behind a pause the next one in front of a node is that of a later node. */
-	run->passed_interrupt = true;
-	run->first_step = run->step;
-	run->dirty = true;
-	return take_answer(run, head, answer);
-}
-
 static void
 started_event(struct run *run)
 {
@@ -301,7 +223,7 @@ version_of(const struct run *run, const struct value *head)
 static enum go
 begin_update(struct run *run, const struct value *head, const struct value *options)
 {
-	enum go go = head != NULL ? check_agent(run, head, "stands") : GO_ON;
+	enum go go = head != NULL ? run_check_agent(run, head, "stands") : GO_ON;
 
 	started_event(run);
 	return go == GO_ON ? run_update(run, head, options) : go;
@@ -313,10 +235,12 @@ begin(struct run *run, const struct value *options, const struct value *head)
 {
 	if (value_has(options, "update"))
 		return begin_update(run, head, options);
+	if (value_has(options, "command"))
+		return run_begin_command(run, head, value_get(options, "command"));
 	if (value_has(options, "resume"))
-		return begin_resume(run, head, value_get(options, "resume"));
+		return run_begin_resume(run, head, value_get(options, "resume"));
 	if (value_has(options, "checkpoint") && !value_has(run->record, "input"))
-		return begin_replay(run, head);
+		return run_begin_replay(run, head);
 	return begin_new(run, options);
 }
 
@@ -407,7 +331,8 @@ load(struct run *run, struct store_claim *claim)
 	if (value_has(options, "copy_of"))
 		return run_copy(run, is_used, options);
 	head = claim->head;
-	run->goes_on = !value_has(run->record, "input");
+	run->goes_on = !value_has(run->record, "input") &&
+		       (!value_has(options, "command") || run_stands(head));
 	version = version_of(run, head);
 	if (agent != NULL && version != NULL)
 		run->agent = agents_get(
@@ -429,7 +354,7 @@ load(struct run *run, struct store_claim *claim)
 		/* The node that a running head names was entered before. */
 		run->applied = run->passed_interrupt = true;
 		state_recall(run->state, value_get(head, "untracked"));
-		return begin_at_head(run, head);
+		return run_begin_at_head(run, head);
 	}
 	if (go == GO_ON)
 		go = check_context(run);

@@ -9,8 +9,8 @@
 
 #define SHOWN_BYTES 64u
 
-static enum go
-unknown_node(struct run *run, const char *as)
+enum go
+run_unknown_node(struct run *run, const char *as)
 {
 	const struct graph *graph = run->agent->graph;
 	const char **names = arena_alloc(run->arena, (graph->count + 1) * sizeof *names);
@@ -40,8 +40,8 @@ is_field(const struct spec *spec, const char *name)
 }
 
 /* A step drops what is no field of the state; somebody who types it meant another. */
-static enum go
-check_fields(struct run *run, const struct value *update)
+enum go
+run_check_fields(struct run *run, const struct value *update)
 {
 	const struct spec *spec = run->agent->spec;
 	const char **names =
@@ -138,8 +138,8 @@ run_update(struct run *run, const struct value *head, const struct value *option
 	const struct value *calls = open_calls(run);
 
 	if (at == -1)
-		return unknown_node(run, as != NULL ? as : "");
-	if (check_fields(run, write.update) != GO_ON)
+		return run_unknown_node(run, as != NULL ? as : "");
+	if (run_check_fields(run, write.update) != GO_ON)
 		return GO_FAIL;
 	run->at = (size_t)at;
 	run->step = (uint64_t)value_get_int(head, "step", 0);

@@ -18,7 +18,7 @@ static const char *const known_fields[] = { "agent", "input", "run", "thread", "
 	"context", "resume", "stream", "after_ms", "at", "deadline_ms", "priority",
 	"tenant", "metadata", "webhook", "multitask", "checkpoint", "update", "as",
 	"copy_of", "ttl_ms", "ttl_action", "traceparent", "fingerprint",
-	"interrupt_before", "interrupt_after" };
+	"interrupt_before", "interrupt_after", "command" };
 #define KNOWN_COUNT (sizeof known_fields / sizeof *known_fields)
 #define SHOWN_BYTES 64u /* of what was submitted */
 
@@ -229,6 +229,53 @@ take_update(struct arena *arena, const struct value *fields, struct value_fields
 	value_fields_set(options, "as", value_str(arena, as));
 }
 
+static bool
+is_node(const struct value *name)
+{
+	return value_is(name, VALUE_STR) && name->size > 0 && name->size <= ID_BYTES_MAX;
+}
+
+/* Where a run begins, and what it writes before. Which nodes and fields there are the agent knows. */
+static const char *
+command_flaw(const struct value *command)
+{
+	static const char *const names[] = { "goto", "update", "resume" };
+	const struct value *node = value_get(command, "goto");
+	size_t i, known = 0;
+
+	for (i = 0; i < sizeof names / sizeof *names; i++)
+		known += value_has(command, names[i]);
+	if (!value_is(command, VALUE_MAP) || known < value_size(command) ||
+	    (!value_has(command, "goto") && !value_has(command, "update")))
+		return "command: must be a JSON object with goto or update, and maybe "
+		       "resume";
+	if (value_has(command, "goto") && !is_node(node))
+		return "command: goto must be the name of a node";
+	if (value_has(command, "update") &&
+	    !value_is(value_get(command, "update"), VALUE_MAP))
+		return "command: update must be a JSON object of messages and state "
+		       "fields";
+	return NULL;
+}
+
+static void
+take_command(struct arena *arena, const struct value *fields,
+    struct value_fields *options, struct submission *submission)
+{
+	const struct value *command = take_json(arena, fields, "command", submission);
+	const struct value *update = value_get(command, "update");
+
+	if (command == NULL)
+		return;
+	if (submission->error == NULL)
+		submission->error = command_flaw(command);
+	if (value_has(update, "messages"))
+		command = value_map_with(arena, command, "update",
+		    value_map_with(arena, update, "messages",
+			openai_calls(arena, value_get(update, "messages"))));
+	value_fields_set(options, "command", command);
+}
+
 static void
 take_copy_of(struct arena *arena, const struct value *fields,
     struct value_fields *options, struct submission *submission)
@@ -240,12 +287,6 @@ take_copy_of(struct arena *arena, const struct value *fields,
 	if (strcmp(source, submission->thread) == 0 && submission->error == NULL)
 		submission->error = "copy_of: a thread cannot be copied into itself";
 	value_fields_set(options, "copy_of", value_str(arena, source));
-}
-
-static bool
-is_node(const struct value *name)
-{
-	return value_is(name, VALUE_STR) && name->size > 0 && name->size <= ID_BYTES_MAX;
 }
 
 /* Nodes at which the run pauses, as a list: "*" stands for all. Which there are the agent knows. */
@@ -291,6 +332,7 @@ take_options(
 	take_pauses(arena, fields, "interrupt_before", &options, submission);
 	take_pauses(arena, fields, "interrupt_after", &options, submission);
 	take_update(arena, fields, &options, submission);
+	take_command(arena, fields, &options, submission);
 	take_copy_of(arena, fields, &options, submission);
 	submission->options = value_fields_end(&options);
 }
@@ -351,7 +393,8 @@ is_edit(const struct submission *submission)
 static const char *
 two_tasks(struct arena *arena, const struct value *fields)
 {
-	static const char *const tasks[] = { "input", "resume", "update", "copy_of" };
+	static const char *const tasks[] = { "input", "resume", "update", "copy_of",
+		"command" };
 	const char *first = NULL;
 
 	for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
@@ -371,7 +414,8 @@ two_tasks(struct arena *arena, const struct value *fields)
 static bool
 needs_input(const struct submission *submission, const struct value *fields)
 {
-	if (value_has(submission->options, "resume") || is_edit(submission))
+	if (value_has(submission->options, "resume") ||
+	    value_has(submission->options, "command") || is_edit(submission))
 		return false;
 	/* On an empty thread there is nothing to run once more. */
 	return value_get_int(submission->options, "checkpoint", 0) == 0 ||

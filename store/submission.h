@@ -11,13 +11,14 @@
 
 struct submission {
 	const char *agent;
-	const char *run;           /* given, or made from the entry's id */
-	const char *thread;        /* given, or the run's id */
-	const char *parent;        /* the run it belongs to, or NULL */
-	const char *multitask;     /* what becomes of the thread's other runs; or NULL */
-	const struct value *input; /* {messages, field: value}; NULL: resume or replay */
+	const char *run;       /* given, or made from the entry's id */
+	const char *thread;    /* given, or the run's id */
+	const char *parent;    /* the run it belongs to, or NULL */
+	const char *multitask; /* what becomes of the thread's other runs; or NULL */
+	const struct value
+	    *input; /* {messages, field: value}; NULL: resume, command or replay */
 	const struct value *options; /* {context?, stream?, resume?, checkpoint?,
-				       update? as?, copy_of?} */
+				       update? as?, copy_of?, command?} */
 	struct run_options more;     /* when, how urgent, ... */
 	const char *ttl; /* of its thread, "ms action", as fl_submit takes it; or NULL */
 	const char *error; /* set when it is refused: the reason, with its place */

@@ -1,0 +1,195 @@
+/* run_go_on: a run that brings no input: it goes on where its thread stands, with an answer or without, once more from a checkpoint, or
+ * at a node that a command names. */
+#include "run.h"
+
+#include <string.h>
+
+/* Goes on where head stands: after a takeover, or when a paused thread is resumed. */
+enum go
+run_begin_at_head(struct run *run, const struct value *head)
+{
+	const char *next = value_get_text(head, "next");
+	long at = next != NULL ? graph_find(run->agent->graph, next) : -1;
+
+	if (at == -1)
+		return run_fail(run, "RuntimeError",
+		    "the checkpoint goes on at '%s', which this agent has not",
+		    next != NULL ? next : "?");
+	run->at = (size_t)at;
+	run->step = (uint64_t)value_get_int(head, "step", 0);
+	run->first_step = (uint64_t)value_get_int(head, "first_step", 0);
+	run->round = value_get(head, "round");
+	state_recall(run->state, value_get(head, "ephemeral"));
+	return GO_ON;
+}
+
+/* Whether head is of the agent that the run is to be of. */
+enum go
+run_check_agent(struct run *run, const struct value *head, const char *stands)
+{
+	if (value_text_is(value_get(head, "agent"), run_record_text(run, "agent")))
+		return GO_ON;
+	return run_fail(run, "ValueError", "thread '%s' %s in agent '%s', not in '%s'",
+	    run->thread, stands, value_get_text(head, "agent"),
+	    run_record_text(run, "agent"));
+}
+
+/* Runs once more what followed a checkpoint. */
+enum go
+run_begin_replay(struct run *run, const struct value *head)
+{
+	enum go go = run_check_agent(run, head, "was");
+
+	if (go == GO_ON)
+		go = run_begin_at_head(run, head);
+	run->passed_interrupt = go == GO_ON && run_answer_wanted(run->round);
+	run->first_step = run->step;
+	run->dirty = true;
+	run->source = "fork";
+	return go;
+}
+
+/* Applies answer to what the pause asks; one of interrupt_before or _after asks nothing. */
+static enum go
+take_answer(struct run *run, const struct value *head, const struct value *answer)
+{
+	const char *node = value_get_text(head, "next");
+
+	if (run_answer_wanted(run->round))
+		return run_answer(run, run->round, answer);
+	if (value_is_nil(answer))
+		return GO_ON;
+	return run_fail(run, "ValueError",
+	    "thread '%s' is paused at '%s' and asks nothing: resume it with null",
+	    run->thread, node != NULL ? node : "?");
+}
+
+static enum go
+nothing_waits(struct run *run)
+{
+	return run_fail(run, "ValueError",
+	    "thread '%s' waits for nothing: there is no interrupt to resume",
+	    run->thread);
+}
+
+enum go
+run_begin_resume(struct run *run, const struct value *head, const struct value *answer)
+{
+	if (head == NULL || !value_text_is(value_get(head, "status"), "interrupted"))
+		return nothing_waits(run);
+	if (run_check_agent(run, head, "waits") != GO_ON)
+		return GO_FAIL;
+	if (run_begin_at_head(run, head) != GO_ON)
+		return GO_FAIL;
+	/* As in LangGraph: behind a pause the next one in front of a node is that of a later node. */
+	run->passed_interrupt = true;
+	run->first_step = run->step;
+	run->dirty = true;
+	return take_answer(run, head, answer);
+}
+
+/* --- commands ----------------------------------------------------------------------------- */
+
+bool
+run_stands(const struct value *head)
+{
+	const char *next = value_get_text(head, "next");
+
+	return next != NULL && strcmp(next, GRAPH_END) != 0;
+}
+
+/* What a command writes comes in as an input does, but into any field. */
+static enum go
+write_update(struct run *run, const struct value *update)
+{
+	const struct state_write write = { GRAPH_START, update };
+	const char *error;
+
+	if (run_check_fields(run, update) != GO_ON)
+		return GO_FAIL;
+	state_step(run->state, arena_printf(run->arena, "%s-0", run->id));
+	if (state_apply(run->state, run->arena, &write, 1, &error) == -1)
+		return run_fail(run, "InvalidUpdateError", "update: %s", error);
+	return GO_ON;
+}
+
+/* What the thread's pause asks is about calls that the update has left as they are; else it is asked anew. */
+static enum go
+answer_command(struct run *run, const struct value *head, const struct value *command,
+    bool same_calls)
+{
+	if (!same_calls)
+		run->round = NULL;
+	if (!value_has(command, "resume"))
+		return GO_ON;
+	if (!value_text_is(value_get(head, "status"), "interrupted"))
+		return nothing_waits(run);
+	if (!same_calls)
+		return run_fail(run, "ValueError",
+		    "the update changes the calls that thread '%s' asks about: answer, "
+		    "or "
+		    "update",
+		    run->thread);
+	return take_answer(run, head, value_get(command, "resume"));
+}
+
+/* Where a thread stands in front of a node that is the one which runs, and no other with it. */
+static enum go
+go_on_at(struct run *run, const struct value *head, const struct value *command,
+    bool same_calls)
+{
+	const char *node = value_get_text(command, "goto");
+
+	if (run_check_agent(run, head, "stands") != GO_ON ||
+	    run_begin_at_head(run, head) != GO_ON)
+		return GO_FAIL;
+	if (node != NULL && strcmp(node, run_node(run)->name) != 0)
+		return run_fail(run, "ValueError",
+		    "goto: thread '%s' stands in front of '%s', and one node runs at a "
+		    "time, so not '%s' as well",
+		    run->thread, run_node(run)->name, node);
+	return answer_command(run, head, command, same_calls);
+}
+
+/* Nothing is to run but what the command names. */
+static enum go
+go_to(struct run *run, const struct value *head, const struct value *command)
+{
+	const struct graph *graph = run->agent->graph;
+	const char *node = value_get_text(command, "goto");
+	long at = node != NULL ? graph_find(graph, node) : (long)graph->end;
+
+	if (value_has(command, "resume"))
+		return nothing_waits(run);
+	if (node != NULL && (at == -1 || (size_t)at == graph->end))
+		return run_unknown_node(run, node);
+	run->at = (size_t)at;
+	run->step = (uint64_t)value_get_int(head, "step", 0);
+	return GO_ON;
+}
+
+enum go
+run_begin_command(struct run *run, const struct value *head, const struct value *command)
+{
+	const struct spec *spec = run->agent->spec;
+	const struct value *update = value_get(command, "update");
+	const struct value *calls =
+	    graph_tool_calls(run->arena, spec, state_messages(run->state));
+	enum go go = value_size(update) > 0 ? write_update(run, update) : GO_ON;
+	bool same_calls = value_equal(
+	    calls, graph_tool_calls(run->arena, spec, state_messages(run->state)));
+
+	if (go == GO_ON)
+		go = run_stands(head) ? go_on_at(run, head, command, same_calls)
+				      : go_to(run, head, command);
+	if (go != GO_ON)
+		return go;
+	/* As in LangGraph: the first node is not paused in front of. */
+	run->passed_interrupt = true;
+	run->first_step = run->step;
+	run->dirty = true;
+	run->applied = value_size(update) > 0;
+	if (!value_has(command, "resume"))
+		run->source = "input";
+	return GO_ON;
+}
