@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bounds.h"
+#include "command_body.h"
 #include "json.h"
 #include "nul.h"
 #include "run_options.h"
@@ -190,24 +191,23 @@ set_checkpoint(struct reading *reading, int64_t version)
 		    arena_printf(reading->arena, "%" PRId64, version));
 }
 
-/* An answer, and nothing else: where a run goes is the graph's to say. Clients say where they saw the question, which must be
- * where the thread waits. */
 static void
-read_command(struct reading *reading, const struct value *command, int64_t checkpoint)
+read_command(struct reading *reading, const struct value *given, int64_t checkpoint)
 {
-	if (checkpoint >= 0 && checkpoint != reading->place->version)
-		refuse(reading,
-		    "checkpoint: an answer is for where the thread is now, which is "
-		    "another one; read its state again");
-	if (!value_is(command, VALUE_MAP) || !value_has(command, "resume")) {
-		refuse(reading, "command: only {\"resume\": answer} is known; POST "
-				"/threads/{id}/state changes a state");
+	struct command_body command;
+	const char *wrong = command_body_read(
+	    reading->arena, given, reading->place, checkpoint, &command);
+
+	if (wrong != NULL)
+		refuse(reading, wrong);
+	if (command.resume != NULL)
+		set_json(reading, "resume", command.resume);
+	if (command.moves == NULL)
 		return;
-	}
-	if (!value_is_nil(value_get(command, "update")) ||
-	    !value_is_nil(value_get(command, "goto")))
-		refuse(reading, "command: resume goes with neither update nor goto");
-	set_json(reading, "resume", value_get(command, "resume"));
+	if (!value_has(command.moves, "resume") && checkpoint != reading->place->version)
+		set_checkpoint(reading, checkpoint);
+	reading->read->command = command.moves;
+	set_json(reading, "command", command.moves);
 }
 
 /* Without input a thread goes on where it stands: from a pause that asks nothing, or once more from a checkpoint. */

@@ -34,10 +34,13 @@ struct run_place {
 	/* Of a thread that there is: where it stands, for a body without input. */
 	bool is_paused;
 	int64_t version;
+	const char *next; /* the node that it stands in front of, or NULL: none */
 };
 
 struct run_body {
 	const struct value *fields; /* {name: text} for the inbox */
+	const struct value *
+	    command; /* {goto?, update?, resume?} of where it begins and what it writes before, or NULL */
 	const char *agent;
 	const struct value *metadata; /* as it is kept, or NULL */
 	unsigned modes;               /* enum mode bits */

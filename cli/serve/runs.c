@@ -7,7 +7,9 @@
 #include <time.h>
 
 #include "bounds.h"
+#include "command_check.h"
 #include "fiber.h"
+#include "graph.h"
 #include "once.h"
 #include "room.h"
 #include "select.h"
@@ -134,8 +136,8 @@ traceparent_of(const struct call *call)
 static bool
 find_place(struct call *call, const struct value *body, struct run_place *place_r)
 {
-	const char *key;
-	const struct value *thread = NULL;
+	const char *key, *next;
+	const struct value *thread = NULL, *head;
 	bool makes_thread = value_text_is(value_get(body, "if_not_exists"), "create");
 	enum store_status status;
 
@@ -161,8 +163,11 @@ find_place(struct call *call, const struct value *body, struct run_place *place_
 		return false;
 	}
 	place_r->version = value_get_int(thread, "version", 0);
-	place_r->is_paused =
-	    value_text_is(value_get(value_get(thread, "head"), "status"), "interrupted");
+	head = value_get(thread, "head");
+	place_r->is_paused = value_text_is(value_get(head, "status"), "interrupted");
+	next = value_get_text(head, "next");
+	if (next != NULL && strcmp(next, GRAPH_END) != 0)
+		place_r->next = next;
 	return true;
 }
 
@@ -222,7 +227,8 @@ runs_begin(struct call *call, const struct value *body, enum feed_what what,
 	begun_r->thread = place.thread;
 	begun_r->run = place.run;
 	begun_r->has_key = place.fingerprint != NULL;
-	if (!runs_has_agent(call, begun_r->body.agent))
+	if (!runs_has_agent(call, begun_r->body.agent) ||
+	    !command_check(call, begun_r->body.agent, begun_r->body.command))
 		return false;
 	begun_r->feed = feed_new(call->api, place.thread, place.run, 0, what);
 	if (submit(call, &place, begun_r)) {

@@ -6,6 +6,7 @@
 
 #include "asks.h"
 #include "blueprint.h"
+#include "graph.h"
 #include "memory.h"
 #include "room.h"
 #include "shape.h"
@@ -13,7 +14,6 @@
 #include "thread_walk.h"
 
 #define BACK 100u /* events that are looked through for where a reader is */
-#define END "__end__"
 /* Up to which step checkpoints are told: none is left, or those that a run begins with. */
 #define ALL INT64_MAX
 #define FIRST INT64_C(-1)
@@ -149,7 +149,7 @@ begin_behind(struct trail *trail, const struct value *checkpoint)
 {
 	const char *node = value_get_text(checkpoint, "next");
 
-	if (is_running(checkpoint) && node != NULL && strcmp(node, END) != 0)
+	if (is_running(checkpoint) && node != NULL && strcmp(node, GRAPH_END) != 0)
 		set_task(trail, value_get_int(checkpoint, "step", 0) + 1,
 		    value_get_int(checkpoint, "version", 0), node);
 	else

@@ -349,6 +349,8 @@ START_TEST(an_agents_own_fields_are_not_written)
 	    "{'assistant_id': 'chief', 'if_not_exists': 'create', " HI "}", 200);
 	get(ACME, "POST", "/threads/chiefs/state", "{'values': {'async_tasks': {}}}",
 	    403);
+	get(ACME, "POST", "/threads/chiefs/runs",
+	    "{'assistant_id': 'chief', 'command': {'update': {'async_tasks': {}}}}", 403);
 	get(ACME, "POST", "/threads/chiefs/state", "{'values': {'messages': 'Hi'}}", 200);
 	get(ADMIN, "POST", "/threads/acme~chiefs/state",
 	    "{'values': {'async_tasks': {}}}", 200);

@@ -112,6 +112,17 @@ const parts = {
 		assert.equal((await client.runs.createBatch([{ assistantId: "quick", input }, { assistantId: "quick", input }])).length, 2);
 	},
 
+	// A run begins at a node, with what is written before.
+	async command() {
+		const { thread_id: thread } = await client.threads.create();
+		const values = await client.runs.wait(thread, "quick", { command: { goto: "model", update: input } });
+		assert.deepEqual(values.messages.map(({ content }) => content), ["Hi", "First."]);
+		const chunks = await collect(client.runs.stream(thread, "quick", { command: { goto: ["model"] }, streamMode: "updates" }));
+		assert.equal(events(chunks, "updates")[0].data.model.messages[0].content, "Second.");
+		for (const goto of ["tools", { node: "model", input: {} }, ["model", "tools"]])
+			await assert.rejects(client.runs.create(thread, "quick", { command: { goto } }), { status: 422 });
+	},
+
 	// Who asks twice gets two answers, and the first nothing of the second.
 	async twice() {
 		const { thread_id: thread } = await client.threads.create();
