@@ -13,13 +13,18 @@
 struct store_settings {
 	struct common_settings common;
 	int64_t ttl_ms, limit, offset, max_depth;
-	const char *filter, *query;
+	const char *filter, *query, *index;
 };
 #define SETTING(field) offsetof(struct store_settings, field)
 static const struct setting store_table[] = {
 	COMMON_SETTINGS,
 	{ "ttl-ms", SETTING_INTEGER, SETTING(ttl_ms), "0", 0, INT64_MAX, "ms",
 	    "put: how long the item lasts; 0: for ever", 0 },
+	{ "index", SETTING_TEXT, SETTING(index), NULL, 0, 0, NULL,
+	    "put: what of the value a search by meaning looks at: false, or a JSON list "
+	    "of "
+	    "fields such as [\"text\"] (default: what coordinators look at)",
+	    0 },
 	{ "filter", SETTING_TEXT, SETTING(filter), NULL, 0, 0, NULL,
 	    "search: what values must be, such as {\"age\": {\"$gte\": 18}}", 0 },
 	{ "query", SETTING_TEXT, SETTING(query), NULL, 0, 0, NULL,
@@ -73,7 +78,7 @@ make_op(struct arena *arena, const struct store_settings *settings, const char *
 	bool is_put = strcmp(name, "put") == 0, is_search = strcmp(name, "search") == 0;
 	bool is_of_one =
 	    is_put || strcmp(name, "get") == 0 || strcmp(name, "delete") == 0;
-	const struct value *value = NULL, *filter = NULL;
+	const struct value *value = NULL, *filter = NULL, *index = NULL;
 	const struct value *namespace = namespace_of(arena, rest[0]);
 
 	if (namespace == NULL)
@@ -88,11 +93,15 @@ make_op(struct arena *arena, const struct store_settings *settings, const char *
 	}
 	if (is_put && (value = parse(arena, rest[2], "VALUE")) == NULL)
 		return NULL;
+	if (is_put && settings->index != NULL &&
+	    (index = parse(arena, settings->index, "--index")) == NULL)
+		return NULL;
 	if (is_search && settings->filter != NULL &&
 	    (filter = parse(arena, settings->filter, "--filter")) == NULL)
 		return NULL;
 	return value_map(arena, "op", value_str(arena, name), "namespace", namespace,
-	    "key", is_of_one ? value_str(arena, rest[1]) : NULL, "value", value, "ttl_ms",
+	    "key", is_of_one ? value_str(arena, rest[1]) : NULL, "value", value, "index",
+	    index, "ttl_ms",
 	    is_put && settings->ttl_ms > 0 ? value_int(arena, settings->ttl_ms) : NULL,
 	    "filter", filter, "query",
 	    is_search && settings->query != NULL ? value_str(arena, settings->query)

@@ -45,6 +45,13 @@ struct submit_settings {
 	    { "metadata", SETTING_LIST, SUBMIT_SETTING(options.metadata), NULL, 0, 0,    \
 		    NULL, "NAME=TEXT, kept with its record; may be given several times", \
 		    0 },                                                                 \
+	    { "interrupt-before", SETTING_LIST,                                          \
+		    SUBMIT_SETTING(options.interrupt_before), NULL, 0, 0, NULL,          \
+		    "a node to pause in front of, beside its agent's; *: all; may be "   \
+		    "given several times",                                               \
+		    0 },                                                                 \
+	    { "interrupt-after", SETTING_LIST, SUBMIT_SETTING(options.interrupt_after),  \
+		    NULL, 0, 0, NULL, "a node to pause behind, likewise", 0 },           \
 	    { "multitask", SETTING_TEXT, SUBMIT_SETTING(multitask), NULL, 0, 0, NULL,    \
 		    "what to do when the thread is not free: enqueue waits (the "        \
 		    "default), "                                                         \

@@ -91,6 +91,18 @@ wall_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* Nodes as the JSON of a list. */
+static void
+set_nodes(struct value_fields *fields, const char *name, const char *const *nodes)
+{
+	struct value_list list = { .arena = fields->arena };
+
+	for (; nodes != NULL && *nodes != NULL; nodes++)
+		value_list_add(&list, value_str(fields->arena, *nodes));
+	if (list.count > 0)
+		set_text(fields, name, json_text(fields->arena, value_list_end(&list)));
+}
+
 /* The flags as fields, not checked yet; NULL after saying why there are none. */
 static const struct value *
 make_fields(struct arena *arena, const struct submit_options *options)
@@ -123,6 +135,10 @@ make_fields(struct arena *arena, const struct submit_options *options)
 	set_text(&fields, "tenant", options->tenant);
 	set_text(&fields, "webhook", options->webhook);
 	set_text(&fields, "traceparent", options->traceparent);
+	set_nodes(
+	    &fields, "interrupt_before", (const char *const *)options->interrupt_before);
+	set_nodes(
+	    &fields, "interrupt_after", (const char *const *)options->interrupt_after);
 	if (value_size(metadata) > 0)
 		set_text(&fields, "metadata", json_text(arena, metadata));
 	if (options->priority != PRIORITY_USUAL)

@@ -9,6 +9,8 @@ struct submit_options {
 	const char *after, *at, *deadline, *tenant, *webhook, *traceparent;
 	int64_t priority;
 	const char **metadata; /* "name=text" */
+	const char **interrupt_before,
+	    **interrupt_after; /* nodes; or NULL: a command without these flags */
 };
 
 /* "90s", given as flag, as milliseconds in text, or NULL after saying why not: it may be min_ms to

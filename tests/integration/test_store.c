@@ -84,7 +84,11 @@ START_TEST(what_an_agent_knows_outlives_threads_and_processes)
 	ck_assert_value(arena, value_get(value_at(value_get(found, "items"), 0), "value"),
 	    "{'key': 'tea', 'likes': 'green'}");
 	kit_flotilla(kit, "store", "delete", "users/ann", "tea", NULL);
-	kit_flotilla(kit, "store", "put", "users/ann", "pets", "{\"dogs\": 2}", NULL);
+	kit_flotilla(kit, "store", "put", "users/ann", "pets", "{\"dogs\": 2}", "--index",
+	    "[\"dogs\"]", NULL);
+	found = parsed(arena,
+	    kit_flotilla(kit, "store", "get", "users/ann", "pets", "--json", NULL));
+	ck_assert_value(arena, value_get(value_get(found, "item"), "index"), "['dogs']");
 	ck_assert_str_eq(kit_flotilla(kit, "store", "get", "users/ann", "pets", NULL),
 	    "{\"dogs\":2}\n");
 	ck_assert_str_eq(kit_flotilla(kit, "store", "search", "users/ann", NULL),

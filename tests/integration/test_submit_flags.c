@@ -61,6 +61,11 @@ play_shown(struct fleet_client *client, void *arg)
 	ck_assert_ptr_null(strstr(said, "r2"));
 	said = kit_flotilla(kit, "runs", "--metadata", "customer=other", NULL);
 	ck_assert_ptr_null(strstr(said, "r1"));
+	kit_flotilla(kit, "submit", "echo", "hi", "--run-id", "r4", "--interrupt-before",
+	    "model", "--interrupt-before", "*", "--interrupt-after", "model", NULL);
+	ck_assert(client_wait_end(client, "r4", "r4", WAIT_MS));
+	said = kit_flotilla(kit, "runs", "--state", "interrupted", NULL);
+	ck_assert_ptr_nonnull(strstr(said, "r4"));
 }
 
 START_TEST(what_a_submission_says_is_shown_and_found)
