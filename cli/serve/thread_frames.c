@@ -8,6 +8,7 @@
 #include "chat.h"
 #include "json.h"
 #include "memory.h"
+#include "points.h"
 #include "shape.h"
 #include "speech.h"
 
@@ -24,6 +25,7 @@ struct thread_frames {
 	uint64_t number, event, count; /* of the next frame */
 	const char *run, *agent;
 	struct packet out;
+	struct points points;
 	struct speech
 	    speech; /* what was shown of the message that comes piece by piece */
 };
@@ -90,6 +92,7 @@ thread_frames_begin(struct thread_frames *frames, uint64_t number, const char *r
 	frames->agent = agent;
 	frames->event = seen;
 	frames->count = 0;
+	frames->points = (struct points){ 0 };
 	frames->speech = (struct speech){ 0 };
 }
 
@@ -119,6 +122,15 @@ struct about {
 	int64_t step;     /* of part */
 	int64_t at;       /* ms since 1970; 0: not known */
 };
+
+/* Of a stored event, outside of any node. */
+static struct about
+about_event(unsigned channel, const char *method, const struct value *event)
+{
+	return (struct about){
+		.channel = channel, .method = method, .at = value_get_int(event, "at", 0)
+	};
+}
 
 static const struct value *
 namespace_of(struct arena *arena, const struct about *about)
@@ -159,25 +171,11 @@ static void
 add_lifecycle(struct thread_frames *frames, struct arena *arena,
     const struct value *event, const char *what, const struct value *error)
 {
-	const struct about about = { .channel = CHANNEL_LIFECYCLE,
-		.method = "lifecycle",
-		.at = value_get_int(event, "at", 0) };
+	const struct about about = about_event(CHANNEL_LIFECYCLE, "lifecycle", event);
 
 	add(frames, arena, &about,
 	    value_map(arena, "event", value_str(arena, what), "graph_name",
 		value_str(arena, frames->agent), "error", error, NULL));
-}
-
-static void
-add_values(struct thread_frames *frames, struct arena *arena, const struct value *event,
-    const struct value *values)
-{
-	const struct about about = { .channel = CHANNEL_VALUES,
-		.method = "values",
-		.at = value_get_int(event, "at", 0) };
-
-	if (values != NULL)
-		add(frames, arena, &about, values);
 }
 
 /* --- what the model says ------------------------------------------------------------------ */
@@ -399,9 +397,7 @@ show_questions(
     struct thread_frames *frames, struct arena *arena, const struct value *event)
 {
 	const struct value *asks = value_get(event, "interrupts");
-	const struct about about = { .channel = CHANNEL_INPUT,
-		.method = "input.requested",
-		.at = value_get_int(event, "at", 0) };
+	const struct about about = about_event(CHANNEL_INPUT, "input.requested", event);
 	size_t i;
 
 	for (i = 0; i < value_size(asks); i++)
@@ -410,38 +406,41 @@ show_questions(
 			"payload", value_get(value_at(asks, i), "value"), NULL));
 }
 
-/* A checkpoint is no more than where it stands: its state is the channel `values`. */
-static const struct value *
-envelope(struct arena *arena, const struct value *state)
+static void
+show_point(struct thread_frames *frames, struct arena *arena, const struct value *event)
 {
-	const struct value *metadata = value_get(state, "metadata");
-	const struct value *parent =
-	    value_get(value_get(state, "parent_checkpoint"), "checkpoint_id");
+	const struct about about = about_event(CHANNEL_CHECKPOINTS, "checkpoints", event);
+	const struct value *point = points_take(&frames->points, arena);
 
-	return value_map(arena, "id",
-	    value_get(value_get(state, "checkpoint"), "checkpoint_id"), "parent_id",
-	    value_text_is(parent, "0") ? NULL : parent, "step",
-	    value_get(metadata, "step"), "source", value_get(metadata, "source"), NULL);
+	if (point != NULL)
+		add(frames, arena, &about, point);
 }
 
+/* Checkpoints go before the state, where that is told. */
 static void
-show_trail(struct thread_frames *frames, struct arena *arena, const struct value *items)
+show_trail(struct thread_frames *frames, struct arena *arena, const struct value *event,
+    const struct thread_told *told)
 {
+	const struct about about = about_event(CHANNEL_TASKS, "tasks", event);
+	const struct about state = about_event(CHANNEL_VALUES, "values", event);
 	size_t i;
 
-	for (i = 0; i < value_size(items); i++) {
-		const struct value *item = value_at(items, i);
+	for (i = 0; i < value_size(told->trail); i++) {
+		const struct value *item = value_at(told->trail, i);
 		const struct value *payload = value_get(item, "payload");
-		bool is_checkpoint = value_text_is(value_get(item, "type"), "checkpoint");
-		const struct about about = {
-			.channel = is_checkpoint ? CHANNEL_CHECKPOINTS : CHANNEL_TASKS,
-			.method = is_checkpoint ? "checkpoints" : "tasks",
-			.at = value_get_int(item, "at", 0),
-		};
 
-		add(frames, arena, &about,
-		    is_checkpoint ? envelope(arena, payload) : payload);
+		if (!value_text_is(value_get(item, "type"), "checkpoint")) {
+			add(frames, arena, &about, payload);
+			continue;
+		}
+		points_hold(&frames->points, payload);
+		if ((frames->channels & CHANNEL_VALUES) == 0)
+			show_point(frames, arena, event);
 	}
+	if (told->values == NULL)
+		return;
+	show_point(frames, arena, event);
+	add(frames, arena, &state, told->values);
 }
 
 static void
@@ -474,8 +473,7 @@ thread_frames_event(struct thread_frames *frames, struct arena *arena,
 		show_step(frames, arena, event, told->messages);
 	else if (value_text_is(kind, "interrupted"))
 		show_questions(frames, arena, event);
-	add_values(frames, arena, event, told->values);
-	show_trail(frames, arena, told->trail);
+	show_trail(frames, arena, event, told);
 	if (value_text_is(kind, "finished"))
 		show_end(frames, arena, event);
 	/* What was live behind it, and the client has, is not told again: what comes now has other numbers. */

@@ -258,6 +258,25 @@ until_end(void *arg, const struct serve_frame *frame)
 	    "completed");
 }
 
+/* Each checkpoint is told right before a state, and the first builds on the empty thread. */
+static void
+check_pairs(const struct story *story)
+{
+	const struct value *data;
+	size_t i, pairs = 0;
+
+	for (i = 0; i < story->count; i++) {
+		if (strcmp(story->frames[i].event, "checkpoints") != 0)
+			continue;
+		data = value_get(value_get(story->frames[i].data, "params"), "data");
+		if (pairs++ == 0)
+			ck_assert_str_eq(value_get_text(data, "parent_id"), "0");
+		ck_assert_str_eq(story->frames[i + 1].event, "values");
+	}
+	ck_assert_uint_ge(pairs, 1);
+	ck_assert_str_eq(value_get_text(data, "id"), "4");
+}
+
 START_TEST(a_threads_events_have_tasks_and_checkpoints)
 {
 	const char *id = serve_thread(), *run = serve_run(id, "talker", "");
@@ -266,6 +285,10 @@ START_TEST(a_threads_events_have_tasks_and_checkpoints)
 	const struct value *data;
 	size_t i;
 
+	ASK(.path = path, .body = "{'channels': ['values', 'checkpoints', 'lifecycle']}",
+	    .on_frame = until_end, .arg = &story);
+	check_pairs(&story);
+	story.count = 0;
 	ASK(.path = path, .body = "{'channels': ['tasks', 'checkpoints', 'lifecycle']}",
 	    .on_frame = until_end, .arg = &story);
 	serve_run_end(id, run);

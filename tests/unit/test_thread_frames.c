@@ -358,6 +358,53 @@ START_TEST(what_workers_publish_else_is_custom)
 }
 END_TEST
 
+static void
+tell_point(int version, int parent, const char *values)
+{
+	const struct thread_told told = {
+		.values = values != NULL ? literal(arena, values) : NULL,
+		.trail = literal(arena,
+		    arena_printf(arena,
+			"[{'type': 'checkpoint', 'payload': {'checkpoint': "
+			"{'checkpoint_id': '%d'}, 'parent_checkpoint': "
+			"{'checkpoint_id': '%d'}, 'metadata': {'step': %d, 'source': "
+			"'loop'}}}]",
+			version, parent, version)),
+	};
+
+	thread_frames_event(frames, arena,
+	    literal(arena, arena_printf(arena, "{'kind': 'step', 'seq': %d}", version)),
+	    &told);
+}
+
+/* The last checkpoint, which the state is told behind. */
+static const struct value *
+last_point(void)
+{
+	const struct value *all = told();
+
+	return data_of(value_at(all, value_size(all) - 2));
+}
+
+START_TEST(checkpoints_without_a_state_are_told_with_the_next)
+{
+	begin(CHANNEL_VALUES | CHANNEL_CHECKPOINTS, 0);
+	tell_point(3, 2, NULL);
+	tell_point(4, 3, NULL);
+	tell_point(5, 4, "{'messages': []}");
+	ck_assert_str_eq(story(told()), "checkpoints, values");
+	ck_assert_value(arena, last_point(),
+	    "{'id': '5', 'parent_id': '2', 'step': 5, 'source': 'loop'}");
+	tell_point(6, 5, "{'messages': []}");
+	ck_assert_value(arena, last_point(),
+	    "{'id': '6', 'parent_id': '5', 'step': 6, 'source': 'loop'}");
+	begin(CHANNEL_CHECKPOINTS, 0);
+	tell_point(3, 2, NULL);
+	tell_point(4, 3, NULL);
+	ck_assert_str_eq(story(told()), "checkpoints, checkpoints");
+}
+END_TEST
+
 START_TEST(channels_have_names)
 {
 	unsigned channels = 0;
@@ -389,6 +436,7 @@ tcase_thread_frames(void)
 	tcase_add_test(tcase, a_pause_asks_and_is_no_end);
 	tcase_add_loop_test(tcase, each_end_is_told, 0, sizeof ends / sizeof *ends);
 	tcase_add_test(tcase, what_workers_publish_else_is_custom);
+	tcase_add_test(tcase, checkpoints_without_a_state_are_told_with_the_next);
 	tcase_add_test(tcase, channels_have_names);
 	return tcase;
 }
