@@ -40,6 +40,7 @@ check_body(struct arena *arena, const struct value *body, bool is_paused, int64_
 		.run = "r",
 		.is_stateless = !is_paused && version == 0,
 		.is_paused = is_paused,
+		.next = is_paused ? "tools" : NULL,
 		.version = version };
 	struct run_body read;
 	const char *wrong = run_body_read(arena, body, &place, 1000, &read);
