@@ -422,7 +422,15 @@ take(struct feed *feed, struct arena *arena, const struct value **thing_r)
 bool
 feed_has_more(const struct feed *feed)
 {
-	return next_event(feed) != NULL || first_heard(feed) != NULL;
+	size_t i;
+
+	if (next_event(feed) != NULL)
+		return true;
+	/* Numbers of events that were read stay until something is taken behind them. */
+	for (i = feed->first; i < feed->count; i++)
+		if (feed->heard[i].seq == 0 || feed->heard[i].seq > feed->seen)
+			return true;
+	return false;
 }
 
 static int

@@ -49,6 +49,36 @@ START_TEST(without_a_mode_the_state_is_shown)
 }
 END_TEST
 
+static bool
+until_the_tool_has_answered(void *arg, const struct serve_frame *frame)
+{
+	story_on_frame(arg, frame);
+	return value_size(value_get(frame->data, "messages")) < 3;
+}
+
+/* What comes next comes in ten minutes. */
+START_TEST(a_state_is_shown_though_nothing_follows)
+{
+	struct fleet_up *fleet = &serve_bench.fleet;
+	const char *id = serve_thread();
+	struct story story = { 0 };
+
+	fleet_up_write(fleet, "stuck.yaml",
+	    "name: stuck\nmodel: scripted:s\ntools: [note]\nscript:\n  s:\n"
+	    "    - {content: A., tool_calls: [{id: n, name: note, args: {text: a}}]}\n"
+	    "    - {content: B., delay_ms: 600000}\n");
+	ck_assert_int_eq(CLI(&fleet->flotilla, "agents", "apply",
+			     arena_printf(fleet->arena, "%s/stuck.yaml", fleet->folder))
+			     .status,
+	    0);
+	ASK(.path = serve_text("/threads/%s/runs/stream", id),
+	    .body = "{'assistant_id': 'stuck', 'on_disconnect': 'cancel', " HI "}",
+	    .on_frame = until_the_tool_has_answered, .arg = &story);
+	ck_assert_uint_eq(
+	    value_size(value_get(story_last(&story, "values")->data, "messages")), 3);
+}
+END_TEST
+
 START_TEST(messages_grow)
 {
 	struct story story = { 0 };
@@ -290,6 +320,7 @@ tcase_serve_streams(void)
 	tcase_add_unchecked_fixture(tcase, serve_open, serve_close);
 	tcase_add_test(tcase, a_stream_shows_a_run_as_it_goes);
 	tcase_add_test(tcase, without_a_mode_the_state_is_shown);
+	tcase_add_test(tcase, a_state_is_shown_though_nothing_follows);
 	tcase_add_test(tcase, messages_grow);
 	tcase_add_test(tcase, a_pause_is_shown_and_its_answer_goes_on);
 	tcase_add_test(tcase, an_error_ends_a_stream);
