@@ -102,6 +102,26 @@ START_TEST(what_goes_on_or_waits_is_not_deleted)
 }
 END_TEST
 
+/* As LangGraph's server leaves it: the thread is what it was, and nothing tells of the run but its checkpoints. */
+START_TEST(what_was_rolled_back_is_deleted)
+{
+	const char *id = serve_thread(), *first = quick(id), *slow;
+	const struct value *before = state_of(id);
+
+	slow = serve_run(id, "slow", "");
+	serve_run_wait(id, slow, "running");
+	ASK(.path =
+		serve_text("/threads/%s/runs/%s/cancel?wait=1&action=rollback", id, slow),
+	    .body = "{}");
+	ck_assert_int_eq(forget(id, slow).status, 204);
+	ck_assert(value_equal(state_of(id), before));
+	ck_assert_str_eq(runs_of(id, ""), serve_text("%s ", first));
+	quick(id);
+	ck_assert_uint_eq(
+	    value_size(value_get(value_get(state_of(id), "values"), "messages")), 4);
+}
+END_TEST
+
 START_TEST(what_it_asks_stays_asked)
 {
 	const char *id = serve_thread(), *run = serve_run(id, "approver", "");
@@ -233,6 +253,7 @@ tcase_serve_forget(void)
 	tcase_add_unchecked_fixture(tcase, serve_open, serve_close);
 	tcase_add_test(tcase, it_goes_and_leaves_the_thread);
 	tcase_add_test(tcase, what_goes_on_or_waits_is_not_deleted);
+	tcase_add_test(tcase, what_was_rolled_back_is_deleted);
 	tcase_add_test(tcase, what_it_asks_stays_asked);
 	tcase_add_test(tcase, by_its_key_it_is_begun_again);
 	tcase_add_test(tcase, who_follows_the_thread_is_shown_each_run_once);
