@@ -166,7 +166,9 @@ find_place(struct call *call, const struct value *body, struct run_place *place_
 	head = value_get(thread, "head");
 	place_r->is_paused = value_text_is(value_get(head, "status"), "interrupted");
 	next = value_get_text(head, "next");
-	if (next != NULL && strcmp(next, GRAPH_END) != 0)
+	/* Of one that is busy nobody knows where it will stand. */
+	if (next != NULL && strcmp(next, GRAPH_END) != 0 &&
+	    strcmp(shape_thread_status(thread), "busy") != 0)
 		place_r->next = next;
 	return true;
 }

@@ -155,6 +155,31 @@ START_TEST(where_a_node_is_next_no_other_runs)
 }
 END_TEST
 
+/* Where the thread stands when its turn has come is not known yet. */
+START_TEST(behind_another_run_it_waits)
+{
+	const char *id = serve_thread(), *slow = serve_run(id, "slow", ""), *run;
+
+	while (*next_of(id) == '\0')
+		serve_pause();
+	run = value_get_text(
+	    serve_post(serve_text("/threads/%s/runs", id),
+		"{'assistant_id': 'careful', 'command': {'goto': 'tools'}}", 200),
+	    "run_id");
+	ASK(.path = serve_text("/threads/%s/runs/%s/cancel?wait=1", id, slow),
+	    .body = "{}");
+	/* It was cancelled in front of its model. */
+	ck_assert_str_eq(serve_run_end(id, run), "error");
+	run = value_get_text(
+	    serve_post(serve_text("/threads/%s/runs", id),
+		"{'assistant_id': 'slow', 'command': {'goto': 'model'}}", 200),
+	    "run_id");
+	serve_run_wait(id, run, "running");
+	ASK(.path = serve_text("/threads/%s/runs/%s/cancel?wait=1", id, run),
+	    .body = "{}");
+}
+END_TEST
+
 TCase *
 tcase_serve_command(void)
 {
@@ -168,5 +193,6 @@ tcase_serve_command(void)
 	tcase_add_loop_test(
 	    tcase, what_cannot_be_done_is_refused, 0, sizeof refused / sizeof *refused);
 	tcase_add_test(tcase, where_a_node_is_next_no_other_runs);
+	tcase_add_test(tcase, behind_another_run_it_waits);
 	return tcase;
 }
