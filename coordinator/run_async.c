@@ -35,7 +35,10 @@ read_own(struct run *run, struct arena *arena, const struct value *named,
 	if (status != STORE_OK || !is_own(run, *record_r) ||
 	    !value_text_is(value_get(*record_r, "thread"), thread))
 		*record_r = NULL;
-	return status == STORE_OK || status == STORE_NONE ? GO_ON : GO_DROP;
+	/* What is damaged is gone for who wants it, and no trouble of its own. */
+	return status == STORE_OK || status == STORE_NONE || status == STORE_DAMAGED
+		   ? GO_ON
+		   : GO_DROP;
 }
 
 static const struct value *

@@ -304,10 +304,10 @@ child_await(struct run *run, struct arena *arena, const struct child *child)
 		status = store_has_ended(coordinator->store, look, child->thread,
 		    child->run, &has_ended, &is_queued);
 		arena_destroy(&look);
-		if (status != STORE_OK && status != STORE_NONE)
-			return GO_DROP;
-		if (has_ended || status == STORE_NONE)
+		if (has_ended || status == STORE_NONE || status == STORE_DAMAGED)
 			return GO_ON;
+		if (status != STORE_OK)
+			return GO_DROP;
 		if (!is_noted)
 			note_waiting(run, arena, child);
 		is_noted = true;
@@ -440,7 +440,9 @@ read_outcome(struct run *run, struct arena *arena, const struct effect *effect,
 	const struct value *record = NULL;
 	enum store_status status =
 	    store_run(run->coordinator->store, own, child->thread, child->run, &record);
-	bool is_known = status == STORE_OK || status == STORE_NONE;
+	/* One that is damaged is gone: no trouble of its parent's. */
+	bool is_known =
+	    status == STORE_OK || status == STORE_NONE || status == STORE_DAMAGED;
 
 	if (value_text_is(value_get(record, "status"), "cancelled") &&
 	    run_stops_with_its_own(run))

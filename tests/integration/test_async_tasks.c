@@ -384,6 +384,25 @@ START_TEST(a_task_whose_thread_is_gone)
 }
 END_TEST
 
+/* What cannot be read is gone for its conversation, which goes on. */
+static void
+play_damaged(struct scene *scene)
+{
+	said_in(scene, "chief", "r1");
+	ask_check_status(scene, ask_wait_end(scene, TASK, TASK), "success");
+	kit_redis_cli(scene->kit, 0, "SET", store_run_key(scene->arena, TASK, TASK),
+	    "no hash", NULL);
+	ck_assert_has(said_in(scene, "chief", "r2"), "\"status\":\"error\"");
+	ck_assert_has(said_in(scene, "chief", "r3"), "status: error");
+	ck_assert_has(said_in(scene, "chief", "r4"), "no such task");
+}
+
+START_TEST(a_task_whose_record_is_damaged)
+{
+	act(play_damaged);
+}
+END_TEST
+
 TCase *
 tcase_async_tasks(void)
 {
@@ -398,5 +417,6 @@ tcase_async_tasks(void)
 	tcase_add_test(tcase, a_run_of_a_tasks_id_is_not_taken_for_it);
 	tcase_add_test(tcase, a_task_is_not_where_its_thread_says_alone);
 	tcase_add_test(tcase, a_task_whose_thread_is_gone);
+	tcase_add_test(tcase, a_task_whose_record_is_damaged);
 	return tcase;
 }

@@ -386,6 +386,26 @@ START_TEST(a_copy_asks_for_its_childs_child)
 }
 END_TEST
 
+/* Its record cannot be read any more: that is its own trouble. */
+static void
+play_damaged(struct scene *scene)
+{
+	kit_write(scene->kit, "hold", "");
+	ask_submit(scene, "one", "r1", "t", "input", "\"hi\"");
+	ask_wait_lines(scene, "pay", 1);
+	kit_redis_cli(scene->kit, 0, "SET",
+	    store_run_key(scene->arena, "r1-2-0-1", "r1-2-0-1"), "no hash", NULL);
+	ask_check_status(scene, ask_wait_end(scene, "r1", "t"), "success");
+	ck_assert_ptr_nonnull(strstr(ask_tool_answers_of(scene, "t"), "its run is gone"));
+	remove(scene->hold);
+}
+
+START_TEST(a_child_whose_record_is_damaged_is_gone)
+{
+	act(play_damaged);
+}
+END_TEST
+
 /* --- who takes it over ------------------------------------------------------------------ */
 
 static void
@@ -417,6 +437,7 @@ tcase_children_asked(void)
 
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, a_childs_question_is_its_parents);
+	tcase_add_test(tcase, a_child_whose_record_is_damaged_is_gone);
 	tcase_add_test(tcase, a_copy_asks_for_itself);
 	tcase_add_test(tcase, a_copy_asks_for_its_childs_child);
 	tcase_add_test(tcase, what_is_no_answer_leaves_the_pause);
