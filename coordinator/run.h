@@ -187,6 +187,11 @@ enum go run_update(
 enum go run_unknown_node(struct run *run, const char *name);
 enum go run_check_fields(struct run *run, const struct value *update);
 
+/* *head_r: head, of the past or of another thread, and where it waits for what children ask, with copies of their threads, as
+ * they were: each question is answered by itself. What cannot be copied stays. GO_DROP: Redis does not say, or run is to stop. */
+enum go run_copy_children(
+    struct run *run, const struct value *head, const struct value **head_r);
+
 /* Fills the thread, unless it is_used, with another one up to a checkpoint, and ends the run. */
 enum go run_copy(struct run *run, bool is_used, const struct value *options);
 

@@ -333,6 +333,11 @@ load(struct run *run, struct store_claim *claim)
 	head = claim->head;
 	run->goes_on = !value_has(run->record, "input") &&
 		       (!value_has(options, "command") || run_stands(head));
+	/* What was asked there may have been answered since. */
+	if (run->goes_on && run->past.version >= 0)
+		go = run_copy_children(run, head, &head);
+	if (go != GO_ON)
+		return go;
 	version = version_of(run, head);
 	if (agent != NULL && version != NULL)
 		run->agent = agents_get(

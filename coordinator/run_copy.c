@@ -9,6 +9,7 @@
 #include "bounds.h"
 #include "log.h"
 #include "retention.h"
+#include "suspects.h"
 
 static enum go
 unknown(
@@ -55,14 +56,29 @@ record_of_copy(struct run *run, struct arena *arena, const struct value *call)
 	    value_get(run->record, "priority"), NULL);
 }
 
-static bool
-is_copied(struct run *run, const struct child *child)
+/* Has child's thread copied; child->fault: it could not be. */
+static enum go
+copy_thread(struct run *run, const struct value *call, struct child *child)
 {
-	const struct value *record;
+	struct arena *arena = run->arena;
+	const struct value *record = NULL;
+	enum store_status status;
+	enum go go = child_queue(run, arena, child, record_of_copy(run, arena, call));
 
-	return store_run(run->coordinator->store, run->arena, child->thread, child->run,
-		   &record) == STORE_OK &&
-	       value_text_is(value_get(record, "status"), "success");
+	if (go != GO_ON || child->fault != NULL)
+		return go;
+	suspects_wait(run);
+	go = child_await(run, arena, child);
+	suspects_go_on(run);
+	if (go != GO_ON)
+		return go;
+	status =
+	    store_run(run->coordinator->store, arena, child->thread, child->run, &record);
+	if (!value_text_is(value_get(record, "status"), "success"))
+		child->fault = "see its record";
+	return status == STORE_OK || status == STORE_NONE || status == STORE_DAMAGED
+		   ? GO_ON
+		   : GO_DROP;
 }
 
 /* *call_r: the call under key of what the pause keeps, held up by a copy. By the child itself where that cannot be copied any
@@ -83,26 +99,22 @@ copy_child(struct run *run, const char *key, const struct value *call,
 	child.run = child.thread =
 	    child_run(arena, run, arena_printf(arena, ".copy%s", key), 1);
 	awaited_begin(run);
-	go = child_queue(run, arena, &child, record_of_copy(run, arena, call));
-	if (go == GO_ON && child.fault == NULL)
-		go = child_await(run, arena, &child);
+	go = copy_thread(run, call, &child);
 	awaited_end(run);
 	if (go != GO_ON)
 		return go;
-	if (child.fault == NULL && is_copied(run, &child))
+	if (child.fault == NULL)
 		*call_r = value_map_with(arena, call, "held",
 		    value_map_with(
 			arena, held, "thread", value_str(arena, child.thread)));
 	else
-		log_warnx("run=%s thread=%s not copied: %s", run->id,
-		    value_get_text(held, "thread"),
-		    child.fault != NULL ? child.fault : "see its record");
+		log_warnx("run=%s child=%s: thread=%s not copied: %s", run->id, child.run,
+		    value_get_text(held, "thread"), child.fault);
 	return GO_ON;
 }
 
-/* *head_r: head, with children of its own. */
-static enum go
-copy_children(struct run *run, const struct value *head, const struct value **head_r)
+enum go
+run_copy_children(struct run *run, const struct value *head, const struct value **head_r)
 {
 	const struct value *round = value_get(head, "round"), *call;
 	struct value_fields fields = { .arena = run->arena };
@@ -127,14 +139,11 @@ copy_children(struct run *run, const struct value *head, const struct value **he
 /* --- the copy -------------------------------------------------------------------------- */
 
 static enum go
-filled(struct run *run, const struct store_past *past, const char *source)
+filled(struct run *run, const struct store_past *past, const struct value *head,
+    const char *source)
 {
 	struct arena *batch = run->batch;
-	const struct value *head;
-	enum go go = copy_children(run, past->head, &head);
 
-	if (go != GO_ON)
-		return go;
 	run->version = past->version;
 	run->order = past->order;
 	run->undone.fields = past->fields;
@@ -152,9 +161,10 @@ run_copy(struct run *run, bool is_used, const struct value *options)
 	struct store *store = run->coordinator->store;
 	const char *source = value_get_text(options, "copy_of");
 	uint64_t version = (uint64_t)value_get_int(options, "checkpoint", 0);
-	const struct value *history = NULL;
+	const struct value *history = NULL, *head;
 	struct store_past past;
 	enum store_status status;
+	enum go go;
 
 	if (is_used)
 		return run_fail(run, "ValueError",
@@ -170,10 +180,13 @@ run_copy(struct run *run, bool is_used, const struct value *options)
 		    value_at(history, value_size(history) - 1), "version", 0);
 	if (store_past_of(run->arena, history, version, &past) == -1 || version == 0)
 		return unknown(run, source, history, version);
+	go = run_copy_children(run, past.head, &head);
+	if (go != GO_ON)
+		return go;
 	status = store_fill(store, run->thread, run->id, run->epoch,
 	    &(struct store_copy){ source, history, version });
 	if (status == STORE_OK)
-		return filled(run, &past, source);
+		return filled(run, &past, head, source);
 	/* What it lacks was pruned meanwhile. */
 	return status == STORE_FAILED && redis_is_up(run->coordinator->redis)
 		   ? run_fail(run, "RuntimeError", "not copied: %s", store_error(store))

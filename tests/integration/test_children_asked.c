@@ -386,6 +386,34 @@ START_TEST(a_copy_asks_for_its_childs_child)
 }
 END_TEST
 
+/* Gone back to where it was asked, and answered once more. */
+static void
+play_replayed(struct scene *scene)
+{
+	struct arena *arena = scene->arena;
+	const struct value *state = NULL;
+
+	asked(scene, "deep", "r1", "input", "\"hi\"", 1);
+	ck_assert_int_eq(
+	    store_thread(scene->client->store, arena, "t", &state), STORE_OK);
+	answer_in(scene, "deep", "r2", "t");
+	client_submit(scene->client, arena,
+	    value_map(arena, "agent", value_str(arena, "deep"), "run",
+		value_str(arena, "r3"), "thread", value_str(arena, "t"), "checkpoint",
+		value_printf(
+		    arena, "%lld", (long long)value_get_int(state, "version", 0)),
+		NULL));
+	ask_check_status(scene, ask_wait_end(scene, "r3", "t"), "interrupted");
+	ended(scene, "deep", "r4", "\"yes\"", "a=I had it bought.;");
+	ck_assert_uint_eq(ask_lines_of(scene, "kept").count, 1);
+}
+
+START_TEST(a_replayed_question_is_asked_anew)
+{
+	act(play_replayed);
+}
+END_TEST
+
 /* Its record cannot be read any more: that is its own trouble. */
 static void
 play_damaged(struct scene *scene)
@@ -438,6 +466,7 @@ tcase_children_asked(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, a_childs_question_is_its_parents);
 	tcase_add_test(tcase, a_child_whose_record_is_damaged_is_gone);
+	tcase_add_test(tcase, a_replayed_question_is_asked_anew);
 	tcase_add_test(tcase, a_copy_asks_for_itself);
 	tcase_add_test(tcase, a_copy_asks_for_its_childs_child);
 	tcase_add_test(tcase, what_is_no_answer_leaves_the_pause);
