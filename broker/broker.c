@@ -9,6 +9,7 @@
 #include "body.h"
 #include "core.h"
 #include "curve.h"
+#include "key_file.h"
 #include "log.h"
 #include "memory.h"
 #include "notice.h"
@@ -325,7 +326,7 @@ open_allow_list(struct broker *broker, const struct broker_settings *settings)
 	if (settings->allow == NULL && settings->common.key == NULL)
 		return;
 	if (settings->allow == NULL)
-		settings_refuse("broker", "--key", settings->common.key,
+		settings_refuse("broker", "--key", key_file_shown(settings->common.key),
 		    "given together with --allow FILE, the keys that may connect");
 	if (settings->common.key == NULL)
 		settings_refuse("broker", "--allow", settings->allow,

@@ -15,6 +15,7 @@
 
 #include "curve.h"
 #include "descriptors.h"
+#include "key_file.h"
 #include "log.h"
 #include "memory.h"
 #include "notify.h"
@@ -208,12 +209,13 @@ open_keys(const struct service *service, const char *program)
 	const char *error;
 
 	if (common->key == NULL && common->broker_key != NULL && connects)
-		settings_refuse(program, "--broker-key", common->broker_key,
+		settings_refuse(program, "--broker-key",
+		    key_file_shown(common->broker_key),
 		    "given together with --key FILE, this process's own pair");
 	if (common->key == NULL)
 		return;
 	if (common->broker_key == NULL && connects)
-		settings_refuse(program, "--key", common->key,
+		settings_refuse(program, "--key", key_file_shown(common->key),
 		    "given together with --broker-key, the broker's public key");
 	if (curve_open(common->key, connects ? common->broker_key : NULL, &error) == -1)
 		fatalx("%s", error);

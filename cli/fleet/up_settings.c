@@ -101,12 +101,16 @@ check_allowed(struct arena *arena, const struct up_settings *settings)
 	const struct allow_list *list;
 	const struct allow_entry *entry;
 	char key[KEY_TEXT_BYTES];
+	struct key_pair pair;
 	const char *error;
 
-	if (key_public(settings->common.key, key, &error) == -1) {
+	/* All of them load it; and what is none may be a secret key itself. */
+	if (key_file_load(settings->common.key, &pair, &error) == -1) {
 		complain("--key %s", error);
 		return STATUS_FAILED;
 	}
+	memcpy(key, pair.public_key, sizeof key);
+	explicit_bzero(&pair, sizeof pair);
 	list = allow_list_load(arena, settings->allow, &error);
 	if (list == NULL) {
 		complain("--allow %s", error);

@@ -196,6 +196,12 @@ is_public_half(int fd)
 	return is;
 }
 
+const char *
+key_file_shown(const char *path)
+{
+	return key_is_text(path) && access(path, F_OK) == -1 ? "..." : path;
+}
+
 int
 key_file_load(const char *path, struct key_pair *pair_r, const char **error_r)
 {
@@ -203,6 +209,9 @@ key_file_load(const char *path, struct key_pair *pair_r, const char **error_r)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), result = -1;
 
 	memset(pair_r, 0, sizeof *pair_r);
+	if (fd == -1 && key_is_text(path))
+		return refuse(
+		    error_r, "it is a key itself: a file with the pair is wanted");
 	if (fd == -1)
 		return refuse(error_r, "%s: %s", path, strerror(errno));
 	if (key_file_check(path, fd, error_r) == 0 || is_public_half(fd)) {

@@ -45,4 +45,7 @@ int key_public(
 /* True when text is 40 characters of Z85. */
 bool key_is_text(const char *text);
 
+/* Returns path as it may be shown: "..." where it is a key itself, maybe the secret one, that was given for a file. */
+const char *key_file_shown(const char *path);
+
 #endif

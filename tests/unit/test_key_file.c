@@ -287,6 +287,20 @@ START_TEST(a_file_that_is_none_is_named)
 }
 END_TEST
 
+/* FLOTILLA_KEY with a key in it, as FLOTILLA_BROKER_KEY may have: it is not repeated. */
+START_TEST(a_key_in_the_place_of_its_file_is_not_shown)
+{
+	struct key_pair own, none;
+
+	ck_assert_int_eq(key_file_load(path, &own, &error), 0);
+	ck_assert_int_eq(key_file_load(own.secret_key, &none, &error), -1);
+	ck_assert_str_eq(error, "it is a key itself: a file with the pair is wanted");
+	ck_assert_str_eq(key_file_shown(own.secret_key), "...");
+	ck_assert_str_eq(key_file_shown(path), path);
+	ck_assert_str_eq(key_file_shown("/nowhere/broker.key"), "/nowhere/broker.key");
+}
+END_TEST
+
 START_TEST(a_public_key_comes_from_text_or_either_file)
 {
 	char found[KEY_TEXT_BYTES];
@@ -338,6 +352,7 @@ tcase_key_file(void)
 	tcase_add_test(tcase, one_that_root_lends_to_a_group_of_ours_is_read);
 	tcase_add_test(tcase, garbage_halves_and_mixed_pairs_are_refused);
 	tcase_add_test(tcase, a_file_that_is_none_is_named);
+	tcase_add_test(tcase, a_key_in_the_place_of_its_file_is_not_shown);
 	tcase_add_test(tcase, a_public_key_comes_from_text_or_either_file);
 	tcase_add_test(tcase, a_pair_that_could_not_be_written_is_not_there);
 	return tcase;
