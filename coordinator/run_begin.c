@@ -307,6 +307,20 @@ take_pauses(struct run *run, const struct value *options)
 		   : go;
 }
 
+/* *head_r: where the thread stands; of a run that goes on at a checkpoint of the past with questions of its own there, since
+ * what was asked then may have been answered. */
+static enum go
+find_head(struct run *run, const struct store_claim *claim, const struct value *options,
+    const struct value **head_r)
+{
+	*head_r = claim->head;
+	run->goes_on = !value_has(run->record, "input") &&
+		       (!value_has(options, "command") || run_stands(claim->head));
+	return run->goes_on && run->past.version >= 0
+		   ? run_copy_children(run, claim->head, head_r)
+		   : GO_ON;
+}
+
 /* Loads agent and state. */
 static enum go
 load(struct run *run, struct store_claim *claim)
@@ -330,12 +344,7 @@ load(struct run *run, struct store_claim *claim)
 		return go;
 	if (value_has(options, "copy_of"))
 		return run_copy(run, is_used, options);
-	head = claim->head;
-	run->goes_on = !value_has(run->record, "input") &&
-		       (!value_has(options, "command") || run_stands(head));
-	/* What was asked there may have been answered since. */
-	if (run->goes_on && run->past.version >= 0)
-		go = run_copy_children(run, head, &head);
+	go = find_head(run, claim, options, &head);
 	if (go != GO_ON)
 		return go;
 	version = version_of(run, head);

@@ -10,7 +10,7 @@
 #define SHOWN_BYTES 64u
 
 enum go
-run_unknown_node(struct run *run, const char *as)
+run_unknown_node(struct run *run, const char *name)
 {
 	const struct graph *graph = run->agent->graph;
 	const char **names = arena_alloc(run->arena, (graph->count + 1) * sizeof *names);
@@ -20,10 +20,10 @@ run_unknown_node(struct run *run, const char *as)
 	for (i = 0; i < graph->count; i++)
 		if (graph->nodes[i].kind != NODE_END)
 			names[count++] = graph->nodes[i].name;
-	near = nearest_name(as, names, count);
+	near = nearest_name(name, names, count);
 	return run_fail(run, "ValueError",
 	    "agent '%s' has no node '%s'%s%s%s; `flotilla graph` draws those it has",
-	    run->agent->spec->name, utf8_shown(run->arena, as, SHOWN_BYTES),
+	    run->agent->spec->name, utf8_shown(run->arena, name, SHOWN_BYTES),
 	    near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
 	    near != NULL ? "'?" : "");
 }

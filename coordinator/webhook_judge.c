@@ -73,6 +73,23 @@ is_unclear(const struct call_outcome *outcome)
 		   !value_is(value_get(outcome->body, "fault"), VALUE_MAP));
 }
 
+/* What is told of an attempt that was made. */
+static const char *
+text_of(struct arena *arena, const struct call_outcome *outcome, int64_t status)
+{
+	const char *reason = outcome->reason, *text;
+
+	if (is_unclear(outcome))
+		return arena_printf(arena, "the worker's answer is none%s%s",
+		    reason != NULL ? ": " : "", reason != NULL ? reason : "");
+	if (status != 0)
+		return arena_printf(arena, "HTTP %" PRId64 "%s", status,
+		    status >= 300 && status < 400 ? ", and redirects are not followed"
+						  : "");
+	text = value_get_text(value_get(outcome->body, "fault"), "message");
+	return text != NULL ? text : "no answer";
+}
+
 struct webhook_verdict
 webhook_judge(struct arena *arena, const struct call_outcome *outcome, uint64_t attempt,
     uint64_t attempts, uint64_t first_wait_ms)
@@ -96,18 +113,7 @@ webhook_judge(struct arena *arena, const struct call_outcome *outcome, uint64_t 
 		    outcome->reason != NULL ? outcome->reason : "no worker could try";
 		return verdict;
 	}
-	verdict.text = status != 0
-			   ? arena_printf(arena, "HTTP %" PRId64 "%s", status,
-				 status >= 300 && status < 400 ? ", and redirects are "
-								 "not followed"
-							       : "")
-			   : value_get_text(fault, "message");
-	if (is_unclear(outcome))
-		verdict.text = arena_printf(arena, "the worker's answer is none%s%s",
-		    outcome->reason != NULL ? ": " : "",
-		    outcome->reason != NULL ? outcome->reason : "");
-	else if (verdict.text == NULL)
-		verdict.text = "no answer";
+	verdict.text = text_of(arena, outcome, status);
 	if (status >= 200 && status < 300)
 		verdict.outcome = "delivered";
 	else if (attempt >= attempts ||
