@@ -62,6 +62,15 @@ leaves_nothing(const struct run *run)
 	return run->fault != NULL && !run->applied;
 }
 
+/* A text of the run's record, or NULL. */
+static const struct value *
+recorded(const struct run *run, const char *name)
+{
+	const char *text = run_record_text(run, name);
+
+	return text != NULL ? value_str(run->batch, text) : NULL;
+}
+
 static const struct value *
 new_head(struct run *run, const char *status)
 {
@@ -83,9 +92,8 @@ new_head(struct run *run, const char *status)
 		    run->paused != NULL ? value_str(arena, run->paused) : NULL },
 		{ VALUE_TEXT("round"), run->fault == NULL ? run->round : NULL },
 		/* Its questions are its parent's: nobody answers them here. */
-		{ VALUE_TEXT("task"), run_record_text(run, "task") != NULL
-					  ? value_str(arena, run_record_text(run, "task"))
-					  : NULL },
+		{ VALUE_TEXT("task"), recorded(run, "task") },
+		{ VALUE_TEXT("assistant"), recorded(run, "assistant") },
 		{ VALUE_TEXT("ephemeral"),
 		    run->state != NULL ? state_ephemeral(run->state, arena) : NULL },
 		/* For who takes the run over; a run that ends leaves nothing of it. */

@@ -6,7 +6,7 @@ static const struct value *
 record_kept(struct arena *arena, const struct value *record)
 {
 	static const char *const names[] = { "deadline_ms", "tenant", "webhook", "task",
-		"said", "started_by", "depth", "again" };
+		"said", "started_by", "depth", "again", "assistant" };
 	struct value_fields kept = { .arena = arena };
 	size_t i;
 

@@ -87,6 +87,7 @@ make_rest(struct run *run, const struct value *head, bool same_calls)
 {
 	struct arena *arena = run->arena;
 	bool waits = still_waits(run, head, same_calls);
+	bool is_same = value_text_is(value_get(head, "agent"), run->agent->spec->name);
 
 	return value_map(arena, "run", value_str(arena, run->id), "status",
 	    value_str(arena, waits ? "interrupted" : "success"), "step",
@@ -96,7 +97,8 @@ make_rest(struct run *run, const struct value *head, bool same_calls)
 	    value_str(arena, run->agent->spec->version), "next",
 	    value_str(arena, run_node(run)->name), "paused",
 	    waits ? value_get(head, "paused") : NULL, "round",
-	    waits ? value_get(head, "round") : NULL, NULL);
+	    waits ? value_get(head, "round") : NULL, "assistant",
+	    is_same ? value_get(head, "assistant") : NULL, NULL);
 }
 
 /* The node that is meant: for GRAPH_START, which is none, the first one. */

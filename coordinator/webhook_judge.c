@@ -18,9 +18,9 @@ static const char *const larges[] = { "fault", "metadata", "unconfirmed", "inter
 const struct value *
 webhook_body(struct arena *arena, const struct value *record)
 {
-	static const char *const told[] = { "run", "thread", "agent", "version", "status",
-		"created", "started", "ended", "parent", "retry_of", "tenant",
-		"priority" };
+	static const char *const told[] = { "run", "thread", "agent", "assistant",
+		"version", "status", "created", "started", "ended", "parent", "retry_of",
+		"tenant", "priority" };
 	struct value_fields fields = { .arena = arena };
 	size_t left = WEBHOOK_BYTES_MAX, i;
 

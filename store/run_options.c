@@ -160,14 +160,16 @@ read_priority(
 	    utf8_shown(arena, text, SHOWN_BYTES), PRIORITY_MAX);
 }
 
+/* A word that is kept as it is, *word_r; or NULL where there is none. */
 static const char *
-read_tenant(struct arena *arena, const struct value *fields, struct run_options *options)
+read_word(struct arena *arena, const struct value *fields, const char *name,
+    const char **word_r)
 {
-	options->tenant = text_of(fields, "tenant");
-	if (options->tenant == NULL || wire_is_id(options->tenant, ID_BYTES_MAX))
+	*word_r = text_of(fields, name);
+	if (*word_r == NULL || wire_is_id(*word_r, ID_BYTES_MAX))
 		return NULL;
 	return arena_printf(arena,
-	    "tenant: must be 1 to %u printable ASCII characters without spaces",
+	    "%s: must be 1 to %u printable ASCII characters without spaces", name,
 	    ID_BYTES_MAX);
 }
 
@@ -217,19 +219,6 @@ read_traceparent(const struct value *fields, struct run_options *options)
 }
 
 static const char *
-read_fingerprint(
-    struct arena *arena, const struct value *fields, struct run_options *options)
-{
-	options->fingerprint = text_of(fields, "fingerprint");
-	if (options->fingerprint == NULL ||
-	    wire_is_id(options->fingerprint, ID_BYTES_MAX))
-		return NULL;
-	return arena_printf(arena,
-	    "fingerprint: must be 1 to %u printable ASCII characters without spaces",
-	    ID_BYTES_MAX);
-}
-
-static const char *
 read_metadata(
     struct arena *arena, const struct value *fields, struct run_options *options)
 {
@@ -269,7 +258,7 @@ run_options_read(struct arena *arena, const struct value *fields, int64_t now_ms
 	if (error == NULL)
 		error = read_priority(arena, fields, options_r);
 	if (error == NULL)
-		error = read_tenant(arena, fields, options_r);
+		error = read_word(arena, fields, "tenant", &options_r->tenant);
 	if (error == NULL)
 		error = read_webhook(arena, fields, options_r);
 	if (error == NULL)
@@ -277,7 +266,9 @@ run_options_read(struct arena *arena, const struct value *fields, int64_t now_ms
 	if (error == NULL)
 		error = read_traceparent(fields, options_r);
 	if (error == NULL)
-		error = read_fingerprint(arena, fields, options_r);
+		error = read_word(arena, fields, "fingerprint", &options_r->fingerprint);
+	if (error == NULL)
+		error = read_word(arena, fields, "assistant", &options_r->assistant);
 	return error;
 }
 
@@ -303,5 +294,7 @@ run_options_record(struct arena *arena, const struct run_options *options)
 	    options->traceparent != NULL ? value_str(arena, options->traceparent) : NULL,
 	    "fingerprint",
 	    options->fingerprint != NULL ? value_str(arena, options->fingerprint) : NULL,
+	    "assistant",
+	    options->assistant != NULL ? value_str(arena, options->assistant) : NULL,
 	    NULL);
 }

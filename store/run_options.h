@@ -18,6 +18,8 @@ struct run_options {
 	const struct value *metadata; /* {name: text, number or bool}, or NULL */
 	const char *traceparent;      /* the trace that it is part of, or NULL */
 	const char *fingerprint;      /* of what was submitted under its id, or NULL */
+	const char
+	    *assistant; /* that it was begun by, of its agent (assistants.h), or NULL */
 };
 
 /* Reads what of fields ({name: text or bytes}) is its. now_ms is the time of the submission,

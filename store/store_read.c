@@ -36,6 +36,7 @@ static const struct {
 	{ "multitask", KEPT_TEXT },
 	{ "traceparent", KEPT_TEXT },
 	{ "fingerprint", KEPT_TEXT },
+	{ "assistant", KEPT_TEXT },
 	{ "ttl", KEPT_TEXT },
 	{ "usual_ttl", KEPT_INSIDE },
 	{ "replaced_by", KEPT_TEXT },

@@ -17,7 +17,7 @@
 static const char *const known_fields[] = { "agent", "input", "run", "thread", "parent",
 	"context", "resume", "stream", "after_ms", "at", "deadline_ms", "priority",
 	"tenant", "metadata", "webhook", "multitask", "checkpoint", "update", "as",
-	"copy_of", "ttl_ms", "ttl_action", "traceparent", "fingerprint",
+	"copy_of", "ttl_ms", "ttl_action", "traceparent", "fingerprint", "assistant",
 	"interrupt_before", "interrupt_after", "command" };
 #define KNOWN_COUNT (sizeof known_fields / sizeof *known_fields)
 #define SHOWN_BYTES 64u /* of what was submitted */

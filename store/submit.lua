@@ -2,7 +2,7 @@
 -- Runs come: submitted, refused, retried; or somebody wants one cancelled.
 
 local KEPT_BY_RETRY = { 'agent', 'input', 'options', 'deadline_ms', 'priority', 'tenant',
-  'metadata', 'webhook' }
+  'metadata', 'webhook', 'assistant' }
 
 -- Entries of the inbox that are looked at for one reading, and how long they may be together.
 local AHEAD_MAX, AHEAD_BYTES_MAX = 1000, 16777216

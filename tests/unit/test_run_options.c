@@ -105,6 +105,7 @@ static const char *const refused[][2] = {
 	{ "traceparent", "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01" },
 	{ "traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 " },
 	{ "fingerprint", "of something" },
+	{ "assistant", "of mine" },
 };
 
 START_TEST(what_is_wrong_is_named)

@@ -301,6 +301,7 @@ play_retry(void)
 	const char *instead;
 
 	quarantine("r");
+	trial_hset("r:r", "assistant", "polite");
 	ck_assert_int_eq(
 	    store_retry(trial.b, trial.arena, "t", "r", "r2", "2", &instead), STORE_OK);
 	ck_assert_uint_eq(value_size(dead()), 0);
@@ -320,6 +321,8 @@ play_retry(void)
 	ck_assert_str_eq(redis_reply_text(value_get(claim.record, "agent")), "clerk");
 	ck_assert_str_eq(redis_reply_text(value_get(claim.record, "version")), "2");
 	ck_assert_ptr_nonnull(value_get(claim.record, "input"));
+	ck_assert_str_eq(
+	    redis_reply_text(value_get(claim.record, "assistant")), "polite");
 	ck_assert_str_eq(redis_reply_text(value_get(claim.record, "retry_of")), "r");
 }
 

@@ -73,7 +73,7 @@ END_TEST
 
 static const char *const with_nul[] = { "agent", "run", "thread", "parent", "tenant",
 	"multitask", "checkpoint", "priority", "webhook", "stream", "ttl_ms", "input",
-	"traceparent", "fingerprint" };
+	"traceparent", "fingerprint", "assistant" };
 
 /* What stands before it may be another run's id: nothing of that one may be touched. */
 START_TEST(a_field_does_not_end_at_a_nul_byte)
