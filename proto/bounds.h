@@ -197,6 +197,13 @@
 #define CRON_ID_BYTES_MAX 76u /* its runs' ids have their time behind it */
 #define CRONS_SHARD_MAX 1000u /* of a shard */
 
+/* Assistants: agents with a context of their own. */
+#define ASSISTANTS_MAX 10000u
+#define ASSISTANTS_TENANT_MAX 1000u     /* of one tenant */
+#define ASSISTANT_BYTES_MAX (64u << 10) /* of a version, packed */
+#define ASSISTANT_NAME_BYTES_MAX 256u
+#define ASSISTANT_VERSIONS_MAX 100u /* that are kept, the newest */
+
 /* Webhooks. */
 #define WEBHOOK_BYTES_MAX (8u << 20) /* told of a run; its output is left out first */
 #define WEBHOOK_CALL_MS 15000u       /* of one attempt */

@@ -26,7 +26,8 @@
 	PART(agents)                                                                     \
 	PART(threads)                                                                    \
 	PART(chores)                                                                     \
-	PART(crons)
+	PART(crons)                                                                      \
+	PART(assistants)
 
 #define DECLARE(name)                                                                    \
 	extern const char _binary_store_##name##_lua_start[],                            \

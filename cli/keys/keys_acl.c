@@ -12,7 +12,7 @@
 	"+lrange +lrem +lset +ltrim +pexpire +rpush +sadd +scard +set +smembers "        \
 	"+smismember +srandmember +srem +xack +xadd +xdel +xpending +xrange +xrevrange " \
 	"+xgroup|delconsumer +xinfo|consumers +zadd +zcard +zcount "                     \
-	"+zmscore +zrangebylex +zrangebyscore +zrem +zrevrange +zscore"
+	"+zlexcount +zmscore +zrangebylex +zrangebyscore +zrem +zrevrange +zscore"
 /* And what it does for coordinators alone. */
 #define READING "+xreadgroup +xautoclaim +xclaim +blpop"
 /* What we ask beside that. */
