@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "assistants.h"
 #include "bounds.h"
 #include "coordinator.h"
 #include "crons.h"
@@ -33,9 +34,35 @@ put_off(struct coordinator *coordinator, struct arena *arena, const struct cron 
 		log_warnx("cron=%s not fired: %s", cron->id, error);
 }
 
+/* Gives cron what its assistant gives its runs, as it is now. Returns STORE_OK; STORE_NONE: there is none, *error_r says so, and no run
+ * can do what it was to do; or that Redis has not said. */
+static enum store_status
+equip(struct coordinator *coordinator, struct arena *arena, struct cron *cron,
+    const char **error_r)
+{
+	struct store *store = coordinator->store;
+	struct assistant assistant;
+	struct cron whole;
+	enum store_status status =
+	    assistants_read(store, arena, cron->assistant, &assistant);
+
+	*error_r = arena_printf(arena, "there is no assistant '%s'", cron->assistant);
+	if (status == STORE_DAMAGED)
+		*error_r = arena_strdup(arena, store_error(store));
+	if (status != STORE_OK)
+		return status == STORE_DAMAGED ? STORE_NONE : status;
+	status = crons_read(store, arena, cron->id, &whole);
+	if (status != STORE_OK) /* what is wrong with it is found as it is fired */
+		return status == STORE_FAILED || status == STORE_CANCELLED ? status
+									   : STORE_OK;
+	cron->agent = assistant.agent;
+	cron->given = assistant_gives(arena, &assistant, whole.entry, error_r);
+	return cron->given != NULL ? STORE_OK : STORE_NONE;
+}
+
 /* Returns false when it stays due: Redis did not take its run. */
 static bool
-fire(struct coordinator *coordinator, struct arena *arena, const struct cron *cron,
+fire(struct coordinator *coordinator, struct arena *arena, struct cron *cron,
     int64_t now_ms)
 {
 	int64_t after = cron->next_ms > now_ms ? cron->next_ms : now_ms, next;
@@ -46,6 +73,12 @@ fire(struct coordinator *coordinator, struct arena *arena, const struct cron *cr
 		put_off(coordinator, arena, cron, now_ms + PUT_OFF_MS, error);
 		return true;
 	}
+	status =
+	    cron->assistant != NULL ? equip(coordinator, arena, cron, &error) : STORE_OK;
+	if (status == STORE_NONE)
+		put_off(coordinator, arena, cron, next, error);
+	if (status != STORE_OK)
+		return status == STORE_NONE;
 	error = foreseen(coordinator, arena, cron);
 	status = crons_fire(coordinator->store, arena, cron, run, next, error);
 	if (status == STORE_OK)

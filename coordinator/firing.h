@@ -1,7 +1,8 @@
 /* firing: submits the runs of crons that are due (store/crons.h). Any coordinator does it for all shards, as a chore.
  *
  * It reads what is due, with Redis's time (1); finds the next time behind the one that was due and behind now, so that
- * times missed while nobody was there are fired once (2); looks whether the agent is there (3); has the run submitted
+ * times missed while nobody was there are fired once (2); reads its assistant, if it has one (assistants.h), and looks whether the
+ * agent is there (3); has the run submitted
  * and the next time set, in one step of Redis that does nothing where the cron is due at another time by then, or was
  * changed (4); from there on the run is as any that was submitted: an entry of the inbox. So, who dies
  *

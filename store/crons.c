@@ -144,6 +144,7 @@ read_cron(
 		.last_ms = number_at(fields, 11),
 		.last_run = text_at(fields, 12),
 		.error = text_at(fields, 13),
+		.assistant = text_at(fields, 14),
 		.next_ms = time_of(at) };
 	return cron->id != NULL && cron->version > 0 && cron->agent != NULL &&
 	       cron->schedule != NULL;
@@ -226,6 +227,7 @@ static void
 add_fields(struct command *command, const struct cron *cron)
 {
 	add_text(command, "agent", cron->agent);
+	add_text(command, "assistant", cron->assistant);
 	add_text(command, "schedule", cron->schedule);
 	add_text(command, "timezone", cron->timezone);
 	add_text(command, "end",
@@ -392,7 +394,8 @@ static struct cron
 copy_of(struct arena *arena, const struct cron *cron, bool spares_metadata)
 {
 	const char *const texts[] = { cron->id, cron->agent, cron->schedule,
-		cron->timezone, cron->thread, cron->last_run, cron->error };
+		cron->timezone, cron->thread, cron->last_run, cron->error,
+		cron->assistant };
 	const char *copies[sizeof texts / sizeof *texts];
 	struct cron copy = *cron;
 	size_t i;
@@ -406,6 +409,7 @@ copy_of(struct arena *arena, const struct cron *cron, bool spares_metadata)
 	copy.thread = copies[4];
 	copy.last_run = copies[5];
 	copy.error = copies[6];
+	copy.assistant = copies[7];
 	copy.metadata = cron->metadata != NULL && !spares_metadata
 			    ? value_copy(arena, cron->metadata)
 			    : NULL;
@@ -480,5 +484,6 @@ crons_fire(struct store *store, struct arena *arena, const struct cron *cron,
 	command_time(&command, next_ms);
 	command_text(&command, run);
 	command_text(&command, error);
+	command_fields(&command, cron->given);
 	return answered(store, &command);
 }

@@ -12,6 +12,8 @@
 
 struct cron {
 	const char *id, *agent;
+	const char *
+	    assistant; /* whose runs they are (assistants.h): agent is its, as it was; or NULL */
 	const char *schedule;
 	const char *timezone; /* NULL: UTC */
 	const char *thread;   /* NULL: each run has one of its own, named like it */
@@ -21,6 +23,8 @@ struct cron {
 	const struct value *metadata; /* a map; NULL: none */
 	/* Its runs as entries of the inbox without `run` and `thread`: {name: text}; NULL where it was not read. */
 	const struct value *entry;
+	const struct value
+	    *given; /* what takes the place of that when it is fired, or NULL */
 
 	/* What the store knows besides. */
 	uint64_t version; /* 1, and one more with each change */

@@ -4,7 +4,7 @@
 
 -- What is told of a cron, in this order (store_crons.c); `entry`, which may be large, is told of one alone.
 local CRON_FIELDS = { 'version', 'agent', 'schedule', 'timezone', 'end', 'thread', 'paused', 'keep',
-  'metadata', 'created', 'updated', 'last', 'last_run', 'error' }
+  'metadata', 'created', 'updated', 'last', 'last_run', 'error', 'assistant' }
 
 local function cron_key(prefix, cron)
   return prefix .. 'cron:' .. cron
@@ -89,9 +89,9 @@ local function cron_get(keys, args)
     redis.call('HGET', key, 'entry') }
 end
 
--- cron_fire(crons, inbox; prefix, cron, due, version, next, run, error)
+-- cron_fire(crons, inbox; prefix, cron, due, version, next, run, error, field, value, ...)
 -- Submits run, as any client does, and sets the next time, in one step; if the cron is due then still, and
--- of that version. error: what is known to be wrong with the run, for people, or "".
+-- of that version. error: what is known to be wrong with the run, for people, or "". Fields: what takes the place of the entry's.
 -- Returns {"OK"}; {"STALE"}: somebody else has done it, it was changed, or next is over; {"DAMAGED"}: nobody can.
 local function cron_fire(keys, args)
   local key = cron_key(args[1], args[2])
@@ -106,6 +106,9 @@ local function cron_fire(keys, args)
   end
   if tonumber(args[5]) <= now_ms() then
     return { 'STALE' } -- it was reckoned long ago: who looks again finds one that is to come
+  end
+  for i = 8, #args, 2 do
+    fields[args[i]] = args[i + 1]
   end
   for _, value in pairs(fields) do
     if type(value) ~= 'string' then

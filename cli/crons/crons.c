@@ -80,11 +80,13 @@ static const struct value *
 describe(struct arena *arena, const struct cron *cron)
 {
 	return value_map(arena, "cron", value_str(arena, cron->id), "agent",
-	    value_str(arena, cron->agent), "schedule", value_str(arena, cron->schedule),
-	    "timezone", value_str(arena, cron->timezone != NULL ? cron->timezone : "UTC"),
-	    "next", time_or_none(arena, cron->next_ms), "paused",
-	    value_bool(cron->is_paused), "end", time_or_none(arena, cron->end_ms),
-	    "thread", text_or_none(arena, cron->thread), "keep",
+	    value_str(arena, cron->agent), "assistant",
+	    text_or_none(arena, cron->assistant), "schedule",
+	    value_str(arena, cron->schedule), "timezone",
+	    value_str(arena, cron->timezone != NULL ? cron->timezone : "UTC"), "next",
+	    time_or_none(arena, cron->next_ms), "paused", value_bool(cron->is_paused),
+	    "end", time_or_none(arena, cron->end_ms), "thread",
+	    text_or_none(arena, cron->thread), "keep",
 	    cron->thread == NULL ? value_bool(cron->keeps) : NULL, "last",
 	    time_or_none(arena, cron->last_ms), "last_run",
 	    text_or_none(arena, cron->last_run), "error",

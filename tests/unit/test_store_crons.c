@@ -79,10 +79,12 @@ play_keeping(void)
 	cron.end_ms = INT64_C(4102455600001);
 	cron.keeps = true;
 	cron.metadata = value_map(trial.arena, "who", VALUE_TEXT("me"), NULL);
+	cron.assistant = "clara";
 	create(&cron);
 	ck_assert_int_eq(crons_create(trial.a, trial.arena, &cron), STORE_KNOWN);
 	found = get("nightly");
 	ck_assert_str_eq(found.agent, "clerk");
+	ck_assert_str_eq(found.assistant, "clara");
 	ck_assert_str_eq(found.schedule, "0 3 * * *");
 	ck_assert_str_eq(found.timezone, "Europe/Berlin");
 	ck_assert_str_eq(found.thread, "news");
@@ -286,6 +288,33 @@ START_TEST(what_is_submitted_is_its_entry)
 END_TEST
 
 static void
+play_given(void)
+{
+	struct cron cron = make("c");
+	const struct value *entry;
+	struct cron_list list;
+
+	create(&cron);
+	make_due("c");
+	due("c", &list);
+	list.items[0].given = value_map(
+	    trial.arena, "agent", VALUE_TEXT("other"), "context", VALUE_TEXT("{}"), NULL);
+	ck_assert_int_eq(
+	    crons_fire(trial.a, trial.arena, &list.items[0], "r", LATER, NULL), STORE_OK);
+	entry = trial_ask("XRANGE", STORE_INBOX, "-", "+");
+	ck_assert_str_eq(field_of(entry, "agent"), "other");
+	ck_assert_str_eq(field_of(entry, "context"), "{}");
+	ck_assert_str_eq(field_of(entry, "input"), "\"Hi\"");
+	ck_assert_str_eq(value_get_text(get("c").entry, "agent"), "clerk");
+}
+
+START_TEST(what_it_is_given_takes_the_entrys_place)
+{
+	trial_play(play_given);
+}
+END_TEST
+
+static void
 play_between(void)
 {
 	struct cron cron = make("c");
@@ -456,6 +485,7 @@ tcase_store_crons(void)
 	tcase_add_test(tcase, a_shard_has_so_many_and_no_more);
 	tcase_add_test(tcase, two_who_fire_it_submit_one_run);
 	tcase_add_test(tcase, what_is_submitted_is_its_entry);
+	tcase_add_test(tcase, what_it_is_given_takes_the_entrys_place);
 	tcase_add_test(tcase, one_that_was_changed_meanwhile_is_not_fired);
 	tcase_add_test(tcase, a_next_time_that_is_over_by_then_does_not_count);
 	tcase_add_test(tcase, one_that_is_damaged_is_put_off);
