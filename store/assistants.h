@@ -20,8 +20,9 @@ struct assistant {
 	const char *id;
 	const char *agent; /* the graph */
 	const char *name;
-	const char *description;      /* or NULL */
-	const struct value *config;   /* as it was given; a map, as the others */
+	const char *description; /* or NULL */
+	const struct value
+	    *config; /* as it was given, but for its context; a map, as the others */
 	const struct value *context;  /* that its runs have */
 	const struct value *metadata; /* likewise */
 

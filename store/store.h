@@ -151,7 +151,7 @@ enum store_status store_has_entry(
 
 /* What the inbox has of a run that nobody has taken yet; "": nothing is said. In the arena. */
 struct store_untaken {
-	const char *thread, *agent;
+	const char *thread, *agent, *assistant;
 };
 /* Looks for the entry that submits run, among the newest INBOX_LOOKS_MAX, or as many as have INPUT_BYTES_MAX together, one at
  * a time. STORE_NONE: it is not there. */

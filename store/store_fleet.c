@@ -235,12 +235,32 @@ threads_value(const struct found *found, size_t limit)
 	return value_list_end(&list);
 }
 
+static const char *
+index_of(struct arena *arena, const char *tenant)
+{
+	return tenant != NULL ? arena_printf(arena, "threads:%s", tenant) : "threads";
+}
+
+enum store_status
+store_threads_in(struct store *store, struct arena *arena, const char *tenant,
+    unsigned shard, const struct value **names_r)
+{
+	struct found found = { .store = store, .arena = arena };
+	struct value_list names = { .arena = arena };
+	enum store_status status = look_in(&found, index_of(arena, tenant), shard, 0);
+	size_t i;
+
+	for (i = 0; i < found.count; i++)
+		value_list_add(&names, value_str(arena, found.runs[i].run));
+	*names_r = value_list_end(&names);
+	return status;
+}
+
 enum store_status
 store_threads(struct store *store, struct arena *arena, const char *tenant, size_t limit,
     const struct value **threads_r, uint64_t *total_r)
 {
-	const char *index =
-	    tenant != NULL ? arena_printf(arena, "threads:%s", tenant) : "threads";
+	const char *index = index_of(arena, tenant);
 	struct found found = { .store = store, .arena = arena };
 	enum store_status status = look_everywhere(&found, index, limit);
 	unsigned shard;

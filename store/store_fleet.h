@@ -10,6 +10,10 @@
 enum store_status store_threads(struct store *store, struct arena *arena,
     const char *tenant, size_t limit, const struct value **threads_r, uint64_t *total_r);
 
+/* The names of those of one shard, [name], in no order. */
+enum store_status store_threads_in(struct store *store, struct arena *arena,
+    const char *tenant, unsigned shard, const struct value **names_r);
+
 /* The newest runs of all shards, at most limit, newest first; status NULL: all. */
 enum store_status store_runs(struct store *store, struct arena *arena, size_t limit,
     const char *status, const struct value **runs_r);

@@ -348,6 +348,7 @@ look_at_entry(struct store *store, struct arena *arena, struct inbox_search *sea
 		    strcmp(field_of(scratch, fields, "run"), search->run) == 0;
 		untaken_r->thread = field_of(arena, fields, "thread");
 		untaken_r->agent = field_of(arena, fields, "agent");
+		untaken_r->assistant = field_of(arena, fields, "assistant");
 	}
 	arena_destroy(&scratch);
 	return status;

@@ -269,8 +269,8 @@ see_run(const struct value *record, void *arg)
 	const char *task = value_get_text(value_get(record, "metadata"), A2A_TASK);
 	const struct value *options = value_get(record, "options");
 
-	if (!value_text_is(value_get(record, "agent"), listing->call->params[0]) ||
-	    value_has(options, "update") || value_has(options, "copy_of"))
+	if (!a2a_is_its(listing->call, record) || value_has(options, "update") ||
+	    value_has(options, "copy_of"))
 		return true;
 	if (task != NULL) {
 		if (a2a_goes_on_with(record, task) && !value_has(listing->answers, task))

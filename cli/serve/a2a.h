@@ -22,6 +22,9 @@ enum store_status a2a_runs_of(struct call *call, const char *thread,
 /* The call's path names the agent. Returns false after answering that it has no such task. */
 bool a2a_find(struct call *call, const char *id, struct task *task_r);
 
+/* Whether the run of record is the assistant's that the call's path names. */
+bool a2a_is_its(const struct call *call, const struct value *record);
+
 /* The task as it is now, in arena; its answer, if it has one. Of a run that nobody has taken yet what it is called; where
  * that could not use the answer that it was given, the task as it was found. */
 enum store_status a2a_read(struct call *call, struct arena *arena,

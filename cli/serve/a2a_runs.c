@@ -4,6 +4,7 @@
 #include "a2a.h"
 #include "chat.h"
 #include "room.h"
+#include "shape.h"
 #include "store_runs.h"
 #include "tenant.h"
 #include "wire.h"
@@ -101,6 +102,15 @@ read_record(struct call *call, struct arena *arena, const char *thread, const ch
 	return status;
 }
 
+bool
+a2a_is_its(const struct call *call, const struct value *record)
+{
+	const struct value *id = shape_assistant_id(record);
+
+	return value_text_is(id, call->params[0]) ||
+	       value_text_is(id, tenant_name(call, call->params[0]));
+}
+
 static enum store_status
 look_for_id(struct call *call, const char *id, struct task *task_r)
 {
@@ -116,8 +126,7 @@ look_for_id(struct call *call, const char *id, struct task *task_r)
 	if (status == STORE_OK)
 		status = read_record(
 		    call, call->arena, task_r->thread, id, &task_r->record, &has_failed);
-	if (status == STORE_OK &&
-	    !value_text_is(value_get(task_r->record, "agent"), call->params[0]))
+	if (status == STORE_OK && !a2a_is_its(call, task_r->record))
 		status = STORE_NONE;
 	return status == STORE_OK ? find_current(call, task_r) : status;
 }

@@ -211,9 +211,9 @@ a2a_is_over(const char *state)
 const struct value *
 a2a_keep(struct arena *arena, const struct value *record)
 {
-	static const char *const names[] = { "run", "thread", "agent", "status",
-		"created", "started", "ended", "events", "fault", "interrupts", "answer",
-		"metadata" };
+	static const char *const names[] = { "run", "thread", "agent", "assistant",
+		"status", "created", "started", "ended", "events", "fault", "interrupts",
+		"answer", "metadata" };
 	const struct value *structured =
 	    value_get(value_get(record, "output"), "structured_response");
 	struct value_fields kept = { .arena = arena };

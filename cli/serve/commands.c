@@ -2,6 +2,7 @@
  * thread_stream.c. */
 #include <string.h>
 
+#include "assistant_find.h"
 #include "blueprint.h"
 #include "runs.h"
 #include "shape.h"
@@ -89,6 +90,24 @@ answers_of(struct arena *arena, const struct value *params)
 	return value_fields_end(&answers);
 }
 
+/* Who is to go on with the thread of head: the assistant that it is of; where that was deleted, or has another agent now, the agent
+ * that asks. */
+static const struct value *
+assistant_of(struct call *call, const struct value *head)
+{
+	const char *id = value_get_text(head, "assistant");
+	struct assistant assistant = { 0 };
+	enum store_status status = STORE_NONE;
+
+	if (id != NULL)
+		status = assistant_find(call, call->arena, id, &assistant);
+	return status == STORE_NONE ||
+		       (status == STORE_OK &&
+			   !value_text_is(value_get(head, "agent"), assistant.agent))
+		   ? value_get(head, "agent")
+		   : value_get(head, "assistant");
+}
+
 static void
 respond(struct call *call, const struct value *params)
 {
@@ -106,7 +125,7 @@ respond(struct call *call, const struct value *params)
 		fail(call, "no_such_run", "Nothing waits for an answer on this thread.");
 	else
 		begin(call,
-		    value_map(arena, "assistant_id", value_get(head, "agent"), "command",
+		    value_map(arena, "assistant_id", assistant_of(call, head), "command",
 			value_map(arena, "resume", answers, NULL), "config",
 			value_get(params, "config"), "metadata",
 			value_get(params, "metadata"), NULL),

@@ -20,9 +20,15 @@ parsed(struct arena *arena, const struct value *entry, const char *name)
 }
 
 static const struct value *
+id_of(struct arena *arena, const struct cron *cron)
+{
+	return value_str(arena, cron->assistant != NULL ? cron->assistant : cron->agent);
+}
+
+static const struct value *
 payload(struct arena *arena, const struct cron *cron)
 {
-	return value_map(arena, "assistant_id", value_str(arena, cron->agent), "input",
+	return value_map(arena, "assistant_id", id_of(arena, cron), "input",
 	    parsed(arena, cron->entry, "input"), "context",
 	    parsed(arena, cron->entry, "context"), "metadata", cron->metadata, "webhook",
 	    value_get(cron->entry, "webhook"), "multitask_strategy",
@@ -129,8 +135,8 @@ run_body_of(struct arena *arena, const struct value *body, const struct cron *cr
 static const struct value *
 rest_of(struct arena *arena, const struct value *body, const struct value *entry)
 {
-	static const char *const said[] = { "agent", "input", "context", "metadata",
-		"webhook", "multitask", "stream" };
+	static const char *const said[] = { "agent", "assistant", "input", "context",
+		"metadata", "webhook", "multitask", "stream" };
 	size_t i;
 
 	for (i = 0; i < sizeof said / sizeof *said; i++)
@@ -159,8 +165,12 @@ read_run(
     struct arena *arena, const struct value *body, const char *tenant, struct cron *cron)
 {
 	const struct value *whole = run_body_of(arena, body, cron);
+	/* What its assistant gives a run is what it gives then. */
+	const struct assistant assistant = { .id = cron->assistant,
+		.agent = cron->agent };
 	bool is_new = cron->entry == NULL;
-	struct run_place place = { .tenant = is_new ? tenant : NULL };
+	struct run_place place = { .tenant = is_new ? tenant : NULL,
+		.assistant = cron->assistant != NULL ? &assistant : NULL };
 	const struct value *metadata = value_get(whole, "metadata");
 	struct run_body read;
 	const char *wrong;
@@ -205,7 +215,7 @@ const struct value *
 cron_body_shape(struct arena *arena, const struct cron *cron)
 {
 	return value_map(arena, "cron_id", value_str(arena, cron->id), "assistant_id",
-	    value_str(arena, cron->agent), "thread_id", text_or_nil(arena, cron->thread),
+	    id_of(arena, cron), "thread_id", text_or_nil(arena, cron->thread),
 	    "on_run_completed",
 	    cron->thread != NULL ? value_nil()
 				 : value_str(arena, cron->keeps ? "keep" : DELETE),

@@ -5,7 +5,7 @@
 #include "crons.h"
 
 /* Reads body, of a new cron or of what is to change of one that there is, into *cron, all in arena. cron has its id and thread,
- * and what it is already, with its entry, when there is one; next_ms and what the store knows stay as they are. tenant: of the
+ * the assistant and its agent, if assistant_id is one's, and what it is already, with its entry, when there is one; next_ms and what the store knows stay as they are. tenant: of the
  * key, or NULL. Returns NULL, or what is wrong. */
 const char *cron_body_read(
     struct arena *arena, const struct value *body, const char *tenant, struct cron *cron);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "assistant_find.h"
 #include "bounds.h"
 #include "cron_body.h"
 #include "runs.h"
@@ -70,21 +71,37 @@ reply_one(struct call *call, const char *id)
 		reply(call, 200, cron_body_shape(call->arena, &cron));
 }
 
+/* Reads the body into cron, and when that is due next: of a body that names an assistant it must be there. Returns false after
+ * answering. */
+static bool
+read_body(struct call *call, const char *tenant, struct cron *cron)
+{
+	const char *id = value_get_text(call->body, "assistant_id"), *wrong;
+	struct assistant found = { 0 };
+	enum store_status status = STORE_NONE;
+
+	if (id != NULL && *id != '\0') {
+		status = assistant_find(call, call->arena, id, &found);
+		cron->agent = found.agent;
+		cron->assistant =
+		    status == STORE_OK && assistant_is_made(&found) ? found.id : NULL;
+	}
+	wrong = cron_body_read(call->arena, call->body, tenant, cron);
+	if (wrong != NULL)
+		reply_error(call, 422, "%s", wrong);
+	return wrong == NULL && find_next(call, cron) &&
+	       (id == NULL || assistant_can_run(call, id, status, &found));
+}
+
 void
 call_cron_create(struct call *call)
 {
 	struct cron cron = { .id = tenant_new_id(call), .thread = call->params[0] };
-	const char *wrong;
 	enum store_status status;
 
 	if (cron.thread != NULL && !thread_is_there(call, cron.thread))
 		return;
-	wrong = cron_body_read(call->arena, call->body, call->tenant, &cron);
-	if (wrong != NULL) {
-		reply_error(call, 422, "%s", wrong);
-		return;
-	}
-	if (!find_next(call, &cron) || !runs_has_agent(call, cron.agent))
+	if (!read_body(call, call->tenant, &cron))
 		return;
 	if (cron.next_ms == CRON_NEVER && !cron.is_paused) {
 		reply_error(
@@ -120,17 +137,12 @@ static enum store_status
 change(struct call *call)
 {
 	enum store_status status;
-	const char *wrong;
 	struct cron was, cron;
 
 	if (!read_one(call, call->params[0], &was))
 		return STORE_NONE;
 	cron = was;
-	wrong = cron_body_read(call->arena, call->body, NULL, &cron);
-	if (wrong != NULL)
-		reply_error(call, 422, "%s", wrong);
-	if (wrong != NULL || !find_next(call, &cron) ||
-	    (value_has(call->body, "assistant_id") && !runs_has_agent(call, cron.agent)))
+	if (!read_body(call, NULL, &cron))
 		return STORE_NONE;
 	status =
 	    crons_change(api_store(call->api), call->arena, &cron, moves(&was, &cron));
@@ -190,13 +202,21 @@ is_thread(const struct call *call, const char *thread)
 }
 
 static bool
+is_assistant(const struct call *call, const struct cron *cron)
+{
+	const struct value *wanted = value_get(call->body, "assistant_id");
+	const char *id = cron->assistant != NULL ? cron->assistant : cron->agent;
+
+	return is_text(wanted, id) || is_text(wanted, tenant_short(call, id));
+}
+
+static bool
 is_wanted(const struct cron *cron, const void *arg)
 {
 	const struct call *call = arg;
 	const struct value *body = call->body, *enabled = value_get(body, "enabled");
 
-	return is_owned(call, cron) &&
-	       is_text(value_get(body, "assistant_id"), cron->agent) &&
+	return is_owned(call, cron) && is_assistant(call, cron) &&
 	       is_thread(call, cron->thread) &&
 	       (value_is_nil(enabled) || enabled->boolean != cron->is_paused) &&
 	       select_matches(cron->metadata, value_get(body, "metadata"));
@@ -249,10 +269,16 @@ by_id(const void *a, const void *b)
 	return by_texts(((const struct cron *)a)->id, ((const struct cron *)b)->id);
 }
 
-static int
-by_agent(const void *a, const void *b)
+static const char *
+id_of(const struct cron *cron)
 {
-	return by_texts(((const struct cron *)a)->agent, ((const struct cron *)b)->agent);
+	return cron->assistant != NULL ? cron->assistant : cron->agent;
+}
+
+static int
+by_assistant(const void *a, const void *b)
+{
+	return by_texts(id_of(a), id_of(b));
 }
 
 static int
@@ -291,7 +317,7 @@ static const struct order {
 	{ "updated_at", by_updated },
 	{ "next_run_date", by_next },
 	{ "cron_id", by_id },
-	{ "assistant_id", by_agent },
+	{ "assistant_id", by_assistant },
 	{ "thread_id", by_thread },
 };
 

@@ -181,11 +181,11 @@ about(struct frames *frames, struct arena *arena, const char *node, int64_t step
 	known = value_map(arena, "tags", value_empty_array(), "run_id",
 	    value_str(arena, run->run), "thread_id", value_str(arena, run->thread),
 	    "graph_id", value_str(arena, run->agent), "assistant_id",
-	    value_str(arena, run->agent), "run_attempt", value_int(arena, 1),
-	    "langgraph_node", value_str(arena, node), "langgraph_step",
-	    value_int(arena, step), "langgraph_triggers", value_empty_array(),
-	    "langgraph_path", value_empty_array(), "langgraph_checkpoint_ns", place,
-	    "checkpoint_ns", place, "ls_model_name",
+	    value_str(arena, run->assistant != NULL ? run->assistant : run->agent),
+	    "run_attempt", value_int(arena, 1), "langgraph_node", value_str(arena, node),
+	    "langgraph_step", value_int(arena, step), "langgraph_triggers",
+	    value_empty_array(), "langgraph_path", value_empty_array(),
+	    "langgraph_checkpoint_ns", place, "checkpoint_ns", place, "ls_model_name",
 	    model != NULL ? value_str(arena, model) : NULL, NULL);
 	return run->metadata != NULL ? value_map_merge(arena, run->metadata, known)
 				     : known;

@@ -14,6 +14,7 @@ struct frames;
 /* What each frame of messages says of its run. Kept. */
 struct frames_run {
 	const char *run, *thread, *agent;
+	const char *assistant;        /* NULL: the agent */
 	const struct value *metadata; /* what it was submitted with, or NULL */
 	bool names_run; /* ids are "<run>/7": of a stream that has several */
 };

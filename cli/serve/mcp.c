@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "assistant_find.h"
 #include "blueprint.h"
 #include "bounds.h"
 #include "chat.h"
@@ -13,6 +14,7 @@
 #include "rpc.h"
 #include "runs.h"
 #include "settings.h"
+#include "tenant.h"
 #include "utf8.h"
 
 #define PAGE 100        /* tools */
@@ -95,22 +97,31 @@ input_schema(struct arena *arena, const struct spec *spec)
 	    arena, schema, "required", value_array(arena, &messages, 1));
 }
 
-/* The agent as a tool; NULL when it was deleted meanwhile; *status_r else says why. */
+/* The assistant as a tool; NULL when it, or its agent, was deleted meanwhile; *status_r else says why. */
 static const struct value *
 describe(
     struct call *call, struct arena *arena, const char *name, enum store_status *status_r)
 {
+	struct assistant assistant;
 	struct blueprint read;
 	const char *description;
 
-	*status_r = blueprint_read(call, arena, name, &read);
+	*status_r = assistant_find(call, arena, name, &assistant);
+	if (*status_r == STORE_OK)
+		*status_r = blueprint_read(call, arena, assistant.agent, &read);
+	if (*status_r == STORE_DAMAGED)
+		*status_r = STORE_NONE;
 	if (*status_r != STORE_OK)
 		return NULL;
 	blueprint_compile(arena, &read);
-	description = value_get_text(read.source, "description");
-	return value_map(arena, "name", value_str(arena, name), "description",
+	description = assistant.description != NULL
+			  ? assistant.description
+			  : value_get_text(read.source, "description");
+	return value_map(arena, "name", value_str(arena, name), "title",
+	    assistant_is_made(&assistant) ? value_str(arena, assistant.name) : NULL,
+	    "description",
 	    description != NULL ? value_str(arena, description)
-				: value_printf(arena, "the agent %s", name),
+				: value_printf(arena, "the agent %s", read.name),
 	    "inputSchema", input_schema(arena, read.spec), NULL);
 }
 
@@ -121,16 +132,44 @@ by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static const char **
-sorted_names(struct arena *arena, const struct value *agents)
+struct names {
+	const char **all;
+	size_t count;
+};
+
+/* What tools are called: agents, and assistants by their ids, of which a tenant's need not say whose they are, unless that
+ * were an agent's name: so they are found by either. */
+static enum store_status
+read_names(struct call *call, struct names *names_r)
 {
-	const char **names = arena_alloc(arena, (value_size(agents) + 1) * sizeof *names);
+	struct arena *arena = call->arena;
+	struct store *store = api_store(call->api);
+	const struct assistant_wish wish = { .tenant = call->tenant };
+	struct assistant_list list = { 0 };
+	const struct value *agents;
+	enum store_status status = store_agents(store, arena, &agents);
+	struct names names = { 0 };
 	size_t i;
 
+	if (status == STORE_OK)
+		status = assistants_find(store, arena, &wish, &list);
+	if (status != STORE_OK)
+		return status;
+	names.all =
+	    arena_alloc(arena, (value_size(agents) + list.count + 1) * sizeof *names.all);
 	for (i = 0; i < value_size(agents); i++)
-		names[i] = value_text(agents->pairs[i].key);
-	qsort(names, value_size(agents), sizeof *names, by_name);
-	return names;
+		names.all[names.count++] = value_text(agents->pairs[i].key);
+	for (i = 0; i < list.count; i++) {
+		const char *id = list.items[i].id, *name = tenant_short(call, id);
+
+		name = value_has(agents, name) ? id : name;
+		if (!value_has(agents, name)) /* which hides it */
+			names.all[names.count++] = name;
+	}
+	if (names.count > 0)
+		qsort(names.all, names.count, sizeof *names.all, by_name);
+	*names_r = names;
+	return STORE_OK;
 }
 
 /* Tools that are listed, and how long they are as JSON. */
@@ -139,7 +178,7 @@ struct page {
 	size_t bytes;
 };
 
-/* Adds the agent; what it was compiled of is let go. Returns STORE_REJECTED when it is for the next page. */
+/* Adds the assistant; what its agent was compiled of is let go. Returns STORE_REJECTED when it is for the next page. */
 static enum store_status
 add_tool(struct call *call, struct page *page, const char *name)
 {
@@ -165,20 +204,18 @@ list_tools(struct call *call, const struct value *params)
 	struct arena *arena = call->arena;
 	const char *cursor = value_get_text(params, "cursor");
 	struct page page = { .tools = { .arena = arena } };
-	const struct value *agents;
-	enum store_status status = store_agents(api_store(call->api), arena, &agents);
-	const char **names;
+	struct names names;
+	enum store_status status = read_names(call, &names);
 	size_t i = 0;
 
 	if (status != STORE_OK) {
 		reply_failed(call, status, "agents");
 		return;
 	}
-	names = sorted_names(arena, agents);
-	while (cursor != NULL && i < value_size(agents) && strcmp(names[i], cursor) <= 0)
+	while (cursor != NULL && i < names.count && strcmp(names.all[i], cursor) <= 0)
 		i++;
-	for (; i < value_size(agents) && page.tools.count < PAGE; i++) {
-		status = add_tool(call, &page, names[i]);
+	for (; i < names.count && page.tools.count < PAGE; i++) {
+		status = add_tool(call, &page, names.all[i]);
 		if (status == STORE_REJECTED)
 			break;
 		if (status != STORE_OK) {
@@ -187,9 +224,9 @@ list_tools(struct call *call, const struct value *params)
 		}
 		fiber_yield();
 	}
-	rpc_succeed(call,
-	    value_map(arena, "tools", value_list_end(&page.tools), "nextCursor",
-		i < value_size(agents) ? value_str(arena, names[i - 1]) : NULL, NULL));
+	rpc_succeed(
+	    call, value_map(arena, "tools", value_list_end(&page.tools), "nextCursor",
+		      i < names.count ? value_str(arena, names.all[i - 1]) : NULL, NULL));
 }
 
 /* --- a call --------------------------------------------------------------------------- */
@@ -236,9 +273,8 @@ result_of(struct arena *arena, const struct value *outcome)
 static bool
 is_tool(struct call *call, const char *name)
 {
-	const char *version;
-	enum store_status status =
-	    store_agent_version(api_store(call->api), call->arena, name, &version);
+	struct assistant assistant;
+	enum store_status status = assistant_find(call, call->arena, name, &assistant);
 
 	if (status == STORE_NONE)
 		rpc_fail(call, RPC_INVALID_PARAMS,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "assistant_body.h"
 #include "bounds.h"
 #include "command_body.h"
 #include "json.h"
@@ -247,72 +248,48 @@ read_task(struct reading *reading)
 	}
 }
 
-/* What the client says of itself and of LangGraph's ways is nothing for a context. */
-static bool
-is_ours(const char *name)
-{
-	static const char *const theirs[] = { "thread_id", "run_id", "assistant_id",
-		"graph_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map",
-		"user-agent" };
-	size_t i;
-
-	for (i = 0; i < sizeof theirs / sizeof *theirs; i++)
-		if (strcmp(theirs[i], name) == 0)
-			return false;
-	return strncmp(name, "__", 2) != 0 && strncmp(name, "langgraph_", 10) != 0;
-}
-
 /* `configurable`, as contexts were given before there was `context`. */
 static const struct value *
 old_context(struct reading *reading)
 {
 	const struct value *config = get_map(reading, "config");
-	const struct value *given =
-	    need_map(reading, "config.configurable", value_get(config, "configurable"));
-	struct value_fields fields = { .arena = reading->arena };
-	size_t i;
 
-	for (i = 0; i < value_size(given); i++)
-		if (is_ours(value_text(given->pairs[i].key)))
-			value_fields_put(
-			    &fields, given->pairs[i].key, given->pairs[i].value);
-	return value_fields_end(&fields);
+	return assistant_body_context(reading->arena,
+	    need_map(reading, "config.configurable", value_get(config, "configurable")));
 }
 
+/* Over the assistant's. */
 static void
 read_context(struct reading *reading)
 {
+	const struct assistant *assistant = reading->place->assistant;
 	const struct value *context = get(reading, "context") != NULL
 					  ? get_map(reading, "context")
 					  : old_context(reading);
 
+	if (assistant != NULL)
+		context = value_map_merge(reading->arena, assistant->context, context);
 	if (value_size(context) > 0)
 		set_json(reading, "context", context);
 }
 
 /* --- how ------------------------------------------------------------------------------------ */
 
-/* What is no text, number or bool is kept as its JSON. */
+/* Over the assistant's. */
 static void
 read_metadata(struct reading *reading)
 {
-	const struct value *given = get_map(reading, "metadata");
-	struct value_fields kept = { .arena = reading->arena };
-	size_t i;
+	const struct assistant *assistant = reading->place->assistant;
+	const struct value *metadata =
+	    assistant_plain(reading->arena, get_map(reading, "metadata"));
 
-	for (i = 0; i < value_size(given); i++) {
-		const struct value *value = given->pairs[i].value;
-
-		if (value_is(value, VALUE_MAP) || value_is(value, VALUE_ARRAY))
-			value =
-			    value_str(reading->arena, json_text(reading->arena, value));
-		if (!value_is_nil(value))
-			value_fields_put(&kept, given->pairs[i].key, value);
-	}
-	if (kept.count == 0)
+	if (assistant != NULL)
+		metadata = value_map_merge(reading->arena,
+		    assistant_plain(reading->arena, assistant->metadata), metadata);
+	if (value_size(metadata) == 0)
 		return;
-	reading->read->metadata = value_fields_end(&kept);
-	set_json(reading, "metadata", reading->read->metadata);
+	reading->read->metadata = metadata;
+	set_json(reading, "metadata", metadata);
 }
 
 static void
@@ -395,7 +372,12 @@ run_body_read(struct arena *arena, const struct value *body,
 		return value_is_nil(value_get(body, "assistant_id"))
 			   ? "assistant_id: is missing; it is the name of an agent"
 			   : "assistant_id: must be the name of an agent";
+	if (place->assistant != NULL) {
+		read_r->agent = place->assistant->agent;
+		read_r->assistant = place->assistant->id;
+	}
 	set(&reading, "agent", read_r->agent);
+	set(&reading, "assistant", read_r->assistant);
 	set(&reading, "run", place->run);
 	set(&reading, "thread", place->thread);
 	read_modes(&reading);
@@ -412,6 +394,14 @@ run_body_read(struct arena *arena, const struct value *body,
 	if (reading.error != NULL)
 		return reading.error;
 	return run_options_read(arena, read_r->fields, now_ms, &options);
+}
+
+void
+run_body_recall(const struct value *record, struct run_body *read)
+{
+	read->agent = value_get_text(record, "agent");
+	read->assistant = value_get_text(record, "assistant");
+	read->metadata = value_get(record, "metadata");
 }
 
 const char *

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "value.h"
+#include "assistants.h"
 
 /* What a stream shows; names as LangGraph's. */
 enum mode {
@@ -27,10 +27,13 @@ const char *mode_names(struct arena *arena, unsigned modes);
 /* What is known beside the body. */
 struct run_place {
 	const char *thread, *run; /* both are there */
-	const char *tenant;       /* of the key, or NULL */
-	const char *traceparent;  /* of the request, which is one; or NULL */
-	const char *fingerprint;  /* of a request that may be made again, or NULL */
-	bool is_stateless;        /* the thread is made for it, and goes with it */
+	/* That assistant_id names, whose agent it is, and which has what is said of neither context nor metadata; NULL: the
+	 * agent of that name. */
+	const struct assistant *assistant;
+	const char *tenant;      /* of the key, or NULL */
+	const char *traceparent; /* of the request, which is one; or NULL */
+	const char *fingerprint; /* of a request that may be made again, or NULL */
+	bool is_stateless;       /* the thread is made for it, and goes with it */
 	/* Of a thread that there is: where it stands, for a body without input. */
 	bool is_paused;
 	int64_t version;
@@ -42,6 +45,7 @@ struct run_body {
 	const struct value *
 	    command; /* {goto?, update?, resume?} of where it begins and what it writes before, or NULL */
 	const char *agent;
+	const char *assistant;        /* NULL: the agent as it is */
 	const struct value *metadata; /* as it is kept, or NULL */
 	unsigned modes;               /* enum mode bits */
 	bool cancels_on_disconnect;
@@ -51,6 +55,9 @@ struct run_body {
 /* Reads body into *read_r. Returns NULL, or what is wrong with it, in arena. */
 const char *run_body_read(struct arena *arena, const struct value *body,
     const struct run_place *place, int64_t now_ms, struct run_body *read_r);
+
+/* What of a run that was begun is known by its record: agent, assistant, metadata. */
+void run_body_recall(const struct value *record, struct run_body *read);
 
 /* The version that a body's checkpoint or checkpoint_id names, or that of config.configurable, 0: the empty thread; NO_CHECKPOINT where there is none, -1
  * where it is none of ours. */

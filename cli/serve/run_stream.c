@@ -264,7 +264,7 @@ bool
 runs_show(struct call *call, struct run_begun *begun, bool names_run, const char *last_id)
 {
 	const struct frames_run run = { begun->run, begun->thread, begun->body.agent,
-		begun->body.metadata, names_run };
+		begun->body.assistant, begun->body.metadata, names_run };
 	const struct trail_run trail = { begun->thread, begun->run, begun->body.metadata,
 		false };
 	struct stream stream = { .call = call, .begun = begun };
@@ -291,9 +291,8 @@ runs_show(struct call *call, struct run_begun *begun, bool names_run, const char
 	return is_whole;
 }
 
-/* A name as a segment of a path (RFC 3986, section 3.3). Names have no bytes but of ASCII. */
-static const char *
-segment_of(struct arena *arena, const char *name)
+const char *
+runs_segment(struct arena *arena, const char *name)
 {
 	static const char plain[] = "-._~!$&'()*+,;=:@";
 	char *text = arena_alloc(arena, 3 * strlen(name) + 1), *end = text;
@@ -312,11 +311,11 @@ runs_say_stream(struct call *call, const char *thread, const char *run, unsigned
 {
 	struct arena *arena = call->arena;
 	const char *of_run =
-	    run == NULL ? "" : arena_printf(arena, "/runs/%s", segment_of(arena, run));
+	    run == NULL ? "" : arena_printf(arena, "/runs/%s", runs_segment(arena, run));
 
 	exchange_add_header(call->exchange, "Location",
 	    arena_printf(arena, "/threads/%s%s/stream?stream_mode=%s",
-		segment_of(arena, thread), of_run, mode_names(arena, modes)));
+		runs_segment(arena, thread), of_run, mode_names(arena, modes)));
 }
 
 void
@@ -363,8 +362,7 @@ call_run_join_stream(struct call *call)
 	begun = (struct run_begun){ .thread = call->params[0], .run = call->params[1] };
 	if (record == NULL || !runs_read_modes(call, &begun.body.modes))
 		return;
-	begun.body.agent = value_get_text(record, "agent");
-	begun.body.metadata = value_get(record, "metadata");
+	run_body_recall(record, &begun.body);
 	begun.body.cancels_on_disconnect = call_flag(call, "cancel_on_disconnect");
 	runs_say_stream(call, begun.thread, begun.run, begun.body.modes);
 	reply_events(call);

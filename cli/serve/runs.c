@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "assistant_find.h"
 #include "bounds.h"
 #include "command_check.h"
 #include "fiber.h"
@@ -105,23 +106,6 @@ runs_do(struct call *call, const struct run_entry *entry)
 	return !exchange_is_answered(call->exchange);
 }
 
-bool
-runs_has_agent(struct call *call, const char *agent)
-{
-	const char *version;
-	enum store_status status =
-	    store_agent_version(api_store(call->api), call->arena, agent, &version);
-
-	if (status == STORE_NONE)
-		reply_error(call, 404,
-		    "no agent '%s': assistant_id is an agent's name; POST "
-		    "/assistants/search lists them",
-		    agent);
-	else if (status != STORE_OK)
-		reply_failed(call, status, "agent");
-	return status == STORE_OK;
-}
-
 /* The trace that the request is part of; a header that is none is passed over, as W3C wants it. */
 static const char *
 traceparent_of(const struct call *call)
@@ -215,12 +199,18 @@ bool
 runs_begin(struct call *call, const struct value *body, enum feed_what what,
     struct run_begun *begun_r)
 {
+	const char *id = value_get_text(body, "assistant_id"), *wrong;
+	enum store_status status = STORE_NONE;
+	struct assistant assistant = { 0 };
 	struct run_place place;
-	const char *wrong;
 
 	*begun_r = (struct run_begun){ 0 };
 	if (!find_place(call, body, &place))
 		return false;
+	if (id != NULL && *id != '\0')
+		status = assistant_find(call, call->arena, id, &assistant);
+	if (status == STORE_OK && assistant_is_made(&assistant))
+		place.assistant = &assistant;
 	wrong = run_body_read(call->arena, body, &place, wall_ms(), &begun_r->body);
 	if (wrong != NULL) {
 		reply_error(call, 422, "%s", wrong);
@@ -229,7 +219,7 @@ runs_begin(struct call *call, const struct value *body, enum feed_what what,
 	begun_r->thread = place.thread;
 	begun_r->run = place.run;
 	begun_r->has_key = place.fingerprint != NULL;
-	if (!runs_has_agent(call, begun_r->body.agent) ||
+	if (!assistant_can_run(call, id, status, &assistant) ||
 	    !command_check(call, begun_r->body.agent, begun_r->body.command))
 		return false;
 	begun_r->feed = feed_new(call->api, place.thread, place.run, 0, what);
@@ -276,10 +266,12 @@ runs_leave(struct call *call, const struct run_begun *begun, bool has_ended)
 
 /* What is known of a run that nobody has taken yet. */
 static const struct value *
-untaken(struct call *call, const char *run, const char *thread, const char *agent)
+untaken(struct call *call, const char *run, const char *thread, const char *agent,
+    const char *assistant)
 {
 	return value_map(call->arena, "run", value_str(call->arena, run), "thread",
 	    value_str(call->arena, thread), "agent", value_str(call->arena, agent),
+	    "assistant", assistant != NULL ? value_str(call->arena, assistant) : NULL,
 	    "created", value_int(call->arena, wall_ms()), NULL);
 }
 
@@ -292,7 +284,8 @@ describe(struct call *call, const struct run_begun *begun)
 	store_run_brief(
 	    api_store(call->api), call->arena, begun->thread, begun->run, &record);
 	if (record == NULL)
-		record = untaken(call, begun->run, begun->thread, begun->body.agent);
+		record = untaken(call, begun->run, begun->thread, begun->body.agent,
+		    begun->body.assistant);
 	return shape_run(call->arena, record);
 }
 
@@ -363,7 +356,8 @@ look_in_inbox(struct call *call, const char *run, const struct value **record_r)
 		return status;
 	if (strcmp(found.thread, call->params[0]) != 0)
 		return STORE_NONE;
-	*record_r = untaken(call, run, found.thread, found.agent);
+	*record_r = untaken(call, run, found.thread, found.agent,
+	    *found.assistant != '\0' ? found.assistant : NULL);
 	return STORE_OK;
 }
 

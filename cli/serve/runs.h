@@ -9,9 +9,6 @@
 /* Returns false after answering that there is no such thread. */
 bool thread_is_there(struct call *call, const char *name);
 
-/* Returns false after answering that there is no such agent. */
-bool runs_has_agent(struct call *call, const char *agent);
-
 /* An entry for the inbox. */
 struct run_entry {
 	const char *thread, *run;
@@ -60,6 +57,9 @@ const struct value *runs_find(struct call *call);
 
 /* Says where the run is: Content-Location. */
 void runs_say_where(struct call *call, const struct run_begun *begun);
+
+/* A name as a segment of a path (RFC 3986, section 3.3), in arena. Names have no bytes but of ASCII. */
+const char *runs_segment(struct arena *arena, const char *name);
 
 /* Says where a client whose connection breaks finds the rest of a stream of run, or, for NULL, of the thread: Location. */
 void runs_say_stream(

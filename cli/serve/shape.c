@@ -131,12 +131,20 @@ or_empty(const struct value *map)
 }
 
 const struct value *
+shape_assistant_id(const struct value *record)
+{
+	const struct value *id = value_get(record, "assistant");
+
+	return value_is(id, VALUE_STR) ? id : value_get(record, "agent");
+}
+
+const struct value *
 shape_run(struct arena *arena, const struct value *record)
 {
 	const struct value *strategy = value_get(record, "multitask");
 
 	return value_map(arena, "run_id", value_get(record, "run"), "thread_id",
-	    value_get(record, "thread"), "assistant_id", value_get(record, "agent"),
+	    value_get(record, "thread"), "assistant_id", shape_assistant_id(record),
 	    "created_at", shape_time(arena, value_get_int(record, "created", 0)),
 	    "updated_at", shape_time(arena, last_time(record)), "status",
 	    value_str(arena, shape_run_status(record)), "metadata",
@@ -167,17 +175,18 @@ shape_thread_status(const struct value *thread)
 	return value_text_is(status, "error") ? "error" : "idle";
 }
 
-/* What is kept with the thread, and which agent it was last. */
+/* What is kept with the thread, and which agent, and assistant, it was last. */
 static const struct value *
 metadata_of(struct arena *arena, const struct value *thread)
 {
 	const struct value *metadata = or_empty(value_get(thread, "metadata"));
-	const struct value *agent = value_get(value_get(thread, "head"), "agent");
+	const struct value *head = value_get(thread, "head");
+	const struct value *agent = value_get(head, "agent");
 
 	if (!value_is(agent, VALUE_STR))
 		return metadata;
 	metadata = value_map_with(arena, metadata, "graph_id", agent);
-	return value_map_with(arena, metadata, "assistant_id", agent);
+	return value_map_with(arena, metadata, "assistant_id", shape_assistant_id(head));
 }
 
 static const struct value *
@@ -258,13 +267,14 @@ task_of(struct arena *arena, const struct value *thread, const char *node,
 static const struct value *
 describe(struct arena *arena, const struct value *thread, const struct value *checkpoint)
 {
-	const struct value *agent = value_get(value_get(thread, "head"), "agent");
+	const struct value *head = value_get(thread, "head");
 
 	return value_map_merge(arena, or_empty(value_get(thread, "run_metadata")),
 	    value_map(arena, "source", value_get(checkpoint, "source"), "step",
 		value_get(checkpoint, "step"), "parents", value_empty_map(), "thread_id",
 		value_get(thread, "thread"), "run_id", value_get(checkpoint, "run"),
-		"graph_id", agent, "assistant_id", agent, NULL));
+		"graph_id", value_get(head, "agent"), "assistant_id",
+		shape_assistant_id(head), NULL));
 }
 
 static const struct value *

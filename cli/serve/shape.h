@@ -26,6 +26,8 @@ const struct value *shape_interrupts(struct arena *arena, const struct value *as
 
 /* "pending", "running", "success", "error", "timeout", "interrupted" of a run's record. */
 const char *shape_run_status(const struct value *record);
+/* The assistant that a run, or what is a thread's head, is of: its agent, unless another is named. Or NULL. */
+const struct value *shape_assistant_id(const struct value *record);
 /* A run. */
 const struct value *shape_run(struct arena *arena, const struct value *record);
 

@@ -1,4 +1,4 @@
-/* tenant: what a key of a tenant reaches: threads and crons whose names begin with the tenant's, "acme~...", the runs of such
+/* tenant: what a key of a tenant reaches: threads, crons and assistants whose names begin with the tenant's, "acme~...", the runs of such
  * threads, the namespaces of long-term memory that begin with it; and all agents. There is no name by which it could ask for
  * anything else, whatever happens at the same time. A key without a tenant reaches everything, by the same names.
  * docs/http.md, "Who may ask". */

@@ -32,11 +32,12 @@ show_run(struct join *join, struct arena *arena, const char *run)
 	struct run_begun begun = {
 		.thread = join->walk.thread, .run = run, .body = { .modes = join->modes }
 	};
-	int found = thread_walk_agent(
-	    &join->walk, arena, run, &begun.body.agent, &begun.body.metadata);
+	const struct value *record;
+	int found = thread_walk_read(&join->walk, arena, run, &record);
 
 	if (found != 1)
 		return found;
+	run_body_recall(record, &begun.body);
 	return runs_show(call, &begun, true, join->last_id) ? 0 : -1;
 }
 

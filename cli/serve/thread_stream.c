@@ -129,14 +129,16 @@ show_run(struct thread_stream *stream, const char *run)
 	struct trail_run trail = { .thread = stream->thread,
 		.run = run,
 		.names_only = (stream->channels & CHANNEL_TASKS) == 0 };
-	int result =
-	    thread_walk_agent(&stream->walk, arena, run, &agent, &trail.metadata);
+	const struct value *record;
+	int result = thread_walk_read(&stream->walk, arena, run, &record);
 
 	if (result != 1) {
 		arena_destroy(&arena);
 		return result;
 	}
 	stream->run = run;
+	agent = value_get_text(record, "agent");
+	trail.metadata = value_get(record, "metadata");
 	feed = feed_new(stream->call->api, stream->thread, run, stream->seen, FEED_ALL);
 	thread_frames_begin(stream->frames, stream->walk.number, run,
 	    agent != NULL ? agent : "", stream->seen);

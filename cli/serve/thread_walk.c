@@ -135,19 +135,16 @@ thread_walk_begin(struct thread_walk *walk)
 }
 
 int
-thread_walk_agent(struct thread_walk *walk, struct arena *arena, const char *run,
-    const char **agent_r, const struct value **metadata_r)
+thread_walk_read(struct thread_walk *walk, struct arena *arena, const char *run,
+    const struct value **record_r)
 {
-	const struct value *record = NULL;
 	enum store_status status = store_run_brief(
-	    api_store(walk->call->api), arena, walk->thread, run, &record);
+	    api_store(walk->call->api), arena, walk->thread, run, record_r);
 
 	if (thread_walk_is_away(status))
 		return -1;
-	*agent_r = value_get_text(record, "agent");
-	*metadata_r = value_get(record, "metadata");
 	return status == STORE_OK &&
-	       !value_text_is(value_get(record, "status"), "delayed");
+	       !value_text_is(value_get(*record_r, "status"), "delayed");
 }
 
 void

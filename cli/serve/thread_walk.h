@@ -28,9 +28,9 @@ enum store_status thread_walk_find(struct thread_walk *walk, const char *run);
 /* Returns 1: *run_r, in arena, is next; 0: it was waited for, for a second at most, or there may be one behind; -1: the fiber was cancelled, or Redis
  * is gone. Where the last that was seen is gone (pruned, or the thread was made again), all that are there are new. */
 int thread_walk_next(struct thread_walk *walk, struct arena *arena, const char **run_r);
-/* Returns 1: *agent_r and *metadata_r (NULL: none), in arena, are the run's; 0: it has gone, or is delayed, and others go ahead of it; -1: Redis is gone. */
-int thread_walk_agent(struct thread_walk *walk, struct arena *arena, const char *run,
-    const char **agent_r, const struct value **metadata_r);
+/* Returns 1: *record_r, in arena, is the run's, as of store_run_brief; 0: it has gone, or is delayed, and others go ahead of it; -1: Redis is gone. */
+int thread_walk_read(struct thread_walk *walk, struct arena *arena, const char *run,
+    const struct value **record_r);
 /* That one was seen. */
 void thread_walk_step(struct thread_walk *walk, const char *run);
 

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "submission.h"
+#include "assistant_body.h"
+#include "bounds.h"
 #include "frames.h"
 #include "json.h"
 #include "run_body.h"
@@ -72,6 +74,25 @@ check_ttl(struct arena *arena, const struct value *ttl)
 	assert(submission.ttl != NULL && strcmp(submission.ttl, text) == 0);
 }
 
+/* What is taken of a new one is small enough, and takes it as a change as well, which changes nothing more. */
+static void
+check_assistant(struct arena *arena, const struct value *body)
+{
+	struct assistant assistant = { .id = "a" }, changed;
+	const struct value *shape;
+
+	if (!value_is(body, VALUE_MAP) ||
+	    assistant_body_read(arena, body, &assistant) != NULL)
+		return;
+	assert(assistant_size(arena, &assistant) <= ASSISTANT_BYTES_MAX);
+	assert(assistant.agent != NULL && *assistant.agent != '\0');
+	assert(value_is(assistant.context, VALUE_MAP));
+	shape = assistant_body_shape(arena, &assistant);
+	changed = assistant;
+	assert(assistant_body_read(arena, body, &changed) == NULL);
+	assert(value_equal(shape, assistant_body_shape(arena, &changed)));
+}
+
 /* Events, {step, offset, content, ...}, are those of a worker, or of the log where they have a number. */
 static void
 play(struct arena *arena, struct frames *frames, const struct value *events)
@@ -94,7 +115,7 @@ play(struct arena *arena, struct frames *frames, const struct value *events)
 static void
 check_frames(struct arena *arena, const char *last_id, const struct value *body)
 {
-	const struct frames_run run = { "r", "t", "a", NULL, false };
+	const struct frames_run run = { "r", "t", "a", NULL, NULL, false };
 	struct frames *frames =
 	    frames_new(&run, (unsigned)value_get_int(body, "modes", 31), last_id);
 	const struct packet *bytes;
@@ -123,6 +144,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_body(arena, body, true, 7);
 		check_body(arena, body, false, 7);
 		check_ttl(arena, value_get(body, "ttl"));
+		check_assistant(arena, body);
 		check_frames(arena, last_id, body);
 	}
 	arena_destroy(&arena);

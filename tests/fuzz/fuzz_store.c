@@ -13,6 +13,7 @@
 #include <hiredis/hiredis.h>
 
 #include "../../cli/show.h"
+#include "assistants.h"
 #include "chat.h"
 #include "fiber.h"
 #include "json.h"
@@ -242,6 +243,33 @@ read_agents(struct store *store, struct arena *arena)
 		look_at(arena, tools);
 }
 
+static void
+look_at_assistant(struct arena *arena, const struct assistant *assistant)
+{
+	if (strlen(assistant->agent) + strlen(assistant->name) == 0)
+		return;
+	look_at(arena, assistant->config);
+	look_at(arena, assistant->context);
+	look_at(arena, assistant->metadata);
+}
+
+static void
+read_assistants(struct store *store, struct arena *arena)
+{
+	struct assistant_wish wish = { .sees_metadata = true };
+	struct assistant_list list;
+	struct assistant assistant;
+	size_t i;
+
+	if (assistants_read(store, arena, "a", &assistant) == STORE_OK)
+		look_at_assistant(arena, &assistant);
+	if (assistants_find(store, arena, &wish, &list) != STORE_OK)
+		return;
+	for (i = 0; i < list.count; i++)
+		if (strlen(list.items[i].id) + strlen(list.items[i].name) == SIZE_MAX)
+			abort();
+}
+
 struct question {
 	struct store *store;
 	struct arena *arena;
@@ -336,6 +364,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_counts,
 		read_sweep,
 		read_commit,
+		read_assistants,
 	};
 	struct arena *arena;
 	struct store *store;

@@ -401,7 +401,7 @@ static const struct {
 	{ "/store/items/search", "{'query': 1}", 422, "query" },
 	{ "/store/namespaces", "{'suffix': 'x'}", 422, "suffix" },
 	{ "/nowhere", "{}", 404, "there is no /nowhere" },
-	{ "/assistants", "{}", 404, "there is no /assistants" },
+	{ "/assistant", "{}", 404, "there is no /assistant" },
 	{ "/ok", "{}", 405, "POST is not for /ok" },
 	{ "/store/items", "{}", 405, "POST is not for" },
 	{ "/threads/none", "{}", 405, "POST is not for" },

@@ -357,6 +357,61 @@ START_TEST(an_agents_own_fields_are_not_written)
 }
 END_TEST
 
+START_TEST(assistants_are_its_own)
+{
+	const struct value *made = get(ACME, "POST", "/assistants",
+	    "{'graph_id': 'quick', 'assistant_id': 'same', 'metadata': {'of': 'acme'}}",
+	    200);
+	const char *wait = "{'assistant_id': 'same', 'on_completion': 'keep', " HI "}";
+	const char *whole = "{'assistant_id': 'acme~same', " HI "}";
+	const char *versions = "/assistants/acme~same/versions";
+	int64_t all = counted(ADMIN, "/assistants/count", "{}");
+
+	ck_assert_str_eq(value_get_text(made, "assistant_id"), "acme~same");
+	get(OTHER, "GET", "/assistants/same", NULL, 404);
+	get(OTHER, "GET", "/assistants/acme~same", NULL, 404);
+	get(OTHER, "GET", "/assistants/acme~same/graph", NULL, 404);
+	get(OTHER, "PATCH", "/assistants/acme~same", "{'name': 'theirs'}", 404);
+	get(OTHER, "POST", "/assistants/acme~same/latest", "{'version': 1}", 404);
+	get(OTHER, "POST", versions, "{}", 404);
+	get(OTHER, "DELETE", "/assistants/acme~same", NULL, 404);
+	get(OTHER, "POST", "/runs/wait", whole, 404);
+	get(OTHER, "POST", "/runs/crons",
+	    "{'assistant_id': 'acme~same', 'schedule': '@daily', " HI "}", 404);
+	ck_assert_int_eq(counted(OTHER, "/assistants/count", "{}"), all - 1);
+	ck_assert_uint_eq(
+	    found(OTHER, "/assistants/search", "{'metadata': {'of': 'acme'}}"), 0);
+	/* The same name is another one. */
+	get(OTHER, "POST", "/assistants",
+	    "{'graph_id': 'quick', 'assistant_id': 'same', 'metadata': {'of': 'other'}}",
+	    200);
+	ck_assert_uint_eq(
+	    found(ACME, "/assistants/search", "{'metadata': {'of': 'acme'}}"), 1);
+	ck_assert_uint_eq(
+	    found(ADMIN, "/assistants/search", "{'metadata': {'of': 'other'}}"), 1);
+	/* By either name, as a tool and for others as well; all see it who see all. */
+	get(ACME, "POST", "/runs/wait", wait, 200);
+	get(ACME, "POST", "/runs/wait", whole, 200);
+	ck_assert_has(ask(ACME, "POST", "/mcp",
+			  "{'jsonrpc': '2.0', 'id': 1, 'method': 'tools/list'}")
+			  .body,
+	    "\"same\"");
+	get(ACME, "GET", "/a2a/same/.well-known/agent-card.json", NULL, 200);
+	get(OTHER, "GET", "/a2a/acme~same/.well-known/agent-card.json", NULL, 404);
+	get(ADMIN, "GET", "/assistants/acme~same", NULL, 200);
+	get(ADMIN, "GET", "/assistants/same", NULL, 404);
+	/* One that is nobody's is not everybody's. */
+	get(ADMIN, "POST", "/assistants",
+	    "{'graph_id': 'quick', 'assistant_id': 'nobodys'}", 200);
+	get(ACME, "GET", "/assistants/nobodys", NULL, 404);
+	get(ACME, "POST", "/assistants", "{'graph_id': 'quick', 'assistant_id': 'quick'}",
+	    409);
+	get(OTHER, "DELETE", "/assistants/same", NULL, 204);
+	get(ACME, "GET", "/assistants/same", NULL, 200);
+	get(ACME, "DELETE", "/assistants/same?delete_threads=true", NULL, 204);
+}
+END_TEST
+
 /* All may use the fleet's agents. */
 START_TEST(agents_are_everybodys)
 {
@@ -381,6 +436,7 @@ tcase_serve_tenants(void)
 	tcase_add_test(tcase, crons_are_its_own);
 	tcase_add_test(tcase, memory_is_its_own);
 	tcase_add_test(tcase, an_agents_own_fields_are_not_written);
+	tcase_add_test(tcase, assistants_are_its_own);
 	tcase_add_test(tcase, agents_are_everybodys);
 	return tcase;
 }

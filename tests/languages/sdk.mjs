@@ -347,6 +347,64 @@ const parts = {
 		assert.ok((await client.assistants.getSchemas("talker")).input_schema.properties.messages);
 	},
 
+	async assistants() {
+		const metadata = { mark: `assistants-${process.pid}` };
+		const made = await client.assistants.create({ graphId: "quick", context: { tone: "dry" }, metadata, name: "Dry", description: "of few words" });
+		const id = made.assistant_id;
+		assert.deepEqual([made.version, made.graph_id, made.name, made.description], [1, "quick", "Dry", "of few words"]);
+		assert.deepEqual([made.context, made.config, made.metadata], [{ tone: "dry" }, { configurable: { tone: "dry" } }, metadata]);
+		assert.deepEqual(await client.assistants.get(id), made);
+		assert.deepEqual(await client.assistants.create({ graphId: "talker", assistantId: id, ifExists: "do_nothing" }), made);
+		await assert.rejects(client.assistants.create({ graphId: "quick", assistantId: id }), { status: 409 });
+		const changed = await client.assistants.update(id, { graphId: "talker", config: { configurable: { tone: "warm" } }, metadata: { more: true } });
+		assert.deepEqual([changed.version, changed.graph_id, changed.name], [2, "talker", "Dry"]);
+		assert.deepEqual([changed.context, changed.metadata], [{ tone: "warm" }, { ...metadata, more: true }]);
+		assert.deepEqual((await client.assistants.getVersions(id)).map(({ version, graph_id }) => [version, graph_id]), [[2, "talker"], [1, "quick"]]);
+		assert.equal((await client.assistants.getVersions(id, { metadata: { more: true } })).length, 1);
+		assert.deepEqual((await client.assistants.setLatest(id, 1)).metadata, metadata);
+		await assert.rejects(client.assistants.setLatest(id, 3), { status: 404 });
+		assert.deepEqual((await client.assistants.search({ metadata })).map(({ assistant_id, version }) => [assistant_id, version]), [[id, 1]]);
+		assert.equal(await client.assistants.count({ metadata, graphId: "quick", name: "dry" }), 1);
+		const { next } = await client.assistants.search({ limit: 1, includePagination: true });
+		assert.equal(next, "1");
+		assert.ok((await client.assistants.getGraph(id)).nodes.length >= 3);
+		assert.equal((await client.assistants.getSchemas(id)).graph_id, "quick");
+		assert.deepEqual(await client.assistants.getSubgraphs(id), {});
+
+		const { thread_id: thread } = await client.threads.create();
+		assert.equal((await client.runs.wait(thread, id, { input })).messages.at(-1).content, "First.");
+		assert.equal((await client.runs.list(thread))[0].assistant_id, id);
+		const about = (await client.threads.get(thread)).metadata;
+		assert.deepEqual([about.assistant_id, about.graph_id], [id, "quick"]);
+		assert.equal((await client.runs.createBatch([{ assistantId: id, input }]))[0].assistant_id, id);
+		const cron = await client.crons.create(id, { schedule: "@yearly", input });
+		assert.deepEqual(await client.crons.search({ assistantId: id }), [cron]);
+
+		// Of those that come at once one makes it, and each change has a number of its own.
+		const assistantId = `once-${process.pid}`;
+		const all = (count, call) => Promise.allSettled(Array.from({ length: count }, call));
+		const begun = await all(8, () => client.assistants.create({ graphId: "quick", assistantId, metadata }));
+		assert.deepEqual(begun.map(({ status }) => status).sort(), ["fulfilled", ...Array(7).fill("rejected")]);
+		const numbers = (await all(6, (_, n) => client.assistants.update(assistantId, { metadata: { [n]: n } }))).map(({ value }) => value.version);
+		assert.equal((await client.assistants.getVersions(assistantId)).length, 7);
+		assert.ok(numbers.every((number) => number >= 2 && number <= 7));
+		for (let n = 0; n < 6; n++) assert.equal((await client.assistants.get(assistantId)).metadata[n], n);
+		const [gone, ...late] = await Promise.allSettled([
+			client.assistants.delete(assistantId),
+			...Array.from({ length: 4 }, () => client.assistants.update(assistantId, { name: "Late" })),
+		]);
+		assert.equal(gone.status, "fulfilled");
+		for (const { status, reason } of late) assert.ok(status === "fulfilled" || reason.status === 404);
+		await assert.rejects(client.assistants.get(assistantId), { status: 404 });
+
+		await client.assistants.delete(id, { deleteThreads: true });
+		await assert.rejects(client.threads.get(thread), { status: 404 });
+		assert.equal(await client.crons.count({ assistantId: id }), 0);
+		await assert.rejects(client.runs.create(null, id, { input }), { status: 404 });
+		await assert.rejects(client.assistants.delete("quick"), { status: 403 });
+		assert.equal(await client.assistants.count({ metadata }), 0);
+	},
+
 	async store() {
 		const space = ["sdk", String(process.pid)];
 		await client.store.putItem(space, "prefs", { color: "blue" });

@@ -6,7 +6,7 @@
 #include "json.h"
 #include "literal.h"
 
-static const struct frames_run run = { "r", "t", "agent", NULL, false };
+static const struct frames_run run = { "r", "t", "agent", NULL, NULL, false };
 
 struct frames_bench fb;
 

@@ -121,7 +121,7 @@ END_TEST
 /* It says nothing in the place of what is known. */
 START_TEST(a_piece_says_what_its_run_was_submitted_with)
 {
-	const struct frames_run run = { "r", "t", "agent",
+	const struct frames_run run = { "r", "t", "agent", NULL,
 		literal(fb.arena, "{'who': 'me', 'langgraph_node': 'x'}"), false };
 
 	fb.frames = frames_new(&run, TUPLE, NULL);
