@@ -239,8 +239,6 @@ tick(struct core *core)
 static void
 begin_step(struct core *core, uint64_t now_ms)
 {
-	uint64_t gap_min = 2 * core->options.heartbeat_ms;
-
 	free_the_dead(core);
 	core->action_count = 0;
 	if (core->action_room > ACTIONS_KEPT) {
@@ -250,12 +248,8 @@ begin_step(struct core *core, uint64_t now_ms)
 	}
 	core->refused = false;
 	core->lookups = 0;
-	if (now_ms > core->now_ms + gap_min) {
+	if (now_ms > core->now_ms + 2 * core->options.heartbeat_ms)
 		core->gap_ms = now_ms;
-		core->lived_ms += gap_min;
-	} else if (now_ms > core->now_ms) {
-		core->lived_ms += now_ms - core->now_ms;
-	}
 	if (now_ms > core->now_ms)
 		core->now_ms = now_ms;
 }

@@ -47,7 +47,6 @@ session_new(struct core *core, const struct header *hello, const char *key)
 	id_table_put(core->sessions, &session->key, session->id, session);
 	TAILQ_INSERT_TAIL(list_of_role(core, session->role), session, role_link);
 	session->heard_ms = session->spoke_ms = session->opened_ms = core->now_ms;
-	session->heard_lived_ms = core->lived_ms;
 	TAILQ_INSERT_TAIL(&core->heard, session, heard_link);
 	TAILQ_INSERT_TAIL(&core->spoke, session, spoke_link);
 	rights_take(core, session, key);
@@ -70,7 +69,6 @@ void
 session_heard(struct core *core, struct session *session)
 {
 	session->heard_ms = core->now_ms;
-	session->heard_lived_ms = core->lived_ms;
 	TAILQ_REMOVE(&core->heard, session, heard_link);
 	TAILQ_INSERT_TAIL(&core->heard, session, heard_link);
 }
@@ -344,27 +342,16 @@ on_pong(struct core *core, struct message *message)
 	(void)message;
 }
 
-/* Behind a gap of our own everybody has all of his time again, but not for ever: where there is too much to do for the
- * machine each turn is a gap, and nobody would ever be dead. */
-static bool
-is_silent(const struct core *core, const struct session *session)
-{
-	uint64_t liveness_ms = core->options.liveness_ms;
-	uint64_t since_ms =
-	    session->heard_ms > core->gap_ms ? session->heard_ms : core->gap_ms;
-
-	return core->now_ms - since_ms > liveness_ms ||
-	       core->lived_ms - session->heard_lived_ms >
-		   LIVENESS_GRACES_MAX * liveness_ms;
-}
-
 void
 sessions_expire(struct core *core)
 {
 	struct session *session;
+	uint64_t since_ms;
 
 	while ((session = TAILQ_FIRST(&core->heard)) != NULL) {
-		if (!is_silent(core, session))
+		since_ms =
+		    session->heard_ms > core->gap_ms ? session->heard_ms : core->gap_ms;
+		if (core->now_ms - since_ms <= core->options.liveness_ms)
 			break;
 		COUNT(core, sessions_lost);
 		session->fell_silent = true;

@@ -133,7 +133,7 @@ struct session {
 	uint64_t peer;
 	enum wire_role role;
 	char *name;
-	uint64_t heard_ms, spoke_ms, opened_ms, heard_lived_ms; /* that: of lived_ms */
+	uint64_t heard_ms, spoke_ms, opened_ms;
 	unsigned errors;
 	bool gathers;          /* reads lists of calls in acknowledgements */
 	bool quiet;            /* publishes only what WANTED says, and waits for it */
@@ -179,7 +179,7 @@ struct sought {
 struct core {
 	struct core_options options;
 	char *session, *name;
-	uint64_t started_ms, now_ms, lived_ms; /* lived: a gap counts as the least one */
+	uint64_t started_ms, now_ms;
 	uint64_t gap_ms; /* end of our last gap, or our start: no silence before it */
 	bool leaving;
 	struct rights_book *book; /* lent; NULL: everybody may do everything */

@@ -13,7 +13,6 @@
 #define CHECKS_PER_HEARTBEAT 3u
 #define GREET_WAIT_MS UINT64_C(600) /* for WELCOME, at first */
 #define LINGER_MS 1000
-#define GAP_COUNTS_MS (UINT64_C(2) * HEARTBEAT_MS)
 #define SAID_MS                                                                          \
 	60000u /* from one message that cannot be read to the next that is logged */
 #define ARENA_BYTES_MAX (256u << 10)
@@ -41,8 +40,6 @@ struct peer {
 	    restarts; /* of the process: its one session begins with it */
 	uint64_t heartbeat_ms, liveness_ms;
 	uint64_t heard_ms;
-	uint64_t checked_ms,
-	    silent_ms;    /* it was silent so long, a gap counts as little */
 	uint64_t said_ms; /* that a message cannot be read; 0: never */
 	uint64_t pinged_ms;
 	uint64_t greeted_ms,
@@ -255,7 +252,7 @@ on_welcome(struct peer *peer, const struct header *header)
 	peer->gathers = header->lists != 0;
 	peer->heartbeat_ms = header->heartbeat_ms;
 	peer->liveness_ms = header->liveness_ms;
-	peer->pinged_ms = peer->checked_ms = loop_now_ms(peer->loop);
+	peer->pinged_ms = loop_now_ms(peer->loop);
 	if (peer->options.on_up != NULL)
 		peer->options.on_up(peer->options.arg);
 }
@@ -332,7 +329,6 @@ on_socket(void *arg, struct parts *parts, bool truncated)
 		return;
 	}
 	peer->heard_ms = loop_now_ms(peer->loop);
-	peer->silent_ms = 0;
 	dispatch(peer, &header, parts);
 	if (arena_bytes(peer->arena) > ARENA_BYTES_MAX) {
 		arena_destroy(&peer->arena);
@@ -349,13 +345,7 @@ check_up(struct peer *peer, uint64_t now_ms)
 
 	if (gap_ms > since_ms)
 		since_ms = gap_ms;
-	/* Where each turn is a gap it would never be lost (broker/sessions.c). */
-	peer->silent_ms += now_ms - peer->checked_ms < GAP_COUNTS_MS
-			       ? now_ms - peer->checked_ms
-			       : GAP_COUNTS_MS;
-	peer->checked_ms = now_ms;
-	if (now_ms > since_ms + peer->liveness_ms ||
-	    peer->silent_ms > LIVENESS_GRACES_MAX * peer->liveness_ms) {
+	if (now_ms > since_ms + peer->liveness_ms) {
 		leave(peer, "the broker is silent");
 	} else if (now_ms >= peer->pinged_ms + peer->heartbeat_ms) {
 		peer->pinged_ms = now_ms;

@@ -125,10 +125,8 @@
 #define LEDGER_DOUBTED_MAX 10000u /* settled calls that a broker may not have heard of */
 
 /* Time, in milliseconds. */
-#define HEARTBEAT_MS 300u /* how often a peer that is silent speaks */
-#define LIVENESS_MS 1500u /* silent for longer is dead */
-#define LIVENESS_GRACES_MAX                                                              \
-	4u /* so often as long, where who listens stands still again and again */
+#define HEARTBEAT_MS 300u      /* how often a peer that is silent speaks */
+#define LIVENESS_MS 1500u      /* silent for longer is dead */
 #define SUSPECT_MS 5000u       /* a ONCE call waits for its silent worker to come back */
 #define ACK_RIPE_MS 5u         /* an acknowledgement waits so long for others */
 #define ACK_WAIT_MS 25u        /* and so long for another message that it can go with */

@@ -11,7 +11,7 @@ welcome(struct broker_stub *stub)
 		.session = stub->session,
 		.protocol_max = WIRE_VERSION,
 		.heartbeat_ms = 3600000,
-		.liveness_ms = stub->liveness_ms > 0 ? stub->liveness_ms : 3600000,
+		.liveness_ms = 3600000,
 		.lists = 1,
 	};
 

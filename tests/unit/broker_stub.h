@@ -11,10 +11,9 @@
 struct broker_stub {
 	struct loop *loop;
 	struct socket *router;
-	const char *session;  /* its own, in WELCOME; NULL: it does not answer */
-	uint64_t liveness_ms; /* in WELCOME; 0: an hour */
-	struct arena *arena;  /* of what it heard */
-	struct parts peer;    /* who spoke last: the routing id */
+	const char *session; /* its own, in WELCOME; NULL: it does not answer */
+	struct arena *arena; /* of what it heard */
+	struct parts peer;   /* who spoke last: the routing id */
 	struct header heard[BROKER_STUB_HEARD_MAX];
 	size_t count;
 };
