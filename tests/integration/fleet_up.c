@@ -32,7 +32,7 @@ static const char agents_text[] =
     "name: slow\n"
     "model: scripted:m\n"
     "script:\n"
-    "  m: [{content: Late., delay_ms: 600000}]\n"
+    "  m: [{content: Late., delay_ms: 600000}, {content: Late., delay_ms: 600000}]\n"
     "---\n"
     "name: steady\n"
     "description: takes a moment for each answer\n"
