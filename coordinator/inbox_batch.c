@@ -147,7 +147,7 @@ read_entry(struct batch *batch, const struct value *one)
 	const char *run, *thread, *fault;
 
 	if (redis_reply_text(value_at(one, 0)) == NULL)
-		return; /* no entry: the answer of another command */
+		return;           /* no entry: the answer of another command */
 	if (value_is_nil(flat)) { /* deleted, but not acknowledged */
 		value_list_add(&batch->done, value_at(one, 0));
 		return;

@@ -306,19 +306,14 @@ START_TEST(an_unknown_tool_is_told_when_the_agent_is_applied_and_when_it_runs)
 }
 END_TEST
 
-static const char *const keyless[][2] = { { "openai", "OPENAI_API_KEY" },
-	{ "mistralai", "MISTRAL_API_KEY" } };
-
 START_TEST(who_serves_a_known_provider_is_told_when_nobody_does)
 {
 	struct said said;
 
-	kit_write(kit, "keyless.yaml",
-	    arena_printf(arena, "{name: keyless, model: '%s:m'}\n", keyless[_i][0]));
+	kit_write(kit, "keyless.yaml", "{name: keyless, model: 'mistralai:m'}\n");
 	said = CLI(&flotilla, "submit", "keyless.yaml", "Hi", "--wait");
 	ck_assert_int_eq(said.status, 1);
-	assert_says(said.err,
-	    arena_printf(arena, "when %s is in its environment", keyless[_i][1]));
+	assert_says(said.err, "when MISTRAL_API_KEY is in its environment");
 }
 END_TEST
 
@@ -494,8 +489,7 @@ tcase_bad_input(void)
 	tcase_add_test(tcase, a_bad_file_does_not_keep_a_good_one_from_being_applied);
 	tcase_add_test(
 	    tcase, an_unknown_tool_is_told_when_the_agent_is_applied_and_when_it_runs);
-	tcase_add_loop_test(
-	    tcase, who_serves_a_known_provider_is_told_when_nobody_does, 0, 2);
+	tcase_add_test(tcase, who_serves_a_known_provider_is_told_when_nobody_does);
 	tcase_add_test(tcase, an_unknown_provider_is_told_when_the_agent_runs);
 	tcase_add_test(tcase, garbage_on_the_brokers_ports_hurts_nobody);
 	tcase_add_test(tcase, a_full_redis_is_told_with_what_to_do);
