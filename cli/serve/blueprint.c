@@ -69,6 +69,18 @@ blueprint_read(struct call *call, struct arena *arena, const char *name,
 	return status;
 }
 
+bool
+blueprint_open(struct call *call, const char *name, struct blueprint *blueprint_r)
+{
+	enum store_status status = blueprint_read(call, call->arena, name, blueprint_r);
+
+	if (status == STORE_OK)
+		blueprint_compile(call->arena, blueprint_r);
+	else
+		reply_failed(call, status, "such agent");
+	return status == STORE_OK;
+}
+
 static const struct value *
 hidden_of(struct arena *arena, const struct spec *spec)
 {

@@ -27,6 +27,9 @@ enum store_status blueprint_read(struct call *call, struct arena *arena, const c
 /* Compiles what was read, in arena. */
 void blueprint_compile(struct arena *arena, struct blueprint *blueprint);
 
+/* Both, in the call's arena. Returns false after answering that there is no such agent. */
+bool blueprint_open(struct call *call, const char *name, struct blueprint *blueprint_r);
+
 /* JSON Schema of the state that goes in or comes out: an object with messages, and the fields but those that are left
  * out of it; spec NULL: messages alone (assistants.c). */
 const struct value *assistant_state_schema(

@@ -68,17 +68,12 @@ command_check(struct call *call, const char *agent, const struct value *command)
 	const struct value *update = value_get(command, "update");
 	const char *node = value_get_text(command, "goto");
 	struct blueprint read;
-	enum store_status status;
 	size_t i;
 
 	if (command == NULL)
 		return true;
-	status = blueprint_read(call, call->arena, agent, &read);
-	if (status != STORE_OK) {
-		reply_failed(call, status, "such agent");
+	if (!blueprint_open(call, agent, &read))
 		return false;
-	}
-	blueprint_compile(call->arena, &read);
 	if (read.spec == NULL || read.graph == NULL)
 		return true;
 	if (node != NULL && !has_node(call, &read, node))

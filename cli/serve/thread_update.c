@@ -83,17 +83,12 @@ static bool
 may_write(struct call *call, const char *agent, const struct value *update)
 {
 	struct blueprint read;
-	enum store_status status;
 	size_t i;
 
 	if (call->tenant == NULL)
 		return true;
-	status = blueprint_read(call, call->arena, agent, &read);
-	if (status != STORE_OK) {
-		reply_failed(call, status, "such agent");
+	if (!blueprint_open(call, agent, &read))
 		return false;
-	}
-	blueprint_compile(call->arena, &read);
 	for (i = 0; read.spec != NULL && i < read.spec->field_count; i++) {
 		const char *name = read.spec->fields[i].name;
 
