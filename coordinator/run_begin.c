@@ -68,7 +68,9 @@ key_of(const char *service)
 
 	if (strncmp(service, SERVICE_MODEL_PREFIX, prefix) == 0)
 		known = known_provider(service + prefix);
-	return known != NULL ? known->key_variable : NULL;
+	if (known == NULL)
+		return NULL;
+	return known->url != NULL ? known->key_variable : AZURE_URL_VARIABLE;
 }
 
 /* Waits until somebody serves the models and the tools that the agent names, so that a

@@ -10,6 +10,8 @@ const struct known_provider known_providers[] = {
 };
 const size_t known_provider_count = sizeof known_providers / sizeof *known_providers;
 
+const char *const known_secrets[] = { "AZURE_OPENAI_AD_TOKEN", NULL };
+
 const struct known_provider *
 known_provider(const char *name)
 {

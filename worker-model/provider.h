@@ -24,9 +24,13 @@ enum responses_use {
 struct endpoint {
 	const char *name; /* "openai" of "openai:gpt-4o" */
 	const struct provider *provider;
-	const char *url; /* where requests go, or NULL */
+	const char
+	    *url; /* where requests go, of Azure's the resource (azure.h); or NULL */
 	enum responses_use responses;
 	const char *key; /* or NULL: none is sent. Never in a message, never in a log */
+	const char *
+	    key_header; /* whose value it is, in an API's place of `Authorization: Bearer`; or NULL */
+	const char *api_version; /* Azure's, as its URLs have it; or NULL */
 	bool *
 	    takes_no_base64; /* learned: it has refused to say vectors so; or NULL: it is not kept */
 	struct http *http;
@@ -72,6 +76,7 @@ struct provider {
 };
 
 extern const struct provider provider_anthropic;
+extern const struct provider provider_azure;
 extern const struct provider provider_openai;
 extern const struct provider provider_scripted;
 

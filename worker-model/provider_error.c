@@ -15,6 +15,7 @@ static const struct {
 	{ "invalid_request_error", 400 },
 	{ "context_length_exceeded", 400 },
 	{ "invalid_prompt", 400 },
+	{ "content_filter", 400 }, /* Azure */
 	/* of the Responses API, of pictures that were sent */
 	{ "invalid_image", 400 },
 	{ "invalid_image_format", 400 },

@@ -1,7 +1,8 @@
 /* provider_openai: OpenAI's chat completions, and the many servers that speak the same; its Responses API, and those
- * that speak that. */
+ * that speak that. Azure speaks both, at URLs of its own. */
 #include <string.h>
 
+#include "azure.h"
 #include "openai_answer.h"
 #include "openai_embeddings.h"
 #include "openai_moderation.h"
@@ -21,7 +22,9 @@ headers(const struct endpoint *endpoint, const struct ask *ask, const char *head
 	if (endpoint->key == NULL)
 		return 0;
 	headers_r[0] =
-	    arena_printf(ask->arena, "Authorization: Bearer %s", endpoint->key);
+	    endpoint->key_header == NULL
+		? arena_printf(ask->arena, "Authorization: Bearer %s", endpoint->key)
+		: arena_printf(ask->arena, "%s: %s", endpoint->key_header, endpoint->key);
 	return 1;
 }
 
@@ -85,6 +88,14 @@ embed(const struct endpoint *endpoint, const struct ask *ask, struct fault **fau
 	return message;
 }
 
+static const char *
+url_of(const struct endpoint *endpoint, const struct ask *ask, const char *path)
+{
+	return endpoint->provider == &provider_azure
+		   ? azure_url(ask->arena, endpoint, ask->model, path)
+		   : openai_url_beside(ask->arena, endpoint->url, path);
+}
+
 static const struct value *
 openai_send(
     const struct endpoint *endpoint, const struct ask *ask, struct fault **fault_r)
@@ -92,16 +103,18 @@ openai_send(
 	struct endpoint beside = *endpoint;
 
 	if (ask->task == TASK_MODERATION) {
-		beside.url = openai_url_beside(ask->arena, endpoint->url, "/moderations");
+		beside.url = url_of(endpoint, ask, "/moderations");
 		return provider_exchange(&moderation, &beside, ask, fault_r);
 	}
 	if (ask->task == TASK_EMBEDDINGS) {
-		beside.url = openai_url_beside(ask->arena, endpoint->url, "/embeddings");
+		beside.url = url_of(endpoint, ask, "/embeddings");
 		return embed(&beside, ask, fault_r);
 	}
-	if (!responses_chosen(endpoint, ask))
-		return provider_exchange(&openai, endpoint, ask, fault_r);
-	beside.url = openai_url_beside(ask->arena, endpoint->url, "/responses");
+	if (!responses_chosen(endpoint, ask)) {
+		beside.url = url_of(endpoint, ask, "/chat/completions");
+		return provider_exchange(&openai, &beside, ask, fault_r);
+	}
+	beside.url = url_of(endpoint, ask, "/responses");
 	return provider_exchange(&responses, &beside, ask, fault_r);
 }
 
@@ -110,4 +123,20 @@ const struct provider provider_openai = {
 	.moderates = true,
 	.embeds = true,
 	.send = openai_send,
+};
+
+static const struct value *
+azure_send(const struct endpoint *endpoint, const struct ask *ask, struct fault **fault_r)
+{
+	struct ask asked = *ask;
+
+	asked.settings = azure_settings(ask->arena, endpoint, ask->settings);
+	return openai_send(endpoint, &asked, fault_r);
+}
+
+/* It judges what is said to its models by itself. */
+const struct provider provider_azure = {
+	.name = "azure_openai",
+	.embeds = true,
+	.send = azure_send,
 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "azure.h"
 #include "bodies.h"
 #include "bounds.h"
 #include "nearest.h"
@@ -23,8 +24,9 @@ static const struct kind {
 	const struct provider *provider;
 	const char *url_variable; /* of the one that is called as the kind is; or NULL */
 	const char *prefix;       /* of a given URL, in front of http */
-	const char *(*endpoint)(struct arena *arena, const char *base);
-	enum responses_use by_name, given; /* of either endpoint */
+	const char *(*endpoint)(
+	    struct arena *arena, const char *base); /* NULL: it is none */
+	enum responses_use by_name, given;          /* of either endpoint */
 } kinds[] = {
 	{ .provider = &provider_openai,
 	    .url_variable = "OPENAI_BASE_URL",
@@ -39,6 +41,12 @@ static const struct kind {
 	    .url_variable = "ANTHROPIC_BASE_URL",
 	    .prefix = "anthropic+",
 	    .endpoint = anthropic_url },
+	{ .provider = &provider_azure,
+	    .url_variable = AZURE_URL_VARIABLE,
+	    .prefix = "azure+",
+	    .endpoint = azure_resource,
+	    .by_name = RESPONSES_AS_FITS,
+	    .given = RESPONSES_AS_FITS },
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
@@ -131,6 +139,31 @@ key_from(struct arena *arena, const char *variable)
 	return size > 0 ? arena_copy(arena, key, size) : NULL;
 }
 
+/* Sets up what is Azure's alone, when endpoint is of it: base is its URL as it was given. */
+static void
+set_up_azure(struct arena *arena, struct endpoint *endpoint, const char *base)
+{
+	if (endpoint->provider != &provider_azure)
+		return;
+	endpoint->key_header = "api-key";
+	if (!azure_is_v1(base))
+		endpoint->api_version = key_from(arena, "OPENAI_API_VERSION");
+}
+
+/* Azure's alone: a token of Entra ID is sent as others' keys are, and comes before the resource's own key. */
+static void
+set_known_key(
+    struct arena *arena, struct endpoint *endpoint, const struct known_provider *known)
+{
+	const char *token = endpoint->provider == &provider_azure
+				? key_from(arena, "AZURE_OPENAI_AD_TOKEN")
+				: NULL;
+
+	endpoint->key = token != NULL ? token : key_from(arena, known->key_variable);
+	if (token != NULL)
+		endpoint->key_header = NULL;
+}
+
 /* The kind that a given URL asks for, whose prefix is left behind; without one OpenAI's. */
 static const struct kind *
 kind_of(const char **url_p)
@@ -151,7 +184,7 @@ static int
 add_given(struct provider_table *table, const struct endpoint *defaults, const char *item)
 {
 	const char *equals = strchr(item, '='), *comma = strchr(item, ',');
-	const char *name, *url = equals == NULL ? NULL : equals + 1;
+	const char *name, *url = equals == NULL ? NULL : equals + 1, *base;
 	const struct kind *kind;
 	struct endpoint *endpoint;
 
@@ -163,10 +196,14 @@ add_given(struct provider_table *table, const struct endpoint *defaults, const c
 	name = arena_copy(table->arena, item, (size_t)(equals - item));
 	if (!is_name(name) || find(table, name) != NULL || table->count == ENDPOINTS_MAX)
 		return -1;
+	base = arena_copy(table->arena, url, strcspn(url, ","));
+	url = kind->endpoint(table->arena, base);
+	if (url == NULL)
+		return -1;
 	endpoint = add(table, defaults, kind->provider, name);
-	endpoint->url = kind->endpoint(
-	    table->arena, arena_copy(table->arena, url, strcspn(url, ",")));
+	endpoint->url = url;
 	endpoint->responses = kind->given;
+	set_up_azure(table->arena, endpoint, base);
 	if (comma != NULL)
 		endpoint->key = key_from(table->arena, comma + 1);
 	return 0;
@@ -212,7 +249,7 @@ add_known(struct provider_table *table, const struct endpoint *defaults,
 {
 	const struct kind *named = kind_named(known->name),
 			  *kind = named != NULL ? named : &kinds[0];
-	const char *url = NULL;
+	const char *url = NULL, *sent;
 	struct endpoint *endpoint;
 
 	if (named != NULL) {
@@ -224,9 +261,17 @@ add_known(struct provider_table *table, const struct endpoint *defaults,
 	if ((!is_given(getenv(known->key_variable)) && !is_given(url)) ||
 	    find(table, known->name) != NULL)
 		return 0;
+	if (!is_given(url))
+		url = known->url;
+	if (url == NULL) /* a key alone says not where to go */
+		return 0;
+	sent = kind->endpoint(table->arena, url);
+	if (sent == NULL)
+		return -1;
 	endpoint = add(table, defaults, kind->provider, known->name);
-	endpoint->url = kind->endpoint(table->arena, is_given(url) ? url : known->url);
-	endpoint->key = key_from(table->arena, known->key_variable);
+	endpoint->url = sent;
+	set_up_azure(table->arena, endpoint, url);
+	set_known_key(table->arena, endpoint, known);
 	endpoint->responses = named != NULL ? kind->by_name : kind->given;
 	return 0;
 }
@@ -298,6 +343,8 @@ provider_kind(const char *name)
 
 	if (kind == NULL && known_provider(name) != NULL)
 		kind = &kinds[0];
+	if (kind != NULL && kind->provider == &provider_azure)
+		kind = &kinds[0]; /* their words are the same */
 	return kind != NULL ? kind->provider->name : NULL;
 }
 

@@ -14,11 +14,12 @@ struct provider_table {
 };
 
 #define PROVIDER_FORM                                                                    \
-	"name=[anthropic+|responses+]http(s)://base_url[,KEY_VARIABLE], each name once"
+	"name=[anthropic+|responses+|azure+]http(s)://base_url[,KEY_VARIABLE], each "    \
+	"name once"
 
 /* Makes the table: "scripted" always; the given ones, NULL-ended: PROVIDER_FORM each, where a list
  * split at its commas is fine too; and of the known ones (proto/providers.h) that no given one is
- * called like, those whose key is in the environment, or whose URL (OPENAI_BASE_URL, ANTHROPIC_BASE_URL); an
+ * called like, those whose key is in the environment, or whose URL (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, AZURE_OPENAI_ENDPOINT); an
  * empty one is none. Keys come from the environment alone. Every endpoint gets defaults' http and
  * timeouts. Returns 0 and fills *table_r, or -1 with what may be shown of the item that is wrong, lent until
  * the next call: of the variable *source_r, or, it being NULL, of given. */

@@ -1,6 +1,7 @@
 #include "worker_model.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "bodies.h"
@@ -9,6 +10,7 @@
 #include "memory.h"
 #include "model_job.h"
 #include "models.h"
+#include "providers.h"
 #include "registry.h"
 
 #define PROGRAM "worker-model"
@@ -42,7 +44,7 @@ const struct setting worker_model_table[] = {
 	    "KEY_VARIABLE names the environment variable with its key; may be given "
 	    "several times. `openai` and `anthropic` themselves are set up by "
 	    "OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, "
-	    "others "
+	    "`azure_openai` by AZURE_OPENAI_ENDPOINT, others "
 	    "that are known (`groq`, `mistralai` ...: docs/models.md) by their keys",
 	    0 },
 	{ "models", SETTING_TEXT, SETTING(models), NULL, 0, 0, NULL,
@@ -99,7 +101,12 @@ set_up_providers(struct worker_model *model)
 		&model->providers, &defaults, settings->providers, &source, &item) == 0)
 		return;
 	if (source != NULL)
-		settings_refuse(PROGRAM, source, item, "an http(s):// URL");
+		settings_refuse(PROGRAM, source, item,
+		    strcmp(source, AZURE_URL_VARIABLE) == 0
+			? "the URL of a resource, https://<name>.openai.azure.com, "
+			  "without a "
+			  "deployment behind it"
+			: "an http(s):// URL");
 	settings_refuse(PROGRAM, "--provider", item, PROVIDER_FORM);
 }
 

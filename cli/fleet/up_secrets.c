@@ -21,6 +21,16 @@ add_key_variables(
 }
 
 static size_t
+secret_count(void)
+{
+	size_t count = 0;
+
+	while (known_secrets[count] != NULL)
+		count++;
+	return count;
+}
+
+static size_t
 count_pieces(const char *list)
 {
 	size_t count = 1;
@@ -41,7 +51,8 @@ up_secrets(struct arena *arena, const char *kind, const char *providers)
 	if (providers == NULL)
 		providers = "";
 	names = arena_alloc(
-	    arena, (count_pieces(providers) + known_provider_count + 3) * sizeof *names);
+	    arena, (count_pieces(providers) + known_provider_count + secret_count() + 3) *
+		       sizeof *names);
 	names[n++] = "FLOTILLA_REDIS"; /* a coordinator is told by a flag */
 	if (strcmp(kind, "redis") == 0 || strcmp(kind, "broker") == 0 ||
 	    strcmp(kind, "serve") == 0)
@@ -49,6 +60,8 @@ up_secrets(struct arena *arena, const char *kind, const char *providers)
 	if (strcmp(kind, "worker-model") != 0) {
 		for (i = 0; i < known_provider_count; i++)
 			names[n++] = known_providers[i].key_variable;
+		for (i = 0; known_secrets[i] != NULL; i++)
+			names[n++] = known_secrets[i];
 		add_key_variables(arena, providers, names, &n);
 	}
 	names[n] = NULL;

@@ -4,6 +4,7 @@
 
 /* Interface under test */
 #include "../../worker-model/provider_table.h"
+#include "../../worker-model/azure.h"
 #include "../../worker-model/openai_request.h"
 #include "page.h"
 #include "providers.h"
@@ -21,6 +22,9 @@ setup(void)
 	unsetenv("ANTHROPIC_BASE_URL");
 	for (size_t i = 0; i < known_provider_count; i++)
 		unsetenv(known_providers[i].key_variable);
+	unsetenv("AZURE_OPENAI_ENDPOINT");
+	unsetenv("AZURE_OPENAI_AD_TOKEN");
+	unsetenv("OPENAI_API_VERSION");
 }
 
 static void
@@ -155,7 +159,8 @@ START_TEST(a_setting_that_makes_no_sense_is_named)
 }
 END_TEST
 
-static const char *const variables[] = { "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL" };
+static const char *const variables[] = { "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL",
+	"AZURE_OPENAI_ENDPOINT" };
 
 START_TEST(a_url_that_is_none_is_refused)
 {
@@ -228,6 +233,68 @@ START_TEST(a_key_sets_up_who_is_known)
 }
 END_TEST
 
+#define RESOURCE "https://r.openai.azure.com"
+static const struct {
+	const char *given, *version, *path, *url;
+} azure_urls[] = {
+	{ RESOURCE "/", "2024-10-21", "/chat/completions",
+	    RESOURCE "/openai/deployments/my%2Fd%20%3A/chat/completions"
+		     "?api-version=2024-10-21" },
+	{ RESOURCE, "preview&a", "/responses",
+	    RESOURCE "/openai/responses?api-version=preview%26a" },
+	{ RESOURCE "//", "", "/chat/completions",
+	    RESOURCE "/openai/v1/chat/completions" },
+	{ RESOURCE "/openai/v1/", "2024-10-21", "/responses",
+	    RESOURCE "/openai/v1/responses" },
+};
+
+START_TEST(a_resource_sets_up_azure)
+{
+	const struct endpoint *azure;
+
+	setenv("AZURE_OPENAI_API_KEY", "k", 1);
+	ck_assert_int_eq(make(NULL, NULL, NULL), 0);
+	ck_assert_uint_eq(table.count, 1); /* where to? */
+	provider_table_release(&table);
+	setenv("AZURE_OPENAI_ENDPOINT", azure_urls[_i].given, 1);
+	setenv("OPENAI_API_VERSION", azure_urls[_i].version, 1);
+	ck_assert_int_eq(make(NULL, NULL, NULL), 0);
+	azure = found("azure_openai:d");
+	ck_assert_ptr_eq(azure->provider, &provider_azure);
+	ck_assert_str_eq(
+	    azure_url(arena, azure, "my/d :", azure_urls[_i].path), azure_urls[_i].url);
+	ck_assert_str_eq(azure->key, "k");
+	ck_assert_str_eq(azure->key_header, "api-key");
+	provider_table_release(&table);
+	setenv("AZURE_OPENAI_AD_TOKEN", "t\n", 1);
+	ck_assert_int_eq(make(NULL, NULL, NULL), 0);
+	ck_assert_str_eq(found("azure_openai:d")->key, "t");
+	ck_assert_ptr_null(found("azure_openai:d")->key_header);
+}
+END_TEST
+
+START_TEST(a_deployment_is_no_resource)
+{
+	const char *source, *item;
+
+	setenv("AZURE_OPENAI_ENDPOINT", RESOURCE "/openai/deployments/d", 1);
+	ck_assert_int_eq(
+	    provider_table_init(&table, &defaults, NULL, &source, &item), -1);
+	ck_assert_str_eq(source, "AZURE_OPENAI_ENDPOINT");
+}
+END_TEST
+
+START_TEST(old_versions_of_azure_count_no_streams)
+{
+	struct endpoint endpoint = { .api_version = "2024-06-01" };
+
+	ck_assert(!value_get_bool(
+	    azure_settings(arena, &endpoint, NULL), "stream_usage", true));
+	endpoint.api_version = "2024-09-01-preview";
+	ck_assert_ptr_null(azure_settings(arena, &endpoint, NULL));
+}
+END_TEST
+
 START_TEST(who_is_given_counts_before_who_is_known)
 {
 	static const char *const given[] = { "groq=http://a/v1,WM_TEST_KEY",
@@ -251,6 +318,7 @@ START_TEST(as_many_may_be_given_as_there_is_room_for)
 		many[i] = arena_printf(arena, "a%zu=http://a", i);
 	for (i = 0; i < known_provider_count; i++)
 		setenv(known_providers[i].key_variable, "k", 1);
+	setenv("AZURE_OPENAI_ENDPOINT", "https://a", 1);
 	ck_assert_int_eq(make("k", NULL, many), 0);
 	ck_assert_uint_eq(table.count, 64 + known_provider_count);
 	provider_table_release(&table);
@@ -284,9 +352,11 @@ START_TEST(the_page_has_who_is_known)
 	for (i = 0; i < known_provider_count; i++) {
 		key = arena_printf(arena, "      %s:\n", known_providers[i].key_variable);
 		ck_assert_msg(strstr(compose, key) != NULL, "compose has no %s", key);
-		rows = arena_printf(arena, "%s| `%s` | `%s` | `%s` |\n", rows,
+		rows = arena_printf(arena, "%s| `%s` | `%s` | %s |\n", rows,
 		    known_providers[i].name, known_providers[i].key_variable,
-		    known_providers[i].url);
+		    known_providers[i].url == NULL
+			? "[your own](#azure)"
+			: arena_printf(arena, "`%s`", known_providers[i].url));
 	}
 	page_check_table(arena, "docs/models.md",
 	    "They are called as LangChain's `init_chat_model` calls them, and so are the "
@@ -349,11 +419,14 @@ tcase_provider_table(void)
 	tcase_add_test(tcase, who_is_asked_by_the_responses_api_says_the_url);
 	tcase_add_loop_test(
 	    tcase, a_setting_that_makes_no_sense_is_named, 0, COUNT(mistakes));
-	tcase_add_loop_test(tcase, a_url_that_is_none_is_refused, 0, 2);
+	tcase_add_loop_test(tcase, a_url_that_is_none_is_refused, 0, 3);
 	tcase_add_loop_test(tcase, a_key_sets_up_anthropic, 0,
 	    sizeof anthropic_urls / sizeof anthropic_urls[0]);
 	tcase_add_test(tcase, a_given_one_says_what_it_speaks);
 	tcase_add_test(tcase, a_key_sets_up_who_is_known);
+	tcase_add_loop_test(tcase, a_resource_sets_up_azure, 0, COUNT(azure_urls));
+	tcase_add_test(tcase, a_deployment_is_no_resource);
+	tcase_add_test(tcase, old_versions_of_azure_count_no_streams);
 	tcase_add_test(tcase, who_is_given_counts_before_who_is_known);
 	tcase_add_test(tcase, as_many_may_be_given_as_there_is_room_for);
 	tcase_add_test(tcase, token_counts_are_asked_of_who_tells_them);
