@@ -139,7 +139,11 @@ start_worker(struct model_bench *bench, const char *broker, const char *const fl
 	bench->worker = child_start(argv,
 	    (const char *[]){ base, "OPENAI_API_KEY=" MODEL_BENCH_KEY,
 		arena_printf(bench->arena, "ANTHROPIC_BASE_URL=%s", bench->provider_url),
-		"ANTHROPIC_API_KEY=" MODEL_BENCH_KEY, NULL });
+		"ANTHROPIC_API_KEY=" MODEL_BENCH_KEY,
+		arena_printf(
+		    bench->arena, "AZURE_OPENAI_ENDPOINT=%s/", bench->provider_url),
+		"AZURE_OPENAI_API_KEY=" MODEL_BENCH_KEY, "OPENAI_API_VERSION=2024-10-21",
+		NULL });
 }
 
 void

@@ -381,6 +381,32 @@ START_TEST(a_worker_told_to_end_finishes_its_call_first)
 	ck_assert_int_eq(child_wait(&bench.worker), 0);
 }
 END_TEST
+/* Plain and streamed; the key in a header of Azure's own, and not told when it is refused. */
+START_TEST(azure_is_asked_by_the_name_of_a_deployment)
+{
+	const struct value *body, *request;
+
+	model_bench_script(&bench,
+	    "{'my "
+	    "d':[{'content':'Hello.'},{'http_error':400,'message':'No " MODEL_BENCH_KEY
+	    ".'}]}");
+	body = model_bench_call(
+	    &bench, _i == 0 ? 0 : WIRE_STREAM, "{'model':'azure_openai:my d'}", "{}");
+	ck_assert_str_eq(
+	    value_get_text(value_at(value_get(body, "messages"), 0), "content"),
+	    "Hello.");
+	request = value_at(model_bench_requests(&bench), 0);
+	ck_assert_str_eq(value_get_text(request, "path"),
+	    "/openai/deployments/my%20d/chat/completions?api-version=2024-10-21");
+	ck_assert_str_eq(value_get_text(request, "api-key"), MODEL_BENCH_KEY);
+	ck_assert_ptr_null(value_get_text(request, "authorization"));
+	ck_assert_int_eq(value_has(value_get(request, "body"), "stream_options"), _i);
+	body = model_bench_call(&bench, 0, "{'model':'azure_openai:my d'}", "{}");
+	body = value_get(body, "fault");
+	ck_assert_str_eq(value_get_text(body, "type"), "BadRequestError");
+	ck_assert_ptr_null(strstr(value_get_text(body, "message"), MODEL_BENCH_KEY));
+}
+END_TEST
 
 #define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
 
@@ -408,6 +434,7 @@ tcase_model_worker(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_call_is_answered_by_the_provider);
+	tcase_add_loop_test(tcase, azure_is_asked_by_the_name_of_a_deployment, 0, 2);
 	tcase_add_test(tcase, a_streamed_answer_is_shown_as_it_comes);
 	tcase_add_test(tcase, a_middlewares_own_call_is_not_shown);
 	tcase_add_test(tcase, malformed_arguments_travel_as_an_invalid_call);

@@ -217,7 +217,8 @@ log_request(struct scripted_server *server, struct evhttp_request *request,
 		value_str(arena, evhttp_find_header(headers, "Authorization")), "body",
 		value_copy(arena, body), "x-api-key", header(arena, headers, "x-api-key"),
 		"anthropic-version", header(arena, headers, "anthropic-version"),
-		"anthropic-beta", header(arena, headers, "anthropic-beta"), NULL));
+		"anthropic-beta", header(arena, headers, "anthropic-beta"), "api-key",
+		header(arena, headers, "api-key"), NULL));
 }
 
 /* Returns the model's next reply, or NULL with a reason. */
@@ -315,12 +316,13 @@ on_delete_requests(struct scripted_server *server, struct evhttp_request *reques
 	answer(request, 200, "{}");
 }
 
+/* Behind a path may be a query, Azure's. */
 static bool
 ends_with(const char *text, const char *end)
 {
-	size_t size = strlen(text), end_size = strlen(end);
+	size_t size = strcspn(text, "?"), end_size = strlen(end);
 
-	return size >= end_size && strcmp(text + size - end_size, end) == 0;
+	return size >= end_size && memcmp(text + size - end_size, end, end_size) == 0;
 }
 
 static void
