@@ -5,8 +5,8 @@
 
 #include "api.h"
 
-/* command: as of run_body.h, or NULL. Returns false after answering that the agent has no such node or field, or that a field is not the
- * tenant's to write. An agent that cannot be compiled here is not looked at. */
+/* command: as of run_body.h, or NULL. Returns false after answering that the agent has no such node or field, that a field takes no such value, or is
+ * not the tenant's to write. Of an agent that cannot be compiled here only what a tenant writes is looked at. */
 bool command_check(struct call *call, const char *agent, const struct value *command);
 
 #endif

@@ -3,13 +3,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "blueprint.h"
 #include "graph.h"
 #include "json.h"
 #include "runs.h"
 #include "shape.h"
 #include "store_past.h"
 #include "tenant.h"
+#include "update_check.h"
 
 #define COPY "__copy__"   /* as_node of who wants a checkpoint once more, as it is */
 #define UPDATES_MAX 1000u /* of a new thread */
@@ -77,27 +77,15 @@ reply_version(struct call *call)
 		reply_failed(call, status, "such thread");
 }
 
-/* What an agent keeps for itself is not a tenant's to write: it may name what is at another server, with the agent's login
- * there. Returns false after answering that the update writes such a field. */
+/* Whether the tenant may write that. Returns false after answering. */
 static bool
 may_write(struct call *call, const char *agent, const struct value *update)
 {
 	struct blueprint read;
-	size_t i;
 
-	if (call->tenant == NULL)
-		return true;
-	if (!blueprint_open(call, agent, &read))
-		return false;
-	for (i = 0; read.spec != NULL && i < read.spec->field_count; i++) {
-		const char *name = read.spec->fields[i].name;
-
-		if (read.spec->fields[i].omit_from_input && value_has(update, name)) {
-			reply_error(call, 403, "values: '%s' is the agent's own", name);
-			return false;
-		}
-	}
-	return true;
+	return call->tenant == NULL ||
+	       (blueprint_open(call, agent, &read) &&
+		   update_may_write(call, &read, update, "values"));
 }
 
 /* Writes update, a map, as node; version: the checkpoint that it changes, or NO_CHECKPOINT. Returns false after answering. */

@@ -112,6 +112,8 @@ static const struct {
 	{ "{'goto': {'node': 'model', 'input': {}}}", "Send" },
 	{ "{'update': {'topic': 1}}", "no state field 'topic'" },
 	{ "{'update': 1}", "must be a map" },
+	{ "{'update': {'messages': [{'role': 'nobody', 'content': 'Hi'}]}}",
+	    "command.update: messages[0]" },
 	{ "{'goto': 'model', 'graph': '__parent__'}", "no graph" },
 };
 

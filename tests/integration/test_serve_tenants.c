@@ -357,6 +357,42 @@ START_TEST(an_agents_own_fields_are_not_written)
 }
 END_TEST
 
+/* Which fields these are is not known where its middleware is not. */
+START_TEST(an_unknown_agents_fields_are_not_written)
+{
+	const char *program = fleet_up_program(fleet->arena), *plugin, *file;
+	struct serve_answer answer;
+
+	plugin = arena_printf(fleet->arena, "%.*s/../plugins/thrifty.so",
+	    (int)(strrchr(program, '/') - program), program);
+	fleet_up_write(fleet, "saver.yaml",
+	    "name: saver\nmodel: scripted:s\nmiddleware: [{thrifty: {max_tokens: "
+	    "1000}}]\n"
+	    "state: {topic: {type: string}}\nscript: {s: [{content: Hi.}]}\n");
+	file = arena_printf(fleet->arena, "%s/saver.yaml", fleet->folder);
+	ck_assert_int_eq(
+	    CLI(&fleet->flotilla, "agents", "apply", file, "--plugin", plugin).status, 0);
+	get(ACME, "POST", "/threads",
+	    "{'thread_id': 'savers', 'metadata': {'graph_id': 'saver'}}", 200);
+	answer =
+	    ask(ACME, "POST", "/threads/savers/state", "{'values': {'topic': 'boats'}}");
+	ck_assert_int_eq(answer.status, 403);
+	ck_assert_has(answer.body, "--plugin");
+	answer = ask(ACME, "POST", "/threads/savers/runs",
+	    "{'assistant_id': 'saver', 'command': {'update': {'topic': 'boats'}}}");
+	ck_assert_int_eq(answer.status, 403);
+	ck_assert_has(answer.body, "--plugin");
+	get(ACME, "POST", "/threads",
+	    "{'metadata': {'graph_id': 'saver'}, 'supersteps': [{'updates': [{'as_node': "
+	    "'__start__', 'values': {'topic': 'boats'}}]}]}",
+	    403);
+	/* The coordinators of this fleet do not know it either: they refuse, but not serve. */
+	answer = ask(ADMIN, "POST", "/threads/acme~savers/state",
+	    "{'values': {'topic': 'boats'}}");
+	ck_assert_int_ne(answer.status, 403);
+}
+END_TEST
+
 START_TEST(assistants_are_its_own)
 {
 	const struct value *made = get(ACME, "POST", "/assistants",
@@ -436,6 +472,7 @@ tcase_serve_tenants(void)
 	tcase_add_test(tcase, crons_are_its_own);
 	tcase_add_test(tcase, memory_is_its_own);
 	tcase_add_test(tcase, an_agents_own_fields_are_not_written);
+	tcase_add_test(tcase, an_unknown_agents_fields_are_not_written);
 	tcase_add_test(tcase, assistants_are_its_own);
 	tcase_add_test(tcase, agents_are_everybodys);
 	return tcase;
