@@ -92,6 +92,9 @@ local OUSTED_MAX = 1000
 local function oust(prefix, run, other, strategy)
   if record_field(prefix, run, 'status') == 'queued' then
     redis.call('HSET', run_key(prefix, run), 'replaced_by', other)
+    if strategy == 'rollback' then
+      redis.call('HSET', run_key(prefix, run), 'rolled_back', 1)
+    end
     end_run(prefix, run, 'cancelled', 'CancelledError',
       "run '" .. other .. "' took its place (multitask: " .. strategy .. ')')
   end

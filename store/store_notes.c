@@ -188,7 +188,7 @@ store_run_brief(struct store *store, struct arena *arena, const char *thread,
 {
 	static const char *const names[] = { "thread", "agent", "status", "created",
 		"started", "ended", "fault", "metadata", "multitask", "events",
-		"fingerprint", "assistant" };
+		"fingerprint", "assistant", "rolled_back" };
 	enum { COUNT = sizeof names / sizeof *names };
 	struct command command = { .arena = arena };
 	struct value_list pairs = { .arena = arena };

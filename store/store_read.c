@@ -40,6 +40,7 @@ static const struct {
 	{ "ttl", KEPT_TEXT },
 	{ "usual_ttl", KEPT_INSIDE },
 	{ "replaced_by", KEPT_TEXT },
+	{ "rolled_back", KEPT_NUMBER },
 	{ "base", KEPT_NUMBER },
 	{ "webhook", KEPT_TEXT },
 	{ "webhook_state", KEPT_TEXT },

@@ -17,7 +17,7 @@ enum store_status store_newest_runs(struct store *store, struct arena *arena,
     const char *thread, size_t offset, size_t limit, const struct value **runs_r);
 /* As store_run, but of what is shown of runs alone, without what the run was given and what came of it, which may be large:
  * run, thread, agent, status, created, started, ended, fault, metadata, multitask, events, fingerprint,
- * assistant. */
+ * assistant, rolled_back. */
 enum store_status store_run_brief(struct store *store, struct arena *arena,
     const char *thread, const char *run, const struct value **record_r);
 /* The ids of the thread's runs, [run], in the order of their submission, from the one of number first on, at most limit, "" for one

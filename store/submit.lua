@@ -21,6 +21,7 @@ local function want_back(thread_key, prefix, run)
   local head = redis.call('HMGET', thread_key, 'rollback', 'version')
   local base = head[1] or redis.call('HGET', run_key(prefix, run), 'base') or head[2] or 0
   redis.call('HSET', thread_key, 'rollback', base, 'rolled', run)
+  redis.call('HSET', run_key(prefix, run), 'rolled_back', 1)
 end
 
 -- Ends what waits on thread, and asks for the end of what goes on there, so that run is next.
@@ -330,6 +331,9 @@ local function cancel(keys, args)
       redis.call('LREM', thread_key .. ':q', 0, run)
     end
     redis.call('ZREM', prefix .. 'later', run)
+    if args[4] == 'rollback' then
+      redis.call('HSET', run_key(prefix, run), 'rolled_back', 1)
+    end
     end_run(prefix, run, 'cancelled', 'CancelledError', 'cancelled before it started')
     -- Those that wait stay where they are.
     if (redis.call('HGET', thread_key, 'run') or '') == '' and

@@ -28,7 +28,7 @@ list_run(struct run_listing *listing, const char *run)
 	const struct value *record;
 	enum store_status status =
 	    store_run_brief(api_store(call->api), arena, call->params[0], run, &record);
-	bool is_wanted = status == STORE_OK &&
+	bool is_wanted = status == STORE_OK && !shape_run_is_gone(record) &&
 			 (listing->status == NULL ||
 			     strcmp(listing->status, shape_run_status(record)) == 0);
 
@@ -51,10 +51,8 @@ list_runs(struct run_listing *listing)
 	struct call *call = listing->call;
 	enum store_status status = STORE_OK;
 	const struct value *runs;
-	size_t at = listing->status == NULL ? listing->skip : 0, i;
+	size_t at = 0, i;
 
-	if (listing->status == NULL)
-		listing->skip = 0;
 	do {
 		struct arena *arena = arena_new();
 

@@ -361,8 +361,9 @@ look_in_inbox(struct call *call, const char *run, const struct value **record_r)
 	return STORE_OK;
 }
 
-const struct value *
-runs_find(struct call *call)
+/* The run of the path, also one that was rolled back; NULL after answering that there is none. */
+static const struct value *
+find_any(struct call *call)
 {
 	const struct value *record = NULL;
 	enum store_status status = look_for(call, call->params[1], &record);
@@ -381,6 +382,17 @@ runs_find(struct call *call)
 	return status == STORE_OK ? record : NULL;
 }
 
+const struct value *
+runs_find(struct call *call)
+{
+	const struct value *record = find_any(call);
+
+	if (record == NULL || !shape_run_is_gone(record))
+		return record;
+	reply_error(call, 404, "Run not found");
+	return NULL;
+}
+
 void
 call_run_get(struct call *call)
 {
@@ -396,7 +408,7 @@ call_run_delete(struct call *call)
 	const char *answer;
 	enum store_status status;
 
-	if (runs_find(call) == NULL)
+	if (find_any(call) == NULL)
 		return;
 	status = store_forget_run(
 	    api_store(call->api), call->arena, call->params[0], call->params[1], &answer);

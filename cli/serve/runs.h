@@ -52,7 +52,8 @@ bool runs_show(
 bool runs_read_modes(struct call *call, unsigned *modes_r);
 
 /* The run of the path, on the thread of the path: its record, or NULL after answering that there is none. Of one that no
- * coordinator has taken yet, a record without status. */
+ * coordinator has taken yet, a record without status. One that was rolled back and has ended is not there, as with LangGraph, which
+ * deletes it: its record is kept for who submits it again. */
 const struct value *runs_find(struct call *call);
 
 /* Says where the run is: Content-Location. */

@@ -117,6 +117,13 @@ shape_run_status(const struct value *record)
 	return status != NULL ? status : "pending";
 }
 
+bool
+shape_run_is_gone(const struct value *record)
+{
+	return value_get_int(record, "rolled_back", 0) != 0 &&
+	       value_get_int(record, "ended", 0) != 0;
+}
+
 static int64_t
 last_time(const struct value *record)
 {

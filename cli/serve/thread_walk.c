@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fiber.h"
+#include "shape.h"
 #include "store_runs.h"
 
 #define LOOK_MS 1000u /* for a run that another server has begun */
@@ -143,7 +144,7 @@ thread_walk_read(struct thread_walk *walk, struct arena *arena, const char *run,
 
 	if (thread_walk_is_away(status))
 		return -1;
-	return status == STORE_OK &&
+	return status == STORE_OK && !shape_run_is_gone(*record_r) &&
 	       !value_text_is(value_get(*record_r, "status"), "delayed");
 }
 

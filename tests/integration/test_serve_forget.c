@@ -105,20 +105,43 @@ END_TEST
 /* As LangGraph's server leaves it: the thread is what it was, and nothing tells of the run but its checkpoints. */
 START_TEST(what_was_rolled_back_is_deleted)
 {
+	static const char *const asked[] = { "", "/join", "/stream" };
 	const char *id = serve_thread(), *first = quick(id), *slow;
 	const struct value *before = state_of(id);
+	size_t i;
 
 	slow = serve_run(id, "slow", "");
 	serve_run_wait(id, slow, "running");
 	ASK(.path =
 		serve_text("/threads/%s/runs/%s/cancel?wait=1&action=rollback", id, slow),
 	    .body = "{}");
+	for (i = 0; i < sizeof asked / sizeof *asked; i++)
+		serve_get(serve_text("/threads/%s/runs/%s%s", id, slow, asked[i]), 404);
+	ck_assert_str_eq(runs_of(id, ""), serve_text("%s ", first));
+	/* What is left of it goes, too. */
 	ck_assert_int_eq(forget(id, slow).status, 204);
 	ck_assert(value_equal(state_of(id), before));
 	ck_assert_str_eq(runs_of(id, ""), serve_text("%s ", first));
 	quick(id);
 	ck_assert_uint_eq(
 	    value_size(value_get(value_get(state_of(id), "values"), "messages")), 4);
+}
+END_TEST
+
+/* What goes on as well as what waits; it is the same where the next run does not come. */
+START_TEST(what_makes_way_by_rollback_is_deleted)
+{
+	const char *id = serve_thread(), *first = quick(id), *slow, *waiting, *last;
+
+	slow = serve_run(id, "slow", "");
+	serve_run_wait(id, slow, "running");
+	waiting = serve_run(id, "quick", "");
+	last = serve_run(id, "quick", "'multitask_strategy': 'rollback'");
+	ck_assert_str_eq(serve_run_end(id, last), "success");
+	serve_get(serve_text("/threads/%s/runs/%s", id, slow), 404);
+	serve_get(serve_text("/threads/%s/runs/%s", id, waiting), 404);
+	ck_assert_str_eq(runs_of(id, ""), serve_text("%s %s ", last, first));
+	ck_assert_str_eq(runs_of(id, "?offset=1"), serve_text("%s ", first));
 }
 END_TEST
 
@@ -254,6 +277,7 @@ tcase_serve_forget(void)
 	tcase_add_test(tcase, it_goes_and_leaves_the_thread);
 	tcase_add_test(tcase, what_goes_on_or_waits_is_not_deleted);
 	tcase_add_test(tcase, what_was_rolled_back_is_deleted);
+	tcase_add_test(tcase, what_makes_way_by_rollback_is_deleted);
 	tcase_add_test(tcase, what_it_asks_stays_asked);
 	tcase_add_test(tcase, by_its_key_it_is_begun_again);
 	tcase_add_test(tcase, who_follows_the_thread_is_shown_each_run_once);

@@ -46,6 +46,7 @@ play_interrupt(void)
 	ck_assert_str_eq(thread_status("r2"), "cancelled");
 	ck_assert_str_eq(thread_status("r3"), "cancelled");
 	ck_assert_str_eq(value_get_text(thread_record("r1"), "replaced_by"), "r4");
+	ck_assert(!value_has(thread_record("r1"), "rolled_back"));
 	ck_assert(store_cancel_wanted(trial.a, trial.arena, "t", "r1"));
 	ck_assert_int_eq(thread_submit("r4", "multitask", "interrupt"), STORE_KNOWN);
 	thread_commit(&claim, "cancelled", "cancelled");
