@@ -1,4 +1,4 @@
-#include "frames.h"
+#include "frames_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,19 +10,6 @@
 #include "json.h"
 #include "memory.h"
 #include "shape.h"
-#include "speech.h"
-
-struct frames {
-	struct frames_run run;
-	unsigned modes;
-	struct packet out;
-	bool is_open; /* the last frame wants its id still */
-	uint64_t seen;
-	int64_t done; /* the last step of which the client has all */
-	struct speech speech;
-	struct packet text; /* of it, from its first byte on; else less than it has */
-	bool is_over;       /* it is there whole */
-};
 
 /* --- life --------------------------------------------------------------------------------- */
 
@@ -124,8 +111,8 @@ end_frame(struct frames *frames)
 	append(frames, id);
 }
 
-static void
-add_frame(struct frames *frames, const char *event, const struct value *data)
+void
+frames_add(struct frames *frames, const char *event, const struct value *data)
 {
 	end_frame(frames);
 	append(frames, "event: ");
@@ -141,7 +128,7 @@ frames_begin(struct frames *frames)
 {
 	struct arena *arena = arena_new();
 
-	add_frame(frames, "metadata",
+	frames_add(frames, "metadata",
 	    value_map(arena, "run_id", value_str(arena, frames->run.run), "attempt",
 		value_int(arena, 1), NULL));
 	end_frame(frames);
@@ -150,8 +137,8 @@ frames_begin(struct frames *frames)
 
 /* --- messages ----------------------------------------------------------------------------- */
 
-static bool
-shows(const struct frames *frames, enum mode mode)
+bool
+frames_shows(const struct frames *frames, enum mode mode)
 {
 	return (frames->modes & mode) != 0;
 }
@@ -171,22 +158,32 @@ speech_id(struct frames *frames, struct arena *arena)
 }
 
 static const struct value *
-about(struct frames *frames, struct arena *arena, const char *node, int64_t step,
+about_node(struct arena *arena, const char *node, int64_t step, const char *model)
+{
+	const struct value *place = value_printf(arena, "%s:%" PRId64, node, step);
+
+	return value_map(arena, "langgraph_node", value_str(arena, node),
+	    "langgraph_step", value_int(arena, step), "langgraph_triggers",
+	    value_empty_array(), "langgraph_path", value_empty_array(),
+	    "langgraph_checkpoint_ns", place, "checkpoint_ns", place, "ls_model_name",
+	    model != NULL ? value_str(arena, model) : NULL, NULL);
+}
+
+const struct value *
+frames_about(struct frames *frames, struct arena *arena, const char *node, int64_t step,
     const char *model)
 {
 	const struct frames_run *run = &frames->run;
-	const struct value *place = value_printf(arena, "%s:%" PRId64, node, step);
 	const struct value *known;
 
 	known = value_map(arena, "tags", value_empty_array(), "run_id",
 	    value_str(arena, run->run), "thread_id", value_str(arena, run->thread),
 	    "graph_id", value_str(arena, run->agent), "assistant_id",
 	    value_str(arena, run->assistant != NULL ? run->assistant : run->agent),
-	    "run_attempt", value_int(arena, 1), "langgraph_node", value_str(arena, node),
-	    "langgraph_step", value_int(arena, step), "langgraph_triggers",
-	    value_empty_array(), "langgraph_path", value_empty_array(),
-	    "langgraph_checkpoint_ns", place, "checkpoint_ns", place, "ls_model_name",
-	    model != NULL ? value_str(arena, model) : NULL, NULL);
+	    "run_attempt", value_int(arena, 1), NULL);
+	if (node != NULL)
+		known =
+		    value_map_merge(arena, known, about_node(arena, node, step, model));
 	return run->metadata != NULL ? value_map_merge(arena, run->metadata, known)
 				     : known;
 }
@@ -197,7 +194,7 @@ add_piece(struct frames *frames, struct arena *arena, const struct value *messag
 {
 	const struct value *const pair[] = { message, metadata };
 
-	add_frame(frames, "messages", value_array(arena, pair, 2));
+	frames_add(frames, "messages", value_array(arena, pair, 2));
 }
 
 static const struct value *
@@ -222,11 +219,11 @@ add_partial(struct frames *frames, struct arena *arena, const struct value *meta
 	if (text->size != frames->speech.have)
 		return; /* its beginning was shown elsewhere */
 	if (is_first)
-		add_frame(frames, "messages/metadata",
+		frames_add(frames, "messages/metadata",
 		    value_map(arena, value_text(speech_id(frames, arena)),
 			value_map(arena, "metadata", metadata, NULL), NULL));
 	message = text_message(frames, arena, text->data, text->size);
-	add_frame(frames, "messages/partial",
+	frames_add(frames, "messages/partial",
 	    value_array_add(arena, value_empty_array(), message));
 }
 
@@ -263,14 +260,20 @@ add_token(struct frames *frames, struct arena *arena, const struct value *event)
 	if (frames->text.size == speech->have)
 		packet_append(&frames->text, content->text + skip, content->size - skip);
 	speech_add(speech, content->text + skip, content->size - skip);
-	metadata = about(frames, arena, "model", step, value_get_text(event, "model"));
-	if (shows(frames, MODE_MESSAGES_TUPLE))
+	metadata =
+	    frames_about(frames, arena, "model", step, value_get_text(event, "model"));
+	if (frames_shows(frames, MODE_MESSAGES_TUPLE))
 		add_piece(frames, arena,
 		    text_message(
 			frames, arena, content->text + skip, content->size - skip),
 		    metadata);
-	if (shows(frames, MODE_MESSAGES))
+	if (frames_shows(frames, MODE_MESSAGES))
 		add_partial(frames, arena, metadata, is_first);
+	if (frames_shows(frames, MODE_EVENTS))
+		frames_call_piece(frames, arena, step,
+		    text_message(
+			frames, arena, content->text + skip, content->size - skip),
+		    metadata);
 	end_frame(frames);
 }
 
@@ -290,16 +293,15 @@ void
 frames_live(struct frames *frames, struct arena *arena, const struct value *event)
 {
 	const struct value *kind = value_get(event, "kind");
-	bool shows_text =
-	    shows(frames, MODE_MESSAGES) || shows(frames, MODE_MESSAGES_TUPLE);
+	bool shows_text = (frames->modes & MODES_OF_TEXT) != 0;
 
 	if (value_text_is(kind, "restart"))
 		restart(frames, event);
 	else if (value_text_is(kind, "token") && shows_text)
 		add_token(frames, arena, event);
-	else if (shows(frames, MODE_CUSTOM) && !value_text_is(kind, "token") &&
+	else if (frames_shows(frames, MODE_CUSTOM) && !value_text_is(kind, "token") &&
 		 !value_text_is(kind, "child"))
-		add_frame(frames, "custom", event);
+		frames_add(frames, "custom", event);
 }
 
 /* Calls as the pieces that they would have come in. */
@@ -355,19 +357,23 @@ add_message(struct frames *frames, struct arena *arena, const struct value *even
 {
 	int64_t step = value_get_int(event, "step", 0);
 	const char *node = value_get_text(event, "node");
-	const struct value *metadata = about(frames, arena, node != NULL ? node : "",
-	    step, value_get_text(value_get(message, "response_metadata"), "model_name"));
-	bool is_ai = chat_is(message, "ai");
+	const struct value *metadata =
+	    frames_about(frames, arena, node != NULL ? node : "", step,
+		value_get_text(value_get(message, "response_metadata"), "model_name"));
+	const struct value *piece = NULL;
 
-	if (shows(frames, MODE_MESSAGES))
-		add_frame(frames, "messages/complete",
+	if (frames_shows(frames, MODE_MESSAGES))
+		frames_add(frames, "messages/complete",
 		    value_array_add(
 			arena, value_empty_array(), shape_message(arena, message)));
-	if (!shows(frames, MODE_MESSAGES_TUPLE) || chat_is(message, "human"))
-		return;
-	add_piece(frames, arena,
-	    is_ai ? rest_of(frames, arena, message, step) : shape_message(arena, message),
-	    metadata);
+	if ((frames->modes & (MODE_MESSAGES_TUPLE | MODE_EVENTS)) != 0)
+		piece = chat_is(message, "ai") ? rest_of(frames, arena, message, step)
+					       : shape_message(arena, message);
+	if (frames_shows(frames, MODE_MESSAGES_TUPLE) && !chat_is(message, "human"))
+		add_piece(frames, arena, piece, metadata);
+	if (value_text_is(value_get(event, "node"), "model") && chat_is(message, "ai"))
+		frames_call_piece(frames, arena, step, piece, metadata);
+	frames_call_message(frames, arena, event, message, metadata);
 }
 
 /* --- what is stored ----------------------------------------------------------------------- */
@@ -384,8 +390,8 @@ frames_step(struct frames *frames, struct arena *arena, const struct value *even
 	if (frames->speech.step == value_get_int(event, "step", 0))
 		frames->is_over = true;
 	frames_have_step(frames, value_get_int(event, "step", 0));
-	if (shows(frames, MODE_UPDATES) && node != NULL)
-		add_frame(frames, "updates",
+	if (frames_shows(frames, MODE_UPDATES) && node != NULL)
+		frames_add(frames, "updates",
 		    value_map(arena, node,
 			shape_update(arena, messages, value_get(event, "fields")), NULL));
 }
@@ -393,8 +399,8 @@ frames_step(struct frames *frames, struct arena *arena, const struct value *even
 void
 frames_values(struct frames *frames, const struct value *values)
 {
-	if (shows(frames, MODE_VALUES) && values != NULL)
-		add_frame(frames, "values", values);
+	if (frames_shows(frames, MODE_VALUES) && values != NULL)
+		frames_add(frames, "values", values);
 }
 
 void
@@ -404,10 +410,12 @@ frames_trail(struct frames *frames, struct arena *arena, const struct value *ite
 	const struct value *payload = value_get(item, "payload");
 	bool is_checkpoint = value_text_is(type, "checkpoint");
 
-	if (shows(frames, is_checkpoint ? MODE_CHECKPOINTS : MODE_TASKS))
-		add_frame(frames, is_checkpoint ? "checkpoints" : "tasks", payload);
-	if (shows(frames, MODE_DEBUG))
-		add_frame(frames, "debug",
+	if (!is_checkpoint)
+		frames_call_task(frames, arena, item);
+	if (frames_shows(frames, is_checkpoint ? MODE_CHECKPOINTS : MODE_TASKS))
+		frames_add(frames, is_checkpoint ? "checkpoints" : "tasks", payload);
+	if (frames_shows(frames, MODE_DEBUG))
+		frames_add(frames, "debug",
 		    value_map(arena, "step", value_get(item, "step"), "timestamp",
 			shape_time(arena, value_get_int(item, "at", 0)), "type", type,
 			"payload", payload, NULL));
@@ -419,16 +427,16 @@ frames_interrupts(
 {
 	const struct value *data = value_map(arena, "__interrupt__", interrupts, NULL);
 
-	if (shows(frames, MODE_UPDATES))
-		add_frame(frames, "updates", data);
-	if (shows(frames, MODE_VALUES))
-		add_frame(frames, "values", data);
+	if (frames_shows(frames, MODE_UPDATES))
+		frames_add(frames, "updates", data);
+	if (frames_shows(frames, MODE_VALUES))
+		frames_add(frames, "values", data);
 }
 
 void
 frames_error(struct frames *frames, struct arena *arena, const struct value *error)
 {
-	add_frame(frames, "error",
+	frames_add(frames, "error",
 	    value_map(arena, "error", value_get(error, "type"), "message",
 		value_get(error, "message"), NULL));
 }

@@ -44,6 +44,9 @@ void frames_step(struct frames *frames, struct arena *arena, const struct value 
     const struct value *messages);
 /* The run's state; NULL where values are not shown is fine. */
 void frames_values(struct frames *frames, const struct value *values);
+/* The agent's graph begins with that input, or ends with that state: for MODE_EVENTS. */
+void frames_graph(
+    struct frames *frames, struct arena *arena, bool ends, const struct value *value);
 /* What trail.h tells of: {type, step, at, payload}. */
 void frames_trail(struct frames *frames, struct arena *arena, const struct value *item);
 /* The run pauses and asks that ([{id, value}]). */

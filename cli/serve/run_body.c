@@ -27,8 +27,8 @@ static const struct {
 	{ "tasks", MODE_TASKS },
 	{ "checkpoints", MODE_CHECKPOINTS },
 	{ "debug", MODE_DEBUG },
-	{ "events", 0 },
-	{ "tools", 0 },
+	{ "events", MODE_EVENTS },
+	{ "tools", MODE_TOOLS },
 };
 #define MODE_COUNT (sizeof modes / sizeof *modes)
 
@@ -55,7 +55,7 @@ mode_names(struct arena *arena, unsigned modes_given)
 		if ((modes[i].mode & modes_given) != 0)
 			names = arena_printf(arena, "%s%s%s", names,
 			    *names != '\0' ? "," : "", modes[i].name);
-	return *names != '\0' ? names : "events"; /* that shows nothing */
+	return names;
 }
 
 /* A body under reading. */
@@ -388,7 +388,7 @@ run_body_read(struct arena *arena, const struct value *body,
 	read_pauses(&reading, "interrupt_before");
 	read_pauses(&reading, "interrupt_after");
 	read_how(&reading);
-	if ((read_r->modes & (MODE_MESSAGES | MODE_MESSAGES_TUPLE)) != 0)
+	if ((read_r->modes & MODES_OF_TEXT) != 0)
 		set(&reading, "stream", "1");
 	read_r->fields = value_fields_end(&reading.fields);
 	if (reading.error != NULL)

@@ -16,10 +16,13 @@ enum mode {
 	MODE_TASKS = 32, /* these three: trail.h */
 	MODE_CHECKPOINTS = 64,
 	MODE_DEBUG = 128,
+	MODE_EVENTS = 256, /* these two: frames_calls.c */
+	MODE_TOOLS = 512,
 };
+/* That show a model's text as it comes. */
+#define MODES_OF_TEXT ((unsigned)(MODE_MESSAGES | MODE_MESSAGES_TUPLE | MODE_EVENTS))
 
-/* Adds the mode of that name to *modes; of those that LangGraph has and we have nothing for, nothing. Returns false where
- * nobody has one. */
+/* Adds the mode of that name to *modes. Returns false where there is none. */
 bool mode_add(const char *name, unsigned *modes);
 /* Their names with commas between, in arena. */
 const char *mode_names(struct arena *arena, unsigned modes);

@@ -12,7 +12,9 @@
 #include "thread_walk.h"
 #include "trail.h"
 
-#define MODES_OF_TRAILS ((unsigned)(MODE_TASKS | MODE_CHECKPOINTS | MODE_DEBUG))
+#define MODES_OF_TRAILS                                                                  \
+	((unsigned)(MODE_TASKS | MODE_CHECKPOINTS | MODE_DEBUG | MODE_EVENTS |           \
+		    MODE_TOOLS))
 /* That show nothing of the messages which an event names. */
 #define MODES_OF_OTHERS ((unsigned)(MODE_VALUES | MODE_CUSTOM | MODE_CHECKPOINTS))
 
@@ -136,6 +138,38 @@ show_step(struct stream *stream, struct arena *arena, const struct value *event)
 	stream->is_changed = true;
 }
 
+/* What the run was given. */
+static const struct value *
+read_input(struct stream *stream, struct arena *arena)
+{
+	struct call *call = stream->call;
+	const struct value *record = NULL, *input;
+	enum store_status status = room_for_state(call);
+
+	if (status == STORE_OK) {
+		status = store_run(api_store(call->api), arena, stream->begun->thread,
+		    stream->begun->run, &record);
+		room_leave_state(call);
+	}
+	note(stream, status);
+	input = value_get(record, "input");
+	return input != NULL ? input : value_nil();
+}
+
+static void
+show_start(struct stream *stream, struct arena *arena, const struct value *event)
+{
+	const struct value *input;
+
+	if ((stream->begun->body.modes & MODE_EVENTS) != 0) {
+		input = read_input(stream, arena);
+		if (stream->is_cut)
+			return;
+		frames_graph(stream->frames, arena, false, input);
+	}
+	show_step(stream, arena, event);
+}
+
 static void
 show_pause(struct stream *stream, struct arena *arena, const struct value *event)
 {
@@ -147,6 +181,25 @@ show_pause(struct stream *stream, struct arena *arena, const struct value *event
 	    shape_interrupts(arena, value_get(event, "interrupts")));
 }
 
+/* The graph ends with the state, and what is asked; one that fails, or is cancelled, tells of no end. */
+static void
+show_graph_end(struct stream *stream, struct arena *arena, const struct value *event)
+{
+	const struct value *thread, *values = NULL, *asks;
+
+	if ((stream->begun->body.modes & MODE_EVENTS) == 0 || stream->is_cut ||
+	    value_is(value_get(event, "error"), VALUE_MAP))
+		return;
+	note(stream, blueprint_thread(stream->call, arena, stream->begun->thread,
+			 stream->begun->run, &thread, &values));
+	if (values == NULL)
+		return;
+	asks = shape_interrupts(arena, value_get(thread, "asks"));
+	if (value_text_is(value_get(event, "status"), "interrupted"))
+		values = value_map_with(arena, values, "__interrupt__", asks);
+	frames_graph(stream->frames, arena, true, values);
+}
+
 static void
 show_end(struct stream *stream, struct arena *arena, const struct value *event)
 {
@@ -154,6 +207,7 @@ show_end(struct stream *stream, struct arena *arena, const struct value *event)
 
 	show_state(stream, arena);
 	show_trail(stream, arena, event);
+	show_graph_end(stream, arena, event);
 	if (stream->is_cut)
 		return;
 	if (value_is(error, VALUE_MAP) &&
@@ -167,7 +221,7 @@ static const struct {
 	void (*show)(
 	    struct stream *stream, struct arena *arena, const struct value *event);
 } shown[] = {
-	{ "started", show_step },
+	{ "started", show_start },
 	{ "step", show_step },
 	{ "interrupted", show_pause },
 	{ "finished", show_end },

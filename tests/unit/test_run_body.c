@@ -200,15 +200,15 @@ static const struct {
 	{ "'messages'", MODE_MESSAGES },
 	{ "'messages-tuple'", MODE_MESSAGES_TUPLE },
 	{ "'custom'", MODE_CUSTOM },
-	{ "'events'", 0 },
+	{ "'events'", MODE_EVENTS },
 	{ "'debug'", MODE_DEBUG },
 	{ "'tasks'", MODE_TASKS },
 	{ "'checkpoints'", MODE_CHECKPOINTS },
-	{ "'tools'", 0 },
+	{ "'tools'", MODE_TOOLS },
 	{ "null", MODE_VALUES },
 	{ "[]", MODE_VALUES }, /* as none at all */
 	{ "['debug', 'custom']", MODE_DEBUG | MODE_CUSTOM },
-	{ "['events', 'custom']", MODE_CUSTOM },
+	{ "['events', 'custom']", MODE_EVENTS | MODE_CUSTOM },
 	{ "['values', 'updates', 'values']", MODE_VALUES | MODE_UPDATES },
 };
 
@@ -226,7 +226,7 @@ START_TEST(modes_are_said_again)
 	ck_assert_str_eq(mode_names(arena, MODE_CUSTOM | MODE_UPDATES | MODE_MESSAGES |
 					       MODE_MESSAGES_TUPLE),
 	    "updates,messages,messages-tuple,custom");
-	ck_assert_str_eq(mode_names(arena, 0), "events");
+	ck_assert_str_eq(mode_names(arena, MODE_EVENTS | MODE_TOOLS), "events,tools");
 }
 END_TEST
 
