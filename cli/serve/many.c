@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "bounds.h"
+#include "room.h"
 #include "runs.h"
 #include "shape.h"
 #include "store_fleet.h"
@@ -9,7 +10,8 @@
 #include "tenant.h"
 #include "wire.h"
 
-#define PAGE 10u /* runs that are looked at, at once: each may have a large input */
+#define PAGE 100u          /* runs that are looked at, at once */
+#define THREADS_MAX 10000u /* whose runs are, the newest */
 
 /* The ids that the body has under that name; NULL after answering that they are none. */
 static const struct value *
@@ -121,17 +123,23 @@ static enum store_status
 cancel_page(struct call *call, runs_cancel_fn *how, const char *thread,
     const char *wanted, size_t offset, bool *more_r)
 {
+	struct store *store = api_store(call->api);
 	struct arena *arena = arena_new();
-	const struct value *runs;
+	const struct value *runs, *record;
 	enum store_status status =
-	    store_thread_runs(api_store(call->api), arena, thread, offset, PAGE, &runs);
+	    store_newest_runs(store, arena, thread, offset, PAGE, &runs);
 	size_t i;
 
-	for (i = 0; status == STORE_OK && i < value_size(runs); i++)
-		if (is_wanted(value_at(runs, i), wanted))
-			status = cancel(call, arena, how, thread,
-			    value_get_text(value_at(runs, i), "run"));
 	*more_r = status == STORE_OK && value_size(runs) > 0;
+	for (i = *more_r ? value_size(runs) : 0; status == STORE_OK && i > 0; i--) {
+		const char *run = redis_reply_text(value_at(runs, i - 1));
+
+		status = store_run_brief(store, arena, thread, run, &record);
+		if (status == STORE_OK && is_wanted(record, wanted))
+			status = cancel(call, arena, how, thread, run);
+		if (status == STORE_NONE) /* it was deleted meanwhile */
+			status = STORE_OK;
+	}
 	arena_destroy(&arena);
 	return status;
 }
@@ -163,6 +171,26 @@ cancel_named(
 	return status;
 }
 
+/* On all threads that whoever asks may see, as a search finds them. */
+static enum store_status
+cancel_everywhere(struct call *call, runs_cancel_fn *how, const char *wanted)
+{
+	const struct value *threads;
+	uint64_t total;
+	enum store_status status = room_for_list(call);
+	size_t i;
+
+	if (status != STORE_OK)
+		return status;
+	status = store_threads(api_store(call->api), call->arena, call->tenant,
+	    THREADS_MAX, &threads, &total);
+	for (i = 0; status == STORE_OK && i < value_size(threads); i++)
+		status = cancel_wanted(
+		    call, how, value_get_text(value_at(threads, i), "thread"), wanted);
+	room_leave_list(call);
+	return status;
+}
+
 void
 call_runs_cancel(struct call *call)
 {
@@ -174,17 +202,21 @@ call_runs_cancel(struct call *call)
 
 	if (how == NULL)
 		return;
-	if (thread == NULL)
-		reply_error(call, 422, "thread_id: is missing");
+	if (thread == NULL && wanted == NULL)
+		reply_error(call, 422, "thread_id: is missing, or a status");
 	else if (wanted != NULL && value_has(call->body, "run_ids"))
 		reply_error(call, 422, "status and run_ids: one of them is wanted");
 	else if (wanted != NULL && !is_word(wanted))
 		reply_error(call, 422, "status: must be pending, running or all");
-	if (exchange_is_answered(call->exchange) || !thread_is_there(call, thread) ||
+	if (exchange_is_answered(call->exchange) ||
+	    (thread != NULL && !thread_is_there(call, thread)) ||
 	    (wanted == NULL && (runs = ids_of(call, "run_ids")) == NULL))
 		return;
-	status = wanted != NULL ? cancel_wanted(call, how, thread, wanted)
-				: cancel_named(call, how, thread, runs);
+	if (thread == NULL)
+		status = cancel_everywhere(call, how, wanted);
+	else
+		status = wanted != NULL ? cancel_wanted(call, how, thread, wanted)
+					: cancel_named(call, how, thread, runs);
 	if (status == STORE_OK)
 		reply_nothing(call);
 	else

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "command_body.h"
 #include "graph.h"
 #include "json.h"
 #include "runs.h"
@@ -127,19 +128,35 @@ call_state_update(struct call *call)
 
 /* --- a new thread ------------------------------------------------------------------------- */
 
-/* What is wrong with an update of a superstep, or NULL. */
-static const char *
-flaw_of(const struct value *update)
+/* What an update of a superstep writes, a map: its values, or its command's update. NULL: it is none, *flaw_r says why. */
+static const struct value *
+written_by(struct arena *arena, const struct value *update, const char **flaw_r)
 {
+	const struct run_place nowhere = { 0 };
+	const struct value *command = value_get(update, "command");
 	const struct value *values = value_get(update, "values");
+	struct command_body read = { 0 };
 
-	if (!value_is_nil(value_get(update, "command")))
-		return "command: is not known, values are";
+	*flaw_r = NULL;
 	if (value_get_text(update, "as_node") == NULL)
-		return "as_node: is missing";
-	return value_is_nil(values) || value_is(values, VALUE_MAP)
-		   ? NULL
-		   : "values: must be a map of messages and fields";
+		*flaw_r = "as_node: is missing";
+	else if (!value_is_nil(values) && !value_is_nil(command))
+		*flaw_r = "values and command: an update has one of them";
+	else if (!value_is_nil(command))
+		*flaw_r =
+		    command_body_read(arena, command, &nowhere, NO_CHECKPOINT, &read);
+	else if (!value_is_nil(values) && !value_is(values, VALUE_MAP))
+		*flaw_r = "values: must be a map of messages and fields";
+	if (*flaw_r != NULL)
+		return NULL;
+	if (value_is_nil(command))
+		return value_is_nil(values) ? value_empty_map() : values;
+	values = value_get(read.moves, "update");
+	if (read.resume != NULL || value_has(read.moves, "resume") ||
+	    value_has(read.moves, "goto"))
+		*flaw_r = "command: no run begins here, so it has an update, and nothing "
+			  "else";
+	return *flaw_r == NULL ? values : NULL;
 }
 
 bool
@@ -160,7 +177,7 @@ supersteps_check(struct call *call, const struct value *supersteps, const char *
 			flaw = "must have updates, a list";
 		count += value_size(updates);
 		for (j = 0; flaw == NULL && j < value_size(updates); j++)
-			flaw = flaw_of(value_at(updates, j));
+			written_by(call->arena, value_at(updates, j), &flaw);
 	}
 	if (flaw == NULL && count > UPDATES_MAX)
 		flaw = "are too many";
@@ -181,12 +198,11 @@ supersteps_write(struct call *call, const char *thread, const char *agent,
 
 		for (j = 0; j < value_size(updates); j++) {
 			const struct value *update = value_at(updates, j);
-			const struct value *values = value_get(update, "values");
+			const char *flaw;
 
 			if (!write_as(call, thread, agent,
 				value_get_text(update, "as_node"),
-				value_is_nil(values) ? value_empty_map() : values,
-				NO_CHECKPOINT))
+				written_by(call->arena, update, &flaw), NO_CHECKPOINT))
 				return false;
 		}
 	}

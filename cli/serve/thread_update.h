@@ -4,7 +4,7 @@
 
 #include "api.h"
 
-/* Whether value is what `supersteps` of a new thread may be: [{updates: [{values, as_node}]}], or nil; agent: whose state
+/* Whether value is what `supersteps` of a new thread may be: [{updates: [{values or command, as_node}]}], or nil; agent: whose state
  * it is to be, or NULL. False after answering what is wrong. */
 bool supersteps_check(
     struct call *call, const struct value *supersteps, const char *agent);

@@ -179,14 +179,27 @@ add_notes(
 	return status == STORE_OK;
 }
 
+/* Whether whoever asks wants no more than that it is done (RFC 7240). */
+static bool
+wants_nothing(const struct call *call)
+{
+	const char *prefer = exchange_header(call->exchange, "Prefer");
+
+	return prefer != NULL && strstr(prefer, "return=minimal") != NULL;
+}
+
 void
 call_thread_change(struct call *call)
 {
 	const char *name = call->params[0], *ttl;
 	const struct value *metadata;
 
-	if (thread_is_there(call, name) && read_notes(call, &metadata, &ttl) &&
-	    add_notes(call, name, metadata, ttl))
+	if (!thread_is_there(call, name) || !read_notes(call, &metadata, &ttl) ||
+	    !add_notes(call, name, metadata, ttl))
+		return;
+	if (wants_nothing(call))
+		reply_nothing(call);
+	else
 		reply_thread(call, name);
 }
 

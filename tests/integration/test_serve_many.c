@@ -65,17 +65,37 @@ START_TEST(runs_of_a_status_are_cancelled)
 	serve_post(
 	    "/runs/cancel", serve_text("{'thread_id': '%s', 'status': 'x'}", id), 422);
 	serve_post("/runs/cancel", serve_text("{'thread_id': '%s'}", id), 422);
-	serve_post("/runs/cancel", "{'status': 'all'}", 422);
+	serve_post("/runs/cancel", "{'run_ids': []}", 422);
 	serve_post("/runs/cancel", "{'thread_id': 'nobody', 'status': 'all'}", 404);
 	serve_post("/runs/cancel?action=back",
 	    serve_text("{'thread_id': '%s', 'status': 'all'}", id), 422);
 }
 END_TEST
 
+/* On all threads, also one that is not due yet. */
+START_TEST(runs_of_a_status_are_cancelled_everywhere)
+{
+	const char *ids[] = { serve_thread(), serve_thread() };
+	const char *slow = serve_run(ids[0], "slow", "");
+	const char *later = serve_run(ids[1], "quick", "'after_seconds': 600");
+
+	serve_run_wait(ids[0], slow, "running");
+	serve_post("/runs/cancel", "{'status': 'pending'}", 204);
+	ck_assert_str_eq(serve_run_end(ids[1], later), "interrupted");
+	ck_assert_str_eq(
+	    value_get_text(
+		serve_get(serve_text("/threads/%s/runs/%s", ids[0], slow), 200),
+		"status"),
+	    "running");
+	serve_post("/runs/cancel", "{'status': 'all'}", 204);
+	ck_assert_str_eq(serve_run_end(ids[0], slow), "interrupted");
+}
+END_TEST
+
 /* More of them than are looked at at once, behind one that goes on. */
 START_TEST(all_runs_of_a_status_are_cancelled)
 {
-	enum { MANY = 120 };
+	enum { MANY = 220 };
 	const char *id = serve_thread(), *first = serve_run(id, "slow", "");
 	const char *body = serve_text("{'thread_id': '%s', 'status': 'pending'}", id);
 	const struct value *runs;
@@ -205,6 +225,7 @@ tcase_serve_many(void)
 	tcase_add_unchecked_fixture(tcase, serve_open, serve_close);
 	tcase_add_test(tcase, threads_that_are_free_are_pruned);
 	tcase_add_test(tcase, all_runs_of_a_status_are_cancelled);
+	tcase_add_test(tcase, runs_of_a_status_are_cancelled_everywhere);
 	tcase_add_test(tcase, runs_of_a_status_are_cancelled);
 	tcase_add_test(tcase, a_list_of_runs_holds_none_of_their_inputs);
 	tcase_add_test(tcase, an_agents_versions_are_shown_newest_first);

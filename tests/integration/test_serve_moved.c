@@ -266,6 +266,14 @@ START_TEST(a_thread_may_be_made_with_its_past)
 	ck_assert_str_eq(serve_last_text(serve_post(at(id, "/runs/wait"),
 			     "{'assistant_id': 'quick', " HI "}", 200)),
 	    "Second.");
+	/* By a command as well. */
+	thread = serve_post("/threads",
+	    "{'metadata': {'graph_id': 'quick'}, 'supersteps': [{'updates': [{'as_node': "
+	    "'__start__', 'values': null, 'command': {'update': [['messages', "
+	    "'Hm']]}}]}]}",
+	    200);
+	ck_assert_str_eq(serve_last_text(value_get(thread, "values")), "Hm");
+	count++;
 	/* What cannot be made is not there either. */
 	serve_post("/threads",
 	    "{'metadata': {'graph_id': 'quick'}, 'supersteps': [" STEP(
@@ -275,6 +283,10 @@ START_TEST(a_thread_may_be_made_with_its_past)
 	serve_post("/threads",
 	    "{'metadata': {'graph_id': 'quick'}, 'supersteps': [{'updates': [{'as_node': "
 	    "'model', 'command': {'goto': 'x'}}]}]}",
+	    422);
+	serve_post("/threads",
+	    "{'metadata': {'graph_id': 'quick'}, 'supersteps': [{'updates': [{'as_node': "
+	    "'model', 'values': {}, 'command': {'update': {}}}]}]}",
 	    422);
 	serve_post("/threads", "{'supersteps': 1}", 422);
 	ck_assert_int_eq(serve_thread_count(), count);

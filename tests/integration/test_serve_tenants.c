@@ -192,6 +192,7 @@ START_TEST(many_are_its_own)
 	const char *run, *thread = talked(&run);
 	const char *ids = serve_text("{'ids': ['%s']}", thread), *body;
 	int64_t all = counted(ADMIN, "/threads/count", "{}");
+	const struct value *one;
 	struct serve_answer searched;
 
 	ck_assert_uint_eq(found(ACME, "/threads/search", ids), 1);
@@ -211,6 +212,18 @@ START_TEST(many_are_its_own)
 	    serve_text("{'thread_id': '%s', 'status': 'all'}", thread), 404);
 	get(ACME, "POST", "/runs/cancel",
 	    serve_text("{'thread_id': '%s', 'status': 'all'}", thread), 204);
+	one = get(ACME, "POST", "/threads/late/runs",
+	    "{'assistant_id': 'quick', 'if_not_exists': 'create', 'after_seconds': "
+	    "600, " HI "}",
+	    200);
+	body = serve_text("/threads/late/runs/%s", value_get_text(one, "run_id"));
+	get(OTHER, "POST", "/runs/cancel", "{'status': 'all'}", 204);
+	ck_assert_str_eq(
+	    value_get_text(get(ACME, "GET", body, NULL, 200), "status"), "pending");
+	get(ACME, "POST", "/runs/cancel", "{'status': 'all'}", 204);
+	ck_assert_str_eq(
+	    value_get_text(get(ACME, "GET", body, NULL, 200), "status"), "interrupted");
+	body = serve_text("{'thread_ids': ['%s']}", thread);
 	ck_assert_int_eq(value_get_int(get(ACME, "POST", "/threads/prune", body, 200),
 			     "pruned_count", -1),
 	    1);

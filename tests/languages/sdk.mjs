@@ -384,6 +384,8 @@ const parts = {
 		assert.deepEqual((await client.threads.getState(thread)).checkpoint, checkpoint);
 		await client.runs.wait(thread, "quick", { input, checkpoint: state.checkpoint });
 		assert.equal((await client.threads.getState(thread)).values.messages.length, 4);
+		const updates = [{ command: { update: { messages: [{ type: "human", content: "Moved" }] } }, asNode: "__start__" }];
+		assert.equal((await client.threads.create({ graphId: "quick", supersteps: [{ updates }] })).values.messages[0].content, "Moved");
 		const copy = await client.threads.copy(thread);
 		assert.equal(copy.values.messages.length, 4);
 	},
@@ -396,6 +398,8 @@ const parts = {
 		assert.deepEqual(found.map(({ thread_id }) => thread_id).sort(), made.sort());
 		assert.equal(await client.threads.count({ metadata: { mark, n: 1 } }), 1);
 		assert.deepEqual((await client.threads.update(made[0], { metadata: { more: true } })).metadata.more, true);
+		assert.equal(await client.threads.update(made[0], { metadata: { less: true }, returnMinimal: true }), undefined);
+		assert.equal((await client.threads.get(made[0])).metadata.less, true);
 		assert.equal((await client.threads.create({ threadId: made[0], ifExists: "do_nothing" })).thread_id, made[0]);
 		await client.threads.delete(made[0]);
 		assert.equal(await client.threads.count({ metadata: { mark } }), 2);
