@@ -257,6 +257,30 @@ const parts = {
 		await stream.return();
 	},
 
+	// What was rolled back is deleted: nobody is shown it who was not there.
+	async rollback() {
+		const { thread_id: thread } = await client.threads.create();
+		await client.runs.wait(thread, "quick", { input });
+		const slow = await client.runs.create(thread, "slow", { input });
+		const live = client.threads.joinStream(thread);
+		assert.equal((await live.next()).value.data.run_id, slow.run_id);
+		const waiting = await client.runs.create(thread, "quick", { input });
+		await client.runs.cancel(thread, waiting.run_id, true, "rollback");
+		const last = await client.runs.create(thread, "quick", { input, multitaskStrategy: "rollback" });
+		await client.runs.join(thread, last.run_id);
+		for (const { run_id } of [slow, waiting]) await assert.rejects(client.runs.get(thread, run_id), { status: 404 });
+		const ids = (await client.runs.list(thread)).map(({ run_id }) => run_id).reverse();
+		assert.deepEqual([ids.length, ids[1]], [2, last.run_id]);
+		const shown = (chunks) => events(chunks, "metadata").map(({ data }) => data.run_id);
+		const isAll = (chunks) => shown(chunks).length === 2;
+		assert.deepEqual(shown(await collectUntil(client.threads.joinStream(thread, { lastEventId: "-1" }), isAll)), ids);
+		// Who was there goes on with what came behind it.
+		const isOne = (chunks) => shown(chunks).length === 1;
+		assert.deepEqual(shown(await collectUntil(live, isOne)), [last.run_id]);
+		const rest = await collectUntil(client.threads.joinStream(thread, { lastEventId: `${slow.run_id}/1` }), isOne);
+		assert.deepEqual(shown(rest), [last.run_id]);
+	},
+
 	// What useStream of @langchain/react speaks: commands, and the events of all runs of a thread.
 	async protocol() {
 		const { thread_id: thread } = await client.threads.create();
