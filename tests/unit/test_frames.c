@@ -275,6 +275,57 @@ START_TEST(what_workers_publish_is_custom)
 }
 END_TEST
 
+/* --- callbacks ---------------------------------------------------------------------------- */
+
+static const char round_of_tools[] =
+    "{'type': 'task', 'step': 4, 'payload': {'name': 'tools', 'input': {'messages': ["
+    "{'type': 'ai', 'content': '', 'tool_calls': ["
+    "{'id': 'a', 'name': 'add', 'args': {'n': 1}}, "
+    "{'id': 'b', 'name': 'note', 'args': {}}]}, "
+    "{'type': 'tool', 'tool_call_id': 'b', 'content': 'done'}]}}}";
+
+/* One that is answered already does not begin. */
+START_TEST(a_tool_begins_and_fails)
+{
+	fb_begin(MODE_TOOLS, "6");
+	frames_trail(fb.frames, fb.arena, literal(fb.arena, round_of_tools));
+	fb_end_step(7, 4, "tools",
+	    "[{'type': 'tool', 'tool_call_id': 'a', 'name': 'add', 'status': 'error', "
+	    "'content': 'no'}]");
+	ck_assert_str_eq(fb_shown(),
+	    "tools@6 {'event':'on_tool_start','toolCallId':'a','name':'add','input':"
+	    "'{\\'n\\':1}'}\n"
+	    "tools@7 {'event':'on_tool_error','toolCallId':'a','name':'add','error':"
+	    "'no'}\n");
+}
+END_TEST
+
+static const struct {
+	const char *payload;
+	size_t shown;
+} ends[] = {
+	{ "'result': {}, 'error': null, 'interrupts': []", 1 },
+	{ "'result': {}, 'error': 'broken', 'interrupts': []", 0 },
+	{ "'result': {}, 'error': null, 'interrupts': [{'id': 'i', 'value': 1}]", 0 },
+};
+
+/* One that fails, or asks, does not; and only nodes of tools have tools. */
+START_TEST(a_node_ends)
+{
+	fb_begin(MODE_EVENTS, "6");
+	frames_trail(fb.frames, fb.arena,
+	    literal(fb.arena, arena_printf(fb.arena,
+				  "{'type': 'task_result', 'step': 4, 'payload': "
+				  "{'name': 'guard.after_model', %s}}",
+				  ends[_i].payload)));
+	fb_end_step(7, 4, "guard.after_model",
+	    "[{'type': 'tool', 'tool_call_id': 'a', 'name': 'add', 'content': 'no'}]");
+	ck_assert_uint_eq(frames_bytes(fb.frames)->size > 0, ends[_i].shown);
+	if (ends[_i].shown > 0)
+		ck_assert_str_eq(value_get_text(fb_only(), "event"), "on_chain_end");
+}
+END_TEST
+
 TCase *
 tcase_frames(void)
 {
@@ -299,5 +350,7 @@ tcase_frames(void)
 	tcase_add_test(tcase, an_error_is_always_shown);
 	tcase_add_test(tcase, a_state_that_cannot_be_read_is_not_shown);
 	tcase_add_test(tcase, what_workers_publish_is_custom);
+	tcase_add_test(tcase, a_tool_begins_and_fails);
+	tcase_add_loop_test(tcase, a_node_ends, 0, sizeof ends / sizeof *ends);
 	return tcase;
 }
