@@ -28,10 +28,10 @@ const struct value *shape_interrupts(struct arena *arena, const struct value *as
 const char *shape_run_status(const struct value *record);
 /* The assistant that a run, or what is a thread's head, is of: its agent, unless another is named. Or NULL. */
 const struct value *shape_assistant_id(const struct value *record);
-/* A run. */
 /* Whether the run was rolled back, and has ended: LangGraph deletes such a run, and here its record is kept for who submits it
  * again. */
 bool shape_run_is_gone(const struct value *record);
+/* A run. */
 const struct value *shape_run(struct arena *arena, const struct value *record);
 
 /* A thread as of store_thread: "idle", "busy", "interrupted", "error". */
