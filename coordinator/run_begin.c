@@ -323,6 +323,18 @@ find_head(struct run *run, const struct store_claim *claim, const struct value *
 		   : GO_ON;
 }
 
+/* Whether head is this run's own, and not of one that had its id and was deleted: a run's commits are behind the version that it
+ * began at, and its first one puts the thread back, where that is wanted. */
+static bool
+has_committed(const struct run *run, const struct store_claim *claim)
+{
+	const char *base = run_record_text(run, "base");
+
+	return claim->recovered && claim->rollback < 0 &&
+	       value_text_is(value_get(claim->head, "run"), run->id) &&
+	       (base == NULL || claim->version > strtoull(base, NULL, 10));
+}
+
 /* Loads agent and state. */
 static enum go
 load(struct run *run, struct store_claim *claim)
@@ -332,8 +344,7 @@ load(struct run *run, struct store_claim *claim)
 	const char *agent = run_record_text(run, "agent");
 	const char *version, *error = "no agent";
 	enum go go = GO_ON;
-	bool continues =
-	    claim->recovered && value_text_is(value_get(claim->head, "run"), run->id);
+	bool continues = has_committed(run, claim);
 	bool is_used =
 	    claim->head != NULL; /* the thread, also when all of it is undone */
 

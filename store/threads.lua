@@ -5,6 +5,7 @@
 local MESSAGES_MAX = 1000 -- that are dropped in one call
 local FORGOTTEN_MAX = 1000 -- runs; behind so many the call ends
 local LATER_MS = 60000
+local NO_RUN = '?' -- no run's id
 local AGAIN_MS = 1200000 -- a call's time, unless it is said, and as long as its outcome is kept (CALL_DEADLINE_MS, RESULT_KEEP_MS)
 
 -- fill(thread key; prefix, owner, epoch, run, list, at, version, item, ...)
@@ -234,6 +235,9 @@ local function forget(keys, args)
     return refused
   end
   local at = place_of(keys[1] .. ':r', args[3])
+  if redis.call('HGET', keys[1], 'rolled') == args[3] then
+    redis.call('HSET', keys[1], 'rolled', NO_RUN) -- the next one may have its id
+  end
   forget_run(args[1], args[3], not waits(redis.call('HGET', keys[1], 'head')))
   if at and redis.call('HEXISTS', keys[1], 'created') == 1 then
     redis.call('LSET', keys[1] .. ':r', at, '')

@@ -6,6 +6,7 @@
 #include "fleet_client.h"
 #include "fleet_kit.h"
 #include "kit_clock.h"
+#include "store_runs.h"
 
 TCase *tcase_arrival(void);
 
@@ -210,6 +211,72 @@ START_TEST(a_damaged_thread_refuses_what_comes)
 }
 END_TEST
 
+/* --- an id that is used again ------------------------------------------------------------- */
+
+static void
+submit_as_before(
+    struct fleet_client *client, struct arena *arena, const struct value *record)
+{
+	static const char *const names[] = { "agent", "version", "input", "options" };
+	struct value_fields fields = { .arena = arena };
+	int64_t before;
+	size_t i;
+
+	for (i = 0; i < sizeof names / sizeof *names; i++)
+		value_fields_set(&fields, names[i], value_get(record, names[i]));
+	ck_assert_int_eq(store_submit(client->store, arena, "t", "r",
+			     value_fields_end(&fields), &before),
+	    STORE_OK);
+}
+
+/* The thread's head tells of the run that had the id, which is deleted; who has claimed the new one is dead. */
+static void
+play_deleted(struct fleet_client *client, void *arg)
+{
+	struct fleet_kit *kit = arg;
+	struct arena *arena = arena_new();
+	struct redis *redis = store_redis(client->store);
+	const struct value *record, *reply;
+	const char *answer;
+	struct store_claim claim;
+
+	client_submit(client, arena,
+	    value_map(arena, "agent", value_str(arena, "clerk"), "run",
+		value_str(arena, "r"), "thread", value_str(arena, "t"), "input",
+		value_str(arena, "\"hi\""), NULL));
+	must_be(client, arena, "t", "r", "success");
+	kit_stop(kit, KIT_COORDINATOR, 0);
+	ck_assert_int_eq(store_run(client->store, arena, "t", "r", &record), STORE_OK);
+	ck_assert_int_eq(
+	    store_forget_run(client->store, arena, "t", "r", &answer), STORE_OK);
+	ck_assert_str_eq(answer, "FORGOTTEN");
+	submit_as_before(client, arena, record);
+	store_act_as(client->store, "dead", "dead");
+	ck_assert_int_eq(store_claim(client->store, arena, "t", 1, &claim), STORE_OK);
+	kit_start(kit, KIT_COORDINATOR, 0);
+	must_be(client, arena, "t", "r", "success");
+	ck_assert_int_eq(
+	    redis_text(redis, arena, WAIT_MS, &reply, "LLEN",
+		arena_printf(arena, "%s:m", store_thread_key(arena, "t")), NULL),
+	    REDIS_OK);
+	ck_assert_int_eq(reply->integer, 4); /* it has had its input, and its answer */
+	arena_destroy(&arena);
+}
+
+START_TEST(who_takes_over_a_deleted_runs_successor_begins_it)
+{
+	struct arena *arena = arena_new();
+	struct fleet_kit *kit = kit_new();
+
+	kit_start_all(kit, 1, 1, 1);
+	kit_flotilla(
+	    kit, "agents", "apply", kit_write(kit, "agents.yaml", agent(arena)), NULL);
+	client_run(kit_redis(kit), play_deleted, kit);
+	kit_destroy(&kit);
+	arena_destroy(&arena);
+}
+END_TEST
+
 TCase *
 tcase_arrival(void)
 {
@@ -220,6 +287,7 @@ tcase_arrival(void)
 	tcase_add_test(
 	    tcase, what_a_dead_coordinator_has_read_goes_before_what_came_later);
 	tcase_add_test(tcase, what_was_read_before_the_clock_was_set_back_is_read_again);
+	tcase_add_test(tcase, who_takes_over_a_deleted_runs_successor_begins_it);
 	tcase_add_loop_test(tcase, a_damaged_thread_refuses_what_comes, 0,
 	    sizeof wrong_keys / sizeof *wrong_keys);
 	return tcase;

@@ -164,6 +164,38 @@ START_TEST(where_there_is_no_thread_no_place_is_kept)
 }
 END_TEST
 
+/* What is to be put back is so, also when the next run has the id of the one that was deleted. */
+static void
+play_forgetting_rolled(void)
+{
+	struct store_claim claim;
+	const char *answer, *status;
+
+	thread_play("a", 2, "success");
+	trial_submit("t", "b");
+	trial_claim(trial.a, "t", STORE_THREAD_LEASE_MS, &claim);
+	thread_commit(&claim, "running", "running");
+	ck_assert_int_eq(
+	    store_cancel_back(trial.a, trial.arena, "t", "b", &answer, &status),
+	    STORE_OK);
+	thread_commit(&claim, "cancelled", "cancelled");
+	ck_assert_str_eq(forget("b"), "FORGOTTEN");
+	trial_submit("t", "b");
+	trial_claim(trial.a, "t", STORE_THREAD_LEASE_MS, &claim);
+	ck_assert_str_eq(claim.run, "b");
+	ck_assert_int_eq(claim.rollback, 2);
+	thread_commit(&claim, "success", "success");
+	trial_submit("t", "c");
+	trial_claim(trial.a, "t", STORE_THREAD_LEASE_MS, &claim);
+	ck_assert_int_eq(claim.rollback, -1);
+}
+
+START_TEST(who_has_the_id_of_one_that_was_rolled_back_begins_behind_it)
+{
+	trial_play(play_forgetting_rolled);
+}
+END_TEST
+
 static void
 play_checkpoints(void)
 {
@@ -371,6 +403,8 @@ tcase_store_past(void)
 	tcase_add_test(tcase, a_threads_runs_are_listed_newest_first);
 	tcase_add_test(tcase, a_run_is_deleted_alone);
 	tcase_add_test(tcase, where_there_is_no_thread_no_place_is_kept);
+	tcase_add_test(
+	    tcase, who_has_the_id_of_one_that_was_rolled_back_begins_behind_it);
 	tcase_add_test(tcase, the_last_checkpoint_is_the_newest);
 	tcase_add_test(tcase, a_runs_checkpoints_are_found);
 	tcase_add_test(tcase, the_past_is_each_checkpoints_state);
