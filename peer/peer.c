@@ -22,6 +22,7 @@ struct peer {
 	struct peer_options options; /* strings, services and catalog are ours */
 	struct wire_service *services;
 	struct packet catalog; /* packed; empty: none */
+	bool is_unsaid;        /* both are others than the last HELLO said */
 	char session[SESSION_BYTES + 1];
 	struct socket *socket;
 	struct timer *timer;
@@ -187,6 +188,7 @@ say_hello(struct peer *peer)
 	if (peer->catalog.size > 0)
 		parts_add(&bodies, peer->catalog.data, peer->catalog.size);
 	send_message(peer, &header, &bodies);
+	peer->is_unsaid = false;
 	peer->greeted_ms = loop_now_ms(peer->loop);
 }
 
@@ -253,6 +255,8 @@ on_welcome(struct peer *peer, const struct header *header)
 	peer->heartbeat_ms = header->heartbeat_ms;
 	peer->liveness_ms = header->liveness_ms;
 	peer->pinged_ms = loop_now_ms(peer->loop);
+	if (peer->is_unsaid) /* the HELLO that this answers was under way when they changed */
+		say_hello(peer);
 	if (peer->options.on_up != NULL)
 		peer->options.on_up(peer->options.arg);
 }
@@ -466,6 +470,7 @@ peer_set_services(struct peer *peer, const struct wire_service *services,
 {
 	services_release(peer);
 	services_copy(peer, services, service_count, catalog);
+	peer->is_unsaid = true;
 	if (!peer->up)
 		return;
 	/* A broker that has given us up says so to this; a HELLO would open another session there,

@@ -56,7 +56,7 @@ bool peer_is_up(const struct peer *peer);
  * out now: who owns the message sends it again later. */
 int peer_send(struct peer *peer, const struct header *header, struct parts *bodies);
 
-/* Changes what HELLO says; says it anew when the session is open. */
+/* Changes what HELLO says; says it anew when the session is open, or else as soon as it is. */
 void peer_set_services(struct peer *peer, const struct wire_service *services,
     size_t service_count, const struct value *catalog);
 

@@ -105,6 +105,31 @@ START_TEST(the_same_broker_may_be_greeted_anew)
 }
 END_TEST
 
+/* Its HELLO was under way when what it serves changed: who is welcomed says the rest. */
+START_TEST(what_changes_before_the_welcome_is_said)
+{
+	const struct wire_service service = { .name = "tool:late", .credit = 1 };
+	struct peer *other;
+
+	broker.session = NULL;
+	other = peer_new(
+	    loop, &(struct peer_options){ .endpoint = broker_stub_endpoint(&broker),
+		      .role = ROLE_WORKER,
+		      .name = "w" });
+	broker_stub_await(&broker, MSG_HELLO, NULL, 2);
+	ck_assert_uint_eq(broker.heard[broker.count - 1].service_count, 0);
+	peer_set_services(other, &service, 1, NULL);
+	broker_stub_send(&broker, &(struct header){ .type = MSG_WELCOME,
+				      .session = BROKER_STUB_SESSION,
+				      .protocol_max = WIRE_VERSION,
+				      .heartbeat_ms = 3600000,
+				      .liveness_ms = 3600000 });
+	broker_stub_await(&broker, MSG_HELLO, NULL, 3);
+	ck_assert_uint_eq(broker.heard[broker.count - 1].service_count, 1);
+	peer_destroy(&other);
+}
+END_TEST
+
 /* We stood still, and wake up with a change of what we serve: greeted at once it would open another
  * session, and we would believe that it is the one that has our calls. */
 START_TEST(a_broker_that_has_forgotten_us_meanwhile_can_say_so)
@@ -167,6 +192,7 @@ tcase_peer(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_broker_that_is_another_one_knows_nothing);
 	tcase_add_test(tcase, the_same_broker_may_be_greeted_anew);
+	tcase_add_test(tcase, what_changes_before_the_welcome_is_said);
 	tcase_add_test(tcase, a_broker_that_has_forgotten_us_meanwhile_can_say_so);
 	tcase_add_test(tcase, what_cannot_be_read_is_noted_and_is_no_message);
 	tcase_add_test(tcase, a_call_does_not_overtake_the_acknowledgement_of_its_result);
