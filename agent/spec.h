@@ -91,6 +91,9 @@ bool spec_has_tool(const struct spec *spec, const char *name);
 bool spec_has_output_tools(const struct spec *spec);
 bool spec_is_output_tool(const struct spec *spec, const char *name);
 
+/* The field of the state of that name, or NULL; `messages` and `structured_response` are none. Lends. */
+const struct field *spec_field(const struct spec *spec, const char *name);
+
 /* True when a field counts what model calls use. */
 bool spec_counts_usage(const struct spec *spec);
 

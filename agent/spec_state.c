@@ -188,3 +188,14 @@ load_state(struct loader *loader, const char *path, const struct value *given)
 	spec->field_count = fields.count;
 	return 0;
 }
+
+const struct field *
+spec_field(const struct spec *spec, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < spec->field_count; i++)
+		if (strcmp(spec->fields[i].name, name) == 0)
+			return &spec->fields[i];
+	return NULL;
+}

@@ -31,12 +31,8 @@ run_unknown_node(struct run *run, const char *name)
 static bool
 is_field(const struct spec *spec, const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < spec->field_count; i++)
-		if (strcmp(spec->fields[i].name, name) == 0)
-			return true;
-	return strcmp(name, "messages") == 0 || strcmp(name, "structured_response") == 0;
+	return spec_field(spec, name) != NULL || strcmp(name, "messages") == 0 ||
+	       strcmp(name, "structured_response") == 0;
 }
 
 /* A step drops what is no field of the state; somebody who types it meant another. */

@@ -19,23 +19,12 @@ is_own(const char *name)
 	return strcmp(name, "messages") == 0 || strcmp(name, "structured_response") == 0;
 }
 
-static const struct field *
-field_of(const struct spec *spec, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < spec->field_count; i++)
-		if (strcmp(spec->fields[i].name, name) == 0)
-			return &spec->fields[i];
-	return NULL;
-}
-
 /* A field of that name is the parent's as well as the child's, and private to neither. */
 static bool
 is_shared(const struct spec *parent, const struct spec *child, const char *name)
 {
-	const struct field *above = field_of(parent, name);
-	const struct field *below = field_of(child, name);
+	const struct field *above = spec_field(parent, name);
+	const struct field *below = spec_field(child, name);
 
 	return above != NULL && below != NULL && !is_own(name) &&
 	       !above->omit_from_input && !above->omit_from_output &&
@@ -68,11 +57,11 @@ shared_with_fork(struct arena *arena, const struct spec *parent, const struct sp
 	size_t i;
 
 	for (i = 0; i < sizeof of_talk / sizeof *of_talk; i++) {
-		const struct field *below = field_of(child, of_talk[i]);
+		const struct field *below = spec_field(child, of_talk[i]);
 		const struct value *value = state_field(state, of_talk[i]);
 
 		if (value != NULL && below != NULL &&
-		    field_of(parent, of_talk[i]) != NULL && field_takes(below, value))
+		    spec_field(parent, of_talk[i]) != NULL && field_takes(below, value))
 			value_fields_set(&shared, of_talk[i], value_copy(arena, value));
 	}
 	return value_fields_end(&shared);
@@ -172,8 +161,8 @@ shared_update(struct arena *arena, const struct spec *parent, const struct spec 
 
 		if (is_shared(parent, child, name))
 			value_fields_set(&update, name,
-			    update_of(arena, field_of(parent, name),
-				field_of(child, name), state_field(state, name),
+			    update_of(arena, spec_field(parent, name),
+				spec_field(child, name), state_field(state, name),
 				output->pairs[i].value));
 	}
 	return update.count > 0 ? value_fields_end(&update) : NULL;

@@ -17,17 +17,6 @@ is_common(const char *name)
 	return strcmp(name, "messages") == 0 || strcmp(name, "structured_response") == 0;
 }
 
-static const struct field *
-field_of(const struct spec *spec, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < spec->field_count; i++)
-		if (strcmp(spec->fields[i].name, name) == 0)
-			return &spec->fields[i];
-	return NULL;
-}
-
 bool
 update_may_write(struct call *call, const struct blueprint *read,
     const struct value *update, const char *where)
@@ -49,7 +38,7 @@ update_may_write(struct call *call, const struct blueprint *read,
 			    where, read->name, shown, read->error);
 			return false;
 		}
-		field = field_of(read->spec, name);
+		field = spec_field(read->spec, name);
 		if (field != NULL && field->omit_from_input) {
 			reply_error(
 			    call, 403, "%s: '%s' is the agent's own", where, shown);
@@ -83,7 +72,7 @@ static bool
 fits(struct call *call, const struct blueprint *read, const char *name,
     const struct value *value, const char *where)
 {
-	const struct field *field = field_of(read->spec, name);
+	const struct field *field = spec_field(read->spec, name);
 	const char *error = NULL;
 
 	if (strcmp(name, "messages") == 0) {
