@@ -35,6 +35,8 @@ struct check {
 	struct effects *effects;
 	unsigned long ended[8]; /* runs by status, enum end */
 	unsigned long claims, takeovers, commits, uncertain, asked, resubmitted;
+	unsigned long put_back,
+	    ousted; /* runs whose thread was; that made way for another */
 	unsigned long tool_starts, tool_repeats;
 	struct times takeover, elsewhere;
 };

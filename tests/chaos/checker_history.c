@@ -310,6 +310,8 @@ write_list(struct history *history, const char *prefix, char *id, const char *li
 			thread->waiting += (long)command->count - 2;
 		else if (aof_is(verb, "LPOP") || aof_is(verb, "LREM"))
 			thread->waiting--;
+		else if (aof_is(verb, "LTRIM")) /* from its number on */
+			thread->waiting -= aof_number(&command->arguments[2]);
 	}
 }
 

@@ -18,7 +18,9 @@ struct reading {
 	const struct value *messages;
 	size_t at;
 	unsigned turns_seen;
-	bool ended_well[8]; /* by turn: its record says success */
+	bool ended_well
+	    [8]; /* by turn: its record says success, and its thread is not put back */
+	bool put_back[8]; /* by turn: the thread was, to what it was before it */
 };
 
 /* --- records ------------------------------------------------------------------------------- */
@@ -43,10 +45,47 @@ end_of(const struct value *record)
 /* A run that took five coordinators or workers down is ended, and that is a promise, too;
  * anything else that went wrong was to be survived. */
 static bool
-may_end_so(const struct load_run *run, enum end end)
+may_end_so(const struct load_run *run, const struct value *record)
 {
-	return end == END_SUCCESS || (end == END_CANCELLED && run->cancel_asked) ||
+	enum end end = end_of(record);
+	bool is_ousted =
+	    run->ousted_by != NULL &&
+	    value_text_is(value_get(record, "replaced_by"), run->ousted_by->id);
+
+	return end == END_SUCCESS ||
+	       (end == END_CANCELLED && (run->cancel_asked || is_ousted)) ||
 	       end == END_QUARANTINED || end == END_POISON;
+}
+
+/* Who was told that a run goes on and will be cancelled, and its thread put back, can rely on it, however it ended; nobody's
+ * thread is put back otherwise. */
+static void
+check_put_back(
+    struct check *check, const struct load_run *run, const struct value *record)
+{
+	bool is_put_back = !value_is_nil(value_get(record, "rolled_back"));
+	const struct value *replaced_by = value_get(record, "replaced_by");
+	bool is_asked = run->cancel_asked && run->cancels_back;
+	bool is_ousted = run->ousted_by != NULL &&
+			 value_text_is(replaced_by, run->ousted_by->id) &&
+			 strcmp(run->ousted_by->multitask, "rollback") == 0;
+
+	tally(check->tally, HOLDS_CANCEL,
+	    value_is_nil(replaced_by) ||
+		(run->ousted_by != NULL &&
+		    value_text_is(replaced_by, run->ousted_by->id)),
+	    "run %s: %s took its place", run->id, value_text(replaced_by));
+	tally(check->tally, HOLDS_CANCEL, !is_put_back || is_asked || is_ousted,
+	    "run %s was put back, and nobody wanted it", run->id);
+	if (is_ousted)
+		tally(check->tally, HOLDS_CANCEL, is_put_back,
+		    "run %s made way by rollback, and was not put back", run->id);
+	if (is_asked && run->cancel_answer != NULL &&
+	    strcmp(run->cancel_answer, "CANCELLING") == 0)
+		tally(check->tally, HOLDS_CANCEL, is_put_back,
+		    "run %s was to be put back, and was not", run->id);
+	check->put_back += is_put_back;
+	check->ousted += !value_is_nil(replaced_by);
 }
 
 static void
@@ -58,9 +97,10 @@ check_record(struct check *check, const struct load_run *run, const struct value
 
 	check->ended[end]++;
 	check->resubmitted += run->tries > 1;
-	tally(t, HOLDS_NO_LOST_RUN, run->ended && may_end_so(run, end), "run %s: %s %s",
-	    run->id, value_get_text(record, "status"),
+	tally(t, HOLDS_NO_LOST_RUN, run->ended && may_end_so(run, record),
+	    "run %s: %s %s", run->id, value_get_text(record, "status"),
 	    json_text(check->arena, value_get(record, "fault")));
+	check_put_back(check, run, record);
 	tally(t, HOLDS_ATTEMPTS, attempts >= 0 && attempts <= ATTEMPTS_MAX,
 	    "run %s: %d attempts", run->id, (int)attempts);
 	if (run->cancel_answer != NULL && strcmp(run->cancel_answer, "CANCELLED") == 0)
@@ -187,7 +227,8 @@ read_answers(struct reading *reading, const struct load_run *run,
 		tally(check->tally, HOLDS_MESSAGES,
 		    told == TOLD_SUCCESS ||
 			(told == TOLD_LOST && strcmp(call->tool, "pay") == 0) ||
-			(told == TOLD_CANCELLED && !whole && run->cancel_asked) ||
+			(told == TOLD_CANCELLED && !whole &&
+			    (run->cancel_asked || run->ousted_by != NULL)) ||
 			is_lost_child(call, message),
 		    "run %s: %s", run->id, json_text(check->arena, message));
 		check->uncertain += told == TOLD_LOST;
@@ -323,6 +364,8 @@ check_messages(struct reading *reading)
 			return;
 		tally(check->tally, HOLDS_MESSAGES, !seen[run->turn],
 		    "run %s is twice in its thread", run->id);
+		tally(check->tally, HOLDS_CANCEL, !reading->put_back[run->turn],
+		    "run %s was put back, and its thread shows it", run->id);
 		seen[run->turn] = true;
 		check_order(check, &before, run);
 		if (!known) {
@@ -342,12 +385,16 @@ check_messages(struct reading *reading)
 		    reading->runs[i]->id);
 }
 
-/* All messages are in the checkpoints, once, and each begins where the one before it ended. */
+/* All messages are in the checkpoints, once, and each begins where the one before it ended. A run that was put back is
+ * there, too, and is shown no more. */
 static void
-check_checkpoints(struct check *check, const char *thread, const struct value *state)
+check_checkpoints(struct reading *reading, const struct value *state)
 {
+	struct check *check = reading->check;
+	const char *thread = reading->thread;
 	const struct value *history = NULL;
-	int64_t stored = 0;
+	int64_t stored = 0, shown = (int64_t)value_size(value_get(state, "messages"));
+	bool put_back = false;
 	size_t i;
 
 	if (store_history(check->load->direct, check->arena, thread, &history) !=
@@ -364,9 +411,11 @@ check_checkpoints(struct check *check, const char *thread, const struct value *s
 		    json_text(check->arena, one));
 		stored += value_get_int(one, "count", 0);
 	}
+	for (i = 0; i < reading->count; i++)
+		put_back = put_back || reading->put_back[i];
 	tally(check->tally, HOLDS_NO_DOUBLE_COMMIT,
 	    value_get_int(state, "version", 0) == (int64_t)value_size(history) &&
-		stored == (int64_t)value_size(value_get(state, "messages")),
+		(put_back ? stored >= shown : stored == shown),
 	    "thread %s: %zu checkpoints of %d messages, version %d", thread,
 	    value_size(history), (int)stored, (int)value_get_int(state, "version", 0));
 }
@@ -389,13 +438,16 @@ check_thread(struct check *check, struct load_run *const *runs, unsigned count)
 		check->asked += runs[i]->answers;
 		check_record(check, runs[i], record);
 		check_log(check, runs[i]);
-		reading.ended_well[runs[i]->turn] = end_of(record) == END_SUCCESS;
+		reading.put_back[runs[i]->turn] =
+		    !value_is_nil(value_get(record, "rolled_back"));
+		reading.ended_well[runs[i]->turn] =
+		    end_of(record) == END_SUCCESS && !reading.put_back[runs[i]->turn];
 	}
 	if (store_thread(check->load->direct, check->arena, reading.thread, &state) ==
 	    STORE_OK) {
 		reading.messages = value_get(state, "messages");
 		check_messages(&reading);
-		check_checkpoints(check, reading.thread, state);
+		check_checkpoints(&reading, state);
 	}
 	arena_destroy(&check->arena);
 }

@@ -15,6 +15,8 @@
 #define CANCEL_PER_MILLE 60u
 #define BY_HTTP_PER_MILLE 350u
 #define CANCEL_WITHIN_MS 2500u
+#define OUST_PER_MILLE                                                                   \
+	250u /* of the threads of several turns: the last one does not wait */
 
 /* --- connections -------------------------------------------------------------------------- */
 
@@ -92,6 +94,7 @@ load_prepare(struct load *load)
 struct order {
 	struct load *load;
 	struct load_run *run;
+	uint64_t begin_after_ms;
 	uint64_t cancel_after_ms; /* 0: it is left alone */
 };
 
@@ -102,9 +105,9 @@ submit_once(struct load *load, const struct load_run *run)
 	const char *words[] = { "XADD", STORE_INBOX, "*", "agent", run->sort->agent,
 		"run", run->id, "thread", run->thread, "input",
 		arena_printf(arena, "\"%s\"", run->input), "stream",
-		run->sort->stream ? "1" : "0" };
+		run->sort->stream ? "1" : "0", "multitask", run->multitask };
 	struct redis_arg args[sizeof words / sizeof *words];
-	size_t count = sizeof words / sizeof *words - (run->sort->stream ? 0 : 2), i;
+	size_t count = sizeof words / sizeof *words - (run->multitask == NULL ? 2 : 0), i;
 	const struct value *reply;
 	enum redis_status status;
 
@@ -124,8 +127,8 @@ cancel_run(struct load *load, struct load_run *run)
 	while (answer == NULL || strcmp(answer, "UNKNOWN") == 0) {
 		struct arena *arena = arena_new();
 
-		if (store_cancel(load->store, arena, run->thread, run->id, &answer,
-			&status) != STORE_OK)
+		if ((run->cancels_back ? store_cancel_back : store_cancel)(load->store,
+			arena, run->thread, run->id, &answer, &status) != STORE_OK)
 			answer = NULL;
 		answer = answer != NULL ? arena_strdup(load->arena, answer) : NULL;
 		arena_destroy(&arena);
@@ -147,12 +150,12 @@ follower_main(void *arg)
 }
 
 static void
-start_order(struct load *load, struct load_run *run, uint64_t cancel_after_ms,
-    void (*main)(void *arg))
+start_order(const struct order *wanted, void (*main)(void *arg))
 {
 	struct order *order = xcalloc(1, sizeof *order);
+	struct load *load = wanted->load;
 
-	*order = (struct order){ load, run, cancel_after_ms };
+	*order = *wanted;
 	load->busy++;
 	if (fiber_start(load->fleet->loop, "order", main, order) == NULL)
 		abort();
@@ -175,7 +178,7 @@ submit_by_http(struct load *load, struct load_run *run)
 		return;
 	}
 	run->id = run->last = run->told->id;
-	start_order(load, run, 0, follower_main);
+	start_order(&(struct order){ .load = load, .run = run }, follower_main);
 }
 
 static void
@@ -196,6 +199,8 @@ order_main(void *arg)
 	struct load *load = order->load;
 	struct load_run *run = order->run;
 
+	if (order->begin_after_ms > 0)
+		fiber_sleep(order->begin_after_ms);
 	if (run->told != NULL)
 		submit_by_http(load, run);
 	else
@@ -208,9 +213,10 @@ order_main(void *arg)
 	free(order);
 }
 
-static void
+/* Returns the run, which nobody has submitted yet. */
+static struct load_run *
 add_run(struct load *load, const struct sort *sort, const char *thread, unsigned turn,
-    uint64_t cancel_after_ms, bool by_http)
+    bool by_http)
 {
 	struct load_run *run = arena_alloc(load->arena, sizeof *run);
 
@@ -229,7 +235,7 @@ add_run(struct load *load, const struct sort *sort, const char *thread, unsigned
 		client_run_init(run->told, thread, sort->agent, run->input, sort->stream);
 	}
 	load->runs[load->count++] = run;
-	start_order(load, run, cancel_after_ms, order_main);
+	return run;
 }
 
 /* --- the rate ---------------------------------------------------------------------------------- */
@@ -245,23 +251,52 @@ choose_sort(struct load *load)
 	return &sorts[i];
 }
 
+/* The last of count runs of a thread does not wait for the others. */
+static void
+oust_others(struct load *load, struct load_run **runs, unsigned count)
+{
+	struct load_run *last = runs[count - 1];
+	unsigned i;
+
+	last->multitask = random_chance(&load->random, 500) ? "rollback" : "interrupt";
+	for (i = 0; i + 1 < count; i++)
+		runs[i]->ousted_by = last;
+}
+
 static void
 add_thread(struct load *load)
 {
 	const struct sort *sort = choose_sort(load);
 	const char *thread = arena_printf(load->arena, "t%zu", load->count);
-	unsigned cancelled = UINT32_MAX, turn;
-	uint64_t after = random_between(&load->random, 1, CANCEL_WITHIN_MS);
 	bool by_http = load->fleet->plan->counts[PARTY_SERVE] > 0 &&
 		       random_chance(&load->random, BY_HTTP_PER_MILLE);
+	bool ousts =
+	    !by_http && sort->turns > 1 && random_chance(&load->random, OUST_PER_MILLE);
+	unsigned cancelled = UINT32_MAX, turn;
 	size_t first = load->count;
 
 	if (random_chance(&load->random, CANCEL_PER_MILLE))
 		cancelled = (unsigned)random_between(&load->random, 0, sort->turns - 1);
-	for (turn = 0; turn < sort->turns; turn++)
-		add_run(load, sort, thread, turn, turn == cancelled ? after : 0, by_http);
-	for (; cancelled != UINT32_MAX && first < load->count; first++)
-		load->runs[first]->thread_cancelled = true;
+	for (turn = 0; turn < sort->turns; turn++) {
+		struct load_run *run = add_run(load, sort, thread, turn, by_http);
+
+		/* Who follows a run by HTTP is not told any more of one that is put back. */
+		run->cancels_back = !by_http && random_chance(&load->random, 500);
+	}
+	if (ousts)
+		oust_others(load, &load->runs[first], sort->turns);
+	for (turn = 0; turn < sort->turns; turn++) {
+		struct load_run *run = load->runs[first + turn];
+		struct order order = { .load = load, .run = run };
+
+		if (turn == cancelled)
+			order.cancel_after_ms =
+			    random_between(&load->random, 1, CANCEL_WITHIN_MS);
+		if (run->multitask != NULL)
+			order.begin_after_ms =
+			    random_between(&load->random, 1, CANCEL_WITHIN_MS);
+		start_order(&order, order_main);
+	}
 }
 
 static void

@@ -21,9 +21,12 @@ struct load_run {
 	unsigned turn;  /* of its thread, as submitted */
 	unsigned tries; /* submissions; all but the last had no known outcome */
 	bool acknowledged;
+	const char *multitask; /* what it does to those before it; NULL: it waits */
+	const struct load_run
+	    *ousted_by;            /* a later run of its thread that does, or NULL */
 	bool cancel_asked;         /* a cancel went out, heard or not */
+	bool cancels_back;         /* with it the thread is to be put back */
 	const char *cancel_answer; /* "CANCELLED", "CANCELLING", "ENDED", or NULL */
-	bool thread_cancelled;     /* a cancel went out to a run of its thread */
 	const char
 	    *last; /* the run it ends with: its own id, or that of the last answer */
 	unsigned answers; /* that a human gave: a call's fate was unknown */

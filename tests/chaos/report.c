@@ -16,6 +16,8 @@ write_runs(FILE *file, const struct check *check)
 			fprintf(file, "| %s | %lu |\n", names[i], check->ended[i]);
 	fprintf(file, "| submissions with an unknown outcome, sent again | %lu |\n",
 	    check->resubmitted);
+	fprintf(file, "| made way for another, their thread put back | %lu, %lu |\n",
+	    check->ousted, check->put_back);
 	fprintf(file, "| commits | %lu |\n| claims, takeovers of them | %lu, %lu |\n",
 	    check->commits, check->claims, check->takeovers);
 	fprintf(file, "| tool programs begun, of these again | %lu, %lu |\n",
