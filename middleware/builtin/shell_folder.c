@@ -85,7 +85,9 @@ remove_entries(int from, int top, const struct stat *place, unsigned *number)
 			done += unlinkat(from, old, 0) == 0;
 			continue;
 		}
-		fchmodat(from, old, 0700, 0); /* it may have been made unreadable */
+		/* It may have been made unreadable. */
+		if (fchmodat(from, old, 0700, 0) == -1 && errno == ENOENT)
+			continue;
 		snprintf(name, sizeof name, ".%u", (*number)++);
 		if (unlinkat(from, old, AT_REMOVEDIR) == 0 ||
 		    (top != -1 && renameat(from, old, top, name) == 0))
