@@ -22,6 +22,7 @@ struct parse {
 	const struct setting *table;
 	void *settings;
 	const struct settings_help *help;
+	const char *name;   /* what it is called by in what we say */
 	const char **flags; /* what argv said, a text a row, or NULL */
 	const char *const *rest;
 	bool takes_rest;
@@ -144,11 +145,25 @@ clear_field(const struct setting *row, void *settings)
 
 /* --- messages ----------------------------------------------------------------------- */
 
+/* Installed, a program's name has ours in front, "flotilla-broker": that is what its user knows. */
+static const char *
+shown_name(const char *program)
+{
+	const char *name = program_invocation_short_name;
+	size_t size = strlen(name), tail = strlen(program);
+
+	return size > tail && name[size - tail - 1] == '-' &&
+		       strcmp(name + size - tail, program) == 0
+		   ? name
+		   : program;
+}
+
 void
 settings_refuse(
     const char *program, const char *source, const char *value, const char *allowed)
 {
-	fprintf(stderr, "%s: %s '%s': must be %s\n", program, source, value, allowed);
+	fprintf(stderr, "%s: %s '%s': must be %s\n", shown_name(program), source, value,
+	    allowed);
 	exit(EXIT_USAGE);
 }
 
@@ -319,8 +334,8 @@ refuse_flag(const struct parse *parse, const char *flag)
 		names[i] = parse->table[i].name;
 	near = nearest_name(flag, names, length);
 	fprintf(stderr, "%s: unrecognized option '--%s'%s%s%s `%s --help` lists them\n",
-	    parse->help->program, flag, near != NULL ? ", did you mean '--" : "",
-	    near != NULL ? near : "", near != NULL ? "'?" : ";", parse->help->program);
+	    parse->name, flag, near != NULL ? ", did you mean '--" : "",
+	    near != NULL ? near : "", near != NULL ? "'?" : ";", parse->name);
 	free(names);
 	exit(EXIT_USAGE);
 }
@@ -368,12 +383,11 @@ read_argv(struct parse *parse, int argc, char **argv)
 	static char version[128];
 	char *name = argv[0];
 
-	snprintf(
-	    version, sizeof version, "%s %s", parse->help->program, FLOTILLA_VERSION);
+	snprintf(version, sizeof version, "%s %s", parse->name, FLOTILLA_VERSION);
 	argp_program_version = version;
 	argp_err_exit_status = EXIT_USAGE;
 	check_flags(parse, argc, argv);
-	argv[0] = (char *)parse->help->program; /* argp says it, only */
+	argv[0] = (char *)parse->name; /* argp says it, only */
 	argp_parse(&argp, argc, argv, 0, NULL, parse);
 	argv[0] = name;
 	free_options(options);
@@ -418,6 +432,7 @@ settings_parse(const struct setting *table, void *settings,
 	struct parse parse = {
 		.table = table,
 		.settings = settings,
+		.name = shown_name(help->program),
 		.help = help,
 		.flags = xcalloc(length + 1, sizeof(char *)),
 		.rest = (const char *const *)(argv + argc),
