@@ -13,6 +13,7 @@
 # make kubernetes-test  the pods of examples/kubernetes brought up, and killed (root; not part of test)
 # make pages         the tables in docs that are made from the code
 # make install       to $(DESTDIR)$(PREFIX)
+# make deb           Debian packages in build/deb; deb-test has a bare Debian install and run them (root; not part of test)
 # make deps          installs the Debian packages that are missing; all above but pages and install call it
 # Any of them with SAN=1: address, undefined-behaviour and leak sanitizers, in build/san; with TSAN=1:
 # data races, in build/tsan.
@@ -170,6 +171,20 @@ install: binaries
 	  'Version: $(middleware_abi)' 'Cflags: -I$${includedir}' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/flotilla.pc
 	cp -r examples $(DESTDIR)$(PREFIX)/share/flotilla/
 	rm -rf $(DESTDIR)$(PREFIX)/share/flotilla/examples/*/javascript/node_modules
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -m 644 cli/completion.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/flotilla
+	for p in broker coordinator hub worker-model worker-tools; do \
+	  ln -sf flotilla $(DESTDIR)$(PREFIX)/share/bash-completion/completions/flotilla-$$p; done
+
+# Debian packages, by debian/ (docs/operations.md says how to install them).
+.PHONY: deb deb-test
+deb: deps
+	@dpkg-query -W debhelper help2man >/dev/null 2>&1 || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq debhelper help2man >/dev/null
+	debian/rules binary DEB_TO=$(CURDIR)/build/deb
+	@dh_clean
+	@ls build/deb/*.deb
+deb-test: deb
+	tests/install/deb.sh build/deb $(BUILD)/compose
 
 clean:
 	rm -rf build

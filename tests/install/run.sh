@@ -55,5 +55,36 @@ for header in "$prefix"/include/flotilla/*.h; do
 		failed=$((failed + 1))
 	fi
 done
+# expect WORDS COMMAND...: says just that.
+expect() {
+	words=$1
+	shift
+	said=$("$@" 2>&1) || :
+	if [ "$said" = "$words" ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "$*: '$said', not '$words'"
+	fi
+}
+
+# A program calls itself what it is called by.
+expect "$(flotilla --version | sed 's/flotilla/flotilla-broker/')" flotilla-broker --version
+expect "flotilla-hub: unrecognized option '--nome', did you mean '--name'? \`flotilla-hub --help\` lists them" flotilla-hub --nome x
+
+# complete WORDS... : what bash offers for the last one.
+complete() {
+	# shellcheck disable=SC2016 # for the shell in there
+	bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+		[[ $1 == flotilla ]] && _flotilla "$1" || _flotilla_program "$1"; echo "${COMPREPLY[*]}"' \
+		"$prefix/share/bash-completion/completions/$1" "$@"
+}
+expect 'submit state store serve' complete flotilla s
+expect 'watch' complete flotilla help w
+expect 'apply list show history diff rollback delete' complete flotilla agents ''
+expect 'broker redis fleet' complete flotilla health ''
+expect '' complete flotilla state ''
+expect '--input --interrupt-after --interrupt-before' complete flotilla submit --in
+expect '--probe-drop-ms --probe-ms --probe-wait-ms' complete flotilla-broker --p
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
