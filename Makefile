@@ -102,6 +102,12 @@ $(BUILD)/store/%.lua.o: store/%.lua
 	@mkdir -p $(@D)
 	ld -r -b binary -z noexecstack -o $@ $<
 
+# So does what `flotilla serve` says of its API.
+CLI_OBJECTS = $(call objects,$(CLI)) $(BUILD)/cli/serve/openapi.yaml.o
+$(BUILD)/cli/serve/openapi.yaml.o: cli/serve/openapi.yaml
+	@mkdir -p $(@D)
+	ld -r -b binary -z noexecstack -o $@ $<
+
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(compile) -c -o $@ $<
@@ -113,7 +119,7 @@ $(BUILD)/tests/%.o: CFLAGS := $(if $(SAN),$(subst -O1,-O0,$(CFLAGS)),$(subst -O2
 .SECONDEXPANSION:
 cli_flags = $(addprefix -iquote ,$(CLI))
 $(BUILD)/cli/%.o $(BUILD)/tests/unit/%.o: include_flags += $(cli_flags)
-$(BUILD)/bin/flotilla: $$(call objects,$$(CLI)) $(library)
+$(BUILD)/bin/flotilla: $$(CLI_OBJECTS) $(library)
 	@mkdir -p $(@D)
 	$(link) -rdynamic -Wl,--whole-archive $(library) -Wl,--no-whole-archive -o $@ $(filter-out $(library),$^) \
 	  $(LDLIBS) $(shell pkg-config --libs $(CLI_PACKAGES))

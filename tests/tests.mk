@@ -9,7 +9,7 @@ $(support): $(support_objects) $(call unlike,$(support),$(support_objects))
 
 # What the unit tests look at inside of programs: all but their main(). An archive, so that
 # only what is tested is linked; q: two programs may have files of one name.
-UNIT_PROGRAM_OBJECTS = $(filter-out %/main.o,$(call objects,broker coordinator worker-model worker-tools $(CLI)))
+UNIT_PROGRAM_OBJECTS = $(filter-out %/main.o,$(call objects,broker coordinator worker-model worker-tools) $(CLI_OBJECTS))
 programs := $(BUILD)/libprograms.a
 $(programs): $$(UNIT_PROGRAM_OBJECTS) $$(call unlike,$$@,$$(UNIT_PROGRAM_OBJECTS))
 	$(call archive,qcs,$(UNIT_PROGRAM_OBJECTS))

@@ -3,6 +3,7 @@
 #include "api.h"
 #include "json.h"
 #include "nul.h"
+#include "openapi.h"
 #include "rpc.h"
 #include "tenant.h"
 
@@ -16,6 +17,7 @@ static const struct {
 	{ "GET", "/", call_about, NULL },
 	{ "GET", "/ok", call_ok, NULL },
 	{ "GET", "/info", call_info, NULL },
+	{ "GET", "/openapi.json", call_openapi, NULL },
 	{ "POST", "/assistants", call_assistant_create, NULL },
 	{ "POST", "/assistants/search", call_assistants_search, NULL },
 	{ "POST", "/assistants/count", call_assistants_count, NULL },
@@ -78,6 +80,16 @@ static const struct {
 	{ "POST", "/store/namespaces", call_namespaces, NULL },
 };
 #define ROUTE_COUNT (sizeof routes / sizeof *routes)
+
+bool
+openapi_route(size_t index, const char **method_r, const char **path_r)
+{
+	if (index >= ROUTE_COUNT)
+		return false;
+	*method_r = routes[index].method;
+	*path_r = routes[index].path;
+	return true;
+}
 
 /* The segment at *at_p, which goes behind it; its size, 0 at the end. */
 static size_t

@@ -12,6 +12,7 @@
 
 #include "../../cli/command.h"
 #include "json.h"
+#include "serve_check.h"
 
 #define POLL_MS 10
 
@@ -219,8 +220,8 @@ set_up(CURL *curl, struct asking *asking)
 	curl_easy_setopt(curl, CURLOPT_HEADERDATA, asking);
 }
 
-struct serve_answer
-serve_ask(struct serve_question question)
+static struct serve_answer
+ask(struct serve_question question)
 {
 	struct arena *arena = serve_bench.fleet.arena;
 	struct asking asking = { .question = &question, .curl = curl_easy_init() };
@@ -243,6 +244,44 @@ serve_ask(struct serve_question question)
 	free(asking.body);
 	curl_slist_free_all(headers);
 	curl_easy_cleanup(asking.curl);
+	return answer;
+}
+
+static bool
+names_fields(const struct serve_question *question)
+{
+	return strstr(question->path, "select=") != NULL ||
+	       (question->body != NULL && strstr(question->body, "select") != NULL);
+}
+
+/* What comes whole, and with all of its fields, is as the server says of itself. */
+static void
+check_answer(const struct serve_question *question, const struct serve_answer *answer)
+{
+	static const struct value *document; /* one test's: each is a process */
+	const char *method = question->method, *body = question->body, *error;
+
+	if (document == NULL)
+		document = ask((struct serve_question){ .path = "/openapi.json" }).json;
+	if (method == NULL)
+		method = body != NULL ? "POST" : "GET";
+	if (body != NULL && answer->status / 100 == 2) {
+		body = serve_text("%s", body);
+		serve_check_body(serve_bench.fleet.arena, document, method,
+		    question->path,
+		    json_parse(serve_bench.fleet.arena, body, strlen(body), &error));
+	}
+	if (answer->is_whole && question->on_frame == NULL && !names_fields(question))
+		serve_check(serve_bench.fleet.arena, document, method, question->path,
+		    answer->status, answer->json);
+}
+
+struct serve_answer
+serve_ask(struct serve_question question)
+{
+	struct serve_answer answer = ask(question);
+
+	check_answer(&question, &answer);
 	return answer;
 }
 
