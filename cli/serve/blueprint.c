@@ -6,14 +6,16 @@
 #include "asks.h"
 #include "memory.h"
 #include "room.h"
-#include "shape.h"
 #include "store_past.h"
 
+#define STRUCTURED "structured_response"
+#define HIDDEN "hidden"
+#define SHOWN "shown"
 #define REMEMBERED_MAX 256u /* versions; then all are forgotten, and read again */
 
 struct blueprints {
-	struct arena *arena;        /* of hidden */
-	const struct value *hidden; /* {version: [name]} */
+	struct arena *arena;       /* of known */
+	const struct value *known; /* {version: {hidden: [name], shown: [name]}} */
 };
 
 struct blueprints *
@@ -22,7 +24,7 @@ blueprints_new(void)
 	struct blueprints *blueprints = xcalloc(1, sizeof *blueprints);
 
 	blueprints->arena = arena_new();
-	blueprints->hidden = value_empty_map();
+	blueprints->known = value_empty_map();
 	return blueprints;
 }
 
@@ -81,67 +83,106 @@ blueprint_open(struct call *call, const char *name, struct blueprint *blueprint_
 	return status == STORE_OK;
 }
 
-static const struct value *
-hidden_of(struct arena *arena, const struct spec *spec)
-{
-	struct value_list list = { .arena = arena };
-	size_t i;
+/* --- what is shown ------------------------------------------------------------------------ */
 
-	for (i = 0; spec != NULL && i < spec->field_count; i++)
-		if (spec->fields[i].omit_from_output)
-			value_list_add(&list, value_str(arena, spec->fields[i].name));
-	return value_list_end(&list);
+bool
+blueprint_is_common(const char *field)
+{
+	return strcmp(field, "messages") == 0 || strcmp(field, STRUCTURED) == 0;
 }
 
-static void
-remember(struct blueprints *blueprints, const char *version, const struct value *hidden)
+/* {hidden: [name], shown: [name]} of an agent's fields; spec NULL: of one that nobody knows. */
+static const struct value *
+fields_of(struct arena *arena, const struct spec *spec)
+{
+	struct value_list hidden = { .arena = arena }, shown = { .arena = arena };
+	size_t i;
+
+	if (spec == NULL || spec_field(spec, STRUCTURED) == NULL)
+		value_list_add(&shown, value_str(arena, STRUCTURED));
+	for (i = 0; spec != NULL && i < spec->field_count; i++)
+		value_list_add(spec->fields[i].omit_from_output ? &hidden : &shown,
+		    value_str(arena, spec->fields[i].name));
+	return value_map(
+	    arena, HIDDEN, value_list_end(&hidden), SHOWN, value_list_end(&shown), NULL);
+}
+
+static const struct value *
+remember(struct blueprints *blueprints, const char *version, const struct value *fields)
 {
 	struct arena *arena;
 
-	if (value_size(blueprints->hidden) >= REMEMBERED_MAX) {
+	if (value_size(blueprints->known) >= REMEMBERED_MAX) {
 		arena_destroy(&blueprints->arena);
 		blueprints->arena = arena_new();
-		blueprints->hidden = value_empty_map();
+		blueprints->known = value_empty_map();
 	}
 	arena = blueprints->arena;
-	blueprints->hidden =
-	    value_map_with(arena, blueprints->hidden, version, value_copy(arena, hidden));
+	fields = value_copy(arena, fields);
+	blueprints->known = value_map_with(arena, blueprints->known, version, fields);
+	return fields;
+}
+
+/* The fields of that version of an agent, lent until the next one is remembered. It is compiled in an arena of its own, and once. */
+static enum store_status
+find_fields(struct call *call, struct blueprint *read, const struct value **fields_r)
+{
+	struct blueprints *blueprints = call->api->blueprints;
+	struct arena *arena;
+	enum store_status status;
+
+	*fields_r = value_get(blueprints->known, read->version);
+	if (*fields_r != NULL)
+		return STORE_OK;
+	arena = arena_new();
+	status =
+	    store_agent_source(api_store(call->api), arena, read->version, &read->source);
+	if (status == STORE_OK) {
+		blueprint_compile(arena, read);
+		*fields_r =
+		    remember(blueprints, read->version, fields_of(arena, read->spec));
+		if (read->spec == NULL && call->api->keys != NULL)
+			complain("agent '%s' cannot be compiled here (%s): a tenant's "
+				 "key sees and writes messages and structured_response "
+				 "of its state alone; --plugin gives its middleware",
+			    read->name, read->error);
+	}
+	arena_destroy(&arena);
+	return status;
 }
 
 enum store_status
-blueprint_hidden(
-    struct api *api, struct arena *arena, const char *name, const struct value **hidden_r)
+blueprint_view(
+    struct call *call, struct arena *arena, const char *name, struct shape_view *view_r)
 {
-	struct store *store = api_store(api);
 	struct blueprint read = { .name = name };
-	const struct value *known;
+	const struct value *fields = NULL;
 	enum store_status status = STORE_NONE;
 
-	*hidden_r = value_empty_array();
 	if (name != NULL)
-		status = store_agent_version(store, arena, name, &read.version);
-	if (status == STORE_OK) {
-		known = value_get(api->blueprints->hidden, read.version);
-		if (known != NULL) {
-			*hidden_r = value_copy(arena, known);
-			return STORE_OK;
-		}
-		status = store_agent_source(store, arena, read.version, &read.source);
-	}
-	if (status != STORE_OK)
-		return status == STORE_NONE ? STORE_OK : status;
-	blueprint_compile(arena, &read);
-	*hidden_r = hidden_of(arena, read.spec);
-	remember(api->blueprints, read.version, *hidden_r);
+		status =
+		    store_agent_version(api_store(call->api), arena, name, &read.version);
+	if (status == STORE_OK)
+		status = find_fields(call, &read, &fields);
+	if (status == STORE_NONE)
+		fields = fields_of(arena, NULL);
+	else if (status != STORE_OK)
+		return status;
+	view_r->has_shown = call->tenant != NULL;
+	view_r->names =
+	    value_copy(arena, value_get(fields, view_r->has_shown ? SHOWN : HIDDEN));
 	return STORE_OK;
 }
+
+/* --- threads ------------------------------------------------------------------------------ */
 
 static enum store_status
 read_thread(struct call *call, struct arena *arena, const char *name, const char *run,
     const struct value **thread_r, const struct value **values_r)
 {
 	struct store *store = api_store(call->api);
-	const struct value *thread, *head, *hidden;
+	const struct value *thread, *head;
+	struct shape_view view;
 	enum store_status status =
 	    run == NULL ? store_thread(store, arena, name, &thread)
 			: store_thread_left(store, arena, name, run, &thread);
@@ -149,13 +190,12 @@ read_thread(struct call *call, struct arena *arena, const char *name, const char
 	if (status != STORE_OK)
 		return status;
 	head = value_get(thread, "head");
-	status =
-	    blueprint_hidden(call->api, arena, value_get_text(head, "agent"), &hidden);
+	status = blueprint_view(call, arena, value_get_text(head, "agent"), &view);
 	if (status != STORE_OK)
 		return status;
 	*thread_r = value_map_with(arena, thread, "asks", asks_of(arena, head));
 	*values_r = shape_values(
-	    arena, value_get(thread, "messages"), value_get(thread, "fields"), hidden);
+	    arena, value_get(thread, "messages"), value_get(thread, "fields"), &view);
 	return STORE_OK;
 }
 

@@ -1,12 +1,14 @@
 /* blueprint: agents as they are compiled, for what the API says of them: their graph, their state's fields.
  *
  * Middleware in shared objects is known if `flotilla serve` was given it (--plugin); an agent with other middleware has no
- * blueprint, and all of its fields are shown. */
+ * blueprint: then nobody knows here which fields it keeps private. Who has no tenant is shown all of them, a tenant those that
+ * each agent has, and that are public. */
 #ifndef BLUEPRINT_H
 #define BLUEPRINT_H
 
 #include "api.h"
 #include "graph.h"
+#include "shape.h"
 
 struct blueprints;
 
@@ -35,10 +37,15 @@ bool blueprint_open(struct call *call, const char *name, struct blueprint *bluep
 const struct value *assistant_state_schema(
     struct arena *arena, const struct spec *spec, bool is_input);
 
-/* The fields of the agent's state that nobody outside is shown: [name], in arena. name NULL, or an agent that is not
- * there: none. Remembered by version. STORE_OK, or why Redis did not say: then the state must not be shown. */
-enum store_status blueprint_hidden(struct api *api, struct arena *arena, const char *name,
-    const struct value **hidden_r);
+/* Whether a field is one that each agent has, open to all. */
+bool blueprint_is_common(const char *field);
+
+/* Which fields of a state that the agent of that name has left are shown to who calls, in arena: but those that it keeps private; to a
+ * tenant those alone that are known not to be. So of an agent that cannot be compiled, was deleted, or is none (NULL), a
+ * tenant is shown what each agent has, and nothing that another agent has left on the thread before. Remembered by version.
+ * STORE_OK, or why Redis did not say: then the state must not be shown. */
+enum store_status blueprint_view(
+    struct call *call, struct arena *arena, const char *name, struct shape_view *view_r);
 
 /* Reads the state of the thread of that name as it is shown: *thread_r as of store_thread, with `asks`; *values_r. run: as
  * that run has left it so far, also when others have gone on behind it, while its checkpoints are there; NULL: as it is now. Waits

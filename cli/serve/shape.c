@@ -58,17 +58,28 @@ shape_messages(struct arena *arena, const struct value *messages)
 }
 
 const struct value *
-shape_values(struct arena *arena, const struct value *messages,
-    const struct value *fields, const struct value *hidden)
+shape_fields(
+    struct arena *arena, const struct value *fields, const struct shape_view *view)
 {
-	struct value_fields values = { .arena = arena };
+	struct value_fields shown = { .arena = arena };
 	size_t i;
 
-	value_fields_set(&values, "messages", shape_messages(arena, messages));
 	for (i = 0; i < value_size(fields); i++)
-		if (!value_contains(hidden, value_text(fields->pairs[i].key)))
+		if (value_contains(view->names, value_text(fields->pairs[i].key)) ==
+		    view->has_shown)
 			value_fields_put(
-			    &values, fields->pairs[i].key, fields->pairs[i].value);
+			    &shown, fields->pairs[i].key, fields->pairs[i].value);
+	return value_fields_end(&shown);
+}
+
+const struct value *
+shape_values(struct arena *arena, const struct value *messages,
+    const struct value *fields, const struct shape_view *view)
+{
+	struct value_fields values = { .arena = arena };
+
+	value_fields_set(&values, "messages", shape_messages(arena, messages));
+	value_fields_put_all(&values, shape_fields(arena, fields, view));
 	return value_fields_end(&values);
 }
 

@@ -11,9 +11,18 @@ const struct value *shape_time(struct arena *arena, int64_t ms);
 const struct value *shape_message(struct arena *arena, const struct value *message);
 const struct value *shape_messages(struct arena *arena, const struct value *messages);
 
-/* A state: messages, and fields but those in hidden ([name]). */
+/* Which fields of a state are shown: those of names ([name]), or all but those. All, as { 0 }. */
+struct shape_view {
+	const struct value *names;
+	bool has_shown; /* names are those that are shown */
+};
+
+/* Those of fields that are shown. */
+const struct value *shape_fields(
+    struct arena *arena, const struct value *fields, const struct shape_view *view);
+/* A state: messages, and those fields. */
 const struct value *shape_values(struct arena *arena, const struct value *messages,
-    const struct value *fields, const struct value *hidden);
+    const struct value *fields, const struct shape_view *view);
 /* What a node wrote: {messages?, field: value}. */
 const struct value *shape_update(
     struct arena *arena, const struct value *messages, const struct value *fields);

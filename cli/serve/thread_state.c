@@ -22,15 +22,25 @@
 #define LIMIT_MAX 1000
 #define READ_AT_ONCE 100 /* states of a history of which some are passed over */
 
-/* The run that was looked at last: states of one follow each other. */
-struct seen_run {
+/* The run that was looked at last, and the agent: states of one follow each other. */
+struct seen {
 	struct arena *arena; /* or NULL */
 	const char *name;
 	const struct value *record; /* or NULL: it is not there any more */
+	struct arena *agent_arena;  /* or NULL */
+	const char *agent;          /* or NULL: none */
+	struct shape_view view;     /* of its states */
 };
 
+static void
+forget(struct seen *seen)
+{
+	arena_destroy(&seen->arena);
+	arena_destroy(&seen->agent_arena);
+}
+
 static const struct value *
-look_at(struct call *call, struct seen_run *seen, const char *run)
+look_at(struct call *call, struct seen *seen, const char *run)
 {
 	if (seen->arena != NULL && strcmp(seen->name, run) == 0)
 		return seen->record;
@@ -49,7 +59,7 @@ look_at(struct call *call, struct seen_run *seen, const char *run)
 /* The same thread, with what its checkpoint's run says of itself, and why that has failed if it has there. */
 static const struct value *
 with_run(struct call *call, struct arena *arena, const struct value *thread,
-    const struct value *checkpoint, struct seen_run *seen)
+    const struct value *checkpoint, struct seen *seen)
 {
 	const bool has_failed =
 	    value_text_is(value_get(value_get(thread, "head"), "status"), "error");
@@ -72,7 +82,7 @@ call_state_get(struct call *call)
 	const char *name = call->params[0];
 	struct arena *arena = call->arena;
 	const struct value *thread, *values, *last = NULL, *fields, *state;
-	struct seen_run seen = { 0 };
+	struct seen seen = { 0 };
 	enum store_status status;
 
 	if (!select_read(call, SELECT_STATE, &fields) || !thread_is_there(call, name))
@@ -87,40 +97,45 @@ call_state_get(struct call *call)
 		    ? shape_state(arena, with_run(call, arena, thread, last, &seen), last,
 			  values, value_get(thread, "asks"))
 		    : shape_no_state(arena);
-	arena_destroy(&seen.arena);
+	forget(&seen);
 	if (status == STORE_OK || status == STORE_NONE)
 		reply(call, 200, select_fields(arena, state, fields));
 	else
 		reply_failed(call, status, "such thread");
 }
 
-/* A state of the past: what it waited for then is asked no more. */
-static const struct value *
-past_state(struct call *call, struct arena *arena, const struct value *past,
-    const struct value *hidden, struct seen_run *seen)
+/* What of the states of an agent, or of none, is shown. */
+static enum store_status
+look_at_agent(struct call *call, struct seen *seen, const char *agent)
 {
-	const struct value *checkpoint = value_get(past, "checkpoint");
-	const struct value *values = shape_values(
-	    arena, value_get(past, "messages"), value_get(past, "fields"), hidden);
-
-	if (checkpoint == NULL)
-		return shape_first_state(arena, past, values);
-	return shape_state(arena, with_run(call, arena, past, checkpoint, seen),
-	    checkpoint, values, asks_of(arena, value_get(past, "head")));
+	if (seen->agent_arena != NULL && agent != NULL && seen->agent != NULL &&
+	    strcmp(seen->agent, agent) == 0)
+		return STORE_OK;
+	arena_destroy(&seen->agent_arena);
+	seen->agent_arena = arena_new();
+	seen->agent = agent != NULL ? arena_strdup(seen->agent_arena, agent) : NULL;
+	return blueprint_view(call, seen->agent_arena, agent, &seen->view);
 }
 
-/* What is hidden of the thread's states. */
+/* A state of the past: what it waited for then is asked no more. What of it is shown the agent of then says. */
 static enum store_status
-hidden_on(struct call *call, const char *name, const struct value **hidden_r)
+past_state(struct call *call, struct arena *arena, const struct value *past,
+    struct seen *seen, const struct value **state_r)
 {
-	const struct value *head = NULL;
+	const struct value *checkpoint = value_get(past, "checkpoint"), *values;
+	const struct value *head = value_get(past, "head");
 	enum store_status status =
-	    store_head(api_store(call->api), call->arena, name, &head);
+	    look_at_agent(call, seen, value_get_text(head, "agent"));
 
-	if (status != STORE_OK && status != STORE_NONE)
+	if (status != STORE_OK)
 		return status;
-	return blueprint_hidden(
-	    call->api, call->arena, value_get_text(head, "agent"), hidden_r);
+	values = shape_values(
+	    arena, value_get(past, "messages"), value_get(past, "fields"), &seen->view);
+	*state_r = checkpoint == NULL
+		       ? shape_first_state(arena, past, values)
+		       : shape_state(arena, with_run(call, arena, past, checkpoint, seen),
+			     checkpoint, values, asks_of(arena, head));
+	return STORE_OK;
 }
 
 /* The version that path or body names, NO_CHECKPOINT where the body names none, or -1 after answering. */
@@ -142,8 +157,8 @@ void
 call_state_at(struct call *call)
 {
 	const char *name = call->params[0];
-	const struct value *past, *hidden, *fields;
-	struct seen_run seen = { 0 };
+	const struct value *past, *state, *fields;
+	struct seen seen = { 0 };
 	int64_t version;
 	enum store_status status;
 
@@ -161,14 +176,12 @@ call_state_at(struct call *call)
 		room_leave_state(call);
 	}
 	if (status == STORE_OK)
-		status = hidden_on(call, name, &hidden);
+		status = past_state(call, call->arena, past, &seen, &state);
 	if (status == STORE_OK)
-		reply(call, 200,
-		    select_fields(call->arena,
-			past_state(call, call->arena, past, hidden, &seen), fields));
+		reply(call, 200, select_fields(call->arena, state, fields));
 	else
 		reply_failed(call, status, "such checkpoint");
-	arena_destroy(&seen.arena);
+	forget(&seen);
 }
 
 /* --- history ------------------------------------------------------------------------------ */
@@ -198,30 +211,34 @@ before_of(struct call *call)
 /* A history under way. */
 struct history {
 	struct call *call;
-	const struct value *fields, *hidden;
+	const struct value *fields;
 	const struct value *metadata; /* that are wanted, or nil */
 	int64_t before, limit;        /* of what is still to be read */
 	int64_t only;                 /* the version that is wanted, or NO_CHECKPOINT */
 	struct reply_list list;
-	struct seen_run seen;
+	struct seen seen;
 	bool is_full;
 };
 
 /* Adds the state, if it is wanted. What is too much is left out, as behind a limit: `before` goes on there. */
-static void
+static enum store_status
 add_past(struct history *history, struct arena *arena, const struct value *past)
 {
-	const struct value *state =
-	    past_state(history->call, arena, past, history->hidden, &history->seen);
+	const struct value *state;
+	enum store_status status =
+	    past_state(history->call, arena, past, &history->seen, &state);
 
+	if (status != STORE_OK)
+		return status;
 	history->before = value_get_int(past, "version", 0);
 	if ((history->only != NO_CHECKPOINT && history->only != history->before) ||
 	    !select_matches(value_get(state, "metadata"), history->metadata))
-		return;
+		return STORE_OK;
 	history->is_full =
 	    !reply_list_add(&history->list, select_fields(arena, state, history->fields),
 		SERVE_LIST_BYTES_MAX) ||
 	    history->list.count == (size_t)history->limit;
+	return STORE_OK;
 }
 
 /* Reads so many from before on; more_r: whether there may be others behind them. Each on a turn of its own: of a long thread all
@@ -240,7 +257,7 @@ add_pasts(struct history *history, size_t count, bool *more_r)
 	     i++) {
 		struct arena *arena = arena_new();
 
-		add_past(history, arena, value_at(pasts, i));
+		status = add_past(history, arena, value_at(pasts, i));
 		arena_destroy(&arena);
 		fiber_yield();
 	}
@@ -258,8 +275,7 @@ read_history(struct history *history)
 			   ? READ_AT_ONCE
 			   : (size_t)history->limit;
 	bool has_more = true;
-	enum store_status status =
-	    hidden_on(history->call, history->call->params[0], &history->hidden);
+	enum store_status status = STORE_OK;
 
 	if (history->only != NO_CHECKPOINT && history->only < history->before)
 		history->before = history->only + 1;
@@ -295,7 +311,7 @@ call_history(struct call *call)
 	if (status == STORE_OK) {
 		status = read_history(&history);
 		room_leave_list(call);
-		arena_destroy(&history.seen.arena);
+		forget(&history.seen);
 	}
 	if (status == STORE_OK) {
 		reply_list_end(&history.list, call);

@@ -247,7 +247,7 @@ static enum store_status
 read_values(struct trail *trail, struct arena *arena, uint64_t version,
     const struct value **thread_r, const struct value **values_r)
 {
-	const struct value *hidden;
+	struct shape_view view;
 	enum store_status status = room_for_state(trail->call);
 
 	if (status != STORE_OK)
@@ -255,11 +255,11 @@ read_values(struct trail *trail, struct arena *arena, uint64_t version,
 	status = read_thread(trail, arena, version, thread_r);
 	room_leave_state(trail->call);
 	if (status == STORE_OK)
-		status = blueprint_hidden(trail->call->api, arena,
-		    value_get_text(value_get(*thread_r, "head"), "agent"), &hidden);
+		status = blueprint_view(trail->call, arena,
+		    value_get_text(value_get(*thread_r, "head"), "agent"), &view);
 	if (status == STORE_OK)
 		*values_r = shape_values(arena, value_get(*thread_r, "messages"),
-		    value_get(*thread_r, "fields"), hidden);
+		    value_get(*thread_r, "fields"), &view);
 	return status;
 }
 

@@ -10,13 +10,6 @@
 
 #define SHOWN_BYTES 64u
 
-/* Each agent has them, and they are open to all. */
-static bool
-is_common(const char *name)
-{
-	return strcmp(name, "messages") == 0 || strcmp(name, "structured_response") == 0;
-}
-
 bool
 update_may_write(struct call *call, const struct blueprint *read,
     const struct value *update, const char *where)
@@ -28,7 +21,7 @@ update_may_write(struct call *call, const struct blueprint *read,
 		const char *shown = utf8_shown(call->arena, name, SHOWN_BYTES);
 		const struct field *field;
 
-		if (is_common(name))
+		if (blueprint_is_common(name))
 			continue;
 		if (read->spec == NULL) {
 			reply_error(call, 403,
@@ -79,7 +72,7 @@ fits(struct call *call, const struct blueprint *read, const char *name,
 		if (!value_is_nil(value) &&
 		    chat_normalise(call->arena, value, &error) == NULL)
 			reply_error(call, 422, "%s: %s", where, error);
-	} else if (field == NULL && !is_common(name)) {
+	} else if (field == NULL && !blueprint_is_common(name)) {
 		reply_unknown(call, read, name, where);
 	} else if (field != NULL && !field_takes(field, value)) {
 		reply_error(call, 422, "%s: %s: must be %s, not %s", where, name,

@@ -94,16 +94,22 @@ serve_stop(struct cli_job **server_p)
 }
 
 void
-serve_open(void)
+serve_open_with(const char *const *flags)
 {
 	struct said said;
 
 	curl_global_init(CURL_GLOBAL_DEFAULT);
-	fleet_up_start(&serve_bench.fleet, "1");
+	fleet_up_start_with(&serve_bench.fleet, "1", flags);
 	fleet_up_write(&serve_bench.fleet, "more.yaml", agents_text);
 	said = CLI(&serve_bench.fleet.flotilla, "agents", "apply", "more.yaml");
 	ck_assert_msg(said.status == STATUS_OK, "%s", said.err);
 	serve_bench.url = serve_start(&serve_bench.server, NULL);
+}
+
+void
+serve_open(void)
+{
+	serve_open_with(NULL);
 }
 
 void

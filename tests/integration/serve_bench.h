@@ -19,6 +19,8 @@ extern struct serve_bench {
 
 /* Fixtures of a case: a fleet, with agents more, and a server. */
 void serve_open(void);
+/* The same, with these flags of `flotilla up` more (NULL-ended). */
+void serve_open_with(const char *const *flags);
 void serve_close(void);
 
 /* Starts another one, with these flags behind --listen (NULL-ended, or NULL); returns its URL. */

@@ -72,13 +72,23 @@ END_TEST
 
 START_TEST(private_fields_are_not_shown)
 {
-	ck_assert_value(arena,
-	    shape_values(arena, literal(arena, "[{'type': 'human', 'content': 'Hi'}]"),
-		literal(arena, "{'n': 1, 'secret': 2, 'more': null}"),
-		literal(arena, "['secret', 'other']")),
+	const struct value *said = literal(arena, "[{'type': 'human', 'content': 'Hi'}]");
+	const struct value *fields =
+	    literal(arena, "{'n': 1, 'secret': 2, 'more': null}");
+	struct shape_view view = { literal(arena, "['secret', 'other']"), false };
+
+	ck_assert_value(arena, shape_values(arena, said, fields, &view),
 	    "{'messages': [{'type': 'human', 'content': 'Hi', 'additional_kwargs': {}, "
 	    "'response_metadata': {}}], 'n': 1, 'more': null}");
-	ck_assert_value(arena, shape_values(arena, NULL, NULL, NULL), "{'messages': []}");
+	ck_assert_value(
+	    arena, shape_fields(arena, fields, &view), "{'n': 1, 'more': null}");
+	view.has_shown = true;
+	ck_assert_value(arena, shape_fields(arena, fields, &view), "{'secret': 2}");
+	view = (struct shape_view){ NULL, true };
+	ck_assert_value(arena, shape_fields(arena, fields, &view), "{}");
+	view = (struct shape_view){ 0 };
+	ck_assert_value(
+	    arena, shape_values(arena, NULL, NULL, &view), "{'messages': []}");
 }
 END_TEST
 
