@@ -60,6 +60,10 @@ finish_with(struct core *core, struct call *call, struct message *message)
 		reason = "its worker answered UNKNOWN_CALL, which only a broker says";
 	}
 	COUNT(core, answered);
+	if (call->state == CALL_ASSIGNED && call->worker == message->session &&
+	    call->capability != NULL && call->given_ms > 0)
+		spread_add(
+		    &core->ran[call->capability->kind], core->now_ms - call->given_ms);
 	if (!call->asked)
 		teller_note(call, message->session);
 	call_finish(core, call,

@@ -26,6 +26,7 @@ capability_get(struct core *core, const char *name)
 		return capability;
 	capability = xcalloc(1, sizeof *capability + size);
 	memcpy(capability->name, name, size);
+	capability->kind = service_kind_of(name);
 	queue_init(&capability->queue, core->options.seed);
 	TAILQ_INIT(&capability->suspects);
 	id_table_put(core->capabilities, &capability->key, capability->name, capability);

@@ -146,6 +146,8 @@ uint64_t core_count(const struct core *core, enum core_counter counter);
  *   calls     {held, queued, assigned, kept}
  *   bodies    {bytes, bytes_max}
  *   counters  {each of counters.def}
+ *   times     {bounds_ms, waited, ran}; the last two {kind: {counts, sum_ms}} (spread.h, service_kind.h): of calls
+ *             from when they were asked for until a worker was first given them, and from when it was until its answer
  * At most STATS_ROWS_MAX sessions and services. */
 #define STATS_ROWS_MAX 1000u
 const struct value *core_stats(const struct core *core, struct arena *arena);

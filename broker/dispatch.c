@@ -115,6 +115,10 @@ call_assign(struct core *core, struct call *call, struct offer *offer)
 	assert(offer_room(offer) > 0 && call->capability == offer->capability);
 	call->offer = offer;
 	call->known_there = false;
+	if (call->holder_count == 0)
+		spread_add(
+		    &core->waited[call->capability->kind], core->now_ms - call->asked_ms);
+	call->given_ms = core->now_ms;
 	holder_note(call, worker);
 	place_at(core, call, worker, true);
 	worker->used = call->capability->turn = ++core->turns;
@@ -128,6 +132,7 @@ call_attach(struct core *core, struct call *call, struct session *worker, bool h
 {
 	call->offer = offer_find(worker, call->capability);
 	call->known_there = true;
+	call->given_ms = 0;
 	place_at(core, call, worker, has_slot);
 	if (has_slot) {
 		/* It was not in the credit the worker reported, unless it has ended there meanwhile. */

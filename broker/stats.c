@@ -184,6 +184,44 @@ counters_value(const struct core *core, struct arena *arena)
 	return value_fields_end(&fields);
 }
 
+static const struct value *
+spread_value(struct arena *arena, const struct spread *spread)
+{
+	struct value_list counts = { .arena = arena };
+	unsigned i;
+
+	for (i = 0; i <= SPREAD_BOUND_COUNT; i++)
+		value_list_add(&counts, value_int(arena, (int64_t)spread->counts[i]));
+	return value_map(arena, "counts", value_list_end(&counts), "sum_ms",
+	    value_int(arena, (int64_t)spread->sum_ms), NULL);
+}
+
+/* {kind: spread} */
+static const struct value *
+spreads_value(struct arena *arena, const struct spread *spreads)
+{
+	struct value_fields fields = { .arena = arena };
+	unsigned kind;
+
+	for (kind = 0; kind < SERVICE_KINDS; kind++)
+		value_fields_set(&fields, service_kind_name((enum service_kind)kind),
+		    spread_value(arena, &spreads[kind]));
+	return value_fields_end(&fields);
+}
+
+static const struct value *
+times_value(const struct core *core, struct arena *arena)
+{
+	struct value_list bounds = { .arena = arena };
+	unsigned i;
+
+	for (i = 0; i < SPREAD_BOUND_COUNT; i++)
+		value_list_add(&bounds, value_int(arena, spread_bound(i)));
+	return value_map(arena, "bounds_ms", value_list_end(&bounds), "waited",
+	    spreads_value(arena, core->waited), "ran", spreads_value(arena, core->ran),
+	    NULL);
+}
+
 const struct value *
 core_stats(const struct core *core, struct arena *arena)
 {
@@ -194,5 +232,5 @@ core_stats(const struct core *core, struct arena *arena)
 	return value_map(arena, "broker", broker_value(core, arena), "sessions",
 	    sessions_value(core, arena), "services", services_value(core, arena), "calls",
 	    states_value(core, arena), "bodies", bodies, "counters",
-	    counters_value(core, arena), NULL);
+	    counters_value(core, arena), "times", times_value(core, arena), NULL);
 }

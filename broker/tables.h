@@ -19,7 +19,9 @@
 #include "pins.h"
 #include "queue.h"
 #include "rights.h"
+#include "service_kind.h"
 #include "settled.h"
+#include "spread.h"
 
 /* A message's bodies, ours until dropped. */
 struct blob {
@@ -34,8 +36,10 @@ struct call {
 	enum call_state state;
 	struct header header; /* as its requester sent it; strings in text */
 	char *text;
-	bool asked;           /* a CALL came; else known from a worker only */
-	uint64_t asked_ms;    /* when that was first */
+	bool asked;        /* a CALL came; else known from a worker only */
+	uint64_t asked_ms; /* when that was first */
+	uint64_t
+	    given_ms; /* ASSIGNED: when we gave it to its worker; 0: it had it already */
 	struct blob request;  /* CALL's bodies, until there is an outcome */
 	unsigned attempt;     /* from 1 */
 	bool given_back;      /* by a worker that may have begun it */
@@ -96,7 +100,8 @@ struct capability {
 	struct queue queue;
 	struct call_list suspects; /* wait for workers that have none (suspects.c) */
 	size_t suspect_count;
-	struct heap ready;   /* of offers: most room first, then least recently used */
+	struct heap ready; /* of offers: most room first, then least recently used */
+	enum service_kind kind;
 	size_t workers;      /* offers */
 	size_t calls;        /* that point here */
 	size_t running;      /* of these: at a worker */
@@ -223,6 +228,9 @@ struct core {
 	SLIST_HEAD(, sought) sought;
 
 	uint64_t counters[CORE_COUNTERS];
+	/* Of calls that were given to a worker for the first time: since they were asked for. Of those that were
+	 * answered by whom we gave them to: since then. */
+	struct spread waited[SERVICE_KINDS], ran[SERVICE_KINDS];
 };
 
 /* A message under way through the core. */

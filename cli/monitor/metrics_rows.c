@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bounds.h"
+#include "service_kind.h"
 #include "settings.h"
 #include "stats.h"
 #include "top_row.h"
@@ -27,8 +28,6 @@ struct rows {
 
 static const char *const process_kinds[] = { "broker", "coordinator", "worker-model",
 	"worker-tools", "store", "worker" };
-static const char *const queue_kinds[] = { "model", "tool", "webhook", "store", "worker",
-	"other" };
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static void
@@ -263,20 +262,6 @@ add_processes(struct rows *rows, const struct top_look *seen)
 
 /* --- services -------------------------------------------------------------------------- */
 
-static const char *
-queue_kind(const char *service)
-{
-	size_t size = strcspn(service, ":"), i;
-
-	if (strcmp(service, "tools") == 0)
-		return "tool";
-	for (i = 0; i < COUNT(queue_kinds); i++)
-		if (strlen(queue_kinds[i]) == size &&
-		    strncmp(queue_kinds[i], service, size) == 0)
-			return queue_kinds[i];
-	return "other";
-}
-
 static void
 add_services(struct rows *rows, const struct top_look *seen)
 {
@@ -288,7 +273,8 @@ add_services(struct rows *rows, const struct top_look *seen)
 
 	for (i = 0; i < value_size(services); i++) {
 		const struct value *row = value_at(services, i);
-		const char *name = value_get_text(row, "name"), *kind = queue_kind(name);
+		const char *name = value_get_text(row, "name"),
+			   *kind = service_kind_name(service_kind_of(name));
 
 		/* worker:SESSION is another one with each start of a worker. */
 		items.list[items.count++] = (struct item){ kind,
@@ -299,12 +285,15 @@ add_services(struct rows *rows, const struct top_look *seen)
 			    or_zero(rows, row, "oldest_ms"), NULL) };
 	}
 	fold(rows->arena, &items);
-	for (i = 0; i < COUNT(queue_kinds); i++)
-		add_row(rows, METRICS_QUEUES, label(rows, "kind", queue_kinds[i]),
+	for (i = 0; i < SERVICE_KINDS; i++) {
+		const char *kind = service_kind_name((enum service_kind)i);
+
+		add_row(rows, METRICS_QUEUES, label(rows, "kind", kind),
 		    value_map(rows->arena, "queued",
-			of_kind(rows, &items, queue_kinds[i], "queued"), "running",
-			of_kind(rows, &items, queue_kinds[i], "running"), "oldest_ms",
-			of_kind(rows, &items, queue_kinds[i], "oldest_ms"), NULL));
+			of_kind(rows, &items, kind, "queued"), "running",
+			of_kind(rows, &items, kind, "running"), "oldest_ms",
+			of_kind(rows, &items, kind, "oldest_ms"), NULL));
+	}
 	add_items(rows, METRICS_SERVICES, "service", &items);
 }
 
@@ -325,6 +314,35 @@ broker_numbers(struct rows *rows, const struct value *tables)
 	return value_map_merge(rows->arena, up, value_get(tables, "counters"));
 }
 
+/* With the bounds that it was counted by; NULL: it is not told. */
+static const struct value *
+spread_of(
+    struct rows *rows, const struct value *times, const char *what, const char *kind)
+{
+	const struct value *spread = value_get(value_get(times, what), kind);
+
+	return spread == NULL ? NULL
+			      : value_map_with(rows->arena, spread, "bounds_ms",
+				    value_get(times, "bounds_ms"));
+}
+
+static void
+add_times(struct rows *rows, const struct top_broker *broker)
+{
+	const struct value *times = value_get(broker->tables, "times");
+	unsigned kind;
+
+	for (kind = 0; kind < SERVICE_KINDS; kind++) {
+		const char *name = service_kind_name((enum service_kind)kind);
+
+		add_row(rows, METRICS_TIMES,
+		    two_labels(rows, "broker", broker->endpoint, "kind", name),
+		    value_map(rows->arena, "waited",
+			spread_of(rows, times, "waited", name), "ran",
+			spread_of(rows, times, "ran", name), NULL));
+	}
+}
+
 static void
 add_broker(struct rows *rows, const struct top_broker *broker)
 {
@@ -332,6 +350,7 @@ add_broker(struct rows *rows, const struct top_broker *broker)
 	const struct value *calls = value_get(broker->tables, "calls");
 	size_t i;
 
+	add_times(rows, broker);
 	add_row(rows, METRICS_BROKERS, label(rows, "broker", broker->endpoint),
 	    broker_numbers(rows, broker->tables));
 	for (i = 0; i < COUNT(states); i++)

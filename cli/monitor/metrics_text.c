@@ -17,7 +17,11 @@ const struct metric metrics_table[] = {
 const char *
 metrics_type_name(enum metric_type type)
 {
-	return type == METRIC_COUNTER ? "counter" : "gauge";
+	static const char *const names[] = { [METRIC_COUNTER] = "counter",
+		[METRIC_GAUGE] = "gauge",
+		[METRIC_HISTOGRAM] = "histogram" };
+
+	return names[type];
 }
 
 const char *
@@ -76,9 +80,43 @@ print_number(FILE *out, enum metric_unit unit, const struct value *number)
 }
 
 static bool
-is_number(const struct value *number)
+is_told(const struct metric *metric, const struct value *number)
 {
+	if (metric->type == METRIC_HISTOGRAM)
+		return value_is(number, VALUE_MAP);
 	return value_is_number(number) || value_is(number, VALUE_BOOL);
+}
+
+/* Each bucket has those of the ones before it, too. */
+static void
+print_histogram(FILE *out, const struct metric *metric, const struct value *labels,
+    const struct value *spread)
+{
+	const struct value *counts = value_get(spread, "counts");
+	const struct value *bounds = value_get(spread, "bounds_ms");
+	struct arena *arena = arena_new();
+	int64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < value_size(counts); i++) {
+		const char *bound = i < value_size(bounds)
+					? arena_printf(arena, "%g",
+					      value_number(value_at(bounds, i), 0) / 1000)
+					: "+Inf";
+
+		sum += value_at(counts, i)->integer;
+		fprintf(out, "%s_bucket", metric->name);
+		print_labels(
+		    out, value_map_with(arena, labels, "le", value_str(arena, bound)));
+		fprintf(out, " %" PRId64 "\n", sum);
+	}
+	fprintf(out, "%s_sum", metric->name);
+	print_labels(out, labels);
+	print_number(out, metric->unit, value_get(spread, "sum_ms"));
+	fprintf(out, "%s_count", metric->name);
+	print_labels(out, labels);
+	fprintf(out, " %" PRId64 "\n", sum);
+	arena_destroy(&arena);
 }
 
 static void
@@ -92,7 +130,7 @@ print_metric(FILE *out, const struct metric *metric, const struct value *rows)
 		const struct value *number =
 		    value_get(value_get(row, "numbers"), metric->key);
 
-		if (!is_number(number))
+		if (!is_told(metric, number))
 			continue;
 		if (!is_begun) {
 			fprintf(out, "# HELP %s ", metric->name);
@@ -100,6 +138,10 @@ print_metric(FILE *out, const struct metric *metric, const struct value *rows)
 			fprintf(out, "\n# TYPE %s %s\n", metric->name,
 			    metrics_type_name(metric->type));
 			is_begun = true;
+		}
+		if (metric->type == METRIC_HISTOGRAM) {
+			print_histogram(out, metric, value_get(row, "labels"), number);
+			continue;
 		}
 		fputs(metric->name, out);
 		print_labels(out, value_get(row, "labels"));

@@ -14,7 +14,7 @@ enum metrics_source {
 	METRICS_SOURCES
 };
 
-enum metric_type { METRIC_COUNTER, METRIC_GAUGE };
+enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 enum metric_unit { METRIC_ONE, METRIC_MS };
 
 struct metric {
@@ -29,13 +29,13 @@ struct metric {
 /* All metrics, in the order of the text, ended by one without a name. */
 extern const struct metric metrics_table[];
 
-/* "counter", "gauge" */
+/* "counter", "gauge", "histogram" */
 const char *metrics_type_name(enum metric_type type);
 /* The names of the labels of a source's rows, with ", " between them; "" without. */
 const char *metrics_labels(enum metrics_source source);
 
 /* What was seen: for each source an array of rows {labels {name: text}, numbers {key: number or truth}},
- * or NULL. No two rows of a source may have the same labels. */
+ * or NULL; of a histogram {bounds_ms, counts, sum_ms} with one count more than there are bounds. No two rows of a source may have the same labels. */
 struct metrics_rows {
 	const struct value *of[METRICS_SOURCES];
 };

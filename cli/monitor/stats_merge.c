@@ -145,6 +145,58 @@ merge_rows(struct arena *arena, const struct rows *how, const struct value *one,
 	return value_list_end(&rows);
 }
 
+/* Two spreads that were counted by the same bounds. */
+static const struct value *
+merge_spreads(struct arena *arena, const struct value *one, const struct value *other)
+{
+	const struct value *mine = value_get(one, "counts");
+	const struct value *theirs = value_get(other, "counts");
+	struct value_list counts = { .arena = arena };
+	size_t i;
+
+	if (one == NULL || value_size(mine) != value_size(theirs))
+		return one == NULL ? other : one;
+	for (i = 0; i < value_size(mine); i++)
+		value_list_add(&counts, merge_values(arena, MERGE_SUM, value_at(mine, i),
+					    value_at(theirs, i)));
+	return value_map(arena, "counts", value_list_end(&counts), "sum_ms",
+	    merge_values(
+		arena, MERGE_SUM, value_get(one, "sum_ms"), value_get(other, "sum_ms")),
+	    NULL);
+}
+
+static const struct value *
+merge_kinds(struct arena *arena, const struct value *one, const struct value *other)
+{
+	struct value_fields fields = { .arena = arena };
+	size_t i;
+
+	value_fields_put_all(&fields, one);
+	for (i = 0; i < value_size(other); i++) {
+		const char *kind = value_text(other->pairs[i].key);
+
+		value_fields_set(&fields, kind,
+		    merge_spreads(arena, value_get(one, kind), other->pairs[i].value));
+	}
+	return value_fields_end(&fields);
+}
+
+/* One that counts by other bounds, or not at all, is left out. */
+static const struct value *
+merge_times(struct arena *arena, const struct value *one, const struct value *other)
+{
+	const struct value *bounds = value_get(one, "bounds_ms");
+
+	if (value_is_nil(one) || value_is_nil(other))
+		return value_is_nil(one) ? other : one;
+	if (!value_equal(bounds, value_get(other, "bounds_ms")))
+		return one;
+	return value_map(arena, "bounds_ms", bounds, "waited",
+	    merge_kinds(arena, value_get(one, "waited"), value_get(other, "waited")),
+	    "ran", merge_kinds(arena, value_get(one, "ran"), value_get(other, "ran")),
+	    NULL);
+}
+
 const struct value *
 stats_merge(struct arena *arena, const struct value *one, const struct value *other)
 {
@@ -167,5 +219,7 @@ stats_merge(struct arena *arena, const struct value *one, const struct value *ot
 		value_fields_set(&fields, sums[i],
 		    merge_sums(
 			arena, value_get(one, sums[i]), value_get(other, sums[i])));
+	value_fields_set(&fields, "times",
+	    merge_times(arena, value_get(one, "times"), value_get(other, "times")));
 	return value_fields_end(&fields);
 }

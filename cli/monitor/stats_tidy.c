@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#define BOUNDS_MAX 64u
 #define NUMBER_MAX (INT64_C(1) << 53) /* sums of them are numbers, too */
 
 static bool
@@ -65,6 +66,63 @@ tidy_rows(struct arena *arena, const struct value *rows, const char *const *text
 	return value_list_end(&list);
 }
 
+/* Whole numbers from 0 on, so many. */
+static bool
+are_counts(const struct value *list, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(list); i++)
+		if (!value_is(value_at(list, i), VALUE_INT) ||
+		    value_at(list, i)->integer < 0 ||
+		    value_at(list, i)->integer > NUMBER_MAX)
+			return false;
+	return value_is(list, VALUE_ARRAY) && list->size == count;
+}
+
+static bool
+are_bounds(const struct value *list)
+{
+	size_t i;
+
+	for (i = 1; i < value_size(list); i++)
+		if (value_number(value_at(list, i), -1) <=
+		    value_number(value_at(list, i - 1), 0))
+			return false;
+	return are_counts(list, value_size(list)) && list->size <= BOUNDS_MAX;
+}
+
+/* {kind: {counts, sum_ms}}, those that fit the bounds. */
+static const struct value *
+tidy_spreads(struct arena *arena, const struct value *spreads, size_t bounds)
+{
+	struct value_fields fields = { .arena = arena };
+	size_t i;
+
+	for (i = 0; value_is(spreads, VALUE_MAP) && i < spreads->size; i++) {
+		const struct value *spread = spreads->pairs[i].value;
+		const struct value *sum_ms = value_get(spread, "sum_ms");
+
+		if (are_counts(value_get(spread, "counts"), bounds + 1) &&
+		    value_is(sum_ms, VALUE_INT) && sum_ms->integer >= 0)
+			value_fields_put(&fields, spreads->pairs[i].key, spread);
+	}
+	return value_fields_end(&fields);
+}
+
+/* NULL: a broker of before tells none. */
+static const struct value *
+tidy_times(struct arena *arena, const struct value *times)
+{
+	const struct value *bounds = value_get(times, "bounds_ms");
+
+	if (!are_bounds(bounds))
+		return NULL;
+	return value_map(arena, "bounds_ms", bounds, "waited",
+	    tidy_spreads(arena, value_get(times, "waited"), bounds->size), "ran",
+	    tidy_spreads(arena, value_get(times, "ran"), bounds->size), NULL);
+}
+
 const struct value *
 stats_tidy(struct arena *arena, const struct value *tables)
 {
@@ -79,7 +137,8 @@ stats_tidy(struct arena *arena, const struct value *tables)
 	    tidy_rows(arena, value_get(tables, "services"), named), "calls",
 	    tidy_map(arena, value_get(tables, "calls")), "bodies",
 	    tidy_map(arena, value_get(tables, "bodies")), "counters",
-	    tidy_map(arena, value_get(tables, "counters")), NULL);
+	    tidy_map(arena, value_get(tables, "counters")), "times",
+	    tidy_times(arena, value_get(tables, "times")), NULL);
 }
 
 bool

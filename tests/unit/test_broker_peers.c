@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "broker_bench.h"
+#include "json.h"
 
 #define C 1 /* coordinators */
 #define C2 2
@@ -374,6 +375,75 @@ START_TEST(stats_tell_the_tables)
 }
 END_TEST
 
+/* How many took at most bound_ms, more than the bound before, and how long all took together. */
+static void
+expect_spread(
+    const char *what, const char *kind, int64_t bound_ms, int64_t count, int64_t sum_ms)
+{
+	struct arena *arena = arena_new();
+	const struct value *times = value_get(core_stats(bench.core, arena), "times");
+	const struct value *spread = value_get(value_get(times, what), kind);
+	const struct value *bounds = value_get(times, "bounds_ms");
+	const struct value *counts = value_get(spread, "counts");
+	int64_t all = 0, there = 0;
+	size_t i;
+
+	ck_assert_uint_eq(value_size(counts), value_size(bounds) + 1);
+	for (i = 0; i < value_size(counts); i++) {
+		all += value_at(counts, i)->integer;
+		if (i < value_size(bounds) && value_at(bounds, i)->integer == bound_ms)
+			there = value_at(counts, i)->integer;
+	}
+	ck_assert_msg(all == count && there == count &&
+			  value_get_int(spread, "sum_ms", -1) == sum_ms,
+	    "%s %s", what, json_text(arena, spread));
+	arena_destroy(&arena);
+}
+
+START_TEST(stats_tell_how_long_calls_waited_and_ran)
+{
+	bench_call(&bench, C, "c1", "tool:a");
+	expect_spread("waited", "tool", 500, 0, 0);
+	bench_pass(&bench, 300);
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_expect(&bench, W, MSG_CALL, "c1");
+	expect_spread("waited", "tool", 500, 1, 300);
+	bench_about(&bench, W, MSG_CALL_ACK, "c1");
+	bench_pass(&bench, 2000);
+	expect_spread("ran", "tool", 2500, 0, 0);
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	expect_spread("ran", "tool", 2500, 1, 2000);
+	expect_spread("waited", "tool", 500, 1, 300);
+	expect_spread("ran", "model", 2500, 0, 0);
+}
+END_TEST
+
+/* It has waited once, and ran at the worker that has answered. */
+START_TEST(a_call_that_moves_has_waited_once)
+{
+	bench_call_moves(&bench, C, W, W2);
+	bench_about(&bench, W2, MSG_CALL_ACK, "c1");
+	bench_pass(&bench, 100);
+	bench_about(&bench, W2, MSG_RESULT, "c1");
+	expect_spread("waited", "tool", 5, 1, 0);
+	expect_spread("ran", "tool", 100, 1, 100);
+}
+END_TEST
+
+/* Nobody knows since when a worker has a call of before our time. */
+START_TEST(what_a_worker_had_already_is_not_measured)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_announce(&bench, W, "c1", CALL_RUNNING);
+	bench_flagged(&bench, C, "c1", WIRE_RESEND);
+	bench_pass(&bench, 100);
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_expect_outcome(&bench, C, "c1", CODE_OK);
+	expect_spread("waited", "tool", 5, 0, 0);
+	expect_spread("ran", "tool", 100, 0, 0);
+}
+END_TEST
+
 TCase *
 tcase_broker_peers(void)
 {
@@ -403,5 +473,8 @@ tcase_broker_peers(void)
 	tcase_add_test(tcase, a_worker_may_call_too);
 	tcase_add_test(tcase, a_leaving_broker_says_so_and_takes_no_new_calls);
 	tcase_add_test(tcase, stats_tell_the_tables);
+	tcase_add_test(tcase, stats_tell_how_long_calls_waited_and_ran);
+	tcase_add_test(tcase, a_call_that_moves_has_waited_once);
+	tcase_add_test(tcase, what_a_worker_had_already_is_not_measured);
 	return tcase;
 }

@@ -110,6 +110,31 @@ START_TEST(what_is_missing_is_left_out)
 }
 END_TEST
 
+/* Buckets add up, as Prometheus has them. */
+START_TEST(a_histogram_has_buckets_sum_and_count)
+{
+	ck_assert_str_eq(
+	    text_of(METRICS_TIMES,
+		"[{'labels': {'broker': 'b', 'kind': 'tool'}, 'numbers': {'ran': "
+		"{'bounds_ms': [5, 250, 60000], 'counts': [3, 0, 2, 1], 'sum_ms': "
+		"123456}}}]"),
+	    "# HELP flotilla_call_run_seconds how long it took from there until the "
+	    "worker's answer came; a call that was given to another worker then counts "
+	    "from there\n"
+	    "# TYPE flotilla_call_run_seconds histogram\n"
+	    "flotilla_call_run_seconds_bucket{broker=\"b\",kind=\"tool\",le=\"0.005\"} "
+	    "3\n"
+	    "flotilla_call_run_seconds_bucket{broker=\"b\",kind=\"tool\",le=\"0.25\"} "
+	    "3\n"
+	    "flotilla_call_run_seconds_bucket{broker=\"b\",kind=\"tool\",le=\"60\"} "
+	    "5\n"
+	    "flotilla_call_run_seconds_bucket{broker=\"b\",kind=\"tool\",le=\"+Inf\"} "
+	    "6\n"
+	    "flotilla_call_run_seconds_sum{broker=\"b\",kind=\"tool\"} 123.456\n"
+	    "flotilla_call_run_seconds_count{broker=\"b\",kind=\"tool\"} 6\n");
+}
+END_TEST
+
 /* --- a look ------------------------------------------------------------------------------ */
 
 static const char *
@@ -172,7 +197,9 @@ static const char tables_text[] =
     "{'name': 'else', 'workers': 1, 'queued': 0, 'running': 0}], "
     "'calls': {'held': 0, 'queued': 6, 'assigned': 7, 'kept': 1}, "
     "'bodies': {'bytes': 10, 'bytes_max': 100}, "
-    "'counters': {'accepted': 70, 'requeued': 2, 'stuck': 1}}";
+    "'counters': {'accepted': 70, 'requeued': 2, 'stuck': 1}, "
+    "'times': {'bounds_ms': [5, 100], 'waited': {'model': {'counts': [1, 2, 3], "
+    "'sum_ms': 900}}, 'ran': {'model': {'counts': [0, 1, 5], 'sum_ms': 7000}}}}";
 
 static const char *
 text_of_fleet(void)
@@ -244,6 +271,10 @@ static const char *const expected[] = {
 	"flotilla_broker_bodies_max_bytes{broker=\"tcp://a:1\"} 100",
 	"flotilla_broker_calls{broker=\"tcp://a:1\",state=\"assigned\"} 7",
 	"flotilla_calls_requeued_total{broker=\"tcp://a:1\"} 2",
+	("flotilla_call_wait_seconds_bucket{broker=\"tcp://a:1\",kind=\"model\","
+	 "le=\"0.1\"} 3"),
+	"flotilla_call_wait_seconds_count{broker=\"tcp://a:1\",kind=\"model\"} 6",
+	"flotilla_call_run_seconds_sum{broker=\"tcp://a:1\",kind=\"model\"} 7.000",
 	"flotilla_workers_stuck_total{broker=\"tcp://a:1\"} 1",
 };
 
@@ -335,6 +366,7 @@ tcase_metrics(void)
 	tcase_add_test(tc, times_are_seconds);
 	tcase_add_test(tc, without_labels_there_are_no_braces);
 	tcase_add_test(tc, what_is_missing_is_left_out);
+	tcase_add_test(tc, a_histogram_has_buckets_sum_and_count);
 	tcase_add_test(tc, a_fleet_that_is_away_says_just_that);
 	tcase_add_loop_test(
 	    tc, a_look_is_told, 0, (int)(sizeof expected / sizeof expected[0]));

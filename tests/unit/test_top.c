@@ -56,6 +56,30 @@ START_TEST(a_process_at_two_brokers_is_one_row)
 }
 END_TEST
 
+START_TEST(what_took_long_at_two_brokers_adds_up)
+{
+	const struct value *one = literal(arena,
+	    "{'broker': {'name': 'b1'}, 'times': {'bounds_ms': [5], 'waited': {'tool': "
+	    "{'counts': [1, 2], 'sum_ms': 30}}, 'ran': {}}}");
+	const struct value *merged = stats_merge(arena, one,
+	    literal(arena,
+		"{'times': {'bounds_ms': [5], 'waited': {'tool': {'counts': [3, 4], "
+		"'sum_ms': 50}}, 'ran': {'model': {'counts': [0, 1], 'sum_ms': 9}}}}"));
+
+	ck_assert_value(arena, value_get(merged, "times"),
+	    "{'bounds_ms': [5], 'waited': {'tool': {'counts': [4, 6], 'sum_ms': 80}}, "
+	    "'ran': {'model': {'counts': [0, 1], 'sum_ms': 9}}}");
+	/* By other bounds nothing can be added. */
+	merged = stats_merge(arena, one,
+	    literal(arena,
+		"{'times': {'bounds_ms': [6], 'waited': {'tool': {'counts': [3, 4], "
+		"'sum_ms': 50}}, 'ran': {}}}"));
+	ck_assert_value(arena, value_get(merged, "times"),
+	    "{'bounds_ms': [5], 'waited': {'tool': {'counts': [1, 2], 'sum_ms': 30}}, "
+	    "'ran': {}}");
+}
+END_TEST
+
 /* --- what a broker says ----------------------------------------------------------------- */
 
 static const struct {
@@ -86,6 +110,17 @@ static const struct {
 	    "{'broker': {'name': 'b'}, 'sessions': [{'session': 's', 'name': 'w', "
 	    "'role': "
 	    "'worker'}], 'services': [], 'calls': {}, 'bodies': {}, 'counters': {}}" },
+	/* Spreads that fit their bounds. */
+	{ "{'broker': {'name': 'b'}, 'times': {'bounds_ms': [5, 9], 'waited': {'a': "
+	  "{'counts': [1, 0, 2], 'sum_ms': 7}, 'b': {'counts': [1, 2], 'sum_ms': 7}, "
+	  "'c': {'counts': [1, -1, 2], 'sum_ms': 7}, 'd': {'counts': [1, 0, 2]}}, "
+	  "'ran': 3}}",
+	    "{'broker': {'name': 'b'}, 'sessions': [], 'services': [], 'calls': {}, "
+	    "'bodies': {}, 'counters': {}, 'times': {'bounds_ms': [5, 9], 'waited': "
+	    "{'a': {'counts': [1, 0, 2], 'sum_ms': 7}}, 'ran': {}}}" },
+	{ "{'broker': {'name': 'b'}, 'times': {'bounds_ms': [9, 5], 'waited': {}}}",
+	    "{'broker': {'name': 'b'}, 'sessions': [], 'services': [], 'calls': {}, "
+	    "'bodies': {}, 'counters': {}}" },
 	{ "{'broker': {'name': 3}}", NULL },
 	{ "{}", NULL },
 	{ "['x']", NULL },
@@ -243,6 +278,7 @@ tcase_top(void)
 	tcase_add_loop_test(
 	    tcase, what_is_not_as_agreed_is_left_out, 0, sizeof said / sizeof said[0]);
 	tcase_add_test(tcase, a_process_at_two_brokers_is_one_row);
+	tcase_add_test(tcase, what_took_long_at_two_brokers_adds_up);
 	tcase_add_test(tcase, it_says_what_is_wrong_first);
 	tcase_add_test(tcase, rows_are_in_an_order_that_stays);
 	tcase_add_test(tcase, redis_s_trouble_leaves_the_rest);
