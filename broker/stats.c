@@ -184,18 +184,6 @@ counters_value(const struct core *core, struct arena *arena)
 	return value_fields_end(&fields);
 }
 
-static const struct value *
-spread_value(struct arena *arena, const struct spread *spread)
-{
-	struct value_list counts = { .arena = arena };
-	unsigned i;
-
-	for (i = 0; i <= SPREAD_BOUND_COUNT; i++)
-		value_list_add(&counts, value_int(arena, (int64_t)spread->counts[i]));
-	return value_map(arena, "counts", value_list_end(&counts), "sum_ms",
-	    value_int(arena, (int64_t)spread->sum_ms), NULL);
-}
-
 /* {kind: spread} */
 static const struct value *
 spreads_value(struct arena *arena, const struct spread *spreads)
@@ -212,12 +200,7 @@ spreads_value(struct arena *arena, const struct spread *spreads)
 static const struct value *
 times_value(const struct core *core, struct arena *arena)
 {
-	struct value_list bounds = { .arena = arena };
-	unsigned i;
-
-	for (i = 0; i < SPREAD_BOUND_COUNT; i++)
-		value_list_add(&bounds, value_int(arena, spread_bound(i)));
-	return value_map(arena, "bounds_ms", value_list_end(&bounds), "waited",
+	return value_map(arena, "bounds_ms", spread_bounds(arena), "waited",
 	    spreads_value(arena, core->waited), "ran", spreads_value(arena, core->ran),
 	    NULL);
 }

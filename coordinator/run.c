@@ -430,6 +430,7 @@ run_next(struct run *run)
 			   : 0;
 	run->recovered = claim.recovered;
 	run->record = claim.record;
+	run_age_begin(run);
 	run->head = claim.head;
 	run->order = claim.order;
 	run->applied = run->is_dropped = run->is_lost = run->is_unsure = false;

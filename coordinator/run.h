@@ -42,8 +42,10 @@ struct run {
 	const char *id;
 	uint64_t epoch, version;
 	uint64_t
-	    owned_ms;   /* when Redis was last asked something that only an owner may do,
+	    owned_ms; /* when Redis was last asked something that only an owner may do,
 			      and did it */
+	int64_t
+	    born_ms; /* when it was submitted, or was to start, in loop_now_ms; may be before 0 */
 	bool recovered; /* this superstep's calls may have been sent before: */
 	const struct value *sent_before; /* [call id], those that were; NULL: any */
 	const struct value *record;
@@ -130,6 +132,11 @@ void run_release(struct run *run);
 /* --- between the files of a run ----------------------------------------------------- */
 
 const struct node *run_node(const struct run *run);
+
+/* By what the claim has answered: since when the run was wanted. */
+void run_age_begin(struct run *run);
+/* It has ended with status: counts how long that took. */
+void run_age_end(const struct run *run, const char *status);
 
 /* A text of the run's record, or NULL. */
 const char *run_record_text(const struct run *run, const char *name);

@@ -426,6 +426,7 @@ run_commit_end(struct run *run, const char *status, const struct value *interrup
 		    answer_of(run), "interrupts", interrupts, "dead", dead_reason(run),
 		    "unconfirmed", unconfirmed, NULL)) != GO_ON)
 		return GO_DROP;
+	run_age_end(run, status);
 	run_trace_end(run, status);
 	return GO_END;
 }

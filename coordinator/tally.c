@@ -7,6 +7,7 @@
 #include "chat.h"
 #include "fiber.h"
 #include "memory.h"
+#include "spread.h"
 #include "store_fleet.h"
 
 #define TELL_MS 1000u
@@ -36,6 +37,10 @@ static const struct {
 	[REASONING] = { "reasoning", "output_token_details", "reasoning" },
 };
 
+/* How runs end that had a coordinator. */
+static const char *const ends[] = { "success", "error", "interrupted", "cancelled" };
+#define ENDS (sizeof ends / sizeof *ends)
+
 struct row {
 	char *model;
 	int64_t counts[COUNTS]; /* not told yet */
@@ -46,6 +51,7 @@ struct tally {
 	struct fiber *fiber;
 	struct row rows[TALLY_MODELS_MAX + 1]; /* the last one: OTHER */
 	size_t row_count;
+	struct spread took[ENDS]; /* not told yet */
 };
 
 /* --- counting ------------------------------------------------------------------------- */
@@ -118,6 +124,16 @@ tally_result(struct tally *tally, const char *model, const struct value *body)
 		    value_get(value_at(messages, (size_t)last), "usage_metadata"));
 }
 
+void
+tally_run(struct tally *tally, const char *status, uint64_t ms)
+{
+	size_t i;
+
+	for (i = 0; i < ENDS; i++)
+		if (strcmp(ends[i], status) == 0)
+			spread_add(&tally->took[i], ms);
+}
+
 /* --- telling -------------------------------------------------------------------------- */
 
 /* Tells of one row what is not told yet. What Redis refuses is kept, and holds nothing else up. */
@@ -135,6 +151,24 @@ tell_row(struct tally *tally, struct arena *arena, struct row *row)
 	}
 }
 
+static void
+tell_took(struct tally *tally, struct arena *arena, size_t end)
+{
+	struct spread *took = &tally->took[end];
+	uint64_t count = took->sum_ms;
+	unsigned i;
+
+	if (count != 0 &&
+	    store_count_took(tally->store, arena, ends[end], (int64_t)count) == STORE_OK)
+		took->sum_ms -= count;
+	for (i = 0; i <= SPREAD_BOUND_COUNT; i++) {
+		count = took->counts[i];
+		if (count != 0 && store_count_ended(tally->store, arena, ends[end], i,
+				      (int64_t)count) == STORE_OK)
+			took->counts[i] -= count;
+	}
+}
+
 /* Shielded: whether a count that is cancelled half way was taken nobody would know. */
 static void
 tell(struct tally *tally)
@@ -145,6 +179,8 @@ tell(struct tally *tally)
 	fiber_shield(true);
 	for (i = 0; i < tally->row_count && !store_is_gone(tally->store); i++)
 		tell_row(tally, arena, &tally->rows[i]);
+	for (i = 0; i < ENDS && !store_is_gone(tally->store); i++)
+		tell_took(tally, arena, i);
 	fiber_shield(false);
 	arena_destroy(&arena);
 }

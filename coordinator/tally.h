@@ -1,5 +1,6 @@
-/* tally: what models have answered and used, by model, told to Redis once a second (fl:tokens, store.h) for
- * `flotilla metrics`. Counted when an answer has come, whatever becomes of it: what providers bill. Nothing
+/* tally: what models have answered and used, by model, and how long runs took, by how they ended, told to Redis once a second
+ * (fl:tokens, fl:times: store_fleet.h) for `flotilla metrics`. An answer counts when it has come, whatever becomes of it: what
+ * providers bill. Nothing
  * waits for it, and no run fails of it. Each is there at most once: what a process that is killed has not told
  * yet is missing, a second of it while Redis is well, and so is a count that was lost on its way. What Redis refuses
  * is told later. */
@@ -22,6 +23,10 @@ void tally_answer(struct tally *tally, const char *model, const struct value *us
 /* Counts the model calls that a RESULT's body tells of (docs/protocol.md): those of its `usage`, or else the
  * one of its answer, by model; NULL: a tool's, which has no answer of a model. */
 void tally_result(struct tally *tally, const char *model, const struct value *body);
+
+/* Counts a run that has ended with status ("success"; one of which the store knows nothing is not told), ms after it was
+ * submitted, or was to start. */
+void tally_run(struct tally *tally, const char *status, uint64_t ms);
 
 /* Tells the rest, and ends the fiber; the loop must run until it has. */
 void tally_stop(struct tally *tally);

@@ -5,10 +5,14 @@
 #include <string.h>
 
 #include "fiber.h"
+#include "spread.h"
 #include "store_fleet.h"
 #include "store_private.h"
 
 #define TOKENS "fl:tokens"
+#define TIMES "fl:times" /* "<bound in ms> <status>", "more <status>", "sum <status>" */
+#define MORE "more"
+#define SUM "sum"
 
 /* What is asked of each shard: a number each. */
 enum { LIVE, WAITING, RUNS, DELAYED, DEAD, WEBHOOKS, ASKS, CRONS, LEASES, SIZES };
@@ -217,9 +221,10 @@ ask_now(struct store *store, struct arena *arena, int64_t *now_r)
 	return status;
 }
 
-enum store_status
-store_count_tokens(struct store *store, struct arena *arena, const char *model,
-    const char *kind, int64_t count)
+/* In key, as field "kind name". */
+static enum store_status
+add_count(struct store *store, struct arena *arena, const char *key, const char *kind,
+    const char *name, int64_t count)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply;
@@ -227,11 +232,85 @@ store_count_tokens(struct store *store, struct arena *arena, const char *model,
 	bool lost = false;
 
 	command_text(&command, "HINCRBY");
-	command_text(&command, TOKENS);
-	command_text(&command, arena_printf(arena, "%s %s", kind, model));
+	command_text(&command, key);
+	command_text(&command, arena_printf(arena, "%s %s", kind, name));
 	command_text(&command, arena_printf(arena, "%" PRId64, count));
 	status = store_send(store, &command, &reply, &lost);
 	return lost ? STORE_OK : status;
+}
+
+enum store_status
+store_count_tokens(struct store *store, struct arena *arena, const char *model,
+    const char *kind, int64_t count)
+{
+	return add_count(store, arena, TOKENS, kind, model, count);
+}
+
+enum store_status
+store_count_ended(struct store *store, struct arena *arena, const char *status,
+    unsigned bound, int64_t count)
+{
+	const char *kind = bound < SPREAD_BOUND_COUNT
+			       ? arena_printf(arena, "%" PRIu32, spread_bound(bound))
+			       : MORE;
+
+	return add_count(store, arena, TIMES, kind, status, count);
+}
+
+enum store_status
+store_count_took(struct store *store, struct arena *arena, const char *status, int64_t ms)
+{
+	return add_count(store, arena, TIMES, SUM, status, ms);
+}
+
+/* Adds what a field of TIMES says: kind is a bound, or one of the two words. One that is no bound of ours counts as the next that
+ * is. */
+static void
+add_time(struct spread *spread, const char *kind, int64_t number)
+{
+	int64_t bound_ms = strtoll(kind, NULL, 10);
+	unsigned i = 0;
+
+	if (strcmp(kind, SUM) == 0) {
+		spread->sum_ms += (uint64_t)number;
+		return;
+	}
+	if (strcmp(kind, MORE) == 0)
+		i = SPREAD_BOUND_COUNT;
+	while (i < SPREAD_BOUND_COUNT && bound_ms > spread_bound(i))
+		i++;
+	spread->counts[i] += (uint64_t)number;
+}
+
+static enum store_status
+ask_times(struct store *store, struct arena *arena, const struct value **times_r)
+{
+	struct command command = { .arena = arena };
+	struct spread spreads[ENDS] = { 0 };
+	struct value_fields fields = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+	size_t i, j;
+
+	command_text(&command, "HGETALL");
+	command_text(&command, TIMES);
+	status = store_read(store, &command, &reply);
+	for (i = 0; status == STORE_OK && i + 1 < value_size(reply); i += 2) {
+		const char *field = store_text_at(reply, i);
+		const char *count = store_text_at(reply, i + 1);
+		const char *end = field != NULL ? strchr(field, ' ') : NULL;
+
+		for (j = 0; end != NULL && count != NULL && j < ENDS; j++)
+			if (strcmp(end + 1, ends[j]) == 0)
+				add_time(&spreads[j],
+				    arena_copy(arena, field, (size_t)(end - field)),
+				    bounded(strtoll(count, NULL, 10)));
+	}
+	for (i = 0; i < ENDS; i++)
+		value_fields_set(&fields, ends[i], spread_value(arena, &spreads[i]));
+	*times_r = value_map(arena, "bounds_ms", spread_bounds(arena), "ended",
+	    value_fields_end(&fields), NULL);
+	return status;
 }
 
 static enum store_status
@@ -355,7 +434,7 @@ store_counts(struct store *store, struct arena *arena, const struct value **coun
 		.arena = arena,
 		.waiter = fiber_current(),
 		.status = STORE_OK };
-	const struct value *tokens = NULL;
+	const struct value *tokens = NULL, *times = NULL;
 	struct inbox inbox;
 	int64_t now = 0;
 	enum store_status status = ask_inbox(store, arena, &inbox);
@@ -366,6 +445,8 @@ store_counts(struct store *store, struct arena *arena, const struct value **coun
 	if (status == STORE_OK)
 		status = ask_tokens(store, arena, &tokens);
 	if (status == STORE_OK)
+		status = ask_times(store, arena, &times);
+	if (status == STORE_OK)
 		status = ask_now(store, arena, &now);
 	if (status == STORE_OK)
 		status = store_health(store, arena, 0, &health);
@@ -375,5 +456,6 @@ store_counts(struct store *store, struct arena *arena, const struct value **coun
 	    value_map_merge(arena, counts_value(&counting, &inbox, now),
 		health_value(arena, &health)),
 	    "tokens", tokens);
+	*counts_r = value_map_with(arena, *counts_r, "times", times);
 	return STORE_OK;
 }

@@ -51,13 +51,22 @@ enum store_status store_asks(
 enum store_status store_count_tokens(struct store *store, struct arena *arena,
     const char *model, const char *kind, int64_t count);
 
+/* The same of runs that have ended with status, a word: count of them took no longer than the bound of that index (spread.h;
+ * SPREAD_BOUND_COUNT: longer than all), and more than the one before. Fields of fl:times. */
+enum store_status store_count_ended(struct store *store, struct arena *arena,
+    const char *status, unsigned bound, int64_t count);
+/* And they took so long together. */
+enum store_status store_count_took(
+    struct store *store, struct arena *arena, const char *status, int64_t ms);
+
 /* Counts over all shards, for `top` and `metrics`: {inbox, inbox_oldest_ms (of its first entry; absent
  * when it is empty), live_threads (on which a run goes on or waits), waiting_threads (of these: no
  * coordinator has them), runs, delayed, dead, asks (threads that wait for a human), asks_oldest_ms
  * (for how long the first of them has; absent without one), webhooks (that are still to be told),
  * crons (that are due some time), crons_late_ms (since when the first of them is; absent when none is now), leases (that coordinators have on shards), ended {success, error, interrupted, cancelled, refused}
  * (runs that have ended so since this Redis is in use), tokens [{model, kind, count}]
- * (store_count_tokens)}, and how Redis is: {bytes, bytes_max (0: no limit), full (per cent), logged
+ * (store_count_tokens), times {bounds_ms, ended {status: {counts, sum_ms}}} (store_count_ended; as spreads are told in STATS)},
+ * and how Redis is: {bytes, bytes_max (0: no limit), full (per cent), logged
  * (appendonly is on), log_broken (its last write failed)}. */
 enum store_status store_counts(
     struct store *store, struct arena *arena, const struct value **counts_r);

@@ -433,6 +433,13 @@ add_counts(struct rows *rows, const struct value *counts)
 		add_row(rows, METRICS_ENDED,
 		    label(rows, "status", value_text(ended->pairs[i].key)),
 		    value_map(rows->arena, "runs", ended->pairs[i].value, NULL));
+	for (i = 0; i < value_size(ended); i++)
+		add_row(rows, METRICS_ENDED_AFTER,
+		    label(rows, "status", value_text(ended->pairs[i].key)),
+		    value_map(rows->arena, "took",
+			spread_of(rows, value_get(counts, "times"), "ended",
+			    value_text(ended->pairs[i].key)),
+			NULL));
 	add_tokens(rows, value_get(counts, "tokens"));
 }
 

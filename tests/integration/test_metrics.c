@@ -96,6 +96,7 @@ START_TEST(what_goes_on_is_told)
 	said = CLI(&fleet->flotilla, "cancel", run);
 	ck_assert_msg(said.status == STATUS_OK, "%s", said.err);
 	metrics_wait("threads{state=\"running\"}", 0);
+	metrics_wait("run_seconds_count{status=\"cancelled\"}", 1);
 }
 END_TEST
 

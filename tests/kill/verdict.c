@@ -275,7 +275,7 @@ static bool
 is_to_stay(const char *key)
 {
 	static const char *const names[] = { "fl:inbox", "fl:agents", "fl:tools",
-		"fl:tools:seen", "fl:refused", "fl:tokens" };
+		"fl:tools:seen", "fl:refused", "fl:tokens", "fl:times" };
 	const char *rest = strchr(key, '}');
 	size_t i;
 

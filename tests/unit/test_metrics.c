@@ -216,7 +216,8 @@ text_of_fleet(void)
 		"'leases': 8, 'ended': "
 		"{'success': "
 		"30, 'error': 1}, 'bytes': 50, 'bytes_max': 200, 'full': 25, 'logged': "
-		"true, 'log_broken': false}"),
+		"true, 'log_broken': false, 'times': {'bounds_ms': [5, 100], 'ended': "
+		"{'success': {'counts': [2, 3, 4], 'sum_ms': 5000}}}}"),
 	    brokers, 3);
 }
 
@@ -255,6 +256,8 @@ static const char *const expected[] = {
 	"flotilla_inbox_submissions 3",
 	"flotilla_inbox_oldest_seconds 2.500",
 	"flotilla_runs_ended_total{status=\"success\"} 30",
+	"flotilla_run_seconds_bucket{status=\"success\",le=\"0.1\"} 5",
+	"flotilla_run_seconds_sum{status=\"success\"} 5.000",
 	"flotilla_threads{state=\"running\"} 7",
 	"flotilla_threads{state=\"waiting\"} 2",
 	"flotilla_threads{state=\"interrupted\"} 5",

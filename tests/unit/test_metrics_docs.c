@@ -13,6 +13,7 @@
 TCase *tcase_metrics_docs(void);
 
 #define PAGE "docs/metrics.md"
+#define DASHBOARD "examples/grafana/flotilla.json"
 
 static struct arena *arena;
 
@@ -165,6 +166,12 @@ START_TEST(the_rules_of_the_page_name_metrics_that_are_there)
 }
 END_TEST
 
+START_TEST(the_dashboard_names_metrics_that_are_there)
+{
+	ck_assert_uint_ge(check_names(page_read(arena, DASHBOARD)), 25);
+}
+END_TEST
+
 TCase *
 tcase_metrics_docs(void)
 {
@@ -175,5 +182,6 @@ tcase_metrics_docs(void)
 	tcase_add_test(tc, all_that_brokers_count_is_a_counter);
 	tcase_add_test(tc, the_page_has_the_table);
 	tcase_add_test(tc, the_rules_of_the_page_name_metrics_that_are_there);
+	tcase_add_test(tc, the_dashboard_names_metrics_that_are_there);
 	return tc;
 }

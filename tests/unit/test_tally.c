@@ -165,15 +165,61 @@ START_TEST(a_name_that_is_too_long_is_none)
 }
 END_TEST
 
+static const struct value *
+times(void)
+{
+	const struct value *counts = NULL;
+
+	ck_assert_int_eq(store_counts(trial.a, trial.arena, &counts), STORE_OK);
+	return value_get(value_get(counts, "times"), "ended");
+}
+
+/* Of how many runs that ended so the time lies at or below the first bound, up to the second, ... */
+static void
+play_runs(void)
+{
+	begin();
+	tally_run(tally, "success", 0);
+	tally_run(tally, "success", 5);
+	tally_run(tally, "success", 6);
+	tally_run(tally, "error", 300001);
+	tally_run(tally, "refused", 1); /* no coordinator has those */
+	end();
+	begin();
+	tally_run(tally, "success", 7);
+	end();
+	trial_ask(
+	    "HINCRBY", "fl:times", "7 cancelled", "3"); /* a bound of another version */
+	trial_ask("HSET", "fl:times", "odd", "1", "x y", "2");
+	ck_assert_value(trial.arena, value_get(times(), "success"),
+	    "{'counts': [2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 'sum_ms': 18}");
+	ck_assert_value(trial.arena, value_get(times(), "error"),
+	    "{'counts': [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], 'sum_ms': "
+	    "300001}");
+	ck_assert_value(trial.arena, value_get(times(), "cancelled"),
+	    "{'counts': [0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 'sum_ms': 0}");
+	ck_assert_value(trial.arena, value_get(times(), "refused"),
+	    "{'counts': [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 'sum_ms': 0}");
+}
+
+START_TEST(how_long_runs_took_is_summed)
+{
+	trial_play(play_runs);
+}
+END_TEST
+
 /* Its key is no hash. */
 static void
 play_refused(void)
 {
 	begin();
 	answer("a:m", "{'input_tokens': 7}");
+	tally_run(tally, "success", 7);
 	trial_ask("SET", "fl:tokens", "none of ours");
+	trial_ask("SET", "fl:times", "nor that");
 	end();
 	ck_assert_str_eq(redis_reply_text(trial_ask("GET", "fl:tokens")), "none of ours");
+	ck_assert_str_eq(redis_reply_text(trial_ask("GET", "fl:times")), "nor that");
 }
 
 START_TEST(who_cannot_tell_ends_all_the_same)
@@ -193,6 +239,7 @@ tcase_tally(void)
 	tcase_add_test(tcase, a_result_tells_by_its_list_or_by_its_answer);
 	tcase_add_test(tcase, models_beyond_a_hundred_are_one);
 	tcase_add_test(tcase, a_name_that_is_too_long_is_none);
+	tcase_add_test(tcase, how_long_runs_took_is_summed);
 	tcase_add_test(tcase, who_cannot_tell_ends_all_the_same);
 	return tcase;
 }

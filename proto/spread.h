@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "value.h"
+
 #define SPREAD_BOUND_COUNT 15u
 
 struct spread {
@@ -15,5 +17,8 @@ struct spread {
 void spread_add(struct spread *spread, uint64_t ms);
 /* The bound of that index, in ms. They are told with the counts (docs/protocol.md, "Tables of the broker"). */
 uint32_t spread_bound(unsigned index);
+const struct value *spread_bounds(struct arena *arena);
+/* {counts, sum_ms}, in arena. */
+const struct value *spread_value(struct arena *arena, const struct spread *spread);
 
 #endif
