@@ -11,10 +11,12 @@
 #include "look.h"
 #include "show.h"
 #include "top_screen.h"
+#include "top_times.h"
 
 #define FIRST_WAIT_MS 3000u
 #define ANSWER_WAIT_MS 1500u
 #define REFRESH_MS 1000u
+#define LATELY_MS 60000u
 
 struct top_settings {
 	struct common_settings common;
@@ -31,6 +33,7 @@ struct top {
 	struct session *session;
 	struct look *look;
 	struct top_look now, before;
+	struct top_times *times;
 };
 
 /* --- showing -------------------------------------------------------------------------------- */
@@ -116,6 +119,7 @@ watch(struct top *top, bool live)
 	do {
 		if (look_take(top->look, wait_ms, &top->now) == -1)
 			break;
+		top_times_note(top->times, &top->now);
 		wait_ms = ANSWER_WAIT_MS;
 		if (session_json(top->session))
 			print_json(top);
@@ -140,9 +144,11 @@ run_top(struct session *session, const void *given, const char *const *rest)
 	enum status status = STATUS_USAGE;
 
 	(void)rest;
+	top.times = top_times_new(LATELY_MS);
 	if (top.look != NULL)
 		status = watch(&top, !settings->once && isatty(STDOUT_FILENO));
 	look_destroy(&top.look);
+	top_times_destroy(&top.times);
 	return status;
 }
 

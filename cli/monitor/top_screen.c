@@ -6,9 +6,10 @@
 #include <time.h>
 
 #include "show.h"
+#include "store.h"
 #include "store_fleet.h"
 #include "top_row.h"
-#include "store.h"
+#include "top_times.h"
 
 #define LAG_MS 1000       /* a loop that lags so far behind: likewise */
 #define CRON_LATE_MS 5000 /* a cron that is due for so long: nobody fires it */
@@ -152,6 +153,7 @@ print_sums(struct screen *screen)
 	const struct value *counts = screen->now->counts;
 	const struct value *calls = value_get(screen->now->tables, "calls");
 	int64_t oldest = oldest_ms(value_get(screen->now->tables, "services"));
+	const char *times = top_times_text(screen->arena, screen->now);
 	const char *waits = oldest < 0 ? ""
 				       : arena_printf(screen->arena, " (oldest %s)",
 					     top_age(screen->arena, oldest));
@@ -186,6 +188,8 @@ print_sums(struct screen *screen)
 		    rate(screen, "accepted"), rate(screen, "answered"),
 		    rate(screen, "requeued"), rate(screen, "busy"),
 		    rate(screen, "published"));
+	if (times != NULL)
+		line(screen, "95 %%      %s", times);
 }
 
 /* --- what is wrong -------------------------------------------------------------------- */

@@ -19,6 +19,8 @@ struct top_look {
 	const struct value *counts; /* Redis's; NULL: it does not answer */
 	const char *redis_trouble;  /* then: why */
 	uint64_t at_ms;
+	/* What was counted of times some while before (top_times.h); NULL: nothing is known of then. */
+	const struct value *since;
 };
 
 /* Writes the screen, no line wider than width columns, no more than rows lines. before: the
