@@ -55,6 +55,30 @@ store_events(struct store *store, struct arena *arena, const char *thread,
 }
 
 enum store_status
+store_last_event(struct store *store, struct arena *arena, const char *thread,
+    const char *run, uint64_t *seq_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	const char *id;
+	enum store_status status;
+
+	command_text(&command, "XREVRANGE");
+	command_text(
+	    &command, arena_printf(arena, "%s:e", store_run_key(arena, thread, run)));
+	command_text(&command, "+");
+	command_text(&command, "-");
+	command_text(&command, "COUNT");
+	command_text(&command, "1");
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	id = redis_reply_text(value_at(value_at(reply, 0), 0));
+	*seq_r = id != NULL ? strtoull(id, NULL, 10) : 0;
+	return STORE_OK;
+}
+
+enum store_status
 store_has_ended(struct store *store, struct arena *arena, const char *thread,
     const char *run, bool *ended_r, bool *queued_r)
 {

@@ -171,13 +171,15 @@ steps_of(const struct value *event, int64_t otherwise)
 	return value_text_is(kind, "step") ? value_get_int(event, "step", 0) : otherwise;
 }
 
-/* The last event up to the one that was seen which tells any. */
+/* The last event up to the one that was seen which tells any. Who says what was seen may say what never was. */
 static enum store_status
 find_steps(struct trail *trail, struct arena *scratch, int64_t *steps_r)
 {
-	uint64_t end = trail->seen;
-	enum store_status status = STORE_OK;
+	uint64_t end = 0;
+	enum store_status status = store_last_event(api_store(trail->call->api), scratch,
+	    trail->run.thread, trail->run.run, &end);
 
+	end = end < trail->seen ? end : trail->seen;
 	*steps_r = INT64_MIN;
 	while (status == STORE_OK && *steps_r == INT64_MIN && end > 0) {
 		uint64_t from = end > BACK ? end - BACK : 0;

@@ -230,6 +230,22 @@ START_TEST(a_pause_is_told_and_what_goes_on_behind_it)
 }
 END_TEST
 
+/* Of one that is said to be behind an event that never was, too: it is not looked for down from there. */
+START_TEST(what_was_never_told_is_not_looked_for)
+{
+	const char *id = serve_thread(), *run = serve_run(id, "quick", "");
+	struct serve_answer answer;
+
+	serve_run_end(id, run);
+	answer = ASK(.path = serve_text(
+			 "/threads/%s/runs/%s/stream?stream_mode=tasks", id, run),
+	    .headers = { "Last-Event-ID: 18446744073709551615" });
+	ck_assert_int_eq(answer.status, 200);
+	ck_assert(answer.is_whole);
+	ck_assert_has_not(answer.body, "event: tasks");
+}
+END_TEST
+
 START_TEST(an_error_is_its_nodes)
 {
 	struct story story = { 0 };
@@ -334,6 +350,7 @@ tcase_serve_trail(void)
 	tcase_add_loop_test(
 	    tcase, who_is_cut_off_is_told_the_rest, 0, sizeof cuts / sizeof cuts[0]);
 	tcase_add_test(tcase, a_pause_is_told_and_what_goes_on_behind_it);
+	tcase_add_test(tcase, what_was_never_told_is_not_looked_for);
 	tcase_add_test(tcase, an_error_is_its_nodes);
 	tcase_add_test(tcase, a_threads_events_have_tasks_and_checkpoints);
 	return tcase;
