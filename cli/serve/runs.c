@@ -19,6 +19,7 @@
 #include "tenant.h"
 #include "thread_walk.h"
 #include "trace_context.h"
+#include "wire.h"
 
 #define ACCEPT_WAIT_MS 3000u /* for a coordinator to take a submission */
 #define BATCH_MAX 1000u
@@ -127,6 +128,10 @@ find_place(struct call *call, const struct value *body, struct run_place *place_
 
 	if (!once_read(call, &key))
 		return false;
+	if (call->params[0] != NULL && !wire_is_run_id(call->params[0])) {
+		reply_error(call, 422, "thread_id: " RUN_ID_RULE, RUN_ID_BYTES_MAX);
+		return false;
+	}
 	*place_r = (struct run_place){ .thread = call->params[0],
 		.run = key != NULL ? once_id(call, key) : tenant_new_id(call),
 		.tenant = call->tenant,
@@ -329,9 +334,12 @@ call_runs_batch(struct call *call)
 static enum store_status
 look_for(struct call *call, const char *run, const struct value **record_r)
 {
-	enum store_status status = store_run_brief(
-	    api_store(call->api), call->arena, call->params[0], run, record_r);
+	enum store_status status = STORE_NONE;
 
+	/* What is no run's name may be that of a part of one's, in Redis, of anybody's. */
+	if (wire_is_run_id(run))
+		status = store_run_brief(
+		    api_store(call->api), call->arena, call->params[0], run, record_r);
 	/* Runs are found by their shard, which threads share. */
 	if (status == STORE_OK &&
 	    !value_text_is(value_get(*record_r, "thread"), call->params[0]))
@@ -344,7 +352,8 @@ static enum store_status
 look_in_inbox(struct call *call, const char *run, const struct value **record_r)
 {
 	struct store_untaken found;
-	enum store_status status = room_for_state(call);
+	enum store_status status =
+	    wire_is_run_id(run) ? room_for_state(call) : STORE_NONE;
 
 	if (status != STORE_OK)
 		return status;

@@ -119,6 +119,47 @@ START_TEST(anothers_thread_is_not_there)
 }
 END_TEST
 
+/* Nor by the name of a part of it, as Redis has it, from a thread in its shard. */
+START_TEST(no_name_tells_that_a_run_is_there)
+{
+	static const char *const methods[][2] = { { "GET", "" }, { "DELETE", "" },
+		{ "GET", "/join" }, { "GET", "/stream" }, { "POST", "/cancel" } };
+	const char *run, *thread = talked(&run), *name;
+	size_t i = 0;
+
+	do
+		name = serve_text("other~part-%zu", i++);
+	while (store_shard(name) != store_shard(thread));
+	tenants_get(
+	    OTHER, "POST", "/threads", serve_text("{'thread_id': '%s'}", name), 200);
+	for (i = 0; i < COUNT(methods); i++)
+		ck_assert_str_eq(
+		    tenants_ask(OTHER, methods[i][0],
+			serve_text("/threads/%s/runs/%s:e%s", name, run, methods[i][1]),
+			NULL)
+			.body,
+		    "{\"detail\":\"Run not found\"}");
+}
+END_TEST
+
+/* What no coordinator would take is not submitted. */
+START_TEST(a_thread_needs_an_id)
+{
+	static const char *const paths[] = { "/threads/a%0d%0aX:y/runs",
+		"/threads/a%20b/runs/wait", "/threads/a:m/runs/stream",
+		"/threads/%c0%af/runs" };
+	size_t i;
+
+	for (i = 0; i < COUNT(paths); i++)
+		tenants_get(ACME, "POST", paths[i],
+		    "{'assistant_id': 'quick', 'if_not_exists': 'create', " HI "}", 422);
+	tenants_get(ACME, "POST", "/threads/a:m/commands",
+	    "{'id': 1, 'method': 'run.start', 'params': {'assistant_id': 'quick', " HI
+	    "}}",
+	    422);
+}
+END_TEST
+
 static size_t
 found(const char *key, const char *path, const char *body)
 {
@@ -395,6 +436,8 @@ tcase_serve_tenants(void)
 	tcase_add_unchecked_fixture(tcase, open_tenants, close_tenants);
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, anothers_thread_is_not_there);
+	tcase_add_test(tcase, no_name_tells_that_a_run_is_there);
+	tcase_add_test(tcase, a_thread_needs_an_id);
 	tcase_add_test(tcase, the_same_name_is_another_thread);
 	tcase_add_test(tcase, many_are_its_own);
 	tcase_add_test(tcase, others_do_not_hide_its_threads);
