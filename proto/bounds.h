@@ -61,6 +61,7 @@
 #define SERVE_LISTS_MAX 16u                  /* that are made at once */
 #define SERVE_FRAMES_BYTES_KEPT 65536u       /* by a stream, behind a large one */
 #define SERVE_IDS_MAX 1000u                  /* that a search names */
+#define SERVE_NAMES_MAX 256u                 /* of a body */
 #define SERVE_IDLE_S 60u
 #define SERVE_REQUEST_MS 60000u
 

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "api.h"
+#include "bounds.h"
 #include "json.h"
 #include "nul.h"
 #include "openapi.h"
@@ -141,6 +142,9 @@ read_body(struct call *call, bool takes_lists)
 		return NULL; /* it is answered */
 	else if ((error = nul_check(call->arena, body)) != NULL)
 		reply_error(call, 422, "%s", error);
+	/* What is asked of a body looks through its names, for each item of a list maybe. */
+	else if (value_is(body, VALUE_MAP) && value_size(body) > SERVE_NAMES_MAX)
+		reply_error(call, 422, "%s", error = "the body has too many names");
 	else if (!value_is(body, VALUE_MAP) && !takes_lists)
 		reply_error(call, 422, "%s", error = "the body must be a map");
 	return error == NULL ? body : NULL;

@@ -179,6 +179,20 @@ START_TEST(agents_are_found_as_assistants_are)
 }
 END_TEST
 
+/* Each thread that a search looks at is held against what the body says. */
+START_TEST(a_body_has_so_many_names)
+{
+	struct arena *arena = serve_bench.fleet.arena;
+	const char *names = "'n0': 0";
+	int i;
+
+	for (i = 1; i < 256; i++)
+		names = arena_printf(arena, "%s, 'n%d': 0", names, i);
+	serve_post("/threads/count", serve_text("{%s}", names), 200);
+	serve_post("/threads/count", serve_text("{%s, 'more': 0}", names), 422);
+}
+END_TEST
+
 TCase *
 tcase_serve_found(void)
 {
@@ -191,5 +205,6 @@ tcase_serve_found(void)
 	tcase_add_test(tcase, a_search_says_where_it_goes_on);
 	tcase_add_test(tcase, values_of_a_thread_are_shown_by_their_paths);
 	tcase_add_test(tcase, agents_are_found_as_assistants_are);
+	tcase_add_test(tcase, a_body_has_so_many_names);
 	return tcase;
 }
