@@ -1,5 +1,6 @@
 /* exchange_head: what of a request's head is asked for. */
 #include <string.h>
+#include <strings.h>
 
 #include "http_server_private.h"
 
@@ -18,6 +19,35 @@ exchange_header(const struct exchange *exchange, const char *name)
 	return connection == NULL
 		   ? NULL
 		   : MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+/* A header that is counted. */
+struct counted {
+	const char *name;
+	unsigned count;
+};
+
+static enum MHD_Result
+on_header(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct counted *counted = arg;
+
+	(void)kind;
+	(void)value;
+	counted->count += strcasecmp(name, counted->name) == 0;
+	return MHD_YES;
+}
+
+unsigned
+exchange_header_count(const struct exchange *exchange, const char *name)
+{
+	struct MHD_Connection *connection = exchange_connection(exchange);
+	struct counted counted = { .name = name };
+
+	if (connection != NULL)
+		MHD_get_connection_values(
+		    connection, MHD_HEADER_KIND, on_header, &counted);
+	return counted.count;
 }
 
 const char *

@@ -69,7 +69,9 @@ const char *exchange_name(struct arena *arena, const char *bytes, size_t size);
 
 /* Lends a header of the request until that is answered, or a stream begun; or NULL. name in any case. */
 const char *exchange_header(const struct exchange *exchange, const char *name);
-/* The same of the query, decoded, in the exchange's arena; "" of one without a value; several of one name with commas
+/* How many of that name there are. */
+unsigned exchange_header_count(const struct exchange *exchange, const char *name);
+/* Lends one of the query, decoded, in the exchange's arena; "" of one without a value; several of one name with commas
  * between. */
 const char *exchange_query(const struct exchange *exchange, const char *name);
 

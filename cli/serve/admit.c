@@ -153,6 +153,8 @@ admit(struct api *api, struct exchange *exchange)
 	struct call call = { .api = api, .exchange = exchange, .arena = exchange->arena };
 	const char *key = key_of(exchange);
 
+	/* What is at a path differs by key, which a cache between does not know. */
+	exchange_add_header(exchange, "Cache-Control", "no-store");
 	if (!admit_page(&call) || asks_for_health(exchange))
 		return;
 	if (api->keys == NULL) {
@@ -160,6 +162,10 @@ admit(struct api *api, struct exchange *exchange)
 			reply_error(&call, 403,
 			    "without keys this server answers by its address or "
 			    "localhost");
+	} else if (exchange_header_count(exchange, "X-Api-Key") > 1 ||
+		   exchange_header_count(exchange, "Authorization") > 1) {
+		/* One may be a proxy's word, and the other the client's. */
+		reply_error(&call, 400, "X-Api-Key, Authorization: stand there twice");
 	} else if (key == NULL || find_key(api->keys, key) == NULL) {
 		reply_error(&call, 401,
 		    key == NULL ? "a key is wanted, in X-Api-Key or as a Bearer token"

@@ -39,7 +39,6 @@ reply_nothing(struct call *call)
 void
 reply_events(struct call *call)
 {
-	exchange_add_header(call->exchange, "Cache-Control", "no-cache");
 	exchange_add_header(call->exchange, "X-Accel-Buffering", "no");
 	exchange_stream(call->exchange, 200, "text/event-stream");
 }

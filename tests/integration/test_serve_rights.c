@@ -48,6 +48,13 @@ static const struct {
 	{ "X-Api-Key: acme", 401 },
 };
 
+/* Which of two counts a proxy in front, that has set one, may see in another way. */
+static const char *const doubled[][2] = {
+	{ "X-Api-Key: " KEY, "X-Api-Key: " PLAIN_KEY },
+	{ "X-Api-Key: " KEY, "x-api-key: " KEY },
+	{ "Authorization: Bearer " KEY, "Authorization: Bearer " PLAIN_KEY },
+};
+
 START_TEST(who_has_a_key_may_ask)
 {
 	struct cli_job *server;
@@ -62,6 +69,15 @@ START_TEST(who_has_a_key_may_ask)
 		    answer.status);
 		ck_assert_has_not(answer.body, "0123456789");
 	}
+	for (i = 0; i < sizeof doubled / sizeof doubled[0]; i++) {
+		answer = ASK(.url = url, .path = "/info",
+		    .headers = { doubled[i][0], doubled[i][1] });
+		ck_assert_msg(
+		    answer.status == 400, "%s: %ld", doubled[i][1], answer.status);
+	}
+	/* What a path shows differs by key: nobody between may keep it. */
+	answer = ASK(.url = url, .path = "/info", .headers = { "X-Api-Key: " KEY });
+	ck_assert_str_eq(serve_header(&answer, "Cache-Control"), "no-store");
 	ck_assert_int_eq(ASK(.url = url, .path = "/ok").status, 200);
 	/* For a look alone, without a body, which would take of the room of all. */
 	ck_assert_int_eq(ASK(.url = url, .path = "/ok", .body = "{}").status, 401);

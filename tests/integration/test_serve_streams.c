@@ -26,7 +26,7 @@ START_TEST(a_stream_shows_a_run_as_it_goes)
 	ck_assert(answer.is_whole);
 	ck_assert_str_eq(serve_header(&answer, "Location"),
 	    serve_text("%s/stream?stream_mode=values,updates,messages-tuple", where));
-	ck_assert_str_eq(serve_header(&answer, "Cache-Control"), "no-cache");
+	ck_assert_str_eq(serve_header(&answer, "Cache-Control"), "no-store");
 	ck_assert_str_eq(story.frames[0].event, "metadata");
 	ck_assert_has(where, value_get_text(story.frames[0].data, "run_id"));
 	ck_assert_uint_eq(story_count(&story, "metadata"), 1);
