@@ -165,38 +165,6 @@ select_check(struct call *call, const struct select_filter *filters, size_t coun
 	return true;
 }
 
-/* Whether there has what is wanted, as select_matches says. */
-static bool
-has(const struct value *there, const struct value *wanted)
-{
-	size_t i, j;
-
-	if (value_is(there, VALUE_MAP) && value_is(wanted, VALUE_MAP))
-		return select_matches(there, wanted);
-	if (!value_is(there, VALUE_ARRAY) || !value_is(wanted, VALUE_ARRAY))
-		return value_equal(there, wanted);
-	for (i = 0; i < value_size(wanted); i++) {
-		for (j = 0; j < value_size(there); j++)
-			if (has(value_at(there, j), value_at(wanted, i)))
-				break;
-		if (j == value_size(there))
-			return false;
-	}
-	return true;
-}
-
-bool
-select_matches(const struct value *there, const struct value *wanted)
-{
-	size_t i;
-
-	for (i = 0; i < value_size(wanted); i++)
-		if (!has(value_get(there, value_text(wanted->pairs[i].key)),
-			wanted->pairs[i].value))
-			return false;
-	return true;
-}
-
 bool
 select_order_read(struct call *call, const char *known, struct select_order *order_r)
 {

@@ -39,7 +39,8 @@ struct select_filter {
 bool select_check(struct call *call, const struct select_filter *filters, size_t count);
 
 /* Whether there, a map, has all of wanted's pairs: what a search asks for. A map has another when it has all of that, an array
- * when each item of the other is one of its own, or has it. wanted nil: nothing is. */
+ * when each item of the other is one of its own, or has it. wanted nil: nothing is. On a fiber: of what is large others have
+ * their turn in between, and where that was cancelled it is false. */
 bool select_matches(const struct value *there, const struct value *wanted);
 
 /* The order of a list: sort_by and sort_order of the body. */
