@@ -7,9 +7,9 @@
 #include "assistant_find.h"
 #include "bounds.h"
 #include "cron_body.h"
-#include "runs.h"
 #include "select.h"
 #include "tenant.h"
+#include "thread_find.h"
 
 #define LIMIT 10
 #define LIMIT_MAX 1000

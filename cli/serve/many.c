@@ -8,6 +8,7 @@
 #include "store_fleet.h"
 #include "store_runs.h"
 #include "tenant.h"
+#include "thread_find.h"
 #include "wire.h"
 
 #define PAGE 100u          /* runs that are looked at, at once */

@@ -1,10 +1,10 @@
 /* run_list: the runs of a thread. */
 #include <string.h>
 
-#include "runs.h"
 #include "select.h"
 #include "shape.h"
 #include "store_runs.h"
+#include "thread_find.h"
 
 #define LIMIT 10
 #define LIMIT_MAX 1000

@@ -9,6 +9,7 @@
 #include "assistant_find.h"
 #include "bounds.h"
 #include "command_check.h"
+#include "entry.h"
 #include "fiber.h"
 #include "graph.h"
 #include "once.h"
@@ -17,11 +18,11 @@
 #include "shape.h"
 #include "store_runs.h"
 #include "tenant.h"
+#include "thread_find.h"
 #include "thread_walk.h"
 #include "trace_context.h"
 #include "wire.h"
 
-#define ACCEPT_WAIT_MS 3000u /* for a coordinator to take a submission */
 #define BATCH_MAX 1000u
 
 static int64_t
@@ -34,78 +35,6 @@ wall_ms(void)
 }
 
 /* --- submitting --------------------------------------------------------------------------- */
-
-/* Adds the entry to the inbox, for feed. Returns false after answering. */
-static bool
-add_entry(struct call *call, const struct value *fields, struct feed *feed)
-{
-	struct store *store = api_store(call->api);
-	const struct value *said = NULL;
-	enum redis_status status =
-	    store_add_entry(store, call->arena, fields, call->api->redis_wait_ms, &said);
-
-	if (status == REDIS_ERROR)
-		reply_error(call, 503, "not submitted: %s%s", redis_reply_text(said),
-		    session_remedy(redis_reply_text(said)));
-	else if (status != REDIS_OK)
-		reply_error(call, 503, "not submitted, as far as can be told: %s",
-		    redis_trouble(store_redis(store)));
-	else
-		feed_expect(feed, redis_reply_text(said));
-	return status == REDIS_OK;
-}
-
-static void
-reply_refused(struct call *call, const struct value *finished)
-{
-	const struct value *error = value_get(finished, "error");
-	const char *message = value_get_text(error, "message");
-
-	reply_error(call,
-	    value_text_is(value_get(error, "type"), "ThreadBusyError") ? 409 : 422, "%s",
-	    message != NULL ? message : "the run was refused");
-}
-
-/* Waits until a coordinator has taken it, for a while: then whoever follows it hears what becomes of it. Returns false
- * after answering that it was refused. */
-static bool
-was_taken(struct call *call, struct feed *feed)
-{
-	const struct value *event = NULL;
-	int found = feed_next(feed, call->arena, ACCEPT_WAIT_MS, &event);
-
-	if (found == -1) {
-		reply_failed(call, feed_status(feed), "run");
-		return false;
-	}
-	if (found == 1 && value_text_is(value_get(event, "kind"), "finished") &&
-	    value_text_is(value_get(event, "status"), "refused")) {
-		reply_refused(call, event);
-		return false;
-	}
-	return true;
-}
-
-bool
-runs_do(struct call *call, const struct run_entry *entry)
-{
-	struct feed *feed = feed_new(call->api, entry->thread, entry->run, 0, FEED_END);
-	const struct value *last = NULL, *error;
-
-	if (add_entry(call, entry->fields, feed) && was_taken(call, feed)) {
-		last = feed_end(feed, call->arena, ACCEPT_WAIT_MS, NULL, NULL);
-		error = value_get(last, "error");
-		if (last == NULL)
-			reply_failed(call, feed_status(feed), "run");
-		else if (!value_text_is(value_get(last, "status"), "success"))
-			reply_error(call, 422, "%s",
-			    value_get_text(error, "message") != NULL
-				? value_get_text(error, "message")
-				: "that was not done");
-	}
-	feed_destroy(&feed);
-	return !exchange_is_answered(call->exchange);
-}
 
 /* The trace that the request is part of; a header that is none is passed over, as W3C wants it. */
 static const char *
@@ -191,9 +120,9 @@ submit(struct call *call, const struct run_place *place, struct run_begun *begun
 	bool is_there;
 
 	if (!look_back(call, place, &is_there) ||
-	    (!is_there && !add_entry(call, begun->body.fields, begun->feed)))
+	    (!is_there && !entry_add(call, begun->body.fields, begun->feed)))
 		return false;
-	if (was_taken(call, begun->feed))
+	if (entry_was_taken(call, begun->feed))
 		return is_there || look_back(call, place, &is_there);
 	if (!is_there)
 		runs_leave(call, begun, false); /* who asked may have left already */
@@ -481,7 +410,7 @@ call_run_cancel(struct call *call)
 	}
 	feed = feed_new(call->api, call->params[0], call->params[1],
 	    (uint64_t)value_get_int(record, "events", 0), FEED_END);
-	last = feed_end(feed, call->arena, ACCEPT_WAIT_MS, NULL, NULL);
+	last = feed_end(feed, call->arena, ENTRY_TAKEN_MS, NULL, NULL);
 	if (last != NULL || feed_status(feed) == STORE_NONE)
 		reply_nothing(call);
 	else

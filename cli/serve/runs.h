@@ -6,19 +6,6 @@
 #include "feed.h"
 #include "run_body.h"
 
-/* Returns false after answering that there is no such thread. */
-bool thread_is_there(struct call *call, const char *name);
-
-/* An entry for the inbox. */
-struct run_entry {
-	const char *thread, *run;
-	const struct value *fields; /* {name: text} */
-};
-
-/* Submits, waits for the end, and returns whether that was a success; false after answering what went wrong. For what
- * runs nothing: copies, updates. */
-bool runs_do(struct call *call, const struct run_entry *entry);
-
 /* A run that the call's body asks for, submitted and taken. */
 struct run_begun {
 	const char *thread, *run;

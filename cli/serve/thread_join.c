@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "runs.h"
+#include "thread_find.h"
 #include "thread_walk.h"
 
 struct join {

@@ -11,12 +11,13 @@
 #include "graph.h"
 #include "json.h"
 #include "room.h"
-#include "runs.h"
+#include "run_body.h"
 #include "select.h"
 #include "shape.h"
-#include "tenant.h"
 #include "store_past.h"
 #include "store_runs.h"
+#include "tenant.h"
+#include "thread_find.h"
 
 #define LIMIT 10
 #define LIMIT_MAX 1000

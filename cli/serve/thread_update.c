@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "command_body.h"
+#include "entry.h"
 #include "graph.h"
 #include "json.h"
-#include "runs.h"
+#include "run_body.h"
 #include "shape.h"
 #include "store_past.h"
 #include "tenant.h"
+#include "thread_find.h"
 #include "update_check.h"
 
 #define COPY "__copy__"   /* as_node of who wants a checkpoint once more, as it is */
@@ -102,7 +104,7 @@ write_as(struct call *call, const char *thread, const char *agent, const char *n
 	    value_str(arena, json_text(arena, update)), "as", value_str(arena, node),
 	    "checkpoint", version >= 0 ? value_printf(arena, "%" PRId64, version) : NULL,
 	    NULL);
-	return may_write(call, agent, update) && runs_do(call, &entry);
+	return may_write(call, agent, update) && entry_do(call, &entry);
 }
 
 void

@@ -5,26 +5,20 @@
 
 #include "blueprint.h"
 #include "bounds.h"
+#include "entry.h"
 #include "json.h"
 #include "room.h"
-#include "runs.h"
+#include "run_body.h"
 #include "select.h"
 #include "shape.h"
 #include "store_fleet.h"
+#include "store_past.h"
 #include "tenant.h"
+#include "thread_find.h"
 #include "thread_update.h"
 #include "wire.h"
-#include "store_past.h"
 
 /* --- one ---------------------------------------------------------------------------------- */
-
-/* Returns NULL. */
-static const struct value *
-reply_no_thread(struct call *call, const char *name)
-{
-	reply_error(call, 404, "Thread with ID %s not found", name);
-	return NULL;
-}
 
 /* A thread as it is shown; NULL after answering. */
 static const struct value *
@@ -35,29 +29,17 @@ describe(struct call *call, const char *name)
 	enum store_status status =
 	    blueprint_thread(call, call->arena, name, NULL, &thread, &values);
 
+	if (status == STORE_NONE) {
+		thread_reply_none(call, name);
+		return NULL;
+	}
 	if (status == STORE_OK)
 		status = store_last_checkpoint(store, call->arena, name, &last);
-	else if (status == STORE_NONE)
-		return reply_no_thread(call, name);
 	if (status == STORE_OK || status == STORE_NONE)
 		return shape_thread(
 		    call->arena, thread, last, last != NULL ? values : NULL);
 	reply_failed(call, status, "such thread");
 	return NULL;
-}
-
-bool
-thread_is_there(struct call *call, const char *name)
-{
-	enum store_status status = STORE_NONE;
-
-	if (wire_is_run_id(name))
-		status = store_has_thread(api_store(call->api), call->arena, name);
-	if (status == STORE_NONE)
-		reply_no_thread(call, name);
-	else if (status != STORE_OK)
-		reply_failed(call, status, "such thread");
-	return status == STORE_OK;
 }
 
 static void
@@ -234,7 +216,7 @@ copy_state(struct call *call, const char *name, const char *agent, const char *c
 	    value_map(call->arena, "agent", value_str(call->arena, agent), "thread",
 		value_str(call->arena, copy), "run", value_str(call->arena, entry.run),
 		"copy_of", value_str(call->arena, name), NULL);
-	return runs_do(call, &entry);
+	return entry_do(call, &entry);
 }
 
 void
