@@ -62,6 +62,10 @@ const struct setting coordinator_table[] = {
 	    WEBHOOK_WAIT_MS_MAX, "ms",
 	    "between the first two tries; doubles from one to the next, up to 10 minutes",
 	    0 },
+	{ "webhook-unserved-ms", SETTING_INTEGER, SETTING(webhook_unserved_ms),
+	    "86400000", 1000, WEBHOOK_UNSERVED_MS_MAX, "ms",
+	    "for how long on end no worker may be able to try one before it is given up",
+	    0 },
 	{ "embed", SETTING_TEXT, SETTING(embed), NULL, 0, 0, NULL,
 	    "the model that long-term memory is searched by meaning with, such as "
 	    "openai:text-embedding-3-small (default: it is not); the same for all "

@@ -31,7 +31,7 @@ struct coordinator_settings {
 	const char *thread_ttl_action;
 	const char **plugins;
 	const char *models;
-	int64_t webhook_attempts, webhook_wait_ms;
+	int64_t webhook_attempts, webhook_wait_ms, webhook_unserved_ms;
 	const char *embed;         /* or NULL */
 	const char **embed_fields; /* or NULL: all */
 	const char *trace_endpoint, *trace_sample;

@@ -1,5 +1,6 @@
 /* webhook_judge: what is told of a run, and what follows of the answer. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "webhooks.h"
 
@@ -126,4 +127,23 @@ webhook_judge(struct arena *arena, const struct call_outcome *outcome, uint64_t 
 				      ? (uint64_t)asked_ms
 				      : WEBHOOK_RETRY_AFTER_MS_MAX;
 	return verdict;
+}
+
+void
+webhook_wait_on(struct arena *arena, struct webhook_verdict *verdict, uint64_t waited_ms,
+    uint64_t unserved_ms)
+{
+	uint64_t left_ms = unserved_ms > waited_ms ? unserved_ms - waited_ms : 0;
+
+	if (strcmp(verdict->outcome, "later") != 0)
+		return;
+	if (left_ms == 0) {
+		verdict->outcome = "failed";
+		verdict->text =
+		    arena_printf(arena, "for %" PRIu64 " s no worker could try: %s",
+			waited_ms / 1000, verdict->text);
+	}
+	if (verdict->wait_ms > left_ms)
+		verdict->wait_ms = left_ms;
+	verdict->waited_ms = waited_ms + verdict->wait_ms;
 }

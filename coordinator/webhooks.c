@@ -22,6 +22,7 @@ struct attempt {
 	unsigned shard;
 	const char *run;
 	uint64_t number;
+	uint64_t begun_ms;
 	int64_t epoch; /* TIME when it was taken: who takes it later comes before us */
 	const struct value *record;
 };
@@ -43,20 +44,36 @@ publish(
 		value_str(arena, text), NULL));
 }
 
-static void
-settle(struct attempt *attempt, const struct webhook_verdict *verdict)
+/* For how long there was no attempt, this time included. */
+static uint64_t
+waited(const struct attempt *attempt)
 {
-	struct store_told told = { .shard = attempt->shard,
-		.run = attempt->run,
-		.attempt = attempt->number,
-		.outcome = verdict->outcome,
-		.wait_ms = verdict->wait_ms,
-		.text = verdict->text };
+	int64_t before = value_get_int(attempt->record, "webhook_waited", 0);
+
+	return (before > 0 ? (uint64_t)before : 0) +
+	       loop_now_ms(attempt->coordinator->loop) - attempt->begun_ms;
+}
+
+static void
+settle(struct attempt *attempt, struct webhook_verdict *verdict)
+{
+	const struct coordinator *coordinator = attempt->coordinator;
+	struct store_told told = {
+		.shard = attempt->shard, .run = attempt->run, .attempt = attempt->number
+	};
 	uint64_t seq = 0;
 
-	if (store_end_webhook(attempt->coordinator->store, attempt->arena, &told, &seq) !=
+	webhook_wait_on(attempt->arena, verdict, waited(attempt),
+	    (uint64_t)coordinator->settings->webhook_unserved_ms);
+	told.outcome = verdict->outcome;
+	told.wait_ms = verdict->wait_ms;
+	told.waited_ms = verdict->waited_ms;
+	told.text = verdict->text;
+	if (store_end_webhook(coordinator->store, attempt->arena, &told, &seq) !=
 	    STORE_OK)
 		return; /* it is told once more */
+	if (verdict->waited_ms > 0)
+		attempt->number--; /* there was none */
 	if (seq > 0)
 		publish(attempt, verdict->outcome, verdict->text, seq);
 	if (strcmp(verdict->outcome, "failed") == 0)
@@ -126,8 +143,10 @@ attempt_main(void *arg)
 	struct coordinator *coordinator = attempt->coordinator;
 	struct store *store = coordinator->store;
 	struct arena *arena = attempt->arena; /* attempt lies in it */
-	const struct webhook_verdict unserved = { "later", 5000,
-		"no worker serves `webhook`; start a worker-tools with --webhooks" };
+	struct webhook_verdict unserved = { .outcome = "later",
+		.wait_ms = 5000,
+		.text =
+		    "no worker serves `webhook`; start a worker-tools with --webhooks" };
 
 	/* One without a record is struck out when it is taken again. One that has not ended did so in what Redis has
 	 * forgotten since, and is noted again when it does. */
@@ -157,6 +176,7 @@ start(struct coordinator *coordinator, unsigned shard, const char *run, uint64_t
 		.shard = shard,
 		.run = arena_strdup(arena, run),
 		.number = number,
+		.begun_ms = loop_now_ms(coordinator->loop),
 		.epoch = epoch };
 	TAILQ_INSERT_TAIL(&coordinator->attempts, attempt, link);
 	coordinator->webhooks++;

@@ -28,7 +28,8 @@ const struct value *webhook_body(struct arena *arena, const struct value *record
 struct webhook_verdict {
 	const char *outcome; /* as in struct store_told */
 	uint64_t wait_ms;
-	const char *text; /* lent by arena */
+	const char *text;   /* lent by arena */
+	uint64_t waited_ms; /* as in struct store_told */
 };
 
 /* Judges attempt (1, 2, ...) of at most attempts by its outcome. first_wait_ms: between the first
@@ -36,5 +37,10 @@ struct webhook_verdict {
 struct webhook_verdict webhook_judge(struct arena *arena,
     const struct call_outcome *outcome, uint64_t attempt, uint64_t attempts,
     uint64_t first_wait_ms);
+
+/* What follows of one that could not be made ("later"), nor could any in the waited_ms before: after unserved_ms on end
+ * it is given up, which is no attempt either. Others stay as they are. */
+void webhook_wait_on(struct arena *arena, struct webhook_verdict *verdict,
+    uint64_t waited_ms, uint64_t unserved_ms);
 
 #endif

@@ -209,6 +209,7 @@
 #define WEBHOOK_LEASE_MS 20000u      /* then another coordinator makes the attempt */
 #define WEBHOOK_WAIT_MS_MAX 600000u  /* between two attempts, unless they ask for more: */
 #define WEBHOOK_RETRY_AFTER_MS_MAX 3600000u
+#define WEBHOOK_UNSERVED_MS_MAX 2592000000 /* 30 days */
 
 /* Traces (runtime/trace/). */
 #define TRACE_QUEUE_BYTES_MAX (4u << 20)   /* of spans that wait to be sent */

@@ -380,7 +380,10 @@ struct store_told {
 	uint64_t attempt;
 	const char *outcome; /* "delivered", "failed", "again", "later" (no attempt) */
 	uint64_t wait_ms;    /* after the last two: until the next one */
-	const char *text;    /* for people */
+	uint64_t
+	    waited_ms; /* above 0: it was no attempt, "failed" neither; for how long on end there could
+				be none, the wait for the next one too */
+	const char *text; /* for people */
 };
 /* What became of an attempt. seq_r: the number of the event that says so, or 0. STORE_NONE:
  * somebody else has told it meanwhile. */

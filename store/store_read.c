@@ -46,6 +46,7 @@ static const struct {
 	{ "webhook_state", KEPT_TEXT },
 	{ "webhook_said", KEPT_TEXT },
 	{ "webhook_tries", KEPT_NUMBER },
+	{ "webhook_waited", KEPT_NUMBER },
 	{ "webhook_at", KEPT_INSIDE },
 	{ "discarded", KEPT_NUMBER },
 	{ "run", KEPT_TEXT },

@@ -34,6 +34,7 @@ store_end_webhook(struct store *store, struct arena *arena, const struct store_t
 	command_text(&command, told->outcome);
 	command_uint(&command, told->wait_ms);
 	command_text(&command, told->text);
+	command_uint(&command, told->waited_ms);
 	status = store_read(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;

@@ -25,20 +25,24 @@ local function hooks_take(keys, args)
   return taken
 end
 
--- hooks_end(hooks; prefix, run, attempt, outcome, wait_ms, text): what became of an attempt.
--- "delivered" and "failed" are the end of it; after "again", and "later", which was no attempt,
--- another follows in wait_ms. text is for people. Returns {"OK", number of the event or 0}, or
--- {"GONE"}: the attempt was somebody else's meanwhile.
+-- hooks_end(hooks; prefix, run, attempt, outcome, wait_ms, text[, waited_ms]): what became of an attempt.
+-- "delivered" and "failed" are the end of it; after "again" and "later" another follows in wait_ms. "later" was no
+-- attempt; nor was what says for how long on end there could be none, waited_ms above 0. text is for people.
+-- Returns {"OK", number of the event or 0}, or {"GONE"}: the attempt was somebody else's meanwhile.
 local function hooks_end(keys, args)
-  local run, attempt, outcome = args[2], tonumber(args[3]), args[4]
+  local run, attempt, outcome, waited = args[2], tonumber(args[3]), args[4], args[7] or '0'
   local key = run_key(args[1], run)
   local tries = tonumber(redis.call('HGET', key, 'webhook_tries') or 0)
   if not redis.call('ZSCORE', keys[1], run) or attempt ~= tries + 1 then
     return { 'GONE' }
   end
   redis.call('HSET', key, 'webhook_said', args[6])
-  if outcome ~= 'later' then
+  if waited ~= '0' then
+    redis.call('HSET', key, 'webhook_waited', waited)
+  elseif outcome ~= 'later' then
     redis.call('HSET', key, 'webhook_tries', attempt)
+    redis.call('HDEL', key, 'webhook_waited')
+    tries = attempt
   end
   if outcome == 'later' or outcome == 'again' then
     tell_at(args[1], run, now_ms(), tonumber(args[5]))
@@ -47,7 +51,7 @@ local function hooks_end(keys, args)
   redis.call('ZREM', keys[1], run)
   redis.call('HSET', key, 'webhook_state', outcome)
   return { 'OK', log_event(args[1], run, { kind = 'webhook', status = outcome,
-    attempts = attempt, text = args[6] }) }
+    attempts = tries, text = args[6] }) }
 end
 
 register('fl_hooks_take', hooks_take, 'allow-oom')

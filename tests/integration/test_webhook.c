@@ -18,6 +18,7 @@ TCase *tcase_webhook(void);
 
 #define WAIT_MS 60000u
 #define HOUR_MS 3600000
+#define A_DAY "86400000"
 #define SECRET "not so secret"
 #define NOT_NOW "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
 #define TAKEN "HTTP/1.1 204 Taken\r\n\r\n"
@@ -46,7 +47,7 @@ play_main(struct fleet_client *client, void *arg)
 }
 
 static void
-act(void (*play)(struct scene *scene), const char *webhooks)
+act(void (*play)(struct scene *scene), const char *webhooks, const char *unserved_ms)
 {
 	struct scene scene = { .arena = arena_new(),
 		.kit = kit_new(),
@@ -58,6 +59,9 @@ act(void (*play)(struct scene *scene), const char *webhooks)
 	kit_env(scene.kit, KIT_TOOLS, "FLOTILLA_WEBHOOK_SECRET=" SECRET);
 	kit_flag(scene.kit, KIT_COORDINATOR, "--webhook-attempts", "3");
 	kit_flag(scene.kit, KIT_COORDINATOR, "--webhook-wait-ms", "100");
+	if (unserved_ms != NULL)
+		kit_flag(
+		    scene.kit, KIT_COORDINATOR, "--webhook-unserved-ms", unserved_ms);
 	kit_start_all(scene.kit, 1, 1, 1);
 	kit_flotilla(scene.kit, "agents", "apply",
 	    kit_write(scene.kit, "agents.yaml", agents), NULL);
@@ -219,13 +223,16 @@ play_told(struct scene *scene)
 
 START_TEST(a_receiver_that_fails_is_told_again)
 {
-	act(play_told, "any");
+	act(play_told, "any", A_DAY);
 }
 END_TEST
 
+/* What is to be told is in the run's shard: nobody has to find it by its name, which is elsewhere. */
 static void
 play_cancelled(struct scene *scene)
 {
+	const char *answer, *status;
+
 	answer_with(scene, TAKEN);
 	submit(scene, "r", "3600000");
 	wait_text(scene, "r", "status", "delayed");
@@ -233,29 +240,20 @@ play_cancelled(struct scene *scene)
 	wait_text(scene, "r", "webhook_state", "delivered");
 	ck_assert_str_eq(
 	    value_get_text(body_of(scene, request(scene, 0)), "status"), "cancelled");
+	submit(scene, "s", "3600000");
+	wait_text(scene, "s", "status", "delayed");
+	kit_redis_cli(scene->kit, 0, "DEL", "fl:run:s", NULL);
+	ck_assert_int_eq(
+	    store_cancel(scene->client->store, scene->arena, "s", "s", &answer, &status),
+	    STORE_OK);
+	wait_text(scene, "s", "webhook_state", "delivered");
 }
 
 START_TEST(the_end_of_a_run_that_never_began_is_told)
 {
-	act(play_cancelled, "any");
+	act(play_cancelled, "any", A_DAY);
 }
 END_TEST
-
-/* What is to be told is in the run's shard: nobody has to find it by its name, which is elsewhere. */
-static void
-play_nameless(struct scene *scene)
-{
-	const char *answer, *status;
-
-	answer_with(scene, TAKEN);
-	submit(scene, "r", "3600000");
-	wait_text(scene, "r", "status", "delayed");
-	kit_redis_cli(scene->kit, 0, "DEL", "fl:run:r", NULL);
-	ck_assert_int_eq(
-	    store_cancel(scene->client->store, scene->arena, "r", "r", &answer, &status),
-	    STORE_OK);
-	wait_text(scene, "r", "webhook_state", "delivered");
-}
 
 /* A failover may have forgotten an end that was about to be told. */
 static void
@@ -282,13 +280,7 @@ play_not_ended(struct scene *scene)
 
 START_TEST(what_has_not_ended_is_not_told)
 {
-	act(play_not_ended, "any");
-}
-END_TEST
-
-START_TEST(the_end_of_a_run_without_its_name_is_told)
-{
-	act(play_nameless, "any");
+	act(play_not_ended, "any", A_DAY);
 }
 END_TEST
 
@@ -326,7 +318,7 @@ play_given_up(struct scene *scene)
 
 START_TEST(after_so_many_attempts_it_is_given_up_and_shown)
 {
-	act(play_given_up, "any");
+	act(play_given_up, "any", A_DAY);
 }
 END_TEST
 
@@ -339,7 +331,7 @@ play_unwilling(struct scene *scene)
 
 START_TEST(a_receiver_that_does_not_want_it_is_told_once)
 {
-	act(play_unwilling, "any");
+	act(play_unwilling, "any", A_DAY);
 }
 END_TEST
 
@@ -356,7 +348,7 @@ play_redirect(struct scene *scene)
 
 START_TEST(a_redirect_is_not_followed)
 {
-	act(play_redirect, "any");
+	act(play_redirect, "any", A_DAY);
 }
 END_TEST
 
@@ -369,7 +361,20 @@ play_private(struct scene *scene)
 
 START_TEST(a_private_address_is_not_opened)
 {
-	act(play_private, "public");
+	act(play_private, "public", A_DAY);
+}
+END_TEST
+
+static void
+play_unserved(struct scene *scene)
+{
+	check_given_up(scene, "no worker could try: no worker serves `webhook`", 0);
+	ck_assert_uint_eq(tiny_http_accepted(scene->server), 0);
+}
+
+START_TEST(what_no_worker_tries_for_so_long_is_given_up)
+{
+	act(play_unserved, "off", "1000");
 }
 END_TEST
 
@@ -393,7 +398,7 @@ play_restart(struct scene *scene)
 
 START_TEST(what_is_to_be_told_outlives_every_process)
 {
-	act(play_restart, "off");
+	act(play_restart, "off", A_DAY);
 }
 END_TEST
 
@@ -405,14 +410,21 @@ is_asked(void *arg)
 	return tiny_http_requests(scene->server) > 0;
 }
 
-/* The receiver has got it and does not answer; nobody remembers that. */
+/* The receiver has got it and does not answer. */
 static void
-play_hanging(struct scene *scene)
+submit_and_hang(struct scene *scene)
 {
 	tiny_http_add(
 	    scene->server, &(struct tiny_answer){ .bytes = "", .end = TINY_HANG });
 	submit(scene, "r", "0");
 	ck_assert(client_wait(scene->client, is_asked, scene, WAIT_MS));
+}
+
+/* Nobody remembers that. */
+static void
+play_hanging(struct scene *scene)
+{
+	submit_and_hang(scene);
 	answer_with(scene, TAKEN);
 	kit_restart_all(scene->kit);
 	wait_text(scene, "r", "webhook_state", "delivered");
@@ -421,7 +433,7 @@ play_hanging(struct scene *scene)
 
 START_TEST(an_attempt_that_died_under_way_is_made_again)
 {
-	act(play_hanging, "any");
+	act(play_hanging, "any", A_DAY);
 }
 END_TEST
 
@@ -430,10 +442,7 @@ static void
 play_clock(struct scene *scene)
 {
 	kit_set_clock(scene->kit, HOUR_MS);
-	tiny_http_add(
-	    scene->server, &(struct tiny_answer){ .bytes = "", .end = TINY_HANG });
-	submit(scene, "r", "0");
-	ck_assert(client_wait(scene->client, is_asked, scene, WAIT_MS));
+	submit_and_hang(scene);
 	answer_with(scene, TAKEN);
 	kit_set_clock(scene->kit, 0);
 	kit_restart_all(scene->kit);
@@ -442,7 +451,7 @@ play_clock(struct scene *scene)
 
 START_TEST(a_clock_that_is_set_back_puts_nothing_off)
 {
-	act(play_clock, "any");
+	act(play_clock, "any", A_DAY);
 }
 END_TEST
 
@@ -453,10 +462,7 @@ play_drain(struct scene *scene)
 {
 	const char *said; /* of an attempt before: that no worker posts yet, maybe */
 
-	tiny_http_add(
-	    scene->server, &(struct tiny_answer){ .bytes = "", .end = TINY_HANG });
-	submit(scene, "r", "0");
-	ck_assert(client_wait(scene->client, is_asked, scene, WAIT_MS));
+	submit_and_hang(scene);
 	said = value_get_text(record(scene, "r"), "webhook_said");
 	kit_stop(scene->kit, KIT_COORDINATOR, 0);
 	ck_assert_str_eq(value_get_text(record(scene, "r"), "webhook_state"), "waiting");
@@ -466,7 +472,7 @@ play_drain(struct scene *scene)
 
 START_TEST(an_attempt_under_way_keeps_nobody_from_leaving)
 {
-	act(play_drain, "any");
+	act(play_drain, "any", A_DAY);
 }
 END_TEST
 
@@ -478,12 +484,12 @@ tcase_webhook(void)
 	tcase_set_timeout(tcase, 180);
 	tcase_add_test(tcase, a_receiver_that_fails_is_told_again);
 	tcase_add_test(tcase, the_end_of_a_run_that_never_began_is_told);
-	tcase_add_test(tcase, the_end_of_a_run_without_its_name_is_told);
 	tcase_add_test(tcase, what_has_not_ended_is_not_told);
 	tcase_add_test(tcase, after_so_many_attempts_it_is_given_up_and_shown);
 	tcase_add_test(tcase, a_receiver_that_does_not_want_it_is_told_once);
 	tcase_add_test(tcase, a_redirect_is_not_followed);
 	tcase_add_test(tcase, a_private_address_is_not_opened);
+	tcase_add_test(tcase, what_no_worker_tries_for_so_long_is_given_up);
 	tcase_add_test(tcase, what_is_to_be_told_outlives_every_process);
 	tcase_add_test(tcase, an_attempt_that_died_under_way_is_made_again);
 	tcase_add_test(tcase, a_clock_that_is_set_back_puts_nothing_off);

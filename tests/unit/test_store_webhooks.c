@@ -53,26 +53,41 @@ take(struct store *store, uint64_t lease_ms)
 	return value_at(taken, 2)->integer;
 }
 
+/* waited_ms: above 0 for what was no attempt. */
 static enum store_status
-told(uint64_t attempt, const char *outcome, uint64_t wait_ms, uint64_t *seq_r)
+told_waited(uint64_t attempt, const char *outcome, uint64_t wait_ms, uint64_t waited_ms,
+    uint64_t *seq_r)
 {
 	const struct store_told told = { .shard = store_shard("t"),
 		.run = "r",
 		.attempt = attempt,
 		.outcome = outcome,
 		.wait_ms = wait_ms,
+		.waited_ms = waited_ms,
 		.text = "said" };
 
 	return store_end_webhook(trial.a, trial.arena, &told, seq_r);
 }
 
-static const char *
-field(const char *name)
+static enum store_status
+told(uint64_t attempt, const char *outcome, uint64_t wait_ms, uint64_t *seq_r)
+{
+	return told_waited(attempt, outcome, wait_ms, 0, seq_r);
+}
+
+static const struct value *
+record(void)
 {
 	const struct value *record = NULL;
 
 	ck_assert_int_eq(store_run(trial.a, trial.arena, "t", "r", &record), STORE_OK);
-	return value_get_text(record, name);
+	return record;
+}
+
+static const char *
+field(const char *name)
+{
+	return value_get_text(record(), name);
 }
 
 /* --- noted --------------------------------------------------------------------------- */
@@ -166,6 +181,46 @@ START_TEST(an_attempt_is_somebodys_and_counts_when_it_was_made)
 }
 END_TEST
 
+static int64_t
+number(const char *name)
+{
+	return value_get_int(record(), name, -1);
+}
+
+static void
+play_unserved(void)
+{
+	const struct value *events = NULL, *last;
+	uint64_t seq = 0;
+
+	submit_and_end();
+	ck_assert_int_eq(take(trial.a, LONG), 1);
+	ck_assert_int_eq(told_waited(1, "later", 0, 700, &seq), STORE_OK);
+	ck_assert_int_eq(number("webhook_waited"), 700);
+	/* It counts what is on end. */
+	ck_assert_int_eq(take(trial.a, LONG), 1);
+	ck_assert_int_eq(told(1, "again", 0, &seq), STORE_OK);
+	ck_assert_int_eq(number("webhook_waited"), -1);
+	ck_assert_int_eq(take(trial.a, LONG), 2);
+	ck_assert_int_eq(told_waited(2, "later", 0, 600, &seq), STORE_OK);
+	ck_assert_int_eq(take(trial.a, LONG), 2);
+	ck_assert_int_eq(told_waited(2, "failed", 0, 900, &seq), STORE_OK);
+	ck_assert_str_eq(field("webhook_state"), "failed");
+	ck_assert_int_eq(number("webhook_tries"), 1);
+	ck_assert_int_eq(take(trial.a, LONG), 0);
+	ck_assert_int_eq(
+	    store_events(trial.a, trial.arena, "t", "r", seq - 1, 0, &events), STORE_OK);
+	last = value_at(events, value_size(events) - 1);
+	ck_assert_str_eq(value_get_text(last, "status"), "failed");
+	ck_assert_int_eq(value_get_int(last, "attempts", -1), 1);
+}
+
+START_TEST(what_nobody_can_try_ends_without_an_attempt)
+{
+	trial_play(play_unserved);
+}
+END_TEST
+
 /* Its coordinator died: another one makes the same attempt, and what the first still says does not
  * count twice. */
 static void
@@ -217,6 +272,7 @@ tcase_store_webhooks(void)
 	tcase_add_test(tcase, an_end_without_owner_is_noted_too);
 	tcase_add_test(tcase, who_did_not_ask_is_not_told);
 	tcase_add_test(tcase, an_attempt_is_somebodys_and_counts_when_it_was_made);
+	tcase_add_test(tcase, what_nobody_can_try_ends_without_an_attempt);
 	tcase_add_test(tcase, an_attempt_that_lapsed_is_made_again_under_its_number);
 	tcase_add_test(tcase, a_run_whose_record_is_gone_is_told_to_nobody);
 	return tcase;

@@ -139,6 +139,32 @@ START_TEST(what_was_no_attempt_does_not_count)
 }
 END_TEST
 
+START_TEST(what_nobody_can_try_is_given_up_after_a_time)
+{
+	const struct call_outcome late = { .code = CODE_EXPIRED, .reason = "too late" };
+	struct webhook_verdict verdict = webhook_judge(arena, &late, 2, 3, 1000);
+	struct webhook_verdict given_up = verdict, again = judge(503, 0, 1);
+	uint64_t wait_ms = verdict.wait_ms;
+
+	webhook_wait_on(arena, &verdict, 5000, 86400000);
+	ck_assert_str_eq(verdict.outcome, "later");
+	ck_assert_uint_eq(verdict.wait_ms, wait_ms);
+	ck_assert_uint_eq(verdict.waited_ms, 5000 + wait_ms);
+	/* It ends when it is to end, and not a wait later. */
+	webhook_wait_on(arena, &verdict, 86399999, 86400000);
+	ck_assert_str_eq(verdict.outcome, "later");
+	ck_assert_uint_eq(verdict.wait_ms, 1);
+	webhook_wait_on(arena, &given_up, 86400000, 86400000);
+	ck_assert_str_eq(given_up.outcome, "failed");
+	ck_assert_str_eq(given_up.text, "for 86400 s no worker could try: too late");
+	ck_assert_uint_gt(given_up.waited_ms, 0);
+	/* What was an attempt has bounds of its own. */
+	webhook_wait_on(arena, &again, 90000000, 86400000);
+	ck_assert_str_eq(again.outcome, "again");
+	ck_assert_uint_eq(again.waited_ms, 0);
+}
+END_TEST
+
 /* It may have been told, and would be for ever. */
 START_TEST(what_makes_no_sense_is_an_attempt)
 {
@@ -263,6 +289,7 @@ tcase_webhook(void)
 	tcase_add_test(tcase, a_receiver_may_ask_for_a_longer_wait);
 	tcase_add_test(tcase, no_answer_is_tried_again_unless_the_address_is_forbidden);
 	tcase_add_test(tcase, what_was_no_attempt_does_not_count);
+	tcase_add_test(tcase, what_nobody_can_try_is_given_up_after_a_time);
 	tcase_add_test(tcase, what_makes_no_sense_is_an_attempt);
 	tcase_add_test(tcase, the_body_has_the_end_and_not_the_beginning);
 	tcase_add_test(tcase, an_output_that_is_too_large_is_left_out);
