@@ -156,9 +156,10 @@
 
 /* Redis. */
 #define SHARDS 64u
-#define INBOX_BATCH 128u              /* submissions read at once */
-#define INBOX_BATCH_BYTES (16u << 20) /* of them, and what of the last one is above */
-#define REDIS_REPLY_BYTES_MAX (512u << 20)
+#define INBOX_BATCH 128u                  /* submissions read at once */
+#define INBOX_BATCH_BYTES (16u << 20)     /* of them, and what of the last one is above */
+#define REDIS_TEXT_BYTES_MAX (512u << 20) /* of one in a reply, as Redis has it */
+#define REDIS_REPLY_BYTES_MAX (1u << 30)  /* that a reply takes in memory */
 #define REDIS_REPLY_ELEMENTS_MAX (1u << 20) /* of one array in a reply */
 
 /* Agents. */

@@ -22,6 +22,7 @@
 
 #define BUFFER_KEPT (1u << 20) /* of an empty reader */
 #define INPUT_BYTES (64u << 10)
+#define TOO_LARGE "a reply is too large"
 
 enum state { CONNECTING, SHAKING, OPEN, CLOSED };
 
@@ -146,9 +147,10 @@ take_reply(struct redis_link *link)
 	void *reply = NULL;
 
 	if (redisReaderGetReply(reader, &reply) != REDIS_OK)
-		redis_link_close(link, reader->errstr);
-	else if (reader->len > REDIS_REPLY_BYTES_MAX)
-		redis_link_close(link, "a reply is too large");
+		redis_link_close(
+		    link, reader->err == REDIS_ERR_OOM ? TOO_LARGE : reader->errstr);
+	else if (reader->len > REDIS_TEXT_BYTES_MAX)
+		redis_link_close(link, TOO_LARGE);
 	else if (reply != NULL)
 		answer(link, reply);
 	if (reply != NULL)
@@ -375,7 +377,7 @@ link_new(struct loop *loop, const struct redis_address *address, int fd,
 	if (link->reader == NULL)
 		arena_exhausted();
 	link->reader->maxbuf = BUFFER_KEPT;
-	redis_reply_bound(link->reader);
+	redis_reply_bound(link->reader, REDIS_REPLY_BYTES_MAX);
 	link->poll.data = link;
 	return link;
 }

@@ -15,12 +15,17 @@ struct node {
 	struct arena *arena;
 };
 
+/* With room for size bytes more, or NULL: the whole reply would be too large. */
 static struct node *
-node_new(const redisReadTask *task, int type)
+node_new(const redisReadTask *task, int type, size_t size)
 {
 	struct node *around = task->parent != NULL ? task->parent->obj : NULL, *node;
-	struct arena *arena = around != NULL ? around->arena : arena_new();
+	size_t bytes_max = (size_t)(uintptr_t)task->privdata;
+	struct arena *arena;
 
+	if ((around != NULL ? arena_bytes(around->arena) : 0) + size > bytes_max)
+		return NULL;
+	arena = around != NULL ? around->arena : arena_new();
 	node = arena_alloc(arena, sizeof *node);
 	node->reply.type = type;
 	node->arena = arena;
@@ -32,8 +37,10 @@ node_new(const redisReadTask *task, int type)
 static void *
 create_text(const redisReadTask *task, char *text, size_t size)
 {
-	struct node *node = node_new(task, task->type);
+	struct node *node = node_new(task, task->type, size);
 
+	if (node == NULL)
+		return NULL;
 	node->reply.str = arena_copy(node->arena, text, size);
 	node->reply.len = size;
 	return node;
@@ -42,30 +49,32 @@ create_text(const redisReadTask *task, char *text, size_t size)
 static void *
 create_array(const redisReadTask *task, int elements)
 {
-	struct node *node;
+	struct node *node = NULL;
+	size_t size = (size_t)elements * sizeof *node->reply.element;
 
-	if (elements > (int)REDIS_REPLY_ELEMENTS_MAX)
+	if (elements <= (int)REDIS_REPLY_ELEMENTS_MAX)
+		node = node_new(task, REDIS_REPLY_ARRAY, size);
+	if (node == NULL)
 		return NULL;
-	node = node_new(task, REDIS_REPLY_ARRAY);
 	node->reply.elements = (size_t)elements;
-	node->reply.element =
-	    arena_alloc(node->arena, (size_t)elements * sizeof *node->reply.element);
+	node->reply.element = arena_alloc(node->arena, size);
 	return node;
 }
 
 static void *
 create_integer(const redisReadTask *task, long long integer)
 {
-	struct node *node = node_new(task, REDIS_REPLY_INTEGER);
+	struct node *node = node_new(task, REDIS_REPLY_INTEGER, 0);
 
-	node->reply.integer = integer;
+	if (node != NULL)
+		node->reply.integer = integer;
 	return node;
 }
 
 static void *
 create_nil(const redisReadTask *task)
 {
-	return node_new(task, REDIS_REPLY_NIL);
+	return node_new(task, REDIS_REPLY_NIL, 0);
 }
 
 /* Called for the first part alone. */
@@ -78,12 +87,13 @@ free_reply(void *reply)
 }
 
 void
-redis_reply_bound(struct redisReader *reader)
+redis_reply_bound(struct redisReader *reader, size_t bytes_max)
 {
 	static redisReplyObjectFunctions functions = { create_text, create_array,
 		create_integer, create_nil, free_reply };
 
 	reader->fn = &functions;
+	reader->privdata = (void *)(uintptr_t)bytes_max;
 }
 
 /* --- values ---------------------------------------------------------------------------- */

@@ -17,9 +17,10 @@ const struct value *redis_reply_value(
     struct arena *arena, const struct redisReply *reply);
 
 /* Has reader refuse, as REDIS_ERR_OOM, an array of more than REDIS_REPLY_ELEMENTS_MAX: hiredis
- * takes the room for what an array's head promises before an element has come. And has each reply be
- * of one arena: it is freed by reader's fn->freeObject. Called before the reader is fed. */
-void redis_reply_bound(struct redisReader *reader);
+ * takes the room for what an array's head promises before an element has come; and a reply that takes more than
+ * bytes_max with all that is in it. And has each reply be of one arena: it is freed by reader's fn->freeObject. Called before
+ * the reader is fed. */
+void redis_reply_bound(struct redisReader *reader, size_t bytes_max);
 
 bool redis_reply_is_error(const struct redisReply *reply);
 

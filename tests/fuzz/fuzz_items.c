@@ -9,6 +9,8 @@
 
 #include <hiredis/hiredis.h>
 
+#include "bounds.h"
+
 #include "embed.h"
 #include "fiber.h"
 #include "items.h"
@@ -153,7 +155,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	op = json_parse(arena, (const char *)data, op_size, &error);
 	reader = redisReaderCreate();
-	redis_reply_bound(reader);
+	redis_reply_bound(reader, REDIS_REPLY_BYTES_MAX);
 	if (end != NULL)
 		redisReaderFeed(reader, (const char *)end + 1, size - op_size - 1);
 	store_embed_with(store, embed, NULL);

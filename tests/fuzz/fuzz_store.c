@@ -12,6 +12,8 @@
 
 #include <hiredis/hiredis.h>
 
+#include "bounds.h"
+
 #include "../../cli/show.h"
 #include "assistants.h"
 #include "chat.h"
@@ -375,7 +377,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	store = store_new(NULL, 0);
 	store_act_as(store, "0123456789abcdef0123456789abcdef", "fuzzed");
 	reader = redisReaderCreate();
-	redis_reply_bound(reader);
+	redis_reply_bound(reader, REDIS_REPLY_BYTES_MAX);
 	redisReaderFeed(reader, (const char *)data + 1, size - 1);
 	readers[data[0] % (sizeof readers / sizeof readers[0])](store, arena);
 	redisReaderFree(reader);
