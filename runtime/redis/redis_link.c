@@ -103,6 +103,8 @@ take_leave(struct redis_link *link)
 	while (link->waiting.count > 0)
 		link->events->on_reply(link->arg, tokens_take(&link->waiting), NULL);
 	uv_close((uv_handle_t *)&link->poll, on_poll_closed);
+	if (link->tls != NULL)
+		redis_tls_end(link->tls);
 	close(link->fd);
 	link->events->on_closed(link->arg, link->reason);
 }

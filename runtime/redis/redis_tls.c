@@ -16,6 +16,7 @@
 struct redis_tls {
 	SSL *ssl;
 	bool wants_write;
+	bool is_broken; /* nothing can be said any more */
 	char reason[192];
 };
 
@@ -165,6 +166,14 @@ redis_tls_destroy(struct redis_tls **tls_p)
 	*tls_p = NULL;
 }
 
+void
+redis_tls_end(struct redis_tls *tls)
+{
+	if (!tls->is_broken && SSL_is_init_finished(tls->ssl))
+		(void)SSL_shutdown(tls->ssl); /* the answer is not waited for */
+	ERR_clear_error();
+}
+
 /* --- what goes wrong ------------------------------------------------------------------ */
 
 static const char *
@@ -226,11 +235,13 @@ judge(struct redis_tls *tls, int result, const char **reason_r)
 		*reason_r = "it closed the connection";
 		return -1;
 	case SSL_ERROR_SYSCALL:
+		tls->is_broken = true;
 		snprintf(tls->reason, sizeof tls->reason, "%s",
 		    system_error != 0 ? strerror(system_error)
 				      : "it closed the connection");
 		return -1;
 	default:
+		tls->is_broken = true;
 		say_why(tls);
 		return -1;
 	}

@@ -30,6 +30,9 @@ bool redis_tls_check(const struct redis_tls_options *options, const char **error
 struct redis_tls *redis_tls_new(int fd, const struct redis_tls_options *options,
     const char *host, bool is_number, const char **error_r);
 
+/* Says that nothing more comes (close_notify), if there is room for that in the socket, and all before it was said: else the other
+ * side is told by the socket's end. Nothing is read or written behind it. */
+void redis_tls_end(struct redis_tls *tls);
 /* Takes *tls_p, which may be NULL; leaves the socket open. */
 void redis_tls_destroy(struct redis_tls **tls_p);
 

@@ -2,8 +2,13 @@
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include <arpa/inet.h>
+#include <openssl/ssl.h>
 
 #include "certificates.h"
 #include "children.h"
@@ -268,6 +273,82 @@ START_TEST(who_never_ends_the_handshake_is_given_up)
 }
 END_TEST
 
+/* A server in the test's own thread. */
+static struct peer {
+	int listener, one;
+	SSL_CTX *context;
+	SSL *ssl;
+	int last; /* what its last read came to, as of SSL_get_error */
+} peer;
+
+static void
+listen_by_tls(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		.sin_port = htons((uint16_t)strtoul(port, NULL, 10)),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	peer = (struct peer){ .one = -1, .context = SSL_CTX_new(TLS_server_method()) };
+	ck_assert_int_eq(
+	    SSL_CTX_use_certificate_chain_file(peer.context, file("server.pem")), 1);
+	ck_assert_int_eq(SSL_CTX_use_PrivateKey_file(
+			     peer.context, file("server.key"), SSL_FILETYPE_PEM),
+	    1);
+	peer.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	ck_assert_int_eq(
+	    bind(peer.listener, (struct sockaddr *)&address, sizeof address), 0);
+	ck_assert_int_eq(listen(peer.listener, 8), 0);
+}
+
+static bool
+is_shaken(void *arg)
+{
+	(void)arg;
+	if (peer.one == -1) {
+		peer.one =
+		    accept4(peer.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (peer.one == -1)
+			return false;
+		peer.ssl = SSL_new(peer.context);
+		SSL_set_fd(peer.ssl, peer.one);
+	}
+	return SSL_accept(peer.ssl) == 1;
+}
+
+/* Whether there was something of that kind; what else is said is passed over. */
+static bool
+has_read(void *arg)
+{
+	const int *wanted = arg;
+	char bytes[4096];
+	int size;
+
+	while ((size = SSL_read(peer.ssl, bytes, sizeof bytes)) > 0)
+		if (*wanted == SSL_ERROR_NONE)
+			return true;
+	peer.last = SSL_get_error(peer.ssl, size);
+	return *wanted != SSL_ERROR_NONE && peer.last != SSL_ERROR_WANT_READ;
+}
+
+/* Else a server cannot tell it from a connection that somebody cut. */
+START_TEST(says_that_it_ends)
+{
+	int something = SSL_ERROR_NONE, the_end = SSL_ERROR_ZERO_RETURN;
+
+	listen_by_tls();
+	connect_to("127.0.0.1", "ssl_ca_certs=%s/ca.pem");
+	redis_trial_run_until(is_shaken, NULL);
+	redis_trial_run_until(has_read, &something);
+	redis_destroy(&own);
+	redis_trial_run_until(has_read, &the_end);
+	ck_assert_int_eq(peer.last, SSL_ERROR_ZERO_RETURN);
+	SSL_free(peer.ssl);
+	SSL_CTX_free(peer.context);
+	close(peer.one);
+	close(peer.listener);
+}
+END_TEST
+
 /* --- what a URL says ------------------------------------------------------------------- */
 
 static const struct {
@@ -314,6 +395,7 @@ tcase_redis_tls(void)
 	tcase_add_test(tcase, many_at_once_are_answered_in_order);
 	tcase_add_test(tcase, comes_back_and_reads_its_files_anew);
 	tcase_add_test(tcase, who_never_ends_the_handshake_is_given_up);
+	tcase_add_test(tcase, says_that_it_ends);
 	tcase_add_loop_test(
 	    tcase, a_bad_parameter_is_refused_at_once, 0, sizeof bad / sizeof *bad);
 	return tcase;
