@@ -11,6 +11,7 @@
 #define STRUCTURED "structured_response"
 #define HIDDEN "hidden"
 #define SHOWN "shown"
+#define KNOWN "is_known"
 #define REMEMBERED_MAX 256u /* versions; then all are forgotten, and read again */
 
 struct blueprints {
@@ -91,7 +92,7 @@ blueprint_is_common(const char *field)
 	return strcmp(field, "messages") == 0 || strcmp(field, STRUCTURED) == 0;
 }
 
-/* {hidden: [name], shown: [name]} of an agent's fields; spec NULL: of one that nobody knows. */
+/* {hidden: [name], shown: [name], is_known} of an agent's fields; spec NULL: of one that nobody knows. */
 static const struct value *
 fields_of(struct arena *arena, const struct spec *spec)
 {
@@ -103,8 +104,8 @@ fields_of(struct arena *arena, const struct spec *spec)
 	for (i = 0; spec != NULL && i < spec->field_count; i++)
 		value_list_add(spec->fields[i].omit_from_output ? &hidden : &shown,
 		    value_str(arena, spec->fields[i].name));
-	return value_map(
-	    arena, HIDDEN, value_list_end(&hidden), SHOWN, value_list_end(&shown), NULL);
+	return value_map(arena, HIDDEN, value_list_end(&hidden), SHOWN,
+	    value_list_end(&shown), KNOWN, value_bool(spec != NULL), NULL);
 }
 
 static const struct value *
@@ -123,55 +124,81 @@ remember(struct blueprints *blueprints, const char *version, const struct value 
 	return fields;
 }
 
-/* The fields of that version of an agent, lent until the next one is remembered. It is compiled in an arena of its own, and once. */
+/* The same of that version of an agent, which is compiled once. */
 static enum store_status
-find_fields(struct call *call, struct blueprint *read, const struct value **fields_r)
+find_fields(struct call *call, struct arena *arena, const char *name, const char *version,
+    const struct value **fields_r)
 {
 	struct blueprints *blueprints = call->api->blueprints;
-	struct arena *arena;
-	enum store_status status;
+	struct blueprint read = { .name = name };
+	const struct value *known = value_get(blueprints->known, version);
+	struct arena *own = NULL;
+	enum store_status status = STORE_OK;
 
-	*fields_r = value_get(blueprints->known, read->version);
-	if (*fields_r != NULL)
-		return STORE_OK;
-	arena = arena_new();
-	status =
-	    store_agent_source(api_store(call->api), arena, read->version, &read->source);
-	if (status == STORE_OK) {
-		blueprint_compile(arena, read);
-		*fields_r =
-		    remember(blueprints, read->version, fields_of(arena, read->spec));
-		if (read->spec == NULL && call->api->keys != NULL)
+	if (known == NULL) {
+		own = arena_new();
+		status =
+		    store_agent_source(api_store(call->api), own, version, &read.source);
+	}
+	if (own != NULL && status == STORE_OK) {
+		blueprint_compile(own, &read);
+		known = remember(blueprints, version, fields_of(own, read.spec));
+		if (read.spec == NULL && call->api->keys != NULL)
 			complain("agent '%s' cannot be compiled here (%s): a tenant's "
 				 "key sees and writes messages and structured_response "
 				 "of its state alone; --plugin gives its middleware",
-			    read->name, read->error);
+			    read.name, read.error);
 	}
-	arena_destroy(&arena);
-	return status;
+	*fields_r = known != NULL ? value_copy(arena, known) : fields_of(arena, NULL);
+	arena_destroy(&own);
+	return status == STORE_NONE ? STORE_OK : status;
+}
+
+/* Those of the agent as it has left the state that it has not come to keep private since. now NULL: there is none of that name, as of a
+ * subagent that is part of another. */
+static const struct value *
+shown_of(struct arena *arena, const struct value *left, const struct value *now)
+{
+	const struct value *all = value_get(left, SHOWN);
+	struct value_list shown = { .arena = arena };
+	size_t i;
+
+	if (now == NULL)
+		return all;
+	if (!value_get_bool(now, KNOWN, false))
+		return value_get(now, SHOWN);
+	for (i = 0; i < value_size(all); i++)
+		if (!value_contains(value_get(now, HIDDEN), value_text(value_at(all, i))))
+			value_list_add(&shown, value_at(all, i));
+	return value_list_end(&shown);
 }
 
 enum store_status
-blueprint_view(
-    struct call *call, struct arena *arena, const char *name, struct shape_view *view_r)
+blueprint_view(struct call *call, struct arena *arena, const struct value *head,
+    struct shape_view *view_r)
 {
-	struct blueprint read = { .name = name };
-	const struct value *fields = NULL;
+	const char *name = value_get_text(head, "agent"), *version = NULL;
+	const char *left_version = value_get_text(head, "version");
+	const struct value *now = NULL, *left = NULL;
 	enum store_status status = STORE_NONE;
 
+	*view_r = (struct shape_view){ .has_shown = call->tenant != NULL };
 	if (name != NULL)
-		status =
-		    store_agent_version(api_store(call->api), arena, name, &read.version);
+		status = store_agent_version(api_store(call->api), arena, name, &version);
 	if (status == STORE_OK)
-		status = find_fields(call, &read, &fields);
-	if (status == STORE_NONE)
-		fields = fields_of(arena, NULL);
-	else if (status != STORE_OK)
+		status = find_fields(call, arena, name, version, &now);
+	if (status != STORE_OK && status != STORE_NONE)
 		return status;
-	view_r->has_shown = call->tenant != NULL;
-	view_r->names =
-	    value_copy(arena, value_get(fields, view_r->has_shown ? SHOWN : HIDDEN));
-	return STORE_OK;
+	view_r->names = value_get(now, HIDDEN);
+	if (!view_r->has_shown)
+		return STORE_OK;
+	left = now != NULL ? now : fields_of(arena, NULL);
+	status = STORE_OK;
+	if (name != NULL && left_version != NULL &&
+	    (version == NULL || strcmp(left_version, version) != 0))
+		status = find_fields(call, arena, name, left_version, &left);
+	view_r->names = shown_of(arena, left, now);
+	return status;
 }
 
 /* --- threads ------------------------------------------------------------------------------ */
@@ -190,7 +217,7 @@ read_thread(struct call *call, struct arena *arena, const char *name, const char
 	if (status != STORE_OK)
 		return status;
 	head = value_get(thread, "head");
-	status = blueprint_view(call, arena, value_get_text(head, "agent"), &view);
+	status = blueprint_view(call, arena, head, &view);
 	if (status != STORE_OK)
 		return status;
 	*thread_r = value_map_with(arena, thread, "asks", asks_of(arena, head));

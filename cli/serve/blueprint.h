@@ -40,12 +40,13 @@ const struct value *assistant_state_schema(
 /* Whether a field is one that each agent has, open to all. */
 bool blueprint_is_common(const char *field);
 
-/* Which fields of a state that the agent of that name has left are shown to who calls, in arena: but those that it keeps private; to a
- * tenant those alone that are known not to be. So of an agent that cannot be compiled, was deleted, or is none (NULL), a
- * tenant is shown what each agent has, and nothing that another agent has left on the thread before. Remembered by version.
- * STORE_OK, or why Redis did not say: then the state must not be shown. */
-enum store_status blueprint_view(
-    struct call *call, struct arena *arena, const char *name, struct shape_view *view_r);
+/* Which fields of a state are shown to who calls, in arena, by its head, or a run's record: {agent, version}, as which agent has
+ * left it. All but those that the agent of that name keeps private now; to a tenant those alone that are known not to be, then and
+ * now. So of an agent that cannot be compiled, or is none, a tenant is shown what each agent has, and nothing that another
+ * agent has left on the thread before. Remembered by version. STORE_OK, or why Redis did not say: then the state must not be
+ * shown. */
+enum store_status blueprint_view(struct call *call, struct arena *arena,
+    const struct value *head, struct shape_view *view_r);
 
 /* Reads the state of the thread of that name as it is shown: *thread_r as of store_thread, with `asks`; *values_r. run: as
  * that run has left it so far, also when others have gone on behind it, while its checkpoints are there; NULL: as it is now. Waits

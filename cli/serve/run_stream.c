@@ -138,20 +138,19 @@ show_step(struct stream *stream, struct arena *arena, const struct value *event)
 	stream->is_changed = true;
 }
 
-/* What of a run's input a tenant is shown, which somebody else may have given: as of a state. */
+/* What of the run's input a tenant is shown, which somebody else may have given: as of a state. */
 static enum store_status
-view_input(struct stream *stream, struct arena *arena, const struct value **input_p)
+view_input(struct stream *stream, struct arena *arena, const struct value *record,
+    const struct value **input_p)
 {
 	const struct value *input = *input_p;
 	struct shape_view view;
-	enum store_status status =
-	    blueprint_view(stream->call, arena, stream->begun->body.agent, &view);
+	enum store_status status = blueprint_view(stream->call, arena, record, &view);
 
-	if (status != STORE_OK)
-		return status;
-	*input_p = value_map_with(arena, shape_fields(arena, input, &view), "messages",
-	    value_get(input, "messages"));
-	return STORE_OK;
+	if (status == STORE_OK)
+		*input_p = value_map_with(arena, shape_fields(arena, input, &view),
+		    "messages", value_get(input, "messages"));
+	return status;
 }
 
 /* What the run was given. */
@@ -169,7 +168,7 @@ read_input(struct stream *stream, struct arena *arena)
 	}
 	input = value_get(record, "input");
 	if (status == STORE_OK && call->tenant != NULL && value_is(input, VALUE_MAP))
-		status = view_input(stream, arena, &input);
+		status = view_input(stream, arena, record, &input);
 	note(stream, status);
 	return input != NULL ? input : value_nil();
 }

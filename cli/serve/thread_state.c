@@ -27,10 +27,10 @@
 struct seen {
 	struct arena *arena; /* or NULL */
 	const char *name;
-	const struct value *record; /* or NULL: it is not there any more */
-	struct arena *agent_arena;  /* or NULL */
-	const char *agent;          /* or NULL: none */
-	struct shape_view view;     /* of its states */
+	const struct value *record;  /* or NULL: it is not there any more */
+	struct arena *agent_arena;   /* or NULL */
+	const char *agent, *version; /* or NULL: none */
+	struct shape_view view;      /* of its states */
 };
 
 static void
@@ -105,17 +105,27 @@ call_state_get(struct call *call)
 		reply_failed(call, status, "such thread");
 }
 
-/* What of the states of an agent, or of none, is shown. */
-static enum store_status
-look_at_agent(struct call *call, struct seen *seen, const char *agent)
+static bool
+are_equal(const char *left, const char *right)
 {
-	if (seen->agent_arena != NULL && agent != NULL && seen->agent != NULL &&
-	    strcmp(seen->agent, agent) == 0)
+	return left == NULL || right == NULL ? left == right : strcmp(left, right) == 0;
+}
+
+/* What of the states that an agent, or none, has left is shown. */
+static enum store_status
+look_at_agent(struct call *call, struct seen *seen, const struct value *head)
+{
+	const char *agent = value_get_text(head, "agent");
+	const char *version = value_get_text(head, "version");
+
+	if (seen->agent_arena != NULL && are_equal(seen->agent, agent) &&
+	    are_equal(seen->version, version))
 		return STORE_OK;
 	arena_destroy(&seen->agent_arena);
 	seen->agent_arena = arena_new();
 	seen->agent = agent != NULL ? arena_strdup(seen->agent_arena, agent) : NULL;
-	return blueprint_view(call, seen->agent_arena, agent, &seen->view);
+	seen->version = version != NULL ? arena_strdup(seen->agent_arena, version) : NULL;
+	return blueprint_view(call, seen->agent_arena, head, &seen->view);
 }
 
 /* A state of the past: what it waited for then is asked no more. What of it is shown the agent of then says. */
@@ -125,8 +135,7 @@ past_state(struct call *call, struct arena *arena, const struct value *past,
 {
 	const struct value *checkpoint = value_get(past, "checkpoint"), *values;
 	const struct value *head = value_get(past, "head");
-	enum store_status status =
-	    look_at_agent(call, seen, value_get_text(head, "agent"));
+	enum store_status status = look_at_agent(call, seen, head);
 
 	if (status != STORE_OK)
 		return status;

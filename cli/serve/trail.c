@@ -257,8 +257,8 @@ read_values(struct trail *trail, struct arena *arena, uint64_t version,
 	status = read_thread(trail, arena, version, thread_r);
 	room_leave_state(trail->call);
 	if (status == STORE_OK)
-		status = blueprint_view(trail->call, arena,
-		    value_get_text(value_get(*thread_r, "head"), "agent"), &view);
+		status = blueprint_view(
+		    trail->call, arena, value_get(*thread_r, "head"), &view);
 	if (status == STORE_OK)
 		*values_r = shape_values(arena, value_get(*thread_r, "messages"),
 		    value_get(*thread_r, "fields"), &view);

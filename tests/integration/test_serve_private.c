@@ -294,6 +294,66 @@ START_TEST(a_deleted_agents_fields_are_not_read)
 }
 END_TEST
 
+/* Which are an agent's own fields may change: what it has come to keep for itself is not shown of older states either. */
+START_TEST(what_is_private_now_is_not_shown_of_before)
+{
+	static const char *const paths[] = { "/threads/later/state",
+		"/threads/later/history" };
+	size_t i;
+
+	apply("later.yaml", "name: later\nmodel: scripted:l\nmiddleware: [{" WRITES
+			    "}]\nscript: {l: " SAYS "}\n");
+	tenants_get(ACME, "POST", "/threads/later/runs/wait",
+	    "{'assistant_id': 'later', 'if_not_exists': 'create', " HI "}", 200);
+	for (i = 0; i < 2; i++)
+		ck_assert_has(tenants_ask(ACME, "GET", paths[i], NULL).body, "boats");
+	apply("later.yaml",
+	    "name: later\nmodel: scripted:l\nstate: {topic: {type: string, "
+	    "private: true}}\nscript: {l: " SAYS "}\n");
+	for (i = 0; i < 2; i++) {
+		ck_assert_has_not(tenants_ask(ACME, "GET", paths[i], NULL).body, "boats");
+		ck_assert_has_not(tenants_ask(ACME, "GET", paths[i], NULL).body, "hush");
+		ck_assert_has(tenants_ask(ACME, "GET", paths[i], NULL).body, "Saved.");
+	}
+}
+END_TEST
+
+/* The thread of the run whose agent has that name. */
+static const char *
+thread_of(const char *agent)
+{
+	const struct value *runs =
+	    fleet_up_json(fleet, CLI(&fleet->flotilla, "runs", "--json").out);
+	size_t i;
+
+	for (i = 0; i < value_size(runs); i++)
+		if (value_text_is(value_get(value_at(runs, i), "agent"), agent))
+			return value_get_text(value_at(runs, i), "thread");
+	ck_abort_msg("no run of %s", agent);
+	return NULL;
+}
+
+/* A subagent that is part of another is known, too. */
+START_TEST(a_subagents_fields_are_its_own)
+{
+	struct serve_answer answer;
+
+	apply("lead.yaml",
+	    "name: lead\nmodel: scripted:d\nmiddleware: [{subagent: "
+	    "{general_purpose_agent: false, subagents: [{name: helper, description: "
+	    "helps, model: 'scripted:h', middleware: [{" WRITES "}]}]}}]\n"
+	    "script: {h: " SAYS ", d: [{tool_calls: [{id: a, name: task, args: "
+	    "{description: do it, subagent_type: helper}}]}, {content: Done.}]}\n");
+	tenants_get(ACME, "POST", "/threads/leads/runs/wait",
+	    "{'assistant_id': 'lead', 'if_not_exists': 'create', " HI "}", 200);
+	answer = tenants_ask(
+	    ACME, "GET", serve_text("/threads/%s/state", thread_of("helper")), NULL);
+	ck_assert_int_eq(answer.status, 200);
+	ck_assert_has(answer.body, "boats");
+	ck_assert_has_not(answer.body, "hush");
+}
+END_TEST
+
 /* --- writing ------------------------------------------------------------------------------ */
 
 /* What an agent keeps for itself may name what only the agent may ask for. */
@@ -353,6 +413,8 @@ tcase_serve_private(void)
 	tcase_add_test(tcase, a_plugin_makes_fields_known);
 	tcase_add_test(tcase, another_agent_behind_it_opens_nothing);
 	tcase_add_test(tcase, a_deleted_agents_fields_are_not_read);
+	tcase_add_test(tcase, what_is_private_now_is_not_shown_of_before);
+	tcase_add_test(tcase, a_subagents_fields_are_its_own);
 	tcase_add_test(tcase, an_agents_own_fields_are_not_written);
 	tcase_add_test(tcase, an_unknown_agents_fields_are_not_written);
 	return tcase;
