@@ -9,6 +9,7 @@
 
 #include "arrival.h"
 #include "awaited.h"
+#include "chat.h"
 #include "children.h"
 #include "log.h"
 #include "suspects.h"
@@ -98,6 +99,14 @@ check_route(struct run *run, const struct step_result *result)
 	    -1)
 		return run_fail(run, "ValueError", "%s", error);
 	return GO_ON;
+}
+
+/* LangChain's tools node fails without an AI message; one whose calls are all answered just has nothing to do. */
+static bool
+jumps_to_no_calls(const struct run *run, const struct step_result *result)
+{
+	return result->jump != NULL && strcmp(result->jump, "tools") == 0 &&
+	       chat_last_ai(state_messages(run->state)) == -1;
 }
 
 static size_t
@@ -214,6 +223,13 @@ superstep(struct run *run)
 		return go;
 	step_event(run, node, &result);
 	run->node = node->name;
+	if (jumps_to_no_calls(run, &result)) {
+		run->at = run->agent->graph->tools;
+		return run_fail(run, "ValueError",
+		    "%s jumped to \"tools\", but there is no answer of the model whose "
+		    "calls could run",
+		    node->name);
+	}
 	run->at = route(run, &result);
 	debug_event(run, node, &result);
 	run->passed_interrupt = false;
