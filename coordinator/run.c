@@ -333,7 +333,7 @@ end(struct run *run, enum go go)
 		store_release(run->coordinator->store, run->arena,
 		    &(struct store_hold){
 			run->thread, run->id, run->epoch, run->version },
-		    run->recovered ? NULL : value_list_end(&run->sent));
+		    run_sent(run));
 	}
 	fiber_shield(false);
 	return go;

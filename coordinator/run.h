@@ -301,6 +301,8 @@ struct run_call {
 };
 enum go run_call(struct run *run, struct arena *arena, const struct run_call *call,
     const struct value **body_r);
+/* [call id]: what has been sent since the last commit, by whom ever; NULL: nobody can know. */
+const struct value *run_sent(struct run *run);
 /* Forgets of sent what no broker has (caller_is_unsent): whom the run is given to may send it as new, also
  * where it must not run twice. */
 void run_strike_unsent(struct run *run);

@@ -210,6 +210,19 @@ run_call_id(const struct run *run, struct arena *arena, const char *index, ...)
 	    again_mark(arena, run_record_text(run, "again")));
 }
 
+const struct value *
+run_sent(struct run *run)
+{
+	size_t i;
+
+	if (run->recovered && run->sent_before == NULL)
+		return NULL;
+	/* Who took the run over knows what was said to him, and says it to the next one. */
+	for (i = 0; run->recovered && i < value_size(run->sent_before); i++)
+		value_list_add(&run->sent, value_at(run->sent_before, i));
+	return value_list_end(&run->sent);
+}
+
 void
 run_strike_unsent(struct run *run)
 {

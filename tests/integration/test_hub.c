@@ -79,9 +79,9 @@ start(unsigned coordinators)
 }
 
 static struct cli_job *
-submit(void)
+submit(const char *thread)
 {
-	return CLI_START(&flotilla, "submit", "clerk", "Go", "--wait", "-t", "one",
+	return CLI_START(&flotilla, "submit", "clerk", "Go", "--wait", "-t", thread,
 	    "--redis", kit_redis(kit));
 }
 
@@ -108,11 +108,17 @@ require_in(const char *text, const char *part)
 }
 
 static void
-require_begun_once(void)
+require_begun(const char *lines)
 {
 	const struct cli cat = { "cat", NULL, arena };
 
-	ck_assert_str_eq(CLI(&cat, kit_path(kit, "begun")).out, "begun\n");
+	ck_assert_str_eq(CLI(&cat, kit_path(kit, "begun")).out, lines);
+}
+
+static void
+require_begun_once(void)
+{
+	require_begun("begun\n");
 }
 
 /* What would lead a coordinator elsewhere leads a hub nowhere. */
@@ -123,7 +129,7 @@ START_TEST(a_run_with_calls_of_the_fleets_own_ends_on_a_hub)
 	write_files(kit, arena, "");
 	open_gate();
 	start(0);
-	require_end(submit());
+	require_end(submit("one"));
 	require_begun_once();
 	require_in(ask_broker("top", "--once").out, "\"hub-0-coordinator\"");
 	require_in(ask_broker("top", "--once").out, "\"hub-0-broker\"");
@@ -142,7 +148,7 @@ START_TEST(a_tool_worker_asks_a_model_through_a_hub)
 	write_files(
 	    kit, arena, "middleware: [{asks_model: {model: 'scripted:nested'}}]\n");
 	start(0);
-	require_end(submit());
+	require_end(submit("one"));
 	said = CLI(&flotilla, "state", "one", "--redis", kit_redis(kit));
 	require_in(said.out, "Instead of the tool.");
 }
@@ -156,13 +162,39 @@ START_TEST(a_hub_that_ends_does_not_wait_for_the_calls_of_its_own_runs)
 	kit_flag(kit, KIT_BROKER, "--drain-ms", "600000");
 	write_files(kit, arena, "");
 	start(0);
-	job = submit();
+	job = submit("one");
 	secure_wait_file(kit_path(kit, "begun"));
 	kit_stop(kit, KIT_BROKER, 0);
 	kit_start(kit, KIT_BROKER, 0);
 	open_gate();
 	require_end(job);
 	require_begun_once();
+}
+END_TEST
+
+/* Each gives it back as what no worker has begun, and has it from the one before. */
+START_TEST(a_call_that_no_worker_began_is_new_to_the_third_hub)
+{
+	struct cli_job *first, *second;
+	unsigned i;
+
+	kit_flag(kit, KIT_TOOLS, "--slots", "1");
+	write_files(kit, arena, "");
+	start(0);
+	first = submit("one");
+	secure_wait_file(kit_path(kit, "begun"));
+	second = submit("two");
+	for (i = 0; i < 2; i++) {
+		while (strstr(ask_broker("top", "--once").out,
+			   "\"queued\":1,\"assigned\":1") == NULL)
+			usleep(10000);
+		kit_stop(kit, KIT_BROKER, 0);
+		kit_start(kit, KIT_BROKER, 0);
+	}
+	open_gate();
+	require_end(first);
+	require_end(second);
+	require_begun("begun\nbegun\n");
 }
 END_TEST
 
@@ -333,6 +365,7 @@ tcase_hub(void)
 	tcase_add_test(tcase, a_tool_worker_asks_a_model_through_a_hub);
 	tcase_add_test(
 	    tcase, a_hub_that_ends_does_not_wait_for_the_calls_of_its_own_runs);
+	tcase_add_test(tcase, a_call_that_no_worker_began_is_new_to_the_third_hub);
 	tcase_add_test(tcase, parts_of_a_hub_with_a_long_name_have_names_of_their_own);
 	tcase_add_loop_test(
 	    tcase, without_keys_anybody_is_a_coordinator, 0, INTRUDER_CLAIMS);
