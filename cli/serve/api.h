@@ -38,6 +38,7 @@ struct call {
 	const struct value *body;            /* an empty map where there is none */
 	const char *tenant;                  /* of the key, or NULL */
 	size_t part;                         /* which of several runs of the body */
+	bool has_place, keeps_place;         /* among those who read states (room.h) */
 	/* How an error is told; NULL: by its status, as {"detail": text}. */
 	void (*tell_error)(struct call *call, unsigned status, const char *text);
 };

@@ -37,13 +37,34 @@ enter(struct call *call, struct gate *gate)
 enum store_status
 room_for_state(struct call *call)
 {
-	return enter(call, &call->api->states);
+	enum store_status status = STORE_OK;
+
+	if (!call->has_place)
+		status = enter(call, &call->api->states);
+	call->has_place = status == STORE_OK;
+	return status;
 }
 
 void
 room_leave_state(struct call *call)
 {
+	if (!call->has_place || call->keeps_place)
+		return;
+	call->has_place = false;
 	gate_leave(&call->api->states);
+}
+
+void
+room_keep_state(struct call *call)
+{
+	call->keeps_place = true;
+}
+
+void
+room_let_go_state(struct call *call)
+{
+	call->keeps_place = false;
+	room_leave_state(call);
 }
 
 enum store_status

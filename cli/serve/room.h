@@ -6,10 +6,14 @@
 #include "api.h"
 
 /* Waits for a place among those who read states, and until enough of what was answered is taken. A STORE_OK is given back by
- * room_leave; else STORE_CANCELLED, or STORE_REJECTED: too much is going on. Who has a place asks for no other of that
- * kind. */
+ * room_leave_state; else STORE_CANCELLED, or STORE_REJECTED: too much is going on. */
 enum store_status room_for_state(struct call *call);
 void room_leave_state(struct call *call);
+
+/* From now on a place that is given back is kept, and given again, until it is let go: of who holds what he has read, and reads more
+ * before he lets that go. */
+void room_keep_state(struct call *call);
+void room_let_go_state(struct call *call);
 
 /* The same among those who make a list of what is large. Its states want a place of their own. */
 enum store_status room_for_list(struct call *call);

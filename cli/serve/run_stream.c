@@ -282,12 +282,14 @@ go_on(struct stream *stream)
 	int found = feed_next(stream->begun->feed, arena, BEAT_MS, &thing);
 	bool goes_on = found != -1;
 
+	room_keep_state(stream->call);
 	if (found == 1)
 		show_next(stream, arena, thing);
 	else if (found == 0)
 		goes_on = exchange_write(stream->call->exchange, EVENTS_BEAT,
 			      strlen(EVENTS_BEAT)) == 0;
 	arena_destroy(&arena); /* the reader may take his time */
+	room_let_go_state(stream->call);
 	if (goes_on)
 		goes_on = flush(stream) == 0;
 	return goes_on && !stream->has_ended && !stream->is_cut;

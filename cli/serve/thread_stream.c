@@ -107,6 +107,7 @@ show_next(struct thread_stream *stream, struct feed *feed)
 	const struct value *thing = NULL;
 	int found = feed_next(feed, arena, LOOK_MS, &thing), result = 1;
 
+	room_keep_state(stream->call);
 	if (found == 1) {
 		if (show(stream, arena, thing, feed) == -1)
 			result = -1;
@@ -116,6 +117,7 @@ show_next(struct thread_stream *stream, struct feed *feed)
 	if (found == -1) /* its end was shown before, or nobody can say what it was */
 		result = feed_status(feed) == STORE_NONE ? 0 : -1;
 	arena_destroy(&arena); /* the reader may take his time */
+	room_let_go_state(stream->call);
 	return flush(stream) == -1 ? -1 : result;
 }
 
