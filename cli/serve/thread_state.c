@@ -257,12 +257,17 @@ static enum store_status
 add_pasts(struct history *history, size_t count, bool *more_r)
 {
 	struct call *call = history->call;
-	struct arena *pasts_arena = arena_new();
+	struct arena *pasts_arena;
 	const struct value *pasts;
-	enum store_status status = store_pasts(api_store(call->api), pasts_arena,
-	    call->params[0], (uint64_t)history->before, count, &pasts);
+	enum store_status status = room_for_state(call);
 	size_t i;
 
+	*more_r = false;
+	if (status != STORE_OK)
+		return status;
+	pasts_arena = arena_new();
+	status = store_pasts(api_store(call->api), pasts_arena, call->params[0],
+	    (uint64_t)history->before, count, &pasts);
 	for (i = 0; status == STORE_OK && !history->is_full && i < value_size(pasts);
 	     i++) {
 		struct arena *arena = arena_new();
@@ -273,6 +278,7 @@ add_pasts(struct history *history, size_t count, bool *more_r)
 	}
 	*more_r = status == STORE_OK && !history->is_full && value_size(pasts) == count;
 	arena_destroy(&pasts_arena);
+	room_leave_state(call);
 	return status;
 }
 
