@@ -53,17 +53,40 @@ only_reads(const char *method)
 	return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
 }
 
+/* What is read by whoever may hang up, and cancel a run by that, changes something. */
+static bool
+changes_nothing(const struct exchange *exchange)
+{
+	return only_reads(exchange->method) &&
+	       exchange_query(exchange, "cancel_on_disconnect") == NULL;
+}
+
+/* Which page it is from, or "another site" where the browser says no more: so it does of an image, say. NULL: none. */
+static const char *
+page_of(const struct exchange *exchange)
+{
+	const char *origin = exchange_header(exchange, "Origin");
+	const char *site = exchange_header(exchange, "Sec-Fetch-Site");
+
+	if (origin != NULL || site == NULL)
+		return origin;
+	return strcmp(site, "cross-site") == 0 || strcmp(site, "same-site") == 0
+		   ? "another site"
+		   : NULL;
+}
+
 /* Returns false after answering. */
 static bool
 admit_page(struct call *call)
 {
 	struct exchange *exchange = call->exchange;
-	const char *origin = exchange_header(exchange, "Origin");
+	const char *origin = page_of(exchange);
 	bool is_preflight = strcmp(exchange->method, "OPTIONS") == 0;
 
-	if (origin != NULL && is_allowed(call->api, origin))
-		allow_reading(exchange, origin);
-	else if (origin != NULL && !only_reads(exchange->method)) {
+	if (origin != NULL && is_allowed(call->api, origin)) {
+		if (exchange_header(exchange, "Origin") != NULL)
+			allow_reading(exchange, origin);
+	} else if (origin != NULL && !changes_nothing(exchange)) {
 		reply_error(call, 403,
 		    "pages of %s may not ask: --cors-origin says whose may", origin);
 		return false;

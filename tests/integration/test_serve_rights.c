@@ -131,6 +131,19 @@ END_TEST
 
 /* --- pages and names ---------------------------------------------------------------------- */
 
+/* By what browsers say of a request that has no Origin. */
+static const struct {
+	const char *header;
+	long status;
+} sites[] = {
+	{ "Sec-Fetch-Site: cross-site", 403 },
+	{ "Sec-Fetch-Site: same-site", 403 },
+	{ "Origin: https://evil.example.com", 403 },
+	{ "Sec-Fetch-Site: same-origin", 404 },
+	{ "Sec-Fetch-Site: none", 404 },
+	{ NULL, 404 },
+};
+
 /* A page can have a browser send, though not read. */
 START_TEST(a_page_of_another_site_changes_nothing)
 {
@@ -150,6 +163,13 @@ START_TEST(a_page_of_another_site_changes_nothing)
 	ck_assert_ptr_null(serve_header(&answer, "Access-Control-Allow-Origin"));
 	answer = ASK(.path = "/threads", .body = "{}", .headers = { "Origin: null" });
 	ck_assert_int_eq(answer.status, 403);
+	/* Nor by what reads: an image's address is asked for without an Origin, and can be given up. */
+	for (i = 0; i < sizeof sites / sizeof sites[0]; i++) {
+		answer = ASK(.path = "/threads/t/runs/r/join?cancel_on_disconnect=1",
+		    .headers = { sites[i].header });
+		ck_assert_msg(answer.status == sites[i].status, "%s: %ld",
+		    sites[i].header, answer.status);
+	}
 }
 END_TEST
 
