@@ -168,8 +168,7 @@ on_claim(
 	 * that one has it; the answer to its claim may have been lost with the claim. */
 	for (i = 0; i < thread->claim_count; i++)
 		if (world->failed_over
-			? thread->epochs[i] == epoch &&
-			      request->coordinator->newest_epoch >= epoch &&
+			? thread->epochs[i] == epoch && thread->heard[i] &&
 			      strcmp(thread->owners[i], request->args[3]) == 0
 			: thread->epochs[i] >= epoch)
 			violate(world, "4: epoch %llu of %s after %llu",

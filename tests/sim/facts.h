@@ -78,6 +78,7 @@ struct thread_fact {
 	uint64_t epoch;
 	const char *owner;
 	uint64_t version;
+	bool heard[CLAIMS]; /* the answer has come */
 	size_t messages;
 	const char *last_commit, *last_end; /* what `look` was behind it */
 };

@@ -203,6 +203,19 @@ owner_go_on(struct held_run *run)
 	run->rests = false;
 }
 
+/* The answer to its claim has come. */
+static void
+note_heard(struct held_run *run)
+{
+	struct thread_fact *thread = thread_of(run);
+	unsigned i;
+
+	for (i = 0; i < thread->claim_count; i++)
+		if (thread->epochs[i] == run->epoch &&
+		    strcmp(thread->owners[i], owner_name(run)) == 0)
+			thread->heard[i] = true;
+}
+
 /* run_next() and run_begin.c's load() */
 static void
 take_over(struct held_run *run, const struct reply *reply)
@@ -217,6 +230,7 @@ take_over(struct held_run *run, const struct reply *reply)
 	length = strlen(run->fact->id);
 	run->epoch = (uint64_t)items[2].integer;
 	run->version = (uint64_t)items[3].integer;
+	note_heard(run);
 	if (run->epoch > run->coordinator->newest_epoch)
 		run->coordinator->newest_epoch = run->epoch;
 	run->recovered = items[4].integer != 0 && head != NULL &&

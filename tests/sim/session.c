@@ -112,7 +112,8 @@ leave(struct peer_node *peer, uint32_t link, const char *why)
 	end->greet_wait_ms = GREET_WAIT_MS;
 	if (was_up)
 		peer->events->on_down(peer, link);
-	connect_anew(peer, link);
+	if (peer->process.up) /* one that drains may have waited for nothing else */
+		connect_anew(peer, link);
 }
 
 static void
