@@ -126,7 +126,7 @@ end
 -- What the thread's hash gets by a claim, {name, value, ...}, beside what give writes. `rare` is a run whose
 -- record its end has to read, of children and a webhook.
 local function begun(head, run, record, attempts, gate)
-  local is_marked = attempts ~= '1' or head.rolled or head.cancelling == run
+  local is_marked = attempts ~= '1' or head.rolled or head.cancelling == run or record.sent or record.given
   local more = { 'attempts', attempts, 'look', is_marked and '!' .. gate or gate }
   if record.webhook or record.children then
     more[5], more[6] = 'rare', run
@@ -168,6 +168,22 @@ local function contents(thread_key, args, head, version)
   end
   return redis.call('HGETALL', thread_key .. ':f'), not has_kept(head, args[3], args[7], args[8]) and
     redis.call('LRANGE', thread_key .. ':m', 0, -1)
+end
+
+-- What who gave the run back has said of the calls that it sent is for the claim behind that alone: whose it is sends
+-- others. But as long as its answer is lost nobody has made anything of it: sent again, it is given the same once more. It is
+-- the same when it says the same of its owner and floor, for an answer that has come raises the floor of the next.
+local function hand_on_sent(key, args, holder, record, flat_record)
+  local ticket = args[3] .. ' ' .. args[5] .. ' '
+  local length = string.len(ticket)
+  if record.sent then
+    redis.call('HDEL', key, 'sent')
+    redis.call('HSET', key, 'given', ticket .. record.sent)
+  elseif record.given and holder == args[3] and string.sub(record.given, 1, length) == ticket then
+    set_field(flat_record, 'sent', string.sub(record.given, length + 1))
+  else
+    redis.call('HDEL', key, 'given')
+  end
 end
 
 -- claim(thread key; prefix, thread, owner, lease_ms, floor, name[, epoch, version[, attempts[, again]]])
@@ -241,7 +257,7 @@ local function claim(keys, args)
   local results = false
   if recovered == 1 then
     results = redis.call('HGETALL', key .. ':w')
-    redis.call('HDEL', key, 'sent') -- the next one cannot be sure of what this one sends
+    hand_on_sent(key, args, head.owner, record, flat_record)
   end
   return { 'OK', run, number, version, recovered, flat_head, flat_record, fields, messages, results,
     left }
@@ -304,6 +320,7 @@ end
 -- What a commit looks at only when it has not found its gate (begun, want_cancelled). Returns whether
 -- somebody wants the run cancelled.
 local function look(thread_key, key, run, is_end)
+  redis.call('HDEL', key, 'given')
   local rare = redis.call('HMGET', thread_key, 'cancelling', 'rolled', 'attempts')
   if rare[2] and rare[2] ~= run then
     redis.call('HDEL', thread_key, 'rollback', 'rolled') -- run began there
@@ -457,6 +474,7 @@ local function release(keys, args)
   -- For a library before this one, which counts in `seq`, and else in the record.
   redis.call('HDEL', keys[1], 'seq')
   redis.call('HSET', key, 'events', last_event(args[1], head[3]))
+  redis.call('HDEL', key, 'given')
   if args[5] ~= '' and (head[4] or '0') == (args[6] or head[4] or '0') then
     redis.call('HSET', key, 'sent', args[5])
   end

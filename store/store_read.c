@@ -48,6 +48,7 @@ static const struct {
 	{ "webhook_tries", KEPT_NUMBER },
 	{ "webhook_waited", KEPT_NUMBER },
 	{ "webhook_at", KEPT_INSIDE },
+	{ "given", KEPT_INSIDE },
 	{ "discarded", KEPT_NUMBER },
 	{ "run", KEPT_TEXT },
 	{ "epoch", KEPT_NUMBER },

@@ -2,7 +2,8 @@
  * one run of two calls, two coordinators, a broker, two workers, Redis. The second call must not run
  * twice. FAULTS of them happen, in any order and at any moment: crashes of each, a lease that lapses
  * under its owner, a worker that falls silent and goes on, a broker that loses all it knew, an answer
- * of Redis that is lost, a drain.
+ * of Redis that is lost (to a commit, to a claim), a claim that reaches Redis late, behind those that were
+ * sent after it, a drain.
  *
  * A message that is sent until it is acknowledged is a step that happens some time, so messages are
  * no state here; what a frozen process still believes is. Nothing here is done without need, so
@@ -36,11 +37,21 @@ byte epoch, owner;
 byte last_commit;  /* its id */
 bool lease[4];     /* of coordinators 1 and 2; 3: of a session that is no more */
 
+/* What who gave the run back has sent of the superstep under way: the record's `sent`, and behind a claim `given`, for
+ * the same claim's next sending alone: nobody has made anything of an answer that was lost. */
+#define UNKNOWN 0
+#define UNSENT  1
+#define SENT    2
+byte given, given_to, given_ticket; /* given_to 0: to nobody yet */
+
 byte claims[8];    /* how often each epoch was given out */
 byte commits[CALLS];
 byte effects[CALLS];
 bool told_lost[CALLS]; /* the run was told that it is uncertain */
-bool hurt;         /* a worker died, or was taken for dead */
+bool was_sent[CALLS];
+bool was_new[CALLS];   /* and as what nobody has sent before, so that it may begin */
+bool unsaid[CALLS];    /* an owner was lost meanwhile, or the answer to a late claim: nobody can know what was sent */
+bool hurt;             /* a worker died, or was taken for dead */
 
 /* --- the broker: forgets everything when it dies ------------------------------------------ */
 
@@ -62,10 +73,14 @@ bool b_knows[3] = true; /* the worker has a session here, and has announced what
 #define ANSWERED  2
 #define UNSURE    3 /* it committed, and the answer was lost */
 #define COMMITTED 4 /* and has not acknowledged yet */
+#define CLAIMING  5 /* it sent a claim, and the answer was lost */
 
 byte c_phase[3], c_call[3];
+byte c_newest[3]; /* the highest epoch that it was given: a claim says it, however often it is sent */
+byte c_late[3];   /* a sending of a claim is under way still, and nobody waits for its answer: what it says, + 1 */
 
-#define WAITS_FOR(call) (c_phase[b_asker[call]] != AWAY && c_call[b_asker[call]] == (call))
+#define HAS_RUN(asker) (c_phase[asker] != AWAY && c_phase[asker] != CLAIMING)
+#define WAITS_FOR(call) (HAS_RUN(b_asker[call]) && c_call[b_asker[call]] == (call))
 
 /* --- the workers --------------------------------------------------------------------------- */
 
@@ -220,16 +235,60 @@ proctype Worker(byte me)
 #define COMMIT_ID (my_epoch * 4 + my_call + 1)
 #define IS_MINE   (owner == me && epoch == my_epoch)
 
+/* Somebody may have sent the call before us. */
+#define FLAGGED (before != UNSENT)
+
 #define MAY_ASK (my_epoch >= b_epoch[my_call])
 #ifndef BEGUN_UNASKED
-#define MAY_BEGIN (!MUST_NOT_REPEAT(my_call) || flagged || sent || IS_MINE)
+#define MAY_BEGIN (!MUST_NOT_REPEAT(my_call) || FLAGGED || sent || IS_MINE)
 #else
 #define MAY_BEGIN true
 #endif
 
 inline drop()
 {
-	phase = AWAY; my_epoch = 0; my_call = 0; code = NOTHING; flagged = false; sent = false
+	phase = AWAY; my_epoch = 0; my_call = 0; code = NOTHING; before = UNSENT; sent = false
+}
+
+#define MAY_CLAIM (known && !done && (owner == 0 || owner == me || !lease[owner]))
+
+#ifndef GIVEN_TO_OWNER
+#define IS_SAME_CLAIM(ticket) (given_to == me && given_ticket == (ticket))
+#else
+#define IS_SAME_CLAIM(ticket) (given_to == me)
+#endif
+
+/* ticket: what the claim says of epochs. Fills said: what is known to have been sent. */
+inline claim(ticket)
+{
+	if
+	:: owner != 0 && owner != me -> unsaid[committed] = true
+	:: else
+	fi;
+	said = (epoch == 0 -> UNSENT : UNKNOWN);
+	if
+#ifndef GIVEN_ONCE
+	:: given != UNKNOWN && given_to == 0 -> said = given; given_to = me; given_ticket = ticket
+#else
+	:: given != UNKNOWN && given_to == 0 -> said = given; given = UNKNOWN
+#endif
+	:: given != UNKNOWN && given_to != 0 && IS_SAME_CLAIM(ticket) -> said = given
+	:: given != UNKNOWN && given_to != 0 && !IS_SAME_CLAIM(ticket) -> forget_given()
+	:: else
+	fi;
+#ifndef EPOCH_KEPT
+	epoch++;
+#else
+	epoch = (epoch == 0 -> 1 : epoch);
+#endif
+	claims[epoch]++;
+	assert(claims[epoch] == 1);
+	owner = me; lease[me] = true
+}
+
+inline forget_given()
+{
+	given = UNKNOWN; given_to = 0; given_ticket = 0
 }
 
 #if !defined(NO_COMMIT_ID) && !defined(NO_VERSION)
@@ -260,6 +319,9 @@ inline commit()
 		last_commit = COMMIT_ID;
 		told_lost[my_call] = (code == LOST);
 		assert(code != LOST || hurt || effects[my_call] == 0);
+		/* Told as uncertain means: it may have begun, as far as anybody can know. */
+		assert(code != LOST || was_new[my_call] || unsaid[my_call]);
+		forget_given();
 		if
 		:: committed == CALLS -> done = true; owner = 0
 		:: else
@@ -280,9 +342,12 @@ inline commit()
 
 proctype Coordinator(byte me)
 {
-	byte my_epoch, code, call;
-	bool flagged; /* somebody may have sent the call before us */
-	bool sent;    /* we did */
+	byte my_epoch, code, call, said;
+	byte before = UNSENT; /* whether who had the run before us has sent the call */
+	bool sent;            /* we did */
+#ifdef SAID_BY_FIRST
+	bool took_over;
+#endif
 
 	do
 	/* The inbox. */
@@ -296,31 +361,43 @@ proctype Coordinator(byte me)
 	:: atomic { inbox && !known -> known = true }
 	:: atomic { inbox && known -> inbox = false }
 #endif
-	/* fl_claim */
-	:: atomic { phase == AWAY && known && !done && owner != me && (owner == 0 || !lease[owner]) ->
-		flagged = (epoch > 0);
-#ifndef EPOCH_KEPT
-		epoch++;
-#else
-		epoch = (epoch == 0 -> 1 : epoch);
+	/* fl_claim, sent until it is answered. */
+	:: atomic { (phase == AWAY || phase == CLAIMING) && MAY_CLAIM ->
+		if
+		:: claim(c_newest[me] + 1);
+#ifdef SAID_BY_FIRST
+			took_over = epoch > 1;
 #endif
-		claims[epoch]++;
-		assert(claims[epoch] == 1);
-		owner = me; lease[me] = true;
-		my_epoch = epoch; my_call = committed; phase = CALLING }
+			my_epoch = epoch; c_newest[me] = epoch; my_call = committed; before = said;
+			phase = CALLING
+		:: FAULT; claim(c_newest[me] + 1); phase = CLAIMING
+		:: c_late[me] == 0 && FAULT; c_late[me] = c_newest[me] + 1; phase = CLAIMING
+		fi;
+		said = UNKNOWN }
+	:: atomic { phase == CLAIMING && !MAY_CLAIM -> drop() }
+	:: atomic { c_late[me] != 0 ->
+		if
+		:: MAY_CLAIM -> claim(c_late[me]); said = UNKNOWN; unsaid[committed] = true
+		:: else
+		fi;
+		c_late[me] = 0 }
 	/* CALL. What must not run twice is not begun on the word of a lease that is over. */
 	:: atomic { phase == CALLING && b_asker[my_call] != me && MAY_ASK && MAY_BEGIN ->
 		if
 #ifdef UNFLAGGED
 		:: b_state[my_call] == NO -> b_state[my_call] = QUEUED
 #else
-		:: b_state[my_call] == NO && (flagged || sent) -> b_state[my_call] = HELD
-		:: b_state[my_call] == NO && !flagged && !sent ->
+		:: b_state[my_call] == NO && (FLAGGED || sent) -> b_state[my_call] = HELD
+		:: b_state[my_call] == NO && !FLAGGED && !sent ->
 			b_state[my_call] = QUEUED
 #endif
 		:: else
 		fi;
 		b_settled[my_call] = false;
+		/* Unflagged means: nobody has sent it. */
+		assert(!MUST_NOT_REPEAT(my_call) || FLAGGED || sent || !was_sent[my_call]);
+		was_sent[my_call] = true;
+		was_new[my_call] = was_new[my_call] || !(FLAGGED || sent);
 		b_asker[my_call] = me; b_epoch[my_call] = my_epoch; sent = true }
 	/* RESULT */
 	:: atomic { phase == CALLING && b_state[my_call] == KEPT && b_asker[my_call] == me ->
@@ -340,7 +417,10 @@ proctype Coordinator(byte me)
 		if
 		:: my_call + 1 == CALLS -> drop()
 		:: else ->
-			my_call++; code = NOTHING; flagged = false; sent = false;
+#ifdef SAID_BY_FIRST
+			took_over = false;
+#endif
+			my_call++; code = NOTHING; before = UNSENT; sent = false;
 			phase = CALLING
 		fi }
 	/* fl_renew says that the lease had lapsed, and fl_result that another has the run. */
@@ -359,6 +439,11 @@ proctype Coordinator(byte me)
 		:: owner == me -> owner = 3 /* of a session that is no more */
 		:: else
 		fi;
+		if
+		:: given_to == me -> given_to = 3
+		:: else
+		fi;
+		c_newest[me] = 0; c_late[me] = 0;
 		call = 0;
 		do
 		:: call < CALLS ->
@@ -381,7 +466,15 @@ proctype Coordinator(byte me)
 	:: atomic { phase == CALLING && IS_MINE && faults > 0 -> faults--;
 #ifndef RELEASE_FORGETS
 		owner = 0;
+#else
+		owner = 3; lease[3] = true;
 #endif
+#ifndef SAID_BY_FIRST
+		given = (before != UNKNOWN && sent -> SENT : before);
+#else
+		given = (took_over -> UNKNOWN : (sent -> SENT : UNSENT));
+#endif
+		given_to = 0; given_ticket = 0;
 		if
 		:: b_asker[my_call] == me -> b_asker[my_call] = 0
 		:: else

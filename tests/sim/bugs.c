@@ -48,6 +48,11 @@ static const struct {
 	    "          others = others + 1" },
 	{ PLANTED_RELEASE_COUNTS_RUN, "  redis.call('HINCRBY', key, 'attempts', -1)",
 	    "" },
+	{ PLANTED_SENT_UNSAID, "    redis.call('HSET', key, 'sent', args[5])", "" },
+	{ PLANTED_GIVEN_TO_ALL,
+	    "record.given and holder == args[3] and string.sub(record.given, 1, length) "
+	    "== ticket then",
+	    "record.given then" },
 	{ PLANTED_ATTEMPTS_NOT_FENCED,
 	    "  local is_its_owner = owns(head, args[2], args[3], args[4])",
 	    "  local is_its_owner = true" },

@@ -178,6 +178,7 @@ on_claim(
 		thread->owners[thread->claim_count] = request->args[3];
 		thread->epochs[thread->claim_count++] = epoch;
 	}
+	once_claimed(thread, run, request);
 	thread->owner = request->args[3];
 	thread->epoch = epoch;
 	run->claims++;
@@ -307,7 +308,7 @@ on_commit(
 	thread->last_commit = request->args[3];
 	check_messages(world, run, thread, request);
 	run->claims = 1;
-	run->rests = false;
+	run->rests = run->unsaid = false;
 	if (!is_end) {
 		check_cancel(world, run, epoch);
 		return;

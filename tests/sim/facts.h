@@ -38,6 +38,8 @@ struct call_fact {
 	bool once, poison;
 	bool pinned;  /* it is for one worker alone: */
 	char pin[48]; /* that one's service, once it was sent */
+	bool asked;   /* somebody has sent it, */
+	bool was_new; /* and as what nobody has sent before */
 	unsigned executions, effects, kills;
 	unsigned good;   /* executions that came to their end */
 	bool stored;     /* its outcome is in Redis */
@@ -63,6 +65,9 @@ struct run_fact {
 	unsigned claims;       /* since the last progress, releases taken off */
 	bool rests;            /* its present claim was taken off */
 	unsigned next_step;    /* to be committed */
+	const char *floor;     /* of its last claim, with the owner the claim's ticket */
+	bool
+	    unsaid; /* an owner of next_step is gone and nobody can know what it has sent */
 	struct task submit, cancel;
 };
 
@@ -73,12 +78,12 @@ struct thread_fact {
 	char key[40];
 	uint64_t epochs[CLAIMS]; /* of all claims */
 	const char *owners[CLAIMS];
+	bool heard[CLAIMS]; /* the answer has come */
 	unsigned claim_count;
 	/* Of the last one; owner NULL: released, or the run ended. */
 	uint64_t epoch;
 	const char *owner;
 	uint64_t version;
-	bool heard[CLAIMS]; /* the answer has come */
 	size_t messages;
 	const char *last_commit, *last_end; /* what `look` was behind it */
 };

@@ -37,6 +37,8 @@ restore_run(struct run_fact *run, const struct run_fact *old)
 	run->claims = old->claims;
 	run->rests = old->rests;
 	run->next_step = old->next_step;
+	run->floor = old->floor;
+	run->unsaid = old->unsaid;
 	for (step = 0; step < STEPS; step++)
 		for (index = 0; index < CALLS; index++)
 			restore_call(&run->calls[step][index], &old->calls[step][index]);

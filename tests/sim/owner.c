@@ -43,12 +43,12 @@ static void
 give_back(struct held_run *run)
 {
 	struct world *world = world_of(run);
-	const char *sent =
-	    "["; /* not "" when nothing was sent: the packed list is an empty one */
+	/* Not "" when nothing was sent: the packed list is an empty one. */
+	const char *before = run->recovered ? run->sent_before : "[", *sent = before;
 	unsigned i;
 
 	tell_ledger(run, LEDGER_DISOWN, run->fact->id);
-	for (i = 0; i < run->call_count; i++)
+	for (i = 0; before != NULL && i < run->call_count; i++)
 		if (run->sent[i])
 			sent = world_text(world, "%s%s,", sent, run->calls[i].fact->id);
 	run->state = RUN_RELEASING;
@@ -56,7 +56,7 @@ give_back(struct held_run *run)
 	    (const char *const[]){ thread_of(run)->key, SIM_PREFIX, thread_of(run)->id,
 		owner_name(run),
 		world_text(world, "%llu", (unsigned long long)run->epoch),
-		run->recovered ? "" : sent,
+		before == NULL ? "" : sent,
 		world_text(world, "%llu", (unsigned long long)run->version) },
 	    7, on_released, run);
 }

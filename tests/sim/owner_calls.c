@@ -58,6 +58,7 @@ begin_call(struct held_call *call)
 
 	call->here = HERE_CALLING;
 	run->sent[fact->index] = true;
+	once_sent(call, (header.flags & WIRE_RESEND) == 0);
 	coordinator_feed(run->coordinator,
 	    &(struct ledger_event){ .type = LEDGER_CALL,
 		.header = &header,
@@ -316,6 +317,7 @@ answered(struct held_call *call)
 	owner_go_on(run);
 	call->has_outcome = true;
 	check_outcome(world_of(run), call->fact, call->code);
+	once_told(call);
 	call->asked_twice = false;
 	if (calls_left(run) == 1)
 		call_over(call);

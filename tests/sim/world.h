@@ -421,12 +421,22 @@ void check_effect(struct world *world, struct call_fact *call);
 /* worker has dropped the good result of a call. */
 void check_forgotten(struct world *world, const char *call_id);
 void check_outcome(struct world *world, struct call_fact *call, enum wire_code code);
+
 void check_broker(struct broker_node *broker);
 void check_end(struct world *world);
 /* NULL: at rest; else what is not, lent for ever. */
 const char *world_unrest(struct world *world);
 bool runs_over(struct world *world);
 bool everybody_is_up(const struct world *world);
+
+/* --- check_once.c --- */
+
+/* A claim of run is done, and its thread is still as it was before. */
+void once_claimed(const struct thread_fact *thread, struct run_fact *run,
+    const struct redis_request *request);
+void once_sent(const struct held_call *call, bool is_new);
+/* The call's outcome has come. */
+void once_told(const struct held_call *call);
 
 /* --- history.c --- */
 
