@@ -305,7 +305,8 @@ enum store_status store_fill(struct store *store, const char *thread, const char
 
 struct store_pruned {
 	uint64_t checkpoints, messages, runs; /* that are gone */
-	const char *busy; /* with STORE_BUSY: the run that goes on, waits, or will */
+	/* With STORE_BUSY: the run that goes on, waits, or will; NULL: the thread's next one puts it back first. */
+	const char *busy;
 };
 /* Drops all but the newest keep checkpoints (at least one), the messages that only the others name,
  * and the runs that ended before the oldest that is left, with their event logs. force: also of a

@@ -259,8 +259,8 @@ local function not_pruned(thread_key, prefix, stamp, force)
   if refused then
     return refused
   end
-  if head[3] then
-    return { 'BUSY', head[3] }
+  if head[3] then -- the next run begins at a version that would go
+    return { 'BUSY' }
   end
   return stamp ~= head[1] .. ' ' .. (head[4] or '') and { 'STALE' } or nil
 end
@@ -297,7 +297,7 @@ end
 -- oldest that is left, which from now on has all of the fields. With MESSAGES_MAX messages there are
 -- more: prune_rest follows, or the same again with none where FORGOTTEN_MAX runs went, and until then the
 -- thread is found again when its time is over.
--- Returns {"PRUNED", runs}, {"STALE"}, {"BUSY", run}, {"WAITS"}, {"UNKNOWN"}.
+-- Returns {"PRUNED", runs}, {"STALE"}, {"BUSY", run}, {"BUSY"} (it is to be put back, by its next run), {"WAITS"}, {"UNKNOWN"}.
 local function prune(keys, args)
   local refused = not_pruned(keys[1], args[1], args[3], args[4])
   if refused then

@@ -33,11 +33,18 @@ refused(struct session *session, enum store_status status, const char *thread,
 {
 	switch (status) {
 	case STORE_BUSY:
-		complain(
-		    "thread '%s' is not free: run '%s' goes on, waits, or has an end "
-		    "that a webhook is still to tell or children that are still to be "
-		    "cancelled; cancel it, or wait",
-		    thread, pruned->busy);
+		if (pruned->busy == NULL)
+			complain(
+			    "thread '%s' is to be put back to what it was before a run "
+			    "that was rolled back, which its next run does: prune it "
+			    "then; --delete deletes it now",
+			    thread);
+		else
+			complain(
+			    "thread '%s' is not free: run '%s' goes on, waits, or has an "
+			    "end that a webhook is still to tell or children that are "
+			    "still to be cancelled; cancel it, or wait",
+			    thread, pruned->busy);
 		return STATUS_REFUSED;
 	case STORE_WAITS:
 		complain(

@@ -169,6 +169,7 @@ static void
 play_forgetting_rolled(void)
 {
 	struct store_claim claim;
+	struct store_pruned pruned;
 	const char *answer, *status;
 
 	thread_play("a", 2, "success");
@@ -180,6 +181,10 @@ play_forgetting_rolled(void)
 	    STORE_OK);
 	thread_commit(&claim, "cancelled", "cancelled");
 	ck_assert_str_eq(forget("b"), "FORGOTTEN");
+	/* No run is in the way that anybody could wait for. */
+	ck_assert_int_eq(
+	    store_prune(trial.a, trial.arena, "t", 1, false, &pruned), STORE_BUSY);
+	ck_assert_ptr_null(pruned.busy);
 	trial_submit("t", "b");
 	trial_claim(trial.a, "t", STORE_THREAD_LEASE_MS, &claim);
 	ck_assert_str_eq(claim.run, "b");
