@@ -235,8 +235,6 @@ chat_answer_dangling_from(struct arena *arena, const struct value *messages, siz
 		ai = value_at(messages, i++);
 		if (!chat_is(ai, "ai"))
 			continue;
-		while (chat_is(value_at(messages, i), "tool"))
-			i++;
 		calls = value_get(ai, "tool_calls");
 		invalid = value_get(ai, "invalid_tool_calls");
 		if (!is_dangling(answers, at, calls) &&

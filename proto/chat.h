@@ -40,9 +40,9 @@ long chat_last_ai(const struct value *messages);
 const struct value *chat_pending_calls(struct arena *arena, const struct value *messages);
 
 /* Returns messages with every dangling call (valid or malformed) of every AI message
- * answered by one error tool message, placed right behind the AI message and the tool
- * messages that follow it; the same pointer when nothing dangles (semantics.md 13.5). The
- * texts name tool and call id. */
+ * answered by one error tool message, placed right behind the AI message, in front of the
+ * answers that its other calls have; the same pointer when nothing dangles (semantics.md
+ * 13.5). The texts name tool and call id. */
 const struct value *chat_answer_dangling(
     struct arena *arena, const struct value *messages);
 /* The same where the messages before from have none. */

@@ -2,7 +2,7 @@
  * 6.22): those of earlier runs, and those that the input brings.
  *
  * No model ever sees an open call, with this or without it (13.5, run_repair). What is here says why
- * the call was not done, stands right behind the AI message, and is there before other hooks look. */
+ * the call was not done, and is there before other hooks look. */
 #include "middleware.h"
 
 #include "chat_answers.h"

@@ -292,8 +292,8 @@ START_TEST(every_dangling_call_is_answered_behind_its_message)
 		       calling(list(call("c3", "read"))), human("c", "3")));
 
 	ck_assert_uint_eq(value_size(fixed), 8);
-	ck_assert_str_eq(value_get_text(value_at(fixed, 2), "tool_call_id"), "c1");
-	assert_repaired(value_at(fixed, 3), "c2", "write");
+	assert_repaired(value_at(fixed, 2), "c2", "write");
+	ck_assert_str_eq(value_get_text(value_at(fixed, 3), "tool_call_id"), "c1");
 	ck_assert(chat_is(value_at(fixed, 4), "human"));
 	assert_repaired(value_at(fixed, 6), "c3", "read");
 	ck_assert_ptr_eq(chat_answer_dangling(arena, fixed), fixed);
