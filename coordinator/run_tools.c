@@ -269,6 +269,15 @@ is_direct(const struct effect *effect)
 	return value_get_bool(effect->tool, "return_direct", false);
 }
 
+/* LangChain passes over calls of tools that the agent has not got, and of those that it only shows
+ * to the model. One that is shown as direct was meant to count. */
+static bool
+has_implementation(const struct effect *effect)
+{
+	return effect->tool != NULL &&
+	       (is_direct(effect) || !value_get_bool(effect->tool, "schema_only", false));
+}
+
 static bool
 has_direct(const struct tool_calls *round)
 {
@@ -302,8 +311,7 @@ collect_one(struct run *run, struct step_result *result, struct tool_call *call)
 		commands = value_array(run->scratch, &command, 1);
 	}
 	run_effect_events(run, call->effect, body);
-	/* A tool that the agent has not got has not run: LangChain passes over its call. */
-	if (call->effect->tool != NULL &&
+	if (has_implementation(call->effect) &&
 	    (!is_direct(call->effect) || !run_command_succeeded(tool_call, commands)))
 		result->all_direct = false;
 	return run_command_apply(run, result, tool_call, commands);
