@@ -286,11 +286,18 @@ ask(struct model_request *request, const struct tools *tools,
 
 /* --- what is offered ---------------------------------------------------------------- */
 
+static struct fault *
+fault_of(struct model_request *request, const char *type, const char *text)
+{
+	return fault_new(
+	    model_arena(request), type, "%s: %s", model_middleware(request), text);
+}
+
+/* Of the agent, which asking again does not mend. */
 static const struct fault *
 mistake(struct model_request *request, const char *type, const char *text)
 {
-	struct fault *fault = fault_new(
-	    model_arena(request), type, "%s: %s", model_middleware(request), text);
+	struct fault *fault = fault_of(request, type, text);
 
 	fault->retryable = false;
 	return fault;
@@ -310,7 +317,7 @@ cut(struct model_request *request, const struct tools *tools,
 		const char *name = value_text(value_at(selection, i));
 
 		if (!has_name(&tools->selectable, name)) {
-			*fault_r = mistake(request, "ValueError",
+			*fault_r = fault_of(request, "ValueError",
 			    arena_printf(arena,
 				"the model selected '%s', which is not among the tools",
 				name));
@@ -361,7 +368,7 @@ without_selection(struct model_request *request, const struct tools *tools,
 	size_t i;
 
 	if (value_text_is(end, "error")) {
-		*fault_r = mistake(request, "ValueError",
+		*fault_r = fault_of(request, "ValueError",
 		    "the selecting model's answer is no selection of tools");
 		return NULL;
 	}
