@@ -3,7 +3,7 @@
  * What it does is written in tests/conformance/scenarios/README.md, "The probe". It appends
  * what it sees and in which order to the file named by FLOTILLA_PROBE_LOG, one JSON object a
  * line; lines of all processes interleave in the order things happened. Unlike a real
- * middleware it keeps something in memory: how often each hook of each thread ran, for
+ * middleware it keeps something in memory: how often each hook ran in each scenario, for
  * `on_call`; scenarios run with one process of each kind. */
 #include "probe.h"
 

@@ -12,7 +12,19 @@ struct count {
 	long calls;
 };
 
-/* How often this hook of this probe ran on this thread, this time included. */
+/* The part of a thread's name that its scenario gave it: of the agent's own thread, and of those that
+ * its subagents run on, whose names are made of the run's. */
+static int
+scenario_size(const char *thread)
+{
+	const char *end = strstr(thread, "-thread");
+
+	if (end == NULL)
+		end = strstr(thread, "-run");
+	return (int)(end != NULL ? (size_t)(end - thread) : strlen(thread));
+}
+
+/* How often this hook of this probe ran in this scenario, this time included. */
 static long
 count_call(const char *thread, const char *probe, const char *hook)
 {
@@ -20,7 +32,10 @@ count_call(const char *thread, const char *probe, const char *hook)
 	struct count *count;
 	char key[512];
 
-	snprintf(key, sizeof key, "%s %s %s", thread != NULL ? thread : "", probe, hook);
+	if (thread == NULL)
+		thread = "";
+	snprintf(key, sizeof key, "%.*s %s %s", scenario_size(thread), thread, probe,
+	    hook);
 	for (count = counts; count != NULL; count = count->next)
 		if (strcmp(count->key, key) == 0)
 			return ++count->calls;
