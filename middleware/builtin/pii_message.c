@@ -58,17 +58,34 @@ redact_quotes(struct arena *arena, const struct pii_rule *rule, const struct val
 		       : block;
 }
 
+/* What was thought: a text, or, Bedrock's, one with its signature. */
+static const struct value *
+redact_thought(struct arena *arena, const struct pii_rule *rule,
+    const struct value *block, struct pii_findings *findings)
+{
+	static const char *const texts[] = { "text", NULL };
+	static const char *const name = "reasoning_content";
+	const struct value *old = value_get(block, name), *new;
+
+	if (old == NULL)
+		return block;
+	new = value_is(old, VALUE_MAP) ? redact_keys(arena, rule, old, texts, findings)
+				       : pii_redact_value(arena, rule, old, findings);
+	return new == old ? block : value_map_with(arena, block, name, new);
+}
+
 /* Of a block of content what is text; pictures and signatures are not. */
 static const struct value *
 redact_block(struct arena *arena, const struct pii_rule *rule, const struct value *block,
     struct pii_findings *findings)
 {
 	static const char *const texts[] = { "text", "content", "thinking", "reasoning",
-		"reasoning_content", "summary", "refusal", "title", "context", NULL };
+		"summary", "refusal", "title", "context", NULL };
 
 	if (!value_is(block, VALUE_MAP))
 		return pii_redact_value(arena, rule, block, findings);
 	block = redact_keys(arena, rule, block, texts, findings);
+	block = redact_thought(arena, rule, block, findings);
 	block = redact_source(arena, rule, block, findings);
 	block = redact_quotes(arena, rule, block, "citations", findings);
 	return redact_quotes(arena, rule, block, "annotations", findings);

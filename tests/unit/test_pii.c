@@ -146,6 +146,13 @@ static const struct {
 	    "\"additional_kwargs\":{\"reasoning_content\":\"[REDACTED_IP]\","
 	    "\"reasoning_details\":[{\"type\":\"reasoning.text\",\"text\":\"[REDACTED_IP]"
 	    "\",\"signature\":\"1.1.1.1\"},{\"summary\":\"a [REDACTED_IP]\"}]}}]}" },
+	/* Bedrock's thoughts, whose signature is none. */
+	{ "{'pii_type': 'ip', 'apply_to_output': true}", HOOK_AFTER_MODEL,
+	    "[{'type':'ai','content':[{'type':'reasoning_content','reasoning_content':{"
+	    "'text':'1.1.1.1','signature':'1.1.1.1'}}]}]",
+	    "{\"messages\":[{\"type\":\"ai\",\"content\":[{\"type\":\"reasoning_content\""
+	    ",\"reasoning_content\":{\"text\":\"[REDACTED_IP]\",\"signature\":\"1.1.1.1\""
+	    "}}]}]}" },
 	/* Documents that are text, and what is quoted of them. */
 	{ "{'pii_type': 'ip'}", HOOK_BEFORE_MODEL,
 	    "[{'type':'human','content':[{'type':'document','title':'of 1.1.1.1',"
