@@ -26,12 +26,12 @@ SHARED   := proto runtime $(addprefix runtime/,http process redis trace yaml zmq
 # The command line, which no other program includes; folder by folder in ARCHITECTURE.md.
 CLI      := cli $(addprefix cli/,agents crons fleet http interrupts keys monitor runs serve threads)
 PACKAGES := libczmq libzmq hiredis libcurl libuv yajl yaml-0.1 libsystemd libpcre2-8 lua5.4 \
-            libsodium libssl libcrypto
+            libsodium libssl libcrypto zlib
 # For `flotilla` alone, whose header needs no flags: the processes of the fleet serve no HTTP.
 CLI_PACKAGES := libmicrohttpd
 DEBIAN   := gcc clang lld libclang-rt-14-dev make pkg-config libczmq-dev libzmq3-dev \
             libhiredis-dev libcurl4-openssl-dev libuv1-dev libyajl-dev libyaml-dev \
-            libsystemd-dev libpcre2-dev liblua5.4-dev libsodium-dev libmicrohttpd-dev libssl-dev openssl libevent-dev libmsgpack-dev check redis-server redis-tools libglib2.0-0 tzdata \
+            libsystemd-dev libpcre2-dev liblua5.4-dev libsodium-dev libmicrohttpd-dev libssl-dev zlib1g-dev openssl libevent-dev libmsgpack-dev check redis-server redis-tools libglib2.0-0 tzdata \
             json-schema-test-suite libluajit-5.1-dev iproute2 iptables clang-format clang-tidy \
             ripgrep bubblewrap shellcheck python3-zmq python3-msgpack $(if $(shell command -v node && command -v npm),,nodejs npm)
 WARNINGS := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wundef -Wvla -Wformat=2 \

@@ -238,6 +238,7 @@
 #define SERVER_HEADERS_MAX 32u /* of an entry there */
 #define SERVER_ANSWER_BYTES_MAX (8u << 20) /* of such a server */
 #define SSE_EVENT_BYTES_MAX (8u << 20) /* the last one of an answer may have all of it */
+#define FRAME_BYTES_MAX (8u << 20)     /* likewise, of Bedrock's streams */
 #define ANSWER_BYTES_MAX (8u << 20)    /* text and arguments of one model answer */
 /* MCP servers whose tools a worker has. */
 #define MCP_HEADERS_MAX 32u

@@ -18,7 +18,8 @@ fuzz_sanitize := address,undefined
 fuzz_cli := $(addprefix cli/,asks.c fleet_file.c show.c show_field.c tame.c interrupts/actions.c interrupts/decide.c \
   serve/assistant_body.c serve/command_body.c serve/frames.c serve/frames_calls.c serve/nul.c serve/run_body.c serve/shape.c \
   serve/speech.c threads/state.c)
-fuzz_sources = $(filter-out %/main.c,$(wildcard $(addsuffix /*.c,$(SHARED) broker coordinator worker-model worker-tools))) $(fuzz_cli)
+fuzz_sources = $(filter-out %/main.c,$(wildcard $(addsuffix /*.c,$(SHARED) broker coordinator worker-model worker-tools))) $(fuzz_cli) \
+  tests/support/scripted_frames.c
 
 $(fuzz_objects)/%.o: %.c
 	@mkdir -p $(@D)
