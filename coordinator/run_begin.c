@@ -68,9 +68,7 @@ key_of(const char *service)
 
 	if (strncmp(service, SERVICE_MODEL_PREFIX, prefix) == 0)
 		known = known_provider(service + prefix);
-	if (known == NULL)
-		return NULL;
-	return known->url != NULL ? known->key_variable : AZURE_URL_VARIABLE;
+	return known == NULL ? NULL : known_provider_wants(known);
 }
 
 /* Waits until somebody serves the models and the tools that the agent names, so that a

@@ -10,7 +10,9 @@ const struct known_provider known_providers[] = {
 };
 const size_t known_provider_count = sizeof known_providers / sizeof *known_providers;
 
-const char *const known_secrets[] = { "AZURE_OPENAI_AD_TOKEN", NULL };
+/* An id of AWS without its secret is worse than none: who finds it looks no further. */
+const char *const known_secrets[] = { "AZURE_OPENAI_AD_TOKEN", "AWS_ACCESS_KEY_ID",
+	"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", NULL };
 
 const struct known_provider *
 known_provider(const char *name)
@@ -19,4 +21,15 @@ known_provider(const char *name)
 		if (strcmp(known_providers[i].name, name) == 0)
 			return &known_providers[i];
 	return NULL;
+}
+
+const char *
+known_provider_wants(const struct known_provider *provider)
+{
+	if (provider->url != NULL)
+		return provider->key_variable;
+	return strcmp(provider->name, "bedrock_converse") == 0
+		   ? "AWS_REGION with AWS_BEARER_TOKEN_BEDROCK, or with "
+		     "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,"
+		   : AZURE_URL_VARIABLE;
 }

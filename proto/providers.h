@@ -7,12 +7,13 @@
 #include <stddef.h>
 
 #define AZURE_URL_VARIABLE "AZURE_OPENAI_ENDPOINT"
+#define BEDROCK_URL_VARIABLE "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"
 
 struct known_provider {
 	const char *name;         /* "groq" of "groq:llama-3.3-70b-versatile" */
 	const char *key_variable; /* of the environment */
 	const char *
-	    url; /* its base; NULL: only its owner knows it, and says it by AZURE_URL_VARIABLE */
+	    url; /* its base; NULL: only its owner knows it, and says it by other variables */
 	bool counts_streams; /* a streamed answer may be asked for its token counts */
 	bool takes_any_id;   /* a call may have an id that another model has given it */
 };
@@ -25,5 +26,8 @@ extern const char *const known_secrets[];
 
 /* Returns the one of that name, or NULL. */
 const struct known_provider *known_provider(const char *name);
+
+/* Returns what has to be in a worker's environment for it to be there: the names of variables. */
+const char *known_provider_wants(const struct known_provider *provider);
 
 #endif

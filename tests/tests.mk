@@ -44,7 +44,7 @@ LONG_kill        := redis links redis_full everything coordinator interrupts can
 # Each check is a process of its own, which costs little; but not with sanitizers, where more than half of all
 # time of the unit tests went into looking for leaks at the end of each. There the checks of a case share
 # a process, but for the cases whose checks end theirs, change what belongs to all of it, or leave a fixture.
-FORKED_unit := broker_pins curve fiber_limits gate http_failures process process_group provider_table resolver secrecy \
+FORKED_unit := bedrock broker_pins curve fiber_limits gate http_failures process process_group provider_table resolver secrecy \
                service settings shell_tool spec_file
 forks = $(if $(SAN),$(if $(FORKED_$1),no,yes),yes)
 

@@ -100,10 +100,10 @@ blank_span(const char *data, size_t size)
 }
 
 /* One with nothing in it says that the server, or a relay before it, is alive. */
-static int
-on_event(void *arg, const char *event, const char *data, size_t size)
+int
+answer_stream_event(
+    struct answer_stream *stream, const char *event, const char *data, size_t size)
 {
-	struct answer_stream *stream = arg;
 	struct arena *arena;
 	const char *error;
 	int result;
@@ -119,6 +119,12 @@ on_event(void *arg, const char *event, const char *data, size_t size)
 	if (result == 0 && stream->gathered > ANSWER_BYTES_MAX)
 		return answer_stream_unreadable(stream, "it is too large");
 	return result;
+}
+
+static int
+on_event(void *arg, const char *event, const char *data, size_t size)
+{
+	return answer_stream_event(arg, event, data, size);
 }
 
 /* --- the body ------------------------------------------------------------------------ */
@@ -153,8 +159,10 @@ answer_stream_feed(struct answer_stream *stream, const char *data, size_t size)
 		stream->begun = size > 0;
 		stream->is_whole = size > 0 && *data == '{'; /* no line of events does */
 	}
-	return stream->is_whole ? feed_whole(stream, data, size)
-				: feed_events(stream, data, size);
+	if (stream->is_whole)
+		return feed_whole(stream, data, size);
+	return stream->type->feed != NULL ? stream->type->feed(stream, data, size)
+					  : feed_events(stream, data, size);
 }
 
 /* --- the end ------------------------------------------------------------------------- */

@@ -15,6 +15,9 @@ struct answer_stream;
 struct stream_type {
 	/* Of a struct that begins with a struct answer_stream, the rest zero. */
 	size_t size;
+	/* Takes in the next piece of a stream of another form, as answer_stream_feed, and gives each event to
+	 * answer_stream_event. NULL: they are server-sent events. */
+	int (*feed)(struct answer_stream *stream, const char *data, size_t size);
 	/* Takes in an event's JSON, a map that is no error, lent for the call. Returns 0, or -1 with
 	 * stream->fault set. */
 	int (*take)(
@@ -68,6 +71,10 @@ const struct value *answer_stream_end(
     struct answer_stream *stream, struct fault **fault_r);
 
 /* --- for the dialects ------------------------------------------------------------------ */
+
+/* Takes in an event by its name. Returns 0, or -1 with stream->fault set. */
+int answer_stream_event(
+    struct answer_stream *stream, const char *event, const char *data, size_t size);
 
 /* Sets stream->fault. Returns -1. */
 int answer_stream_unreadable(struct answer_stream *stream, const char *reason);

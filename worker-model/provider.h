@@ -24,13 +24,15 @@ enum responses_use {
 struct endpoint {
 	const char *name; /* "openai" of "openai:gpt-4o" */
 	const struct provider *provider;
-	const char
-	    *url; /* where requests go, of Azure's the resource (azure.h); or NULL */
+	const char *
+	    url; /* where requests go; of Azure's the resource (azure.h), of Bedrock's what stands before the model (bedrock.h); or NULL */
 	enum responses_use responses;
 	const char *key; /* or NULL: none is sent. Never in a message, never in a log */
 	const char *
 	    key_header; /* whose value it is, in an API's place of `Authorization: Bearer`; or NULL */
 	const char *api_version; /* Azure's, as its URLs have it; or NULL */
+	const struct bedrock
+	    *bedrock; /* what Bedrock's have besides (bedrock.h); or NULL */
 	bool *
 	    takes_no_base64; /* learned: it has refused to say vectors so; or NULL: it is not kept */
 	struct http *http;
@@ -77,6 +79,7 @@ struct provider {
 
 extern const struct provider provider_anthropic;
 extern const struct provider provider_azure;
+extern const struct provider provider_bedrock;
 extern const struct provider provider_openai;
 extern const struct provider provider_scripted;
 

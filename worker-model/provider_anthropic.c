@@ -40,11 +40,13 @@ is_one_line(const char *text)
 }
 
 static size_t
-headers(const struct endpoint *endpoint, const struct ask *ask, const char *headers_r[])
+headers(const struct endpoint *endpoint, const struct ask *ask, const struct packet *body,
+    const char *headers_r[])
 {
 	const char *betas = betas_of(ask);
 	size_t count = 0;
 
+	(void)body;
 	headers_r[count++] = "anthropic-version: " VERSION;
 	if (endpoint->key != NULL)
 		headers_r[count++] =

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "bedrock.h"
 #include "bounds.h"
 #include "json.h"
 #include "provider_error.h"
@@ -111,6 +112,8 @@ refusal(const struct exchange *exchange, const struct http_response *response)
 			"this one does: %s",
 			response->location),
 		    response->retry_after_ms);
+	if (exchange->dialect->refusal != NULL)
+		return exchange->dialect->refusal(arena, name, response);
 	return provider_refusal(
 	    arena, name, response->status, response->body, response->retry_after_ms);
 }
@@ -263,16 +266,27 @@ provider_timeout_ms(const struct value *settings, uint64_t otherwise_ms)
 					    : otherwise_ms;
 }
 
+static const char *
+accepted(const struct exchange *exchange)
+{
+	const char *form = exchange->dialect->stream_form;
+
+	if (exchange->ask->tokens == NULL)
+		return "Accept: application/json";
+	return form == NULL ? "Accept: text/event-stream"
+			    : arena_printf(exchange->ask->arena, "Accept: %s", form);
+}
+
 static void
-fill_headers(const struct exchange *exchange, const char *headers[])
+fill_headers(
+    const struct exchange *exchange, const struct packet *body, const char *headers[])
 {
 	size_t count = 0;
 
 	headers[count++] = "Content-Type: application/json";
-	headers[count++] = exchange->ask->tokens == NULL ? "Accept: application/json"
-							 : "Accept: text/event-stream";
+	headers[count++] = accepted(exchange);
 	count += exchange->dialect->headers(
-	    exchange->endpoint, exchange->ask, headers + count);
+	    exchange->endpoint, exchange->ask, body, headers + count);
 	headers[count] = NULL;
 }
 
@@ -292,9 +306,10 @@ send_body(struct exchange *exchange, const struct packet *body, struct fault **f
 		.timeout_ms =
 		    provider_timeout_ms(ask->settings, endpoint->answer_timeout_ms),
 		.body_bytes_max = ANSWER_BYTES_MAX,
+		.header = exchange->dialect->error_header,
 	};
 
-	fill_headers(exchange, headers);
+	fill_headers(exchange, body, headers);
 	return ask->tokens == NULL ? send_plain(exchange, &request, fault_r)
 				   : send_streamed(exchange, &request, fault_r);
 }
@@ -325,5 +340,8 @@ provider_exchange(const struct dialect *dialect, const struct endpoint *endpoint
 	if (message != NULL)
 		return said_by(ask->arena, message, endpoint->name);
 	(*fault_r)->message = without_key(ask->arena, (*fault_r)->message, endpoint->key);
+	if (endpoint->bedrock != NULL)
+		(*fault_r)->message = without_key(
+		    ask->arena, (*fault_r)->message, endpoint->bedrock->session);
 	return NULL;
 }

@@ -16,13 +16,20 @@ struct dialect {
 	/* Returns the request's body in ask->arena, or NULL with a reason there. */
 	const struct value *(*request)(
 	    const struct ask *ask, bool stream, const char **error_r);
-	/* Fills headers with the dialect's own, at most DIALECT_HEADERS_MAX; returns how many. */
+	/* Fills headers with the dialect's own, at most DIALECT_HEADERS_MAX, for a request with that body; returns
+	 * how many. */
 	size_t (*headers)(const struct endpoint *endpoint, const struct ask *ask,
-	    const char *headers[]);
+	    const struct packet *body, const char *headers[]);
 	/* Returns the AI message of an answer's body, or NULL with a reason. */
 	const struct value *(*answer)(
 	    struct arena *arena, const struct value *body, const char **error_r);
 	const struct stream_type *stream; /* its streamed answers */
+	const char *stream_form; /* their content type; NULL: text/event-stream */
+	/* Returns the fault of an answer with an error status, which has the header error_header; NULL: provider_refusal
+	 * does. */
+	struct fault *(*refusal)(struct arena *arena, const char *endpoint,
+	    const struct http_response *response);
+	const char *error_header;
 	/* A stream begins before the model thinks, and is silent then: for as long as others are before they begin. */
 	bool begins_early;
 };

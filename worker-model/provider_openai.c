@@ -17,8 +17,10 @@
 #include "responses_stream.h"
 
 static size_t
-headers(const struct endpoint *endpoint, const struct ask *ask, const char *headers_r[])
+headers(const struct endpoint *endpoint, const struct ask *ask, const struct packet *body,
+    const char *headers_r[])
 {
+	(void)body;
 	if (endpoint->key == NULL)
 		return 0;
 	headers_r[0] =

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "azure.h"
+#include "bedrock.h"
 #include "bodies.h"
 #include "bounds.h"
 #include "nearest.h"
+#include "provider_keys.h"
 #include "providers.h"
 #include "url.h"
 #include "wire.h"
@@ -47,6 +49,10 @@ static const struct kind {
 	    .endpoint = azure_resource,
 	    .by_name = RESPONSES_AS_FITS,
 	    .given = RESPONSES_AS_FITS },
+	{ .provider = &provider_bedrock,
+	    .url_variable = BEDROCK_URL_VARIABLE,
+	    .prefix = "bedrock+",
+	    .endpoint = bedrock_base },
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
@@ -126,44 +132,6 @@ is_name(const char *name)
 	       strchr(name, ':') == NULL;
 }
 
-/* A variable that is not set is no mistake: a server of one's own may need no key. One that was read from a file has often
- * the file's newline behind it, and no header may. */
-static const char *
-key_from(struct arena *arena, const char *variable)
-{
-	const char *key = getenv(variable);
-	size_t size = key == NULL ? 0 : strlen(key);
-
-	while (size > 0 && strchr(" \t\r\n", key[size - 1]) != NULL)
-		size--;
-	return size > 0 ? arena_copy(arena, key, size) : NULL;
-}
-
-/* Sets up what is Azure's alone, when endpoint is of it: base is its URL as it was given. */
-static void
-set_up_azure(struct arena *arena, struct endpoint *endpoint, const char *base)
-{
-	if (endpoint->provider != &provider_azure)
-		return;
-	endpoint->key_header = "api-key";
-	if (!azure_is_v1(base))
-		endpoint->api_version = key_from(arena, "OPENAI_API_VERSION");
-}
-
-/* Azure's alone: a token of Entra ID is sent as others' keys are, and comes before the resource's own key. */
-static void
-set_known_key(
-    struct arena *arena, struct endpoint *endpoint, const struct known_provider *known)
-{
-	const char *token = endpoint->provider == &provider_azure
-				? key_from(arena, "AZURE_OPENAI_AD_TOKEN")
-				: NULL;
-
-	endpoint->key = token != NULL ? token : key_from(arena, known->key_variable);
-	if (token != NULL)
-		endpoint->key_header = NULL;
-}
-
 /* The kind that a given URL asks for, whose prefix is left behind; without one OpenAI's. */
 static const struct kind *
 kind_of(const char **url_p)
@@ -203,9 +171,9 @@ add_given(struct provider_table *table, const struct endpoint *defaults, const c
 	endpoint = add(table, defaults, kind->provider, name);
 	endpoint->url = url;
 	endpoint->responses = kind->given;
-	set_up_azure(table->arena, endpoint, base);
+	provider_keys_set_up(table->arena, endpoint, base);
 	if (comma != NULL)
-		endpoint->key = key_from(table->arena, comma + 1);
+		provider_keys_take(table->arena, endpoint, comma + 1);
 	return 0;
 }
 
@@ -225,7 +193,7 @@ add_all_given(struct provider_table *table, const struct endpoint *defaults,
 		if (variable == NULL || strchr(variable, '=') != NULL)
 			continue;
 		endpoint = &table->endpoints[table->count - 1];
-		endpoint->key = key_from(table->arena, variable);
+		provider_keys_take(table->arena, endpoint, variable);
 		given++;
 	}
 	return 0;
@@ -258,11 +226,11 @@ add_known(struct provider_table *table, const struct endpoint *defaults,
 	}
 	if (is_given(url) && !is_url(url))
 		return -1;
-	if ((!is_given(getenv(known->key_variable)) && !is_given(url)) ||
+	if ((!provider_keys_there(known) && !is_given(url)) ||
 	    find(table, known->name) != NULL)
 		return 0;
 	if (!is_given(url))
-		url = known->url;
+		url = provider_keys_url(table->arena, known);
 	if (url == NULL) /* a key alone says not where to go */
 		return 0;
 	sent = kind->endpoint(table->arena, url);
@@ -270,8 +238,8 @@ add_known(struct provider_table *table, const struct endpoint *defaults,
 		return -1;
 	endpoint = add(table, defaults, kind->provider, known->name);
 	endpoint->url = sent;
-	set_up_azure(table->arena, endpoint, url);
-	set_known_key(table->arena, endpoint, known);
+	provider_keys_set_up(table->arena, endpoint, url);
+	provider_keys_take_known(table->arena, endpoint, known);
 	endpoint->responses = named != NULL ? kind->by_name : kind->given;
 	return 0;
 }
@@ -329,9 +297,7 @@ void
 provider_table_release(struct provider_table *table)
 {
 	for (size_t i = 0; table->arena != NULL && i < table->count; i++)
-		if (table->endpoints[i].key != NULL)
-			explicit_bzero((char *)table->endpoints[i].key,
-			    strlen(table->endpoints[i].key));
+		provider_keys_forget(&table->endpoints[i]);
 	arena_destroy(&table->arena);
 	table->count = 0;
 }

@@ -14,13 +14,13 @@ struct provider_table {
 };
 
 #define PROVIDER_FORM                                                                    \
-	"name=[anthropic+|responses+|azure+]http(s)://base_url[,KEY_VARIABLE], each "    \
-	"name once"
+	"name=[anthropic+|responses+|azure+|bedrock+]http(s)://base_url"                 \
+	"[,KEY_VARIABLE], each name once"
 
 /* Makes the table: "scripted" always; the given ones, NULL-ended: PROVIDER_FORM each, where a list
  * split at its commas is fine too; and of the known ones (proto/providers.h) that no given one is
- * called like, those whose key is in the environment, or whose URL (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, AZURE_OPENAI_ENDPOINT); an
- * empty one is none. Keys come from the environment alone. Every endpoint gets defaults' http and
+ * called like, those whose key is in the environment, or whose URL (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, AZURE_OPENAI_ENDPOINT,
+ * AWS_ENDPOINT_URL_BEDROCK_RUNTIME; Bedrock is at its region, too: AWS_REGION); an empty one is none. Keys come from the environment alone. Every endpoint gets defaults' http and
  * timeouts. Returns 0 and fills *table_r, or -1 with what may be shown of the item that is wrong, lent until
  * the next call: of the variable *source_r, or, it being NULL, of given. */
 int provider_table_init(struct provider_table *table_r, const struct endpoint *defaults,

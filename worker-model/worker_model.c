@@ -44,7 +44,8 @@ const struct setting worker_model_table[] = {
 	    "KEY_VARIABLE names the environment variable with its key; may be given "
 	    "several times. `openai` and `anthropic` themselves are set up by "
 	    "OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, "
-	    "`azure_openai` by AZURE_OPENAI_ENDPOINT, others "
+	    "`azure_openai` by AZURE_OPENAI_ENDPOINT, `bedrock_converse` by AWS_REGION "
+	    "and AWS's keys, others "
 	    "that are known (`groq`, `mistralai` ...: docs/models.md) by their keys",
 	    0 },
 	{ "models", SETTING_TEXT, SETTING(models), NULL, 0, 0, NULL,
@@ -84,6 +85,19 @@ load_plugins(const char *const *paths)
 			fatalx("plugin %s: %s", *paths, error);
 }
 
+/* What a variable with a provider's URL wants. */
+static const char *
+url_form(const char *variable)
+{
+	if (strcmp(variable, AZURE_URL_VARIABLE) == 0)
+		return "the URL of a resource, https://<name>.openai.azure.com, without "
+		       "a "
+		       "deployment behind it";
+	if (strcmp(variable, BEDROCK_URL_VARIABLE) == 0)
+		return "an http(s):// URL, without a user, a model or a query in it";
+	return "an http(s):// URL";
+}
+
 static void
 set_up_providers(struct worker_model *model)
 {
@@ -101,12 +115,7 @@ set_up_providers(struct worker_model *model)
 		&model->providers, &defaults, settings->providers, &source, &item) == 0)
 		return;
 	if (source != NULL)
-		settings_refuse(PROGRAM, source, item,
-		    strcmp(source, AZURE_URL_VARIABLE) == 0
-			? "the URL of a resource, https://<name>.openai.azure.com, "
-			  "without a "
-			  "deployment behind it"
-			: "an http(s):// URL");
+		settings_refuse(PROGRAM, source, item, url_form(source));
 	settings_refuse(PROGRAM, "--provider", item, PROVIDER_FORM);
 }
 

@@ -25,6 +25,11 @@ setup(void)
 	unsetenv("AZURE_OPENAI_ENDPOINT");
 	unsetenv("AZURE_OPENAI_AD_TOKEN");
 	unsetenv("OPENAI_API_VERSION");
+	for (size_t i = 0; known_secrets[i] != NULL; i++)
+		unsetenv(known_secrets[i]);
+	unsetenv(BEDROCK_URL_VARIABLE);
+	unsetenv("AWS_REGION");
+	unsetenv("AWS_DEFAULT_REGION");
 }
 
 static void
@@ -160,7 +165,7 @@ START_TEST(a_setting_that_makes_no_sense_is_named)
 END_TEST
 
 static const char *const variables[] = { "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL",
-	"AZURE_OPENAI_ENDPOINT" };
+	"AZURE_OPENAI_ENDPOINT", BEDROCK_URL_VARIABLE };
 
 START_TEST(a_url_that_is_none_is_refused)
 {
@@ -319,6 +324,7 @@ START_TEST(as_many_may_be_given_as_there_is_room_for)
 	for (i = 0; i < known_provider_count; i++)
 		setenv(known_providers[i].key_variable, "k", 1);
 	setenv("AZURE_OPENAI_ENDPOINT", "https://a", 1);
+	setenv("AWS_REGION", "eu-west-1", 1);
 	ck_assert_int_eq(make("k", NULL, many), 0);
 	ck_assert_uint_eq(table.count, 64 + known_provider_count);
 	provider_table_release(&table);
@@ -354,7 +360,9 @@ START_TEST(the_page_has_who_is_known)
 		ck_assert_msg(strstr(compose, key) != NULL, "compose has no %s", key);
 		rows = arena_printf(arena, "%s| `%s` | `%s` | %s |\n", rows,
 		    known_providers[i].name, known_providers[i].key_variable,
-		    known_providers[i].url == NULL
+		    strcmp(known_providers[i].name, "bedrock_converse") == 0
+			? "[of a region](#bedrock)"
+		    : known_providers[i].url == NULL
 			? "[your own](#azure)"
 			: arena_printf(arena, "`%s`", known_providers[i].url));
 	}
@@ -419,7 +427,7 @@ tcase_provider_table(void)
 	tcase_add_test(tcase, who_is_asked_by_the_responses_api_says_the_url);
 	tcase_add_loop_test(
 	    tcase, a_setting_that_makes_no_sense_is_named, 0, COUNT(mistakes));
-	tcase_add_loop_test(tcase, a_url_that_is_none_is_refused, 0, 3);
+	tcase_add_loop_test(tcase, a_url_that_is_none_is_refused, 0, COUNT(variables));
 	tcase_add_loop_test(tcase, a_key_sets_up_anthropic, 0,
 	    sizeof anthropic_urls / sizeof anthropic_urls[0]);
 	tcase_add_test(tcase, a_given_one_says_what_it_speaks);
