@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../worker-model/anthropic_messages.h"
+#include "../../worker-model/bedrock_request.h"
 #include "../../worker-model/openai_messages.h"
 #include "../../worker-model/provider_error.h"
 #include "../../worker-model/responses_items.h"
@@ -150,6 +151,30 @@ check_items(struct arena *arena, const struct value *messages, bool keeps)
 		check_item(items, i);
 }
 
+/* --- as Bedrock is sent it -------------------------------------------------------------- */
+
+/* Every turn has something in it, and is another's than the one before. */
+static void
+check_converse(struct arena *arena, const struct value *messages)
+{
+	const struct ask ask = {
+		.arena = arena, .provider = NAME, .model = "claude", .messages = messages
+	};
+	const char *error = NULL;
+	const struct value *body = bedrock_request(&ask, false, &error), *turns, *turn;
+
+	if (body == NULL)
+		abort();
+	turns = value_get(body, "messages");
+	for (size_t i = 0; i < value_size(turns); i++) {
+		turn = value_at(turns, i);
+		if (value_size(value_get(turn, "content")) == 0 ||
+		    (i > 0 && value_equal(value_get(turn, "role"),
+				  value_get(value_at(turns, i - 1), "role"))))
+			abort();
+	}
+}
+
 /* The message stands there twice, as from a server that numbers its calls anew. */
 static void
 check_sent(struct arena *arena, const struct value *message)
@@ -166,6 +191,7 @@ check_sent(struct arena *arena, const struct value *message)
 		abort();
 	for (size_t i = 0; i < value_size(turns); i++)
 		check_turn(turns, i);
+	check_converse(arena, messages);
 	check_items(arena, messages, true);
 	check_items(arena, messages, false);
 }

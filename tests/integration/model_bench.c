@@ -9,6 +9,7 @@
 #include "fiber.h"
 #include "json.h"
 #include "literal.h"
+#include "scripted_bedrock.h"
 #include "socket.h"
 
 #define DEADLINE_MS 30000u
@@ -143,7 +144,11 @@ start_worker(struct model_bench *bench, const char *broker, const char *const fl
 		arena_printf(
 		    bench->arena, "AZURE_OPENAI_ENDPOINT=%s/", bench->provider_url),
 		"AZURE_OPENAI_API_KEY=" MODEL_BENCH_KEY, "OPENAI_API_VERSION=2024-10-21",
-		NULL });
+		arena_printf(bench->arena, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME=%s/gate",
+		    bench->provider_url),
+		"AWS_REGION=" SCRIPTED_AWS_REGION, "AWS_ACCESS_KEY_ID=" SCRIPTED_AWS_ID,
+		"AWS_SECRET_ACCESS_KEY=" SCRIPTED_AWS_SECRET,
+		"AWS_SESSION_TOKEN=" SCRIPTED_AWS_SESSION, NULL });
 }
 
 void

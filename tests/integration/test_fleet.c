@@ -233,19 +233,20 @@ START_TEST(up_gives_provider_keys_to_model_workers_alone)
 {
 	static const char *const secrets[] = { "OPENAI_API_KEY", "ANTHROPIC_API_KEY",
 		"GROQ_API_KEY", "MINE_KEY", "OTHER_KEY", "AZURE_OPENAI_API_KEY",
-		"AZURE_OPENAI_AD_TOKEN" };
+		"AZURE_OPENAI_AD_TOKEN", "AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID",
+		"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN" };
 	static const char *const others[] = { "hub", "worker-tools-1", "serve" };
 	static const char *const flags[] = { "--serve", "127.0.0.1:0", NULL };
 	struct fleet_up own;
-	size_t i, k;
+	size_t count = sizeof secrets / sizeof *secrets, i, k;
 
-	for (i = 0; i < 7; i++)
+	for (i = 0; i < count; i++)
 		setenv(secrets[i], "sk-secret", 1);
 	setenv("FLOTILLA_PROVIDER",
 	    "mine=http://127.0.0.1:9/v1,MINE_KEY,other=http://127.0.0.1:9,OTHER_KEY", 1);
 	setenv("FLOTILLA_REDIS", "redis://:secret@127.0.0.1:9", 1);
 	fleet_up_start_with(&own, "1", flags);
-	for (i = 0; i < 7; i++) {
+	for (i = 0; i < count; i++) {
 		ck_assert_pstr_eq(
 		    variable_of(&own, "worker-model-1", secrets[i]), "sk-secret");
 		for (k = 0; k < 3; k++)

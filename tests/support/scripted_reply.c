@@ -5,6 +5,7 @@
 
 #include "json.h"
 #include "scripted_anthropic.h"
+#include "scripted_bedrock.h"
 #include "scripted_responses.h"
 #include "utf8.h"
 
@@ -340,12 +341,39 @@ body_of(struct arena *arena, const struct value *entry, const struct value *requ
 	return chat_body(arena, entry, request, stream);
 }
 
+static const char *
+error_body(
+    struct arena *arena, int status, const char *message, enum scripted_words words)
+{
+	return words == WORDS_ANTHROPIC ? scripted_anthropic_error(arena, status, message)
+					: scripted_bedrock_error(arena, message);
+}
+
+/* An answer that is one. */
+static void
+set_answer(struct scripted_reply *reply, struct arena *arena, const struct value *entry,
+    const struct value *request, enum scripted_words words)
+{
+	bool stream = value_get_bool(request, "stream", false);
+
+	reply->status = 200;
+	reply->content_type = stream ? "text/event-stream" : "application/json";
+	if (words == WORDS_BEDROCK && stream) {
+		reply->content_type = "application/vnd.amazon.eventstream";
+		reply->body = scripted_bedrock_stream(arena, entry, &reply->body_size);
+		return;
+	}
+	reply->body = words == WORDS_BEDROCK
+			  ? scripted_bedrock_plain(arena, entry)
+			  : body_of(arena, entry, request, words, stream);
+	reply->body_size = strlen(reply->body);
+}
+
 void
 scripted_reply_make(struct arena *arena, const struct value *entry,
     const struct value *request, enum scripted_words words,
     struct scripted_reply *reply_r)
 {
-	bool stream = value_get_bool(request, "stream", false);
 	int64_t status = value_get_int(entry, "http_error", 0);
 	const char *message = value_get_text(entry, "message");
 	const char *raw = value_get_text(entry, "raw");
@@ -354,16 +382,16 @@ scripted_reply_make(struct arena *arena, const struct value *entry,
 	*reply_r = (struct scripted_reply){ .cut_after = -1 };
 	if (message == NULL)
 		message = "error";
-	if (status != 0 && words == WORDS_ANTHROPIC)
+	if (status != 0 && (words == WORDS_ANTHROPIC || words == WORDS_BEDROCK))
 		set_body(reply_r, (int)status, "application/json",
-		    scripted_anthropic_error(arena, (int)status, message));
+		    error_body(arena, (int)status, message, words));
 	else if (status != 0)
 		scripted_reply_error(arena, (int)status, message, reply_r);
 	else if (raw != NULL)
 		set_body(reply_r, 200, type == NULL ? "application/json" : type, raw);
 	else
-		set_body(reply_r, 200, stream ? "text/event-stream" : "application/json",
-		    body_of(arena, entry, request, words, stream));
+		set_answer(reply_r, arena, entry, request, words);
+	reply_r->error_type = value_get_text(entry, "error");
 	reply_r->retry_after = seconds_text(arena, value_get(entry, "retry_after"));
 	reply_r->drop = value_get_bool(entry, "drop", false);
 	reply_r->hang = value_get_bool(entry, "hang", false);

@@ -29,6 +29,7 @@ struct scripted_reply {
 	int status;
 	const char *content_type;
 	const char *retry_after; /* or NULL */
+	const char *error_type;  /* of x-amzn-ErrorType, or NULL */
 	const char *body;
 	size_t body_size;
 	bool drop, hang;
@@ -38,8 +39,9 @@ struct scripted_reply {
 };
 
 /* Whose words are spoken: OpenAI's chat completions, as above, its Responses API (scripted_responses.h),
- * Anthropic's Messages API (scripted_anthropic.h). The rest of what is above applies to all. */
-enum scripted_words { WORDS_CHAT, WORDS_RESPONSES, WORDS_ANTHROPIC };
+ * Anthropic's Messages API (scripted_anthropic.h), Bedrock's Converse API (scripted_bedrock.h). The rest of what is above applies
+ * to all. */
+enum scripted_words { WORDS_CHAT, WORDS_RESPONSES, WORDS_ANTHROPIC, WORDS_BEDROCK };
 
 /* Fills *reply_r with entry's answer to request, in arena. */
 void scripted_reply_make(struct arena *arena, const struct value *entry,

@@ -15,7 +15,10 @@
 #include <event2/http.h>
 
 #include "json.h"
+#include "scripted_bedrock.h"
 #include "scripted_reply.h"
+#include "scripted_sigv4.h"
+#include "url.h"
 
 #define REQUEST_BYTES_MAX (64 << 20)
 #define FLUSH_MS 1u /* how often a cut looks whether all is written */
@@ -83,7 +86,7 @@ static void
 play_start(struct play *play)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(play->request);
-	bool stream = strcmp(play->reply.content_type, "text/event-stream") == 0;
+	bool stream = strstr(play->reply.content_type, "stream") != NULL;
 	char length[24];
 
 	snprintf(length, sizeof length, "%zu", play->reply.body_size);
@@ -92,6 +95,8 @@ play_start(struct play *play)
 		evhttp_add_header(headers, "Content-Length", length);
 	if (play->reply.retry_after != NULL)
 		evhttp_add_header(headers, "Retry-After", play->reply.retry_after);
+	if (play->reply.error_type != NULL)
+		evhttp_add_header(headers, "x-amzn-ErrorType", play->reply.error_type);
 	evhttp_send_reply_start(play->request, play->reply.status, NULL);
 	play->started = true;
 }
@@ -218,7 +223,9 @@ log_request(struct scripted_server *server, struct evhttp_request *request,
 		value_copy(arena, body), "x-api-key", header(arena, headers, "x-api-key"),
 		"anthropic-version", header(arena, headers, "anthropic-version"),
 		"anthropic-beta", header(arena, headers, "anthropic-beta"), "api-key",
-		header(arena, headers, "api-key"), NULL));
+		header(arena, headers, "api-key"), "x-amz-security-token",
+		header(arena, headers, "x-amz-security-token"), "accept",
+		header(arena, headers, "accept"), NULL));
 }
 
 /* Returns the model's next reply, or NULL with a reason. */
@@ -255,6 +262,47 @@ set_nodelay(struct evhttp_request *request)
 	    sizeof(int));
 }
 
+/* --- Bedrock's --------------------------------------------------------------------- */
+
+/* The body with what Bedrock's paths say of the request: ".../model/<id>/converse-stream". */
+static const struct value *
+with_path(struct arena *arena, const char *path, const struct value *body)
+{
+	const char *id = strstr(path, "/model/") + strlen("/model/");
+	size_t size = strcspn(id, "/");
+
+	body = value_map_with(
+	    arena, body, "model", value_str(arena, url_decode(arena, id, size)));
+	return value_map_with(arena, body, "stream",
+	    value_bool(strcmp(id + size, "/converse-stream") == 0));
+}
+
+/* Returns what is wrong with who asks, or NULL. */
+static const char *
+stranger(struct arena *arena, struct evhttp_request *request, const struct packet *body)
+{
+	struct evkeyvalq *headers = evhttp_request_get_input_headers(request);
+	const char *authorization = evhttp_find_header(headers, "Authorization");
+
+	if (authorization != NULL && strncmp(authorization, "Bearer ", 7) == 0)
+		return NULL;
+	return scripted_sigv4_check(arena, headers, evhttp_request_get_uri(request),
+	    body->data, body->size, SCRIPTED_AWS_SECRET, SCRIPTED_AWS_REGION, "bedrock");
+}
+
+static void
+refuse_stranger(struct play *play, const char *reason)
+{
+	struct scripted_reply *reply = &play->reply;
+
+	scripted_reply_error(play->arena, 403, reason, reply);
+	reply->body = scripted_bedrock_error(play->arena, reason);
+	reply->body_size = strlen(reply->body);
+	reply->error_type = "InvalidSignatureException:http://internal.amazon.com/coral/";
+}
+
+/* --- all --------------------------------------------------------------------------- */
+
 static void
 on_chat(struct scripted_server *server, struct evhttp_request *request,
     enum scripted_words words)
@@ -264,14 +312,21 @@ on_chat(struct scripted_server *server, struct evhttp_request *request,
 	const char *error = NULL;
 	const struct value *body = json_parse(play->arena, text.data, text.size, &error);
 	const struct value *reply = NULL;
+	const char *wrong =
+	    words == WORDS_BEDROCK ? stranger(play->arena, request, &text) : NULL;
 
 	packet_release(&text);
 	if (body != NULL) {
 		log_request(server, request, body);
+		if (words == WORDS_BEDROCK)
+			body =
+			    with_path(play->arena, evhttp_request_get_uri(request), body);
 		reply = next_reply(
 		    server, play->arena, value_get_text(body, "model"), &error);
 	}
-	if (reply != NULL)
+	if (wrong != NULL)
+		refuse_stranger(play, wrong);
+	else if (reply != NULL)
 		scripted_reply_make(play->arena, reply, body, words, &play->reply);
 	else
 		scripted_reply_error(play->arena, 400, error, &play->reply);
@@ -338,6 +393,8 @@ on_request(struct evhttp_request *request, void *arg)
 		on_chat(server, request, WORDS_CHAT);
 	else if (method == EVHTTP_REQ_POST && ends_with(path, "/v1/messages"))
 		on_chat(server, request, WORDS_ANTHROPIC);
+	else if (method == EVHTTP_REQ_POST && strstr(path, "/model/") != NULL)
+		on_chat(server, request, WORDS_BEDROCK);
 	else if (method == EVHTTP_REQ_POST && ends_with(path, "/responses"))
 		on_chat(server, request, WORDS_RESPONSES);
 	else if (method == EVHTTP_REQ_PUT && strcmp(path, "/script") == 0)

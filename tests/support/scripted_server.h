@@ -6,6 +6,9 @@
  *                              server-sent events when the request says stream
  *   POST .../responses         the same in the words of OpenAI's Responses API
  *   POST .../v1/messages       the same in Anthropic's words
+ *   POST .../model/M/converse, .../converse-stream
+ *                              the same in Bedrock's, of model M; who has not signed, with the keys of
+ *                              scripted_bedrock.h, and brings no token, is refused
  *   PUT /script                {model: [reply]} (scripted_reply.h): from now on this,
  * from the beginning GET /requests              [{path, authorization, body, x-api-key? ...}], every chat
  * request so far in order of arrival; body is its JSON DELETE /requests           forgets
