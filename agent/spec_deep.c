@@ -250,6 +250,7 @@ add_stack(struct stack *stack, const struct value *deep, const struct value *giv
 		add_read(stack, deep, "skills", value_get(given, "skills"),
 		    arena_printf(arena, "%s/skills", at));
 	add(stack, "anthropic_prompt_caching", caching(arena), at);
+	add(stack, "bedrock_prompt_caching", caching(arena), at);
 	if (fork)
 		add_read(
 		    stack, deep, "memory", value_get(deep, "memory"), "/" KEY "/memory");
@@ -358,8 +359,8 @@ add_async(struct stack *stack, const struct deep *deep)
 static const struct value *
 spelled_out(struct loader *loader, const struct value *source, const struct value *deep)
 {
-	static const char *const later[] = { "anthropic_prompt_caching", "memory",
-		"human_in_the_loop", NULL };
+	static const char *const later[] = { "anthropic_prompt_caching",
+		"bedrock_prompt_caching", "memory", "human_in_the_loop", NULL };
 	static const char *const none[] = { NULL };
 	struct arena *arena = loader->arena;
 	const struct deep all = { .settings = deep,
@@ -383,6 +384,7 @@ spelled_out(struct loader *loader, const struct value *source, const struct valu
 	add_async(&stack, &all);
 	add_own(&stack, later);
 	add(&stack, "anthropic_prompt_caching", caching(arena), "/" KEY);
+	add(&stack, "bedrock_prompt_caching", caching(arena), "/" KEY);
 	add_read(&stack, deep, "memory", value_get(deep, "memory"), "/" KEY "/memory");
 	if (value_size(interrupt_on) > 0)
 		add(&stack, "human_in_the_loop",

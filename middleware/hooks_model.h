@@ -42,7 +42,7 @@ const char *model_agent(const struct model_request *request);
  * nobody gets an answer. UINT64_MAX: it has no end. */
 uint64_t model_left_ms(const struct model_request *request);
 const char *model_middleware(const struct model_request *request);
-/* What the request's provider speaks, whatever its name: "openai", "anthropic", "scripted"; NULL:
+/* What the request's provider speaks, whatever its name: "openai", "anthropic", "bedrock_converse", "scripted"; NULL:
  * not known here. */
 const char *model_dialect(const struct model_request *request);
 /* As use_model_profile; model NULL: the request's. */

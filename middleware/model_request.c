@@ -113,7 +113,8 @@ model_middleware(const struct model_request *request)
 const char *
 model_dialect(const struct model_request *request)
 {
-	static const char *const known[] = { "anthropic", "openai", "scripted" };
+	static const char *const known[] = { "anthropic", "bedrock_converse", "openai",
+		"scripted" };
 	const struct model_backend *backend = request->run->backend;
 	const char *model = request->model;
 	size_t size = model == NULL ? 0 : strcspn(model, ":"), i;

@@ -28,6 +28,8 @@ tool_of(struct arena *arena, const struct value *tool)
 	    value_has(tool, "cachePoint"))
 		return tool;
 	mark = value_get(value_get(tool, "extras"), "cache_control");
+	if (mark == NULL)
+		mark = value_get(tool, "cache_control");
 	if (value_is(function, VALUE_MAP))
 		tool = function;
 	if (strict == NULL)

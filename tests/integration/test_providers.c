@@ -56,6 +56,7 @@ static const char agent_text[] =
     "  - filesystem_file_search: {root_path: FOLDER}\n"
     "  - provider_tool_search: {searchable_tools: [calculate]}\n"
     "  - anthropic_prompt_caching: {unsupported_model_behavior: ignore}\n"
+    "  - bedrock_prompt_caching: {unsupported_model_behavior: ignore}\n"
     "  - tool_error: {catch: [OSError]}\n"
     "  - tool_retry: {initial_delay: 0.001}\n"
     "  - llm_tool_emulator: {model: PROVIDER:player, tools: [weather]}\n"

@@ -33,6 +33,7 @@ static const char text[] =
     "  - claude_memory: {backend: store}\n"
     "  - state_file_search\n"
     "  - anthropic_prompt_caching: {min_messages_to_cache: 2}\n"
+    "  - bedrock_prompt_caching: {unsupported_model_behavior: ignore}\n"
     "  - rubric: {model: scripted:judge, max_iterations: 2}\n"
     "  - skills: {sources: [/skills, [/own/skills, Own]]}\n"
     "  - shell_tool: {startup_commands: ['BEGUN=yes'], command_timeout: 20}\n"

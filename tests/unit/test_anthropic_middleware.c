@@ -1,4 +1,4 @@
-/* anthropic_prompt_caching, provider_tool_search, and the tools that Claude knows by itself as it is offered them. */
+/* anthropic_prompt_caching, bedrock_prompt_caching, provider_tool_search, and the tools that Claude knows by itself as it is offered them. */
 #include <check.h>
 #include <string.h>
 
@@ -158,6 +158,51 @@ START_TEST(settings_of_caching_are_checked)
 	literal_refused(arena, CACHING, "{'unsupported_model_behavior':'shout'}",
 	    "/unsupported_model_behavior", "warn");
 	literal_refused(arena, CACHING, "{'tll':'5m'}", "/tll", "ttl");
+}
+END_TEST
+
+/* --- bedrock_prompt_caching --------------------------------------------------------- */
+
+static const struct {
+	const char *model, *settings, *tools; /* as it is asked */
+	size_t notes;
+} bedrocks[] = {
+	{ "bedrock_converse:eu.anthropic.claude-x-v1:0",
+	    "{'cache_control':" SHORT ",'system_cache_control':" SHORT "}",
+	    "[{'name':'a','parameters':{},'extras':{'cache_control':" SHORT "}}]", 0 },
+	{ "bedrock_converse:us.amazon.nova-pro-v1:0",
+	    "{'cache_control':" SHORT ",'system_cache_control':" SHORT "}",
+	    "[{'name':'a','parameters':{}}]", 0 },
+	{ "bedrock_converse:meta.llama4-x", NULL, "[{'name':'a','parameters':{}}]", 1 },
+	{ "anthropic:claude-x", NULL, "[{'name':'a','parameters':{}}]", 1 },
+};
+
+START_TEST(bedrock_keeps_what_its_models_can)
+{
+	const struct value *seen = asked("bedrock_prompt_caching", "{}",
+	    arena_printf(arena,
+		"{'model':'%s','system_prompt':'S','tools':[{'name':'a','parameters':{}}]"
+		"}",
+		bedrocks[_i].model),
+	    "{'messages':[{'type':'human','content':'hi'}]}");
+
+	if (bedrocks[_i].settings == NULL)
+		ck_assert_uint_eq(value_size(value_get(seen, "settings")), 0);
+	else
+		ck_assert_value(
+		    arena, value_get(seen, "settings"), bedrocks[_i].settings);
+	ck_assert_value(arena, value_get(seen, "tools"), bedrocks[_i].tools);
+	ck_assert_uint_eq(value_size(value_get(answer, "notes")), bedrocks[_i].notes);
+}
+END_TEST
+
+START_TEST(another_model_than_bedrocks_may_end_the_run)
+{
+	asked("bedrock_prompt_caching", "{'unsupported_model_behavior':'raise'}",
+	    "{'model':'openai:gpt'}", "{'messages':[]}");
+	assert_fault("ValueError",
+	    "bedrock_prompt_caching is for models of Anthropic or Nova at Bedrock, not "
+	    "'openai:gpt'");
 }
 END_TEST
 
@@ -343,6 +388,8 @@ tcase_anthropic_middleware(void)
 	    tcase, another_providers_model_is_asked_as_it_was, 0, COUNT(behaviors));
 	tcase_add_test(tcase, another_providers_model_may_end_the_run);
 	tcase_add_test(tcase, settings_of_caching_are_checked);
+	tcase_add_loop_test(tcase, bedrock_keeps_what_its_models_can, 0, 4);
+	tcase_add_test(tcase, another_model_than_bedrocks_may_end_the_run);
 	tcase_add_loop_test(
 	    tcase, tools_are_found_by_the_providers_search, 0, COUNT(providers));
 	tcase_add_loop_test(

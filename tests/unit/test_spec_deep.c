@@ -64,9 +64,11 @@ middleware_of(const struct spec *spec, const char *child)
 	    "middleware");
 }
 
-#define TAIL "anthropic_prompt_caching"
+#define TAIL "anthropic_prompt_caching bedrock_prompt_caching"
 #define CORE "filesystem subagent deepagents_summarization patch_tool_calls"
-#define CACHING "{'anthropic_prompt_caching': {'unsupported_model_behavior': 'ignore'}}"
+#define CACHING                                                                          \
+	"{'anthropic_prompt_caching': {'unsupported_model_behavior': 'ignore'}}, "       \
+	"{'bedrock_prompt_caching': {'unsupported_model_behavior': 'ignore'}}"
 
 START_TEST(the_stack_is_deepagents)
 {
@@ -172,8 +174,8 @@ START_TEST(a_fork_reads_what_its_parent_reads)
 	const struct value *list = middleware_of(spec, "a");
 	static const char *const names[] = { "'skills'", "'filesystem'", "'subagent'",
 		"'deepagents_summarization'", "'patch_tool_calls'",
-		"'anthropic_prompt_caching'", "'memory'", "'tool_retry'", "'todo_list'",
-		"'model_retry'" };
+		"'anthropic_prompt_caching'", "'bedrock_prompt_caching'", "'memory'",
+		"'tool_retry'", "'todo_list'", "'model_retry'" };
 	size_t i;
 
 	ck_assert_uint_eq(value_size(list), sizeof names / sizeof *names);
@@ -184,7 +186,7 @@ START_TEST(a_fork_reads_what_its_parent_reads)
 			: value_at(list, i),
 		    names[i]);
 	ck_assert_value(arena, value_at(list, 0), "{'skills': {'sources': ['/s']}}");
-	ck_assert_value(arena, value_at(list, 7), "{'tool_retry': {'max_retries': 7}}");
+	ck_assert_value(arena, value_at(list, 8), "{'tool_retry': {'max_retries': 7}}");
 }
 END_TEST
 
