@@ -17,6 +17,7 @@ static void
 setup(void)
 {
 	answer = 0;
+	frames = (struct bedrock_frames){ 0 };
 }
 
 static void
@@ -69,7 +70,8 @@ static void
 check_seen(const char *text)
 {
 	ck_assert_uint_eq(seen.size, strlen(text));
-	ck_assert_mem_eq(seen.data, text, seen.size);
+	if (seen.size > 0)
+		ck_assert_mem_eq(seen.data, text, seen.size);
 }
 
 /* Of the tests of AWS's own decoders. */
