@@ -315,6 +315,7 @@ excuse(struct arena *arena, const struct value *ai)
 		return "; the model refused";
 	if (value_text_is(value_get(metadata, "finish_reason"), "length") ||
 	    value_text_is(value_get(metadata, "stop_reason"), "max_tokens") ||
+	    value_text_is(value_get(metadata, "stopReason"), "max_tokens") ||
 	    value_text_is(value_get(details, "reason"), "max_output_tokens"))
 		return "; the answer was cut off at its greatest length";
 	return "";

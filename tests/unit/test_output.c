@@ -278,6 +278,9 @@ static const struct {
 	{ "{'type': 'ai', 'content': '{cel', 'response_metadata': {'finish_reason':"
 	  " 'length'}}",
 	    "cut off" },
+	{ "{'type': 'ai', 'content': '{cel', 'response_metadata': {'stopReason':"
+	  " 'max_tokens'}}",
+	    "cut off" },
 	{ "{'type': 'ai', 'content': '{cel', 'response_metadata': {'incomplete_details':"
 	  " {'reason': 'max_output_tokens'}}}",
 	    "cut off" },
