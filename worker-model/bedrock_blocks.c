@@ -258,6 +258,8 @@ block_of(struct bedrock_words *words, const struct value *given)
 		return result_of(words, given);
 	if (strcmp(type, "thinking") == 0 || strcmp(type, "redacted_thinking") == 0)
 		return thought_of(arena, given, *type == 'r');
+	if (value_has(given, type)) /* what an answer had that is not known here */
+		return block(arena, type, value_get(given, type));
 	words->error = arena_printf(arena, "Bedrock takes no block of type '%s'", type);
 	return NULL;
 }
@@ -298,6 +300,13 @@ tell_use(struct value_list *list, const struct value *given)
 		      NULL));
 }
 
+static bool
+is_text(const struct value *block)
+{
+	return value_text_is(value_get(block, "type"), "text") &&
+	       value_get_text(block, "text") != NULL;
+}
+
 static void
 tell_result(struct value_list *list, const struct value *given)
 {
@@ -307,13 +316,13 @@ tell_result(struct value_list *list, const struct value *given)
 	size_t blocks = value_is(content, VALUE_ARRAY) ? content->size : 0;
 
 	for (size_t i = 0; i < blocks; i++)
-		if (value_text_is(value_get(content->items[i], "type"), "text"))
+		if (is_text(content->items[i]))
 			text = arena_printf(arena, "%s%s", text,
 			    value_get_text(content->items[i], "text"));
 	value_list_add(list, value_map(arena, "type", VALUE_TEXT("text"), "text",
 				 value_printf(arena, "[Tool output: %s]", text), NULL));
 	for (size_t i = 0; i < blocks; i++)
-		if (!value_text_is(value_get(content->items[i], "type"), "text"))
+		if (!is_text(content->items[i]))
 			value_list_add(list, content->items[i]);
 }
 

@@ -144,12 +144,14 @@ static const struct {
 	/* what Bedrock's own tools did, and those of others */
 	{ "{'type':'ai','content':[{'type':'server_tool_use','id':'s1','name':"
 	  "'nova_grounding','input':{}},{'type':'server_tool_result',"
-	  "'tool_use_id':'s1','content':[{'type':'json','json':{}}],'result_type':'t'},{'"
+	  "'tool_use_id':'s1','content':[{'type':'json','json':{}},{'type':'x','x':1}],'"
+	  "result_type':'t'},{'"
 	  "type':'text','text':'a'}],'response_metadata':{"
 	  "'model_provider':'bedrock_converse'}}",
 	    "[{'role':'assistant','content':[{'toolUse':{'toolUseId':'s1','name':"
 	    "'nova_grounding','input':{},'type':'server_tool_use'}},{'toolResult':{"
-	    "'toolUseId':'s1','content':[{'json':{}}],'status':'success','type':'t'}},{'"
+	    "'toolUseId':'s1','content':[{'json':{}},{'x':1}],'status':'success','type':'"
+	    "t'}},{'"
 	    "text':'a'}]}]" },
 	{ "{'type':'ai','content':[{'type':'server_tool_use','id':'s1','name':"
 	  "'web_search','input':{}},{'type':'web_search_tool_result','tool_use_id':'s1'"
