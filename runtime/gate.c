@@ -114,3 +114,24 @@ gate_leave(struct gate *gate)
 	gate->inside--;
 	let_in(gate);
 }
+
+int
+gate_enter_both_ms(struct gate *own, struct gate *all, uint64_t ms)
+{
+	int entered = own == NULL ? 0 : gate_enter_ms(own, ms);
+
+	if (entered != 0)
+		return entered;
+	entered = gate_enter_ms(all, ms);
+	if (entered != 0 && own != NULL)
+		gate_leave(own);
+	return entered;
+}
+
+void
+gate_leave_both(struct gate *own, struct gate *all)
+{
+	gate_leave(all);
+	if (own != NULL)
+		gate_leave(own);
+}

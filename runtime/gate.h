@@ -25,4 +25,9 @@ int gate_enter(struct gate *gate);
 int gate_enter_ms(struct gate *gate, uint64_t ms);
 void gate_leave(struct gate *gate);
 
+/* The same of a gate that all have, and before that of one's own, which holds fewer: who has as many inside as his own lets
+ * waits without standing in the others' way. own NULL: there is none. ms for each. */
+int gate_enter_both_ms(struct gate *own, struct gate *all, uint64_t ms);
+void gate_leave_both(struct gate *own, struct gate *all);
+
 #endif

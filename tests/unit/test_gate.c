@@ -226,6 +226,61 @@ START_TEST(who_has_no_more_time_leaves_the_queue)
 }
 END_TEST
 
+/* Two of a house, whose own gate has room for one, and then somebody else. */
+static struct gate house;
+static bool went_in[3];
+
+static void
+one_of_the_house(void *arg)
+{
+	bool *is_in = arg;
+
+	ck_assert_int_eq(gate_enter_both_ms(&house, &gate, 60000), 0);
+	*is_in = true;
+	while (may_leave == 0)
+		fiber_sleep(1);
+	gate_leave_both(&house, &gate);
+	ended++;
+}
+
+static void
+somebody_else(void *arg)
+{
+	(void)arg;
+	while (!went_in[0])
+		fiber_sleep(1);
+	ck_assert_int_eq(gate_enter_both_ms(NULL, &gate, 60000), 0);
+	went_in[2] = true;
+	ck_assert(!went_in[1]);
+	/* Of all there is no room left, of another house there is: that place is given back. */
+	gate_resize(&house, 3);
+	ck_assert_int_eq(gate_enter_both_ms(&house, &gate, 5), 1);
+	may_leave = 1;
+	gate_leave_both(NULL, &gate);
+	ended++;
+}
+
+static bool
+three_have_ended(void *arg)
+{
+	(void)arg;
+	return ended == 3;
+}
+
+START_TEST(who_waits_at_his_own_gate_is_in_nobodys_way)
+{
+	gate_init(&gate, 2);
+	gate_init(&house, 1);
+	for (size_t i = 0; i < 2; i++)
+		fiber_start(loop, "one", one_of_the_house, &went_in[i]);
+	fiber_start(loop, "else", somebody_else, NULL);
+	loop_run_until(loop, three_have_ended, NULL);
+	ck_assert(went_in[0] && went_in[1] && went_in[2]);
+	ck_assert_uint_eq(gate.inside, 0);
+	ck_assert_uint_eq(house.inside, 0);
+}
+END_TEST
+
 TCase *
 tcase_gate(void)
 {
@@ -238,5 +293,6 @@ tcase_gate(void)
 	tcase_add_test(tcase, who_is_cancelled_leaves_the_queue_and_holds_no_place);
 	tcase_add_test(tcase, a_place_handed_to_one_who_is_cancelled_goes_on_to_the_next);
 	tcase_add_test(tcase, who_has_no_more_time_leaves_the_queue);
+	tcase_add_test(tcase, who_waits_at_his_own_gate_is_in_nobodys_way);
 	return tcase;
 }
