@@ -196,6 +196,7 @@
 /* Crons: runs that recur. */
 #define CRON_ID_BYTES_MAX 76u /* its runs' ids have their time behind it */
 #define CRONS_SHARD_MAX 1000u /* of a shard */
+#define CRONS_TENANT_SHARD_MAX 100u /* of one tenant */
 
 /* Assistants: agents with a context of their own. */
 #define ASSISTANTS_MAX 10000u

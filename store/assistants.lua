@@ -16,8 +16,8 @@ end
 
 -- Whether there are that many of the tenant whose the id is (tenant_index): no id has a byte behind the mark's, 127.
 function assistant.tenant_is_full(key, id, most)
-  local tenant = string.match(id, '^([A-Za-z0-9._-]+)~')
-  return tenant and #tenant <= TENANT_BYTES_MAX and
+  local tenant = tenant_of(id)
+  return tenant and
     redis.call('ZLEXCOUNT', key, '[' .. tenant .. '~', '(' .. tenant .. '\127') >= most
 end
 

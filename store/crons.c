@@ -169,6 +169,16 @@ command_time(struct command *command, int64_t ms)
 		command_uint(command, (uint64_t)ms);
 }
 
+static enum store_status
+full(struct store *store, const char *whose, unsigned most)
+{
+	store_fail(store,
+	    "of ids that belong together with its own (one of %u shards) there are %u "
+	    "crons%s, as many as may be: another id may have room",
+	    SHARDS, most, whose);
+	return STORE_REJECTED;
+}
+
 /* What a step's answer means, by its first word. */
 static enum store_status
 meaning(struct store *store, const struct value *reply)
@@ -183,13 +193,11 @@ meaning(struct store *store, const struct value *reply)
 		return STORE_NONE;
 	if (store_answers(reply, "DAMAGED"))
 		return store_damaged(store, "what it submits cannot be read");
-	if (!store_answers(reply, "FULL"))
-		return store_odd(store, reply);
-	store_fail(store,
-	    "of ids that belong together with its own (one of %u shards) there are %u "
-	    "crons, as many as may be: another id may have room",
-	    SHARDS, CRONS_SHARD_MAX);
-	return STORE_REJECTED;
+	if (store_answers(reply, "FULL"))
+		return full(store, "", CRONS_SHARD_MAX);
+	if (store_answers(reply, "TENANT_FULL"))
+		return full(store, " of the tenant", CRONS_TENANT_SHARD_MAX);
+	return store_odd(store, reply);
 }
 
 static enum store_status
@@ -257,6 +265,7 @@ crons_create(struct store *store, struct arena *arena, const struct cron *cron)
 	command_time(&command, cron->next_ms);
 	command_text(&command, arena_strdup(arena, made));
 	command_uint(&command, CRONS_SHARD_MAX);
+	command_uint(&command, CRONS_TENANT_SHARD_MAX);
 	add_fields(&command, cron);
 	return answered(store, &command);
 }

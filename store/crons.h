@@ -68,7 +68,7 @@ const char *cron_last_thread(const struct cron *cron);
 enum store_status crons_now(struct store *store, struct arena *arena, int64_t *now_r);
 
 /* Keeps a new one, due at cron->next_ms. STORE_KNOWN: there is one of that id; STORE_REJECTED: the shard has as many
- * as it may. */
+ * as it may, or as many of the tenant's. */
 enum store_status crons_create(
     struct store *store, struct arena *arena, const struct cron *cron);
 

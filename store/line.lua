@@ -148,11 +148,17 @@ local function note_wait(thread_key, prefix, thread, head, since, had)
   end
 end
 
--- The index of a tenant's threads in the shard: of those whose names begin with its name and the mark (TENANT_MARK); or nil. What
--- can be no tenant's name (tenant_is_name) has none: no key is bound to that, and nobody would look there.
+-- The tenant whose a name is, which begins with its name and the mark (TENANT_MARK); or nil. What can be no tenant's name
+-- (tenant_is_name) is none: no key is bound to that.
+local function tenant_of(name)
+  local tenant = string.match(name, '^([A-Za-z0-9._-]+)~')
+  return tenant and #tenant <= TENANT_BYTES_MAX and tenant or nil
+end
+
+-- The index of a tenant's threads in the shard, or nil: nobody would look there.
 local function tenant_index(prefix, thread)
-  local tenant = string.match(thread, '^([A-Za-z0-9._-]+)~')
-  return tenant and #tenant <= TENANT_BYTES_MAX and prefix .. 'threads:' .. tenant or nil
+  local tenant = tenant_of(thread)
+  return tenant and prefix .. 'threads:' .. tenant or nil
 end
 
 -- Enters a thread that is new where threads are found; but not that of a run that works for another one's call.

@@ -324,6 +324,61 @@ START_TEST(what_is_wrong_is_refused)
 }
 END_TEST
 
+/* --- how many there may be --------------------------------------------------------------- */
+
+/* A name of the shard that begins so. */
+static const char *
+name_in(struct scene *scene, unsigned shard, const char *begin)
+{
+	for (unsigned i = 0;; i++) {
+		const char *name = arena_printf(scene->arena, "%s%u", begin, i);
+
+		if (store_shard(name) == shard)
+			return name;
+	}
+}
+
+/* Names in the shard's list, which count, and are no crons. */
+static void
+fill(struct scene *scene, const char *like, const char *begin, unsigned count)
+{
+	kit_redis_cli(scene->kit, 0, "EVAL",
+	    "for i = 1, ARGV[2] do redis.call('ZADD', KEYS[1], 'inf', ARGV[1] .. i) end",
+	    "1", key_of(scene, like), begin, arena_printf(scene->arena, "%u", count),
+	    NULL);
+}
+
+static struct said
+create_named(struct scene *scene, const char *id)
+{
+	return FLOTILLA(scene, "crons", "create", "clerk", "Hi", "--id", id, SCHEDULE);
+}
+
+static void
+play_full(struct scene *scene)
+{
+	const char *first = "acme~first", *other, *nobodys;
+	unsigned shard = store_shard(first);
+
+	other = name_in(scene, shard, "other~");
+	nobodys = name_in(scene, shard, "nobodys");
+	fill(scene, first, "acme~x", CRONS_TENANT_SHARD_MAX - 1);
+	bench_says(create_named(scene, first), STATUS_OK, first);
+	bench_says(create_named(scene, name_in(scene, shard, "acme~y")), STATUS_REFUSED,
+	    "there are 100 crons of the tenant");
+	bench_says(create_named(scene, other), STATUS_OK, other);
+	fill(scene, first, "x", CRONS_SHARD_MAX - CRONS_TENANT_SHARD_MAX - 2);
+	bench_says(create_named(scene, nobodys), STATUS_OK, nobodys);
+	bench_says(create_named(scene, name_in(scene, shard, "more")), STATUS_REFUSED,
+	    "there are 1000 crons,");
+}
+
+START_TEST(a_shard_and_a_tenant_have_so_many)
+{
+	bench_act(play_full, false);
+}
+END_TEST
+
 TCase *
 tcase_crons(void)
 {
@@ -338,5 +393,6 @@ tcase_crons(void)
 	tcase_add_test(tcase, an_agent_that_is_gone_is_told_of);
 	tcase_add_test(tcase, what_is_no_cron_is_in_no_ones_way);
 	tcase_add_test(tcase, what_is_wrong_is_refused);
+	tcase_add_test(tcase, a_shard_and_a_tenant_have_so_many);
 	return tcase;
 }
