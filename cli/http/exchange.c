@@ -120,6 +120,9 @@ free_if_unused(struct request *request)
 		return;
 	unwatch_visitor(request);
 	TAILQ_REMOVE(&request->server->requests, request, link);
+	if (request->whose != NULL)
+		request->server->options.on_end(
+		    request->server->options.arg, request->whose);
 	request->server->answers_bytes -= request->answered;
 	let_go(request);
 	packet_release(&request->pending);
@@ -247,6 +250,12 @@ exchange_hold(struct exchange *exchange, size_t size)
 	server->bodies_bytes += size;
 	request->counted += size;
 	return true;
+}
+
+void
+exchange_counts_for(struct exchange *exchange, void *whose)
+{
+	request_of(exchange)->whose = whose;
 }
 
 bool

@@ -45,6 +45,8 @@ struct http_server_options {
 	void (*on_head)(void *arg, struct exchange *exchange);
 	/* On a fiber. One that returns without an answer has said 500. */
 	void (*on_request)(void *arg, struct exchange *exchange);
+	/* On the loop's stack: a request that counted for whose (exchange_counts_for) has ended. NULL: none does. */
+	void (*on_end)(void *arg, void *whose);
 	void *arg;
 	bool
 	    tells_json; /* of what is refused here: {"detail": text}, else a line of text */
@@ -78,6 +80,9 @@ const char *exchange_query(const struct exchange *exchange, const char *name);
 /* Counts size more bytes among all bodies, as long as the request's fiber runs: what was made of its own. Returns false
  * after answering 503, when that is too much. */
 bool exchange_hold(struct exchange *exchange, size_t size);
+
+/* Has the request count for whose, not NULL, until on_end: when its answer is taken, or who asked is gone, and its fiber has ended. */
+void exchange_counts_for(struct exchange *exchange, void *whose);
 
 /* --- the answer: one of exchange_answer and exchange_stream, once --- */
 

@@ -25,6 +25,7 @@ struct request {
 	struct http_server *server;
 	struct MHD_Connection *connection; /* NULL: gone */
 	struct visitor *visitor;
+	void *whose;         /* it counts for; NULL: nobody's */
 	struct fiber *fiber; /* that answers; NULL: none, or it has ended */
 	uint64_t begun_ms;   /* it was */
 	struct packet body;

@@ -1,8 +1,9 @@
-/* admit: who may ask, before anything of a body is read: keys, and pages of other sites.
+/* admit: who may ask, before anything of a body is read: keys, what their tenants have going on, and pages of other sites.
  *
  * A page of any site can have a browser send requests here, though it cannot read the answers; so what comes from a page
  * that nobody allowed may only read. Where no key is asked for, the name we are called by must be this machine's: else such a
  * page would have its own name lead here, and be no other site's. */
+#include <inttypes.h>
 #include <string.h>
 
 #include <sodium.h>
@@ -12,7 +13,8 @@
 
 #define METHODS "GET, POST, PUT, PATCH, DELETE"
 #define MAX_AGE_S "600"
-#define EXPOSED "Content-Location, Location, X-Pagination-Total, X-Pagination-Next"
+#define RETRY_AFTER_S "1"
+#define EXPOSED "Content-Location, Location, Retry-After, X-Pagination-Total, X-Pagination-Next"
 
 static bool
 is_allowed(const struct api *api, const char *origin)
@@ -170,6 +172,22 @@ asks_for_health(const struct exchange *exchange)
 	       exchange_header(exchange, "Transfer-Encoding") == NULL;
 }
 
+/* So many at once, whatever they are: who streams or waits holds one as long. */
+static void
+admit_share(struct call *call)
+{
+	struct shares *shares = &call->api->shares;
+	struct share *share =
+	    shares_find(shares, admit_tenant(call->api, call->exchange));
+
+	if (share_enter(shares, share, call->exchange))
+		return;
+	exchange_add_header(call->exchange, "Retry-After", RETRY_AFTER_S);
+	reply_error(call, 429,
+	    "%" PRIu64 " requests of your tenant are going on, as many as may be at once",
+	    shares->requests_max);
+}
+
 void
 admit(struct api *api, struct exchange *exchange)
 {
@@ -193,5 +211,7 @@ admit(struct api *api, struct exchange *exchange)
 		reply_error(&call, 401,
 		    key == NULL ? "a key is wanted, in X-Api-Key or as a Bearer token"
 				: "no such key");
+	} else {
+		admit_share(&call);
 	}
 }

@@ -11,6 +11,7 @@
 #include "gate.h"
 #include "http_server.h"
 #include "session.h"
+#include "share.h"
 
 #define CALL_PARAMS_MAX 3u
 
@@ -22,6 +23,7 @@ struct api {
 	struct live *live;             /* the status channel, by run (live.h) */
 	struct blueprints *blueprints; /* agents, compiled (blueprint.h) */
 	const struct value *keys;      /* [{key, tenant?}]; NULL: none is asked for */
+	struct shares shares;          /* of the tenants of keys */
 	const char *const *origins;    /* whose pages may ask, NULL-ended; "*": all */
 	uint64_t redis_wait_ms;        /* for each step, of a Redis that has gone */
 	bool is_local;                 /* only this machine reaches us */
@@ -37,6 +39,7 @@ struct call {
 	const char *params[CALL_PARAMS_MAX]; /* of the path */
 	const struct value *body;            /* an empty map where there is none */
 	const char *tenant;                  /* of the key, or NULL */
+	struct share *share;                 /* the tenant's, or NULL */
 	size_t part;                         /* which of several runs of the body */
 	bool has_place, keeps_place;         /* among those who read states (room.h) */
 	/* How an error is told; NULL: by its status, as {"detail": text}. */

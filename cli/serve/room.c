@@ -19,19 +19,32 @@ await_taken(struct call *call)
 	return STORE_OK;
 }
 
-/* For no longer than for a Redis that has gone: it may be what those inside wait for. */
+/* A place among the tenant's comes before one among all. For no longer than for a Redis that has gone: it may be what those
+ * inside wait for. */
 static enum store_status
-enter(struct call *call, struct gate *gate)
+enter(struct call *call, struct gate *own, struct gate *all)
 {
-	int entered = gate_enter_ms(gate, call->api->redis_wait_ms);
+	int entered = gate_enter_both_ms(own, all, call->api->redis_wait_ms);
 	enum store_status status;
 
 	if (entered != 0)
 		return entered == -1 ? STORE_CANCELLED : STORE_REJECTED;
 	status = await_taken(call);
 	if (status != STORE_OK)
-		gate_leave(gate);
+		gate_leave_both(own, all);
 	return status;
+}
+
+static struct gate *
+own_states(struct call *call)
+{
+	return call->share == NULL ? NULL : &call->share->states;
+}
+
+static struct gate *
+own_lists(struct call *call)
+{
+	return call->share == NULL ? NULL : &call->share->lists;
 }
 
 enum store_status
@@ -40,7 +53,7 @@ room_for_state(struct call *call)
 	enum store_status status = STORE_OK;
 
 	if (!call->has_place)
-		status = enter(call, &call->api->states);
+		status = enter(call, own_states(call), &call->api->states);
 	call->has_place = status == STORE_OK;
 	return status;
 }
@@ -51,7 +64,7 @@ room_leave_state(struct call *call)
 	if (!call->has_place || call->keeps_place)
 		return;
 	call->has_place = false;
-	gate_leave(&call->api->states);
+	gate_leave_both(own_states(call), &call->api->states);
 }
 
 void
@@ -70,11 +83,11 @@ room_let_go_state(struct call *call)
 enum store_status
 room_for_list(struct call *call)
 {
-	return enter(call, &call->api->lists);
+	return enter(call, own_lists(call), &call->api->lists);
 }
 
 void
 room_leave_list(struct call *call)
 {
-	gate_leave(&call->api->lists);
+	gate_leave_both(own_lists(call), &call->api->lists);
 }

@@ -153,10 +153,12 @@ read_body(struct call *call, bool takes_lists)
 void
 route(struct api *api, struct exchange *exchange)
 {
+	const char *tenant = admit_tenant(api, exchange);
 	struct call call = { .api = api,
 		.exchange = exchange,
 		.arena = exchange->arena,
-		.tenant = admit_tenant(api, exchange) };
+		.tenant = tenant,
+		.share = shares_find(&api->shares, tenant) };
 	bool is_known = false;
 	const char *shown;
 	size_t i;

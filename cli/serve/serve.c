@@ -26,7 +26,7 @@ struct serve_settings {
 	const char **origins, **plugins;
 	const char *models;
 	bool open;
-	int64_t connections, redis_wait_ms;
+	int64_t connections, tenant_requests, redis_wait_ms;
 };
 
 #define SETTING(field) offsetof(struct serve_settings, field)
@@ -46,6 +46,12 @@ static const struct setting serve_settings_table[] = {
 	    0 },
 	{ "connections", SETTING_INTEGER, SETTING(connections), "1024", 1, 30000, NULL,
 	    "at once; others wait", 0 },
+	{ "tenant-requests", SETTING_INTEGER, SETTING(tenant_requests), "0", 0, 30000,
+	    NULL,
+	    "of one tenant's keys at once, streams and waits among them; further ones "
+	    "are "
+	    "answered 429; 0: half of --connections",
+	    0 },
 	{ "redis-wait-ms", SETTING_INTEGER, SETTING(redis_wait_ms), "30000", 0, 600000,
 	    "ms",
 	    "how long a request waits for a Redis that has gone, and the start for one",
@@ -65,6 +71,13 @@ static void
 on_head(void *arg, struct exchange *exchange)
 {
 	admit(arg, exchange);
+}
+
+static void
+on_end(void *arg, void *share)
+{
+	(void)arg;
+	share_leave(share);
 }
 
 static void
@@ -117,6 +130,7 @@ serve(struct api *api, const struct serve_settings *settings)
 		.request_ms = SERVE_REQUEST_MS,
 		.on_head = on_head,
 		.on_request = on_request,
+		.on_end = on_end,
 		.arg = api,
 		.tells_json = true,
 	};
@@ -173,6 +187,14 @@ keep_no_memory(void)
 	mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);
 }
 
+static uint64_t
+requests_max(const struct serve_settings *settings)
+{
+	if (settings->tenant_requests > 0)
+		return (uint64_t)settings->tenant_requests;
+	return (uint64_t)(settings->connections + 1) / 2;
+}
+
 static enum status
 run_serve(struct session *session, const void *given, const char *const *rest)
 {
@@ -201,6 +223,8 @@ run_serve(struct session *session, const void *given, const char *const *rest)
 	TAILQ_INIT(&api.waiters);
 	gate_init(&api.states, SERVE_STATES_MAX);
 	gate_init(&api.lists, SERVE_LISTS_MAX);
+	shares_init(
+	    &api.shares, session_arena(session), api.keys, requests_max(settings));
 	api.blueprints = blueprints_new();
 	status = serve(&api, settings);
 	blueprints_destroy(&api.blueprints);

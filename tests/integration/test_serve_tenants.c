@@ -428,6 +428,49 @@ START_TEST(agents_are_everybodys)
 }
 END_TEST
 
+/* --- its share ---------------------------------------------------------------------------- */
+
+struct crowd {
+	struct serve_answer own, others, admins;
+};
+
+/* While a stream of acme's goes on. */
+static bool
+ask_beside(void *arg, const struct serve_frame *frame)
+{
+	struct crowd *crowd = arg;
+
+	(void)frame;
+	crowd->own = tenants_ask(ACME, "POST", "/threads/count", "{}");
+	crowd->others = tenants_ask(OTHER, "POST", "/threads/count", "{}");
+	crowd->admins = tenants_ask(ADMIN, "POST", "/threads/count", "{}");
+	return false;
+}
+
+START_TEST(who_has_much_going_on_leaves_room_for_others)
+{
+	struct crowd crowd = { 0 };
+	unsigned looks = 0;
+
+	tenants_open((const char *const[]){ "--tenant-requests", "1", NULL });
+	ASK(.url = tenants_url(), .path = "/runs/stream",
+	    .body = "{'assistant_id': 'slow', 'on_disconnect': 'cancel', " HI "}",
+	    .headers = { ACME }, .on_frame = ask_beside, .arg = &crowd);
+	ck_assert_int_eq(crowd.own.status, 429);
+	ck_assert_str_eq(serve_header(&crowd.own, "Retry-After"), "1");
+	ck_assert_str_eq(value_get_text(crowd.own.json, "detail"),
+	    "1 requests of your tenant are going on, as many as may be at once");
+	ck_assert_int_eq(crowd.others.status, 200);
+	ck_assert_int_eq(crowd.admins.status, 200);
+	/* It has hung up: soon there is room again. */
+	while (tenants_ask(ACME, "POST", "/threads/count", "{}").status == 429 &&
+	       looks++ < SERVE_LOOKS)
+		serve_pause();
+	tenants_get(ACME, "POST", "/threads/count", "{}", 200);
+	tenants_close();
+}
+END_TEST
+
 TCase *
 tcase_serve_tenants(void)
 {
@@ -447,5 +490,6 @@ tcase_serve_tenants(void)
 	tcase_add_test(tcase, memory_is_its_own);
 	tcase_add_test(tcase, assistants_are_its_own);
 	tcase_add_test(tcase, agents_are_everybodys);
+	tcase_add_test(tcase, who_has_much_going_on_leaves_room_for_others);
 	return tcase;
 }
