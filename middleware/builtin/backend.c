@@ -431,8 +431,6 @@ backend_glob(struct backend *backend, const char *pattern, const char *path,
 	if (file_glob_parse(arena, pattern, &error) == NULL)
 		return refused(
 		    backend, arena_printf(arena, "the pattern is wrong: %s", error));
-	if (strchr(pattern, '/') == NULL)
-		pattern = arena_printf(arena, "**/%s", pattern);
 	return run_list(backend, path,
 	    value_map(arena, "op", VALUE_TEXT("glob"), "pattern",
 		value_str(arena, pattern), "given", value_str(arena, pattern), NULL),

@@ -196,7 +196,7 @@ enum backend_end backend_ls(
     struct backend *backend, const char *path, struct backend_list *list_r);
 
 /* The files beneath path (or path itself) whose path from there matches pattern (file_glob.h): as ls
- * gives them. A pattern without a slash is of names, at any depth; one with a slash in front begins at path. */
+ * gives them. A pattern is of paths from path, also with a slash in front. */
 enum backend_end backend_glob(struct backend *backend, const char *pattern,
     const char *path, struct backend_list *list_r);
 

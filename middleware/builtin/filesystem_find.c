@@ -88,9 +88,8 @@ const struct tool filesystem_glob = {
 	.description =
 	    "Finds files by their names; the answer is absolute paths, one a line. `*` "
 	    "stands for any characters of a name, `?` for one, `**` for any folders, "
-	    "`{a,b}` for either. A pattern without a slash is a name in any folder "
-	    "below `path`, as `*.py`; with one it is a path from there, as `src/*.py` "
-	    "or `/*.py`.",
+	    "`{a,b}` for either. A pattern is a path from `path`: `*.py` finds files "
+	    "right in it, `src/*.py` in a folder of it, `**/*.py` in any.",
 	.parameters =
 	    "{\"type\": \"object\", \"properties\": {"
 	    "\"pattern\": {\"type\": \"string\", \"description\": \"What the files are "

@@ -283,6 +283,7 @@ START_TEST(files_are_found_by_name)
 	ck_assert_str_eq(desk_glob("*.c", "/src"), "/src/b.c");
 	ck_assert_str_eq(desk_glob("b.c", "/src/b.c"), "/src/b.c");
 	ck_assert_str_eq(desk_glob("*.py", "/"), "");
+	ck_assert_str_eq(desk_glob("*.c", "/"), ""); /* those right in it */
 	ck_assert_has(desk_glob("[", "/"), "pattern is wrong");
 	ck_assert_has(desk_glob("**/*.{c,h}", "/"), "/src/deep/c.h");
 	ck_assert_has(desk_glob("**/*.{c,h}", "/"), "/src/b.c");
