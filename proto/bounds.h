@@ -63,6 +63,7 @@
 #define SERVE_IDS_MAX 1000u                  /* that a search names */
 #define SERVE_NAMES_MAX 256u                 /* of a body */
 #define SERVE_IDLE_S 60u
+#define KEY_SET_BYTES_MAX (256u << 10) /* an issuer's public keys */
 #define SERVE_REQUEST_MS 60000u
 
 /* Long-term memory (store/items.h). */

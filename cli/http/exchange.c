@@ -258,6 +258,12 @@ exchange_counts_for(struct exchange *exchange, void *whose)
 	request_of(exchange)->whose = whose;
 }
 
+void *
+exchange_whose(const struct exchange *exchange)
+{
+	return request_of(exchange)->whose;
+}
+
 bool
 exchange_is_answered(const struct exchange *exchange)
 {

@@ -83,6 +83,8 @@ bool exchange_hold(struct exchange *exchange, size_t size);
 
 /* Has the request count for whose, not NULL, until on_end: when its answer is taken, or who asked is gone, and its fiber has ended. */
 void exchange_counts_for(struct exchange *exchange, void *whose);
+/* Whose it is, or NULL. */
+void *exchange_whose(const struct exchange *exchange);
 
 /* --- the answer: one of exchange_answer and exchange_stream, once --- */
 

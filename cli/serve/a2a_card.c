@@ -45,7 +45,7 @@ with_security(struct call *call, const struct value *card)
 	    value_map(arena, "location", header, "name", name, NULL), NULL);
 	const struct value *none = value_map(arena, "list", value_empty_array(), NULL);
 
-	if (call->api->keys == NULL)
+	if (!admit_wants_key(call->api))
 		return card;
 	return value_map_merge(arena, card,
 	    value_map(arena, "securitySchemes", value_map(arena, "apiKey", scheme, NULL),

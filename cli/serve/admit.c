@@ -9,12 +9,14 @@
 #include <sodium.h>
 
 #include "api.h"
+#include "issuer.h"
 #include "url.h"
 
 #define METHODS "GET, POST, PUT, PATCH, DELETE"
 #define MAX_AGE_S "600"
 #define RETRY_AFTER_S "1"
-#define EXPOSED "Content-Location, Location, Retry-After, X-Pagination-Total, X-Pagination-Next"
+#define EXPOSED                                                                          \
+	"Content-Location, Location, Retry-After, X-Pagination-Total, X-Pagination-Next"
 
 static bool
 is_allowed(const struct api *api, const char *origin)
@@ -153,12 +155,10 @@ find_key(const struct value *keys, const char *given)
 	return found;
 }
 
-const char *
-admit_tenant(const struct api *api, const struct exchange *exchange)
+bool
+admit_wants_key(const struct api *api)
 {
-	const char *key = key_of(exchange);
-
-	return key == NULL ? NULL : value_get_text(find_key(api->keys, key), "tenant");
+	return api->keys != NULL || api->issuer != NULL;
 }
 
 /* A balancer's look, for which no key is wanted; who has none is not to send a body. */
@@ -172,15 +172,33 @@ asks_for_health(const struct exchange *exchange)
 	       exchange_header(exchange, "Transfer-Encoding") == NULL;
 }
 
+/* Returns false after answering that nobody knows the key; *tenant_r: whose it is, or NULL: it is bound to none. */
+static bool
+admit_key(struct call *call, const char *key, const char **tenant_r)
+{
+	const struct value *found = find_key(call->api->keys, key);
+	const char *error = "no such key";
+
+	*tenant_r = value_get_text(found, "tenant");
+	if (found != NULL)
+		return true;
+	if (call->api->issuer != NULL && token_is_one(key))
+		*tenant_r = issuer_tenant(call->api->issuer, call->arena, key, &error);
+	if (*tenant_r != NULL)
+		return true;
+	exchange_add_header(
+	    call->exchange, "WWW-Authenticate", "Bearer error=\"invalid_token\"");
+	reply_error(call, 401, "%s", error);
+	return false;
+}
+
 /* So many at once, whatever they are: who streams or waits holds one as long. */
 static void
-admit_share(struct call *call)
+admit_share(struct call *call, const char *tenant)
 {
 	struct shares *shares = &call->api->shares;
-	struct share *share =
-	    shares_find(shares, admit_tenant(call->api, call->exchange));
 
-	if (share_enter(shares, share, call->exchange))
+	if (tenant == NULL || share_enter(shares, tenant, call->exchange))
 		return;
 	exchange_add_header(call->exchange, "Retry-After", RETRY_AFTER_S);
 	reply_error(call, 429,
@@ -188,30 +206,37 @@ admit_share(struct call *call)
 	    shares->requests_max);
 }
 
+/* By its key. One of two headers may be a proxy's word, and the other the client's. */
+static void
+admit_by_key(struct call *call)
+{
+	struct exchange *exchange = call->exchange;
+	const char *key = key_of(exchange), *tenant;
+
+	if (exchange_header_count(exchange, "X-Api-Key") > 1 ||
+	    exchange_header_count(exchange, "Authorization") > 1) {
+		reply_error(call, 400, "X-Api-Key, Authorization: stand there twice");
+	} else if (key == NULL) {
+		exchange_add_header(exchange, "WWW-Authenticate", "Bearer");
+		reply_error(
+		    call, 401, "a key is wanted, in X-Api-Key or as a Bearer token");
+	} else if (admit_key(call, key, &tenant)) {
+		admit_share(call, tenant);
+	}
+}
+
 void
 admit(struct api *api, struct exchange *exchange)
 {
 	struct call call = { .api = api, .exchange = exchange, .arena = exchange->arena };
-	const char *key = key_of(exchange);
 
 	/* What is at a path differs by key, which a cache between does not know. */
 	exchange_add_header(exchange, "Cache-Control", "no-store");
 	if (!admit_page(&call) || asks_for_health(exchange))
 		return;
-	if (api->keys == NULL) {
-		if (api->is_local && !is_called_locally(&call))
-			reply_error(&call, 403,
-			    "without keys this server answers by its address or "
-			    "localhost");
-	} else if (exchange_header_count(exchange, "X-Api-Key") > 1 ||
-		   exchange_header_count(exchange, "Authorization") > 1) {
-		/* One may be a proxy's word, and the other the client's. */
-		reply_error(&call, 400, "X-Api-Key, Authorization: stand there twice");
-	} else if (key == NULL || find_key(api->keys, key) == NULL) {
-		reply_error(&call, 401,
-		    key == NULL ? "a key is wanted, in X-Api-Key or as a Bearer token"
-				: "no such key");
-	} else {
-		admit_share(&call);
-	}
+	if (admit_wants_key(api))
+		admit_by_key(&call);
+	else if (api->is_local && !is_called_locally(&call))
+		reply_error(&call, 403,
+		    "without keys this server answers by its address or localhost");
 }

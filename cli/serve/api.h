@@ -15,6 +15,7 @@
 
 #define CALL_PARAMS_MAX 3u
 
+struct issuer;
 struct live;
 struct blueprints;
 
@@ -22,8 +23,9 @@ struct api {
 	struct session *session;
 	struct live *live;             /* the status channel, by run (live.h) */
 	struct blueprints *blueprints; /* agents, compiled (blueprint.h) */
-	const struct value *keys;      /* [{key, tenant?}]; NULL: none is asked for */
-	struct shares shares;          /* of the tenants of keys */
+	const struct value *keys;      /* [{key, tenant?}], or NULL */
+	struct issuer *issuer;         /* whose tokens are keys, too; or NULL */
+	struct shares shares;          /* of tenants */
 	const char *const *origins;    /* whose pages may ask, NULL-ended; "*": all */
 	uint64_t redis_wait_ms;        /* for each step, of a Redis that has gone */
 	bool is_local;                 /* only this machine reaches us */
@@ -94,8 +96,8 @@ bool call_flag(struct call *call, const char *name);
 void route(struct api *api, struct exchange *exchange);
 /* Before the body is read: keys, pages of others, CORS. Answers when it ends there. */
 void admit(struct api *api, struct exchange *exchange);
-/* Lends the tenant of the key that the request has, or NULL. */
-const char *admit_tenant(const struct api *api, const struct exchange *exchange);
+/* Whether a key is asked for. */
+bool admit_wants_key(const struct api *api);
 
 /* Each in the file of its noun. */
 #define CALL(name) call_fn call_##name;

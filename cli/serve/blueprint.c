@@ -143,7 +143,7 @@ find_fields(struct call *call, struct arena *arena, const char *name, const char
 	if (own != NULL && status == STORE_OK) {
 		blueprint_compile(own, &read);
 		known = remember(blueprints, version, fields_of(own, read.spec));
-		if (read.spec == NULL && call->api->keys != NULL)
+		if (read.spec == NULL && admit_wants_key(call->api))
 			complain("agent '%s' cannot be compiled here (%s): a tenant's "
 				 "key sees and writes messages and structured_response "
 				 "of its state alone; --plugin gives its middleware",

@@ -153,12 +153,12 @@ read_body(struct call *call, bool takes_lists)
 void
 route(struct api *api, struct exchange *exchange)
 {
-	const char *tenant = admit_tenant(api, exchange);
+	struct share *share = share_of(exchange);
 	struct call call = { .api = api,
 		.exchange = exchange,
 		.arena = exchange->arena,
-		.tenant = tenant,
-		.share = shares_find(&api->shares, tenant) };
+		.tenant = share == NULL ? NULL : share->tenant,
+		.share = share };
 	bool is_known = false;
 	const char *shown;
 	size_t i;

@@ -12,17 +12,20 @@
 #include "command.h"
 #include "descriptors.h"
 #include "fiber.h"
+#include "issuer.h"
 #include "listen_address.h"
 #include "live.h"
 #include "memory.h"
 #include "notify.h"
 #include "serve_keys.h"
+#include "url.h"
 
 #define MAPPED_BYTES_MIN (256 << 10)
 
 struct serve_settings {
 	struct common_settings common;
-	const char *listen, *keys;
+	const char *listen, *keys, *jwt_keys;
+	struct token_rules jwt;
 	const char **origins, **plugins;
 	const char *models;
 	bool open;
@@ -38,6 +41,16 @@ static const struct setting serve_settings_table[] = {
 	    "a file with the keys that may ask, one a line, behind a space the tenant "
 	    "that it is bound to, if it is; only its owner may read it",
 	    0 },
+	{ "jwt-keys", SETTING_TEXT, SETTING(jwt_keys), NULL, 0, 0, NULL,
+	    "a file or an https:// URL with the public keys (a JWK set) of who issues "
+	    "JSON Web Tokens: such tokens may ask, too, each for its tenant",
+	    0 },
+	{ "jwt-issuer", SETTING_TEXT, SETTING(jwt.issuer), NULL, 0, 0, NULL,
+	    "what must stand in a token as `iss`", 0 },
+	{ "jwt-audience", SETTING_TEXT, SETTING(jwt.audience), NULL, 0, 0, NULL,
+	    "what must be in its `aud`", 0 },
+	{ "jwt-tenant", SETTING_TEXT, SETTING(jwt.tenant), "sub", 0, 0, NULL,
+	    "the claim of a token that names its tenant", 0 },
 	{ "open", SETTING_BOOL, SETTING(open), NULL, 0, 0, NULL,
 	    "answer without keys also at addresses that others reach", 0 },
 	{ "cors-origin", SETTING_LIST, SETTING(origins), NULL, 0, 0, NULL,
@@ -76,8 +89,9 @@ on_head(void *arg, struct exchange *exchange)
 static void
 on_end(void *arg, void *share)
 {
-	(void)arg;
-	share_leave(share);
+	struct api *api = arg;
+
+	share_leave(&api->shares, share);
 }
 
 static void
@@ -144,7 +158,7 @@ serve(struct api *api, const struct serve_settings *settings)
 		return is_usage ? STATUS_USAGE : STATUS_FAILED;
 	}
 	printf("the fleet at http://%s%s; Ctrl-C ends\n", http_server_where(server),
-	    api->keys != NULL ? ", with a key" : "");
+	    admit_wants_key(api) ? ", with a key" : "");
 	fflush(stdout);
 	notify("READY=1");
 	wait_for_end(loop);
@@ -170,13 +184,39 @@ set_rights(struct api *api, const struct serve_settings *settings)
 		complain("--api-keys: %s", error);
 		return STATUS_FAILED;
 	}
-	if (api->is_local || settings->open || !listen_is_address(settings->listen))
+	if (settings->jwt_keys != NULL || api->is_local || settings->open ||
+	    !listen_is_address(settings->listen))
 		return STATUS_OK; /* what is no address is said when it is to be opened */
 	complain(
-	    "--listen %s: others reach that; --api-keys FILE says who may ask, --open "
-	    "lets all",
+	    "--listen %s: others reach that; --api-keys FILE or --jwt-keys say who may "
+	    "ask, --open lets all",
 	    settings->listen);
 	return STATUS_USAGE;
+}
+
+/* What is signed for somebody else is no key here, so who and for whom must be said. */
+static enum status
+set_issuer(struct api *api, const struct serve_settings *settings)
+{
+	const char *error;
+	bool is_said = settings->jwt.issuer != NULL && settings->jwt.audience != NULL;
+	bool is_asked = settings->jwt.issuer != NULL || settings->jwt.audience != NULL;
+
+	if (settings->jwt_keys == NULL && !is_asked)
+		return STATUS_OK;
+	if (settings->jwt_keys == NULL || !is_said) {
+		complain("--jwt-keys, --jwt-issuer and --jwt-audience go together");
+		return STATUS_USAGE;
+	}
+	api->issuer = issuer_new(session_loop(api->session), session_arena(api->session),
+	    settings->jwt_keys, &settings->jwt, &error);
+	if (api->issuer != NULL)
+		return STATUS_OK;
+	complain("--jwt-keys %s: %s",
+	    url_shown(session_arena(api->session), settings->jwt_keys,
+		strlen(settings->jwt_keys)),
+	    error);
+	return STATUS_FAILED;
 }
 
 /* What is large goes back to the kernel when it is let go: else glibc learns from it to keep it, and where something small
@@ -223,10 +263,12 @@ run_serve(struct session *session, const void *given, const char *const *rest)
 	TAILQ_INIT(&api.waiters);
 	gate_init(&api.states, SERVE_STATES_MAX);
 	gate_init(&api.lists, SERVE_LISTS_MAX);
-	shares_init(
-	    &api.shares, session_arena(session), api.keys, requests_max(settings));
+	shares_init(&api.shares, requests_max(settings));
 	api.blueprints = blueprints_new();
-	status = serve(&api, settings);
+	status = set_issuer(&api, settings);
+	if (status == STATUS_OK)
+		status = serve(&api, settings);
+	issuer_destroy(&api.issuer);
 	blueprints_destroy(&api.blueprints);
 	live_destroy(&api.live);
 	return status;

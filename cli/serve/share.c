@@ -1,53 +1,53 @@
 #include "share.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bounds.h"
+#include "memory.h"
 
 /* Half of what there is: who asks for more waits, and others do not. */
 #define STATES_MAX (SERVE_STATES_MAX / 2)
 #define LISTS_MAX (SERVE_LISTS_MAX / 2)
 
-struct share *
-shares_find(const struct shares *shares, const char *tenant)
+void
+shares_init(struct shares *shares, uint64_t requests_max)
 {
-	size_t i;
-
-	for (i = 0; tenant != NULL && i < shares->count; i++)
-		if (strcmp(shares->items[i].tenant, tenant) == 0)
-			return &shares->items[i];
-	return NULL;
+	TAILQ_INIT(&shares->all);
+	shares->requests_max = requests_max;
 }
 
-void
-shares_init(struct shares *shares, struct arena *arena, const struct value *keys,
-    uint64_t requests_max)
+static struct share *
+find(const struct shares *shares, const char *tenant)
 {
-	size_t i;
+	struct share *share;
 
-	*shares = (struct shares){ .items = arena_alloc(arena,
-				       (value_size(keys) + 1) * sizeof *shares->items),
-		.requests_max = requests_max };
-	for (i = 0; i < value_size(keys); i++) {
-		const char *tenant = value_get_text(value_at(keys, i), "tenant");
-		struct share *share = &shares->items[shares->count];
+	TAILQ_FOREACH(share, &shares->all, link)
+		if (strcmp(share->tenant, tenant) == 0)
+			break;
+	return share;
+}
 
-		if (tenant == NULL || shares_find(shares, tenant) != NULL)
-			continue;
-		share->tenant = tenant;
-		share->going_on = 0;
-		gate_init(&share->states, STATES_MAX);
-		gate_init(&share->lists, LISTS_MAX);
-		shares->count++;
-	}
+static struct share *
+make(struct shares *shares, const char *tenant)
+{
+	struct share *share = xcalloc(1, sizeof *share);
+
+	share->tenant = xstrdup(tenant);
+	gate_init(&share->states, STATES_MAX);
+	gate_init(&share->lists, LISTS_MAX);
+	TAILQ_INSERT_HEAD(&shares->all, share, link);
+	return share;
 }
 
 bool
-share_enter(const struct shares *shares, struct share *share, struct exchange *exchange)
+share_enter(struct shares *shares, const char *tenant, struct exchange *exchange)
 {
+	struct share *share = find(shares, tenant);
+
 	if (share == NULL)
-		return true;
+		share = make(shares, tenant);
 	if (share->going_on >= shares->requests_max)
 		return false;
 	share->going_on++;
@@ -55,11 +55,19 @@ share_enter(const struct shares *shares, struct share *share, struct exchange *e
 	return true;
 }
 
-void
-share_leave(void *given)
+struct share *
+share_of(const struct exchange *exchange)
 {
-	struct share *share = given;
+	return exchange_whose(exchange);
+}
 
+void
+share_leave(struct shares *shares, struct share *share)
+{
 	assert(share->going_on > 0);
-	share->going_on--;
+	if (--share->going_on > 0)
+		return;
+	TAILQ_REMOVE(&shares->all, share, link);
+	free(share->tenant);
+	free(share);
 }

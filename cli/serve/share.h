@@ -3,34 +3,30 @@
 #ifndef SERVE_SHARE_H
 #define SERVE_SHARE_H
 
+#include <sys/queue.h>
+
 #include "gate.h"
 #include "http_server.h"
 
-/* A tenant's. */
+/* A tenant's, as long as a request of it goes on. */
 struct share {
-	const char *tenant;
+	TAILQ_ENTRY(share) link;
+	char *tenant;
 	uint64_t going_on; /* requests */
 	struct gate states, lists;
 };
 
-/* Of all tenants that have keys. */
 struct shares {
-	struct share *items;
-	size_t count;
+	TAILQ_HEAD(, share) all;
 	uint64_t requests_max; /* of each */
 };
 
-/* Makes those of the tenants of keys, [{key, tenant?}], or NULL, which arena holds as well. */
-void shares_init(struct shares *shares, struct arena *arena, const struct value *keys,
-    uint64_t requests_max);
+void shares_init(struct shares *shares, uint64_t requests_max);
 
-/* Lends the tenant's; NULL: it has none, or is NULL. */
-struct share *shares_find(const struct shares *shares, const char *tenant);
-
-/* Counts the exchange among its tenant's, until share_leave (http_server's on_end). Returns false where there are as many as may
- * be. share NULL is fine. */
-bool share_enter(
-    const struct shares *shares, struct share *share, struct exchange *exchange);
-void share_leave(void *share);
+/* Counts the exchange for tenant, until share_leave (http_server's on_end). Returns false where there are as many as may be. */
+bool share_enter(struct shares *shares, const char *tenant, struct exchange *exchange);
+/* What the exchange counts for, lent as long as it goes on; NULL: no tenant. */
+struct share *share_of(const struct exchange *exchange);
+void share_leave(struct shares *shares, struct share *share);
 
 #endif

@@ -5,16 +5,6 @@
 #include "ids.h"
 
 bool
-tenant_is_name(const char *text)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
-				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-	size_t size = strlen(text);
-
-	return size > 0 && size <= TENANT_BYTES_MAX && strspn(text, letters) == size;
-}
-
-bool
 tenant_owns(const struct call *call, const char *name)
 {
 	size_t size;
