@@ -140,6 +140,8 @@ void run_age_end(const struct run *run, const char *status);
 
 /* A text of the run's record, or NULL. */
 const char *run_record_text(const struct run *run, const char *name);
+/* Whom it is for, as requests to workers say it, in arena; NULL: for nobody. */
+const struct value *run_tenant(const struct run *run, struct arena *arena);
 
 /* Loads agent and state from what the claim answered, and waits until the agent's model and
  * tools are served. The run is then ready to advance at run->at. */

@@ -295,3 +295,9 @@ run_call(struct run *run, struct arena *arena, const struct run_call *call,
 
 	return run_call_worked(run, arena, call, body_r, &worked);
 }
+
+const struct value *
+run_tenant(const struct run *run, struct arena *arena)
+{
+	return run->tenant == NULL ? NULL : value_str(arena, run->tenant);
+}

@@ -79,8 +79,8 @@ request_body(struct run *run, struct arena *arena, const struct middleware_use *
 		value_str(arena, run->id), "type", value_str(arena, "tool_call"), NULL);
 
 	return value_map(arena, "run", value_str(arena, run->id), "thread",
-	    value_str(arena, run->thread), "tool_call", call, "internal",
-	    value_str(arena, use->name), "state",
+	    value_str(arena, run->thread), "tenant", run_tenant(run, arena), "tool_call",
+	    call, "internal", value_str(arena, use->name), "state",
 	    state_slice(run->state, arena, run->agent->spec->tool_reads), "context",
 	    run->context, NULL);
 }

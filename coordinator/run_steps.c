@@ -166,6 +166,7 @@ hook_node(
 		.run = run->id,
 		.thread = run->thread,
 		.agent = run->agent->spec->name,
+		.tenant = run->tenant,
 		.profile = profiles->model,
 		.call_model = hook_call_model,
 		.call_tool = run_pin_call,
@@ -352,6 +353,7 @@ model_request(struct run *run, const struct value *profile, const struct value *
 	const struct value_pair request[] = {
 		{ VALUE_TEXT("run"), value_str(arena, run->id) },
 		{ VALUE_TEXT("thread"), value_str(arena, run->thread) },
+		{ VALUE_TEXT("tenant"), run_tenant(run, arena) },
 		{ VALUE_TEXT("messages"), state_messages(run->state) },
 		{ VALUE_TEXT("state"),
 		    state_slice(run->state, arena, run->agent->spec->reads) },

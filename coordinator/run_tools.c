@@ -162,6 +162,7 @@ tool_request_body(struct run *run, struct arena *arena, const struct effect *eff
 	const struct value_pair body[] = {
 		{ VALUE_TEXT("run"), value_str(arena, run->id) },
 		{ VALUE_TEXT("thread"), value_str(arena, run->thread) },
+		{ VALUE_TEXT("tenant"), run_tenant(run, arena) },
 		{ VALUE_TEXT("tool_call"), effect->tool_call },
 		{ VALUE_TEXT("tool"), effect->tool },
 		{ VALUE_TEXT("state"),

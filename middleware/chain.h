@@ -122,6 +122,7 @@ struct turn {
 	const struct value *state; /* map of all other fields */
 	const struct value *context;
 	const char *run, *thread, *agent;
+	const char *tenant;          /* or NULL */
 	const struct value *profile; /* the agent's, of CALLs to its model */
 	const struct value *(*call_model)(struct turn *turn, const struct value *request);
 	const struct value *(*store)(struct turn *turn, const struct value *op);

@@ -107,6 +107,12 @@ turn_agent(struct turn *turn)
 }
 
 const char *
+turn_tenant(struct turn *turn)
+{
+	return turn->tenant;
+}
+
+const char *
 turn_middleware(struct turn *turn)
 {
 	return turn->use->name;

@@ -38,6 +38,7 @@ const struct value *model_context(const struct model_request *request);
 const char *model_run(const struct model_request *request);
 const char *model_thread(const struct model_request *request);
 const char *model_agent(const struct model_request *request);
+const char *model_tenant(const struct model_request *request); /* as turn_tenant */
 /* What is left of the call's time, in milliseconds, waiting included; then it is cancelled, and
  * nobody gets an answer. UINT64_MAX: it has no end. */
 uint64_t model_left_ms(const struct model_request *request);

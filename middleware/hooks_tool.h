@@ -32,6 +32,7 @@ const struct value *tool_context(const struct tool_request *request);
 const char *tool_run(const struct tool_request *request);
 const char *tool_thread(const struct tool_request *request);
 const char *tool_agent(const struct tool_request *request);
+const char *tool_tenant(const struct tool_request *request); /* as turn_tenant */
 const char *tool_middleware(const struct tool_request *request);
 /* Names this worker's process, for a pin (struct tool); NULL outside of a fleet. */
 const char *tool_worker(const struct tool_request *request);

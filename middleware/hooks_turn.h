@@ -22,6 +22,7 @@ const struct value *turn_context(
 const char *turn_run(struct turn *turn);
 const char *turn_thread(struct turn *turn);
 const char *turn_agent(struct turn *turn);
+const char *turn_tenant(struct turn *turn);     /* whom the run is for, or NULL */
 const char *turn_middleware(struct turn *turn); /* the use's name */
 /* As use_model_profile. */
 const struct value *turn_model_profile(struct turn *turn, const char *model);

@@ -96,6 +96,12 @@ model_agent(const struct model_request *request)
 	return value_get_text(request->run->profile, "agent");
 }
 
+const char *
+model_tenant(const struct model_request *request)
+{
+	return value_get_text(request->run->request, "tenant");
+}
+
 uint64_t
 model_left_ms(const struct model_request *request)
 {

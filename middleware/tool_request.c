@@ -71,6 +71,12 @@ tool_agent(const struct tool_request *request)
 }
 
 const char *
+tool_tenant(const struct tool_request *request)
+{
+	return value_get_text(request->run->request, "tenant");
+}
+
+const char *
 tool_middleware(const struct tool_request *request)
 {
 	return request->use == NULL ? NULL : request->use->name;

@@ -175,11 +175,14 @@ begin_environment(struct launch *launch, size_t more)
 static int
 fill_environment(struct launch *launch)
 {
-	size_t own = 6;
+	const char *tenant = tool_tenant(launch->request);
+	size_t own = 7;
 
 	begin_environment(launch, own + value_size(launch->tool->properties));
 	add_variable(launch, "FLOTILLA_TOOL", launch->tool->name);
 	add_variable(launch, "FLOTILLA_RUN", tool_run(launch->request));
+	if (tenant != NULL)
+		add_variable(launch, "FLOTILLA_TENANT", tenant);
 	add_variable(launch, "FLOTILLA_TOOL_CALL_ID", tool_call_id(launch->request));
 	add_variable(
 	    launch, "FLOTILLA_IDEMPOTENCY_KEY", tool_idempotency_key(launch->request));

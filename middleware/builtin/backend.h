@@ -5,7 +5,7 @@
  *
  *	state                                        (the default) in the thread: the field `files`
  *	{store: {namespace: [label]}}                in long-term memory (store/items.h), for all threads;
- *	                                             ["filesystem"] by default. {thread}, {agent} and
+ *	                                             ["filesystem"] by default. {tenant}, {thread}, {agent} and
  *	                                             {context.NAME} in a label: what the run has for it
  *	{filesystem: {root_dir, virtual_mode, max_file_size_mb}}
  *	                                             in a folder of the tool workers' machine, and nothing
@@ -128,6 +128,7 @@ struct backend {
 	/* Its own. */
 	const struct value *setting, *state, *context;
 	const char *thread, *agent;
+	const char *tenant; /* or NULL */
 	const struct backend_caller *caller;
 	void *arg;
 	const char *tool;

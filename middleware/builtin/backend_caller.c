@@ -56,6 +56,7 @@ backend_of_turn(struct backend *backend, struct turn *turn, const char *tool)
 	backend->context = turn_context(turn);
 	backend->thread = turn_thread(turn);
 	backend->agent = turn_agent(turn);
+	backend->tenant = turn_tenant(turn);
 	backend->caller = &caller;
 	backend->arg = turn;
 	backend->tool = tool;
@@ -86,6 +87,7 @@ backend_of_tool_field(
 	backend->context = tool_context(request);
 	backend->thread = tool_thread(request);
 	backend->agent = tool_agent(request);
+	backend->tenant = tool_tenant(request);
 	backend->caller = &caller;
 	backend->arg = request;
 }
@@ -149,6 +151,7 @@ backend_of_model(struct backend *backend, struct model_request *request)
 	backend->context = model_context(request);
 	backend->thread = model_thread(request);
 	backend->agent = model_agent(request);
+	backend->tenant = model_tenant(request);
 	backend->caller = &caller;
 	backend->arg = request;
 }

@@ -194,8 +194,8 @@ flaw_of_namespace(struct arena *arena, const struct value *settings, const char 
 		slot = unknown_slot(arena, namespace->items[i]->text);
 		if (slot != NULL)
 			return arena_printf(arena,
-			    "%s/namespace/%zu: {%s} is none of {thread}, {agent} and "
-			    "{context.NAME}",
+			    "%s/namespace/%zu: {%s} is none of {tenant}, {thread}, "
+			    "{agent} and {context.NAME}",
 			    place, i, slot);
 	}
 	return NULL;

@@ -11,7 +11,7 @@
 
 /* --- the namespace ---------------------------------------------------------------------- */
 
-/* The value of {thread}, {agent} or {context.NAME} as a label; NULL: it has none. */
+/* The value of {tenant}, {thread}, {agent} or {context.NAME} as a label; NULL: it has none. */
 static const char *
 slot_value(void *arg, const char *name)
 {
@@ -24,6 +24,8 @@ slot_value(void *arg, const char *name)
 		text = backend->thread;
 	else if (strcmp(name, "agent") == 0)
 		text = backend->agent;
+	else if (strcmp(name, "tenant") == 0)
+		text = backend->tenant;
 	value = strncmp(name, CONTEXT, strlen(CONTEXT)) == 0
 		    ? value_get(backend->context, name + strlen(CONTEXT))
 		    : NULL;
@@ -42,6 +44,7 @@ bool
 backend_is_slot(const char *name)
 {
 	return strcmp(name, "thread") == 0 || strcmp(name, "agent") == 0 ||
+	       strcmp(name, "tenant") == 0 ||
 	       (strncmp(name, CONTEXT, strlen(CONTEXT)) == 0 &&
 		   name[strlen(CONTEXT)] != '\0');
 }

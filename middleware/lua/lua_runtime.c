@@ -45,6 +45,15 @@ push_agent(lua_State *L, struct lua_call *call)
 						: tool_agent(call->tool));
 }
 
+/* nil: there is none. */
+static void
+push_tenant(lua_State *L, struct lua_call *call)
+{
+	lua_pushstring(L, call->turn != NULL    ? turn_tenant(call->turn)
+			  : call->model != NULL ? model_tenant(call->model)
+						: tool_tenant(call->tool));
+}
+
 static void
 push_name(lua_State *L, struct lua_call *call)
 {
@@ -66,6 +75,7 @@ static const struct {
 	{ "context", push_context },
 	{ "run_id", push_run },
 	{ "thread_id", push_thread },
+	{ "tenant", push_tenant },
 	{ "agent", push_agent },
 	{ "name", push_name },
 	{ "settings", push_settings },

@@ -400,6 +400,30 @@ START_TEST(an_unknown_agents_fields_are_not_written)
 }
 END_TEST
 
+/* --- what it remembers -------------------------------------------------------------------- */
+
+/* By the key, whatever the run's context says. */
+START_TEST(an_agents_memory_is_the_tenants)
+{
+	static const char body[] =
+	    "{'assistant_id': 'writer', 'context': {'tenant': 'other'}, " HI "}";
+	const char *mine = "/store/items?namespace=acme.memories&key=/a.md";
+
+	apply("writer.yaml",
+	    "name: writer\nmodel: scripted:w\nmiddleware:\n- filesystem: {backend: "
+	    "{store: {namespace: ['{tenant}', memories]}}}\nscript: {w: [{tool_calls: "
+	    "[{name: write_file, id: c1, args: {file_path: /a.md, content: tea}}]}, "
+	    "{content: done}]}\n");
+	tenants_get(ACME, "POST", "/runs/wait", body, 200);
+	ck_assert(!value_is_nil(tenants_get(ACME, "GET", mine, NULL, 200)));
+	ck_assert(value_is_nil(tenants_get(
+	    OTHER, "GET", "/store/items?namespace=other.memories&key=/a.md", NULL, 200)));
+	/* Of a run that is for nobody there is no such place. */
+	ck_assert_has(tenants_ask(ADMIN, "POST", "/runs/wait", body).body,
+	    "has nothing for '{tenant}'");
+}
+END_TEST
+
 TCase *
 tcase_serve_private(void)
 {
@@ -417,5 +441,6 @@ tcase_serve_private(void)
 	tcase_add_test(tcase, a_subagents_fields_are_its_own);
 	tcase_add_test(tcase, an_agents_own_fields_are_not_written);
 	tcase_add_test(tcase, an_unknown_agents_fields_are_not_written);
+	tcase_add_test(tcase, an_agents_memory_is_the_tenants);
 	return tcase;
 }

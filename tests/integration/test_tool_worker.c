@@ -177,6 +177,7 @@ START_TEST(a_tool_sees_the_variables_of_its_file_alone)
 	text = content_of(called("{}"), "success");
 	ck_assert_ptr_nonnull(strstr(text, "HERE="));
 	ck_assert_ptr_nonnull(strstr(text, "FLOTILLA_RUN=run_1\n"));
+	ck_assert_ptr_nonnull(strstr(text, "FLOTILLA_TENANT=acme\n"));
 	ck_assert_ptr_nonnull(strstr(text, "FLOTILLA_IDEMPOTENCY_KEY=run_1/2/1"));
 	ck_assert_ptr_null(strstr(text, "OPENAI_API_KEY"));
 	ck_assert_ptr_null(strstr(text, "HOME="));

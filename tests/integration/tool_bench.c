@@ -235,9 +235,9 @@ request_of(struct arena *arena, const char *id, const char *tool, const char *ar
 	    "args", from_json(arena, args), "id", value_str(arena, id), "type",
 	    value_str(arena, "tool_call"), NULL);
 
-	return value_map(arena, "run", value_str(arena, "run_1"), "thread",
-	    value_str(arena, "thread_1"), "tool_call", call, "tool",
-	    strcmp(tool, "nix") == 0 ? NULL : definition, NULL);
+	return value_map(arena, "run", value_str(arena, "run_1"), "tenant",
+	    value_str(arena, "acme"), "thread", value_str(arena, "thread_1"), "tool_call",
+	    call, "tool", strcmp(tool, "nix") == 0 ? NULL : definition, NULL);
 }
 
 struct tool_call *

@@ -127,7 +127,7 @@ static const struct {
 	{ "{'store': {'namespace': ['u', '{context.user}-{thread}', '{{x}}']}}",
 	    "1 fields, reads []" },
 	{ "{'store': {'namespace': ['{user}']}}",
-	    "/backend/store/namespace/0: {user} is none" },
+	    "/backend/store/namespace/0: {user} is none of {tenant}" },
 	{ "{'store': {'namespace': ['{context.}']}}",
 	    "/backend/store/namespace/0: {context.} is" },
 	{ "{'store': {'name': 'x'}}",

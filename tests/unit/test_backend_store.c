@@ -131,6 +131,15 @@ START_TEST(a_namespace_has_places_for_what_the_run_knows)
 	desk_use(setting, "{}");
 	desk_write("/x", "1");
 	ck_assert(value_has(value_get(desk.memory, "a u-{thread} t"), "/x"));
+	/* Whom it is for is nobody's word but the fleet's. */
+	desk.turn.tenant = "acme";
+	desk.turn.context = literal(desk.arena, "{'tenant': 'other'}");
+	desk_use("{'store': {'namespace': ['{tenant}', 'x']}}", "{}");
+	desk_write("/x", "1");
+	ck_assert(value_has(value_get(desk.memory, "acme x"), "/x"));
+	desk.turn.tenant = NULL;
+	desk_use("{'store': {'namespace': ['{tenant}', 'x']}}", "{}");
+	ck_assert_has(desk_read("/x"), "has nothing for '{tenant}'");
 	/* What is not known is no place at all. */
 	desk.turn.context = literal(desk.arena, "{'user': ''}");
 	desk_use(setting, "{}");
