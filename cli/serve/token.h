@@ -40,7 +40,7 @@ const char *token_tenant(const struct token_keys *keys, const struct token_rules
     bool *is_unknown_r);
 
 /* The tenant that a claim names: its text, where that can be a tenant's name; else, and where it could be taken for one of these,
- * "h." and a hash of it: no two claims have the same. */
+ * "h-" and a hash of it: no two claims have the same. */
 const char *token_tenant_name(struct arena *arena, const char *claim);
 
 #endif

@@ -91,7 +91,7 @@ START_TEST(whoever_is_signed_in_sees_what_is_his)
 	    404);
 	answer = ASK(.url = url, .path = "/threads", .body = "{'thread_id': 'mine'}",
 	    .headers = { bob });
-	ck_assert_int_eq(strncmp(value_get_text(answer.json, "thread_id"), "h.", 2), 0);
+	ck_assert_int_eq(strncmp(value_get_text(answer.json, "thread_id"), "h-", 2), 0);
 	serve_stop(&server);
 }
 END_TEST

@@ -76,7 +76,7 @@ static const struct {
 	  "1799999999.5, "
 	  "'sub': 'u', 'nbf': 1800000059, 'iat': 1}",
 	    "u", NULL },
-	{ "{" FINE ", 'sub': 'auth0|5f7c8ec7c33c6c004bbafe82'}", "h.", NULL },
+	{ "{" FINE ", 'sub': 'auth0|5f7c8ec7c33c6c004bbafe82'}", "h-", NULL },
 	{ "{" FINE "}", NULL, "whose it is" },
 	{ "{" FINE ", 'sub': ''}", NULL, "whose it is" },
 	{ "{" FINE ", 'sub': 7}", NULL, "whose it is" },

@@ -34,8 +34,8 @@ count_call(const char *thread, const char *probe, const char *hook)
 
 	if (thread == NULL)
 		thread = "";
-	snprintf(key, sizeof key, "%.*s %s %s", scenario_size(thread), thread, probe,
-	    hook);
+	snprintf(
+	    key, sizeof key, "%.*s %s %s", scenario_size(thread), thread, probe, hook);
 	for (count = counts; count != NULL; count = count->next)
 		if (strcmp(count->key, key) == 0)
 			return ++count->calls;
