@@ -195,8 +195,8 @@
 #define TTL_MS_MAX UINT64_C(316224000000) /* of a thread; ten years */
 
 /* Crons: runs that recur. */
-#define CRON_ID_BYTES_MAX 76u /* its runs' ids have their time behind it */
-#define CRONS_SHARD_MAX 1000u /* of a shard */
+#define CRON_ID_BYTES_MAX 76u       /* its runs' ids have their time behind it */
+#define CRONS_SHARD_MAX 1000u       /* of a shard */
 #define CRONS_TENANT_SHARD_MAX 100u /* of one tenant */
 
 /* Assistants: agents with a context of their own. */
