@@ -431,8 +431,16 @@ END_TEST
 /* --- its share ---------------------------------------------------------------------------- */
 
 struct crowd {
+	const char *url; /* of a server of its own */
 	struct serve_answer own, others, admins;
 };
+
+static struct serve_answer
+count_at(const char *url, const char *key)
+{
+	return ASK(.url = url, .path = "/threads/count", .body = "{}",
+	    .headers = { key });
+}
 
 /* While a stream of acme's goes on. */
 static bool
@@ -441,19 +449,22 @@ ask_beside(void *arg, const struct serve_frame *frame)
 	struct crowd *crowd = arg;
 
 	(void)frame;
-	crowd->own = tenants_ask(ACME, "POST", "/threads/count", "{}");
-	crowd->others = tenants_ask(OTHER, "POST", "/threads/count", "{}");
-	crowd->admins = tenants_ask(ADMIN, "POST", "/threads/count", "{}");
+	crowd->own = count_at(crowd->url, ACME);
+	crowd->others = count_at(crowd->url, OTHER);
+	crowd->admins = count_at(crowd->url, ADMIN);
 	return false;
 }
 
 START_TEST(who_has_much_going_on_leaves_room_for_others)
 {
-	struct crowd crowd = { 0 };
+	const char *keys = arena_printf(fleet->arena, "%s/serve.keys", fleet->folder);
+	struct cli_job *server;
+	struct crowd crowd = { .url = serve_start(
+				   &server, (const char *const[]){ "--api-keys", keys,
+						"--tenant-requests", "1", NULL }) };
 	unsigned looks = 0;
 
-	tenants_open((const char *const[]){ "--tenant-requests", "1", NULL });
-	ASK(.url = tenants_url(), .path = "/runs/stream",
+	ASK(.url = crowd.url, .path = "/runs/stream",
 	    .body = "{'assistant_id': 'slow', 'on_disconnect': 'cancel', " HI "}",
 	    .headers = { ACME }, .on_frame = ask_beside, .arg = &crowd);
 	ck_assert_int_eq(crowd.own.status, 429);
@@ -463,11 +474,10 @@ START_TEST(who_has_much_going_on_leaves_room_for_others)
 	ck_assert_int_eq(crowd.others.status, 200);
 	ck_assert_int_eq(crowd.admins.status, 200);
 	/* It has hung up: soon there is room again. */
-	while (tenants_ask(ACME, "POST", "/threads/count", "{}").status == 429 &&
-	       looks++ < SERVE_LOOKS)
+	while (count_at(crowd.url, ACME).status == 429 && looks++ < SERVE_LOOKS)
 		serve_pause();
-	tenants_get(ACME, "POST", "/threads/count", "{}", 200);
-	tenants_close();
+	ck_assert_int_eq(count_at(crowd.url, ACME).status, 200);
+	serve_stop(&server);
 }
 END_TEST
 
