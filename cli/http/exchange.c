@@ -104,8 +104,7 @@ request_resume(struct request *request)
 static void
 let_go(struct request *request)
 {
-	request->server->bodies_bytes -= request->counted;
-	request->counted = 0;
+	request_uncount(request);
 	packet_release(&request->body);
 	request->headers = value_empty_array();
 	arena_destroy(&request->exchange.arena);
@@ -120,11 +119,11 @@ free_if_unused(struct request *request)
 		return;
 	unwatch_visitor(request);
 	TAILQ_REMOVE(&request->server->requests, request, link);
+	request->server->answers_bytes -= request->answered;
+	let_go(request);
 	if (request->whose != NULL)
 		request->server->options.on_end(
 		    request->server->options.arg, request->whose);
-	request->server->answers_bytes -= request->answered;
-	let_go(request);
 	packet_release(&request->pending);
 	if (request->response != NULL)
 		MHD_destroy_response(request->response);
@@ -235,33 +234,6 @@ exchange_add_header(struct exchange *exchange, const char *name, const char *val
 	    value_array_add(arena, request->headers, value_str(arena, name));
 	request->headers =
 	    value_array_add(arena, request->headers, value_str(arena, value));
-}
-
-bool
-exchange_hold(struct exchange *exchange, size_t size)
-{
-	struct request *request = request_of(exchange);
-	struct http_server *server = request->server;
-
-	if (server->bodies_bytes + size > server->options.bodies_bytes_max) {
-		request_answer_text(request, MHD_HTTP_SERVICE_UNAVAILABLE, HTTP_TOO_MUCH);
-		return false;
-	}
-	server->bodies_bytes += size;
-	request->counted += size;
-	return true;
-}
-
-void
-exchange_counts_for(struct exchange *exchange, void *whose)
-{
-	request_of(exchange)->whose = whose;
-}
-
-void *
-exchange_whose(const struct exchange *exchange)
-{
-	return request_of(exchange)->whose;
 }
 
 bool

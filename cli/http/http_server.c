@@ -41,13 +41,8 @@ take_body(struct request *request, const char *data, size_t size)
 		    request, MHD_HTTP_CONTENT_TOO_LARGE, "The body is too large.\n");
 		return;
 	}
-	if (server->bodies_bytes + size > server->options.bodies_bytes_max) {
-		request_answer_text(request, MHD_HTTP_SERVICE_UNAVAILABLE, HTTP_TOO_MUCH);
-		return;
-	}
-	server->bodies_bytes += size;
-	request->counted += size;
-	packet_append(&request->body, data, size);
+	if (request_count(request, size))
+		packet_append(&request->body, data, size);
 }
 
 static enum MHD_Result

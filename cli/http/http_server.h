@@ -81,8 +81,9 @@ const char *exchange_query(const struct exchange *exchange, const char *name);
  * after answering 503, when that is too much. */
 bool exchange_hold(struct exchange *exchange, size_t size);
 
-/* Has the request count for whose, not NULL, until on_end: when its answer is taken, or who asked is gone, and its fiber has ended. */
-void exchange_counts_for(struct exchange *exchange, void *whose);
+/* Has the request count for whose, not NULL, until on_end: when its answer is taken, or who asked is gone, and its fiber has ended.
+ * bodies_bytes, lent until then: what is held of whose bodies, which is no more than half of bodies_bytes_max (more: 503). On its head alone. */
+void exchange_counts_for(struct exchange *exchange, void *whose, size_t *bodies_bytes);
 /* Whose it is, or NULL. */
 void *exchange_whose(const struct exchange *exchange);
 

@@ -26,6 +26,7 @@ struct request {
 	struct MHD_Connection *connection; /* NULL: gone */
 	struct visitor *visitor;
 	void *whose;         /* it counts for; NULL: nobody's */
+	size_t *own_bodies;  /* of whom counted is among; or NULL */
 	struct fiber *fiber; /* that answers; NULL: none, or it has ended */
 	uint64_t begun_ms;   /* it was */
 	struct packet body;
@@ -68,6 +69,9 @@ void http_server_run_soon(struct http_server *server);
 /* Returns new, in the server's list: of a head that has come. */
 struct request *request_new(struct http_server *server, struct MHD_Connection *connection,
     const char *method, const char *path);
+/* Counts size more bytes of its body, or of what was made of that. Returns false after answering that this is too much. */
+bool request_count(struct request *request, size_t size);
+void request_uncount(struct request *request);
 /* All of it is there: starts the fiber that answers. */
 void request_begin(struct request *request);
 void request_answer_text(struct request *request, unsigned status, const char *text);

@@ -51,7 +51,7 @@ share_enter(struct shares *shares, const char *tenant, struct exchange *exchange
 	if (share->going_on >= shares->requests_max)
 		return false;
 	share->going_on++;
-	exchange_counts_for(exchange, share);
+	exchange_counts_for(exchange, share, &share->bodies_bytes);
 	return true;
 }
 

@@ -1,5 +1,5 @@
 /* share: what a tenant may take of the server at a time, so that the others have theirs: requests, from their head until the
- * answer is taken; and places among those who hold what is large (room.h). Keys without a tenant have no such bound. */
+ * answer is taken, and their bodies; and places among those who hold what is large (room.h). Keys without a tenant have no such bound. */
 #ifndef SERVE_SHARE_H
 #define SERVE_SHARE_H
 
@@ -12,7 +12,8 @@
 struct share {
 	TAILQ_ENTRY(share) link;
 	char *tenant;
-	uint64_t going_on; /* requests */
+	uint64_t going_on;   /* requests */
+	size_t bodies_bytes; /* that are held for them */
 	struct gate states, lists;
 };
 

@@ -118,6 +118,76 @@ START_TEST(all_bodies_together_have_a_bound)
 }
 END_TEST
 
+/* By "Whose: a" or "b", of whom each holds bodies of its own. */
+static size_t held[2];
+static unsigned going_on;
+
+static void
+count_on_head(void *arg, struct exchange *exchange)
+{
+	const char *whose = exchange_header(exchange, "Whose");
+
+	(void)arg;
+	if (whose == NULL)
+		return;
+	going_on++;
+	exchange_counts_for(exchange, &held[*whose - 'a'], &held[*whose - 'a']);
+}
+
+static void
+count_on_end(void *arg, void *whose)
+{
+	(void)arg, (void)whose;
+	going_on--;
+}
+
+static void
+post_as(struct client *client, const char *path, char whose, size_t size)
+{
+	hs_send(client, arena_printf(hs.arena,
+			    "POST %s HTTP/1.1\r\nHost: x\r\nWhose: %c\r\nContent-Length: "
+			    "%zu\r\n\r\n%s",
+			    path, whose, size, repeated(hs.arena, "b", size)));
+}
+
+START_TEST(nobody_has_more_than_half_of_all_bodies)
+{
+	struct client *one, *more, *other;
+
+	hs_end_server();
+	hs.options.on_head = count_on_head;
+	hs.options.on_end = count_on_end;
+	hs.options.bodies_bytes_max = (size_t)2 * BODY_MAX;
+	hs_serve();
+	one = hs_dial(0);
+	more = hs_dial(1);
+	other = hs_dial(2);
+	post_as(one, "/hold", 'a', BODY_MAX);
+	loop_run_until(hs.loop, hs_has_held, NULL);
+	ck_assert_uint_eq(held[0], BODY_MAX);
+	post_as(more, "/echo", 'a', 1);
+	ck_assert_has(hs_await(more, "Too much is going on."), "HTTP/1.1 503 ");
+	post_as(other, "/echo", 'b', BODY_MAX);
+	ck_assert_has(hs_await(other, "10000:bbb"), "HTTP/1.1 200 ");
+	hs_let_go();
+	hs_await(one, "let go");
+	/* What was refused, and what was cut off, is not held any more either. */
+	post_as(other, "/echo", 'b', BODY_MAX + 1);
+	hs_await(other, "The body is too large.");
+	hs_send(one,
+	    "POST /echo HTTP/1.1\r\nHost: x\r\nWhose: a\r\nContent-Length: 9\r\n\r\nab");
+	while (held[0] != 2)
+		hs_run_a_little();
+	hs_hang_up(one);
+	hs_hang_up(more);
+	hs_hang_up(other);
+	while (going_on > 0)
+		hs_run_a_little();
+	ck_assert_uint_eq(held[0], 0);
+	ck_assert_uint_eq(held[1], 0);
+}
+END_TEST
+
 START_TEST(a_head_over_the_bound_is_refused)
 {
 	struct client *client = hs_dial(0);
@@ -326,6 +396,7 @@ tcase_http_server_limits(void)
 	tcase_add_test(tcase, a_body_over_the_bound_is_refused);
 	tcase_add_test(tcase, a_body_without_a_size_has_the_bound_too);
 	tcase_add_test(tcase, all_bodies_together_have_a_bound);
+	tcase_add_test(tcase, nobody_has_more_than_half_of_all_bodies);
 	tcase_add_test(tcase, a_head_over_the_bound_is_refused);
 	tcase_add_test(tcase, connections_over_the_bound_are_served_later);
 	tcase_add_test(tcase, a_request_that_does_not_come_is_cut_off);
