@@ -13,7 +13,7 @@
 #define KEYS_MAX 64u
 #define TOKEN_BYTES_MAX 16384u
 #define CLAIM_BYTES_MAX 1024u
-#define HASH_MARK "h-"
+#define HASH_MARK "h-" /* no dot: clients take no label of a namespace that has one */
 #define HASH_BYTES ((size_t)15) /* 30 hexadecimal digits */
 
 _Static_assert(

@@ -246,6 +246,8 @@ START_TEST(no_two_claims_are_one_tenant)
 	const char *hashed = token_tenant_name(arena, "a b");
 
 	ck_assert_uint_eq(strlen(hashed), 32);
+	/* A label of a namespace, of which LangGraph's clients want that. */
+	ck_assert_ptr_null(strchr(hashed, '.'));
 	ck_assert_str_eq(token_tenant_name(arena, "a-b"), "a-b");
 	ck_assert_str_ne(token_tenant_name(arena, "a  b"), hashed);
 	ck_assert_str_ne(token_tenant_name(arena, hashed), hashed);
