@@ -194,12 +194,7 @@ verified(const struct token_keys *keys, struct arena *arena, const char *token,
 static bool
 is_among(const struct value *given, const char *name)
 {
-	size_t i;
-
-	for (i = 0; value_is(given, VALUE_ARRAY) && i < given->size; i++)
-		if (value_text_is(given->items[i], name))
-			return true;
-	return value_text_is(given, name);
+	return value_text_is(given, name) || value_contains(given, name);
 }
 
 /* Seconds since 1970, maybe with a fraction. Returns false where it is none. */

@@ -14,7 +14,9 @@
 #include "memory.h"
 
 #define RSA_BITS_MIN 2048 /* RFC 7518, section 3.3 */
-#define RSA_BITS_MAX 16384
+#define RSA_BITS_MAX 8192 /* a larger one takes a second to be read */
+#define RSA_EXPONENT_BITS_MAX                                                            \
+	64 /* it is 65537 nearly always: with a large one a signature takes a hundred times as long */
 #define FIELD_BYTES_MAX 66u                   /* of a coordinate: P-521 */
 #define POINT_UNCOMPRESSED ((unsigned char)4) /* SEC 1, section 2.3.3 */
 
@@ -70,10 +72,20 @@ curve_of(const struct value *given)
 	return NULL;
 }
 
+static bool
+is_for_signatures(const struct value *given)
+{
+	const struct value *use = value_get(given, "use");
+	const struct value *uses = value_get(given, "key_ops");
+
+	return (value_is_nil(use) || value_text_is(use, "sig")) &&
+	       (value_is_nil(uses) || value_contains(uses, "verify"));
+}
+
 bool
 token_key_is_wanted(const struct value *given)
 {
-	return !value_text_is(value_get(given, "use"), "enc") &&
+	return is_for_signatures(given) &&
 	       (value_text_is(value_get(given, "kty"), "RSA") || curve_of(given) != NULL);
 }
 
@@ -143,8 +155,9 @@ read_rsa(struct arena *arena, const struct value *given, const char **error_r)
 	build = OSSL_PARAM_BLD_new();
 	if (bits < RSA_BITS_MIN || bits > RSA_BITS_MAX)
 		*error_r =
-		    "has not 2048 bits at least, and 16384 at most, as a key of RSA has";
-	else if (OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_N, modulus) == 1 &&
+		    "has not 2048 bits at least, and 8192 at most, as a key of RSA has";
+	else if (BN_num_bits(exponent) <= RSA_EXPONENT_BITS_MAX &&
+		 OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_N, modulus) == 1 &&
 		 OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_E, exponent) == 1) {
 		key = key_from("RSA", build);
 		build = NULL;
@@ -176,6 +189,24 @@ read_ec(struct arena *arena, const struct value *given, const struct curve *curv
 	return key_from("EC", build);
 }
 
+static bool
+is_text_or_none(const struct value *given)
+{
+	return value_is_nil(given) || value_is(given, VALUE_STR);
+}
+
+/* An algorithm that cannot be read is not the same as none: the key would be for all of its kind. */
+static EVP_PKEY *
+read_key(struct arena *arena, const struct value *given, const struct curve *curve,
+    const char **error_r)
+{
+	if (!is_text_or_none(value_get(given, "alg")) ||
+	    !is_text_or_none(value_get(given, "kid")))
+		return NULL;
+	return curve == NULL ? read_rsa(arena, given, error_r)
+			     : read_ec(arena, given, curve);
+}
+
 static char *
 kept(const char *text)
 {
@@ -197,8 +228,7 @@ token_key_read(struct arena *arena, const struct value *given, const char **erro
 	EVP_PKEY *read;
 
 	*error_r = "cannot be read as a key";
-	read = curve == NULL ? read_rsa(arena, given, error_r)
-			     : read_ec(arena, given, curve);
+	read = read_key(arena, given, curve, error_r);
 	forget_errors();
 	if (read == NULL)
 		return NULL;

@@ -301,6 +301,73 @@ static const struct {
 	    "keys[0] has not 2048 bits" },
 };
 
+#define POINT                                                                            \
+	"'kty': 'EC', 'crv': 'P-256', 'x': "                                             \
+	"'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU', 'y': "                           \
+	"'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0'"
+
+/* Of a key that is one: what its other members say. NULL: it is taken. */
+static const struct {
+	bool is_rsa;
+	const char *more, *error;
+} members[] = {
+	{ false, ", 'use': 'sig', 'key_ops': ['sign', 'verify'], 'kid': 'a'", NULL },
+	{ false, ", 'use': null, 'key_ops': null, 'kid': null, 'alg': null", NULL },
+	/* for something else */
+	{ false, ", 'use': 'enc'", "no key of RSA or EC" },
+	{ false, ", 'use': 7", "no key of RSA or EC" },
+	{ false, ", 'key_ops': ['encrypt']", "no key of RSA or EC" },
+	{ false, ", 'key_ops': 'verify'", "no key of RSA or EC" },
+	/* An algorithm or a name that is no text is not the same as none, with which more would be believed. */
+	{ false, ", 'alg': ['ES256']", "keys[0] cannot be read" },
+	{ false, ", 'kid': 7", "keys[0] cannot be read" },
+	/* not on the curve */
+	{ false, ", 'x': 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEA'",
+	    "keys[0] cannot be read" },
+	{ true, ", 'e': 'AQAB'", NULL },
+	{ true, ", 'e': 'AAEAAQ'", NULL },
+	{ true, ", 'e': 'AQ'", "keys[0] cannot be read" },
+	{ true, ", 'e': 'Ag'", "keys[0] cannot be read" },
+	{ true, ", 'e': 'AA'", "keys[0] cannot be read" },
+	{ true, ", 'e': ''", "keys[0] cannot be read" },
+	/* so large that a signature would take a hundred times as long */
+	{ true, ", 'e': 'gAAAAAAAAAAB'", "keys[0] cannot be read" },
+};
+
+START_TEST(what_a_key_says_of_itself_counts)
+{
+	const char *error = NULL, *key;
+	struct token_keys *set;
+
+	key = members[_i].is_rsa ? token_signer_jwk(arena, rsa, quoted(members[_i].more))
+				 : arena_printf(arena, "{%s%s}", quoted(POINT),
+				       quoted(members[_i].more));
+	set = read_set(arena_printf(arena, "{\"keys\": [%s]}", key), &error);
+	ck_assert_int_eq(set != NULL, members[_i].error == NULL);
+	if (members[_i].error != NULL)
+		ck_assert_has(error, members[_i].error);
+	token_keys_destroy(&set);
+}
+END_TEST
+
+START_TEST(a_set_has_a_bound)
+{
+	const char *list = arena_printf(arena, "{%s}", quoted(POINT)), *error = NULL;
+	struct token_keys *set;
+	int i;
+
+	for (i = 1; i < 64; i++)
+		list = arena_printf(arena, "%s, {%s}", list, quoted(POINT));
+	set = read_set(arena_printf(arena, "{\"keys\": [%s]}", list), &error);
+	ck_assert_ptr_nonnull(set);
+	token_keys_destroy(&set);
+	set = read_set(
+	    arena_printf(arena, "{\"keys\": [%s, {%s}]}", list, quoted(POINT)), &error);
+	ck_assert_ptr_null(set);
+	ck_assert_has(error, "keys[64] is one too many");
+}
+END_TEST
+
 START_TEST(a_set_that_will_not_do_is_refused)
 {
 	const char *error = NULL;
@@ -324,6 +391,8 @@ tcase_token(void)
 	tcase_add_test(tcase, the_example_of_the_standard_is_believed);
 	tcase_add_test(tcase, no_two_claims_are_one_tenant);
 	tcase_add_loop_test(tcase, a_token_is_known_by_its_looks, 0, COUNT(texts));
+	tcase_add_loop_test(tcase, what_a_key_says_of_itself_counts, 0, COUNT(members));
+	tcase_add_test(tcase, a_set_has_a_bound);
 	tcase_add_loop_test(tcase, a_set_that_will_not_do_is_refused, 0, COUNT(sets));
 	return tcase;
 }
