@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <sodium.h>
+
 #include "bounds.h"
 #include "fiber.h"
 #include "http.h"
@@ -34,9 +36,10 @@ struct issuer {
 	bool is_url;
 	struct http *http; /* NULL: it is a file */
 	struct token_keys *keys;
-	struct stamp stamp;      /* of the file that they are from */
-	char *error;             /* that was said last, or NULL */
-	struct fiber *fiber;     /* that reads them again */
+	unsigned char hash[crypto_generichash_BYTES]; /* of the text that they are from */
+	struct stamp stamp;                           /* of the file */
+	char *error;                                  /* that was said last, or NULL */
+	struct fiber *fiber;                          /* that reads them again */
 	struct fiber *destroyer; /* that waits for its end, or NULL */
 	uint64_t read_ms;        /* when they were, or should have been */
 	bool wants_others;       /* a token named one that is not there */
@@ -62,6 +65,26 @@ read_text(struct arena *arena, int fd, char **text_r, size_t *size_r)
 	return size < KEY_SET_BYTES_MAX ? NULL : "larger than any set of keys";
 }
 
+/* Returns 0, or -1 with why they will not do. The same text as before has the same keys: that each is one takes 10 ms to see, or more. */
+static int
+take(struct issuer *issuer, struct arena *arena, const char *text, size_t size,
+    const char **error_r)
+{
+	unsigned char hash[sizeof issuer->hash];
+	struct token_keys *keys;
+
+	crypto_generichash(hash, sizeof hash, (const unsigned char *)text, size, NULL, 0);
+	if (issuer->keys != NULL && memcmp(hash, issuer->hash, sizeof hash) == 0)
+		return 0;
+	keys = token_keys_read(arena, text, size, error_r);
+	if (keys == NULL)
+		return -1;
+	token_keys_destroy(&issuer->keys);
+	issuer->keys = keys;
+	memcpy(issuer->hash, hash, sizeof hash);
+	return 0;
+}
+
 static struct stamp
 stamp_of(const struct stat *found)
 {
@@ -70,8 +93,9 @@ stamp_of(const struct stat *found)
 	};
 }
 
-/* The files of this folder may be on their way: what is read half is read again, since its stamp is another one then. */
-static struct token_keys *
+/* Another process may be writing it: what is read half is read again, since its stamp is another one then. What could not be read has
+ * none, and is tried again. */
+static int
 read_file(struct issuer *issuer, struct arena *arena, const char **error_r)
 {
 	int fd = open(issuer->where, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -79,18 +103,19 @@ read_file(struct issuer *issuer, struct arena *arena, const char **error_r)
 	char *text = NULL;
 	size_t size = 0;
 
-	if (fd == -1 || fstat(fd, &found) == -1) {
+	if (fd == -1 || fstat(fd, &found) == -1)
 		*error_r = arena_strdup(arena, strerror(errno));
-	} else {
-		issuer->stamp = stamp_of(&found);
+	else
 		*error_r = read_text(arena, fd, &text, &size);
-	}
 	if (fd != -1)
 		close(fd);
-	return *error_r != NULL ? NULL : token_keys_read(arena, text, size, error_r);
+	if (*error_r != NULL)
+		return -1;
+	issuer->stamp = stamp_of(&found);
+	return take(issuer, arena, text, size, error_r);
 }
 
-static struct token_keys *
+static int
 read_url(struct issuer *issuer, struct arena *arena, const char **error_r)
 {
 	const struct http_request request = { .method = "GET",
@@ -108,11 +133,12 @@ read_url(struct issuer *issuer, struct arena *arena, const char **error_r)
 		*error_r =
 		    arena_printf(arena, "answered with status %ld", response.status);
 	else
-		return token_keys_read(arena, response.body, response.body_size, error_r);
-	return NULL;
+		return take(issuer, arena, response.body, response.body_size, error_r);
+	return -1;
 }
 
-static struct token_keys *
+/* Returns 0, or -1 with why they are as they were. */
+static int
 read_keys(struct issuer *issuer, struct arena *arena, const char **error_r)
 {
 	*error_r = NULL;
@@ -122,12 +148,19 @@ read_keys(struct issuer *issuer, struct arena *arena, const char **error_r)
 
 /* --- again ------------------------------------------------------------------------------ */
 
+const char *
+issuer_shown(struct arena *arena, const char *where)
+{
+	return strstr(where, "://") == NULL ? where
+					    : url_shown(arena, where, strlen(where));
+}
+
 static void
-say(struct issuer *issuer, const char *error)
+say(struct issuer *issuer, struct arena *arena, const char *error)
 {
 	if (error != NULL && (issuer->error == NULL || strcmp(issuer->error, error) != 0))
-		complain("--jwt-keys %s: %s; the keys stay as they were", issuer->where,
-		    error);
+		complain("--jwt-keys %s: %s; the keys stay as they were",
+		    issuer_shown(arena, issuer->where), error);
 	free(issuer->error);
 	issuer->error = error == NULL ? NULL : xstrdup(error);
 }
@@ -137,15 +170,11 @@ read_again(struct issuer *issuer)
 {
 	struct arena *arena = arena_new();
 	const char *error;
-	struct token_keys *keys = read_keys(issuer, arena, &error);
 
+	issuer->wants_others =
+	    read_keys(issuer, arena, &error) == -1; /* is tried again soon */
 	if (!fiber_cancelled())
-		say(issuer, error);
-	issuer->wants_others = keys == NULL; /* is tried again soon */
-	if (keys != NULL) {
-		token_keys_destroy(&issuer->keys);
-		issuer->keys = keys;
-	}
+		say(issuer, arena, error);
 	arena_destroy(&arena);
 }
 
@@ -214,7 +243,7 @@ issuer_new(struct loop *loop, struct arena *arena, const char *where,
 	issuer->where = xstrdup(where);
 	*error_r = set_where(issuer, arena);
 	if (*error_r == NULL)
-		issuer->keys = read_keys(issuer, arena, error_r);
+		read_keys(issuer, arena, error_r);
 	if (issuer->keys != NULL)
 		issuer->fiber = fiber_start(loop, "issuer", keep_reading, issuer);
 	if (issuer->keys != NULL && issuer->fiber == NULL)

@@ -16,6 +16,9 @@ struct issuer *issuer_new(struct loop *loop, struct arena *arena, const char *wh
 /* Takes *issuer_p, on a fiber: waits until nothing is asked any more. NULL is fine. */
 void issuer_destroy(struct issuer **issuer_p);
 
+/* How where is said to people: not what of a URL may be secret. */
+const char *issuer_shown(struct arena *arena, const char *where);
+
 /* Returns the tenant whose the token is, in arena, or NULL with why not. Does not wait. */
 const char *issuer_tenant(
     struct issuer *issuer, struct arena *arena, const char *token, const char **error_r);

@@ -18,7 +18,6 @@
 #include "memory.h"
 #include "notify.h"
 #include "serve_keys.h"
-#include "url.h"
 
 #define MAPPED_BYTES_MIN (256 << 10)
 
@@ -213,9 +212,7 @@ set_issuer(struct api *api, const struct serve_settings *settings)
 	if (api->issuer != NULL)
 		return STATUS_OK;
 	complain("--jwt-keys %s: %s",
-	    url_shown(session_arena(api->session), settings->jwt_keys,
-		strlen(settings->jwt_keys)),
-	    error);
+	    issuer_shown(session_arena(api->session), settings->jwt_keys), error);
 	return STATUS_FAILED;
 }
 

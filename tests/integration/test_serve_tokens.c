@@ -223,7 +223,8 @@ static const struct {
 } wrong[] = {
 	{ { "--jwt-keys", "issuer.json" }, STATUS_USAGE, "go together" },
 	{ { "--jwt-issuer", "x" }, STATUS_USAGE, "go together" },
-	{ { "--jwt-keys", "nowhere.json", RULES }, STATUS_FAILED, "No such file" },
+	{ { "--jwt-keys", "nowhere.json", RULES }, STATUS_FAILED,
+	    "--jwt-keys nowhere.json: No such file" },
 	{ { "--jwt-keys", "agents.yaml", RULES }, STATUS_FAILED, "--jwt-keys" },
 	{ { "--jwt-keys", "http://id.example.com/keys", RULES }, STATUS_FAILED,
 	    "by https://" },
@@ -231,6 +232,9 @@ static const struct {
 	    "no password" },
 	{ { "--jwt-keys", "http://127.0.0.1:1/keys", RULES }, STATUS_FAILED,
 	    "--jwt-keys" },
+	{ { "--jwt-keys", "http://127.0.0.1:1/keys?code=1234", RULES }, STATUS_FAILED,
+	    "--jwt-keys ...: " },
+	{ { "--jwt-keys", "/", RULES }, STATUS_FAILED, "--jwt-keys /: Is a directory" },
 };
 
 START_TEST(what_it_cannot_start_with_is_said)
