@@ -172,6 +172,38 @@ START_TEST(only_what_a_key_of_the_set_has_signed_is_believed)
 }
 END_TEST
 
+/* Anybody may send a token, and each key that is asked takes its time. */
+START_TEST(one_of_many_keys_must_be_named)
+{
+	const char *list = token_signer_jwk(arena, ec, quoted(", 'kid': 'b'"));
+	const char *named =
+	    token_signer_sign(arena, ec, quoted("{'alg': 'ES256', 'kid': 'b'}"),
+		quoted("{" FINE ", 'sub': 'u'}"), false);
+	const char *nameless = token_signer_sign(arena, ec, quoted("{'alg': 'ES256'}"),
+	    quoted("{" FINE ", 'sub': 'u'}"), false);
+	const char *error = NULL;
+	struct token_keys *set;
+	bool is_unknown;
+	size_t count;
+
+	for (count = 1; count <= 9; count++) {
+		set = read_set(arena_printf(arena, "{\"keys\": [%s]}", list), &error);
+		ck_assert_ptr_nonnull(set);
+		ck_assert_ptr_nonnull(
+		    token_tenant(set, &rules, arena, named, NOW, &error, &is_unknown));
+		ck_assert_int_eq(token_tenant(set, &rules, arena, nameless, NOW, &error,
+				     &is_unknown) != NULL,
+		    count <= 8);
+		token_keys_destroy(&set);
+		list = arena_printf(arena, "%s, %s", list,
+		    token_signer_jwk(
+			arena, ec, arena_printf(arena, ", \"kid\": \"%zu\"", count)));
+	}
+	ck_assert_has(error, "which of the issuer's many keys");
+	ck_assert(!is_unknown);
+}
+END_TEST
+
 START_TEST(nothing_of_it_may_be_changed)
 {
 	char *token =
@@ -386,6 +418,7 @@ tcase_token(void)
 	tcase_add_loop_test(tcase, what_a_token_says_counts, 0, COUNT(said));
 	tcase_add_loop_test(tcase, only_what_a_key_of_the_set_has_signed_is_believed, 0,
 	    COUNT(signatures));
+	tcase_add_test(tcase, one_of_many_keys_must_be_named);
 	tcase_add_test(tcase, nothing_of_it_may_be_changed);
 	tcase_add_test(tcase, a_signature_with_a_salt_is_one_too);
 	tcase_add_test(tcase, the_example_of_the_standard_is_believed);
