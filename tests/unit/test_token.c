@@ -1,4 +1,5 @@
 #include <check.h>
+#include <openssl/err.h>
 #include <string.h>
 
 /* Interface under test */
@@ -169,6 +170,8 @@ START_TEST(only_what_a_key_of_the_set_has_signed_is_believed)
 	    token_tenant(keys, &rules, arena, token, NOW, &error, &is_unknown) != NULL,
 	    signatures[_i].is_fine);
 	ck_assert_int_eq(is_unknown, signatures[_i].is_unknown);
+	/* What OpenSSL notes would be taken for a connection's error. */
+	ck_assert_uint_eq(ERR_peek_error(), 0);
 }
 END_TEST
 
@@ -379,6 +382,7 @@ START_TEST(what_a_key_says_of_itself_counts)
 	if (members[_i].error != NULL)
 		ck_assert_has(error, members[_i].error);
 	token_keys_destroy(&set);
+	ck_assert_uint_eq(ERR_peek_error(), 0);
 }
 END_TEST
 
