@@ -12,6 +12,7 @@ TCase *tcase_serve_rights(void);
 
 #define COUNT(list) (int)(sizeof(list) / sizeof(list)[0])
 #define KEY "0123456789abcdef-acme"
+#define OTHER_KEY "0123456789abcdef-other"
 #define PLAIN_KEY "fedcba9876543210"
 #define ORIGIN "https://app.example.com"
 
@@ -22,8 +23,8 @@ key_file(mode_t mode)
 {
 	const char *path = arena_printf(fleet->arena, "%s/serve.keys", fleet->folder);
 
-	fleet_up_write(
-	    fleet, "serve.keys", "# who may ask\n" KEY " acme\n" PLAIN_KEY "\n");
+	fleet_up_write(fleet, "serve.keys",
+	    "# who may ask\n" KEY " acme\n" OTHER_KEY " other\n" PLAIN_KEY "\n");
 	ck_assert_int_eq(chmod(path, mode), 0);
 	return path;
 }
@@ -247,6 +248,60 @@ START_TEST(without_keys_it_answers_to_its_own_name)
 }
 END_TEST
 
+/* --- how much at once ----------------------------------------------------------------------- */
+
+struct crowd {
+	const char *url; /* of a server of its own */
+	struct serve_answer own, others, admins;
+};
+
+static struct serve_answer
+count_at(const char *url, const char *key)
+{
+	return ASK(.url = url, .path = "/threads/count", .body = "{}",
+	    .headers = { key });
+}
+
+/* While a stream of acme's goes on. */
+static bool
+ask_beside(void *arg, const struct serve_frame *frame)
+{
+	struct crowd *crowd = arg;
+
+	(void)frame;
+	crowd->own = count_at(crowd->url, "X-Api-Key: " KEY);
+	crowd->others = count_at(crowd->url, "X-Api-Key: " OTHER_KEY);
+	crowd->admins = count_at(crowd->url, "X-Api-Key: " PLAIN_KEY);
+	return false;
+}
+
+START_TEST(who_has_much_going_on_leaves_room_for_others)
+{
+	const char *path = key_file(0600);
+	struct cli_job *server;
+	struct crowd crowd = { .url = serve_start(
+				   &server, (const char *const[]){ "--api-keys", path,
+						"--tenant-requests", "1", NULL }) };
+	unsigned looks = 0;
+
+	ASK(.url = crowd.url, .path = "/runs/stream",
+	    .body = "{'assistant_id': 'slow', 'on_disconnect': 'cancel', " HI "}",
+	    .headers = { "X-Api-Key: " KEY }, .on_frame = ask_beside, .arg = &crowd);
+	ck_assert_int_eq(crowd.own.status, 429);
+	ck_assert_str_eq(serve_header(&crowd.own, "Retry-After"), "1");
+	ck_assert_str_eq(value_get_text(crowd.own.json, "detail"),
+	    "1 requests of your tenant are going on, as many as may be at once");
+	ck_assert_int_eq(crowd.others.status, 200);
+	ck_assert_int_eq(crowd.admins.status, 200);
+	/* It has hung up: soon there is room again. */
+	while (
+	    count_at(crowd.url, "X-Api-Key: " KEY).status == 429 && looks++ < SERVE_LOOKS)
+		serve_pause();
+	ck_assert_int_eq(count_at(crowd.url, "X-Api-Key: " KEY).status, 200);
+	serve_stop(&server);
+}
+END_TEST
+
 /* --- flags -------------------------------------------------------------------------------- */
 
 static const struct {
@@ -302,6 +357,7 @@ tcase_serve_rights(void)
 	tcase_add_unchecked_fixture(tcase, serve_open, serve_close);
 	tcase_add_test(tcase, who_has_a_key_may_ask);
 	tcase_add_test(tcase, a_keys_tenant_is_its_runs);
+	tcase_add_test(tcase, who_has_much_going_on_leaves_room_for_others);
 	tcase_add_test(tcase, a_page_of_another_site_changes_nothing);
 	tcase_add_test(tcase, a_page_that_is_named_may_ask);
 	tcase_add_test(tcase, all_pages_may_ask_if_that_is_said);

@@ -428,59 +428,6 @@ START_TEST(agents_are_everybodys)
 }
 END_TEST
 
-/* --- its share ---------------------------------------------------------------------------- */
-
-struct crowd {
-	const char *url; /* of a server of its own */
-	struct serve_answer own, others, admins;
-};
-
-static struct serve_answer
-count_at(const char *url, const char *key)
-{
-	return ASK(.url = url, .path = "/threads/count", .body = "{}",
-	    .headers = { key });
-}
-
-/* While a stream of acme's goes on. */
-static bool
-ask_beside(void *arg, const struct serve_frame *frame)
-{
-	struct crowd *crowd = arg;
-
-	(void)frame;
-	crowd->own = count_at(crowd->url, ACME);
-	crowd->others = count_at(crowd->url, OTHER);
-	crowd->admins = count_at(crowd->url, ADMIN);
-	return false;
-}
-
-START_TEST(who_has_much_going_on_leaves_room_for_others)
-{
-	const char *keys = arena_printf(fleet->arena, "%s/serve.keys", fleet->folder);
-	struct cli_job *server;
-	struct crowd crowd = { .url = serve_start(
-				   &server, (const char *const[]){ "--api-keys", keys,
-						"--tenant-requests", "1", NULL }) };
-	unsigned looks = 0;
-
-	ASK(.url = crowd.url, .path = "/runs/stream",
-	    .body = "{'assistant_id': 'slow', 'on_disconnect': 'cancel', " HI "}",
-	    .headers = { ACME }, .on_frame = ask_beside, .arg = &crowd);
-	ck_assert_int_eq(crowd.own.status, 429);
-	ck_assert_str_eq(serve_header(&crowd.own, "Retry-After"), "1");
-	ck_assert_str_eq(value_get_text(crowd.own.json, "detail"),
-	    "1 requests of your tenant are going on, as many as may be at once");
-	ck_assert_int_eq(crowd.others.status, 200);
-	ck_assert_int_eq(crowd.admins.status, 200);
-	/* It has hung up: soon there is room again. */
-	while (count_at(crowd.url, ACME).status == 429 && looks++ < SERVE_LOOKS)
-		serve_pause();
-	ck_assert_int_eq(count_at(crowd.url, ACME).status, 200);
-	serve_stop(&server);
-}
-END_TEST
-
 TCase *
 tcase_serve_tenants(void)
 {
@@ -500,6 +447,5 @@ tcase_serve_tenants(void)
 	tcase_add_test(tcase, memory_is_its_own);
 	tcase_add_test(tcase, assistants_are_its_own);
 	tcase_add_test(tcase, agents_are_everybodys);
-	tcase_add_test(tcase, who_has_much_going_on_leaves_room_for_others);
 	return tcase;
 }
