@@ -48,7 +48,8 @@ lua_turn(struct arena *arena, const struct middleware_use *use, enum hook hook,
 		.context = literal(arena, "{'user': 'u'}"),
 		.run = "r",
 		.thread = "t",
-		.agent = "helper" };
+		.agent = "helper",
+		.tenant = "acme" };
 
 	if (turn.messages == NULL)
 		turn.messages = value_empty_array();

@@ -162,8 +162,9 @@ static const struct {
 	    "1}}",
 	    "{'n': 1, 't': 'hi', 'z': true, 'k': 'q', 'jump_to': 'end'}" },
 	{ "return {who = runtime.agent .. runtime.run_id .. runtime.thread_id .. "
-	  "runtime.name, user = runtime.context.user, x = runtime.settings.x}",
-	    "{}", "{'who': 'helperrtlua', 'user': 'u', 'x': 7}" },
+	  "runtime.name .. runtime.tenant, user = runtime.context.user, x = "
+	  "runtime.settings.x}",
+	    "{}", "{'who': 'helperrtluaacme', 'user': 'u', 'x': 7}" },
 	{ "local t = json.decode('{\"a\": [1, 2.5, null]}') t.a[1] = 9 "
 	  "return {j = json.encode(t.a)}",
 	    "{}", "{'j': '[9,2.5,null]'}" },
