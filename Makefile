@@ -24,7 +24,7 @@ CFLAGS   ?= $(if $(SAN),-O1 -g1,-O2 -g)
 PROGRAMS := broker coordinator hub worker-model worker-tools flotilla
 SHARED   := proto runtime $(addprefix runtime/,http process redis trace yaml zmq) middleware/schema middleware middleware/lua middleware/builtin agent store peer
 # The command line, which no other program includes; folder by folder in ARCHITECTURE.md.
-CLI      := cli $(addprefix cli/,agents crons fleet http interrupts keys monitor runs serve threads)
+CLI      := cli $(addprefix cli/,agents crons fleet http interrupts keys monitor runs serve serve/access serve/rpc serve/streams threads)
 PACKAGES := libczmq libzmq hiredis libcurl libuv yajl yaml-0.1 libsystemd libpcre2-8 lua5.4 \
             libsodium libssl libcrypto zlib
 # For `flotilla` alone, whose header needs no flags: the processes of the fleet serve no HTTP.

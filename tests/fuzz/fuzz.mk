@@ -16,8 +16,8 @@ fuzz_archive := $(BUILD)/fuzz/libfuzzed.a
 fuzz_sanitize := address,undefined
 # All of ours but the programs' main(), and of the command line what a fuzzer needs; q: two programs may have files of one name.
 fuzz_cli := $(addprefix cli/,asks.c fleet_file.c show.c show_field.c tame.c interrupts/actions.c interrupts/decide.c \
-  serve/assistant_body.c serve/command_body.c serve/frames.c serve/frames_calls.c serve/nul.c serve/run_body.c serve/shape.c \
-  serve/speech.c serve/tenant_name.c serve/token.c serve/token_key.c threads/state.c)
+  serve/assistant_body.c serve/command_body.c serve/streams/frames.c serve/streams/frames_calls.c serve/nul.c serve/run_body.c serve/shape.c \
+  serve/streams/speech.c serve/access/tenant_name.c serve/access/token.c serve/access/token_key.c threads/state.c)
 fuzz_sources = $(filter-out %/main.c,$(wildcard $(addsuffix /*.c,$(SHARED) broker coordinator worker-model worker-tools))) $(fuzz_cli) \
   tests/support/scripted_frames.c
 

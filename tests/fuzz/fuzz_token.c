@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../cli/serve/token.h"
+#include "../../cli/serve/access/token.h"
 
 /* Of RFC 7515, appendix A.3, whose token is in the corpus: its signature is right, and it is for nobody. */
 static const char set[] = "{\"keys\": [{\"kty\": \"EC\", \"crv\": \"P-256\", \"x\": "

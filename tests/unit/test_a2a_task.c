@@ -7,7 +7,7 @@
 #include "literal.h"
 
 /* Interface under test */
-#include "../../cli/serve/a2a_task.h"
+#include "../../cli/serve/rpc/a2a_task.h"
 
 TCase *tcase_a2a_task(void);
 

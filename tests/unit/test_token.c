@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* Interface under test */
-#include "../../cli/serve/token.h"
+#include "../../cli/serve/access/token.h"
 
 #include "has.h"
 #include "token_signer.h"
