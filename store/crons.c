@@ -265,7 +265,6 @@ crons_create(struct store *store, struct arena *arena, const struct cron *cron)
 	command_time(&command, cron->next_ms);
 	command_text(&command, arena_strdup(arena, made));
 	command_uint(&command, CRONS_SHARD_MAX);
-	command_uint(&command, CRONS_TENANT_SHARD_MAX);
 	add_fields(&command, cron);
 	return answered(store, &command);
 }

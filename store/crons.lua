@@ -10,8 +10,10 @@ local function cron_key(prefix, cron)
   return prefix .. 'cron:' .. cron
 end
 
--- Whether the shard has that many of the tenant whose the cron is.
-local function cron_tenant_is_full(key, cron, most)
+local CRONS_TENANT_SHARD_MAX = 100 -- as in proto/bounds.h
+
+-- Whether the shard has as many as may be of the tenant whose the cron is.
+local function cron_tenant_is_full(key, cron)
   local tenant = tenant_of(cron)
   local count = 0
   if tenant then
@@ -21,10 +23,10 @@ local function cron_tenant_is_full(key, cron, most)
       end
     end
   end
-  return count >= most
+  return count >= CRONS_TENANT_SHARD_MAX
 end
 
--- cron_create(crons; prefix, cron, next, made, most, most of a tenant, field, value, ...)
+-- cron_create(crons; prefix, cron, next, made, most, field, value, ...)
 -- made: a word of this one creation, by which it is known again when its answer was lost; most: so many
 -- crons a shard has at most. Returns {"OK"}, {"KNOWN"} (there is one of that name), {"FULL"}, {"TENANT_FULL"}.
 local function cron_create(keys, args)
@@ -36,13 +38,13 @@ local function cron_create(keys, args)
   if redis.call('ZCARD', keys[1]) >= tonumber(args[5]) then
     return { 'FULL' }
   end
-  if cron_tenant_is_full(keys[1], args[2], tonumber(args[6])) then
+  if cron_tenant_is_full(keys[1], args[2]) then
     return { 'TENANT_FULL' }
   end
   local now = text(now_ms())
   redis.call('DEL', key)
   redis.call('HSET', key, 'version', '1', 'made', args[4], 'created', now, 'updated', now)
-  call_with('HSET', key, args, 7, #args)
+  call_with('HSET', key, args, 6, #args)
   redis.call('ZADD', keys[1], args[3], args[2])
   return { 'OK' }
 end
