@@ -47,7 +47,7 @@ static const struct setting serve_settings_table[] = {
 	{ "jwt-issuer", SETTING_TEXT, SETTING(jwt.issuer), NULL, 0, 0, NULL,
 	    "what must stand in a token as `iss`", 0 },
 	{ "jwt-audience", SETTING_TEXT, SETTING(jwt.audience), NULL, 0, 0, NULL,
-	    "what must be in its `aud`", 0 },
+	    "what must be in a token's `aud`", 0 },
 	{ "jwt-tenant", SETTING_TEXT, SETTING(jwt.tenant), "sub", 0, 0, NULL,
 	    "the claim of a token that names its tenant", 0 },
 	{ "open", SETTING_BOOL, SETTING(open), NULL, 0, 0, NULL,
