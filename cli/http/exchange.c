@@ -14,12 +14,6 @@
 #define STALLED_MS 1000u   /* who takes nothing for so long gives way to who does */
 #define PLAIN_TYPE "text/plain; charset=utf-8"
 
-static struct request *
-request_of(const struct exchange *exchange)
-{
-	return (struct request *)exchange; /* its first member */
-}
-
 static bool
 is_head(const struct exchange *exchange)
 {

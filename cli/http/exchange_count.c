@@ -1,12 +1,6 @@
 /* What a request counts for: whose it is, and what is held of its body, and of what was made of that. */
 #include "http_server_private.h"
 
-static struct request *
-request_of(const struct exchange *exchange)
-{
-	return (struct request *)exchange; /* its first member */
-}
-
 /* Of nobody's there is no bound but that of all. */
 static bool
 has_room(const struct request *request, size_t size)

@@ -66,6 +66,13 @@ struct http_server {
 /* Has the daemon run in the loop's next turn. */
 void http_server_run_soon(struct http_server *server);
 
+/* The request that an exchange, its first member, is of. */
+static inline struct request *
+request_of(const struct exchange *exchange)
+{
+	return (struct request *)exchange;
+}
+
 /* Returns new, in the server's list: of a head that has come. */
 struct request *request_new(struct http_server *server, struct MHD_Connection *connection,
     const char *method, const char *path);

@@ -60,8 +60,7 @@ static const struct setting serve_settings_table[] = {
 	    "at once; others wait", 0 },
 	{ "tenant-requests", SETTING_INTEGER, SETTING(tenant_requests), "0", 0, 30000,
 	    NULL,
-	    "of one tenant's keys at once, streams and waits among them; further ones "
-	    "are "
+	    "of one tenant at once, streams and waits among them; further ones are "
 	    "answered 429; 0: half of --connections",
 	    0 },
 	{ "redis-wait-ms", SETTING_INTEGER, SETTING(redis_wait_ms), "30000", 0, 600000,

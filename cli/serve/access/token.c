@@ -20,6 +20,7 @@
 
 _Static_assert(
     sizeof HASH_MARK - 1 + 2 * HASH_BYTES <= TENANT_BYTES_MAX, "a tenant's name");
+_Static_assert(HASH_BYTES <= crypto_generichash_BYTES_MIN, "of a hash");
 
 struct token_keys {
 	struct token_key *items[KEYS_MAX];
@@ -251,9 +252,7 @@ refusal(const struct token_rules *rules, const struct value *claims, double now)
 const char *
 token_tenant_name(struct arena *arena, const char *claim)
 {
-	unsigned char hash[HASH_BYTES > crypto_generichash_BYTES_MIN
-			       ? HASH_BYTES
-			       : crypto_generichash_BYTES_MIN];
+	unsigned char hash[crypto_generichash_BYTES_MIN];
 	char text[2 * HASH_BYTES + 1];
 
 	if (tenant_is_name(claim) && strncmp(claim, HASH_MARK, strlen(HASH_MARK)) != 0)

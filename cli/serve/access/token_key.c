@@ -113,7 +113,7 @@ number_of(
 		   : NULL;
 }
 
-/* Takes *build_p. Returns the key of that kind, or NULL: it is none. */
+/* Takes build. Returns the key of that kind, or NULL: it is none. */
 static EVP_PKEY *
 key_from(const char *kind, OSSL_PARAM_BLD *build)
 {
