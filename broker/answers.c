@@ -1,5 +1,6 @@
 /* answers: what workers say of calls: CALL_ACK, RESULT, BUSY, RELEASE, ANNOUNCE. */
 #include "memory.h"
+#include "permits.h"
 #include "planted.h"
 #include "tables.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "permits.h"
 #include "tables.h"
 
 const struct core_options core_defaults = {

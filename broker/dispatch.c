@@ -2,6 +2,7 @@
  * step, so that the order of events within a step does not decide. */
 #include <assert.h>
 
+#include "permits.h"
 #include "tables.h"
 
 uint32_t

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "permits.h"
+
 #include "bodies.h"
 #include "memory.h"
 #include "tables.h"

@@ -1,4 +1,5 @@
 /* requests: what those say who ask for calls: CALL, CANCEL, RESULT_ACK. */
+#include "permits.h"
 #include "planted.h"
 #include "tables.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "permits.h"
 #include "planted.h"
 #include "tables.h"
 

@@ -10,6 +10,7 @@
 #include "log.h"
 #include "memory.h"
 #include "run.h"
+#include "store_webhooks.h"
 
 #define TAKEN_MAX 32u       /* of a shard at once */
 #define UNDER_WAY_MAX 1000u /* of this process */

@@ -1,4 +1,6 @@
 /* store_webhooks: the ends of runs that somebody wants to be told. */
+#include "store_webhooks.h"
+
 #include "store_private.h"
 
 static const char *

@@ -7,6 +7,7 @@
 
 /* Interface under test */
 #include "store.h"
+#include "store_webhooks.h"
 
 TCase *tcase_store_webhooks(void);
 
