@@ -13,51 +13,56 @@
 #define FNV_OFFSET 2166136261u
 #define FNV_PRIME 16777619u
 
-/* The function library: these files, one behind the other; fleet.lua begins it. */
-#define PARTS(PART)                                                                      \
+/* The function library: these files, one behind the other; fleet.lua begins it. What a LEAF defines is its own, in a block: Lua has
+ * room for 200 locals in one function, and all of the library is one. */
+#define PARTS(PART, LEAF)                                                                \
 	PART(fleet)                                                                      \
 	PART(line)                                                                       \
 	PART(own)                                                                        \
 	PART(submit)                                                                     \
 	PART(inbox)                                                                      \
 	PART(shard)                                                                      \
-	PART(items)                                                                      \
-	PART(webhooks)                                                                   \
-	PART(agents)                                                                     \
+	LEAF(items)                                                                      \
+	LEAF(webhooks)                                                                   \
+	LEAF(agents)                                                                     \
 	PART(threads)                                                                    \
-	PART(chores)                                                                     \
-	PART(crons)                                                                      \
-	PART(assistants)
+	LEAF(chores)                                                                     \
+	LEAF(crons)                                                                      \
+	LEAF(assistants)
 
 #define DECLARE(name)                                                                    \
 	extern const char _binary_store_##name##_lua_start[],                            \
 	    _binary_store_##name##_lua_end[];
-PARTS(DECLARE)
+PARTS(DECLARE, DECLARE)
 
 const char *
 store_library(void)
 {
 	static const struct {
 		const char *begin, *end;
+		bool is_leaf;
 	} parts[] = {
-#define ROW(name) { _binary_store_##name##_lua_start, _binary_store_##name##_lua_end },
-		PARTS(ROW)
+#define TEXT(name) _binary_store_##name##_lua_start, _binary_store_##name##_lua_end
+#define PART(name) { TEXT(name), false },
+#define LEAF(name) { TEXT(name), true },
+		PARTS(PART, LEAF)
 	};
 	static char *library;
-	size_t size = 1, i;
-	char *at;
+	struct packet text = { 0 };
+	size_t i;
 
 	if (library != NULL)
 		return library;
-	for (i = 0; i < sizeof parts / sizeof parts[0]; i++)
-		size += (size_t)(parts[i].end - parts[i].begin);
-	at = library = xcalloc(1, size);
 	for (i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-		size = (size_t)(parts[i].end - parts[i].begin);
-		memcpy(at, parts[i].begin, size);
-		at += size;
+		if (parts[i].is_leaf)
+			packet_append(&text, "do\n", 3);
+		packet_append(
+		    &text, parts[i].begin, (size_t)(parts[i].end - parts[i].begin));
+		if (parts[i].is_leaf)
+			packet_append(&text, "end\n", 4);
 	}
-	*at = '\0';
+	packet_append(&text, "", 1);
+	library = text.data;
 	return library;
 }
 
