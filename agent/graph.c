@@ -241,3 +241,22 @@ graph_find(const struct graph *graph, const char *name)
 	}
 	return -1;
 }
+
+/* --- where a thread stands ---------------------------------------------------------------- */
+
+bool
+graph_stands(const struct value *head)
+{
+	const char *next = value_get_text(head, "next");
+
+	return next != NULL && strcmp(next, GRAPH_END) != 0;
+}
+
+bool
+graph_has_failed(const struct value *head)
+{
+	const struct value *status = value_get(head, "status");
+
+	return graph_stands(head) &&
+	       (value_text_is(status, "error") || value_text_is(status, "cancelled"));
+}

@@ -71,6 +71,11 @@ const struct value *graph_tool_calls(
 /* Returns the node's index by name, or -1. */
 long graph_find(const struct graph *graph, const char *name);
 
+/* Where a thread stands that has that head (docs/redis.md; NULL: none): whether a node is next; and whether the run that has
+ * left it there had failed, or was cancelled. */
+bool graph_stands(const struct value *head);
+bool graph_has_failed(const struct value *head);
+
 /* The graph as Mermaid text (solid: always, dotted: conditional, dotted without an arrow: an agent that the tools
  * may have work), and as a value {nodes: [...], edges: [{from, to, conditional}], agents?: [{middleware, name}]}. */
 const char *graph_mermaid(struct arena *arena, const struct graph *graph);

@@ -212,6 +212,7 @@ superstep(struct run *run)
 	run->used = (struct value_list){ .arena = run->scratch };
 	state_step(
 	    run->state, arena_printf(run->scratch, "%s-%" PRIu64, run->id, run->step));
+	run->entered = true;
 	go = execute(run, &result);
 	if (go != GO_ON)
 		return go;
@@ -232,7 +233,7 @@ superstep(struct run *run)
 	}
 	run->at = route(run, &result);
 	debug_event(run, node, &result);
-	run->passed_interrupt = false;
+	run->passed_interrupt = run->entered = false;
 	run->recovered = false; /* what the owner before us sent is answered */
 	run->round = NULL;
 	if (run_node(run)->kind != NODE_END && /* behind the last one nothing waits */
@@ -305,6 +306,7 @@ end_early(struct run *run)
 		run_fail(run, "CancelledError", "cancelled");
 	if (run->state != NULL)
 		run_repair(run, run->arena);
+	run->round = NULL; /* its calls are answered */
 	return run_commit_end(run, run->is_late ? "error" : "cancelled", NULL);
 }
 
@@ -354,11 +356,10 @@ forget(struct run *run)
 	run->pauses_before = run->pauses_after = NULL;
 	run->round = run->unconfirmed = run->rest = run->kept_input = NULL;
 	run->sent_before = NULL;
-	run->tenant = NULL;
 	run->fault = NULL;
-	run->id = run->paused = run->source = run->node = NULL;
+	run->id = run->paused = run->source = run->node = run->tenant = NULL;
 	run->recovered = run->stream = run->passed_interrupt = run->dirty = run->goes_on =
-	    false;
+	    run->entered = false;
 }
 
 static void

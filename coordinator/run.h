@@ -87,6 +87,8 @@ struct run {
 	const struct value *pauses_before,
 	    *pauses_after;     /* nodes at which it pauses beside its agent's; or NULL */
 	bool passed_interrupt; /* going on behind a pause: no interrupt_before at `at` */
+	bool
+	    entered; /* the node at `at` has begun: who goes on behind its failure does not pause in front of it */
 	const char
 	    *paused; /* why it is interrupted: "interrupt_before", "interrupt_after",
 			       "interrupt", "uncertain" */
@@ -169,15 +171,14 @@ enum go run_past_begin(
 
 /* --- runs that bring no input (run_go_on.c) ---------------------------------------------- */
 
-/* Whether a node is next where a thread has that head. */
-bool run_stands(const struct value *head);
 /* Whether head is of the agent that the run is to be of; stands: how the thread is there, for the error. */
 enum go run_check_agent(struct run *run, const struct value *head, const char *stands);
 /* Goes on where head stands: after a takeover, too. */
 enum go run_begin_at_head(struct run *run, const struct value *head);
 /* Runs once more what followed the checkpoint of that head. */
 enum go run_begin_replay(struct run *run, const struct value *head);
-/* Applies answer to what the thread's pause asks, and goes on. */
+/* Applies answer to what the thread's pause asks, and goes on; behind a failure, too, where what had ended is not done again
+ * (run_failed.c). */
 enum go run_begin_resume(
     struct run *run, const struct value *head, const struct value *answer);
 /* Writes command's `update`, and begins at its `goto`, or where head (or NULL) stands, with the answer `resume`, if there is
@@ -305,6 +306,8 @@ enum go run_call(struct run *run, struct arena *arena, const struct run_call *ca
     const struct value **body_r);
 /* [call id]: what has been sent since the last commit, by whom ever; NULL: nobody can know. */
 const struct value *run_sent(struct run *run);
+/* Whether call id may have been sent since the last commit, by whom ever. */
+bool run_may_be_sent(const struct run *run, const char *id);
 /* Forgets of sent what no broker has (caller_is_unsent): whom the run is given to may send it as new, also
  * where it must not run twice. */
 void run_strike_unsent(struct run *run);
@@ -360,6 +363,8 @@ struct effect {
 	/* Of children (run_child.c): what came of those that have ended, [map], or NULL; the one whose pause
 	 * holds the call up, {thread, child, asks_nothing?}, or NULL; what it is answered now, {id: answer}. */
 	const struct value *children, *held, *given;
+	/* {thread, child, asks_nothing, at_work}: the child that has begun and has not come to something, as `held`; or NULL. */
+	const struct value *at_work;
 };
 
 /* Sends the call until its fate is known, or its tool's policy says what becomes of it.
@@ -371,6 +376,10 @@ enum go run_effect(struct run *run, struct arena *arena, struct effect *effect,
  * {asks: [ask], held} is a child's that a human is to answer. */
 enum go run_effect_with_children(struct run *run, struct arena *arena,
     struct effect *effect, const struct value **outcome_r);
+
+/* Of a call that must not run twice, and was cancelled after it was sent: its outcome by its tool's policy, in run's scratch, or NULL:
+ * it is to be sent again. */
+const struct value *run_effect_cut_off(struct run *run, struct effect *effect);
 
 /* Adds the events about an outcome to the next commit. */
 void run_effect_events(
@@ -404,6 +413,19 @@ bool run_round_asks(const struct value *outcome);
  * GO_FAIL: what they ask cannot be kept. */
 enum go run_round_pause(struct run *run, const struct effect *effects,
     const struct value *const *outcomes, size_t count);
+
+/* What is kept of a call that has that outcome, or asks, in run's arena. */
+const struct value *run_round_kept(
+    struct run *run, const struct effect *effect, const struct value *outcome);
+
+/* The round has failed the run: the run's `round` becomes what a run that goes on needs not do again (run_failed.c). outcomes:
+ * NULL for a call that has none, and for one whose outcome is the failure. */
+void run_round_failed(struct run *run, struct effect *effects,
+    const struct value *const *outcomes, size_t count);
+
+/* Before effect's child goes on: one that such a round has left and whose thread stands nowhere is left, the call asks for it
+ * anew. GO_DROP: Redis does not say. */
+enum go run_children_stand(struct run *run, struct arena *arena, struct effect *effect);
 
 /* Whether somebody is asked in round, which a pause has kept. */
 bool run_answer_wanted(const struct value *round);

@@ -211,10 +211,13 @@ priority_of(const struct run *run)
 								    : PRIORITY_USUAL;
 }
 
-/* The agent's version is pinned with the run that made head, where its nodes go on. */
+/* The agent's version is pinned with the run that made head, where its nodes go on; but not where it has failed: the agent may
+ * have been mended. */
 static const char *
-version_of(const struct run *run, const struct value *head)
+version_of(const struct run *run, const struct value *head, const struct value *options)
 {
+	if (value_has(options, "resume") && graph_has_failed(head))
+		return run_record_text(run, "version");
 	return run->goes_on && value_get_text(head, "version") != NULL
 		   ? value_get_text(head, "version")
 		   : run_record_text(run, "version");
@@ -315,7 +318,7 @@ find_head(struct run *run, const struct store_claim *claim, const struct value *
 {
 	*head_r = claim->head;
 	run->goes_on = !value_has(run->record, "input") &&
-		       (!value_has(options, "command") || run_stands(claim->head));
+		       (!value_has(options, "command") || graph_stands(claim->head));
 	return run->goes_on && run->past.version >= 0
 		   ? run_copy_children(run, claim->head, head_r)
 		   : GO_ON;
@@ -358,7 +361,7 @@ load(struct run *run, struct store_claim *claim)
 	go = find_head(run, claim, options, &head);
 	if (go != GO_ON)
 		return go;
-	version = version_of(run, head);
+	version = version_of(run, head, options);
 	if (agent != NULL && version != NULL)
 		run->agent = agents_get(
 		    run->coordinator->agents, run->arena, agent, version, &error);

@@ -117,6 +117,17 @@ may_be_known(const struct run *run, const char *id)
 	       (run->sent_before == NULL || value_contains(run->sent_before, id));
 }
 
+bool
+run_may_be_sent(const struct run *run, const char *id)
+{
+	size_t i;
+
+	for (i = 0; i < run->sent.count; i++)
+		if (value_text_is(run->sent.items[i], id))
+			return true;
+	return may_be_known(run, id);
+}
+
 /* A process that was frozen behind its commit finds it done, while the run has another owner
  * by now who has given the call up as uncertain: what must not run twice is not begun on the
  * word of a lease that is over. */

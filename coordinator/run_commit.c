@@ -86,11 +86,15 @@ new_head(struct run *run, const char *status)
 		    spec != NULL ? value_str(arena, spec->name) : NULL },
 		{ VALUE_TEXT("version"),
 		    spec != NULL ? value_str(arena, spec->version) : NULL },
-		{ VALUE_TEXT("next"),
-		    spec != NULL ? value_str(arena, run_node(run)->name) : NULL },
+		/* A first run that has changed nothing stands nowhere. */
+		{ VALUE_TEXT("next"), spec != NULL && !leaves_nothing(run)
+					  ? value_str(arena, run_node(run)->name)
+					  : NULL },
+		{ VALUE_TEXT("entered"),
+		    run->fault != NULL && run->entered ? value_bool(true) : NULL },
 		{ VALUE_TEXT("paused"),
 		    run->paused != NULL ? value_str(arena, run->paused) : NULL },
-		{ VALUE_TEXT("round"), run->fault == NULL ? run->round : NULL },
+		{ VALUE_TEXT("round"), run->round },
 		/* Its questions are its parent's: nobody answers them here. */
 		{ VALUE_TEXT("task"), recorded(run, "task") },
 		{ VALUE_TEXT("assistant"), recorded(run, "assistant") },

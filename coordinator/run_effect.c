@@ -156,6 +156,16 @@ outcome_of_lost(struct run *run, struct arena *arena, const struct effect *effec
 	}
 }
 
+const struct value *
+run_effect_cut_off(struct run *run, struct effect *effect)
+{
+	const struct value *reason = value_str(run->scratch,
+	    "it was under way when another call of its round ended the run");
+
+	return outcome_of_lost(
+	    run, run->scratch, effect, lost_with(run->scratch, NULL, effect, reason));
+}
+
 /* It only says that calls were lost, and that one more was about to be sent. */
 static bool
 is_to_be_sent(const struct value *stored)

@@ -42,6 +42,9 @@ run_begin_replay(struct run *run, const struct value *head)
 
 	if (go == GO_ON)
 		go = run_begin_at_head(run, head);
+	/* Anew: also what a failure has left (run_failed.c). */
+	if (!value_text_is(value_get(head, "status"), "interrupted"))
+		run->round = NULL;
 	run->passed_interrupt = go == GO_ON && run_answer_wanted(run->round);
 	run->first_step = run->step;
 	run->dirty = true;
@@ -60,7 +63,7 @@ take_answer(struct run *run, const struct value *head, const struct value *answe
 	if (value_is_nil(answer))
 		return GO_ON;
 	return run_fail(run, "ValueError",
-	    "thread '%s' is paused at '%s' and asks nothing: resume it with null",
+	    "thread '%s' stands at '%s' and asks nothing: resume it with null",
 	    run->thread, node != NULL ? node : "?");
 }
 
@@ -68,35 +71,49 @@ static enum go
 nothing_waits(struct run *run)
 {
 	return run_fail(run, "ValueError",
-	    "thread '%s' waits for nothing: there is no interrupt to resume",
+	    "thread '%s' waits for nothing: there is no interrupt to resume, and no "
+	    "failure to go on behind",
 	    run->thread);
+}
+
+/* As in LangGraph there is nothing to do then, which is no mistake. */
+static bool
+is_done(const struct value *head, const struct value *answer)
+{
+	return value_is_nil(answer) && value_has(head, "next") && !graph_stands(head);
+}
+
+/* Without an answer: what its round asked, it asks. */
+static enum go
+go_on_behind_failure(
+    struct run *run, const struct value *head, const struct value *answer)
+{
+	/* What failed in front of a node has not paused there yet. */
+	run->passed_interrupt = value_get_bool(head, "entered", false);
+	return value_is_nil(answer) ? GO_ON : take_answer(run, head, answer);
 }
 
 enum go
 run_begin_resume(struct run *run, const struct value *head, const struct value *answer)
 {
-	if (head == NULL || !value_text_is(value_get(head, "status"), "interrupted"))
+	bool waits = value_text_is(value_get(head, "status"), "interrupted");
+
+	if (!waits && !graph_has_failed(head) && !is_done(head, answer))
 		return nothing_waits(run);
-	if (run_check_agent(run, head, "waits") != GO_ON)
+	if (run_check_agent(run, head, waits ? "waits" : "stands") != GO_ON)
 		return GO_FAIL;
 	if (run_begin_at_head(run, head) != GO_ON)
 		return GO_FAIL;
-	/* As in LangGraph: behind a pause the next one in front of a node is that of a later node. */
-	run->passed_interrupt = true;
 	run->first_step = run->step;
 	run->dirty = true;
+	if (!waits)
+		return go_on_behind_failure(run, head, answer);
+	/* As in LangGraph: behind a pause the next one in front of a node is that of a later node. */
+	run->passed_interrupt = true;
 	return take_answer(run, head, answer);
 }
 
 /* --- commands ----------------------------------------------------------------------------- */
-
-bool
-run_stands(const struct value *head)
-{
-	const char *next = value_get_text(head, "next");
-
-	return next != NULL && strcmp(next, GRAPH_END) != 0;
-}
 
 /* What a command writes comes in as an input does, but into any field. */
 static enum go
@@ -121,6 +138,8 @@ answer_command(struct run *run, const struct value *head, const struct value *co
 	if (!same_calls)
 		run->round = NULL;
 	if (!value_has(command, "resume"))
+		return GO_ON;
+	if (graph_has_failed(head) && value_is_nil(value_get(command, "resume")))
 		return GO_ON;
 	if (!value_text_is(value_get(head, "status"), "interrupted"))
 		return nothing_waits(run);
@@ -180,8 +199,8 @@ run_begin_command(struct run *run, const struct value *head, const struct value 
 	    calls, graph_tool_calls(run->arena, spec, state_messages(run->state)));
 
 	if (go == GO_ON)
-		go = run_stands(head) ? go_on_at(run, head, command, same_calls)
-				      : go_to(run, head, command);
+		go = graph_stands(head) ? go_on_at(run, head, command, same_calls)
+					: go_to(run, head, command);
 	if (go != GO_ON)
 		return go;
 	/* As in LangGraph: the first node is not paused in front of. */

@@ -97,8 +97,8 @@ flaw_of_about(struct arena *arena, const struct value *outcome)
 	return reason;
 }
 
-static const struct value *
-kept_call(struct run *run, const struct effect *effect, const struct value *outcome)
+const struct value *
+run_round_kept(struct run *run, const struct effect *effect, const struct value *outcome)
 {
 	struct arena *arena = run->arena;
 	const char *key = effect->call.key != NULL ? effect->call.key : effect->call.id;
@@ -142,7 +142,7 @@ run_round_pause(struct run *run, const struct effect *effects,
 			return run_fail(run, "ValueError",
 			    "%s asks with a response_schema that is none: %s",
 			    run_node(run)->name, flaw);
-		kept = kept_call(run, &effects[i], outcomes[i]);
+		kept = run_round_kept(run, &effects[i], outcomes[i]);
 		value_fields_set(&round, arena_printf(run->arena, "%zu", i), kept);
 		interrupt =
 		    interrupt || value_has(kept, "interrupt") || value_has(kept, "held");

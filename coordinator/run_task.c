@@ -115,6 +115,17 @@ send_on(struct run *run, struct arena *arena, struct effect *effect, const char 
 	return run_effect(run, arena, effect, outcome_r);
 }
 
+/* What a run needs to go on with a child that is cancelled with this one (run_failed.c). */
+static const struct value *
+at_work(struct arena *arena, const struct effect *effect, const struct child *child)
+{
+	const struct value *thread = value_get(effect->held, "thread");
+
+	return value_map(arena, "thread",
+	    thread != NULL ? thread : value_str(arena, child->run), "child", child->wish,
+	    "asks_nothing", value_bool(true), "at_work", value_bool(true), NULL);
+}
+
 /* Does what is wanted, unless who had the run before us has. */
 static enum go
 see_to(struct run *run, struct arena *arena, struct effect *effect, struct child *child,
@@ -128,10 +139,16 @@ see_to(struct run *run, struct arena *arena, struct effect *effect, struct child
 	*came_r = value_get(run->results, id);
 	if (*came_r != NULL)
 		return GO_ON;
-	go = value_has(child->wish, "op")
-		 ? run_async(run, arena, effect, child, came_r)
-		 : child_run_to_end(run, arena, effect, child, came_r);
-	return go == GO_ON ? store_came(run, arena, id, *came_r) : go;
+	if (value_has(child->wish, "op")) {
+		go = run_async(run, arena, effect, child, came_r);
+	} else {
+		effect->at_work = at_work(arena, effect, child);
+		go = child_run_to_end(run, arena, effect, child, came_r);
+	}
+	if (go != GO_ON)
+		return go;
+	effect->at_work = NULL;
+	return store_came(run, arena, id, *came_r);
 }
 
 enum go
@@ -147,6 +164,9 @@ run_effect_with_children(struct run *run, struct arena *arena, struct effect *ef
 	for (;;) {
 		struct child child = { 0 };
 
+		go = run_children_stand(run, arena, effect);
+		if (go != GO_ON)
+			return go;
 		if (effect->held == NULL || effect->known != NULL) {
 			set_call(arena, effect, &first);
 			go = send_on(run, arena, effect, kept_by, outcome_r);
@@ -163,7 +183,6 @@ run_effect_with_children(struct run *run, struct arena *arena, struct effect *ef
 			effect->call = first;
 		} else {
 			child.wish = value_get(effect->held, "child");
-			go = GO_ON;
 		}
 		if (go == GO_ON)
 			go = see_to(run, arena, effect, &child, first.id, &came);

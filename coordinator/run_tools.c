@@ -11,6 +11,9 @@
 #define TOOL_WAIT_MS                                                                     \
 	10000 /* a call may wait, beside the time that its tool says it takes */
 
+#define SETTLE_MS                                                                        \
+	200u /* those that end soon behind one that fails the run are not cancelled for it */
+
 struct tool_calls;
 
 /* One call of the round. Its arena lives until the round is over. */
@@ -23,6 +26,7 @@ struct tool_call {
 	const struct value *body; /* its outcome */
 	enum go go;
 	bool ended;
+	bool failed; /* the run, of what it answered */
 };
 
 struct tool_calls {
@@ -116,6 +120,18 @@ stop_others(struct tool_calls *round)
 			fiber_cancel(round->calls[i].fiber);
 }
 
+/* One has failed the run: what others have done by then, who goes on behind the failure need not do again. */
+static void
+settle(struct tool_calls *round)
+{
+	struct loop *loop = round->run->coordinator->loop;
+	uint64_t last_ms = loop_now_ms(loop) + SETTLE_MS, now_ms = loop_now_ms(loop);
+
+	while (round->left > 0 && now_ms < last_ms && !run_must_stop(round->run) &&
+	       fiber_wait_ms(last_ms - now_ms) != -1)
+		now_ms = loop_now_ms(loop);
+}
+
 /* Runs all calls; returns when every one has ended, cancelled or not. */
 static enum go
 run_all(struct tool_calls *round)
@@ -141,10 +157,12 @@ run_all(struct tool_calls *round)
 	while (round->left > 0) {
 		if ((round->stop || fiber_cancelled()) && !stopped) {
 			stopped = true;
+			settle(round);
 			stop_others(round);
 			fiber_shield(true);
 		}
-		fiber_wait();
+		if (round->left > 0)
+			fiber_wait();
 	}
 	if (stopped)
 		fiber_shield(false);
@@ -345,6 +363,7 @@ collect(struct tool_calls *round, struct step_result *result)
 
 		if (call->go == GO_ON && call->body != NULL) {
 			one = collect_one(round->run, result, call);
+			call->failed = one != GO_ON;
 			run_used(round->run, value_get(call->body, "usage"));
 			value_list_add_all(
 			    &notes, value_copy(round->run->scratch,
@@ -386,6 +405,39 @@ pause_round(struct tool_calls *round)
 	for (i = 0; i < round->count; i++)
 		outcomes[i] = round->calls[i].body;
 	return run_round_pause(round->run, round->effects, outcomes, round->count);
+}
+
+/* Whether what call has answered counts also where another one has failed the run. */
+static bool
+has_ended_well(const struct tool_call *call)
+{
+	const struct value *fault = value_get(call->body, "fault");
+	const struct fault *flaw;
+
+	if (call->go != GO_ON || call->body == NULL || call->failed)
+		return false;
+	if (value_is(fault, VALUE_MAP) && fault_from_value(call->arena, fault)->control)
+		return false;
+	if (!value_is(fault, VALUE_MAP) && !run_round_asks(call->body)) {
+		flaw = run_command_flaw(call->arena, call->effect->tool_call,
+		    value_get(call->body, "commands"));
+		return flaw == NULL || !fails_run(call->round->run, flaw);
+	}
+	return !body_fails_run(call);
+}
+
+/* What has ended is not made again by who goes on behind the failure. */
+static void
+leave_round(struct tool_calls *round)
+{
+	const struct value **outcomes =
+	    arena_alloc(round->run->scratch, (round->count + 1) * sizeof *outcomes);
+	size_t i;
+
+	for (i = 0; i < round->count; i++)
+		outcomes[i] =
+		    has_ended_well(&round->calls[i]) ? round->calls[i].body : NULL;
+	run_round_failed(round->run, round->effects, outcomes, round->count);
 }
 
 static void
@@ -435,6 +487,8 @@ run_tools_node(struct run *run, struct step_result *result)
 		go = collect(&round, result);
 	if (round.count > 0)
 		run->dirty = true;
+	if (go == GO_FAIL)
+		leave_round(&round);
 	if (go == GO_ON && asks(&round))
 		go = pause_round(&round);
 	release(&round);

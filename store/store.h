@@ -376,12 +376,20 @@ enum store_status store_orphans(struct store *store, struct arena *arena, unsign
 enum store_status store_dead(
     struct store *store, struct arena *arena, size_t limit, const struct value **runs_r);
 
-/* Queues what dead run was to do as new_run, on the same thread, with that version of its agent.
- * STORE_KNOWN: new_run is taken; STORE_NONE: run is not dead; instead_r is the one that was
+struct store_retry {
+	const char *thread, *run, *new_run;
+	const char *version; /* of its agent */
+	/* For a run that is not dead, but has failed or was cancelled: the version that it has left its thread at, which is the newest
+	 * still; 0: only a dead one. */
+	uint64_t left;
+	const struct value
+	    *options; /* with which it goes on there; NULL: its input, and its own */
+};
+/* Queues what dead run was to do as new_run, on the same thread.
+ * STORE_KNOWN: new_run is taken; STORE_NONE: run is not dead, nor has it left the thread so; instead_r is the one that was
  * retried in its place, or ""; STORE_DAMAGED: a key of the thread is of a wrong type, and run stays dead. */
 enum store_status store_retry(struct store *store, struct arena *arena,
-    const char *thread, const char *run, const char *new_run, const char *version,
-    const char **instead_r);
+    const struct store_retry *retry, const char **instead_r);
 
 /* Takes run out of the dead letters; its record stays. STORE_NONE: it is not among them. */
 enum store_status store_discard(

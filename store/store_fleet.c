@@ -288,10 +288,11 @@ store_dead(
 }
 
 enum store_status
-store_retry(struct store *store, struct arena *arena, const char *thread, const char *run,
-    const char *new_run, const char *version, const char **instead_r)
+store_retry(struct store *store, struct arena *arena, const struct store_retry *retry,
+    const char **instead_r)
 {
 	struct command command = { .arena = arena };
+	const char *thread = retry->thread, *new_run = retry->new_run;
 	const struct value *reply;
 	const char *other = NULL;
 	bool is_new;
@@ -304,9 +305,13 @@ store_retry(struct store *store, struct arena *arena, const char *thread, const 
 	command_function(
 	    &command, "fl_retry", store_thread_key(arena, thread), store_shard(thread));
 	command_text(&command, thread);
-	command_text(&command, run);
+	command_text(&command, retry->run);
 	command_text(&command, new_run);
-	command_text(&command, version);
+	command_text(&command, retry->version);
+	if (retry->left > 0)
+		command_uint(&command, retry->left);
+	if (retry->left > 0 && retry->options != NULL)
+		command_value(&command, retry->options);
 	status = store_read(store, &command, &reply);
 	if (status == STORE_DAMAGED && is_new)
 		store_unbind_run(store, arena, new_run, thread);

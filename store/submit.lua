@@ -273,18 +273,26 @@ local function refuse(keys, args)
   return { 'REFUSED' }
 end
 
--- retry(thread key; prefix, thread, run, new run, version): queues what a dead letter was to do as
--- a new run, with that version of its agent; the old one leaves the index and names the new one.
+-- Whether run, of that status, ended before it was done and its thread still has the version that it left.
+local function has_left(thread_key, status, left)
+  return (status == 'error' or status == 'cancelled') and redis.call('HGET', thread_key, 'version') == left
+end
+
+-- retry(thread key; prefix, thread, run, new run, version; left, options): queues what a dead letter was to do as
+-- a new run, with that version of its agent; the old one leaves the index and names the new one. left: so, too, a run that has failed,
+-- or was cancelled, as long as that is its thread's version; with options, if there are any, instead of its own and its input.
 -- Returns {"QUEUED", runs before it}, {"KNOWN", status} (the new id is taken), {"NOT_DEAD", status,
 -- the run that took its place or ""}, or {"UNKNOWN"}.
 local function retry(keys, args)
-  local prefix, thread, run, new_run = args[1], args[2], args[3], args[4]
+  local prefix, thread, run, new_run, options = args[1], args[2], args[3], args[4], args[7]
   local key = run_key(prefix, run)
   local record = redis.call('HMGET', key, 'status', 'retried', unpack(KEPT_BY_RETRY))
   if not record[1] then
     return { 'UNKNOWN' }
   end
-  if not redis.call('ZSCORE', prefix .. 'dead', run) then
+  if redis.call('ZSCORE', prefix .. 'dead', run) then
+    options = nil
+  elseif record[2] or not has_left(keys[1], record[1], args[6]) then
     return { 'NOT_DEAD', record[1], record[2] or '' }
   end
   local answer, again = known(prefix, new_run)
@@ -297,9 +305,13 @@ local function retry(keys, args)
     fields[5], fields[6] = 'again', again
   end
   for i, name in ipairs(KEPT_BY_RETRY) do
-    if record[i + 2] then
+    local value = record[i + 2]
+    if options and (name == 'input' or name == 'options') then
+      value = name == 'options' and options
+    end
+    if value then
       fields[#fields + 1] = name
-      fields[#fields + 1] = record[i + 2]
+      fields[#fields + 1] = value
     end
   end
   redis.call('ZREM', prefix .. 'dead', run)

@@ -4,6 +4,7 @@
 #include "asks.h"
 #include "bounds.h"
 #include "find.h"
+#include "graph.h"
 #include "submit.h"
 
 struct resume_settings {
@@ -80,8 +81,11 @@ run_resume(struct session *session, const void *arg, const char *const *rest)
 	if (status != STATUS_OK)
 		return status;
 	head = value_get(state, "head");
-	if (!value_text_is(value_get(head, "status"), "interrupted")) {
-		complain("thread '%s' waits for nothing", thread);
+	if (!value_text_is(value_get(head, "status"), "interrupted") &&
+	    !graph_has_failed(head)) {
+		complain("thread '%s' waits for nothing, and no run has failed where it "
+			 "stands",
+		    thread);
 		return STATUS_FAILED;
 	}
 	answer = asks_answer(arena, asks_of(arena, head), &given);
@@ -93,13 +97,15 @@ run_resume(struct session *session, const void *arg, const char *const *rest)
 const struct command command_resume = {
 	.name = "resume",
 	.usage = "RUN|THREAD [ANSWER]",
-	.summary = "goes on with a thread that is interrupted",
+	.summary = "goes on with a thread that is interrupted, or whose run failed",
 	.text =
 	    "Goes on with a thread where it is interrupted; ANSWER (JSON, or a text) "
 	    "answers what it asked: `flotilla state THREAD` shows that. Several "
 	    "interrupts are answered by their ids, all or some: with --answer, or by a "
 	    "JSON map. A call whose fate is unknown asks for repeat, fail or "
-	    "'{\"respond\": \"text\"}'.",
+	    "'{\"respond\": \"text\"}'. Without an answer it also goes on where a run "
+	    "has "
+	    "failed or was cancelled: what had ended there is not done again.",
 	.table = table,
 	.settings_size = sizeof(struct resume_settings),
 	.arguments_max = 2,

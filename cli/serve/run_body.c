@@ -211,7 +211,8 @@ read_command(struct reading *reading, const struct value *given, int64_t checkpo
 	set_json(reading, "command", command.moves);
 }
 
-/* Without input a thread goes on where it stands: from a pause that asks nothing, or once more from a checkpoint. */
+/* Without input a thread goes on where it stands: from a pause that asks nothing, behind a failure, or once more from a
+ * checkpoint. */
 static void
 go_on(struct reading *reading, int64_t checkpoint)
 {
@@ -219,7 +220,7 @@ go_on(struct reading *reading, int64_t checkpoint)
 
 	if (checkpoint > 0)
 		set_checkpoint(reading, checkpoint);
-	else if (checkpoint == NO_CHECKPOINT && place->is_paused)
+	else if (checkpoint == NO_CHECKPOINT && place->goes_on)
 		set(reading, "resume", "null");
 	else if (checkpoint == NO_CHECKPOINT && place->version > 0)
 		set_checkpoint(reading, place->version);

@@ -38,7 +38,8 @@ struct run_place {
 	const char *fingerprint; /* of a request that may be made again, or NULL */
 	bool is_stateless;       /* the thread is made for it, and goes with it */
 	/* Of a thread that there is: where it stands, for a body without input. */
-	bool is_paused;
+	bool
+	    goes_on; /* it is paused, or what its last run did not finish can be gone on with */
 	int64_t version;
 	const char *next; /* the node that it stands in front of, or NULL: none */
 };

@@ -50,7 +50,7 @@ traceparent_of(const struct call *call)
 static bool
 find_place(struct call *call, const struct value *body, struct run_place *place_r)
 {
-	const char *key, *next;
+	const char *key;
 	const struct value *thread = NULL, *head;
 	bool makes_thread = value_text_is(value_get(body, "if_not_exists"), "create");
 	enum store_status status;
@@ -82,12 +82,11 @@ find_place(struct call *call, const struct value *body, struct run_place *place_
 	}
 	place_r->version = value_get_int(thread, "version", 0);
 	head = value_get(thread, "head");
-	place_r->is_paused = value_text_is(value_get(head, "status"), "interrupted");
-	next = value_get_text(head, "next");
+	place_r->goes_on = value_text_is(value_get(head, "status"), "interrupted") ||
+			   graph_has_failed(head);
 	/* Of one that is busy nobody knows where it will stand. */
-	if (next != NULL && strcmp(next, GRAPH_END) != 0 &&
-	    strcmp(shape_thread_status(thread), "busy") != 0)
-		place_r->next = next;
+	if (graph_stands(head) && strcmp(shape_thread_status(thread), "busy") != 0)
+		place_r->next = value_get_text(head, "next");
 	return true;
 }
 

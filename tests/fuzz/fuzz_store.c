@@ -339,7 +339,9 @@ read_commit(struct store *store, struct arena *arena)
 	    strlen(answer) == 0)
 		abort();
 	store_run_thread(store, arena, RUN, &answer);
-	store_retry(store, arena, THREAD, RUN, "r9", "v", &answer);
+	store_retry(store, arena,
+	    &(struct store_retry){ THREAD, RUN, "r9", "v", 1, value_empty_map() },
+	    &answer);
 }
 
 int

@@ -77,7 +77,26 @@ static const char tools[] =
     "  echo \"pay $FLOTILLA_IDEMPOTENCY_KEY\" >> %s\n"
     "  while [ -e %s ]; do sleep 0.01; done\n"
     "  [ -n \"$FLOTILLA_ANSWER\" ] || { echo \"{\\\"pay\\\": $ARG_AMOUNT}\"; exit 75; }\n"
-    "  echo \"paid: $FLOTILLA_ANSWERS\"\n";
+    "  echo \"paid: $FLOTILLA_ANSWERS\"\n"
+    "---\n"
+    "name: break\n"
+    "description: breaks, if something is broken\n"
+    "parameters: {properties: {}}\n"
+    "input: none\n"
+    "command: |\n"
+    "  echo \"break $FLOTILLA_IDEMPOTENCY_KEY\" >> %s\n"
+    "  while [ -e %s ]; do sleep 0.01; done\n"
+    "  [ ! -e %s ] || { echo it is broken >&2; exit 1; }\n"
+    "  echo mended\n"
+    "---\n"
+    "name: linger\n"
+    "description: takes its time\n"
+    "parameters: {properties: {}}\n"
+    "input: none\n"
+    "command: |\n"
+    "  echo linger >> %s\n"
+    "  while [ -e %s ]; do sleep 0.01; done\n"
+    "  echo lingered\n";
 
 /* --- a fleet ------------------------------------------------------------------------ */
 
@@ -119,11 +138,15 @@ ask_act_tools(
 
 	scene.ledger = kit_path(scene.kit, "ledger");
 	scene.hold = kit_path(scene.kit, "hold");
+	scene.wait = kit_path(scene.kit, "wait");
+	scene.broken = kit_path(scene.kit, "broken");
 	kit_flag(scene.kit, KIT_TOOLS, "--tools",
-	    more_tools != NULL ? more_tools
-			       : kit_write(scene.kit, "tools.yaml",
-				     arena_printf(scene.arena, tools, scene.ledger,
-					 scene.ledger, scene.hold)));
+	    more_tools != NULL
+		? more_tools
+		: kit_write(scene.kit, "tools.yaml",
+		      arena_printf(scene.arena, tools, scene.ledger, scene.ledger,
+			  scene.hold, scene.ledger, scene.wait, scene.broken,
+			  scene.ledger, scene.hold)));
 	for (i = 0; i < sizeof users / sizeof *users; i++) {
 		kit_flag(scene.kit, users[i], "--plugin", plugin);
 		kit_flag(scene.kit, users[i], "--plugin", example);

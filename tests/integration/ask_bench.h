@@ -10,14 +10,15 @@ struct scene {
 	struct arena *arena;
 	struct fleet_kit *kit;
 	struct fleet_client *client;
-	const char *ledger, *hold;
+	const char *ledger, *hold, *wait, *broken;
 	void (*play)(struct scene *scene);
 };
 
 /* Plays with a fleet of its own. The agents are one of the name of each place, which asks there,
  * "parallel", with a round of three calls of which two ask, and "stops", which pauses before and
  * behind its tools. The tools are note and pay, which writes a line into the ledger when it begins,
- * ends not while the file hold is there, and asks before it pays. */
+ * ends not while the file hold is there, and asks before it pays; linger, which does that, too, and asks nothing; and break, which ends not while the file
+ * wait is there, and then fails if broken is. */
 void ask_act(void (*play)(struct scene *scene));
 /* With other agents, in YAML. */
 void ask_act_with(void (*play)(struct scene *scene), const char *agents);

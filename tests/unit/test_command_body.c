@@ -18,7 +18,7 @@ static struct command_body body;
 static const struct run_place fresh = { .thread = "t", .run = "r" };
 static const struct run_place idle = { .thread = "t", .run = "r", .version = 4 };
 static const struct run_place paused = {
-	.thread = "t", .run = "r", .version = 4, .is_paused = true, .next = "tools"
+	.thread = "t", .run = "r", .version = 4, .goes_on = true, .next = "tools"
 };
 
 static void

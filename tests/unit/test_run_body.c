@@ -288,16 +288,16 @@ static const struct {
 	struct run_place place;
 	const char *keys, *expected; /* NULL: refused */
 } continued[] = {
-	{ { .thread = "t", .run = "r", .is_paused = true, .version = 4 }, "'input': null",
+	{ { .thread = "t", .run = "r", .goes_on = true, .version = 4 }, "'input': null",
 	    "{'agent': 'a', 'run': 'r', 'thread': 't', 'resume': 'null'}" },
-	{ { .thread = "t", .run = "r", .is_paused = true, .version = 4 }, "",
+	{ { .thread = "t", .run = "r", .goes_on = true, .version = 4 }, "",
 	    "{'agent': 'a', 'run': 'r', 'thread': 't', 'resume': 'null'}" },
 	{ { .thread = "t", .run = "r", .version = 4 }, "'input': null",
 	    "{'agent': 'a', 'run': 'r', 'thread': 't', 'checkpoint': '4'}" },
-	{ { .thread = "t", .run = "r", .is_paused = true, .version = 4 },
+	{ { .thread = "t", .run = "r", .goes_on = true, .version = 4 },
 	    "'input': null, 'checkpoint_id': '2'",
 	    "{'agent': 'a', 'run': 'r', 'thread': 't', 'checkpoint': '2'}" },
-	{ { .thread = "t", .run = "r", .is_paused = true, .version = 4 },
+	{ { .thread = "t", .run = "r", .goes_on = true, .version = 4 },
 	    "'command': {'resume': 7}, 'checkpoint': {'checkpoint_id': '4'}",
 	    "{'agent': 'a', 'run': 'r', 'thread': 't', 'resume': '7'}" },
 	{ { .thread = "t", .run = "r" }, "'input': null", NULL },

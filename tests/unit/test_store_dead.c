@@ -293,6 +293,15 @@ START_TEST(a_commit_says_that_its_run_is_dead)
 }
 END_TEST
 
+static enum store_status
+retry(const char *run, const char *new_run, const char *version, const char **instead_r)
+{
+	return store_retry(trial.b, trial.arena,
+	    &(struct store_retry){
+		.thread = "t", .run = run, .new_run = new_run, .version = version },
+	    instead_r);
+}
+
 static void
 play_retry(void)
 {
@@ -302,16 +311,13 @@ play_retry(void)
 
 	quarantine("r");
 	trial_hset("r:r", "assistant", "polite");
-	ck_assert_int_eq(
-	    store_retry(trial.b, trial.arena, "t", "r", "r2", "2", &instead), STORE_OK);
+	ck_assert_int_eq(retry("r", "r2", "2", &instead), STORE_OK);
 	ck_assert_uint_eq(value_size(dead()), 0);
 	store_run(trial.b, trial.arena, "t", "r", &old);
 	ck_assert_str_eq(value_get_text(old, "retried"), "r2");
 	/* The answer was lost, and it is asked for again. */
-	ck_assert_int_eq(
-	    store_retry(trial.b, trial.arena, "t", "r", "r2", "2", &instead), STORE_OK);
-	ck_assert_int_eq(
-	    store_retry(trial.b, trial.arena, "t", "r", "r3", "2", &instead), STORE_NONE);
+	ck_assert_int_eq(retry("r", "r2", "2", &instead), STORE_OK);
+	ck_assert_int_eq(retry("r", "r3", "2", &instead), STORE_NONE);
 	ck_assert_str_eq(instead, "r2");
 	/* What came to nothing has left no name. */
 	ck_assert_int_eq(
@@ -343,20 +349,59 @@ play_damaged_retry(void)
 
 	quarantine("r");
 	trial_ask("SET", line, "no list");
-	ck_assert_int_eq(
-	    store_retry(trial.b, trial.arena, "t", "r", "r2", "2", &text), STORE_DAMAGED);
+	ck_assert_int_eq(retry("r", "r2", "2", &text), STORE_DAMAGED);
 	ck_assert_uint_eq(value_size(dead()), 1);
 	store_run(trial.b, trial.arena, "t", "r", &old);
 	ck_assert_ptr_null(value_get(old, "retried"));
 	ck_assert_int_eq(store_run_thread(trial.b, trial.arena, "r2", &text), STORE_NONE);
 	trial_ask("DEL", line);
-	ck_assert_int_eq(
-	    store_retry(trial.b, trial.arena, "t", "r", "r2", "2", &text), STORE_OK);
+	ck_assert_int_eq(retry("r", "r2", "2", &text), STORE_OK);
 }
 
 START_TEST(a_dead_run_whose_thread_is_damaged_stays_dead)
 {
 	trial_play(play_damaged_retry);
+}
+END_TEST
+
+/* What it has left its thread at, and goes on from; not when anything has come since, nor twice. */
+static void
+play_left(void)
+{
+	const struct value *options = value_map(trial.arena, "resume", value_nil(), NULL);
+	struct store_retry again = { .thread = "t",
+		.run = "r1",
+		.new_run = "r2",
+		.version = "2",
+		.left = 4,
+		.options = options };
+	struct store_claim claim;
+	const char *instead;
+
+	trial_submit("t", "r1");
+	trial_hset("r:r1", "status", "error");
+	trial_hset("t:t", "version", "5");
+	ck_assert_int_eq(store_retry(trial.b, trial.arena, &again, &instead), STORE_NONE);
+	again.left = 5;
+	trial_hset("r:r1", "status", "success");
+	ck_assert_int_eq(store_retry(trial.b, trial.arena, &again, &instead), STORE_NONE);
+	trial_hset("r:r1", "status", "cancelled");
+	trial_delete("t:t:q");
+	ck_assert_int_eq(store_retry(trial.b, trial.arena, &again, &instead), STORE_OK);
+	ck_assert_int_eq(store_retry(trial.b, trial.arena, &again, &instead), STORE_OK);
+	again.new_run = "r3";
+	ck_assert_int_eq(store_retry(trial.b, trial.arena, &again, &instead), STORE_NONE);
+	ck_assert_str_eq(instead, "r2");
+	trial_claim(trial.b, "t", LONG, &claim);
+	ck_assert_str_eq(claim.run, "r2");
+	ck_assert_ptr_null(value_get(claim.record, "input"));
+	ck_assert_str_eq(redis_reply_text(value_get(claim.record, "retry_of")), "r1");
+	ck_assert_ptr_nonnull(value_get(claim.record, "options"));
+}
+
+START_TEST(a_failed_run_is_retried_where_it_left_its_thread)
+{
+	trial_play(play_left);
 }
 END_TEST
 
@@ -366,15 +411,11 @@ play_no_retry(void)
 	const char *instead;
 
 	trial_submit("t", "r");
-	ck_assert_int_eq(
-	    store_retry(trial.b, trial.arena, "t", "r", "r2", "1", &instead), STORE_NONE);
-	ck_assert_int_eq(
-	    store_retry(trial.b, trial.arena, "t", "nothing", "r3", "1", &instead),
-	    STORE_NONE);
+	ck_assert_int_eq(retry("r", "r2", "1", &instead), STORE_NONE);
+	ck_assert_int_eq(retry("nothing", "r3", "1", &instead), STORE_NONE);
 	trial_delete("t:t:q");
 	quarantine("r4");
-	ck_assert_int_eq(store_retry(trial.b, trial.arena, "t", "r4", "r", "1", &instead),
-	    STORE_KNOWN);
+	ck_assert_int_eq(retry("r4", "r", "1", &instead), STORE_KNOWN);
 	ck_assert_uint_eq(value_size(dead()), 1);
 }
 
@@ -420,6 +461,7 @@ tcase_store_dead(void)
 	tcase_add_test(tcase, who_ended_late_is_known_until_there_is_progress);
 	tcase_add_test(tcase, a_commit_says_that_its_run_is_dead);
 	tcase_add_test(tcase, a_dead_run_is_retried_once);
+	tcase_add_test(tcase, a_failed_run_is_retried_where_it_left_its_thread);
 	tcase_add_test(tcase, a_dead_run_whose_thread_is_damaged_stays_dead);
 	tcase_add_test(tcase, only_a_dead_run_is_retried_and_only_under_a_new_id);
 	tcase_add_test(tcase, a_discarded_run_is_no_dead_letter_any_more);
