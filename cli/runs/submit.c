@@ -12,6 +12,7 @@
 #include "bounds.h"
 #include "chat.h"
 #include "follow.h"
+#include "graph.h"
 #include "json.h"
 #include "nearest.h"
 #include "service.h"
@@ -92,6 +93,15 @@ print_answer(
 		printf("%s\n", show_text(arena, chat_text(arena, last)));
 }
 
+/* Its thread stands where it was left; not when another run has been there, or it changed nothing. */
+static void
+say_stop(const char *run, const struct value *head)
+{
+	if (graph_has_failed(head) && value_text_is(value_get(head, "run"), run))
+		complain("run %s stopped in %s; `flotilla retry %s` goes on", run,
+		    value_get_text(head, "next"), run);
+}
+
 /* Returns STATUS_OK, or why what it has to say cannot be read, which has been said. */
 static enum status
 print_end(struct session *session, const char *thread, const char *run,
@@ -124,9 +134,10 @@ print_end(struct session *session, const char *thread, const char *run,
 	} else if (!settings->follow && !settings->silent) {
 		print_answer(session, state, value_get(record, "output"));
 	}
-	if (value_text_is(value_get(last, "status"), "interrupted")) {
+	if (value_text_is(value_get(last, "status"), "interrupted"))
 		asks_say_end(arena, run, thread, value_get(record, "interrupts"));
-	}
+	else if (value_is(error, VALUE_MAP))
+		say_stop(run, value_get(state, "head"));
 	return STATUS_OK;
 }
 

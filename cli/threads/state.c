@@ -7,6 +7,7 @@
 #include "asks.h"
 #include "command.h"
 #include "find.h"
+#include "graph.h"
 #include "json.h"
 #include "show.h"
 #include "show_field.h"
@@ -60,6 +61,22 @@ print_file(struct session *session, const struct value *thread, const char *path
 	return STATUS_OK;
 }
 
+/* A run has left the thread of that head before it was done. */
+static void
+print_stop(const struct value *head)
+{
+	const struct value *round = value_get(head, "round");
+	size_t done = 0, count = value_is(round, VALUE_MAP) ? value_size(round) : 0, i;
+
+	for (i = 0; i < count; i++)
+		done += value_has(round->pairs[i].value, "outcome");
+	printf("stopped: %s in %s", value_get_text(head, "status"),
+	    value_get_text(head, "next"));
+	if (count > 1)
+		printf(", %zu of %zu calls done", done, count);
+	printf("; `flotilla retry %s` goes on\n", value_get_text(head, "run"));
+}
+
 static void
 print_thread(struct arena *arena, const struct value *thread)
 {
@@ -84,6 +101,9 @@ print_thread(struct arena *arena, const struct value *thread)
 		    value_get_text(head, "paused"), value_get_text(head, "next"),
 		    asks_want_decision(asks) ? "approve" : "resume",
 		    value_get_text(thread, "thread"));
+	if (graph_has_failed(head) && !value_has(thread, "checkpoint") &&
+	    (active == NULL || *active == '\0'))
+		print_stop(head);
 	show_asks(arena, asks, "  ");
 	for (i = 0; i < value_size(messages); i++)
 		show_message(arena, value_at(messages, i), "  ");

@@ -133,6 +133,8 @@ static void
 play_siblings(struct scene *scene)
 {
 	fail_behind(scene, "breaks", NULL);
+	ck_assert_ptr_nonnull(strstr(kit_flotilla(scene->kit, "state", "t", NULL),
+	    "stopped: error in tools, 1 of 2 calls done; `flotilla retry r1` goes on\n"));
 	check_retry(retry(scene, "nobody", NULL, NULL), 3, "not known");
 	ask_restart_everything(scene);
 	check_retry(retry(scene, "r1", "--run-id", "r2"), 0, "r2");
