@@ -6,6 +6,7 @@
 #include "asks.h"
 #include "memory.h"
 #include "room.h"
+#include "round.h"
 #include "store_past.h"
 
 #define STRUCTURED "structured_response"
@@ -208,7 +209,7 @@ read_thread(struct call *call, struct arena *arena, const char *name, const char
     const struct value **thread_r, const struct value **values_r)
 {
 	struct store *store = api_store(call->api);
-	const struct value *thread, *head;
+	const struct value *thread, *head, *messages;
 	struct shape_view view;
 	enum store_status status =
 	    run == NULL ? store_thread(store, arena, name, &thread)
@@ -221,8 +222,10 @@ read_thread(struct call *call, struct arena *arena, const char *name, const char
 	if (status != STORE_OK)
 		return status;
 	*thread_r = value_map_with(arena, thread, "asks", asks_of(arena, head));
-	*values_r = shape_values(
-	    arena, value_get(thread, "messages"), value_get(thread, "fields"), &view);
+	messages = value_get(thread, "messages");
+	if (run == NULL)
+		messages = round_messages(arena, head, messages);
+	*values_r = shape_values(arena, messages, value_get(thread, "fields"), &view);
 	return STORE_OK;
 }
 

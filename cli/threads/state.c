@@ -9,6 +9,7 @@
 #include "find.h"
 #include "graph.h"
 #include "json.h"
+#include "round.h"
 #include "show.h"
 #include "show_field.h"
 #include "store_past.h"
@@ -65,11 +66,8 @@ print_file(struct session *session, const struct value *thread, const char *path
 static void
 print_stop(const struct value *head)
 {
-	const struct value *round = value_get(head, "round");
-	size_t done = 0, count = value_is(round, VALUE_MAP) ? value_size(round) : 0, i;
+	size_t done, count = round_calls(head, &done);
 
-	for (i = 0; i < count; i++)
-		done += value_has(round->pairs[i].value, "outcome");
 	printf("stopped: %s in %s", value_get_text(head, "status"),
 	    value_get_text(head, "next"));
 	if (count > 1)
@@ -81,7 +79,10 @@ static void
 print_thread(struct arena *arena, const struct value *thread)
 {
 	const struct value *head = value_get(thread, "head");
-	const struct value *messages = value_get(thread, "messages");
+	const struct value *messages =
+	    value_has(thread, "checkpoint")
+		? value_get(thread, "messages")
+		: round_messages(arena, head, value_get(thread, "messages"));
 	const struct value *fields = value_get(thread, "fields");
 	const struct value *asks = asks_of(arena, head);
 	const char *active = value_get_text(thread, "run");

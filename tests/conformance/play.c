@@ -7,6 +7,7 @@
 #include "fiber.h"
 #include "json.h"
 #include "process.h"
+#include "round.h"
 
 #define STEP_MS 20000u
 #define KNOWN_MS 10000u
@@ -262,8 +263,9 @@ play_step(struct player *player, struct arena *arena, const char *name, const ch
 	return value_map(arena, "status",
 	    ended ? value_get(record, "status") : value_str(arena, "timeout"), "error",
 	    value_get(fault, "message"), "messages",
-	    value_get(state, "messages") != NULL ? value_get(state, "messages")
-						 : value_empty_array(),
+	    round_messages(arena, value_get(state, "head"),
+		value_get(state, "messages") != NULL ? value_get(state, "messages")
+						     : value_empty_array()),
 	    "state", value_map_with(arena, output, "structured_response", NULL),
 	    "structured_response", value_get(output, "structured_response"), "interrupts",
 	    asked(arena, value_get(record, "interrupts")), "requests",

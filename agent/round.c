@@ -1,0 +1,57 @@
+#include "round.h"
+
+/* The round of a thread that stands; nobody is at it. NULL: there is none. */
+static const struct value *
+round_of(const struct value *head)
+{
+	const struct value *round = value_get(head, "round");
+
+	return value_is(round, VALUE_MAP) &&
+		       !value_text_is(value_get(head, "status"), "running")
+		   ? round
+		   : NULL;
+}
+
+static void
+add_answers(struct value_list *list, const struct value *outcome)
+{
+	const struct value *commands = value_get(outcome, "commands"), *messages;
+	size_t i;
+
+	if (!value_is(commands, VALUE_ARRAY))
+		return;
+	for (i = 0; i < value_size(commands); i++) {
+		messages =
+		    value_get(value_get(value_at(commands, i), "update"), "messages");
+		if (value_is(messages, VALUE_ARRAY))
+			value_list_add_all(list, messages);
+	}
+}
+
+const struct value *
+round_messages(
+    struct arena *arena, const struct value *head, const struct value *messages)
+{
+	const struct value *round = round_of(head);
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	if (round == NULL || messages == NULL)
+		return messages;
+	value_list_add_all(&list, messages);
+	for (i = 0; i < value_size(round); i++)
+		add_answers(&list, value_get(round->pairs[i].value, "outcome"));
+	return value_list_end(&list);
+}
+
+size_t
+round_calls(const struct value *head, size_t *done_r)
+{
+	const struct value *round = round_of(head);
+	size_t i;
+
+	*done_r = 0;
+	for (i = 0; i < value_size(round); i++)
+		*done_r += value_has(round->pairs[i].value, "outcome");
+	return value_size(round);
+}

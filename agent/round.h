@@ -1,0 +1,16 @@
+/* round: what a step that is not done yet keeps in its thread's head, by call (coordinator/run_round.c, run_failed.c), for who
+ * shows the thread. */
+#ifndef ROUND_H
+#define ROUND_H
+
+#include "value.h"
+
+/* messages, those of the thread of that head (NULL: none), and behind them the ones that calls of its round have answered already, which
+ * have no id yet: LangGraph shows what finished tasks have written before their step is done (semantics.md 2.3). In arena. */
+const struct value *round_messages(
+    struct arena *arena, const struct value *head, const struct value *messages);
+
+/* How many calls head's round has, and how many of them are done. */
+size_t round_calls(const struct value *head, size_t *done_r);
+
+#endif
