@@ -49,6 +49,22 @@ store_refusal(struct coordinator *coordinator, struct arena *arena,
 		"usual_ttl", retention_usual(coordinator, arena), NULL));
 }
 
+/* Nothing is left of the run: neither is the name that it was just given. Should somebody have submitted it anew by now, it is
+ * his. */
+static enum store_status
+let_go(struct store *store, struct arena *arena, const struct submission *submission)
+{
+	const char *thread = submission->thread, *run = submission->run, *other;
+	const struct value *record;
+	enum store_status status = store_unbind_run(store, arena, run, thread);
+
+	if (status == STORE_OK)
+		status = store_run(store, arena, thread, run, &record);
+	if (status == STORE_OK)
+		status = store_bind_run(store, arena, run, thread, &other);
+	return status == STORE_NONE || status == STORE_KNOWN ? STORE_OK : status;
+}
+
 static enum store_status
 refuse(struct coordinator *coordinator, struct arena *arena,
     const struct inbox_entry *entry, const struct submission *submission,
@@ -68,8 +84,7 @@ refuse(struct coordinator *coordinator, struct arena *arena,
 		status = store_refusal(
 		    coordinator, arena, entry, submission, "ValueError", reason);
 	if (status == STORE_NONE)
-		status =
-		    store_unbind_run(store, arena, submission->run, submission->thread);
+		status = let_go(store, arena, submission);
 	return status == STORE_KNOWN || status == STORE_DAMAGED ? STORE_OK : status;
 }
 
@@ -86,8 +101,7 @@ refuse_damaged(struct coordinator *coordinator, struct arena *arena,
 	    store_refusal(coordinator, arena, entry, submission, "RuntimeError", reason);
 
 	if (status == STORE_NONE)
-		return store_unbind_run(
-		    coordinator->store, arena, submission->run, submission->thread);
+		return let_go(coordinator->store, arena, submission);
 	if (status != STORE_OK && status != STORE_DAMAGED)
 		return status == STORE_KNOWN ? STORE_OK : status;
 	log_warnx("run=%s refused: %s", submission->run, reason);
@@ -228,9 +242,8 @@ move(
 		if (status == STORE_OUTDATED)
 			agents_forget(coordinator->agents, submission.agent);
 	}
-	/* Nothing is left of the run: neither is the name it was just given. */
 	if (status == STORE_NONE)
-		return store_unbind_run(store, arena, submission.run, submission.thread);
+		return let_go(store, arena, &submission);
 	if (status == STORE_REJECTED) {
 		log_info("run=%s refused: %s", submission.run, why);
 		return keep_refused(store, arena, entry, &submission, why);

@@ -61,6 +61,7 @@ static const struct {
 	{ "events", KEPT_NUMBER },
 	{ "last_commit", KEPT_INSIDE },
 	{ "late", KEPT_INSIDE },
+	{ "last_entry", KEPT_INSIDE },
 	{ "cancelling", KEPT_INSIDE },
 	{ "rejected", KEPT_INSIDE },
 };

@@ -72,29 +72,41 @@ local function take_place(thread_key, prefix, thread, run, record, now)
   return line_up(thread_key, prefix, thread, run, record, now)
 end
 
--- Whether run came by this entry of the inbox, ended, and was deleted: who was to delete the entry
--- died, and nobody has done it since (chores.lua).
-local function is_forgotten(prefix, run, entry)
-  local note = entry and redis.call('HGET', prefix .. 'forgotten', run)
-  return note and string.match(note, '^[^ ]+') == entry
+-- Whether the id of an entry of the inbox is not above another's.
+local function is_no_later(entry, other)
+  local ms, number = string.match(entry, '^(%d+)-(%d+)$')
+  local other_ms, other_number = string.match(other, '^(%d+)-(%d+)$')
+  if not ms or not other_ms then
+    return false
+  end
+  return tonumber(ms) < tonumber(other_ms) or ms == other_ms and tonumber(number) <= tonumber(other_number)
 end
 
 -- What is to be answered to a submission that is known, and left as it is, or nil; and then how many runs had its id lately
 -- that were deleted (forget_run), as text, or nil: what becomes its field `again`.
+-- Known is also what came by entry of the inbox, or one behind it, ended, and was deleted: who was to delete the entry died, and
+-- nobody has done it since (chores.lua); or who had read it slept while others did all of that. For it a run notes the last
+-- entry that it was submitted by.
 local function known(prefix, run, entry)
   local key = run_key(prefix, run)
-  local again = nil
-  if redis.call('EXISTS', prefix .. 'forgotten', again_key(run)) > 0 then -- nearly never
-    if is_forgotten(prefix, run, entry) then
-      return { 'FORGOTTEN' }
+  local record = redis.call('HMGET', key, 'entry', 'last_entry', 'status', 'rejected')
+  if record[3] then
+    if entry and not is_no_later(entry, record[2] or record[1] or '') then
+      redis.call('HSET', key, 'last_entry', entry)
     end
-    again = redis.call('GET', again_key(run)) or nil
+    return record[4] and { 'REJECTED', record[4] } or { 'KNOWN', record[3] }
   end
-  local record = redis.call('HMGET', key, 'status', 'rejected')
-  if record[2] then
-    return { 'REJECTED', record[2] }
+  if redis.call('EXISTS', prefix .. 'forgotten', again_key(run)) == 0 then -- nearly always
+    return nil
   end
-  return record[1] and { 'KNOWN', record[1] } or nil, again
+  local noted = redis.call('GET', again_key(run)) or ''
+  local last = string.match(noted, ' (.*)$') or
+    string.match(redis.call('HGET', prefix .. 'forgotten', run) or '', '^[^ ]+')
+  if entry and last and is_no_later(entry, last) then
+    return { 'FORGOTTEN' }
+  end
+  local again = string.match(noted, '^%d+')
+  return nil, again ~= '0' and again or nil
 end
 
 -- A submission that says how long it is to wait (`after`, ms) has a start (`at`) that counts from its entry's id. Ids never go
@@ -255,13 +267,9 @@ end
 -- Returns {"REFUSED"}, {"KNOWN", status} or {"FORGOTTEN"}.
 local function refuse(keys, args)
   local prefix, run = args[1], args[3]
-  if is_forgotten(prefix, run, field_of(args, 'entry', 6)) then
-    return { 'FORGOTTEN' }
-  end
-  local key = run_key(prefix, run)
-  local status = redis.call('HGET', key, 'status')
-  if status then
-    return { 'KNOWN', status }
+  local key, answer = run_key(prefix, run), known(prefix, run, field_of(args, 'entry', 6))
+  if answer then
+    return answer[1] == 'REJECTED' and { 'KNOWN', 'refused' } or answer
   end
   redis.call('HSET', key, 'status', 'refused', 'thread', args[2], 'created', now_ms())
   call_with('HSET', key, args, 6, #args)

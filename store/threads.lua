@@ -102,12 +102,15 @@ end
 
 -- What a run has left. Its place in `forgotten` has what lies elsewhere deleted, too (chores.lua), and so have
 -- its children's, if takes_children. Brokers and workers may know its calls: for so long it is noted how many runs of its id there
--- were, so that those of the next one are others (known).
+-- were, so that those of the next one are others, and the last entry that one came by, so that none before it begins one (known).
 local function forget_run(prefix, run, takes_children)
   local key = run_key(prefix, run)
-  local record = redis.call('HMGET', key, 'entry', 'thread', 'children', 'again', 'started')
-  if record[4] or record[5] then
-    redis.call('SET', again_key(run), text((tonumber(record[4] or nil) or 0) + 1), 'PX', AGAIN_MS)
+  local record = redis.call('HMGET', key, 'entry', 'thread', 'children', 'again', 'started',
+    'last_entry')
+  local entry = record[6] or record[1]
+  if entry or record[4] or record[5] then
+    local count = (tonumber(record[4] or nil) or 0) + (record[5] and 1 or 0)
+    redis.call('SET', again_key(run), text(count) .. (entry and ' ' .. entry or ''), 'PX', AGAIN_MS)
   end
   redis.call('HSET', prefix .. 'forgotten', run, (record[1] or '-') .. ' ' .. (record[2] or ''))
   local children = takes_children and record[3] and redis.call('HGETALL', key .. ':k') or {}
