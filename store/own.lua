@@ -360,7 +360,13 @@ local function end_by_commit(thread_key, args, status, head, looks, events, firs
   if field_of(args, 'dead', first) then
     redis.call('ZADD', prefix .. 'dead', now, run)
   end
-  note_wait(thread_key, prefix, thread, args[7], status ~= 'interrupted' and asked or now, asked)
+  local rollback = looks and redis.call('HGET', thread_key, 'rollback')
+  if rollback then -- it waits if it did where it is put back to
+    note_wait(thread_key, prefix, thread, redis.call('LINDEX', thread_key .. ':c', tonumber(rollback) -
+      tonumber(args[4]) - 1) or nil, asked or now, asked)
+  else
+    note_wait(thread_key, prefix, thread, args[7], status ~= 'interrupted' and asked or now, asked)
+  end
   if ttl then
     keep_until(prefix, thread, ttl, now)
   end

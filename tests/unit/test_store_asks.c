@@ -37,17 +37,27 @@ waits_since(void)
 	return redis_reply_text(score);
 }
 
-/* Runs run on "t" to its end, which leaves a head of that status. */
 static void
-end_run(const char *run, const char *status, const char *head_status)
+begin_run(const char *run, struct store_claim *claim_r)
+{
+	trial_submit("t", run);
+	trial_claim(trial.a, "t", LONG, claim_r);
+	ck_assert_ptr_null(waits_since());
+}
+
+/* Its end leaves a head of that status. */
+static void
+end_claimed(const struct store_claim *of, const char *status, const char *head_status)
 {
 	struct arena *arena = trial.arena;
 	struct store_committed committed;
-	struct store_claim claim;
+	const struct store_claim claim = *of;
+	const char *run = claim.run;
+	const struct value *head =
+	    head_status == NULL
+		? NULL
+		: value_map(arena, "status", value_str(arena, head_status), NULL);
 
-	trial_submit("t", run);
-	trial_claim(trial.a, "t", LONG, &claim);
-	ck_assert_ptr_null(waits_since());
 	ck_assert_int_eq(store_commit(trial.a, arena,
 			     &(struct store_commit){ .thread = "t",
 				 .run = run,
@@ -55,18 +65,56 @@ end_run(const char *run, const char *status, const char *head_status)
 				 .version = claim.version,
 				 .id = run,
 				 .status = status,
-				 .head = head_status == NULL
-					     ? NULL
-					     : value_map(arena, "status",
-						   value_str(arena, head_status), NULL),
+				 .head = head,
 				 .order = value_empty_array(),
-				 .checkpoint = value_empty_map(),
+				 .checkpoint = head != NULL ? head : value_empty_map(),
 				 .messages = value_empty_array(),
 				 .fields = value_empty_map(),
 				 .events = value_empty_array() },
 			     &committed),
 	    STORE_OK);
 }
+
+static void
+end_run(const char *run, const char *status, const char *head_status)
+{
+	struct store_claim claim;
+
+	begin_run(run, &claim);
+	end_claimed(&claim, status, head_status);
+}
+
+/* One that asks although it was wanted rolled back by then asks nobody; one that had the answer leaves the question. */
+static void
+play_put_back(void)
+{
+	const char *answer, *status;
+	struct store_claim claim;
+
+	begin_run("r1", &claim);
+	ck_assert_int_eq(
+	    store_cancel_back(trial.a, trial.arena, "t", "r1", &answer, &status),
+	    STORE_OK);
+	end_claimed(&claim, "interrupted", "interrupted");
+	ck_assert_int_eq(count("asks"), 0);
+	end_run("r2", "interrupted", "interrupted");
+	ck_assert_int_eq(count("asks"), 1);
+	trial_hset("t:t", "asked", "1000");
+	begin_run("r3", &claim);
+	ck_assert_int_eq(
+	    store_cancel_back(trial.a, trial.arena, "t", "r3", &answer, &status),
+	    STORE_OK);
+	end_claimed(&claim, "cancelled", "cancelled");
+	ck_assert_str_eq(waits_since(), "1000");
+	end_run("r4", "success", "success");
+	ck_assert_int_eq(count("asks"), 0);
+}
+
+START_TEST(a_thread_that_is_put_back_waits_if_it_did_there)
+{
+	trial_play(play_put_back);
+}
+END_TEST
 
 /* It is the head that a run leaves, not how it ended: a resume that is refused leaves the question. */
 static void
@@ -189,6 +237,7 @@ tcase_store_asks(void)
 	tcase_add_checked_fixture(tc, trial_open, trial_close);
 	tcase_add_test(tc, those_who_wait_longest_are_listed_first);
 	tcase_add_test(tc, a_thread_waits_while_its_head_does);
+	tcase_add_test(tc, a_thread_that_is_put_back_waits_if_it_did_there);
 	tcase_add_test(tc, who_resumes_and_dies_leaves_the_question);
 	tcase_add_test(tc, who_is_erased_waits_no_more);
 	tcase_add_test(tc, webhooks_that_are_to_be_told_are_counted);
