@@ -1,7 +1,10 @@
 /* checker: what must hold after an attack, whatever it was. All of it runs on a fiber, on a
  * fleet that is healed and whose runs have had their time to end.
  *
- *	checker_runs.c     runs, their event logs and messages, streams  1 2 3 7 8 13 14
+ *	checker_records.c  runs' records and event logs                  1 2 3 13 14
+ *	checker_runs.c     messages, fields, checkpoints, streams        3 7 8 14
+ *	versions.c         which version of its agent a run had          21
+ *	lives.c            what was deleted, and begun anew              2 20
  *	checker_effects.c  the tools' log                                 6
  *	checker_history.c  Redis's append-only file, write by write       3 4 5 10 13
  *	checker_rest.c     what is left: Redis, brokers, memory           9 11 15 */
@@ -58,6 +61,11 @@ void check_rest(struct check *check);
 
 /* --- between checkers --------------------------------------------------------------------- */
 
+enum end check_end_of(const struct value *record);
+/* Notes in run whether it has ended well; those before it on its thread have been looked at. */
+void check_record(struct check *check, struct load_run *run, const struct value *record);
+void check_log(struct check *check, const struct load_run *run);
+
 /* CANCELLED: a later run of the thread, or a cancelled one at its end, has closed the call. */
 enum told { TOLD_NOTHING, TOLD_SUCCESS, TOLD_LOST, TOLD_CANCELLED, TOLD_OTHER };
 
@@ -65,6 +73,8 @@ enum told { TOLD_NOTHING, TOLD_SUCCESS, TOLD_LOST, TOLD_CANCELLED, TOLD_OTHER };
  * checker_effects compares it with the world. */
 void effects_told(
     struct check *check, const char *run, const struct sort_call *call, enum told told);
+/* How many calls of a run of that id, and of those that had it later, were begun. */
+unsigned effects_begun(struct check *check, const char *run);
 void effects_release(struct check *check);
 
 #endif

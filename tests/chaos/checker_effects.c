@@ -65,7 +65,8 @@ effect_of(struct check *check, const char *run, const char *name)
 	effect = arena_alloc(all->arena, sizeof *effect);
 	effect->call = call;
 	effect->once = strcmp(name, "rent") == 0 || strcmp(name, "power") == 0 ||
-		       strcmp(name, "sum") == 0;
+		       strcmp(name, "sum") == 0 || strcmp(name, "choice") == 0 ||
+		       strcmp(name, "stay") == 0;
 	effect->next = all->first;
 	all->first = effect;
 	id_table_put(all->by_call, &effect->by_call, call, effect);
@@ -77,6 +78,19 @@ effects_told(
     struct check *check, const char *run, const struct sort_call *call, enum told told)
 {
 	effect_of(check, run, call->name)->told = told;
+}
+
+unsigned
+effects_begun(struct check *check, const char *run)
+{
+	const struct effect *effect;
+	size_t size = strlen(run);
+	unsigned begun = 0;
+
+	for (effect = effects(check)->first; effect != NULL; effect = effect->next)
+		begun += effect->begins > 0 && strncmp(effect->call, run, size) == 0 &&
+			 (effect->call[size] == ' ' || effect->call[size] == 'g');
+	return begun;
 }
 
 /* --- the log ------------------------------------------------------------------------------- */
@@ -138,6 +152,18 @@ begin(struct check *check, struct effect *effect, const struct line *line)
 	snprintf(effect->worker, sizeof effect->worker, "%s", line->worker);
 }
 
+/* The calls of a run whose id was used before say so in their ids, "run-7.3.0g1": it is another one. */
+static const char *
+life_of(struct check *check, const struct line *line)
+{
+	const char *mark = strrchr(line->key, 'g');
+	size_t digits = mark != NULL ? strspn(mark + 1, "0123456789") : 0;
+
+	return digits > 0 && mark[1 + digits] == '\0'
+		   ? arena_printf(effects(check)->arena, "%s%s", line->run, mark)
+		   : line->run;
+}
+
 static void
 read_log(struct check *check, FILE *file)
 {
@@ -153,7 +179,7 @@ read_log(struct check *check, FILE *file)
 			    line.worker, &line.pid, &line.at_ms) == 8,
 			"a line of the tools' log: %s", text))
 			continue;
-		effect = effect_of(check, line.run, line.name);
+		effect = effect_of(check, life_of(check, &line), line.name);
 		check_key(check, effect, &line);
 		if (strcmp(line.what, "begin") == 0)
 			begin(check, effect, &line);

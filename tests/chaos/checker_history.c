@@ -15,9 +15,6 @@
 #define ID_BYTES 160
 #define GATE_BYTES (3 * ID_BYTES)
 #define TOUCHED_MAX 256u
-/* A death so long before or after a time when Redis's clock was wrong is not measured. */
-#define WRONG_BEHIND_MS 15000
-#define WRONG_BEFORE_MS 15000
 
 /* A thread as it is at this point of the history. */
 struct thread {
@@ -304,7 +301,7 @@ write_list(struct history *history, const char *prefix, char *id, const char *li
 	struct thread *thread = thread_of(history, prefix, id);
 
 	if (strcmp(list, ":c") == 0) {
-		thread->checkpoints++;
+		thread->checkpoints += aof_is(verb, "RPUSH") ? 1 : 0;
 	} else if (strcmp(list, ":q") == 0) {
 		if (aof_is(verb, "RPUSH"))
 			thread->waiting += (long)command->count - 2;
@@ -312,6 +309,29 @@ write_list(struct history *history, const char *prefix, char *id, const char *li
 			thread->waiting--;
 		else if (aof_is(verb, "LTRIM")) /* from its number on */
 			thread->waiting -= aof_number(&command->arguments[2]);
+	}
+}
+
+/* What was deleted: its name is another's from now on. kind: 't' or 'r'; list: NULL for a hash. */
+static void
+forget(struct history *history, const char *prefix, char kind, const char *id,
+    const char *list)
+{
+	struct thread *thread = kind == 't' ? thread_of(history, prefix, id) : NULL;
+	struct item *run =
+	    kind == 'r' && list == NULL ? id_table_get(history->runs, id) : NULL;
+
+	if (run != NULL) {
+		run->ended = run->cancelling = false;
+		run->steps = 0;
+	} else if (thread != NULL && list == NULL) {
+		thread->run[0] = thread->owner[0] = thread->commit[0] = thread->look[0] =
+		    '\0';
+		thread->epoch = thread->version = 0;
+	} else if (thread != NULL && strcmp(list, ":c") == 0) {
+		thread->checkpoints = 0;
+	} else if (thread != NULL && strcmp(list, ":q") == 0) {
+		thread->waiting = 0;
 	}
 }
 
@@ -333,7 +353,9 @@ write_key(struct history *history, const char *key, const struct aof_command *co
 	list = strchr(end + 2, ':'); /* our ids have no colon */
 	snprintf(id, sizeof id, "%.*s",
 	    list != NULL ? (int)(list - end - 2) : (int)strlen(end + 2), end + 2);
-	if (list != NULL && end[0] == 't')
+	if (aof_is(verb, "DEL"))
+		forget(history, prefix, end[0], id, list);
+	else if (list != NULL && end[0] == 't')
 		write_list(history, prefix, id, list, command);
 	else if (list == NULL && end[0] == 't' && aof_is(verb, "HSET"))
 		write_thread(history, thread_of(history, prefix, id), command);
@@ -369,20 +391,6 @@ death_of(const struct history *history, const char *session, const struct thread
 	return 0;
 }
 
-/* Whether nobody touched Redis's clock between a death and a claim: else the claim's time is not of
- * the clock that the death's is of. */
-static bool
-was_clock_right(const struct nemesis *nemesis, long long from_ms, long long to_ms)
-{
-	size_t i;
-
-	for (i = 0; i < nemesis->wrong_count; i++)
-		if (to_ms > nemesis->wrong_times[i].from_ms - WRONG_BEHIND_MS &&
-		    from_ms < nemesis->wrong_times[i].to_ms + WRONG_BEFORE_MS)
-			return false;
-	return true;
-}
-
 static struct item *
 lease_of(struct history *history, const struct thread *thread, const char *owner)
 {
@@ -412,7 +420,8 @@ end_claim(struct history *history)
 		tally(check->tally, HOLDS_ONE_LEASE, !is_alive(before, now_ms),
 		    "%s was claimed %lld ms before the lease of its owner ended",
 		    (const char *)thread->by_name.bytes, before->until_ms - now_ms);
-		if (died_ms > 0 && was_clock_right(check->nemesis, died_ms, now_ms))
+		if (died_ms > 0 &&
+		    nemesis_clock_was_right(check->nemesis, died_ms, now_ms))
 			times_add(&check->takeover, now_ms - died_ms);
 	}
 	thread->claimed_ms = now_ms;
@@ -447,14 +456,16 @@ end_transaction(struct history *history)
 static void
 read_command(struct history *history, const struct aof_command *command)
 {
+	size_t keys = aof_is(&command->arguments[0], "DEL") ? command->count : 2, i;
+
 	if (aof_is(&command->arguments[0], "MULTI")) {
 		history->inside = true;
 		return;
 	}
 	if (aof_is(&command->arguments[0], "EXEC"))
 		history->inside = false;
-	else if (command->count > 1)
-		write_key(history, text_of(history, &command->arguments[1]), command);
+	for (i = 1; i < keys && i < command->count; i++)
+		write_key(history, text_of(history, &command->arguments[i]), command);
 	if (!history->inside)
 		end_transaction(history);
 }

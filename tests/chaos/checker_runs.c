@@ -6,8 +6,7 @@
 #include "chat.h"
 #include "json.h"
 #include "store_past.h"
-
-#define ATTEMPTS_MAX 5
+#include "versions.h"
 
 /* A thread that is looked at: its messages, and how far we are. */
 struct reading {
@@ -21,146 +20,12 @@ struct reading {
 	bool ended_well
 	    [8]; /* by turn: its record says success, and its thread is not put back */
 	bool put_back[8]; /* by turn: the thread was, to what it was before it */
+	const struct value *records[8];
+	/* What the thread's field `seen` must be by what its messages are, and whether that can be known. */
+	struct value_list seen;
+	bool is_seen_known;
+	unsigned version; /* that the run before had, of an agent that changes */
 };
-
-/* --- records ------------------------------------------------------------------------------- */
-
-static enum end
-end_of(const struct value *record)
-{
-	const struct value *fault = value_get(record, "fault");
-
-	if (value_text_is(value_get(record, "status"), "success"))
-		return END_SUCCESS;
-	if (value_text_is(value_get(record, "status"), "cancelled"))
-		return END_CANCELLED;
-	if (!value_text_is(value_get(record, "status"), "error"))
-		return END_OTHER;
-	if (value_text_is(value_get(fault, "type"), "Quarantined"))
-		return END_QUARANTINED;
-	return value_text_is(value_get(fault, "type"), "PoisonError") ? END_POISON
-								      : END_ERROR;
-}
-
-/* A run that took five coordinators or workers down is ended, and that is a promise, too;
- * anything else that went wrong was to be survived. */
-static bool
-may_end_so(const struct load_run *run, const struct value *record)
-{
-	enum end end = end_of(record);
-	bool is_ousted =
-	    run->ousted_by != NULL &&
-	    value_text_is(value_get(record, "replaced_by"), run->ousted_by->id);
-
-	return end == END_SUCCESS ||
-	       (end == END_CANCELLED && (run->cancel_asked || is_ousted)) ||
-	       end == END_QUARANTINED || end == END_POISON;
-}
-
-/* Who was told that a run goes on and will be cancelled, and its thread put back, can rely on it, however it ended; nobody's
- * thread is put back otherwise. */
-static void
-check_put_back(
-    struct check *check, const struct load_run *run, const struct value *record)
-{
-	bool is_put_back = !value_is_nil(value_get(record, "rolled_back"));
-	const struct value *replaced_by = value_get(record, "replaced_by");
-	bool is_asked = run->cancel_asked && run->cancels_back;
-	bool is_ousted = run->ousted_by != NULL &&
-			 value_text_is(replaced_by, run->ousted_by->id) &&
-			 strcmp(run->ousted_by->multitask, "rollback") == 0;
-
-	tally(check->tally, HOLDS_CANCEL,
-	    value_is_nil(replaced_by) ||
-		(run->ousted_by != NULL &&
-		    value_text_is(replaced_by, run->ousted_by->id)),
-	    "run %s: %s took its place", run->id, value_text(replaced_by));
-	tally(check->tally, HOLDS_CANCEL, !is_put_back || is_asked || is_ousted,
-	    "run %s was put back, and nobody wanted it", run->id);
-	if (is_ousted)
-		tally(check->tally, HOLDS_CANCEL, is_put_back,
-		    "run %s made way by rollback, and was not put back", run->id);
-	if (is_asked && run->cancel_answer != NULL &&
-	    strcmp(run->cancel_answer, "CANCELLING") == 0)
-		tally(check->tally, HOLDS_CANCEL, is_put_back,
-		    "run %s was to be put back, and was not", run->id);
-	check->put_back += is_put_back;
-	check->ousted += !value_is_nil(replaced_by);
-}
-
-static void
-check_record(struct check *check, const struct load_run *run, const struct value *record)
-{
-	struct tally *t = check->tally;
-	enum end end = end_of(record);
-	int64_t attempts = value_get_int(record, "attempts", 0);
-
-	check->ended[end]++;
-	check->resubmitted += run->tries > 1;
-	tally(t, HOLDS_NO_LOST_RUN, run->ended && may_end_so(run, record),
-	    "run %s: %s %s", run->id, value_get_text(record, "status"),
-	    json_text(check->arena, value_get(record, "fault")));
-	check_put_back(check, run, record);
-	tally(t, HOLDS_ATTEMPTS, attempts >= 0 && attempts <= ATTEMPTS_MAX,
-	    "run %s: %d attempts", run->id, (int)attempts);
-	if (run->cancel_answer != NULL && strcmp(run->cancel_answer, "CANCELLED") == 0)
-		tally(t, HOLDS_CANCEL, end == END_CANCELLED,
-		    "run %s was cancelled in its queue, and ended as %s", run->id,
-		    value_get_text(record, "status"));
-}
-
-/* --- event logs ---------------------------------------------------------------------------- */
-
-struct log {
-	unsigned queued, started, finished;
-	int64_t step;
-};
-
-static void
-check_event(struct check *check, const struct load_run *run, const struct value *event,
-    size_t index, struct log *log)
-{
-	const struct value *kind = value_get(event, "kind");
-
-	tally(check->tally, HOLDS_NO_DOUBLE_COMMIT,
-	    value_get_int(event, "seq", 0) == (int64_t)index + 1,
-	    "run %s: event %zu has the number %d", run->id, index + 1,
-	    (int)value_get_int(event, "seq", 0));
-	tally(check->tally, HOLDS_NO_DOUBLE_COMMIT, log->finished == 0,
-	    "run %s: %s after its end", run->id, value_text(kind));
-	log->queued += value_text_is(kind, "queued");
-	log->started += value_text_is(kind, "started");
-	log->finished += value_text_is(kind, "finished");
-	if (!value_text_is(kind, "step"))
-		return;
-	tally(check->tally, HOLDS_NO_DOUBLE_COMMIT,
-	    log->step < 0 || value_get_int(event, "step", -1) == log->step + 1,
-	    "run %s: step %d after step %d", run->id,
-	    (int)value_get_int(event, "step", -1), (int)log->step);
-	log->step = value_get_int(event, "step", -1);
-}
-
-static void
-check_log(struct check *check, const struct load_run *run)
-{
-	const struct value *events = NULL;
-	struct log log = { .step = -1 };
-	size_t i;
-
-	if (store_events(check->load->direct, check->arena, run->thread, run->id, 0, 0,
-		&events) != STORE_OK)
-		return;
-	for (i = 0; i < value_size(events); i++)
-		check_event(check, run, value_at(events, i), i, &log);
-	tally(check->tally, HOLDS_SUBMIT_ONCE, log.queued == 1 && log.started <= 1,
-	    "run %s was queued %u times, begun %u times", run->id, log.queued,
-	    log.started);
-	tally(check->tally, HOLDS_NO_LOST_RUN, log.finished == 1,
-	    "run %s has %u ends in its log", run->id, log.finished);
-	if (run->cancel_answer != NULL && strcmp(run->cancel_answer, "CANCELLED") == 0)
-		tally(check->tally, HOLDS_CANCEL, log.step == -1,
-		    "run %s made steps although it was cancelled in its queue", run->id);
-}
 
 /* --- messages -------------------------------------------------------------------------------- */
 
@@ -233,8 +98,8 @@ read_answers(struct reading *reading, const struct load_run *run,
 		    "run %s: %s", run->id, json_text(check->arena, message));
 		check->uncertain += told == TOLD_LOST;
 		if (strcmp(call->tool, SORT_TASK) != 0)
-			effects_told(check, run->id, call,
-			    run->answers == 0 ? told : TOLD_NOTHING);
+			effects_told(check, run->sort->asks ? run->last : run->id, call,
+			    run->answers == 0 || run->sort->asks ? told : TOLD_NOTHING);
 		reading->at++;
 	}
 }
@@ -248,6 +113,18 @@ calls_of(const struct sort_turn *turn, unsigned round)
 	       turn->rounds[round][count].id != NULL)
 		count++;
 	return count;
+}
+
+static bool
+is_answer(
+    const struct load_run *run, const struct sort_turn *turn, const struct value *ai)
+{
+	const char *text = value_get_text(ai, "content");
+
+	if (text == NULL)
+		return false;
+	return run->sort->changes ? strncmp(text, turn->answer, strlen(turn->answer)) == 0
+				  : strcmp(text, turn->answer) == 0;
 }
 
 /* What follows the user's message of a run. turn: what is expected, by its place. */
@@ -271,8 +148,7 @@ read_turn(struct reading *reading, const struct load_run *run,
 			return;
 		reading->at++;
 		if (expected == 0) {
-			tally(check->tally, HOLDS_MESSAGES,
-			    value_text_is(value_get(ai, "content"), turn->answer),
+			tally(check->tally, HOLDS_MESSAGES, is_answer(run, turn, ai),
 			    "run %s: the last answer is %s", run->id,
 			    json_text(check->arena, ai));
 			return;
@@ -344,6 +220,36 @@ check_order(
 		    run->id);
 }
 
+/* What a run writes to the field goes with its message; what an answer brings, with the answer. */
+static void
+add_seen(struct reading *reading, const struct load_run *run)
+{
+	struct arena *arena = reading->check->arena;
+
+	value_list_add(&reading->seen, value_str(arena, run->input));
+	if (run->decision == NULL)
+		return;
+	value_list_add(&reading->seen, value_str(arena, run->decision));
+	reading->is_seen_known = reading->is_seen_known && reading->ended_well[run->turn];
+}
+
+/* Fields are as their messages: of each run that there is, once, in their order, and of no other. */
+static void
+check_seen(struct reading *reading, const struct value *state)
+{
+	struct check *check = reading->check;
+	const struct value *found = value_get(value_get(state, "fields"), "seen");
+	const struct value *expected = value_list_end(&reading->seen);
+
+	if (!reading->is_seen_known)
+		return;
+	tally(check->tally, HOLDS_MESSAGES,
+	    value_size(expected) == 0 ? value_size(found) == 0
+				      : value_equal(found, expected),
+	    "thread %s: its messages are of %s, its field of %s", reading->thread,
+	    json_text(check->arena, expected), json_text(check->arena, found));
+}
+
 static void
 check_messages(struct reading *reading)
 {
@@ -367,14 +273,20 @@ check_messages(struct reading *reading)
 		tally(check->tally, HOLDS_CANCEL, !reading->put_back[run->turn],
 		    "run %s was put back, and its thread shows it", run->id);
 		seen[run->turn] = true;
+		add_seen(reading, run);
 		check_order(check, &before, run);
-		if (!known) {
+		if (!known || place == run->sort->turns) {
 			skip_turn(reading);
 			continue;
 		}
 		reading->at++;
 		begin_at = reading->at;
 		read_turn(reading, run, &run->sort->turn[place++], whole);
+		if (run->sort->changes)
+			versions_check(check->load->versions, check->tally, run,
+			    &(struct versions_said){ reading->records[run->turn],
+				reading->messages, begin_at, reading->at },
+			    &reading->version);
 		if (whole)
 			check_stream(reading, run, begin_at);
 		known = whole;
@@ -429,24 +341,27 @@ check_thread(struct check *check, struct load_run *const *runs, unsigned count)
 	const struct value *state = NULL;
 	unsigned i;
 
-	check->arena = arena_new();
+	reading.seen.arena = check->arena = arena_new();
+	reading.is_seen_known = true;
 	for (i = 0; i < count; i++) {
 		const struct value *record = NULL;
 
 		store_run(check->load->direct, check->arena, runs[i]->thread,
 		    runs[i]->last, &record);
 		check->asked += runs[i]->answers;
+		reading.records[runs[i]->turn] = record;
 		check_record(check, runs[i], record);
 		check_log(check, runs[i]);
 		reading.put_back[runs[i]->turn] =
 		    !value_is_nil(value_get(record, "rolled_back"));
-		reading.ended_well[runs[i]->turn] =
-		    end_of(record) == END_SUCCESS && !reading.put_back[runs[i]->turn];
+		reading.ended_well[runs[i]->turn] = check_end_of(record) == END_SUCCESS &&
+						    !reading.put_back[runs[i]->turn];
 	}
 	if (store_thread(check->load->direct, check->arena, reading.thread, &state) ==
 	    STORE_OK) {
 		reading.messages = value_get(state, "messages");
 		check_messages(&reading);
+		check_seen(&reading, state);
 		check_checkpoints(&reading, state);
 	}
 	arena_destroy(&check->arena);

@@ -64,11 +64,12 @@ client_cuts(const struct client *client)
 
 void
 client_run_init(struct client_run *run, const char *thread, const char *agent,
-    const char *key, bool streams)
+    const char *key, const char *what, bool streams)
 {
 	*run = (struct client_run){ .thread = thread,
 		.agent = agent,
 		.key = key,
+		.what = what,
 		.streams = streams,
 		.arena = arena_new() };
 }
@@ -230,11 +231,15 @@ ask(struct client *client, struct arena *arena, struct client_run *run,
 static const char *
 body_of(struct arena *arena, const struct client_run *run)
 {
+	const char *multitask =
+	    run->multitask == NULL
+		? ""
+		: arena_printf(arena, "\"multitask_strategy\": \"%s\", ", run->multitask);
+
 	return arena_printf(arena,
-	    "{\"assistant_id\": \"%s\", \"input\": {\"messages\": [{\"role\": \"user\", "
-	    "\"content\": \"%s\"}]}, \"if_not_exists\": \"create\", \"stream_mode\": "
-	    "[\"values\"%s]}",
-	    run->agent, run->key, run->streams ? ", \"messages-tuple\"" : "");
+	    "{\"assistant_id\": \"%s\", %s, %s\"if_not_exists\": \"create\", "
+	    "\"stream_mode\": [\"values\"%s]}",
+	    run->agent, run->what, multitask, run->streams ? ", \"messages-tuple\"" : "");
 }
 
 /* What a server may say that is hurt itself. */
@@ -269,6 +274,33 @@ client_begin(struct client *client, struct client_run *run)
 			return error;
 		fiber_sleep(AGAIN_MS);
 	}
+}
+
+long
+client_ask(struct client *client, const char *method, const char *path)
+{
+	struct arena *arena = arena_new();
+	struct client_run nobody = { 0 };
+	struct http_response response =
+	    ask(client, arena, &nobody, method, path, NULL, NULL);
+	long status = is_trouble(&response) ? 0 : response.status;
+
+	arena_destroy(&arena);
+	return status;
+}
+
+long
+client_cancel(struct client *client, const char *thread, const char *run, bool back)
+{
+	struct arena *arena = arena_new();
+	const char *path = arena_printf(arena, "/threads/%s/runs/%s/cancel%s", thread,
+	    run, back ? "?action=rollback" : "");
+	long status;
+
+	while ((status = client_ask(client, "POST", path)) == 0)
+		fiber_sleep(AGAIN_MS);
+	arena_destroy(&arena);
+	return status;
 }
 
 /* Returns whether the run's end was told. One that no coordinator has taken yet is not there (404). */
@@ -320,7 +352,7 @@ client_follow(struct client *client, struct client_run *run)
 		run->ended =
 		    (run->streams ? follow_stream : wait_for)(client, arena, run);
 		arena_destroy(&arena);
-		if (run->ended)
+		if (run->ended || (run->is_gone != NULL && run->is_gone(run->arg)))
 			return;
 		fiber_sleep(AGAIN_MS);
 	}

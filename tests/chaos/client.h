@@ -16,8 +16,13 @@ void client_destroy(struct client **client_p);
 
 /* What a client asks for, and is told of it. */
 struct client_run {
-	const char *thread, *agent, *key; /* key: also what he says */
+	const char *thread, *agent, *key;
+	const char *what;      /* of the body: "input": {...}, or "command": {...} */
+	const char *multitask; /* or NULL */
 	bool streams;
+	/* Whether the run was put back, and there is none any more for who asks. NULL: it is not to be. */
+	bool (*is_gone)(void *arg);
+	void *arg;
 	struct arena *arena;
 	const char *id; /* NULL: not known yet */
 	const struct value
@@ -31,13 +36,19 @@ struct client_run {
 
 /* Takes nothing but what it is given; kept until client_run_release. */
 void client_run_init(struct client_run *run, const char *thread, const char *agent,
-    const char *key, bool streams);
+    const char *key, const char *what, bool streams);
 void client_run_release(struct client_run *run);
 
 /* On a fiber. Asks until the run is begun: run->id. Returns NULL, or what a server said that it must not. */
 const char *client_begin(struct client *client, struct client_run *run);
-/* Behind that: follows it to its end. */
+/* Behind that: follows it to its end, or until it is gone. */
 void client_follow(struct client *client, struct client_run *run);
+
+/* One request, at one of the servers. Returns its status; 0: what became of it is not known. */
+long client_ask(struct client *client, const char *method, const char *path);
+/* Asks for the run's end until that was heard; back: with a rollback. Returns the status: 202, it goes on and will end; 204,
+ * it has ended; 404, it is gone. */
+long client_cancel(struct client *client, const char *thread, const char *run, bool back);
 
 /* That he was told what the run, which has succeeded, has done: messages, the thread's up to its end, and its own from one on
  * (8). */

@@ -4,16 +4,21 @@
 #include <string.h>
 
 #include "cli.h"
+#include "decision.h"
 #include "fiber.h"
+#include "lives.h"
 #include "memory.h"
 #include "store_fleet.h"
+#include "submission.h"
+#include "versions.h"
 
-#define REDIS_WAIT_MS 3000u
-#define AGAIN_MS 300u
+#define REDIS_WAIT_MS SUBMISSION_WAIT_MS
+#define AGAIN_MS SUBMISSION_AGAIN_MS
 #define CLIENT_PATIENCE_MS 1500u /* then it does not know, and asks again */
 #define POLL_MS 200u
 #define CANCEL_PER_MILLE 60u
 #define BY_HTTP_PER_MILLE 350u
+#define COMMAND_PER_MILLE 250u
 #define CANCEL_WITHIN_MS 2500u
 #define OUST_PER_MILLE                                                                   \
 	250u /* of the threads of several turns: the last one does not wait */
@@ -49,6 +54,8 @@ load_new(struct fleet *fleet, uint64_t seed, double runs_per_second)
 	load->store = store_new(load->redis, REDIS_WAIT_MS);
 	load->direct = store_new(load->direct_redis, REDIS_WAIT_MS);
 	load->client = client_new(fleet);
+	load->lives = lives_new(load, seed);
+	load->versions = versions_new(load);
 	return load;
 }
 
@@ -58,9 +65,13 @@ load_destroy(struct load **load_p)
 	struct load *load = *load_p;
 	size_t i;
 
-	for (i = 0; i < load->count; i++)
+	for (i = 0; i < load->count; i++) {
 		if (load->runs[i]->told != NULL)
 			client_run_release(load->runs[i]->told);
+		decision_release(load->runs[i]);
+	}
+	lives_destroy(&load->lives);
+	versions_destroy(&load->versions);
 	client_destroy(&load->client);
 	store_destroy(&load->store);
 	store_destroy(&load->direct);
@@ -86,7 +97,7 @@ load_prepare(struct load *load)
 
 	if (said.status != 0)
 		fleet_say(fleet, "flotilla agents apply: %s", said.err);
-	return said.status == 0;
+	return said.status == 0 && versions_prepare(load->versions);
 }
 
 /* --- one run --------------------------------------------------------------------------------- */
@@ -98,24 +109,16 @@ struct order {
 	uint64_t cancel_after_ms; /* 0: it is left alone */
 };
 
-static enum redis_status
-submit_once(struct load *load, const struct load_run *run)
+static void
+cancel_by_http(struct load *load, struct load_run *run)
 {
-	struct arena *arena = arena_new();
-	const char *words[] = { "XADD", STORE_INBOX, "*", "agent", run->sort->agent,
-		"run", run->id, "thread", run->thread, "input",
-		arena_printf(arena, "\"%s\"", run->input), "stream",
-		run->sort->stream ? "1" : "0", "multitask", run->multitask };
-	struct redis_arg args[sizeof words / sizeof *words];
-	size_t count = sizeof words / sizeof *words - (run->multitask == NULL ? 2 : 0), i;
-	const struct value *reply;
-	enum redis_status status;
+	long status =
+	    client_cancel(load->client, run->thread, run->id, run->cancels_back);
 
-	for (i = 0; i < count; i++)
-		args[i] = (struct redis_arg){ words[i], strlen(words[i]) };
-	status = redis_call(load->redis, arena, REDIS_WAIT_MS, args, count, &reply);
-	arena_destroy(&arena);
-	return status;
+	if (status != 202 && status != 204 && status != 404)
+		fleet_say(
+		    load->fleet, "REFUSED by HTTP: the end of %s: %ld", run->id, status);
+	run->cancel_answer = status == 202 ? "CANCELLING" : status == 404 ? "GONE" : "";
 }
 
 static void
@@ -124,6 +127,10 @@ cancel_run(struct load *load, struct load_run *run)
 	const char *answer = NULL, *status = NULL;
 
 	run->cancel_asked = true;
+	if (run->told != NULL) {
+		cancel_by_http(load, run);
+		return;
+	}
 	while (answer == NULL || strcmp(answer, "UNKNOWN") == 0) {
 		struct arena *arena = arena_new();
 
@@ -161,6 +168,41 @@ start_order(const struct order *wanted, void (*main)(void *arg))
 		abort();
 }
 
+const char *
+load_input(struct arena *arena, const char *input)
+{
+	return arena_printf(arena,
+	    "{\"messages\": [{\"role\": \"user\", \"content\": \"%s\"}], "
+	    "\"seen\": [\"%s\"]}",
+	    input, input);
+}
+
+static const char *
+run_value(struct load *load, const struct load_run *run)
+{
+	const char *input = load_input(load->arena, run->input);
+
+	return run->by_command ? arena_printf(load->arena,
+				     "{\"update\": %s, \"goto\": \"model\"}", input)
+			       : input;
+}
+
+/* Whether a run that is followed by HTTP was put back. */
+static bool
+is_gone(void *arg)
+{
+	const struct load_run *run = arg;
+	struct arena *arena = arena_new();
+	const struct value *record = NULL;
+	bool is_back = store_run(run->load->direct, arena, run->thread, run->id,
+			   &record) == STORE_OK &&
+		       !value_is_nil(value_get(record, "rolled_back")) &&
+		       !value_is_nil(value_get(record, "ended"));
+
+	arena_destroy(&arena);
+	return is_back;
+}
+
 /* Who asks by HTTP asks for one behind the other. A server that refuses what is right is none that went on: the run is
  * missing then. */
 static void
@@ -170,6 +212,13 @@ submit_by_http(struct load *load, struct load_run *run)
 
 	while (run->before != NULL && !run->before->acknowledged)
 		fiber_sleep(POLL_MS / 4);
+	run->told->multitask = run->multitask;
+	run->told->what = arena_printf(load->arena, "\"%s\": %s",
+	    run->by_command ? "command" : "input", run_value(load, run));
+	if (run->cancels_back || run->ousted_by != NULL) {
+		run->told->is_gone = is_gone;
+		run->told->arg = run;
+	}
 	refused = client_begin(load->client, run->told);
 	run->tries = run->told->asked;
 	run->acknowledged = true;
@@ -184,12 +233,12 @@ submit_by_http(struct load *load, struct load_run *run)
 static void
 submit_by_inbox(struct load *load, struct load_run *run)
 {
-	do {
-		run->tries++;
-		run->acknowledged = submit_once(load, run) == REDIS_OK;
-		if (!run->acknowledged)
-			fiber_sleep(AGAIN_MS);
-	} while (!run->acknowledged);
+	const struct submission submission = { run->sort->agent, run->thread, run->id,
+		run->by_command ? "command" : "input", run_value(load, run),
+		run->multitask, run->sort->stream };
+
+	run->tries = submission_insist(load->redis, &submission, REDIS_WAIT_MS);
+	run->acknowledged = true;
 }
 
 static void
@@ -201,6 +250,7 @@ order_main(void *arg)
 
 	if (order->begin_after_ms > 0)
 		fiber_sleep(order->begin_after_ms);
+	run->version_at_least = versions_current(load->versions);
 	if (run->told != NULL)
 		submit_by_http(load, run);
 	else
@@ -209,6 +259,8 @@ order_main(void *arg)
 		fiber_sleep(order->cancel_after_ms);
 		cancel_run(load, run);
 	}
+	if (run->sort->asks)
+		decision_give(load, run);
 	load->busy--;
 	free(order);
 }
@@ -224,6 +276,7 @@ add_run(struct load *load, const struct sort *sort, const char *thread, unsigned
 		load->room = load->room * 2 + 256;
 		load->runs = xreallocarray(load->runs, load->room, sizeof *load->runs);
 	}
+	run->load = load;
 	run->sort = sort;
 	run->turn = turn;
 	run->thread = thread;
@@ -232,7 +285,8 @@ add_run(struct load *load, const struct sort *sort, const char *thread, unsigned
 	run->before = turn > 0 ? load->runs[load->count - 1] : NULL;
 	if (by_http) {
 		run->told = arena_alloc(load->arena, sizeof *run->told);
-		client_run_init(run->told, thread, sort->agent, run->input, sort->stream);
+		client_run_init(
+		    run->told, thread, sort->agent, run->input, NULL, sort->stream);
 	}
 	load->runs[load->count++] = run;
 	return run;
@@ -270,8 +324,7 @@ add_thread(struct load *load)
 	const char *thread = arena_printf(load->arena, "t%zu", load->count);
 	bool by_http = load->fleet->plan->counts[PARTY_SERVE] > 0 &&
 		       random_chance(&load->random, BY_HTTP_PER_MILLE);
-	bool ousts =
-	    !by_http && sort->turns > 1 && random_chance(&load->random, OUST_PER_MILLE);
+	bool ousts = sort->turns > 1 && random_chance(&load->random, OUST_PER_MILLE);
 	unsigned cancelled = UINT32_MAX, turn;
 	size_t first = load->count;
 
@@ -280,8 +333,9 @@ add_thread(struct load *load)
 	for (turn = 0; turn < sort->turns; turn++) {
 		struct load_run *run = add_run(load, sort, thread, turn, by_http);
 
-		/* Who follows a run by HTTP is not told any more of one that is put back. */
-		run->cancels_back = !by_http && random_chance(&load->random, 500);
+		run->cancels_back =
+		    turn == cancelled && random_chance(&load->random, 500);
+		run->by_command = random_chance(&load->random, COMMAND_PER_MILLE);
 	}
 	if (ousts)
 		oust_others(load, &load->runs[first], sort->turns);
@@ -337,6 +391,8 @@ load_begin(struct load *load)
 	if (fiber_start(load->fleet->loop, "submitter", submitter_main, load) == NULL ||
 	    fiber_start(load->fleet->loop, "watcher", watcher_main, load) == NULL)
 		abort();
+	lives_begin(load->lives);
+	versions_begin(load->versions);
 }
 
 bool
@@ -381,8 +437,10 @@ has_ended(struct load *load, struct load_run *run)
 		status = value_get(record, "status");
 		ended = !value_is_nil(status) && !value_text_is(status, "queued") &&
 			!value_text_is(status, "running");
-		if (value_text_is(status, "interrupted")) {
-			answer(load, run);
+		if (value_text_is(status, "interrupted") &&
+		    value_is_nil(value_get(record, "rolled_back"))) {
+			if (!run->sort->asks)
+				answer(load, run);
 			ended = false;
 		}
 	}

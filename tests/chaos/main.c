@@ -14,6 +14,7 @@
 #include "children.h"
 #include "cli.h"
 #include "fiber.h"
+#include "lives.h"
 #include "report.h"
 #include "settings.h"
 #include "socket.h"
@@ -68,6 +69,7 @@ struct game {
 	struct check check;
 	double heal_s;
 	bool failed;
+	bool is_stuck; /* what asks the fleet has no answer, and never will */
 };
 
 /* --- the parts of a game ------------------------------------------------------------------- */
@@ -157,6 +159,7 @@ check(struct game *game)
 	check_rest(check);
 	check_runs(check);
 	check_effects(check);
+	lives_check(game->load->lives, check);
 }
 
 static void
@@ -192,7 +195,8 @@ play_main(void *arg)
 		watch_destroy(&game->check.watch);
 		stream_destroy(&game->check.stream);
 	}
-	if (game->load != NULL)
+	game->is_stuck = game->load != NULL && game->load->busy > 0;
+	if (game->load != NULL && !game->is_stuck)
 		load_destroy(&game->load);
 	loop_stop(game->loop);
 }
@@ -311,9 +315,13 @@ main(int argc, char *argv[])
 		abort();
 	loop_run(game.loop);
 	held = finish(&game);
+	conclude(&game, held);
+	if (game.is_stuck) {
+		fflush(stdout);
+		_exit(EXIT_FAILURE);
+	}
 	loop_destroy(&game.loop);
 	socket_shutdown();
-	conclude(&game, held);
 	settings_release(table, &game.options);
 	arena_destroy(&game.arena);
 	return held ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -8,6 +8,10 @@
 #include "memory.h"
 #include "parts/shim.h"
 
+/* A time so long before or after one when Redis's clock was wrong may be of that. */
+#define WRONG_BEHIND_MS 15000
+#define WRONG_BEFORE_MS 15000
+
 /* One fault, while it lasts. */
 struct blow {
 	struct nemesis *nemesis;
@@ -73,8 +77,8 @@ nemesis_targets(struct fleet *fleet, struct schedule_targets *targets_r)
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-static int64_t
-wall_ms(void)
+int64_t
+nemesis_wall_ms(void)
 {
 	struct timespec now;
 
@@ -93,7 +97,7 @@ nemesis_kill(struct nemesis *nemesis, struct party *party, uint64_t down_ms)
 		    nemesis->deaths, nemesis->death_room, sizeof *nemesis->deaths);
 	}
 	nemesis->deaths[nemesis->death_count++] =
-	    (struct death){ party->name, party_pid(party), wall_ms() };
+	    (struct death){ party->name, party_pid(party), nemesis_wall_ms() };
 	party_kill(party, down_ms);
 	return true;
 }
@@ -124,6 +128,18 @@ stop_and_continue(struct party *party, uint64_t ms)
 	return true;
 }
 
+bool
+nemesis_clock_was_right(const struct nemesis *nemesis, long long from_ms, long long to_ms)
+{
+	size_t i;
+
+	for (i = 0; i < nemesis->wrong_count; i++)
+		if (to_ms > nemesis->wrong_times[i].from_ms - WRONG_BEHIND_MS &&
+		    from_ms < nemesis->wrong_times[i].to_ms + WRONG_BEFORE_MS)
+			return false;
+	return true;
+}
+
 /* --- disks and clocks --------------------------------------------------------------------------- */
 
 static bool
@@ -141,7 +157,7 @@ wrong_redis_clock(
 {
 	struct wrong_time *wrong = &nemesis->wrong_times[nemesis->wrong_count++];
 
-	wrong->from_ms = wall_ms();
+	wrong->from_ms = nemesis_wall_ms();
 	wrong->to_ms = wrong->from_ms + (int64_t)fault->lasts_ms;
 	return with_shim(clock, fault->up, fault->lasts_ms);
 }

@@ -43,6 +43,13 @@ void nemesis_attack(struct nemesis *nemesis);
 /* Kills, and remembers it. False: it did not run. */
 bool nemesis_kill(struct nemesis *nemesis, struct party *party, uint64_t down_ms);
 
+/* The time of this process's wall clock. */
+int64_t nemesis_wall_ms(void);
+/* Whether nobody touched Redis's clock between a death and a claim: else the claim's time is not of
+ * the clock that the death's is of. */
+bool nemesis_clock_was_right(
+    const struct nemesis *nemesis, long long from_ms, long long to_ms);
+
 void nemesis_release(struct nemesis *nemesis);
 
 #endif

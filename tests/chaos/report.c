@@ -3,6 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "lives.h"
+#include "versions.h"
+
 static void
 write_runs(FILE *file, const struct check *check)
 {
@@ -18,6 +21,11 @@ write_runs(FILE *file, const struct check *check)
 	    check->resubmitted);
 	fprintf(file, "| made way for another, their thread put back | %lu, %lu |\n",
 	    check->ousted, check->put_back);
+	fprintf(file,
+	    "| begun under a name that is used again, of these deleted | %lu, %lu |\n",
+	    lives_begun(check->load->lives), lives_deleted(check->load->lives));
+	fprintf(file, "| versions of an agent, applied meanwhile | %u |\n",
+	    versions_count(check->load->versions));
 	fprintf(file, "| commits | %lu |\n| claims, takeovers of them | %lu, %lu |\n",
 	    check->commits, check->claims, check->takeovers);
 	fprintf(file, "| tool programs begun, of these again | %lu, %lu |\n",

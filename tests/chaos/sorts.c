@@ -8,9 +8,11 @@
 	"them, or hear the same one told by another teller from its beginning, but in "  \
 	"the end he has heard all of it once."
 
+/* Of each agent: who has written to the thread, in the order of it. */
+#define SEEN "state: {seen: {type: array, reducer: append}}\n"
+
 static const char agents_text[] =
-    "name: clerk\n"
-    "model: scripted:clerk\n"
+    "name: clerk\n" SEEN "model: scripted:clerk\n"
     "tools: [note]\n"
     "middleware:\n"
     "  - model_retry: {max_retries: 3, initial_delay: 0.1}\n"
@@ -30,8 +32,7 @@ static const char agents_text[] =
     "    - delay_ms: 200\n"
     "      content: All is noted.\n"
     "---\n"
-    "name: payer\n"
-    "model: scripted:payer\n"
+    "name: payer\n" SEEN "model: scripted:payer\n"
     "tools: [note, pay, mail]\n"
     "script:\n"
     "  payer:\n"
@@ -45,8 +46,7 @@ static const char agents_text[] =
     "    - delay_ms: 150\n"
     "      content: All is paid.\n"
     "---\n"
-    "name: asker\n"
-    "model: scripted:asker\n"
+    "name: asker\n" SEEN "model: scripted:asker\n"
     "tools: [transfer]\n"
     "script:\n"
     "  asker:\n"
@@ -55,8 +55,7 @@ static const char agents_text[] =
     "      tool_calls: [{id: x, name: transfer, args: {name: sum, ms: 300}}]\n"
     "    - {delay_ms: 150, content: It is transferred.}\n"
     "---\n"
-    "name: talker\n"
-    "model: scripted:talker\n"
+    "name: talker\n" SEEN "model: scripted:talker\n"
     "tools: [note]\n"
     "script:\n"
     "  talker:\n"
@@ -70,14 +69,12 @@ static const char agents_text[] =
     "      tool_calls: [{id: u, name: note, args: {name: three, ms: 100}}]\n"
     "    - {delay_ms: 250, content: The third turn ends the talk.}\n"
     "---\n"
-    "name: teller\n"
-    "model: scripted:teller\n"
+    "name: teller\n" SEEN "model: scripted:teller\n"
     "script:\n"
     "  teller:\n"
     "    - {delay_ms: 5000, content: '" LONG_TEXT "'}\n"
     "---\n"
-    "name: boss\n"
-    "model: scripted:boss\n"
+    "name: boss\n" SEEN "model: scripted:boss\n"
     "middleware:\n"
     "  - filesystem: {system_prompt: ''}\n"
     "  - subagent:\n"
@@ -101,13 +98,47 @@ static const char agents_text[] =
     "        - {id: f, name: note, args: {name: alpha, ms: 100}}\n"
     "    - {delay_ms: 150, content: noted aide}\n"
     "---\n"
-    "name: caller\n"
-    "model: distant:bench\n"
+    "name: chooser\n" SEEN "model: scripted:chooser\n"
+    "tools: [pay]\n"
+    "middleware:\n"
+    "  - human_in_the_loop: {interrupt_on: {pay: true}}\n"
+    "script:\n"
+    "  chooser:\n"
+    "    - delay_ms: 100\n"
+    "      content: May it be paid?\n"
+    "      tool_calls: [{id: h, name: pay, args: {name: choice, ms: 200}}]\n"
+    "    - {delay_ms: 100, content: It was allowed.}\n"
+    "---\n"
+    "name: lodger\n" SEEN "model: scripted:lodger\n"
+    "tools: [pay]\n"
+    "script:\n"
+    "  lodger:\n"
+    "    - delay_ms: 100\n"
+    "      content: Moves in.\n"
+    "      tool_calls: [{id: l, name: pay, args: {name: stay, ms: 150}}]\n"
+    "    - {delay_ms: 100, content: Moves out.}\n"
+    "---\n"
+    "name: caller\n" SEEN "model: distant:bench\n"
     "tools: [note]\n"
     "middleware:\n"
     "  - model_retry:\n"
     "      {max_retries: 1000, initial_delay: 0.2, max_delay: 1.0, on_failure: error,\n"
     "       retry_on: [Exception]}\n";
+
+/* Four answers, of two runs. */
+static const char changed_text[] =
+    "name: changer\n" SEEN "model: scripted:changer\n"
+    "tools: [note]\n"
+    "script:\n"
+    "  changer:\n"
+    "    - delay_ms: 300\n"
+    "      content: Begins under %u\n"
+    "      tool_calls: [{id: k, name: note, args: {name: change, ms: 300}}]\n"
+    "    - {delay_ms: 300, content: Ends under %u}\n"
+    "    - delay_ms: 300\n"
+    "      content: Goes on under %u\n"
+    "      tool_calls: [{id: j, name: note, args: {name: more, ms: 300}}]\n"
+    "    - {delay_ms: 300, content: Ends at last under %u}\n";
 
 static const char tool_text[] =
     "---\n"
@@ -169,14 +200,30 @@ static const struct sort_turn caller[] = {
 	},
 };
 
+static const struct sort_turn chooser[] = { {
+    .rounds = { { { "h", "pay", "choice" } } },
+    .answer = "It was allowed.",
+} };
+static const struct sort_turn changer[] = {
+	{ .rounds = { { { "k", "note", "change" } } }, .answer = "Ends under " },
+	{ .rounds = { { { "j", "note", "more" } } }, .answer = "Ends at last under " },
+};
+static const struct sort_turn lodger[] = { {
+    .rounds = { { { "l", "pay", "stay" } } },
+    .answer = "Moves out.",
+} };
+
 const struct sort sorts[] = {
-	{ "clerk", 150, 1, false, clerk },
-	{ "teller", 100, 1, true, teller },
-	{ "payer", 150, 1, false, payer },
-	{ "asker", 150, 1, false, asker },
-	{ "boss", 150, 1, false, boss },
-	{ "talker", 150, 3, true, talker },
-	{ "caller", 150, 2, true, caller },
+	{ "clerk", 120, 1, .turn = clerk },
+	{ "teller", 80, 1, .stream = true, .turn = teller },
+	{ "payer", 130, 1, .turn = payer },
+	{ "asker", 120, 1, .turn = asker },
+	{ "boss", 120, 1, .turn = boss },
+	{ "talker", 160, 3, .stream = true, .turn = talker },
+	{ "chooser", 90, 1, .asks = true, .turn = chooser },
+	{ "changer", 60, 2, .changes = true, .turn = changer },
+	{ "caller", 120, 2, .stream = true, .turn = caller },
+	{ "lodger", 0, 1, .turn = lodger },
 };
 const size_t sort_count = sizeof sorts / sizeof *sorts;
 
@@ -203,6 +250,18 @@ const char *
 sort_agents(void)
 {
 	return agents_text;
+}
+
+const char *
+sort_changed(struct arena *arena, unsigned number)
+{
+	return arena_printf(arena, changed_text, number, number, number, number);
+}
+
+const struct sort *
+sort_lodger(void)
+{
+	return &sorts[sort_count - 1];
 }
 
 const struct sort_call *

@@ -28,6 +28,9 @@ struct sort {
 	unsigned per_mille; /* of the threads */
 	unsigned turns;     /* runs of a thread, queued at once */
 	bool stream;
+	bool asks; /* a human, before its calls */
+	bool
+	    changes; /* its agent does, while runs go on: texts end with its version's number */
 	const struct sort_turn *turn; /* turns of them */
 };
 
@@ -36,8 +39,11 @@ extern const size_t sort_count;
 
 /* The tools' file; program is chaos-effect, log its log. */
 const char *sort_tools(struct arena *arena, const char *program, const char *log);
-/* The agents' file. */
+/* The agents' file, and that of version number of the one that changes. */
 const char *sort_agents(void);
+const char *sort_changed(struct arena *arena, unsigned number);
+/* Of the stories of lives.h: no thread of the load is its. */
+const struct sort *sort_lodger(void);
 
 /* The call of that id in a turn, or NULL. */
 const struct sort_call *sort_find(const struct sort_turn *turn, const char *id);
