@@ -39,7 +39,8 @@ struct check {
 	unsigned long ended[8]; /* runs by status, enum end */
 	unsigned long claims, takeovers, commits, uncertain, asked, resubmitted;
 	unsigned long put_back,
-	    ousted; /* runs whose thread was; that made way for another */
+	    ousted;           /* runs whose thread was; that made way for another */
+	unsigned long erased; /* runs that were deleted alone */
 	unsigned long tool_starts, tool_repeats;
 	struct times takeover, elsewhere;
 };
@@ -64,6 +65,8 @@ void check_rest(struct check *check);
 enum end check_end_of(const struct value *record);
 /* Notes in run whether it has ended well; those before it on its thread have been looked at. */
 void check_record(struct check *check, struct load_run *run, const struct value *record);
+/* Of a run that was deleted, when it had ended well. */
+void check_erased(struct check *check, struct load_run *run, const struct value *record);
 void check_log(struct check *check, const struct load_run *run);
 
 /* CANCELLED: a later run of the thread, or a cancelled one at its end, has closed the call. */

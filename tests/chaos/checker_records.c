@@ -92,6 +92,23 @@ check_put_back(
 }
 
 void
+check_erased(struct check *check, struct load_run *run, const struct value *record)
+{
+	const struct value *events = NULL;
+
+	run->ended_well = true;
+	check->erased++;
+	tally(check->tally, HOLDS_DELETED, value_is_nil(record),
+	    "run %s was deleted, and is there: %s", run->id,
+	    json_text(check->arena, record));
+	tally(check->tally, HOLDS_DELETED,
+	    store_events(check->load->direct, check->arena, run->thread, run->id, 0, 0,
+		&events) != STORE_OK ||
+		value_size(events) == 0,
+	    "run %s was deleted, and its log is there", run->id);
+}
+
+void
 check_record(struct check *check, struct load_run *run, const struct value *record)
 {
 	struct tally *t = check->tally;

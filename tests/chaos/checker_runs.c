@@ -333,6 +333,29 @@ check_checkpoints(struct reading *reading, const struct value *state)
 }
 
 static void
+check_run(struct reading *reading, struct load_run *run)
+{
+	struct check *check = reading->check;
+	const struct value *record = NULL;
+	bool is_put_back;
+
+	store_run(check->load->direct, check->arena, run->thread, run->last, &record);
+	check->asked += run->answers;
+	reading->records[run->turn] = record;
+	if (run->is_erased) {
+		check_erased(check, run, record);
+		reading->ended_well[run->turn] = true;
+		return;
+	}
+	check_record(check, run, record);
+	check_log(check, run);
+	is_put_back = !value_is_nil(value_get(record, "rolled_back"));
+	reading->put_back[run->turn] = is_put_back;
+	reading->ended_well[run->turn] =
+	    check_end_of(record) == END_SUCCESS && !is_put_back;
+}
+
+static void
 check_thread(struct check *check, struct load_run *const *runs, unsigned count)
 {
 	struct reading reading = {
@@ -343,20 +366,8 @@ check_thread(struct check *check, struct load_run *const *runs, unsigned count)
 
 	reading.seen.arena = check->arena = arena_new();
 	reading.is_seen_known = true;
-	for (i = 0; i < count; i++) {
-		const struct value *record = NULL;
-
-		store_run(check->load->direct, check->arena, runs[i]->thread,
-		    runs[i]->last, &record);
-		check->asked += runs[i]->answers;
-		reading.records[runs[i]->turn] = record;
-		check_record(check, runs[i], record);
-		check_log(check, runs[i]);
-		reading.put_back[runs[i]->turn] =
-		    !value_is_nil(value_get(record, "rolled_back"));
-		reading.ended_well[runs[i]->turn] = check_end_of(record) == END_SUCCESS &&
-						    !reading.put_back[runs[i]->turn];
-	}
+	for (i = 0; i < count; i++)
+		check_run(&reading, runs[i]);
 	if (store_thread(check->load->direct, check->arena, reading.thread, &state) ==
 	    STORE_OK) {
 		reading.messages = value_get(state, "messages");

@@ -8,6 +8,7 @@
 #include "lives_private.h"
 #include "lives_redis.h"
 #include "memory.h"
+#include "store_past.h"
 #include "submission.h"
 
 #define AT_ONCE 2u /* stories */
@@ -144,14 +145,14 @@ wait_moved(struct story *story)
 enum deletion { DELETED, NOT_FREE, NOT_THERE };
 
 static enum deletion
-prune(struct story *story)
+prune(struct story *story, const char *how)
 {
 	struct fleet *fleet = story->lives->load->fleet;
 	struct arena *arena = arena_new();
 	const char *program = arena_printf(arena, "%s/bin/flotilla", fleet->build);
 	const char *const argv[] = { "/bin/sh", "-c",
 		"exec \"$0\" \"$@\" >/dev/null 2>&1", program, "prune", story->thread,
-		"--delete", "--redis", fleet_redis(fleet, NULL), NULL };
+		how, "--redis", fleet_redis(fleet, NULL), NULL };
 	int status, exits;
 
 	do {
@@ -165,7 +166,7 @@ prune(struct story *story)
 	return exits == 0 ? DELETED : exits == PRUNE_BUSY ? NOT_FREE : NOT_THERE;
 }
 
-/* One that is not there may be, when an answer was lost, since it was deleted. */
+/* One that is not there was deleted, and the answer to that was lost. */
 static enum deletion
 delete_by_http(struct story *story, const char *path)
 {
@@ -185,7 +186,7 @@ static enum deletion
 delete_thread(struct story *story)
 {
 	if (random_chance(&story->random, 500))
-		return prune(story);
+		return prune(story, "--delete");
 	return delete_by_http(
 	    story, arena_printf(story->lives->load->arena, "/threads/%s", story->thread));
 }
@@ -245,15 +246,8 @@ end_life(struct story *story, bool waits)
 	if (!waits && random_chance(&story->random, 500))
 		delete_run(story);
 	while (!is_deleted) {
-		enum deletion deletion = delete_thread(story);
-
-		is_deleted =
-		    deletion == DELETED || (deletion == NOT_THERE && story->is_unsure);
-		lives_hold(story, GONE, is_deleted || deletion == NOT_FREE,
-		    "its thread is not there to be deleted");
-		if (deletion == NOT_THERE)
-			break;
-		lives_hold(story, GONE, deletion != NOT_FREE || waits,
+		is_deleted = delete_thread(story) != NOT_FREE;
+		lives_hold(story, GONE, is_deleted || waits,
 		    "its run has ended, and its thread is not free");
 		if (!is_deleted)
 			fiber_sleep(SLOW_POLL_MS);
@@ -282,6 +276,25 @@ add_story(struct lives *lives)
 	return story;
 }
 
+/* All but the newest checkpoint go, and nothing that it names. */
+static void
+forget_past(struct story *story)
+{
+	struct arena *arena = arena_new();
+	const struct value *history = NULL;
+	unsigned done = story->done;
+
+	lives_hold(story, GONE, prune(story, "--keep-latest=1") != NOT_FREE,
+	    "its run has ended, and its thread is not pruned");
+	if (store_history(story->lives->load->direct, arena, story->thread, &history) ==
+	    STORE_OK)
+		lives_hold(story, GONE, value_size(history) <= 1,
+		    "it was pruned to one checkpoint, and has more");
+	lives_look(story);
+	story->done = done;
+	arena_destroy(&arena);
+}
+
 /* The run has ended: asked for again it is known. */
 static void
 end_and_ask_again(struct story *story)
@@ -290,6 +303,8 @@ end_and_ask_again(struct story *story)
 	begin(story, (unsigned)random_between(&story->random, 1, 2));
 	wait_moved(story);
 	lives_look(story);
+	if (random_chance(&story->random, 300))
+		forget_past(story);
 }
 
 /* Returns false: that was the last one. */

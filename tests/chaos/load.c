@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "decision.h"
+#include "erasure.h"
 #include "fiber.h"
 #include "lives.h"
 #include "memory.h"
@@ -18,6 +19,7 @@
 #define POLL_MS 200u
 #define CANCEL_PER_MILLE 60u
 #define BY_HTTP_PER_MILLE 350u
+#define ERASE_PER_MILLE 300u /* of what is asked for by HTTP */
 #define COMMAND_PER_MILLE 250u
 #define CANCEL_WITHIN_MS 2500u
 #define OUST_PER_MILLE                                                                   \
@@ -152,6 +154,8 @@ follower_main(void *arg)
 	struct order *order = arg;
 
 	client_follow(order->load->client, order->run->told);
+	if (order->run->erased_when_done)
+		erasure_give(order->load, order->run);
 	order->load->busy--;
 	free(order);
 }
@@ -335,6 +339,8 @@ add_thread(struct load *load)
 
 		run->cancels_back =
 		    turn == cancelled && random_chance(&load->random, 500);
+		run->erased_when_done = by_http && !sort->asks &&
+					random_chance(&load->random, ERASE_PER_MILLE);
 		run->by_command = random_chance(&load->random, COMMAND_PER_MILLE);
 	}
 	if (ousts)
@@ -459,7 +465,7 @@ load_wait_ends(struct load *load, uint64_t wait_ms)
 		for (left = i = 0; i < load->count; i++) {
 			struct load_run *run = load->runs[i];
 
-			run->ended = run->ended || has_ended(load, run);
+			run->ended = run->ended || run->is_erased || has_ended(load, run);
 			left += run->ended ? 0 : 1;
 		}
 	} while (left > 0 && loop_now_ms(load->fleet->loop) < deadline);
