@@ -82,8 +82,13 @@ local function claimed_by(thread_key, prefix, thread)
     first_in('SMISMEMBER', bereft, runs)
 end
 
--- Whether a thread with that head waits for an answer. What cannot be read might.
-local function waits(head)
+-- Whether a thread waits for an answer, or does where it is put back to. What cannot be read might.
+local function waits(thread_key)
+  local found = redis.call('HMGET', thread_key, 'head', 'rollback', 'version')
+  local head = found[1]
+  if head and found[2] then
+    head = redis.call('LINDEX', thread_key .. ':c', tonumber(found[2]) - tonumber(found[3]) - 1)
+  end
   if not head then
     return false
   end
@@ -92,12 +97,12 @@ local function waits(head)
 end
 
 -- Why a thread may not be cut, as an answer; or nil.
-local function refusal(thread_key, prefix, head, force)
+local function refusal(thread_key, prefix, force)
   local run = claimed_by(thread_key, prefix, string.sub(thread_key, #prefix + 3))
   if run then
     return { 'BUSY', run }
   end
-  return waits(head) and force ~= '1' and { 'WAITS' } or nil
+  return force ~= '1' and waits(thread_key) and { 'WAITS' } or nil
 end
 
 -- What a run has left. Its place in `forgotten` has what lies elsewhere deleted, too (chores.lua), and so have
@@ -149,11 +154,10 @@ end
 -- Returns {"ERASED", runs}, {"MORE", runs} (the oldest are gone: ask again), {"BUSY", run}, {"WAITS"},
 -- {"UNKNOWN"}.
 local function erase(keys, args)
-  local head = redis.call('HMGET', keys[1], 'created', 'head')
-  if not head[1] and redis.call('LLEN', keys[1] .. ':r') == 0 then
+  if redis.call('HEXISTS', keys[1], 'created') == 0 and redis.call('LLEN', keys[1] .. ':r') == 0 then
     return { 'UNKNOWN' }
   end
-  local refused = refusal(keys[1], args[1], head[2], args[3])
+  local refused = refusal(keys[1], args[1], args[3])
   if refused then
     return refused
   end
@@ -166,7 +170,7 @@ end
 -- submitted later than that none has ended before.
 local function forget_ended(thread_key, prefix, since, kept)
   local list, left, seen, forgotten = thread_key .. ':r', {}, 0, 0
-  local is_waiting = waits(redis.call('HGET', thread_key, 'head'))
+  local is_waiting = waits(thread_key)
   local is_last = false
   while forgotten < FORGOTTEN_MAX and not is_last do
     local runs = redis.call('LRANGE', list, seen, seen + FORGOTTEN_MAX - forgotten - 1)
@@ -241,7 +245,7 @@ local function forget(keys, args)
   if redis.call('HGET', keys[1], 'rolled') == args[3] then
     redis.call('HSET', keys[1], 'rolled', NO_RUN) -- the next one may have its id
   end
-  forget_run(args[1], args[3], not waits(redis.call('HGET', keys[1], 'head')))
+  forget_run(args[1], args[3], not waits(keys[1]))
   if at and redis.call('HEXISTS', keys[1], 'created') == 1 then
     redis.call('LSET', keys[1] .. ':r', at, '')
     redis.call('HINCRBY', keys[1], 'holes', 1)
@@ -258,7 +262,7 @@ local function not_pruned(thread_key, prefix, stamp, force)
   if not head[1] then
     return { 'UNKNOWN' }
   end
-  local refused = refusal(thread_key, prefix, head[2], force)
+  local refused = refusal(thread_key, prefix, force)
   if refused then
     return refused
   end
@@ -354,7 +358,7 @@ local function end_of_time(prefix, thread, now, usual)
     keep_until(prefix, thread, usual, now)
   elseif not ms or ms == '0' then
     redis.call('ZREM', prefix .. 'ttl', thread)
-  elseif refusal(thread_key, prefix, head[1], '0') then
+  elseif refusal(thread_key, prefix, '0') then
     redis.call('ZADD', prefix .. 'ttl', now + tonumber(ms), thread)
   elseif action == 'delete' or not head[3] then -- nothing to keep: no run has ever begun there
     return nil, (forget_thread(thread_key, prefix, thread))

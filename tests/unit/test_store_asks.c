@@ -90,6 +90,7 @@ play_put_back(void)
 {
 	const char *answer, *status;
 	struct store_claim claim;
+	struct store_pruned pruned;
 
 	begin_run("r1", &claim);
 	ck_assert_int_eq(
@@ -97,6 +98,8 @@ play_put_back(void)
 	    STORE_OK);
 	end_claimed(&claim, "interrupted", "interrupted");
 	ck_assert_int_eq(count("asks"), 0);
+	ck_assert_int_eq(
+	    store_erase(trial.a, trial.arena, "t", false, &pruned), STORE_OK);
 	end_run("r2", "interrupted", "interrupted");
 	ck_assert_int_eq(count("asks"), 1);
 	trial_hset("t:t", "asked", "1000");
@@ -106,6 +109,8 @@ play_put_back(void)
 	    STORE_OK);
 	end_claimed(&claim, "cancelled", "cancelled");
 	ck_assert_str_eq(waits_since(), "1000");
+	ck_assert_int_eq(
+	    store_erase(trial.a, trial.arena, "t", false, &pruned), STORE_WAITS);
 	end_run("r4", "success", "success");
 	ck_assert_int_eq(count("asks"), 0);
 }
