@@ -278,6 +278,7 @@ advance(struct run *run)
 	while (go == GO_ON) {
 		run->scratch = arena_new();
 		go = advance_once(run);
+		run_round_end(run, go == GO_FAIL);
 		arena_destroy(&run->scratch);
 		if (go == GO_ON)
 			state_compact(run->state);
@@ -353,9 +354,8 @@ forget(struct run *run)
 	arena_destroy(&run->batch);
 	arena_destroy(&run->arena);
 	run->record = run->head = run->order = run->context = run->results = NULL;
-	run->pauses_before = run->pauses_after = NULL;
+	run->pauses_before = run->pauses_after = run->sent_before = NULL;
 	run->round = run->unconfirmed = run->rest = run->kept_input = NULL;
-	run->sent_before = NULL;
 	run->fault = NULL;
 	run->id = run->paused = run->source = run->node = run->tenant = NULL;
 	run->recovered = run->stream = run->passed_interrupt = run->dirty = run->goes_on =

@@ -111,7 +111,8 @@ struct run {
 	/* Of the superstep under way. */
 	struct arena *scratch;
 	unsigned hook_calls;
-	struct value_list used; /* entries of its model calls (model_usage.h) */
+	struct value_list used;   /* entries of its model calls (model_usage.h) */
+	struct tool_calls *calls; /* its round, until run_round_end; or NULL */
 
 	unsigned misses;         /* model calls that had to be made again, whole */
 	unsigned awaits;         /* children that its fibers wait for (awaited.h) */
@@ -278,6 +279,9 @@ enum go run_hook_node(struct run *run, struct step_result *result);
 int run_hook_sleep(uint64_t ms);
 enum go run_model_node(struct run *run, struct step_result *result);
 enum go run_tools_node(struct run *run, struct step_result *result);
+/* The step is over, and its round, if it has one: where it has failed, also of what the calls wrote, who goes on need not do again
+ * what had ended. */
+void run_round_end(struct run *run, bool has_failed);
 
 /* The id of a call of the step under way, <run>.<step>.<index>, the last as it is printed; in arena. Behind the index
  * of a run whose id others had lately, that were deleted (`again` of its record), stands how many: brokers and workers may
@@ -363,7 +367,7 @@ struct effect {
 	/* Of children (run_child.c): what came of those that have ended, [map], or NULL; the one whose pause
 	 * holds the call up, {thread, child, asks_nothing?}, or NULL; what it is answered now, {id: answer}. */
 	const struct value *children, *held, *given;
-	/* {thread, child, asks_nothing, at_work}: the child that has begun and has not come to something, as `held`; or NULL. */
+	/* {thread, child, asks_nothing, at_work}: the first child that has begun and has not come to something, as `held`; or NULL. */
 	const struct value *at_work;
 };
 
@@ -377,9 +381,10 @@ enum go run_effect(struct run *run, struct arena *arena, struct effect *effect,
 enum go run_effect_with_children(struct run *run, struct arena *arena,
     struct effect *effect, const struct value **outcome_r);
 
-/* Of a call that must not run twice, and was cancelled after it was sent: its outcome by its tool's policy, in run's scratch, or NULL:
- * it is to be sent again. */
-const struct value *run_effect_cut_off(struct run *run, struct effect *effect);
+/* Of a call that must not run twice, and was sent: its outcome by its tool's policy, in run's scratch, or NULL:
+ * it is to be sent again. reason: why the one that it had, if any, does not count. */
+const struct value *run_effect_cut_off(
+    struct run *run, struct effect *effect, const char *reason);
 
 /* Adds the events about an outcome to the next commit. */
 void run_effect_events(
@@ -418,13 +423,24 @@ enum go run_round_pause(struct run *run, const struct effect *effects,
 const struct value *run_round_kept(
     struct run *run, const struct effect *effect, const struct value *outcome);
 
-/* The round has failed the run: the run's `round` becomes what a run that goes on needs not do again (run_failed.c). outcomes:
- * NULL for a call that has none, and for one whose outcome is the failure. */
-void run_round_failed(struct run *run, struct effect *effects,
-    const struct value *const *outcomes, size_t count);
+/* What is wrong with how outcome asks, where it does: a worker's word, and with what is no schema no answer could be compared;
+ * or NULL. */
+const char *run_round_flaw(struct arena *arena, const struct value *outcome);
+
+/* How a call ended of a round that has failed the run: body, its outcome, or NULL. failed: of what it answered; told: the next commit
+ * has its events. */
+struct round_end {
+	const struct value *body;
+	bool failed, told;
+};
+/* The run's `round` becomes what a run that goes on needs not do again (run_failed.c). */
+void run_round_failed(
+    struct run *run, struct effect *effects, const struct round_end *ends, size_t count);
+/* Whether a tool's fault, which nothing has absorbed, ends the run. */
+bool run_fault_ends(const struct run *run, const struct fault *fault);
 
 /* Before effect's child goes on: one that such a round has left and whose thread stands nowhere is left, the call asks for it
- * anew. GO_DROP: Redis does not say. */
+ * anew. One that has asked since then `waits`, which is its run's id. GO_DROP: Redis does not say. */
 enum go run_children_stand(struct run *run, struct arena *arena, struct effect *effect);
 
 /* Whether somebody is asked in round, which a pause has kept. */

@@ -459,15 +459,18 @@ child_run_to_end(struct run *run, struct arena *arena, const struct effect *effe
     struct child *child, const struct value **outcome_r)
 {
 	const struct value *held = effect->held;
+	const char *waits = value_get_text(held, "waits");
 	enum go go = child_find_agent(run, arena, child);
 
 	child->run =
 	    child_run(arena, run, effect->call.id, value_size(effect->children) + 1);
 	child->thread = held != NULL ? value_get_text(held, "thread") : child->run;
+	if (waits != NULL)
+		child->run = waits;
 	awaited_begin(run);
-	if (go == GO_ON && child->fault == NULL)
+	if (go == GO_ON && child->fault == NULL && waits == NULL)
 		go = begin(run, arena, effect, child);
-	if (go == GO_ON && child->fault == NULL) {
+	if (go == GO_ON && child->fault == NULL && waits == NULL) {
 		tell(run, arena, effect, child);
 		suspects_wait(run);
 		go = child_await(run, arena, child);

@@ -157,13 +157,12 @@ outcome_of_lost(struct run *run, struct arena *arena, const struct effect *effec
 }
 
 const struct value *
-run_effect_cut_off(struct run *run, struct effect *effect)
+run_effect_cut_off(struct run *run, struct effect *effect, const char *reason)
 {
-	const struct value *reason = value_str(run->scratch,
-	    "it was under way when another call of its round ended the run");
+	struct arena *arena = run->scratch;
 
 	return outcome_of_lost(
-	    run, run->scratch, effect, lost_with(run->scratch, NULL, effect, reason));
+	    run, arena, effect, lost_with(arena, NULL, effect, value_str(arena, reason)));
 }
 
 /* It only says that calls were lost, and that one more was about to be sent. */

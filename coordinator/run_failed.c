@@ -5,12 +5,14 @@
  *
  * A call that had ended has its outcome and is not made again. One that failed, or was cancelled for it, is made again, with the
  * key that it had: what a receiver knows it by. What a human has answered, it has been answered; of its children those
- * that came to something are done, and the one that did not goes on where it stands. A call that must not run twice
- * and was cancelled on its way may have had its effect: its tool's policy says what becomes of it. */
-#include "run.h"
+ * that came to something are done, and the first that did not goes on where it stands. A call that must not run twice
+ * and was sent may have had its effect, also where it says that it failed: its tool's policy says what becomes of it. */
+#include "run_child.h"
 
+#include "awaited.h"
 #include "bounds.h"
 #include "store.h"
+#include "suspects.h"
 
 /* Those in front of the first that failed. */
 static const struct value *
@@ -40,47 +42,121 @@ made_again(struct run *run, const struct effect *effect)
 	    at_work != NULL ? value_bool(true) : NULL, NULL);
 }
 
-/* What is kept of one call; outcome: NULL when it has none, or one that is the failure. */
-static const struct value *
-kept(struct run *run, struct effect *effect, const struct value *outcome)
+/* Whether it fits into a round, which is in a head. */
+static bool
+can_be_kept(const struct value *call)
 {
-	if (outcome == NULL && (effect->call.flags & WIRE_ONCE) != 0 &&
-	    effect->at_work == NULL && run_may_be_sent(run, effect->last_id))
-		outcome = run_effect_cut_off(run, effect);
-	return outcome != NULL ? run_round_kept(run, effect, outcome)
-			       : made_again(run, effect);
+	return value_depth(call, ANSWER_DEPTH_MAX) < ANSWER_DEPTH_MAX;
+}
+
+/* Why what a call has answered does not count where it, or another one, has failed the run; NULL: it does. */
+static const char *
+flaw_of(struct run *run, const struct effect *effect, const struct round_end *end)
+{
+	static const char cut_off[] =
+	    "it was under way when another call of its round ended the run";
+	static const char wrong[] = "what it answered has failed the run";
+	const struct value *about = value_get(end->body, "fault");
+	const struct fault *fault =
+	    value_is(about, VALUE_MAP) ? fault_from_value(run->scratch, about) : NULL;
+
+	if (end->body == NULL || (fault != NULL && fault->control))
+		return cut_off;
+	if (fault != NULL)
+		return run_fault_ends(run, fault)
+			   ? arena_printf(run->scratch, "it failed (%s: %s)", fault->type,
+				 fault->message)
+			   : NULL;
+	if (run_round_asks(end->body))
+		return run_round_flaw(run->scratch, end->body);
+	fault = run_command_flaw(
+	    run->scratch, effect->tool_call, value_get(end->body, "commands"));
+	return end->failed || (fault != NULL && run_fault_ends(run, fault)) ? wrong
+									    : NULL;
+}
+
+/* What is kept of one call. */
+static const struct value *
+kept(struct run *run, struct effect *effect, const struct round_end *end)
+{
+	const char *flaw = flaw_of(run, effect, end);
+	const struct value *call = NULL, *outcome = NULL;
+	/* What asks has done nothing yet, whatever it is. */
+	bool asks = end->body != NULL && run_round_asks(end->body);
+
+	if (end->body != NULL && !end->told)
+		run_effect_events(run, effect, end->body);
+	if (flaw == NULL)
+		call = run_round_kept(run, effect, end->body);
+	if (call != NULL && can_be_kept(call))
+		return call;
+	if (flaw == NULL)
+		flaw = "what it answered is nested too deep to be kept";
+	if ((effect->call.flags & WIRE_ONCE) != 0 && effect->at_work == NULL && !asks &&
+	    run_may_be_sent(run, effect->last_id))
+		outcome = run_effect_cut_off(run, effect, flaw);
+	if (outcome == NULL)
+		return made_again(run, effect);
+	run_effect_events(run, effect, outcome);
+	return run_round_kept(run, effect, outcome);
 }
 
 void
-run_round_failed(struct run *run, struct effect *effects,
-    const struct value *const *outcomes, size_t count)
+run_round_failed(
+    struct run *run, struct effect *effects, const struct round_end *ends, size_t count)
 {
 	struct value_fields round = { .arena = run->arena };
-	const struct value *all;
 	size_t i;
 
 	for (i = 0; i < count; i++)
 		value_fields_set(&round, arena_printf(run->arena, "%zu", i),
-		    kept(run, &effects[i], outcomes[i]));
-	all = value_fields_end(&round);
-	run->round =
-	    value_depth(all, ANSWER_DEPTH_MAX + 1) > ANSWER_DEPTH_MAX ? NULL : all;
+		    kept(run, &effects[i], &ends[i]));
+	run->round = value_fields_end(&round);
+}
+
+/* The head of thread, a child's, when the run is over that has left it. */
+static enum go
+find_head(
+    struct run *run, struct arena *arena, const char *thread, const struct value **head_r)
+{
+	struct store *store = run->coordinator->store;
+	struct child child = { .thread = thread };
+	enum store_status status = store_head(store, arena, thread, head_r);
+	enum go go = GO_ON;
+
+	child.run = value_get_text(*head_r, "run");
+	if (status == STORE_OK && child.run != NULL) {
+		awaited_begin(run);
+		suspects_wait(run);
+		go = child_await(run, arena, &child);
+		suspects_go_on(run);
+		awaited_end(run);
+	}
+	if (go == GO_ON && status == STORE_OK)
+		status = store_head(store, arena, thread, head_r);
+	if (status == STORE_NONE || status == STORE_DAMAGED)
+		*head_r = NULL;
+	else if (status != STORE_OK)
+		go = GO_DROP;
+	return go;
 }
 
 enum go
 run_children_stand(struct run *run, struct arena *arena, struct effect *effect)
 {
 	const struct value *head = NULL;
-	enum store_status status;
+	enum go go;
 
 	if (effect->held == NULL || !value_get_bool(effect->held, "at_work", false))
 		return GO_ON;
-	status = store_head(run->coordinator->store, arena,
-	    value_get_text(effect->held, "thread"), &head);
-	if (status == STORE_OK && value_has(head, "next"))
-		return GO_ON;
-	effect->held = effect->given = NULL;
-	return status == STORE_OK || status == STORE_NONE || status == STORE_DAMAGED
-		   ? GO_ON
-		   : GO_DROP;
+	go = find_head(run, arena, value_get_text(effect->held, "thread"), &head);
+	if (go != GO_ON)
+		return go;
+	if (value_text_is(value_get(head, "status"), "interrupted"))
+		effect->held =
+		    value_map_with(arena, effect->held, "waits", value_get(head, "run"));
+	else if (!value_has(head, "next") ||
+		 value_text_is(value_get(head, "status"), "running"))
+		effect->held = effect->given = NULL;
+	return GO_ON;
 }

@@ -83,9 +83,8 @@ interrupt_ask(struct run *run, const struct effect *effect, const char *key,
 	    "response_schema", copy_of(arena, value_get(about, "response_schema")), NULL);
 }
 
-/* A worker's word: what is no schema could not be held against an answer. */
-static const char *
-flaw_of_about(struct arena *arena, const struct value *outcome)
+const char *
+run_round_flaw(struct arena *arena, const struct value *outcome)
 {
 	const struct value *schema =
 	    value_get(value_get(outcome, "about"), "response_schema");
@@ -137,7 +136,7 @@ run_round_pause(struct run *run, const struct effect *effects,
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		flaw = flaw_of_about(run->arena, outcomes[i]);
+		flaw = run_round_flaw(run->arena, outcomes[i]);
 		if (flaw != NULL)
 			return run_fail(run, "ValueError",
 			    "%s asks with a response_schema that is none: %s",

@@ -115,7 +115,7 @@ send_on(struct run *run, struct arena *arena, struct effect *effect, const char 
 	return run_effect(run, arena, effect, outcome_r);
 }
 
-/* What a run needs to go on with a child that is cancelled with this one (run_failed.c). */
+/* What a run needs to go on with a child that has failed, or is cancelled with this one (run_failed.c). */
 static const struct value *
 at_work(struct arena *arena, const struct effect *effect, const struct child *child)
 {
@@ -133,22 +133,25 @@ see_to(struct run *run, struct arena *arena, struct effect *effect, struct child
 {
 	size_t number = value_size(effect->children) + 1;
 	const char *id = arena_printf(arena, "%s=%zu", call, number);
-	enum go go;
+	const struct value *failed = effect->at_work, *stored;
+	bool is_async = value_has(child->wish, "op");
+	enum go go = GO_ON;
 
 	child->run = child_run(arena, run, effect->call.id, number);
-	*came_r = value_get(run->results, id);
-	if (*came_r != NULL)
-		return GO_ON;
-	if (value_has(child->wish, "op")) {
-		go = run_async(run, arena, effect, child, came_r);
-	} else {
+	*came_r = stored = value_get(run->results, id);
+	if (!is_async && failed == NULL)
 		effect->at_work = at_work(arena, effect, child);
+	if (stored == NULL && is_async)
+		go = run_async(run, arena, effect, child, came_r);
+	else if (stored == NULL)
 		go = child_run_to_end(run, arena, effect, child, came_r);
-	}
 	if (go != GO_ON)
 		return go;
-	effect->at_work = NULL;
-	return store_came(run, arena, id, *came_r);
+	/* The first that has failed goes on where it stands, if the call fails the run. */
+	if (failed == NULL &&
+	    (!value_has(*came_r, "fault") || (effect->call.flags & WIRE_ONCE) != 0))
+		effect->at_work = NULL;
+	return stored != NULL ? GO_ON : store_came(run, arena, id, *came_r);
 }
 
 enum go

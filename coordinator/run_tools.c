@@ -27,6 +27,7 @@ struct tool_call {
 	enum go go;
 	bool ended;
 	bool failed; /* the run, of what it answered */
+	bool told;   /* its events are in the next commit */
 };
 
 struct tool_calls {
@@ -40,8 +41,8 @@ struct tool_calls {
 	bool stop; /* one failed for good: the others are cancelled */
 };
 
-static bool
-fails_run(const struct run *run, const struct fault *fault)
+bool
+run_fault_ends(const struct run *run, const struct fault *fault)
 {
 	return run->agent->spec->raise_tool_errors || fault->fatal;
 }
@@ -52,7 +53,7 @@ body_fails_run(const struct tool_call *call)
 	const struct value *fault = value_get(call->body, "fault");
 
 	return value_is(fault, VALUE_MAP) &&
-	       fails_run(call->round->run, fault_from_value(call->arena, fault));
+	       run_fault_ends(call->round->run, fault_from_value(call->arena, fault));
 }
 
 /* --- one call ----------------------------------------------------------------------- */
@@ -321,7 +322,7 @@ collect_one(struct run *run, struct step_result *result, struct tool_call *call)
 		fault = run_command_flaw(run->scratch, tool_call, commands);
 	if (fault != NULL && fault->control)
 		return run_stopped_by(run, fault);
-	if (fault != NULL && fails_run(run, fault))
+	if (fault != NULL && run_fault_ends(run, fault))
 		return run_fail_with(run, fault);
 	if (fault != NULL) {
 		const struct value *command =
@@ -330,6 +331,7 @@ collect_one(struct run *run, struct step_result *result, struct tool_call *call)
 		commands = value_array(run->scratch, &command, 1);
 	}
 	run_effect_events(run, call->effect, body);
+	call->told = true;
 	if (has_implementation(call->effect) &&
 	    (!is_direct(call->effect) || !run_command_succeeded(tool_call, commands)))
 		result->all_direct = false;
@@ -407,47 +409,59 @@ pause_round(struct tool_calls *round)
 	return run_round_pause(round->run, round->effects, outcomes, round->count);
 }
 
-/* Whether what call has answered counts also where another one has failed the run. */
-static bool
-has_ended_well(const struct tool_call *call)
-{
-	const struct value *fault = value_get(call->body, "fault");
-	const struct fault *flaw;
-
-	if (call->go != GO_ON || call->body == NULL || call->failed)
-		return false;
-	if (value_is(fault, VALUE_MAP) && fault_from_value(call->arena, fault)->control)
-		return false;
-	if (!value_is(fault, VALUE_MAP) && !run_round_asks(call->body)) {
-		flaw = run_command_flaw(call->arena, call->effect->tool_call,
-		    value_get(call->body, "commands"));
-		return flaw == NULL || !fails_run(call->round->run, flaw);
-	}
-	return !body_fails_run(call);
-}
-
 /* What has ended is not made again by who goes on behind the failure. */
 static void
 leave_round(struct tool_calls *round)
 {
-	const struct value **outcomes =
-	    arena_alloc(round->run->scratch, (round->count + 1) * sizeof *outcomes);
+	struct round_end *ends =
+	    arena_alloc(round->run->scratch, (round->count + 1) * sizeof *ends);
+	const struct tool_call *call;
 	size_t i;
 
-	for (i = 0; i < round->count; i++)
-		outcomes[i] =
-		    has_ended_well(&round->calls[i]) ? round->calls[i].body : NULL;
-	run_round_failed(round->run, round->effects, outcomes, round->count);
+	for (i = 0; i < round->count; i++) {
+		call = &round->calls[i];
+		ends[i] =
+		    (struct round_end){ .body = call->go == GO_ON ? call->body : NULL,
+			    .failed = call->failed,
+			    .told = call->told };
+	}
+	run_round_failed(round->run, round->effects, ends, round->count);
 }
 
-static void
-release(struct tool_calls *round)
+void
+run_round_end(struct run *run, bool has_failed)
 {
+	struct tool_calls *round = run->calls;
 	size_t i;
 
+	if (round == NULL)
+		return;
+	if (has_failed)
+		leave_round(round);
 	for (i = 0; i < round->count; i++)
 		arena_destroy(&round->calls[i].arena);
 	agent_profiles_unref(&round->profiles);
+	run->calls = NULL;
+}
+
+static struct tool_calls *
+new_round(struct run *run, const struct value *pending)
+{
+	struct tool_calls *round = arena_alloc(run->scratch, sizeof *round);
+	size_t count = value_size(pending), i;
+
+	*round = (struct tool_calls){ .run = run, .count = count };
+	round->profiles = agent_profiles(run->agent, run->coordinator->catalog);
+	round->calls = arena_alloc(run->scratch, (count + 1) * sizeof *round->calls);
+	round->effects = arena_alloc(run->scratch, (count + 1) * sizeof *round->effects);
+	for (i = 0; i < count; i++) {
+		round->calls[i].round = round;
+		round->calls[i].arena = arena_new();
+		round->calls[i].index = i;
+		round->calls[i].effect = &round->effects[i];
+		prepare(&round->calls[i], value_at(pending, i));
+	}
+	return round;
 }
 
 enum go
@@ -455,42 +469,28 @@ run_tools_node(struct run *run, struct step_result *result)
 {
 	const struct value *pending =
 	    graph_tool_calls(run->scratch, run->agent->spec, state_messages(run->state));
-	struct tool_calls round = { .run = run, .count = value_size(pending) };
+	struct tool_calls *round;
 	enum go go;
-	size_t i;
 
-	if (round.count > ROUND_CALLS_MAX)
+	if (value_size(pending) > ROUND_CALLS_MAX)
 		return run_fail(run, "ValueError",
 		    "%zu calls of tools in one message: a round has %u at most",
-		    round.count, ROUND_CALLS_MAX);
+		    value_size(pending), ROUND_CALLS_MAX);
 	run->step--;
 	go = run_commit(run);
 	run->step++;
 	if (go != GO_ON)
 		return go;
-	round.profiles = agent_profiles(run->agent, run->coordinator->catalog);
-	round.calls = arena_alloc(run->scratch, (round.count + 1) * sizeof *round.calls);
-	round.effects =
-	    arena_alloc(run->scratch, (round.count + 1) * sizeof *round.effects);
-	for (i = 0; i < round.count; i++) {
-		round.calls[i].round = &round;
-		round.calls[i].arena = arena_new();
-		round.calls[i].index = i;
-		round.calls[i].effect = &round.effects[i];
-		prepare(&round.calls[i], value_at(pending, i));
-	}
-	go = run_all(&round);
-	note_answered(&round);
-	result->all_direct = has_direct(&round);
+	run->calls = round = new_round(run, pending);
+	go = run_all(round);
+	note_answered(round);
+	result->all_direct = has_direct(round);
 	/* Given up, it is for whoever goes on with the run to say how it ends, and to cancel what is left. */
-	if (go == GO_ON || (round.stop && !run->is_lost))
-		go = collect(&round, result);
-	if (round.count > 0)
+	if (go == GO_ON || (round->stop && !run->is_lost))
+		go = collect(round, result);
+	if (round->count > 0)
 		run->dirty = true;
-	if (go == GO_FAIL)
-		leave_round(&round);
-	if (go == GO_ON && asks(&round))
-		go = pause_round(&round);
-	release(&round);
+	if (go == GO_ON && asks(round))
+		go = pause_round(round);
 	return go;
 }

@@ -44,6 +44,22 @@ static const char agents[] = AGENT("breaks", "tools: [note, break]\n",
 		"tools: [break]\ninterrupt_before: [tools]\nrecursion_limit: 1\n",
 		CALLS("{id: b, name: break, args: {}}"));
 
+/* "relies" has another agent work, which fails of itself, and asks in "hears". */
+#define TASK "{id: a, name: task, args: {description: do it, subagent_type: helper}}"
+#define HELPS(agent)                                                                     \
+	"middleware: [{subagent: {general_purpose_agent: false, subagents: [{name: "     \
+	"helper, description: helps, agent: " agent "}]}}]\ntools: [break]\n"
+
+static const char leading[] = AGENT("helps", "tools: [note, break]\n",
+    "  m:\n"
+    "    - tool_calls: [{id: c, name: note, args: {text: helped}}]\n"
+    "    - tool_calls: [{id: d, name: break, args: {}}]\n"
+    "    - content: I have helped.\n") AGENT("asking", "tools: [pay]\n",
+    "  m:\n"
+    "    - tool_calls: [{id: c, name: pay, args: {amount: 3}}]\n"
+    "    - content: It is paid.\n") AGENT("relies", HELPS("helps"), CALLS(TASK))
+    AGENT("hears", HELPS("asking"), CALLS(TASK ", {id: b, name: break, args: {}}"));
+
 #define RAISING                                                                          \
 	"name: mends\nmodel: scripted:m\nmiddleware: [{lua: {name: l, code: "            \
 	"'before_model = function() %s end'}}]\nscript: {m: [{content: Well.}]}\n"
@@ -240,6 +256,36 @@ START_TEST(answers_stay)
 }
 END_TEST
 
+/* All has ended well, but what the calls write does not fit: none of them is made again when that is mended. */
+#define CLASHING(field)                                                                  \
+	AGENT("clashes",                                                                 \
+	    "middleware: [asks_human]\ntools: [note]\nstate: {note: " field "}\n",       \
+	    CALLS("{id: a, name: note, args: {text: once}}, {id: b, name: command, "     \
+		  "args: {note: [x]}}, {id: c, name: command, args: {note: [y]}}"))
+
+static void
+play_clash(struct scene *scene)
+{
+	ask_check_status(
+	    scene, ask_run(scene, "clashes", "r1", "t", "input", "\"hi\""), "error");
+	ask_check_status(
+	    scene, ask_run(scene, "clashes", "again", "t", "resume", "null"), "error");
+	kit_flotilla(scene->kit, "agents", "apply", "--plugin",
+	    kit_built(scene->kit, "plugins/asks_human.so"),
+	    kit_write(
+		scene->kit, "mended.yaml", CLASHING("{type: array, reducer: append}")),
+	    NULL);
+	check_retry(retry(scene, "again", "--run-id", "r2"), 0, "r2");
+	end_well(scene, "a=noted;b=done;c=done;");
+	check_lines(scene, "once", 1);
+}
+
+START_TEST(what_has_ended_is_kept_where_its_writes_fail)
+{
+	ask_act_with(play_clash, CLASHING("{type: array}"));
+}
+END_TEST
+
 /* --- agents at work for it --------------------------------------------------------------- */
 
 static void
@@ -256,6 +302,64 @@ play_helper(struct scene *scene)
 START_TEST(a_subagent_goes_on_where_it_stood)
 {
 	ask_act_with(play_helper, agents);
+}
+END_TEST
+
+/* Its own failure is its parent's; it goes on behind what it had done. */
+static void
+play_failed_helper(struct scene *scene)
+{
+	put(scene->broken);
+	ask_check_status(
+	    scene, ask_run(scene, "relies", "r1", "t", "input", "\"hi\""), "error");
+	ask_check_status(
+	    scene, ask_run(scene, "relies", "again", "t", "resume", "null"), "error");
+	unlink(scene->broken);
+	check_retry(retry(scene, "again", "--run-id", "r2"), 0, "r2");
+	end_well(scene, "a=I have helped.;");
+	check_lines(scene, "helped", 1);
+	check_lines(scene, "break", 3);
+}
+
+START_TEST(a_subagent_that_failed_goes_on_where_it_stands)
+{
+	ask_act_with(play_failed_helper, leading);
+}
+END_TEST
+
+/* It has asked when nobody waited for it any more: the question is its parent's, as ever. */
+static void
+play_asking_helper(struct scene *scene)
+{
+	struct arena *arena = scene->arena;
+	const struct value *reply = NULL;
+
+	put(scene->hold);
+	put(scene->wait);
+	put(scene->broken);
+	ask_submit(scene, "hears", "r1", "t", "input", "\"hi\"");
+	ask_wait_lines(scene, "break", 1);
+	ask_wait_lines(scene, "pay", 1);
+	/* Nobody cancels it before it asks. */
+	redis_text(scene->client->redis, arena, 1000, &reply, "DEL",
+	    arena_printf(arena, "%sr:r1:k", store_prefix(arena, store_shard("t"))), NULL);
+	unlink(scene->wait);
+	ask_check_status(scene, ask_wait_end(scene, "r1", "t"), "error");
+	unlink(scene->broken);
+	unlink(scene->hold);
+	ask_check_status(
+	    scene, ask_wait_end(scene, "r1-2-0-1", "r1-2-0-1"), "interrupted");
+	check_retry(retry(scene, "r1", "--run-id", "asked"), 0, "asked");
+	ask_check_status(scene, ask_wait_end(scene, "asked", "t"), "interrupted");
+	ask_check_status(
+	    scene, ask_run(scene, "hears", "r2", "t", "resume", "\"yes\""), "success");
+	end_well(scene, "a=It is paid.;b=mended;");
+	check_lines(scene, "pay", 2);
+}
+
+START_TEST(a_subagent_that_asked_meanwhile_asks)
+{
+	ask_act_with(play_asking_helper, leading);
 }
 END_TEST
 
@@ -317,7 +421,10 @@ tcase_go_on(void)
 	tcase_add_test(tcase, a_later_run_is_no_place_to_go_on);
 	tcase_add_test(tcase, what_must_not_run_twice_is_not_sent_again);
 	tcase_add_test(tcase, answers_stay);
+	tcase_add_test(tcase, what_has_ended_is_kept_where_its_writes_fail);
 	tcase_add_test(tcase, a_subagent_goes_on_where_it_stood);
+	tcase_add_test(tcase, a_subagent_that_failed_goes_on_where_it_stands);
+	tcase_add_test(tcase, a_subagent_that_asked_meanwhile_asks);
 	tcase_add_test(tcase, a_pause_in_front_of_a_node_is_kept);
 	tcase_add_test(tcase, an_agent_is_mended);
 	return tcase;
