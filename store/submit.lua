@@ -281,14 +281,19 @@ local function refuse(keys, args)
   return { 'REFUSED' }
 end
 
--- Whether run, of that status, ended before it was done and its thread still has the version that it left.
+-- Whether a run of that status ended before it was done, its thread still has the version that it left, and nothing goes on there
+-- or waits, which could pause where a human is to look.
 local function has_left(thread_key, status, left)
-  return (status == 'error' or status == 'cancelled') and redis.call('HGET', thread_key, 'version') == left
+  if status ~= 'error' and status ~= 'cancelled' then
+    return false
+  end
+  local head = line_of(redis.call('HGETALL', thread_key), 1)
+  return head.version == left and is_free(thread_key, head)
 end
 
 -- retry(thread key; prefix, thread, run, new run, version; left, options): queues what a dead letter was to do as
 -- a new run, with that version of its agent; the old one leaves the index and names the new one. left: so, too, a run that has failed,
--- or was cancelled, as long as that is its thread's version; with options, if there are any, instead of its own and its input.
+-- or was cancelled, as long as that is its thread's version and the thread is free; with options, if there are any, instead of its own and its input.
 -- Returns {"QUEUED", runs before it}, {"KNOWN", status} (the new id is taken), {"NOT_DEAD", status,
 -- the run that took its place or ""}, or {"UNKNOWN"}.
 local function retry(keys, args)

@@ -130,7 +130,7 @@ explain(struct retrying *retrying, enum store_status status,
 		complain("run '%s' was retried already, as %s", retry->run, instead);
 	else
 		complain("run '%s' is no dead letter, and thread '%s' does not stand "
-			 "where it failed; "
+			 "where it failed, or is busy; "
 			 "`flotilla history %s` shows what has come since",
 		    retry->run, retry->thread, retry->thread);
 	return STATUS_FAILED;

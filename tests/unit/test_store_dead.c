@@ -386,7 +386,12 @@ play_left(void)
 	trial_hset("r:r1", "status", "success");
 	ck_assert_int_eq(store_retry(trial.b, trial.arena, &again, &instead), STORE_NONE);
 	trial_hset("r:r1", "status", "cancelled");
+	/* What waits, or goes on, is first: where the thread stands then, nobody knows. */
+	ck_assert_int_eq(store_retry(trial.b, trial.arena, &again, &instead), STORE_NONE);
 	trial_delete("t:t:q");
+	trial_hset("t:t", "run", "other");
+	ck_assert_int_eq(store_retry(trial.b, trial.arena, &again, &instead), STORE_NONE);
+	trial_hset("t:t", "run", "");
 	ck_assert_int_eq(store_retry(trial.b, trial.arena, &again, &instead), STORE_OK);
 	ck_assert_int_eq(store_retry(trial.b, trial.arena, &again, &instead), STORE_OK);
 	again.new_run = "r3";
