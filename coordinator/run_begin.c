@@ -216,7 +216,8 @@ priority_of(const struct run *run)
 static const char *
 version_of(const struct run *run, const struct value *head, const struct value *options)
 {
-	if (value_has(options, "resume") && graph_has_failed(head))
+	if ((value_has(options, "resume") || value_has(options, "command")) &&
+	    graph_has_failed(head))
 		return run_record_text(run, "version");
 	return run->goes_on && value_get_text(head, "version") != NULL
 		   ? value_get_text(head, "version")

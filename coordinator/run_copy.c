@@ -93,7 +93,8 @@ copy_child(struct run *run, const char *key, const struct value *call,
 	enum go go;
 
 	*call_r = call;
-	if (value_get_text(held, "thread") == NULL ||
+	/* One that was at work asks nothing: where it stands, it stands for both. */
+	if (value_get_text(held, "thread") == NULL || value_has(held, "at_work") ||
 	    child_depth_above(run) >= CHILD_DEPTH_MAX)
 		return GO_ON;
 	child.run = child.thread =
@@ -123,7 +124,8 @@ run_copy_children(struct run *run, const struct value *head, const struct value 
 
 	*head_r = head;
 	if (!value_is(round, VALUE_MAP) ||
-	    !value_text_is(value_get(head, "status"), "interrupted"))
+	    (!value_text_is(value_get(head, "status"), "interrupted") &&
+		!graph_has_failed(head)))
 		return GO_ON;
 	for (i = 0; i < value_size(round); i++) {
 		go = copy_child(

@@ -363,6 +363,39 @@ START_TEST(a_subagent_that_asked_meanwhile_asks)
 }
 END_TEST
 
+/* A question that a failed round keeps is asked in a copy as well, and each is answered for itself. */
+static void
+play_copied(struct scene *scene)
+{
+	put(scene->wait);
+	put(scene->broken);
+	ask_submit(scene, "hears", "r1", "t", "input", "\"hi\"");
+	ask_wait_lines(scene, "break", 1);
+	ask_check_status(
+	    scene, ask_wait_end(scene, "r1-2-0-1", "r1-2-0-1"), "interrupted");
+	unlink(scene->wait);
+	ask_check_status(scene, ask_wait_end(scene, "r1", "t"), "error");
+	unlink(scene->broken);
+	kit_flotilla(scene->kit, "copy", "t", "u", NULL);
+	ask_check_status(
+	    scene, ask_run(scene, "hears", "c1", "u", "resume", "null"), "interrupted");
+	ask_check_status(
+	    scene, ask_run(scene, "hears", "c2", "u", "resume", "\"no\""), "success");
+	ck_assert_str_eq(ask_tool_answers_of(scene, "u"), "a=It is paid.;b=mended;");
+	check_retry(retry(scene, "r1", "--run-id", "asked"), 0, "asked");
+	ask_check_status(scene, ask_wait_end(scene, "asked", "t"), "interrupted");
+	ask_check_status(
+	    scene, ask_run(scene, "hears", "r2", "t", "resume", "\"yes\""), "success");
+	end_well(scene, "a=It is paid.;b=mended;");
+	check_lines(scene, "pay", 3);
+}
+
+START_TEST(a_copy_asks_for_itself)
+{
+	ask_act_with(play_copied, leading);
+}
+END_TEST
+
 /* --- elsewhere --------------------------------------------------------------------------- */
 
 /* It has failed in front of a node at which it was to pause: there nobody has looked yet. */
@@ -390,8 +423,14 @@ play_mended(struct scene *scene)
 
 	ask_check_status(
 	    scene, ask_run(scene, "mends", "r1", "t", "input", "\"hi\""), "error");
+	ask_check_status(
+	    scene, ask_run(scene, "mends", "c0", "u", "input", "\"hi\""), "error");
 	kit_flotilla(scene->kit, "agents", "apply",
 	    kit_write(scene->kit, "mended.yaml", arena_printf(arena, RAISING, "")), NULL);
+	ask_check_status(scene,
+	    ask_run(scene, "mends", "c1", "u", "command",
+		"{\"goto\": \"l.before_model\", \"resume\": null}"),
+	    "success");
 	check_retry(retry(scene, "--failed-within=1h", "--agent", "other"), 0, "");
 	check_retry(
 	    retry(scene, "--failed-within=1h", "--agent=mends", "--json"), 0, "\"r1\"");
@@ -425,6 +464,7 @@ tcase_go_on(void)
 	tcase_add_test(tcase, a_subagent_goes_on_where_it_stood);
 	tcase_add_test(tcase, a_subagent_that_failed_goes_on_where_it_stands);
 	tcase_add_test(tcase, a_subagent_that_asked_meanwhile_asks);
+	tcase_add_test(tcase, a_copy_asks_for_itself);
 	tcase_add_test(tcase, a_pause_in_front_of_a_node_is_kept);
 	tcase_add_test(tcase, an_agent_is_mended);
 	return tcase;
