@@ -150,6 +150,10 @@ const struct value *run_tenant(const struct run *run, struct arena *arena);
  * tools are served. The run is then ready to advance at run->at. */
 enum go run_begin(struct run *run, const struct store_claim *claim);
 
+/* Returns input, {messages?, field...}, in arena as the agent's middleware lets it be kept (seal_input). */
+const struct value *run_sealed_input(
+    const struct run *run, struct arena *arena, const struct value *input);
+
 /* Fills the state of a run that has an agent with what claim found. */
 enum go run_restore(struct run *run, const struct store_claim *claim);
 /* Gives the state up; its messages, when they are stored as they are, to the thread's next run. */

@@ -121,18 +121,25 @@ has_tool_message(const struct value *messages)
 	return false;
 }
 
-/* What the record keeps of input when hooks have seen it. */
-static void
-seal_input(struct run *run, const struct value *input)
+const struct value *
+run_sealed_input(const struct run *run, struct arena *arena, const struct value *input)
 {
 	const struct spec *spec = run->agent->spec;
-	const struct value *sealed = input;
 	size_t i;
 
 	for (i = 0; i < spec->use_count; i++)
 		if (spec->uses[i]->type->seal_input != NULL)
-			sealed = spec->uses[i]->type->seal_input(
-			    run->arena, spec->uses[i], sealed);
+			input =
+			    spec->uses[i]->type->seal_input(arena, spec->uses[i], input);
+	return input;
+}
+
+/* What the record keeps of input when hooks have seen it. */
+static void
+seal_input(struct run *run, const struct value *input)
+{
+	const struct value *sealed = run_sealed_input(run, run->arena, input);
+
 	if (sealed != input)
 		run->kept_input = sealed;
 }

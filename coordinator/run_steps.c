@@ -130,6 +130,12 @@ hook_store(struct turn *turn, const struct value *op)
 	return items_do(run->coordinator->store, turn->arena, op);
 }
 
+static const struct value *
+hook_seal(struct turn *turn, const struct value *input)
+{
+	return run_sealed_input(turn->arg, turn->arena, input);
+}
+
 int
 run_hook_sleep(uint64_t ms)
 {
@@ -171,6 +177,7 @@ hook_node(
 		.call_model = hook_call_model,
 		.call_tool = run_pin_call,
 		.store = hook_store,
+		.seal = hook_seal,
 		.is_output_tool = hook_is_output_tool,
 		.arg = run,
 		.interrupts = { .answers = run->round != NULL

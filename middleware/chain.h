@@ -129,6 +129,8 @@ struct turn {
 	/* turn_call_tool. May be NULL: there are no workers. */
 	const struct value *(*call_tool)(
 	    struct turn *turn, const struct tool *tool, const struct value *args);
+	/* turn_sealed, of {messages}. May be NULL: nothing is taken out. */
+	const struct value *(*seal)(struct turn *turn, const struct value *input);
 	/* Whether a tool is there for structured output. May be NULL: none is. */
 	bool (*is_output_tool)(struct turn *turn, const char *name);
 	void *arg;           /* of these */

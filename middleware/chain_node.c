@@ -83,6 +83,18 @@ turn_state(struct turn *turn)
 }
 
 const struct value *
+turn_sealed(struct turn *turn, const struct value *message)
+{
+	const struct value *input;
+
+	if (turn->seal == NULL)
+		return message;
+	input = value_map(
+	    turn->arena, "messages", value_array(turn->arena, &message, 1), NULL);
+	return value_at(value_get(turn->seal(turn, input), "messages"), 0);
+}
+
+const struct value *
 turn_context(struct turn *turn)
 {
 	return turn->context;

@@ -17,6 +17,11 @@ const struct value *turn_settings(struct turn *turn);
 const struct value *turn_messages(struct turn *turn);               /* [message] */
 const struct value *turn_get(struct turn *turn, const char *field); /* or NULL */
 const struct value *turn_state(struct turn *turn); /* all fields and messages, one map */
+
+/* message, a user's, as the agent's middleware lets it be kept (seal_input), which may not have had its turn yet:
+ * for what a hook puts elsewhere than into the messages. */
+const struct value *turn_sealed(struct turn *turn, const struct value *message);
+
 const struct value *turn_context(
     struct turn *turn); /* the run's static context, or NULL */
 const char *turn_run(struct turn *turn);

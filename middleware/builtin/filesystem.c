@@ -208,7 +208,8 @@ wrap_model_call(struct model_request *request, struct model_next *next)
 	const struct value *text = value_get(model_settings_of(request), "system_prompt");
 	const char *prompt = model_system_prompt(request);
 	const struct value *messages = model_messages(request);
-	const struct value *shown = filesystem_shown(arena, messages);
+	const struct value *shown =
+	    filesystem_shown(arena, model_settings_of(request), messages);
 
 	if (value_size(text) > 0)
 		request = model_override(request, "system_prompt",

@@ -73,8 +73,9 @@ struct tool_result *filesystem_wrap_tool_call(
     struct tool_request *request, struct tool_next *next);
 const struct value *filesystem_before_agent(struct turn *turn);
 
-/* messages with the short form of those that are tagged. */
-const struct value *filesystem_shown(struct arena *arena, const struct value *messages);
+/* messages with the short form of those that are tagged, and longer than settings say. */
+const struct value *filesystem_shown(
+    struct arena *arena, const struct value *settings, const struct value *messages);
 
 /* --- filesystem_media.c: what a provider takes ------------------------------------------- */
 

@@ -195,7 +195,7 @@ filesystem_before_agent(struct turn *turn)
 	path = arena_printf(
 	    arena, FILESYSTEM_HISTORY "/%s.md", name_from(arena, turn_run(turn)));
 	backend_of_turn(&backend, turn, FILESYSTEM_INTERNAL);
-	end = backend_write(&backend, path, text);
+	end = backend_write(&backend, path, text_of(arena, turn_sealed(turn, last)));
 	if (end != BACKEND_DONE && end != BACKEND_CANCELLED)
 		turn_note(turn, "the long message could not be saved: %s", backend.error);
 	if (end != BACKEND_DONE)
@@ -205,6 +205,14 @@ filesystem_before_agent(struct turn *turn)
 	last = value_map_with(arena, last, "additional_kwargs", kwargs);
 	return value_map(arena, "messages", value_array(arena, &last, 1), BACKEND_FILES,
 	    backend.update, NULL);
+}
+
+/* A hook may have put another text into the message since, which is short: that is shown as it is. */
+static bool
+is_shown_short(struct arena *arena, const struct value *message, int64_t tokens)
+{
+	return tag_of(message) != NULL &&
+	       (tokens <= 0 || is_too_long(text_of(arena, message), tokens));
 }
 
 static const struct value *
@@ -219,19 +227,23 @@ short_form(struct arena *arena, const struct value *message)
 }
 
 const struct value *
-filesystem_shown(struct arena *arena, const struct value *messages)
+filesystem_shown(
+    struct arena *arena, const struct value *settings, const struct value *messages)
 {
+	int64_t tokens =
+	    value_get_int(settings, "human_message_token_limit_before_evict", 0);
 	struct value_list list = { .arena = arena };
 	bool is_changed = false;
 	size_t i;
 
-	for (i = 0; i < value_size(messages); i++)
-		is_changed = is_changed || tag_of(messages->items[i]) != NULL;
-	if (!is_changed)
-		return messages;
-	for (i = 0; i < value_size(messages); i++)
-		value_list_add(&list, tag_of(messages->items[i]) != NULL
-					  ? short_form(arena, messages->items[i])
-					  : messages->items[i]);
-	return value_list_end(&list);
+	for (i = 0; i < value_size(messages); i++) {
+		const struct value *message = messages->items[i];
+
+		if (is_shown_short(arena, message, tokens)) {
+			message = short_form(arena, message);
+			is_changed = true;
+		}
+		value_list_add(&list, message);
+	}
+	return is_changed ? value_list_end(&list) : messages;
 }

@@ -216,6 +216,14 @@ START_TEST(a_long_message_is_tagged_and_saved)
 	ck_assert_has(shown, path);
 	ck_assert_has(shown, "... [90 lines truncated] ...");
 	ck_assert_has(shown, "100  line 100");
+	/* What another hook has put in its place is no long message. */
+	message = value_map_with(arena, message, "content", value_str(arena, "Flagged."));
+	play.request =
+	    value_map(arena, "messages", value_array(arena, &message, 1), NULL);
+	play_model(
+	    &play, stub_chain(arena, literal_use(arena, "filesystem", settings), NULL));
+	shown = value_get_text(value_at(value_get(play.seen, "messages"), 0), "content");
+	ck_assert_str_eq(shown, "Flagged.");
 }
 END_TEST
 
