@@ -154,7 +154,7 @@ struct middleware_use {
 
 /* Returns what is known of model ("provider:name"; NULL: the agent's own) in arena, by the names of
  * LangChain's model profiles: {structured_output?, except_with_tools?, tool_calling?,
- * max_input_tokens?, max_output_tokens?, cost?: {input, output, cache_read?, cache_write?,
+ * max_input_tokens?, max_output_tokens?, image_inputs?, audio_inputs?, video_inputs?, pdf_inputs?, cost?: {input, output, cache_read?, cache_write?,
  * cache_write_1h?}} (docs/models.md). What is absent is not known; an empty map: nothing is. For
  * configure, which refuses settings that need a figure nobody has; what it was told here is what
  * its hooks are told, in every process. */

@@ -55,6 +55,10 @@ static const struct key keys[] = {
 	{ "tool_calling", bool_flaw },
 	{ "max_input_tokens", tokens_flaw },
 	{ "max_output_tokens", tokens_flaw },
+	{ "image_inputs", bool_flaw },
+	{ "audio_inputs", bool_flaw },
+	{ "video_inputs", bool_flaw },
+	{ "pdf_inputs", bool_flaw },
 	{ "cost", cost_flaw },
 	{ NULL, NULL },
 };
@@ -72,7 +76,7 @@ static const char *
 unknown_key(
     struct arena *arena, const char *what, const char *name, const struct key *known)
 {
-	const char *names[8], *all = "", *near;
+	const char *names[16], *all = "", *near;
 	size_t count = 0;
 
 	for (; known[count].name != NULL; count++) {

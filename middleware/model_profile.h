@@ -2,6 +2,8 @@
  *
  *	structured_output   gives it by itself; except_with_tools: not in a request that offers tools
  *	tool_calling        calls tools
+ *	image_inputs, audio_inputs, video_inputs, pdf_inputs
+ *	                    takes such
  *	max_input_tokens    of a request; max_output_tokens: of an answer
  *	cost                {input, output, cache_read?, cache_write?, cache_write_1h?}: US dollars for
  *	                    a million tokens

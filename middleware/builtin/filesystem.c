@@ -216,6 +216,7 @@ wrap_model_call(struct model_request *request, struct model_next *next)
 		    prompt == NULL || prompt[0] == '\0'
 			? text
 			: value_printf(arena, "%s\n\n%s", prompt, text->text));
+	shown = filesystem_media_taken(arena, model_model_profile(request, NULL), shown);
 	if (model_dialect(request) != NULL &&
 	    strcmp(model_dialect(request), "openai") == 0)
 		shown = filesystem_media_moved(arena, shown);

@@ -79,6 +79,10 @@ const struct value *filesystem_shown(
 
 /* --- filesystem_media.c: what a provider takes ------------------------------------------- */
 
+/* messages with words in tools' answers for images and the like that profile, of the model, says it does not take. */
+const struct value *filesystem_media_taken(
+    struct arena *arena, const struct value *profile, const struct value *messages);
+
 /* messages with the images and the like of tools' answers in a message of their own behind them, for providers that
  * take text alone there. */
 const struct value *filesystem_media_moved(

@@ -1,5 +1,5 @@
-/* Images, audio, video and files in the answers of tools, for providers whose tool messages are text alone: they go into
- * a user's message behind all answers of the round. */
+/* Images, audio, video and files in the answers of tools. What a model does not take is told in words. Where the provider's
+ * tool messages are text alone, the others go into a user's message behind all answers of the round. */
 #include "filesystem.h"
 
 #include <string.h>
@@ -15,6 +15,77 @@ is_media(const struct value *block)
 			return true;
 	return false;
 }
+
+/* --- what a model does not take ----------------------------------------------------- */
+
+/* Whether the model's profile says that it takes no such block; what is not said is not known. */
+static bool
+is_refused(const struct value *profile, const struct value *block)
+{
+	static const struct {
+		const char *type, *key;
+	} kinds[] = {
+		{ "image", "image_inputs" },
+		{ "audio", "audio_inputs" },
+		{ "video", "video_inputs" },
+		{ "file", "pdf_inputs" },
+	};
+	const char *type = value_get_text(block, "type");
+	size_t i;
+
+	for (i = 0; type != NULL && i < sizeof kinds / sizeof *kinds; i++)
+		if (strcmp(type, kinds[i].type) == 0)
+			return !value_get_bool(profile, kinds[i].key, true) &&
+			       (strcmp(type, "file") != 0 ||
+				   value_text_is(
+				       value_get(block, "mime_type"), "application/pdf"));
+	return false;
+}
+
+/* message with words in place of what is refused. */
+static const struct value *
+in_words(struct arena *arena, const struct value *profile, const struct value *message)
+{
+	const struct value *content = value_get(message, "content");
+	struct value_list blocks = { .arena = arena };
+	bool is_changed = false;
+	size_t i;
+
+	if (!chat_is(message, "tool") || !value_is(content, VALUE_ARRAY))
+		return message;
+	for (i = 0; i < content->size; i++) {
+		const struct value *block = content->items[i];
+
+		if (is_refused(profile, block)) {
+			is_changed = true;
+			block = value_map(arena, "type", VALUE_TEXT("text"), "text",
+			    value_printf(arena, "[%s: not shown, this model takes none]",
+				value_get_text(block, "type")),
+			    NULL);
+		}
+		value_list_add(&blocks, block);
+	}
+	return is_changed
+		   ? value_map_with(arena, message, "content", value_list_end(&blocks))
+		   : message;
+}
+
+const struct value *
+filesystem_media_taken(
+    struct arena *arena, const struct value *profile, const struct value *messages)
+{
+	struct value_list list = { .arena = arena };
+	bool is_changed = false;
+	size_t i;
+
+	for (i = 0; i < value_size(messages); i++) {
+		value_list_add(&list, in_words(arena, profile, messages->items[i]));
+		is_changed = is_changed || list.items[i] != messages->items[i];
+	}
+	return is_changed ? value_list_end(&list) : messages;
+}
+
+/* --- where a result must be text ---------------------------------------------------- */
 
 static bool
 has_media(const struct value *message)
