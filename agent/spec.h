@@ -22,7 +22,8 @@ struct spec {
 	const struct value *model_profile;  /* or NULL; middleware/model_profile.h */
 	const char *system_prompt;          /* or NULL */
 	const struct value *tools; /* [name, or a definition without an implementation:
-				      {name, ..., schema_only: true}] */
+				      {name, ..., schema_only: true}, or a tool of the
+				      provider's own as it was given] */
 	const struct middleware_use *const *uses; /* in list order */
 	size_t use_count;
 	const struct field
@@ -62,6 +63,10 @@ struct spec *spec_load(struct arena *arena, const struct value *source, const ch
  * "file:line:column: reason". */
 long spec_load_file(struct arena *arena, const char *path,
     const struct spec *const **specs_r, const char **error_r);
+
+/* Whether an entry of `tools` is one of the provider's own: nothing of ours runs it, and it goes out
+ * as it is. */
+bool spec_is_provider_tool(const struct value *tool);
 
 /* The tool names an agent needs a worker for: the plain names of `tools` (those that are
  * neither schema-only nor brought by a middleware). */

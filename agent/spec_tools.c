@@ -1,5 +1,5 @@
-/* `tools`: names of what workers serve, and definitions without an implementation. Which
- * tools an agent has, all kinds together. */
+/* `tools`: names of what workers serve, definitions without an implementation, and tools of the
+ * provider's own. Which tools an agent has, all kinds together. */
 #include <string.h>
 
 #include "bounds.h"
@@ -74,6 +74,47 @@ complete(struct arena *arena, const struct value *map)
 	return value_map_with(arena, map, "schema_only", value_bool(true));
 }
 
+bool
+spec_is_provider_tool(const struct value *tool)
+{
+	const char *type = value_get_text(tool, "type");
+
+	if (!value_is(tool, VALUE_MAP))
+		return false;
+	/* Bedrock's have no type. */
+	return type != NULL ? strcmp(type, "function") != 0
+			    : value_has(tool, "systemTool");
+}
+
+/* Two may be alike but for what they say: one is known by its name, or else by its place. */
+static int
+load_provider_tool(struct loader *loader, const char *path, const struct value *given,
+    struct value_fields *tools)
+{
+	const struct value *name = value_get(given, "name");
+
+	if (!value_is_nil(name) &&
+	    loader_check_name(loader, pointer_add(loader->arena, path, "name"),
+		"the tool's name", name, TOOL_NAME_BYTES_MAX) == -1)
+		return -1;
+	value_fields_set(tools, value_is_nil(name) ? path : name->text, given);
+	return 0;
+}
+
+/* OpenAI's form is understood: {type: function, function: {name, ...}}, or without the inner map. */
+static const struct value *
+definition_in(struct loader *loader, const char **path, const struct value *given)
+{
+	const struct value *inner = value_get(given, "function");
+
+	if (!value_text_is(value_get(given, "type"), "function"))
+		return given;
+	if (!value_is(inner, VALUE_MAP))
+		return value_map_with(loader->arena, given, "type", NULL);
+	*path = pointer_add(loader->arena, *path, "function");
+	return inner;
+}
+
 static int
 load_tool(struct loader *loader, const char *path, const struct value *given,
     struct value_fields *tools)
@@ -90,6 +131,9 @@ load_tool(struct loader *loader, const char *path, const struct value *given,
 		    "must be a tool's name or its definition {name, description, "
 		    "parameters}, not %s",
 		    value_article_name(given));
+	if (spec_is_provider_tool(given))
+		return load_provider_tool(loader, path, given, tools);
+	given = definition_in(loader, &path, given);
 	if (check_definition(loader, path, given) == -1)
 		return -1;
 	value_fields_set(
@@ -242,8 +286,11 @@ spec_offered_tools(
 		const char *name =
 		    value_is(tool, VALUE_STR) ? tool->text : value_get_text(tool, "name");
 
+		if (name == NULL) /* of the provider's own */
+			name = loader_item(arena, "", i);
 		/* NULL, for what nobody serves, leaves the tool out. */
-		value_fields_set(&tools, name, spec_tool(spec, catalog, name));
+		value_fields_set(&tools, name,
+		    value_is(tool, VALUE_MAP) ? tool : spec_tool(spec, catalog, name));
 	}
 	return values_of(arena, &tools);
 }

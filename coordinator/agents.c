@@ -177,7 +177,7 @@ agents_unref(struct agents *agents, struct agent **agent_p)
 	*agent_p = NULL;
 }
 
-/* The definitions of what the agent can execute, by name. */
+/* The definitions of what the agent can execute, or only shows, by name. */
 static const struct value *
 executable(struct arena *arena, const struct spec *spec, const struct value *catalog)
 {
@@ -188,7 +188,8 @@ executable(struct arena *arena, const struct spec *spec, const struct value *cat
 	for (i = 0; i < value_size(offered); i++) {
 		const struct value *tool = value_at(offered, i);
 
-		value_fields_set(&fields, value_get_text(tool, "name"), tool);
+		if (!spec_is_provider_tool(tool))
+			value_fields_set(&fields, value_get_text(tool, "name"), tool);
 	}
 	return value_fields_end(&fields);
 }

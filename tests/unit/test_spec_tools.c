@@ -62,6 +62,50 @@ START_TEST(a_definition_is_completed)
 }
 END_TEST
 
+/* What the provider runs by itself, or knows by its type (semantics.md 1.1). */
+START_TEST(a_tool_of_the_providers_own_goes_out_as_it_is)
+{
+	const struct spec *spec =
+	    load("model: m:x\ntools:\n"
+		 "  - add\n"
+		 "  - {type: web_search, filters: {allowed: [a.org]}}\n"
+		 "  - {type: web_search}\n"
+		 "  - {type: bash_20250124, name: bash}\n"
+		 "  - {systemTool: {name: nova_grounding}}\n");
+	const struct value *tool = spec_tool_profile(arena, spec, catalog());
+
+	ck_assert_value(arena, spec_offered_tools(arena, spec, catalog()),
+	    "[{'name': 'add', 'description': 'Adds.'},"
+	    " {'type': 'web_search', 'filters': {'allowed': ['a.org']}},"
+	    " {'type': 'web_search'}, {'type': 'bash_20250124', 'name': 'bash'},"
+	    " {'systemTool': {'name': 'nova_grounding'}}]");
+	ck_assert_value(arena, value_get(tool, "tools"), "['add']");
+	ck_assert_value(arena, spec_served_tools(arena, spec), "['add']");
+	ck_assert(spec_is_provider_tool(spec->tools->items[3]));
+	ck_assert(!spec_is_provider_tool(spec->tools->items[0]));
+}
+END_TEST
+
+START_TEST(a_definition_in_the_form_of_openai_is_one)
+{
+	static const char *const forms[] = {
+		"{type: function, function: {name: a, description: D.}}",
+		"{type: function, name: a, description: D.}",
+		"{name: a, description: D.}",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof forms / sizeof *forms; i++) {
+		const struct spec *spec =
+		    load(arena_printf(arena, "model: m:x\ntools: [%s]\n", forms[i]));
+
+		ck_assert_value(arena, spec->tools,
+		    "[{'name': 'a', 'description': 'D.', 'parameters': {'type': 'object',"
+		    " 'properties': {}}, 'schema_only': true}]");
+	}
+}
+END_TEST
+
 START_TEST(definitions_come_from_catalog_spec_and_middleware)
 {
 	const struct spec *spec = load("model: m:x\nmiddleware: [todo_list]\n"
@@ -204,6 +248,8 @@ tcase_spec_tools(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_later_tool_of_one_name_wins_in_the_firsts_place);
 	tcase_add_test(tcase, a_definition_is_completed);
+	tcase_add_test(tcase, a_tool_of_the_providers_own_goes_out_as_it_is);
+	tcase_add_test(tcase, a_definition_in_the_form_of_openai_is_one);
 	tcase_add_test(tcase, definitions_come_from_catalog_spec_and_middleware);
 	tcase_add_test(tcase, a_users_tool_wins_over_that_of_a_middleware);
 	tcase_add_test(tcase, the_model_is_offered_middleware_tools_first);
