@@ -156,6 +156,10 @@ const struct value *run_sealed_input(
 
 /* Fills the state of a run that has an agent with what claim found. */
 enum go run_restore(struct run *run, const struct store_claim *claim);
+/* What a call brings of the state: what the agent's middleware reads there, and what the tool of that definition (or NULL)
+ * says that it reads (semantics.md 4.2.5). */
+const struct value *run_tool_state(
+    struct run *run, struct arena *arena, const struct value *definition);
 /* Gives the state up; its messages, when they are stored as they are, to the thread's next run. */
 void run_leave(struct run *run);
 

@@ -1,7 +1,8 @@
-/* run_state: a run's state, made of what is stored, and what it leaves of it to the thread's next run,
- * which then begins with what is new. */
+/* run_state: a run's state, made of what is stored; what of it goes to a tool; and what the run leaves of it to the
+ * thread's next run, which then begins with what is new. */
 #include "run.h"
 
+#include "bounds.h"
 #include "warm.h"
 
 enum go
@@ -34,6 +35,17 @@ run_restore(struct run *run, const struct store_claim *claim)
 	}
 	run->numbered = (uint32_t)value_size(claim->messages);
 	return GO_ON;
+}
+
+const struct value *
+run_tool_state(struct run *run, struct arena *arena, const struct value *definition)
+{
+	const struct value *names = run->agent->spec->tool_reads;
+	const struct value *reads = value_get(definition, "reads");
+
+	if (value_is(reads, VALUE_ARRAY) && value_size(reads) <= STATE_FIELDS_MAX)
+		names = value_array_concat(arena, names, reads);
+	return state_slice(run->state, arena, names);
 }
 
 static void

@@ -176,7 +176,8 @@ run_all(struct tool_calls *round)
 /* --- the round ---------------------------------------------------------------------- */
 
 static const struct value *
-tool_request_body(struct run *run, struct arena *arena, const struct effect *effect)
+tool_request_body(struct run *run, struct arena *arena, const struct effect *effect,
+    const struct value *definition)
 {
 	const struct value_pair body[] = {
 		{ VALUE_TEXT("run"), value_str(arena, run->id) },
@@ -184,8 +185,7 @@ tool_request_body(struct run *run, struct arena *arena, const struct effect *eff
 		{ VALUE_TEXT("tenant"), run_tenant(run, arena) },
 		{ VALUE_TEXT("tool_call"), effect->tool_call },
 		{ VALUE_TEXT("tool"), effect->tool },
-		{ VALUE_TEXT("state"),
-		    state_slice(run->state, arena, run->agent->spec->tool_reads) },
+		{ VALUE_TEXT("state"), run_tool_state(run, arena, definition) },
 		{ VALUE_TEXT("context"), run->context },
 		{ VALUE_TEXT("answers"), effect->answers },
 	};
@@ -266,7 +266,7 @@ prepare(struct tool_call *call, const struct value *tool_call)
 		.profile = profile,
 	};
 	run_round_recall(run, call->index, effect);
-	effect->call.request = tool_request_body(run, arena, effect);
+	effect->call.request = tool_request_body(run, arena, effect, definition);
 }
 
 /* An error of the tool's body that no wrapper absorbed: the model is told. */

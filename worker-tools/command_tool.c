@@ -133,6 +133,14 @@ has_variable(const struct launch *launch, const char *prefix)
 	return false;
 }
 
+/* Returns value as JSON that a variable can hold, or NULL. */
+static const char *
+json_argument(struct launch *launch, const char *name, const struct value *value)
+{
+	return argument_text(launch->arena, name,
+	    value_str(launch->arena, json_text(launch->arena, value)), &launch->error);
+}
+
 /* Of a tool with interrupts: all answers so far, and the last one. */
 static int
 add_answers(struct launch *launch)
@@ -142,9 +150,7 @@ add_answers(struct launch *launch)
 
 	if (!launch->tool->interrupts)
 		return 0;
-	all = argument_text(launch->arena, "FLOTILLA_ANSWERS",
-	    value_str(launch->arena, json_text(launch->arena, launch->answers)),
-	    &launch->error);
+	all = json_argument(launch, "FLOTILLA_ANSWERS", launch->answers);
 	if (all == NULL)
 		return -1;
 	add_variable(launch, "FLOTILLA_ANSWERS", all);
@@ -154,6 +160,35 @@ add_answers(struct launch *launch)
 	    value_at(launch->answers, count - 1), &launch->error);
 	add_variable(launch, "FLOTILLA_ANSWER", last);
 	return last == NULL ? -1 : 0;
+}
+
+/* What the file asks for of the run's state and context. */
+static int
+add_surroundings(struct launch *launch)
+{
+	const struct command_tool *tool = launch->tool;
+	const struct value *context = tool_context(launch->request);
+	struct value_fields state = { .arena = launch->arena };
+	const char *text;
+	size_t i;
+
+	for (i = 0; i < value_size(tool->reads); i++) {
+		const char *name = value_at(tool->reads, i)->text;
+
+		value_fields_set(&state, name, tool_state(launch->request, name));
+	}
+	if (tool->reads != NULL) {
+		text = json_argument(launch, "FLOTILLA_STATE", value_fields_end(&state));
+		if (text == NULL)
+			return -1;
+		add_variable(launch, "FLOTILLA_STATE", text);
+	}
+	if (!tool->context)
+		return 0;
+	text = json_argument(
+	    launch, "FLOTILLA_CONTEXT", context != NULL ? context : value_nil());
+	add_variable(launch, "FLOTILLA_CONTEXT", text);
+	return text == NULL ? -1 : 0;
 }
 
 /* The file's and PATH, with room for so many more. */
@@ -176,17 +211,20 @@ static int
 fill_environment(struct launch *launch)
 {
 	const char *tenant = tool_tenant(launch->request);
-	size_t own = 7;
+	size_t own = 10;
 
 	begin_environment(launch, own + value_size(launch->tool->properties));
 	add_variable(launch, "FLOTILLA_TOOL", launch->tool->name);
 	add_variable(launch, "FLOTILLA_RUN", tool_run(launch->request));
+	add_variable(launch, "FLOTILLA_THREAD", tool_thread(launch->request));
 	if (tenant != NULL)
 		add_variable(launch, "FLOTILLA_TENANT", tenant);
 	add_variable(launch, "FLOTILLA_TOOL_CALL_ID", tool_call_id(launch->request));
 	add_variable(
 	    launch, "FLOTILLA_IDEMPOTENCY_KEY", tool_idempotency_key(launch->request));
-	return add_answers(launch) == -1 ? -1 : add_arguments(launch);
+	if (add_answers(launch) == -1 || add_surroundings(launch) == -1)
+		return -1;
+	return add_arguments(launch);
 }
 
 /* --- input -------------------------------------------------------------------------- */

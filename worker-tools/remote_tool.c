@@ -25,6 +25,24 @@ profile_of(struct worker_call *call)
 					     "middleware", value_empty_array()));
 }
 
+/* What the tool reads; the rest of what came is the wraps'. */
+static const struct value *
+state_of(struct worker_call *call)
+{
+	const struct value *reads = value_get(value_get(call->request, "tool"), "reads");
+	struct value_fields fields = { .arena = call->arena };
+	size_t i;
+
+	for (i = 0; i < value_size(reads); i++) {
+		const char *name = value_text(value_at(reads, i));
+
+		if (name != NULL)
+			value_fields_set(&fields, name,
+			    value_get(value_get(call->request, "state"), name));
+	}
+	return fields.count == 0 ? NULL : value_fields_end(&fields);
+}
+
 /* What the wraps have made of the call. */
 static const struct value *
 request_of(struct worker_call *call, const struct tool_request *request,
@@ -36,7 +54,7 @@ request_of(struct worker_call *call, const struct tool_request *request,
 
 	return value_map(arena, "run", value_get(call->request, "run"), "thread",
 	    value_get(call->request, "thread"), "tool_call", tool_call, "tool",
-	    value_get(call->request, "tool"), "context",
+	    value_get(call->request, "tool"), "state", state_of(call), "context",
 	    value_get(call->request, "context"), "answers",
 	    value_size(answers) > 0 ? answers : NULL, NULL);
 }

@@ -164,6 +164,31 @@ read_interrupts(struct reading *reading, const struct value *value)
 }
 
 static int
+read_reads(struct reading *reading, const struct value *value)
+{
+	size_t i;
+
+	if (value != NULL && !value_is(value, VALUE_ARRAY))
+		return reading_refuse(reading, "/reads",
+		    "reads must be a list of fields of the state, such as [messages], "
+		    "not %s",
+		    value_type_name(value->type));
+	for (i = 0; i < value_size(value); i++)
+		if (!value_is(value_at(value, i), VALUE_STR))
+			return reading_refuse(reading,
+			    arena_printf(reading->arena, "/reads/%zu", i),
+			    "the name of a field is text: put it in quotes");
+	reading->tool->reads = value;
+	return 0;
+}
+
+static int
+read_context(struct reading *reading, const struct value *value)
+{
+	return reading_flag(reading, "context", value, false, &reading->tool->context);
+}
+
+static int
 read_uncertain(struct reading *reading, const struct value *value)
 {
 	const char *text = value_text(value);
@@ -199,6 +224,8 @@ static const struct reading_key keys[] = {
 	{ "idempotent", read_idempotent, NULL },
 	{ "uncertain", read_uncertain, NULL },
 	{ "interrupts", read_interrupts, NULL },
+	{ "reads", read_reads, NULL },
+	{ "context", read_context, NULL },
 };
 static const struct reading_keys tool_keys = { keys, sizeof keys / sizeof keys[0],
 	"docs/tools.md lists the keys of a tool" };
@@ -226,7 +253,8 @@ definition_of(struct reading *reading, const struct value *document)
 	    "return_direct", value_bool(value_get_bool(document, "return_direct", false)),
 	    "idempotent", value_bool(reading->tool->idempotent), "uncertain",
 	    value_get(document, "uncertain"), "timeout_ms",
-	    value_int(arena, (int64_t)reading->tool->timeout_ms), NULL);
+	    value_int(arena, (int64_t)reading->tool->timeout_ms), "reads",
+	    reading->tool->reads, NULL);
 }
 
 static int

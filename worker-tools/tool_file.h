@@ -50,6 +50,8 @@ struct command_tool {
 	struct process_limits limits;
 	uint64_t max_parallel; /* 0: as many as the worker has slots */
 	bool idempotent;
+	const struct value *reads; /* [field of the state], or NULL */
+	bool context;              /* the program is given the run's */
 	bool interrupts; /* exit status TOOL_EXIT_ASKS: a human is asked what it wrote */
 };
 

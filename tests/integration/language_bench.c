@@ -133,8 +133,9 @@ struct cli_job *
 language_submit(struct language_bench *bench, const char *agent, const char *run)
 {
 	const char *const argv[] = { "submit", agent, "Go", "--run", run, "--wait",
-		"--redis", kit_redis(bench->kit), "--broker", kit_broker(bench->kit),
-		"--status", kit_status(bench->kit), NULL };
+		"--context", "{\"tone\": \"kind\"}", "--redis", kit_redis(bench->kit),
+		"--broker", kit_broker(bench->kit), "--status", kit_status(bench->kit),
+		NULL };
 
 	return cli_start(&bench->flotilla, NULL, argv);
 }

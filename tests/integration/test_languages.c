@@ -53,13 +53,14 @@ START_TEST(calls_of_one_round_run_at_the_same_time)
 	language_start_worker(&bench, &worker, language, "w");
 	language_start_more(&bench, &more, language, "more");
 	language_apply(&bench,
-	    arena_printf(
-		bench.arena, "\"gate\", %s", language_tools_of(&bench, language)),
-	    arena_printf(bench.arena, "%s, %s, %s, %s",
+	    arena_printf(bench.arena, "\"gate\", \"told\", %s",
+		language_tools_of(&bench, language)),
+	    arena_printf(bench.arena, "%s, %s, %s, %s, %s",
 		language_call(&bench, "1", language->tool, language->args),
 		language_gate_call(&bench, "2", "gate"),
 		language_gate_call(&bench, "3", "gate"),
-		language_call(&bench, "4", "wait", "{\"seconds\": \"x\"}")));
+		language_call(&bench, "4", "wait", "{\"seconds\": \"x\"}"),
+		language_call(&bench, "5", "told", "{}")));
 	job = language_submit(&bench, "a", "r");
 	language_wait_load(&bench, "more", 2);
 	language_open_gate(&bench, "gate");
@@ -69,6 +70,10 @@ START_TEST(calls_of_one_round_run_at_the_same_time)
 	language_expect_message(state, 3, "success", "open");
 	language_expect_message(state, 4, "success", "open");
 	language_expect_message(state, 5, "error", " number, not ");
+	/* Of the state what it names, whoever calls it. */
+	language_expect_message(state, 6, "success", "[\"messages\"],");
+	language_expect_message(state, 6, "success", "\"Go\",");
+	language_expect_message(state, 6, "success", "\"kind\"}]");
 	child_stop(&worker);
 	child_stop(&more);
 }

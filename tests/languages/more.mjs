@@ -17,6 +17,9 @@ worker.tool({ name: "gate", description: "Waits for a file.", parameters: { prop
     return "open";
   });
 
+worker.tool({ name: "told", description: "Says what it is told of the run.", parameters: {}, reads: ["messages", "nobody"] },
+  (_, call) => [Object.keys(call.state), call.state.messages[0].content, call.context]);
+
 worker.tool({ name: "odd", description: "Answers and asks what cannot be sent.", parameters: { properties: { kind: { type: "string" } } } },
   ({ kind }, call) => {
     if (kind === "asks") call.interrupt(10n ** 30n);

@@ -29,6 +29,11 @@ def gate(call, path):
     return "open"
 
 
+@worker.tool("Says what it is told of the run.", {}, reads=["messages", "nobody"])
+def told(call):
+    return [list(call.state), call.state["messages"][0]["content"], call.context]
+
+
 @worker.tool("Answers and asks what cannot be sent.", {"properties": {"kind": {"type": "string"}}})
 def odd(call, kind):
     if kind == "asks":

@@ -68,7 +68,7 @@ trial_main(void *arg)
 	    value_map(arena, "run", value_str(arena, "run_1"), "thread",
 		value_str(arena, "thread_1"), "tool_call", call_of(trial), "tool",
 		trial->definition, "answers", trial->answers, "state", trial->state,
-		"internal",
+		"context", trial->context, "internal",
 		trial->internal == NULL ? NULL : value_str(arena, trial->internal), NULL),
 	    "run_1/3/call_7", &backend);
 	trial->fiber = NULL;

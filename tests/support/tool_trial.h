@@ -22,8 +22,8 @@ struct tool_trial {
 
 	uint64_t left_ms; /* of the call's time; 0: it has no end */
 	const struct value *definition, *args;
-	const struct value *state; /* that the request brings; NULL: none */
-	const char *internal;      /* the middleware whose internal tool it is, or NULL */
+	const struct value *state, *context; /* that the request brings; NULL: none */
+	const char *internal; /* the middleware whose internal tool it is, or NULL */
 	const struct value *answers; /* to what it asks a human; NULL: none */
 	const struct value *body;    /* of the RESULT */
 };

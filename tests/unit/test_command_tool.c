@@ -125,8 +125,28 @@ START_TEST(shows_a_program_only_the_variables_its_file_lists)
 					 "command: [env]\n",
 			     "{}"),
 	    "LISTED=yes\nGIVEN=a=b\nPATH=/usr/bin:/bin\nFLOTILLA_TOOL=t\n"
-	    "FLOTILLA_RUN=run_1\nFLOTILLA_TOOL_CALL_ID=call_7\n"
+	    "FLOTILLA_RUN=run_1\nFLOTILLA_THREAD=thread_1\nFLOTILLA_TOOL_CALL_ID=call_7\n"
 	    "FLOTILLA_IDEMPOTENCY_KEY=run_1/3/call_7");
+}
+END_TEST
+
+/* Each only where the file asks for it. */
+START_TEST(tells_a_program_of_the_run_what_its_file_names)
+{
+	static const char command[] =
+	    HEAD "command: echo \"${FLOTILLA_STATE-none} ${FLOTILLA_CONTEXT-none}\"\n";
+
+	trial.state = literal(arena, "{'a': {'b': [1]}, 'secret': 2}");
+	ck_assert_str_eq(content_of(command, "{}"), "none none");
+	ck_assert_str_eq(
+	    content_of(
+		arena_printf(arena, "%sreads: [a, c]\ncontext: true\n", command), "{}"),
+	    "{\"a\":{\"b\":[1]}} null");
+	trial.context = literal(arena, "{'user': 'ann'}");
+	ck_assert_str_eq(
+	    content_of(
+		arena_printf(arena, "%sreads: []\ncontext: true\n", command), "{}"),
+	    "{} {\"user\":\"ann\"}");
 }
 END_TEST
 
@@ -395,6 +415,7 @@ tcase_command_tool(void)
 	tcase_add_loop_test(tcase, gives_a_program_its_arguments_and_takes_its_output, 0,
 	    sizeof results / sizeof results[0]);
 	tcase_add_test(tcase, shows_a_program_only_the_variables_its_file_lists);
+	tcase_add_test(tcase, tells_a_program_of_the_run_what_its_file_names);
 	tcase_add_test(tcase, gives_a_program_none_of_our_descriptors);
 	tcase_add_test(tcase, gives_a_program_its_limits_and_no_new_privileges);
 	tcase_add_test(tcase, runs_what_stands_beside_the_file);

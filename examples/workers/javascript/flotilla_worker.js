@@ -115,6 +115,8 @@ class Call {
   #asked = 0;
   #stopper = new AbortController();
   answers = [];
+  context; // what the run was given that does not change
+  state = {}; // the fields that the definition's `reads` names
   brokers = new Set(); // who knows of it here
   unwanted = new Set(); // of those, who has it elsewhere
   code = 0; // why it was stopped
@@ -357,6 +359,8 @@ export class Worker {
     try {
       [profile, request] = bodies.map((body) => unpack(body));
       call.answers = request.answers ?? [];
+      call.context = request.context;
+      call.state = request.state ?? {};
       if (!FITS.object(profile) || !FITS.object(request.tool_call.args)) throw new Error("no maps");
     } catch (error) {
       throw Object.assign(new Error(`the call cannot be read: ${error.message}`), { name: "ValueError" });

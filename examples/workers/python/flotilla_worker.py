@@ -120,6 +120,16 @@ class Call:
         self.brokers, self.unwanted = set(), set()  # who knows of it here; of those, who has it elsewhere
         self.result, self.wait, self.request, self.asked = None, RESEND_S, {}, 0
 
+    @property
+    def context(self):
+        """What the run was given that does not change, or None."""
+        return self.request.get("context")
+
+    @property
+    def state(self):
+        """The fields of the run's state that the tool's `reads` names."""
+        return self.request.get("state") or {}
+
     def interrupt(self, value):
         """The answer to value; when there is none yet the call ends here and starts again with it."""
         self.asked, answers = self.asked + 1, self.request.get("answers") or []
@@ -215,7 +225,7 @@ class Worker:
         self.threads = ThreadPoolExecutor(slots + 1)  # one for probes
 
     def tool(self, description, parameters, **more):
-        """Offers a function by its name. more: idempotent=False, return_direct=True, timeout_ms=..."""
+        """Offers a function by its name. more: idempotent=False, return_direct=True, reads=["messages"], ..."""
         def offer(function):
             parameters.setdefault("type", "object")
             name = function.__name__
