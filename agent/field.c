@@ -129,9 +129,22 @@ kind_takes(enum kind kind, const struct value *value)
 	return true;
 }
 
+const struct value *
+field_overwrite(const struct field *field, const struct value *write)
+{
+	if (field->reducer == REDUCE_LAST || !value_is(write, VALUE_MAP) ||
+	    value_size(write) != 1)
+		return NULL;
+	return value_get(write, "__overwrite__");
+}
+
 bool
 field_takes(const struct field *field, const struct value *value)
 {
+	const struct value *over = field_overwrite(field, value);
+
+	if (over != NULL)
+		return kind_takes(kind_of(field), over);
 	if (value_is_nil(value))
 		return field->reducer == REDUCE_LAST;
 	return kind_takes(kind_of(field), value);
@@ -199,7 +212,8 @@ default_flaw(struct arena *arena, const struct field *field)
 	value = json_parse(arena, field->otherwise, strlen(field->otherwise), &error);
 	if (value == NULL)
 		return arena_printf(arena, "is not JSON: %s", error);
-	if (!value_is_nil(value) && !field_takes(field, value))
+	if (!value_is_nil(value) &&
+	    (!field_takes(field, value) || field_overwrite(field, value) != NULL))
 		return arena_printf(arena, "must be %s, as the field's type says",
 		    field_takes_text(field));
 	return NULL;
@@ -288,6 +302,10 @@ const struct value *
 field_fold(struct arena *arena, const struct field *field, const struct value *old,
     const struct value *write)
 {
+	const struct value *over = field_overwrite(field, write);
+
+	if (over != NULL)
+		return over;
 	/* A thread can be older than its agent's spec. */
 	if (old != NULL && !field_takes(field, old))
 		old = NULL;

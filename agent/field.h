@@ -10,7 +10,11 @@
 const char *field_flaw(
     struct arena *arena, const struct field *field, const char **key_r);
 
-/* True when value may be the field's: its type and what its reducer can fold. Nil fits
+/* {"__overwrite__": value}, as LangGraph writes it: returns the value that takes the place of what is there, where
+ * write is of that form and the field has a reducer; else NULL (semantics.md 2.2). */
+const struct value *field_overwrite(const struct field *field, const struct value *write);
+
+/* True when value may be written to the field: its type and what its reducer can fold, or what overwrites it. Nil fits
  * fields without reducer: the field is gone then. */
 bool field_takes(const struct field *field, const struct value *value);
 
@@ -18,7 +22,7 @@ bool field_takes(const struct field *field, const struct value *value);
 const char *field_takes_text(const struct field *field);
 
 /* Returns what old (NULL: absent) becomes by write, which field_takes: in arena, sharing
- * both. NULL when the field is gone. A null in a merged map removes its key. */
+ * both (what overwrites is as it is in write). NULL when the field is gone. A null in a merged map removes its key. */
 const struct value *field_fold(struct arena *arena, const struct field *field,
     const struct value *old, const struct value *write);
 

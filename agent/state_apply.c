@@ -11,6 +11,7 @@
 struct pending {
 	const char *writer;        /* the last one, or NULL: not written */
 	const struct value *value; /* or NULL: gone */
+	const char *overwriter;    /* or NULL: what is there is written on */
 };
 
 struct step {
@@ -50,16 +51,49 @@ fail(struct step *step, const char *format, ...)
 
 /* --- writing ------------------------------------------------------------------------ */
 
+/* Folds a write into what the step has of the field so far. As in LangGraph one write of a step may put
+ * another value in the place of it, and then the ones behind that one do not count. */
+static int
+fold_field(struct step *step, struct channel *channel, const char *writer,
+    const struct value *write)
+{
+	struct state *state = step->state;
+	const struct field *field = channel->field;
+	struct pending *pending = &step->pending[channel - state->channels];
+	bool overwrites = field_overwrite(field, write) != NULL;
+	const struct value *old;
+
+	if (overwrites && pending->overwriter != NULL)
+		return fail(step,
+		    "the field \"%s\" takes one value in the place of what is there in a "
+		    "step, but \"%s\" and \"%s\" both wrote one",
+		    field->name, pending->overwriter, writer);
+	if (pending->overwriter != NULL)
+		return 0;
+	if (overwrites)
+		pending->overwriter = writer;
+	/* An ephemeral field knows nothing of the steps before. */
+	old = field->ephemeral ? NULL : channel->value;
+	if (pending->writer != NULL)
+		old = pending->value;
+	pending->value =
+	    field_fold(state->values, field, old, value_copy(state->values, write));
+	if (!field_has_room(field, old, pending->value))
+		return fail(step,
+		    "the field \"%s\" would have more than the %zu bytes that it "
+		    "may have, by what \"%s\" wrote",
+		    field->name, field->bytes_max, writer);
+	return 0;
+}
+
 /* Folds a write that the field takes. What a reducer makes shares the old value, so it is
  * made where that lives; a last value is copied when the step is known to be good. */
 static int
 write_field(struct step *step, struct channel *channel, const char *writer,
     const struct value *write)
 {
-	struct state *state = step->state;
 	const struct field *field = channel->field;
-	struct pending *pending = &step->pending[channel - state->channels];
-	const struct value *old;
+	struct pending *pending = &step->pending[channel - step->state->channels];
 
 	if (field->reducer == REDUCE_LAST) {
 		if (pending->writer != NULL)
@@ -68,18 +102,8 @@ write_field(struct step *step, struct channel *channel, const char *writer,
 			    "\"%s\" both wrote it: a reducer would join them",
 			    field->name, pending->writer, writer);
 		pending->value = value_is_nil(write) ? NULL : write;
-	} else {
-		/* An ephemeral field knows nothing of the steps before. */
-		old = field->ephemeral ? NULL : channel->value;
-		if (pending->writer != NULL)
-			old = pending->value;
-		pending->value = field_fold(
-		    state->values, field, old, value_copy(state->values, write));
-		if (!field_has_room(field, old, pending->value))
-			return fail(step,
-			    "the field \"%s\" would have more than the %zu bytes that it "
-			    "may have, by what \"%s\" wrote",
-			    field->name, field->bytes_max, writer);
+	} else if (fold_field(step, channel, writer, write) == -1) {
+		return -1;
 	}
 	pending->writer = writer;
 	return 0;

@@ -123,6 +123,8 @@ static const struct {
 	    { "an integer" } },
 	{ "state: {a: {reducer: append, default: {}}}", "/state/a/default",
 	    { "a list" } },
+	{ "state: {a: {reducer: append, default: {__overwrite__: []}}}",
+	    "/state/a/default", { "a list" } },
 	{ "state: {a: {private: 1}}", "/state/a/private", { "true or false" } },
 	{ "state: {a: {ephemeral: 'no'}}", "/state/a/ephemeral", { "true or false" } },
 	{ "state: {messages: {type: array}}", "/state/messages",
