@@ -5,6 +5,7 @@
 # make model         the protocol's model, and it without each of its rules, by Spin [MODEL=large]
 # make sim-planted   every planted bug must be found by the simulator
 # make conformance   LangChain's behaviour, scenario by scenario [SCENARIOS=dir ONLY=group/name DUMP=dir]
+# make conformance-random  random scenarios, played by LangChain JS first (Node 20, npm; not part of test) [SEED=n COUNT=100]
 # make chaos         the fleet under faults at random [MINUTES=2 SEED=s]; chaos-takeover [KILLS=200] measures
 # make bench         runs per second, latency, CPU and memory of a fleet, in turns with its peers (docs/benchmarks.md)
 # make lint          formatting, clang-tidy (TIDY=product: not of the tests), shell scripts

@@ -28,9 +28,10 @@ $(BUILD)/plugins/%.so: %.c
 	@mkdir -p $(@D)
 	$(compile) -shared -o $@ $<
 
-# What the JavaScript worker and client of the examples import.
+# What the JavaScript worker and client of the examples import, and LangChain JS for random scenarios.
 node_modules := $(patsubst %,examples/%/javascript/node_modules/.package-lock.json,workers clients)
-$(node_modules): %/node_modules/.package-lock.json: %/package-lock.json
+random_modules := tests/random/node_modules/.package-lock.json
+$(node_modules) $(random_modules): %/node_modules/.package-lock.json: %/package-lock.json
 	@npm ci --prefix $* --ignore-scripts --no-audit --no-fund --loglevel error || { \
 	  echo "npm ci in $* failed: the tests of JavaScript need npm's registry" >&2; exit 1; }
 	@touch $@
@@ -194,6 +195,13 @@ conformance-parts: binaries $(conformance_parts)
 conformance: deps
 	@$(MAKE) --no-print-directory conformance-parts
 	$(BUILD)/tests-conformance $(SCENARIOS) --only "$(ONLY)" --dump "$(DUMP)"
+
+# Random scenarios, which the real LangChain JS plays first, and then the fleet (tests/random): seeds SEED and those behind it.
+COUNT ?= 100
+.PHONY: conformance-random
+conformance-random: deps
+	@$(MAKE) --no-print-directory conformance-parts $(random_modules)
+	@node tests/random/main.mjs $(abspath $(BUILD)) --seed $(SEED) --count $(COUNT)
 
 # The groups that are whole; `make conformance` plays all of them.
 WHOLE_GROUPS := core-loop,hooks-order,wrap-model,wrap-tool,retries,todo,jumps,state,structured-output,summarization,context-editing,hitl,limits,fallback,tool-selector,tool-emulator,pii,memory,rubric,skills,together,combined,deepagents,deepagents-files,deepagents-subagents,deepagents-stacks,deepagents-summarization

@@ -1,0 +1,159 @@
+// Where LangChain JS and the fleet differ because the semantics decide so, each with the rule that does: a number of
+// docs/internals/semantics.md, mostly of section 13, or the page of the middleware. With `scenario` what meets one is drawn
+// anew; with `step` the scenario ends in front of that step, with `after` behind it. Nothing else is left out: mended() puts
+// right what differs in a message or a field.
+//
+// Never drawn, so that there is no rule for it: arguments that are not JSON (13.7); write_todos, a return_direct tool or a
+// schema's called twice in a message, or beside others (13.8, 13.9); an input with open calls (13.5); a summary that fails
+// (13.15); a review that rejects one call and approves another (13.14); jumps that are not declared, or by after_agent to the
+// end (13.3); tool_retry's retry_on (6.6); pii's masks (6.8); fields that are ephemeral, private, untracked or left out of
+// input or output, which LangChain JS has otherwise or not.
+import { ANY } from "./langchain.mjs";
+import { hasOpenCall } from "./messages.mjs";
+
+const nameOf = (entry) => Object.keys(entry)[0];
+
+// What of LangChain's middleware is a node hook.
+const nodeHooks = {
+  model_call_limit: ["before_model", "after_model"], tool_call_limit: ["after_model"], summarization: ["before_model"],
+  pii: ["before_model", "after_model"], todo_list: ["after_model"], human_in_the_loop: ["after_model"],
+};
+const hooksOf = (entry) => entry.probe ? Object.keys(entry.probe) : nodeHooks[nameOf(entry)] ?? [];
+const firstWith = ({ middleware }, hook) => middleware.findIndex((entry) => hooksOf(entry).includes(hook));
+const has = (agent, hook) => firstWith(agent, hook) >= 0;
+const pauses = (agent) => agent.interrupt_before ?? agent.interrupt_after;
+
+// The jumps of an agent: {hook, target, at: index of the middleware}.
+function jumpsOf({ middleware }) {
+  return middleware.flatMap((entry, at) => {
+    const [[name, settings]] = Object.entries(entry);
+    if (name === "probe") {
+      return Object.entries(settings).flatMap(([hook, actions]) => [actions].flat().filter(({ jump_to }) => jump_to)
+        .map(({ jump_to: target }) => ({ hook, target, at })));
+    }
+    const hook = { model_call_limit: "before_model", tool_call_limit: "after_model" }[name];
+    return hook && settings.exit_behavior === "end" ? [{ hook, target: "end", at }] : [];
+  });
+}
+
+const number = (id) => Number(id.slice(1)); // draw.mjs numbers the calls
+const usesTools = ({ response_format: format }) => format?.strategy === "tool";
+const isText = (format, text) => text.startsWith("Returning structured response:") || text === format.tool_message_content;
+const isUnfit = ({ type, name }) => type === "tool" && name === undefined; // its answer, in LangChain JS
+const says = (agent, name) => JSON.stringify(agent.middleware).includes(`"${name}"`);
+
+export const decided = [
+  {
+    rule: "13.3", says: "a jump to the end passes through after_agent, whichever hook's it is",
+    scenario: ({ agent }) => has(agent, "after_agent") && jumpsOf(agent).some(({ hook, target, at }) =>
+      target === "end" && (hook === "before_model" || (hook === "after_model" && at !== firstWith(agent, hook)))),
+  },
+  {
+    rule: "13.3", says: "a jump to the model goes to the first before_model",
+    scenario: ({ agent }) => has(agent, "before_model") && jumpsOf(agent).some(({ target }) => target === "model"),
+  },
+  {
+    rule: "13.3", says: "a jump to the model asks it, behind a return_direct tool, too",
+    scenario: ({ agent }) => agent.tools.includes("direct") &&
+      jumpsOf(agent).some(({ hook, target }) => hook === "after_agent" && target === "model"),
+  },
+  {
+    rule: "1.5", says: "a jump of the last after_model to run counts, whether there are calls or not",
+    scenario: ({ agent }) => jumpsOf(agent).some(({ hook, target, at }) =>
+      hook === "after_model" && target !== "end" && at === firstWith(agent, hook)),
+  },
+  {
+    rule: "13.4", says: "when every call is answered the model is asked again",
+    step: (_, { status, messages, structured_response: structured }) => status === "success" && structured === null &&
+      messages.at(-1)?.type === "tool" && (messages.at(-1).name !== "direct" || messages.at(-1).status === "error"),
+  },
+  {
+    rule: "13.19", says: "a structured answer adds no message of its own behind the tool's: what counts messages sees fewer",
+    scenario: ({ agent }) => usesTools(agent) &&
+      ["message_count", "messages_keep_last", "summarization"].some((name) => says(agent, name)),
+  },
+  {
+    rule: "1.5", says: "without a tools node text where a structured answer is asked for sends the model back to it",
+    scenario: ({ agent }) => usesTools(agent) && agent.tools.length === 0,
+  },
+  {
+    rule: "13.8", says: "behind a structured answer that does not fit the loop goes on: after_model, before_model, the model",
+    step: ({ agent }, did) => (has(agent, "after_model") || has(agent, "before_model")) && did.messages.some(isUnfit),
+  },
+  {
+    rule: "13.9", says: "a return_direct call ends the run of an agent with a response_format, too",
+    scenario: ({ agent }) => agent.response_format && agent.tools.includes("direct"),
+  },
+  {
+    rule: "13.13", says: "limits have no after_agent to set their counters back in: there is nothing to stop in front of",
+    scenario: ({ agent }) => agent.interrupt_after && says(agent, "exit_behavior"),
+  },
+  {
+    rule: "13.13", says: "a run's calls are counted anew, however the run before ended or stopped",
+    after: ({ agent }, did) => says(agent, "run_limit") &&
+      (did.status !== "success" || jumpsOf(agent).some(({ target }) => target === "end")),
+  },
+  {
+    rule: "13.5", says: "a limit that ends the run answers all open calls",
+    step: (_, { error, messages }) => error?.startsWith("Cannot end execution with other tool calls pending") ||
+      (/tool call limit reached/i.test(messages.at(-1)?.content) && hasOpenCall(messages)),
+  },
+  {
+    rule: "13.6", says: "arguments that do not fit are answered with a message, which wraps see as one",
+    step: ({ agent }, did) => agent.tool_errors === "raise" &&
+      did.messages.some(({ tool_calls: calls = [] }) => calls.some(({ args }) => args.a === "one")),
+  },
+  {
+    rule: "13.14", says: "what a human rejects goes back to the loop's start, with before_model",
+    step: ({ agent }, _, { resume }) => has(agent, "before_model") && resume?.decisions.some(({ type }) => type === "reject"),
+  },
+  {
+    rule: "13.3", says: "a jump to the tools runs the calls that wait: without any there is nothing to stop at",
+    scenario: ({ agent }) => pauses(agent)?.includes("tools") && jumpsOf(agent).some(({ target }) => target === "tools"),
+  },
+  {
+    rule: "pii.md", says: "what must not be stored is not, in front of after_model either",
+    scenario: ({ agent }) => (pauses(agent) || says(agent, "human_in_the_loop")) &&
+      agent.middleware.some(({ pii }) => pii?.apply_to_output || pii?.apply_to_tool_results),
+  },
+  {
+    rule: "pii.md", says: "an answer or a result that `block` refuses never comes into the thread",
+    step: (_, did) => did.error?.startsWith("PII detected") && did.messages.at(-1).type !== "human",
+  },
+  {
+    rule: "13.14", says: "a review keeps the order of the calls",
+    step: (_, did) => did.messages.some(({ tool_calls: calls = [] }) =>
+      calls.some(({ id }, i) => i > 0 && number(id) < number(calls[i - 1].id))),
+  },
+  {
+    rule: "13.5", says: "when a run starts, and in front of a model call, each open call is answered",
+    step: (_, did) => did.requests.some(({ messages }) => hasOpenCall(messages)) ||
+      hasOpenCall(did.messages.slice(0, did.messages.findLastIndex(({ type }) => type === "human"))),
+  },
+];
+
+export const leftOut = (scenario) => decided.find((one) => one.scenario?.(scenario));
+export const endsBefore = (scenario, did, step) => decided.find((one) => one.step?.(scenario, did, step));
+export const endsAfter = (scenario, did) => decided.find((one) => one.after?.(scenario, did));
+
+// The tools of middleware stand in front (1.1); LangChain JS has them behind the agent's.
+const inFront = (names) => [...names.filter((name) => name === "write_todos"), ...names.filter((name) => name !== "write_todos")];
+
+// A structured answer by a tool's call adds the tool's message alone (13.19); LangChain JS adds one of the model, too.
+const withoutExtra = ({ response_format: format }, messages) =>
+  messages.filter(({ type, role, content }) => !(format && (type ?? role) !== "tool" && isText(format, content)));
+
+// Editing is the request's alone (13.15); LangChain JS edits the thread.
+function unedited(agent, message) {
+  const [edit] = agent.middleware.flatMap((entry) => entry.context_editing?.edits ?? []);
+  if (message.type === "tool" && message.content === edit?.placeholder) return { ...message, content: ANY, status: ANY };
+  if (!edit?.clear_tool_inputs || message.tool_calls === undefined) return message;
+  const calls = message.tool_calls.map((call) => Object.keys(call.args).length === 0 ? { ...call, args: ANY } : call);
+  return { ...message, tool_calls: calls };
+}
+
+export const mended = ({ agent }, did) => ({
+  ...did, messages: withoutExtra(agent, did.messages).map((message) => unedited(agent, message)),
+  requests: did.requests.map((request) =>
+    ({ ...request, tools: inFront(request.tools), messages: withoutExtra(agent, request.messages) })),
+});
