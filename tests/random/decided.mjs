@@ -8,6 +8,7 @@
 // (13.15); a review that rejects one call and approves another (13.14); jumps that are not declared, or by after_agent to the
 // end (13.3); tool_retry's retry_on (6.6); pii's masks (6.8); fields that are ephemeral, private, untracked or left out of
 // input or output, which LangChain JS has otherwise or not.
+import { ENOUGH_STEPS } from "./draw.mjs";
 import { ANY } from "./langchain.mjs";
 import { hasOpenCall } from "./messages.mjs";
 
@@ -36,6 +37,9 @@ function jumpsOf({ middleware }) {
   });
 }
 
+const wraps = (entry) => [entry.probe?.wrap_model_call ?? []].flat();
+const asksAgain = (entry) => wraps(entry).some(({ calls }) => calls > 1);
+const writesWithAnswer = (entry) => wraps(entry).some(({ update }) => update);
 const number = (id) => Number(id.slice(1)); // draw.mjs numbers the calls
 const usesTools = ({ response_format: format }) => format?.strategy === "tool";
 const isText = (format, text) => text.startsWith("Returning structured response:") || text === format.tool_message_content;
@@ -63,6 +67,11 @@ export const decided = [
       hook === "after_model" && target !== "end" && at === firstWith(agent, hook)),
   },
   {
+    rule: "middleware.md", says: "when a wrap asks its handler again, updates of the answer before fall away",
+    scenario: ({ agent: { middleware } }) =>
+      middleware.some((entry, at) => asksAgain(entry) && middleware.slice(at + 1).some(writesWithAnswer)),
+  },
+  {
     rule: "13.4", says: "when every call is answered the model is asked again",
     step: (_, { status, messages, structured_response: structured }) => status === "success" && structured === null &&
       messages.at(-1)?.type === "tool" && (messages.at(-1).name !== "direct" || messages.at(-1).status === "error"),
@@ -77,16 +86,20 @@ export const decided = [
     scenario: ({ agent }) => usesTools(agent) && agent.tools.length === 0,
   },
   {
-    rule: "13.8", says: "behind a structured answer that does not fit the loop goes on: after_model, before_model, the model",
+    rule: "13.8", says: "behind a structured answer that does not fit the loop goes on, with after_model and before_model",
     step: ({ agent }, did) => (has(agent, "after_model") || has(agent, "before_model")) && did.messages.some(isUnfit),
+  },
+  {
+    rule: "5", says: "what a wrap makes of a structured answer counts, also of one that does not fit",
+    step: ({ agent }, did) => says(agent, "content_suffix") && did.messages.some(isUnfit),
   },
   {
     rule: "13.9", says: "a return_direct call ends the run of an agent with a response_format, too",
     scenario: ({ agent }) => agent.response_format && agent.tools.includes("direct"),
   },
   {
-    rule: "13.13", says: "limits have no after_agent to set their counters back in: there is nothing to stop in front of",
-    scenario: ({ agent }) => agent.interrupt_after && says(agent, "exit_behavior"),
+    rule: "13.13", says: "limits have no after_agent to set their counters back in: no step of it counts, or is stopped in front of",
+    scenario: ({ agent }) => says(agent, "exit_behavior") && (agent.interrupt_after || agent.recursion_limit < ENOUGH_STEPS),
   },
   {
     rule: "13.13", says: "a run's calls are counted anew, however the run before ended or stopped",
@@ -136,7 +149,7 @@ export const leftOut = (scenario) => decided.find((one) => one.scenario?.(scenar
 export const endsBefore = (scenario, did, step) => decided.find((one) => one.step?.(scenario, did, step));
 export const endsAfter = (scenario, did) => decided.find((one) => one.after?.(scenario, did));
 
-// The tools of middleware stand in front (1.1); LangChain JS has them behind the agent's.
+// The tools of middleware stand in front (1); LangChain JS has them behind the agent's.
 const inFront = (names) => [...names.filter((name) => name === "write_todos"), ...names.filter((name) => name !== "write_todos")];
 
 // A structured answer by a tool's call adds the tool's message alone (13.19); LangChain JS adds one of the model, too.

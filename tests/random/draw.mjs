@@ -2,6 +2,7 @@
 import { drawFault, drawMiddleware, drawUpdate, drawValue, folded, nameOf, PII_TEXTS, stateFields } from "./draw_middleware.mjs";
 
 const text = { type: "string" }, number = { type: "number" };
+export const ENOUGH_STEPS = 100;
 const FILL = 14; // replies behind those that were drawn: a run always ends
 const output = (title, property) => ({ title, type: "object", properties: { [property]: text }, required: [property] });
 
@@ -41,7 +42,7 @@ function drawAgent(random, tools, fields, serial) {
   }
   // LangChain ends a run by a tool's error if, and only if, a middleware wraps tool calls.
   if (agent.middleware.some(wrapsTools)) agent.tool_errors = "raise";
-  agent.recursion_limit = random.chance(0.06) ? random.integer(3, 14) : 100;
+  agent.recursion_limit = random.chance(0.06) ? random.integer(3, 14) : ENOUGH_STEPS;
   if (random.chance(0.08)) {
     agent[random.of(["interrupt_before", "interrupt_after"])] = [random.of(tools.length > 0 ? ["model", "tools"] : ["model"])];
   }
@@ -52,7 +53,8 @@ function drawAgent(random, tools, fields, serial) {
 
 const args = {
   add: (random, id) => random.chance(0.9) ? { a: 1, b: id } : { a: "one" },
-  write_todos: (random, id) => ({ todos: [{ content: `todo ${id}`, status: random.of(["pending", "in_progress", "completed"]) }] }),
+  write_todos: (random, id) =>
+    ({ todos: [{ content: `todo ${id}`, status: random.of(["pending", "in_progress", "completed"]) }] }),
   Contact: (random) => random.chance(0.6) ? { name: "Ann" } : { nome: 1 },
   Event: (random) => random.chance(0.7) ? { what: "Party" } : {},
 };
@@ -60,7 +62,8 @@ const args = {
 class Replies {
   constructor(random, agent, serial) {
     Object.assign(this, { random, serial, calls: 0 });
-    this.alone = ["direct", ...(agent.response_format?.schemas ?? [agent.response_format?.schema ?? {}]).map(({ title }) => title)];
+    const { schemas, schema } = agent.response_format ?? { schemas: [] };
+    this.alone = ["direct", ...(schemas ?? [schema]).map(({ title }) => title)];
     this.names = [...agent.tools, ...agent.tools, "ghost"];
     if (agent.middleware.some((entry) => entry.todo_list)) this.names.push("write_todos", "write_todos");
     if (agent.response_format?.strategy === "tool") this.names.push(...this.alone.slice(1), ...this.alone.slice(1));

@@ -13,7 +13,10 @@ export const stateFields = {
 
 export function drawValue(random, name) {
   const { type } = stateFields[name];
-  if (type === "object") return { [random.of(["a", "b"])]: random.of([1, "x", null]), c: 1 };
+  if (type === "object") {
+    const some = random.some(["a", "b"], 0.7).map((key) => [key, random.of([1, "x", null])]);
+    return Object.fromEntries([...some, ["c", 1]]); // c: never empty, see expect.mjs
+  }
   if (type === "array") return [random.of([1, 2, "x"])];
   return type === "integer" ? random.integer(1, 5) : random.of(["u", "v", "w"]);
 }
