@@ -155,6 +155,7 @@ export function drawStep(random, { agent }, last) {
     const [value] = last.interrupts;
     return { resume: value === undefined ? null : { decisions: drawDecisions(random, value) } };
   }
+  if (last?.status === "error" && random.chance(0.6)) return { resume: null };
   const messages = last === undefined && random.chance(0.15) ? drawHistory(random, agent.tools) : [];
   messages.push({ type: "human", content: random.of(["go", "again", random.of(PII_TEXTS)]) });
   const fields = random.some(Object.keys(agent.state ?? {}), 0.25);

@@ -186,9 +186,7 @@ export function langchainPlayer(scenario, server) {
     } catch (error) {
       Object.assign(did, { status: "error", error: error.message, failure: error });
     }
-    // As committed: named by its checkpoint it is without what ran beside a call that failed.
-    const { config } = await checkpointer.getTuple({ configurable }) ?? { config: { configurable } };
-    const { values, next } = await agent.graph.getState(config);
+    const { values, next } = await agent.graph.getState({ configurable });
     const interrupts = output?.__interrupt__ ?? [];
     if (did.status === "success" && next.length > 0) did.status = "interrupted";
     return {
