@@ -139,6 +139,11 @@ export const decided = [
       calls.some(({ id }, i) => i > 0 && number(id) < number(calls[i - 1].id))),
   },
   {
+    rule: "threads.md", says: "what runs beside a call that fails the run has a while to end: an emulated one may, or not",
+    step: ({ agent }, did) => did.status === "error" && agent.middleware.some((entry) => entry.llm_tool_emulator) &&
+      (did.messages.findLast(({ type }) => type === "ai")?.tool_calls ?? []).length > 1,
+  },
+  {
     rule: "13.5", says: "when a run starts, and in front of a model call, each open call is answered",
     step: (_, did) => did.requests.some(({ messages }) => hasOpenCall(messages)) ||
       hasOpenCall(did.messages.slice(0, did.messages.findLastIndex(({ type }) => type === "human"))),
