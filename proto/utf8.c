@@ -136,6 +136,16 @@ utf8_repair(struct arena *arena, const char *text, size_t size, size_t *size_r)
 	return repaired;
 }
 
+char *
+utf8_clean(struct arena *arena, const char *bytes, size_t size)
+{
+	char *text = utf8_repair(arena, bytes, size, &size), *at;
+
+	for (at = text; (at = memchr(at, '\0', (size_t)(text + size - at))) != NULL; at++)
+		*at = ' ';
+	return text;
+}
+
 const char *
 utf8_shown(struct arena *arena, const char *text, size_t max)
 {

@@ -25,6 +25,9 @@ size_t utf8_first(const char *text, size_t size, size_t most);
  * arena, and its size. */
 char *utf8_repair(struct arena *arena, const char *text, size_t size, size_t *size_r);
 
+/* The same with a space for each NUL: text for a message. */
+char *utf8_clean(struct arena *arena, const char *bytes, size_t size);
+
 /* Returns what fits of text into max bytes, whole characters, repaired; lent by arena. For what is shown of
  * somebody's input. */
 const char *utf8_shown(struct arena *arena, const char *text, size_t max);

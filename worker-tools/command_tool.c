@@ -5,6 +5,7 @@
 
 #include "json.h"
 #include "bounds.h"
+#include "chain.h"
 #include "process.h"
 #include "verdict.h"
 
@@ -326,6 +327,10 @@ command_tool_run(
 			return NULL;
 		answers = value_array_add(tool_arena(request), answers, answer);
 	}
-	return verdict.fault != NULL ? tool_fail(request, verdict.fault)
-				     : tool_answer(request, verdict.content, "success");
+	if (verdict.fault != NULL)
+		return tool_fail(request, verdict.fault);
+	if (verdict.command != NULL)
+		return tool_commands(
+		    request, value_array(tool_arena(request), &verdict.command, 1));
+	return tool_answer(request, verdict.content, "success");
 }

@@ -105,12 +105,25 @@ read_directory(struct reading *reading, const struct value *value)
 static int
 read_output(struct reading *reading, const struct value *value)
 {
-	if (value != NULL && !value_text_is(value, "text") &&
-	    !value_text_is(value, "json"))
-		return reading_refuse(reading, "/output", "output must be text or json");
-	reading->tool->output =
-	    value_text_is(value, "json") ? TOOL_OUTPUT_JSON : TOOL_OUTPUT_TEXT;
-	return 0;
+	static const struct {
+		const char *name;
+		enum tool_output output;
+	} outputs[] = {
+		{ "text", TOOL_OUTPUT_TEXT },
+		{ "json", TOOL_OUTPUT_JSON },
+		{ "command", TOOL_OUTPUT_COMMAND },
+	};
+	size_t i;
+
+	reading->tool->output = TOOL_OUTPUT_TEXT;
+	for (i = 0; i < sizeof outputs / sizeof *outputs; i++)
+		if (value_text_is(value, outputs[i].name)) {
+			reading->tool->output = outputs[i].output;
+			return 0;
+		}
+	return value == NULL ? 0
+			     : reading_refuse(reading, "/output",
+				   "output must be text, json or command");
 }
 
 int

@@ -25,6 +25,7 @@ enum tool_input {
 enum tool_output {
 	TOOL_OUTPUT_TEXT,
 	TOOL_OUTPUT_JSON, /* checked: a string is the content, the rest goes on compact */
+	TOOL_OUTPUT_COMMAND, /* written_command.h */
 };
 
 /* One tool of a file, in the arena it was read into. */

@@ -7,19 +7,9 @@
 #include "bounds.h"
 #include "json.h"
 #include "utf8.h"
+#include "written_command.h"
 
 #define TAIL_BYTES_MAX 600u /* of stderr in a message: enough to see what went wrong */
-
-/* Returns the bytes as text for a message: valid UTF-8, no NUL. */
-static char *
-clean_text(struct arena *arena, const char *bytes, size_t size)
-{
-	char *text = utf8_repair(arena, bytes, size, &size), *at;
-
-	for (at = text; (at = memchr(at, '\0', (size_t)(text + size - at))) != NULL; at++)
-		*at = ' ';
-	return text;
-}
 
 static size_t
 trimmed_bytes(const char *text, size_t size)
@@ -104,7 +94,7 @@ tail_of(struct arena *arena, const char *text)
 static const struct fault *
 fault_of_exit(struct arena *arena, const struct process_result *result)
 {
-	const char *error = clean_text(arena, result->error, result->error_size);
+	const char *error = utf8_clean(arena, result->error, result->error_size);
 	const struct fault *fault = fault_from_line(arena, last_line(arena, error));
 	const char *tail = tail_of(arena, error);
 
@@ -122,7 +112,7 @@ fault_of_signal(struct arena *arena, const struct command_tool *tool,
     const struct process_result *result)
 {
 	const char *tail =
-	    tail_of(arena, clean_text(arena, result->error, result->error_size));
+	    tail_of(arena, utf8_clean(arena, result->error, result->error_size));
 
 	if (result->status == SIGXCPU)
 		return fault_new(arena, "ToolException",
@@ -150,7 +140,19 @@ json_verdict(struct arena *arena, const char *text, size_t size)
 					     reason) };
 	if (!value_is(value, VALUE_STR))
 		return (struct verdict){ .content = json_text(arena, value) };
-	return (struct verdict){ .content = clean_text(arena, value->text, value->size) };
+	return (struct verdict){ .content = utf8_clean(arena, value->text, value->size) };
+}
+
+static struct verdict
+command_verdict(struct arena *arena, const char *text, size_t size)
+{
+	struct verdict verdict = { 0 };
+	const char *reason;
+
+	verdict.command = written_command(arena, text, size, &reason);
+	if (verdict.command == NULL)
+		verdict.fault = fault_new(arena, "ToolException", "%s", reason);
+	return verdict;
 }
 
 static struct verdict
@@ -161,9 +163,11 @@ verdict_of_output(struct arena *arena, const struct command_tool *tool,
 
 	if (tool->output == TOOL_OUTPUT_JSON)
 		return json_verdict(arena, result->output, size);
+	if (tool->output == TOOL_OUTPUT_COMMAND)
+		return command_verdict(arena, result->output, size);
 	if (size > 0 && result->output[size - 1] == '\n')
 		size--;
-	return (struct verdict){ .content = clean_text(arena, result->output, size) };
+	return (struct verdict){ .content = utf8_clean(arena, result->output, size) };
 }
 
 static struct verdict

@@ -1,5 +1,5 @@
-/* verdict: what the end of a child means for its call: content for the model, a fault in the
- * words of the child, or a question to a human. */
+/* verdict: what the end of a child means for its call: content for the model, a command, a fault in
+ * the words of the child, or a question to a human. */
 #ifndef VERDICT_H
 #define VERDICT_H
 
@@ -9,6 +9,7 @@
 
 struct verdict { /* one of them */
 	const char *content;
+	const struct value *command; /* of a RESULT, with TOOL_OUTPUT_COMMAND */
 	const struct fault *fault;
 	const struct value *asked;
 };

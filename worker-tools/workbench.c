@@ -293,14 +293,47 @@ print_fault(struct arena *arena, const struct value *value)
 	return fault->control ? WORKBENCH_CANCELLED : WORKBENCH_FAILED;
 }
 
-/* Prints the tool message that answers the call. */
+static void
+print_more(struct arena *arena, const char *name, const struct value *value)
+{
+	if (!value_is_nil(value))
+		fprintf(stderr, "%s: %s\n", name, json_text(arena, value));
+}
+
+/* What command says beside the text of message, which is one of its own. */
+static void
+print_rest(struct arena *arena, const struct value *command, const struct value *message)
+{
+	const struct value *update = value_get(command, "update");
+
+	if (value_size(value_get(update, "messages")) <= 1)
+		update = value_map_with(arena, update, "messages", NULL);
+	if (!value_is(value_get(message, "content"), VALUE_STR))
+		print_more(arena, "content", value_get(message, "content"));
+	print_more(arena, "artifact", value_get(message, "artifact"));
+	print_more(arena, "update", value_size(update) == 0 ? NULL : update);
+	print_more(arena, "goto", value_get(command, "goto"));
+}
+
+static const struct value *
+tool_message_in(const struct value *messages)
+{
+	size_t i;
+
+	for (i = 0; i < value_size(messages); i++)
+		if (chat_is(value_at(messages, i), "tool"))
+			return value_at(messages, i);
+	return NULL;
+}
+
+/* Prints the tool message that answers the call; to stderr what else came with it. */
 static int
 print_body(const struct bench *bench)
 {
 	const struct value *fault = value_get(bench->body, "fault");
 	const struct value *command = value_at(value_get(bench->body, "commands"), 0);
 	const struct value *message =
-	    value_at(value_get(value_get(command, "update"), "messages"), 0);
+	    tool_message_in(value_get(value_get(command, "update"), "messages"));
 	const struct value *asked = value_get(bench->body, "interrupt");
 	bool failed = value_text_is(value_get(message, "status"), "error");
 
@@ -311,6 +344,7 @@ print_body(const struct bench *bench)
 	if (fault != NULL)
 		return print_fault(bench->arena, fault);
 	fprintf(failed ? stderr : stdout, "%s\n", chat_text(bench->arena, message));
+	print_rest(bench->arena, command, message);
 	return failed ? WORKBENCH_FAILED : WORKBENCH_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Whatever a child writes makes content, a fault or a question, and all are text. */
+/* Whatever a child writes makes content, a command, a fault or a question, and all are text. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct arena *arena = arena_new();
 	const char *text = arena_copy(arena, data, size);
 	const struct command_tool tool = { .name = "t",
-		.output = size % 2 == 0 ? TOOL_OUTPUT_TEXT : TOOL_OUTPUT_JSON,
+		.output = (enum tool_output[]){ TOOL_OUTPUT_TEXT, TOOL_OUTPUT_JSON,
+		    TOOL_OUTPUT_COMMAND, TOOL_OUTPUT_COMMAND }[size % 4],
 		.interrupts = size % 3 == 0 };
 	const struct process_result result = { .end = PROCESS_EXITED,
 		.status = size > 0 ? data[0] % 2 * TOOL_EXIT_ASKS : 0,
@@ -26,12 +27,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.error = text,
 		.error_size = size };
 	struct verdict verdict = verdict_of(arena, &tool, &result);
-	const char *words = verdict.fault != NULL   ? verdict.fault->message
-			    : verdict.asked != NULL ? json_text(arena, verdict.asked)
-						    : verdict.content;
+	const char *words = verdict.fault != NULL     ? verdict.fault->message
+			    : verdict.asked != NULL   ? json_text(arena, verdict.asked)
+			    : verdict.command != NULL ? json_text(arena, verdict.command)
+						      : verdict.content;
 
 	if ((verdict.content != NULL) + (verdict.fault != NULL) +
-		    (verdict.asked != NULL) !=
+		    (verdict.asked != NULL) + (verdict.command != NULL) !=
 		1 ||
 	    !utf8_valid(words, strlen(words)))
 		abort();

@@ -83,6 +83,24 @@ START_TEST(call_prints_the_answer)
 }
 END_TEST
 
+START_TEST(call_prints_what_a_command_says)
+{
+	write_file("t.yaml", TOOL_T "output: command\ncommand: [cat, answer]\n");
+	write_file("answer",
+	    "{\"content\": \"x\", \"artifact\": [1], \"update\": {\"a\": 2}, "
+	    "\"goto\": \"end\"}");
+	ck_assert_str_eq(output_of("--tools . --call t 2>/dev/null"), "x\n");
+	expect(
+	    "--tools . --call t", 0, "artifact: [1]\nupdate: {\"a\":2}\ngoto: \"end\"\n");
+	write_file("answer", "{\"content\": \"x\"}");
+	ck_assert_str_eq(output_of("--tools . --call t"), "x\n");
+	write_file("answer", "{\"content\": \"x\", \"update\": {\"messages\": \"y\"}}");
+	expect("--tools . --call t", 0, "\"type\":\"human\",\"content\":\"y\"");
+	write_file("answer", "{}");
+	expect("--tools . --call t", 1, "ToolException: wrote a command that does not");
+}
+END_TEST
+
 START_TEST(call_tells_failures_by_status)
 {
 	write_file("t.yaml", TOOL_T "command: |\n  echo 'OSError: full' >&2; exit 3\n");
@@ -181,6 +199,7 @@ tcase_workbench(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, call_prints_the_answer);
+	tcase_add_test(tcase, call_prints_what_a_command_says);
 	tcase_add_test(tcase, call_tells_failures_by_status);
 	tcase_add_test(tcase, ctrl_c_ends_the_tool_and_its_children);
 	tcase_add_test(tcase, check_lists_the_tools);

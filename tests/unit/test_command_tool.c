@@ -130,6 +130,55 @@ START_TEST(shows_a_program_only_the_variables_its_file_lists)
 }
 END_TEST
 
+#define COMMAND HEAD "output: command\ncommand: [printf, '%s', '"
+
+/* A tool message of its own needs no id. */
+START_TEST(a_program_may_write_a_command)
+{
+	call(COMMAND "{\"content\": \"x\", \"artifact\": 1, \"goto\": \"end\", "
+		     "\"update\": {\"a\": 2, \"messages\": [\"Hi\"]}}']\n",
+	    "{}");
+	ck_assert_str_eq(json_text(arena, value_get(trial.body, "commands")),
+	    "[{\"update\":{\"a\":2,\"messages\":[{\"type\":\"tool\",\"content\":\"x\","
+	    "\"artifact\":1,\"tool_call_id\":\"call_7\",\"status\":\"success\","
+	    "\"name\":\"t\"},{\"type\":\"human\",\"content\":\"Hi\"}]},\"goto\":\"end\"}"
+	    "]");
+	call(COMMAND
+	    "{\"update\": {\"messages\": {\"role\": \"tool\", \"content\": \"No.\", "
+	    "\"status\": \"error\"}}}']\n",
+	    "{}");
+	ck_assert_str_eq(tool_trial_answer(&trial, "error"), "No.");
+	call(COMMAND "{\"update\": {\"messages\": [{\"remove\": \"all\"}]}}']\n", "{}");
+	ck_assert(!value_has(trial.body, "fault"));
+}
+END_TEST
+
+static const struct {
+	const char *text, *message;
+} bad_commands[] = {
+	{ COMMAND "{\"content\": 1, \"to\": 2}']\n", "wrote a command with 'to'; " },
+	{ COMMAND "{\"update\": {\"messages\": [\"Hi\"]}}']\n",
+	    "gave a command without a tool message that answers the call call_7" },
+	{ COMMAND "{\"content\": 1, \"update\": {\"messages\": [{\"type\": \"tool\", "
+		  "\"content\": \"x\"}]}}']\n",
+	    "gave 2 tool messages that answer the call" },
+	{ COMMAND "{\"content\": 1, \"update\": {\"messages\": [1]}}']\n",
+	    "gave a message that is none: " },
+	{ HEAD "output: command\noutput_bytes_max: 10\n"
+	       "command: ['printf', '{\"content\": \"x\"}']\n",
+	    "wrote more than its output_bytes_max of 10 bytes" },
+};
+
+START_TEST(a_command_that_is_none_is_the_tools_error)
+{
+	const struct fault *fault = fault_of(bad_commands[_i].text);
+
+	ck_assert_msg(strstr(fault->message, bad_commands[_i].message) != NULL, "%s",
+	    fault->message);
+	ck_assert(!fault->fatal);
+}
+END_TEST
+
 /* Each only where the file asks for it. */
 START_TEST(tells_a_program_of_the_run_what_its_file_names)
 {
@@ -415,6 +464,9 @@ tcase_command_tool(void)
 	tcase_add_loop_test(tcase, gives_a_program_its_arguments_and_takes_its_output, 0,
 	    sizeof results / sizeof results[0]);
 	tcase_add_test(tcase, shows_a_program_only_the_variables_its_file_lists);
+	tcase_add_test(tcase, a_program_may_write_a_command);
+	tcase_add_loop_test(tcase, a_command_that_is_none_is_the_tools_error, 0,
+	    sizeof bad_commands / sizeof bad_commands[0]);
 	tcase_add_test(tcase, tells_a_program_of_the_run_what_its_file_names);
 	tcase_add_test(tcase, gives_a_program_none_of_our_descriptors);
 	tcase_add_test(tcase, gives_a_program_its_limits_and_no_new_privileges);

@@ -151,6 +151,8 @@ START_TEST(fills_in_what_is_left_out)
 	ck_assert_ptr_null(tool->environment[0]);
 	ck_assert_int_eq(tool->input, TOOL_INPUT_JSON);
 	ck_assert_int_eq(tool->output, TOOL_OUTPUT_TEXT);
+	ck_assert_int_eq(
+	    tool_of(HEAD "command: a\noutput: command\n")->output, TOOL_OUTPUT_COMMAND);
 	ck_assert_uint_eq(tool->timeout_ms, TOOL_TIMEOUT_MS);
 	ck_assert_uint_eq(tool->output_bytes_max, TOOL_OUTPUT_BYTES_MAX);
 	ck_assert_uint_eq(tool->max_parallel, 0);
@@ -303,7 +305,10 @@ static const struct {
 	{ HEAD "command: a\ninput: \"{b}\"\n", "4:", "names no argument" },
 	{ HEAD "command: a\ninput: {b}\n", "4:", "\"{b}\" with its quotes" },
 	{ HEAD ONE_ARGUMENT "command: a\ninput: \"{path}!\"\n", "5:", "one argument" },
-	{ HEAD "command: a\noutput: xml\n", "4:", "output must be text or json" },
+	{ HEAD "command: a\noutput: [text]\n",
+	    "4:", "output must be text, json or command" },
+	{ HEAD "command: a\noutput: xml\n",
+	    "4:", "output must be text, json or command" },
 	{ HEAD "command: a\ntimeout_ms: 0\n", "4:", "from 1 to 86400000" },
 	{ HEAD "command: a\ntimeout_ms: 10s\n", "4:", "a whole number" },
 	{ HEAD "command: a\ntimeout_ms: 1.5\n", "4:", "a whole number" },

@@ -2,6 +2,8 @@
 #include <signal.h>
 #include <string.h>
 
+#include "json.h"
+
 /* Interface under test */
 #include "../../worker-tools/verdict.h"
 
@@ -145,6 +147,71 @@ START_TEST(checks_json)
 }
 END_TEST
 
+static const struct {
+	const char *output, *command;
+} commands[] = {
+	{ "{\"content\": \"a\\u0000b\"}\n",
+	    "{\"update\":{\"messages\":[{\"type\":\"tool\",\"content\":\"a b\"}]}}" },
+	{ "{\"content\": {\"a\" : 1}, \"artifact\": [1], \"goto\": \"end\", "
+	  "\"update\": {\"a\": null}}",
+	    "{\"update\":{\"a\":null,\"messages\":[{\"type\":\"tool\",\"content\":"
+	    "\"{\\\"a\\\":1}\",\"artifact\":[1]}]},\"goto\":\"end\"}" },
+	/* Blocks are, a list of anything else is not; the answer is the first message. */
+	{ "{\"content\": [{\"type\": \"text\", \"text\": \"x\"}], "
+	  "\"update\": {\"messages\": \"hi\"}}",
+	    "{\"update\":{\"messages\":[{\"type\":\"tool\",\"content\":["
+	    "{\"type\":\"text\",\"text\":\"x\"}]},\"hi\"]}}" },
+	{ "{\"content\": [{\"type\": \"invoice\"}], \"update\": {\"messages\": [1, 2]}}",
+	    "{\"update\":{\"messages\":[{\"type\":\"tool\",\"content\":"
+	    "\"[{\\\"type\\\":\\\"invoice\\\"}]\"},1,2]}}" },
+	{ "{\"content\": [], \"artifact\": null, \"update\": null, \"goto\": null}",
+	    "{\"update\":{\"messages\":[{\"type\":\"tool\",\"content\":\"[]\"}]}}" },
+	/* It answers by itself, if it does. */
+	{ "{\"update\": {\"messages\": [1]}, \"goto\": [\"a\", \"b\"]}",
+	    "{\"update\":{\"messages\":[1]},\"goto\":[\"a\",\"b\"]}" },
+};
+
+START_TEST(takes_stdout_as_a_command)
+{
+	struct verdict verdict;
+
+	tool.output = TOOL_OUTPUT_COMMAND;
+	verdict = verdict_for(PROCESS_EXITED, 0, commands[_i].output, "");
+	ck_assert_msg(verdict.fault == NULL, "%s", commands[_i].output);
+	ck_assert_ptr_null(verdict.content);
+	ck_assert_str_eq(json_text(arena, verdict.command), commands[_i].command);
+}
+END_TEST
+
+static const struct {
+	const char *output, *words;
+} flawed[] = {
+	{ "Done.", "wrote no JSON although its output is command: " },
+	{ "", "wrote no JSON although its output is command: " },
+	{ "{\"content\": \"\xff\"}", "wrote no JSON although its output is command: " },
+	{ "[]", "wrote JSON that is no object, although its output is command: array" },
+	{ "{\"content\": \"\", \"contents\": 1}", "wrote a command with 'contents'; " },
+	{ "{\"content\": \"\", \"update\": [1]}", "whose update is no object" },
+	{ "{\"content\": \"\", \"goto\": {\"node\": \"a\"}}", "whose goto is neither" },
+	{ "{\"content\": \"\", \"goto\": [\"a\", 1]}", "whose goto is neither" },
+	{ "{}", "does not answer the call" },
+	{ "{\"content\": null, \"update\": {\"a\": 1}}", "does not answer the call" },
+	{ "{\"artifact\": 1}", "an artifact and no content" },
+};
+
+START_TEST(says_what_is_wrong_with_a_command)
+{
+	struct verdict verdict;
+
+	tool.output = TOOL_OUTPUT_COMMAND;
+	verdict = verdict_for(PROCESS_EXITED, 0, flawed[_i].output, "");
+	ck_assert_ptr_null(verdict.command);
+	ck_assert_str_eq(verdict.fault->type, "ToolException");
+	ck_assert_msg(strstr(verdict.fault->message, flawed[_i].words) != NULL, "%s",
+	    verdict.fault->message);
+}
+END_TEST
+
 START_TEST(names_the_limit_that_was_hit)
 {
 	struct verdict verdict = verdict_for(PROCESS_TIMEOUT, 0, "", "");
@@ -213,6 +280,10 @@ tcase_verdict(void)
 	    tcase, takes_stdout_as_the_result, 0, sizeof texts / sizeof texts[0]);
 	tcase_add_test(tcase, keeps_a_nul_from_cutting_the_result);
 	tcase_add_test(tcase, checks_json);
+	tcase_add_loop_test(
+	    tcase, takes_stdout_as_a_command, 0, sizeof commands / sizeof commands[0]);
+	tcase_add_loop_test(tcase, says_what_is_wrong_with_a_command, 0,
+	    sizeof flawed / sizeof flawed[0]);
 	tcase_add_test(tcase, a_question_is_json);
 	tcase_add_test(tcase, names_the_limit_that_was_hit);
 	tcase_add_test(tcase, names_the_signal);
