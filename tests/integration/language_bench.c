@@ -79,6 +79,8 @@ language_apply(struct language_bench *bench, const char *tools, const char *call
 		arena_printf(bench->arena,
 		    "{\"name\": \"a\", \"model\": \"scripted:m\", \"tools\": [%s], "
 		    "\"middleware\": [%s], "
+		    "\"state\": {\"noted\": {\"type\": \"array\", \"reducer\": "
+		    "\"append\"}}, "
 		    "\"script\": {\"m\": [{\"content\": \"\", "
 		    "\"tool_calls\": [%s]}, {\"content\": \"Done.\"}]}}",
 		    tools, bench->middleware, calls)),

@@ -42,6 +42,23 @@ teardown(void)
 
 /* --- what they do ------------------------------------------------------------------------- */
 
+/* What `note` of the others gave: the run ended with it. */
+static void
+expect_note(const struct value *state, size_t index)
+{
+	const struct value *messages = value_get(state, "messages");
+	const struct value *answer = value_at(messages, index);
+
+	ck_assert_str_eq(value_get_text(answer, "status"), "success");
+	ck_assert_str_eq(
+	    value_get_text(value_at(value_get(answer, "content"), 0), "text"), "Noted.");
+	ck_assert_str_eq(value_get_text(value_get(answer, "artifact"), "by"), "me");
+	ck_assert_str_eq(
+	    value_get_text(value_at(messages, index + 1), "content"), "Good.");
+	ck_assert_uint_eq(value_size(messages), index + 2);
+	ck_assert_uint_eq(value_size(value_get(value_get(state, "fields"), "noted")), 1);
+}
+
 START_TEST(calls_of_one_round_run_at_the_same_time)
 {
 	const struct language *language = &languages[_i];
@@ -53,14 +70,15 @@ START_TEST(calls_of_one_round_run_at_the_same_time)
 	language_start_worker(&bench, &worker, language, "w");
 	language_start_more(&bench, &more, language, "more");
 	language_apply(&bench,
-	    arena_printf(bench.arena, "\"gate\", \"told\", %s",
+	    arena_printf(bench.arena, "\"gate\", \"told\", \"note\", %s",
 		language_tools_of(&bench, language)),
-	    arena_printf(bench.arena, "%s, %s, %s, %s, %s",
+	    arena_printf(bench.arena, "%s, %s, %s, %s, %s, %s",
 		language_call(&bench, "1", language->tool, language->args),
 		language_gate_call(&bench, "2", "gate"),
 		language_gate_call(&bench, "3", "gate"),
 		language_call(&bench, "4", "wait", "{\"seconds\": \"x\"}"),
-		language_call(&bench, "5", "told", "{}")));
+		language_call(&bench, "5", "told", "{}"),
+		language_call(&bench, "6", "note", "{}")));
 	job = language_submit(&bench, "a", "r");
 	language_wait_load(&bench, "more", 2);
 	language_open_gate(&bench, "gate");
@@ -74,6 +92,7 @@ START_TEST(calls_of_one_round_run_at_the_same_time)
 	language_expect_message(state, 6, "success", "[\"messages\"],");
 	language_expect_message(state, 6, "success", "\"Go\",");
 	language_expect_message(state, 6, "success", "\"kind\"}]");
+	expect_note(state, 7);
 	child_stop(&worker);
 	child_stop(&more);
 }

@@ -1,7 +1,7 @@
 // Tools that ask, that must not run twice, that end when they may, for the tests of the JavaScript worker.
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Worker } from "../../examples/workers/javascript/flotilla_worker.js";
+import { Answer, Command, Worker } from "../../examples/workers/javascript/flotilla_worker.js";
 
 const worker = new Worker();
 
@@ -19,6 +19,11 @@ worker.tool({ name: "gate", description: "Waits for a file.", parameters: { prop
 
 worker.tool({ name: "told", description: "Says what it is told of the run.", parameters: {}, reads: ["messages", "nobody"] },
   (_, call) => [Object.keys(call.state), call.state.messages[0].content, call.context]);
+
+worker.tool({ name: "note", description: "Notes something, and ends the run.", parameters: {} }, () => {
+  const answer = new Answer([{ type: "text", text: "Noted." }], { by: "me" });
+  return new Command(answer, { update: { noted: [1], messages: "Good." }, goto: "end" });
+});
 
 worker.tool({ name: "odd", description: "Answers and asks what cannot be sent.", parameters: { properties: { kind: { type: "string" } } } },
   ({ kind }, call) => {

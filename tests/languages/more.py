@@ -3,7 +3,7 @@
 import pathlib, sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "examples/workers/python"))
-from flotilla_worker import Worker
+from flotilla_worker import Answer, Command, Worker
 
 worker = Worker()
 
@@ -32,6 +32,12 @@ def gate(call, path):
 @worker.tool("Says what it is told of the run.", {}, reads=["messages", "nobody"])
 def told(call):
     return [list(call.state), call.state["messages"][0]["content"], call.context]
+
+
+@worker.tool("Notes something, and ends the run.", {})
+def note(call):
+    answer = Answer([{"type": "text", "text": "Noted."}], artifact={"by": "me"})
+    return Command(answer, update={"noted": [1], "messages": "Good."}, goto="end")
 
 
 @worker.tool("Answers and asks what cannot be sent.", {"properties": {"kind": {"type": "string"}}})

@@ -30,7 +30,26 @@ const FITS = {
   object: (v) => typeof v === "object" && v !== null && !Array.isArray(v),
 };
 
+const BLOCKS = ["text", "text-plain", "image", "image_url", "audio", "video", "file", "document", "search_result", "json"];
+
 export class BadArguments extends Error {} // the model is told what is wrong with its arguments
+
+// A tool may return it: content is a text, a list of content blocks, or anything else, as JSON. No model sees the
+// artifact.
+export class Answer {
+  constructor(content, artifact) {
+    Object.assign(this, { content, artifact });
+  }
+}
+
+// A tool may return it: answer is what it would return otherwise, update has fields of the run's state (its messages
+// come behind the answer), goto is the node where the run goes on.
+export class Command {
+  constructor(answer, { update, goto } = {}) {
+    Object.assign(this, { answer, update, goto });
+  }
+}
+
 class Interrupt { // what call.interrupt() asks
   constructor(value) {
     this.value = value;
@@ -103,6 +122,19 @@ function check({ properties = {}, required = [] }, args) {
       throw new BadArguments(`${name} must be of type ${type}, not ${JSON.stringify(value)}`);
   }
   return args;
+}
+
+function contentOf(value) {
+  const isBlocks = Array.isArray(value) && value.length > 0 && value.every((item) => BLOCKS.includes(item?.type));
+  return isBlocks || typeof value === "string" ? value : JSON.stringify(value) ?? "null";
+}
+
+// What a tool returned, with the message that answers its call.
+function commandOf(message, value) {
+  const { answer, update, goto } = value instanceof Command ? value : new Command(value);
+  const { content, artifact } = answer instanceof Answer ? answer : new Answer(answer);
+  const messages = [{ ...message, content: contentOf(content), artifact }].concat(update?.messages ?? []);
+  return { update: { ...update, messages }, goto };
 }
 
 const packBody = (value) => pack(value, { ignoreUndefined: true });
@@ -372,14 +404,12 @@ export class Worker {
     const message = { type: "tool", tool_call_id: id, name, status: "success" };
     try {
       const { run, definition } = this.tools.get(service.replace(/^tool:/, ""));
-      const answer = await run(check(definition.parameters, args), call);
-      message.content = typeof answer === "string" ? answer : JSON.stringify(answer) ?? "null";
+      return { commands: [commandOf(message, await run(check(definition.parameters, args), call))] };
     } catch (error) {
       if (error instanceof Interrupt) return { interrupt: error.value };
       if (!(error instanceof BadArguments)) throw error;
-      Object.assign(message, { status: "error", content: `Error: ${error.message}` });
+      return { commands: [commandOf({ ...message, status: "error" }, `Error: ${error.message}`)] };
     }
-    return { commands: [{ update: { messages: [message] } }] };
   }
 
   onResultAck(broker, { call_id: id }) {

@@ -27,11 +27,28 @@ REQUIRED = {WELCOME: ("heartbeat_ms", "liveness_ms"), ERROR: ("code",),
             **dict.fromkeys((CALL, RESULT_ACK, CANCEL, PROBE), ("call_id",))}
 JSON_TYPES = {"string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "array": (list,),
               "object": (dict,), "null": (type(None),)}
+BLOCKS = {"text", "text-plain", "image", "image_url", "audio", "video", "file", "document", "search_result", "json"}
 log = logging.getLogger("flotilla")
 
 
 class BadArguments(ValueError):
     """The model is told what is wrong with its arguments."""
+
+
+class Answer:
+    """A tool may return it: content is a text, a list of content blocks, or anything else, as JSON. No model sees
+    the artifact."""
+
+    def __init__(self, content, artifact=None):
+        self.content, self.artifact = content, artifact
+
+
+class Command:
+    """A tool may return it: answer is what it would return otherwise, update has fields of the run's state (its
+    messages come behind the answer), goto is the node where the run goes on."""
+
+    def __init__(self, answer, update=None, goto=None):
+        self.answer, self.update, self.goto = answer, update, goto
 
 
 class Interrupt(BaseException):
@@ -103,6 +120,27 @@ def check(function, schema, args):
     except TypeError as error:
         raise BadArguments(str(error)) from None
     return args
+
+
+def content_of(value):
+    def is_block(item):
+        return type(item) is dict and type(item.get("type")) is str and item["type"] in BLOCKS
+    if type(value) is str or type(value) is list and value and all(map(is_block, value)):
+        return value
+    return json.dumps(value)
+
+
+def command_of(message, value):
+    """What a tool returned, with the message that answers its call."""
+    command = value if isinstance(value, Command) else Command(value)
+    answer = command.answer if isinstance(command.answer, Answer) else Answer(command.answer)
+    message = {**message, "content": content_of(answer.content)}
+    if answer.artifact is not None:
+        message["artifact"] = answer.artifact
+    update = dict(command.update or {})
+    more = update.get("messages") or []
+    update["messages"] = [message, *(more if type(more) is list else [more])]
+    return {"update": update, "goto": command.goto}
 
 
 def fault(error):
@@ -376,12 +414,11 @@ class Worker:
         try:
             function, definition = self.tools[service.removeprefix("tool:")]
             value = await self.invoke(call, function, check(function, definition["parameters"], asked["args"]))
-            message["content"] = value if type(value) is str else json.dumps(value)
+            return {"commands": [command_of(message, value)]}
         except BadArguments as error:
-            message.update(status="error", content=f"Error: {error}")
+            return {"commands": [command_of({**message, "status": "error"}, f"Error: {error}")]}
         except Interrupt as error:
             return {"interrupt": error.args[0]}
-        return {"commands": [{"update": {"messages": [message]}}]}
 
     async def invoke(self, call, function, args):
         if inspect.iscoroutinefunction(function):
