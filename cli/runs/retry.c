@@ -136,6 +136,17 @@ explain(struct retrying *retrying, enum store_status status,
 	return STATUS_FAILED;
 }
 
+/* A fresh id; of a tenant's run one that is the tenant's, too: he knows no others. */
+static const char *
+new_id(struct arena *arena, const char *run)
+{
+	size_t size = strcspn(run, TENANT_MARK);
+	bool is_owned = run[size] != '\0' && size <= TENANT_BYTES_MAX;
+
+	return arena_printf(
+	    arena, "%.*s%s", is_owned ? (int)size + 1 : 0, run, submit_run_id(arena));
+}
+
 static enum status
 retry_one(struct retrying *retrying, const char *run)
 {
@@ -156,7 +167,7 @@ retry_one(struct retrying *retrying, const char *run)
 	if (status != STATUS_OK)
 		return status;
 	if (retry.new_run == NULL)
-		retry.new_run = submit_run_id(arena);
+		retry.new_run = new_id(arena, run);
 	stored = find_left(session, record, &retry);
 	if (stored == STORE_OK)
 		stored = store_retry(session_store(session), arena, &retry, &instead);

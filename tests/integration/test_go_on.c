@@ -425,8 +425,12 @@ play_mended(struct scene *scene)
 	    scene, ask_run(scene, "mends", "r1", "t", "input", "\"hi\""), "error");
 	ask_check_status(
 	    scene, ask_run(scene, "mends", "c0", "u", "input", "\"hi\""), "error");
+	ask_check_status(scene,
+	    ask_run(scene, "mends", "acme~r1", "acme~t", "input", "\"hi\""), "error");
 	kit_flotilla(scene->kit, "agents", "apply",
 	    kit_write(scene->kit, "mended.yaml", arena_printf(arena, RAISING, "")), NULL);
+	/* A tenant's run has a tenant's name, by which he finds it. */
+	check_retry(retry(scene, "acme~r1", NULL, NULL), 0, "acme~run-");
 	ask_check_status(scene,
 	    ask_run(scene, "mends", "c1", "u", "command",
 		"{\"goto\": \"l.before_model\", \"resume\": null}"),
