@@ -94,7 +94,7 @@ find_left(struct session *session, const struct value *record, struct store_retr
 	int64_t version, final = value_get_int(record, "final", 0);
 	enum store_status status =
 	    store_thread_outline(session_store(session), arena, retry->thread, &thread);
-	bool is_own, takes_nothing;
+	bool is_own, takes_nothing, is_at_end;
 
 	if (status != STORE_OK)
 		return status;
@@ -104,7 +104,9 @@ find_left(struct session *session, const struct value *record, struct store_retr
 	takes_nothing =
 	    is_own ? !value_has(head, "next")
 		   : version == final && value_get_int(record, "base", 0) + 1 == final;
-	if (is_own && graph_has_failed(head))
+	/* There the steps were too many, and nothing is left to do. */
+	is_at_end = value_has(head, "next") && !graph_stands(head);
+	if (is_own && (graph_has_failed(head) || is_at_end))
 		retry->options = options_behind(arena, record);
 	if (retry->options != NULL || takes_nothing)
 		retry->left = (uint64_t)version;

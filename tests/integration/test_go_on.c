@@ -42,7 +42,8 @@ static const char agents[] = AGENT("breaks", "tools: [note, break]\n",
 		"    - tool_calls: [{id: b, name: break, args: {}}]\n"
 		"    - content: All is done.\n") AGENT("stops",
 		"tools: [break]\ninterrupt_before: [tools]\nrecursion_limit: 1\n",
-		CALLS("{id: b, name: break, args: {}}"));
+		CALLS("{id: b, name: break, args: {}}"))
+		AGENT("ends", "recursion_limit: 1\n", "  m:\n    - content: Well.\n");
 
 /* "relies" has another agent work, which fails of itself, and asks in "hears". */
 #define TASK "{id: a, name: task, args: {description: do it, subagent_type: helper}}"
@@ -407,6 +408,11 @@ play_in_front(struct scene *scene)
 	check_retry(retry(scene, "r1", "--run-id", "r2"), 0, "r2");
 	ask_check_status(scene, ask_wait_end(scene, "r2", "t"), "interrupted");
 	check_lines(scene, "break", 0);
+	/* In front of the end nothing is left to do but that. */
+	ask_check_status(
+	    scene, ask_run(scene, "ends", "r3", "u", "input", "\"hi\""), "error");
+	check_retry(retry(scene, "r3", "--run-id", "r4"), 0, "r4");
+	ask_check_status(scene, ask_wait_end(scene, "r4", "u"), "success");
 }
 
 START_TEST(a_pause_in_front_of_a_node_is_kept)
