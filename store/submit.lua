@@ -284,7 +284,7 @@ end
 -- Whether a run of that status ended before it was done, its thread still has the version that it left, and nothing goes on there
 -- or waits, which could pause where a human is to look.
 local function has_left(thread_key, status, left)
-  if status ~= 'error' and status ~= 'cancelled' then
+  if not left or (status ~= 'error' and status ~= 'cancelled') then
     return false
   end
   local head = line_of(redis.call('HGETALL', thread_key), 1)

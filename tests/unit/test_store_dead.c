@@ -418,7 +418,10 @@ play_no_retry(void)
 	trial_submit("t", "r");
 	ck_assert_int_eq(retry("r", "r2", "1", &instead), STORE_NONE);
 	ck_assert_int_eq(retry("nothing", "r3", "1", &instead), STORE_NONE);
+	/* Of one that never began there is nothing to go on from. */
+	trial_hset("r:r", "status", "cancelled");
 	trial_delete("t:t:q");
+	ck_assert_int_eq(retry("r", "r2", "1", &instead), STORE_NONE);
 	quarantine("r4");
 	ck_assert_int_eq(retry("r4", "r", "1", &instead), STORE_KNOWN);
 	ck_assert_uint_eq(value_size(dead()), 1);
