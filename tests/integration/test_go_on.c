@@ -7,6 +7,7 @@
 
 #include "ask_bench.h"
 #include "cli.h"
+#include "json.h"
 #include "redis.h"
 
 TCase *tcase_go_on(void);
@@ -219,8 +220,12 @@ END_TEST
 static void
 play_once(struct scene *scene)
 {
+	const struct value *events = NULL;
+
 	put(scene->hold);
 	fail_behind(scene, "pays", "pay");
+	store_events(scene->client->store, scene->arena, "t", "r1", 0, 0, &events);
+	ck_assert_ptr_nonnull(strstr(json_text(scene->arena, events), "\"uncertain\""));
 	check_retry(retry(scene, "r1", "--run-id", "r2"), 0, "r2");
 	ask_check_status(scene, ask_wait_end(scene, "r2", "t"), "success");
 	ck_assert_ptr_nonnull(strstr(ask_tool_answers_of(scene, "t"),
