@@ -321,7 +321,12 @@ play_failed_helper(struct scene *scene)
 	ask_check_status(
 	    scene, ask_run(scene, "relies", "again", "t", "resume", "null"), "error");
 	unlink(scene->broken);
+	put(scene->wait);
 	check_retry(retry(scene, "again", "--run-id", "r2"), 0, "r2");
+	ask_wait_lines(scene, "break", 3);
+	kit_kill(scene->kit, KIT_COORDINATOR, 0);
+	kit_start(scene->kit, KIT_COORDINATOR, 0);
+	unlink(scene->wait);
 	end_well(scene, "a=I have helped.;");
 	check_lines(scene, "helped", 1);
 	check_lines(scene, "break", 3);
