@@ -88,9 +88,15 @@ static enum go
 go_on_behind_failure(
     struct run *run, const struct value *head, const struct value *answer)
 {
+	bool entered = value_get_bool(head, "entered", false);
+	bool asked = run_answer_wanted(run->round);
+
 	/* What failed in front of a node has not paused there yet. */
-	run->passed_interrupt = value_get_bool(head, "entered", false);
-	return value_is_nil(answer) ? GO_ON : take_answer(run, head, answer);
+	run->passed_interrupt = entered || asked;
+	if (value_is_nil(answer))
+		return GO_ON;
+	/* It was answered, by "fail": of two who answer the first one counts. */
+	return asked && !entered ? nothing_waits(run) : take_answer(run, head, answer);
 }
 
 enum go

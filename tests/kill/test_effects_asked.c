@@ -129,13 +129,15 @@ START_TEST(a_human_may_answer_for_it)
 }
 END_TEST
 
-/* The thread goes on with the next run, and its model sees no open call. */
+/* The thread goes on with the next run, and its model sees no open call. Who goes on behind that instead is asked again. */
 static void
 play_given_up(struct scene *scene)
 {
 	pause_run(scene);
 	check_refused(scene, "r2", "\"fail\"", "nobody knows");
 	check_refused(scene, "r3", "\"repeat\"", "waits for nothing");
+	fx_submit(scene, "asked", "resume", "null");
+	fx_check_status(scene, "asked", "interrupted");
 	fx_submit(scene, "r4", "input", "\"and now?\"");
 	fx_check_status(scene, "r4", "success");
 	fx_answer_to(scene, "a", "error");
