@@ -95,8 +95,13 @@ go_on_behind_failure(
 	run->passed_interrupt = entered || asked;
 	if (value_is_nil(answer))
 		return GO_ON;
-	/* It was answered, by "fail": of two who answer the first one counts. */
-	return asked && !entered ? nothing_waits(run) : take_answer(run, head, answer);
+	/* What it asked in front of the failure was answered, by "fail": of two who answer the first one counts. */
+	if (asked && entered)
+		return take_answer(run, head, answer);
+	return run_fail(run, "ValueError",
+	    "thread '%s' waits for nothing: its last run has ended at '%s', where null "
+	    "goes on",
+	    run->thread, value_get_text(head, "next"));
 }
 
 enum go

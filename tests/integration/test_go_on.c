@@ -183,7 +183,7 @@ play_again(struct scene *scene)
 	ask_check_status(
 	    scene, ask_run(scene, "breaks", "again", "t", "resume", "null"), "error");
 	unlink(scene->broken);
-	ask_check_refused(scene, "breaks", "no", "t", "\"yes\"", "asks nothing");
+	ask_check_refused(scene, "breaks", "no", "t", "\"yes\"", "null goes on");
 	ask_submit(scene, "breaks", "r2", "t", "command",
 	    "{\"goto\": \"tools\", \"resume\": null}");
 	end_well(scene, "a=noted;b=mended;");
