@@ -246,7 +246,7 @@ superstep(struct run *run)
 static uint64_t
 steps_max(const struct run *run)
 {
-	return (uint64_t)run->agent->spec->recursion_limit + (run->goes_on ? 2 : 0);
+	return (uint64_t)run->recursion_limit + (run->goes_on ? 2 : 0);
 }
 
 static enum go
@@ -261,7 +261,7 @@ advance_once(struct run *run)
 		return run_fail(run, "GraphRecursionError",
 		    "the run took %" PRIu64 " steps without coming to its end; raise "
 		    "recursion_limit (now %" PRId64 ") if it needs more",
-		    run->step - run->first_step, spec->recursion_limit);
+		    run->step - run->first_step, run->recursion_limit);
 	if (node->kind == NODE_END)
 		return run_commit_end(run, "success", NULL);
 	if (!run->passed_interrupt &&

@@ -74,9 +74,10 @@ struct run {
 	    is_unsure; /* a commit came to nothing: what it had may be in Redis, or not */
 	const struct value *context; /* or NULL */
 	bool stream;
-	uint64_t priority;  /* of its calls */
-	const char *tenant; /* theirs; or NULL */
-	uint64_t last_ms;   /* its deadline, in loop_now_ms; 0: none */
+	int64_t recursion_limit; /* its own, or its agent's */
+	uint64_t priority;       /* of its calls */
+	const char *tenant;      /* theirs; or NULL */
+	uint64_t last_ms;        /* its deadline, in loop_now_ms; 0: none */
 	struct timer *deadline;
 	struct agent *agent;
 	struct state *state;

@@ -318,6 +318,15 @@ take_pauses(struct run *run, const struct value *options)
 		   : go;
 }
 
+/* What it says itself counts, as what is said to an invoke of LangGraph's. */
+static int64_t
+recursion_limit_of(const struct run *run, const struct value *options)
+{
+	int64_t steps = value_get_int(options, "recursion_limit", 0);
+
+	return steps >= 1 ? steps : run->agent->spec->recursion_limit;
+}
+
 /* *head_r: where the thread stands; of a run that goes on at a checkpoint of the past with questions of its own there, since
  * what was asked then may have been answered. */
 static enum go
@@ -380,6 +389,7 @@ load(struct run *run, struct store_claim *claim)
 	run->sent_before = record_value(run, "sent");
 	run->context = value_get(options, "context");
 	run->stream = value_get_bool(options, "stream", false);
+	run->recursion_limit = recursion_limit_of(run, options);
 	run->tenant = run_record_text(run, "tenant");
 	run->priority = priority_of(run);
 	go = run_restore(run, claim);

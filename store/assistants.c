@@ -84,6 +84,26 @@ text_unless_empty(struct arena *arena, const struct value *map)
 	return value_size(map) > 0 ? value_str(arena, json_text(arena, map)) : NULL;
 }
 
+const char *
+assistant_steps(struct arena *arena, const struct assistant *assistant)
+{
+	int64_t steps = value_get_int(assistant->config, "recursion_limit", 0);
+
+	return steps >= 1 ? arena_printf(arena, "%" PRId64, steps) : NULL;
+}
+
+/* What entry has of its own counts. */
+static const struct value *
+steps_of(
+    struct arena *arena, const struct assistant *assistant, const struct value *entry)
+{
+	const char *steps = assistant_steps(arena, assistant);
+
+	return steps != NULL && !value_has(entry, "recursion_limit")
+		   ? value_str(arena, steps)
+		   : NULL;
+}
+
 const struct value *
 assistant_gives(struct arena *arena, const struct assistant *assistant,
     const struct value *entry, const char **error_r)
@@ -98,7 +118,8 @@ assistant_gives(struct arena *arena, const struct assistant *assistant,
 	    value_map_merge(arena, assistant_plain(arena, assistant->metadata), metadata);
 	return value_map(arena, "agent", value_str(arena, assistant->agent), "context",
 	    text_unless_empty(arena, context), "metadata",
-	    text_unless_empty(arena, metadata), NULL);
+	    text_unless_empty(arena, metadata), "recursion_limit",
+	    steps_of(arena, assistant, entry), NULL);
 }
 
 /* --- steps ---------------------------------------------------------------------------- */

@@ -42,8 +42,11 @@ bool assistant_is_id(const char *id);
 /* Its bytes, as ASSISTANT_BYTES_MAX counts them. */
 size_t assistant_size(struct arena *arena, const struct assistant *assistant);
 
-/* What an entry of the inbox that was made without its assistant (crons.h) has by that: {agent, context?, metadata?}, texts. NULL
- * with what is wrong. */
+/* The steps that a run of its may take, of its config, as text; NULL: as many as its agent's. */
+const char *assistant_steps(struct arena *arena, const struct assistant *assistant);
+
+/* What an entry of the inbox that was made without its assistant (crons.h) has by that: {agent, context?, metadata?,
+ * recursion_limit?}, texts. NULL with what is wrong. */
 const struct value *assistant_gives(struct arena *arena,
     const struct assistant *assistant, const struct value *entry, const char **error_r);
 

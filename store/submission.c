@@ -1,5 +1,6 @@
 #include "submission.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ static const char *const known_fields[] = { "agent", "input", "run", "thread", "
 	"context", "resume", "stream", "after_ms", "at", "deadline_ms", "priority",
 	"tenant", "metadata", "webhook", "multitask", "checkpoint", "update", "as",
 	"copy_of", "ttl_ms", "ttl_action", "traceparent", "fingerprint", "assistant",
-	"interrupt_before", "interrupt_after", "command" };
+	"interrupt_before", "interrupt_after", "command", "recursion_limit" };
 #define KNOWN_COUNT (sizeof known_fields / sizeof *known_fields)
 #define SHOWN_BYTES 64u /* of what was submitted */
 
@@ -166,6 +167,27 @@ take_checkpoint(
 	if (submission->error == NULL)
 		submission->error = arena_printf(arena,
 		    "checkpoint: '%s' is no version that `flotilla history` shows",
+		    utf8_shown(arena, text, SHOWN_BYTES));
+	return NULL;
+}
+
+/* How many steps it may take, if not as many as its agent's; or NULL. */
+static const struct value *
+take_recursion_limit(
+    struct arena *arena, const struct value *fields, struct submission *submission)
+{
+	const char *text = text_of(fields, "recursion_limit");
+	long long steps;
+
+	if (text == NULL || *text == '\0')
+		return NULL;
+	errno = 0;
+	steps = strtoll(text, NULL, 10);
+	if (text[strspn(text, "0123456789")] == '\0' && errno == 0 && steps >= 1)
+		return value_int(arena, steps);
+	if (submission->error == NULL)
+		submission->error = arena_printf(arena,
+		    "recursion_limit: '%s' is no number of steps, at least 1",
 		    utf8_shown(arena, text, SHOWN_BYTES));
 	return NULL;
 }
@@ -319,6 +341,7 @@ take_options(
 	const struct value *resume = take_json(arena, fields, "resume", submission);
 	const struct value *context = take_json(arena, fields, "context", submission);
 	const struct value *checkpoint = take_checkpoint(arena, fields, submission);
+	const struct value *steps = take_recursion_limit(arena, fields, submission);
 	const char *stream = text_of(fields, "stream");
 
 	if (resume != NULL)
@@ -327,6 +350,8 @@ take_options(
 		value_fields_set(&options, "context", context);
 	if (checkpoint != NULL)
 		value_fields_set(&options, "checkpoint", checkpoint);
+	if (steps != NULL)
+		value_fields_set(&options, "recursion_limit", steps);
 	if (stream != NULL && strcmp(stream, "0") != 0 && strcmp(stream, "false") != 0)
 		value_fields_set(&options, "stream", value_bool(true));
 	take_pauses(arena, fields, "interrupt_before", &options, submission);

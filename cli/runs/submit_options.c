@@ -144,6 +144,9 @@ make_fields(struct arena *arena, const struct submit_options *options)
 	if (options->priority != PRIORITY_USUAL)
 		set_text(&fields, "priority",
 		    arena_printf(arena, "%" PRId64, options->priority));
+	if (options->recursion_limit > 0)
+		set_text(&fields, "recursion_limit",
+		    arena_printf(arena, "%" PRId64, options->recursion_limit));
 	return value_fields_end(&fields);
 }
 

@@ -35,6 +35,16 @@ assistant_body_context(struct arena *arena, const struct value *configurable)
 	return value_fields_end(&fields);
 }
 
+const char *
+assistant_body_steps(const struct value *config)
+{
+	const struct value *steps = value_get(config, "recursion_limit");
+
+	return value_is_nil(steps) || (value_is(steps, VALUE_INT) && steps->integer >= 1)
+		   ? NULL
+		   : "config.recursion_limit: must be an integer, at least 1";
+}
+
 /* --- reading ------------------------------------------------------------------------------ */
 
 static const struct value *
@@ -97,6 +107,8 @@ read_context(struct arena *arena, const struct value *body, struct assistant *as
 	configurable = given(config, "configurable");
 	if (wrong == NULL && configurable != NULL && !value_is(configurable, VALUE_MAP))
 		wrong = "config.configurable: must be a map";
+	if (wrong == NULL)
+		wrong = assistant_body_steps(config);
 	if (wrong == NULL && value_size(configurable) > 0 && value_size(context) > 0)
 		wrong = "config.configurable and context: are the same, give one";
 	if (wrong != NULL)

@@ -25,14 +25,23 @@ id_of(struct arena *arena, const struct cron *cron)
 	return value_str(arena, cron->assistant != NULL ? cron->assistant : cron->agent);
 }
 
+/* What else of `config` is kept is in the context. */
+static const struct value *
+config_of(struct arena *arena, const struct cron *cron)
+{
+	const struct value *steps = parsed(arena, cron->entry, "recursion_limit");
+
+	return steps != NULL ? value_map(arena, "recursion_limit", steps, NULL) : NULL;
+}
+
 static const struct value *
 payload(struct arena *arena, const struct cron *cron)
 {
 	return value_map(arena, "assistant_id", id_of(arena, cron), "input",
 	    parsed(arena, cron->entry, "input"), "context",
-	    parsed(arena, cron->entry, "context"), "metadata", cron->metadata, "webhook",
-	    value_get(cron->entry, "webhook"), "multitask_strategy",
-	    value_get(cron->entry, "multitask"), NULL);
+	    parsed(arena, cron->entry, "context"), "config", config_of(arena, cron),
+	    "metadata", cron->metadata, "webhook", value_get(cron->entry, "webhook"),
+	    "multitask_strategy", value_get(cron->entry, "multitask"), NULL);
 }
 
 /* --- reading ------------------------------------------------------------------------------- */
@@ -136,7 +145,7 @@ static const struct value *
 rest_of(struct arena *arena, const struct value *body, const struct value *entry)
 {
 	static const char *const said[] = { "agent", "assistant", "input", "context",
-		"metadata", "webhook", "multitask", "stream" };
+		"metadata", "webhook", "multitask", "stream", "recursion_limit" };
 	size_t i;
 
 	for (i = 0; i < sizeof said / sizeof *said; i++)

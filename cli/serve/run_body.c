@@ -307,6 +307,24 @@ read_delay(struct reading *reading)
 			reading->arena, "%" PRId64, (int64_t)(seconds * 1000.0)));
 }
 
+/* Over the assistant's. */
+static void
+read_recursion_limit(struct reading *reading)
+{
+	const struct assistant *assistant = reading->place->assistant;
+	const struct value *config = get_map(reading, "config");
+	const char *wrong = assistant_body_steps(config);
+
+	if (wrong != NULL)
+		refuse(reading, wrong);
+	else if (!value_is_nil(value_get(config, "recursion_limit")))
+		set_json(
+		    reading, "recursion_limit", value_get(config, "recursion_limit"));
+	else if (assistant != NULL)
+		set(reading, "recursion_limit",
+		    assistant_steps(reading->arena, assistant));
+}
+
 /* Nodes at which the run pauses beside its agent's: which there are the agent knows. */
 static void
 read_pauses(struct reading *reading, const char *name)
@@ -386,6 +404,7 @@ run_body_read(struct arena *arena, const struct value *body,
 	read_context(&reading);
 	read_metadata(&reading);
 	read_delay(&reading);
+	read_recursion_limit(&reading);
 	read_pauses(&reading, "interrupt_before");
 	read_pauses(&reading, "interrupt_after");
 	read_how(&reading);

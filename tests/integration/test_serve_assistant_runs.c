@@ -37,6 +37,34 @@ START_TEST(its_runs_have_its_context)
 }
 END_TEST
 
+static const char *
+fault_of(const char *id, const char *keys)
+{
+	const struct value *values = ab_ask("POST", "/runs/wait",
+	    arena_printf(fleet->arena, "{'assistant_id': '%s', " HI "%s}", id, keys),
+	    200);
+
+	return value_get_text(value_get(values, "__error__"), "error");
+}
+
+/* A run of one step needs two. */
+START_TEST(its_runs_have_its_limit)
+{
+	const char *id =
+	    ab_create("'config': {'recursion_limit': 1}, 'graph_id': 'quick'");
+	const char *fault = "GraphRecursionError";
+
+	ck_assert_pstr_eq(fault_of(id, ""), fault);
+	ck_assert_pstr_eq(fault_of(id, ", 'config': {'recursion_limit': 2}"), NULL);
+	ck_assert_pstr_eq(fault_of("quick", ", 'config': {'recursion_limit': 1}"), fault);
+	ck_assert_pstr_eq(fault_of("quick", ""), NULL);
+	ck_assert_has(value_get_text(ab_ask("PATCH", ab_path(id, ""),
+					 "{'config': {'recursion_limit': 0}}", 422),
+			  "detail"),
+	    "config.recursion_limit: must be");
+}
+END_TEST
+
 static void
 check_is_of(const struct value *metadata, const char *id)
 {
@@ -308,6 +336,7 @@ void
 ab_add_runs(TCase *tcase)
 {
 	tcase_add_test(tcase, its_runs_have_its_context);
+	tcase_add_test(tcase, its_runs_have_its_limit);
 	tcase_add_test(tcase, runs_and_threads_say_whose_they_are);
 	tcase_add_test(tcase, streams_say_whose_they_are);
 	tcase_add_test(tcase, other_protocols_begin_its_runs);

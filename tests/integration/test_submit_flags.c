@@ -33,6 +33,41 @@ is_delayed(void *arg)
 }
 
 static void
+check_run(struct fleet_client *client, const char *thread, const char *id,
+    const char *status, int64_t limit)
+{
+	struct arena *arena = arena_new();
+	const struct value *run = NULL;
+
+	ck_assert_msg(client_wait_end(client, thread, id, WAIT_MS), "%s", id);
+	store_run(client->store, arena, thread, id, &run);
+	ck_assert_str_eq(value_get_text(run, "status"), status);
+	ck_assert_int_eq(
+	    value_get_int(value_get(run, "options"), "recursion_limit", 0), limit);
+	arena_destroy(&arena);
+}
+
+static const char two_steps[] =
+    "name: two\nmodel: scripted:s\n"
+    "middleware: [{lua: {name: l, code: 'before_model = function() end'}}]\n"
+    "script: {s: [{content: Done.}]}\n";
+
+/* A run of two steps needs three, and one that goes on has two more. */
+static void
+play_limited(struct fleet_client *client, struct fleet_kit *kit)
+{
+	kit_flotilla(kit, "agents", "apply", kit_write(kit, "two.yaml", two_steps), NULL);
+	kit_flotilla(
+	    kit, "submit", "two", "hi", "--run-id", "l1", "--recursion-limit", "1", NULL);
+	check_run(client, "l1", "l1", "error", 1);
+	kit_flotilla(kit, "retry", "l1", "--run-id", "l2", NULL);
+	check_run(client, "l1", "l2", "success", 1);
+	kit_flotilla(
+	    kit, "resume", "r4", "--run-id", "l3", "--recursion-limit", "7", NULL);
+	check_run(client, "r4", "l3", "success", 7);
+}
+
+static void
 play_shown(struct fleet_client *client, void *arg)
 {
 	struct fleet_kit *kit = arg;
@@ -66,6 +101,7 @@ play_shown(struct fleet_client *client, void *arg)
 	ck_assert(client_wait_end(client, "r4", "r4", WAIT_MS));
 	said = kit_flotilla(kit, "runs", "--state", "interrupted", NULL);
 	ck_assert_ptr_nonnull(strstr(said, "r4"));
+	play_limited(client, kit);
 }
 
 START_TEST(what_a_submission_says_is_shown_and_found)
@@ -117,6 +153,7 @@ static const struct {
 	{ "--at", "tomorrow", "at 'tomorrow': must be a time such as" },
 	{ "--deadline", "0s", "--deadline '0s': must be at least 1ms" },
 	{ "--priority", "9", "0 to 4" },
+	{ "--recursion-limit", "0", "--recursion-limit" },
 	{ "--tenant", "a b", "tenant: must be" },
 	{ "--webhook", "example.com", "webhook: must be a URL" },
 	{ "--input", "{\"messages\": [}", "--input is not valid JSON: line 1, column" },

@@ -110,6 +110,28 @@ START_TEST(a_change_leaves_the_rest)
 }
 END_TEST
 
+/* Nothing else of a `config` is kept but the context, which goes with it. */
+START_TEST(a_limit_is_shown_and_goes_with_its_config)
+{
+	struct cron cron = first();
+	const struct value *payload;
+
+	ck_assert_ptr_null(
+	    read_into(&cron, "{'config': {'recursion_limit': 7, 'tags': ['a']}}"));
+	ck_assert_str_eq(value_get_text(cron.entry, "recursion_limit"), "7");
+	ck_assert_ptr_null(value_get(cron.entry, "context"));
+	ck_assert_ptr_null(read_into(&cron, "{'context': {'y': 2}}"));
+	ck_assert_str_eq(value_get_text(cron.entry, "recursion_limit"), "7");
+	payload = value_get(cron_body_shape(arena, &cron), "payload");
+	ck_assert(
+	    value_equal(value_get(payload, "config"), json("{'recursion_limit': 7}")));
+	ck_assert_ptr_null(read_into(&cron, "{'config': {}}"));
+	ck_assert_ptr_null(value_get(cron.entry, "recursion_limit"));
+	ck_assert_has(read_into(&cron, "{'config': {'recursion_limit': 0}}"),
+	    "config.recursion_limit: must be");
+}
+END_TEST
+
 START_TEST(what_only_the_command_line_says_stays)
 {
 	struct cron cron = first();
@@ -214,6 +236,7 @@ tcase_cron_body(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_body_becomes_what_is_submitted);
 	tcase_add_test(tcase, a_change_leaves_the_rest);
+	tcase_add_test(tcase, a_limit_is_shown_and_goes_with_its_config);
 	tcase_add_test(tcase, what_only_the_command_line_says_stays);
 	tcase_add_test(tcase, one_that_cannot_run_can_be_paused_but_not_changed);
 	tcase_add_test(tcase, a_cron_is_shown_as_langgraph_does);

@@ -124,6 +124,13 @@ static const struct {
 	{ "'input': {}, 'config': {'configurable': null, 'tags': ['a'], "
 	  "'recursion_limit': 30}",
 	    "context", NULL },
+	{ "'input': {}, 'config': {'configurable': null, 'recursion_limit': 30}",
+	    "recursion_limit", "30" },
+	{ "'input': {}, 'config': {'recursion_limit': 9223372036854775807}",
+	    "recursion_limit", "9223372036854775807" },
+	{ "'input': {}, 'config': {'recursion_limit': null}", "recursion_limit", NULL },
+	{ "'command': {'resume': 1}, 'config': {'recursion_limit': 1}", "recursion_limit",
+	    "1" },
 	{ "'input': {}, 'metadata': {'t': 'x', 'n': 1, 'r': 1.5, 'b': true}", "metadata",
 	    "{'t':'x','n':1,'r':1.5,'b':true}" },
 	{ "'input': {}, 'metadata': {'n': null}", "metadata", NULL },
@@ -186,7 +193,8 @@ START_TEST(what_else_clients_send_is_passed_over)
 		      "'checkpoint_during': true, 'strict_resume': true, "
 		      "'langsmith_tracer': {}, 'assistantId': 'b', 'nonsense': [{}], "
 		      "'run': 'other', 'thread': 'other', 'tenant': 'other', 'agent': "
-		      "'other', 'ttl_ms': '1', 'at': '5', 'priority': '0'"),
+		      "'other', 'recursion_limit': 3, 'ttl_ms': '1', 'at': '5', "
+		      "'priority': '0'"),
 	    "{'agent': 'a', 'run': 'r', 'thread': 't', 'input': '{}'}");
 }
 END_TEST
@@ -356,6 +364,15 @@ static const char *const refused[][2] = {
 	    "config.configurable: must be" },
 	{ "'input': {}, 'config': {'configurable': [1]}",
 	    "config.configurable: must be" },
+	{ "'input': {}, 'config': {'recursion_limit': 0}",
+	    "config.recursion_limit: must be an integer, at least 1" },
+	{ "'input': {}, 'config': {'recursion_limit': -1}", "config.recursion_limit: " },
+	{ "'input': {}, 'config': {'recursion_limit': 1.5}", "config.recursion_limit: " },
+	{ "'input': {}, 'config': {'recursion_limit': '9'}", "config.recursion_limit: " },
+	{ "'input': {}, 'config': {'recursion_limit': true}",
+	    "config.recursion_limit: " },
+	{ "'input': {}, 'config': {'recursion_limit': 9223372036854775808}",
+	    "config.recursion_limit: " },
 	{ "'input': {}, 'metadata': 'x'", "metadata: must be a map" },
 	{ "'input': {}, 'metadata': [1]", "metadata: must be a map" },
 	{ "'input': {}, 'metadata': 1", "metadata: must be a map" },

@@ -312,7 +312,18 @@ play_entry(void)
 	/* What it says itself counts. */
 	entry = value_map_with(
 	    trial.arena, entry, "context", VALUE_TEXT("{\"tone\": \"warm\"}"));
+	entry = value_map_with(trial.arena, entry, "recursion_limit", VALUE_TEXT("8"));
+	clara.config =
+	    value_map(trial.arena, "recursion_limit", value_int(trial.arena, 7), NULL);
 	given = assistant_gives(trial.arena, &clara, entry, &error);
+	ck_assert_ptr_null(value_get(given, "recursion_limit"));
+	entry = value_map_with(trial.arena, entry, "recursion_limit", NULL);
+	given = assistant_gives(trial.arena, &clara, entry, &error);
+	ck_assert_str_eq(value_get_text(given, "recursion_limit"), "7");
+	/* As one may lie in Redis since a time when it counted for nothing. */
+	clara.config = value_map(trial.arena, "recursion_limit", VALUE_TEXT("7"), NULL);
+	given = assistant_gives(trial.arena, &clara, entry, &error);
+	ck_assert_ptr_null(value_get(given, "recursion_limit"));
 	ck_assert_str_eq(value_get_text(given, "context"), "{\"tone\":\"warm\"}");
 	entry = value_map_with(trial.arena, entry, "context", VALUE_TEXT("[]"));
 	ck_assert_ptr_null(assistant_gives(trial.arena, &clara, entry, &error));

@@ -15,7 +15,7 @@ TCase *tcase_submission(void);
 	"€€€€€€€€€€€€€€€€€€€€€€€€€€€€€€€€€€€"
 
 static const char *const names[] = { "multitask", "checkpoint", "after_ms", "at",
-	"deadline_ms", "priority" };
+	"deadline_ms", "priority", "recursion_limit" };
 static const char *const texts[] = { LONG, "x" LONG, "xx" LONG, "\xff" LONG, "\xc3" };
 #define TEXTS (sizeof texts / sizeof *texts)
 
@@ -73,7 +73,7 @@ END_TEST
 
 static const char *const with_nul[] = { "agent", "run", "thread", "parent", "tenant",
 	"multitask", "checkpoint", "priority", "webhook", "stream", "ttl_ms", "input",
-	"traceparent", "fingerprint", "assistant" };
+	"traceparent", "fingerprint", "assistant", "recursion_limit" };
 
 /* What stands before it may be another run's id: nothing of that one may be touched. */
 START_TEST(a_field_does_not_end_at_a_nul_byte)
@@ -175,6 +175,44 @@ START_TEST(calls_may_be_in_additional_kwargs_alone)
 }
 END_TEST
 
+static const struct {
+	const char *text;
+	int64_t steps; /* 0: none; -1: refused */
+} limits[] = {
+	{ "", 0 },
+	{ "1", 1 },
+	{ "007", 7 },
+	{ "9223372036854775807", INT64_MAX },
+	{ "0", -1 },
+	{ "-1", -1 },
+	{ "+1", -1 },
+	{ " 1", -1 },
+	{ "1.0", -1 },
+	{ "many", -1 },
+	{ "9223372036854775808", -1 },
+};
+
+START_TEST(a_run_may_have_a_limit_of_its_own)
+{
+	struct arena *arena = arena_new();
+	const char *text = limits[_i].text;
+	struct submission submission =
+	    read_with(arena, "recursion_limit", text, strlen(text));
+
+	if (limits[_i].steps == -1) {
+		ck_assert_ptr_nonnull(submission.error);
+		ck_assert_str_eq(submission.error,
+		    arena_printf(arena,
+			"recursion_limit: '%s' is no number of steps, at least 1", text));
+	} else {
+		ck_assert_ptr_null(submission.error);
+		ck_assert_int_eq(value_get_int(submission.options, "recursion_limit", 0),
+		    limits[_i].steps);
+	}
+	arena_destroy(&arena);
+}
+END_TEST
+
 TCase *
 tcase_submission(void)
 {
@@ -188,5 +226,7 @@ tcase_submission(void)
 	tcase_add_loop_test(tcase, calls_may_have_openais_form, 0, 2);
 	tcase_add_test(tcase, arguments_in_openais_form_are_an_object);
 	tcase_add_test(tcase, calls_may_be_in_additional_kwargs_alone);
+	tcase_add_loop_test(
+	    tcase, a_run_may_have_a_limit_of_its_own, 0, sizeof limits / sizeof *limits);
 	return tcase;
 }
