@@ -284,6 +284,9 @@ state_slice(struct state *state, struct arena *arena, const struct value *names)
 	for (i = 0; i < value_size(names); i++) {
 		const char *name = value_text(value_at(names, i));
 
+		if (name != NULL && strcmp(name, "*") == 0)
+			return value_map_with(arena, state_fields(state, arena),
+			    "messages", state_messages(state));
 		if (name != NULL && strcmp(name, "messages") == 0)
 			value_fields_set(&fields, name, state_messages(state));
 		else if (name != NULL)

@@ -108,7 +108,7 @@ const struct value *state_field(
 /* All fields as one map (without messages): what hooks see. */
 const struct value *state_fields(struct state *state, struct arena *arena);
 /* The fields named in names (array), for a worker's slice; NULL when none is set.
- * "messages" among the names adds the messages. */
+ * "messages" among the names adds the messages, "*" all there is. */
 const struct value *state_slice(
     struct state *state, struct arena *arena, const struct value *names);
 /* The output view: fields but private and omitted ones, structured_response when set;

@@ -28,6 +28,8 @@ const struct value *tool_args(const struct tool_request *request);
 const struct value *tool_definition(
     const struct tool_request *request); /* or NULL: unknown */
 const struct value *tool_state(const struct tool_request *request, const char *field);
+const struct value *tool_whole_state(
+    const struct tool_request *request); /* all of it that came along, one map */
 const struct value *tool_context(const struct tool_request *request);
 const char *tool_run(const struct tool_request *request);
 const char *tool_thread(const struct tool_request *request);

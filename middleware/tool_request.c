@@ -47,6 +47,14 @@ tool_state(const struct tool_request *request, const char *field)
 }
 
 const struct value *
+tool_whole_state(const struct tool_request *request)
+{
+	const struct value *state = value_get(request->run->request, "state");
+
+	return state != NULL ? state : value_empty_map();
+}
+
+const struct value *
 tool_context(const struct tool_request *request)
 {
 	return value_get(request->run->request, "context");

@@ -74,6 +74,8 @@ configure(struct arena *arena, struct middleware_use *use, const char **error_r)
 		use->field_count = 0;
 	else
 		use->reads = value_array(arena, &field, 1);
+	if (per_call && *error_r == NULL)
+		use->tool_reads = hitl_reads(arena, use->settings);
 	return *error_r == NULL ? 0 : -1;
 }
 
@@ -93,6 +95,7 @@ call_of(const struct batch *batch, const struct value *tool_call)
 		.arena = turn_arena(batch->turn),
 		.settings = turn_settings(batch->turn),
 		.context = turn_context(batch->turn),
+		.state = turn_state(batch->turn),
 		.name = value_get_text(tool_call, "name"),
 		.args = value_get(tool_call, "args"),
 	};
@@ -454,6 +457,7 @@ wrap_tool_call(struct tool_request *request, struct tool_next *next)
 		.arena = tool_arena(request),
 		.settings = tool_settings_of(request),
 		.context = tool_context(request),
+		.state = tool_whole_state(request),
 		.name = tool_name(request),
 		.args = tool_args(request),
 	};

@@ -10,10 +10,14 @@
 /* Returns what is wrong with the setting interrupt_on, its place in front, or NULL. */
 const char *hitl_flaw_of_policies(struct arena *arena, const struct value *settings);
 
-/* One call under review: settings are the use's, context the run's (or NULL). */
+/* The fields of the state that policies read, [name]; "*": all of them. */
+const struct value *hitl_reads(struct arena *arena, const struct value *settings);
+
+/* One call under review: settings are the use's, context the run's (or NULL), state a map with what
+ * hitl_reads says (or NULL: nothing is read). */
 struct hitl_call {
 	struct arena *arena;
-	const struct value *settings, *context;
+	const struct value *settings, *context, *state;
 	const char *name;
 	const struct value *args;
 };

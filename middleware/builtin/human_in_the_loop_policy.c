@@ -13,6 +13,7 @@
 
 #define ARGS_SHOWN_BYTES 10000u /* of the arguments, in a description */
 #define WHEN_BYTES_MAX 10000u
+#define STATE "state"
 
 static const char *const decisions[] = { "approve", "edit", "reject", "respond", NULL };
 #define DECISIONS 4u
@@ -88,19 +89,51 @@ placeholder_size(const char *text)
 	return text[size] == '}' ? size + 1 : 0;
 }
 
+/* Behind `word` in a placeholder's name, or NULL: it begins otherwise. */
+static const char *
+behind_word(const char *name, const char *word)
+{
+	size_t size = strlen(word);
+
+	return strncmp(name, word, size) == 0 && (name[size] == '.' || name[size] == '\0')
+		   ? name + size
+		   : NULL;
+}
+
+/* Of the state no more than a field at a time: what `per_call` takes along. */
+static const char *
+placeholder_path(
+    const struct hitl_call *call, const char *name, const struct value **value_r)
+{
+	const char *path = behind_word(name, "args");
+
+	*value_r = call->args;
+	if (path != NULL)
+		return path;
+	*value_r = call->context;
+	path = behind_word(name, "context");
+	if (path != NULL)
+		return path;
+	*value_r = call->state;
+	path = behind_word(name, STATE);
+	return path != NULL && path[0] == '.' && strchr(".", path[1]) == NULL ? path
+									      : NULL;
+}
+
 /* What stands for the placeholder name; NULL: there is none of that name. */
 static const char *
 placeholder_text(const struct hitl_call *call, const char *name)
 {
-	const struct value *value = call->args;
+	const struct value *value;
 	const char *json, *at, *end;
 	size_t size;
 
 	if (strcmp(name, "name") == 0)
 		return call->name;
-	if (strcmp(name, "args") != 0 && strncmp(name, "args.", 5) != 0)
+	at = placeholder_path(call, name, &value);
+	if (at == NULL)
 		return NULL;
-	for (at = name + 4; *at == '.'; at = end) {
+	for (; *at == '.'; at = end) {
 		end = at + 1 + strcspn(at + 1, ".");
 		value = value_get(
 		    value, arena_copy(call->arena, at + 1, (size_t)(end - at - 1)));
@@ -171,8 +204,8 @@ flaw_of_description(struct arena *arena, const struct value *text, const char *p
 	if (filled(&any, text->text, &unknown) != NULL)
 		return NULL;
 	return arena_printf(arena,
-	    "%s: there is no {%s}; there are {name}, {args} and {args.NAME}, and {{%s}} "
-	    "is the text {%s}",
+	    "%s: there is no {%s}; there are {name}, {args}, {args.NAME}, {context}, "
+	    "{context.NAME} and {state.NAME}, and {{%s}} is the text {%s}",
 	    place, unknown, unknown, unknown);
 }
 
@@ -245,6 +278,65 @@ hitl_flaw_of_policies(struct arena *arena, const struct value *settings)
 	return flaw;
 }
 
+/* --- the state ---------------------------------------------------------------------- */
+
+static void
+add_read(struct value_list *list, const struct value *name)
+{
+	size_t i;
+
+	for (i = 0; i < list->count; i++)
+		if (value_equal(list->items[i], name))
+			return;
+	value_list_add(list, name);
+}
+
+static void
+add_reads_of_when(struct value_list *list, const char *text)
+{
+	bool all;
+	const struct value *names = lua_expression_fields(list->arena, text, STATE, &all);
+	size_t i;
+
+	if (all)
+		add_read(list, value_str(list->arena, "*"));
+	for (i = 0; i < value_size(names); i++)
+		add_read(list, value_at(names, i));
+}
+
+/* {{state.a}} counts, too: nothing is lost by that. */
+static void
+add_reads_of_description(struct value_list *list, const char *text)
+{
+	static const char begins[] = "{" STATE ".";
+
+	while ((text = strstr(text, begins)) != NULL) {
+		text += sizeof begins - 1;
+		add_read(list, value_str(list->arena,
+				   arena_copy(list->arena, text, strcspn(text, ".}"))));
+	}
+}
+
+const struct value *
+hitl_reads(struct arena *arena, const struct value *settings)
+{
+	const struct value *policies = value_get(settings, "interrupt_on");
+	struct value_list list = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < value_size(policies); i++) {
+		const struct value *policy = policies->pairs[i].value;
+		const char *when = value_get_text(policy, "when");
+		const char *description = value_get_text(policy, "description");
+
+		if (when != NULL)
+			add_reads_of_when(&list, when);
+		if (description != NULL)
+			add_reads_of_description(&list, description);
+	}
+	return value_list_end(&list);
+}
+
 /* --- a call ------------------------------------------------------------------------- */
 
 static const struct value *
@@ -275,6 +367,27 @@ hitl_allowed(struct arena *arena, const struct value *settings, const char *name
 							       : NULL;
 }
 
+/* What an expression sees of the state: it may be long, and most ask for none of it. NULL: nothing. */
+static const struct value *
+state_for(const struct hitl_call *call, const char *when)
+{
+	struct value_fields fields = { .arena = call->arena };
+	bool all;
+	const struct value *names = lua_expression_fields(call->arena, when, STATE, &all);
+	size_t i;
+
+	if (all)
+		return call->state;
+	if (value_size(names) == 0)
+		return NULL;
+	for (i = 0; i < value_size(names); i++) {
+		const char *name = value_text(value_at(names, i));
+
+		value_fields_set(&fields, name, value_get(call->state, name));
+	}
+	return value_fields_end(&fields);
+}
+
 bool
 hitl_wants(const struct hitl_call *call, const char **failed_r)
 {
@@ -289,7 +402,7 @@ hitl_wants(const struct hitl_call *call, const char **failed_r)
 		return true;
 	holds = lua_expression_holds(call->arena, "when", when,
 	    value_map(call->arena, "name", value_str(call->arena, call->name), "args",
-		call->args, "context", call->context, NULL),
+		call->args, "context", call->context, STATE, state_for(call, when), NULL),
 	    &error);
 	if (holds == -1)
 		*failed_r = error;

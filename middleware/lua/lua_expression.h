@@ -19,4 +19,9 @@ int lua_expression_check(
 int lua_expression_holds(struct arena *arena, const char *name, const char *text,
     const struct value *variables, const char **error_r);
 
+/* The fields of the variable that an expression names, [NAME], each once: variable.NAME and
+ * variable["NAME"]. *all_r: by its text it may use others, too. */
+const struct value *lua_expression_fields(
+    struct arena *arena, const char *text, const char *variable, bool *all_r);
+
 #endif

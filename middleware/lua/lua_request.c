@@ -100,9 +100,7 @@ push_tool_definition(lua_State *L)
 static void
 push_tool_state(lua_State *L)
 {
-	const struct value *state = value_get(tool_of(L)->run->request, "state");
-
-	values_push(L, state != NULL ? state : value_empty_map());
+	values_push(L, tool_whole_state(tool_of(L)));
 }
 
 static void

@@ -51,6 +51,9 @@ static const struct {
 	{ "{'interrupt_on': {'pay': {'allowed_decisions': ['edit'], 'description': "
 	  "'{who} gets'}}}",
 	    "/interrupt_on/pay/description", "there is no {who}" },
+	{ "{'interrupt_on': {'pay': {'allowed_decisions': ['edit'], 'description': "
+	  "'of {state}'}}}",
+	    "/interrupt_on/pay/description", "{state.NAME}" },
 	{ "{'interrupt_on': {'pay': {'allowed_decisions': ['edit'], 'args_schema': "
 	  "{'type': 'money'}}}}",
 	    "/interrupt_on/pay/args_schema", "type" },

@@ -40,6 +40,11 @@ static const struct {
 	{ "context.limit < args.amount", false },
 	{ "args.to:find('^B')", false },
 	{ "#args.to == 3", true },
+	{ "state.spent + args.amount > 100", true },
+	{ "state.spent + args.amount > 120", false },
+	{ "state['spent'] == 90 and #state.messages == 2", true },
+	{ "next(state) == nil", false },
+	{ "args.state or context.state", false },
 	/* A gate that cannot tell stays shut. */
 	{ "args.total > 1", true },
 	{ "error('no')", true },
@@ -56,8 +61,8 @@ START_TEST(when_decides_over_the_arguments)
 		"when", value_str(arena, whens[_i].when));
 	const struct value *settings =
 	    value_map(arena, "interrupt_on", value_map(arena, "pay", policy, NULL), NULL);
-	struct turned turned =
-	    hitl_turn(arena, hitl_use_with(arena, settings), THREE, "{}", NULL);
+	struct turned turned = hitl_turn(
+	    arena, hitl_use_with(arena, settings), THREE, "{'spent': 90}", NULL);
 
 	ck_assert_msg((turned.asked != NULL) == whens[_i].asks, "%s", whens[_i].when);
 	ck_assert_ptr_null(turned.fault);
@@ -73,6 +78,8 @@ static const struct {
 	{ "{args}", "{\"to\":\"Ada\",\"amount\":30}" },
 	{ "{args.from}", "null" },
 	{ "{args.to.first}", "null" },
+	{ "{context} {context.limit} {context.no}", "{\"limit\":100} 100 null" },
+	{ "{state.spent} {state.plan.first} {state.no}", "90 buy null" },
 	{ "{{name}} {} { name } {1} {na", "{name} {} { name } {1} {na" },
 	{ "{{{name}}}", "{{name}}" },
 	{ "a{", "a{" },
@@ -87,7 +94,7 @@ START_TEST(a_description_is_a_template)
 			   "{'interrupt_on': {'pay': {'allowed_decisions': ['approve'], "
 			   "'description': '%s'}}}",
 			   descriptions[_i].text)),
-	    THREE, "{}", NULL);
+	    THREE, "{'spent': 90, 'plan': {'first': 'buy'}}", NULL);
 
 	ck_assert_str_eq(
 	    value_get_text(
@@ -304,6 +311,59 @@ START_TEST(per_call_passes_what_needs_nobody)
 }
 END_TEST
 
+static const struct {
+	const char *when, *description, *reads;
+} read_fields[] = {
+	{ "args.amount > 1", "{args}", "[]" },
+	{ "state.spent > 1", "{state.plan.first} {state.spent}", "['spent', 'plan']" },
+	{ "state [ \"a b\" ] and state--[[ x ]]. c", "", "['a b', 'c']" },
+	{ "args.state or args['state'] or 'state' or [[state]] -- state", "", "[]" },
+	{ "args:state() or args . state", "", "[]" },
+	{ "1 ..state.a", "", "['a']" },
+	{ "'\\'' .. state.a .. \"'\"", "", "['a']" },
+	{ "nostate.a or state_.b or state2.c", "", "[]" },
+	{ "#state.messages > 1 and state.messages[1].content", "", "['messages']" },
+	{ "state[name]", "", "['*']" },
+	{ "next(state) or state.a", "", "['*', 'a']" },
+	{ "state['a' .. 'b']", "", "['*']" },
+	{ "state['\\97']", "", "['*']" },
+	{ "_ENV['st' .. 'ate'].a", "", "['*']" },
+};
+
+/* It has no more of the state than what travels with the call. */
+START_TEST(per_call_reads_the_fields_that_its_policies_name)
+{
+	const struct value *policy = value_map(arena, "allowed_decisions",
+	    literal(arena, "['approve']"), "when", value_str(arena, read_fields[_i].when),
+	    "description", value_str(arena, read_fields[_i].description), NULL);
+	const struct value *settings =
+	    value_map(arena, "interrupt_on", value_map(arena, "pay", policy, NULL), NULL);
+
+	ck_assert_uint_eq(value_size(hitl_use_with(arena, settings)->tool_reads), 0);
+	settings = value_map_with(
+	    arena, settings, "interrupt_mode", value_str(arena, "per_call"));
+	ck_assert_value(
+	    arena, hitl_use_with(arena, settings)->tool_reads, read_fields[_i].reads);
+}
+END_TEST
+
+START_TEST(per_call_sees_the_state)
+{
+	const char *settings = "{'interrupt_on': {'pay': {'allowed_decisions': "
+			       "['approve'], 'when': 'state.spent + args.amount > 100', "
+			       "'description': '{state.spent} of {context.limit}'}}, "
+			       "'interrupt_mode': 'per_call'}";
+
+	ck_assert_str_eq(
+	    stub_outcome(arena, run_call(settings, "{'spent': 95}", NULL)), "1");
+	ck_assert_str_eq(
+	    value_get_text(
+		value_get(run_call(settings, "{'spent': 96}", NULL), "interrupt"),
+		"description"),
+	    "96 of 100");
+}
+END_TEST
+
 #define LOOP(tcase, test, table)                                                         \
 	tcase_add_loop_test(tcase, test, 0, sizeof(table) / sizeof *(table))
 
@@ -323,5 +383,7 @@ tcase_human_in_the_loop_calls(void)
 	LOOP(tcase, the_schema_says_what_an_answer_may_be, answers);
 	LOOP(tcase, per_call_does_what_was_decided, calls);
 	tcase_add_test(tcase, per_call_passes_what_needs_nobody);
+	LOOP(tcase, per_call_reads_the_fields_that_its_policies_name, read_fields);
+	tcase_add_test(tcase, per_call_sees_the_state);
 	return tcase;
 }

@@ -436,6 +436,10 @@ START_TEST(a_slice_has_the_fields_asked_for)
 	    state_slice(state, arena, literal(arena, "['open', 'messages']")),
 	    "{'open': 1, 'messages':"
 	    " [{'type': 'human', 'content': 'hi', 'id': 'r1-0-1'}]}");
+	ck_assert_step("{'secret': 2}", NULL, NULL);
+	ck_assert_value(arena, state_slice(state, arena, literal(arena, "['*', 'open']")),
+	    "{'open': 1, 'secret': 2, 'messages':"
+	    " [{'type': 'human', 'content': 'hi', 'id': 'r1-0-1'}]}");
 }
 END_TEST
 
