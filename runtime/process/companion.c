@@ -273,9 +273,10 @@ launch_in_turn(const struct companion_options *options, const int theirs[3])
 		.directory = options->directory,
 		.limits = options->limits,
 	};
+	const int all[] = { theirs[0], theirs[1], theirs[2], -1 };
 	int control;
 
-	while ((control = launch(&how, theirs)) == -EAGAIN)
+	while ((control = launch(&how, all)) == -EAGAIN)
 		if (fiber_sleep(START_AGAIN_MS) == -1)
 			return -ECANCELED;
 	return control;

@@ -62,10 +62,11 @@ write_all(int file, const char *data, size_t size)
 
 /* Returns a file that holds it, or -1 with errno. */
 static int
-write_image(const struct process_options *options)
+write_image(const struct process_options *options, bool has_stream)
 {
 	const char *directory = options->directory == NULL ? "" : options->directory;
-	struct launch_image image = { .limits = options->limits };
+	struct launch_image image = { .limits = options->limits,
+		.has_stream = has_stream };
 	struct packet packet = { 0 };
 	int file = memfd_create("launch", MFD_CLOEXEC);
 
@@ -120,15 +121,17 @@ send_launch(const int given[LAUNCH_DESCRIPTORS])
 }
 
 int
-launch(const struct process_options *options, const int stdio[3])
+launch(const struct process_options *options, const int theirs[PROCESS_STREAM_FD + 1])
 {
+	const bool has_stream = theirs[PROCESS_STREAM_FD] != -1;
 	int control[2], given[LAUNCH_DESCRIPTORS], failure;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) == -1)
 		return -errno;
 	given[LAUNCH_CONTROL] = control[1];
-	given[LAUNCH_IMAGE] = write_image(options);
-	memcpy(&given[LAUNCH_STDIN], stdio, 3 * sizeof *stdio);
+	given[LAUNCH_IMAGE] = write_image(options, has_stream);
+	memcpy(&given[LAUNCH_STDIN], theirs, 3 * sizeof *theirs);
+	given[LAUNCH_STREAM] = theirs[has_stream ? PROCESS_STREAM_FD : 2];
 	failure = given[LAUNCH_IMAGE] == -1 ? -errno : send_launch(given);
 	if (given[LAUNCH_IMAGE] != -1)
 		close(given[LAUNCH_IMAGE]);

@@ -26,6 +26,7 @@ struct launch_image {
 	struct process_limits limits;
 	uint32_t arguments, variables;
 	uint32_t text_bytes;
+	bool has_stream; /* LAUNCH_STREAM becomes its PROCESS_STREAM_FD */
 };
 
 /* The descriptors that go with it, in this order; those of the child last. */
@@ -35,6 +36,7 @@ enum {
 	LAUNCH_STDIN,
 	LAUNCH_STDOUT,
 	LAUNCH_STDERR,
+	LAUNCH_STREAM, /* without has_stream: any, which it does not get */
 	LAUNCH_DESCRIPTORS,
 };
 

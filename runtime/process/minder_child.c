@@ -1,6 +1,7 @@
 #include "minder_child.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,14 +28,21 @@ default_signals(void)
 }
 
 static int
-take_descriptors(const int given[LAUNCH_DESCRIPTORS])
+take_descriptors(const int given[LAUNCH_DESCRIPTORS], bool has_stream)
 {
 	int i;
 
-	for (i = 0; i < 3; i++)
+	if (close_range(PROCESS_STREAM_FD, ~0U, CLOSE_RANGE_CLOEXEC) == -1)
+		return -1;
+	for (i = 0; i < PROCESS_STREAM_FD; i++)
 		if (dup2(given[LAUNCH_STDIN + i], i) == -1)
 			return -1;
-	return close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+	if (!has_stream)
+		return 0;
+	/* It may be there already. */
+	return dup2(given[LAUNCH_STREAM], PROCESS_STREAM_FD) == -1
+		   ? -1
+		   : fcntl(PROCESS_STREAM_FD, F_SETFD, 0);
 }
 
 /* Points into the texts of an image. Returns behind the last. */
@@ -130,7 +138,8 @@ minder_child_become(pid_t minder, const int given[LAUNCH_DESCRIPTORS], int faile
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != minder)
 		_exit(CANNOT_EXEC);
-	if (image != NULL && take_descriptors(given) == 0) {
+	failed = fcntl(failed, F_DUPFD_CLOEXEC, PROCESS_STREAM_FD + 1);
+	if (image != NULL && take_descriptors(given, image->has_stream) == 0) {
 		default_signals();
 		run_image(image);
 	}

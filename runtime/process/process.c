@@ -12,12 +12,13 @@
 #include "fiber.h"
 #include "bounds.h"
 #include "launch.h"
+#include "line_cutter.h"
 #include "minder.h"
 
 #define START_AGAIN_MS 2u /* the starter has too much to do */
 #define CHUNK_BYTES 65536
 
-enum { INPUT, OUTPUT, ERRORS, PIPES };
+enum { INPUT, OUTPUT, ERRORS, STREAM = PROCESS_STREAM_FD, PIPES };
 
 struct child {
 	struct loop *loop;
@@ -29,10 +30,11 @@ struct child {
 	uv_write_t write;
 	struct packet output;
 	struct packet errors;
+	struct line_cutter lines;
 	struct timer *deadline;
 	struct timer *grace;
-	unsigned handles; /* not closed by libuv yet */
-	unsigned readers; /* of the two pipes we read, those not at their end yet */
+	unsigned handles;           /* not closed by libuv yet */
+	unsigned readers;           /* of the pipes we read, those not at their end yet */
 	struct minder_record ended; /* how, once has_ended */
 	enum process_end why;       /* it was stopped */
 	bool has_ended;
@@ -62,7 +64,7 @@ close_handle(void *handle)
 static void
 close_reader(struct child *child, uv_pipe_t *pipe)
 {
-	if (uv_is_closing((uv_handle_t *)pipe))
+	if (pipe->data == NULL || uv_is_closing((uv_handle_t *)pipe))
 		return;
 	child->readers--;
 	close_handle(pipe);
@@ -111,8 +113,8 @@ on_grace(void *arg)
 	if (!child->is_gone)
 		return;
 	/* Somebody who is none of its own holds the pipes. */
-	close_reader(child, &child->pipes[OUTPUT]);
-	close_reader(child, &child->pipes[ERRORS]);
+	for (unsigned i = OUTPUT; i < PIPES; i++)
+		close_reader(child, &child->pipes[i]);
 }
 
 static void
@@ -218,6 +220,17 @@ on_errors(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 }
 
 static void
+on_stream(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
+{
+	struct child *child = stream->data;
+
+	if (size < 0)
+		close_reader(child, (uv_pipe_t *)stream);
+	else
+		line_cutter_add(&child->lines, buf->base, (size_t)size);
+}
+
+static void
 on_news(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 {
 	struct child *child = stream->data;
@@ -249,11 +262,9 @@ on_written(uv_write_t *write, int status)
 static void
 close_ends(int ends[PIPES])
 {
-	for (unsigned i = 0; i < PIPES; i++) {
+	for (unsigned i = 0; i < PIPES; ends[i++] = -1)
 		if (ends[i] != -1)
 			close(ends[i]);
-		ends[i] = -1;
-	}
 }
 
 /* Pipes, not socket pairs: a script may open /dev/stderr. */
@@ -263,6 +274,8 @@ open_ends(const struct child *child, int ours[PIPES], int theirs[PIPES])
 	for (unsigned i = 0; i < PIPES; i++) {
 		int ends[2];
 
+		if (i == STREAM && child->options->on_line == NULL)
+			continue;
 		if (i == INPUT && child->options->input == NULL) {
 			theirs[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 			if (theirs[i] == -1)
@@ -280,14 +293,19 @@ open_ends(const struct child *child, int ours[PIPES], int theirs[PIPES])
 static void
 open_pipes(struct child *child, int ours[PIPES])
 {
+	static const uv_read_cb readers[PIPES] = { NULL, on_output, on_errors,
+		on_stream };
+
 	for (unsigned i = 0; i < PIPES; i++) {
-		if (ours[i] != -1)
-			open_handle(child, &child->pipes[i], ours[i]);
+		if (ours[i] == -1)
+			continue;
+		open_handle(child, &child->pipes[i], ours[i]);
 		ours[i] = -1;
+		if (readers[i] == NULL)
+			continue;
+		uv_read_start((uv_stream_t *)&child->pipes[i], on_alloc, readers[i]);
+		child->readers++;
 	}
-	child->readers = 2;
-	uv_read_start((uv_stream_t *)&child->pipes[OUTPUT], on_alloc, on_output);
-	uv_read_start((uv_stream_t *)&child->pipes[ERRORS], on_alloc, on_errors);
 }
 
 static void
@@ -320,7 +338,7 @@ launch_in_turn(const struct process_options *options, const int theirs[PIPES])
 static int
 start(struct child *child)
 {
-	int ours[PIPES] = { -1, -1, -1 }, theirs[PIPES] = { -1, -1, -1 };
+	int ours[PIPES] = { -1, -1, -1, -1 }, theirs[PIPES] = { -1, -1, -1, -1 };
 	int failure = open_ends(child, ours, theirs), control = -1;
 
 	if (failure == 0)
@@ -371,10 +389,9 @@ close_all(struct child *child)
 {
 	timer_stop(&child->deadline);
 	timer_stop(&child->grace);
-	for (unsigned i = 0; i < PIPES; i++) {
+	for (unsigned i = 0; i < PIPES; i++)
 		if (child->pipes[i].data != NULL)
 			close_handle(&child->pipes[i]);
-	}
 	fiber_shield(true);
 	while (child->handles > 0)
 		fiber_wait();
@@ -394,11 +411,11 @@ move_text(struct arena *arena, struct packet *packet)
 static const char *
 tell(struct arena *arena, const struct process_options *options, int failure)
 {
-	if (options->directory == NULL)
-		return arena_printf(
-		    arena, "cannot run %s: %s", options->argv[0], uv_strerror(failure));
-	return arena_printf(arena, "cannot run %s in %s: %s", options->argv[0],
-	    options->directory, uv_strerror(failure));
+	const char *where = options->directory;
+
+	return arena_printf(arena, "cannot run %s%s%s: %s", options->argv[0],
+	    where == NULL ? "" : " in ", where == NULL ? "" : where,
+	    uv_strerror(failure));
 }
 
 static void
@@ -445,6 +462,7 @@ run_once(struct loop *loop, struct arena *arena, const struct process_options *o
 		.loop = loop,
 		.fiber = fiber_current(),
 		.options = options,
+		.lines = { options->on_line, options->line_arg, options->line_bytes_max },
 	};
 	int failure = start(&child);
 	bool has_begun;
@@ -452,6 +470,7 @@ run_once(struct loop *loop, struct arena *arena, const struct process_options *o
 	if (failure == 0)
 		wait_for_end(&child);
 	close_all(&child);
+	line_cutter_end(&child.lines);
 	has_begun = failure != 0 || child.is_stopped || child.news.size > 0;
 	packet_release(&child.news);
 	if (failure == 0) {

@@ -36,7 +36,15 @@ struct process_options {
 	struct process_limits limits;
 	uint64_t timeout_ms; /* 0: none */
 	uint64_t grace_ms;   /* between SIGTERM and SIGKILL. 0: TOOL_GRACE_MS */
+	/* Gets what the child writes to PROCESS_STREAM_FD, line by line as it comes, lent and without its newline;
+	 * empty lines and those of more than line_bytes_max are left out. NULL: the child has no such descriptor. */
+	void (*on_line)(void *arg, const char *line, size_t size);
+	void *line_arg;
+	size_t line_bytes_max;
 };
+
+#define PROCESS_STREAM_FD 3
+#define PROCESS_STREAM_FD_TEXT "3"
 
 enum process_end {
 	PROCESS_EXITED,    /* status is the exit status */
@@ -63,8 +71,8 @@ struct process_result {
  * behind. A child that exits while others hold its pipes: they are killed after grace_ms;
  * whoever is left behind without them is killed at once. When this process dies, however
  * it does, its children and what they started are killed. (This needs /proc; without it
- * only the group is found.) The child gets no descriptor of ours but 0, 1 and 2, which are
- * pipes, no blocked and no ignored signal, and no right to leave a core file. */
+ * only the group is found.) The child gets no descriptor of ours but 0, 1, 2 and, with on_line, PROCESS_STREAM_FD,
+ * which are pipes, no blocked and no ignored signal, and no right to leave a core file. */
 void process_run(struct loop *loop, struct arena *arena,
     const struct process_options *options, struct process_result *result_r);
 

@@ -126,6 +126,45 @@ START_TEST(the_child_has_none_of_our_descriptors)
 }
 END_TEST
 
+static void
+on_line(void *arg, const char *line, size_t size)
+{
+	const char **told = arg;
+
+	*told = arena_printf(pb.arena, "%s[%.*s]", *told, (int)size, line);
+}
+
+/* In pieces, without a newline at its end, from a grandchild; and what is none, or too long. */
+START_TEST(what_a_child_streams_comes_line_by_line)
+{
+	const char *told = "";
+
+	pb.options.on_line = on_line;
+	pb.options.line_arg = &told;
+	pb.options.line_bytes_max = 8;
+	pb_run_shell(
+	    "printf 'a\\nb' >&3; (echo c >&3); printf '\\n\\n12345678\\n123456789\\n'"
+	    " >&3; echo out; printf end >&3; exec ls /proc/self/fd");
+	ck_assert_str_eq(told, "[a][bc][12345678][end]");
+	ck_assert_str_eq(pb.result.output, "out\n0\n1\n2\n3\n4\n");
+}
+END_TEST
+
+/* As output does, it keeps the call from its end, and is ended. */
+START_TEST(a_grandchild_that_holds_the_stream_is_ended)
+{
+	const char *told = "";
+
+	pb.options.on_line = on_line;
+	pb.options.line_arg = &told;
+	pb.options.line_bytes_max = 8;
+	pb.options.grace_ms = 1;
+	pb_run_shell("sleep 600 >/dev/null 2>&1 & echo a >&3");
+	ck_assert_str_eq(told, "[a]");
+	ck_assert_int_eq(pb.result.end, PROCESS_EXITED);
+}
+END_TEST
+
 #define ORDINARY_SIGNALS 0x7fffffffull /* 1 to 31, as in /proc/pid/status */
 
 START_TEST(the_child_has_no_blocked_and_no_ignored_signals)
@@ -290,6 +329,8 @@ tcase_process(void)
 	tcase_add_test(tcase, the_child_begins_where_it_is_told);
 	tcase_add_test(tcase, a_script_may_open_its_own_output);
 	tcase_add_test(tcase, the_child_has_none_of_our_descriptors);
+	tcase_add_test(tcase, what_a_child_streams_comes_line_by_line);
+	tcase_add_test(tcase, a_grandchild_that_holds_the_stream_is_ended);
 	tcase_add_test(tcase, the_child_has_no_blocked_and_no_ignored_signals);
 	tcase_add_test(tcase, a_child_killed_by_a_signal_says_so);
 	tcase_add_test(tcase, a_program_that_is_not_there_is_a_reason);
