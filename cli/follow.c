@@ -31,6 +31,7 @@ struct follow {
 	uint64_t away_since; /* when Redis was found gone; 0: it is there */
 	const struct value *last;
 	bool speaking;      /* an answer is being written, token by token */
+	bool is_left;       /* its line has been ended, for something else */
 	int64_t answer;     /* which; 0: not known */
 	struct packet said; /* of it */
 	struct show_flow flow;
@@ -57,10 +58,19 @@ follow_exit(const char *status)
 static void
 end_answer(struct follow *follow)
 {
-	if (follow->speaking)
+	if (follow->speaking && !follow->is_left)
 		putchar('\n');
-	follow->speaking = false;
+	follow->speaking = follow->is_left = false;
 	follow->said.size = 0;
+}
+
+/* Its step is still to come, which does not say again what was said. */
+static void
+leave_answer(struct follow *follow)
+{
+	if (follow->speaking && !follow->is_left)
+		putchar('\n');
+	follow->is_left = follow->speaking;
 }
 
 /* What stands there so far was of a call that failed: the next one begins from its first word. */
@@ -80,6 +90,7 @@ begin_answer(struct follow *follow, struct arena *arena)
 	printf("%s  answering\n", show_now(arena));
 	follow->flow = show_speaker(arena, "ai:", SHOW_INDENT);
 	follow->speaking = true;
+	follow->is_left = false;
 }
 
 static void
@@ -96,7 +107,7 @@ write_token(struct follow *follow, struct arena *arena, const struct value *body
 	if (is_first)
 		end_answer(follow);
 	follow->answer = answer;
-	if (!follow->speaking)
+	if (!follow->speaking || follow->is_left)
 		begin_answer(follow, arena);
 	show_flow(&follow->flow, text);
 	packet_append(&follow->said, text, strlen(text));
@@ -118,8 +129,8 @@ on_body(struct follow *follow, struct arena *arena, struct parts *parts,
 {
 	if (is_topic(parts, ".restart")) {
 		void_answer(follow, arena, value_get_int(body, "answer", 0));
-	} else if (is_topic(parts, ".child")) {
-		end_answer(follow);
+	} else if (is_topic(parts, ".child") || is_topic(parts, ".custom")) {
+		leave_answer(follow);
 		printf("%s  %s\n", show_now(arena), show_headline(arena, body));
 		fflush(stdout);
 	} else {
@@ -128,7 +139,7 @@ on_body(struct follow *follow, struct arena *arena, struct parts *parts,
 }
 
 /* run.<id>.token; .restart: what was said so far is void, the answer begins again; .child: an event that is
- * not stored, since the step's has the child's report. */
+ * not stored, since the step's has the child's report; .custom: what a tool tells. */
 static void
 on_live(void *arg, struct parts *parts, bool truncated)
 {
@@ -161,6 +172,7 @@ listen_tokens(struct follow *follow)
 	listeners_subscribe(
 	    listeners, arena_printf(arena, "run.%s.restart", follow->run));
 	listeners_subscribe(listeners, arena_printf(arena, "run.%s.child", follow->run));
+	listeners_subscribe(listeners, arena_printf(arena, "run.%s.custom", follow->run));
 	return listeners;
 }
 

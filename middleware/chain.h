@@ -81,6 +81,9 @@ struct tool_backend {
 	 * May be NULL. */
 	const struct value *(*await_child)(
 	    void *arg, const struct value *ask, size_t index);
+	/* tool_streams and tool_stream. May be NULL, both: nobody listens. */
+	bool (*streams)(void *arg);
+	void (*stream)(void *arg, const struct value *value);
 };
 
 /* The tool of this name that type brings, or NULL. */

@@ -104,6 +104,23 @@ tool_left_ms(const struct tool_request *request)
 	return backend->left_ms == NULL ? UINT64_MAX : backend->left_ms(backend->arg);
 }
 
+bool
+tool_streams(const struct tool_request *request)
+{
+	const struct tool_backend *backend = request->run->backend;
+
+	return backend->streams != NULL && backend->streams(backend->arg);
+}
+
+void
+tool_stream(const struct tool_request *request, const struct value *value)
+{
+	const struct tool_backend *backend = request->run->backend;
+
+	if (backend->stream != NULL)
+		backend->stream(backend->arg, value);
+}
+
 const char *
 tool_idempotency_key(const struct tool_request *request)
 {

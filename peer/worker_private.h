@@ -33,7 +33,12 @@ struct job {
 	struct fiber *fiber;
 	uint32_t link; /* by which it came */
 	uint64_t seq;  /* of PROGRESS */
-	bool goes_on;  /* elsewhere: it was stopped for that */
+	struct {
+		uint64_t second; /* of the loop's time */
+		unsigned values;
+		size_t bytes;
+	} streamed;
+	bool goes_on; /* elsewhere: it was stopped for that */
 	struct id_key key;
 };
 

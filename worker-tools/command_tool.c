@@ -7,6 +7,7 @@
 #include "bounds.h"
 #include "chain.h"
 #include "process.h"
+#include "utf8.h"
 #include "verdict.h"
 
 /* What a child is started with, under construction; in arena. */
@@ -212,7 +213,7 @@ static int
 fill_environment(struct launch *launch)
 {
 	const char *tenant = tool_tenant(launch->request);
-	size_t own = 10;
+	size_t own = 11;
 
 	begin_environment(launch, own + value_size(launch->tool->properties));
 	add_variable(launch, "FLOTILLA_TOOL", launch->tool->name);
@@ -223,6 +224,8 @@ fill_environment(struct launch *launch)
 	add_variable(launch, "FLOTILLA_TOOL_CALL_ID", tool_call_id(launch->request));
 	add_variable(
 	    launch, "FLOTILLA_IDEMPOTENCY_KEY", tool_idempotency_key(launch->request));
+	if (launch->tool->streams)
+		add_variable(launch, "FLOTILLA_STREAM_FD", PROCESS_STREAM_FD_TEXT);
 	if (add_answers(launch) == -1 || add_surroundings(launch) == -1)
 		return -1;
 	return add_arguments(launch);
@@ -277,6 +280,31 @@ command_tool_env(struct arena *arena, const struct command_tool *tool)
 
 /* --- a call ------------------------------------------------------------------------- */
 
+static const struct value *
+text_of(struct arena *arena, const char *line, size_t size)
+{
+	const char *text = utf8_repair(arena, line, size, &size);
+
+	return value_strn(arena, text, size);
+}
+
+/* A line that is no JSON is told as a text. */
+static void
+on_line(void *arg, const char *line, size_t size)
+{
+	const struct tool_request *request = arg;
+	const struct value *value;
+	struct arena *arena;
+	const char *error;
+
+	if (!tool_streams(request))
+		return;
+	arena = arena_new();
+	value = json_parse(arena, line, size, &error);
+	tool_stream(request, value != NULL ? value : text_of(arena, line, size));
+	arena_destroy(&arena);
+}
+
 /* Runs the program once. */
 static struct verdict
 run_program(struct loop *loop, const struct command_tool *tool,
@@ -303,6 +331,9 @@ run_program(struct loop *loop, const struct command_tool *tool,
 		.timeout_ms = tool->timeout_ms,
 		.grace_ms = tool->grace_ms,
 		.limits = tool->limits,
+		.on_line = tool->streams ? on_line : NULL,
+		.line_arg = request,
+		.line_bytes_max = STREAM_VALUE_BYTES_MAX,
 	};
 	process_run(loop, arena, &options, &result);
 	return verdict_of(arena, tool, &result);

@@ -151,13 +151,33 @@ on_await(void *arg, const struct value *ask, size_t index)
 	return seat_await(((struct job *)arg)->seat, ask, index);
 }
 
+static bool
+on_streams(void *arg)
+{
+	const struct job *job = arg;
+
+	return job->call != NULL &&
+	       (job->world->told != NULL || worker_streams(job->call));
+}
+
+static void
+on_stream(void *arg, const struct value *value)
+{
+	const struct job *job = arg;
+
+	if (job->world->told != NULL)
+		job->world->told(value);
+	else if (job->call != NULL)
+		worker_stream(job->call, value);
+}
+
 static const struct value *
 run_chain(struct job *job, struct arena *arena, const struct value *profile,
     const struct value *request)
 {
 	const struct header *header = job->call->header;
 	struct tool_backend backend = { on_run, on_find, on_call_model, on_store, job,
-		job->world->worker, on_left, on_await };
+		job->world->worker, on_left, on_await, on_streams, on_stream };
 	struct chain chain = *job->kept->chain;
 
 	job->arena = arena;

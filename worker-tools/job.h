@@ -13,6 +13,8 @@ struct job_world {
 	struct tool_table *table; /* may be replaced while a job runs */
 	struct seats *seats;      /* or NULL: no places are kept */
 	const char *worker;       /* tool_worker() */
+	void (*told)(
+	    const struct value *value); /* NULL: the worker tells (worker_stream) */
 };
 
 /* Runs the wraps of call's agent and the tool; on a fiber. Returns the RESULT's body, in

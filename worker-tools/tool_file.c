@@ -202,6 +202,12 @@ read_context(struct reading *reading, const struct value *value)
 }
 
 static int
+read_streams(struct reading *reading, const struct value *value)
+{
+	return reading_flag(reading, "streams", value, false, &reading->tool->streams);
+}
+
+static int
 read_uncertain(struct reading *reading, const struct value *value)
 {
 	const char *text = value_text(value);
@@ -239,6 +245,7 @@ static const struct reading_key keys[] = {
 	{ "interrupts", read_interrupts, NULL },
 	{ "reads", read_reads, NULL },
 	{ "context", read_context, NULL },
+	{ "streams", read_streams, NULL },
 };
 static const struct reading_keys tool_keys = { keys, sizeof keys / sizeof keys[0],
 	"docs/tools.md lists the keys of a tool" };

@@ -53,6 +53,7 @@ struct command_tool {
 	bool idempotent;
 	const struct value *reads; /* [field of the state], or NULL */
 	bool context;              /* the program is given the run's */
+	bool streams;    /* what the program writes to PROCESS_STREAM_FD is told live */
 	bool interrupts; /* exit status TOOL_EXIT_ASKS: a human is asked what it wrote */
 };
 

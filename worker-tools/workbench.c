@@ -249,6 +249,15 @@ tool_call_of(const struct bench *bench)
 }
 
 static void
+on_told(const struct value *value)
+{
+	struct arena *arena = arena_new();
+
+	fprintf(stderr, "told: %s\n", json_text(arena, value));
+	arena_destroy(&arena);
+}
+
+static void
 bench_main(void *arg)
 {
 	struct bench *bench = arg;
@@ -392,6 +401,7 @@ open_bench(struct bench *bench, const struct worker_tools_settings *settings)
 	bench->service = service_start(program, table, &common, 2, argv);
 	bench->world.loop = service_loop(bench->service);
 	bench->world.chains = chains_new();
+	bench->world.told = on_told;
 	tools_open(bench->world.loop, settings->allow_private);
 	bench->servers =
 	    mcp_servers_new(bench->world.loop, tools_world()->http, on_change, NULL);

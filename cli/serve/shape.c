@@ -368,3 +368,13 @@ shape_assistant(struct arena *arena, const char *name, const char *version,
 		value_get(source, "model"), "version", value_str(arena, version), NULL),
 	    NULL);
 }
+
+const struct value *
+shape_told(const struct value *event)
+{
+	const struct value *value = value_get(event, "value");
+
+	if (!value_text_is(value_get(event, "kind"), "custom"))
+		return event;
+	return value != NULL ? value : value_nil();
+}

@@ -65,4 +65,7 @@ const struct value *shape_no_state(struct arena *arena);
 const struct value *shape_assistant(struct arena *arena, const char *name,
     const char *version, const struct value *source, const struct value *log);
 
+/* What a worker published of a call: of what a tool told (worker_stream) its value alone. */
+const struct value *shape_told(const struct value *event);
+
 #endif

@@ -79,6 +79,31 @@ START_TEST(a_state_is_shown_though_nothing_follows)
 }
 END_TEST
 
+/* The tool ends when it was heard. */
+static bool
+until_it_is_told(void *arg, const struct serve_frame *frame)
+{
+	if (strcmp(frame->event, "custom") == 0)
+		fleet_up_write(&serve_bench.fleet, "end", "");
+	return story_on_frame(arg, frame);
+}
+
+START_TEST(what_a_tool_tells_is_shown_while_it_works)
+{
+	const char *id = serve_thread();
+	struct story story = { 0 };
+	struct serve_answer answer = ASK(.path =
+					     serve_text("/threads/%s/runs/stream", id),
+	    .body = "{'assistant_id': 'teller', 'stream_mode': ['updates', 'custom'], " HI
+		    "}",
+	    .on_frame = until_it_is_told, .arg = &story);
+
+	ck_assert(answer.is_whole);
+	ck_assert_str_eq(story_last(&story, "custom")->text, "{\"done\":0.5}");
+	ck_assert_has(story.frames[story.count - 1].text, "It is told.");
+}
+END_TEST
+
 START_TEST(messages_grow)
 {
 	struct story story = { 0 };
@@ -321,6 +346,7 @@ tcase_serve_streams(void)
 	tcase_add_test(tcase, a_stream_shows_a_run_as_it_goes);
 	tcase_add_test(tcase, without_a_mode_the_state_is_shown);
 	tcase_add_test(tcase, a_state_is_shown_though_nothing_follows);
+	tcase_add_test(tcase, what_a_tool_tells_is_shown_while_it_works);
 	tcase_add_test(tcase, messages_grow);
 	tcase_add_test(tcase, a_pause_is_shown_and_its_answer_goes_on);
 	tcase_add_test(tcase, an_error_ends_a_stream);

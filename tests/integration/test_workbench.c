@@ -80,6 +80,8 @@ START_TEST(call_prints_the_answer)
 	    output_of("--tools . --call t - <<'E'\n{\"n\": 2}\nE\n"), "{\"n\":2}\n");
 	ck_assert_str_eq(
 	    output_of("--call calculate '{\"expression\": \"6*7\"}'"), "42\n");
+	write_file("t.yaml", TOOL_T "streams: true\ncommand: echo half >&3; echo done\n");
+	ck_assert_str_eq(output_of("--tools . --call t"), "told: \"half\"\ndone\n");
 }
 END_TEST
 

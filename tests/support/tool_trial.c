@@ -43,6 +43,21 @@ on_left(void *arg)
 	return trial->left_ms == 0 ? UINT64_MAX : trial->left_ms;
 }
 
+static bool
+on_streams(void *arg)
+{
+	return ((const struct tool_trial *)arg)->listens;
+}
+
+static void
+on_stream(void *arg, const struct value *value)
+{
+	struct tool_trial *trial = arg;
+
+	trial->told.arena = trial->arena;
+	value_list_add(&trial->told, value_copy(trial->arena, value));
+}
+
 static const struct value *
 call_of(const struct tool_trial *trial)
 {
@@ -59,9 +74,12 @@ trial_main(void *arg)
 	static const struct chain empty;
 	struct tool_trial *trial = arg;
 	struct arena *arena = trial->arena;
-	const struct tool_backend backend = {
-		.run = on_run, .arg = trial, .worker = "this", .left_ms = on_left
-	};
+	const struct tool_backend backend = { .run = on_run,
+		.arg = trial,
+		.worker = "this",
+		.left_ms = on_left,
+		.streams = on_streams,
+		.stream = on_stream };
 
 	trial->body = chain_tool_call(arena, trial->chain == NULL ? &empty : trial->chain,
 	    value_empty_map(),

@@ -24,6 +24,8 @@ struct tool_trial {
 	const struct value *definition, *args;
 	const struct value *state, *context; /* that the request brings; NULL: none */
 	const char *internal; /* the middleware whose internal tool it is, or NULL */
+	bool listens;         /* whether what it tells is heard: */
+	struct value_list told;
 	const struct value *answers; /* to what it asks a human; NULL: none */
 	const struct value *body;    /* of the RESULT */
 };

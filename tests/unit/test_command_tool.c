@@ -199,6 +199,25 @@ START_TEST(tells_a_program_of_the_run_what_its_file_names)
 }
 END_TEST
 
+/* Of each line that has something. */
+START_TEST(tells_what_a_program_streams_while_somebody_listens)
+{
+	static const char tool[] =
+	    HEAD "streams: true\ninput: none\ncommand: |\n"
+		 "  printf '{\"a\": 1}\\n\\nhalf \\377\\n2' >&\"$FLOTILLA_STREAM_FD\"\n"
+		 "  echo end\n";
+
+	ck_assert_str_eq(content_of(tool, "{}"), "end");
+	ck_assert_uint_eq(trial.told.count, 0);
+	trial.listens = true;
+	ck_assert_str_eq(content_of(tool, "{}"), "end");
+	ck_assert_str_eq(json_text(arena, value_list_end(&trial.told)),
+	    "[{\"a\":1},\"half \xef\xbf\xbd\",2]");
+	ck_assert_str_eq(
+	    content_of(HEAD "command: echo ${FLOTILLA_STREAM_FD-none}\n", "{}"), "none");
+}
+END_TEST
+
 START_TEST(gives_a_program_none_of_our_descriptors)
 {
 	ck_assert_str_eq(content_of(HEAD "command: ls /proc/self/fd | wc -l\n", "{}"),
@@ -469,6 +488,7 @@ tcase_command_tool(void)
 	    sizeof bad_commands / sizeof bad_commands[0]);
 	tcase_add_test(tcase, tells_a_program_of_the_run_what_its_file_names);
 	tcase_add_test(tcase, gives_a_program_none_of_our_descriptors);
+	tcase_add_test(tcase, tells_what_a_program_streams_while_somebody_listens);
 	tcase_add_test(tcase, gives_a_program_its_limits_and_no_new_privileges);
 	tcase_add_test(tcase, runs_what_stands_beside_the_file);
 	tcase_add_test(tcase, passes_megabytes_both_ways);

@@ -272,6 +272,11 @@ START_TEST(what_workers_publish_is_custom)
 	frames_close(fb.frames, 0);
 	ck_assert_str_eq(
 	    fb_shown(), "custom@6 {'kind':'progress','part':0.5,'text':'half'}\n");
+	/* Of what a tool tells, the value, be it nil. */
+	fb_hear("{'kind': 'custom', 'run': 'r', 'tool': 't', 'value': [1, {'a': 2}]}");
+	fb_hear("{'kind': 'custom', 'value': null}");
+	frames_close(fb.frames, 0);
+	ck_assert_str_eq(fb_shown(), "custom@6 [1,{'a':2}]\ncustom@6 null\n");
 }
 END_TEST
 

@@ -350,11 +350,18 @@ END_TEST
 
 START_TEST(what_workers_publish_else_is_custom)
 {
+	const struct value *events;
+
 	start();
 	thread_frames_live(
 	    frames, arena, literal(arena, "{'kind': 'progress', 'done': 3}"));
 	thread_frames_live(frames, arena, literal(arena, "{'kind': 'child'}"));
-	ck_assert_str_eq(story(told()), "lifecycle running, custom");
+	thread_frames_live(
+	    frames, arena, literal(arena, "{'kind': 'custom', 'value': [7]}"));
+	events = told();
+	ck_assert_str_eq(story(events), "lifecycle running, custom, custom");
+	ck_assert_int_eq(
+	    value_at(value_get(data_of(value_at(events, 2)), "payload"), 0)->integer, 7);
 }
 END_TEST
 

@@ -326,6 +326,7 @@ static const struct {
 	{ HEAD "command: a\nreads: messages\n", "4:", "reads must be a list" },
 	{ HEAD "command: a\nreads: [a, 1]\n", "4:12", "put it in quotes" },
 	{ HEAD "command: a\ncontext: 1\n", "4:", "true or false" },
+	{ HEAD "command: a\nstreams: 1\n", "4:", "true or false" },
 	{ HEAD "command: a\nidempotent: false\nuncertain: maybe\n",
 	    "5:", "tell_model, interrupt or repeat" },
 	{ HEAD "command: a\nuncertain: repeat\n", "4:", "add idempotent: false" },

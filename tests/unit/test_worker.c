@@ -4,6 +4,9 @@
 /* Interface under test */
 #include "worker.h"
 
+#include <string.h>
+
+#include "bounds.h"
 #include "broker_stub.h"
 #include "caller.h"
 #include "fiber.h"
@@ -13,7 +16,8 @@ TCase *tcase_worker(void);
 static struct loop *loop;
 static struct broker_stub brokers[2];
 static struct worker *worker;
-static bool may_end, is_drained, asks;
+static bool may_end, is_drained, asks, streams;
+static unsigned streamed;
 
 static void
 ask(struct worker_call *call)
@@ -29,6 +33,21 @@ ask(struct worker_call *call)
 	    &outcome);
 }
 
+#define BIG (STREAM_VALUE_BYTES_MAX - 1024)
+
+/* Until it is too much; and one that is too large. */
+static void
+stream(struct worker_call *call)
+{
+	char *text = arena_alloc(call->arena, 2 * BIG);
+
+	memset(text, 'm', 2 * BIG);
+	worker_stream(call, value_strn(call->arena, text, 2 * BIG));
+	for (; worker_streams(call); streamed++)
+		worker_stream(call, value_strn(call->arena, text, BIG));
+	worker_stream(call, value_nil());
+}
+
 /* Tells one piece, once it may. */
 static const struct value *
 answer(void *arg, struct worker_call *call)
@@ -38,6 +57,8 @@ answer(void *arg, struct worker_call *call)
 		if (fiber_sleep(1) == -1)
 			return value_nil();
 	worker_progress(call, "token", value_empty_map());
+	if (streams)
+		stream(call);
 	if (asks)
 		ask(call);
 	return value_empty_map();
@@ -65,7 +86,8 @@ setup(void)
 	size_t i;
 
 	loop = loop_new();
-	may_end = is_drained = asks = false;
+	may_end = is_drained = asks = streams = false;
+	streamed = 0;
 	for (i = 0; i < 2; i++) {
 		broker_stub_open(&brokers[i], loop);
 		endpoints[i] = broker_stub_endpoint(&brokers[i]);
@@ -191,6 +213,23 @@ START_TEST(what_a_call_asks_for_is_flagged_when_it_may_have_asked_before)
 }
 END_TEST
 
+/* Beside the one piece that every call tells. */
+START_TEST(what_a_call_streams_has_bounds)
+{
+	may_end = streams = true;
+	call(&brokers[0], "c0");
+	broker_stub_await(&brokers[0], MSG_RESULT, "c0", 1);
+	ck_assert_uint_eq(broker_stub_heard(&brokers[0], MSG_PROGRESS, "c0"), 1);
+	ck_assert_uint_eq(streamed, 0); /* nobody wants it */
+	call_again(&brokers[0], "c1", WIRE_STREAM, 1);
+	broker_stub_await(&brokers[0], MSG_RESULT, "c1", 1);
+	ck_assert_uint_ge(
+	    streamed, (STREAM_BYTES_MAX - 2 * BIG) / STREAM_VALUE_BYTES_MAX);
+	ck_assert_uint_eq(
+	    broker_stub_heard(&brokers[0], MSG_PROGRESS, "c1"), 1 + streamed);
+}
+END_TEST
+
 TCase *
 tcase_worker(void)
 {
@@ -199,6 +238,7 @@ tcase_worker(void)
 	tcase_set_timeout(tcase, 20);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_call_is_told_of_to_the_broker_that_it_came_by);
+	tcase_add_test(tcase, what_a_call_streams_has_bounds);
 	tcase_add_loop_test(tcase,
 	    what_a_call_asks_for_is_flagged_when_it_may_have_asked_before, 0,
 	    sizeof begun / sizeof begun[0]);

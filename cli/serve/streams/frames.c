@@ -301,7 +301,7 @@ frames_live(struct frames *frames, struct arena *arena, const struct value *even
 		add_token(frames, arena, event);
 	else if (frames_shows(frames, MODE_CUSTOM) && !value_text_is(kind, "token") &&
 		 !value_text_is(kind, "child"))
-		frames_add(frames, "custom", event);
+		frames_add(frames, "custom", shape_told(event));
 }
 
 /* Calls as the pieces that they would have come in. */

@@ -494,5 +494,6 @@ thread_frames_live(
 	else if (value_text_is(kind, "token"))
 		say_piece(frames, arena, event);
 	else if (!value_text_is(kind, "child"))
-		add(frames, arena, &about, value_map(arena, "payload", event, NULL));
+		add(frames, arena, &about,
+		    value_map(arena, "payload", shape_told(event), NULL));
 }
