@@ -195,6 +195,27 @@ is_so(struct language_bench *bench, const char *name, int64_t load)
 }
 
 void
+language_watch_until(
+    struct language_bench *bench, const char *run, const char *words, const char *gate)
+{
+	const struct timespec pause = { .tv_nsec = POLL_MS * 1000000L };
+	struct cli_job *job =
+	    CLI_START(&bench->flotilla, "watch", run, "--redis", kit_redis(bench->kit),
+		"--broker", kit_broker(bench->kit), "--status", kit_status(bench->kit));
+	struct said said;
+	int tries;
+
+	for (tries = 0; tries < WAIT_MS / POLL_MS; tries++) {
+		if (strstr(cli_out(job), words) != NULL)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	language_open_gate(bench, gate);
+	said = cli_end(&job);
+	ck_assert_msg(strstr(said.out, words) != NULL, "%s%s", said.out, said.err);
+}
+
+void
 language_wait_load(struct language_bench *bench, const char *name, int64_t load)
 {
 	const struct timespec pause = { .tv_nsec = POLL_MS * 1000000L };

@@ -55,6 +55,9 @@ struct said language_run(struct language_bench *bench, const char *const argv[])
 	language_run((bench), (const char *const[]){ __VA_ARGS__, NULL })
 struct cli_job *language_submit(
     struct language_bench *bench, const char *agent, const char *run);
+/* Watches the run, opens the gate when that shows words, and watches on to its end. */
+void language_watch_until(
+    struct language_bench *bench, const char *run, const char *words, const char *gate);
 void language_cancel(struct language_bench *bench, const char *run);
 const struct value *language_parse(struct language_bench *bench, const char *text);
 

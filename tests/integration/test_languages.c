@@ -98,6 +98,30 @@ START_TEST(calls_of_one_round_run_at_the_same_time)
 }
 END_TEST
 
+/* Through the wraps' worker, where there are any. */
+START_TEST(what_a_tool_tells_is_shown_while_it_works)
+{
+	struct child *worker;
+	struct cli_job *job;
+	struct said said;
+
+	kit_start_all(bench.kit, 1, 1, 1);
+	language_start_more(&bench, &worker, &languages[_i], "w");
+	language_apply(&bench, "\"stream\"",
+	    language_call(&bench, "1", "stream",
+		arena_printf(
+		    bench.arena, "{\"path\": \"%s\"}", kit_path(bench.kit, "gate"))));
+	job = language_submit(&bench, "a", "r");
+	language_wait_load(&bench, "w", 1);
+	language_watch_until(&bench, "r", "told     stream: {\"done\":0.5}", "gate");
+	language_expect_success(job);
+	said = LANGUAGE_RUN(&bench, "state", "r", "--json");
+	language_expect_message(
+	    language_parse(&bench, said.out), 2, "success", "streamed");
+	child_stop(&worker);
+}
+END_TEST
+
 START_TEST(a_cancel_reaches_them)
 {
 	struct child *worker;
@@ -358,6 +382,7 @@ tcase_languages(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, calls_of_one_round_run_at_the_same_time, 0, ALL);
 	tcase_add_loop_test(tcase, a_cancel_reaches_them, 0, ALL);
+	tcase_add_loop_test(tcase, what_a_tool_tells_is_shown_while_it_works, 0, ALL);
 	tcase_add_loop_test(
 	    tcase, a_run_goes_on_when_the_broker_comes_again, 0, LANGUAGES);
 	tcase_add_loop_test(tcase, one_of_two_brokers_is_enough, 0, LANGUAGES);

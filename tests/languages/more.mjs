@@ -17,6 +17,16 @@ worker.tool({ name: "gate", description: "Waits for a file.", parameters: { prop
     return "open";
   });
 
+worker.tool({ name: "stream", description: "Tells how far it is, until there is a file.", parameters: { properties: { path: { type: "string" } } } },
+  async ({ path }, call) => {
+    while (!existsSync(path)) {
+      call.stream("m".repeat(65 << 10)); // more than a value may have
+      call.stream({ done: 0.5 });
+      await sleep(20, null, { signal: call.signal });
+    }
+    return "streamed";
+  });
+
 worker.tool({ name: "told", description: "Says what it is told of the run.", parameters: {}, reads: ["messages", "nobody"] },
   (_, call) => [Object.keys(call.state), call.state.messages[0].content, call.context]);
 

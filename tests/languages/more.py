@@ -29,6 +29,14 @@ def gate(call, path):
     return "open"
 
 
+@worker.tool("Tells how far it is, until there is a file.", {"properties": {"path": {"type": "string"}}})
+def stream(call, path):
+    while not pathlib.Path(path).exists() and not call.cancelled.wait(0.02):
+        call.stream("m" * (65 << 10))  # more than a value may have
+        call.stream({"done": 0.5})
+    return "streamed"
+
+
 @worker.tool("Says what it is told of the run.", {}, reads=["messages", "nobody"])
 def told(call):
     return [list(call.state), call.state["messages"][0]["content"], call.context]

@@ -5,15 +5,17 @@ import { basename, dirname, join, resolve } from "node:path";
 import { decode as unpackAny, encode as pack, ExtensionCodec } from "@msgpack/msgpack";
 import { Dealer } from "zeromq";
 
-const [HELLO, WELCOME, PING, PONG, CREDIT, CALL, CALL_ACK, , RESULT, RESULT_ACK, BUSY, CANCEL, ANNOUNCE, RELEASE,
-  DRAIN, GOAWAY, BYE, ERROR, PROBE, , , , , SEEK] = Array.from({ length: 24 }, (_, i) => i + 1);
-const RESEND = 1, ONCE = 2; // flags
+const [HELLO, WELCOME, PING, PONG, CREDIT, CALL, CALL_ACK, PROGRESS, RESULT, RESULT_ACK, BUSY, CANCEL, ANNOUNCE, RELEASE,
+  DRAIN, GOAWAY, BYE, ERROR, PROBE, , , , , SEEK, WANTED] = Array.from({ length: 25 }, (_, i) => i + 1);
+const RESEND = 1, ONCE = 2, STREAM = 4, QUIET = 16; // flags
 const NO_SESSION = 4, EXPIRED = 6, CANCELLED = 8, WORKER_LOST = 9, STUCK = 14;
 const RESEND_MS = 1000, RESEND_MS_MAX = 30000, LIVENESS_MS = 1500, DEADLINE_MS = 600000;
 const KEPT_MAX = 4096, DONE_MS = 600000, BODY_BYTES_MAX = 16 << 20, MESSAGE_MAX = 4096;
+const VALUE_BYTES_MAX = 64 << 10, VALUES_MAX = 1000, VALUES_BYTES_MAX = 1 << 20; // of call.stream: each, and in a second
 const ID = "id", UINT = "uint", TEXT = "text", LIST = "list";
 const FIELDS = { // those of the header that a worker reads or writes
-  call_id: [1, ID], service: [6, ID], deadline_ms: [7, UINT], credit: [11, UINT], code: [14, UINT],
+  call_id: [1, ID], run: [2, ID], service: [6, ID], deadline_ms: [7, UINT], seq: [10, UINT],
+  credit: [11, UINT], topic: [13, ID], code: [14, UINT],
   reason: [15, TEXT], session: [17, ID], name: [18, ID], role: [19, UINT], protocol_min: [20, UINT],
   protocol_max: [21, UINT], heartbeat_ms: [22, UINT], liveness_ms: [23, UINT], load: [24, UINT],
   capacity: [25, UINT], idempotency_key: [26, ID], services: [27, LIST], calls: [28, LIST], probes: [33, UINT],
@@ -93,9 +95,9 @@ function unpack(bytes, keyType = "string") {
 }
 
 // The library writes no integer keys: the map is put together here.
-function encode(kind, fields) {
+function encode(kind, fields, flags = 0) {
   const items = Object.entries(fields).filter(([, v]) => v);
-  return Buffer.concat([Buffer.from([0x46, 0x4c, 1, kind, 0, 0, 0, 0, 0xde, 0, items.length]),
+  return Buffer.concat([Buffer.from([0x46, 0x4c, 1, kind, flags, 0, 0, 0, 0xde, 0, items.length]),
     ...items.flatMap(([name, v]) => [pack(FIELDS[name][0]), pack(v)])]);
 }
 
@@ -110,7 +112,8 @@ function decode(frame) {
     head[name] = map[key];
   }
   for (const name of REQUIRED[frame[3]] ?? []) if (head[name] === undefined) throw new Error(`no ${name}`);
-  return { kind: frame[3], once: Boolean(frame[4] & ONCE), again: Boolean(frame[4] & RESEND), ...head };
+  return { kind: frame[3], once: Boolean(frame[4] & ONCE), again: Boolean(frame[4] & RESEND),
+    streams: Boolean(frame[4] & STREAM), ...head };
 }
 
 // Required arguments and their types, not deeper.
@@ -154,10 +157,13 @@ class Call {
   code = 0; // why it was stopped
   result = null; // [header, body ...]
   wait = RESEND_MS;
+  #told = { second: 0, seq: 0 };
 
   constructor(head) {
     this.id = head.call_id;
     this.once = head.once;
+    this.streams = head.streams;
+    this.topic = `run.${head.run ?? "-"}.custom`;
     this.idempotencyKey = head.idempotency_key ?? head.call_id;
   }
 
@@ -171,6 +177,20 @@ class Call {
     return this.answers[this.#asked++];
   }
 
+  // Tells value, anything that JSON has, to whoever follows the run now: live, stored nowhere, and within bounds.
+  stream(value) {
+    const broker = [...this.brokers].find((each) => !this.unwanted.has(each) && each.wants(this.topic));
+    if (!this.streams || this.result || !broker) return;
+    const told = this.#told, second = Math.floor(now() / 1000);
+    if (second !== told.second) Object.assign(told, { second, values: 0, bytes: 0 });
+    if (told.values >= VALUES_MAX || told.bytes >= VALUES_BYTES_MAX) return;
+    const body = packBody({ ...this.about, value: value ?? null });
+    told.seq++;
+    told.values++;
+    told.bytes += body.length;
+    if (body.length <= VALUE_BYTES_MAX) broker.send(PROGRESS, { call_id: this.id, topic: this.topic, seq: told.seq }, body);
+  }
+
   stop(code) {
     this.code ||= code;
     this.#stopper.abort();
@@ -182,16 +202,21 @@ class Broker {
   socket = null;
   open = false;
   over = false;
+  wanted = []; // beginnings of topics that somebody listens to
 
   constructor(worker, endpoint) {
     this.worker = worker;
     this.endpoint = endpoint;
   }
 
+  wants(topic) {
+    return this.open && this.wanted.some((each) => topic.startsWith(each));
+  }
+
   send(kind, fields = {}, ...bodies) {
     if (!this.socket) return;
     this.sent = now();
-    this.socket.send([encode(kind, fields), ...bodies]).catch(() => {}); // a full pipe: what matters is sent again
+    this.socket.send([encode(kind, fields, kind === HELLO ? QUIET : 0), ...bodies]).catch(() => {}); // a full pipe: what matters is sent again
   }
 
   async serve() {
@@ -283,6 +308,7 @@ export class Worker {
     broker.beat = Math.max(10, head.heartbeat_ms);
     broker.liveness = Math.max(20, head.liveness_ms);
     broker.open = true;
+    broker.wanted = [""]; // until it says otherwise
     log(`${broker.endpoint}: welcome`);
     this.announce(broker, [...this.running.values(), ...this.finished.values()].filter((call) =>
       call.brokers.has(broker) || ![...call.brokers].some((each) => each.open)).map((call) => call.id));
@@ -309,6 +335,13 @@ export class Worker {
     this.announce(broker, ids);
     if (again) broker.send(ANNOUNCE, { calls: absent.map((id) => [id, 3]) }); // we have had them
     else this.sought = new Map(absent.map((id) => [id, broker])); // they may be under way to us
+  }
+
+  onWanted(broker, _, [body]) {
+    if (!body) return;
+    broker.wanted = [""];
+    const wanted = unpack(body);
+    if (Array.isArray(wanted) && wanted.every((each) => typeof each === "string")) broker.wanted = wanted;
   }
 
   onError(broker, { code, reason = "" }) {
@@ -393,6 +426,8 @@ export class Worker {
       call.answers = request.answers ?? [];
       call.context = request.context;
       call.state = request.state ?? {};
+      call.about = { kind: "custom", run: request.run, thread: request.thread, agent: profile.agent,
+        tool: request.tool_call.name, tool_call_id: request.tool_call.id };
       if (!FITS.object(profile) || !FITS.object(request.tool_call.args)) throw new Error("no maps");
     } catch (error) {
       throw Object.assign(new Error(`the call cannot be read: ${error.message}`), { name: "ValueError" });
@@ -469,6 +504,8 @@ export class Worker {
 
 const HANDLERS = {
   [WELCOME]: (worker, ...message) => worker.onWelcome(...message),
+  [PONG]: (worker, ...message) => worker.onWanted(...message),
+  [WANTED]: (worker, ...message) => worker.onWanted(...message),
   [PING]: (_, broker) => broker.send(PONG),
   [CALL]: (worker, ...message) => worker.onCall(...message),
   [RESULT_ACK]: (worker, ...message) => worker.onResultAck(...message),

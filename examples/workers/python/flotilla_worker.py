@@ -11,13 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 import msgpack, zmq, zmq.asyncio
 
 (HELLO, WELCOME, PING, PONG, CREDIT, CALL, CALL_ACK, PROGRESS, RESULT, RESULT_ACK, BUSY, CANCEL, ANNOUNCE,
- RELEASE, DRAIN, GOAWAY, BYE, ERROR, PROBE, OFFER, WITHDRAW, EVENT, STATS, SEEK) = range(1, 25)
-RESEND, ONCE = 1, 2  # flags
+ RELEASE, DRAIN, GOAWAY, BYE, ERROR, PROBE, OFFER, WITHDRAW, EVENT, STATS, SEEK, WANTED) = range(1, 26)
+RESEND, ONCE, STREAM, QUIET = 1, 2, 4, 16  # flags
 NO_SESSION, EXPIRED, CANCELLED, WORKER_LOST, STUCK = 4, 6, 8, 9, 14
 RESEND_S, RESEND_S_MAX, LIVENESS_S, DEADLINE_MS, KEPT_MAX, DONE_S = 1, 30, 1.5, 600000, 4096, 600
 BODY_BYTES_MAX, MESSAGE_MAX = 16 << 20, 4096
+VALUE_BYTES_MAX, VALUES_MAX, VALUES_BYTES_MAX = 64 << 10, 1000, 1 << 20  # of call.stream: each, and in a second
 FIELDS = {  # those of the header that a worker reads or writes: key, type
-    "call_id": (1, str), "service": (6, str), "deadline_ms": (7, int), "credit": (11, int), "code": (14, int),
+    "call_id": (1, str), "run": (2, str), "service": (6, str), "deadline_ms": (7, int), "seq": (10, int),
+    "credit": (11, int), "topic": (13, str), "code": (14, int),
     "reason": (15, str), "session": (17, str), "name": (18, str), "role": (19, int), "protocol_min": (20, int),
     "protocol_max": (21, int), "heartbeat_ms": (22, int), "liveness_ms": (23, int), "load": (24, int),
     "capacity": (25, int), "idempotency_key": (26, str), "services": (27, list), "calls": (28, list),
@@ -92,8 +94,8 @@ def unpack(data, keys=str):
     return msgpack.unpackb(data, strict_map_key=False, object_pairs_hook=pairs, ext_hook=ext)
 
 
-def encode(kind, **fields):
-    return b"FL\1" + bytes((kind, 0, 0, 0, 0)) + msgpack.packb({FIELDS[n][0]: v for n, v in fields.items() if v})
+def encode(kind, flags=0, **fields):
+    return b"FL\1" + bytes((kind, flags, 0, 0, 0)) + msgpack.packb({FIELDS[n][0]: v for n, v in fields.items() if v})
 
 
 def decode(frame):
@@ -152,7 +154,8 @@ class Call:
     """One call of a tool, its first argument. A tool in a thread looks at `cancelled` now and then."""
 
     def __init__(self, head, flags):
-        self.id, self.once = head["call_id"], flags & ONCE
+        self.id, self.once, self.streams = head["call_id"], flags & ONCE, flags & STREAM
+        self.topic, self.second, self.seq = f"run.{head.get('run', '-')}.custom", 0, 0
         self.idempotency_key = head.get("idempotency_key", self.id)
         self.cancelled, self.code, self.task = threading.Event(), 0, None  # code: why it was stopped
         self.brokers, self.unwanted = set(), set()  # who knows of it here; of those, who has it elsewhere
@@ -175,6 +178,23 @@ class Call:
             raise Interrupt(value)
         return answers[self.asked - 1]
 
+    def stream(self, value):
+        """Tells value, anything that JSON has, to whoever follows the run now: live, stored nowhere, and within bounds."""
+        if not self.streams or not any(broker.wants(self.topic) for broker in [*self.brokers]):
+            return
+        if (second := int(time.monotonic())) != self.second:
+            self.second, self.values, self.bytes = second, 0, 0
+        if self.values < VALUES_MAX and self.bytes < VALUES_BYTES_MAX:
+            body = msgpack.packb(self.about | {"value": value})
+            self.seq, self.values, self.bytes = self.seq + 1, self.values + 1, self.bytes + len(body)
+            if len(body) <= VALUE_BYTES_MAX:
+                self.loop.call_soon_threadsafe(self.tell, body, self.seq)
+
+    def tell(self, body, seq):
+        for broker in self.brokers - self.unwanted:
+            if not self.result and broker.wants(self.topic):
+                return broker.send(PROGRESS, body, call_id=self.id, topic=self.topic, seq=seq)
+
     def stop(self, code):
         if not self.code:
             self.code = code
@@ -188,6 +208,10 @@ class Broker:
 
     def __init__(self, worker, endpoint):
         self.worker, self.endpoint, self.socket, self.open, self.sent = worker, endpoint, None, False, 0
+        self.wanted = ()  # beginnings of topics that somebody listens to
+
+    def wants(self, topic):
+        return self.open and topic.startswith(self.wanted)
 
     def send(self, kind, *bodies, **fields):
         if self.socket:
@@ -279,12 +303,12 @@ class Worker:
 
     def hello(self, broker):
         catalog = msgpack.packb([definition for _, definition in self.tools.values()])
-        broker.send(HELLO, catalog, session=self.session, name=self.name, role=2, protocol_min=1, protocol_max=1,
+        broker.send(HELLO, catalog, flags=QUIET, session=self.session, name=self.name, role=2, protocol_min=1, protocol_max=1,
                     services=[[f"tool:{name}", 0] for name in self.tools], probes=1, **self.load())
 
     def on_welcome(self, broker, head, *_):
         broker.beat, broker.liveness = max(10, head["heartbeat_ms"]) / 1000, max(20, head["liveness_ms"]) / 1000
-        broker.open = True
+        broker.open, broker.wanted = True, ("",)  # until it says otherwise
         log.info("%s: welcome", broker.endpoint)
         self.announce(broker, [id for id, call in [*self.running.items(), *self.finished.items()]
                                if broker in call.brokers or not any(other.open for other in call.brokers)])
@@ -317,6 +341,13 @@ class Worker:
 
     def on_ping(self, broker, *_):
         broker.send(PONG)
+
+    def on_wanted(self, broker, head, flags, bodies):
+        try:
+            broker.wanted = tuple(unpack(bodies[0])) if bodies else broker.wanted
+            "".startswith(broker.wanted)  # all of them texts
+        except Exception:
+            broker.wanted = ("",)
 
     def on_goaway(self, broker, head, *_):
         if not head.get("deadline_ms"):
@@ -403,7 +434,9 @@ class Worker:
     async def answer(self, call, service, bodies):
         try:
             profile, call.request = map(unpack, bodies[:2])
-            asked = call.request["tool_call"]
+            asked, call.loop = call.request["tool_call"], asyncio.get_running_loop()
+            call.about = {"kind": "custom", "run": call.request.get("run"), "thread": call.request.get("thread"),
+                          "agent": profile.get("agent"), "tool": asked["name"], "tool_call_id": asked["id"]}
             middleware = profile.get("middleware")
         except Exception as error:
             raise ValueError(f"the call cannot be read: {error!r}") from error
@@ -489,4 +522,4 @@ class Worker:
 
 
 HANDLERS = {WELCOME: "on_welcome", PING: "on_ping", CALL: "on_call", RESULT_ACK: "on_result_ack", CANCEL: "on_cancel",
-            GOAWAY: "on_goaway", ERROR: "on_error", PROBE: "on_probe", SEEK: "on_seek"}
+            GOAWAY: "on_goaway", PONG: "on_wanted", WANTED: "on_wanted", ERROR: "on_error", PROBE: "on_probe", SEEK: "on_seek"}
