@@ -61,6 +61,10 @@ int load_script(struct loader *loader, const char *path, const struct value *giv
 /* Returns source with what its deep_agent stands for in its middleware, and without that key, in the loader's arena; fills
  * the loader's places. NULL after loader_fail (spec_deep.c). */
 const struct value *load_deep_agent(struct loader *loader, const struct value *source);
+/* Why a new agent of this source, which loads, is refused, with *path_r the place; or NULL: one of its tools would silently
+ * take the place of deep_agent's (semantics.md 6.18). */
+const char *deep_agent_objection(
+    struct arena *arena, const struct value *source, const char **path_r);
 
 /* Where path, in a source that load_deep_agent has spelled out, stands in what was given; path itself when that is there
  * (spec_deep_place.c). */

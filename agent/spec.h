@@ -16,6 +16,9 @@ struct spec {
 	const char *description; /* or NULL */
 	const char *version;     /* 40 hex digits: SHA-1 of the packed source */
 	const struct value *source;
+	/* Of a file's: why a fleet that does not have it yet takes no such agent, with the place; or
+	 * NULL. What was accepted before there was that rule runs on. */
+	const char *objection;
 	const char *model;                  /* "openai:gpt-4o" */
 	const char *provider;               /* "openai" */
 	const struct value *model_settings; /* map, maybe empty */

@@ -6,6 +6,7 @@
 #include "bounds.h"
 #include "loader.h"
 #include "pointer.h"
+#include "registry.h"
 
 #define KEY "deep_agent"
 
@@ -446,4 +447,46 @@ load_deep_agent(struct loader *loader, const struct value *source)
 		       (value_is(own, VALUE_ARRAY) && value_size(own) <= MIDDLEWARE_MAX)
 		   ? spelled_out(loader, source, deep)
 		   : source;
+}
+
+/* --- names that it takes ----------------------------------------------------------------- */
+
+static bool
+brings(const struct middleware *type, const char *tool)
+{
+	size_t i;
+
+	for (i = 0; type != NULL && type->tools[i] != NULL; i++)
+		if (!type->tools[i]->internal && strcmp(type->tools[i]->name, tool) == 0)
+			return true;
+	return false;
+}
+
+/* All that the three may bring, as in deepagents JS, whatever this agent has of it. */
+const char *
+deep_agent_objection(struct arena *arena, const struct value *source, const char **path_r)
+{
+	static const char *const names[] = { "filesystem", "subagent", "async_subagent" };
+	const struct value *deep = value_get(source, KEY),
+			   *tools = value_get(source, "tools");
+	size_t i, j;
+
+	if (value_is_nil(deep) || (value_is(deep, VALUE_BOOL) && !deep->boolean))
+		return NULL;
+	for (i = 0; i < value_size(tools); i++) {
+		const struct value *tool = value_at(tools, i);
+		const char *name =
+		    value_is(tool, VALUE_STR) ? tool->text : value_get_text(tool, "name");
+
+		for (j = 0; name != NULL && j < sizeof names / sizeof *names; j++) {
+			if (!brings(registry_find(names[j]), name))
+				continue;
+			*path_r = arena_printf(arena, "/tools/%zu", i);
+			return arena_printf(arena,
+			    "a tool \"%s\" would take the place of the one that " KEY
+			    " brings with %s: give yours another name",
+			    name, names[j]);
+		}
+	}
+	return NULL;
 }

@@ -60,6 +60,9 @@ load_document(struct file *file, size_t index)
 				"its name",
 				spec->name));
 	}
+	spec->objection = deep_agent_objection(file->arena, source, &path);
+	if (spec->objection != NULL)
+		spec->objection = reason_at(file, index, path, spec->objection);
 	file->specs[file->count++] = spec;
 	return NULL;
 }

@@ -89,6 +89,26 @@ agent_applied_by(struct arena *arena)
 	    arena, "%s@%s", user != NULL && *user != '\0' ? user : "?", host);
 }
 
+/* What the fleet has as it is was accepted. */
+static int
+object(struct session *session, const struct spec *spec)
+{
+	const char *version = NULL;
+	enum store_status status;
+
+	if (spec->objection == NULL)
+		return STATUS_OK;
+	status = store_agent_version(
+	    session_store(session), session_arena(session), spec->name, &version);
+	if (status != STORE_OK && status != STORE_NONE)
+		return session_store_failed(session, status);
+	complain("%s", spec->objection);
+	if (status == STORE_NONE || strcmp(version, spec->version) != 0)
+		return STATUS_FAILED;
+	complain("agent '%s' is the fleet's already, and runs on as it is", spec->name);
+	return STATUS_OK;
+}
+
 static int
 apply_one(struct session *session, const char *path, const struct spec *spec,
     const char *comment, bool quiet)
@@ -103,11 +123,15 @@ apply_one(struct session *session, const char *path, const struct spec *spec,
 	const char *place = "", *error = NULL;
 	uint64_t number = 0;
 	enum store_status status;
+	int result;
 
 	if (graph_compile(arena, spec, &place, &error) == NULL) {
 		complain("%s: agent '%s': %s: %s", path, spec->name, place, error);
 		return STATUS_FAILED;
 	}
+	result = object(session, spec);
+	if (result != STATUS_OK)
+		return result;
 	status = store_apply_agent(session_store(session), arena, &apply, &number);
 	if (status != STORE_OK && status != STORE_KNOWN)
 		return session_store_failed(session, status);

@@ -11,6 +11,7 @@
 #include "fleet_client.h"
 #include "fleet_kit.h"
 #include "json.h"
+#include "spec.h"
 
 TCase *tcase_agents(void);
 
@@ -323,6 +324,55 @@ play_wrong(struct scene *scene)
 	}
 }
 
+/* As it was before there was that rule. */
+static void
+accept_file(struct scene *scene, const char *path)
+{
+	const struct spec *const *specs;
+	struct store_apply apply = { .by = "ann@here", .expected = -1 };
+	const char *error = NULL;
+	uint64_t number;
+
+	ck_assert_msg(
+	    spec_load_file(scene->arena, path, &specs, &error) == 1, "%s", error);
+	apply.name = specs[0]->name;
+	apply.version = specs[0]->version;
+	apply.source = specs[0]->source;
+	ck_assert_int_eq(
+	    store_apply_agent(scene->client->store, scene->arena, &apply, &number),
+	    STORE_OK);
+}
+
+static void
+play_named_as_builtin(struct scene *scene)
+{
+	const struct cli cli = { .program = kit_program(scene->kit, "flotilla"),
+		.arena = scene->arena };
+	const char *file = kit_write(scene->kit, "deep.yaml",
+	    "name: deep\nmodel: scripted:s\ndeep_agent: true\ntools: [task]\n"
+	    "script: {s: [{content: Still here.}]}\n");
+	const char *const argv[] = { "agents", "apply", file, "--redis",
+		kit_redis(scene->kit), NULL };
+	struct said said = cli_run(&cli, NULL, argv);
+
+	ck_assert_int_eq(said.status, 1);
+	assert_says(said.err, "deep.yaml:4:9: a tool \"task\" would take the place");
+	ck_assert_str_eq(said.out, "");
+	accept_file(scene, file);
+	said = cli_run(&cli, NULL, argv);
+	ck_assert_msg(said.status == 0, "%s", said.err);
+	assert_says(said.out, "still number 1");
+	assert_says(said.err, "runs on as it is");
+	assert_says(kit_flotilla(scene->kit, "submit", "deep", "hi", "--wait", NULL),
+	    "Still here.");
+}
+
+START_TEST(an_agent_that_would_be_refused_now_runs_on)
+{
+	act(play_named_as_builtin);
+}
+END_TEST
+
 START_TEST(a_wrong_version_is_one_message)
 {
 	act(play_wrong);
@@ -341,5 +391,6 @@ tcase_agents(void)
 	tcase_add_test(tcase, a_deleted_agent_ends_no_run_and_comes_back);
 	tcase_add_test(tcase, versions_are_shown_compared_and_taken_back);
 	tcase_add_test(tcase, a_wrong_version_is_one_message);
+	tcase_add_test(tcase, an_agent_that_would_be_refused_now_runs_on);
 	return tcase;
 }

@@ -170,6 +170,39 @@ START_TEST(a_reason_is_short_whatever_the_file_holds)
 }
 END_TEST
 
+static const struct {
+	const char *more, *says; /* NULL: nothing is wrong */
+} named_as_builtin[] = {
+	{ "deep_agent: true\ntools: [search, task]\n",
+	    "support.agent.yaml:3:17: a tool \"task\" would take the place of the one "
+	    "that "
+	    "deep_agent brings with subagent: give yours another name" },
+	{ "deep_agent: {}\ntools: [read_file]\n", "brings with filesystem" },
+	/* This backend has none, but another one will have. */
+	{ "deep_agent: true\ntools: [{name: execute}]\n", "brings with filesystem" },
+	{ "deep_agent: true\ntools: [list_async_tasks]\n", "with async_subagent" },
+	{ "deep_agent: true\ntools: [Task, write_todos, {type: web_search}]\n", NULL },
+	{ "deep_agent: false\ntools: [task]\n", NULL },
+	{ "tools: [task, read_file]\nmiddleware: [filesystem]\n", NULL },
+	{ "deep_agent: {subagents: [{name: x, description: d, tools: [ls]}]}\n", NULL },
+};
+
+/* As deepagents JS refuses them. It loads: a fleet may have such an agent. */
+START_TEST(a_tool_named_as_one_of_deep_agents_is_objected_to)
+{
+	const struct spec *const *specs = NULL;
+	const char *error = NULL, *text = arena_printf(
+				      arena, "model: m:x\n%s", named_as_builtin[_i].more);
+
+	ck_assert_msg(load_file(text, &specs, &error) == 1, "%s", error);
+	if (named_as_builtin[_i].says == NULL)
+		ck_assert_ptr_null(specs[0]->objection);
+	else
+		ck_assert_ptr_nonnull(
+		    strstr(specs[0]->objection, named_as_builtin[_i].says));
+}
+END_TEST
+
 START_TEST(a_file_that_is_not_there_is_an_error)
 {
 	const struct spec *const *specs;
@@ -187,6 +220,8 @@ tcase_spec_file(void)
 	TCase *tcase = tcase_create("spec_file");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_loop_test(tcase, a_tool_named_as_one_of_deep_agents_is_objected_to, 0,
+	    sizeof named_as_builtin / sizeof *named_as_builtin);
 	tcase_add_test(tcase, code_beside_the_file_becomes_part_of_the_agent);
 	tcase_add_test(tcase, code_of_subagents_becomes_part_of_the_agent);
 	tcase_add_test(tcase, a_file_may_hold_several_agents);
