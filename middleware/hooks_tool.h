@@ -44,7 +44,8 @@ uint64_t tool_left_ms(const struct tool_request *request);
 /* Equal for every attempt of this call: give it to the outside world. */
 const char *tool_idempotency_key(const struct tool_request *request);
 
-/* A request like request with "args", "name" or "tool" replaced. */
+/* A request like request with "args", "name", "tool" or "state" replaced: what tool_state gives beneath, a map of all
+ * fields; the run's own stays as it is. */
 struct tool_request *tool_override(
     struct tool_request *request, const char *field, const struct value *value);
 

@@ -43,15 +43,13 @@ tool_definition(const struct tool_request *request)
 const struct value *
 tool_state(const struct tool_request *request, const char *field)
 {
-	return value_get(value_get(request->run->request, "state"), field);
+	return value_get(request->state, field);
 }
 
 const struct value *
 tool_whole_state(const struct tool_request *request)
 {
-	const struct value *state = value_get(request->run->request, "state");
-
-	return state != NULL ? state : value_empty_map();
+	return request->state;
 }
 
 const struct value *
@@ -190,6 +188,9 @@ tool_request_new(struct tool_run *run)
 	request->args = value_get(call, "args");
 	if (!value_is(request->args, VALUE_MAP))
 		request->args = value_empty_map();
+	request->state = value_get(run->request, "state");
+	if (!value_is(request->state, VALUE_MAP))
+		request->state = value_empty_map();
 	request->definition = value_is(definition, VALUE_MAP) ? definition : NULL;
 	return request;
 }
@@ -209,6 +210,13 @@ set_args(struct tool_request *request, const struct value *value)
 {
 	request->args = value_is_nil(value) ? value_empty_map() : value;
 	return request->args->type == VALUE_MAP;
+}
+
+static bool
+set_state(struct tool_request *request, const struct value *value)
+{
+	request->state = value_is_nil(value) ? value_empty_map() : value;
+	return request->state->type == VALUE_MAP;
 }
 
 static bool
@@ -245,12 +253,14 @@ tool_override(struct tool_request *request, const char *field, const struct valu
 		fits = set_args(copy, value);
 	} else if (strcmp(field, "name") == 0) {
 		fits = set_name(copy, value);
+	} else if (strcmp(field, "state") == 0) {
+		fits = set_state(copy, value);
 	} else if (strcmp(field, "tool") == 0) {
 		fits = set_tool(copy, value);
 	} else {
 		run->broken = fault_new(run->arena, "ValueError",
 		    "%s overrides \"%s\", which a tool request has not; it has args, "
-		    "name and tool",
+		    "name, state and tool",
 		    who, field);
 		return request;
 	}

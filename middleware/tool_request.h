@@ -44,6 +44,7 @@ struct tool_request {
 	const char *name;
 	const char *id;
 	const struct value *args;       /* a map */
+	const struct value *state;      /* what came of it: a map */
 	const struct value *definition; /* or NULL: unknown */
 };
 

@@ -27,7 +27,7 @@ profile_of(struct worker_call *call)
 
 /* What the tool reads; the rest of what came is the wraps'. */
 static const struct value *
-state_of(struct worker_call *call)
+state_of(struct worker_call *call, const struct tool_request *request)
 {
 	const struct value *reads = value_get(value_get(call->request, "tool"), "reads");
 	struct value_fields fields = { .arena = call->arena };
@@ -37,8 +37,7 @@ state_of(struct worker_call *call)
 		const char *name = value_text(value_at(reads, i));
 
 		if (name != NULL)
-			value_fields_set(&fields, name,
-			    value_get(value_get(call->request, "state"), name));
+			value_fields_set(&fields, name, tool_state(request, name));
 	}
 	return fields.count == 0 ? NULL : value_fields_end(&fields);
 }
@@ -54,7 +53,7 @@ request_of(struct worker_call *call, const struct tool_request *request,
 
 	return value_map(arena, "run", value_get(call->request, "run"), "thread",
 	    value_get(call->request, "thread"), "tool_call", tool_call, "tool",
-	    value_get(call->request, "tool"), "state", state_of(call), "context",
+	    value_get(call->request, "tool"), "state", state_of(call, request), "context",
 	    value_get(call->request, "context"), "answers",
 	    value_size(answers) > 0 ? answers : NULL, NULL);
 }

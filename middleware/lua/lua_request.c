@@ -136,7 +136,8 @@ static const struct request_field {
 
 static const char *const model_names[] = { "model", "system_prompt", "messages", "tools",
 	"tool_choice", "response_format", "model_settings", NULL };
-static const char *const tool_names[] = { "tool_call", "args", "name", "tool", NULL };
+static const char *const tool_names[] = { "tool_call", "args", "name", "tool", "state",
+	NULL };
 
 static void
 check_name(lua_State *L, const char *name, const char *const *names)
@@ -168,14 +169,11 @@ raise_broken(lua_State *L, const struct fault **broken)
 
 /* Messages that a chunk made, in their full form. */
 static const struct value *
-full_messages(
-    lua_State *L, const struct model_request *request, const struct value *given)
+full_messages(lua_State *L, const struct value *given)
 {
 	const struct value *messages;
 	const char *error;
 
-	if (given == NULL || given == request->messages)
-		return given;
 	messages = chat_normalise(vm_arena(L), given, &error);
 	if (messages == NULL)
 		luaL_error(L, "override: %s", error);
@@ -192,11 +190,25 @@ override_model(lua_State *L, const char *name, const void *old)
 
 	if (value_is_nil(value))
 		value = NULL;
-	if (strcmp(name, "messages") == 0)
-		value = full_messages(L, request, value);
+	if (strcmp(name, "messages") == 0 && value != NULL && value != request->messages)
+		value = full_messages(L, value);
 	request = model_override(request, name, value);
 	raise_broken(L, &request->run->broken);
 	return request;
+}
+
+/* A state that a chunk made. No table of Lua's says whether it is a list when it is empty. */
+static const struct value *
+full_state(lua_State *L, const struct value *given)
+{
+	const struct value *messages = value_get(given, "messages");
+
+	if (value_is_nil(messages))
+		return given;
+	messages = value_is(messages, VALUE_MAP) && messages->size == 0
+		       ? value_empty_array()
+		       : full_messages(L, messages);
+	return value_map_with(vm_arena(L), given, "messages", messages);
 }
 
 static void *
@@ -212,6 +224,8 @@ override_tool(lua_State *L, const char *name, const void *old)
 		value = value_get(value, "args");
 		name = "args";
 	}
+	if (strcmp(name, "state") == 0 && value_is(value, VALUE_MAP))
+		value = full_state(L, value);
 	request = tool_override(request, name, value_is_nil(value) ? NULL : value);
 	raise_broken(L, &request->run->broken);
 	return request;

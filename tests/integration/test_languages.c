@@ -13,6 +13,13 @@
 
 TCase *tcase_languages(void);
 
+/* Has the tool see another conversation. */
+#define RETOLD                                                                           \
+	"{\"lua\": {\"code\": \"function wrap_tool_call(request, handler) if "           \
+	"request.tool_call.id ~= 'retold' then return handler(request) end return "      \
+	"handler(request:override{state = {messages = {{role = 'user', content = "       \
+	"'Stay'}}}}) end\"}}"
+
 static const struct language languages[] = {
 	{ "/usr/bin/python3", "examples/workers/python/tools.py", "reverse",
 	    "{\"text\": \"abc\"}", "cba", "tests/languages/more.py", "" },
@@ -21,7 +28,7 @@ static const struct language languages[] = {
 	/* Around a tool whose worker runs none. */
 	{ "/usr/bin/python3", "examples/workers/python/tools.py", "reverse",
 	    "{\"text\": \"abc\"}", "cba", "tests/languages/more.py",
-	    "{\"tool_retry\": {\"initial_delay\": 0.01}}, \"todo_list\"" },
+	    "{\"tool_retry\": {\"initial_delay\": 0.01}}, \"todo_list\", " RETOLD },
 };
 #define LANGUAGES 2
 #define ALL (int)(sizeof languages / sizeof languages[0])
@@ -72,12 +79,13 @@ START_TEST(calls_of_one_round_run_at_the_same_time)
 	language_apply(&bench,
 	    arena_printf(bench.arena, "\"gate\", \"told\", \"note\", %s",
 		language_tools_of(&bench, language)),
-	    arena_printf(bench.arena, "%s, %s, %s, %s, %s, %s",
+	    arena_printf(bench.arena, "%s, %s, %s, %s, %s, %s, %s",
 		language_call(&bench, "1", language->tool, language->args),
 		language_gate_call(&bench, "2", "gate"),
 		language_gate_call(&bench, "3", "gate"),
 		language_call(&bench, "4", "wait", "{\"seconds\": \"x\"}"),
 		language_call(&bench, "5", "told", "{}"),
+		language_call(&bench, "retold", "told", "{}"),
 		language_call(&bench, "6", "note", "{}")));
 	job = language_submit(&bench, "a", "r");
 	language_wait_load(&bench, "more", 2);
@@ -92,7 +100,9 @@ START_TEST(calls_of_one_round_run_at_the_same_time)
 	language_expect_message(state, 6, "success", "[\"messages\"],");
 	language_expect_message(state, 6, "success", "\"Go\",");
 	language_expect_message(state, 6, "success", "\"kind\"}]");
-	expect_note(state, 7);
+	language_expect_message(
+	    state, 7, "success", *language->middleware != '\0' ? "\"Stay\"," : "\"Go\",");
+	expect_note(state, 8);
 	child_stop(&worker);
 	child_stop(&more);
 }

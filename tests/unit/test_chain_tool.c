@@ -167,6 +167,41 @@ START_TEST(a_request_tells_all_and_is_never_changed)
 }
 END_TEST
 
+static struct tool_result *
+state_wrap(struct tool_request *request, struct tool_next *next)
+{
+	const struct value *state =
+	    literal(arena, "{'plan': [2], 'messages': [{'type': 'human'}]}");
+	struct tool_result *result =
+	    tool_next(next, tool_override(request, "state", state));
+
+	ck_assert_value(arena, tool_state(request, "plan"), "[1]");
+	return result;
+}
+
+static struct tool_result *
+state_peek(struct tool_request *request, struct tool_next *next)
+{
+	struct tool_request *without = tool_override(request, "state", NULL);
+
+	ck_assert_value(arena, tool_state(request, "plan"), "[2]");
+	ck_assert_value(arena, tool_state(request, "messages"), "[{'type': 'human'}]");
+	ck_assert_value(arena, tool_whole_state(without), "{}");
+	return tool_next(next, request);
+}
+
+START_TEST(a_wrap_changes_what_is_seen_of_the_state)
+{
+	const struct middleware wraps = { .wrap_tool_call = state_wrap },
+				peeks = { .wrap_tool_call = state_peek };
+	struct middleware_use outer = *use("outer", "{}"), inner = *use("inner", "{}");
+
+	outer.type = &wraps;
+	inner.type = &peeks;
+	ck_assert_str_eq(outcome(stub_chain(arena, &outer, &inner, NULL)), "1");
+}
+END_TEST
+
 /* --- what the model did wrong: messages, not failures ------------------------------- */
 
 START_TEST(an_unknown_tool_is_answered_with_the_valid_names)
@@ -313,10 +348,13 @@ static const struct {
 	    "map" },
 	{ "{'override': [['arguments', {}]], 'catch': 'x'}",
 	    "fault: ValueError: A overrides \"arguments\", which a tool request has not; "
-	    "it has args, name and tool" },
+	    "it has args, name, state and tool" },
 	{ "{'override': [['args', 'x']]}",
 	    "fault: TypeError: A overrides \"args\" of a tool request with a value of "
 	    "type string" },
+	{ "{'override': [['state', [1]]]}",
+	    "fault: TypeError: A overrides \"state\" of a tool request with a value of "
+	    "type array" },
 	{ "{'override': [['name', null]]}",
 	    "fault: TypeError: A overrides \"name\" of a tool request with a value of "
 	    "type null" },
@@ -435,6 +473,7 @@ tcase_chain_tool(void)
 	tcase_add_test(tcase, another_name_is_another_tool_of_the_agent);
 	tcase_add_test(tcase, a_wrap_supplies_the_tool_of_an_unknown_call);
 	tcase_add_test(tcase, a_request_tells_all_and_is_never_changed);
+	tcase_add_test(tcase, a_wrap_changes_what_is_seen_of_the_state);
 	tcase_add_test(tcase, an_unknown_tool_is_answered_with_the_valid_names);
 	tcase_add_test(tcase, a_tool_that_is_only_a_schema_is_no_valid_one);
 	tcase_add_test(tcase, arguments_that_do_not_fit_are_answered_with_the_reasons);

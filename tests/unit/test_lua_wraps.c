@@ -330,6 +330,19 @@ static const struct {
 	    "mul" },
 	{ "return handler(request:override{tool = {name = 'new'}, args = {a = 8}})",
 	    { NULL }, "8" },
+	{ "local r = request:override{state = {n = 5, messages = {{role = 'user', "
+	  "content = "
+	  "'hi'}}}} return r.state.n .. r.state.messages[1].type .. request.state.n ..\n"
+	  "  handler(r).content",
+	    { NULL }, "5human41" },
+	{ "return request:override{state = {messages = {}}}.state.messages[1] == nil and "
+	  "'none'",
+	    { NULL }, "none" },
+	{ "return request:override{state = null}.state.n == nil and 'none'", { NULL },
+	    "none" },
+	{ "return handler(request:override{state = {messages = {{role = 'x'}}}})",
+	    { NULL }, "LuaError" },
+	{ "return handler(request:override{state = 3})", { NULL }, "LuaError" },
 	{ "local ok, e = pcall(handler, request) return e.type .. ': ' .. e.message",
 	    { "!OSError disk full" }, "OSError: disk full" },
 	{ "for i = 1, 3 do local ok, r = pcall(handler, request) if ok then return r end "
