@@ -423,7 +423,8 @@ show_headline(struct arena *arena, const struct value *event)
 		return arena_printf(arena, "task     %s does it in run %s",
 		    word(arena, event, "agent"), word(arena, event, "child"));
 	if (strcmp(kind, "custom") == 0)
-		return arena_printf(arena, "told     %s: %s", word(arena, event, "tool"),
+		return arena_printf(arena, "told     %s: %s",
+		    word(arena, event, value_has(event, "tool") ? "tool" : "middleware"),
 		    show_line(
 			arena, json_text(arena, value_get(event, "value")), WORD_WIDTH));
 	if (strcmp(kind, "uncertain") == 0)

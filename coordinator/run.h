@@ -15,6 +15,7 @@
 #include "fiber.h"
 #include "run_trace.h"
 #include "state.h"
+#include "telling.h"
 
 /* How advancing a run goes on. */
 enum go {
@@ -74,6 +75,7 @@ struct run {
 	    is_unsure; /* a commit came to nothing: what it had may be in Redis, or not */
 	const struct value *context; /* or NULL */
 	bool stream;
+	struct telling telling;  /* of its hooks here */
 	int64_t recursion_limit; /* its own, or its agent's */
 	uint64_t priority;       /* of its calls */
 	const char *tenant;      /* theirs; or NULL */

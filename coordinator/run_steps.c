@@ -158,6 +158,39 @@ hook_is_output_tool(struct turn *turn, const char *name)
 	return spec_is_output_tool(run->agent->spec, name);
 }
 
+static const char *
+told_topic(struct run *run)
+{
+	return arena_printf(run->scratch, "run.%s." TELLING_KIND, run->id);
+}
+
+static bool
+hook_streams(struct turn *turn)
+{
+	struct run *run = turn->arg;
+	struct links *links = run->coordinator->links;
+
+	return links_wants(links, links_of_run(links, run->id), told_topic(run)) &&
+	       telling_may(&run->telling, loop_now_ms(run->coordinator->loop));
+}
+
+static void
+hook_stream(struct turn *turn, const struct value *value)
+{
+	struct run *run = turn->arg;
+	struct arena *arena = run->scratch;
+
+	if (!hook_streams(turn) ||
+	    !telling_takes(&run->telling, loop_now_ms(run->coordinator->loop), value))
+		return;
+	links_publish(run->coordinator->links, run->id, told_topic(run),
+	    value_map(arena, "kind", value_str(arena, TELLING_KIND), "run",
+		value_str(arena, run->id), "thread", value_str(arena, run->thread),
+		"agent", value_str(arena, turn->agent), "step",
+		value_int(arena, (int64_t)run->step), "middleware",
+		value_str(arena, turn->use->name), "value", value, NULL));
+}
+
 static enum go
 hook_node(
     struct run *run, const struct agent_profiles *profiles, struct step_result *result)
@@ -179,6 +212,8 @@ hook_node(
 		.store = hook_store,
 		.seal = hook_seal,
 		.is_output_tool = hook_is_output_tool,
+		.streams = hook_streams,
+		.stream = hook_stream,
 		.arg = run,
 		.interrupts = { .answers = run->round != NULL
 					       ? one_effect(run, "hook").answers

@@ -261,9 +261,7 @@ prepare(struct tool_call *call, const struct value *tool_call)
 		.service = service_of(
 		    run, arena, name, definition, value_get(profile, "middleware")),
 		.is_tool = true,
-		.flags =
-		    WIRE_STREAM |
-		    (value_get_bool(definition, "idempotent", true) ? 0u : WIRE_ONCE),
+		.flags = value_get_bool(definition, "idempotent", true) ? 0 : WIRE_ONCE,
 		.deadline_ms = run_tool_deadline(run, definition),
 		.profile = profile,
 	};

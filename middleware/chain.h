@@ -46,6 +46,9 @@ struct model_backend {
 	const struct value *(*store)(void *arg, const struct value *op);
 	/* model_left_ms. May be NULL: the call has no end. */
 	uint64_t (*left_ms)(void *arg);
+	/* model_streams and model_stream. May be NULL, both: nobody listens. */
+	bool (*streams)(void *arg);
+	void (*stream)(void *arg, const char *middleware, const struct value *value);
 	void *arg;
 };
 
@@ -83,7 +86,7 @@ struct tool_backend {
 	    void *arg, const struct value *ask, size_t index);
 	/* tool_streams and tool_stream. May be NULL, both: nobody listens. */
 	bool (*streams)(void *arg);
-	void (*stream)(void *arg, const struct value *value);
+	void (*stream)(void *arg, const char *middleware, const struct value *value);
 };
 
 /* The tool of this name that type brings, or NULL. */
@@ -134,6 +137,9 @@ struct turn {
 	    struct turn *turn, const struct tool *tool, const struct value *args);
 	/* turn_sealed, of {messages}. May be NULL: nothing is taken out. */
 	const struct value *(*seal)(struct turn *turn, const struct value *input);
+	/* turn_streams and turn_stream. May be NULL, both: nobody listens. */
+	bool (*streams)(struct turn *turn);
+	void (*stream)(struct turn *turn, const struct value *value);
 	/* Whether a tool is there for structured output. May be NULL: none is. */
 	bool (*is_output_tool)(struct turn *turn, const char *name);
 	void *arg;           /* of these */

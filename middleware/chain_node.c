@@ -188,6 +188,19 @@ turn_note(struct turn *turn, const char *format, ...)
 	va_end(args);
 }
 
+bool
+turn_streams(struct turn *turn)
+{
+	return turn->streams != NULL && turn->streams(turn);
+}
+
+void
+turn_stream(struct turn *turn, const struct value *value)
+{
+	if (turn->stream != NULL)
+		turn->stream(turn, value != NULL ? value : value_nil());
+}
+
 const struct value *
 turn_call_model(struct turn *turn, const struct value *request)
 {

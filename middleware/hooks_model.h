@@ -79,6 +79,12 @@ struct model_request *model_refuse(
 void model_note(struct model_request *request, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Tells whoever follows the run something now, while this works: any value. It is live and stored nowhere, so that it is
+ * lost where nobody listens, and within bounds (docs/tools.md#streaming): it may be left out. No middleware sees it.
+ * Nothing waits for it. model_streams: somebody listens, which spares making a value in vain. */
+void model_stream(const struct model_request *request, const struct value *value);
+bool model_streams(const struct model_request *request);
+
 /* As turn_interrupt, from modify_model_request and wrap_model_call: on NULL return NULL at once.
  * No layer can catch it, and the whole call runs again with the answers. All hooks of one
  * call share them, in the order in which they ask. */

@@ -67,9 +67,7 @@ struct tool_result *tool_goto(
 /* As model_note. */
 void tool_note(struct tool_request *request, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Tells whoever follows the run something now, while this works: any value. It is live and stored nowhere, so that it is
- * lost where nobody listens, and within bounds (docs/tools.md#streaming): it may be left out. No middleware sees it.
- * Nothing waits for it. tool_streams: somebody listens, which spares making a value in vain. */
+/* As model_stream, model_streams. */
 void tool_stream(const struct tool_request *request, const struct value *value);
 bool tool_streams(const struct tool_request *request);
 /* The (first) tool message of result that answers this call, or NULL. */

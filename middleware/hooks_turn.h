@@ -48,6 +48,10 @@ const struct value *turn_fail(struct turn *turn, const char *type, const char *f
 void turn_note(struct turn *turn, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* As model_stream, model_streams. */
+void turn_stream(struct turn *turn, const struct value *value);
+bool turn_streams(struct turn *turn);
+
 /* Asks a model, outside the user's token stream. request: {model?, system_prompt?,
  * messages, tools?, tool_choice?, response_format?, model_settings?, task?}; task "moderation":
  * the last message is judged, and the answer's text is {flagged, categories,

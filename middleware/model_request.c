@@ -110,6 +110,24 @@ model_left_ms(const struct model_request *request)
 	return backend->left_ms == NULL ? UINT64_MAX : backend->left_ms(backend->arg);
 }
 
+bool
+model_streams(const struct model_request *request)
+{
+	const struct model_backend *backend = request->run->backend;
+
+	return backend->streams != NULL && backend->streams(backend->arg);
+}
+
+void
+model_stream(const struct model_request *request, const struct value *value)
+{
+	const struct model_backend *backend = request->run->backend;
+
+	if (backend->stream != NULL)
+		backend->stream(backend->arg, model_middleware(request),
+		    value != NULL ? value : value_nil());
+}
+
 const char *
 model_middleware(const struct model_request *request)
 {

@@ -116,7 +116,8 @@ tool_stream(const struct tool_request *request, const struct value *value)
 	const struct tool_backend *backend = request->run->backend;
 
 	if (backend->stream != NULL)
-		backend->stream(backend->arg, value);
+		backend->stream(backend->arg, tool_middleware(request),
+		    value != NULL ? value : value_nil());
 }
 
 const char *

@@ -60,12 +60,12 @@ void worker_destroy(struct worker **worker_p);
 void worker_progress(
     struct worker_call *call, const char *kind, const struct value *body);
 
-/* Whether what is told with worker_stream now is sent: somebody listens, and this call has not told too much in this
- * second (STREAM_VALUES_MAX, STREAM_BYTES_MAX). */
+/* Whether what is told with worker_stream now is sent: somebody listens, and this call has not told too much (telling.h). */
 bool worker_streams(struct worker_call *call);
-/* A PROGRESS of kind "custom": value is what a tool or a wrap tells whoever follows the run, live, and not stored. Left out
- * where worker_streams says so, or when it is larger than STREAM_VALUE_BYTES_MAX. */
-void worker_stream(struct worker_call *call, const struct value *value);
+/* A PROGRESS of kind "custom": value is what a tool, or a hook of middleware (else NULL), tells whoever follows the run, live,
+ * and not stored. Left out where worker_streams says so, or when it is too large. */
+void worker_stream(
+    struct worker_call *call, const char *middleware, const struct value *value);
 
 /* Makes a call through the broker from inside a call (a middleware's model call); as
  * caller_call. Its id is equal each time that call runs, wherever: it is flagged RESEND when

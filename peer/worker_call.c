@@ -1,11 +1,7 @@
 /* What a call tells, and asks of its worker. */
 #include <stdio.h>
 
-#include "bounds.h"
-#include "log.h"
 #include "worker_private.h"
-
-#define CUSTOM "custom" /* the kind */
 
 static struct job *
 job_of(struct worker_call *call)
@@ -38,99 +34,62 @@ topic_of(const struct worker_call *call, const char *kind, struct topic *topic)
 	return topic->text;
 }
 
-/* Takes packet. */
-static void
-send_progress(struct worker_call *call, const char *topic, struct packet *packet)
-{
-	const struct header header = {
-		.type = MSG_PROGRESS,
-		.call_id = call->header->call_id,
-		.run = call->header->run,
-		.seq = job_of(call)->seq,
-		.topic = topic,
-	};
-	struct parts bodies = { .count = 0 };
-
-	parts_add_packet(&bodies, packet);
-	links_send(call->worker->links, progress_link(call), &header, &bodies);
-}
-
 void
 worker_progress(struct worker_call *call, const char *kind, const struct value *body)
 {
-	struct packet packet = { 0 };
 	struct topic topic;
+	struct header header = {
+		.type = MSG_PROGRESS,
+		.call_id = call->header->call_id,
+		.run = call->header->run,
+		.topic = topic_of(call, kind, &topic),
+	};
+	struct parts bodies = { .count = 0 };
+	struct packet packet = { 0 };
+	uint32_t link;
 
 	if (call->worker == NULL)
 		return;
-	job_of(call)->seq++;
-	if (!links_wants(
-		call->worker->links, progress_link(call), topic_of(call, kind, &topic)))
+	header.seq = ++job_of(call)->seq;
+	link = progress_link(call);
+	if (!links_wants(call->worker->links, link, header.topic))
 		return;
 	value_pack(&packet, body);
-	send_progress(call, topic.text, &packet);
+	parts_add_packet(&bodies, &packet);
+	links_send(call->worker->links, link, &header, &bodies);
 }
-
-/* --- what a call tells on purpose -------------------------------------------------------- */
 
 bool
 worker_streams(struct worker_call *call)
 {
-	struct job *job = job_of(call);
 	struct topic topic;
-	uint64_t second;
 
-	if (call->worker == NULL || (call->header->flags & WIRE_STREAM) == 0 ||
-	    !links_wants(
-		call->worker->links, progress_link(call), topic_of(call, CUSTOM, &topic)))
-		return false;
-	second = loop_now_ms(call->worker->loop) / 1000;
-	if (second != job->streamed.second) {
-		job->streamed.second = second;
-		job->streamed.values = 0;
-		job->streamed.bytes = 0;
-	}
-	return job->streamed.values < STREAM_VALUES_MAX &&
-	       job->streamed.bytes < STREAM_BYTES_MAX;
-}
-
-static void
-pack_told(
-    const struct worker_call *call, struct packet *packet, const struct value *value)
-{
-	const struct value *tool_call = value_get(call->request, "tool_call");
-	struct arena *arena = arena_new();
-
-	value_pack(packet,
-	    value_map(arena, "kind", value_str(arena, CUSTOM), "run",
-		value_get(call->request, "run"), "thread",
-		value_get(call->request, "thread"), "agent",
-		value_get(call->profile, "agent"), "step",
-		value_int(arena, (int64_t)call->header->step), "tool",
-		value_get(tool_call, "name"), "tool_call_id", value_get(tool_call, "id"),
-		"value", value != NULL ? value : value_nil(), NULL));
-	arena_destroy(&arena);
+	return call->worker != NULL &&
+	       links_wants(call->worker->links, progress_link(call),
+		   topic_of(call, TELLING_KIND, &topic)) &&
+	       telling_may(&job_of(call)->telling, loop_now_ms(call->worker->loop));
 }
 
 void
-worker_stream(struct worker_call *call, const struct value *value)
+worker_stream(struct worker_call *call, const char *middleware, const struct value *value)
 {
-	struct packet packet = { 0 };
-	struct topic topic;
+	const struct value *tool_call = value_get(call->request, "tool_call");
+	struct arena *arena;
 
-	if (!worker_streams(call))
+	if (!worker_streams(call) || !telling_takes(&job_of(call)->telling,
+					 loop_now_ms(call->worker->loop), value))
 		return;
-	pack_told(call, &packet, value);
-	job_of(call)->seq++;
-	job_of(call)->streamed.values++;
-	job_of(call)->streamed.bytes += packet.size;
-	if (packet.size <= STREAM_VALUE_BYTES_MAX) {
-		send_progress(call, topic_of(call, CUSTOM, &topic), &packet);
-	} else {
-		log_debug("call=%s streams a value of %zu bytes: left out",
-		    call->header->call_id, packet.size);
-		packet_release(&packet);
-	}
+	arena = arena_new();
+	worker_progress(call, TELLING_KIND,
+	    value_map(arena, "kind", value_str(arena, TELLING_KIND), "run",
+		value_get(call->request, "run"), "thread",
+		value_get(call->request, "thread"), "agent",
+		value_get(call->profile, "agent"), "step",
+		value_int(arena, (int64_t)call->header->step), "middleware",
+		middleware != NULL ? value_str(arena, middleware) : NULL, "tool",
+		value_get(tool_call, "name"), "tool_call_id", value_get(tool_call, "id"),
+		"value", value, NULL));
+	arena_destroy(&arena);
 }
 
 /* Whoever had this call before us may have made the same calls, by another broker perhaps. */

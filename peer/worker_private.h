@@ -6,6 +6,7 @@
 #include "id_table.h"
 #include "outbox.h"
 #include "profiles.h"
+#include "telling.h"
 #include "worker.h"
 
 struct job;
@@ -33,11 +34,7 @@ struct job {
 	struct fiber *fiber;
 	uint32_t link; /* by which it came */
 	uint64_t seq;  /* of PROGRESS */
-	struct {
-		uint64_t second; /* of the loop's time */
-		unsigned values;
-		size_t bytes;
-	} streamed;
+	struct telling telling;
 	bool goes_on; /* elsewhere: it was stopped for that */
 	struct id_key key;
 };

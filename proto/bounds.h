@@ -257,7 +257,7 @@
 #define TOOL_TIMEOUT_MS 60000u /* of a command tool, unless its file says otherwise */
 /* From SIGTERM to SIGKILL, unless its file says otherwise; a cancel waits for it. */
 #define TOOL_GRACE_MS 200u
-/* What a call tells who listens to its run (worker_stream): each value, and within a second. */
+/* What a call tells who listens to its run (peer/telling.h): each value, and within a second. */
 #define STREAM_VALUE_BYTES_MAX (64u << 10)
 #define STREAM_VALUES_MAX 1000u
 #define STREAM_BYTES_MAX (1u << 20)

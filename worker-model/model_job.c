@@ -362,6 +362,18 @@ on_store(void *arg, const struct value *op)
 	return store_wish_send(job->call, op, ++job->store_calls, on_left(job));
 }
 
+static bool
+on_streams(void *arg)
+{
+	return worker_streams(((struct model_job *)arg)->call);
+}
+
+static void
+on_stream(void *arg, const char *middleware, const struct value *value)
+{
+	worker_stream(((struct model_job *)arg)->call, middleware, value);
+}
+
 /* What the request is based on is not here. The fault is for who does not know what that means. */
 static const struct value *
 whole_body(struct arena *arena)
@@ -383,6 +395,8 @@ run_chain(const struct model_world *world, struct worker_call *call)
 		.dialect = on_dialect,
 		.store = on_store,
 		.left_ms = on_left,
+		.streams = on_streams,
+		.stream = on_stream,
 		.arg = &job };
 	const struct value *body;
 	struct kept_chain *kept;

@@ -161,14 +161,14 @@ on_streams(void *arg)
 }
 
 static void
-on_stream(void *arg, const struct value *value)
+on_stream(void *arg, const char *middleware, const struct value *value)
 {
 	const struct job *job = arg;
 
 	if (job->world->told != NULL)
 		job->world->told(value);
 	else if (job->call != NULL)
-		worker_stream(job->call, value);
+		worker_stream(job->call, middleware, value);
 }
 
 static const struct value *

@@ -325,6 +325,35 @@ runtime_note(lua_State *L)
 	return 0;
 }
 
+static bool
+is_heard(struct lua_call *call)
+{
+	return call->turn != NULL    ? turn_streams(call->turn)
+	       : call->model != NULL ? model_streams(call->model)
+				     : tool_streams(call->tool);
+}
+
+static int
+runtime_stream(lua_State *L)
+{
+	struct lua_call *call = vm_data(L);
+	const struct value *value;
+
+	drop_self(L);
+	luaL_checkany(L, 1);
+	if (!is_heard(call))
+		return 0;
+	value = values_take(L, 1, "what is streamed");
+	if (call->turn != NULL)
+		turn_stream(call->turn, value);
+	else if (call->model != NULL)
+		model_stream(call->model, value);
+	else
+		tool_stream(call->tool, value);
+	vm_check_memory(L);
+	return 0;
+}
+
 static int
 runtime_now_ms(lua_State *L)
 {
@@ -343,6 +372,7 @@ static const struct luaL_Reg runtime_functions[] = {
 	{ "store", runtime_store },
 	{ "log", runtime_log },
 	{ "note", runtime_note },
+	{ "stream", runtime_stream },
 	{ "now_ms", runtime_now_ms },
 	{ NULL, NULL },
 };

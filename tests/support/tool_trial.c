@@ -50,10 +50,11 @@ on_streams(void *arg)
 }
 
 static void
-on_stream(void *arg, const struct value *value)
+on_stream(void *arg, const char *middleware, const struct value *value)
 {
 	struct tool_trial *trial = arg;
 
+	(void)middleware;
 	trial->told.arena = trial->arena;
 	value_list_add(&trial->told, value_copy(trial->arena, value));
 }

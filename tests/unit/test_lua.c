@@ -256,6 +256,41 @@ START_TEST(nothing_survives_a_call)
 }
 END_TEST
 
+static bool
+on_streams(struct turn *turn)
+{
+	return turn->arg != NULL;
+}
+
+static void
+on_stream(struct turn *turn, const struct value *value)
+{
+	struct value_list *told = turn->arg;
+
+	value_list_add(told, value);
+}
+
+/* Where nobody listens the value is not even looked at. */
+START_TEST(a_node_hook_streams)
+{
+	struct value_list told = { .arena = arena };
+	struct turn turn = { .arena = arena, .streams = on_streams, .stream = on_stream };
+
+	turn.use = lua_use(arena,
+	    "function after_model(state, runtime)\n"
+	    "  runtime.stream{done = 0.5}; runtime:stream('half'); runtime.stream(nil)\n"
+	    "  runtime.stream(function() end)\n"
+	    "end",
+	    NULL);
+	chain_node_hook(&turn, HOOK_AFTER_MODEL);
+	ck_assert_ptr_null(turn.fault);
+	turn.arg = &told;
+	chain_node_hook(&turn, HOOK_AFTER_MODEL);
+	ck_assert_has(turn.fault->message, "what is streamed");
+	ck_assert_value(arena, value_list_end(&told), "[{'done': 0.5}, 'half', null]");
+}
+END_TEST
+
 static const struct value *
 on_call_model(struct turn *turn, const struct value *request)
 {
@@ -370,6 +405,7 @@ tcase_lua(void)
 	    sizeof failures / sizeof *failures);
 	tcase_add_test(tcase, nothing_survives_a_call);
 	tcase_add_test(tcase, a_node_hook_asks_a_model_and_notes);
+	tcase_add_test(tcase, a_node_hook_streams);
 	tcase_add_test(tcase, a_node_hook_reaches_long_term_memory);
 	tcase_add_test(tcase, an_interrupt_is_answered_by_its_order);
 	return tcase;

@@ -7,7 +7,7 @@ import { Dealer } from "zeromq";
 
 const [HELLO, WELCOME, PING, PONG, CREDIT, CALL, CALL_ACK, PROGRESS, RESULT, RESULT_ACK, BUSY, CANCEL, ANNOUNCE, RELEASE,
   DRAIN, GOAWAY, BYE, ERROR, PROBE, , , , , SEEK, WANTED] = Array.from({ length: 25 }, (_, i) => i + 1);
-const RESEND = 1, ONCE = 2, STREAM = 4, QUIET = 16; // flags
+const RESEND = 1, ONCE = 2, QUIET = 16; // flags
 const NO_SESSION = 4, EXPIRED = 6, CANCELLED = 8, WORKER_LOST = 9, STUCK = 14;
 const RESEND_MS = 1000, RESEND_MS_MAX = 30000, LIVENESS_MS = 1500, DEADLINE_MS = 600000;
 const KEPT_MAX = 4096, DONE_MS = 600000, BODY_BYTES_MAX = 16 << 20, MESSAGE_MAX = 4096;
@@ -113,7 +113,7 @@ function decode(frame) {
   }
   for (const name of REQUIRED[frame[3]] ?? []) if (head[name] === undefined) throw new Error(`no ${name}`);
   return { kind: frame[3], once: Boolean(frame[4] & ONCE), again: Boolean(frame[4] & RESEND),
-    streams: Boolean(frame[4] & STREAM), ...head };
+    ...head };
 }
 
 // Required arguments and their types, not deeper.
@@ -162,7 +162,6 @@ class Call {
   constructor(head) {
     this.id = head.call_id;
     this.once = head.once;
-    this.streams = head.streams;
     this.topic = `run.${head.run ?? "-"}.custom`;
     this.idempotencyKey = head.idempotency_key ?? head.call_id;
   }
@@ -180,7 +179,7 @@ class Call {
   // Tells value, anything that JSON has, to whoever follows the run now: live, stored nowhere, and within bounds.
   stream(value) {
     const broker = [...this.brokers].find((each) => !this.unwanted.has(each) && each.wants(this.topic));
-    if (!this.streams || this.result || !broker) return;
+    if (this.result || !broker) return;
     const told = this.#told, second = Math.floor(now() / 1000);
     if (second !== told.second) Object.assign(told, { second, values: 0, bytes: 0 });
     if (told.values >= VALUES_MAX || told.bytes >= VALUES_BYTES_MAX) return;

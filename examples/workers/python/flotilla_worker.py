@@ -12,7 +12,7 @@ import msgpack, zmq, zmq.asyncio
 
 (HELLO, WELCOME, PING, PONG, CREDIT, CALL, CALL_ACK, PROGRESS, RESULT, RESULT_ACK, BUSY, CANCEL, ANNOUNCE,
  RELEASE, DRAIN, GOAWAY, BYE, ERROR, PROBE, OFFER, WITHDRAW, EVENT, STATS, SEEK, WANTED) = range(1, 26)
-RESEND, ONCE, STREAM, QUIET = 1, 2, 4, 16  # flags
+RESEND, ONCE, QUIET = 1, 2, 16  # flags
 NO_SESSION, EXPIRED, CANCELLED, WORKER_LOST, STUCK = 4, 6, 8, 9, 14
 RESEND_S, RESEND_S_MAX, LIVENESS_S, DEADLINE_MS, KEPT_MAX, DONE_S = 1, 30, 1.5, 600000, 4096, 600
 BODY_BYTES_MAX, MESSAGE_MAX = 16 << 20, 4096
@@ -154,7 +154,7 @@ class Call:
     """One call of a tool, its first argument. A tool in a thread looks at `cancelled` now and then."""
 
     def __init__(self, head, flags):
-        self.id, self.once, self.streams = head["call_id"], flags & ONCE, flags & STREAM
+        self.id, self.once = head["call_id"], flags & ONCE
         self.topic, self.second, self.seq = f"run.{head.get('run', '-')}.custom", 0, 0
         self.idempotency_key = head.get("idempotency_key", self.id)
         self.cancelled, self.code, self.task = threading.Event(), 0, None  # code: why it was stopped
@@ -180,7 +180,7 @@ class Call:
 
     def stream(self, value):
         """Tells value, anything that JSON has, to whoever follows the run now: live, stored nowhere, and within bounds."""
-        if not self.streams or not any(broker.wants(self.topic) for broker in [*self.brokers]):
+        if not any(broker.wants(self.topic) for broker in [*self.brokers]):
             return
         if (second := int(time.monotonic())) != self.second:
             self.second, self.values, self.bytes = second, 0, 0
