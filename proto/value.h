@@ -75,13 +75,15 @@ const struct value *value_printf(struct arena *arena, const char *format, ...)
  * NULL are left out. Keys are copied, values shared. */
 const struct value *value_map(struct arena *arena, ...);
 
-/* A string that is the same each time, as a constant: no arena holds it. */
+/* A string that is the same each time, as a constant: no arena holds it. By way of a variable: where all of
+ * an initializer is constants, clang 14 leaves such a string zero. */
 #define VALUE_TEXT(literal)                                                              \
 	__extension__({                                                                  \
 		static const struct value constant_text = { .type = VALUE_STR,           \
 			.size = sizeof(literal) - 1,                                     \
 			.text = (literal) };                                             \
-		&constant_text;                                                          \
+		const struct value *here = &constant_text;                               \
+		here;                                                                    \
 	})
 
 /* Returns a map of the count pairs, without those whose value is NULL; keys (different ones) and
