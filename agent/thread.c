@@ -185,8 +185,8 @@ static void
 restore_range(
     struct thread *thread, const struct value *stored, const struct value *range)
 {
-	int64_t n = (int64_t)value_number(value_at(range, 0), 0);
-	int64_t last = (int64_t)value_number(value_at(range, 1), -1);
+	int64_t n = value_whole(value_at(range, 0), 0);
+	int64_t last = value_whole(value_at(range, 1), -1);
 	size_t count = value_size(stored);
 
 	for (; n >= 0 && n <= last && (size_t)n < count && thread->count < count; n++) {

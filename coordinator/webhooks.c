@@ -211,8 +211,8 @@ webhooks_sweep(struct coordinator *coordinator, unsigned shard)
 
 			if (run != NULL)
 				start(coordinator, shard, run,
-				    (uint64_t)value_number(value_at(taken, i + 1), 0),
-				    (int64_t)value_number(value_at(taken, 0), 0));
+				    (uint64_t)value_whole(value_at(taken, i + 1), 0),
+				    value_whole(value_at(taken, 0), 0));
 		}
 	arena_destroy(&arena);
 }

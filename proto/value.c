@@ -1,6 +1,7 @@
 #include "value.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "key_index.h"
@@ -8,6 +9,7 @@
 
 /* Powers of two: exact as a double, which INT64_MAX is not. */
 #define INT64_BELOW 0x1p63
+#define WHOLE_MAX 0x1p53
 
 static const struct value nil = { .type = VALUE_NIL };
 static const struct value truth = { .type = VALUE_BOOL, .boolean = true };
@@ -302,6 +304,18 @@ value_number(const struct value *value, double otherwise)
 	if (value_is(value, VALUE_INT))
 		return (double)value->integer;
 	return value_is(value, VALUE_FLOAT) ? value->real : otherwise;
+}
+
+int64_t
+value_whole(const struct value *value, int64_t otherwise)
+{
+	double real = value_number(value, (double)otherwise);
+
+	if (isnan(real))
+		return otherwise;
+	return (int64_t)(real > WHOLE_MAX    ? WHOLE_MAX
+			 : real < -WHOLE_MAX ? -WHOLE_MAX
+					     : real);
 }
 
 bool

@@ -171,6 +171,8 @@ const char *value_get_text(const struct value *map, const char *key); /* or NULL
 int64_t value_get_int(const struct value *map, const char *key, int64_t otherwise);
 double value_get_number(const struct value *map, const char *key, double otherwise);
 double value_number(const struct value *value, double otherwise);
+/* The same without what is behind its point; beyond 2^53, which a double counts to, that. */
+int64_t value_whole(const struct value *value, int64_t otherwise);
 bool value_get_bool(const struct value *map, const char *key, bool otherwise);
 bool value_contains(
     const struct value *array, const char *text); /* a string among the items */

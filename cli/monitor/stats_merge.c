@@ -49,8 +49,8 @@ merge_values(struct arena *arena, enum merge how, const struct value *one,
 		return value_is_nil(one) ? other : one;
 	if (how == MERGE_WORST)
 		return worse(one, other);
-	a = (int64_t)value_number(one, 0);
-	b = (int64_t)value_number(other, 0);
+	a = value_whole(one, 0);
+	b = value_whole(other, 0);
 	if (how == MERGE_SUM)
 		return value_int(arena, a + b);
 	if (how == MERGE_MIN)

@@ -51,8 +51,8 @@ static struct limit_pair
 used_so_far(struct turn *turn)
 {
 	return (struct limit_pair){
-		.thread = (int64_t)value_number(turn_get(turn, THREAD_COUNT), 0),
-		.run = (int64_t)value_number(turn_get(turn, RUN_COUNT), 0),
+		.thread = value_whole(turn_get(turn, THREAD_COUNT), 0),
+		.run = value_whole(turn_get(turn, RUN_COUNT), 0),
 	};
 }
 

@@ -137,7 +137,7 @@ after_agent(struct turn *turn)
 {
 	struct arena *arena = turn_arena(turn);
 	const char *rubric = rubric_of(turn);
-	int64_t iteration = (int64_t)value_number(turn_get(turn, ITERATIONS), 0);
+	int64_t iteration = value_whole(turn_get(turn, ITERATIONS), 0);
 	const struct value *verdict, *evaluation, *update, *message;
 
 	if (rubric == NULL)

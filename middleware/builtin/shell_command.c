@@ -228,7 +228,7 @@ set_up(struct shell_session *session, struct arena *arena, struct shell_output *
 		.lines_max =
 		    (uint64_t)value_get_int(session->settings, "max_output_lines", 100),
 		.bytes_max =
-		    value_is_nil(bytes) ? UINT64_MAX : (uint64_t)value_number(bytes, 0),
+		    value_is_nil(bytes) ? UINT64_MAX : (uint64_t)value_whole(bytes, 0),
 		.is_whole =
 		    value_size(value_get(session->settings, "redaction_rules")) > 0,
 	};

@@ -101,7 +101,7 @@ struct verdict {
 static int64_t
 count_of(struct turn *turn, const char *field, const char *key)
 {
-	return (int64_t)value_number(value_get(turn_get(turn, field), key), 0);
+	return value_whole(value_get(turn_get(turn, field), key), 0);
 }
 
 static void

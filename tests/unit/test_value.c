@@ -102,6 +102,11 @@ START_TEST(what_was_put_in_is_found)
 	ck_assert_int_eq(value_get_int(map, "n", 0), INT64_MIN);
 	ck_assert_double_eq(value_get_number(map, "f", 0), 0.5);
 	ck_assert_double_eq(value_number(number(3), 0), 3);
+	ck_assert_int_eq(value_whole(NULL, 7), 7);
+	ck_assert_int_eq(value_whole(value_float(arena, -2.5), 7), -2);
+	ck_assert_int_eq(value_whole(value_float(arena, NAN), 7), 7);
+	ck_assert_int_eq(value_whole(value_float(arena, 1e300), 7), (int64_t)1 << 53);
+	ck_assert_int_eq(value_whole(number(INT64_MIN), 7), -((int64_t)1 << 53));
 	ck_assert(value_get_bool(map, "yes", false));
 	ck_assert_uint_eq(value_size(value_get(map, "items")), 4);
 	ck_assert(value_contains(value_get(map, "items"), "z\xc3\xa9ro"));
