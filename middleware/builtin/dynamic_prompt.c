@@ -83,8 +83,9 @@ name_flaw(struct arena *arena, const char *name)
 	if (i == PLAIN ||
 	    (path != NULL && !is(name, size, CONTEXT) && !is(name, size, STATE)))
 		return unknown_flaw(arena, name, size);
-	if (path != NULL && (path[0] == '.' || path[strlen(path) - 1] == '.' ||
-				path[0] == '\0' || strstr(path, "..") != NULL))
+	if (path != NULL &&
+	    (path[0] == '\0' || path[0] == '.' || path[strlen(path) - 1] == '.' ||
+		strstr(path, "..") != NULL))
 		return arena_printf(arena, "{%s} has a part without a name", name);
 	if (!is(name, size, STATE))
 		return NULL;

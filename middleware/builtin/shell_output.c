@@ -61,10 +61,13 @@ find(const struct packet *line, const char *marker)
 static const char *
 find_end(struct shell_output *output, unsigned stream, const struct packet *line)
 {
-	const char *marker = find(line, output->marker), *end = line->data + line->size;
-	const char *at = marker == NULL ? end : marker + strlen(output->marker);
+	const char *marker = find(line, output->marker), *at, *end;
 	int status = 0;
 
+	if (marker == NULL)
+		return NULL;
+	at = marker + strlen(output->marker);
+	end = line->data + line->size;
 	if (at == end || *at++ != ':' || (stream == 0) == (at == end))
 		return NULL;
 	for (; at < end && isdigit((unsigned char)*at) && status < 1000; at++)

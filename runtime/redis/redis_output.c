@@ -70,7 +70,7 @@ const char *
 redis_output_next(const struct redis_output *output, size_t *size_r)
 {
 	*size_r = output->size - output->sent;
-	return output->bytes + output->sent;
+	return *size_r == 0 ? NULL : output->bytes + output->sent;
 }
 
 void

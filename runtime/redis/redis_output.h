@@ -17,7 +17,7 @@ struct redis_output {
 void redis_output_add(
     struct redis_output *output, const struct redis_arg *args, size_t count);
 
-/* Lends what is to be sent next; *size_r 0 for nothing. Valid until the next add or done. */
+/* Lends what is to be sent next; NULL and *size_r 0 for nothing. Valid until the next add or done. */
 const char *redis_output_next(const struct redis_output *output, size_t *size_r);
 
 /* So many bytes of that have gone. */

@@ -110,7 +110,8 @@ check_flags(const char *command, const char *help, const char *rows)
 
 	for (line = help; line != NULL; line = next) {
 		next = strchr(line, '\n');
-		next += next != NULL;
+		if (next != NULL)
+			next++;
 		line += strspn(line, " ");
 		if (line[0] == '-' && line[1] != '-' && line[2] == ',')
 			line += 4;
