@@ -306,7 +306,7 @@ play_paused(struct scene *scene)
 	ck_assert_str_eq(
 	    play_run(scene, "careful", "r5", "t", "resume", "null"), "success");
 	ck_assert_str_eq(
-	    play_run(scene, "careful", "r6", "t", "resume", "null"), "error");
+	    play_run(scene, "careful", "r6", "t", "resume", "\"so\""), "error");
 	ck_assert_ptr_nonnull(strstr(error_of(scene, "r6", "t"), "no interrupt"));
 	ck_assert_uint_eq(messages_of(scene, "t"), 8);
 }

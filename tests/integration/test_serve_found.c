@@ -165,9 +165,9 @@ START_TEST(agents_are_found_as_assistants_are)
 	ck_assert_str_eq(agents_found("{'name': 'ALKE'}"), "talker ");
 	ck_assert_str_eq(
 	    agents_found("{'name': 'ER', 'sort_by': 'name', 'sort_order': 'asc'}"),
-	    "approver hanger talker ");
-	ck_assert_str_eq(
-	    agents_found("{'name': 'er', 'sort_by': 'name'}"), "talker hanger approver ");
+	    "approver hanger talker teller ");
+	ck_assert_str_eq(agents_found("{'name': 'er', 'sort_by': 'name'}"),
+	    "teller talker hanger approver ");
 	ck_assert_str_eq(agents_found("{'name': 'talker', 'metadata': {'created_by': "
 				      "'system'}}"),
 	    "talker ");
