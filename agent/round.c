@@ -34,9 +34,10 @@ round_messages(
 {
 	const struct value *round = round_of(head);
 	struct value_list list = { .arena = arena };
-	size_t i;
+	size_t done, i;
 
-	if (round == NULL || messages == NULL)
+	/* What a whole round writes, and which has failed for all that, does not fit. */
+	if (round == NULL || messages == NULL || round_calls(head, &done) == done)
 		return messages;
 	value_list_add_all(&list, messages);
 	for (i = 0; i < value_size(round); i++)

@@ -6,7 +6,8 @@
 #include "value.h"
 
 /* messages, those of the thread of that head (NULL: none), and behind them the ones that calls of its round have answered already, which
- * have no id yet: LangGraph shows what finished tasks have written before their step is done (semantics.md 2.3). In arena. */
+ * have no id yet: LangGraph shows what finished tasks have written before their step is done (semantics.md 2.3). Not of a round whose calls are
+ * all done: it has failed of what they write together. In arena. */
 const struct value *round_messages(
     struct arena *arena, const struct value *head, const struct value *messages);
 
