@@ -1,4 +1,5 @@
 /* memory_commands: the commands of Redis that the Lua of store/ uses, on arrays. */
+#include <ctype.h>
 #include <luajit-2.1/lauxlib.h>
 #include <stdlib.h>
 
@@ -39,10 +40,37 @@ memory_answer_item(lua_State *lua, const struct item *item)
 	return 1;
 }
 
+/* Nearly all are counts and times, below 10^15: the C library takes a tenth of all time for them. */
+#define DIGITS_MAX 15
+
 double
 memory_number_of(const struct bytes *bytes)
 {
-	return strtod(bytes->data, NULL);
+	int64_t number = 0;
+	size_t i;
+
+	for (i = 0;
+	     i < bytes->size && i < DIGITS_MAX && isdigit((unsigned char)bytes->data[i]);
+	     i++)
+		number = number * 10 + (bytes->data[i] - '0');
+	return i > 0 && i == bytes->size ? (double)number : strtod(bytes->data, NULL);
+}
+
+size_t
+memory_print(char text[static NUMBER_BYTES], double number)
+{
+	char digits[DIGITS_MAX];
+	size_t count = 0, i;
+	int64_t rest;
+
+	if (!(number >= 1 && number < 1e15) || number != (double)(int64_t)number)
+		return (size_t)snprintf(text, NUMBER_BYTES, "%.17g", number);
+	for (rest = (int64_t)number; rest > 0; rest /= 10)
+		digits[count++] = (char)('0' + rest % 10);
+	for (i = 0; i < count; i++)
+		text[i] = digits[count - 1 - i];
+	text[count] = '\0';
+	return count;
 }
 
 /* --- hashes ---------------------------------------------------------------------------- */

@@ -227,11 +227,11 @@ memory_do_zscore(struct redis_memory *memory, lua_State *lua)
 {
 	const struct item *item =
 	    memory_item_of(memory_key_of(memory, lua, KIND_ZSET), &memory->args[2]);
-	char text[32];
+	char text[NUMBER_BYTES];
 
 	if (item == NULL)
 		return memory_answer_item(lua, NULL);
-	snprintf(text, sizeof text, "%.17g", item->score);
+	memory_print(text, item->score);
 	lua_pushstring(lua, text);
 	return 1;
 }

@@ -8,6 +8,7 @@
 
 #define MEMORY_KEYS_MAX 128u /* a power of two */
 #define MEMORY_ARGS_MAX 128
+#define NUMBER_BYTES 32 /* of a printed one */
 
 struct bytes {
 	const char *data;
@@ -51,7 +52,7 @@ struct redis_memory {
 	struct dataset now, copy;
 	bool copied;
 	struct bytes args[MEMORY_ARGS_MAX];
-	char numbers[MEMORY_ARGS_MAX][32];
+	char numbers[MEMORY_ARGS_MAX][NUMBER_BYTES];
 	size_t arg_count;
 };
 
@@ -68,6 +69,8 @@ bool memory_same(const struct bytes *a, const struct bytes *b);
 bool memory_says(const struct bytes *bytes, const char *text);
 struct bytes memory_keep(struct redis_memory *memory, const struct bytes *bytes);
 double memory_number_of(const struct bytes *bytes);
+/* As Redis sends a script's number, with all its digits. Returns how many bytes. */
+size_t memory_print(char text[static NUMBER_BYTES], double number);
 
 /* memory_keys.c */
 

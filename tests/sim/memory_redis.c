@@ -25,10 +25,9 @@ redis_call(lua_State *lua)
 		struct bytes *arg = &memory->args[i];
 
 		if (lua_type(lua, i + 1) == LUA_TNUMBER) {
-			/* As Redis does: a number is sent with all its digits. */
-			int size = snprintf(memory->numbers[i], sizeof memory->numbers[i],
-			    "%.17g", lua_tonumber(lua, i + 1));
-			*arg = (struct bytes){ memory->numbers[i], (size_t)size };
+			arg->data = memory->numbers[i];
+			arg->size =
+			    memory_print(memory->numbers[i], lua_tonumber(lua, i + 1));
 		} else if (lua_type(lua, i + 1) == LUA_TSTRING) {
 			arg->data = lua_tolstring(lua, i + 1, &arg->size);
 		} else {
