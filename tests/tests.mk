@@ -185,6 +185,7 @@ $(BUILD)/small-worker: $(BUILD)/tests/servers/small_worker.o $(library)
 $(BUILD)/outcome-worker: $(BUILD)/tests/servers/outcome_worker.o $(support) $(library)
 	$(link) -rdynamic -Wl,--whole-archive $(library) -Wl,--no-whole-archive -o $@ $< $(support) $(LDLIBS) $(CHECK_LIBS)
 
+$(BUILD)/probe.so: NO_PIE :=
 $(BUILD)/probe.so: $$(call objects,tests/conformance/probe) $(BUILD)/tests/support/probe_log.o
 	$(link) -shared -o $@ $^
 

@@ -11,29 +11,19 @@ FUZZ      ?= $(fuzz_names)
 SECONDS_EACH ?= 10
 SEED      ?= 0
 
-fuzz_objects := $(BUILD)/fuzz/objects
-fuzz_archive := $(BUILD)/fuzz/libfuzzed.a
-fuzz_sanitize := address,undefined
-# All of ours but the programs' main(), and of the command line what a fuzzer needs; q: two programs may have files of one name.
-fuzz_cli := $(addprefix cli/,asks.c fleet_file.c show.c show_field.c tame.c interrupts/actions.c interrupts/decide.c \
-  serve/assistant_body.c serve/command_body.c serve/streams/frames.c serve/streams/frames_calls.c serve/nul.c serve/run_body.c serve/shape.c \
-  serve/streams/speech.c serve/access/tenant_name.c serve/access/token.c serve/access/token_key.c threads/state.c)
-fuzz_sources = $(filter-out %/main.c,$(wildcard $(addsuffix /*.c,$(SHARED) broker coordinator worker-model worker-tools))) $(fuzz_cli) \
-  tests/support/scripted_frames.c
+# From the objects of the sanitized tests: fuzzers are always built with SAN=1, in build/san/fuzz.
+ifndef SAN
+.PHONY: fuzzers fuzz-corpus
+fuzz fuzzers fuzz-corpus:
+	@$(MAKE) --no-print-directory SAN=1 $@
+else
+$(BUILD)/tests/fuzz/%.o: CFLAGS := $(CFLAGS)
+$(BUILD)/tests/fuzz/%.o: TRACED := $(TRACED)
 
-$(fuzz_objects)/%.o: %.c
+fuzz_helpers = $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/fuzz/fuzz_%,$(wildcard tests/fuzz/*.c)))
+$(BUILD)/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $$(fuzz_helpers) $(programs) $(support) $(library)
 	@mkdir -p $(@D)
-	$(FUZZ_CC) -std=c11 -D_GNU_SOURCE $(include_flags) $(cli_flags) -g1 -O1 \
-	  -fsanitize=fuzzer-no-link,$(fuzz_sanitize) -fno-sanitize-recover=undefined -MMD -MP -c -o $@ $<
-FUZZ_CC ?= clang
-
-fuzzed = $(patsubst %.c,$(fuzz_objects)/%.o,$(fuzz_sources)) $(LUA_OBJECTS)
-$(fuzz_archive): $$(fuzzed) $$(call unlike,$$@,$$(fuzzed))
-	$(call archive,qcs,$(fuzzed))
-
-fuzz_helpers = $(patsubst %.c,$(fuzz_objects)/%.o,$(filter-out tests/fuzz/fuzz_%,$(wildcard tests/fuzz/*.c)))
-$(BUILD)/fuzz/fuzz_%: $(fuzz_objects)/tests/fuzz/fuzz_%.o $$(fuzz_helpers) $(fuzz_archive)
-	$(FUZZ_CC) -fsanitize=fuzzer,$(fuzz_sanitize) $(fuzz_link) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(link) -fsanitize=fuzzer $(fuzz_link) -o $@ $^ $(LDLIBS)
 
 # What the store asks Redis is answered by the fuzzer.
 $(BUILD)/fuzz/fuzz_catalog: fuzz_link = -Wl,--wrap=redis_call,--wrap=redis_trouble
@@ -66,3 +56,4 @@ fuzz: deps
 
 fuzz-corpus: fuzzers
 	tests/fuzz/merge.sh $(BUILD)/fuzz $(FUZZ)
+endif
