@@ -36,13 +36,13 @@ check_fields(struct arena *arena, const struct value *fields)
 }
 
 static void
-check_body(struct arena *arena, const struct value *body, bool is_paused, int64_t version)
+check_body(struct arena *arena, const struct value *body, bool goes_on, int64_t version)
 {
 	const struct run_place place = { .thread = "t",
 		.run = "r",
-		.is_stateless = !is_paused && version == 0,
-		.is_paused = is_paused,
-		.next = is_paused ? "tools" : NULL,
+		.is_stateless = !goes_on && version == 0,
+		.goes_on = goes_on,
+		.next = goes_on ? "tools" : NULL,
 		.version = version };
 	struct run_body read;
 	const char *wrong = run_body_read(arena, body, &place, 1000, &read);

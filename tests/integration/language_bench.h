@@ -11,7 +11,8 @@
 struct language {
 	const char *program, *file;
 	const char *tool, *args, *answer;
-	const char *more;       /* a worker with the tools `ask`, `pay`, `gate`, `told`, `note`, `odd` */
+	const char *
+	    more; /* a worker with the tools `ask`, `pay`, `gate`, `told`, `note`, `odd` */
 	const char *middleware; /* of the agent, JSON */
 };
 
