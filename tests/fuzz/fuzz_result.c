@@ -184,6 +184,8 @@ check_state(struct run *run)
 	check_readable(arena, state_fields(run->state, arena));
 	for (i = 0; i < run->events.count; i++)
 		check_readable(arena, run->events.items[i]);
+	if (run->round != NULL) /* what a failure has left of it, too */
+		check_readable(arena, value_map(arena, "head", run->round, NULL));
 	state_digest(run->state, (uint8_t[DIGEST_BYTES]){ 0 });
 	state_committed(run->state);
 	arena_destroy(&arena);
@@ -262,6 +264,7 @@ advance(struct run *run)
 			require(
 			    run->fault != NULL && run->fault->type[0] != '\0' &&
 			    utf8_valid(run->fault->message, strlen(run->fault->message)));
+		run_round_end(run, go == GO_FAIL);
 		check_state(run);
 		arena_destroy(&run->scratch);
 		state_compact(run->state);
