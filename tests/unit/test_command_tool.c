@@ -17,6 +17,9 @@
 TCase *tcase_command_tool(void);
 
 #define HEAD "name: t\ndescription: d\n"
+#define CAT_A HEAD "parameters: {properties: {a: {}}}\ncommand: [cat]\ninput: \"{a}\"\n"
+#define ECHO_RUN                                                                         \
+	HEAD "command: echo \"${FLOTILLA_STATE-none} ${FLOTILLA_CONTEXT-none}\"\n"
 
 static struct tool_trial trial;
 static struct arena *arena;
@@ -85,12 +88,9 @@ static const struct {
 	       "command: [cat]\n",
 	    "{\"m\": 2}", "{\"n\":5,\"m\":2}" },
 	{ HEAD "command: [cat]\ninput: none\n", "{\"a\": 1}", "" },
-	{ HEAD "parameters: {properties: {a: {}}}\ncommand: [cat]\ninput: \"{a}\"\n",
-	    "{\"a\": \"x\\ny\\n\\n\"}", "x\ny\n" },
-	{ HEAD "parameters: {properties: {a: {}}}\ncommand: [cat]\ninput: \"{a}\"\n",
-	    "{\"a\": [1]}", "[1]" },
-	{ HEAD "parameters: {properties: {a: {}}}\ncommand: [cat]\ninput: \"{a}\"\n",
-	    "{}", "" },
+	{ CAT_A, "{\"a\": \"x\\ny\\n\\n\"}", "x\ny\n" },
+	{ CAT_A, "{\"a\": [1]}", "[1]" },
+	{ CAT_A, "{}", "" },
 	{ HEAD "parameters: {properties: {a: {}, b: {}, c: {default: 9}}}\n"
 	       "command: [printf, --, '<%s>', '{a}', '{b}', 'x{c}']\n",
 	    "{\"a\": \"$(id); `id` && *\"}", "<$(id); `id` && *><x9>" },
@@ -182,19 +182,12 @@ END_TEST
 /* Each only where the file asks for it. */
 START_TEST(tells_a_program_of_the_run_what_its_file_names)
 {
-	static const char command[] =
-	    HEAD "command: echo \"${FLOTILLA_STATE-none} ${FLOTILLA_CONTEXT-none}\"\n";
-
 	trial.state = literal(arena, "{'a': {'b': [1]}, 'secret': 2}");
-	ck_assert_str_eq(content_of(command, "{}"), "none none");
-	ck_assert_str_eq(
-	    content_of(
-		arena_printf(arena, "%sreads: [a, c]\ncontext: true\n", command), "{}"),
+	ck_assert_str_eq(content_of(ECHO_RUN, "{}"), "none none");
+	ck_assert_str_eq(content_of(ECHO_RUN "reads: [a, c]\ncontext: true\n", "{}"),
 	    "{\"a\":{\"b\":[1]}} null");
 	trial.context = literal(arena, "{'user': 'ann'}");
-	ck_assert_str_eq(
-	    content_of(
-		arena_printf(arena, "%sreads: []\ncontext: true\n", command), "{}"),
+	ck_assert_str_eq(content_of(ECHO_RUN "reads: []\ncontext: true\n", "{}"),
 	    "{} {\"user\":\"ann\"}");
 }
 END_TEST
