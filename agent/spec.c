@@ -139,10 +139,11 @@ load_tool_errors(struct loader *loader, const char *path, const struct value *gi
 	    given->text, loader_hint(loader->arena, given->text, names));
 }
 
+/* *count_r: given, at least 1; what it was where there is none. */
 static int
-load_recursion_limit(struct loader *loader, const char *path, const struct value *given)
+load_count(
+    struct loader *loader, const char *path, const struct value *given, int64_t *count_r)
 {
-	loader->spec->recursion_limit = RECURSION_LIMIT;
 	if (given == NULL)
 		return 0;
 	if (!value_is(given, VALUE_INT))
@@ -150,8 +151,21 @@ load_recursion_limit(struct loader *loader, const char *path, const struct value
 		    value_article_name(given));
 	if (given->integer < 1)
 		return loader_fail(loader, path, "must be at least 1");
-	loader->spec->recursion_limit = given->integer;
+	*count_r = given->integer;
 	return 0;
+}
+
+static int
+load_recursion_limit(struct loader *loader, const char *path, const struct value *given)
+{
+	loader->spec->recursion_limit = RECURSION_LIMIT;
+	return load_count(loader, path, given, &loader->spec->recursion_limit);
+}
+
+static int
+load_max_concurrency(struct loader *loader, const char *path, const struct value *given)
+{
+	return load_count(loader, path, given, &loader->spec->max_concurrency);
 }
 
 /* Node names are checked when the graph is there. */
@@ -222,6 +236,7 @@ static const struct {
 	{ "context", load_context },
 	{ "tool_errors", load_tool_errors },
 	{ "recursion_limit", load_recursion_limit },
+	{ "max_concurrency", load_max_concurrency },
 	{ "interrupt_before", load_interrupt_before },
 	{ "interrupt_after", load_interrupt_after },
 	{ "cache", load_cache },

@@ -43,6 +43,7 @@ struct spec {
 	int64_t cache_ttl_ms; /* for so long */
 	bool debugs;          /* each step tells all it wrote, private fields too */
 	int64_t recursion_limit;
+	int64_t max_concurrency; /* calls of a round that are under way at once; 0: all */
 	const struct value *interrupt_before; /* [node name], maybe empty; "*" is
 						 spelled out */
 	const struct value *interrupt_after;

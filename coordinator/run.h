@@ -77,6 +77,7 @@ struct run {
 	bool stream;
 	struct telling telling;  /* of its hooks here */
 	int64_t recursion_limit; /* its own, or its agent's */
+	int64_t max_concurrency; /* likewise; 0: none */
 	uint64_t priority;       /* of its calls */
 	const char *tenant;      /* theirs; or NULL */
 	uint64_t last_ms;        /* its deadline, in loop_now_ms; 0: none */
@@ -321,8 +322,6 @@ enum go run_call(struct run *run, struct arena *arena, const struct run_call *ca
     const struct value **body_r);
 /* [call id]: what has been sent since the last commit, by whom ever; NULL: nobody can know. */
 const struct value *run_sent(struct run *run);
-/* Whether call id may have been sent since the last commit, by whom ever. */
-bool run_may_be_sent(const struct run *run, const char *id);
 /* Forgets of sent what no broker has (caller_is_unsent): whom the run is given to may send it as new, also
  * where it must not run twice. */
 void run_strike_unsent(struct run *run);
@@ -374,13 +373,17 @@ struct effect {
 	struct run_call call;
 	const struct value *known;   /* its outcome from before a pause, or NULL */
 	const struct value *answers; /* [value], to what it asked so far, or NULL */
-	const char *last_id;         /* of the last that was sent of it */
+	const char
+	    *last_id; /* of the last that was sent of it; before that, of the first */
 	/* Of children (run_child.c): what came of those that have ended, [map], or NULL; the one whose pause
 	 * holds the call up, {thread, child, asks_nothing?}, or NULL; what it is answered now, {id: answer}. */
 	const struct value *children, *held, *given;
 	/* {thread, child, asks_nothing, at_work}: the first child that has begun and has not come to something, as `held`; or NULL. */
 	const struct value *at_work;
 };
+
+/* Whether its last call may have been sent since the last commit, by whom ever. */
+bool run_may_be_sent(const struct run *run, const struct effect *effect);
 
 /* Sends the call until its fate is known, or its tool's policy says what becomes of it.
  * Returns as run_call; the outcome is in arena. */

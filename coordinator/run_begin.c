@@ -320,11 +320,22 @@ take_pauses(struct run *run, const struct value *options)
 
 /* What it says itself counts, as what is said to an invoke of LangGraph's. */
 static int64_t
-recursion_limit_of(const struct run *run, const struct value *options)
+count_of(const struct value *options, const char *name, int64_t agents)
 {
-	int64_t steps = value_get_int(options, "recursion_limit", 0);
+	int64_t count = value_get_int(options, name, 0);
 
-	return steps >= 1 ? steps : run->agent->spec->recursion_limit;
+	return count >= 1 ? count : agents;
+}
+
+static void
+take_counts(struct run *run, const struct value *options)
+{
+	const struct spec *spec = run->agent->spec;
+
+	run->recursion_limit =
+	    count_of(options, "recursion_limit", spec->recursion_limit);
+	run->max_concurrency =
+	    count_of(options, "max_concurrency", spec->max_concurrency);
 }
 
 /* *head_r: where the thread stands; of a run that goes on at a checkpoint of the past with questions of its own there, since
@@ -389,7 +400,7 @@ load(struct run *run, struct store_claim *claim)
 	run->sent_before = record_value(run, "sent");
 	run->context = value_get(options, "context");
 	run->stream = value_get_bool(options, "stream", false);
-	run->recursion_limit = recursion_limit_of(run, options);
+	take_counts(run, options);
 	run->tenant = run_record_text(run, "tenant");
 	run->priority = priority_of(run);
 	go = run_restore(run, claim);

@@ -118,14 +118,14 @@ may_be_known(const struct run *run, const char *id)
 }
 
 bool
-run_may_be_sent(const struct run *run, const char *id)
+run_may_be_sent(const struct run *run, const struct effect *effect)
 {
 	size_t i;
 
 	for (i = 0; i < run->sent.count; i++)
-		if (value_text_is(run->sent.items[i], id))
+		if (value_text_is(run->sent.items[i], effect->last_id))
 			return true;
-	return may_be_known(run, id);
+	return !effect->call.is_new && may_be_known(run, effect->last_id);
 }
 
 /* A process that was frozen behind its commit finds it done, while the run has another owner

@@ -126,7 +126,7 @@ send_one(struct run *run, struct arena *arena, struct effect *effect, size_t los
 	call.id = effect->last_id = id_of(arena, effect, lost_count);
 	if (call.key == NULL)
 		call.key = effect->call.id;
-	call.is_new = is_new;
+	call.is_new = call.is_new || is_new;
 	return run_call(run, arena, &call, body_r);
 }
 

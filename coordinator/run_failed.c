@@ -93,7 +93,7 @@ kept(struct run *run, struct effect *effect, const struct round_end *end)
 	if (flaw == NULL)
 		flaw = "what it answered is nested too deep to be kept";
 	if ((effect->call.flags & WIRE_ONCE) != 0 && effect->at_work == NULL && !asks &&
-	    run_may_be_sent(run, effect->last_id))
+	    run_may_be_sent(run, effect))
 		outcome = run_effect_cut_off(run, effect, flaw);
 	if (outcome == NULL)
 		return made_again(run, effect);

@@ -1,176 +1,19 @@
-/* run_tools: the tools node: every pending call of the last AI message at once, each on a
- * fiber of its own; outcomes are stored as they arrive and applied in call order. */
-#include "run.h"
+/* run_tools: the tools node: what is asked for every pending call of the last AI message, and what comes of
+ * the outcomes, in call order (tool_calls.h: the calls under way). */
+#include "tool_calls.h"
 
 #include <stdlib.h>
 
 #include "bodies.h"
 #include "edited_call.h"
-#include "suspects.h"
 
 #define TOOL_WAIT_MS                                                                     \
 	10000 /* a call may wait, beside the time that its tool says it takes */
-
-#define SETTLE_MS                                                                        \
-	200u /* those that end soon behind one that fails the run are not cancelled for it */
-
-struct tool_calls;
-
-/* One call of the round. Its arena lives until the round is over. */
-struct tool_call {
-	struct tool_calls *round;
-	struct arena *arena;
-	struct fiber *fiber; /* while it waits */
-	size_t index;
-	struct effect *effect;
-	const struct value *body; /* its outcome */
-	enum go go;
-	bool ended;
-	bool failed; /* the run, of what it answered */
-	bool told;   /* its events are in the next commit */
-};
-
-struct tool_calls {
-	struct run *run;
-	struct agent_profiles *profiles;
-	struct fiber *waiting; /* the run's */
-	struct tool_call *calls;
-	struct effect *effects; /* of the calls, by index */
-	size_t count;
-	size_t left;
-	bool stop; /* one failed for good: the others are cancelled */
-};
 
 bool
 run_fault_ends(const struct run *run, const struct fault *fault)
 {
 	return run->agent->spec->raise_tool_errors || fault->fatal;
-}
-
-static bool
-body_fails_run(const struct tool_call *call)
-{
-	const struct value *fault = value_get(call->body, "fault");
-
-	return value_is(fault, VALUE_MAP) &&
-	       run_fault_ends(call->round->run, fault_from_value(call->arena, fault));
-}
-
-/* --- one call ----------------------------------------------------------------------- */
-
-/* Stores an outcome that others of the round still wait behind. The last one needs no
- * write of its own: the next commit has it, and until then the worker keeps it. */
-static void
-store_outcome(struct tool_call *call)
-{
-	struct run *run = call->round->run;
-	const char *id = call->effect->call.id;
-	enum store_status status;
-
-	if (call->round->left == 1 || call->body == call->effect->known ||
-	    call->body == value_get(run->results, id) ||
-	    value_has(call->body, "held")) /* the child's thread has it */
-		return;
-	status =
-	    run_store(run, call->arena, value_map(call->arena, id, call->body, NULL));
-	switch (status) {
-	case STORE_OK:
-		run->results_stored = true;
-		caller_stored(run->coordinator->caller, call->effect->last_id);
-		break;
-	case STORE_FENCED:
-	case STORE_STALE:
-		/* The others of the round are the next owner's: not ours to cancel. */
-		call->go = GO_DROP;
-		break;
-	default:
-		break; /* the commit stores it */
-	}
-}
-
-static void
-run_one(void *arg)
-{
-	struct tool_call *call = arg;
-	struct tool_calls *round = call->round;
-
-	call->go =
-	    run_effect_with_children(round->run, call->arena, call->effect, &call->body);
-	if (call->go == GO_ON)
-		store_outcome(call);
-	/* Redis is in trouble: the others go on, for whoever goes on with the run. */
-	if (call->go == GO_DROP && !fiber_cancelled() && !run_must_stop(round->run))
-		run_give_up(round->run);
-	if (call->go == GO_DROP || (call->go == GO_ON && body_fails_run(call)))
-		round->stop = true;
-	if (call->fiber != NULL)
-		suspects_fiber_ends(round->run);
-	call->ended = true;
-	call->fiber = NULL;
-	round->left--;
-	fiber_wake(round->waiting);
-}
-
-static void
-stop_others(struct tool_calls *round)
-{
-	size_t i;
-
-	for (i = 0; i < round->count; i++)
-		if (!round->calls[i].ended && round->calls[i].fiber != NULL)
-			fiber_cancel(round->calls[i].fiber);
-}
-
-/* One has failed the run: what others have done by then, who goes on behind the failure need not do again. */
-static void
-settle(struct tool_calls *round)
-{
-	struct loop *loop = round->run->coordinator->loop;
-	uint64_t last_ms = loop_now_ms(loop) + SETTLE_MS, now_ms = loop_now_ms(loop);
-
-	while (round->left > 0 && now_ms < last_ms && !run_must_stop(round->run) &&
-	       fiber_wait_ms(last_ms - now_ms) != -1)
-		now_ms = loop_now_ms(loop);
-}
-
-/* Runs all calls; returns when every one has ended, cancelled or not. */
-static enum go
-run_all(struct tool_calls *round)
-{
-	struct run *run = round->run;
-	bool stopped = false;
-	size_t i;
-
-	round->waiting = fiber_current();
-	round->left = round->count;
-	for (i = 0; i < round->count; i++) {
-		struct tool_call *call = &round->calls[i];
-
-		if (round->count > 1)
-			call->fiber = fiber_start(
-			    run->coordinator->loop, "tool call", run_one, call);
-		if (call->fiber == NULL)
-			run_one(call); /* alone, or no room for fibers */
-		else
-			suspects_fiber_begins(run);
-	}
-	suspects_wait(run);
-	while (round->left > 0) {
-		if ((round->stop || fiber_cancelled()) && !stopped) {
-			stopped = true;
-			settle(round);
-			stop_others(round);
-			fiber_shield(true);
-		}
-		if (round->left > 0)
-			fiber_wait();
-	}
-	if (stopped)
-		fiber_shield(false);
-	suspects_go_on(run);
-	if (fiber_cancelled() || run_must_stop(run))
-		return GO_DROP;
-	return GO_ON;
 }
 
 /* --- the round ---------------------------------------------------------------------- */
@@ -265,6 +108,8 @@ prepare(struct tool_call *call, const struct value *tool_call)
 		.deadline_ms = run_tool_deadline(run, definition),
 		.profile = profile,
 	};
+	effect->last_id = effect->call.id;
+	effect->call.is_new = tool_calls_is_new(call);
 	run_round_recall(run, call->index, effect);
 	effect->call.request = tool_request_body(run, arena, effect, definition);
 }
@@ -482,7 +327,7 @@ run_tools_node(struct run *run, struct step_result *result)
 	if (go != GO_ON)
 		return go;
 	run->calls = round = new_round(run, pending);
-	go = run_all(round);
+	go = tool_calls_run(round);
 	note_answered(round);
 	result->all_direct = has_direct(round);
 	/* Given up, it is for whoever goes on with the run to say how it ends, and to cancel what is left. */

@@ -84,24 +84,24 @@ text_unless_empty(struct arena *arena, const struct value *map)
 	return value_size(map) > 0 ? value_str(arena, json_text(arena, map)) : NULL;
 }
 
-const char *
-assistant_steps(struct arena *arena, const struct assistant *assistant)
-{
-	int64_t steps = value_get_int(assistant->config, "recursion_limit", 0);
+const char *const assistant_counts[] = { "recursion_limit", "max_concurrency", NULL };
 
-	return steps >= 1 ? arena_printf(arena, "%" PRId64, steps) : NULL;
+const char *
+assistant_count(struct arena *arena, const struct assistant *assistant, const char *name)
+{
+	int64_t count = value_get_int(assistant->config, name, 0);
+
+	return count >= 1 ? arena_printf(arena, "%" PRId64, count) : NULL;
 }
 
 /* What entry has of its own counts. */
 static const struct value *
-steps_of(
-    struct arena *arena, const struct assistant *assistant, const struct value *entry)
+count_of(struct arena *arena, const struct assistant *assistant,
+    const struct value *entry, const char *name)
 {
-	const char *steps = assistant_steps(arena, assistant);
+	const char *count = assistant_count(arena, assistant, name);
 
-	return steps != NULL && !value_has(entry, "recursion_limit")
-		   ? value_str(arena, steps)
-		   : NULL;
+	return count != NULL && !value_has(entry, name) ? value_str(arena, count) : NULL;
 }
 
 const struct value *
@@ -119,7 +119,8 @@ assistant_gives(struct arena *arena, const struct assistant *assistant,
 	return value_map(arena, "agent", value_str(arena, assistant->agent), "context",
 	    text_unless_empty(arena, context), "metadata",
 	    text_unless_empty(arena, metadata), "recursion_limit",
-	    steps_of(arena, assistant, entry), NULL);
+	    count_of(arena, assistant, entry, "recursion_limit"), "max_concurrency",
+	    count_of(arena, assistant, entry, "max_concurrency"), NULL);
 }
 
 /* --- steps ---------------------------------------------------------------------------- */

@@ -42,11 +42,14 @@ bool assistant_is_id(const char *id);
 /* Its bytes, as ASSISTANT_BYTES_MAX counts them. */
 size_t assistant_size(struct arena *arena, const struct assistant *assistant);
 
-/* The steps that a run of its may take, of its config, as text; NULL: as many as its agent's. */
-const char *assistant_steps(struct arena *arena, const struct assistant *assistant);
+/* The numbers that a run of its has in the place of its agent's, of its config: NULL-ended. */
+extern const char *const assistant_counts[];
+/* One of them, as text; NULL: its agent's. */
+const char *assistant_count(
+    struct arena *arena, const struct assistant *assistant, const char *name);
 
 /* What an entry of the inbox that was made without its assistant (crons.h) has by that: {agent, context?, metadata?,
- * recursion_limit?}, texts. NULL with what is wrong. */
+ * recursion_limit?, max_concurrency?}, texts. NULL with what is wrong. */
 const struct value *assistant_gives(struct arena *arena,
     const struct assistant *assistant, const struct value *entry, const char **error_r);
 

@@ -19,7 +19,8 @@ static const char *const known_fields[] = { "agent", "input", "run", "thread", "
 	"context", "resume", "stream", "after_ms", "at", "deadline_ms", "priority",
 	"tenant", "metadata", "webhook", "multitask", "checkpoint", "update", "as",
 	"copy_of", "ttl_ms", "ttl_action", "traceparent", "fingerprint", "assistant",
-	"interrupt_before", "interrupt_after", "command", "recursion_limit" };
+	"interrupt_before", "interrupt_after", "command", "recursion_limit",
+	"max_concurrency" };
 #define KNOWN_COUNT (sizeof known_fields / sizeof *known_fields)
 #define SHOWN_BYTES 64u /* of what was submitted */
 
@@ -171,25 +172,24 @@ take_checkpoint(
 	return NULL;
 }
 
-/* How many steps it may take, if not as many as its agent's; or NULL. */
-static const struct value *
-take_recursion_limit(
-    struct arena *arena, const struct value *fields, struct submission *submission)
+/* A number of its own in the place of its agent's: how many there may be of what. */
+static void
+take_count(struct arena *arena, const struct value *fields, const char *name,
+    const char *what, struct value_fields *options, struct submission *submission)
 {
-	const char *text = text_of(fields, "recursion_limit");
-	long long steps;
+	const char *text = text_of(fields, name);
+	long long count;
 
 	if (text == NULL || *text == '\0')
-		return NULL;
+		return;
 	errno = 0;
-	steps = strtoll(text, NULL, 10);
-	if (text[strspn(text, "0123456789")] == '\0' && errno == 0 && steps >= 1)
-		return value_int(arena, steps);
-	if (submission->error == NULL)
-		submission->error = arena_printf(arena,
-		    "recursion_limit: '%s' is no number of steps, at least 1",
-		    utf8_shown(arena, text, SHOWN_BYTES));
-	return NULL;
+	count = strtoll(text, NULL, 10);
+	if (text[strspn(text, "0123456789")] == '\0' && errno == 0 && count >= 1)
+		value_fields_set(options, name, value_int(arena, count));
+	else if (submission->error == NULL)
+		submission->error =
+		    arena_printf(arena, "%s: '%s' is no number of %s, at least 1", name,
+			utf8_shown(arena, text, SHOWN_BYTES), what);
 }
 
 /* A text or a list of messages stands for {messages: ...}. */
@@ -341,7 +341,6 @@ take_options(
 	const struct value *resume = take_json(arena, fields, "resume", submission);
 	const struct value *context = take_json(arena, fields, "context", submission);
 	const struct value *checkpoint = take_checkpoint(arena, fields, submission);
-	const struct value *steps = take_recursion_limit(arena, fields, submission);
 	const char *stream = text_of(fields, "stream");
 
 	if (resume != NULL)
@@ -350,8 +349,8 @@ take_options(
 		value_fields_set(&options, "context", context);
 	if (checkpoint != NULL)
 		value_fields_set(&options, "checkpoint", checkpoint);
-	if (steps != NULL)
-		value_fields_set(&options, "recursion_limit", steps);
+	take_count(arena, fields, "recursion_limit", "steps", &options, submission);
+	take_count(arena, fields, "max_concurrency", "calls", &options, submission);
 	if (stream != NULL && strcmp(stream, "0") != 0 && strcmp(stream, "false") != 0)
 		value_fields_set(&options, "stream", value_bool(true));
 	take_pauses(arena, fields, "interrupt_before", &options, submission);

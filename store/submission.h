@@ -18,7 +18,7 @@ struct submission {
 	const struct value
 	    *input; /* {messages, field: value}; NULL: resume, command or replay */
 	const struct value *options; /* {context?, stream?, resume?, checkpoint?,
-				       recursion_limit?, update? as?, copy_of?, command?} */
+				       recursion_limit?, max_concurrency?, update? as?, copy_of?, command?} */
 	struct run_options more;     /* when, how urgent, ... */
 	const char *ttl; /* of its thread, "ms action", as fl_submit takes it; or NULL */
 	const char *error; /* set when it is refused: the reason, with its place */

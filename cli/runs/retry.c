@@ -72,7 +72,7 @@ static const struct value *
 options_behind(struct arena *arena, const struct value *record)
 {
 	static const char *const kept[] = { "context", "stream", "interrupt_before",
-		"interrupt_after", "recursion_limit" };
+		"interrupt_after", "recursion_limit", "max_concurrency" };
 	const struct value *options = value_get(record, "options");
 	struct value_fields fields = { .arena = arena };
 	size_t i;

@@ -39,6 +39,9 @@ struct submit_settings {
 	    { "recursion-limit", SETTING_INTEGER,                                        \
 		    SUBMIT_SETTING(options.recursion_limit), NULL, 1, INT64_MAX, NULL,   \
 		    "the steps it may take (default: as many as its agent's)", 0 },      \
+	    { "max-concurrency", SETTING_INTEGER,                                        \
+		    SUBMIT_SETTING(options.max_concurrency), NULL, 1, INT64_MAX, NULL,   \
+		    "calls of tools at once (default: as many as its agent's)", 0 },     \
 	    { "priority", SETTING_INTEGER, SUBMIT_SETTING(options.priority), "2", 0,     \
 		    PRIORITY_MAX, NULL, "0 goes first", 0 },                             \
 	    { "tenant", SETTING_TEXT, SUBMIT_SETTING(options.tenant), NULL, 0, 0, NULL,  \

@@ -82,6 +82,13 @@ set_text(struct value_fields *fields, const char *name, const char *text)
 		value_fields_set(fields, name, value_str(fields->arena, text));
 }
 
+static void
+set_count(struct value_fields *fields, const char *name, int64_t count)
+{
+	if (count > 0)
+		set_text(fields, name, arena_printf(fields->arena, "%" PRId64, count));
+}
+
 static int64_t
 wall_ms(void)
 {
@@ -144,9 +151,8 @@ make_fields(struct arena *arena, const struct submit_options *options)
 	if (options->priority != PRIORITY_USUAL)
 		set_text(&fields, "priority",
 		    arena_printf(arena, "%" PRId64, options->priority));
-	if (options->recursion_limit > 0)
-		set_text(&fields, "recursion_limit",
-		    arena_printf(arena, "%" PRId64, options->recursion_limit));
+	set_count(&fields, "recursion_limit", options->recursion_limit);
+	set_count(&fields, "max_concurrency", options->max_concurrency);
 	return value_fields_end(&fields);
 }
 

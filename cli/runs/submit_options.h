@@ -8,8 +8,8 @@
 struct submit_options {
 	const char *after, *at, *deadline, *tenant, *webhook, *traceparent;
 	int64_t priority;
-	int64_t recursion_limit; /* 0: its agent's */
-	const char **metadata;   /* "name=text" */
+	int64_t recursion_limit, max_concurrency; /* 0: its agent's */
+	const char **metadata;                    /* "name=text" */
 	const char **interrupt_before,
 	    **interrupt_after; /* nodes; or NULL: a command without these flags */
 };

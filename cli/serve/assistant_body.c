@@ -36,13 +36,19 @@ assistant_body_context(struct arena *arena, const struct value *configurable)
 }
 
 const char *
-assistant_body_steps(const struct value *config)
+assistant_body_counts(struct arena *arena, const struct value *config)
 {
-	const struct value *steps = value_get(config, "recursion_limit");
+	const char *const *name;
+	const struct value *count;
 
-	return value_is_nil(steps) || (value_is(steps, VALUE_INT) && steps->integer >= 1)
-		   ? NULL
-		   : "config.recursion_limit: must be an integer, at least 1";
+	for (name = assistant_counts; *name != NULL; name++) {
+		count = value_get(config, *name);
+		if (!value_is_nil(count) &&
+		    (!value_is(count, VALUE_INT) || count->integer < 1))
+			return arena_printf(
+			    arena, "config.%s: must be an integer, at least 1", *name);
+	}
+	return NULL;
 }
 
 /* --- reading ------------------------------------------------------------------------------ */
@@ -108,7 +114,7 @@ read_context(struct arena *arena, const struct value *body, struct assistant *as
 	if (wrong == NULL && configurable != NULL && !value_is(configurable, VALUE_MAP))
 		wrong = "config.configurable: must be a map";
 	if (wrong == NULL)
-		wrong = assistant_body_steps(config);
+		wrong = assistant_body_counts(arena, config);
 	if (wrong == NULL && value_size(configurable) > 0 && value_size(context) > 0)
 		wrong = "config.configurable and context: are the same, give one";
 	if (wrong != NULL)

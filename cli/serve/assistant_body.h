@@ -17,7 +17,7 @@ const struct value *assistant_body_shape(
 const struct value *assistant_body_context(
     struct arena *arena, const struct value *configurable);
 
-/* What is wrong with the recursion_limit of config (or NULL), or NULL. */
-const char *assistant_body_steps(const struct value *config);
+/* What is wrong with the numbers of config (or NULL) that stand for an agent's (assistant_counts), or NULL. */
+const char *assistant_body_counts(struct arena *arena, const struct value *config);
 
 #endif

@@ -29,9 +29,16 @@ id_of(struct arena *arena, const struct cron *cron)
 static const struct value *
 config_of(struct arena *arena, const struct cron *cron)
 {
-	const struct value *steps = parsed(arena, cron->entry, "recursion_limit");
+	struct value_fields config = { .arena = arena };
+	const char *const *name;
+	const struct value *whole;
 
-	return steps != NULL ? value_map(arena, "recursion_limit", steps, NULL) : NULL;
+	for (name = assistant_counts; *name != NULL; name++)
+		if (parsed(arena, cron->entry, *name) != NULL)
+			value_fields_set(
+			    &config, *name, parsed(arena, cron->entry, *name));
+	whole = value_fields_end(&config);
+	return value_size(whole) > 0 ? whole : NULL;
 }
 
 static const struct value *
@@ -145,7 +152,8 @@ static const struct value *
 rest_of(struct arena *arena, const struct value *body, const struct value *entry)
 {
 	static const char *const said[] = { "agent", "assistant", "input", "context",
-		"metadata", "webhook", "multitask", "stream", "recursion_limit" };
+		"metadata", "webhook", "multitask", "stream", "recursion_limit",
+		"max_concurrency" };
 	size_t i;
 
 	for (i = 0; i < sizeof said / sizeof *said; i++)

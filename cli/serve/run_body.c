@@ -309,20 +309,21 @@ read_delay(struct reading *reading)
 
 /* Over the assistant's. */
 static void
-read_recursion_limit(struct reading *reading)
+read_counts(struct reading *reading)
 {
 	const struct assistant *assistant = reading->place->assistant;
 	const struct value *config = get_map(reading, "config");
-	const char *wrong = assistant_body_steps(config);
+	const char *wrong = assistant_body_counts(reading->arena, config);
+	const char *const *name;
 
 	if (wrong != NULL)
 		refuse(reading, wrong);
-	else if (!value_is_nil(value_get(config, "recursion_limit")))
-		set_json(
-		    reading, "recursion_limit", value_get(config, "recursion_limit"));
-	else if (assistant != NULL)
-		set(reading, "recursion_limit",
-		    assistant_steps(reading->arena, assistant));
+	for (name = assistant_counts; wrong == NULL && *name != NULL; name++)
+		if (!value_is_nil(value_get(config, *name)))
+			set_json(reading, *name, value_get(config, *name));
+		else if (assistant != NULL)
+			set(reading, *name,
+			    assistant_count(reading->arena, assistant, *name));
 }
 
 /* Nodes at which the run pauses beside its agent's: which there are the agent knows. */
@@ -404,7 +405,7 @@ run_body_read(struct arena *arena, const struct value *body,
 	read_context(&reading);
 	read_metadata(&reading);
 	read_delay(&reading);
-	read_recursion_limit(&reading);
+	read_counts(&reading);
 	read_pauses(&reading, "interrupt_before");
 	read_pauses(&reading, "interrupt_after");
 	read_how(&reading);

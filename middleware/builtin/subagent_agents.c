@@ -162,6 +162,8 @@ source_of(
 	set_default(&source, given, "script", value_get(above, "script"));
 	set_default(
 	    &source, given, "recursion_limit", value_get(above, "recursion_limit"));
+	set_default(
+	    &source, given, "max_concurrency", value_get(above, "max_concurrency"));
 	if (subagent_is_fork(given) &&
 	    !value_is_nil(prompt_of(making->arena, above, given)))
 		value_fields_set(

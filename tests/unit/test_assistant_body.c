@@ -136,7 +136,7 @@ START_TEST(a_run_has_what_its_assistant_gives)
 {
 	const struct assistant clara = { .id = "clara",
 		.agent = "clerk",
-		.config = literal(arena, "{'recursion_limit': 7}"),
+		.config = literal(arena, "{'recursion_limit': 7, 'max_concurrency': 2}"),
 		.context = literal(arena, "{'tone': 'dry', 'n': 1}"),
 		.metadata = literal(arena, "{'team': 'sales', 'tags': ['a']}") };
 	const struct run_place place = { .thread = "t", .run = "r", .assistant = &clara };
@@ -149,6 +149,7 @@ START_TEST(a_run_has_what_its_assistant_gives)
 	ck_assert_str_eq(value_get_text(fields, "metadata"),
 	    "{\"team\":\"sales\",\"tags\":\"[\\\"a\\\"]\"}");
 	ck_assert_str_eq(value_get_text(fields, "recursion_limit"), "7");
+	ck_assert_str_eq(value_get_text(fields, "max_concurrency"), "2");
 	ck_assert_str_eq(
 	    value_get_text(
 		fields_of(&place, "'input': {}, 'config': {'recursion_limit': 8}"),

@@ -127,6 +127,10 @@ START_TEST(a_limit_is_shown_and_goes_with_its_config)
 	    value_equal(value_get(payload, "config"), json("{'recursion_limit': 7}")));
 	ck_assert_ptr_null(read_into(&cron, "{'config': {}}"));
 	ck_assert_ptr_null(value_get(cron.entry, "recursion_limit"));
+	ck_assert_ptr_null(read_into(&cron, "{'config': {'max_concurrency': 2}}"));
+	payload = value_get(cron_body_shape(arena, &cron), "payload");
+	ck_assert(
+	    value_equal(value_get(payload, "config"), json("{'max_concurrency': 2}")));
 	ck_assert_has(read_into(&cron, "{'config': {'recursion_limit': 0}}"),
 	    "config.recursion_limit: must be");
 }

@@ -64,6 +64,8 @@ static const struct {
 	{ "debug: maybe", "/debug", { "true or false" } },
 	{ "recursion_limit: 0", "/recursion_limit", { "at least 1" } },
 	{ "recursion_limit: ten", "/recursion_limit", { "an integer" } },
+	{ "max_concurrency: 0", "/max_concurrency", { "at least 1" } },
+	{ "max_concurrency: 1.5", "/max_concurrency", { "an integer" } },
 
 	/* tools */
 	{ "tools: add", "/tools", { "a list", "a string" } },
@@ -279,14 +281,15 @@ END_TEST
 
 START_TEST(an_empty_key_is_an_absent_key)
 {
-	const struct spec *spec =
-	    load("model: m:x\ntools:\nmiddleware:\nstate:\nsystem_prompt:\n"
-		 "response_format:\ninterrupt_before:\nrecursion_limit:\n"
-		 "description:\nname:\n");
+	const struct spec *spec = load(
+	    "model: m:x\ntools:\nmiddleware:\nstate:\nsystem_prompt:\n"
+	    "response_format:\ninterrupt_before:\nrecursion_limit:\nmax_concurrency:\n"
+	    "description:\nname:\n");
 
 	ck_assert_str_eq(spec->name, "test");
 	ck_assert_uint_eq(spec->tools->size, 0);
 	ck_assert_int_eq(spec->recursion_limit, 10000);
+	ck_assert_int_eq(spec->max_concurrency, 0);
 }
 END_TEST
 
@@ -297,6 +300,7 @@ START_TEST(every_key_arrives)
 		 "model_settings: {temperature: 0.5}\nsystem_prompt: Be brief.\n"
 		 "tools: [add]\nmiddleware: [{model_retry: {max_retries: 5}}]\n"
 		 "context: {type: object}\ntool_errors: raise\nrecursion_limit: 7\n"
+		 "max_concurrency: 3\n"
 		 "interrupt_before: [tools]\ninterrupt_after: model\n"
 		 "script: {x: [{content: hi}, {http_error: 500, retry_after: 1}]}\n");
 
@@ -311,6 +315,7 @@ START_TEST(every_key_arrives)
 	ck_assert_value(arena, spec->context_schema, "{'type': 'object'}");
 	ck_assert(spec->raise_tool_errors);
 	ck_assert_int_eq(spec->recursion_limit, 7);
+	ck_assert_int_eq(spec->max_concurrency, 3);
 	ck_assert_value(arena, spec->interrupt_before, "['tools']");
 	ck_assert_value(arena, spec->interrupt_after, "['model']");
 	ck_assert_uint_eq(value_size(value_get(spec->script, "x")), 2);

@@ -320,6 +320,10 @@ play_entry(void)
 	entry = value_map_with(trial.arena, entry, "recursion_limit", NULL);
 	given = assistant_gives(trial.arena, &clara, entry, &error);
 	ck_assert_str_eq(value_get_text(given, "recursion_limit"), "7");
+	clara.config =
+	    value_map(trial.arena, "max_concurrency", value_int(trial.arena, 2), NULL);
+	given = assistant_gives(trial.arena, &clara, entry, &error);
+	ck_assert_str_eq(value_get_text(given, "max_concurrency"), "2");
 	/* As one may lie in Redis since a time when it counted for nothing. */
 	clara.config = value_map(trial.arena, "recursion_limit", VALUE_TEXT("7"), NULL);
 	given = assistant_gives(trial.arena, &clara, entry, &error);

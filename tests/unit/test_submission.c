@@ -15,7 +15,7 @@ TCase *tcase_submission(void);
 	"€€€€€€€€€€€€€€€€€€€€€€€€€€€€€€€€€€€"
 
 static const char *const names[] = { "multitask", "checkpoint", "after_ms", "at",
-	"deadline_ms", "priority", "recursion_limit" };
+	"deadline_ms", "priority", "recursion_limit", "max_concurrency" };
 static const char *const texts[] = { LONG, "x" LONG, "xx" LONG, "\xff" LONG, "\xc3" };
 #define TEXTS (sizeof texts / sizeof *texts)
 
@@ -73,7 +73,7 @@ END_TEST
 
 static const char *const with_nul[] = { "agent", "run", "thread", "parent", "tenant",
 	"multitask", "checkpoint", "priority", "webhook", "stream", "ttl_ms", "input",
-	"traceparent", "fingerprint", "assistant", "recursion_limit" };
+	"traceparent", "fingerprint", "assistant", "recursion_limit", "max_concurrency" };
 
 /* What stands before it may be another run's id: nothing of that one may be touched. */
 START_TEST(a_field_does_not_end_at_a_nul_byte)
@@ -192,24 +192,28 @@ static const struct {
 	{ "9223372036854775808", -1 },
 };
 
-START_TEST(a_run_may_have_a_limit_of_its_own)
+static void
+check_count(const char *name, const char *text, int64_t count, const char *what)
 {
 	struct arena *arena = arena_new();
-	const char *text = limits[_i].text;
-	struct submission submission =
-	    read_with(arena, "recursion_limit", text, strlen(text));
+	struct submission submission = read_with(arena, name, text, strlen(text));
 
-	if (limits[_i].steps == -1) {
+	if (count == -1) {
 		ck_assert_ptr_nonnull(submission.error);
 		ck_assert_str_eq(submission.error,
-		    arena_printf(arena,
-			"recursion_limit: '%s' is no number of steps, at least 1", text));
+		    arena_printf(arena, "%s: '%s' is no number of %s, at least 1", name,
+			text, what));
 	} else {
 		ck_assert_ptr_null(submission.error);
-		ck_assert_int_eq(value_get_int(submission.options, "recursion_limit", 0),
-		    limits[_i].steps);
+		ck_assert_int_eq(value_get_int(submission.options, name, 0), count);
 	}
 	arena_destroy(&arena);
+}
+
+START_TEST(a_run_may_have_a_limit_of_its_own)
+{
+	check_count("recursion_limit", limits[_i].text, limits[_i].steps, "steps");
+	check_count("max_concurrency", limits[_i].text, limits[_i].steps, "calls");
 }
 END_TEST
 
