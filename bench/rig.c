@@ -143,6 +143,7 @@ start_redis(struct rig *rig)
 	add_pair(&words, "--logfile", in(rig, "redis.log"));
 	add_pair(
 	    &words, "--auto-aof-rewrite-percentage", rig->options.rewrites ? "100" : "0");
+	add_pair(&words, "--auto-aof-rewrite-min-size", "256mb"); /* as `flotilla up` */
 	start(rig, RIG_REDIS, &words, NULL);
 }
 

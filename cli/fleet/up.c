@@ -50,7 +50,8 @@ start_redis(struct up *up)
 		"--port", "0", "--unixsocket",
 		arena_printf(up->arena, "%s/redis", up->sockets.path), "--unixsocketperm",
 		"700", "--dir", data, "--appendonly", "yes", "--stream-node-max-bytes",
-		"512", "--appendfsync", up->settings->durability, "--save", "",
+		"512", "--appendfsync", up->settings->durability,
+		"--auto-aof-rewrite-min-size", "256mb", "--save", "",
 		"--maxmemory-policy", "noeviction", "--supervised", "systemd",
 		"--daemonize", "no", "--logfile", "redis.log", NULL };
 
