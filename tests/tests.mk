@@ -51,13 +51,17 @@ forks = $(if $(SAN),$(if $(FORKED_$1),no,yes),yes)
 
 # $(call each_case,N,kill): the cases of a suite, N at a time: most of it is waiting. Of a case that
 # passes the last line is shown, of one that fails all it said. CASE_SECONDS: what bounds a case whose checks
-# have no limit of their own, since they are not forked. LEFT_OUT: cases that are not run.
+# have no limit of their own, since they are not forked. LEFT_OUT: cases that are not run. None begins, for
+# a minute at most, while more than LOAD_MAX processes a core want to run: on a machine that has become slow the fleets of
+# all cases at once would take each other for dead.
 CASE_SECONDS := 600
+LOAD_MAX := 6
 define each_case
 (printf '%s\n' $(LONG_$2) && sed -n 's/^CASE(\(.*\))/\1/p' tests/$2/cases.h) | \
   awk 'BEGIN { n = split("$(LEFT_OUT)", out); while (n > 0) seen[out[n--]] = 1 } !seen[$$0]++' | \
   PATH=$(abspath $(BUILD))/bin:$(abspath $(BUILD)):$$PATH xargs -P $1 -I{} sh -c \
-  'case " $(FORKED_$2) " in *" {} "*) fork=yes;; *) fork=$(call forks,$2);; esac; \
+  'for second in $$(seq 60); do [ "$$(cut -d. -f1 /proc/loadavg)" -ge $$(($(LOAD_MAX) * $$(nproc))) ] || break; sleep 1; done; \
+   case " $(FORKED_$2) " in *" {} "*) fork=yes;; *) fork=$(call forks,$2);; esac; \
    said=$$(CK_FORK=$$fork CK_RUN_CASE={} timeout $(CASE_SECONDS) $(BUILD)/tests-$2 2>&1); status=$$?; \
    if [ $$status = 0 ]; then printf "%s: {}\n" "$$(echo "$$said" | grep -a ^100%)"; else echo "$$said"; fi; exit $$status'
 endef
