@@ -255,6 +255,8 @@ const struct value *run_untold_messages(struct run *run);
 /* Commits what changed, with the node at run->at as the next one. Does nothing when
  * nothing changed since the last. */
 enum go run_commit(struct run *run);
+/* Ends a run that has failed, on a fiber in a shield. */
+enum go run_end_failed(struct run *run);
 /* Commits the end. */
 enum go run_commit_end(
     struct run *run, const char *status, const struct value *interrupts);
@@ -378,7 +380,7 @@ struct effect {
 	/* Of children (run_child.c): what came of those that have ended, [map], or NULL; the one whose pause
 	 * holds the call up, {thread, child, asks_nothing?}, or NULL; what it is answered now, {id: answer}. */
 	const struct value *children, *held, *given;
-	/* {thread, child, asks_nothing, at_work}: the first child that has begun and has not come to something, as `held`; or NULL. */
+	/* {thread, run, child, asks_nothing, at_work}: the first child that has begun and has not come to something, as `held`; or NULL. */
 	const struct value *at_work;
 };
 
@@ -399,6 +401,9 @@ enum go run_effect_with_children(struct run *run, struct arena *arena,
  * it is to be sent again. reason: why the one that it had, if any, does not count. */
 const struct value *run_effect_cut_off(
     struct run *run, struct effect *effect, const char *reason);
+
+/* Whether a call of the tool of that definition may run twice. Where nobody knows it (NULL) one that may be under way must not. */
+bool run_may_run_twice(const struct run *run, const struct value *definition);
 
 /* Adds the events about an outcome to the next commit. */
 void run_effect_events(

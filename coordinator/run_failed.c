@@ -27,19 +27,31 @@ came_to_something(struct arena *arena, const struct value *children)
 		      : value_copy(arena, value_array_slice(arena, children, 0, i));
 }
 
+/* The child that the call goes on with: the first that has not come to something, or one that an earlier failure has left, which
+ * this run has not come to yet. */
+static const struct value *
+child_of(const struct effect *effect)
+{
+	if (effect->at_work != NULL)
+		return effect->at_work;
+	return effect->given != NULL ? effect->held : NULL;
+}
+
 static const struct value *
 made_again(struct run *run, const struct effect *effect)
 {
 	struct arena *arena = run->arena;
 	const char *key = effect->call.key != NULL ? effect->call.key : effect->call.id;
-	const struct value *at_work = effect->at_work;
+	const struct value *child = child_of(effect), *given = NULL;
 
+	if (child != NULL)
+		given = child == effect->at_work ? value_bool(true) : effect->given;
 	return value_map(arena, "id", value_copy(arena, effect->name), "key",
 	    value_str(arena, key), "answers",
 	    effect->answers != NULL ? value_copy(arena, effect->answers) : NULL,
 	    "children", came_to_something(arena, effect->children), "held",
-	    at_work != NULL ? value_copy(arena, at_work) : NULL, "given",
-	    at_work != NULL ? value_bool(true) : NULL, NULL);
+	    child != NULL ? value_copy(arena, child) : NULL, "given",
+	    given != NULL ? value_copy(arena, given) : NULL, NULL);
 }
 
 /* Whether it fits into a round, which is in a head. */
@@ -75,6 +87,13 @@ flaw_of(struct run *run, const struct effect *effect, const struct round_end *en
 									    : NULL;
 }
 
+/* An earlier run has sent it, and knows how it ended; or this one may have. */
+static bool
+was_sent(const struct run *run, const struct effect *effect)
+{
+	return effect->known != NULL || run_may_be_sent(run, effect);
+}
+
 /* What is kept of one call. */
 static const struct value *
 kept(struct run *run, struct effect *effect, const struct round_end *end)
@@ -92,8 +111,8 @@ kept(struct run *run, struct effect *effect, const struct round_end *end)
 		return call;
 	if (flaw == NULL)
 		flaw = "what it answered is nested too deep to be kept";
-	if ((effect->call.flags & WIRE_ONCE) != 0 && effect->at_work == NULL && !asks &&
-	    run_may_be_sent(run, effect))
+	if ((effect->call.flags & WIRE_ONCE) != 0 && child_of(effect) == NULL && !asks &&
+	    was_sent(run, effect))
 		outcome = run_effect_cut_off(run, effect, flaw);
 	if (outcome == NULL)
 		return made_again(run, effect);
@@ -114,24 +133,38 @@ run_round_failed(
 	run->round = value_fields_end(&round);
 }
 
-/* The head of thread, a child's, when the run is over that has left it. */
+/* Waits until run child of that thread is over; NULL: it is none. */
 static enum go
-find_head(
-    struct run *run, struct arena *arena, const char *thread, const struct value **head_r)
+wait_for(struct run *run, struct arena *arena, const char *thread, const char *child_run)
+{
+	struct child child = { .thread = thread, .run = child_run };
+	enum go go;
+
+	if (child_run == NULL)
+		return GO_ON;
+	awaited_begin(run);
+	suspects_wait(run);
+	go = child_await(run, arena, &child);
+	suspects_go_on(run);
+	awaited_end(run);
+	return go;
+}
+
+/* The head of the thread of held, a child's, when the run is over that was the child, and the one that has left it so. The first
+ * may have begun nothing yet when its parent failed: then there is no head that says who is at it. */
+static enum go
+find_head(struct run *run, struct arena *arena, const struct value *held,
+    const struct value **head_r)
 {
 	struct store *store = run->coordinator->store;
-	struct child child = { .thread = thread };
-	enum store_status status = store_head(store, arena, thread, head_r);
-	enum go go = GO_ON;
+	const char *thread = value_get_text(held, "thread");
+	enum go go = wait_for(run, arena, thread, value_get_text(held, "run"));
+	enum store_status status = STORE_OK;
 
-	child.run = value_get_text(*head_r, "run");
-	if (status == STORE_OK && child.run != NULL) {
-		awaited_begin(run);
-		suspects_wait(run);
-		go = child_await(run, arena, &child);
-		suspects_go_on(run);
-		awaited_end(run);
-	}
+	if (go == GO_ON)
+		status = store_head(store, arena, thread, head_r);
+	if (go == GO_ON && status == STORE_OK)
+		go = wait_for(run, arena, thread, value_get_text(*head_r, "run"));
 	if (go == GO_ON && status == STORE_OK)
 		status = store_head(store, arena, thread, head_r);
 	if (status == STORE_NONE || status == STORE_DAMAGED)
@@ -141,15 +174,24 @@ find_head(
 	return go;
 }
 
+/* Whether what came of effect's next child is stored: nobody asks its thread any more, which may be over. */
+static bool
+has_come(const struct run *run, struct arena *arena, const struct effect *effect)
+{
+	return value_has(run->results, arena_printf(arena, "%s=%zu", effect->call.id,
+					   value_size(effect->children) + 1));
+}
+
 enum go
 run_children_stand(struct run *run, struct arena *arena, struct effect *effect)
 {
 	const struct value *head = NULL;
 	enum go go;
 
-	if (effect->held == NULL || !value_get_bool(effect->held, "at_work", false))
+	if (effect->held == NULL || !value_get_bool(effect->held, "at_work", false) ||
+	    has_come(run, arena, effect))
 		return GO_ON;
-	go = find_head(run, arena, value_get_text(effect->held, "thread"), &head);
+	go = find_head(run, arena, effect->held, &head);
 	if (go != GO_ON)
 		return go;
 	if (value_text_is(value_get(head, "status"), "interrupted"))

@@ -19,15 +19,33 @@
 #include "bounds.h"
 #include "schema.h"
 
-void
-run_round_recall(struct run *run, size_t index, struct effect *effect)
+/* What is kept of the call of that name. It has another place where an agent that was mended shows more, or less, of its tools to
+ * the model alone. */
+static const struct value *
+kept_of(const struct run *run, size_t index, const struct value *name)
 {
 	char text[32];
-	const struct value *kept, *ask;
+	const struct value *kept;
+	size_t i;
 
 	snprintf(text, sizeof text, "%zu", index);
 	kept = value_get(run->round, text);
-	if (kept == NULL || !value_equal(value_get(kept, "id"), effect->name))
+	if (kept != NULL && value_equal(value_get(kept, "id"), name))
+		return kept;
+	for (i = 0; value_is(run->round, VALUE_MAP) && i < run->round->size; i++) {
+		kept = run->round->pairs[i].value;
+		if (value_is(name, VALUE_STR) && value_equal(value_get(kept, "id"), name))
+			return kept;
+	}
+	return NULL;
+}
+
+void
+run_round_recall(struct run *run, size_t index, struct effect *effect)
+{
+	const struct value *kept = kept_of(run, index, effect->name), *ask;
+
+	if (kept == NULL)
 		return;
 	ask = value_get(kept, "ask");
 	effect->call.key = value_get_text(kept, "key");

@@ -122,8 +122,9 @@ at_work(struct arena *arena, const struct effect *effect, const struct child *ch
 	const struct value *thread = value_get(effect->held, "thread");
 
 	return value_map(arena, "thread",
-	    thread != NULL ? thread : value_str(arena, child->run), "child", child->wish,
-	    "asks_nothing", value_bool(true), "at_work", value_bool(true), NULL);
+	    thread != NULL ? thread : value_str(arena, child->run), "run",
+	    value_str(arena, child->run), "child", child->wish, "asks_nothing",
+	    value_bool(true), "at_work", value_bool(true), NULL);
 }
 
 /* Does what is wanted, unless who had the run before us has. */
