@@ -113,23 +113,25 @@ make_one(struct tool_call *call)
 
 /* --- all of them -------------------------------------------------------------------- */
 
-static void
-begin_no_more(struct tool_calls *round)
+/* Whether it is looked at also where no other is begun: its outcome is known, or who had the run before us has it under way. */
+static bool
+may_be_begun(const struct tool_call *call)
 {
-	round->next = round->count;
+	return call->effect->known != NULL ||
+	       (call->round->run->recovered && !call->effect->call.is_new);
 }
 
 /* Makes those that nobody has begun, one after the other. */
 static void
 make_calls(struct tool_calls *round, struct fiber *lane)
 {
-	while (round->next < round->count) {
+	while (round->next < round->count && !round->over) {
 		struct tool_call *call = &round->calls[round->next++];
 
+		if (round->stop && !may_be_begun(call))
+			continue;
 		call->fiber = lane;
 		make_one(call);
-		if (round->stop)
-			begin_no_more(round);
 	}
 }
 
@@ -195,7 +197,7 @@ tool_calls_run(struct tool_calls *round)
 	while (round->lanes > 0) {
 		if ((round->stop || fiber_cancelled()) && !stopped) {
 			stopped = true;
-			begin_no_more(round);
+			round->over = fiber_cancelled();
 			settle(round);
 			stop_others(round);
 			fiber_shield(true);

@@ -33,6 +33,7 @@ struct tool_calls {
 	size_t count;
 	bool
 	    stop; /* one failed for good: no other begins, those under way are cancelled */
+	bool over; /* the run is to stop: none is looked at any more */
 
 	/* tool_calls_run's own. */
 	struct fiber *waiting; /* the run's */
