@@ -237,22 +237,28 @@ what_stays(const struct catalog *catalog, struct arena *arena, const struct valu
 	return value_fields_end(&fields);
 }
 
-/* announced: by an offer that counts already. */
 static void
-learn(struct catalog *catalog, struct arena *arena, const struct value *announced)
+take(struct catalog *catalog, struct arena *arena, const struct value *news)
 {
-	const struct value *news = what_is_new(catalog, arena, announced);
-	struct arena *next;
+	struct arena *next = arena_new();
 
-	if (news == NULL)
-		return;
-	next = arena_new();
-	store_later(catalog, news);
 	catalog->tools = value_copy(
 	    next, value_map_merge(arena, what_stays(catalog, arena, news), news));
 	arena_destroy(&catalog->arena);
 	catalog->arena = next;
 	catalog->generation++;
+}
+
+/* announced: by an offer that counts already. */
+static void
+learn(struct catalog *catalog, struct arena *arena, const struct value *announced)
+{
+	const struct value *news = what_is_new(catalog, arena, announced);
+
+	if (news == NULL)
+		return;
+	store_later(catalog, news);
+	take(catalog, arena, news);
 }
 
 static bool
@@ -425,6 +431,28 @@ catalog_wait(
 			return -1;
 	}
 	return 0;
+}
+
+int
+catalog_recall(struct catalog *catalog, const char *service)
+{
+	size_t prefix = strlen(SERVICE_TOOL_PREFIX);
+	const char *name = service + prefix;
+	const struct value *tools = NULL, *tool;
+	struct arena *arena;
+	enum store_status status;
+
+	if (strncmp(service, SERVICE_TOOL_PREFIX, prefix) != 0)
+		return 0;
+	arena = arena_new();
+	status = store_tools(catalog->store, arena, &tools);
+	tool = value_get(tools, name);
+	/* A worker that has come meanwhile knows better. */
+	if (status == STORE_OK && value_is(tool, VALUE_MAP) &&
+	    !value_has(catalog->tools, name))
+		take(catalog, arena, value_map(arena, name, tool, NULL));
+	arena_destroy(&arena);
+	return status == STORE_OK ? 0 : -1;
 }
 
 const char *

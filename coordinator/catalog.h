@@ -45,6 +45,9 @@ const struct value *catalog_providers(const struct catalog *catalog, struct aren
  * serves what. Returns 0, 1 when the time is over, -1 when cancelled. */
 int catalog_wait(
     struct catalog *catalog, const char *service, uint64_t since, uint64_t wait_ms);
+/* On a fiber. The definition of a tool that nobody serves is known from then on, if Redis has it. service: the tool's, or
+ * another, of which nothing is to be known. Returns 0, or -1: Redis does not say. */
+int catalog_recall(struct catalog *catalog, const char *service);
 /* The served name most like service, or NULL. */
 const char *catalog_nearest(
     const struct catalog *catalog, struct arena *arena, const char *service);

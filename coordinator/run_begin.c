@@ -71,41 +71,57 @@ key_of(const char *service)
 	return known == NULL ? NULL : known_provider_wants(known);
 }
 
+static enum go
+fail_unserved(struct run *run, const char *service)
+{
+	const char *agent = run->agent->spec->name, *nearest;
+
+	if (key_of(service) != NULL)
+		return run_fail(run, "ValueError",
+		    "agent '%s': no worker serves '%s'; a worker-model does when "
+		    "%s is in its environment",
+		    agent, service, key_of(service));
+	nearest = catalog_nearest(run->coordinator->catalog, run->arena, service);
+	return run_fail(run, "ValueError",
+	    "agent '%s': no worker serves '%s'%s%s%s; start one that does, or "
+	    "mend the name",
+	    agent, service, nearest != NULL ? " (did you mean '" : "",
+	    nearest != NULL ? nearest : "", nearest != NULL ? "'?)" : "");
+}
+
+/* Whether run was taken over in a round of tools. It goes on there whoever is away: what it has of the round would be lost with its
+ * end, and who goes on behind that would make all calls anew, those, too, that must not run twice. They wait for their workers, as
+ * they would if these had gone while their coordinator lived; those of a tool that nobody knows are not begun (run_may_run_twice). */
+static bool
+is_in_round(const struct run *run)
+{
+	return run->recovered && run_node(run)->kind == NODE_TOOLS;
+}
+
 /* Waits until somebody serves the models and the tools that the agent names, so that a
  * fleet that is starting is no error, and a name that nobody serves is a clear one. */
 static enum go
 wait_served(struct run *run)
 {
 	struct coordinator *coordinator = run->coordinator;
-	const struct spec *spec = run->agent->spec;
 	const struct value *services = services_of(run);
 	uint64_t since = loop_now_ms(coordinator->loop);
 	size_t i;
 
 	for (i = 0; i < value_size(services); i++) {
 		const char *service = value_text(services->pairs[i].key);
-		const char *nearest;
 		int waited;
 
 		suspects_wait_served(run);
 		waited = catalog_wait(coordinator->catalog, service, since,
 		    (uint64_t)coordinator->settings->served_wait_ms);
 		suspects_go_on(run);
+		if (waited == 1 && is_in_round(run))
+			waited = catalog_recall(coordinator->catalog, service);
 		if (waited == -1)
 			return GO_DROP;
-		if (waited == 0)
-			continue;
-		if (key_of(service) != NULL)
-			return run_fail(run, "ValueError",
-			    "agent '%s': no worker serves '%s'; a worker-model does when "
-			    "%s is in its environment",
-			    spec->name, service, key_of(service));
-		nearest = catalog_nearest(coordinator->catalog, run->arena, service);
-		return run_fail(run, "ValueError",
-		    "agent '%s': no worker serves '%s'%s%s%s; start one that does, or "
-		    "mend the name",
-		    spec->name, service, nearest != NULL ? " (did you mean '" : "",
-		    nearest != NULL ? nearest : "", nearest != NULL ? "'?)" : "");
+		if (waited == 1)
+			return fail_unserved(run, service);
 	}
 	return GO_ON;
 }
@@ -409,7 +425,7 @@ load(struct run *run, struct store_claim *claim)
 	go = take_pauses(run, options);
 	if (continues && go == GO_ON) {
 		/* The node that a running head names was entered before. */
-		run->applied = run->passed_interrupt = true;
+		run->applied = run->passed_interrupt = run->entered = true;
 		state_recall(run->state, value_get(head, "untracked"));
 		return run_begin_at_head(run, head);
 	}

@@ -39,6 +39,13 @@ lost_with(struct arena *arena, const struct value *lost, const struct effect *ef
 		NULL));
 }
 
+bool
+run_may_run_twice(const struct run *run, const struct value *definition)
+{
+	return value_get_bool(
+	    definition, "idempotent", definition != NULL || !run->recovered);
+}
+
 /* --- what follows ------------------------------------------------------------------- */
 
 static const struct value *

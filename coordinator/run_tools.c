@@ -104,7 +104,7 @@ prepare(struct tool_call *call, const struct value *tool_call)
 		.service = service_of(
 		    run, arena, name, definition, value_get(profile, "middleware")),
 		.is_tool = true,
-		.flags = value_get_bool(definition, "idempotent", true) ? 0 : WIRE_ONCE,
+		.flags = run_may_run_twice(run, definition) ? 0 : WIRE_ONCE,
 		.deadline_ms = run_tool_deadline(run, definition),
 		.profile = profile,
 	};

@@ -87,6 +87,36 @@ play_kept(void)
 	catalog_destroy(&catalog);
 }
 
+/* As announced lately, "there" is another one than Redis has. */
+static void
+play_recalled(void)
+{
+	struct arena *arena = trial.arena;
+	const struct value *stored =
+	    value_map(arena, "name", value_str(arena, "stored"), NULL);
+
+	catalog = catalog_new(redis_trial.loop, trial.a);
+	store_put_tools(trial.a, arena,
+	    value_map(arena, "gone", definition("gone"), "there", stored, NULL));
+	offer("one", "there", 0);
+	ck_assert_int_eq(catalog_recall(catalog, "tool:gone"), 0);
+	ck_assert_int_eq(catalog_recall(catalog, "tool:there"), 0);
+	ck_assert_int_eq(catalog_recall(catalog, "tool:unknown"), 0);
+	ck_assert_int_eq(catalog_recall(catalog, "model:gone"), 0);
+	ck_assert_uint_eq(value_size(catalog_tools(catalog)), 2);
+	ck_assert(value_has(catalog_tools(catalog), "gone"));
+	ck_assert_str_eq(
+	    value_get_text(value_get(catalog_tools(catalog), "there"), "name"), "there");
+}
+
+START_TEST(what_redis_has_of_a_tool_is_known_when_it_is_wanted)
+{
+	trial_play(play_recalled);
+	redis_trial_run();
+	catalog_destroy(&catalog);
+}
+END_TEST
+
 START_TEST(what_nobody_has_served_for_long_is_forgotten)
 {
 	trial_play(play_kept);
@@ -109,5 +139,6 @@ tcase_catalog(void)
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
 	tcase_add_test(tcase, what_nobody_has_served_for_long_is_forgotten);
 	tcase_add_test(tcase, what_nobody_serves_is_known_while_there_is_room);
+	tcase_add_test(tcase, what_redis_has_of_a_tool_is_known_when_it_is_wanted);
 	return tcase;
 }
