@@ -322,9 +322,7 @@ end(struct run *run, enum go go)
 	if (go == GO_DROP && run->cancel_wanted && !run->releasing && !run->is_unsure) {
 		go = end_early(run);
 	} else if (go == GO_FAIL) {
-		log_info("run=%s thread=%s error=%s: %s", run->id, run->thread,
-		    run->fault->type, run->fault->message);
-		go = run_commit_end(run, "error", NULL);
+		go = run_end_failed(run);
 	}
 	/* One that pauses goes on with what it has there. */
 	if (go == GO_END && run->state != NULL && run->paused == NULL)

@@ -1,6 +1,7 @@
-/* run_stop: a run is to end before it is done: cancelled, late, given back, given up. */
+/* run_stop: a run is to end before it is done: it has failed, is cancelled, late, given back, given up. */
 #include "run.h"
 
+#include "log.h"
 #include "suspects.h"
 
 bool
@@ -75,4 +76,23 @@ run_release(struct run *run)
 		caller_disown(run->coordinator->caller, run->id);
 	if (run->fiber != NULL)
 		fiber_cancel(run->fiber);
+}
+
+/* What the failure has cut off is over before that is told: who goes on behind it makes those calls again. */
+static void
+wait_cut_off(struct run *run)
+{
+	suspects_end(run); /* others need not wait meanwhile */
+	caller_wait_left(
+	    run->coordinator->caller, run->batch, run->id, &run->unconfirmed);
+}
+
+enum go
+run_end_failed(struct run *run)
+{
+	log_info("run=%s thread=%s error=%s: %s", run->id, run->thread, run->fault->type,
+	    run->fault->message);
+	if (run->round != NULL)
+		wait_cut_off(run);
+	return run_commit_end(run, "error", NULL);
 }
