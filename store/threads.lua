@@ -82,18 +82,42 @@ local function claimed_by(thread_key, prefix, thread)
     first_in('SMISMEMBER', bereft, runs)
 end
 
--- Whether a thread waits for an answer, or does where it is put back to. What cannot be read might.
-local function waits(thread_key)
+-- Where a thread stands, or does when it is put back: what its head says, or nil, and whether that can be read.
+local function standing(thread_key)
   local found = redis.call('HMGET', thread_key, 'head', 'rollback', 'version')
   local head = found[1]
   if head and found[2] then
     head = redis.call('LINDEX', thread_key .. ':c', tonumber(found[2]) - tonumber(found[3]) - 1)
   end
   if not head then
-    return false
+    return nil, true
   end
   local is_read, state = pcall(cmsgpack.unpack, head)
-  return not is_read or type(state) ~= 'table' or state.status == 'interrupted'
+  return state, is_read and type(state) == 'table'
+end
+
+-- Whether a thread waits for an answer, or does where it is put back to. What cannot be read might.
+local function waits(thread_key)
+  local state, is_sound = standing(thread_key)
+  return not is_sound or (state ~= nil and state.status == 'interrupted')
+end
+
+-- Whether who goes on there needs the threads of children: one asks, or was at work when its parent failed
+-- (coordinator/run_failed.c).
+local function needs_children(thread_key)
+  local state, is_sound = standing(thread_key)
+  if not is_sound or not state then
+    return not is_sound
+  end
+  if state.status == 'interrupted' then
+    return true
+  end
+  for _, call in pairs(type(state.round) == 'table' and state.round or {}) do
+    if type(call) == 'table' and call.held then
+      return true
+    end
+  end
+  return false
 end
 
 -- Why a thread may not be cut, as an answer; or nil.
@@ -166,11 +190,11 @@ local function erase(keys, args)
 end
 
 -- Deletes what ended before since, but the runs that are kept ({run: true}) and dead letters: the oldest,
--- FORGOTTEN_MAX at most. Returns how many. What a pause waits for may be a child of one of them. Behind the first that was
+-- FORGOTTEN_MAX at most. Returns how many. What the thread needs may be a child of one of them. Behind the first that was
 -- submitted later than that none has ended before.
 local function forget_ended(thread_key, prefix, since, kept)
   local list, left, seen, forgotten = thread_key .. ':r', {}, 0, 0
-  local is_waiting = waits(thread_key)
+  local takes_children = not needs_children(thread_key)
   local is_last = false
   while forgotten < FORGOTTEN_MAX and not is_last do
     local runs = redis.call('LRANGE', list, seen, seen + FORGOTTEN_MAX - forgotten - 1)
@@ -188,7 +212,7 @@ local function forget_ended(thread_key, prefix, since, kept)
       elseif kept[run] or not ended or ended > since or redis.call('ZSCORE', prefix .. 'dead', run) then
         left[#left + 1] = run
       else
-        forget_run(prefix, run, not is_waiting)
+        forget_run(prefix, run, takes_children)
         forgotten = forgotten + 1
       end
     end
@@ -234,7 +258,7 @@ end
 
 -- forget(thread key; prefix, thread, run): deletes a run that has ended, and nothing of its thread's state or history. Its place
 -- in the thread's list stays, empty: who watches the thread counts by it. One that was deleted is not there to be a child's
--- parent: what a pause waits for may be a child of it.
+-- parent: what the thread needs may be a child of it.
 -- Returns {"FORGOTTEN"}, {"BUSY"}, {"TELLS"}, {"CHILD"}, {"UNKNOWN"}.
 local function forget(keys, args)
   local refused = not_forgotten(keys[1], args[1], args[2], args[3])
@@ -245,7 +269,7 @@ local function forget(keys, args)
   if redis.call('HGET', keys[1], 'rolled') == args[3] then
     redis.call('HSET', keys[1], 'rolled', NO_RUN) -- the next one may have its id
   end
-  forget_run(args[1], args[3], not waits(keys[1]))
+  forget_run(args[1], args[3], not needs_children(keys[1]))
   if at and redis.call('HEXISTS', keys[1], 'created') == 1 then
     redis.call('LSET', keys[1] .. ':r', at, '')
     redis.call('HINCRBY', keys[1], 'holes', 1)
