@@ -39,8 +39,9 @@ struct check {
 	unsigned long ended[8]; /* runs by status, enum end */
 	unsigned long claims, takeovers, commits, uncertain, asked, resubmitted;
 	unsigned long put_back,
-	    ousted;           /* runs whose thread was; that made way for another */
-	unsigned long erased; /* runs that were deleted alone */
+	    ousted;            /* runs whose thread was; that made way for another */
+	unsigned long erased;  /* runs that were deleted alone */
+	unsigned long gone_on; /* that went on behind a failure, or an answer there */
 	unsigned long tool_starts, tool_repeats;
 	struct times takeover, elsewhere;
 };
@@ -76,6 +77,12 @@ enum told { TOLD_NOTHING, TOLD_SUCCESS, TOLD_LOST, TOLD_CANCELLED, TOLD_OTHER };
  * checker_effects compares it with the world. */
 void effects_told(
     struct check *check, const char *run, const struct sort_call *call, enum told told);
+/* What run number (0: itself) that goes on behind run does is an effect of run's, and what its children do. */
+void effects_goes_on(
+    struct check *check, const char *run, const char *other, unsigned number);
+/* A call of run had ended, for who goes on with it from that number on: it is not begun again. */
+void effects_kept(
+    struct check *check, const char *run, const struct sort_call *call, unsigned number);
 /* How many calls of a run of that id, and of those that had it later, were begun. */
 unsigned effects_begun(struct check *check, const char *run);
 void effects_release(struct check *check);

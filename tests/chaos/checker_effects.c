@@ -17,15 +17,24 @@ struct effect {
 	const char *key;  /* its idempotency key; NULL: it was never begun */
 	unsigned begins, ends;
 	bool once;
+	unsigned kept;   /* effects_kept; 0: it was not */
+	unsigned number; /* of the run that has begun it last */
 	enum told told;
 	int64_t began_ms; /* the last time, and where */
 	char worker[FIELD_BYTES];
 	struct effect *next;
 };
 
+/* A run that goes on behind another one, or that one. */
+struct part {
+	struct id_key by_run;
+	const char *of;
+	unsigned number;
+};
+
 struct effects {
 	struct arena *arena;
-	struct id_table *by_call, *by_key;
+	struct id_table *by_call, *by_key, *parts;
 	struct effect *first;
 };
 
@@ -37,6 +46,7 @@ effects(struct check *check)
 		check->effects->arena = arena_new();
 		check->effects->by_call = id_table_new(1);
 		check->effects->by_key = id_table_new(2);
+		check->effects->parts = id_table_new(3);
 	}
 	return check->effects;
 }
@@ -48,9 +58,23 @@ effects_release(struct check *check)
 		return;
 	id_table_destroy(&check->effects->by_call);
 	id_table_destroy(&check->effects->by_key);
+	id_table_destroy(&check->effects->parts);
 	arena_destroy(&check->effects->arena);
 	free(check->effects);
 	check->effects = NULL;
+}
+
+static bool
+is_once(const char *name)
+{
+	static const char *const names[] = { "rent", "power", "sum", "choice", "stay",
+		"dues", "fee", "wage" };
+	size_t i;
+
+	for (i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
 }
 
 static struct effect *
@@ -64,9 +88,7 @@ effect_of(struct check *check, const char *run, const char *name)
 		return effect;
 	effect = arena_alloc(all->arena, sizeof *effect);
 	effect->call = call;
-	effect->once = strcmp(name, "rent") == 0 || strcmp(name, "power") == 0 ||
-		       strcmp(name, "sum") == 0 || strcmp(name, "choice") == 0 ||
-		       strcmp(name, "stay") == 0;
+	effect->once = is_once(name);
 	effect->next = all->first;
 	all->first = effect;
 	id_table_put(all->by_call, &effect->by_call, call, effect);
@@ -78,6 +100,41 @@ effects_told(
     struct check *check, const char *run, const struct sort_call *call, enum told told)
 {
 	effect_of(check, run, call->name)->told = told;
+}
+
+/* Of all the children of run and of those that go on behind it. */
+static const char *
+children_of(struct check *check, const char *run)
+{
+	return arena_printf(effects(check)->arena, "%s-", run);
+}
+
+void
+effects_goes_on(struct check *check, const char *run, const char *other, unsigned number)
+{
+	struct effects *all = effects(check);
+	struct part *part = arena_alloc(all->arena, sizeof *part);
+	const char *name = arena_strdup(all->arena, other);
+
+	part->of = arena_strdup(all->arena, run);
+	part->number = number;
+	if (id_table_get(all->parts, name) == NULL)
+		id_table_put(all->parts, &part->by_run, name, part);
+}
+
+void
+effects_kept(
+    struct check *check, const char *run, const struct sort_call *call, unsigned number)
+{
+	size_t i;
+
+	if (strcmp(call->tool, SORT_TASK) != 0) {
+		effect_of(check, run, call->name)->kept = number;
+		return;
+	}
+	for (i = 0; sort_task_effects[i] != NULL; i++)
+		effect_of(check, children_of(check, run), sort_task_effects[i])->kept =
+		    number;
 }
 
 unsigned
@@ -137,18 +194,25 @@ death_of(const struct check *check, const struct effect *effect, int64_t before_
 	return 0;
 }
 
+/* number: of the run, behind the first one. */
 static void
-begin(struct check *check, struct effect *effect, const struct line *line)
+begin(
+    struct check *check, struct effect *effect, const struct line *line, unsigned number)
 {
 	check->tool_starts++;
 	if (effect->begins++ > 0) {
-		int64_t died = death_of(check, effect, line->at_ms);
+		int64_t died =
+		    number == effect->number ? death_of(check, effect, line->at_ms) : 0;
 
 		check->tool_repeats++;
 		if (died > 0)
 			times_add(&check->elsewhere, line->at_ms - died);
 	}
+	tally(check->tally, HOLDS_ONE_EFFECT, effect->kept == 0 || number < effect->kept,
+	    "%s had ended, and was begun again by run %u behind it", effect->call,
+	    number);
 	effect->began_ms = line->at_ms;
+	effect->number = number;
 	snprintf(effect->worker, sizeof effect->worker, "%s", line->worker);
 }
 
@@ -164,11 +228,34 @@ life_of(struct check *check, const struct line *line)
 		   : line->run;
 }
 
+/* The run whose effect a line is, and *number_r, which one behind that has done it. A child's name is its parent's, and more. */
+static const char *
+run_of(struct check *check, const struct line *line, unsigned *number_r)
+{
+	struct effects *all = effects(check);
+	const char *life = life_of(check, line);
+	char *name = arena_strdup(all->arena, life), *end;
+	const struct part *part = id_table_get(all->parts, name);
+
+	*number_r = part != NULL ? part->number : 0;
+	if (part != NULL)
+		return part->of;
+	while ((end = strrchr(name, '-')) != NULL && part == NULL) {
+		*end = '\0';
+		part = id_table_get(all->parts, name);
+	}
+	if (part == NULL)
+		return life;
+	*number_r = part->number;
+	return children_of(check, part->of);
+}
+
 static void
 read_log(struct check *check, FILE *file)
 {
 	struct line line;
 	char text[1024];
+	unsigned number;
 
 	while (fgets(text, sizeof text, file) != NULL) {
 		struct effect *effect;
@@ -179,10 +266,10 @@ read_log(struct check *check, FILE *file)
 			    line.worker, &line.pid, &line.at_ms) == 8,
 			"a line of the tools' log: %s", text))
 			continue;
-		effect = effect_of(check, life_of(check, &line), line.name);
+		effect = effect_of(check, run_of(check, &line, &number), line.name);
 		check_key(check, effect, &line);
 		if (strcmp(line.what, "begin") == 0)
-			begin(check, effect, &line);
+			begin(check, effect, &line, number);
 		else
 			effect->ends++;
 	}

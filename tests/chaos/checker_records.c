@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "mending.h"
 
 #define ATTEMPTS_MAX 5
 
@@ -46,7 +47,7 @@ may_end_so(const struct load_run *run, const struct value *record)
 
 	return end == END_SUCCESS ||
 	       (end == END_CANCELLED && (run->cancel_asked || is_ousted)) ||
-	       (run->sort->asks && run->cancels_back &&
+	       ((run->sort->asks || run->sort->fails) && run->cancels_back &&
 		   !value_is_nil(value_get(record, "rolled_back"))) ||
 	       end == END_QUARANTINED || end == END_POISON ||
 	       (end == END_ERROR && may_be_refused(run, record));
@@ -185,9 +186,12 @@ void
 check_log(struct check *check, const struct load_run *run)
 {
 	struct log log = read_log(check, run, run->id);
+	unsigned i;
 
 	if (run->decision != NULL)
 		read_log(check, run, run->last);
+	for (i = 0; run->mending != NULL && i < run->mending->count; i++)
+		read_log(check, run, run->mending->runs[i]);
 	if (run->decided[0] != NULL)
 		tally(check->tally, HOLDS_SUBMIT_ONCE,
 		    run->decided[0]->id != NULL && run->decided[1]->id != NULL &&

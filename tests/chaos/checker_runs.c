@@ -5,6 +5,7 @@
 
 #include "chat.h"
 #include "json.h"
+#include "mending.h"
 #include "store_past.h"
 #include "versions.h"
 
@@ -44,11 +45,12 @@ told_by(const struct value *message, const struct sort_call *call)
 	snprintf(noted, sizeof noted, "noted %s", call->name);
 	if (value_text_is(value_get(message, "content"), noted))
 		return TOLD_SUCCESS;
-	if (value_text_is(value_get(message, "status"), "error") && text != NULL &&
-	    strstr(text, "was cancelled") != NULL)
-		return TOLD_CANCELLED;
-	return value_get_bool(value_get(message, "artifact"), "uncertain", false)
-		   ? TOLD_LOST
+	/* Its reason may be that its call was cancelled. */
+	if (value_get_bool(value_get(message, "artifact"), "uncertain", false))
+		return TOLD_LOST;
+	return value_text_is(value_get(message, "status"), "error") && text != NULL &&
+		       strstr(text, "was cancelled") != NULL
+		   ? TOLD_CANCELLED
 		   : TOLD_OTHER;
 }
 
@@ -196,7 +198,7 @@ check_stream(const struct reading *reading, const struct load_run *run, size_t b
 		    value_is(text, VALUE_STR) && text->size > 0)
 			answers[count++] = text;
 	}
-	if (run->told != NULL && run->answers == 0)
+	if (run->told != NULL && run->last == run->id)
 		client_check(run->told, reading->check->tally, reading->messages,
 		    begin_at, reading->at);
 	if (run->sort->stream)
@@ -332,6 +334,25 @@ check_checkpoints(struct reading *reading, const struct value *state)
 	    value_size(history), (int)stored, (int)value_get_int(state, "version", 0));
 }
 
+/* Of a run that failed, and was gone on with. */
+static void
+check_mending(struct check *check, const struct load_run *run)
+{
+	const struct mending *mending = run->mending;
+	const struct sort_call *calls = run->sort->turn->rounds[0];
+	unsigned i;
+
+	tally(check->tally, HOLDS_NO_LOST_RUN, mending->odd == NULL, "run %s: %s",
+	    run->id, mending->odd);
+	effects_goes_on(check, run->id, run->id, 0);
+	for (i = 0; i < mending->count; i++)
+		effects_goes_on(check, run->id, mending->runs[i], i + 1);
+	for (i = 0; i < SORT_CALLS_MAX; i++)
+		if (mending->kept[i] > 0)
+			effects_kept(check, run->id, &calls[i], mending->kept[i]);
+	check->gone_on += mending->count;
+}
+
 static void
 check_run(struct reading *reading, struct load_run *run)
 {
@@ -341,6 +362,8 @@ check_run(struct reading *reading, struct load_run *run)
 
 	store_run(check->load->direct, check->arena, run->thread, run->last, &record);
 	check->asked += run->answers;
+	if (run->mending != NULL)
+		check_mending(check, run);
 	reading->records[run->turn] = record;
 	if (run->is_erased) {
 		check_erased(check, run, record);

@@ -9,6 +9,7 @@
 #include "fiber.h"
 #include "lives.h"
 #include "memory.h"
+#include "mending.h"
 #include "store_fleet.h"
 #include "submission.h"
 #include "versions.h"
@@ -71,6 +72,7 @@ load_destroy(struct load **load_p)
 		if (load->runs[i]->told != NULL)
 			client_run_release(load->runs[i]->told);
 		decision_release(load->runs[i]);
+		mending_release(load->runs[i]);
 	}
 	lives_destroy(&load->lives);
 	versions_destroy(&load->versions);
@@ -93,7 +95,7 @@ load_prepare(struct load *load)
 					  load->arena, "%s/bin/flotilla", fleet->build),
 		.arena = load->arena };
 	const char *const arguments[] = { "agents", "apply",
-		fleet_write(fleet, "agents.yaml", sort_agents()), "--redis",
+		fleet_write(fleet, "agents.yaml", sort_agents(load->arena)), "--redis",
 		fleet_redis(fleet, NULL), NULL };
 	struct said said = cli_run(&flotilla, NULL, arguments);
 
@@ -265,6 +267,8 @@ order_main(void *arg)
 	}
 	if (run->sort->asks)
 		decision_give(load, run);
+	if (run->sort->fails)
+		mending_give(load, run);
 	load->busy--;
 	free(order);
 }
@@ -339,7 +343,7 @@ add_thread(struct load *load)
 
 		run->cancels_back =
 		    turn == cancelled && random_chance(&load->random, 500);
-		run->erased_when_done = by_http && !sort->asks &&
+		run->erased_when_done = by_http && !sort->asks && !sort->fails &&
 					random_chance(&load->random, ERASE_PER_MILLE);
 		run->by_command = random_chance(&load->random, COMMAND_PER_MILLE);
 	}
@@ -445,7 +449,7 @@ has_ended(struct load *load, struct load_run *run)
 			!value_text_is(status, "running");
 		if (value_text_is(status, "interrupted") &&
 		    value_is_nil(value_get(record, "rolled_back"))) {
-			if (!run->sort->asks)
+			if (!run->sort->asks && !run->sort->fails)
 				answer(load, run);
 			ended = false;
 		}

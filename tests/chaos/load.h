@@ -40,6 +40,7 @@ struct load_run {
 	/* Of one that asks to be decided: what was written with the answer, and the answer by HTTP, begun twice under one key. */
 	const char *decision;
 	struct client_run *decided[2];
+	struct mending *mending; /* of one that fails, from its first end on; else NULL */
 	bool erased_when_done, is_erased; /* the run alone, its thread stays */
 	bool ended, ended_well;
 };

@@ -25,6 +25,7 @@ write_runs(FILE *file, const struct check *check)
 	    "| begun under a name that is used again, of these deleted | %lu, %lu |\n",
 	    lives_begun(check->load->lives), lives_deleted(check->load->lives));
 	fprintf(file, "| deleted alone, of their threads | %lu |\n", check->erased);
+	fprintf(file, "| went on behind a failure | %lu |\n", check->gone_on);
 	fprintf(file, "| versions of an agent, applied meanwhile | %u |\n",
 	    versions_count(check->load->versions));
 	fprintf(file, "| commits | %lu |\n| claims, takeovers of them | %lu, %lu |\n",

@@ -125,6 +125,49 @@ static const char agents_text[] =
     "      {max_retries: 1000, initial_delay: 0.2, max_delay: 1.0, on_failure: error,\n"
     "       retry_on: [Exception]}\n";
 
+/* Those that fail. */
+static const char failing_text[] =
+    "name: mender\n" SEEN "model: scripted:mender\n"
+    "tool_errors: raise\n"
+    "tools: [note, pay, mail, stumble]\n"
+    "script:\n"
+    "  mender:\n"
+    "    - delay_ms: 100\n"
+    "      content: Mends.\n"
+    "      tool_calls:\n"
+    "        - {id: i, name: pay, args: {name: dues, ms: 250}}\n"
+    "        - {id: o, name: note, args: {name: slip, ms: 50}}\n"
+    "        - {id: v, name: mail, args: {name: card, ms: 700}}\n"
+    "        - {id: z, name: stumble, args: {name: ground, ms: 200}}\n"
+    "    - {delay_ms: 100, content: It is mended.}\n"
+    "---\n"
+    "name: foreman\n" SEEN "model: scripted:foreman\n"
+    "tool_errors: raise\n"
+    "tools: [note, transfer, stumble]\n"
+    "middleware:\n"
+    "  - subagent:\n"
+    "      general_purpose_agent: false\n"
+    "      subagents:\n"
+    "        - {name: mate, description: helps, model: 'scripted:mate', tools: [note, "
+    "pay]}\n"
+    "script:\n"
+    "  foreman:\n"
+    "    - delay_ms: 100\n"
+    "      content: Has it mended.\n"
+    "      tool_calls:\n"
+    "        - {id: i, name: task, args: {description: go, subagent_type: mate}}\n"
+    "        - {id: o, name: note, args: {name: list, ms: 50}}\n"
+    "        - {id: v, name: transfer, args: {name: fee, ms: 500}}\n"
+    "        - {id: z, name: stumble, args: {name: floor, ms: 300}}\n"
+    "    - {delay_ms: 100, content: All is mended.}\n"
+    "  mate:\n"
+    "    - delay_ms: 100\n"
+    "      content: Works.\n"
+    "      tool_calls:\n"
+    "        - {id: g, name: pay, args: {name: wage, ms: 200}}\n"
+    "        - {id: y, name: note, args: {name: sheet, ms: 100}}\n"
+    "    - {delay_ms: 100, content: noted mate}\n";
+
 /* Four answers, of two runs. */
 static const char changed_text[] =
     "name: changer\n" SEEN "model: scripted:changer\n"
@@ -150,7 +193,7 @@ static const char tool_text[] =
     "%s"
     "input: none\n"
     "environment: [CHAOS_PARTY]\n"
-    "command: [%s, %s, \"{name}\", \"{ms}\"]\n";
+    "command: [%s, %s, \"{name}\", \"{ms}\"%s]\n";
 
 static const struct sort_turn clerk[] = { {
     .rounds = { { { "a", "note", "alpha" }, { "b", "note", "beta" } },
@@ -208,21 +251,42 @@ static const struct sort_turn changer[] = {
 	{ .rounds = { { { "k", "note", "change" } } }, .answer = "Ends under " },
 	{ .rounds = { { { "j", "note", "more" } } }, .answer = "Ends at last under " },
 };
+static const struct sort_turn mender[] = { {
+    .rounds = { {
+	{ "i", "pay", "dues" },
+	{ "o", "note", "slip" },
+	{ "v", "mail", "card" },
+	{ "z", "stumble", "ground" },
+    } },
+    .answer = "It is mended.",
+} };
+static const struct sort_turn foreman[] = { {
+    .rounds = { {
+	{ "i", SORT_TASK, "mate" },
+	{ "o", "note", "list" },
+	{ "v", "transfer", "fee" },
+	{ "z", "stumble", "floor" },
+    } },
+    .answer = "All is mended.",
+} };
+const char *const sort_task_effects[] = { "wage", "sheet", NULL };
 static const struct sort_turn lodger[] = { {
     .rounds = { { { "l", "pay", "stay" } } },
     .answer = "Moves out.",
 } };
 
 const struct sort sorts[] = {
-	{ "clerk", 120, 1, .turn = clerk },
+	{ "clerk", 100, 1, .turn = clerk },
 	{ "teller", 80, 1, .stream = true, .turn = teller },
-	{ "payer", 130, 1, .turn = payer },
-	{ "asker", 120, 1, .turn = asker },
-	{ "boss", 120, 1, .turn = boss },
-	{ "talker", 160, 3, .stream = true, .turn = talker },
+	{ "payer", 100, 1, .turn = payer },
+	{ "asker", 100, 1, .turn = asker },
+	{ "boss", 100, 1, .turn = boss },
+	{ "talker", 130, 3, .stream = true, .turn = talker },
 	{ "chooser", 90, 1, .asks = true, .turn = chooser },
 	{ "changer", 60, 2, .changes = true, .turn = changer },
-	{ "caller", 120, 2, .stream = true, .turn = caller },
+	{ "mender", 70, 1, .fails = true, .turn = mender },
+	{ "foreman", 60, 1, .fails = true, .turn = foreman },
+	{ "caller", 110, 2, .stream = true, .turn = caller },
 	{ "lodger", 0, 1, .turn = lodger },
 };
 const size_t sort_count = sizeof sorts / sizeof *sorts;
@@ -230,26 +294,27 @@ const size_t sort_count = sizeof sorts / sizeof *sorts;
 const char *
 sort_tools(struct arena *arena, const char *program, const char *log)
 {
-	static const char *const tools[][2] = {
-		{ "note", "" },
-		{ "pay", "idempotent: false\n" },
-		{ "mail", "idempotent: false\nuncertain: repeat\n" },
-		{ "transfer", "idempotent: false\nuncertain: interrupt\n" },
+	static const char *const tools[][3] = {
+		{ "note", "", "" },
+		{ "pay", "idempotent: false\n", "" },
+		{ "mail", "idempotent: false\nuncertain: repeat\n", "" },
+		{ "transfer", "idempotent: false\nuncertain: interrupt\n", "" },
+		{ "stumble", "", ", \"" SORT_STUMBLES "\"" },
 	};
 	const char *text = "";
 	size_t i;
 
 	for (i = 0; i < sizeof tools / sizeof *tools; i++)
 		text = arena_printf(arena, "%s%s", text,
-		    arena_printf(
-			arena, tool_text, tools[i][0], tools[i][1], program, log));
+		    arena_printf(arena, tool_text, tools[i][0], tools[i][1], program, log,
+			tools[i][2]));
 	return text;
 }
 
 const char *
-sort_agents(void)
+sort_agents(struct arena *arena)
 {
-	return agents_text;
+	return arena_printf(arena, "%s---\n%s", agents_text, failing_text);
 }
 
 const char *

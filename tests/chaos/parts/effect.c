@@ -1,12 +1,14 @@
 /* effect: the tool of the chaos runs: does one thing in the world, and says so in the log.
  *
- *	chaos-effect LOG NAME MILLISECONDS
+ *	chaos-effect LOG NAME MILLISECONDS [RUNS]
  *
  * A line at the beginning and one at the end, each a single write to a file that only grows:
  *	begin|end RUN CALL NAME KEY WORKER PID MILLISECONDS-SINCE-1970
- * Answers "noted NAME". */
+ * Answers "noted NAME". With RUNS it fails behind its pause, without an end, in the first so many runs in which a call of that key is made,
+ * however often they make it. */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +43,32 @@ note(int log, const char *what, const char *name)
 	}
 }
 
+/* A run's name is where a link leads: that is made in one step. */
+static bool
+stumbles_in(const char *log, long number)
+{
+	const char *run = variable("FLOTILLA_RUN");
+	char path[1024], found[256] = "";
+	int size = snprintf(path, sizeof path, "%s.%s.%ld", log,
+	    variable("FLOTILLA_IDEMPOTENCY_KEY"), number);
+
+	if (size < 0 || (size_t)size >= sizeof path)
+		return true;
+	return symlink(run, path) == 0 ||
+	       (readlink(path, found, sizeof found - 1) > 0 && strcmp(found, run) == 0);
+}
+
+static bool
+stumbles(const char *log, long runs)
+{
+	long i;
+
+	for (i = 0; i < runs; i++)
+		if (stumbles_in(log, i))
+			return true;
+	return false;
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -48,8 +76,8 @@ main(int argc, char *argv[])
 	long ms;
 	int log;
 
-	if (argc != 4) {
-		fprintf(stderr, "usage: chaos-effect LOG NAME MILLISECONDS\n");
+	if (argc != 4 && argc != 5) {
+		fprintf(stderr, "usage: chaos-effect LOG NAME MILLISECONDS [RUNS]\n");
 		return EXIT_FAILURE;
 	}
 	ms = strtol(argv[3], NULL, 10);
@@ -61,6 +89,10 @@ main(int argc, char *argv[])
 	note(log, "begin", argv[2]);
 	pause = (struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
 	nanosleep(&pause, NULL);
+	if (argc == 5 && stumbles(argv[1], strtol(argv[4], NULL, 10))) {
+		fprintf(stderr, "ValueError: not yet\n");
+		return EXIT_FAILURE;
+	}
 	note(log, "end", argv[2]);
 	printf("noted %s\n", argv[2]);
 	return EXIT_SUCCESS;
