@@ -13,6 +13,7 @@
 #include "fiber.h"
 #include "bounds.h"
 #include "memory.h"
+#include "socket_call.h"
 
 #define SLEEP_MS_MAX 3600000 /* nobody's timer is hurt, and no sum overflows */
 #define GAP_MS (UINT64_C(2) * HEARTBEAT_MS)
@@ -265,13 +266,8 @@ sleep_ms(const struct loop *loop)
 static bool
 has_input(struct loop_reader *reader)
 {
-	int events = 0;
-	size_t size = sizeof events;
-
-	if (reader->is_touched && !reader->is_ready) {
-		zmq_getsockopt(reader->socket, ZMQ_EVENTS, &events, &size);
-		reader->is_ready = (events & ZMQ_POLLIN) != 0;
-	}
+	if (reader->is_touched && !reader->is_ready)
+		reader->is_ready = (socket_call_events(reader->socket) & ZMQ_POLLIN) != 0;
 	reader->is_touched = false;
 	return reader->is_ready;
 }

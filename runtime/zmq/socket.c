@@ -10,6 +10,7 @@
 
 #include "curve.h"
 #include "memory.h"
+#include "socket_call.h"
 #include "socket_endpoint.h"
 #include "socket_path.h"
 #include "socket_watch.h"
@@ -152,13 +153,13 @@ attach(struct socket *socket, int type, const char *endpoint)
 	}
 	if (!binds(type)) {
 		snprintf(socket->endpoint, room, "%s", endpoint);
-		return zmq_connect(socket->zmq, endpoint);
+		return socket_call_connect(socket->zmq, endpoint);
 	}
 	if (socket_path_is_taken(endpoint)) {
 		errno = EADDRINUSE;
 		return -1;
 	}
-	if (zmq_bind(socket->zmq, endpoint) == -1 ||
+	if (socket_call_bind(socket->zmq, endpoint) == -1 ||
 	    zmq_getsockopt(socket->zmq, ZMQ_LAST_ENDPOINT, socket->endpoint, &room) == -1)
 		return -1;
 	socket->path = socket_path_of(socket->endpoint);
@@ -246,7 +247,7 @@ int
 socket_bind_inside(struct socket *socket, const char *endpoint)
 {
 	assert(socket_is_inside(endpoint));
-	return zmq_bind(socket->zmq, endpoint);
+	return socket_call_bind(socket->zmq, endpoint);
 }
 
 int
@@ -319,37 +320,14 @@ socket_end(int status)
 	sigaction(SIGABRT, &before, NULL);
 }
 
-/* Handles what has come for libzmq meanwhile, new and lost peers among it. */
-static int
-events_of(void *zmq)
-{
-	int events = 0;
-	size_t size = sizeof events;
-
-	zmq_getsockopt(zmq, ZMQ_EVENTS, &events, &size);
-	return events;
-}
-
 bool
 socket_has_input(struct socket *socket)
 {
 	socket->reader.is_touched = true;
-	return (events_of(socket->zmq) & ZMQ_POLLIN) != 0;
+	return (socket_call_events(socket->zmq) & ZMQ_POLLIN) != 0;
 }
 
 /* --- receiving ---------------------------------------------------------------------- */
-
-/* A signal may interrupt libzmq's look at its own mailbox. */
-static int
-receive(void *zmq, zmq_msg_t *frame)
-{
-	int size;
-
-	do
-		size = zmq_msg_recv(frame, zmq, ZMQ_DONTWAIT);
-	while (size == -1 && errno == EINTR);
-	return size;
-}
 
 /* Returns 1 with a whole message, 0 when there is none. libzmq hands out a message only
  * when all its frames are there. */
@@ -362,7 +340,7 @@ receive_parts(void *zmq, struct parts *parts, bool *truncated)
 	*truncated = false;
 	while (more) {
 		zmq_msg_init(&frame);
-		if (receive(zmq, &frame) == -1) {
+		if (socket_call_receive(zmq, &frame) == -1) {
 			parts_release(parts);
 			return 0;
 		}
@@ -386,7 +364,7 @@ drain(void *arg)
 	bool truncated;
 
 	if (socket->fn == NULL) {
-		events_of(socket->zmq);
+		socket_call_events(socket->zmq);
 		return;
 	}
 	socket->is_draining = true;
@@ -407,23 +385,12 @@ drain(void *arg)
 
 /* --- sending ------------------------------------------------------------------------ */
 
-static int
-send_frame(void *zmq, zmq_msg_t *frame, int flags)
-{
-	int size;
-
-	do
-		size = zmq_msg_send(frame, zmq, flags | ZMQ_DONTWAIT);
-	while (size == -1 && errno == EINTR);
-	return size == -1 ? -1 : 0;
-}
-
 /* libzmq sees that a peer has gone when it reads: make it look, that a full pipe to
  * nobody is no longer one. */
 static void
 notice_lost_peers(void *zmq)
 {
-	events_of(zmq);
+	socket_call_events(zmq);
 }
 
 /* Only here can a message be refused. A ROUTER that refused the routing id would take the
@@ -433,12 +400,12 @@ send_first(void *zmq, struct parts *parts)
 {
 	int more = parts->count > 1 ? ZMQ_SNDMORE : 0;
 
-	if (send_frame(zmq, &parts->frames[0], more) == 0)
+	if (socket_call_send(zmq, &parts->frames[0], more) != -1)
 		return 0;
 	if (errno != EAGAIN)
 		return -1;
 	notice_lost_peers(zmq);
-	return send_frame(zmq, &parts->frames[0], more);
+	return socket_call_send(zmq, &parts->frames[0], more) == -1 ? -1 : 0;
 }
 
 /* The rest goes out even when the peer is lost in the middle: libzmq then drops frames up
@@ -452,7 +419,7 @@ send_rest(void *zmq, struct parts *parts)
 	for (unsigned i = 1; i < parts->count; i++) {
 		int more = i + 1 < parts->count ? ZMQ_SNDMORE : 0;
 
-		if (send_frame(zmq, &parts->frames[i], more) == -1) {
+		if (socket_call_send(zmq, &parts->frames[i], more) == -1) {
 			result = -1;
 			error = errno;
 		}

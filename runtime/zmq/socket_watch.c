@@ -9,6 +9,7 @@
 #include "curve.h"
 #include "log.h"
 #include "memory.h"
+#include "socket_call.h"
 
 #define EVENTS                                                                           \
 	(ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |          \
@@ -145,7 +146,7 @@ next_event(void *monitor)
 		uint16_t number;
 
 		zmq_msg_init(&frame);
-		if (zmq_msg_recv(&frame, monitor, ZMQ_DONTWAIT) == -1) {
+		if (socket_call_receive(monitor, &frame) == -1) {
 			zmq_msg_close(&frame);
 			return event;
 		}
@@ -186,7 +187,7 @@ socket_watch_new(struct loop *loop, void *context, void *zmq, const char *endpoi
 	if (watch->monitor == NULL || zmq_socket_monitor(zmq, name, EVENTS) == -1)
 		goto fail;
 	zmq_setsockopt(watch->monitor, ZMQ_LINGER, &none, sizeof none);
-	if (zmq_connect(watch->monitor, name) == -1)
+	if (socket_call_connect(watch->monitor, name) == -1)
 		goto fail;
 	watch->reader.socket = watch->monitor;
 	watch->reader.drain = drain;

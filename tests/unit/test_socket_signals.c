@@ -1,4 +1,4 @@
-/* Sockets in a process that gets signals: a ping goes to and fro between two of them. */
+/* Sockets in a process that gets signals: a ping goes to and fro between two of them, or many come at once. */
 #include <check.h>
 #include <dirent.h>
 #include <signal.h>
@@ -14,12 +14,14 @@
 TCase *tcase_socket_signals(void);
 
 #define MANY 2000u
+#define BURST 9000u /* of which one turn reads a few; the sockets hold them all */
 
 static struct loop *loop;
 static struct socket *router, *dealer;
 static unsigned come, failed;
+static bool answers;
 
-/* Sends it back, whole. */
+/* Sends it back, whole, if it is to be answered. */
 static void
 on_message(void *arg, struct parts *parts, bool truncated)
 {
@@ -29,7 +31,7 @@ on_message(void *arg, struct parts *parts, bool truncated)
 	come++;
 	failed += truncated || size != 4 ||
 		  memcmp(parts_data(parts, parts->count - 1), "ping", 4) != 0;
-	failed += socket_send(*socket, parts) == -1;
+	failed += answers && socket_send(*socket, parts) == -1;
 }
 
 static bool
@@ -37,6 +39,13 @@ have_come(void *arg)
 {
 	(void)arg;
 	return come >= MANY;
+}
+
+static bool
+have_all_come(void *arg)
+{
+	(void)arg;
+	return come >= BURST;
 }
 
 static void
@@ -51,6 +60,7 @@ setup(void)
 	    socket_dealer(loop, socket_endpoint(router), on_message, &dealer, &error);
 	ck_assert_msg(dealer != NULL, "%s", error);
 	come = failed = 0;
+	answers = true;
 }
 
 static void
@@ -68,19 +78,45 @@ on_alarm(int number)
 	(void)number;
 }
 
-START_TEST(signals_lose_no_message)
+/* Has a signal come each us; 0: none any more. */
+static void
+alarm_each(int us)
 {
-	struct sigaction action = { .sa_handler = on_alarm };
-	struct itimerval often = { { 0, 100 }, { 0, 100 } },
-			 never = { { 0, 0 }, { 0, 0 } };
-	struct parts ping = { .count = 0 };
+	const struct sigaction action = { .sa_handler = on_alarm };
+	const struct itimerval often = { { 0, us }, { 0, us } };
 
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &often, NULL);
+}
+
+static void
+send_ping(void)
+{
+	struct parts ping = { .count = 0 };
+
 	parts_add(&ping, "ping", 4);
 	ck_assert_int_eq(socket_send(dealer, &ping), 0);
+}
+
+START_TEST(signals_lose_no_message)
+{
+	alarm_each(100);
+	send_ping();
 	loop_run_until(loop, have_come, NULL);
-	setitimer(ITIMER_REAL, &never, NULL);
+	alarm_each(0);
+	ck_assert_uint_eq(failed, 0);
+}
+END_TEST
+
+/* Nobody sends anything meanwhile that would have the rest looked at. */
+START_TEST(signals_leave_nothing_of_a_burst_unread)
+{
+	answers = false;
+	for (unsigned i = 0; i < BURST; i++)
+		send_ping();
+	alarm_each(20);
+	loop_run_until(loop, have_all_come, NULL);
+	alarm_each(0);
 	ck_assert_uint_eq(failed, 0);
 }
 END_TEST
@@ -135,6 +171,7 @@ tcase_socket_signals(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, signals_lose_no_message);
+	tcase_add_test(tcase, signals_leave_nothing_of_a_burst_unread);
 	tcase_add_test(tcase, only_the_main_thread_takes_signals);
 	return tcase;
 }
