@@ -1,5 +1,6 @@
 #include "socket_path.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -34,7 +35,9 @@ socket_path_is_taken(const char *endpoint)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd == -1)
 		return false;
-	taken = connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+	/* Who has too many at his door to let us in (EAGAIN) is there all the same. */
+	taken = connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 ||
+		errno == EAGAIN;
 	close(fd);
 	return taken;
 }

@@ -98,6 +98,33 @@ START_TEST(what_a_killed_one_has_left_is_in_nobodys_way)
 }
 END_TEST
 
+/* Fills the queue of whoever listens at path. */
+static void
+knock(int *knocking, size_t count)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+	for (size_t i = 0; i < count; i++) {
+		knocking[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		(void)!connect(knocking[i], (struct sockaddr *)&address, sizeof address);
+	}
+}
+
+START_TEST(who_has_many_at_the_door_is_there)
+{
+	int fd = another(), knocking[8];
+
+	knock(knocking, 8);
+	ck_assert_ptr_null(socket_router(loop, endpoint, on_message, NULL, &error));
+	ck_assert_str_eq(error, zmq_strerror(EADDRINUSE));
+	ck_assert_int_eq(access(path, F_OK), 0);
+	for (size_t i = 0; i < 8; i++)
+		close(knocking[i]);
+	close(fd);
+}
+END_TEST
+
 TCase *
 tcase_socket_path(void)
 {
@@ -105,6 +132,7 @@ tcase_socket_path(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_second_one_is_refused);
+	tcase_add_test(tcase, who_has_many_at_the_door_is_there);
 	tcase_add_test(tcase, what_a_killed_one_has_left_is_in_nobodys_way);
 	return tcase;
 }
