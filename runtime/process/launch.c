@@ -85,6 +85,14 @@ write_image(const struct process_options *options, bool has_stream)
 
 /* --- sending ------------------------------------------------------------------------ */
 
+/* ETOOMANYREFS: more descriptors are on their way than this process may have open. The starter takes
+ * them soon, as it does of a queue that is full. */
+static int
+failure_of(int error)
+{
+	return error == ETOOMANYREFS ? -EAGAIN : -error;
+}
+
 static int
 send_to_starter(const int given[LAUNCH_DESCRIPTORS])
 {
@@ -105,7 +113,7 @@ send_to_starter(const int given[LAUNCH_DESCRIPTORS])
 	process_open();
 	return starter.pid == -1 || sendmsg(starter.socket, &message,
 					MSG_NOSIGNAL | MSG_DONTWAIT) == -1
-		   ? -errno
+		   ? failure_of(errno)
 		   : 0;
 }
 
