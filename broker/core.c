@@ -188,7 +188,9 @@ refuse(struct core *core, uint64_t peer, const char *call_id, enum wire_code cod
 	session_end(core, session, "too many protocol errors");
 }
 
-void
+/* Tells message's sender what was wrong; one that is wrong too often is dropped, so that
+ * message->session may be gone behind this. */
+static void
 refuse_message(struct core *core, const struct message *message, enum wire_code code,
     const char *reason)
 {

@@ -457,11 +457,6 @@ void session_says(
 
 typedef void message_fn(struct core *core, struct message *message);
 
-/* Tells message's sender what was wrong; one that is wrong too often is dropped, so that
- * message->session may be gone behind this. */
-void refuse_message(struct core *core, const struct message *message, enum wire_code code,
-    const char *reason);
-
 void sessions_tell_wanted(struct core *core);                        /* on a change */
 message_fn on_hello, on_bye, on_drain, on_ping, on_pong, on_credit;  /* sessions.c */
 message_fn on_call, on_cancel, on_result_ack;                        /* requests.c */

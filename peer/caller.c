@@ -234,12 +234,6 @@ caller_destroy(struct caller **caller_p)
 	*caller_p = NULL;
 }
 
-size_t
-caller_pending(const struct caller *caller)
-{
-	return ledger_pending(caller->ledger);
-}
-
 bool
 caller_is_unsent(const struct caller *caller, const char *id)
 {

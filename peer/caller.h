@@ -73,7 +73,4 @@ void caller_disown(struct caller *caller, const char *run);
 /* True when call id is waited for and no broker has it: nobody has begun it, unless it was sent before by others. */
 bool caller_is_unsent(const struct caller *caller, const char *id);
 
-/* Calls without outcome. */
-size_t caller_pending(const struct caller *caller);
-
 #endif

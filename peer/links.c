@@ -247,12 +247,6 @@ links_is_up(const struct links *links, uint32_t link)
 	return (links->up & LINK_BIT(link)) != 0;
 }
 
-const char *
-links_session(const struct links *links)
-{
-	return links->session;
-}
-
 /* A broker that leaves still publishes, but its listeners go. */
 uint32_t
 links_of_run(const struct links *links, const char *run)

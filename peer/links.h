@@ -50,7 +50,6 @@ bool links_is_up(const struct links *links, uint32_t link);
 /* Logs that the broker of link is lost: a warning, unless it is the one of our own process (inproc://, a hub), which
  * goes when we go. */
 void links_log_lost(const struct links *links, uint32_t link, const char *reason);
-const char *links_session(const struct links *links); /* 32 hex digits */
 
 /* As peer_send. LINK_NONE: -1. */
 int links_send(struct links *links, uint32_t link, const struct header *header,

@@ -91,7 +91,8 @@ follow(struct arena *arena, const struct value *value, const char *path)
 	return value;
 }
 
-const struct value *
+/* The field of value, in arena; NULL when there is none, or it is null. */
+static const struct value *
 item_field(struct arena *arena, const struct value *value, const char *field)
 {
 	const struct value *found = value_get(value, field);

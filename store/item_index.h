@@ -12,10 +12,6 @@
 int item_index_check(
     struct arena *arena, const struct value *index, const char **error_r);
 
-/* The field of value, in arena; NULL when there is none, or it is null. */
-const struct value *item_field(
-    struct arena *arena, const struct value *value, const char *field);
-
 /* The text that stands for value, of which fields, an array, are looked at; none: all of it. As JSON, or the field itself
  * where it is the only one and a text. NULL: it has none of them, or says nothing. */
 const char *item_index_text(

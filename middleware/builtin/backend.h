@@ -17,22 +17,20 @@
  *	                                             backend beneath a route does not see the route
  *
  * Whoever uses it declares the setting with BACKEND_OPTION and the field with BACKEND_FIELD, calls
- * backend_configure() from configure(), and then from three places:
+ * backend_configure() from configure(), and then from two places:
  *
  *	struct backend backend;
  *
  *	backend_of_turn(&backend, turn, "memory_files");        a node hook
  *	backend_of_tool(&backend, request);                     a tool's body, wrap_tool_call
- *	backend_of_model(&backend, request);                    wrap_model_call
  *	end = backend_read(&backend, "/notes.md", &file);
  *	...
  *	update = value_map(arena, "files", backend.update, ...)   NULL leaves it out
  *
  * A folder is where the tool workers are. A tool's body is there already; a node hook reaches it
- * through an internal tool of its middleware, whose body is backend_run_tool; a model worker does not:
- * then each operation fails, and its error says why. The files of `state` are those of the
- * beginning of the step, with what this very struct has changed: side by side written keys are
- * merged by the field's reducer, of one key the last counts.
+ * through an internal tool of its middleware, whose body is backend_run_tool. The files of `state`
+ * are those of the beginning of the step, with what this very struct has changed: side by side
+ * written keys are merged by the field's reducer, of one key the last counts.
  *
  * All operations wait, but for the state's. Whatever a path, pattern or text holds, they end within
  * a bounded time and answer with a bounded text; a path never leads out of a root. */
@@ -140,7 +138,6 @@ void backend_of_turn(struct backend *backend, struct turn *turn, const char *too
 void backend_of_tool(struct backend *backend, struct tool_request *request);
 void backend_of_tool_field(
     struct backend *backend, struct tool_request *request, const char *field);
-void backend_of_model(struct backend *backend, struct model_request *request);
 
 /* The body of an internal tool, which does in a tool worker what a node hook asks of a folder:
  *

@@ -122,36 +122,3 @@ backend_run_tool(struct tool_request *request)
 	return tool_command(
 	    request, value_map(arena, "messages", value_array(arena, &message, 1), NULL));
 }
-
-/* --- a model's wrap --------------------------------------------------------------------- */
-
-static const struct value *
-store_of_model(void *arg, const struct value *op)
-{
-	return model_store(arg, op);
-}
-
-static const struct value *
-folder_of_model(
-    struct backend *backend, const struct backend_part *part, const struct value *op)
-{
-	(void)part;
-	(void)op;
-	return backend_refusal(backend->arena,
-	    "a model worker does not reach a folder of the tool workers' machine");
-}
-
-void
-backend_of_model(struct backend *backend, struct model_request *request)
-{
-	static const struct backend_caller caller = { store_of_model, folder_of_model };
-
-	open_for(backend, model_arena(request), model_settings_of(request),
-	    model_state(request, BACKEND_FILES));
-	backend->context = model_context(request);
-	backend->thread = model_thread(request);
-	backend->agent = model_agent(request);
-	backend->tenant = model_tenant(request);
-	backend->caller = &caller;
-	backend->arg = request;
-}

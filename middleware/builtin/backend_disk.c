@@ -159,7 +159,8 @@ do_read(struct disk_job *job)
 
 /* --- writing ---------------------------------------------------------------------------- */
 
-int
+/* Locks folder for who changes files in it. Returns 0, or -1: it took too long. Closing it unlocks. */
+static int
 disk_lock(int folder, uint64_t end_us, const atomic_bool *stop)
 {
 	const struct timespec wait = { .tv_nsec = LOCK_LOOK_NS };
@@ -288,7 +289,8 @@ do_put(struct disk_job *job, const atomic_bool *stop)
 
 /* --- all -------------------------------------------------------------------------------- */
 
-void
+/* Does the op of a struct disk_job. For work_run. */
+static void
 disk_run(void *arg, const atomic_bool *stop)
 {
 	struct disk_job *job = arg;

@@ -25,9 +25,6 @@ struct disk_job {
 	const struct value *answer; /* in arena */
 };
 
-/* Does the op of a struct disk_job. For work_run. */
-void disk_run(void *arg, const atomic_bool *stop);
-
 /* backend_disk_walk.c: what looks at many files. */
 const struct value *disk_ls(struct disk_job *job);
 const struct value *disk_glob(struct disk_job *job, const atomic_bool *stop);
@@ -40,9 +37,6 @@ ssize_t disk_read_all(int file, uint64_t size, char *bytes);
 
 /* A refusal for errno. */
 const struct value *disk_refusal(struct disk_job *job, int error);
-
-/* Locks folder for who changes files in it. Returns 0, or -1: it took too long. Closing it unlocks. */
-int disk_lock(int folder, uint64_t end_us, const atomic_bool *stop);
 
 /* ns since 1970 as files have times. */
 const char *disk_time(struct arena *arena, int64_t ns);

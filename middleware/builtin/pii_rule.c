@@ -95,12 +95,6 @@ pii_rule_destroy(struct pii_rule **rule_p)
 	*rule_p = NULL;
 }
 
-const char *
-pii_rule_type(const struct pii_rule *rule)
-{
-	return rule->type;
-}
-
 enum pii_strategy
 pii_rule_strategy(const struct pii_rule *rule)
 {

@@ -36,7 +36,6 @@ struct pii_rule *pii_rule_new(struct arena *arena, const char *type,
     enum pii_strategy strategy, const char *detector, const char **error_r);
 void pii_rule_destroy(struct pii_rule **rule_p); /* NULL is fine */
 
-const char *pii_rule_type(const struct pii_rule *rule);
 enum pii_strategy pii_rule_strategy(const struct pii_rule *rule);
 
 /* What a rule found. Counts add up over several texts. */

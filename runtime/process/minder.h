@@ -25,7 +25,6 @@
 struct launch_image {
 	struct process_limits limits;
 	uint32_t arguments, variables;
-	uint32_t text_bytes;
 	bool has_stream; /* LAUNCH_STREAM becomes its PROCESS_STREAM_FD */
 };
 

@@ -23,7 +23,6 @@ struct zap {
 	struct socket *socket;
 	zap_fn *may_connect;
 	void *arg;
-	uint64_t let_in, refused;
 	uint64_t said_ms; /* begin of the minute */
 	unsigned said;
 };
@@ -116,10 +115,6 @@ on_request(void *arg, struct parts *request, bool truncated)
 	add_text(&reply, allowed ? "OK" : "this key is not allowed");
 	add_text(&reply, allowed ? key : "");
 	add_text(&reply, "");
-	if (allowed)
-		zap->let_in++;
-	else
-		zap->refused++;
 	/* Who asked may be gone by now: then there is nobody to answer. */
 	socket_send(zap->socket, &reply);
 }
@@ -149,16 +144,4 @@ zap_destroy(struct zap **zap_p)
 	*zap_p = NULL;
 	socket_close(&zap->socket, 0);
 	free(zap);
-}
-
-uint64_t
-zap_let_in(const struct zap *zap)
-{
-	return zap->let_in;
-}
-
-uint64_t
-zap_refused(const struct zap *zap)
-{
-	return zap->refused;
 }

@@ -21,8 +21,4 @@ struct zap *zap_new(
 /* Takes *zap_p: from now on nobody new comes in. NULL is fine. */
 void zap_destroy(struct zap **zap_p);
 
-/* Answers given so far. */
-uint64_t zap_let_in(const struct zap *zap);
-uint64_t zap_refused(const struct zap *zap);
-
 #endif
