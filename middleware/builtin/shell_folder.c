@@ -72,7 +72,11 @@ remove_entries(int from, int top, const struct stat *place, unsigned *number)
 	size_t done = 0;
 	char name[16];
 
-	while (folder != NULL && (entry = readdir(folder)) != NULL) {
+	if (folder == NULL) {
+		close(from);
+		return 0;
+	}
+	while ((entry = readdir(folder)) != NULL) {
 		const char *old = entry->d_name;
 		struct stat stat;
 		int below;
@@ -97,8 +101,7 @@ remove_entries(int from, int top, const struct stat *place, unsigned *number)
 			      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) != -1)
 			done += remove_entries(below, from, place, number);
 	}
-	if (folder != NULL)
-		closedir(folder);
+	closedir(folder);
 	return done;
 }
 
