@@ -54,7 +54,7 @@ struct arena {
 	uint32_t size; /* of the last chunk but large ones */
 };
 
-/* Of each thread; ours have one that uses arenas, which ends with the process. */
+/* Of each thread. All but the main one only take (runtime/work.h), so that none has any at its end. */
 static _Thread_local struct {
 	struct chunk *first;
 	unsigned count;
@@ -128,7 +128,7 @@ arena_destroy(struct arena **arena_p)
 	     finalizer = finalizer->next)
 		finalizer->destroy(finalizer->data);
 	for (chunk = arena->chunks; chunk != NULL; chunk = next) {
-		next = chunk->next; /* the last one has the arena in it */
+		next = chunk->next; /* one of them has the arena in it */
 		chunk_free(chunk);
 	}
 	*arena_p = NULL;

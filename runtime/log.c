@@ -12,7 +12,7 @@
 
 #define LINE_BYTES_MAX 4096
 
-static char log_name[64] = "flotilla";
+static char log_name[128] = "flotilla"; /* service.c: of 120 bytes at most */
 static enum log_level level_max = LOG_LEVEL_INFO;
 static bool is_journal;
 

@@ -14,8 +14,8 @@
  *		return service_stop(&service);
  *	}
  *
- * Every program's table begins with SERVICE_SETTINGS(struct x) for the fields of
- * `struct service_settings common`, its first member. */
+ * Every program's table begins with SERVICE_SETTINGS, for the fields of `struct service_settings
+ * common`, the first member of its settings. */
 #ifndef SERVICE_H
 #define SERVICE_H
 
