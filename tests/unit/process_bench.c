@@ -59,6 +59,17 @@ pb_run_shell(const char *script)
 	loop_run_until(pb.loop, all_ended, NULL);
 }
 
+void
+pb_run_shell_late(const char *script)
+{
+	pb.options.timeout_ms = 50;
+	do {
+		pb.options.timeout_ms *= 2;
+		pb_run_shell(script);
+		ck_assert_int_eq(pb.result.end, PROCESS_TIMEOUT);
+	} while (access("ready", F_OK) == -1);
+}
+
 /* Asked each time round the loop. */
 static bool
 is_there(void *arg)

@@ -27,6 +27,9 @@ void pb_finish(void);
 
 /* Runs script to its end. */
 void pb_run_shell(const char *script);
+/* Runs script, which never ends in time, until it has made the file "ready" before it was late: on a machine with much to
+ * do it may be late before it has begun. */
+void pb_run_shell_late(const char *script);
 /* Until it has made that file, and the loop has been there to see it. */
 void pb_run_shell_until(const char *script, const char *file);
 /* Of a timer that only keeps the loop going round. */

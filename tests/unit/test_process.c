@@ -223,9 +223,7 @@ END_TEST
 
 START_TEST(a_late_child_is_ended_and_what_it_said_is_kept)
 {
-	pb.options.timeout_ms = 2000;
-	pb_run_shell("echo early; echo $$ > child; exec sleep 600");
-	ck_assert_int_eq(pb.result.end, PROCESS_TIMEOUT);
+	pb_run_shell_late("echo early; echo $$ > child; > ready; exec sleep 600");
 	ck_assert_str_eq(pb.result.output, "early\n");
 	pb_check_is_gone("child");
 }
@@ -233,20 +231,17 @@ END_TEST
 
 START_TEST(a_late_child_may_clean_up_within_its_grace)
 {
-	pb.options.timeout_ms = 2000;
 	pb.options.grace_ms = 60000; /* it ends by itself */
-	pb_run_shell(
-	    "trap 'echo bye > ended; exit 0' TERM; while :; do sleep 0.01; done");
-	ck_assert_int_eq(pb.result.end, PROCESS_TIMEOUT);
+	pb_run_shell_late("trap 'echo bye > ended; exit 0' TERM; > ready; "
+			  "while :; do sleep 0.01; done");
 	ck_assert_int_eq(access("ended", F_OK), 0);
 }
 END_TEST
 
 START_TEST(a_late_child_that_ignores_the_request_is_killed)
 {
-	pb.options.timeout_ms = 2000; /* in which it has said who it is */
-	pb_run_shell("trap '' TERM; echo $$ > child; while :; do sleep 0.01; done");
-	ck_assert_int_eq(pb.result.end, PROCESS_TIMEOUT);
+	pb_run_shell_late(
+	    "trap '' TERM; echo $$ > child; > ready; while :; do sleep 0.01; done");
 	pb_check_is_gone("child");
 }
 END_TEST
