@@ -52,7 +52,10 @@ stop(void *arg)
 enum behaviour { BLOCKS_IN_A_TIMER, BLOCKS_IN_A_FIBER, IS_STOPPED, SLEEPS, WORKS };
 
 #define SLEEP_MS 300u
-#define TURNS 300
+#define STUCK_MS 100u
+/* Of one whose turns go on, who may be without a processor for a while in each of them. */
+#define PATIENT_MS 500u
+#define TURNS 400
 
 static int turns;
 
@@ -68,12 +71,12 @@ work_a_little(void *arg)
 static int
 run(enum behaviour behaviour)
 {
-	uint64_t stuck_ms = behaviour == IS_STOPPED ? 400 : 100;
+	bool is_patient = behaviour == IS_STOPPED || behaviour == WORKS;
 	struct watchdog *watchdog;
 
 	log_open("tool-3", LOG_LEVEL_WARN);
 	loop = loop_new();
-	watchdog = watchdog_start(loop, stuck_ms);
+	watchdog = watchdog_start(loop, is_patient ? PATIENT_MS : STUCK_MS);
 	ck_assert_ptr_nonnull(watchdog);
 	if (behaviour == BLOCKS_IN_A_TIMER)
 		timer = timer_start(loop, 1, 0, stand_still, NULL);
