@@ -165,6 +165,17 @@ beginner(struct storm *storm, unsigned number)
 	return NULL;
 }
 
+unsigned
+storm_moved(struct storm *storm)
+{
+	unsigned moved = 0, i;
+
+	for (i = 1; i <= storm->runs; i++)
+		moved += !value_text_is(
+		    value_get(record(storm, i), "coordinator"), beginner(storm, i));
+	return moved;
+}
+
 static bool
 goes_on(struct storm *storm, unsigned number)
 {

@@ -69,6 +69,9 @@ void storm_roll(struct storm *storm, enum kit_kind kind, unsigned index);
 /* Waits until a tool runs at worker index. */
 void storm_wait_tool(struct storm *storm, unsigned index);
 
+/* How many runs another coordinator has gone on with than began them. */
+unsigned storm_moved(struct storm *storm);
+
 /* The coordinator that has begun most of the runs that go on: there is one. */
 unsigned storm_busiest(struct storm *storm);
 
