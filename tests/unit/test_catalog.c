@@ -136,6 +136,7 @@ tcase_catalog(void)
 {
 	TCase *tcase = tcase_create("catalog");
 
+	tcase_set_timeout(tcase, 30);
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
 	tcase_add_test(tcase, what_nobody_has_served_for_long_is_forgotten);
 	tcase_add_test(tcase, what_nobody_serves_is_known_while_there_is_room);

@@ -185,6 +185,7 @@ tcase_item_life(void)
 {
 	TCase *tc = tcase_create("item_life");
 
+	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, trial_open, trial_close);
 	tcase_add_test(tc, an_item_ends_with_its_time);
 	tcase_add_test(tc, however_many_have_ended_one_sweep_takes_them_away);

@@ -239,6 +239,7 @@ tcase_store_asks(void)
 {
 	TCase *tc = tcase_create("store_asks");
 
+	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, trial_open, trial_close);
 	tcase_add_test(tc, those_who_wait_longest_are_listed_first);
 	tcase_add_test(tc, a_thread_waits_while_its_head_does);

@@ -217,6 +217,7 @@ tcase_store_counts(void)
 {
 	TCase *tc = tcase_create("store_counts");
 
+	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, trial_open, trial_close);
 	tcase_add_test(tc, each_end_of_a_run_is_counted_once);
 	tcase_add_test(tc, tokens_are_summed_by_model_and_kind);

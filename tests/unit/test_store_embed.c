@@ -204,6 +204,7 @@ tcase_store_embed(void)
 {
 	TCase *tc = tcase_create("store_embed");
 
+	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, trial_open, trial_close);
 	tcase_add_test(tc, without_a_model_anywhere_it_is_refused_at_once);
 	tcase_add_test(tc, when_too_many_have_asked_it_is_refused);

@@ -98,6 +98,7 @@ tcase_store_runs(void)
 {
 	TCase *tcase = tcase_create("store_runs");
 
+	tcase_set_timeout(tcase, 30);
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
 	tcase_add_test(tcase, all_runs_of_a_thread_go_with_it);
 	tcase_add_test(tcase, all_runs_before_the_kept_one_go);
