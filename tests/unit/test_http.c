@@ -190,7 +190,7 @@ collect(void *arg, const char *data, size_t size)
 	packet_append(&stream.body, data, size);
 	if (++stream.calls == stream.abort_at)
 		return -1;
-	return stream.is_slow ? fiber_sleep(1) : 0;
+	return stream.is_slow ? fiber_sleep(20) : 0;
 }
 
 static void
@@ -238,8 +238,9 @@ START_TEST(a_slow_reader_slows_the_server_down)
 	const char *body = answer_large(size);
 
 	stream.is_slow = true;
-	/* The reader's time is not the server's: it takes longer than this in all. */
-	ask_stream(20);
+	/* The reader's time is not the server's: it takes longer than this in all. The server's thread may wait for a
+	 * processor, but not for so long. */
+	ask_stream(400);
 	ck_assert_int_eq(http_trial.response.failure, HTTP_OK);
 	ck_assert_uint_eq(stream.body.size, size);
 	ck_assert_mem_eq(stream.body.data, body, size);
