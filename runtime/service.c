@@ -363,7 +363,7 @@ service_end(struct service *service)
 }
 
 int
-service_stop(struct service **service_p)
+service_stop_with(struct service **service_p, int status)
 {
 	struct service *service = *service_p, *part;
 	bool is_over;
@@ -378,16 +378,23 @@ service_stop(struct service **service_p)
 	uv_close((uv_handle_t *)&service->interrupt, NULL);
 	if (service->hears_hangup)
 		uv_close((uv_handle_t *)&service->hangup, NULL);
-	socket_end(EXIT_SUCCESS);
+	socket_end(status);
 	curve_close();
 	is_over = loop_destroy(&service->loop);
 	settings_release(service->table, service->settings);
 	free(service);
 	*service_p = NULL;
 	log_info("ended");
-	if (!is_over)
-		_exit(EXIT_SUCCESS);
-	return EXIT_SUCCESS;
+	if (is_over)
+		return status;
+	fflush(stdout);
+	_exit(status);
+}
+
+int
+service_stop(struct service **service_p)
+{
+	return service_stop_with(service_p, EXIT_SUCCESS);
 }
 
 void

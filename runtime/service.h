@@ -102,6 +102,8 @@ struct service *service_part(struct service *whole, void (*ended)(void *arg), vo
 
 /* Takes *service_p: closes loop and context, returns the exit status. */
 int service_stop(struct service **service_p);
+/* The same of a program whose exit status tells something. A lookup of a name that hangs ends it here, with that status. */
+int service_stop_with(struct service **service_p, int status);
 
 /* Writes 32 fresh hex digits (getrandom) and a NUL. */
 void service_session(char session[33]);

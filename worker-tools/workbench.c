@@ -290,7 +290,8 @@ on_signal(void *arg)
 {
 	struct bench *bench = arg;
 
-	fiber_cancel(bench->fiber);
+	if (bench->fiber != NULL)
+		fiber_cancel(bench->fiber);
 }
 
 static int
@@ -383,12 +384,11 @@ open_servers(struct bench *bench)
 	mcp_servers_follow(bench->servers, bench->source);
 	bench->fiber = fiber_start(bench->world.loop, "open", wait_for_servers, bench);
 	service_run(bench->service, on_signal, bench);
-	return mcp_servers_are_settled(bench->servers);
+	return !service_is_draining(bench->service);
 }
 
-/* Opens what the tools need, MCP servers too, and waits for these. Returns the exit status when that is
- * all, or WORKBENCH_OK. A service without settings of its
- * own: for the loop, and for Ctrl-C to reach a tool, which is in a process group of its own. */
+/* Opens what the tools need, MCP servers too, and waits for these. Returns the exit status when that is all, or WORKBENCH_OK.
+ * A service without settings of its own: for the loop, and for Ctrl-C to reach a tool, which is in a process group of its own. */
 static int
 open_bench(struct bench *bench, const struct worker_tools_settings *settings)
 {
@@ -418,15 +418,16 @@ open_bench(struct bench *bench, const struct worker_tools_settings *settings)
 	return WORKBENCH_USAGE;
 }
 
-static void
-close_bench(struct bench *bench)
+static int
+close_bench(struct bench *bench, int status)
 {
+	bench->fiber = NULL; /* it has ended: a signal that comes now stops nothing */
 	tool_table_release(&bench->world.table);
 	mcp_servers_destroy(&bench->servers);
 	tool_source_release(&bench->source);
 	tools_close();
 	chains_destroy(&bench->world.chains);
-	service_stop(&bench->service);
+	return service_stop_with(&bench->service, status);
 }
 
 /* --- both --------------------------------------------------------------------------------- */
@@ -452,7 +453,7 @@ workbench_call(const struct worker_tools_settings *settings, const char *const *
 			status = find_entry(&bench, settings->call) == 0
 				     ? run(&bench)
 				     : WORKBENCH_USAGE;
-		close_bench(&bench);
+		status = close_bench(&bench, status);
 	}
 	arena_destroy(&bench.arena);
 	return status;
@@ -493,7 +494,7 @@ workbench_list(const struct worker_tools_settings *settings)
 
 	if (status == WORKBENCH_OK)
 		status = list_all(&bench);
-	close_bench(&bench);
+	status = close_bench(&bench, status);
 	arena_destroy(&bench.arena);
 	return status;
 }

@@ -44,19 +44,47 @@ was_started(struct tool_bench *at)
 	return mcp_lines_of("starts") > 0;
 }
 
+/* Of a worker-tools that does this alone, and is interrupted when that has happened. */
+static int
+status_of(const char *mode, bool (*happened)(struct tool_bench *at))
+{
+	const char *argv[] = { "worker-tools", "--tools",
+		tool_bench_path(&mcp_bench, "tools"), mode, NULL };
+	struct child *child = child_spawn(argv, NULL);
+
+	tool_bench_await(&mcp_bench, happened);
+	kill(child_pid(child), SIGINT);
+	return child_wait(&child);
+}
+
 /* Ctrl-C is no success, and the server goes, too. */
 START_TEST(a_signal_stops_who_waits_for_it)
 {
 	static const char *const modes[] = { "--list", "--call=calculate" };
-	const char *argv[] = { "worker-tools", "--tools", NULL, modes[_i], NULL };
-	struct child *child;
+	int status;
 
 	mcp_offer_bad("silent", "start_ms: 3600000\n");
-	argv[2] = tool_bench_path(&mcp_bench, "tools");
-	child = child_spawn(argv, NULL);
-	tool_bench_await(&mcp_bench, was_started);
-	kill(child_pid(child), SIGINT);
-	ck_assert_int_eq(WEXITSTATUS(child_wait(&child)), 130);
+	status = status_of(modes[_i], was_started);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 130, "status %#x",
+	    (unsigned)status);
+}
+END_TEST
+
+static bool
+was_asked_to_end(struct tool_bench *at)
+{
+	return tool_bench_exists(at, "asked");
+}
+
+/* What was to be done has been done: it has that status. */
+START_TEST(a_signal_harms_nobody_who_waits_for_its_end)
+{
+	int status;
+
+	mcp_offer_bad("stays", "");
+	status = status_of("--list", was_asked_to_end);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x",
+	    (unsigned)status);
 }
 END_TEST
 
@@ -87,5 +115,6 @@ tcase_mcp_bad(void)
 	tcase_add_test(tcase, how_many_of_its_tools_are_looked_at_is_bounded);
 	tcase_add_test(tcase, what_it_does_not_read_is_bounded);
 	tcase_add_loop_test(tcase, a_signal_stops_who_waits_for_it, 0, 2);
+	tcase_add_test(tcase, a_signal_harms_nobody_who_waits_for_its_end);
 	return tcase;
 }

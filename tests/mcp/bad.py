@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """An MCP server that does one thing wrong: bad.py FOLDER WHAT, over its standard input and output.
 
-It writes a line into FOLDER/starts each time it begins. Each of its tools says "fine".
+It writes a line into FOLDER/starts each time it begins, and FOLDER/asked when it is to end. Each of its tools says "fine".
 """
 import json
 import os
+import signal
 import sys
 
 folder, what = sys.argv[1:]
@@ -40,11 +41,20 @@ def answer(method, params):
     return {"content": [{"type": "text", "text": "fine"}]}
 
 
-with open(os.path.join(folder, "starts"), "a", encoding="utf-8") as file:
-    file.write("begun\n")
+def note(name, text):
+    with open(os.path.join(folder, name), "a", encoding="utf-8") as file:
+        file.write(text)
+
+
+if what == "stays":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+note("starts", "begun\n")
 for line in sys.stdin:
     request = json.loads(line)
     if "id" in request and what != "silent":
         say({"id": request["id"], "result": answer(request["method"], request.get("params", {}))})
     while what == "deaf" and request["method"] == "notifications/initialized":
         say({"id": "d" * 60000, "method": "ping"})
+note("asked", "to end\n")
+while what == "stays":
+    signal.pause()

@@ -126,7 +126,8 @@ serve(const char *drain_ms)
 	}
 	service_run(service, behaviour == HAS_NO_DRAIN ? NULL : drain, &behaviour);
 	timer_stop(&timer);
-	return service_stop(&service);
+	return service_stop_with(
+	    &service, behaviour == LOOKS_FOR_A_NAME_FOR_EVER ? 7 : 0);
 }
 
 static pid_t
@@ -168,14 +169,14 @@ START_TEST(it_says_ready_drains_on_the_first_signal_and_ends_with_0)
 }
 END_TEST
 
-START_TEST(a_lookup_that_hangs_does_not_keep_it_from_its_end)
+START_TEST(a_lookup_that_hangs_takes_neither_end_nor_status_away)
 {
 	pid_t child = start(LOOKS_FOR_A_NAME_FOR_EVER, "60000");
 
 	wait_for("READY=1");
 	kill(child, SIGTERM);
 	wait_for("STOPPING=1");
-	check_exit(child, 0);
+	check_exit(child, 7);
 }
 END_TEST
 
@@ -479,7 +480,7 @@ tcase_service(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(
 	    tcase, it_says_ready_drains_on_the_first_signal_and_ends_with_0, 0, 2);
-	tcase_add_test(tcase, a_lookup_that_hangs_does_not_keep_it_from_its_end);
+	tcase_add_test(tcase, a_lookup_that_hangs_takes_neither_end_nor_status_away);
 	tcase_add_test(tcase, without_a_drain_it_ends_on_the_first_signal);
 	tcase_add_test(tcase, a_supervisor_that_wants_signs_of_life_gets_them);
 	tcase_add_test(tcase, a_supervisor_that_does_not_read_holds_nobody_up);
