@@ -252,13 +252,23 @@ complain_no_redis(struct session *session, const char *trouble)
 		    session_redis_shown(session), trouble);
 }
 
+/* While we stood still ourselves nobody could answer us. */
+static bool
+has_had_its_time(const struct session *session, uint64_t begun_ms)
+{
+	uint64_t gap_ms = loop_gap_ms(session->loop), wait_ms = session->redis_wait_ms;
+
+	if (wait_ms < CONNECT_WAIT_MS)
+		wait_ms = CONNECT_WAIT_MS;
+	return loop_now_ms(session->loop) >
+	       (gap_ms > begun_ms ? gap_ms : begun_ms) + wait_ms;
+}
+
 static struct store *
 connect_store(struct session *session, struct redis **redis_p)
 {
 	const char *error;
-	uint64_t wait_ms = session->redis_wait_ms;
-	uint64_t deadline = loop_now_ms(session->loop) +
-			    (wait_ms > CONNECT_WAIT_MS ? wait_ms : CONNECT_WAIT_MS);
+	uint64_t begun_ms = loop_now_ms(session->loop);
 
 	*redis_p =
 	    redis_new(session->loop, session->fleet.redis, store_library(), &error);
@@ -267,8 +277,6 @@ connect_store(struct session *session, struct redis **redis_p)
 		return NULL;
 	}
 	while (!redis_is_up(*redis_p)) {
-		if (fiber_sleep(5) == -1)
-			return NULL; /* Ctrl-C: whoever pressed it knows */
 		if (redis_is_denied(*redis_p)) {
 			complain(
 			    "Redis does not let us in (%s): the password belongs into "
@@ -276,10 +284,12 @@ connect_store(struct session *session, struct redis **redis_p)
 			    redis_trouble(*redis_p));
 			return NULL;
 		}
-		if (loop_now_ms(session->loop) > deadline) {
+		if (has_had_its_time(session, begun_ms)) {
 			complain_no_redis(session, redis_trouble(*redis_p));
 			return NULL;
 		}
+		if (fiber_sleep(5) == -1)
+			return NULL; /* Ctrl-C: whoever pressed it knows */
 	}
 	return store_new(*redis_p, session->redis_wait_ms);
 }

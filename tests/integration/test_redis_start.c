@@ -1,10 +1,12 @@
 /* A coordinator that starts on a Redis that will not do says why, and ends. And how Redis is started on a file whose
  * end was cut short. */
 #include <check.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "children.h"
 #include "cli.h"
@@ -101,6 +103,27 @@ START_TEST(on_a_replica)
 	    strstr(said.err, "is a replica (of 127.0.0.1)") != NULL, "%s", said.err);
 	ck_assert_msg(
 	    strstr(said.err, "--redis must name the primary") != NULL, "%s", said.err);
+}
+END_TEST
+
+#define AWAY_US 3500000 /* longer than a Redis is waited for */
+
+/* As on a machine without time for us: that is no time in which Redis did not answer. */
+START_TEST(who_stood_still_himself_waits_for_it_anew)
+{
+	const struct cli flotilla = { .program = "flotilla", .arena = redis_trial.arena };
+	struct cli_job *job;
+	struct said said;
+
+	kill(child_pid(redis_trial.server), SIGSTOP);
+	job = CLI_START(&flotilla, "runs", "--redis", redis_trial.url);
+	usleep(1000000); /* it waits, or has not begun to: both are right */
+	cli_signal(job, SIGSTOP);
+	usleep(AWAY_US);
+	kill(child_pid(redis_trial.server), SIGCONT);
+	cli_signal(job, SIGCONT);
+	said = cli_end(&job);
+	ck_assert_msg(said.status == 0, "status %d: %s", said.status, said.err);
 }
 END_TEST
 
@@ -219,6 +242,7 @@ tcase_redis_start(void)
 	tcase_add_test(tcase, on_one_that_wants_a_password);
 	tcase_add_test(tcase, on_a_cluster);
 	tcase_add_test(tcase, on_a_replica);
+	tcase_add_test(tcase, who_stood_still_himself_waits_for_it_anew);
 	tcase_add_test(tcase, on_one_without_our_functions);
 	tcase_add_test(tcase, a_transaction_that_was_cut_short_anywhere_is_cut_off);
 	tcase_add_test(tcase, other_damage_is_left_as_it_is);

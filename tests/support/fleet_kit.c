@@ -19,6 +19,8 @@
 
 #define ARGUMENTS_MAX 64u
 #define EXTRAS_MAX 40u
+#define NO_REDIS 4 /* a status of flotilla's; it has waited for 3 s then */
+#define TRIES_MAX 7u
 
 struct extras {
 	const char *items[EXTRAS_MAX + 1]; /* NULL-ended */
@@ -421,6 +423,7 @@ kit_flotilla(struct fleet_kit *kit, const char *argument, ...)
 	const struct cli flotilla = { .program = kit_program(kit, "flotilla"),
 		.arena = kit->arena };
 	struct arguments arguments = { .count = 0 };
+	unsigned tries = 0;
 	struct said said;
 	va_list list;
 
@@ -429,7 +432,11 @@ kit_flotilla(struct fleet_kit *kit, const char *argument, ...)
 		append(&arguments, (const char *[]){ argument, NULL });
 	va_end(list);
 	append(&arguments, (const char *[]){ "--redis", kit->redis, NULL });
-	said = cli_run(&flotilla, NULL, arguments.items);
+	/* It has not begun anything when Redis had no processor for as long as it waits for it. */
+	do
+		said = cli_run(&flotilla, NULL, arguments.items);
+	while (said.status == NO_REDIS && strstr(said.err, "no Redis at") != NULL &&
+	       ++tries < TRIES_MAX);
 	if (said.status == 0)
 		return said.out;
 	fprintf(stderr, "flotilla %s: status %d: %s\n", arguments.items[0], said.status,
