@@ -31,13 +31,13 @@ place_port(struct arena *arena)
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	};
 	socklen_t size = sizeof address;
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 
-	if (bind(fd, (struct sockaddr *)&address, size) == -1 ||
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == -1 ||
+	    bind(fd, (struct sockaddr *)&address, size) == -1 ||
 	    getsockname(fd, (struct sockaddr *)&address, &size) == -1) {
 		perror("a free port");
 		abort();
 	}
-	close(fd);
 	return arena_printf(arena, "%u", ntohs(address.sin_port));
 }

@@ -287,6 +287,7 @@ listen_by_tls(void)
 	struct sockaddr_in address = { .sin_family = AF_INET,
 		.sin_port = htons((uint16_t)strtoul(port, NULL, 10)),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int yes = 1;
 
 	peer = (struct peer){ .one = -1, .context = SSL_CTX_new(TLS_server_method()) };
 	ck_assert_int_eq(
@@ -295,6 +296,7 @@ listen_by_tls(void)
 			     peer.context, file("server.key"), SSL_FILETYPE_PEM),
 	    1);
 	peer.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	setsockopt(peer.listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
 	ck_assert_int_eq(
 	    bind(peer.listener, (struct sockaddr *)&address, sizeof address), 0);
 	ck_assert_int_eq(listen(peer.listener, 8), 0);
