@@ -185,7 +185,8 @@ main(int argc, char *argv[])
 		abort();
 	loop_run(invocation.loop);
 	loop_destroy(&invocation.loop);
-	socket_shutdown();
+	fflush(stdout);
+	socket_end((int)invocation.status);
 	curve_close();
 	settings_release(invocation.command->table, invocation.settings);
 	free(invocation.settings);

@@ -178,12 +178,12 @@ model_bench_stop(struct model_bench *bench)
 	caller_destroy(&bench->caller);
 	links_destroy(&bench->links);
 	socket_close(&bench->status, 0);
+	socket_shutdown(); /* while its peer lives (socket.c) */
 	http_destroy(&bench->http);
 	child_stop(&bench->worker);
 	child_stop(&bench->provider);
 	child_stop(&bench->broker);
 	loop_destroy(&bench->loop);
-	socket_shutdown();
 	folder_remove(&bench->folder);
 	arena_destroy(&bench->arena);
 }

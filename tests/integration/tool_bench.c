@@ -12,6 +12,7 @@
 #include "chat.h"
 #include "fiber.h"
 #include "json.h"
+#include "socket.h"
 
 #define LOOK_MS 5
 
@@ -165,6 +166,7 @@ tool_bench_stop(struct tool_bench *bench)
 	say_stored(bench);
 	caller_destroy(&bench->caller);
 	links_destroy(&bench->links);
+	socket_shutdown(); /* while its peer lives (socket.c) */
 	loop_destroy(&bench->loop);
 	for (i = 0; i < TOOL_BENCH_WORKERS; i++)
 		child_stop(&bench->workers[i]);
