@@ -156,6 +156,7 @@ tcase_citations(void)
 {
 	TCase *tcase = tcase_create("citations");
 
+	tcase_set_timeout(tcase, 60); /* it reads all there is */
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, each_section_that_a_comment_cites_is_on_the_page);
 	tcase_add_test(tcase, each_decision_that_a_scenario_names_is_on_the_page);

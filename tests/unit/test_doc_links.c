@@ -286,6 +286,7 @@ tcase_doc_links(void)
 {
 	TCase *tcase = tcase_create("doc_links");
 
+	tcase_set_timeout(tcase, 60); /* it reads all there is */
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, every_link_leads_somewhere);
 	tcase_add_test(tcase, every_page_is_reached_from_the_readme);
