@@ -237,6 +237,9 @@ read_task(struct reading *reading)
 
 	if (checkpoint == -1)
 		refuse(reading, "checkpoint_id: is none of the thread's");
+	/* So pages of LangGraph's answer a question: submit({}, {command: {resume}}). */
+	if (command != NULL && value_is(input, VALUE_MAP) && value_size(input) == 0)
+		input = NULL;
 	if (command != NULL && input != NULL)
 		refuse(reading, "input and command: a run has one of them");
 	if (command != NULL) {
