@@ -159,6 +159,20 @@ START_TEST(a_pause_is_shown_and_its_answer_goes_on)
 }
 END_TEST
 
+/* As useStream asks whose page reads no values. */
+START_TEST(a_question_is_shown_beside_messages_alone)
+{
+	struct story story = { 0 };
+
+	story_stream(
+	    serve_thread(), "approver", "'stream_mode': ['messages-tuple']", &story);
+	ck_assert_uint_eq(story_count(&story, "values"), 1);
+	ck_assert_uint_eq(
+	    value_size(value_get(story_last(&story, "values")->data, "__interrupt__")),
+	    1);
+}
+END_TEST
+
 START_TEST(an_error_ends_a_stream)
 {
 	struct story story = { 0 };
@@ -355,6 +369,7 @@ tcase_serve_streams(void)
 	tcase_add_test(tcase, what_a_tool_tells_is_shown_while_it_works);
 	tcase_add_test(tcase, messages_grow);
 	tcase_add_test(tcase, a_pause_is_shown_and_its_answer_goes_on);
+	tcase_add_test(tcase, a_question_is_shown_beside_messages_alone);
 	tcase_add_test(tcase, an_error_ends_a_stream);
 	tcase_add_test(tcase, a_stream_of_a_thread_of_its_own_is_a_stream);
 	tcase_add_test(tcase, from_each_id_the_rest_is_shown);

@@ -242,6 +242,21 @@ START_TEST(a_pause_is_an_update_and_a_value)
 }
 END_TEST
 
+/* Else nobody would answer it. A pause that asks nothing is seen by what is next. */
+START_TEST(a_question_is_told_whatever_was_asked_for)
+{
+	fb_begin(TUPLE, "6");
+	frames_interrupts(fb.frames, fb.arena, value_empty_array());
+	frames_close(fb.frames, 7);
+	ck_assert_str_eq(fb_shown(), "");
+	frames_interrupts(
+	    fb.frames, fb.arena, literal(fb.arena, "[{'id': 'i', 'value': 1}]"));
+	frames_close(fb.frames, 8);
+	ck_assert_str_eq(
+	    fb_shown(), "values@8 {'__interrupt__':[{'id':'i','value':1}]}\n");
+}
+END_TEST
+
 START_TEST(an_error_is_always_shown)
 {
 	fb_begin(0, "6");
@@ -352,6 +367,7 @@ tcase_frames(void)
 	tcase_add_test(tcase, a_new_attempt_grows_from_nothing);
 	tcase_add_test(tcase, an_update_has_messages_and_fields);
 	tcase_add_test(tcase, a_pause_is_an_update_and_a_value);
+	tcase_add_test(tcase, a_question_is_told_whatever_was_asked_for);
 	tcase_add_test(tcase, an_error_is_always_shown);
 	tcase_add_test(tcase, a_state_that_cannot_be_read_is_not_shown);
 	tcase_add_test(tcase, what_workers_publish_is_custom);

@@ -426,10 +426,13 @@ frames_interrupts(
     struct frames *frames, struct arena *arena, const struct value *interrupts)
 {
 	const struct value *data = value_map(arena, "__interrupt__", interrupts, NULL);
+	bool is_untold = (frames->modes & (MODE_UPDATES | MODE_VALUES)) == 0;
 
 	if (frames_shows(frames, MODE_UPDATES))
 		frames_add(frames, "updates", data);
-	if (frames_shows(frames, MODE_VALUES))
+	/* Who asked for neither hears of a question all the same, as with LangGraph's server. */
+	if (frames_shows(frames, MODE_VALUES) ||
+	    (is_untold && value_size(interrupts) > 0))
 		frames_add(frames, "values", data);
 }
 

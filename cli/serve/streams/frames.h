@@ -49,7 +49,7 @@ void frames_graph(
     struct frames *frames, struct arena *arena, bool ends, const struct value *value);
 /* What trail.h tells of: {type, step, at, payload}. */
 void frames_trail(struct frames *frames, struct arena *arena, const struct value *item);
-/* The run pauses and asks that ([{id, value}]). */
+/* The run pauses and asks that ([{id, value}]); where it asks something, also who asked for another mode is told. */
 void frames_interrupts(
     struct frames *frames, struct arena *arena, const struct value *interrupts);
 /* The run ended by error ({type, message}). */
