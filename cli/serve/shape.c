@@ -238,10 +238,8 @@ shape_thread(struct arena *arena, const struct value *thread, const struct value
 	    shape_time(arena, created), "updated_at", updated, "state_updated_at",
 	    updated, "metadata", metadata_of(arena, thread), "status",
 	    value_str(arena, shape_thread_status(thread)), "config", value_empty_map(),
-	    "values", values, "interrupts",
-	    values == NULL ? NULL
-			   : interrupts_of(arena, thread, shape_interrupts(arena, asks)),
-	    NULL);
+	    "values", values != NULL ? values : value_nil(), "interrupts",
+	    interrupts_of(arena, thread, shape_interrupts(arena, asks)), NULL);
 }
 
 /* --- states ------------------------------------------------------------------------------- */
@@ -268,7 +266,7 @@ shape_error(struct arena *arena, const struct value *fault)
 /* The node that is next, which asks what stands in interrupts. */
 static const struct value *
 task_of(struct arena *arena, const struct value *thread, const char *node,
-    const struct value *asks)
+    const struct value *interrupts)
 {
 	const struct value *path = value_array_add(
 	    arena, value_empty_array(), value_str(arena, "__pregel_pull"));
@@ -276,9 +274,8 @@ task_of(struct arena *arena, const struct value *thread, const char *node,
 	return value_map(arena, "id", task_id(arena, thread), "name",
 	    value_str(arena, node), "path",
 	    value_array_add(arena, path, value_str(arena, node)), "error",
-	    shape_error(arena, value_get(thread, "fault")), "interrupts",
-	    shape_interrupts(arena, asks), "checkpoint", value_nil(), "state",
-	    value_nil(), "result", value_nil(), NULL);
+	    shape_error(arena, value_get(thread, "fault")), "interrupts", interrupts,
+	    "checkpoint", value_nil(), "state", value_nil(), "result", value_nil(), NULL);
 }
 
 /* What the run says of itself, and over that what is known of the state. */
@@ -307,15 +304,17 @@ shape_state(struct arena *arena, const struct value *thread,
 {
 	const char *name = value_get_text(thread, "thread");
 	const char *node = value_get_text(value_get(thread, "head"), "next");
-	const struct value *next = value_empty_array(), *tasks = next;
+	const struct value *next = value_empty_array(), *tasks = next, *interrupts = next;
 
 	if (node != NULL && strcmp(node, END) != 0) {
 		next = list_of(arena, value_str(arena, node));
-		tasks = list_of(arena, task_of(arena, thread, node, asks));
+		interrupts = shape_interrupts(arena, asks);
+		tasks = list_of(arena, task_of(arena, thread, node, interrupts));
 	}
 	return value_map(arena, "values", values, "next", next, "tasks", tasks,
-	    "metadata", describe(arena, thread, checkpoint), "created_at",
-	    shape_time(arena, value_get_int(checkpoint, "at", 0)), "checkpoint",
+	    "interrupts", interrupts, "metadata", describe(arena, thread, checkpoint),
+	    "created_at", shape_time(arena, value_get_int(checkpoint, "at", 0)),
+	    "checkpoint",
 	    shape_checkpoint(arena, name, value_get_int(checkpoint, "version", 0)),
 	    "parent_checkpoint",
 	    shape_checkpoint(arena, name, value_get_int(checkpoint, "parent", 0)), NULL);
@@ -331,7 +330,7 @@ shape_first_state(
 
 	return value_map(arena, "values", values, "next",
 	    list_of(arena, value_str(arena, "__start__")), "tasks", value_empty_array(),
-	    "metadata", metadata, "created_at",
+	    "interrupts", value_empty_array(), "metadata", metadata, "created_at",
 	    shape_time(arena, value_get_int(thread, "created", 0)), "checkpoint",
 	    shape_checkpoint(arena, value_get_text(thread, "thread"), 0),
 	    "parent_checkpoint", value_nil(), NULL);
@@ -341,9 +340,9 @@ const struct value *
 shape_no_state(struct arena *arena)
 {
 	return value_map(arena, "values", value_empty_map(), "next", value_empty_array(),
-	    "tasks", value_empty_array(), "metadata", value_empty_map(), "created_at",
-	    value_nil(), "checkpoint", value_nil(), "parent_checkpoint", value_nil(),
-	    NULL);
+	    "tasks", value_empty_array(), "interrupts", value_empty_array(), "metadata",
+	    value_empty_map(), "created_at", value_nil(), "checkpoint", value_nil(),
+	    "parent_checkpoint", value_nil(), NULL);
 }
 
 /* --- assistants --------------------------------------------------------------------------- */

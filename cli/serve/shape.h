@@ -45,7 +45,7 @@ const struct value *shape_run(struct arena *arena, const struct value *record);
 
 /* A thread as of store_thread: "idle", "busy", "interrupted", "error". */
 const char *shape_thread_status(const struct value *thread);
-/* A thread; last: its newest checkpoint, or NULL; values: NULL leaves them out. */
+/* A thread; last: its newest checkpoint, or NULL; values: NULL where nothing has happened on it, or there is no room for them. */
 const struct value *shape_thread(struct arena *arena, const struct value *thread,
     const struct value *last, const struct value *values);
 

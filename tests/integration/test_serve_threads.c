@@ -217,8 +217,8 @@ START_TEST(a_threads_past_can_be_seen)
 	size_t count, i;
 
 	ck_assert_value(fleet->arena, serve_get(serve_text("%s/state", path), 200),
-	    "{'values': {}, 'next': [], 'tasks': [], 'metadata': {}, 'created_at': null, "
-	    "'checkpoint': null, 'parent_checkpoint': null}");
+	    "{'values': {}, 'next': [], 'tasks': [], 'interrupts': [], 'metadata': {}, "
+	    "'created_at': null, 'checkpoint': null, 'parent_checkpoint': null}");
 	ck_assert_uint_eq(value_size(serve_get(serve_text("%s/history", path), 200)), 0);
 	serve_run_end(id, serve_run(id, "quick", ""));
 	serve_run_end(id, serve_run(id, "quick", ""));

@@ -274,8 +274,9 @@ const parts = {
 		const { status, interrupts } = await client.threads.get(thread);
 		assert.equal(status, "interrupted");
 		assert.deepEqual(Object.values(interrupts), [asks]);
-		const { next, tasks } = await client.threads.getState(thread);
+		const { next, tasks, interrupts: all } = await client.threads.getState(thread);
 		assert.deepEqual(tasks[0].interrupts, asks);
+		assert.deepEqual(all, asks);
 		assert.deepEqual(next, [tasks[0].name]);
 		const resume = { [asks[0].id]: { decisions: [{ type: "reject", message: "not now" }] } };
 		const values = await client.runs.wait(thread, "approver", { input: {}, command: { resume } }); // as useStream's submit({}, ...)
@@ -285,7 +286,8 @@ const parts = {
 	},
 
 	async state() {
-		const { thread_id: thread } = await client.threads.create();
+		const { thread_id: thread, values: none, interrupts } = await client.threads.create();
+		assert.deepEqual([none, interrupts], [null, {}]);
 		assert.deepEqual((await client.threads.getState(thread)).values, {});
 		assert.deepEqual(await client.threads.getHistory(thread), []);
 		await client.runs.wait(thread, "quick", { input });

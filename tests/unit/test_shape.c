@@ -187,7 +187,7 @@ START_TEST(a_thread_has_langgraphs_statuses)
 }
 END_TEST
 
-START_TEST(a_new_thread_has_neither_values_nor_interrupts)
+START_TEST(a_new_thread_has_no_values_and_no_interrupts)
 {
 	ck_assert_value(arena,
 	    shape_thread(arena,
@@ -197,7 +197,7 @@ START_TEST(a_new_thread_has_neither_values_nor_interrupts)
 	    "{'thread_id': 't', 'created_at': '2026-01-01T00:00:00.000Z', 'updated_at': "
 	    "'2026-01-01T00:00:00.000Z', 'state_updated_at': '2026-01-01T00:00:00.000Z', "
 	    "'metadata': {'who': 'me'}, 'status': 'idle', "
-	    "'config': {}}");
+	    "'config': {}, 'values': null, 'interrupts': {}}");
 }
 END_TEST
 
@@ -247,8 +247,8 @@ END_TEST
 START_TEST(a_thread_without_a_checkpoint_has_an_empty_state)
 {
 	ck_assert_value(arena, shape_no_state(arena),
-	    "{'values': {}, 'next': [], 'tasks': [], 'metadata': {}, 'created_at': "
-	    "null, 'checkpoint': null, 'parent_checkpoint': null}");
+	    "{'values': {}, 'next': [], 'tasks': [], 'interrupts': [], 'metadata': {}, "
+	    "'created_at': null, 'checkpoint': null, 'parent_checkpoint': null}");
 }
 END_TEST
 
@@ -274,7 +274,7 @@ START_TEST(a_state_that_waits_says_for_what)
 	    "{'values': {'n': 1}, 'next': ['tools'], 'tasks': [{'id': 't:3', 'name': "
 	    "'tools', 'path': ['__pregel_pull', 'tools'], 'error': null, 'interrupts': "
 	    "[{'id': 'i', 'value': '?'}], 'checkpoint': null, 'state': null, 'result': "
-	    "null}], " LAST_SHOWN "}");
+	    "null}], 'interrupts': [{'id': 'i', 'value': '?'}], " LAST_SHOWN "}");
 }
 END_TEST
 
@@ -288,7 +288,8 @@ START_TEST(a_state_that_is_over_has_nothing_next)
 	ck_assert_value(arena,
 	    shape_state(arena, literal(arena, over[_i]), literal(arena, LAST),
 		literal(arena, "{'n': 1}"), NULL),
-	    "{'values': {'n': 1}, 'next': [], 'tasks': [], " LAST_SHOWN "}");
+	    "{'values': {'n': 1}, 'next': [], 'tasks': [], 'interrupts': [], " LAST_SHOWN
+	    "}");
 }
 END_TEST
 
@@ -305,8 +306,9 @@ START_TEST(the_first_state_is_the_empty_thread)
 		literal(arena, "{'thread': 't', 'created': 1767225600000}"),
 		literal(arena, "{'messages': []}")),
 	    "{'values': {'messages': []}, 'next': ['__start__'], 'tasks': [], "
-	    "'metadata': {'source': 'input', 'step': -1, 'parents': {}, 'thread_id': "
-	    "'t'}, 'created_at': '2026-01-01T00:00:00.000Z', 'checkpoint': "
+	    "'interrupts': [], 'metadata': {'source': 'input', 'step': -1, 'parents': "
+	    "{}, 'thread_id': 't'}, 'created_at': '2026-01-01T00:00:00.000Z', "
+	    "'checkpoint': "
 	    "{'thread_id': 't', 'checkpoint_ns': '', 'checkpoint_id': '0', "
 	    "'checkpoint_map': null}, 'parent_checkpoint': null}");
 }
@@ -353,7 +355,7 @@ tcase_shape(void)
 	tcase_add_loop_test(tcase, a_run_is_shown_with_its_times, 0, COUNT(runs));
 	tcase_add_loop_test(
 	    tcase, a_thread_has_langgraphs_statuses, 0, COUNT(thread_statuses));
-	tcase_add_test(tcase, a_new_thread_has_neither_values_nor_interrupts);
+	tcase_add_test(tcase, a_new_thread_has_no_values_and_no_interrupts);
 	tcase_add_test(tcase, a_thread_says_its_agent_and_what_it_asks);
 	tcase_add_test(tcase, the_agent_of_the_last_run_is_a_threads);
 	tcase_add_test(tcase, a_checkpoint_is_a_version);
