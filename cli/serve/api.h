@@ -89,6 +89,9 @@ const char *reply_trouble(struct call *call, enum store_status status);
  * is wrong. */
 int64_t call_number(
     struct call *call, const char *name, int64_t otherwise, int64_t min, int64_t max);
+/* A list of the query, with commas between: written so, as one parameter several times, or as JSON, ["a","b"], which clients of
+ * LangGraph's wrote. NULL: there is none. */
+const char *call_list(struct call *call, const char *name);
 /* Whether the query says so: "1", "true". */
 bool call_flag(struct call *call, const char *name);
 

@@ -139,6 +139,32 @@ call_number(
 	return -1;
 }
 
+const char *
+call_list(struct call *call, const char *name)
+{
+	const char *text = exchange_query(call->exchange, name), *error;
+	const struct value *list = NULL;
+	char *joined, *end;
+	size_t i;
+
+	if (text != NULL && *text == '[')
+		list = json_parse(call->arena, text, strlen(text), &error);
+	if (list == NULL)
+		return text;
+	end = joined = arena_alloc(call->arena, strlen(text) + 1);
+	for (i = 0; i < value_size(list); i++) {
+		const char *item = value_text(value_at(list, i));
+
+		if (item == NULL)
+			return text; /* which no name is */
+		if (i > 0)
+			*end++ = ',';
+		end = stpcpy(end, item);
+	}
+	*end = '\0';
+	return joined;
+}
+
 bool
 call_flag(struct call *call, const char *name)
 {

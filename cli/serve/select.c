@@ -47,7 +47,7 @@ split(struct arena *arena, const char *text)
 bool
 select_read(struct call *call, const char *known, const struct value **fields_r)
 {
-	const char *query = exchange_query(call->exchange, "select");
+	const char *query = call_list(call, "select");
 	const struct value *fields =
 	    query != NULL ? split(call->arena, query) : value_get(call->body, "select");
 	size_t i;

@@ -242,7 +242,9 @@ START_TEST(from_the_beginning_all_is_shown)
 	story_join(serve_text("%s?" MODES, where), beginnings[_i], &while_it_runs);
 	ck_assert_str_eq(
 	    story_told(&while_it_runs, while_it_runs.count, NULL), story_talk_of(id));
-	story_join(serve_text("%s?stream_mode=updates,messages-tuple", where),
+	story_join(
+	    serve_text("%s?stream_mode=%%5B%%22updates%%22,%%22messages-tuple%%22%%5D",
+		where), /* as JSON, which LangGraph's older clients send */
 	    beginnings[_i], &story);
 	ck_assert_str_eq(story_told(&story, story.count, NULL), story_talk_of(id));
 	ck_assert_uint_eq(story_count(&story, "values"), 0);

@@ -170,6 +170,14 @@ START_TEST(of_what_is_found_the_fields_that_are_selected_are_shown)
 	ck_assert_str_eq(keys_of(value_at(found, 0)), "checkpoint ");
 	found = serve_get(serve_text("/threads/%s/runs?select=run_id", id), 200);
 	ck_assert_str_eq(keys_of(value_at(found, 0)), "run_id ");
+	/* ["run_id","status"], as older clients of JavaScript write it. */
+	found = serve_get(
+	    serve_text(
+		"/threads/%s/runs?select=%%5B%%22run_id%%22,%%22status%%22%%5D", id),
+	    200);
+	ck_assert_str_eq(keys_of(value_at(found, 0)), "run_id status ");
+	serve_get(serve_text("%s?select=%%5B%%22next%%22", state), 422);
+	serve_get(serve_text("%s?select=%%5B1%%5D", state), 422);
 	found = serve_post("/assistants/search", "{'select': ['graph_id', 'name']}", 200);
 	ck_assert_str_eq(keys_of(value_at(found, 0)), "graph_id name ");
 	serve_post("/assistants/search", "{'select': 'name'}", 422);

@@ -407,7 +407,7 @@ call_run_stream(struct call *call)
 bool
 runs_read_modes(struct call *call, unsigned *modes_r)
 {
-	const char *text = exchange_query(call->exchange, "stream_mode");
+	const char *text = call_list(call, "stream_mode");
 	size_t size;
 
 	*modes_r = text == NULL || *text == '\0' ? RUNS_JOIN_MODES : 0;

@@ -84,7 +84,7 @@ find_place(struct join *join, const char *last_id)
 static bool
 read_modes(struct call *call, unsigned *modes_r)
 {
-	const char *text = exchange_query(call->exchange, "stream_mode");
+	const char *text = call_list(call, "stream_mode");
 
 	if (text != NULL && strcmp(text, "run_modes") == 0) {
 		*modes_r = RUNS_JOIN_MODES;
