@@ -86,13 +86,19 @@ runs_write(struct call *call, const struct value *value)
 	packet_release(&packet);
 }
 
-/* Waits for its end, and lets it go. */
+/* Waits for its end, and lets it go. A client whose connection breaks may ask on where Location says, as LangGraph's for
+ * Python does by itself. */
 static void
 wait_for(struct call *call, struct run_begun *begun)
 {
 	bool has_ended;
-	const struct value *said = runs_await(call, begun, &has_ended);
+	const struct value *said;
 
+	exchange_add_header(call->exchange, "Location",
+	    arena_printf(call->arena, "/threads/%s/runs/%s/join",
+		runs_segment(call->arena, begun->thread),
+		runs_segment(call->arena, begun->run)));
+	said = runs_await(call, begun, &has_ended);
 	if (said != NULL)
 		runs_write(call, said);
 	feed_destroy(&begun->feed);

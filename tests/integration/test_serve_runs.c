@@ -33,7 +33,9 @@ START_TEST(who_waits_gets_the_state)
 	ck_assert_str_eq(value_get_text(run, "assistant_id"), "quick");
 	ck_assert_str_eq(
 	    where, serve_text("/threads/%s/runs/%s", id, value_get_text(run, "run_id")));
-	ck_assert(value_equal(serve_get(serve_text("%s/join", where), 200), answer.json));
+	ck_assert_str_eq(serve_header(&answer, "Location"), serve_text("%s/join", where));
+	ck_assert(
+	    value_equal(serve_get(serve_header(&answer, "Location"), 200), answer.json));
 }
 END_TEST
 
