@@ -309,6 +309,19 @@ by_next(const void *a, const void *b)
 	    ((const struct cron *)a)->next_ms, ((const struct cron *)b)->next_ms);
 }
 
+/* One without an end ends last. */
+static int64_t
+end_of(const struct cron *cron)
+{
+	return cron->end_ms > 0 ? cron->end_ms : INT64_MAX;
+}
+
+static int
+by_end(const void *a, const void *b)
+{
+	return by_numbers(end_of(a), end_of(b));
+}
+
 static const struct order {
 	const char *name;
 	int (*compare)(const void *a, const void *b);
@@ -319,6 +332,7 @@ static const struct order {
 	{ "cron_id", by_id },
 	{ "assistant_id", by_assistant },
 	{ "thread_id", by_thread },
+	{ "end_time", by_end },
 };
 
 /* Returns false after answering that there is no such order. */
@@ -337,7 +351,7 @@ sort(struct call *call, struct cron_list *list)
 	else if (!value_is_nil(wanted)) {
 		reply_error(call, 422,
 		    "sort_by: must be created_at, updated_at, next_run_date, cron_id, "
-		    "assistant_id or thread_id");
+		    "assistant_id, thread_id or end_time");
 		return false;
 	}
 	if (list->count > 0)
@@ -392,5 +406,6 @@ call_crons_search(struct call *call)
 		if (!has_room)
 			break;
 	}
+	select_pages(call, list.count, i < list.count ? i : 0);
 	reply_list_end(&items, call);
 }

@@ -110,6 +110,8 @@ START_TEST(a_search_says_where_it_goes_on)
 	const char *names[MARKED], *mark = mark_threads(names);
 	const char *body = serve_text("{'metadata': {'mark': {'of': '%s'}}", mark);
 	int64_t agents = serve_post("/assistants/count", "{}", 200)->integer;
+	const struct value *crons;
+	int i;
 
 	assert_pages("/threads/search", serve_text("%s, 'limit': 2}", body), "2", -1);
 	assert_pages("/threads/search", serve_text("%s, 'limit': 3}", body), NULL, 3);
@@ -119,6 +121,18 @@ START_TEST(a_search_says_where_it_goes_on)
 	assert_pages("/threads/search", "{'limit': 1}", "1", serve_thread_count());
 	assert_pages("/assistants/search", "{'limit': 2, 'offset': 1}", "3", agents);
 	assert_pages("/assistants/search", "{'limit': 1000}", NULL, agents);
+	for (i = 0; i < 3; i++)
+		serve_post("/runs/crons",
+		    serve_text("{'assistant_id': 'quick', 'schedule': '@yearly', "
+			       "'metadata': {'mark': '%s'}%s, " HI "}",
+			mark, i == 1 ? ", 'end_time': '2100-01-01T00:00:00Z'" : ""),
+		    200);
+	body = serve_text("{'metadata': {'mark': '%s'}", mark);
+	assert_pages("/runs/crons/search", serve_text("%s, 'limit': 2}", body), "2", 3);
+	assert_pages("/runs/crons/search", serve_text("%s, 'offset': 1}", body), NULL, 3);
+	crons = serve_post("/runs/crons/search",
+	    serve_text("%s, 'sort_by': 'end_time', 'sort_order': 'asc'}", body), 200);
+	ck_assert_ptr_nonnull(value_get_text(value_at(crons, 0), "end_time"));
 }
 END_TEST
 
