@@ -199,6 +199,19 @@ START_TEST(channels_that_nobody_asked_for_are_left_out)
 }
 END_TEST
 
+/* As who shows tools has them: one that failed has no output. */
+START_TEST(a_tool_that_failed_is_told_so)
+{
+	begin(CHANNEL_TOOLS, 0);
+	happens("{'kind': 'step', 'seq': 4, 'step': 2, 'node': 'tools'}",
+	    "[{'type': 'tool', 'id': 'r-2-1', 'content': 'broken', 'tool_call_id': "
+	    "'c1', 'status': 'error'}]",
+	    NULL);
+	ck_assert_value(arena, data_of(value_at(told(), 0)),
+	    "{'event': 'tool-error', 'tool_call_id': 'c1', 'message': 'broken'}");
+}
+END_TEST
+
 START_TEST(numbers_grow_over_runs)
 {
 	const struct value *events;
@@ -435,6 +448,7 @@ tcase_thread_frames(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_run_is_told_from_begin_to_end);
 	tcase_add_test(tcase, channels_that_nobody_asked_for_are_left_out);
+	tcase_add_test(tcase, a_tool_that_failed_is_told_so);
 	tcase_add_test(tcase, numbers_grow_over_runs);
 	tcase_add_test(tcase, who_comes_back_is_told_the_rest);
 	tcase_add_test(tcase, who_comes_back_within_a_text_gets_it_whole);

@@ -26,8 +26,7 @@ struct thread_frames {
 	const char *run, *agent;
 	struct packet out;
 	struct points points;
-	struct speech
-	    speech; /* what was shown of the message that comes piece by piece */
+	struct speech speech; /* what was shown of a message in pieces */
 };
 
 /* --- life --------------------------------------------------------------------------------- */
@@ -155,9 +154,7 @@ add(struct thread_frames *frames, struct arena *arena, const struct about *about
 	    value_int(arena, about->at), "node",
 	    about->node != NULL ? value_str(arena, about->node) : NULL, "data", data,
 	    NULL);
-	append(frames, "event: ");
-	append(frames, about->method);
-	append(frames, "\ndata: ");
+	append(frames, arena_printf(arena, "event: %s\ndata: ", about->method));
 	json_write(
 	    &frames->out, value_map(arena, "type", value_str(arena, "event"), "event_id",
 			      value_printf(arena, "%" PRIu64 ".%" PRIu64 ".%" PRIu64,
@@ -349,10 +346,14 @@ static void
 end_tool(struct thread_frames *frames, struct arena *arena, int64_t step,
     const struct value *message)
 {
+	bool fails = value_text_is(value_get(message, "status"), "error");
+
 	add_tool(frames, arena, step,
-	    value_map(arena, "event", value_str(arena, "tool-finished"), "tool_call_id",
-		value_get(message, "tool_call_id"), "output",
-		shape_message(arena, message), NULL));
+	    value_map(arena, "event",
+		value_str(arena, fails ? "tool-error" : "tool-finished"), "tool_call_id",
+		value_get(message, "tool_call_id"), "message",
+		fails ? value_str(arena, chat_text(arena, message)) : NULL, "output",
+		fails ? NULL : shape_message(arena, message), NULL));
 }
 
 /* --- stored events ------------------------------------------------------------------------ */
