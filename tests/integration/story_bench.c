@@ -7,7 +7,8 @@ bool
 story_is_piece(const struct serve_frame *frame)
 {
 	return strcmp(frame->event, "messages") == 0 &&
-	       value_text_is(value_get(value_at(frame->data, 0), "type"), "ai");
+	       value_text_is(
+		   value_get(value_at(frame->data, 0), "type"), "AIMessageChunk");
 }
 
 bool

@@ -112,9 +112,10 @@ START_TEST(a_piece_says_whose_it_is)
 	fb_begin(TUPLE, NULL);
 	fb_hear_text(3, 0, "Hel");
 	ck_assert_value(fb.arena, fb_only(),
-	    "[{'type': 'ai', 'id': 'r-3-1', 'content': 'Hel', 'additional_kwargs': {}, "
-	    "'response_metadata': {}, 'tool_calls': [], 'invalid_tool_calls': [], "
-	    "'tool_call_chunks': []}, {" ABOUT("model", "3") ", 'ls_model_name': 'm'}]");
+	    "[{'type': 'AIMessageChunk', 'id': 'r-3-1', 'content': 'Hel', "
+	    "'additional_kwargs': {}, 'response_metadata': {}, 'tool_calls': [], "
+	    "'invalid_tool_calls': [], 'tool_call_chunks': []}, {" ABOUT(
+		"model", "3") ", 'ls_model_name': 'm'}]");
 }
 END_TEST
 
@@ -141,12 +142,23 @@ START_TEST(a_messages_calls_come_with_its_end)
 	    "'c', 'name': 'find', 'args': {'q': 1}}], 'usage_metadata': {'input_tokens': "
 	    "7}, 'response_metadata': {'model_name': 'm2'}}]");
 	ck_assert_value(fb.arena, fb_only(),
-	    "[{'type': 'ai', 'id': 'r-3-1', 'content': '', 'tool_calls': [{'id': 'c', "
+	    "[{'type': 'AIMessageChunk', 'id': 'r-3-1', 'content': '', 'tool_calls': "
+	    "[{'id': 'c', "
 	    "'name': 'find', 'args': {'q': 1}}], 'usage_metadata': {'input_tokens': 7}, "
 	    "'response_metadata': {'model_name': 'm2'}, 'additional_kwargs': {}, "
 	    "'invalid_tool_calls': [], 'tool_call_chunks': [{'type': 'tool_call_chunk', "
 	    "'name': 'find', 'args': '{\\'q\\':1}', 'id': 'c', 'index': 0}]}, "
 	    "{" ABOUT("model", "3") ", 'ls_model_name': 'm2'}]");
+}
+END_TEST
+
+/* What a hook has written is no piece, and was none. */
+START_TEST(a_hooks_message_is_whole)
+{
+	fb_begin(TUPLE, NULL);
+	fb_end_step(
+	    7, 2, "x.before_model", "[{'type': 'ai', 'id': 'x', 'content': 'Before'}]");
+	ck_assert_str_eq(value_get_text(value_at(fb_only(), 0), "type"), "ai");
 }
 END_TEST
 
@@ -360,6 +372,7 @@ tcase_frames(void)
 	tcase_add_test(tcase, a_piece_says_whose_it_is);
 	tcase_add_test(tcase, a_piece_says_what_its_run_was_submitted_with);
 	tcase_add_test(tcase, a_messages_calls_come_with_its_end);
+	tcase_add_test(tcase, a_hooks_message_is_whole);
 	tcase_add_test(tcase, a_tools_message_is_whole);
 	tcase_add_test(tcase, a_humans_message_is_no_piece);
 	tcase_add_test(tcase, whole_messages_grow);

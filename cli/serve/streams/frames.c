@@ -208,6 +208,14 @@ text_message(struct frames *frames, struct arena *arena, const char *text, size_
 	    value_empty_array());
 }
 
+/* The same as a piece: LangChain for Python calls it so, and clients add to what they have only what is. */
+static const struct value *
+as_piece(struct arena *arena, const struct value *message)
+{
+	return value_map_with(
+	    arena, message, "type", value_str(arena, "AIMessageChunk"));
+}
+
 /* The old way: what a message is of, once, and then all of it that there is. */
 static void
 add_partial(struct frames *frames, struct arena *arena, const struct value *metadata,
@@ -243,7 +251,7 @@ static void
 add_token(struct frames *frames, struct arena *arena, const struct value *event)
 {
 	struct speech *speech = &frames->speech;
-	const struct value *content = value_get(event, "content"), *metadata;
+	const struct value *content = value_get(event, "content"), *metadata, *piece;
 	int64_t step = value_get_int(event, "step", 0);
 	size_t skip;
 	bool is_first;
@@ -262,18 +270,14 @@ add_token(struct frames *frames, struct arena *arena, const struct value *event)
 	speech_add(speech, content->text + skip, content->size - skip);
 	metadata =
 	    frames_about(frames, arena, "model", step, value_get_text(event, "model"));
+	piece = as_piece(arena,
+	    text_message(frames, arena, content->text + skip, content->size - skip));
 	if (frames_shows(frames, MODE_MESSAGES_TUPLE))
-		add_piece(frames, arena,
-		    text_message(
-			frames, arena, content->text + skip, content->size - skip),
-		    metadata);
+		add_piece(frames, arena, piece, metadata);
 	if (frames_shows(frames, MODE_MESSAGES))
 		add_partial(frames, arena, metadata, is_first);
 	if (frames_shows(frames, MODE_EVENTS))
-		frames_call_piece(frames, arena, step,
-		    text_message(
-			frames, arena, content->text + skip, content->size - skip),
-		    metadata);
+		frames_call_piece(frames, arena, step, piece, metadata);
 	end_frame(frames);
 }
 
@@ -326,10 +330,10 @@ call_chunks(struct arena *arena, const struct value *message)
 }
 
 /* What of the model's message, a step's first, the client has not had: all of it, or what is behind its pieces. Behind void
- * ones it is another message, as its pieces would be. */
+ * ones it is another message, as its pieces would be. is_models: else a hook has written it. */
 static const struct value *
-rest_of(
-    struct frames *frames, struct arena *arena, const struct value *message, int64_t step)
+rest_of(struct frames *frames, struct arena *arena, const struct value *message,
+    int64_t step, bool is_models)
 {
 	struct speech *speech = &frames->speech;
 	const char *text = chat_text(arena, message);
@@ -346,6 +350,8 @@ rest_of(
 		    value_strn(arena, text + have, size - have));
 	speech_add(speech, text + have, size - have);
 	frames->is_over = true;
+	if (is_models)
+		message = as_piece(arena, message);
 	return have > 0 || speech->restarts > 0
 		   ? value_map_with(arena, message, "id", speech_id(frames, arena))
 		   : message;
@@ -357,6 +363,7 @@ add_message(struct frames *frames, struct arena *arena, const struct value *even
 {
 	int64_t step = value_get_int(event, "step", 0);
 	const char *node = value_get_text(event, "node");
+	bool is_models = node != NULL && strcmp(node, "model") == 0;
 	const struct value *metadata =
 	    frames_about(frames, arena, node != NULL ? node : "", step,
 		value_get_text(value_get(message, "response_metadata"), "model_name"));
@@ -367,11 +374,12 @@ add_message(struct frames *frames, struct arena *arena, const struct value *even
 		    value_array_add(
 			arena, value_empty_array(), shape_message(arena, message)));
 	if ((frames->modes & (MODE_MESSAGES_TUPLE | MODE_EVENTS)) != 0)
-		piece = chat_is(message, "ai") ? rest_of(frames, arena, message, step)
-					       : shape_message(arena, message);
+		piece = chat_is(message, "ai")
+			    ? rest_of(frames, arena, message, step, is_models)
+			    : shape_message(arena, message);
 	if (frames_shows(frames, MODE_MESSAGES_TUPLE) && !chat_is(message, "human"))
 		add_piece(frames, arena, piece, metadata);
-	if (value_text_is(value_get(event, "node"), "model") && chat_is(message, "ai"))
+	if (is_models && chat_is(message, "ai"))
 		frames_call_piece(frames, arena, step, piece, metadata);
 	frames_call_message(frames, arena, event, message, metadata);
 }
