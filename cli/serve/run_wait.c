@@ -59,6 +59,8 @@ outcome(struct call *call, const struct run_begun *begun, const struct value *la
 const struct value *
 runs_await_end(struct call *call, const struct run_begun *begun)
 {
+	/* Else a proxy keeps the beat's lines to itself, and takes the connection for dead. */
+	exchange_add_header(call->exchange, "X-Accel-Buffering", "no");
 	exchange_stream(call->exchange, 200, "application/json");
 	return feed_end(begun->feed, call->arena, BEAT_MS, beat, call->exchange);
 }

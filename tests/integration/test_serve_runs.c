@@ -22,13 +22,13 @@ START_TEST(who_waits_gets_the_state)
 	struct serve_answer answer = ASK(.path = serve_text("/threads/%s/runs/wait", id),
 	    .body = "{'assistant_id': 'quick', " HI "}");
 	const char *where = serve_header(&answer, "Content-Location");
-	const struct value *run;
+	const struct value *run = serve_get(where, 200);
 
 	ck_assert_int_eq(answer.status, 200);
 	ck_assert_str_eq(serve_header(&answer, "Content-Type"), "application/json");
+	ck_assert_str_eq(serve_header(&answer, "X-Accel-Buffering"), "no");
 	ck_assert_uint_eq(value_size(value_get(answer.json, "messages")), 2);
 	ck_assert_str_eq(serve_last_text(answer.json), "First.");
-	run = serve_get(where, 200);
 	ck_assert_str_eq(value_get_text(run, "status"), "success");
 	ck_assert_str_eq(value_get_text(run, "assistant_id"), "quick");
 	ck_assert_str_eq(
