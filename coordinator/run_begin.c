@@ -256,21 +256,6 @@ begin_update(struct run *run, const struct value *head, const struct value *opti
 	return go == GO_ON ? run_update(run, head, options) : go;
 }
 
-/* Where it begins, in a state that is loaded. */
-static enum go
-begin(struct run *run, const struct value *options, const struct value *head)
-{
-	if (value_has(options, "update"))
-		return begin_update(run, head, options);
-	if (value_has(options, "command"))
-		return run_begin_command(run, head, value_get(options, "command"));
-	if (value_has(options, "resume"))
-		return run_begin_resume(run, head, value_get(options, "resume"));
-	if (value_has(options, "checkpoint") && !value_has(run->record, "input"))
-		return run_begin_replay(run, head);
-	return begin_new(run, options);
-}
-
 /* A context that is not what the agent says it must be. */
 static enum go
 check_context(struct run *run)
@@ -283,6 +268,23 @@ check_context(struct run *run)
 		run->context != NULL ? run->context : value_empty_map(), &reason) == 0)
 		return GO_ON;
 	return run_fail(run, "ValueError", "context: %s", reason);
+}
+
+/* Where it begins, in a state that is loaded. */
+static enum go
+begin(struct run *run, const struct value *options, const struct value *head)
+{
+	if (value_has(options, "update")) /* which nobody has a context for */
+		return begin_update(run, head, options);
+	if (check_context(run) != GO_ON)
+		return GO_FAIL;
+	if (value_has(options, "command"))
+		return run_begin_command(run, head, value_get(options, "command"));
+	if (value_has(options, "resume"))
+		return run_begin_resume(run, head, value_get(options, "resume"));
+	if (value_has(options, "checkpoint") && !value_has(run->record, "input"))
+		return run_begin_replay(run, head);
+	return begin_new(run, options);
 }
 
 static const char *
@@ -429,8 +431,6 @@ load(struct run *run, struct store_claim *claim)
 		state_recall(run->state, value_get(head, "untracked"));
 		return run_begin_at_head(run, head);
 	}
-	if (go == GO_ON)
-		go = check_context(run);
 	if (go == GO_ON)
 		go = begin(run, options, head);
 	/* What a beginning that failed has changed already is not stored. */

@@ -155,6 +155,17 @@ START_TEST(a_context_that_does_not_fit_ends_the_run)
 }
 END_TEST
 
+/* It runs nothing that would read one. */
+START_TEST(an_update_needs_no_context)
+{
+	answer("up", "Hi", "{\"user\": \"ann\"}");
+	kit_flotilla(kit, "update", "up", "--as", "model",
+	    "{\"messages\": [{\"type\": \"ai\", \"content\": \"Or not.\"}]}", NULL);
+	ck_assert_ptr_nonnull(
+	    strstr(kit_flotilla(kit, "state", "up", NULL), "thread up: success, 3"));
+}
+END_TEST
+
 START_TEST(debug_tells_what_each_step_wrote)
 {
 	const char *said;
@@ -182,6 +193,7 @@ tcase_agent_options(void)
 	tcase_add_test(tc, what_writes_messages_is_not_cached);
 	tcase_add_test(tc, a_cache_without_ttl_has_one_all_the_same);
 	tcase_add_test(tc, a_context_that_does_not_fit_ends_the_run);
+	tcase_add_test(tc, an_update_needs_no_context);
 	tcase_add_test(tc, debug_tells_what_each_step_wrote);
 	tcase_set_timeout(tc, 120);
 	return tc;
