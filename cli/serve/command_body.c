@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "graph.h"
+
 /* What to write, as a map: clients of JavaScript may have it as pairs. NULL: it is neither. */
 static const struct value *
 read_update(struct arena *arena, const struct value *update)
@@ -95,6 +97,12 @@ command_body_read(struct arena *arena, const struct value *command,
 		return "command: must have resume, goto or update";
 	if (moves && value_is_nil(resume))
 		resume = NULL;
+	if (node != NULL && strcmp(node, GRAPH_END) == 0) {
+		body_r->ends = update;
+		return resume == NULL ? NULL
+				      : "command.goto: behind an answer the thread goes "
+					"on where it stands, and not to the end";
+	}
 	wrong = resume != NULL ? check_answer(place, checkpoint) : NULL;
 	if (moves && wrong == NULL)
 		wrong = check_place(arena, place, node, checkpoint);

@@ -9,6 +9,8 @@ struct command_body {
 	    *resume; /* the answer, of a command that is no more; or NULL */
 	const struct value
 	    *moves; /* {goto?: node, update?: map, resume?} of another; or NULL */
+	const struct value
+	    *ends; /* what one writes that goes to the end, a map; or NULL */
 };
 
 /* Reads command, of a run on place that names that checkpoint (run_body_checkpoint). Returns NULL, or what is wrong with it,

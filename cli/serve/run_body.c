@@ -8,6 +8,7 @@
 #include "assistant_body.h"
 #include "bounds.h"
 #include "command_body.h"
+#include "graph.h"
 #include "json.h"
 #include "nul.h"
 #include "run_options.h"
@@ -192,6 +193,17 @@ set_checkpoint(struct reading *reading, int64_t version)
 		    arena_printf(reading->arena, "%" PRId64, version));
 }
 
+/* Nothing runs: what is written leaves the thread at its end, whatever it asked. Such a run waits its turn as others do. */
+static void
+read_end(struct reading *reading, const struct value *update, int64_t checkpoint)
+{
+	set_json(reading, "update", update);
+	set(reading, "as", GRAPH_END);
+	set(reading, "multitask", "enqueue");
+	set_checkpoint(reading, checkpoint);
+	reading->read->command = value_map(reading->arena, "update", update, NULL);
+}
+
 static void
 read_command(struct reading *reading, const struct value *given, int64_t checkpoint)
 {
@@ -203,6 +215,8 @@ read_command(struct reading *reading, const struct value *given, int64_t checkpo
 		refuse(reading, wrong);
 	if (command.resume != NULL)
 		set_json(reading, "resume", command.resume);
+	if (command.ends != NULL)
+		read_end(reading, command.ends, checkpoint);
 	if (command.moves == NULL)
 		return;
 	if (!value_has(command.moves, "resume") && checkpoint != reading->place->version)

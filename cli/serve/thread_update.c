@@ -154,7 +154,7 @@ written_by(struct arena *arena, const struct value *update, const char **flaw_r)
 	if (value_is_nil(command))
 		return value_is_nil(values) ? value_empty_map() : values;
 	values = value_get(read.moves, "update");
-	if (read.resume != NULL || value_has(read.moves, "resume") ||
+	if (read.resume != NULL || read.ends != NULL || value_has(read.moves, "resume") ||
 	    value_has(read.moves, "goto"))
 		*flaw_r = "command: no run begins here, so it has an update, and nothing "
 			  "else";

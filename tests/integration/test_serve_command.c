@@ -102,12 +102,43 @@ START_TEST(an_answer_comes_with_an_update)
 }
 END_TEST
 
+/* So pages of LangGraph's set a question aside. */
+START_TEST(at_the_end_nothing_is_asked)
+{
+	const char *id = serve_thread(), *run;
+	const struct value *values, *state;
+
+	serve_run_end(id, serve_run(id, "approver", ""));
+	ck_assert_uint_eq(value_size(value_get(state_of(id), "interrupts")), 1);
+	values = serve_post(serve_text("/threads/%s/runs/wait", id),
+	    "{'assistant_id': 'approver', 'input': {}, 'command': {'goto': '__end__', "
+	    "'update': {'messages': [{'type': 'ai', 'content': 'Never mind.'}]}}}",
+	    200);
+	ck_assert_str_eq(serve_last_text(values), "Never mind.");
+	state = state_of(id);
+	ck_assert_uint_eq(value_size(value_get(state, "next")), 0);
+	ck_assert_uint_eq(value_size(value_get(state, "interrupts")), 0);
+	ck_assert_str_eq(
+	    value_get_text(serve_get(serve_text("/threads/%s", id), 200), "status"),
+	    "idle");
+	/* Behind another it waits. */
+	run = serve_run(id, "slow", "");
+	serve_run_wait(id, run, "running");
+	values = serve_post(serve_text("/threads/%s/runs", id),
+	    "{'assistant_id': 'slow', 'command': {'goto': '__end__'}}", 200);
+	ck_assert_str_eq(value_get_text(values, "status"), "pending");
+	ASK(.path = serve_text("/threads/%s/runs/%s/cancel?wait=1", id, run),
+	    .body = "{}");
+	ck_assert_str_eq(serve_run_end(id, value_get_text(values, "run_id")), "success");
+	ck_assert_str_eq(next_of(id), "");
+}
+END_TEST
+
 static const struct {
 	const char *command, *error;
 } refused[] = {
 	{ "{}", "must have resume, goto or update" },
 	{ "{'goto': 'modle'}", "did you mean 'model'?" },
-	{ "{'goto': '__end__'}", "no node '__end__'" },
 	{ "{'goto': ['model', 'tools']}", "one node runs at a time" },
 	{ "{'goto': {'node': 'model', 'input': {}}}", "Send" },
 	{ "{'update': {'topic': 1}}", "no state field 'topic'" },
@@ -192,6 +223,7 @@ tcase_serve_command(void)
 	tcase_add_test(tcase, a_run_begins_at_a_node);
 	tcase_add_test(tcase, its_stream_shows_what_it_does);
 	tcase_add_test(tcase, an_answer_comes_with_an_update);
+	tcase_add_test(tcase, at_the_end_nothing_is_asked);
 	tcase_add_loop_test(
 	    tcase, what_cannot_be_done_is_refused, 0, sizeof refused / sizeof *refused);
 	tcase_add_test(tcase, where_a_node_is_next_no_other_runs);

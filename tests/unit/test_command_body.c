@@ -37,22 +37,27 @@ static const struct {
 	const struct run_place *place;
 	const char *command;
 	int64_t checkpoint;
-	const char *moves, *resume;
+	const char *moves, *resume, *ends;
 } taken[] = {
-	{ &fresh, "{'resume': 'yes'}", NO_CHECKPOINT, NULL, "'yes'" },
-	{ &fresh, "{'resume': null}", NO_CHECKPOINT, NULL, "null" },
-	{ &fresh, "{'resume': 1, 'goto': [], 'update': []}", NO_CHECKPOINT, NULL, "1" },
-	{ &fresh, "{'goto': 'model'}", NO_CHECKPOINT, "{'goto': 'model'}", NULL },
+	{ &fresh, "{'resume': 'yes'}", NO_CHECKPOINT, NULL, "'yes'", NULL },
+	{ &fresh, "{'resume': null}", NO_CHECKPOINT, NULL, "null", NULL },
+	{ &fresh, "{'resume': 1, 'goto': [], 'update': []}", NO_CHECKPOINT, NULL, "1",
+	    NULL },
+	{ &fresh, "{'goto': 'model'}", NO_CHECKPOINT, "{'goto': 'model'}", NULL, NULL },
 	{ &idle, "{'goto': ['model', 'model'], 'resume': null, 'graph': null}",
-	    NO_CHECKPOINT, "{'goto': 'model'}", NULL },
-	{ &idle, "{'update': {'n': 1}}", 2, "{'update': {'n': 1}}", NULL },
+	    NO_CHECKPOINT, "{'goto': 'model'}", NULL, NULL },
+	{ &idle, "{'update': {'n': 1}}", 2, "{'update': {'n': 1}}", NULL, NULL },
 	{ &idle, "{'update': [['n', 1], ['m', null]], 'goto': null}", NO_CHECKPOINT,
-	    "{'update': {'n': 1, 'm': null}}", NULL },
+	    "{'update': {'n': 1, 'm': null}}", NULL, NULL },
 	{ &paused, "{'goto': 'tools', 'update': {'n': 1}, 'resume': 'y'}", 4,
-	    "{'goto': 'tools', 'update': {'n': 1}, 'resume': 'y'}", NULL },
-	{ &paused, "{'update': {'n': 1}}", NO_CHECKPOINT, "{'update': {'n': 1}}", NULL },
+	    "{'goto': 'tools', 'update': {'n': 1}, 'resume': 'y'}", NULL, NULL },
+	{ &paused, "{'update': {'n': 1}}", NO_CHECKPOINT, "{'update': {'n': 1}}", NULL,
+	    NULL },
 	/* Elsewhere another node is next. */
-	{ &paused, "{'goto': 'model'}", 2, "{'goto': 'model'}", NULL },
+	{ &paused, "{'goto': 'model'}", 2, "{'goto': 'model'}", NULL, NULL },
+	{ &idle, "{'goto': '__end__'}", NO_CHECKPOINT, NULL, NULL, "{}" },
+	{ &paused, "{'goto': ['__end__'], 'update': {'n': 1}}", NO_CHECKPOINT, NULL, NULL,
+	    "{'n': 1}" },
 };
 
 START_TEST(a_command_is_read)
@@ -67,6 +72,9 @@ START_TEST(a_command_is_read)
 		ck_assert_value(arena, body.moves, taken[_i].moves);
 	if (taken[_i].resume != NULL)
 		ck_assert_value(arena, body.resume, taken[_i].resume);
+	ck_assert((body.ends != NULL) == (taken[_i].ends != NULL));
+	if (taken[_i].ends != NULL)
+		ck_assert_value(arena, body.ends, taken[_i].ends);
 }
 END_TEST
 
@@ -96,6 +104,7 @@ static const struct {
 	{ &paused, "{'goto': 'model', 'resume': 1}", 4, "in front of 'tools'" },
 	{ &paused, "{'update': {'n': 1}, 'resume': 1}", 2, "checkpoint: an answer" },
 	{ &paused, "{'resume': 1}", 2, "checkpoint: an answer" },
+	{ &paused, "{'goto': '__end__', 'resume': 1}", 4, "not to the end" },
 };
 
 START_TEST(what_cannot_be_done_is_refused)
