@@ -27,7 +27,7 @@ export const told = (client, input) => ({
 		assert.deepEqual(of("on_chat_model_start")[1].data.input.messages, [values.messages.slice(0, 3)]);
 		assert.deepEqual(of("on_chat_model_end").map(({ data }) => data.output), [values.messages[1], values.messages[3]]);
 		assert.deepEqual(of("on_tool_start")[0].data.input, { text: "hello" });
-		assert.deepEqual(of("on_tool_end")[0].data.output, values.messages[2]);
+		assert.deepEqual(of("on_tool_end")[0].data, { output: values.messages[2], input: { text: "hello" } });
 		const pieces = of("on_chat_model_stream").map(({ data }) => ({ event: "messages", data: [data.chunk] }));
 		const { [values.messages[2].id]: _, ...said } = textsOf(values);
 		assert.deepEqual(texts(pieces), said);

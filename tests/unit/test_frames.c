@@ -332,6 +332,25 @@ START_TEST(a_tool_begins_and_fails)
 }
 END_TEST
 
+START_TEST(a_tool_ends_with_what_it_was_given)
+{
+	static const char message[] =
+	    "[{'type': 'tool', 'tool_call_id': 'a', 'name': 'add', 'content': '1'}]";
+
+	fb_begin(MODE_EVENTS, "6");
+	frames_trail(fb.frames, fb.arena, literal(fb.arena, round_of_tools));
+	frames_close(fb.frames, 6);
+	fb_shown();
+	fb_end_step(7, 4, "tools", message);
+	ck_assert_value(
+	    fb.arena, value_get(value_get(fb_only(), "data"), "input"), "{'n': 1}");
+	/* Who has come behind its beginning does not know it. */
+	fb_begin(MODE_EVENTS, "6");
+	fb_end_step(7, 4, "tools", message);
+	ck_assert(!value_has(value_get(fb_only(), "data"), "input"));
+}
+END_TEST
+
 static const struct {
 	const char *payload;
 	size_t shown;
@@ -385,6 +404,7 @@ tcase_frames(void)
 	tcase_add_test(tcase, a_state_that_cannot_be_read_is_not_shown);
 	tcase_add_test(tcase, what_workers_publish_is_custom);
 	tcase_add_test(tcase, a_tool_begins_and_fails);
+	tcase_add_test(tcase, a_tool_ends_with_what_it_was_given);
 	tcase_add_loop_test(tcase, a_node_ends, 0, sizeof ends / sizeof *ends);
 	return tcase;
 }

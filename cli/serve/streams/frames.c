@@ -49,6 +49,7 @@ frames_destroy(struct frames **frames_p)
 	*frames_p = NULL;
 	packet_release(&frames->out);
 	packet_release(&frames->text);
+	arena_destroy(&frames->round);
 	free(frames);
 }
 
@@ -212,8 +213,7 @@ text_message(struct frames *frames, struct arena *arena, const char *text, size_
 static const struct value *
 as_piece(struct arena *arena, const struct value *message)
 {
-	return value_map_with(
-	    arena, message, "type", value_str(arena, "AIMessageChunk"));
+	return value_map_with(arena, message, "type", value_str(arena, "AIMessageChunk"));
 }
 
 /* The old way: what a message is of, once, and then all of it that there is. */

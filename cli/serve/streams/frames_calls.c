@@ -122,11 +122,12 @@ begin_tool(struct frames *frames, struct arena *arena, const struct value *item,
 			value_str(arena, json_text(arena, args)), NULL));
 }
 
-/* Those that the model has called last, and nobody has answered. */
+/* Those that the model has called last, and nobody has answered. What they are given is kept for their end. */
 static void
 begin_tools(struct frames *frames, struct arena *arena, const struct value *item,
     const struct value *messages)
 {
+	struct value_fields args = { .arena = arena };
 	size_t at = value_size(messages), i;
 	const struct value *calls;
 
@@ -138,10 +139,15 @@ begin_tools(struct frames *frames, struct arena *arena, const struct value *item
 		const struct value *call = value_at(calls, i);
 		const char *id = value_get_text(call, "id");
 
-		if (id != NULL && value_get_text(call, "name") != NULL &&
-		    !is_answered(messages, at, id))
-			begin_tool(frames, arena, item, call);
+		if (id == NULL || value_get_text(call, "name") == NULL ||
+		    is_answered(messages, at, id))
+			continue;
+		begin_tool(frames, arena, item, call);
+		value_fields_set(&args, id, value_get(call, "args"));
 	}
+	arena_destroy(&frames->round);
+	frames->round = arena_new();
+	frames->args = value_copy(frames->round, value_fields_end(&args));
 }
 
 static void
@@ -162,7 +168,8 @@ end_tool(struct frames *frames, struct arena *arena, int64_t step,
 			: shape_message(arena, message);
 	if (frames_shows(frames, MODE_EVENTS))
 		tell(frames, arena, &tool, kind, metadata,
-		    value_map(arena, fails ? "error" : "output", message, NULL));
+		    value_map(arena, fails ? "error" : "output", message, "input",
+			value_get(frames->args, id), NULL));
 	if (frames_shows(frames, MODE_TOOLS))
 		frames_add(frames, "tools",
 		    value_map(arena, "event", value_str(arena, kind), "toolCallId",

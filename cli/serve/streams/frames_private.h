@@ -13,8 +13,10 @@ struct frames {
 	uint64_t seen;
 	int64_t done; /* the last step of which the client has all */
 	struct speech speech;
-	struct packet text; /* of it, from its first byte on; else less than it has */
-	bool is_over;       /* it is there whole */
+	struct packet text;  /* of it, from its first byte on; else less than it has */
+	bool is_over;        /* it is there whole */
+	struct arena *round; /* NULL: no tools were begun yet */
+	const struct value *args; /* {call: args} of the last that were, in round */
 };
 
 bool frames_shows(const struct frames *frames, enum mode mode);
