@@ -287,7 +287,8 @@ START_TEST(a_state_is_changed_and_gone_back_to)
 {
 	const char *id = serve_thread(), *path = serve_text("/threads/%s", id), *first;
 	const char *body =
-	    "{'values': {'messages': [{'type': 'ai', 'content': 'Mine.'}]}}";
+	    "{'values': {'messages': [{'type': 'ai', 'content': 'Mine.'}], "
+	    "'copilotkit': {'actions': []}}}";
 	const struct value *state;
 
 	serve_post(
@@ -297,6 +298,7 @@ START_TEST(a_state_is_changed_and_gone_back_to)
 	state = serve_post(serve_text("%s/state", path), body, 200);
 	ck_assert_int_gt(atoi(checkpoint_of(state)), atoi(first));
 	state = serve_get(serve_text("%s/state", path), 200);
+	ck_assert_str_eq(keys_of(value_get(state, "values")), "messages ");
 	ck_assert_str_eq(serve_last_text(value_get(state, "values")), "Mine.");
 	ck_assert_str_eq(
 	    value_get_text(value_get(state, "metadata"), "source"), "update");
