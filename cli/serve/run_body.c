@@ -251,11 +251,10 @@ read_task(struct reading *reading)
 
 	if (checkpoint == -1)
 		refuse(reading, "checkpoint_id: is none of the thread's");
-	/* So pages of LangGraph's answer a question: submit({}, {command: {resume}}). */
-	if (command != NULL && value_is(input, VALUE_MAP) && value_size(input) == 0)
-		input = NULL;
-	if (command != NULL && input != NULL)
-		refuse(reading, "input and command: a run has one of them");
+	/* As LangGraph's server: an empty command is none, and beside another the input does not count. Pages answer a question so,
+	 * and send what they have of the state besides. */
+	if (value_is(command, VALUE_MAP) && value_size(command) == 0)
+		command = NULL;
 	if (command != NULL) {
 		read_command(reading, command, checkpoint);
 	} else if (input != NULL) {

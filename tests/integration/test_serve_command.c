@@ -137,7 +137,8 @@ END_TEST
 static const struct {
 	const char *command, *error;
 } refused[] = {
-	{ "{}", "must have resume, goto or update" },
+	{ "{}", "input: a new thread needs one" },
+	{ "[]", "must have resume, goto or update" },
 	{ "{'goto': 'modle'}", "did you mean 'model'?" },
 	{ "{'goto': ['model', 'tools']}", "one node runs at a time" },
 	{ "{'goto': {'node': 'model', 'input': {}}}", "Send" },

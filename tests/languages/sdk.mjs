@@ -279,7 +279,7 @@ const parts = {
 		assert.deepEqual(all, asks);
 		assert.deepEqual(next, [tasks[0].name]);
 		const resume = { [asks[0].id]: { decisions: [{ type: "reject", message: "not now" }] } };
-		const values = await client.runs.wait(thread, "approver", { input: {}, command: { resume } }); // as useStream's submit({}, ...)
+		const values = await client.runs.wait(thread, "approver", { input, command: { resume } }); // as pages do that send all they have
 		assert.equal(values.messages.at(-1).content, "It is done.");
 		assert.ok(values.messages.some(({ type, content }) => type === "tool" && content.includes("not now")));
 		assert.equal((await client.threads.get(thread)).status, "idle");

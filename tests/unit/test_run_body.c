@@ -101,8 +101,9 @@ static const struct {
 	{ "'input': {}, 'checkpoint': {}, 'checkpoint_id': '8'", "checkpoint", "8" },
 	{ "'input': {}, 'checkpoint': null, 'checkpoint_id': null", "checkpoint", NULL },
 	{ "'command': {'resume': 'yes'}", "resume", "'yes'" },
-	{ "'command': {'resume': 'yes'}", "input", NULL },
-	{ "'command': {'resume': 'yes'}, 'input': {}", "resume", "'yes'" },
+	{ "'command': {'resume': 'yes'}, 'input': {'n': 1}", "resume", "'yes'" },
+	{ "'command': {'resume': 'yes'}, 'input': {'n': 1}", "input", NULL },
+	{ "'command': {}, 'input': {'n': 1}", "input", "{'n':1}" },
 	{ "'command': {'resume': null}", "resume", "null" },
 	{ "'command': {'resume': false}", "resume", "false" },
 	{ "'command': {'resume': {'decisions': [{'type': 'approve'}]}, 'goto': null, "
@@ -334,11 +335,10 @@ END_TEST
 
 /* Beside an agent; what the words begin with is the key's name. */
 static const char *const refused[][2] = {
-	{ "'command': {}, 'x': 1", "command: must have" },
+	{ "'command': {}, 'x': 1", "input: a new thread needs one" },
+	{ "'command': []", "command: must have" },
 	{ "'command': {'resume': 'y'}, 'checkpoint_id': '2'", "checkpoint: an answer" },
 	{ "'command': 'resume'", "command: must have" },
-	{ "'command': {'goto': 'model'}, 'input': {'n': 1}", "input and command" },
-	{ "'command': {'resume': 1}, 'input': []", "input and command" },
 	{ "'command': {'resume': 1}, 'checkpoint_id': 'x'", "checkpoint_id" },
 	{ "'input': {}, 'checkpoint_id': ''", "checkpoint_id" },
 	{ "'input': null, 'checkpoint_id': '0'", "input: a new thread" },
