@@ -64,10 +64,23 @@ removal(struct place *place, const struct value *what)
 	    strcmp(id, "all") == 0 ? value_str(place->arena, REMOVE_ALL) : what, NULL);
 }
 
+/* Beside a type of somebody else's ({type: "message", role: "user"}) the role says it. */
+static bool
+is_told_by_role(const struct value *message)
+{
+	const char *type = value_get_text(message, "type");
+	const char *role = value_get_text(message, "role");
+
+	if (!value_has(message, "type"))
+		return true;
+	return type != NULL && type_of(type) == NULL && role != NULL &&
+	       type_of(role) != NULL;
+}
+
 static const struct value *
 with_type(struct place *place, const struct value *message)
 {
-	const char *key = value_has(message, "type") ? "type" : "role";
+	const char *key = is_told_by_role(message) ? "role" : "type";
 	const char *name = value_get_text(message, key);
 	const char *type = name == NULL ? NULL : type_of(name);
 

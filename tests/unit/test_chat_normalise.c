@@ -61,6 +61,10 @@ START_TEST(strings_maps_and_lists_of_both_are_messages)
 
 	ck_assert(value_equal(normal(hello), list(chat_human(arena, "hello"))));
 	ck_assert(value_equal(normal(role("user", "x")), list(chat_human(arena, "x"))));
+	/* As of other protocols: the type is theirs. */
+	ck_assert(
+	    value_equal(normal(sample_with(arena, role("user", "x"), "type", "message")),
+		list(chat_human(arena, "x"))));
 	messages = normal(list(hello, role("assistant", "y"), role("system", "z"),
 	    list(value_str(arena, "user"), value_str(arena, "pair"))));
 	ck_assert_uint_eq(value_size(messages), 4);
@@ -170,6 +174,9 @@ START_TEST(what_is_no_message_is_refused_with_its_place)
 	    refused(list(sample_with(arena, chat_human(arena, "x"), "type", "robot"))),
 	    "messages[0].type"));
 	ck_assert_ptr_nonnull(strstr(refused(role("robot", "x")), "messages[0].role"));
+	ck_assert_ptr_nonnull(
+	    strstr(refused(sample_with(arena, role("robot", "x"), "type", "message")),
+		"messages[0].type"));
 	ck_assert_ptr_nonnull(strstr(refused(value_empty_map()), "messages[0].role"));
 	ck_assert_ptr_nonnull(strstr(refused(tool), "messages[0].tool_call_id"));
 	ck_assert_ptr_nonnull(
