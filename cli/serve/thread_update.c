@@ -80,26 +80,15 @@ reply_version(struct call *call)
 		reply_failed(call, status, "such thread");
 }
 
-/* What of update, a map, is the state's: what else LangGraph's clients give is passed over, as of an input. NULL after
- * answering that something of it is not the tenant's to write. */
-static const struct value *
-take_fields(struct call *call, const char *agent, const struct value *update)
+/* Whether the tenant may write that. Returns false after answering. */
+static bool
+may_write(struct call *call, const char *agent, const struct value *update)
 {
-	struct value_fields taken = { .arena = call->arena };
 	struct blueprint read;
-	size_t i;
 
-	if (!blueprint_open(call, agent, &read) ||
-	    !update_may_write(call, &read, update, "values"))
-		return NULL;
-	for (i = 0; read.spec != NULL && i < value_size(update); i++) {
-		const struct value_pair *pair = &update->pairs[i];
-		const char *name = value_text(pair->key);
-
-		if (blueprint_is_common(name) || spec_field(read.spec, name) != NULL)
-			value_fields_put(&taken, pair->key, pair->value);
-	}
-	return read.spec != NULL ? value_fields_end(&taken) : update;
+	return call->tenant == NULL ||
+	       (blueprint_open(call, agent, &read) &&
+		   update_may_write(call, &read, update, "values"));
 }
 
 /* Writes update, a map, as node; version: the checkpoint that it changes, or NO_CHECKPOINT. Returns false after answering. */
@@ -110,15 +99,33 @@ write_as(struct call *call, const char *thread, const char *agent, const char *n
 	struct arena *arena = call->arena;
 	struct run_entry entry = { .thread = thread, .run = tenant_new_id(call) };
 
-	update = take_fields(call, agent, update);
-	if (update == NULL)
-		return false;
 	entry.fields = value_map(arena, "agent", value_str(arena, agent), "run",
 	    value_str(arena, entry.run), "thread", value_str(arena, thread), "update",
 	    value_str(arena, json_text(arena, update)), "as", value_str(arena, node),
 	    "checkpoint", version >= 0 ? value_printf(arena, "%" PRId64, version) : NULL,
 	    NULL);
-	return entry_do(call, &entry);
+	return may_write(call, agent, update) && entry_do(call, &entry);
+}
+
+/* What of update, a map, is the state's: what else LangGraph's clients give is passed over, as of an input. NULL after
+ * answering that there is no such agent. */
+static const struct value *
+fields_of_state(struct call *call, const char *agent, const struct value *update)
+{
+	struct value_fields fields = { .arena = call->arena };
+	struct blueprint read;
+	size_t i;
+
+	if (!blueprint_open(call, agent, &read))
+		return NULL;
+	for (i = 0; read.spec != NULL && i < value_size(update); i++) {
+		const struct value_pair *pair = &update->pairs[i];
+		const char *name = value_text(pair->key);
+
+		if (blueprint_is_common(name) || spec_field(read.spec, name) != NULL)
+			value_fields_put(&fields, pair->key, pair->value);
+	}
+	return read.spec != NULL ? value_fields_end(&fields) : update;
 }
 
 void
@@ -138,7 +145,8 @@ call_state_update(struct call *call)
 		return;
 	}
 	node = node_of(call, version);
-	if (node != NULL && write_as(call, name, agent, node, update, version))
+	update = node != NULL ? fields_of_state(call, agent, update) : NULL;
+	if (update != NULL && write_as(call, name, agent, node, update, version))
 		reply_version(call);
 }
 
