@@ -122,6 +122,7 @@ START_TEST(at_the_end_nothing_is_asked)
 	    value_get_text(serve_get(serve_text("/threads/%s", id), 200), "status"),
 	    "idle");
 	/* Behind another it waits. */
+	id = serve_thread();
 	run = serve_run(id, "slow", "");
 	serve_run_wait(id, run, "running");
 	values = serve_post(serve_text("/threads/%s/runs", id),
