@@ -28,7 +28,7 @@ TCase *tcase_go_on(void);
 	"helper, description: helps, model: 'scripted:helper', tools: [toil]}]}}]\n"     \
 	"script:\n"                                                                      \
 	"  helper:\n"                                                                    \
-	"    - tool_calls: [{id: t, name: toil, args: {seconds: 3}}]\n"                \
+	"    - tool_calls: [{id: t, name: toil, args: {seconds: 3}}]\n"                  \
 	"    - content: toil done\n"                                                     \
 	"  m:\n"                                                                         \
 	"    - tool_calls:\n"                                                            \

@@ -371,7 +371,6 @@ static const char *const refused[][2] = {
 	    "config.recursion_limit: must be an integer, at least 1" },
 	{ "'input': {}, 'config': {'max_concurrency': 0}",
 	    "config.max_concurrency: must be an integer, at least 1" },
-	{ "'input': {}, 'config': {'recursion_limit': 1.5}", "config.recursion_limit: " },
 	{ "'input': {}, 'config': {'recursion_limit': true}",
 	    "config.recursion_limit: " },
 	{ "'input': {}, 'config': {'recursion_limit': 9223372036854775808}",
