@@ -8,8 +8,11 @@
 // (13.15); a review that rejects one call and approves another (13.14); jumps that are not declared, or by after_agent to the
 // end (13.3); tool_retry's retry_on (6.6); pii's masks (6.8); fields that are ephemeral, private, untracked or left out of
 // input or output, which LangChain JS has otherwise or not.
-import { ENOUGH_STEPS } from "./draw.mjs";
-import { ANY } from "./langchain.mjs";
+import { agentsOf, askedBy } from "./agents.mjs";
+import { ENOUGH_STEPS } from "./draw_agent.mjs";
+import { decidedOfDeepagents } from "./decided_deepagents.mjs";
+import { deepTools } from "./draw_deepagents.mjs";
+import { ANY } from "./middleware.mjs";
 import { hasOpenCall } from "./messages.mjs";
 
 const nameOf = (entry) => Object.keys(entry)[0];
@@ -18,6 +21,7 @@ const nameOf = (entry) => Object.keys(entry)[0];
 const nodeHooks = {
   model_call_limit: ["before_model", "after_model"], tool_call_limit: ["after_model"], summarization: ["before_model"],
   pii: ["before_model", "after_model"], todo_list: ["after_model"], human_in_the_loop: ["after_model"],
+  patch_tool_calls: ["before_agent"],
 };
 const hooksOf = (entry) => entry.probe ? Object.keys(entry.probe) : nodeHooks[nameOf(entry)] ?? [];
 const firstWith = ({ middleware }, hook) => middleware.findIndex((entry) => hooksOf(entry).includes(hook));
@@ -44,9 +48,12 @@ const number = (id) => Number(id.slice(1)); // draw.mjs numbers the calls
 const usesTools = ({ response_format: format }) => format?.strategy === "tool";
 const isText = (format, text) => text.startsWith("Returning structured response:") || text === format.tool_message_content;
 const isUnfit = ({ type, name }) => type === "tool" && name === undefined; // its answer, in LangChain JS
-const says = (agent, name) => JSON.stringify(agent.middleware).includes(`"${name}"`);
+const doesNotFit = ({ name, args }) => args.a === "one" || (name === "task" && args.subagent_type === undefined) ||
+  (name === "read_file" && args.file_path === undefined);
+const says = ({ middleware }, name) => JSON.stringify(middleware.filter(({ subagent }) => !subagent)).includes(`"${name}"`);
 
-export const decided = [
+const decided = [
+  ...decidedOfDeepagents,
   {
     rule: "13.3", says: "a jump to the end passes through after_agent, whichever hook's it is",
     scenario: ({ agent }) => has(agent, "after_agent") && jumpsOf(agent).some(({ hook, target, at }) =>
@@ -87,7 +94,8 @@ export const decided = [
   },
   {
     rule: "13.8", says: "behind a structured answer that does not fit the loop goes on, with after_model and before_model",
-    step: ({ agent }, did) => (has(agent, "after_model") || has(agent, "before_model")) && did.messages.some(isUnfit),
+    step: ({ agent }, did) => did.messages.some(isUnfit) && (has(agent, "after_model") || has(agent, "before_model") ||
+      jumpsOf(agent).some(({ hook }) => hook === "after_agent")),
   },
   {
     rule: "5", says: "what a wrap makes of a structured answer counts, also of one that does not fit",
@@ -114,7 +122,7 @@ export const decided = [
   {
     rule: "13.6", says: "arguments that do not fit are answered with a message, which wraps see as one",
     step: ({ agent }, did) => agent.tool_errors === "raise" &&
-      did.messages.some(({ tool_calls: calls = [] }) => calls.some(({ args }) => args.a === "one")),
+      did.messages.some(({ tool_calls: calls = [] }) => calls.some(doesNotFit)),
   },
   {
     rule: "13.14", says: "what a human rejects goes back to the loop's start, with before_model",
@@ -139,8 +147,8 @@ export const decided = [
       calls.some(({ id }, i) => i > 0 && number(id) < number(calls[i - 1].id))),
   },
   {
-    rule: "threads.md", says: "what runs beside a call that fails the run has a while to end: an emulated one may, or not",
-    step: ({ agent }, did) => did.status === "error" && agent.middleware.some((entry) => entry.llm_tool_emulator) &&
+    rule: "threads.md", says: "what runs beside a call that fails the run has a while to end: one that asks a model may, or not",
+    step: ({ agent }, did) => did.status === "error" && agent.middleware.some((entry) => entry.llm_tool_emulator ?? entry.subagent) &&
       (did.messages.findLast(({ type }) => type === "ai")?.tool_calls ?? []).length > 1,
   },
   {
@@ -150,12 +158,19 @@ export const decided = [
   },
 ];
 
-export const leftOut = (scenario) => decided.find((one) => one.scenario?.(scenario));
-export const endsBefore = (scenario, did, step) => decided.find((one) => one.step?.(scenario, did, step));
+// The rules are of an agent: of the one that runs, and of each of its subagents.
+export const leftOut = ({ agent }) =>
+  decided.find((one) => one.scenario && agentsOf(agent).some((each) => one.scenario({ agent: each })));
+export const endsBefore = (scenario, did, step) => decided.find((one) =>
+  one.step && [{ ...did, agent: scenario.agent }, ...did.subagents].some((each) =>
+    one.step({ ...scenario, agent: each.agent }, each, step)));
 export const endsAfter = (scenario, did) => decided.find((one) => one.after?.(scenario, did));
 
 // The tools of middleware stand in front (1); LangChain JS has them behind the agent's.
-const inFront = (names) => [...names.filter((name) => name === "write_todos"), ...names.filter((name) => name !== "write_todos")];
+function inFront(agent, names) {
+  const ofMiddleware = new Set(["write_todos", ...deepTools(agent)]);
+  return [...names.filter((name) => ofMiddleware.has(name)), ...names.filter((name) => !ofMiddleware.has(name))];
+}
 
 // A structured answer by a tool's call adds the tool's message alone (13.19); LangChain JS adds one of the model, too.
 const withoutExtra = ({ response_format: format }, messages) =>
@@ -170,8 +185,12 @@ function unedited(agent, message) {
   return { ...message, tool_calls: calls };
 }
 
+function mendedRequest(agent, request) {
+  const asking = askedBy(agent, request.model) ?? agent;
+  return { ...request, tools: inFront(asking, request.tools), messages: withoutExtra(asking, request.messages) };
+}
+
 export const mended = ({ agent }, did) => ({
   ...did, messages: withoutExtra(agent, did.messages).map((message) => unedited(agent, message)),
-  requests: did.requests.map((request) =>
-    ({ ...request, tools: inFront(request.tools), messages: withoutExtra(agent, request.messages) })),
+  requests: did.requests.map((request) => mendedRequest(agent, request)),
 });

@@ -1,4 +1,6 @@
 // The middleware of a random scenario: which, and how each is set.
+import { weightsFor } from "./draw_weights.mjs";
+
 export const PII_TEXTS = [
   "mail ann@x.org and bo@y.com", "card 4532015112830366 ok", "ip 10.0.0.1 here", "see https://a.org/c now", "nothing here",
 ];
@@ -35,13 +37,14 @@ export const folded = (fields) => fields.filter((name) => stateFields[name].redu
 
 /* --- the probe ------------------------------------------------------------------------------------------------ */
 
-function drawNodeAction(random, at, { fields }) {
+function drawNodeAction(random, at, { fields, within, serial }) {
   const action = {};
   if (random.chance(0.4)) {
     action.update = drawUpdate(random, fields);
     if (random.chance(0.2)) action.update.messages = [{ type: random.of(["human", "ai"]), content: `${at} says so` }];
   }
-  if (random.chance(0.4)) action.see = ["message_count", ...random.some(fields, 0.5)];
+  // What agents see that run at the same time has no order.
+  if (random.chance(0.4) && (serial || !within)) action.see = ["message_count", ...random.some(fields, 0.5)];
   if (random.chance(0.03)) action.raise = `${at} broke`;
   return action;
 }
@@ -58,10 +61,11 @@ function drawNodeHook(random, at, part) {
   return [once, usual];
 }
 
-function drawRequest(random, id, { tools }) {
+function drawRequest(random, id, { tools, within }) {
   return random.of([
+    ...(within ? [] : [{ model: "openai:other" }]), // the model says whose request it is
     { system_prompt: `Prompt of ${id}.` }, { append_system: ` More of ${id}.` }, { tools: random.some(tools, 0.6) },
-    { tool_choice: random.of(["any", "auto", "none"]) }, { model: "openai:other" }, { model_settings: { temperature: 0.5 } },
+    { tool_choice: random.of(["any", "auto", "none"]) }, { model_settings: { temperature: 0.5 } },
     { messages_append: [{ type: "human", content: `added by ${id}` }] }, { messages_keep_last: random.integer(1, 3) },
   ]);
 }
@@ -95,7 +99,7 @@ function drawToolWrap(random, id, part) {
 }
 
 function drawProbe(random, part) {
-  const id = `P${part.number}`;
+  const id = part.prefix + part.number;
   const probe = { id };
   for (const hook of ["before_agent", "before_model", "after_model", "after_agent"]) {
     if (random.chance(0.5)) probe[hook] = drawNodeHook(random, `${id}.${hook}`, part);
@@ -141,6 +145,7 @@ const drawn = {
   todo_list: () => ({}),
   summarization: (random) =>
     ({ model: "openai:sum", trigger: ["messages", random.integer(3, 8)], keep: ["messages", random.integer(1, 5)] }),
+  deepagents_summarization: (random, part) => drawn.summarization(random, part),
   context_editing: (random, { tools }) => ({
     edits: [{
       trigger: random.of([1, 1, 100000]), keep: random.integer(0, 2), clear_tool_inputs: random.chance(0.3),
@@ -157,25 +162,23 @@ const drawn = {
     ...(tools.length > 0 && random.chance(0.4) && { always_include: [random.of(tools)] }),
   }),
   llm_tool_emulator: (random, { tools }) => ({ model: "openai:emulate", ...(tools.length > 0 && { tools: [random.of(tools)] }) }),
+  filesystem: () => ({}), patch_tool_calls: () => ({}), subagent: (random, part) => part.drawSubagents(random, part),
   pii: (random) => ({
     pii_type: random.of(["email", "credit_card", "ip", "url"]), strategy: random.of(["redact", "redact", "hash", "block"]),
     apply_to_input: random.chance(0.7), apply_to_output: random.chance(0.5), apply_to_tool_results: random.chance(0.5),
   }),
 };
-const weights = {
-  probe: 10, model_call_limit: 2, tool_call_limit: 4, model_retry: 3, tool_retry: 3, tool_error: 2, model_fallback: 3, todo_list: 2,
-  summarization: 3, context_editing: 2, human_in_the_loop: 4, llm_tool_selector: 2, llm_tool_emulator: 2, pii: 4,
-};
 
-// One entry of an agent's `middleware`; part: number (of the entry), tools (names), fields, serial (one call in each
-// message), structured (it has a response_format).
+// One entry of an agent's `middleware`; part: number (of the entry), prefix (of a probe's id), tools (names), fields, serial (one
+// call in each message), structured (it has a response_format), deep (deepagents' may be among them), isDeep (it is one), within
+// (it is a subagent's), mayAsk (a human).
 export function drawMiddleware(random, part) {
-  const name = random.weighted(weights);
+  const name = random.weighted(weightsFor(part));
   return { [name]: drawn[name](random, part) };
 }
 
 // LangChain refuses two of one name.
 export const nameOf = (entry) => {
   const [[name, { id, tool_name, pii_type }]] = Object.entries(entry);
-  return [name, id ?? tool_name ?? pii_type].join();
+  return [name.replace("deepagents_", ""), id ?? tool_name ?? pii_type].join();
 };

@@ -2,6 +2,10 @@
 // does for the fleet, and keeps the requests.
 import http from "node:http";
 
+// deepagents JS has the model of the request itself write its summary, whatever the settings say.
+const asksItself = (body) =>
+  String(body.messages[0].content).startsWith("You are a conversation summarizer.") ? { ...body, model: "sum" } : body;
+
 export class ModelServer {
   constructor() {
     this.server = http.createServer((request, response) => this.#receive(request, response));
@@ -41,7 +45,7 @@ export class ModelServer {
       request.socket.destroy();
       return;
     }
-    const body = JSON.parse(text);
+    const body = asksItself(JSON.parse(text));
     const at = this.played[body.model] ?? 0;
     this.played[body.model] = at + 1;
     this.requests.push(body);
