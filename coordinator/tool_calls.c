@@ -61,12 +61,12 @@ mark_of(const struct tool_call *call)
 	return arena_printf(call->arena, "%s!", call->effect->call.id);
 }
 
-/* It begins when others have ended, and who takes the run over must know whether it has. */
+/* It begins when others have ended, and who takes the run over must know whether it has: of any tool, since that one may know another
+ * definition of it. */
 static bool
 is_marked(const struct tool_call *call)
 {
-	return call->index >= room_of(call->round) &&
-	       (call->effect->call.flags & WIRE_ONCE) != 0;
+	return call->index >= room_of(call->round);
 }
 
 bool

@@ -1,9 +1,9 @@
 /* tool_calls: the calls of a round under way: all at once, or as many as the run may have under way
  * together (`max_concurrency`, semantics.md 4.1), each on a fiber; outcomes are stored as they arrive.
  *
- * Who takes the run over does not know which calls had been sent, and takes all for that, with one exception: of those
- * that had to wait for others to end, one that must not run twice is begun when the stored outcomes say that it is, under
- * "<call id>!". Where they do not say so, nobody has sent it. */
+ * Who takes the run over does not know which calls had been sent, and takes all for that, with one exception: one that had to
+ * wait for others to end is begun when the stored outcomes say that it is, under "<call id>!". Where they do not say so, nobody
+ * has sent it. */
 #ifndef TOOL_CALLS_H
 #define TOOL_CALLS_H
 
