@@ -54,8 +54,6 @@
 #define SERVE_HEAD_BYTES_MAX                                                             \
 	32768u /* of a request, and all else that a connection needs */
 #define SERVE_BODY_BYTES_MAX (9u << 20)      /* an input, and what stands around it */
-#define SERVE_BODIES_BYTES_MAX (256u << 20)  /* of all requests together */
-#define SERVE_ANSWERS_BYTES_MAX (256u << 20) /* of all that are not taken yet */
 #define SERVE_LIST_BYTES_MAX (32u << 20)     /* an answer that is a list */
 #define SERVE_STATES_MAX 8u                  /* that are held at once, to be shown */
 #define SERVE_LISTS_MAX 16u                  /* that are made at once */

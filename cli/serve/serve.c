@@ -28,7 +28,8 @@ struct serve_settings {
 	const char **origins, **plugins;
 	const char *models;
 	bool open;
-	int64_t connections, tenant_requests, redis_wait_ms;
+	int64_t connections, bodies_bytes_max, answers_bytes_max, tenant_requests,
+	    redis_wait_ms;
 };
 
 #define SETTING(field) offsetof(struct serve_settings, field)
@@ -58,6 +59,15 @@ static const struct setting serve_settings_table[] = {
 	    0 },
 	{ "connections", SETTING_INTEGER, SETTING(connections), "1024", 1, 30000, NULL,
 	    "at once; others wait", 0 },
+	{ "bodies-bytes-max", SETTING_INTEGER, SETTING(bodies_bytes_max), "268435456",
+	    2 * SERVE_BODY_BYTES_MAX, INT64_C(1) << 40, "bytes",
+	    "that are held in requests' bodies and what is made of them; beyond, 503",
+	    0 },
+	{ "answers-bytes-max", SETTING_INTEGER, SETTING(answers_bytes_max), "268435456",
+	    16 << 20, INT64_C(1) << 40, "bytes",
+	    "that are held in answers and streams nobody has taken yet; beyond, 503, "
+	    "and streams that are not read are cut off",
+	    0 },
 	{ "tenant-requests", SETTING_INTEGER, SETTING(tenant_requests), "0", 0, 30000,
 	    NULL,
 	    "of one tenant at once, streams and waits among them; further ones are "
@@ -136,8 +146,8 @@ serve(struct api *api, const struct serve_settings *settings)
 		.connections_max = (unsigned)settings->connections,
 		.head_bytes_max = SERVE_HEAD_BYTES_MAX,
 		.body_bytes_max = SERVE_BODY_BYTES_MAX,
-		.bodies_bytes_max = SERVE_BODIES_BYTES_MAX,
-		.answers_bytes_max = SERVE_ANSWERS_BYTES_MAX,
+		.bodies_bytes_max = (size_t)settings->bodies_bytes_max,
+		.answers_bytes_max = (size_t)settings->answers_bytes_max,
 		.idle_s = SERVE_IDLE_S,
 		.request_ms = SERVE_REQUEST_MS,
 		.on_head = on_head,

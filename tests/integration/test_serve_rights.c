@@ -316,6 +316,8 @@ static const struct {
 	{ { "--api-keys", "nowhere.keys" }, STATUS_FAILED, "No such file" },
 	{ { "--api-keys", "agents.yaml" }, STATUS_FAILED, "chmod 600" },
 	{ { "--connections", "0" }, STATUS_USAGE, "--connections" },
+	{ { "--bodies-bytes-max", "9000000" }, STATUS_USAGE, "--bodies-bytes-max" },
+	{ { "--answers-bytes-max", "64M" }, STATUS_USAGE, "--answers-bytes-max" },
 	{ { "--redis", "unix:///nowhere" }, STATUS_UNREACHABLE, "no Redis" },
 	{ { "more" }, STATUS_USAGE, "more" },
 };
