@@ -45,6 +45,30 @@ round_messages(
 	return value_list_end(&list);
 }
 
+const struct value *
+round_write(struct arena *arena, const struct value *fields, const struct value *written)
+{
+	const struct value *value;
+	size_t i;
+
+	for (i = 0; i < value_size(written); i++) {
+		value = written->pairs[i].value;
+		fields = value_map_with(arena, fields, value_text(written->pairs[i].key),
+		    value_is_nil(value) ? NULL : value);
+	}
+	return fields;
+}
+
+const struct value *
+round_fields(struct arena *arena, const struct value *head, const struct value *fields)
+{
+	const struct value *written = value_get(head, "written");
+
+	return round_of(head) != NULL && value_is(written, VALUE_MAP)
+		   ? round_write(arena, fields, written)
+		   : fields;
+}
+
 size_t
 round_calls(const struct value *head, size_t *done_r)
 {

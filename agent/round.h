@@ -11,6 +11,15 @@
 const struct value *round_messages(
     struct arena *arena, const struct value *head, const struct value *messages);
 
+/* fields, those of the thread of that head, as the calls of its round that have ended leave them: head's `written`, {name: value},
+ * nil for one that is gone. */
+const struct value *round_fields(
+    struct arena *arena, const struct value *head, const struct value *fields);
+
+/* Lays written, as above or NULL, over fields. */
+const struct value *round_write(
+    struct arena *arena, const struct value *fields, const struct value *written);
+
 /* How many calls head's round has, and how many of them are done. */
 size_t round_calls(const struct value *head, size_t *done_r);
 

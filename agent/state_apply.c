@@ -221,6 +221,28 @@ state_apply(struct state *state, struct arena *arena, const struct state_write *
 	return 0;
 }
 
+const struct value *
+state_foresee(struct state *state, struct arena *arena, const struct state_write *writes,
+    size_t count)
+{
+	struct value_fields fields = { .arena = arena };
+	struct step step;
+	bool fits = true;
+	size_t i;
+
+	start(&step, state, arena);
+	for (i = 0; fits && i < count; i++)
+		fits = apply_write(&step, &writes[i]) == 0;
+	thread_edit_destroy(&step.edit);
+	for (i = 0; fits && i < state->count; i++)
+		if (step.pending[i].writer != NULL)
+			value_fields_set(&fields, state->channels[i].field->name,
+			    step.pending[i].value != NULL
+				? value_copy(arena, step.pending[i].value)
+				: value_nil());
+	return fields.count > 0 ? value_fields_end(&fields) : NULL;
+}
+
 int
 state_mend(struct state *state, struct arena *arena, const struct value *messages,
     const char **error_r)

@@ -442,6 +442,11 @@ enum go run_round_pause(struct run *run, const struct effect *effects,
 const struct value *run_round_kept(
     struct run *run, const struct effect *effect, const struct value *outcome);
 
+/* What the calls of round (as it is kept; NULL: none) that have ended write to fields, as state_foresee: in arena, NULL if nothing.
+ * Not of one whose calls are all done: it has failed of what they write together. */
+const struct value *run_round_written(
+    struct run *run, struct arena *arena, const struct value *round);
+
 /* What is wrong with how outcome asks, where it does: a worker's word, and with what is no schema no answer could be compared;
  * or NULL. */
 const char *run_round_flaw(struct arena *arena, const struct value *outcome);

@@ -142,6 +142,33 @@ run_round_kept(struct run *run, const struct effect *effect, const struct value 
 	    ask == NULL ? value_copy(arena, outcome) : NULL, NULL);
 }
 
+const struct value *
+run_round_written(struct run *run, struct arena *arena, const struct value *round)
+{
+	struct value_list updates = { .arena = arena };
+	struct state_write *writes;
+	const struct value *outcome, *commands, *update;
+	size_t i, j, done = 0;
+
+	for (i = 0; i < value_size(round); i++) {
+		outcome = value_get(round->pairs[i].value, "outcome");
+		commands = value_get(outcome, "commands");
+		done += outcome != NULL;
+		for (j = 0; j < value_size(commands); j++) {
+			update = value_get(value_at(commands, j), "update");
+			if (value_is(update, VALUE_MAP))
+				value_list_add(&updates, update);
+		}
+	}
+	if (updates.count == 0 || done == value_size(round) || run->state == NULL)
+		return NULL;
+	writes = arena_alloc(arena, updates.count * sizeof *writes);
+	for (i = 0; i < updates.count; i++)
+		writes[i] = (struct state_write){ run_node(run)->name,
+			value_map_with(arena, updates.items[i], "messages", NULL) };
+	return state_foresee(run->state, arena, writes, updates.count);
+}
+
 enum go
 run_round_pause(struct run *run, const struct effect *effects,
     const struct value *const *outcomes, size_t count)

@@ -93,8 +93,9 @@ make_rest(struct run *run, const struct value *head, bool same_calls)
 	    value_str(arena, run->agent->spec->version), "next",
 	    value_str(arena, run_node(run)->name), "paused",
 	    waits ? value_get(head, "paused") : NULL, "round",
-	    waits ? value_get(head, "round") : NULL, "assistant",
-	    is_same ? value_get(head, "assistant") : NULL, NULL);
+	    waits ? value_get(head, "round") : NULL, "written",
+	    waits ? run_round_written(run, arena, value_get(head, "round")) : NULL,
+	    "assistant", is_same ? value_get(head, "assistant") : NULL, NULL);
 }
 
 /* The node that is meant: for GRAPH_START, which is none, the first one. */

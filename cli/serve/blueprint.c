@@ -209,7 +209,7 @@ read_thread(struct call *call, struct arena *arena, const char *name, const char
     const struct value **thread_r, const struct value **values_r)
 {
 	struct store *store = api_store(call->api);
-	const struct value *thread, *head, *messages;
+	const struct value *thread, *head, *messages, *fields;
 	struct shape_view view;
 	enum store_status status =
 	    run == NULL ? store_thread(store, arena, name, &thread)
@@ -223,9 +223,12 @@ read_thread(struct call *call, struct arena *arena, const char *name, const char
 		return status;
 	*thread_r = value_map_with(arena, thread, "asks", asks_of(arena, head));
 	messages = value_get(thread, "messages");
-	if (run == NULL)
+	fields = value_get(thread, "fields");
+	if (run == NULL) {
 		messages = round_messages(arena, head, messages);
-	*values_r = shape_values(arena, messages, value_get(thread, "fields"), &view);
+		fields = round_fields(arena, head, fields);
+	}
+	*values_r = shape_values(arena, messages, fields, &view);
 	return STORE_OK;
 }
 

@@ -83,7 +83,10 @@ print_thread(struct arena *arena, const struct value *thread)
 	    value_has(thread, "checkpoint")
 		? value_get(thread, "messages")
 		: round_messages(arena, head, value_get(thread, "messages"));
-	const struct value *fields = value_get(thread, "fields");
+	const struct value *fields =
+	    value_has(thread, "checkpoint")
+		? value_get(thread, "fields")
+		: round_fields(arena, head, value_get(thread, "fields"));
 	const struct value *asks = asks_of(arena, head);
 	const char *active = value_get_text(thread, "run");
 	const char *status = value_get_text(head, "status");
