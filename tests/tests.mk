@@ -56,11 +56,12 @@ forks = $(if $(SAN),$(if $(FORKED_$1),no,yes),yes)
 # all cases at once would take each other for dead.
 CASE_SECONDS := 600
 LOAD_MAX := 6
+load_max := $(shell echo $$(($(LOAD_MAX) * $$(nproc))))
 define each_case
 (printf '%s\n' $(LONG_$2) && sed -n 's/^CASE(\(.*\))/\1/p' tests/$2/cases.h) | \
   awk 'BEGIN { n = split("$(LEFT_OUT)", out); while (n > 0) seen[out[n--]] = 1 } !seen[$$0]++' | \
   PATH=$(abspath $(BUILD))/bin:$(abspath $(BUILD)):$$PATH xargs -P $1 -I{} sh -c \
-  'for second in $$(seq 60); do [ "$$(cut -d. -f1 /proc/loadavg)" -ge $$(($(LOAD_MAX) * $$(nproc))) ] || break; sleep 1; done; \
+  'for second in $$(seq 60); do read -r load rest </proc/loadavg; [ "$${load%%.*}" -ge $(load_max) ] || break; sleep 1; done; \
    case " $(FORKED_$2) " in *" {} "*) fork=yes;; *) fork=$(call forks,$2);; esac; \
    said=$$(CK_FORK=$$fork CK_RUN_CASE={} timeout $(CASE_SECONDS) $(BUILD)/tests-$2 2>&1); status=$$?; \
    if [ $$status = 0 ]; then printf "%s: {}\n" "$$(echo "$$said" | grep -a ^100%)"; else echo "$$said"; fi; exit $$status'
@@ -80,13 +81,14 @@ pages: $(BUILD)/tests-unit
 	@WRITE_PAGES=1 CK_RUN_CASE=provider_table $(BUILD)/tests-unit
 
 # Against the real programs, found through PATH.
+integration_parts := $(addprefix $(BUILD)/,scripted-server small-worker await-file chaos-shim.so)
 .PHONY: check-integration
-check-integration: binaries $(BUILD)/scripted-server $(BUILD)/small-worker $(BUILD)/chaos-shim.so $(BUILD)/tests-integration $(plugins) $(node_modules)
+check-integration: binaries $(integration_parts) $(BUILD)/tests-integration $(plugins) $(node_modules)
 	@$(call each_case,4,integration)
 
 # Processes that die with 50 runs in flight.
 .PHONY: check-kill
-check-kill: binaries $(BUILD)/tests-kill $(plugins)
+check-kill: binaries $(BUILD)/await-file $(BUILD)/tests-kill $(plugins)
 	@$(call each_case,3,kill)
 
 # As a user has it: installed, and middleware built against what was installed.
@@ -143,7 +145,7 @@ RACE_UNITS := broker_core curve fiber fiber_limits http http_failures loop outbo
               redis_session resolver secrecy service socket socket_signals watchdog
 RACE_RUNS  := fleet wire
 .PHONY: check-races
-check-races: binaries $(BUILD)/small-worker $(BUILD)/tests-unit $(BUILD)/tests-integration $(plugins)
+check-races: binaries $(integration_parts) $(BUILD)/tests-unit $(BUILD)/tests-integration $(plugins)
 	@for case in $(RACE_UNITS); do CK_RUN_CASE=$$case $(BUILD)/tests-unit || exit 1; done
 	@for case in $(RACE_RUNS); do \
 	  CK_RUN_CASE=$$case PATH=$(abspath $(BUILD))/bin:$(abspath $(BUILD)):$$PATH $(BUILD)/tests-integration || exit 1; \
@@ -184,6 +186,10 @@ check-chaos: chaos
 $(BUILD)/small-worker: $(BUILD)/tests/servers/small_worker.o $(library)
 	$(link) -o $@ $^ $(LDLIBS)
 
+# What tools of tests wait with; it is begun often, and is small.
+$(BUILD)/await-file: $(BUILD)/tests/servers/await_file.o
+	$(link) -o $@ $^
+
 # The conformance harness and what it plays with: a tool worker with scripted outcomes, the probe
 # as the shared object a user would build.
 $(BUILD)/outcome-worker: $(BUILD)/tests/servers/outcome_worker.o $(support) $(library)
@@ -212,7 +218,7 @@ conformance-random: deps
 WHOLE_GROUPS := core-loop,hooks-order,wrap-model,wrap-tool,retries,todo,jumps,state,structured-output,summarization,context-editing,hitl,limits,fallback,tool-selector,tool-emulator,pii,memory,rubric,skills,together,combined,deepagents,deepagents-files,deepagents-subagents,deepagents-stacks,deepagents-summarization
 # All of them built, as for what then runs several at once.
 test_programs := binaries $(BUILD)/tests-unit $(BUILD)/tests-integration $(BUILD)/tests-kill $(BUILD)/tests-sim \
-                 $(BUILD)/small-worker $(BUILD)/chaos-shim.so $(plugins) $(node_modules) conformance-parts
+                 $(integration_parts) $(plugins) $(node_modules) conformance-parts
 .PHONY: built
 built: deps
 	@$(MAKE) --no-print-directory -j2 $(test_programs) chaos-parts
@@ -231,6 +237,6 @@ test: deps
 .PHONY: sanitized sanitized-built
 sanitized-built: deps
 	@$(MAKE) --no-print-directory -j2 binaries $(BUILD)/tests-unit $(BUILD)/tests-integration \
-	  $(BUILD)/scripted-server $(BUILD)/small-worker $(BUILD)/chaos-shim.so $(plugins)
+	  $(integration_parts) $(plugins)
 sanitized: sanitized-built
 	@$(MAKE) --no-print-directory -k -j2 LEFT_OUT="languages serve_sdk" check-integration check-unit

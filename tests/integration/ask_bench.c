@@ -75,7 +75,7 @@ static const char tools[] =
     "input: none\n"
     "command: |\n"
     "  echo \"pay $FLOTILLA_IDEMPOTENCY_KEY\" >> %s\n"
-    "  while [ -e %s ]; do sleep 0.01; done\n"
+    "  await-file gone %s\n"
     "  [ -n \"$FLOTILLA_ANSWER\" ] || { echo \"{\\\"pay\\\": $ARG_AMOUNT}\"; exit 75; }\n"
     "  echo \"paid: $FLOTILLA_ANSWERS\"\n"
     "---\n"
@@ -85,7 +85,7 @@ static const char tools[] =
     "input: none\n"
     "command: |\n"
     "  echo \"break $FLOTILLA_IDEMPOTENCY_KEY\" >> %s\n"
-    "  while [ -e %s ]; do sleep 0.01; done\n"
+    "  await-file gone %s\n"
     "  [ ! -e %s ] || { echo it is broken >&2; exit 1; }\n"
     "  echo mended\n"
     "---\n"
@@ -95,7 +95,7 @@ static const char tools[] =
     "input: none\n"
     "command: |\n"
     "  echo linger >> %s\n"
-    "  while [ -e %s ]; do sleep 0.01; done\n"
+    "  await-file gone %s\n"
     "  echo lingered\n";
 
 /* --- a fleet ------------------------------------------------------------------------ */

@@ -16,7 +16,7 @@ static const char tools[] = "name: hold\n"
 			    "input: none\n"
 			    "command: |\n"
 			    "  echo run >> %s\n"
-			    "  while [ -e %s ]; do sleep 0.02; done\n"
+			    "  await-file gone %s\n"
 			    "  echo held\n";
 
 struct hold_bench hold;

@@ -38,7 +38,7 @@ static const char hold[] = "name: hold\n"
 			   "input: none\n"
 			   "command: |\n"
 			   "  touch %s/held\n"
-			   "  while [ ! -e %s/go ]; do sleep 0.05; done\n"
+			   "  await-file there %s/go\n"
 			   "  echo held\n";
 
 struct scene {

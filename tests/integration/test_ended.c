@@ -120,7 +120,7 @@ static const char knock[] = "name: knock\n"
 			    "input: none\n"
 			    "command: |\n"
 			    "  : > %s\n"
-			    "  until [ -e %s ]; do sleep 0.02; done\n"
+			    "  await-file there %s\n"
 			    "  echo open\n";
 
 static bool

@@ -72,7 +72,7 @@ static const char more_tools[] = "name: late\n"
 				 "command: |\n"
 				 "  trap '' TERM\n"
 				 "  echo \"resist $$\" >> %s\n"
-				 "  while [ -e %s ]; do sleep 0.01; done\n"
+				 "  await-file gone %s\n"
 				 "  echo gone\n";
 
 /* --- what is there, what is done ------------------------------------------------------ */

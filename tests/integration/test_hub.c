@@ -18,7 +18,7 @@ static const char tool_text[] = "name: work\n"
 				"idempotent: false\n"
 				"command: |\n"
 				"  echo begun >> %s/begun\n"
-				"  until [ -e %s/gate ]; do sleep 0.05; done\n"
+				"  await-file there %s/gate\n"
 				"  echo worked\n";
 
 static const char agent_text[] =

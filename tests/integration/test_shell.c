@@ -331,8 +331,7 @@ START_TEST(who_takes_the_run_over_finds_the_shell)
 	kit_start_all(kit, 2, 1, 2);
 	apply("long", "", steps);
 	kit_flotilla(kit, "submit", "long", "Go", "--thread", "t1", "--run", "r1", NULL);
-	while (system(arena_printf(arena, "test -e %s.here", go)) != 0)
-		;
+	wait_for(arena_printf(arena, "%s.here", go));
 	kit_kill(kit, KIT_COORDINATOR, 0);
 	kit_start(kit, KIT_COORDINATOR, 0);
 	kit_write(kit, "go", "");
@@ -354,12 +353,11 @@ START_TEST(a_cancelled_run_leaves_no_shell)
 	kit_start_all(kit, 2, 1, 1);
 	apply("slow", "command_timeout: 500", steps);
 	kit_flotilla(kit, "submit", "slow", "Go", "--thread", "t1", "--run", "r1", NULL);
-	while (system(arena_printf(arena, "test -e %s", there)) != 0)
-		;
+	wait_for(there);
 	kit_flotilla(kit, "cancel", "r1", NULL);
 	look = look_for_folders();
 	while (!is_empty(look))
-		;
+		usleep(20000);
 }
 END_TEST
 
@@ -376,11 +374,11 @@ START_TEST(a_run_that_ends_between_commands_leaves_no_shell)
 	kit_flotilla(
 	    kit, "submit", "thinker", "Go", "--thread", "t1", "--run", "r1", NULL);
 	while (strcmp(answers("t1"), "A\n") != 0)
-		;
+		usleep(100000);
 	ck_assert(!is_empty(look));
 	kit_flotilla(kit, "cancel", "r1", NULL);
 	while (!is_empty(look))
-		;
+		usleep(20000);
 }
 END_TEST
 

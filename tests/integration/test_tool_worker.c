@@ -336,7 +336,7 @@ START_TEST(a_call_that_runs_at_sigterm_is_finished)
 
 	offer("command: |\n"
 	      "  : > \"$HERE/started\"\n"
-	      "  while [ ! -e \"$HERE/go\" ]; do sleep 0.02; done; echo finished\n");
+	      "  await-file there \"$HERE/go\"; echo finished\n");
 	start_worker(0, NULL);
 	call = tool_bench_begin(&bench, "{}");
 	tool_bench_await(&bench, has_started);
@@ -397,7 +397,7 @@ START_TEST(max_parallel_holds_over_a_reload)
 	offer("max_parallel: 1\n"
 	      "command: |\n"
 	      "  mkdir \"$HERE/lock\" || exit 1; : > \"$HERE/started\"\n"
-	      "  while [ ! -e \"$HERE/go\" ]; do sleep 0.01; done\n"
+	      "  await-file there \"$HERE/go\"\n"
 	      "  rmdir \"$HERE/lock\"; echo alone\n");
 	start_worker(0, NULL);
 	first = tool_bench_begin_of(&bench, "tools", "t", "{}", "[]");

@@ -58,7 +58,7 @@ static const char tools[] =
     "  read -r _ _ _ starter _ </proc/$PPID/stat\n"
     "  read -r _ _ _ worker _ </proc/$starter/stat\n"
     "  echo \"note $FLOTILLA_IDEMPOTENCY_KEY $worker\" >> %s\n"
-    "  while [ -e %s ]; do sleep 0.2; done\n"
+    "  await-file gone %s\n"
     "  echo noted\n"
     "---\n"
     "name: pay\n"
@@ -71,7 +71,7 @@ static const char tools[] =
     "  read -r _ _ _ starter _ </proc/$PPID/stat\n"
     "  read -r _ _ _ worker _ </proc/$starter/stat\n"
     "  echo \"pay $FLOTILLA_IDEMPOTENCY_KEY $worker\" >> %s\n"
-    "  while [ -e %s ]; do sleep 0.2; done\n"
+    "  await-file gone %s\n"
     "  echo \"$FLOTILLA_ANSWERS\"\n";
 
 static const struct kind *

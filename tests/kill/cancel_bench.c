@@ -46,7 +46,7 @@ static const char tools[] = "name: hang\n"
 			    "name: fail\n"
 			    "description: fails, when it may\n"
 			    "input: none\n"
-			    "command: 'while ! [ -e %s ]; do sleep 0.01; done; exit 1'\n";
+			    "command: 'await-file there %s; exit 1'\n";
 #define PIDS 5u /* a call */
 
 static void

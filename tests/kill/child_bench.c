@@ -109,13 +109,13 @@ static const char tools[] = "name: work\n"
 			    "  read -r _ _ _ starter _ </proc/$PPID/stat\n"
 			    "  read -r _ _ _ worker _ </proc/$starter/stat\n"
 			    "  echo \"work $FLOTILLA_IDEMPOTENCY_KEY $worker\" >> %s\n"
-			    "  until [ -e %s ]; do sleep 0.2; done\n"
+			    "  await-file there %s\n"
 			    "  echo worked\n"
 			    "---\n"
 			    "name: fail\n"
 			    "description: fails, when it may\n"
 			    "input: none\n"
-			    "command: 'until [ -e %s ]; do sleep 0.2; done; exit 1'\n";
+			    "command: 'await-file there %s; exit 1'\n";
 
 static void
 play_main(struct fleet_client *client, void *arg)

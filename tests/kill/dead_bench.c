@@ -30,7 +30,7 @@ static const char tools[] = "name: hold\n"
 			    "idempotent: false\n"
 			    "input: none\n"
 			    "command: |\n"
-			    "  while [ ! -e %s ]; do sleep 0.2; done\n"
+			    "  await-file there %s\n"
 			    "  echo held\n"
 			    "---\n"
 			    "name: hold_any\n"
@@ -38,7 +38,7 @@ static const char tools[] = "name: hold\n"
 			    "timeout_ms: 600000\n"
 			    "input: none\n"
 			    "command: |\n"
-			    "  while [ ! -e %s ]; do sleep 0.2; done\n"
+			    "  await-file there %s\n"
 			    "  echo held\n";
 
 const struct value *

@@ -25,8 +25,8 @@ static const char agent[] =
     "      tool_calls: [{id: a, name: shell, args: {command: . %s}}]\n"
     "    - tool_calls:\n"
     "        - {id: b, name: calculate, args: {expression: 6 * 7}}\n"
-    "        - {id: c, name: shell, args: {command: '. %s; note held; while [ -e %s ]; "
-    "do sleep 0.2; done; echo $X'}}\n"
+    "        - {id: c, name: shell, args: {command: '. %s; note held; %s gone "
+    "%s; echo $X'}}\n"
     "    - tool_calls: [{id: d, name: shell, args: {command: 'echo again $X'}}]\n"
     "    - tool_calls: [{id: e, name: shell, args: {restart: true}}]\n"
     "    - delay_ms: 200\n"
@@ -62,7 +62,7 @@ static const char tool[] =
     "  read -r _ _ _ starter _ </proc/$PPID/stat\n"
     "  read -r _ _ _ worker _ </proc/$starter/stat\n"
     "  echo \"calculated $FLOTILLA_IDEMPOTENCY_KEY $worker\" >> %s\n"
-    "  while [ -e %s ]; do sleep 0.2; done\n"
+    "  await-file gone %s\n"
     "  echo 42\n";
 
 /* --- the fleet ------------------------------------------------------------------------- */
@@ -98,7 +98,7 @@ write_files(struct shells *shells)
 	kit_write(kit, "agent.yaml",
 	    arena_printf(arena, "%s%s",
 		arena_printf(arena, agent, everything_script, beginning, noting,
-		    shells->hold, noting),
+		    kit_built(kit, "await-file"), shells->hold, noting),
 		with_our_shell(arena, everything_middleware(arena, kit_path(kit, ".")),
 		    shells->mark)));
 }

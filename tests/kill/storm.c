@@ -46,7 +46,7 @@ static const char tool_text[] =
     "  read -r _ _ _ starter _ </proc/$PPID/stat\n"
     "  read -r _ _ _ worker _ </proc/$starter/stat\n"
     "  echo \"$FLOTILLA_IDEMPOTENCY_KEY $worker\" >> %s\n"
-    "  until [ -e %s ]; do sleep 0.2; done\n"
+    "  await-file there %s\n"
     "  sleep \"$ARG_SECONDS\"\n"
     "  echo \"noted $ARG_TEXT\"\n";
 

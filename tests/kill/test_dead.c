@@ -145,9 +145,7 @@ static const char late_tool[] = "name: hold_%s\n"
 				"input: none\n"
 				"command: |\n"
 				"  touch %s\n"
-				"  for i in $(seq 2000); do\n"
-				"    [ -e %s ] && break; sleep 0.2\n"
-				"  done\n"
+				"  await-file there %s\n"
 				"  echo held\n";
 
 struct guilty {

@@ -53,7 +53,7 @@ static const char tool_text[] =
     "input: none\n"
     "command: |\n"
     "  echo \"%s/$FLOTILLA_RUN $FLOTILLA_IDEMPOTENCY_KEY 0\" >> %s\n"
-    "  while [ -e %s ]; do sleep 0.05; done\n"
+    "  await-file gone %s\n"
     "  sleep \"$ARG_SECONDS\"\n"
     "%s"
     "  echo %s done\n";

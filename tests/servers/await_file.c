@@ -1,0 +1,31 @@
+/* await-file: what a tool of a test waits with. A shell's loop of `sleep` begins a process each time: sixty tools that waited
+ * so took two cores.
+ *
+ *	await-file there|gone PATH
+ *
+ * Exit status 0: it is so; 1: not within ten minutes, after which no test is there any more. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOOKS_MAX 12000u
+static const struct timespec gap = { .tv_nsec = 50 * 1000 * 1000 };
+
+int
+main(int argc, char **argv)
+{
+	unsigned looks;
+
+	if (argc != 3 ||
+	    (strcmp(argv[1], "there") != 0 && strcmp(argv[1], "gone") != 0)) {
+		fprintf(stderr, "usage: await-file there|gone PATH\n");
+		return 2;
+	}
+	for (looks = 0; looks < LOOKS_MAX; looks++) {
+		if ((access(argv[2], F_OK) == 0) == (argv[1][0] == 't'))
+			return 0;
+		nanosleep(&gap, NULL);
+	}
+	return 1;
+}
