@@ -171,9 +171,8 @@ void run_leave(struct run *run);
  * of it, is many times that. */
 void run_settle(struct run *run);
 
-/* Ends the run when its deadline comes, from now on; and one that was to be cancelled when it was taken over, as soon as it waits for
- * anything: its calls, which the owner before may have sent, are known to the broker by then. */
-void run_watch_end(struct run *run);
+/* Ends the run when its deadline comes, from now on. */
+void run_watch_deadline(struct run *run);
 
 /* --- beginning in the past (run_past.c) ---------------------------------------------- */
 

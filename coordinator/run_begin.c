@@ -477,6 +477,6 @@ run_begin(struct run *run, const struct store_claim *claim)
 	go = run->is_damaged ? fail_damaged(run, claim->damaged) : load(run, &there);
 
 	if (go == GO_ON)
-		run_watch_end(run);
+		run_watch_deadline(run);
 	return go == GO_ON ? wait_served(run) : go;
 }

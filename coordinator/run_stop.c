@@ -55,22 +55,12 @@ on_deadline(void *arg)
 	run_cancel(run);
 }
 
-static void
-on_cancelling(void *arg)
-{
-	run_cancel(arg);
-}
-
-/* What was to be cancelled when its owner died is not to do a step more; but the calls under way are told, by their ids, first. */
 void
-run_watch_end(struct run *run)
+run_watch_deadline(struct run *run)
 {
 	uint64_t now_ms = loop_now_ms(run->coordinator->loop);
 
-	if (run_record_text(run, "cancelling") != NULL)
-		run->deadline =
-		    timer_start(run->coordinator->loop, 0, 0, on_cancelling, run);
-	else if (run->last_ms != 0)
+	if (run->last_ms != 0)
 		run->deadline = timer_start(run->coordinator->loop,
 		    run->last_ms > now_ms ? run->last_ms - now_ms : 0, 0, on_deadline,
 		    run);
