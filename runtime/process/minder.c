@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -86,26 +87,40 @@ drain_signals(int signals)
 		;
 }
 
+/* Waits until the child is the program, or has ended. Returns its pid, or -1. */
+static pid_t
+clone_child(struct minder_start *start)
+{
+	char **ours = environ;
+	pid_t child = clone(minder_child_main, start->stack + start->stack_bytes,
+	    CLONE_VM | CLONE_VFORK | SIGCHLD, start);
+
+	environ = ours;
+	return child;
+}
+
 /* Starts the child. Returns 0, or the errno of why it could not be. */
 static int
 start_child(struct minder *minder, const int given[LAUNCH_DESCRIPTORS])
 {
-	pid_t self = getpid();
-	int failed[2], failure = 0;
+	struct minder_start start = { .minder = getpid(), .given = given };
+	int failed[2], failure;
 
 	if (pipe2(failed, O_CLOEXEC) == -1)
 		return errno;
-	minder->child = _Fork();
-	if (minder->child == 0)
-		minder_child_become(self, given, failed[1]);
-	if (minder->child == -1)
-		failure = errno;
+	start.failed = failed[1];
+	failure = minder_start_open(&start);
+	if (failure == 0) {
+		minder->child = clone_child(&start);
+		failure = minder->child == -1 ? errno : 0;
+	}
 	close(failed[1]);
 	/* Ends without a word when the program has taken over. */
-	while (minder->child != -1 && read(failed[0], &failure, sizeof failure) == -1 &&
+	while (minder->child > 0 && read(failed[0], &failure, sizeof failure) == -1 &&
 	       errno == EINTR)
 		;
 	close(failed[0]);
+	minder_start_close(&start);
 	return failure;
 }
 

@@ -10,9 +10,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* As in minder.c: system calls and the stack alone. */
+/* As in minder.c: system calls and the stack alone. What the child writes, errno and environ too, is the minder's. */
 
 #define CANNOT_EXEC 127
+#define STACK_BYTES                                                                      \
+	((size_t)256                                                                     \
+	    << 10) /* execvp has a path on it, and for a script the arguments again */
 
 static void
 default_signals(void)
@@ -59,18 +62,53 @@ list_texts(char *text, uint32_t count, char **list)
 	return text;
 }
 
-/* Returns the image in memory, or NULL with errno. */
-static struct launch_image *
-map_image(int file)
+/* --- what the minder has ready -------------------------------------------------------- */
+
+static void *
+map(size_t bytes, int flags, int file)
 {
+	void *memory =
+	    mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | flags, file, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+int
+minder_start_open(struct minder_start *start)
+{
+	int file = start->given[LAUNCH_IMAGE];
 	off_t size = lseek(file, 0, SEEK_END);
-	void *image;
+	size_t words;
 
 	if (size < (off_t)sizeof(struct launch_image))
-		return NULL;
-	image = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-	return image == MAP_FAILED ? NULL : image;
+		return size == -1 ? errno : EINVAL;
+	start->image = map((size_t)size, 0, file);
+	if (start->image == NULL)
+		return errno;
+	start->image_bytes = (size_t)size;
+	words = (size_t)start->image->arguments + start->image->variables + 2;
+	start->texts_bytes = words * sizeof *start->texts;
+	start->texts = map(start->texts_bytes, MAP_ANONYMOUS, -1);
+	if (start->texts == NULL)
+		return errno;
+	start->stack_bytes = STACK_BYTES + (start->texts_bytes + 15) / 16 * 16;
+	start->stack =
+	    map(start->stack_bytes, MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1);
+	return start->stack != NULL ? 0 : errno;
 }
+
+void
+minder_start_close(struct minder_start *start)
+{
+	if (start->stack != NULL)
+		munmap(start->stack, start->stack_bytes);
+	if (start->texts != NULL)
+		munmap(start->texts, start->texts_bytes);
+	if (start->image != NULL)
+		munmap(start->image, start->image_bytes);
+}
+
+/* --- the child -------------------------------------------------------------------------- */
 
 /* After SIGXCPU a program has a moment to say what it was at. */
 #define CPU_GRACE_SECONDS 2u
@@ -110,15 +148,10 @@ take_limits(const struct process_limits *limits)
 
 /* Runs the program. Returns only if that is not possible, with errno. */
 static void
-run_image(struct launch_image *image)
+run_image(struct launch_image *image, char **list)
 {
-	size_t words = (size_t)image->arguments + image->variables + 2;
 	char *directory = (char *)(image + 1), *text;
-	char **list = mmap(NULL, words * sizeof *list, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (list == MAP_FAILED)
-		return;
 	text = list_texts(directory + strlen(directory) + 1, image->arguments, list);
 	environ = list + image->arguments + 1;
 	list_texts(text, image->variables, environ);
@@ -128,20 +161,20 @@ run_image(struct launch_image *image)
 		execvp(list[0], list); /* by the PATH of the new environment */
 }
 
-void
-minder_child_become(pid_t minder, const int given[LAUNCH_DESCRIPTORS], int failed)
+int
+minder_child_main(void *arg)
 {
-	struct launch_image *image = map_image(given[LAUNCH_IMAGE]);
-	int failure;
+	const struct minder_start *start = arg;
+	int failed, failure;
 
 	setsid();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != minder)
+	if (getppid() != start->minder)
 		_exit(CANNOT_EXEC);
-	failed = fcntl(failed, F_DUPFD_CLOEXEC, PROCESS_STREAM_FD + 1);
-	if (image != NULL && take_descriptors(given, image->has_stream) == 0) {
+	failed = fcntl(start->failed, F_DUPFD_CLOEXEC, PROCESS_STREAM_FD + 1);
+	if (take_descriptors(start->given, start->image->has_stream) == 0) {
 		default_signals();
-		run_image(image);
+		run_image(start->image, start->texts);
 	}
 	failure = errno;
 	while (write(failed, &failure, sizeof failure) == -1 && errno == EINTR)
