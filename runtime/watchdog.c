@@ -1,6 +1,7 @@
 #include "watchdog.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,13 +15,16 @@
 #include "memory.h"
 
 /* The turn must be the same at so many looks in a row. A stop of the process costs one look,
- * however long it was. */
+ * however long it was; what the thread waited for a processor meanwhile is more of them. */
 #define LOOKS 10u
+#define LOOKS_MAX (10 * LOOKS) /* then it ends, whatever kept it */
+#define SCHEDSTAT_BYTES 96
 
 struct watchdog {
 	struct loop_pulse *pulse;
 	uint64_t stuck_ms;
-	int wake; /* an eventfd: end */
+	int wake;      /* an eventfd: end */
+	int schedstat; /* of the loop's thread, or -1: there is none to be had */
 	pthread_t thread;
 };
 
@@ -52,22 +56,39 @@ end(const struct watchdog *watchdog)
 	watchdog_end(why);
 }
 
+/* How long the loop's thread has waited for a processor so far, in ms: "<ns at work> <ns in wait> <slices>". */
+static uint64_t
+starved_ms(const struct watchdog *watchdog)
+{
+	char text[SCHEDSTAT_BYTES], *at;
+	ssize_t size = pread(watchdog->schedstat, text, sizeof text - 1, 0);
+
+	if (size <= 0)
+		return 0;
+	text[size] = '\0';
+	strtoull(text, &at, 10);
+	return strtoull(at, NULL, 10) / 1000000;
+}
+
 static void *
 watch(void *arg)
 {
 	const struct watchdog *watchdog = arg;
 	struct pollfd wake = { .fd = watchdog->wake, .events = POLLIN };
-	uint64_t seen = 0, turns;
+	uint64_t pause_ms = watchdog->stuck_ms / LOOKS, seen = 0, turns, before = 0;
 	unsigned looks = 0;
-	int pause_ms = (int)(watchdog->stuck_ms / LOOKS);
 
-	while (poll(&wake, 1, pause_ms) == 0) {
+	while (poll(&wake, 1, (int)pause_ms) == 0) {
 		turns =
 		    atomic_load_explicit(&watchdog->pulse->turns, memory_order_relaxed);
-		if (turns % 2 == 0 || turns != seen)
+		if (turns % 2 == 0 || turns != seen) {
 			looks = 0;
-		else if (++looks >= LOOKS)
+			before = starved_ms(watchdog);
+		} else if (++looks >= LOOKS_MAX ||
+			   looks * pause_ms >=
+			       LOOKS * pause_ms + starved_ms(watchdog) - before) {
 			end(watchdog);
+		}
 		seen = turns;
 	}
 	return NULL;
@@ -87,21 +108,32 @@ start_thread(struct watchdog *watchdog)
 	return error;
 }
 
+static void
+dismiss(struct watchdog *watchdog)
+{
+	if (watchdog->schedstat != -1)
+		close(watchdog->schedstat);
+	if (watchdog->wake != -1)
+		close(watchdog->wake);
+	free(watchdog);
+}
+
 struct watchdog *
 watchdog_start(struct loop *loop, uint64_t stuck_ms)
 {
 	struct watchdog *watchdog = xcalloc(1, sizeof *watchdog);
+	char path[64];
 	int error;
 
 	watchdog->pulse = loop_pulse(loop);
 	watchdog->stuck_ms = stuck_ms < LOOKS ? LOOKS : stuck_ms;
 	watchdog->wake = eventfd(0, EFD_CLOEXEC);
+	snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", (int)gettid());
+	watchdog->schedstat = open(path, O_RDONLY | O_CLOEXEC);
 	error = watchdog->wake == -1 ? errno : start_thread(watchdog);
 	if (error == 0)
 		return watchdog;
-	if (watchdog->wake != -1)
-		close(watchdog->wake);
-	free(watchdog);
+	dismiss(watchdog);
 	errno = error;
 	return NULL;
 }
@@ -116,6 +148,5 @@ watchdog_stop(struct watchdog **watchdog_p)
 	*watchdog_p = NULL;
 	eventfd_write(watchdog->wake, 1);
 	pthread_join(watchdog->thread, NULL);
-	close(watchdog->wake);
-	free(watchdog);
+	dismiss(watchdog);
 }

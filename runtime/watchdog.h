@@ -15,9 +15,11 @@
 
 struct watchdog;
 
-/* Returns new: watches loop from now on. The loop stands still when one turn of it takes
+/* Returns new: watches loop from now on, on the thread that asks. The loop stands still when one turn of it takes
  * stuck_ms or up to a tenth longer. Time in which this process was stopped, or the machine
- * slept, does not count. NULL with errno when there is no thread to be had. */
+ * slept, does not count; nor does what its thread waited for a processor (schedstat, where the kernel has it): a machine with
+ * too much to do is no bug of a handler. But a turn of ten times stuck_ms ends it, whatever kept it. NULL with
+ * errno when there is no thread to be had. */
 struct watchdog *watchdog_start(struct loop *loop, uint64_t stuck_ms);
 
 /* Takes *watchdog_p, while the loop still is there. NULL is fine. */

@@ -1,11 +1,15 @@
 /* A loop that really stands still, in a child process, and what its watchdog makes of it. */
 #include <check.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fiber.h"
@@ -49,7 +53,15 @@ stop(void *arg)
 	loop_stop(loop);
 }
 
-enum behaviour { BLOCKS_IN_A_TIMER, BLOCKS_IN_A_FIBER, IS_STOPPED, SLEEPS, WORKS };
+enum behaviour {
+	BLOCKS_IN_A_TIMER,
+	BLOCKS_IN_A_FIBER,
+	IS_STOPPED,
+	SLEEPS,
+	WORKS,
+	STARVES,
+	SPINS
+};
 
 #define SLEEP_MS 300u
 #define STUCK_MS 100u
@@ -68,10 +80,44 @@ work_a_little(void *arg)
 		loop_stop(loop);
 }
 
+/* With another at its processor who comes first: a turn that is long, of which little is its own. */
+static void
+starve(void *arg)
+{
+	time_t end = time(NULL) + 3;
+	cpu_set_t one;
+	pid_t other;
+
+	(void)arg;
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+	other = fork();
+	if (other == 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (other == 0)
+		continue;
+	setpriority(PRIO_PROCESS, (id_t)gettid(), 19);
+	while (time(NULL) < end)
+		continue;
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+	loop_stop(loop);
+}
+
+static void
+spin(void *arg)
+{
+	(void)arg;
+	for (;;)
+		getppid();
+}
+
 static int
 run(enum behaviour behaviour)
 {
-	bool is_patient = behaviour == IS_STOPPED || behaviour == WORKS;
+	bool is_patient =
+	    behaviour == IS_STOPPED || behaviour == WORKS || behaviour == STARVES;
 	struct watchdog *watchdog;
 
 	log_open("tool-3", LOG_LEVEL_WARN);
@@ -84,6 +130,10 @@ run(enum behaviour behaviour)
 		fiber_start(loop, "call", stand_still_in_a_call, NULL);
 	else if (behaviour == IS_STOPPED)
 		timer = timer_start(loop, 1, 0, stop_in_the_middle, NULL);
+	else if (behaviour == STARVES)
+		timer = timer_start(loop, 1, 0, starve, NULL);
+	else if (behaviour == SPINS)
+		timer = timer_start(loop, 1, 0, spin, NULL);
 	else if (behaviour == SLEEPS)
 		timer = timer_start(loop, SLEEP_MS, 0, stop, NULL);
 	else
@@ -200,6 +250,25 @@ START_TEST(a_loop_that_sleeps_or_works_may_do_so_for_long)
 }
 END_TEST
 
+START_TEST(the_time_in_which_the_machine_had_no_processor_for_it_does_not_count)
+{
+	int said;
+	pid_t child = start(STARVES, &said);
+
+	ck_assert_str_eq(end(child, said, EXIT_SUCCESS), "");
+}
+END_TEST
+
+START_TEST(a_loop_that_is_at_work_for_ever_ends_the_process)
+{
+	int said;
+	pid_t child = start(SPINS, &said);
+
+	ck_assert_ptr_nonnull(
+	    strstr(end(child, said, WATCHDOG_STATUS), "has not turned"));
+}
+END_TEST
+
 TCase *
 tcase_watchdog(void)
 {
@@ -210,6 +279,9 @@ tcase_watchdog(void)
 	tcase_add_test(tcase, the_fiber_that_blocks_is_named_with_what_it_does);
 	tcase_add_test(tcase, a_process_whose_stderr_nobody_reads_ends_as_well);
 	tcase_add_test(tcase, the_time_in_which_the_process_was_stopped_does_not_count);
+	tcase_add_test(
+	    tcase, the_time_in_which_the_machine_had_no_processor_for_it_does_not_count);
+	tcase_add_test(tcase, a_loop_that_is_at_work_for_ever_ends_the_process);
 	tcase_add_loop_test(tcase, a_loop_that_sleeps_or_works_may_do_so_for_long, 0, 2);
 	return tcase;
 }
