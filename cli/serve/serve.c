@@ -60,7 +60,7 @@ static const struct setting serve_settings_table[] = {
 	{ "connections", SETTING_INTEGER, SETTING(connections), "1024", 1, 30000, NULL,
 	    "at once; others wait", 0 },
 	{ "bodies-bytes-max", SETTING_INTEGER, SETTING(bodies_bytes_max), "268435456",
-	    2 * SERVE_BODY_BYTES_MAX, INT64_C(1) << 40, "bytes",
+	    INT64_C(2) * SERVE_BODY_BYTES_MAX, INT64_C(1) << 40, "bytes",
 	    "that are held in requests' bodies and what is made of them; beyond, 503",
 	    0 },
 	{ "answers-bytes-max", SETTING_INTEGER, SETTING(answers_bytes_max), "268435456",
