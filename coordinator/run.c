@@ -213,7 +213,7 @@ superstep(struct run *run)
 	state_step(
 	    run->state, arena_printf(run->scratch, "%s-%" PRIu64, run->id, run->step));
 	run->entered = true;
-	go = execute(run, &result);
+	go = run_unless_cancelled(run, execute(run, &result));
 	if (go != GO_ON)
 		return go;
 	run_count_used(run, &result);
@@ -344,6 +344,7 @@ static void
 forget(struct run *run)
 {
 	timer_stop(&run->deadline);
+	timer_stop(&run->held_cancel);
 	suspects_leave(run);
 	run_trace_forget(run);
 	run_leave(run);

@@ -32,9 +32,11 @@ struct run {
 	struct fiber *fiber;
 	bool cancel_wanted; /* a user wants it cancelled, or its deadline has come: */
 	bool is_late;
-	bool releasing; /* this process leaves: give it back */
-	bool is_lost;   /* given up until it is claimed again (run_give_up) */
-	bool more_wait; /* another run waits on the thread, or may */
+	bool holds_cancel;         /* it is held until the run's calls are asked for */
+	struct timer *held_cancel; /* or NULL: nobody wants it cancelled, or it is */
+	bool releasing;            /* this process leaves: give it back */
+	bool is_lost;              /* given up until it is claimed again (run_give_up) */
+	bool more_wait;            /* another run waits on the thread, or may */
 	struct arrival *
 	    arrival; /* the submission that it was made for, until it is claimed; or NULL */
 
@@ -227,6 +229,15 @@ enum go run_fail_with(struct run *run, const struct fault *fault);
 /* A control fault came out of a call or hook: GO_DROP when it is ours to end, else the call was
  * stopped by somebody else and the run fails with it. */
 enum go run_stopped_by(struct run *run, const struct fault *fault);
+
+/* Who takes a run over holds a cancel until what its owner before may have sent is asked for again, under the same ids, and can be cancelled: else
+ * the workers that are at it would not be told (invariant 14 of docs/reliability.md). But not for long: nobody may serve those calls any
+ * more. From run_hold_cancel on, to which a cancel is known that its owner before had not heard; until run_let_cancel, before its
+ * calls leave: go, or GO_DROP if it came to nothing and was to be cancelled. */
+void run_hold_cancel(struct run *run);
+enum go run_let_cancel(struct run *run, enum go go);
+/* go of a superstep that is executed, or GO_DROP: nothing more is to be done. */
+enum go run_unless_cancelled(struct run *run, enum go go);
 
 /* Somebody wants the run ended, or given back, or it is given up: nothing new is begun. */
 bool run_must_stop(const struct run *run);

@@ -475,8 +475,9 @@ run_begin(struct run *run, const struct store_claim *claim)
 
 	run->is_damaged = claim->damaged != NULL;
 	go = run->is_damaged ? fail_damaged(run, claim->damaged) : load(run, &there);
-
-	if (go == GO_ON)
-		run_watch_deadline(run);
-	return go == GO_ON ? wait_served(run) : go;
+	if (go != GO_ON)
+		return go;
+	run_watch_deadline(run);
+	run_hold_cancel(run);
+	return run_let_cancel(run, wait_served(run));
 }

@@ -4,6 +4,8 @@
 #include "log.h"
 #include "suspects.h"
 
+#define HOLD_MS 5000u /* what takes the catalog some 100 ms to tell */
+
 bool
 run_stops_with_its_own(struct run *run)
 {
@@ -36,12 +38,64 @@ run_give_up(struct run *run)
 	caller_disown(run->coordinator->caller, run->id);
 }
 
-void
-run_cancel(struct run *run)
+static void
+cancel(void *arg)
 {
+	struct run *run = arg;
+
 	run->cancel_wanted = true;
 	if (run->fiber != NULL)
 		fiber_cancel(run->fiber);
+}
+
+void
+run_cancel(struct run *run)
+{
+	if (!run->holds_cancel)
+		cancel(run);
+	else if (run->held_cancel == NULL)
+		run->held_cancel =
+		    timer_start(run->coordinator->loop, HOLD_MS, 0, cancel, run);
+}
+
+void
+run_hold_cancel(struct run *run)
+{
+	run->holds_cancel = run->recovered;
+	if (run->holds_cancel && run_record_text(run, "cancelling") != NULL)
+		run_cancel(run);
+}
+
+/* The run waits for its calls, whose fibers have had no turn yet. */
+static void
+let_go(void *arg)
+{
+	struct run *run = arg;
+
+	timer_stop(&run->held_cancel);
+	run->held_cancel = timer_start(run->coordinator->loop, 0, 0, cancel, run);
+}
+
+enum go
+run_let_cancel(struct run *run, enum go go)
+{
+	run->holds_cancel = false;
+	if (run->held_cancel == NULL)
+		return go;
+	if (go != GO_ON)
+		return run_unless_cancelled(run, go);
+	timer_stop(&run->held_cancel);
+	run->held_cancel = timer_start(run->coordinator->loop, 0, 0, let_go, run);
+	return GO_ON;
+}
+
+enum go
+run_unless_cancelled(struct run *run, enum go go)
+{
+	if (run->held_cancel == NULL || (go != GO_ON && go != GO_FAIL))
+		return go;
+	cancel(run);
+	return GO_DROP;
 }
 
 static void
@@ -52,7 +106,7 @@ on_deadline(void *arg)
 	if (run_must_stop(run))
 		return;
 	run->is_late = true;
-	run_cancel(run);
+	cancel(run); /* calls that nobody cancels end soon by themselves */
 }
 
 void

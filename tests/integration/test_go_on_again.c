@@ -304,13 +304,19 @@ resisting(const struct scene *scene)
 static void
 play_resists(struct scene *scene)
 {
+	const struct value *record;
+
 	serve_more(scene);
 	begin(scene, "stubborn");
 	ask_wait_lines(scene, "resist", 1);
 	unlink(scene->wait);
-	check_end(scene, "r1", "error");
-	ck_assert_int_eq(kill(resisting(scene), 0), -1);
-	ck_assert_int_eq(errno, ESRCH);
+	record = ask_wait_end(scene, "r1", "t");
+	ask_check_status(scene, record, "error");
+	/* A machine that is that slow says that it does not know. */
+	if (!value_has(record, "unconfirmed")) {
+		ck_assert_int_eq(kill(resisting(scene), 0), -1);
+		ck_assert_int_eq(errno, ESRCH);
+	}
 	unlink(scene->broken);
 	unlink(scene->hold);
 	go_on(scene, "stubborn", "r2", "success");
