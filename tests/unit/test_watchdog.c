@@ -67,6 +67,9 @@ enum behaviour {
 #define STUCK_MS 100u
 /* Of one whose turns go on, who may be without a processor for a while in each of them. */
 #define PATIENT_MS 500u
+/* A wait counts when it is over: who may stand still must do so for longer than a slice of the other. */
+#define STARVED_MS 3000u
+#define STARVE_S 9
 #define TURNS 400
 
 static int turns;
@@ -84,7 +87,7 @@ work_a_little(void *arg)
 static void
 starve(void *arg)
 {
-	time_t end = time(NULL) + 3;
+	time_t end = time(NULL) + STARVE_S;
 	cpu_set_t one;
 	pid_t other;
 
@@ -116,13 +119,15 @@ spin(void *arg)
 static int
 run(enum behaviour behaviour)
 {
-	bool is_patient =
-	    behaviour == IS_STOPPED || behaviour == WORKS || behaviour == STARVES;
+	bool is_patient = behaviour == IS_STOPPED || behaviour == WORKS;
+	uint64_t stuck_ms = behaviour == STARVES ? STARVED_MS
+			    : is_patient         ? PATIENT_MS
+						 : STUCK_MS;
 	struct watchdog *watchdog;
 
 	log_open("tool-3", LOG_LEVEL_WARN);
 	loop = loop_new();
-	watchdog = watchdog_start(loop, is_patient ? PATIENT_MS : STUCK_MS);
+	watchdog = watchdog_start(loop, stuck_ms);
 	ck_assert_ptr_nonnull(watchdog);
 	if (behaviour == BLOCKS_IN_A_TIMER)
 		timer = timer_start(loop, 1, 0, stand_still, NULL);
