@@ -82,9 +82,11 @@ int state_apply(struct state *state, struct arena *arena,
     const struct state_write *writes, size_t count, const char **error_r);
 
 /* What the fields that the writes of a superstep which is not done yet write would be behind them: {name: value}, nil for one that
- * would be gone, in arena. Changes nothing. NULL: they write none, or do not fit. */
+ * would be gone, in arena. Of those fields alone that state_output shows, or that are stored. Changes nothing. NULL: they write
+ * none of these, or do not fit. */
+enum state_view { STATE_SHOWN, STATE_STORED };
 const struct value *state_foresee(struct state *state, struct arena *arena,
-    const struct state_write *writes, size_t count);
+    const struct state_write *writes, size_t count, enum state_view view);
 
 /* Lays messages over the thread in the middle of a superstep, before what it calls sees them:
  * fields stay as they are, ephemeral ones as well. Returns 0, or -1 with a reason in arena;

@@ -221,9 +221,15 @@ state_apply(struct state *state, struct arena *arena, const struct state_write *
 	return 0;
 }
 
+static bool
+is_seen(const struct field *field, enum state_view view)
+{
+	return view == STATE_SHOWN ? !field->omit_from_output : field_is_stored(field);
+}
+
 const struct value *
 state_foresee(struct state *state, struct arena *arena, const struct state_write *writes,
-    size_t count)
+    size_t count, enum state_view view)
 {
 	struct value_fields fields = { .arena = arena };
 	struct step step;
@@ -234,12 +240,14 @@ state_foresee(struct state *state, struct arena *arena, const struct state_write
 	for (i = 0; fits && i < count; i++)
 		fits = apply_write(&step, &writes[i]) == 0;
 	thread_edit_destroy(&step.edit);
-	for (i = 0; fits && i < state->count; i++)
-		if (step.pending[i].writer != NULL)
-			value_fields_set(&fields, state->channels[i].field->name,
-			    step.pending[i].value != NULL
-				? value_copy(arena, step.pending[i].value)
-				: value_nil());
+	for (i = 0; fits && i < state->count; i++) {
+		const struct field *field = state->channels[i].field;
+		const struct value *value = step.pending[i].value;
+
+		if (step.pending[i].writer != NULL && is_seen(field, view))
+			value_fields_set(&fields, field->name,
+			    value != NULL ? value_copy(arena, value) : value_nil());
+	}
 	return fields.count > 0 ? value_fields_end(&fields) : NULL;
 }
 

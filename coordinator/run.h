@@ -455,8 +455,8 @@ const struct value *run_round_kept(
 
 /* What the calls of round (as it is kept; NULL: none) that have ended write to fields, as state_foresee: in arena, NULL if nothing.
  * Not of one whose calls are all done: it has failed of what they write together. */
-const struct value *run_round_written(
-    struct run *run, struct arena *arena, const struct value *round);
+const struct value *run_round_written(struct run *run, struct arena *arena,
+    const struct value *round, enum state_view view);
 
 /* What is wrong with how outcome asks, where it does: a worker's word, and with what is no schema no answer could be compared;
  * or NULL. */

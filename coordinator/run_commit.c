@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "field.h"
 #include "log.h"
 #include "round.h"
 #include "suspects.h"
@@ -73,25 +72,6 @@ recorded(const struct run *run, const char *name)
 	return text != NULL ? value_str(run->batch, text) : NULL;
 }
 
-/* Of what a round that is not done has written to fields, those that a thread keeps, or that are shown with how a run ended. */
-static const struct value *
-written_to(struct run *run, bool is_shown)
-{
-	struct arena *arena = run->batch;
-	const struct value *written = run_round_written(run, arena, run->round);
-	struct value_fields fields = { .arena = arena };
-	const struct field *field;
-	size_t i;
-
-	for (i = 0; i < value_size(written); i++) {
-		field = spec_field(run->agent->spec, value_text(written->pairs[i].key));
-		if (is_shown ? !field->omit_from_output : field_is_stored(field))
-			value_fields_put(
-			    &fields, written->pairs[i].key, written->pairs[i].value);
-	}
-	return fields.count > 0 ? value_fields_end(&fields) : NULL;
-}
-
 static const struct value *
 new_head(struct run *run, const char *status)
 {
@@ -116,7 +96,8 @@ new_head(struct run *run, const char *status)
 		{ VALUE_TEXT("paused"),
 		    run->paused != NULL ? value_str(arena, run->paused) : NULL },
 		{ VALUE_TEXT("round"), run->round },
-		{ VALUE_TEXT("written"), written_to(run, false) },
+		{ VALUE_TEXT("written"),
+		    run_round_written(run, arena, run->round, STATE_STORED) },
 		/* Its questions are its parent's: nobody answers them here. */
 		{ VALUE_TEXT("task"), recorded(run, "task") },
 		{ VALUE_TEXT("assistant"), recorded(run, "assistant") },
@@ -434,9 +415,10 @@ run_commit_end(struct run *run, const char *status, const struct value *interrup
 	const struct value *fault =
 	    run->fault != NULL ? fault_to_value(arena, run->fault) : NULL;
 	const struct value *output =
-	    run->state != NULL ? round_write(arena, state_output(run->state, arena),
-				     written_to(run, true))
-			       : NULL;
+	    run->state != NULL
+		? round_write(arena, state_output(run->state, arena),
+		      run_round_written(run, arena, run->round, STATE_SHOWN))
+		: NULL;
 	const struct value *error =
 	    run->fault != NULL
 		? value_map(arena, "type", value_str(arena, run->fault->type), "message",

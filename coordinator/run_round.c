@@ -142,31 +142,41 @@ run_round_kept(struct run *run, const struct effect *effect, const struct value 
 	    ask == NULL ? value_copy(arena, outcome) : NULL, NULL);
 }
 
+/* What commands, a worker's, write but messages: of any form. */
+static void
+add_updates(struct value_list *updates, const struct value *commands)
+{
+	const struct value *update;
+	size_t i;
+
+	for (i = 0; value_is(commands, VALUE_ARRAY) && i < commands->size; i++) {
+		update = value_get(value_at(commands, i), "update");
+		if (value_is(update, VALUE_MAP))
+			value_list_add(updates,
+			    value_map_with(updates->arena, update, "messages", NULL));
+	}
+}
+
 const struct value *
-run_round_written(struct run *run, struct arena *arena, const struct value *round)
+run_round_written(
+    struct run *run, struct arena *arena, const struct value *round, enum state_view view)
 {
 	struct value_list updates = { .arena = arena };
 	struct state_write *writes;
-	const struct value *outcome, *commands, *update;
-	size_t i, j, done = 0;
+	const struct value *outcome;
+	size_t i, done = 0, count = value_is(round, VALUE_MAP) ? round->size : 0;
 
-	for (i = 0; i < value_size(round); i++) {
+	for (i = 0; i < count; i++) {
 		outcome = value_get(round->pairs[i].value, "outcome");
-		commands = value_get(outcome, "commands");
 		done += outcome != NULL;
-		for (j = 0; j < value_size(commands); j++) {
-			update = value_get(value_at(commands, j), "update");
-			if (value_is(update, VALUE_MAP))
-				value_list_add(&updates, update);
-		}
+		add_updates(&updates, value_get(outcome, "commands"));
 	}
-	if (updates.count == 0 || done == value_size(round) || run->state == NULL)
+	if (updates.count == 0 || done == count || run->state == NULL)
 		return NULL;
 	writes = arena_alloc(arena, updates.count * sizeof *writes);
 	for (i = 0; i < updates.count; i++)
-		writes[i] = (struct state_write){ run_node(run)->name,
-			value_map_with(arena, updates.items[i], "messages", NULL) };
-	return state_foresee(run->state, arena, writes, updates.count);
+		writes[i] = (struct state_write){ run_node(run)->name, updates.items[i] };
+	return state_foresee(run->state, arena, writes, updates.count, view);
 }
 
 enum go

@@ -94,7 +94,8 @@ make_rest(struct run *run, const struct value *head, bool same_calls)
 	    value_str(arena, run_node(run)->name), "paused",
 	    waits ? value_get(head, "paused") : NULL, "round",
 	    waits ? value_get(head, "round") : NULL, "written",
-	    waits ? run_round_written(run, arena, value_get(head, "round")) : NULL,
+	    waits ? run_round_written(run, arena, value_get(head, "round"), STATE_STORED)
+		  : NULL,
 	    "assistant", is_same ? value_get(head, "assistant") : NULL, NULL);
 }
 

@@ -53,13 +53,13 @@
 /* The API over HTTP. */
 #define SERVE_HEAD_BYTES_MAX                                                             \
 	32768u /* of a request, and all else that a connection needs */
-#define SERVE_BODY_BYTES_MAX (9u << 20)      /* an input, and what stands around it */
-#define SERVE_LIST_BYTES_MAX (32u << 20)     /* an answer that is a list */
-#define SERVE_STATES_MAX 8u                  /* that are held at once, to be shown */
-#define SERVE_LISTS_MAX 16u                  /* that are made at once */
-#define SERVE_FRAMES_BYTES_KEPT 65536u       /* by a stream, behind a large one */
-#define SERVE_IDS_MAX 1000u                  /* that a search names */
-#define SERVE_NAMES_MAX 256u                 /* of a body */
+#define SERVE_BODY_BYTES_MAX (9u << 20)  /* an input, and what stands around it */
+#define SERVE_LIST_BYTES_MAX (32u << 20) /* an answer that is a list */
+#define SERVE_STATES_MAX 8u              /* that are held at once, to be shown */
+#define SERVE_LISTS_MAX 16u              /* that are made at once */
+#define SERVE_FRAMES_BYTES_KEPT 65536u   /* by a stream, behind a large one */
+#define SERVE_IDS_MAX 1000u              /* that a search names */
+#define SERVE_NAMES_MAX 256u             /* of a body */
 #define SERVE_IDLE_S 60u
 #define KEY_SET_BYTES_MAX (256u << 10) /* an issuer's public keys */
 #define SERVE_REQUEST_MS 60000u

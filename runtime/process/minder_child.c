@@ -13,9 +13,8 @@
 /* As in minder.c: system calls and the stack alone. What the child writes, errno and environ too, is the minder's. */
 
 #define CANNOT_EXEC 127
-#define STACK_BYTES                                                                      \
-	((size_t)256                                                                     \
-	    << 10) /* execvp has a path on it, and for a script the arguments again */
+/* execvp has a path on it, and for a script the arguments again. */
+#define STACK_BYTES ((size_t)256 << 10)
 
 static void
 default_signals(void)

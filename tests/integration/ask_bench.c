@@ -2,6 +2,7 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "chat.h"
@@ -293,6 +294,23 @@ ask_lines_of(const struct scene *scene, const char *what)
 	if (file != NULL)
 		fclose(file);
 	return lines;
+}
+
+pid_t
+ask_pid_of(const struct scene *scene, const char *what)
+{
+	FILE *file = fopen(scene->ledger, "re");
+	char line[256];
+	size_t size = strlen(what);
+	long pid = 0;
+
+	ck_assert_ptr_nonnull(file);
+	while (pid == 0 && fgets(line, sizeof line, file) != NULL)
+		if (strncmp(line, what, size) == 0)
+			pid = strtol(line + size, NULL, 10);
+	fclose(file);
+	ck_assert_int_gt(pid, 0);
+	return (pid_t)pid;
 }
 
 struct awaited {

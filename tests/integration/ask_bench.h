@@ -3,6 +3,8 @@
 #ifndef ASK_BENCH_H
 #define ASK_BENCH_H
 
+#include <sys/types.h>
+
 #include "fleet_client.h"
 #include "fleet_kit.h"
 
@@ -62,6 +64,8 @@ struct lines {
 	bool same_key;
 };
 struct lines ask_lines_of(const struct scene *scene, const char *what);
+/* The process whose id stands behind what in the first of them. */
+pid_t ask_pid_of(const struct scene *scene, const char *what);
 /* Waits until there are so many. */
 void ask_wait_lines(struct scene *scene, const char *what, size_t count);
 
