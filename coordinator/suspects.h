@@ -1,7 +1,8 @@
 /* suspects: runs that are taken over for the third time, without a step or an outcome in between. One of them may be what
  * takes its coordinators down; most only wait for a long call, and are there each time because another one is.
  *
- * A run ends as quarantined after five claims without progress (fl_claim). So that only who is to blame comes that far:
+ * A run ends as quarantined after five claims without progress (fl_claim), those of owners who come back not counted
+ * (store/blame.lua). So that only who is to blame comes that far:
  *
  *	- A suspect is claimed when its turn has come: of those that are here for the third time some at once, of others one
  *	  alone, and none of these in a process's first second: so that what is not to blame goes on between two deaths.

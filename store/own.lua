@@ -1,7 +1,6 @@
 
 -- The steps of a run's owner: claim, commit, result, release.
 
-local QUARANTINE_AFTER = 5
 local EPOCH_MAX = 9007199254740991 -- above it a Lua number has gaps
 local CLOCK_BEYOND = 'ERR the clock of this Redis stands beyond the year 2255'
 -- What a commit reads of its thread, when the run ends with it.
@@ -13,10 +12,6 @@ local END_READS = { 'look', 'ttl', 'asked', 'rare' }
 -- one twice, whatever the clocks do. Exact in a Lua number until the year 2255.
 local function next_epoch(old, floor, micros)
   return math.max(tonumber(old or 0) + 1, tonumber(floor) + 1, micros)
-end
-
-local function owns(head, owner, epoch, run)
-  return head[1] == owner and head[2] == epoch and head[3] == run
 end
 
 -- Takes the next run that waits for the thread and can be read; one whose record is gone was deleted by hand. Returns
@@ -60,24 +55,6 @@ local function pop_waiting(thread_key, prefix, way)
   return run, record, is_more, not run and damaged.fault
 end
 
--- Ends a run that took too many owners down, and keeps it among the dead letters.
-local function quarantine(thread_key, prefix, thread, run, attempts, epoch)
-  local now = now_ms()
-  local reason = 'the run took ' .. attempts .. ' coordinators down without making progress'
-  redis.call('HSET', run_key(prefix, run), 'dead', cmsgpack.pack(reason), 'events',
-    last_event(prefix, run))
-  redis.call('ZADD', prefix .. 'dead', now, run)
-  end_run(prefix, run, 'error', 'Quarantined', reason)
-  local head = redis.call('HMGET', thread_key, 'head', 'asked', 'version')
-  redis.call('HSET', thread_key, 'run', '', 'owner', '', 'epoch', epoch, 'look', '')
-  if not head[3] then
-    -- What a copy had filled so far: the next run's messages are numbered from 0 on.
-    redis.call('DEL', thread_key .. ':m', thread_key .. ':c')
-  end
-  note_wait(thread_key, prefix, thread, head[1], head[2] or now, head[2])
-  leave_thread(thread_key, prefix, thread, now)
-end
-
 -- The deadline of a run, whose record is {name: value}, counts from its first claim. Returns how many ms are left, or -1.
 local function take_deadline(key, record, now)
   local length = tonumber(record.deadline_ms or nil)
@@ -95,18 +72,6 @@ end
 -- Whether owner was the last one to own a thread, with that epoch, and left it at that version.
 local function has_kept(head, owner, epoch, version)
   return epoch and head.epoch == epoch and head.version == version and head.left == owner
-end
-
--- Sets name in flat, {name, value, ...}.
-local function set_field(flat, name, value)
-  for i = 1, #flat, 2 do
-    if flat[i] == name then
-      flat[i + 1] = value
-      return
-    end
-  end
-  flat[#flat + 1] = name
-  flat[#flat + 1] = value
 end
 
 -- `look` of a thread is its gate: "owner epoch version id", of the owner's last commit, or without id of
@@ -151,6 +116,9 @@ end
 -- Gives run to who claims it, as of now, with that epoch; more: fields of the thread's hash.
 local function give(thread_key, args, run, head, epoch, now, more)
   local prefix, owner, length = args[1], args[3], tonumber(args[4])
+  if head.hold then
+    redis.call('HDEL', thread_key, 'hold') -- it was of the claim before
+  end
   redis.call('HSET', thread_key, 'run', run, 'owner', owner, 'epoch', epoch, unpack(more))
   make_lease(prefix, owner, now, length)
   redis.call('ZADD', prefix .. 'due', text(now + length), args[2])
@@ -214,14 +182,17 @@ local function claim(keys, args)
     if holder ~= owner and lease_alive(prefix, holder, now) then
       return { 'BUSY' }
     end
+    if holder ~= owner and lease_end(head.hold, now) then
+      return { 'BUSY' }
+    end
     flat_record = redis.call('HGETALL', run_key(prefix, run))
     -- Commits do not count the events in the record.
     set_field(flat_record, 'events', last_event(prefix, run))
-    local attempts = tonumber(field_of(flat_record, 'attempts') or nil) or 0
+    local attempts = settle(flat_record, head)
     if args[10] == '1' and holder == owner then
       attempts = math.max(attempts - 1, 0) -- it is the same claim still
-      set_field(flat_record, 'attempts', text(attempts))
     end
+    set_field(flat_record, 'attempts', text(attempts))
     if attempts >= QUARANTINE_AFTER then
       quarantine(thread_key, prefix, thread, run, attempts, epoch)
       return { 'QUARANTINED', run }
@@ -251,8 +222,11 @@ local function claim(keys, args)
   redis.call('HSET', key, 'status', 'running', 'owner', owner, 'coordinator', args[6],
     'base', record.base or base, 'attempts', attempts,
     'events', record.events or '0', 'started', record.started or text(now))
-  give(thread_key, args, run, head, epoch, now,
-    begun(head, run, record, attempts, first_gate(args, epoch, version)))
+  local more = begun(head, run, record, attempts, first_gate(args, epoch, version))
+  if recovered == 1 then
+    take_over(key, record, tonumber(args[4]), now, more)
+  end
+  give(thread_key, args, run, head, epoch, now, more)
   local fields, messages = contents(thread_key, args, head, version)
   local results = false
   if recovered == 1 then
@@ -304,17 +278,10 @@ local function not_next(thread_key, args, found, is_end)
       redis.call('LLEN', thread_key .. ':q') }
   end
   if not is_owner then
-    return { 'FENCED' }
+    return fenced(thread_key, args[1], epoch, run)
   end
   local is_next = (head[4] or '0') == version
   return not is_next and { 'STALE', tonumber(head[4] or 0) } or nil
-end
-
--- The run has made progress: its claims before this one count no more.
-local function forgive(thread_key, key)
-  redis.call('HSET', thread_key, 'attempts', '1')
-  redis.call('HSET', key, 'attempts', '1')
-  redis.call('HDEL', key, 'late')
 end
 
 -- What a commit looks at only when it has not found its gate (begun, want_cancelled). Returns whether
@@ -434,7 +401,7 @@ end
 local function result(keys, args)
   local head = redis.call('HMGET', keys[1], 'owner', 'epoch', 'run', 'version', 'attempts')
   if not owns(head, args[2], args[3], args[4]) then
-    return { 'FENCED' }
+    return fenced(keys[1], args[1], args[3], args[4])
   end
   if args[5] ~= '' and (head[4] or '0') ~= args[5] then
     return { 'STALE', tonumber(head[4] or 0) }
@@ -445,21 +412,6 @@ local function result(keys, args)
     if head[5] ~= '1' then
       forgive(keys[1], key)
     end
-  end
-  return { 'OK' }
-end
-
--- attempts(thread key; prefix, owner, epoch, run, number[, late]): as many of the run's claims count, and as many of these
--- are late, by what its owner knows: it rests, or does not any more (coordinator/suspects.h). Where there has been progress since,
--- it stays as it is. The thread's own number stays: by it a release sees whether this claim counts. Returns {"OK"} or {"FENCED"}.
-local function count_attempts(keys, args)
-  local head = redis.call('HMGET', keys[1], 'owner', 'epoch', 'run', 'attempts')
-  local is_its_owner = owns(head, args[2], args[3], args[4])
-  if not is_its_owner then
-    return { 'FENCED' }
-  end
-  if head[4] ~= '1' then
-    redis.call('HSET', run_key(args[1], args[4]), 'attempts', args[5], 'late', args[6] or '0')
   end
   return { 'OK' }
 end
@@ -478,7 +430,7 @@ local function release(keys, args)
     redis.call('HINCRBY', key, 'attempts', -1)
   end
   -- For a library before this one, which counts in `seq`, and else in the record.
-  redis.call('HDEL', keys[1], 'seq')
+  redis.call('HDEL', keys[1], 'seq', 'hold')
   redis.call('HSET', key, 'events', last_event(args[1], head[3]))
   redis.call('HDEL', key, 'given')
   if args[5] ~= '' and (head[4] or '0') == (args[6] or head[4] or '0') then
@@ -491,5 +443,4 @@ end
 register('fl_claim', claim)
 register('fl_advance', commit)
 register('fl_result', result)
-register('fl_attempts', count_attempts, 'allow-oom')
 register('fl_release', release, 'allow-oom')

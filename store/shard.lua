@@ -76,7 +76,7 @@ local function sweep(keys, args)
   local function look_at(due)
     for _, thread in ipairs(due) do
       local thread_key = prefix .. 't:' .. thread
-      local head = redis.pcall('HMGET', thread_key, 'run', 'owner')
+      local head = redis.pcall('HMGET', thread_key, 'run', 'owner', 'hold')
       if head.err then
         redis.call('ZREM', keys[1], thread) -- no thread of ours; the others go on
       elseif not head[1] or head[1] == '' then
@@ -90,7 +90,7 @@ local function sweep(keys, args)
         end
       else
         kept = kept + 1
-        if others < limit then
+        if others < limit and not lease_end(head[3], now) then
           others = others + 1
           found[#found + 1] = thread
         end

@@ -18,6 +18,7 @@
 #define PARTS(PART, LEAF)                                                                \
 	PART(fleet)                                                                      \
 	PART(line)                                                                       \
+	PART(blame)                                                                      \
 	PART(own)                                                                        \
 	PART(submit)                                                                     \
 	PART(inbox)                                                                      \

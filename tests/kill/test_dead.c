@@ -125,6 +125,33 @@ START_TEST(a_run_that_takes_coordinators_down_is_given_up_and_who_only_waits_is_
 }
 END_TEST
 
+/* --- that nothing takes down ------------------------------------------------------------- */
+
+#define SLOW "takes_down: {stands_ms: 2000}" /* longer than a lease */
+
+static void
+play_slow(struct fleet_client *client, void *arg)
+{
+	struct trouble *trouble = arg;
+
+	trouble->client = client;
+	trouble_submit(trouble, "clerk", "r");
+	ck_assert(client_wait_end(client, "r", "r", DEAD_WAIT_MS));
+	ck_assert_str_eq(
+	    value_get_text(dead_record(trouble, "r", "r"), "status"), "success");
+}
+
+/* Two that live take it from each other, until one has come to an end with its turn. */
+START_TEST(a_run_whose_turns_are_longer_than_a_lease_ends)
+{
+	struct trouble trouble = trouble_new(SLOW);
+
+	kit_start(trouble.kit, KIT_COORDINATOR, 1);
+	client_run(kit_redis(trouble.kit), play_slow, &trouble);
+	trouble_end(&trouble);
+}
+END_TEST
+
 /* --- several that are to blame ----------------------------------------------------------- */
 
 #define GUILTY 2
@@ -269,6 +296,7 @@ tcase_dead(void)
 	tcase_add_test(tcase, an_answer_that_takes_coordinators_down_is_given_up);
 	tcase_add_test(tcase,
 	    a_run_that_takes_coordinators_down_is_given_up_and_who_only_waits_is_not);
+	tcase_add_test(tcase, a_run_whose_turns_are_longer_than_a_lease_ends);
 	tcase_add_test(
 	    tcase, who_rests_beside_another_that_is_to_blame_is_still_to_blame);
 	return tcase;

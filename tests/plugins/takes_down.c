@@ -1,8 +1,9 @@
-/* A middleware that ends its process on the spot, as a fault in it would, or the kernel for want of memory. */
+/* A middleware that ends its process on the spot, as a fault in it would, or the kernel for want of memory; or holds it up. */
 #include "middleware.h"
 
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 
 static const struct option options[] = {
 	{ .name = "at",
@@ -10,14 +11,25 @@ static const struct option options[] = {
 	    .otherwise = "\"before_model\"",
 	    .text = "When it does: before_model, after_model, or behind_tool, before the "
 		    "model hears of a tool." },
+	{ .name = "stands_ms",
+	    .type = OPTION_INTEGER,
+	    .otherwise = "0",
+	    .text = "It does not end it, but lets it stand still for so long." },
 	{ 0 },
 };
 
 static const struct value *
 end_at(struct turn *turn, const char *hook)
 {
-	if (strcmp(value_get_text(turn_settings(turn), "at"), hook) == 0)
+	const struct value *settings = turn_settings(turn);
+	int64_t stands_ms = value_get_int(settings, "stands_ms", 0);
+
+	if (strcmp(value_get_text(settings, "at"), hook) != 0)
+		return NULL;
+	if (stands_ms == 0)
 		raise(SIGKILL);
+	nanosleep(
+	    &(struct timespec){ stands_ms / 1000, stands_ms % 1000 * 1000000 }, NULL);
 	return NULL;
 }
 

@@ -6,7 +6,6 @@
 
 #include "world.h"
 
-#define QUARANTINE_AFTER 5u /* own.lua */
 #define LONG_DEADLINE_MS 100000u
 
 static bool
@@ -153,9 +152,7 @@ on_claim(
 
 	if (answers(reply, "QUARANTINED")) {
 		run = run_fact_of(world, reply->items[1].text);
-		if (run->claims < QUARANTINE_AFTER)
-			violate(world, "13: %s was quarantined after %u claims", run->id,
-			    run->claims);
+		blame_quarantined(world, thread, run);
 		run->over = run->was_over = true;
 		thread->owner = NULL;
 	}
@@ -179,10 +176,9 @@ on_claim(
 		thread->epochs[thread->claim_count++] = epoch;
 	}
 	once_claimed(thread, run, request);
+	blame_claimed(world, thread, run, request, reply->items[4].integer != 0);
 	thread->owner = request->args[3];
 	thread->epoch = epoch;
-	run->claims++;
-	run->rests = false;
 	if (run->over)
 		violate(world, "3: %s was claimed after its end", run->id);
 }
@@ -284,6 +280,8 @@ on_commit(
 	bool is_short = reply->type == REPLY_INTEGER && reply->integer == 1;
 
 	check_stale(world, request, reply, run);
+	if (answers(reply, "FENCED"))
+		blame_fenced(run, epoch);
 	if (!is_short && !answers(reply, "OK"))
 		return;
 	version = is_short ? number(request->args[4]) : (uint64_t)reply->items[1].integer;
@@ -307,8 +305,8 @@ on_commit(
 	thread->version++;
 	thread->last_commit = request->args[3];
 	check_messages(world, run, thread, request);
-	run->claims = 1;
-	run->rests = run->unsaid = false;
+	blame_progress(run);
+	run->unsaid = false;
 	if (!is_end) {
 		check_cancel(world, run, epoch);
 		return;
@@ -331,6 +329,8 @@ on_result(
 	unsigned value;
 
 	check_stale(world, request, reply, run);
+	if (answers(reply, "FENCED"))
+		blame_fenced(run, number(request->args[3]));
 	if (!answers(reply, "OK"))
 		return;
 	if (thread->epoch != number(request->args[3]))
@@ -349,29 +349,7 @@ on_result(
 		    call->value);
 	call->stored = call->was_stored = true;
 	call->value = value;
-	run->claims = 1;
-	run->rests = false;
-}
-
-/* fl_attempts key; prefix, owner, epoch, run, number */
-static void
-on_attempts(
-    struct world *world, const struct redis_request *request, const struct reply *reply)
-{
-	struct run_fact *run = run_fact_of(world, request->args[4]);
-	unsigned counted;
-
-	if (!answers(reply, "OK"))
-		return;
-	if (world->threads[run->thread].epoch != number(request->args[3]))
-		violate(world, "4: the attempts of %s are counted by a former owner",
-		    run->id);
-	if (run->claims < 2)
-		return;
-	counted = (unsigned)number(request->args[5]);
-	if (counted != run->claims)
-		run->rests = counted < run->claims;
-	run->claims = counted;
+	blame_progress(run);
 }
 
 static void
@@ -379,7 +357,6 @@ on_release(
     struct world *world, const struct redis_request *request, const struct reply *reply)
 {
 	struct thread_fact *thread = thread_of(world, request->args[2]);
-	const char *attempts;
 	unsigned i;
 
 	if (!answers(reply, "OK"))
@@ -388,15 +365,9 @@ on_release(
 	for (i = 0; i < world->plan.runs; i++) {
 		struct run_fact *run = &world->runs[i];
 
-		if (run->thread != (unsigned)(thread - world->threads) || run->over ||
-		    run->claims == 0)
-			continue;
-		attempts = redis_memory_field(world->redis.memory,
-		    world_text(world, SIM_PREFIX "r:%s", run->id), "attempts");
-		run->claims -= run->rests ? 0 : 1;
-		if (attempts != NULL && number(attempts) > run->claims)
-			violate(world,
-			    "13: %s was given back, and that counts as attempt", run->id);
+		if (run->thread == (unsigned)(thread - world->threads) && !run->over &&
+		    run->blame.claims > 0)
+			blame_released(world, run);
 	}
 }
 
@@ -431,7 +402,7 @@ check_step(
 		{ "fl_advance", on_commit },
 		{ "fl_result", on_result },
 		{ "fl_release", on_release },
-		{ "fl_attempts", on_attempts },
+		{ "fl_attempts", blame_counted },
 		{ "fl_submit", on_submit },
 		{ "fl_begin", on_begin },
 	};

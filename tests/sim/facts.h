@@ -49,6 +49,20 @@ struct call_fact {
 	unsigned value;  /* of what is stored */
 };
 
+#define BLAME_TAKEN 32u
+
+/* Of a run since its last progress. check_blame.c's. */
+struct blame_fact {
+	unsigned
+	    claims; /* that count: releases, rests, and those lost by who lives, taken off */
+	unsigned number;             /* of the present claim */
+	bool rests;                  /* that was taken off */
+	uint64_t taken[BLAME_TAKEN]; /* epochs of claims that counted when another came */
+	unsigned taken_count, lost;  /* of them, to be taken off by the next claim */
+	unsigned slow;
+	uint64_t held_until_ms; /* 0: nobody holds it */
+};
+
 struct run_fact {
 	struct world *world;
 	char id[16];
@@ -62,10 +76,9 @@ struct run_fact {
 	uint64_t read_ms; /* when a coordinator read the entry last; 0: never */
 	uint64_t submit_ms, cancel_ms;
 	uint64_t cancel_epoch; /* whose owner has committed once after the cancel */
-	unsigned claims;       /* since the last progress, releases taken off */
-	bool rests;            /* its present claim was taken off */
-	unsigned next_step;    /* to be committed */
-	const char *floor;     /* of its last claim, with the owner the claim's ticket */
+	struct blame_fact blame;
+	unsigned next_step; /* to be committed */
+	const char *floor;  /* of its last claim, with the owner the claim's ticket */
 	bool
 	    unsaid; /* an owner of next_step is gone and nobody can know what it has sent */
 	struct task submit, cancel;

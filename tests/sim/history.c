@@ -34,8 +34,7 @@ restore_run(struct run_fact *run, const struct run_fact *old)
 	run->cancel_asked = old->cancel_asked;
 	run->over = old->over;
 	run->cancel_epoch = old->cancel_epoch;
-	run->claims = old->claims;
-	run->rests = old->rests;
+	run->blame = old->blame;
 	run->next_step = old->next_step;
 	run->floor = old->floor;
 	run->unsaid = old->unsaid;

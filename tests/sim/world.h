@@ -438,6 +438,21 @@ void once_sent(const struct held_call *call, bool is_new);
 /* The call's outcome has come. */
 void once_told(const struct held_call *call);
 
+/* --- check_blame.c --- */
+
+/* Redis has carried out what is said; thread is still as it was before. */
+void blame_claimed(struct world *world, const struct thread_fact *thread,
+    struct run_fact *run, const struct redis_request *request, bool is_recovered);
+void blame_quarantined(
+    struct world *world, const struct thread_fact *thread, struct run_fact *run);
+void blame_progress(struct run_fact *run);
+void blame_released(struct world *world, struct run_fact *run);
+/* Who had that epoch was told that the run is another's. */
+void blame_fenced(struct run_fact *run, uint64_t epoch);
+/* fl_attempts */
+void blame_counted(
+    struct world *world, const struct redis_request *request, const struct reply *reply);
+
 /* --- history.c --- */
 
 /* What Redis has done until now is in the replica; or: is all that was ever done. */

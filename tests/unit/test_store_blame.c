@@ -1,0 +1,376 @@
+/* Which runs take their owners down (store/blame.lua, coordinator/suspects.h); against a real Redis. */
+#include <check.h>
+#include <string.h>
+
+#include "store_trial.h"
+
+/* Interface under test */
+#include "store.h"
+
+TCase *tcase_store_blame(void);
+
+#define NOT_LONG 0u /* a lease that is over at once */
+#define LONG 60000u
+#define OWNERS 5u /* that a run may take down */
+
+static void
+check_alive(void)
+{
+	const struct value *runs = NULL;
+
+	ck_assert_int_eq(store_dead(trial.b, trial.arena, 0, &runs), STORE_OK);
+	ck_assert_uint_eq(value_size(runs), 0);
+}
+
+/* --- suspects ---------------------------------------------------------------------------- */
+
+static struct store_hold
+hold_of(const struct store_claim *claim)
+{
+	return (struct store_hold){ "t", claim->run, claim->epoch, claim->version };
+}
+
+static void
+play_suspect(void)
+{
+	struct store_claim claim = { 0 }, found = { 0 };
+
+	trial_submit("t", "r");
+	ck_assert_int_eq(
+	    store_claim_within(trial.a, trial.arena, "t", NOT_LONG, 2, &claim), STORE_OK);
+	ck_assert_uint_eq(claim.attempts, 1);
+	ck_assert_int_eq(
+	    store_claim_within(trial.a, trial.arena, "t", NOT_LONG, 2, &claim), STORE_OK);
+	ck_assert_uint_eq(claim.attempts, 2);
+	ck_assert_int_eq(
+	    store_claim_within(trial.b, trial.arena, "t", NOT_LONG, 2, &found),
+	    STORE_SUSPECT);
+	ck_assert_str_eq(found.run, "r");
+	ck_assert_uint_eq(found.attempts, 3);
+	/* It is left as it was: its owner owns it, and nothing was counted. */
+	ck_assert_int_eq(trial_results(trial.a, &claim), STORE_OK);
+	trial_claim(trial.b, "t", LONG, &claim);
+	ck_assert_uint_eq(claim.attempts, 2);
+}
+
+START_TEST(a_suspect_is_left_where_it_is)
+{
+	trial_play(play_suspect);
+}
+END_TEST
+
+static void
+play_rest(void)
+{
+	struct store_claim before = { 0 }, claim = { 0 };
+	struct store_hold hold;
+	unsigned i;
+
+	trial_submit("t", "r");
+	for (i = 0; i < 3 * OWNERS; i++) {
+		before = claim;
+		trial_claim(trial.a, "t", NOT_LONG, &claim);
+		ck_assert_uint_eq(claim.attempts, i < 3 ? i + 1 : 3);
+		hold = hold_of(&claim);
+		if (claim.attempts > 2)
+			ck_assert_int_eq(
+			    store_attempts(trial.a, trial.arena, &hold, 2, 0), STORE_OK);
+	}
+	check_alive();
+	hold = hold_of(&before);
+	ck_assert_int_eq(store_attempts(trial.a, trial.arena, &hold, 1, 0), STORE_FENCED);
+	hold = hold_of(&claim);
+	ck_assert_int_eq(store_attempts(trial.b, trial.arena, &hold, 1, 0), STORE_FENCED);
+	/* It moves again, and takes its owner down. */
+	ck_assert_int_eq(
+	    store_attempts(trial.a, trial.arena, &hold, OWNERS, 0), STORE_OK);
+	ck_assert_int_eq(
+	    store_claim(trial.b, trial.arena, "t", LONG, &claim), STORE_QUARANTINED);
+}
+
+START_TEST(who_rests_is_not_to_blame)
+{
+	trial_play(play_rest);
+}
+END_TEST
+
+static void
+play_given_back(void)
+{
+	struct store_claim claim = { 0 };
+	struct store_hold hold;
+	unsigned i;
+
+	trial_submit("t", "r");
+	for (i = 0; i < 3; i++)
+		trial_claim(trial.a, "t", NOT_LONG, &claim);
+	hold = hold_of(&claim);
+	ck_assert_int_eq(store_attempts(trial.a, trial.arena, &hold, 2, 0), STORE_OK);
+	ck_assert_int_eq(store_release(trial.a, trial.arena, &hold, NULL), STORE_OK);
+	trial_claim(trial.a, "t", NOT_LONG, &claim);
+	ck_assert_uint_eq(claim.attempts, 3);
+	/* And one that moves again. */
+	hold = hold_of(&claim);
+	ck_assert_int_eq(store_attempts(trial.a, trial.arena, &hold, 2, 0), STORE_OK);
+	ck_assert_int_eq(store_attempts(trial.a, trial.arena, &hold, 3, 1), STORE_OK);
+	ck_assert_int_eq(store_release(trial.a, trial.arena, &hold, NULL), STORE_OK);
+	trial_claim(trial.a, "t", NOT_LONG, &claim);
+	ck_assert_uint_eq(claim.attempts, 3);
+}
+
+START_TEST(who_rests_and_is_given_back_gets_nothing_for_it)
+{
+	trial_play(play_given_back);
+}
+END_TEST
+
+static void
+play_late(void)
+{
+	struct store_claim claim = { 0 };
+	struct store_hold hold;
+
+	trial_submit("t", "r");
+	trial_claim(trial.a, "t", NOT_LONG, &claim);
+	ck_assert_uint_eq(claim.late, 0);
+	trial_claim(trial.a, "t", NOT_LONG, &claim);
+	hold = hold_of(&claim);
+	ck_assert_int_eq(store_attempts(trial.a, trial.arena, &hold, 3, 1), STORE_OK);
+	trial_claim(trial.a, "t", NOT_LONG, &claim);
+	ck_assert_uint_eq(claim.attempts, 4);
+	ck_assert_uint_eq(claim.late, 1);
+	ck_assert_int_eq(trial_results(trial.a, &claim), STORE_OK);
+	trial_claim(trial.b, "t", LONG, &claim);
+	ck_assert_uint_eq(claim.attempts, 2);
+	ck_assert_uint_eq(claim.late, 0);
+}
+
+START_TEST(who_ended_late_is_known_until_there_is_progress)
+{
+	trial_play(play_late);
+}
+END_TEST
+
+static void
+play_late_count(void)
+{
+	struct store_claim claim = { 0 };
+	struct store_hold hold;
+
+	trial_submit("t", "r");
+	trial_claim(trial.a, "t", NOT_LONG, &claim);
+	trial_claim(trial.a, "t", NOT_LONG, &claim);
+	hold = hold_of(&claim);
+	ck_assert_int_eq(trial_results(trial.a, &claim), STORE_OK);
+	ck_assert_int_eq(
+	    store_attempts(trial.a, trial.arena, &hold, OWNERS, 0), STORE_OK);
+	trial_claim(trial.b, "t", LONG, &claim);
+	ck_assert_uint_eq(claim.attempts, 2);
+}
+
+START_TEST(what_is_counted_behind_progress_is_not)
+{
+	trial_play(play_late_count);
+}
+END_TEST
+
+/* --- who lives --------------------------------------------------------------------------- */
+
+/* The run goes round between two that live: each finds that the other has it. */
+static void
+play_round(void)
+{
+	struct store_claim claim, lost;
+	unsigned i;
+
+	trial_submit("t", "r");
+	trial_claim(trial.a, "t", NOT_LONG, &claim);
+	for (i = 0; i < 3 * OWNERS; i++) {
+		lost = claim;
+		trial_claim(i % 2 == 0 ? trial.b : trial.a, "t", NOT_LONG, &claim);
+		ck_assert_uint_eq(claim.attempts, 2);
+		ck_assert_int_eq(
+		    trial_results(i % 2 == 0 ? trial.a : trial.b, &lost), STORE_FENCED);
+	}
+	check_alive();
+	/* From here on they die. */
+	for (i = 2; i <= OWNERS; i++) {
+		trial_claim(trial.b, "t", NOT_LONG, &claim);
+		ck_assert_uint_eq(claim.attempts, i);
+	}
+	ck_assert_int_eq(
+	    store_claim(trial.b, trial.arena, "t", LONG, &claim), STORE_QUARANTINED);
+}
+
+START_TEST(who_comes_back_was_not_taken_down)
+{
+	trial_play(play_round);
+}
+END_TEST
+
+/* By a commit, by an outcome, by what it has to say of its claims; whichever is the first. */
+static void
+play_once(void)
+{
+	struct store_claim first, claim;
+	struct store_hold hold;
+	unsigned i;
+
+	trial_submit("t", "r");
+	trial_claim(trial.a, "t", NOT_LONG, &first);
+	for (i = 2; i < OWNERS; i++)
+		trial_claim(trial.b, "t", NOT_LONG, &claim);
+	hold = hold_of(&first);
+	for (i = 0; i < 2; i++) {
+		ck_assert_int_eq(
+		    store_attempts(trial.a, trial.arena, &hold, 1, 0), STORE_FENCED);
+		ck_assert_int_eq(
+		    trial_commit(trial.a, &first, "c", "running"), STORE_FENCED);
+		ck_assert_int_eq(trial_results(trial.a, &first), STORE_FENCED);
+	}
+	trial_claim(trial.b, "t", NOT_LONG, &claim);
+	ck_assert_uint_eq(claim.attempts, OWNERS - 1);
+	/* One that had said already that it counts for none. */
+	hold = hold_of(&claim);
+	ck_assert_int_eq(
+	    store_attempts(trial.b, trial.arena, &hold, OWNERS - 2, 0), STORE_OK);
+	trial_claim(trial.a, "t", NOT_LONG, &first);
+	ck_assert_int_eq(trial_results(trial.b, &claim), STORE_FENCED);
+	trial_claim(trial.a, "t", NOT_LONG, &first);
+	ck_assert_uint_eq(first.attempts, OWNERS);
+}
+
+START_TEST(who_comes_back_is_heard_once)
+{
+	trial_play(play_once);
+}
+END_TEST
+
+/* Whose claim was before the run's last progress. */
+static void
+play_long_ago(void)
+{
+	struct store_claim first, claim;
+
+	trial_submit("t", "r");
+	trial_claim(trial.a, "t", NOT_LONG, &first);
+	trial_claim(trial.b, "t", NOT_LONG, &claim);
+	ck_assert_int_eq(trial_results(trial.b, &claim), STORE_OK);
+	trial_claim(trial.b, "t", NOT_LONG, &claim);
+	ck_assert_uint_eq(claim.attempts, 2);
+	ck_assert_int_eq(trial_results(trial.a, &first), STORE_FENCED);
+	trial_claim(trial.b, "t", NOT_LONG, &claim);
+	ck_assert_uint_eq(claim.attempts, 3);
+}
+
+START_TEST(who_comes_back_late_changes_nothing)
+{
+	trial_play(play_long_ago);
+}
+END_TEST
+
+static bool
+may_claim(struct store *store)
+{
+	const struct value *threads = NULL;
+	struct store_claim claim;
+
+	ck_assert_int_eq(
+	    store_sweep(store, trial.arena, store_shard("t"), 10, &threads), STORE_OK);
+	if (value_size(threads) != 0)
+		return true;
+	ck_assert_int_eq(store_claim(store, trial.arena, "t", LONG, &claim), STORE_BUSY);
+	return false;
+}
+
+/* a has lost the run by time, and claims it again; then its lease is gone. */
+static struct store_claim
+take_back(void)
+{
+	struct store_claim first, claim;
+	struct store_renewed renewed;
+
+	trial_submit("t", "r");
+	trial_claim(trial.a, "t", NOT_LONG, &first);
+	trial_claim(trial.b, "t", NOT_LONG, &claim);
+	ck_assert_int_eq(trial_results(trial.a, &first), STORE_FENCED);
+	trial_claim(trial.a, "t", LONG, &claim);
+	ck_assert_int_eq(
+	    store_renew(trial.a, trial.arena, store_shard("t"), 0, &renewed), STORE_OK);
+	return claim;
+}
+
+/* The score in `due` is the end of a lease that was given up: here it is over. */
+static void
+pass_lease(void)
+{
+	trial_zadd("due", "1", "t");
+}
+
+static void
+play_hold(void)
+{
+	struct store_claim claim = take_back();
+	struct store_hold hold = hold_of(&claim);
+
+	pass_lease();
+	ck_assert(!may_claim(trial.b));
+	/* It rests: what it could come to an end with it has. */
+	ck_assert_int_eq(store_attempts(trial.a, trial.arena, &hold, 1, 0), STORE_OK);
+	ck_assert(may_claim(trial.b));
+	ck_assert_int_eq(
+	    store_attempts(trial.a, trial.arena, &hold, claim.attempts, 1), STORE_OK);
+	ck_assert(!may_claim(trial.b));
+	ck_assert_int_eq(trial_results(trial.a, &claim), STORE_OK);
+	ck_assert(may_claim(trial.b));
+}
+
+START_TEST(who_takes_over_what_was_lost_by_time_holds_it_without_a_lease)
+{
+	trial_play(play_hold);
+}
+END_TEST
+
+static void
+play_hold_given_back(void)
+{
+	struct store_claim claim = take_back();
+	struct store_hold hold = hold_of(&claim);
+
+	ck_assert_int_eq(store_release(trial.a, trial.arena, &hold, NULL), STORE_OK);
+	trial_claim(trial.b, "t", NOT_LONG, &claim);
+	/* Another run of the thread is held by nobody. */
+	ck_assert_int_eq(trial_commit(trial.b, &claim, "c", "success"), STORE_OK);
+	trial_submit("t", "r2");
+	trial_claim(trial.b, "t", NOT_LONG, &claim);
+	ck_assert_str_eq(claim.run, "r2");
+	trial_claim(trial.a, "t", LONG, &claim);
+	ck_assert_uint_eq(claim.attempts, 2);
+}
+
+START_TEST(what_is_given_back_is_held_by_nobody)
+{
+	trial_play(play_hold_given_back);
+}
+END_TEST
+
+TCase *
+tcase_store_blame(void)
+{
+	TCase *tcase = tcase_create("store_blame");
+
+	tcase_set_timeout(tcase, 30);
+	tcase_add_checked_fixture(tcase, trial_open, trial_close);
+	tcase_add_test(tcase, a_suspect_is_left_where_it_is);
+	tcase_add_test(tcase, who_rests_is_not_to_blame);
+	tcase_add_test(tcase, who_rests_and_is_given_back_gets_nothing_for_it);
+	tcase_add_test(tcase, what_is_counted_behind_progress_is_not);
+	tcase_add_test(tcase, who_ended_late_is_known_until_there_is_progress);
+	tcase_add_test(tcase, who_comes_back_was_not_taken_down);
+	tcase_add_test(tcase, who_comes_back_is_heard_once);
+	tcase_add_test(tcase, who_comes_back_late_changes_nothing);
+	tcase_add_test(
+	    tcase, who_takes_over_what_was_lost_by_time_holds_it_without_a_lease);
+	tcase_add_test(tcase, what_is_given_back_is_held_by_nobody);
+	return tcase;
+}
