@@ -1,5 +1,6 @@
 /* `flotilla serve` asked once more with the same Idempotency-Key: what was begun is not begun again. */
 #include <check.h>
+#include <czmq.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -193,6 +194,70 @@ START_TEST(a_key_is_its_tenants)
 }
 END_TEST
 
+/* --- what is heard late ------------------------------------------------------------------ */
+
+/* A broker's status channel that tells who listens, as soon as he does, of the end of a run, long ago. */
+struct late_news {
+	zsock_t *channel;
+	const char *run;
+};
+
+static void
+tell_late(zsock_t *pipe, void *arg)
+{
+	struct late_news *news = arg;
+	struct arena *arena = arena_new();
+	struct packet body = { 0 };
+	zpoller_t *poller = zpoller_new(pipe, news->channel, NULL);
+
+	value_pack(&body, value_map(arena, "kind", VALUE_TEXT("finished"), "run",
+			      value_str(arena, news->run), "status",
+			      VALUE_TEXT("success"), "at", value_int(arena, 1), NULL));
+	zsock_signal(pipe, 0);
+	while (zpoller_wait(poller, -1) == news->channel) {
+		zmsg_t *heard = zmsg_recv(news->channel), *told = zmsg_new();
+
+		zmsg_destroy(&heard);
+		zmsg_addstrf(told, "ended.%s", news->run);
+		zmsg_addmem(told, body.data, body.size);
+		zmsg_send(&told, news->channel);
+	}
+	zpoller_destroy(&poller);
+	packet_release(&body);
+	arena_destroy(&arena);
+}
+
+/* A run's end comes when it was deleted and its name is another one's, which is begun under the same key. */
+START_TEST(an_end_that_comes_late_is_not_that_of_the_next_one)
+{
+	const char *thread = serve_thread(), *url;
+	const char *path = serve_text("/threads/%s/runs", thread);
+	const char *body =
+	    "{'assistant_id': 'talker', 'if_not_exists': 'create', " HI "}";
+	struct late_news news = { zsock_new(ZMQ_XPUB), run_of("late", path, body) };
+	struct serve_answer answer;
+	struct cli_job *server;
+	zactor_t *teller;
+
+	serve_run_end(thread, news.run);
+	ck_assert_int_eq(
+	    ASK(.method = "DELETE", .path = serve_text("/threads/%s", thread)).status,
+	    204);
+	ck_assert_int_gt(zsock_bind(news.channel, "tcp://127.0.0.1:*"), 0);
+	teller = zactor_new(tell_late, &news);
+	url = serve_start(&server,
+	    (const char *const[]){ "--status", zsock_endpoint(news.channel), NULL });
+	answer = ASK(.url = url, .path = serve_text("%s/wait", path), .body = body,
+	    .headers = { "Idempotency-Key: late" });
+	ck_assert_has(serve_header(&answer, "Content-Location"), news.run);
+	ck_assert_str_eq(serve_last_text(answer.json), SERVE_TALK);
+	ck_assert_str_eq(serve_run_end(thread, news.run), "success");
+	serve_stop(&server);
+	zactor_destroy(&teller);
+	zsock_destroy(&news.channel);
+}
+END_TEST
+
 TCase *
 tcase_serve_once(void)
 {
@@ -208,5 +273,6 @@ tcase_serve_once(void)
 	tcase_add_loop_test(tcase, a_run_does_not_take_its_own_place, 0, 3);
 	tcase_add_test(tcase, what_was_refused_stays_so);
 	tcase_add_test(tcase, a_key_is_its_tenants);
+	tcase_add_test(tcase, an_end_that_comes_late_is_not_that_of_the_next_one);
 	return tcase;
 }

@@ -26,7 +26,7 @@ struct feed {
 	enum feed_what what;
 	struct packet
 	    end;       /* of FEED_END: the run's event `finished`, as it was published */
-	bool is_known; /* the run was there */
+	bool is_known; /* the run was there; of one that an entry begins Redis says it */
 	bool looks_back;     /* for the run's end alone, where it has been seen to be */
 	struct fiber *fiber; /* that waits, or NULL */
 	struct heard *heard; /* a queue: from first to count */
@@ -120,7 +120,7 @@ on_heard(void *arg, const char *kind, const void *body, size_t size)
 		said.step = value_get_int(event, "step", 0);
 	}
 	arena_destroy(&arena);
-	feed->is_known = true;
+	feed->is_known = feed->is_known || feed->entry == NULL;
 	if (said.seq > 0)
 		feed->look_at = 0;
 	add(feed, &said, body, size);
@@ -135,7 +135,7 @@ on_ended(void *arg, const char *kind, const void *body, size_t size)
 	struct feed *feed = arg;
 
 	(void)kind;
-	feed->is_known = true;
+	feed->is_known = feed->is_known || feed->entry == NULL;
 	if (feed->end.size == 0)
 		packet_copy(&feed->end, body, size);
 	if (feed->fiber != NULL)
@@ -189,6 +189,7 @@ void
 feed_expect(struct feed *feed, const char *entry)
 {
 	feed->entry = entry;
+	feed->is_known = false;
 	if (feed->what == FEED_END)
 		put_off_look(feed);
 }
@@ -374,15 +375,18 @@ is_ahead(struct feed *feed, const struct heard *heard)
 	return true;
 }
 
-/* What cannot be read was not said: the log has it. */
+/* What cannot be read was not said, nor what is older than the entry: it is published late, of a run of that name that was deleted
+ * since, or clocks differ. The log has what is. */
 static int
 take_end(struct feed *feed, struct arena *arena, const struct value **thing_r)
 {
+	int64_t since_ms = feed->entry != NULL ? strtoll(feed->entry, NULL, 10) : 0;
 	const char *error;
 
 	if (feed->end.size == 0)
 		return 0;
-	if (value_unpack(arena, feed->end.data, feed->end.size, thing_r, &error) == 0)
+	if (value_unpack(arena, feed->end.data, feed->end.size, thing_r, &error) == 0 &&
+	    value_get_int(*thing_r, "at", since_ms) >= since_ms)
 		return 1;
 	packet_release(&feed->end);
 	feed->look_at = 0;
