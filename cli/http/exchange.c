@@ -113,6 +113,7 @@ free_if_unused(struct request *request)
 		return;
 	unwatch_visitor(request);
 	TAILQ_REMOVE(&request->server->requests, request, link);
+	request_tell_done(request);
 	request->server->answers_bytes -= request->answered;
 	let_go(request);
 	if (request->whose != NULL)
@@ -140,6 +141,7 @@ request_new(struct http_server *server, struct MHD_Connection *connection,
 	request->exchange.path = arena_strdup(request->exchange.arena, path);
 	request->headers = value_empty_array();
 	TAILQ_INSERT_TAIL(&server->requests, request, link);
+	request_keep(request);
 	return request;
 }
 
@@ -345,6 +347,7 @@ read_stream(void *arg, uint64_t position, char *buffer, size_t room)
 	left = left < room ? left : room;
 	memcpy(buffer, request->pending.data + request->taken, left);
 	request->taken += left;
+	request->sent += left;
 	if (request->taken == request->pending.size)
 		empty_pending(request);
 	request->visitor->since_ms = loop_now_ms(request->server->loop);

@@ -182,12 +182,12 @@ on_completed(void *arg, struct MHD_Connection *connection, void **request_p,
 
 	(void)arg;
 	(void)connection;
-	(void)why;
 	*request_p = NULL;
 	if (request == NULL)
 		return;
 	request->visitor->since_ms = loop_now_ms(request->server->loop);
 	request->visitor->is_served = false;
+	request->is_whole = why == MHD_REQUEST_TERMINATED_COMPLETED_OK;
 	request_leave(request);
 }
 

@@ -35,6 +35,17 @@ struct exchange {
 	size_t body_size;
 };
 
+/* A request that is over: its answer was taken, or who asked is gone. */
+struct http_done {
+	const char *method, *path; /* as the exchange's */
+	unsigned kind;             /* exchange_is_of's; 0 */
+	void *whose;               /* exchange_counts_for's; NULL */
+	unsigned status;           /* 0: there was no answer before who asked was gone */
+	uint64_t ms,
+	    bytes; /* since its head was there; of the answer's body that were taken */
+	bool is_whole; /* all of the answer was taken */
+};
+
 struct http_server_options {
 	const char *listen; /* "HOST:PORT"; PORT 0: any that is free */
 	unsigned connections_max;
@@ -47,6 +58,8 @@ struct http_server_options {
 	void (*on_request)(void *arg, struct exchange *exchange);
 	/* On the loop's stack: a request that counted for whose (exchange_counts_for) has ended. NULL: none does. */
 	void (*on_end)(void *arg, void *whose);
+	/* The same, of each request, before that. NULL: nobody wants to know. */
+	void (*on_done)(void *arg, const struct http_done *done);
 	void *arg;
 	bool
 	    tells_json; /* of what is refused here: {"detail": text}, else a line of text */
@@ -63,6 +76,10 @@ void http_server_destroy(struct http_server **server_p);
 
 /* Lends "127.0.0.1:9464". */
 const char *http_server_where(const struct http_server *server);
+
+/* How many requests there are, from their heads until they are over, and connections. */
+void http_server_count(
+    const struct http_server *server, size_t *requests_r, size_t *connections_r);
 
 /* --- the request --- */
 
@@ -108,6 +125,9 @@ int exchange_write(struct exchange *exchange, const void *data, size_t size);
  * once. If not, the stream, or large answer, whose reader has taken nothing for the longest, and for a second at least, is
  * cut off: ask again soon. */
 bool exchange_has_room(const struct exchange *exchange);
+
+/* What kind of request it is to its owner, for http_done. */
+void exchange_is_of(struct exchange *exchange, unsigned kind);
 
 /* Whether who asked has gone away. */
 bool exchange_is_gone(const struct exchange *exchange);

@@ -45,6 +45,12 @@ struct request {
 	bool is_queued; /* its answer is libmicrohttpd's */
 	bool is_suspended;
 	uv_poll_t *watch; /* for who goes away while we wait */
+	/* Until it is over, where somebody wants to know of that (request_done.c). */
+	char *method, *path;
+	unsigned kind;
+	uint64_t came_ms;
+	uint64_t sent; /* bytes of the answer, of a stream or a large one */
+	bool is_whole;
 };
 
 struct http_server {
@@ -82,6 +88,9 @@ void request_uncount(struct request *request);
 /* All of it is there: starts the fiber that answers. */
 void request_begin(struct request *request);
 void request_answer_text(struct request *request, unsigned status, const char *text);
+/* Keeps what is told of it when it is over, and tells it. */
+void request_keep(struct request *request);
+void request_tell_done(struct request *request);
 /* Lets libmicrohttpd go on with its connection, if that was suspended. */
 void request_resume(struct request *request);
 /* Its connection is gone: its fiber is cancelled. Takes request as soon as nobody uses it. */

@@ -18,6 +18,7 @@
 struct issuer;
 struct live;
 struct blueprints;
+struct traffic;
 
 struct api {
 	struct session *session;
@@ -26,6 +27,7 @@ struct api {
 	const struct value *keys;      /* [{key, tenant?}], or NULL */
 	struct issuer *issuer;         /* whose tokens are keys, too; or NULL */
 	struct shares shares;          /* of tenants */
+	struct traffic *traffic;       /* what requests came to */
 	const char *const *origins;    /* whose pages may ask, NULL-ended; "*": all */
 	uint64_t redis_wait_ms;        /* for each step, of a Redis that has gone */
 	bool is_local;                 /* only this machine reaches us */

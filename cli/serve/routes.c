@@ -173,6 +173,7 @@ route(struct api *api, struct exchange *exchange)
 		is_known = true;
 		if (!is_method)
 			continue;
+		exchange_is_of(exchange, (unsigned)i + 1);
 		call.tell_error = routes[i].tell_error;
 		call.body = read_body(&call,
 		    routes[i].tell_error != NULL || routes[i].call == call_runs_batch);

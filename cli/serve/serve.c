@@ -15,9 +15,12 @@
 #include "issuer.h"
 #include "listen_address.h"
 #include "live.h"
+#include "log.h"
 #include "memory.h"
+#include "metrics_server.h"
 #include "notify.h"
 #include "serve_keys.h"
+#include "traffic.h"
 
 #define MAPPED_BYTES_MIN (256 << 10)
 
@@ -27,7 +30,8 @@ struct serve_settings {
 	struct token_rules jwt;
 	const char **origins, **plugins;
 	const char *models;
-	bool open;
+	bool open, log_requests;
+	const char *metrics_listen;
 	int64_t connections, bodies_bytes_max, answers_bytes_max, tenant_requests,
 	    redis_wait_ms;
 };
@@ -77,6 +81,12 @@ static const struct setting serve_settings_table[] = {
 	    "ms",
 	    "how long a request waits for a Redis that has gone, and the start for one",
 	    0 },
+	{ "log-requests", SETTING_BOOL, SETTING(log_requests), NULL, 0, 0, NULL,
+	    "a line on stderr for each request that is over, without its query", 0 },
+	{ "metrics-listen", SETTING_TEXT, SETTING(metrics_listen), NULL, 0, 0, NULL,
+	    "HOST:PORT where Prometheus finds /metrics, what requests came to; port 0: "
+	    "any that is free",
+	    0 },
 	{ "plugin", SETTING_LIST, SETTING(plugins), NULL, 0, 0, NULL,
 	    "a shared object with middleware that agents have; may be given several "
 	    "times",
@@ -100,6 +110,15 @@ on_end(void *arg, void *share)
 	struct api *api = arg;
 
 	share_leave(&api->shares, share);
+}
+
+static void
+on_done(void *arg, const struct http_done *done)
+{
+	const struct api *api = arg;
+	const struct share *share = done->whose;
+
+	traffic_note(api->traffic, done, share != NULL ? share->tenant : NULL);
 }
 
 static void
@@ -138,6 +157,45 @@ wait_for_end(struct loop *loop)
 	uv_close((uv_handle_t *)terminate, on_closed);
 }
 
+/* --- what Prometheus asks --------------------------------------------------------------------- */
+
+struct metrics {
+	struct metrics_server *server; /* NULL: nobody asks */
+	const struct api *api;
+	const struct http_server *http;
+};
+
+static void
+on_metrics_wanted(void *arg)
+{
+	const struct metrics *metrics = arg;
+	struct arena *arena = arena_new();
+	struct metrics_rows rows;
+
+	traffic_rows(metrics->api->traffic, metrics->http, arena, &rows);
+	metrics_server_answer(metrics->server, metrics_text(arena, &rows));
+	arena_destroy(&arena);
+}
+
+/* Returns STATUS_OK, or why it does not listen there, having said so. where NULL: nowhere. */
+static enum status
+listen_for_metrics(struct metrics *metrics, const char *where)
+{
+	const char *error;
+	bool is_usage;
+
+	if (where == NULL)
+		return STATUS_OK;
+	metrics->server = metrics_server_new(session_loop(metrics->api->session), where,
+	    on_metrics_wanted, metrics, &error, &is_usage);
+	if (metrics->server != NULL)
+		return STATUS_OK;
+	complain("--metrics-listen %s: %s", where, error);
+	return is_usage ? STATUS_USAGE : STATUS_FAILED;
+}
+
+/* --- until it ends ------------------------------------------------------------------------------ */
+
 static enum status
 serve(struct api *api, const struct serve_settings *settings)
 {
@@ -153,10 +211,13 @@ serve(struct api *api, const struct serve_settings *settings)
 		.on_head = on_head,
 		.on_request = on_request,
 		.on_end = on_end,
+		.on_done = on_done,
 		.arg = api,
 		.tells_json = true,
 	};
 	struct loop *loop = session_loop(api->session);
+	struct metrics metrics = { .api = api };
+	enum status status;
 	const char *error;
 	bool is_usage;
 	struct http_server *server = http_server_new(loop, &options, &error, &is_usage);
@@ -165,11 +226,20 @@ serve(struct api *api, const struct serve_settings *settings)
 		complain("--listen %s: %s", settings->listen, error);
 		return is_usage ? STATUS_USAGE : STATUS_FAILED;
 	}
+	metrics.http = server;
+	status = listen_for_metrics(&metrics, settings->metrics_listen);
+	if (status != STATUS_OK) {
+		http_server_destroy(&server);
+		return status;
+	}
 	printf("the fleet at http://%s%s; Ctrl-C ends\n", http_server_where(server),
 	    admit_wants_key(api) ? ", with a key" : "");
+	if (metrics.server != NULL)
+		printf("metrics at %s\n", metrics_server_url(metrics.server));
 	fflush(stdout);
 	notify("READY=1");
 	wait_for_end(loop);
+	metrics_server_destroy(&metrics.server);
 	http_server_destroy(&server);
 	return STATUS_OK;
 }
@@ -271,12 +341,16 @@ run_serve(struct session *session, const void *given, const char *const *rest)
 	gate_init(&api.lists, SERVE_LISTS_MAX);
 	shares_init(&api.shares, requests_max(settings));
 	api.blueprints = blueprints_new();
+	api.traffic = traffic_new(settings->log_requests);
+	if (settings->log_requests)
+		log_open("flotilla", LOG_LEVEL_INFO);
 	status = set_issuer(&api, settings);
 	if (status == STATUS_OK)
 		status = serve(&api, settings);
 	issuer_destroy(&api.issuer);
 	blueprints_destroy(&api.blueprints);
 	live_destroy(&api.live);
+	traffic_destroy(&api.traffic);
 	return status;
 }
 
