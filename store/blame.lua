@@ -7,7 +7,10 @@
 -- twice as long: else it went round between owners who live, and none came to an end with it.
 
 local QUARANTINE_AFTER = 5
-local HOLD_DOUBLES = 4 -- times at most, to 24 s: who stands still for STUCK_MS is ended by a watchdog (proto/bounds.h)
+local HOLD_DOUBLES = 4 -- times at most
+-- So many leases the last one holds it before it is said that all were taken down, longer than a watchdog lets a turn take
+-- (STUCK_MS of proto/bounds.h, and a tenth): whoever lives is heard by then.
+local HOLD_LAST = 11
 
 local TAKEN_BYTES_MAX = 200 -- some ten epochs
 
@@ -48,21 +51,23 @@ end
 -- The answer to who is not the owner any more, or not with that epoch, of run: his claim was none, if it counted.
 local function fenced(thread_key, prefix, epoch, run)
   local key = run_key(prefix, run)
-  local taken = redis.call('HGET', thread_key, 'run') == run and redis.pcall('HGET', key, 'taken')
-  if type(taken) == 'string' then
-    local first, last = string.find(taken, ' ' .. epoch .. ' ', 1, true)
-    if first then
-      redis.call('HSET', key, 'taken', string.sub(taken, 1, first) .. string.sub(taken, last + 1))
-      redis.call('HINCRBY', key, 'lost', 1)
-      redis.call('HINCRBY', key, 'slow', 1)
-    end
+  local record = redis.call('HGET', thread_key, 'run') == run and
+    redis.pcall('HMGET', key, 'taken', 'lost', 'slow') or {}
+  local taken = record[1] or ''
+  local first, last = string.find(taken, ' ' .. (epoch or '?') .. ' ', 1, true)
+  if first then
+    redis.call('HSET', key, 'taken', string.sub(taken, 1, first) .. string.sub(taken, last + 1),
+      'lost', text((number_of(record[2] or '0') or 0) + 1),
+      'slow', text((number_of(record[3] or '0') or 0) + 1))
   end
   return { 'FENCED' }
 end
 
 -- Takes off what is counted of a run the claims that were lost by who lives, and adds to those that are taken from their
--- owners the last one, if it counts. head: of the thread, as who claims the run has found it. Returns how many count.
-local function settle(flat_record, head)
+-- owners the last one, if it counts. head: of the thread, as who claims the run has found it; is_same: by the claim that was
+-- sent before, and whose answer was lost. Who lost it may have rested before others died, and of those that are late it may be none: then
+-- one too few counts. Of one that was lost by who lives one counts at least, so that progress is seen to forgive it. Returns how many do.
+local function settle(flat_record, head, is_same)
   local record = line_of(flat_record, 1)
   local attempts = number_of(record.attempts or '0') or 0
   local lost = number_of(record.lost or '0') or 0
@@ -71,23 +76,36 @@ local function settle(flat_record, head)
     set_field(flat_record, 'taken', string.match(taken, ' .*$', -TAKEN_BYTES_MAX))
   end
   if lost > 0 then
-    attempts = math.max(attempts - lost, 1)
+    attempts = attempts - lost
     set_field(flat_record, 'late', text(math.max((number_of(record.late or '0') or 0) - lost, 0)))
   end
+  attempts = math.max(is_same and attempts - 1 or attempts, record.slow and 1 or 0)
+  set_field(flat_record, 'attempts', text(attempts))
   return attempts
 end
 
--- Keeps what was settled, of the run that is claimed. more gets the field `hold` of the thread, which is as a lease is kept, if the
--- run was lost by who lives.
-local function take_over(key, record, length, now, more)
+-- Keeps what was settled, of the run that is claimed, for the attempts-th time. more gets the field `hold` of the thread, which
+-- is as a lease is kept, if the run was lost by who lives, or may be said to have taken all down.
+local function take_over(key, record, attempts, length, now, more)
   redis.call('HSET', key, 'taken', record.taken or ' ', 'late', record.late or '0')
-  if not record.slow then
+  if record.lost then
+    redis.call('HDEL', key, 'lost')
+  end
+  local leases = record.slow and 2 ^ math.min(number_of(record.slow) or 1, HOLD_DOUBLES) or 0
+  if attempts >= QUARANTINE_AFTER then
+    leases = math.max(leases, HOLD_LAST)
+  end
+  if leases == 0 then
     return
   end
-  redis.call('HDEL', key, 'lost')
-  length = length * 2 ^ math.min(number_of(record.slow) or 1, HOLD_DOUBLES)
+  length = length * leases
   more[#more + 1] = 'hold'
   more[#more + 1] = string.format('%d %d', now + length, length)
+end
+
+-- Whether the thread's active run is held for its owner, with a lease or without one.
+local function is_held(owner, hold, now)
+  return owner and owner ~= '' and lease_end(hold, now) ~= nil
 end
 
 -- A hold ends where its owner rests, who has come to an end with it as far as he can, and begins anew when he goes on.
@@ -116,7 +134,7 @@ local function count_attempts(keys, args)
   if head[4] ~= '1' then
     redis.call('HSET', run_key(args[1], args[4]), 'attempts', args[5], 'late', args[6] or '0')
     if head[5] then
-      hold_on(keys[1], head[5], tonumber(args[5]) < tonumber(head[4]))
+      hold_on(keys[1], head[5], (tonumber(args[5]) or 0) < (tonumber(head[4] or nil) or 0))
     end
   end
   return { 'OK' }

@@ -182,17 +182,13 @@ local function claim(keys, args)
     if holder ~= owner and lease_alive(prefix, holder, now) then
       return { 'BUSY' }
     end
-    if holder ~= owner and lease_end(head.hold, now) then
+    if holder ~= owner and is_held(holder, head.hold, now) then
       return { 'BUSY' }
     end
     flat_record = redis.call('HGETALL', run_key(prefix, run))
     -- Commits do not count the events in the record.
     set_field(flat_record, 'events', last_event(prefix, run))
-    local attempts = settle(flat_record, head)
-    if args[10] == '1' and holder == owner then
-      attempts = math.max(attempts - 1, 0) -- it is the same claim still
-    end
-    set_field(flat_record, 'attempts', text(attempts))
+    local attempts = settle(flat_record, head, args[10] == '1' and holder == owner)
     if attempts >= QUARANTINE_AFTER then
       quarantine(thread_key, prefix, thread, run, attempts, epoch)
       return { 'QUARANTINED', run }
@@ -224,7 +220,7 @@ local function claim(keys, args)
     'events', record.events or '0', 'started', record.started or text(now))
   local more = begun(head, run, record, attempts, first_gate(args, epoch, version))
   if recovered == 1 then
-    take_over(key, record, tonumber(args[4]), now, more)
+    take_over(key, record, tonumber(attempts), tonumber(args[4]), now, more)
   end
   give(thread_key, args, run, head, epoch, now, more)
   local fields, messages = contents(thread_key, args, head, version)
@@ -422,7 +418,7 @@ end
 local function release(keys, args)
   local head = redis.call('HMGET', keys[1], 'owner', 'epoch', 'run', 'version', 'attempts')
   if not head[3] or head[3] == '' or not owns(head, args[3], args[4], head[3]) then
-    return { 'FENCED' }
+    return fenced(keys[1], args[1], args[4], head[3] or '')
   end
   local key = run_key(args[1], head[3])
   redis.call('HSET', keys[1], 'owner', '', 'look', '')

@@ -3,6 +3,7 @@
 -- done.
 
 local SWEEP_ROUNDS = 10
+local HELD_LOOK = 500 -- ms until a thread is looked at again that is held without a lease
 local SWEEP_AT_ONCE = 100 -- threads of a round, or as many as are wanted, if more
 
 -- Queues a delayed run that is due. Fails where it, or what its thread needs, is damaged.
@@ -88,9 +89,11 @@ local function sweep(keys, args)
         if head[2] == owner then
           found[#found + 1] = thread
         end
+      elseif head[2] ~= owner and is_held(head[2], head[3], now) then
+        redis.call('ZADD', keys[1], now + HELD_LOOK, thread) -- its hold may end before its time
       else
         kept = kept + 1
-        if others < limit and not lease_end(head[3], now) then
+        if others < limit then
           others = others + 1
           found[#found + 1] = thread
         end

@@ -16,7 +16,7 @@ local function fill(keys, args)
   local head = redis.call('HMGET', keys[1], 'owner', 'epoch', 'run', 'head')
   local is_owner = owns(head, args[2], args[3], args[4])
   if not is_owner then
-    return { 'FENCED' }
+    return fenced(keys[1], args[1], args[3], args[4])
   end
   if head[4] then
     return { 'USED' }

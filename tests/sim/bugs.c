@@ -56,7 +56,7 @@ static const struct {
 	{ PLANTED_ATTEMPTS_NOT_FENCED,
 	    "  local is_its_owner = owns(head, args[2], args[3], args[4])",
 	    "  local is_its_owner = true" },
-	{ PLANTED_LOST_COUNTS, "    attempts = math.max(attempts - lost, 1)", "" },
+	{ PLANTED_LOST_COUNTS, "    attempts = attempts - lost\n", "" },
 	{ PLANTED_HOLD_FORGOTTEN, "  more[#more + 1] = 'hold'",
 	    "  more[#more + 1] = 'dropped'" },
 	{ PLANTED_RESULTS_LEFT, "unpack(args, first))\n  redis.call('DEL', key .. ':w')",

@@ -359,16 +359,18 @@ on_release(
 	struct thread_fact *thread = thread_of(world, request->args[2]);
 	unsigned i;
 
-	if (!answers(reply, "OK"))
-		return;
-	thread->owner = NULL;
 	for (i = 0; i < world->plan.runs; i++) {
 		struct run_fact *run = &world->runs[i];
 
-		if (run->thread == (unsigned)(thread - world->threads) && !run->over &&
-		    run->blame.claims > 0)
+		if (run->thread != (unsigned)(thread - world->threads) || run->over)
+			continue;
+		if (answers(reply, "FENCED"))
+			blame_fenced(run, number(request->args[4]));
+		if (answers(reply, "OK") && run->blame.claims > 0)
 			blame_released(world, run);
 	}
+	if (answers(reply, "OK"))
+		thread->owner = NULL;
 }
 
 static void

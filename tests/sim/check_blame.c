@@ -7,6 +7,7 @@
 
 #define QUARANTINE_AFTER 5u
 #define HOLD_DOUBLES 4u
+#define HOLD_LAST 11u /* leases */
 
 static bool
 answers(const struct reply *reply, const char *word)
@@ -28,11 +29,18 @@ attempts_of(struct world *world, const struct run_fact *run)
 	    world_text(world, SIM_PREFIX "r:%s", run->id), "attempts");
 }
 
+/* For how long the present claim holds it at a time; 0: it does not. */
 static uint64_t
 hold_ms(const struct blame_fact *blame)
 {
-	return (uint64_t)LEASE_MS
-	       << (blame->slow < HOLD_DOUBLES ? blame->slow : HOLD_DOUBLES);
+	uint64_t leases =
+	    blame->slow == 0 ? 0
+			     : UINT64_C(1) << (blame->slow < HOLD_DOUBLES ? blame->slow
+									  : HOLD_DOUBLES);
+
+	if (blame->number >= QUARANTINE_AFTER && leases < HOLD_LAST)
+		leases = HOLD_LAST;
+	return leases * LEASE_MS;
 }
 
 /* The claims that are lost by who lives are taken off; the last one can be lost from here on. */
@@ -55,9 +63,9 @@ check_hold(struct world *world, const struct thread_fact *thread,
 	const struct blame_fact *blame = &run->blame;
 	uint64_t now_ms = redis_clock_ms(world);
 
-	if (blame->slow > 0 && thread->owner != NULL &&
-	    strcmp(thread->owner, owner) != 0 && blame->held_until_ms > now_ms &&
-	    blame->held_until_ms <= now_ms + 2 * hold_ms(blame))
+	if (thread->owner != NULL && strcmp(thread->owner, owner) != 0 &&
+	    blame->held_until_ms > now_ms &&
+	    blame->held_until_ms <= now_ms + 2 * blame->held_ms)
 		violate(world, "5: %s was claimed by %.4s while %.4s holds it",
 		    thread->id, owner, thread->owner);
 }
@@ -73,9 +81,10 @@ blame_claimed(struct world *world, const struct thread_fact *thread, struct run_
 		check_hold(world, thread, run, request->args[3]);
 		settle(blame, thread);
 	}
-	blame->held_until_ms =
-	    blame->slow > 0 ? redis_clock_ms(world) + hold_ms(blame) : 0;
 	blame->number = ++blame->claims;
+	blame->held_ms = is_recovered ? hold_ms(blame) : 0;
+	blame->held_until_ms =
+	    blame->held_ms > 0 ? redis_clock_ms(world) + blame->held_ms : 0;
 	blame->rests = false;
 	attempts = attempts_of(world, run);
 	if (number(attempts) != blame->claims)
@@ -135,7 +144,7 @@ blame_counted(
 	blame->rests = blame->claims < blame->number;
 	if (blame->held_until_ms != 0)
 		blame->held_until_ms =
-		    blame->rests ? 1 : redis_clock_ms(world) + hold_ms(blame);
+		    blame->rests ? 1 : redis_clock_ms(world) + blame->held_ms;
 }
 
 void

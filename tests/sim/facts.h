@@ -60,7 +60,7 @@ struct blame_fact {
 	uint64_t taken[BLAME_TAKEN]; /* epochs of claims that counted when another came */
 	unsigned taken_count, lost;  /* of them, to be taken off by the next claim */
 	unsigned slow;
-	uint64_t held_until_ms; /* 0: nobody holds it */
+	uint64_t held_ms, held_until_ms; /* 0: nobody holds it */
 };
 
 struct run_fact {

@@ -208,6 +208,74 @@ START_TEST(who_comes_back_was_not_taken_down)
 }
 END_TEST
 
+/* A piece of a copy of another thread, as store_fill sends it. */
+static enum store_status
+fill(const char *owner, const struct store_claim *claim)
+{
+	const struct value *reply =
+	    trial_ask("FCALL", "fl_fill", "1", store_thread_key(trial.arena, "t"),
+		store_prefix(trial.arena, store_shard("t")), owner,
+		arena_printf(trial.arena, "%llu", (unsigned long long)claim->epoch),
+		claim->run, "m", "0", "", "message");
+
+	return strcmp(redis_reply_text(value_at(reply, 0)), "FENCED") == 0 ? STORE_FENCED
+									   : STORE_FAILED;
+}
+
+/* Whatever who has lost it asks, he lives: by commit, outcome, copy, what he says of his claims, giving back. */
+static enum store_status
+ask_by(struct store *store, const struct store_claim *claim, int what)
+{
+	const struct store_hold hold = hold_of(claim);
+
+	switch (what) {
+	case 0:
+		return trial_commit(store, claim, "c", "running");
+	case 1:
+		return trial_results(store, claim);
+	case 2:
+		return fill(store == trial.a ? TRIAL_A : TRIAL_B, claim);
+	case 3:
+		return store_attempts(store, trial.arena, &hold, 1, 0);
+	default:
+		return store_release(store, trial.arena, &hold, NULL);
+	}
+}
+#define WAYS 5
+
+static void
+play_way(int what)
+{
+	struct store_claim claim, lost;
+	unsigned i;
+
+	trial_submit("t", "r");
+	trial_claim(trial.a, "t", NOT_LONG, &claim);
+	for (i = 0; i < 2 * OWNERS; i++) {
+		lost = claim;
+		trial_claim(i % 2 == 0 ? trial.b : trial.a, "t", NOT_LONG, &claim);
+		ck_assert_uint_eq(claim.attempts, 2);
+		ck_assert_int_eq(
+		    ask_by(i % 2 == 0 ? trial.a : trial.b, &lost, what), STORE_FENCED);
+	}
+	check_alive();
+}
+
+static int way;
+
+static void
+play_ways(void)
+{
+	play_way(way);
+}
+
+START_TEST(who_asks_for_what_he_has_lost_lives)
+{
+	way = _i;
+	trial_play(play_ways);
+}
+END_TEST
+
 /* By a commit, by an outcome, by what it has to say of its claims; whichever is the first. */
 static void
 play_once(void)
@@ -269,88 +337,33 @@ START_TEST(who_comes_back_late_changes_nothing)
 }
 END_TEST
 
-static bool
-may_claim(struct store *store)
+/* Somebody has written into its record by hand. */
+static void
+play_damaged(void)
 {
-	const struct value *threads = NULL;
-	struct store_claim claim;
-
-	ck_assert_int_eq(
-	    store_sweep(store, trial.arena, store_shard("t"), 10, &threads), STORE_OK);
-	if (value_size(threads) != 0)
-		return true;
-	ck_assert_int_eq(store_claim(store, trial.arena, "t", LONG, &claim), STORE_BUSY);
-	return false;
-}
-
-/* a has lost the run by time, and claims it again; then its lease is gone. */
-static struct store_claim
-take_back(void)
-{
-	struct store_claim first, claim;
-	struct store_renewed renewed;
+	static const char *const names[] = { "lost", "slow", "taken" };
+	struct store_claim claim, lost;
+	unsigned i;
 
 	trial_submit("t", "r");
-	trial_claim(trial.a, "t", NOT_LONG, &first);
+	trial_claim(trial.a, "t", NOT_LONG, &claim);
+	for (i = 0; i < sizeof names / sizeof *names; i++) {
+		lost = claim;
+		trial_claim(trial.b, "t", NOT_LONG, &claim);
+		trial_hset("r:r", names[i], "x");
+		ck_assert_int_eq(trial_results(trial.a, &lost), STORE_FENCED);
+		trial_claim(trial.a, "t", NOT_LONG, &claim);
+	}
+	trial_hset("t:t", "hold", "x");
+	trial_hset("t:t", "attempts", "x");
+	lost = claim;
+	ck_assert_int_eq(ask_by(trial.a, &lost, 3), STORE_OK);
 	trial_claim(trial.b, "t", NOT_LONG, &claim);
-	ck_assert_int_eq(trial_results(trial.a, &first), STORE_FENCED);
-	trial_claim(trial.a, "t", LONG, &claim);
-	ck_assert_int_eq(
-	    store_renew(trial.a, trial.arena, store_shard("t"), 0, &renewed), STORE_OK);
-	return claim;
 }
 
-/* The score in `due` is the end of a lease that was given up: here it is over. */
-static void
-pass_lease(void)
+START_TEST(what_is_damaged_blames_nobody)
 {
-	trial_zadd("due", "1", "t");
-}
-
-static void
-play_hold(void)
-{
-	struct store_claim claim = take_back();
-	struct store_hold hold = hold_of(&claim);
-
-	pass_lease();
-	ck_assert(!may_claim(trial.b));
-	/* It rests: what it could come to an end with it has. */
-	ck_assert_int_eq(store_attempts(trial.a, trial.arena, &hold, 1, 0), STORE_OK);
-	ck_assert(may_claim(trial.b));
-	ck_assert_int_eq(
-	    store_attempts(trial.a, trial.arena, &hold, claim.attempts, 1), STORE_OK);
-	ck_assert(!may_claim(trial.b));
-	ck_assert_int_eq(trial_results(trial.a, &claim), STORE_OK);
-	ck_assert(may_claim(trial.b));
-}
-
-START_TEST(who_takes_over_what_was_lost_by_time_holds_it_without_a_lease)
-{
-	trial_play(play_hold);
-}
-END_TEST
-
-static void
-play_hold_given_back(void)
-{
-	struct store_claim claim = take_back();
-	struct store_hold hold = hold_of(&claim);
-
-	ck_assert_int_eq(store_release(trial.a, trial.arena, &hold, NULL), STORE_OK);
-	trial_claim(trial.b, "t", NOT_LONG, &claim);
-	/* Another run of the thread is held by nobody. */
-	ck_assert_int_eq(trial_commit(trial.b, &claim, "c", "success"), STORE_OK);
-	trial_submit("t", "r2");
-	trial_claim(trial.b, "t", NOT_LONG, &claim);
-	ck_assert_str_eq(claim.run, "r2");
-	trial_claim(trial.a, "t", LONG, &claim);
-	ck_assert_uint_eq(claim.attempts, 2);
-}
-
-START_TEST(what_is_given_back_is_held_by_nobody)
-{
-	trial_play(play_hold_given_back);
+	trial_play(play_damaged);
 }
 END_TEST
 
@@ -367,10 +380,9 @@ tcase_store_blame(void)
 	tcase_add_test(tcase, what_is_counted_behind_progress_is_not);
 	tcase_add_test(tcase, who_ended_late_is_known_until_there_is_progress);
 	tcase_add_test(tcase, who_comes_back_was_not_taken_down);
+	tcase_add_loop_test(tcase, who_asks_for_what_he_has_lost_lives, 0, WAYS);
 	tcase_add_test(tcase, who_comes_back_is_heard_once);
 	tcase_add_test(tcase, who_comes_back_late_changes_nothing);
-	tcase_add_test(
-	    tcase, who_takes_over_what_was_lost_by_time_holds_it_without_a_lease);
-	tcase_add_test(tcase, what_is_given_back_is_held_by_nobody);
+	tcase_add_test(tcase, what_is_damaged_blames_nobody);
 	return tcase;
 }
