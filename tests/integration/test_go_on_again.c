@@ -1,7 +1,5 @@
 /* Who goes on behind a failure, when it fails again, was taken over, or something of it is deleted meanwhile. */
 #include <check.h>
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +7,7 @@
 #include "ask_bench.h"
 #include "bounds.h"
 #include "fault.h"
+#include "fleet_up.h"
 #include "json.h"
 #include "redis.h"
 #include "store_runs.h"
@@ -301,8 +300,7 @@ play_resists(struct scene *scene)
 				     value_get_int(record, "started", 0),
 		    (int64_t)CANCEL_WAIT_MS);
 	} else {
-		ck_assert_int_eq(kill(ask_pid_of(scene, "resist"), 0), -1);
-		ck_assert_int_eq(errno, ESRCH);
+		ck_assert(process_is_gone(ask_pid_of(scene, "resist")));
 	}
 	unlink(scene->broken);
 	unlink(scene->hold);

@@ -58,8 +58,7 @@ static const char tools[] =
     "  read -r _ _ _ starter _ </proc/$PPID/stat\n"
     "  read -r _ _ _ worker _ </proc/$starter/stat\n"
     "  echo \"note $FLOTILLA_IDEMPOTENCY_KEY $worker\" >> %s\n"
-    "  await-file gone %s\n"
-    "  echo noted\n"
+    "  exec await-file gone %s 0 noted\n"
     "---\n"
     "name: pay\n"
     "description: pays when a human says so\n"
@@ -71,8 +70,7 @@ static const char tools[] =
     "  read -r _ _ _ starter _ </proc/$PPID/stat\n"
     "  read -r _ _ _ worker _ </proc/$starter/stat\n"
     "  echo \"pay $FLOTILLA_IDEMPOTENCY_KEY $worker\" >> %s\n"
-    "  await-file gone %s\n"
-    "  echo \"$FLOTILLA_ANSWERS\"\n";
+    "  exec await-file gone %s 0 \"$FLOTILLA_ANSWERS\"\n";
 
 static const struct kind *
 kind_of(unsigned number)

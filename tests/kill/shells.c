@@ -62,8 +62,7 @@ static const char tool[] =
     "  read -r _ _ _ starter _ </proc/$PPID/stat\n"
     "  read -r _ _ _ worker _ </proc/$starter/stat\n"
     "  echo \"calculated $FLOTILLA_IDEMPOTENCY_KEY $worker\" >> %s\n"
-    "  await-file gone %s\n"
-    "  echo 42\n";
+    "  exec await-file gone %s 0 42\n";
 
 /* --- the fleet ------------------------------------------------------------------------- */
 

@@ -46,9 +46,7 @@ static const char tool_text[] =
     "  read -r _ _ _ starter _ </proc/$PPID/stat\n"
     "  read -r _ _ _ worker _ </proc/$starter/stat\n"
     "  echo \"$FLOTILLA_IDEMPOTENCY_KEY $worker\" >> %s\n"
-    "  await-file there %s\n"
-    "  sleep \"$ARG_SECONDS\"\n"
-    "  echo \"noted $ARG_TEXT\"\n";
+    "  exec await-file there %s \"$ARG_SECONDS\" \"noted $ARG_TEXT\"\n";
 
 const char *
 storm_run(struct storm *storm, unsigned number)
