@@ -329,6 +329,10 @@ enum store_status store_open_thread(struct store *store, struct arena *arena,
 enum store_status store_note_thread(struct store *store, struct arena *arena,
     const char *thread, const struct value *metadata, const char *ttl);
 
+/* How long a thread is kept, "ms action", in arena, NULL: nothing was said; and until when, in ms since 1970, 0: for ever. */
+enum store_status store_thread_ttl(struct store *store, struct arena *arena,
+    const char *thread, const char **ttl_r, uint64_t *until_ms_r);
+
 /* Deletes the shard's threads whose time is over; threads_r: [thread], limit at most, that are to be
  * pruned instead. usual: the ttl, "ms action", of threads that were opened without; NULL: for ever. */
 enum store_status store_expire(struct store *store, struct arena *arena, unsigned shard,

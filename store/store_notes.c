@@ -276,3 +276,37 @@ store_last_checkpoint(struct store *store, struct arena *arena, const char *thre
 	return status == STORE_OK && !value_is(*checkpoint_r, VALUE_MAP) ? STORE_NONE
 									 : status;
 }
+
+/* The text of a field or a score, or NULL. */
+static enum store_status
+read_text(struct store *store, struct arena *arena, const char *verb, const char *key,
+    const char *name, const char **text_r)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, verb);
+	command_text(&command, key);
+	command_text(&command, name);
+	status = store_read(store, &command, &reply);
+	*text_r = status == STORE_OK ? redis_reply_text(reply) : NULL;
+	return status;
+}
+
+enum store_status
+store_thread_ttl(struct store *store, struct arena *arena, const char *thread,
+    const char **ttl_r, uint64_t *until_ms_r)
+{
+	const char *until = NULL;
+	enum store_status status = read_text(
+	    store, arena, "HGET", store_thread_key(arena, thread), "ttl", ttl_r);
+
+	if (status == STORE_OK)
+		status = read_text(store, arena, "ZSCORE",
+		    arena_printf(
+			arena, "%sttl", store_prefix(arena, store_shard(thread))),
+		    thread, &until);
+	*until_ms_r = until != NULL ? strtoull(until, NULL, 10) : 0;
+	return status;
+}

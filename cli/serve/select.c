@@ -30,9 +30,8 @@ is_known(const char *known, const char *name, size_t size)
 	return false;
 }
 
-/* The query's, with commas between. */
-static const struct value *
-split(struct arena *arena, const char *text)
+const struct value *
+select_split(struct arena *arena, const char *text)
 {
 	struct value_list names = { .arena = arena };
 	size_t size;
@@ -48,8 +47,8 @@ bool
 select_read(struct call *call, const char *known, const struct value **fields_r)
 {
 	const char *query = call_list(call, "select");
-	const struct value *fields =
-	    query != NULL ? split(call->arena, query) : value_get(call->body, "select");
+	const struct value *fields = query != NULL ? select_split(call->arena, query)
+						   : value_get(call->body, "select");
 	size_t i;
 
 	*fields_r = fields;

@@ -56,4 +56,7 @@ bool select_order_read(
 /* Tells in the answer's head how many there are, and, but for 0, with which offset the next are asked for. */
 void select_pages(struct call *call, uint64_t total, uint64_t next);
 
+/* The names of a list of the query (call_list), in arena. */
+const struct value *select_split(struct arena *arena, const char *text);
+
 #endif

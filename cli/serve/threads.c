@@ -18,7 +18,48 @@
 #include "thread_update.h"
 #include "wire.h"
 
+#define MINUTE_MS 60000.0
+
 /* --- one ---------------------------------------------------------------------------------- */
+
+/* Whether the query wants that shown, too. */
+static bool
+is_included(struct call *call, const char *what)
+{
+	const char *text = call_list(call, "include");
+	const struct value *names;
+	size_t i;
+
+	if (text == NULL)
+		return false;
+	names = select_split(call->arena, text);
+	for (i = 0; i < value_size(names); i++)
+		if (value_text_is(value_at(names, i), what))
+			return true;
+	return false;
+}
+
+/* A thread as it is shown, with how long it is kept, if it is not for ever. NULL after answering. */
+static const struct value *
+with_ttl(struct call *call, const char *name, const struct value *shown)
+{
+	struct arena *arena = call->arena;
+	const char *ttl, *action;
+	uint64_t until_ms;
+	enum store_status status =
+	    store_thread_ttl(api_store(call->api), arena, name, &ttl, &until_ms);
+
+	if (status != STORE_OK) {
+		reply_failed(call, status, "such thread");
+		return NULL;
+	}
+	if (ttl == NULL || until_ms == 0 || (action = strchr(ttl, ' ')) == NULL)
+		return shown;
+	return value_map_with(arena, shown, "ttl",
+	    value_map(arena, "strategy", value_str(arena, action + 1), "ttl_minutes",
+		value_float(arena, strtod(ttl, NULL) / MINUTE_MS), "expires_at",
+		shape_time(arena, (int64_t)until_ms), NULL));
+}
 
 /* A thread as it is shown; NULL after answering. */
 static const struct value *
@@ -35,11 +76,12 @@ describe(struct call *call, const char *name)
 	}
 	if (status == STORE_OK)
 		status = store_last_checkpoint(store, call->arena, name, &last);
-	if (status == STORE_OK || status == STORE_NONE)
-		return shape_thread(
-		    call->arena, thread, last, last != NULL ? values : NULL);
-	reply_failed(call, status, "such thread");
-	return NULL;
+	if (status != STORE_OK && status != STORE_NONE) {
+		reply_failed(call, status, "such thread");
+		return NULL;
+	}
+	values = shape_thread(call->arena, thread, last, last != NULL ? values : NULL);
+	return is_included(call, "ttl") ? with_ttl(call, name, values) : values;
 }
 
 static void

@@ -15,6 +15,30 @@ static struct fleet_up *const fleet = &serve_bench.fleet;
 
 /* --- threads ------------------------------------------------------------------------------ */
 
+START_TEST(a_thread_says_how_long_it_is_kept)
+{
+	const struct value *thread = serve_post(
+	    "/threads", "{'ttl': {'ttl': 90, 'strategy': 'keep_latest'}}", 200);
+	const char *path = serve_text("/threads/%s", value_get_text(thread, "thread_id"));
+	const struct value *ttl =
+	    value_get(serve_get(serve_text("%s?include=ttl", path), 200), "ttl");
+
+	ck_assert_str_eq(value_get_text(ttl, "strategy"), "keep_latest");
+	ck_assert_double_eq(value_number(value_get(ttl, "ttl_minutes"), 0), 90);
+	ck_assert_int_gt(strcmp(value_get_text(ttl, "expires_at"),
+			     value_get_text(thread, "created_at")),
+	    0);
+	ck_assert(value_equal(
+	    value_get(serve_get(serve_text("%s?include=%%5B%%22ttl%%22%%5D", path), 200),
+		"ttl"),
+	    ttl));
+	ck_assert(!value_has(serve_get(path, 200), "ttl"));
+	ck_assert(!value_has(
+	    serve_get(serve_text("/threads/%s?include=ttl", serve_thread()), 200),
+	    "ttl"));
+}
+END_TEST
+
 START_TEST(a_thread_is_made_changed_found_and_deleted)
 {
 	int64_t count = serve_thread_count();
@@ -430,6 +454,7 @@ tcase_serve_threads(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_unchecked_fixture(tcase, serve_open, serve_close);
 	tcase_add_test(tcase, a_thread_is_made_changed_found_and_deleted);
+	tcase_add_test(tcase, a_thread_says_how_long_it_is_kept);
 	tcase_add_test(tcase, a_thread_is_made_once);
 	tcase_add_test(tcase, a_thread_is_there_before_its_run_is_due);
 	tcase_add_test(tcase, threads_are_found_by_what_they_are);
