@@ -3,14 +3,14 @@
 -- QUARANTINE_AFTER ends it. Each is taken for a death of its owner, but for those of who says that he rested or gave the run
 -- back (fl_attempts, fl_release), and of who comes back when another has the run: he lives, and has lost it by time alone.
 -- A turn of his took longer than his lease, or he was stopped, or cut off from Redis. A run that is so slow with one owner is
--- so with the next. So who takes over what was lost like that *holds* it for a while, with a lease or without one, each time
--- twice as long: else it went round between owners who live, and none came to an end with it.
+-- so with the next. So who takes over what was lost like that *holds* it from its claim on, with a lease or without one, each time
+-- for twice as long: else it went round between owners who live, and none came to an end with it.
 
 local QUARANTINE_AFTER = 5
 local HOLD_DOUBLES = 4 -- times at most
--- So many leases the last one holds it before it is said that all were taken down, longer than a watchdog lets a turn take
--- (STUCK_MS of proto/bounds.h, and a tenth): whoever lives is heard by then.
-local HOLD_LAST = 11
+-- So many leases, from its claim, the last one holds it before it is said that all were taken down: longer than a watchdog lets a
+-- turn take (STUCK_MS of proto/bounds.h, and a tenth) that has its processor. Who lives is heard by then, as a rule.
+local HOLD_LAST = 12
 
 local TAKEN_BYTES_MAX = 200 -- some ten epochs
 

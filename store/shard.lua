@@ -3,7 +3,7 @@
 -- done.
 
 local SWEEP_ROUNDS = 10
-local HELD_LOOK = 500 -- ms until a thread is looked at again that is held without a lease
+local HELD_LOOK = 500 -- ms until a thread is looked at again that is held without a lease, by whoever looks first
 local SWEEP_AT_ONCE = 100 -- threads of a round, or as many as are wanted, if more
 
 -- Queues a delayed run that is due. Fails where it, or what its thread needs, is damaged.

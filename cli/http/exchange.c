@@ -199,6 +199,7 @@ void
 request_leave(struct request *request)
 {
 	request->connection = NULL;
+	request->is_gone = request->is_gone || request->response == NULL;
 	unwatch_visitor(request);
 	if (request->fiber != NULL)
 		fiber_cancel(request->fiber);
@@ -458,7 +459,7 @@ exchange_is_gone(const struct exchange *exchange)
 
 	if (is_head(exchange))
 		return false; /* it has what it wanted */
-	return request->connection == NULL ||
+	return request->connection == NULL || request->is_gone ||
 	       (request->watch != NULL &&
 		   !uv_is_active((const uv_handle_t *)request->watch));
 }

@@ -228,8 +228,10 @@ cut_gone(struct http_server *server)
 	TAILQ_FOREACH(request, &server->requests, link)
 		if (request->fiber != NULL && request->connection != NULL &&
 		    request->watch == NULL && now > request->begun_ms + GONE_MS &&
-		    has_hung_up(request->visitor))
+		    has_hung_up(request->visitor)) {
+			request->is_gone = !exchange_is_answered(&request->exchange);
 			fiber_cancel(request->fiber);
+		}
 }
 
 /* Behind the last connection may come one that has waited in the kernel for want of room: it is seen by

@@ -35,9 +35,11 @@ struct exchange {
 	size_t body_size;
 };
 
+#define HTTP_DONE_PATH_BYTES 512u
+
 /* A request that is over: its answer was taken, or who asked is gone. */
 struct http_done {
-	const char *method, *path; /* as the exchange's */
+	const char *method, *path; /* as the exchange's, but for what is very long */
 	unsigned kind;             /* exchange_is_of's; 0 */
 	void *whose;               /* exchange_counts_for's; NULL */
 	unsigned status;           /* 0: there was no answer before who asked was gone */
@@ -56,7 +58,7 @@ struct http_server_options {
 	void (*on_head)(void *arg, struct exchange *exchange);
 	/* On a fiber. One that returns without an answer has said 500. */
 	void (*on_request)(void *arg, struct exchange *exchange);
-	/* On the loop's stack: a request that counted for whose (exchange_counts_for) has ended. NULL: none does. */
+	/* On the loop's stack, or its fiber's when who asked went first; must not wait: a request that counted for whose (exchange_counts_for) has ended. NULL: none does. */
 	void (*on_end)(void *arg, void *whose);
 	/* The same, of each request, before that. NULL: nobody wants to know. */
 	void (*on_done)(void *arg, const struct http_done *done);

@@ -51,6 +51,7 @@ struct request {
 	uint64_t came_ms;
 	uint64_t sent; /* bytes of the answer, of a stream or a large one */
 	bool is_whole;
+	bool is_gone; /* who asked was, before there was an answer */
 };
 
 struct http_server {

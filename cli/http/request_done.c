@@ -5,14 +5,27 @@
 #include "http_server_private.h"
 #include "memory.h"
 
+#define METHOD_BYTES 32u
+
+/* No more than that of what may be long, for streams are many. */
+static char *
+first_bytes(const char *text, size_t most)
+{
+	size_t size = strnlen(text, most);
+	char *copy = xcalloc(1, size + 1);
+
+	memcpy(copy, text, size);
+	return copy;
+}
+
 void
 request_keep(struct request *request)
 {
 	if (request->server->options.on_done == NULL)
 		return;
 	request->came_ms = loop_now_ms(request->server->loop);
-	request->method = xstrdup(request->exchange.method);
-	request->path = xstrdup(request->exchange.path);
+	request->method = first_bytes(request->exchange.method, METHOD_BYTES);
+	request->path = first_bytes(request->exchange.path, HTTP_DONE_PATH_BYTES);
 }
 
 /* Of an answer in one piece it is not seen how much was taken. */
@@ -38,7 +51,8 @@ request_tell_done(struct request *request)
 		.path = request->path,
 		.kind = request->kind,
 		.whose = request->whose,
-		.status = request->response != NULL ? request->status : 0,
+		.status =
+		    request->is_gone || request->response == NULL ? 0 : request->status,
 		.ms = loop_now_ms(server->loop) - request->came_ms,
 		.bytes = bytes_of(request),
 		.is_whole = request->is_whole });

@@ -122,12 +122,14 @@ void
 call_run_join(struct call *call)
 {
 	struct run_begun begun = { 0 };
+	const struct value *record = runs_find(call);
 
-	if (runs_find(call) == NULL)
+	if (record == NULL)
 		return;
 	begun.thread = call->params[0];
 	begun.run = call->params[1];
 	begun.body.cancels_on_disconnect = call_flag(call, "cancel_on_disconnect");
 	begun.feed = feed_new(call->api, begun.thread, begun.run, 0, FEED_END);
+	feed_since(begun.feed, value_get_int(record, "created", 0));
 	wait_for(call, &begun);
 }

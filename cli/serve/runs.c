@@ -93,7 +93,8 @@ find_place(struct call *call, const struct value *body, struct run_place *place_
 /* Whether the run of a request with a key is there already. Returns false after answering: it is another one, or Redis
  * has not said. */
 static bool
-look_back(struct call *call, const struct run_place *place, bool *is_there_r)
+look_back(
+    struct call *call, const struct run_place *place, struct feed *feed, bool *is_there_r)
 {
 	const struct value *record = NULL;
 	enum store_status status;
@@ -104,6 +105,8 @@ look_back(struct call *call, const struct run_place *place, bool *is_there_r)
 	status = store_run_brief(
 	    api_store(call->api), call->arena, place->thread, place->run, &record);
 	*is_there_r = status == STORE_OK;
+	if (*is_there_r)
+		feed_since(feed, value_get_int(record, "created", 0));
 	if (*is_there_r)
 		return once_is_same(call, record, place->fingerprint);
 	if (status != STORE_NONE)
@@ -118,11 +121,11 @@ submit(struct call *call, const struct run_place *place, struct run_begun *begun
 {
 	bool is_there;
 
-	if (!look_back(call, place, &is_there) ||
+	if (!look_back(call, place, begun->feed, &is_there) ||
 	    (!is_there && !entry_add(call, begun->body.fields, begun->feed)))
 		return false;
 	if (entry_was_taken(call, begun->feed))
-		return is_there || look_back(call, place, &is_there);
+		return is_there || look_back(call, place, begun->feed, &is_there);
 	if (!is_there)
 		runs_leave(call, begun, false); /* who asked may have left already */
 	return false;
@@ -409,6 +412,7 @@ call_run_cancel(struct call *call)
 	}
 	feed = feed_new(call->api, call->params[0], call->params[1],
 	    (uint64_t)value_get_int(record, "events", 0), FEED_END);
+	feed_since(feed, value_get_int(record, "created", 0));
 	last = feed_end(feed, call->arena, ENTRY_TAKEN_MS, NULL, NULL);
 	if (last != NULL || feed_status(feed) == STORE_NONE)
 		reply_nothing(call);

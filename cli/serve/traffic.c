@@ -64,16 +64,28 @@ traffic_destroy(struct traffic **traffic_p)
 
 /* --- the log ------------------------------------------------------------------------------ */
 
-/* A path as it may stand in a line. */
+/* Text of a client's as it may stand in a line: what is no plain character as in a URL. */
 static const char *
-shown(struct arena *arena, const char *path)
+shown(struct arena *arena, const char *text)
 {
-	char *text = arena_copy(arena, path, strnlen(path, PATH_SHOWN_MAX)), *at;
+	static const char digits[] = "0123456789ABCDEF";
+	size_t size = strnlen(text, PATH_SHOWN_MAX), i;
+	char *line = arena_alloc(arena, 3 * size + sizeof "..."), *end = line;
 
-	for (at = text; *at != '\0'; at++)
-		if ((unsigned char)*at <= ' ' || *at == '\x7f')
-			*at = *at == HTTP_NAMED_SLASH ? '/' : '?';
-	return text;
+	for (i = 0; i < size; i++) {
+		bool is_slash = text[i] == HTTP_NAMED_SLASH;
+		unsigned char byte = is_slash ? '/' : (unsigned char)text[i];
+
+		if (byte > ' ' && byte < 0x7f && byte != '%' && !is_slash) {
+			*end++ = text[i];
+			continue;
+		}
+		*end++ = '%';
+		*end++ = digits[byte >> 4];
+		*end++ = digits[byte & 15];
+	}
+	*stpcpy(end, text[size] == '\0' ? "" : "...") = '\0';
+	return line;
 }
 
 static void

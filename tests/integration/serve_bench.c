@@ -1,5 +1,6 @@
 #include "serve_bench.h"
 
+#include <arpa/inet.h>
 #include <check.h>
 #include <curl/curl.h>
 #include <signal.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "../../cli/command.h"
@@ -140,6 +142,25 @@ serve_close(void)
 {
 	serve_stop(&serve_bench.server);
 	fleet_up_stop(&serve_bench.fleet);
+}
+
+int
+serve_dial(const char *url, const char *head, const char *body)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		.sin_port = htons((uint16_t)atoi(strrchr(url, ':') + 1)),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const char *text = serve_text("%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+				      "%zu\r\n\r\n%s",
+	    head, strlen(body), body);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	/* The kernel takes little for who does not read. */
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &(int){ 4096 }, sizeof(int));
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+	ck_assert_int_eq(
+	    send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+	return fd;
 }
 
 /* --- asking ------------------------------------------------------------------------------ */

@@ -31,6 +31,9 @@ void serve_stop(struct cli_job **server_p);
 /* Returns text with " for ', formatted. */
 const char *serve_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Sends a request by a connection of its own, which takes little that is not read; returns its descriptor. head: "POST /path". */
+int serve_dial(const char *url, const char *head, const char *body);
+
 /* A frame of a stream. */
 struct serve_frame {
 	const char *event, *id, *text;

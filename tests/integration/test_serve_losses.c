@@ -1,6 +1,5 @@
 /* Who goes while `flotilla serve` answers: a client that hangs up, a run that is cancelled, a server, and what dies behind
  * it; nobody is shown a step twice, or misses one. */
-#include <arpa/inet.h>
 #include <check.h>
 #include <poll.h>
 #include <signal.h>
@@ -65,25 +64,6 @@ START_TEST(a_cancelled_run_ends_its_stream)
 }
 END_TEST
 
-static int
-dial(const char *url, const char *head, const char *body)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET,
-		.sin_port = htons((uint16_t)atoi(strrchr(url, ':') + 1)),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	const char *text = serve_text("%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
-				      "%zu\r\n\r\n%s",
-	    head, strlen(body), body);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	/* The kernel takes little for who does not read. */
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &(int){ 4096 }, sizeof(int));
-	ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
-	ck_assert_int_eq(
-	    send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
-	return fd;
-}
-
 /* Reads until text has come; nothing of a stream may come before it but its head. */
 static void
 await(int fd, const char *text)
@@ -105,7 +85,7 @@ await(int fd, const char *text)
 START_TEST(a_run_that_nobody_waits_for_any_more_is_cancelled)
 {
 	const char *id = serve_thread(), *run;
-	int fd = dial(serve_bench.url, serve_text("POST /threads/%s/runs/wait", id),
+	int fd = serve_dial(serve_bench.url, serve_text("POST /threads/%s/runs/wait", id),
 	    "{'assistant_id': 'slow', 'on_disconnect': 'cancel', " HI "}");
 
 	await(fd, "\r\n\r\n");
@@ -140,19 +120,20 @@ START_TEST(a_server_ends_while_it_streams)
 	size_t i;
 
 	url = serve_start(&server, NULL);
-	fds[0] = dial(url, serve_text("GET /threads/%s/runs/%s/stream", id, run), "");
+	fds[0] =
+	    serve_dial(url, serve_text("GET /threads/%s/runs/%s/stream", id, run), "");
 	await(fds[0], "event: metadata");
-	fds[1] = dial(url, serve_text("GET /threads/%s/runs/%s/join", id, run), "");
+	fds[1] = serve_dial(url, serve_text("GET /threads/%s/runs/%s/join", id, run), "");
 	await(fds[1], "\r\n\r\n");
-	fds[2] = dial(url, "POST /runs/stream",
+	fds[2] = serve_dial(url, "POST /runs/stream",
 	    "{'assistant_id': 'slow', 'after_seconds': 600, " HI "}");
 	await(fds[2], "event: metadata");
-	fds[3] = dial(url, "POST /runs/wait",
+	fds[3] = serve_dial(url, "POST /runs/wait",
 	    "{'assistant_id': 'slow', 'after_seconds': 600, " HI "}");
 	await(fds[3], "\r\n\r\n");
-	fds[4] = dial(url, "GET /ok", "");
+	fds[4] = serve_dial(url, "GET /ok", "");
 	await(fds[4], "true"); /* and asks nothing more */
-	fds[5] = dial(
+	fds[5] = serve_dial(
 	    url, serve_text("POST /threads/%s/runs/%s/cancel?wait=1", id, "none"), "");
 	serve_stop(&server);
 	/* Who takes an answer for whole does not come back for the rest. */
@@ -216,7 +197,7 @@ START_TEST(who_reads_nothing_makes_room_for_who_reads)
 	    &server, (const char *const[]){ "--answers-bytes-max", HELD_BYTES, NULL });
 	begun = time(NULL);
 	for (i = 0; i < IDLE_READERS; i++)
-		fds[i] = dial(url, where, "");
+		fds[i] = serve_dial(url, where, "");
 	while (cut == 0 && time(NULL) < begun + IDLE_S) {
 		serve_pause();
 		cut = count_cut(fds, IDLE_READERS);

@@ -1,7 +1,9 @@
 /* What requests of `flotilla serve` came to: the log, and what Prometheus asks. */
 #include <check.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "../../cli/command.h"
 #include "has.h"
@@ -14,23 +16,31 @@ TCase *tcase_serve_traffic(void);
 
 static struct fleet_up *const fleet = &serve_bench.fleet;
 
+/* Waits until it has said where. */
+static const char *
+metrics_of(struct cli_job *server)
+{
+	const char *at;
+
+	while ((at = strstr(cli_out(server), "metrics at ")) == NULL ||
+	       strchr(at, '\n') == NULL)
+		serve_pause();
+	at += strlen("metrics at ");
+	return arena_copy(fleet->arena, at, strcspn(at, "\n"));
+}
+
 static struct cli_job *
 start(const char **url_r, const char **metrics_r)
 {
 	const char *keys = arena_printf(fleet->arena, "%s/serve.keys", fleet->folder);
 	struct cli_job *server;
-	const char *at;
 
 	fleet_up_write(fleet, "serve.keys", KEY " acme\n");
 	ck_assert_int_eq(chmod(keys, 0600), 0);
 	*url_r = serve_start(
 	    &server, (const char *const[]){ "--api-keys", keys, "--log-requests",
 			 "--metrics-listen", "127.0.0.1:0", NULL });
-	while ((at = strstr(cli_out(server), "metrics at ")) == NULL ||
-	       strchr(at, '\n') == NULL)
-		serve_pause();
-	at += strlen("metrics at ");
-	*metrics_r = arena_copy(fleet->arena, at, strcspn(at, "\n"));
+	*metrics_r = metrics_of(server);
 	return server;
 }
 
@@ -90,11 +100,33 @@ START_TEST(requests_are_counted_and_logged)
 	ck_assert_has_not(body, "flotilla_up");
 	body = arena_strdup(fleet->arena, cli_err(server));
 	ck_assert_has(body, "request method=GET path=/ok status=200 ms=");
-	ck_assert_has(body, "request method=GET path=/no?where status=404 ms=");
+	ck_assert_has(body, "request method=GET path=/no%0Awhere status=404 ms=");
 	ck_assert_has(body, "request method=POST path=/runs/wait status=200 ms=");
 	ck_assert_has(body, " tenant=acme cut=1\n");
 	ck_assert_has_not(body, "hush");
 	ck_assert_has_not(body, KEY);
+	serve_stop(&server);
+}
+END_TEST
+
+/* Nobody takes what he submits, and he gives up: that is no fault of the server's. */
+START_TEST(who_gives_up_is_told_apart)
+{
+	const char *metrics, *thread = serve_thread();
+	pid_t hub = fleet_up_pid_of(fleet, "hub");
+	struct cli_job *server;
+	const char *url =
+	    serve_start(&server, (const char *const[]){ "--log-requests",
+				     "--metrics-listen", "127.0.0.1:0", NULL });
+
+	metrics = metrics_of(server);
+	ck_assert_int_gt(hub, 0);
+	ck_assert_int_eq(kill(hub, SIGSTOP), 0);
+	close(serve_dial(url, serve_text("POST /threads/%s/runs", thread),
+	    serve_text("{'assistant_id': 'quick', " HI "}")));
+	wait_for(
+	    metrics, TOTAL "\"POST\",route=\"/threads/{}/runs\",status=\"499\"} 1\n");
+	ck_assert_int_eq(kill(hub, SIGCONT), 0);
 	serve_stop(&server);
 }
 END_TEST
@@ -121,6 +153,7 @@ tcase_serve_traffic(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_unchecked_fixture(tcase, serve_open, serve_close);
 	tcase_add_test(tcase, requests_are_counted_and_logged);
+	tcase_add_test(tcase, who_gives_up_is_told_apart);
 	tcase_add_test(tcase, where_metrics_are_is_looked_at_first);
 	return tcase;
 }

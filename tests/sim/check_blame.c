@@ -7,7 +7,7 @@
 
 #define QUARANTINE_AFTER 5u
 #define HOLD_DOUBLES 4u
-#define HOLD_LAST 11u /* leases */
+#define HOLD_LAST 12u /* leases */
 
 static bool
 answers(const struct reply *reply, const char *word)

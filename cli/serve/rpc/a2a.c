@@ -365,6 +365,7 @@ cancel_task(struct call *call, const struct value *params)
 		return;
 	}
 	feed = feed_new(call->api, task.thread, task.run, 0, FEED_END);
+	feed_since(feed, value_get_int(task.record, "created", 0));
 	feed_end(feed, call->arena, CANCEL_LOOK_MS, NULL, NULL);
 	feed_destroy(&feed);
 	reply(call, 200, response(call, &task, a2a_task));

@@ -24,8 +24,7 @@ struct feed {
 	const char *thread, *run, *entry;
 	struct live_ear *ear;
 	enum feed_what what;
-	struct packet
-	    end;       /* of FEED_END: the run's event `finished`, as it was published */
+	struct packet end; /* of FEED_END: `finished`, as it was published */
 	bool is_known; /* the run was there; of one that an entry begins Redis says it */
 	bool looks_back;     /* for the run's end alone, where it has been seen to be */
 	struct fiber *fiber; /* that waits, or NULL */
@@ -39,6 +38,7 @@ struct feed {
 	uint64_t seen;     /* the last one that was read */
 	uint64_t look_at;  /* when to read again, in loop_now_ms */
 	uint64_t pause_ms; /* until the look behind that */
+	int64_t since_ms;  /* when it was submitted, or before; 0 */
 	enum store_status status;
 };
 
@@ -48,8 +48,8 @@ first_heard(const struct feed *feed)
 	return feed->first < feed->count ? &feed->heard[feed->first] : NULL;
 }
 
-/* The last one is of the log, too. Then the newer number says it for both: numbers take no room, however slow the reader,
- * and are never dropped, since what is published behind them must not come before their events. */
+/* The last one is of the log, too. Then the newer number says it for both: numbers take no room, and are never dropped, since what is
+ * published behind them must not come before their events. */
 static bool
 is_said(struct feed *feed, uint64_t seq)
 {
@@ -189,9 +189,16 @@ void
 feed_expect(struct feed *feed, const char *entry)
 {
 	feed->entry = entry;
+	feed->since_ms = strtoll(entry, NULL, 10);
 	feed->is_known = false;
 	if (feed->what == FEED_END)
 		put_off_look(feed);
+}
+
+void
+feed_since(struct feed *feed, int64_t ms)
+{
+	feed->since_ms = ms;
 }
 
 enum store_status
@@ -263,8 +270,7 @@ has_given(struct feed *feed)
 	return feed->status == STORE_OK && value_size(events) > 0;
 }
 
-/* The run has ended, and its end is not behind what was seen. Of what we have not given Redis has forgotten some (a failover),
- * and has the end in its place. Returns 0, or -1: Redis is gone. */
+/* The run has ended, and its end is not behind what was seen: Redis has forgotten some (a failover). Returns 0, or -1: it is gone. */
 static int
 look_back(struct feed *feed)
 {
@@ -296,8 +302,7 @@ look_at_run(struct feed *feed, bool *has_ended_r)
 	return status == STORE_NONE ? STORE_OK : status;
 }
 
-/* Nothing is behind what was seen. Will anything be? Not of a run that has ended, nor of one that was deleted. Returns 1,
- * 0 or -1. */
+/* Nothing is behind what was seen. Will anything be? Not of a run that has ended, or was deleted. Returns 1, 0 or -1. */
 static int
 goes_on(struct feed *feed)
 {
@@ -309,8 +314,7 @@ goes_on(struct feed *feed)
 	return feed->status != STORE_OK ? -1 : !has_ended;
 }
 
-/* Reads the log, now that there may be more, or it is time to look. Returns 0, or -1: nothing more will come (STORE_NONE),
- * or Redis is gone. */
+/* Reads the log, now that there may be more. Returns 0, or -1: nothing more will come (STORE_NONE), or Redis is gone. */
 static int
 look(struct feed *feed)
 {
@@ -362,8 +366,7 @@ take_event(struct feed *feed, struct arena *arena, const struct heard *heard,
 	return 1;
 }
 
-/* Whether the log has more than what was read of it: it says so, or a step has begun, and what was published of the one before may
- * have been published before we listened. */
+/* Whether the log has more than what was read: it says so, or a step has begun, of whose predecessor we may not have heard. */
 static bool
 is_ahead(struct feed *feed, const struct heard *heard)
 {
@@ -375,18 +378,16 @@ is_ahead(struct feed *feed, const struct heard *heard)
 	return true;
 }
 
-/* What cannot be read was not said, nor what is older than the entry: it is published late, of a run of that name that was deleted
- * since, or clocks differ. The log has what is. */
+/* What cannot be read was not said, nor what is older than the run: of one that was deleted, or clocks differ. The log has what is. */
 static int
 take_end(struct feed *feed, struct arena *arena, const struct value **thing_r)
 {
-	int64_t since_ms = feed->entry != NULL ? strtoll(feed->entry, NULL, 10) : 0;
 	const char *error;
 
 	if (feed->end.size == 0)
 		return 0;
 	if (value_unpack(arena, feed->end.data, feed->end.size, thing_r, &error) == 0 &&
-	    value_get_int(*thing_r, "at", since_ms) >= since_ms)
+	    value_get_int(*thing_r, "at", feed->since_ms) >= feed->since_ms)
 		return 1;
 	packet_release(&feed->end);
 	feed->look_at = 0;

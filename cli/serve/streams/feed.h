@@ -28,6 +28,10 @@ void feed_destroy(struct feed **feed_p);
  * nobody has taken yet. Keeps entry. */
 void feed_expect(struct feed *feed, const char *entry);
 
+/* Of a run that was there already: since when, in ms since 1970 of Redis's clock. An end that is older is not its own, but that of a
+ * run of its name that was deleted, and is published late. */
+void feed_since(struct feed *feed, int64_t ms);
+
 /* Waits for the next thing, for wait_ms at most. Returns 1: *thing_r, in arena, an event as docs/protocol.md has
  * them (stored, if it has `seq`); 0: nothing came; -1: the fiber was cancelled, nothing more will come
  * (the run has ended and all of it was given, or it was deleted: STORE_NONE; of FEED_END the end is given again and again), or Redis is gone for longer than it may
