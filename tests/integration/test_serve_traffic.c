@@ -109,10 +109,10 @@ START_TEST(requests_are_counted_and_logged)
 }
 END_TEST
 
-/* Nobody takes what he submits, and he gives up: that is no fault of the server's. */
+/* Who waits for the end of a run, which cannot come, and gives up: that is no fault of the server's. */
 START_TEST(who_gives_up_is_told_apart)
 {
-	const char *metrics, *thread = serve_thread();
+	const char *metrics, *thread = serve_thread(), *run;
 	pid_t hub = fleet_up_pid_of(fleet, "hub");
 	struct cli_job *server;
 	const char *url =
@@ -120,12 +120,14 @@ START_TEST(who_gives_up_is_told_apart)
 				     "--metrics-listen", "127.0.0.1:0", NULL });
 
 	metrics = metrics_of(server);
+	run = serve_run(thread, "slow", "");
+	serve_run_wait(thread, run, "running");
 	ck_assert_int_gt(hub, 0);
 	ck_assert_int_eq(kill(hub, SIGSTOP), 0);
-	close(serve_dial(url, serve_text("POST /threads/%s/runs", thread),
-	    serve_text("{'assistant_id': 'quick', " HI "}")));
-	wait_for(
-	    metrics, TOTAL "\"POST\",route=\"/threads/{}/runs\",status=\"499\"} 1\n");
+	close(serve_dial(url,
+	    serve_text("POST /threads/%s/runs/%s/cancel?wait=1", thread, run), "{}"));
+	wait_for(metrics,
+	    TOTAL "\"POST\",route=\"/threads/{}/runs/{}/cancel\",status=\"499\"} 1\n");
 	ck_assert_int_eq(kill(hub, SIGCONT), 0);
 	serve_stop(&server);
 }
