@@ -58,7 +58,8 @@ struct http_server_options {
 	void (*on_head)(void *arg, struct exchange *exchange);
 	/* On a fiber. One that returns without an answer has said 500. */
 	void (*on_request)(void *arg, struct exchange *exchange);
-	/* On the loop's stack, or its fiber's when who asked went first; must not wait: a request that counted for whose (exchange_counts_for) has ended. NULL: none does. */
+	/* On the loop's stack, or the request's fiber when who asked went first; must not wait: one that counted for whose
+	 * (exchange_counts_for) has ended. NULL: none does. */
 	void (*on_end)(void *arg, void *whose);
 	/* The same, of each request, before that. NULL: nobody wants to know. */
 	void (*on_done)(void *arg, const struct http_done *done);
