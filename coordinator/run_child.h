@@ -24,6 +24,9 @@ struct child {
 const char *child_run(
     struct arena *arena, const struct run *run, const char *base, size_t number);
 
+/* The id of the call that is told of its first count children; first: what it had before. In arena, or first. */
+const char *child_call_id(struct arena *arena, const char *first, size_t count);
+
 /* How deep run is: how many are above it. */
 uint64_t child_depth_above(const struct run *run);
 /* What a record has of how deep its run is: one more than run. A text, in arena. */

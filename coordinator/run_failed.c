@@ -182,14 +182,28 @@ has_come(const struct run *run, struct arena *arena, const struct effect *effect
 					   value_size(effect->children) + 1));
 }
 
+/* Whether who had run before us has found nothing to go on with, and has sent the call for another child. That one is
+ * known before we wait for anything: a sibling that has failed may end the round at any moment. */
+static bool
+is_given_up(const struct run *run, struct arena *arena, const struct effect *effect)
+{
+	return value_has(run->results,
+	    child_call_id(arena, effect->call.id, value_size(effect->children)));
+}
+
 enum go
 run_children_stand(struct run *run, struct arena *arena, struct effect *effect)
 {
 	const struct value *head = NULL;
 	enum go go;
 
-	if (effect->held == NULL || !value_get_bool(effect->held, "at_work", false) ||
-	    has_come(run, arena, effect))
+	if (effect->held == NULL || !value_get_bool(effect->held, "at_work", false))
+		return GO_ON;
+	if (is_given_up(run, arena, effect)) {
+		effect->held = effect->given = NULL;
+		return GO_ON;
+	}
+	if (has_come(run, arena, effect))
 		return GO_ON;
 	go = find_head(run, arena, effect->held, &head);
 	if (go != GO_ON)

@@ -76,6 +76,12 @@ add_came(struct arena *arena, struct effect *effect, const struct child *child,
 			    CALL_CHILDREN_BYTES_MAX)));
 }
 
+const char *
+child_call_id(struct arena *arena, const char *first, size_t count)
+{
+	return count == 0 ? first : arena_printf(arena, "%s+%zu", first, count);
+}
+
 /* The call that goes on with the children that have ended so far. */
 static void
 set_call(struct arena *arena, struct effect *effect, const struct run_call *first)
@@ -85,7 +91,7 @@ set_call(struct arena *arena, struct effect *effect, const struct run_call *firs
 	effect->call = *first;
 	if (count == 0)
 		return;
-	effect->call.id = arena_printf(arena, "%s+%zu", first->id, count);
+	effect->call.id = child_call_id(arena, first->id, count);
 	effect->call.key = first->key != NULL ? first->key : first->id;
 	effect->call.request =
 	    value_map_with(arena, first->request, "children", effect->children);

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "chat.h"
+#include "fault.h"
 #include "json.h"
+#include "redis.h"
 
 #define WAIT_MS 60000u
 
@@ -230,6 +232,19 @@ ask_check_status(struct scene *scene, const struct value *record, const char *st
 }
 
 void
+ask_check_end(struct scene *scene, const char *run, const char *status)
+{
+	ask_check_status(scene, ask_wait_end(scene, run, "t"), status);
+}
+
+void
+ask_go_on(struct scene *scene, const char *agent, const char *run, const char *status)
+{
+	ask_submit(scene, agent, run, "t", "resume", "null");
+	ask_check_end(scene, run, status);
+}
+
+void
 ask_check_refused(struct scene *scene, const char *agent, const char *run,
     const char *thread, const char *answer, const char *says)
 {
@@ -296,6 +311,15 @@ ask_lines_of(const struct scene *scene, const char *what)
 	return lines;
 }
 
+void
+ask_check_lines(struct scene *scene, const char *what, size_t count)
+{
+	struct lines lines = ask_lines_of(scene, what);
+
+	ck_assert_msg(lines.count == count && lines.same_key, "%zu of '%s'%s",
+	    lines.count, what, lines.same_key ? "" : ", with other keys");
+}
+
 pid_t
 ask_pid_of(const struct scene *scene, const char *what)
 {
@@ -334,4 +358,35 @@ ask_wait_lines(struct scene *scene, const char *what, size_t count)
 
 	ck_assert_msg(client_wait(scene->client, are_written, &awaited, WAIT_MS),
 	    "no %zu of %s", count, what);
+}
+
+void
+ask_put(const char *path)
+{
+	FILE *file = fopen(path, "we");
+
+	ck_assert_ptr_nonnull(file);
+	fclose(file);
+}
+
+void
+ask_store_failure(struct scene *scene, const char *run, const char *call)
+{
+	struct arena *arena = scene->arena;
+	const char *key =
+	    arena_printf(arena, "%sr:%s:w", store_prefix(arena, store_shard("t")), run);
+	struct packet packet = { 0 };
+	const struct value *reply;
+
+	value_pack(&packet,
+	    value_map(arena, "fault",
+		fault_to_value(arena, fault_new(arena, "ValueError", "it is broken")),
+		NULL));
+	ck_assert_int_eq(
+	    redis_call(scene->client->redis, arena, WAIT_MS,
+		(const struct redis_arg[]){ { "HSET", 4 }, { key, strlen(key) },
+		    { call, strlen(call) }, { packet.data, packet.size } },
+		4, &reply),
+	    REDIS_OK);
+	packet_release(&packet);
 }

@@ -47,6 +47,11 @@ const struct value *ask_run(struct scene *scene, const char *agent, const char *
 
 void ask_check_status(
     struct scene *scene, const struct value *record, const char *status);
+/* Of a run of thread t, when it has ended. */
+void ask_check_end(struct scene *scene, const char *run, const char *status);
+/* Has t gone on with where it stands. */
+void ask_go_on(
+    struct scene *scene, const char *agent, const char *run, const char *status);
 /* A resume that is refused, and leaves the pause as it is. */
 void ask_check_refused(struct scene *scene, const char *agent, const char *run,
     const char *thread, const char *answer, const char *says);
@@ -64,9 +69,16 @@ struct lines {
 	bool same_key;
 };
 struct lines ask_lines_of(const struct scene *scene, const char *what);
+/* There are so many, and where that is more than one they are the same: the key is kept. */
+void ask_check_lines(struct scene *scene, const char *what, size_t count);
 /* The process whose id stands behind what in the first of them. */
 pid_t ask_pid_of(const struct scene *scene, const char *what);
 /* Waits until there are so many. */
 void ask_wait_lines(struct scene *scene, const char *what, size_t count);
+
+/* Has that file there: hold, wait or broken. */
+void ask_put(const char *path);
+/* As a coordinator of t's run would have, had it not died: the call of that id has failed. */
+void ask_store_failure(struct scene *scene, const char *run, const char *call);
 
 #endif

@@ -68,15 +68,6 @@ static const char leading[] = AGENT("helps", "tools: [note, break]\n",
 
 /* --- what is there, what is done ------------------------------------------------------ */
 
-static void
-put(const char *path)
-{
-	FILE *file = fopen(path, "we");
-
-	ck_assert_ptr_nonnull(file);
-	fclose(file);
-}
-
 /* Whether an outcome of r1's round is stored. */
 static bool
 is_stored(void *arg)
@@ -94,21 +85,12 @@ is_stored(void *arg)
 	return there;
 }
 
-static void
-check_lines(struct scene *scene, const char *what, size_t count)
-{
-	struct lines lines = ask_lines_of(scene, what);
-
-	ck_assert_msg(lines.count == count && lines.same_key, "%zu of '%s'%s",
-	    lines.count, what, lines.same_key ? "" : ", with other keys");
-}
-
 /* Has r1 fail of its call of break, behind what is ready when happened is. */
 static void
 fail_behind(struct scene *scene, const char *agent, const char *line)
 {
-	put(scene->wait);
-	put(scene->broken);
+	ask_put(scene->wait);
+	ask_put(scene->broken);
 	ask_submit(scene, agent, "r1", "t", "input", "\"hi\"");
 	ask_wait_lines(scene, "break", 1);
 	if (line != NULL)
@@ -157,8 +139,8 @@ play_siblings(struct scene *scene)
 	ask_restart_everything(scene);
 	check_retry(retry(scene, "r1", "--run-id", "r2"), 0, "r2");
 	end_well(scene, "a=noted;b=mended;");
-	check_lines(scene, "once", 1);
-	check_lines(scene, "break", 2);
+	ask_check_lines(scene, "once", 1);
+	ask_check_lines(scene, "break", 2);
 	check_retry(retry(scene, "r1", NULL, NULL), 1, "retried already, as r2");
 	check_retry(retry(scene, "r2", NULL, NULL), 1, "does not stand where it failed");
 	/* Nothing is left to go on with. */
@@ -179,7 +161,7 @@ static void
 play_again(struct scene *scene)
 {
 	fail_behind(scene, "breaks", NULL);
-	put(scene->broken);
+	ask_put(scene->broken);
 	ask_check_status(
 	    scene, ask_run(scene, "breaks", "again", "t", "resume", "null"), "error");
 	unlink(scene->broken);
@@ -187,8 +169,8 @@ play_again(struct scene *scene)
 	ask_submit(scene, "breaks", "r2", "t", "command",
 	    "{\"goto\": \"tools\", \"resume\": null}");
 	end_well(scene, "a=noted;b=mended;");
-	check_lines(scene, "once", 1);
-	check_lines(scene, "break", 3);
+	ask_check_lines(scene, "once", 1);
+	ask_check_lines(scene, "break", 3);
 }
 
 START_TEST(it_may_fail_again)
@@ -207,7 +189,7 @@ play_later(struct scene *scene)
 	check_retry(retry(scene, "r1", NULL, NULL), 1, "flotilla history t");
 	check_retry(retry(scene, "--failed-within", "1h", NULL), 0, "");
 	ck_assert_ptr_null(strstr(ask_tool_answers_of(scene, "t"), "noted"));
-	check_lines(scene, "once", 1);
+	ask_check_lines(scene, "once", 1);
 }
 
 START_TEST(a_later_run_is_no_place_to_go_on)
@@ -222,7 +204,7 @@ play_once(struct scene *scene)
 {
 	const struct value *events = NULL;
 
-	put(scene->hold);
+	ask_put(scene->hold);
 	fail_behind(scene, "pays", "pay");
 	store_events(scene->client->store, scene->arena, "t", "r1", 0, 0, &events);
 	ck_assert_ptr_nonnull(strstr(json_text(scene->arena, events), "\"uncertain\""));
@@ -232,7 +214,7 @@ play_once(struct scene *scene)
 	    "a=Error: nobody knows whether this call of pay took effect: it was under "
 	    "way "
 	    "when another call of its round ended the run."));
-	check_lines(scene, "pay", 1);
+	ask_check_lines(scene, "pay", 1);
 }
 
 START_TEST(what_must_not_run_twice_is_not_sent_again)
@@ -245,7 +227,7 @@ END_TEST
 static void
 play_answered(struct scene *scene)
 {
-	put(scene->broken);
+	ask_put(scene->broken);
 	ask_check_status(
 	    scene, ask_run(scene, "asks", "r0", "t", "input", "\"hi\""), "interrupted");
 	ask_check_status(
@@ -253,7 +235,7 @@ play_answered(struct scene *scene)
 	unlink(scene->broken);
 	check_retry(retry(scene, "r1", "--run-id", "r2"), 0, "r2");
 	end_well(scene, "a=paid: [\"yes\"];b=mended;");
-	check_lines(scene, "pay", 2);
+	ask_check_lines(scene, "pay", 2);
 }
 
 START_TEST(answers_stay)
@@ -283,7 +265,7 @@ play_clash(struct scene *scene)
 	    NULL);
 	check_retry(retry(scene, "again", "--run-id", "r2"), 0, "r2");
 	end_well(scene, "a=noted;b=done;c=done;");
-	check_lines(scene, "once", 1);
+	ask_check_lines(scene, "once", 1);
 }
 
 START_TEST(what_has_ended_is_kept_where_its_writes_fail)
@@ -297,12 +279,12 @@ END_TEST
 static void
 play_helper(struct scene *scene)
 {
-	put(scene->hold);
+	ask_put(scene->hold);
 	fail_behind(scene, "leads", "linger");
 	check_retry(retry(scene, "r1", "--run-id", "r2"), 0, "r2");
 	end_well(scene, "a=I have helped.;b=mended;");
-	check_lines(scene, "helped", 1);
-	check_lines(scene, "linger", 1);
+	ask_check_lines(scene, "helped", 1);
+	ask_check_lines(scene, "linger", 1);
 }
 
 START_TEST(a_subagent_goes_on_where_it_stood)
@@ -315,21 +297,21 @@ END_TEST
 static void
 play_failed_helper(struct scene *scene)
 {
-	put(scene->broken);
+	ask_put(scene->broken);
 	ask_check_status(
 	    scene, ask_run(scene, "relies", "r1", "t", "input", "\"hi\""), "error");
 	ask_check_status(
 	    scene, ask_run(scene, "relies", "again", "t", "resume", "null"), "error");
 	unlink(scene->broken);
-	put(scene->wait);
+	ask_put(scene->wait);
 	check_retry(retry(scene, "again", "--run-id", "r2"), 0, "r2");
 	ask_wait_lines(scene, "break", 3);
 	kit_kill(scene->kit, KIT_COORDINATOR, 0);
 	kit_start(scene->kit, KIT_COORDINATOR, 0);
 	unlink(scene->wait);
 	end_well(scene, "a=I have helped.;");
-	check_lines(scene, "helped", 1);
-	check_lines(scene, "break", 3);
+	ask_check_lines(scene, "helped", 1);
+	ask_check_lines(scene, "break", 3);
 }
 
 START_TEST(a_subagent_that_failed_goes_on_where_it_stands)
@@ -345,9 +327,9 @@ play_asking_helper(struct scene *scene)
 	struct arena *arena = scene->arena;
 	const struct value *reply = NULL;
 
-	put(scene->hold);
-	put(scene->wait);
-	put(scene->broken);
+	ask_put(scene->hold);
+	ask_put(scene->wait);
+	ask_put(scene->broken);
 	ask_submit(scene, "hears", "r1", "t", "input", "\"hi\"");
 	ask_wait_lines(scene, "break", 1);
 	ask_wait_lines(scene, "pay", 1);
@@ -365,7 +347,7 @@ play_asking_helper(struct scene *scene)
 	ask_check_status(
 	    scene, ask_run(scene, "hears", "r2", "t", "resume", "\"yes\""), "success");
 	end_well(scene, "a=It is paid.;b=mended;");
-	check_lines(scene, "pay", 2);
+	ask_check_lines(scene, "pay", 2);
 }
 
 START_TEST(a_subagent_that_asked_meanwhile_asks)
@@ -378,8 +360,8 @@ END_TEST
 static void
 play_copied(struct scene *scene)
 {
-	put(scene->wait);
-	put(scene->broken);
+	ask_put(scene->wait);
+	ask_put(scene->broken);
 	ask_submit(scene, "hears", "r1", "t", "input", "\"hi\"");
 	ask_wait_lines(scene, "break", 1);
 	ask_check_status(
@@ -398,7 +380,7 @@ play_copied(struct scene *scene)
 	ask_check_status(
 	    scene, ask_run(scene, "hears", "r2", "t", "resume", "\"yes\""), "success");
 	end_well(scene, "a=It is paid.;b=mended;");
-	check_lines(scene, "pay", 3);
+	ask_check_lines(scene, "pay", 3);
 }
 
 START_TEST(a_copy_asks_for_itself)
@@ -417,7 +399,7 @@ play_in_front(struct scene *scene)
 	    scene, ask_run(scene, "stops", "r1", "t", "input", "\"hi\""), "error");
 	check_retry(retry(scene, "r1", "--run-id", "r2"), 0, "r2");
 	ask_check_status(scene, ask_wait_end(scene, "r2", "t"), "interrupted");
-	check_lines(scene, "break", 0);
+	ask_check_lines(scene, "break", 0);
 	/* In front of the end nothing is left to do but that. */
 	ask_check_status(
 	    scene, ask_run(scene, "ends", "r3", "u", "input", "\"hi\""), "error");

@@ -26,31 +26,13 @@ static const char agents[] = AGENT("two", "max_concurrency: 2\n",
 		    NOTE("a", "first") ", {id: b, name: pay, args: {amount: 3}}")
 		    AGENT("other", "", NOTE("a", "other"));
 
-static void
-put(const char *path)
-{
-	FILE *file = fopen(path, "we");
-
-	ck_assert_ptr_nonnull(file);
-	fclose(file);
-}
-
-static void
-check_lines(struct scene *scene, const char *what, size_t count)
-{
-	struct lines lines = ask_lines_of(scene, what);
-
-	ck_assert_msg(lines.count == count && lines.same_key, "%zu of '%s'%s",
-	    lines.count, what, lines.same_key ? "" : ", with other keys");
-}
-
 /* By then what is to begin of other runs has begun. */
 static void
 let_others_run(struct scene *scene)
 {
 	ask_check_status(scene,
 	    ask_run(scene, "other", "other", "elsewhere", "input", "\"hi\""), "success");
-	check_lines(scene, "other", 1);
+	ask_check_lines(scene, "other", 1);
 }
 
 /* --- in turns ------------------------------------------------------------------------- */
@@ -58,18 +40,18 @@ let_others_run(struct scene *scene)
 static void
 play_turns(struct scene *scene)
 {
-	put(scene->hold);
+	ask_put(scene->hold);
 	ask_submit(scene, "two", "r1", "t", "input", "\"hi\"");
 	ask_wait_lines(scene, "linger", 2);
 	let_others_run(scene);
-	check_lines(scene, "third", 0);
-	check_lines(scene, "fourth", 0);
+	ask_check_lines(scene, "third", 0);
+	ask_check_lines(scene, "fourth", 0);
 	unlink(scene->hold);
 	ask_check_status(scene, ask_wait_end(scene, "r1", "t"), "success");
 	ck_assert_str_eq(
 	    ask_tool_answers_of(scene, "t"), "a=lingered;b=lingered;c=noted;d=noted;");
-	check_lines(scene, "third", 1);
-	check_lines(scene, "fourth", 1);
+	ask_check_lines(scene, "third", 1);
+	ask_check_lines(scene, "fourth", 1);
 }
 
 START_TEST(the_next_begins_when_one_has_ended)
@@ -82,15 +64,15 @@ END_TEST
 static void
 play_told(struct scene *scene)
 {
-	put(scene->hold);
+	ask_put(scene->hold);
 	kit_flotilla(scene->kit, "submit", "free", "hi", "--run-id", "r1", "--thread",
 	    "t", "--max-concurrency", "1", NULL);
 	ask_wait_lines(scene, "linger", 1);
 	let_others_run(scene);
-	check_lines(scene, "behind", 0);
+	ask_check_lines(scene, "behind", 0);
 	unlink(scene->hold);
 	ask_check_status(scene, ask_wait_end(scene, "r1", "t"), "success");
-	check_lines(scene, "behind", 1);
+	ask_check_lines(scene, "behind", 1);
 }
 
 START_TEST(a_run_may_have_a_number_of_its_own)
@@ -103,7 +85,7 @@ END_TEST
 static void
 play_taken_over(struct scene *scene)
 {
-	put(scene->hold);
+	ask_put(scene->hold);
 	ask_submit(scene, "one", "r1", "t", "input", "\"hi\"");
 	ask_wait_lines(scene, "linger", 1);
 	kit_kill(scene->kit, KIT_COORDINATOR, 0);
@@ -112,8 +94,8 @@ play_taken_over(struct scene *scene)
 	ask_check_status(scene, ask_wait_end(scene, "r1", "t"), "success");
 	/* note must not run twice. */
 	ck_assert_str_eq(ask_tool_answers_of(scene, "t"), "a=lingered;b=noted;");
-	check_lines(scene, "linger", 1);
-	check_lines(scene, "second", 1);
+	ask_check_lines(scene, "linger", 1);
+	ask_check_lines(scene, "second", 1);
 }
 
 START_TEST(a_takeover_goes_on_with_the_next)
@@ -126,7 +108,7 @@ END_TEST
 static void
 play_begun(struct scene *scene)
 {
-	put(scene->hold);
+	ask_put(scene->hold);
 	ask_submit(scene, "pays", "r1", "t", "input", "\"hi\"");
 	ask_wait_lines(scene, "pay", 1);
 	unlink(scene->hold);
@@ -134,8 +116,8 @@ play_begun(struct scene *scene)
 	ask_check_status(scene, ask_wait_end(scene, "r1", "t"), "success");
 	ck_assert_ptr_nonnull(strstr(ask_tool_answers_of(scene, "t"),
 	    "a=noted;b=Error: nobody knows whether this call of pay took effect"));
-	check_lines(scene, "first", 1);
-	check_lines(scene, "pay", 1);
+	ask_check_lines(scene, "first", 1);
+	ask_check_lines(scene, "pay", 1);
 }
 
 START_TEST(what_has_begun_is_not_begun_again)
@@ -150,17 +132,17 @@ END_TEST
 static void
 play_failing(struct scene *scene)
 {
-	put(scene->broken);
+	ask_put(scene->broken);
 	ask_check_status(
 	    scene, ask_run(scene, "fails", "r1", "t", "input", "\"hi\""), "error");
-	check_lines(scene, "last", 0);
+	ask_check_lines(scene, "last", 0);
 	unlink(scene->broken);
 	ask_check_status(
 	    scene, ask_run(scene, "fails", "r2", "t", "resume", "null"), "success");
 	ck_assert_str_eq(ask_tool_answers_of(scene, "t"), "a=noted;b=mended;c=noted;");
-	check_lines(scene, "first", 1);
-	check_lines(scene, "break", 2);
-	check_lines(scene, "last", 1);
+	ask_check_lines(scene, "first", 1);
+	ask_check_lines(scene, "break", 2);
+	ask_check_lines(scene, "last", 1);
 }
 
 START_TEST(none_begins_behind_one_that_fails_the_run)
@@ -172,14 +154,14 @@ END_TEST
 static void
 play_cancelled(struct scene *scene)
 {
-	put(scene->hold);
+	ask_put(scene->hold);
 	ask_submit(scene, "one", "r1", "t", "input", "\"hi\"");
 	ask_wait_lines(scene, "linger", 1);
 	kit_flotilla(scene->kit, "cancel", "r1", NULL);
 	ask_check_status(scene, ask_wait_end(scene, "r1", "t"), "cancelled");
 	unlink(scene->hold);
 	let_others_run(scene);
-	check_lines(scene, "second", 0);
+	ask_check_lines(scene, "second", 0);
 }
 
 START_TEST(none_begins_behind_a_cancel)
