@@ -1,6 +1,8 @@
 # How the tests are built and run; included by the Makefile.
 
 CHECK_LIBS = $(shell pkg-config --libs check) $(shell pkg-config --libs libevent 2>/dev/null)
+# tests/support/failed_check.c is what fails.
+CHECK_WRAP := -Wl,--wrap=_ck_assert_failed
 
 support := $(BUILD)/libsupport.a
 support_objects := $(call objects,tests/support)
@@ -16,10 +18,10 @@ $(programs): $$(UNIT_PROGRAM_OBJECTS) $$(call unlike,$$@,$$(UNIT_PROGRAM_OBJECTS
 
 # msgpack-c packs, too, for comparison.
 $(BUILD)/tests-unit: $$(call objects,tests/unit) $(support) $(programs) $(library)
-	$(link) -rdynamic -o $@ $^ $(LDLIBS) $(CHECK_LIBS) $(shell pkg-config --libs msgpack $(CLI_PACKAGES))
+	$(link) $(CHECK_WRAP) -rdynamic -o $@ $^ $(LDLIBS) $(CHECK_LIBS) $(shell pkg-config --libs msgpack $(CLI_PACKAGES))
 
 $(BUILD)/tests-%: $$(call objects,tests/$$*) $(support) $(library)
-	$(link) -rdynamic -o $@ $^ $(LDLIBS) $(CHECK_LIBS)
+	$(link) $(CHECK_WRAP) -rdynamic -o $@ $^ $(LDLIBS) $(CHECK_LIBS)
 
 # Shared objects that the registry's tests load, good and bad: the good one is the example's.
 plugins := $(patsubst %.c,$(BUILD)/plugins/%.so,$(notdir $(wildcard tests/plugins/*.c examples/plugin/*.c examples/middleware/c/*.c)))
