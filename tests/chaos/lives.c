@@ -412,11 +412,9 @@ lives_check(struct lives *lives, struct check *check)
 			check_end(story);
 			check_done(story, check);
 		}
-		tally(t, HOLDS_SUBMIT_ONCE, story->broken[ONCE] == NULL,
-		    "%s, life %u of run %s: %s", story->thread, story->life, story->run,
-		    story->broken[ONCE]);
-		tally(t, HOLDS_DELETED, story->broken[GONE] == NULL,
-		    "%s, life %u of run %s: %s", story->thread, story->life, story->run,
-		    story->broken[GONE]);
+		tally(t, HOLDS_SUBMIT_ONCE, story->broken[ONCE] == NULL, "%s, run %s: %s",
+		    story->thread, story->run, story->broken[ONCE]);
+		tally(t, HOLDS_DELETED, story->broken[GONE] == NULL, "%s, run %s: %s",
+		    story->thread, story->run, story->broken[GONE]);
 	}
 }

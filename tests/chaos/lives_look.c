@@ -13,16 +13,22 @@ void
 lives_hold(struct story *story, enum promise promise, bool holds, const char *what)
 {
 	if (!holds && story->broken[promise] == NULL)
-		story->broken[promise] = what;
+		story->broken[promise] = arena_printf(
+		    story->lives->load->arena, "life %u: %s", story->life, what);
 }
 
+/* Redis may be away, or slow: that it does not say so is no answer. */
 static bool
 has_ended(struct story *story, struct arena *arena, const struct value **record_r)
 {
+	struct store *store = story->lives->load->direct;
+	enum store_status status;
+
 	*record_r = NULL;
-	return store_run(story->lives->load->direct, arena, story->thread, story->run,
-		   record_r) == STORE_OK &&
-	       !value_is_nil(value_get(*record_r, "ended"));
+	while ((status = store_run(store, arena, story->thread, story->run, record_r)) ==
+	       STORE_FAILED)
+		fiber_sleep(POLL_MS);
+	return status == STORE_OK && !value_is_nil(value_get(*record_r, "ended"));
 }
 
 void
