@@ -4,31 +4,35 @@
  *	{<index>: {id, key, outcome | ask | answers?, children?, held?, given?}, ...}
  *
  * A call that had ended has its outcome and is not made again. One that failed, or was cancelled for it, is made again, with the
- * key that it had: what a receiver knows it by. What a human has answered, it has been answered; of its children those
- * that came to something are done, and the first that did not goes on where it stands. A call that must not run twice
+ * key that it had: what a receiver knows it by. What a human has answered, it has been answered. What came of its children
+ * is kept, also of those whose failure it has absorbed; the last, if it has failed or is at work, goes on where it stands. A call that must not run twice
  * and was sent may have had its effect, also where it says that it failed: its tool's policy says what becomes of it. */
 #include "run_child.h"
+
+#include <string.h>
 
 #include "awaited.h"
 #include "bounds.h"
 #include "store.h"
 #include "suspects.h"
 
-/* Those in front of the first that failed. */
+/* What the call is told again. The last one that it has begun, if that has failed, is tried again. */
 static const struct value *
-came_to_something(struct arena *arena, const struct value *children)
+kept_children(struct arena *arena, const struct effect *effect)
 {
-	size_t i;
+	const struct value *children = effect->children;
+	size_t count = value_size(children);
 
-	for (i = 0; i < value_size(children); i++)
-		if (value_has(value_at(children, i), "fault"))
-			break;
-	return i == 0 ? NULL
-		      : value_copy(arena, value_array_slice(arena, children, 0, i));
+	if (count > 0 && count == effect->begun &&
+	    value_has(value_at(children, count - 1), "fault"))
+		count--;
+	return count == 0
+		   ? NULL
+		   : value_copy(arena, value_array_slice(arena, children, 0, count));
 }
 
-/* The child that the call goes on with: the first that has not come to something, or one that an earlier failure has left, which
- * this run has not come to yet. */
+/* The child that the call goes on with: the last one, if it has not come to something, or one that an earlier failure has left,
+ * which this run has not come to yet. */
 static const struct value *
 child_of(const struct effect *effect)
 {
@@ -49,7 +53,7 @@ made_again(struct run *run, const struct effect *effect)
 	return value_map(arena, "id", value_copy(arena, effect->name), "key",
 	    value_str(arena, key), "answers",
 	    effect->answers != NULL ? value_copy(arena, effect->answers) : NULL,
-	    "children", came_to_something(arena, effect->children), "held",
+	    "children", kept_children(arena, effect), "held",
 	    child != NULL ? value_copy(arena, child) : NULL, "given",
 	    given != NULL ? value_copy(arena, given) : NULL, NULL);
 }
@@ -150,28 +154,32 @@ wait_for(struct run *run, struct arena *arena, const char *thread, const char *c
 	return go;
 }
 
-/* The head of the thread of held, a child's, when the run is over that was the child, and the one that has left it so. The first
- * may have begun nothing yet when its parent failed: then there is no head that says who is at it. */
+/* The head of the thread of held, a child's, when the run is over that was the child, and the one that has left the head so. The first
+ * may have begun nothing yet when its parent failed: then there is no head that says who is at it; and another one may
+ * begin while we look, for who had run before us, or for a copy of its thread. */
 static enum go
 find_head(struct run *run, struct arena *arena, const struct value *held,
     const struct value **head_r)
 {
 	struct store *store = run->coordinator->store;
 	const char *thread = value_get_text(held, "thread");
-	enum go go = wait_for(run, arena, thread, value_get_text(held, "run"));
-	enum store_status status = STORE_OK;
+	const char *over = NULL, *at = value_get_text(held, "run");
+	enum store_status status;
+	enum go go;
 
-	if (go == GO_ON)
+	do {
+		go = wait_for(run, arena, thread, at);
+		if (go != GO_ON)
+			return go;
+		over = at;
 		status = store_head(store, arena, thread, head_r);
-	if (go == GO_ON && status == STORE_OK)
-		go = wait_for(run, arena, thread, value_get_text(*head_r, "run"));
-	if (go == GO_ON && status == STORE_OK)
-		status = store_head(store, arena, thread, head_r);
+		at = status == STORE_OK ? value_get_text(*head_r, "run") : NULL;
+	} while (at != NULL && (over == NULL || strcmp(at, over) != 0));
 	if (status == STORE_NONE || status == STORE_DAMAGED)
 		*head_r = NULL;
 	else if (status != STORE_OK)
-		go = GO_DROP;
-	return go;
+		return GO_DROP;
+	return GO_ON;
 }
 
 /* Whether what came of effect's next child is stored: nobody asks its thread any more, which may be over. */

@@ -9,6 +9,7 @@
 
 #include "bodies.h"
 #include "bounds.h"
+#include "fiber.h"
 
 /* What it wants is known from here on, whoever goes on with the run; its worker may forget it. */
 static enum go
@@ -104,12 +105,18 @@ send_on(struct run *run, struct arena *arena, struct effect *effect, const char 
     const struct value **outcome_r)
 {
 	struct run_call call = effect->call;
+	const char *anew = arena_printf(arena, "%sr", call.id);
 	bool worked;
 	enum go go;
 
 	if ((call.flags & WIRE_ONCE) != 0 || kept_by == NULL ||
 	    strlen(kept_by) != SESSION_BYTES || !wire_is_id(kept_by, SESSION_BYTES))
 		return run_effect(run, arena, effect, outcome_r);
+	/* Who had the run before us has found that worker gone. */
+	if (value_has(run->results, anew)) {
+		effect->call.id = anew;
+		return run_effect(run, arena, effect, outcome_r);
+	}
 	call.service = arena_printf(arena, SERVICE_WORKER_PREFIX "%s", kept_by);
 	effect->last_id = call.id;
 	go = run_call_worked(run, arena, &call, outcome_r, &worked);
@@ -117,7 +124,7 @@ send_on(struct run *run, struct arena *arena, struct effect *effect, const char 
 		return go;
 	/* Nobody stores that it was lost. */
 	value_list_add(&run->answered, value_str(run->batch, call.id));
-	effect->call.id = arena_printf(arena, "%sr", call.id);
+	effect->call.id = anew;
 	return run_effect(run, arena, effect, outcome_r);
 }
 
@@ -140,25 +147,36 @@ see_to(struct run *run, struct arena *arena, struct effect *effect, struct child
 {
 	size_t number = value_size(effect->children) + 1;
 	const char *id = arena_printf(arena, "%s=%zu", call, number);
-	const struct value *failed = effect->at_work, *stored;
+	const struct value *stored;
 	bool is_async = value_has(child->wish, "op");
 	enum go go = GO_ON;
 
 	child->run = child_run(arena, run, effect->call.id, number);
 	*came_r = stored = value_get(run->results, id);
-	if (!is_async && failed == NULL)
-		effect->at_work = at_work(arena, effect, child);
-	if (stored == NULL && is_async)
+	effect->begun = number;
+	effect->at_work = is_async ? NULL : at_work(arena, effect, child);
+	if (stored == NULL && is_async) {
+		/* What Redis may have done is known to the end: it has no thread of its own to be found at. */
+		fiber_shield(true);
 		go = run_async(run, arena, effect, child, came_r);
-	else if (stored == NULL)
+		fiber_shield(false);
+	} else if (stored == NULL) {
 		go = child_run_to_end(run, arena, effect, child, came_r);
-	if (go != GO_ON)
-		return go;
-	/* The first that has failed goes on where it stands, if the call fails the run. */
-	if (failed == NULL &&
-	    (!value_has(*came_r, "fault") || (effect->call.flags & WIRE_ONCE) != 0))
+	}
+	return go != GO_ON || stored != NULL ? go : store_came(run, arena, id, *came_r);
+}
+
+/* It has ended. If it has failed it goes on where it stands, where the call fails the run. */
+static void
+end_child(struct arena *arena, struct effect *effect, const struct child *child,
+    const struct value *came)
+{
+	const struct value *last;
+
+	add_came(arena, effect, child, came);
+	last = value_at(effect->children, value_size(effect->children) - 1);
+	if (!value_has(last, "fault") || (effect->call.flags & WIRE_ONCE) != 0)
 		effect->at_work = NULL;
-	return stored != NULL ? GO_ON : store_came(run, arena, id, *came_r);
 }
 
 enum go
@@ -204,6 +222,6 @@ run_effect_with_children(struct run *run, struct arena *arena, struct effect *ef
 			return GO_ON;
 		}
 		effect->held = NULL;
-		add_came(arena, effect, &child, came);
+		end_child(arena, effect, &child, came);
 	}
 }

@@ -330,8 +330,8 @@ run_tools_node(struct run *run, struct step_result *result)
 	go = tool_calls_run(round);
 	note_answered(round);
 	result->all_direct = has_direct(round);
-	/* Given up, it is for whoever goes on with the run to say how it ends, and to cancel what is left. */
-	if (go == GO_ON || (round->stop && !run->is_lost))
+	/* Given up, or back, it is for whoever goes on with the run to say how it ends, and to cancel what is left. */
+	if (go == GO_ON || (round->stop && !run->is_lost && !run->releasing))
 		go = collect(round, result);
 	if (round->count > 0)
 		run->dirty = true;

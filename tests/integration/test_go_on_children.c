@@ -30,6 +30,31 @@ static const char leads[] = AGENT("leads", "note, linger", LINGER);
 static const char hires[] = AGENT("hires", "note, late", "");
 static const char relays[] = AGENT("relays", "note, linger, late", LINGER);
 
+/* Its helper fails the first time, which the call's wrap takes for no end. */
+static const char insists[] =
+    "name: helps\nmodel: scripted:helper\ntool_errors: raise\n"
+    "tools: [trip, note, linger]\n"
+    "script:\n  helper:\n"
+    "    - tool_calls: [{id: c, name: trip, args: {}}]\n"
+    "    - tool_calls: [{id: e, name: note, args: {text: helped}}]\n" LINGER
+    "    - content: I have helped.\n"
+    "---\n"
+    "name: insists\nmodel: scripted:m\ntool_errors: raise\n"
+    "middleware:\n"
+    "  - tool_retry: {tools: [task], max_retries: 3, retry_on: [Exception], "
+    "initial_delay: 0}\n"
+    "  - subagent: {general_purpose_agent: false, subagents: [{name: helper, "
+    "description: helps, agent: helps}]}\n"
+    "tools: [break]\n"
+    "script:\n  m:\n    - tool_calls: [{id: a, name: task, args: {description: "
+    "do it, subagent_type: helper}}, {id: b, name: break, args: {}}]\n"
+    "    - content: All is done.\n";
+
+static const char trip[] = "name: trip\n"
+			   "description: fails once\n"
+			   "input: none\n"
+			   "command: 'if rm %s; then exit 1; fi; echo fine'\n";
+
 static const char late[] = "name: late\n"
 			   "description: comes late\n"
 			   "input: none\n"
@@ -202,6 +227,32 @@ START_TEST(a_subagent_that_a_dead_coordinator_had_begun_is_gone_on_with)
 }
 END_TEST
 
+/* The first helper's failure is the call's past: the second goes on, and not the first. */
+static void
+play_absorbed(struct scene *scene)
+{
+	const char *first = kit_write(scene->kit, "first", "");
+
+	kit_flag(scene->kit, KIT_TOOLS, "--tools",
+	    kit_write(scene->kit, "trip.yaml", arena_printf(scene->arena, trip, first)));
+	kit_start(scene->kit, KIT_TOOLS, 1);
+	begin(scene, "insists");
+	ask_wait_lines(scene, "linger", 1);
+	unlink(scene->wait);
+	ask_check_end(scene, "r1", "error");
+	unlink(scene->broken);
+	unlink(scene->hold);
+	ask_go_on(scene, "insists", "r2", "success");
+	ck_assert_str_eq(ask_tool_answers_of(scene, "t"), "a=I have helped.;b=mended;");
+	ask_check_lines(scene, "helped", 1);
+}
+
+START_TEST(a_subagent_behind_a_failure_that_was_absorbed_is_gone_on_with)
+{
+	ask_act_with(play_absorbed, insists);
+}
+END_TEST
+
 static bool
 is_forgotten(void *arg)
 {
@@ -253,6 +304,8 @@ tcase_go_on_children(void)
 	tcase_add_test(tcase, a_subagent_that_had_not_begun_begins_once);
 	tcase_add_test(
 	    tcase, a_subagent_that_a_dead_coordinator_had_begun_is_gone_on_with);
+	tcase_add_test(
+	    tcase, a_subagent_behind_a_failure_that_was_absorbed_is_gone_on_with);
 	tcase_add_test(tcase, a_run_that_is_deleted_leaves_what_its_thread_needs);
 	return tcase;
 }
