@@ -106,9 +106,10 @@ read_range(struct store *store, struct arena *arena, const char *key, const char
 	return store_read(store, &command, reply_r);
 }
 
-/* How many of the thread's runs were deleted alone, at least: each has left a hole in the list. */
+/* What the thread says of its list of runs: "holes", how many were deleted alone, at least; "cut", how many pruning took in front. */
 static enum store_status
-count_holes(struct store *store, struct arena *arena, const char *thread, size_t *count_r)
+count_of(struct store *store, struct arena *arena, const char *thread, const char *name,
+    uint64_t *count_r)
 {
 	struct command command = { .arena = arena };
 	const struct value *reply;
@@ -116,10 +117,10 @@ count_holes(struct store *store, struct arena *arena, const char *thread, size_t
 
 	command_text(&command, "HGET");
 	command_text(&command, store_thread_key(arena, thread));
-	command_text(&command, "holes");
+	command_text(&command, name);
 	status = store_read(store, &command, &reply);
 	*count_r = status == STORE_OK && redis_reply_text(reply) != NULL
-		       ? strtoul(redis_reply_text(reply), NULL, 10)
+		       ? strtoull(redis_reply_text(reply), NULL, 10)
 		       : 0;
 	return status;
 }
@@ -146,18 +147,18 @@ store_newest_runs(struct store *store, struct arena *arena, const char *thread,
     size_t offset, size_t limit, const struct value **runs_r)
 {
 	const char *key = arena_printf(arena, "%s:r", store_thread_key(arena, thread));
-	size_t holes;
+	uint64_t holes;
 	enum store_status status;
 
 	*runs_r = value_empty_array();
 	if (limit == 0)
 		return STORE_OK;
-	status = count_holes(store, arena, thread, &holes);
+	status = count_of(store, arena, thread, "holes", &holes);
 	if (status != STORE_OK)
 		return status;
 	/* Behind -1, the last one, they count backwards. */
 	status = read_range(store, arena, key,
-	    arena_printf(arena, "-%zu", offset + limit + holes),
+	    arena_printf(arena, "-%" PRIu64, offset + limit + holes),
 	    arena_printf(arena, "-%zu", holes > 0 ? 1 : offset + 1), runs_r);
 	if (status == STORE_OK && holes > 0)
 		*runs_r = without_holes(arena, *runs_r, offset, limit);
@@ -242,23 +243,25 @@ store_thread_runs(struct store *store, struct arena *arena, const char *thread,
 
 enum store_status
 store_run_ids(struct store *store, struct arena *arena, const char *thread,
-    uint64_t first, size_t limit, const struct value **runs_r, uint64_t *count_r)
+    uint64_t first, size_t limit, struct store_run_ids *ids_r)
 {
 	const char *key = arena_printf(arena, "%s:r", store_thread_key(arena, thread));
 	struct command command = { .arena = arena };
 	const struct value *reply;
-	enum store_status status;
+	enum store_status status = count_of(store, arena, thread, "cut", &ids_r->cut);
 
+	if (status != STORE_OK)
+		return status;
 	command_text(&command, "LLEN");
 	command_text(&command, key);
 	status = store_read(store, &command, &reply);
 	if (status != STORE_OK)
 		return status;
-	*count_r = value_is(reply, VALUE_INT) ? (uint64_t)reply->integer : 0;
+	ids_r->count = value_is(reply, VALUE_INT) ? (uint64_t)reply->integer : 0;
 	status = read_range(store, arena, key, arena_printf(arena, "%" PRIu64, first),
 	    arena_printf(arena, "%" PRIu64, first + limit - 1), &reply);
 	if (status == STORE_OK)
-		*runs_r = store_texts(arena, reply);
+		ids_r->runs = store_texts(arena, reply);
 	return status;
 }
 

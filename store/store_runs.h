@@ -20,10 +20,14 @@ enum store_status store_newest_runs(struct store *store, struct arena *arena,
  * assistant, rolled_back. */
 enum store_status store_run_brief(struct store *store, struct arena *arena,
     const char *thread, const char *run, const struct value **record_r);
-/* The ids of the thread's runs, [run], in the order of their submission, from the one of number first on, at most limit, "" for one
- * that was deleted alone; *count_r: how many there are. Those that pruning took are not among them. */
+/* The ids of the thread's runs in the order of their submission, from the one of number first on, at most limit. */
+struct store_run_ids {
+	const struct value *runs; /* [run], "" for one that was deleted alone */
+	uint64_t
+	    count;    /* how many there are; those that pruning took are not among them */
+	uint64_t cut; /* how many it took in front of them */
+};
 enum store_status store_run_ids(struct store *store, struct arena *arena,
-    const char *thread, uint64_t first, size_t limit, const struct value **runs_r,
-    uint64_t *count_r);
+    const char *thread, uint64_t first, size_t limit, struct store_run_ids *ids_r);
 
 #endif

@@ -220,7 +220,10 @@ local function forget_ended(thread_key, prefix, since, kept)
   for i, run in ipairs(left) do
     redis.call('LSET', list, forgotten + i - 1, run)
   end
-  redis.call('LTRIM', list, forgotten, -1)
+  if forgotten > 0 then
+    redis.call('LTRIM', list, forgotten, -1)
+    redis.call('HINCRBY', thread_key, 'cut', forgotten)
+  end
   return forgotten
 end
 

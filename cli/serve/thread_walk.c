@@ -50,14 +50,30 @@ thread_walk_is_away(enum store_status status)
 	       status == STORE_REJECTED;
 }
 
+/* Reads some of the runs, and where they are. */
+static enum store_status
+read_ids(struct thread_walk *walk, struct arena *arena, uint64_t first, size_t limit,
+    const struct value **runs_r)
+{
+	struct store_run_ids ids = { 0 };
+	enum store_status status = store_run_ids(
+	    api_store(walk->call->api), arena, walk->thread, first, limit, &ids);
+
+	if (status == STORE_OK) {
+		*runs_r = ids.runs;
+		walk->count = ids.count;
+		walk->cut = ids.cut;
+	}
+	return status;
+}
+
 /* Reads the last page of runs before the one of number end, or of all. */
 static enum store_status
 read_page(struct thread_walk *walk, struct arena *arena, uint64_t end, uint64_t *first_r,
     const struct value **runs_r)
 {
 	*first_r = end > PAGE ? end - PAGE : 0;
-	return store_run_ids(api_store(walk->call->api), arena, walk->thread, *first_r,
-	    end - *first_r, runs_r, &walk->count);
+	return read_ids(walk, arena, *first_r, end - *first_r, runs_r);
 }
 
 /* How many there are. */
@@ -66,9 +82,8 @@ count_runs(struct thread_walk *walk, struct arena *arena)
 {
 	const struct value *runs;
 
-	walk->number = walk->count = 0;
-	return store_run_ids(
-	    api_store(walk->call->api), arena, walk->thread, 0, 1, &runs, &walk->count);
+	walk->number = walk->count = walk->cut = 0;
+	return read_ids(walk, arena, 0, 1, &runs);
 }
 
 static enum store_status
@@ -99,6 +114,19 @@ thread_walk_find(struct thread_walk *walk, const char *run)
 	enum store_status status = find(walk, arena, run);
 
 	arena_destroy(&arena);
+	return status;
+}
+
+enum store_status
+thread_walk_seek(struct thread_walk *walk, uint64_t number)
+{
+	struct arena *arena = arena_new();
+	enum store_status status = count_runs(walk, arena);
+
+	arena_destroy(&arena);
+	if (status == STORE_OK && number >= walk->cut + walk->count)
+		return STORE_NONE;
+	walk->number = number > walk->cut ? number - walk->cut : 0;
 	return status;
 }
 
@@ -184,8 +212,8 @@ thread_walk_next(struct thread_walk *walk, struct arena *arena, const char **run
 	const struct value *runs = NULL;
 	bool has_last = walk->last[0] != '\0' && walk->number > 0;
 
-	if (store_run_ids(api_store(walk->call->api), arena, walk->thread,
-		walk->number - has_last, 1 + has_last, &runs, &walk->count) != STORE_OK)
+	if (read_ids(walk, arena, walk->number - has_last, 1 + has_last, &runs) !=
+	    STORE_OK)
 		return -1;
 	if (has_last && !value_text_is(value_at(runs, 0), walk->last) &&
 	    !is_hole(value_at(runs, 0)))

@@ -10,6 +10,7 @@ struct thread_walk {
 	const char *thread;
 	uint64_t number; /* of the run that is next, among those that are not forgotten */
 	uint64_t count;  /* how many there were */
+	uint64_t cut;    /* how many pruning had taken in front of them */
 	char last
 	    [RUN_ID_BYTES_MAX +
 		1]; /* the run before that, if it was seen: the list may be cut in front */
@@ -21,6 +22,10 @@ bool thread_walk_is_away(enum store_status status);
 /* Puts the walk before the run that goes on, else the first that waits, else behind the last. Those that ended or were refused behind
  * it come after it. Returns STORE_OK, or that Redis is away. */
 enum store_status thread_walk_begin(struct thread_walk *walk);
+
+/* Puts it before the run of that number, counted with those that pruning took, or before the first that it has left behind that one. STORE_NONE: there are
+ * fewer, and the thread was made again. */
+enum store_status thread_walk_seek(struct thread_walk *walk, uint64_t number);
 
 /* Puts it before run. STORE_NONE: there is no such run among the newest thousand. */
 enum store_status thread_walk_find(struct thread_walk *walk, const char *run);

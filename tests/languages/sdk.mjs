@@ -211,6 +211,27 @@ const parts = {
 		assert.equal((await post("commands", { id: 1, method: "run.start", params: { assistant_id: "nobody", input } })).status, 404);
 		assert.equal((await command("run.stop")).type, "error");
 		assert.equal((await command("state.get")).result.values.messages.length, 6);
+		// Where runs have gone in front, what comes next has ids that nothing before it had, also for who comes back.
+		const start = () => command("run.start", { assistant_id: "quick", input });
+		const stays = follow(await open());
+		const until = async (done, all = []) => {
+			while (!done(all)) all.push((await stays.next()).value);
+			return all;
+		};
+		const lives = (events) => events.filter(({ method }) => method === "lifecycle").map(({ event_id }) => event_id);
+		const page = await until(ended(1));
+		await client.threads.prune([thread], { strategy: "keep_latest" });
+		await start();
+		const next = await until(ended(1));
+		const seen = new Set(page.map(({ event_id }) => event_id));
+		assert.ok(next.every(({ event_id, seq }) => !seen.has(event_id) && seq > page.at(-1).seq));
+		assert.deepEqual(lives(await collectUntil(follow(await open(page.at(-1).seq)), ended(1))), lives(next));
+		await client.threads.delete(thread);
+		await client.threads.create({ threadId: thread });
+		const again = await open(next.at(-1).seq);
+		await start();
+		assert.equal((await collectUntil(follow(again), ended(1)))[0].params.data.event, "running");
+		await stays.return();
 	},
 
 	// Left in the middle of a text, and taken up again.

@@ -1,6 +1,7 @@
 /* What has happened on a thread, as it is found by HTTP: its runs, its last checkpoint and those before; against a real
  * Redis. */
 #include <check.h>
+#include <inttypes.h>
 
 #include "store_thread.h"
 #include "store_trial.h"
@@ -67,21 +68,22 @@ forget(const char *run)
 	return answer;
 }
 
-/* All places of the list, also those of runs that have gone. */
+/* All places of the list, also those of runs that have gone; behind + what pruning took. */
 static const char *
 places(void)
 {
-	const struct value *runs = NULL;
+	struct store_run_ids ids = { 0 };
 	const char *names = "";
-	uint64_t count = 0;
 	size_t i;
 
 	ck_assert_int_eq(
-	    store_run_ids(trial.a, trial.arena, "t", 0, 100, &runs, &count), STORE_OK);
-	ck_assert_uint_eq(count, value_size(runs));
-	for (i = 0; i < count; i++)
+	    store_run_ids(trial.a, trial.arena, "t", 0, 100, &ids), STORE_OK);
+	ck_assert_uint_eq(ids.count, value_size(ids.runs));
+	for (i = 0; i < ids.count; i++)
 		names = arena_printf(
-		    trial.arena, "%s%s,", names, value_text(value_at(runs, i)));
+		    trial.arena, "%s%s,", names, value_text(value_at(ids.runs, i)));
+	if (ids.cut > 0)
+		names = arena_printf(trial.arena, "%" PRIu64 "+%s", ids.cut, names);
 	return names;
 }
 
@@ -134,7 +136,7 @@ play_forgetting(void)
 	thread_commit(&claim, "success", "success");
 	ck_assert_int_eq(
 	    store_prune(trial.a, trial.arena, "t", 1, false, &pruned), STORE_OK);
-	ck_assert_str_eq(places(), "d,");
+	ck_assert_str_eq(places(), "3+d,");
 	ck_assert_int_eq(
 	    store_erase(trial.a, trial.arena, "t", false, &pruned), STORE_OK);
 	ck_assert_str_eq(places(), "");

@@ -9,6 +9,7 @@
 
 /* Interface under test */
 #include "thread_frames.h"
+#include "thread_number.h"
 
 TCase *tcase_thread_frames(void);
 
@@ -28,7 +29,7 @@ begin(unsigned channels, uint64_t since)
 {
 	thread_frames_destroy(&frames);
 	frames = thread_frames_new(channels, since);
-	thread_frames_begin(frames, thread_frames_run_of(since), "r", "agent",
+	thread_frames_begin(frames, thread_number_run(since), "r", "agent",
 	    thread_frames_event_of(since));
 }
 
@@ -228,7 +229,36 @@ START_TEST(numbers_grow_over_runs)
 		ck_assert_int_gt(number, last);
 		last = number;
 	}
-	ck_assert_uint_eq(thread_frames_run_of((uint64_t)last), 1);
+	ck_assert_uint_eq(thread_number_run((uint64_t)last), 1);
+}
+END_TEST
+
+/* Of fewer runs than there were. */
+START_TEST(of_a_thread_that_was_made_again_all_is_told)
+{
+	thread_frames_destroy(&frames);
+	frames = thread_frames_new(ALL, thread_number(5, 3, 0));
+	thread_frames_begin(frames, 0, "new", "agent", 0);
+	start();
+	ck_assert_str_eq(story(told()), "lifecycle running");
+	ck_assert_str_eq(value_get_text(value_at(told(), 0), "event_id"), "new.2.0");
+}
+END_TEST
+
+static const char *
+id_of_value(void)
+{
+	begin(CHANNEL_CUSTOM, 0);
+	start();
+	thread_frames_live(
+	    frames, arena, literal(arena, "{'kind': 'custom', 'value': 1}"));
+	return value_get_text(value_at(told(), 0), "event_id");
+}
+
+/* Who listens twice hears another value under the same count. */
+START_TEST(what_is_not_stored_has_an_id_for_each_who_listens)
+{
+	ck_assert_str_ne(id_of_value(), id_of_value());
 }
 END_TEST
 
@@ -450,6 +480,8 @@ tcase_thread_frames(void)
 	tcase_add_test(tcase, channels_that_nobody_asked_for_are_left_out);
 	tcase_add_test(tcase, a_tool_that_failed_is_told_so);
 	tcase_add_test(tcase, numbers_grow_over_runs);
+	tcase_add_test(tcase, of_a_thread_that_was_made_again_all_is_told);
+	tcase_add_test(tcase, what_is_not_stored_has_an_id_for_each_who_listens);
 	tcase_add_test(tcase, who_comes_back_is_told_the_rest);
 	tcase_add_test(tcase, who_comes_back_within_a_text_gets_it_whole);
 	tcase_add_test(tcase, an_answer_that_broke_off_begins_anew);

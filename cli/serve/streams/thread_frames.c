@@ -11,18 +11,14 @@
 #include "points.h"
 #include "shape.h"
 #include "speech.h"
-
-/* A number: 20 bits of the run, 21 of its event, 12 of what came since; JavaScript's numbers hold 53. */
-#define COUNT_BITS 12u
-#define COUNT_MAX ((1u << COUNT_BITS) - 1)
-#define EVENT_BITS 21u
-#define EVENT_MASK ((UINT64_C(1) << EVENT_BITS) - 1)
-#define RUN_SHIFT (EVENT_BITS + COUNT_BITS)
+#include "thread_number.h"
 
 struct thread_frames {
 	unsigned channels;
 	uint64_t since;
 	uint64_t number, event, count; /* of the next frame */
+	uint32_t
+	    mark; /* of what is not stored: who hears it elsewhere counts from elsewhere */
 	const char *run, *agent;
 	struct packet out;
 	struct points points;
@@ -38,6 +34,7 @@ thread_frames_new(unsigned wanted, uint64_t since)
 
 	frames->channels = wanted;
 	frames->since = since;
+	arc4random_buf(&frames->mark, sizeof frames->mark);
 	return frames;
 }
 
@@ -53,17 +50,11 @@ thread_frames_destroy(struct thread_frames **frames_p)
 	free(frames);
 }
 
-uint64_t
-thread_frames_run_of(uint64_t since)
-{
-	return since >> RUN_SHIFT;
-}
-
 /* The one before: the rest of its frames may be missing. */
 uint64_t
 thread_frames_event_of(uint64_t since)
 {
-	uint64_t event = (since >> COUNT_BITS) & EVENT_MASK;
+	uint64_t event = thread_number_event(since);
 
 	return event > 0 ? event - 1 : 0;
 }
@@ -86,6 +77,9 @@ void
 thread_frames_begin(struct thread_frames *frames, uint64_t number, const char *run,
     const char *agent, uint64_t seen)
 {
+	/* The thread was made again. */
+	if (number < thread_number_run(frames->since))
+		frames->since = 0;
 	frames->number = number;
 	frames->run = run;
 	frames->agent = agent;
@@ -96,15 +90,6 @@ thread_frames_begin(struct thread_frames *frames, uint64_t number, const char *r
 }
 
 /* --- a frame ------------------------------------------------------------------------------ */
-
-static uint64_t
-number_of(const struct thread_frames *frames)
-{
-	uint64_t count = frames->count < COUNT_MAX ? frames->count : COUNT_MAX;
-
-	return (frames->number << RUN_SHIFT) |
-	       ((frames->event & EVENT_MASK) << COUNT_BITS) | count;
-}
 
 static void
 append(struct thread_frames *frames, const char *text)
@@ -120,6 +105,7 @@ struct about {
 	const char *part; /* "model", "tools": the node it is within; or NULL */
 	int64_t step;     /* of part */
 	int64_t at;       /* ms since 1970; 0: not known */
+	bool is_live;     /* it is not stored, and told once */
 };
 
 /* Of a stored event, outside of any node. */
@@ -140,11 +126,23 @@ namespace_of(struct arena *arena, const struct about *about)
 	    value_printf(arena, "%s:%" PRId64, about->part, about->step));
 }
 
+/* By it a client knows what it has. */
+static const struct value *
+event_id(const struct thread_frames *frames, struct arena *arena, bool is_live)
+{
+	const char *mark =
+	    is_live ? arena_printf(arena, "%08" PRIx32 "-", frames->mark) : "";
+
+	return value_printf(arena, "%s.%" PRIu64 ".%s%" PRIu64, frames->run,
+	    frames->event, mark, frames->count);
+}
+
 static void
 add(struct thread_frames *frames, struct arena *arena, const struct about *about,
     const struct value *data)
 {
-	uint64_t number = number_of(frames);
+	uint64_t number = thread_number(frames->number, frames->event, frames->count);
+	const struct value *id = event_id(frames, arena, about->is_live);
 	const struct value *params;
 
 	frames->count++;
@@ -157,9 +155,7 @@ add(struct thread_frames *frames, struct arena *arena, const struct about *about
 	append(frames, arena_printf(arena, "event: %s\ndata: ", about->method));
 	json_write(
 	    &frames->out, value_map(arena, "type", value_str(arena, "event"), "event_id",
-			      value_printf(arena, "%" PRIu64 ".%" PRIu64 ".%" PRIu64,
-				  frames->number, frames->event, frames->count - 1),
-			      "seq", value_int(arena, (int64_t)number), "method",
+			      id, "seq", value_int(arena, (int64_t)number), "method",
 			      value_str(arena, about->method), "params", params, NULL));
 	append(frames, arena_printf(arena, "\nid: %" PRIu64 "\n\n", number));
 }
@@ -464,7 +460,7 @@ thread_frames_event(struct thread_frames *frames, struct arena *arena,
     const struct value *event, const struct thread_told *told)
 {
 	const struct value *kind = value_get(event, "kind");
-	uint64_t since_event = (frames->since >> COUNT_BITS) & EVENT_MASK;
+	uint64_t since = frames->since;
 
 	frames->event = (uint64_t)value_get_int(event, "seq", 0);
 	frames->count = 0;
@@ -478,9 +474,10 @@ thread_frames_event(struct thread_frames *frames, struct arena *arena,
 	if (value_text_is(kind, "finished"))
 		show_end(frames, arena, event);
 	/* What was live behind it, and the client has, is not told again: what comes now has other numbers. */
-	if (thread_frames_run_of(frames->since) == frames->number &&
-	    since_event == frames->event && frames->count <= (frames->since & COUNT_MAX))
-		frames->count = (frames->since & COUNT_MAX) + 1;
+	if (thread_number_run(since) == frames->number &&
+	    thread_number_event(since) == frames->event &&
+	    frames->count <= thread_number_count(since))
+		frames->count = thread_number_count(since) + 1;
 }
 
 void
@@ -488,7 +485,9 @@ thread_frames_live(
     struct thread_frames *frames, struct arena *arena, const struct value *event)
 {
 	const struct value *kind = value_get(event, "kind");
-	const struct about about = { .channel = CHANNEL_CUSTOM, .method = "custom" };
+	const struct about about = {
+		.channel = CHANNEL_CUSTOM, .method = "custom", .is_live = true
+	};
 
 	if (value_text_is(kind, "restart"))
 		speech_restart(&frames->speech, event);

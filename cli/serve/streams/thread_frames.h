@@ -1,8 +1,8 @@
 /* thread_frames: what a client is shown of a thread, run after run, as server-sent events of LangGraph's thread protocol: one
  * envelope an event, with a number that grows over all runs. Pure: what happens goes in (feed.h), bytes come out.
  *
- * A number says which run of the thread an event is of, behind which of its stored events it stands, and how many there
- * were since. Whoever comes back with one is given what is behind it; an event that is told again has its id again. */
+ * Whoever comes back with a number (thread_number.h) is given what is behind it. An event that is told again has its id again, which
+ * names its run; what is not stored but heard, values of workers, has other ids for each who listens. */
 #ifndef THREAD_FRAMES_H
 #define THREAD_FRAMES_H
 
@@ -33,15 +33,15 @@ struct thread_frames *thread_frames_new(unsigned wanted, uint64_t since);
 /* Takes *frames_p. NULL is fine. */
 void thread_frames_destroy(struct thread_frames **frames_p);
 
-/* Which of the thread's runs since is of, from 0; and the stored event of it to go on behind. */
-uint64_t thread_frames_run_of(uint64_t since);
+/* The stored event to go on behind, of the run that since is of (thread_number.h). */
 uint64_t thread_frames_event_of(uint64_t since);
 
 /* What is to be written, lent until the next call; thread_frames_taken empties it. */
 const struct packet *thread_frames_bytes(const struct thread_frames *frames);
 void thread_frames_taken(struct thread_frames *frames);
 
-/* What follows is of the run of that number on the thread, behind its event seen. Keeps run and agent. */
+/* What follows is of the run of that number on the thread, behind its event seen. Keeps run and agent. Of a number that is less than
+ * since's the thread was made again: since counts no more. */
 void thread_frames_begin(struct thread_frames *frames, uint64_t number, const char *run,
     const char *agent, uint64_t seen);
 /* A stored event, with what belongs to it: the messages that it names; its state and its trail, where they are shown, which go before

@@ -7,6 +7,7 @@
 #include "runs.h"
 #include "shape.h"
 #include "thread_frames.h"
+#include "thread_number.h"
 #include "thread_walk.h"
 #include "trail.h"
 
@@ -142,7 +143,7 @@ show_run(struct thread_stream *stream, const char *run)
 	agent = value_get_text(record, "agent");
 	trail.metadata = value_get(record, "metadata");
 	feed = feed_new(stream->call->api, stream->thread, run, stream->seen, FEED_ALL);
-	thread_frames_begin(stream->frames, stream->walk.number, run,
+	thread_frames_begin(stream->frames, stream->walk.cut + stream->walk.number, run,
 	    agent != NULL ? agent : "", stream->seen);
 	if ((stream->channels & (CHANNEL_TASKS | CHANNEL_CHECKPOINTS)) != 0)
 		stream->trail = trail_new(stream->call, &trail, stream->seen);
@@ -165,6 +166,22 @@ find_begin(struct thread_stream *stream)
 	if (stream->walk.number == stream->walk.count && stream->walk.count > 0)
 		stream->walk.number--;
 	return status;
+}
+
+/* Behind the event of that number, if what it is of is there; else *since_p is 0. Returns a step's status. */
+static enum store_status
+find_since(struct thread_stream *stream, uint64_t *since_p)
+{
+	uint64_t number = thread_number_run(*since_p);
+	enum store_status status =
+	    *since_p == 0 ? STORE_NONE : thread_walk_seek(&stream->walk, number);
+
+	if (status == STORE_OK && stream->walk.cut + stream->walk.number == number)
+		stream->seen = thread_frames_event_of(*since_p);
+	if (status != STORE_NONE)
+		return status;
+	*since_p = 0;
+	return find_begin(stream);
 }
 
 /* Shows the next run, or waits for it. Returns -1 when the stream has ended. */
@@ -213,20 +230,18 @@ call_thread_events(struct call *call)
 	struct thread_stream stream = { .call = call,
 		.thread = call->params[0],
 		.walk = { .call = call, .thread = call->params[0] } };
-	int64_t since = call_number(call, "since", 0, 0, INT64_MAX);
-	enum store_status status = STORE_OK;
+	int64_t asked = call_number(call, "since", 0, 0, INT64_MAX);
+	uint64_t since = (uint64_t)asked;
+	enum store_status status;
 
-	if (since == -1 || !read_channels(call, &stream.channels))
+	if (asked == -1 || !read_channels(call, &stream.channels))
 		return;
-	stream.walk.number = thread_frames_run_of((uint64_t)since);
-	stream.seen = thread_frames_event_of((uint64_t)since);
-	if (since == 0)
-		status = find_begin(&stream);
+	status = find_since(&stream, &since);
 	if (status != STORE_OK) {
 		reply_failed(call, status, "such thread");
 		return;
 	}
-	stream.frames = thread_frames_new(stream.channels, (uint64_t)since);
+	stream.frames = thread_frames_new(stream.channels, since);
 	reply_events(call);
 	while (go_on(&stream) == 0)
 		continue;
