@@ -263,11 +263,7 @@ find(struct search *search)
 	    !select_order_read(
 		call, "name assistant_id graph_id created_at updated_at", &search->order))
 		return false;
-	status = room_for_list(call);
-	if (status == STORE_OK) {
-		status = find_all(search);
-		room_leave_list(call);
-	}
+	status = find_all(search);
 	if (status != STORE_OK)
 		reply_failed(call, status, "assistants");
 	else
@@ -299,8 +295,8 @@ add_one(struct call *call, struct arena *arena, const struct found *found,
 	return status == STORE_DAMAGED ? STORE_NONE : status;
 }
 
-void
-call_assistants_search(struct call *call)
+static void
+search_assistants(struct call *call)
 {
 	struct reply_list list = { 0 };
 	struct search search = { .call = call };
@@ -333,10 +329,22 @@ call_assistants_search(struct call *call)
 }
 
 void
-call_assistants_count(struct call *call)
+call_assistants_search(struct call *call)
+{
+	room_in_list(call, "assistants", search_assistants);
+}
+
+static void
+count_assistants(struct call *call)
 {
 	struct search search = { .call = call };
 
 	if (find(&search))
 		reply(call, 200, value_int(call->arena, (int64_t)search.count));
+}
+
+void
+call_assistants_count(struct call *call)
+{
+	room_in_list(call, "assistants", count_assistants);
 }

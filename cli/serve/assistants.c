@@ -5,6 +5,7 @@
 #include "assistant_body.h"
 #include "assistant_find.h"
 #include "blueprint.h"
+#include "room.h"
 #include "select.h"
 #include "shape.h"
 
@@ -151,8 +152,8 @@ list_versions(struct versions *versions, const struct assistant *assistant,
 	return status == STORE_NONE ? STORE_OK : status;
 }
 
-void
-call_assistant_versions(struct call *call)
+static void
+show_versions(struct call *call)
 {
 	static const struct select_filter filters[] = { { "metadata", VALUE_MAP } };
 	struct versions versions = { .call = call,
@@ -182,6 +183,12 @@ call_assistant_versions(struct call *call)
 		reply_list_drop(&versions.list);
 		assistant_reply_failed(call, status, id);
 	}
+}
+
+void
+call_assistant_versions(struct call *call)
+{
+	room_in_list(call, "versions", show_versions);
 }
 
 /* --- its graph ---------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "assistant_find.h"
 #include "bounds.h"
 #include "cron_body.h"
+#include "room.h"
 #include "select.h"
 #include "tenant.h"
 #include "thread_find.h"
@@ -373,8 +374,8 @@ sort(struct call *call, struct cron_list *list)
 	return true;
 }
 
-void
-call_crons_search(struct call *call)
+static void
+search_crons(struct call *call)
 {
 	int64_t limit = call_number(call, "limit", LIMIT, 1, LIMIT_MAX), offset = 0;
 	struct reply_list items = { 0 };
@@ -408,4 +409,10 @@ call_crons_search(struct call *call)
 	}
 	select_pages(call, list.count, i < list.count ? i : 0);
 	reply_list_end(&items, call);
+}
+
+void
+call_crons_search(struct call *call)
+{
+	room_in_list(call, "crons", search_crons);
 }

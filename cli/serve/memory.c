@@ -4,6 +4,7 @@
 #include "api.h"
 #include "bounds.h"
 #include "items.h"
+#include "room.h"
 #include "shape.h"
 #include "tenant.h"
 
@@ -136,8 +137,8 @@ read_page(struct call *call, int64_t *limit_r, int64_t *offset_r)
 	return *offset_r != -1;
 }
 
-void
-call_items_search(struct call *call)
+static void
+search_items(struct call *call)
 {
 	struct arena *arena = call->arena;
 	const struct value *prefix = value_get(call->body, "namespace_prefix");
@@ -166,7 +167,13 @@ call_items_search(struct call *call)
 }
 
 void
-call_namespaces(struct call *call)
+call_items_search(struct call *call)
+{
+	room_in_list(call, "items", search_items);
+}
+
+static void
+list_namespaces(struct call *call)
 {
 	struct arena *arena = call->arena;
 	const struct value *prefix = value_get(call->body, "prefix");
@@ -187,4 +194,10 @@ call_namespaces(struct call *call)
 		reply(call, 200,
 		    value_map(
 			arena, "namespaces", value_get(answer, "namespaces"), NULL));
+}
+
+void
+call_namespaces(struct call *call)
+{
+	room_in_list(call, "namespaces", list_namespaces);
 }

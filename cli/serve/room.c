@@ -91,3 +91,16 @@ room_leave_list(struct call *call)
 {
 	gate_leave_both(own_lists(call), &call->api->lists);
 }
+
+void
+room_in_list(struct call *call, const char *what, void (*make)(struct call *call))
+{
+	enum store_status status = room_for_list(call);
+
+	if (status != STORE_OK) {
+		reply_failed(call, status, what);
+		return;
+	}
+	make(call);
+	room_leave_list(call);
+}

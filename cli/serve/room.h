@@ -18,5 +18,7 @@ void room_let_go_state(struct call *call);
 /* The same among those who make a list of what is large. Its states want a place of their own. */
 enum store_status room_for_list(struct call *call);
 void room_leave_list(struct call *call);
+/* Has make answer call in such a place; answers itself where there is none. What is the name of what is listed, for that. */
+void room_in_list(struct call *call, const char *what, void (*make)(struct call *call));
 
 #endif

@@ -1,6 +1,7 @@
 /* run_list: the runs of a thread. */
 #include <string.h>
 
+#include "room.h"
 #include "select.h"
 #include "shape.h"
 #include "store_runs.h"
@@ -70,8 +71,8 @@ list_runs(struct run_listing *listing)
 	return status == STORE_REJECTED ? STORE_OK : status;
 }
 
-void
-call_runs_list(struct call *call)
+static void
+answer_runs(struct call *call)
 {
 	struct run_listing listing = { .call = call,
 		.status = exchange_query(call->exchange, "status") };
@@ -93,4 +94,10 @@ call_runs_list(struct call *call)
 		reply_list_drop(&listing.list);
 		reply_failed(call, status, "runs");
 	}
+}
+
+void
+call_runs_list(struct call *call)
+{
+	room_in_list(call, "runs", answer_runs);
 }

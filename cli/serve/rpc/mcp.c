@@ -11,6 +11,7 @@
 #include "chat.h"
 #include "fiber.h"
 #include "json.h"
+#include "room.h"
 #include "rpc.h"
 #include "runs.h"
 #include "settings.h"
@@ -199,7 +200,7 @@ add_tool(struct call *call, struct page *page, const char *name)
 
 /* A cursor is the last name of the page before. */
 static void
-list_tools(struct call *call, const struct value *params)
+show_tools(struct call *call, const struct value *params)
 {
 	struct arena *arena = call->arena;
 	const char *cursor = value_get_text(params, "cursor");
@@ -227,6 +228,19 @@ list_tools(struct call *call, const struct value *params)
 	rpc_succeed(
 	    call, value_map(arena, "tools", value_list_end(&page.tools), "nextCursor",
 		      i < names.count ? value_str(arena, names.all[i - 1]) : NULL, NULL));
+}
+
+static void
+list_tools(struct call *call, const struct value *params)
+{
+	enum store_status status = room_for_list(call);
+
+	if (status != STORE_OK) {
+		reply_failed(call, status, "agents");
+		return;
+	}
+	show_tools(call, params);
+	room_leave_list(call);
 }
 
 /* --- a call --------------------------------------------------------------------------- */
