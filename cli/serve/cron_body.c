@@ -47,7 +47,9 @@ payload(struct arena *arena, const struct cron *cron)
 	return value_map(arena, "assistant_id", id_of(arena, cron), "input",
 	    parsed(arena, cron->entry, "input"), "context",
 	    parsed(arena, cron->entry, "context"), "config", config_of(arena, cron),
-	    "metadata", cron->metadata, "webhook", value_get(cron->entry, "webhook"),
+	    "interrupt_before", parsed(arena, cron->entry, "interrupt_before"),
+	    "interrupt_after", parsed(arena, cron->entry, "interrupt_after"), "metadata",
+	    cron->metadata, "webhook", value_get(cron->entry, "webhook"),
 	    "multitask_strategy", value_get(cron->entry, "multitask"), NULL);
 }
 
@@ -136,7 +138,8 @@ run_body_of(struct arena *arena, const struct value *body, const struct cron *cr
 	struct value_fields fields = { .arena = arena };
 	size_t i;
 
-	if (given(body, "config") != NULL) /* which has a context, too */
+	/* Which is a context, too. */
+	if (given(given(body, "config"), "configurable") != NULL)
 		was = value_map_with(arena, was, "context", NULL);
 	value_fields_put_all(&fields, was);
 	for (i = 0; i < value_size(body); i++)
@@ -153,7 +156,7 @@ rest_of(struct arena *arena, const struct value *body, const struct value *entry
 {
 	static const char *const said[] = { "agent", "assistant", "input", "context",
 		"metadata", "webhook", "multitask", "stream", "recursion_limit",
-		"max_concurrency" };
+		"max_concurrency", "interrupt_before", "interrupt_after" };
 	size_t i;
 
 	for (i = 0; i < sizeof said / sizeof *said; i++)

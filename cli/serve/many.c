@@ -101,7 +101,7 @@ is_wanted(const struct value *record, const char *wanted)
 	       (strcmp(wanted, "all") == 0 || strcmp(wanted, is) == 0);
 }
 
-/* One that has ended, or is not the thread's, stays as it is. */
+/* One that has ended stays as it is. STORE_NONE: there is none on that thread. */
 static enum store_status
 cancel(struct call *call, struct arena *arena, runs_cancel_fn *how, const char *thread,
     const char *run)
@@ -116,7 +116,7 @@ cancel(struct call *call, struct arena *arena, runs_cancel_fn *how, const char *
 	}
 	if (status == STORE_OK)
 		status = how(store, arena, thread, run, &answer, &ended);
-	return status == STORE_NONE ? STORE_OK : status;
+	return status;
 }
 
 /* Of the thread's runs, newest first, the wanted ones among those behind the first offset. *more_r: there are others. */
@@ -159,16 +159,45 @@ cancel_wanted(
 	return status;
 }
 
+/* Whether it lies in the inbox, where nobody can cancel it. */
+static bool
+is_untaken(struct call *call, const char *thread, const char *run)
+{
+	const char *name = call->tenant != NULL ? tenant_name(call, run) : run;
+	struct store_untaken found;
+	bool is;
+
+	if (!wire_is_run_id(name) || room_for_state(call) != STORE_OK)
+		return false;
+	is = store_inbox_find(api_store(call->api), call->arena, name, &found) ==
+		 STORE_OK &&
+	     strcmp(found.thread, thread) == 0;
+	room_leave_state(call);
+	return is;
+}
+
+/* All of them; answers where that could not be done to one. */
 static enum store_status
 cancel_named(
     struct call *call, runs_cancel_fn *how, const char *thread, const struct value *runs)
 {
 	enum store_status status = STORE_OK;
+	const char *run, *untaken = NULL;
 	size_t i;
 
-	for (i = 0; status == STORE_OK && i < value_size(runs); i++)
-		status =
-		    cancel(call, call->arena, how, thread, value_text(value_at(runs, i)));
+	for (i = 0; status == STORE_OK && i < value_size(runs); i++) {
+		run = value_text(value_at(runs, i));
+		status = cancel(call, call->arena, how, thread, run);
+		if (status != STORE_NONE)
+			continue;
+		status = STORE_OK;
+		if (is_untaken(call, thread, run))
+			untaken = run;
+	}
+	if (status == STORE_OK && untaken != NULL)
+		reply_error(call, 503,
+		    "no coordinator has taken run %s yet: ask again when one has",
+		    untaken);
 	return status;
 }
 
@@ -218,8 +247,8 @@ call_runs_cancel(struct call *call)
 	else
 		status = wanted != NULL ? cancel_wanted(call, how, thread, wanted)
 					: cancel_named(call, how, thread, runs);
-	if (status == STORE_OK)
-		reply_nothing(call);
-	else
+	if (status != STORE_OK)
 		reply_failed(call, status, "run");
+	else if (!exchange_is_answered(call->exchange))
+		reply_nothing(call);
 }

@@ -110,17 +110,22 @@ START_TEST(a_change_leaves_the_rest)
 }
 END_TEST
 
-/* Nothing else of a `config` is kept but the context, which goes with it. */
+/* Nothing else of a `config` is kept but the context, which stays where none comes with it. */
 START_TEST(a_limit_is_shown_and_goes_with_its_config)
 {
 	struct cron cron = first();
+	const char *before = value_get_text(cron.entry, "context");
 	const struct value *payload;
 
+	ck_assert_ptr_nonnull(before);
 	ck_assert_ptr_null(
 	    read_into(&cron, "{'config': {'recursion_limit': 7, 'tags': ['a']}}"));
 	ck_assert_str_eq(value_get_text(cron.entry, "recursion_limit"), "7");
-	ck_assert_ptr_null(value_get(cron.entry, "context"));
-	ck_assert_ptr_null(read_into(&cron, "{'context': {'y': 2}}"));
+	ck_assert_str_eq(value_get_text(cron.entry, "context"), before);
+	ck_assert_ptr_null(
+	    read_into(&cron, "{'config': {'configurable': {'y': 2}, 'recursion_limit': "
+			     "7}}"));
+	ck_assert_str_eq(value_get_text(cron.entry, "context"), "{\"y\":2}");
 	ck_assert_str_eq(value_get_text(cron.entry, "recursion_limit"), "7");
 	payload = value_get(cron_body_shape(arena, &cron), "payload");
 	ck_assert(
@@ -133,6 +138,23 @@ START_TEST(a_limit_is_shown_and_goes_with_its_config)
 	    value_equal(value_get(payload, "config"), json("{'max_concurrency': 2}")));
 	ck_assert_has(read_into(&cron, "{'config': {'recursion_limit': 0}}"),
 	    "config.recursion_limit: must be");
+}
+END_TEST
+
+START_TEST(pauses_are_shown_stay_and_are_taken_back)
+{
+	struct cron cron = first();
+	const struct value *payload;
+
+	ck_assert_ptr_null(
+	    read_into(&cron, "{'interrupt_before': ['tools'], 'interrupt_after': '*'}"));
+	ck_assert_ptr_null(read_into(&cron, "{'schedule': '@daily', 'webhook': null}"));
+	payload = value_get(cron_body_shape(arena, &cron), "payload");
+	ck_assert(value_equal(value_get(payload, "interrupt_before"), json("['tools']")));
+	ck_assert(value_text_is(value_get(payload, "interrupt_after"), "*"));
+	ck_assert_ptr_null(read_into(&cron, "{'interrupt_before': []}"));
+	ck_assert_ptr_null(value_get(cron.entry, "interrupt_before"));
+	ck_assert_str_eq(value_get_text(cron.entry, "interrupt_after"), "\"*\"");
 }
 END_TEST
 
@@ -241,6 +263,7 @@ tcase_cron_body(void)
 	tcase_add_test(tcase, a_body_becomes_what_is_submitted);
 	tcase_add_test(tcase, a_change_leaves_the_rest);
 	tcase_add_test(tcase, a_limit_is_shown_and_goes_with_its_config);
+	tcase_add_test(tcase, pauses_are_shown_stay_and_are_taken_back);
 	tcase_add_test(tcase, what_only_the_command_line_says_stays);
 	tcase_add_test(tcase, one_that_cannot_run_can_be_paused_but_not_changed);
 	tcase_add_test(tcase, a_cron_is_shown_as_langgraph_does);
