@@ -2,6 +2,7 @@
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -17,6 +18,7 @@ TCase *tcase_ended(void);
 
 struct play {
 	struct arena *arena;
+	struct fleet_client *client; /* of play_unsaid */
 	struct fleet_kit *kit;
 	struct value_list topics; /* heard */
 	const struct value *last; /* the body of the last one */
@@ -104,7 +106,8 @@ END_TEST
 
 /* --- an end that was not stored -------------------------------------------------------- */
 
-#define PATIENCE_MS 2000u /* of the coordinator with Redis, and the run's deadline */
+#define PATIENCE_MS 2000u /* of the coordinator with Redis */
+#define DEADLINE_MS 15000u
 
 static const char guest[] = "name: guest\n"
 			    "model: scripted:s\n"
@@ -131,6 +134,21 @@ has_knocked(void *arg)
 	return access(kit_path(play->kit, "knocked"), F_OK) == 0;
 }
 
+/* The run's deadline comes within PATIENCE_MS. */
+static bool
+is_nearly_late(void *arg)
+{
+	struct play *play = arg;
+	const struct value *record = NULL;
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return store_run(play->client->store, play->arena, "r", "r", &record) ==
+		   STORE_OK &&
+	       value_get_int(record, "deadline", INT64_MAX) - PATIENCE_MS / 2 <=
+		   now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
 /* Redis is not there when the run ends; the commit is given up, and meanwhile the deadline comes. Then
  * Redis is back. */
 static void
@@ -140,11 +158,13 @@ play_unsaid(struct fleet_client *client, void *arg)
 	const struct value *events = NULL;
 	size_t i, ends = 0;
 
+	play->client = client;
 	client_submit(client, play->arena,
 	    value_map(play->arena, "agent", value_str(play->arena, "guest"), "run",
 		value_str(play->arena, "r"), "input", value_str(play->arena, "\"hi\""),
-		"deadline_ms", value_printf(play->arena, "%u", PATIENCE_MS), NULL));
+		"deadline_ms", value_printf(play->arena, "%u", DEADLINE_MS), NULL));
 	ck_assert(client_wait(client, has_knocked, play, WAIT_MS));
+	ck_assert(client_wait(client, is_nearly_late, play, WAIT_MS));
 	kit_kill(play->kit, KIT_REDIS, 0);
 	kit_write(play->kit, "door", "");
 	fiber_sleep(PATIENCE_MS * 7 / 5);

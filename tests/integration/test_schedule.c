@@ -306,7 +306,7 @@ check_late(struct scene *scene, const char *run, const char *thread)
 static void
 play_deadline(struct scene *scene)
 {
-	submit(scene, "sleeper", "r", "t", "deadline_ms", "1000");
+	submit(scene, "sleeper", "r", "t", "deadline_ms", "10000");
 	check_late(scene, "r", "t");
 	submit(scene, "echo", "next", "t", "deadline_ms", HOUR);
 	ck_assert_str_eq(wait_end(scene, "next", "t"), "success");
@@ -323,7 +323,7 @@ play_deadline_restart(struct scene *scene)
 {
 	int64_t deadline;
 
-	submit(scene, "sleeper", "r", "t", "deadline_ms", "4000");
+	submit(scene, "sleeper", "r", "t", "deadline_ms", "15000");
 	wait_begun(scene);
 	deadline = value_get_int(record(scene, "r", "t"), "deadline", 0);
 	ck_assert_int_gt(deadline, 0);

@@ -152,9 +152,11 @@ END_TEST
 START_TEST(a_late_call_is_stopped_at_its_worker_and_expires)
 {
 	struct child *worker = wire_worker(&bench, "w", "tool:a", 1, 10000);
-	struct ask *ask = wire_ask(&bench, "tool:a", "first_hangs");
+	struct ask *ask;
 
-	ask->request.deadline_ms = 300;
+	wire_served(&bench, "tool:a", 1);
+	ask = wire_ask(&bench, "tool:a", "first_hangs");
+	ask->request.deadline_ms = 3000;
 	wire_wait(&bench, ask);
 	ck_assert_int_eq(ask->outcome.code, CODE_EXPIRED);
 	wire_wait_logged(&bench, "stopped c0");

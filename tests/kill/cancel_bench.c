@@ -148,6 +148,21 @@ cx_check_gone(struct scene *scene)
 }
 
 void
+cx_note_alive(struct scene *scene)
+{
+	count_pids(scene, &scene->alive);
+}
+
+void
+cx_check_confirmed(struct scene *scene)
+{
+	if (scene->is_unconfirmed)
+		cx_wait_gone(scene);
+	else
+		ck_assert_uint_eq(scene->alive, 0);
+}
+
+void
 cx_wait_gone(struct scene *scene)
 {
 	struct wanted wanted = { scene, 0 };
@@ -191,6 +206,7 @@ cx_check_status(struct scene *scene, const char *run, const char *status)
 	    json_text(scene->arena, record));
 	if (!value_has(record, "unconfirmed"))
 		return;
+	scene->is_unconfirmed = true;
 	ck_assert_int_gt(scene->asked_ms, 0);
 	ck_assert_int_ge(
 	    value_get_int(record, "ended", 0) - scene->asked_ms, (int64_t)CANCEL_WAIT_MS);
@@ -206,12 +222,18 @@ wall_ms(void)
 }
 
 void
+cx_begin_to_ask(struct scene *scene)
+{
+	if (scene->asked_ms == 0)
+		scene->asked_ms = wall_ms();
+}
+
+void
 cx_ask(struct scene *scene, const char *run)
 {
 	const char *answer, *ended;
 
-	if (scene->asked_ms == 0)
-		scene->asked_ms = wall_ms();
+	cx_begin_to_ask(scene);
 	ck_assert_int_eq(
 	    store_cancel(scene->client->store, scene->arena,
 		arena_printf(scene->arena, "t-%s", run), run, &answer, &ended),

@@ -15,6 +15,9 @@ struct scene {
 	struct fleet_client *client;
 	const char *pids, *go_on;
 	int64_t asked_ms; /* by the wall clock: the first cx_ask; 0: none yet */
+	unsigned alive;   /* of the tools' processes, at cx_note_alive */
+	bool
+	    is_unconfirmed; /* of a run that cx_check_status has seen: not all of it was gone in time */
 	void (*play)(struct scene *scene);
 };
 
@@ -29,6 +32,13 @@ void cx_wait_hanging(struct scene *scene, unsigned calls);
 void cx_check_gone(struct scene *scene);
 /* The same in time: where the tool worker was killed nobody waits for the minders. */
 void cx_wait_gone(struct scene *scene);
+
+/* Somebody is about to have a run cancelled. */
+void cx_begin_to_ask(struct scene *scene);
+/* When that has returned: counts what is alive of the tools. Behind the cx_check_status of all, cx_check_confirmed wants that to be
+ * nothing, or that a run says that it could not be waited for. */
+void cx_note_alive(struct scene *scene);
+void cx_check_confirmed(struct scene *scene);
 
 /* --- runs ----------------------------------------------------------------------------- */
 

@@ -20,9 +20,11 @@ play_stubborn(struct scene *scene)
 {
 	cx_submit(scene, "clerk", "r1", NULL);
 	cx_wait_hanging(scene, 2);
+	cx_begin_to_ask(scene);
 	kit_flotilla(scene->kit, "cancel", "r1", NULL);
-	cx_check_gone(scene);
+	cx_note_alive(scene);
 	cx_check_status(scene, "r1", "cancelled");
+	cx_check_confirmed(scene);
 	cx_check_next_run(scene, "r1");
 }
 
@@ -55,9 +57,11 @@ play_thread(struct scene *scene)
 		value_str(arena, "r2"), "thread", value_str(arena, "t-r1"), "input",
 		value_str(arena, "\"hi\""), NULL));
 	ck_assert(client_wait(scene->client, is_queued, scene, CX_WAIT_MS));
+	cx_begin_to_ask(scene);
 	kit_flotilla(scene->kit, "cancel", "--thread", "t-r1", NULL);
-	cx_check_gone(scene);
+	cx_note_alive(scene);
 	cx_check_status(scene, "r1", "cancelled");
+	cx_check_confirmed(scene);
 	ck_assert(client_wait_end(scene->client, "t-r1", "r2", CX_WAIT_MS));
 	cx_check_next_run(scene, "r1");
 }
@@ -84,11 +88,13 @@ play_many(struct scene *scene)
 	arguments[RUNS + 1] = "--redis";
 	arguments[RUNS + 2] = kit_redis(scene->kit);
 	cx_wait_hanging(scene, 2 * RUNS);
+	cx_begin_to_ask(scene);
 	said = cli_run(&flotilla, NULL, arguments);
+	cx_note_alive(scene);
 	ck_assert_msg(said.status == 0, "%s", said.err);
-	cx_check_gone(scene);
 	for (i = 1; i <= RUNS; i++)
 		cx_check_status(scene, cx_nth(scene, "r", i), "cancelled");
+	cx_check_confirmed(scene);
 }
 
 START_TEST(fifty_runs_are_cancelled_at_once)

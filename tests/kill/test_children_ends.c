@@ -135,7 +135,7 @@ play_late(struct children *children)
 	client_submit(children->storm.client, arena,
 	    value_map(arena, "agent", value_str(arena, "deep"), "run",
 		value_str(arena, "r1"), "thread", value_str(arena, "t1"), "input",
-		value_str(arena, "\"hi\""), "deadline_ms", value_str(arena, "3000"),
+		value_str(arena, "\"hi\""), "deadline_ms", value_str(arena, "15000"),
 		NULL));
 	cb_check_status(children, "r1", "error");
 	cb_check_status(children, "r1-2-0-1", "cancelled");

@@ -22,6 +22,7 @@ trial_open(void)
 	redis_trial_open();
 	trial.arena = redis_trial.arena;
 	trial.redis = redis_trial_client(redis_trial.url, store_library());
+	redis_allow_silence(trial.redis, REDIS_TRIAL_MS);
 	trial.a = store_of(TRIAL_A, "coordinator-a");
 	trial.b = store_of(TRIAL_B, "coordinator-b");
 }

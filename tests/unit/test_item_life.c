@@ -105,16 +105,16 @@ END_TEST
 
 /* --- reading -------------------------------------------------------------------------- */
 
-/* Puts k to last for ms, as if it had been put a minute before it ends. Returns when that is. */
+/* Puts k to last for ms, as if it had been put left_ms before it ends. Returns when that is. */
 static int64_t
-put_ending(int64_t ms)
+put_ending(int64_t ms, int64_t left_ms)
 {
 	const struct value *put = item(arena_printf(trial.arena,
 	    "{'op': 'put', 'namespace': ['u'], 'key': 'k', 'value': {'n': 1},"
 	    " 'index': ['a b'], 'ttl_ms': %lld}",
 	    (long long)ms));
 	const char *key = arena_printf(trial.arena, "fl:{s%u}:item", item_shard("u\37"));
-	const long long ends = (long long)value_get_int(put, "updated_at", 0) + 60000;
+	const long long ends = (long long)(value_get_int(put, "updated_at", 0) + left_ms);
 
 	trial_ask("EVAL",
 	    "local bytes = redis.call('HGET', KEYS[1], ARGV[1])\n"
@@ -146,7 +146,7 @@ play_refresh(void)
 	size_t i;
 
 	for (i = 0; i < sizeof reads / sizeof reads[0]; i++) {
-		ends = put_ending(3600000);
+		ends = put_ending(3600000, 60000);
 		run_op("{'op': 'get', 'namespace': ['u'], 'key': 'k'}");
 		run_op("{'op': 'search', 'refresh_ttl': false}");
 		run_op("{'op': 'search', 'offset': 1, 'refresh_ttl': true}");
@@ -161,7 +161,7 @@ play_refresh(void)
 		    "['a b']");
 	}
 	/* Hardly later: it is not written for that. */
-	ends = put_ending(60100);
+	ends = put_ending(6000100, 6000000);
 	run_op(reads[0]);
 	ck_assert_int_eq(ends_at(), ends);
 	/* What lasts for ever goes on so, and what an older version has put for a while ends then. */

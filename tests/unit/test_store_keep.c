@@ -319,7 +319,7 @@ play_expiry(void)
 	thread_commit(&claim, "success", "success");
 	make_due();
 	ck_assert_uint_eq(expire(), 1);
-	ck_assert_int_eq(thread_submit("r3", "ttl", "1000 delete"), STORE_OK);
+	ck_assert_int_eq(thread_submit("r3", "ttl", "600000 delete"), STORE_OK);
 	trial_claim(trial.a, "t", STORE_THREAD_LEASE_MS, &claim);
 	thread_commit(&claim, "success", "success");
 	ck_assert_uint_eq(expire(), 0);
