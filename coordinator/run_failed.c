@@ -16,14 +16,15 @@
 #include "store.h"
 #include "suspects.h"
 
-/* What the call is told again. The last one that it has begun, if that has failed, is tried again. */
+/* What the call is told again. The last one, if that has failed, is tried again, where this run has begun it, or the call has
+ * failed: one that was cut off has absorbed it. */
 static const struct value *
-kept_children(struct arena *arena, const struct effect *effect)
+kept_children(struct arena *arena, const struct effect *effect, bool has_failed)
 {
 	const struct value *children = effect->children;
 	size_t count = value_size(children);
 
-	if (count > 0 && count == effect->begun &&
+	if (count > 0 && (count == effect->begun || has_failed) &&
 	    value_has(value_at(children, count - 1), "fault"))
 		count--;
 	return count == 0
@@ -42,7 +43,7 @@ child_of(const struct effect *effect)
 }
 
 static const struct value *
-made_again(struct run *run, const struct effect *effect)
+made_again(struct run *run, const struct effect *effect, bool has_failed)
 {
 	struct arena *arena = run->arena;
 	const char *key = effect->call.key != NULL ? effect->call.key : effect->call.id;
@@ -53,7 +54,7 @@ made_again(struct run *run, const struct effect *effect)
 	return value_map(arena, "id", value_copy(arena, effect->name), "key",
 	    value_str(arena, key), "answers",
 	    effect->answers != NULL ? value_copy(arena, effect->answers) : NULL,
-	    "children", kept_children(arena, effect), "held",
+	    "children", kept_children(arena, effect, has_failed), "held",
 	    child != NULL ? value_copy(arena, child) : NULL, "given",
 	    given != NULL ? value_copy(arena, given) : NULL, NULL);
 }
@@ -63,6 +64,12 @@ static bool
 can_be_kept(const struct value *call)
 {
 	return value_depth(call, ANSWER_DEPTH_MAX) < ANSWER_DEPTH_MAX;
+}
+
+static bool
+is_cut_off(const struct value *body)
+{
+	return value_get_bool(value_get(body, "fault"), "control", false);
 }
 
 /* Why what a call has answered does not count where it, or another one, has failed the run; NULL: it does. */
@@ -76,7 +83,7 @@ flaw_of(struct run *run, const struct effect *effect, const struct round_end *en
 	const struct fault *fault =
 	    value_is(about, VALUE_MAP) ? fault_from_value(run->scratch, about) : NULL;
 
-	if (end->body == NULL || (fault != NULL && fault->control))
+	if (end->body == NULL || is_cut_off(end->body))
 		return cut_off;
 	if (fault != NULL)
 		return run_fault_ends(run, fault)
@@ -119,7 +126,9 @@ kept(struct run *run, struct effect *effect, const struct round_end *end)
 	    was_sent(run, effect))
 		outcome = run_effect_cut_off(run, effect, flaw);
 	if (outcome == NULL)
-		return made_again(run, effect);
+		return made_again(run, effect,
+		    end->failed ||
+			(value_has(end->body, "fault") && !is_cut_off(end->body)));
 	run_effect_events(run, effect, outcome);
 	return run_round_kept(run, effect, outcome);
 }

@@ -193,6 +193,10 @@ cancel_named(
 		status = STORE_OK;
 		if (is_untaken(call, thread, run))
 			untaken = run;
+		else /* it may have been taken in between */
+			status = cancel(call, call->arena, how, thread, run);
+		if (status == STORE_NONE)
+			status = STORE_OK;
 	}
 	if (status == STORE_OK && untaken != NULL)
 		reply_error(call, 503,

@@ -21,7 +21,8 @@ struct thread_stream {
 	struct thread_walk walk;
 	const char *run;     /* that is shown */
 	struct trail *trail; /* its, or NULL: nobody wants it */
-	uint64_t seen;       /* the event of it to begin behind */
+	uint64_t since;      /* the number to begin behind, or 0 */
+	uint64_t seen;       /* the event to begin behind, of the run that since is of */
 	uint64_t beat_ms;
 };
 
@@ -139,6 +140,9 @@ show_run(struct thread_stream *stream, const char *run)
 		arena_destroy(&arena);
 		return result;
 	}
+	/* That one is not there any more. */
+	if (stream->walk.cut + stream->walk.number != thread_number_run(stream->since))
+		stream->seen = 0;
 	stream->run = run;
 	agent = value_get_text(record, "agent");
 	trail.metadata = value_get(record, "metadata");
@@ -241,6 +245,7 @@ call_thread_events(struct call *call)
 		reply_failed(call, status, "such thread");
 		return;
 	}
+	stream.since = since;
 	stream.frames = thread_frames_new(stream.channels, since);
 	reply_events(call);
 	while (go_on(&stream) == 0)
