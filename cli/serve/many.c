@@ -159,21 +159,25 @@ cancel_wanted(
 	return status;
 }
 
-/* Whether it lies in the inbox, where nobody can cancel it. */
-static bool
-is_untaken(struct call *call, const char *thread, const char *run)
+/* Whether it lies in the inbox, where nobody can cancel it: STORE_OK, STORE_NONE, or nobody can say. */
+static enum store_status
+find_untaken(struct call *call, const char *thread, const char *run)
 {
 	const char *name = call->tenant != NULL ? tenant_name(call, run) : run;
+	enum store_status status =
+	    wire_is_run_id(name) ? room_for_state(call) : STORE_NONE;
 	struct store_untaken found;
-	bool is;
+	struct arena *arena;
 
-	if (!wire_is_run_id(name) || room_for_state(call) != STORE_OK)
-		return false;
-	is = store_inbox_find(api_store(call->api), call->arena, name, &found) ==
-		 STORE_OK &&
-	     strcmp(found.thread, thread) == 0;
+	if (status != STORE_OK)
+		return status;
+	arena = arena_new();
+	status = store_inbox_find(api_store(call->api), arena, name, &found);
+	if (status == STORE_OK && strcmp(found.thread, thread) != 0)
+		status = STORE_NONE;
+	arena_destroy(&arena);
 	room_leave_state(call);
-	return is;
+	return status;
 }
 
 /* All of them; answers where that could not be done to one. */
@@ -190,10 +194,10 @@ cancel_named(
 		status = cancel(call, call->arena, how, thread, run);
 		if (status != STORE_NONE)
 			continue;
-		status = STORE_OK;
-		if (is_untaken(call, thread, run))
+		status = find_untaken(call, thread, run);
+		if (status == STORE_OK)
 			untaken = run;
-		else /* it may have been taken in between */
+		else if (status == STORE_NONE) /* it may have been taken in between */
 			status = cancel(call, call->arena, how, thread, run);
 		if (status == STORE_NONE)
 			status = STORE_OK;

@@ -390,3 +390,27 @@ ask_store_failure(struct scene *scene, const char *run, const char *call)
 	    REDIS_OK);
 	packet_release(&packet);
 }
+
+const struct value *
+ask_redis(struct scene *scene, const char *verb, const char *rest)
+{
+	struct arena *arena = scene->arena;
+	const struct value *reply = NULL;
+
+	ck_assert_int_eq(
+	    redis_text(scene->client->redis, arena, WAIT_MS, &reply, verb,
+		arena_printf(arena, "%s%s", store_prefix(arena, store_shard("t")), rest),
+		NULL),
+	    REDIS_OK);
+	return reply;
+}
+
+void
+ask_begin(struct scene *scene, const char *agent)
+{
+	ask_put(scene->hold);
+	ask_put(scene->wait);
+	ask_put(scene->broken);
+	ask_submit(scene, agent, "r1", "t", "input", "\"hi\"");
+	ask_wait_lines(scene, "break", 1);
+}

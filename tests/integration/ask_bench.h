@@ -78,6 +78,10 @@ void ask_wait_lines(struct scene *scene, const char *what, size_t count);
 
 /* Has that file there: hold, wait or broken. */
 void ask_put(const char *path);
+/* A command about a key of t's shard; rest: behind the shard's name. */
+const struct value *ask_redis(struct scene *scene, const char *verb, const char *rest);
+/* Begins r1 on t, whose call of break has begun and is to fail; hold, wait and broken are there. */
+void ask_begin(struct scene *scene, const char *agent);
 /* As a coordinator of t's run would have, had it not died: the call of that id has failed. */
 void ask_store_failure(struct scene *scene, const char *run, const char *call);
 

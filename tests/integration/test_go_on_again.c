@@ -69,30 +69,6 @@ serve_more(struct scene *scene)
 	kit_start(scene->kit, KIT_TOOLS, 1);
 }
 
-static const struct value *
-ask_redis(struct scene *scene, const char *verb, const char *rest)
-{
-	struct arena *arena = scene->arena;
-	const struct value *reply = NULL;
-
-	ck_assert_int_eq(
-	    redis_text(scene->client->redis, arena, WAIT_MS, &reply, verb,
-		arena_printf(arena, "%s%s", store_prefix(arena, store_shard("t")), rest),
-		NULL),
-	    REDIS_OK);
-	return reply;
-}
-
-static void
-begin(struct scene *scene, const char *agent)
-{
-	ask_put(scene->hold);
-	ask_put(scene->wait);
-	ask_put(scene->broken);
-	ask_submit(scene, agent, "r1", "t", "input", "\"hi\"");
-	ask_wait_lines(scene, "break", 1);
-}
-
 /* --- calls ------------------------------------------------------------------------------- */
 
 /* Its failure was told to the model, until the agent was changed: then the run that goes on ends with it, having sent nothing. */
@@ -127,7 +103,7 @@ play_resists(struct scene *scene)
 	const struct value *record;
 
 	serve_more(scene);
-	begin(scene, "stubborn");
+	ask_begin(scene, "stubborn");
 	ask_wait_lines(scene, "resist", 1);
 	unlink(scene->wait);
 	record = ask_wait_end(scene, "r1", "t");
@@ -163,7 +139,7 @@ is_stored(void *arg)
 static void
 play_failed_before(struct scene *scene)
 {
-	begin(scene, "hurries");
+	ask_begin(scene, "hurries");
 	ask_wait_lines(scene, "linger", 1);
 	ck_assert(client_wait(scene->client, is_stored, scene, WAIT_MS));
 	kit_kill(scene->kit, KIT_COORDINATOR, 0);
@@ -188,7 +164,7 @@ END_TEST
 static void
 play_one_by_one(struct scene *scene)
 {
-	begin(scene, "hurries");
+	ask_begin(scene, "hurries");
 	ask_wait_lines(scene, "linger", 1);
 	ck_assert(client_wait(scene->client, is_stored, scene, WAIT_MS));
 	unlink(scene->wait);

@@ -70,35 +70,11 @@ serve_late(struct scene *scene)
 	kit_start(scene->kit, KIT_TOOLS, 1);
 }
 
-static const struct value *
-ask_redis(struct scene *scene, const char *verb, const char *rest)
-{
-	struct arena *arena = scene->arena;
-	const struct value *reply = NULL;
-
-	ck_assert_int_eq(
-	    redis_text(scene->client->redis, arena, WAIT_MS, &reply, verb,
-		arena_printf(arena, "%s%s", store_prefix(arena, store_shard("t")), rest),
-		NULL),
-	    REDIS_OK);
-	return reply;
-}
-
 /* Nobody finds r1's children to cancel them: what they do goes on. */
 static void
 spare_children(struct scene *scene)
 {
 	ask_redis(scene, "DEL", "r:r1:k");
-}
-
-static void
-begin(struct scene *scene, const char *agent)
-{
-	ask_put(scene->hold);
-	ask_put(scene->wait);
-	ask_put(scene->broken);
-	ask_submit(scene, agent, "r1", "t", "input", "\"hi\"");
-	ask_wait_lines(scene, "break", 1);
 }
 
 static bool
@@ -119,7 +95,7 @@ begin_late(struct scene *scene, const char *agent)
 	kit_kill(scene->kit, KIT_COORDINATOR, 0);
 	kit_flag(scene->kit, KIT_COORDINATOR, "--served-wait-ms", "600000");
 	kit_start(scene->kit, KIT_COORDINATOR, 0);
-	begin(scene, agent);
+	ask_begin(scene, agent);
 	ck_assert(client_wait(scene->client, is_claimed, scene, WAIT_MS));
 }
 
@@ -127,7 +103,7 @@ begin_late(struct scene *scene, const char *agent)
 static void
 play_twice(struct scene *scene)
 {
-	begin(scene, "leads");
+	ask_begin(scene, "leads");
 	ask_wait_lines(scene, "linger", 1);
 	spare_children(scene);
 	unlink(scene->wait);
@@ -236,7 +212,7 @@ play_absorbed(struct scene *scene)
 	kit_flag(scene->kit, KIT_TOOLS, "--tools",
 	    kit_write(scene->kit, "trip.yaml", arena_printf(scene->arena, trip, first)));
 	kit_start(scene->kit, KIT_TOOLS, 1);
-	begin(scene, "insists");
+	ask_begin(scene, "insists");
 	ask_wait_lines(scene, "linger", 1);
 	unlink(scene->wait);
 	ask_check_end(scene, "r1", "error");
@@ -273,7 +249,7 @@ is_swept(void *arg)
 static void
 play_deleted(struct scene *scene)
 {
-	begin(scene, "leads");
+	ask_begin(scene, "leads");
 	ask_wait_lines(scene, "linger", 1);
 	unlink(scene->wait);
 	ask_check_end(scene, "r1", "error");

@@ -176,12 +176,11 @@ find_begin(struct thread_stream *stream)
 static enum store_status
 find_since(struct thread_stream *stream, uint64_t *since_p)
 {
-	uint64_t number = thread_number_run(*since_p);
 	enum store_status status =
-	    *since_p == 0 ? STORE_NONE : thread_walk_seek(&stream->walk, number);
+	    *since_p == 0 ? STORE_NONE
+			  : thread_walk_seek(&stream->walk, thread_number_run(*since_p));
 
-	if (status == STORE_OK && stream->walk.cut + stream->walk.number == number)
-		stream->seen = thread_frames_event_of(*since_p);
+	stream->seen = status == STORE_OK ? thread_frames_event_of(*since_p) : 0;
 	if (status != STORE_NONE)
 		return status;
 	*since_p = 0;
