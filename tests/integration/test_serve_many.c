@@ -1,5 +1,6 @@
 /* `flotilla serve`: what is done to many threads and runs at once; agents as they were. */
 #include <check.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,6 +42,23 @@ START_TEST(threads_that_are_free_are_pruned)
 	serve_post("/runs/cancel",
 	    serve_text("{'thread_id': '%s', 'run_ids': ['%s']}", busy, run), 204);
 	ck_assert_str_eq(serve_run_end(busy, run), "interrupted");
+}
+END_TEST
+
+/* Nobody takes it out of the inbox meanwhile. */
+START_TEST(a_run_that_nobody_has_taken_is_not_cancelled_in_silence)
+{
+	pid_t hub = fleet_up_pid_of(&serve_bench.fleet, "hub");
+	const char *id = serve_thread(), *run, *body;
+
+	ck_assert_int_gt(hub, 0);
+	ck_assert_int_eq(kill(hub, SIGSTOP), 0);
+	run = serve_run(id, "quick", "");
+	body = serve_text("{'thread_id': '%s', 'run_ids': ['nobody', '%s']}", id, run);
+	serve_post("/runs/cancel", body, 503);
+	ck_assert_int_eq(kill(hub, SIGCONT), 0);
+	ck_assert_str_eq(serve_run_end(id, run), "success");
+	serve_post("/runs/cancel", body, 204);
 }
 END_TEST
 
@@ -226,6 +244,7 @@ tcase_serve_many(void)
 	tcase_add_test(tcase, threads_that_are_free_are_pruned);
 	tcase_add_test(tcase, all_runs_of_a_status_are_cancelled);
 	tcase_add_test(tcase, runs_of_a_status_are_cancelled_everywhere);
+	tcase_add_test(tcase, a_run_that_nobody_has_taken_is_not_cancelled_in_silence);
 	tcase_add_test(tcase, runs_of_a_status_are_cancelled);
 	tcase_add_test(tcase, a_list_of_runs_holds_none_of_their_inputs);
 	tcase_add_test(tcase, an_agents_versions_are_shown_newest_first);
