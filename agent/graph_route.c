@@ -208,3 +208,46 @@ graph_next(struct arena *arena, const struct graph *graph, const struct spec *sp
 		return (long)leave_tools(&route);
 	return (long)graph->nodes[node].next;
 }
+
+/* What the hooks of a kind lead to. */
+static size_t
+behind_hooks(const struct route *route, enum hook hook)
+{
+	switch (hook) {
+	case HOOK_BEFORE_AGENT:
+		return route->graph->loop_entry;
+	case HOOK_BEFORE_MODEL:
+		return route->graph->model;
+	case HOOK_AFTER_MODEL:
+		return leave_loop(route);
+	default:
+		return route->graph->end;
+	}
+}
+
+long
+graph_instead(struct arena *arena, const struct graph *graph, const struct spec *spec,
+    const struct graph *old, const char *name, const struct step_outcome *outcome)
+{
+	struct route route = {
+		.arena = arena,
+		.graph = graph,
+		.spec = spec,
+		.outcome = outcome,
+	};
+	long at = graph_find(old, name), found;
+	enum hook hook;
+	size_t i;
+
+	if (at == -1 || old->nodes[at].kind != NODE_HOOK)
+		return -1;
+	hook = old->nodes[at].hook;
+	/* The hooks of a kind are neighbours. */
+	for (i = (size_t)at + 1;
+	     old->nodes[i].kind == NODE_HOOK && old->nodes[i].hook == hook; i++) {
+		found = graph_find(graph, old->nodes[i].name);
+		if (found != -1)
+			return found;
+	}
+	return (long)behind_hooks(&route, hook);
+}

@@ -4,6 +4,38 @@
 
 #include <string.h>
 
+/* The agent may have been mended by leaving out the middleware that failed at node: *at_r is where it goes on without it, or -1. */
+static enum go
+find_instead(struct run *run, const struct value *head, const char *node, long *at_r)
+{
+	struct agents *agents = run->coordinator->agents;
+	const char *version = value_get_text(head, "version"), *error = NULL;
+	struct step_outcome outcome = {
+		.messages = state_messages(run->state),
+		.has_structured_response =
+		    state_field(run->state, "structured_response") != NULL,
+	};
+	struct agent *old;
+
+	*at_r = -1;
+	if (version == NULL)
+		return GO_ON;
+	old = agents_get(
+	    agents, run->arena, run_record_text(run, "agent"), version, &error);
+	if (old == NULL)
+		return error == NULL ? GO_DROP : GO_ON;
+	*at_r = graph_instead(
+	    run->arena, run->agent->graph, run->agent->spec, old->graph, node, &outcome);
+	agents_unref(agents, &old);
+	return GO_ON;
+}
+
+static bool
+stands_at(const struct run *run, const struct value *head)
+{
+	return value_text_is(value_get(head, "next"), run_node(run)->name);
+}
+
 /* Goes on where head stands: after a takeover, or when a paused thread is resumed. */
 enum go
 run_begin_at_head(struct run *run, const struct value *head)
@@ -11,6 +43,9 @@ run_begin_at_head(struct run *run, const struct value *head)
 	const char *next = value_get_text(head, "next");
 	long at = next != NULL ? graph_find(run->agent->graph, next) : -1;
 
+	if (at == -1 && graph_has_failed(head) &&
+	    find_instead(run, head, next, &at) != GO_ON)
+		return GO_DROP;
 	if (at == -1)
 		return run_fail(run, "RuntimeError",
 		    "the checkpoint goes on at '%s', which this agent has not",
@@ -18,7 +53,7 @@ run_begin_at_head(struct run *run, const struct value *head)
 	run->at = (size_t)at;
 	run->step = (uint64_t)value_get_int(head, "step", 0);
 	run->first_step = (uint64_t)value_get_int(head, "first_step", 0);
-	run->round = value_get(head, "round");
+	run->round = stands_at(run, head) ? value_get(head, "round") : NULL;
 	state_recall(run->state, value_get(head, "ephemeral"));
 	return GO_ON;
 }
@@ -88,7 +123,7 @@ static enum go
 go_on_behind_failure(
     struct run *run, const struct value *head, const struct value *answer)
 {
-	bool entered = value_get_bool(head, "entered", false);
+	bool entered = stands_at(run, head) && value_get_bool(head, "entered", false);
 	bool asked = run_answer_wanted(run->round);
 
 	/* What failed in front of a node has not paused there yet. */
@@ -108,13 +143,15 @@ enum go
 run_begin_resume(struct run *run, const struct value *head, const struct value *answer)
 {
 	bool waits = value_text_is(value_get(head, "status"), "interrupted");
+	enum go go;
 
 	if (!waits && !graph_has_failed(head) && !is_done(head, answer))
 		return nothing_waits(run);
 	if (run_check_agent(run, head, waits ? "waits" : "stands") != GO_ON)
 		return GO_FAIL;
-	if (run_begin_at_head(run, head) != GO_ON)
-		return GO_FAIL;
+	go = run_begin_at_head(run, head);
+	if (go != GO_ON)
+		return go;
 	run->first_step = run->step;
 	run->dirty = true;
 	if (!waits)
@@ -169,10 +206,12 @@ go_on_at(struct run *run, const struct value *head, const struct value *command,
     bool same_calls)
 {
 	const char *node = value_get_text(command, "goto");
+	enum go go = run_check_agent(run, head, "stands");
 
-	if (run_check_agent(run, head, "stands") != GO_ON ||
-	    run_begin_at_head(run, head) != GO_ON)
-		return GO_FAIL;
+	if (go == GO_ON)
+		go = run_begin_at_head(run, head);
+	if (go != GO_ON)
+		return go;
 	if (node != NULL && strcmp(node, run_node(run)->name) != 0)
 		return run_fail(run, "ValueError",
 		    "goto: thread '%s' stands in front of '%s', and one node runs at a "

@@ -30,7 +30,20 @@ local function set_field(flat, name, value)
   flat[#flat + 1] = value
 end
 
--- Ends a run that took too many owners down, and keeps it among the dead letters.
+-- The head that a run has left which ended without an owner: it has failed where it stood, in a node that it had entered. head as
+-- Redis has it, since what is read by cmsgpack cannot be nested as deep. `status` stands behind `run` alone, whose name cannot have
+-- these bytes (coordinator/run_commit.c).
+local function stopped(head)
+  local first, last = string.find(head or '', '\166status\167running', 1, true)
+  local fields = first and string.byte(head) -- of a map of up to 15
+  if not first or fields < 0x80 or fields > 0x8e then
+    return head
+  end
+  return string.char(fields + 1) .. string.sub(head, 2, first - 1) .. '\166status\165error\167entered\195' ..
+    string.sub(head, last + 1)
+end
+
+-- Ends a run that took too many owners down, and keeps it among the dead letters. Who mends what it was goes on behind it.
 local function quarantine(thread_key, prefix, thread, run, attempts, epoch)
   local now = now_ms()
   local reason = 'the run took ' .. attempts .. ' coordinators down without making progress'
@@ -40,6 +53,9 @@ local function quarantine(thread_key, prefix, thread, run, attempts, epoch)
   end_run(prefix, run, 'error', 'Quarantined', reason)
   local head = redis.call('HMGET', thread_key, 'head', 'asked', 'version')
   redis.call('HSET', thread_key, 'run', '', 'owner', '', 'epoch', epoch, 'look', '')
+  if head[1] then
+    redis.call('HSET', thread_key, 'head', stopped(head[1]))
+  end
   if not head[3] then
     -- What a copy had filled so far: the next run's messages are numbered from 0 on.
     redis.call('DEL', thread_key .. ':m', thread_key .. ':c')

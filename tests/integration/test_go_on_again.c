@@ -6,6 +6,7 @@
 
 #include "ask_bench.h"
 #include "bounds.h"
+#include "chat.h"
 #include "fault.h"
 #include "fleet_up.h"
 #include "json.h"
@@ -260,6 +261,73 @@ START_TEST(a_call_of_what_nobody_knows_is_not_made_again)
 }
 END_TEST
 
+/* --- agents that are not what they were ----------------------------------------------------- */
+
+/* The middleware that failed is left out; the model is not asked again for what it has said. */
+static void
+play_left_out(struct scene *scene)
+{
+	const struct value *messages;
+
+	ask_check_status(
+	    scene, ask_run(scene, "mends", "r1", "t", "input", "\"hi\""), "error");
+	kit_flotilla(scene->kit, "agents", "apply",
+	    kit_write(scene->kit, "mended.yaml",
+		"name: mends\nmodel: scripted:m\nscript: {m: [{content: Again.}]}\n"),
+	    NULL);
+	ask_go_on(scene, "mends", "r2", "success");
+	messages = value_get(ask_state_of(scene, "t"), "messages");
+	ck_assert_uint_eq(value_size(messages), 2);
+	ck_assert_str_eq(chat_text(scene->arena, value_at(messages, 1)), "Well.");
+}
+
+START_TEST(a_middleware_that_failed_is_left_out)
+{
+	ask_act_with(play_left_out,
+	    "name: mends\nmodel: scripted:m\nmiddleware: [{lua: {name: l, code: "
+	    "'after_model = function() error(\"no\") end'}}]\n"
+	    "script: {m: [{content: Well.}]}\n");
+}
+END_TEST
+
+static void
+rename_key(struct scene *scene, const char *from, const char *to)
+{
+	const struct value *reply = NULL;
+
+	ck_assert_int_eq(redis_text(scene->client->redis, scene->arena, WAIT_MS, &reply,
+			     "RENAME", from, to, NULL),
+	    REDIS_OK);
+}
+
+/* Who takes r1 over cannot have its agent. */
+static void
+play_lost_agent(struct scene *scene)
+{
+	const struct value *version = NULL;
+	const char *source;
+
+	begin_stops(scene);
+	ck_assert_int_eq(redis_text(scene->client->redis, scene->arena, WAIT_MS, &version,
+			     "HGET", "fl:agents", "stops", NULL),
+	    REDIS_OK);
+	source = arena_printf(scene->arena, "fl:agent:%s", redis_reply_text(version));
+	rename_key(scene, source, "elsewhere");
+	kit_start(scene->kit, KIT_COORDINATOR, 0);
+	ask_check_end(scene, "r1", "error");
+	rename_key(scene, "elsewhere", source);
+	kit_start(scene->kit, KIT_TOOLS, 0);
+	unlink(scene->wait);
+	ask_go_on(scene, "stops", "r2", "success");
+	ck_assert_str_eq(ask_tool_answers_of(scene, "t"), "a=noted;b=mended;");
+}
+
+START_TEST(a_run_whose_agent_is_lost_is_gone_on_with)
+{
+	ask_act_with(play_lost_agent, stops);
+}
+END_TEST
+
 TCase *
 tcase_go_on_again(void)
 {
@@ -272,5 +340,7 @@ tcase_go_on_again(void)
 	tcase_add_test(tcase, what_had_ended_is_kept_though_its_turn_has_not_come);
 	tcase_add_test(tcase, a_round_that_is_taken_over_waits_for_its_workers);
 	tcase_add_test(tcase, a_call_of_what_nobody_knows_is_not_made_again);
+	tcase_add_test(tcase, a_middleware_that_failed_is_left_out);
+	tcase_add_test(tcase, a_run_whose_agent_is_lost_is_gone_on_with);
 	return tcase;
 }

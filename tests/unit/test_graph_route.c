@@ -409,6 +409,58 @@ START_TEST(each_chain_has_those_that_have_the_hook)
 }
 END_TEST
 
+/* --- an agent that has changed -------------------------------------------------------- */
+
+/* What of "ABCD" with all hooks is left, and where what stood at a node of it goes on. */
+static const struct {
+	const char *left, *at, *messages, *next;
+} mended[] = {
+	{ "ACD", "B.before_agent", HUMAN, "C.before_agent" },
+	{ "AB", "C.before_agent", HUMAN, "A.before_model" },
+	{ "", "A.before_agent", HUMAN, "model" },
+	{ "AD", "B.before_model", HUMAN, "D.before_model" },
+	{ "ABC", "D.before_model", HUMAN, "model" },
+	{ "ABD", "C.after_model", PENDING, "B.after_model" },
+	{ "BCD", "A.after_model", PENDING, "tools" },
+	{ "BCD", "A.after_model", HUMAN "," ANSWER, "D.after_agent" },
+	{ "", "C.after_model", HUMAN "," ANSWER, "__end__" },
+	{ "ACD", "B.after_agent", HUMAN "," ANSWER, "A.after_agent" },
+	{ "BCD", "A.after_agent", HUMAN "," ANSWER, "__end__" },
+	/* nobody knows */
+	{ "ABCD", "E.before_model", HUMAN, NULL },
+	{ "ABCD", "tools", PENDING, NULL },
+	{ "ABCD", "__end__", HUMAN, NULL },
+};
+
+static void
+use_all(const char *names)
+{
+	for (; *names != '\0'; names++)
+		sample_use(agent, arena_copy(arena, names, 1), ON_ALL_NODES);
+	agent->spec.tools = literal(arena, "['add']");
+}
+
+START_TEST(what_has_gone_is_passed_over)
+{
+	const struct step_outcome outcome = { .messages = messages(mended[_i].messages) };
+	const struct graph *old, *graph;
+	long at;
+
+	use_all("ABCD");
+	old = compile();
+	agent = sample_agent(arena);
+	use_all(mended[_i].left);
+	graph = compile();
+	at = graph_instead(arena, graph, &agent->spec, old, mended[_i].at, &outcome);
+	if (mended[_i].next == NULL) {
+		ck_assert_int_eq(at, -1);
+		return;
+	}
+	ck_assert_int_ne(at, -1);
+	ck_assert_str_eq(graph->nodes[at].name, mended[_i].next);
+}
+END_TEST
+
 TCase *tcase_graph_route(void);
 TCase *
 tcase_graph_route(void)
@@ -427,5 +479,7 @@ tcase_graph_route(void)
 	tcase_add_test(tcase, another_jump_is_an_error_that_names_hook_and_target);
 	tcase_add_loop_test(tcase, hooks_run_in_order_before_and_in_reverse_after, 0, 4);
 	tcase_add_test(tcase, each_chain_has_those_that_have_the_hook);
+	tcase_add_loop_test(
+	    tcase, what_has_gone_is_passed_over, 0, sizeof mended / sizeof mended[0]);
 	return tcase;
 }

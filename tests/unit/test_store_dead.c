@@ -54,6 +54,31 @@ play_quarantine(void)
 	ck_assert_ptr_nonnull(strstr(value_get_text(run, "dead"), "5 coordinators"));
 }
 
+/* It has got that far; who mends what it was goes on there. */
+static void
+play_stand(void)
+{
+	const struct value *thread = NULL, *head;
+
+	trial_hset(
+	    "t:t", "head", "\x83\xa3run\xa1r\xa6status\xa7running\xa4next\xa5model");
+	quarantine("r");
+	ck_assert_int_eq(
+	    store_thread_outline(trial.b, trial.arena, "t", &thread), STORE_OK);
+	head = value_get(thread, "head");
+	ck_assert_uint_eq(value_size(head), 4);
+	ck_assert_str_eq(value_get_text(head, "run"), "r");
+	ck_assert_str_eq(value_get_text(head, "status"), "error");
+	ck_assert(value_get_bool(head, "entered", false));
+	ck_assert_str_eq(value_get_text(head, "next"), "model");
+}
+
+START_TEST(it_leaves_its_thread_where_it_stood)
+{
+	trial_play(play_stand);
+}
+END_TEST
+
 START_TEST(a_run_that_takes_its_owners_down_is_kept_with_the_reason)
 {
 	trial_play(play_quarantine);
@@ -310,6 +335,7 @@ tcase_store_dead(void)
 	tcase_set_timeout(tcase, 30);
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
 	tcase_add_test(tcase, a_run_that_takes_its_owners_down_is_kept_with_the_reason);
+	tcase_add_test(tcase, it_leaves_its_thread_where_it_stood);
 	tcase_add_test(tcase, a_claim_whose_answer_was_lost_counts_once);
 	tcase_add_test(tcase, a_stored_outcome_is_progress);
 	tcase_add_test(tcase, a_commit_says_that_its_run_is_dead);
