@@ -1,29 +1,15 @@
-#include "thread_frames.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "bounds.h"
 #include "chat.h"
 #include "json.h"
 #include "memory.h"
-#include "points.h"
 #include "shape.h"
-#include "speech.h"
+#include "thread_frames_private.h"
 #include "thread_number.h"
-
-struct thread_frames {
-	unsigned channels;
-	uint64_t since;
-	uint64_t number, event, count; /* of the next frame */
-	uint32_t
-	    mark; /* of what is not stored: who hears it elsewhere counts from elsewhere */
-	const char *run, *agent;
-	struct packet out;
-	struct points points;
-	struct speech speech; /* what was shown of a message in pieces */
-};
 
 /* --- life --------------------------------------------------------------------------------- */
 
@@ -73,6 +59,14 @@ thread_frames_taken(struct thread_frames *frames)
 		packet_release(&frames->out);
 }
 
+static void
+begin_event(struct thread_frames *frames, uint64_t event)
+{
+	frames->event = event;
+	frames->count = 0;
+	memset(frames->places, 0, sizeof frames->places);
+}
+
 void
 thread_frames_begin(struct thread_frames *frames, uint64_t number, const char *run,
     const char *agent, uint64_t seen)
@@ -83,8 +77,7 @@ thread_frames_begin(struct thread_frames *frames, uint64_t number, const char *r
 	frames->number = number;
 	frames->run = run;
 	frames->agent = agent;
-	frames->event = seen;
-	frames->count = 0;
+	begin_event(frames, seen);
 	frames->points = (struct points){ 0 };
 	frames->speech = (struct speech){ 0 };
 }
@@ -96,17 +89,6 @@ append(struct thread_frames *frames, const char *text)
 {
 	packet_append(&frames->out, text, strlen(text));
 }
-
-/* What an event is of. */
-struct about {
-	unsigned channel;
-	const char *method;
-	const char *node; /* of an update; or NULL */
-	const char *part; /* "model", "tools": the node it is within; or NULL */
-	int64_t step;     /* of part */
-	int64_t at;       /* ms since 1970; 0: not known */
-	bool is_live;     /* it is not stored, and told once */
-};
 
 /* Of a stored event, outside of any node. */
 static struct about
@@ -126,23 +108,30 @@ namespace_of(struct arena *arena, const struct about *about)
 	    value_printf(arena, "%s:%" PRId64, about->part, about->step));
 }
 
-/* By it a client knows what it has. */
+/* The events of a run's that the agent server makes up itself, its life, have an id that the SDK reads the run's from. */
 static const struct value *
-event_id(const struct thread_frames *frames, struct arena *arena, bool is_live)
+event_id(struct thread_frames *frames, struct arena *arena, const struct about *about)
 {
-	const char *mark =
-	    is_live ? arena_printf(arena, "%08" PRIx32 "-", frames->mark) : "";
+	unsigned place = frames->places[ffs((int)about->channel) - 1]++;
 
-	return value_printf(arena, "%s.%" PRIu64 ".%s%" PRIu64, frames->run,
-	    frames->event, mark, frames->count);
+	if (about->key != NULL)
+		return value_printf(
+		    arena, "%s.%s.%s", frames->run, about->method, about->key);
+	if (about->is_live)
+		return value_printf(arena, "%s.%" PRIu64 ".%s.%08" PRIx32 "-%u",
+		    frames->run, frames->event, about->method, frames->mark, place);
+	return value_printf(arena,
+	    about->channel == CHANNEL_LIFECYCLE ? "synth:%s:%" PRIu64 ".%s.%u"
+						: "%s.%" PRIu64 ".%s.%u",
+	    frames->run, frames->event, about->method, place);
 }
 
-static void
-add(struct thread_frames *frames, struct arena *arena, const struct about *about,
-    const struct value *data)
+void
+thread_frames_add(struct thread_frames *frames, struct arena *arena,
+    const struct about *about, const struct value *data)
 {
 	uint64_t number = thread_number(frames->number, frames->event, frames->count);
-	const struct value *id = event_id(frames, arena, about->is_live);
+	const struct value *id = event_id(frames, arena, about);
 	const struct value *params;
 
 	frames->count++;
@@ -166,143 +155,9 @@ add_lifecycle(struct thread_frames *frames, struct arena *arena,
 {
 	const struct about about = about_event(CHANNEL_LIFECYCLE, "lifecycle", event);
 
-	add(frames, arena, &about,
+	thread_frames_add(frames, arena, &about,
 	    value_map(arena, "event", value_str(arena, what), "graph_name",
 		value_str(arena, frames->agent), "error", error, NULL));
-}
-
-/* --- what the model says ------------------------------------------------------------------ */
-
-static void
-say(struct thread_frames *frames, struct arena *arena, int64_t step,
-    const struct value *data)
-{
-	const struct about about = { .channel = CHANNEL_MESSAGES,
-		.method = "messages",
-		.part = "model",
-		.step = step };
-
-	add(frames, arena, &about,
-	    value_map_with(arena, data, "run_id",
-		value_printf(arena, "%s-%" PRId64 "-1", frames->run, step)));
-}
-
-static const struct value *
-block(struct arena *arena, const char *event, int64_t index, const char *key,
-    const struct value *content)
-{
-	return value_map(arena, "event", value_str(arena, event), "index",
-	    value_int(arena, index), key, content, NULL);
-}
-
-static const struct value *
-text_block(struct arena *arena, const char *text, size_t size)
-{
-	return value_map(arena, "type", value_str(arena, "text"), "text",
-	    value_strn(arena, text, size), NULL);
-}
-
-static void
-begin_message(struct thread_frames *frames, struct arena *arena, int64_t step)
-{
-	say(frames, arena, step,
-	    value_map(arena, "event", value_str(arena, "message-start"), "id",
-		value_printf(arena, "%s-%" PRId64 "-1", frames->run, step), NULL));
-}
-
-/* The text is block 0. */
-static void
-say_text(struct thread_frames *frames, struct arena *arena, int64_t step,
-    const char *text, size_t size)
-{
-	if (frames->speech.have == 0)
-		say(frames, arena, step,
-		    block(arena, "content-block-start", 0, "content",
-			text_block(arena, "", 0)));
-	speech_add(&frames->speech, text, size);
-	say(frames, arena, step,
-	    block(arena, "content-block-delta", 0, "delta",
-		value_map(arena, "type", value_str(arena, "text-delta"), "text",
-		    value_strn(arena, text, size), NULL)));
-}
-
-/* Pieces behind one that is missing are left out: the block's end has all. Another answer begins the message anew. */
-static void
-say_piece(struct thread_frames *frames, struct arena *arena, const struct value *token)
-{
-	const struct value *content = value_get(token, "content");
-	int64_t step = value_get_int(token, "step", 0);
-	size_t skip;
-
-	if (step <= 0)
-		return;
-	speech_begin(&frames->speech, step);
-	if (!speech_hears(&frames->speech, token, &skip))
-		return;
-	if (frames->speech.have == 0)
-		begin_message(frames, arena, step);
-	say_text(frames, arena, step, content->text + skip, content->size - skip);
-}
-
-static void
-say_call(struct thread_frames *frames, struct arena *arena, int64_t step, int64_t index,
-    const struct value *call)
-{
-	const struct value *name = value_get(call, "name"), *id = value_get(call, "id");
-
-	say(frames, arena, step,
-	    block(arena, "content-block-start", index, "content",
-		value_map(arena, "type", value_str(arena, "tool_call_chunk"), "id", id,
-		    "name", name, "args", value_str(arena, ""), "index",
-		    value_int(arena, index), NULL)));
-	say(frames, arena, step,
-	    block(arena, "content-block-finish", index, "content",
-		value_map(arena, "type", value_str(arena, "tool_call"), "id", id, "name",
-		    name, "args", value_get(call, "args"), NULL)));
-}
-
-static void
-end_message(struct thread_frames *frames, struct arena *arena, int64_t step,
-    const struct value *message)
-{
-	const struct value *usage = value_get(message, "usage_metadata");
-	const char *reason =
-	    value_get_text(value_get(message, "response_metadata"), "finish_reason");
-
-	if (value_is(usage, VALUE_MAP))
-		say(frames, arena, step,
-		    value_map(
-			arena, "event", value_str(arena, "usage"), "usage", usage, NULL));
-	say(frames, arena, step,
-	    value_map(arena, "event", value_str(arena, "message-finish"), "reason",
-		value_str(arena, reason != NULL ? reason : "stop"), "usage",
-		value_is(usage, VALUE_MAP) ? usage : NULL, NULL));
-	speech_begin(&frames->speech, 0);
-}
-
-/* A message that is there: what of it was not said yet, and its end. */
-static void
-say_message(struct thread_frames *frames, struct arena *arena, int64_t step,
-    const struct value *message)
-{
-	const struct value *calls = value_get(message, "tool_calls");
-	const char *text = chat_text(arena, message);
-	size_t size = strlen(text), have, i;
-	int64_t index = 0;
-
-	speech_begin(&frames->speech, step);
-	have = speech_check(&frames->speech, text, size);
-	if (have == 0)
-		begin_message(frames, arena, step);
-	if (have < size)
-		say_text(frames, arena, step, text + have, size - have);
-	if (size > 0)
-		say(frames, arena, step,
-		    block(arena, "content-block-finish", index++, "content",
-			text_block(arena, text, size)));
-	for (i = 0; i < value_size(calls); i++)
-		say_call(frames, arena, step, index++, value_at(calls, i));
-	end_message(frames, arena, step, message);
 }
 
 /* --- tools -------------------------------------------------------------------------------- */
@@ -315,7 +170,7 @@ add_tool(struct thread_frames *frames, struct arena *arena, int64_t step,
 		.channel = CHANNEL_TOOLS, .method = "tools", .part = "tools", .step = step
 	};
 
-	add(frames, arena, &about, data);
+	thread_frames_add(frames, arena, &about, data);
 }
 
 /* The node behind a model's that calls tools. */
@@ -369,7 +224,7 @@ show_messages(struct thread_frames *frames, struct arena *arena,
 			end_tool(frames, arena, step, message);
 		if (!is_model || !chat_is(message, "ai"))
 			continue;
-		say_message(frames, arena, step, message);
+		thread_message_whole(frames, arena, step, message);
 		begin_tools(frames, arena, step, message);
 	}
 }
@@ -385,7 +240,7 @@ show_step(struct thread_frames *frames, struct arena *arena, const struct value 
 
 	show_messages(frames, arena, event, messages);
 	if (about.node != NULL)
-		add(frames, arena, &about,
+		thread_frames_add(frames, arena, &about,
 		    shape_update(arena, messages, value_get(event, "fields")));
 }
 
@@ -398,7 +253,7 @@ show_questions(
 	size_t i;
 
 	for (i = 0; i < value_size(asks); i++)
-		add(frames, arena, &about,
+		thread_frames_add(frames, arena, &about,
 		    value_map(arena, "interrupt_id", value_get(value_at(asks, i), "id"),
 			"payload", value_get(value_at(asks, i), "value"), NULL));
 }
@@ -406,11 +261,13 @@ show_questions(
 static void
 show_point(struct thread_frames *frames, struct arena *arena, const struct value *event)
 {
-	const struct about about = about_event(CHANNEL_CHECKPOINTS, "checkpoints", event);
+	struct about about = about_event(CHANNEL_CHECKPOINTS, "checkpoints", event);
 	const struct value *point = points_take(&frames->points, arena);
 
+	/* What others are told one by one is told as one here. */
+	about.key = point != NULL ? value_get_text(point, "id") : NULL;
 	if (point != NULL)
-		add(frames, arena, &about, point);
+		thread_frames_add(frames, arena, &about, point);
 }
 
 /* Checkpoints go before the state, where that is told. */
@@ -427,7 +284,7 @@ show_trail(struct thread_frames *frames, struct arena *arena, const struct value
 		const struct value *payload = value_get(item, "payload");
 
 		if (!value_text_is(value_get(item, "type"), "checkpoint")) {
-			add(frames, arena, &about, payload);
+			thread_frames_add(frames, arena, &about, payload);
 			continue;
 		}
 		points_hold(&frames->points, payload);
@@ -437,7 +294,7 @@ show_trail(struct thread_frames *frames, struct arena *arena, const struct value
 	if (told->values == NULL)
 		return;
 	show_point(frames, arena, event);
-	add(frames, arena, &state, told->values);
+	thread_frames_add(frames, arena, &state, told->values);
 }
 
 static void
@@ -462,8 +319,7 @@ thread_frames_event(struct thread_frames *frames, struct arena *arena,
 	const struct value *kind = value_get(event, "kind");
 	uint64_t since = frames->since;
 
-	frames->event = (uint64_t)value_get_int(event, "seq", 0);
-	frames->count = 0;
+	begin_event(frames, (uint64_t)value_get_int(event, "seq", 0));
 	if (value_text_is(kind, "started"))
 		add_lifecycle(frames, arena, event, "running", NULL);
 	else if (value_text_is(kind, "step"))
@@ -492,8 +348,8 @@ thread_frames_live(
 	if (value_text_is(kind, "restart"))
 		speech_restart(&frames->speech, event);
 	else if (value_text_is(kind, "token"))
-		say_piece(frames, arena, event);
+		thread_message_piece(frames, arena, event);
 	else if (!value_text_is(kind, "child"))
-		add(frames, arena, &about,
+		thread_frames_add(frames, arena, &about,
 		    value_map(arena, "payload", shape_told(event), NULL));
 }

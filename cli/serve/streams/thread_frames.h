@@ -1,8 +1,8 @@
 /* thread_frames: what a client is shown of a thread, run after run, as server-sent events of LangGraph's thread protocol: one
  * envelope an event, with a number that grows over all runs. Pure: what happens goes in (feed.h), bytes come out.
  *
- * Whoever comes back with a number (thread_number.h) is given what is behind it. An event that is told again has its id again, which
- * names its run; what is not stored but heard, values of workers, has other ids for each who listens. */
+ * Whoever comes back with a number (thread_number.h) is given what is behind it. An event has one id in all streams, whatever else they show, which
+ * names its run; but values of workers, which are not stored but heard, have other ids for each who listens. */
 #ifndef THREAD_FRAMES_H
 #define THREAD_FRAMES_H
 
@@ -22,6 +22,7 @@ enum channel {
 	CHANNEL_TASKS = 128, /* both: trail.h */
 	CHANNEL_CHECKPOINTS = 256,
 };
+#define CHANNELS 9u
 
 /* Adds the channel of that name. Returns false where there is none. */
 bool channel_add(const char *name, unsigned *channels);
