@@ -57,6 +57,7 @@
 #define SERVE_LIST_BYTES_MAX (32u << 20) /* an answer that is a list */
 #define SERVE_STATES_MAX 8u              /* that are held at once, to be shown */
 #define SERVE_LISTS_MAX 16u              /* that are made at once */
+#define SERVE_SEARCHES_MAX 32u           /* by meaning, which wait for a model */
 #define SERVE_FRAMES_BYTES_KEPT 65536u   /* by a stream, behind a large one */
 #define SERVE_IDS_MAX 1000u              /* that a search names */
 #define SERVE_NAMES_MAX 256u             /* of a body */

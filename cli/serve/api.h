@@ -31,7 +31,7 @@ struct api {
 	const char *const *origins;    /* whose pages may ask, NULL-ended; "*": all */
 	uint64_t redis_wait_ms;        /* for each step, of a Redis that has gone */
 	bool is_local;                 /* only this machine reaches us */
-	struct gate states, lists;     /* who holds some (room.h) */
+	struct gate states, lists, searches; /* who holds some (room.h) */
 	TAILQ_HEAD(, thread_waiter)
 	waiters; /* for a thread's next run (thread_stream.c) */
 };

@@ -166,14 +166,13 @@ search_items(struct call *call)
 	reply(call, 200, value_map(arena, "items", value_list_end(&list), NULL));
 }
 
-/* One by meaning waits for a model: others' lists must not wait with it. */
 void
 call_items_search(struct call *call)
 {
 	if (value_is_nil(value_get(call->body, "query")))
 		room_in_list(call, "items", search_items);
 	else
-		search_items(call);
+		room_in_search(call, "items", search_items);
 }
 
 static void

@@ -92,15 +92,29 @@ room_leave_list(struct call *call)
 	gate_leave_both(own_lists(call), &call->api->lists);
 }
 
-void
-room_in_list(struct call *call, const char *what, void (*make)(struct call *call))
+static void
+make_in(struct call *call, struct gate *own, struct gate *all, const char *what,
+    void (*make)(struct call *call))
 {
-	enum store_status status = room_for_list(call);
+	enum store_status status = enter(call, own, all);
 
 	if (status != STORE_OK) {
 		reply_failed(call, status, what);
 		return;
 	}
 	make(call);
-	room_leave_list(call);
+	gate_leave_both(own, all);
+}
+
+void
+room_in_list(struct call *call, const char *what, void (*make)(struct call *call))
+{
+	make_in(call, own_lists(call), &call->api->lists, what, make);
+}
+
+void
+room_in_search(struct call *call, const char *what, void (*make)(struct call *call))
+{
+	make_in(call, call->share == NULL ? NULL : &call->share->searches,
+	    &call->api->searches, what, make);
 }

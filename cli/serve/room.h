@@ -20,5 +20,7 @@ enum store_status room_for_list(struct call *call);
 void room_leave_list(struct call *call);
 /* Has make answer call in such a place; answers itself where there is none. What is the name of what is listed, for that. */
 void room_in_list(struct call *call, const char *what, void (*make)(struct call *call));
+/* The same among searches by meaning, which wait for a model: lists are not to wait with them. */
+void room_in_search(struct call *call, const char *what, void (*make)(struct call *call));
 
 #endif

@@ -339,6 +339,7 @@ run_serve(struct session *session, const void *given, const char *const *rest)
 	TAILQ_INIT(&api.waiters);
 	gate_init(&api.states, SERVE_STATES_MAX);
 	gate_init(&api.lists, SERVE_LISTS_MAX);
+	gate_init(&api.searches, SERVE_SEARCHES_MAX);
 	shares_init(&api.shares, requests_max(settings));
 	api.blueprints = blueprints_new();
 	api.traffic = traffic_new(settings->log_requests);

@@ -206,15 +206,29 @@ is_hole(const struct value *run)
 	return value_text_is(run, "");
 }
 
+/* The same, where none was seen, and the list has lost so many in front as cut says now and did not then; or is another thread's. */
+static void
+move_along(struct thread_walk *walk, uint64_t cut)
+{
+	uint64_t lost = walk->cut > cut ? walk->cut - cut : UINT64_MAX;
+
+	walk->number = walk->number > lost ? walk->number - lost : 0;
+}
+
 int
 thread_walk_next(struct thread_walk *walk, struct arena *arena, const char **run_r)
 {
 	const struct value *runs = NULL;
 	bool has_last = walk->last[0] != '\0' && walk->number > 0;
+	uint64_t cut = walk->cut;
 
 	if (read_ids(walk, arena, walk->number - has_last, 1 + has_last, &runs) !=
 	    STORE_OK)
 		return -1;
+	if (!has_last && walk->cut != cut) {
+		move_along(walk, cut);
+		return 0;
+	}
 	if (has_last && !value_text_is(value_at(runs, 0), walk->last) &&
 	    !is_hole(value_at(runs, 0)))
 		return find_again(walk) == STORE_OK ? 0 : -1;

@@ -10,6 +10,7 @@
 /* Half of what there is: who asks for more waits, and others do not. */
 #define STATES_MAX (SERVE_STATES_MAX / 2)
 #define LISTS_MAX (SERVE_LISTS_MAX / 2)
+#define SEARCHES_MAX (SERVE_SEARCHES_MAX / 2)
 
 void
 shares_init(struct shares *shares, uint64_t requests_max)
@@ -37,6 +38,7 @@ make(struct shares *shares, const char *tenant)
 	share->tenant = xstrdup(tenant);
 	gate_init(&share->states, STATES_MAX);
 	gate_init(&share->lists, LISTS_MAX);
+	gate_init(&share->searches, SEARCHES_MAX);
 	TAILQ_INSERT_HEAD(&shares->all, share, link);
 	return share;
 }

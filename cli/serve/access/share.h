@@ -14,7 +14,7 @@ struct share {
 	char *tenant;
 	uint64_t going_on;   /* requests */
 	size_t bodies_bytes; /* that are held for them */
-	struct gate states, lists;
+	struct gate states, lists, searches;
 };
 
 struct shares {
