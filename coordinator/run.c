@@ -320,10 +320,13 @@ end(struct run *run, enum go go)
 	/* The events of a commit that came to nothing would be told once more, an end beside another one: who finds the run,
 	 * finds what is in Redis, and that it is to end. */
 	if (go == GO_DROP && run->cancel_wanted && !run->releasing && !run->is_unsure) {
+		run->is_ending = true;
 		go = end_early(run);
 	} else if (go == GO_FAIL) {
+		run->is_ending = true;
 		go = run_end_failed(run);
 	}
+	run->is_ending = false;
 	/* One that pauses goes on with what it has there. */
 	if (go == GO_END && run->state != NULL && run->paused == NULL)
 		run_pins_release(run);

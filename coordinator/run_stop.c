@@ -125,8 +125,8 @@ run_release(struct run *run)
 {
 	run->releasing = true;
 	run_strike_unsent(run);
-	/* Its calls go on: who takes the run over asks for them under the same ids. */
-	if (run->id != NULL)
+	/* Its calls go on: who takes the run over asks for them under the same ids. But those of one that ends are to be over first. */
+	if (run->id != NULL && !run->is_ending)
 		caller_disown(run->coordinator->caller, run->id);
 	if (run->fiber != NULL)
 		fiber_cancel(run->fiber);

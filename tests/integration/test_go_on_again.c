@@ -1,5 +1,6 @@
 /* Who goes on behind a failure, when it fails again, was taken over, or something of it is deleted meanwhile. */
 #include <check.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,6 +33,8 @@ static const char stops[] =
 	    "{id: c, name: linger, args: {}}")
 static const char stubborn[] = AGENT("stubborn", RAISES "tools: [resist, break]\n",
     "{id: a, name: resist, args: {}}, " BREAK);
+static const char clinging[] = AGENT("clinging", RAISES "tools: [cling, break]\n",
+    "{id: a, name: cling, args: {}}, " BREAK);
 
 #define STRIKES(more, field)                                                             \
 	AGENT("strikes",                                                                 \
@@ -55,6 +58,17 @@ static const char more_tools[] = "name: strike\n"
 				 "  trap '' TERM\n"
 				 "  echo \"resist $$\" >> %s\n"
 				 "  await-file gone %s\n"
+				 "  echo gone\n"
+				 "---\n"
+				 "name: cling\n"
+				 "description: says that it must end, and does not\n"
+				 "grace_ms: 3000\n"
+				 "input: none\n"
+				 "command: |\n"
+				 "  trap 'echo asked >> \"$ledger\"' TERM\n"
+				 "  ledger=%s\n"
+				 "  echo \"cling $$\" >> \"$ledger\"\n"
+				 "  until await-file gone %s; do :; done\n"
 				 "  echo gone\n";
 
 /* --- what is there, what is done ------------------------------------------------------ */
@@ -66,7 +80,7 @@ serve_more(struct scene *scene)
 	kit_flag(scene->kit, KIT_TOOLS, "--tools",
 	    kit_write(scene->kit, "more.yaml",
 		arena_printf(scene->arena, more_tools, scene->ledger, scene->ledger,
-		    scene->hold)));
+		    scene->hold, scene->ledger, scene->hold)));
 	kit_start(scene->kit, KIT_TOOLS, 1);
 }
 
@@ -185,6 +199,32 @@ play_one_by_one(struct scene *scene)
 START_TEST(what_had_ended_is_kept_though_its_turn_has_not_come)
 {
 	ask_act_with(play_one_by_one, FAILS_FIRST(""));
+}
+END_TEST
+
+/* Its coordinator leaves while it waits for what the failure has cut off. */
+static void
+play_leaves(struct scene *scene)
+{
+	const struct value *record;
+
+	serve_more(scene);
+	ask_begin(scene, "clinging");
+	ask_wait_lines(scene, "cling", 1);
+	unlink(scene->wait);
+	ask_wait_lines(scene, "asked", 1);
+	kit_signal(scene->kit, KIT_COORDINATOR, 0, SIGTERM);
+	record = ask_wait_end(scene, "r1", "t");
+	ask_check_status(scene, record, "error");
+	ck_assert(value_has(record, "unconfirmed") ||
+		  process_is_gone(ask_pid_of(scene, "cling")));
+	kit_await_end(scene->kit, KIT_COORDINATOR, 0);
+	unlink(scene->hold);
+}
+
+START_TEST(who_leaves_waits_for_what_a_failure_has_cut_off)
+{
+	ask_act_with(play_leaves, clinging);
 }
 END_TEST
 
@@ -336,6 +376,7 @@ tcase_go_on_again(void)
 	tcase_set_timeout(tcase, 240);
 	tcase_add_test(tcase, what_must_not_run_twice_and_is_known_is_not_sent_again);
 	tcase_add_test(tcase, what_a_failure_has_cut_off_is_over_when_that_is_told);
+	tcase_add_test(tcase, who_leaves_waits_for_what_a_failure_has_cut_off);
 	tcase_add_test(tcase, what_others_did_is_kept_where_a_failure_is_found);
 	tcase_add_test(tcase, what_had_ended_is_kept_though_its_turn_has_not_come);
 	tcase_add_test(tcase, a_round_that_is_taken_over_waits_for_its_workers);

@@ -139,7 +139,10 @@ const decided = [
   },
   {
     rule: "pii.md", says: "an answer or a result that `block` refuses never comes into the thread",
-    step: (_, did) => did.error?.startsWith("PII detected") && did.messages.at(-1).type !== "human",
+    step: ({ agent }, did) => did.messages.at(-1)?.type !== "human" && (did.error?.startsWith("PII detected") ||
+      // It had not come to be refused there: another call of its round failed the run.
+      (did.status === "error" && did.messages.at(-1)?.type === "tool" &&
+        agent.middleware.some(({ pii }) => pii?.strategy === "block" && pii.apply_to_tool_results))),
   },
   {
     rule: "13.14", says: "a review keeps the order of the calls",
