@@ -113,8 +113,9 @@ $(BUILD)/store/%.lua.o: store/%.lua
 	ld -r -b binary -z noexecstack -o $@ $<
 
 # So does what `flotilla serve` says of its API.
-CLI_OBJECTS = $(call objects,$(CLI)) $(BUILD)/cli/serve/openapi.yaml.o
-$(BUILD)/cli/serve/openapi.yaml.o: cli/serve/openapi.yaml
+said_objects := $(addprefix $(BUILD)/cli/serve/,openapi.yaml.o docs.html.o)
+CLI_OBJECTS = $(call objects,$(CLI)) $(said_objects)
+$(said_objects): $(BUILD)/%.o: %
 	@mkdir -p $(@D)
 	ld -r -b binary -z noexecstack -o $@ $<
 

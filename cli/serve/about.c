@@ -11,7 +11,7 @@ call_about(struct call *call)
 {
 	static const char text[] =
 	    "flotilla serve: agents, threads and runs in the form of LangGraph's API.\n"
-	    "GET /info, POST /assistants/search, POST /runs/wait, ... (docs/http.md)\n";
+	    "GET /docs has all calls, with a form for each; so has docs/http.md.\n";
 
 	exchange_answer(
 	    call->exchange, 200, "text/plain; charset=utf-8", text, sizeof text - 1);

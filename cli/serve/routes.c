@@ -19,6 +19,7 @@ static const struct {
 	{ "GET", "/ok", call_ok, NULL },
 	{ "GET", "/info", call_info, NULL },
 	{ "GET", "/openapi.json", call_openapi, NULL },
+	{ "GET", "/docs", call_docs, NULL },
 	{ "POST", "/assistants", call_assistant_create, NULL },
 	{ "POST", "/assistants/search", call_assistants_search, NULL },
 	{ "POST", "/assistants/count", call_assistants_count, NULL },

@@ -80,6 +80,7 @@ START_TEST(who_has_a_key_may_ask)
 	answer = ASK(.url = url, .path = "/info", .headers = { "X-Api-Key: " KEY });
 	ck_assert_str_eq(serve_header(&answer, "Cache-Control"), "no-store");
 	ck_assert_int_eq(ASK(.url = url, .path = "/ok").status, 200);
+	ck_assert_int_eq(ASK(.url = url, .path = "/docs").status, 200);
 	/* For a look alone, without a body, which would take of the room of all. */
 	ck_assert_int_eq(ASK(.url = url, .path = "/ok", .body = "{}").status, 401);
 	ck_assert_int_eq(
@@ -171,6 +172,44 @@ START_TEST(a_page_of_another_site_changes_nothing)
 		ck_assert_msg(answer.status == sites[i].status, "%s: %ld",
 		    sites[i].header, answer.status);
 	}
+}
+END_TEST
+
+/* Of the name that we are called by; without keys that is not to be any name. */
+static const struct {
+	const char *headers[4];
+	long status;
+} pages[] = {
+	{ { "Host: localhost:8123", "Origin: http://localhost:8123" }, 200 },
+	{ { "Host: 127.0.0.1:8123", "Origin: https://127.0.0.1:8123" }, 200 },
+	{ { "Host: localhost:8123", "Origin: http://localhost:3000" }, 403 },
+	{ { "Host: localhost:8123", "Origin: http://localhost:8123",
+	      "Sec-Fetch-Site: same-site" },
+	    403 },
+	{ { "Host: localhost:8123", "Origin: https://fleet.example.com",
+	      "Sec-Fetch-Site: same-origin" },
+	    200 },
+	{ { "Host: evil.example.com", "Origin: http://evil.example.com" }, 403 },
+	{ { "Host: evil.example.com", "Origin: http://evil.example.com",
+	      "Sec-Fetch-Site: same-origin" },
+	    403 },
+	{ { "Host: localhost:8123", "Origin: null" }, 403 },
+};
+
+START_TEST(our_own_page_may_ask)
+{
+	struct serve_answer answer = ASK(.path = "/docs");
+
+	ck_assert_int_eq(answer.status, 200);
+	ck_assert_str_eq(
+	    serve_header(&answer, "Content-Type"), "text/html; charset=utf-8");
+	ck_assert_has(
+	    serve_header(&answer, "Content-Security-Policy"), "default-src 'none'");
+	answer = ASK(.path = "/threads", .body = "{}",
+	    .headers = {
+		pages[_i].headers[0], pages[_i].headers[1], pages[_i].headers[2] });
+	ck_assert_int_eq(answer.status, pages[_i].status);
+	ck_assert_ptr_null(serve_header(&answer, "Access-Control-Allow-Origin"));
 }
 END_TEST
 
@@ -361,6 +400,8 @@ tcase_serve_rights(void)
 	tcase_add_test(tcase, a_keys_tenant_is_its_runs);
 	tcase_add_test(tcase, who_has_much_going_on_leaves_room_for_others);
 	tcase_add_test(tcase, a_page_of_another_site_changes_nothing);
+	tcase_add_loop_test(
+	    tcase, our_own_page_may_ask, 0, sizeof pages / sizeof pages[0]);
 	tcase_add_test(tcase, a_page_that_is_named_may_ask);
 	tcase_add_test(tcase, all_pages_may_ask_if_that_is_said);
 	tcase_add_loop_test(

@@ -1,10 +1,11 @@
 /* admit: who may ask, before anything of a body is read: keys, what their tenants have going on, and pages of other sites.
  *
  * A page of any site can have a browser send requests here, though it cannot read the answers; so what comes from a page
- * that nobody allowed may only read. Where no key is asked for, the name we are called by must be this machine's: else such a
+ * that nobody allowed may only read, and our own ask anything. Where no key is asked for, the name we are called by must be this machine's: else such a
  * page would have its own name lead here, and be no other site's. */
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 #include <sodium.h>
 
@@ -79,26 +80,10 @@ page_of(const struct exchange *exchange)
 		   : NULL;
 }
 
-/* Returns false after answering. */
-static bool
-admit_page(struct call *call)
+bool
+admit_wants_key(const struct api *api)
 {
-	struct exchange *exchange = call->exchange;
-	const char *origin = page_of(exchange);
-	bool is_preflight = strcmp(exchange->method, "OPTIONS") == 0;
-
-	if (origin != NULL && is_allowed(call->api, origin)) {
-		if (exchange_header(exchange, "Origin") != NULL)
-			allow_reading(exchange, origin);
-	} else if (origin != NULL && !changes_nothing(exchange)) {
-		reply_error(call, 403,
-		    "pages of %s may not ask: --cors-origin says whose may", origin);
-		return false;
-	}
-	if (!is_preflight)
-		return true;
-	answer_preflight(call);
-	return false;
+	return api->keys != NULL || api->issuer != NULL;
 }
 
 /* Whether the request calls us by an address, or by localhost. */
@@ -112,6 +97,45 @@ is_called_locally(struct call *call)
 	       (url_parse(call->arena, arena_printf(call->arena, "http://%s/", host),
 		    &url, &error) == 0 &&
 		   (url.is_address || url.is_loopback));
+}
+
+/* Whether the page is ours (GET /docs): it is of the name that we are called by, or the browser says so, where a proxy has changed that.
+ * Where no key is asked for, not by a name that anybody's page may have lead here. */
+static bool
+is_own(struct call *call, const char *origin)
+{
+	const char *host = exchange_header(call->exchange, "Host");
+	const char *site = exchange_header(call->exchange, "Sec-Fetch-Site");
+	const char *name = strstr(origin, "://");
+
+	if (!admit_wants_key(call->api) && !is_called_locally(call))
+		return false;
+	if (site != NULL)
+		return strcmp(site, "same-origin") == 0;
+	return host != NULL && name != NULL && strcasecmp(name + 3, host) == 0;
+}
+
+/* Returns false after answering. */
+static bool
+admit_page(struct call *call)
+{
+	struct exchange *exchange = call->exchange;
+	const char *origin = page_of(exchange);
+	bool is_preflight = strcmp(exchange->method, "OPTIONS") == 0;
+
+	if (origin != NULL && is_allowed(call->api, origin)) {
+		if (exchange_header(exchange, "Origin") != NULL)
+			allow_reading(exchange, origin);
+	} else if (origin != NULL && !changes_nothing(exchange) &&
+		   !is_own(call, origin)) {
+		reply_error(call, 403,
+		    "pages of %s may not ask: --cors-origin says whose may", origin);
+		return false;
+	}
+	if (!is_preflight)
+		return true;
+	answer_preflight(call);
+	return false;
 }
 
 /* What stands around a header's value is none of it (RFC 9110, section 5.5). */
@@ -155,20 +179,15 @@ find_key(const struct value *keys, const char *given)
 	return found;
 }
 
-bool
-admit_wants_key(const struct api *api)
-{
-	return api->keys != NULL || api->issuer != NULL;
-}
-
-/* A balancer's look, for which no key is wanted; who has none is not to send a body. */
+/* A balancer's look, and the page that asks for a key, for which none is wanted; who has none is not to send a body. */
 static bool
-asks_for_health(const struct exchange *exchange)
+wants_no_key(const struct exchange *exchange)
 {
 	const char *size = exchange_header(exchange, "Content-Length");
 
-	return strcmp(exchange->path, "/ok") == 0 && only_reads(exchange->method) &&
-	       (size == NULL || strcmp(size, "0") == 0) &&
+	return (strcmp(exchange->path, "/ok") == 0 ||
+		   strcmp(exchange->path, "/docs") == 0) &&
+	       only_reads(exchange->method) && (size == NULL || strcmp(size, "0") == 0) &&
 	       exchange_header(exchange, "Transfer-Encoding") == NULL;
 }
 
@@ -232,7 +251,7 @@ admit(struct api *api, struct exchange *exchange)
 
 	/* What is at a path differs by key, which a cache between does not know. */
 	exchange_add_header(exchange, "Cache-Control", "no-store");
-	if (!admit_page(&call) || asks_for_health(exchange))
+	if (!admit_page(&call) || wants_no_key(exchange))
 		return;
 	if (admit_wants_key(api))
 		admit_by_key(&call);
