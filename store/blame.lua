@@ -30,17 +30,24 @@ local function set_field(flat, name, value)
   flat[#flat + 1] = value
 end
 
--- The head that a run has left which ended without an owner: it has failed where it stood, in a node that it had entered. head as
--- Redis has it, since what is read by cmsgpack cannot be nested as deep. `status` stands behind `run` alone, whose name cannot have
--- these bytes (coordinator/run_commit.c).
-local function stopped(head)
-  local first, last = string.find(head or '', '\166status\167running', 1, true)
-  local fields = first and string.byte(head) -- of a map of up to 15
-  if not first or fields < 0x80 or fields > 0x8e then
-    return head
+-- Where the status of a packed head stands, which says that a run goes on: behind `run`, a text, which is the first
+-- (coordinator/run_commit.c). Nil: it says something else.
+local function find_running(head)
+  local size = string.match(head, '^[\129-\142]\163run([\160-\191])')
+  local at = size and 6 + string.byte(size) - 160
+  if not at then
+    size = string.match(head, '^[\129-\142]\163run\217(.)')
+    at = size and 7 + string.byte(size)
   end
-  return string.char(fields + 1) .. string.sub(head, 2, first - 1) .. '\166status\165error\167entered\195' ..
-    string.sub(head, last + 1)
+  return at and string.sub(head, at + 1, at + 15) == '\166status\167running' and at or nil
+end
+
+-- The head that a run has left which ended without an owner: it has failed where it stood, in a node that it had entered. Changed as
+-- Redis has it, since what cmsgpack reads cannot be nested as deep.
+local function stopped(head)
+  local at = find_running(head)
+  return at and string.char(string.byte(head) + 1) .. string.sub(head, 2, at) .. '\166status\165error\167entered\195' ..
+    string.sub(head, at + 16) or head
 end
 
 -- Ends a run that took too many owners down, and keeps it among the dead letters. Who mends what it was goes on behind it.

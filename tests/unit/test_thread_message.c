@@ -113,6 +113,27 @@ START_TEST(an_event_has_one_id_in_all_streams)
 }
 END_TEST
 
+/* Of which one was heard. */
+START_TEST(several_answers_of_a_step_are_told_apart)
+{
+	const struct value *events;
+	size_t i;
+
+	talk_start();
+	talk_hear(3, 0, "It ");
+	talk_happens("{'kind': 'step', 'seq': 5, 'step': 3, 'node': 'model'}",
+	    "[" TALK_ANSWER ", {'type': 'ai', 'id': 'r-3-2', 'content': 'It is three.'}]",
+	    NULL);
+	events = talk_told();
+	ck_assert_str_eq(talk_spoken(events), "It is two.It is three.");
+	for (i = 0; i < value_size(events); i++)
+		ck_assert_ptr_eq(
+		    talk_find(events, value_get(value_at(events, i), "event_id")),
+		    value_at(events, i));
+	ck_assert_str_eq(value_get_text(talk_data(value_at(events, 8)), "id"), "r-3-2");
+}
+END_TEST
+
 TCase *
 tcase_thread_message(void)
 {
@@ -122,6 +143,7 @@ tcase_thread_message(void)
 	tcase_add_test(tcase, who_comes_back_within_a_text_gets_it_whole);
 	tcase_add_test(tcase, an_answer_that_broke_off_begins_anew);
 	tcase_add_test(tcase, so_does_another_answer_that_takes_its_place);
+	tcase_add_test(tcase, several_answers_of_a_step_are_told_apart);
 	tcase_add_loop_test(
 	    tcase, an_event_has_one_id_in_all_streams, 0, sizeof others / sizeof *others);
 	return tcase;

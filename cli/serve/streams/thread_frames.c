@@ -226,7 +226,9 @@ show_messages(struct thread_frames *frames, struct arena *arena,
 			continue;
 		thread_message_whole(frames, arena, step, message);
 		begin_tools(frames, arena, step, message);
+		frames->nth++;
 	}
+	frames->nth = 0;
 }
 
 static void

@@ -18,6 +18,8 @@ struct thread_frames {
 	struct packet out;
 	struct points points;
 	struct speech speech; /* what was shown of a message in pieces */
+	unsigned
+	    nth; /* which of its step's messages that is, from 0 on: what is heard is of the first */
 };
 
 /* What an event is of. */

@@ -8,6 +8,14 @@
 
 #include "chat.h"
 
+/* As the coordinator names what a step adds, from 1 on. */
+static const struct value *
+message_id(const struct thread_frames *frames, struct arena *arena, int64_t step)
+{
+	return value_printf(
+	    arena, "%s-%" PRId64 "-%u", frames->run, step, frames->nth + 1);
+}
+
 /* key: which of the message's it is. */
 static void
 say(struct thread_frames *frames, struct arena *arena, int64_t step, const char *key,
@@ -17,11 +25,11 @@ say(struct thread_frames *frames, struct arena *arena, int64_t step, const char 
 		.method = "messages",
 		.part = "model",
 		.step = step,
-		.key = arena_printf(arena, "%" PRId64 ".%s", step, key) };
+		.key = arena_printf(
+		    arena, "%" PRId64 "-%u.%s", step, frames->nth + 1, key) };
 
 	thread_frames_add(frames, arena, &about,
-	    value_map_with(arena, data, "run_id",
-		value_printf(arena, "%s-%" PRId64 "-1", frames->run, step)));
+	    value_map_with(arena, data, "run_id", message_id(frames, arena, step)));
 }
 
 static const struct value *
@@ -53,7 +61,7 @@ begin_message(struct thread_frames *frames, struct arena *arena, int64_t step)
 {
 	say(frames, arena, step, heard(frames, arena, "start"),
 	    value_map(arena, "event", value_str(arena, "message-start"), "id",
-		value_printf(arena, "%s-%" PRId64 "-1", frames->run, step), NULL));
+		message_id(frames, arena, step), NULL));
 }
 
 /* The text is block 0. */
