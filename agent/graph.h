@@ -63,9 +63,9 @@ int graph_check_jump(struct arena *arena, const struct graph *graph, size_t inde
 long graph_next(struct arena *arena, const struct graph *graph, const struct spec *spec,
     size_t node, const struct step_outcome *outcome, const char **error_r);
 
-/* Where a run goes on in graph that stood at the node `name` of old, which graph has not: at the next hook of that kind that both have, or
- * what such hooks lead to, by outcome. An agent is mended so: by leaving out the middleware that has failed. Returns the node's index, or -1:
- * old has not that node, or it is no hook's. */
+/* Where a run goes on in graph that stood at the node `name` of old, which graph has not: at the hook of that kind behind the last one
+ * that had run, or what such hooks lead to, by outcome. An agent is mended so: by leaving out the middleware that has failed, or by another
+ * in its place. old NULL: nobody knows what had run, so at the first of them. Returns the node's index, or -1: it is no hook's. */
 long graph_instead(struct arena *arena, const struct graph *graph,
     const struct spec *spec, const struct graph *old, const char *name,
     const struct step_outcome *outcome);

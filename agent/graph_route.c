@@ -225,6 +225,28 @@ behind_hooks(const struct route *route, enum hook hook)
 	}
 }
 
+/* The kind of hook whose node has that name, or -1. */
+static int
+hook_of(const char *name)
+{
+	const char *end = strrchr(name, '.');
+	int hook;
+
+	for (hook = 0; end != NULL && hook <= HOOK_AFTER_AGENT; hook++)
+		if (strcmp(end + 1, hook_name((enum hook)hook)) == 0)
+			return hook;
+	return -1;
+}
+
+/* Whether the hook of that name had run before one stood at `at`, of its kind, in old. */
+static bool
+had_run(const struct graph *old, const char *name, long at)
+{
+	long found = old != NULL ? graph_find(old, name) : -1;
+
+	return found != -1 && found < at;
+}
+
 long
 graph_instead(struct arena *arena, const struct graph *graph, const struct spec *spec,
     const struct graph *old, const char *name, const struct step_outcome *outcome)
@@ -235,19 +257,20 @@ graph_instead(struct arena *arena, const struct graph *graph, const struct spec 
 		.spec = spec,
 		.outcome = outcome,
 	};
-	long at = graph_find(old, name), found;
-	enum hook hook;
+	long at = old != NULL ? graph_find(old, name) : -1, next = -1;
+	int hook = hook_of(name);
 	size_t i;
 
-	if (at == -1 || old->nodes[at].kind != NODE_HOOK)
+	if (hook == -1)
 		return -1;
-	hook = old->nodes[at].hook;
-	/* The hooks of a kind are neighbours. */
-	for (i = (size_t)at + 1;
-	     old->nodes[i].kind == NODE_HOOK && old->nodes[i].hook == hook; i++) {
-		found = graph_find(graph, old->nodes[i].name);
-		if (found != -1)
-			return found;
+	for (i = graph->count; i-- > 0;) {
+		const struct node *node = &graph->nodes[i];
+
+		if (node->kind != NODE_HOOK || (int)node->hook != hook)
+			continue;
+		if (had_run(old, node->name, at))
+			break;
+		next = (long)i;
 	}
-	return (long)behind_hooks(&route, hook);
+	return next != -1 ? next : (long)behind_hooks(&route, (enum hook)hook);
 }

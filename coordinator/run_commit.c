@@ -112,27 +112,13 @@ new_head(struct run *run, const char *status)
 	return value_map_of(arena, head, COUNT(head));
 }
 
-/* Where the thread stood. A head that says that it goes on is of this run, taken over from who had entered the node, or of one
- * that ended without an owner: nobody is at it any more. */
-static const struct value *
-head_before(struct run *run, const char *status)
-{
-	struct arena *arena = run->batch;
-
-	if (!value_text_is(value_get(run->head, "status"), "running"))
-		return run->head;
-	return value_map_merge(arena, run->head,
-	    value_map(arena, "status", value_str(arena, status), "entered",
-		value_bool(true), NULL));
-}
-
 static const struct value *
 make_head(struct run *run, const char *status)
 {
 	/* A run that ended before it changed anything leaves the thread where it was: at an
 	 * interrupt that still waits for its answer, maybe. */
 	if (leaves_nothing(run) && run->head != NULL)
-		return head_before(run, status);
+		return run->head;
 	if (run->rest != NULL && run->fault == NULL)
 		return run->rest;
 	return new_head(run, status);

@@ -4,29 +4,29 @@
 
 #include <string.h>
 
-/* The agent may have been mended by leaving out the middleware that failed at node: *at_r is where it goes on without it, or -1. */
+/* The agent may have been mended by leaving out the middleware that failed at node: *at_r is where it goes on without it, or -1. What
+ * it was may be gone, or not to be loaded here any more. */
 static enum go
 find_instead(struct run *run, const struct value *head, const char *node, long *at_r)
 {
 	struct agents *agents = run->coordinator->agents;
-	const char *version = value_get_text(head, "version"), *error = NULL;
+	const char *version = value_get_text(head, "version"), *error = "";
 	struct step_outcome outcome = {
 		.messages = state_messages(run->state),
 		.has_structured_response =
 		    state_field(run->state, "structured_response") != NULL,
 	};
-	struct agent *old;
+	struct agent *old = NULL;
 
-	*at_r = -1;
-	if (version == NULL)
-		return GO_ON;
-	old = agents_get(
-	    agents, run->arena, run_record_text(run, "agent"), version, &error);
-	if (old == NULL)
-		return error == NULL ? GO_DROP : GO_ON;
-	*at_r = graph_instead(
-	    run->arena, run->agent->graph, run->agent->spec, old->graph, node, &outcome);
-	agents_unref(agents, &old);
+	if (version != NULL)
+		old = agents_get(
+		    agents, run->arena, run_record_text(run, "agent"), version, &error);
+	if (old == NULL && error == NULL)
+		return GO_DROP;
+	*at_r = graph_instead(run->arena, run->agent->graph, run->agent->spec,
+	    old != NULL ? old->graph : NULL, node, &outcome);
+	if (old != NULL)
+		agents_unref(agents, &old);
 	return GO_ON;
 }
 

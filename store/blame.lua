@@ -30,27 +30,7 @@ local function set_field(flat, name, value)
   flat[#flat + 1] = value
 end
 
--- Where the status of a packed head stands, which says that a run goes on: behind `run`, a text, which is the first
--- (coordinator/run_commit.c). Nil: it says something else.
-local function find_running(head)
-  local size = string.match(head, '^[\129-\142]\163run([\160-\191])')
-  local at = size and 6 + string.byte(size) - 160
-  if not at then
-    size = string.match(head, '^[\129-\142]\163run\217(.)')
-    at = size and 7 + string.byte(size)
-  end
-  return at and string.sub(head, at + 1, at + 15) == '\166status\167running' and at or nil
-end
-
--- The head that a run has left which ended without an owner: it has failed where it stood, in a node that it had entered. Changed as
--- Redis has it, since what cmsgpack reads cannot be nested as deep.
-local function stopped(head)
-  local at = find_running(head)
-  return at and string.char(string.byte(head) + 1) .. string.sub(head, 2, at) .. '\166status\165error\167entered\195' ..
-    string.sub(head, at + 16) or head
-end
-
--- Ends a run that took too many owners down, and keeps it among the dead letters. Who mends what it was goes on behind it.
+-- Ends a run that took too many owners down, and keeps it among the dead letters.
 local function quarantine(thread_key, prefix, thread, run, attempts, epoch)
   local now = now_ms()
   local reason = 'the run took ' .. attempts .. ' coordinators down without making progress'
@@ -60,9 +40,6 @@ local function quarantine(thread_key, prefix, thread, run, attempts, epoch)
   end_run(prefix, run, 'error', 'Quarantined', reason)
   local head = redis.call('HMGET', thread_key, 'head', 'asked', 'version')
   redis.call('HSET', thread_key, 'run', '', 'owner', '', 'epoch', epoch, 'look', '')
-  if head[1] then
-    redis.call('HSET', thread_key, 'head', stopped(head[1]))
-  end
   if not head[3] then
     -- What a copy had filled so far: the next run's messages are numbered from 0 on.
     redis.call('DEL', thread_key .. ':m', thread_key .. ':c')

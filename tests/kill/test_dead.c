@@ -55,7 +55,6 @@ static void
 play_retry(struct fleet_client *client, void *arg)
 {
 	struct trouble *trouble = arg;
-	const struct value *state = NULL;
 
 	trouble->client = client;
 	ck_assert_str_eq(
@@ -63,10 +62,6 @@ play_retry(struct fleet_client *client, void *arg)
 	ck_assert(client_wait_end(client, "r", "again", DEAD_WAIT_MS));
 	ck_assert_str_eq(
 	    value_get_text(dead_record(trouble, "r", "again"), "status"), "success");
-	/* What was said once is there once. */
-	ck_assert_int_eq(
-	    store_thread(client->store, trouble->arena, "r", &state), STORE_OK);
-	ck_assert_uint_eq(value_size(value_get(state, "messages")), 2);
 }
 
 /* Each owner sees it wait at peace, and die of what it waited for. */

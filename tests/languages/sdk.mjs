@@ -3,10 +3,12 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import net from "node:net";
 import { collect, collectUntil, events, texts, textsOf } from "./sdk_kit.mjs";
+import { page } from "./sdk_page.mjs";
 import { told } from "./sdk_told.mjs";
 
 const require = createRequire(new URL("../../examples/clients/javascript/chat.mjs", import.meta.url));
 const { Client } = require("@langchain/langgraph-sdk");
+const { StreamController } = require("@langchain/langgraph-sdk/stream");
 
 const [url, ...wanted] = process.argv.slice(2);
 const client = new Client({ apiUrl: url });
@@ -35,6 +37,7 @@ function breaking(frames) {
 
 const parts = {
 	...told(client, input),
+	...page(client, input, StreamController),
 
 	async stream() {
 		const modes = ["values", "updates", "messages-tuple", "messages", "custom", "events", "debug", "tasks", "checkpoints"];

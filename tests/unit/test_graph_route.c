@@ -411,9 +411,9 @@ END_TEST
 
 /* --- an agent that has changed -------------------------------------------------------- */
 
-/* What of "ABCD" with all hooks is left, and where what stood at a node of it goes on. */
+/* What "ABCD" with all hooks has become, and where what stood at a node of it goes on. */
 static const struct {
-	const char *left, *at, *messages, *next;
+	const char *now, *at, *messages, *next;
 } mended[] = {
 	{ "ACD", "B.before_agent", HUMAN, "C.before_agent" },
 	{ "AB", "C.before_agent", HUMAN, "A.before_model" },
@@ -426,10 +426,15 @@ static const struct {
 	{ "", "C.after_model", HUMAN "," ANSWER, "__end__" },
 	{ "ACD", "B.after_agent", HUMAN "," ANSWER, "A.after_agent" },
 	{ "BCD", "A.after_agent", HUMAN "," ANSWER, "__end__" },
-	/* nobody knows */
-	{ "ABCD", "E.before_model", HUMAN, NULL },
+	/* another in its place */
+	{ "AXCD", "B.before_model", HUMAN, "X.before_model" },
+	{ "XBCD", "A.after_model", PENDING, "X.after_model" },
+	{ "XBCD", "A.before_agent", HUMAN, "X.before_agent" },
+	{ "AXY", "D.before_model", HUMAN, "X.before_model" },
+	/* no hook */
 	{ "ABCD", "tools", PENDING, NULL },
 	{ "ABCD", "__end__", HUMAN, NULL },
+	{ "ABCD", "E.wrap_tool_call", HUMAN, NULL },
 };
 
 static void
@@ -440,24 +445,37 @@ use_all(const char *names)
 	agent->spec.tools = literal(arena, "['add']");
 }
 
-START_TEST(what_has_gone_is_passed_over)
+static void
+check_instead(const struct graph *old, unsigned number, const char *expected)
 {
-	const struct step_outcome outcome = { .messages = messages(mended[_i].messages) };
-	const struct graph *old, *graph;
+	const struct step_outcome outcome = { .messages =
+						  messages(mended[number].messages) };
+	const struct graph *graph;
 	long at;
 
-	use_all("ABCD");
-	old = compile();
 	agent = sample_agent(arena);
-	use_all(mended[_i].left);
+	use_all(mended[number].now);
 	graph = compile();
-	at = graph_instead(arena, graph, &agent->spec, old, mended[_i].at, &outcome);
-	if (mended[_i].next == NULL) {
-		ck_assert_int_eq(at, -1);
-		return;
-	}
-	ck_assert_int_ne(at, -1);
-	ck_assert_str_eq(graph->nodes[at].name, mended[_i].next);
+	at = graph_instead(arena, graph, &agent->spec, old, mended[number].at, &outcome);
+	ck_assert_int_eq(at == -1, expected == NULL);
+	if (expected != NULL)
+		ck_assert_str_eq(graph->nodes[at].name, expected);
+}
+
+START_TEST(what_has_gone_is_passed_over)
+{
+	use_all("ABCD");
+	check_instead(compile(), (unsigned)_i, mended[_i].next);
+}
+END_TEST
+
+/* No hook is left out then. */
+START_TEST(of_what_nobody_knows_all_hooks_run)
+{
+	check_instead(NULL, 0, "A.before_agent");
+	check_instead(NULL, 4, "A.before_model");
+	check_instead(NULL, 5, "D.after_model");
+	check_instead(NULL, 2, "model");
 }
 END_TEST
 
@@ -481,5 +499,6 @@ tcase_graph_route(void)
 	tcase_add_test(tcase, each_chain_has_those_that_have_the_hook);
 	tcase_add_loop_test(
 	    tcase, what_has_gone_is_passed_over, 0, sizeof mended / sizeof mended[0]);
+	tcase_add_test(tcase, of_what_nobody_knows_all_hooks_run);
 	return tcase;
 }

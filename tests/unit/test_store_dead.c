@@ -54,59 +54,6 @@ play_quarantine(void)
 	ck_assert_ptr_nonnull(strstr(value_get_text(run, "dead"), "5 coordinators"));
 }
 
-/* What it got to, by the bytes in Redis; entered: nobody had said so. */
-static const struct {
-	const char *head, *status;
-	size_t fields;
-} stands[] = {
-	{ "\x83\xa3run\xa1r\xa6status\xa7running\xa4next\xa5model", "error", 4 },
-	/* A name of more than 31 bytes. */
-	{ "\x83\xa3run\xd9\x21"
-	  "a23456789012345678901234567890123"
-	  "\xa6status\xa7running\xa4next\xa5model",
-	    "error", 4 },
-	/* Another run's, with a field of the user's in it. */
-	{ "\x84\xa3run\xa1r\xa6status\xabinterrupted\xa4next\xa5tools\xa5round\x81"
-	  "\xa6status\xa7running",
-	    "interrupted", 4 },
-	{ "\x83\xa3run\xa1r\xa6status\xa7success\xa4next\xa7__end__", "success", 3 },
-};
-
-static void
-play_stand(unsigned number)
-{
-	const struct value *thread = NULL, *head;
-	bool has_failed = strcmp(stands[number].status, "error") == 0;
-
-	trial_delete("t:t");
-	trial_hset("t:t", "head", stands[number].head);
-	quarantine(arena_printf(trial.arena, "r%u", number));
-	ck_assert_int_eq(
-	    store_thread_outline(trial.b, trial.arena, "t", &thread), STORE_OK);
-	head = value_get(thread, "head");
-	ck_assert_uint_eq(value_size(head), stands[number].fields);
-	ck_assert_str_eq(value_get_text(head, "status"), stands[number].status);
-	ck_assert(value_get_bool(head, "entered", false) == has_failed);
-	ck_assert_ptr_nonnull(value_get_text(head, "run"));
-	ck_assert_ptr_nonnull(value_get_text(head, "next"));
-}
-
-static void
-play_stands(void)
-{
-	unsigned i;
-
-	for (i = 0; i < sizeof stands / sizeof stands[0]; i++)
-		play_stand(i);
-}
-
-/* It has got that far; who mends what it was goes on there. */
-START_TEST(it_leaves_its_thread_where_it_stood)
-{
-	trial_play(play_stands);
-}
-END_TEST
-
 START_TEST(a_run_that_takes_its_owners_down_is_kept_with_the_reason)
 {
 	trial_play(play_quarantine);
@@ -363,7 +310,6 @@ tcase_store_dead(void)
 	tcase_set_timeout(tcase, 30);
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
 	tcase_add_test(tcase, a_run_that_takes_its_owners_down_is_kept_with_the_reason);
-	tcase_add_test(tcase, it_leaves_its_thread_where_it_stood);
 	tcase_add_test(tcase, a_claim_whose_answer_was_lost_counts_once);
 	tcase_add_test(tcase, a_stored_outcome_is_progress);
 	tcase_add_test(tcase, a_commit_says_that_its_run_is_dead);

@@ -19,7 +19,7 @@ struct thread_frames {
 	struct points points;
 	struct speech speech; /* what was shown of a message in pieces */
 	unsigned
-	    nth; /* which of its step's messages that is, from 0 on: what is heard is of the first */
+	    nth; /* which of its step's answers that is, from 0 on: what is heard is of the first */
 };
 
 /* What an event is of. */

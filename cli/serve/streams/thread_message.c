@@ -8,12 +8,11 @@
 
 #include "chat.h"
 
-/* As the coordinator names what a step adds, from 1 on. */
+/* The name that a step's first message is given, if it has none. */
 static const struct value *
-message_id(const struct thread_frames *frames, struct arena *arena, int64_t step)
+usual_id(const struct thread_frames *frames, struct arena *arena, int64_t step)
 {
-	return value_printf(
-	    arena, "%s-%" PRId64 "-%u", frames->run, step, frames->nth + 1);
+	return value_printf(arena, "%s-%" PRId64 "-1", frames->run, step);
 }
 
 /* key: which of the message's it is. */
@@ -29,7 +28,7 @@ say(struct thread_frames *frames, struct arena *arena, int64_t step, const char 
 		    arena, "%" PRId64 "-%u.%s", step, frames->nth + 1, key) };
 
 	thread_frames_add(frames, arena, &about,
-	    value_map_with(arena, data, "run_id", message_id(frames, arena, step)));
+	    value_map_with(arena, data, "run_id", usual_id(frames, arena, step)));
 }
 
 static const struct value *
@@ -57,11 +56,11 @@ heard(const struct thread_frames *frames, struct arena *arena, const char *key)
 }
 
 static void
-begin_message(struct thread_frames *frames, struct arena *arena, int64_t step)
+begin_message(struct thread_frames *frames, struct arena *arena, int64_t step,
+    const struct value *id)
 {
 	say(frames, arena, step, heard(frames, arena, "start"),
-	    value_map(arena, "event", value_str(arena, "message-start"), "id",
-		message_id(frames, arena, step), NULL));
+	    value_map(arena, "event", value_str(arena, "message-start"), "id", id, NULL));
 }
 
 /* The text is block 0. */
@@ -98,7 +97,7 @@ thread_message_piece(
 	if (!speech_hears(&frames->speech, token, &skip))
 		return;
 	if (frames->speech.have == 0)
-		begin_message(frames, arena, step);
+		begin_message(frames, arena, step, usual_id(frames, arena, step));
 	say_text(frames, arena, step, content->text + skip, content->size - skip);
 }
 
@@ -150,7 +149,7 @@ thread_message_whole(struct thread_frames *frames, struct arena *arena, int64_t 
 	speech_begin(&frames->speech, step);
 	have = speech_check(&frames->speech, text, size);
 	if (have == 0)
-		begin_message(frames, arena, step);
+		begin_message(frames, arena, step, value_get(message, "id"));
 	if (have < size)
 		say_text(frames, arena, step, text + have, size - have);
 	if (size > 0)

@@ -1,0 +1,52 @@
+// What useStream is made of: a page's controller, which follows a thread by two streams that show different things.
+import assert from "node:assert/strict";
+
+const textOf = ({ content }) => (typeof content === "string" ? content : content.map(({ text = "" }) => text).join(""));
+
+export const page = (client, input, StreamController) => {
+	function open(assistantId) {
+		const created = [], completed = [];
+		let wake = () => {};
+		const controller = new StreamController({
+			client,
+			assistantId,
+			onCreated: ({ runId }) => created.push(runId),
+			onCompleted: ({ runId, reason }) => (completed.push([runId, reason]), wake()),
+		});
+		controller.rootStore.subscribe(() => wake());
+		const state = () => controller.rootStore.getSnapshot();
+		// Until something is so of what is shown, or so many runs have ended.
+		const until = async (wanted, times = 0) => {
+			while (!wanted(state()) || completed.length < times) await new Promise((resolve) => (wake = resolve));
+		};
+		return { controller, created, completed, state, until };
+	}
+
+	return {
+		// Each run that it submits ends for it by its own end, and no text is there twice.
+		async page() {
+			const { controller, created, completed, state, until } = open("quick");
+			for (const times of [1, 2, 3]) {
+				await controller.submit({ messages: [{ type: "human", content: `Hi ${times}` }] });
+				await until(({ messages }) => messages.length >= 2 * times, times);
+			}
+			assert.equal(new Set(created).size, 3);
+			assert.deepEqual(completed, created.map((run) => [run, "success"]));
+			assert.deepEqual(state().messages.map(textOf), ["Hi 1", "First.", "Hi 2", "Second.", "Hi 3", "Third."]);
+			await controller.dispose();
+		},
+
+		// A pause is answered, and what goes on behind it ends.
+		async answer() {
+			const { controller, completed, state, until } = open("approver");
+			await controller.submit(input);
+			await until(({ interrupts }) => interrupts.length > 0, 1);
+			assert.equal(state().interrupts[0].value.action_requests[0].name, "note");
+			await controller.respond({ decisions: [{ type: "approve" }] });
+			await until(({ interrupts, isLoading }) => interrupts.length === 0 && !isLoading, 2);
+			assert.deepEqual(completed.map(([, reason]) => reason), ["interrupt", "success"]);
+			await until(({ messages }) => textOf(messages.at(-1)) === "It is done.");
+			await controller.dispose();
+		},
+	};
+};
