@@ -1,7 +1,7 @@
 /* thread_frames: what a client is shown of a thread, run after run, as server-sent events of LangGraph's thread protocol: one
  * envelope an event, with a number that grows over all runs. Pure: what happens goes in (feed.h), bytes come out.
  *
- * Whoever comes back with a number (thread_number.h) is given what is behind it. An event has one id in all streams, whatever else they show (a piece of a text, where no answer had broken off before), which
+ * Whoever comes back with a number (thread_number.h) is given what is behind it. An event has one id in all streams, whatever else they show (a piece of a text: where no answer had broken off before), which
  * names its run; but values of workers, which are not stored but heard, have other ids for each who listens. */
 #ifndef THREAD_FRAMES_H
 #define THREAD_FRAMES_H
