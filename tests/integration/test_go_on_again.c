@@ -330,6 +330,50 @@ START_TEST(a_middleware_that_failed_is_left_out)
 }
 END_TEST
 
+static void
+rename_key(struct scene *scene, const char *from, const char *to)
+{
+	const struct value *reply = NULL;
+
+	ck_assert_int_eq(redis_text(scene->client->redis, scene->arena, WAIT_MS, &reply,
+			     "RENAME", from, to, NULL),
+	    REDIS_OK);
+}
+
+/* Who takes r1 over cannot have its agent: what its round had come to is nowhere then, and note is not made again. */
+static void
+play_lost_agent(struct scene *scene)
+{
+	const struct value *version = NULL;
+	const char *source;
+
+	begin_stops(scene);
+	ck_assert_int_eq(redis_text(scene->client->redis, scene->arena, WAIT_MS, &version,
+			     "HGET", "fl:agents", "stops", NULL),
+	    REDIS_OK);
+	source = arena_printf(scene->arena, "fl:agent:%s", redis_reply_text(version));
+	rename_key(scene, source, "elsewhere");
+	kit_start(scene->kit, KIT_COORDINATOR, 0);
+	ask_check_end(scene, "r1", "error");
+	rename_key(scene, "elsewhere", source);
+	kit_start(scene->kit, KIT_TOOLS, 0);
+	unlink(scene->wait);
+	ask_check_status(
+	    scene, ask_run(scene, "stops", "r2", "t", "resume", "null"), "error");
+	ask_check_status(scene,
+	    ask_run(scene, "stops", "r3", "t", "command", "{\"goto\": \"tools\"}"),
+	    "error");
+	ask_check_status(
+	    scene, ask_run(scene, "stops", "r4", "t", "input", "\"Go on.\""), "success");
+	ask_check_lines(scene, "once", 1);
+}
+
+START_TEST(a_run_whose_agent_is_lost_is_not_gone_on_with)
+{
+	ask_act_with(play_lost_agent, stops);
+}
+END_TEST
+
 TCase *
 tcase_go_on_again(void)
 {
@@ -344,5 +388,6 @@ tcase_go_on_again(void)
 	tcase_add_test(tcase, a_round_that_is_taken_over_waits_for_its_workers);
 	tcase_add_test(tcase, a_call_of_what_nobody_knows_is_not_made_again);
 	tcase_add_test(tcase, a_middleware_that_failed_is_left_out);
+	tcase_add_test(tcase, a_run_whose_agent_is_lost_is_not_gone_on_with);
 	return tcase;
 }

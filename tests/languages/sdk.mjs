@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import net from "node:net";
+import { docs } from "./docs_page.mjs";
 import { collect, collectUntil, events, texts, textsOf } from "./sdk_kit.mjs";
 import { page } from "./sdk_page.mjs";
 import { told } from "./sdk_told.mjs";
@@ -38,6 +39,7 @@ function breaking(frames) {
 const parts = {
 	...told(client, input),
 	...page(client, input, StreamController),
+	...docs(url),
 
 	async stream() {
 		const modes = ["values", "updates", "messages-tuple", "messages", "custom", "events", "debug", "tasks", "checkpoints"];

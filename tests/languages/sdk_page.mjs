@@ -17,7 +17,10 @@ export const page = (client, input, StreamController) => {
 		const state = () => controller.rootStore.getSnapshot();
 		// Until something is so of what is shown, or so many runs have ended.
 		const until = async (wanted, times = 0) => {
-			while (!wanted(state()) || completed.length < times) await new Promise((resolve) => (wake = resolve));
+			while (!wanted(state()) || completed.length < times) {
+				assert.equal(state().error, undefined);
+				await new Promise((resolve) => (wake = resolve));
+			}
 		};
 		return { controller, created, completed, state, until };
 	}
