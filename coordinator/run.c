@@ -316,17 +316,14 @@ end_early(struct run *run)
 static enum go
 end(struct run *run, enum go go)
 {
+	run->is_ending = true;
 	fiber_shield(true);
 	/* The events of a commit that came to nothing would be told once more, an end beside another one: who finds the run,
 	 * finds what is in Redis, and that it is to end. */
-	if (go == GO_DROP && run->cancel_wanted && !run->releasing && !run->is_unsure) {
-		run->is_ending = true;
+	if (go == GO_DROP && run->cancel_wanted && !run->releasing && !run->is_unsure)
 		go = end_early(run);
-	} else if (go == GO_FAIL) {
-		run->is_ending = true;
+	else if (go == GO_FAIL)
 		go = run_end_failed(run);
-	}
-	run->is_ending = false;
 	/* One that pauses goes on with what it has there. */
 	if (go == GO_END && run->state != NULL && run->paused == NULL)
 		run_pins_release(run);
@@ -453,6 +450,7 @@ run_next(struct run *run)
 	run->head = claim.head;
 	run->order = claim.order;
 	run->applied = run->is_dropped = run->is_lost = run->is_unsure = false;
+	run->is_ending = false;
 	run->past = run->undone = (struct run_past){ .version = -1 };
 	run->results = claim.results;
 	run->commits = 0;

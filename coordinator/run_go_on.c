@@ -208,8 +208,9 @@ go_on_at(struct run *run, const struct value *head, const struct value *command,
 	const char *node = value_get_text(command, "goto");
 	enum go go = run_check_agent(run, head, "stands");
 
-	/* What of its round has ended, and under which keys, is nowhere. */
-	if (value_text_is(value_get(head, "status"), "running"))
+	/* What of its round has ended, and under which keys, is nowhere. At a checkpoint of the past all is made anew. */
+	if (go == GO_ON && run->past.version < 0 &&
+	    value_text_is(value_get(head, "status"), "running"))
 		return run_fail(run, "ValueError",
 		    "thread '%s' was left in '%s' by a run that was given up: begin "
 		    "with an input",

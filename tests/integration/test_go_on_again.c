@@ -112,15 +112,22 @@ START_TEST(what_must_not_run_twice_and_is_known_is_not_sent_again)
 }
 END_TEST
 
+/* break fails beside a call that has said so in the ledger. */
+static void
+fail_beside(struct scene *scene, const char *agent, const char *line)
+{
+	serve_more(scene);
+	ask_begin(scene, agent);
+	ask_wait_lines(scene, line, 1);
+	unlink(scene->wait);
+}
+
 static void
 play_resists(struct scene *scene)
 {
 	const struct value *record;
 
-	serve_more(scene);
-	ask_begin(scene, "stubborn");
-	ask_wait_lines(scene, "resist", 1);
-	unlink(scene->wait);
+	fail_beside(scene, "stubborn", "resist");
 	record = ask_wait_end(scene, "r1", "t");
 	ask_check_status(scene, record, "error");
 	if (value_has(record, "unconfirmed")) { /* so long it has waited for it */
@@ -208,10 +215,7 @@ play_leaves(struct scene *scene)
 {
 	const struct value *record;
 
-	serve_more(scene);
-	ask_begin(scene, "clinging");
-	ask_wait_lines(scene, "cling", 1);
-	unlink(scene->wait);
+	fail_beside(scene, "clinging", "cling");
 	ask_wait_lines(scene, "asked", 1);
 	kit_signal(scene->kit, KIT_COORDINATOR, 0, SIGTERM);
 	record = ask_wait_end(scene, "r1", "t");

@@ -109,6 +109,10 @@ play_paused(struct scene *scene)
 	ck_assert_str_eq(bench_wait(scene, "c2"), "interrupted");
 	ck_assert_str_eq(talk(scene), "r1 One. -");
 	ck_assert_int_eq(bench_count(bench_thread(scene)), 2);
+	/* In front of the model, while r1 went on. */
+	command_of(scene, "careful", "c3", "{'goto': 'model'}", "1");
+	ck_assert_str_eq(bench_wait(scene, "c3"), "success");
+	ck_assert_str_eq(talk(scene), "r1 One.");
 }
 
 static void (*const plays[])(struct scene *scene) = { play_idle, play_paused };

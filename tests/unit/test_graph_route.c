@@ -376,16 +376,21 @@ hooks(const char *names, const char *hook)
 	return text;
 }
 
+static void
+use_all(const char *names)
+{
+	for (; *names != '\0'; names++)
+		sample_use(agent, arena_copy(arena, names, 1), ON_ALL_NODES);
+	agent->spec.tools = literal(arena, "['add']");
+}
+
 START_TEST(hooks_run_in_order_before_and_in_reverse_after)
 {
 	static const char *const forth[] = { "A", "AB", "ABC", "ABCD" };
 	static const char *const back[] = { "A", "BA", "CBA", "DCBA" };
 	const char *loop, *last, *expected;
-	const char *name;
 
-	for (name = forth[_i]; *name != '\0'; name++)
-		sample_use(agent, arena_copy(arena, name, 1), ON_ALL_NODES);
-	agent->spec.tools = literal(arena, "['add']");
+	use_all(forth[_i]);
 	loop = arena_printf(arena, "%smodel %s", hooks(forth[_i], "before_model"),
 	    hooks(back[_i], "after_model"));
 	last = hooks(back[_i], "after_agent");
@@ -438,25 +443,16 @@ static const struct {
 };
 
 static void
-use_all(const char *names)
+check_instead(const struct graph *old, unsigned i, const char *expected)
 {
-	for (; *names != '\0'; names++)
-		sample_use(agent, arena_copy(arena, names, 1), ON_ALL_NODES);
-	agent->spec.tools = literal(arena, "['add']");
-}
-
-static void
-check_instead(const struct graph *old, unsigned number, const char *expected)
-{
-	const struct step_outcome outcome = { .messages =
-						  messages(mended[number].messages) };
+	const struct step_outcome outcome = { .messages = messages(mended[i].messages) };
 	const struct graph *graph;
 	long at;
 
 	agent = sample_agent(arena);
-	use_all(mended[number].now);
+	use_all(mended[i].now);
 	graph = compile();
-	at = graph_instead(arena, graph, &agent->spec, old, mended[number].at, &outcome);
+	at = graph_instead(arena, graph, &agent->spec, old, mended[i].at, &outcome);
 	ck_assert_int_eq(at == -1, expected == NULL);
 	if (expected != NULL)
 		ck_assert_str_eq(graph->nodes[at].name, expected);

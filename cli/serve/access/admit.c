@@ -1,8 +1,8 @@
 /* admit: who may ask, before anything of a body is read: keys, what their tenants have going on, and pages of other sites.
  *
  * A page of any site can have a browser send requests here, though it cannot read the answers; so what comes from a page
- * that nobody allowed may only read, and our own ask anything. Where no key is asked for (without --open), the name we are called by must be this machine's: else such a
- * page would have its own name lead here, and be no other site's. */
+ * that nobody allowed may only read, and our own ask anything. Where no key is asked for (without --open), the name we are
+ * called by must be this machine's: else such a page would have its own name lead here, and be no other site's. */
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
@@ -99,8 +99,9 @@ is_called_locally(struct call *call)
 		   (url.is_address || url.is_loopback));
 }
 
-/* Whether the page is ours (GET /docs): it is of the name that we are called by, by whatever scheme, or the browser says so (by https, or of localhost), where a proxy has changed that.
- * Where no key is asked for, not by a name that anybody's page may have lead here. */
+/* Whether the page is ours (GET /docs): the browser says so (by https, or of localhost), where a proxy may have changed what we are
+ * called, or it is of that name, by whatever scheme. Where no key is asked for, not by a name that anybody's page may have
+ * lead here. */
 static bool
 is_own(struct call *call, const char *origin)
 {
