@@ -35,7 +35,7 @@ struct run {
 	bool holds_cancel;         /* it is held until the run's calls are asked for */
 	struct timer *held_cancel; /* or NULL: nobody wants it cancelled, or it is */
 	bool releasing;            /* this process leaves: give it back */
-	bool is_ending;            /* its end is made: what it has cut off is waited for */
+	bool is_ending;            /* what it has cut off is waited for */
 	bool is_lost;              /* given up until it is claimed again (run_give_up) */
 	bool more_wait;            /* another run waits on the thread, or may */
 	struct arrival *
