@@ -275,8 +275,8 @@
 
 /* A fiber's stack: virtual bytes; pages that are never touched cost nothing. */
 #define FIBER_STACK_BYTES (256u << 10)
-#ifdef __SANITIZE_THREAD__
-#define FIBERS_MAX 4000u /* TSan has mappings of its own for each */
+#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
+#define FIBERS_MAX 4000u /* they have mappings, or shadow, of their own for each */
 #else
 #define FIBERS_MAX 30000u /* a guard page each: vm.max_map_count is 65530 */
 #endif
