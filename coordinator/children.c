@@ -40,10 +40,18 @@ children_cancel(struct coordinator *coordinator, struct arena *arena, const char
 	return cancel_all(coordinator, arena, thread, run, &left);
 }
 
-void
-children_end(struct coordinator *coordinator, const char *thread, const char *run)
+static bool
+may_wait(const struct coordinator *coordinator, uint64_t begun_ms, uint64_t since_ms)
 {
-	uint64_t until_ms = loop_now_ms(coordinator->loop) + CANCEL_WAIT_MS;
+	return loop_now_ms(coordinator->loop) <
+	       (coordinator->draining ? begun_ms : since_ms) + CANCEL_WAIT_MS;
+}
+
+void
+children_end(struct coordinator *coordinator, const char *thread, const char *run,
+    uint64_t begun_ms)
+{
+	uint64_t since_ms = loop_now_ms(coordinator->loop);
 	enum store_status status;
 	size_t left;
 
@@ -53,7 +61,7 @@ children_end(struct coordinator *coordinator, const char *thread, const char *ru
 		status = cancel_all(coordinator, arena, thread, run, &left);
 		arena_destroy(&arena);
 	} while (status == STORE_OK && left > 0 &&
-		 loop_now_ms(coordinator->loop) < until_ms && fiber_sleep(CHECK_MS) == 0);
+		 may_wait(coordinator, begun_ms, since_ms) && fiber_sleep(CHECK_MS) == 0);
 	if (status == STORE_OK && left > 0)
 		log_warnx("run=%s ends before %zu of its children", run, left);
 }

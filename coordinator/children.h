@@ -13,8 +13,10 @@
 enum store_status children_cancel(struct coordinator *coordinator, struct arena *arena,
     const char *thread, const char *run);
 
-/* Cancels run's children and waits until they have ended, at most CANCEL_WAIT_MS. */
-void children_end(struct coordinator *coordinator, const char *thread, const char *run);
+/* Cancels run's children and waits until they have ended, at most CANCEL_WAIT_MS; while the coordinator drains, no
+ * longer than CANCEL_WAIT_MS after begun_ms, when run was asked to end: it has no more time than for one wait. */
+void children_end(struct coordinator *coordinator, const char *thread, const char *run,
+    uint64_t begun_ms);
 
 /* Cancels the children that the ended runs of shard have left. */
 void children_sweep(struct coordinator *coordinator, unsigned shard);

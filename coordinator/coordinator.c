@@ -412,7 +412,10 @@ drain_main(void *arg)
 	trace_flush(coordinator->trace, trace_flush_ms(coordinator->loop, deadline));
 	while (fiber_count(coordinator->loop) > 1) { /* this one */
 		if (loop_now_ms(coordinator->loop) >= deadline)
-			service_give_up("Redis does not take the runs back");
+			service_give_up(
+			    zhashx_size(coordinator->runs) > 0
+				? "there are runs that could not be given back or ended"
+				: "Redis has not answered all that it was asked");
 		webhooks_leave(coordinator);
 		fiber_sleep(DRAIN_CHECK_MS);
 	}

@@ -10,7 +10,6 @@
 #include "arrival.h"
 #include "awaited.h"
 #include "chat.h"
-#include "children.h"
 #include "log.h"
 #include "suspects.h"
 #include "webhooks.h"
@@ -288,29 +287,6 @@ advance(struct run *run)
 
 /* --- ending ------------------------------------------------------------------------- */
 
-/* Ends a run that is to be cancelled, or that took too long. Who asked for it hears of the end
- * when nothing of the run is left. */
-static enum go
-end_early(struct run *run)
-{
-	suspects_end(run); /* its children may be suspects, too */
-	/* All are asked first, and then waited for: calls are given up in the time of one wait. */
-	children_cancel(run->coordinator, run->batch, run->thread, run->id);
-	caller_wait_left(
-	    run->coordinator->caller, run->batch, run->id, &run->unconfirmed);
-	children_end(run->coordinator, run->thread, run->id);
-	if (run->is_late)
-		run_fail(run, "TimeoutError",
-		    "the run was not done at its deadline, %s ms after its start",
-		    run_record_text(run, "deadline_ms"));
-	else
-		run_fail(run, "CancelledError", "cancelled");
-	if (run->state != NULL)
-		run_repair(run, run->arena);
-	run->round = NULL; /* its calls are answered */
-	return run_commit_end(run, run->is_late ? "error" : "cancelled", NULL);
-}
-
 /* Ends a run that failed, was cancelled, or is given back. The fiber may be cancelled:
  * what is left is bounded and must be done all the same. Returns GO_END, or GO_DROP when it has not ended. */
 static enum go
@@ -321,7 +297,7 @@ end(struct run *run, enum go go)
 	/* The events of a commit that came to nothing would be told once more, an end beside another one: who finds the run,
 	 * finds what is in Redis, and that it is to end. */
 	if (go == GO_DROP && run->cancel_wanted && !run->releasing && !run->is_unsure)
-		go = end_early(run);
+		go = run_end_early(run);
 	else if (go == GO_FAIL)
 		go = run_end_failed(run);
 	/* One that pauses goes on with what it has there. */

@@ -269,6 +269,9 @@ const struct value *run_untold_messages(struct run *run);
 enum go run_commit(struct run *run);
 /* Ends a run that has failed, on a fiber in a shield. */
 enum go run_end_failed(struct run *run);
+/* Ends one that is to be cancelled, or that took too long, in the same way. Who asked for it hears of the end
+ * when nothing of the run is left. GO_END, or GO_DROP when it has not ended. */
+enum go run_end_early(struct run *run);
 /* Commits the end. */
 enum go run_commit_end(
     struct run *run, const char *status, const struct value *interrupts);

@@ -1,6 +1,7 @@
 /* run_stop: a run is to end before it is done: it has failed, is cancelled, late, given back, given up. */
 #include "run.h"
 
+#include "children.h"
 #include "log.h"
 #include "suspects.h"
 
@@ -149,4 +150,27 @@ run_end_failed(struct run *run)
 	if (run->round != NULL)
 		wait_cut_off(run);
 	return run_commit_end(run, "error", NULL);
+}
+
+enum go
+run_end_early(struct run *run)
+{
+	const uint64_t begun_ms = loop_now_ms(run->coordinator->loop);
+
+	suspects_end(run); /* its children may be suspects, too */
+	/* All are asked first, and then waited for: calls are given up in the time of one wait. */
+	children_cancel(run->coordinator, run->batch, run->thread, run->id);
+	caller_wait_left(
+	    run->coordinator->caller, run->batch, run->id, &run->unconfirmed);
+	children_end(run->coordinator, run->thread, run->id, begun_ms);
+	if (run->is_late)
+		run_fail(run, "TimeoutError",
+		    "the run was not done at its deadline, %s ms after its start",
+		    run_record_text(run, "deadline_ms"));
+	else
+		run_fail(run, "CancelledError", "cancelled");
+	if (run->state != NULL)
+		run_repair(run, run->arena);
+	run->round = NULL; /* its calls are answered */
+	return run_commit_end(run, run->is_late ? "error" : "cancelled", NULL);
 }
