@@ -3,8 +3,10 @@
 #include <string.h>
 
 const struct known_provider known_providers[] = {
-#define PROVIDER(name, key_variable, url, counts_streams, takes_any_id)                  \
-	{ #name, #key_variable, url, counts_streams, takes_any_id },
+#define PROVIDER(                                                                        \
+    name, key_variable, url, counts_streams, call_id_bytes, names_also, wants_thoughts)  \
+	{ #name, #key_variable, url, counts_streams, call_id_bytes, names_also,          \
+		wants_thoughts },
 #include "providers.def"
 #undef PROVIDER
 };

@@ -15,7 +15,11 @@ struct known_provider {
 	const char *
 	    url; /* its base; NULL: only its owner knows it, and says it by other variables */
 	bool counts_streams; /* a streamed answer may be asked for its token counts */
-	bool takes_any_id;   /* a call may have an id that another model has given it */
+	unsigned
+	    call_id_bytes; /* the longest id of a call in a thread, 9: these and no others (Mistral); 0: any */
+	const char *
+	    names_also; /* names of tools may have, besides letters, digits, '_' and '-'; NULL: all */
+	bool wants_thoughts; /* each answer in a thread has one */
 };
 
 extern const struct known_provider known_providers[];

@@ -15,6 +15,7 @@ struct turns {
 	struct value_list list;
 	struct value_list blocks;
 	const char *role; /* of the turn, one of these two; NULL: none yet */
+	const char *provider;
 };
 
 static bool
@@ -75,7 +76,7 @@ add_message(struct turns *turns, const struct value *message)
 	const char *role = ai ? assistant : user;
 
 	if (ai)
-		anthropic_add_answer(&blocks, message);
+		anthropic_add_answer(&blocks, message, turns->provider);
 	else if (chat_is(message, "tool"))
 		anthropic_add_result(&blocks, message);
 	else
@@ -114,10 +115,12 @@ without_blank_end(struct arena *arena, const struct value *turns)
 }
 
 const struct value *
-anthropic_messages(struct arena *arena, const struct value *messages,
-    struct value_list *system, const char **error_r)
+anthropic_messages(struct arena *arena, const char *provider,
+    const struct value *messages, struct value_list *system, const char **error_r)
 {
-	struct turns turns = { .list = { .arena = arena }, .blocks = { .arena = arena } };
+	struct turns turns = { .list = { .arena = arena },
+		.blocks = { .arena = arena },
+		.provider = provider };
 	size_t i;
 
 	for (i = 0; i < value_size(messages); i++) {

@@ -2,15 +2,15 @@
  *
  * The API wants user and assistant in turns, every message with something in it, every tool_use
  * answered at the beginning of the turn behind it, no blanks at the end, ids of letters, digits, - and _, none of them for two calls (anthropic_ids.h): what a
- * thread has otherwise is brought into that form. Thinking goes back as it came, with its signature. */
+ * thread has otherwise is brought into that form. Thinking goes back as it came, with its signature, where that may be good there. */
 #ifndef ANTHROPIC_MESSAGES_H
 #define ANTHROPIC_MESSAGES_H
 
 #include "value.h"
 
-/* Returns the list for a request. System messages may only stand in front: their blocks are added
+/* Returns the list for a request to provider, by its name. System messages may only stand in front: their blocks are added
  * to system, a list. NULL with a reason in arena for a message that cannot be sent. */
-const struct value *anthropic_messages(struct arena *arena, const struct value *messages,
-    struct value_list *system, const char **error_r);
+const struct value *anthropic_messages(struct arena *arena, const char *provider,
+    const struct value *messages, struct value_list *system, const char **error_r);
 
 #endif

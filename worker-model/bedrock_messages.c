@@ -164,5 +164,6 @@ bedrock_messages(const struct ask *ask, struct value_list *system, const char **
 				      : with_titles(ask->arena, message);
 		value_list_add(&list, message);
 	}
-	return anthropic_messages(ask->arena, value_list_end(&list), system, error_r);
+	return anthropic_messages(
+	    ask->arena, ask->provider, value_list_end(&list), system, error_r);
 }

@@ -2,10 +2,11 @@
 
 #include <string.h>
 
+#include "call_words.h"
 #include "chat.h"
 #include "json.h"
 #include "openai_blocks.h"
-#include "openai_ids.h"
+#include "providers.h"
 #include "utf8.h"
 
 #define NAME_BYTES_MAX 64u /* of a participant, and the characters below */
@@ -147,6 +148,18 @@ content_of(struct arena *arena, const struct value *message, const char *provide
 	return parts_of(arena, content, texts);
 }
 
+/* An answer with nothing in it (a model that thought to the last token, a filter) goes to OpenAI as it is; Mistral,
+ * xAI and Moonshot refuse it, and each request of the thread from then on. */
+static const struct value *
+something(const struct value *content, const struct value *calls, const char *provider)
+{
+	if (value_size(content) > 0)
+		return content;
+	if (calls != NULL)
+		return value_nil();
+	return openai_itself(provider) ? content : VALUE_TEXT(".");
+}
+
 /* --- calls ------------------------------------------------------------------------- */
 
 /* What a server said besides goes back to that one alone. */
@@ -161,42 +174,65 @@ said_besides(const struct value *message, const char *key, const char *provider)
 		   : NULL;
 }
 
+/* Google's newer models refuse a call without the signature of what was thought before it. One that they have not made has
+ * none: this is what Google says in its place. */
+static bool
+wants_signatures(const struct ask *ask)
+{
+	static const char gemini[] = "gemini-";
+	const char *version = ask->model + strlen(gemini);
+
+	return strcmp(ask->provider, "google_genai") == 0 &&
+	       strncmp(ask->model, gemini, strlen(gemini)) == 0 && *version != '1' &&
+	       *version != '2';
+}
+
+static const struct value *
+unsigned_beside(struct arena *arena)
+{
+	return value_map(arena, "google",
+	    value_map(arena, "thought_signature",
+		value_str(arena, "skip_thought_signature_validator"), NULL),
+	    NULL);
+}
+
 /* beside: by ids, or NULL. */
 static const struct value *
-call_of(struct arena *arena, const struct value *call, const struct value *beside,
-    const char *provider)
+call_of(const struct ask *ask, const struct value *call, const struct value *beside)
 {
-	const char *id = value_get_text(call, "id");
+	struct arena *arena = ask->arena;
+	const char *id = value_get_text(call, "id"), *provider = ask->provider;
 
 	const struct value_pair function[] = {
-		{ VALUE_TEXT("name"), value_get(call, "name") },
+		{ VALUE_TEXT("name"),
+		    call_name(arena, provider, value_get(call, "name")) },
 		{ VALUE_TEXT("arguments"), openai_arguments(arena, call, provider) },
 	};
 	const struct value_pair sent[] = {
-		{ VALUE_TEXT("id"),
-		    openai_call_id(arena, provider, value_get(call, "id")) },
+		{ VALUE_TEXT("id"), call_id(arena, provider, value_get(call, "id")) },
 		{ VALUE_TEXT("type"), VALUE_TEXT("function") },
 		{ VALUE_TEXT("function"),
 		    value_map_of(arena, function, COUNT(function)) },
-		{ VALUE_TEXT(OPENAI_BESIDE), id == NULL ? NULL : value_get(beside, id) },
+		{ VALUE_TEXT(OPENAI_BESIDE), beside == NULL && wants_signatures(ask)
+						 ? unsigned_beside(arena)
+					     : id == NULL ? NULL
+							  : value_get(beside, id) },
 	};
 	return value_map_of(arena, sent, COUNT(sent));
 }
 
 static const struct value *
-calls_of(struct arena *arena, const struct value *message, const char *provider)
+calls_of(const struct ask *ask, const struct value *message)
 {
-	const struct value *beside = said_besides(message, OPENAI_BESIDE, provider);
+	const struct value *beside = said_besides(message, OPENAI_BESIDE, ask->provider);
 	const struct value *calls = value_get(message, "tool_calls");
 	const struct value *invalid = value_get(message, "invalid_tool_calls");
-	struct value_list list = { .arena = arena };
+	struct value_list list = { .arena = ask->arena };
 
 	for (size_t i = 0; i < value_size(calls); i++)
-		value_list_add(
-		    &list, call_of(arena, value_at(calls, i), beside, provider));
+		value_list_add(&list, call_of(ask, value_at(calls, i), beside));
 	for (size_t i = 0; i < value_size(invalid); i++)
-		value_list_add(
-		    &list, call_of(arena, value_at(invalid, i), beside, provider));
+		value_list_add(&list, call_of(ask, value_at(invalid, i), beside));
 	return list.count > 0 ? value_list_end(&list) : NULL;
 }
 
@@ -228,26 +264,32 @@ has_name(const struct value *message, const char *provider)
 }
 
 /* What a model thought goes back to who sent it: DeepSeek and Moonshot refuse an answer of theirs without it when
- * tools are offered (so does OpenRouter, without its details, for Google), others (Groq) to be sent it at all. */
+ * tools are offered (so does OpenRouter, without its details, for Google), others (Groq) to be sent it at all. An answer
+ * that had none, or another model's, is refused like that by DeepSeek: a blank is enough, nothing is not. */
 static const struct value *
 thought_of(const struct value *message, const char *provider)
 {
+	const struct known_provider *known = known_provider(provider);
 	const struct value *thought =
 	    said_besides(message, "reasoning_content", provider);
+	bool is_there = value_is(thought, VALUE_STR);
 
-	return value_is(thought, VALUE_STR) ? thought : NULL;
+	if (known != NULL && known->wants_thoughts && chat_is(message, "ai"))
+		return is_there && thought->size > 0 ? thought : VALUE_TEXT(" ");
+	return is_there ? thought : NULL;
 }
 
 static const struct value *
-message_of(struct arena *arena, const struct value *message, const struct value *role,
-    const char *provider)
+message_of(const struct ask *ask, const struct value *message, const struct value *role)
 {
-	const struct value *calls = calls_of(arena, message, provider);
+	struct arena *arena = ask->arena;
+	const char *provider = ask->provider;
+	const struct value *calls = calls_of(ask, message);
 	const struct value *content = content_of(arena, message, provider);
-	bool tool = chat_is(message, "tool");
+	bool tool = chat_is(message, "tool"), ai = chat_is(message, "ai");
 
-	if (calls != NULL && value_size(content) == 0)
-		content = value_nil();
+	if (ai)
+		content = something(content, calls, provider);
 
 	const struct value_pair sent[] = {
 		{ VALUE_TEXT("role"), role },
@@ -259,8 +301,7 @@ message_of(struct arena *arena, const struct value *message, const struct value 
 		    said_besides(message, "reasoning_details", provider) },
 		{ VALUE_TEXT("tool_calls"), calls },
 		{ VALUE_TEXT("tool_call_id"),
-		    tool ? openai_call_id(
-			       arena, provider, value_get(message, "tool_call_id"))
+		    tool ? call_id(arena, provider, value_get(message, "tool_call_id"))
 			 : NULL },
 	};
 	return value_map_of(arena, sent, COUNT(sent));
@@ -279,57 +320,58 @@ add_system(struct value_list *list, const char *system_prompt)
 	value_list_add(list, value_map_of(list->arena, system, COUNT(system)));
 }
 
-/* Returns message number index as it is sent, or NULL with a reason in arena. */
+/* Returns message number index as it is sent, or NULL with a reason in ask->arena. */
 static const struct value *
-sent_message(struct arena *arena, const struct value *messages, size_t index,
-    const char *provider, const char **error_r)
+sent_message(const struct ask *ask, size_t index, const char **error_r)
 {
-	const struct value *message = value_at(messages, index);
+	const struct value *message = value_at(ask->messages, index);
 	const struct value *role = role_of(message);
 
 	if (role != NULL)
-		return message_of(arena, message, role, provider);
-	*error_r = arena_printf(arena, "messages[%zu].type: a model cannot be sent '%s'",
-	    index, value_get_text(message, "type"));
+		return message_of(ask, message, role);
+	*error_r =
+	    arena_printf(ask->arena, "messages[%zu].type: a model cannot be sent '%s'",
+		index, value_get_text(message, "type"));
 	return NULL;
 }
 
-const struct value *
-openai_messages(struct arena *arena, const char *provider, const char *system_prompt,
-    const struct value *messages, const char **error_r)
+/* Adds to what is kept of the messages what is not there yet. Returns -1 with a reason. */
+static int
+keep(const struct ask *ask, const char **error_r)
 {
-	struct value_list list = { .arena = arena };
-
-	add_system(&list, system_prompt);
-	for (size_t i = 0; i < value_size(messages); i++) {
+	/* All that message_of goes by, but the message. */
+	written_in(
+	    ask->written, arena_printf(ask->arena, "chat completions %s%s", ask->provider,
+			      wants_signatures(ask) ? " signed" : ""));
+	while (ask->written->count < value_size(ask->messages)) {
 		const struct value *sent =
-		    sent_message(arena, messages, i, provider, error_r);
+		    sent_message(ask, ask->written->count, error_r);
 
+		if (sent == NULL)
+			return -1;
+		written_add(ask->written, &sent, 1);
+	}
+	return 0;
+}
+
+const struct value *
+openai_messages(const struct ask *ask, const char **error_r)
+{
+	struct value_list list = { .arena = ask->arena };
+	const struct value *sent;
+
+	add_system(&list, ask->system_prompt);
+	if (ask->written != NULL) {
+		if (keep(ask, error_r) == -1)
+			return NULL;
+		written_put(ask->written, &list, value_size(ask->messages));
+		return value_list_end(&list);
+	}
+	for (size_t i = 0; i < value_size(ask->messages); i++) {
+		sent = sent_message(ask, i, error_r);
 		if (sent == NULL)
 			return NULL;
 		value_list_add(&list, sent);
 	}
-	return value_list_end(&list);
-}
-
-const struct value *
-openai_messages_written(struct arena *arena, const char *provider,
-    const char *system_prompt, const struct value *messages, struct written *written,
-    const char **error_r)
-{
-	struct value_list list = { .arena = arena };
-	size_t count = value_size(messages);
-
-	written_in(written, arena_printf(arena, "chat completions %s", provider));
-	while (written->count < count) {
-		const struct value *sent =
-		    sent_message(arena, messages, written->count, provider, error_r);
-
-		if (sent == NULL)
-			return NULL;
-		written_add(written, &sent, 1);
-	}
-	add_system(&list, system_prompt);
-	written_put(written, &list, count);
 	return value_list_end(&list);
 }

@@ -1,19 +1,12 @@
-/* openai_messages: messages in the words of OpenAI's chat completions. */
+/* openai_messages: messages in the words of OpenAI's chat completions, as each of the servers takes them that speak it. */
 #ifndef OPENAI_MESSAGES_H
 #define OPENAI_MESSAGES_H
 
-#include "value.h"
-#include "written.h"
+#include "provider.h"
 
-/* Returns the list for a request to provider, by its name: the system prompt first (NULL: none), then messages.
- * NULL with a reason in arena for a message that a model cannot be sent. */
-const struct value *openai_messages(struct arena *arena, const char *provider,
-    const char *system_prompt, const struct value *messages, const char **error_r);
-
-/* The same for json_write alone: written has what was said of the first of messages before, and gets the
- * rest. The list is good until that changes. */
-const struct value *openai_messages_written(struct arena *arena, const char *provider,
-    const char *system_prompt, const struct value *messages, struct written *written,
-    const char **error_r);
+/* Returns the list for a request: the system prompt first, if there is one, then the messages. NULL with a reason in ask->arena for
+ * a message that a model cannot be sent. With ask->written the list is for json_write alone, and good until that changes: it has
+ * what was said of the first of the messages before, and gets the rest. */
+const struct value *openai_messages(const struct ask *ask, const char **error_r);
 
 #endif

@@ -93,23 +93,13 @@ as_the_model_takes_it(struct arena *arena, const char *model, const struct value
 		   : value_map_with(arena, request, "max_completion_tokens", most);
 }
 
-static const struct value *
-messages_of(const struct ask *ask, const char **error_r)
-{
-	if (ask->written != NULL)
-		return openai_messages_written(ask->arena, ask->provider,
-		    ask->system_prompt, ask->messages, ask->written, error_r);
-	return openai_messages(
-	    ask->arena, ask->provider, ask->system_prompt, ask->messages, error_r);
-}
-
 const struct value *
 openai_request(const struct ask *ask, bool stream, const char **error_r)
 {
 	struct arena *arena = ask->arena;
 	struct value_fields fields = { .arena = arena };
 	const struct value *tools = tools_of(arena, ask->tools);
-	const struct value *messages = messages_of(ask, error_r);
+	const struct value *messages = openai_messages(ask, error_r);
 
 	if (messages == NULL)
 		return NULL;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "call_words.h"
 #include "chat.h"
 #include "json.h"
 #include "openai_blocks.h"
@@ -155,9 +156,16 @@ add_own(struct items *items, const struct value *block)
 
 /* --- calls --------------------------------------------------------------------------- */
 
+static const struct value *
+id_of(const struct items *items, const struct value *id)
+{
+	return call_id_of_item(items->arena, items->reader->provider, id);
+}
+
 static bool
 has_call(const struct items *items, const struct value *id)
 {
+	id = id_of(items, id);
 	for (size_t i = 0; i < items->list.count; i++)
 		if (responses_call_of(items->list.items[i]) != NULL &&
 		    value_equal(value_get(items->list.items[i], "call_id"), id))
@@ -176,8 +184,9 @@ add_call(struct items *items, const struct value *call)
 	add_item(
 	    items, value_map(arena, "type", VALUE_TEXT("function_call"), "id",
 		       known ? value_get(value_get(more, CALL_IDS), id->text) : NULL,
-		       "call_id", id == NULL ? VALUE_TEXT("") : id, "name",
-		       value_get(call, "name"), "arguments",
+		       "call_id", id == NULL ? VALUE_TEXT("") : id_of(items, id), "name",
+		       call_name(arena, items->reader->provider, value_get(call, "name")),
+		       "arguments",
 		       openai_arguments(arena, call, items->reader->provider), NULL));
 }
 
@@ -355,7 +364,8 @@ add_result(struct items *items, const struct responses_call *call)
 	    value_map(items->arena, "type",
 		call == NULL ? VALUE_TEXT("function_call_output")
 			     : value_str(items->arena, call->output),
-		"call_id", value_get(items->message, "tool_call_id"), "output",
+		"call_id", id_of(items, value_get(items->message, "tool_call_id")),
+		"output",
 		screen ? responses_screen(items->arena, content)
 		       : responses_output(items->arena, content),
 		"acknowledged_safety_checks",

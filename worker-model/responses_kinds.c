@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "call_words.h"
 #include "json.h"
 #include "openai_blocks.h"
 
@@ -60,7 +61,8 @@ responses_call_now(struct arena *arena, const struct value *item,
 
 	if (is_type(item, calls[SCREEN].type))
 		return item;
-	item = value_map_with(arena, item, "name", value_get(call, "name"));
+	item = value_map_with(
+	    arena, item, "name", call_name(arena, provider, value_get(call, "name")));
 	if (is_type(item, calls[CUSTOM].type))
 		return value_map_with(arena, item, "input",
 		    value_is(text, VALUE_STR) ? text

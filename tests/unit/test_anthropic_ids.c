@@ -27,7 +27,10 @@ static const struct value *
 sent(const char *messages)
 {
 	const struct ask ask = {
-		.arena = arena, .model = "m", .messages = literal(arena, messages)
+		.arena = arena,
+		.provider = "anthropic",
+		.model = "m",
+		.messages = literal(arena, messages),
 	};
 	const char *error = NULL;
 
@@ -90,7 +93,7 @@ START_TEST(a_thread_that_grows_begins_as_it_did)
 	const struct value *round = literal(arena, "[" ROUND("c", "a") "]");
 	struct value_list thread = { .arena = arena };
 	const struct value *before = NULL, *after;
-	struct ask ask = { .arena = arena, .model = "m" };
+	struct ask ask = { .arena = arena, .provider = "anthropic", .model = "m" };
 	const char *error;
 
 	for (size_t i = 1; i <= 10000; i++) {

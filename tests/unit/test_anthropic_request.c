@@ -24,6 +24,7 @@ ask_from(const struct value *given)
 {
 	return (struct ask){
 		.arena = arena,
+		.provider = "anthropic",
 		.model = "m",
 		.system_prompt = value_get_text(given, "system"),
 		.messages = value_get(given, "messages"),
@@ -133,6 +134,30 @@ static const struct {
 	    "[{'role':'assistant','content':[{'type':'thinking','thinking':'hm','"
 	    "signature':'S'},{'type':'tool_use','id':'c1','name':'f','input':{}},{'type':"
 	    "'tool_use','id':'c2','name':'f','input':{}}]}]" },
+	/* thoughts: without a signature; Claude's, whoever was asked for it; another's; each with what is left of its message */
+	{ "{'type':'ai','content':[{'type':'thinking','thinking':'hm','signature':''},{'"
+	  "type':'text','text':'a'}],'response_metadata':{'model_provider':'anthropic'}},"
+	  "{'type':'human','content':'x'},{'type':'ai','content':[{'type':'thinking',"
+	  "'thinking':'hm','signature':'S'},{'type':'redacted_thinking','data':'D'},{'"
+	  "type':'text','text':'b'}],'response_"
+	  "metadata':{'model_provider':'gateway','model_name':'eu.anthropic.claude-x'}},"
+	  "{'type':'human','content':'y'},{'type':'ai','content':[{'type':'thinking',"
+	  "'thinking':'hm','signature':'S'},{'type':'redacted_thinking','data':'D'},{'"
+	  "type':'text','text':'c'}],'response_"
+	  "metadata':{'model_provider':'gateway','model_name':'glm-5'}}",
+	    "[{'role':'assistant','content':[{'type':'text','text':'a'}]},{'role':'user',"
+	    "'"
+	    "content':[{'type':'text','text':'x'}]},{'role':'assistant','content':[{'"
+	    "type'"
+	    ":'thinking','thinking':'hm','signature':'S'},{'type':'redacted_thinking','"
+	    "data':'D'},{'type':'text','text':'b'}]},"
+	    "{'role':'user','content':[{'type':'text','text':'y'}]},{'role':'assistant','"
+	    "content':[{'type':'text','text':'c'}]}]" },
+	/* a name that the model made up */
+	{ "{'type':'ai','content':'','tool_calls':[{'name':'web.search','args':{},'id':"
+	  "'c1'}]}",
+	    "[{'role':'assistant','content':[{'type':'tool_use','id':'c1','name':'web_"
+	    "search','input':{}}]}]" },
 	/* an answer with nothing in it; an error has to say something */
 	{ "{'type':'ai','content':'','tool_calls':[{'name':'f','args':{},'id':'c1'},{"
 	  "'name':'f','args':{},'id':'c2'}]},{'type':'tool','content':' \\n','tool_call_"
@@ -462,6 +487,25 @@ END_TEST
 
 TCase *tcase_anthropic_request(void);
 
+/* Some that speak like Anthropic sign nothing, and want it back. */
+START_TEST(what_another_server_thought_goes_back_to_it)
+{
+	struct ask ask = ask_from(literal(arena,
+	    "{'messages':[{'type':'ai','content':[{'type':'thinking','thinking':'hm',"
+	    "'signature':''},{'type':'text','text':'a'}],'response_metadata':{'model_"
+	    "provider':'gateway'}}]}"));
+	const char *error = NULL;
+	const struct value *sent;
+
+	ask.provider = "gateway";
+	sent = value_get(anthropic_request(&ask, false, &error), "messages");
+	ck_assert_uint_eq(value_size(value_get(value_at(sent, 0), "content")), 2);
+	ask.provider = "other";
+	sent = value_get(anthropic_request(&ask, false, &error), "messages");
+	ck_assert_uint_eq(value_size(value_get(value_at(sent, 0), "content")), 1);
+}
+END_TEST
+
 TCase *
 tcase_anthropic_request(void)
 {
@@ -481,5 +525,6 @@ tcase_anthropic_request(void)
 	tcase_add_loop_test(
 	    tcase, of_too_many_marks_the_oldest_are_left_out, 0, COUNT(marked));
 	tcase_add_test(tcase, a_schema_is_closed_and_without_what_is_refused);
+	tcase_add_test(tcase, what_another_server_thought_goes_back_to_it);
 	return tcase;
 }

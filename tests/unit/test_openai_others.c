@@ -3,6 +3,7 @@
 #include <string.h>
 
 /* Interface under test */
+#include "../../worker-model/call_words.h"
 #include "../../worker-model/openai_request.h"
 
 #include "json.h"
@@ -77,7 +78,7 @@ START_TEST(other_servers_are_not_told_the_names_of_agents)
 }
 END_TEST
 
-/* Who does not get it back refuses what follows: DeepSeek, Moonshot. Others refuse to get it. */
+/* Who does not get it back refuses what follows: DeepSeek, also of answers that had none, Moonshot. Others refuse to get it. */
 START_TEST(what_a_model_thought_goes_back_to_its_provider_alone)
 {
 	const struct value *given = literal(arena,
@@ -91,8 +92,8 @@ START_TEST(what_a_model_thought_goes_back_to_its_provider_alone)
 	const char *own = "[{\"role\":\"assistant\",\"content\":\"b\","
 			  "\"reasoning_content\":\"hm\",\"reasoning_details\":[{"
 			  "\"data\":\"E\"}]},{\"role\":\"assistant\","
-			  "\"content\":\"c\",\"reasoning_content\":\"\"},{\"role\":"
-			  "\"assistant\",\"content\":\"d\"}]";
+			  "\"content\":\"c\",\"reasoning_content\":\" \"},{\"role\":"
+			  "\"assistant\",\"content\":\"d\",\"reasoning_content\":\" \"}]";
 	const char *others =
 	    "[{\"role\":\"assistant\",\"content\":\"b\"},{\"role\":\"assistant\","
 	    "\"content\":\"c\"},{\"role\":\"assistant\",\"content\":\"d\"}]";
@@ -124,6 +125,96 @@ START_TEST(what_came_with_a_call_goes_back_with_it)
 
 	ck_assert_str_eq(asked_of("gemini", given, NULL), own);
 	ck_assert_ptr_null(strstr(asked_of("openai", given, NULL), "extra_content"));
+}
+END_TEST
+
+/* Of those that another model made, or its older ones, it has sent none. */
+START_TEST(google_is_sent_calls_of_others_with_what_stands_for_a_signature)
+{
+	const struct value *given = literal(arena,
+	    "{'messages':[{'type':'ai','content':'','tool_calls':[{'name':'f','args':{},"
+	    "'id':'c1'}],'response_metadata':{'model_provider':'openai'}}]}");
+	static const char signature[] =
+	    "{\"id\":\"c1\",\"type\":\"function\",\"function\":{"
+	    "\"name\":\"f\",\"arguments\":\"{}\"},\"extra_content\":{"
+	    "\"google\":{\"thought_signature\":\"skip_thought_"
+	    "signature_validator\"}}}";
+	static const struct {
+		const char *provider, *model;
+		bool wants;
+	} asked[] = {
+		{ "google_genai", "gemini-3-pro-preview", true },
+		{ "google_genai", "gemini-2.5-flash", false },
+		{ "google_genai", "gemini-flash-latest", true },
+		{ "google_genai", "gemma-3", false },
+		{ "openrouter", "gemini-3-pro-preview", false },
+	};
+	struct written written = { 0 };
+	const char *error = NULL;
+	struct ask ask = ask_from(given);
+
+	for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+		ask.provider = asked[i].provider;
+		ask.model = asked[i].model;
+		ask.written = NULL;
+		ck_assert(asked[i].wants ==
+			  (strstr(json_text(arena, openai_request(&ask, false, &error)),
+			       signature) != NULL));
+		ask.written = &written;
+		ck_assert(asked[i].wants ==
+			  (strstr(json_text(arena, openai_request(&ask, false, &error)),
+			       signature) != NULL));
+	}
+	written_release(&written);
+}
+END_TEST
+
+/* Mistral, xAI and Moonshot refuse the others, and all that follows on the thread. */
+START_TEST(other_servers_are_sent_no_empty_answer)
+{
+	const struct value *given = literal(arena,
+	    "{'messages':[{'type':'human','content':''},{'type':'ai','content':''},"
+	    "{'type':'ai','content':[{'type':'reasoning','reasoning':'hm'}]}]}");
+
+	ck_assert_str_eq(asked_of("mistralai", given, NULL),
+	    "[{\"role\":\"user\",\"content\":\"\"},{\"role\":\"assistant\","
+	    "\"content\":\".\"},{\"role\":\"assistant\",\"content\":\".\"}]");
+	ck_assert_str_eq(asked_of("openai", given, NULL),
+	    "[{\"role\":\"user\",\"content\":\"\"},{\"role\":\"assistant\","
+	    "\"content\":\"\"},{\"role\":\"assistant\",\"content\":\"\"}]");
+}
+END_TEST
+
+/* A model has made it up, or a server let through what its model meant for itself: the next request would be refused, and with it what
+ * would tell the model. */
+START_TEST(a_name_of_a_tool_is_sent_as_its_provider_takes_it)
+{
+	static const struct {
+		const char *provider, *given, *sent;
+	} names[] = {
+		{ "openai", "search-the_web2", "search-the_web2" },
+		{ "openai", "browser.tabs open", "browser_tabs_open" },
+		{ "deepseek", "add<|channel|>x", "add__channel__x" },
+		{ "mistralai", "caf\xc3\xa9", "caf__" },
+		{ "google_genai", "ns:web.search$", "ns:web.search_" },
+		{ "vllm", "web.search", "web.search" },
+		{ "together", "web.search", "web.search" },
+		{ "openai", "", "" },
+		{ "openai",
+		    "a123456789b123456789c123456789d123456789e123456789f123456789g1234567"
+		    "89",
+		    "a123456789b123456789c123456789d123456789e123456789f123456789g123" },
+	};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const struct value *name = value_str(arena, names[i].given);
+
+		ck_assert_str_eq(
+		    value_text(call_name(arena, names[i].provider, name)), names[i].sent);
+		ck_assert(value_equal(call_name(arena, "anthropic", name),
+		    call_name(arena, "openai", name)));
+	}
+	ck_assert_ptr_null(call_name(arena, "openai", NULL));
 }
 END_TEST
 
@@ -204,6 +295,26 @@ START_TEST(mistral_is_sent_ids_as_it_makes_them)
 }
 END_TEST
 
+/* Gateways make them, with what belongs elsewhere behind them; OpenAI's chat completions take 40 bytes, its responses 64. */
+START_TEST(long_ids_of_calls_are_sent_short)
+{
+	const struct value *longer = value_printf(arena, "call_%060d", 1),
+			   *longest = value_printf(arena, "call_%061d", 1);
+	const struct value *sent = call_id(arena, "openai", longest);
+
+	ck_assert_uint_le(sent->size, 40);
+	ck_assert(value_equal(sent, call_id(arena, "azure_openai", longest)));
+	ck_assert(!value_equal(sent, call_id(arena, "openai", longer)));
+	ck_assert(value_equal(longest, call_id(arena, "groq", longest)));
+	ck_assert_uint_le(call_id_of_item(arena, "openai", longest)->size, 64);
+	ck_assert(
+	    value_equal(call_id_of_item(arena, "openai",
+			    VALUE_TEXT("call_0123456789012345678901234567890123456789")),
+		VALUE_TEXT("call_0123456789012345678901234567890123456789")));
+	ck_assert(value_equal(call_id_of_item(arena, "gateway", longest), longest));
+}
+END_TEST
+
 TCase *
 tcase_openai_others(void)
 {
@@ -216,5 +327,10 @@ tcase_openai_others(void)
 	tcase_add_test(tcase, other_servers_are_sent_arguments_that_they_can_read);
 	tcase_add_test(tcase, other_servers_are_sent_text_as_one_string);
 	tcase_add_test(tcase, mistral_is_sent_ids_as_it_makes_them);
+	tcase_add_test(tcase, long_ids_of_calls_are_sent_short);
+	tcase_add_test(
+	    tcase, google_is_sent_calls_of_others_with_what_stands_for_a_signature);
+	tcase_add_test(tcase, other_servers_are_sent_no_empty_answer);
+	tcase_add_test(tcase, a_name_of_a_tool_is_sent_as_its_provider_takes_it);
 	return tcase;
 }
