@@ -138,11 +138,12 @@ seat_free(struct seat *seat)
 /* --- the chain's fiber ---------------------------------------------------------------- */
 
 /* "r1.2.0" asks for its first child and "r1.2.0+1" goes on with it (docs/protocol.md, "Children"), and with
- * that of "r1.2.0~1", which took its place. */
+ * that of "r1.2.0~1", which took its place. A run's own id may have such characters, as those of tenants have ("acme~r1"). */
 static char *
 id_of_next(const char *id, size_t index)
 {
-	size_t size = strcspn(id, "+~");
+	const char *last = strrchr(id, '.'), *from = last == NULL ? id : last;
+	size_t size = (size_t)(from - id) + strcspn(from, "+~");
 	char *next = xcalloc(1, size + sizeof "+18446744073709551615");
 
 	snprintf(next, size + sizeof "+18446744073709551615", "%.*s+%zu", (int)size, id,

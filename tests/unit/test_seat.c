@@ -242,6 +242,17 @@ START_TEST(a_calls_other_ids_go_on_as_its_first)
 }
 END_TEST
 
+/* Those of a tenant have '~' in their own names, and so may others. */
+START_TEST(runs_may_have_any_name)
+{
+	check_call("acme~r+1.2.0", "{}", false, ASKS("0"));
+	check_call("acme~s.2.0", "{}", false, ASKS("0"));
+	check_call("acme~r+1.2.0+1", "{'children': ['a']}", true, "[\"a\"]");
+	check_call("acme~s.2.0~1", "{'wants': 0}", false, "[]");
+	check_call("acme~s.2.0+1", "{'children': ['b']}", true, "[\"b\"]");
+}
+END_TEST
+
 START_TEST(a_place_that_is_lost_ends_its_chain)
 {
 	check_call("r.2.0", "{}", false, ASKS("0"));
@@ -412,6 +423,7 @@ tcase_seat(void)
 	tcase_add_test(tcase, a_chain_goes_on_where_it_was);
 	tcase_add_test(tcase, places_are_kept_by_call);
 	tcase_add_test(tcase, a_calls_other_ids_go_on_as_its_first);
+	tcase_add_test(tcase, runs_may_have_any_name);
 	tcase_add_test(tcase, a_place_that_is_lost_ends_its_chain);
 	tcase_add_test(tcase, a_shield_keeps_no_place);
 	tcase_add_test(tcase, a_call_that_came_twice_has_one_place);
