@@ -136,6 +136,16 @@ on_result(struct core *core, struct message *message)
 		result_from_other(core, call, message);
 }
 
+static void
+refused(struct core *core, struct call *call)
+{
+	struct session *worker = call->worker;
+
+	COUNT(core, released);
+	call_requeue(core, call);
+	session_full(core, worker);
+}
+
 void
 on_busy(struct core *core, struct message *message)
 {
@@ -143,9 +153,13 @@ on_busy(struct core *core, struct message *message)
 
 	if (!runs_at(call, message->session))
 		return;
-	COUNT(core, released);
-	call_requeue(core, call);
-	session_full(core, message->session);
+	/* Which of them it means nobody can see: what it was sent since may have found room, and run. */
+	if (call->copies > 1 && !call->known_there) {
+		session_full(core, message->session);
+		call_doubt(core, call);
+		return;
+	}
+	refused(core, call);
 }
 
 void
@@ -172,7 +186,9 @@ adopt_running(struct core *core, struct session *worker, const char *id)
 		tell_to_stop(core, worker, id);
 		return;
 	}
-	if (id_table_size(core->calls) >= core->options.calls_max)
+	/* It is asked again for what somebody wants. */
+	if (id_table_size(core->calls) >= core->options.calls_max ||
+	    worker->untold >= slots_max(worker))
 		return;
 	call = call_new(core, id);
 	teller_note(call, worker);
@@ -231,15 +247,19 @@ announced_finished(struct core *core, struct session *worker, const char *id)
 	}
 }
 
-/* Of what it had when it was asked, which is what it has acknowledged: a CALL that was sent since is
- * still under way. */
+/* Of what it had when it was asked, which is what it has acknowledged, and of what it was asked about (call_doubt): else a CALL
+ * that was sent since is still under way. */
 static void
 announced_absent(struct core *core, struct session *worker, const char *id)
 {
 	struct call *call = call_find(core, id);
 
-	if (runs_at(call, worker) && call->known_there)
+	if (!runs_at(call, worker))
+		return;
+	if (call->known_there)
 		call_missed(core, call);
+	else if (call->doubted)
+		refused(core, call);
 }
 
 void

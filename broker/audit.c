@@ -32,7 +32,7 @@ audit_worker(struct sums *sums, const struct session *worker)
 {
 	const struct call *call;
 	const struct offer *offer;
-	uint32_t taken = 0, reported = 0, suspects = 0;
+	uint32_t taken = 0, reported = 0, suspects = 0, untold = 0;
 	size_t i;
 
 	TAILQ_FOREACH(call, &worker->work, work_link) {
@@ -43,12 +43,15 @@ audit_worker(struct sums *sums, const struct session *worker)
 		expect(sums, call->state == CALL_ASSIGNED, "a worker has a waiting call");
 		sums->assigned++;
 		suspects += call->watched;
+		untold += call->untold;
+		expect(sums, call->untold == !call->asked, "who has asked for a call");
 		taken += call->has_slot;
 		reported += call->has_slot && call->known_there;
 		expect(sums, call->asked || call->known_there,
 		    "a call that nobody sent is not known to its worker");
 	}
 	expect(sums, suspects == worker->suspects, "a worker's suspects");
+	expect(sums, untold == worker->untold, "a worker's calls that nobody asked for");
 	expect(sums, taken == worker->taken, "a worker's taken slots");
 	expect(sums, reported == worker->reported, "a worker's reported slots");
 	expect(sums, worker->capacity == 0 || worker->slots <= worker->capacity,

@@ -228,6 +228,8 @@ assigned_is_due(struct core *core, struct call *call)
 		call_stop(core, call);
 	} else if (call->cancelling || call->late) {
 		call_stop(core, call);
+	} else if (call->doubted) {
+		call_doubt(core, call);
 	} else if (PLANTED(CALL_SENT_ONCE)) {
 		call->resend_ms = UINT64_MAX;
 		call_arm(core, call);

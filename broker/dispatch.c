@@ -54,7 +54,7 @@ session_rank(struct core *core, struct session *session)
 		session_touch(core, session);
 }
 
-static uint32_t
+uint32_t
 slots_max(const struct session *session)
 {
 	return session->capacity > 0 ? session->capacity : CREDIT_MAX;
@@ -95,7 +95,10 @@ place_at(struct core *core, struct call *call, struct session *worker, bool has_
 {
 	call->worker = worker;
 	call->has_slot = has_slot;
-	call->late = false;
+	call->late = call->doubted = false;
+	call->copies = 0;
+	call->untold = !call->asked;
+	worker->untold += call->untold;
 	TAILQ_INSERT_TAIL(&worker->work, call, work_link);
 	suspect_arrives(call);
 	call_place(core, call, CALL_ASSIGNED);
@@ -135,6 +138,7 @@ call_attach(struct core *core, struct call *call, struct session *worker, bool h
 	call->known_there = true;
 	call->given_ms = 0;
 	place_at(core, call, worker, has_slot);
+	suspect_lives(call);
 	if (has_slot) {
 		/* It was not in the credit the worker reported, unless it has ended there meanwhile. */
 		worker->reported++;
@@ -153,6 +157,8 @@ call_identify(struct core *core, struct call *call)
 	call_bind(core, call);
 	if (call->state != CALL_ASSIGNED)
 		return;
+	call->worker->untold -= call->untold;
+	call->untold = false;
 	call->capability->running++;
 	call->offer = offer_find(call->worker, call->capability);
 	if (call->offer != NULL && call->has_slot)
@@ -166,6 +172,8 @@ call_acknowledged(struct call *call)
 	if (call->known_there)
 		return;
 	call->known_there = true;
+	call->doubted = false;
+	suspect_lives(call);
 	if (call->has_slot)
 		call->worker->reported++;
 }
@@ -177,6 +185,8 @@ call_unassign(struct core *core, struct call *call)
 
 	TAILQ_REMOVE(&worker->work, call, work_link);
 	suspect_leaves(call);
+	worker->untold -= call->untold;
+	call->untold = false;
 	call->worker = NULL;
 	if (call->capability != NULL)
 		call->capability->running--;
@@ -211,6 +221,7 @@ call_send(struct core *core, struct call *call)
 	header.deadline_ms =
 	    call->deadline_ms > core->now_ms ? call->deadline_ms - core->now_ms : 1;
 	send_to(core, call->worker, &header, call->request.body);
+	call->copies++;
 	call->resend_ms = core->now_ms + core->options.resend_ms;
 	call_arm(core, call);
 }

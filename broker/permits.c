@@ -234,7 +234,7 @@ rights_tenant(const struct session *session, const struct header *header)
 /* --- answers ------------------------------------------------------------------------------ */
 
 /* Of a session's id, which is random, enough to know it again. */
-static uint64_t
+uint64_t
 holder_of(const struct session *session)
 {
 	char digits[SESSION_BYTES / 2 + 1] = { 0 };
@@ -343,7 +343,7 @@ is_coordinators(const char *topic)
 {
 	static const char *const kinds[] = { "started", "step", "debug", "interrupted",
 		"decided", "uncertain", "copied", "finished", "webhook", "queued",
-		"delayed" };
+		"delayed", "child" };
 	const char *kind = strrchr(topic, '.') + 1;
 	size_t i;
 

@@ -27,6 +27,8 @@ const char *rights_tenant(const struct session *session, const struct header *he
 /* Whether worker may answer call, or claim to have it; and who has had it. */
 bool permit_answer(
     struct core *core, const struct session *worker, const struct call *call);
+/* Returns the number a worker's process is known by here. */
+uint64_t holder_of(const struct session *session);
 void holder_note(struct call *call, const struct session *worker);
 /* Of a call that nobody has asked for yet: who told of it, and whether that one may serve
  * what it turns out to be. */

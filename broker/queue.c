@@ -172,14 +172,33 @@ queue_oldest(const struct queue *queue)
 	return oldest;
 }
 
-static unsigned
-last_priority(const struct queue *queue)
+/* The one that a class would give next; NULL: it is empty. */
+static struct call *
+next_of(const struct queue_class *class)
 {
-	unsigned i;
+	const struct queue_turn *turn = TAILQ_FIRST(&class->ring);
+	struct call *call = TAILQ_FIRST(&class->urgent);
 
-	for (i = PRIORITIES - 1; i > 0 && class_is_empty(&queue->classes[i]); i--)
-		;
-	return i;
+	return call != NULL || turn == NULL ? call : TAILQ_FIRST(&turn->calls);
+}
+
+/* Of the classes behind the first the one whose next call has waited longest: with the last one in its place, those in
+ * between would wait for ever. The first one, where there is no other. */
+static unsigned
+latest_priority(const struct queue *queue)
+{
+	const struct call *oldest = NULL, *call;
+	unsigned first = queue_priority(queue), latest = first, i;
+
+	for (i = PRIORITIES - 1; i > first; i--) {
+		call = next_of(&queue->classes[i]);
+		if (call != NULL &&
+		    (oldest == NULL || call->asked_ms < oldest->asked_ms)) {
+			oldest = call;
+			latest = i;
+		}
+	}
+	return latest;
 }
 
 struct call *
@@ -191,7 +210,7 @@ queue_take(struct queue *queue)
 	struct call *call;
 
 	assert(queue->count > 0);
-	class = &queue->classes[ageing ? last_priority(queue) : queue_priority(queue)];
+	class = &queue->classes[ageing ? latest_priority(queue) : queue_priority(queue)];
 	call = TAILQ_FIRST(&class->urgent);
 	if (call == NULL) {
 		turn = TAILQ_FIRST(&class->ring);

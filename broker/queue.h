@@ -1,8 +1,8 @@
 /* queue: calls that wait for one service: urgent ones first, then by priority, then the
  * tenants in turn, then first come.
  *
- * Priorities are strict, but every AGEING_TURNS-th call comes from the last priority that
- * has any, so that none starves. */
+ * Priorities are strict, but every AGEING_TURNS-th call is the one that has waited longest
+ * of those that the priorities behind the first would give next, so that none starves. */
 #ifndef QUEUE_H
 #define QUEUE_H
 

@@ -116,6 +116,18 @@ seek_at(struct core *core, struct session *worker)
 }
 
 void
+call_doubt(struct core *core, struct call *call)
+{
+	struct question question = { .worker = call->worker, .flags = WIRE_RESEND };
+
+	call->doubted = true;
+	ask_for(core, &question, call);
+	ask(core, &question);
+	call->resend_ms = core->now_ms + core->options.resend_ms;
+	call_arm(core, call);
+}
+
+void
 seek_again(struct core *core, struct session *worker)
 {
 	struct question question = { .worker = worker, .flags = WIRE_RESEND };

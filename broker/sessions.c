@@ -8,6 +8,8 @@
 #include "planted.h"
 #include "tables.h"
 
+#define CATALOGS_SHARE 4u /* of the memory for bodies, which catalogs may take */
+
 struct session *
 session_of_peer(const struct core *core, uint64_t peer)
 {
@@ -112,6 +114,15 @@ tell_withdrawn(struct core *core, struct session *worker, const char *reason)
 		send_to(core, coordinator, &header, NULL);
 }
 
+static void
+catalog_set(struct core *core, struct session *worker, struct blob catalog)
+{
+	core->catalog_bytes -= worker->catalog.bytes;
+	blob_drop(core, &worker->catalog);
+	core->catalog_bytes += catalog.bytes;
+	worker->catalog = catalog;
+}
+
 void
 session_end(struct core *core, struct session *session, const char *reason)
 {
@@ -131,7 +142,7 @@ session_end(struct core *core, struct session *session, const char *reason)
 	}
 	if (session->role != ROLE_CLIENT)
 		notice(core, session, "down", reason);
-	blob_drop(core, &session->catalog);
+	catalog_set(core, session, (struct blob){ 0 });
 	TAILQ_INSERT_TAIL(&core->dead_sessions, session, role_link);
 }
 
@@ -174,8 +185,7 @@ worker_hello(struct core *core, struct session *worker, struct message *message)
 	const struct header *hello = message->header;
 	struct session *coordinator;
 
-	blob_drop(core, &worker->catalog);
-	worker->catalog = blob_take(message);
+	catalog_set(core, worker, blob_take(message));
 	worker->capacity = (uint32_t)hello->capacity;
 	worker->draining = false;
 	offers_set(core, worker, hello);
@@ -212,6 +222,19 @@ turn_away(struct core *core, uint64_t peer, enum wire_code code, const char *rea
 	send_to_stranger(core, peer, &header);
 }
 
+/* One worker's key, or one broken worker, is not to take the room of everybody's calls. */
+static bool
+has_room_for_catalog(
+    const struct core *core, const struct session *session, const struct message *message)
+{
+	size_t bytes = core->catalog_bytes + message->blob.bytes;
+
+	if (session != NULL)
+		bytes -= session->catalog.bytes;
+	return message->blob.bytes <= BODY_BYTES_MAX &&
+	       bytes <= core->options.bodies_bytes_max / CATALOGS_SHARE;
+}
+
 /* Returns the session that hello speaks of, new or known, or NULL after turning it away.
  */
 static struct session *
@@ -240,6 +263,11 @@ session_open(struct core *core, struct message *message)
 	reason = permit_hello(core, message, session, &code);
 	if (reason != NULL) {
 		turn_away(core, message->peer, code, reason);
+		return NULL;
+	}
+	if (hello->role == ROLE_WORKER && !has_room_for_catalog(core, session, message)) {
+		turn_away(core, message->peer, CODE_LIMIT,
+		    "what workers say of their tools takes too much memory");
 		return NULL;
 	}
 	if (session == NULL && id_table_size(core->sessions) >= SESSIONS_MAX) {

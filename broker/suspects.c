@@ -1,6 +1,7 @@
 /* suspects: calls that have lost so many workers that they may be the reason. A worker gets one
  * of them at a time; when that worker is lost, too, the suspect alone has lost it. So what only
  * happened to run beside a poisonous call is soon told from it, and ends well. */
+#include "permits.h"
 #include "tables.h"
 
 static bool
@@ -53,11 +54,25 @@ suspect_judge(struct session *worker)
 	worker->blamed = worker->suspects > 0;
 }
 
+/* A process that comes back and has it was not taken down by it: its connection was lost, or its machine slept. */
+void
+suspect_lives(struct call *call)
+{
+	if (call->lost_to == 0 || call->lost_to != holder_of(call->worker))
+		return;
+	suspect_leaves(call);
+	call->losses--;
+	call->lost_to = 0;
+	suspect_arrives(call);
+}
+
 bool
 suspect_charge(struct call *call)
 {
-	if (!call->worker->blamed || is_suspect(call))
+	if (!call->worker->blamed || is_suspect(call)) {
 		call->losses++;
+		call->lost_to = holder_of(call->worker);
+	}
 	return call->losses >= CALL_ATTEMPTS_MAX;
 }
 

@@ -40,10 +40,12 @@ struct call {
 	uint64_t asked_ms; /* when that was first */
 	uint64_t
 	    given_ms; /* ASSIGNED: when we gave it to its worker; 0: it had it already */
-	struct blob request;  /* CALL's bodies, until there is an outcome */
-	unsigned attempt;     /* from 1 */
-	bool given_back;      /* by a worker that may have begun it */
-	unsigned losses;      /* workers that were lost, perhaps because of it */
+	struct blob request; /* CALL's bodies, until there is an outcome */
+	unsigned attempt;    /* from 1 */
+	bool given_back;     /* by a worker that may have begun it */
+	unsigned losses;     /* workers that were lost, perhaps because of it */
+	uint64_t
+	    lost_to; /* the last of them, by its id; 0: that one came back, and has it */
 	uint64_t deadline_ms; /* absolute */
 
 	struct heap_node timer; /* in core->timers: when the call wants attention */
@@ -67,8 +69,12 @@ struct call {
 	bool watched;     /* ASSIGNED: counts as its worker's suspect */
 	bool has_slot;    /* ASSIGNED: it takes one of the worker's slots */
 	bool known_there; /* ASSIGNED: the worker has acknowledged or announced it */
-	bool cancelling;  /* ASSIGNED, HELD: the requester wants it stopped */
-	bool late;        /* ASSIGNED: its deadline has passed */
+	unsigned copies;  /* ASSIGNED: so often its worker was sent it */
+	bool
+	    doubted; /* ASSIGNED: the worker refused one of several, and is asked whether it has it */
+	bool untold;     /* ASSIGNED: known from that worker alone when it came there */
+	bool cancelling; /* ASSIGNED, HELD: the requester wants it stopped */
+	bool late;       /* ASSIGNED: its deadline has passed */
 
 	/* Who may answer it (permits.c). */
 	bool fresh; /* it came to us first, unflagged: nobody but these has had it */
@@ -170,6 +176,7 @@ struct session {
 	struct blob catalog;
 	struct call_list work;
 	unsigned suspects; /* of these */
+	uint32_t untold;   /* of these: not asked for by anybody */
 	bool blamed;       /* it was lost, and had some */
 	char id[SESSION_BYTES + 1];
 };
@@ -208,6 +215,7 @@ struct core {
 	size_t orphan_count;
 	struct settled *settled;
 	size_t bodies_bytes;
+	size_t catalog_bytes; /* of these: what workers say of their tools */
 
 	struct id_table *capabilities;
 	struct capability_list served, unserved; /* each is in one of them */
@@ -335,6 +343,8 @@ void call_send(struct core *core, struct call *call);
 void call_stop(struct core *core, struct call *call);
 /* Tells the worker to stop what is wanted of it no more, for it ended elsewhere. */
 void call_stop_unwanted(struct core *core, struct call *call); /* answers.c */
+/* Slots that it may say it has. */
+uint32_t slots_max(const struct session *session);
 /* Slots left. */
 uint32_t session_room(const struct session *session);
 /* The worker's report: free slots. */
@@ -361,6 +371,8 @@ void suspect_leaves(struct call *call);
 
 /* worker is lost with the calls it has: who is to blame? */
 void suspect_judge(struct session *worker);
+/* Its worker has it: a loss of that same one is taken back. */
+void suspect_lives(struct call *call);
 /* Counts the loss of its worker. Returns true when call has lost too many. */
 bool suspect_charge(struct call *call);
 
@@ -432,6 +444,9 @@ void seek_at(struct core *core, struct session *worker);
 /* Asks one that has come back what became of the calls that it had acknowledged. While we could
  * not hear it, another broker may have settled them. */
 void seek_again(struct core *core, struct session *worker);
+/* Asks the worker of call, which it was sent more than once, whether it has it: it refused one of them, and the wire is in order. Now and
+ * again until it answers. */
+void call_doubt(struct core *core, struct call *call);
 
 /* --- leaving.c ---------------------------------------------------------------------- */
 

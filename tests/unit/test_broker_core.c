@@ -165,7 +165,7 @@ send_for(const char *id, const char *tenant, uint64_t priority)
 static void
 expect_order(const char *order)
 {
-	char ids[256], *id, *rest = ids;
+	char ids[512], *id, *rest = ids;
 
 	snprintf(ids, sizeof ids, "%s", order);
 	bench_worker(&bench, W, "tool:a", 1);
@@ -209,6 +209,53 @@ START_TEST(the_last_priority_is_served_every_sixteenth_time)
 	send_for("last", NULL, 4);
 	expect_order("f0 f1 f2 f3 f4 f5 f6 f7 f8 f9 f10 f11 f12 f13 f14 last f15 f16 f17 "
 		     "f18 f19");
+}
+END_TEST
+
+/* With the last one in its place those between would wait as long as there are both. */
+START_TEST(no_priority_waits_for_ever_between_two_others)
+{
+	char id[16];
+	int i;
+
+	for (i = 0; i < 40; i++) {
+		snprintf(id, sizeof id, "f%d", i);
+		send_for(id, NULL, 0);
+	}
+	send_for("bulk1", NULL, 4);
+	bench_pass(&bench, 100);
+	send_for("usual", NULL, 2);
+	bench_pass(&bench, 100);
+	send_for("bulk2", NULL, 4);
+	send_for("bulk3", NULL, 4);
+	expect_order(
+	    "f0 f1 f2 f3 f4 f5 f6 f7 f8 f9 f10 f11 f12 f13 f14 bulk1 f15 f16 f17 "
+	    "f18 f19 f20 f21 f22 f23 f24 f25 f26 f27 f28 f29 usual f30 f31 f32 "
+	    "f33 f34 f35 f36 f37 f38 f39 bulk2 bulk3");
+}
+END_TEST
+
+/* No more than the share of the memory that is for them; a worker's own is in the place of its last one. */
+START_TEST(what_workers_say_of_their_tools_does_not_fill_the_memory)
+{
+	struct core_options options = core_defaults;
+
+	bench_end(&bench);
+	options.session = "f";
+	options.name = "b";
+	options.bodies_bytes_max = 800; /* a body is 100 here */
+	bench_start_with(&bench, &options);
+	bench_coordinator(&bench, C);
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_worker(&bench, W + 1, "tool:a", 1);
+	bench_worker(&bench, W + 2, "tool:b", 1);
+	ck_assert_uint_eq(
+	    bench_expect(&bench, W + 2, MSG_ERROR, NULL)->header.code, CODE_LIMIT);
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_expect(&bench, W, MSG_WELCOME, NULL);
+	bench_unreachable(&bench, W + 1);
+	bench_worker(&bench, W + 2, "tool:b", 1);
+	bench_expect(&bench, W + 2, MSG_WELCOME, NULL);
 }
 END_TEST
 
@@ -327,15 +374,18 @@ START_TEST(too_many_bytes_in_bodies_adopt_no_result)
 	bench_end(&bench);
 	options.session = "f";
 	options.name = "b";
-	options.bodies_bytes_max = 250; /* a body is 100 here */
+	options.bodies_bytes_max =
+	    450; /* a body is 100 here, the worker's catalog, too */
 	bench_start_with(&bench, &options);
 	bench_coordinator(&bench, C);
 	bench_worker(&bench, W, "tool:a", 1);
 	bench_about(&bench, W, MSG_RESULT, "c1");
 	bench_about(&bench, W, MSG_RESULT, "c2");
+	bench_about(&bench, W, MSG_RESULT, "c4");
+	bench_about(&bench, W, MSG_RESULT, "c5");
 	bench_about(&bench, W, MSG_RESULT, "c3");
 	ck_assert_ptr_null(bench_sent(&bench, W, MSG_RESULT_ACK, "c3"));
-	ck_assert_uint_lt(core_calls(bench.core, CALL_KEPT), 3);
+	ck_assert_uint_lt(core_calls(bench.core, CALL_KEPT), 5);
 	bench_flagged(&bench, C, "c1", WIRE_RESEND);
 	bench_expect_outcome(&bench, C, "c1", CODE_OK);
 	bench_about(&bench, C, MSG_RESULT_ACK, "c1");
@@ -435,6 +485,8 @@ tcase_broker_core(void)
 	tcase_add_test(tcase, the_first_priority_goes_first);
 	tcase_add_test(tcase, tenants_take_turns_whatever_their_backlog);
 	tcase_add_test(tcase, the_last_priority_is_served_every_sixteenth_time);
+	tcase_add_test(tcase, no_priority_waits_for_ever_between_two_others);
+	tcase_add_test(tcase, what_workers_say_of_their_tools_does_not_fill_the_memory);
 	tcase_add_test(tcase, a_service_of_lower_priority_is_served_beside_a_busy_one);
 	tcase_add_test(tcase, a_full_queue_answers_busy_and_takes_the_call_later);
 	tcase_add_test(tcase, a_tenant_that_fills_the_queue_keeps_no_other_out);

@@ -285,6 +285,82 @@ START_TEST(a_worker_that_comes_back_takes_its_call_out_of_the_queue)
 }
 END_TEST
 
+/* Its connection breaks again and again: the call took nobody down. */
+START_TEST(a_worker_that_comes_back_with_its_call_was_not_taken_down)
+{
+	unsigned i;
+
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	for (i = 0; i < 2 * CALL_ATTEMPTS_MAX; i++) {
+		bench_about(&bench, W, MSG_CALL_ACK, "c1");
+		bench_unreachable(&bench, W);
+		bench_expect_calls(&bench, CALL_QUEUED, 1);
+		bench_worker(&bench, W, "tool:a", 0);
+		bench_announce(&bench, W, "c1", CALL_RUNNING);
+		bench_expect_calls(&bench, CALL_ASSIGNED, 1);
+	}
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_expect_outcome(&bench, C, "c1", CODE_OK);
+}
+END_TEST
+
+/* c1 has been sent twice; one of them was refused. */
+static void
+refuse_one(unsigned flags)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_flagged(&bench, C, "c1", flags);
+	bench_expect(&bench, W, MSG_CALL, "c1");
+	bench_worker(&bench, W2, "tool:a", 1);
+	bench_pass(&bench, RESEND_MS + 100);
+	bench_expect(&bench, W, MSG_CALL, "c1");
+	bench_about(&bench, W, MSG_BUSY, "c1");
+	ck_assert_ptr_null(bench_sent(&bench, W2, MSG_CALL, "c1"));
+	ck_assert_uint_eq(
+	    bench_expect(&bench, W, MSG_SEEK, NULL)->header.flags, WIRE_RESEND);
+	bench_expect_calls(&bench, CALL_ASSIGNED, 1);
+}
+
+/* The second one found room. */
+START_TEST(what_one_refusal_means_is_asked_where_a_call_was_sent_twice)
+{
+	refuse_one(WIRE_ONCE);
+	bench_about(&bench, W, MSG_CALL_ACK, "c1");
+	bench_pass(&bench, 3 * RESEND_MS);
+	ck_assert_ptr_null(bench_sent(&bench, 0, MSG_CALL, "c1"));
+	ck_assert_ptr_null(bench_sent(&bench, W, MSG_SEEK, NULL));
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_expect_outcome(&bench, C, "c1", CODE_OK);
+}
+END_TEST
+
+START_TEST(a_call_that_was_refused_twice_goes_elsewhere)
+{
+	refuse_one(WIRE_ONCE);
+	bench_about(&bench, W, MSG_BUSY, "c1");
+	bench_pass(&bench, RESEND_MS + 100); /* the question may be lost */
+	bench_expect(&bench, W, MSG_SEEK, NULL);
+	ck_assert_ptr_null(bench_sent(&bench, 0, MSG_CALL, "c1"));
+	bench_announce(&bench, W, "c1", CALL_ABSENT);
+	bench_expect(&bench, W2, MSG_CALL, "c1");
+	bench_about(&bench, W2, MSG_RESULT, "c1");
+	bench_expect_outcome(&bench, C, "c1", CODE_OK);
+}
+END_TEST
+
+/* What it announces counts as much as an acknowledgement. */
+START_TEST(a_call_that_was_refused_once_and_is_announced_stays)
+{
+	refuse_one(0);
+	bench_announce(&bench, W, "c1", CALL_RUNNING);
+	bench_pass(&bench, 3 * RESEND_MS);
+	ck_assert_ptr_null(bench_sent(&bench, 0, MSG_CALL, "c1"));
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_expect_outcome(&bench, C, "c1", CODE_OK);
+}
+END_TEST
+
 START_TEST(a_good_answer_is_good_from_whom_it_may_come)
 {
 	bench_call_moves(&bench, C, W, W2);
@@ -328,6 +404,11 @@ tcase_broker_loss(void)
 	tcase_add_test(tcase, what_runs_beside_poison_is_told_from_it);
 	tcase_add_test(tcase, a_suspect_that_waits_can_be_cancelled);
 	tcase_add_test(tcase, a_worker_taken_for_dead_that_comes_back_is_told_to_stop);
+	tcase_add_test(tcase, a_worker_that_comes_back_with_its_call_was_not_taken_down);
+	tcase_add_test(
+	    tcase, what_one_refusal_means_is_asked_where_a_call_was_sent_twice);
+	tcase_add_test(tcase, a_call_that_was_refused_twice_goes_elsewhere);
+	tcase_add_test(tcase, a_call_that_was_refused_once_and_is_announced_stays);
 	tcase_add_test(tcase, a_worker_that_comes_back_takes_its_call_out_of_the_queue);
 	tcase_add_test(tcase, a_good_answer_is_good_from_whom_it_may_come);
 	return tcase;
