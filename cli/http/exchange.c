@@ -364,10 +364,6 @@ large_response(struct request *request, const void *text, size_t size)
 	request->is_stream = request->is_ended = true;
 	packet_append(&request->pending, text, size);
 	count_pending(request);
-	if (request->connection != NULL) {
-		request->visitor->since_ms = loop_now_ms(request->server->loop);
-		request->visitor->is_served = false;
-	}
 	return MHD_create_response_from_callback(
 	    size, STREAM_BLOCK_BYTES, read_stream, request, NULL);
 }
@@ -395,6 +391,10 @@ exchange_answer(struct exchange *exchange, unsigned status, const char *type,
 		answer_with(request, status, type,
 		    size > HTTP_STREAM_BYTES_MAX ? large_response(request, text, size)
 						 : small_response(request, text, size));
+	if (request->connection != NULL) { /* now it is the reader's time */
+		request->visitor->since_ms = loop_now_ms(request->server->loop);
+		request->visitor->is_served = false;
+	}
 }
 
 void

@@ -4,6 +4,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -121,6 +122,14 @@ say_heap(struct exchange *exchange)
 	hs.written += HEAP;
 }
 
+/* As much as is sent from one piece. */
+static void
+say_lump(struct exchange *exchange)
+{
+	exchange_answer(
+	    exchange, 200, "text/plain", new_heap(exchange), HTTP_STREAM_BYTES_MAX);
+}
+
 static void
 write_heap(struct exchange *exchange)
 {
@@ -174,6 +183,7 @@ static const struct {
 	{ "/much", write_much },
 	{ "/heap", write_heap },
 	{ "/heap-at-once", say_heap },
+	{ "/lump", say_lump },
 	{ "/room", wait_for_room },
 	{ "/nothing", say_nothing },
 	{ "/twice", answer_twice },
@@ -317,6 +327,12 @@ hs_dial(unsigned number)
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
 	client->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (hs.segment > 0) {
+		setsockopt(
+		    client->fd, IPPROTO_TCP, TCP_MAXSEG, &hs.segment, sizeof hs.segment);
+		setsockopt(
+		    client->fd, SOL_SOCKET, SO_RCVBUF, &hs.segment, sizeof hs.segment);
+	}
 	ck_assert_int_eq(
 	    connect(client->fd, (struct sockaddr *)&address, sizeof address), 0);
 	ck_assert_int_eq(fcntl(client->fd, F_SETFL, O_NONBLOCK), 0);

@@ -30,6 +30,7 @@ struct http_server_bench {
 	struct http_server *server;
 	struct http_server_options options;
 	struct client clients[CLIENTS];
+	int segment; /* of a client that is dialled: TCP_MAXSEG, SO_RCVBUF; 0: as the kernel has them */
 	/* What the owner of the server has seen. */
 	unsigned asked, ended, cancelled, gone, waited;
 	size_t written;

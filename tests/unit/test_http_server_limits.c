@@ -1,5 +1,7 @@
 /* The HTTP server and who is no good client: who goes away, asks too much, is slow, or talks nonsense. */
 #include <check.h>
+#include <fcntl.h>
+#include <sys/socket.h>
 
 #include "has.h"
 #include "repeated.h"
@@ -264,6 +266,38 @@ START_TEST(who_does_not_take_an_answer_is_cut_off)
 }
 END_TEST
 
+/* Nor one that is sent from one piece, though some of it is taken now and then. */
+START_TEST(who_takes_a_small_answer_by_drips_is_cut_off)
+{
+	size_t requests, connections, taken = 0;
+	struct client *client;
+	char drip[1000];
+	ssize_t size;
+
+	serve_quickly();
+	hs.segment = 536; /* as far away: on this machine the kernel would take it all */
+	do {
+		hs_hang_up(&hs.clients[0]);
+		client = hs_dial(0);
+		hs_set_reading(client, false);
+		hs_get(client, "/lump");
+		hs_run_a_little();
+	} while (hs.asked == 0);
+	http_server_count(hs.server, &requests, &connections);
+	ck_assert_uint_eq(requests, 1);
+	do {
+		size = recv(client->fd, drip, sizeof drip, MSG_DONTWAIT);
+		taken += size > 0 ? (size_t)size : 0;
+		hs_run_a_little();
+		http_server_count(hs.server, &requests, &connections);
+	} while (connections > 0);
+	fcntl(client->fd, F_SETFL, 0); /* what was on its way */
+	while ((size = recv(client->fd, drip, sizeof drip, 0)) > 0)
+		taken += (size_t)size;
+	ck_assert_uint_lt(taken, HTTP_STREAM_BYTES_MAX);
+}
+END_TEST
+
 static const char *const heaps[] = { "/heap", "/heap-at-once" };
 
 /* Of answers that hold too much the one that is not read goes, not the one that is, and nobody while there is room. */
@@ -403,6 +437,7 @@ tcase_http_server_limits(void)
 	tcase_add_test(tcase, who_does_not_take_an_answer_is_cut_off);
 	tcase_add_loop_test(tcase, who_takes_nothing_makes_room_for_who_does, 0,
 	    sizeof heaps / sizeof heaps[0]);
+	tcase_add_test(tcase, who_takes_a_small_answer_by_drips_is_cut_off);
 	tcase_add_test(tcase, who_waits_is_not_slow);
 	tcase_add_test(tcase, who_reads_a_stream_that_is_silent_is_not_slow);
 	tcase_add_loop_test(
