@@ -58,6 +58,44 @@ run_begin_at_head(struct run *run, const struct value *head)
 	return GO_ON;
 }
 
+static const struct value *
+counts_of(struct run *run, const struct middleware_use *use, const struct value *counts)
+{
+	for (size_t i = 0; i < use->field_count; i++)
+		if (use->fields[i].counts_model_calls && use->fields[i].untracked)
+			counts = value_map_with(run->arena, counts, use->fields[i].name,
+			    value_int(run->arena, 1));
+	return counts;
+}
+
+/* A run's own count of model calls begins anew, but in LangChain it is the hook behind the model that counts a call: where
+ * that has not run yet, the call in front of the pause is this run's (semantics.md 6.2). */
+static void
+count_call_behind(struct run *run)
+{
+	const struct graph *graph = run->agent->graph;
+	const struct value *counts = value_empty_map();
+	size_t at = run->at;
+
+	while (graph->nodes[at].kind == NODE_HOOK &&
+	       graph->nodes[at].hook == HOOK_AFTER_MODEL) {
+		counts = counts_of(run, graph->nodes[at].use, counts);
+		at = graph->nodes[at].next;
+	}
+	state_recall(run->state, counts);
+}
+
+/* The same for another run than the one that has come there. */
+static enum go
+begin_there(struct run *run, const struct value *head)
+{
+	enum go go = run_begin_at_head(run, head);
+
+	if (go == GO_ON)
+		count_call_behind(run);
+	return go;
+}
+
 /* Whether head is of the agent that the run is to be of. */
 enum go
 run_check_agent(struct run *run, const struct value *head, const char *stands)
@@ -76,7 +114,7 @@ run_begin_replay(struct run *run, const struct value *head)
 	enum go go = run_check_agent(run, head, "was");
 
 	if (go == GO_ON)
-		go = run_begin_at_head(run, head);
+		go = begin_there(run, head);
 	/* Anew: also what a failure has left (run_failed.c). */
 	if (!value_text_is(value_get(head, "status"), "interrupted"))
 		run->round = NULL;
@@ -149,7 +187,7 @@ run_begin_resume(struct run *run, const struct value *head, const struct value *
 		return nothing_waits(run);
 	if (run_check_agent(run, head, waits ? "waits" : "stands") != GO_ON)
 		return GO_FAIL;
-	go = run_begin_at_head(run, head);
+	go = begin_there(run, head);
 	if (go != GO_ON)
 		return go;
 	run->first_step = run->step;
@@ -216,7 +254,7 @@ go_on_at(struct run *run, const struct value *head, const struct value *command,
 		    "with an input",
 		    run->thread, value_get_text(head, "next"));
 	if (go == GO_ON)
-		go = run_begin_at_head(run, head);
+		go = begin_there(run, head);
 	if (go != GO_ON)
 		return go;
 	if (node != NULL && strcmp(node, run_node(run)->name) != 0)

@@ -98,7 +98,8 @@ struct field {
 	bool omit_from_input; /* private: both */
 	bool omit_from_output;
 	/* The coordinator adds one with each answer of the model node, in the same step: for
-	 * limits, which no hook that another one jumped over may miss. Needs REDUCE_ADD. */
+	 * limits, which no hook that another one jumped over may miss. Needs REDUCE_ADD. One that is untracked begins at one in a run
+	 * that goes on in front of this middleware's after_model: that call is its, as in LangChain, where the hook counts. */
 	bool counts_model_calls;
 	/* The coordinator adds what each model call of a step has used, those that middleware make by
 	 * themselves among them: {model: {calls, estimated?, and usage_metadata's counts}}
