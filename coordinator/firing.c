@@ -14,7 +14,7 @@
 #define PUT_OFF_MS 60000 /* what cannot be fired here: another system may have its zone */
 
 /* Why its run will be refused, as far as can be told, or NULL. It is submitted all the same: its record and its webhook
- * say so, and who retries it has it. */
+ * say so. */
 static const char *
 foreseen(struct coordinator *coordinator, struct arena *arena, const struct cron *cron)
 {

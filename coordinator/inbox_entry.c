@@ -42,11 +42,16 @@ store_refusal(struct coordinator *coordinator, struct arena *arena,
 {
 	const struct value *agent =
 	    submission->agent != NULL ? value_str(arena, submission->agent) : NULL;
+	const struct value *more = run_options_record(arena, &submission->more);
 
+	/* What could be read of who is to hear of its end, and how it is found. */
 	return store_refuse(coordinator->store, arena, submission->thread,
 	    submission->run, type, reason,
 	    value_map(arena, "agent", agent, "entry", value_str(arena, entry->id),
-		"usual_ttl", retention_usual(coordinator, arena), NULL));
+		"usual_ttl", retention_usual(coordinator, arena), "webhook",
+		value_get(more, "webhook"), "tenant", value_get(more, "tenant"),
+		"metadata", value_get(more, "metadata"), "fingerprint",
+		value_get(more, "fingerprint"), NULL));
 }
 
 /* Nothing is left of the run: neither is the name that it was just given. Should somebody have submitted it anew by now, it is

@@ -255,6 +255,32 @@ START_TEST(the_end_of_a_run_that_never_began_is_told)
 }
 END_TEST
 
+/* Who asks by webhook alone would never hear of it. */
+static void
+play_refused(struct scene *scene)
+{
+	const struct value *found;
+
+	answer_with(scene, TAKEN);
+	client_submit(scene->client, scene->arena,
+	    value_map(scene->arena, "agent", value_str(scene->arena, "nobody"), "run",
+		value_str(scene->arena, "r"), "input", value_str(scene->arena, "\"hi\""),
+		"metadata", value_str(scene->arena, "{\"order\": 7}"), "webhook",
+		value_printf(scene->arena, "http://127.0.0.1:%u/ends",
+		    tiny_http_port(scene->server)),
+		NULL));
+	wait_text(scene, "r", "webhook_state", "delivered");
+	found = body_of(scene, request(scene, 0));
+	ck_assert_str_eq(value_get_text(found, "status"), "refused");
+	ck_assert_int_eq(value_get_int(value_get(found, "metadata"), "order", 0), 7);
+}
+
+START_TEST(the_end_of_a_run_that_is_refused_is_told)
+{
+	act(play_refused, "any", A_DAY);
+}
+END_TEST
+
 /* A failover may have forgotten an end that was about to be told. */
 static void
 play_not_ended(struct scene *scene)
@@ -484,6 +510,7 @@ tcase_webhook(void)
 	tcase_set_timeout(tcase, 180);
 	tcase_add_test(tcase, a_receiver_that_fails_is_told_again);
 	tcase_add_test(tcase, the_end_of_a_run_that_never_began_is_told);
+	tcase_add_test(tcase, the_end_of_a_run_that_is_refused_is_told);
 	tcase_add_test(tcase, what_has_not_ended_is_not_told);
 	tcase_add_test(tcase, after_so_many_attempts_it_is_given_up_and_shown);
 	tcase_add_test(tcase, a_receiver_that_does_not_want_it_is_told_once);
