@@ -300,8 +300,9 @@ end(struct run *run, enum go go)
 		go = run_end_early(run);
 	else if (go == GO_FAIL)
 		go = run_end_failed(run);
-	/* One that pauses goes on with what it has there. */
-	if (go == GO_END && run->state != NULL && run->paused == NULL)
+	/* One that pauses goes on with what it has there; a pause that it has left as it was, too. */
+	if (go == GO_END && run->state != NULL && run->paused == NULL &&
+	    !run_leaves_nothing(run))
 		run_pins_release(run);
 	if (go == GO_DROP)
 		run_give_up(run);

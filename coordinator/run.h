@@ -272,6 +272,8 @@ enum go run_end_failed(struct run *run);
 /* Ends one that is to be cancelled, or that took too long, in the same way. Who asked for it hears of the end
  * when nothing of the run is left. GO_END, or GO_DROP when it has not ended. */
 enum go run_end_early(struct run *run);
+/* It ends, and the thread takes nothing of it: it stands where it stood. */
+bool run_leaves_nothing(const struct run *run);
 /* Commits the end. */
 enum go run_commit_end(
     struct run *run, const char *status, const struct value *interrupts);

@@ -56,9 +56,8 @@ run_untold_messages(struct run *run)
 	    2);
 }
 
-/* It ends, and the thread takes nothing of it. */
-static bool
-leaves_nothing(const struct run *run)
+bool
+run_leaves_nothing(const struct run *run)
 {
 	return run->fault != NULL && !run->applied;
 }
@@ -88,7 +87,7 @@ new_head(struct run *run, const char *status)
 		{ VALUE_TEXT("version"),
 		    spec != NULL ? value_str(arena, spec->version) : NULL },
 		/* A first run that has changed nothing stands nowhere. */
-		{ VALUE_TEXT("next"), spec != NULL && !leaves_nothing(run)
+		{ VALUE_TEXT("next"), spec != NULL && !run_leaves_nothing(run)
 					  ? value_str(arena, run_node(run)->name)
 					  : NULL },
 		{ VALUE_TEXT("entered"),
@@ -117,7 +116,7 @@ make_head(struct run *run, const char *status)
 {
 	/* A run that ended before it changed anything leaves the thread where it was: at an
 	 * interrupt that still waits for its answer, maybe. */
-	if (leaves_nothing(run) && run->head != NULL)
+	if (run_leaves_nothing(run) && run->head != NULL)
 		return run->head;
 	if (run->rest != NULL && run->fault == NULL)
 		return run->rest;
@@ -128,7 +127,7 @@ make_head(struct run *run, const char *status)
 static int64_t
 parent_of(const struct run *run)
 {
-	const struct run_past *past = leaves_nothing(run) ? &run->undone : &run->past;
+	const struct run_past *past = run_leaves_nothing(run) ? &run->undone : &run->past;
 
 	return past->version >= 0 ? past->version : (int64_t)run->version;
 }
@@ -272,7 +271,7 @@ run_store(struct run *run, struct arena *arena, const struct value *outcomes)
 static void
 collect(struct run *run, struct state_changes *changes)
 {
-	bool nothing = run->state == NULL || leaves_nothing(run);
+	bool nothing = run->state == NULL || run_leaves_nothing(run);
 
 	*changes = (struct state_changes){ .fields = value_empty_map(),
 		.messages = value_empty_array() };

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -361,6 +362,53 @@ START_TEST(a_cancelled_run_leaves_no_shell)
 }
 END_TEST
 
+/* The thread waits for an answer again, after so many. */
+static void
+wait_paused(const char *thread, unsigned answered)
+{
+	const char *text, *error;
+	const struct value *state, *calls;
+
+	do {
+		usleep(50000);
+		text = kit_flotilla(kit, "state", thread, "--json", NULL);
+		state = json_parse(arena, text, strlen(text), &error);
+		calls = value_get(state, "messages");
+	} while (!value_text_is(
+		     value_get(value_get(state, "head"), "status"), "interrupted") ||
+		 value_size(calls) != 2 + 2 * (size_t)answered);
+}
+
+/* A human's answer comes to nothing, since no model is served for a while: the thread waits as before, and so does its shell. */
+START_TEST(a_resume_that_comes_to_nothing_leaves_the_shell)
+{
+	const char *const steps[] = {
+		CALL("a", "{command: 'X=kept'}"),
+		CALL("b", "{command: 'echo $X'}"),
+		NULL,
+	};
+
+	kit_flag(kit, KIT_COORDINATOR, "--served-wait-ms", "200");
+	kit_start_all(kit, 1, 1, 1);
+	apply("asks", "}\n  - human_in_the_loop: {interrupt_on: {shell: true}", steps);
+	kit_flotilla(kit, "submit", "asks", "Go", "--thread", "t1", NULL);
+	wait_paused("t1", 0);
+	kit_flotilla(kit, "approve", "t1", NULL);
+	wait_paused("t1", 1);
+	kit_stop(kit, KIT_MODEL, 0);
+	ck_assert_int_eq(
+	    WEXITSTATUS(system(arena_printf(arena,
+		"%s approve t1 --redis %s --broker %s --status %s 2>/dev/null",
+		kit_program(kit, "flotilla"), kit_redis(kit), kit_broker(kit),
+		kit_status(kit)))),
+	    7);
+	kit_start(kit, KIT_MODEL, 0);
+	wait_paused("t1", 1);
+	kit_flotilla(kit, "approve", "t1", "--wait", NULL);
+	ck_assert_has(answers("t1"), "kept\n");
+}
+END_TEST
+
 /* Nor one that is cancelled while a model thinks: nobody is in its shell. */
 START_TEST(a_run_that_ends_between_commands_leaves_no_shell)
 {
@@ -398,6 +446,7 @@ tcase_shell(void)
 	tcase_add_test(tcase, startup_that_fails_ends_the_run);
 	tcase_add_test(tcase, who_takes_the_run_over_finds_the_shell);
 	tcase_add_test(tcase, a_cancelled_run_leaves_no_shell);
+	tcase_add_test(tcase, a_resume_that_comes_to_nothing_leaves_the_shell);
 	tcase_add_test(tcase, a_run_that_ends_between_commands_leaves_no_shell);
 	return tcase;
 }
