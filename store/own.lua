@@ -367,6 +367,9 @@ local function commit(keys, args)
   local fields_end = messages_end + 2 * what.fields
   local events_end = fields_end + 2 * what.events
   local events = write_events(key, args, fields_end + 1, events_end)
+  if args[4] == '1' then -- what a copy has left that came to nothing (fl_fill)
+    redis.call('DEL', thread_key .. ':m', thread_key .. ':c')
+  end
   call_with('RPUSH', thread_key .. ':m', args, 10, messages_end)
   if what.fields > 0 then
     write_fields(thread_key, args, messages_end + 1, fields_end)

@@ -63,6 +63,54 @@ START_TEST(of_a_copy_that_was_given_up_nothing_is_left)
 }
 END_TEST
 
+/* Nor by one that ends by itself: what it had copied so far would be its own past. */
+static void
+play_failed(void)
+{
+	struct arena *arena = trial.arena;
+	struct store_commit commit = {
+		.thread = "u",
+		.run = "c1",
+		.id = "c1",
+		.status = "error",
+		.head = value_map(arena, "run", value_str(arena, "c1"), NULL),
+		.order = value_empty_array(),
+		.checkpoint = value_map(arena, "version", value_int(arena, 1), "order",
+		    value_empty_array(), NULL),
+		.messages = value_empty_array(),
+		.fields = value_empty_map(),
+		.events = value_empty_array(),
+		.run_fields = value_empty_map(),
+	};
+	struct store_committed committed;
+	struct store_claim claim;
+	struct store_copy copy;
+	const struct value *history;
+
+	thread_play("r1", 3, "success");
+	copy = begin(3, &claim);
+	trial_delete("t:t:c");
+	ck_assert_int_eq(
+	    store_fill(trial.a, "u", "c1", claim.epoch, &copy), STORE_FAILED);
+	trial_ask("RPUSH",
+	    arena_printf(trial.arena, "%s:c", store_thread_key(trial.arena, "u")),
+	    "foreign", "foreign too");
+	ck_assert_int_eq(length("m"), 3);
+	commit.epoch = claim.epoch;
+	ck_assert_int_eq(
+	    store_commit(trial.a, trial.arena, &commit, &committed), STORE_OK);
+	ck_assert_int_eq(length("c"), 1);
+	ck_assert_int_eq(length("m"), 0);
+	ck_assert_int_eq(store_history(trial.a, trial.arena, "u", &history), STORE_OK);
+	ck_assert_uint_eq(value_size(history), 1);
+}
+
+START_TEST(of_a_copy_that_failed_nothing_is_left)
+{
+	trial_play(play_failed);
+}
+END_TEST
+
 /* Behind what was pruned others stand: by their number they would be the copy's. */
 static void
 play_pruned(void)
@@ -121,6 +169,7 @@ tcase_store_copy(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
 	tcase_add_test(tcase, of_a_copy_that_was_given_up_nothing_is_left);
+	tcase_add_test(tcase, of_a_copy_that_failed_nothing_is_left);
 	tcase_add_test(tcase, what_is_pruned_meanwhile_is_not_copied);
 	tcase_add_test(tcase, another_conversation_of_that_name_is_not_copied);
 	return tcase;
