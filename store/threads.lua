@@ -327,6 +327,16 @@ end
 
 -- prune(thread key; prefix, thread, stamp, force, checkpoints to drop, the oldest that is left, its
 --       time, count of messages, number..., run of each checkpoint that is left...)
+-- Nothing more is to be done in time with a thread that was pruned because its time was over (expire); whoever else prunes one
+-- leaves that as it is, a deletion above all.
+local function pruned_in_time(thread_key, prefix, thread)
+  local action = string.match(redis.call('HGET', thread_key, 'ttl') or '', ' ([%a_]+)$')
+  local at = redis.call('ZSCORE', prefix .. 'ttl', thread)
+  if action == 'keep_latest' and at and tonumber(at) <= now_ms() + LATER_MS then
+    redis.call('ZREM', prefix .. 'ttl', thread)
+  end
+end
+
 -- Drops the oldest checkpoints, the messages that only they name, and runs that ended before the
 -- oldest that is left, which from now on has all of the fields. With MESSAGES_MAX messages there are
 -- more: prune_rest follows, or the same again with none where FORGOTTEN_MAX runs went, and until then the
@@ -352,7 +362,7 @@ local function prune(keys, args)
   drop_messages(keys[1], args, 9, last)
   local forgotten = forget_ended(keys[1], args[1], tonumber(args[7]), kept)
   if last - 8 < MESSAGES_MAX and forgotten < FORGOTTEN_MAX then
-    redis.call('ZREM', args[1] .. 'ttl', args[2])
+    pruned_in_time(keys[1], args[1], args[2])
   end
   return { 'PRUNED', forgotten }
 end
@@ -369,7 +379,7 @@ local function prune_rest(keys, args)
   end
   drop_messages(keys[1], args, 5, #args)
   if #args - 4 < MESSAGES_MAX then
-    redis.call('ZREM', args[1] .. 'ttl', args[2])
+    pruned_in_time(keys[1], args[1], args[2])
   end
   return { 'PRUNED', 0 }
 end
