@@ -157,6 +157,18 @@ filled(struct run *run, const struct store_past *past, const struct value *head,
 	return run_commit_end(run, "success", NULL);
 }
 
+/* Where source stands: what was rolled back is copied no more than it is shown. 0: nowhere. */
+static enum store_status
+standing(struct run *run, const char *source, uint64_t *version_r)
+{
+	const struct value *checkpoint = NULL;
+	enum store_status status =
+	    store_standing(run->coordinator->store, run->arena, source, &checkpoint);
+
+	*version_r = (uint64_t)value_get_int(checkpoint, "version", 0);
+	return status == STORE_NONE ? STORE_OK : status;
+}
+
 enum go
 run_copy(struct run *run, bool is_used, const struct value *options)
 {
@@ -165,21 +177,21 @@ run_copy(struct run *run, bool is_used, const struct value *options)
 	uint64_t version = (uint64_t)value_get_int(options, "checkpoint", 0);
 	const struct value *history = NULL, *head;
 	struct store_past past;
-	enum store_status status;
+	enum store_status status = STORE_OK;
 	enum go go;
 
 	if (is_used)
 		return run_fail(run, "ValueError",
 		    "thread '%s' is in use: a copy needs a name that no thread has",
 		    run->thread);
-	status = store_history(store, run->arena, source, &history);
+	if (version == 0)
+		status = standing(run, source, &version);
+	if (status == STORE_OK)
+		status = store_history(store, run->arena, source, &history);
 	if (status == STORE_NONE)
 		return unknown(run, source, NULL, 0);
 	if (status != STORE_OK)
 		return GO_DROP;
-	if (version == 0)
-		version = (uint64_t)value_get_int(
-		    value_at(history, value_size(history) - 1), "version", 0);
 	if (store_past_of(run->arena, history, version, &past) == -1 || version == 0)
 		return unknown(run, source, history, version);
 	go = run_copy_children(run, past.head, &head);

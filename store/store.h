@@ -469,7 +469,8 @@ enum store_status store_has_run(
 enum store_status store_head(struct store *store, struct arena *arena, const char *thread,
     const struct value **head_r);
 /* A thread as a value: {thread, run, queue: [run], epoch, version, head, messages,
- * fields, created (ms since 1970), metadata?}. */
+ * fields, created (ms since 1970), metadata?, standing: the version that it stands at, an older one where a run was
+ * rolled back}. */
 enum store_status store_thread(struct store *store, struct arena *arena,
     const char *thread, const struct value **thread_r);
 /* The same without messages and fields, whatever their size: to see what it is. */

@@ -323,8 +323,12 @@ read_thread(struct store *store, struct arena *arena, const char *thread,
 	if (back >= 0)
 		status = set_back(store, arena, thread, (uint64_t)back, &stored, &past);
 	if (status == STORE_OK)
-		*thread_r = thread_value(arena, thread, &stored,
-		    number(arena, value_get(stored.head, "version")));
+		*thread_r = value_map_with(arena,
+		    thread_value(arena, thread, &stored,
+			number(arena, value_get(stored.head, "version"))),
+		    "standing",
+		    back >= 0 ? value_int(arena, back)
+			      : number(arena, value_get(stored.head, "version")));
 	return status;
 }
 

@@ -40,7 +40,7 @@ struct run_place {
 	/* Of a thread that there is: where it stands, for a body without input. */
 	bool
 	    goes_on; /* it is paused, or what its last run did not finish can be gone on with */
-	int64_t version;
+	int64_t version;  /* that it stands at */
 	const char *next; /* the node that it stands in front of, or NULL: none */
 };
 

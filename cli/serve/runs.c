@@ -80,7 +80,7 @@ find_place(struct call *call, const struct value *body, struct run_place *place_
 		reply_failed(call, status, "such thread");
 		return false;
 	}
-	place_r->version = value_get_int(thread, "version", 0);
+	place_r->version = value_get_int(thread, "standing", 0);
 	head = value_get(thread, "head");
 	place_r->goes_on = value_text_is(value_get(head, "status"), "interrupted") ||
 			   graph_has_failed(head);
