@@ -388,7 +388,7 @@ START_TEST(a_resume_that_comes_to_nothing_leaves_the_shell)
 		NULL,
 	};
 
-	kit_flag(kit, KIT_COORDINATOR, "--served-wait-ms", "200");
+	kit_flag(kit, KIT_COORDINATOR, "--served-wait-ms", "3000");
 	kit_start_all(kit, 1, 1, 1);
 	apply("asks", "}\n  - human_in_the_loop: {interrupt_on: {shell: true}", steps);
 	kit_flotilla(kit, "submit", "asks", "Go", "--thread", "t1", NULL);

@@ -283,8 +283,6 @@ START_TEST(who_takes_a_small_answer_by_drips_is_cut_off)
 		hs_get(client, "/lump");
 		hs_run_a_little();
 	} while (hs.asked == 0);
-	http_server_count(hs.server, &requests, &connections);
-	ck_assert_uint_eq(requests, 1);
 	do {
 		size = recv(client->fd, drip, sizeof drip, MSG_DONTWAIT);
 		taken += size > 0 ? (size_t)size : 0;
