@@ -25,6 +25,7 @@ on_call_ack(struct core *core, struct message *message)
 	if (!runs_at(call, message->session))
 		return;
 	call_acknowledged(call);
+	suspect_lives(core, call, message->session);
 	session_rank(core, message->session);
 	call_arm(core, call);
 }
@@ -153,8 +154,11 @@ on_busy(struct core *core, struct message *message)
 
 	if (!runs_at(call, message->session))
 		return;
-	/* Which of them it means nobody can see: what it was sent since may have found room, and run. */
-	if (call->copies > 1 && !call->known_there) {
+	if (call->copies > 0)
+		call->copies--;
+	/* Behind what it refuses another one is under way, which may find room, and run. */
+	if (call->copies > 0) {
+		call_unknown_there(call);
 		session_full(core, message->session);
 		call_doubt(core, call);
 		return;
@@ -209,6 +213,7 @@ announced_running(struct core *core, struct session *worker, const char *id)
 		tell_to_stop(core, worker, id);
 		return;
 	}
+	suspect_lives(core, call, worker);
 	if (runs_at(call, worker)) {
 		if (!call->known_there) {
 			session_more(worker); /* its report left this slot out */
@@ -235,9 +240,14 @@ announced_finished(struct core *core, struct session *worker, const char *id)
 	if (call == NULL) {
 		if (settled_has(core->settled, id))
 			result_unneeded(core, worker, id);
-	} else if (!permit_answer(core, worker, call)) {
+		return;
+	}
+	if (!permit_answer(core, worker, call)) {
 		result_unneeded(core, worker, id);
-	} else if (call->state == CALL_HELD || call->state == CALL_QUEUED) {
+		return;
+	}
+	suspect_lives(core, call, worker);
+	if (call->state == CALL_HELD || call->state == CALL_QUEUED) {
 		call_leave(core, call);
 		if (call->capability == NULL)
 			call_bind(core, call);

@@ -138,7 +138,6 @@ call_attach(struct core *core, struct call *call, struct session *worker, bool h
 	call->known_there = true;
 	call->given_ms = 0;
 	place_at(core, call, worker, has_slot);
-	suspect_lives(call);
 	if (has_slot) {
 		/* It was not in the credit the worker reported, unless it has ended there meanwhile. */
 		worker->reported++;
@@ -173,9 +172,16 @@ call_acknowledged(struct call *call)
 		return;
 	call->known_there = true;
 	call->doubted = false;
-	suspect_lives(call);
 	if (call->has_slot)
 		call->worker->reported++;
+}
+
+void
+call_unknown_there(struct call *call)
+{
+	if (call->known_there && call->has_slot)
+		call->worker->reported--;
+	call->known_there = false;
 }
 
 void

@@ -56,14 +56,20 @@ suspect_judge(struct session *worker)
 
 /* A process that comes back and has it was not taken down by it: its connection was lost, or its machine slept. */
 void
-suspect_lives(struct call *call)
+suspect_lives(struct core *core, struct call *call, const struct session *worker)
 {
-	if (call->lost_to == 0 || call->lost_to != holder_of(call->worker))
+	bool runs = call->state == CALL_ASSIGNED;
+
+	if (call->lost_to == 0 || call->lost_to != holder_of(worker))
 		return;
-	suspect_leaves(call);
+	if (runs)
+		suspect_leaves(call);
 	call->losses--;
 	call->lost_to = 0;
+	if (!runs)
+		return;
 	suspect_arrives(call);
+	session_rank(core, call->worker);
 }
 
 bool

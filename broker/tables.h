@@ -69,7 +69,8 @@ struct call {
 	bool watched;     /* ASSIGNED: counts as its worker's suspect */
 	bool has_slot;    /* ASSIGNED: it takes one of the worker's slots */
 	bool known_there; /* ASSIGNED: the worker has acknowledged or announced it */
-	unsigned copies;  /* ASSIGNED: so often its worker was sent it */
+	unsigned
+	    copies; /* ASSIGNED: so often its worker was sent it, and has not refused it */
 	bool
 	    doubted; /* ASSIGNED: the worker refused one of several, and is asked whether it has it */
 	bool untold;     /* ASSIGNED: known from that worker alone when it came there */
@@ -334,6 +335,8 @@ void call_attach(
 void call_identify(struct core *core, struct call *call);
 /* The worker says that it has the call. */
 void call_acknowledged(struct call *call);
+/* It has said so, and then refused it: what it was sent besides is for it to answer. */
+void call_unknown_there(struct call *call);
 void call_unassign(struct core *core, struct call *call);
 /* The call is about to leave its worker, which still runs it: the slot is not ours to
  * give until the worker reports it free. */
@@ -371,8 +374,8 @@ void suspect_leaves(struct call *call);
 
 /* worker is lost with the calls it has: who is to blame? */
 void suspect_judge(struct session *worker);
-/* Its worker has it: a loss of that same one is taken back. */
-void suspect_lives(struct call *call);
+/* Worker has call, or had: if it was the last that call has lost, that is taken back. */
+void suspect_lives(struct core *core, struct call *call, const struct session *worker);
 /* Counts the loss of its worker. Returns true when call has lost too many. */
 bool suspect_charge(struct call *call);
 

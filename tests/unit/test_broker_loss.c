@@ -305,6 +305,32 @@ START_TEST(a_worker_that_comes_back_with_its_call_was_not_taken_down)
 }
 END_TEST
 
+/* Two of them, each of which is lost in turn: the call goes to the other meanwhile. */
+START_TEST(workers_that_come_back_have_not_been_taken_down)
+{
+	unsigned i;
+
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_worker(&bench, W2, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_expect(&bench, W, MSG_CALL, "c1");
+	for (i = 0; i < 2 * CALL_ATTEMPTS_MAX; i++) {
+		uint64_t has = i % 2 == 0 ? W : W2, other = i % 2 == 0 ? W2 : W;
+
+		bench_about(&bench, has, MSG_CALL_ACK, "c1");
+		bench_unreachable(&bench, has);
+		bench_expect(&bench, other, MSG_CALL, "c1");
+		bench_worker(&bench, has, "tool:a", 1);
+		bench_announce(&bench, has, "c1", CALL_RUNNING);
+		bench_expect(&bench, has, MSG_CANCEL, "c1");
+		bench_send(&bench, has,
+		    (struct header){
+			.type = MSG_RESULT, .call_id = "c1", .code = CODE_CANCELLED });
+	}
+	bench_expect_calls(&bench, CALL_ASSIGNED, 1);
+}
+END_TEST
+
 /* c1 has been sent twice; one of them was refused. */
 static void
 refuse_one(unsigned flags)
@@ -335,10 +361,39 @@ START_TEST(what_one_refusal_means_is_asked_where_a_call_was_sent_twice)
 }
 END_TEST
 
-START_TEST(a_call_that_was_refused_twice_goes_elsewhere)
+START_TEST(a_call_that_was_refused_as_often_as_it_was_sent_goes_elsewhere)
 {
 	refuse_one(WIRE_ONCE);
 	bench_about(&bench, W, MSG_BUSY, "c1");
+	bench_expect(&bench, W2, MSG_CALL, "c1");
+	bench_announce(&bench, W, "c1", CALL_ABSENT); /* as it was asked */
+	bench_about(&bench, W2, MSG_RESULT, "c1");
+	bench_expect_outcome(&bench, C, "c1", CODE_OK);
+}
+END_TEST
+
+/* It had no fiber for it, though it had said that it runs. */
+START_TEST(a_call_that_was_taken_and_then_refused_may_run_all_the_same)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_flagged(&bench, C, "c1", WIRE_ONCE);
+	bench_worker(&bench, W2, "tool:a", 1);
+	bench_pass(&bench, RESEND_MS + 100);
+	bench_expect(&bench, W, MSG_CALL, "c1");
+	bench_about(&bench, W, MSG_CALL_ACK, "c1");
+	bench_about(&bench, W, MSG_BUSY, "c1");
+	ck_assert_ptr_null(bench_sent(&bench, W2, MSG_CALL, "c1"));
+	bench_about(&bench, W, MSG_CALL_ACK, "c1");
+	bench_pass(&bench, 3 * RESEND_MS);
+	ck_assert_ptr_null(bench_sent(&bench, 0, MSG_CALL, "c1"));
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_expect_outcome(&bench, C, "c1", CODE_OK);
+}
+END_TEST
+
+START_TEST(a_call_whose_worker_has_none_of_it_goes_elsewhere)
+{
+	refuse_one(WIRE_ONCE);
 	bench_pass(&bench, RESEND_MS + 100); /* the question may be lost */
 	bench_expect(&bench, W, MSG_SEEK, NULL);
 	ck_assert_ptr_null(bench_sent(&bench, 0, MSG_CALL, "c1"));
@@ -407,7 +462,12 @@ tcase_broker_loss(void)
 	tcase_add_test(tcase, a_worker_that_comes_back_with_its_call_was_not_taken_down);
 	tcase_add_test(
 	    tcase, what_one_refusal_means_is_asked_where_a_call_was_sent_twice);
-	tcase_add_test(tcase, a_call_that_was_refused_twice_goes_elsewhere);
+	tcase_add_test(
+	    tcase, a_call_that_was_refused_as_often_as_it_was_sent_goes_elsewhere);
+	tcase_add_test(
+	    tcase, a_call_that_was_taken_and_then_refused_may_run_all_the_same);
+	tcase_add_test(tcase, a_call_whose_worker_has_none_of_it_goes_elsewhere);
+	tcase_add_test(tcase, workers_that_come_back_have_not_been_taken_down);
 	tcase_add_test(tcase, a_call_that_was_refused_once_and_is_announced_stays);
 	tcase_add_test(tcase, a_worker_that_comes_back_takes_its_call_out_of_the_queue);
 	tcase_add_test(tcase, a_good_answer_is_good_from_whom_it_may_come);
