@@ -243,8 +243,10 @@ on_welcome(struct peer *peer, const struct header *header)
 {
 	bool is_same = strcmp(peer->broker, header->session) == 0;
 
-	if (peer->up && is_same)
-		return; /* the answer to a HELLO said anew */
+	if (peer->up && is_same) { /* the answer to a HELLO said anew */
+		peer->greet_wait_ms = GREET_WAIT_MS;
+		return;
+	}
 	if (peer->up) { /* the one before was lost unnoticed: nothing was announced to this */
 		leave(peer, "the broker is another one");
 		return;
@@ -303,6 +305,9 @@ dispatch(struct peer *peer, const struct header *header, struct parts *parts)
 		leave(peer, "the broker does not know us");
 	else if (peer->up || header->type == MSG_ERROR)
 		hand_on(peer, header, parts);
+	if (header->type == MSG_ERROR && header->code == CODE_LIMIT)
+		peer->is_unsaid =
+		    true; /* there was no room for it: on_check says it again */
 }
 
 static void
@@ -358,19 +363,28 @@ check_up(struct peer *peer, uint64_t now_ms)
 }
 
 static void
+greet_again(struct peer *peer)
+{
+	peer->greet_wait_ms *= 2;
+	if (peer->greet_wait_ms > HELLO_WAIT_MS_MAX)
+		peer->greet_wait_ms = HELLO_WAIT_MS_MAX;
+	if (peer->up)
+		say_hello(peer);
+	else
+		connect_anew(peer);
+}
+
+static void
 on_check(void *arg)
 {
 	struct peer *peer = arg;
 	uint64_t now_ms = loop_now_ms(peer->loop);
 
-	if (peer->up) {
+	if (peer->up)
 		check_up(peer, now_ms);
-	} else if (now_ms >= peer->greeted_ms + peer->greet_wait_ms) {
-		peer->greet_wait_ms *= 2;
-		if (peer->greet_wait_ms > HELLO_WAIT_MS_MAX)
-			peer->greet_wait_ms = HELLO_WAIT_MS_MAX;
-		connect_anew(peer);
-	}
+	if ((!peer->up || peer->is_unsaid) &&
+	    now_ms >= peer->greeted_ms + peer->greet_wait_ms)
+		greet_again(peer);
 }
 
 /* --- life ----------------------------------------------------------------------------- */
