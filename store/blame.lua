@@ -38,11 +38,12 @@ local function quarantine(thread_key, prefix, thread, run, attempts, epoch)
     last_event(prefix, run))
   redis.call('ZADD', prefix .. 'dead', now, run)
   end_run(prefix, run, 'error', 'Quarantined', reason)
-  local head = redis.call('HMGET', thread_key, 'head', 'asked', 'version')
+  local head = redis.call('HMGET', thread_key, 'head', 'asked')
   redis.call('HSET', thread_key, 'run', '', 'owner', '', 'epoch', epoch, 'look', '')
-  if not head[3] then
+  if not head[1] then
     -- What a copy had filled so far: the next run's messages are numbered from 0 on.
     redis.call('DEL', thread_key .. ':m', thread_key .. ':c')
+    redis.call('HDEL', thread_key, 'version')
   end
   note_wait(thread_key, prefix, thread, head[1], head[2] or now, head[2])
   leave_thread(thread_key, prefix, thread, now)

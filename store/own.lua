@@ -367,7 +367,8 @@ local function commit(keys, args)
   local fields_end = messages_end + 2 * what.fields
   local events_end = fields_end + 2 * what.events
   local events = write_events(key, args, fields_end + 1, events_end)
-  if args[4] == '1' then -- what a copy has left that came to nothing (fl_fill)
+  if is_end and status ~= 'success' and redis.call('HEXISTS', thread_key, 'head') == 0 then
+    -- What a copy has left that came to nothing (fl_fill).
     redis.call('DEL', thread_key .. ':m', thread_key .. ':c')
   end
   call_with('RPUSH', thread_key .. ':m', args, 10, messages_end)
