@@ -186,6 +186,9 @@ run_copy(struct run *run, bool is_used, const struct value *options)
 		    run->thread);
 	if (version == 0)
 		status = standing(run, source, &version);
+	if (status == STORE_DAMAGED)
+		return run_fail(
+		    run, "RuntimeError", "not copied: %s", store_error(store));
 	if (status == STORE_OK)
 		status = store_history(store, run->arena, source, &history);
 	if (status == STORE_NONE)

@@ -160,14 +160,17 @@ read_priority(
 	    utf8_shown(arena, text, SHOWN_BYTES), PRIORITY_MAX);
 }
 
-/* A word that is kept as it is, *word_r; or NULL where there is none. */
+/* A word that is kept as it is, *word_r; what is refused is not, whatever its size. */
 static const char *
 read_word(struct arena *arena, const struct value *fields, const char *name,
     const char **word_r)
 {
-	*word_r = text_of(fields, name);
-	if (*word_r == NULL || wire_is_id(*word_r, ID_BYTES_MAX))
+	const char *text = text_of(fields, name);
+
+	if (text == NULL || wire_is_id(text, ID_BYTES_MAX)) {
+		*word_r = text;
 		return NULL;
+	}
 	return arena_printf(arena,
 	    "%s: must be 1 to %u printable ASCII characters without spaces", name,
 	    ID_BYTES_MAX);

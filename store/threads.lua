@@ -325,8 +325,6 @@ local function drop_messages(thread_key, args, first, last)
   end
 end
 
--- prune(thread key; prefix, thread, stamp, force, checkpoints to drop, the oldest that is left, its
---       time, count of messages, number..., run of each checkpoint that is left...)
 -- Nothing more is to be done in time with a thread that was pruned because its time was over (expire); whoever else prunes one
 -- leaves that as it is, a deletion above all.
 local function pruned_in_time(thread_key, prefix, thread)
@@ -337,6 +335,8 @@ local function pruned_in_time(thread_key, prefix, thread)
   end
 end
 
+-- prune(thread key; prefix, thread, stamp, force, checkpoints to drop, the oldest that is left, its
+--       time, count of messages, number..., run of each checkpoint that is left...)
 -- Drops the oldest checkpoints, the messages that only they name, and runs that ended before the
 -- oldest that is left, which from now on has all of the fields. With MESSAGES_MAX messages there are
 -- more: prune_rest follows, or the same again with none where FORGOTTEN_MAX runs went, and until then the
